@@ -1,0 +1,53 @@
+// Package idempotency names a command that may arrive more than once.
+//
+// A transport makes a Key from what its caller sent; the store writes it in the
+// transaction that carries out the command, beside the outcome. A second arrival
+// finds the row and gets the first outcome again. The package holds no state and
+// knows neither HTTP nor SQL.
+package idempotency
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"time"
+
+	"github.com/parley-dev/parley/internal/errs"
+)
+
+// TTL is how long an outcome is remembered.
+const TTL = 24 * time.Hour
+
+// MaxLength bounds the key that a caller chooses.
+const MaxLength = 255
+
+// Key identifies one command of one principal. A nil *Key means that the caller
+// asked for no protection.
+type Key struct {
+	Operation   string   // what is done to what, e.g. "POST /api/v1/orgs/main/proposals"
+	Value       string   // the caller's own key
+	Fingerprint [32]byte // of the command, so that a reuse with another body is noticed
+}
+
+// New checks the caller's value and makes a Key; an empty value makes none.
+func New(operation, value string, command []byte) (*Key, error) {
+	if value == "" {
+		return nil, nil
+	}
+	if len(value) > MaxLength {
+		return nil, invalid(fmt.Sprintf("must be at most %d characters long", MaxLength))
+	}
+	for _, r := range value {
+		if r < 0x20 || r > 0x7e {
+			return nil, invalid("must consist of printable ASCII characters")
+		}
+	}
+	return &Key{Operation: operation, Value: value, Fingerprint: sha256.Sum256(command)}, nil
+}
+
+func invalid(msg string) error {
+	return errs.InvalidFields(errs.Field{In: errs.Header, Name: "Idempotency-Key", Message: msg})
+}
+
+// ErrReused is the answer to a known key with another command.
+var ErrReused = errs.New(errs.Invalid, "idempotency.key_reused",
+	"this Idempotency-Key was already used with a different request; use a new key for a new request")

@@ -1,0 +1,137 @@
+package identity
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/parley-dev/parley/internal/errs"
+)
+
+// Authenticator turns a secret into a Caller. Known keys are kept in memory and
+// cost no look-up; a miss is never kept, so a new key works at once. Watch
+// empties the memory within a poll of any revocation, by whatever process.
+type Authenticator struct {
+	store Store
+	now   func() time.Time
+
+	callers atomic.Pointer[sync.Map] // Hash → *known; replaced whole when rights change
+	size    atomic.Int64
+	epoch   atomic.Int64
+}
+
+type known struct {
+	caller *Caller
+	used   atomic.Int64 // unix seconds of the last use; 0: not since the last flush
+}
+
+// maxKnown bounds the memory; past it the keys are looked up afresh.
+const maxKnown = 100_000
+
+// NewAuthenticator makes an Authenticator with an empty memory.
+func NewAuthenticator(store Store, now func() time.Time) *Authenticator {
+	a := &Authenticator{store: store, now: now}
+	a.callers.Store(new(sync.Map))
+	return a
+}
+
+var errBadKey = errs.New(errs.Unauthenticated, "auth.invalid",
+	"the API key is unknown, expired or revoked; ask an admin of your org for a new one")
+
+// Authenticate returns the caller that holds the secret.
+func (a *Authenticator) Authenticate(ctx context.Context, secret string) (*Caller, error) {
+	if !WellFormed(secret) {
+		return nil, errBadKey
+	}
+	now := a.now()
+	hash := HashSecret(secret)
+	// Taken before the look-up: if rights change meanwhile, the result lands in a
+	// map that nobody reads any more.
+	callers := a.callers.Load()
+	if v, ok := callers.Load(hash); ok {
+		k := v.(*known)
+		if !k.caller.ExpiresAt.IsZero() && !now.Before(k.caller.ExpiresAt) {
+			return nil, errBadKey
+		}
+		if sec := now.Unix(); k.used.Load() != sec {
+			k.used.Store(sec)
+		}
+		return k.caller, nil
+	}
+	key, err := a.store.KeyByHash(ctx, hash)
+	switch {
+	case err != nil && errs.KindOf(err) == errs.NotFound:
+		return nil, errBadKey
+	case err != nil:
+		return nil, err
+	case !key.Live(now):
+		return nil, errBadKey
+	}
+	k := &known{caller: &Caller{Principal: key.Principal, KeyID: key.ID, Scopes: key.Scopes, ExpiresAt: key.ExpiresAt}}
+	k.used.Store(now.Unix())
+	if a.size.Add(1) > maxKnown {
+		a.forget()
+		callers = a.callers.Load()
+	}
+	callers.Store(hash, k)
+	return k.caller, nil
+}
+
+func (a *Authenticator) forget() {
+	a.callers.Store(new(sync.Map))
+	a.size.Store(0)
+}
+
+// Watch keeps the memory honest until ctx ends: every interval it compares the
+// epoch, and every flush it records when keys were last used.
+func (a *Authenticator) Watch(ctx context.Context, interval, flush time.Duration, onError func(error)) {
+	poll, touch := time.NewTicker(interval), time.NewTicker(flush)
+	defer poll.Stop()
+	defer touch.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-poll.C:
+			if err := a.Refresh(ctx); err != nil && ctx.Err() == nil {
+				onError(err)
+			}
+		case <-touch.C:
+			if err := a.Flush(ctx); err != nil && ctx.Err() == nil {
+				onError(err)
+			}
+		}
+	}
+}
+
+// Refresh empties the memory if rights changed since the last call. When the
+// store cannot be asked, it empties it too: a right that cannot be confirmed is
+// not granted from memory.
+func (a *Authenticator) Refresh(ctx context.Context) error {
+	epoch, err := a.store.IdentityEpoch(ctx)
+	if err != nil {
+		a.forget()
+		return err
+	}
+	if a.epoch.Swap(epoch) != epoch {
+		a.forget()
+	}
+	return nil
+}
+
+// Flush records when keys were last used.
+func (a *Authenticator) Flush(ctx context.Context) error {
+	used := map[string]time.Time{}
+	a.callers.Load().Range(func(_, v any) bool {
+		k := v.(*known)
+		if sec := k.used.Swap(0); sec != 0 {
+			used[k.caller.KeyID] = time.Unix(sec, 0).UTC()
+		}
+		return true
+	})
+	if len(used) == 0 {
+		return nil
+	}
+	return a.store.TouchKeys(ctx, used)
+}

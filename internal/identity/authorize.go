@@ -1,0 +1,126 @@
+package identity
+
+import (
+	"strings"
+	"time"
+
+	"github.com/parley-dev/parley/internal/errs"
+)
+
+// Caller is an authenticated principal together with the rights of the
+// credential it came with.
+type Caller struct {
+	Principal
+	KeyID     string
+	Scopes    Scopes
+	ExpiresAt time.Time // zero: never
+}
+
+// Action is something a caller may ask for.
+type Action string
+
+// The actions of the Proposals API and of task management.
+const (
+	ListProposals   Action = "list proposals"
+	ReadProposal    Action = "read a proposal"
+	SubmitProposal  Action = "submit a proposal"
+	VoteOnProposal  Action = "vote on a proposal"
+	ChangeProposal  Action = "edit a proposal or change its status"
+	ResolveProposal Action = "change a proposal's status"
+	ListFollowups   Action = "list follow-ups"
+	ReadFollowup    Action = "read a follow-up"
+	CreateFollowup  Action = "create a follow-up"
+	ChangeFollowup  Action = "change a follow-up"
+)
+
+// rule is what an action demands: at least one of the scopes and, for some
+// actions, membership.
+type rule struct {
+	anyOf   []Scope
+	members bool
+}
+
+// rules is the table of section 5 of the specification.
+var rules = map[Action]rule{
+	ListProposals:   {anyOf: []Scope{TasksRead}},
+	ReadProposal:    {anyOf: []Scope{TasksRead}},
+	SubmitProposal:  {anyOf: []Scope{TasksWrite}, members: true},
+	VoteOnProposal:  {anyOf: []Scope{TasksWrite}, members: true},
+	ChangeProposal:  {anyOf: []Scope{Admin, TasksWrite}},
+	ResolveProposal: {anyOf: []Scope{Admin}},
+	ListFollowups:   {anyOf: []Scope{TasksRead}},
+	ReadFollowup:    {anyOf: []Scope{TasksRead}},
+	CreateFollowup:  {anyOf: []Scope{TasksWrite}},
+	ChangeFollowup:  {anyOf: []Scope{TasksWrite}},
+}
+
+// Access is proof that a caller was authorized inside one org. Only Authorize
+// makes one, and every domain service asks for one, so no transport can forget
+// the check.
+type Access struct {
+	caller *Caller
+}
+
+// Org is the org in which the caller was authorized.
+func (a Access) Org() string { return a.caller.Org }
+
+// Principal is who acts.
+func (a Access) Principal() Principal { return a.caller.Principal }
+
+// Has reports whether the caller's credential carries the scope.
+func (a Access) Has(s Scope) bool { return a.caller.Scopes.Has(s) }
+
+// ReachesAgent reports whether the credential's agent restriction lets the agent through.
+func (a Access) ReachesAgent(id string) bool { return a.caller.Scopes.ReachesAgent(id) }
+
+// May checks a further action of a caller that was already authorized in the org.
+func (a Access) May(action Action) error {
+	_, err := Authorize(a.caller, a.caller.Org, action)
+	return err
+}
+
+// Authorize decides whether the caller may do the action in the org. It is the
+// only place where that is decided, and it runs before any look-up: a caller from
+// elsewhere gets the answer of an org that does not exist.
+func Authorize(c *Caller, org string, action Action) (Access, error) {
+	if c == nil {
+		return Access{}, errs.New(errs.Unauthenticated, "auth.missing",
+			"send your API key as \"Authorization: Bearer <API_KEY>\"")
+	}
+	if c.Org != org {
+		return Access{}, errs.ErrNotFound
+	}
+	r, ok := rules[action]
+	if !ok {
+		return Access{}, errs.New(errs.Internal, "auth.unknown_action", "no rule for the action %q", action)
+	}
+	if !hasAny(c.Scopes, r.anyOf) {
+		return Access{}, MissingScope(action, r.anyOf...)
+	}
+	if r.members && !c.IsMember() {
+		return Access{}, errs.New(errs.Forbidden, "auth.not_a_member",
+			"%s is a service, and only users and agents of the org may %s", c.Ref(), action)
+	}
+	return Access{caller: c}, nil
+}
+
+func hasAny(have Scopes, want []Scope) bool {
+	for _, s := range want {
+		if have.Has(s) {
+			return true
+		}
+	}
+	return false
+}
+
+// MissingScope is the refusal of an action for want of a scope.
+func MissingScope(action Action, scopes ...Scope) *errs.Error {
+	names := make([]string, len(scopes))
+	for i, s := range scopes {
+		names[i] = string(s)
+	}
+	want := strings.Join(names, " or ")
+	e := errs.New(errs.Forbidden, "auth.scope_missing", "to %s, the key needs the scope %s", action, want)
+	e.Scope = strings.Join(names, " ")
+	return e
+}

@@ -1,0 +1,90 @@
+package identity
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"hash/crc32"
+	"time"
+)
+
+// Key is an API key as it is kept: everything but its secret.
+type Key struct {
+	ID         string
+	Principal  Principal
+	Name       string
+	Prefix     string // the first characters of the secret, to recognize it by
+	Scopes     Scopes
+	CreatedAt  time.Time
+	CreatedBy  string
+	ExpiresAt  time.Time // zero: never
+	RevokedAt  time.Time // zero: not revoked
+	LastUsedAt time.Time // zero: never used
+}
+
+// Live reports whether the key may be used at the given time.
+func (k *Key) Live(now time.Time) bool {
+	return k.RevokedAt.IsZero() && (k.ExpiresAt.IsZero() || now.Before(k.ExpiresAt))
+}
+
+// A secret is "parley_" + 30 random base62 characters + 6 of their CRC-32. The
+// fixed prefix and the checksum let a secret scanner recognize one, and let us
+// refuse a mistyped one before any look-up.
+const (
+	secretPrefix = "parley_"
+	secretRandom = 30
+	secretCheck  = 6
+	secretLength = len(secretPrefix) + secretRandom + secretCheck
+	shownPrefix  = len(secretPrefix) + 6
+
+	base62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+)
+
+// SecretPattern is the regular expression by which secret scanners find a key.
+const SecretPattern = `parley_[0-9A-Za-z]{36}`
+
+// Hash is what is stored of a secret.
+type Hash [sha256.Size]byte
+
+// NewSecret makes a secret of 178 random bits.
+func NewSecret() string {
+	out := make([]byte, 0, secretLength)
+	out = append(out, secretPrefix...)
+	var buf [64]byte
+	for len(out) < len(secretPrefix)+secretRandom {
+		_, _ = rand.Read(buf[:]) // never fails: crypto/rand ends the program instead
+		for _, b := range buf {
+			// 248 is the largest multiple of 62 in a byte; above it the modulus would be biased.
+			if b < 248 && len(out) < len(secretPrefix)+secretRandom {
+				out = append(out, base62[b%62])
+			}
+		}
+	}
+	return string(appendChecksum(out))
+}
+
+func appendChecksum(body []byte) []byte {
+	sum := crc32.ChecksumIEEE(body)
+	var check [secretCheck]byte
+	for i := secretCheck - 1; i >= 0; i-- {
+		check[i] = base62[sum%62]
+		sum /= 62
+	}
+	return append(body, check[:]...)
+}
+
+// WellFormed reports whether s has the shape and the checksum of a secret.
+func WellFormed(s string) bool {
+	if len(s) != secretLength || s[:len(secretPrefix)] != secretPrefix {
+		return false
+	}
+	body := make([]byte, 0, secretLength)
+	body = append(body, s[:secretLength-secretCheck]...)
+	return string(appendChecksum(body)) == s
+}
+
+// HashSecret is the stored form of a secret. Secrets carry enough randomness of
+// their own, so a plain fast hash is safe here.
+func HashSecret(s string) Hash { return sha256.Sum256([]byte(s)) }
+
+// ShownPrefix is the part of a secret that may be shown again.
+func ShownPrefix(secret string) string { return secret[:shownPrefix] }

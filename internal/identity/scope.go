@@ -1,0 +1,86 @@
+package identity
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/parley-dev/parley/internal/errs"
+)
+
+// Scope is one right that a key carries. Scopes are explicit: none implies
+// another, svc:admin:admin included.
+type Scope string
+
+// The scopes of the platform. Beside them stand the restrictions "agent:<id>"
+// and "agent:*".
+const (
+	TasksRead  Scope = "svc:tasks:read"
+	TasksWrite Scope = "svc:tasks:write"
+	Admin      Scope = "svc:admin:admin"
+	A2AWrite   Scope = "svc:a2a:write"
+	A2AServe   Scope = "svc:a2a:serve"
+)
+
+// AllScopes lists the platform's scopes.
+var AllScopes = []Scope{TasksRead, TasksWrite, Admin, A2AWrite, A2AServe}
+
+const agentScopePrefix = "agent:"
+
+// ParseScope checks one scope.
+func ParseScope(s string) (Scope, error) {
+	if slices.Contains(AllScopes, Scope(s)) {
+		return Scope(s), nil
+	}
+	if id, ok := strings.CutPrefix(s, agentScopePrefix); ok && (id == "*" || ValidAgentID(id)) {
+		return Scope(s), nil
+	}
+	names := make([]string, len(AllScopes))
+	for i, known := range AllScopes {
+		names[i] = string(known)
+	}
+	return "", errs.New(errs.Invalid, "identity.bad_scope", "%q is not a scope; use %s, agent:<agent_id> or agent:*",
+		s, strings.Join(names, ", "))
+}
+
+// Scopes is what a key carries.
+type Scopes []Scope
+
+// Has reports whether s contains the scope.
+func (s Scopes) Has(scope Scope) bool { return slices.Contains(s, scope) }
+
+// ReachesAgent reports whether the agent restriction, if there is one, lets the
+// agent through. No agent: scope means no restriction.
+func (s Scopes) ReachesAgent(id string) bool {
+	restricted := false
+	for _, scope := range s {
+		if rest, ok := strings.CutPrefix(string(scope), agentScopePrefix); ok {
+			if rest == "*" || rest == id {
+				return true
+			}
+			restricted = true
+		}
+	}
+	return !restricted
+}
+
+// String joins the scopes with spaces, as OAuth writes them.
+func (s Scopes) String() string {
+	var b strings.Builder
+	for i, scope := range s {
+		if i > 0 {
+			b.WriteByte(' ')
+		}
+		b.WriteString(string(scope))
+	}
+	return b.String()
+}
+
+// SplitScopes is the inverse of Scopes.String for scopes that were checked before.
+func SplitScopes(s string) Scopes {
+	fields := strings.Fields(s)
+	out := make(Scopes, len(fields))
+	for i, f := range fields {
+		out[i] = Scope(f)
+	}
+	return out
+}

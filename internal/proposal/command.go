@@ -1,0 +1,182 @@
+package proposal
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/idempotency"
+)
+
+// Limits on what callers send, in characters.
+const (
+	MaxTitle   = 200
+	MaxText    = 20_000 // problem, suggested_fix
+	MaxNote    = 20_000 // resolution_note
+	MaxComment = 4_000
+)
+
+// Submission asks for a new proposal. An empty Priority means normal, an empty
+// Status open.
+type Submission struct {
+	Title        string
+	Category     Category
+	Problem      string
+	SuggestedFix string
+	Priority     Priority
+	Status       Status
+	Once         *idempotency.Key
+}
+
+// Edit changes the fields that are not nil.
+type Edit struct {
+	Title        *string
+	Category     *Category
+	Problem      *string
+	SuggestedFix *string
+	Priority     *Priority
+	IfVersion    *int64 // refuse if the record is another version
+	Once         *idempotency.Key
+}
+
+// Resolution asks for a status change.
+type Resolution struct {
+	Status    Status
+	Note      string
+	IfVersion *int64
+	Once      *idempotency.Key
+}
+
+// Ballot asks for a vote.
+type Ballot struct {
+	Choice  Choice
+	Comment string
+	Once    *idempotency.Key
+}
+
+func (s *Submission) validate() error {
+	if s.Priority == "" {
+		s.Priority = Normal
+	}
+	if s.Status == "" {
+		s.Status = Open
+	}
+	var c check
+	c.title(s.Title)
+	enum(&c, "/category", s.Category, Categories)
+	c.text("/problem", s.Problem, 1, MaxText)
+	c.text("/suggested_fix", s.SuggestedFix, 1, MaxText)
+	enum(&c, "/priority", s.Priority, Priorities)
+	enum(&c, "/status", s.Status, []Status{Open, Draft})
+	return c.err()
+}
+
+func (e *Edit) validate() error {
+	var c check
+	if e.Title != nil {
+		c.title(*e.Title)
+	}
+	if e.Category != nil {
+		enum(&c, "/category", *e.Category, Categories)
+	}
+	if e.Problem != nil {
+		c.text("/problem", *e.Problem, 1, MaxText)
+	}
+	if e.SuggestedFix != nil {
+		c.text("/suggested_fix", *e.SuggestedFix, 1, MaxText)
+	}
+	if e.Priority != nil {
+		enum(&c, "/priority", *e.Priority, Priorities)
+	}
+	return c.err()
+}
+
+func (r *Resolution) validate() error {
+	var c check
+	enum(&c, "/status", r.Status, Statuses)
+	c.text("/resolution_note", r.Note, 0, MaxNote)
+	return c.err()
+}
+
+func (b *Ballot) validate() error {
+	var c check
+	enum(&c, "/vote", b.Choice, Choices)
+	c.text("/comment", b.Comment, 0, MaxComment)
+	return c.err()
+}
+
+// check collects every broken rule, so that a caller learns of all at once.
+type check struct{ fields []errs.Field }
+
+func (c *check) add(name, format string, args ...any) {
+	c.fields = append(c.fields, errs.Field{In: errs.Body, Name: name, Message: fmt.Sprintf(format, args...)})
+}
+
+func (c *check) err() error {
+	if len(c.fields) == 0 {
+		return nil
+	}
+	return errs.InvalidFields(c.fields...)
+}
+
+func (c *check) title(s string) {
+	c.text("/title", s, 1, MaxTitle)
+	if strings.ContainsAny(s, "\r\n") {
+		c.add("/title", "must be one line")
+	}
+}
+
+func (c *check) text(name, s string, minLen, maxLen int) {
+	n := utf8.RuneCountInString(s)
+	switch {
+	case !utf8.ValidString(s):
+		c.add(name, "must be valid UTF-8")
+	case n > maxLen:
+		c.add(name, "must have at most %d characters; it has %d", maxLen, n)
+	case minLen > 0 && blank(s):
+		c.add(name, "is required and must not be blank")
+	default:
+		if i := strings.IndexFunc(s, forbidden); i >= 0 {
+			r, _ := utf8.DecodeRuneInString(s[i:])
+			c.add(name, "must not contain the control character %U", r)
+		}
+	}
+}
+
+// forbidden characters cannot be stored by every engine or shown by every
+// terminal; line breaks and tabs are fine.
+func forbidden(r rune) bool { return r < ' ' && r != '\n' && r != '\r' && r != '\t' || r == 0x7f }
+
+func blank(s string) bool {
+	return strings.IndexFunc(s, func(r rune) bool { return !unicode.IsSpace(r) }) < 0
+}
+
+func enum[S ~string](c *check, name string, v S, known []S) {
+	if slices.Contains(known, v) {
+		return
+	}
+	if v == "" {
+		c.add(name, "is required; use one of %s", join(known))
+		return
+	}
+	c.add(name, "must be one of %s; it is %q", join(known), clip(string(v)))
+}
+
+func join[S ~string](known []S) string {
+	names := make([]string, len(known))
+	for i, k := range known {
+		names[i] = string(k)
+	}
+	return strings.Join(names, ", ")
+}
+
+// clip keeps an error message short whatever the caller sent.
+func clip(s string) string {
+	if utf8.RuneCountInString(s) > 40 {
+		return string([]rune(s)[:40]) + "…"
+	}
+	return s
+}

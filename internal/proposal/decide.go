@@ -1,0 +1,206 @@
+package proposal
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"time"
+
+	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/identity"
+)
+
+// Current is what a decision is made on: the proposal and the actor's own vote,
+// both locked until the decision is written.
+type Current struct {
+	Proposal Proposal
+	Vote     *Vote // nil: the actor has not voted
+}
+
+// Change is what a decision asks the store to write, all or nothing.
+type Change struct {
+	Proposal Proposal // the new record, complete; the store sets its Version
+	Vote     *Vote    // the actor's vote from now on; nil: none
+	Entry    Entry    // what the history says of it; the store sets its Seq. No kind: nothing changed
+	Followup *Followup
+}
+
+// Followup is the task that approval asks task management to create.
+type Followup struct {
+	ID          string
+	Title       string
+	Description string
+	TextHash    string // of the approved text, so that later readers can tell what was approved
+}
+
+// TextHash identifies the text that an admin decides on.
+func (p *Proposal) TextHash() string {
+	h := sha256.New()
+	for _, s := range []string{p.Title, p.Problem, p.SuggestedFix} {
+		// The length keeps ("ab","c") apart from ("a","bc").
+		n := len(s)
+		h.Write([]byte{byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)})
+		h.Write([]byte(s))
+	}
+	return "sha256:" + hex.EncodeToString(h.Sum(nil))
+}
+
+// Actor is who decides, and when.
+type Actor struct {
+	Viewer
+	At time.Time
+}
+
+// decideVote casts or replaces the actor's vote.
+func decideVote(cur Current, by Actor, choice Choice, comment string) (Change, error) {
+	p, err := votable(cur, by)
+	if err != nil {
+		return Change{}, err
+	}
+	if cur.Vote != nil {
+		count(&p, cur.Vote.Choice, -1)
+	}
+	count(&p, choice, +1)
+	p.UpdatedAt = by.At
+	v := Vote{Voter: by.Principal.Ref(), Choice: choice, Comment: comment, VotedAt: by.At}
+	return Change{
+		Proposal: p, Vote: &v,
+		Entry: Entry{At: by.At, Actor: v.Voter, Kind: Voted, Choice: choice, Comment: comment},
+	}, nil
+}
+
+// decideWithdrawal takes the actor's vote back.
+func decideWithdrawal(cur Current, by Actor) (Change, error) {
+	p, err := votable(cur, by)
+	if err != nil {
+		return Change{}, err
+	}
+	if cur.Vote == nil {
+		return Change{}, errs.ErrNotFound
+	}
+	count(&p, cur.Vote.Choice, -1)
+	p.UpdatedAt = by.At
+	return Change{
+		Proposal: p,
+		Entry:    Entry{At: by.At, Actor: by.Principal.Ref(), Kind: VoteWithdrawn, Choice: cur.Vote.Choice},
+	}, nil
+}
+
+func votable(cur Current, by Actor) (Proposal, error) {
+	p := cur.Proposal
+	if !p.VisibleTo(by.Viewer) {
+		return p, errs.ErrNotFound
+	}
+	if p.Status != Open {
+		return p, errs.New(errs.Conflict, "proposal.not_open",
+			"votes count on open proposals only, and this one is %s", p.Status)
+	}
+	return p, nil
+}
+
+func count(p *Proposal, c Choice, n int) {
+	if c == For {
+		p.VotesFor += n
+	} else {
+		p.VotesAgainst += n
+	}
+}
+
+// decideStatus moves the proposal along the status table. newFollowupID is used
+// by approval only.
+func decideStatus(cur Current, by Actor, r Resolution, newFollowupID string) (Change, error) {
+	p := cur.Proposal
+	if !p.VisibleTo(by.Viewer) {
+		return Change{}, errs.ErrNotFound
+	}
+	if err := matchVersion(p, r.IfVersion); err != nil {
+		return Change{}, err
+	}
+	if !allowed(p.Status, r.Status) {
+		return Change{}, notAllowed(p.Status, r.Status)
+	}
+	if r.Status == Rejected && blank(r.Note) {
+		return Change{}, errs.InvalidFields(errs.Field{
+			In: errs.Body, Name: "/resolution_note", Message: "is required to reject a proposal: give the reason",
+		})
+	}
+	from := p.Status
+	p.Status, p.UpdatedAt = r.Status, by.At
+	// A reopened proposal is undecided again; its earlier note stays in the history.
+	p.ResolutionNote = r.Note
+	c := Change{
+		Vote:  cur.Vote,
+		Entry: Entry{At: by.At, Actor: by.Principal.Ref(), Kind: StatusChanged, From: from, To: r.Status, Note: r.Note},
+	}
+	if r.Status == Approved {
+		p.FollowupID = newFollowupID
+		c.Followup = &Followup{ID: newFollowupID, Title: p.Title, Description: p.SuggestedFix, TextHash: p.TextHash()}
+	}
+	c.Proposal = p
+	return c, nil
+}
+
+func allowed(from, to Status) bool {
+	for _, s := range from.Next() {
+		if s == to {
+			return true
+		}
+	}
+	return false
+}
+
+func notAllowed(from, to Status) error {
+	e := errs.New(errs.Conflict, "proposal.transition_not_allowed", "a proposal cannot go from %s to %s", from, to)
+	e.Allowed = []string{}
+	for _, s := range from.Next() {
+		e.Allowed = append(e.Allowed, string(s))
+	}
+	return e
+}
+
+// decideEdit changes the text of a proposal that is not decided yet.
+func decideEdit(cur Current, by Actor, ed Edit) (Change, error) {
+	p := cur.Proposal
+	if !p.VisibleTo(by.Viewer) {
+		return Change{}, errs.ErrNotFound
+	}
+	if !by.Admin && p.SubmittedBy != by.Principal.Ref() {
+		return Change{}, errs.New(errs.Forbidden, "proposal.not_yours",
+			"only %s or a caller with %s may edit this proposal", p.SubmittedBy, identity.Admin)
+	}
+	if err := matchVersion(p, ed.IfVersion); err != nil {
+		return Change{}, err
+	}
+	if p.Status != Draft && p.Status != Open {
+		return Change{}, errs.New(errs.Conflict, "proposal.not_editable",
+			"a proposal can be edited while it is draft or open, and this one is %s", p.Status)
+	}
+	entry := Entry{At: by.At, Actor: by.Principal.Ref(), Kind: Edited}
+	edit(&entry, "title", &p.Title, ed.Title)
+	edit(&entry, "category", &p.Category, ed.Category)
+	edit(&entry, "problem", &p.Problem, ed.Problem)
+	edit(&entry, "suggested_fix", &p.SuggestedFix, ed.SuggestedFix)
+	edit(&entry, "priority", &p.Priority, ed.Priority)
+	if len(entry.Changes) == 0 {
+		return Change{Proposal: p, Vote: cur.Vote}, nil
+	}
+	p.UpdatedAt = by.At
+	return Change{Proposal: p, Vote: cur.Vote, Entry: entry}, nil
+}
+
+func edit[S ~string](e *Entry, field string, old, val *S) {
+	if val == nil || *val == *old {
+		return
+	}
+	e.Changes = append(e.Changes, FieldChange{Field: field, From: string(*old), To: string(*val)})
+	*old = *val
+}
+
+// matchVersion refuses a decision that was made on an older record; a nil want
+// asks for no check.
+func matchVersion(p Proposal, want *int64) error {
+	if want == nil || *want == p.Version {
+		return nil
+	}
+	return errs.New(errs.Stale, "request.stale",
+		"the proposal has changed since you read it; fetch it again and repeat the request with its new ETag")
+}

@@ -1,0 +1,246 @@
+package proposal
+
+import (
+	"encoding/base64"
+	"encoding/binary"
+	"hash/fnv"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/parley-dev/parley/internal/errs"
+)
+
+// Limits of lists.
+const (
+	DefaultLimit = 20
+	MaxLimit     = 100
+	MaxSearch    = 200 // characters of q
+)
+
+// Sort is an order of the list.
+type Sort string
+
+// The orders. Review is the order in which admins should look at proposals:
+// the most urgent first, then the newest.
+const (
+	SortReview Sort = "review"
+	SortNewest Sort = "newest"
+	SortOldest Sort = "oldest"
+	SortVotes  Sort = "votes" // votes for less votes against, then the newest
+)
+
+// Sorts lists every order.
+var Sorts = []Sort{SortReview, SortNewest, SortOldest, SortVotes}
+
+// All stands for "no filter" in every filter.
+const All = "all"
+
+// Query asks for a page of the list. Zero fields mean the defaults: status open,
+// no other filter, sort review, page 1, limit 20.
+type Query struct {
+	Status      Status // All: every status
+	Category    Category
+	Priority    Priority
+	SubmittedBy string
+	Text        string // words that must all occur, the last one as a prefix
+	Sort        Sort
+	Page        int
+	Limit       int
+	Cursor      string // continues a list where an earlier page ended
+}
+
+// Filter is a checked Query as the store gets it. Empty filters match all.
+type Filter struct {
+	Org         string
+	Viewer      Viewer
+	Status      Status
+	Category    Category
+	Priority    Priority
+	SubmittedBy string
+	Words       []string
+	Sort        Sort
+	Offset      int64
+	Limit       int
+	After       *Position
+}
+
+// Position is where a page ended, in the sort's own terms.
+type Position struct {
+	Rank  int   // of the priority, for review
+	Score int64 // for votes
+	ID    string
+}
+
+// Item is one line of a list.
+type Item struct {
+	Proposal        // without Problem, SuggestedFix and ResolutionNote
+	MyVote   Choice // empty: the viewer has not voted
+}
+
+// Page is one page of a list.
+type Page struct {
+	Items  []Item
+	Total  int64
+	Number int
+	Limit  int
+	Next   string // cursor of the next page; empty: this is the last
+}
+
+// check fills in defaults and refuses what makes no sense.
+func (q *Query) check(v Viewer) (Filter, error) {
+	c := queryCheck{}
+	c.enum("status", string(q.Status), names(Statuses))
+	c.enum("category", string(q.Category), names(Categories))
+	c.enum("priority", string(q.Priority), names(Priorities))
+	if q.Sort != "" && !slices.Contains(Sorts, q.Sort) {
+		c.add("sort", "must be one of "+join(Sorts))
+	}
+	if q.Page < 0 || q.Limit < 0 || q.Limit > MaxLimit {
+		c.add("limit", "must be between 1 and "+strconv.Itoa(MaxLimit))
+	}
+	c.text("submitted_by", q.SubmittedBy)
+	c.text("q", q.Text)
+	f := Filter{
+		Org: v.Principal.Org, Viewer: v, Status: Status(unfiltered(string(q.Status))),
+		Category: Category(unfiltered(string(q.Category))), Priority: Priority(unfiltered(string(q.Priority))),
+		SubmittedBy: unfiltered(q.SubmittedBy), Words: Words(q.Text), Sort: q.Sort, Limit: q.Limit,
+	}
+	if q.Status == "" {
+		f.Status = Open
+	}
+	if f.Sort == "" {
+		f.Sort = SortReview
+	}
+	if f.Limit == 0 {
+		f.Limit = DefaultLimit
+	}
+	if q.Text != "" && len(f.Words) == 0 {
+		c.add("q", "must contain a letter or a digit")
+	}
+	switch {
+	case q.Cursor != "" && q.Page != 0:
+		c.add("cursor", "cannot be combined with page")
+	case q.Cursor != "":
+		pos, page, ok := f.decodeCursor(q.Cursor)
+		if !ok {
+			c.add("cursor", "is not a cursor of this list; use the one of the previous page with the same filters and sort, or none")
+		}
+		f.After, q.Page = pos, page
+	case q.Page == 0:
+		q.Page = 1
+	}
+	if q.Page > 1 && f.After == nil {
+		if int64(q.Page-1) > math.MaxInt64/int64(f.Limit)-1 {
+			c.add("page", "is too large")
+		} else {
+			f.Offset = int64(q.Page-1) * int64(f.Limit)
+		}
+	}
+	if len(c.fields) > 0 {
+		return Filter{}, errs.InvalidFields(c.fields...)
+	}
+	return f, nil
+}
+
+type queryCheck struct{ fields []errs.Field }
+
+func (c *queryCheck) add(name, msg string) {
+	c.fields = append(c.fields, errs.Field{In: errs.Query, Name: name, Message: msg})
+}
+
+func (c *queryCheck) enum(name, v string, known []string) {
+	if v != "" && v != All && !slices.Contains(known, v) {
+		c.add(name, "must be one of "+strings.Join(known, ", ")+" or "+All)
+	}
+}
+
+func (c *queryCheck) text(name, v string) {
+	switch {
+	case !utf8.ValidString(v) || strings.ContainsRune(v, 0):
+		c.add(name, "must be valid UTF-8 without NUL")
+	case utf8.RuneCountInString(v) > MaxSearch:
+		c.add(name, "must have at most "+strconv.Itoa(MaxSearch)+" characters")
+	}
+}
+
+func names[S ~string](known []S) []string {
+	out := make([]string, len(known))
+	for i, k := range known {
+		out[i] = string(k)
+	}
+	return out
+}
+
+func unfiltered(s string) string {
+	if s == All {
+		return ""
+	}
+	return s
+}
+
+// position is where an item stands in the filter's order.
+func (f *Filter) position(it *Item) Position {
+	pos := Position{ID: it.ID}
+	switch f.Sort {
+	case SortReview:
+		pos.Rank = it.Priority.Rank()
+	case SortVotes:
+		pos.Score = int64(it.VotesFor) - int64(it.VotesAgainst)
+	case SortNewest, SortOldest:
+	}
+	return pos
+}
+
+const cursorVersion = 1
+
+// A cursor is version, filter sum, page, rank, score and id, in base64. It
+// carries the filter's sum so that one taken from another list is refused
+// instead of answering nonsense.
+func (f *Filter) encodeCursor(pos Position, page int) string {
+	b := []byte{cursorVersion}
+	b = binary.BigEndian.AppendUint32(b, f.sum())
+	b = binary.AppendUvarint(b, uint64(page))
+	b = binary.AppendVarint(b, int64(pos.Rank))
+	b = binary.AppendVarint(b, pos.Score)
+	b = append(b, pos.ID...)
+	return base64.RawURLEncoding.EncodeToString(b)
+}
+
+func (f *Filter) decodeCursor(s string) (*Position, int, bool) {
+	b, err := base64.RawURLEncoding.Strict().DecodeString(s)
+	if err != nil || len(b) < 5 || len(b) > 200 || b[0] != cursorVersion || binary.BigEndian.Uint32(b[1:]) != f.sum() {
+		return nil, 0, false
+	}
+	b = b[5:]
+	page, n := binary.Uvarint(b)
+	if n <= 0 || page == 0 || page > math.MaxInt32 {
+		return nil, 0, false
+	}
+	b = b[n:]
+	rank, n := binary.Varint(b)
+	if n <= 0 {
+		return nil, 0, false
+	}
+	b = b[n:]
+	score, n := binary.Varint(b)
+	if n <= 0 || !ValidID(string(b[n:])) || rank < 0 || rank >= int64(len(Priorities)) {
+		return nil, 0, false
+	}
+	return &Position{Rank: int(rank), Score: score, ID: string(b[n:])}, int(page), true
+}
+
+// sum tells lists apart. The limit is not part of it: a reader may change it on the way.
+func (f *Filter) sum() uint32 {
+	h := fnv.New32a()
+	for _, s := range []string{
+		f.Org, string(f.Status), string(f.Category), string(f.Priority), f.SubmittedBy,
+		strings.Join(f.Words, " "), string(f.Sort),
+	} {
+		h.Write([]byte(s))
+		h.Write([]byte{0})
+	}
+	return h.Sum32()
+}
