@@ -1,0 +1,129 @@
+// Package config is what an operator can set, in one place.
+//
+// Each setting has a default, and is overridden by the file named with --config,
+// then by its PARLEY_* environment variable, then by its flag. The struct tags are
+// read by package cli; nothing here opens a store or a socket, so a wrong value is
+// refused before anything is touched.
+package config
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// Store says where the data is. Every command that works on the data itself has
+// these settings.
+type Store struct {
+	Data     string `help:"Folder of the embedded SQLite store." default:"./parley-data" env:"PARLEY_DATA" placeholder:"DIR" group:"store"`
+	Database string `help:"PostgreSQL to use instead of --data, as postgres://user:password@host/name." env:"PARLEY_DATABASE" placeholder:"URL" group:"store"`
+	Config   string `help:"JSON file with settings, e.g. {\"listen\": \"127.0.0.1:9000\", \"rate_limit\": 50}." env:"PARLEY_CONFIG" placeholder:"FILE" group:"store"`
+}
+
+// Config is every setting of a server.
+type Config struct {
+	Store `embed:""`
+
+	Listen         string         `help:"Address to listen on; port 0 takes a free one." default:"127.0.0.1:8080" env:"PARLEY_LISTEN" placeholder:"HOST:PORT"`
+	PublicURL      string         `help:"Address by which others reach this server, for links in answers." env:"PARLEY_PUBLIC_URL" placeholder:"URL"`
+	TrustedProxies []netip.Prefix `help:"Networks of proxies whose X-Forwarded-For is believed, e.g. 10.0.0.0/8,::1/128." env:"PARLEY_TRUSTED_PROXIES" placeholder:"CIDR"`
+	TLSCert        string         `help:"Certificate (PEM) to serve HTTPS with." name:"tls-cert" env:"PARLEY_TLS_CERT" placeholder:"FILE"`
+	TLSKey         string         `help:"Private key (PEM) of --tls-cert." name:"tls-key" env:"PARLEY_TLS_KEY" placeholder:"FILE"`
+	RateLimit      int            `help:"Requests per second that one principal may make, in bursts of five times as many; 0 turns the limit off." default:"100" env:"PARLEY_RATE_LIMIT" placeholder:"N"`
+
+	ShutdownDelay   time.Duration `help:"How long /readyz fails before a stopping server refuses connections, so that load balancers notice." default:"0s" env:"PARLEY_SHUTDOWN_DELAY" placeholder:"DURATION"`
+	ShutdownTimeout time.Duration `help:"How long a stopping server waits for requests in flight." default:"30s" env:"PARLEY_SHUTDOWN_TIMEOUT" placeholder:"DURATION"`
+
+	LogFormat string `help:"Form of the log on stderr: text or json." default:"text" env:"PARLEY_LOG_FORMAT" placeholder:"FORMAT"`
+	LogLevel  string `help:"Least severe lines to log: debug, info, warn or error." default:"info" env:"PARLEY_LOG_LEVEL" placeholder:"LEVEL"`
+	AccessLog bool   `help:"Log every request." default:"false" env:"PARLEY_ACCESS_LOG" negatable:""`
+}
+
+// Default returns the settings of a server that nobody configured. The tags above
+// repeat them for the command line; a test keeps the two together.
+func Default() Config {
+	return Config{
+		Store: Store{Data: "./parley-data"}, Listen: "127.0.0.1:8080", RateLimit: 100,
+		ShutdownTimeout: 30 * time.Second, LogFormat: "text", LogLevel: "info",
+	}
+}
+
+// Validate refuses a store that cannot be meant.
+func (s *Store) Validate() error {
+	if s.Database != "" {
+		u, err := url.Parse(s.Database)
+		// The parser's own message would repeat the URL, password and all.
+		if err != nil || (u.Scheme != "postgres" && u.Scheme != "postgresql") {
+			return errors.New("--database must be a URL that starts with postgres://")
+		}
+		return nil
+	}
+	if s.Data == "" {
+		return errors.New("--data must name a folder")
+	}
+	return nil
+}
+
+// Validate refuses settings that cannot work, in words that name the flag.
+func (c *Config) Validate() error {
+	if err := c.Store.Validate(); err != nil {
+		return err
+	}
+	if _, port, err := net.SplitHostPort(c.Listen); err != nil || port == "" {
+		return fmt.Errorf("--listen must be HOST:PORT, for example 127.0.0.1:8080; it is %q", c.Listen)
+	}
+	if err := checkPublicURL(c.PublicURL); err != nil {
+		return err
+	}
+	switch {
+	case (c.TLSCert == "") != (c.TLSKey == ""):
+		return errors.New("--tls-cert and --tls-key go together: give both or none")
+	case c.RateLimit < 0:
+		return fmt.Errorf("--rate-limit must be 0 (off) or more; it is %d", c.RateLimit)
+	case c.ShutdownTimeout <= 0:
+		return fmt.Errorf("--shutdown-timeout must be more than 0; it is %s", c.ShutdownTimeout)
+	case c.ShutdownDelay < 0:
+		return fmt.Errorf("--shutdown-delay must not be negative; it is %s", c.ShutdownDelay)
+	case c.LogFormat != "text" && c.LogFormat != "json":
+		return fmt.Errorf("--log-format must be text or json; it is %q", c.LogFormat)
+	}
+	_, err := c.Level()
+	return err
+}
+
+func checkPublicURL(s string) error {
+	if s == "" {
+		return nil
+	}
+	u, err := url.Parse(s)
+	switch {
+	case err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https"):
+		return fmt.Errorf("--public-url must start with http:// or https:// and name a host; it is %q", s)
+	case u.RawQuery != "" || u.Fragment != "" || u.User != nil || strings.Trim(u.Path, "/") != "":
+		return fmt.Errorf("--public-url must be a scheme and a host only, without path, query or user; it is %q", s)
+	}
+	return nil
+}
+
+// Level is the log level as slog knows it.
+func (c *Config) Level() (slog.Level, error) {
+	switch c.LogLevel {
+	case "debug":
+		return slog.LevelDebug, nil
+	case "info":
+		return slog.LevelInfo, nil
+	case "warn":
+		return slog.LevelWarn, nil
+	case "error":
+		return slog.LevelError, nil
+	}
+	return 0, fmt.Errorf("--log-level must be debug, info, warn or error; it is %q", c.LogLevel)
+}
+
+// TLS reports whether the server itself speaks HTTPS.
+func (c *Config) TLS() bool { return c.TLSCert != "" }

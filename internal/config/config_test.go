@@ -1,0 +1,134 @@
+package config
+
+import (
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/alecthomas/kong"
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+)
+
+// parse reads the settings as the serve command does.
+func parse(t *testing.T, args ...string) (Config, error) {
+	t.Helper()
+	var cli struct {
+		Serve struct {
+			Config `embed:""`
+		} `cmd:""`
+	}
+	k, err := kong.New(&cli, kong.Exit(func(int) { t.Fatal("exit") }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = k.Parse(append([]string{"serve"}, args...))
+	return cli.Serve.Config, err
+}
+
+func file(t *testing.T, content string) string {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "parley.json")
+	if err := os.WriteFile(name, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+var comparePrefix = cmpopts.EquateComparable(netip.Prefix{})
+
+func TestTagsAndDefaultAgree(t *testing.T) {
+	got, err := parse(t)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(Default(), got, comparePrefix, cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("defaults differ (-Default +flags):\n%s", diff)
+	}
+}
+
+func TestEachSourceOverridesTheOneBefore(t *testing.T) {
+	name := file(t, `{"listen": "127.0.0.1:1", "rate_limit": 1, "access_log": true, "log_level": "warn",
+		"trusted_proxies": ["10.0.0.0/8", "::1/128"], "shutdown_timeout": "5s"}`)
+	t.Setenv("PARLEY_LISTEN", "127.0.0.1:2")
+	t.Setenv("PARLEY_RATE_LIMIT", "2")
+	got, err := parse(t, "--config", name, "--rate-limit", "3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Default()
+	want.Config, want.Listen, want.RateLimit, want.AccessLog, want.LogLevel = name, "127.0.0.1:2", 3, true, "warn"
+	want.ShutdownTimeout = 5 * time.Second
+	want.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("::1/128")}
+	if diff := cmp.Diff(want, got, comparePrefix); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestFileNamedByTheEnvironment(t *testing.T) {
+	t.Setenv("PARLEY_CONFIG", file(t, `{"data": "elsewhere"}`))
+	got, err := parse(t)
+	if err != nil || got.Data != "elsewhere" {
+		t.Errorf("data = %q, %v; want elsewhere", got.Data, err)
+	}
+}
+
+func TestBadSettingsAreRefusedNotDefaulted(t *testing.T) {
+	tests := []struct {
+		name string
+		args []string
+		file string
+		want string
+	}{
+		{name: "unknown key", file: `{"lisen": "127.0.0.1:1"}`, want: `no setting "lisen"`},
+		{name: "repeated key", file: `{"data": "a", "data": "b"}`, want: `"data" is set twice`},
+		{name: "not an object", file: `["data"]`, want: "must be a JSON object"},
+		{name: "trailing text", file: `{"data": "a"} x`, want: "after the JSON object"},
+		{name: "cut off", file: `{"data": "a"`, want: "EOF"},
+		{name: "wrong type in file", file: `{"rate_limit": "many"}`, want: "rate-limit"},
+		{name: "null", file: `{"rate_limit": null}`, want: "must be a string"},
+		{name: "file names a file", file: `{"config": "b"}`, want: `no setting "config"`},
+		{name: "missing file", args: []string{"--config", "no/such/file"}, want: "cannot read the configuration"},
+		{name: "rate", args: []string{"--rate-limit=-1"}, want: "--rate-limit must be 0"},
+		{name: "fraction", args: []string{"--rate-limit=1.5"}, want: "--rate-limit"},
+		{name: "listen", args: []string{"--listen", "localhost"}, want: "--listen must be HOST:PORT"},
+		{name: "one half of TLS", args: []string{"--tls-cert", "a.pem"}, want: "--tls-cert and --tls-key go together"},
+		{name: "log format", args: []string{"--log-format", "xml"}, want: "--log-format must be text or json"},
+		{name: "log level", args: []string{"--log-level", "loud"}, want: "--log-level must be"},
+		{name: "public url", args: []string{"--public-url", "parley.example"}, want: "--public-url must start with"},
+		{name: "public url with path", args: []string{"--public-url", "https://a.example/x"}, want: "without path"},
+		{name: "proxies", args: []string{"--trusted-proxies", "10.0.0.0/99"}, want: "--trusted-proxies"},
+		{name: "duration", args: []string{"--shutdown-timeout", "0s"}, want: "--shutdown-timeout must be more than 0"},
+		{name: "delay", args: []string{"--shutdown-delay=-1s"}, want: "--shutdown-delay must not be negative"},
+		{name: "database", args: []string{"--database", "mysql://root:hunter2@db/x"}, want: "--database must be a URL that starts with postgres://"},
+		{name: "no folder", args: []string{"--data", ""}, want: "--data must name a folder"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			args := tt.args
+			if tt.file != "" {
+				args = append(args, "--config", file(t, tt.file))
+			}
+			_, err := parse(t, args...)
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Fatalf("error = %v; want one with %q", err, tt.want)
+			}
+			if strings.Contains(err.Error(), "hunter2") {
+				t.Errorf("the error shows a password: %v", err)
+			}
+		})
+	}
+}
+
+func TestMistypedEnvironmentIsPointedOut(t *testing.T) {
+	got := UnknownEnv([]string{
+		"PARLEY_LISTEM=x", "PARLEY_LISTEN=x", "PARLEY_KEY=x", "HOME=/", "PARLEY_CONFIG=x",
+		"PARLEY_SERVICE_HOST=10.0.0.1", "PARLEY_PORT=tcp://10.0.0.1:80", "PARLEY_PORT_80_TCP_ADDR=10.0.0.1",
+	})
+	if diff := cmp.Diff([]string{"PARLEY_LISTEM"}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
