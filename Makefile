@@ -1,0 +1,78 @@
+# What you can do here; 'make help' lists it.
+GO ?= go
+GOFUMPT     := $(GO) run mvdan.cc/gofumpt@v0.12.0
+STATICCHECK := $(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2
+GOVULNCHECK := $(GO) run golang.org/x/vuln/cmd/govulncheck@v1.9.0
+
+# Packages whose goroutines share memory. The rest is pure, or runs in its own process.
+RACE ?= ./internal/...
+# How long each fuzz target runs, and what 'make bench' is told.
+FUZZTIME ?= 30s
+BENCH ?=
+
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: ## build bin/parley
+	CGO_ENABLED=0 $(GO) build -trimpath -o bin/parley ./cmd/parley
+
+.PHONY: deps
+deps: ## install what the tests need beside Go (PostgreSQL's programs), if missing
+	@scripts/deps
+
+.PHONY: test
+test: deps ## run all tests on SQLite and PostgreSQL (under 15 minutes on 2 cores)
+	$(GO) test -timeout 12m ./...
+
+.PHONY: race
+race: deps ## run the tests of what shares memory under the race detector
+	$(GO) test -race -timeout 20m $(RACE)
+
+.PHONY: lint
+lint: ## check formatting, vet and staticcheck
+	@unformatted="$$($(GOFUMPT) -l .)" && test -z "$$unformatted" || \
+		{ echo "not formatted; run 'make fmt':" >&2; echo "$$unformatted" >&2; exit 1; }
+	$(GO) vet ./...
+	$(STATICCHECK) ./...
+
+.PHONY: fmt
+fmt: ## format the code
+	$(GOFUMPT) -l -w .
+
+.PHONY: vuln
+vuln: ## look for known vulnerabilities (needs the network)
+	$(GOVULNCHECK) ./...
+
+.PHONY: bench
+bench: deps ## measure Parley beside a bare net/http server and a bare store; BENCH='-quick' for a short run
+	$(GO) run ./bench $(BENCH)
+
+.PHONY: soak
+soak: deps ## the long runs: a minute of load and 20 crashes, on each engine
+	PARLEY_LOAD_SECONDS=60 PARLEY_CRASH_ROUNDS=20 $(GO) test -count=1 -timeout 60m -v -run 'Load|Crash' ./e2e
+
+.PHONY: fuzz
+fuzz: ## run every fuzz target for FUZZTIME (30s)
+	@set -e; for pkg in $$($(GO) list ./...); do \
+		for target in $$($(GO) test -list '^Fuzz' $$pkg | grep '^Fuzz' || true); do \
+			echo "$$pkg $$target"; \
+			$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$pkg; \
+		done; \
+	done
+
+.PHONY: cover
+cover: deps ## show how much of each function the tests reach
+	$(GO) test -timeout 12m -coverpkg=./internal/... -coverprofile=cover.out ./internal/...
+	$(GO) tool cover -func=cover.out
+
+.PHONY: openapi
+openapi: ## write api/openapi.yaml anew from the code
+	$(GO) test ./internal/rest -run OpenAPI -update
+
+.PHONY: clean
+clean: ## remove what was built
+	rm -rf bin cover.out

@@ -1,0 +1,245 @@
+// Package internal_test keeps the shape of the code: which package may import
+// which, how long a file may get, and what the repository must not mention. The
+// rules are those of docs/architecture.md.
+package internal_test
+
+import (
+	"bytes"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/parley-dev/parley/"
+
+// layers runs from the outside in. A package may import what stands in a later
+// layer, never its own layer or an earlier one.
+var layers = [][]string{
+	{"cmd/parley", "bench", "e2e"},
+	{"internal/cli"},
+	{"internal/app"},
+	{"internal/rest", "internal/a2a", "internal/mcp", "internal/web", "internal/store", "internal/store/storetest", "internal/config"},
+	{"internal/httpx"},
+	{"internal/proposal", "internal/followup", "internal/task", "internal/agent", "internal/oauth"},
+	{"internal/identity", "internal/event", "internal/idempotency"},
+	{"internal/errs"},
+}
+
+// domain packages hold the rules: the standard library and later layers only,
+// and nothing of the wire or of the database.
+var domain = []string{
+	"internal/proposal", "internal/followup", "internal/task", "internal/agent", "internal/oauth",
+	"internal/identity", "internal/event", "internal/idempotency", "internal/errs",
+}
+
+var notInDomain = []string{"net/http", "encoding/json", "database/sql"}
+
+// databases may be imported by the store alone. pgtest makes databases for
+// tests, and bench measures the bare driver beside the store.
+var (
+	databases     = []string{"database/sql", "github.com/jackc/pgx", "modernc.org/sqlite", "zombiezen.com/go/sqlite"}
+	mayUseDrivers = []string{"internal/store", "internal/store/storetest", "internal/pgtest", "bench"}
+)
+
+// exceptions to the direction, each with its reason.
+var exceptions = map[string][]string{
+	"internal/store/storetest": {"internal/store", "internal/pgtest"}, // the suite that every engine must pass
+	"bench":                    {"internal/pgtest"},
+}
+
+// tools stand outside the layers: nothing but tests and benchmarks imports them.
+var tools = []string{"internal/pgtest"}
+
+const maxLines = 700
+
+func TestImportsRunOneWay(t *testing.T) {
+	t.Parallel()
+	for _, f := range goFiles(t) {
+		if f.isTest() {
+			continue
+		}
+		for _, path := range f.imports() {
+			if why := refuse(f.pkg, path); why != "" {
+				t.Errorf("%s imports %s: %s", f.path, path, why)
+			}
+		}
+	}
+}
+
+// The rules themselves are worth nothing if they let everything through.
+func TestImportRulesRefuse(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		from, to string
+		ok       bool
+	}{
+		{"internal/rest", module + "internal/proposal", true},
+		{"internal/app", module + "internal/store", true},
+		{"internal/store/storetest", module + "internal/pgtest", true},
+		{"internal/store", "github.com/jackc/pgx/v5", true},
+		{"internal/rest", module + "internal/store", false},
+		{"internal/rest", module + "internal/web", false},
+		{"internal/proposal", module + "internal/followup", false},
+		{"internal/identity", module + "internal/proposal", false},
+		{"internal/proposal", "net/http", false},
+		{"internal/proposal", "github.com/google/uuid", false},
+		{"internal/app", "database/sql", false},
+		{"internal/app", module + "internal/pgtest", false},
+		{"internal/util", "fmt", false},
+	} {
+		if why := refuse(c.from, c.to); (why == "") != c.ok {
+			t.Errorf("refuse(%q, %q) = %q, want allowed: %v", c.from, c.to, why, c.ok)
+		}
+	}
+}
+
+// refuse says why pkg may not import path, or returns "".
+func refuse(pkg, path string) string {
+	if slices.Contains(tools, pkg) {
+		return ""
+	}
+	from := layer(pkg)
+	if from < 0 {
+		return "the package is in no layer; add it to the table in internal/arch_test.go"
+	}
+	for _, db := range databases {
+		if (path == db || strings.HasPrefix(path, db+"/")) && !slices.Contains(mayUseDrivers, pkg) {
+			return "only internal/store talks to a database"
+		}
+	}
+	target, ours := strings.CutPrefix(path, module)
+	if ours {
+		to := layer(target)
+		if slices.Contains(exceptions[pkg], target) || to > from {
+			return ""
+		}
+		return "imports run outside in, never sideways or back"
+	}
+	if slices.Contains(domain, pkg) {
+		if slices.Contains(notInDomain, path) {
+			return "a domain package knows no wire format and no database"
+		}
+		if first, _, _ := strings.Cut(path, "/"); strings.Contains(first, ".") {
+			return "a domain package uses the standard library only"
+		}
+	}
+	return ""
+}
+
+func layer(pkg string) int {
+	return slices.IndexFunc(layers, func(l []string) bool { return slices.Contains(l, pkg) })
+}
+
+func TestFilesStayReadable(t *testing.T) {
+	t.Parallel()
+	for _, f := range goFiles(t) {
+		lines := bytes.Count(f.src, []byte("\n"))
+		if lines > maxLines && !ast.IsGenerated(f.syntax) {
+			t.Errorf("%s has %d lines; split it (at most %d)", f.path, lines, maxLines)
+		}
+	}
+}
+
+func TestEveryPackageSaysWhatItIsFor(t *testing.T) {
+	t.Parallel()
+	documented := map[string]bool{}
+	for _, f := range goFiles(t) {
+		if !f.isTest() {
+			documented[f.pkg] = documented[f.pkg] || len(f.syntax.Doc.Text()) > len("Package x does y.")
+		}
+	}
+	for pkg, ok := range documented {
+		if !ok {
+			t.Errorf("%s has no package doc comment", pkg)
+		}
+	}
+}
+
+// Paths of one machine help nobody else and tend to slip into scripts and docs.
+func TestNothingNamesALocalPath(t *testing.T) {
+	t.Parallel()
+	// Put together here, so that this file does not contain them.
+	forbidden := []string{"/" + "work/", "/" + "root/"}
+	walk(t, func(path string) {
+		if filepath.Base(path) == "go.sum" {
+			return
+		}
+		b, err := os.ReadFile(filepath.Join("..", path))
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		for _, word := range forbidden {
+			if i := bytes.Index(b, []byte(word)); i >= 0 {
+				t.Errorf("%s:%d mentions %s", path, 1+bytes.Count(b[:i], []byte("\n")), word)
+			}
+		}
+	})
+}
+
+type goFile struct {
+	path, pkg string // relative to the repository
+	src       []byte
+	syntax    *ast.File
+}
+
+func (f *goFile) isTest() bool { return strings.HasSuffix(f.path, "_test.go") }
+
+func (f *goFile) imports() []string {
+	out := make([]string, len(f.syntax.Imports))
+	for i, spec := range f.syntax.Imports {
+		out[i], _ = strconv.Unquote(spec.Path.Value) // the parser has checked it
+	}
+	return out
+}
+
+func goFiles(t *testing.T) []*goFile {
+	t.Helper()
+	var out []*goFile
+	walk(t, func(path string) {
+		if filepath.Ext(path) != ".go" {
+			return
+		}
+		f := &goFile{path: path, pkg: filepath.ToSlash(filepath.Dir(path))}
+		var err error
+		if f.src, err = os.ReadFile(filepath.Join("..", path)); err != nil {
+			t.Fatal(err)
+		}
+		if f.syntax, err = parser.ParseFile(token.NewFileSet(), path, f.src, parser.ParseComments); err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, f)
+	})
+	if len(out) == 0 {
+		t.Fatal("found no Go files: the test looks in the wrong place")
+	}
+	return out
+}
+
+// walk calls visit for each file of the repository; what .gitignore keeps out is skipped.
+func walk(t *testing.T, visit func(path string)) {
+	t.Helper()
+	err := fs.WalkDir(os.DirFS(".."), ".", func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return fmt.Errorf("walk %s: %w", path, err)
+		case d.IsDir() && slices.Contains([]string{".git", "bin", "parley-data"}, d.Name()):
+			return fs.SkipDir
+		case !d.Type().IsRegular() || path == "parley" || slices.Contains([]string{".test", ".prof", ".out"}, filepath.Ext(path)):
+			return nil
+		}
+		visit(path)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
