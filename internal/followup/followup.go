@@ -157,13 +157,13 @@ func ValidID(s string) bool {
 
 // Create makes a follow-up by hand.
 func (s *Followups) Create(ctx context.Context, a identity.Access, cmd Creation) (Outcome, error) {
+	if err := cmd.Validate(); err != nil {
+		return Outcome{}, err
+	}
 	now := s.now()
 	f := Followup{
 		Org: a.Org(), ID: s.newID("task-"), Title: cmd.Title, Description: cmd.Description, Status: Open,
 		Assignee: cmd.Assignee, CreatedBy: a.Principal().Ref(), CreatedAt: now, UpdatedAt: now, Version: 1,
-	}
-	if err := f.check(); err != nil {
-		return Outcome{}, err
 	}
 	if err := s.mayAssign(ctx, a, f.Assignee); err != nil {
 		return Outcome{}, err
@@ -193,6 +193,9 @@ func (s *Followups) Change(ctx context.Context, a identity.Access, id string, cm
 	if !ValidID(id) {
 		return Outcome{}, errs.ErrNotFound
 	}
+	if err := cmd.Validate(); err != nil {
+		return Outcome{}, err
+	}
 	if cmd.Assignee != nil {
 		if err := s.mayAssign(ctx, a, *cmd.Assignee); err != nil {
 			return Outcome{}, err
@@ -220,9 +223,6 @@ func decideEdit(f Followup, cmd Edit, now time.Time) (Followup, error) {
 		f.Assignee = *cmd.Assignee
 	}
 	if cmd.Status != nil && *cmd.Status != f.Status {
-		if !slices.Contains(Statuses, *cmd.Status) {
-			return f, invalid("/status", "must be one of open, in_progress, done, canceled")
-		}
 		if !slices.Contains(f.Status.Next(), *cmd.Status) {
 			e := errs.New(errs.Conflict, "task.transition_not_allowed", "a task cannot go from %s to %s", f.Status, *cmd.Status)
 			for _, next := range f.Status.Next() {
@@ -233,7 +233,7 @@ func decideEdit(f Followup, cmd Edit, now time.Time) (Followup, error) {
 		f.Status = *cmd.Status
 	}
 	f.UpdatedAt = now
-	return f, f.check()
+	return f, nil
 }
 
 // mayAssign refuses an assignee that is no member of the org, and an agent that
@@ -256,18 +256,37 @@ func (s *Followups) mayAssign(ctx context.Context, a identity.Access, ref string
 	return err
 }
 
-func (f *Followup) check() error {
+// Validate reports every field that breaks a rule. Create does it too; a
+// transport calls it to report fields that it could not read beside these.
+func (c *Creation) Validate() error {
+	return (&Edit{Title: &c.Title, Description: &c.Description, Assignee: &c.Assignee}).Validate()
+}
+
+// Validate is to Change what Creation.Validate is to Create.
+func (e *Edit) Validate() error {
 	var fields []errs.Field
 	add := func(name, msg string) {
 		fields = append(fields, errs.Field{In: errs.Body, Name: name, Message: msg})
 	}
-	if msg := text(f.Title, MaxTitle); msg != "" {
-		add("/title", msg)
-	} else if strings.TrimSpace(f.Title) == "" || strings.ContainsAny(f.Title, "\r\n") {
-		add("/title", "is required and must be one line")
+	if e.Title != nil {
+		if msg := text(*e.Title, MaxTitle); msg != "" {
+			add("/title", msg)
+		} else if strings.TrimSpace(*e.Title) == "" || strings.ContainsAny(*e.Title, "\r\n") {
+			add("/title", "is required and must be one line")
+		}
 	}
-	if msg := text(f.Description, MaxDescription); msg != "" {
-		add("/description", msg)
+	if e.Description != nil {
+		if msg := text(*e.Description, MaxDescription); msg != "" {
+			add("/description", msg)
+		}
+	}
+	if e.Status != nil && !slices.Contains(Statuses, *e.Status) {
+		add("/status", "must be one of open, in_progress, done, canceled")
+	}
+	if e.Assignee != nil && *e.Assignee != "" {
+		if p, err := identity.ParseRef("", *e.Assignee); err != nil || !p.IsMember() {
+			add("/assignee", "must be user:ID or agent:ID")
+		}
 	}
 	if len(fields) > 0 {
 		return errs.InvalidFields(fields...)

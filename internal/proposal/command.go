@@ -57,7 +57,9 @@ type Ballot struct {
 	Once    *idempotency.Key
 }
 
-func (s *Submission) validate() error {
+// Validate fills in defaults and reports every field that breaks a rule. Submit does it
+// too; a transport calls it to report fields that it could not read beside these.
+func (s *Submission) Validate() error {
 	if s.Priority == "" {
 		s.Priority = Normal
 	}
@@ -74,7 +76,8 @@ func (s *Submission) validate() error {
 	return c.err()
 }
 
-func (e *Edit) validate() error {
+// Validate is to Edit what Submission.Validate is to Submit.
+func (e *Edit) Validate() error {
 	var c check
 	if e.Title != nil {
 		c.title(*e.Title)
@@ -94,14 +97,16 @@ func (e *Edit) validate() error {
 	return c.err()
 }
 
-func (r *Resolution) validate() error {
+// Validate is to Resolve what Submission.Validate is to Submit.
+func (r *Resolution) Validate() error {
 	var c check
 	enum(&c, "/status", r.Status, Statuses)
 	c.text("/resolution_note", r.Note, 0, MaxNote)
 	return c.err()
 }
 
-func (b *Ballot) validate() error {
+// Validate is to Vote what Submission.Validate is to Submit.
+func (b *Ballot) Validate() error {
 	var c check
 	enum(&c, "/vote", b.Choice, Choices)
 	c.text("/comment", b.Comment, 0, MaxComment)

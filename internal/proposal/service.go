@@ -82,7 +82,7 @@ func (s *Proposals) actor(a identity.Access) Actor { return Actor{Viewer: viewer
 
 // Submit files a new proposal.
 func (s *Proposals) Submit(ctx context.Context, a identity.Access, cmd Submission) (Outcome, error) {
-	if err := cmd.validate(); err != nil {
+	if err := cmd.Validate(); err != nil {
 		return Outcome{}, err
 	}
 	by := s.actor(a)
@@ -135,7 +135,7 @@ func (s *Proposals) DataVersion(ctx context.Context, org string) (uint64, error)
 
 // Vote casts the caller's vote, or replaces it.
 func (s *Proposals) Vote(ctx context.Context, a identity.Access, id string, cmd Ballot) (Outcome, error) {
-	if err := cmd.validate(); err != nil {
+	if err := cmd.Validate(); err != nil {
 		return Outcome{}, err
 	}
 	by := s.actor(a)
@@ -155,7 +155,7 @@ func (s *Proposals) Resolve(ctx context.Context, a identity.Access, id string, c
 	if err := a.May(identity.ResolveProposal); err != nil {
 		return Outcome{}, err
 	}
-	if err := cmd.validate(); err != nil {
+	if err := cmd.Validate(); err != nil {
 		return Outcome{}, err
 	}
 	by, followupID := s.actor(a), s.newID("task-")
@@ -166,7 +166,7 @@ func (s *Proposals) Resolve(ctx context.Context, a identity.Access, id string, c
 
 // Edit changes the text of a proposal.
 func (s *Proposals) Edit(ctx context.Context, a identity.Access, id string, cmd Edit) (Outcome, error) {
-	if err := cmd.validate(); err != nil {
+	if err := cmd.Validate(); err != nil {
 		return Outcome{}, err
 	}
 	by := s.actor(a)
