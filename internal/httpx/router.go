@@ -5,10 +5,13 @@ import (
 	"log/slog"
 	"net/http"
 	"net/netip"
+	"path"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/identity"
 )
 
@@ -17,8 +20,8 @@ type Authenticator interface {
 	Authenticate(ctx context.Context, secret string) (*identity.Caller, error)
 }
 
-// Options are what a Router needs. The zero value serves public routes only,
-// without limits, metrics or an access log.
+// Options are what a Router needs. The zero value serves without limits, metrics
+// or an access log; routes added by Handle need an Authenticator.
 type Options struct {
 	Authenticator Authenticator
 	Logger        *slog.Logger          // nil: slog.Default()
@@ -28,8 +31,8 @@ type Options struct {
 	// RateLimit is how many requests a second a principal may make; bursts of five
 	// times as many are let through. 0: no limit.
 	RateLimit int
-	// AuthFailureLimit is how many bad credentials a second are answered to one
-	// client address; bursts as above. 0: no limit.
+	// AuthFailureLimit is how many bad credentials a second one client address may
+	// send; bursts as above. 0: no limit.
 	AuthFailureLimit int
 	// TrustedProxies are the hops whose X-Forwarded-For is believed.
 	TrustedProxies []netip.Prefix
@@ -40,26 +43,116 @@ type Options struct {
 // DefaultAuthFailureLimit is the AuthFailureLimit of a server that was not told otherwise.
 const DefaultAuthFailureLimit = 20
 
-// Router is the door of the server.
+// Router is the door of the server: it gives every request an id, routes it, and
+// survives, counts and logs what happens to it.
 type Router struct {
-	mux *http.ServeMux
+	mux       *http.ServeMux
+	auth      Authenticator
+	log       *slog.Logger
+	accessLog bool
+	now       func() time.Time
+	trusted   []netip.Prefix
+	ids       *requestIDs
+
+	metrics      *metrics
+	unmatched    *route
+	perPrincipal *limits[identity.Principal]
+	perAddress   *limits[netip.Addr]
 }
 
 // NewRouter makes a Router without routes.
 func NewRouter(o Options) *Router {
-	return &Router{mux: http.NewServeMux()}
+	rt := &Router{
+		mux: http.NewServeMux(), auth: o.Authenticator, log: o.Logger, accessLog: o.AccessLog, now: o.Now,
+		trusted: o.TrustedProxies, ids: newRequestIDs(), metrics: newMetrics(o.Registerer),
+		perPrincipal: newLimits[identity.Principal]("principal", o.RateLimit),
+		perAddress:   newLimits[netip.Addr]("credentials", o.AuthFailureLimit),
+	}
+	if rt.log == nil {
+		rt.log = slog.Default()
+	}
+	if rt.now == nil {
+		rt.now = time.Now
+	}
+	rt.unmatched = rt.metrics.route("any", "unmatched")
+	rt.mux.HandleFunc("/", rt.fallback)
+	return rt
 }
 
 // Handle adds a route whose caller is authenticated and rate limited first. A
 // request without credentials passes with no caller: whether one is needed is
-// the handler's decision.
-func (rt *Router) Handle(pattern string, h http.Handler) { rt.mux.Handle(pattern, h) }
+// the handler's decision. The answers are private unless the handler says
+// otherwise.
+func (rt *Router) Handle(pattern string, h http.Handler) {
+	rt.add(pattern, private(rt.authenticate(h)))
+}
+
+// HandleFunc is Handle for a function.
+func (rt *Router) HandleFunc(pattern string, h func(http.ResponseWriter, *http.Request)) {
+	rt.Handle(pattern, http.HandlerFunc(h))
+}
 
 // HandlePublic adds a route that looks at no credentials.
-func (rt *Router) HandlePublic(pattern string, h http.Handler) { rt.mux.Handle(pattern, h) }
+func (rt *Router) HandlePublic(pattern string, h http.Handler) { rt.add(pattern, h) }
+
+func (rt *Router) add(pattern string, h http.Handler) {
+	method, target, ok := strings.Cut(pattern, " ")
+	if !ok {
+		method, target = "any", pattern
+	}
+	ro := rt.metrics.route(method, target)
+	rt.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+		if x := exchangeOf(r.Context()); x != nil {
+			x.route = ro
+		}
+		h.ServeHTTP(w, r)
+	})
+}
 
 // ServeHTTP implements http.Handler.
-func (rt *Router) ServeHTTP(w http.ResponseWriter, r *http.Request) { rt.mux.ServeHTTP(w, r) }
+func (rt *Router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	x := &exchange{Context: r.Context(), route: rt.unmatched}
+	x.rec.ResponseWriter = w
+	x.id[0] = rt.ids.next(r.Header["X-Request-Id"])
+	setHeaders(w.Header(), x)
+	r = r.WithContext(x)
+	if rt.metrics != nil {
+		rt.metrics.inFlight.Inc()
+	}
+	defer rt.finish(x, r, rt.now())
+	if !clean(r.URL.EscapedPath()) {
+		WriteError(&x.rec, r, errs.ErrNotFound)
+		return
+	}
+	rt.mux.ServeHTTP(&x.rec, r)
+}
 
-// ParsePrefixes reads a list of CIDR prefixes or single addresses.
-func ParsePrefixes(list []string) ([]netip.Prefix, error) { return nil, nil }
+// clean reports whether the mux would take the path as it is. It answers any
+// other with a redirect to a path that nobody asked for; here that is a 404.
+func clean(p string) bool {
+	if p == "" || p[0] != '/' {
+		return false
+	}
+	c := path.Clean(p)
+	return c == p || len(c)+1 == len(p) && c != "/" && p[len(p)-1] == '/'
+}
+
+var methods = []string{
+	http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete,
+}
+
+// fallback answers what no route matches: 405 if another method would match, else 404.
+func (rt *Router) fallback(w http.ResponseWriter, r *http.Request) {
+	var allowed []string
+	for _, m := range methods {
+		probe := &http.Request{Method: m, URL: r.URL, Host: r.Host}
+		if _, pattern := rt.mux.Handler(probe); pattern != "/" && pattern != "" {
+			allowed = append(allowed, m)
+		}
+	}
+	if len(allowed) == 0 {
+		WriteError(w, r, errs.ErrNotFound)
+		return
+	}
+	methodNotAllowed(r.Context(), allowed).Write(w)
+}

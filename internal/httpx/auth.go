@@ -1,0 +1,67 @@
+package httpx
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/parley-dev/parley/internal/errs"
+)
+
+// authenticate puts the caller into the exchange. No credentials mean no caller;
+// bad ones are refused here, and counted against the client's address so that
+// guessing is slow. The rate limit counts principals, not keys: a second key
+// brings no second budget.
+func (rt *Router) authenticate(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		header := r.Header["Authorization"]
+		if len(header) == 0 {
+			next.ServeHTTP(w, r)
+			return
+		}
+		x := exchangeOf(r.Context())
+		secret, ok := bearer(header)
+		if !ok {
+			rt.refuseCredentials(w, r, errBadHeader)
+			return
+		}
+		caller, err := rt.auth.Authenticate(x, secret)
+		if err != nil {
+			rt.refuseCredentials(w, r, err)
+			return
+		}
+		x.caller = caller
+		if wait := rt.perPrincipal.take(caller.Principal, rt.now()); wait > 0 {
+			rt.perPrincipal.refuse(w, r, wait, "too many requests; wait as long as Retry-After says")
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+var errBadHeader = errs.New(errs.Unauthenticated, "auth.invalid",
+	`the Authorization header must be "Bearer <API_KEY>", once`)
+
+func (rt *Router) refuseCredentials(w http.ResponseWriter, r *http.Request, err error) {
+	if errs.KindOf(err) == errs.Unauthenticated && rt.perAddress != nil {
+		addr := limitKey(clientAddr(r, rt.trusted))
+		if wait := rt.perAddress.take(addr, rt.now()); wait > 0 {
+			rt.perAddress.refuse(w, r, wait, "too many bad credentials from this address; wait as long as Retry-After says")
+			return
+		}
+	}
+	WriteError(w, r, err)
+}
+
+// bearer returns the token; the name of the scheme is case-insensitive (RFC 9110, 11.1).
+func bearer(header []string) (string, bool) {
+	const scheme = "bearer "
+	if len(header) != 1 {
+		return "", false
+	}
+	v := header[0]
+	if len(v) <= len(scheme) || !strings.EqualFold(v[:len(scheme)], scheme) {
+		return "", false
+	}
+	token := strings.TrimLeft(v[len(scheme):], " ")
+	return token, token != ""
+}

@@ -1,0 +1,91 @@
+package httpx
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/parley-dev/parley/internal/identity"
+)
+
+// exchange is everything the server remembers of one request. It is the
+// request's context and carries its response writer, so that a request costs one
+// allocation here and not one per middleware.
+type exchange struct {
+	context.Context // of the connection
+
+	rec    recorder
+	id     [1]string // the request id, in the shape in which a header map takes it
+	caller *identity.Caller
+	route  *route
+	cause  error // of an answer that is our fault, for the log
+}
+
+type exchangeKey struct{}
+
+// Value makes the exchange find itself below contexts derived from it.
+func (x *exchange) Value(key any) any {
+	if _, ok := key.(exchangeKey); ok {
+		return x
+	}
+	return x.Context.Value(key)
+}
+
+// exchangeOf returns nil outside a Router, as in a test of one handler.
+func exchangeOf(ctx context.Context) *exchange {
+	if x, ok := ctx.(*exchange); ok {
+		return x
+	}
+	x, _ := ctx.Value(exchangeKey{}).(*exchange)
+	return x
+}
+
+// CallerOf returns who sent the request; nil: nobody that is known.
+func CallerOf(ctx context.Context) *identity.Caller {
+	if x := exchangeOf(ctx); x != nil {
+		return x.caller
+	}
+	return nil
+}
+
+// RequestID returns the id under which the request is logged.
+func RequestID(ctx context.Context) string {
+	if x := exchangeOf(ctx); x != nil {
+		return x.id[0]
+	}
+	return ""
+}
+
+// recorder notes what was answered, for metrics and the log.
+type recorder struct {
+	http.ResponseWriter
+	status int // 0: nothing was written yet
+	bytes  int64
+}
+
+// WriteHeader notes the final status; informational ones may come before it.
+func (r *recorder) WriteHeader(status int) {
+	if r.status == 0 && status >= 200 {
+		r.status = status
+	}
+	r.ResponseWriter.WriteHeader(status)
+}
+
+func (r *recorder) Write(p []byte) (int, error) {
+	if r.status == 0 {
+		r.status = http.StatusOK
+	}
+	n, err := r.ResponseWriter.Write(p)
+	r.bytes += int64(n)
+	return n, err
+}
+
+// Unwrap lets http.ResponseController reach the connection.
+func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
+
+// Flush serves code that asserts http.Flusher instead of asking a ResponseController.
+func (r *recorder) Flush() {
+	if r.status == 0 {
+		r.status = http.StatusOK
+	}
+	_ = http.NewResponseController(r.ResponseWriter).Flush()
+}

@@ -1,0 +1,75 @@
+package httpx
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"time"
+)
+
+// finish ends every request: a panic becomes a 500, and what happened is counted
+// and, if it is worth it, logged. It must be deferred directly, for recover.
+func (rt *Router) finish(x *exchange, r *http.Request, start time.Time) {
+	var abort any
+	if p := recover(); p != nil {
+		abort = rt.survive(x, r, p)
+	}
+	status := x.rec.status
+	if status == 0 {
+		status = http.StatusOK // net/http sends it when a handler writes nothing
+	}
+	took := rt.now().Sub(start)
+	if rt.metrics != nil {
+		rt.metrics.inFlight.Dec()
+	}
+	x.route.observe(status, took)
+	switch {
+	case status >= http.StatusInternalServerError:
+		rt.logRequest(slog.LevelError, "request failed", x, r, status, took)
+	case rt.accessLog:
+		rt.logRequest(slog.LevelInfo, "request", x, r, status, took)
+	}
+	if abort != nil {
+		panic(abort)
+	}
+}
+
+// survive answers a panic with a 500. It returns what must be panicked on: a
+// handler that aborts on purpose, and an answer that is already half sent, must
+// end the connection, or the client would take the half for the whole.
+func (rt *Router) survive(x *exchange, r *http.Request, p any) (abort any) {
+	if err, ok := p.(error); ok && errors.Is(err, http.ErrAbortHandler) {
+		return http.ErrAbortHandler
+	}
+	rt.log.LogAttrs(x, slog.LevelError, "panic",
+		slog.String("request_id", x.id[0]), slog.String("panic", fmt.Sprint(p)), slog.String("stack", string(debug.Stack())))
+	if x.rec.status != 0 {
+		return http.ErrAbortHandler
+	}
+	WriteError(&x.rec, r, fmt.Errorf("panic: %v", p))
+	return nil
+}
+
+// logRequest writes one line. It has the path but neither query nor headers:
+// those may hold secrets.
+func (rt *Router) logRequest(level slog.Level, msg string, x *exchange, r *http.Request, status int, took time.Duration) {
+	attrs := make([]slog.Attr, 0, 10)
+	attrs = append(attrs,
+		slog.String("request_id", x.id[0]),
+		slog.String("method", r.Method),
+		slog.String("path", r.URL.Path),
+		slog.String("route", x.route.pattern),
+		slog.Int("status", status),
+		slog.Int64("bytes", x.rec.bytes),
+		slog.Duration("took", took),
+		slog.String("client", clientAddr(r, rt.trusted).String()))
+	if x.caller != nil {
+		attrs = append(attrs, slog.String("org", x.caller.Org), slog.String("principal", x.caller.Ref()))
+	}
+	if x.cause != nil {
+		attrs = append(attrs, slog.String("error", x.cause.Error()))
+	}
+	rt.log.LogAttrs(x, level, msg, attrs...)
+}

@@ -1,0 +1,33 @@
+package httpx
+
+import "net/http"
+
+// The values are shared by all answers: net/http only reads them, and Set and
+// Add replace the slice instead of writing into it.
+var (
+	noSniff    = []string{"nosniff"}
+	noReferrer = []string{"no-referrer"}
+	// Answers are data, not pages; the few pages set a policy of their own.
+	noContent = []string{"default-src 'none'; frame-ancestors 'none'"}
+	noStore   = []string{"no-store"}
+	varyAuth  = []string{"Authorization"}
+)
+
+// setHeaders writes what every answer carries.
+func setHeaders(h http.Header, x *exchange) {
+	h["X-Request-Id"] = x.id[:]
+	h["X-Content-Type-Options"] = noSniff
+	h["Referrer-Policy"] = noReferrer
+	h["Content-Security-Policy"] = noContent
+}
+
+// private marks answers that belong to one caller, so that no cache on the way
+// hands them to another.
+func private(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h["Cache-Control"] = noStore
+		h["Vary"] = varyAuth
+		next.ServeHTTP(w, r)
+	})
+}

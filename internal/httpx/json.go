@@ -1,0 +1,171 @@
+package httpx
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/parley-dev/parley/internal/errs"
+)
+
+// Limits of a JSON body.
+const (
+	MaxBody   = 256 << 10 // bytes
+	MaxDepth  = 32        // objects and arrays inside each other
+	maxFields = 32        // broken fields that one answer lists; a body could hold thousands
+)
+
+// WriteJSON writes v. Text that is not UTF-8 can only come from a request that
+// is being refused; it is shown with replacement characters.
+func WriteJSON(w io.Writer, v any) error {
+	return json.MarshalWrite(w, v, jsontext.AllowInvalidUTF8(true))
+}
+
+// CheckJSON refuses what is not exactly one JSON value in UTF-8 without
+// duplicate names and without nesting deeper than MaxDepth. The error says where.
+func CheckJSON(data []byte) error {
+	dec := jsontext.NewDecoder(bytes.NewBuffer(data))
+	for first := true; ; first = false {
+		_, err := dec.ReadToken()
+		switch {
+		case err == io.EOF && first:
+			return malformed("", "the body is empty; send a JSON object")
+		case err != nil:
+			return syntaxError(err)
+		case dec.StackDepth() > MaxDepth:
+			return malformed("", fmt.Sprintf("the body is nested deeper than %d levels at byte %d", MaxDepth, dec.InputOffset()))
+		case dec.StackDepth() > 0:
+			continue
+		}
+		if _, err := dec.ReadToken(); err != io.EOF {
+			return malformed("", fmt.Sprintf("the body must be one JSON value, but more follows after byte %d", dec.InputOffset()))
+		}
+		return nil
+	}
+}
+
+func syntaxError(err error) error {
+	var syn *jsontext.SyntacticError
+	if !errors.As(err, &syn) {
+		if errors.Is(err, io.ErrUnexpectedEOF) {
+			return malformed("", "the body is not valid JSON: it ends too early")
+		}
+		return malformed("", "the body is not valid JSON")
+	}
+	pointer := clip(string(syn.JSONPointer))
+	if errors.Is(syn.Err, jsontext.ErrDuplicateName) {
+		return malformed(pointer, fmt.Sprintf("the member %s occurs more than once, the second time at byte %d", pointer, syn.ByteOffset))
+	}
+	return malformed(pointer, fmt.Sprintf("the body is not valid JSON at byte %d: %v", syn.ByteOffset, syn.Err))
+}
+
+func malformed(pointer, msg string) error {
+	e := errs.New(errs.Malformed, "request.malformed", "%s", msg)
+	e.Fields = []errs.Field{{In: errs.Body, Name: pointer, Message: msg}}
+	return e
+}
+
+// Decode reads an object into the struct that v points to. Names match exactly.
+// The error is about JSON itself; the fields are members that are unknown, null
+// or of another type, each with its pointer. All others are read, so that a
+// caller can learn of every broken rule at once.
+func Decode(data []byte, v any) ([]errs.Field, error) {
+	if err := CheckJSON(data); err != nil {
+		return nil, err
+	}
+	dec := jsontext.NewDecoder(bytes.NewBuffer(data))
+	if dec.PeekKind() != '{' {
+		return []errs.Field{{In: errs.Body, Name: "", Message: "must be a JSON object"}}, nil
+	}
+	_, _ = dec.ReadToken() // the syntax was checked above: reads cannot fail from here on
+	target := reflect.ValueOf(v).Elem()
+	members := membersOf(target.Type())
+	var fields []errs.Field
+	for dec.PeekKind() != '}' && len(fields) < maxFields {
+		name, _ := dec.ReadToken()
+		member := name.String()
+		value, _ := dec.ReadValue()
+		if msg := readMember(target, members, member, value); msg != "" {
+			fields = append(fields, errs.Field{In: errs.Body, Name: pointerTo(member), Message: msg})
+		}
+	}
+	return fields, nil
+}
+
+func readMember(target reflect.Value, members map[string]int, name string, value jsontext.Value) string {
+	i, ok := members[name]
+	if !ok {
+		return "is not a known field"
+	}
+	field := target.Field(i)
+	if value.Kind() == 'n' {
+		return "must not be null; leave it out instead"
+	}
+	if err := json.Unmarshal(value, field.Addr().Interface(), json.RejectUnknownMembers(true)); err != nil {
+		field.SetZero()
+		return "must be " + typeName(field.Type())
+	}
+	return ""
+}
+
+func typeName(t reflect.Type) string {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	switch t.Kind() {
+	case reflect.String:
+		return "a string"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Slice, reflect.Array:
+		return "an array"
+	case reflect.Struct, reflect.Map:
+		return "an object"
+	case reflect.Float32, reflect.Float64:
+		return "a number"
+	default:
+		return "an integer"
+	}
+}
+
+var memberCache sync.Map // reflect.Type → map[string]int
+
+func membersOf(t reflect.Type) map[string]int {
+	if m, ok := memberCache.Load(t); ok {
+		return m.(map[string]int)
+	}
+	m := make(map[string]int, t.NumField())
+	for i := range t.NumField() {
+		name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
+		if name != "" && name != "-" {
+			m[name] = i
+		}
+	}
+	memberCache.Store(t, m)
+	return m
+}
+
+var pointerEscapes = strings.NewReplacer("~", "~0", "/", "~1")
+
+func pointerTo(member string) string { return "/" + pointerEscapes.Replace(clip(member)) }
+
+// clip keeps an answer short, however long a name the caller made up.
+func clip(s string) string {
+	const limit = 80
+	if len(s) <= limit {
+		return s
+	}
+	n := limit
+	for !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n] + "…"
+}

@@ -1,0 +1,69 @@
+package httpx
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// metrics counts requests. Its labels are routes, methods and status classes:
+// few, known beforehand, and never an org or a principal, so that /metrics tells
+// nobody who uses the server.
+type metrics struct {
+	inFlight prometheus.Gauge
+	requests *prometheus.CounterVec
+	duration *prometheus.HistogramVec
+}
+
+func newMetrics(reg prometheus.Registerer) *metrics {
+	if reg == nil {
+		return nil
+	}
+	m := &metrics{
+		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "parley_http_requests_in_flight", Help: "Requests being answered.",
+		}),
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "parley_http_requests_total", Help: "Requests answered, by route, method and class of status.",
+		}, []string{"route", "method", "status"}),
+		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "parley_http_request_duration_seconds", Help: "Time to answer a request, by route and method.",
+			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
+		}, []string{"route", "method"}),
+	}
+	reg.MustRegister(m.inFlight, m.requests, m.duration)
+	return m
+}
+
+var statusClasses = [...]string{"other", "1xx", "2xx", "3xx", "4xx", "5xx"}
+
+// route holds the metrics of one pattern, looked up once and not per request.
+type route struct {
+	pattern  string
+	requests [len(statusClasses)]prometheus.Counter
+	duration prometheus.Observer
+}
+
+func (m *metrics) route(method, pattern string) *route {
+	rt := &route{pattern: pattern}
+	if m == nil {
+		return rt
+	}
+	for i, class := range statusClasses {
+		rt.requests[i] = m.requests.WithLabelValues(pattern, method, class)
+	}
+	rt.duration = m.duration.WithLabelValues(pattern, method)
+	return rt
+}
+
+func (rt *route) observe(status int, took time.Duration) {
+	if rt.duration == nil {
+		return
+	}
+	class := status / 100
+	if class >= len(statusClasses) {
+		class = 0
+	}
+	rt.requests[class].Inc()
+	rt.duration.Observe(took.Seconds())
+}

@@ -1,0 +1,184 @@
+package httpx
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/parley-dev/parley/internal/errs"
+)
+
+// Problem is the body of every refusal: RFC 9457 with a stable code, the request
+// id, and one entry for every part of the request that broke a rule.
+type Problem struct {
+	Type      string         `json:"type"`
+	Title     string         `json:"title"`
+	Status    int            `json:"status"`
+	Detail    string         `json:"detail"`
+	Code      string         `json:"code"`
+	RequestID string         `json:"request_id"`
+	Errors    []ProblemField `json:"errors,omitzero"`
+	Allowed   []string       `json:"allowed,omitzero"`
+	Scope     string         `json:"scope,omitzero"`
+
+	headers http.Header
+}
+
+// ProblemField names one part of the request: Pointer is set in the body,
+// Parameter anywhere else.
+type ProblemField struct {
+	Pointer   *string    `json:"pointer,omitzero"`
+	Parameter string     `json:"parameter,omitzero"`
+	In        errs.Place `json:"in"`
+	Detail    string     `json:"detail"`
+}
+
+// ProblemType is the media type of a Problem.
+const ProblemType = "application/problem+json"
+
+// statusCanceled is what nginx calls "client closed request". Nobody reads the
+// answer; the number keeps such requests out of the count of our failures.
+const statusCanceled = 499
+
+// statuses is the one mapping of kinds to HTTP.
+var statuses = [...]int{
+	errs.Internal:        http.StatusInternalServerError,
+	errs.Malformed:       http.StatusBadRequest,
+	errs.Invalid:         http.StatusUnprocessableEntity,
+	errs.Unauthenticated: http.StatusUnauthorized,
+	errs.Forbidden:       http.StatusForbidden,
+	errs.NotFound:        http.StatusNotFound,
+	errs.Conflict:        http.StatusConflict,
+	errs.Stale:           http.StatusPreconditionFailed,
+	errs.TooLarge:        http.StatusRequestEntityTooLarge,
+	errs.Unsupported:     http.StatusUnsupportedMediaType,
+	errs.RateLimited:     http.StatusTooManyRequests,
+	errs.Unavailable:     http.StatusServiceUnavailable,
+}
+
+// StatusOf is the HTTP status of a kind.
+func StatusOf(k errs.Kind) int {
+	if int(k) < len(statuses) {
+		return statuses[k]
+	}
+	return http.StatusInternalServerError
+}
+
+// internal is all that a caller learns of a failure that is ours.
+var internal = errs.As(errors.New("unclassified"))
+
+// NewProblem explains err to the caller of the request with the given context.
+// What is our fault is noted for the log and shown without its cause.
+func NewProblem(ctx context.Context, err error) *Problem {
+	e := classify(ctx, err)
+	status := StatusOf(e.Kind)
+	if e.Code == codeCanceled {
+		status = statusCanceled
+	}
+	x := exchangeOf(ctx)
+	if x != nil && status >= http.StatusInternalServerError {
+		x.cause = err
+	}
+	p := &Problem{
+		Type: "about:blank", Title: http.StatusText(status), Status: status, Detail: e.Message, Code: e.Code,
+		RequestID: RequestID(ctx), Allowed: e.Allowed, Scope: e.Scope, headers: headersFor(e),
+	}
+	if status == http.StatusInternalServerError {
+		p.Detail, p.Code = internal.Message, internal.Code
+	}
+	for _, f := range e.Fields {
+		p.Errors = append(p.Errors, problemField(f))
+	}
+	return p
+}
+
+const codeCanceled = "request.canceled"
+
+// classify finds the Error in err. A context's end is told apart first: it wins
+// over whatever the layers between made of it.
+func classify(ctx context.Context, err error) *errs.Error {
+	switch {
+	case errors.Is(err, context.Canceled) && ctx.Err() != nil:
+		return errs.Wrap(err, errs.Malformed, codeCanceled, "the client closed the request")
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		e := errs.Wrap(err, errs.Unavailable, "store.unavailable", "the request could not be finished in time; try again")
+		e.RetryAfter = time.Second
+		return e
+	}
+	return errs.As(err)
+}
+
+func problemField(f errs.Field) ProblemField {
+	if f.In == errs.Body {
+		return ProblemField{Pointer: &f.Name, In: f.In, Detail: f.Message}
+	}
+	return ProblemField{Parameter: f.Name, In: f.In, Detail: f.Message}
+}
+
+const challenge = `Bearer realm="parley"`
+
+func headersFor(e *errs.Error) http.Header {
+	h := http.Header{}
+	switch e.Kind {
+	case errs.Unauthenticated:
+		h["Www-Authenticate"] = []string{challenge}
+		if e.Code != "auth.missing" {
+			h["Www-Authenticate"] = []string{challenge + `, error="invalid_token"`}
+		}
+	case errs.Forbidden:
+		if e.Scope != "" {
+			h["Www-Authenticate"] = []string{challenge + `, error="insufficient_scope", scope="` + e.Scope + `"`}
+		}
+	case errs.RateLimited, errs.Unavailable:
+		h["Retry-After"] = []string{strconv.FormatInt(retrySeconds(e.RetryAfter), 10)}
+	}
+	return h
+}
+
+// retrySeconds rounds up: a client that waits as told must not come too early.
+func retrySeconds(d time.Duration) int64 { return max(1, int64((d+time.Second-1)/time.Second)) }
+
+// Error implements error.
+func (p *Problem) Error() string { return p.Detail }
+
+// GetStatus and GetHeaders let frameworks answer with a Problem.
+func (p *Problem) GetStatus() int { return p.Status }
+
+// GetHeaders returns the headers that belong to the answer.
+func (p *Problem) GetHeaders() http.Header { return p.headers }
+
+// ContentType replaces the media type that a framework negotiated.
+func (p *Problem) ContentType(string) string { return ProblemType }
+
+// Write answers with the problem.
+func (p *Problem) Write(w http.ResponseWriter) {
+	h := w.Header()
+	// Whatever described the answer that did not come to be.
+	for _, name := range []string{"Content-Length", "Content-Encoding", "Etag", "Last-Modified", "Link", "Location"} {
+		delete(h, name)
+	}
+	for name, v := range p.headers {
+		h[name] = v
+	}
+	h["Content-Type"] = []string{ProblemType}
+	h["Cache-Control"] = []string{"no-store"}
+	w.WriteHeader(p.Status)
+	_ = WriteJSON(w, p) // the client may be gone; there is nobody to tell
+}
+
+// WriteError answers with the problem that err is.
+func WriteError(w http.ResponseWriter, r *http.Request, err error) {
+	NewProblem(r.Context(), err).Write(w)
+}
+
+// methodNotAllowed has no Kind: only HTTP knows methods.
+func methodNotAllowed(ctx context.Context, allowed []string) *Problem {
+	p := NewProblem(ctx, errs.New(errs.Malformed, "request.method_not_allowed",
+		"this path answers to %s only", strings.Join(allowed, ", ")))
+	p.Status, p.Title = http.StatusMethodNotAllowed, http.StatusText(http.StatusMethodNotAllowed)
+	p.headers.Set("Allow", strings.Join(allowed, ", "))
+	return p
+}
