@@ -1,0 +1,70 @@
+package store
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/parley-dev/parley/internal/followup"
+	"github.com/parley-dev/parley/internal/proposal"
+)
+
+// counter names one count of rows.
+type counter struct {
+	org, kind, who, status, category string
+	priority                         int
+}
+
+const (
+	countProposals = "proposal"
+	countFollowups = "followup"
+)
+
+// countProposal adds n to the counters that p is part of: everybody's and its
+// submitter's.
+func (t *tx) countProposal(p *proposal.Proposal, n int64) {
+	c := counter{p.Org, countProposals, "", string(p.Status), string(p.Category), p.Priority.Rank()}
+	t.count(c, n)
+	c.who = p.SubmittedBy
+	t.count(c, n)
+}
+
+// countFollowup adds n to the counters that f is part of: everybody's and its
+// assignee's. Those without an assignee are counted under unassigned.
+func (t *tx) countFollowup(f *followup.Followup, n int64) {
+	c := counter{org: f.Org, kind: countFollowups, status: string(f.Status)}
+	t.count(c, n)
+	c.who = assigneeCounter(f.Assignee)
+	t.count(c, n)
+}
+
+func assigneeCounter(assignee string) string {
+	if assignee == "" {
+		return followup.Unassigned
+	}
+	return assignee
+}
+
+// flushCounts queues the collected counts, in one fixed order so that two
+// transactions never wait for each other in a circle.
+func (t *tx) flushCounts(slot int) {
+	keys := make([]counter, 0, len(t.counts))
+	for c, n := range t.counts {
+		if n != 0 {
+			keys = append(keys, c)
+		}
+	}
+	slices.SortFunc(keys, compareCounters)
+	for _, c := range keys {
+		t.exec(`INSERT INTO counters (org_id, kind, who, status, category, priority, slot, n)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+			ON CONFLICT (org_id, kind, who, status, category, priority, slot) DO UPDATE SET n = counters.n + excluded.n`,
+			c.org, c.kind, c.who, c.status, c.category, c.priority, slot, t.counts[c])
+	}
+}
+
+func compareCounters(a, b counter) int {
+	return cmp.Or(
+		cmp.Compare(a.org, b.org), cmp.Compare(a.kind, b.kind), cmp.Compare(a.who, b.who),
+		cmp.Compare(a.status, b.status), cmp.Compare(a.category, b.category), cmp.Compare(a.priority, b.priority),
+	)
+}

@@ -1,0 +1,130 @@
+package store
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+
+	"github.com/parley-dev/parley/internal/errs"
+)
+
+// dialect is everything in the statements that differs between the engines.
+type dialect struct {
+	name         string
+	rowid        string // a column definition; SQLite's full-text index needs an integer key
+	withoutRowid string
+	forUpdate    string // locks the rows that a decision is made on
+
+	// index queues the writing of a new proposal's words, reindex that of an
+	// edited one's.
+	index, reindex func(t *tx, org, id string, words []string)
+	// search is the FROM clause of a full-text search that yields proposals as p;
+	// its parameter is what match makes of the words.
+	search string
+	match  func(words []string) string
+	// unindexed keeps the planner from using an index for a column, where it
+	// would choose badly without statistics.
+	unindexed func(column string) string
+}
+
+var sqliteDialect = dialect{
+	name:         "sqlite",
+	rowid:        "seq INTEGER PRIMARY KEY,",
+	withoutRowid: "WITHOUT ROWID",
+	index: func(t *tx, _, _ string, words []string) {
+		// Runs right after the INSERT of the proposal, on the same connection.
+		t.exec(`INSERT INTO proposal_search (rowid, words) VALUES (last_insert_rowid(), $1)`, strings.Join(words, " "))
+	},
+	reindex: func(t *tx, org, id string, words []string) {
+		t.exec(`INSERT OR REPLACE INTO proposal_search (rowid, words)
+			SELECT seq, $3 FROM proposals WHERE org_id = $1 AND id = $2`, org, id, strings.Join(words, " "))
+	},
+	search: `(SELECT rowid AS doc FROM proposal_search WHERE proposal_search MATCH $2) s CROSS JOIN proposals p ON p.seq = s.doc`,
+	match: func(words []string) string {
+		return `"` + strings.Join(words, `" "`) + `"*`
+	},
+	unindexed: func(column string) string { return "+" + column },
+}
+
+var postgresDialect = dialect{
+	name:      "postgres",
+	forUpdate: " FOR UPDATE",
+	index: func(t *tx, org, id string, words []string) {
+		t.exec(`INSERT INTO proposal_search (org_id, proposal_id, words) VALUES ($1, $2, array_to_tsvector($3::text[]))`, org, id, words)
+	},
+	reindex: func(t *tx, org, id string, words []string) {
+		t.exec(`UPDATE proposal_search SET words = array_to_tsvector($3::text[]) WHERE org_id = $1 AND proposal_id = $2`, org, id, words)
+	},
+	search: `proposal_search s JOIN proposals p ON p.org_id = s.org_id AND p.id = s.proposal_id AND s.words @@ $2::text::tsquery`,
+	match: func(words []string) string {
+		return `'` + strings.Join(words, `' & '`) + `':*`
+	},
+	unindexed: func(column string) string { return column },
+}
+
+// errTaken is the refusal of an id that is in use, seen only when two writers
+// race for it; otherwise the method has said it in better words before.
+var errTaken = errs.New(errs.Conflict, "resource.exists", "it exists already; choose another id")
+
+// translate gives an engine's error the kind that the rest of the program knows.
+func translate(err error) error {
+	var known *errs.Error
+	if err == nil || errors.As(err, &known) {
+		return err
+	}
+	var pg *pgconn.PgError
+	if errors.As(err, &pg) {
+		switch {
+		case pg.Code == "23505":
+			return errTaken
+		case pg.Code == "23503":
+			return errs.ErrNotFound
+		case strings.HasPrefix(pg.Code, "08"), strings.HasPrefix(pg.Code, "53"), strings.HasPrefix(pg.Code, "57"),
+			retryable(err):
+			return unavailable(err)
+		}
+		return err
+	}
+	var connect *pgconn.ConnectError
+	if errors.As(err, &connect) || pgconn.Timeout(err) {
+		return unavailable(err)
+	}
+	var lite *sqlite.Error
+	if errors.As(err, &lite) {
+		switch lite.Code() {
+		case sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY, sqlite3.SQLITE_CONSTRAINT_UNIQUE:
+			return errTaken
+		case sqlite3.SQLITE_CONSTRAINT_FOREIGNKEY:
+			return errs.ErrNotFound
+		}
+		switch lite.Code() & 0xff {
+		case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR:
+			return unavailable(err)
+		}
+	}
+	return err
+}
+
+func unavailable(err error) error {
+	return errs.Wrap(err, errs.Unavailable, "store.unavailable", "the store cannot be reached right now; try again in a moment")
+}
+
+// retryable reports whether a transaction lost a race that another try can win.
+func retryable(err error) bool {
+	var pg *pgconn.PgError
+	if !errors.As(err, &pg) {
+		return false
+	}
+	switch pg.Code {
+	case "40001", "40P01": // serialization failure, deadlock
+		return true
+	case "23505":
+		// The same idempotency key at the same moment: the next try finds the
+		// other's outcome.
+		return pg.ConstraintName == "idempotency_pkey"
+	}
+	return false
+}

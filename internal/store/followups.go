@@ -1,0 +1,156 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/followup"
+	"github.com/parley-dev/parley/internal/idempotency"
+	"github.com/parley-dev/parley/internal/identity"
+)
+
+// InsertFollowup implements followup.Store.
+func (s *Store) InsertFollowup(ctx context.Context, f followup.Followup, by identity.Principal, once *idempotency.Key,
+) (followup.Outcome, error) {
+	var out followup.Outcome
+	err := s.eng.write(ctx, func(t *tx) error {
+		out = followup.Outcome{}
+		if done, err := t.replay(ctx, once, by, f.CreatedAt, &out); done || err != nil {
+			out.Replayed = true
+			return err
+		}
+		out.Followup = f
+		t.insertFollowup(&f)
+		return t.remember(once, by, f.CreatedAt, out)
+	})
+	return out, err
+}
+
+func (t *tx) insertFollowup(f *followup.Followup) {
+	t.exec(`INSERT INTO followups (org_id, id, status, assignee, proposal_id, text_hash, title, description, created_by,
+			created_at, updated_at, version)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
+		f.Org, f.ID, string(f.Status), f.Assignee, f.ProposalID, f.TextHash, f.Title, f.Description, f.CreatedBy,
+		micros(f.CreatedAt), micros(f.UpdatedAt), f.Version)
+	t.countFollowup(f, +1)
+}
+
+// UpdateFollowup implements followup.Store.
+func (s *Store) UpdateFollowup(ctx context.Context, id string, by identity.Principal, once *idempotency.Key,
+	edit func(followup.Followup) (followup.Followup, error),
+) (followup.Outcome, error) {
+	var out followup.Outcome
+	err := s.eng.write(ctx, func(t *tx) error {
+		out = followup.Outcome{}
+		now := s.now()
+		if done, err := t.replay(ctx, once, by, now, &out); done || err != nil {
+			out.Replayed = true
+			return err
+		}
+		old, err := oneFollowup(ctx, t, by.Org, id, t.d.forUpdate)
+		if err != nil {
+			return err
+		}
+		f, err := edit(old)
+		if err != nil {
+			return err
+		}
+		f.Version = old.Version + 1
+		t.exec(`UPDATE followups SET status = $3, assignee = $4, title = $5, description = $6, updated_at = $7, version = $8
+			WHERE org_id = $1 AND id = $2`,
+			f.Org, f.ID, string(f.Status), f.Assignee, f.Title, f.Description, micros(f.UpdatedAt), f.Version)
+		if f.Status != old.Status || f.Assignee != old.Assignee {
+			t.countFollowup(&old, -1)
+			t.countFollowup(&f, +1)
+		}
+		out.Followup = f
+		return t.remember(once, by, now, out)
+	})
+	return out, err
+}
+
+const followupColumns = `org_id, id, status, assignee, proposal_id, text_hash, title, description, created_by, created_at,
+	updated_at, version`
+
+func scanFollowup(r rows) (followup.Followup, error) {
+	var f followup.Followup
+	var status string
+	var created, updated int64
+	err := r.Scan(&f.Org, &f.ID, &status, &f.Assignee, &f.ProposalID, &f.TextHash, &f.Title, &f.Description, &f.CreatedBy,
+		&created, &updated, &f.Version)
+	f.Status, f.CreatedAt, f.UpdatedAt = followup.Status(status), fromMicros(created), fromMicros(updated)
+	return f, err
+}
+
+// Followup implements followup.Store.
+func (s *Store) Followup(ctx context.Context, org, id string) (followup.Followup, error) {
+	return oneFollowup(ctx, s.eng, org, id, "")
+}
+
+func oneFollowup(ctx context.Context, r reader, org, id, lock string) (f followup.Followup, err error) {
+	found := false
+	err = each(ctx, r, func(rs rows) (err error) {
+		found = true
+		f, err = scanFollowup(rs)
+		return err
+	}, `SELECT `+followupColumns+` FROM followups WHERE org_id = $1 AND id = $2`+lock, org, id)
+	if err == nil && !found {
+		err = errs.ErrNotFound
+	}
+	return f, err
+}
+
+// Followups implements followup.Store.
+func (s *Store) Followups(ctx context.Context, f followup.Filter) ([]followup.Followup, int64, error) {
+	where, args := []string{"org_id = $1"}, []any{f.Org}
+	add := func(column string, value any) {
+		args = append(args, value)
+		where = append(where, fmt.Sprintf("%s = $%d", column, len(args)))
+	}
+	if f.Status != "" {
+		add("status", string(f.Status))
+	}
+	if f.Assignee != "" || f.Unassigned {
+		add("assignee", f.Assignee)
+	}
+	if f.ProposalID != "" {
+		add("proposal_id", f.ProposalID)
+		where = append(where, "proposal_id <> ''") // names the partial index
+	}
+	total, err := s.countFollowups(ctx, f, strings.Join(where, " AND "), args)
+	if err != nil {
+		return nil, 0, err
+	}
+	list := []followup.Followup{}
+	n := len(args)
+	err = each(ctx, s.eng, func(r rows) error {
+		item, err := scanFollowup(r)
+		list = append(list, item)
+		return err
+	}, fmt.Sprintf(`SELECT %s FROM followups WHERE %s ORDER BY id DESC LIMIT $%d OFFSET $%d`,
+		followupColumns, strings.Join(where, " AND "), n+1, n+2), append(args, f.Limit, f.Offset)...)
+	return list, total, err
+}
+
+// countFollowups sums counters; a filter by proposal matches at most one row and
+// is counted as it is.
+func (s *Store) countFollowups(ctx context.Context, f followup.Filter, where string, args []any) (total int64, err error) {
+	if f.ProposalID != "" {
+		_, err = one(ctx, s.eng, []any{&total}, `SELECT count(*) FROM followups WHERE `+where, args...)
+		return total, err
+	}
+	who := f.Assignee
+	if f.Unassigned {
+		who = followup.Unassigned
+	}
+	sql := `SELECT CAST(coalesce(sum(n), 0) AS BIGINT) FROM counters WHERE org_id = $1 AND kind = $2 AND who = $3`
+	params := []any{f.Org, countFollowups, who}
+	if f.Status != "" {
+		sql += ` AND status = $4`
+		params = append(params, string(f.Status))
+	}
+	_, err = one(ctx, s.eng, []any{&total}, sql, params...)
+	return total, err
+}

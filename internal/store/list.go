@@ -1,0 +1,272 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/parley-dev/parley/internal/proposal"
+)
+
+// List implements proposal.Store. It finds the keys of a page in an index first
+// and then reads these rows only, so that a page costs the same whatever the
+// size of the org.
+func (s *Store) List(ctx context.Context, f proposal.Filter) ([]proposal.Item, int64, error) {
+	total, err := s.total(ctx, f)
+	if err != nil {
+		return nil, 0, err
+	}
+	items := make([]proposal.Item, 0, f.Limit+1)
+	if total == 0 || f.Offset >= total {
+		return items, total, nil
+	}
+	q := newListQuery(s.d, f, total)
+	err = each(ctx, s.eng, func(r rows) error {
+		it, err := scanItem(r, f.Org)
+		items = append(items, it)
+		return err
+	}, q.page(), q.args...)
+	return items, total, err
+}
+
+func scanItem(r rows, org string) (proposal.Item, error) {
+	it := proposal.Item{Proposal: proposal.Proposal{Org: org}}
+	var status, category, vote string
+	var rank int
+	var submitted, updated int64
+	err := r.Scan(&it.ID, &status, &category, &rank, &it.SubmittedBy, &submitted, &updated, &it.VotesFor, &it.VotesAgainst,
+		&it.Version, &it.FollowupID, &it.Title, &vote)
+	it.Status, it.Category, it.Priority = proposal.Status(status), proposal.Category(category), proposal.Priorities[rank]
+	it.SubmittedAt, it.UpdatedAt, it.MyVote = fromMicros(submitted), fromMicros(updated), proposal.Choice(vote)
+	return it, err
+}
+
+// total counts what a filter matches: from the counters or, for a search, exactly
+// what it finds.
+func (s *Store) total(ctx context.Context, f proposal.Filter) (n int64, err error) {
+	q := newListQuery(s.d, f, 0)
+	if len(f.Words) > 0 {
+		_, err = one(ctx, s.eng, []any{&n}, q.countMatches(), q.args...)
+		return n, err
+	}
+	sql := q.countRows()
+	if sql == "" {
+		return 0, nil
+	}
+	_, err = one(ctx, s.eng, []any{&n}, sql, q.args...)
+	return n, err
+}
+
+// listQuery builds the statements of one list.
+type listQuery struct {
+	d     *dialect
+	f     proposal.Filter
+	total int64
+	args  []any
+}
+
+func newListQuery(d *dialect, f proposal.Filter, total int64) *listQuery {
+	q := &listQuery{d: d, f: f, total: total, args: []any{f.Org}}
+	if len(f.Words) > 0 {
+		q.arg(d.match(f.Words)) // $2, see dialect.search
+	}
+	return q
+}
+
+// arg adds a parameter and returns its placeholder.
+func (q *listQuery) arg(v any) string {
+	q.args = append(q.args, v)
+	return fmt.Sprintf("$%d", len(q.args))
+}
+
+// page is the statement for one page: up to limit+1 rows, so that the caller can
+// tell whether more follow.
+func (q *listQuery) page() string {
+	var keys string
+	if len(q.f.Words) > 0 {
+		keys = q.matches()
+	} else {
+		keys = q.ranges()
+	}
+	voter := q.arg(q.f.Viewer.Principal.Ref())
+	return `SELECT p.id, p.status, p.category, p.priority, p.submitted_by, p.submitted_at, p.updated_at, p.votes_for,
+		p.votes_against, p.version, p.followup_id, p.title, coalesce(v.choice, '')
+		FROM (` + keys + `) k CROSS JOIN proposals p
+		LEFT JOIN votes v ON v.org_id = p.org_id AND v.proposal_id = p.id AND v.voter = ` + voter + `
+		WHERE p.org_id = $1 AND p.id = k.id ORDER BY ` + q.order("p.")
+}
+
+// order is the list's order. Every sort ends with the id, so no two rows tie.
+func (q *listQuery) order(prefix string) string {
+	if q.f.Sort == proposal.SortOldest {
+		return prefix + "id"
+	}
+	if c := q.sortColumn(); c != "" {
+		return prefix + c + " DESC, " + prefix + "id DESC"
+	}
+	return prefix + "id DESC"
+}
+
+// sortColumn is what the sort looks at before the id; empty: nothing.
+func (q *listQuery) sortColumn() string {
+	switch q.f.Sort {
+	case proposal.SortReview:
+		return "priority"
+	case proposal.SortVotes:
+		return "score"
+	case proposal.SortNewest, proposal.SortOldest:
+	}
+	return ""
+}
+
+// after is the condition that continues behind the cursor.
+func (q *listQuery) after() string {
+	pos := q.f.After
+	if pos == nil {
+		return ""
+	}
+	switch q.f.Sort {
+	case proposal.SortReview:
+		return " AND (p.priority, p.id) < (" + q.arg(pos.Rank) + ", " + q.arg(pos.ID) + ")"
+	case proposal.SortVotes:
+		return " AND (p.score, p.id) < (" + q.arg(pos.Score) + ", " + q.arg(pos.ID) + ")"
+	case proposal.SortOldest:
+		return " AND p.id > " + q.arg(pos.ID)
+	case proposal.SortNewest:
+	}
+	return " AND p.id < " + q.arg(pos.ID)
+}
+
+// keyColumns is what the inner query yields: the sort's column and the id.
+func (q *listQuery) keyColumns() string {
+	if c := q.sortColumn(); c != "" {
+		return "p." + c + ", p.id"
+	}
+	return "p.id"
+}
+
+// ranges finds the page's keys without a search. Each status, and for the sorts
+// by time each priority, is one range of an index in the list's own order; the
+// heads of the ranges are merged.
+func (q *listQuery) ranges() string {
+	most := q.f.Offset + int64(q.f.Limit) + 1
+	ranks := []int{-1}
+	if q.sortColumn() == "" {
+		ranks = []int{0, 1, 2}
+	}
+	if q.f.Priority != "" {
+		ranks = []int{q.f.Priority.Rank()}
+	}
+	filters := q.filters()
+	after := q.after()
+	var arms []string
+	for _, st := range q.statuses() {
+		for _, rank := range ranks {
+			where := "p.org_id = $1 AND p.status = " + q.arg(string(st)) + filters + after
+			if rank >= 0 {
+				where += fmt.Sprintf(" AND p.priority = %d", rank)
+			}
+			if st == proposal.Draft && !q.f.Viewer.Admin {
+				where += " AND p.submitted_by = " + q.arg(q.f.Viewer.Principal.Ref())
+			}
+			arms = append(arms, `SELECT `+q.keyColumns()+` FROM proposals p WHERE `+where+` ORDER BY `+q.order("p."))
+		}
+	}
+	tail := fmt.Sprintf(" LIMIT %s OFFSET %s", q.arg(q.f.Limit+1), q.arg(q.f.Offset))
+	if len(arms) == 1 {
+		return arms[0] + tail
+	}
+	limit := q.arg(most)
+	for i, arm := range arms {
+		arms[i] = "SELECT * FROM (" + arm + " LIMIT " + limit + ") r" + fmt.Sprint(i)
+	}
+	return "SELECT * FROM (" + strings.Join(arms, " UNION ALL ") + ") m ORDER BY " + q.order("") + tail
+}
+
+// statuses lists the statuses that the filter covers.
+func (q *listQuery) statuses() []proposal.Status {
+	if q.f.Status == "" {
+		return proposal.Statuses
+	}
+	return []proposal.Status{q.f.Status}
+}
+
+// manyRows is where sorting all matches of a filter costs more than walking the
+// sort's index and leaving out what does not match.
+const manyRows = 2000
+
+// filters are the conditions beside org and status. Only the sort by votes has no
+// index that starts with them: there the exact total, known from the counters,
+// tells which way is cheaper.
+func (q *listQuery) filters() string {
+	column := func(c string) string { return "p." + c }
+	if q.f.Sort == proposal.SortVotes && q.total > manyRows {
+		column = func(c string) string { return q.d.unindexed("p." + c) }
+	}
+	var b strings.Builder
+	if q.f.Category != "" {
+		b.WriteString(" AND " + column("category") + " = " + q.arg(string(q.f.Category)))
+	}
+	if q.f.SubmittedBy != "" {
+		b.WriteString(" AND " + column("submitted_by") + " = " + q.arg(q.f.SubmittedBy))
+	}
+	return b.String()
+}
+
+// matches finds the page's keys among the hits of a search.
+func (q *listQuery) matches() string {
+	return `SELECT ` + q.keyColumns() + ` FROM ` + q.matchConditions() + q.after() +
+		fmt.Sprintf(" ORDER BY %s LIMIT %s OFFSET %s", q.order("p."), q.arg(q.f.Limit+1), q.arg(q.f.Offset))
+}
+
+func (q *listQuery) countMatches() string { return `SELECT count(*) FROM ` + q.matchConditions() }
+
+func (q *listQuery) matchConditions() string {
+	where := q.d.search + " WHERE p.org_id = $1"
+	if q.f.Status != "" {
+		where += " AND p.status = " + q.arg(string(q.f.Status))
+	}
+	if q.f.Priority != "" {
+		where += " AND p.priority = " + q.arg(q.f.Priority.Rank())
+	}
+	where += q.filters()
+	if !q.f.Viewer.Admin {
+		where += " AND (p.status <> 'draft' OR p.submitted_by = " + q.arg(q.f.Viewer.Principal.Ref()) + ")"
+	}
+	return where
+}
+
+// countRows sums the counters of a filter. Drafts that the viewer may not see are
+// left out, so that a total never reveals them. It is empty if no counter applies.
+func (q *listQuery) countRows() string {
+	if q.f.Viewer.Admin {
+		return q.sumCounters(q.f.SubmittedBy, q.f.Status, "")
+	}
+	me := q.f.Viewer.Principal.Ref()
+	seesDrafts := q.f.SubmittedBy == "" || q.f.SubmittedBy == me
+	switch {
+	case q.f.Status == proposal.Draft && !seesDrafts:
+		return ""
+	case q.f.Status == proposal.Draft:
+		return q.sumCounters(me, proposal.Draft, "")
+	case q.f.Status != "" || !seesDrafts:
+		return q.sumCounters(q.f.SubmittedBy, q.f.Status, " AND status <> 'draft'")
+	default:
+		return q.sumCounters(q.f.SubmittedBy, "", " AND status <> 'draft'") + " + " +
+			strings.TrimPrefix(q.sumCounters(me, proposal.Draft, ""), "SELECT ")
+	}
+}
+
+func (q *listQuery) sumCounters(who string, status proposal.Status, more string) string {
+	where := "org_id = $1 AND kind = '" + countProposals + "' AND who = " + q.arg(who)
+	if status != "" {
+		where += " AND status = " + q.arg(string(status))
+	}
+	if q.f.Category != "" {
+		where += " AND category = " + q.arg(string(q.f.Category))
+	}
+	if q.f.Priority != "" {
+		where += " AND priority = " + q.arg(q.f.Priority.Rank())
+	}
+	return "SELECT (SELECT CAST(coalesce(sum(n), 0) AS BIGINT) FROM counters WHERE " + where + more + ")"
+}

@@ -1,0 +1,63 @@
+package store
+
+import (
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// metrics tells how the store is doing. It has no labels that depend on data.
+type metrics struct {
+	size, seconds prometheus.Histogram
+	pool          []prometheus.Collector
+}
+
+func newMetrics() *metrics {
+	return &metrics{
+		size: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "parley_store_batch_writes", Help: "Writes that shared one commit.",
+			Buckets: []float64{1, 2, 4, 8, 16, 32, 64, 128, 256},
+		}),
+		seconds: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "parley_store_batch_seconds", Help: "Time to run and commit one batch of writes.",
+			Buckets: prometheus.ExponentialBuckets(0.0001, 2.5, 12),
+		}),
+	}
+}
+
+func (m *metrics) batch(writes int, took time.Duration) {
+	m.size.Observe(float64(writes))
+	m.seconds.Observe(took.Seconds())
+}
+
+func (m *metrics) gauge(name, help string, value func() float64) {
+	m.pool = append(m.pool, prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, value))
+}
+
+func (m *metrics) observePool(p *pgxpool.Pool) {
+	m.gauge("parley_store_connections", "Open connections to the database.",
+		func() float64 { return float64(p.Stat().TotalConns()) })
+	m.gauge("parley_store_connections_in_use", "Connections in use.",
+		func() float64 { return float64(p.Stat().AcquiredConns()) })
+	m.gauge("parley_store_connection_waits", "Times that a request had to wait for a connection.",
+		func() float64 { return float64(p.Stat().EmptyAcquireCount()) })
+}
+
+func (m *metrics) observeLite(e *lite) {
+	m.gauge("parley_store_connections", "Open connections to the database.",
+		func() float64 { return float64(e.readers.Stats().OpenConnections) })
+	m.gauge("parley_store_connections_in_use", "Connections in use.",
+		func() float64 { return float64(e.readers.Stats().InUse) })
+	m.gauge("parley_store_connection_waits", "Times that a request had to wait for a connection.",
+		func() float64 { return float64(e.readers.Stats().WaitCount) })
+}
+
+func (m *metrics) observeQueue(q *queue) {
+	m.gauge("parley_store_queue", "Writes that wait for a commit.", func() float64 { return float64(len(q.waiting)) })
+}
+
+// Collectors returns the store's metrics for a registry.
+func (s *Store) Collectors() []prometheus.Collector {
+	return append([]prometheus.Collector{s.met.size, s.met.seconds}, s.met.pool...)
+}

@@ -1,0 +1,178 @@
+-- One schema for both engines. A block that only one engine needs stands between
+-- "-- @sqlite" or "-- @postgres" and "-- @all"; {{rowid}} and {{without_rowid}}
+-- are filled in by migrate.go. Times are microseconds UTC; no column is ever NULL:
+-- the zero value says "none".
+
+CREATE TABLE orgs (
+  id         TEXT PRIMARY KEY,
+  name       TEXT NOT NULL,
+  created_at BIGINT NOT NULL
+);
+
+CREATE TABLE principals (
+  org_id     TEXT NOT NULL REFERENCES orgs (id),
+  kind       TEXT NOT NULL,
+  id         TEXT NOT NULL,
+  name       TEXT NOT NULL,
+  admin      INTEGER NOT NULL,
+  created_at BIGINT NOT NULL,
+  PRIMARY KEY (org_id, kind, id)
+);
+
+-- An agent's id is unique across the platform: /a2a/<agent_id> names no org.
+CREATE TABLE agents (
+  id          TEXT PRIMARY KEY,
+  org_id      TEXT NOT NULL REFERENCES orgs (id),
+  name        TEXT NOT NULL,
+  description TEXT NOT NULL,
+  skills      TEXT NOT NULL,
+  public      INTEGER NOT NULL,
+  created_at  BIGINT NOT NULL
+);
+CREATE INDEX agents_by_org ON agents (org_id, id);
+
+CREATE TABLE keys (
+  id           TEXT PRIMARY KEY,
+  hash         TEXT NOT NULL UNIQUE,
+  org_id       TEXT NOT NULL,
+  kind         TEXT NOT NULL,
+  principal_id TEXT NOT NULL,
+  name         TEXT NOT NULL,
+  prefix       TEXT NOT NULL,
+  scopes       TEXT NOT NULL,
+  created_at   BIGINT NOT NULL,
+  created_by   TEXT NOT NULL,
+  expires_at   BIGINT NOT NULL,
+  revoked_at   BIGINT NOT NULL,
+  last_used_at BIGINT NOT NULL,
+  FOREIGN KEY (org_id, kind, principal_id) REFERENCES principals (org_id, kind, id)
+);
+CREATE INDEX keys_by_org ON keys (org_id, id);
+
+-- One row; grows when a right may have been taken away.
+CREATE TABLE identity_epoch (
+  id    INTEGER PRIMARY KEY,
+  epoch BIGINT NOT NULL
+);
+INSERT INTO identity_epoch (id, epoch) VALUES (1, 1);
+
+-- Version grows by one with every change and equals the seq of the change's
+-- history entry. Score is votes_for - votes_against, kept for its index.
+CREATE TABLE proposals (
+  {{rowid}}
+  org_id          TEXT NOT NULL,
+  id              TEXT NOT NULL,
+  status          TEXT NOT NULL,
+  category        TEXT NOT NULL,
+  priority        INTEGER NOT NULL,
+  submitted_by    TEXT NOT NULL,
+  submitted_at    BIGINT NOT NULL,
+  updated_at      BIGINT NOT NULL,
+  votes_for       BIGINT NOT NULL,
+  votes_against   BIGINT NOT NULL,
+  score           BIGINT NOT NULL,
+  version         BIGINT NOT NULL,
+  followup_id     TEXT NOT NULL,
+  title           TEXT NOT NULL,
+  problem         TEXT NOT NULL,
+  suggested_fix   TEXT NOT NULL,
+  resolution_note TEXT NOT NULL,
+  UNIQUE (org_id, id)
+);
+CREATE INDEX proposals_review    ON proposals (org_id, status, priority, id);
+CREATE INDEX proposals_category  ON proposals (org_id, status, category, priority, id);
+CREATE INDEX proposals_submitter ON proposals (org_id, submitted_by, status, priority, id);
+CREATE INDEX proposals_votes     ON proposals (org_id, status, score, id);
+
+CREATE TABLE votes (
+  org_id      TEXT NOT NULL,
+  proposal_id TEXT NOT NULL,
+  voter       TEXT NOT NULL,
+  choice      TEXT NOT NULL,
+  comment     TEXT NOT NULL,
+  voted_at    BIGINT NOT NULL,
+  PRIMARY KEY (org_id, proposal_id, voter)
+) {{without_rowid}};
+
+CREATE TABLE history (
+  org_id      TEXT NOT NULL,
+  proposal_id TEXT NOT NULL,
+  seq         BIGINT NOT NULL,
+  at          BIGINT NOT NULL,
+  actor       TEXT NOT NULL,
+  kind        TEXT NOT NULL,
+  data        TEXT NOT NULL,
+  PRIMARY KEY (org_id, proposal_id, seq)
+) {{without_rowid}};
+
+CREATE TABLE followups (
+  org_id      TEXT NOT NULL,
+  id          TEXT NOT NULL,
+  status      TEXT NOT NULL,
+  assignee    TEXT NOT NULL,
+  proposal_id TEXT NOT NULL,
+  text_hash   TEXT NOT NULL,
+  title       TEXT NOT NULL,
+  description TEXT NOT NULL,
+  created_by  TEXT NOT NULL,
+  created_at  BIGINT NOT NULL,
+  updated_at  BIGINT NOT NULL,
+  version     BIGINT NOT NULL,
+  PRIMARY KEY (org_id, id)
+);
+CREATE INDEX followups_status   ON followups (org_id, status, id);
+CREATE INDEX followups_assignee ON followups (org_id, assignee, status, id);
+-- At most one follow-up per proposal, whatever the code above thinks.
+CREATE UNIQUE INDEX followups_proposal ON followups (org_id, proposal_id) WHERE proposal_id <> '';
+
+-- Counts of rows by what lists filter on, so that a total never scans the org.
+-- who '' counts everybody's rows, else those of one submitter or assignee.
+-- Several slots let writers on PostgreSQL add without waiting for each other.
+CREATE TABLE counters (
+  org_id   TEXT NOT NULL,
+  kind     TEXT NOT NULL,
+  who      TEXT NOT NULL,
+  status   TEXT NOT NULL,
+  category TEXT NOT NULL,
+  priority INTEGER NOT NULL,
+  slot     INTEGER NOT NULL,
+  n        BIGINT NOT NULL,
+  PRIMARY KEY (org_id, kind, who, status, category, priority, slot)
+) {{without_rowid}};
+
+CREATE TABLE idempotency (
+  org_id      TEXT NOT NULL,
+  principal   TEXT NOT NULL,
+  operation   TEXT NOT NULL,
+  key         TEXT NOT NULL,
+  fingerprint TEXT NOT NULL,
+  outcome     TEXT NOT NULL,
+  expires_at  BIGINT NOT NULL,
+  PRIMARY KEY (org_id, principal, operation, key)
+);
+CREATE INDEX idempotency_expiry ON idempotency (expires_at);
+
+-- The words of a proposal, split by package proposal. The table stands apart so
+-- that a vote never touches the text index.
+-- @sqlite
+CREATE VIRTUAL TABLE proposal_search USING fts5 (
+  words, content = '', contentless_delete = 1, detail = 'none', columnsize = 1, tokenize = 'ascii'
+);
+-- @postgres
+CREATE TABLE proposal_search (
+  org_id      TEXT NOT NULL,
+  proposal_id TEXT NOT NULL,
+  words       TSVECTOR NOT NULL,
+  PRIMARY KEY (org_id, proposal_id)
+);
+CREATE INDEX proposal_search_words ON proposal_search USING gin (words);
+
+-- Grows with every change to an org's proposals. SQLite has one writer and keeps
+-- this number in memory.
+CREATE TABLE data_versions (
+  org_id  TEXT NOT NULL,
+  slot    INTEGER NOT NULL,
+  version BIGINT NOT NULL,
+  PRIMARY KEY (org_id, slot)
+);
+-- @all

@@ -1,0 +1,200 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// pg is the PostgreSQL engine. Any number of nodes may share one database.
+type pg struct {
+	pool  *pgxpool.Pool
+	adder *adder
+}
+
+const (
+	// slots is over how many rows a counter is spread, so that writers of one org
+	// do not queue for one row.
+	slots = 16
+	// writeTimeout bounds a write from begin to commit, whatever the request's
+	// context does.
+	writeTimeout = 30 * time.Second
+	maxTries     = 10
+)
+
+func openPostgres(ctx context.Context, o Options, met *metrics) (*pg, error) {
+	cfg, err := pgxpool.ParseConfig(o.URL)
+	if err != nil {
+		// The cause would repeat the address, password included.
+		return nil, errors.New("the database address cannot be read; write postgres://user:password@host:5432/database")
+	}
+	if o.ReadConns > 0 {
+		cfg.MaxConns = int32(min(o.ReadConns, 10_000)) //nolint:gosec // bounded above
+	} else if cfg.MaxConns < 16 {
+		cfg.MaxConns = 16
+	}
+	// A statement that was planned while the tables were empty would keep scanning
+	// them when they have grown; every list has an index to follow.
+	cfg.ConnConfig.RuntimeParams["enable_seqscan"] = "off"
+	cfg.ConnConfig.RuntimeParams["application_name"] = "parley"
+	cfg.ConnConfig.RuntimeParams["timezone"] = "UTC"
+	pool, err := pgxpool.NewWithConfig(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	if err := pool.Ping(ctx); err != nil {
+		pool.Close()
+		return nil, fmt.Errorf("connect to PostgreSQL at %s: %w", cfg.ConnConfig.Host, err)
+	}
+	met.observePool(pool)
+	e := &pg{pool: pool}
+	e.adder = newAdder(e, met)
+	met.observeQueue(e.adder.queue)
+	return e, nil
+}
+
+func (e *pg) query(ctx context.Context, sql string, args ...any) (rows, error) {
+	rs, err := e.pool.Query(ctx, sql, args...)
+	return rs, translate(err)
+}
+
+// write runs fn in a transaction of its own. When it lost a race against another
+// transaction it is run again.
+func (e *pg) write(ctx context.Context, fn func(*tx) error) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
+	defer cancel()
+	for try := 1; ; try++ {
+		err := e.writeOnce(ctx, fn)
+		if try == maxTries || !retryable(err) {
+			return translate(err)
+		}
+		pause := time.Duration(rand.IntN(try*2000)) * time.Microsecond //nolint:gosec // jitter
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return translate(err)
+		}
+	}
+}
+
+func (e *pg) writeOnce(ctx context.Context, fn func(*tx) error) error {
+	conn, err := e.pool.Acquire(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Release()
+	if _, err := conn.Exec(ctx, "BEGIN"); err != nil {
+		return err
+	}
+	t := newTx(pgConn{conn, ctx}, &postgresDialect)
+	err = decide(t, fn)
+	if err == nil {
+		t.finish()
+		t.exec("COMMIT")
+		err = send(ctx, conn.Conn(), t.statements)
+	}
+	if err != nil {
+		// A connection that cannot even roll back is closed by the pool.
+		_, _ = conn.Exec(ctx, "ROLLBACK")
+	}
+	return err
+}
+
+// finish queues what every write ends with: counters, then data versions, each
+// in a fixed order.
+func (t *tx) finish() {
+	slot := rand.IntN(slots) //nolint:gosec // spreads load
+	t.flushCounts(slot)
+	orgs := make([]string, 0, len(t.touched))
+	for org := range t.touched {
+		orgs = append(orgs, org)
+	}
+	slices.Sort(orgs)
+	for _, org := range orgs {
+		t.exec(`INSERT INTO data_versions (org_id, slot, version) VALUES ($1, $2, 1)
+			ON CONFLICT (org_id, slot) DO UPDATE SET version = data_versions.version + 1`, org, slot)
+	}
+}
+
+// send runs the statements in one round trip. Without a BEGIN among them or
+// before, PostgreSQL runs them as one transaction.
+func send(ctx context.Context, conn *pgx.Conn, ss []statement) (err error) {
+	if len(ss) == 0 {
+		return nil
+	}
+	var b pgx.Batch
+	for _, s := range ss {
+		b.Queue(s.sql, s.args...)
+	}
+	results := conn.SendBatch(ctx, &b)
+	defer func() { err = errors.Join(err, results.Close()) }()
+	for range ss {
+		if _, err := results.Exec(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (e *pg) add(ctx context.Context, fn func(*tx) error) error {
+	return translate(e.adder.do(ctx, fn))
+}
+
+func (e *pg) dataVersion(ctx context.Context, org string) (uint64, error) {
+	var v int64
+	_, err := one(ctx, e, []any{&v}, `SELECT CAST(coalesce(sum(version), 0) AS BIGINT) FROM data_versions WHERE org_id = $1`, org)
+	return uint64(v), err //nolint:gosec // a count of changes
+}
+
+// migrationLock is an arbitrary number that all nodes agree on.
+const migrationLock = 7_202_611_150_817
+
+func (e *pg) migrate(ctx context.Context) error {
+	return pgx.BeginFunc(ctx, e.pool, func(t pgx.Tx) error {
+		if _, err := t.Exec(ctx, `SELECT pg_advisory_xact_lock($1)`, int64(migrationLock)); err != nil {
+			return err
+		}
+		return migrateAll(ctx, &postgresDialect, pgTx{t}, func(sql string, args ...any) error {
+			_, err := t.Exec(ctx, sql, args...)
+			return err
+		})
+	})
+}
+
+func (e *pg) ping(ctx context.Context) error {
+	var n int
+	_, err := one(ctx, e, []any{&n}, `SELECT count(*) FROM identity_epoch`)
+	return err
+}
+
+func (e *pg) close() error {
+	e.adder.close()
+	e.pool.Close()
+	return nil
+}
+
+// pgConn reads inside a write. It listens to the write's context, not to the
+// request's: a caller going away must not break the connection in mid-transaction.
+type pgConn struct {
+	conn *pgxpool.Conn
+	ctx  context.Context //nolint:containedctx // see above
+}
+
+func (c pgConn) query(_ context.Context, sql string, args ...any) (rows, error) {
+	return c.conn.Query(c.ctx, sql, args...)
+}
+
+// pgTx reads inside the migration.
+type pgTx struct{ pgx.Tx }
+
+func (c pgTx) query(ctx context.Context, sql string, args ...any) (rows, error) {
+	return c.Query(ctx, sql, args...)
+}

@@ -1,0 +1,244 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/followup"
+	"github.com/parley-dev/parley/internal/idempotency"
+	"github.com/parley-dev/parley/internal/identity"
+	"github.com/parley-dev/parley/internal/proposal"
+)
+
+// Insert implements proposal.Store. Without an idempotency key no earlier row
+// decides anything, so the write is combined with others.
+func (s *Store) Insert(ctx context.Context, p proposal.Proposal, first proposal.Entry, by identity.Principal,
+	once *idempotency.Key,
+) (proposal.Outcome, error) {
+	write := s.eng.add
+	if once != nil {
+		write = s.eng.write
+	}
+	words := p.SearchWords() // outside of the one writer
+	out := proposal.Outcome{}
+	err := write(ctx, func(t *tx) error {
+		out = proposal.Outcome{}
+		if done, err := t.replay(ctx, once, by, p.SubmittedAt, &out); done || err != nil {
+			out.Replayed = true
+			return err
+		}
+		out.Proposal = p
+		t.insertProposal(&p, words)
+		if err := t.insertEntry(&p, first); err != nil {
+			return err
+		}
+		return t.remember(once, by, p.SubmittedAt, out)
+	})
+	return out, err
+}
+
+func (t *tx) insertProposal(p *proposal.Proposal, words []string) {
+	t.exec(`INSERT INTO proposals (org_id, id, status, category, priority, submitted_by, submitted_at, updated_at,
+			votes_for, votes_against, score, version, followup_id, title, problem, suggested_fix, resolution_note)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)`,
+		p.Org, p.ID, string(p.Status), string(p.Category), p.Priority.Rank(), p.SubmittedBy, micros(p.SubmittedAt),
+		micros(p.UpdatedAt), p.VotesFor, p.VotesAgainst, p.VotesFor-p.VotesAgainst, p.Version, p.FollowupID,
+		p.Title, p.Problem, p.SuggestedFix, p.ResolutionNote)
+	t.d.index(t, p.Org, p.ID, words)
+	t.countProposal(p, +1)
+	t.touch(p.Org)
+}
+
+// Update implements proposal.Store.
+func (s *Store) Update(ctx context.Context, id string, by identity.Principal, once *idempotency.Key,
+	decide func(proposal.Current) (proposal.Change, error),
+) (proposal.Outcome, error) {
+	var out proposal.Outcome
+	err := s.eng.write(ctx, func(t *tx) error {
+		out = proposal.Outcome{}
+		now := s.now()
+		if done, err := t.replay(ctx, once, by, now, &out); done || err != nil {
+			out.Replayed = true
+			return err
+		}
+		cur, err := current(ctx, t, by.Org, id, by, t.d.forUpdate)
+		if err != nil {
+			return err
+		}
+		change, err := decide(cur)
+		if err != nil {
+			return err
+		}
+		out, err = t.apply(&cur, &change, by)
+		if err != nil {
+			return err
+		}
+		return t.remember(once, by, now, out)
+	})
+	return out, err
+}
+
+// apply queues what a decision asked for.
+func (t *tx) apply(cur *proposal.Current, c *proposal.Change, by identity.Principal) (proposal.Outcome, error) {
+	out := proposal.Outcome{Proposal: cur.Proposal, Vote: c.Vote, Replaced: cur.Vote != nil && c.Vote != nil}
+	if c.Entry.Kind == "" {
+		return out, nil
+	}
+	old, p := &cur.Proposal, &c.Proposal
+	p.Version = old.Version + 1
+	c.Entry.Seq = p.Version
+	out.Proposal = *p
+	if p.Status != old.Status || p.Category != old.Category || p.Priority != old.Priority {
+		t.countProposal(old, -1)
+		t.countProposal(p, +1)
+	}
+	t.exec(`UPDATE proposals SET status = $3, category = $4, priority = $5, updated_at = $6, votes_for = $7,
+			votes_against = $8, score = $9, version = $10, followup_id = $11, resolution_note = $12
+		WHERE org_id = $1 AND id = $2`,
+		p.Org, p.ID, string(p.Status), string(p.Category), p.Priority.Rank(), micros(p.UpdatedAt), p.VotesFor,
+		p.VotesAgainst, p.VotesFor-p.VotesAgainst, p.Version, p.FollowupID, p.ResolutionNote)
+	if p.Title != old.Title || p.Problem != old.Problem || p.SuggestedFix != old.SuggestedFix {
+		t.exec(`UPDATE proposals SET title = $3, problem = $4, suggested_fix = $5 WHERE org_id = $1 AND id = $2`,
+			p.Org, p.ID, p.Title, p.Problem, p.SuggestedFix)
+		t.d.reindex(t, p.Org, p.ID, p.SearchWords())
+	}
+	t.setVote(p, cur.Vote, c.Vote, by)
+	if f := c.Followup; f != nil {
+		t.insertFollowup(&followup.Followup{
+			Org: p.Org, ID: f.ID, Title: f.Title, Description: f.Description, ProposalID: p.ID, TextHash: f.TextHash,
+			Status: followup.Open, CreatedBy: c.Entry.Actor, CreatedAt: c.Entry.At, UpdatedAt: c.Entry.At, Version: 1,
+		})
+	}
+	t.touch(p.Org)
+	return out, t.insertEntry(p, c.Entry)
+}
+
+func (t *tx) setVote(p *proposal.Proposal, old, vote *proposal.Vote, by identity.Principal) {
+	switch {
+	case vote == nil && old != nil:
+		t.exec(`DELETE FROM votes WHERE org_id = $1 AND proposal_id = $2 AND voter = $3`, p.Org, p.ID, by.Ref())
+	case vote != nil && (old == nil || *old != *vote):
+		t.exec(`INSERT INTO votes (org_id, proposal_id, voter, choice, comment, voted_at) VALUES ($1, $2, $3, $4, $5, $6)
+			ON CONFLICT (org_id, proposal_id, voter) DO UPDATE
+			SET choice = excluded.choice, comment = excluded.comment, voted_at = excluded.voted_at`,
+			p.Org, p.ID, by.Ref(), string(vote.Choice), vote.Comment, micros(vote.VotedAt))
+	}
+}
+
+// entryData is what of a history entry is not a column of its own.
+type entryData struct {
+	From    proposal.Status        `json:",omitempty"`
+	To      proposal.Status        `json:",omitempty"`
+	Note    string                 `json:",omitempty"`
+	Choice  proposal.Choice        `json:",omitempty"`
+	Comment string                 `json:",omitempty"`
+	Changes []proposal.FieldChange `json:",omitempty"`
+}
+
+func (t *tx) insertEntry(p *proposal.Proposal, e proposal.Entry) error {
+	data, err := json.Marshal(entryData{e.From, e.To, e.Note, e.Choice, e.Comment, e.Changes})
+	if err != nil {
+		return fmt.Errorf("encode a history entry: %w", err)
+	}
+	t.exec(`INSERT INTO history (org_id, proposal_id, seq, at, actor, kind, data) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+		p.Org, p.ID, e.Seq, micros(e.At), e.Actor, string(e.Kind), string(data))
+	return nil
+}
+
+// Get implements proposal.Store.
+func (s *Store) Get(ctx context.Context, org, id string, viewer identity.Principal) (proposal.Current, error) {
+	return current(ctx, s.eng, org, id, viewer, "")
+}
+
+// current reads a proposal and the viewer's vote on it. lock, if given, holds the
+// proposal until the end of the transaction, and with it all votes on it.
+func current(ctx context.Context, r reader, org, id string, viewer identity.Principal, lock string) (proposal.Current, error) {
+	var (
+		cur                      proposal.Current
+		p                        = &cur.Proposal
+		rank                     int
+		submittedAt, updatedAt   int64
+		voter, choice, comment   string
+		votedAt                  int64
+		status, category, prefix = "", "", lock
+	)
+	p.Org, p.ID = org, id
+	found, err := one(ctx, r, []any{
+		&status, &category, &rank, &p.SubmittedBy, &submittedAt, &updatedAt, &p.VotesFor,
+		&p.VotesAgainst, &p.Version, &p.FollowupID, &p.Title, &p.Problem, &p.SuggestedFix, &p.ResolutionNote,
+	}, `SELECT status, category, priority, submitted_by, submitted_at, updated_at, votes_for, votes_against, version,
+		followup_id, title, problem, suggested_fix, resolution_note FROM proposals WHERE org_id = $1 AND id = $2`+prefix, org, id)
+	if err != nil {
+		return cur, err
+	}
+	if !found {
+		return cur, errs.ErrNotFound
+	}
+	p.Status, p.Category, p.Priority = proposal.Status(status), proposal.Category(category), proposal.Priorities[rank]
+	p.SubmittedAt, p.UpdatedAt = fromMicros(submittedAt), fromMicros(updatedAt)
+	found, err = one(ctx, r, []any{&voter, &choice, &comment, &votedAt},
+		`SELECT voter, choice, comment, voted_at FROM votes WHERE org_id = $1 AND proposal_id = $2 AND voter = $3`,
+		org, id, viewer.Ref())
+	if found {
+		cur.Vote = &proposal.Vote{Voter: voter, Choice: proposal.Choice(choice), Comment: comment, VotedAt: fromMicros(votedAt)}
+	}
+	return cur, err
+}
+
+// Votes implements proposal.Store.
+func (s *Store) Votes(ctx context.Context, org, id string, offset int64, limit int) ([]proposal.Vote, int64, error) {
+	var total int64
+	if _, err := one(ctx, s.eng, []any{&total},
+		`SELECT votes_for + votes_against FROM proposals WHERE org_id = $1 AND id = $2`, org, id); err != nil {
+		return nil, 0, err
+	}
+	votes := []proposal.Vote{}
+	err := each(ctx, s.eng, func(r rows) error {
+		var v proposal.Vote
+		var choice string
+		var at int64
+		if err := r.Scan(&v.Voter, &choice, &v.Comment, &at); err != nil {
+			return err
+		}
+		v.Choice, v.VotedAt = proposal.Choice(choice), fromMicros(at)
+		votes = append(votes, v)
+		return nil
+	}, `SELECT voter, choice, comment, voted_at FROM votes WHERE org_id = $1 AND proposal_id = $2
+		ORDER BY voted_at, voter LIMIT $3 OFFSET $4`, org, id, limit, offset)
+	return votes, total, err
+}
+
+// History implements proposal.Store.
+func (s *Store) History(ctx context.Context, org, id string, offset int64, limit int) ([]proposal.Entry, int64, error) {
+	var total int64
+	if _, err := one(ctx, s.eng, []any{&total},
+		`SELECT version FROM proposals WHERE org_id = $1 AND id = $2`, org, id); err != nil {
+		return nil, 0, err
+	}
+	entries := []proposal.Entry{}
+	err := each(ctx, s.eng, func(r rows) error {
+		var e proposal.Entry
+		var kind, text string
+		var at int64
+		if err := r.Scan(&e.Seq, &at, &e.Actor, &kind, &text); err != nil {
+			return err
+		}
+		var d entryData
+		if err := json.Unmarshal([]byte(text), &d); err != nil {
+			return fmt.Errorf("decode a history entry: %w", err)
+		}
+		e.At, e.Kind = fromMicros(at), proposal.EntryKind(kind)
+		e.From, e.To, e.Note, e.Choice, e.Comment, e.Changes = d.From, d.To, d.Note, d.Choice, d.Comment, d.Changes
+		entries = append(entries, e)
+		return nil
+	}, `SELECT seq, at, actor, kind, data FROM history WHERE org_id = $1 AND proposal_id = $2 AND seq > $3
+		ORDER BY seq LIMIT $4`, org, id, offset, limit) // seq counts from 1 without gaps, so it is the offset
+	return entries, total, err
+}
+
+// DataVersion implements proposal.Store.
+func (s *Store) DataVersion(ctx context.Context, org string) (uint64, error) {
+	return s.eng.dataVersion(ctx, org)
+}

@@ -1,0 +1,140 @@
+// Package store keeps everything Parley knows, on SQLite or PostgreSQL. It is
+// the only package that speaks SQL.
+//
+// One set of statements with $n placeholders serves both engines; what differs
+// between them lives in dialect.go. A write is a function that first reads, then
+// queues its statements (see tx.go): the engine runs them and commits before
+// anybody is told that they succeeded. The rules that decide what to write come
+// from the domain packages; this package must not contain one.
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// Options says where the data is.
+type Options struct {
+	Dir       string           // folder of the SQLite file; used when URL is empty
+	URL       string           // postgres:// address; takes precedence over Dir
+	ReadConns int              // readers on SQLite, connections on PostgreSQL; 0: a sensible number
+	Now       func() time.Time // nil: the system's clock
+}
+
+// Store implements the Store interfaces of all domain packages.
+type Store struct {
+	eng engine
+	d   *dialect
+	met *metrics
+	now func() time.Time
+}
+
+// engine is what SQLite and PostgreSQL do differently.
+type engine interface {
+	reader
+	// write runs fn in a transaction of its own or shared with others, and returns
+	// after the commit. fn may run more than once.
+	write(ctx context.Context, fn func(*tx) error) error
+	// add is write for a function that reads nothing, which lets the engine
+	// combine many of them.
+	add(ctx context.Context, fn func(*tx) error) error
+	// dataVersion changes after every commit that touched the org's proposals.
+	dataVersion(ctx context.Context, org string) (uint64, error)
+	migrate(ctx context.Context) error
+	ping(ctx context.Context) error
+	close() error
+}
+
+const fileName = "parley.db"
+
+// Open opens the store and brings its schema up to date.
+func Open(ctx context.Context, o Options) (*Store, error) {
+	s := &Store{met: newMetrics(), now: o.Now}
+	if s.now == nil {
+		s.now = func() time.Time { return time.Now().UTC() }
+	}
+	var err error
+	switch {
+	case o.URL != "":
+		if !strings.HasPrefix(o.URL, "postgres://") && !strings.HasPrefix(o.URL, "postgresql://") {
+			return nil, errors.New("the database address must start with postgres://")
+		}
+		s.d = &postgresDialect
+		s.eng, err = openPostgres(ctx, o, s.met)
+	case o.Dir != "":
+		if err := os.MkdirAll(o.Dir, 0o700); err != nil {
+			return nil, fmt.Errorf("create the data folder: %w", err)
+		}
+		s.d = &sqliteDialect
+		s.eng, err = openSQLite(filepath.Join(o.Dir, fileName), o, s.met)
+	default:
+		return nil, errors.New("name a data folder or a database address")
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := s.eng.migrate(ctx); err != nil {
+		_ = s.eng.close()
+		return nil, fmt.Errorf("migrate: %w", err)
+	}
+	return s, nil
+}
+
+// Close waits for running writes and closes all connections.
+func (s *Store) Close() error { return s.eng.close() }
+
+// Ping reports whether the store can be read and written to.
+func (s *Store) Ping(ctx context.Context) error { return s.eng.ping(ctx) }
+
+// Engine names the engine in use: "sqlite" or "postgres".
+func (s *Store) Engine() string { return s.d.name }
+
+// Sweep deletes what has expired, a bounded number of rows a call, and reports
+// how many it deleted.
+func (s *Store) Sweep(ctx context.Context, now time.Time) (int, error) {
+	const most = 1000
+	n := 0
+	err := s.eng.write(ctx, func(t *tx) error {
+		n = 0
+		return each(ctx, t, func(r rows) error {
+			var org, principal, operation, key string
+			if err := r.Scan(&org, &principal, &operation, &key); err != nil {
+				return err
+			}
+			n++
+			t.exec(`DELETE FROM idempotency WHERE org_id = $1 AND principal = $2 AND operation = $3 AND key = $4`,
+				org, principal, operation, key)
+			return nil
+		}, `SELECT org_id, principal, operation, key FROM idempotency WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2`,
+			micros(now), most)
+	})
+	return n, err
+}
+
+// micros is a time as it is stored; the zero time is 0.
+func micros(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixMicro()
+}
+
+// fromMicros is the inverse of micros.
+func fromMicros(us int64) time.Time {
+	if us == 0 {
+		return time.Time{}
+	}
+	return time.UnixMicro(us).UTC()
+}
+
+func flag(b bool) int64 {
+	if b {
+		return 1
+	}
+	return 0
+}

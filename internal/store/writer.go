@@ -1,0 +1,135 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+)
+
+// maxBatch is how many writes share one commit at the most.
+const maxBatch = 256
+
+// writer is SQLite's one writer. It takes what waits, runs it in one transaction,
+// commits once and only then answers everybody: under load the cost of making a
+// commit durable is shared by all that arrived during the one before.
+type writer struct {
+	*queue
+	conn     *sql.Conn
+	stmts    map[string]*sql.Stmt
+	onCommit func(touched map[string]struct{})
+}
+
+func newWriter(conn *sql.Conn, met *metrics, onCommit func(map[string]struct{})) *writer {
+	w := &writer{queue: newQueue(met), conn: conn, stmts: map[string]*sql.Stmt{}, onCommit: onCommit}
+	w.serve(maxBatch, w.commit)
+	return w
+}
+
+// commit runs a batch. Decisions that refuse have queued nothing and cost the
+// others nothing. If a statement fails, which is rare, the transaction is undone
+// and every write of the batch gets one of its own, so that only the one at
+// fault fails.
+func (w *writer) commit(batch []*request) {
+	err := w.attempt(batch)
+	if err == nil {
+		return
+	}
+	if len(batch) == 1 {
+		batch[0].err = err
+		return
+	}
+	for i := range batch {
+		if err := w.attempt(batch[i : i+1]); err != nil {
+			batch[i].err = err
+		}
+	}
+}
+
+// attempt runs the batch in one transaction. It never uses a request's context:
+// one caller going away must not undo the work of the others.
+func (w *writer) attempt(batch []*request) error {
+	ctx := context.Background()
+	if err := w.run(ctx, statement{sql: "BEGIN IMMEDIATE"}); err != nil {
+		return err
+	}
+	whole := newTx(w, &sqliteDialect)
+	err := func() error {
+		for _, r := range batch {
+			t := newTx(w, &sqliteDialect)
+			if r.err = decide(t, r.fn); r.err != nil {
+				continue
+			}
+			if err := w.runAll(ctx, t.statements); err != nil {
+				return err
+			}
+			merge(whole, t)
+		}
+		whole.flushCounts(0)
+		return w.runAll(ctx, whole.statements)
+	}()
+	if err == nil {
+		err = w.run(ctx, statement{sql: "COMMIT"})
+	}
+	if err != nil {
+		if undo := w.run(ctx, statement{sql: "ROLLBACK"}); undo != nil {
+			err = errors.Join(err, fmt.Errorf("roll back: %w", undo))
+		}
+		return err
+	}
+	w.onCommit(whole.touched)
+	return nil
+}
+
+func (w *writer) runAll(ctx context.Context, ss []statement) error {
+	for _, s := range ss {
+		if err := w.run(ctx, s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *writer) run(ctx context.Context, s statement) error {
+	stmt, err := w.prepared(ctx, s.sql)
+	if err != nil {
+		return err
+	}
+	_, err = stmt.ExecContext(ctx, s.args...)
+	return err
+}
+
+// query reads on the writer's own connection, inside its transaction, which is
+// why it does not listen to the request's context either.
+func (w *writer) query(_ context.Context, sql string, args ...any) (rows, error) {
+	ctx := context.Background()
+	stmt, err := w.prepared(ctx, sql)
+	if err != nil {
+		return nil, err
+	}
+	rs, err := stmt.QueryContext(ctx, args...)
+	return liteRows{rs}, err
+}
+
+// prepared keeps every statement of the write path; they are a fixed few.
+func (w *writer) prepared(ctx context.Context, sql string) (*sql.Stmt, error) {
+	if s, ok := w.stmts[sql]; ok {
+		return s, nil
+	}
+	s, err := w.conn.PrepareContext(ctx, sql)
+	if err == nil {
+		w.stmts[sql] = s
+	}
+	return s, err
+}
+
+// close answers what is queued, then closes the connection.
+func (w *writer) close() error {
+	w.queue.close()
+	var err error
+	for _, s := range w.stmts {
+		err = errors.Join(err, s.Close())
+	}
+	clear(w.stmts)
+	return errors.Join(err, w.conn.Close())
+}
