@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"net/netip"
 	"net/url"
 	"strings"
 	"time"
@@ -29,12 +28,12 @@ type Store struct {
 type Config struct {
 	Store `embed:""`
 
-	Listen         string         `help:"Address to listen on; port 0 takes a free one." default:"127.0.0.1:8080" env:"PARLEY_LISTEN" placeholder:"HOST:PORT"`
-	PublicURL      string         `help:"Address by which others reach this server, for links in answers." env:"PARLEY_PUBLIC_URL" placeholder:"URL"`
-	TrustedProxies []netip.Prefix `help:"Networks of proxies whose X-Forwarded-For is believed, e.g. 10.0.0.0/8,::1/128." env:"PARLEY_TRUSTED_PROXIES" placeholder:"CIDR"`
-	TLSCert        string         `help:"Certificate (PEM) to serve HTTPS with." name:"tls-cert" env:"PARLEY_TLS_CERT" placeholder:"FILE"`
-	TLSKey         string         `help:"Private key (PEM) of --tls-cert." name:"tls-key" env:"PARLEY_TLS_KEY" placeholder:"FILE"`
-	RateLimit      int            `help:"Requests per second that one principal may make, in bursts of five times as many; 0 turns the limit off." default:"100" env:"PARLEY_RATE_LIMIT" placeholder:"N"`
+	Listen         string   `help:"Address to listen on; port 0 takes a free one." default:"127.0.0.1:8080" env:"PARLEY_LISTEN" placeholder:"HOST:PORT"`
+	PublicURL      string   `help:"Address by which others reach this server, for links in answers." env:"PARLEY_PUBLIC_URL" placeholder:"URL"`
+	TrustedProxies []string `help:"Addresses or networks of proxies whose X-Forwarded-For is believed, e.g. 10.0.0.0/8,::1." env:"PARLEY_TRUSTED_PROXIES" placeholder:"CIDR"`
+	TLSCert        string   `help:"Certificate (PEM) to serve HTTPS with." name:"tls-cert" env:"PARLEY_TLS_CERT" placeholder:"FILE"`
+	TLSKey         string   `help:"Private key (PEM) of --tls-cert." name:"tls-key" env:"PARLEY_TLS_KEY" placeholder:"FILE"`
+	RateLimit      int      `help:"Requests per second that one principal may make, in bursts of five times as many; 0 turns the limit off." default:"100" env:"PARLEY_RATE_LIMIT" placeholder:"N"`
 
 	ShutdownDelay   time.Duration `help:"How long /readyz fails before a stopping server refuses connections, so that load balancers notice." default:"0s" env:"PARLEY_SHUTDOWN_DELAY" placeholder:"DURATION"`
 	ShutdownTimeout time.Duration `help:"How long a stopping server waits for requests in flight." default:"30s" env:"PARLEY_SHUTDOWN_TIMEOUT" placeholder:"DURATION"`

@@ -1,0 +1,21 @@
+// Command parley is the server and the command line of Parley. Run parley --help.
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/parley-dev/parley/internal/cli"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	// The first signal asks to stop; a second one finds the default behaviour and
+	// ends the program at once.
+	context.AfterFunc(ctx, stop)
+	code := cli.Main(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
+	stop()
+	os.Exit(code)
+}

@@ -1,0 +1,22 @@
+package app
+
+import (
+	"io"
+	"log/slog"
+
+	"github.com/parley-dev/parley/internal/config"
+)
+
+// NewLogger makes the program's log. It never gets a secret: keys are printed on
+// stdout, once, and nothing else in the program holds one in clear.
+func NewLogger(w io.Writer, cfg config.Config) (*slog.Logger, error) {
+	level, err := cfg.Level()
+	if err != nil {
+		return nil, err
+	}
+	opts := &slog.HandlerOptions{Level: level}
+	if cfg.LogFormat == "json" {
+		return slog.New(slog.NewJSONHandler(w, opts)), nil
+	}
+	return slog.New(slog.NewTextHandler(w, opts)), nil
+}

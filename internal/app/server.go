@@ -1,0 +1,196 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/parley-dev/parley/internal/config"
+	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/identity"
+	"github.com/parley-dev/parley/internal/store"
+)
+
+// Limits against clients that hold a connection without using it.
+const (
+	readHeaderTimeout = 10 * time.Second
+	readTimeout       = 30 * time.Second
+	writeTimeout      = 60 * time.Second
+	idleTimeout       = 2 * time.Minute
+	maxHeaderBytes    = 32 << 10
+)
+
+// Server is one Parley server.
+type Server struct {
+	cfg config.Config
+	log *slog.Logger
+
+	listener net.Listener
+	unlock   func() // of the data folder
+	store    *store.Store
+	auth     *identity.Authenticator
+	http     *http.Server
+	first    *identity.First
+
+	stopping   atomic.Bool
+	failed     chan error // the error that ended serving, if it was not asked for
+	endWork    context.CancelFunc
+	background sync.WaitGroup
+}
+
+// New takes the address and the data folder, opens the store and wires everything
+// to it. The address comes first: a server that cannot have it must not touch the
+// data.
+func New(ctx context.Context, cfg config.Config, log *slog.Logger) (_ *Server, err error) {
+	s := &Server{cfg: cfg, log: log, unlock: func() {}, failed: make(chan error, 1)}
+	defer func() {
+		if err != nil {
+			s.release()
+		}
+	}()
+	tlsConfig, err := loadTLS(cfg)
+	if err != nil {
+		return nil, err
+	}
+	if s.listener, err = listen(ctx, cfg.Listen); err != nil {
+		return nil, err
+	}
+	if cfg.Database == "" {
+		if s.unlock, err = store.LockDir(cfg.Data); err != nil {
+			s.unlock = func() {}
+			return nil, err
+		}
+	}
+	if s.store, err = openStore(ctx, cfg.Store); err != nil {
+		return nil, err
+	}
+	ids := newIDs(Now)
+	if s.first, err = identity.NewAdmins(s.store, Now, ids.next).Bootstrap(ctx); err != nil {
+		return nil, fmt.Errorf("prepare the empty store: %w", err)
+	}
+	s.auth = identity.NewAuthenticator(s.store, Now)
+	handler, err := s.handler(ids)
+	if err != nil {
+		return nil, err
+	}
+	s.http = &http.Server{
+		Handler:           handler,
+		TLSConfig:         tlsConfig,
+		ReadHeaderTimeout: readHeaderTimeout,
+		ReadTimeout:       readTimeout,
+		WriteTimeout:      writeTimeout,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    maxHeaderBytes,
+		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+	}
+	return s, nil
+}
+
+func listen(ctx context.Context, addr string) (net.Listener, error) {
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return nil, fmt.Errorf("the address %s is already in use; stop the program that uses it, or choose another with --listen", addr)
+	case err != nil:
+		return nil, fmt.Errorf("cannot listen on %s: %w", addr, err)
+	}
+	return l, nil
+}
+
+func openStore(ctx context.Context, cfg config.Store) (*store.Store, error) {
+	if cfg.Database != "" {
+		return store.Open(ctx, store.Options{URL: cfg.Database})
+	}
+	return store.Open(ctx, store.Options{Dir: cfg.Data})
+}
+
+// Start serves until Shutdown.
+func (s *Server) Start() {
+	ctx, cancel := context.WithCancel(context.Background())
+	s.endWork = cancel
+	s.background.Go(func() { s.watchKeys(ctx) })
+	s.background.Go(func() { s.sweep(ctx) })
+	s.background.Go(func() {
+		var err error
+		if s.cfg.TLS() {
+			err = s.http.ServeTLS(s.listener, "", "")
+		} else {
+			err = s.http.Serve(s.listener)
+		}
+		if !errors.Is(err, http.ErrServerClosed) {
+			s.failed <- fmt.Errorf("the server stopped serving: %w", err)
+		}
+	})
+}
+
+// Shutdown ends the server: /readyz fails first, then no connection is accepted
+// any more, requests in flight get the time that was configured, and the store is
+// closed last. A non-nil error means that requests were cut off.
+func (s *Server) Shutdown() error {
+	s.stopping.Store(true)
+	time.Sleep(s.cfg.ShutdownDelay)
+	ctx, cancel := context.WithTimeout(context.Background(), s.cfg.ShutdownTimeout)
+	defer cancel()
+	err := s.http.Shutdown(ctx)
+	if err != nil {
+		err = errors.Join(fmt.Errorf("requests were still running after %s and were cut off", s.cfg.ShutdownTimeout), s.http.Close())
+	}
+	s.endWork()
+	s.background.Wait()
+	flushCtx, cancelFlush := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancelFlush()
+	if ferr := s.auth.Flush(flushCtx); ferr != nil {
+		s.log.Warn("could not record when keys were last used", "error", ferr)
+	}
+	return errors.Join(err, s.release())
+}
+
+// release gives back what New took.
+func (s *Server) release() error {
+	var err error
+	if s.listener != nil {
+		_ = s.listener.Close() // closed already if it was served
+	}
+	if s.store != nil {
+		err = s.store.Close()
+	}
+	s.unlock()
+	return err
+}
+
+// ready is what /readyz asks.
+func (s *Server) ready(ctx context.Context) error {
+	if s.stopping.Load() {
+		return errs.New(errs.Unavailable, "server.stopping", "the server is stopping")
+	}
+	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
+	defer cancel()
+	return s.store.Ping(ctx)
+}
+
+// First is what was created because the store was empty; nil if it was not.
+func (s *Server) First() *identity.First { return s.first }
+
+// URL is the address of the server as a program on the same machine reaches it.
+func (s *Server) URL() string {
+	scheme := "http"
+	if s.cfg.TLS() {
+		scheme = "https"
+	}
+	addr, ok := s.listener.Addr().(*net.TCPAddr)
+	if !ok {
+		return scheme + "://" + s.listener.Addr().String()
+	}
+	host := addr.IP.String()
+	if addr.IP.IsUnspecified() {
+		host = "127.0.0.1"
+	}
+	return fmt.Sprintf("%s://%s", scheme, net.JoinHostPort(host, fmt.Sprint(addr.Port)))
+}

@@ -1,0 +1,67 @@
+package app
+
+import (
+	"crypto/tls"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/parley-dev/parley/internal/config"
+	"github.com/parley-dev/parley/internal/followup"
+	"github.com/parley-dev/parley/internal/httpx"
+	"github.com/parley-dev/parley/internal/proposal"
+	"github.com/parley-dev/parley/internal/rest"
+)
+
+// handler builds the services and puts the transports in front of them.
+func (s *Server) handler(ids *ids) (http.Handler, error) {
+	proxies, err := httpx.ParsePrefixes(s.cfg.TrustedProxies)
+	if err != nil {
+		return nil, fmt.Errorf("--trusted-proxies: %w", err)
+	}
+	metrics := prometheus.NewRegistry()
+	metrics.MustRegister(
+		collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "parley_build_info", Help: "Always 1; the label says which build is running.",
+			ConstLabels: prometheus.Labels{"version": Version()},
+		}, func() float64 { return 1 }),
+	)
+	metrics.MustRegister(s.store.Collectors()...)
+	router := httpx.NewRouter(httpx.Options{
+		Authenticator:    s.auth,
+		Logger:           s.log,
+		AccessLog:        s.cfg.AccessLog,
+		Registerer:       metrics,
+		RateLimit:        s.cfg.RateLimit,
+		AuthFailureLimit: httpx.DefaultAuthFailureLimit,
+		TrustedProxies:   proxies,
+	})
+	rest.Mount(router, rest.Options{
+		Proposals: proposal.New(s.store, Now, ids.next),
+		Followups: followup.New(s.store, Now, ids.next),
+		Version:   Version(),
+		PublicURL: strings.TrimRight(s.cfg.PublicURL, "/"),
+		Ready:     s.ready,
+		Metrics:   promhttp.HandlerFor(metrics, promhttp.HandlerOpts{}),
+	})
+	return router, nil
+}
+
+// loadTLS reads the certificate, so that a bad one is noticed before anything is
+// touched; nil means plain HTTP.
+func loadTLS(cfg config.Config) (*tls.Config, error) {
+	if !cfg.TLS() {
+		return nil, nil
+	}
+	cert, err := tls.LoadX509KeyPair(cfg.TLSCert, cfg.TLSKey)
+	if err != nil {
+		return nil, fmt.Errorf("cannot use --tls-cert and --tls-key: %w", err)
+	}
+	return &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12}, nil
+}

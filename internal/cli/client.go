@@ -1,0 +1,181 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// serverFlags say which server to speak to, and as whom.
+type serverFlags struct {
+	jsonFlag `embed:""`
+	Server   string `help:"Address of the server." default:"http://127.0.0.1:8080" env:"PARLEY_SERVER" placeholder:"URL" group:"server"`
+	Key      string `help:"API key; better given as PARLEY_KEY, because other users of the machine can see flags." env:"PARLEY_KEY" placeholder:"KEY" group:"server"`
+	Org      string `help:"Org to work in." default:"main" env:"PARLEY_ORG" placeholder:"ORG" group:"server"`
+}
+
+// client is a small HTTP client with bounded patience.
+type client struct {
+	org    string // address of the org, without a trailing slash
+	key    string
+	http   *http.Client
+	notice func(string)
+	sleep  func(context.Context, time.Duration) error
+}
+
+const (
+	requestTimeout = 30 * time.Second
+	maxAnswer      = 32 << 20
+)
+
+func (f *serverFlags) client(e *env) (*client, error) {
+	u, err := url.Parse(f.Server)
+	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
+		return nil, usage("--server must start with http:// or https:// and name a host; it is %q", f.Server)
+	}
+	if f.Key == "" {
+		return nil, usage("an API key is needed: set PARLEY_KEY, or pass --key (parley key create makes one)")
+	}
+	return &client{
+		org: strings.TrimRight(f.Server, "/") + "/api/v1/orgs/" + url.PathEscape(f.Org),
+		key: f.Key,
+		http: &http.Client{
+			Timeout: requestTimeout,
+			Transport: &http.Transport{
+				Proxy:                 http.ProxyFromEnvironment,
+				DialContext:           (&net.Dialer{Timeout: 5 * time.Second}).DialContext,
+				TLSHandshakeTimeout:   10 * time.Second,
+				ResponseHeaderTimeout: requestTimeout,
+				ForceAttemptHTTP2:     true,
+			},
+			// The key must not follow a redirect to wherever it leads.
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		},
+		notice: func(s string) { fmt.Fprintln(e.stderr, "parley: "+clean(s)) },
+		sleep:  sleep,
+	}, nil
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-t.C:
+		return nil
+	}
+}
+
+// call is one request to the server.
+type call struct {
+	method string
+	path   string // below the org, escaped
+	query  url.Values
+	body   []byte
+	once   string // Idempotency-Key; with one, a repeat is safe
+}
+
+// newOnce makes a key under which a command can be repeated safely.
+func newOnce() string { return "cli-" + rand.Text() }
+
+// do sends the call, again if that is safe and may help, and returns the answer's body.
+func (c *client) do(ctx context.Context, r call) ([]byte, error) {
+	for attempt := 1; ; attempt++ {
+		body, err := c.send(ctx, r)
+		if err == nil || ctx.Err() != nil {
+			return body, err
+		}
+		wait, again := patience(r, err, attempt)
+		if !again {
+			return nil, err
+		}
+		c.notice(fmt.Sprintf("%s; trying again in %s", reason(err), wait.Round(100*time.Millisecond)))
+		if err := c.sleep(ctx, wait); err != nil {
+			return nil, err
+		}
+	}
+}
+
+func (c *client) send(ctx context.Context, r call) ([]byte, error) {
+	target := c.org + r.path
+	if len(r.query) > 0 {
+		target += "?" + r.query.Encode()
+	}
+	req, err := http.NewRequestWithContext(ctx, r.method, target, bytes.NewReader(r.body))
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Authorization", "Bearer "+c.key)
+	req.Header.Set("Accept", "application/json, application/problem+json")
+	if r.body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	if r.once != "" {
+		req.Header.Set("Idempotency-Key", r.once)
+	}
+	res, err := c.http.Do(req)
+	if err != nil {
+		return nil, &unreachable{server: req.URL.Scheme + "://" + req.URL.Host, cause: err}
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer))
+	if err != nil {
+		return nil, &unreachable{server: req.URL.Scheme + "://" + req.URL.Host, cause: err, sent: true}
+	}
+	if res.StatusCode/100 != 2 {
+		return nil, newProblem(res, body)
+	}
+	if !json.Valid(body) {
+		return nil, fmt.Errorf("%s did not answer with JSON; is it a Parley server?", req.URL.Host)
+	}
+	return body, nil
+}
+
+// into sends the call and decodes the answer, which is returned as it came, too.
+func (c *client) into(ctx context.Context, r call, v any) ([]byte, error) {
+	body, err := c.do(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal(body, v); err != nil {
+		return nil, fmt.Errorf("the server's answer has not the expected form: %w", err)
+	}
+	return body, nil
+}
+
+// unreachable is a request that got no answer.
+type unreachable struct {
+	server string
+	cause  error
+	sent   bool // an answer had begun, so the server has carried the request out
+}
+
+func (u *unreachable) Error() string {
+	cause := u.cause
+	var ue *url.Error
+	if errors.As(cause, &ue) {
+		cause = ue.Err // without the method and the address, which are said already
+	}
+	if u.dialing() {
+		return fmt.Sprintf("cannot reach %s: %v; is the server running, and is --server right?", u.server, cause)
+	}
+	return fmt.Sprintf("no answer from %s: %v", u.server, cause)
+}
+
+func (u *unreachable) Unwrap() error { return u.cause }
+
+// dialing reports that the request cannot have reached the server.
+func (u *unreachable) dialing() bool {
+	var op *net.OpError
+	return errors.As(u.cause, &op) && op.Op == "dial"
+}

@@ -1,0 +1,157 @@
+package cli
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/parley-dev/parley/internal/app"
+	"github.com/parley-dev/parley/internal/identity"
+)
+
+type keyCmd struct {
+	Create keyCreateCmd `cmd:"" help:"Create a key and print its secret."`
+	List   keyListCmd   `cmd:"" help:"List the keys of an org, without their secrets."`
+	Revoke keyRevokeCmd `cmd:"" help:"Revoke a key; it stops working within seconds."`
+}
+
+// Help is shown by parley key --help.
+func (keyCmd) Help() string {
+	return examples(
+		"PARLEY_KEY=$(parley key create --org main --as user:ada --scope svc:tasks:read --scope svc:tasks:write)",
+		"parley key list --org main",
+		"parley key revoke key-01k… --org main",
+	)
+}
+
+type keyJSON struct {
+	ID         string   `json:"id"`
+	Secret     string   `json:"secret,omitempty"`
+	Prefix     string   `json:"prefix"`
+	Org        string   `json:"org"`
+	Principal  string   `json:"principal"`
+	Name       string   `json:"name"`
+	Scopes     []string `json:"scopes"`
+	CreatedAt  *string  `json:"created_at"`
+	CreatedBy  string   `json:"created_by"`
+	ExpiresAt  *string  `json:"expires_at"`
+	RevokedAt  *string  `json:"revoked_at"`
+	LastUsedAt *string  `json:"last_used_at"`
+}
+
+func newKeyJSON(k identity.Key, secret string) keyJSON {
+	scopes := make([]string, len(k.Scopes))
+	for i, s := range k.Scopes {
+		scopes[i] = string(s)
+	}
+	return keyJSON{
+		ID: k.ID, Secret: secret, Prefix: k.Prefix, Org: k.Principal.Org, Principal: k.Principal.Ref(), Name: k.Name, Scopes: scopes,
+		CreatedAt: timestamp(k.CreatedAt), CreatedBy: k.CreatedBy, ExpiresAt: timestamp(k.ExpiresAt),
+		RevokedAt: timestamp(k.RevokedAt), LastUsedAt: timestamp(k.LastUsedAt),
+	}
+}
+
+type keyCreateCmd struct {
+	storeFlags `embed:""`
+	orgFlag    `embed:""`
+	As         string        `help:"Principal that the key speaks for: user:ID, agent:ID or service:ID." required:"" placeholder:"REF"`
+	Scope      []string      `help:"Right that the key carries; may be repeated. svc:tasks:read, svc:tasks:write, svc:admin:admin, svc:a2a:write, svc:a2a:serve, agent:ID or agent:*." required:"" placeholder:"SCOPE"`
+	Expires    time.Duration `help:"How long the key works, e.g. 720h; for ever if not given." placeholder:"DURATION"`
+	Name       string        `help:"What the key is for." placeholder:"NAME"`
+}
+
+// Help is shown by --help.
+func (keyCreateCmd) Help() string {
+	return "The secret alone goes to stdout, and the rest to stderr. It is shown this once. It works at once, also on a running server.\n\n" + examples(
+		"KEY=$(parley key create --org main --as agent:scout --scope svc:tasks:read --scope svc:tasks:write)",
+		"parley key create --org main --as service:billing --scope svc:tasks:read --expires 720h --json",
+	)
+}
+
+func (c *keyCreateCmd) Run(e *env) error {
+	p, err := identity.ParseRef(c.Org, c.As)
+	if err != nil {
+		return usageError{err}
+	}
+	expires, err := expiry(c.Expires)
+	if err != nil {
+		return err
+	}
+	return c.with(e, func(op *app.Operator) error {
+		k, secret, err := op.Admins.CreateKey(e.ctx, identity.KeyRequest{
+			Principal: p, Name: c.Name, Scopes: c.Scope, CreatedBy: "parley key create", ExpiresAt: expires,
+		})
+		if err != nil {
+			return notFound(err, "there is no %s in org %q; create it first with parley %s create", p.Ref(), p.Org, p.Kind)
+		}
+		if c.JSON {
+			return e.printJSON(newKeyJSON(k, secret))
+		}
+		until := "never expires"
+		if !k.ExpiresAt.IsZero() {
+			until = "expires " + when(k.ExpiresAt) + " UTC"
+		}
+		fmt.Fprintf(e.stderr, "created %s for %s in org %s: %s; %s\n", k.ID, p.Ref(), p.Org, k.Scopes, until)
+		_, err = fmt.Fprintln(e.stdout, secret)
+		return err
+	})
+}
+
+type keyListCmd struct {
+	storeFlags `embed:""`
+	orgFlag    `embed:""`
+}
+
+// Help is shown by --help.
+func (keyListCmd) Help() string {
+	return examples("parley key list --org main", "parley key list --org main --json")
+}
+
+func (c *keyListCmd) Run(e *env) error {
+	return c.with(e, func(op *app.Operator) error {
+		if err := knownOrg(e, op, c.Org); err != nil {
+			return err
+		}
+		keys, err := op.Admins.Keys(e.ctx, c.Org)
+		if err != nil {
+			return err
+		}
+		now := app.Now()
+		out := make([]keyJSON, len(keys))
+		t := table{head: []string{"ID", "PREFIX", "PRINCIPAL", "STATE", "LAST USED (UTC)", "NAME", "SCOPES"}}
+		for i, k := range keys {
+			out[i] = newKeyJSON(k, "")
+			t.add(k.ID, k.Prefix, k.Principal.Ref(), keyState(k, now), when(k.LastUsedAt), k.Name, k.Scopes.String())
+		}
+		return e.all(c.JSON, map[string]any{"keys": out}, &t)
+	})
+}
+
+func keyState(k identity.Key, now time.Time) string {
+	switch {
+	case !k.RevokedAt.IsZero():
+		return "revoked"
+	case !k.Live(now):
+		return "expired"
+	case !k.ExpiresAt.IsZero():
+		return "until " + when(k.ExpiresAt)
+	}
+	return "live"
+}
+
+type keyRevokeCmd struct {
+	storeFlags `embed:""`
+	orgFlag    `embed:""`
+	ID         string `arg:"" help:"Id of the key, key-…"`
+}
+
+// Help is shown by --help.
+func (keyRevokeCmd) Help() string { return examples("parley key revoke key-01k… --org main") }
+
+func (c *keyRevokeCmd) Run(e *env) error {
+	return c.with(e, func(op *app.Operator) error {
+		if err := op.Admins.RevokeKey(e.ctx, c.Org, c.ID); err != nil {
+			return notFound(err, "there is no key %q in org %q; parley key list shows all", c.ID, c.Org)
+		}
+		return e.created(c.JSON, map[string]string{"id": c.ID, "org": c.Org, "status": "revoked"}, "revoked %s\n", c.ID)
+	})
+}
