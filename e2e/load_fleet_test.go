@@ -1,0 +1,240 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// fleet is many clients of one server that work at once and remember, in a
+// ledger, what the server acknowledged.
+type fleet struct {
+	org    string
+	admin  string   // a key with every scope
+	voters []string // refs
+	keys   []string // of the voters
+	http   *http.Client
+	base   string // changes when the server is started anew
+	ledger ledger
+	acks   atomic.Int64
+}
+
+// newFleet makes an org with the given number of voters, each with a key.
+func newFleet(t *testing.T, s *server, voters int) *fleet {
+	t.Helper()
+	f := &fleet{org: "fleet", base: s.base, http: &http.Client{
+		Timeout:   time.Minute,
+		Transport: &http.Transport{MaxIdleConns: 256, MaxIdleConnsPerHost: 256},
+	}}
+	s.cli(t, "org", "create", f.org)
+	s.cli(t, "user", "create", "boss", "--org", f.org, "--admin")
+	f.admin = s.newKey(t, f.org, "user:boss", "svc:tasks:read", "svc:tasks:write", "svc:admin:admin")
+	for i := range voters {
+		id := fmt.Sprintf("voter%d", i)
+		s.cli(t, "user", "create", id, "--org", f.org)
+		f.voters = append(f.voters, "user:"+id)
+		f.keys = append(f.keys, s.newKey(t, f.org, "user:"+id, "svc:tasks:read", "svc:tasks:write"))
+	}
+	return f
+}
+
+// ledger is what the clients know to be true.
+type ledger struct {
+	mu        sync.Mutex
+	proposals []*fact
+}
+
+// fact is what is known of one proposal. What was asked for and not answered may
+// or may not have happened.
+type fact struct {
+	id       string
+	owner    int // which voter submitted it
+	category string
+
+	mu            sync.Mutex
+	titles        []string // the one acknowledged, then those asked for since
+	votes         map[int]*ballot
+	approvals     int // acknowledged
+	maybeApproved bool
+}
+
+type ballot struct {
+	acked string   // the last choice acknowledged; empty: none
+	maybe []string // choices asked for since
+}
+
+// pick returns one of the latest proposals, so that clients meet.
+func (l *ledger) pick(rng *rand.Rand, among int) *fact {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.proposals) == 0 {
+		return nil
+	}
+	n := min(among, len(l.proposals))
+	return l.proposals[len(l.proposals)-1-rng.IntN(n)]
+}
+
+func (l *ledger) all() []*fact {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return append([]*fact(nil), l.proposals...)
+}
+
+// work sends random writes as one voter until ctx ends or an answer fails to come.
+func (f *fleet) work(ctx context.Context, voter int, rng *rand.Rand) error {
+	for ctx.Err() == nil {
+		var err error
+		switch n := rng.IntN(100); {
+		case n < 40:
+			err = f.submit(voter, rng)
+		case n < 85:
+			err = f.vote(voter, rng)
+		case n < 92:
+			err = f.approve(rng)
+		case n < 97:
+			err = f.edit(voter, rng)
+		default:
+			_, err = f.call(f.keys[voter], "GET", "/proposals", nil, 200)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var someCategories = []string{"reliability", "performance", "security", "process", "feature", "documentation"}
+
+func (f *fleet) submit(voter int, rng *rand.Rand) error {
+	title := fmt.Sprintf("Proposal %d of voter %d", rng.Uint32(), voter)
+	category := someCategories[rng.IntN(len(someCategories))]
+	body, err := f.call(f.keys[voter], "POST", "/proposals", map[string]string{
+		"title": title, "category": category, "problem": "It fails.", "suggested_fix": "Repair it.",
+	}, 201)
+	if err != nil {
+		return err
+	}
+	fa := &fact{id: answer{body: body}.str("id"), owner: voter, category: category, titles: []string{title}, votes: map[int]*ballot{}}
+	f.ledger.mu.Lock()
+	defer f.ledger.mu.Unlock()
+	f.ledger.proposals = append(f.ledger.proposals, fa)
+	return nil
+}
+
+func (f *fleet) vote(voter int, rng *rand.Rand) error {
+	fa := f.ledger.pick(rng, 200)
+	if fa == nil {
+		return nil
+	}
+	choice := []string{"for", "against"}[rng.IntN(2)]
+	fa.mu.Lock()
+	b := fa.votes[voter]
+	if b == nil {
+		b = &ballot{}
+		fa.votes[voter] = b
+	}
+	b.maybe = append(b.maybe, choice)
+	fa.mu.Unlock()
+	body, err := f.call(f.keys[voter], "POST", "/proposals/"+fa.id+"/vote", map[string]string{"vote": choice}, 200, 409)
+	if err != nil {
+		return err
+	}
+	fa.mu.Lock()
+	defer fa.mu.Unlock()
+	if (answer{body: body}).str("vote") == choice { // else 409: decided meanwhile
+		b.acked, b.maybe = choice, nil
+	} else if len(b.maybe) > 0 {
+		b.maybe = b.maybe[:len(b.maybe)-1]
+	}
+	return nil
+}
+
+func (f *fleet) approve(rng *rand.Rand) error {
+	fa := f.ledger.pick(rng, 300)
+	if fa == nil {
+		return nil
+	}
+	body, err := f.call(f.admin, "PATCH", "/proposals/"+fa.id, map[string]string{"status": "approved"}, 200, 409)
+	fa.mu.Lock()
+	defer fa.mu.Unlock()
+	if err != nil {
+		fa.maybeApproved = true
+		return err
+	}
+	if (answer{body: body}).str("id") == fa.id { // else 409: another client was first
+		fa.approvals++
+	}
+	return nil
+}
+
+// edit changes a title. Only the owner's own client does it, and one at a time,
+// so that the ledger knows which edit was the last.
+func (f *fleet) edit(voter int, rng *rand.Rand) error {
+	fa := f.ledger.pick(rng, 200)
+	if fa == nil || fa.owner != voter {
+		return nil
+	}
+	fa.mu.Lock()
+	defer fa.mu.Unlock()
+	title := fmt.Sprintf("Edited %d", rng.Uint32())
+	before := fa.titles
+	fa.titles = append(fa.titles, title)
+	body, err := f.call(f.keys[voter], "PATCH", "/proposals/"+fa.id, map[string]string{"title": title}, 200, 409)
+	if err != nil {
+		return err
+	}
+	if (answer{body: body}).str("title") == title {
+		fa.titles = []string{title}
+	} else {
+		fa.titles = before
+	}
+	return nil
+}
+
+// unexpected is an answer that the server should not have given; anything else
+// that goes wrong in a call is a lost connection.
+type unexpected struct{ msg string }
+
+func (u unexpected) Error() string { return u.msg }
+
+// call makes one request; a status that is not expected is an error.
+func (f *fleet) call(key, method, path string, body any, expected ...int) ([]byte, error) {
+	var r io.Reader
+	if body != nil {
+		b, err := json.Marshal(body)
+		if err != nil {
+			return nil, err
+		}
+		r = bytes.NewReader(b)
+	}
+	req, err := http.NewRequest(method, f.base+"/api/v1/orgs/"+f.org+path, r)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Authorization", "Bearer "+key)
+	req.Header.Set("Content-Type", "application/json")
+	res, err := f.http.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = res.Body.Close() }()
+	b, err := io.ReadAll(res.Body)
+	if err != nil {
+		return nil, err
+	}
+	for _, status := range expected {
+		if res.StatusCode == status {
+			f.acks.Add(1)
+			return b, nil
+		}
+	}
+	return nil, unexpected{fmt.Sprintf("%s %s: %d %s", method, path, res.StatusCode, b)}
+}
