@@ -1,0 +1,39 @@
+package store_test
+
+import (
+	"testing"
+
+	"github.com/parley-dev/parley/internal/pgtest"
+	"github.com/parley-dev/parley/internal/store"
+	"github.com/parley-dev/parley/internal/store/storetest"
+)
+
+func TestSQLite(t *testing.T) {
+	t.Parallel()
+	storetest.Run(t, func(t *testing.T, o store.Options) storetest.Store {
+		o.Dir = t.TempDir()
+		return open(t, o)
+	})
+}
+
+func TestPostgreSQL(t *testing.T) {
+	t.Parallel()
+	storetest.Run(t, func(t *testing.T, o store.Options) storetest.Store {
+		o.URL = pgtest.URL(t)
+		return open(t, o)
+	})
+}
+
+func open(t *testing.T, o store.Options) *store.Store {
+	t.Helper()
+	s, err := store.Open(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}

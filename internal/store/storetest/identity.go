@@ -1,0 +1,163 @@
+package storetest
+
+import (
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/parley-dev/parley/internal/agent"
+	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/identity"
+)
+
+func testOrgsAndMembers(w *world) {
+	ctx := w.Context()
+	acme, err := w.admins.CreateOrg(ctx, "acme", "Acme Ltd")
+	w.must(err)
+	_, err = w.admins.CreateOrg(ctx, "acme", "")
+	w.want(err, errs.Conflict)
+	_, err = w.admins.CreateOrg(ctx, "Acme", "")
+	w.want(err, errs.Invalid)
+	orgs, err := w.admins.Orgs(ctx)
+	w.must(err)
+	if diff := cmp.Diff([]identity.Org{acme}, orgs); diff != "" {
+		w.Error(diff)
+	}
+
+	ann, err := w.admins.CreateMember(ctx, identity.Principal{Org: "acme", Kind: identity.User, ID: "ann"}, "Ann", true)
+	w.must(err)
+	crm, err := w.admins.CreateMember(ctx, identity.Principal{Org: "acme", Kind: identity.Service, ID: "crm"}, "", false)
+	w.must(err)
+	_, err = w.admins.CreateMember(ctx, ann.Principal, "", false)
+	w.want(err, errs.Conflict)
+	_, err = w.admins.CreateMember(ctx, identity.Principal{Org: "nowhere", Kind: identity.User, ID: "ann"}, "", false)
+	w.want(err, errs.NotFound)
+
+	all, err := w.admins.Members(ctx, "acme", "")
+	w.must(err)
+	if diff := cmp.Diff([]identity.Member{crm, ann}, all); diff != "" {
+		w.Error(diff)
+	}
+	users, err := w.admins.Members(ctx, "acme", identity.User)
+	w.must(err)
+	if diff := cmp.Diff([]identity.Member{ann}, users); diff != "" {
+		w.Error(diff)
+	}
+	got, err := w.store.Member(ctx, ann.Principal)
+	w.must(err)
+	if diff := cmp.Diff(ann, got); diff != "" {
+		w.Error(diff)
+	}
+	_, err = w.store.Member(ctx, identity.Principal{Org: "acme", Kind: identity.User, ID: "bob"})
+	w.want(err, errs.NotFound)
+}
+
+func testAgents(w *world) {
+	ctx := w.Context()
+	_, err := w.admins.CreateOrg(ctx, "acme", "")
+	w.must(err)
+	_, err = w.admins.CreateOrg(ctx, "other", "")
+	w.must(err)
+	scout, err := w.agents.Create(ctx, agent.Agent{
+		ID: "scout", Org: "acme", Name: "Scout", Description: "Looks around.", Skills: []string{"search", "C++"}, Public: true,
+	})
+	w.must(err)
+	_, err = w.agents.Create(ctx, agent.Agent{ID: "scout", Org: "other", Name: "Scout"})
+	w.want(err, errs.Conflict)
+	_, err = w.agents.Create(ctx, agent.Agent{ID: "drone", Org: "nowhere", Name: "Drone"})
+	w.want(err, errs.NotFound)
+	list, err := w.agents.List(ctx, "acme")
+	w.must(err)
+	if diff := cmp.Diff([]agent.Agent{scout}, list); diff != "" {
+		w.Error(diff)
+	}
+	if list, err := w.agents.List(ctx, "other"); err != nil || len(list) != 0 {
+		w.Errorf("other org lists %v, %v", list, err)
+	}
+	_, err = w.store.Member(ctx, identity.Principal{Org: "acme", Kind: identity.Agent, ID: "scout"})
+	w.must(err)
+}
+
+func testKeys(w *world) {
+	ctx := w.Context()
+	_, err := w.admins.CreateOrg(ctx, "acme", "")
+	w.must(err)
+	ann := identity.Principal{Org: "acme", Kind: identity.User, ID: "ann"}
+	request := identity.KeyRequest{Principal: ann, Name: "laptop", Scopes: []string{"svc:tasks:read", "agent:*"}, CreatedBy: "cli"}
+	_, _, err = w.admins.CreateKey(ctx, request)
+	w.want(err, errs.NotFound)
+	_, err = w.admins.CreateMember(ctx, ann, "", false)
+	w.must(err)
+	request.ExpiresAt = w.clock.Add(time.Hour)
+	key, secret, err := w.admins.CreateKey(ctx, request)
+	w.must(err)
+
+	got, err := w.store.KeyByHash(ctx, identity.HashSecret(secret))
+	w.must(err)
+	if diff := cmp.Diff(key, got); diff != "" {
+		w.Error(diff)
+	}
+	_, err = w.store.KeyByHash(ctx, identity.HashSecret(identity.NewSecret()))
+	w.want(err, errs.NotFound)
+
+	auth := identity.NewAuthenticator(w.store, w.now)
+	w.must(auth.Refresh(ctx))
+	caller, err := auth.Authenticate(ctx, secret)
+	w.must(err)
+	if caller.Principal != ann || caller.KeyID != key.ID || !caller.Scopes.Has("agent:*") {
+		w.Errorf("caller is %+v", caller)
+	}
+	w.must(auth.Flush(ctx))
+	keys, err := w.admins.Keys(ctx, "acme")
+	w.must(err)
+	if len(keys) != 1 || keys[0].LastUsedAt.IsZero() {
+		w.Errorf("keys are %+v; want one with its last use", keys)
+	}
+
+	before, err := w.store.IdentityEpoch(ctx)
+	w.must(err)
+	w.want(w.admins.RevokeKey(ctx, "other", key.ID), errs.NotFound)
+	w.must(w.admins.RevokeKey(ctx, "acme", key.ID))
+	if after, err := w.store.IdentityEpoch(ctx); err != nil || after <= before {
+		w.Errorf("epoch went from %d to %d (%v); a revocation must raise it", before, after, err)
+	}
+	if _, err := auth.Authenticate(ctx, secret); err != nil {
+		w.Errorf("the cached key stopped before the refresh: %v", err)
+	}
+	w.must(auth.Refresh(ctx))
+	_, err = auth.Authenticate(ctx, secret)
+	w.want(err, errs.Unauthenticated)
+
+	request.ExpiresAt = w.now().Add(time.Minute)
+	_, brief, err := w.admins.CreateKey(ctx, request)
+	w.must(err)
+	_, err = auth.Authenticate(ctx, brief)
+	w.must(err)
+	w.advance(time.Hour)
+	_, err = auth.Authenticate(ctx, brief)
+	w.want(err, errs.Unauthenticated)
+}
+
+func testBootstrap(w *world) {
+	ctx := w.Context()
+	firsts := make([]*identity.First, 8)
+	race(w, len(firsts), func(i int) error {
+		first, err := w.admins.Bootstrap(ctx)
+		firsts[i] = first
+		return err
+	})
+	var made []*identity.First
+	for _, f := range firsts {
+		if f != nil {
+			made = append(made, f)
+		}
+	}
+	if len(made) != 1 {
+		w.Fatalf("%d of %d made the first org; want 1", len(made), len(firsts))
+	}
+	key, err := w.store.KeyByHash(ctx, identity.HashSecret(made[0].Secret))
+	w.must(err)
+	if key.Principal.Org != "main" || key.Principal.Ref() != "user:admin" {
+		w.Errorf("the first key belongs to %+v", key.Principal)
+	}
+}

@@ -1,0 +1,146 @@
+// Package storetest is the conformance suite that every engine of the store must
+// pass: each method, its isolation between orgs, and the races that the domain
+// relies on it to decide.
+//
+// It drives the domain's services over the store rather than the store alone
+// wherever a rule of the domain is part of the promise.
+package storetest
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/parley-dev/parley/internal/agent"
+	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/followup"
+	"github.com/parley-dev/parley/internal/identity"
+	"github.com/parley-dev/parley/internal/proposal"
+	"github.com/parley-dev/parley/internal/store"
+)
+
+// Store is what an engine has to offer.
+type Store interface {
+	identity.Store
+	agent.Store
+	proposal.Store
+	followup.Store
+	Ping(ctx context.Context) error
+	Sweep(ctx context.Context, now time.Time) (int, error)
+}
+
+// Run runs the suite; open returns a fresh, empty store of the engine under test.
+func Run(t *testing.T, open func(*testing.T, store.Options) Store) {
+	for _, c := range []struct {
+		name string
+		test func(*world)
+	}{
+		{"orgs and members", testOrgsAndMembers},
+		{"agents", testAgents},
+		{"keys", testKeys},
+		{"bootstrap happens once", testBootstrap},
+		{"a proposal reads back as it was submitted", testSubmitAndGet},
+		{"filters, sorts and totals agree with a scan", testListAgainstModel},
+		{"pages and cursors walk every row once", testWalk},
+		{"search finds what it should", testSearch},
+		{"drafts are seen by their submitter and admins", testDrafts},
+		{"votes replace, withdraw and count", testVotes},
+		{"history tells every change", testHistory},
+		{"the status table is kept and approval makes one follow-up", testStatusTable},
+		{"follow-ups", testFollowups},
+		{"idempotency keys", testIdempotency},
+		{"an idempotency key expires and is swept", testIdempotencyExpiry},
+		{"a second org sees and changes nothing", testIsolation},
+		{"two approvals at once make one follow-up", testRacingApprovals},
+		{"two votes of one voter at once are one vote", testRacingVotes},
+		{"one idempotency key at once submits one proposal", testRacingKeys},
+		{"concurrent submits are all there and counted", testConcurrentSubmits},
+		{"one bad write does not harm its neighbours", testBadNeighbour},
+		{"the data version changes with every commit", testDataVersion},
+		{"a cancelled caller leaves no half write", testCancelled},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			w := &world{T: t, clock: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
+			w.store = open(t, store.Options{Now: w.now})
+			w.admins = identity.NewAdmins(w.store, w.now, w.newID)
+			w.agents = agent.NewRegistry(w.store, w.now)
+			w.proposals = proposal.New(w.store, w.now, w.newID)
+			w.followups = followup.New(w.store, w.now, w.newID)
+			c.test(w)
+		})
+	}
+}
+
+// world is one fresh store with the services over it and a clock that only the
+// test moves.
+type world struct {
+	*testing.T
+	store     Store
+	admins    *identity.Admins
+	agents    *agent.Registry
+	proposals *proposal.Proposals
+	followups *followup.Followups
+
+	clock  time.Time
+	offset atomic.Int64 // microseconds; every look at the clock moves it by one
+	ids    atomic.Int64
+}
+
+func (w *world) now() time.Time {
+	return w.clock.Add(time.Duration(w.offset.Add(1)) * time.Microsecond)
+}
+
+func (w *world) advance(d time.Duration) { w.offset.Add(d.Microseconds()) }
+
+func (w *world) newID(prefix string) string { return fmt.Sprintf("%s%026d", prefix, w.ids.Add(1)) }
+
+// access authorizes a principal with every scope but the given ones.
+func (w *world) access(org, ref string, scopes ...identity.Scope) identity.Access {
+	w.Helper()
+	p, err := identity.ParseRef(org, ref)
+	w.must(err)
+	if len(scopes) == 0 {
+		scopes = identity.AllScopes
+	}
+	a, err := identity.Authorize(&identity.Caller{Principal: p, KeyID: "key-" + ref, Scopes: scopes}, org, identity.ChangeProposal)
+	w.must(err)
+	return a
+}
+
+func (w *world) must(err error) {
+	w.Helper()
+	if err != nil {
+		w.Fatal(err)
+	}
+}
+
+// want fails unless err is of the kind.
+func (w *world) want(err error, kind errs.Kind) {
+	w.Helper()
+	if err == nil {
+		w.Fatalf("no error; want %s", kind)
+	}
+	if got := errs.KindOf(err); got != kind {
+		w.Fatalf("error %q is %s; want %s", err, got, kind)
+	}
+}
+
+func (w *world) submit(a identity.Access, edit func(*proposal.Submission)) proposal.Proposal {
+	w.Helper()
+	s := proposal.Submission{
+		Title: "Retry the upload", Category: proposal.Reliability, Problem: "Uploads fail when the link drops.",
+		SuggestedFix: "Retry with back-off.",
+	}
+	if edit != nil {
+		edit(&s)
+	}
+	out, err := w.proposals.Submit(w.Context(), a, s)
+	w.must(err)
+	return out.Proposal
+}
+
+// writer and member are the scopes of an ordinary agent.
+var memberScopes = []identity.Scope{identity.TasksRead, identity.TasksWrite}
