@@ -9,6 +9,8 @@ import (
 	"context"
 	"net/http"
 
+	"github.com/danielgtaylor/huma/v2"
+
 	"github.com/parley-dev/parley/internal/followup"
 	"github.com/parley-dev/parley/internal/httpx"
 	"github.com/parley-dev/parley/internal/proposal"
@@ -19,17 +21,49 @@ type Options struct {
 	Proposals *proposal.Proposals
 	Followups *followup.Followups
 
-	Version   string // of the build, shown in the OpenAPI document
-	PublicURL string // without a trailing slash; empty: links are relative
+	Version   string // of the build, shown in the OpenAPI document; empty: "dev"
+	PublicURL string // shown in the OpenAPI document; empty: the documents name no server
 
 	// Ready says whether the server can do its work; nil: always.
 	Ready func(ctx context.Context) error
 	// Metrics serves /metrics; nil: there is none.
 	Metrics http.Handler
-	// PageCacheBytes bounds the memory for encoded list pages. 0: 64 MiB;
+	// PageCacheBytes bounds the memory for encoded list pages. 0: DefaultPageCache;
 	// negative: no cache.
 	PageCacheBytes int64
 }
 
+// DefaultPageCache is the size of the page cache of a server that was not told otherwise.
+const DefaultPageCache = 64 << 20
+
+type api struct {
+	huma      huma.API
+	proposals *proposal.Proposals
+	followups *followup.Followups
+}
+
 // Mount adds every route of the API to the router.
-func Mount(rt *httpx.Router, o Options) {}
+func Mount(rt *httpx.Router, o Options) {
+	a := &api{proposals: o.Proposals, followups: o.Followups}
+	a.huma = newHuma(routes{rt, newPageCache(o)}, o)
+	a.registerProposals()
+	a.registerVotes()
+	a.registerTasks()
+	documentSystem(a.huma.OpenAPI())
+	mountSystem(rt, o, a.huma.OpenAPI())
+}
+
+// routes is the mux that huma registers on. The page cache stands in front of
+// the list alone, and behind authentication.
+type routes struct {
+	*httpx.Router
+	pages *pageCache
+}
+
+func (m routes) HandleFunc(pattern string, h func(http.ResponseWriter, *http.Request)) {
+	var handler http.Handler = http.HandlerFunc(h)
+	if pattern == "GET "+proposalsPath && m.pages != nil {
+		handler = m.pages.wrap(handler)
+	}
+	m.Handle(pattern, handler)
+}

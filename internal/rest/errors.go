@@ -1,0 +1,74 @@
+package rest
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/httpx"
+)
+
+// huma has one error constructor for the whole process, so it is replaced where
+// the process starts and not in Mount, which may run more than once and at once.
+func init() {
+	huma.NewError = func(status int, msg string, details ...error) huma.StatusError {
+		return fromHuma(context.Background(), status, msg, details)
+	}
+	huma.NewErrorWithContext = func(ctx huma.Context, status int, msg string, details ...error) huma.StatusError {
+		return fromHuma(ctx.Context(), status, msg, details)
+	}
+}
+
+// fromHuma turns what huma itself finds wrong into a Problem. The guard and the
+// domain catch nearly everything before; what is left is mostly about reading
+// the body.
+func fromHuma(ctx context.Context, status int, msg string, details []error) *httpx.Problem {
+	fields := make([]errs.Field, 0, len(details))
+	for _, d := range details {
+		var e *errs.Error
+		if errors.As(d, &e) {
+			return httpx.NewProblem(ctx, e)
+		}
+		var detail *huma.ErrorDetail
+		if errors.As(d, &detail) {
+			fields = append(fields, fieldOf(detail))
+		}
+	}
+	switch {
+	case status == http.StatusRequestEntityTooLarge:
+		return httpx.NewProblem(ctx, errs.New(errs.TooLarge, "request.too_large", "the body is larger than %d bytes", httpx.MaxBody))
+	case status == http.StatusUnsupportedMediaType:
+		return httpx.NewProblem(ctx, errs.New(errs.Unsupported, "request.unsupported_media_type", "send the body as application/json"))
+	case status == http.StatusRequestTimeout:
+		p := httpx.NewProblem(ctx, errs.New(errs.Malformed, "request.timeout", "the body did not arrive in time"))
+		p.Status, p.Title = status, http.StatusText(status)
+		return p
+	case msg == "cannot read request body":
+		// The connection broke; huma would blame the server.
+		return httpx.NewProblem(ctx, errs.New(errs.Malformed, "request.malformed", "the body could not be read to its end"))
+	case len(fields) > 0 && status < http.StatusInternalServerError:
+		return httpx.NewProblem(ctx, errs.InvalidFields(fields...))
+	case status == http.StatusBadRequest:
+		return httpx.NewProblem(ctx, errs.New(errs.Malformed, "request.malformed", "%s; send a JSON object", msg))
+	case status == http.StatusUnprocessableEntity:
+		return httpx.NewProblem(ctx, errs.New(errs.Invalid, "request.invalid", "%s", msg))
+	}
+	return httpx.NewProblem(ctx, errors.Join(append([]error{errors.New(msg)}, details...)...))
+}
+
+// fieldOf reads a location such as "body.items[3].name" or "query.limit".
+func fieldOf(d *huma.ErrorDetail) errs.Field {
+	in, rest, _ := strings.Cut(d.Location, ".")
+	if in != string(errs.Body) {
+		return errs.Field{In: errs.Place(in), Name: rest, Message: d.Message}
+	}
+	pointer := strings.NewReplacer("~", "~0", "/", "~1", ".", "/", "[", "/", "]", "").Replace(rest)
+	if pointer != "" {
+		pointer = "/" + pointer
+	}
+	return errs.Field{In: errs.Body, Name: pointer, Message: d.Message}
+}

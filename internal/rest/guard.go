@@ -1,0 +1,67 @@
+package rest
+
+import (
+	"context"
+	"mime"
+	"net/http"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
+	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/httpx"
+	"github.com/parley-dev/parley/internal/identity"
+)
+
+// guard stands before an operation. It authorizes first: whoever may not ask
+// learns nothing from the validation of what was asked. An id that no record can
+// have is a 404 like any unknown one. Then it checks what needs no service: the
+// media type and the parameters.
+func guard(action identity.Action, validID func(string) bool) func(huma.Context, func(huma.Context)) {
+	return func(ctx huma.Context, next func(huma.Context)) {
+		r, w := humago.Unwrap(ctx)
+		access, err := identity.Authorize(httpx.CallerOf(r.Context()), r.PathValue("org"), action)
+		if err == nil && validID != nil && !validID(r.PathValue("id")) {
+			err = errs.ErrNotFound
+		}
+		if err == nil {
+			err = checkRequest(ctx.Operation(), r)
+		}
+		if err != nil {
+			httpx.WriteError(w, r, err)
+			return
+		}
+		// Answers are JSON whatever is asked for, so there is nothing to negotiate.
+		delete(r.Header, "Accept")
+		c := &call{Access: access, request: r}
+		next(huma.WithContext(ctx, context.WithValue(r.Context(), callKey{}, c)))
+	}
+}
+
+func checkRequest(op *huma.Operation, r *http.Request) error {
+	if op.RequestBody != nil {
+		if err := checkMediaType(r.Header); err != nil {
+			return err
+		}
+	}
+	return checkParameters(op.Parameters, r)
+}
+
+// checkMediaType lets JSON and its relatives such as application/merge-patch+json
+// pass, and takes a missing type for JSON.
+func checkMediaType(h http.Header) error {
+	given := h["Content-Type"]
+	if len(given) == 0 {
+		return nil
+	}
+	mt, params, err := mime.ParseMediaType(given[0])
+	charset := params["charset"]
+	ok := err == nil && len(given) == 1 && (charset == "" || strings.EqualFold(charset, "utf-8")) &&
+		(mt == "application/json" || strings.HasPrefix(mt, "application/") && strings.HasSuffix(mt, "+json"))
+	if !ok {
+		return errs.New(errs.Unsupported, "request.unsupported_media_type", "send the body as application/json in UTF-8")
+	}
+	h["Content-Type"] = []string{"application/json"} // one spelling for what comes after
+	return nil
+}

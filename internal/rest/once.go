@@ -1,0 +1,36 @@
+package rest
+
+import (
+	"github.com/go-json-experiment/json"
+
+	"github.com/parley-dev/parley/internal/idempotency"
+)
+
+const idempotencyHeader = "Idempotency-Key"
+
+// OnceHeader is the header of every operation that can be repeated safely.
+type OnceHeader struct {
+	Key idempotencyKey `header:"Idempotency-Key" doc:"A key of your choice that makes a retry safe: for 24 hours the same key and body get the first outcome again." example:"3f6c1a2e-submit-1"`
+}
+
+// once makes the key of a command. Its body is encoded anew, so that spacing and
+// the order of members do not matter.
+func (c *call) once(body any) (*idempotency.Key, error) {
+	value := c.request.Header.Get(idempotencyHeader)
+	if value == "" {
+		return nil, nil
+	}
+	command, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	return idempotency.New(c.request.Method+" "+c.request.URL.Path, value, command)
+}
+
+// replayed is the value of the header Idempotency-Replayed.
+func replayed(yes bool) string {
+	if yes {
+		return "true"
+	}
+	return ""
+}

@@ -1,0 +1,130 @@
+package rest
+
+import (
+	"net/http"
+	"strconv"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
+	"github.com/parley-dev/parley/internal/httpx"
+	"github.com/parley-dev/parley/internal/identity"
+)
+
+const intro = `Agents and people of an organization submit improvement proposals, vote on them, and an admin
+resolves them; approval creates a follow-up task.
+
+Send your API key as ` + "`Authorization: Bearer <API_KEY>`" + `. Every answer has an ` + "`X-Request-Id`" + `; quote it when
+you report a problem. Refusals are ` + "`application/problem+json`" + ` (RFC 9457) with a stable ` + "`code`" + ` and, where
+fields are at fault, one entry for each in ` + "`errors`" + `.`
+
+const (
+	tagProposals = "Proposals"
+	tagVotes     = "Votes"
+	tagTasks     = "Tasks"
+	tagSystem    = "System"
+)
+
+func newHuma(mux humago.Mux, o Options) huma.API {
+	version := o.Version
+	if version == "" {
+		version = "dev"
+	}
+	config := huma.DefaultConfig("Parley", version)
+	config.CreateHooks = nil // they would add "$schema" to every body
+	// The document is rendered once, at the start, by our own handlers.
+	config.OpenAPIPath, config.DocsPath, config.SchemasPath = "", "", ""
+	config.Formats = map[string]huma.Format{"application/json": jsonFormat, "json": jsonFormat}
+	config.Info.Description = intro
+	if o.PublicURL != "" {
+		config.Servers = []*huma.Server{{URL: o.PublicURL}}
+	}
+	config.Components.SecuritySchemes = map[string]*huma.SecurityScheme{
+		"bearer": {Type: "http", Scheme: "bearer", Description: "An API key of a user, an agent or a service of the org."},
+	}
+	config.Security = []map[string][]string{{"bearer": {}}}
+	config.Tags = []*huma.Tag{
+		{Name: tagProposals, Description: "Improvement proposals: a problem, a suggested fix, and what became of it."},
+		{Name: tagVotes, Description: "One vote for each user or agent and proposal; voting again replaces it."},
+		{Name: tagTasks, Description: "Follow-up tasks: created by approval, or by hand."},
+		{Name: tagSystem, Description: "Health and documentation; no key needed."},
+	}
+	return humago.New(mux, config)
+}
+
+// operation is what a route is, beside its handler.
+type operation struct {
+	id, method, path, tag, summary, description string
+
+	action  identity.Action
+	validID func(string) bool // of the path's id; nil: the path has none
+	status  int               // of success; 0: 200
+	errors  []int             // beside those that any operation can have
+}
+
+// errorDocs says what each status means, once for all operations.
+var errorDocs = map[int]string{
+	http.StatusBadRequest:            "The body is not JSON, has duplicate keys or is nested too deeply.",
+	http.StatusUnauthorized:          "No credentials, or bad ones.",
+	http.StatusForbidden:             "The key lacks a scope, or the caller may not do this.",
+	http.StatusNotFound:              "No such resource, or none that these credentials may see: the answer is the same.",
+	http.StatusConflict:              "The current state does not allow it; `allowed` lists what it does allow.",
+	http.StatusPreconditionFailed:    "The record is another version than `If-Match` names.",
+	http.StatusRequestEntityTooLarge: "The body is larger than 256 KiB.",
+	http.StatusUnsupportedMediaType:  "The body is not `application/json`.",
+	http.StatusUnprocessableEntity:   "Fields or parameters break a rule; `errors` names every one.",
+	http.StatusTooManyRequests:       "Too many requests; wait as long as `Retry-After` says.",
+	http.StatusInternalServerError:   "A failure on our side; quote the `request_id`.",
+	http.StatusServiceUnavailable:    "Try again later.",
+}
+
+// anyOperation lists what every operation can answer.
+var anyOperation = []int{
+	http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusUnprocessableEntity,
+	http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusServiceUnavailable,
+}
+
+// withBody lists what an operation with a body can answer beside that.
+var withBody = []int{
+	http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType,
+}
+
+func (op operation) document(problem *huma.Schema) huma.Operation {
+	out := huma.Operation{
+		OperationID: op.id, Method: op.method, Path: op.path, Tags: []string{op.tag}, Summary: op.summary,
+		Description: op.description, DefaultStatus: op.status, Responses: map[string]*huma.Response{},
+		// Parameters and bodies are checked by guard and by the domain, which report
+		// everything at once and in one wording.
+		SkipValidateParams: true, SkipValidateBody: true,
+		MaxBodyBytes: httpx.MaxBody + 1, // huma refuses a body that reaches its limit
+	}
+	codes := append([]int{}, anyOperation...)
+	if op.method == http.MethodPost || op.method == http.MethodPatch {
+		codes = append(codes, withBody...)
+	}
+	for _, code := range append(codes, op.errors...) {
+		out.Responses[strconv.Itoa(code)] = problemResponse(code, problem)
+	}
+	return out
+}
+
+func problemResponse(code int, problem *huma.Schema) *huma.Response {
+	res := &huma.Response{
+		Description: errorDocs[code],
+		Content:     map[string]*huma.MediaType{httpx.ProblemType: {Schema: problem}},
+	}
+	text := func(doc string) *huma.Param {
+		return &huma.Param{Description: doc, Schema: &huma.Schema{Type: huma.TypeString}}
+	}
+	switch code {
+	case http.StatusUnauthorized:
+		res.Headers = map[string]*huma.Param{"WWW-Authenticate": text("How to authenticate.")}
+	case http.StatusTooManyRequests:
+		res.Headers = map[string]*huma.Param{
+			"Retry-After": text("Seconds to wait."), "RateLimit": text("What is left."), "RateLimit-Policy": text("The limit."),
+		}
+	case http.StatusServiceUnavailable:
+		res.Headers = map[string]*huma.Param{"Retry-After": text("Seconds to wait.")}
+	}
+	return res
+}

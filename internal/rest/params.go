@@ -1,0 +1,121 @@
+package rest
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/parley-dev/parley/internal/errs"
+)
+
+// maxParamErrors keeps the answer to a query of a thousand parameters short.
+const maxParamErrors = 32
+
+// checkParameters holds a request against the documented parameters, so that
+// what the OpenAPI document says is what is enforced.
+func checkParameters(known []*huma.Param, r *http.Request) error {
+	var fields []errs.Field
+	for _, p := range known {
+		if p.In == "header" && p.Name == idempotencyHeader {
+			if msg := checkHeader(r.Header.Values(p.Name)); msg != "" {
+				fields = append(fields, errs.Field{In: errs.Header, Name: p.Name, Message: msg})
+			}
+		}
+	}
+	if r.URL.RawQuery != "" {
+		query, err := url.ParseQuery(r.URL.RawQuery)
+		if err != nil {
+			return errs.New(errs.Malformed, "request.malformed",
+				"the query string cannot be read: percent signs must be escaped as %%25 and semicolons as %%3B")
+		}
+		for _, name := range slices.Sorted(maps.Keys(query)) {
+			if msg := checkParameter(known, name, query[name]); msg != "" {
+				fields = append(fields, errs.Field{In: errs.Query, Name: clip(name), Message: msg})
+			}
+		}
+	}
+	if len(fields) > 0 {
+		return errs.InvalidFields(fields[:min(len(fields), maxParamErrors)]...)
+	}
+	return nil
+}
+
+func checkHeader(values []string) string {
+	switch {
+	case len(values) > 1:
+		return "must be given once"
+	case len(values) == 1 && values[0] == "":
+		return "must not be empty"
+	}
+	return ""
+}
+
+func checkParameter(known []*huma.Param, name string, values []string) string {
+	var p *huma.Param
+	var names []string
+	for _, k := range known {
+		if k.In == "query" {
+			names = append(names, k.Name)
+			if k.Name == name {
+				p = k
+			}
+		}
+	}
+	switch {
+	case p == nil && len(names) == 0:
+		return "is not known here: this call takes no query parameters"
+	case p == nil:
+		return "is not a known parameter; this call takes " + strings.Join(names, ", ")
+	case len(values) > 1:
+		return "must be given once"
+	case values[0] == "":
+		return "must not be empty; leave it out instead"
+	case p.Schema.Type == huma.TypeInteger:
+		return checkInteger(p.Schema, values[0])
+	}
+	return checkString(p.Schema, values[0])
+}
+
+func checkInteger(s *huma.Schema, v string) string {
+	n, err := strconv.ParseInt(v, 10, 64)
+	below := err == nil && s.Minimum != nil && float64(n) < *s.Minimum
+	above := err == nil && s.Maximum != nil && float64(n) > *s.Maximum
+	switch {
+	case s.Minimum != nil && s.Maximum != nil && (err != nil || below || above):
+		return fmt.Sprintf("must be an integer between %.0f and %.0f", *s.Minimum, *s.Maximum)
+	case s.Minimum != nil && (err != nil || below):
+		return fmt.Sprintf("must be an integer of at least %.0f, and not larger than a list can be", *s.Minimum)
+	case err != nil:
+		return "must be an integer"
+	}
+	return ""
+}
+
+func checkString(s *huma.Schema, v string) string {
+	if len(s.Enum) > 0 && !slices.Contains(s.Enum, any(v)) {
+		names := make([]string, len(s.Enum))
+		for i, e := range s.Enum {
+			names[i] = fmt.Sprint(e)
+		}
+		return fmt.Sprintf("must be one of %s; it is %q", strings.Join(names, ", "), clip(v))
+	}
+	if s.MaxLength != nil && utf8.RuneCountInString(v) > *s.MaxLength {
+		return fmt.Sprintf("must have at most %d characters", *s.MaxLength)
+	}
+	return ""
+}
+
+// clip keeps an answer short, whatever the caller sent.
+func clip(s string) string {
+	if utf8.RuneCountInString(s) > 40 {
+		return string([]rune(s)[:40]) + "…"
+	}
+	return s
+}

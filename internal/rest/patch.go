@@ -1,0 +1,120 @@
+package rest
+
+import (
+	"context"
+
+	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/identity"
+	"github.com/parley-dev/parley/internal/proposal"
+)
+
+type changeProposalInput struct {
+	ProposalPath
+	OnceHeader
+	IfMatch string `header:"If-Match" doc:"The ETag you decided on: 412 if the record has changed since."`
+	Body    payload[ProposalPatch]
+}
+
+type changeProposalOutput struct {
+	ETag     string `header:"ETag" doc:"The new version of the record."`
+	Replayed string `header:"Idempotency-Replayed" doc:"true, if the request had been carried out before."`
+	Body     Proposal
+}
+
+// changeProposal is one path for two commands: a status asks for a decision,
+// anything else for an edit.
+func (a *api) changeProposal(ctx context.Context, c *call, in *changeProposalInput) (*changeProposalOutput, error) {
+	version := func() (int64, error) {
+		cur, err := a.proposals.Get(ctx, c.Access, in.ID)
+		return cur.Proposal.Version, err
+	}
+	run := a.edit
+	// A status that cannot be read is still a status: its caller needs the right to decide.
+	if in.Body.value.Status != nil || in.Body.failed("/status") {
+		run = a.resolve
+	}
+	done, err := run(ctx, c, in, version)
+	if err != nil {
+		return nil, err
+	}
+	return &changeProposalOutput{
+		ETag: c.etag(done.Proposal.Version), Replayed: replayed(done.Replayed), Body: recordOf(&done.Proposal, done.Vote),
+	}, nil
+}
+
+type readVersion = func() (int64, error)
+
+func (a *api) resolve(ctx context.Context, c *call, in *changeProposalInput, version readVersion) (proposal.Outcome, error) {
+	// The service asks this too; here it comes before the body is found fault with.
+	if err := c.May(identity.ResolveProposal); err != nil {
+		return proposal.Outcome{}, err
+	}
+	b := &in.Body.value
+	cmd := proposal.Resolution{Status: proposal.Status(deref(b.Status)), Note: deref(b.ResolutionNote)}
+	if err := in.Body.check(cmd.Validate(), b.edits("cannot be changed together with status; send two requests")...); err != nil {
+		return proposal.Outcome{}, err
+	}
+	var err error
+	if cmd.IfVersion, err = ifMatch(c.request.Header, version); err != nil {
+		return proposal.Outcome{}, err
+	}
+	if cmd.Once, err = c.once(b); err != nil {
+		return proposal.Outcome{}, err
+	}
+	return a.proposals.Resolve(ctx, c.Access, in.ID, cmd)
+}
+
+func (a *api) edit(ctx context.Context, c *call, in *changeProposalInput, version readVersion) (proposal.Outcome, error) {
+	b := &in.Body.value
+	cmd := proposal.Edit{
+		Title: b.Title, Category: (*proposal.Category)(b.Category), Problem: b.Problem, SuggestedFix: b.SuggestedFix,
+		Priority: (*proposal.Priority)(b.Priority),
+	}
+	var wrong []errs.Field
+	switch {
+	case b.ResolutionNote != nil:
+		wrong = append(wrong, errs.Field{In: errs.Body, Name: "/resolution_note", Message: "goes with status only"})
+	case len(b.edits("")) == 0 && len(in.Body.broken) == 0:
+		wrong = append(wrong, errs.Field{
+			In: errs.Body, Message: "must contain status, or at least one of title, category, problem, suggested_fix and priority",
+		})
+	}
+	if err := in.Body.check(cmd.Validate(), wrong...); err != nil {
+		return proposal.Outcome{}, err
+	}
+	var err error
+	if cmd.IfVersion, err = ifMatch(c.request.Header, version); err != nil {
+		return proposal.Outcome{}, err
+	}
+	if cmd.Once, err = c.once(b); err != nil {
+		return proposal.Outcome{}, err
+	}
+	return a.proposals.Edit(ctx, c.Access, in.ID, cmd)
+}
+
+// edits lists the fields of an edit that the body has, each with the message.
+func (b *ProposalPatch) edits(msg string) []errs.Field {
+	var out []errs.Field
+	for _, f := range []struct {
+		name  string
+		value *string
+	}{
+		{"/title", b.Title},
+		{"/category", b.Category},
+		{"/problem", b.Problem},
+		{"/suggested_fix", b.SuggestedFix},
+		{"/priority", b.Priority},
+	} {
+		if f.value != nil {
+			out = append(out, errs.Field{In: errs.Body, Name: f.name, Message: msg})
+		}
+	}
+	return out
+}
+
+func deref(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}

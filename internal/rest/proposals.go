@@ -1,0 +1,169 @@
+package rest
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/parley-dev/parley/internal/identity"
+	"github.com/parley-dev/parley/internal/proposal"
+)
+
+const (
+	proposalsPath = "/api/v1/orgs/{org}/proposals"
+	proposalPath  = proposalsPath + "/{id}"
+)
+
+// OrgPath is the path of what belongs to an org.
+type OrgPath struct {
+	Org string `path:"org" doc:"The org's id." example:"main"`
+}
+
+// ProposalPath is the path of one proposal.
+type ProposalPath struct {
+	OrgPath
+	ID string `path:"id" doc:"The proposal's id." example:"prop-01k5x8r2m4v7c9w3q6z1t0h8ye"`
+}
+
+func (a *api) registerProposals() {
+	register(a, operation{
+		id: "list-proposals", method: http.MethodGet, path: proposalsPath, tag: tagProposals,
+		summary: "List proposals", action: identity.ListProposals,
+		description: "Open proposals, the most urgent and then the newest first, unless asked otherwise. Needs svc:tasks:read.",
+	}, a.listProposals)
+	register(a, operation{
+		id: "submit-proposal", method: http.MethodPost, path: proposalsPath, tag: tagProposals,
+		summary: "Submit a proposal", action: identity.SubmitProposal, status: http.StatusCreated,
+		description: "Files a proposal as `open`, or as `draft`. Needs svc:tasks:write; services cannot submit.",
+	}, a.submitProposal)
+	register(a, operation{
+		id: "get-proposal", method: http.MethodGet, path: proposalPath, tag: tagProposals,
+		summary: "Get a proposal", action: identity.ReadProposal, validID: proposal.ValidID,
+		description: "The whole record with the caller's own vote. Needs svc:tasks:read.",
+	}, a.getProposal)
+	register(a, operation{
+		id: "change-proposal", method: http.MethodPatch, path: proposalPath, tag: tagProposals,
+		summary: "Resolve or edit a proposal", action: identity.ChangeProposal, validID: proposal.ValidID,
+		errors: []int{http.StatusConflict, http.StatusPreconditionFailed},
+		description: "With `status`: moves the proposal along draft → open → approved | rejected, approved → resolved, " +
+			"rejected → open; needs svc:admin:admin. Approval creates a follow-up task.\n\n" +
+			"With other fields: edits a draft or an open proposal; for its submitter with svc:tasks:write, or with svc:admin:admin. " +
+			"One request does not do both.",
+	}, a.changeProposal)
+	register(a, operation{
+		id: "list-history", method: http.MethodGet, path: proposalPath + "/history", tag: tagProposals,
+		summary: "List a proposal's history", action: identity.ReadProposal, validID: proposal.ValidID,
+		description: "Every submission, edit, status change and vote, oldest first. Needs svc:tasks:read.",
+	}, a.listHistory)
+}
+
+type listProposalsInput struct {
+	OrgPath
+	Status      statusFilter    `query:"status" doc:"Only this status."`
+	Category    categoryFilter  `query:"category" doc:"Only this category."`
+	SubmittedBy submitterFilter `query:"submitted_by" doc:"Only what this user or agent submitted." example:"agent:scout"`
+	Priority    priorityFilter  `query:"priority" doc:"Only this priority."`
+	Q           searchText      `query:"q" doc:"Words that must all occur, the last one as a prefix." example:"webhook retr"`
+	Sort        sortOrder       `query:"sort" doc:"review: priority, then the newest. votes: votes for less votes against."`
+	Page        pageNumber      `query:"page" doc:"The number of the page."`
+	Limit       pageLimit       `query:"limit" doc:"Results on a page."`
+	Cursor      string          `query:"cursor" doc:"Instead of page: the next_cursor of the page before, with the same filters and sort."`
+}
+
+type listProposalsOutput struct {
+	Link []string `header:"Link" doc:"The first, previous and next page (RFC 8288)."`
+	Body ProposalList
+}
+
+func (a *api) listProposals(ctx context.Context, c *call, in *listProposalsInput) (*listProposalsOutput, error) {
+	page, err := a.proposals.List(ctx, c.Access, proposal.Query{
+		Status: proposal.Status(in.Status), Category: proposal.Category(in.Category), Priority: proposal.Priority(in.Priority),
+		SubmittedBy: string(in.SubmittedBy), Text: string(in.Q), Sort: proposal.Sort(in.Sort),
+		Page: int(in.Page), Limit: int(in.Limit), Cursor: in.Cursor,
+	})
+	if err != nil {
+		return nil, err
+	}
+	out := &listProposalsOutput{
+		Link: links(c.request.URL, position{page: page.Number, more: page.Next != "", cursor: page.Next, byCursor: in.Cursor != ""}),
+		Body: ProposalList{
+			Proposals: make([]ProposalItem, len(page.Items)), Total: page.Total, Page: page.Number, NextCursor: orNull(page.Next),
+		},
+	}
+	for i := range page.Items {
+		out.Body.Proposals[i] = itemOf(&page.Items[i])
+	}
+	return out, nil
+}
+
+type submitProposalInput struct {
+	OrgPath
+	OnceHeader
+	Body payload[ProposalSubmission]
+}
+
+type submitProposalOutput struct {
+	Location string `header:"Location" doc:"Where the new proposal is."`
+	ETag     string `header:"ETag" doc:"The version of the record."`
+	Replayed string `header:"Idempotency-Replayed" doc:"true, if the request had been carried out before."`
+	Body     Proposal
+}
+
+func (a *api) submitProposal(ctx context.Context, c *call, in *submitProposalInput) (*submitProposalOutput, error) {
+	b := &in.Body.value
+	cmd := proposal.Submission{Title: b.Title, Category: proposal.Category(b.Category), Problem: b.Problem, SuggestedFix: b.SuggestedFix}
+	if b.Priority != nil {
+		cmd.Priority = proposal.Priority(*b.Priority)
+	}
+	if b.Status != nil {
+		cmd.Status = proposal.Status(*b.Status)
+	}
+	empty := append(notEmpty("/priority", b.Priority), notEmpty("/status", b.Status)...)
+	if err := in.Body.check(cmd.Validate(), empty...); err != nil {
+		return nil, err
+	}
+	var err error
+	if cmd.Once, err = c.once(b); err != nil {
+		return nil, err
+	}
+	done, err := a.proposals.Submit(ctx, c.Access, cmd)
+	if err != nil {
+		return nil, err
+	}
+	return &submitProposalOutput{
+		Location: c.request.URL.EscapedPath() + "/" + done.Proposal.ID, ETag: c.etag(done.Proposal.Version),
+		Replayed: replayed(done.Replayed), Body: recordOf(&done.Proposal, done.Vote),
+	}, nil
+}
+
+type getProposalInput struct {
+	ProposalPath
+	IfNoneMatch string `header:"If-None-Match" doc:"The ETag you hold: 304 if it is still right."`
+}
+
+type getProposalOutput struct {
+	Status       int
+	ETag         string `header:"ETag" doc:"The version of the record, for If-Match and If-None-Match."`
+	CacheControl string `header:"Cache-Control"`
+	Body         Proposal
+}
+
+// revalidate lets a client keep its own copy, if it asks each time whether the
+// copy is still right.
+const revalidate = "private, no-cache"
+
+func (a *api) getProposal(ctx context.Context, c *call, in *getProposalInput) (*getProposalOutput, error) {
+	cur, err := a.proposals.Get(ctx, c.Access, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	out := &getProposalOutput{Status: http.StatusOK, ETag: c.etag(cur.Proposal.Version), CacheControl: revalidate}
+	if noneMatch(c.request.Header, out.ETag) {
+		out.Status = http.StatusNotModified
+		return out, nil
+	}
+	out.Body = recordOf(&cur.Proposal, cur.Vote)
+	return out, nil
+}
+
+// etag is the tag of a record that shows something of the caller's own.
+func (c *call) etag(version int64) string { return etag(version, c.Principal().Ref()) }

@@ -1,0 +1,35 @@
+package rest
+
+import (
+	"context"
+	"net/http"
+	"reflect"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/parley-dev/parley/internal/httpx"
+	"github.com/parley-dev/parley/internal/identity"
+)
+
+// call is what a handler knows of its request beside the decoded input.
+type call struct {
+	identity.Access
+	request *http.Request
+}
+
+type callKey struct{}
+
+// register adds an operation: guarded, documented, and with one way for errors
+// to leave it.
+func register[I, O any](a *api, op operation, handle func(context.Context, *call, *I) (*O, error)) {
+	problem := a.huma.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[httpx.Problem](), true, "Problem")
+	doc := op.document(problem)
+	doc.Middlewares = huma.Middlewares{guard(op.action, op.validID)}
+	huma.Register(a.huma, doc, func(ctx context.Context, in *I) (*O, error) {
+		out, err := handle(ctx, ctx.Value(callKey{}).(*call), in)
+		if err != nil {
+			return nil, httpx.NewProblem(ctx, err)
+		}
+		return out, nil
+	})
+}

@@ -1,0 +1,137 @@
+package rest
+
+import (
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/parley-dev/parley/internal/proposal"
+)
+
+// Proposal is the whole record.
+type Proposal struct {
+	ID                 string   `json:"id" doc:"Assigned by the service." example:"prop-01k5x8r2m4v7c9w3q6z1t0h8ye"`
+	Title              string   `json:"title" doc:"One line that names the improvement." example:"Retry webhook deliveries"`
+	Category           string   `json:"category" doc:"What the proposal is about." example:"reliability"`
+	Problem            string   `json:"problem" doc:"What is wrong today." example:"A delivery that fails once is lost."`
+	SuggestedFix       string   `json:"suggested_fix" doc:"What to do about it." example:"Retry with exponential backoff for a day."`
+	Priority           string   `json:"priority" doc:"How soon it should be reviewed; high ones come first." example:"high"`
+	Status             string   `json:"status" doc:"Where the proposal stands." example:"open"`
+	SubmittedBy        string   `json:"submitted_by" doc:"Who submitted it." example:"agent:scout"`
+	SubmittedAt        string   `json:"submitted_at" format:"date-time" doc:"When it was submitted." example:"2026-03-01T09:30:00.000000Z"`
+	UpdatedAt          string   `json:"updated_at" format:"date-time" doc:"When it last changed, votes included." example:"2026-03-02T10:00:00.000000Z"`
+	VotesFor           int      `json:"votes_for" doc:"How many voted for it." example:"3"`
+	VotesAgainst       int      `json:"votes_against" doc:"How many voted against it." example:"1"`
+	ResolutionNote     string   `json:"resolution_note" doc:"What the admin said about the last decision; empty until there is one." example:""`
+	MyVote             *string  `json:"my_vote" doc:"The caller's own vote; null without one." example:"for"`
+	AllowedTransitions []string `json:"allowed_transitions" nullable:"false" doc:"The statuses that may follow." example:"[\"approved\",\"rejected\"]"`
+	FollowupID         *string  `json:"followup_id" doc:"The task that approval created; null before." example:"task-01k5xb7d2n8f4j6s0a9g3r5w1c"`
+}
+
+// TransformSchema takes the lists from the domain.
+func (Proposal) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
+	property(s, "category", oneOf(proposal.Categories))
+	property(s, "priority", oneOf(proposal.Priorities))
+	property(s, "status", oneOf(proposal.Statuses))
+	property(s, "my_vote", oneOf(proposal.Choices))
+	oneOf(proposal.Statuses)(s.Properties["allowed_transitions"].Items)
+	return s
+}
+
+// ProposalItem is one line of the list.
+type ProposalItem struct {
+	ID           string  `json:"id" doc:"Assigned by the service." example:"prop-01k5x8r2m4v7c9w3q6z1t0h8ye"`
+	Title        string  `json:"title" doc:"One line that names the improvement." example:"Retry webhook deliveries"`
+	Category     string  `json:"category" doc:"What the proposal is about." example:"reliability"`
+	Status       string  `json:"status" doc:"Where the proposal stands." example:"open"`
+	Priority     string  `json:"priority" doc:"How soon it should be reviewed." example:"high"`
+	SubmittedBy  string  `json:"submitted_by" doc:"Who submitted it." example:"agent:scout"`
+	SubmittedAt  string  `json:"submitted_at" format:"date-time" doc:"When it was submitted." example:"2026-03-01T09:30:00.000000Z"`
+	VotesFor     int     `json:"votes_for" doc:"How many voted for it." example:"3"`
+	VotesAgainst int     `json:"votes_against" doc:"How many voted against it." example:"1"`
+	MyVote       *string `json:"my_vote" doc:"The caller's own vote; null without one." example:"for"`
+}
+
+// TransformSchema takes the lists from the domain.
+func (ProposalItem) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
+	property(s, "category", oneOf(proposal.Categories))
+	property(s, "status", oneOf(proposal.Statuses))
+	property(s, "priority", oneOf(proposal.Priorities))
+	property(s, "my_vote", oneOf(proposal.Choices))
+	return s
+}
+
+// ProposalList is one page of proposals.
+type ProposalList struct {
+	Proposals  []ProposalItem `json:"proposals" nullable:"false" doc:"The page; empty past the end."`
+	Total      int64          `json:"total" doc:"How many match in all." example:"42"`
+	Page       int            `json:"page" doc:"The number of this page." example:"1"`
+	NextCursor *string        `json:"next_cursor" doc:"Continues the list as the parameter cursor; null on the last page."`
+}
+
+// ProposalSubmission is the body of a submission.
+type ProposalSubmission struct {
+	Title        string  `json:"title" doc:"One line that names the improvement." example:"Retry webhook deliveries"`
+	Category     string  `json:"category" doc:"What the proposal is about." example:"reliability"`
+	Problem      string  `json:"problem" doc:"What is wrong today." example:"A delivery that fails once is lost."`
+	SuggestedFix string  `json:"suggested_fix" doc:"What to do about it." example:"Retry with exponential backoff for a day."`
+	Priority     *string `json:"priority,omitempty" doc:"How soon it should be reviewed." example:"high"`
+	Status       *string `json:"status,omitempty" doc:"A draft is seen by its submitter and by admins only." example:"open"`
+}
+
+// TransformSchema takes lists and limits from the domain.
+func (ProposalSubmission) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
+	editableSchema(s)
+	property(s, "priority", byDefault(string(proposal.Normal)))
+	property(s, "status", oneOf([]proposal.Status{proposal.Open, proposal.Draft}), byDefault(string(proposal.Open)))
+	return s
+}
+
+func editableSchema(s *huma.Schema) {
+	property(s, "title", length(1, proposal.MaxTitle))
+	property(s, "category", oneOf(proposal.Categories))
+	property(s, "problem", length(1, proposal.MaxText))
+	property(s, "suggested_fix", length(1, proposal.MaxText))
+	property(s, "priority", oneOf(proposal.Priorities))
+}
+
+// ProposalPatch is the body of a change: a decision (status), or an edit (the
+// other fields), never both.
+type ProposalPatch struct {
+	Status         *string `json:"status,omitempty" doc:"The status to go to; needs svc:admin:admin. Send it alone or with resolution_note." example:"approved"`
+	ResolutionNote *string `json:"resolution_note,omitempty" doc:"The reason; required to reject." example:"We do this in the next release."`
+	Title          *string `json:"title,omitempty" doc:"A new title."`
+	Category       *string `json:"category,omitempty" doc:"A new category."`
+	Problem        *string `json:"problem,omitempty" doc:"A new description of the problem."`
+	SuggestedFix   *string `json:"suggested_fix,omitempty" doc:"A new suggested fix."`
+	Priority       *string `json:"priority,omitempty" doc:"A new priority."`
+}
+
+// TransformSchema takes lists and limits from the domain.
+func (ProposalPatch) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
+	editableSchema(s)
+	property(s, "status", oneOf(proposal.Statuses))
+	property(s, "resolution_note", length(0, proposal.MaxNote))
+	one := 1
+	s.MinProperties = &one
+	return s
+}
+
+func recordOf(p *proposal.Proposal, vote *proposal.Vote) Proposal {
+	r := Proposal{
+		ID: p.ID, Title: p.Title, Category: string(p.Category), Problem: p.Problem, SuggestedFix: p.SuggestedFix,
+		Priority: string(p.Priority), Status: string(p.Status), SubmittedBy: p.SubmittedBy,
+		SubmittedAt: stamp(p.SubmittedAt), UpdatedAt: stamp(p.UpdatedAt), VotesFor: p.VotesFor, VotesAgainst: p.VotesAgainst,
+		ResolutionNote: p.ResolutionNote, AllowedTransitions: names(p.Status.Next()), FollowupID: orNull(p.FollowupID),
+	}
+	if vote != nil {
+		r.MyVote = orNull(string(vote.Choice))
+	}
+	return r
+}
+
+func itemOf(it *proposal.Item) ProposalItem {
+	return ProposalItem{
+		ID: it.ID, Title: it.Title, Category: string(it.Category), Status: string(it.Status), Priority: string(it.Priority),
+		SubmittedBy: it.SubmittedBy, SubmittedAt: stamp(it.SubmittedAt), VotesFor: it.VotesFor, VotesAgainst: it.VotesAgainst,
+		MyVote: orNull(string(it.MyVote)),
+	}
+}
