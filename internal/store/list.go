@@ -145,42 +145,64 @@ func (q *listQuery) keyColumns() string {
 	return "p.id"
 }
 
-// ranges finds the page's keys without a search. Each status, and for the sorts
-// by time each priority, is one range of an index in the list's own order; the
-// heads of the ranges are merged.
+// ranges finds the page's keys without a search. Each range of an index that is
+// in the list's own order is one arm; the heads of the arms are merged.
 func (q *listQuery) ranges() string {
-	most := q.f.Offset + int64(q.f.Limit) + 1
+	tail := func() string { return fmt.Sprintf(" LIMIT %s OFFSET %s", q.arg(q.f.Limit+1), q.arg(q.f.Offset)) }
+	arms := q.arms()
+	if len(arms) == 1 {
+		return arms[0] + tail()
+	}
+	limit := q.arg(q.f.Offset + int64(q.f.Limit) + 1)
+	for i, arm := range arms {
+		arms[i] = fmt.Sprintf("SELECT * FROM (%s LIMIT %s) r%d", arm, limit, i)
+	}
+	return "SELECT * FROM (" + strings.Join(arms, " UNION ALL ") + ") m ORDER BY " + q.order("") + tail()
+}
+
+// arms lists the ranges: one for each status and, for the sorts by time, each
+// priority, as the indexes have them in front of the id. The whole org in order
+// of time is one range of its own.
+func (q *listQuery) arms() []string {
+	filters, after := q.filters(), q.after()
+	arm := func(where string) string {
+		return `SELECT ` + q.keyColumns() + ` FROM proposals p WHERE p.org_id = $1` + where + filters + after +
+			` ORDER BY ` + q.order("p.")
+	}
+	byTime := q.sortColumn() == ""
+	if byTime && q.f.Status == "" && q.f.Priority == "" && filters == "" {
+		return []string{arm(q.visible())}
+	}
 	ranks := []int{-1}
-	if q.sortColumn() == "" {
+	if byTime {
 		ranks = []int{0, 1, 2}
 	}
 	if q.f.Priority != "" {
 		ranks = []int{q.f.Priority.Rank()}
 	}
-	filters := q.filters()
-	after := q.after()
 	var arms []string
 	for _, st := range q.statuses() {
+		where := " AND p.status = " + q.arg(string(st))
+		if st == proposal.Draft && !q.f.Viewer.Admin {
+			where += " AND p.submitted_by = " + q.arg(q.f.Viewer.Principal.Ref())
+		}
 		for _, rank := range ranks {
-			where := "p.org_id = $1 AND p.status = " + q.arg(string(st)) + filters + after
-			if rank >= 0 {
-				where += fmt.Sprintf(" AND p.priority = %d", rank)
+			if rank < 0 {
+				arms = append(arms, arm(where))
+			} else {
+				arms = append(arms, arm(where+fmt.Sprintf(" AND p.priority = %d", rank)))
 			}
-			if st == proposal.Draft && !q.f.Viewer.Admin {
-				where += " AND p.submitted_by = " + q.arg(q.f.Viewer.Principal.Ref())
-			}
-			arms = append(arms, `SELECT `+q.keyColumns()+` FROM proposals p WHERE `+where+` ORDER BY `+q.order("p."))
 		}
 	}
-	tail := fmt.Sprintf(" LIMIT %s OFFSET %s", q.arg(q.f.Limit+1), q.arg(q.f.Offset))
-	if len(arms) == 1 {
-		return arms[0] + tail
+	return arms
+}
+
+// visible leaves out the drafts of others, which only admins see.
+func (q *listQuery) visible() string {
+	if q.f.Viewer.Admin {
+		return ""
 	}
-	limit := q.arg(most)
-	for i, arm := range arms {
-		arms[i] = "SELECT * FROM (" + arm + " LIMIT " + limit + ") r" + fmt.Sprint(i)
-	}
-	return "SELECT * FROM (" + strings.Join(arms, " UNION ALL ") + ") m ORDER BY " + q.order("") + tail
+	return " AND (p.status <> 'draft' OR p.submitted_by = " + q.arg(q.f.Viewer.Principal.Ref()) + ")"
 }
 
 // statuses lists the statuses that the filter covers.
@@ -229,11 +251,7 @@ func (q *listQuery) matchConditions() string {
 	if q.f.Priority != "" {
 		where += " AND p.priority = " + q.arg(q.f.Priority.Rank())
 	}
-	where += q.filters()
-	if !q.f.Viewer.Admin {
-		where += " AND (p.status <> 'draft' OR p.submitted_by = " + q.arg(q.f.Viewer.Principal.Ref()) + ")"
-	}
-	return where
+	return where + q.filters() + q.visible()
 }
 
 // countRows sums the counters of a filter. Drafts that the viewer may not see are
