@@ -14,6 +14,7 @@ import (
 
 	"github.com/parley-dev/parley/internal/config"
 	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/httpx"
 	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/internal/store"
 )
@@ -55,9 +56,14 @@ func New(ctx context.Context, cfg config.Config, log *slog.Logger) (_ *Server, e
 			s.release()
 		}
 	}()
+	// Whatever can be refused is refused before the store is touched.
 	tlsConfig, err := loadTLS(cfg)
 	if err != nil {
 		return nil, err
+	}
+	proxies, err := httpx.ParsePrefixes(cfg.TrustedProxies)
+	if err != nil {
+		return nil, fmt.Errorf("--trusted-proxies: %w", err)
 	}
 	if s.listener, err = listen(ctx, cfg.Listen); err != nil {
 		return nil, err
@@ -72,16 +78,9 @@ func New(ctx context.Context, cfg config.Config, log *slog.Logger) (_ *Server, e
 		return nil, err
 	}
 	ids := newIDs(Now)
-	if s.first, err = identity.NewAdmins(s.store, Now, ids.next).Bootstrap(ctx); err != nil {
-		return nil, fmt.Errorf("prepare the empty store: %w", err)
-	}
 	s.auth = identity.NewAuthenticator(s.store, Now)
-	handler, err := s.handler(ids)
-	if err != nil {
-		return nil, err
-	}
 	s.http = &http.Server{
-		Handler:           handler,
+		Handler:           s.handler(ids, proxies),
 		TLSConfig:         tlsConfig,
 		ReadHeaderTimeout: readHeaderTimeout,
 		ReadTimeout:       readTimeout,
@@ -89,6 +88,10 @@ func New(ctx context.Context, cfg config.Config, log *slog.Logger) (_ *Server, e
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeaderBytes,
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+	}
+	// Last of all: the first key is made once, and would be lost if anything failed after it.
+	if s.first, err = identity.NewAdmins(s.store, Now, ids.next).Bootstrap(ctx); err != nil {
+		return nil, fmt.Errorf("prepare the empty store: %w", err)
 	}
 	return s, nil
 }

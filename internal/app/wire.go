@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"fmt"
 	"net/http"
+	"net/netip"
 	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -18,11 +19,7 @@ import (
 )
 
 // handler builds the services and puts the transports in front of them.
-func (s *Server) handler(ids *ids) (http.Handler, error) {
-	proxies, err := httpx.ParsePrefixes(s.cfg.TrustedProxies)
-	if err != nil {
-		return nil, fmt.Errorf("--trusted-proxies: %w", err)
-	}
+func (s *Server) handler(ids *ids, proxies []netip.Prefix) http.Handler {
 	metrics := prometheus.NewRegistry()
 	metrics.MustRegister(
 		collectors.NewGoCollector(),
@@ -50,7 +47,7 @@ func (s *Server) handler(ids *ids) (http.Handler, error) {
 		Ready:     s.ready,
 		Metrics:   promhttp.HandlerFor(metrics, promhttp.HandlerOpts{}),
 	})
-	return router, nil
+	return router
 }
 
 // loadTLS reads the certificate, so that a bad one is noticed before anything is

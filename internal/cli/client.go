@@ -18,9 +18,9 @@ import (
 // serverFlags say which server to speak to, and as whom.
 type serverFlags struct {
 	jsonFlag `embed:""`
-	Server   string `help:"Address of the server." default:"http://127.0.0.1:8080" env:"PARLEY_SERVER" placeholder:"URL" group:"server"`
+	Server   string `help:"Address of the server; ${default} if not given." default:"http://127.0.0.1:8080" env:"PARLEY_SERVER" placeholder:"URL" group:"server"`
 	Key      string `help:"API key; better given as PARLEY_KEY, because other users of the machine can see flags." env:"PARLEY_KEY" placeholder:"KEY" group:"server"`
-	Org      string `help:"Org to work in." default:"main" env:"PARLEY_ORG" placeholder:"ORG" group:"server"`
+	Org      string `help:"Org to work in; ${default} if not given." default:"main" env:"PARLEY_ORG" placeholder:"ORG" group:"server"`
 }
 
 // client is a small HTTP client with bounded patience.

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
@@ -88,23 +89,25 @@ func (c *followupListCmd) Run(e *env) error {
 	return e.list(&t, p, "follow-up", "follow-ups", list.Total, list.Page, c.more(list.Page, list.Total))
 }
 
-// followup sends a call that answers with a follow-up, and prints it.
-func (f *serverFlags) followup(e *env, method, path, once string, body any) error {
+// followup sends a call that answers with a follow-up, and prints it, or its id alone.
+func (f *serverFlags) followup(e *env, r call, quiet bool) error {
 	cl, err := f.client(e)
 	if err != nil {
 		return err
-	}
-	r := call{method: method, path: path, once: once}
-	if body != nil {
-		if r.body, err = json.Marshal(body); err != nil {
-			return err
-		}
 	}
 	var fu followupRecord
 	raw, err := cl.into(e.ctx, r, &fu)
 	if err != nil || f.JSON {
 		return e.rawOr(raw, err)
 	}
+	if quiet {
+		_, err = fmt.Fprintln(e.stdout, cleanLine(fu.ID))
+		return err
+	}
+	return e.printFollowup(fu)
+}
+
+func (e *env) printFollowup(fu followupRecord) error {
 	rec := record{p: e.palette()}
 	rec.heading(fu.Title)
 	rec.field("id", cleanLine(fu.ID))
@@ -115,7 +118,7 @@ func (f *serverFlags) followup(e *env, method, path, once string, body any) erro
 	rec.field("updated", when(fu.UpdatedAt)+" UTC")
 	rec.field("may become", cleanLine(strings.Join(fu.Next, ", ")))
 	rec.text("Description", fu.Description)
-	_, err = e.stdout.Write([]byte(rec.b.String()))
+	_, err := e.stdout.Write([]byte(rec.b.String()))
 	return err
 }
 
@@ -128,7 +131,11 @@ type oneFollowup struct {
 func (c *oneFollowup) path() string { return "/tasks/" + url.PathEscape(c.ID) }
 
 func (c *oneFollowup) change(e *env, once string, field, value string) error {
-	return c.followup(e, http.MethodPatch, c.path(), once, map[string]string{field: value})
+	body, err := json.Marshal(map[string]string{field: value})
+	if err != nil {
+		return err
+	}
+	return c.followup(e, call{method: http.MethodPatch, path: c.path(), body: body, once: once}, false)
 }
 
 type followupShowCmd struct {
@@ -139,12 +146,13 @@ type followupShowCmd struct {
 func (followupShowCmd) Help() string { return examples("parley followup show task-01k…") }
 
 func (c *followupShowCmd) Run(e *env) error {
-	return c.followup(e, http.MethodGet, c.path(), "", nil)
+	return c.followup(e, call{method: http.MethodGet, path: c.path()}, false)
 }
 
 type followupCreateCmd struct {
 	serverFlags `embed:""`
 	onceFlag    `embed:""`
+	quietFlag   `embed:""`
 	Title       string `help:"One line that says what is to be done." required:"" placeholder:"TEXT"`
 	Description string `help:"More of it; @FILE reads a file, @- stdin." placeholder:"TEXT"`
 	Assignee    string `help:"user:ID or agent:ID." placeholder:"REF"`
@@ -156,18 +164,22 @@ func (followupCreateCmd) Help() string {
 }
 
 func (c *followupCreateCmd) Run(e *env) error {
-	body := map[string]string{"title": c.Title}
+	fields := map[string]string{"title": c.Title}
 	if c.Description != "" {
 		text, err := e.readText(c.Description)
 		if err != nil {
 			return err
 		}
-		body["description"] = text
+		fields["description"] = text
 	}
 	if c.Assignee != "" {
-		body["assignee"] = c.Assignee
+		fields["assignee"] = c.Assignee
 	}
-	return c.followup(e, http.MethodPost, "/tasks", c.once(), body)
+	body, err := json.Marshal(fields)
+	if err != nil {
+		return err
+	}
+	return c.followup(e, call{method: http.MethodPost, path: "/tasks", body: body, once: c.once()}, c.Quiet)
 }
 
 type followupAssignCmd struct {

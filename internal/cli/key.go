@@ -51,7 +51,7 @@ func newKeyJSON(k identity.Key, secret string) keyJSON {
 }
 
 type keyCreateCmd struct {
-	storeFlags `embed:""`
+	StoreFlags `embed:""`
 	orgFlag    `embed:""`
 	As         string        `help:"Principal that the key speaks for: user:ID, agent:ID or service:ID." required:"" placeholder:"REF"`
 	Scope      []string      `help:"Right that the key carries; may be repeated. svc:tasks:read, svc:tasks:write, svc:admin:admin, svc:a2a:write, svc:a2a:serve, agent:ID or agent:*." required:"" placeholder:"SCOPE"`
@@ -97,7 +97,7 @@ func (c *keyCreateCmd) Run(e *env) error {
 }
 
 type keyListCmd struct {
-	storeFlags `embed:""`
+	StoreFlags `embed:""`
 	orgFlag    `embed:""`
 }
 
@@ -139,7 +139,7 @@ func keyState(k identity.Key, now time.Time) string {
 }
 
 type keyRevokeCmd struct {
-	storeFlags `embed:""`
+	StoreFlags `embed:""`
 	orgFlag    `embed:""`
 	ID         string `arg:"" help:"Id of the key, key-…"`
 }

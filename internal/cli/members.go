@@ -44,7 +44,7 @@ func newMemberJSON(m identity.Member) memberJSON {
 	return memberJSON{m.Ref(), m.ID, string(m.Kind), m.Org, m.Name, m.Admin, timestamp(m.CreatedAt)}
 }
 
-func (f *storeFlags) createMember(e *env, p identity.Principal, name string, admin bool) error {
+func (f *StoreFlags) createMember(e *env, p identity.Principal, name string, admin bool) error {
 	return f.with(e, func(op *app.Operator) error {
 		m, err := op.Admins.CreateMember(e.ctx, p, name, admin)
 		if err != nil {
@@ -54,7 +54,7 @@ func (f *storeFlags) createMember(e *env, p identity.Principal, name string, adm
 	})
 }
 
-func (f *storeFlags) listMembers(e *env, org string, kind identity.Kind) error {
+func (f *StoreFlags) listMembers(e *env, org string, kind identity.Kind) error {
 	return f.with(e, func(op *app.Operator) error {
 		if err := knownOrg(e, op, org); err != nil {
 			return err
@@ -91,7 +91,7 @@ func (userCmd) Help() string {
 }
 
 type userCreateCmd struct {
-	storeFlags `embed:""`
+	StoreFlags `embed:""`
 	orgFlag    `embed:""`
 	ID         string `arg:"" help:"Id of the user: a-z, 0-9, '.', '_' and '-'."`
 	Admin      bool   `help:"May administer the org when signed in. Keys carry their scopes by themselves."`
@@ -108,7 +108,7 @@ func (c *userCreateCmd) Run(e *env) error {
 }
 
 type userListCmd struct {
-	storeFlags `embed:""`
+	StoreFlags `embed:""`
 	orgFlag    `embed:""`
 }
 
@@ -128,7 +128,7 @@ func (serviceCmd) Help() string {
 }
 
 type serviceCreateCmd struct {
-	storeFlags `embed:""`
+	StoreFlags `embed:""`
 	orgFlag    `embed:""`
 	ID         string `arg:"" help:"Id of the service: a-z, 0-9, '.', '_' and '-'."`
 	Name       string `help:"Display name; the id if not given." placeholder:"NAME"`
@@ -145,7 +145,7 @@ func (c *serviceCreateCmd) Run(e *env) error {
 }
 
 type serviceListCmd struct {
-	storeFlags `embed:""`
+	StoreFlags `embed:""`
 	orgFlag    `embed:""`
 }
 
@@ -181,7 +181,7 @@ func newAgentJSON(a agent.Agent) agentJSON {
 }
 
 type agentCreateCmd struct {
-	storeFlags  `embed:""`
+	StoreFlags  `embed:""`
 	orgFlag     `embed:""`
 	ID          string   `arg:"" help:"Id of the agent, unique on the whole server: a-z, 0-9, '.', '_' and '-'."`
 	Name        string   `help:"Display name." required:"" placeholder:"NAME"`
@@ -208,7 +208,7 @@ func (c *agentCreateCmd) Run(e *env) error {
 }
 
 type agentListCmd struct {
-	storeFlags `embed:""`
+	StoreFlags `embed:""`
 	orgFlag    `embed:""`
 }
 

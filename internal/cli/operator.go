@@ -10,18 +10,20 @@ import (
 	"github.com/parley-dev/parley/internal/identity"
 )
 
-// storeFlags are part of every command that works on the store itself.
-type storeFlags struct {
+// StoreFlags are part of every command that works on the store itself. The name is
+// exported because kong looks for hooks, and config.Store has some, in exported
+// fields only.
+type StoreFlags struct {
 	jsonFlag     `embed:""`
 	config.Store `embed:""`
 }
 
 // with opens the store for one command.
-func (f *storeFlags) with(e *env, do func(*app.Operator) error) error {
+func (f *StoreFlags) with(e *env, do func(*app.Operator) error) error {
 	return f.open(e, false, do)
 }
 
-func (f *storeFlags) open(e *env, create bool, do func(*app.Operator) error) error {
+func (f *StoreFlags) open(e *env, create bool, do func(*app.Operator) error) error {
 	op, err := app.OpenOperator(e.ctx, f.Store, create)
 	if err != nil {
 		return err
@@ -57,7 +59,7 @@ type orgJSON struct {
 func newOrgJSON(o identity.Org) orgJSON { return orgJSON{o.ID, o.Name, timestamp(o.CreatedAt)} }
 
 type orgCreateCmd struct {
-	storeFlags `embed:""`
+	StoreFlags `embed:""`
 	ID         string `arg:"" help:"Id of the org: a-z, 0-9 and '-'."`
 	Name       string `help:"Display name; the id if not given." placeholder:"NAME"`
 }
@@ -78,7 +80,7 @@ func (c *orgCreateCmd) Run(e *env) error {
 }
 
 type orgListCmd struct {
-	storeFlags `embed:""`
+	StoreFlags `embed:""`
 }
 
 // Help is shown by --help.

@@ -180,8 +180,15 @@ func (c *proposalShowCmd) Run(e *env) error {
 	return c.record(e, call{method: http.MethodGet, path: proposalPath(c.ID)})
 }
 
+// quietFlag is for scripts: ID=$(parley proposal submit … --quiet).
+type quietFlag struct {
+	Quiet bool `help:"Print the id alone."`
+}
+
 // record sends a call that answers with a whole proposal, and prints it.
-func (f *serverFlags) record(e *env, r call) error {
+func (f *serverFlags) record(e *env, r call) error { return f.recordOrID(e, r, false) }
+
+func (f *serverFlags) recordOrID(e *env, r call, quiet bool) error {
 	cl, err := f.client(e)
 	if err != nil {
 		return err
@@ -190,6 +197,10 @@ func (f *serverFlags) record(e *env, r call) error {
 	raw, err := cl.into(e.ctx, r, &p)
 	if err != nil || f.JSON {
 		return e.rawOr(raw, err)
+	}
+	if quiet {
+		_, err = fmt.Fprintln(e.stdout, cleanLine(p.ID))
+		return err
 	}
 	return e.printProposal(p)
 }

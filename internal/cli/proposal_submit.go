@@ -22,6 +22,7 @@ func (o onceFlag) once() string {
 type proposalSubmitCmd struct {
 	serverFlags  `embed:""`
 	onceFlag     `embed:""`
+	quietFlag    `embed:""`
 	Title        string `help:"One line that says what it is about." placeholder:"TEXT"`
 	Category     string `help:"reliability, performance, security, process, feature or documentation." placeholder:"CATEGORY"`
 	Problem      string `help:"What is wrong; @FILE reads a file, @- stdin." placeholder:"TEXT"`
@@ -62,7 +63,7 @@ func (c *proposalSubmitCmd) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	return c.record(e, call{method: http.MethodPost, path: "/proposals", body: body, once: c.once()})
+	return c.recordOrID(e, call{method: http.MethodPost, path: "/proposals", body: body, once: c.once()}, c.Quiet)
 }
 
 func (c *proposalSubmitCmd) body(e *env) ([]byte, error) {

@@ -19,7 +19,7 @@ import (
 // Store says where the data is. Every command that works on the data itself has
 // these settings.
 type Store struct {
-	Data     string `help:"Folder of the embedded SQLite store." default:"./parley-data" env:"PARLEY_DATA" placeholder:"DIR" group:"store"`
+	Data     string `help:"Folder of the embedded SQLite store; ${default} if not given." default:"./parley-data" env:"PARLEY_DATA" placeholder:"DIR" group:"store"`
 	Database string `help:"PostgreSQL to use instead of --data, as postgres://user:password@host/name." env:"PARLEY_DATABASE" placeholder:"URL" group:"store"`
 	Config   string `help:"JSON file with settings, e.g. {\"listen\": \"127.0.0.1:9000\", \"rate_limit\": 50}." env:"PARLEY_CONFIG" placeholder:"FILE" group:"store"`
 }
@@ -28,18 +28,18 @@ type Store struct {
 type Config struct {
 	Store `embed:""`
 
-	Listen         string   `help:"Address to listen on; port 0 takes a free one." default:"127.0.0.1:8080" env:"PARLEY_LISTEN" placeholder:"HOST:PORT"`
+	Listen         string   `help:"Address to listen on; port 0 takes a free one; ${default} if not given." default:"127.0.0.1:8080" env:"PARLEY_LISTEN" placeholder:"HOST:PORT"`
 	PublicURL      string   `help:"Address by which others reach this server, for links in answers." env:"PARLEY_PUBLIC_URL" placeholder:"URL"`
 	TrustedProxies []string `help:"Addresses or networks of proxies whose X-Forwarded-For is believed, e.g. 10.0.0.0/8,::1." env:"PARLEY_TRUSTED_PROXIES" placeholder:"CIDR"`
 	TLSCert        string   `help:"Certificate (PEM) to serve HTTPS with." name:"tls-cert" env:"PARLEY_TLS_CERT" placeholder:"FILE"`
 	TLSKey         string   `help:"Private key (PEM) of --tls-cert." name:"tls-key" env:"PARLEY_TLS_KEY" placeholder:"FILE"`
-	RateLimit      int      `help:"Requests per second that one principal may make, in bursts of five times as many; 0 turns the limit off." default:"100" env:"PARLEY_RATE_LIMIT" placeholder:"N"`
+	RateLimit      int      `help:"Requests per second that one principal may make, in bursts of five times as many; ${default} if not given, and 0 turns the limit off." default:"100" env:"PARLEY_RATE_LIMIT" placeholder:"N"`
 
 	ShutdownDelay   time.Duration `help:"How long /readyz fails before a stopping server refuses connections, so that load balancers notice." default:"0s" env:"PARLEY_SHUTDOWN_DELAY" placeholder:"DURATION"`
-	ShutdownTimeout time.Duration `help:"How long a stopping server waits for requests in flight." default:"30s" env:"PARLEY_SHUTDOWN_TIMEOUT" placeholder:"DURATION"`
+	ShutdownTimeout time.Duration `help:"How long a stopping server waits for requests in flight; ${default} if not given." default:"30s" env:"PARLEY_SHUTDOWN_TIMEOUT" placeholder:"DURATION"`
 
-	LogFormat string `help:"Form of the log on stderr: text or json." default:"text" env:"PARLEY_LOG_FORMAT" placeholder:"FORMAT"`
-	LogLevel  string `help:"Least severe lines to log: debug, info, warn or error." default:"info" env:"PARLEY_LOG_LEVEL" placeholder:"LEVEL"`
+	LogFormat string `help:"Form of the log on stderr: text or json; ${default} if not given." default:"text" env:"PARLEY_LOG_FORMAT" placeholder:"FORMAT"`
+	LogLevel  string `help:"Least severe lines to log: debug, info, warn or error; ${default} if not given." default:"info" env:"PARLEY_LOG_LEVEL" placeholder:"LEVEL"`
 	AccessLog bool   `help:"Log every request." default:"false" env:"PARLEY_ACCESS_LOG" negatable:""`
 }
 

@@ -1,0 +1,171 @@
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/parley-dev/parley/internal/pgtest"
+)
+
+func TestOnSQLite(t *testing.T) {
+	t.Parallel()
+	for _, dir := range []string{"testdata/both", "testdata/sqlite"} {
+		testscript.Run(t, params(dir))
+	}
+}
+
+func TestOnPostgres(t *testing.T) {
+	t.Parallel()
+	scripts, err := filepath.Glob("testdata/both/*.txtar")
+	if err != nil || len(scripts) == 0 {
+		t.Fatalf("no scripts: %v", err)
+	}
+	for _, script := range scripts {
+		t.Run(strings.TrimSuffix(filepath.Base(script), ".txtar"), func(t *testing.T) {
+			p := params("", "PARLEY_DATABASE="+pgtest.URL(t))
+			p.Files = []string{script}
+			testscript.Run(t, p)
+		})
+	}
+}
+
+func params(dir string, extra ...string) testscript.Params {
+	return testscript.Params{
+		Dir:                dir,
+		RequireUniqueNames: true,
+		Setup: func(e *testscript.Env) error {
+			e.Vars = append(e.Vars, cleanEnv(e.WorkDir, extra...)...)
+			e.Values[serverKey{}] = new(*server)
+			return nil
+		},
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
+			"server":     serverCmd,
+			"exits":      exitsCmd,
+			"eventually": eventuallyCmd,
+			"field":      fieldCmd,
+			"capture":    captureCmd,
+			"setjson":    setJSONCmd,
+		},
+	}
+}
+
+type serverKey struct{}
+
+// settings are the variables of a script that reach the server it starts.
+var settings = []string{"PARLEY_DATA", "PARLEY_DATABASE", "PARLEY_CONFIG", "PARLEY_LISTEN", "PARLEY_RATE_LIMIT", "PARLEY_LOG_FORMAT"}
+
+// serverCmd is "server start [flags]", which sets PARLEY_SERVER and, on an empty
+// store, PARLEY_KEY, and leaves what was printed in serve.out and serve.err; or
+// "server stop", which demands a clean end.
+func serverCmd(ts *testscript.TestScript, neg bool, args []string) {
+	held := ts.Value(serverKey{}).(**server)
+	switch {
+	case neg || len(args) == 0:
+		ts.Fatalf("usage: server start|stop")
+	case args[0] == "start":
+		environ := cleanEnv(ts.Getenv("WORK"))
+		for _, name := range settings {
+			if v := ts.Getenv(name); v != "" {
+				environ = append(environ, name+"="+v)
+			}
+		}
+		s, err := startServer(ts.MkAbs("."), environ, args[1:]...)
+		ts.Check(err)
+		*held = s
+		ts.Defer(func() { s.kill() })
+		ts.Setenv("PARLEY_SERVER", s.url)
+		if s.key != "" {
+			ts.Setenv("PARLEY_KEY", s.key)
+		}
+		ts.Check(os.WriteFile(ts.MkAbs("serve.out"), []byte(s.stdout.String()), 0o600))
+	case args[0] == "stop":
+		s := *held
+		ts.Check(s.stop(syscall.SIGTERM))
+		ts.Check(os.WriteFile(ts.MkAbs("serve.err"), []byte(s.stderr.String()), 0o600))
+	}
+}
+
+// exitsCmd is "exits CODE COMMAND…".
+func exitsCmd(ts *testscript.TestScript, _ bool, args []string) {
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	err = ts.Exec(args[1], args[2:]...)
+	got := 0
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		got = exit.ExitCode()
+	} else {
+		ts.Check(err)
+	}
+	if got != want {
+		ts.Fatalf("exit code %d; want %d", got, want)
+	}
+}
+
+// eventuallyCmd is "[!] eventually COMMAND…": it repeats the command until it
+// succeeds, or fails.
+func eventuallyCmd(ts *testscript.TestScript, neg bool, args []string) {
+	ts.Check(eventually(func() error {
+		err := ts.Exec(args[0], args[1:]...)
+		switch {
+		case !neg:
+			return err
+		case err == nil:
+			return fmt.Errorf("%s still succeeds", strings.Join(args, " "))
+		}
+		return nil
+	}))
+}
+
+// lookup finds a dotted path such as "proposals.0.id" in the last command's JSON.
+func lookup(ts *testscript.TestScript, path string) any {
+	var v any
+	ts.Check(json.Unmarshal([]byte(ts.ReadFile("stdout")), &v))
+	for part := range strings.SplitSeq(path, ".") {
+		switch node := v.(type) {
+		case map[string]any:
+			next, ok := node[part]
+			if !ok {
+				ts.Fatalf("%s: no %q", path, part)
+			}
+			v = next
+		case []any:
+			i, err := strconv.Atoi(part)
+			if err != nil || i >= len(node) {
+				ts.Fatalf("%s: no element %q of %d", path, part, len(node))
+			}
+			v = node[i]
+		default:
+			ts.Fatalf("%s: %v has no parts", path, v)
+		}
+	}
+	return v
+}
+
+// fieldCmd is "field PATH WANT", and "field PATH" alone for "it is there".
+func fieldCmd(ts *testscript.TestScript, neg bool, args []string) {
+	got := fmt.Sprint(lookup(ts, args[0]))
+	if len(args) > 1 && (got == args[1]) == neg {
+		ts.Fatalf("%s is %q; want %q (negated: %t)", args[0], got, args[1], neg)
+	}
+}
+
+// captureCmd is "capture VAR": it keeps the last command's stdout.
+func captureCmd(ts *testscript.TestScript, _ bool, args []string) {
+	ts.Setenv(args[0], strings.TrimSpace(ts.ReadFile("stdout")))
+}
+
+// setJSONCmd is "setjson VAR PATH": it keeps a value of the last command's JSON.
+func setJSONCmd(ts *testscript.TestScript, _ bool, args []string) {
+	ts.Setenv(args[0], fmt.Sprint(lookup(ts, args[1])))
+}

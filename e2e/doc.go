@@ -1,0 +1,6 @@
+// Package e2e tests the built binary from outside, over HTTP: the specification
+// as a table of calls and answers, load, and crashes, on both engines. It imports
+// nothing of the program, so that it breaks only when a user would notice.
+//
+// The command line and the README have their tests in the folder cli.
+package e2e
