@@ -1,0 +1,156 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// job is one measurement, as the load process gets it.
+type job struct {
+	Addr     string
+	Callers  int
+	Requests [][]byte // sent in turn, each caller starting elsewhere
+	Warmup   time.Duration
+	Duration time.Duration
+	Rate     int // requests a second of all callers together; 0: as many as possible
+	Count    int // requests in all, instead of a duration
+}
+
+// result is what came of it.
+type result struct {
+	Requests int
+	Seconds  float64
+	P50, P99 float64     // microseconds
+	Statuses map[int]int // how many answers of each
+	Failure  string      // the first one that was no answer
+}
+
+func (r result) rate() float64 { return float64(r.Requests) / r.Seconds }
+
+// load runs a job in a process of its own: the client's garbage collector and
+// scheduler must not be the server's.
+func load(ctx context.Context, j job) (result, error) {
+	var r result
+	in, err := json.Marshal(j)
+	if err != nil {
+		return r, err
+	}
+	out, err := runRole(ctx, "load", in)
+	if err != nil {
+		return r, err
+	}
+	if err := json.Unmarshal(out, &r); err != nil {
+		return r, err
+	}
+	if r.Failure != "" {
+		return r, fmt.Errorf("load: %s", r.Failure)
+	}
+	for status, n := range r.Statuses {
+		if status >= 400 {
+			return r, fmt.Errorf("load: %d answers of status %d", n, status)
+		}
+	}
+	return r, nil
+}
+
+func runLoad(in io.Reader, out io.Writer) error {
+	var j job
+	if err := json.NewDecoder(in).Decode(&j); err != nil {
+		return err
+	}
+	return json.NewEncoder(out).Encode(j.run())
+}
+
+func (j job) run() result {
+	r := result{Statuses: map[int]int{}}
+	var (
+		mu        sync.Mutex
+		latencies []time.Duration
+		wg        sync.WaitGroup
+		left      atomic.Int64
+	)
+	left.Store(int64(j.Count))
+	start := time.Now().Add(j.Warmup)
+	end := start.Add(j.Duration)
+	for i := range j.Callers {
+		wg.Go(func() {
+			c := caller{job: j, next: i * len(j.Requests) / j.Callers, start: start, end: end, left: &left, statuses: map[int]int{}}
+			err := c.run()
+			mu.Lock()
+			defer mu.Unlock()
+			latencies = append(latencies, c.latencies...)
+			for status, n := range c.statuses {
+				r.Statuses[status] += n
+			}
+			if err != nil && r.Failure == "" {
+				r.Failure = err.Error()
+			}
+		})
+	}
+	wg.Wait()
+	r.Requests, r.Seconds = len(latencies), time.Since(start).Seconds()
+	if j.Count == 0 {
+		r.Seconds = j.Duration.Seconds()
+	}
+	slices.Sort(latencies)
+	r.P50, r.P99 = percentile(latencies, 0.50), percentile(latencies, 0.99)
+	return r
+}
+
+func percentile(sorted []time.Duration, p float64) float64 {
+	if len(sorted) == 0 {
+		return 0
+	}
+	return float64(sorted[int(math.Ceil(p*float64(len(sorted))))-1].Nanoseconds()) / 1000
+}
+
+// caller is one connection's part of a job.
+type caller struct {
+	job
+	next       int
+	start, end time.Time
+	left       *atomic.Int64
+	latencies  []time.Duration
+	statuses   map[int]int
+}
+
+func (c *caller) run() error {
+	conn, err := dial(c.Addr)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close() }()
+	pause := time.Duration(0)
+	if c.Rate > 0 {
+		pause = time.Second * time.Duration(c.Callers) / time.Duration(c.Rate)
+	}
+	for due := time.Now(); ; c.next++ {
+		if c.Count > 0 && c.left.Add(-1) < 0 {
+			return nil
+		}
+		if pause > 0 {
+			due = due.Add(pause)
+			time.Sleep(time.Until(due))
+		}
+		sent := time.Now()
+		if c.Count == 0 && sent.After(c.end) {
+			return nil
+		}
+		status, err := conn.do(c.Requests[c.next%len(c.Requests)], nil)
+		if err != nil {
+			return err
+		}
+		if sent.Before(c.start) {
+			continue
+		}
+		c.latencies = append(c.latencies, time.Since(sent))
+		c.statuses[status]++
+	}
+}

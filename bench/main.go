@@ -1,0 +1,131 @@
+// Command bench measures Parley beside its limits and prints both from one run.
+//
+// The limit of a read is a bare net/http server that answers the same bytes; the
+// limit of a write is one that decodes and encodes the body and stores nothing.
+// Each server runs in its own process, and one small client in a process of its
+// own loads both in turn, A/B/A/B: what else happens on the machine hits both
+// alike, and the ratio says more than either rate. Beside them stands a bare
+// loop of inserts on the same engine. Nothing here asserts; see -h for the size
+// of a run.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// settings is what a run is asked to do.
+type settings struct {
+	engines   []string
+	rows      []int
+	duration  time.Duration // of one measurement
+	rounds    int
+	writeRate int // writes a second for "list under writes"
+	json      bool
+}
+
+func main() {
+	// The same program plays the other roles, each in its own process.
+	if len(os.Args) > 1 {
+		switch os.Args[1] {
+		case "bare":
+			exit(serveBare(os.Stdin, os.Stdout))
+		case "load":
+			exit(runLoad(os.Stdin, os.Stdout))
+		}
+	}
+	set, err := parse(os.Args[1:])
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(2)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	exit(run(ctx, set))
+}
+
+func exit(err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+func parse(args []string) (settings, error) {
+	fs := flag.NewFlagSet("bench", flag.ExitOnError)
+	quick := fs.Bool("quick", false, "a few minutes instead of half an hour: 1 thousand and 60 thousand proposals, short rounds")
+	engine := fs.String("engine", "sqlite,postgres", "engines to measure")
+	rows := fs.String("rows", "1000,100000,1000000", "numbers of proposals in the org, growing")
+	duration := fs.Duration("duration", 3*time.Second, "length of one measurement")
+	rounds := fs.Int("rounds", 5, "measurements of each side; the median counts")
+	rate := fs.Int("writes", 100, "proposals and votes written a second for 'list under writes'")
+	asJSON := fs.Bool("json", false, "print JSON instead of a table")
+	if err := fs.Parse(args); err != nil {
+		return settings{}, err
+	}
+	if *quick {
+		*duration, *rounds = min(*duration, time.Second), min(*rounds, 3)
+		if !isSet(fs, "rows") {
+			*rows = "1000,60000"
+		}
+	}
+	set := settings{
+		engines: strings.Split(*engine, ","), duration: *duration, rounds: max(1, *rounds),
+		writeRate: *rate, json: *asJSON,
+	}
+	for _, s := range strings.Split(*rows, ",") {
+		n, err := strconv.Atoi(s)
+		if err != nil || n < 100 || len(set.rows) > 0 && n <= set.rows[len(set.rows)-1] {
+			return set, fmt.Errorf("-rows %s: give growing numbers of at least 100", *rows)
+		}
+		set.rows = append(set.rows, n)
+	}
+	for _, e := range set.engines {
+		if e != "sqlite" && e != "postgres" {
+			return set, fmt.Errorf("-engine %s: use sqlite, postgres or both with a comma", e)
+		}
+	}
+	return set, nil
+}
+
+func isSet(fs *flag.FlagSet, name string) (set bool) {
+	fs.Visit(func(f *flag.Flag) { set = set || f.Name == name })
+	return set
+}
+
+func run(ctx context.Context, set settings) error {
+	program, cleanup, err := buildParley(ctx)
+	if err != nil {
+		return err
+	}
+	defer cleanup()
+	var all report
+	for _, engine := range set.engines {
+		lines, err := measureEngine(ctx, set, engine, program)
+		if err != nil {
+			return fmt.Errorf("%s: %w", engine, err)
+		}
+		all.Lines = append(all.Lines, lines...)
+	}
+	all.judge()
+	if set.json {
+		enc := json.NewEncoder(os.Stdout)
+		enc.SetIndent("", "  ")
+		return enc.Encode(all)
+	}
+	return all.print(os.Stdout)
+}
+
+// progress tells the person who waits.
+func progress(format string, args ...any) {
+	fmt.Fprintf(os.Stderr, "%s  %s\n", time.Now().Format("15:04:05"), fmt.Sprintf(format, args...))
+}

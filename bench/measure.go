@@ -1,0 +1,235 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/parley-dev/parley/internal/pgtest"
+)
+
+const (
+	callers   = 4      // of reads
+	deepRow   = 50_000 // where the deep page starts
+	trickle   = 20     // votes a second that keep lists from being answered from memory
+	warmup    = 200 * time.Millisecond
+	listName  = "list 20, nothing written"
+	freshName = "list 20, while written"
+	filtName  = "list 20, distinct filters, uncached"
+	deepName  = "page at row 50,000 (limit: at row 1)"
+	getName   = "get"
+	subName   = "submit"
+	voteName  = "vote"
+	rawName   = "submit (limit: bare inserts)"
+)
+
+// scenario is one line of the table: two jobs that take turns.
+type scenario struct {
+	name       string
+	parley     job
+	limit      job
+	background *job // runs beside Parley's part
+}
+
+func measureEngine(ctx context.Context, set settings, engine, program string) ([]line, error) {
+	data, cleanup, err := newData(ctx, engine)
+	if err != nil {
+		return nil, err
+	}
+	defer cleanup()
+	w, err := newWorld(ctx, engine, program, data)
+	if err != nil {
+		return nil, err
+	}
+	defer w.stop()
+	var out []line
+	for _, rows := range set.rows {
+		if err := w.seed(ctx, rows); err != nil {
+			return nil, err
+		}
+		lines, err := w.measure(ctx, set, rows)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, lines...)
+	}
+	raw, err := measureRaw(ctx, set, engine)
+	if err != nil {
+		return nil, fmt.Errorf("bare inserts: %w", err)
+	}
+	return append(out, raw), nil
+}
+
+// newData returns the flags that name a fresh store. PostgreSQL runs with its
+// default durability, as SQLite does.
+func newData(ctx context.Context, engine string) ([]string, func(), error) {
+	if engine == "sqlite" {
+		dir, err := os.MkdirTemp("", "parley-bench")
+		return []string{"--data", dir}, func() { _ = os.RemoveAll(dir) }, err
+	}
+	s, err := pgtest.Start(ctx, pgtest.Durable())
+	if err != nil {
+		return nil, nil, err
+	}
+	name, err := s.CreateDatabase(ctx)
+	if err != nil {
+		s.Close()
+		return nil, nil, err
+	}
+	return []string{"--database", s.URL(name)}, s.Close, nil
+}
+
+// measure runs every scenario at the present size, reads before writes.
+func (w *world) measure(ctx context.Context, set settings, rows int) ([]line, error) {
+	ids, err := w.ids()
+	if err != nil {
+		return nil, err
+	}
+	var a answers
+	if a.List, err = w.get(path); err != nil {
+		return nil, err
+	}
+	if a.Record, err = w.get(path + "/" + ids[0]); err != nil {
+		return nil, err
+	}
+	in, err := json.Marshal(a)
+	if err != nil {
+		return nil, err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	bare, err := startServer(ctx, bytes.NewReader(in), "/ready", self, "bare")
+	if err != nil {
+		return nil, err
+	}
+	defer bare.stop()
+	scenarios, err := w.scenarios(set, rows, bare.addr, ids)
+	if err != nil {
+		return nil, err
+	}
+	var out []line
+	for _, sc := range scenarios {
+		l, err := sc.run(ctx, set)
+		if err != nil {
+			return nil, fmt.Errorf("%s at %d rows: %w", sc.name, rows, err)
+		}
+		l.Engine, l.Rows = w.engine, rows
+		progress("%s, %d rows, %s: %.0f/s, limit %.0f/s, ratio %.2f", w.engine, rows, l.Name, l.Rate, l.LimitRate, l.Ratio)
+		out = append(out, l)
+	}
+	return out, nil
+}
+
+func (w *world) scenarios(set settings, rows int, bare string, ids []string) ([]scenario, error) {
+	read := func(addr string, requests ...[]byte) job {
+		return job{Addr: addr, Callers: callers, Requests: requests}
+	}
+	write := func(addr string, requests ...[]byte) job {
+		return job{Addr: addr, Callers: writers, Requests: requests}
+	}
+	list := request("GET", w.addr, path, w.keys[0], "")
+	bareList := read(bare, request("GET", bare, "/list", w.keys[0], ""))
+	submits, votes := w.submits(), w.votes(ids)
+	var mixed [][]byte
+	for i := range submits {
+		mixed = append(mixed, submits[i], votes[i%len(votes)])
+	}
+	votesNow := &job{Addr: w.addr, Callers: 1, Requests: votes, Rate: trickle}
+	out := []scenario{
+		{name: listName, parley: read(w.addr, list), limit: bareList},
+		{
+			name: freshName, parley: read(w.addr, list), limit: bareList,
+			background: &job{Addr: w.addr, Callers: callers, Requests: mixed, Rate: set.writeRate},
+		},
+		{name: filtName, parley: read(w.addr, w.filters()...), limit: bareList, background: votesNow},
+	}
+	if rows > deepRow+variety {
+		deep, err := w.cursors(deepRow)
+		if err != nil {
+			return nil, err
+		}
+		first, err := w.cursors(0)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, scenario{name: deepName, parley: read(w.addr, deep...), limit: read(w.addr, first...), background: votesNow})
+	}
+	gets := make([][]byte, len(ids))
+	for i, id := range ids {
+		gets[i] = request("GET", w.addr, path+"/"+id, w.keys[0], "")
+	}
+	body, err := json.Marshal(w.submission())
+	if err != nil {
+		return nil, err
+	}
+	vote, err := json.Marshal(ballot{Vote: "for", Comment: w.words(40)})
+	if err != nil {
+		return nil, err
+	}
+	return append(
+		out,
+		scenario{name: getName, parley: read(w.addr, gets...), limit: read(bare, request("GET", bare, "/record", w.keys[0], ""))},
+		scenario{name: voteName, parley: write(w.addr, votes...), limit: write(bare, request("POST", bare, "/vote", w.keys[0], string(vote)))},
+		scenario{name: subName, parley: write(w.addr, submits...), limit: write(bare, request("POST", bare, "/submit", w.keys[0], string(body)))},
+	), nil
+}
+
+// run measures both sides in turn and takes the medians.
+func (sc scenario) run(ctx context.Context, set settings) (line, error) {
+	var rates, limits, ratios, p50, p99 []float64
+	for range set.rounds {
+		r, err := beside(ctx, set, sc.background, sc.parley)
+		if err != nil {
+			return line{}, err
+		}
+		var behind *job
+		if sc.name == deepName {
+			behind = sc.background // here the limit is Parley too
+		}
+		limit, err := beside(ctx, set, behind, sc.limit)
+		if err != nil {
+			return line{}, err
+		}
+		rates, limits = append(rates, r.rate()), append(limits, limit.rate())
+		ratios = append(ratios, r.rate()/limit.rate())
+		p50, p99 = append(p50, r.P50), append(p99, r.P99)
+	}
+	return line{
+		Name: sc.name, Callers: sc.parley.Callers, Rate: median(rates), LimitRate: median(limits),
+		Ratio: median(ratios), P50: median(p50), P99: median(p99),
+	}, nil
+}
+
+// beside runs a job while another runs in the background.
+func beside(ctx context.Context, set settings, background *job, j job) (result, error) {
+	j.Warmup, j.Duration = warmup, set.duration
+	if background == nil {
+		return load(ctx, j)
+	}
+	b := *background
+	b.Duration = set.duration + warmup
+	failed := make(chan error, 1)
+	go func() {
+		_, err := load(ctx, b)
+		failed <- err
+	}()
+	r, err := load(ctx, j)
+	if bErr := <-failed; err == nil {
+		err = bErr
+	}
+	return r, err
+}
+
+func median(v []float64) float64 {
+	s := slices.Sorted(slices.Values(v))
+	if n := len(s); n%2 == 0 {
+		return (s[n/2-1] + s[n/2]) / 2
+	}
+	return s[len(s)/2]
+}

@@ -1,0 +1,116 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+)
+
+// buildParley builds the program that is measured.
+func buildParley(ctx context.Context) (program string, cleanup func(), err error) {
+	dir, err := os.MkdirTemp("", "parley-bench")
+	if err != nil {
+		return "", nil, err
+	}
+	cleanup = func() { _ = os.RemoveAll(dir) }
+	program = filepath.Join(dir, "parley")
+	progress("building parley")
+	cmd := exec.CommandContext(ctx, "go", "build", "-o", program, "github.com/parley-dev/parley/cmd/parley")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		cleanup()
+		return "", nil, fmt.Errorf("build parley: %w\n%s", err, out)
+	}
+	return program, cleanup, nil
+}
+
+// runRole runs this program in another role and returns what it printed.
+func runRole(ctx context.Context, role string, in []byte) ([]byte, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.CommandContext(ctx, self, role)
+	cmd.Stdin, cmd.Stderr = bytes.NewReader(in), os.Stderr
+	return cmd.Output()
+}
+
+// process is a server in its own process.
+type process struct {
+	addr string // host:port
+	said string // what it printed until it was ready
+	cmd  *exec.Cmd
+}
+
+func (p *process) stop() {
+	_ = p.cmd.Process.Kill()
+	_ = p.cmd.Wait()
+}
+
+var addressPattern = regexp.MustCompile(`http://(127\.0\.0\.1:\d+)`)
+
+// startServer starts a server that prints its address, and waits until it answers.
+func startServer(ctx context.Context, in io.Reader, ready, program string, args ...string) (*process, error) {
+	p := &process{cmd: exec.CommandContext(ctx, program, args...)}
+	p.cmd.Stdin = in
+	var stderr bytes.Buffer
+	p.cmd.Stderr = &stderr
+	stdout, err := p.cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := p.cmd.Start(); err != nil {
+		return nil, err
+	}
+	said := make(chan string, 1)
+	go readGreeting(stdout, said)
+	select {
+	case p.said = <-said:
+	case <-time.After(time.Minute):
+	}
+	m := addressPattern.FindStringSubmatch(p.said)
+	if m == nil {
+		p.stop()
+		return nil, fmt.Errorf("%s did not say where it listens: %s%s", program, p.said, &stderr)
+	}
+	p.addr = m[1]
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+		res, err := http.Get("http://" + p.addr + ready)
+		if err == nil {
+			_ = res.Body.Close()
+			if res.StatusCode == http.StatusOK {
+				return p, nil
+			}
+		}
+		if time.Now().After(deadline) {
+			p.stop()
+			return nil, fmt.Errorf("%s was not ready within a minute: %v\n%s", program, err, &stderr)
+		}
+	}
+}
+
+// readGreeting sends what a server prints up to its address; the rest is dropped
+// so that the pipe never fills.
+func readGreeting(r io.Reader, said chan<- string) {
+	var b strings.Builder
+	lines := bufio.NewScanner(r)
+	for lines.Scan() {
+		b.WriteString(lines.Text() + "\n")
+		if addressPattern.MatchString(lines.Text()) {
+			break
+		}
+	}
+	said <- b.String()
+	for lines.Scan() {
+		continue
+	}
+}

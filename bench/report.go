@@ -1,0 +1,109 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"text/tabwriter"
+)
+
+// line is one measured comparison.
+type line struct {
+	Engine    string  `json:"engine"`
+	Rows      int     `json:"rows"`
+	Name      string  `json:"name"`
+	Callers   int     `json:"callers"`
+	Rate      float64 `json:"rate"`
+	LimitRate float64 `json:"limit_rate"`
+	Ratio     float64 `json:"ratio"`
+	P50       float64 `json:"p50_us"`
+	P99       float64 `json:"p99_us"`
+	Target    string  `json:"target,omitempty"`
+	Verdict   string  `json:"verdict,omitempty"` // ok or MISS
+}
+
+type report struct {
+	Lines []line `json:"lines"`
+}
+
+// slack is how much more a list may cost when it is deep or the org is large.
+const slack = 1.5
+
+// targets are promised for SQLite, at every size; elsewhere they are shown too,
+// because a ratio means the same there.
+var targets = map[string]float64{listName: 0.5, freshName: 0.3, subName: 0.25, deepName: 1 / slack}
+
+// judge sets each line beside its target and adds the lines that compare sizes.
+func (r *report) judge() {
+	for i := range r.Lines {
+		l := &r.Lines[i]
+		if l.Name == rawName {
+			r.compareRaw(l)
+		}
+		if want, ok := targets[l.Name]; ok {
+			l.Target = fmt.Sprintf("≥ %.2f", want)
+			l.Verdict = verdict(l.Ratio >= want)
+		}
+	}
+	r.Lines = append(r.Lines, r.growth(listName)...)
+	r.Lines = append(r.Lines, r.growth(filtName)...)
+}
+
+func verdict(ok bool) string {
+	if ok {
+		return "ok"
+	}
+	return "MISS"
+}
+
+// compareRaw puts Parley's submit at the smallest size beside the bare inserts.
+func (r *report) compareRaw(raw *line) {
+	for _, l := range r.Lines {
+		if l.Engine == raw.Engine && l.Name == subName {
+			raw.Rows, raw.Rate, raw.Ratio = l.Rows, l.Rate, l.Rate/raw.LimitRate
+			raw.P50, raw.P99 = l.P50, l.P99
+			return
+		}
+	}
+}
+
+// growth compares the largest org with the smallest. Each was measured beside the
+// bare server at its own time, so their ratios compare better than their rates.
+func (r *report) growth(name string) []line {
+	var out []line
+	first := map[string]line{}
+	last := map[string]line{}
+	var engines []string
+	for _, l := range r.Lines {
+		if l.Name != name {
+			continue
+		}
+		if _, ok := first[l.Engine]; !ok {
+			first[l.Engine] = l
+			engines = append(engines, l.Engine)
+		}
+		last[l.Engine] = l
+	}
+	for _, e := range engines {
+		f, l := first[e], last[e]
+		if f.Rows == l.Rows {
+			continue
+		}
+		out = append(out, line{
+			Engine: e, Rows: l.Rows, Name: fmt.Sprintf("%s (limit: at %d rows)", name, f.Rows), Callers: l.Callers,
+			Rate: l.Rate, LimitRate: f.Rate, Ratio: l.Ratio / f.Ratio, P50: l.P50, P99: l.P99,
+			Target: fmt.Sprintf("≥ %.2f", 1/slack), Verdict: verdict(l.Ratio/f.Ratio >= 1/slack),
+		})
+	}
+	return out
+}
+
+func (r *report) print(out io.Writer) error {
+	tw := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(tw, "engine\trows\tcallers\tparley/s\tlimit/s\tratio\tp50 µs\tp99 µs\ttarget\t\t  what")
+	for _, l := range r.Lines {
+		fmt.Fprintf(tw, "%s\t%s\t%d\t%.0f\t%.0f\t%.2f\t%.0f\t%.0f\t%s\t%s\t  %s\n",
+			l.Engine, strconv.Itoa(l.Rows), l.Callers, l.Rate, l.LimitRate, l.Ratio, l.P50, l.P99, l.Target, l.Verdict, l.Name)
+	}
+	return tw.Flush()
+}

@@ -1,0 +1,246 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os/exec"
+	"strings"
+)
+
+const (
+	org     = "bench"
+	path    = "/api/v1/orgs/" + org + "/proposals"
+	people  = 8    // who submit and vote
+	variety = 1000 // different requests in turn, so that none is answered from memory unless all are
+	writers = 64   // callers at once for writes: an org's agents, each with its own connection
+)
+
+// world is a Parley server with an org to measure.
+type world struct {
+	*process
+	engine  string
+	program string
+	data    []string
+	keys    []string
+	conn    *conn
+	rng     *rand.Rand
+}
+
+func newWorld(ctx context.Context, engine, program string, data []string) (*world, error) {
+	args := append([]string{"serve", "--listen", "127.0.0.1:0", "--rate-limit", "0", "--log-level", "error"}, data...)
+	p, err := startServer(ctx, nil, "/readyz", program, args...)
+	if err != nil {
+		return nil, err
+	}
+	w := &world{process: p, engine: engine, program: program, data: data, rng: rand.New(rand.NewPCG(1, 2))}
+	if err := w.prepare(ctx); err != nil {
+		w.stop()
+		return nil, err
+	}
+	return w, nil
+}
+
+func (w *world) prepare(ctx context.Context) error {
+	if _, err := w.cli(ctx, "org", "create", org); err != nil {
+		return err
+	}
+	for i := range people {
+		id := fmt.Sprintf("person%d", i)
+		if _, err := w.cli(ctx, "user", "create", id, "--org", org); err != nil {
+			return err
+		}
+		key, err := w.cli(ctx, "key", "create", "--org", org, "--as", "user:"+id,
+			"--scope", "svc:tasks:read", "--scope", "svc:tasks:write")
+		if err != nil {
+			return err
+		}
+		w.keys = append(w.keys, key)
+	}
+	var err error
+	w.conn, err = dial(w.addr)
+	return err
+}
+
+func (w *world) cli(ctx context.Context, args ...string) (string, error) {
+	var stderr bytes.Buffer
+	cmd := exec.CommandContext(ctx, w.program, append(args, w.data...)...)
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return "", fmt.Errorf("parley %s: %w: %s", strings.Join(args, " "), err, &stderr)
+	}
+	return strings.TrimSpace(string(out)), nil
+}
+
+type page struct {
+	Proposals []struct{ ID string }
+	Total     int
+	Next      *string `json:"next_cursor"`
+}
+
+// get reads one answer.
+func (w *world) get(path string) ([]byte, error) {
+	var body bytes.Buffer
+	status, err := w.conn.do(request("GET", w.addr, path, w.keys[0], ""), &body)
+	if err == nil && status != 200 {
+		err = fmt.Errorf("GET %s: %d %s", path, status, &body)
+	}
+	return body.Bytes(), err
+}
+
+func (w *world) list(query string) (page, error) {
+	var p page
+	b, err := w.get(path + query)
+	if err != nil {
+		return p, err
+	}
+	return p, json.Unmarshal(b, &p)
+}
+
+// seed submits until the org has n proposals.
+func (w *world) seed(ctx context.Context, n int) error {
+	const chunk = 100_000 // between two lines of progress
+	for {
+		p, err := w.list("?limit=1")
+		if err != nil {
+			return err
+		}
+		if p.Total >= n {
+			progress("%s: %d proposals", w.engine, p.Total)
+			return nil
+		}
+		progress("%s: %d of %d proposals", w.engine, p.Total, n)
+		_, err = load(ctx, job{Addr: w.addr, Callers: writers, Requests: w.submits(), Count: min(chunk, n-p.Total)})
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func (w *world) submits() [][]byte {
+	out := make([][]byte, variety)
+	for i := range out {
+		b, _ := json.Marshal(w.submission()) // strings only
+		out[i] = request("POST", w.addr, path, w.keys[i%people], string(b))
+	}
+	return out
+}
+
+func (w *world) submission() submission {
+	return submission{
+		Title: w.words(60), Problem: w.words(250), SuggestedFix: w.words(250),
+		Category: pick(w.rng, "reliability", "performance", "security", "process", "feature", "documentation"),
+		Priority: pick(w.rng, "low", "low", "normal", "normal", "normal", "normal", "normal", "normal", "normal", "high"),
+	}
+}
+
+func pick(rng *rand.Rand, of ...string) string { return of[rng.IntN(len(of))] }
+
+// words is text of about n characters.
+func (w *world) words(n int) string {
+	var b strings.Builder
+	for b.Len() < n {
+		if b.Len() > 0 {
+			b.WriteByte(' ')
+		}
+		b.WriteString(vocabulary[w.rng.IntN(len(vocabulary))])
+	}
+	return b.String()
+}
+
+var vocabulary = strings.Fields(`the upload retry fails when a token expires during handoff and nobody notices until
+	morning because alerts go to an old channel add backoff with jitter check each response keep logs for thirty days
+	rotate secrets weekly document every step of release process reduce latency under load cache results per region
+	avoid duplicate work between agents share context before escalation measure again after change review queue daily`)
+
+func (w *world) votes(ids []string) [][]byte {
+	out := make([][]byte, 0, people*len(ids))
+	for i, id := range ids {
+		for _, key := range w.keys {
+			b, _ := json.Marshal(ballot{Vote: []string{"for", "against"}[i%2], Comment: w.words(40)})
+			out = append(out, request("POST", w.addr, path+"/"+id+"/vote", key, string(b)))
+		}
+	}
+	w.rng.Shuffle(len(out), func(i, j int) { out[i], out[j] = out[j], out[i] })
+	return out
+}
+
+// ids returns up to variety ids, half of the newest and half of the oldest proposals.
+func (w *world) ids() ([]string, error) {
+	var out []string
+	for _, sort := range []string{"newest", "oldest"} {
+		for n := 1; n <= variety/200; n++ {
+			p, err := w.list(fmt.Sprintf("?limit=100&sort=%s&page=%d", sort, n))
+			if err != nil {
+				return nil, err
+			}
+			for _, it := range p.Proposals {
+				out = append(out, it.ID)
+			}
+		}
+	}
+	if len(out) == 0 {
+		return nil, errors.New("the org has no proposals")
+	}
+	return out, nil
+}
+
+// filters are lists that differ from each other in what they ask for.
+func (w *world) filters() [][]byte {
+	var out [][]byte
+	for _, status := range []string{"open", "all"} {
+		for _, category := range []string{"all", "reliability", "performance", "security", "process", "feature", "documentation"} {
+			for _, sort := range []string{"review", "newest", "oldest", "votes"} {
+				for _, who := range append([]string{"all"}, w.refs()...) {
+					for n := 1; n <= 2; n++ {
+						q := fmt.Sprintf("?status=%s&category=%s&sort=%s&submitted_by=%s&page=%d", status, category, sort, who, n)
+						out = append(out, request("GET", w.addr, path+q, w.keys[0], ""))
+					}
+				}
+			}
+		}
+	}
+	w.rng.Shuffle(len(out), func(i, j int) { out[i], out[j] = out[j], out[i] })
+	return out
+}
+
+func (w *world) refs() []string {
+	out := make([]string, people)
+	for i := range out {
+		out[i] = fmt.Sprintf("user:person%d", i)
+	}
+	return out
+}
+
+// cursors returns requests for pages that start at rows depth, depth+1, … of the
+// list, each by its cursor.
+func (w *world) cursors(depth int) ([][]byte, error) {
+	next := ""
+	step := func(limit int) error {
+		p, err := w.list(fmt.Sprintf("?limit=%d%s", limit, next))
+		if err == nil && p.Next == nil {
+			err = fmt.Errorf("the list ends before row %d", depth)
+		}
+		if err == nil {
+			next = "&cursor=" + *p.Next
+		}
+		return err
+	}
+	for at := 0; at+100 <= depth; at += 100 {
+		if err := step(100); err != nil {
+			return nil, err
+		}
+	}
+	out := make([][]byte, variety/2)
+	for i := range out {
+		if err := step(1); err != nil {
+			return nil, err
+		}
+		out[i] = request("GET", w.addr, path+"?limit=20"+next, w.keys[0], "")
+	}
+	return out, nil
+}
