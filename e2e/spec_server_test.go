@@ -49,7 +49,7 @@ func serve(t *testing.T, e engine, flags ...string) *server {
 	t.Helper()
 	args := append([]string{"serve", "--listen", "127.0.0.1:0"}, e.data...)
 	s := &server{engine: e, out: &output{}, done: make(chan struct{})}
-	s.cmd = exec.Command(binary(t), append(args, flags...)...)
+	s.cmd = exec.Command(program, append(args, flags...)...)
 	stdout, err := s.cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -111,7 +111,7 @@ func (s *server) kill() {
 func (s *server) cli(t *testing.T, args ...string) string {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
-	cmd := exec.Command(binary(t), append(args, s.data...)...)
+	cmd := exec.Command(program, append(args, s.data...)...)
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Run(); err != nil {
 		t.Fatalf("parley %s: %v\n%s", strings.Join(args, " "), err, &stderr)
