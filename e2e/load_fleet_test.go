@@ -8,6 +8,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
+	"net/url"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -124,9 +125,23 @@ func (f *fleet) submit(voter int, rng *rand.Rand) error {
 	}
 	fa := &fact{id: answer{body: body}.str("id"), owner: voter, category: category, titles: []string{title}, votes: map[int]*ballot{}}
 	f.ledger.mu.Lock()
-	defer f.ledger.mu.Unlock()
 	f.ledger.proposals = append(f.ledger.proposals, fa)
+	f.ledger.mu.Unlock()
+	if rng.IntN(10) == 0 {
+		return f.seesOwn(voter, fa)
+	}
 	return nil
+}
+
+// seesOwn checks that a list read after an acknowledged submit shows it. Few
+// clients share a voter, so it cannot have left the first page yet.
+func (f *fleet) seesOwn(voter int, fa *fact) error {
+	query := "/proposals?status=all&sort=newest&limit=100&submitted_by=" + url.QueryEscape(f.voters[voter])
+	body, err := f.call(f.keys[voter], "GET", query, nil, 200)
+	if err == nil && !bytes.Contains(body, []byte(fa.id)) {
+		err = unexpected{"a list does not show " + fa.id + ", which was acknowledged before: " + string(body)}
+	}
+	return err
 }
 
 func (f *fleet) vote(voter int, rng *rand.Rand) error {
