@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -25,15 +26,19 @@ type answer struct {
 // fake is a server that gives scripted answers and remembers what it was asked.
 type fake struct {
 	answers []answer
-	keys    []string // the Idempotency-Keys that arrived
-	bodies  []string
-	waits   []time.Duration // what the client slept
+
+	mu     sync.Mutex
+	keys   []string // the Idempotency-Keys that arrived
+	bodies []string
+	waits  []time.Duration // what the client slept
 }
 
 func (f *fake) client(t *testing.T) *client {
 	t.Helper()
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
+		f.mu.Lock()
+		defer f.mu.Unlock()
 		f.keys, f.bodies = append(f.keys, r.Header.Get("Idempotency-Key")), append(f.bodies, string(body))
 		a := f.answers[min(len(f.keys), len(f.answers))-1]
 		if a.hangUp {
@@ -91,6 +96,8 @@ func TestRetriesAreSafeAndBounded(t *testing.T) {
 			if (err != nil) != tt.fails {
 				t.Errorf("error = %v; want one: %t", err, tt.fails)
 			}
+			f.mu.Lock()
+			defer f.mu.Unlock()
 			if len(f.keys) != tt.requests {
 				t.Errorf("%d requests; want %d", len(f.keys), tt.requests)
 			}

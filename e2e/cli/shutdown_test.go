@@ -1,0 +1,145 @@
+package cli
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+func start(t *testing.T, args ...string) *server {
+	t.Helper()
+	dir := t.TempDir()
+	s, err := startServer(dir, cleanEnv(dir), args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.kill)
+	return s
+}
+
+// halfASubmission opens a request, waits until the server reads its body, and
+// returns what sends it and reads the answer.
+func halfASubmission(t *testing.T, s *server) (finish func() (*http.Response, error)) {
+	t.Helper()
+	body := `{"title":"Finish what was begun","category":"reliability","problem":"P","suggested_fix":"F"}`
+	conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	_, err = fmt.Fprintf(conn, "POST /api/v1/orgs/main/proposals HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n"+
+		"Content-Type: application/json\r\nContent-Length: %d\r\nExpect: 100-continue\r\n\r\n", s.key, len(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = conn.SetReadDeadline(time.Now().Add(patience))
+	answers := bufio.NewReader(conn)
+	if res, err := http.ReadResponse(answers, nil); err != nil || res.StatusCode != http.StatusContinue {
+		t.Fatalf("the server did not ask for the body: %v, %v", res, err)
+	}
+	return func() (*http.Response, error) {
+		if _, err := io.WriteString(conn, body); err != nil {
+			return nil, err
+		}
+		return http.ReadResponse(answers, nil)
+	}
+}
+
+func readyz(s *server) (int, error) {
+	res, err := http.Get(s.url + "/readyz")
+	if err != nil {
+		return 0, err
+	}
+	_ = res.Body.Close()
+	return res.StatusCode, nil
+}
+
+func TestShutdownDrains(t *testing.T) {
+	t.Parallel()
+	s := start(t, "--shutdown-delay", "2s")
+	if code, err := readyz(s); code != http.StatusOK {
+		t.Fatalf("/readyz = %d, %v before the signal", code, err)
+	}
+	finish := halfASubmission(t, s)
+	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+
+	// First the load balancer is told, while connections are still accepted.
+	if err := eventually(func() error {
+		switch code, err := readyz(s); {
+		case err != nil:
+			return fatal{err}
+		case code != http.StatusServiceUnavailable:
+			return fmt.Errorf("/readyz = %d; want 503", code)
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	// Then no new connection is taken.
+	if err := eventually(func() error {
+		if code, err := readyz(s); err == nil {
+			return fmt.Errorf("/readyz still answers %d", code)
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	// What was begun is finished.
+	res, err := finish()
+	if err != nil || res.StatusCode != http.StatusCreated {
+		t.Fatalf("the request in flight got %v, %v; want 201", res, err)
+	}
+	if err := s.wait(); err != nil {
+		t.Errorf("the server ended with %v; want a clean end\n%s", err, s.stderr.String())
+	}
+}
+
+func TestShutdownDoesNotWaitForEver(t *testing.T) {
+	t.Parallel()
+	s := start(t, "--shutdown-timeout", "500ms")
+	halfASubmission(t, s)
+	err := s.stop(syscall.SIGTERM)
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.ExitCode() != 1 {
+		t.Errorf("the server ended with %v; want exit code 1", err)
+	}
+	if !strings.Contains(s.stderr.String(), "were cut off") {
+		t.Errorf("nothing was said of the request:\n%s", s.stderr.String())
+	}
+}
+
+func TestInterruptEndsCleanly(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	if err := s.stop(syscall.SIGINT); err != nil {
+		t.Errorf("the server ended with %v\n%s", err, s.stderr.String())
+	}
+}
+
+// TestSlowClientsAreDropped waits for the limit itself, which is ten seconds.
+func TestSlowClientsAreDropped(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := io.WriteString(conn, "GET /healthz HTTP/1.1\r\nHost:"); err != nil {
+		t.Fatal(err)
+	}
+	_ = conn.SetReadDeadline(time.Now().Add(patience))
+	if _, err := io.Copy(io.Discard, conn); err != nil {
+		t.Errorf("the connection was not closed: %v", err)
+	}
+}

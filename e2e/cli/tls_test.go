@@ -1,0 +1,73 @@
+package cli
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"math/big"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// selfSigned writes a certificate for 127.0.0.1 and its key.
+func selfSigned(t *testing.T) (cert, key string) {
+	t.Helper()
+	priv, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &priv.PublicKey, priv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	keyDER, err := x509.MarshalPKCS8PrivateKey(priv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	cert, key = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
+	for name, block := range map[string]*pem.Block{
+		cert: {Type: "CERTIFICATE", Bytes: der}, key: {Type: "PRIVATE KEY", Bytes: keyDER},
+	} {
+		if err := os.WriteFile(name, pem.EncodeToMemory(block), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return cert, key
+}
+
+func TestTLS(t *testing.T) {
+	t.Parallel()
+	cert, key := selfSigned(t)
+	s := start(t, "--tls-cert", cert, "--tls-key", key)
+	if !strings.HasPrefix(s.url, "https://127.0.0.1:") {
+		t.Fatalf("the address is %s", s.url)
+	}
+	list := exec.Command(filepath.Join(binDir, "parley"), "proposal", "list", "--server", s.url)
+	list.Env = cleanEnv(t.TempDir(), "PARLEY_KEY="+s.key, "SSL_CERT_FILE="+cert)
+	if out, err := list.CombinedOutput(); err != nil || string(out) != "no proposals\n" {
+		t.Errorf("over TLS the list was %q, %v", out, err)
+	}
+	list = exec.Command(filepath.Join(binDir, "parley"), "proposal", "list", "--server", s.url)
+	list.Env = cleanEnv(t.TempDir(), "PARLEY_KEY="+s.key)
+	if out, err := list.CombinedOutput(); err == nil || !strings.Contains(string(out), "certificate") {
+		t.Errorf("an unknown certificate was accepted: %q, %v", out, err)
+	}
+	old := &tls.Config{InsecureSkipVerify: true, MaxVersion: tls.VersionTLS11, MinVersion: tls.VersionTLS10}
+	if conn, err := tls.Dial("tcp", strings.TrimPrefix(s.url, "https://"), old); err == nil {
+		_ = conn.Close()
+		t.Error("TLS 1.1 was accepted")
+	}
+}
