@@ -14,15 +14,15 @@ import (
 // Problem is the body of every refusal: RFC 9457 with a stable code, the request
 // id, and one entry for every part of the request that broke a rule.
 type Problem struct {
-	Type      string         `json:"type"`
-	Title     string         `json:"title"`
-	Status    int            `json:"status"`
-	Detail    string         `json:"detail"`
-	Code      string         `json:"code"`
-	RequestID string         `json:"request_id"`
-	Errors    []ProblemField `json:"errors,omitzero"`
-	Allowed   []string       `json:"allowed,omitzero"`
-	Scope     string         `json:"scope,omitzero"`
+	Type      string         `json:"type" doc:"Always about:blank: the code says more." example:"about:blank"`
+	Title     string         `json:"title" doc:"The name of the status." example:"Unprocessable Entity"`
+	Status    int            `json:"status" doc:"The HTTP status." example:"422"`
+	Detail    string         `json:"detail" doc:"A sentence that says what was wrong and what to do." example:"limit must be an integer between 1 and 100"`
+	Code      string         `json:"code" doc:"A stable name to switch on." example:"request.invalid"`
+	RequestID string         `json:"request_id" doc:"The id of the request in the server's log." example:"K2J7QX4N5B3A-1f"`
+	Errors    []ProblemField `json:"errors,omitzero" nullable:"false" doc:"Every part of the request that broke a rule."`
+	Allowed   []string       `json:"allowed,omitzero" nullable:"false" doc:"On 409: what the current state does allow."`
+	Scope     string         `json:"scope,omitzero" doc:"On 403: the missing scope, or several of which one suffices." example:"svc:admin:admin"`
 
 	headers http.Header
 }
@@ -30,10 +30,10 @@ type Problem struct {
 // ProblemField names one part of the request: Pointer is set in the body,
 // Parameter anywhere else.
 type ProblemField struct {
-	Pointer   *string    `json:"pointer,omitzero"`
-	Parameter string     `json:"parameter,omitzero"`
-	In        errs.Place `json:"in"`
-	Detail    string     `json:"detail"`
+	Pointer   *string    `json:"pointer,omitzero" nullable:"false" doc:"A JSON pointer into the body; empty: the body itself." example:"/title"`
+	Parameter string     `json:"parameter,omitzero" doc:"The name of a query, path or header parameter." example:"limit"`
+	In        errs.Place `json:"in" enum:"body,query,path,header" doc:"The part of the request." example:"query"`
+	Detail    string     `json:"detail" doc:"The rule that was broken." example:"must be an integer between 1 and 100"`
 }
 
 // ProblemType is the media type of a Problem.

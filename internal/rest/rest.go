@@ -44,13 +44,19 @@ type api struct {
 
 // Mount adds every route of the API to the router.
 func Mount(rt *httpx.Router, o Options) {
+	mountSystem(rt, o, describe(rt, o))
+}
+
+// describe adds the operations under /api/v1 and returns the document of the API.
+func describe(rt *httpx.Router, o Options) *huma.OpenAPI {
 	a := &api{proposals: o.Proposals, followups: o.Followups}
 	a.huma = newHuma(routes{rt, newPageCache(o)}, o)
 	a.registerProposals()
 	a.registerVotes()
 	a.registerTasks()
-	documentSystem(a.huma.OpenAPI())
-	mountSystem(rt, o, a.huma.OpenAPI())
+	doc := a.huma.OpenAPI()
+	documentSystem(doc)
+	return doc
 }
 
 // routes is the mux that huma registers on. The page cache stands in front of

@@ -1,0 +1,239 @@
+package rest
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/parley-dev/parley/internal/identity"
+)
+
+// endpoint is one operation: {org} and {id} stand for values.
+type endpoint struct {
+	method, path, body string
+	scopes             []identity.Scope // any one of them suffices
+	members            bool
+}
+
+var endpoints = []endpoint{
+	{"GET", "/api/v1/orgs/{org}/proposals", "", []identity.Scope{identity.TasksRead}, false},
+	{"POST", "/api/v1/orgs/{org}/proposals", submission, []identity.Scope{identity.TasksWrite}, true},
+	{"GET", "/api/v1/orgs/{org}/proposals/{prop}", "", []identity.Scope{identity.TasksRead}, false},
+	{"PATCH", "/api/v1/orgs/{org}/proposals/{prop}", `{"title":"x"}`, []identity.Scope{identity.Admin, identity.TasksWrite}, false},
+	{"PATCH", "/api/v1/orgs/{org}/proposals/{prop}", `{"status":"approved"}`, []identity.Scope{identity.Admin}, false},
+	{"POST", "/api/v1/orgs/{org}/proposals/{prop}/vote", `{"vote":"for"}`, []identity.Scope{identity.TasksWrite}, true},
+	{"DELETE", "/api/v1/orgs/{org}/proposals/{prop}/vote", "", []identity.Scope{identity.TasksWrite}, true},
+	{"GET", "/api/v1/orgs/{org}/proposals/{prop}/votes", "", []identity.Scope{identity.TasksRead}, false},
+	{"GET", "/api/v1/orgs/{org}/proposals/{prop}/history", "", []identity.Scope{identity.TasksRead}, false},
+	{"GET", "/api/v1/orgs/{org}/tasks", "", []identity.Scope{identity.TasksRead}, false},
+	{"POST", "/api/v1/orgs/{org}/tasks", `{"title":"x"}`, []identity.Scope{identity.TasksWrite}, false},
+	{"GET", "/api/v1/orgs/{org}/tasks/{task}", "", []identity.Scope{identity.TasksRead}, false},
+	{"PATCH", "/api/v1/orgs/{org}/tasks/{task}", `{"title":"x"}`, []identity.Scope{identity.TasksWrite}, false},
+}
+
+func (e endpoint) at(org, prop, task string) string {
+	return strings.NewReplacer("{org}", org, "{prop}", prop, "{task}", task).Replace(e.path)
+}
+
+// The list above must not fall behind the API.
+func TestEveryOperationIsInTheAccessTables(t *testing.T) {
+	t.Parallel()
+	known := map[string]bool{}
+	for _, e := range endpoints {
+		known[e.method+" "+strings.NewReplacer("{prop}", "{id}", "{task}", "{id}").Replace(e.path)] = true
+	}
+	for path, item := range document(Options{}).Paths {
+		if !strings.HasPrefix(path, "/api/") {
+			continue
+		}
+		for method, op := range operationsOf(item) {
+			if !known[method+" "+path] {
+				t.Errorf("%s %s (%s) is not tested for access", method, path, op.OperationID)
+			}
+		}
+	}
+}
+
+func TestAnotherOrgsResourcesLookLikeNone(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ada, eve := w.admin("acme", "user:ada"), w.admin("globex", "user:eve")
+	prop := w.submit(ada, "acme").ID
+	var task Task
+	w.do(ada, "POST", "/api/v1/orgs/acme/tasks", `{"title":"x"}`).want(201).into(&task)
+	noProp, noTask := newID("prop-"), newID("task-")
+	const id = "isolation-test"
+	for _, e := range endpoints {
+		want := w.do(eve, e.method, e.at("no-such-org", noProp, noTask), e.body, "X-Request-Id", id).want(404)
+		targets := []string{
+			e.at("acme", prop, task.ID), // hers not, and it exists
+			e.at("acme", noProp, noTask),
+			e.at("ACME", prop, task.ID),
+			e.at("%61cme", prop, task.ID),
+			e.at("acme%2Fx", prop, task.ID),
+		}
+		if strings.Contains(e.path, "{prop}") || strings.Contains(e.path, "{task}") {
+			targets = append(targets,
+				e.at("globex", prop, task.ID), // through her own org
+				e.at("globex", noProp, noTask),
+				e.at("globex", "prop-1", "task-1"),
+				e.at("globex", "%00", "%ff"),
+				e.at("globex", strings.ToUpper(prop), strings.ToUpper(task.ID)),
+				e.at("globex", task.ID, prop))
+		}
+		for _, target := range targets {
+			got := w.do(eve, e.method, target, e.body, "X-Request-Id", id)
+			if got.Status != 404 || got.Body != want.Body {
+				t.Errorf("%s %s: %d %s, want %s", e.method, target, got.Status, got.Body, want.Body)
+			}
+		}
+		// Nor does validation tell them apart.
+		bad := w.do(eve, e.method, e.at("acme", prop, task.ID)+"?x=1", `{"x":`, "X-Request-Id", id)
+		if bad.Status != 404 || bad.Body != want.Body {
+			t.Errorf("%s %s with a bad body: %d %s", e.method, e.path, bad.Status, bad.Body)
+		}
+	}
+	var after Proposal
+	w.do(ada, "GET", "/api/v1/orgs/acme/proposals/"+prop, "").want(200).into(&after)
+	if after.VotesFor != 0 || after.Title != "Retry webhooks" || after.Status != "open" {
+		t.Errorf("it was changed: %+v", after)
+	}
+}
+
+func TestADraftLooksLikeNoneToOthers(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	scout, bob, ada := w.member("acme", "user:scout"), w.member("acme", "user:bob"), w.admin("acme", "user:ada")
+	var draft Proposal
+	w.do(scout, "POST", proposals, strings.Replace(submission, "{", `{"status":"draft",`, 1)).want(201).into(&draft)
+	const id = "draft-test"
+	for _, c := range []struct{ method, path, body string }{
+		{"GET", "", ""},
+		{"PATCH", "", `{"title":"x"}`},
+		{"POST", "/vote", `{"vote":"for"}`},
+		{"DELETE", "/vote", ""},
+		{"GET", "/votes", ""},
+		{"GET", "/history", ""},
+	} {
+		got := w.do(bob, c.method, proposals+"/"+draft.ID+c.path, c.body, "X-Request-Id", id).want(404)
+		want := w.do(bob, c.method, proposals+"/"+newID("prop-")+c.path, c.body, "X-Request-Id", id).want(404)
+		if got.Body != want.Body {
+			t.Errorf("%s %s: %s", c.method, c.path, got.Body)
+		}
+	}
+	for secret, total := range map[string]string{scout: `"total":1`, ada: `"total":1`, bob: `"total":0`} {
+		if res := w.do(secret, "GET", proposals+"?status=draft", "").want(200); !strings.Contains(res.Body, total) {
+			t.Errorf("drafts: %s, want %s", res.Body, total)
+		}
+	}
+}
+
+func TestAMissingScopeIsNamed(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	prop := w.submit(w.admin("acme", "user:ada"), "acme").ID
+	for _, e := range endpoints {
+		var others []identity.Scope
+		for _, s := range identity.AllScopes {
+			if !contains(e.scopes, s) {
+				others = append(others, s)
+			}
+		}
+		key := w.key("acme", "user:ada", others...)
+		// The body is broken too: the scope comes first.
+		body := e.body
+		if body != "" {
+			body = strings.Replace(body, "{", `{"unknown":1,`, 1)
+		}
+		res := w.do(key, e.method, e.at("acme", prop, newID("task-")), body).want(403)
+		p := res.problem()
+		want := make([]string, len(e.scopes))
+		for i, s := range e.scopes {
+			want[i] = string(s)
+		}
+		if p.Code != "auth.scope_missing" || p.Scope != strings.Join(want, " ") || !strings.Contains(p.Detail, want[0]) {
+			t.Errorf("%s %s: %+v", e.method, e.path, p)
+		}
+		if h := res.Header.Get("WWW-Authenticate"); !strings.Contains(h, `error="insufficient_scope"`) || !strings.Contains(h, want[0]) {
+			t.Errorf("%s %s: WWW-Authenticate %q", e.method, e.path, h)
+		}
+		if e.members {
+			service := w.key("acme", "service:ci", identity.AllScopes...)
+			if p := w.do(service, e.method, e.at("acme", prop, newID("task-")), e.body).want(403).problem(); p.Code != "auth.not_a_member" {
+				t.Errorf("%s %s as a service: %+v", e.method, e.path, p)
+			}
+		}
+	}
+}
+
+func contains(list []identity.Scope, s identity.Scope) bool {
+	for _, l := range list {
+		if l == s {
+			return true
+		}
+	}
+	return false
+}
+
+func TestOnlyTheSubmitterOrAnAdminEdits(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	scout, bob := w.member("acme", "user:scout"), w.member("acme", "user:bob")
+	path := proposals + "/" + w.submit(scout, "acme").ID
+	if p := w.do(bob, "PATCH", path, `{"title":"x"}`).want(403).problem(); p.Code != "proposal.not_yours" {
+		t.Errorf("%+v", p)
+	}
+	w.do(scout, "PATCH", path, `{"title":"x"}`).want(200)
+	w.do(w.key("acme", "user:boss", identity.Admin), "PATCH", path, `{"title":"y"}`).want(200)
+	if p := w.do(scout, "PATCH", path, `{"status":"approved"}`).want(403).problem(); p.Scope != "svc:admin:admin" {
+		t.Errorf("%+v", p)
+	}
+}
+
+func TestBadCredentialsAreRefused(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	good := w.member("acme", "user:ada")
+	for _, e := range endpoints {
+		target := e.at("acme", newID("prop-"), newID("task-"))
+		res := w.do("", e.method, target, e.body).want(401)
+		if p := res.problem(); p.Code != "auth.missing" || res.Header.Get("WWW-Authenticate") != `Bearer realm="parley"` {
+			t.Errorf("%s: %+v %q", target, p, res.Header.Get("WWW-Authenticate"))
+		}
+	}
+	for _, header := range []string{
+		"Bearer", "Bearer ", "Basic YWRhOnBhc3M=", "bearer x", "Bearer " + good + "x", "Bearer " + good[:len(good)-1],
+		"Bearer " + identity.NewSecret(), good, "Bearer " + good + " " + good, "Bearer \x01",
+	} {
+		res := w.do("", "GET", proposals, "", "Authorization", header).want(401)
+		if p := res.problem(); p.Code != "auth.invalid" || !strings.Contains(res.Header.Get("WWW-Authenticate"), `error="invalid_token"`) {
+			t.Errorf("%q: %+v", header, p)
+		}
+		if strings.Contains(res.Body, good) {
+			t.Errorf("the answer shows the secret: %s", res.Body)
+		}
+	}
+	w.do("", "GET", proposals, "", "Authorization", "Bearer "+good, "Authorization", "Bearer "+good).want(401)
+	w.do("", "GET", proposals, "", "Authorization", "bEARER  "+good).want(200)
+}
+
+func TestARevokedKeyGetsNothingNotEvenACachedPage(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ctx := context.Background()
+	key := w.member("acme", "user:ada")
+	w.do(key, "GET", proposals, "").want(200)
+	w.do(key, "GET", proposals, "").want(200)
+	caller, err := w.auth.Authenticate(ctx, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.admins.RevokeKey(ctx, "acme", caller.KeyID); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.auth.Refresh(ctx); err != nil {
+		t.Fatal(err)
+	}
+	w.do(key, "GET", proposals, "").want(http.StatusUnauthorized)
+}

@@ -1,0 +1,186 @@
+package rest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/parley-dev/parley/internal/httpx"
+	"github.com/parley-dev/parley/internal/identity"
+)
+
+// fixedAuth takes every secret for the key of the same name in org acme.
+type fixedAuth struct{}
+
+func (fixedAuth) Authenticate(_ context.Context, secret string) (*identity.Caller, error) {
+	return &identity.Caller{Principal: identity.Principal{Org: "acme", Kind: identity.User, ID: secret}, KeyID: secret}, nil
+}
+
+// cacheWorld is the cache alone before a handler that counts.
+type cacheWorld struct {
+	version uint64
+	err     error
+	calls   int
+	status  int
+	body    string
+	handler http.Handler
+	lru     *lru
+}
+
+func newCacheWorld(limit int64) *cacheWorld {
+	w := &cacheWorld{status: http.StatusOK, lru: newLRU(limit)}
+	c := &pageCache{lru: w.lru, version: func(context.Context, string) (uint64, error) { return w.version, w.err }}
+	rt := httpx.NewRouter(httpx.Options{Authenticator: fixedAuth{}})
+	rt.Handle("GET "+proposalsPath, c.wrap(http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
+		w.calls++
+		rw.Header().Set("Content-Type", "application/json")
+		rw.Header().Add("Link", fmt.Sprint(w.calls))
+		rw.WriteHeader(w.status)
+		body := w.body
+		if body == "" {
+			body = fmt.Sprint("answer ", w.calls)
+		}
+		_, _ = rw.Write([]byte(body))
+	})))
+	w.handler = rt
+	return w
+}
+
+func (w *cacheWorld) get(method, target, secret string) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(method, target, nil)
+	r.Header.Set("Authorization", "Bearer "+secret)
+	rec := httptest.NewRecorder()
+	w.handler.ServeHTTP(rec, r)
+	return rec
+}
+
+func TestACachedPageIsTheFirstAnswerByteForByte(t *testing.T) {
+	t.Parallel()
+	w := newCacheWorld(1 << 20)
+	first, second := w.get("GET", proposals, "ada"), w.get("GET", proposals, "ada")
+	if w.calls != 1 || first.Body.String() != second.Body.String() || second.Code != 200 {
+		t.Errorf("%d calls, %q, then %q", w.calls, first.Body, second.Body)
+	}
+	for _, name := range []string{"Content-Type", "Link", "Cache-Control", "Vary", "X-Content-Type-Options"} {
+		if got, want := second.Header().Get(name), first.Header().Get(name); got != want || want == "" {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+	if second.Header().Get("Content-Length") != "8" {
+		t.Errorf("Content-Length %q", second.Header().Get("Content-Length"))
+	}
+}
+
+func TestACachedPageIsForOneKeyTargetAndVersion(t *testing.T) {
+	t.Parallel()
+	w := newCacheWorld(1 << 20)
+	w.get("GET", proposals, "ada")
+	for _, c := range []struct {
+		why     string
+		request func()
+	}{
+		{"another key", func() { w.get("GET", proposals, "bob") }},
+		{"another query", func() { w.get("GET", proposals+"?page=1", "ada") }},
+		{"another org", func() { w.get("GET", "/api/v1/orgs/globex/proposals", "ada") }},
+		{"another org again", func() { w.get("GET", "/api/v1/orgs/globex/proposals", "ada") }},
+		{"another method", func() { w.get("HEAD", proposals, "ada") }},
+		{"a newer version", func() { w.version++; w.get("GET", proposals, "ada") }},
+		{"an older version", func() { w.version--; w.get("GET", proposals, "ada") }},
+		{"a version that cannot be read", func() { w.err = errors.New("down"); w.get("GET", proposals, "ada"); w.err = nil }},
+	} {
+		before := w.calls
+		c.request()
+		if w.calls != before+1 {
+			t.Errorf("%s was answered from the cache", c.why)
+		}
+	}
+}
+
+func TestOnlySmallSuccessesAreKept(t *testing.T) {
+	t.Parallel()
+	w := newCacheWorld(64 << 20)
+	for _, c := range []struct {
+		why    string
+		status int
+		body   string
+		kept   bool
+	}{
+		{"a refusal", 422, "x", false},
+		{"a failure", 500, "x", false},
+		{"another success", 204, "", false},
+		{"too large", 200, strings.Repeat("x", maxCachedPage+1), false},
+		{"just small enough", 200, strings.Repeat("x", maxCachedPage), true},
+	} {
+		w.status, w.body, w.version, w.calls = c.status, c.body, w.version+1, 0
+		w.get("GET", proposals, "ada")
+		w.get("GET", proposals, "ada")
+		if kept := w.calls == 1; kept != c.kept {
+			t.Errorf("%s: kept %v", c.why, kept)
+		}
+	}
+}
+
+func TestTheCacheForgetsTheLeastRecentlyUsedAndStaysInItsBounds(t *testing.T) {
+	t.Parallel()
+	l := newLRU(lruShards * 4 * (1000 + entryOverhead + 16))
+	key := func(i int) pageKey { return pageKey{keyID: "k", query: fmt.Sprintf("page=%09d", i)} }
+	for i := range 10_000 {
+		l.put(key(i), &page{body: make([]byte, 1000)})
+		l.get(key(0)) // in use all the time
+	}
+	entries := 0
+	for i := range l.shards {
+		s := &l.shards[i]
+		entries += len(s.entries)
+		if s.bytes > s.limit || len(s.entries) != s.order.Len() {
+			t.Errorf("shard %d: %d of %d bytes, %d entries, %d in order", i, s.bytes, s.limit, len(s.entries), s.order.Len())
+		}
+	}
+	if entries != lruShards*4 {
+		t.Errorf("%d entries", entries)
+	}
+	if l.get(key(0)) == nil {
+		t.Error("the page in use was forgotten")
+	}
+	if l.get(key(9999)) == nil || l.get(key(1)) != nil {
+		t.Error("not the oldest was forgotten")
+	}
+	l.put(key(0), &page{body: make([]byte, 1<<20)})
+	if l.get(key(0)) != nil {
+		t.Error("a page larger than a shard was kept, or its older version was")
+	}
+}
+
+func TestAWriteIsSeenByTheNextList(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ada, bob := w.admin("acme", "user:ada"), w.member("acme", "user:bob")
+	total := func(secret string) (list ProposalList) {
+		for range 2 { // the second answer may come from the cache
+			w.do(secret, "GET", proposals, "").want(200).into(&list)
+		}
+		return list
+	}
+	for i := range 20 {
+		p := w.submit(bob, "acme")
+		if l := total(ada); l.Total != int64(i+1) || l.Proposals[0].ID != p.ID {
+			t.Fatalf("after submission %d the list says %d", i+1, l.Total)
+		}
+		path := proposals + "/" + p.ID
+		w.do(ada, "POST", path+"/vote", `{"vote":"for"}`).want(200)
+		if l := total(ada); l.Proposals[0].VotesFor != 1 || l.Proposals[0].MyVote == nil {
+			t.Fatal("the vote is not in the list")
+		}
+		if l := total(bob); l.Proposals[0].VotesFor != 1 || l.Proposals[0].MyVote != nil {
+			t.Fatal("bob sees ada's vote as his own, or not at all")
+		}
+		w.do(ada, "DELETE", path+"/vote", "").want(200)
+		if l := total(ada); l.Proposals[0].VotesFor != 0 {
+			t.Fatal("the withdrawal is not in the list")
+		}
+	}
+}

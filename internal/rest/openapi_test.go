@@ -1,0 +1,149 @@
+package rest
+
+import (
+	"flag"
+	"iter"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/parley-dev/parley/internal/followup"
+	"github.com/parley-dev/parley/internal/httpx"
+	"github.com/parley-dev/parley/internal/proposal"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// document makes the OpenAPI document without a server behind it.
+func document(o Options) *huma.OpenAPI {
+	o.Proposals, o.Followups = &proposal.Proposals{}, &followup.Followups{}
+	return describe(httpx.NewRouter(httpx.Options{}), o)
+}
+
+func operationsOf(item *huma.PathItem) iter.Seq2[string, *huma.Operation] {
+	return func(yield func(string, *huma.Operation) bool) {
+		for _, op := range []*huma.Operation{item.Get, item.Post, item.Patch, item.Delete, item.Put} {
+			if op != nil && !yield(op.Method, op) {
+				return
+			}
+		}
+	}
+}
+
+func TestTheContractIsTheOneInTheRepository(t *testing.T) {
+	t.Parallel()
+	_, got := render(document(Options{}))
+	file := filepath.Join("..", "..", "api", "openapi.yaml")
+	if *update {
+		if err := os.WriteFile(file, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(string(got), "\n")); diff != "" {
+		t.Errorf("api/openapi.yaml is not what the code serves; run go test ./internal/rest -update and look at the change:\n%s", diff)
+	}
+}
+
+func TestTheDocumentTakesItsRulesFromTheDomain(t *testing.T) {
+	t.Parallel()
+	doc := document(Options{})
+	schema := func(name, property string) *huma.Schema {
+		s := doc.Components.Schemas.Map()[name]
+		if s == nil || s.Properties[property] == nil {
+			t.Fatalf("no %s.%s", name, property)
+		}
+		return s.Properties[property]
+	}
+	for _, c := range []struct {
+		schema, property string
+		limit            int
+	}{
+		{"ProposalSubmission", "title", proposal.MaxTitle},
+		{"ProposalSubmission", "problem", proposal.MaxText},
+		{"ProposalSubmission", "suggested_fix", proposal.MaxText},
+		{"ProposalPatch", "title", proposal.MaxTitle},
+		{"ProposalPatch", "resolution_note", proposal.MaxNote},
+		{"Ballot", "comment", proposal.MaxComment},
+		{"TaskCreation", "title", followup.MaxTitle},
+		{"TaskPatch", "description", followup.MaxDescription},
+	} {
+		if got := schema(c.schema, c.property).MaxLength; got == nil || *got != c.limit {
+			t.Errorf("%s.%s: maxLength %v, want %d", c.schema, c.property, got, c.limit)
+		}
+	}
+	for _, c := range []struct {
+		schema, property string
+		list             []string
+	}{
+		{"ProposalSubmission", "category", names(proposal.Categories)},
+		{"ProposalSubmission", "priority", names(proposal.Priorities)},
+		{"ProposalPatch", "status", names(proposal.Statuses)},
+		{"Proposal", "category", names(proposal.Categories)},
+		{"Proposal", "status", names(proposal.Statuses)},
+		{"Ballot", "vote", names(proposal.Choices)},
+		{"Task", "status", names(followup.Statuses)},
+	} {
+		var got []string
+		for _, e := range schema(c.schema, c.property).Enum {
+			got = append(got, e.(string))
+		}
+		if diff := cmp.Diff(c.list, got); diff != "" {
+			t.Errorf("%s.%s: %s", c.schema, c.property, diff)
+		}
+	}
+	params := map[string]*huma.Schema{}
+	for _, p := range doc.Paths[proposalsPath].Get.Parameters {
+		params[p.Name] = p.Schema
+	}
+	if l := params["limit"]; *l.Minimum != 1 || *l.Maximum != proposal.MaxLimit || l.Default != proposal.DefaultLimit {
+		t.Errorf("limit: %+v", l)
+	}
+	if s := params["status"]; len(s.Enum) != len(proposal.Statuses)+1 || s.Default != "open" {
+		t.Errorf("status: %+v", s)
+	}
+}
+
+func TestEveryOperationDocumentsItsErrors(t *testing.T) {
+	t.Parallel()
+	for path, item := range document(Options{}).Paths {
+		for method, op := range operationsOf(item) {
+			if op.Summary == "" || op.OperationID == "" || len(op.Tags) != 1 {
+				t.Errorf("%s %s is not described", method, path)
+			}
+			if !strings.HasPrefix(path, "/api/") {
+				continue
+			}
+			want := append([]int{}, anyOperation...)
+			if op.RequestBody != nil {
+				want = append(want, withBody...)
+			}
+			for _, code := range want {
+				res := op.Responses[strconv.Itoa(code)]
+				if res == nil || res.Description == "" || res.Content[httpx.ProblemType] == nil {
+					t.Errorf("%s %s does not document %d", method, path, code)
+				}
+			}
+			for _, p := range op.Parameters {
+				if p.Description == "" {
+					t.Errorf("%s %s: the parameter %s is not described", method, path, p.Name)
+				}
+			}
+		}
+	}
+	for name, s := range document(Options{}).Components.Schemas.Map() {
+		for field, p := range s.Properties {
+			if p.Description == "" {
+				t.Errorf("the field %s.%s is not described", name, field)
+			}
+		}
+	}
+}
