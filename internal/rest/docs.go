@@ -1,9 +1,57 @@
 package rest
 
 import (
+	"bytes"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/base64"
+	"html/template"
 	"net/http"
+	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 )
 
-func docsPage(_ *huma.OpenAPI, _ Options) http.Handler { return http.NotFoundHandler() }
+//go:embed docs.html
+var docsHTML string
+
+//go:embed docs.css
+var docsCSS string
+
+var docsTemplate = template.Must(template.New("docs").Funcs(template.FuncMap{
+	"prose": prose, "lower": strings.ToLower, "css": func() template.CSS { return template.CSS(docsCSS) },
+}).Parse(docsHTML))
+
+// docsPage renders the document as one page, once. It needs no script and no
+// network, and its policy lets nothing in but its own style sheet.
+func docsPage(doc *huma.OpenAPI, o Options) http.Handler {
+	var page bytes.Buffer
+	if err := docsTemplate.Execute(&page, viewOf(doc, o.PublicURL)); err != nil {
+		panic("rest: the page of the documentation cannot be rendered: " + err.Error()) // found at the start
+	}
+	sum := sha256.Sum256([]byte(docsCSS))
+	policy := "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) +
+		"'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+	body := static("text/html; charset=utf-8", page.Bytes())
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Security-Policy", policy)
+		body.ServeHTTP(w, r)
+	})
+}
+
+// prose shows `code` between backticks and keeps paragraphs apart.
+func prose(s string) template.HTML {
+	var b strings.Builder
+	for para := range strings.SplitSeq(strings.TrimSpace(s), "\n\n") {
+		b.WriteString("<p>")
+		for i, part := range strings.Split(para, "`") {
+			if i%2 == 1 {
+				b.WriteString("<code>" + template.HTMLEscapeString(part) + "</code>")
+				continue
+			}
+			b.WriteString(template.HTMLEscapeString(part))
+		}
+		b.WriteString("</p>")
+	}
+	return template.HTML(b.String()) // every part was escaped above
+}

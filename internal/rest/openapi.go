@@ -60,6 +60,8 @@ type operation struct {
 	validID func(string) bool // of the path's id; nil: the path has none
 	status  int               // of success; 0: 200
 	errors  []int             // beside those that any operation can have
+
+	cacheable bool // answers If-None-Match
 }
 
 // errorDocs says what each status means, once for all operations.
@@ -102,6 +104,9 @@ func (op operation) document(problem *huma.Schema) huma.Operation {
 	if op.method == http.MethodPost || op.method == http.MethodPatch {
 		codes = append(codes, withBody...)
 	}
+	if op.cacheable {
+		out.Responses["304"] = &huma.Response{Description: "What `If-None-Match` names is still right."}
+	}
 	for _, code := range append(codes, op.errors...) {
 		out.Responses[strconv.Itoa(code)] = problemResponse(code, problem)
 	}
@@ -127,4 +132,22 @@ func problemResponse(code int, problem *huma.Schema) *huma.Response {
 		res.Headers = map[string]*huma.Param{"Retry-After": text("Seconds to wait.")}
 	}
 	return res
+}
+
+// openAnswers lets the objects of answers grow: a client must not break when a
+// later version adds a field. Request bodies stay closed, as they are enforced.
+func openAnswers(doc *huma.OpenAPI) {
+	closed := map[string]bool{}
+	for _, item := range doc.Paths {
+		for _, op := range []*huma.Operation{item.Post, item.Patch} {
+			if op != nil && op.RequestBody != nil {
+				closed[refName(op.RequestBody.Content["application/json"].Schema)] = true
+			}
+		}
+	}
+	for name, s := range doc.Components.Schemas.Map() {
+		if !closed[name] {
+			s.AdditionalProperties = nil
+		}
+	}
 }

@@ -37,7 +37,7 @@ func (a *api) registerProposals() {
 	}, a.submitProposal)
 	register(a, operation{
 		id: "get-proposal", method: http.MethodGet, path: proposalPath, tag: tagProposals,
-		summary: "Get a proposal", action: identity.ReadProposal, validID: proposal.ValidID,
+		summary: "Get a proposal", action: identity.ReadProposal, validID: proposal.ValidID, cacheable: true,
 		description: "The whole record with the caller's own vote. Needs svc:tasks:read.",
 	}, a.getProposal)
 	register(a, operation{
@@ -143,7 +143,7 @@ type getProposalInput struct {
 type getProposalOutput struct {
 	Status       int
 	ETag         string `header:"ETag" doc:"The version of the record, for If-Match and If-None-Match."`
-	CacheControl string `header:"Cache-Control"`
+	CacheControl string `header:"Cache-Control" doc:"Keep it, but ask each time."`
 	Body         Proposal
 }
 

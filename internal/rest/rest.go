@@ -56,6 +56,7 @@ func describe(rt *httpx.Router, o Options) *huma.OpenAPI {
 	a.registerTasks()
 	doc := a.huma.OpenAPI()
 	documentSystem(doc)
+	openAnswers(doc)
 	return doc
 }
 

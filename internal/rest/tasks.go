@@ -32,7 +32,7 @@ func (a *api) registerTasks() {
 	}, a.createTask)
 	register(a, operation{
 		id: "get-task", method: http.MethodGet, path: taskPath, tag: tagTasks,
-		summary: "Get a task", action: identity.ReadFollowup, validID: followup.ValidID, description: "Needs svc:tasks:read.",
+		summary: "Get a task", action: identity.ReadFollowup, validID: followup.ValidID, cacheable: true, description: "Needs svc:tasks:read.",
 	}, a.getTask)
 	register(a, operation{
 		id: "change-task", method: http.MethodPatch, path: taskPath, tag: tagTasks,
@@ -116,7 +116,7 @@ type getTaskInput struct {
 type getTaskOutput struct {
 	Status       int
 	ETag         string `header:"ETag" doc:"The version of the record, for If-Match and If-None-Match."`
-	CacheControl string `header:"Cache-Control"`
+	CacheControl string `header:"Cache-Control" doc:"Keep it, but ask each time."`
 	Body         Task
 }
 
