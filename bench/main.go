@@ -84,8 +84,8 @@ func parse(args []string) (settings, error) {
 	}
 	for _, s := range strings.Split(*rows, ",") {
 		n, err := strconv.Atoi(s)
-		if err != nil || n < 100 || len(set.rows) > 0 && n <= set.rows[len(set.rows)-1] {
-			return set, fmt.Errorf("-rows %s: give growing numbers of at least 100", *rows)
+		if err != nil || n < variety || len(set.rows) > 0 && n <= set.rows[len(set.rows)-1] {
+			return set, fmt.Errorf("-rows %s: give growing numbers of at least 1000", *rows)
 		}
 		set.rows = append(set.rows, n)
 	}

@@ -19,7 +19,8 @@ const (
 	warmup    = 200 * time.Millisecond
 	listName  = "list 20, nothing written"
 	freshName = "list 20, while written"
-	filtName  = "list 20, distinct filters, uncached"
+	coldName  = "list 20, uncached"
+	filtName  = "list 20, uncached, other filters and sorts"
 	deepName  = "page at row 50,000 (limit: at row 1)"
 	getName   = "get"
 	subName   = "submit"
@@ -147,14 +148,18 @@ func (w *world) scenarios(set settings, rows int, bare string, ids []string) ([]
 			name: freshName, parley: read(w.addr, list), limit: bareList,
 			background: &job{Addr: w.addr, Callers: callers, Requests: mixed, Rate: set.writeRate},
 		},
-		{name: filtName, parley: read(w.addr, w.filters()...), limit: bareList, background: votesNow},
 	}
+	first, err := w.cursors(0)
+	if err != nil {
+		return nil, err
+	}
+	out = append(
+		out,
+		scenario{name: coldName, parley: read(w.addr, first...), limit: bareList, background: votesNow},
+		scenario{name: filtName, parley: read(w.addr, w.filters()...), limit: bareList, background: votesNow},
+	)
 	if rows > deepRow+variety {
 		deep, err := w.cursors(deepRow)
-		if err != nil {
-			return nil, err
-		}
-		first, err := w.cursors(0)
 		if err != nil {
 			return nil, err
 		}

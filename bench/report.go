@@ -46,7 +46,7 @@ func (r *report) judge() {
 		}
 	}
 	r.Lines = append(r.Lines, r.growth(listName)...)
-	r.Lines = append(r.Lines, r.growth(filtName)...)
+	r.Lines = append(r.Lines, r.growth(coldName)...)
 }
 
 func verdict(ok bool) string {

@@ -216,8 +216,9 @@ func (w *world) refs() []string {
 	return out
 }
 
-// cursors returns requests for pages that start at rows depth, depth+1, … of the
-// list, each by its cursor.
+// cursors returns requests for pages that start after rows depth+1, depth+2, … of
+// the list, each by its cursor: the same work as the default list, and no two
+// alike, so that none is answered from memory.
 func (w *world) cursors(depth int) ([][]byte, error) {
 	next := ""
 	step := func(limit int) error {
