@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -110,6 +111,8 @@ func (s *server) kill() {
 	_ = s.cmd.Process.Kill()
 	<-s.exited
 }
+
+var errStillWorks = errors.New("the key still works")
 
 // fatal is an error after which waiting is in vain.
 type fatal struct{ error }

@@ -57,7 +57,7 @@ func New(ctx context.Context, cfg config.Config, log *slog.Logger) (_ *Server, e
 		}
 	}()
 	// Whatever can be refused is refused before the store is touched.
-	tlsConfig, err := loadTLS(cfg)
+	tlsConfig, err := newTLS(cfg, log, Now)
 	if err != nil {
 		return nil, err
 	}

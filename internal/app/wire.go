@@ -1,8 +1,6 @@
 package app
 
 import (
-	"crypto/tls"
-	"fmt"
 	"net/http"
 	"net/netip"
 	"strings"
@@ -11,7 +9,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"github.com/parley-dev/parley/internal/config"
 	"github.com/parley-dev/parley/internal/followup"
 	"github.com/parley-dev/parley/internal/httpx"
 	"github.com/parley-dev/parley/internal/proposal"
@@ -48,17 +45,4 @@ func (s *Server) handler(ids *ids, proxies []netip.Prefix) http.Handler {
 		Metrics:   promhttp.HandlerFor(metrics, promhttp.HandlerOpts{}),
 	})
 	return router
-}
-
-// loadTLS reads the certificate, so that a bad one is noticed before anything is
-// touched; nil means plain HTTP.
-func loadTLS(cfg config.Config) (*tls.Config, error) {
-	if !cfg.TLS() {
-		return nil, nil
-	}
-	cert, err := tls.LoadX509KeyPair(cfg.TLSCert, cfg.TLSKey)
-	if err != nil {
-		return nil, fmt.Errorf("cannot use --tls-cert and --tls-key: %w", err)
-	}
-	return &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12}, nil
 }

@@ -58,9 +58,15 @@ func TestHelpEndsWell(t *testing.T) {
 func TestWrongCallsAre2AndSayHow(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{
-		{"nonsense"}, {"proposal"}, {"proposal", "show"}, {"proposal", "list", "--nonsense"}, {"key", "create", "--org", "main"},
-		{"serve", "--rate-limit", "many"}, {"proposal", "list", "--key", "k", "--server", "x"},
-		{"followup", "create", "--key", "k"}, {"serve", "extra"},
+		{"nonsense"},
+		{"proposal"},
+		{"proposal", "show"},
+		{"proposal", "list", "--nonsense"},
+		{"key", "create", "--org", "main"},
+		{"serve", "--rate-limit", "many"},
+		{"proposal", "list", "--key", "k", "--server", "x"},
+		{"followup", "create", "--key", "k"},
+		{"serve", "extra"},
 	} {
 		code, stdout, stderr := run(t, args...)
 		if code != exitUsage || stdout != "" || !strings.HasPrefix(stderr, "parley: ") {

@@ -49,9 +49,9 @@ func orNone(s *string) string {
 type followupListCmd struct {
 	serverFlags `embed:""`
 	paging      `embed:""`
-	Status      string `help:"open, in_progress, done, canceled or all (default)." placeholder:"STATUS"`
-	Assignee    string `help:"Only those of this principal, e.g. user:ada; none for those without one." placeholder:"REF"`
-	Proposal    string `help:"Only the one of this proposal." placeholder:"ID"`
+	Status      *string `help:"open, in_progress, done, canceled or all (default)." placeholder:"STATUS"`
+	Assignee    *string `help:"Only those of this principal, e.g. user:ada; none for those without one." placeholder:"REF"`
+	Proposal    *string `help:"Only the one of this proposal." placeholder:"ID"`
 }
 
 // Help is shown by --help.

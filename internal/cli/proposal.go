@@ -50,39 +50,33 @@ func proposalPath(id string, rest ...string) string {
 }
 
 type paging struct {
-	Page  int `help:"Page number, from 1." placeholder:"N"`
-	Limit int `help:"Results per page, at most 100." placeholder:"N"`
+	Page  *int `help:"Page number, from 1." placeholder:"N"`
+	Limit *int `help:"Results per page, at most 100." placeholder:"N"`
 }
 
 func (p paging) add(q url.Values) {
-	set(q, "page", number(p.Page))
-	set(q, "limit", number(p.Limit))
+	set(q, "page", p.Page)
+	set(q, "limit", p.Limit)
 }
 
-// number leaves out what was not given; everything else is for the server to judge.
-func number(n int) string {
-	if n == 0 {
-		return ""
-	}
-	return strconv.Itoa(n)
-}
-
-func set(q url.Values, name, value string) {
-	if value != "" {
-		q.Set(name, value)
+// set passes on what was given, an empty or senseless value included: the server
+// judges it, and it must not turn into a default here.
+func set[T string | int](q url.Values, name string, value *T) {
+	if value != nil {
+		q.Set(name, fmt.Sprint(*value))
 	}
 }
 
 type proposalListCmd struct {
 	serverFlags `embed:""`
 	paging      `embed:""`
-	Status      string `help:"draft, open, approved, rejected, resolved or all." placeholder:"STATUS"`
-	Category    string `help:"Only this category." placeholder:"CATEGORY"`
-	Priority    string `help:"Only this priority: low, normal or high." placeholder:"PRIORITY"`
-	SubmittedBy string `help:"Only those by this principal, e.g. agent:scout." placeholder:"REF"`
-	Search      string `help:"Words that must all occur; the last may be the beginning of one." name:"search" short:"q" placeholder:"WORDS"`
-	Sort        string `help:"review (default), newest, oldest or votes." placeholder:"ORDER"`
-	Cursor      string `help:"Continue a list where --json said next_cursor." placeholder:"CURSOR"`
+	Status      *string `help:"draft, open, approved, rejected, resolved or all." placeholder:"STATUS"`
+	Category    *string `help:"Only this category." placeholder:"CATEGORY"`
+	Priority    *string `help:"Only this priority: low, normal or high." placeholder:"PRIORITY"`
+	SubmittedBy *string `help:"Only those by this principal, e.g. agent:scout." placeholder:"REF"`
+	Search      *string `help:"Words that must all occur; the last may be the beginning of one." name:"search" short:"q" placeholder:"WORDS"`
+	Sort        *string `help:"review (default), newest, oldest or votes." placeholder:"ORDER"`
+	Cursor      *string `help:"Continue a list where --json said next_cursor." placeholder:"CURSOR"`
 }
 
 // Help is shown by --help.

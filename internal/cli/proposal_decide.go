@@ -121,9 +121,9 @@ func (c *proposalVotesCmd) Run(e *env) error {
 
 // more reports whether pages follow, where the server does not say it.
 func (p paging) more(page, total int) bool {
-	limit := p.Limit
-	if limit == 0 {
-		limit = 20
+	limit := 20
+	if p.Limit != nil {
+		limit = *p.Limit
 	}
 	return page*limit < total
 }

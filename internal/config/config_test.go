@@ -73,6 +73,38 @@ func TestFileNamedByTheEnvironment(t *testing.T) {
 	}
 }
 
+func TestTheMoreExplicitStoreIsUsed(t *testing.T) {
+	const url = "postgres://db/parley"
+	inFile := file(t, `{"database": "postgres://db/parley"}`)
+	tests := []struct {
+		name string
+		env  map[string]string
+		args []string
+		want Store
+	}{
+		{"a database in the environment", map[string]string{"PARLEY_DATABASE": url}, nil, Store{Data: "./parley-data", Database: url}},
+		{"a folder as a flag beats it", map[string]string{"PARLEY_DATABASE": url}, []string{"--data", "d"}, Store{Data: "d"}},
+		{"of two in the environment the database", map[string]string{"PARLEY_DATABASE": url, "PARLEY_DATA": "d"}, nil, Store{Data: "d", Database: url}},
+		{"a database as a flag beats a folder", map[string]string{"PARLEY_DATA": "d"}, []string{"--database", url}, Store{Data: "d", Database: url}},
+		{"a folder in the environment beats the file", map[string]string{"PARLEY_DATA": "d"}, []string{"--config", inFile}, Store{Data: "d", Config: inFile}},
+		{"the file beats the default", nil, []string{"--config", inFile}, Store{Data: "./parley-data", Database: url, Config: inFile}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			for k, v := range tt.env {
+				t.Setenv(k, v)
+			}
+			got, err := parse(t, tt.args...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tt.want, got.Store); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 func TestBadSettingsAreRefusedNotDefaulted(t *testing.T) {
 	tests := []struct {
 		name string
@@ -100,6 +132,7 @@ func TestBadSettingsAreRefusedNotDefaulted(t *testing.T) {
 		{name: "duration", args: []string{"--shutdown-timeout", "0s"}, want: "--shutdown-timeout must be more than 0"},
 		{name: "delay", args: []string{"--shutdown-delay=-1s"}, want: "--shutdown-delay must not be negative"},
 		{name: "database", args: []string{"--database", "mysql://root:hunter2@db/x"}, want: "--database must be a URL that starts with postgres://"},
+		{name: "two stores", args: []string{"--data", "d", "--database", "postgres://db/x"}, want: "exclude each other"},
 		{name: "no folder", args: []string{"--data", ""}, want: "--data must name a folder"},
 	}
 	for _, tt := range tests {

@@ -45,6 +45,44 @@ func (s *Store) BeforeResolve(ctx *kong.Context, path *kong.Path) error {
 	return nil
 }
 
+// AfterApply is called by kong when every setting has its value. One of --data
+// and --database is used, and it must be the one that was named the more
+// explicitly: with PARLEY_DATABASE set, a command with --data means the folder.
+func (s *Store) AfterApply(ctx *kong.Context) error {
+	data, database := source(ctx, "data"), source(ctx, "database")
+	switch {
+	case data == fromFlag && database == fromFlag:
+		return errors.New("--data and --database exclude each other: give one of them")
+	case data > database:
+		s.Database = ""
+	}
+	return nil
+}
+
+// Where a setting came from, the stronger source last.
+const (
+	fromDefault = iota
+	fromFile
+	fromEnv
+	fromFlag
+)
+
+func source(ctx *kong.Context, flag string) int {
+	for _, p := range ctx.Path {
+		switch {
+		case p.Flag == nil || p.Flag.Name != flag:
+		case p.Resolved:
+			return fromFile
+		default:
+			return fromFlag
+		}
+	}
+	if isSet("PARLEY_" + strings.ToUpper(key(flag))) {
+		return fromEnv
+	}
+	return fromDefault
+}
+
 func isSet(env string) bool {
 	_, ok := os.LookupEnv(env)
 	return ok
