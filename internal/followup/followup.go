@@ -61,6 +61,24 @@ type Followup struct {
 	CreatedAt   time.Time
 	UpdatedAt   time.Time
 	Version     int64
+	TaskUID     string // the A2A task that an agent works on it with; empty: none
+	TaskState   string // of that task
+}
+
+// Mirror is the follow-up as its A2A task's state makes it: what an agent works on
+// is in progress, what it finished is done, and what it could not do is open
+// again for somebody else.
+func (f Followup) Mirror(taskUID, state string, now time.Time) Followup {
+	f.TaskUID, f.TaskState, f.UpdatedAt = taskUID, state, now
+	switch state {
+	case "working", "input-required":
+		f.Status = InProgress
+	case "completed":
+		f.Status = Done
+	default:
+		f.Status = Open
+	}
+	return f
 }
 
 // Limits, in characters.

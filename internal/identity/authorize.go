@@ -33,6 +33,16 @@ const (
 	ChangeFollowup  Action = "change a follow-up"
 )
 
+// The actions of the A2A interface. Which agent is meant is checked beside the
+// scope, by ReachesAgent and ServesAgent.
+const (
+	CallAgent    Action = "call an agent"
+	ServeAgent   Action = "work for an agent"
+	ReadAgents   Action = "read the agents of the org"
+	ManageAgents Action = "manage the agents of the org"
+	ReadTasks    Action = "read the tasks of the org's agents"
+)
+
 // rule is what an action demands: at least one of the scopes and, for some
 // actions, membership.
 type rule struct {
@@ -52,6 +62,12 @@ var rules = map[Action]rule{
 	ReadFollowup:    {anyOf: []Scope{TasksRead}},
 	CreateFollowup:  {anyOf: []Scope{TasksWrite}},
 	ChangeFollowup:  {anyOf: []Scope{TasksWrite}},
+
+	CallAgent:    {anyOf: []Scope{A2AWrite}},
+	ServeAgent:   {anyOf: []Scope{A2AServe}},
+	ReadAgents:   {anyOf: []Scope{TasksRead, A2AWrite, Admin}},
+	ManageAgents: {anyOf: []Scope{Admin}},
+	ReadTasks:    {anyOf: []Scope{Admin}},
 }
 
 // Access is proof that a caller was authorized inside one org. Only Authorize
@@ -72,6 +88,15 @@ func (a Access) Has(s Scope) bool { return a.caller.Scopes.Has(s) }
 
 // ReachesAgent reports whether the credential's agent restriction lets the agent through.
 func (a Access) ReachesAgent(id string) bool { return a.caller.Scopes.ReachesAgent(id) }
+
+// ServesAgent reports whether the caller may work for the agent: an agent's own
+// credential works for that agent only, any other needs an explicit agent: scope.
+func (a Access) ServesAgent(id string) bool {
+	if a.caller.Kind == Agent && a.caller.ID != id {
+		return false
+	}
+	return a.caller.Scopes.ReachesAgent(id) && (a.caller.Kind == Agent || a.caller.Scopes.restricted())
+}
 
 // May checks a further action of a caller that was already authorized in the org.
 func (a Access) May(action Action) error {

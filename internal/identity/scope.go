@@ -63,6 +63,11 @@ func (s Scopes) ReachesAgent(id string) bool {
 	return !restricted
 }
 
+// restricted reports whether there is an agent: scope at all.
+func (s Scopes) restricted() bool {
+	return slices.ContainsFunc(s, func(scope Scope) bool { return strings.HasPrefix(string(scope), agentScopePrefix) })
+}
+
 // String joins the scopes with spaces, as OAuth writes them.
 func (s Scopes) String() string {
 	var b strings.Builder

@@ -3,6 +3,7 @@ package store
 import (
 	"errors"
 	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"modernc.org/sqlite"
@@ -17,6 +18,15 @@ type dialect struct {
 	rowid        string // a column definition; SQLite's full-text index needs an integer key
 	withoutRowid string
 	forUpdate    string // locks the rows that a decision is made on
+	skipLocked   string // likewise, but passes over those that others have locked
+
+	// clock is the time by which leases are measured, as a column: the database's
+	// own where several nodes share it, else 0, which stands for this process's.
+	clock string
+	// clockNow is the same as a condition's operand.
+	clockNow func(now func() time.Time) statement
+	// leaseUntil is the end of a lease that starts with this insert.
+	leaseUntil func(mark string, length time.Duration, until time.Time) (sql string, arg any)
 
 	// index queues the writing of a new proposal's words, reindex that of an
 	// edited one's.
@@ -34,6 +44,9 @@ var sqliteDialect = dialect{
 	name:         "sqlite",
 	rowid:        "seq INTEGER PRIMARY KEY,",
 	withoutRowid: "WITHOUT ROWID",
+	clock:        "0",
+	clockNow:     func(now func() time.Time) statement { return statement{"$1", []any{micros(now())}} },
+	leaseUntil:   func(mark string, _ time.Duration, until time.Time) (string, any) { return mark, micros(until) },
 	index: func(t *tx, _, _ string, words []string) {
 		// Runs right after the INSERT of the proposal, on the same connection.
 		t.exec(`INSERT INTO proposal_search (rowid, words) VALUES (last_insert_rowid(), $1)`, strings.Join(words, " "))
@@ -49,9 +62,17 @@ var sqliteDialect = dialect{
 	unindexed: func(column string) string { return "+" + column },
 }
 
+const postgresClock = `CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS BIGINT)`
+
 var postgresDialect = dialect{
-	name:      "postgres",
-	forUpdate: " FOR UPDATE",
+	name:       "postgres",
+	forUpdate:  " FOR UPDATE",
+	skipLocked: " FOR UPDATE SKIP LOCKED",
+	clock:      postgresClock,
+	clockNow:   func(func() time.Time) statement { return statement{sql: postgresClock} },
+	leaseUntil: func(mark string, length time.Duration, _ time.Time) (string, any) {
+		return "CASE WHEN " + mark + "::bigint > 0 THEN " + postgresClock + " + " + mark + " ELSE 0 END", length.Microseconds()
+	},
 	index: func(t *tx, org, id string, words []string) {
 		t.exec(`INSERT INTO proposal_search (org_id, proposal_id, words) VALUES ($1, $2, array_to_tsvector($3::text[]))`, org, id, words)
 	},

@@ -9,6 +9,7 @@ import (
 	"github.com/parley-dev/parley/internal/followup"
 	"github.com/parley-dev/parley/internal/idempotency"
 	"github.com/parley-dev/parley/internal/identity"
+	"github.com/parley-dev/parley/internal/task"
 )
 
 // InsertFollowup implements followup.Store.
@@ -57,29 +58,56 @@ func (s *Store) UpdateFollowup(ctx context.Context, id string, by identity.Princ
 		if err != nil {
 			return err
 		}
-		f.Version = old.Version + 1
-		t.exec(`UPDATE followups SET status = $3, assignee = $4, title = $5, description = $6, updated_at = $7, version = $8
-			WHERE org_id = $1 AND id = $2`,
-			f.Org, f.ID, string(f.Status), f.Assignee, f.Title, f.Description, micros(f.UpdatedAt), f.Version)
-		if f.Status != old.Status || f.Assignee != old.Assignee {
-			t.countFollowup(&old, -1)
-			t.countFollowup(&f, +1)
-		}
-		out.Followup = f
+		out.Followup = t.updateFollowup(old, f)
 		return t.remember(once, by, now, out)
 	})
 	return out, err
 }
 
+// updateFollowup queues the change from old to f and returns f with its version.
+func (t *tx) updateFollowup(old, f followup.Followup) followup.Followup {
+	f.Version = old.Version + 1
+	t.exec(`UPDATE followups SET status = $3, assignee = $4, title = $5, description = $6, updated_at = $7, version = $8,
+			task_uid = $9, task_state = $10
+		WHERE org_id = $1 AND id = $2`,
+		f.Org, f.ID, string(f.Status), f.Assignee, f.Title, f.Description, micros(f.UpdatedAt), f.Version, f.TaskUID, f.TaskState)
+	if f.Status != old.Status || f.Assignee != old.Assignee {
+		t.countFollowup(&old, -1)
+		t.countFollowup(&f, +1)
+	}
+	return f
+}
+
+// mirror brings the follow-up that an A2A task works on up to date with it. A new
+// task takes the follow-up over; an older one that was replaced says nothing more.
+func (t *tx) mirror(ctx context.Context, a *task.Task, first bool) error {
+	if a.FollowupID == "" {
+		return nil
+	}
+	old, err := oneFollowup(ctx, t, a.Org, a.FollowupID, t.d.forUpdate)
+	if err != nil {
+		return err
+	}
+	if old.TaskUID != a.UID && !first {
+		return nil
+	}
+	f := old.Mirror(a.UID, string(a.State), a.UpdatedAt)
+	if first {
+		f.Assignee = identity.Principal{Kind: identity.Agent, ID: a.Agent}.Ref()
+	}
+	t.updateFollowup(old, f)
+	return nil
+}
+
 const followupColumns = `org_id, id, status, assignee, proposal_id, text_hash, title, description, created_by, created_at,
-	updated_at, version`
+	updated_at, version, task_uid, task_state`
 
 func scanFollowup(r rows) (followup.Followup, error) {
 	var f followup.Followup
 	var status string
 	var created, updated int64
 	err := r.Scan(&f.Org, &f.ID, &status, &f.Assignee, &f.ProposalID, &f.TextHash, &f.Title, &f.Description, &f.CreatedBy,
-		&created, &updated, &f.Version)
+		&created, &updated, &f.Version, &f.TaskUID, &f.TaskState)
 	f.Status, f.CreatedAt, f.UpdatedAt = followup.Status(status), fromMicros(created), fromMicros(updated)
 	return f, err
 }

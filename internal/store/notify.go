@@ -1,0 +1,150 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Bus carries hints between the nodes that share a PostgreSQL. A hint is sent
+// after the commit it tells of, outside of any transaction (inside, NOTIFY makes
+// commits wait for each other), and many are sent as one. Hints may be lost:
+// whoever gets them must be able to do without.
+type Bus struct {
+	eng  *pg
+	node string
+
+	mu      sync.Mutex
+	pending map[string]struct{}
+	wake    chan struct{} // buffered
+}
+
+const (
+	channel = "parley"
+	// coalesce is how long hints are gathered. It bounds the rate of NOTIFY, which
+	// takes a lock across the database.
+	coalesce = 5 * time.Millisecond
+	// maxPayload is below PostgreSQL's limit of 8000 bytes.
+	maxPayload = 7000
+	// maxPending bounds the hints that wait while the database does not answer.
+	maxPending = 100_000
+)
+
+// Bus returns the carrier of hints, or nil where no other node can exist. node
+// names this process.
+func (s *Store) Bus(node string) *Bus {
+	eng, ok := s.eng.(*pg)
+	if !ok {
+		return nil
+	}
+	return &Bus{eng: eng, node: node, pending: map[string]struct{}{}, wake: make(chan struct{}, 1)}
+}
+
+// Publish queues a hint for the other nodes.
+func (b *Bus) Publish(topic string) {
+	b.mu.Lock()
+	if len(b.pending) < maxPending {
+		b.pending[topic] = struct{}{}
+	}
+	b.mu.Unlock()
+	select {
+	case b.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Run sends and receives hints until ctx ends. receive is called with every topic
+// that another node published, lost after every time that hints may have been
+// lost.
+func (b *Bus) Run(ctx context.Context, receive func(topic string), lost func(), onError func(error)) {
+	var wg sync.WaitGroup
+	wg.Go(func() { b.send(ctx, onError) })
+	for ctx.Err() == nil {
+		if err := b.listen(ctx, receive, lost); err != nil && ctx.Err() == nil {
+			onError(err)
+			select {
+			case <-time.After(time.Second):
+			case <-ctx.Done():
+			}
+		}
+	}
+	wg.Wait()
+}
+
+func (b *Bus) send(ctx context.Context, onError func(error)) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-b.wake:
+		}
+		select {
+		case <-time.After(coalesce):
+		case <-ctx.Done():
+		}
+		for _, payload := range b.payloads() {
+			if _, err := b.eng.pool.Exec(ctx, `SELECT pg_notify($1, $2)`, channel, payload); err != nil && ctx.Err() == nil {
+				onError(err)
+			}
+		}
+	}
+}
+
+// payloads empties the pending hints into as few payloads as they fit in. Each
+// starts with the sender's name.
+func (b *Bus) payloads() []string {
+	b.mu.Lock()
+	topics := b.pending
+	b.pending = map[string]struct{}{}
+	b.mu.Unlock()
+	var out []string
+	var cur strings.Builder
+	for topic := range topics {
+		if cur.Len()+len(topic) > maxPayload {
+			out = append(out, cur.String())
+			cur.Reset()
+		}
+		if cur.Len() == 0 {
+			cur.WriteString(b.node)
+		}
+		cur.WriteByte('\n')
+		cur.WriteString(topic)
+	}
+	if cur.Len() > 0 {
+		out = append(out, cur.String())
+	}
+	return out
+}
+
+func (b *Bus) listen(ctx context.Context, receive func(string), lost func()) error {
+	conn, err := b.eng.pool.Acquire(ctx)
+	if err != nil {
+		return err
+	}
+	// The connection listens; it must not go back to the pool as it is.
+	c := conn.Hijack()
+	defer func() {
+		done, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+		defer cancel()
+		_ = c.Close(done)
+	}()
+	if _, err := c.Exec(ctx, "LISTEN "+channel); err != nil {
+		return err
+	}
+	lost()
+	for {
+		n, err := c.WaitForNotification(ctx)
+		if err != nil {
+			return errors.Join(errors.New("hints from other nodes are interrupted"), err)
+		}
+		from, topics, ok := strings.Cut(n.Payload, "\n")
+		if !ok || from == b.node {
+			continue
+		}
+		for topic := range strings.SplitSeq(topics, "\n") {
+			receive(topic)
+		}
+	}
+}

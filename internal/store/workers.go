@@ -1,0 +1,133 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/identity"
+	"github.com/parley-dev/parley/internal/task"
+)
+
+// SeeWorker implements task.Store.
+func (s *Store) SeeWorker(ctx context.Context, w task.Worker) error {
+	return s.eng.add(ctx, func(x *tx) error {
+		x.exec(`INSERT INTO workers (org_id, agent_id, name, capacity, seen_at) VALUES ($1, $2, $3, $4, $5)
+			ON CONFLICT (org_id, agent_id, name) DO UPDATE SET capacity = excluded.capacity, seen_at = excluded.seen_at`,
+			w.Org, w.Agent, w.Name, w.Capacity, micros(w.SeenAt))
+		return nil
+	})
+}
+
+// ForgetWorker implements task.Store.
+func (s *Store) ForgetWorker(ctx context.Context, w task.Worker) error {
+	return s.eng.add(ctx, func(x *tx) error {
+		x.exec(`DELETE FROM workers WHERE org_id = $1 AND agent_id = $2 AND name = $3`, w.Org, w.Agent, w.Name)
+		return nil
+	})
+}
+
+// Loads implements task.Store.
+func (s *Store) Loads(ctx context.Context, org string, since time.Time) (map[string]task.Load, error) {
+	out := map[string]task.Load{}
+	only, args := "", []any{micros(since)}
+	if org != "" {
+		only, args = " AND org_id = $2", append(args, org)
+	}
+	err := each(ctx, s.eng, func(r rows) error {
+		var agent string
+		var n int64
+		err := r.Scan(&agent, &n)
+		out[agent] = task.Load{Capacity: int(n)}
+		return err
+	}, `SELECT agent_id, CAST(sum(capacity) AS BIGINT) FROM workers WHERE seen_at > $1`+only+` GROUP BY agent_id`, args...)
+	if err != nil {
+		return nil, err
+	}
+	args[0] = int64(0)
+	err = each(ctx, s.eng, func(r rows) error {
+		var agent string
+		var n int64
+		err := r.Scan(&agent, &n)
+		l := out[agent]
+		l.Leased = int(n)
+		out[agent] = l
+		return err
+	}, `SELECT agent_id, count(*) FROM tasks WHERE lease_expires > 0 AND lease_expires > $1`+only+` GROUP BY agent_id`, args...)
+	return out, err
+}
+
+// PutMessage implements task.Store.
+func (s *Store) PutMessage(ctx context.Context, m task.DirectMessage, limit int) error {
+	data, err := json.Marshal(m.Message)
+	if err != nil {
+		return fmt.Errorf("encode a message: %w", err)
+	}
+	return s.eng.write(ctx, func(x *tx) error {
+		var waiting int
+		if _, err := one(ctx, x, []any{&waiting},
+			`SELECT count(*) FROM (SELECT 1 FROM messages WHERE org_id = $1 AND agent_id = $2 LIMIT $3) w`, m.Org, m.Agent, limit); err != nil {
+			return err
+		}
+		if waiting >= limit {
+			e := errs.New(errs.RateLimited, "message.too_many", "%d messages wait for this agent already; try again when it has read some", waiting)
+			e.RetryAfter = time.Minute
+			return e
+		}
+		x.exec(`INSERT INTO messages (org_id, agent_id, id, sender_org, sender, at, data) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+			m.Org, m.Agent, m.ID, m.From.Org, m.From.Ref(), micros(m.At), string(data))
+		return nil
+	})
+}
+
+// Messages implements task.Store.
+func (s *Store) Messages(ctx context.Context, org, agent string, most int) ([]task.DirectMessage, error) {
+	var out []task.DirectMessage
+	err := each(ctx, s.eng, func(r rows) error {
+		m := task.DirectMessage{Org: org, Agent: agent}
+		var sender, data string
+		var at int64
+		if err := r.Scan(&m.ID, &m.From.Org, &sender, &at, &data); err != nil {
+			return err
+		}
+		kind, id, _ := strings.Cut(sender, ":")
+		m.From.Kind, m.From.ID, m.At = identity.Kind(kind), id, fromMicros(at)
+		out = append(out, m)
+		if err := json.Unmarshal([]byte(data), &out[len(out)-1].Message); err != nil {
+			return fmt.Errorf("decode a message: %w", err)
+		}
+		return nil
+	}, `SELECT id, sender_org, sender, at, data FROM messages WHERE org_id = $1 AND agent_id = $2 ORDER BY id LIMIT $3`, org, agent, most)
+	return out, err
+}
+
+// AckMessages implements task.Store.
+func (s *Store) AckMessages(ctx context.Context, org, agent string, ids []string) error {
+	return s.eng.add(ctx, func(x *tx) error {
+		for _, id := range ids {
+			x.exec(`DELETE FROM messages WHERE org_id = $1 AND agent_id = $2 AND id = $3`, org, agent, id)
+		}
+		return nil
+	})
+}
+
+// SweepMessages implements task.Store.
+func (s *Store) SweepMessages(ctx context.Context, before time.Time, most int) (int, error) {
+	n := 0
+	err := s.eng.write(ctx, func(x *tx) error {
+		n = 0
+		return each(ctx, x, func(r rows) error {
+			var org, agent, id string
+			if err := r.Scan(&org, &agent, &id); err != nil {
+				return err
+			}
+			n++
+			x.exec(`DELETE FROM messages WHERE org_id = $1 AND agent_id = $2 AND id = $3`, org, agent, id)
+			return nil
+		}, `SELECT org_id, agent_id, id FROM messages WHERE at < $1 ORDER BY at LIMIT $2`, micros(before), most)
+	})
+	return n, err
+}

@@ -1,0 +1,228 @@
+package task
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/parley-dev/parley/internal/errs"
+)
+
+// MaxAttempts is how often a task is given to a worker that gets lost.
+const MaxAttempts = 3
+
+// Change is what a decision asks the store to write: the new row and the events
+// that lead to it, all or nothing.
+type Change struct {
+	Task   Task
+	Events []Event
+}
+
+// add appends an event to the change and keeps the row in step with it.
+func (c *Change) add(e Event, now time.Time) {
+	c.Task.Seq++
+	e.Seq, e.At = c.Task.Seq, now
+	if e.Kind == StatusEvent {
+		c.Task.State = e.State
+	}
+	c.Task.UpdatedAt = now
+	c.Events = append(c.Events, e)
+}
+
+// endLease takes the lease off the row and returns the facts for the log.
+func (c *Change) endLease(how LeaseEnd) Event {
+	e := Event{Kind: StatusEvent, Lease: c.Task.Lease.Token, Attempt: c.Task.Attempts + 1, Ended: how}
+	if e.Lease == "" {
+		e.Attempt, e.Ended = 0, ""
+	}
+	c.Task.Lease = Lease{}
+	if how == LeaseCanceled {
+		c.Task.Lease.Token = e.Lease // so that its holder learns why it is over
+	}
+	return e
+}
+
+// decideNew makes a task. If a worker is at hand it is leased at once, and the
+// task is working before anybody sees it.
+func decideNew(t Task, m Message, l *Lease, limits Limits, now time.Time) (Change, error) {
+	size := m.size()
+	if err := limits.message(size); err != nil {
+		return Change{}, err
+	}
+	t.State, t.CreatedAt, t.Size, t.LastTurn, t.Queued = Submitted, now, size, m.fingerprint(), true
+	c := Change{Task: t}
+	c.add(Event{Kind: TurnEvent, Message: &m}, now)
+	c.add(Event{Kind: StatusEvent, State: Submitted}, now)
+	if l != nil {
+		c.claim(*l, now)
+	}
+	return c, nil
+}
+
+// claim gives the task to a worker.
+func (c *Change) claim(l Lease, now time.Time) {
+	c.Task.Queued, c.Task.Lease, c.Task.Delivered = false, l, c.Task.Seq
+	c.add(Event{Kind: StatusEvent, State: Working, Lease: l.Token, Attempt: c.Task.Attempts + 1}, now)
+}
+
+// decideClaim gives a waiting task to a worker.
+func decideClaim(t Task, l Lease, now time.Time) (Change, error) {
+	if !t.Queued || t.Lease.Live() || t.State.Terminal() {
+		return Change{Task: t}, nil
+	}
+	c := Change{Task: t}
+	c.claim(l, now)
+	return c, nil
+}
+
+// decideTurn is a further message on a known task. The same message again is a
+// safe retry as long as the agent has not asked for input since.
+func decideTurn(t Task, m Message, limits Limits, now time.Time) (Change, error) {
+	c := Change{Task: t}
+	print := m.fingerprint()
+	if print != "" && print == t.LastTurn {
+		return c, nil
+	}
+	if t.State.Terminal() {
+		return c, errs.New(errs.Conflict, CodeTerminal, "the task is %s and takes no further messages; send a new task", t.State)
+	}
+	if err := limits.grow(t.Seq+2, t.Size+m.size()); err != nil {
+		return c, err
+	}
+	c.Task.Size += m.size()
+	c.Task.LastTurn = print
+	c.add(Event{Kind: TurnEvent, Message: &m}, now)
+	if t.State == InputRequired {
+		c.Task.Queued = true
+		c.add(Event{Kind: StatusEvent, State: Working}, now)
+	}
+	return c, nil
+}
+
+// Error codes that transports map to their own.
+const (
+	CodeTerminal      = "task.terminal"
+	CodeNotCancelable = "task.not_cancelable"
+	CodeStaleLease    = "task.lease_stale"
+	CodeTooLarge      = "task.too_large"
+)
+
+// decideCancel ends a task on behalf of its sender.
+func decideCancel(t Task, now time.Time) (Change, error) {
+	c := Change{Task: t}
+	if t.State.Terminal() {
+		return c, errs.New(errs.Conflict, CodeNotCancelable, "the task is %s already and cannot be canceled", t.State)
+	}
+	c.Task.Queued = false
+	e := c.endLease(LeaseCanceled)
+	e.State = Canceled
+	c.add(e, now)
+	return c, nil
+}
+
+// Report is what a worker says about the task it holds.
+type Report struct {
+	State     State // empty: no change
+	Message   *Message
+	Artifacts []ArtifactUpdate
+	Extend    time.Duration // from now; zero: as it is
+}
+
+// ArtifactUpdate is an artifact, or a further piece of one.
+type ArtifactUpdate struct {
+	Artifact  Artifact
+	Append    bool
+	LastChunk bool
+}
+
+// ReportableStates are what a worker may report.
+var ReportableStates = []State{Working, Completed, Failed, InputRequired, Rejected}
+
+// decideReport writes a worker's report, if its lease is the live one.
+func decideReport(t Task, token string, r Report, limits Limits, now, clock time.Time) (Change, error) {
+	c := Change{Task: t}
+	if t.State == Canceled && t.Lease.Token == token && token != "" {
+		return c, nil // the report came too late; the answer says so
+	}
+	if err := holds(t, token, clock); err != nil {
+		return c, err
+	}
+	for _, u := range r.Artifacts {
+		c.Task.Size += u.Artifact.size()
+		c.add(Event{Kind: ArtifactEvent, Artifact: &u.Artifact, Append: u.Append, LastChunk: u.LastChunk}, now)
+	}
+	if r.Message != nil {
+		c.Task.Size += r.Message.size()
+	}
+	switch {
+	case r.State == "" && r.Message == nil:
+	case r.State == "" || r.State == Working:
+		c.add(Event{Kind: StatusEvent, State: Working, Message: r.Message}, now)
+	case !slices.Contains(ReportableStates, r.State) || !slices.Contains(t.State.Next(), r.State):
+		return Change{}, errs.InvalidFields(errs.Field{
+			In: errs.Body, Name: "/status", Message: fmt.Sprintf("must be one of %v", ReportableStates),
+		})
+	default:
+		if r.State == InputRequired {
+			c.Task.LastTurn = "" // whatever the sender says next is an answer
+		}
+		e := c.endLease(LeaseDone)
+		e.State, e.Message = r.State, r.Message
+		c.add(e, now)
+	}
+	if err := limits.grow(c.Task.Seq, c.Task.Size); err != nil {
+		return Change{}, err
+	}
+	if r.Extend > 0 && c.Task.Lease.Live() {
+		c.Task.Lease.ExpiresAt = clock.Add(r.Extend)
+	}
+	c.Task.Delivered = c.Task.Seq
+	return c, nil
+}
+
+// holds refuses a token that is not the live lease's.
+func holds(t Task, token string, clock time.Time) error {
+	if t.Lease.Token == token && token != "" && clock.Before(t.Lease.ExpiresAt) {
+		return nil
+	}
+	return errs.New(errs.Conflict, CodeStaleLease,
+		"the lease is over: it expired, was handed back, or the task was canceled or finished; drop this work and claim again")
+}
+
+// decideReturn hands a task back to the queue. A task that its worker never got
+// costs no attempt, nor does one that was handed back in good order.
+func decideReturn(t Task, token string, now, clock time.Time) (Change, error) {
+	c := Change{Task: t}
+	if err := holds(t, token, clock); err != nil {
+		return c, err
+	}
+	e := c.endLease(LeaseReturned)
+	e.State = Working
+	c.Task.Queued = true
+	c.add(e, now)
+	return c, nil
+}
+
+// decideExpire takes a task from a worker that got lost.
+func decideExpire(t Task, now, clock time.Time) (Change, error) {
+	c := Change{Task: t}
+	if !t.Lease.Live() || clock.Before(t.Lease.ExpiresAt) {
+		return c, nil
+	}
+	e := c.endLease(LeaseExpired)
+	c.Task.Attempts++
+	if c.Task.Attempts >= MaxAttempts {
+		e.State = Failed
+		e.Message = says(fmt.Sprintf("The worker was lost %d times; the task was given up.", c.Task.Attempts))
+	} else {
+		e.State = Working
+		e.Message = says(fmt.Sprintf("The worker was lost; waiting for attempt %d of %d.", c.Task.Attempts+1, MaxAttempts))
+		c.Task.Queued = true
+	}
+	c.add(e, now)
+	return c, nil
+}
+
+func says(text string) *Message {
+	return &Message{Role: RoleAgent, Parts: []Part{{Kind: TextPart, Text: text}}}
+}

@@ -1,0 +1,21 @@
+package task
+
+import "context"
+
+// Echo is an agent that answers with what it was sent. It is built in, to try the
+// platform with and to measure it.
+type Echo struct{}
+
+// Run implements Runner.
+func (Echo) Run(ctx context.Context, a Assignment, report func(context.Context, Report) error) error {
+	var parts []Part
+	for i := len(a.Task.History) - 1; i >= 0 && parts == nil; i-- {
+		if a.Task.History[i].Role == RoleUser {
+			parts = a.Task.History[i].Parts
+		}
+	}
+	return report(ctx, Report{
+		State:     Completed,
+		Artifacts: []ArtifactUpdate{{Artifact: Artifact{ID: "echo", Type: "text", Name: "echo", Parts: parts}, LastChunk: true}},
+	})
+}

@@ -1,0 +1,244 @@
+package task
+
+import (
+	"context"
+	"iter"
+	"sync"
+	"time"
+)
+
+// hub tells readers on this node what happens to tasks. One topic per followed
+// task keeps the latest events in memory, so that ten thousand readers are not
+// ten thousand queries; each reader has a cursor of its own and falls back to the
+// log when it is too far behind. A reader that stalls costs only itself.
+type hub struct {
+	store Store
+
+	mu     sync.Mutex
+	topics map[Ref]*topic
+}
+
+// topic is the tail of one task's log. It exists while somebody follows it.
+type topic struct {
+	ref     Ref
+	readers int
+
+	mu      sync.Mutex
+	last    int64         // seq of the newest event known
+	recent  []Event       // up to last, without gaps
+	changed chan struct{} // closed when last grows
+	reading bool          // somebody reads the log for all
+	again   bool          // and shall read it once more
+}
+
+// maxRecent bounds the memory of a topic, in events.
+const maxRecent = 64
+
+func newHub(store Store) *hub { return &hub{store: store, topics: map[Ref]*topic{}} }
+
+// follow joins the topic of a task; leave must be called.
+func (h *hub) follow(ref Ref, known int64) *topic {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	t := h.topics[ref]
+	if t == nil {
+		t = &topic{ref: ref, last: known, changed: make(chan struct{})}
+		h.topics[ref] = t
+	}
+	t.readers++
+	return t
+}
+
+func (h *hub) leave(t *topic) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if t.readers--; t.readers == 0 {
+		delete(h.topics, t.ref)
+	}
+}
+
+func (h *hub) topic(ref Ref) *topic {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.topics[ref]
+}
+
+// refs lists the followed tasks.
+func (h *hub) refs() []Ref {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	out := make([]Ref, 0, len(h.topics))
+	for ref := range h.topics {
+		out = append(out, ref)
+	}
+	return out
+}
+
+// publish hands events that were just committed to the readers on this node. If
+// they do not join on to what is known, as when two commits overtake each other
+// on the way here, the log is read instead.
+func (h *hub) publish(ref Ref, events []Event) {
+	if t := h.topic(ref); t != nil && len(events) > 0 && !t.append(events) {
+		go h.hint(context.Background(), ref)
+	}
+}
+
+// append takes the events that follow the newest known; it reports whether all
+// are known now.
+func (t *topic) append(events []Event) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	before := t.last
+	for _, e := range events {
+		if e.Seq == t.last+1 {
+			t.recent = append(t.recent, e)
+			t.last = e.Seq
+		}
+	}
+	if n := len(t.recent); n > 2*maxRecent {
+		t.recent = append([]Event(nil), t.recent[n-maxRecent:]...)
+	}
+	if t.last > before {
+		t.wake()
+	}
+	return events[len(events)-1].Seq <= t.last
+}
+
+func (t *topic) wake() {
+	close(t.changed)
+	t.changed = make(chan struct{})
+}
+
+// after returns the events after a cursor that are in memory, and the channel
+// that closes when there may be more. ok is false if the log must be asked.
+func (t *topic) after(cursor int64) (events []Event, changed <-chan struct{}, ok bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if cursor >= t.last {
+		return nil, t.changed, true
+	}
+	first := t.last - int64(len(t.recent)) + 1
+	if cursor+1 < first {
+		return nil, t.changed, false
+	}
+	tail := t.recent[cursor+1-first:]
+	return tail[:len(tail):len(tail)], t.changed, true
+}
+
+// hint says that a task may have changed where publish could not tell: the log is
+// read once for all readers here.
+func (h *hub) hint(ctx context.Context, ref Ref) {
+	t := h.topic(ref)
+	if t == nil || !t.startReading() {
+		return
+	}
+	for {
+		t.mu.Lock()
+		last := t.last
+		t.mu.Unlock()
+		events, err := h.store.TaskEvents(ctx, ref.Org, ref.UID, last, maxRecent)
+		if len(events) > 0 {
+			t.append(events)
+			continue
+		}
+		if t.stopReading(err != nil) {
+			return
+		}
+	}
+}
+
+// startReading makes the caller the one reader of the log. If there is one, that
+// one will look once more.
+func (t *topic) startReading() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.again = t.reading
+	was := t.reading
+	t.reading = true
+	return !was
+}
+
+// stopReading ends the reading, unless somebody asked for more meanwhile. After
+// an error it always ends; the slow poll asks again.
+func (t *topic) stopReading(failed bool) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.again && !failed {
+		t.again = false
+		return false
+	}
+	t.reading, t.again = false, false
+	return true
+}
+
+// events yields a task's events after a cursor, first what is there, then what
+// comes, until the task ends, the consumer stops or ctx ends.
+func (h *hub) events(ctx context.Context, t *topic, cursor int64) iter.Seq2[Event, error] {
+	return func(yield func(Event, error) bool) {
+		for {
+			events, changed, ok := t.after(cursor)
+			if !ok {
+				var err error
+				if events, err = h.store.TaskEvents(ctx, t.ref.Org, t.ref.UID, cursor, maxRecent); err != nil {
+					yield(Event{}, err)
+					return
+				}
+			}
+			for i := range events {
+				if !yield(events[i], nil) {
+					return
+				}
+				cursor = events[i].Seq
+				if events[i].Kind == StatusEvent && events[i].State.Terminal() {
+					return
+				}
+			}
+			if len(events) > 0 {
+				continue
+			}
+			select {
+			case <-changed:
+			case <-ctx.Done():
+				yield(Event{}, ctx.Err())
+				return
+			}
+		}
+	}
+}
+
+// poll is beneath the hints: every interval it compares the followed tasks with
+// the log, so that a lost hint costs time and never an event.
+func (h *hub) poll(ctx context.Context, interval time.Duration, onError func(error)) {
+	tick := time.NewTicker(interval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		refs := h.refs()
+		for len(refs) > 0 {
+			n := min(len(refs), 500)
+			seqs, err := h.store.TaskSeqs(ctx, refs[:n])
+			if err != nil {
+				if ctx.Err() == nil {
+					onError(err)
+				}
+				break
+			}
+			for ref, seq := range seqs {
+				if t := h.topic(ref); t != nil && t.behind(seq) {
+					h.hint(ctx, ref)
+				}
+			}
+			refs = refs[n:]
+		}
+	}
+}
+
+func (t *topic) behind(seq int64) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.last < seq
+}

@@ -1,0 +1,160 @@
+package task
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/parley-dev/parley/internal/errs"
+)
+
+// Limits bound what one task may hold.
+type Limits struct {
+	Size   int64 // bytes of all messages and artifacts
+	Events int64
+}
+
+// DefaultLimits are the limits unless the operator sets others.
+var DefaultLimits = Limits{Size: 16 << 20, Events: 10_000}
+
+// Bounds of ids and names, in bytes.
+const (
+	MaxID       = 256
+	MaxName     = 256
+	MaxParts    = 1000
+	MaxMetadata = 64 << 10
+)
+
+func (l Limits) message(size int64) error { return l.grow(0, size) }
+
+// grow refuses a task that would hold too much.
+func (l Limits) grow(events, size int64) error {
+	if size > l.Size {
+		return errs.New(errs.TooLarge, CodeTooLarge, "the task would hold %d bytes; the limit is %d", size, l.Size)
+	}
+	if events > l.Events {
+		return errs.New(errs.TooLarge, CodeTooLarge, "the task would have more than %d events", l.Events)
+	}
+	return nil
+}
+
+func (m *Message) size() int64 { return partsSize(m.Parts) + int64(len(m.ID)+len(m.Metadata)) }
+
+func (a *Artifact) size() int64 {
+	return partsSize(a.Parts) + int64(len(a.ID)+len(a.Name)+len(a.Description)+len(a.Metadata))
+}
+
+func partsSize(parts []Part) (n int64) {
+	for i := range parts {
+		p := &parts[i]
+		n += int64(len(p.Text) + len(p.Data) + len(p.Bytes) + len(p.URL) + len(p.Name) + len(p.MediaType) + len(p.Metadata) + 16)
+	}
+	return n
+}
+
+// fingerprint tells whether two messages are the same. It leaves out nothing, so
+// a retry must repeat the message to the letter.
+func (m *Message) fingerprint() string {
+	text, err := json.Marshal(m)
+	if err != nil {
+		return "" // equal to nothing: see decideTurn
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:16])
+}
+
+// Check refuses a message that cannot be kept; at is where it stands in the request.
+func (m *Message) Check(at string) []errs.Field {
+	f := checkParts(at+"/parts", m.Parts)
+	f = append(f, checkID(at+"/messageId", m.ID)...)
+	f = append(f, checkObject(at+"/metadata", m.Metadata)...)
+	if m.Role != RoleUser && m.Role != RoleAgent {
+		f = append(f, field(at+"/role", "must be user or agent"))
+	}
+	return f
+}
+
+// Check refuses an artifact that cannot be kept.
+func (a *Artifact) Check(at string) []errs.Field {
+	f := checkParts(at+"/parts", a.Parts)
+	f = append(f, checkID(at+"/artifact_id", a.ID)...)
+	f = append(f, checkID(at+"/name", a.Name)...)
+	return append(f, checkObject(at+"/metadata", a.Metadata)...)
+}
+
+func checkParts(at string, parts []Part) (f []errs.Field) {
+	if len(parts) == 0 {
+		return []errs.Field{field(at, "must have at least one part")}
+	}
+	if len(parts) > MaxParts {
+		return []errs.Field{field(at, fmt.Sprintf("must have at most %d parts", MaxParts))}
+	}
+	for i := range parts {
+		f = append(f, parts[i].check(fmt.Sprintf("%s/%d", at, i))...)
+	}
+	return f
+}
+
+func (p *Part) check(at string) (f []errs.Field) {
+	switch p.Kind {
+	case TextPart:
+		if msg := badText(p.Text); msg != "" {
+			f = append(f, field(at+"/text", msg))
+		}
+	case DataPart:
+		if len(p.Data) == 0 || !json.Valid(p.Data) {
+			f = append(f, field(at+"/data", "must be a JSON value"))
+		}
+	case FilePart:
+		if (len(p.Bytes) == 0) == (p.URL == "") {
+			f = append(f, field(at+"/file", "must have either bytes or a URL"))
+		}
+	default:
+		f = append(f, field(at+"/type", "must be text, data or file"))
+	}
+	for name, s := range map[string]string{"/name": p.Name, "/mediaType": p.MediaType} {
+		f = append(f, checkID(at+name, s)...)
+	}
+	if len(p.URL) > 4096 || badText(p.URL) != "" {
+		f = append(f, field(at+"/url", "must have at most 4096 characters and no NUL"))
+	}
+	return append(f, checkObject(at+"/metadata", p.Metadata)...)
+}
+
+func checkID(at, s string) []errs.Field {
+	if len(s) > MaxID || badText(s) != "" || strings.ContainsFunc(s, func(r rune) bool { return r < ' ' }) {
+		return []errs.Field{field(at, fmt.Sprintf("must have at most %d bytes and no control characters", MaxID))}
+	}
+	return nil
+}
+
+// checkObject accepts nothing, or a JSON object.
+func checkObject(at string, raw json.RawMessage) []errs.Field {
+	if len(raw) == 0 {
+		return nil
+	}
+	if len(raw) > MaxMetadata || raw[0] != '{' || !json.Valid(raw) {
+		return []errs.Field{field(at, fmt.Sprintf("must be a JSON object of at most %d bytes", MaxMetadata))}
+	}
+	return nil
+}
+
+func badText(s string) string {
+	if !utf8.ValidString(s) || strings.ContainsRune(s, 0) {
+		return "must be valid UTF-8 without NUL"
+	}
+	return ""
+}
+
+func field(at, msg string) errs.Field { return errs.Field{In: errs.Body, Name: at, Message: msg} }
+
+// Lease durations that a worker may ask for.
+const (
+	DefaultLease = 30 * time.Second
+	MinLease     = time.Second
+	MaxLease     = time.Hour
+)

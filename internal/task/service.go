@@ -1,0 +1,366 @@
+package task
+
+import (
+	"context"
+	"iter"
+	"time"
+
+	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/identity"
+)
+
+// Target is an agent as tasks see it.
+type Target struct {
+	ID     string
+	Org    string
+	Public bool // reachable from other orgs
+}
+
+// Directory finds agents; an unknown or disabled one is NotFound.
+type Directory interface {
+	Target(ctx context.Context, agent string) (Target, error)
+}
+
+// Bus carries hints between nodes. A hint may be lost: the log is the truth, and
+// a slow poll finds what a hint did not tell.
+type Bus interface {
+	Publish(topic string)
+}
+
+// Options are what the service is made of.
+type Options struct {
+	Store     Store
+	Directory Directory
+	Bus       Bus // nil: this is the only node
+	Now       func() time.Time
+	NewID     func(prefix string) string
+	Limits    Limits
+	Node      string // names this process in leases of agents that run in it
+	OnError   func(error)
+}
+
+// Tasks is the service.
+type Tasks struct {
+	Options
+	hub     *hub
+	desk    *desk
+	queues  *signals
+	running *running
+	runners *runners
+	seen    *sightings
+	loads   *loads
+}
+
+// New makes the service; Run must be running for leases to expire and hints to
+// be followed up.
+func New(o Options) *Tasks {
+	if o.Limits == (Limits{}) {
+		o.Limits = DefaultLimits
+	}
+	if o.OnError == nil {
+		o.OnError = func(error) {}
+	}
+	s := &Tasks{
+		Options: o, hub: newHub(o.Store), desk: newDesk(), queues: newSignals(), running: newRunning(), seen: newSightings(),
+		loads: &loads{},
+	}
+	s.runners = newRunners(s)
+	return s
+}
+
+// Call is proof that a principal may send tasks to an agent.
+type Call struct {
+	target Target
+	sender identity.Principal
+}
+
+// Target is the agent that may be called.
+func (c Call) Target() Target { return c.target }
+
+// Reach checks that the caller may call the agent. Scope and restriction are
+// checked before the agent is looked up, so a refusal says nothing about which
+// agents exist.
+func (s *Tasks) Reach(ctx context.Context, c *identity.Caller, agent string) (Call, error) {
+	if !identity.ValidAgentID(agent) {
+		return Call{}, errs.ErrNotFound
+	}
+	org := ""
+	if c != nil {
+		org = c.Org
+	}
+	a, err := identity.Authorize(c, org, identity.CallAgent)
+	if err != nil {
+		return Call{}, err
+	}
+	if !a.ReachesAgent(agent) {
+		return Call{}, refuseAgent("call", agent)
+	}
+	target, err := s.Directory.Target(ctx, agent)
+	if err != nil {
+		return Call{}, err
+	}
+	if target.Org != a.Org() && !target.Public {
+		return Call{}, errs.ErrNotFound
+	}
+	return Call{target: target, sender: a.Principal()}, nil
+}
+
+func refuseAgent(verb, agent string) error {
+	e := errs.New(errs.Forbidden, "auth.agent_out_of_scope", "this key may not %s the agent %q; it needs the scope agent:%s", verb, agent, agent)
+	e.Scope = "agent:" + agent
+	return e
+}
+
+// SendRequest asks for a task, or for a further turn of one.
+type SendRequest struct {
+	ID         string // empty: a new task with an id of ours
+	Message    Message
+	ContextID  string
+	FollowupID string
+	Metadata   []byte // a JSON object
+	// MustExist refuses an id that the sender has not used before.
+	MustExist bool
+}
+
+func (r *SendRequest) check() error {
+	f := r.Message.Check("/message")
+	f = append(f, checkID("/id", r.ID)...)
+	f = append(f, checkID("/contextId", r.ContextID)...)
+	f = append(f, checkObject("/metadata", r.Metadata)...)
+	if len(f) > 0 {
+		return errs.InvalidFields(f...)
+	}
+	return nil
+}
+
+// Send sends a task, or a further message on one. The answer is given when it is
+// durable; with wait it is given when the task rests or the time is over.
+func (s *Tasks) Send(ctx context.Context, c Call, r SendRequest, wait time.Duration) (Task, error) {
+	t, topic, err := s.send(ctx, c, r, wait > 0)
+	if err != nil || topic == nil {
+		return t, err
+	}
+	defer s.hub.leave(topic)
+	ctx, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	if t.State.Rests() {
+		return t, nil
+	}
+	for e, err := range s.hub.events(ctx, topic, t.Seq) {
+		if err != nil {
+			if ctx.Err() != nil {
+				return t, nil // the time is over, not the task
+			}
+			return t, err
+		}
+		if t.Apply(&e); t.State.Rests() {
+			break
+		}
+	}
+	return t, nil
+}
+
+// Stream sends as Send does and yields the events that follow the returned task.
+func (s *Tasks) Stream(ctx context.Context, c Call, r SendRequest) (Task, iter.Seq2[Event, error], error) {
+	t, topic, err := s.send(ctx, c, r, true)
+	if err != nil {
+		return t, nil, err
+	}
+	return t, s.stream(ctx, topic, t.Seq, t.State), nil
+}
+
+// Follow yields the events of a task after a cursor; the returned task is as of
+// now.
+func (s *Tasks) Follow(ctx context.Context, c Call, id string, after int64) (Task, iter.Seq2[Event, error], error) {
+	t, err := s.Get(ctx, c, id)
+	if err != nil {
+		return t, nil, err
+	}
+	ref := Ref{t.Org, t.UID}
+	topic := s.hub.follow(ref, t.Seq)
+	// Between the read and the follow something may have happened that nobody here
+	// was told of.
+	go s.hub.hint(context.WithoutCancel(ctx), ref)
+	return t, s.stream(ctx, topic, after, ""), nil
+}
+
+// stream yields events until the task ends, then leaves the topic.
+func (s *Tasks) stream(ctx context.Context, topic *topic, after int64, state State) iter.Seq2[Event, error] {
+	return func(yield func(Event, error) bool) {
+		defer s.hub.leave(topic)
+		if state != "" && state.Terminal() {
+			return
+		}
+		s.hub.events(ctx, topic, after)(yield)
+	}
+}
+
+// send writes the task or the turn. If follow is set the caller gets the topic of
+// the task, and must leave it.
+func (s *Tasks) send(ctx context.Context, c Call, r SendRequest, follow bool) (Task, *topic, error) {
+	if err := r.check(); err != nil {
+		return Task{}, nil, err
+	}
+	if r.ID == "" {
+		r.ID = s.NewID("t-")
+	}
+	if !r.MustExist {
+		t, topic, err := s.insert(ctx, c, r, follow)
+		if err == nil || errs.KindOf(err) != errs.Conflict {
+			return t, topic, err
+		}
+	}
+	return s.turn(ctx, c, r, follow)
+}
+
+// insert makes a new task. A worker that waits on this node, or an agent that
+// runs in it, gets it in the same write.
+func (s *Tasks) insert(ctx context.Context, c Call, r SendRequest, follow bool) (Task, *topic, error) {
+	now := s.Now()
+	t := Task{
+		UID: s.NewID(""), Org: c.target.Org, Agent: c.target.ID, Sender: c.sender, ID: r.ID, ContextID: r.ContextID,
+		FollowupID: r.FollowupID, Metadata: r.Metadata,
+	}
+	if t.ContextID == "" {
+		t.ContextID = s.NewID("ctx-")
+	}
+	place := s.place(t.Agent)
+	var lease *Lease
+	if place != nil {
+		lease = &Lease{Token: s.leaseToken(t.UID), Worker: place.worker, ExpiresAt: now.Add(place.length)}
+	}
+	change, err := decideNew(t, r.Message, lease, s.Limits, now)
+	if err != nil {
+		place.free()
+		return Task{}, nil, err
+	}
+	ref := Ref{t.Org, t.UID}
+	var followed *topic
+	if follow {
+		followed = s.hub.follow(ref, 0)
+	}
+	if err := s.Store.InsertTask(ctx, change, place.leaseLength()); err != nil {
+		place.free()
+		if followed != nil {
+			s.hub.leave(followed)
+		}
+		return Task{}, nil, err
+	}
+	t = fold(change)
+	s.publish(change)
+	place.start(t)
+	return t, followed, nil
+}
+
+// turn adds a message to a task that the sender has.
+func (s *Tasks) turn(ctx context.Context, c Call, r SendRequest, follow bool) (Task, *topic, error) {
+	now := s.Now()
+	change, err := s.Store.UpdateTaskByKey(ctx, s.key(c, r.ID), func(cur Current) (Change, error) {
+		return decideTurn(cur.Task, r.Message, s.Limits, now)
+	})
+	if err != nil {
+		return Task{}, nil, err
+	}
+	ref := Ref{change.Task.Org, change.Task.UID}
+	var followed *topic
+	if follow {
+		followed = s.hub.follow(ref, change.Task.Seq)
+	}
+	s.publish(change)
+	t, err := s.Store.TaskByUID(ctx, ref.Org, ref.UID)
+	if err != nil {
+		if followed != nil {
+			s.hub.leave(followed)
+		}
+		return Task{}, nil, err
+	}
+	if followed != nil {
+		go s.hub.hint(context.WithoutCancel(ctx), ref)
+	}
+	return t, followed, nil
+}
+
+func (s *Tasks) key(c Call, id string) Key {
+	return Key{Org: c.target.Org, Agent: c.target.ID, Sender: c.sender, ID: id}
+}
+
+// Get returns a task of the caller's.
+func (s *Tasks) Get(ctx context.Context, c Call, id string) (Task, error) {
+	if len(checkID("", id)) > 0 || id == "" {
+		return Task{}, errs.ErrNotFound
+	}
+	return s.Store.TaskByKey(ctx, s.key(c, id))
+}
+
+// Cancel ends a task of the caller's.
+func (s *Tasks) Cancel(ctx context.Context, c Call, id string) (Task, error) {
+	if len(checkID("", id)) > 0 || id == "" {
+		return Task{}, errs.ErrNotFound
+	}
+	now := s.Now()
+	change, err := s.Store.UpdateTaskByKey(ctx, s.key(c, id), func(cur Current) (Change, error) {
+		return decideCancel(cur.Task, now)
+	})
+	if err != nil {
+		return Task{}, err
+	}
+	s.publish(change)
+	return s.Store.TaskByUID(ctx, change.Task.Org, change.Task.UID)
+}
+
+// List returns the caller's own tasks with an agent, newest first.
+func (s *Tasks) List(ctx context.Context, c Call, f Filter) ([]Task, error) {
+	f.Org, f.Agent, f.Sender = c.target.Org, c.target.ID, &c.sender
+	return s.Store.Tasks(ctx, f)
+}
+
+// OrgTasks lists the tasks of the org's agents, whoever sent them; for admins.
+func (s *Tasks) OrgTasks(ctx context.Context, a identity.Access, f Filter) ([]Task, error) {
+	if err := a.May(identity.ReadTasks); err != nil {
+		return nil, err
+	}
+	f.Org = a.Org()
+	return s.Store.Tasks(ctx, f)
+}
+
+// OrgTask returns one task of the org's agents by our own id; for admins.
+func (s *Tasks) OrgTask(ctx context.Context, a identity.Access, uid string) (Task, error) {
+	if err := a.May(identity.ReadTasks); err != nil {
+		return Task{}, err
+	}
+	if len(checkID("", uid)) > 0 {
+		return Task{}, errs.ErrNotFound
+	}
+	return s.Store.TaskByUID(ctx, a.Org(), uid)
+}
+
+// Direct messages that wait for an agent.
+const (
+	MaxMessages  = 10_000
+	KeepMessages = 24 * time.Hour
+)
+
+// Message sends a direct message: kept until a worker has it, tracked by nobody.
+func (s *Tasks) Message(ctx context.Context, c Call, m Message) (DirectMessage, error) {
+	if f := m.Check("/message"); len(f) > 0 {
+		return DirectMessage{}, errs.InvalidFields(f...)
+	}
+	if err := s.Limits.message(m.size()); err != nil {
+		return DirectMessage{}, err
+	}
+	d := DirectMessage{ID: s.NewID("msg-"), Org: c.target.Org, Agent: c.target.ID, From: c.sender, Message: m, At: s.Now()}
+	if err := s.Store.PutMessage(ctx, d, MaxMessages); err != nil {
+		return DirectMessage{}, err
+	}
+	s.queueChanged(d.Agent)
+	return d, nil
+}
+
+// fold makes the task that a first change describes.
+func fold(c Change) Task {
+	t := c.Task
+	for i := range c.Events {
+		t.Apply(&c.Events[i])
+	}
+	return t
+}

@@ -1,0 +1,109 @@
+package task
+
+import (
+	"context"
+	"time"
+
+	"github.com/parley-dev/parley/internal/identity"
+)
+
+// Current is what a decision is made on, locked until it is written.
+type Current struct {
+	Task  Task
+	Clock time.Time // by which leases are measured: the store's own
+}
+
+// Key names a task as its sender does.
+type Key struct {
+	Org    string // of the agent
+	Agent  string
+	Sender identity.Principal
+	ID     string
+}
+
+// Worker is a process that does an agent's work, as presence sees it.
+type Worker struct {
+	Org      string
+	Agent    string
+	Name     string
+	Capacity int
+	SeenAt   time.Time
+}
+
+// Load is what an agent's workers have to do.
+type Load struct {
+	Capacity int // of the live workers
+	Leased   int // tasks under a live lease
+}
+
+// DirectMessage is a fire-and-forget message that waits for a worker.
+type DirectMessage struct {
+	ID      string
+	Org     string
+	Agent   string
+	From    identity.Principal
+	Message Message
+	At      time.Time
+}
+
+// Filter selects tasks of an org's agents.
+type Filter struct {
+	Org        string
+	Agent      string
+	Sender     *identity.Principal
+	State      State
+	ContextID  string
+	FollowupID string
+	Before     string // uid; continues a list, newest first
+	Limit      int
+}
+
+// Store keeps tasks, their logs, direct messages and what is known of workers.
+type Store interface {
+	// Insert writes a new task and its first events. A taken key is Conflict and
+	// nothing is written. lease, if not zero, is how long the task's lease lasts,
+	// measured by the store's clock.
+	InsertTask(ctx context.Context, c Change, lease time.Duration) error
+	// UpdateTask locks a task, runs decide and writes what it returns. decide may
+	// run more than once and must be pure.
+	UpdateTask(ctx context.Context, org, uid string, decide func(Current) (Change, error)) (Change, error)
+	// UpdateTaskByKey is UpdateTask for the sender's own name of the task.
+	UpdateTaskByKey(ctx context.Context, k Key, decide func(Current) (Change, error)) (Change, error)
+	// ClaimTasks runs decide on up to most waiting tasks of an agent, oldest first;
+	// no two claims get the same task.
+	ClaimTasks(ctx context.Context, org, agent string, most int, decide func(Current) (Change, error)) ([]Change, error)
+	// ExpireLeases runs decide on up to most tasks whose lease has run out.
+	ExpireLeases(ctx context.Context, most int, decide func(Current) (Change, error)) ([]Change, error)
+
+	// TaskByKey and TaskByUID return the task with its log folded in.
+	TaskByKey(ctx context.Context, k Key) (Task, error)
+	TaskByUID(ctx context.Context, org, uid string) (Task, error)
+	// TaskEvents returns up to most events after the given one.
+	TaskEvents(ctx context.Context, org, uid string, after int64, most int) ([]Event, error)
+	// Tasks lists rows, newest first, without messages and artifacts.
+	Tasks(ctx context.Context, f Filter) ([]Task, error)
+	// TaskSeqs returns the last event's number of each task that is still there.
+	TaskSeqs(ctx context.Context, refs []Ref) (map[Ref]int64, error)
+	// SweepTasks deletes up to most tasks that ended before the given time.
+	SweepTasks(ctx context.Context, endedBefore time.Time, most int) (int, error)
+
+	// SeeWorker records that a worker is alive.
+	SeeWorker(ctx context.Context, w Worker) error
+	// ForgetWorker records that a worker has gone.
+	ForgetWorker(ctx context.Context, w Worker) error
+	// Loads tells the load of agents, of one org or of all if org is empty; workers not
+	// seen since are not counted. Agents without either are left out.
+	Loads(ctx context.Context, org string, since time.Time) (map[string]Load, error)
+
+	// PutMessage keeps a direct message, unless the agent has max waiting already.
+	PutMessage(ctx context.Context, m DirectMessage, limit int) error
+	// Messages returns waiting direct messages, oldest first.
+	Messages(ctx context.Context, org, agent string, most int) ([]DirectMessage, error)
+	// AckMessages deletes delivered ones.
+	AckMessages(ctx context.Context, org, agent string, ids []string) error
+	// SweepMessages deletes messages older than the given time.
+	SweepMessages(ctx context.Context, before time.Time, most int) (int, error)
+}
+
+// Ref names a task inside the store.
+type Ref struct{ Org, UID string }

@@ -1,0 +1,206 @@
+// Package task holds the life of A2A tasks: what a task is, which state follows
+// which, who may work on it and for how long.
+//
+// Everything that happens to a task is an event in its log. The log is the truth:
+// a task's messages and artifacts are folded from it, and streams follow it by
+// cursor. Decisions are pure functions (decide.go) that a Store runs in a
+// transaction. The package knows no wire form, no HTTP and no SQL.
+package task
+
+import (
+	"encoding/json"
+	"slices"
+	"time"
+
+	"github.com/parley-dev/parley/internal/identity"
+)
+
+// State is where a task stands.
+type State string
+
+// The states. The specification has the first five; the last two are the official
+// protocol's.
+const (
+	Submitted     State = "submitted"
+	Working       State = "working"
+	Completed     State = "completed"
+	Failed        State = "failed"
+	Canceled      State = "canceled"
+	InputRequired State = "input-required"
+	Rejected      State = "rejected"
+)
+
+// States lists every state.
+var States = []State{Submitted, Working, Completed, Failed, Canceled, InputRequired, Rejected}
+
+// transitions is the table of states. A state that is not a key is terminal.
+// Working may follow itself: a worker reports progress, or a task waits for its
+// next attempt.
+var transitions = map[State][]State{
+	Submitted:     {Working, Canceled, Failed, Rejected},
+	Working:       {Working, Completed, Failed, Canceled, InputRequired, Rejected},
+	InputRequired: {Working, Canceled, Failed},
+}
+
+// Next lists the states that may follow s.
+func (s State) Next() []State { return transitions[s] }
+
+// Terminal reports whether nothing follows s.
+func (s State) Terminal() bool { return len(transitions[s]) == 0 }
+
+// Rests reports whether a caller that waits has waited long enough: the task is
+// over, or it is the caller's turn.
+func (s State) Rests() bool { return s.Terminal() || s == InputRequired }
+
+// Role says who speaks.
+type Role string
+
+// The roles.
+const (
+	RoleUser  Role = "user"
+	RoleAgent Role = "agent"
+)
+
+// PartKind is the sort of a part.
+type PartKind string
+
+// The kinds of parts.
+const (
+	TextPart PartKind = "text"
+	DataPart PartKind = "data"
+	FilePart PartKind = "file"
+)
+
+// Part is a piece of a message or an artifact.
+type Part struct {
+	Kind      PartKind
+	Text      string          `json:",omitempty"`
+	Data      json.RawMessage `json:",omitempty"` // any JSON value
+	Name      string          `json:",omitempty"` // of a file
+	MediaType string          `json:",omitempty"`
+	Bytes     []byte          `json:",omitempty"` // of a file, or
+	URL       string          `json:",omitempty"` // where it is
+	Metadata  json.RawMessage `json:",omitempty"` // a JSON object
+}
+
+// Message is one turn of the conversation about a task, or a direct message.
+type Message struct {
+	ID       string `json:",omitempty"` // chosen by whoever sent it
+	Role     Role
+	Parts    []Part
+	Metadata json.RawMessage `json:",omitempty"`
+}
+
+// Artifact is an output of a task.
+type Artifact struct {
+	ID          string
+	Type        string `json:",omitempty"`
+	Name        string `json:",omitempty"`
+	Description string `json:",omitempty"`
+	Parts       []Part
+	Metadata    json.RawMessage `json:",omitempty"`
+}
+
+// EventKind is the sort of an event.
+type EventKind string
+
+// The kinds of events. A turn is what the sender said; streams leave it out,
+// because they tell the sender only what it does not know.
+const (
+	StatusEvent   EventKind = "status"
+	ArtifactEvent EventKind = "artifact"
+	TurnEvent     EventKind = "turn"
+)
+
+// Event is one entry of a task's log.
+type Event struct {
+	Seq     int64     `json:"-"` // from 1, without gaps
+	At      time.Time `json:"-"`
+	Kind    EventKind `json:"-"`
+	State   State     `json:",omitempty"` // of a status
+	Message *Message  `json:",omitempty"` // of a status or a turn
+	// Of an artifact. Append adds the parts to the artifact with the same id.
+	Artifact  *Artifact `json:",omitempty"`
+	Append    bool      `json:",omitempty"`
+	LastChunk bool      `json:",omitempty"`
+	// Who held the task. A status that starts or ends a lease names it, so that the
+	// log shows that no two were live at once.
+	Lease   string   `json:",omitempty"`
+	Attempt int      `json:",omitempty"`
+	Ended   LeaseEnd `json:",omitempty"`
+}
+
+// LeaseEnd says how a lease ended.
+type LeaseEnd string
+
+// The ends of a lease.
+const (
+	LeaseDone     LeaseEnd = "done"     // the worker finished, failed, rejected or asked for input
+	LeaseReturned LeaseEnd = "returned" // the worker handed the task back, or never got it
+	LeaseExpired  LeaseEnd = "expired"
+	LeaseCanceled LeaseEnd = "canceled" // the sender canceled
+)
+
+// Task is a tracked unit of work as its row has it; messages and artifacts come
+// from its log.
+type Task struct {
+	UID        string             // our own id, unique across the platform
+	Org        string             // of the agent
+	Agent      string             // the agent's id
+	Sender     identity.Principal // whose task it is
+	ID         string             // chosen by the sender, unique for (agent, sender)
+	ContextID  string
+	FollowupID string // the follow-up it works on; empty: none
+	State      State
+	Queued     bool // waits to be claimed
+	Seq        int64
+	Size       int64 // of all messages and artifacts, in bytes
+	Lease      Lease // zero: nobody works on it
+	Attempts   int   // that ended by a lost worker
+	Delivered  int64 // seq of the last turn that the lease's holder was given
+	LastTurn   string
+	CreatedAt  time.Time
+	UpdatedAt  time.Time
+	Message    *Message        // of the current status
+	Metadata   json.RawMessage // from the sender, kept as it came
+
+	History   []Message  // folded from the log
+	Artifacts []Artifact // folded from the log
+}
+
+// Lease is the right to work on one task until a time. Its token fences: a report
+// under another token changes nothing.
+type Lease struct {
+	Token     string
+	Worker    string
+	ExpiresAt time.Time
+}
+
+// Live reports whether somebody holds the lease, as far as its row says.
+func (l Lease) Live() bool { return !l.ExpiresAt.IsZero() }
+
+// Apply folds an event into the task's messages, artifacts and status.
+func (t *Task) Apply(e *Event) {
+	t.Seq = e.Seq
+	switch e.Kind {
+	case TurnEvent:
+		t.History = append(t.History, *e.Message)
+	case StatusEvent:
+		t.State, t.UpdatedAt, t.Message = e.State, e.At, e.Message
+		if e.Message != nil {
+			t.History = append(t.History, *e.Message)
+		}
+	case ArtifactEvent:
+		t.UpdatedAt = e.At
+		i := slices.IndexFunc(t.Artifacts, func(a Artifact) bool { return a.ID == e.Artifact.ID })
+		switch {
+		case i < 0:
+			t.Artifacts = append(t.Artifacts, *e.Artifact)
+		case e.Append:
+			// A fresh slice: readers of an earlier fold keep what they have.
+			t.Artifacts[i].Parts = slices.Concat(t.Artifacts[i].Parts, e.Artifact.Parts)
+		default:
+			t.Artifacts[i] = *e.Artifact
+		}
+	}
+}

@@ -1,0 +1,256 @@
+package task
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/identity"
+)
+
+// Post is proof that a principal may work for an agent.
+type Post struct{ target Target }
+
+// Target is the agent that is worked for.
+func (p Post) Target() Target { return p.target }
+
+// Serve checks that the caller may work for the agent, which belongs to the
+// caller's org.
+func (s *Tasks) Serve(ctx context.Context, c *identity.Caller, agent string) (Post, error) {
+	if !identity.ValidAgentID(agent) {
+		return Post{}, errs.ErrNotFound
+	}
+	org := ""
+	if c != nil {
+		org = c.Org
+	}
+	a, err := identity.Authorize(c, org, identity.ServeAgent)
+	if err != nil {
+		return Post{}, err
+	}
+	if !a.ServesAgent(agent) {
+		return Post{}, refuseAgent("work for", agent)
+	}
+	target, err := s.Directory.Target(ctx, agent)
+	if err != nil {
+		return Post{}, err
+	}
+	if target.Org != a.Org() {
+		return Post{}, errs.ErrNotFound
+	}
+	return Post{target: target}, nil
+}
+
+// Bounds of a claim.
+const (
+	MaxClaim    = 100
+	MaxWait     = 60 * time.Second
+	MaxCapacity = 10_000
+)
+
+// ClaimRequest asks for work.
+type ClaimRequest struct {
+	Worker   string
+	Max      int
+	Wait     time.Duration
+	Lease    time.Duration
+	Capacity int
+	Ack      []string // ids of direct messages that arrived
+}
+
+// Claim is the work that was given.
+type Claim struct {
+	Assignments []Assignment
+	Messages    []DirectMessage
+}
+
+// Claim waits for work and takes it. The caller must call Return for what does
+// not reach the worker.
+func (s *Tasks) Claim(ctx context.Context, p Post, r ClaimRequest) (Claim, error) {
+	org, agent := p.target.Org, p.target.ID
+	if len(r.Ack) > 0 {
+		if err := s.Store.AckMessages(ctx, org, agent, r.Ack); err != nil {
+			return Claim{}, err
+		}
+	}
+	if err := s.see(ctx, Worker{Org: org, Agent: agent, Name: r.Worker, Capacity: r.Capacity}); err != nil {
+		return Claim{}, err
+	}
+	timer := time.NewTimer(r.Wait)
+	defer timer.Stop()
+	for {
+		changed := s.queues.wait(agent)
+		claim, err := s.claimNow(ctx, p, r)
+		if err != nil || len(claim.Assignments)+len(claim.Messages) > 0 || r.Wait <= 0 {
+			return claim, err
+		}
+		if ctx.Err() != nil {
+			return Claim{}, ctx.Err()
+		}
+		var seat *seat
+		var served chan *Task // nil, and so never ready, for a worker that only wants messages
+		if r.Max > 0 {
+			seat = s.desk.sit(agent, r.Worker, r.Lease)
+			served = seat.served
+		}
+		over := false
+		select {
+		case t := <-served:
+			if t != nil {
+				return Claim{Assignments: []Assignment{assignment(*t)}}, nil
+			}
+			continue
+		case <-changed:
+		case <-timer.C:
+			over = true
+		case <-ctx.Done():
+			over = true
+		}
+		if seat != nil && !s.desk.leave(seat) {
+			if t := <-seat.served; t != nil {
+				return Claim{Assignments: []Assignment{assignment(*t)}}, nil
+			}
+		}
+		if over {
+			return Claim{}, ctx.Err()
+		}
+	}
+}
+
+// claimNow takes what waits.
+func (s *Tasks) claimNow(ctx context.Context, p Post, r ClaimRequest) (Claim, error) {
+	org, agent := p.target.Org, p.target.ID
+	var out Claim
+	var err error
+	if out.Messages, err = s.Store.Messages(ctx, org, agent, MaxClaim); err != nil || r.Max <= 0 {
+		return out, err
+	}
+	out.Assignments, err = s.claimTasks(ctx, org, agent, r.Worker, r.Max, r.Lease)
+	return out, err
+}
+
+func (s *Tasks) claimTasks(ctx context.Context, org, agent, worker string, most int, length time.Duration) ([]Assignment, error) {
+	now := s.Now()
+	changes, err := s.Store.ClaimTasks(ctx, org, agent, most, func(cur Current) (Change, error) {
+		lease := Lease{Token: s.leaseToken(cur.Task.UID), Worker: worker, ExpiresAt: cur.Clock.Add(length)}
+		return decideClaim(cur.Task, lease, now)
+	})
+	if err != nil {
+		return nil, err
+	}
+	var out []Assignment
+	for _, c := range changes {
+		s.publish(c)
+		t, err := s.Store.TaskByUID(ctx, org, c.Task.UID)
+		if err != nil {
+			return out, err
+		}
+		t.Lease = c.Task.Lease
+		out = append(out, assignment(t))
+	}
+	return out, nil
+}
+
+func assignment(t Task) Assignment {
+	return Assignment{Task: t, Lease: t.Lease, Number: t.Attempts + 1}
+}
+
+// leaseToken names the task, so that a report needs no index of tokens, and is
+// new for every lease, so that an old one is told from a live one.
+func (s *Tasks) leaseToken(uid string) string { return s.NewID("lease-" + uid + "-") }
+
+// taskOf is the uid in a lease's token.
+func taskOf(token string) (string, bool) {
+	rest, ok := strings.CutPrefix(token, "lease-")
+	if !ok {
+		return "", false
+	}
+	uid, _, ok := strings.Cut(rest, "-")
+	return uid, ok && len(token) <= MaxID
+}
+
+// Progress is the answer to a report.
+type Progress struct {
+	State     State
+	Canceled  bool
+	ExpiresAt time.Time // of the lease; zero: it is over
+	Turns     []Message // what the sender said since the claim or the last report
+}
+
+// Report takes a worker's report. When the lease is over nothing is changed, and
+// the answer is Conflict, unless the task was canceled under this very lease:
+// then the answer says so.
+func (s *Tasks) Report(ctx context.Context, p Post, token string, r Report) (Progress, error) {
+	uid, ok := taskOf(token)
+	if !ok {
+		return Progress{}, holds(Task{}, token, time.Time{})
+	}
+	return s.report(ctx, p.target.Org, p.target.ID, uid, token, r)
+}
+
+func (s *Tasks) report(ctx context.Context, org, agent, uid, token string, r Report) (Progress, error) {
+	now := s.Now()
+	delivered := int64(0)
+	change, err := s.Store.UpdateTask(ctx, org, uid, func(cur Current) (Change, error) {
+		if cur.Task.Agent != agent {
+			return Change{}, errs.ErrNotFound
+		}
+		delivered = cur.Task.Delivered
+		return decideReport(cur.Task, token, r, s.Limits, now, cur.Clock)
+	})
+	if err != nil {
+		return Progress{}, stale(err)
+	}
+	s.publish(change)
+	state := change.Task.State
+	out := Progress{State: state, Canceled: state == Canceled, ExpiresAt: change.Task.Lease.ExpiresAt}
+	if delivered < change.Task.Seq-int64(len(change.Events)) {
+		out.Turns, err = s.turnsAfter(ctx, org, uid, delivered)
+	}
+	return out, err
+}
+
+// stale turns "no such task" into the stale lease that it means to a worker.
+func stale(err error) error {
+	if errs.KindOf(err) == errs.NotFound {
+		return holds(Task{}, "", time.Time{})
+	}
+	return err
+}
+
+func (s *Tasks) turnsAfter(ctx context.Context, org, uid string, after int64) ([]Message, error) {
+	var out []Message
+	for {
+		events, err := s.Store.TaskEvents(ctx, org, uid, after, 100)
+		if err != nil || len(events) == 0 {
+			return out, err
+		}
+		for _, e := range events {
+			if e.Kind == TurnEvent {
+				out = append(out, *e.Message)
+			}
+			after = e.Seq
+		}
+	}
+}
+
+// Return hands a task back to the queue at once.
+func (s *Tasks) Return(ctx context.Context, p Post, token string) error {
+	uid, ok := taskOf(token)
+	if !ok {
+		return holds(Task{}, token, time.Time{})
+	}
+	now := s.Now()
+	change, err := s.Store.UpdateTask(ctx, p.target.Org, uid, func(cur Current) (Change, error) {
+		if cur.Task.Agent != p.target.ID {
+			return Change{}, errs.ErrNotFound
+		}
+		return decideReturn(cur.Task, token, now, cur.Clock)
+	})
+	if err != nil {
+		return stale(err)
+	}
+	s.publish(change)
+	return nil
+}
