@@ -45,8 +45,9 @@ func CheckJSON(data []byte) error {
 		case dec.StackDepth() > 0:
 			continue
 		}
+		end := dec.InputOffset()
 		if _, err := dec.ReadToken(); err != io.EOF {
-			return malformed("", fmt.Sprintf("the body must be one JSON value, but more follows after byte %d", dec.InputOffset()))
+			return malformed("", fmt.Sprintf("the body must be one JSON value, but more follows after byte %d", end))
 		}
 		return nil
 	}

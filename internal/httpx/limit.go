@@ -16,8 +16,8 @@ import (
 const (
 	burstSeconds = 5 // a burst is what five seconds of the rate allow
 	limitShards  = 16
-	// maxBuckets bounds one shard. Only a flood of addresses can reach it; then some
-	// bucket is dropped, which forgives at most one burst.
+	// maxBuckets bounds one shard. Only a flood of addresses can reach it; then half
+	// of the buckets are dropped, which forgives each at most one burst.
 	maxBuckets = 8192
 )
 
@@ -88,14 +88,17 @@ func (s *limitShard[K]) sweep(now time.Time) {
 			delete(s.buckets, k)
 		}
 	}
-	for k := range s.buckets {
-		if len(s.buckets) < maxBuckets {
-			break
+	if len(s.buckets) > maxBuckets/2 {
+		for k := range s.buckets {
+			if len(s.buckets) <= maxBuckets/2 {
+				break
+			}
+			delete(s.buckets, k)
 		}
-		delete(s.buckets, k)
 	}
-	// Doubling keeps the cost of sweeping constant per new key.
-	s.sweepAt = min(maxBuckets, max(64, 2*len(s.buckets)))
+	// The next sweep comes when twice as many are there, so that it costs the same
+	// per new key however many there are.
+	s.sweepAt = max(64, 2*len(s.buckets))
 }
 
 // refuse answers 429 and says when to come again.

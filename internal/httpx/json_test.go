@@ -1,0 +1,160 @@
+package httpx
+
+import (
+	"bytes"
+	stdjson "encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/parley-dev/parley/internal/errs"
+)
+
+type note struct {
+	Title string   `json:"title"`
+	Count *int     `json:"count,omitempty"`
+	Tags  []string `json:"tags,omitempty"`
+	Deep  any      `json:"deep,omitempty"`
+	Skip  string   `json:"-"`
+}
+
+func nested(depth int) string {
+	return `{"deep":` + strings.Repeat("[", depth-1) + strings.Repeat("]", depth-1) + `}`
+}
+
+func TestDecodeSaysWhereJSONIsBroken(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ rule, body, pointer, message string }{
+		{"empty", "", "", "empty"},
+		{"ends early", `{"title":"a`, "", "not valid JSON"},
+		{"duplicate", `{"title":"a","title":"b"}`, "/title", "more than once"},
+		{"duplicate deep inside", `{"deep":[{"x":1,"x":1}]}`, "/deep/0/x", "more than once"},
+		{"trailing data", `{} x`, "", "more follows after byte 2"},
+		{"two values", `{}{}`, "", "more follows after byte 2"},
+		{"invalid UTF-8", "{\"title\":\"\xc3\x28\"}", "/title", "UTF-8"},
+		{"33 levels", nested(33), "", "deeper than 32 levels at byte"},
+		{"10000 levels", strings.Repeat("[", 10000), "", "deeper than 32 levels at byte 33"},
+		{"single quotes", `{'title':'a'}`, "", "at byte 1"},
+		{"a comment", `{"title":"a"/**/}`, "", "at byte"},
+		{"NaN", `{"count":NaN}`, "/count", "at byte 9"},
+	} {
+		t.Run(c.rule, func(t *testing.T) {
+			t.Parallel()
+			var v note
+			_, err := Decode([]byte(c.body), &v)
+			e := errs.As(err)
+			if err == nil || e.Kind != errs.Malformed || e.Code != "request.malformed" || !strings.Contains(e.Message, c.message) {
+				t.Fatalf("%v", err)
+			}
+			if e.Fields[0].Name != c.pointer && c.pointer != "" {
+				t.Errorf("pointer %q, want %q", e.Fields[0].Name, c.pointer)
+			}
+		})
+	}
+}
+
+func TestDecodeReadsWhatItCanAndNamesTheRest(t *testing.T) {
+	t.Parallel()
+	var v note
+	got, err := Decode([]byte(`{"Title":"x","title":"ok","count":1.5,"tags":"a","deep":null,"Skip":"s","-":1}`), &v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []errs.Field{
+		{In: errs.Body, Name: "/Title", Message: "is not a known field"},
+		{In: errs.Body, Name: "/count", Message: "must be an integer"},
+		{In: errs.Body, Name: "/tags", Message: "must be an array"},
+		{In: errs.Body, Name: "/deep", Message: "must not be null; leave it out instead"},
+		{In: errs.Body, Name: "/Skip", Message: "is not a known field"},
+		{In: errs.Body, Name: "/-", Message: "is not a known field"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(note{Title: "ok"}, v); diff != "" {
+		t.Error(diff)
+	}
+	if _, err := Decode([]byte(nested(32)), &v); err != nil {
+		t.Errorf("32 levels: %v", err)
+	}
+}
+
+func TestDecodeListsABoundedNumberOfFields(t *testing.T) {
+	t.Parallel()
+	var b bytes.Buffer
+	b.WriteString(`{"` + strings.Repeat("é", 5000) + `":1`)
+	for i := range 5000 {
+		fmt.Fprintf(&b, `,"k%d":1`, i)
+	}
+	b.WriteString("}")
+	var v note
+	fields, err := Decode(b.Bytes(), &v)
+	if err != nil || len(fields) != maxFields || len(fields[0].Name) > 100 {
+		t.Errorf("%d fields, the first has a name of %d bytes: %v", len(fields), len(fields[0].Name), err)
+	}
+}
+
+// FuzzDecode: the decoder never panics, and what it takes has no duplicate name
+// and at most MaxDepth levels, as the standard library's tokenizer sees it.
+func FuzzDecode(f *testing.F) {
+	for _, s := range []string{
+		``, `{}`, `[]`, `null`, `{"title":"a"}`, `{"title":"a","title":"b"}`, `{"a":{"b":1,"b":2}}`, nested(32), nested(33),
+		`{"title":"\u0061","\u0074itle":1}`, "{\"title\":\"\xff\"}", `{"title":"\ud800"}`, `{"deep":[{"a":1},{"a":1}]}`, `{} {}`,
+		`{"count":1e999}`, `{"count":-0}`, ` {"tags":["x",1]} `, "\ufeff{}", `{"a/b":1,"a~b":2,"":3}`, `"` + strings.Repeat("x", 1000) + `"`,
+	} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var v note
+		if _, err := Decode(data, &v); err != nil {
+			if errs.KindOf(err) != errs.Malformed {
+				t.Fatalf("%q: %v", data, err)
+			}
+			return
+		}
+		dec := stdjson.NewDecoder(bytes.NewReader(data))
+		dec.UseNumber()
+		if depth := checkTokens(t, dec); depth > MaxDepth {
+			t.Fatalf("%d levels were accepted: %q", depth, data)
+		}
+		if dec.More() {
+			t.Fatalf("trailing data was accepted: %q", data)
+		}
+	})
+}
+
+// checkTokens reads one value and returns how deep it goes.
+func checkTokens(t *testing.T, dec *stdjson.Decoder) int {
+	tok, err := dec.Token()
+	if err != nil {
+		t.Fatal(err)
+	}
+	deepest := 0
+	switch tok {
+	case stdjson.Delim('{'):
+		names := map[string]bool{}
+		for dec.More() {
+			name, err := dec.Token()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if names[name.(string)] {
+				t.Fatalf("the name %q was accepted twice", name)
+			}
+			names[name.(string)] = true
+			deepest = max(deepest, checkTokens(t, dec))
+		}
+	case stdjson.Delim('['):
+		for dec.More() {
+			deepest = max(deepest, checkTokens(t, dec))
+		}
+	default:
+		return 0
+	}
+	if _, err := dec.Token(); err != nil {
+		t.Fatal(err)
+	}
+	return deepest + 1
+}

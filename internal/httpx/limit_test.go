@@ -1,0 +1,163 @@
+package httpx
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/parley-dev/parley/internal/errs"
+)
+
+func TestAPrincipalHasOneBudgetWithABurst(t *testing.T) {
+	t.Parallel()
+	c := newClock()
+	rt := NewRouter(Options{Authenticator: known{}, RateLimit: 10, Now: c.now, Logger: quiet()})
+	rt.HandleFunc("GET /x", func(http.ResponseWriter, *http.Request) {})
+	get := func(id string) *httptest.ResponseRecorder {
+		return send(rt, "GET", "/x", "Authorization", "Bearer good:"+id)
+	}
+	for i := range 50 {
+		if rec := get("ada"); rec.Code != 200 {
+			t.Fatalf("request %d of the burst: %d", i+1, rec.Code)
+		}
+	}
+	rec := get("ada")
+	p := problemOf(t, rec)
+	if rec.Code != 429 || p.Code != "request.rate_limited" || rec.Header().Get("Retry-After") != "1" ||
+		rec.Header().Get("RateLimit-Policy") != `"principal";q=50;w=5` || rec.Header().Get("RateLimit") != `"principal";r=0;t=1` {
+		t.Errorf("%d %s %v", rec.Code, rec.Body, rec.Header())
+	}
+	if rec := get("bob"); rec.Code != 200 {
+		t.Errorf("another principal: %d", rec.Code)
+	}
+	c.add(100 * time.Millisecond)
+	if a, b := get("ada").Code, get("ada").Code; a != 200 || b != 429 {
+		t.Errorf("after a tenth of a second: %d, %d", a, b)
+	}
+}
+
+func TestBadCredentialsAreLimitedByAddressAndGoodOnesAreNot(t *testing.T) {
+	t.Parallel()
+	c := newClock()
+	rt := NewRouter(Options{Authenticator: known{}, AuthFailureLimit: 2, Now: c.now, Logger: quiet()})
+	rt.HandleFunc("GET /x", func(http.ResponseWriter, *http.Request) {})
+	var codes []int
+	for range 11 {
+		codes = append(codes, send(rt, "GET", "/x", "Authorization", "Bearer guess").Code)
+	}
+	if codes[9] != 401 || codes[10] != 429 {
+		t.Errorf("%v", codes)
+	}
+	if rec := send(rt, "GET", "/x", "Authorization", "Basic x"); rec.Code != 429 {
+		t.Errorf("another kind of bad credentials: %d", rec.Code)
+	}
+	if rec := send(rt, "GET", "/x", "Authorization", "Bearer good:ada"); rec.Code != 200 {
+		t.Errorf("a good key from the same address: %d", rec.Code)
+	}
+	if rec := send(rt, "GET", "/x"); rec.Code != 200 {
+		t.Errorf("no credentials: %d", rec.Code)
+	}
+	r := httptest.NewRequest("GET", "/x", nil)
+	r.RemoteAddr = "192.0.2.2:1"
+	r.Header.Set("Authorization", "Bearer guess")
+	rec := httptest.NewRecorder()
+	rt.ServeHTTP(rec, r)
+	if rec.Code != 401 {
+		t.Errorf("another address: %d", rec.Code)
+	}
+}
+
+func TestLimitsForgetOnlyWhatIsFullAgain(t *testing.T) {
+	t.Parallel()
+	l := newLimits[int]("test", 1)
+	start := time.Unix(1_700_000_000, 0)
+	for i := range 200_000 {
+		l.take(i, start.Add(time.Duration(i)*time.Microsecond)) // all within 0.2 s: none is idle
+	}
+	size := 0
+	for i := range l.shards {
+		size += len(l.shards[i].buckets)
+	}
+	if size > limitShards*maxBuckets {
+		t.Errorf("%d buckets", size)
+	}
+	l = newLimits[int]("test", 1)
+	for range 5 {
+		l.take(-1, start)
+	}
+	for i := range 100_000 {
+		l.take(i, start.Add(time.Duration(i)*time.Millisecond)) // far apart: most are idle
+		if i == 2000 {
+			if l.take(-1, start.Add(2*time.Second)) != 0 || l.take(-1, start.Add(2*time.Second)) != 0 || l.take(-1, start.Add(2*time.Second)) == 0 {
+				t.Error("a bucket in use was forgotten")
+			}
+		}
+	}
+	size = 0
+	for i := range l.shards {
+		size += len(l.shards[i].buckets)
+	}
+	if size > 20_000 {
+		t.Errorf("%d buckets after a sweep", size)
+	}
+	var off *limits[int]
+	if off.take(1, start) != 0 || newLimits[int]("off", 0) != nil {
+		t.Error("a rate of 0 limits")
+	}
+}
+
+func TestTheClientAddressIsReadThroughTrustedProxiesOnly(t *testing.T) {
+	t.Parallel()
+	trusted, err := ParsePrefixes([]string{"10.0.0.0/8", " 192.168.1.1", "fd00::/8", ""})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		peer      string
+		forwarded []string
+		trusted   []netip.Prefix
+		want      string
+	}{
+		{"203.0.113.9:1", []string{"1.1.1.1"}, trusted, "203.0.113.9"},
+		{"203.0.113.9:1", []string{"1.1.1.1"}, nil, "203.0.113.9"},
+		{"10.0.0.1:1", nil, trusted, "10.0.0.1"},
+		{"10.0.0.1:1", []string{"1.1.1.1"}, nil, "10.0.0.1"},
+		{"10.0.0.1:1", []string{"1.1.1.1"}, trusted, "1.1.1.1"},
+		{"10.0.0.1:1", []string{"6.6.6.6, 1.1.1.1"}, trusted, "1.1.1.1"},
+		{"10.0.0.1:1", []string{"6.6.6.6, 1.1.1.1, 10.9.9.9"}, trusted, "1.1.1.1"},
+		{"10.0.0.1:1", []string{"6.6.6.6", "1.1.1.1,192.168.1.1"}, trusted, "1.1.1.1"},
+		{"10.0.0.1:1", []string{"10.2.2.2, 10.3.3.3"}, trusted, "10.2.2.2"},
+		{"10.0.0.1:1", []string{"1.1.1.1, unknown"}, trusted, "10.0.0.1"},
+		{"10.0.0.1:1", []string{"1.1.1.1:443"}, trusted, "1.1.1.1"},
+		{"10.0.0.1:1", []string{"[2001:db8::1]:443"}, trusted, "2001:db8::1"},
+		{"[::ffff:10.0.0.1]:1", []string{"::ffff:1.1.1.1"}, trusted, "1.1.1.1"},
+		{"[fd00::1]:1", []string{"2001:db8::2"}, trusted, "2001:db8::2"},
+		{"@", []string{"1.1.1.1"}, trusted, "invalid IP"},
+	} {
+		r := httptest.NewRequest("GET", "/", nil)
+		r.RemoteAddr = c.peer
+		for _, f := range c.forwarded {
+			r.Header.Add("X-Forwarded-For", f)
+		}
+		if got := clientAddr(r, c.trusted).String(); got != c.want {
+			t.Errorf("%s %q: %s, want %s", c.peer, c.forwarded, got, c.want)
+		}
+	}
+	if _, err := ParsePrefixes([]string{"10.0.0.0/33"}); errs.KindOf(err) != errs.Invalid || err == nil {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestAnIPv6ClientIsItsNetwork(t *testing.T) {
+	t.Parallel()
+	a, b := netip.MustParseAddr("2001:db8:1:2:3::4"), netip.MustParseAddr("2001:db8:1:2:9::9")
+	if limitKey(a) != limitKey(b) || limitKey(a) == limitKey(netip.MustParseAddr("2001:db8:1:3::1")) {
+		t.Error(limitKey(a), limitKey(b))
+	}
+	if v4 := netip.MustParseAddr("192.0.2.1"); limitKey(v4) != v4 {
+		t.Error(fmt.Sprint(limitKey(v4)))
+	}
+}

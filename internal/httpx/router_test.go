@@ -1,0 +1,283 @@
+package httpx
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/identity"
+)
+
+// known takes the secret "good:<id>" for the user of that id, and fails on "down".
+type known struct{}
+
+func (known) Authenticate(_ context.Context, secret string) (*identity.Caller, error) {
+	if secret == "down" {
+		return nil, errs.New(errs.Unavailable, "store.unavailable", "try again")
+	}
+	id, ok := strings.CutPrefix(secret, "good:")
+	if !ok {
+		return nil, errs.New(errs.Unauthenticated, "auth.invalid", "no")
+	}
+	return &identity.Caller{Principal: identity.Principal{Org: "acme", Kind: identity.User, ID: id}, KeyID: secret}, nil
+}
+
+// clock is a time that tests move.
+type clock struct {
+	mu sync.Mutex
+	t  time.Time
+}
+
+func (c *clock) now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.t
+}
+
+func (c *clock) add(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.t = c.t.Add(d)
+}
+
+func newClock() *clock { return &clock{t: time.Unix(1_700_000_000, 0)} }
+
+func quiet() *slog.Logger { return slog.New(slog.NewTextHandler(io.Discard, nil)) }
+
+func send(h http.Handler, method, target string, headers ...string) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(method, target, nil)
+	for i := 0; i+1 < len(headers); i += 2 {
+		r.Header.Add(headers[i], headers[i+1])
+	}
+	rec := httptest.NewRecorder()
+	h.ServeHTTP(rec, r)
+	return rec
+}
+
+func problemOf(t *testing.T, rec *httptest.ResponseRecorder) Problem {
+	t.Helper()
+	var p Problem
+	if err := json.Unmarshal(rec.Body.Bytes(), &p); err != nil || rec.Header().Get("Content-Type") != ProblemType {
+		t.Fatalf("%v in %q %s", err, rec.Header().Get("Content-Type"), rec.Body)
+	}
+	return p
+}
+
+func TestEveryKindHasItsStatus(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		err    error
+		status int
+		code   string
+		header string // name: value
+	}{
+		{errs.New(errs.Malformed, "request.malformed", "m"), 400, "request.malformed", ""},
+		{errs.InvalidFields(errs.Field{In: errs.Body, Name: "/title", Message: "m"}), 422, "request.invalid", ""},
+		{errs.New(errs.Unauthenticated, "auth.missing", "m"), 401, "auth.missing", `WWW-Authenticate: Bearer realm="parley"`},
+		{errs.New(errs.Unauthenticated, "auth.invalid", "m"), 401, "auth.invalid", `WWW-Authenticate: Bearer realm="parley", error="invalid_token"`},
+		{identity.MissingScope(identity.ResolveProposal, identity.Admin), 403, "auth.scope_missing", `WWW-Authenticate: Bearer realm="parley", error="insufficient_scope", scope="svc:admin:admin"`},
+		{errs.New(errs.Forbidden, "proposal.not_yours", "m"), 403, "proposal.not_yours", "WWW-Authenticate: "},
+		{errs.ErrNotFound, 404, "resource.not_found", ""},
+		{errs.New(errs.Conflict, "c", "m"), 409, "c", ""},
+		{errs.New(errs.Stale, "request.stale", "m"), 412, "request.stale", ""},
+		{errs.New(errs.TooLarge, "request.too_large", "m"), 413, "request.too_large", ""},
+		{errs.New(errs.Unsupported, "u", "m"), 415, "u", ""},
+		{&errs.Error{Kind: errs.RateLimited, Code: "request.rate_limited", Message: "m", RetryAfter: 1100 * time.Millisecond}, 429, "request.rate_limited", "Retry-After: 2"},
+		{errs.New(errs.Unavailable, "store.unavailable", "m"), 503, "store.unavailable", "Retry-After: 1"},
+		{errs.Wrap(errors.New("secret"), errs.Internal, "store.broken", "secret table"), 500, "internal", ""},
+		{errors.New("secret"), 500, "internal", ""},
+		{errs.New(errs.Kind(99), "secret", "secret"), 500, "internal", ""},
+		{fmt.Errorf("query: %w", context.DeadlineExceeded), 503, "store.unavailable", "Retry-After: 1"},
+		{fmt.Errorf("query: %w", context.Canceled), 503, "store.unavailable", ""}, // canceled, but not by the client
+		{fmt.Errorf("wrapped: %w", errs.ErrNotFound), 404, "resource.not_found", ""},
+	} {
+		rt := NewRouter(Options{Logger: quiet()})
+		rt.HandlePublic("GET /", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("ETag", `"of what did not come"`)
+			WriteError(w, r, c.err)
+		}))
+		rec := send(rt, "GET", "/", "X-Request-Id", "id-1")
+		p := problemOf(t, rec)
+		if rec.Code != c.status || p.Status != c.status || p.Code != c.code || p.RequestID != "id-1" || p.Title != http.StatusText(c.status) {
+			t.Errorf("%v: %d %s", c.err, rec.Code, rec.Body)
+		}
+		if strings.Contains(rec.Body.String(), "secret") {
+			t.Errorf("%v: the cause is shown: %s", c.err, rec.Body)
+		}
+		if name, value, ok := strings.Cut(c.header, ": "); ok && rec.Header().Get(name) != value {
+			t.Errorf("%v: %s: %q", c.err, name, rec.Header().Get(name))
+		}
+		if rec.Header().Get("ETag") != "" || rec.Header().Get("Cache-Control") != "no-store" {
+			t.Errorf("%v: headers %v", c.err, rec.Header())
+		}
+	}
+}
+
+func TestAFieldIsNamedByPointerOrByParameter(t *testing.T) {
+	t.Parallel()
+	p := NewProblem(context.Background(), errs.InvalidFields(
+		errs.Field{In: errs.Body, Name: "", Message: "a"}, errs.Field{In: errs.Query, Name: "limit", Message: "b"}))
+	got, err := json.Marshal(p.Errors)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `[{"pointer":"","in":"body","detail":"a"},{"parameter":"limit","in":"query","detail":"b"}]`
+	if diff := cmp.Diff(want, string(got)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestAClientThatLeavesIsNotAFailure(t *testing.T) {
+	t.Parallel()
+	var log bytes.Buffer
+	rt := NewRouter(Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	rt.HandlePublic("GET /", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		WriteError(w, r, fmt.Errorf("query: %w", r.Context().Err()))
+	}))
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	rec := httptest.NewRecorder()
+	rt.ServeHTTP(rec, httptest.NewRequestWithContext(ctx, "GET", "/", nil))
+	if rec.Code != statusCanceled || log.Len() != 0 {
+		t.Errorf("%d, log %q", rec.Code, log.String())
+	}
+}
+
+func TestAPanicIsA500WithItsStackInTheLog(t *testing.T) {
+	t.Parallel()
+	var log bytes.Buffer
+	rt := NewRouter(Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	rt.HandlePublic("GET /early", http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("boom") }))
+	rt.HandlePublic("GET /late", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write([]byte("half"))
+		panic("boom")
+	}))
+	rt.HandlePublic("GET /abort", http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }))
+
+	rec := send(rt, "GET", "/early", "X-Request-Id", "id-1")
+	if p := problemOf(t, rec); rec.Code != 500 || p.Code != "internal" || strings.Contains(rec.Body.String(), "boom") {
+		t.Errorf("%d %s", rec.Code, rec.Body)
+	}
+	if l := log.String(); !strings.Contains(l, "boom") || !strings.Contains(l, "router_test.go") || !strings.Contains(l, "request_id=id-1") {
+		t.Errorf("log %q", l)
+	}
+	for _, path := range []string{"/late", "/abort"} {
+		func() {
+			defer func() {
+				if p := recover(); p != http.ErrAbortHandler {
+					t.Errorf("%s: the connection is not ended: %v", path, p)
+				}
+			}()
+			send(rt, "GET", path)
+		}()
+	}
+}
+
+func TestRequestIDsAreKeptOnlyIfHarmless(t *testing.T) {
+	t.Parallel()
+	rt := NewRouter(Options{Logger: quiet()})
+	rt.HandlePublic("GET /", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = w.Write([]byte(RequestID(r.Context())))
+	}))
+	for id, kept := range map[string]bool{
+		"a": true, "A.b_c-9": true, strings.Repeat("x", 64): true, strings.Repeat("x", 65): false, "": false, "a b": false, "é": false, "a\"b": false, "a/b": false,
+	} {
+		rec := send(rt, "GET", "/", "X-Request-Id", id)
+		got := rec.Header().Get("X-Request-Id")
+		if (got == id) != kept || got == "" || rec.Body.String() != got {
+			t.Errorf("%q became %q, %q inside", id, got, rec.Body)
+		}
+	}
+	if rec := send(rt, "GET", "/", "X-Request-Id", "a", "X-Request-Id", "b"); rec.Header().Get("X-Request-Id") == "a" {
+		t.Error("one of two ids was kept")
+	}
+	if a, b := send(rt, "GET", "/").Body.String(), send(rt, "GET", "/").Body.String(); a == b || !validRequestID(a) {
+		t.Errorf("%q and %q", a, b)
+	}
+}
+
+func TestTheAccessLogHoldsNoSecrets(t *testing.T) {
+	t.Parallel()
+	var log bytes.Buffer
+	rt := NewRouter(Options{Logger: slog.New(slog.NewTextHandler(&log, nil)), AccessLog: true, Authenticator: known{}})
+	rt.HandleFunc("GET /x", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("hello")) })
+	send(rt, "GET", "/x?token=hidden", "Authorization", "Bearer good:ada", "Cookie", "hidden", "X-Request-Id", "id-1")
+	l := log.String()
+	for _, want := range []string{"method=GET", "path=/x", "route=/x", "status=200", "bytes=5", "request_id=id-1", "principal=user:ada", "org=acme", "client=192.0.2.1"} {
+		if !strings.Contains(l, want) {
+			t.Errorf("the log lacks %s: %s", want, l)
+		}
+	}
+	if strings.Contains(l, "hidden") || strings.Contains(l, "good:") {
+		t.Errorf("the log has a secret: %s", l)
+	}
+}
+
+func TestMetricsKnowRoutesAndNoOrgs(t *testing.T) {
+	t.Parallel()
+	reg := prometheus.NewPedanticRegistry()
+	rt := NewRouter(Options{Registerer: reg, Authenticator: known{}, Logger: quiet()})
+	rt.HandleFunc("GET /orgs/{org}/things", func(http.ResponseWriter, *http.Request) {})
+	rt.HandlePublic("POST /boom", http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("boom") }))
+	send(rt, "GET", "/orgs/acme/things", "Authorization", "Bearer good:ada")
+	send(rt, "GET", "/orgs/acme/things", "Authorization", "Bearer bad")
+	send(rt, "POST", "/boom")
+	send(rt, "GET", "/nope")
+	families, err := reg.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]float64{}
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			var labels []string
+			for _, l := range m.GetLabel() {
+				labels = append(labels, l.GetValue())
+			}
+			name := f.GetName() + " " + strings.Join(labels, " ")
+			if v := m.GetCounter().GetValue(); v > 0 {
+				got[name] = v
+			}
+			if m.GetGauge() != nil && m.GetGauge().GetValue() != 0 {
+				t.Errorf("%s is %v after all requests ended", name, m.GetGauge().GetValue())
+			}
+			if strings.Contains(name, "acme") || strings.Contains(name, "ada") {
+				t.Errorf("the metric %q tells who uses the server", name)
+			}
+		}
+	}
+	want := map[string]float64{
+		"parley_http_requests_total GET /orgs/{org}/things 2xx": 1,
+		"parley_http_requests_total GET /orgs/{org}/things 4xx": 1,
+		"parley_http_requests_total POST /boom 5xx":             1,
+		"parley_http_requests_total any unmatched 4xx":          1,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestAnUnavailableStoreIsNotABadKey(t *testing.T) {
+	t.Parallel()
+	rt := NewRouter(Options{Authenticator: known{}, Logger: quiet(), AuthFailureLimit: 1})
+	rt.HandleFunc("GET /x", func(http.ResponseWriter, *http.Request) {})
+	for range 20 {
+		if rec := send(rt, "GET", "/x", "Authorization", "Bearer down"); rec.Code != 503 {
+			t.Fatalf("%d", rec.Code)
+		}
+	}
+}

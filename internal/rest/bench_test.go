@@ -1,0 +1,43 @@
+package rest
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/parley-dev/parley/internal/httpx"
+)
+
+// discard is a ResponseWriter that costs nothing itself.
+type discard struct{ header http.Header }
+
+func (d *discard) Header() http.Header         { return d.header }
+func (d *discard) Write(p []byte) (int, error) { return len(p), nil }
+func (d *discard) WriteHeader(int)             {}
+
+func benchList(b *testing.B, cacheBytes int64) {
+	w := newWorld(b, func(h *httpx.Options, o *Options) {
+		h.RateLimit, h.AuthFailureLimit, h.Registerer = 1_000_000_000, 20, prometheus.NewRegistry()
+		o.PageCacheBytes = cacheBytes
+	})
+	ada := w.admin("acme", "user:ada")
+	for range 30 {
+		w.submit(ada, "acme")
+	}
+	r := httptest.NewRequest("GET", proposals, nil)
+	r.Header.Set("Authorization", "Bearer "+ada)
+	out := &discard{header: http.Header{}}
+	b.ReportAllocs()
+	for b.Loop() {
+		clear(out.header)
+		w.handler.ServeHTTP(out, r)
+	}
+}
+
+// BenchmarkListCached is a hit of the page cache through everything that stands before it.
+func BenchmarkListCached(b *testing.B) { benchList(b, 0) }
+
+// BenchmarkListUncached is the same request made anew each time.
+func BenchmarkListUncached(b *testing.B) { benchList(b, -1) }

@@ -1,0 +1,84 @@
+package rest
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+)
+
+// FuzzHTTP: whatever is sent, the answer is no 5xx and every refusal is a
+// problem document. The handler is the whole server on a real SQLite file.
+func FuzzHTTP(f *testing.F) {
+	w := newWorld(f)
+	ada := w.admin("acme", "user:ada")
+	open, decided := w.submit(ada, "acme").ID, w.submit(ada, "acme").ID
+	var p Proposal
+	w.do(ada, "PATCH", proposals+"/"+decided, `{"status":"approved"}`).want(200).into(&p)
+	task := *p.FollowupID
+	// Inputs stay the same from run to run, so the ids in them are placeholders.
+	fill := strings.NewReplacer("{open}", open, "{decided}", decided, "{task}", task)
+
+	type seed struct{ method, path, query, header, body string }
+	seeds := []seed{
+		{"GET", proposals, "status=all&limit=2", "", ""},
+		{"GET", proposals, "cursor=AQAAAAABAAA&page=1", "", ""},
+		{"GET", proposals, "q=%F0%9F%92%A9&sort=votes", "", ""},
+		{"GET", proposals, "page=92233720368547758&limit=100", "", ""},
+		{"POST", proposals, "", "k", submission},
+		{"POST", proposals, "", "", `{"title":"\u0000","category":1}`},
+		{"GET", proposals + "/{open}", "", `"v1-x"`, ""},
+		{"PATCH", proposals + "/{open}", "", `"v1-x"`, `{"title":"x"}`},
+		{"PATCH", proposals + "/{open}", "", "*", `{"status":"rejected","resolution_note":"x"}`},
+		{"PATCH", proposals + "/{decided}", "", "", `{"status":"open"}`},
+		{"POST", proposals + "/{open}/vote", "", "k", `{"vote":"for","comment":"ok"}`},
+		{"DELETE", proposals + "/{open}/vote", "", "", ""},
+		{"GET", proposals + "/{open}/votes", "page=2", "", ""},
+		{"GET", proposals + "/{open}/history", "limit=1", "", ""},
+		{"GET", "/api/v1/orgs/acme/tasks", "assignee=none&proposal_id={decided}", "", ""},
+		{"POST", "/api/v1/orgs/acme/tasks", "", "", `{"title":"x","assignee":"agent:fixer"}`},
+		{"PATCH", "/api/v1/orgs/acme/tasks/{task}", "", "", `{"status":"done","assignee":""}`},
+		{"GET", "/api/v1/orgs/acme/tasks/%2e%2e", "", "", ""},
+		{"OPTIONS", "/api/v1/../orgs//acme", "a=1;b=2", "", ""},
+		{"GET", "/openapi.json", "", "", ""},
+		{"GET", "/docs", "", "", ""},
+		{"FOO BAR", "/", "", "", ""},
+		{"CONNECT", "", "", "", ""},
+	}
+	for _, s := range seeds {
+		f.Add(s.method, s.path, s.query, s.header, s.body)
+	}
+	f.Fuzz(func(t *testing.T, method, path, query, header, body string) {
+		// As net/http would: what is no request line never reaches a handler.
+		u, err := url.ParseRequestURI("/" + strings.TrimPrefix(fill.Replace(path), "/") + "?" + fill.Replace(query))
+		if err != nil || method == "" || strings.ContainsFunc(method, notToken) {
+			return
+		}
+		r := httptest.NewRequest(http.MethodGet, "/", strings.NewReader(fill.Replace(body)))
+		r.Method, r.URL, r.RequestURI = method, u, u.RequestURI()
+		r.Header.Set("Authorization", "Bearer "+ada)
+		r.Header.Set("Content-Type", "application/json")
+		if header != "" && !strings.ContainsFunc(header, func(r rune) bool { return r < ' ' || r == 0x7f }) {
+			for _, name := range []string{"Idempotency-Key", "If-Match", "If-None-Match", "Accept", "X-Request-Id"} {
+				r.Header.Set(name, header)
+			}
+		}
+		rec := httptest.NewRecorder()
+		w.handler.ServeHTTP(rec, r)
+		if rec.Code >= 500 {
+			t.Fatalf("%s %s: %d %s\n%s", method, u, rec.Code, rec.Body, w.logs)
+		}
+		if ct := rec.Header().Get("Content-Type"); rec.Code >= 400 && ct != "application/problem+json" {
+			t.Fatalf("%s %s: %d as %q", method, u, rec.Code, ct)
+		}
+		if rec.Code >= 300 && rec.Code < 400 && rec.Code != 304 && path != "/" && path != "" {
+			t.Fatalf("%s %s: redirected to %s", method, u, rec.Header().Get("Location"))
+		}
+	})
+}
+
+// notToken reports characters that a method cannot have.
+func notToken(r rune) bool {
+	return !strings.ContainsRune("!#$%&'*+-.^_`|~", r) && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
+}
