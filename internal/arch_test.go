@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -40,7 +41,9 @@ var domain = []string{
 	"internal/identity", "internal/event", "internal/idempotency", "internal/errs",
 }
 
-var notInDomain = []string{"net/http", "encoding/json", "database/sql"}
+var namedMember = regexp.MustCompile(`json:"[^",-]`)
+
+var notInDomain = []string{"net/http", "database/sql"}
 
 // databases may be imported by the store alone. pgtest makes databases for
 // tests, and bench measures the bare driver beside the store.
@@ -71,6 +74,23 @@ func TestImportsRunOneWay(t *testing.T) {
 				t.Errorf("%s imports %s: %s", f.path, path, why)
 			}
 		}
+	}
+}
+
+// A tag that names a member ties the rules to one wire format; transports have
+// types of their own. Options without a name are for what the store keeps as JSON.
+func TestDomainTypesNameNoWireMembers(t *testing.T) {
+	t.Parallel()
+	for _, f := range goFiles(t) {
+		if f.isTest() || !slices.Contains(domain, f.pkg) {
+			continue
+		}
+		ast.Inspect(f.syntax, func(n ast.Node) bool {
+			if field, ok := n.(*ast.Field); ok && field.Tag != nil && namedMember.MatchString(field.Tag.Value) {
+				t.Errorf("%s: a domain type has the tag %s", f.path, field.Tag.Value)
+			}
+			return true
+		})
 	}
 }
 
@@ -125,7 +145,7 @@ func refuse(pkg, path string) string {
 	}
 	if slices.Contains(domain, pkg) {
 		if slices.Contains(notInDomain, path) {
-			return "a domain package knows no wire format and no database"
+			return "a domain package knows no transport and no database"
 		}
 		if first, _, _ := strings.Cut(path, "/"); strings.Contains(first, ".") {
 			return "a domain package uses the standard library only"
