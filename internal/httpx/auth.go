@@ -30,7 +30,7 @@ func (rt *Router) authenticate(next http.Handler) http.Handler {
 			return
 		}
 		x.caller = caller
-		if wait := rt.perPrincipal.take(caller.Principal, rt.now()); wait > 0 {
+		if wait := rt.perPrincipal.take(caller.Principal, x.start); wait > 0 {
 			rt.perPrincipal.refuse(w, r, wait, "too many requests; wait as long as Retry-After says")
 			return
 		}

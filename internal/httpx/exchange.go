@@ -3,6 +3,7 @@ package httpx
 import (
 	"context"
 	"net/http"
+	"time"
 
 	"github.com/parley-dev/parley/internal/identity"
 )
@@ -14,6 +15,7 @@ type exchange struct {
 	context.Context // of the connection
 
 	rec    recorder
+	start  time.Time
 	id     [1]string // the request id, in the shape in which a header map takes it
 	caller *identity.Caller
 	route  *route

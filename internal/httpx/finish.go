@@ -11,7 +11,7 @@ import (
 
 // finish ends every request: a panic becomes a 500, and what happened is counted
 // and, if it is worth it, logged. It must be deferred directly, for recover.
-func (rt *Router) finish(x *exchange, r *http.Request, start time.Time) {
+func (rt *Router) finish(x *exchange, r *http.Request) {
 	var abort any
 	if p := recover(); p != nil {
 		abort = rt.survive(x, r, p)
@@ -20,7 +20,7 @@ func (rt *Router) finish(x *exchange, r *http.Request, start time.Time) {
 	if status == 0 {
 		status = http.StatusOK // net/http sends it when a handler writes nothing
 	}
-	took := rt.now().Sub(start)
+	took := rt.now().Sub(x.start)
 	if rt.metrics != nil {
 		rt.metrics.inFlight.Dec()
 	}

@@ -111,7 +111,7 @@ func (rt *Router) add(pattern string, h http.Handler) {
 
 // ServeHTTP implements http.Handler.
 func (rt *Router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	x := &exchange{Context: r.Context(), route: rt.unmatched}
+	x := &exchange{Context: r.Context(), route: rt.unmatched, start: rt.now()}
 	x.rec.ResponseWriter = w
 	x.id[0] = rt.ids.next(r.Header["X-Request-Id"])
 	setHeaders(w.Header(), x)
@@ -119,7 +119,7 @@ func (rt *Router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if rt.metrics != nil {
 		rt.metrics.inFlight.Inc()
 	}
-	defer rt.finish(x, r, rt.now())
+	defer rt.finish(x, r)
 	if !clean(r.URL.EscapedPath()) {
 		WriteError(&x.rec, r, errs.ErrNotFound)
 		return
