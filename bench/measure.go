@@ -21,6 +21,7 @@ const (
 	freshName = "list 20, while written"
 	coldName  = "list 20, uncached"
 	filtName  = "list 20, uncached, other filters and sorts"
+	findName  = "search for a rare word, uncached"
 	deepName  = "page at row 50,000 (limit: at row 1)"
 	getName   = "get"
 	subName   = "submit"
@@ -135,6 +136,7 @@ func (w *world) scenarios(set settings, rows int, bare string, ids []string) ([]
 		return job{Addr: addr, Callers: writers, Requests: requests}
 	}
 	list := request("GET", w.addr, path, w.keys[0], "")
+	searches := w.searches() // before further bodies are rendered
 	bareList := read(bare, request("GET", bare, "/list", w.keys[0], ""))
 	submits, votes := w.submits(), w.votes(ids)
 	var mixed [][]byte
@@ -157,6 +159,7 @@ func (w *world) scenarios(set settings, rows int, bare string, ids []string) ([]
 		out,
 		scenario{name: coldName, parley: read(w.addr, first...), limit: bareList, background: votesNow},
 		scenario{name: filtName, parley: read(w.addr, w.filters()...), limit: bareList, background: votesNow},
+		scenario{name: findName, parley: read(w.addr, searches...), limit: bareList, background: votesNow},
 	)
 	if rows > deepRow+variety {
 		deep, err := w.cursors(deepRow)

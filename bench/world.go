@@ -28,6 +28,7 @@ type world struct {
 	keys    []string
 	conn    *conn
 	rng     *rand.Rand
+	refs    int // how many different bodies were rendered
 }
 
 func newWorld(ctx context.Context, engine, program string, data []string) (*world, error) {
@@ -130,9 +131,12 @@ func (w *world) submits() [][]byte {
 	return out
 }
 
+// submission is a body of a usual size. Its words are common but for one, so that
+// a search for that one finds only what was submitted with the same body.
 func (w *world) submission() submission {
+	w.refs++
 	return submission{
-		Title: w.words(60), Problem: w.words(250), SuggestedFix: w.words(250),
+		Title: w.words(60), Problem: fmt.Sprintf("%s ref%d", w.words(240), w.refs), SuggestedFix: w.words(250),
 		Category: pick(w.rng, "reliability", "performance", "security", "process", "feature", "documentation"),
 		Priority: pick(w.rng, "low", "low", "normal", "normal", "normal", "normal", "normal", "normal", "normal", "high"),
 	}
@@ -195,7 +199,7 @@ func (w *world) filters() [][]byte {
 	for _, status := range []string{"open", "all"} {
 		for _, category := range []string{"all", "reliability", "performance", "security", "process", "feature", "documentation"} {
 			for _, sort := range []string{"review", "newest", "oldest", "votes"} {
-				for _, who := range append([]string{"all"}, w.refs()...) {
+				for _, who := range append([]string{"all"}, w.people()...) {
 					for n := 1; n <= 2; n++ {
 						q := fmt.Sprintf("?status=%s&category=%s&sort=%s&submitted_by=%s&page=%d", status, category, sort, who, n)
 						out = append(out, request("GET", w.addr, path+q, w.keys[0], ""))
@@ -208,7 +212,16 @@ func (w *world) filters() [][]byte {
 	return out
 }
 
-func (w *world) refs() []string {
+// searches look for the rare word of each body submitted lately.
+func (w *world) searches() [][]byte {
+	out := make([][]byte, min(variety, w.refs))
+	for i := range out {
+		out[i] = request("GET", w.addr, fmt.Sprintf("%s?q=ref%d", path, w.refs-i), w.keys[0], "")
+	}
+	return out
+}
+
+func (w *world) people() []string {
 	out := make([]string, people)
 	for i := range out {
 		out[i] = fmt.Sprintf("user:person%d", i)
