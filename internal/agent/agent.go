@@ -8,6 +8,8 @@ import (
 	"context"
 	"fmt"
 	"regexp"
+	"slices"
+	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -22,8 +24,24 @@ type Agent struct {
 	Name        string
 	Description string
 	Skills      []string
-	Public      bool // reachable from other orgs
+	Public      bool   // reachable from other orgs
+	Disabled    bool   // reachable by nobody
+	Pinned      string // presence that an admin set; empty: it follows from the workers
 	CreatedAt   time.Time
+	UpdatedAt   time.Time
+}
+
+// Presences are what an admin may pin.
+var Presences = []string{"available", "busy", "offline"}
+
+// Edit changes the fields that are not nil.
+type Edit struct {
+	Name        *string
+	Description *string
+	Skills      *[]string
+	Public      *bool
+	Disabled    *bool
+	Pinned      *string // empty: no longer
 }
 
 // Store keeps agents.
@@ -31,19 +49,41 @@ type Store interface {
 	// CreateAgent writes the agent and its principal in one transaction. It refuses
 	// a taken id with Conflict and an unknown org with NotFound.
 	CreateAgent(ctx context.Context, a Agent, m identity.Member) error
+	// UpdateAgent locks the agent, runs edit on it and writes the result.
+	UpdateAgent(ctx context.Context, org, id string, edit func(Agent) (Agent, error)) (Agent, error)
 	// Agents lists an org's agents by id.
 	Agents(ctx context.Context, org string) ([]Agent, error)
+	// PublicAgents lists the agents of all orgs that are public and not disabled.
+	PublicAgents(ctx context.Context) ([]Agent, error)
+	// Agent returns NotFound for an unknown id.
+	Agent(ctx context.Context, id string) (Agent, error)
 }
 
 // Registry is the service.
 type Registry struct {
 	store Store
 	now   func() time.Time
+
+	mu    sync.RWMutex
+	known map[string]entry // by id, for a moment
 }
+
+// entry is an agent as it was read a moment ago.
+type entry struct {
+	agent Agent
+	at    time.Time
+}
+
+const (
+	// rememberFor bounds how long a change made on another node goes unnoticed. A
+	// miss is never remembered: a new agent is there at once.
+	rememberFor = time.Second
+	maxKnown    = 10_000
+)
 
 // NewRegistry makes the service.
 func NewRegistry(store Store, now func() time.Time) *Registry {
-	return &Registry{store: store, now: now}
+	return &Registry{store: store, now: now, known: map[string]entry{}}
 }
 
 const (
@@ -56,6 +96,7 @@ var skillPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9 ._:+#/-]{0,63}$`)
 // Create registers an agent.
 func (r *Registry) Create(ctx context.Context, a Agent) (Agent, error) {
 	a.CreatedAt = r.now()
+	a.UpdatedAt = a.CreatedAt
 	p := identity.Principal{Org: a.Org, Kind: identity.Agent, ID: a.ID}
 	m, err := identity.NewMember(p, a.Name, false, a.CreatedAt)
 	if err != nil {
@@ -68,37 +109,104 @@ func (r *Registry) Create(ctx context.Context, a Agent) (Agent, error) {
 	return a, r.store.CreateAgent(ctx, a, m)
 }
 
+// Update changes an agent of an org.
+func (r *Registry) Update(ctx context.Context, org, id string, e Edit) (Agent, error) {
+	if !identity.ValidAgentID(id) {
+		return Agent{}, errs.ErrNotFound
+	}
+	now := r.now()
+	a, err := r.store.UpdateAgent(ctx, org, id, func(a Agent) (Agent, error) { return decideEdit(a, e, now) })
+	if err == nil {
+		r.mu.Lock()
+		delete(r.known, id)
+		r.mu.Unlock()
+	}
+	return a, err
+}
+
+// decideEdit is the rule of a change.
+func decideEdit(a Agent, e Edit, now time.Time) (Agent, error) {
+	set(&a.Name, e.Name)
+	set(&a.Description, e.Description)
+	set(&a.Skills, e.Skills)
+	set(&a.Public, e.Public)
+	set(&a.Disabled, e.Disabled)
+	set(&a.Pinned, e.Pinned)
+	a.UpdatedAt = now
+	if a.Pinned != "" && !slices.Contains(Presences, a.Pinned) {
+		return a, invalid("/status", fmt.Sprintf("must be one of %v, or empty to follow the workers", Presences))
+	}
+	return a, a.check()
+}
+
+func set[T any](old, val *T) {
+	if val != nil {
+		*old = *val
+	}
+}
+
 func (a *Agent) check() error {
+	if n := utf8.RuneCountInString(a.Name); n == 0 || n > 200 {
+		return invalid("/name", "must have 1 to 200 characters")
+	}
 	if n := utf8.RuneCountInString(a.Description); n > maxDescription {
-		return invalid(fmt.Sprintf("the description has %d characters; at most %d are allowed", n, maxDescription))
+		return invalid("/description", fmt.Sprintf("has %d characters; at most %d are allowed", n, maxDescription))
 	}
-	if !utf8.ValidString(a.Description) {
-		return invalid("the description is not valid UTF-8")
-	}
-	for _, c := range a.Description {
-		if c == 0 {
-			return invalid("the description contains a NUL character")
+	for at, s := range map[string]string{"/name": a.Name, "/description": a.Description} {
+		if !utf8.ValidString(s) || slices.Contains([]byte(s), 0) {
+			return invalid(at, "must be valid UTF-8 without NUL")
 		}
 	}
 	if len(a.Skills) > maxSkills {
-		return invalid(fmt.Sprintf("%d skills were given; at most %d are allowed", len(a.Skills), maxSkills))
+		return invalid("/skills", fmt.Sprintf("has %d entries; at most %d are allowed", len(a.Skills), maxSkills))
 	}
 	seen := map[string]bool{}
-	for _, s := range a.Skills {
+	for i, s := range a.Skills {
+		at := fmt.Sprintf("/skills/%d", i)
 		if !skillPattern.MatchString(s) {
-			return invalid(fmt.Sprintf("%q is not a skill tag; use 1 to 64 letters, digits, spaces and . _ : + # / -", s))
+			return invalid(at, fmt.Sprintf("%q is not a skill tag; use 1 to 64 letters, digits, spaces and . _ : + # / -", s))
 		}
 		if seen[s] {
-			return invalid(fmt.Sprintf("the skill %q is given twice", s))
+			return invalid(at, fmt.Sprintf("%q is given twice", s))
 		}
 		seen[s] = true
 	}
 	return nil
 }
 
-func invalid(msg string) error { return errs.New(errs.Invalid, "agent.invalid", "%s", msg) }
+func invalid(at, msg string) error {
+	return errs.InvalidFields(errs.Field{In: errs.Body, Name: at, Message: msg})
+}
 
 // List returns the agents of an org.
 func (r *Registry) List(ctx context.Context, org string) ([]Agent, error) {
 	return r.store.Agents(ctx, org)
+}
+
+// Public returns the agents that everybody may see.
+func (r *Registry) Public(ctx context.Context) ([]Agent, error) { return r.store.PublicAgents(ctx) }
+
+// Find returns an agent by its id, disabled ones included.
+func (r *Registry) Find(ctx context.Context, id string) (Agent, error) {
+	if !identity.ValidAgentID(id) {
+		return Agent{}, errs.ErrNotFound
+	}
+	now := r.now()
+	r.mu.RLock()
+	e, ok := r.known[id]
+	r.mu.RUnlock()
+	if ok && now.Sub(e.at) < rememberFor {
+		return e.agent, nil
+	}
+	a, err := r.store.Agent(ctx, id)
+	if err != nil {
+		return Agent{}, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.known) >= maxKnown {
+		clear(r.known)
+	}
+	r.known[id] = entry{a, now}
+	return a, nil
 }
