@@ -94,6 +94,9 @@ func TestAnotherOrgsResourcesLookLikeNone(t *testing.T) {
 			t.Errorf("%s %s with a bad body: %d %s", e.method, e.path, bad.Status, bad.Body)
 		}
 	}
+	// An id that no record can have is refused before its request is looked at.
+	w.do(eve, "POST", "/api/v1/orgs/globex/proposals/prop-1/vote?x=1", `{"x":`).want(404)
+	w.do(eve, "PATCH", "/api/v1/orgs/globex/tasks/"+prop, `{"x":`).want(404)
 	var after Proposal
 	w.do(ada, "GET", "/api/v1/orgs/acme/proposals/"+prop, "").want(200).into(&after)
 	if after.VotesFor != 0 || after.Title != "Retry webhooks" || after.Status != "open" {
