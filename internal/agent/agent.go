@@ -27,6 +27,7 @@ type Agent struct {
 	Public      bool   // reachable from other orgs
 	Disabled    bool   // reachable by nobody
 	Pinned      string // presence that an admin set; empty: it follows from the workers
+	Builtin     string // which built-in agent it is; empty: workers do its work
 	CreatedAt   time.Time
 	UpdatedAt   time.Time
 }
@@ -53,6 +54,8 @@ type Store interface {
 	UpdateAgent(ctx context.Context, org, id string, edit func(Agent) (Agent, error)) (Agent, error)
 	// Agents lists an org's agents by id.
 	Agents(ctx context.Context, org string) ([]Agent, error)
+	// BuiltinAgents lists the agents of all orgs that run inside the server.
+	BuiltinAgents(ctx context.Context) ([]Agent, error)
 	// PublicAgents lists the agents of all orgs that are public and not disabled.
 	PublicAgents(ctx context.Context) ([]Agent, error)
 	// Agent returns NotFound for an unknown id.
@@ -185,6 +188,9 @@ func (r *Registry) List(ctx context.Context, org string) ([]Agent, error) {
 
 // Public returns the agents that everybody may see.
 func (r *Registry) Public(ctx context.Context) ([]Agent, error) { return r.store.PublicAgents(ctx) }
+
+// Builtin returns the agents that run inside the server.
+func (r *Registry) Builtin(ctx context.Context) ([]Agent, error) { return r.store.BuiltinAgents(ctx) }
 
 // Find returns an agent by its id, disabled ones included.
 func (r *Registry) Find(ctx context.Context, id string) (Agent, error) {

@@ -33,6 +33,11 @@ func (s *Server) sweep(ctx context.Context) {
 	for {
 		for {
 			n, err := s.store.Sweep(ctx, Now())
+			if err == nil {
+				var m int
+				m, err = s.tasks.Sweep(ctx, s.cfg.TaskRetention)
+				n += m
+			}
 			if err != nil && ctx.Err() == nil {
 				s.log.Warn("could not delete expired rows", "error", err)
 			}

@@ -12,11 +12,13 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/parley-dev/parley/internal/agent"
 	"github.com/parley-dev/parley/internal/config"
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/httpx"
 	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/internal/store"
+	"github.com/parley-dev/parley/internal/task"
 )
 
 // Limits against clients that hold a connection without using it.
@@ -37,6 +39,9 @@ type Server struct {
 	unlock   func() // of the data folder
 	store    *store.Store
 	auth     *identity.Authenticator
+	agents   *agent.Registry
+	tasks    *task.Tasks
+	bus      *store.Bus // nil: no other node
 	http     *http.Server
 	first    *identity.First
 
@@ -79,6 +84,7 @@ func New(ctx context.Context, cfg config.Config, log *slog.Logger) (_ *Server, e
 	}
 	ids := newIDs(Now)
 	s.auth = identity.NewAuthenticator(s.store, Now)
+	s.newTasks(ids)
 	s.http = &http.Server{
 		Handler:           s.handler(ids, proxies),
 		TLSConfig:         tlsConfig,
@@ -92,6 +98,9 @@ func New(ctx context.Context, cfg config.Config, log *slog.Logger) (_ *Server, e
 	// Last of all: the first key is made once, and would be lost if anything failed after it.
 	if s.first, err = identity.NewAdmins(s.store, Now, ids.next).Bootstrap(ctx); err != nil {
 		return nil, fmt.Errorf("prepare the empty store: %w", err)
+	}
+	if err := s.hostEcho(ctx); err != nil {
+		s.log.Error("the built-in agent does not run", "error", err)
 	}
 	return s, nil
 }
@@ -120,6 +129,10 @@ func (s *Server) Start() {
 	s.endWork = cancel
 	s.background.Go(func() { s.watchKeys(ctx) })
 	s.background.Go(func() { s.sweep(ctx) })
+	s.background.Go(func() { s.tasks.Run(ctx) })
+	if s.bus != nil {
+		s.background.Go(func() { s.listen(ctx) })
+	}
 	s.background.Go(func() {
 		var err error
 		if s.cfg.TLS() {
@@ -141,6 +154,7 @@ func (s *Server) Shutdown() error {
 	time.Sleep(s.cfg.ShutdownDelay)
 	ctx, cancel := context.WithTimeout(context.Background(), s.cfg.ShutdownTimeout)
 	defer cancel()
+	s.tasks.Stop() // whoever waits for something waits no longer
 	err := s.http.Shutdown(ctx)
 	if err != nil {
 		err = errors.Join(fmt.Errorf("requests were still running after %s and were cut off", s.cfg.ShutdownTimeout), s.http.Close())

@@ -38,7 +38,7 @@ func (s *Server) handler(ids *ids, proxies []netip.Prefix) http.Handler {
 	})
 	rest.Mount(router, rest.Options{
 		Proposals: proposal.New(s.store, Now, ids.next),
-		Followups: followup.New(s.store, Now, ids.next),
+		Followups: followup.New(s.store, Now, ids.next, sender{s.tasks, ids}),
 		Version:   Version(),
 		PublicURL: strings.TrimRight(s.cfg.PublicURL, "/"),
 		Ready:     s.ready,

@@ -80,6 +80,9 @@ type Access struct {
 // Org is the org in which the caller was authorized.
 func (a Access) Org() string { return a.caller.Org }
 
+// Caller is who acts, with the rights of its credential.
+func (a Access) Caller() *Caller { return a.caller }
+
 // Principal is who acts.
 func (a Access) Principal() Principal { return a.caller.Principal }
 

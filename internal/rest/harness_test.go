@@ -49,7 +49,7 @@ func newWorld(tb testing.TB, edit ...func(*httpx.Options, *Options)) *world {
 		logs: &bytes.Buffer{},
 	}
 	ho := httpx.Options{Authenticator: w.auth, Logger: slog.New(slog.NewTextHandler(w.logs, nil))}
-	ro := Options{Proposals: proposal.New(st, utcNow, newID), Followups: followup.New(st, utcNow, newID)}
+	ro := Options{Proposals: proposal.New(st, utcNow, newID), Followups: followup.New(st, utcNow, newID, nil)}
 	for _, e := range edit {
 		e(&ho, &ro)
 	}

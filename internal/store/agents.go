@@ -31,9 +31,9 @@ func (s *Store) CreateAgent(ctx context.Context, a agent.Agent, m identity.Membe
 		if err := t.createMember(ctx, m); err != nil {
 			return err
 		}
-		t.exec(`INSERT INTO agents (id, org_id, name, description, skills, public, disabled, pinned, created_at, updated_at)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
-			a.ID, a.Org, a.Name, a.Description, string(skills), flag(a.Public), flag(a.Disabled), a.Pinned, micros(a.CreatedAt),
+		t.exec(`INSERT INTO agents (id, org_id, name, description, skills, public, disabled, pinned, builtin, created_at, updated_at)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
+			a.ID, a.Org, a.Name, a.Description, string(skills), flag(a.Public), flag(a.Disabled), a.Pinned, a.Builtin, micros(a.CreatedAt),
 			micros(a.UpdatedAt))
 		return nil
 	})
@@ -73,6 +73,11 @@ func (s *Store) Agents(ctx context.Context, org string) ([]agent.Agent, error) {
 	return agentsWhere(ctx, s.eng, `org_id = $1 ORDER BY id`, org)
 }
 
+// BuiltinAgents implements agent.Store.
+func (s *Store) BuiltinAgents(ctx context.Context) ([]agent.Agent, error) {
+	return agentsWhere(ctx, s.eng, `builtin <> '' AND disabled = 0 ORDER BY id`)
+}
+
 // PublicAgents implements agent.Store.
 func (s *Store) PublicAgents(ctx context.Context) ([]agent.Agent, error) {
 	return agentsWhere(ctx, s.eng, `public = 1 AND disabled = 0 ORDER BY id`)
@@ -93,7 +98,7 @@ func agentsWhere(ctx context.Context, q reader, where string, args ...any) ([]ag
 		var a agent.Agent
 		var skills string
 		var public, disabled, created, updated int64
-		if err := r.Scan(&a.ID, &a.Org, &a.Name, &a.Description, &skills, &public, &disabled, &a.Pinned, &created, &updated); err != nil {
+		if err := r.Scan(&a.ID, &a.Org, &a.Name, &a.Description, &skills, &public, &disabled, &a.Pinned, &a.Builtin, &created, &updated); err != nil {
 			return err
 		}
 		if err := json.Unmarshal([]byte(skills), &a.Skills); err != nil {
@@ -102,6 +107,6 @@ func agentsWhere(ctx context.Context, q reader, where string, args ...any) ([]ag
 		a.Public, a.Disabled, a.CreatedAt, a.UpdatedAt = public != 0, disabled != 0, fromMicros(created), fromMicros(updated)
 		list = append(list, a)
 		return nil
-	}, `SELECT id, org_id, name, description, skills, public, disabled, pinned, created_at, updated_at FROM agents WHERE `+where, args...)
+	}, `SELECT id, org_id, name, description, skills, public, disabled, pinned, builtin, created_at, updated_at FROM agents WHERE `+where, args...)
 	return list, err
 }

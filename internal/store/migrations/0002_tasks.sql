@@ -3,6 +3,8 @@
 ALTER TABLE agents ADD COLUMN disabled INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE agents ADD COLUMN pinned TEXT NOT NULL DEFAULT '';
 ALTER TABLE agents ADD COLUMN updated_at BIGINT NOT NULL DEFAULT 0;
+-- Not empty: the agent is built in and runs inside the server.
+ALTER TABLE agents ADD COLUMN builtin TEXT NOT NULL DEFAULT '';
 
 -- The row of a task: what queues, leases and lists ask for. Its messages and
 -- artifacts are in the log.

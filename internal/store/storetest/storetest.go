@@ -19,6 +19,7 @@ import (
 	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/internal/proposal"
 	"github.com/parley-dev/parley/internal/store"
+	"github.com/parley-dev/parley/internal/task"
 )
 
 // Store is what an engine has to offer.
@@ -27,6 +28,7 @@ type Store interface {
 	agent.Store
 	proposal.Store
 	followup.Store
+	task.Store
 	Ping(ctx context.Context) error
 	Sweep(ctx context.Context, now time.Time) (int, error)
 }
@@ -60,6 +62,20 @@ func Run(t *testing.T, open func(*testing.T, store.Options) Store) {
 		{"one bad write does not harm its neighbours", testBadNeighbour},
 		{"the data version changes with every commit", testDataVersion},
 		{"a cancelled caller leaves no half write", testCancelled},
+		{"a task lives from submitted to completed", testTaskLife},
+		{"sending again is a retry, a turn or refused", testResend},
+		{"tasks belong to their sender", testTaskOwnership},
+		{"cancel ends a task and its lease", testCancel},
+		{"a stale lease changes nothing", testFencing},
+		{"a lost worker costs an attempt and the third fails the task", testLostWorker},
+		{"two claims never get one task", testRacingClaims},
+		{"a waiting worker gets the task inside the send", testWaitingWorker},
+		{"an agent in this process answers", testEcho},
+		{"a stream resumed anywhere is the same stream", testResume},
+		{"direct messages are delivered until acknowledged", testDirectMessages},
+		{"presence follows the workers", testPresence},
+		{"tasks that ended long ago are swept", testSweepTasks},
+		{"a follow-up mirrors its task", testMirror},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -68,7 +84,8 @@ func Run(t *testing.T, open func(*testing.T, store.Options) Store) {
 			w.admins = identity.NewAdmins(w.store, w.now, w.newID)
 			w.agents = agent.NewRegistry(w.store, w.now)
 			w.proposals = proposal.New(w.store, w.now, w.newID)
-			w.followups = followup.New(w.store, w.now, w.newID)
+			w.followups = followup.New(w.store, w.now, w.newID, nil)
+			w.tasks = w.newTasks()
 			c.test(w)
 		})
 	}
@@ -83,6 +100,7 @@ type world struct {
 	agents    *agent.Registry
 	proposals *proposal.Proposals
 	followups *followup.Followups
+	tasks     *task.Tasks
 
 	clock  time.Time
 	offset atomic.Int64 // microseconds; every look at the clock moves it by one

@@ -1,0 +1,185 @@
+package followup
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/idempotency"
+	"github.com/parley-dev/parley/internal/identity"
+)
+
+// Outcome is the result of a command, kept for its idempotency key.
+type Outcome struct {
+	Followup Followup
+	Replayed bool
+}
+
+// Store keeps follow-ups; every method is scoped by org.
+type Store interface {
+	InsertFollowup(ctx context.Context, f Followup, by identity.Principal, once *idempotency.Key) (Outcome, error)
+	// UpdateFollowup locks the follow-up, runs edit on it and writes the result in
+	// one transaction. edit may run more than once and must be pure.
+	UpdateFollowup(ctx context.Context, id string, by identity.Principal, once *idempotency.Key,
+		edit func(Followup) (Followup, error)) (Outcome, error)
+	Followup(ctx context.Context, org, id string) (Followup, error)
+	// Followups returns one page, newest first, and the number of all that match.
+	Followups(ctx context.Context, f Filter) ([]Followup, int64, error)
+	// Member returns NotFound for an unknown principal.
+	Member(ctx context.Context, p identity.Principal) (identity.Member, error)
+}
+
+// Followups is the service.
+type Followups struct {
+	store  Store
+	now    func() time.Time
+	newID  func(prefix string) string
+	agents Agents
+}
+
+// New makes the service. Without agents, a follow-up that is assigned to one just
+// bears its name.
+func New(store Store, now func() time.Time, newID func(prefix string) string, agents Agents) *Followups {
+	return &Followups{store: store, now: now, newID: newID, agents: agents}
+}
+
+// ValidID reports whether s has the shape of a follow-up's id.
+func ValidID(s string) bool {
+	rest, ok := strings.CutPrefix(s, "task-")
+	return ok && len(rest) == 26 && strings.IndexFunc(rest, func(r rune) bool {
+		return (r < '0' || r > '9') && (r < 'a' || r > 'z')
+	}) < 0
+}
+
+// Create makes a follow-up by hand.
+func (s *Followups) Create(ctx context.Context, a identity.Access, cmd Creation) (Outcome, error) {
+	if err := cmd.Validate(); err != nil {
+		return Outcome{}, err
+	}
+	if err := s.mayAssign(ctx, a, cmd.Assignee); err != nil {
+		return Outcome{}, err
+	}
+	now := s.now()
+	f := Followup{
+		Org: a.Org(), ID: s.newID("task-"), Title: cmd.Title, Description: cmd.Description, Status: Open,
+		Assignee: cmd.Assignee, CreatedBy: a.Principal().Ref(), CreatedAt: now, UpdatedAt: now, Version: 1,
+	}
+	agent := s.agentIn(cmd.Assignee)
+	if agent != "" {
+		f.Assignee = "" // until the agent has its task
+	}
+	out, err := s.store.InsertFollowup(ctx, f, a.Principal(), cmd.Once)
+	if err != nil || agent == "" {
+		return out, err
+	}
+	out.Followup, err = s.dispatch(ctx, a, out.Followup, agent)
+	return out, err
+}
+
+// Get returns one follow-up.
+func (s *Followups) Get(ctx context.Context, a identity.Access, id string) (Followup, error) {
+	if !ValidID(id) {
+		return Followup{}, errs.ErrNotFound
+	}
+	return s.store.Followup(ctx, a.Org(), id)
+}
+
+// List returns a page of the org's follow-ups, newest first.
+func (s *Followups) List(ctx context.Context, a identity.Access, q *Query) ([]Followup, int64, error) {
+	f, err := q.check(a.Org())
+	if err != nil {
+		return nil, 0, err
+	}
+	return s.store.Followups(ctx, f)
+}
+
+// Change edits a follow-up.
+func (s *Followups) Change(ctx context.Context, a identity.Access, id string, cmd Edit) (Outcome, error) {
+	if !ValidID(id) {
+		return Outcome{}, errs.ErrNotFound
+	}
+	if err := cmd.Validate(); err != nil {
+		return Outcome{}, err
+	}
+	if cmd.Assignee != nil {
+		if err := s.mayAssign(ctx, a, *cmd.Assignee); err != nil {
+			return Outcome{}, err
+		}
+	}
+	now := s.now()
+	before, err := s.store.Followup(ctx, a.Org(), id)
+	if err != nil {
+		return Outcome{}, err
+	}
+	if cmd.Assignee != nil {
+		if agent := s.agentIn(*cmd.Assignee); agent != "" {
+			// The task comes first: what fails now has changed nothing, and what
+			// fails after it is repaired by asking again.
+			if _, err := decideEdit(before, cmd, now); err != nil {
+				return Outcome{}, err
+			}
+			if _, err := s.dispatch(ctx, a, before, agent); err != nil {
+				return Outcome{}, err
+			}
+			cmd.IfVersion = nil // it was checked, and the dispatch has changed the version
+		}
+	}
+	out, err := s.store.UpdateFollowup(ctx, id, a.Principal(), cmd.Once, func(f Followup) (Followup, error) {
+		return decideEdit(f, cmd, now)
+	})
+	if err != nil {
+		return out, err
+	}
+	return out, s.recall(ctx, before, out.Followup)
+}
+
+// decideEdit is the rule of a change.
+func decideEdit(f Followup, cmd Edit, now time.Time) (Followup, error) {
+	if cmd.IfVersion != nil && *cmd.IfVersion != f.Version {
+		return f, errs.New(errs.Stale, "request.stale",
+			"the task has changed since you read it; fetch it again and repeat the request with its new ETag")
+	}
+	if cmd.Title != nil {
+		f.Title = *cmd.Title
+	}
+	if cmd.Description != nil {
+		f.Description = *cmd.Description
+	}
+	if cmd.Assignee != nil && *cmd.Assignee != f.Assignee {
+		f.Assignee, f.TaskUID, f.TaskState = *cmd.Assignee, "", ""
+	}
+	if cmd.Status != nil && *cmd.Status != f.Status {
+		if !slices.Contains(f.Status.Next(), *cmd.Status) {
+			e := errs.New(errs.Conflict, "task.transition_not_allowed", "a task cannot go from %s to %s", f.Status, *cmd.Status)
+			for _, next := range f.Status.Next() {
+				e.Allowed = append(e.Allowed, string(next))
+			}
+			return f, e
+		}
+		f.Status = *cmd.Status
+	}
+	f.UpdatedAt = now
+	return f, nil
+}
+
+// mayAssign refuses an assignee that is no member of the org, and an agent that
+// the caller could not send a task to itself.
+func (s *Followups) mayAssign(ctx context.Context, a identity.Access, ref string) error {
+	if ref == "" {
+		return nil
+	}
+	p, err := identity.ParseRef(a.Org(), ref)
+	if err != nil || !p.IsMember() {
+		return invalid("/assignee", "must be user:ID or agent:ID")
+	}
+	if p.Kind == identity.Agent && (!a.Has(identity.A2AWrite) || !a.ReachesAgent(p.ID)) {
+		return identity.MissingScope("assign a task to "+identity.Action(ref), identity.A2AWrite)
+	}
+	_, err = s.store.Member(ctx, p)
+	if err != nil && errs.KindOf(err) == errs.NotFound {
+		return invalid("/assignee", "is not a member of this org")
+	}
+	return err
+}
