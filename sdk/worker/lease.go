@@ -1,0 +1,188 @@
+package worker
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+)
+
+// beatEvery is how often the server is asked whether the task was canceled: often
+// enough to know it within two seconds.
+const beatEvery = 1500 * time.Millisecond
+
+// hold is this worker's lease of one task.
+type hold struct {
+	*Worker
+	task  string
+	token string
+	end   context.CancelCauseFunc // of the handler's context
+	turns *queue[Message]
+
+	// reports is held while one is under way: they arrive in order, and no heartbeat
+	// overtakes the last.
+	reports sync.Mutex
+
+	mu      sync.Mutex
+	expires time.Time // by our clock
+	over    error     // why it is over; nil: it is not
+}
+
+func (h *hold) path() string { return h.Worker.path("leases", h.token) }
+
+func (h *hold) ended() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.over
+}
+
+func (h *hold) expiry() time.Time {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.expires
+}
+
+// close marks the lease as over; the handler is told unless it was the one that
+// finished the task.
+func (h *hold) close(why error) {
+	h.mu.Lock()
+	first := h.over == nil
+	if first {
+		h.over = why
+	}
+	h.mu.Unlock()
+	if first {
+		h.turns.close()
+		if why != ErrFinished {
+			h.log.Debug("a task is over for this worker", "agent", h.agent, "task", h.task, "why", why)
+			h.end(why)
+		}
+	}
+}
+
+// beat keeps the lease alive and learns of cancellation and further turns. Asking
+// costs the server little; prolonging the lease is a write, so it is done when half
+// of it has passed.
+func (h *hold) beat(ctx context.Context) {
+	every := min(beatEvery, h.lease/4)
+	for sleep(ctx, every*9/10+rand.N(every/10)) && h.ended() == nil {
+		if !h.reports.TryLock() {
+			continue // a report is under way, which serves as well
+		}
+		err := h.ask(ctx)
+		h.reports.Unlock()
+		switch {
+		case err == nil || ctx.Err() != nil:
+		case isStale(err):
+			h.close(ErrLeaseLost)
+		case time.Now().After(h.expiry()):
+			h.close(fmt.Errorf("%w: %w", ErrLeaseLost, err))
+		default:
+			h.log.Warn("a heartbeat failed", "agent", h.agent, "task", h.task, "error", err)
+		}
+	}
+}
+
+func (h *hold) ask(ctx context.Context) error {
+	if h.ended() != nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, max(time.Second, min(5*time.Second, h.lease/2)))
+	defer cancel()
+	var r report
+	r.ExtendSeconds = h.extension()
+	return h.send(ctx, r)
+}
+
+// extension is by how much to prolong the lease now; 0: not yet.
+func (h *hold) extension() int {
+	if time.Until(h.expiry()) > h.lease/2 {
+		return 0
+	}
+	return int(h.lease / time.Second)
+}
+
+// send posts one report and takes in what the answer tells.
+func (h *hold) send(ctx context.Context, r report) error {
+	began := time.Now() // the server counts from later on
+	var a reportAnswer
+	if err := h.post(ctx, h.path(), r, &a); err != nil {
+		return err
+	}
+	if r.ExtendSeconds > 0 {
+		h.mu.Lock()
+		h.expires = began.Add(time.Duration(r.ExtendSeconds) * time.Second)
+		h.mu.Unlock()
+	}
+	h.turns.put(a.Messages...)
+	if a.Canceled {
+		h.close(ErrCanceled)
+	}
+	return nil
+}
+
+// report sends a report, again and again while the lease lasts. make is told
+// whether an earlier try may have arrived. ends says that the report ends the lease:
+// then a stale lease after such a try means that it did arrive.
+func (h *hold) report(ctx context.Context, ends bool, make func(unsure bool) report) error {
+	h.reports.Lock()
+	defer h.reports.Unlock()
+	unsure := false
+	var pause backoff
+	for {
+		if over := h.ended(); over != nil {
+			return over
+		}
+		r := make(unsure)
+		if !ends {
+			r.ExtendSeconds = h.extension()
+		}
+		tried, cancel := context.WithTimeout(ctx, reportTimeout)
+		err := h.send(tried, r)
+		cancel()
+		switch {
+		case err == nil && ends, isStale(err) && ends && unsure:
+			h.close(ErrFinished) // changes nothing if the answer said "canceled"
+			if over := h.ended(); over != ErrFinished {
+				return over
+			}
+			return nil
+		case err == nil:
+			return h.ended()
+		case isStale(err):
+			h.close(ErrLeaseLost)
+			return ErrLeaseLost
+		case ctx.Err() != nil:
+			return err
+		}
+		unsure = unsure || mayHaveArrived(err)
+		wait, again := pause.next(err)
+		if !again {
+			return err
+		}
+		if time.Now().Add(wait).After(h.expiry()) {
+			h.close(fmt.Errorf("%w: %w", ErrLeaseLost, err))
+			return h.ended()
+		}
+		h.log.Warn("a report failed; trying again", "agent", h.agent, "task", h.task, "in", wait.Round(time.Millisecond), "error", err)
+		sleep(ctx, wait)
+	}
+}
+
+// handBack returns the task to the queue.
+func (h *hold) handBack() {
+	if h.ended() != nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), reportTimeout)
+	defer cancel()
+	err := h.request(ctx, "DELETE", h.path(), nil, nil)
+	h.close(ErrStopping)
+	switch {
+	case err == nil:
+		h.log.Info("a task went back to the queue", "agent", h.agent, "task", h.task)
+	case !isStale(err):
+		h.log.Warn("a task could not be handed back; it will be, when its lease expires", "agent", h.agent, "task", h.task, "error", err)
+	}
+}

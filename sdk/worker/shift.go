@@ -1,0 +1,179 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync"
+	"time"
+)
+
+// shift is one run of a worker.
+type shift struct {
+	*Worker
+	handle   Handler
+	work     context.Context // of all handlers
+	stop     context.CancelCauseFunc
+	freed    chan struct{} // a handler has returned
+	inbox    *queue[DirectMessage]
+	acks     []string // direct messages that arrived, of which the server does not know yet
+	handlers sync.WaitGroup
+
+	mu    sync.Mutex
+	holds map[*hold]bool
+}
+
+func newShift(ctx context.Context, w *Worker, handle Handler) *shift {
+	s := &shift{
+		Worker: w, handle: handle, freed: make(chan struct{}, 1),
+		inbox: newQueue[DirectMessage](), holds: map[*hold]bool{},
+	}
+	// Handlers outlive ctx by the grace period.
+	s.work, s.stop = context.WithCancelCause(context.WithoutCancel(ctx))
+	return s
+}
+
+func (s *shift) run(ctx context.Context) error {
+	defer s.stop(nil)
+	s.handlers.Go(s.readMessages)
+	s.log.Info("working", "agent", s.agent, "worker", s.name, "capacity", s.capacity, "server", s.server)
+	err := s.claimLoop(ctx)
+	s.inbox.close()
+	if err != nil {
+		s.log.Error("the server refuses this worker", "agent", s.agent, "error", err)
+	}
+	s.drain()
+	s.confirm()
+	s.log.Info("stopped", "agent", s.agent, "worker", s.name)
+	return err
+}
+
+// drain lets handlers finish, then ends their contexts, then stops waiting.
+func (s *shift) drain() {
+	done := make(chan struct{})
+	go func() {
+		s.handlers.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+		return
+	case <-time.After(s.grace):
+	}
+	s.stop(ErrStopping)
+	select {
+	case <-done:
+		return
+	case <-time.After(stuckAfter):
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for h := range s.holds {
+		s.log.Error("a handler does not end although its context has; its task goes back to the queue", "task", h.task)
+		h.handBack()
+	}
+}
+
+// confirm tells the server which direct messages arrived last.
+func (s *shift) confirm() {
+	if len(s.acks) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.work), reportTimeout)
+	defer cancel()
+	if err := s.post(ctx, s.path("claim"), s.request(0, 0), &claimAnswer{}); err != nil {
+		s.log.Warn("direct messages that arrived could not be confirmed; they will be delivered again", "error", err)
+	}
+}
+
+func (s *shift) readMessages() {
+	for {
+		m, ok := s.inbox.take(s.work)
+		switch {
+		case !ok:
+			return
+		case s.onMessage == nil:
+			s.log.Warn("a direct message was dropped: the worker has no function for them", "agent", s.agent, "message", m.ID, "from", m.From)
+		default:
+			s.protect(func() error {
+				s.onMessage(s.work, m)
+				return nil
+			}, "message", m.ID)
+		}
+	}
+}
+
+var errPanic = errors.New("the agent failed in an unexpected way")
+
+// protect turns a panic into an error, and logs it.
+func (s *shift) protect(f func() error, what, id string) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			s.log.Error("a handler panicked", "agent", s.agent, what, id, "panic", fmt.Sprint(r), "stack", string(debug.Stack()))
+			err = errPanic
+		}
+	}()
+	return f()
+}
+
+// begin starts the handler of a task.
+func (s *shift) begin(a assignment) {
+	ctx, end := context.WithCancelCause(s.work)
+	h := &hold{Worker: s.Worker, task: a.ID, token: a.Lease, end: end, expires: time.Now().Add(s.lease), turns: newQueue[Message]()}
+	s.mu.Lock()
+	s.holds[h] = true
+	s.mu.Unlock()
+	s.log.Debug("claimed", "agent", s.agent, "task", a.ID, "attempt", a.Attempt)
+	s.handlers.Go(func() {
+		defer s.forget(h)
+		defer end(nil)
+		go h.beat(ctx)
+		t := &Task{
+			ID: a.ID, ContextID: a.ContextID, Sender: a.Sender, Attempt: a.Attempt, Message: a.Message, History: a.History,
+			hold: h, done: ctx.Done(),
+		}
+		err := s.protect(func() error { return s.handle(ctx, t) }, "task", a.ID)
+		s.settle(ctx, t, err)
+	})
+}
+
+// settle ends a task whose handler returned, if the handler has not.
+func (s *shift) settle(ctx context.Context, t *Task, err error) {
+	h := t.hold
+	if h.ended() != nil {
+		return
+	}
+	if ctx.Err() != nil { // the worker stops: what the handler returned may be half of it
+		h.handBack()
+		return
+	}
+	// A report is worth trying as long as the lease lasts, even if the worker is told to stop meanwhile.
+	last, cancel := context.WithDeadline(context.WithoutCancel(ctx), h.expiry())
+	defer cancel()
+	if err == nil {
+		err = t.Complete(last)
+	} else {
+		err = t.Fail(last, err.Error())
+	}
+	if err != nil && !errors.Is(err, ErrCanceled) {
+		s.log.Error("the outcome of a task could not be reported", "agent", s.agent, "task", t.ID, "error", err)
+	}
+}
+
+func (s *shift) forget(h *hold) {
+	s.mu.Lock()
+	delete(s.holds, h)
+	s.mu.Unlock()
+	select {
+	case s.freed <- struct{}{}:
+	default:
+	}
+}
+
+// free is how many more tasks can be taken.
+func (s *shift) free() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.capacity - len(s.holds)
+}
