@@ -32,6 +32,7 @@ var layers = [][]string{
 	{"internal/proposal", "internal/followup", "internal/task", "internal/agent", "internal/oauth"},
 	{"internal/identity", "internal/event", "internal/idempotency"},
 	{"internal/errs"},
+	{"sdk/worker"}, // public: others build on it, so it stands on nothing of ours
 }
 
 // domain packages hold the rules: the standard library and later layers only,
