@@ -24,7 +24,7 @@ func buildParley(ctx context.Context) (program string, cleanup func(), err error
 	cleanup = func() { _ = os.RemoveAll(dir) }
 	program = filepath.Join(dir, "parley")
 	progress("building parley")
-	cmd := exec.CommandContext(ctx, "go", "build", "-o", program, "github.com/parley-dev/parley/cmd/parley")
+	cmd := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-o", program, "github.com/parley-dev/parley/cmd/parley")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		cleanup()
