@@ -21,9 +21,9 @@ type Outcome struct {
 // Store keeps proposals, their votes and their history. Every method is scoped
 // by org; an id of another org is NotFound.
 type Store interface {
-	// Insert writes a new proposal and the first entry of its history. If once was
-	// used before, nothing is written and the earlier outcome is returned.
-	Insert(ctx context.Context, p Proposal, first Entry, by identity.Principal, once *idempotency.Key) (Outcome, error)
+	// Insert writes a new proposal, which is the first entry of its own history. If
+	// once was used before, nothing is written and the earlier outcome is returned.
+	Insert(ctx context.Context, p Proposal, by identity.Principal, once *idempotency.Key) (Outcome, error)
 	// Update locks the proposal and the actor's vote, runs decide on them and
 	// writes what it returns, the follow-up included, in one transaction. decide
 	// may run more than once and must be pure.
@@ -91,8 +91,7 @@ func (s *Proposals) Submit(ctx context.Context, a identity.Access, cmd Submissio
 		SuggestedFix: cmd.SuggestedFix, Priority: cmd.Priority, Status: cmd.Status,
 		SubmittedBy: by.Principal.Ref(), SubmittedAt: by.At, UpdatedAt: by.At, Version: 1,
 	}
-	first := Entry{Seq: 1, At: by.At, Actor: p.SubmittedBy, Kind: Submitted, To: p.Status}
-	return s.store.Insert(ctx, p, first, by.Principal, cmd.Once)
+	return s.store.Insert(ctx, p, by.Principal, cmd.Once)
 }
 
 // Get returns one proposal and the caller's own vote.

@@ -14,8 +14,7 @@ import (
 
 // Insert implements proposal.Store. Without an idempotency key no earlier row
 // decides anything, so the write is combined with others.
-func (s *Store) Insert(ctx context.Context, p proposal.Proposal, first proposal.Entry, by identity.Principal,
-	once *idempotency.Key,
+func (s *Store) Insert(ctx context.Context, p proposal.Proposal, by identity.Principal, once *idempotency.Key,
 ) (proposal.Outcome, error) {
 	write := s.eng.add
 	if once != nil {
@@ -31,9 +30,6 @@ func (s *Store) Insert(ctx context.Context, p proposal.Proposal, first proposal.
 		}
 		out.Proposal = p
 		t.insertProposal(&p, words)
-		if err := t.insertEntry(&p, first); err != nil {
-			return err
-		}
 		return t.remember(once, by, p.SubmittedAt, out)
 	})
 	return out, err
@@ -41,8 +37,8 @@ func (s *Store) Insert(ctx context.Context, p proposal.Proposal, first proposal.
 
 func (t *tx) insertProposal(p *proposal.Proposal, words []string) {
 	t.exec(`INSERT INTO proposals (org_id, id, status, category, priority, submitted_by, submitted_at, updated_at,
-			votes_for, votes_against, score, version, followup_id, title, problem, suggested_fix, resolution_note)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)`,
+			votes_for, votes_against, score, version, followup_id, title, problem, suggested_fix, resolution_note, submitted_as)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $3)`,
 		p.Org, p.ID, string(p.Status), string(p.Category), p.Priority.Rank(), p.SubmittedBy, micros(p.SubmittedAt),
 		micros(p.UpdatedAt), p.VotesFor, p.VotesAgainst, p.VotesFor-p.VotesAgainst, p.Version, p.FollowupID,
 		p.Title, p.Problem, p.SuggestedFix, p.ResolutionNote)
@@ -212,12 +208,17 @@ func (s *Store) Votes(ctx context.Context, org, id string, offset int64, limit i
 
 // History implements proposal.Store.
 func (s *Store) History(ctx context.Context, org, id string, offset int64, limit int) ([]proposal.Entry, int64, error) {
-	var total int64
-	if _, err := one(ctx, s.eng, []any{&total},
-		`SELECT version FROM proposals WHERE org_id = $1 AND id = $2`, org, id); err != nil {
+	var total, submitted int64
+	first := proposal.Entry{Seq: 1, Kind: proposal.Submitted}
+	if _, err := one(ctx, s.eng, []any{&total, &submitted, &first.Actor, (*string)(&first.To)},
+		`SELECT version, submitted_at, submitted_by, submitted_as FROM proposals WHERE org_id = $1 AND id = $2`, org, id); err != nil {
 		return nil, 0, err
 	}
 	entries := []proposal.Entry{}
+	if offset == 0 && total > 0 && limit > 0 {
+		first.At = fromMicros(submitted)
+		entries = append(entries, first)
+	}
 	err := each(ctx, s.eng, func(r rows) error {
 		var e proposal.Entry
 		var kind, text string
@@ -234,7 +235,7 @@ func (s *Store) History(ctx context.Context, org, id string, offset int64, limit
 		entries = append(entries, e)
 		return nil
 	}, `SELECT seq, at, actor, kind, data FROM history WHERE org_id = $1 AND proposal_id = $2 AND seq > $3
-		ORDER BY seq LIMIT $4`, org, id, offset, limit) // seq counts from 1 without gaps, so it is the offset
+		ORDER BY seq LIMIT $4`, org, id, max(offset, 1), limit-len(entries)) // seq counts without gaps, so it is the offset
 	return entries, total, err
 }
 

@@ -61,8 +61,9 @@ func decideNew(t Task, m Message, l *Lease, limits Limits, now time.Time) (Chang
 
 // claim gives the task to a worker.
 func (c *Change) claim(l Lease, now time.Time) {
-	c.Task.Queued, c.Task.Lease, c.Task.Delivered = false, l, c.Task.Seq
+	c.Task.Queued, c.Task.Lease = false, l
 	c.add(Event{Kind: StatusEvent, State: Working, Lease: l.Token, Attempt: c.Task.Attempts + 1}, now)
+	c.Task.Delivered = c.Task.Seq // the claim carries all turns so far
 }
 
 // decideClaim gives a waiting task to a worker.

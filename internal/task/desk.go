@@ -86,3 +86,10 @@ type Runner interface {
 	// or the server stops. An error fails the task.
 	Run(ctx context.Context, a Assignment, report func(context.Context, Report) error) error
 }
+
+// Waiting tells how many workers of an agent wait on this node.
+func (s *Tasks) Waiting(agent string) int {
+	s.desk.mu.Lock()
+	defer s.desk.mu.Unlock()
+	return len(s.desk.waiting[agent])
+}

@@ -12,7 +12,8 @@ import (
 // ten thousand queries; each reader has a cursor of its own and falls back to the
 // log when it is too far behind. A reader that stalls costs only itself.
 type hub struct {
-	store Store
+	store    Store
+	stopping <-chan struct{}
 
 	mu     sync.Mutex
 	topics map[Ref]*topic
@@ -34,7 +35,9 @@ type topic struct {
 // maxRecent bounds the memory of a topic, in events.
 const maxRecent = 64
 
-func newHub(store Store) *hub { return &hub{store: store, topics: map[Ref]*topic{}} }
+func newHub(store Store, stopping <-chan struct{}) *hub {
+	return &hub{store: store, stopping: stopping, topics: map[Ref]*topic{}}
+}
 
 // follow joins the topic of a task; leave must be called.
 func (h *hub) follow(ref Ref, known int64) *topic {
@@ -172,9 +175,19 @@ func (t *topic) stopReading(failed bool) bool {
 }
 
 // events yields a task's events after a cursor, first what is there, then what
-// comes, until the task ends, the consumer stops or ctx ends.
-func (h *hub) events(ctx context.Context, t *topic, cursor int64) iter.Seq2[Event, error] {
+// comes, until the task ends, the consumer stops, ctx ends or the server stops.
+//
+// With idle set it yields a zero Event whenever there is nothing more for now, and
+// again every idle while that is so. The consumer can then flush what it has
+// buffered, and look after other things, without a goroutine of its own.
+func (h *hub) events(ctx context.Context, t *topic, cursor int64, idle time.Duration) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
+		var tick <-chan time.Time
+		if idle > 0 {
+			ticker := time.NewTicker(idle)
+			defer ticker.Stop()
+			tick = ticker.C
+		}
 		for {
 			events, changed, ok := t.after(cursor)
 			if !ok {
@@ -196,8 +209,14 @@ func (h *hub) events(ctx context.Context, t *topic, cursor int64) iter.Seq2[Even
 			if len(events) > 0 {
 				continue
 			}
+			if tick != nil && !yield(Event{}, nil) {
+				return
+			}
 			select {
 			case <-changed:
+			case <-tick:
+			case <-h.stopping:
+				return
 			case <-ctx.Done():
 				yield(Event{}, ctx.Err())
 				return

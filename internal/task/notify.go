@@ -158,3 +158,12 @@ func (s *Tasks) Sweep(ctx context.Context, retention time.Duration) (int, error)
 	m, err := s.Store.SweepTasks(ctx, now.Add(-retention), most)
 	return n + m, err
 }
+
+// HintAll is called when hints may have been lost: everything is looked at.
+func (s *Tasks) HintAll(ctx context.Context) {
+	s.queues.fireAll()
+	s.runners.backlogAll()
+	for _, ref := range s.hub.refs() {
+		s.hub.hint(ctx, ref)
+	}
+}

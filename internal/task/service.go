@@ -49,6 +49,9 @@ type Tasks struct {
 	runners *runners
 	seen    *sightings
 	loads   *loads
+
+	stopping context.Context //nolint:containedctx // a signal, not a request's context
+	stop     context.CancelFunc
 }
 
 // New makes the service; Run must be running for leases to expire and hints to
@@ -60,13 +63,20 @@ func New(o Options) *Tasks {
 	if o.OnError == nil {
 		o.OnError = func(error) {}
 	}
+	stopping, stop := context.WithCancel(context.Background())
 	s := &Tasks{
-		Options: o, hub: newHub(o.Store), desk: newDesk(), queues: newSignals(), running: newRunning(), seen: newSightings(),
-		loads: &loads{},
+		Options: o, hub: newHub(o.Store, stopping.Done()), desk: newDesk(), queues: newSignals(), running: newRunning(), seen: newSightings(),
+		loads: &loads{}, stopping: stopping, stop: stop,
 	}
 	s.runners = newRunners(s)
 	return s
 }
+
+// Stop ends every wait, so that requests that wait for something end soon.
+func (s *Tasks) Stop() { s.stop() }
+
+// Stopping is closed by Stop.
+func (s *Tasks) Stopping() <-chan struct{} { return s.stopping.Done() }
 
 // Call is proof that a principal may send tasks to an agent.
 type Call struct {
@@ -136,7 +146,8 @@ func (r *SendRequest) check() error {
 // Send sends a task, or a further message on one. The answer is given when it is
 // durable; with wait it is given when the task rests or the time is over.
 func (s *Tasks) Send(ctx context.Context, c Call, r SendRequest, wait time.Duration) (Task, error) {
-	t, topic, err := s.send(ctx, c, r, wait > 0)
+	sent, err := s.send(ctx, c, r, wait > 0)
+	t, topic := sent.task, sent.topic
 	if err != nil || topic == nil {
 		return t, err
 	}
@@ -146,7 +157,7 @@ func (s *Tasks) Send(ctx context.Context, c Call, r SendRequest, wait time.Durat
 	if t.State.Rests() {
 		return t, nil
 	}
-	for e, err := range s.hub.events(ctx, topic, t.Seq) {
+	for e, err := range s.hub.events(ctx, topic, t.Seq, 0) {
 		if err != nil {
 			if ctx.Err() != nil {
 				return t, nil // the time is over, not the task
@@ -160,54 +171,63 @@ func (s *Tasks) Send(ctx context.Context, c Call, r SendRequest, wait time.Durat
 	return t, nil
 }
 
-// Stream sends as Send does and yields the events that follow the returned task.
-func (s *Tasks) Stream(ctx context.Context, c Call, r SendRequest) (Task, iter.Seq2[Event, error], error) {
-	t, topic, err := s.send(ctx, c, r, true)
+// Stream sends as Send does and yields what comes of it: the events of the send
+// itself and all that follow. A send that was only repeated yields the task's
+// events from the first. What idle is, events says; the returned task is as of now.
+func (s *Tasks) Stream(ctx context.Context, c Call, r SendRequest, idle time.Duration) (Task, iter.Seq2[Event, error], error) {
+	sent, err := s.send(ctx, c, r, true)
 	if err != nil {
-		return t, nil, err
+		return Task{}, nil, err
 	}
-	return t, s.stream(ctx, topic, t.Seq, t.State), nil
+	return sent.task, s.stream(ctx, sent.topic, sent.before, idle), nil
 }
 
 // Follow yields the events of a task after a cursor; the returned task is as of
 // now.
-func (s *Tasks) Follow(ctx context.Context, c Call, id string, after int64) (Task, iter.Seq2[Event, error], error) {
+func (s *Tasks) Follow(ctx context.Context, c Call, id string, after int64, idle time.Duration) (Task, iter.Seq2[Event, error], error) {
 	t, err := s.Get(ctx, c, id)
 	if err != nil {
 		return t, nil, err
+	}
+	if t.State.Terminal() && after >= t.Seq {
+		return t, func(func(Event, error) bool) {}, nil
 	}
 	ref := Ref{t.Org, t.UID}
 	topic := s.hub.follow(ref, t.Seq)
 	// Between the read and the follow something may have happened that nobody here
 	// was told of.
 	go s.hub.hint(context.WithoutCancel(ctx), ref)
-	return t, s.stream(ctx, topic, after, ""), nil
+	return t, s.stream(ctx, topic, after, idle), nil
 }
 
 // stream yields events until the task ends, then leaves the topic.
-func (s *Tasks) stream(ctx context.Context, topic *topic, after int64, state State) iter.Seq2[Event, error] {
+func (s *Tasks) stream(ctx context.Context, topic *topic, after int64, idle time.Duration) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		defer s.hub.leave(topic)
-		if state != "" && state.Terminal() {
-			return
-		}
-		s.hub.events(ctx, topic, after)(yield)
+		s.hub.events(ctx, topic, after, idle)(yield)
 	}
+}
+
+// sent is what a send leads to.
+type sent struct {
+	task   Task
+	before int64  // the events after it are those of the send
+	topic  *topic // if it is to be followed; must be left
 }
 
 // send writes the task or the turn. If follow is set the caller gets the topic of
 // the task, and must leave it.
-func (s *Tasks) send(ctx context.Context, c Call, r SendRequest, follow bool) (Task, *topic, error) {
+func (s *Tasks) send(ctx context.Context, c Call, r SendRequest, follow bool) (sent, error) {
 	if err := r.check(); err != nil {
-		return Task{}, nil, err
+		return sent{}, err
 	}
 	if r.ID == "" {
 		r.ID = s.NewID("t-")
 	}
 	if !r.MustExist {
-		t, topic, err := s.insert(ctx, c, r, follow)
+		done, err := s.insert(ctx, c, r, follow)
 		if err == nil || errs.KindOf(err) != errs.Conflict {
-			return t, topic, err
+			return done, err
 		}
 	}
 	return s.turn(ctx, c, r, follow)
@@ -215,7 +235,7 @@ func (s *Tasks) send(ctx context.Context, c Call, r SendRequest, follow bool) (T
 
 // insert makes a new task. A worker that waits on this node, or an agent that
 // runs in it, gets it in the same write.
-func (s *Tasks) insert(ctx context.Context, c Call, r SendRequest, follow bool) (Task, *topic, error) {
+func (s *Tasks) insert(ctx context.Context, c Call, r SendRequest, follow bool) (sent, error) {
 	now := s.Now()
 	t := Task{
 		UID: s.NewID(""), Org: c.target.Org, Agent: c.target.ID, Sender: c.sender, ID: r.ID, ContextID: r.ContextID,
@@ -232,7 +252,7 @@ func (s *Tasks) insert(ctx context.Context, c Call, r SendRequest, follow bool) 
 	change, err := decideNew(t, r.Message, lease, s.Limits, now)
 	if err != nil {
 		place.free()
-		return Task{}, nil, err
+		return sent{}, err
 	}
 	ref := Ref{t.Org, t.UID}
 	var followed *topic
@@ -244,40 +264,42 @@ func (s *Tasks) insert(ctx context.Context, c Call, r SendRequest, follow bool) 
 		if followed != nil {
 			s.hub.leave(followed)
 		}
-		return Task{}, nil, err
+		return sent{}, err
 	}
 	t = fold(change)
 	s.publish(change)
 	place.start(t)
-	return t, followed, nil
+	return sent{task: t, topic: followed}, nil
 }
 
 // turn adds a message to a task that the sender has.
-func (s *Tasks) turn(ctx context.Context, c Call, r SendRequest, follow bool) (Task, *topic, error) {
+func (s *Tasks) turn(ctx context.Context, c Call, r SendRequest, follow bool) (sent, error) {
 	now := s.Now()
 	change, err := s.Store.UpdateTaskByKey(ctx, s.key(c, r.ID), func(cur Current) (Change, error) {
 		return decideTurn(cur.Task, r.Message, s.Limits, now)
 	})
 	if err != nil {
-		return Task{}, nil, err
+		return sent{}, err
 	}
 	ref := Ref{change.Task.Org, change.Task.UID}
-	var followed *topic
+	done := sent{before: change.Task.Seq - int64(len(change.Events))}
 	if follow {
-		followed = s.hub.follow(ref, change.Task.Seq)
+		done.topic = s.hub.follow(ref, done.before)
 	}
 	s.publish(change)
-	t, err := s.Store.TaskByUID(ctx, ref.Org, ref.UID)
-	if err != nil {
-		if followed != nil {
-			s.hub.leave(followed)
-		}
-		return Task{}, nil, err
+	if len(change.Events) == 0 {
+		done.before = 0 // repeated: its events may be any
 	}
-	if followed != nil {
+	if done.task, err = s.Store.TaskByUID(ctx, ref.Org, ref.UID); err != nil {
+		if done.topic != nil {
+			s.hub.leave(done.topic)
+		}
+		return sent{}, err
+	}
+	if done.topic != nil {
 		go s.hub.hint(context.WithoutCancel(ctx), ref)
 	}
-	return t, followed, nil
+	return done, nil
 }
 
 func (s *Tasks) key(c Call, id string) Key {
@@ -306,6 +328,16 @@ func (s *Tasks) Cancel(ctx context.Context, c Call, id string) (Task, error) {
 	}
 	s.publish(change)
 	return s.Store.TaskByUID(ctx, change.Task.Org, change.Task.UID)
+}
+
+// Recall cancels a task on behalf of the org whose agent has it.
+func (s *Tasks) Recall(ctx context.Context, org, uid string) error {
+	now := s.Now()
+	change, err := s.Store.UpdateTask(ctx, org, uid, func(cur Current) (Change, error) { return decideCancel(cur.Task, now) })
+	if err == nil {
+		s.publish(change)
+	}
+	return err
 }
 
 // List returns the caller's own tasks with an agent, newest first.

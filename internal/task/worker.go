@@ -104,6 +104,8 @@ func (s *Tasks) Claim(ctx context.Context, p Post, r ClaimRequest) (Claim, error
 		case <-changed:
 		case <-timer.C:
 			over = true
+		case <-s.stopping.Done():
+			over = true
 		case <-ctx.Done():
 			over = true
 		}

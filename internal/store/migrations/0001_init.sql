@@ -57,7 +57,9 @@ CREATE TABLE identity_epoch (
 INSERT INTO identity_epoch (id, epoch) VALUES (1, 1);
 
 -- Version grows by one with every change and equals the seq of the change's
--- history entry. Score is votes_for - votes_against, kept for its index.
+-- history entry; the first entry, the submission, is this row's own submitted_as,
+-- submitted_by and submitted_at. Score is votes_for - votes_against, kept for its
+-- index.
 CREATE TABLE proposals (
   {{rowid}}
   org_id          TEXT NOT NULL,
@@ -67,6 +69,7 @@ CREATE TABLE proposals (
   priority        INTEGER NOT NULL,
   submitted_by    TEXT NOT NULL,
   submitted_at    BIGINT NOT NULL,
+  submitted_as    TEXT NOT NULL,
   updated_at      BIGINT NOT NULL,
   votes_for       BIGINT NOT NULL,
   votes_against   BIGINT NOT NULL,

@@ -237,8 +237,7 @@ func testBadNeighbour(w *world) {
 		if i%4 == 0 {
 			p.ID = taken.ID // violates uniqueness, deep in the batch
 		}
-		_, err := w.store.Insert(ctx, p, proposal.Entry{Seq: 1, At: p.SubmittedAt, Actor: p.SubmittedBy, Kind: proposal.Submitted},
-			a.Principal(), nil)
+		_, err := w.store.Insert(ctx, p, a.Principal(), nil)
 		if i%4 == 0 {
 			if errs.KindOf(err) != errs.Conflict || err == nil {
 				return fmt.Errorf("a taken id gave %v", err)

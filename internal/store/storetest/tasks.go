@@ -208,7 +208,7 @@ func testTaskOwnership(w *world) {
 		w.want(err, errs.NotFound)
 		_, err = w.tasks.Cancel(ctx, c, "t1")
 		w.want(err, errs.NotFound)
-		_, _, err = w.tasks.Follow(ctx, c, "t1", 0)
+		_, _, err = w.tasks.Follow(ctx, c, "t1", 0, 0)
 		w.want(err, errs.NotFound)
 		own := w.send(c, "t1", "mine")
 		if own.UID == mine.UID || len(own.History) != 1 || own.Seq != mine.Seq {
@@ -474,7 +474,7 @@ func testResume(w *world) {
 	a := w.claim(p)
 	collect := func(s *task.Tasks, after int64) chan []int64 {
 		out := make(chan []int64, 1)
-		_, events, err := s.Follow(ctx, c, "t1", after)
+		_, events, err := s.Follow(ctx, c, "t1", after, 0)
 		w.must(err)
 		go func() {
 			var seqs []int64

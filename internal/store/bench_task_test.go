@@ -1,0 +1,80 @@
+package store_test
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/parley-dev/parley/internal/identity"
+	"github.com/parley-dev/parley/internal/pgtest"
+	"github.com/parley-dev/parley/internal/store"
+	"github.com/parley-dev/parley/internal/task"
+)
+
+type everybody struct{}
+
+func (everybody) Target(_ context.Context, id string) (task.Target, error) {
+	return task.Target{ID: id, Org: "main", Public: true}, nil
+}
+
+// The whole life of a task, without HTTP: `go test ./internal/store -run - -bench Task`
+func BenchmarkTask(b *testing.B) {
+	for _, engine := range []string{"sqlite", "postgres"} {
+		b.Run(engine, func(b *testing.B) {
+			o := store.Options{Dir: b.TempDir()}
+			if engine == "postgres" {
+				o = store.Options{URL: pgtest.URL(b)}
+			}
+			s, err := store.Open(b.Context(), o)
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.Cleanup(func() { _ = s.Close() })
+			var ids atomic.Int64
+			tasks := task.New(task.Options{
+				Store: s, Directory: everybody{}, Now: func() time.Time { return time.Now().UTC() }, Node: "here",
+				NewID: func(prefix string) string { return fmt.Sprintf("%s%026d", prefix, ids.Add(1)) },
+			})
+			tasks.Host(task.Target{ID: "echo", Org: "main"}, task.Echo{})
+			ctx, cancel := context.WithCancel(context.Background())
+			ran := make(chan struct{})
+			go func() { tasks.Run(ctx); close(ran) }()
+			b.Cleanup(func() { cancel(); <-ran })
+			caller := &identity.Caller{Principal: identity.Principal{Org: "main", Kind: identity.User, ID: "ann"}, Scopes: identity.AllScopes}
+			call, err := tasks.Reach(ctx, caller, "echo")
+			if err != nil {
+				b.Fatal(err)
+			}
+			m := task.Message{Role: task.RoleUser, Parts: []task.Part{{Kind: task.TextPart, Text: "hello there"}}}
+			var n atomic.Int64
+			b.Run("send to completed", func(b *testing.B) {
+				b.SetParallelism(32)
+				b.ReportAllocs()
+				b.RunParallel(func(pb *testing.PB) {
+					for pb.Next() {
+						t, err := tasks.Send(ctx, call, task.SendRequest{ID: fmt.Sprint("t", n.Add(1)), Message: m}, 30*time.Second)
+						if err != nil || t.State != task.Completed {
+							b.Error(t.State, err)
+							return
+						}
+					}
+				})
+			})
+			made := n.Load()
+			b.Run("get", func(b *testing.B) {
+				b.SetParallelism(32)
+				b.ReportAllocs()
+				b.RunParallel(func(pb *testing.PB) {
+					for pb.Next() {
+						if _, err := tasks.Get(ctx, call, fmt.Sprint("t", n.Add(1)%made+1)); err != nil {
+							b.Error(err)
+							return
+						}
+					}
+				})
+			})
+		})
+	}
+}
