@@ -2,9 +2,10 @@
 // running server, and prints what came back.
 //
 // Two sorts of commands exist. Those of the operator (serve, migrate, org, user,
-// service, agent, key) open the store itself; those of a member (proposal,
-// followup) speak HTTP and know no more than any other client. What people read
-// goes through clean, so that stored text cannot steer a terminal.
+// service, key, agent create and list) open the store itself; those of a member
+// (proposal, followup, task, the other agent commands) speak HTTP and know no more
+// than any other client. What people read goes through clean, so that stored text
+// cannot steer a terminal.
 package cli
 
 import (
@@ -23,6 +24,9 @@ const (
 	exitOK     = 0
 	exitFailed = 1
 	exitUsage  = 2
+	// How a task ended that somebody waited for.
+	exitTaskFailed  = 3 // failed, rejected or canceled
+	exitTaskWaiting = 4 // it needs input, or is not over yet
 )
 
 type root struct {
@@ -36,6 +40,7 @@ type root struct {
 	Agent   agentCmd   `cmd:"" help:"Manage the agents of an org." group:"operator"`
 	Key     keyCmd     `cmd:"" help:"Manage API keys." group:"operator"`
 
+	Task     taskCmd     `cmd:"" help:"Send tasks to agents and follow them, on a running server." group:"member"`
 	Proposal proposalCmd `cmd:"" help:"List, submit, vote on and resolve proposals on a running server." group:"member"`
 	Followup followupCmd `cmd:"" help:"Work on the tasks that approved proposals led to, on a running server." group:"member"`
 }
@@ -46,6 +51,7 @@ func (root) Help() string {
 		"parley serve",
 		"parley proposal submit --title 'Retry the deploy step' --category reliability --problem 'It fails on a busy registry.' --fix 'Retry it three times.'",
 		"parley proposal list",
+		"parley task send echo 'Are you there?' --wait",
 	)
 }
 
@@ -65,13 +71,19 @@ type jsonFlag struct {
 // exit is how kong's wish to end the program (after --help) reaches Main.
 type exit int
 
+// taskEnd is the exit code that tells a script how a task ended. What there is to
+// say has been printed.
+type taskEnd int
+
+func (t taskEnd) Error() string { return fmt.Sprintf("exit code %d", int(t)) }
+
 // usageError is a mistake in how a command was called.
 type usageError struct{ error }
 
 func usage(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
-// Main runs one command and returns the exit code: 0, 2 for a wrong call, 1 for
-// anything else that failed.
+// Main runs one command and returns the exit code: 0, 2 for a wrong call, 3 and 4
+// for a task that did not end well or not yet, 1 for anything else that failed.
 func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) (code int) {
 	defer func() {
 		switch r := recover().(type) {
@@ -120,6 +132,10 @@ func report(stderr io.Writer, err error) int {
 	}
 	var parse *kong.ParseError
 	var use usageError
+	var end taskEnd
+	if errors.As(err, &end) {
+		return int(end)
+	}
 	code := exitFailed
 	msg := err.Error()
 	switch {

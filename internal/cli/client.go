@@ -25,8 +25,9 @@ type serverFlags struct {
 
 // client is a small HTTP client with bounded patience.
 type client struct {
-	org    string // address of the org, without a trailing slash
-	key    string
+	base   string // address of the server, without a trailing slash
+	org    string // address of the org, likewise
+	key    string // empty: the request goes out without one
 	http   *http.Client
 	notice func(string)
 	sleep  func(context.Context, time.Duration) error
@@ -38,16 +39,23 @@ const (
 )
 
 func (f *serverFlags) client(e *env) (*client, error) {
+	if f.Key == "" {
+		return nil, usage("an API key is needed: set PARLEY_KEY, or pass --key (parley key create makes one)")
+	}
+	return f.anyClient(e)
+}
+
+// anyClient is for what can be asked without a key, too.
+func (f *serverFlags) anyClient(e *env) (*client, error) {
 	u, err := url.Parse(f.Server)
 	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
 		return nil, usage("--server must start with http:// or https:// and name a host; it is %q", f.Server)
 	}
-	if f.Key == "" {
-		return nil, usage("an API key is needed: set PARLEY_KEY, or pass --key (parley key create makes one)")
-	}
+	base := strings.TrimRight(f.Server, "/")
 	return &client{
-		org: strings.TrimRight(f.Server, "/") + "/api/v1/orgs/" + url.PathEscape(f.Org),
-		key: f.Key,
+		base: base,
+		org:  base + "/api/v1/orgs/" + url.PathEscape(f.Org),
+		key:  f.Key,
 		http: &http.Client{
 			Timeout: requestTimeout,
 			Transport: &http.Transport{
@@ -80,10 +88,16 @@ func sleep(ctx context.Context, d time.Duration) error {
 type call struct {
 	method string
 	path   string // below the org, escaped
+	global bool   // path is below the server, not below the org
 	query  url.Values
 	body   []byte
+	header map[string]string
 	once   string // Idempotency-Key; with one, a repeat is safe
+	safe   bool   // a repeat is safe without one
 }
+
+// repeatable reports whether the call may reach the server twice.
+func (r *call) repeatable() bool { return r.method == http.MethodGet || r.once != "" || r.safe }
 
 // newOnce makes a key under which a command can be repeated safely.
 func newOnce() string { return "cli-" + rand.Text() }
@@ -106,8 +120,11 @@ func (c *client) do(ctx context.Context, r call) ([]byte, error) {
 	}
 }
 
-func (c *client) send(ctx context.Context, r call) ([]byte, error) {
+func (c *client) request(ctx context.Context, r call) (*http.Request, error) {
 	target := c.org + r.path
+	if r.global {
+		target = c.base + r.path
+	}
 	if len(r.query) > 0 {
 		target += "?" + r.query.Encode()
 	}
@@ -115,13 +132,26 @@ func (c *client) send(ctx context.Context, r call) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	req.Header.Set("Authorization", "Bearer "+c.key)
+	if c.key != "" {
+		req.Header.Set("Authorization", "Bearer "+c.key)
+	}
 	req.Header.Set("Accept", "application/json, application/problem+json")
 	if r.body != nil {
 		req.Header.Set("Content-Type", "application/json")
 	}
 	if r.once != "" {
 		req.Header.Set("Idempotency-Key", r.once)
+	}
+	for name, value := range r.header {
+		req.Header.Set(name, value)
+	}
+	return req, nil
+}
+
+func (c *client) send(ctx context.Context, r call) ([]byte, error) {
+	req, err := c.request(ctx, r)
+	if err != nil {
+		return nil, err
 	}
 	res, err := c.http.Do(req)
 	if err != nil {

@@ -37,6 +37,10 @@ type followupRecord struct {
 	CreatedAt   time.Time `json:"created_at"`
 	UpdatedAt   time.Time `json:"updated_at"`
 	Next        []string  `json:"allowed_transitions"`
+	Task        *struct {
+		UID   string `json:"uid"`
+		State string `json:"state"`
+	} `json:"a2a_task"`
 }
 
 func orNone(s *string) string {
@@ -113,6 +117,9 @@ func (e *env) printFollowup(fu followupRecord) error {
 	rec.field("id", cleanLine(fu.ID))
 	rec.field("status", rec.p.status(cleanLine(fu.Status)))
 	rec.field("assignee", cleanLine(orNone(fu.Assignee)))
+	if fu.Task != nil {
+		rec.field("a2a task", rec.p.status(cleanLine(fu.Task.State))+", "+cleanLine(fu.Task.UID))
+	}
 	rec.field("proposal", cleanLine(orNone(fu.ProposalID)))
 	rec.field("created", cleanLine(fu.CreatedBy)+", "+when(fu.CreatedAt)+" UTC")
 	rec.field("updated", when(fu.UpdatedAt)+" UTC")
@@ -190,8 +197,8 @@ type followupAssignCmd struct {
 
 // Help is shown by --help.
 func (followupAssignCmd) Help() string {
-	return "To assign to an agent, the key also needs the scope svc:a2a:write.\n\n" +
-		examples("parley followup assign task-01k… user:ada", "parley followup assign task-01k… none")
+	return "An agent gets the follow-up as a task, and the follow-up's status follows it. The key then also needs the scope svc:a2a:write.\n\n" +
+		examples("parley followup assign task-01k… user:ada", "parley followup assign task-01k… agent:scout", "parley followup assign task-01k… none")
 }
 
 func (c *followupAssignCmd) Run(e *env) error {

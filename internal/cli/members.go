@@ -3,7 +3,6 @@ package cli
 import (
 	"fmt"
 
-	"github.com/parley-dev/parley/internal/agent"
 	"github.com/parley-dev/parley/internal/app"
 	"github.com/parley-dev/parley/internal/identity"
 )
@@ -153,83 +152,3 @@ type serviceListCmd struct {
 func (serviceListCmd) Help() string { return examples("parley service list --org main") }
 
 func (c *serviceListCmd) Run(e *env) error { return c.listMembers(e, c.Org, identity.Service) }
-
-type agentCmd struct {
-	Create agentCreateCmd `cmd:"" help:"Register an agent."`
-	List   agentListCmd   `cmd:"" help:"List the agents of an org."`
-}
-
-// Help is shown by parley agent --help.
-func (agentCmd) Help() string {
-	return examples("parley agent create scout --org main --name Scout --skill triage", "parley agent list --org main")
-}
-
-type agentJSON struct {
-	ID          string   `json:"id"`
-	Ref         string   `json:"ref"`
-	Org         string   `json:"org"`
-	Name        string   `json:"name"`
-	Description string   `json:"description"`
-	Skills      []string `json:"skills"`
-	Public      bool     `json:"public"`
-	CreatedAt   *string  `json:"created_at"`
-}
-
-func newAgentJSON(a agent.Agent) agentJSON {
-	skills := append([]string{}, a.Skills...) // never null
-	return agentJSON{a.ID, "agent:" + a.ID, a.Org, a.Name, a.Description, skills, a.Public, timestamp(a.CreatedAt)}
-}
-
-type agentCreateCmd struct {
-	StoreFlags  `embed:""`
-	orgFlag     `embed:""`
-	ID          string   `arg:"" help:"Id of the agent, unique on the whole server: a-z, 0-9, '.', '_' and '-'."`
-	Name        string   `help:"Display name." required:"" placeholder:"NAME"`
-	Description string   `help:"What the agent does." placeholder:"TEXT"`
-	Skill       []string `help:"Skill tag; may be repeated." sep:"none" placeholder:"TAG"`
-	Public      bool     `help:"Other orgs may reach the agent, too."`
-}
-
-// Help is shown by --help.
-func (agentCreateCmd) Help() string {
-	return examples("parley agent create scout --org main --name Scout --description 'Watches deployments' --skill triage --skill go")
-}
-
-func (c *agentCreateCmd) Run(e *env) error {
-	return c.with(e, func(op *app.Operator) error {
-		a, err := op.Agents.Create(e.ctx, agent.Agent{
-			ID: c.ID, Org: c.Org, Name: c.Name, Description: c.Description, Skills: c.Skill, Public: c.Public,
-		})
-		if err != nil {
-			return notFound(err, "there is no org %q; parley org list shows all", c.Org)
-		}
-		return e.created(c.JSON, newAgentJSON(a), "created agent:%s in org %s\n", a.ID, a.Org)
-	})
-}
-
-type agentListCmd struct {
-	StoreFlags `embed:""`
-	orgFlag    `embed:""`
-}
-
-// Help is shown by --help.
-func (agentListCmd) Help() string { return examples("parley agent list --org main") }
-
-func (c *agentListCmd) Run(e *env) error {
-	return c.with(e, func(op *app.Operator) error {
-		if err := knownOrg(e, op, c.Org); err != nil {
-			return err
-		}
-		agents, err := op.Agents.List(e.ctx, c.Org)
-		if err != nil {
-			return err
-		}
-		out := make([]agentJSON, len(agents))
-		t := table{head: []string{"ID", "PUBLIC", "CREATED (UTC)", "NAME", "SKILLS"}}
-		for i, a := range agents {
-			out[i] = newAgentJSON(a)
-			t.add(a.ID, yes(a.Public), when(a.CreatedAt), a.Name, fmt.Sprint(a.Skills))
-		}
-		return e.all(c.JSON, map[string]any{"agents": out}, &t)
-	})
-}

@@ -90,11 +90,11 @@ func (p palette) dim(s string) string  { return p.paint("2", s) }
 // status colours what somebody scans a list for: what waits, what went well, what did not.
 func (p palette) status(s string) string {
 	switch strings.TrimSpace(s) {
-	case "open", "in_progress":
+	case "open", "in_progress", "working", "input-required", "busy":
 		return p.paint("36", s)
-	case "approved", "resolved", "done":
+	case "approved", "resolved", "done", "completed", "available":
 		return p.paint("32", s)
-	case "rejected", "canceled":
+	case "rejected", "canceled", "failed":
 		return p.paint("31", s)
 	}
 	return p.dim(s)

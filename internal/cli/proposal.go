@@ -43,6 +43,8 @@ type proposalRecord struct {
 	MyVote         *string   `json:"my_vote"`
 	Next           []string  `json:"allowed_transitions"`
 	FollowupID     *string   `json:"followup_id"`
+	FollowupStatus *string   `json:"followup_status"`
+	Resolvable     bool      `json:"resolvable"`
 }
 
 func proposalPath(id string, rest ...string) string {
@@ -199,6 +201,18 @@ func (f *serverFlags) recordOrID(e *env, r call, quiet bool) error {
 	return e.printProposal(p)
 }
 
+// followup says what became of the approval, and what is left to do.
+func (p *proposalRecord) followup() string {
+	s := cleanLine(*p.FollowupID)
+	if p.FollowupStatus != nil {
+		s += ", " + cleanLine(*p.FollowupStatus)
+	}
+	if p.Resolvable {
+		s += "; the proposal can be resolved"
+	}
+	return s
+}
+
 func (e *env) printProposal(p proposalRecord) error {
 	r := record{p: e.palette()}
 	r.heading(p.Title)
@@ -213,7 +227,7 @@ func (e *env) printProposal(p proposalRecord) error {
 	}
 	r.field("votes", votes)
 	if p.FollowupID != nil {
-		r.field("follow-up", cleanLine(*p.FollowupID))
+		r.field("follow-up", p.followup())
 	}
 	r.field("may become", cleanLine(strings.Join(p.Next, ", ")))
 	r.text("Problem", p.Problem)

@@ -36,7 +36,7 @@ func patience(r call, err error, attempt int) (time.Duration, bool) {
 		}
 		return max(wait, p.retryAfter), true
 	case errors.As(err, &u):
-		return wait, r.method == http.MethodGet || r.once != "" || u.dialing()
+		return wait, r.repeatable() || u.dialing()
 	}
 	return 0, false
 }
@@ -68,7 +68,9 @@ type problem struct {
 
 func newProblem(res *http.Response, body []byte) *problem {
 	p := &problem{}
-	if json.Unmarshal(body, p) != nil || p.Detail == "" {
+	if refused, ok := rpcProblem(body); ok {
+		*p = refused
+	} else if json.Unmarshal(body, p) != nil || p.Detail == "" {
 		*p = problem{Detail: "the server answered " + res.Status}
 		if to := res.Header.Get("Location"); to != "" {
 			p.Detail += " to " + to + "; use that address as --server if it is right"
