@@ -28,7 +28,7 @@ var layers = [][]string{
 	{"internal/cli"},
 	{"internal/app"},
 	{"internal/rest", "internal/a2a", "internal/mcp", "internal/web", "internal/store", "internal/store/storetest", "internal/config"},
-	{"internal/httpx"},
+	{"internal/httpx", "internal/wire"},
 	{"internal/proposal", "internal/followup", "internal/task", "internal/agent", "internal/oauth"},
 	{"internal/identity", "internal/event", "internal/idempotency"},
 	{"internal/errs"},

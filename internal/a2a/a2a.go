@@ -1,12 +1,17 @@
 // Package a2a is the agent-to-agent interface over HTTP: the platform's card and
 // one JSON-RPC endpoint for each agent, POST /a2a/<agent_id>.
 //
-// The front (rpc.go) knows JSON-RPC 2.0 and nothing of tasks; a dialect (spec.go)
-// knows one wire form of tasks and nothing of JSON-RPC framing. Every rule lives
-// in the task service. The package knows no SQL and no other transport.
+// The front (rpc.go, serve.go, stream.go) knows JSON-RPC 2.0 and nothing of the
+// form of tasks; a dialect (spec.go) knows one form of them and nothing of
+// envelopes. Every rule lives in the task service. The package knows no SQL and
+// no other transport.
 package a2a
 
 import (
+	"cmp"
+	"net/http"
+	"time"
+
 	"github.com/parley-dev/parley/internal/agent"
 	"github.com/parley-dev/parley/internal/httpx"
 	"github.com/parley-dev/parley/internal/task"
@@ -20,13 +25,48 @@ type Options struct {
 	Name    string // of the platform, shown in the card; empty: "Parley"
 	Version string // of the platform, semver, shown in the card; empty: "0.0.0"
 
-	// Stopping closes when the server stops: streams then end with a hint to come
-	// again, and waits are cut short. Close it before http.Server.Shutdown, which
-	// waits for them. nil: never.
-	Stopping <-chan struct{}
+	// KeepAlive is how often a silent stream sends a comment, and Recheck how often
+	// it asks whether its key is still good. 0: every 15 and 5 seconds.
+	KeepAlive, Recheck time.Duration
+}
+
+type server struct {
+	Options
+	router *httpx.Router
+	table  map[string]method
+	seen   sightings
 }
 
 // Mount adds the routes of the interface to the router.
 func Mount(rt *httpx.Router, o Options) {
-	_, _ = rt, o
+	o.Name, o.Version = cmp.Or(o.Name, "Parley"), cmp.Or(o.Version, "0.0.0")
+	o.KeepAlive, o.Recheck = cmp.Or(o.KeepAlive, 15*time.Second), cmp.Or(o.Recheck, 5*time.Second)
+	s := &server{Options: o, router: rt, table: map[string]method{}}
+	s.speak(specDialect)
+	rt.HandleFunc("GET /.well-known/agent.json", s.card)
+	rpc := http.HandlerFunc(s.serve)
+	rt.HandleAs("POST /a2a/{agent}", refuse, rpc)
+	rt.HandleAs("POST /a2a/{agent}/{$}", refuse, rpc)
+}
+
+// dialect is one wire form of A2A: the methods it answers to.
+type dialect map[string]method
+
+// method is what a dialect does for one method name. Either call or stream is set.
+type method struct {
+	// call appends its result to out.
+	call func(c *call, params, out []byte) ([]byte, error)
+	// stream answers with events.
+	stream func(c *call, params []byte) (*stream, error)
+}
+
+// speak adds a dialect. The name of a method decides which dialect is spoken, so
+// no two may claim the same name.
+func (s *server) speak(d dialect) {
+	for name, m := range d {
+		if _, taken := s.table[name]; taken {
+			panic("a2a: two dialects answer to " + name) // a mistake in the code, found at the start
+		}
+		s.table[name] = m
+	}
 }

@@ -1,17 +1,19 @@
 package httpx
 
 import (
+	"context"
 	"net/http"
 	"strings"
 
 	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/identity"
 )
 
 // authenticate puts the caller into the exchange. No credentials mean no caller;
 // bad ones are refused here, and counted against the client's address so that
 // guessing is slow. The rate limit counts principals, not keys: a second key
 // brings no second budget.
-func (rt *Router) authenticate(next http.Handler) http.Handler {
+func (rt *Router) authenticate(refuse ErrorWriter, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		header := r.Header["Authorization"]
 		if len(header) == 0 {
@@ -21,17 +23,17 @@ func (rt *Router) authenticate(next http.Handler) http.Handler {
 		x := exchangeOf(r.Context())
 		secret, ok := bearer(header)
 		if !ok {
-			rt.refuseCredentials(w, r, errBadHeader)
+			rt.refuseCredentials(w, r, refuse, errBadHeader)
 			return
 		}
 		caller, err := rt.auth.Authenticate(x, secret)
 		if err != nil {
-			rt.refuseCredentials(w, r, err)
+			rt.refuseCredentials(w, r, refuse, err)
 			return
 		}
 		x.caller = caller
 		if wait := rt.perPrincipal.take(caller.Principal, x.start); wait > 0 {
-			rt.perPrincipal.refuse(w, r, wait, "too many requests; wait as long as Retry-After says")
+			refuse(w, r, rt.perPrincipal.refusal(w.Header(), wait, "too many requests; wait as long as Retry-After says"))
 			return
 		}
 		next.ServeHTTP(w, r)
@@ -41,15 +43,24 @@ func (rt *Router) authenticate(next http.Handler) http.Handler {
 var errBadHeader = errs.New(errs.Unauthenticated, "auth.invalid",
 	`the Authorization header must be "Bearer <API_KEY>", once`)
 
-func (rt *Router) refuseCredentials(w http.ResponseWriter, r *http.Request, err error) {
+func (rt *Router) refuseCredentials(w http.ResponseWriter, r *http.Request, refuse ErrorWriter, err error) {
 	if errs.KindOf(err) == errs.Unauthenticated && rt.perAddress != nil {
 		addr := limitKey(clientAddr(r, rt.trusted))
 		if wait := rt.perAddress.take(addr, rt.now()); wait > 0 {
-			rt.perAddress.refuse(w, r, wait, "too many bad credentials from this address; wait as long as Retry-After says")
-			return
+			err = rt.perAddress.refusal(w.Header(), wait, "too many bad credentials from this address; wait as long as Retry-After says")
 		}
 	}
-	WriteError(w, r, err)
+	refuse(w, r, err)
+}
+
+// Recheck asks again who sent the request, for an answer that takes so long that
+// its key may have been revoked or expired meanwhile.
+func (rt *Router) Recheck(ctx context.Context, r *http.Request) (*identity.Caller, error) {
+	secret, ok := bearer(r.Header["Authorization"])
+	if !ok {
+		return nil, errBadHeader
+	}
+	return rt.auth.Authenticate(ctx, secret)
 }
 
 // bearer returns the token; the name of the scheme is case-insensitive (RFC 9110, 11.1).

@@ -26,7 +26,7 @@ func (rt *Router) finish(x *exchange, r *http.Request) {
 	}
 	x.route.observe(status, took)
 	switch {
-	case status >= http.StatusInternalServerError:
+	case status >= http.StatusInternalServerError || x.cause != nil:
 		rt.logRequest(slog.LevelError, "request failed", x, r, status, took)
 	case rt.accessLog:
 		rt.logRequest(slog.LevelInfo, "request", x, r, status, took)

@@ -101,13 +101,12 @@ func (s *limitShard[K]) sweep(now time.Time) {
 	s.sweepAt = max(64, 2*len(s.buckets))
 }
 
-// refuse answers 429 and says when to come again.
-func (l *limits[K]) refuse(w http.ResponseWriter, r *http.Request, wait time.Duration, msg string) {
-	h := w.Header()
+// refusal is the error of a key without tokens; the headers say when to come again.
+func (l *limits[K]) refusal(h http.Header, wait time.Duration, msg string) error {
 	policy := strconv.Quote(l.name)
 	h.Set("RateLimit-Policy", policy+";q="+strconv.Itoa(l.rate*burstSeconds)+";w="+strconv.Itoa(burstSeconds))
 	h.Set("RateLimit", policy+";r=0;t="+strconv.FormatInt(retrySeconds(wait), 10))
 	e := errs.New(errs.RateLimited, "request.rate_limited", "%s", msg)
 	e.RetryAfter = wait
-	WriteError(w, r, e)
+	return e
 }

@@ -182,3 +182,13 @@ func methodNotAllowed(ctx context.Context, allowed []string) *Problem {
 	p.headers.Set("Allow", strings.Join(allowed, ", "))
 	return p
 }
+
+// Explain is NewProblem for a transport with bodies of its own: it sets the
+// headers that belong to the refusal and returns what to say.
+func Explain(w http.ResponseWriter, r *http.Request, err error) *Problem {
+	p := NewProblem(r.Context(), err)
+	for name, v := range p.headers {
+		w.Header()[name] = v
+	}
+	return p
+}

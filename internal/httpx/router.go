@@ -83,8 +83,15 @@ func NewRouter(o Options) *Router {
 // request without credentials passes with no caller: whether one is needed is
 // the handler's decision. The answers are private unless the handler says
 // otherwise.
-func (rt *Router) Handle(pattern string, h http.Handler) {
-	rt.add(pattern, private(rt.authenticate(h)))
+func (rt *Router) Handle(pattern string, h http.Handler) { rt.HandleAs(pattern, WriteError, h) }
+
+// ErrorWriter answers with an error in the form of one transport.
+type ErrorWriter func(w http.ResponseWriter, r *http.Request, err error)
+
+// HandleAs is Handle for a transport whose refusals are no problem documents:
+// what is refused before the handler runs is answered by refuse.
+func (rt *Router) HandleAs(pattern string, refuse ErrorWriter, h http.Handler) {
+	rt.add(pattern, private(rt.authenticate(refuse, h)))
 }
 
 // HandleFunc is Handle for a function.

@@ -1,0 +1,111 @@
+package a2a
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+
+	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/httpx"
+	"github.com/parley-dev/parley/internal/task"
+	"github.com/parley-dev/parley/internal/wire"
+)
+
+// The codes of JSON-RPC 2.0, and those that A2A adds.
+const (
+	codeParse          = -32700
+	codeInvalidRequest = -32600
+	codeNoMethod       = -32601
+	codeInvalidParams  = -32602
+	codeInternal       = -32603
+	codeNoTask         = -32001
+	codeNotCancelable  = -32002
+	codeUnsupported    = -32004
+)
+
+// rpcError is the error member of an answer.
+type rpcError struct {
+	code    int
+	message string
+	fields  []errs.Field   // become its data, or
+	problem *httpx.Problem // whose code does
+}
+
+func newError(code int, message string) *rpcError { return &rpcError{code: code, message: message} }
+
+// Error implements error.
+func (e *rpcError) Error() string { return e.message }
+
+// errorOf is the one mapping of errors to JSON-RPC codes.
+func errorOf(ctx context.Context, err error) *rpcError {
+	if own, ok := err.(*rpcError); ok {
+		return own
+	}
+	e := errs.As(err)
+	p := httpx.NewProblem(ctx, err) // which notes for the log what is our fault
+	out := &rpcError{code: codeInternal, message: p.Detail, problem: p}
+	switch {
+	case e.Code == task.CodeNotCancelable:
+		out.code = codeNotCancelable
+	case e.Code == task.CodeTerminal:
+		out.code = codeUnsupported
+	case e.Kind == errs.NotFound:
+		out.code, out.message = codeNoTask, "you have sent no task with this id to this agent"
+	case e.Kind == errs.Invalid, e.Kind == errs.TooLarge:
+		out.code, out.fields = codeInvalidParams, e.Fields
+	case e.Kind == errs.RateLimited:
+		out.code = codeInvalidRequest
+	}
+	return out
+}
+
+// refuse answers what is refused before the request is looked at: with a status
+// that plain HTTP clients understand, and a body that JSON-RPC clients do.
+func refuse(w http.ResponseWriter, r *http.Request, err error) {
+	p := httpx.Explain(w, r, err)
+	e := &rpcError{code: codeInvalidRequest, message: p.Detail, problem: p}
+	if p.Status >= http.StatusInternalServerError {
+		e.code = codeInternal
+	}
+	writeJSON(w, p.Status, appendError(nil, nullID, e))
+}
+
+func appendError(b, id []byte, e *rpcError) []byte {
+	b = appendHead(b, id)
+	b = append(b, `,"error":{"code":`...)
+	b = strconv.AppendInt(b, int64(e.code), 10)
+	b = append(b, `,"message":`...)
+	b = wire.AppendString(b, e.message)
+	switch {
+	case len(e.fields) > 0:
+		b = append(b, `,"data":[`...)
+		for i, f := range e.fields {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = append(b, `{"pointer":`...)
+			b = wire.AppendString(b, f.Name)
+			b = append(b, `,"detail":`...)
+			b = wire.AppendString(b, f.Message)
+			b = append(b, '}')
+		}
+		b = append(b, ']')
+	case e.problem != nil:
+		b = append(b, `,"data":{"code":`...)
+		b = wire.AppendString(b, e.problem.Code)
+		if e.problem.Scope != "" {
+			b = append(b, `,"scope":`...)
+			b = wire.AppendString(b, e.problem.Scope)
+		}
+		b = append(b, `,"request_id":`...)
+		b = wire.AppendString(b, e.problem.RequestID)
+		b = append(b, '}')
+	}
+	return append(b, "}}"...)
+}
+
+// appendHead appends what every answer starts with.
+func appendHead(b, id []byte) []byte {
+	b = append(b, `{"jsonrpc":"2.0","id":`...)
+	return append(b, id...)
+}

@@ -1,0 +1,383 @@
+package a2a
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"flag"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/oklog/ulid/v2"
+
+	"github.com/parley-dev/parley/internal/agent"
+	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/httpx"
+	"github.com/parley-dev/parley/internal/identity"
+	"github.com/parley-dev/parley/internal/store"
+	"github.com/parley-dev/parley/internal/task"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// world is a whole server on a real SQLite file. Org acme has the agents bot and
+// other, served by nobody, and the public agent echo, which runs in the process.
+type world struct {
+	tb       testing.TB
+	handler  http.Handler
+	store    *store.Store
+	admins   *identity.Admins
+	auth     *identity.Authenticator
+	registry *agent.Registry
+	tasks    *task.Tasks
+	logs     *lockedBuffer
+}
+
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.String()
+}
+
+func newID(prefix string) string { return prefix + strings.ToLower(ulid.Make().String()) }
+
+func utcNow() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }
+
+type directory struct{ agents *agent.Registry }
+
+func (d directory) Target(ctx context.Context, id string) (task.Target, error) {
+	a, err := d.agents.Find(ctx, id)
+	if err == nil && a.Disabled {
+		err = errs.ErrNotFound
+	}
+	return task.Target{ID: a.ID, Org: a.Org, Public: a.Public}, err
+}
+
+func newWorld(tb testing.TB, edit ...func(*httpx.Options, *Options)) *world {
+	tb.Helper()
+	ctx := context.Background()
+	st, err := store.Open(ctx, store.Options{Dir: tb.TempDir()})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	w := &world{
+		tb: tb, store: st, admins: identity.NewAdmins(st, utcNow, newID), auth: identity.NewAuthenticator(st, utcNow),
+		registry: agent.NewRegistry(st, utcNow), logs: &lockedBuffer{},
+	}
+	w.tasks = task.New(task.Options{
+		Store: st, Directory: directory{w.registry}, Now: utcNow, NewID: newID, Node: "node-1",
+		OnError: func(err error) { tb.Error(err) },
+	})
+	for _, org := range []string{"acme", "globex"} {
+		if _, err := w.admins.CreateOrg(ctx, org, ""); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	for _, a := range []agent.Agent{
+		{ID: "bot", Org: "acme", Name: "Bot", Description: "Does things.", Skills: []string{"things"}},
+		{ID: "other", Org: "acme", Name: "Other"},
+		{ID: "echo", Org: "acme", Name: "Echo", Description: "Says it again.", Skills: []string{"echo"}, Public: true},
+	} {
+		if _, err := w.registry.Create(ctx, a); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	w.tasks.Host(task.Target{ID: "echo", Org: "acme", Public: true}, task.Echo{})
+	ho := httpx.Options{Authenticator: w.auth, Logger: slog.New(slog.NewTextHandler(w.logs, nil))}
+	o := Options{Tasks: w.tasks, Agents: w.registry, Version: "1.2.3"}
+	for _, e := range edit {
+		e(&ho, &o)
+	}
+	rt := httpx.NewRouter(ho)
+	Mount(rt, o)
+	w.handler = rt
+	run, stop := context.WithCancel(ctx)
+	var wg sync.WaitGroup
+	wg.Go(func() { w.tasks.Run(run) })
+	tb.Cleanup(func() {
+		w.tasks.Stop()
+		stop()
+		wg.Wait()
+		_ = st.Close()
+	})
+	return w
+}
+
+// key makes the principal if need be, and a key with the scopes.
+func (w *world) key(org, ref string, scopes ...string) string {
+	w.tb.Helper()
+	secret, _ := w.keyID(org, ref, scopes...)
+	return secret
+}
+
+func (w *world) keyID(org, ref string, scopes ...string) (secret, id string) {
+	w.tb.Helper()
+	ctx := context.Background()
+	p, err := identity.ParseRef(org, ref)
+	if err != nil {
+		w.tb.Fatal(err)
+	}
+	if _, err := w.store.Member(ctx, p); err != nil {
+		if _, err := w.admins.CreateMember(ctx, p, "", false); err != nil {
+			w.tb.Fatal(err)
+		}
+	}
+	k, secret, err := w.admins.CreateKey(ctx, identity.KeyRequest{Principal: p, Scopes: scopes})
+	if err != nil {
+		w.tb.Fatal(err)
+	}
+	return secret, k.ID
+}
+
+// caller is a key that may call every agent.
+func (w *world) caller(ref string) string { return w.key("acme", ref, "svc:a2a:write") }
+
+// answer is a response with its body read.
+type answer struct {
+	tb     testing.TB
+	Status int
+	Header http.Header
+	Body   string
+}
+
+// do sends a request without a network; headers are name, value pairs.
+func (w *world) do(secret, method, target, body string, headers ...string) *answer {
+	w.tb.Helper()
+	r := httptest.NewRequest(method, target, strings.NewReader(body))
+	if secret != "" {
+		r.Header.Set("Authorization", "Bearer "+secret)
+	}
+	for i := 0; i+1 < len(headers); i += 2 {
+		r.Header.Add(headers[i], headers[i+1])
+	}
+	rec := httptest.NewRecorder()
+	w.handler.ServeHTTP(rec, r)
+	return &answer{tb: w.tb, Status: rec.Code, Header: rec.Result().Header, Body: rec.Body.String()}
+}
+
+// rpc calls a method of an agent; params is JSON.
+func (w *world) rpc(secret, agent, method, params string, headers ...string) *answer {
+	w.tb.Helper()
+	return w.do(secret, "POST", "/a2a/"+agent, envelope(method, params), headers...)
+}
+
+func envelope(method, params string) string {
+	return `{"jsonrpc":"2.0","id":1,"method":"` + method + `","params":` + params + `}`
+}
+
+// hello is the params of a send.
+func hello(id string) string {
+	return `{"id":"` + id + `","message":{"role":"user","parts":[{"type":"text","text":"hello"}]}}`
+}
+
+// reply is a JSON-RPC answer.
+type reply struct {
+	Result struct {
+		ID        string
+		ContextID string `json:"contextId"`
+		Status    struct{ State string }
+		Artifacts []json.RawMessage
+		History   []json.RawMessage
+		Final     *bool
+	}
+	Error *struct {
+		Code    int
+		Message string
+		Data    json.RawMessage
+	}
+	ID json.RawMessage
+}
+
+func (a *answer) reply() reply {
+	a.tb.Helper()
+	var r reply
+	if err := json.Unmarshal([]byte(a.Body), &r); err != nil {
+		a.tb.Fatalf("%v in %s", err, a.Body)
+	}
+	return r
+}
+
+// state fails the test unless the answer is a task in the state.
+func (a *answer) state(want string) reply {
+	a.tb.Helper()
+	r := a.reply()
+	if a.Status != http.StatusOK || r.Error != nil || r.Result.Status.State != want {
+		a.tb.Fatalf("want a task that is %s, got %d %s", want, a.Status, a.Body)
+	}
+	return r
+}
+
+// fails fails the test unless the answer is the error.
+func (a *answer) fails(status, code int) reply {
+	a.tb.Helper()
+	r := a.reply()
+	if a.Status != status || r.Error == nil || r.Error.Code != code {
+		a.tb.Fatalf("want %d with %d, got %d %s", status, code, a.Status, a.Body)
+	}
+	return r
+}
+
+// post is the right to work for an agent.
+func (w *world) post(agent string) task.Post {
+	w.tb.Helper()
+	ctx := context.Background()
+	secret := w.key("acme", "service:worker", "svc:a2a:serve", "agent:"+agent)
+	c, err := w.auth.Authenticate(ctx, secret)
+	if err != nil {
+		w.tb.Fatal(err)
+	}
+	p, err := w.tasks.Serve(ctx, c, agent)
+	if err != nil {
+		w.tb.Fatal(err)
+	}
+	return p
+}
+
+// claim takes the one task that waits for the agent and returns its lease.
+func (w *world) claim(p task.Post) string {
+	w.tb.Helper()
+	c, err := w.tasks.Claim(context.Background(), p, task.ClaimRequest{Worker: "w", Max: 1, Wait: 10 * time.Second, Lease: time.Minute, Capacity: 1})
+	if err != nil || len(c.Assignments) != 1 {
+		w.tb.Fatalf("claimed %d, %v", len(c.Assignments), err)
+	}
+	return c.Assignments[0].Lease.Token
+}
+
+func (w *world) report(p task.Post, lease string, r task.Report) {
+	w.tb.Helper()
+	if _, err := w.tasks.Report(context.Background(), p, lease, r); err != nil {
+		w.tb.Fatal(err)
+	}
+}
+
+func says(text string) *task.Message {
+	return &task.Message{Role: task.RoleAgent, Parts: []task.Part{{Kind: task.TextPart, Text: text}}}
+}
+
+func artifact(id, text string) task.ArtifactUpdate {
+	return task.ArtifactUpdate{Artifact: task.Artifact{ID: id, Type: "text", Parts: []task.Part{{Kind: task.TextPart, Text: text}}}}
+}
+
+// What differs from run to run is replaced in golden files.
+var (
+	times      = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z`)
+	ulids      = regexp.MustCompile(`\b[0-9a-hjkmnp-tv-z]{26}\b`)
+	requestIDs = regexp.MustCompile(`"request_id": ?"[^"]*"`)
+)
+
+func stable(s string) string {
+	s = times.ReplaceAllString(s, "2026-01-02T03:04:05.000000Z")
+	s = ulids.ReplaceAllString(s, "01k00000000000000000000000")
+	return requestIDs.ReplaceAllString(s, `"request_id": "req-1"`)
+}
+
+func indent(tb testing.TB, s string) string {
+	tb.Helper()
+	var b bytes.Buffer
+	if err := json.Indent(&b, []byte(s), "", "  "); err != nil {
+		return s
+	}
+	return b.String()
+}
+
+// golden compares text with a file of testdata.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	file := filepath.Join("testdata", name)
+	if *update {
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); diff != "" {
+		t.Errorf("%s (run with -update and look at the change):\n%s", file, diff)
+	}
+}
+
+// serve puts the world on a network.
+func (w *world) serve() string {
+	srv := httptest.NewServer(w.handler)
+	w.tb.Cleanup(func() {
+		w.tasks.Stop()
+		srv.Close()
+	})
+	return srv.URL
+}
+
+// event is one server-sent event.
+type event struct{ ID, Data string }
+
+// open starts a stream over the network.
+func open(tb testing.TB, ctx context.Context, url, secret, body, lastEventID string) *http.Response {
+	tb.Helper()
+	r, err := http.NewRequestWithContext(ctx, "POST", url, strings.NewReader(body))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer "+secret)
+	if lastEventID != "" {
+		r.Header.Set("Last-Event-ID", lastEventID)
+	}
+	res, err := http.DefaultClient.Do(r)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { _ = res.Body.Close() })
+	return res
+}
+
+// parseEvents reads what a stream sent.
+func parseEvents(text string) (out []event) {
+	for block := range strings.SplitSeq(text, "\n\n") {
+		var e event
+		for line := range strings.SplitSeq(block, "\n") {
+			if v, ok := strings.CutPrefix(line, "id: "); ok {
+				e.ID = v
+			}
+			if v, ok := strings.CutPrefix(line, "data: "); ok {
+				e.Data = v
+			}
+		}
+		if e.Data != "" {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+func readAll(tb testing.TB, r io.Reader) string {
+	tb.Helper()
+	b, err := io.ReadAll(r)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return string(b)
+}

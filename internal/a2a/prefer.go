@@ -1,0 +1,30 @@
+package a2a
+
+import (
+	"strconv"
+	"strings"
+	"time"
+)
+
+// maxWait is the longest wait that a caller gets.
+const maxWait = 60
+
+// preferredWait reads `Prefer: wait=N` (RFC 7240). The first one counts, and what
+// cannot be understood is ignored, as the RFC wants it.
+func preferredWait(lines []string) time.Duration {
+	for _, line := range lines {
+		for pref := range strings.SplitSeq(line, ",") {
+			pref, _, _ = strings.Cut(pref, ";") // its parameters
+			name, value, _ := strings.Cut(pref, "=")
+			if !strings.EqualFold(strings.TrimSpace(name), "wait") {
+				continue
+			}
+			n, err := strconv.ParseUint(strings.Trim(strings.TrimSpace(value), `"`), 10, 31)
+			if err != nil {
+				return 0
+			}
+			return time.Duration(min(n, maxWait)) * time.Second
+		}
+	}
+	return 0
+}

@@ -1,0 +1,211 @@
+package a2a
+
+import (
+	"strconv"
+
+	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/task"
+	"github.com/parley-dev/parley/internal/wire"
+)
+
+// specDialect is the form of section 4.7 of the specification, which is also that
+// of the first A2A there was.
+var specDialect = dialect{
+	"tasks/send":          {call: specSend},
+	"tasks/get":           {call: specGet},
+	"tasks/cancel":        {call: specCancel},
+	"tasks/sendSubscribe": {stream: specSendSubscribe},
+	"tasks/resubscribe":   {stream: specResubscribe},
+	"message/send":        {call: specMessage},
+}
+
+func specSend(c *call, params, out []byte) ([]byte, error) {
+	p, err := readSend(params)
+	if err != nil {
+		return out, err
+	}
+	t, err := c.s.Tasks.Send(c, c.to, p.request, c.wait())
+	if err != nil {
+		return out, err
+	}
+	return appendTask(out, &t, p.history), nil
+}
+
+func specGet(c *call, params, out []byte) ([]byte, error) {
+	p, err := readTaskID(params)
+	if err != nil {
+		return out, err
+	}
+	t, err := c.s.Tasks.Get(c, c.to, p.id)
+	if err != nil {
+		return out, err
+	}
+	return appendTask(out, &t, p.history), nil
+}
+
+func specCancel(c *call, params, out []byte) ([]byte, error) {
+	p, err := readTaskID(params)
+	if err != nil {
+		return out, err
+	}
+	t, err := c.s.Tasks.Cancel(c, c.to, p.id)
+	if err != nil {
+		return out, err
+	}
+	return appendTask(out, &t, p.history), nil
+}
+
+func specSendSubscribe(c *call, params []byte) (*stream, error) {
+	p, err := readSend(params)
+	if err != nil {
+		return nil, err
+	}
+	t, events, err := c.s.Tasks.Stream(c, c.to, p.request, c.s.idle())
+	if err != nil {
+		return nil, err
+	}
+	return &stream{events: events, encode: eventsOf(t.ID, t.Seq)}, nil
+}
+
+func specResubscribe(c *call, params []byte) (*stream, error) {
+	p, err := readTaskID(params)
+	if err != nil {
+		return nil, err
+	}
+	after := int64(0)
+	if v := c.r.Header.Get("Last-Event-ID"); v != "" {
+		// 62 bits: the next event's number must still be one.
+		n, err := strconv.ParseUint(v, 10, 62)
+		if err != nil {
+			return nil, newError(codeInvalidParams, "Last-Event-ID must be the id of an event of this task")
+		}
+		after = int64(n)
+	}
+	t, events, err := c.s.Tasks.Follow(c, c.to, p.id, after, c.s.idle())
+	if err != nil {
+		return nil, err
+	}
+	return &stream{events: events, encode: eventsOf(t.ID, t.Seq)}, nil
+}
+
+// specMessage is a direct message: nobody tracks it, so nothing can be asked of
+// it later. With a messageId it would be a call of the newer protocol, whose
+// answer is a task.
+func specMessage(c *call, params, out []byte) ([]byte, error) {
+	p, err := readSend(params)
+	if err != nil {
+		return out, err
+	}
+	if p.request.Message.ID != "" {
+		return out, newError(codeUnsupported,
+			"a message with a messageId asks for a task; use tasks/send for that, or leave the messageId out")
+	}
+	m, err := c.s.Tasks.Message(c, c.to, p.request.Message)
+	if err != nil {
+		return out, err
+	}
+	out = append(out, `{"kind":"ack","id":`...)
+	out = wire.AppendString(out, m.ID)
+	return append(out, `,"accepted":true}`...), nil
+}
+
+// sendParams are the params of tasks/send and its relatives.
+type sendParams struct {
+	request task.SendRequest
+	history int // how many messages of the history to show; negative: no history
+}
+
+func readSend(params []byte) (p sendParams, err error) {
+	p.history = -1
+	var inner string // a context named in the message, as the newer protocol has it
+	var message bool
+	m := &p.request.Message
+	fields := wire.Read(orEmpty(params), "", false, func(r *wire.Reader) {
+		r.Object(func(name []byte) bool {
+			switch string(name) {
+			case "id", "taskId", "task_id":
+				readID(r, &p.request.ID)
+			case "message":
+				message = true
+				r.Message(m, func(name []byte) bool {
+					known := string(name) == "contextId" || string(name) == "context_id"
+					if known {
+						r.String(&inner)
+					}
+					return known
+				})
+			case "contextId", "context_id", "sessionId", "session_id":
+				r.String(&p.request.ContextID)
+			case "metadata":
+				p.request.Metadata = r.RawObject()
+			case "historyLength", "history_length":
+				r.Int(&p.history, 0, maxHistory)
+			default:
+				return false
+			}
+			return true
+		})
+		switch {
+		case r.Failed():
+		case !message:
+			r.Add([]errs.Field{{In: errs.Body, Name: "/message", Message: "is required"}})
+		case m.Role == "":
+			m.Role = task.RoleUser
+		case m.Role != task.RoleUser:
+			r.Add([]errs.Field{{In: errs.Body, Name: "/message/role", Message: "must be user: the agent speaks for itself"}})
+		}
+	})
+	if p.request.ContextID == "" {
+		p.request.ContextID = inner
+	}
+	return p, invalid(fields)
+}
+
+// maxHistory is far more than a task can have.
+const maxHistory = 1_000_000
+
+type idParams struct {
+	id      string
+	history int
+}
+
+func readTaskID(params []byte) (p idParams, err error) {
+	p.history = -1
+	fields := wire.Read(orEmpty(params), "", false, func(r *wire.Reader) {
+		r.Object(func(name []byte) bool {
+			switch string(name) {
+			case "id", "taskId", "task_id":
+				readID(r, &p.id)
+			case "historyLength", "history_length":
+				r.Int(&p.history, 0, maxHistory)
+			default:
+				return false
+			}
+			return true
+		})
+		if p.id == "" {
+			r.Add([]errs.Field{{In: errs.Body, Name: "/id", Message: "is required"}})
+		}
+	})
+	return p, invalid(fields)
+}
+
+func readID(r *wire.Reader, id *string) {
+	if r.String(id) && *id == "" {
+		r.Fail("must not be empty")
+	}
+}
+
+func orEmpty(params []byte) []byte {
+	if params == nil {
+		return []byte("{}")
+	}
+	return params
+}
+
+func invalid(fields []errs.Field) error {
+	if len(fields) == 0 {
+		return nil
+	}
+	return errs.InvalidFields(fields...)
+}

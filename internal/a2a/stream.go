@@ -1,0 +1,102 @@
+package a2a
+
+import (
+	"iter"
+	"time"
+
+	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/httpx"
+	"github.com/parley-dev/parley/internal/task"
+)
+
+// stream is an answer in events.
+type stream struct {
+	events iter.Seq2[task.Event, error]
+	// encode appends the event as the dialect shows it. show is false for an event
+	// that its readers are not told of, last says that nothing follows.
+	encode func(out []byte, e *task.Event) (_ []byte, show, last bool)
+}
+
+// comeAgain is how long a client shall wait before it continues a stream that
+// ended early.
+const comeAgain = time.Second
+
+// stream writes events until the last. It needs no goroutine beside the request's
+// own: whenever the task has nothing to say, the events have a zero one.
+func (s *server) stream(c *call, id []byte, st *stream) {
+	sse := httpx.NewSSE(c.w)
+	now := time.Now()
+	wrote, checked := now, now
+	for e, err := range st.events {
+		if err != nil {
+			_ = httpx.NewProblem(c, err) // notes it for the log, if it is our fault
+			break
+		}
+		if e.Seq == 0 {
+			now = time.Now()
+			if now.Sub(checked) >= s.Recheck {
+				checked = now
+				if !c.stillAllowed() {
+					break
+				}
+			}
+			if now.Sub(wrote) >= s.KeepAlive {
+				wrote = now
+				if sse.Comment() != nil {
+					return
+				}
+			}
+			if sse.Flush() != nil {
+				return
+			}
+			continue
+		}
+		shown, last, err := writeEvent(sse, id, st, &e)
+		if err != nil {
+			return
+		}
+		if last {
+			_ = sse.Flush()
+			return
+		}
+		if shown {
+			wrote = now
+		}
+	}
+	if c.Err() == nil {
+		_ = sse.Retry(comeAgain)
+		_ = sse.Flush()
+	}
+}
+
+// writeEvent writes one event. The space for it is given back at once: an idle
+// stream holds none.
+func writeEvent(sse *httpx.SSE, id []byte, st *stream, e *task.Event) (shown, last bool, err error) {
+	buf := buffers.Get().(*buffer)
+	defer buf.free()
+	b := appendHead(buf.b, id)
+	b = append(b, `,"result":`...)
+	if b, shown, last = st.encode(b, e); shown {
+		b = append(b, '}')
+		err = sse.Event(e.Seq, b)
+	}
+	buf.b = b
+	return shown, last, err
+}
+
+// stillAllowed reports whether the caller may still read. Only a refusal ends a
+// stream: a store that cannot be asked for a moment is none.
+func (c *call) stillAllowed() bool {
+	caller, err := c.s.router.Recheck(c, c.r)
+	if err == nil {
+		_, err = c.s.Tasks.Reach(c, caller, c.agent)
+	}
+	switch {
+	case err == nil:
+		return true
+	case c.Err() != nil:
+		return false
+	}
+	kind := errs.KindOf(err)
+	return kind != errs.Unauthenticated && kind != errs.Forbidden && kind != errs.NotFound
+}

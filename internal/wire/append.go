@@ -1,0 +1,163 @@
+package wire
+
+import (
+	"encoding/base64"
+	"strconv"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/parley-dev/parley/internal/task"
+)
+
+// AppendString appends a JSON string.
+func AppendString(b []byte, s string) []byte {
+	b, _ = jsontext.AppendQuote(b, s) // fails on bad UTF-8 only, and then has replaced it
+	return b
+}
+
+// AppendTime appends a time: UTC, to the microsecond.
+func AppendTime(b []byte, t time.Time) []byte {
+	b = append(b, '"')
+	b = t.UTC().AppendFormat(b, "2006-01-02T15:04:05.000000Z")
+	return append(b, '"')
+}
+
+// appendMember appends `,"name":"value"` unless the value is empty.
+func appendMember(b []byte, name, value string) []byte {
+	if value == "" {
+		return b
+	}
+	b = append(b, `,"`...)
+	b = append(b, name...)
+	b = append(b, `":`...)
+	return AppendString(b, value)
+}
+
+// AppendMetadata appends `,"metadata":{…}` unless there is none.
+func AppendMetadata(b, metadata []byte) []byte {
+	if len(metadata) == 0 {
+		return b
+	}
+	b = append(b, `,"metadata":`...)
+	return append(b, metadata...)
+}
+
+// AppendMessage appends a message.
+func AppendMessage(b []byte, m *task.Message) []byte {
+	b = append(b, `{"role":"`...)
+	b = append(b, m.Role...)
+	b = append(b, `","parts":`...)
+	b = AppendParts(b, m.Parts)
+	b = appendMember(b, "messageId", m.ID)
+	b = AppendMetadata(b, m.Metadata)
+	return append(b, '}')
+}
+
+// AppendMessages appends an array of messages.
+func AppendMessages(b []byte, list []task.Message) []byte {
+	b = append(b, '[')
+	for i := range list {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = AppendMessage(b, &list[i])
+	}
+	return append(b, ']')
+}
+
+// AppendParts appends an array of parts.
+func AppendParts(b []byte, parts []task.Part) []byte {
+	b = append(b, '[')
+	for i := range parts {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = appendPart(b, &parts[i])
+	}
+	return append(b, ']')
+}
+
+// appendPart says its sort twice: `type` is the old name of it, `kind` the newer.
+func appendPart(b []byte, p *task.Part) []byte {
+	b = append(b, `{"type":"`...)
+	b = append(b, p.Kind...)
+	b = append(b, `","kind":"`...)
+	b = append(b, p.Kind...)
+	b = append(b, '"')
+	switch p.Kind {
+	case task.TextPart:
+		b = append(b, `,"text":`...)
+		b = AppendString(b, p.Text)
+	case task.DataPart:
+		b = append(b, `,"data":`...)
+		b = append(b, p.Data...)
+	case task.FilePart:
+		b = append(b, `,"file":`...)
+		b = appendFile(b, p)
+	}
+	b = AppendMetadata(b, p.Metadata)
+	return append(b, '}')
+}
+
+func appendFile(b []byte, p *task.Part) []byte {
+	if p.URL != "" {
+		b = append(b, `{"uri":`...)
+		b = AppendString(b, p.URL)
+	} else {
+		b = append(b, `{"bytes":"`...)
+		b = base64.StdEncoding.AppendEncode(b, p.Bytes)
+		b = append(b, '"')
+	}
+	b = appendMember(b, "name", p.Name)
+	b = appendMember(b, "mimeType", p.MediaType)
+	return append(b, '}')
+}
+
+// AppendArtifact appends an artifact. Without an index (negative) there is none.
+func AppendArtifact(b []byte, a *task.Artifact, index int) []byte {
+	return append(appendArtifact(b, a, index), '}')
+}
+
+// AppendArtifactUpdate appends an artifact, or a further piece of one.
+func AppendArtifactUpdate(b []byte, a *task.Artifact, more, last bool) []byte {
+	b = appendArtifact(b, a, -1)
+	if more {
+		b = append(b, `,"append":true`...)
+	}
+	if last {
+		b = append(b, `,"lastChunk":true`...)
+	}
+	return append(b, '}')
+}
+
+func appendArtifact(b []byte, a *task.Artifact, index int) []byte {
+	b = append(b, `{"artifactId":`...)
+	b = AppendString(b, a.ID)
+	kind := a.Type
+	if kind == "" {
+		kind = "text"
+	}
+	b = appendMember(b, "type", kind)
+	b = appendMember(b, "name", a.Name)
+	b = appendMember(b, "description", a.Description)
+	b = append(b, `,"parts":`...)
+	b = AppendParts(b, a.Parts)
+	if index >= 0 {
+		b = append(b, `,"index":`...)
+		b = strconv.AppendInt(b, int64(index), 10)
+	}
+	return AppendMetadata(b, a.Metadata)
+}
+
+// AppendArtifacts appends an array of artifacts, each with its index.
+func AppendArtifacts(b []byte, list []task.Artifact) []byte {
+	b = append(b, '[')
+	for i := range list {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = AppendArtifact(b, &list[i], i)
+	}
+	return append(b, ']')
+}

@@ -1,0 +1,199 @@
+package wire
+
+import (
+	"encoding/base64"
+	"strings"
+
+	"github.com/parley-dev/parley/internal/task"
+)
+
+// Message reads a message. Members that belong to a dialect are offered to more,
+// which may be nil.
+func (r *Reader) Message(m *task.Message, more func(name []byte) bool) bool {
+	return r.Object(func(name []byte) bool {
+		switch string(name) {
+		case "role":
+			var role string
+			if r.String(&role) {
+				m.Role = task.Role(strings.TrimPrefix(strings.ToLower(role), "role_"))
+			}
+		case "parts":
+			m.Parts = r.Parts()
+		case "messageId", "message_id":
+			r.String(&m.ID)
+		case "metadata":
+			m.Metadata = r.RawObject()
+		case "kind":
+			return !r.Strict && r.skip()
+		default:
+			return more != nil && more(name)
+		}
+		return true
+	})
+}
+
+func (r *Reader) skip() bool {
+	_ = r.dec.SkipValue()
+	return true
+}
+
+// Parts reads an array of parts.
+func (r *Reader) Parts() []task.Part {
+	var out []task.Part
+	r.Array(task.MaxParts, func(int) {
+		out = append(out, task.Part{})
+		r.part(&out[len(out)-1])
+	})
+	return out
+}
+
+// part reads a part in any of its spellings: its sort as `type` or `kind`, or to
+// be seen from what it has; a file as an object or spread over the part.
+func (r *Reader) part(p *task.Part) {
+	var sort, text, data, file bool
+	ok := r.Object(func(name []byte) bool {
+		switch string(name) {
+		case "type", "kind":
+			sort = true
+			r.partKind(p)
+		case "text":
+			text = true
+			r.String(&p.Text)
+		case "data":
+			data = true
+			p.Data = r.Raw()
+		case "file":
+			file = true
+			r.Object(func(name []byte) bool { return r.fileMember(p, name) })
+		case "metadata":
+			p.Metadata = r.RawObject()
+		default:
+			if r.Strict || !r.fileMember(p, name) {
+				return false
+			}
+			file = true
+		}
+		return true
+	})
+	if !ok {
+		return
+	}
+	if !sort {
+		switch {
+		case text:
+			p.Kind = task.TextPart
+		case data:
+			p.Kind = task.DataPart
+		case file:
+			p.Kind = task.FilePart
+		}
+	}
+	r.checkPart(p, text, data, file)
+}
+
+func (r *Reader) partKind(p *task.Part) {
+	var s string
+	if !r.String(&s) {
+		return
+	}
+	kind := task.PartKind(s)
+	switch {
+	case kind != task.TextPart && kind != task.DataPart && kind != task.FilePart:
+		r.Fail("must be text, data or file")
+	case p.Kind != "" && p.Kind != kind:
+		r.Fail("type and kind must be the same")
+	default:
+		p.Kind = kind
+	}
+}
+
+// checkPart refuses a part that lacks what its sort needs, and takes away what
+// other sorts have.
+func (r *Reader) checkPart(p *task.Part, text, data, file bool) {
+	clean := task.Part{Kind: p.Kind, Metadata: p.Metadata}
+	switch p.Kind {
+	case task.TextPart:
+		clean.Text = p.Text
+		if !text {
+			r.failAt("/text", "is required")
+		}
+	case task.DataPart:
+		clean.Data = p.Data
+		if !data {
+			r.failAt("/data", "is required")
+		}
+	case task.FilePart:
+		clean.Name, clean.MediaType, clean.Bytes, clean.URL = p.Name, p.MediaType, p.Bytes, p.URL
+		if !file {
+			r.failAt("/file", "is required")
+		}
+	default:
+		if !r.Failed() {
+			r.failAt("/type", "must be text, data or file")
+		}
+	}
+	*p = clean
+}
+
+func (r *Reader) fileMember(p *task.Part, name []byte) bool {
+	switch string(name) {
+	case "name", "filename":
+		r.String(&p.Name)
+	case "mimeType", "mime_type", "mediaType", "media_type":
+		r.String(&p.MediaType)
+	case "uri", "url":
+		r.String(&p.URL)
+	case "bytes", "raw":
+		r.base64(&p.Bytes)
+	default:
+		return false
+	}
+	return true
+}
+
+// base64 reads bytes in either alphabet, padded or not.
+func (r *Reader) base64(dst *[]byte) {
+	var s string
+	if !r.String(&s) {
+		return
+	}
+	s = strings.TrimRight(s, "=")
+	encoding := base64.RawStdEncoding
+	if strings.ContainsAny(s, "-_") {
+		encoding = base64.RawURLEncoding
+	}
+	b, err := encoding.DecodeString(s)
+	if err != nil {
+		r.Fail("must be base64")
+		return
+	}
+	*dst = b
+}
+
+// ArtifactUpdate reads an artifact, or a further piece of one, as a worker sends it.
+func (r *Reader) ArtifactUpdate(u *task.ArtifactUpdate) bool {
+	a := &u.Artifact
+	return r.Object(func(name []byte) bool {
+		switch string(name) {
+		case "artifact_id":
+			r.String(&a.ID)
+		case "type":
+			r.String(&a.Type)
+		case "name":
+			r.String(&a.Name)
+		case "description":
+			r.String(&a.Description)
+		case "parts":
+			a.Parts = r.Parts()
+		case "metadata":
+			a.Metadata = r.RawObject()
+		case "append":
+			r.Bool(&u.Append)
+		case "last_chunk":
+			r.Bool(&u.LastChunk)
+		default:
+			return false
+		}
+		return true
+	})
+}

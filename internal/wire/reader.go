@@ -1,0 +1,228 @@
+package wire
+
+import (
+	"bytes"
+	"math"
+	"strconv"
+	"sync"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/parley-dev/parley/internal/errs"
+)
+
+// MaxDepth bounds how deep objects and arrays may be inside each other: a task is
+// kept as JSON, and what is kept must be readable again.
+const MaxDepth = 64
+
+// TooDeep reports whether JSON is nested deeper than MaxDepth. The text need not
+// be valid.
+func TooDeep(text []byte) bool {
+	depth, quoted := 0, false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '{', c == '[':
+			if depth++; depth > MaxDepth {
+				return true
+			}
+		case c == '}', c == ']':
+			depth--
+		}
+	}
+	return false
+}
+
+// maxFields bounds how many mistakes one answer lists.
+const maxFields = 32
+
+// Reader reads one JSON value that is known to be valid, and notes every mistake
+// with its pointer instead of stopping at the first.
+type Reader struct {
+	Strict bool // unknown members and nulls are mistakes; else they are passed over
+
+	dec    *jsontext.Decoder
+	src    bytes.Buffer
+	base   string // pointer to the value in the request
+	fields []errs.Field
+	name   []byte
+}
+
+var readers = sync.Pool{New: func() any { return &Reader{dec: new(jsontext.Decoder)} }}
+
+// Read runs fn on a reader of text and returns the mistakes; base is the pointer
+// under which the value stands in the request. text must be valid JSON.
+func Read(text []byte, base string, strict bool, fn func(*Reader)) []errs.Field {
+	r := readers.Get().(*Reader)
+	r.src = *bytes.NewBuffer(text)
+	// Names were checked to be unique when the text was found to be valid.
+	r.dec.Reset(&r.src, jsontext.AllowDuplicateNames(true))
+	r.base, r.Strict, r.fields = base, strict, nil
+	fn(r)
+	fields := r.fields
+	r.src, r.fields = bytes.Buffer{}, nil
+	readers.Put(r)
+	return fields
+}
+
+// Fail notes a mistake in the value that was read last.
+func (r *Reader) Fail(msg string) { r.failAt("", msg) }
+
+// FailAt notes a mistake in a member of the object that was read last.
+func (r *Reader) failAt(member, msg string) {
+	if len(r.fields) < maxFields {
+		r.fields = append(r.fields, errs.Field{In: errs.Body, Name: r.base + string(r.dec.StackPointer()) + member, Message: msg})
+	}
+}
+
+// Add notes mistakes that somebody else found, unless there are any yet: rules
+// are worth checking on what could be read only.
+func (r *Reader) Add(fields []errs.Field) {
+	if len(r.fields) == 0 {
+		r.fields = append(r.fields, fields...)
+	}
+}
+
+// Failed reports whether there were mistakes.
+func (r *Reader) Failed() bool { return len(r.fields) > 0 }
+
+// Object reads an object; member is called at each value and must read it, or
+// return false if it does not know the name. It reports whether there was one.
+func (r *Reader) Object(member func(name []byte) bool) bool {
+	if r.dec.PeekKind() != '{' {
+		r.wrong("must be an object")
+		return false
+	}
+	_, _ = r.dec.ReadToken()
+	for r.dec.PeekKind() == '"' {
+		quoted, err := r.dec.ReadValue()
+		if err != nil {
+			return false
+		}
+		if !r.Strict && r.skipNull() {
+			continue
+		}
+		// The decoder's own buffer is the text itself, which stays as it is.
+		name := quoted[1 : len(quoted)-1]
+		if bytes.IndexByte(name, '\\') >= 0 {
+			r.name, _ = jsontext.AppendUnquote(r.name[:0], quoted)
+			name = bytes.Clone(r.name)
+		}
+		if r.Strict && r.skipNull() {
+			r.Fail("must not be null; leave it out instead")
+			continue
+		}
+		if !member(name) {
+			_ = r.dec.SkipValue()
+			if r.Strict {
+				r.Fail("is not a known field")
+			}
+		}
+	}
+	_, _ = r.dec.ReadToken()
+	return true
+}
+
+func (r *Reader) skipNull() bool {
+	if r.dec.PeekKind() != 'n' {
+		return false
+	}
+	_ = r.dec.SkipValue()
+	return true
+}
+
+// Array reads an array of at most limit elements; element must read one.
+func (r *Reader) Array(limit int, element func(i int)) bool {
+	if r.dec.PeekKind() != '[' {
+		r.wrong("must be an array")
+		return false
+	}
+	_, _ = r.dec.ReadToken()
+	i := 0
+	for ; r.dec.PeekKind() != ']'; i++ {
+		if i < limit {
+			element(i)
+			continue
+		}
+		if r.dec.SkipValue() != nil {
+			return false
+		}
+	}
+	_, _ = r.dec.ReadToken()
+	if i > limit {
+		r.Fail("must have at most " + strconv.Itoa(limit) + " entries")
+		return false
+	}
+	return true
+}
+
+// wrong skips a value that is not what it should be.
+func (r *Reader) wrong(msg string) {
+	_ = r.dec.SkipValue()
+	r.Fail(msg)
+}
+
+// String reads a string.
+func (r *Reader) String(dst *string) bool {
+	v, _ := r.dec.ReadValue()
+	if v.Kind() != '"' {
+		r.Fail("must be a string")
+		return false
+	}
+	*dst = unquote(v)
+	return true
+}
+
+func unquote(v jsontext.Value) string {
+	if bytes.IndexByte(v, '\\') < 0 {
+		return string(v[1 : len(v)-1])
+	}
+	out, _ := jsontext.AppendUnquote(make([]byte, 0, len(v)), v)
+	return string(out)
+}
+
+// Bool reads true or false.
+func (r *Reader) Bool(dst *bool) {
+	v, _ := r.dec.ReadValue()
+	switch v.Kind() {
+	case 't', 'f':
+		*dst = v.Kind() == 't'
+	default:
+		r.Fail("must be true or false")
+	}
+}
+
+// Int reads an integer from low to high.
+func (r *Reader) Int(dst *int, low, high int) bool {
+	v, _ := r.dec.ReadValue()
+	if v.Kind() == '0' {
+		// 1e2 and 3.0 are integers too; there are no larger ones here than a float holds.
+		if f, err := strconv.ParseFloat(string(v), 64); err == nil && f == math.Trunc(f) && f >= float64(low) && f <= float64(high) {
+			*dst = int(f)
+			return true
+		}
+	}
+	r.Fail("must be an integer from " + strconv.Itoa(low) + " to " + strconv.Itoa(high))
+	return false
+}
+
+// Raw reads any value and returns a copy of it without white space.
+func (r *Reader) Raw() []byte {
+	v, _ := r.dec.ReadValue()
+	out := v.Clone()
+	_ = out.Compact() // fails on bad JSON only
+	return out
+}
+
+// RawObject reads an object as Raw does.
+func (r *Reader) RawObject() []byte {
+	if r.dec.PeekKind() != '{' {
+		r.wrong("must be an object")
+		return nil
+	}
+	return r.Raw()
+}
