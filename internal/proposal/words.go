@@ -40,26 +40,38 @@ func (p *Proposal) SearchWords() []string { return Words(p.Title, p.Problem, p.S
 // nextWord cuts the first word off. ToLower returns its argument where there is
 // nothing to change, so most words are not copied.
 func nextWord(text string) (word, rest string) {
-	start := strings.IndexFunc(text, isWord)
-	if start < 0 {
-		return "", ""
-	}
+	start := skip(text, false)
 	text = text[start:]
-	end := strings.IndexFunc(text, notWord)
-	if end < 0 {
-		end = len(text)
-	}
+	end := skip(text, true)
 	return clipWord(strings.ToLower(text[:end])), text[end:]
 }
 
-func notWord(r rune) bool { return !isWord(r) }
-
-func isWord(r rune) bool {
-	if r < utf8.RuneSelf {
-		return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9'
+// skip returns the length of the run at the start of s that consists of word
+// characters, or of others.
+func skip(s string, word bool) int {
+	for i := 0; i < len(s); {
+		if c := s[i]; c < utf8.RuneSelf {
+			if asciiWord[c] != word {
+				return i
+			}
+			i++
+			continue
+		}
+		r, n := utf8.DecodeRuneInString(s[i:])
+		if (r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r))) != word {
+			return i
+		}
+		i += n
 	}
-	return r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r))
+	return len(s)
 }
+
+var asciiWord = func() (t [utf8.RuneSelf]bool) {
+	for c := range t {
+		t[c] = '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
+	}
+	return t
+}()
 
 func clipWord(w string) string {
 	if len(w) <= maxWord {

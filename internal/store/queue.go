@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"runtime"
 	"sync"
 	"time"
 
@@ -64,6 +65,11 @@ func (q *queue) serve(most int, commit func([]*request)) {
 	q.serving.Go(func() {
 		batch := make([]*request, 0, most)
 		for first := range q.waiting {
+			if len(batch) > 1 {
+				// Under load, let those that were just answered bring their next write:
+				// a larger batch shares the commit among more.
+				runtime.Gosched()
+			}
 			batch = append(batch[:0], first)
 			for more := true; more && len(batch) < most; {
 				select {
