@@ -26,10 +26,14 @@ func buildAndRun(m *testing.M) (int, error) {
 		return 0, err
 	}
 	defer os.RemoveAll(dir)
-	build := exec.Command("go", "build", "-o", filepath.Join(dir, "parley"), "./cmd/parley")
-	build.Dir = "../.."
-	if out, err := build.CombinedOutput(); err != nil {
-		return 0, fmt.Errorf("build the binary: %w\n%s", err, out)
+	for name, pkg := range map[string]string{
+		"parley": "./cmd/parley", "go-worker": "./examples/go", "countdown-worker": "./examples/countdown",
+	} {
+		build := exec.Command("go", "build", "-buildvcs=false", "-o", filepath.Join(dir, name), pkg)
+		build.Dir = "../.."
+		if out, err := build.CombinedOutput(); err != nil {
+			return 0, fmt.Errorf("build %s: %w\n%s", pkg, err, out)
+		}
 	}
 	binDir = dir
 	return m.Run(), nil

@@ -7,10 +7,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
@@ -44,7 +46,11 @@ func params(dir string, extra ...string) testscript.Params {
 		Dir:                dir,
 		RequireUniqueNames: true,
 		Setup: func(e *testscript.Env) error {
-			e.Vars = append(e.Vars, cleanEnv(e.WorkDir, extra...)...)
+			examples, err := filepath.Abs("../../examples")
+			if err != nil {
+				return err
+			}
+			e.Vars = append(e.Vars, cleanEnv(e.WorkDir, append(extra, "EXAMPLES="+examples)...)...)
 			e.Values[serverKey{}] = new(*server)
 			return nil
 		},
@@ -55,6 +61,8 @@ func params(dir string, extra ...string) testscript.Params {
 			"field":      fieldCmd,
 			"capture":    captureCmd,
 			"setjson":    setJSONCmd,
+			"needs":      needsCmd,
+			"logged":     loggedCmd,
 		},
 	}
 }
@@ -64,8 +72,8 @@ type serverKey struct{}
 // settings are the variables of a script that reach the server it starts.
 var settings = []string{"PARLEY_DATA", "PARLEY_DATABASE", "PARLEY_CONFIG", "PARLEY_LISTEN", "PARLEY_RATE_LIMIT", "PARLEY_LOG_FORMAT"}
 
-// serverCmd is "server start [flags]", which sets PARLEY_SERVER and, on an empty
-// store, PARLEY_KEY, and leaves what was printed in serve.out and serve.err; or
+// serverCmd is "server start [flags]", which sets PARLEY_SERVER, ADDRESS and, on an
+// empty store, PARLEY_KEY, and leaves what was printed in serve.out and serve.err; or
 // "server stop", which demands a clean end.
 func serverCmd(ts *testscript.TestScript, neg bool, args []string) {
 	held := ts.Value(serverKey{}).(**server)
@@ -84,6 +92,7 @@ func serverCmd(ts *testscript.TestScript, neg bool, args []string) {
 		*held = s
 		ts.Defer(func() { s.kill() })
 		ts.Setenv("PARLEY_SERVER", s.url)
+		ts.Setenv("ADDRESS", strings.TrimPrefix(s.url, "http://"))
 		if s.key != "" {
 			ts.Setenv("PARLEY_KEY", s.key)
 		}
@@ -168,4 +177,54 @@ func captureCmd(ts *testscript.TestScript, _ bool, args []string) {
 // setJSONCmd is "setjson VAR PATH": it keeps a value of the last command's JSON.
 func setJSONCmd(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Setenv(args[0], fmt.Sprint(lookup(ts, args[1])))
+}
+
+// needsCmd is "needs PROGRAM…": without one of them the test cannot say anything.
+func needsCmd(ts *testscript.TestScript, _ bool, args []string) {
+	for _, name := range args {
+		if _, err := exec.LookPath(name); err != nil {
+			ts.Fatalf("%s is not installed, and an example needs it: apt-get install %s", name, name)
+		}
+	}
+}
+
+var logTime = regexp.MustCompile(`^time=(\S+)`)
+
+// loggedCmd is "logged FILE PATTERN": it waits until the file has such a line. With
+// "logged FILE PATTERN SINCE LIMIT" the time in the line must not be later than SINCE
+// by more than the limit.
+func loggedCmd(ts *testscript.TestScript, _ bool, args []string) {
+	pattern, err := regexp.Compile(args[1])
+	ts.Check(err)
+	var found string
+	ts.Check(eventually(func() error {
+		data, err := os.ReadFile(ts.MkAbs(args[0]))
+		if err != nil {
+			return err
+		}
+		for line := range strings.Lines(string(data)) {
+			if pattern.MatchString(line) {
+				found = line
+				return nil
+			}
+		}
+		return fmt.Errorf("%s has no line with %q:\n%s", args[0], args[1], data)
+	}))
+	if len(args) == 2 {
+		return
+	}
+	m := logTime.FindStringSubmatch(found)
+	if m == nil {
+		ts.Fatalf("no time in %q", found)
+	}
+	at, err := time.Parse(time.RFC3339Nano, m[1])
+	ts.Check(err)
+	since, err := time.Parse(time.RFC3339Nano, args[2])
+	ts.Check(err)
+	limit, err := time.ParseDuration(args[3])
+	ts.Check(err)
+	ts.Logf("it took %s", at.Sub(since))
+	if at.Sub(since) > limit {
+		ts.Fatalf("it took %s; at most %s is allowed: %s", at.Sub(since), limit, found)
+	}
 }

@@ -25,6 +25,7 @@ func main() {
 	if len(os.Args) != 2 {
 		log.Fatal("usage: countdown AGENT")
 	}
+	slog.SetDefault(slog.New(slog.NewTextHandler(os.Stderr, nil)))
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	w := worker.New(
