@@ -115,6 +115,9 @@ func TestImportRulesRefuse(t *testing.T) {
 		{"internal/app", "database/sql", false},
 		{"internal/app", module + "internal/pgtest", false},
 		{"internal/util", "fmt", false},
+		{"examples/go", module + "sdk/worker", true},
+		{"examples/go", module + "internal/task", false},
+		{"sdk/worker", module + "internal/errs", false},
 	} {
 		if why := refuse(c.from, c.to); (why == "") != c.ok {
 			t.Errorf("refuse(%q, %q) = %q, want allowed: %v", c.from, c.to, why, c.ok)
@@ -125,6 +128,12 @@ func TestImportRulesRefuse(t *testing.T) {
 // refuse says why pkg may not import path, or returns "".
 func refuse(pkg, path string) string {
 	if slices.Contains(tools, pkg) {
+		return ""
+	}
+	if strings.HasPrefix(pkg, "examples/") {
+		if strings.HasPrefix(path, module) && !strings.HasPrefix(path, module+"sdk/") {
+			return "an example shows what anybody can write: the public packages only"
+		}
 		return ""
 	}
 	from := layer(pkg)
