@@ -132,7 +132,7 @@ func decideStatus(cur Current, by Actor, r Resolution, newFollowupID string) (Ch
 		Entry: Entry{At: by.At, Actor: by.Principal.Ref(), Kind: StatusChanged, From: from, To: r.Status, Note: r.Note},
 	}
 	if r.Status == Approved {
-		p.FollowupID = newFollowupID
+		p.FollowupID, p.FollowupStatus = newFollowupID, "open"
 		c.Followup = &Followup{ID: newFollowupID, Title: p.Title, Description: p.SuggestedFix, TextHash: p.TextHash()}
 	}
 	c.Proposal = p

@@ -95,8 +95,13 @@ type Proposal struct {
 	VotesAgainst   int
 	ResolutionNote string
 	FollowupID     string // set by approval
+	FollowupStatus string // of that follow-up when this was read; lists leave it out
 	Version        int64  // grows with every change, votes included
 }
+
+// Resolvable reports whether the work that approval asked for is done, so that an
+// admin can resolve the proposal.
+func (p *Proposal) Resolvable() bool { return p.Status == Approved && p.FollowupStatus == "done" }
 
 // VisibleTo reports whether the viewer may see the proposal: a draft is seen by
 // its submitter and by admins only.

@@ -38,7 +38,7 @@ func (a *api) changeProposal(ctx context.Context, c *call, in *changeProposalInp
 		return nil, err
 	}
 	return &changeProposalOutput{
-		ETag: c.etag(done.Proposal.Version), Replayed: replayed(done.Replayed), Body: recordOf(&done.Proposal, done.Vote),
+		ETag: c.etag(&done.Proposal), Replayed: replayed(done.Replayed), Body: recordOf(&done.Proposal, done.Vote),
 	}, nil
 }
 

@@ -130,7 +130,7 @@ func (a *api) submitProposal(ctx context.Context, c *call, in *submitProposalInp
 		return nil, err
 	}
 	return &submitProposalOutput{
-		Location: c.request.URL.EscapedPath() + "/" + done.Proposal.ID, ETag: c.etag(done.Proposal.Version),
+		Location: c.request.URL.EscapedPath() + "/" + done.Proposal.ID, ETag: c.etag(&done.Proposal),
 		Replayed: replayed(done.Replayed), Body: recordOf(&done.Proposal, done.Vote),
 	}, nil
 }
@@ -156,7 +156,7 @@ func (a *api) getProposal(ctx context.Context, c *call, in *getProposalInput) (*
 	if err != nil {
 		return nil, err
 	}
-	out := &getProposalOutput{Status: http.StatusOK, ETag: c.etag(cur.Proposal.Version), CacheControl: revalidate}
+	out := &getProposalOutput{Status: http.StatusOK, ETag: c.etag(&cur.Proposal), CacheControl: revalidate}
 	if noneMatch(c.request.Header, out.ETag) {
 		out.Status = http.StatusNotModified
 		return out, nil
@@ -165,5 +165,8 @@ func (a *api) getProposal(ctx context.Context, c *call, in *getProposalInput) (*
 	return out, nil
 }
 
-// etag is the tag of a record that shows something of the caller's own.
-func (c *call) etag(version int64) string { return etag(version, c.Principal().Ref()) }
+// etag is the tag of a record that shows something of the caller's own, and where
+// its follow-up stands, which changes by itself.
+func (c *call) etag(p *proposal.Proposal) string {
+	return etag(p.Version, c.Principal().Ref()+" "+p.FollowupStatus)
+}

@@ -24,6 +24,8 @@ type Proposal struct {
 	MyVote             *string  `json:"my_vote" doc:"The caller's own vote; null without one." example:"for"`
 	AllowedTransitions []string `json:"allowed_transitions" nullable:"false" doc:"The statuses that may follow." example:"[\"approved\",\"rejected\"]"`
 	FollowupID         *string  `json:"followup_id" doc:"The task that approval created; null before." example:"task-01k5xb7d2n8f4j6s0a9g3r5w1c"`
+	FollowupStatus     *string  `json:"followup_status" doc:"Where that task stands; null before approval." example:"done"`
+	Resolvable         bool     `json:"resolvable" doc:"The proposal is approved and its task is done: an admin can resolve it." example:"true"`
 }
 
 // TransformSchema takes the lists from the domain.
@@ -121,6 +123,7 @@ func recordOf(p *proposal.Proposal, vote *proposal.Vote) Proposal {
 		Priority: string(p.Priority), Status: string(p.Status), SubmittedBy: p.SubmittedBy,
 		SubmittedAt: stamp(p.SubmittedAt), UpdatedAt: stamp(p.UpdatedAt), VotesFor: p.VotesFor, VotesAgainst: p.VotesAgainst,
 		ResolutionNote: p.ResolutionNote, AllowedTransitions: names(p.Status.Next()), FollowupID: orNull(p.FollowupID),
+		FollowupStatus: orNull(p.FollowupStatus), Resolvable: p.Resolvable(),
 	}
 	if vote != nil {
 		r.MyVote = orNull(string(vote.Choice))

@@ -15,10 +15,17 @@ type Task struct {
 	TextHash           *string  `json:"text_hash" doc:"The hash of the text that was approved; null if made by hand." example:"sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"`
 	Status             string   `json:"status" doc:"Where the work stands." example:"open"`
 	Assignee           *string  `json:"assignee" doc:"Who does it; null if nobody." example:"agent:fixer"`
+	A2ATask            *A2ATask `json:"a2a_task" doc:"The task that an agent works on it with; null if none."`
 	CreatedBy          string   `json:"created_by" doc:"Who created it." example:"user:ada"`
 	CreatedAt          string   `json:"created_at" format:"date-time" doc:"When it was created." example:"2026-03-02T10:00:00.000000Z"`
 	UpdatedAt          string   `json:"updated_at" format:"date-time" doc:"When it last changed." example:"2026-03-02T10:00:00.000000Z"`
 	AllowedTransitions []string `json:"allowed_transitions" nullable:"false" doc:"The statuses that may follow." example:"[\"in_progress\",\"done\",\"canceled\"]"`
+}
+
+// A2ATask is how an agent's work on a follow-up is found.
+type A2ATask struct {
+	UID   string `json:"uid" doc:"The platform's id of the task; its messages and artifacts are at /api/v1/orgs/<org>/a2a/tasks/<uid>." example:"01k5xb7d2n8f4j6s0a9g3r5w1c"`
+	State string `json:"state" doc:"Where it stands." example:"working"`
 }
 
 // TransformSchema takes the list from the domain.
@@ -71,9 +78,13 @@ func taskSchema(s *huma.Schema) {
 }
 
 func taskOf(f *followup.Followup) Task {
-	return Task{
+	out := Task{
 		ID: f.ID, Title: f.Title, Description: f.Description, ProposalID: orNull(f.ProposalID), TextHash: orNull(f.TextHash),
 		Status: string(f.Status), Assignee: orNull(f.Assignee), CreatedBy: f.CreatedBy,
 		CreatedAt: stamp(f.CreatedAt), UpdatedAt: stamp(f.UpdatedAt), AllowedTransitions: names(f.Status.Next()),
 	}
+	if f.TaskUID != "" {
+		out.A2ATask = &A2ATask{UID: f.TaskUID, State: f.TaskState}
+	}
+	return out
 }

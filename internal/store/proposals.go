@@ -174,6 +174,11 @@ func current(ctx context.Context, r reader, org, id string, viewer identity.Prin
 	}
 	p.Status, p.Category, p.Priority = proposal.Status(status), proposal.Category(category), proposal.Priorities[rank]
 	p.SubmittedAt, p.UpdatedAt = fromMicros(submittedAt), fromMicros(updatedAt)
+	if p.FollowupID != "" {
+		if _, err := one(ctx, r, []any{&p.FollowupStatus}, `SELECT status FROM followups WHERE org_id = $1 AND id = $2`, org, p.FollowupID); err != nil {
+			return cur, err
+		}
+	}
 	found, err = one(ctx, r, []any{&voter, &choice, &comment, &votedAt},
 		`SELECT voter, choice, comment, voted_at FROM votes WHERE org_id = $1 AND proposal_id = $2 AND voter = $3`,
 		org, id, viewer.Ref())
