@@ -89,9 +89,11 @@ func NewRegistry(store Store, now func() time.Time) *Registry {
 	return &Registry{store: store, now: now, known: map[string]entry{}}
 }
 
+// Bounds of an agent's entry; lengths in characters.
 const (
-	maxDescription = 2000
-	maxSkills      = 64
+	MaxName        = 200
+	MaxDescription = 2000
+	MaxSkills      = 64
 )
 
 var skillPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9 ._:+#/-]{0,63}$`)
@@ -106,7 +108,7 @@ func (r *Registry) Create(ctx context.Context, a Agent) (Agent, error) {
 		return Agent{}, err
 	}
 	a.Name = m.Name
-	if err := a.check(); err != nil {
+	if err := a.Validate(); err != nil {
 		return Agent{}, err
 	}
 	return a, r.store.CreateAgent(ctx, a, m)
@@ -139,7 +141,7 @@ func decideEdit(a Agent, e Edit, now time.Time) (Agent, error) {
 	if a.Pinned != "" && !slices.Contains(Presences, a.Pinned) {
 		return a, invalid("/status", fmt.Sprintf("must be one of %v, or empty to follow the workers", Presences))
 	}
-	return a, a.check()
+	return a, a.Validate()
 }
 
 func set[T any](old, val *T) {
@@ -148,20 +150,22 @@ func set[T any](old, val *T) {
 	}
 }
 
-func (a *Agent) check() error {
-	if n := utf8.RuneCountInString(a.Name); n == 0 || n > 200 {
-		return invalid("/name", "must have 1 to 200 characters")
+// Validate refuses an entry that breaks a rule. The id is checked with the
+// principal that it makes.
+func (a *Agent) Validate() error {
+	if n := utf8.RuneCountInString(a.Name); n == 0 || n > MaxName {
+		return invalid("/name", fmt.Sprintf("must have 1 to %d characters", MaxName))
 	}
-	if n := utf8.RuneCountInString(a.Description); n > maxDescription {
-		return invalid("/description", fmt.Sprintf("has %d characters; at most %d are allowed", n, maxDescription))
+	if n := utf8.RuneCountInString(a.Description); n > MaxDescription {
+		return invalid("/description", fmt.Sprintf("has %d characters; at most %d are allowed", n, MaxDescription))
 	}
 	for at, s := range map[string]string{"/name": a.Name, "/description": a.Description} {
 		if !utf8.ValidString(s) || slices.Contains([]byte(s), 0) {
 			return invalid(at, "must be valid UTF-8 without NUL")
 		}
 	}
-	if len(a.Skills) > maxSkills {
-		return invalid("/skills", fmt.Sprintf("has %d entries; at most %d are allowed", len(a.Skills), maxSkills))
+	if len(a.Skills) > MaxSkills {
+		return invalid("/skills", fmt.Sprintf("has %d entries; at most %d are allowed", len(a.Skills), MaxSkills))
 	}
 	seen := map[string]bool{}
 	for i, s := range a.Skills {

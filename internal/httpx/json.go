@@ -107,7 +107,7 @@ func readMember(target reflect.Value, members map[string]int, name string, value
 		return "is not a known field"
 	}
 	field := target.Field(i)
-	if value.Kind() == 'n' {
+	if _, ok := field.Addr().Interface().(Nullable); value.Kind() == 'n' && !ok {
 		return "must not be null; leave it out instead"
 	}
 	if err := json.Unmarshal(value, field.Addr().Interface(), json.RejectUnknownMembers(true)); err != nil {
@@ -117,7 +117,13 @@ func readMember(target reflect.Value, members map[string]int, name string, value
 	return ""
 }
 
+// Nullable is implemented by the few members to which null is a value.
+type Nullable interface{ AcceptsNull() (typeName string) }
+
 func typeName(t reflect.Type) string {
+	if n, ok := reflect.New(t).Interface().(Nullable); ok {
+		return n.AcceptsNull()
+	}
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}

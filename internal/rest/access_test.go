@@ -30,18 +30,34 @@ var endpoints = []endpoint{
 	{"POST", "/api/v1/orgs/{org}/tasks", `{"title":"x"}`, []identity.Scope{identity.TasksWrite}, false},
 	{"GET", "/api/v1/orgs/{org}/tasks/{task}", "", []identity.Scope{identity.TasksRead}, false},
 	{"PATCH", "/api/v1/orgs/{org}/tasks/{task}", `{"title":"x"}`, []identity.Scope{identity.TasksWrite}, false},
+	{"GET", "/api/v1/orgs/{org}/agents", "", readAgents, false},
+	{"POST", "/api/v1/orgs/{org}/agents", `{"id":"new","name":"New"}`, []identity.Scope{identity.Admin}, false},
+	{"GET", "/api/v1/orgs/{org}/agents/{agent}", "", readAgents, false},
+	{"PATCH", "/api/v1/orgs/{org}/agents/{agent}", `{"name":"x"}`, []identity.Scope{identity.Admin}, false},
+	{"GET", "/api/v1/orgs/{org}/a2a/tasks", "", []identity.Scope{identity.Admin}, false},
+	{"GET", "/api/v1/orgs/{org}/a2a/tasks/{uid}", "", []identity.Scope{identity.Admin}, false},
+}
+
+var readAgents = []identity.Scope{identity.TasksRead, identity.A2AWrite, identity.Admin}
+
+// workerEndpoints have no org in their path; workers_test.go tests them.
+var workerEndpoints = []string{
+	"POST /api/v1/agents/{agent}/claim", "POST /api/v1/agents/{agent}/leases/{lease}", "DELETE /api/v1/agents/{agent}/leases/{lease}",
 }
 
 func (e endpoint) at(org, prop, task string) string {
-	return strings.NewReplacer("{org}", org, "{prop}", prop, "{task}", task).Replace(e.path)
+	return strings.NewReplacer("{org}", org, "{prop}", prop, "{task}", task, "{agent}", "fixer", "{uid}", strings.TrimPrefix(task, "task-")).Replace(e.path)
 }
 
 // The list above must not fall behind the API.
 func TestEveryOperationIsInTheAccessTables(t *testing.T) {
 	t.Parallel()
 	known := map[string]bool{}
+	for _, e := range workerEndpoints {
+		known[e] = true
+	}
 	for _, e := range endpoints {
-		known[e.method+" "+strings.NewReplacer("{prop}", "{id}", "{task}", "{id}").Replace(e.path)] = true
+		known[e.method+" "+strings.NewReplacer("{prop}", "{id}", "{task}", "{id}", "{agent}", "{id}", "{uid}", "{id}").Replace(e.path)] = true
 	}
 	for path, item := range document(Options{}).Paths {
 		if !strings.HasPrefix(path, "/api/") {

@@ -16,17 +16,21 @@ import (
 // the process starts and not in Mount, which may run more than once and at once.
 func init() {
 	huma.NewError = func(status int, msg string, details ...error) huma.StatusError {
-		return fromHuma(context.Background(), status, msg, details)
+		return fromHuma(context.Background(), httpx.MaxBody, status, msg, details)
 	}
 	huma.NewErrorWithContext = func(ctx huma.Context, status int, msg string, details ...error) huma.StatusError {
-		return fromHuma(ctx.Context(), status, msg, details)
+		limit := int64(httpx.MaxBody)
+		if op := ctx.Operation(); op != nil && op.MaxBodyBytes > 0 {
+			limit = op.MaxBodyBytes - 1
+		}
+		return fromHuma(ctx.Context(), limit, status, msg, details)
 	}
 }
 
 // fromHuma turns what huma itself finds wrong into a Problem. The guard and the
 // domain catch nearly everything before; what is left is mostly about reading
 // the body.
-func fromHuma(ctx context.Context, status int, msg string, details []error) *httpx.Problem {
+func fromHuma(ctx context.Context, limit int64, status int, msg string, details []error) *httpx.Problem {
 	fields := make([]errs.Field, 0, len(details))
 	for _, d := range details {
 		var e *errs.Error
@@ -40,7 +44,7 @@ func fromHuma(ctx context.Context, status int, msg string, details []error) *htt
 	}
 	switch {
 	case status == http.StatusRequestEntityTooLarge:
-		return httpx.NewProblem(ctx, errs.New(errs.TooLarge, "request.too_large", "the body is larger than %d bytes", httpx.MaxBody))
+		return httpx.NewProblem(ctx, errs.New(errs.TooLarge, "request.too_large", "the body is larger than %d bytes", limit))
 	case status == http.StatusUnsupportedMediaType:
 		return httpx.NewProblem(ctx, errs.New(errs.Unsupported, "request.unsupported_media_type", "send the body as application/json"))
 	case status == http.StatusRequestTimeout:

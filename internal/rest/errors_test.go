@@ -36,7 +36,7 @@ func TestWhatHumaFindsWrongBecomesAProblemOfOurs(t *testing.T) {
 		{422, "validation failed", []error{errs.ErrNotFound}, 404, "resource.not_found", nil},
 		{500, "unexpected error occurred", []error{errors.New("secret")}, 500, "internal", nil},
 	} {
-		p := fromHuma(context.Background(), c.status, c.msg, c.details)
+		p := fromHuma(context.Background(), 1000, c.status, c.msg, c.details)
 		if p.Status != c.want || p.Code != c.code {
 			t.Errorf("%d %q: %d %s", c.status, c.msg, p.Status, p.Code)
 		}

@@ -32,11 +32,29 @@ func guard(action identity.Action, validID func(string) bool) func(huma.Context,
 			httpx.WriteError(w, r, err)
 			return
 		}
-		// Answers are JSON whatever is asked for, so there is nothing to negotiate.
-		delete(r.Header, "Accept")
-		c := &call{Access: access, request: r}
-		next(huma.WithContext(ctx, context.WithValue(r.Context(), callKey{}, c)))
+		pass(ctx, r, &call{Access: access, request: r}, next)
 	}
+}
+
+// guardWorker is guard for the calls of workers: they name no org, and what
+// counts is whether the caller may work for the agent.
+func (a *api) guardWorker(ctx huma.Context, next func(huma.Context)) {
+	r, w := humago.Unwrap(ctx)
+	post, err := a.tasks.Serve(r.Context(), httpx.CallerOf(r.Context()), r.PathValue("agent"))
+	if err == nil {
+		err = checkRequest(ctx.Operation(), r)
+	}
+	if err != nil {
+		httpx.WriteError(w, r, err)
+		return
+	}
+	pass(ctx, r, &call{post: post, request: r}, next)
+}
+
+func pass(ctx huma.Context, r *http.Request, c *call, next func(huma.Context)) {
+	// Answers are JSON whatever is asked for, so there is nothing to negotiate.
+	delete(r.Header, "Accept")
+	next(huma.WithContext(ctx, context.WithValue(r.Context(), callKey{}, c)))
 }
 
 func checkRequest(op *huma.Operation, r *http.Request) error {

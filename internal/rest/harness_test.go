@@ -15,11 +15,13 @@ import (
 	"github.com/oklog/ulid/v2"
 
 	"github.com/parley-dev/parley/internal/agent"
+	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/followup"
 	"github.com/parley-dev/parley/internal/httpx"
 	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/internal/proposal"
 	"github.com/parley-dev/parley/internal/store"
+	"github.com/parley-dev/parley/internal/task"
 )
 
 // world is a whole server on a real SQLite file, without a network.
@@ -29,7 +31,20 @@ type world struct {
 	store   *store.Store
 	admins  *identity.Admins
 	auth    *identity.Authenticator
+	agents  *agent.Registry
+	tasks   *task.Tasks
 	logs    *bytes.Buffer
+}
+
+// directory shows the registry to the task service.
+type directory struct{ agents *agent.Registry }
+
+func (d directory) Target(ctx context.Context, id string) (task.Target, error) {
+	a, err := d.agents.Find(ctx, id)
+	if err == nil && a.Disabled {
+		err = errs.ErrNotFound
+	}
+	return task.Target{ID: a.ID, Org: a.Org, Public: a.Public}, err
 }
 
 func newID(prefix string) string { return prefix + strings.ToLower(ulid.Make().String()) }
@@ -48,8 +63,10 @@ func newWorld(tb testing.TB, edit ...func(*httpx.Options, *Options)) *world {
 		tb: tb, store: st, admins: identity.NewAdmins(st, utcNow, newID), auth: identity.NewAuthenticator(st, utcNow),
 		logs: &bytes.Buffer{},
 	}
+	w.agents = agent.NewRegistry(st, utcNow)
+	w.tasks = task.New(task.Options{Store: st, Directory: directory{w.agents}, Now: utcNow, NewID: newID, Node: "node-1"})
 	ho := httpx.Options{Authenticator: w.auth, Logger: slog.New(slog.NewTextHandler(w.logs, nil))}
-	ro := Options{Proposals: proposal.New(st, utcNow, newID), Followups: followup.New(st, utcNow, newID, nil)}
+	ro := Options{Proposals: proposal.New(st, utcNow, newID), Followups: followup.New(st, utcNow, newID, nil), Agents: w.agents, Tasks: w.tasks}
 	for _, e := range edit {
 		e(&ho, &ro)
 	}
@@ -61,7 +78,7 @@ func newWorld(tb testing.TB, edit ...func(*httpx.Options, *Options)) *world {
 			tb.Fatal(err)
 		}
 	}
-	if _, err := agent.NewRegistry(st, utcNow).Create(ctx, agent.Agent{ID: "fixer", Org: "acme"}); err != nil {
+	if _, err := w.agents.Create(ctx, agent.Agent{ID: "fixer", Org: "acme"}); err != nil {
 		tb.Fatal(err)
 	}
 	return w

@@ -1,6 +1,8 @@
 package rest
 
 import (
+	"cmp"
+	"fmt"
 	"net/http"
 	"strconv"
 
@@ -22,6 +24,9 @@ const (
 	tagProposals = "Proposals"
 	tagVotes     = "Votes"
 	tagTasks     = "Tasks"
+	tagAgents    = "Agents"
+	tagWorkers   = "Workers"
+	tagA2ATasks  = "A2A tasks"
 	tagSystem    = "System"
 )
 
@@ -47,6 +52,9 @@ func newHuma(mux humago.Mux, o Options) huma.API {
 		{Name: tagProposals, Description: "Improvement proposals: a problem, a suggested fix, and what became of it."},
 		{Name: tagVotes, Description: "One vote for each user or agent and proposal; voting again replaces it."},
 		{Name: tagTasks, Description: "Follow-up tasks: created by approval, or by hand."},
+		{Name: tagAgents, Description: "The agents of the org. They are called through the A2A interface, `POST /a2a/<agent_id>`."},
+		{Name: tagA2ATasks, Description: "What the org's agents were asked to do, by whomever, and what came of it; for admins."},
+		{Name: tagWorkers, Description: "How a process does an agent's work: claim a task, report on it, hand it back."},
 		{Name: tagSystem, Description: "Health and documentation; no key needed."},
 	}
 	return humago.New(mux, config)
@@ -61,7 +69,9 @@ type operation struct {
 	status  int               // of success; 0: 200
 	errors  []int             // beside those that any operation can have
 
-	cacheable bool // answers If-None-Match
+	cacheable bool  // answers If-None-Match
+	worker    bool  // the caller works for the agent in the path; action is not looked at
+	maxBody   int64 // 0: httpx.MaxBody
 }
 
 // errorDocs says what each status means, once for all operations.
@@ -98,7 +108,7 @@ func (op operation) document(problem *huma.Schema) huma.Operation {
 		// Parameters and bodies are checked by guard and by the domain, which report
 		// everything at once and in one wording.
 		SkipValidateParams: true, SkipValidateBody: true,
-		MaxBodyBytes: httpx.MaxBody + 1, // huma refuses a body that reaches its limit
+		MaxBodyBytes: cmp.Or(op.maxBody, httpx.MaxBody) + 1, // huma refuses a body that reaches its limit
 	}
 	codes := append([]int{}, anyOperation...)
 	if op.method == http.MethodPost || op.method == http.MethodPatch {
@@ -109,6 +119,9 @@ func (op operation) document(problem *huma.Schema) huma.Operation {
 	}
 	for _, code := range append(codes, op.errors...) {
 		out.Responses[strconv.Itoa(code)] = problemResponse(code, problem)
+	}
+	if op.maxBody > 0 {
+		out.Responses["413"].Description = fmt.Sprintf("The body is larger than %d MiB.", op.maxBody>>20)
 	}
 	return out
 }

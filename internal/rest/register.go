@@ -9,11 +9,13 @@ import (
 
 	"github.com/parley-dev/parley/internal/httpx"
 	"github.com/parley-dev/parley/internal/identity"
+	"github.com/parley-dev/parley/internal/task"
 )
 
 // call is what a handler knows of its request beside the decoded input.
 type call struct {
 	identity.Access
+	post    task.Post // of a worker's call, instead of the Access
 	request *http.Request
 }
 
@@ -25,6 +27,9 @@ func register[I, O any](a *api, op operation, handle func(context.Context, *call
 	problem := a.huma.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[httpx.Problem](), true, "Problem")
 	doc := op.document(problem)
 	doc.Middlewares = huma.Middlewares{guard(op.action, op.validID)}
+	if op.worker {
+		doc.Middlewares = huma.Middlewares{a.guardWorker}
+	}
 	huma.Register(a.huma, doc, func(ctx context.Context, in *I) (*O, error) {
 		out, err := handle(ctx, ctx.Value(callKey{}).(*call), in)
 		if err != nil {

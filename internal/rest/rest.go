@@ -1,5 +1,6 @@
-// Package rest is the Proposals API and task management over HTTP: the
-// operations under /api/v1, their OpenAPI document and its page.
+// Package rest is the Proposals API, task management, and what agents and their
+// workers need, over HTTP: the operations under /api/v1, their OpenAPI document
+// and its page.
 //
 // An operation decodes, calls one service method and encodes; every rule lives
 // in the domain packages. The package knows no SQL and no other transport.
@@ -11,15 +12,19 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/parley-dev/parley/internal/agent"
 	"github.com/parley-dev/parley/internal/followup"
 	"github.com/parley-dev/parley/internal/httpx"
 	"github.com/parley-dev/parley/internal/proposal"
+	"github.com/parley-dev/parley/internal/task"
 )
 
 // Options are what the API needs.
 type Options struct {
 	Proposals *proposal.Proposals
 	Followups *followup.Followups
+	Agents    *agent.Registry
+	Tasks     *task.Tasks
 
 	Version   string // of the build, shown in the OpenAPI document; empty: "dev"
 	PublicURL string // shown in the OpenAPI document; empty: the documents name no server
@@ -40,6 +45,8 @@ type api struct {
 	huma      huma.API
 	proposals *proposal.Proposals
 	followups *followup.Followups
+	agents    *agent.Registry
+	tasks     *task.Tasks
 }
 
 // Mount adds every route of the API to the router.
@@ -49,11 +56,14 @@ func Mount(rt *httpx.Router, o Options) {
 
 // describe adds the operations under /api/v1 and returns the document of the API.
 func describe(rt *httpx.Router, o Options) *huma.OpenAPI {
-	a := &api{proposals: o.Proposals, followups: o.Followups}
+	a := &api{proposals: o.Proposals, followups: o.Followups, agents: o.Agents, tasks: o.Tasks}
 	a.huma = newHuma(routes{rt, newPageCache(o)}, o)
 	a.registerProposals()
 	a.registerVotes()
 	a.registerTasks()
+	a.registerAgents()
+	a.registerOrgTasks()
+	a.registerWorkers()
 	doc := a.huma.OpenAPI()
 	documentSystem(doc)
 	openAnswers(doc)

@@ -94,7 +94,9 @@ func checkParts(at string, parts []Part) (f []errs.Field) {
 		return []errs.Field{field(at, fmt.Sprintf("must have at most %d parts", MaxParts))}
 	}
 	for i := range parts {
-		f = append(f, parts[i].check(fmt.Sprintf("%s/%d", at, i))...)
+		if len(parts[i].check("")) > 0 { // where it stands is seldom needed
+			f = append(f, parts[i].check(fmt.Sprintf("%s/%d", at, i))...)
+		}
 	}
 	return f
 }
@@ -116,8 +118,11 @@ func (p *Part) check(at string) (f []errs.Field) {
 	default:
 		f = append(f, field(at+"/type", "must be text, data or file"))
 	}
-	for name, s := range map[string]string{"/name": p.Name, "/mediaType": p.MediaType} {
-		f = append(f, checkID(at+name, s)...)
+	if p.Name != "" {
+		f = append(f, checkID(at+"/name", p.Name)...)
+	}
+	if p.MediaType != "" {
+		f = append(f, checkID(at+"/mediaType", p.MediaType)...)
 	}
 	if len(p.URL) > 4096 || badText(p.URL) != "" {
 		f = append(f, field(at+"/url", "must have at most 4096 characters and no NUL"))

@@ -146,7 +146,11 @@ func (s *Tasks) claimTasks(ctx context.Context, org, agent, worker string, most 
 		s.publish(c)
 		t, err := s.Store.TaskByUID(ctx, org, c.Task.UID)
 		if err != nil {
-			return out, err
+			// Nobody will work on what was not handed over: it costs no attempt.
+			for _, c := range changes {
+				_ = s.Return(context.WithoutCancel(ctx), Post{Target{ID: agent, Org: org}}, c.Task.Lease.Token)
+			}
+			return nil, err
 		}
 		t.Lease = c.Task.Lease
 		out = append(out, assignment(t))
@@ -192,6 +196,10 @@ func (s *Tasks) Report(ctx context.Context, p Post, token string, r Report) (Pro
 }
 
 func (s *Tasks) report(ctx context.Context, org, agent, uid, token string, r Report) (Progress, error) {
+	if err := r.Validate(); err != nil {
+		return Progress{}, err
+	}
+	r.Artifacts = s.named(r.Artifacts)
 	now := s.Now()
 	delivered := int64(0)
 	change, err := s.Store.UpdateTask(ctx, org, uid, func(cur Current) (Change, error) {

@@ -1,0 +1,139 @@
+package rest
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/parley-dev/parley/internal/agent"
+	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/identity"
+)
+
+const (
+	agentsPath = "/api/v1/orgs/{org}/agents"
+	agentPath  = agentsPath + "/{id}"
+)
+
+// AgentPath is the path of one agent.
+type AgentPath struct {
+	OrgPath
+	ID string `path:"id" doc:"The agent's id." example:"scout"`
+}
+
+func (a *api) registerAgents() {
+	register(a, operation{
+		id: "list-agents", method: http.MethodGet, path: agentsPath, tag: tagAgents,
+		summary: "List the agents of the org", action: identity.ReadAgents,
+		description: "By id, disabled ones included. Needs svc:tasks:read, svc:a2a:write or svc:admin:admin.",
+	}, a.listAgents)
+	register(a, operation{
+		id: "create-agent", method: http.MethodPost, path: agentsPath, tag: tagAgents,
+		summary: "Register an agent", action: identity.ManageAgents, status: http.StatusCreated, errors: []int{http.StatusConflict},
+		description: "Its id is unique across the platform: 409 if it is taken. It is there at once, and offline until a worker comes. Needs svc:admin:admin.",
+	}, a.createAgent)
+	register(a, operation{
+		id: "get-agent", method: http.MethodGet, path: agentPath, tag: tagAgents,
+		summary: "Get an agent", action: identity.ReadAgents, validID: identity.ValidAgentID,
+		description: "Needs svc:tasks:read, svc:a2a:write or svc:admin:admin.",
+	}, a.getAgent)
+	register(a, operation{
+		id: "change-agent", method: http.MethodPatch, path: agentPath, tag: tagAgents,
+		summary: "Change, pin or disable an agent", action: identity.ManageAgents, validID: identity.ValidAgentID,
+		description: "Changes the fields that are given. A disabled agent can be called and worked for by nobody; its tasks wait. Needs svc:admin:admin.",
+	}, a.changeAgent)
+}
+
+type listAgentsInput struct{ OrgPath }
+
+type listAgentsOutput struct{ Body AgentList }
+
+func (a *api) listAgents(ctx context.Context, c *call, _ *listAgentsInput) (*listAgentsOutput, error) {
+	list, err := a.agents.List(ctx, c.Org())
+	if err != nil {
+		return nil, err
+	}
+	out := &listAgentsOutput{Body: AgentList{Agents: make([]Agent, len(list)), Total: len(list)}}
+	for i := range list {
+		if out.Body.Agents[i], err = a.agentOf(ctx, &list[i]); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+type createAgentInput struct {
+	OrgPath
+	Body payload[AgentCreation]
+}
+
+type createAgentOutput struct {
+	Location string `header:"Location" doc:"Where the new agent is."`
+	Body     Agent
+}
+
+func (a *api) createAgent(ctx context.Context, c *call, in *createAgentInput) (*createAgentOutput, error) {
+	b := &in.Body.value
+	var wrong []errs.Field
+	if !identity.ValidAgentID(b.ID) && !in.Body.failed("/id") {
+		wrong = append(wrong, errs.Field{
+			In: errs.Body, Name: "/id", Message: "must have 1 to 64 of a-z, 0-9, '.', '_' and '-', and start with a letter or digit",
+		})
+	}
+	created := agent.Agent{
+		ID: b.ID, Org: c.Org(), Name: b.Name, Description: deref(b.Description), Skills: b.Skills, Public: b.Public,
+	}
+	if err := in.Body.check(created.Validate(), wrong...); err != nil {
+		return nil, err
+	}
+	created, err := a.agents.Create(ctx, created)
+	if err != nil {
+		return nil, err
+	}
+	out := &createAgentOutput{Location: c.request.URL.EscapedPath() + "/" + created.ID}
+	out.Body, err = a.agentOf(ctx, &created)
+	return out, err
+}
+
+type getAgentInput struct{ AgentPath }
+
+type agentOutput struct{ Body Agent }
+
+func (a *api) getAgent(ctx context.Context, c *call, in *getAgentInput) (*agentOutput, error) {
+	found, err := a.agents.Find(ctx, in.ID)
+	if err == nil && found.Org != c.Org() {
+		err = errs.ErrNotFound
+	}
+	if err != nil {
+		return nil, err
+	}
+	out := &agentOutput{}
+	out.Body, err = a.agentOf(ctx, &found)
+	return out, err
+}
+
+type changeAgentInput struct {
+	AgentPath
+	Body payload[AgentPatch]
+}
+
+func (a *api) changeAgent(ctx context.Context, c *call, in *changeAgentInput) (*agentOutput, error) {
+	b := &in.Body.value
+	edit := agent.Edit{Name: b.Name, Description: b.Description, Skills: b.Skills, Public: b.Public, Disabled: b.Disabled}
+	if b.Status.set {
+		edit.Pinned = &b.Status.value
+	}
+	var wrong []errs.Field
+	if edit == (agent.Edit{}) && len(in.Body.broken) == 0 {
+		wrong = []errs.Field{{In: errs.Body, Message: "must contain at least one of name, description, skills, public, disabled and status"}}
+	}
+	if err := in.Body.check(nil, wrong...); err != nil {
+		return nil, err
+	}
+	changed, err := a.agents.Update(ctx, c.Org(), in.ID, edit)
+	if err != nil {
+		return nil, err
+	}
+	out := &agentOutput{}
+	out.Body, err = a.agentOf(ctx, &changed)
+	return out, err
+}

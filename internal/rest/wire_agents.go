@@ -1,0 +1,117 @@
+package rest
+
+import (
+	"context"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/go-json-experiment/json"
+
+	"github.com/parley-dev/parley/internal/agent"
+)
+
+// Agent is one agent of the org.
+type Agent struct {
+	ID           string   `json:"id" doc:"Unique across the platform." example:"scout"`
+	Name         string   `json:"name" doc:"What people call it." example:"Scout"`
+	Description  string   `json:"description" doc:"What it does, in a sentence." example:"Finds what is slow."`
+	Skills       []string `json:"skills" nullable:"false" doc:"What it can do, as tags to choose by." example:"[\"profiling\"]"`
+	Public       bool     `json:"public" doc:"Whether other orgs may see and call it." example:"false"`
+	Disabled     bool     `json:"disabled" doc:"Whether nobody may call it or work for it." example:"false"`
+	Status       string   `json:"status" doc:"Whether it can be expected to answer." example:"available"`
+	PinnedStatus *string  `json:"pinned_status" doc:"The status that an admin set; null: it follows from the workers." example:"busy"`
+	URL          string   `json:"url" doc:"Where to call it, relative to the server." example:"/a2a/scout"`
+	CreatedAt    string   `json:"created_at" format:"date-time" doc:"When it was registered." example:"2026-03-02T10:00:00.000000Z"`
+	UpdatedAt    string   `json:"updated_at" format:"date-time" doc:"When its entry last changed." example:"2026-03-02T10:00:00.000000Z"`
+}
+
+// TransformSchema takes the lists from the domain.
+func (Agent) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
+	property(s, "status", oneOf(agent.Presences))
+	property(s, "pinned_status", oneOf(agent.Presences))
+	return s
+}
+
+// AgentList is all agents of the org.
+type AgentList struct {
+	Agents []Agent `json:"agents" nullable:"false" doc:"By id."`
+	Total  int     `json:"total" doc:"How many there are." example:"3"`
+}
+
+// AgentCreation is the body that registers an agent.
+type AgentCreation struct {
+	ID          string   `json:"id" pattern:"^[a-z0-9][a-z0-9._-]{0,63}$" doc:"Unique across the platform, and part of the agent's address." example:"scout"`
+	Name        string   `json:"name" doc:"What people call it." example:"Scout"`
+	Description *string  `json:"description,omitempty" doc:"What it does, in a sentence." example:"Finds what is slow."`
+	Skills      []string `json:"skills,omitempty" nullable:"false" doc:"What it can do, as tags to choose by." example:"[\"profiling\"]"`
+	Public      bool     `json:"public,omitempty" doc:"Whether other orgs may see and call it." example:"false"`
+}
+
+// TransformSchema takes the limits from the domain.
+func (AgentCreation) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
+	agentSchema(s)
+	return s
+}
+
+// AgentPatch is the body of a change to an agent.
+type AgentPatch struct {
+	Name        *string   `json:"name,omitempty" doc:"A new name."`
+	Description *string   `json:"description,omitempty" doc:"A new description."`
+	Skills      *[]string `json:"skills,omitempty" nullable:"false" doc:"All its skills anew."`
+	Public      *bool     `json:"public,omitempty" doc:"Whether other orgs may see and call it."`
+	Disabled    *bool     `json:"disabled,omitempty" doc:"Whether nobody may call it or work for it."`
+	Status      pin       `json:"status,omitempty" doc:"Pins the status, whatever its workers do; null lets it follow them again."`
+}
+
+// TransformSchema takes the limits from the domain.
+func (AgentPatch) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
+	agentSchema(s)
+	one := 1
+	s.MinProperties = &one
+	return s
+}
+
+func agentSchema(s *huma.Schema) {
+	property(s, "name", length(1, agent.MaxName))
+	property(s, "description", length(0, agent.MaxDescription))
+	most := agent.MaxSkills
+	property(s, "skills", func(p *huma.Schema) { p.MaxItems = &most })
+}
+
+// pin is a status, or null for none.
+type pin struct {
+	set   bool
+	value string
+}
+
+// AcceptsNull implements httpx.Nullable.
+func (*pin) AcceptsNull() string { return "a string or null" }
+
+// UnmarshalJSON implements json.Unmarshaler; null leaves the value empty.
+func (p *pin) UnmarshalJSON(data []byte) error {
+	p.set = true
+	return json.Unmarshal(data, &p.value)
+}
+
+// Schema documents it.
+func (pin) Schema(huma.Registry) *huma.Schema {
+	s := &huma.Schema{Type: huma.TypeString, Nullable: true}
+	oneOf(agent.Presences)(s)
+	return s
+}
+
+// agentOf shows an agent with the presence that counts: the pinned one, or else
+// what follows from its workers.
+func (a *api) agentOf(ctx context.Context, g *agent.Agent) (Agent, error) {
+	status := g.Pinned
+	if status == "" {
+		p, err := a.tasks.Presence(ctx, g.ID)
+		if err != nil {
+			return Agent{}, err
+		}
+		status = string(p)
+	}
+	return Agent{
+		ID: g.ID, Name: g.Name, Description: g.Description, Skills: names(g.Skills), Public: g.Public, Disabled: g.Disabled,
+		Status: status, PinnedStatus: orNull(g.Pinned), URL: "/a2a/" + g.ID, CreatedAt: stamp(g.CreatedAt), UpdatedAt: stamp(g.UpdatedAt),
+	}, nil
+}

@@ -1,0 +1,133 @@
+package rest
+
+import (
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Messages, parts and artifacts are written and read by package wire; here are
+// the types under which operations carry them, and their documentation.
+type (
+	message         jsontext.Value
+	nullableMessage jsontext.Value
+	messageList     jsontext.Value
+	artifactList    jsontext.Value
+	reportMessage   jsontext.Value
+	reportArtifacts jsontext.Value
+)
+
+// MarshalJSON writes what package wire made.
+func (m message) MarshalJSON() ([]byte, error)         { return m, nil }
+func (m nullableMessage) MarshalJSON() ([]byte, error) { return m, nil }
+func (m messageList) MarshalJSON() ([]byte, error)     { return m, nil }
+func (m artifactList) MarshalJSON() ([]byte, error)    { return m, nil }
+
+// UnmarshalJSON keeps the text for package wire.
+func (m *reportMessage) UnmarshalJSON(b []byte) error {
+	*m = append((*m)[:0], b...)
+	return nil
+}
+
+// UnmarshalJSON keeps the text for package wire.
+func (m *reportArtifacts) UnmarshalJSON(b []byte) error {
+	*m = append((*m)[:0], b...)
+	return nil
+}
+
+func (message) Schema(r huma.Registry) *huma.Schema { return component(r, "A2AMessage", messageSchema) }
+
+func (nullableMessage) Schema(r huma.Registry) *huma.Schema {
+	return &huma.Schema{OneOf: []*huma.Schema{component(r, "A2AMessage", messageSchema), {Type: "null"}}}
+}
+
+func (messageList) Schema(r huma.Registry) *huma.Schema {
+	return &huma.Schema{Type: huma.TypeArray, Items: component(r, "A2AMessage", messageSchema)}
+}
+
+func (artifactList) Schema(r huma.Registry) *huma.Schema {
+	return &huma.Schema{Type: huma.TypeArray, Items: component(r, "A2AArtifact", artifactSchema)}
+}
+
+func (reportMessage) Schema(r huma.Registry) *huma.Schema {
+	return component(r, "WorkerMessage", func(r huma.Registry) *huma.Schema {
+		return object([]string{"parts"}, map[string]*huma.Schema{
+			"parts": partsSchema(r), "role": {Type: huma.TypeString, Enum: []any{"agent"}, Description: "Who speaks: the agent."},
+			"messageId": described("An id of the worker's choice."), "metadata": anyObject("Anything, kept as it came."),
+		})
+	})
+}
+
+func (reportArtifacts) Schema(r huma.Registry) *huma.Schema {
+	return &huma.Schema{Type: huma.TypeArray, Items: component(r, "WorkerArtifact", func(r huma.Registry) *huma.Schema {
+		return object([]string{"parts"}, map[string]*huma.Schema{
+			"artifact_id": described("An id of the worker's choice; needed to append to the artifact later."),
+			"type":        described("The sort of the artifact; text unless given."),
+			"name":        described("Its name."), "description": described("What it is."), "parts": partsSchema(r),
+			"metadata":   anyObject("Anything, kept as it came."),
+			"append":     {Type: huma.TypeBoolean, Description: "Add the parts to the artifact with the same id."},
+			"last_chunk": {Type: huma.TypeBoolean, Description: "Nothing will be added to it any more."},
+		})
+	})}
+}
+
+// component adds a named schema to the document, once.
+func component(r huma.Registry, name string, make func(huma.Registry) *huma.Schema) *huma.Schema {
+	if r.Map()[name] == nil {
+		r.Map()[name] = &huma.Schema{} // parts occur in both, so the place is taken first
+		r.Map()[name] = make(r)
+	}
+	return &huma.Schema{Ref: "#/components/schemas/" + name}
+}
+
+func messageSchema(r huma.Registry) *huma.Schema {
+	return object([]string{"role", "parts"}, map[string]*huma.Schema{
+		"role":      {Type: huma.TypeString, Enum: []any{"user", "agent"}, Description: "Who speaks: the sender of the task, or the agent."},
+		"parts":     partsSchema(r),
+		"messageId": described("An id that whoever sent it chose."), "metadata": anyObject("Anything, as it came."),
+	})
+}
+
+func artifactSchema(r huma.Registry) *huma.Schema {
+	return object([]string{"artifactId", "type", "parts"}, map[string]*huma.Schema{
+		"artifactId": described("Its id inside the task."), "type": described("The sort of the artifact."),
+		"name": described("Its name."), "description": described("What it is."), "parts": partsSchema(r),
+		"index":    {Type: huma.TypeInteger, Description: "Its place among the artifacts of the task."},
+		"metadata": anyObject("Anything, as it came."),
+	})
+}
+
+func partsSchema(r huma.Registry) *huma.Schema {
+	return &huma.Schema{
+		Type: huma.TypeArray, Description: "What it consists of.",
+		Items: component(r, "A2APart", func(huma.Registry) *huma.Schema {
+			kinds := []any{"text", "data", "file"}
+			return object(nil, map[string]*huma.Schema{
+				"type": {Type: huma.TypeString, Enum: kinds, Description: "The sort of the part."},
+				"kind": {Type: huma.TypeString, Enum: kinds, Description: "The same as type, by its newer name; either suffices."},
+				"text": described("Of a text."), "data": {Description: "Of data: any JSON value."},
+				"file": describe1(object(nil, map[string]*huma.Schema{
+					"name": described("Its name."), "mimeType": described("Its media type."),
+					"bytes": described("Its content in base64, or"), "uri": described("where it is."),
+				}), "Of a file: bytes or a URI."),
+				"metadata": anyObject("Anything, kept as it came."),
+			})
+		}),
+	}
+}
+
+func object(required []string, properties map[string]*huma.Schema) *huma.Schema {
+	return &huma.Schema{Type: huma.TypeObject, Required: required, Properties: properties}
+}
+
+func described(doc string) *huma.Schema {
+	return &huma.Schema{Type: huma.TypeString, Description: doc}
+}
+
+func describe1(s *huma.Schema, doc string) *huma.Schema {
+	s.Description = doc
+	return s
+}
+
+func anyObject(doc string) *huma.Schema {
+	return &huma.Schema{Type: huma.TypeObject, Description: doc, AdditionalProperties: true}
+}

@@ -1,0 +1,151 @@
+package rest
+
+import (
+	"reflect"
+	"strconv"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/parley-dev/parley/internal/task"
+	"github.com/parley-dev/parley/internal/wire"
+)
+
+// ClaimRequest is the body of a claim.
+type ClaimRequest struct {
+	Worker       *string  `json:"worker,omitempty" doc:"A name of the process, to tell the workers of an agent apart; the key's principal unless given." example:"host-1"`
+	Max          *int     `json:"max,omitempty" doc:"How many tasks to take at most; 0 asks for direct messages only." example:"1"`
+	WaitSeconds  *int     `json:"wait_seconds,omitempty" doc:"How long to wait for work." example:"20"`
+	LeaseSeconds *int     `json:"lease_seconds,omitempty" doc:"How long a task is the worker's, unless it reports." example:"30"`
+	Capacity     *int     `json:"capacity,omitempty" doc:"How many tasks the worker can do at once; the agent is busy when all of it is used." example:"4"`
+	Ack          []string `json:"ack,omitempty" nullable:"false" doc:"The ids of direct messages that have arrived." example:"[\"msg-01k5xb7d2n8f4j6s0a9g3r5w1c\"]"`
+}
+
+// TransformSchema takes the limits from the domain.
+func (ClaimRequest) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
+	property(s, "worker", length(0, task.MaxWorker))
+	property(s, "max", within(0, task.MaxClaim), byDefault(1))
+	property(s, "wait_seconds", within(0, int(task.MaxWait/time.Second)), byDefault(20))
+	property(s, "lease_seconds", within(int(task.MinLease/time.Second), int(task.MaxLease/time.Second)), byDefault(int(task.DefaultLease/time.Second)))
+	property(s, "capacity", within(1, task.MaxCapacity), byDefault(1))
+	return s
+}
+
+func within(low, high int) func(*huma.Schema) {
+	return func(s *huma.Schema) {
+		minimum, maximum := float64(low), float64(high)
+		s.Minimum, s.Maximum = &minimum, &maximum
+	}
+}
+
+// Claim is what a worker gets.
+type Claim struct {
+	Tasks    []ClaimedTask   `json:"tasks" nullable:"false" doc:"What to do."`
+	Messages []DirectMessage `json:"messages" nullable:"false" doc:"Direct messages to the agent, oldest first."`
+}
+
+// ClaimedTask is a task as its worker gets it.
+type ClaimedTask struct {
+	ID             string      `json:"id" doc:"The platform's own id of the task." example:"01k5xb7d2n8f4j6s0a9g3r5w1c"`
+	Lease          string      `json:"lease" doc:"Proves to be the one who works on it." example:"lease-01k5xb7d2n8f4j6s0a9g3r5w1c-01k5xb7d2n8f4j6s0a9g3r5w1d"`
+	LeaseExpiresAt string      `json:"lease_expires_at" format:"date-time" doc:"Until when, unless the worker extends it." example:"2026-03-02T10:00:00.000000Z"`
+	Attempt        int         `json:"attempt" doc:"The number of the attempt, from 1." example:"1"`
+	Sender         string      `json:"sender" doc:"Who sent it: org, kind and id." example:"acme/user:ada"`
+	ContextID      string      `json:"context_id" doc:"The context that groups tasks." example:"ctx-01k5xb7d2n8f4j6s0a9g3r5w1c"`
+	Message        message     `json:"message" doc:"The latest message of the sender."`
+	History        messageList `json:"history" doc:"All messages, oldest first."`
+}
+
+// DirectMessage is a message that no task tracks.
+type DirectMessage struct {
+	ID      string  `json:"id" doc:"To acknowledge it by." example:"msg-01k5xb7d2n8f4j6s0a9g3r5w1c"`
+	From    string  `json:"from" doc:"Who sent it: org, kind and id." example:"acme/user:ada"`
+	Message message `json:"message" doc:"What it says."`
+	At      string  `json:"at" format:"date-time" doc:"When it was sent." example:"2026-03-02T10:00:00.000000Z"`
+}
+
+// WorkReport is the body of a report.
+type WorkReport struct {
+	Status        *string         `json:"status,omitempty" doc:"Where the task stands now; all but working end the lease." example:"completed"`
+	Message       reportMessage   `json:"message,omitempty" doc:"What the agent says about it."`
+	Artifacts     reportArtifacts `json:"artifacts,omitempty" doc:"What the agent made, or further pieces of it; at most 100."`
+	ExtendSeconds *int            `json:"extend_seconds,omitempty" doc:"Makes the lease last that long from now." example:"30"`
+}
+
+// TransformSchema takes lists and limits from the domain.
+func (WorkReport) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
+	property(s, "status", oneOf(task.ReportableStates))
+	property(s, "extend_seconds", within(int(task.MinLease/time.Second), int(task.MaxLease/time.Second)))
+	return s
+}
+
+// WorkProgress is the answer to a report.
+type WorkProgress struct {
+	State          string      `json:"state" doc:"Where the task stands." example:"working"`
+	Canceled       bool        `json:"canceled" doc:"The sender canceled the task: stop working on it." example:"false"`
+	LeaseExpiresAt *string     `json:"lease_expires_at" format:"date-time" doc:"Until when the lease lasts; null: it is over." example:"2026-03-02T10:00:00.000000Z"`
+	Messages       messageList `json:"messages" doc:"What the sender said since the claim or the last report."`
+}
+
+// TransformSchema takes the list from the domain.
+func (WorkProgress) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
+	property(s, "state", oneOf(task.States))
+	return s
+}
+
+func schemaOf[T any](a *api) *huma.Schema {
+	return a.huma.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[T](), true, "")
+}
+
+// appendClaim writes a Claim; it is on the path of every task, hence by hand.
+func appendClaim(b []byte, c *task.Claim) []byte {
+	b = append(b, `{"tasks":[`...)
+	for i := range c.Assignments {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = appendAssignment(b, &c.Assignments[i])
+	}
+	b = append(b, `],"messages":[`...)
+	for i := range c.Messages {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		m := &c.Messages[i]
+		b = append(b, `{"id":`...)
+		b = wire.AppendString(b, m.ID)
+		b = append(b, `,"from":`...)
+		b = wire.AppendString(b, fullRef(m.From))
+		b = append(b, `,"message":`...)
+		b = wire.AppendMessage(b, &m.Message)
+		b = append(b, `,"at":`...)
+		b = wire.AppendTime(b, m.At)
+		b = append(b, '}')
+	}
+	return append(b, "]}"...)
+}
+
+func appendAssignment(b []byte, a *task.Assignment) []byte {
+	t := &a.Task
+	b = append(b, `{"id":`...)
+	b = wire.AppendString(b, t.UID)
+	b = append(b, `,"lease":`...)
+	b = wire.AppendString(b, a.Lease.Token)
+	b = append(b, `,"lease_expires_at":`...)
+	b = wire.AppendTime(b, a.Lease.ExpiresAt)
+	b = append(b, `,"attempt":`...)
+	b = strconv.AppendInt(b, int64(a.Number), 10)
+	b = append(b, `,"sender":`...)
+	b = wire.AppendString(b, fullRef(t.Sender))
+	b = append(b, `,"context_id":`...)
+	b = wire.AppendString(b, t.ContextID)
+	b = append(b, `,"message":`...)
+	latest := len(t.History) - 1
+	for latest > 0 && t.History[latest].Role != task.RoleUser {
+		latest--
+	}
+	b = wire.AppendMessage(b, &t.History[latest])
+	b = append(b, `,"history":`...)
+	b = wire.AppendMessages(b, t.History)
+	return append(b, '}')
+}

@@ -1,0 +1,184 @@
+package rest
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
+	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/httpx"
+	"github.com/parley-dev/parley/internal/task"
+	"github.com/parley-dev/parley/internal/wire"
+)
+
+const (
+	claimPath = "/api/v1/agents/{agent}/claim"
+	leasePath = "/api/v1/agents/{agent}/leases/{lease}"
+
+	// maxReport leaves room for 4 MiB of parts and what JSON adds to them.
+	maxReport = 6 << 20
+)
+
+// WorkPath is the path of a worker's calls.
+type WorkPath struct {
+	Agent string `path:"agent" doc:"The agent that is worked for." example:"scout"`
+}
+
+// LeasePath is the path of one lease.
+type LeasePath struct {
+	WorkPath
+	Lease string `path:"lease" doc:"The lease that a claim gave." example:"lease-01k5xb7d2n8f4j6s0a9g3r5w1c-01k5xb7d2n8f4j6s0a9g3r5w1d"`
+}
+
+func (a *api) registerWorkers() {
+	const scope = " Needs svc:a2a:serve; whoever is not the agent itself also needs agent:<id>, or agent:*."
+	register(a, operation{
+		id: "claim", method: http.MethodPost, path: claimPath, tag: tagWorkers, worker: true,
+		summary: "Wait for work and take it",
+		description: "Answers as soon as there is a task or a direct message, and empty when the time is over. A task is yours until its lease " +
+			"expires; a task whose lease expired goes to another worker, and fails at the third time. Messages come again until a later claim acknowledges them." + scope,
+	}, a.claim)
+	register(a, operation{
+		id: "report", method: http.MethodPost, path: leasePath, tag: tagWorkers, worker: true, maxBody: maxReport,
+		summary: "Report on a task", errors: []int{http.StatusConflict},
+		description: "Adds artifacts, says how it goes, or extends the lease; an empty object asks how the task stands. 409 task.lease_stale: " +
+			"the lease is over and nothing was changed; drop the work." + scope,
+	}, a.report)
+	register(a, operation{
+		id: "return", method: http.MethodDelete, path: leasePath, tag: tagWorkers, worker: true, status: http.StatusNoContent,
+		summary: "Hand a task back", errors: []int{http.StatusConflict},
+		description: "It goes back to the queue at once, and no attempt is lost." + scope,
+	}, a.handBack)
+	// The answer of claim is written by hand, so its form is named by hand.
+	ok := a.huma.OpenAPI().Paths[claimPath].Post.Responses["200"]
+	ok.Content = map[string]*huma.MediaType{"application/json": {Schema: schemaOf[Claim](a)}}
+}
+
+type claimInput struct {
+	WorkPath
+	Body payload[ClaimRequest]
+}
+
+type claimOutput struct {
+	Body func(huma.Context)
+}
+
+func (a *api) claim(ctx context.Context, c *call, in *claimInput) (*claimOutput, error) {
+	b := &in.Body.value
+	req := task.ClaimRequest{
+		Worker: or(b.Worker, httpx.CallerOf(ctx).Ref()), Max: or(b.Max, 1), Wait: seconds(or(b.WaitSeconds, 20)),
+		Lease: seconds(or(b.LeaseSeconds, int(task.DefaultLease/time.Second))), Capacity: or(b.Capacity, 1), Ack: b.Ack,
+	}
+	if err := in.Body.check(req.Validate()); err != nil {
+		return nil, err
+	}
+	return &claimOutput{Body: func(hc huma.Context) {
+		r, w := humago.Unwrap(hc)
+		httpx.AllowWait(w, req.Wait)
+		got, err := a.tasks.Claim(ctx, c.post, req)
+		if err == nil {
+			err = writeClaim(w, &got)
+			if err == nil {
+				err = r.Context().Err()
+			}
+			if err == nil {
+				return
+			}
+		} else {
+			httpx.WriteError(w, r, err)
+		}
+		// What did not reach the worker costs no attempt.
+		for _, as := range got.Assignments {
+			_ = a.tasks.Return(context.WithoutCancel(ctx), c.post, as.Lease.Token) // or else it expires
+		}
+	}}, nil
+}
+
+// writeClaim sends the answer, as far as this side can tell.
+func writeClaim(w http.ResponseWriter, c *task.Claim) error {
+	body := appendClaim(nil, c)
+	h := w.Header()
+	h["Content-Type"] = []string{"application/json"}
+	h["Content-Length"] = []string{strconv.Itoa(len(body))}
+	if _, err := w.Write(body); err != nil {
+		return err
+	}
+	return http.NewResponseController(w).Flush()
+}
+
+type reportInput struct {
+	LeasePath
+	Body payload[WorkReport]
+}
+
+type reportOutput struct{ Body WorkProgress }
+
+func (a *api) report(ctx context.Context, c *call, in *reportInput) (*reportOutput, error) {
+	r, wrong := in.Body.value.report()
+	if err := in.Body.check(nil, wrong...); err != nil {
+		return nil, err
+	}
+	p, err := a.tasks.Report(ctx, c.post, in.Lease, r)
+	if err != nil {
+		return nil, err
+	}
+	out := &reportOutput{Body: WorkProgress{State: string(p.State), Canceled: p.Canceled, Messages: wire.AppendMessages(nil, p.Turns)}}
+	if !p.ExpiresAt.IsZero() {
+		at := stamp(p.ExpiresAt)
+		out.Body.LeaseExpiresAt = &at
+	}
+	return out, nil
+}
+
+// report reads what package wire reads, and lists what it could not.
+func (b *WorkReport) report() (task.Report, []errs.Field) {
+	r := task.Report{State: task.State(deref(b.Status))}
+	if b.ExtendSeconds != nil {
+		r.Extend = seconds(*b.ExtendSeconds)
+		if r.Extend == 0 {
+			r.Extend = -1 // is no length, but would mean "as it is"
+		}
+	}
+	var wrong []errs.Field
+	if b.Message != nil {
+		r.Message = &task.Message{Role: task.RoleAgent}
+		wrong = wire.Read(b.Message, "/message", true, func(d *wire.Reader) { d.Message(r.Message, nil) })
+	}
+	if b.Artifacts != nil {
+		wrong = append(wrong, wire.Read(b.Artifacts, "/artifacts", true, func(d *wire.Reader) {
+			d.Array(task.MaxClaim, func(int) {
+				r.Artifacts = append(r.Artifacts, task.ArtifactUpdate{})
+				d.ArtifactUpdate(&r.Artifacts[len(r.Artifacts)-1])
+			})
+		})...)
+	}
+	if r.Message != nil && r.Message.Role != task.RoleAgent && len(wrong) == 0 {
+		wrong = append(wrong, errs.Field{In: errs.Body, Name: "/message/role", Message: "must be agent"})
+	}
+	if b.Status != nil && *b.Status == "" {
+		wrong = append(wrong, notEmpty("/status", b.Status)...)
+	}
+	return r, wrong
+}
+
+type returnInput struct{ LeasePath }
+
+func (a *api) handBack(ctx context.Context, c *call, in *returnInput) (*struct{}, error) {
+	return nil, a.tasks.Return(ctx, c.post, in.Lease)
+}
+
+// seconds keeps a number that is far out of bounds from wrapping into them.
+func seconds(n int) time.Duration {
+	return time.Duration(min(max(n, -1), 1_000_000)) * time.Second
+}
+
+func or[T any](v *T, def T) T {
+	if v == nil {
+		return def
+	}
+	return *v
+}

@@ -1,0 +1,121 @@
+package task
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"time"
+
+	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/identity"
+)
+
+var uidPattern = regexp.MustCompile(`^[0-9a-z]{1,64}$`)
+
+// ValidUID reports whether s can be our own id of a task.
+func ValidUID(s string) bool { return uidPattern.MatchString(s) }
+
+// Bounds of a list of tasks.
+const (
+	MaxLimit     = 100
+	DefaultLimit = 20
+)
+
+// Validate refuses a filter that cannot match.
+func (f *Filter) Validate() error {
+	var out []errs.Field
+	wrong := func(name, msg string) {
+		out = append(out, errs.Field{In: errs.Query, Name: name, Message: msg})
+	}
+	if f.Agent != "" && !identity.ValidAgentID(f.Agent) {
+		wrong("agent", "is not the id of an agent")
+	}
+	if f.State != "" && !slices.Contains(States, f.State) {
+		wrong("state", fmt.Sprintf("must be one of %v", States))
+	}
+	if len(checkID("", f.ContextID)) > 0 {
+		wrong("context_id", fmt.Sprintf("must have at most %d bytes and no control characters", MaxID))
+	}
+	if f.Before != "" && !ValidUID(f.Before) {
+		wrong("cursor", "is not a cursor of this list")
+	}
+	if len(out) > 0 {
+		return errs.InvalidFields(out...)
+	}
+	return nil
+}
+
+// maxAck bounds how many messages one claim acknowledges: a claim delivers no
+// more than MaxClaim.
+const maxAck = 1000
+
+// Validate refuses a claim that asks for what nobody gets.
+func (r *ClaimRequest) Validate() error {
+	var out []errs.Field
+	within := func(at string, n, low, high int64) {
+		if n < low || n > high {
+			out = append(out, field(at, fmt.Sprintf("must be an integer from %d to %d", low, high)))
+		}
+	}
+	within("/max", int64(r.Max), 0, MaxClaim)
+	within("/wait_seconds", int64(r.Wait/time.Second), 0, int64(MaxWait/time.Second))
+	within("/lease_seconds", int64(r.Lease/time.Second), int64(MinLease/time.Second), int64(MaxLease/time.Second))
+	within("/capacity", int64(r.Capacity), 1, MaxCapacity)
+	if len(r.Worker) > MaxWorker || len(checkID("", r.Worker)) > 0 {
+		out = append(out, field("/worker", fmt.Sprintf("must have at most %d bytes and no control characters", MaxWorker)))
+	}
+	if len(r.Ack) > maxAck {
+		out = append(out, field("/ack", fmt.Sprintf("must have at most %d entries", maxAck)))
+	}
+	for i, id := range r.Ack {
+		out = append(out, checkID(fmt.Sprintf("/ack/%d", i), id)...)
+	}
+	if len(out) > 0 {
+		return errs.InvalidFields(out...)
+	}
+	return nil
+}
+
+// MaxWorker bounds the name of a worker, in bytes.
+const MaxWorker = 128
+
+// Validate refuses a report that cannot be kept.
+func (r *Report) Validate() error {
+	var out []errs.Field
+	if r.State != "" && !slices.Contains(ReportableStates, r.State) {
+		out = append(out, field("/status", fmt.Sprintf("must be one of %v", ReportableStates)))
+	}
+	if r.Message != nil {
+		out = append(out, r.Message.Check("/message")...)
+	}
+	for i := range r.Artifacts {
+		u := &r.Artifacts[i]
+		at := fmt.Sprintf("/artifacts/%d", i)
+		out = append(out, u.Artifact.Check(at)...)
+		if u.Append && u.Artifact.ID == "" {
+			out = append(out, field(at+"/artifact_id", "is required to append to an artifact"))
+		}
+	}
+	if r.Extend < 0 || r.Extend > MaxLease || r.Extend > 0 && r.Extend < MinLease {
+		out = append(out, field("/extend_seconds", fmt.Sprintf("must be an integer from %d to %d", MinLease/time.Second, MaxLease/time.Second)))
+	}
+	if len(out) > 0 {
+		return errs.InvalidFields(out...)
+	}
+	return nil
+}
+
+// named gives artifacts without an id one of ours: without, two of them would be
+// taken for one.
+func (s *Tasks) named(list []ArtifactUpdate) []ArtifactUpdate {
+	if !slices.ContainsFunc(list, func(u ArtifactUpdate) bool { return u.Artifact.ID == "" }) {
+		return list
+	}
+	list = slices.Clone(list)
+	for i := range list {
+		if list[i].Artifact.ID == "" {
+			list[i].Artifact.ID = s.NewID("artifact-")
+		}
+	}
+	return list
+}
