@@ -35,7 +35,7 @@ type dialect struct {
 	// its parameter is what match makes of the words.
 	search string
 	match  func(words []string) string
-	// unindexed keeps the planner from using an index for a column, where it
+	// unindexed keeps the planner from using an index for a text column, where it
 	// would choose badly without statistics.
 	unindexed func(column string) string
 }
@@ -79,11 +79,14 @@ var postgresDialect = dialect{
 	reindex: func(t *tx, org, id string, words []string) {
 		t.exec(`UPDATE proposal_search SET words = array_to_tsvector($3::text[]) WHERE org_id = $1 AND proposal_id = $2`, org, id, words)
 	},
-	search: `proposal_search s JOIN proposals p ON p.org_id = s.org_id AND p.id = s.proposal_id AND s.words @@ $2::text::tsquery`,
+	// OFFSET 0 keeps the planner from turning the search round: without statistics
+	// it would walk the org's proposals and look each one's words up.
+	search: `(SELECT proposal_id FROM proposal_search WHERE words @@ $2::text::tsquery AND org_id = $1 OFFSET 0) s
+		CROSS JOIN LATERAL (SELECT * FROM proposals WHERE org_id = $1 AND id = s.proposal_id OFFSET 0) p`,
 	match: func(words []string) string {
 		return `'` + strings.Join(words, `' & '`) + `':*`
 	},
-	unindexed: func(column string) string { return column },
+	unindexed: func(column string) string { return "(" + column + " || '')" },
 }
 
 // errTaken is the refusal of an id that is in use, seen only when two writers

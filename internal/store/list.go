@@ -101,10 +101,14 @@ func (q *listQuery) order(prefix string) string {
 	if q.f.Sort == proposal.SortOldest {
 		return prefix + "id"
 	}
-	if c := q.sortColumn(); c != "" {
-		return prefix + c + " DESC, " + prefix + "id DESC"
+	c := q.sortColumn()
+	switch {
+	case c == "":
+		return prefix + "id DESC"
+	case c == "score" && q.few():
+		return prefix + "score + 0 DESC, " + prefix + "id DESC" // by no index
 	}
-	return prefix + "id DESC"
+	return prefix + c + " DESC, " + prefix + "id DESC"
 }
 
 // sortColumn is what the sort looks at before the id; empty: nothing.
@@ -217,12 +221,17 @@ func (q *listQuery) statuses() []proposal.Status {
 // sort's index and leaving out what does not match.
 const manyRows = 2000
 
+// few reports whether a filter leaves so little that sorting it is the cheapest.
+func (q *listQuery) few() bool {
+	return (q.f.Category != "" || q.f.SubmittedBy != "") && q.total <= manyRows
+}
+
 // filters are the conditions beside org and status. Only the sort by votes has no
 // index that starts with them: there the exact total, known from the counters,
 // tells which way is cheaper.
 func (q *listQuery) filters() string {
 	column := func(c string) string { return "p." + c }
-	if q.f.Sort == proposal.SortVotes && q.total > manyRows {
+	if q.f.Sort == proposal.SortVotes && !q.few() {
 		column = func(c string) string { return q.d.unindexed("p." + c) }
 	}
 	var b strings.Builder
