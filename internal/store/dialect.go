@@ -35,6 +35,8 @@ type dialect struct {
 	// its parameter is what match makes of the words.
 	search string
 	match  func(words []string) string
+	// byKey joins to keys k the proposals p that they name, one look-up each.
+	byKey string
 	// unindexed keeps the planner from using an index for a text column, where it
 	// would choose badly without statistics.
 	unindexed func(column string) string
@@ -55,6 +57,7 @@ var sqliteDialect = dialect{
 		t.exec(`INSERT OR REPLACE INTO proposal_search (rowid, words)
 			SELECT seq, $3 FROM proposals WHERE org_id = $1 AND id = $2`, org, id, strings.Join(words, " "))
 	},
+	byKey:  `CROSS JOIN proposals p ON p.org_id = $1 AND p.id = k.id`,
 	search: `(SELECT rowid AS doc FROM proposal_search WHERE proposal_search MATCH $2) s CROSS JOIN proposals p ON p.seq = s.doc`,
 	match: func(words []string) string {
 		return `"` + strings.Join(words, `" "`) + `"*`
@@ -79,8 +82,9 @@ var postgresDialect = dialect{
 	reindex: func(t *tx, org, id string, words []string) {
 		t.exec(`UPDATE proposal_search SET words = array_to_tsvector($3::text[]) WHERE org_id = $1 AND proposal_id = $2`, org, id, words)
 	},
-	// OFFSET 0 keeps the planner from turning the search round: without statistics
-	// it would walk the org's proposals and look each one's words up.
+	// OFFSET 0 keeps the planner from turning a join round: without statistics it
+	// would walk the org's proposals and look each one up on the other side.
+	byKey: `CROSS JOIN LATERAL (SELECT * FROM proposals WHERE org_id = $1 AND id = k.id OFFSET 0) p`,
 	search: `(SELECT proposal_id FROM proposal_search WHERE words @@ $2::text::tsquery AND org_id = $1 OFFSET 0) s
 		CROSS JOIN LATERAL (SELECT * FROM proposals WHERE org_id = $1 AND id = s.proposal_id OFFSET 0) p`,
 	match: func(words []string) string {

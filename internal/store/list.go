@@ -91,9 +91,8 @@ func (q *listQuery) page() string {
 	voter := q.arg(q.f.Viewer.Principal.Ref())
 	return `SELECT p.id, p.status, p.category, p.priority, p.submitted_by, p.submitted_at, p.updated_at, p.votes_for,
 		p.votes_against, p.version, p.followup_id, p.title, coalesce(v.choice, '')
-		FROM (` + keys + `) k CROSS JOIN proposals p
-		LEFT JOIN votes v ON v.org_id = p.org_id AND v.proposal_id = p.id AND v.voter = ` + voter + `
-		WHERE p.org_id = $1 AND p.id = k.id ORDER BY ` + q.order("p.")
+		FROM (` + keys + `) k ` + q.d.byKey + `
+		LEFT JOIN votes v ON v.org_id = $1 AND v.proposal_id = p.id AND v.voter = ` + voter + ` ORDER BY ` + q.order("p.")
 }
 
 // order is the list's order. Every sort ends with the id, so no two rows tie.
