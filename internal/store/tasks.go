@@ -164,6 +164,12 @@ func (s *Store) ExpireLeases(ctx context.Context, most int, decide func(task.Cur
 	return s.updateMany(ctx, decide, `lease_expires > 0 AND lease_expires <= `+now.sql+fmt.Sprintf(` ORDER BY lease_expires LIMIT %d`, most), now.args...)
 }
 
+// LeasesOf implements task.Store.
+func (s *Store) LeasesOf(ctx context.Context, workerPrefix string, most int, decide func(task.Current) (task.Change, error)) ([]task.Change, error) {
+	return s.updateMany(ctx, decide, `lease_expires > 0 AND substr(lease_worker, 1, length($1)) = $1 ORDER BY lease_expires LIMIT $2`,
+		workerPrefix, most)
+}
+
 // updateMany runs a decision on several rows; rows that another node is at are
 // passed over.
 func (s *Store) updateMany(ctx context.Context, decide func(task.Current) (task.Change, error), where string, args ...any) ([]task.Change, error) {

@@ -108,6 +108,8 @@ func (s *Tasks) Run(ctx context.Context) {
 	defer wg.Wait()
 	if s.Bus != nil {
 		wg.Go(func() { s.hub.poll(ctx, pollEvery, s.OnError) })
+	} else if err := s.takeOver(ctx); err != nil && ctx.Err() == nil {
+		s.OnError(err)
 	}
 	wg.Go(func() { s.runners.run(ctx) })
 	expire, poll := time.NewTicker(expireEvery), time.NewTicker(pollEvery)

@@ -24,7 +24,7 @@ type place struct {
 func (s *Tasks) place(agent string) *place {
 	if l := s.runners.get(agent); l != nil {
 		if l.acquire() {
-			return &place{worker: s.Node, length: localLease, local: l}
+			return &place{worker: s.worker(), length: localLease, local: l}
 		}
 		return nil
 	}
@@ -84,9 +84,32 @@ type local struct {
 }
 
 const (
-	localLease    = 30 * time.Second
+	// localLease bounds how long the work of a node that was lost waits.
+	localLease    = 10 * time.Second
 	localCapacity = 256
+	// localPrefix marks the workers that are servers themselves.
+	localPrefix = "server:"
 )
+
+// worker is the name under which agents of this process hold leases.
+func (s *Tasks) worker() string { return localPrefix + s.Node }
+
+// takeOver returns to the queue what a former server held when it ended. It is for
+// the one server of a store: where there are others, the leases may be theirs.
+func (s *Tasks) takeOver(ctx context.Context) error {
+	for {
+		now := s.Now()
+		changes, err := s.Store.LeasesOf(ctx, localPrefix, maxExpired, func(cur Current) (Change, error) {
+			return decideReturn(cur.Task, cur.Task.Lease.Token, now, time.Time{})
+		})
+		for _, c := range changes {
+			s.publish(c)
+		}
+		if err != nil || len(changes) < maxExpired {
+			return err
+		}
+	}
+}
 
 func newRunners(s *Tasks) *runners {
 	return &runners{s: s, m: map[string]*local{}, ctx: context.Background()}
@@ -181,7 +204,7 @@ func (l *local) nudge() {
 func (l *local) serve(ctx context.Context) {
 	see := time.NewTicker(seeEvery)
 	defer see.Stop()
-	w := Worker{Org: l.target.Org, Agent: l.target.ID, Name: l.s.Node, Capacity: localCapacity}
+	w := Worker{Org: l.target.Org, Agent: l.target.ID, Name: l.s.worker(), Capacity: localCapacity}
 	for {
 		if err := l.s.see(ctx, w); err != nil && ctx.Err() == nil {
 			l.s.OnError(err)
@@ -215,7 +238,7 @@ func (l *local) catchUp(ctx context.Context) error {
 			return nil // a release nudges
 		}
 		l.behind.Store(false)
-		claimed, err := l.s.claimTasks(ctx, l.target.Org, l.target.ID, l.s.Node, free, localLease)
+		claimed, err := l.s.claimTasks(ctx, l.target.Org, l.target.ID, l.s.worker(), free, localLease)
 		for _, a := range claimed {
 			l.start(a)
 		}

@@ -74,6 +74,9 @@ type Store interface {
 	ClaimTasks(ctx context.Context, org, agent string, most int, decide func(Current) (Change, error)) ([]Change, error)
 	// ExpireLeases runs decide on up to most tasks whose lease has run out.
 	ExpireLeases(ctx context.Context, most int, decide func(Current) (Change, error)) ([]Change, error)
+	// LeasesOf runs decide on up to most tasks whose lease is held by a worker with
+	// the given prefix of its name.
+	LeasesOf(ctx context.Context, workerPrefix string, most int, decide func(Current) (Change, error)) ([]Change, error)
 
 	// TaskByKey and TaskByUID return the task with its log folded in.
 	TaskByKey(ctx context.Context, k Key) (Task, error)

@@ -69,6 +69,9 @@ type Claim struct {
 // not reach the worker.
 func (s *Tasks) Claim(ctx context.Context, p Post, r ClaimRequest) (Claim, error) {
 	org, agent := p.target.Org, p.target.ID
+	if strings.HasPrefix(r.Worker, localPrefix) {
+		return Claim{}, errs.InvalidFields(field("/worker", "must not start with "+localPrefix))
+	}
 	if len(r.Ack) > 0 {
 		if err := s.Store.AckMessages(ctx, org, agent, r.Ack); err != nil {
 			return Claim{}, err

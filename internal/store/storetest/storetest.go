@@ -71,6 +71,7 @@ func Run(t *testing.T, open func(*testing.T, store.Options) Store) {
 		{"two claims never get one task", testRacingClaims},
 		{"a waiting worker gets the task inside the send", testWaitingWorker},
 		{"an agent in this process answers", testEcho},
+		{"a server takes over what a killed one held", testTakeOver},
 		{"a stream resumed anywhere is the same stream", testResume},
 		{"direct messages are delivered until acknowledged", testDirectMessages},
 		{"presence follows the workers", testPresence},

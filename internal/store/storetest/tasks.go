@@ -467,6 +467,36 @@ func testEcho(w *world) {
 	w.checkLeases(c, "early")
 }
 
+// testTakeOver: a server that was killed in the middle of its agents' work leaves
+// leases; the next one takes the work over without waiting for them, and no
+// attempt is lost.
+func testTakeOver(w *world) {
+	ctx := w.Context()
+	c := w.call("acme", "user:ann", "echo")
+	w.send(c, "t1", "hello")
+	killed, err := w.store.ClaimTasks(ctx, "acme", "echo", 1, func(cur task.Current) (task.Change, error) {
+		ch := task.Change{Task: cur.Task}
+		ch.Task.Queued = false
+		ch.Task.Seq++
+		ch.Task.State = task.Working
+		ch.Task.Lease = task.Lease{Token: "lease-" + cur.Task.UID + "-1", Worker: "server:gone", ExpiresAt: cur.Clock.Add(time.Hour)}
+		ch.Events = []task.Event{{Seq: ch.Task.Seq, At: w.now(), Kind: task.StatusEvent, State: task.Working, Lease: ch.Task.Lease.Token, Attempt: 1}}
+		return ch, nil
+	})
+	w.must(err)
+	if len(killed) != 1 {
+		w.Fatalf("claimed %d", len(killed))
+	}
+	w.tasks.Host(task.Target{ID: "echo", Org: "acme", Public: true}, task.Echo{})
+	w.background(w.tasks)
+	w.until("the next server has done it", func() bool {
+		t, err := w.tasks.Get(ctx, c, "t1")
+		w.must(err)
+		return t.State == task.Completed && t.Attempts == 0
+	})
+	w.checkLeases(c, "t1")
+}
+
 func testResume(w *world) {
 	ctx := w.Context()
 	c, p := w.call("acme", "user:ann", "bob"), w.post("bob")
