@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/parley-dev/parley/internal/a2a"
 	"github.com/parley-dev/parley/internal/followup"
 	"github.com/parley-dev/parley/internal/httpx"
 	"github.com/parley-dev/parley/internal/proposal"
@@ -39,10 +40,13 @@ func (s *Server) handler(ids *ids, proxies []netip.Prefix) http.Handler {
 	rest.Mount(router, rest.Options{
 		Proposals: proposal.New(s.store, Now, ids.next),
 		Followups: followup.New(s.store, Now, ids.next, sender{s.tasks, ids}),
+		Agents:    s.agents,
+		Tasks:     s.tasks,
 		Version:   Version(),
 		PublicURL: strings.TrimRight(s.cfg.PublicURL, "/"),
 		Ready:     s.ready,
 		Metrics:   promhttp.HandlerFor(metrics, promhttp.HandlerOpts{}),
 	})
+	a2a.Mount(router, a2a.Options{Tasks: s.tasks, Agents: s.agents, Version: Version()})
 	return router
 }
