@@ -1,0 +1,142 @@
+package rest
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/parley-dev/parley/internal/identity"
+	"github.com/parley-dev/parley/internal/task"
+)
+
+const agents = "/api/v1/orgs/acme/agents"
+
+func TestAnAgentIsRegisteredChangedAndListed(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ada := w.admin("acme", "user:ada")
+	res := w.do(ada, "POST", agents, `{"id":"scout","name":"Scout","description":"Finds.","skills":["profiling"],"public":true}`).want(201)
+	if l := res.Header.Get("Location"); l != agents+"/scout" {
+		t.Errorf("Location %q", l)
+	}
+	var a Agent
+	res.into(&a)
+	want := Agent{
+		ID: "scout", Name: "Scout", Description: "Finds.", Skills: []string{"profiling"}, Public: true, Status: "offline", URL: "/a2a/scout",
+		CreatedAt: a.CreatedAt, UpdatedAt: a.CreatedAt,
+	}
+	if diff := cmp.Diff(want, a); diff != "" {
+		t.Error(diff)
+	}
+	if p := w.do(w.admin("globex", "user:eve"), "POST", "/api/v1/orgs/globex/agents", `{"id":"scout","name":"x"}`).want(409).problem(); p.Code != "agent.exists" {
+		t.Errorf("%+v", p)
+	}
+	var list AgentList
+	w.do(ada, "GET", agents, "").want(200).into(&list)
+	if list.Total != 2 || list.Agents[0].ID != "fixer" || list.Agents[1].ID != "scout" {
+		t.Errorf("%+v", list)
+	}
+	w.do(ada, "PATCH", agents+"/scout", `{"status":"busy","skills":[],"public":false,"disabled":true}`).want(200).into(&a)
+	if a.Status != "busy" || a.PinnedStatus == nil || *a.PinnedStatus != "busy" || a.Public || !a.Disabled || len(a.Skills) != 0 || a.Name != "Scout" {
+		t.Errorf("%+v", a)
+	}
+	w.do(ada, "PATCH", agents+"/scout", `{"status":null}`).want(200).into(&a)
+	if a.Status != "offline" || a.PinnedStatus != nil {
+		t.Errorf("%+v", a)
+	}
+	var got Agent
+	w.do(ada, "GET", agents+"/scout", "").want(200).into(&got)
+	if diff := cmp.Diff(a, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestBadAgentsNameWhatIsWrong(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ada := w.admin("acme", "user:ada")
+	for body, want := range map[string][]string{
+		`{}`:                                    {"/id", "/name"},
+		`{"id":"UPPER","name":"x"}`:             {"/id"},
+		`{"id":7,"name":null,"x":1}`:            {"/id", "/name", "/x"},
+		`{"id":"a","name":"x","skills":["\t"]}`: {"/skills/0"},
+		`{"id":"a","name":"x","skills":"y"}`:    {"/skills"},
+		`{"id":"a","name":"x","public":1}`:      {"/public"},
+		`{"id":"a","name":"x","description":"` + strings.Repeat("x", 2001) + `"}`: {"/description"},
+	} {
+		if diff := cmp.Diff(want, at(w.do(ada, "POST", agents, body).want(422).problem())); diff != "" {
+			t.Errorf("%s: %s", body, diff)
+		}
+	}
+	for body, want := range map[string][]string{
+		`{}`:                   {""},
+		`{"name":""}`:          {"/name"},
+		`{"name":null}`:        {"/name"},
+		`{"status":"away"}`:    {"/status"},
+		`{"status":true}`:      {"/status"},
+		`{"id":"x"}`:           {"/id"},
+		`{"skills":["a","a"]}`: {"/skills/1"},
+	} {
+		if diff := cmp.Diff(want, at(w.do(ada, "PATCH", agents+"/fixer", body).want(422).problem())); diff != "" {
+			t.Errorf("%s: %s", body, diff)
+		}
+	}
+}
+
+func TestAdminsSeeTheTasksOfTheOrgsAgents(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	const tasks = "/api/v1/orgs/acme/a2a/tasks"
+	admin := w.key("acme", "user:boss", identity.Admin)
+	first, second, third := w.send("ada", "t-1", "one"), w.send("bob", "t-1", "two"), w.send("ada", "t-2", "three")
+	if err := w.tasks.Recall(context.Background(), "acme", third.UID); err != nil {
+		t.Fatal(err)
+	}
+	list := func(query string) (uids []string, next string) {
+		var l OrgTaskList
+		w.do(admin, "GET", tasks+query, "").want(200).into(&l)
+		uids = []string{}
+		for _, x := range l.Tasks {
+			uids = append(uids, x.UID)
+		}
+		return uids, deref(l.NextCursor)
+	}
+	for query, want := range map[string][]string{
+		"":                                {third.UID, second.UID, first.UID},
+		"?state=canceled":                 {third.UID},
+		"?state=working":                  {},
+		"?agent=fixer&state=submitted":    {second.UID, first.UID},
+		"?agent=nobody":                   {},
+		"?context_id=" + second.ContextID: {second.UID},
+	} {
+		if got, next := list(query); !cmp.Equal(want, got) || next != "" {
+			t.Errorf("%s: %v %q", query, got, next)
+		}
+	}
+	got, next := list("?limit=2")
+	if !cmp.Equal(got, []string{third.UID, second.UID}) || next != second.UID {
+		t.Errorf("%v %q", got, next)
+	}
+	if got, next := list("?limit=2&cursor=" + next); !cmp.Equal(got, []string{first.UID}) || next != "" {
+		t.Errorf("%v %q", got, next)
+	}
+	for _, query := range []string{"?limit=0", "?limit=101", "?state=done", "?agent=%00", "?context_id=a%00", "?cursor=%00", "?cursor=A", "?x=1"} {
+		w.do(admin, "GET", tasks+query, "").want(422)
+	}
+	var one struct {
+		OrgTask
+		StatusMessage *struct{}        `json:"status_message"`
+		History       []map[string]any `json:"history"`
+		Artifacts     []any            `json:"artifacts"`
+	}
+	w.do(admin, "GET", tasks+"/"+first.UID, "").want(200).into(&one)
+	if one.Sender != "acme/user:ada" || one.ID != "t-1" || one.Agent != "fixer" || one.State != string(task.Submitted) || one.Attempt != 1 ||
+		len(one.History) != 1 || one.Artifacts == nil || one.StatusMessage != nil || one.FollowupID != nil {
+		t.Errorf("%+v", one)
+	}
+	for _, uid := range []string{newID(""), "x", "%00", "lease-x"} {
+		w.do(admin, "GET", tasks+"/"+uid, "").want(404)
+	}
+}
