@@ -50,6 +50,11 @@ func countdown(ctx context.Context, t *worker.Task) error {
 		return t.Reject(ctx, "I do not count for more than an hour.")
 	}
 	slog.Info("counting", "task", t.ID, "from", n, "attempt", t.Attempt)
+	defer func() {
+		if ctx.Err() != nil {
+			slog.Info("given up", "task", t.ID, "at", n, "why", context.Cause(ctx))
+		}
+	}()
 	if err := t.Progress(ctx, fmt.Sprintf("Counting down from %d", n)); err != nil {
 		return err
 	}
@@ -59,13 +64,13 @@ func countdown(ctx context.Context, t *worker.Task) error {
 		}
 		select {
 		case <-time.After(time.Second):
-		case turn := <-t.Turns():
+		case turn, ok := <-t.Turns():
+			if !ok {
+				return ctx.Err()
+			}
 			if n, err = strconv.Atoi(strings.TrimSpace(turn.Text())); err != nil {
 				return t.Fail(ctx, "That is not a number.")
 			}
-		case <-ctx.Done():
-			slog.Info("given up", "task", t.ID, "at", n, "why", context.Cause(ctx))
-			return ctx.Err()
 		}
 	}
 	return t.AppendArtifact(ctx, worker.Artifact{ID: "count", Parts: []worker.Part{worker.Text("lift-off")}, LastChunk: true})

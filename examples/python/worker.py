@@ -61,7 +61,8 @@ def work(task):
         call("POST", path, report)
 
 
-signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+for number in (signal.SIGINT, signal.SIGTERM):
+    signal.signal(number, lambda *_: sys.exit(0))
 received = []  # direct messages, confirmed by the next claim
 while True:
     try:

@@ -9,6 +9,7 @@ agent=${1:?usage: worker.sh AGENT}
 base=${PARLEY_SERVER:-http://127.0.0.1:8080}/api/v1/agents/$agent
 lease=
 received=
+curl=
 
 # The key goes through a file, because other users can see the arguments of curl.
 umask 077
@@ -16,18 +17,23 @@ tmp=$(mktemp -d) || exit 1
 printf 'Authorization: Bearer %s\n' "$PARLEY_KEY" > "$tmp/header"
 
 stop() {
+  [ -z "$curl" ] || kill "$curl" 2> /dev/null
   # What is not finished goes back to the queue.
   [ -z "$lease" ] || curl -sS -o "$tmp/answer" -X DELETE -H @"$tmp/header" "$base/leases/$lease"
   rm -rf "$tmp"
-  exit "${1:-0}"
+  exit "$1"
 }
-trap stop INT TERM
+trap 'stop 0' INT TERM
 
-# post URL BODY leaves the answer in a file.
+# post URL BODY leaves the answer in a file. A shell that waits for a command in the
+# background hears signals meanwhile.
 post() {
   printf '%s' "$2" > "$tmp/body"
   curl -sS -m 60 --data-binary @"$tmp/body" -H @"$tmp/header" -H 'Content-Type: application/json' \
-    -o "$tmp/answer" -w '%{http_code}' "$1" > "$tmp/code" || return 1
+    -o "$tmp/answer" -w '%{http_code}' "$1" > "$tmp/code" &
+  curl=$!
+  wait "$curl" || return 1
+  curl=
   case $(cat "$tmp/code") in
     2??) ;;
     401 | 403 | 404) cat "$tmp/answer" >&2; stop 1 ;;

@@ -115,7 +115,8 @@ func (t *Task) finish(ctx context.Context, status, text string) error {
 }
 
 // Turns is where further messages of the sender arrive while the handler runs. It
-// is closed when the task is over or the handler's context ends.
+// is closed when the task is over or the handler's context ends, so look at the
+// second value of a receive.
 func (t *Task) Turns() <-chan Message {
 	t.listen.Do(func() {
 		t.heard = make(chan Message)

@@ -1,0 +1,96 @@
+package worker_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/parley-dev/parley/sdk/worker"
+)
+
+// A complete agent.
+func Example() {
+	ctx, stop := context.WithCancel(context.Background()) // usually signal.NotifyContext
+	defer stop()
+	os.Setenv("PARLEY_KEY", register("scout"))
+
+	w := worker.New(server.url, "scout", os.Getenv("PARLEY_KEY"))
+	go w.Run(ctx, func(ctx context.Context, t *worker.Task) error {
+		return t.Complete(ctx, worker.Text("You said: "+t.Text()))
+	})
+
+	fmt.Println(send("scout", "example-1", "Hello"))
+	// Output: completed: You said: Hello
+}
+
+// An artifact that grows while the sender watches.
+func ExampleTask_AppendArtifact() {
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+
+	w := worker.New(server.url, "writer", register("writer"))
+	go w.Run(ctx, func(ctx context.Context, t *worker.Task) error {
+		if err := t.Progress(ctx, "Writing"); err != nil {
+			return err
+		}
+		for _, word := range strings.Fields(t.Text()) {
+			chunk := worker.Artifact{ID: "poem", Name: "A poem", Parts: []worker.Part{worker.Text(word + "! ")}}
+			if err := t.AppendArtifact(ctx, chunk); err != nil {
+				return err
+			}
+		}
+		return nil // completes the task
+	})
+
+	fmt.Println(send("writer", "example-1", "Fire Water"))
+	// Output: completed: Fire! Water!
+}
+
+// A question. The handler ends with it, and is called anew with the answer.
+func ExampleTask_AskForInput() {
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+
+	w := worker.New(server.url, "barista", register("barista"))
+	go w.Run(ctx, func(ctx context.Context, t *worker.Task) error {
+		if len(t.History) == 1 {
+			return t.AskForInput(ctx, "With milk?")
+		}
+		return t.Complete(ctx, worker.Text(t.History[0].Text()+", with milk: "+t.Text()))
+	})
+
+	fmt.Println(send("barista", "example-1", "Coffee"))
+	fmt.Println(send("barista", "example-1", "yes"))
+	// Output:
+	// input-required (With milk?)
+	// completed: Coffee, with milk: yes
+}
+
+// Work that notices why it has to stop.
+func ExampleWorker_Run_cancellation() {
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+
+	began, ended := make(chan struct{}), make(chan struct{})
+	w := worker.New(server.url, "slow", register("slow"), worker.WithCapacity(8))
+	go w.Run(ctx, func(ctx context.Context, t *worker.Task) error {
+		close(began)
+		select {
+		case <-time.After(time.Hour):
+			return t.Complete(ctx, worker.Text("at last"))
+		case <-ctx.Done():
+			fmt.Println("canceled:", errors.Is(context.Cause(ctx), worker.ErrCanceled))
+			close(ended)
+			return ctx.Err()
+		}
+	})
+
+	go send("slow", "example-1", "Take your time")
+	<-began
+	call("slow", "tasks/cancel", "example-1", "")
+	<-ended
+	// Output: canceled: true
+}

@@ -1,0 +1,351 @@
+package worker_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/parley-dev/parley/internal/agent"
+	"github.com/parley-dev/parley/internal/app"
+	"github.com/parley-dev/parley/internal/config"
+	"github.com/parley-dev/parley/internal/identity"
+	"github.com/parley-dev/parley/sdk/worker"
+)
+
+// The server that all tests and examples of this file use.
+var server struct {
+	url, key string
+	store    config.Store
+}
+
+func TestMain(m *testing.M) {
+	code, err := withServer(m)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+func withServer(m *testing.M) (int, error) {
+	dir, err := os.MkdirTemp("", "parley-worker-")
+	if err != nil {
+		return 0, err
+	}
+	defer os.RemoveAll(dir)
+	slog.SetDefault(slog.New(slog.DiscardHandler)) // examples print nothing but their output
+	cfg := config.Default()
+	cfg.Listen, cfg.Data, cfg.RateLimit = "127.0.0.1:0", filepath.Join(dir, "data"), 0
+	server.store = cfg.Store
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	greeting, printed := io.Pipe()
+	ended := make(chan error, 1)
+	go func() {
+		err := app.Run(ctx, cfg, app.Output{Stdout: printed, Stderr: io.Discard, JSON: true})
+		_ = printed.CloseWithError(err)
+		ended <- err
+	}()
+	var hello struct{ Address, Key string }
+	if err := json.NewDecoder(greeting).Decode(&hello); err != nil {
+		return 0, fmt.Errorf("start the server: %w", err)
+	}
+	go func() { _, _ = io.Copy(io.Discard, greeting) }()
+	server.url, server.key = hello.Address, hello.Key
+	code := m.Run()
+	cancel()
+	return code, <-ended
+}
+
+// register makes an agent and a key for its workers.
+func register(id string) (key string) {
+	op, err := app.OpenOperator(context.Background(), server.store, false)
+	if err != nil {
+		panic(err)
+	}
+	defer op.Close()
+	if _, err := op.Agents.Create(context.Background(), agent.Agent{ID: id, Org: "main", Name: id}); err != nil {
+		panic(err)
+	}
+	_, key, err = op.Admins.CreateKey(context.Background(), identity.KeyRequest{
+		Principal: identity.Principal{Org: "main", Kind: identity.Agent, ID: id}, Scopes: []string{"svc:a2a:serve"},
+	})
+	if err != nil {
+		panic(err)
+	}
+	return key
+}
+
+// task is what a sender sees.
+type task struct {
+	Status struct {
+		State   string
+		Message *worker.Message
+	}
+	Artifacts []struct {
+		ID    string `json:"artifactId"`
+		Parts []worker.Part
+	}
+}
+
+func (t *task) String() string {
+	s := t.Status.State
+	if t.Status.Message != nil {
+		s += " (" + t.Status.Message.Text() + ")"
+	}
+	for _, a := range t.Artifacts {
+		m := worker.Message{Parts: a.Parts}
+		s += ": " + strings.ReplaceAll(m.Text(), "\n", "")
+	}
+	return s
+}
+
+// call is a sender's JSON-RPC call; it waits for the task to rest.
+func call(agentID, method, id, text string) *task {
+	params := map[string]any{}
+	if id != "" {
+		params["id"] = id
+	}
+	if method == "tasks/send" || method == "message/send" {
+		params["message"] = map[string]any{"role": "user", "parts": []any{map[string]string{"type": "text", "text": text}}}
+	}
+	body, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
+	if err != nil {
+		panic(err)
+	}
+	req, err := http.NewRequest(http.MethodPost, server.url+"/a2a/"+agentID, bytes.NewReader(body))
+	if err != nil {
+		panic(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+server.key)
+	if text != "" {
+		req.Header.Set("Prefer", "wait=30")
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		panic(err)
+	}
+	defer res.Body.Close()
+	var a struct {
+		Result task
+		Error  json.RawMessage
+	}
+	if err := json.NewDecoder(res.Body).Decode(&a); err != nil || a.Error != nil {
+		panic(fmt.Sprintf("%s: %v %s", method, err, a.Error))
+	}
+	return &a.Result
+}
+
+func send(agentID, id, text string) *task { return call(agentID, "tasks/send", id, text) }
+
+// run starts a worker that ends with the test.
+func run(t *testing.T, id, key string, handle worker.Handler, options ...worker.Option) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- worker.New(server.url, id, key, options...).Run(ctx, handle) }()
+	ended := false
+	stop = func() {
+		cancel()
+		if ended {
+			return
+		}
+		ended = true
+		if err := <-done; err != nil {
+			t.Errorf("Run = %v", err)
+		}
+	}
+	t.Cleanup(stop)
+	return stop
+}
+
+func TestEveryEndReachesTheSender(t *testing.T) {
+	t.Parallel()
+	run(t, "ends", register("ends"), func(ctx context.Context, t *worker.Task) error {
+		switch t.Text() {
+		case "complete":
+			return t.Complete(ctx, worker.Text("done for "+t.Sender))
+		case "nothing":
+			return nil
+		case "fail":
+			return t.Fail(ctx, "broken")
+		case "reject":
+			return t.Reject(ctx, "not mine")
+		case "panic":
+			panic("boom")
+		case "grow":
+			for _, s := range []string{"a", "b", "c"} {
+				if err := t.AppendArtifact(ctx, worker.Artifact{ID: "x", Parts: []worker.Part{worker.Text(s)}}); err != nil {
+					return err
+				}
+			}
+			return nil
+		case "empty":
+			return t.Complete(ctx, worker.Text(""), worker.Data(map[string]int{"n": 1}), worker.File("f.txt", "text/plain", []byte("hello")))
+		case "too much":
+			return t.Complete(ctx, worker.Text(strings.Repeat("x", 17<<20)))
+		}
+		return fmt.Errorf("what is %q?", t.Text())
+	}, worker.WithCapacity(4))
+	for text, want := range map[string]string{
+		"complete": "completed: done for main/user:admin",
+		"nothing":  "completed",
+		"fail":     "failed (broken)",
+		"reject":   "rejected (not mine)",
+		"panic":    "failed (the agent failed in an unexpected way)",
+		"grow":     "completed: abc",
+		"empty":    "completed: ",
+		"other":    `failed (what is "other"?)`,
+	} {
+		t.Run(text, func(t *testing.T) {
+			t.Parallel()
+			if got := send("ends", "t-"+text, text).String(); got != want {
+				t.Errorf("the sender sees %q; want %q", got, want)
+			}
+		})
+	}
+	if got := send("ends", "t-too-much", "too much"); got.Status.State != "failed" {
+		t.Errorf("an artifact beyond the limit: %s", got)
+	}
+}
+
+func TestAConversation(t *testing.T) {
+	t.Parallel()
+	run(t, "talk", register("talk"), func(ctx context.Context, t *worker.Task) error {
+		if len(t.History) == 1 {
+			return t.AskForInput(ctx, "What is your name?")
+		}
+		first := t.History[0]
+		return t.Complete(ctx, worker.Text(fmt.Sprintf("%s, %s; attempt %d", first.Text(), t.Text(), t.Attempt)))
+	})
+	if got := send("talk", "t", "Hello").String(); got != "input-required (What is your name?)" {
+		t.Fatalf("first: %s", got)
+	}
+	if got := send("talk", "t", "Ada").String(); got != "completed: Hello, Ada; attempt 1" {
+		t.Errorf("second: %s", got)
+	}
+}
+
+func TestCancelReachesTheHandler(t *testing.T) {
+	t.Parallel()
+	began, ended := make(chan struct{}), make(chan error, 1)
+	run(t, "cancels", register("cancels"), func(ctx context.Context, t *worker.Task) error {
+		close(began)
+		<-ctx.Done()
+		ended <- context.Cause(ctx)
+		return ctx.Err()
+	})
+	go send("cancels", "t", "work")
+	<-began
+	at := time.Now()
+	call("cancels", "tasks/cancel", "t", "")
+	if err := <-ended; err != worker.ErrCanceled {
+		t.Errorf("the cause is %v", err)
+	}
+	if took := time.Since(at); took > 2*time.Second {
+		t.Errorf("it took %s", took)
+	}
+	if got := call("cancels", "tasks/get", "t", "").Status.State; got != "canceled" {
+		t.Errorf("the task is %s", got)
+	}
+}
+
+func TestFurtherTurnsAndMessages(t *testing.T) {
+	t.Parallel()
+	heard, began := make(chan string, 1), make(chan struct{})
+	run(t, "hears", register("hears"), func(ctx context.Context, t *worker.Task) error {
+		close(began)
+		turn := <-t.Turns()
+		return t.Complete(ctx, worker.Text(t.Text()+", "+turn.Text()))
+	}, worker.WithMessages(func(_ context.Context, m worker.DirectMessage) { heard <- m.From + ": " + m.Text() }))
+	go send("hears", "t", "one")
+	<-began
+	if got := send("hears", "t", "two").String(); got != "completed: one, two" {
+		t.Errorf("the sender sees %q", got)
+	}
+	call("hears", "message/send", "", "By the way")
+	if got := <-heard; got != "main/user:admin: By the way" {
+		t.Errorf("the worker heard %q", got)
+	}
+}
+
+// TestAHandedBackTaskGoesOnAtOnce: a worker that stops costs its tasks neither an
+// attempt nor the time of a lease.
+func TestAHandedBackTaskGoesOnAtOnce(t *testing.T) {
+	t.Parallel()
+	key := register("moves")
+	began := make(chan struct{})
+	stop := run(t, "moves", key, func(ctx context.Context, t *worker.Task) error {
+		close(began)
+		<-ctx.Done()
+		return ctx.Err()
+	}, worker.WithGrace(0), worker.WithName("first"))
+	got := make(chan *task, 1)
+	go func() { got <- send("moves", "t", "work") }()
+	<-began
+	stop()
+	at := time.Now()
+	run(t, "moves", key, func(ctx context.Context, t *worker.Task) error {
+		return t.Complete(ctx, worker.Text(fmt.Sprintf("attempt %d", t.Attempt)))
+	}, worker.WithName("second"))
+	if got := (<-got).String(); got != "completed: attempt 1" {
+		t.Errorf("the sender sees %q", got)
+	}
+	if took := time.Since(at); took > 10*time.Second {
+		t.Errorf("it took %s", took)
+	}
+}
+
+func TestPresenceFollowsTheWorker(t *testing.T) {
+	t.Parallel()
+	key := register("present")
+	status := func() string {
+		req, _ := http.NewRequest(http.MethodGet, server.url+"/.well-known/agent.json", nil)
+		req.Header.Set("Authorization", "Bearer "+server.key)
+		res, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer res.Body.Close()
+		var card struct {
+			Agents []struct{ ID, Status string }
+		}
+		if err := json.NewDecoder(res.Body).Decode(&card); err != nil {
+			t.Fatal(err)
+		}
+		for _, a := range card.Agents {
+			if a.ID == "present" {
+				return a.Status
+			}
+		}
+		return "absent"
+	}
+	becomes := func(want string) {
+		t.Helper()
+		for deadline := time.Now().Add(20 * time.Second); status() != want; time.Sleep(50 * time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatalf("the agent is %s; want %s", status(), want)
+			}
+		}
+	}
+	becomes("offline")
+	release := make(chan struct{})
+	run(t, "present", key, func(context.Context, *worker.Task) error {
+		<-release
+		return nil
+	})
+	becomes("available")
+	go send("present", "t", "work")
+	becomes("busy")
+	close(release)
+	becomes("available")
+}
