@@ -20,6 +20,8 @@ type dialect struct {
 	forUpdate    string // locks the rows that a decision is made on
 	skipLocked   string // likewise, but passes over those that others have locked
 
+	orNothing string // ends an insert that shall change no row if its key is taken
+
 	// clock is the time by which leases are measured, as a column: the database's
 	// own where several nodes share it, else 0, which stands for this process's.
 	clock string
@@ -46,8 +48,9 @@ var sqliteDialect = dialect{
 	name:         "sqlite",
 	rowid:        "seq INTEGER PRIMARY KEY,",
 	withoutRowid: "WITHOUT ROWID",
+	orNothing:    " ON CONFLICT DO NOTHING",
 	clock:        "0",
-	clockNow:     func(now func() time.Time) statement { return statement{"$1", []any{micros(now())}} },
+	clockNow:     func(now func() time.Time) statement { return statement{sql: "$1", args: []any{micros(now())}} },
 	leaseUntil:   func(mark string, _ time.Duration, until time.Time) (string, any) { return mark, micros(until) },
 	index: func(t *tx, _, _ string, words []string) {
 		// Runs right after the INSERT of the proposal, on the same connection.

@@ -13,74 +13,99 @@ import (
 )
 
 // InsertTask implements task.Store. Nothing has to be read for it: a taken key
-// fails the insert. SQLite looks all the same, because a failed statement would
-// cost the other writes of the batch their shared commit.
+// fails the insert on PostgreSQL and changes no row on SQLite, where a failed
+// statement would cost the other writes of the batch their shared commit.
 func (s *Store) InsertTask(ctx context.Context, c task.Change, lease time.Duration) error {
 	write := s.eng.add
 	if c.Task.FollowupID != "" {
 		write = s.eng.write
 	}
 	t := &c.Task
-	events, err := encodeEvents(t, c.Events) // outside of the one writer
+	events, err := encodeEvents(c.Events) // outside of the one writer
 	if err != nil {
 		return err
 	}
 	return write(ctx, func(x *tx) error {
-		if x.d == &sqliteDialect {
-			taken, err := x.exists(ctx, `SELECT 1 FROM tasks WHERE org_id = $1 AND agent_id = $2 AND sender_org = $3 AND sender = $4 AND id = $5`,
-				t.Org, t.Agent, t.Sender.Org, t.Sender.Ref(), t.ID)
-			if err != nil {
-				return err
-			}
-			if taken {
-				return errTaken
-			}
-		}
 		expires, arg := x.d.leaseUntil("$15", lease, t.Lease.ExpiresAt)
-		x.exec(`INSERT INTO tasks (org_id, uid, agent_id, sender_org, sender, id, context_id, followup_id, state, queued, seq, size,
-				lease, lease_worker, lease_expires, attempts, delivered, last_turn, created_at, updated_at, metadata)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, `+expires+`, $16, $17, $18, $19, $20, $21)`,
+		x.execUnless(errTaken, `INSERT INTO tasks (org_id, uid, agent_id, sender_org, sender, id, context_id, followup_id, state, queued,
+				seq, size, lease, lease_worker, lease_expires, attempts, delivered, last_turn, created_at, updated_at, metadata)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, `+expires+`, $16, $17, $18, $19, $20, $21)`+x.d.orNothing,
 			t.Org, t.UID, t.Agent, t.Sender.Org, t.Sender.Ref(), t.ID, t.ContextID, t.FollowupID, string(t.State), flag(t.Queued), t.Seq,
 			t.Size, t.Lease.Token, t.Lease.Worker, arg, t.Attempts, t.Delivered, t.LastTurn, micros(t.CreatedAt), micros(t.UpdatedAt),
 			string(t.Metadata))
-		x.insertEvents(events)
+		x.insertEvents(t, c.Events, events)
 		return x.mirror(ctx, t, true)
 	})
 }
 
-// encodeEvents makes the rows of events, six values each.
-func encodeEvents(t *task.Task, events []task.Event) ([]any, error) {
-	out := make([]any, 0, 6*len(events))
+// storedEvent is an event in the log: without its number and time, which are the
+// row's, and with its kind.
+type storedEvent struct {
+	K task.EventKind
+	task.Event
+}
+
+// encodeEvents makes the data of a row from the events of one write.
+func encodeEvents(events []task.Event) (string, error) {
+	out := make([]storedEvent, len(events))
 	for i := range events {
-		e := &events[i]
-		data, err := json.Marshal(e)
-		if err != nil {
-			return nil, fmt.Errorf("encode an event: %w", err)
-		}
-		out = append(out, t.Org, t.UID, e.Seq, micros(e.At), string(e.Kind), string(data))
+		out[i] = storedEvent{events[i].Kind, events[i]}
+	}
+	data, err := json.Marshal(out)
+	if err != nil {
+		return "", fmt.Errorf("encode events: %w", err)
+	}
+	return string(data), nil
+}
+
+// decodeEvents is the inverse of encodeEvents; seq is the last event's number.
+func decodeEvents(data string, seq, at int64) ([]task.Event, error) {
+	var stored []storedEvent
+	if err := json.Unmarshal([]byte(data), &stored); err != nil {
+		return nil, fmt.Errorf("decode events: %w", err)
+	}
+	out := make([]task.Event, len(stored))
+	for i := range stored {
+		out[i] = stored[i].Event
+		out[i].Seq, out[i].At, out[i].Kind = seq-int64(len(stored)-1-i), fromMicros(at), stored[i].K
 	}
 	return out, nil
 }
 
-// insertEvents queues the rows, up to four a statement: a task's first events are
-// three, and few distinct statements stay prepared.
-func (x *tx) insertEvents(values []any) {
-	for len(values) > 0 {
-		n := min(len(values)/6, len(insertEventRows))
-		x.exec(insertEventRows[n-1], values[:6*n]...)
-		values = values[6*n:]
+func (x *tx) insertEvents(t *task.Task, events []task.Event, data string) {
+	if n := len(events); n > 0 {
+		x.exec(`INSERT INTO task_events (org_id, uid, seq, at, data) VALUES ($1, $2, $3, $4, $5)`,
+			t.Org, t.UID, events[n-1].Seq, micros(events[n-1].At), data)
 	}
 }
 
-var insertEventRows = func() (out [4]string) {
-	var tuples []string
-	for i := range out {
-		p := 6 * i
-		tuples = append(tuples, fmt.Sprintf("($%d, $%d, $%d, $%d, $%d, $%d)", p+1, p+2, p+3, p+4, p+5, p+6))
-		out[i] = `INSERT INTO task_events (org_id, uid, seq, at, kind, data) VALUES ` + strings.Join(tuples, ", ")
+// UpdateTaskFrom implements task.Store. On SQLite the row is not read again: it is
+// changed if it still is what the caller knows.
+func (s *Store) UpdateTaskFrom(ctx context.Context, known task.Task, c task.Change) error {
+	data, err := encodeEvents(c.Events)
+	if err != nil {
+		return err
 	}
-	return out
-}()
+	t := &c.Task
+	if s.d != &sqliteDialect || t.FollowupID != "" {
+		_, err := s.UpdateTask(ctx, known.Org, known.UID, func(cur task.Current) (task.Change, error) {
+			if cur.Task.Seq != known.Seq || cur.Task.Lease.Token != known.Lease.Token || !cur.Clock.Before(cur.Task.Lease.ExpiresAt) {
+				return task.Change{}, task.ErrChanged
+			}
+			return c, nil
+		})
+		return err
+	}
+	return s.eng.add(ctx, func(x *tx) error {
+		x.execUnless(task.ErrChanged, `UPDATE tasks SET state = $3, queued = $4, seq = $5, size = $6, lease = $7, lease_expires = $8,
+				delivered = $9, last_turn = $10, updated_at = $11
+			WHERE org_id = $1 AND uid = $2 AND seq = $12 AND lease = $13 AND lease_expires > $11`,
+			t.Org, t.UID, string(t.State), flag(t.Queued), t.Seq, t.Size, t.Lease.Token, micros(t.Lease.ExpiresAt), t.Delivered, t.LastTurn,
+			micros(t.UpdatedAt), known.Seq, known.Lease.Token)
+		x.insertEvents(t, c.Events, data)
+		return nil
+	})
+}
 
 // UpdateTask implements task.Store.
 func (s *Store) UpdateTask(ctx context.Context, org, uid string, decide func(task.Current) (task.Change, error)) (task.Change, error) {
@@ -92,7 +117,7 @@ func (s *Store) UpdateTaskByKey(ctx context.Context, k task.Key, decide func(tas
 	return s.updateTask(ctx, decide, keyCondition, k.Org, k.Agent, k.Sender.Org, k.Sender.Ref(), k.ID)
 }
 
-const keyCondition = `org_id = $1 AND agent_id = $2 AND sender_org = $3 AND sender = $4 AND id = $5`
+const keyCondition = `tasks.org_id = $1 AND agent_id = $2 AND sender_org = $3 AND sender = $4 AND id = $5`
 
 func (s *Store) updateTask(ctx context.Context, decide func(task.Current) (task.Change, error), where string, args ...any) (task.Change, error) {
 	var out task.Change
@@ -126,7 +151,7 @@ func (x *tx) applyTask(ctx context.Context, cur task.Current, decide func(task.C
 	if len(c.Events) == 0 && t.Lease == old.Lease && t.Delivered == old.Delivered {
 		return c, nil
 	}
-	events, err := encodeEvents(t, c.Events)
+	events, err := encodeEvents(c.Events)
 	if err != nil {
 		return c, err
 	}
@@ -135,7 +160,7 @@ func (x *tx) applyTask(ctx context.Context, cur task.Current, decide func(task.C
 		WHERE org_id = $1 AND uid = $2`,
 		t.Org, t.UID, string(t.State), flag(t.Queued), t.Seq, t.Size, t.Lease.Token, t.Lease.Worker, micros(t.Lease.ExpiresAt),
 		t.Attempts, t.Delivered, t.LastTurn, micros(t.UpdatedAt))
-	x.insertEvents(events)
+	x.insertEvents(t, c.Events, events)
 	if t.State == old.State {
 		return c, nil
 	}
@@ -241,27 +266,24 @@ func (s *Store) TaskByUID(ctx context.Context, org, uid string) (task.Task, erro
 func (s *Store) wholeTask(ctx context.Context, where string, args ...any) (task.Task, error) {
 	var t task.Task
 	found := false
-	where = strings.Replace(where, "org_id = $1 AND agent_id", "tasks.org_id = $1 AND agent_id", 1)
 	err := each(ctx, s.eng, func(r rows) error {
-		var e task.Event
-		var kind, data string
-		var at int64
-		cur, err := s.scanTask(r, &e.Seq, &at, &kind, &data)
+		var seq, at int64
+		var data string
+		cur, err := s.scanTask(r, &seq, &at, &data)
 		if err != nil {
 			return err
 		}
 		if !found {
 			found, t = true, cur.Task
 		}
-		if err := json.Unmarshal([]byte(data), &e); err != nil {
-			return fmt.Errorf("decode an event: %w", err)
-		}
-		e.At, e.Kind = fromMicros(at), task.EventKind(kind)
+		events, err := decodeEvents(data, seq, at)
 		updated := t.UpdatedAt
-		t.Apply(&e)
+		for i := range events {
+			t.Apply(&events[i])
+		}
 		t.UpdatedAt = updated
-		return nil
-	}, `SELECT `+taskColumns+`, 0, e.seq, e.at, e.kind, e.data FROM tasks JOIN task_events e ON e.org_id = tasks.org_id AND e.uid = tasks.uid
+		return err
+	}, `SELECT `+taskColumns+`, 0, e.seq, e.at, e.data FROM tasks JOIN task_events e ON e.org_id = tasks.org_id AND e.uid = tasks.uid
 		WHERE `+where+` ORDER BY e.seq`, args...)
 	if err == nil && !found {
 		err = errs.ErrNotFound
@@ -273,19 +295,19 @@ func (s *Store) wholeTask(ctx context.Context, where string, args ...any) (task.
 func (s *Store) TaskEvents(ctx context.Context, org, uid string, after int64, most int) ([]task.Event, error) {
 	var out []task.Event
 	err := each(ctx, s.eng, func(r rows) error {
-		var e task.Event
-		var kind, data string
-		var at int64
-		if err := r.Scan(&e.Seq, &at, &kind, &data); err != nil {
+		var seq, at int64
+		var data string
+		if err := r.Scan(&seq, &at, &data); err != nil || len(out) >= most {
 			return err
 		}
-		if err := json.Unmarshal([]byte(data), &e); err != nil {
-			return fmt.Errorf("decode an event: %w", err)
+		events, err := decodeEvents(data, seq, at)
+		for _, e := range events {
+			if e.Seq > after && len(out) < most {
+				out = append(out, e)
+			}
 		}
-		e.At, e.Kind = fromMicros(at), task.EventKind(kind)
-		out = append(out, e)
-		return nil
-	}, `SELECT seq, at, kind, data FROM task_events WHERE org_id = $1 AND uid = $2 AND seq > $3 ORDER BY seq LIMIT $4`, org, uid, after, most)
+		return err
+	}, `SELECT seq, at, data FROM task_events WHERE org_id = $1 AND uid = $2 AND seq > $3 ORDER BY seq LIMIT $4`, org, uid, after, most)
 	return out, err
 }
 

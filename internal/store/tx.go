@@ -51,6 +51,10 @@ func one(ctx context.Context, r reader, dest []any, sql string, args ...any) (bo
 type statement struct {
 	sql  string
 	args []any
+	// unless, if set, is the refusal if the statement changes no row: what is queued
+	// after it is dropped. Only a write's first statement may have it, and only on
+	// SQLite: nothing needs to be undone then.
+	unless error
 }
 
 // tx is one write while it is being decided. It reads at once and writes at the
@@ -69,7 +73,13 @@ func newTx(r reader, d *dialect) *tx { return &tx{reader: r, d: d} }
 
 // exec queues a statement.
 func (t *tx) exec(sql string, args ...any) {
-	t.statements = append(t.statements, statement{sql, args})
+	t.statements = append(t.statements, statement{sql: sql, args: args})
+}
+
+// execUnless queues the first statement of a write; if it changes no row, the
+// write is refused.
+func (t *tx) execUnless(refusal error, sql string, args ...any) {
+	t.statements = append(t.statements, statement{sql, args, refusal})
 }
 
 // count adds n to a counter.

@@ -50,7 +50,7 @@ func (w *writer) commit(batch []*request) {
 // one caller going away must not undo the work of the others.
 func (w *writer) attempt(batch []*request) error {
 	ctx := context.Background()
-	if err := w.run(ctx, statement{sql: "BEGIN IMMEDIATE"}); err != nil {
+	if _, err := w.run(ctx, statement{sql: "BEGIN IMMEDIATE"}); err != nil {
 		return err
 	}
 	whole := newTx(w, &sqliteDialect)
@@ -60,19 +60,23 @@ func (w *writer) attempt(batch []*request) error {
 			if r.err = decide(t, r.fn); r.err != nil {
 				continue
 			}
-			if err := w.runAll(ctx, t.statements); err != nil {
+			refused, err := w.runAll(ctx, t.statements)
+			if err != nil {
 				return err
 			}
-			merge(whole, t)
+			if r.err = refused; refused == nil {
+				merge(whole, t)
+			}
 		}
 		whole.flushCounts(0)
-		return w.runAll(ctx, whole.statements)
+		_, err := w.runAll(ctx, whole.statements)
+		return err
 	}()
 	if err == nil {
-		err = w.run(ctx, statement{sql: "COMMIT"})
+		_, err = w.run(ctx, statement{sql: "COMMIT"})
 	}
 	if err != nil {
-		if undo := w.run(ctx, statement{sql: "ROLLBACK"}); undo != nil {
+		if _, undo := w.run(ctx, statement{sql: "ROLLBACK"}); undo != nil {
 			err = errors.Join(err, fmt.Errorf("roll back: %w", undo))
 		}
 		return err
@@ -81,22 +85,32 @@ func (w *writer) attempt(batch []*request) error {
 	return nil
 }
 
-func (w *writer) runAll(ctx context.Context, ss []statement) error {
+// runAll runs the statements of one write. A refusal is that of its first one,
+// which then has changed nothing.
+func (w *writer) runAll(ctx context.Context, ss []statement) (refused, err error) {
 	for _, s := range ss {
-		if err := w.run(ctx, s); err != nil {
-			return err
+		changed, err := w.run(ctx, s)
+		if err != nil {
+			return nil, err
+		}
+		if s.unless != nil && changed == 0 {
+			return s.unless, nil
 		}
 	}
-	return nil
+	return nil, nil
 }
 
-func (w *writer) run(ctx context.Context, s statement) error {
+// run runs one statement and tells how many rows it changed.
+func (w *writer) run(ctx context.Context, s statement) (int64, error) {
 	stmt, err := w.prepared(ctx, s.sql)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	_, err = stmt.ExecContext(ctx, s.args...)
-	return err
+	res, err := stmt.ExecContext(ctx, s.args...)
+	if err != nil {
+		return 0, err
+	}
+	return res.RowsAffected()
 }
 
 // query reads on the writer's own connection, inside its transaction, which is

@@ -274,7 +274,12 @@ func (l *local) do(a Assignment) {
 	s.running.add(uid, cancel)
 	defer s.running.remove(uid)
 	report := func(ctx context.Context, r Report) error {
-		p, err := s.report(context.WithoutCancel(ctx), l.target.Org, l.target.ID, uid, token, r)
+		ctx = context.WithoutCancel(ctx)
+		err := s.finish(ctx, a.Task, r)
+		if !errors.Is(err, ErrChanged) {
+			return err
+		}
+		p, err := s.report(ctx, l.target.Org, l.target.ID, uid, token, r)
 		if err == nil && p.Canceled {
 			err = errCanceled
 		}
@@ -299,6 +304,26 @@ func (l *local) do(a Assignment) {
 			s.OnError(err)
 		}
 	}
+}
+
+// finish writes a report that ends the lease without reading the row again: most
+// work is done in one go, and then the row is still the one that was assigned.
+// ErrChanged: it is not, or the report is of another sort.
+func (s *Tasks) finish(ctx context.Context, known Task, r Report) error {
+	if r.State == "" || r.State == Working {
+		return ErrChanged
+	}
+	now := s.Now()
+	// The store tests whether the lease is live; it may have been extended since.
+	change, err := decideReport(known, known.Lease.Token, r, s.Limits, now, time.Time{})
+	if err != nil {
+		return err
+	}
+	if err := s.Store.UpdateTaskFrom(ctx, known, change); err != nil {
+		return err
+	}
+	s.publish(change)
+	return nil
 }
 
 var errCanceled = errors.New("the task was canceled")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/identity"
 )
 
@@ -69,6 +70,9 @@ type Store interface {
 	UpdateTask(ctx context.Context, org, uid string, decide func(Current) (Change, error)) (Change, error)
 	// UpdateTaskByKey is UpdateTask for the sender's own name of the task.
 	UpdateTaskByKey(ctx context.Context, k Key, decide func(Current) (Change, error)) (Change, error)
+	// UpdateTaskFrom writes a change that was decided on a known row, if the row is
+	// still that one under a live lease; else it writes nothing and returns ErrChanged.
+	UpdateTaskFrom(ctx context.Context, known Task, c Change) error
 	// ClaimTasks runs decide on up to most waiting tasks of an agent, oldest first;
 	// no two claims get the same task.
 	ClaimTasks(ctx context.Context, org, agent string, most int, decide func(Current) (Change, error)) ([]Change, error)
@@ -107,6 +111,9 @@ type Store interface {
 	// SweepMessages deletes messages older than the given time.
 	SweepMessages(ctx context.Context, before time.Time, most int) (int, error)
 }
+
+// ErrChanged says that a row is no longer the one that a change was decided on.
+var ErrChanged = errs.New(errs.Conflict, "task.changed", "the task has changed meanwhile")
 
 // Ref names a task inside the store.
 type Ref struct{ Org, UID string }

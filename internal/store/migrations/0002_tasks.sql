@@ -38,12 +38,13 @@ CREATE UNIQUE INDEX tasks_key ON tasks (org_id, agent_id, sender_org, sender, id
 CREATE INDEX tasks_queue ON tasks (org_id, agent_id, uid) WHERE queued = 1;
 CREATE INDEX tasks_leases ON tasks (lease_expires, org_id, uid) WHERE lease_expires > 0;
 
+-- The log. One row holds the events of one write, as a JSON array; seq is the
+-- number of the last of them, and at the time of all.
 CREATE TABLE task_events (
   org_id TEXT NOT NULL,
   uid    TEXT NOT NULL,
   seq    BIGINT NOT NULL,
   at     BIGINT NOT NULL,
-  kind   TEXT NOT NULL,
   data   TEXT NOT NULL,
   PRIMARY KEY (org_id, uid, seq)
 ) {{without_rowid}};
