@@ -381,3 +381,7 @@ func readAll(tb testing.TB, r io.Reader) string {
 	}
 	return string(b)
 }
+
+func agentEdit(pinned *string, disabled *bool) agent.Edit {
+	return agent.Edit{Pinned: pinned, Disabled: disabled}
+}

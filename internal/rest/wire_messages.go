@@ -61,7 +61,7 @@ func (reportArtifacts) Schema(r huma.Registry) *huma.Schema {
 	return &huma.Schema{Type: huma.TypeArray, Items: component(r, "WorkerArtifact", func(r huma.Registry) *huma.Schema {
 		return object([]string{"parts"}, map[string]*huma.Schema{
 			"artifact_id": described("An id of the worker's choice; needed to append to the artifact later."),
-			"type":        described("The sort of the artifact; text unless given."),
+			"type":        described("The sort of the artifact; that of its first part unless given."),
 			"name":        described("Its name."), "description": described("What it is."), "parts": partsSchema(r),
 			"metadata":   anyObject("Anything, kept as it came."),
 			"append":     {Type: huma.TypeBoolean, Description: "Add the parts to the artifact with the same id."},
@@ -105,7 +105,7 @@ func partsSchema(r huma.Registry) *huma.Schema {
 				"type": {Type: huma.TypeString, Enum: kinds, Description: "The sort of the part."},
 				"kind": {Type: huma.TypeString, Enum: kinds, Description: "The same as type, by its newer name; either suffices."},
 				"text": described("Of a text."), "data": {Description: "Of data: any JSON value."},
-				"file": describe1(object(nil, map[string]*huma.Schema{
+				"file": explained(object(nil, map[string]*huma.Schema{
 					"name": described("Its name."), "mimeType": described("Its media type."),
 					"bytes": described("Its content in base64, or"), "uri": described("where it is."),
 				}), "Of a file: bytes or a URI."),
@@ -123,7 +123,7 @@ func described(doc string) *huma.Schema {
 	return &huma.Schema{Type: huma.TypeString, Description: doc}
 }
 
-func describe1(s *huma.Schema, doc string) *huma.Schema {
+func explained(s *huma.Schema, doc string) *huma.Schema {
 	s.Description = doc
 	return s
 }

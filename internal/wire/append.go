@@ -135,8 +135,8 @@ func appendArtifact(b []byte, a *task.Artifact, index int) []byte {
 	b = append(b, `{"artifactId":`...)
 	b = AppendString(b, a.ID)
 	kind := a.Type
-	if kind == "" {
-		kind = "text"
+	if kind == "" && len(a.Parts) > 0 {
+		kind = string(a.Parts[0].Kind)
 	}
 	b = appendMember(b, "type", kind)
 	b = appendMember(b, "name", a.Name)
