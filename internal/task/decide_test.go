@@ -1,0 +1,140 @@
+package task
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/parley-dev/parley/internal/errs"
+)
+
+var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+
+// in makes a task in a state, leased if somebody would be working on it.
+func in(s State) Task {
+	t := Task{UID: "u", Org: "o", Agent: "a", State: s, Seq: 5, LastTurn: "before", Queued: s == Submitted}
+	if s == Working {
+		t.Lease = Lease{Token: "lease-u-1", Worker: "w", ExpiresAt: noon.Add(time.Minute)}
+	}
+	return t
+}
+
+// Every operation on every state: where it leads, or the code of its refusal.
+func TestEveryOperationOnEveryState(t *testing.T) {
+	t.Parallel()
+	text := func(s string) Message { return Message{Role: RoleUser, Parts: []Part{{Kind: TextPart, Text: s}}} }
+	report := func(s State) func(Task) (Change, error) {
+		return func(t Task) (Change, error) {
+			return decideReport(t, "lease-u-1", Report{State: s}, DefaultLimits, noon, noon)
+		}
+	}
+	const (
+		same  = "" // accepted, and nothing changed
+		stale = CodeStaleLease
+		over  = CodeTerminal
+		notCA = CodeNotCancelable
+	)
+	ended := func(code string) map[State]string {
+		return map[State]string{Completed: code, Failed: code, Canceled: code, Rejected: code}
+	}
+	for _, c := range []struct {
+		name string
+		do   func(Task) (Change, error)
+		want map[State]string // a state, or a code
+	}{
+		{"claim", func(t Task) (Change, error) {
+			return decideClaim(t, Lease{Token: "lease-u-2", ExpiresAt: noon.Add(time.Minute)}, noon)
+		},
+			with(ended(same), Submitted, "working", Working, same, InputRequired, same)},
+		{"report working", report(Working), with(ended(stale), Submitted, stale, Working, "working", InputRequired, stale)},
+		{"report completed", report(Completed), with(ended(stale), Submitted, stale, Working, "completed", InputRequired, stale)},
+		{"report failed", report(Failed), with(ended(stale), Submitted, stale, Working, "failed", InputRequired, stale)},
+		{"report rejected", report(Rejected), with(ended(stale), Submitted, stale, Working, "rejected", InputRequired, stale)},
+		{"report input-required", report(InputRequired), with(ended(stale), Submitted, stale, Working, "input-required", InputRequired, stale)},
+		{"report canceled", report(Canceled), with(ended(stale), Submitted, stale, Working, "request.invalid", InputRequired, stale)},
+		{"report submitted", report(Submitted), with(ended(stale), Submitted, stale, Working, "request.invalid", InputRequired, stale)},
+		{"cancel", func(t Task) (Change, error) { return decideCancel(t, noon) },
+			with(ended(notCA), Submitted, "canceled", Working, "canceled", InputRequired, "canceled")},
+		{"a further turn", func(t Task) (Change, error) { return decideTurn(t, text("more"), DefaultLimits, noon) },
+			with(ended(over), Submitted, "submitted", Working, "working", InputRequired, "working")},
+		{"hand back", func(t Task) (Change, error) { return decideReturn(t, "lease-u-1", noon, noon) },
+			with(ended(stale), Submitted, stale, Working, "working", InputRequired, stale)},
+		{"expire", func(t Task) (Change, error) { return decideExpire(t, noon, noon.Add(time.Hour)) },
+			with(ended(same), Submitted, same, Working, "working", InputRequired, same)},
+	} {
+		for _, s := range States {
+			before := in(s)
+			got, err := c.do(before)
+			want := c.want[s]
+			switch {
+			case err != nil:
+				if code := errs.As(err).Code; code != want {
+					t.Errorf("%s on %s: %s; want %q", c.name, s, code, want)
+				}
+			case want == same:
+				if len(got.Events) != 0 || got.Task.State != s {
+					t.Errorf("%s on %s changed it to %s", c.name, s, got.Task.State)
+				}
+			case string(got.Task.State) != want:
+				t.Errorf("%s on %s led to %s; want %q", c.name, s, got.Task.State, want)
+			case got.Task.State != s && !slices.Contains(s.Next(), got.Task.State):
+				t.Errorf("%s on %s led to %s, which is not in the table", c.name, s, got.Task.State)
+			default:
+				checkChange(t, fmt.Sprint(c.name, " on ", s), before, got)
+			}
+		}
+	}
+}
+
+func with(m map[State]string, more ...any) map[State]string {
+	for i := 0; i < len(more); i += 2 {
+		m[more[i].(State)] = more[i+1].(string)
+	}
+	return m
+}
+
+// checkChange tests what holds for every change: events are numbered on from the
+// row, the row is in step with them, and a lease is held by a working task only.
+func checkChange(t *testing.T, name string, before Task, c Change) {
+	t.Helper()
+	for i, e := range c.Events {
+		if e.Seq != before.Seq+int64(i)+1 {
+			t.Errorf("%s: event %d has number %d", name, i, e.Seq)
+		}
+	}
+	if n := len(c.Events); n == 0 || c.Task.Seq != c.Events[n-1].Seq {
+		t.Errorf("%s: the row is at %d after %d events", name, c.Task.Seq, n)
+	}
+	if c.Task.Lease.Live() && (c.Task.State != Working || c.Task.Queued) {
+		t.Errorf("%s: a lease on a task that is %s (queued %v)", name, c.Task.State, c.Task.Queued)
+	}
+	if c.Task.State.Terminal() && c.Task.Queued {
+		t.Errorf("%s: an ended task waits in the queue", name)
+	}
+}
+
+func TestTerminalStatesHaveNoWayOut(t *testing.T) {
+	t.Parallel()
+	for s, want := range map[State]bool{Completed: true, Failed: true, Canceled: true, Rejected: true, Submitted: false, Working: false, InputRequired: false} {
+		if s.Terminal() != want {
+			t.Errorf("%s is terminal: %v", s, s.Terminal())
+		}
+	}
+}
+
+func TestLimits(t *testing.T) {
+	t.Parallel()
+	limits := Limits{Size: 100, Events: 8}
+	big := Message{Role: RoleUser, Parts: []Part{{Kind: TextPart, Text: string(make([]byte, 200))}}}
+	if _, err := decideNew(Task{}, big, nil, limits, noon); errs.As(err).Code != CodeTooLarge {
+		t.Errorf("a large message: %v", err)
+	}
+	if _, err := decideTurn(in(Working), big, limits, noon); errs.As(err).Code != CodeTooLarge {
+		t.Errorf("a large turn: %v", err)
+	}
+	u := ArtifactUpdate{Artifact: Artifact{ID: "a", Parts: []Part{{Kind: TextPart, Text: "x"}}}, Append: true}
+	if _, err := decideReport(in(Working), "lease-u-1", Report{Artifacts: []ArtifactUpdate{u, u, u, u}}, limits, noon, noon); errs.As(err).Code != CodeTooLarge {
+		t.Errorf("too many events: %v", err)
+	}
+}
