@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -67,6 +68,12 @@ func TestReadme(t *testing.T) {
 		case b.lang == "sh":
 			ran[i] = len(ran)
 			fmt.Fprintf(&script, "%sprintf '%s'\n", b.text, separator)
+		case b.lang == "go":
+			// It is a part of an example, which a script runs.
+			whole, err := os.ReadFile("../../examples/go/main.go")
+			if err != nil || !strings.Contains(string(whole), b.text) {
+				t.Errorf("README.md:%d is not in examples/go/main.go (%v)", b.line, err)
+			}
 		case b.lang == "python":
 			name, _, _ := strings.Cut(strings.TrimPrefix(b.text, "# "), "\n")
 			if err := os.WriteFile(filepath.Join(dir, name), []byte(b.text), 0o600); err != nil {
@@ -113,6 +120,8 @@ func runSession(t *testing.T, dir string, srv *server, script string) []string {
 	sh := exec.Command("sh", "-c", script)
 	sh.Dir = dir
 	sh.Env = cleanEnv(dir, "PARLEY_SERVER="+srv.url)
+	sh.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // what it leaves in the background ends with the test
+	t.Cleanup(func() { _ = syscall.Kill(-sh.Process.Pid, syscall.SIGTERM) })
 	sh.Env[0] = "PATH=" + filepath.Join(dir, "shims") + string(os.PathListSeparator) + strings.TrimPrefix(sh.Env[0], "PATH=")
 	out, err := sh.CombinedOutput()
 	if err != nil {
@@ -128,8 +137,11 @@ func shims(t *testing.T, dir string) {
 	if err := os.Mkdir(filepath.Join(dir, "shims"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string]string{"go": "install ./cmd/parley", "make": "test"} {
-		text := fmt.Sprintf("#!/bin/sh\ntest \"$*\" = '%s'\n", want)
+	for name, text := range map[string]string{
+		"go":   "case $* in 'install ./cmd/parley') ;; 'run ./examples/go') exec go-worker ;; *) exit 1 ;; esac",
+		"make": "test \"$*\" = test",
+	} {
+		text = "#!/bin/sh\n" + text + "\n"
 		if err := os.WriteFile(filepath.Join(dir, "shims", name), []byte(text), 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -141,11 +153,14 @@ var varying = []struct {
 	pattern *regexp.Regexp
 	stand   string
 }{
-	{regexp.MustCompile(`\b(prop|task|key)-[0-9a-z]{26}`), "$1-ID"},
+	{regexp.MustCompile(`\b(prop|task|key|ctx|artifact)-[0-9a-z]{26}`), "$1-ID"},
+	{regexp.MustCompile(`\bcli-[0-9a-z]{16}`), "cli-ID"},
 	{keyShape, "KEY"},
 	{regexp.MustCompile(`http://127\.0\.0\.1:\d+`), "ADDRESS"},
 	{regexp.MustCompile(`\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?Z)?`), "TIME"},
+	{regexp.MustCompile(`\b\d\d:\d\d:\d\d\b`), "TIME"},
 	{regexp.MustCompile(`version=\S+`), "version=V"},
+	{regexp.MustCompile(`"version":"[^"]*"`), `"version":"V"`},
 }
 
 func normal(s string) string {

@@ -34,6 +34,17 @@ type taskArtifact struct {
 	Append bool       `json:"append"`
 }
 
+// title names the artifact, unless the server alone has named it.
+func (a *taskArtifact) title() string {
+	switch {
+	case a.Name != "":
+		return "Artifact " + cleanLine(a.Name)
+	case !strings.HasPrefix(a.ID, "artifact-"):
+		return "Artifact " + cleanLine(a.ID)
+	}
+	return "Artifact"
+}
+
 type taskPart struct {
 	Type string          `json:"type"`
 	Text string          `json:"text"`
@@ -106,11 +117,7 @@ func (e *env) printTask(agent string, t taskRecord) error {
 		r.text("Message of "+cleanLine(m.Role), m.text())
 	}
 	for _, a := range t.Artifacts {
-		name := a.Name
-		if name == "" {
-			name = a.ID
-		}
-		r.text("Artifact "+cleanLine(name), partsText(a.Parts))
+		r.text(a.title(), partsText(a.Parts))
 	}
 	_, err := e.stdout.Write([]byte(r.b.String()))
 	return err
