@@ -124,12 +124,14 @@ func (p peer) get(ctx context.Context, agent, id string) (taskView, error) {
 }
 
 // must is for calls that the test cannot do without.
-func must[T any](t *testing.T, v T, err error) T {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
+func must[T any](v T, err error) func(t *testing.T) T {
+	return func(t *testing.T) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
 	}
-	return v
 }
 
 // streamed is one event of a stream.

@@ -67,13 +67,7 @@ func (f *taskFleet) hire(t *testing.T, workers int, rng *rand.Rand) (stop func()
 func (f *taskFleet) crashAfter(t *testing.T, s *server, answers int64, rng *rand.Rand) {
 	t.Helper()
 	f.sendAll(t, rng, func() {
-		goal := f.acks.Load() + answers
-		for deadline := time.Now().Add(time.Minute); f.acks.Load() < goal && !t.Failed(); time.Sleep(time.Millisecond) {
-			if time.Now().After(deadline) {
-				t.Errorf("the server gave %d answers in a minute, want %d", f.acks.Load()-goal+answers, answers)
-				break
-			}
-		}
+		f.awaitAcks(t, answers)
 		f.serveOn()
 		s.kill()
 	})

@@ -44,9 +44,11 @@ func checkStream(events []streamed, end string) error {
 }
 
 // checkLog looks at what no interface shows: the whole log, with the leases. This
-// is the one place that opens the store itself, when no server has it.
-func (f *taskFleet) checkLog(t *testing.T, e engine) {
+// is the one place that opens the store itself, when no server has it. It returns
+// how many leases expired, by agent.
+func (f *taskFleet) checkLog(t *testing.T, e engine) (expired map[string]int) {
 	t.Helper()
+	expired = map[string]int{}
 	o := store.Options{Dir: e.data[1]}
 	if e.name == "postgres" {
 		o = store.Options{URL: e.data[1]}
@@ -78,6 +80,11 @@ func (f *taskFleet) checkLog(t *testing.T, e engine) {
 					t.Errorf("the log of task %s (%s): %v", row.ID, row.Agent, err)
 				}
 				leases += n
+				for _, e := range events {
+					if e.Ended == domain.LeaseExpired {
+						expired[row.Agent]++
+					}
+				}
 				want, acked := ended[fmt.Sprintf("%s %s %s", row.Agent, row.Sender.Ref(), row.ID)]
 				if !acked {
 					continue // its answer was lost; it may be in any state
@@ -92,7 +99,8 @@ func (f *taskFleet) checkLog(t *testing.T, e engine) {
 	if seen != len(ended) {
 		t.Errorf("%d tasks were acknowledged, and %d are in the log", len(ended), seen)
 	}
-	t.Logf("%s: %d leases in the log", e.name, leases)
+	t.Logf("%s: %d leases in the log; expired: %v", e.name, leases, expired)
+	return expired
 }
 
 func readLog(t *testing.T, db *store.Store, row domain.Task) (out []domain.Event) {

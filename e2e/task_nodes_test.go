@@ -1,0 +1,182 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/parley-dev/parley/internal/pgtest"
+)
+
+// threeNodes starts three servers on one PostgreSQL.
+func threeNodes(t *testing.T) (engine, []*server) {
+	t.Helper()
+	e := engine{"postgres", []string{"--database", pgtest.URL(t)}}
+	var out []*server
+	for range 3 {
+		out = append(out, serve(t, e, "--rate-limit", "0"))
+	}
+	return e, out
+}
+
+// TestTaskNodes sends on one node, claims on a second and streams on a third.
+func TestTaskNodes(t *testing.T) {
+	t.Parallel()
+	_, nodes := threeNodes(t)
+	o := newTaskOrg(t, nodes[0], "nodes")
+	// Each part is played on each node once.
+	for turn := range nodes {
+		send, claim, read := nodes[turn], nodes[(turn+1)%3], nodes[(turn+2)%3]
+		id := fmt.Sprintf("turn%d", turn)
+		on := func(s *server) peer { return peer{base: s.base, key: o.sender} }
+		h := o.hand()
+		h.base = claim.base
+
+		// The worker waits before there is anything to do: the hint must reach it.
+		claimed := make(chan []work, 1)
+		go func() {
+			got, err := h.claim(t.Context(), 1, 60, 600)
+			if err != nil {
+				t.Errorf("claim on the second node: %v", err)
+			}
+			claimed <- got
+		}()
+		must(on(send).send(t.Context(), o.agent, id, "go"))(t)
+		got := <-claimed
+		if len(got) != 1 {
+			t.Fatalf("the second node gives %d tasks, want 1", len(got))
+		}
+		w := got[0]
+		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		f := must(on(read).resubscribe(ctx, o.agent, id, 0))(t)
+		next := func(state string) {
+			t.Helper()
+			if e, err := f.next(); err != nil || e.state != state {
+				t.Fatalf("the third node streams %+v, %v; want %q", e, err, state)
+			}
+		}
+		next("submitted")
+		next("working")
+		start := time.Now()
+		if _, status, err := h.report(ctx, w.Lease, object{"artifacts": []object{artifact("part", "one")}}); err != nil || status != 200 {
+			t.Fatal(status, err)
+		}
+		next("")
+		t.Logf("an event took %v from the second node to the third", time.Since(start).Round(time.Millisecond))
+		// A cancel on one node reaches the worker on another.
+		if turn == 2 {
+			must(on(send).task(ctx, o.agent, "tasks/cancel", object{"id": id}))(t)
+			if p, _, err := h.report(ctx, w.Lease, object{}); err != nil || !p.Canceled {
+				t.Errorf("the worker is told %+v, %v", p, err)
+			}
+			next("canceled")
+		} else {
+			if _, status, err := h.report(ctx, w.Lease, object{"status": "completed"}); err != nil || status != 200 {
+				t.Fatal(status, err)
+			}
+			next("completed")
+		}
+		rest, err := f.rest()
+		if err != nil || len(rest) > 0 {
+			t.Errorf("after the end: %v, %v", rest, err)
+		}
+		cancel()
+		want := must(on(read).whole(t.Context(), o.agent, id))(t)
+		o.cutAfterwards(t, nodes, id, want)
+	}
+}
+
+// TestTaskNodeLost kills one of three nodes while tasks run on all of them. Its
+// workers and senders go on elsewhere, what ran inside it is taken over, and
+// every acknowledged task ends.
+func TestTaskNodeLost(t *testing.T) {
+	t.Parallel()
+	const senders, workers = 12, 8
+	e, nodes := threeNodes(t)
+	rng := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0))
+	f := newTaskFleet(t, nodes[0], senders)
+	all := []string{nodes[0].base, nodes[1].base, nodes[2].base}
+	f.serveOn(all...)
+	stop := f.hire(t, workers, rng)
+	f.sendAll(t, rng, func() {
+		f.awaitAcks(t, 1000)
+		f.serveOn(all[0], all[2])
+		f.burst(t, nodes[1])
+		// Those that lost their connection have stopped; the others go on.
+		f.awaitAcks(t, 300)
+	})
+	f.finish(t)
+	stop()
+	f.tryAllStale(t)
+	f.checkStreams(t, all[0])
+	// Whichever node is asked, the streams are the same.
+	f.each(t, func(p peer, s *sentTask) error {
+		if s.sender%4 != 0 {
+			return nil // a sample is enough
+		}
+		one, err := peer{all[0], p.key}.whole(t.Context(), s.agent, s.id)
+		if err != nil {
+			return err
+		}
+		other, err := peer{all[2], p.key}.whole(t.Context(), s.agent, s.id)
+		if err == nil && !cmp.Equal(datas(one), datas(other)) {
+			err = fmt.Errorf("two nodes stream it differently:\n%s", cmp.Diff(datas(one), datas(other)))
+		}
+		return err
+	})
+	nodes[0].kill()
+	nodes[2].kill()
+	e.settle(t)
+	if taken := f.checkLog(t, e)["echo"]; taken == 0 {
+		t.Error("no task of the agent inside the lost node had to be taken over, so that was not tested")
+	} else {
+		t.Logf("%d tasks of the agent inside the lost node were taken over", taken)
+	}
+	t.Logf("%d tasks acknowledged: %v", len(f.acknowledged()), f.ends())
+}
+
+// burst sends many tasks at once to the agent inside one node, and kills the node
+// in the middle of them.
+func (f *taskFleet) burst(t *testing.T, s *server) {
+	t.Helper()
+	var wg sync.WaitGroup
+	var sent atomic.Int64
+	for i := range 100 {
+		rng := rand.New(rand.NewPCG(uint64(i), 1))
+		sender := i % len(f.peers)
+		wg.Go(func() {
+			for {
+				task := f.note(sender, "echo", rng)
+				got, err := peer{s.base, f.peers[sender]}.send(t.Context(), "echo", task.id, "go")
+				if err != nil {
+					return // the node is gone
+				}
+				task.acked, task.state = true, got.Status.State
+				sent.Add(1)
+			}
+		})
+	}
+	for deadline := time.Now().Add(time.Minute); sent.Load() < 300 && time.Now().Before(deadline); {
+		time.Sleep(time.Millisecond)
+	}
+	s.kill()
+	wg.Wait()
+}
+
+// awaitAcks waits for so many more answers.
+func (f *taskFleet) awaitAcks(t *testing.T, n int64) {
+	t.Helper()
+	goal := f.acks.Load() + n
+	for deadline := time.Now().Add(time.Minute); f.acks.Load() < goal && !t.Failed(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Errorf("the servers gave %d answers in a minute, want %d", f.acks.Load()-goal+n, n)
+			return
+		}
+	}
+}
