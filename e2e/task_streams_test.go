@@ -1,0 +1,200 @@
+package e2e
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// TestTaskStreams opens many streams on one server, from this process to its own:
+// what an idle one costs in memory, that an event reaches all of them, and that
+// readers who stall delay nobody.
+func TestTaskStreams(t *testing.T) {
+	n := fromEnv(t, "PARLEY_STREAMS", 500)
+	const stalled, beside = 100, 50
+	needFiles(t, uint64(n+stalled+beside+200))
+	s := serve(t, engine{"sqlite", []string{"--data", t.TempDir()}}, "--rate-limit", "0")
+	o := newTaskOrg(t, s, "streams")
+	for _, id := range []string{"idle", "loud"} {
+		must(o.peer().send(t.Context(), o.agent, id, "go"))(t)
+	}
+	leases := map[string]string{"idle": o.hand().take(t, 3600).Lease, "loud": o.hand().take(t, 3600).Lease}
+
+	// A first few make the server allocate what any number needs.
+	warm := openStreams(t, o, "idle", 50)
+	before := resident(t, s)
+	start := time.Now()
+	idle := append(warm, openStreams(t, o, "idle", n-50)...)
+	opened := time.Since(start)
+	after := resident(t, s)
+	each := float64(after-before) / float64(n-50)
+	t.Logf("%d idle streams, opened in %v: %.1f KiB each (%.1f MiB before, %.1f MiB after)", n, opened.Round(time.Millisecond), each, float64(before)/1024, float64(after)/1024)
+	if n >= 5000 && each > 40 { // a few hundred tell more about the collector's mood
+		t.Errorf("an idle stream costs %.1f KiB; want less than 40", each)
+	}
+
+	start = time.Now()
+	o.tell(t, leases["idle"], object{"artifacts": []object{artifact("news", "to all")}})
+	awaitAll(t, idle, "news")
+	t.Logf("one event reached all %d in %v", n, time.Since(start).Round(time.Millisecond))
+
+	// The stalled ones never read; megabytes fill what the kernel takes for them.
+	for range stalled {
+		o.openRaw(t, "loud", 4096)
+	}
+	live := openStreams(t, o, "loud", beside)
+	start = time.Now()
+	for i := range 12 {
+		o.tell(t, leases["loud"], object{"artifacts": []object{artifact("mass", strings.Repeat("x", 1<<20))}})
+		if i == 0 {
+			awaitAll(t, live, "mass")
+		}
+	}
+	o.tell(t, leases["loud"], object{"status": "completed"})
+	o.tell(t, leases["idle"], object{"status": "completed"})
+	awaitAll(t, idle, `"final":true`)
+	toIdle := time.Since(start)
+	awaitAll(t, live, `"final":true`)
+	took := time.Since(start)
+	t.Logf("beside %d stalled readers of 12 MiB, %d others of the same task had all of it after %v, and %d of another task their end after %v", stalled, beside, took.Round(time.Millisecond), n, toIdle.Round(time.Millisecond))
+	// The server gives a stalled reader 30 s. Had anybody waited for one, it would
+	// show as that much.
+	if limit := 25 * time.Second; took > limit || toIdle > limit {
+		t.Errorf("readers that stall delay the others")
+	}
+}
+
+// needFiles makes sure that so many connections can be open here; the server sees
+// to itself.
+func needFiles(t *testing.T, n uint64) {
+	t.Helper()
+	var l syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &l); err != nil {
+		t.Fatal(err)
+	}
+	if l.Max < n { // root may
+		l.Max = n
+	}
+	if l.Cur < n {
+		l.Cur = l.Max
+		if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &l); err != nil {
+			t.Fatalf("%d open files are needed, and ulimit -n allows %d: %v", n, l.Max, err)
+		}
+	}
+}
+
+// resident is the memory of the server's process in KiB, when it has come to rest:
+// two looks in a row that agree.
+func resident(t *testing.T, s *server) int {
+	t.Helper()
+	read := func() int {
+		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.cmd.Process.Pid))
+		if err != nil {
+			t.Skipf("memory is read from /proc, which is not here: %v", err)
+		}
+		_, rest, _ := strings.Cut(string(status), "VmRSS:")
+		kib, err := strconv.Atoi(strings.Fields(rest)[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		return kib
+	}
+	last := read()
+	for range 20 {
+		time.Sleep(250 * time.Millisecond)
+		now := read()
+		if max(now-last, last-now) < 256 {
+			return now
+		}
+		last = now
+	}
+	return last
+}
+
+// rawStream is a stream reduced to its connection, so that thousands fit into the
+// test.
+type rawStream struct {
+	net.Conn
+	r *bufio.Reader
+}
+
+// openRaw asks for a task's stream and reads nothing. buffer, if not zero, is how
+// much the kernel may take for a reader that does not read.
+func (o *taskOrg) openRaw(t *testing.T, id string, buffer int) *rawStream {
+	t.Helper()
+	body, err := json.Marshal(envelope("tasks/resubscribe", object{"id": id}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := net.Dialer{Control: func(_, _ string, c syscall.RawConn) (err error) {
+		if buffer == 0 {
+			return nil
+		}
+		_ = c.Control(func(fd uintptr) { err = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_RCVBUF, buffer) })
+		return err
+	}}
+	conn, err := d.DialContext(t.Context(), "tcp", strings.TrimPrefix(o.server.base, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	if _, err := fmt.Fprintf(conn, "POST /a2a/%s HTTP/1.1\r\nHost: parley\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
+		o.agent, o.sender, len(body), body); err != nil {
+		t.Fatal(err)
+	}
+	return &rawStream{Conn: conn, r: bufio.NewReaderSize(conn, 4096)}
+}
+
+// openStreams opens streams and reads what is there already.
+func openStreams(t *testing.T, o *taskOrg, id string, n int) []*rawStream {
+	t.Helper()
+	out := make([]*rawStream, n)
+	for i := range out {
+		out[i] = o.openRaw(t, id, 0)
+		if i%100 == 99 { // not more at once than the server's backlog takes
+			awaitAll(t, out[i-99:i+1], `"working"`)
+		}
+	}
+	awaitAll(t, out[n-n%100:], `"working"`)
+	return out
+}
+
+// awaitAll reads every stream up to an event that contains the text.
+func awaitAll(t *testing.T, streams []*rawStream, text string) {
+	t.Helper()
+	var wg sync.WaitGroup
+	for _, s := range streams {
+		wg.Go(func() {
+			_ = s.SetReadDeadline(time.Now().Add(2 * time.Minute))
+			if err := s.await(text); err != nil {
+				t.Errorf("a stream without %s: %v", text, err)
+			}
+		})
+	}
+	wg.Wait()
+	if t.Failed() {
+		t.FailNow()
+	}
+}
+
+// await reads on until a line contains the text. Lines may be longer than the
+// buffer: what decides is near the start or the end of one.
+func (s *rawStream) await(text string) error {
+	for {
+		line, err := s.r.ReadSlice('\n')
+		if strings.Contains(string(line), text) {
+			return nil
+		}
+		if err != nil && err != bufio.ErrBufferFull {
+			return err
+		}
+	}
+}
