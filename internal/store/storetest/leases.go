@@ -183,4 +183,3 @@ func testWaitingWorker(w *world) {
 		w.must(err)
 	}
 }
-

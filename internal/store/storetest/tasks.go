@@ -263,4 +263,3 @@ func testTaskOwnership(w *world) {
 		}
 	}
 }
-
