@@ -74,12 +74,12 @@ var settings = []string{"PARLEY_DATA", "PARLEY_DATABASE", "PARLEY_CONFIG", "PARL
 
 // serverCmd is "server start [flags]", which sets PARLEY_SERVER, ADDRESS and, on an
 // empty store, PARLEY_KEY, and leaves what was printed in serve.out and serve.err; or
-// "server stop", which demands a clean end.
+// "server stop", which demands a clean end, or "server kill", which leaves it no time.
 func serverCmd(ts *testscript.TestScript, neg bool, args []string) {
 	held := ts.Value(serverKey{}).(**server)
 	switch {
 	case neg || len(args) == 0:
-		ts.Fatalf("usage: server start|stop")
+		ts.Fatalf("usage: server start|stop|kill")
 	case args[0] == "start":
 		environ := cleanEnv(ts.Getenv("WORK"))
 		for _, name := range settings {
@@ -97,6 +97,8 @@ func serverCmd(ts *testscript.TestScript, neg bool, args []string) {
 			ts.Setenv("PARLEY_KEY", s.key)
 		}
 		ts.Check(os.WriteFile(ts.MkAbs("serve.out"), []byte(s.stdout.String()), 0o600))
+	case args[0] == "kill":
+		(*held).kill()
 	case args[0] == "stop":
 		s := *held
 		ts.Check(s.stop(syscall.SIGTERM))

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -25,6 +26,7 @@ import (
 var server struct {
 	url, key string
 	store    config.Store
+	rounds   sync.Map // agent → how often it was registered, which go test -count does more than once
 }
 
 func TestMain(m *testing.M) {
@@ -73,7 +75,10 @@ func register(id string) (key string) {
 		panic(err)
 	}
 	defer op.Close()
-	if _, err := op.Agents.Create(context.Background(), agent.Agent{ID: id, Org: "main", Name: id}); err != nil {
+	round, again := server.rounds.LoadOrStore(id, 1)
+	if again {
+		server.rounds.Store(id, round.(int)+1)
+	} else if _, err := op.Agents.Create(context.Background(), agent.Agent{ID: id, Org: "main", Name: id}); err != nil {
 		panic(err)
 	}
 	_, key, err = op.Admins.CreateKey(context.Background(), identity.KeyRequest{
@@ -113,7 +118,8 @@ func (t *task) String() string {
 func call(agentID, method, id, text string) *task {
 	params := map[string]any{}
 	if id != "" {
-		params["id"] = id
+		round, _ := server.rounds.Load(agentID)
+		params["id"] = fmt.Sprintf("%s-%d", id, round)
 	}
 	if method == "tasks/send" || method == "message/send" {
 		params["message"] = map[string]any{"role": "user", "parts": []any{map[string]string{"type": "text", "text": text}}}
@@ -305,6 +311,36 @@ func TestAHandedBackTaskGoesOnAtOnce(t *testing.T) {
 	}
 }
 
+// TestALostWorkersTaskComesAgain: the worker that claims first is never heard of
+// again, as if it had been killed.
+func TestALostWorkersTaskComesAgain(t *testing.T) {
+	t.Parallel()
+	key := register("lost")
+	got := make(chan *task, 1)
+	go func() { got <- send("lost", "t", "work") }()
+	req, err := http.NewRequest(http.MethodPost, server.url+"/api/v1/agents/lost/claim", strings.NewReader(`{"worker":"doomed","lease_seconds":1}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+key)
+	req.Header.Set("Content-Type", "application/json")
+	res, err := http.DefaultClient.Do(req)
+	if err != nil || res.StatusCode != http.StatusOK {
+		t.Fatalf("claim: %v, %v", res, err)
+	}
+	body, err := io.ReadAll(res.Body)
+	_ = res.Body.Close()
+	if err != nil || !strings.Contains(string(body), `"lease"`) {
+		t.Fatalf("claim: %s, %v", body, err)
+	}
+	run(t, "lost", key, func(ctx context.Context, t *worker.Task) error {
+		return t.Complete(ctx, worker.Text(fmt.Sprintf("attempt %d", t.Attempt)))
+	})
+	if got := (<-got).String(); got != "completed: attempt 2" {
+		t.Errorf("the sender sees %q", got)
+	}
+}
+
 func TestPresenceFollowsTheWorker(t *testing.T) {
 	t.Parallel()
 	key := register("present")
@@ -337,7 +373,6 @@ func TestPresenceFollowsTheWorker(t *testing.T) {
 			}
 		}
 	}
-	becomes("offline")
 	release := make(chan struct{})
 	run(t, "present", key, func(context.Context, *worker.Task) error {
 		<-release

@@ -269,6 +269,28 @@ func TestStopHandsUnfinishedTasksBack(t *testing.T) {
 	}
 }
 
+// TestAStuckHandlerDoesNotKeepRun waits for the limit itself, which is five seconds.
+func TestAStuckHandlerDoesNotKeepRun(t *testing.T) {
+	t.Parallel()
+	f, srv := newFake(t, "hi")
+	began, release := make(chan struct{}), make(chan struct{})
+	defer close(release)
+	stop := start(t, srv, func(context.Context, *Task) error {
+		close(began)
+		<-release
+		return nil
+	}, WithGrace(0))
+	<-began
+	if err := stop(); err != nil {
+		t.Errorf("Run = %v", err)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.over["lease-a"] != "returned" {
+		t.Errorf("the lease ended as %v", f.over)
+	}
+}
+
 func TestCapacityBoundsClaims(t *testing.T) {
 	t.Parallel()
 	f, srv := newFake(t, "1", "2", "3", "4", "5")
