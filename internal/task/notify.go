@@ -57,6 +57,7 @@ func (s *Tasks) publish(c Change) {
 	if len(c.Events) == 0 {
 		return
 	}
+	s.cache.drop(c.Task.key())
 	ref := Ref{c.Task.Org, c.Task.UID}
 	s.hub.publish(ref, c.Events)
 	if !c.Task.Lease.Live() {
@@ -158,6 +159,9 @@ func (s *Tasks) Sweep(ctx context.Context, retention time.Duration) (int, error)
 		return n, err
 	}
 	m, err := s.Store.SweepTasks(ctx, now.Add(-retention), most)
+	if m > 0 {
+		s.cache.clear()
+	}
 	return n + m, err
 }
 

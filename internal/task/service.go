@@ -49,6 +49,7 @@ type Tasks struct {
 	runners *runners
 	seen    *sightings
 	loads   *loads
+	cache   *cache
 
 	stopping context.Context //nolint:containedctx // a signal, not a request's context
 	stop     context.CancelFunc
@@ -66,7 +67,7 @@ func New(o Options) *Tasks {
 	stopping, stop := context.WithCancel(context.Background())
 	s := &Tasks{
 		Options: o, hub: newHub(o.Store, stopping.Done()), desk: newDesk(), queues: newSignals(), running: newRunning(), seen: newSightings(),
-		loads: &loads{}, stopping: stopping, stop: stop,
+		loads: &loads{}, cache: newCache(), stopping: stopping, stop: stop,
 	}
 	s.runners = newRunners(s)
 	return s
@@ -311,7 +312,16 @@ func (s *Tasks) Get(ctx context.Context, c Call, id string) (Task, error) {
 	if len(checkID("", id)) > 0 || id == "" {
 		return Task{}, errs.ErrNotFound
 	}
-	return s.Store.TaskByKey(ctx, s.key(c, id))
+	k := s.key(c, id)
+	t, mark, ok := s.cache.get(k)
+	if ok {
+		return t, nil
+	}
+	t, err := s.Store.TaskByKey(ctx, k)
+	if err == nil && (s.Bus == nil || t.State.Terminal()) {
+		s.cache.put(k, t, mark)
+	}
+	return t, err
 }
 
 // Cancel ends a task of the caller's.

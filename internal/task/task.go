@@ -196,11 +196,15 @@ func (t *Task) Apply(e *Event) {
 		switch {
 		case i < 0:
 			t.Artifacts = append(t.Artifacts, *e.Artifact)
-		case e.Append:
-			// A fresh slice: readers of an earlier fold keep what they have.
-			t.Artifacts[i].Parts = slices.Concat(t.Artifacts[i].Parts, e.Artifact.Parts)
 		default:
-			t.Artifacts[i] = *e.Artifact
+			a := *e.Artifact
+			if e.Append {
+				a = t.Artifacts[i]
+				a.Parts = slices.Concat(a.Parts, e.Artifact.Parts)
+			}
+			// A fresh slice: others may hold the one before.
+			t.Artifacts = slices.Clone(t.Artifacts)
+			t.Artifacts[i] = a
 		}
 	}
 }
