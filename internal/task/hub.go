@@ -32,8 +32,11 @@ type topic struct {
 	again   bool          // and shall read it once more
 }
 
-// maxRecent bounds the memory of a topic, in events.
-const maxRecent = 64
+// Bounds of what a topic keeps in memory, in events and in bytes.
+const (
+	maxRecent     = 64
+	maxRecentSize = 1 << 20
+)
 
 func newHub(store Store, stopping <-chan struct{}) *hub {
 	return &hub{store: store, stopping: stopping, topics: map[Ref]*topic{}}
@@ -98,13 +101,40 @@ func (t *topic) append(events []Event) bool {
 			t.last = e.Seq
 		}
 	}
-	if n := len(t.recent); n > 2*maxRecent {
-		t.recent = append([]Event(nil), t.recent[n-maxRecent:]...)
-	}
+	t.trim()
 	if t.last > before {
 		t.wake()
 	}
 	return events[len(events)-1].Seq <= t.last
+}
+
+// trim keeps the newest events, as many as the bounds allow; who needs older ones
+// finds them in the log.
+func (t *topic) trim() {
+	size, from := int64(0), len(t.recent)
+	for from > 0 && size <= maxRecentSize {
+		from--
+		size += t.recent[from].size()
+	}
+	if size > maxRecentSize {
+		from++
+	}
+	if n := len(t.recent); n-from > 2*maxRecent {
+		from = n - maxRecent
+	}
+	if from > 0 {
+		t.recent = append([]Event(nil), t.recent[from:]...)
+	}
+}
+
+func (e *Event) size() (n int64) {
+	if e.Message != nil {
+		n += e.Message.size()
+	}
+	if e.Artifact != nil {
+		n += e.Artifact.size()
+	}
+	return n
 }
 
 func (t *topic) wake() {

@@ -107,11 +107,14 @@ const (
 func (s *Tasks) Run(ctx context.Context) {
 	var wg sync.WaitGroup
 	defer wg.Wait()
-	if s.Bus != nil {
-		wg.Go(func() { s.hub.poll(ctx, pollEvery, s.OnError) })
-	} else if err := s.takeOver(ctx); err != nil && ctx.Err() == nil {
-		s.OnError(err)
+	every := pollEvery
+	if s.Bus == nil {
+		every = 5 * pollEvery // nobody else writes; only a failed read needs it
+		if err := s.takeOver(ctx); err != nil && ctx.Err() == nil {
+			s.OnError(err)
+		}
 	}
+	wg.Go(func() { s.hub.poll(ctx, every, s.OnError) })
 	wg.Go(func() { s.runners.run(ctx) })
 	expire, poll := time.NewTicker(expireEvery), time.NewTicker(pollEvery)
 	defer expire.Stop()
