@@ -1,6 +1,7 @@
 package a2a
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -28,50 +29,56 @@ type call struct {
 	w     http.ResponseWriter
 	r     *http.Request
 
-	until  time.Time // until when the caller wants to wait; zero: not at all
-	waited bool
+	preferred time.Duration // how long the caller wants to wait
+	until     time.Time     // zero: not at all
+	waited    bool
+
+	id     []byte // of the request that the stream answers
+	stream *stream
 }
 
-// serve answers POST /a2a/{agent}. Who asks, and whether they may, is settled
-// before the body is read.
+// serve answers POST /a2a/{agent}. A stream stays in this frame for as long as it
+// lives, so the frame is kept small: what a stream costs is mostly its stack.
 func (s *server) serve(w http.ResponseWriter, r *http.Request) {
+	if c := s.answer(w, r); c != nil {
+		s.stream(c)
+	}
+}
+
+// answer answers everything but a stream: if there is one to be sent, its call is
+// returned. Who asks, and whether they may, is settled before the body is read.
+func (s *server) answer(w http.ResponseWriter, r *http.Request) *call {
 	agent := r.PathValue("agent")
 	if !plain(r.URL, agent) {
 		refuse(w, r, errs.ErrNotFound)
-		return
+		return nil
 	}
 	c := &call{Context: r.Context(), s: s, agent: agent, w: w, r: r}
 	var err error
 	if c.to, err = s.Tasks.Reach(c, httpx.CallerOf(c), agent); err != nil {
 		refuse(w, r, err)
-		return
+		return nil
 	}
 	body := buffers.Get().(*buffer)
-	defer func() { body.free() }()
+	defer body.free()
 	if body.b, err = readBody(w, r, body.b); err != nil {
 		refuse(w, r, err)
-		return
+		return nil
 	}
 	var space [1]request
 	reqs, batch, bad := parse(body.b, space[:0])
 	if bad != nil {
 		writeJSON(w, http.StatusOK, appendError(nil, nullID, bad))
-		return
+		return nil
 	}
-	wait := preferredWait(r.Header["Prefer"])
-	if wait > 0 {
-		c.until = time.Now().Add(wait)
+	if wait := preferredWait(r.Header["Prefer"]); wait > 0 {
+		c.preferred, c.until = wait, time.Now().Add(wait)
 	}
-	if !batch {
-		if st, id, ok := c.start(&reqs[0]); ok {
-			if st != nil {
-				body = body.free() // a stream lives long; what it was asked with need not
-				s.stream(c, id, st)
-			}
-			return
-		}
+	if !batch && c.streams(&reqs[0]) {
+		return c.start(&reqs[0])
 	}
-	c.answer(reqs, batch, wait)
+	c.run(reqs, batch)
+	return nil
 }
 
 // plain reports whether the path names the agent and nothing but it. An id that
@@ -107,10 +114,10 @@ func readBody(w http.ResponseWriter, r *http.Request, b []byte) ([]byte, error) 
 	}
 }
 
-// answer runs the requests, one after the other, and writes their answers.
-func (c *call) answer(reqs []request, batch bool, wait time.Duration) {
+// run runs the requests, one after the other, and writes their answers.
+func (c *call) run(reqs []request, batch bool) {
 	out := buffers.Get().(*buffer)
-	defer func() { out.free() }()
+	defer out.free()
 	status := http.StatusOK
 	if batch {
 		out.b = append(out.b, '[')
@@ -121,7 +128,7 @@ func (c *call) answer(reqs []request, batch bool, wait time.Duration) {
 		if before > empty {
 			out.b = append(out.b, ',')
 		}
-		b, err := c.run(&reqs[i], out.b)
+		b, err := c.one(&reqs[i], out.b)
 		switch {
 		case reqs[i].id == nil:
 			out.b = out.b[:before] // nobody asked
@@ -138,7 +145,7 @@ func (c *call) answer(reqs []request, batch bool, wait time.Duration) {
 		}
 	}
 	if c.waited {
-		c.w.Header()["Preference-Applied"] = []string{"wait=" + strconv.Itoa(int(wait/time.Second))}
+		c.w.Header()["Preference-Applied"] = []string{"wait=" + strconv.Itoa(int(c.preferred/time.Second))}
 	}
 	if len(out.b) == empty {
 		c.w.WriteHeader(http.StatusNoContent)
@@ -150,8 +157,8 @@ func (c *call) answer(reqs []request, batch bool, wait time.Duration) {
 	writeJSON(c.w, status, out.b)
 }
 
-// run appends the whole answer to one request, but not that to a failed one.
-func (c *call) run(req *request, out []byte) ([]byte, *rpcError) {
+// one appends the whole answer to one request, but not that to a failed one.
+func (c *call) one(req *request, out []byte) ([]byte, *rpcError) {
 	if req.err != nil {
 		return out, req.err
 	}
@@ -171,19 +178,21 @@ func (c *call) run(req *request, out []byte) ([]byte, *rpcError) {
 	return append(out, '}'), nil
 }
 
-// start begins a stream, if that is what the request asks for. ok says that the
-// request was dealt with; the stream is nil if it was refused.
-func (c *call) start(req *request) (st *stream, id []byte, ok bool) {
-	m := c.s.table[req.method]
-	if req.err != nil || req.id == nil || m.stream == nil {
-		return nil, nil, false
-	}
-	st, err := m.stream(c, req.params)
+// streams reports whether the answer to the request is a stream.
+func (c *call) streams(req *request) bool {
+	return req.err == nil && req.id != nil && c.s.table[req.method].stream != nil
+}
+
+// start begins a stream and returns the call with it; nil: it was refused.
+func (c *call) start(req *request) *call {
+	st, err := c.s.table[req.method].stream(c, req.params)
 	if err != nil {
 		writeJSON(c.w, http.StatusOK, appendError(nil, req.id, errorOf(c, err)))
-		return nil, nil, true
+		return nil
 	}
-	return st, append([]byte(nil), req.id...), true
+	// The body is given back: what the stream needs of it is copied.
+	c.stream, c.id = st, bytes.Clone(req.id)
+	return c
 }
 
 // wait is how long the caller still wants to wait.
@@ -219,12 +228,10 @@ type buffer struct{ b []byte }
 
 var buffers = sync.Pool{New: func() any { return &buffer{b: make([]byte, 0, 2048)} }}
 
-// free gives the buffer back, unless it grew so large that it is better
-// forgotten. It returns nil, on which free does nothing.
-func (b *buffer) free() *buffer {
-	if b != nil && cap(b.b) <= 64<<10 {
+// free gives the buffer back, unless it grew so large that it is better forgotten.
+func (b *buffer) free() {
+	if cap(b.b) <= 64<<10 {
 		b.b = b.b[:0]
 		buffers.Put(b)
 	}
-	return nil
 }

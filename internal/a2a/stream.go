@@ -23,11 +23,11 @@ const comeAgain = time.Second
 
 // stream writes events until the last. It needs no goroutine beside the request's
 // own: whenever the task has nothing to say, the events have a zero one.
-func (s *server) stream(c *call, id []byte, st *stream) {
+func (s *server) stream(c *call) {
 	sse := httpx.NewSSE(c.w)
 	now := time.Now()
 	wrote, checked := now, now
-	for e, err := range st.events {
+	for e, err := range c.stream.events {
 		if err != nil {
 			_ = httpx.NewProblem(c, err) // notes it for the log, if it is our fault
 			break
@@ -51,7 +51,7 @@ func (s *server) stream(c *call, id []byte, st *stream) {
 			}
 			continue
 		}
-		shown, last, err := writeEvent(sse, id, st, &e)
+		shown, last, err := writeEvent(sse, c, &e)
 		if err != nil {
 			return
 		}
@@ -71,12 +71,12 @@ func (s *server) stream(c *call, id []byte, st *stream) {
 
 // writeEvent writes one event. The space for it is given back at once: an idle
 // stream holds none.
-func writeEvent(sse *httpx.SSE, id []byte, st *stream, e *task.Event) (shown, last bool, err error) {
+func writeEvent(sse *httpx.SSE, c *call, e *task.Event) (shown, last bool, err error) {
 	buf := buffers.Get().(*buffer)
 	defer buf.free()
-	b := appendHead(buf.b, id)
+	b := appendHead(buf.b, c.id)
 	b = append(b, `,"result":`...)
-	if b, shown, last = st.encode(b, e); shown {
+	if b, shown, last = c.stream.encode(b, e); shown {
 		b = append(b, '}')
 		err = sse.Event(e.Seq, b)
 	}
