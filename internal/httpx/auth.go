@@ -13,7 +13,7 @@ import (
 // bad ones are refused here, and counted against the client's address so that
 // guessing is slow. The rate limit counts principals, not keys: a second key
 // brings no second budget.
-func (rt *Router) authenticate(refuse ErrorWriter, next http.Handler) http.Handler {
+func (rt *Router) authenticate(limit *limits[identity.Principal], refuse ErrorWriter, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		header := r.Header["Authorization"]
 		if len(header) == 0 {
@@ -32,8 +32,8 @@ func (rt *Router) authenticate(refuse ErrorWriter, next http.Handler) http.Handl
 			return
 		}
 		x.caller = caller
-		if wait := rt.perPrincipal.take(caller.Principal, x.start); wait > 0 {
-			refuse(w, r, rt.perPrincipal.refusal(w.Header(), wait, "too many requests; wait as long as Retry-After says"))
+		if wait := limit.take(caller.Principal, x.start); wait > 0 {
+			refuse(w, r, limit.refusal(w.Header(), wait, "too many requests; wait as long as Retry-After says"))
 			return
 		}
 		next.ServeHTTP(w, r)

@@ -29,7 +29,8 @@ type Options struct {
 	Registerer    prometheus.Registerer // nil: no metrics
 
 	// RateLimit is how many requests a second a principal may make; bursts of five
-	// times as many are let through. 0: no limit.
+	// times as many are let through, and fifty times as many from an agent's workers.
+	// 0: no limit.
 	RateLimit int
 	// AuthFailureLimit is how many bad credentials a second one client address may
 	// send; bursts as above. 0: no limit.
@@ -57,6 +58,7 @@ type Router struct {
 	metrics      *metrics
 	unmatched    *route
 	perPrincipal *limits[identity.Principal]
+	perWorker    *limits[identity.Principal]
 	perAddress   *limits[netip.Addr]
 }
 
@@ -66,6 +68,7 @@ func NewRouter(o Options) *Router {
 		mux: http.NewServeMux(), auth: o.Authenticator, log: o.Logger, accessLog: o.AccessLog, now: o.Now,
 		trusted: o.TrustedProxies, ids: newRequestIDs(), metrics: newMetrics(o.Registerer),
 		perPrincipal: newLimits[identity.Principal]("principal", o.RateLimit),
+		perWorker:    newLimits[identity.Principal]("worker", o.RateLimit*workerFactor),
 		perAddress:   newLimits[netip.Addr]("credentials", o.AuthFailureLimit),
 	}
 	if rt.log == nil {
@@ -91,8 +94,20 @@ type ErrorWriter func(w http.ResponseWriter, r *http.Request, err error)
 // HandleAs is Handle for a transport whose refusals are no problem documents:
 // what is refused before the handler runs is answered by refuse.
 func (rt *Router) HandleAs(pattern string, refuse ErrorWriter, h http.Handler) {
-	rt.add(pattern, private(rt.authenticate(refuse, h)))
+	limit := rt.perPrincipal
+	if _, path, _ := strings.Cut(pattern, " "); strings.HasPrefix(path, workerPrefix) {
+		limit = rt.perWorker
+	}
+	rt.add(pattern, private(rt.authenticate(limit, refuse, h)))
 }
+
+// A worker's requests have a larger budget of their own: it makes several for
+// each task that others were allowed to send, and must not lose its leases because
+// there are many.
+const (
+	workerPrefix = "/api/v1/agents/"
+	workerFactor = 50
+)
 
 // HandleFunc is Handle for a function.
 func (rt *Router) HandleFunc(pattern string, h func(http.ResponseWriter, *http.Request)) {
