@@ -48,12 +48,13 @@ vuln: ## look for known vulnerabilities (needs the network)
 	$(GOVULNCHECK) ./...
 
 .PHONY: bench
-bench: deps ## measure Parley beside a bare net/http server and a bare store; BENCH='-quick' for a short run
+bench: deps ## measure Parley beside its limits and the official A2A SDK; BENCH='-quick' for a short run, '-only a2a' for tasks
 	$(GO) run ./bench $(BENCH)
 
 .PHONY: soak
-soak: deps ## the long runs: a minute of load and 20 crashes, on each engine
-	PARLEY_LOAD_SECONDS=60 PARLEY_CRASH_ROUNDS=20 $(GO) test -count=1 -timeout 60m -v -run 'Load|Crash' ./e2e
+soak: deps ## the long runs: a minute of load, 20 crashes on each engine, 10,000 streams
+	PARLEY_LOAD_SECONDS=60 PARLEY_CRASH_ROUNDS=20 PARLEY_STREAMS=10000 \
+		$(GO) test -count=1 -timeout 60m -v -run 'Load|Crash|Streams' ./e2e
 
 .PHONY: fuzz
 fuzz: ## run every fuzz target for FUZZTIME (30s)

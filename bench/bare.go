@@ -41,6 +41,7 @@ func serveBare(in io.Reader, out io.Writer) error {
 	mux.HandleFunc("GET /record", fixed(a.Record))
 	mux.HandleFunc("POST /submit", echo[submission])
 	mux.HandleFunc("POST /vote", echo[ballot])
+	mux.HandleFunc("POST /rpc", echo[rpcCall])
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return err

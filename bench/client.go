@@ -27,12 +27,15 @@ func dial(addr string) (*conn, error) {
 	return &conn{Conn: c, r: bufio.NewReaderSize(c, 64<<10)}, nil
 }
 
-// request renders a request; an empty body means none.
-func request(method, host, path, key, body string) []byte {
+// request renders a request; an empty body means none, headers are "Name: value".
+func request(method, host, path, key, body string, headers ...string) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%s %s HTTP/1.1\r\nHost: %s\r\n", method, path, host)
 	if key != "" {
 		fmt.Fprintf(&b, "Authorization: Bearer %s\r\n", key)
+	}
+	for _, h := range headers {
+		b.WriteString(h + "\r\n")
 	}
 	if body != "" {
 		fmt.Fprintf(&b, "Content-Type: application/json\r\nContent-Length: %d\r\n", len(body))

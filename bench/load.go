@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -21,6 +22,9 @@ type job struct {
 	Duration time.Duration
 	Rate     int // requests a second of all callers together; 0: as many as possible
 	Count    int // requests in all, instead of a duration
+	// Expect is what every answer must contain; an error may come with status 200.
+	Expect string
+	Stamp  bool // put the time of sending in the place of stampText
 }
 
 // result is what came of it.
@@ -81,7 +85,7 @@ func (j job) run() result {
 	end := start.Add(j.Duration)
 	for i := range j.Callers {
 		wg.Go(func() {
-			c := caller{job: j, next: i * len(j.Requests) / j.Callers, start: start, end: end, left: &left, statuses: map[int]int{}}
+			c := caller{job: j, index: i, next: i * len(j.Requests) / j.Callers, start: start, end: end, left: &left, statuses: map[int]int{}}
 			err := c.run()
 			mu.Lock()
 			defer mu.Unlock()
@@ -114,11 +118,32 @@ func percentile(sorted []time.Duration, p float64) float64 {
 // caller is one connection's part of a job.
 type caller struct {
 	job
+	index      int
 	next       int
 	start, end time.Time
 	left       *atomic.Int64
 	latencies  []time.Duration
 	statuses   map[int]int
+	body       bytes.Buffer
+}
+
+// ask sends one request and looks at the answer as far as the job wants it.
+func (c *caller) ask(conn *conn, req []byte, now time.Time) (int, error) {
+	if c.Stamp {
+		if i := bytes.Index(req, []byte(stampText)); i >= 0 {
+			req = slices.Clone(req)
+			copy(req[i:], fmt.Sprintf("%0*d", len(stampText), now.UnixNano()))
+		}
+	}
+	if c.Expect == "" {
+		return conn.do(req, nil)
+	}
+	c.body.Reset()
+	status, err := conn.do(req, &c.body)
+	if err == nil && !bytes.Contains(c.body.Bytes(), []byte(c.Expect)) {
+		err = fmt.Errorf("an answer without %s: %d %.300s", c.Expect, status, &c.body)
+	}
+	return status, err
 }
 
 func (c *caller) run() error {
@@ -131,7 +156,9 @@ func (c *caller) run() error {
 	if c.Rate > 0 {
 		pause = time.Second * time.Duration(c.Callers) / time.Duration(c.Rate)
 	}
-	for due := time.Now(); ; c.next++ {
+	// Each starts a little later than the one before: a rate, not a burst.
+	due := time.Now().Add(pause * time.Duration(c.index) / time.Duration(c.Callers))
+	for ; ; c.next++ {
 		if c.Count > 0 && c.left.Add(-1) < 0 {
 			return nil
 		}
@@ -143,7 +170,7 @@ func (c *caller) run() error {
 		if c.Count == 0 && sent.After(c.end) {
 			return nil
 		}
-		status, err := conn.do(c.Requests[c.next%len(c.Requests)], nil)
+		status, err := c.ask(conn, c.Requests[c.next%len(c.Requests)], sent)
 		if err != nil {
 			return err
 		}

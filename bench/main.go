@@ -5,8 +5,9 @@
 // Each server runs in its own process, and one small client in a process of its
 // own loads both in turn, A/B/A/B: what else happens on the machine hits both
 // alike, and the ratio says more than either rate. Beside them stands a bare
-// loop of inserts on the same engine. Nothing here asserts; see -h for the size
-// of a run.
+// loop of inserts on the same engine. Tasks stand beside the official Go SDK of
+// A2A, which keeps them in memory. Nothing here asserts; see -h for the size of a
+// run.
 package main
 
 import (
@@ -30,6 +31,7 @@ type settings struct {
 	rounds    int
 	writeRate int // writes a second for "list under writes"
 	json      bool
+	only      string // "proposals" or "a2a"; empty: both
 }
 
 func main() {
@@ -40,6 +42,10 @@ func main() {
 			exit(serveBare(os.Stdin, os.Stdout))
 		case "load":
 			exit(runLoad(os.Stdin, os.Stdout))
+		case "sdk":
+			exit(serveSDK(os.Stdout))
+		case "work":
+			exit(runWork(os.Stdin, os.Stdout))
 		}
 	}
 	set, err := parse(os.Args[1:])
@@ -68,6 +74,7 @@ func parse(args []string) (settings, error) {
 	duration := fs.Duration("duration", 3*time.Second, "length of one measurement")
 	rounds := fs.Int("rounds", 5, "measurements of each side; the median counts")
 	rate := fs.Int("writes", 100, "proposals and votes written a second for 'list under writes'")
+	only := fs.String("only", "", "measure proposals or a2a alone")
 	asJSON := fs.Bool("json", false, "print JSON instead of a table")
 	if err := fs.Parse(args); err != nil {
 		return settings{}, err
@@ -80,7 +87,10 @@ func parse(args []string) (settings, error) {
 	}
 	set := settings{
 		engines: strings.Split(*engine, ","), duration: *duration, rounds: max(1, *rounds),
-		writeRate: *rate, json: *asJSON,
+		writeRate: *rate, json: *asJSON, only: *only,
+	}
+	if set.only != "" && set.only != "a2a" && set.only != "proposals" {
+		return set, fmt.Errorf("-only %s: use proposals or a2a", set.only)
 	}
 	for _, s := range strings.Split(*rows, ",") {
 		n, err := strconv.Atoi(s)
@@ -102,6 +112,12 @@ func isSet(fs *flag.FlagSet, name string) (set bool) {
 	return set
 }
 
+// parts are what can be measured alone.
+var parts = []struct {
+	name    string
+	measure func(ctx context.Context, set settings, engine, program string) ([]line, error)
+}{{"proposals", measureEngine}, {"a2a", measureTasks}}
+
 func run(ctx context.Context, set settings) error {
 	program, cleanup, err := buildParley(ctx)
 	if err != nil {
@@ -110,11 +126,16 @@ func run(ctx context.Context, set settings) error {
 	defer cleanup()
 	var all report
 	for _, engine := range set.engines {
-		lines, err := measureEngine(ctx, set, engine, program)
-		if err != nil {
-			return fmt.Errorf("%s: %w", engine, err)
+		for _, part := range parts {
+			if set.only != "" && set.only != part.name {
+				continue
+			}
+			lines, err := part.measure(ctx, set, engine, program)
+			if err != nil {
+				return fmt.Errorf("%s: %w", engine, err)
+			}
+			all.Lines = append(all.Lines, lines...)
 		}
-		all.Lines = append(all.Lines, lines...)
 	}
 	all.judge()
 	if set.json {

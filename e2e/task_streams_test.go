@@ -171,17 +171,18 @@ func openStreams(t *testing.T, o *taskOrg, id string, n int) []*rawStream {
 func awaitAll(t *testing.T, streams []*rawStream, text string) {
 	t.Helper()
 	var wg sync.WaitGroup
+	failed := make(chan error, len(streams))
 	for _, s := range streams {
 		wg.Go(func() {
 			_ = s.SetReadDeadline(time.Now().Add(2 * time.Minute))
 			if err := s.await(text); err != nil {
-				t.Errorf("a stream without %s: %v", text, err)
+				failed <- err
 			}
 		})
 	}
 	wg.Wait()
-	if t.Failed() {
-		t.FailNow()
+	if n := len(failed); n > 0 {
+		t.Fatalf("%d of %d streams are without %s; one of them: %v", n, len(streams), text, <-failed)
 	}
 }
 

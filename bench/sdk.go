@@ -1,0 +1,66 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"iter"
+	"log/slog"
+	"net"
+	"net/http"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/a2aproject/a2a-go/v2/a2asrv"
+)
+
+// serveSDK is the peer for tasks: the official Go SDK as its examples use it, with
+// its default handler and its store in memory. It checks no key and keeps nothing.
+func serveSDK(out io.Writer) error {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /ready", func(http.ResponseWriter, *http.Request) {})
+	for path, executor := range map[string]a2asrv.AgentExecutor{"POST /once": atOnce{}, "POST /steps": inSteps{}} {
+		handler := a2asrv.NewHandler(executor, a2asrv.WithLogger(slog.New(slog.DiscardHandler)))
+		mux.Handle(path, a2asrv.NewJSONRPCHandler(handler))
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintf(out, "http://%s\n", l.Addr()); err != nil {
+		return err
+	}
+	return http.Serve(l, mux)
+}
+
+// atOnce is an agent that answers with what it was sent, as the built-in echo
+// does. It is the cheapest that the SDK allows: one event, a task that is
+// completed already, where the echo's task has four.
+type atOnce struct{}
+
+// Execute implements a2asrv.AgentExecutor.
+func (atOnce) Execute(_ context.Context, e *a2asrv.ExecutorContext) iter.Seq2[a2a.Event, error] {
+	return func(yield func(a2a.Event, error) bool) {
+		t := a2a.NewSubmittedTask(e, e.Message)
+		t.Status.State = a2a.TaskStateCompleted
+		t.Artifacts = []*a2a.Artifact{{ID: a2a.NewArtifactID(), Name: "echo", Parts: e.Message.Parts}}
+		yield(t, nil)
+	}
+}
+
+// Cancel implements a2asrv.AgentExecutor; nothing here lives long enough for it.
+func (atOnce) Cancel(context.Context, *a2asrv.ExecutorContext) iter.Seq2[a2a.Event, error] {
+	return func(func(a2a.Event, error) bool) {}
+}
+
+// inSteps does what the built-in echo does, event by event.
+type inSteps struct{ atOnce }
+
+// Execute implements a2asrv.AgentExecutor.
+func (inSteps) Execute(_ context.Context, e *a2asrv.ExecutorContext) iter.Seq2[a2a.Event, error] {
+	return func(yield func(a2a.Event, error) bool) {
+		_ = yield(a2a.NewSubmittedTask(e, e.Message), nil) &&
+			yield(a2a.NewStatusUpdateEvent(e, a2a.TaskStateWorking, nil), nil) &&
+			yield(a2a.NewArtifactEvent(e, e.Message.Parts...), nil) &&
+			yield(a2a.NewStatusUpdateEvent(e, a2a.TaskStateCompleted, nil), nil)
+	}
+}

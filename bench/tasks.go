@@ -1,0 +1,212 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+)
+
+const (
+	getters    = 8 // callers of tasks/get
+	taskSends  = "task send → completed (limit: SDK in memory)"
+	taskSteps  = "task send → completed (limit: SDK in memory, the same events)"
+	taskStream = "task stream, start to end (limit: SDK in memory)"
+	taskGets   = "task get (limit: bare POST echo)"
+	taskWork   = "task through HTTP workers; p50, p99: send to claim"
+	taskPaced  = "the same at 300 a second"
+	taskPG     = "task send → completed (limit: pgbench simple-update)"
+	taskWorkPG = "task through HTTP workers (limit: pgbench simple-update)"
+	bot        = "bench-bot"
+)
+
+// rpcCall is a JSON-RPC request with one message; the echo decodes and encodes
+// just this.
+type rpcCall struct {
+	Version string    `json:"jsonrpc"`
+	ID      int       `json:"id"`
+	Method  string    `json:"method"`
+	Params  rpcParams `json:"params"`
+}
+
+type rpcParams struct {
+	ID      string      `json:"id,omitempty"`
+	Message *rpcMessage `json:"message,omitempty"`
+}
+
+type rpcMessage struct {
+	Role      string    `json:"role"`
+	MessageID string    `json:"messageId,omitempty"`
+	Parts     []rpcPart `json:"parts"`
+}
+
+type rpcPart struct {
+	Type string `json:"type,omitempty"`
+	Text string `json:"text"`
+}
+
+func (c rpcCall) body() string {
+	c.Version, c.ID = "2.0", 1
+	b, _ := json.Marshal(c) // strings only
+	return string(b)
+}
+
+// taskWorld is a Parley server beside its peer and its limit.
+type taskWorld struct {
+	*world
+	caller, worker string // keys
+	sdk, bare      *process
+}
+
+// measureTasks measures tasks from send to end on one engine.
+func measureTasks(ctx context.Context, set settings, engine, program string) ([]line, error) {
+	data, cleanup, err := newData(ctx, engine)
+	if err != nil {
+		return nil, err
+	}
+	defer cleanup()
+	w, err := newTaskWorld(ctx, engine, program, data)
+	if err != nil {
+		return nil, err
+	}
+	defer w.close()
+	scenarios, err := w.taskScenarios()
+	if err != nil {
+		return nil, err
+	}
+	var out []line
+	for _, sc := range scenarios {
+		l, err := sc.run(ctx, set)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", sc.name, err)
+		}
+		l.Engine = engine
+		progress("%s, %s: %.0f/s, limit %.0f/s, ratio %.2f", engine, l.Name, l.Rate, l.LimitRate, l.Ratio)
+		out = append(out, l)
+	}
+	for _, rate := range []int{0, 300} {
+		l, err := w.measureWork(ctx, set, rate)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", taskWork, err)
+		}
+		progress("%s, %s: %.0f/s, send to claim p50 %.0f µs, p99 %.0f µs", engine, l.Name, l.Rate, l.P50, l.P99)
+		out = append(out, l)
+	}
+	if engine == "postgres" {
+		out, err = addPgbench(ctx, set, data[1], out)
+	}
+	return out, err
+}
+
+func newTaskWorld(ctx context.Context, engine, program string, data []string) (*taskWorld, error) {
+	base, err := newWorld(ctx, engine, program, data)
+	if err != nil {
+		return nil, err
+	}
+	w := &taskWorld{world: base}
+	if err := w.setUp(ctx); err != nil {
+		w.close()
+		return nil, err
+	}
+	return w, nil
+}
+
+func (w *taskWorld) setUp(ctx context.Context) error {
+	for _, args := range [][]string{
+		{"service", "create", "partner", "--org", org},
+		{"agent", "create", bot, "--org", org, "--name", "Bot"},
+	} {
+		if _, err := w.cli(ctx, args...); err != nil {
+			return err
+		}
+	}
+	var err error
+	if w.caller, err = w.cli(ctx, "key", "create", "--org", org, "--as", "service:partner", "--scope", "svc:a2a:write"); err != nil {
+		return err
+	}
+	if w.worker, err = w.cli(ctx, "key", "create", "--org", org, "--as", "agent:"+bot, "--scope", "svc:a2a:serve"); err != nil {
+		return err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	if w.sdk, err = startServer(ctx, nil, "/ready", self, "sdk"); err != nil {
+		return err
+	}
+	w.bare, err = startServer(ctx, strings.NewReader("{}"), "/ready", self, "bare")
+	return err
+}
+
+func (w *taskWorld) close() {
+	for _, p := range []*process{w.process, w.sdk, w.bare} {
+		if p != nil {
+			p.stop()
+		}
+	}
+}
+
+// taskScenarios are Parley, durable and with keys, beside a peer that is neither.
+func (w *taskWorld) taskScenarios() ([]scenario, error) {
+	var sends, streams, sdkSends, sdkSteps, sdkStreams [][]byte
+	for i := range variety {
+		say := w.words(80)
+		ours := func(method string, headers ...string) []byte {
+			call := rpcCall{Method: method, Params: rpcParams{Message: &rpcMessage{Role: "user", Parts: []rpcPart{{Type: "text", Text: say}}}}}
+			return request("POST", w.addr, "/a2a/echo", w.caller, call.body(), headers...)
+		}
+		theirs := func(path, method string) []byte {
+			call := rpcCall{Method: method, Params: rpcParams{Message: &rpcMessage{
+				Role: "ROLE_USER", MessageID: fmt.Sprintf("m%d", i), Parts: []rpcPart{{Text: say}},
+			}}}
+			return request("POST", w.sdk.addr, path, "", call.body())
+		}
+		sends = append(sends, ours("tasks/send", "Prefer: wait=30"))
+		streams = append(streams, ours("tasks/sendSubscribe"))
+		sdkSends = append(sdkSends, theirs("/once", "SendMessage"))
+		sdkSteps = append(sdkSteps, theirs("/steps", "SendMessage"))
+		sdkStreams = append(sdkStreams, theirs("/once", "SendStreamingMessage"))
+	}
+	gets, err := w.taskGets()
+	if err != nil {
+		return nil, err
+	}
+	echoed := rpcCall{Method: "tasks/get", Params: rpcParams{ID: "bench-0001"}}.body()
+	const done, sdkDone = `"state":"completed"`, `"TASK_STATE_COMPLETED"`
+	write := func(addr, expect string, requests [][]byte) job {
+		return job{Addr: addr, Callers: writers, Requests: requests, Expect: expect}
+	}
+	return []scenario{
+		{name: taskSends, parley: write(w.addr, done, sends), limit: write(w.sdk.addr, sdkDone, sdkSends)},
+		{name: taskSteps, parley: write(w.addr, done, sends), limit: write(w.sdk.addr, sdkDone, sdkSteps)},
+		{name: taskStream, parley: write(w.addr, done, streams), limit: write(w.sdk.addr, sdkDone, sdkStreams)},
+		{
+			name: taskGets, parley: job{Addr: w.addr, Callers: getters, Requests: gets, Expect: done},
+			limit: job{
+				Addr: w.bare.addr, Callers: getters, Expect: `"tasks/get"`,
+				Requests: [][]byte{request("POST", w.bare.addr, "/rpc", w.caller, echoed)},
+			},
+		},
+	}, nil
+}
+
+// taskGets makes tasks and returns the requests that read them.
+func (w *taskWorld) taskGets() ([][]byte, error) {
+	out := make([][]byte, variety)
+	for i := range out {
+		id := fmt.Sprintf("bench-%04d", i)
+		call := rpcCall{Method: "tasks/send", Params: rpcParams{ID: id, Message: &rpcMessage{Role: "user", Parts: []rpcPart{{Type: "text", Text: w.words(80)}}}}}
+		var body bytes.Buffer
+		status, err := w.conn.do(request("POST", w.addr, "/a2a/echo", w.caller, call.body(), "Prefer: wait=30"), &body)
+		if err == nil && (status != 200 || !strings.Contains(body.String(), `"completed"`)) {
+			err = fmt.Errorf("send %s: %d %s", id, status, &body)
+		}
+		if err != nil {
+			return nil, err
+		}
+		out[i] = request("POST", w.addr, "/a2a/echo", w.caller, rpcCall{Method: "tasks/get", Params: rpcParams{ID: id}}.body())
+	}
+	return out, nil
+}

@@ -1,0 +1,151 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+const (
+	hands     = 16 // workers at once
+	claimMost = 4
+	// stampText is where a request carries the time of its sending, so that the
+	// worker can tell how long the task took to reach it. All run on one clock.
+	stampText = "0000000000000000000"
+)
+
+// workJob is what the process of workers is asked to do.
+type workJob struct {
+	Addr, Key string
+	Duration  time.Duration
+}
+
+// workResult is what came of it.
+type workResult struct {
+	Tasks    int
+	P50, P99 float64 // from send to claim, microseconds
+	Failure  string
+}
+
+// measureWork has senders in one process and workers in another. rate 0 means as
+// many as possible, each sender waiting for the end of its task.
+func (w *taskWorld) measureWork(ctx context.Context, set settings, rate int) (line, error) {
+	call := rpcCall{Method: "tasks/send", Params: rpcParams{Message: &rpcMessage{Role: "user", Parts: []rpcPart{{Type: "text", Text: stampText}}}}}
+	j := job{
+		Addr: w.addr, Callers: writers, Rate: rate, Expect: `"state":"completed"`, Warmup: warmup, Duration: set.duration, Stamp: true,
+		Requests: [][]byte{request("POST", w.addr, "/a2a/"+bot, w.caller, call.body(), "Prefer: wait=30")},
+	}
+	var rates, p50, p99 []float64
+	for range set.rounds {
+		in, err := json.Marshal(workJob{Addr: w.addr, Key: w.worker, Duration: warmup + set.duration + 2*time.Second})
+		if err != nil {
+			return line{}, err
+		}
+		worked := make(chan error, 1)
+		var r workResult
+		go func() {
+			out, err := runRole(ctx, "work", in)
+			if err == nil {
+				err = json.Unmarshal(out, &r)
+			}
+			worked <- err
+		}()
+		sent, err := load(ctx, j)
+		if wErr := <-worked; err == nil {
+			err = wErr
+		}
+		if err == nil && r.Failure != "" {
+			err = fmt.Errorf("workers: %s", r.Failure)
+		}
+		if err != nil {
+			return line{}, err
+		}
+		rates, p50, p99 = append(rates, sent.rate()), append(p50, r.P50), append(p99, r.P99)
+	}
+	name := taskWork
+	if rate > 0 {
+		name = taskPaced
+	}
+	return line{Engine: w.engine, Name: name, Callers: writers, Rate: median(rates), P50: median(p50), P99: median(p99)}, nil
+}
+
+// runWork is the role of the workers.
+func runWork(in io.Reader, out io.Writer) error {
+	var j workJob
+	if err := json.NewDecoder(in).Decode(&j); err != nil {
+		return err
+	}
+	var (
+		r       workResult
+		mu      sync.Mutex
+		wg      sync.WaitGroup
+		waits   []time.Duration
+		workEnd = time.Now().Add(j.Duration)
+	)
+	for i := range hands {
+		wg.Go(func() {
+			own, err := j.work(fmt.Sprintf("hand-%d", i), workEnd)
+			mu.Lock()
+			defer mu.Unlock()
+			waits = append(waits, own...)
+			if err != nil && r.Failure == "" {
+				r.Failure = err.Error()
+			}
+		})
+	}
+	wg.Wait()
+	slices.Sort(waits)
+	r.Tasks, r.P50, r.P99 = len(waits), percentile(waits, 0.50), percentile(waits, 0.99)
+	return json.NewEncoder(out).Encode(r)
+}
+
+// work claims and completes until the end; it returns how long each task took
+// from its sending to its claim.
+func (j workJob) work(name string, end time.Time) (waits []time.Duration, err error) {
+	c, err := dial(j.Addr)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = c.Close() }()
+	base := "/api/v1/agents/" + bot
+	claim := request("POST", j.Addr, base+"/claim", j.Key, fmt.Sprintf(`{"worker":%q,"max":%d,"wait_seconds":1,"capacity":%d}`, name, claimMost, claimMost))
+	const done = `{"status":"completed","artifacts":[{"name":"result","parts":[{"type":"text","text":"done"}]}]}`
+	var body bytes.Buffer
+	for time.Now().Before(end) {
+		body.Reset()
+		status, err := c.do(claim, &body)
+		if err != nil || status != 200 {
+			return waits, fmt.Errorf("claim: %d %w %s", status, err, &body)
+		}
+		now := time.Now()
+		var got struct {
+			Tasks []struct {
+				Lease   string
+				Message struct{ Parts []struct{ Text string } }
+			}
+		}
+		if err := json.Unmarshal(body.Bytes(), &got); err != nil {
+			return waits, err
+		}
+		for _, t := range got.Tasks {
+			sent, err := strconv.ParseInt(strings.TrimLeft(t.Message.Parts[0].Text, "0"), 10, 64)
+			if err != nil {
+				return waits, err
+			}
+			waits = append(waits, now.Sub(time.Unix(0, sent)))
+			body.Reset()
+			status, err := c.do(request("POST", j.Addr, base+"/leases/"+t.Lease, j.Key, done), &body)
+			if err != nil || status != 200 {
+				return waits, fmt.Errorf("report: %d %w %s", status, err, &body)
+			}
+		}
+	}
+	return waits, nil
+}
