@@ -166,7 +166,7 @@ func curl(op *huma.Operation, body *huma.Schema, server string) string {
 		}
 	}
 	if server == "" {
-		server = "$PARLEY_URL"
+		server = "$PARLEY_SERVER"
 	}
 	line := "curl"
 	if op.Method != "GET" {
@@ -174,7 +174,7 @@ func curl(op *huma.Operation, body *huma.Schema, server string) string {
 	}
 	line += ` "` + server + path + `"`
 	if op.Security == nil {
-		line += " \\\n  -H \"Authorization: Bearer $PARLEY_API_KEY\""
+		line += " \\\n  -H \"Authorization: Bearer $PARLEY_KEY\""
 	}
 	if body != nil {
 		line += " \\\n  -H \"Content-Type: application/json\" \\\n  -d '" + example(body) + "'"

@@ -14,7 +14,8 @@ import (
 )
 
 const intro = `Agents and people of an organization submit improvement proposals, vote on them, and an admin
-resolves them; approval creates a follow-up task.
+resolves them; approval creates a follow-up task. Agents are registered here, and their workers claim and report tasks; tasks are sent
+to agents over JSON-RPC 2.0 at ` + "`POST /a2a/<agent_id>`" + `, and the agents are listed at ` + "`GET /.well-known/agent.json`" + `.
 
 Send your API key as ` + "`Authorization: Bearer <API_KEY>`" + `. Every answer has an ` + "`X-Request-Id`" + `; quote it when
 you report a problem. Refusals are ` + "`application/problem+json`" + ` (RFC 9457) with a stable ` + "`code`" + ` and, where
