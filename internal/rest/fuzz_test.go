@@ -17,8 +17,12 @@ func FuzzHTTP(f *testing.F) {
 	var p Proposal
 	w.do(ada, "PATCH", proposals+"/"+decided, `{"status":"approved"}`).want(200).into(&p)
 	task := *p.FollowupID
+	worker := w.worker()
+	sent := w.send("ada", "t-1", "hello")
+	lease := w.claim(worker, `{}`).Tasks[0].Lease
+	w.tasks.Stop() // a claim that finds nothing does not wait
 	// Inputs stay the same from run to run, so the ids in them are placeholders.
-	fill := strings.NewReplacer("{open}", open, "{decided}", decided, "{task}", task)
+	fill := strings.NewReplacer("{open}", open, "{decided}", decided, "{task}", task, "{uid}", sent.UID, "{lease}", lease)
 
 	type seed struct{ method, path, query, header, body string }
 	seeds := []seed{
@@ -41,6 +45,14 @@ func FuzzHTTP(f *testing.F) {
 		{"PATCH", "/api/v1/orgs/acme/tasks/{task}", "", "", `{"status":"done","assignee":""}`},
 		{"GET", "/api/v1/orgs/acme/tasks/%2e%2e", "", "", ""},
 		{"OPTIONS", "/api/v1/../orgs//acme", "a=1;b=2", "", ""},
+		{"POST", agents, "", "", `{"id":"scout","name":"Scout","skills":["a"],"public":true}`},
+		{"PATCH", agents + "/fixer", "", "", `{"status":null,"name":"x","skills":[],"disabled":false}`},
+		{"GET", "/api/v1/orgs/acme/a2a/tasks", "agent=fixer&state=working&limit=1&cursor={uid}&context_id=x", "", ""},
+		{"GET", "/api/v1/orgs/acme/a2a/tasks/{uid}", "", "", ""},
+		{"POST", "/api/v1/agents/fixer/claim", "", "", `{"worker":"w","max":2,"wait_seconds":1,"lease_seconds":5,"capacity":3,"ack":["msg-1"]}`},
+		{"POST", "/api/v1/agents/fixer/leases/{lease}", "", "", `{"status":"working","message":{"parts":[{"text":"x"}]},"extend_seconds":5,` +
+			`"artifacts":[{"artifact_id":"a","append":true,"last_chunk":true,"parts":[{"data":{"a":[1]}},{"type":"file","file":{"bytes":"aGk=","name":"n"}}]}]}`},
+		{"DELETE", "/api/v1/agents/fixer/leases/{lease}", "", "", ""},
 		{"GET", "/openapi.json", "", "", ""},
 		{"GET", "/docs", "", "", ""},
 		{"FOO BAR", "/", "", "", ""},
@@ -58,6 +70,9 @@ func FuzzHTTP(f *testing.F) {
 		r := httptest.NewRequest(http.MethodGet, "/", strings.NewReader(fill.Replace(body)))
 		r.Method, r.URL, r.RequestURI = method, u, u.RequestURI()
 		r.Header.Set("Authorization", "Bearer "+ada)
+		if strings.HasPrefix(u.Path, "/api/v1/agents/") {
+			r.Header.Set("Authorization", "Bearer "+worker)
+		}
 		r.Header.Set("Content-Type", "application/json")
 		if header != "" && !strings.ContainsFunc(header, func(r rune) bool { return r < ' ' || r == 0x7f }) {
 			for _, name := range []string{"Idempotency-Key", "If-Match", "If-None-Match", "Accept", "X-Request-Id"} {
