@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -207,6 +208,27 @@ func TestASilentStreamSendsComments(t *testing.T) {
 		}
 		if strings.HasPrefix(line, ":") {
 			comments++
+		}
+	}
+}
+
+// The server's write timeout is for answers, not for streams.
+func TestAStreamOutlivesTheWriteTimeout(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, fast)
+	srv := httptest.NewUnstartedServer(w.handler)
+	const timeout = 200 * time.Millisecond
+	srv.Config.WriteTimeout = timeout
+	srv.Start()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer srv.Close()
+	defer cancel()
+	begun := time.Now()
+	res := open(t, ctx, srv.URL+"/a2a/bot", w.caller("user:ada"), envelope("tasks/sendSubscribe", hello("t-1")), "")
+	in := bufio.NewReader(res.Body)
+	for time.Since(begun) < 3*timeout {
+		if _, err := in.ReadString('\n'); err != nil {
+			t.Fatalf("after %s: %v", time.Since(begun), err)
 		}
 	}
 }

@@ -1,0 +1,53 @@
+package a2a
+
+import (
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/httpx"
+	"github.com/parley-dev/parley/internal/task"
+)
+
+func TestErrorsHaveOneMapping(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		err  error
+		code int
+		data string
+		log  bool
+	}{
+		"not found":      {errs.ErrNotFound, codeNoTask, `"resource.not_found"`, false},
+		"not cancelable": {errs.New(errs.Conflict, task.CodeNotCancelable, "x"), codeNotCancelable, task.CodeNotCancelable, false},
+		"terminal":       {errs.New(errs.Conflict, task.CodeTerminal, "x"), codeUnsupported, task.CodeTerminal, false},
+		"too large":      {errs.New(errs.TooLarge, task.CodeTooLarge, "the limit is 7"), codeInvalidParams, task.CodeTooLarge, false},
+		"fields":         {errs.InvalidFields(errs.Field{Name: "/a", Message: "b"}), codeInvalidParams, `[{"pointer":"/a","detail":"b"}]`, false},
+		"too many":       {errs.New(errs.RateLimited, "message.too_many", "x"), codeInvalidRequest, "message.too_many", false},
+		"unavailable":    {errs.New(errs.Unavailable, "store.unavailable", "x"), codeInternal, "store.unavailable", true},
+		"ours":           {errors.New("secret detail"), codeInternal, `"internal"`, true},
+		"own":            {newError(codeUnsupported, "x"), codeUnsupported, "", false},
+	} {
+		logs := &lockedBuffer{}
+		rt := httpx.NewRouter(httpx.Options{Logger: slog.New(slog.NewTextHandler(logs, nil))})
+		var got string
+		rt.HandlePublic("GET /x", http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			e := errorOf(r.Context(), c.err)
+			if e.code != c.code {
+				t.Errorf("%s: %d", name, e.code)
+			}
+			got = string(appendError(nil, nullID, e))
+		}))
+		rt.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/x", nil))
+		if !strings.Contains(got, c.data) || strings.Contains(got, "secret") {
+			t.Errorf("%s: %s", name, got)
+		}
+		// Answered with 200, a failure of ours would go unnoticed but for the log.
+		if logged := strings.Contains(logs.String(), "request failed"); logged != c.log {
+			t.Errorf("%s: logged %v", name, logged)
+		}
+	}
+}

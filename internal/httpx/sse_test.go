@@ -1,0 +1,58 @@
+package httpx
+
+import (
+	"net/http/httptest"
+	"testing"
+	"time"
+)
+
+// slow is a connection that knows deadlines.
+type slow struct {
+	*httptest.ResponseRecorder
+	deadlines []time.Time
+}
+
+func (s *slow) SetWriteDeadline(t time.Time) error {
+	s.deadlines = append(s.deadlines, t)
+	return nil
+}
+
+func TestServerSentEvents(t *testing.T) {
+	t.Parallel()
+	w := &slow{ResponseRecorder: httptest.NewRecorder()}
+	s := NewSSE(w)
+	for _, err := range []error{
+		s.Event(7, []byte(`{"a":1}`)), s.Flush(), s.Flush(), s.Comment(), s.Retry(1500 * time.Millisecond), s.Flush(),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	const want = "id: 7\ndata: {\"a\":1}\n\n:\n\nretry: 1500\n\n"
+	if got := w.Body.String(); got != want || !w.Flushed {
+		t.Errorf("%q", got)
+	}
+	// A stream outlives the server's write timeout, and a reader that stalls does not
+	// outlive its own: what is sent together has one deadline.
+	if len(w.deadlines) != 2 {
+		t.Fatalf("%d deadlines", len(w.deadlines))
+	}
+	for _, d := range w.deadlines {
+		if left := time.Until(d); left < 20*time.Second || left > sseDeadline {
+			t.Errorf("a deadline in %s", left)
+		}
+	}
+}
+
+func TestAllowWait(t *testing.T) {
+	t.Parallel()
+	w := &slow{ResponseRecorder: httptest.NewRecorder()}
+	AllowWait(w, 5*time.Second)
+	if len(w.deadlines) != 0 {
+		t.Error("a short wait needs none")
+	}
+	AllowWait(w, time.Minute)
+	if len(w.deadlines) != 1 || time.Until(w.deadlines[0]) < time.Minute {
+		t.Errorf("%v", w.deadlines)
+	}
+}
