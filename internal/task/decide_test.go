@@ -43,10 +43,12 @@ func TestEveryOperationOnEveryState(t *testing.T) {
 		do   func(Task) (Change, error)
 		want map[State]string // a state, or a code
 	}{
-		{"claim", func(t Task) (Change, error) {
-			return decideClaim(t, Lease{Token: "lease-u-2", ExpiresAt: noon.Add(time.Minute)}, noon)
+		{
+			"claim", func(t Task) (Change, error) {
+				return decideClaim(t, Lease{Token: "lease-u-2", ExpiresAt: noon.Add(time.Minute)}, noon)
+			},
+			with(ended(same), Submitted, "working", Working, same, InputRequired, same),
 		},
-			with(ended(same), Submitted, "working", Working, same, InputRequired, same)},
 		{"report working", report(Working), with(ended(stale), Submitted, stale, Working, "working", InputRequired, stale)},
 		{"report completed", report(Completed), with(ended(stale), Submitted, stale, Working, "completed", InputRequired, stale)},
 		{"report failed", report(Failed), with(ended(stale), Submitted, stale, Working, "failed", InputRequired, stale)},
@@ -54,14 +56,22 @@ func TestEveryOperationOnEveryState(t *testing.T) {
 		{"report input-required", report(InputRequired), with(ended(stale), Submitted, stale, Working, "input-required", InputRequired, stale)},
 		{"report canceled", report(Canceled), with(ended(stale), Submitted, stale, Working, "request.invalid", InputRequired, stale)},
 		{"report submitted", report(Submitted), with(ended(stale), Submitted, stale, Working, "request.invalid", InputRequired, stale)},
-		{"cancel", func(t Task) (Change, error) { return decideCancel(t, noon) },
-			with(ended(notCA), Submitted, "canceled", Working, "canceled", InputRequired, "canceled")},
-		{"a further turn", func(t Task) (Change, error) { return decideTurn(t, text("more"), DefaultLimits, noon) },
-			with(ended(over), Submitted, "submitted", Working, "working", InputRequired, "working")},
-		{"hand back", func(t Task) (Change, error) { return decideReturn(t, "lease-u-1", noon, noon) },
-			with(ended(stale), Submitted, stale, Working, "working", InputRequired, stale)},
-		{"expire", func(t Task) (Change, error) { return decideExpire(t, noon, noon.Add(time.Hour)) },
-			with(ended(same), Submitted, same, Working, "working", InputRequired, same)},
+		{
+			"cancel", func(t Task) (Change, error) { return decideCancel(t, noon) },
+			with(ended(notCA), Submitted, "canceled", Working, "canceled", InputRequired, "canceled"),
+		},
+		{
+			"a further turn", func(t Task) (Change, error) { return decideTurn(t, text("more"), DefaultLimits, noon) },
+			with(ended(over), Submitted, "submitted", Working, "working", InputRequired, "working"),
+		},
+		{
+			"hand back", func(t Task) (Change, error) { return decideReturn(t, "lease-u-1", noon, noon) },
+			with(ended(stale), Submitted, stale, Working, "working", InputRequired, stale),
+		},
+		{
+			"expire", func(t Task) (Change, error) { return decideExpire(t, noon, noon.Add(time.Hour)) },
+			with(ended(same), Submitted, same, Working, "working", InputRequired, same),
+		},
 	} {
 		for _, s := range States {
 			before := in(s)

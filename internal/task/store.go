@@ -85,7 +85,8 @@ type Store interface {
 	// TaskByKey and TaskByUID return the task with its log folded in.
 	TaskByKey(ctx context.Context, k Key) (Task, error)
 	TaskByUID(ctx context.Context, org, uid string) (Task, error)
-	// TaskEvents returns up to most events after the given one.
+	// TaskEvents returns up to most events after the given one: none only if there
+	// are none, but fewer if they are large.
 	TaskEvents(ctx context.Context, org, uid string, after int64, most int) ([]Event, error)
 	// Tasks lists rows, newest first, without messages and artifacts.
 	Tasks(ctx context.Context, f Filter) ([]Task, error)
