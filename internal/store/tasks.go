@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -294,12 +295,17 @@ func (s *Store) wholeTask(ctx context.Context, where string, args ...any) (task.
 // TaskEvents implements task.Store.
 func (s *Store) TaskEvents(ctx context.Context, org, uid string, after int64, most int) ([]task.Event, error) {
 	var out []task.Event
+	size := 0
 	err := each(ctx, s.eng, func(r rows) error {
+		if len(out) >= most || size >= manyBytes {
+			return errEnough
+		}
 		var seq, at int64
 		var data string
-		if err := r.Scan(&seq, &at, &data); err != nil || len(out) >= most {
+		if err := r.Scan(&seq, &at, &data); err != nil {
 			return err
 		}
+		size += len(data)
 		events, err := decodeEvents(data, seq, at)
 		for _, e := range events {
 			if e.Seq > after && len(out) < most {
@@ -308,8 +314,17 @@ func (s *Store) TaskEvents(ctx context.Context, org, uid string, after int64, mo
 		}
 		return err
 	}, `SELECT seq, at, data FROM task_events WHERE org_id = $1 AND uid = $2 AND seq > $3 ORDER BY seq LIMIT $4`, org, uid, after, most)
+	if errors.Is(err, errEnough) {
+		err = nil
+	}
 	return out, err
 }
+
+// manyBytes is how much of a log is read at once. A reader that stalls in the
+// middle of large events must not hold, nor have decoded, what it never takes.
+const manyBytes = 256 << 10
+
+var errEnough = errors.New("enough rows were read")
 
 // Tasks implements task.Store.
 func (s *Store) Tasks(ctx context.Context, f task.Filter) ([]task.Task, error) {
