@@ -18,7 +18,7 @@ type lite struct {
 	readers *sql.DB
 	writes  *sql.DB // one connection, held by the writer
 	writer  *writer
-	stmts   sync.Map // SQL → *sql.Stmt of the readers
+	stmts   sync.Map // SQL → *prepared of the readers
 	nstmts  atomic.Int64
 
 	versions sync.Map // org → *atomic.Uint64
@@ -66,34 +66,31 @@ func openSQLite(path string, o Options, met *metrics) (*lite, error) {
 
 // query runs on the pool of readers, each with its statement prepared.
 func (e *lite) query(ctx context.Context, sql string, args ...any) (rows, error) {
-	stmt, err := e.prepared(ctx, sql)
+	stmt, keep, err := e.prepared(ctx, sql)
 	if err != nil {
 		return nil, translate(err)
 	}
-	if stmt == nil {
-		rs, err := e.readers.QueryContext(ctx, sql, args...)
-		return liteRows{rs}, translate(err)
+	if !keep {
+		defer stmt.Close() // the rows keep it open as long as they need it
 	}
-	rs, err := stmt.QueryContext(ctx, args...)
-	return liteRows{rs}, translate(err)
+	rs, err := stmt.read(ctx, args)
+	return rs, translate(err)
 }
 
-func (e *lite) prepared(ctx context.Context, query string) (*sql.Stmt, error) {
+// prepared returns a statement, and whether it is kept for the next time.
+func (e *lite) prepared(ctx context.Context, query string) (_ *prepared, keep bool, err error) {
 	if s, ok := e.stmts.Load(query); ok {
-		return s.(*sql.Stmt), nil
+		return s.(*prepared), true, nil
 	}
-	if e.nstmts.Load() >= maxStatements {
-		return nil, nil
-	}
-	s, err := e.readers.PrepareContext(ctx, query)
-	if err != nil {
-		return nil, err
+	s, err := prepare(ctx, e.readers, query)
+	if err != nil || e.nstmts.Load() >= maxStatements {
+		return s, false, err
 	}
 	if old, loaded := e.stmts.LoadOrStore(query, s); loaded {
-		return old.(*sql.Stmt), s.Close()
+		return old.(*prepared), true, s.Close()
 	}
 	e.nstmts.Add(1)
-	return s, nil
+	return s, true, nil
 }
 
 func (e *lite) write(ctx context.Context, fn func(*tx) error) error {
@@ -155,7 +152,7 @@ func (e *lite) ping(ctx context.Context) error {
 func (e *lite) close() error {
 	err := e.writer.close()
 	e.stmts.Range(func(_, s any) bool {
-		err = errors.Join(err, s.(*sql.Stmt).Close())
+		err = errors.Join(err, s.(*prepared).Close())
 		return true
 	})
 	return errors.Join(err, e.readers.Close(), e.writes.Close())

@@ -16,12 +16,12 @@ const maxBatch = 256
 type writer struct {
 	*queue
 	conn     *sql.Conn
-	stmts    map[string]*sql.Stmt
+	stmts    map[string]*prepared
 	onCommit func(touched map[string]struct{})
 }
 
 func newWriter(conn *sql.Conn, met *metrics, onCommit func(map[string]struct{})) *writer {
-	w := &writer{queue: newQueue(met), conn: conn, stmts: map[string]*sql.Stmt{}, onCommit: onCommit}
+	w := &writer{queue: newQueue(met), conn: conn, stmts: map[string]*prepared{}, onCommit: onCommit}
 	w.serve(maxBatch, w.commit)
 	return w
 }
@@ -106,11 +106,7 @@ func (w *writer) run(ctx context.Context, s statement) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	res, err := stmt.ExecContext(ctx, s.args...)
-	if err != nil {
-		return 0, err
-	}
-	return res.RowsAffected()
+	return stmt.run(ctx, s.args)
 }
 
 // query reads on the writer's own connection, inside its transaction, which is
@@ -121,16 +117,15 @@ func (w *writer) query(_ context.Context, sql string, args ...any) (rows, error)
 	if err != nil {
 		return nil, err
 	}
-	rs, err := stmt.QueryContext(ctx, args...)
-	return liteRows{rs}, err
+	return stmt.read(ctx, args)
 }
 
 // prepared keeps every statement of the write path; they are a fixed few.
-func (w *writer) prepared(ctx context.Context, sql string) (*sql.Stmt, error) {
+func (w *writer) prepared(ctx context.Context, sql string) (*prepared, error) {
 	if s, ok := w.stmts[sql]; ok {
 		return s, nil
 	}
-	s, err := w.conn.PrepareContext(ctx, sql)
+	s, err := prepare(ctx, w.conn, sql)
 	if err == nil {
 		w.stmts[sql] = s
 	}
