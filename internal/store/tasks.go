@@ -27,13 +27,19 @@ func (s *Store) InsertTask(ctx context.Context, c task.Change, lease time.Durati
 		return err
 	}
 	return write(ctx, func(x *tx) error {
-		expires, arg := x.d.leaseUntil("$15", lease, t.Lease.ExpiresAt)
-		x.execUnless(errTaken, `INSERT INTO tasks (org_id, uid, agent_id, sender_org, sender, id, context_id, followup_id, state, queued,
-				seq, size, lease, lease_worker, lease_expires, attempts, delivered, last_turn, created_at, updated_at, metadata)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, `+expires+`, $16, $17, $18, $19, $20, $21)`+x.d.orNothing,
-			t.Org, t.UID, t.Agent, t.Sender.Org, t.Sender.Ref(), t.ID, t.ContextID, t.FollowupID, string(t.State), flag(t.Queued), t.Seq,
-			t.Size, t.Lease.Token, t.Lease.Worker, arg, t.Attempts, t.Delivered, t.LastTurn, micros(t.CreatedAt), micros(t.UpdatedAt),
-			string(t.Metadata))
+		expires, arg := x.d.leaseUntil("$14", lease, t.Lease.ExpiresAt)
+		more, values := "", ""
+		args := []any{
+			t.Org, t.UID, t.Agent, t.Sender.Org, t.Sender.Ref(), t.ID, t.ContextID, string(t.State), flag(t.Queued), t.Seq, t.Size,
+			t.Lease.Token, t.Lease.Worker, arg, t.Delivered, t.LastTurn, micros(t.CreatedAt),
+		}
+		if t.FollowupID != "" || len(t.Metadata) > 0 { // seldom; each parameter costs
+			more, values = ", followup_id, metadata", ", $18, $19"
+			args = append(args, t.FollowupID, string(t.Metadata))
+		}
+		x.execUnless(errTaken, `INSERT INTO tasks (org_id, uid, agent_id, sender_org, sender, id, context_id, state, queued, seq, size,
+				lease, lease_worker, lease_expires, delivered, last_turn, created_at, updated_at`+more+`)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, `+expires+`, $15, $16, $17, $17`+values+`)`+x.d.orNothing, args...)
 		x.insertEvents(t, c.Events, events)
 		return x.mirror(ctx, t, true)
 	})
@@ -80,9 +86,9 @@ func (x *tx) insertEvents(t *task.Task, events []task.Event, data string) {
 	}
 }
 
-// UpdateTaskFrom implements task.Store. On SQLite the row is not read again: it is
+// FinishTask implements task.Store. On SQLite the row is not read again: it is
 // changed if it still is what the caller knows.
-func (s *Store) UpdateTaskFrom(ctx context.Context, known task.Task, c task.Change) error {
+func (s *Store) FinishTask(ctx context.Context, known task.Task, c task.Change) error {
 	data, err := encodeEvents(c.Events)
 	if err != nil {
 		return err
@@ -98,11 +104,10 @@ func (s *Store) UpdateTaskFrom(ctx context.Context, known task.Task, c task.Chan
 		return err
 	}
 	return s.eng.add(ctx, func(x *tx) error {
-		x.execUnless(task.ErrChanged, `UPDATE tasks SET state = $3, queued = $4, seq = $5, size = $6, lease = $7, lease_expires = $8,
-				delivered = $9, last_turn = $10, updated_at = $11
-			WHERE org_id = $1 AND uid = $2 AND seq = $12 AND lease = $13 AND lease_expires > $11`,
-			t.Org, t.UID, string(t.State), flag(t.Queued), t.Seq, t.Size, t.Lease.Token, micros(t.Lease.ExpiresAt), t.Delivered, t.LastTurn,
-			micros(t.UpdatedAt), known.Seq, known.Lease.Token)
+		x.execUnless(task.ErrChanged, `UPDATE tasks SET state = $3, seq = $4, size = $5, lease = '', lease_expires = 0, delivered = $4,
+				last_turn = $6, updated_at = $7
+			WHERE org_id = $1 AND uid = $2 AND seq = $8 AND lease = $9 AND lease_expires > $7`,
+			t.Org, t.UID, string(t.State), t.Seq, t.Size, t.LastTurn, micros(t.UpdatedAt), known.Seq, known.Lease.Token)
 		x.insertEvents(t, c.Events, data)
 		return nil
 	})

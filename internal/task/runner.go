@@ -78,8 +78,9 @@ type local struct {
 	target Target
 	runner Runner
 	slots  chan struct{}
-	wake   chan struct{} // buffered
-	behind atomic.Bool   // something may wait in the queue
+	jobs   chan Assignment // to a goroutine that has nothing to do
+	wake   chan struct{}   // buffered
+	behind atomic.Bool     // something may wait in the queue
 	work   sync.WaitGroup
 }
 
@@ -129,7 +130,7 @@ func (r *runners) get(agent string) *local {
 
 // Host runs an agent inside this process. Call it before Run.
 func (s *Tasks) Host(target Target, runner Runner) {
-	l := &local{s: s, target: target, runner: runner, slots: make(chan struct{}, localCapacity), wake: make(chan struct{}, 1)}
+	l := &local{s: s, target: target, runner: runner, slots: make(chan struct{}, localCapacity), jobs: make(chan Assignment), wake: make(chan struct{}, 1)}
 	l.behind.Store(true) // what waited while no server ran
 	s.runners.mu.Lock()
 	defer s.runners.mu.Unlock()
@@ -262,14 +263,32 @@ func (l *local) catchUp(ctx context.Context) error {
 	return nil
 }
 
-// start works on one task; the slot is held until it is over.
+// start works on one task; the slot is held until it is over. Goroutines are kept
+// for the next task: a new one would grow its stack anew for every task.
 func (l *local) start(a Assignment) {
 	l.work.Add(1)
-	go func() {
-		defer l.work.Done()
-		defer l.release()
-		l.do(a)
-	}()
+	select {
+	case l.jobs <- a:
+	default:
+		go l.worker(a)
+	}
+}
+
+func (l *local) worker(a Assignment) {
+	for {
+		l.one(a)
+		select {
+		case a = <-l.jobs:
+		case <-l.s.runners.context().Done():
+			return
+		}
+	}
+}
+
+func (l *local) one(a Assignment) {
+	defer l.work.Done()
+	defer l.release()
+	l.do(a)
 }
 
 func (l *local) do(a Assignment) {
@@ -325,7 +344,7 @@ func (s *Tasks) finish(ctx context.Context, known Task, r Report) error {
 	if err != nil {
 		return err
 	}
-	if err := s.Store.UpdateTaskFrom(ctx, known, change); err != nil {
+	if err := s.Store.FinishTask(ctx, known, change); err != nil {
 		return err
 	}
 	s.publish(change)

@@ -70,9 +70,10 @@ type Store interface {
 	UpdateTask(ctx context.Context, org, uid string, decide func(Current) (Change, error)) (Change, error)
 	// UpdateTaskByKey is UpdateTask for the sender's own name of the task.
 	UpdateTaskByKey(ctx context.Context, k Key, decide func(Current) (Change, error)) (Change, error)
-	// UpdateTaskFrom writes a change that was decided on a known row, if the row is
-	// still that one under a live lease; else it writes nothing and returns ErrChanged.
-	UpdateTaskFrom(ctx context.Context, known Task, c Change) error
+	// FinishTask writes a change that ends a lease and was decided on a known row, if
+	// the row is still that one under a live lease; else it writes nothing and
+	// returns ErrChanged.
+	FinishTask(ctx context.Context, known Task, c Change) error
 	// ClaimTasks runs decide on up to most waiting tasks of an agent, oldest first;
 	// no two claims get the same task.
 	ClaimTasks(ctx context.Context, org, agent string, most int, decide func(Current) (Change, error)) ([]Change, error)

@@ -16,7 +16,7 @@ CREATE TABLE tasks (
   sender        TEXT NOT NULL,
   id            TEXT NOT NULL,
   context_id    TEXT NOT NULL,
-  followup_id   TEXT NOT NULL,
+  followup_id   TEXT NOT NULL DEFAULT '',
   state         TEXT NOT NULL,
   queued        INTEGER NOT NULL,
   seq           BIGINT NOT NULL,
@@ -24,12 +24,12 @@ CREATE TABLE tasks (
   lease         TEXT NOT NULL,
   lease_worker  TEXT NOT NULL,
   lease_expires BIGINT NOT NULL,
-  attempts      INTEGER NOT NULL,
+  attempts      INTEGER NOT NULL DEFAULT 0,
   delivered     BIGINT NOT NULL,
   last_turn     TEXT NOT NULL,
   created_at    BIGINT NOT NULL,
   updated_at    BIGINT NOT NULL,
-  metadata      TEXT NOT NULL,
+  metadata      TEXT NOT NULL DEFAULT '',
   PRIMARY KEY (org_id, uid)
 ) {{without_rowid}};
 -- A task belongs to its sender: others may use the same id.
