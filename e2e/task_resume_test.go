@@ -94,6 +94,9 @@ func (c *cutter) step() {
 	if err != nil {
 		c.t.Fatalf("the event after %d: %v", after, err)
 	}
+	if e.id <= after {
+		c.t.Fatalf("resumed after event %d, event %d comes", after, e.id)
+	}
 	c.events = append(c.events, e)
 }
 

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"strconv"
@@ -52,8 +53,8 @@ func TestTaskStreams(t *testing.T) {
 	}
 	live := openStreams(t, o, "loud", beside)
 	start = time.Now()
-	for i := range 12 {
-		o.tell(t, leases["loud"], object{"artifacts": []object{artifact("mass", strings.Repeat("x", 1<<20))}})
+	for i := range 16 {
+		o.tell(t, leases["loud"], object{"artifacts": []object{artifact("mass", strings.Repeat("x", 512<<10))}})
 		if i == 0 {
 			awaitAll(t, live, "mass")
 		}
@@ -64,7 +65,10 @@ func TestTaskStreams(t *testing.T) {
 	toIdle := time.Since(start)
 	awaitAll(t, live, `"final":true`)
 	took := time.Since(start)
-	t.Logf("beside %d stalled readers of 12 MiB, %d others of the same task had all of it after %v, and %d of another task their end after %v", stalled, beside, took.Round(time.Millisecond), n, toIdle.Round(time.Millisecond))
+	t.Logf("beside %d stalled readers of 8 MiB, %d others of the same task had all of it after %v, and %d of another task their end after %v", stalled, beside, took.Round(time.Millisecond), n, toIdle.Round(time.Millisecond))
+	if n := inFlight(t, s); n < stalled {
+		t.Errorf("%d requests are in flight: the stalled readers do not stall, so nothing was tested", n)
+	}
 	// The server gives a stalled reader 30 s. Had anybody waited for one, it would
 	// show as that much.
 	if limit := 25 * time.Second; took > limit || toIdle > limit {
@@ -117,6 +121,27 @@ func resident(t *testing.T, s *server) int {
 		last = now
 	}
 	return last
+}
+
+// inFlight is how many requests the server is answering.
+func inFlight(t *testing.T, s *server) int {
+	t.Helper()
+	res, err := taskClient.Get(s.base + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	b, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(b), "\nparley_http_requests_in_flight ")
+	line, _, _ := strings.Cut(rest, "\n")
+	n, err := strconv.Atoi(line)
+	if err != nil {
+		t.Fatalf("the metric of requests in flight: %v", err)
+	}
+	return n
 }
 
 // rawStream is a stream reduced to its connection, so that thousands fit into the
