@@ -37,6 +37,9 @@ type dialect struct {
 	// its parameter is what match makes of the words.
 	search string
 	match  func(words []string) string
+	// queue names the index of waiting tasks, where the planner would rather read
+	// through all tasks of the org.
+	queue string
 	// byKey joins to keys k the proposals p that they name, one look-up each.
 	byKey string
 	// unindexed keeps the planner from using an index for a text column, where it
@@ -60,6 +63,7 @@ var sqliteDialect = dialect{
 		t.exec(`INSERT OR REPLACE INTO proposal_search (rowid, words)
 			SELECT seq, $3 FROM proposals WHERE org_id = $1 AND id = $2`, org, id, strings.Join(words, " "))
 	},
+	queue:  " INDEXED BY tasks_queue",
 	byKey:  `CROSS JOIN proposals p ON p.org_id = $1 AND p.id = k.id`,
 	search: `(SELECT rowid AS doc FROM proposal_search WHERE proposal_search MATCH $2) s CROSS JOIN proposals p ON p.seq = s.doc`,
 	match: func(words []string) string {

@@ -178,10 +178,10 @@ func (s *Store) ClaimTasks(ctx context.Context, org, agent string, most int, dec
 	// Most look-ups find nothing. They need not wait for the writer.
 	waiting := false
 	if err := each(ctx, s.eng, func(rows) error { waiting = true; return nil },
-		`SELECT 1 FROM tasks WHERE org_id = $1 AND agent_id = $2 AND queued = 1 LIMIT 1`, org, agent); err != nil || !waiting {
+		`SELECT 1 FROM tasks`+s.d.queue+` WHERE org_id = $1 AND agent_id = $2 AND queued = 1 LIMIT 1`, org, agent); err != nil || !waiting {
 		return nil, err
 	}
-	return s.updateMany(ctx, decide, `org_id = $1 AND agent_id = $2 AND queued = 1 ORDER BY uid LIMIT $3`, org, agent, most)
+	return s.updateMany(ctx, decide, s.d.queue+` WHERE org_id = $1 AND agent_id = $2 AND queued = 1 ORDER BY uid LIMIT $3`, org, agent, most)
 }
 
 // ExpireLeases implements task.Store.
@@ -192,18 +192,18 @@ func (s *Store) ExpireLeases(ctx context.Context, most int, decide func(task.Cur
 		`SELECT 1 FROM tasks WHERE lease_expires > 0 AND lease_expires <= `+now.sql+` LIMIT 1`, now.args...); err != nil || !expired {
 		return nil, err
 	}
-	return s.updateMany(ctx, decide, `lease_expires > 0 AND lease_expires <= `+now.sql+fmt.Sprintf(` ORDER BY lease_expires LIMIT %d`, most), now.args...)
+	return s.updateMany(ctx, decide, ` WHERE lease_expires > 0 AND lease_expires <= `+now.sql+fmt.Sprintf(` ORDER BY lease_expires LIMIT %d`, most), now.args...)
 }
 
 // LeasesOf implements task.Store.
 func (s *Store) LeasesOf(ctx context.Context, workerPrefix string, most int, decide func(task.Current) (task.Change, error)) ([]task.Change, error) {
-	return s.updateMany(ctx, decide, `lease_expires > 0 AND substr(lease_worker, 1, length($1)) = $1 ORDER BY lease_expires LIMIT $2`,
+	return s.updateMany(ctx, decide, ` WHERE lease_expires > 0 AND substr(lease_worker, 1, length($1)) = $1 ORDER BY lease_expires LIMIT $2`,
 		workerPrefix, most)
 }
 
 // updateMany runs a decision on several rows; rows that another node is at are
 // passed over.
-func (s *Store) updateMany(ctx context.Context, decide func(task.Current) (task.Change, error), where string, args ...any) ([]task.Change, error) {
+func (s *Store) updateMany(ctx context.Context, decide func(task.Current) (task.Change, error), which string, args ...any) ([]task.Change, error) {
 	var out []task.Change
 	err := s.eng.write(ctx, func(x *tx) error {
 		out = nil
@@ -212,7 +212,7 @@ func (s *Store) updateMany(ctx context.Context, decide func(task.Current) (task.
 			cur, err := s.scanTask(r)
 			found = append(found, cur)
 			return err
-		}, `SELECT `+taskColumns+`, `+x.d.clock+` FROM tasks WHERE `+where+x.d.skipLocked, args...)
+		}, `SELECT `+taskColumns+`, `+x.d.clock+` FROM tasks`+which+x.d.skipLocked, args...)
 		if err != nil {
 			return err
 		}
