@@ -1,13 +1,13 @@
 package store
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
-	"modernc.org/sqlite"
-	sqlite3 "modernc.org/sqlite/lib"
+	"zombiezen.com/go/sqlite"
 
 	"github.com/parley-dev/parley/internal/errs"
 )
@@ -127,16 +127,16 @@ func translate(err error) error {
 	if errors.As(err, &connect) || pgconn.Timeout(err) {
 		return unavailable(err)
 	}
-	var lite *sqlite.Error
-	if errors.As(err, &lite) {
-		switch lite.Code() {
-		case sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY, sqlite3.SQLITE_CONSTRAINT_UNIQUE:
-			return errTaken
-		case sqlite3.SQLITE_CONSTRAINT_FOREIGNKEY:
-			return errs.ErrNotFound
-		}
-		switch lite.Code() & 0xff {
-		case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR:
+	switch code := sqlite.ErrCode(err); code {
+	case sqlite.ResultConstraintPrimaryKey, sqlite.ResultConstraintUnique:
+		return errTaken
+	case sqlite.ResultConstraintForeignKey:
+		return errs.ErrNotFound
+	case sqlite.ResultInterrupt:
+		return context.Canceled // only a caller that went away interrupts
+	default:
+		switch code.ToPrimary() {
+		case sqlite.ResultBusy, sqlite.ResultLocked, sqlite.ResultFull, sqlite.ResultIOErr:
 			return unavailable(err)
 		}
 	}

@@ -46,11 +46,11 @@ func (m *metrics) observePool(p *pgxpool.Pool) {
 
 func (m *metrics) observeLite(e *lite) {
 	m.gauge("parley_store_connections", "Open connections to the database.",
-		func() float64 { return float64(e.readers.Stats().OpenConnections) })
+		func() float64 { return float64(e.size) })
 	m.gauge("parley_store_connections_in_use", "Connections in use.",
-		func() float64 { return float64(e.readers.Stats().InUse) })
+		func() float64 { return float64(e.size - len(e.readers)) })
 	m.gauge("parley_store_connection_waits", "Times that a request had to wait for a connection.",
-		func() float64 { return float64(e.readers.Stats().WaitCount) })
+		func() float64 { return float64(e.waits.Load()) })
 }
 
 func (m *metrics) observeQueue(q *queue) {

@@ -2,61 +2,47 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
-	"net/url"
 	"runtime"
 	"sync"
 	"sync/atomic"
-
-	_ "modernc.org/sqlite" // registers the driver "sqlite"
 )
 
 // lite is the SQLite engine: a pool of readers and one writer (see writer.go).
 type lite struct {
-	readers *sql.DB
-	writes  *sql.DB // one connection, held by the writer
+	readers chan *liteConn
+	size    int          // of the pool
+	waits   atomic.Int64 // for a reader
 	writer  *writer
-	stmts   sync.Map // SQL → *prepared of the readers
-	nstmts  atomic.Int64
 
 	versions sync.Map // org → *atomic.Uint64
 }
 
-// maxStatements bounds the prepared statements kept for readers. The shapes of a
-// list query are many but finite; past this number a query is prepared anew.
-const maxStatements = 512
-
-func openSQLite(path string, o Options, met *metrics) (*lite, error) {
+func openSQLite(path string, o Options, met *metrics) (_ *lite, err error) {
 	n := o.ReadConns
 	if n <= 0 {
 		n = max(4, 2*runtime.GOMAXPROCS(0))
 	}
-	dsn := func(extra string) string {
-		// FULL: a commit is on disk before it is acknowledged. The WAL lets readers
-		// go on while the writer commits.
-		q := url.Values{"_pragma": {
-			"busy_timeout(10000)", "journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(1)",
-			"cache_size(-32768)", "wal_autocheckpoint(4000)", "journal_size_limit(67108864)", "temp_store(MEMORY)", extra,
-		}}
-		return "file:" + (&url.URL{Path: path}).EscapedPath() + "?" + q.Encode()
-	}
-	writes, err := sql.Open("sqlite", dsn("query_only(0)"))
+	e := &lite{readers: make(chan *liteConn, n), size: n}
+	defer func() {
+		if err != nil {
+			err = errors.Join(fmt.Errorf("open %s: %w", path, err), e.closeReaders(len(e.readers)))
+		}
+	}()
+	// FULL: a commit is on disk before it is acknowledged. The WAL lets readers go
+	// on while the writer commits.
+	conn, err := openLite(path, "journal_mode=WAL", "synchronous=FULL", "foreign_keys=1", "cache_size=-32768",
+		"wal_autocheckpoint=4000", "journal_size_limit=67108864", "temp_store=MEMORY")
 	if err != nil {
 		return nil, err
 	}
-	writes.SetMaxOpenConns(1)
-	readers, err := sql.Open("sqlite", dsn("query_only(1)"))
-	if err != nil {
-		return nil, errors.Join(err, writes.Close())
-	}
-	readers.SetMaxOpenConns(n)
-	readers.SetMaxIdleConns(n)
-	e := &lite{readers: readers, writes: writes}
-	conn, err := writes.Conn(context.Background())
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("open %s: %w", path, err), readers.Close(), writes.Close())
+	for range n {
+		r, err := openLite(path, "query_only=1", "cache_size=-32768", "temp_store=MEMORY")
+		if err != nil {
+			return nil, errors.Join(err, conn.close())
+		}
+		e.readers <- r
 	}
 	e.writer = newWriter(conn, met, e.bump)
 	met.observeLite(e)
@@ -64,33 +50,40 @@ func openSQLite(path string, o Options, met *metrics) (*lite, error) {
 	return e, nil
 }
 
-// query runs on the pool of readers, each with its statement prepared.
+// query runs on one of the readers, which its rows hold until they are closed.
 func (e *lite) query(ctx context.Context, sql string, args ...any) (rows, error) {
-	stmt, keep, err := e.prepared(ctx, sql)
+	c, err := e.reader(ctx)
 	if err != nil {
+		return nil, err
+	}
+	if ctx.Done() != nil {
+		c.conn.SetInterrupt(ctx.Done())
+	}
+	done := func() {
+		c.conn.SetInterrupt(nil)
+		e.readers <- c
+	}
+	rs, err := c.read(sql, args, done)
+	if err != nil {
+		done()
 		return nil, translate(err)
 	}
-	if !keep {
-		defer stmt.Close() // the rows keep it open as long as they need it
-	}
-	rs, err := stmt.read(ctx, args)
-	return rs, translate(err)
+	return rs, nil
 }
 
-// prepared returns a statement, and whether it is kept for the next time.
-func (e *lite) prepared(ctx context.Context, query string) (_ *prepared, keep bool, err error) {
-	if s, ok := e.stmts.Load(query); ok {
-		return s.(*prepared), true, nil
+func (e *lite) reader(ctx context.Context) (*liteConn, error) {
+	select {
+	case c := <-e.readers:
+		return c, nil
+	default:
 	}
-	s, err := prepare(ctx, e.readers, query)
-	if err != nil || e.nstmts.Load() >= maxStatements {
-		return s, false, err
+	e.waits.Add(1)
+	select {
+	case c := <-e.readers:
+		return c, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
 	}
-	if old, loaded := e.stmts.LoadOrStore(query, s); loaded {
-		return old.(*prepared), true, s.Close()
-	}
-	e.nstmts.Add(1)
-	return s, true, nil
 }
 
 func (e *lite) write(ctx context.Context, fn func(*tx) error) error {
@@ -125,19 +118,13 @@ func (e *lite) bump(orgs map[string]struct{}) {
 func (e *lite) migrate(ctx context.Context) error {
 	conn := e.writer.conn
 	// IMMEDIATE takes the write lock, so two processes cannot migrate at once.
-	if _, err := conn.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
+	if err := conn.exec("BEGIN IMMEDIATE"); err != nil {
 		return err
 	}
-	err := migrateAll(ctx, &sqliteDialect, liteConn{conn}, func(sql string, args ...any) error {
-		_, err := conn.ExecContext(ctx, sql, args...)
-		return err
-	})
-	if err != nil {
-		_, undo := conn.ExecContext(ctx, "ROLLBACK")
-		return errors.Join(err, undo)
+	if err := migrateAll(ctx, &sqliteDialect, e.writer, conn.exec); err != nil {
+		return errors.Join(err, conn.exec("ROLLBACK"))
 	}
-	_, err = conn.ExecContext(ctx, "COMMIT")
-	return err
+	return conn.exec("COMMIT")
 }
 
 func (e *lite) ping(ctx context.Context) error {
@@ -149,24 +136,14 @@ func (e *lite) ping(ctx context.Context) error {
 	return err
 }
 
+// close ends the writer, then the readers as they come back.
 func (e *lite) close() error {
-	err := e.writer.close()
-	e.stmts.Range(func(_, s any) bool {
-		err = errors.Join(err, s.(*prepared).Close())
-		return true
-	})
-	return errors.Join(err, e.readers.Close(), e.writes.Close())
+	return errors.Join(e.writer.close(), e.closeReaders(e.size))
 }
 
-// liteRows adapts *sql.Rows.
-type liteRows struct{ *sql.Rows }
-
-func (r liteRows) Close() { _ = r.Rows.Close() }
-
-// liteConn reads on one connection without preparing.
-type liteConn struct{ *sql.Conn }
-
-func (c liteConn) query(ctx context.Context, sql string, args ...any) (rows, error) {
-	rs, err := c.QueryContext(ctx, sql, args...)
-	return liteRows{rs}, err
+func (e *lite) closeReaders(n int) (err error) {
+	for range n {
+		err = errors.Join(err, (<-e.readers).close())
+	}
+	return err
 }

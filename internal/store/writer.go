@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 )
@@ -15,13 +14,12 @@ const maxBatch = 256
 // commit durable is shared by all that arrived during the one before.
 type writer struct {
 	*queue
-	conn     *sql.Conn
-	stmts    map[string]*prepared
+	conn     *liteConn
 	onCommit func(touched map[string]struct{})
 }
 
-func newWriter(conn *sql.Conn, met *metrics, onCommit func(map[string]struct{})) *writer {
-	w := &writer{queue: newQueue(met), conn: conn, stmts: map[string]*prepared{}, onCommit: onCommit}
+func newWriter(conn *liteConn, met *metrics, onCommit func(map[string]struct{})) *writer {
+	w := &writer{queue: newQueue(met), conn: conn, onCommit: onCommit}
 	w.serve(maxBatch, w.commit)
 	return w
 }
@@ -49,8 +47,7 @@ func (w *writer) commit(batch []*request) {
 // attempt runs the batch in one transaction. It never uses a request's context:
 // one caller going away must not undo the work of the others.
 func (w *writer) attempt(batch []*request) error {
-	ctx := context.Background()
-	if _, err := w.run(ctx, statement{sql: "BEGIN IMMEDIATE"}); err != nil {
+	if err := w.conn.exec("BEGIN IMMEDIATE"); err != nil {
 		return err
 	}
 	whole := newTx(w, &sqliteDialect)
@@ -60,7 +57,7 @@ func (w *writer) attempt(batch []*request) error {
 			if r.err = decide(t, r.fn); r.err != nil {
 				continue
 			}
-			refused, err := w.runAll(ctx, t.statements)
+			refused, err := w.runAll(t.statements)
 			if err != nil {
 				return err
 			}
@@ -69,14 +66,14 @@ func (w *writer) attempt(batch []*request) error {
 			}
 		}
 		whole.flushCounts(0)
-		_, err := w.runAll(ctx, whole.statements)
+		_, err := w.runAll(whole.statements)
 		return err
 	}()
 	if err == nil {
-		_, err = w.run(ctx, statement{sql: "COMMIT"})
+		err = w.conn.exec("COMMIT")
 	}
 	if err != nil {
-		if _, undo := w.run(ctx, statement{sql: "ROLLBACK"}); undo != nil {
+		if undo := w.conn.exec("ROLLBACK"); undo != nil {
 			err = errors.Join(err, fmt.Errorf("roll back: %w", undo))
 		}
 		return err
@@ -87,9 +84,9 @@ func (w *writer) attempt(batch []*request) error {
 
 // runAll runs the statements of one write. A refusal is that of its first one,
 // which then has changed nothing.
-func (w *writer) runAll(ctx context.Context, ss []statement) (refused, err error) {
+func (w *writer) runAll(ss []statement) (refused, err error) {
 	for _, s := range ss {
-		changed, err := w.run(ctx, s)
+		changed, err := w.conn.run(s.sql, s.args)
 		if err != nil {
 			return nil, err
 		}
@@ -100,45 +97,14 @@ func (w *writer) runAll(ctx context.Context, ss []statement) (refused, err error
 	return nil, nil
 }
 
-// run runs one statement and tells how many rows it changed.
-func (w *writer) run(ctx context.Context, s statement) (int64, error) {
-	stmt, err := w.prepared(ctx, s.sql)
-	if err != nil {
-		return 0, err
-	}
-	return stmt.run(ctx, s.args)
-}
-
 // query reads on the writer's own connection, inside its transaction, which is
-// why it does not listen to the request's context either.
+// why it does not listen to the request's context.
 func (w *writer) query(_ context.Context, sql string, args ...any) (rows, error) {
-	ctx := context.Background()
-	stmt, err := w.prepared(ctx, sql)
-	if err != nil {
-		return nil, err
-	}
-	return stmt.read(ctx, args)
-}
-
-// prepared keeps every statement of the write path; they are a fixed few.
-func (w *writer) prepared(ctx context.Context, sql string) (*prepared, error) {
-	if s, ok := w.stmts[sql]; ok {
-		return s, nil
-	}
-	s, err := prepare(ctx, w.conn, sql)
-	if err == nil {
-		w.stmts[sql] = s
-	}
-	return s, err
+	return w.conn.read(sql, args, func() {})
 }
 
 // close answers what is queued, then closes the connection.
 func (w *writer) close() error {
 	w.queue.close()
-	var err error
-	for _, s := range w.stmts {
-		err = errors.Join(err, s.Close())
-	}
-	clear(w.stmts)
-	return errors.Join(err, w.conn.Close())
+	return w.conn.close()
 }

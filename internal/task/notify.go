@@ -60,8 +60,10 @@ func (s *Tasks) publish(c Change) {
 	s.cache.drop(c.Task.key())
 	ref := Ref{c.Task.Org, c.Task.UID}
 	s.hub.publish(ref, c.Events)
-	if !c.Task.Lease.Live() {
-		s.running.stop(c.Task.UID)
+	for i := range c.Events {
+		if c.Events[i].Ended != "" {
+			s.running.stop(c.Task.UID, c.Events[i].Lease)
+		}
 	}
 	if s.Bus != nil {
 		s.Bus.Publish(taskTopic + ref.Org + "/" + ref.UID)

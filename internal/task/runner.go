@@ -296,8 +296,8 @@ func (l *local) do(a Assignment) {
 	ctx, cancel := context.WithCancelCause(s.runners.context())
 	defer cancel(nil)
 	uid, token := a.Task.UID, a.Lease.Token
-	s.running.add(uid, cancel)
-	defer s.running.remove(uid)
+	s.running.add(uid, token, cancel)
+	defer s.running.remove(uid, token)
 	report := func(ctx context.Context, r Report) error {
 		ctx = context.WithoutCancel(ctx)
 		err := s.finish(ctx, a.Task, r)
@@ -376,48 +376,60 @@ func runSafely(ctx context.Context, r Runner, a Assignment, report func(context.
 	return r.Run(ctx, a, report)
 }
 
-// running knows what the agents of this process work on, to stop them.
+// running knows what the agents of this process work on, and under which lease, to
+// stop them.
 type running struct {
 	mu sync.Mutex
-	m  map[string]context.CancelCauseFunc
+	m  map[string]job // by uid
 }
 
-func newRunning() *running { return &running{m: map[string]context.CancelCauseFunc{}} }
+type job struct {
+	lease  string
+	cancel context.CancelCauseFunc
+}
 
-func (r *running) add(uid string, cancel context.CancelCauseFunc) {
+func newRunning() *running { return &running{m: map[string]job{}} }
+
+func (r *running) add(uid, lease string, cancel context.CancelCauseFunc) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.m[uid] = cancel
+	r.m[uid] = job{lease, cancel}
 }
 
-func (r *running) remove(uid string) {
+// remove forgets the work, unless a later lease has taken its place.
+func (r *running) remove(uid, lease string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	delete(r.m, uid)
-}
-
-func (r *running) has(uid string) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.m[uid] != nil
-}
-
-func (r *running) stop(uid string) {
-	r.mu.Lock()
-	cancel := r.m[uid]
-	r.mu.Unlock()
-	if cancel != nil {
-		cancel(errCanceled)
+	if r.m[uid].lease == lease {
+		delete(r.m, uid)
 	}
 }
 
-// checkRunning stops work on a task that another node ended.
+// of returns the lease under which a task is worked on here; empty: it is not.
+func (r *running) of(uid string) string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.m[uid].lease
+}
+
+// stop ends the work under a lease that is over.
+func (r *running) stop(uid, lease string) {
+	r.mu.Lock()
+	j := r.m[uid]
+	r.mu.Unlock()
+	if j.cancel != nil && j.lease == lease {
+		j.cancel(errCanceled)
+	}
+}
+
+// checkRunning stops work on a task whose lease another node has ended.
 func (s *Tasks) checkRunning(ctx context.Context, org, uid string) {
-	if !s.running.has(uid) {
+	lease := s.running.of(uid)
+	if lease == "" {
 		return
 	}
 	t, err := s.Store.TaskByUID(ctx, org, uid)
-	if err == nil && t.State.Terminal() {
-		s.running.stop(uid)
+	if err == nil && (t.Lease.Token != lease || !t.Lease.Live()) {
+		s.running.stop(uid, lease)
 	}
 }

@@ -1,0 +1,207 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"zombiezen.com/go/sqlite"
+)
+
+// liteConn is one connection to SQLite, used by one goroutine at a time, with its
+// statements prepared. It speaks to the engine directly: through database/sql
+// every parameter and every column costs several times as much.
+type liteConn struct {
+	conn  *sqlite.Conn
+	stmts map[string]*liteStmt
+}
+
+// liteStmt is a prepared statement with its parameters by position.
+type liteStmt struct {
+	stmt  *sqlite.Stmt
+	order []int // the n-th "?" takes the argument order[n]; nil: they are in order
+}
+
+// maxStatements bounds the statements that one connection keeps. The shapes of a
+// list query are many but finite; past this number all are prepared anew.
+const maxStatements = 512
+
+func openLite(path string, pragmas ...string) (*liteConn, error) {
+	conn, err := sqlite.OpenConn(path, sqlite.OpenReadWrite, sqlite.OpenCreate)
+	if err != nil {
+		return nil, err
+	}
+	c := &liteConn{conn: conn, stmts: map[string]*liteStmt{}}
+	conn.SetBusyTimeout(10 * time.Second) // the command line may be writing beside us
+	for _, p := range pragmas {
+		if err := c.exec("PRAGMA " + p); err != nil {
+			_ = c.close()
+			return nil, fmt.Errorf("%s: %w", p, err)
+		}
+	}
+	return c, nil
+}
+
+func (c *liteConn) close() error { return errors.Join(c.forget(), c.conn.Close()) }
+
+// forget drops all statements.
+func (c *liteConn) forget() (err error) {
+	for text, s := range c.stmts {
+		err = errors.Join(err, s.stmt.Finalize())
+		delete(c.stmts, text)
+	}
+	return err
+}
+
+// exec runs a statement whose outcome does not matter beyond its success.
+func (c *liteConn) exec(sql string, args ...any) error {
+	_, err := c.run(sql, args)
+	return err
+}
+
+// run runs a statement and tells how many rows it changed.
+func (c *liteConn) run(sql string, args []any) (int, error) {
+	s, err := c.prepare(sql)
+	if err != nil {
+		return 0, err
+	}
+	if err := s.bind(args); err != nil {
+		return 0, err
+	}
+	for more := true; more; {
+		if more, err = s.stmt.Step(); err != nil {
+			return 0, err // which has reset it
+		}
+	}
+	changed := c.conn.Changes()
+	return changed, s.stmt.Reset()
+}
+
+// read runs a query; done is called when its rows are closed.
+func (c *liteConn) read(sql string, args []any, done func()) (rows, error) {
+	s, err := c.prepare(sql)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.bind(args); err != nil {
+		return nil, err
+	}
+	return &liteRows{stmt: s.stmt, done: done}, nil
+}
+
+func (c *liteConn) prepare(sql string) (*liteStmt, error) {
+	if s, ok := c.stmts[sql]; ok {
+		return s, nil
+	}
+	if len(c.stmts) >= maxStatements {
+		if err := c.forget(); err != nil {
+			return nil, err
+		}
+	}
+	text, order := positional(sql)
+	stmt, _, err := c.conn.PrepareTransient(text)
+	if err != nil {
+		return nil, err
+	}
+	s := &liteStmt{stmt, order}
+	c.stmts[sql] = s
+	return s, nil
+}
+
+// positional replaces every $n by "?" and tells which argument each one takes:
+// SQLite numbers the parameters by their first appearance. Our statements have no
+// $ elsewhere.
+func positional(query string) (string, []int) {
+	var text strings.Builder
+	var order []int
+	inOrder := true
+	for i := 0; i < len(query); {
+		c := query[i]
+		i++
+		if c != '$' {
+			text.WriteByte(c)
+			continue
+		}
+		n := 0
+		for i < len(query) && '0' <= query[i] && query[i] <= '9' {
+			n = 10*n + int(query[i]-'0')
+			i++
+		}
+		text.WriteByte('?')
+		inOrder = inOrder && n-1 == len(order)
+		order = append(order, n-1)
+	}
+	if inOrder {
+		order = nil
+	}
+	return text.String(), order
+}
+
+// bind sets the parameters. An error of binding comes out of the first Step.
+func (s *liteStmt) bind(args []any) error {
+	n := len(args)
+	if s.order != nil {
+		n = len(s.order)
+	}
+	for i := range n {
+		arg := i
+		if s.order != nil {
+			arg = s.order[i]
+		}
+		switch v := args[arg].(type) {
+		case string:
+			s.stmt.BindText(i+1, v)
+		case int64:
+			s.stmt.BindInt64(i+1, v)
+		case int:
+			s.stmt.BindInt64(i+1, int64(v))
+		default:
+			return fmt.Errorf("a parameter of type %T", v)
+		}
+	}
+	return nil
+}
+
+// liteRows are the rows of a query.
+type liteRows struct {
+	stmt *sqlite.Stmt
+	done func()
+	err  error
+}
+
+// Next implements rows.
+func (r *liteRows) Next() bool {
+	if r.err != nil {
+		return false
+	}
+	var more bool
+	more, r.err = r.stmt.Step()
+	return more && r.err == nil
+}
+
+// Scan implements rows.
+func (r *liteRows) Scan(dest ...any) error {
+	for i, d := range dest {
+		switch p := d.(type) {
+		case *string:
+			*p = r.stmt.ColumnText(i)
+		case *int64:
+			*p = r.stmt.ColumnInt64(i)
+		case *int:
+			*p = r.stmt.ColumnInt(i)
+		default:
+			return fmt.Errorf("a column into %T", d)
+		}
+	}
+	return nil
+}
+
+// Err implements rows.
+func (r *liteRows) Err() error { return r.err }
+
+// Close implements rows.
+func (r *liteRows) Close() {
+	_ = r.stmt.Reset() // repeats the error of the last Step, which Err has told
+	r.done()
+}
