@@ -194,12 +194,17 @@ func (w *taskWorld) taskScenarios() ([]scenario, error) {
 
 // taskGets makes tasks and returns the requests that read them.
 func (w *taskWorld) taskGets() ([][]byte, error) {
+	c, err := dial(w.addr)
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close()
 	out := make([][]byte, variety)
 	for i := range out {
 		id := fmt.Sprintf("bench-%04d", i)
 		call := rpcCall{Method: "tasks/send", Params: rpcParams{ID: id, Message: &rpcMessage{Role: "user", Parts: []rpcPart{{Type: "text", Text: w.words(80)}}}}}
 		var body bytes.Buffer
-		status, err := w.conn.do(request("POST", w.addr, "/a2a/echo", w.caller, call.body(), "Prefer: wait=30"), &body)
+		status, err := c.do(request("POST", w.addr, "/a2a/echo", w.caller, call.body(), "Prefer: wait=30"), &body)
 		if err == nil && (status != 200 || !strings.Contains(body.String(), `"completed"`)) {
 			err = fmt.Errorf("send %s: %d %s", id, status, &body)
 		}

@@ -26,7 +26,6 @@ type world struct {
 	program string
 	data    []string
 	keys    []string
-	conn    *conn
 	rng     *rand.Rand
 	refs    int // how many different bodies were rendered
 }
@@ -61,9 +60,7 @@ func (w *world) prepare(ctx context.Context) error {
 		}
 		w.keys = append(w.keys, key)
 	}
-	var err error
-	w.conn, err = dial(w.addr)
-	return err
+	return nil
 }
 
 func (w *world) cli(ctx context.Context, args ...string) (string, error) {
@@ -86,7 +83,14 @@ type page struct {
 // get reads one answer.
 func (w *world) get(path string) ([]byte, error) {
 	var body bytes.Buffer
-	status, err := w.conn.do(request("GET", w.addr, path, w.keys[0], ""), &body)
+	// A connection of its own: minutes lie between two calls, and the server closes
+	// what is idle.
+	c, err := dial(w.addr)
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close()
+	status, err := c.do(request("GET", w.addr, path, w.keys[0], ""), &body)
 	if err == nil && status != 200 {
 		err = fmt.Errorf("GET %s: %d %s", path, status, &body)
 	}

@@ -84,7 +84,7 @@ CREATE TABLE proposals (
 );
 CREATE INDEX proposals_review    ON proposals (org_id, status, priority, id);
 CREATE INDEX proposals_category  ON proposals (org_id, status, category, priority, id);
-CREATE INDEX proposals_submitter ON proposals (org_id, submitted_by, status, priority, id);
+CREATE INDEX proposals_submitter ON proposals (org_id, submitted_by, status, priority, id, category);
 CREATE INDEX proposals_votes     ON proposals (org_id, status, score, id);
 
 CREATE TABLE votes (
