@@ -16,7 +16,7 @@ const (
 	path    = "/api/v1/orgs/" + org + "/proposals"
 	people  = 8    // who submit and vote
 	variety = 1000 // different requests in turn, so that none is answered from memory unless all are
-	writers = 64   // callers at once for writes: an org's agents, each with its own connection
+	writers = 256  // callers at once for writes: an org's agents, each with its own connection
 )
 
 // world is a Parley server with an org to measure.

@@ -135,19 +135,23 @@ func (c *check) title(s string) {
 }
 
 func (c *check) text(name, s string, minLen, maxLen int) {
-	n := utf8.RuneCountInString(s)
+	n, bad, blank := 0, rune(-1), true
+	for _, r := range s { // once: every submission passes here
+		n++
+		if forbidden(r) && bad < 0 {
+			bad = r
+		}
+		blank = blank && unicode.IsSpace(r)
+	}
 	switch {
 	case !utf8.ValidString(s):
 		c.add(name, "must be valid UTF-8")
 	case n > maxLen:
 		c.add(name, "must have at most %d characters; it has %d", maxLen, n)
-	case minLen > 0 && blank(s):
+	case minLen > 0 && blank:
 		c.add(name, "is required and must not be blank")
-	default:
-		if i := strings.IndexFunc(s, forbidden); i >= 0 {
-			r, _ := utf8.DecodeRuneInString(s[i:])
-			c.add(name, "must not contain the control character %U", r)
-		}
+	case bad >= 0:
+		c.add(name, "must not contain the control character %U", bad)
 	}
 }
 

@@ -162,7 +162,7 @@ CREATE VIRTUAL TABLE proposal_search USING fts5 (
   words, content = '', contentless_delete = 1, detail = 'none', columnsize = 1, tokenize = 'ascii'
 );
 -- Merge seldom: every write pays for merges, and few searches meet many segments.
-INSERT INTO proposal_search (proposal_search, rank) VALUES ('automerge', 16);
+INSERT INTO proposal_search (proposal_search, rank) VALUES ('automerge', 8);
 -- @postgres
 CREATE TABLE proposal_search (
   org_id      TEXT NOT NULL,
