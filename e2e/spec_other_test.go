@@ -44,7 +44,7 @@ var otherTable = table{"4.5 reading and editing one proposal", []row{
 }}
 
 const task = `{"=":0,"id":"<task>","title":"Write the runbook","description":"For the night shift.","proposal_id":null,"text_hash":null,"status":"open","assignee":null,
-	"created_by":"user:ann","created_at":"<time>","updated_at":"<time>","allowed_transitions":["in_progress","done","canceled"]}`
+	"a2a_task":null,"created_by":"user:ann","created_at":"<time>","updated_at":"<time>","allowed_transitions":["in_progress","done","canceled"]}`
 
 var taskTable = table{"3.1 and 6 follow-ups", []row{
 	{rule: "6 none before the first approval", as: "ann", call: "GET /tasks", status: 200, want: `{"=":0,"tasks":[],"total":0,"page":1}`},
