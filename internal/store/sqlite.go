@@ -33,7 +33,7 @@ func openSQLite(path string, o Options, met *metrics) (_ *lite, err error) {
 	// FULL: a commit is on disk before it is acknowledged. The WAL lets readers go
 	// on while the writer commits.
 	conn, err := openLite(path, "journal_mode=WAL", "synchronous=FULL", "foreign_keys=1", "cache_size=-32768",
-		"wal_autocheckpoint=4000", "journal_size_limit=67108864", "temp_store=MEMORY")
+		"wal_autocheckpoint=8000", "journal_size_limit=67108864", "temp_store=MEMORY")
 	if err != nil {
 		return nil, err
 	}
