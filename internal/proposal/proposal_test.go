@@ -111,7 +111,8 @@ func TestWords(t *testing.T) {
 		"Retry, retry; RETRY!":        {"retry"},
 		"e-mail foo_bar http://x.y/z": {"e", "mail", "foo", "bar", "http", "x", "y", "z"},
 		"Größe 北京 naïve":              {"größe", "北京", "naïve"},
-		"…":                           nil,
+		"…":                           {},
+		"a b c d e f g h i j k l m n": strings.Split("abcdefghijklmn", ""), // as many words as can be
 		strings.Repeat("é", 100):      {strings.Repeat("é", 32)},
 	} {
 		if diff := cmp.Diff(want, Words(text)); diff != "" {

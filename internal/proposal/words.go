@@ -1,6 +1,8 @@
 package proposal
 
 import (
+	"hash/maphash"
+	"math/bits"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -17,21 +19,45 @@ func Words(texts ...string) []string {
 	for _, text := range texts {
 		n += len(text)
 	}
-	var out []string
-	seen := make(map[string]struct{}, n/8+1)
+	out := make([]string, 0, n/8+1)
+	seen := newWordSet(n/2 + len(texts)) // two words have something between them
 	for _, text := range texts {
 		for len(text) > 0 {
 			var word string
-			if word, text = nextWord(text); word == "" {
-				continue
-			}
-			if _, ok := seen[word]; !ok {
-				seen[word] = struct{}{}
+			if word, text = nextWord(text); word != "" && seen.add(word, out) {
 				out = append(out, word)
 			}
 		}
 	}
 	return out
+}
+
+// wordSet finds a word's place in a list, by open addressing. A map of strings
+// would cost as much as all the rest of a proposal's indexing.
+type wordSet struct {
+	seed  maphash.Seed
+	slots []int32 // place in the list plus one, or 0
+}
+
+// newWordSet makes a set for up to n words; more would not fit.
+func newWordSet(n int) wordSet {
+	return wordSet{maphash.MakeSeed(), make([]int32, 1<<bits.Len(uint(n+1)))} //nolint:gosec // a length
+}
+
+// add reports whether the word is new to the list; if so, it will be put at the
+// list's end.
+func (s wordSet) add(word string, list []string) bool {
+	mask := uint64(len(s.slots) - 1) //nolint:gosec // a length
+	for i := maphash.String(s.seed, word); ; i++ {
+		slot := &s.slots[i&mask]
+		if *slot == 0 {
+			*slot = int32(len(list) + 1) //nolint:gosec // bounded by the text's length
+			return true
+		}
+		if list[*slot-1] == word {
+			return false
+		}
+	}
 }
 
 // SearchWords is what a proposal is found by.

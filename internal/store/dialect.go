@@ -10,6 +10,7 @@ import (
 	"zombiezen.com/go/sqlite"
 
 	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/proposal"
 )
 
 // dialect is everything in the statements that differs between the engines.
@@ -30,9 +31,9 @@ type dialect struct {
 	// leaseUntil is the end of a lease that starts with this insert.
 	leaseUntil func(mark string, length time.Duration, until time.Time) (sql string, arg any)
 
-	// index queues the writing of a new proposal's words, reindex that of an
-	// edited one's.
-	index, reindex func(t *tx, org, id string, words []string)
+	// index sees to it that a new proposal is found by its words, reindex that an
+	// edited one is.
+	index, reindex func(t *tx, p *proposal.Proposal)
 	// search is the FROM clause of a full-text search that yields proposals as p;
 	// its parameter is what match makes of the words.
 	search string
@@ -55,13 +56,13 @@ var sqliteDialect = dialect{
 	clock:        "0",
 	clockNow:     func(now func() time.Time) statement { return statement{sql: "$1", args: []any{micros(now())}} },
 	leaseUntil:   func(mark string, _ time.Duration, until time.Time) (string, any) { return mark, micros(until) },
-	index: func(t *tx, _, _ string, words []string) {
-		// Runs right after the INSERT of the proposal, on the same connection.
-		t.exec(`INSERT INTO proposal_search (rowid, words) VALUES (last_insert_rowid(), $1)`, strings.Join(words, " "))
-	},
-	reindex: func(t *tx, org, id string, words []string) {
+	index:        func(t *tx, _ *proposal.Proposal) { t.unindexed++ }, // see indexer.go
+	reindex: func(t *tx, p *proposal.Proposal) {
+		// One that the indexer has yet to come to is left to it.
 		t.exec(`INSERT OR REPLACE INTO proposal_search (rowid, words)
-			SELECT seq, $3 FROM proposals WHERE org_id = $1 AND id = $2`, org, id, strings.Join(words, " "))
+			SELECT seq, $3 FROM proposals WHERE org_id = $1 AND id = $2
+				AND seq <= (SELECT coalesce(max(id), 0) FROM proposal_search_docsize)`,
+			p.Org, p.ID, strings.Join(p.SearchWords(), " "))
 	},
 	queue:  " INDEXED BY tasks_queue",
 	byKey:  `CROSS JOIN proposals p ON p.org_id = $1 AND p.id = k.id`,
@@ -83,11 +84,13 @@ var postgresDialect = dialect{
 	leaseUntil: func(mark string, length time.Duration, _ time.Time) (string, any) {
 		return "CASE WHEN " + mark + "::bigint > 0 THEN " + postgresClock + " + " + mark + " ELSE 0 END", length.Microseconds()
 	},
-	index: func(t *tx, org, id string, words []string) {
-		t.exec(`INSERT INTO proposal_search (org_id, proposal_id, words) VALUES ($1, $2, array_to_tsvector($3::text[]))`, org, id, words)
+	index: func(t *tx, p *proposal.Proposal) {
+		t.exec(`INSERT INTO proposal_search (org_id, proposal_id, words) VALUES ($1, $2, array_to_tsvector($3::text[]))`,
+			p.Org, p.ID, p.SearchWords())
 	},
-	reindex: func(t *tx, org, id string, words []string) {
-		t.exec(`UPDATE proposal_search SET words = array_to_tsvector($3::text[]) WHERE org_id = $1 AND proposal_id = $2`, org, id, words)
+	reindex: func(t *tx, p *proposal.Proposal) {
+		t.exec(`UPDATE proposal_search SET words = array_to_tsvector($3::text[]) WHERE org_id = $1 AND proposal_id = $2`,
+			p.Org, p.ID, p.SearchWords())
 	},
 	// OFFSET 0 keeps the planner from turning a join round: without statistics it
 	// would walk the org's proposals and look each one up on the other side.

@@ -12,6 +12,11 @@ import (
 // and then reads these rows only, so that a page costs the same whatever the
 // size of the org.
 func (s *Store) List(ctx context.Context, f proposal.Filter) ([]proposal.Item, int64, error) {
+	if len(f.Words) > 0 {
+		if err := s.eng.readySearch(ctx); err != nil {
+			return nil, 0, err
+		}
+	}
 	total, err := s.total(ctx, f)
 	if err != nil {
 		return nil, 0, err

@@ -148,6 +148,9 @@ func (e *pg) add(ctx context.Context, fn func(*tx) error) error {
 	return translate(e.adder.do(ctx, fn))
 }
 
+// readySearch has nothing to do: the words of a proposal are written with it.
+func (e *pg) readySearch(context.Context) error { return nil }
+
 func (e *pg) dataVersion(ctx context.Context, org string) (uint64, error) {
 	var v int64
 	_, err := one(ctx, e, []any{&v}, `SELECT CAST(coalesce(sum(version), 0) AS BIGINT) FROM data_versions WHERE org_id = $1`, org)

@@ -20,7 +20,6 @@ func (s *Store) Insert(ctx context.Context, p proposal.Proposal, by identity.Pri
 	if once != nil {
 		write = s.eng.write
 	}
-	words := p.SearchWords() // outside of the one writer
 	out := proposal.Outcome{}
 	err := write(ctx, func(t *tx) error {
 		out = proposal.Outcome{}
@@ -29,20 +28,20 @@ func (s *Store) Insert(ctx context.Context, p proposal.Proposal, by identity.Pri
 			return err
 		}
 		out.Proposal = p
-		t.insertProposal(&p, words)
+		t.insertProposal(&p)
 		return t.remember(once, by, p.SubmittedAt, out)
 	})
 	return out, err
 }
 
-func (t *tx) insertProposal(p *proposal.Proposal, words []string) {
+func (t *tx) insertProposal(p *proposal.Proposal) {
 	t.exec(`INSERT INTO proposals (org_id, id, status, category, priority, submitted_by, submitted_at, updated_at,
 			votes_for, votes_against, score, version, followup_id, title, problem, suggested_fix, resolution_note, submitted_as)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $3)`,
 		p.Org, p.ID, string(p.Status), string(p.Category), p.Priority.Rank(), p.SubmittedBy, micros(p.SubmittedAt),
 		micros(p.UpdatedAt), p.VotesFor, p.VotesAgainst, p.VotesFor-p.VotesAgainst, p.Version, p.FollowupID,
 		p.Title, p.Problem, p.SuggestedFix, p.ResolutionNote)
-	t.d.index(t, p.Org, p.ID, words)
+	t.d.index(t, p)
 	t.countProposal(p, +1)
 	t.touch(p.Org)
 }
@@ -98,7 +97,7 @@ func (t *tx) apply(cur *proposal.Current, c *proposal.Change, by identity.Princi
 	if p.Title != old.Title || p.Problem != old.Problem || p.SuggestedFix != old.SuggestedFix {
 		t.exec(`UPDATE proposals SET title = $3, problem = $4, suggested_fix = $5 WHERE org_id = $1 AND id = $2`,
 			p.Org, p.ID, p.Title, p.Problem, p.SuggestedFix)
-		t.d.reindex(t, p.Org, p.ID, p.SearchWords())
+		t.d.reindex(t, p)
 	}
 	t.setVote(p, cur.Vote, c.Vote, by)
 	if f := c.Followup; f != nil {

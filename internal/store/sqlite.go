@@ -15,6 +15,7 @@ type lite struct {
 	size    int          // of the pool
 	waits   atomic.Int64 // for a reader
 	writer  *writer
+	indexer *indexer
 
 	versions sync.Map // org → *atomic.Uint64
 }
@@ -44,7 +45,7 @@ func openSQLite(path string, o Options, met *metrics) (_ *lite, err error) {
 		}
 		e.readers <- r
 	}
-	e.writer = newWriter(conn, met, e.bump)
+	e.writer = newWriter(conn, met, e.committed)
 	met.observeLite(e)
 	met.observeQueue(e.writer.queue)
 	return e, nil
@@ -106,13 +107,16 @@ func (e *lite) version(org string) *atomic.Uint64 {
 	return v.(*atomic.Uint64)
 }
 
-// bump runs after a commit and before anybody is told of it: who has the answer
-// to its write sees it in every later read.
-func (e *lite) bump(orgs map[string]struct{}) {
-	for org := range orgs {
+// committed runs after a commit and before anybody is told of it: who has the
+// answer to its write sees it in every later read.
+func (e *lite) committed(t *tx) {
+	for org := range t.touched {
 		e.version(org).Add(1)
 	}
+	e.indexer.add(t.unindexed)
 }
+
+func (e *lite) readySearch(ctx context.Context) error { return e.indexer.catchUp(ctx) }
 
 // migrate uses the writer's connection before its first write.
 func (e *lite) migrate(ctx context.Context) error {
@@ -124,7 +128,11 @@ func (e *lite) migrate(ctx context.Context) error {
 	if err := migrateAll(ctx, &sqliteDialect, e.writer, conn.exec); err != nil {
 		return errors.Join(err, conn.exec("ROLLBACK"))
 	}
-	return conn.exec("COMMIT")
+	if err := conn.exec("COMMIT"); err != nil {
+		return err
+	}
+	e.indexer = newIndexer(e.write)
+	return nil
 }
 
 func (e *lite) ping(ctx context.Context) error {
@@ -138,6 +146,9 @@ func (e *lite) ping(ctx context.Context) error {
 
 // close ends the writer, then the readers as they come back.
 func (e *lite) close() error {
+	if e.indexer != nil {
+		e.indexer.close()
+	}
 	return errors.Join(e.writer.close(), e.closeReaders(e.size))
 }
 

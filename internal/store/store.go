@@ -45,6 +45,8 @@ type engine interface {
 	add(ctx context.Context, fn func(*tx) error) error
 	// dataVersion changes after every commit that touched the org's proposals.
 	dataVersion(ctx context.Context, org string) (uint64, error)
+	// readySearch returns when a search finds everything written so far.
+	readySearch(ctx context.Context) error
 	migrate(ctx context.Context) error
 	ping(ctx context.Context) error
 	close() error

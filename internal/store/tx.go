@@ -67,6 +67,7 @@ type tx struct {
 	statements []statement
 	counts     map[counter]int64
 	touched    map[string]struct{} // orgs whose proposals change
+	unindexed  int64               // new proposals that SQLite's text index does not have yet
 }
 
 func newTx(r reader, d *dialect) *tx { return &tx{reader: r, d: d} }
@@ -108,7 +109,7 @@ func decide(t *tx, fn func(*tx) error) (err error) {
 	return fn(t)
 }
 
-// merge moves the counts and touched orgs of src into dst.
+// merge adds to dst what src asks for beside its statements.
 func merge(dst, src *tx) {
 	for c, n := range src.counts {
 		dst.count(c, n)
@@ -116,4 +117,5 @@ func merge(dst, src *tx) {
 	for org := range src.touched {
 		dst.touch(org)
 	}
+	dst.unindexed += src.unindexed
 }

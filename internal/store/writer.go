@@ -15,10 +15,10 @@ const maxBatch = 256
 type writer struct {
 	*queue
 	conn     *liteConn
-	onCommit func(touched map[string]struct{})
+	onCommit func(*tx)
 }
 
-func newWriter(conn *liteConn, met *metrics, onCommit func(map[string]struct{})) *writer {
+func newWriter(conn *liteConn, met *metrics, onCommit func(*tx)) *writer {
 	w := &writer{queue: newQueue(met), conn: conn, onCommit: onCommit}
 	w.serve(maxBatch, w.commit)
 	return w
@@ -78,7 +78,7 @@ func (w *writer) attempt(batch []*request) error {
 		}
 		return err
 	}
-	w.onCommit(whole.touched)
+	w.onCommit(whole)
 	return nil
 }
 
