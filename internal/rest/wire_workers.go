@@ -68,6 +68,7 @@ type DirectMessage struct {
 type WorkReport struct {
 	Status        *string         `json:"status,omitempty" doc:"Where the task stands now; all but working end the lease." example:"completed"`
 	Message       reportMessage   `json:"message,omitempty" doc:"What the agent says about it."`
+	Reply         *bool           `json:"reply,omitempty" doc:"With completed and a message: the message is all there is to tell. A client of the official protocol that waits gets it instead of a task." example:"false"`
 	Artifacts     reportArtifacts `json:"artifacts,omitempty" doc:"What the agent made, or further pieces of it; at most 100."`
 	ExtendSeconds *int            `json:"extend_seconds,omitempty" doc:"Makes the lease last that long from now." example:"30"`
 }

@@ -136,7 +136,7 @@ func (a *api) report(ctx context.Context, c *call, in *reportInput) (*reportOutp
 
 // report reads what package wire reads, and lists what it could not.
 func (b *WorkReport) report() (task.Report, []errs.Field) {
-	r := task.Report{State: task.State(deref(b.Status))}
+	r := task.Report{State: task.State(deref(b.Status)), Reply: or(b.Reply, false)}
 	if b.ExtendSeconds != nil {
 		r.Extend = seconds(*b.ExtendSeconds)
 		if r.Extend == 0 {

@@ -3,6 +3,7 @@ package task
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/parley-dev/parley/internal/errs"
@@ -24,6 +25,11 @@ func (c *Change) add(e Event, now time.Time) {
 	e.Seq, e.At = c.Task.Seq, now
 	if e.Kind == StatusEvent {
 		c.Task.State = e.State
+	}
+	if e.Message != nil && e.Message.ID == "" {
+		m := *e.Message
+		m.ID = "m-" + c.Task.UID + "-" + strconv.FormatInt(e.Seq, 10)
+		e.Message = &m
 	}
 	c.Task.UpdatedAt = now
 	c.Events = append(c.Events, e)
@@ -125,6 +131,7 @@ func decideCancel(t Task, now time.Time) (Change, error) {
 type Report struct {
 	State     State // empty: no change
 	Message   *Message
+	Reply     bool // the message completes the task and is all there is to tell
 	Artifacts []ArtifactUpdate
 	Extend    time.Duration // from now; zero: as it is
 }
@@ -168,7 +175,7 @@ func decideReport(t Task, token string, r Report, limits Limits, now, clock time
 			c.Task.LastTurn = "" // whatever the sender says next is an answer
 		}
 		e := c.endLease(LeaseDone)
-		e.State, e.Message = r.State, r.Message
+		e.State, e.Message, e.Reply = r.State, r.Message, r.Reply
 		c.add(e, now)
 	}
 	if err := limits.grow(c.Task.Seq, c.Task.Size); err != nil {

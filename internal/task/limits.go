@@ -24,6 +24,7 @@ var DefaultLimits = Limits{Size: 16 << 20, Events: 10_000}
 // Bounds of ids and names, in bytes.
 const (
 	MaxID       = 256
+	MaxIDs      = 32 // in a list of them
 	MaxName     = 256
 	MaxParts    = 1000
 	MaxMetadata = 64 << 10
@@ -42,10 +43,19 @@ func (l Limits) grow(events, size int64) error {
 	return nil
 }
 
-func (m *Message) size() int64 { return partsSize(m.Parts) + int64(len(m.ID)+len(m.Metadata)) }
+func (m *Message) size() int64 {
+	return partsSize(m.Parts) + int64(len(m.ID)+len(m.Metadata)) + textSize(m.Extensions) + textSize(m.References)
+}
 
 func (a *Artifact) size() int64 {
-	return partsSize(a.Parts) + int64(len(a.ID)+len(a.Name)+len(a.Description)+len(a.Metadata))
+	return partsSize(a.Parts) + int64(len(a.ID)+len(a.Name)+len(a.Description)+len(a.Metadata)) + textSize(a.Extensions)
+}
+
+func textSize(list []string) (n int64) {
+	for _, s := range list {
+		n += int64(len(s))
+	}
+	return n
 }
 
 func partsSize(parts []Part) (n int64) {
@@ -72,6 +82,8 @@ func (m *Message) Check(at string) []errs.Field {
 	f := checkParts(at+"/parts", m.Parts)
 	f = append(f, checkID(at+"/messageId", m.ID)...)
 	f = append(f, checkObject(at+"/metadata", m.Metadata)...)
+	f = append(f, checkIDs(at+"/extensions", m.Extensions)...)
+	f = append(f, checkIDs(at+"/referenceTaskIds", m.References)...)
 	if m.Role != RoleUser && m.Role != RoleAgent {
 		f = append(f, field(at+"/role", "must be user or agent"))
 	}
@@ -83,7 +95,19 @@ func (a *Artifact) Check(at string) []errs.Field {
 	f := checkParts(at+"/parts", a.Parts)
 	f = append(f, checkID(at+"/artifact_id", a.ID)...)
 	f = append(f, checkID(at+"/name", a.Name)...)
+	f = append(f, checkIDs(at+"/extensions", a.Extensions)...)
 	return append(f, checkObject(at+"/metadata", a.Metadata)...)
+}
+
+// checkIDs accepts a list of ids or URIs.
+func checkIDs(at string, list []string) (f []errs.Field) {
+	if len(list) > MaxIDs {
+		return []errs.Field{field(at, fmt.Sprintf("must have at most %d entries", MaxIDs))}
+	}
+	for i, s := range list {
+		f = append(f, checkID(fmt.Sprintf("%s/%d", at, i), s)...)
+	}
+	return f
 }
 
 func checkParts(at string, parts []Part) (f []errs.Field) {

@@ -102,9 +102,6 @@ func (s *Tasks) takeOver(ctx context.Context) error {
 		now := s.Now()
 		changes, err := s.Store.LeasesOf(ctx, localPrefix, maxExpired, func(cur Current) (Change, error) {
 			if cur.Task.Lease.Worker == s.worker() {
-				return Change{Task: cur.Task}, nil // it is at work already
-			}
-			if cur.Task.Lease.Worker == s.worker() {
 				return Change{Task: cur.Task}, nil // this server's own: requests may have come already
 			}
 			return decideReturn(cur.Task, cur.Task.Lease.Token, now, time.Time{})

@@ -129,7 +129,8 @@ type SendRequest struct {
 	ContextID  string
 	FollowupID string
 	Metadata   []byte // a JSON object
-	// MustExist refuses an id that the sender has not used before.
+	// MustExist refuses an id that the sender has not used before, and a context that
+	// is not the task's.
 	MustExist bool
 }
 
@@ -183,12 +184,18 @@ func (s *Tasks) Stream(ctx context.Context, c Call, r SendRequest, idle time.Dur
 	return sent.task, s.stream(ctx, sent.topic, sent.before, idle), nil
 }
 
+// FromNow is a cursor behind what the returned task shows.
+const FromNow = -1
+
 // Follow yields the events of a task after a cursor; the returned task is as of
 // now.
 func (s *Tasks) Follow(ctx context.Context, c Call, id string, after int64, idle time.Duration) (Task, iter.Seq2[Event, error], error) {
 	t, err := s.Get(ctx, c, id)
 	if err != nil {
 		return t, nil, err
+	}
+	if after == FromNow {
+		after = t.Seq
 	}
 	if t.State.Terminal() && after >= t.Seq {
 		return t, func(func(Event, error) bool) {}, nil
@@ -277,6 +284,9 @@ func (s *Tasks) insert(ctx context.Context, c Call, r SendRequest, follow bool) 
 func (s *Tasks) turn(ctx context.Context, c Call, r SendRequest, follow bool) (sent, error) {
 	now := s.Now()
 	change, err := s.Store.UpdateTaskByKey(ctx, s.key(c, r.ID), func(cur Current) (Change, error) {
+		if r.MustExist && r.ContextID != "" && r.ContextID != cur.Task.ContextID {
+			return Change{}, errs.InvalidFields(field("/message/contextId", "must be the context of the task, or be left out"))
+		}
 		return decideTurn(cur.Task, r.Message, s.Limits, now)
 	})
 	if err != nil {
@@ -348,12 +358,6 @@ func (s *Tasks) Recall(ctx context.Context, org, uid string) error {
 		s.publish(change)
 	}
 	return err
-}
-
-// List returns the caller's own tasks with an agent, newest first.
-func (s *Tasks) List(ctx context.Context, c Call, f Filter) ([]Task, error) {
-	f.Org, f.Agent, f.Sender = c.target.Org, c.target.ID, &c.sender
-	return s.Store.Tasks(ctx, f)
 }
 
 // OrgTasks lists the tasks of the org's agents, whoever sent them; for admins.

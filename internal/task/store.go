@@ -91,6 +91,9 @@ type Store interface {
 	TaskEvents(ctx context.Context, org, uid string, after int64, most int) ([]Event, error)
 	// Tasks lists rows, newest first, without messages and artifacts.
 	Tasks(ctx context.Context, f Filter) ([]Task, error)
+	// OwnTasks lists rows of one sender with one agent, the one that changed last
+	// first, and counts all that match, whatever Before and Limit say.
+	OwnTasks(ctx context.Context, f OwnFilter) ([]Task, int64, error)
 	// TaskSeqs returns the last event's number of each task that is still there.
 	TaskSeqs(ctx context.Context, refs []Ref) (map[Ref]int64, error)
 	// SweepTasks deletes up to most tasks that ended before the given time.

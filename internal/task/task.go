@@ -76,7 +76,7 @@ type Part struct {
 	Kind      PartKind
 	Text      string          `json:",omitempty"`
 	Data      json.RawMessage `json:",omitempty"` // any JSON value
-	Name      string          `json:",omitempty"` // of a file
+	Name      string          `json:",omitempty"` // of a file, as a rule
 	MediaType string          `json:",omitempty"`
 	Bytes     []byte          `json:",omitempty"` // of a file, or
 	URL       string          `json:",omitempty"` // where it is
@@ -85,10 +85,12 @@ type Part struct {
 
 // Message is one turn of the conversation about a task, or a direct message.
 type Message struct {
-	ID       string `json:",omitempty"` // chosen by whoever sent it
-	Role     Role
-	Parts    []Part
-	Metadata json.RawMessage `json:",omitempty"`
+	ID         string `json:",omitempty"` // chosen by whoever sent it, or made from its place in the log
+	Role       Role
+	Parts      []Part
+	Metadata   json.RawMessage `json:",omitempty"`
+	Extensions []string        `json:",omitempty"` // URIs of what the metadata means
+	References []string        `json:",omitempty"` // ids of tasks that it is about
 }
 
 // Artifact is an output of a task.
@@ -99,6 +101,7 @@ type Artifact struct {
 	Description string `json:",omitempty"`
 	Parts       []Part
 	Metadata    json.RawMessage `json:",omitempty"`
+	Extensions  []string        `json:",omitempty"`
 }
 
 // EventKind is the sort of an event.
@@ -119,6 +122,7 @@ type Event struct {
 	Kind    EventKind `json:"-"`
 	State   State     `json:",omitempty"` // of a status
 	Message *Message  `json:",omitempty"` // of a status or a turn
+	Reply   bool      `json:",omitempty"` // the message is all there is: who can take it gets it instead of a task
 	// Of an artifact. Append adds the parts to the artifact with the same id.
 	Artifact  *Artifact `json:",omitempty"`
 	Append    bool      `json:",omitempty"`
@@ -162,6 +166,7 @@ type Task struct {
 	CreatedAt  time.Time
 	UpdatedAt  time.Time
 	Message    *Message        // of the current status
+	Reply      bool            // which is all there is to tell
 	Metadata   json.RawMessage // from the sender, kept as it came
 
 	History   []Message  // folded from the log
@@ -186,7 +191,7 @@ func (t *Task) Apply(e *Event) {
 	case TurnEvent:
 		t.History = append(t.History, *e.Message)
 	case StatusEvent:
-		t.State, t.UpdatedAt, t.Message = e.State, e.At, e.Message
+		t.State, t.UpdatedAt, t.Message, t.Reply = e.State, e.At, e.Message, e.Reply
 		if e.Message != nil {
 			t.History = append(t.History, *e.Message)
 		}

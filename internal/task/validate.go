@@ -88,6 +88,9 @@ func (r *Report) Validate() error {
 	if r.Message != nil {
 		out = append(out, r.Message.Check("/message")...)
 	}
+	if r.Reply && (r.State != Completed || r.Message == nil || len(r.Artifacts) > 0) {
+		out = append(out, field("/reply", "goes with the status completed and a message, and without artifacts"))
+	}
 	for i := range r.Artifacts {
 		u := &r.Artifacts[i]
 		at := fmt.Sprintf("/artifacts/%d", i)

@@ -50,8 +50,29 @@ func AppendMessage(b []byte, m *task.Message) []byte {
 	b = append(b, `","parts":`...)
 	b = AppendParts(b, m.Parts)
 	b = appendMember(b, "messageId", m.ID)
+	b = appendList(b, "extensions", m.Extensions)
+	b = appendList(b, "referenceTaskIds", m.References)
 	b = AppendMetadata(b, m.Metadata)
 	return append(b, '}')
+}
+
+// appendList appends `,"name":["value",…]` unless it is empty.
+func appendList(b []byte, name string, values []string) []byte {
+	if len(values) == 0 {
+		return b
+	}
+	b = append(b, `,"`...)
+	b = append(b, name...)
+	b = append(b, `":`...)
+	for i, v := range values {
+		if i == 0 {
+			b = append(b, '[')
+		} else {
+			b = append(b, ',')
+		}
+		b = AppendString(b, v)
+	}
+	return append(b, ']')
 }
 
 // AppendMessages appends an array of messages.
@@ -85,6 +106,13 @@ func appendPart(b []byte, p *task.Part) []byte {
 	b = append(b, `","kind":"`...)
 	b = append(b, p.Kind...)
 	b = append(b, '"')
+	b = appendContent(b, p)
+	b = AppendMetadata(b, p.Metadata)
+	return append(b, '}')
+}
+
+// appendContent appends what is in a part, after its sort.
+func appendContent(b []byte, p *task.Part) []byte {
 	switch p.Kind {
 	case task.TextPart:
 		b = append(b, `,"text":`...)
@@ -96,8 +124,7 @@ func appendPart(b []byte, p *task.Part) []byte {
 		b = append(b, `,"file":`...)
 		b = appendFile(b, p)
 	}
-	b = AppendMetadata(b, p.Metadata)
-	return append(b, '}')
+	return b
 }
 
 func appendFile(b []byte, p *task.Part) []byte {

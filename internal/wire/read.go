@@ -23,6 +23,10 @@ func (r *Reader) Message(m *task.Message, more func(name []byte) bool) bool {
 			r.String(&m.ID)
 		case "metadata":
 			m.Metadata = r.RawObject()
+		case "extensions":
+			m.Extensions = r.Strings()
+		case "referenceTaskIds", "reference_task_ids":
+			m.References = r.Strings()
 		case "kind":
 			return !r.Strict && r.skip()
 		default:
@@ -71,7 +75,7 @@ func (r *Reader) part(p *task.Part) {
 			if r.Strict || !r.fileMember(p, name) {
 				return false
 			}
-			file = true
+			file = file || p.URL != "" || p.Bytes != nil
 		}
 		return true
 	})
@@ -110,7 +114,7 @@ func (r *Reader) partKind(p *task.Part) {
 // checkPart refuses a part that lacks what its sort needs, and takes away what
 // other sorts have.
 func (r *Reader) checkPart(p *task.Part, text, data, file bool) {
-	clean := task.Part{Kind: p.Kind, Metadata: p.Metadata}
+	clean := task.Part{Kind: p.Kind, Metadata: p.Metadata, Name: p.Name, MediaType: p.MediaType}
 	switch p.Kind {
 	case task.TextPart:
 		clean.Text = p.Text
@@ -123,7 +127,7 @@ func (r *Reader) checkPart(p *task.Part, text, data, file bool) {
 			r.failAt("/data", "is required")
 		}
 	case task.FilePart:
-		clean.Name, clean.MediaType, clean.Bytes, clean.URL = p.Name, p.MediaType, p.Bytes, p.URL
+		clean.Bytes, clean.URL = p.Bytes, p.URL
 		if !file {
 			r.failAt("/file", "is required")
 		}
@@ -141,9 +145,9 @@ func (r *Reader) fileMember(p *task.Part, name []byte) bool {
 		r.String(&p.Name)
 	case "mimeType", "mime_type", "mediaType", "media_type":
 		r.String(&p.MediaType)
-	case "uri", "url":
+	case "uri", "url", "fileWithUri", "file_with_uri":
 		r.String(&p.URL)
-	case "bytes", "raw":
+	case "bytes", "raw", "fileWithBytes", "file_with_bytes":
 		r.base64(&p.Bytes)
 	default:
 		return false
@@ -187,6 +191,8 @@ func (r *Reader) ArtifactUpdate(u *task.ArtifactUpdate) bool {
 			a.Parts = r.Parts()
 		case "metadata":
 			a.Metadata = r.RawObject()
+		case "extensions":
+			a.Extensions = r.Strings()
 		case "append":
 			r.Bool(&u.Append)
 		case "last_chunk":

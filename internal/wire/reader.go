@@ -210,6 +210,21 @@ func (r *Reader) Int(dst *int, low, high int) bool {
 	return false
 }
 
+// Strings reads an array of strings.
+func (r *Reader) Strings() []string {
+	var out []string
+	r.Array(maxStrings, func(int) {
+		var s string
+		if r.String(&s) {
+			out = append(out, s)
+		}
+	})
+	return out
+}
+
+// maxStrings bounds what Strings reads; the domain allows fewer.
+const maxStrings = 1000
+
 // Raw reads any value and returns a copy of it without white space.
 func (r *Reader) Raw() []byte {
 	v, _ := r.dec.ReadValue()

@@ -210,9 +210,9 @@ func testTaskOwnership(w *world) {
 		if own.UID == mine.UID || len(own.History) != 1 || own.Seq != mine.Seq {
 			w.Errorf("the same id of another sender made %+v", own)
 		}
-		list, err := w.tasks.List(ctx, c, task.Filter{Limit: 10})
+		list, err := w.tasks.Own(ctx, c, task.OwnRequest{})
 		w.must(err)
-		if len(list) != 1 || list[0].UID != own.UID {
+		if len(list.Tasks) != 1 || list.Tasks[0].UID != own.UID || list.Total != 1 {
 			w.Errorf("the other's list is %+v", list)
 		}
 	}
