@@ -37,10 +37,16 @@ func (s *Store) InsertTask(ctx context.Context, c task.Change, lease time.Durati
 			more, values = ", followup_id, metadata", ", $18, $19"
 			args = append(args, t.FollowupID, string(t.Metadata))
 		}
+		if c.Push != nil {
+			more, values = more+", push", values+", 1"
+		}
 		x.execUnless(errTaken, `INSERT INTO tasks (org_id, uid, agent_id, sender_org, sender, id, context_id, state, queued, seq, size,
 				lease, lease_worker, lease_expires, delivered, last_turn, created_at, updated_at`+more+`)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, `+expires+`, $15, $16, $17, $17`+values+`)`+x.d.orNothing, args...)
 		x.insertEvents(t, c.Events, events)
+		if c.Push != nil {
+			x.insertPush(t, c.Push)
+		}
 		return x.mirror(ctx, t, true)
 	})
 }
@@ -94,9 +100,9 @@ func (s *Store) FinishTask(ctx context.Context, known task.Task, c task.Change) 
 		return err
 	}
 	t := &c.Task
-	if s.d != &sqliteDialect || t.FollowupID != "" {
+	if s.d != &sqliteDialect || t.FollowupID != "" || known.Push {
 		_, err := s.UpdateTask(ctx, known.Org, known.UID, func(cur task.Current) (task.Change, error) {
-			if cur.Task.Seq != known.Seq || cur.Task.Lease.Token != known.Lease.Token || !cur.Clock.Before(cur.Task.Lease.ExpiresAt) {
+			if cur.Task.Seq != known.Seq || cur.Task.Push != known.Push || cur.Task.Lease.Token != known.Lease.Token || !cur.Clock.Before(cur.Task.Lease.ExpiresAt) {
 				return task.Change{}, task.ErrChanged
 			}
 			return c, nil
@@ -106,7 +112,7 @@ func (s *Store) FinishTask(ctx context.Context, known task.Task, c task.Change) 
 	return s.eng.add(ctx, func(x *tx) error {
 		x.execUnless(task.ErrChanged, `UPDATE tasks SET state = $3, seq = $4, size = $5, lease = '', lease_expires = 0, delivered = $4,
 				last_turn = $6, updated_at = $7
-			WHERE org_id = $1 AND uid = $2 AND seq = $8 AND lease = $9 AND lease_expires > $7`,
+			WHERE org_id = $1 AND uid = $2 AND seq = $8 AND lease = $9 AND lease_expires > $7 AND push = 0`,
 			t.Org, t.UID, string(t.State), t.Seq, t.Size, t.LastTurn, micros(t.UpdatedAt), known.Seq, known.Lease.Token)
 		x.insertEvents(t, c.Events, data)
 		return nil
@@ -154,6 +160,11 @@ func (x *tx) applyTask(ctx context.Context, cur task.Current, decide func(task.C
 		return c, err
 	}
 	old, t := &cur.Task, &c.Task
+	if old.Push || c.Push != nil {
+		if err := x.pushChange(ctx, &cur, &c); err != nil {
+			return c, err
+		}
+	}
 	if len(c.Events) == 0 && t.Lease == old.Lease && t.Delivered == old.Delivered {
 		return c, nil
 	}
@@ -231,16 +242,16 @@ func (s *Store) updateMany(ctx context.Context, decide func(task.Current) (task.
 }
 
 const taskColumns = `tasks.org_id, tasks.uid, agent_id, sender_org, sender, id, context_id, followup_id, state, queued, tasks.seq, size,
-	lease, lease_worker, lease_expires, attempts, delivered, last_turn, created_at, updated_at, metadata`
+	lease, lease_worker, lease_expires, attempts, delivered, last_turn, created_at, updated_at, metadata, tasks.push`
 
 func (s *Store) scanTask(r rows, more ...any) (task.Current, error) {
 	var cur task.Current
 	t := &cur.Task
 	var sender, state, metadata string
-	var queued, expires, created, updated, clock int64
+	var queued, expires, created, updated, push, clock int64
 	dest := []any{
 		&t.Org, &t.UID, &t.Agent, &t.Sender.Org, &sender, &t.ID, &t.ContextID, &t.FollowupID, &state, &queued, &t.Seq, &t.Size,
-		&t.Lease.Token, &t.Lease.Worker, &expires, &t.Attempts, &t.Delivered, &t.LastTurn, &created, &updated, &metadata, &clock,
+		&t.Lease.Token, &t.Lease.Worker, &expires, &t.Attempts, &t.Delivered, &t.LastTurn, &created, &updated, &metadata, &push, &clock,
 	}
 	if err := r.Scan(append(dest, more...)...); err != nil {
 		return cur, err
@@ -248,7 +259,7 @@ func (s *Store) scanTask(r rows, more ...any) (task.Current, error) {
 	kind, id, _ := strings.Cut(sender, ":")
 	t.Sender.Kind, t.Sender.ID = identity.Kind(kind), id
 	t.State, t.Queued, t.Lease.ExpiresAt = task.State(state), queued != 0, fromMicros(expires)
-	t.CreatedAt, t.UpdatedAt = fromMicros(created), fromMicros(updated)
+	t.CreatedAt, t.UpdatedAt, t.Push = fromMicros(created), fromMicros(updated), push != 0
 	if metadata != "" {
 		t.Metadata = json.RawMessage(metadata)
 	}
@@ -420,14 +431,18 @@ func (s *Store) sweepOrg(ctx context.Context, org string, endedBefore time.Time,
 		n = 0
 		return each(ctx, x, func(r rows) error {
 			var uid string
-			if err := r.Scan(&uid); err != nil {
+			var push int64
+			if err := r.Scan(&uid, &push); err != nil {
 				return err
 			}
 			n++
 			x.exec(`DELETE FROM task_events WHERE org_id = $1 AND uid = $2`, org, uid)
 			x.exec(`DELETE FROM tasks WHERE org_id = $1 AND uid = $2`, org, uid)
+			if push != 0 {
+				x.exec(`DELETE FROM push_configs WHERE org_id = $1 AND uid = $2`, org, uid)
+			}
 			return nil
-		}, `SELECT uid FROM tasks WHERE org_id = $1 AND updated_at < $2 AND created_at < $2
+		}, `SELECT uid, push FROM tasks WHERE org_id = $1 AND updated_at < $2 AND created_at < $2
 			AND state IN ('completed', 'failed', 'canceled', 'rejected') ORDER BY uid LIMIT $3`, org, micros(endedBefore), most)
 	})
 	return n, err

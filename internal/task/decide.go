@@ -17,6 +17,7 @@ const MaxAttempts = 3
 type Change struct {
 	Task   Task
 	Events []Event
+	Push   *PushConfig // to set; nil: none
 }
 
 // add appends an event to the change and keeps the row in step with it.

@@ -54,6 +54,9 @@ const (
 
 // publish tells this node and the others what a committed change means for them.
 func (s *Tasks) publish(c Change) {
+	if c.Task.Push {
+		s.pusher.nudge()
+	}
 	if len(c.Events) == 0 {
 		return
 	}
@@ -118,6 +121,7 @@ func (s *Tasks) Run(ctx context.Context) {
 	}
 	wg.Go(func() { s.hub.poll(ctx, every, s.OnError) })
 	wg.Go(func() { s.runners.run(ctx) })
+	wg.Go(func() { s.pusher.run(ctx) })
 	expire, poll := time.NewTicker(expireEvery), time.NewTicker(pollEvery)
 	defer expire.Stop()
 	defer poll.Stop()

@@ -37,6 +37,13 @@ type Options struct {
 	Limits    Limits
 	Node      string // names this process in leases of agents that run in it
 	OnError   func(error)
+
+	// PushURL says whether events may be pushed to an address, in words that follow
+	// the field's name; nil: push notifications are off.
+	PushURL   func(rawURL string) error
+	Pusher    Pusher // nil: nothing is pushed from here
+	PushRetry PushRetry
+	OnPush    func(PushOutcome) // is told of every attempt; nil: nobody is
 }
 
 // Tasks is the service.
@@ -50,6 +57,7 @@ type Tasks struct {
 	seen    *sightings
 	loads   *loads
 	cache   *cache
+	pusher  *pushLoop
 
 	stopping context.Context //nolint:containedctx // a signal, not a request's context
 	stop     context.CancelFunc
@@ -70,6 +78,7 @@ func New(o Options) *Tasks {
 		loads: &loads{}, cache: newCache(), stopping: stopping, stop: stop,
 	}
 	s.runners = newRunners(s)
+	s.pusher = newPushLoop(s)
 	return s
 }
 
@@ -132,6 +141,8 @@ type SendRequest struct {
 	// MustExist refuses an id that the sender has not used before, and a context that
 	// is not the task's.
 	MustExist bool
+	// Push is set in the same write; nil: none.
+	Push *PushConfig
 }
 
 func (r *SendRequest) check() error {
@@ -229,6 +240,11 @@ func (s *Tasks) send(ctx context.Context, c Call, r SendRequest, follow bool) (s
 	if err := r.check(); err != nil {
 		return sent{}, err
 	}
+	push, err := s.sendPush(&r)
+	if err != nil {
+		return sent{}, err
+	}
+	r.Push = push
 	if r.ID == "" {
 		r.ID = s.NewID("t-")
 	}
@@ -262,6 +278,7 @@ func (s *Tasks) insert(ctx context.Context, c Call, r SendRequest, follow bool) 
 		place.free()
 		return sent{}, err
 	}
+	change.Push, change.Task.Push = r.Push, r.Push != nil
 	ref := Ref{t.Org, t.UID}
 	var followed *topic
 	if follow {
@@ -287,7 +304,9 @@ func (s *Tasks) turn(ctx context.Context, c Call, r SendRequest, follow bool) (s
 		if r.MustExist && r.ContextID != "" && r.ContextID != cur.Task.ContextID {
 			return Change{}, errs.InvalidFields(field("/message/contextId", "must be the context of the task, or be left out"))
 		}
-		return decideTurn(cur.Task, r.Message, s.Limits, now)
+		change, err := decideTurn(cur.Task, r.Message, s.Limits, now)
+		change.Push = r.Push
+		return change, err
 	})
 	if err != nil {
 		return sent{}, err

@@ -99,6 +99,22 @@ type Store interface {
 	// SweepTasks deletes up to most tasks that ended before the given time.
 	SweepTasks(ctx context.Context, endedBefore time.Time, most int) (int, error)
 
+	// TaskRow returns a task without messages and artifacts.
+	TaskRow(ctx context.Context, org, uid string) (Task, error)
+	// TaskPushes lists the push configurations of a task, ordered by id; never nil.
+	TaskPushes(ctx context.Context, org, uid string) ([]Push, error)
+	// Pushes lists the push configurations of an org, newest task first.
+	Pushes(ctx context.Context, f PushFilter) ([]Push, error)
+	// UpdatePush locks a push configuration, runs decide and writes the State, Cursor,
+	// DueAt, ClaimedUntil, Attempts, LastError and LastAttemptAt that it returns.
+	UpdatePush(ctx context.Context, org, uid, id string, decide func(p Push, clock time.Time) (Push, error)) (Push, error)
+	// DeletePush deletes a push configuration, if it is there.
+	DeletePush(ctx context.Context, org, uid, id string) error
+	// ClaimPushes takes what is due; nobody else gets it until the claim is over.
+	ClaimPushes(ctx context.Context, c PushClaim) ([]Push, error)
+	// CountPushes counts the push configurations that are due and those that are dead.
+	CountPushes(ctx context.Context) (due, dead int64, err error)
+
 	// SeeWorker records that a worker is alive.
 	SeeWorker(ctx context.Context, w Worker) error
 	// ForgetWorker records that a worker has gone.

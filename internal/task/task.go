@@ -168,6 +168,7 @@ type Task struct {
 	Message    *Message        // of the current status
 	Reply      bool            // which is all there is to tell
 	Metadata   json.RawMessage // from the sender, kept as it came
+	Push       bool            // it has, or had, push configurations
 
 	History   []Message  // folded from the log
 	Artifacts []Artifact // folded from the log

@@ -30,6 +30,7 @@ type Store interface {
 	followup.Store
 	task.Store
 	Ping(ctx context.Context) error
+	Secret(ctx context.Context, name, fresh string) (string, error)
 	Sweep(ctx context.Context, now time.Time) (int, error)
 }
 
@@ -77,6 +78,15 @@ func Run(t *testing.T, open func(*testing.T, store.Options) Store) {
 		{"presence follows the workers", testPresence},
 		{"tasks that ended long ago are swept", testSweepTasks},
 		{"a follow-up mirrors its task", testMirror},
+		{"push configurations", testPushConfigs},
+		{"events are pushed once and in order", testPushOrder},
+		{"a node that gets lost loses no push", testPushLost},
+		{"a failed push is repeated later", testPushRetry},
+		{"a push is given up and taken up again", testPushDead},
+		{"nodes share the pushes", testPushNodes},
+		{"a slow receiver delays no other", testPushSlow},
+		{"results of agents in this process are pushed", testPushInProcess},
+		{"secrets", testSecrets},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

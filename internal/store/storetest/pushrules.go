@@ -1,0 +1,182 @@
+package storetest
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/task"
+)
+
+// testPushConfigs: configurations are set, replaced, listed and deleted by the
+// task's sender alone, within bounds.
+func testPushConfigs(w *world) {
+	ctx := w.Context()
+	c := w.call("acme", "user:ann", "bob")
+	_, err := w.tasks.SetPush(ctx, c, "t1", hook("h"))
+	if w.want(err, errs.Conflict); errs.As(err).Code != task.CodePushUnsupported {
+		w.Errorf("turned off, the code is %s", errs.As(err).Code)
+	}
+	w.tasks = task.New(withPush(w.tasks.Options, nil, task.PushRetry{}))
+	t := w.send(c, "t1", "x")
+	list, err := w.tasks.ListPush(ctx, c, "t1")
+	if w.must(err); list == nil || len(list) != 0 {
+		w.Errorf("listed %#v", list)
+	}
+	for _, k := range []struct {
+		p  task.PushConfig
+		at string
+	}{
+		{task.PushConfig{URL: ""}, "/url"},
+		{task.PushConfig{URL: "/relative"}, "/url"},
+		{task.PushConfig{URL: "ftp://a.example/"}, "/url"},
+		{task.PushConfig{URL: "https://user@a.example/"}, "/url"},
+		{task.PushConfig{URL: "https://a.example/#x"}, "/url"},
+		{task.PushConfig{URL: "https://a.example/\n"}, "/url"},
+		{task.PushConfig{URL: "https://forbidden.example/"}, "/url"},
+		{task.PushConfig{URL: "https://a.example/" + strings.Repeat("x", 2048)}, "/url"},
+		{task.PushConfig{URL: "https://a.example/", ID: "a\tb"}, "/id"},
+		{task.PushConfig{URL: "https://a.example/", Token: "a\r\nb"}, "/token"},
+		{task.PushConfig{URL: "https://a.example/", Token: strings.Repeat("x", 4097)}, "/token"},
+		{task.PushConfig{URL: "https://a.example/", Scheme: "two words"}, "/authentication/scheme"},
+		{task.PushConfig{URL: "https://a.example/", Scheme: strings.Repeat("x", 65)}, "/authentication/scheme"},
+		{task.PushConfig{URL: "https://a.example/", Credentials: "x"}, "/authentication/scheme"},
+		{task.PushConfig{URL: "https://a.example/", Scheme: "Bearer", Credentials: "a\x7f"}, "/authentication/credentials"},
+	} {
+		_, err := w.tasks.SetPush(ctx, c, "t1", k.p)
+		if w.want(err, errs.Invalid); errs.As(err).Fields[0].Name != k.at {
+			w.Errorf("%+v: refused %+v", k.p, errs.As(err).Fields)
+		}
+		_, err = w.tasks.Send(ctx, c, task.SendRequest{ID: "bad", Message: says("x"), Push: &k.p}, 0)
+		w.want(err, errs.Invalid)
+	}
+	full := task.PushConfig{URL: "https://a.example/x?y=1", Token: "tok", Scheme: "Bearer", Credentials: "cred", Form: task.PushV03}
+	made, err := w.tasks.SetPush(ctx, c, "t1", full)
+	w.must(err)
+	full.ID, full.TaskID, full.CreatedAt = made.ID, "t1", made.CreatedAt
+	got, err := w.tasks.GetPush(ctx, c, "t1", made.ID)
+	if w.must(err); !strings.HasPrefix(made.ID, "push-") || cmp.Diff(full, got) != "" || cmp.Diff(full, made) != "" {
+		w.Errorf("made %+v, got %+v", made, got)
+	}
+	full.URL, full.Form = "https://b.example/", task.PushV1
+	again, err := w.tasks.SetPush(ctx, c, "t1", full)
+	if w.must(err); cmp.Diff(full, again) != "" {
+		w.Errorf("replaced: %+v", again)
+	}
+	for i := range task.MaxPushes - 1 {
+		_, err := w.tasks.SetPush(ctx, c, "t1", hook(fmt.Sprint("a", i)))
+		w.must(err)
+	}
+	_, err = w.tasks.SetPush(ctx, c, "t1", hook("one too many"))
+	w.want(err, errs.Conflict)
+	_, err = w.tasks.SetPush(ctx, c, "t1", full) // there already
+	w.must(err)
+	list, err = w.tasks.ListPush(ctx, c, "t1")
+	if w.must(err); len(list) != task.MaxPushes || list[0].ID != "a0" || list[9].ID != made.ID {
+		w.Errorf("listed %+v", list)
+	}
+	w.must(w.tasks.DeletePush(ctx, c, "t1", made.ID))
+	w.must(w.tasks.DeletePush(ctx, c, "t1", made.ID))
+	_, err = w.tasks.GetPush(ctx, c, "t1", made.ID)
+	w.want(err, errs.NotFound)
+	w.want(w.tasks.DeletePush(ctx, c, "t2", "a0"), errs.NotFound)
+
+	// Nobody else knows of them.
+	for _, other := range []task.Call{w.call("acme", "user:eve", "bob"), w.call("other", "user:ann", "bob"), w.call("acme", "user:ann", "cy")} {
+		_, err := w.tasks.SetPush(ctx, other, "t1", hook("mine"))
+		w.want(err, errs.NotFound)
+		_, err = w.tasks.GetPush(ctx, other, "t1", "a0")
+		w.want(err, errs.NotFound)
+		_, err = w.tasks.ListPush(ctx, other, "t1")
+		w.want(err, errs.NotFound)
+		w.want(w.tasks.DeletePush(ctx, other, "t1", "a0"), errs.NotFound)
+	}
+	foreign := w.access("other", "user:root")
+	_, err = w.tasks.OrgTaskPushes(ctx, foreign, t.UID)
+	w.want(err, errs.NotFound)
+	if list, err := w.tasks.OrgPushes(ctx, foreign, task.PushFilter{Limit: 10}); err != nil || len(list) != 0 {
+		w.Errorf("another org sees %+v, %v", list, err)
+	}
+	if list, err := w.tasks.OrgTaskPushes(ctx, w.access("acme", "user:root"), t.UID); err != nil || len(list) != task.MaxPushes-1 {
+		w.Errorf("the org sees %+v, %v", list, err)
+	}
+	_, err = w.tasks.OrgPushes(ctx, w.access("acme", "user:ann", memberScopes...), task.PushFilter{Limit: 10})
+	w.want(err, errs.Forbidden)
+
+	// They go with their task.
+	_, err = w.admins.CreateOrg(ctx, "acme", "")
+	w.must(err)
+	_, err = w.tasks.Cancel(ctx, c, "t1")
+	w.must(err)
+	_, err = w.store.SweepTasks(ctx, w.now().Add(time.Hour), 100)
+	w.must(err)
+	if list, err := w.store.TaskPushes(ctx, "acme", t.UID); err != nil || len(list) != 0 {
+		w.Errorf("left behind: %d, %v", len(list), err)
+	}
+	if p, err := w.store.ClaimPushes(ctx, task.PushClaim{Most: 10, PerReceiver: 10, Length: time.Minute}); err != nil || len(p) != 0 {
+		w.Errorf("left to do: %d, %v", len(p), err)
+	}
+}
+
+// setter is an agent that learns of a push configuration while it works.
+type setter func(task.Assignment) error
+
+func (f setter) Run(ctx context.Context, a task.Assignment, report func(context.Context, task.Report) error) error {
+	if err := f(a); err != nil {
+		return err
+	}
+	return report(ctx, task.Report{State: task.Completed})
+}
+
+// testPushInProcess: an agent in this process writes its result without reading the
+// row again; a configuration that was set meanwhile gets it all the same.
+func testPushInProcess(w *world) {
+	r := &receiver{}
+	s := task.New(withPush(w.tasks.Options, r, task.PushRetry{}))
+	w.tasks = s
+	c := w.call("acme", "user:ann", "local")
+	s.Host(task.Target{ID: "local", Org: "acme", Public: true}, setter(func(a task.Assignment) error {
+		if a.Task.ID != "meanwhile" {
+			return nil
+		}
+		_, err := s.SetPush(w.Context(), c, a.Task.ID, hook("meanwhile"))
+		return err
+	}))
+	w.background(s)
+	sent := w.sendPushed(c, "along", hook("along"))
+	w.until("the task with a configuration is pushed", func() bool { return w.push(sent.UID, "along").State == task.PushDone })
+	w.wantSeqs(r, "along", 2, 3, 4)
+	sent = w.send(c, "meanwhile", "x")
+	w.until("the task is over", func() bool {
+		t, err := s.Get(w.Context(), c, "meanwhile")
+		w.must(err)
+		return t.State == task.Completed
+	})
+	w.until("its end is pushed", func() bool { return w.push(sent.UID, "meanwhile").State == task.PushDone })
+	w.wantSeqs(r, "meanwhile", 4)
+}
+
+// testSecrets: whoever comes first decides.
+func testSecrets(w *world) {
+	var mu sync.Mutex
+	got := map[string]bool{}
+	race(w, 8, func(i int) error {
+		v, err := w.store.Secret(w.Context(), "key", fmt.Sprint("fresh-", i))
+		mu.Lock()
+		defer mu.Unlock()
+		got[v] = true
+		return err
+	})
+	again, err := w.store.Secret(w.Context(), "key", "later")
+	if w.must(err); len(got) != 1 || !got[again] || again == "" {
+		w.Errorf("got %v, then %q", got, again)
+	}
+	if v, err := w.store.Secret(w.Context(), "other", "x"); err != nil || v != "x" {
+		w.Errorf("another secret is %q, %v", v, err)
+	}
+}
