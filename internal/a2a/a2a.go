@@ -10,6 +10,7 @@ package a2a
 import (
 	"cmp"
 	"net/http"
+	"net/url"
 	"time"
 
 	"github.com/parley-dev/parley/internal/agent"
@@ -24,6 +25,10 @@ type Options struct {
 
 	Name    string // of the platform, shown in the card; empty: "Parley"
 	Version string // of the platform, semver, shown in the card; empty: "0.0.0"
+
+	// PublicURL is the address under which clients reach the server; nil: the one
+	// that each request names.
+	PublicURL *url.URL
 
 	// KeepAlive is how often a silent stream sends a comment, and Recheck how often
 	// it asks whether its key is still good. 0: every 15 and 5 seconds.
@@ -43,10 +48,18 @@ func Mount(rt *httpx.Router, o Options) {
 	o.KeepAlive, o.Recheck = cmp.Or(o.KeepAlive, 15*time.Second), cmp.Or(o.Recheck, 5*time.Second)
 	s := &server{Options: o, router: rt, table: map[string]method{}}
 	s.speak(specDialect)
+	s.speak(v03Dialect)
+	s.speak(v1Dialect)
 	rt.HandleFunc("GET /.well-known/agent.json", s.card)
 	rpc := http.HandlerFunc(s.serve)
 	rt.HandleAs("POST /a2a/{agent}", refuse, rpc)
 	rt.HandleAs("POST /a2a/{agent}/{$}", refuse, rpc)
+	for _, card := range []string{"agent-card.json", "agent.json"} {
+		rt.HandleFunc("GET /a2a/{agent}/.well-known/"+card, s.agentCard)
+		rt.HandleFunc("GET /a2a/.well-known/"+card, s.onlyCard)
+	}
+	rt.HandleFunc("GET /a2a/{agent}", s.agentCard)
+	rt.HandleFunc("GET /a2a/{agent}/{$}", s.agentCard)
 }
 
 // dialect is one wire form of A2A: the methods it answers to.
@@ -58,6 +71,8 @@ type method struct {
 	call func(c *call, params, out []byte) ([]byte, error)
 	// stream answers with events.
 	stream func(c *call, params []byte) (*stream, error)
+	// official says that errors have the details of version 1.0.
+	official bool
 }
 
 // speak adds a dialect. The name of a method decides which dialect is spoken, so

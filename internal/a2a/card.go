@@ -34,21 +34,16 @@ func (s *server) card(w http.ResponseWriter, r *http.Request) {
 		httpx.WriteError(w, r, err)
 		return
 	}
-	sum := sha256.Sum256(body)
-	tag := `"` + hex.EncodeToString(sum[:12]) + `"`
 	viewer, cache := "", "public, max-age=5"
 	if caller != nil {
 		viewer, cache = caller.KeyID, "private, no-cache"
 	}
-	h := w.Header()
-	h["Cache-Control"] = []string{cache}
-	h["Etag"] = []string{tag}
-	h["Last-Modified"] = []string{s.seen.since(viewer, tag, time.Now()).UTC().Format(http.TimeFormat)}
-	if holds(r.Header["If-None-Match"], tag) {
-		w.WriteHeader(http.StatusNotModified)
-		return
-	}
-	writeJSON(w, http.StatusOK, body)
+	writeCard(w, r, body, cache, s.seen.since(viewer, tagOf(body), time.Now()))
+}
+
+func tagOf(body []byte) string {
+	sum := sha256.Sum256(body)
+	return `"` + hex.EncodeToString(sum[:12]) + `"`
 }
 
 // visible lists the agents by id.

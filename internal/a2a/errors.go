@@ -20,7 +20,10 @@ const (
 	codeInternal       = -32603
 	codeNoTask         = -32001
 	codeNotCancelable  = -32002
+	codeNoPush         = -32003
 	codeUnsupported    = -32004
+	codeContentType    = -32005
+	codeVersion        = -32009
 )
 
 // rpcError is the error member of an answer.
@@ -29,6 +32,8 @@ type rpcError struct {
 	message string
 	fields  []errs.Field   // become its data, or
 	problem *httpx.Problem // whose code does
+
+	official bool // its data has the form of version 1.0
 }
 
 func newError(code int, message string) *rpcError { return &rpcError{code: code, message: message} }
@@ -49,6 +54,8 @@ func errorOf(ctx context.Context, err error) *rpcError {
 		out.code = codeNotCancelable
 	case e.Code == task.CodeTerminal:
 		out.code = codeUnsupported
+	case e.Code == task.CodePushUnsupported:
+		out.code = codeNoPush
 	case e.Kind == errs.NotFound:
 		out.code, out.message = codeNoTask, "you have sent no task with this id to this agent"
 	case e.Kind == errs.Invalid, e.Kind == errs.TooLarge:
@@ -77,6 +84,9 @@ func appendError(b, id []byte, e *rpcError) []byte {
 	b = append(b, `,"message":`...)
 	b = wire.AppendString(b, e.message)
 	switch {
+	case e.official:
+		b = append(b, `,"data":`...)
+		b = appendDetails(b, e)
 	case len(e.fields) > 0:
 		b = append(b, `,"data":[`...)
 		for i, f := range e.fields {

@@ -268,5 +268,10 @@ func TestAMessageIsNoTask(t *testing.T) {
 	if err != nil || len(c.Messages) != 1 || c.Messages[0].ID != r.Result.ID {
 		t.Errorf("%+v %v", c, err)
 	}
-	w.rpc(ada, "bot", "message/send", strings.Replace(params, `{"role"`, `{"messageId":"m-1","role"`, 1)).fails(200, codeUnsupported)
+	// With a messageId it is version 0.3, and asks for a task.
+	named := strings.Replace(params, `{"role"`, `{"messageId":"m-1","role"`, 1)
+	named = strings.Replace(named, `{"message"`, `{"configuration":{"blocking":false},"message"`, 1)
+	if a := w.rpc(ada, "bot", "message/send", named); !strings.Contains(a.Body, `"result":{"kind":"task"`) {
+		t.Error(a.Body)
+	}
 }

@@ -29,6 +29,7 @@ type call struct {
 	w     http.ResponseWriter
 	r     *http.Request
 
+	version   *rpcError     // set: the caller speaks a version that nobody here does
 	preferred time.Duration // how long the caller wants to wait
 	until     time.Time     // zero: not at all
 	waited    bool
@@ -71,6 +72,7 @@ func (s *server) answer(w http.ResponseWriter, r *http.Request) *call {
 		writeJSON(w, http.StatusOK, appendError(nil, nullID, bad))
 		return nil
 	}
+	c.version = checkVersion(askedVersion(r))
 	if wait := preferredWait(r.Header["Prefer"]); wait > 0 {
 		c.preferred, c.until = wait, time.Now().Add(wait)
 	}
@@ -162,6 +164,9 @@ func (c *call) one(req *request, out []byte) ([]byte, *rpcError) {
 	if req.err != nil {
 		return out, req.err
 	}
+	if c.version != nil {
+		return out, c.version
+	}
 	m, ok := c.s.table[req.method]
 	switch {
 	case !ok:
@@ -173,21 +178,29 @@ func (c *call) one(req *request, out []byte) ([]byte, *rpcError) {
 	out = append(out, `,"result":`...)
 	out, err := m.call(c, req.params, out)
 	if err != nil {
-		return out, errorOf(c, err)
+		return out, c.failed(&m, err)
 	}
 	return append(out, '}'), nil
 }
 
+// failed is the answer to a request whose method failed.
+func (c *call) failed(m *method, err error) *rpcError {
+	e := errorOf(c, err)
+	e.official = m.official
+	return e
+}
+
 // streams reports whether the answer to the request is a stream.
 func (c *call) streams(req *request) bool {
-	return req.err == nil && req.id != nil && c.s.table[req.method].stream != nil
+	return req.err == nil && req.id != nil && c.version == nil && c.s.table[req.method].stream != nil
 }
 
 // start begins a stream and returns the call with it; nil: it was refused.
 func (c *call) start(req *request) *call {
-	st, err := c.s.table[req.method].stream(c, req.params)
+	m := c.s.table[req.method]
+	st, err := m.stream(c, req.params)
 	if err != nil {
-		writeJSON(c.w, http.StatusOK, appendError(nil, req.id, errorOf(c, err)))
+		writeJSON(c.w, http.StatusOK, appendError(nil, req.id, c.failed(&m, err)))
 		return nil
 	}
 	// The body is given back: what the stream needs of it is copied.
@@ -201,7 +214,11 @@ func (c *call) wait() time.Duration {
 		return 0
 	}
 	c.waited = true
-	d := max(0, time.Until(c.until))
+	return c.allowWait(max(0, time.Until(c.until)))
+}
+
+// allowWait lets the answer take that long.
+func (c *call) allowWait(d time.Duration) time.Duration {
 	httpx.AllowWait(c.w, d)
 	return d
 }

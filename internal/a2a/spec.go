@@ -1,8 +1,6 @@
 package a2a
 
 import (
-	"strconv"
-
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/task"
 	"github.com/parley-dev/parley/internal/wire"
@@ -64,7 +62,7 @@ func specSendSubscribe(c *call, params []byte) (*stream, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &stream{events: events, encode: eventsOf(t.ID, t.Seq)}, nil
+	return &stream{events: events, encode: eventsOf(&t)}, nil
 }
 
 func specResubscribe(c *call, params []byte) (*stream, error) {
@@ -72,33 +70,27 @@ func specResubscribe(c *call, params []byte) (*stream, error) {
 	if err != nil {
 		return nil, err
 	}
-	after := int64(0)
-	if v := c.r.Header.Get("Last-Event-ID"); v != "" {
-		// 62 bits: the next event's number must still be one.
-		n, err := strconv.ParseUint(v, 10, 62)
-		if err != nil {
-			return nil, newError(codeInvalidParams, "Last-Event-ID must be the id of an event of this task")
-		}
-		after = int64(n)
+	after, _, err := c.lastEventID()
+	if err != nil {
+		return nil, err
 	}
 	t, events, err := c.s.Tasks.Follow(c, c.to, p.id, after, c.s.idle())
 	if err != nil {
 		return nil, err
 	}
-	return &stream{events: events, encode: eventsOf(t.ID, t.Seq)}, nil
+	return &stream{events: events, encode: eventsOf(&t)}, nil
 }
 
 // specMessage is a direct message: nobody tracks it, so nothing can be asked of
-// it later. With a messageId it would be a call of the newer protocol, whose
-// answer is a task.
+// it later. With a messageId it is a call of version 0.3 of the official protocol,
+// whose answer is a task.
 func specMessage(c *call, params, out []byte) ([]byte, error) {
+	if hasMessageID(params) {
+		return v03Send(c, params, out)
+	}
 	p, err := readSend(params)
 	if err != nil {
 		return out, err
-	}
-	if p.request.Message.ID != "" {
-		return out, newError(codeUnsupported,
-			"a message with a messageId asks for a task; use tasks/send for that, or leave the messageId out")
 	}
 	m, err := c.s.Tasks.Message(c, c.to, p.request.Message)
 	if err != nil {
@@ -201,6 +193,25 @@ func orEmpty(params []byte) []byte {
 		return []byte("{}")
 	}
 	return params
+}
+
+// noFields is where a list of mistakes starts.
+var noFields []errs.Field
+
+// hasMessageID reports whether the message in params has an id.
+func hasMessageID(params []byte) (yes bool) {
+	_ = wire.Read(orEmpty(params), "", false, func(r *wire.Reader) {
+		r.Object(func(name []byte) bool {
+			if string(name) != "message" {
+				return false
+			}
+			var m task.Message
+			r.Message(&m, nil)
+			yes = m.ID != ""
+			return true
+		})
+	})
+	return yes
 }
 
 func invalid(fields []errs.Field) error {

@@ -43,19 +43,23 @@ func appendStatus(b []byte, s task.State, at time.Time, m *task.Message) []byte 
 // eventsOf encodes the events of a task. A stream ends when the task does, and
 // when the agent waits for an answer; but a pause that was over when the stream
 // began, known by the number of the newest event then, ends nothing.
-func eventsOf(id string, known int64) func([]byte, *task.Event) ([]byte, bool, bool) {
+//
+// The events also have what version 0.3 of the official protocol wants of them,
+// since tasks/resubscribe is a method of both.
+func eventsOf(t *task.Task) func([]byte, *task.Event) ([]byte, bool, bool) {
+	id, context, known := t.ID, t.ContextID, t.Seq
 	return func(b []byte, e *task.Event) (_ []byte, show, last bool) {
-		if e.Kind == task.TurnEvent {
-			return b, false, false // the sender knows what it said
-		}
 		b = append(b, `{"id":`...)
 		b = wire.AppendString(b, id)
 		if e.Kind == task.ArtifactEvent {
+			b = appendKind(b, "artifact-update", id, context)
 			b = append(b, `,"artifact":`...)
 			b = wire.AppendArtifactUpdate(b, e.Artifact, e.Append, e.LastChunk)
+			b = wire.AppendChunk(b, e)
 			return append(b, '}'), true, false
 		}
 		last = e.State.Terminal() || e.State == task.InputRequired && e.Seq >= known
+		b = appendKind(b, "status-update", id, context)
 		b = append(b, `,"status":`...)
 		b = appendStatus(b, e.State, e.At, e.Message)
 		if last {
@@ -65,6 +69,15 @@ func eventsOf(id string, known int64) func([]byte, *task.Event) ([]byte, bool, b
 		}
 		return b, true, last
 	}
+}
+
+func appendKind(b []byte, kind, id, context string) []byte {
+	b = append(b, `,"kind":"`...)
+	b = append(b, kind...)
+	b = append(b, `","taskId":`...)
+	b = wire.AppendString(b, id)
+	b = append(b, `,"contextId":`...)
+	return wire.AppendString(b, context)
 }
 
 // idle is how often a silent stream looks around.

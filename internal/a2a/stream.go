@@ -11,11 +11,19 @@ import (
 
 // stream is an answer in events.
 type stream struct {
-	events iter.Seq2[task.Event, error]
+	// first, if set, appends what is shown before all events: how things stood after
+	// the event number known. Events up to that one are not shown.
+	first func(out []byte) []byte
+	known int64
+	over  bool // first is all there is
+
+	events eventSeq
 	// encode appends the event as the dialect shows it. show is false for an event
 	// that its readers are not told of, last says that nothing follows.
 	encode func(out []byte, e *task.Event) (_ []byte, show, last bool)
 }
+
+type eventSeq = iter.Seq2[task.Event, error]
 
 // comeAgain is how long a client shall wait before it continues a stream that
 // ended early.
@@ -27,6 +35,10 @@ func (s *server) stream(c *call) {
 	sse := httpx.NewSSE(c.w)
 	now := time.Now()
 	wrote, checked := now, now
+	if writeFirst(sse, c) != nil || c.stream.first != nil && c.stream.over {
+		_ = sse.Flush()
+		return
+	}
 	for e, err := range c.stream.events {
 		if err != nil {
 			_ = httpx.NewProblem(c, err) // notes it for the log, if it is our fault
@@ -72,16 +84,45 @@ func (s *server) stream(c *call) {
 // writeEvent writes one event. The space for it is given back at once: an idle
 // stream holds none.
 func writeEvent(sse *httpx.SSE, c *call, e *task.Event) (shown, last bool, err error) {
+	if e.Kind == task.TurnEvent || c.stream.first != nil && e.Seq <= c.stream.known {
+		return false, false, nil // the sender knows what it said, and what it was shown
+	}
 	buf := buffers.Get().(*buffer)
 	defer buf.free()
-	b := appendHead(buf.b, c.id)
-	b = append(b, `,"result":`...)
+	b := c.openEnvelope(buf.b)
 	if b, shown, last = c.stream.encode(b, e); shown {
-		b = append(b, '}')
+		b = c.closeEnvelope(b)
 		err = sse.Event(e.Seq, b)
 	}
 	buf.b = b
 	return shown, last, err
+}
+
+// writeFirst writes what comes before all events.
+func writeFirst(sse *httpx.SSE, c *call) error {
+	if c.stream.first == nil {
+		return nil
+	}
+	buf := buffers.Get().(*buffer)
+	defer buf.free()
+	buf.b = c.closeEnvelope(c.stream.first(c.openEnvelope(buf.b)))
+	return sse.Event(c.stream.known, buf.b)
+}
+
+// openEnvelope and closeEnvelope wrap what is streamed in JSON-RPC; other bindings
+// have no envelope, as they have no id.
+func (c *call) openEnvelope(b []byte) []byte {
+	if c.id == nil {
+		return b
+	}
+	return append(appendHead(b, c.id), `,"result":`...)
+}
+
+func (c *call) closeEnvelope(b []byte) []byte {
+	if c.id == nil {
+		return b
+	}
+	return append(b, '}')
 }
 
 // stillAllowed reports whether the caller may still read. Only a refusal ends a

@@ -48,6 +48,21 @@ type Scopes []Scope
 // Has reports whether s contains the scope.
 func (s Scopes) Has(scope Scope) bool { return slices.Contains(s, scope) }
 
+// OnlyAgent returns the one agent that the scopes are restricted to, if it is one.
+func (s Scopes) OnlyAgent() (id string, ok bool) {
+	for _, scope := range s {
+		rest, is := strings.CutPrefix(string(scope), agentScopePrefix)
+		if !is {
+			continue
+		}
+		if rest == "*" || ok && rest != id {
+			return "", false
+		}
+		id, ok = rest, true
+	}
+	return id, ok
+}
+
 // ReachesAgent reports whether the agent restriction, if there is one, lets the
 // agent through. No agent: scope means no restriction.
 func (s Scopes) ReachesAgent(id string) bool {

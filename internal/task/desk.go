@@ -46,6 +46,13 @@ func (d *desk) take(agent string) *seat {
 	return s
 }
 
+// waits reports whether somebody waits for the agent's tasks.
+func (d *desk) waits(agent string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return len(d.waiting[agent]) > 0
+}
+
 // leave takes a worker off the desk. It returns false if the seat was taken
 // meanwhile: then something will be served.
 func (d *desk) leave(s *seat) bool {

@@ -91,3 +91,14 @@ func (s *Tasks) Presence(ctx context.Context, agent string) (Presence, error) {
 	}
 	return s.loads.m[agent].presence(), nil
 }
+
+// Expected reports whether a task that is sent now can be expected to be worked on
+// soon. A caller that would wait for one that nobody works on is better told at
+// once that it waits in the queue.
+func (s *Tasks) Expected(ctx context.Context, c Call) bool {
+	if s.runners.get(c.target.ID) != nil || s.desk.waits(c.target.ID) {
+		return true
+	}
+	p, err := s.Presence(ctx, c.target.ID)
+	return err != nil || p != Offline
+}

@@ -45,7 +45,7 @@ func AppendMetadata(b, metadata []byte) []byte {
 
 // AppendMessage appends a message.
 func AppendMessage(b []byte, m *task.Message) []byte {
-	b = append(b, `{"role":"`...)
+	b = append(b, `{"kind":"message","role":"`...)
 	b = append(b, m.Role...)
 	b = append(b, `","parts":`...)
 	b = AppendParts(b, m.Parts)

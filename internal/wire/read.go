@@ -28,7 +28,7 @@ func (r *Reader) Message(m *task.Message, more func(name []byte) bool) bool {
 		case "referenceTaskIds", "reference_task_ids":
 			m.References = r.Strings()
 		case "kind":
-			return !r.Strict && r.skip()
+			r.skip() // always "message"
 		default:
 			return more != nil && more(name)
 		}
@@ -36,10 +36,7 @@ func (r *Reader) Message(m *task.Message, more func(name []byte) bool) bool {
 	})
 }
 
-func (r *Reader) skip() bool {
-	_ = r.dec.SkipValue()
-	return true
-}
+func (r *Reader) skip() { _ = r.dec.SkipValue() }
 
 // Parts reads an array of parts.
 func (r *Reader) Parts() []task.Part {

@@ -107,7 +107,7 @@ func AppendV03Event(b []byte, t *task.Task, e *task.Event, last bool) []byte {
 		b = append(b, appendV1IDs(nil, t)[1:]...)
 		b = append(b, `,"artifact":`...)
 		b = appendV03Artifact(b, e.Artifact)
-		b = appendChunk(b, e)
+		b = AppendChunk(b, e)
 		return append(b, '}')
 	}
 	b = append(b, `{"kind":"status-update",`...)

@@ -154,7 +154,7 @@ func AppendV1Event(b []byte, t *task.Task, e *task.Event) []byte {
 		b = appendV1IDs(b, t)
 		b = append(b, `,"artifact":`...)
 		b = appendV1Artifact(b, e.Artifact)
-		b = appendChunk(b, e)
+		b = AppendChunk(b, e)
 		return append(b, "}}"...)
 	}
 	b = append(b, `{"statusUpdate":`...)
@@ -171,7 +171,8 @@ func appendV1IDs(b []byte, t *task.Task) []byte {
 	return AppendString(b, t.ContextID)
 }
 
-func appendChunk(b []byte, e *task.Event) []byte {
+// AppendChunk appends what an event says of its artifact's other pieces.
+func AppendChunk(b []byte, e *task.Event) []byte {
 	if e.Append {
 		b = append(b, `,"append":true`...)
 	}

@@ -1,0 +1,85 @@
+package a2a
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/parley-dev/parley/internal/wire"
+)
+
+// kind is an error of the official protocol as its three bindings name it.
+type kind struct {
+	reason string // of google.rpc.ErrorInfo; empty: the error is none of A2A's own
+	status string // of google.rpc.Status
+	http   int
+}
+
+// kinds is the table of errors (section 5.4 of version 1.0), by JSON-RPC's code.
+var kinds = map[int]kind{
+	codeParse:          {"", "INVALID_ARGUMENT", http.StatusBadRequest},
+	codeInvalidRequest: {"", "INVALID_ARGUMENT", http.StatusBadRequest},
+	codeNoMethod:       {"", "UNIMPLEMENTED", http.StatusNotFound},
+	codeInvalidParams:  {"", "INVALID_ARGUMENT", http.StatusBadRequest},
+	codeInternal:       {"", "INTERNAL", http.StatusInternalServerError},
+	codeNoTask:         {"TASK_NOT_FOUND", "NOT_FOUND", http.StatusNotFound},
+	codeNotCancelable:  {"TASK_NOT_CANCELABLE", "FAILED_PRECONDITION", http.StatusConflict},
+	codeNoPush:         {"PUSH_NOTIFICATION_NOT_SUPPORTED", "UNIMPLEMENTED", http.StatusBadRequest},
+	codeUnsupported:    {"UNSUPPORTED_OPERATION", "UNIMPLEMENTED", http.StatusBadRequest},
+	codeContentType:    {"CONTENT_TYPE_NOT_SUPPORTED", "INVALID_ARGUMENT", http.StatusUnsupportedMediaType},
+	codeVersion:        {"VERSION_NOT_SUPPORTED", "UNIMPLEMENTED", http.StatusBadRequest},
+}
+
+const (
+	errorDomain = "a2a-protocol.org"
+	ownDomain   = "parley"
+	typePrefix  = `{"@type":"type.googleapis.com/google.rpc.`
+)
+
+// appendDetails appends what is known of an error beyond its message, as an array
+// of google.protobuf.Any.
+func appendDetails(b []byte, e *rpcError) []byte {
+	reason, domain := kinds[e.code].reason, errorDomain
+	if reason == "" && e.problem != nil {
+		reason, domain = strings.ToUpper(strings.ReplaceAll(e.problem.Code, ".", "_")), ownDomain
+	}
+	b = append(b, '[')
+	start := len(b)
+	next := func() {
+		if len(b) > start {
+			b = append(b, ',')
+		}
+	}
+	if reason != "" {
+		b = append(b, typePrefix+`ErrorInfo","reason":`...)
+		b = wire.AppendString(b, reason)
+		b = append(b, `,"domain":"`+domain+`"`...)
+		if e.problem != nil && e.problem.Scope != "" {
+			b = append(b, `,"metadata":{"scope":`...)
+			b = wire.AppendString(b, e.problem.Scope)
+			b = append(b, '}')
+		}
+		b = append(b, '}')
+	}
+	if len(e.fields) > 0 {
+		next()
+		b = append(b, typePrefix+`BadRequest","fieldViolations":[`...)
+		for i, f := range e.fields {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = append(b, `{"field":`...)
+			b = wire.AppendString(b, strings.ReplaceAll(strings.TrimPrefix(f.Name, "/"), "/", "."))
+			b = append(b, `,"description":`...)
+			b = wire.AppendString(b, f.Message)
+			b = append(b, '}')
+		}
+		b = append(b, "]}"...)
+	}
+	if e.problem != nil && e.problem.RequestID != "" {
+		next()
+		b = append(b, typePrefix+`RequestInfo","requestId":`...)
+		b = wire.AppendString(b, e.problem.RequestID)
+		b = append(b, '}')
+	}
+	return append(b, ']')
+}

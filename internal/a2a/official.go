@@ -1,0 +1,222 @@
+package a2a
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/task"
+	"github.com/parley-dev/parley/internal/wire"
+)
+
+// blockFor is how long a call of the official protocol waits for its task to rest
+// before it answers with the task as it is: no client keeps a connection for ever.
+const blockFor = 60 * time.Second
+
+// officialSend is what SendMessage and message/send ask for.
+type officialSend struct {
+	request task.SendRequest
+	history int  // how many messages of the history to show
+	block   bool // wait until the task rests
+}
+
+// readOfficialSend reads the params of either version; they differ in few names.
+func (c *call) readOfficialSend(params []byte, form task.PushForm) (p officialSend, err error) {
+	p.history, p.block = wire.AllHistory, true
+	m := &p.request.Message
+	var message bool
+	fields := wire.Read(orEmpty(params), "", false, func(r *wire.Reader) {
+		r.Object(func(name []byte) bool {
+			switch string(name) {
+			case "message":
+				message = true
+				p.readMessage(r)
+			case "configuration":
+				p.readConfiguration(r, form)
+			case "metadata":
+				p.request.Metadata = r.RawObject()
+			case "tenant":
+				c.readTenant(r)
+			default:
+				return false
+			}
+			return true
+		})
+		switch {
+		case r.Failed():
+		case !message:
+			r.Add([]errs.Field{bodyField("/message", "is required")})
+		case m.ID == "":
+			r.Add([]errs.Field{bodyField("/message/messageId", "is required")})
+		case m.Role != task.RoleUser:
+			r.Add([]errs.Field{bodyField("/message/role", "must be "+userRole(form)+": the agent speaks for itself")})
+		}
+	})
+	if p.request.Push != nil {
+		p.request.Push.Form = form
+	}
+	return p, invalid(fields)
+}
+
+func userRole(form task.PushForm) string {
+	if form == task.PushV1 {
+		return "ROLE_USER"
+	}
+	return "user"
+}
+
+func (p *officialSend) readMessage(r *wire.Reader) {
+	r.Message(&p.request.Message, func(name []byte) bool {
+		switch string(name) {
+		case "contextId", "context_id":
+			r.String(&p.request.ContextID)
+		case "taskId", "task_id":
+			// An empty one is ProtoJSON's way to say that there is none.
+			p.request.MustExist = r.String(&p.request.ID) && p.request.ID != ""
+		case "content": // the name of the parts in the gRPC and REST forms of version 0.3
+			p.request.Message.Parts = r.Parts()
+		default:
+			return false
+		}
+		return true
+	})
+}
+
+func (p *officialSend) readConfiguration(r *wire.Reader, form task.PushForm) {
+	r.Object(func(name []byte) bool {
+		switch string(name) {
+		case "acceptedOutputModes", "accepted_output_modes":
+			r.Strings() // agents answer in what they have
+		case "historyLength", "history_length":
+			r.Int(&p.history, 0, maxHistory)
+		case "returnImmediately", "return_immediately":
+			var now bool
+			r.Bool(&now)
+			p.block = !now
+		case "blocking":
+			r.Bool(&p.block)
+		case "taskPushNotificationConfig", "task_push_notification_config", "pushNotificationConfig", "push_notification_config",
+			"pushNotification", "push_notification":
+			p.request.Push = &task.PushConfig{}
+			readPushConfig(r, p.request.Push, nil)
+		default:
+			return false
+		}
+		return true
+	})
+	_ = form
+}
+
+// readPushConfig reads where to push, in the form of either version. Members that
+// only one method has are offered to more, which may be nil.
+func readPushConfig(r *wire.Reader, p *task.PushConfig, more func(name []byte) bool) {
+	r.Object(func(name []byte) bool {
+		switch string(name) {
+		case "id":
+			r.String(&p.ID)
+		case "url":
+			r.String(&p.URL)
+		case "token":
+			r.String(&p.Token)
+		case "authentication":
+			readPushAuth(r, p)
+		default:
+			return more != nil && more(name)
+		}
+		return true
+	})
+}
+
+func readPushAuth(r *wire.Reader, p *task.PushConfig) {
+	r.Object(func(name []byte) bool {
+		switch string(name) {
+		case "scheme":
+			r.String(&p.Scheme)
+		case "schemes": // version 0.3 names several; the first one is used
+			if list := r.Strings(); len(list) > 0 {
+				p.Scheme = list[0]
+			}
+		case "credentials":
+			r.String(&p.Credentials)
+		default:
+			return false
+		}
+		return true
+	})
+}
+
+// readTenant refuses a tenant that is not the agent of the address.
+func (c *call) readTenant(r *wire.Reader) {
+	var tenant string
+	if r.String(&tenant) && tenant != "" && tenant != c.agent {
+		r.Fail("must be the agent of the address, or be left out")
+	}
+}
+
+// sendOfficial sends and, unless told otherwise, waits.
+func (c *call) sendOfficial(p *officialSend) (task.Task, error) {
+	wait := time.Duration(0)
+	if p.block && c.s.Tasks.Expected(c, c.to) {
+		wait = c.allowWait(blockFor)
+	}
+	return c.s.Tasks.Send(c, c.to, p.request, wait)
+}
+
+// isReply reports whether the task is to be shown as a message: the agent wants it
+// so, and the client knows of no task yet.
+func (p *officialSend) isReply(t *task.Task) bool {
+	return t.Reply && t.Message != nil && t.State == task.Completed && !p.request.MustExist
+}
+
+// readIDs reads params that consist of ids and a length of history. The task's id
+// is named taskId where id names something else.
+func (c *call) readIDs(params []byte, idName string, more func(r *wire.Reader, name string) bool) (id string, history int, err error) {
+	history = wire.AllHistory
+	fields := wire.Read(orEmpty(params), "", false, func(r *wire.Reader) {
+		r.Object(func(name []byte) bool {
+			switch s := string(name); s {
+			case idName, snake(idName):
+				r.String(&id)
+			case "historyLength", "history_length":
+				r.Int(&history, 0, maxHistory)
+			case "tenant":
+				c.readTenant(r)
+			default:
+				return more != nil && more(r, s)
+			}
+			return true
+		})
+		if id == "" {
+			r.Add([]errs.Field{bodyField("/"+idName, "is required")})
+		}
+	})
+	return id, history, invalid(fields)
+}
+
+// snake is the name of a member in the other spelling that ProtoJSON allows.
+func snake(name string) string {
+	b := make([]byte, 0, len(name)+4)
+	for i := range len(name) {
+		if c := name[i]; 'A' <= c && c <= 'Z' {
+			b = append(b, '_', c+'a'-'A')
+		} else {
+			b = append(b, c)
+		}
+	}
+	return string(b)
+}
+
+// lastEventID is the event that the client saw last; ok is false if it names none.
+func (c *call) lastEventID() (after int64, ok bool, err error) {
+	v := c.r.Header.Get("Last-Event-ID")
+	if v == "" {
+		return 0, false, nil
+	}
+	n, bad := strconv.ParseUint(v, 10, 62) // the next event's number must still be one
+	if bad != nil {
+		return 0, false, newError(codeInvalidParams, "Last-Event-ID must be the id of an event of this task")
+	}
+	return int64(n), true, nil
+}
+
+func bodyField(at, msg string) errs.Field { return errs.Field{In: errs.Body, Name: at, Message: msg} }

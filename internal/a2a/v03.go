@@ -1,0 +1,183 @@
+package a2a
+
+import (
+	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/task"
+	"github.com/parley-dev/parley/internal/wire"
+)
+
+// v03Dialect is version 0.3 of the official protocol, but for the methods that it
+// shares with the specification's: tasks/get, tasks/cancel and tasks/resubscribe
+// answer in a form that serves both, and message/send is told apart by its
+// messageId (see specMessage).
+var v03Dialect = dialect{
+	"message/stream":                      {stream: v03Stream},
+	"tasks/pushNotificationConfig/set":    {call: v03SetPush},
+	"tasks/pushNotificationConfig/get":    {call: v03GetPush},
+	"tasks/pushNotificationConfig/list":   {call: v03ListPush},
+	"tasks/pushNotificationConfig/delete": {call: v03DeletePush},
+	"agent/getAuthenticatedExtendedCard":  {call: v03Card},
+}
+
+func v03Send(c *call, params, out []byte) ([]byte, error) {
+	p, err := c.readOfficialSend(params, task.PushV03)
+	if err != nil {
+		return out, err
+	}
+	t, err := c.sendOfficial(&p)
+	if err != nil {
+		return out, err
+	}
+	if p.isReply(&t) {
+		return wire.AppendV03Reply(out, &t), nil
+	}
+	return wire.AppendV03Task(out, &t, p.history), nil
+}
+
+func v03Stream(c *call, params []byte) (*stream, error) {
+	p, err := c.readOfficialSend(params, task.PushV03)
+	if err != nil {
+		return nil, err
+	}
+	t, events, err := c.s.Tasks.Stream(c, c.to, p.request, c.s.idle())
+	if err != nil {
+		return nil, err
+	}
+	return &stream{
+		events: events, known: t.Seq, over: t.State.Terminal(),
+		first: func(b []byte) []byte { return wire.AppendV03Task(b, &t, p.history) },
+		encode: func(b []byte, e *task.Event) (_ []byte, show, last bool) {
+			last = e.Kind == task.StatusEvent && e.State.Rests()
+			return wire.AppendV03Event(b, &t, e, last), true, last
+		},
+	}, nil
+}
+
+func v03SetPush(c *call, params, out []byte) ([]byte, error) {
+	p := task.PushConfig{Form: task.PushV03}
+	fields := wire.Read(orEmpty(params), "", false, func(r *wire.Reader) {
+		r.Object(func(name []byte) bool {
+			switch string(name) {
+			case "taskId", "task_id":
+				r.String(&p.TaskID)
+			case "pushNotificationConfig", "push_notification_config":
+				readPushConfig(r, &p, nil)
+			default:
+				return false
+			}
+			return true
+		})
+		requireTask(r, p.TaskID)
+	})
+	if err := invalid(fields); err != nil {
+		return out, err
+	}
+	p, err := c.s.Tasks.SetPush(c, c.to, p.TaskID, p)
+	if err != nil {
+		return out, err
+	}
+	return appendV03Push(out, &p), nil
+}
+
+func requireTask(r *wire.Reader, id string) {
+	if id == "" {
+		r.Add([]errs.Field{bodyField("/taskId", "is required")})
+	}
+}
+
+func v03PushID(params []byte) (taskID, id string, err error) {
+	fields := wire.Read(orEmpty(params), "", false, func(r *wire.Reader) {
+		r.Object(func(name []byte) bool {
+			switch string(name) {
+			case "id", "taskId", "task_id":
+				r.String(&taskID)
+			case "pushNotificationConfigId", "push_notification_config_id":
+				r.String(&id)
+			default:
+				return false
+			}
+			return true
+		})
+		if taskID == "" {
+			r.Add([]errs.Field{bodyField("/id", "is required: the id of the task")})
+		}
+	})
+	return taskID, id, invalid(fields)
+}
+
+func v03GetPush(c *call, params, out []byte) ([]byte, error) {
+	taskID, id, err := v03PushID(params)
+	if err != nil {
+		return out, err
+	}
+	if id == "" { // early clients of 0.3 had one configuration for a task
+		list, err := c.s.Tasks.ListPush(c, c.to, taskID)
+		switch {
+		case err != nil:
+			return out, err
+		case len(list) == 0:
+			return out, errs.ErrNotFound
+		}
+		return appendV03Push(out, &list[0]), nil
+	}
+	p, err := c.s.Tasks.GetPush(c, c.to, taskID, id)
+	if err != nil {
+		return out, err
+	}
+	return appendV03Push(out, &p), nil
+}
+
+func v03ListPush(c *call, params, out []byte) ([]byte, error) {
+	taskID, _, err := v03PushID(params)
+	if err != nil {
+		return out, err
+	}
+	list, err := c.s.Tasks.ListPush(c, c.to, taskID)
+	if err != nil {
+		return out, err
+	}
+	out = append(out, '[')
+	for i := range list {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = appendV03Push(out, &list[i])
+	}
+	return append(out, ']'), nil
+}
+
+func v03DeletePush(c *call, params, out []byte) ([]byte, error) {
+	taskID, id, err := v03PushID(params)
+	if err == nil && id == "" {
+		err = invalid(append(noFields, bodyField("/pushNotificationConfigId", "is required")))
+	}
+	if err != nil {
+		return out, err
+	}
+	return append(out, "null"...), c.s.Tasks.DeletePush(c, c.to, taskID, id)
+}
+
+func appendV03Push(b []byte, p *task.PushConfig) []byte {
+	b = append(b, `{"taskId":`...)
+	b = wire.AppendString(b, p.TaskID)
+	b = append(b, `,"pushNotificationConfig":{"id":`...)
+	b = wire.AppendString(b, p.ID)
+	b = append(b, `,"url":`...)
+	b = wire.AppendString(b, p.URL)
+	if p.Token != "" {
+		b = append(b, `,"token":`...)
+		b = wire.AppendString(b, p.Token)
+	}
+	if p.Scheme != "" {
+		b = append(b, `,"authentication":{"schemes":[`...)
+		b = wire.AppendString(b, p.Scheme)
+		b = append(b, `],"credentials":`...)
+		b = wire.AppendString(b, p.Credentials)
+		b = append(b, '}')
+	}
+	return append(b, "}}"...)
+}
+
+func v03Card(c *call, _, out []byte) ([]byte, error) {
+	return c.s.appendAgentCard(c, out, c.agent, version03, true)
+}

@@ -1,0 +1,341 @@
+package a2a
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/parley-dev/parley/internal/task"
+	"github.com/parley-dev/parley/internal/wire"
+)
+
+// v1Dialect is version 1.0 of the official protocol.
+var v1Dialect = dialect{
+	"SendMessage":                      {call: v1Send, official: true},
+	"SendStreamingMessage":             {stream: v1Stream, official: true},
+	"GetTask":                          {call: v1Get, official: true},
+	"ListTasks":                        {call: v1List, official: true},
+	"CancelTask":                       {call: v1Cancel, official: true},
+	"SubscribeToTask":                  {stream: v1Subscribe, official: true},
+	"CreateTaskPushNotificationConfig": {call: v1SetPush, official: true},
+	"GetTaskPushNotificationConfig":    {call: v1GetPush, official: true},
+	"ListTaskPushNotificationConfigs":  {call: v1ListPush, official: true},
+	"DeleteTaskPushNotificationConfig": {call: v1DeletePush, official: true},
+	"GetExtendedAgentCard":             {call: v1Card, official: true},
+}
+
+func v1Send(c *call, params, out []byte) ([]byte, error) {
+	p, err := c.readOfficialSend(params, task.PushV1)
+	if err != nil {
+		return out, err
+	}
+	t, err := c.sendOfficial(&p)
+	if err != nil {
+		return out, err
+	}
+	if p.isReply(&t) {
+		return append(wire.AppendV1Reply(append(out, `{"message":`...), &t), '}'), nil
+	}
+	return append(wire.AppendV1Task(append(out, `{"task":`...), &t, p.history), '}'), nil
+}
+
+func v1Stream(c *call, params []byte) (*stream, error) {
+	p, err := c.readOfficialSend(params, task.PushV1)
+	if err != nil {
+		return nil, err
+	}
+	t, events, err := c.s.Tasks.Stream(c, c.to, p.request, c.s.idle())
+	if err != nil {
+		return nil, err
+	}
+	return v1Events(t, events, p.history), nil
+}
+
+func v1Subscribe(c *call, params []byte) (*stream, error) {
+	id, _, err := c.readIDs(params, "id", nil)
+	if err != nil {
+		return nil, err
+	}
+	after, resume, err := c.lastEventID()
+	if err != nil {
+		return nil, err
+	}
+	if !resume {
+		after = task.FromNow
+	}
+	t, events, err := c.s.Tasks.Follow(c, c.to, id, after, c.s.idle())
+	switch {
+	case err != nil:
+		return nil, err
+	case t.State.Terminal() && (!resume || after >= t.Seq):
+		return nil, newError(codeUnsupported, "the task is "+string(t.State)+": nothing will happen to it; use GetTask")
+	}
+	st := v1Events(t, events, wire.AllHistory)
+	if resume {
+		// The client goes on where it was cut off, and needs no task to begin with.
+		st.first, st.known = nil, after
+	}
+	return st, nil
+}
+
+// v1Events shows a task and then what happens to it.
+func v1Events(t task.Task, events eventSeq, history int) *stream {
+	return &stream{
+		events: events, known: t.Seq, over: t.State.Terminal(),
+		first: func(b []byte) []byte {
+			b = wire.AppendV1Task(append(b, `{"task":`...), &t, history)
+			return append(b, '}')
+		},
+		encode: func(b []byte, e *task.Event) (_ []byte, show, last bool) {
+			return wire.AppendV1Event(b, &t, e), true, e.Kind == task.StatusEvent && e.State.Rests()
+		},
+	}
+}
+
+func v1Get(c *call, params, out []byte) ([]byte, error) {
+	id, history, err := c.readIDs(params, "id", nil)
+	if err != nil {
+		return out, err
+	}
+	t, err := c.s.Tasks.Get(c, c.to, id)
+	if err != nil {
+		return out, err
+	}
+	return wire.AppendV1Task(out, &t, history), nil
+}
+
+func v1Cancel(c *call, params, out []byte) ([]byte, error) {
+	id, history, err := c.readIDs(params, "id", func(r *wire.Reader, name string) bool {
+		if name == "metadata" {
+			r.RawObject()
+			return true
+		}
+		return false
+	})
+	if err != nil {
+		return out, err
+	}
+	t, err := c.s.Tasks.Cancel(c, c.to, id)
+	if err != nil {
+		return out, err
+	}
+	return wire.AppendV1Task(out, &t, history), nil
+}
+
+func v1List(c *call, params, out []byte) ([]byte, error) {
+	var r task.OwnRequest
+	history := 0
+	fields := wire.Read(orEmpty(params), "", false, func(d *wire.Reader) {
+		d.Object(func(name []byte) bool {
+			switch string(name) {
+			case "tenant":
+				c.readTenant(d)
+			case "contextId", "context_id":
+				d.String(&r.ContextID)
+			case "status":
+				readV1State(d, &r.State)
+			case "pageSize", "page_size":
+				d.Int(&r.Limit, 1, task.MaxLimit)
+			case "pageToken", "page_token":
+				d.String(&r.Token)
+			case "historyLength", "history_length":
+				d.Int(&history, 0, maxHistory)
+			case "statusTimestampAfter", "status_timestamp_after":
+				readTime(d, &r.UpdatedAfter)
+			case "includeArtifacts", "include_artifacts":
+				d.Bool(&r.Artifacts)
+			default:
+				return false
+			}
+			return true
+		})
+	})
+	if err := invalid(fields); err != nil {
+		return out, err
+	}
+	r.History = history > 0
+	page, err := c.s.Tasks.Own(c, c.to, r)
+	if err != nil {
+		return out, err
+	}
+	out = append(out, `{"tasks":[`...)
+	for i := range page.Tasks {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = wire.AppendV1TaskWith(out, &page.Tasks[i], history, r.Artifacts)
+	}
+	out = append(out, `],"nextPageToken":`...)
+	out = wire.AppendString(out, page.Next)
+	out = append(out, `,"pageSize":`...)
+	out = strconv.AppendInt(out, int64(page.Limit), 10)
+	out = append(out, `,"totalSize":`...)
+	out = strconv.AppendInt(out, page.Total, 10)
+	return append(out, '}'), nil
+}
+
+// readV1State reads a state as version 1.0 spells it, or as the others do.
+func readV1State(r *wire.Reader, dst *task.State) {
+	var s string
+	if !r.String(&s) || s == "" || s == "TASK_STATE_UNSPECIFIED" {
+		return
+	}
+	for _, st := range task.States {
+		if s == wire.V1State(st) || strings.EqualFold(s, string(st)) {
+			*dst = st
+			return
+		}
+	}
+	if s == "TASK_STATE_AUTH_REQUIRED" {
+		r.Fail("no task is ever in this state here")
+		return
+	}
+	r.Fail("must be a state, such as " + wire.V1State(task.Working))
+}
+
+func readTime(r *wire.Reader, dst *time.Time) {
+	var s string
+	if !r.String(&s) {
+		return
+	}
+	t, err := time.Parse(time.RFC3339Nano, s)
+	if err != nil {
+		r.Fail("must be a time, such as 2026-03-02T10:00:00Z")
+		return
+	}
+	*dst = t
+}
+
+func v1SetPush(c *call, params, out []byte) ([]byte, error) {
+	p := task.PushConfig{Form: task.PushV1}
+	fields := wire.Read(orEmpty(params), "", false, func(r *wire.Reader) {
+		readPushConfig(r, &p, func(name []byte) bool {
+			switch string(name) {
+			case "tenant":
+				c.readTenant(r)
+			case "taskId", "task_id":
+				r.String(&p.TaskID)
+			case "configId", "config_id":
+				r.String(&p.ID)
+			case "config", "pushNotificationConfig", "push_notification_config": // as drafts of 1.0 had it
+				readPushConfig(r, &p, nil)
+			default:
+				return false
+			}
+			return true
+		})
+		requireTask(r, p.TaskID)
+	})
+	if err := invalid(fields); err != nil {
+		return out, err
+	}
+	p, err := c.s.Tasks.SetPush(c, c.to, p.TaskID, p)
+	if err != nil {
+		return out, err
+	}
+	return appendV1Push(out, &p), nil
+}
+
+// readPushID reads the params that name one push configuration.
+func (c *call) readPushID(params []byte) (taskID, id string, err error) {
+	taskID, _, err = c.readIDs(params, "taskId", func(r *wire.Reader, name string) bool {
+		if name == "id" || name == "configId" || name == "config_id" {
+			return r.String(&id)
+		}
+		return false
+	})
+	if err == nil && id == "" {
+		err = invalid(append(noFields, bodyField("/id", "is required")))
+	}
+	return taskID, id, err
+}
+
+func v1GetPush(c *call, params, out []byte) ([]byte, error) {
+	taskID, id, err := c.readPushID(params)
+	if err != nil {
+		return out, err
+	}
+	p, err := c.s.Tasks.GetPush(c, c.to, taskID, id)
+	if err != nil {
+		return out, err
+	}
+	return appendV1Push(out, &p), nil
+}
+
+func v1ListPush(c *call, params, out []byte) ([]byte, error) {
+	taskID, _, err := c.readIDs(params, "taskId", func(r *wire.Reader, name string) bool {
+		switch name {
+		case "pageSize", "page_size": // a task has so few that they are one page
+			var n int
+			r.Int(&n, 0, maxHistory)
+		case "pageToken", "page_token":
+			var s string
+			if r.String(&s) && s != "" {
+				r.Fail("is not a token of this list, which has one page")
+			}
+		default:
+			return false
+		}
+		return true
+	})
+	if err != nil {
+		return out, err
+	}
+	list, err := c.s.Tasks.ListPush(c, c.to, taskID)
+	if err != nil {
+		return out, err
+	}
+	out = append(out, `{"configs":[`...)
+	for i := range list {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = appendV1Push(out, &list[i])
+	}
+	return append(out, `],"nextPageToken":""}`...), nil
+}
+
+func v1DeletePush(c *call, params, out []byte) ([]byte, error) {
+	taskID, id, err := c.readPushID(params)
+	if err != nil {
+		return out, err
+	}
+	return append(out, "{}"...), c.s.Tasks.DeletePush(c, c.to, taskID, id)
+}
+
+func appendV1Push(b []byte, p *task.PushConfig) []byte {
+	b = append(b, `{"id":`...)
+	b = wire.AppendString(b, p.ID)
+	b = append(b, `,"taskId":`...)
+	b = wire.AppendString(b, p.TaskID)
+	b = append(b, `,"url":`...)
+	b = wire.AppendString(b, p.URL)
+	if p.Token != "" {
+		b = append(b, `,"token":`...)
+		b = wire.AppendString(b, p.Token)
+	}
+	if p.Scheme != "" {
+		b = append(b, `,"authentication":{"scheme":`...)
+		b = wire.AppendString(b, p.Scheme)
+		b = append(b, `,"credentials":`...)
+		b = wire.AppendString(b, p.Credentials)
+		b = append(b, '}')
+	}
+	return append(b, '}')
+}
+
+func v1Card(c *call, params, out []byte) ([]byte, error) {
+	fields := wire.Read(orEmpty(params), "", false, func(r *wire.Reader) {
+		r.Object(func(name []byte) bool {
+			if string(name) == "tenant" {
+				c.readTenant(r)
+				return true
+			}
+			return false
+		})
+	})
+	if err := invalid(fields); err != nil {
+		return out, err
+	}
+	return c.s.appendAgentCard(c, out, c.agent, version1, true)
+}
