@@ -1,0 +1,197 @@
+// Package webhook pushes events of tasks to receivers over HTTP.
+//
+// The addresses come from whoever sends tasks, so this is where the server could be
+// made to call what only it can reach. Therefore only https is used, no redirect is
+// followed, no proxy is asked, and the address is checked when the connection is
+// made, after the name was looked up. An operator's list says what is let through
+// all the same.
+//
+// What is sent follows Standard Webhooks: an id that is the same for every attempt,
+// a time, and signatures over both and the body.
+package webhook
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/ed25519"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/parley-dev/parley/internal/task"
+	"github.com/parley-dev/parley/internal/wire"
+)
+
+// Options are what a Sender needs.
+type Options struct {
+	Allow   []string // host, host:port, IP or CIDR that is used although it is not public, also over http
+	Key     ed25519.PrivateKey
+	Version string           // of the program; empty: "dev"
+	Now     func() time.Time // nil: time.Now
+	Timeout time.Duration    // of a request, all in all; 0: 10 s
+
+	Resolver *net.Resolver // nil: the system's
+	TLS      *tls.Config   // nil: the system's roots
+}
+
+const (
+	defaultTimeout = 10 * time.Second
+	maxAnswer      = 64 << 10 // bytes that are read of an answer; they are thrown away
+)
+
+// Sender pushes events. It implements task.Pusher.
+type Sender struct {
+	guard   *guard
+	key     ed25519.PrivateKey
+	agent   string
+	now     func() time.Time
+	timeout time.Duration
+	client  *http.Client
+}
+
+// New makes a Sender.
+func New(o Options) (*Sender, error) {
+	g, err := newGuard(o.Allow)
+	if err != nil {
+		return nil, err
+	}
+	if len(o.Key) != ed25519.PrivateKeySize {
+		return nil, errors.New("a signing key is needed")
+	}
+	s := &Sender{
+		guard: g, key: o.Key, agent: "Parley/" + cmp.Or(o.Version, "dev"), now: o.Now, timeout: cmp.Or(o.Timeout, defaultTimeout),
+	}
+	if s.now == nil {
+		s.now = time.Now
+	}
+	open := &net.Dialer{Resolver: o.Resolver}
+	guarded := &net.Dialer{Resolver: o.Resolver, Control: g.control}
+	s.client = &http.Client{
+		Timeout: s.timeout,
+		Transport: &http.Transport{
+			Proxy: nil, // a proxy would connect for us, unchecked
+			DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
+				if host, port, err := net.SplitHostPort(addr); err == nil && g.allow.hasName(host, port) {
+					return open.DialContext(ctx, network, addr)
+				}
+				return guarded.DialContext(ctx, network, addr)
+			},
+			TLSClientConfig:        o.TLS,
+			ForceAttemptHTTP2:      true,
+			DisableCompression:     true,
+			MaxIdleConns:           64,
+			MaxIdleConnsPerHost:    4,
+			MaxConnsPerHost:        16,
+			IdleConnTimeout:        30 * time.Second,
+			MaxResponseHeaderBytes: maxAnswer,
+		},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	return s, nil
+}
+
+// Close closes connections that are kept for the next push.
+func (s *Sender) Close() { s.client.CloseIdleConnections() }
+
+// CheckURL refuses an address that events are not pushed to.
+func (s *Sender) CheckURL(raw string) error { return s.guard.check(raw) }
+
+// failure says why a push did not succeed. It never repeats the address or what
+// the receiver answered: both may hold what others must not see.
+type failure struct {
+	why       string
+	permanent bool
+}
+
+func (f *failure) Error() string { return f.why }
+
+// Permanent reports whether trying again is of no use.
+func (f *failure) Permanent() bool { return f.permanent }
+
+// Push implements task.Pusher.
+func (s *Sender) Push(ctx context.Context, d task.Delivery) error {
+	if err := s.guard.check(d.Config.URL); err != nil {
+		return &failure{"the address " + err.Error(), true} // the operator's list may have changed
+	}
+	req, err := s.request(ctx, d)
+	if err != nil {
+		return err
+	}
+	res, err := s.client.Do(req)
+	if err != nil {
+		return s.explain(err)
+	}
+	defer res.Body.Close()
+	// What is read to the end leaves the connection for the next push.
+	_, _ = io.CopyN(io.Discard, res.Body, maxAnswer)
+	switch {
+	case res.StatusCode >= 200 && res.StatusCode < 300:
+		return nil
+	case res.StatusCode >= 300 && res.StatusCode < 400:
+		return &failure{why: fmt.Sprintf("the receiver answered %d; redirects are not followed", res.StatusCode)}
+	case res.StatusCode == http.StatusGone:
+		return &failure{"the receiver answered 410: it wants no more", true}
+	}
+	return &failure{why: fmt.Sprintf("the receiver answered %d", res.StatusCode)}
+}
+
+func (s *Sender) request(ctx context.Context, d task.Delivery) (*http.Request, error) {
+	var body []byte
+	contentType := "application/a2a+json"
+	if d.Config.Form == task.PushV03 {
+		contentType = "application/json"
+		body = wire.AppendV03Task(nil, &d.Task, wire.AllHistory)
+	} else {
+		body = wire.AppendV1Event(nil, &d.Task, &d.Event)
+	}
+	now := s.now()
+	signature, err := sign(s.key, d.Config.Token, d.ID, now, body)
+	if err != nil {
+		return nil, err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, d.Config.URL, bytes.NewReader(body))
+	if err != nil {
+		return nil, &failure{"the address cannot be used", true}
+	}
+	h := req.Header
+	h.Set("Content-Type", contentType)
+	h.Set("User-Agent", s.agent)
+	h.Set("webhook-id", d.ID)
+	h.Set("webhook-timestamp", strconv.FormatInt(now.Unix(), 10))
+	h.Set("webhook-signature", signature)
+	if d.Config.Token != "" {
+		h.Set("X-A2A-Notification-Token", d.Config.Token)
+	}
+	if d.Config.Scheme != "" {
+		authorization := d.Config.Scheme
+		if d.Config.Credentials != "" {
+			authorization += " " + d.Config.Credentials
+		}
+		h.Set("Authorization", authorization)
+	}
+	return req, nil
+}
+
+// explain takes the address off an error of the client.
+func (s *Sender) explain(err error) error {
+	var known *failure
+	if errors.As(err, &known) {
+		return known
+	}
+	var timeout net.Error
+	if errors.As(err, &timeout) && timeout.Timeout() {
+		return &failure{why: fmt.Sprintf("the receiver did not answer within %s", s.timeout)}
+	}
+	var outer *url.Error
+	if errors.As(err, &outer) {
+		err = outer.Err
+	}
+	return &failure{why: "the receiver could not be reached: " + err.Error()}
+}

@@ -1,0 +1,451 @@
+package webhook
+
+import (
+	"bytes"
+	"context"
+	"crypto/ed25519"
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	standard "github.com/standard-webhooks/standard-webhooks/libraries/go"
+
+	"github.com/parley-dev/parley/internal/httpx"
+	"github.com/parley-dev/parley/internal/task"
+)
+
+func newSender(t *testing.T, edit func(*Options)) *Sender {
+	t.Helper()
+	text, err := NewKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := ParseKey(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := Options{Key: key, Version: "1.2.3", Allow: []string{"127.0.0.1"}}
+	if edit != nil {
+		edit(&o)
+	}
+	s, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	return s
+}
+
+// received is a request as the receiver saw it.
+type received struct {
+	header http.Header
+	body   []byte
+}
+
+// receive starts a receiver that answers with a status.
+func receive(t *testing.T, status int) (*httptest.Server, chan received) {
+	t.Helper()
+	got := make(chan received, 10)
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		if r.Method != http.MethodPost {
+			t.Errorf("method %s", r.Method)
+		}
+		got <- received{r.Header, body}
+		if status >= 300 && status < 400 {
+			w.Header().Set("Location", "/elsewhere")
+		}
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, "the receiver's secret")
+	}))
+	t.Cleanup(srv.Close)
+	return srv, got
+}
+
+func delivery(url string, form task.PushForm) task.Delivery {
+	at := time.Date(2026, 3, 2, 10, 0, 0, 0, time.UTC)
+	e := task.Event{Seq: 3, At: at, Kind: task.StatusEvent, State: task.Working}
+	return task.Delivery{
+		Config: task.PushConfig{ID: "h", URL: url, Form: form},
+		Task: task.Task{
+			UID: "01k", ID: "t-1", ContextID: "ctx-1", State: task.Working, UpdatedAt: at,
+			History: []task.Message{{Role: task.RoleUser, Parts: []task.Part{{Kind: task.TextPart, Text: "hello"}}}},
+		},
+		Event: e, Seq: 3, ID: "01k-h-3", Attempt: 1,
+	}
+}
+
+func TestAPushIsSignedForAnybodyAndForTheToken(t *testing.T) {
+	t.Parallel()
+	s := newSender(t, nil)
+	srv, got := receive(t, 204)
+	d := delivery(srv.URL+"/hook?x=1", task.PushV1)
+	d.Config.Token, d.Config.Scheme, d.Config.Credentials = "a token", "Bearer", "cred"
+	if err := s.Push(t.Context(), d); err != nil {
+		t.Fatal(err)
+	}
+	r := <-got
+	for name, want := range map[string]string{
+		"Content-Type": "application/a2a+json", "X-A2A-Notification-Token": "a token", "Authorization": "Bearer cred",
+		"User-Agent": "Parley/1.2.3", "webhook-id": "01k-h-3",
+	} {
+		if v := r.header.Get(name); v != want {
+			t.Errorf("%s is %q; want %q", name, v, want)
+		}
+	}
+	var event struct {
+		StatusUpdate struct {
+			TaskID string `json:"taskId"`
+			Status struct{ State string }
+		} `json:"statusUpdate"`
+	}
+	if err := json.Unmarshal(r.body, &event); err != nil || event.StatusUpdate.TaskID != "t-1" || event.StatusUpdate.Status.State != "TASK_STATE_WORKING" {
+		t.Errorf("%v in %s", err, r.body)
+	}
+	// The token's signature, with the library that receivers use.
+	wh, err := standard.NewWebhookRaw([]byte("a token"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := wh.Verify(r.body, r.header); err != nil {
+		t.Error(err)
+	}
+	if err := wh.Verify(append(r.body, ' '), r.header); err == nil {
+		t.Error("another body has the same signature")
+	}
+	// The other one, with the published key.
+	if !verify(publishedKey(t, s), r.header, r.body) {
+		t.Error("the published key does not verify it")
+	}
+	if verify(publishedKey(t, s), r.header, append(r.body, ' ')) {
+		t.Error("the published key verifies another body")
+	}
+}
+
+// verify is what a receiver does.
+func verify(key ed25519.PublicKey, h http.Header, body []byte) bool {
+	content := h.Get("webhook-id") + "." + h.Get("webhook-timestamp") + "." + string(body)
+	for _, s := range strings.Fields(h.Get("webhook-signature")) {
+		if text, ok := strings.CutPrefix(s, "v1a,"); ok {
+			sig, err := base64.StdEncoding.DecodeString(text)
+			return err == nil && ed25519.Verify(key, []byte(content), sig)
+		}
+	}
+	return false
+}
+
+func publishedKey(t *testing.T, s *Sender) ed25519.PublicKey {
+	t.Helper()
+	rt := httpx.NewRouter(httpx.Options{})
+	s.Mount(rt)
+	rec := httptest.NewRecorder()
+	rt.ServeHTTP(rec, httptest.NewRequest(http.MethodGet, "/.well-known/jwks.json", nil))
+	if cc := rec.Header().Get("Cache-Control"); rec.Code != 200 || cc != "public, max-age=3600" {
+		t.Errorf("%d %s", rec.Code, cc)
+	}
+	var set struct {
+		Keys []struct{ Kty, Crv, Alg, Use, Kid, X string }
+	}
+	if err := json.Unmarshal(rec.Body.Bytes(), &set); err != nil || len(set.Keys) != 1 {
+		t.Fatalf("%v in %s", err, rec.Body)
+	}
+	k := set.Keys[0]
+	x, err := base64.RawURLEncoding.DecodeString(k.X)
+	if err != nil || len(x) != ed25519.PublicKeySize {
+		t.Fatal(k, err)
+	}
+	sum := sha256.Sum256([]byte(`{"crv":"Ed25519","kty":"OKP","x":"` + k.X + `"}`))
+	if k.Kty != "OKP" || k.Crv != "Ed25519" || k.Alg != "EdDSA" || k.Use != "sig" || k.Kid != base64.RawURLEncoding.EncodeToString(sum[:]) {
+		t.Errorf("%+v", k)
+	}
+	return x
+}
+
+func TestForm03PushesTheWholeTask(t *testing.T) {
+	t.Parallel()
+	s := newSender(t, nil)
+	srv, got := receive(t, 200)
+	if err := s.Push(t.Context(), delivery(srv.URL, task.PushV03)); err != nil {
+		t.Fatal(err)
+	}
+	r := <-got
+	var body struct {
+		ID, Kind string
+		History  []json.RawMessage
+	}
+	if err := json.Unmarshal(r.body, &body); err != nil || body.ID != "t-1" || body.Kind != "task" || len(body.History) != 1 {
+		t.Errorf("%v in %s", err, r.body)
+	}
+	if ct := r.header.Get("Content-Type"); ct != "application/json" {
+		t.Error(ct)
+	}
+	for _, name := range []string{"X-A2A-Notification-Token", "Authorization"} {
+		if v, ok := r.header[http.CanonicalHeaderKey(name)]; ok {
+			t.Errorf("%s is %q", name, v)
+		}
+	}
+	if sig := r.header.Get("webhook-signature"); strings.Contains(sig, "v1,") || !verify(publishedKey(t, s), r.header, r.body) {
+		t.Errorf("signed %q", sig)
+	}
+}
+
+func isPermanent(err error) bool {
+	var p interface{ Permanent() bool }
+	return errors.As(err, &p) && p.Permanent()
+}
+
+func TestOnlySuccessIsSuccess(t *testing.T) {
+	t.Parallel()
+	s := newSender(t, nil)
+	for _, c := range []struct {
+		status    int
+		says      string
+		permanent bool
+	}{
+		{301, "redirects are not followed", false},
+		{307, "redirects are not followed", false},
+		{400, "answered 400", false},
+		{410, "answered 410", true},
+		{429, "answered 429", false},
+		{500, "answered 500", false},
+	} {
+		srv, got := receive(t, c.status)
+		err := s.Push(t.Context(), delivery(srv.URL+"/secret-path", task.PushV1))
+		if err == nil || !strings.Contains(err.Error(), c.says) || isPermanent(err) != c.permanent {
+			t.Errorf("%d: %v, permanent %v", c.status, err, isPermanent(err))
+		}
+		if strings.Contains(err.Error(), "secret") {
+			t.Errorf("%d: %v tells a secret", c.status, err)
+		}
+		if len(got) != 1 {
+			t.Errorf("%d: %d requests", c.status, len(got))
+		}
+	}
+	srv, _ := receive(t, 200)
+	srv.Close()
+	err := s.Push(t.Context(), delivery(srv.URL+"/secret-path", task.PushV1))
+	if err == nil || isPermanent(err) || strings.Contains(err.Error(), "secret") {
+		t.Errorf("nobody there: %v", err)
+	}
+}
+
+func TestSpecialAddressesAreRefused(t *testing.T) {
+	t.Parallel()
+	s := newSender(t, func(o *Options) { o.Allow = nil })
+	for _, c := range []struct{ name, host string }{
+		{"private", "10.0.0.1"},
+		{"private", "172.16.3.4"},
+		{"private", "192.168.1.1"},
+		{"private on another port", "192.168.1.1:8443"},
+		{"loopback", "127.0.0.1"},
+		{"loopback", "127.8.9.10"},
+		{"loopback", "[::1]"},
+		{"link-local", "169.254.1.1"},
+		{"link-local", "[fe80::1]"},
+		{"link-local with a zone", "[fe80::1%25eth0]"},
+		{"metadata", "169.254.169.254"},
+		{"metadata", "[fd00:ec2::254]"},
+		{"CGNAT", "100.64.0.1"},
+		{"multicast", "224.0.0.1"},
+		{"multicast", "[ff02::1]"},
+		{"NAT64", "[64:ff9b::7f00:1]"},
+		{"local NAT64", "[64:ff9b:1::7f00:1]"},
+		{"6to4", "[2002:7f00:1::]"},
+		{"IPv4-mapped", "[::ffff:127.0.0.1]"},
+		{"IPv4-mapped public", "[::ffff:8.8.8.8]"},
+		{"IPv4-compatible", "[::127.0.0.1]"},
+		{"unspecified", "0.0.0.0"},
+		{"unspecified", "[::]"},
+		{"unique local", "[fc00::1]"},
+		{"reserved", "240.0.0.1"},
+		{"broadcast", "255.255.255.255"},
+		{"this machine", "localhost"},
+		{"this machine", "LOCALHOST."},
+		{"this machine", "x.localhost:444"},
+	} {
+		raw := "https://" + c.host + "/"
+		err := s.CheckURL(raw)
+		if err == nil || !strings.Contains(err.Error(), "--push-allow") {
+			t.Errorf("%s %s: %v", c.name, raw, err)
+		}
+		if err := s.Push(t.Context(), delivery(raw, task.PushV1)); !isPermanent(err) {
+			t.Errorf("%s %s: pushed, %v", c.name, raw, err)
+		}
+		// The same at the connection itself, whatever the check before it thought.
+		if host, _, ok := strings.Cut(c.host, "%"); !ok && !strings.Contains(strings.ToLower(host), "localhost") {
+			at := host
+			if !strings.Contains(host, "]:") && (strings.HasSuffix(host, "]") || !strings.Contains(host, ":")) {
+				at += ":443"
+			}
+			network := "tcp4"
+			if strings.HasPrefix(at, "[") {
+				network = "tcp6"
+			}
+			if err := s.guard.control(network, at, nil); !isPermanent(err) {
+				t.Errorf("%s %s: connected, %v", c.name, at, err)
+			}
+		}
+	}
+	for _, raw := range []string{"https://1.1.1.1/", "https://[2606:4700::1111]:8443/", "https://receiver.example/"} {
+		if err := s.CheckURL(raw); err != nil {
+			t.Errorf("%s: %v", raw, err)
+		}
+	}
+	if err := s.CheckURL("http://receiver.example/"); err == nil || !strings.Contains(err.Error(), "--push-allow") {
+		t.Errorf("http: %v", err)
+	}
+}
+
+func TestTheOperatorsListLetsThrough(t *testing.T) {
+	t.Parallel()
+	s := newSender(t, func(o *Options) {
+		o.Allow = []string{"Intranet.Example", "hooks.example:8080", "10.1.0.0/16", "10.2.0.1:9000", "::1", "[fd00::1]:444"}
+	})
+	for raw, ok := range map[string]bool{
+		"http://intranet.example/":       true,
+		"http://INTRANET.example.:99/":   true,
+		"https://intranet.example/":      true,
+		"http://not.intranet.example/":   false,
+		"http://hooks.example:8080/":     true,
+		"http://hooks.example/":          false,
+		"http://10.1.2.3/":               true,
+		"https://10.1.2.3:77/":           true,
+		"http://10.2.0.1:9000/":          true,
+		"http://10.2.0.1/":               false,
+		"https://10.2.0.2:9000/":         false,
+		"http://[::1]:5/":                true,
+		"http://[fd00::1]:444/":          true,
+		"https://[fd00::1]/":             false,
+		"https://[::ffff:10.1.2.3]/":     true,
+		"https://[::ffff:192.168.0.1]/":  false,
+		"https://10.1.2.3.nip.example/x": true, // a name: decided when it is looked up
+	} {
+		if err := s.CheckURL(raw); (err == nil) != ok {
+			t.Errorf("%s: %v", raw, err)
+		}
+	}
+	for _, bad := range []string{"", "http://a.example", "a b", "10.0.0.0/99", "host:0", "host:x", "a.example/24", "*.example", "fe80::1%eth0"} {
+		if _, err := New(Options{Key: make(ed25519.PrivateKey, ed25519.PrivateKeySize), Allow: []string{"ok.example", bad}}); err == nil ||
+			!strings.Contains(err.Error(), `"`+bad+`"`) || CheckAllow([]string{bad}) == nil {
+			t.Errorf("%q: %v", bad, err)
+		}
+	}
+}
+
+// nameServer answers every question for an IPv4 address with the given one.
+func nameServer(t *testing.T, ip [4]byte) *net.Resolver {
+	t.Helper()
+	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	go func() {
+		b := make([]byte, 1500)
+		for {
+			n, from, err := conn.ReadFrom(b)
+			if err != nil {
+				return
+			}
+			end := bytes.IndexByte(b[12:n], 0) + 12 + 5 // name, type, class
+			out := append([]byte{b[0], b[1], 0x81, 0x80, 0, 1, 0, 0, 0, 0, 0, 0}, b[12:end]...)
+			if binary.BigEndian.Uint16(b[end-4:]) == 1 {
+				out[7] = 1
+				out = append(out, 0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 60, 0, 4, ip[0], ip[1], ip[2], ip[3])
+			}
+			_, _ = conn.WriteTo(out, from)
+		}
+	}()
+	return &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "udp", conn.LocalAddr().String())
+	}}
+}
+
+func TestANameThatLeadsInsideIsRefusedAtTheConnection(t *testing.T) {
+	t.Parallel()
+	var hits atomic.Int32
+	srv := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { hits.Add(1) }))
+	t.Cleanup(srv.Close)
+	_, port, _ := net.SplitHostPort(srv.Listener.Addr().String())
+	roots := x509.NewCertPool()
+	roots.AddCert(srv.Certificate())
+	try := func(allow ...string) error {
+		s := newSender(t, func(o *Options) {
+			o.Allow, o.Resolver, o.TLS = allow, nameServer(t, [4]byte{127, 0, 0, 1}), &tls.Config{RootCAs: roots}
+		})
+		raw := "https://example.com:" + port + "/" // a name that httptest's certificate has
+		if err := s.CheckURL(raw); err != nil {
+			t.Errorf("the name alone is refused: %v", err)
+		}
+		return s.Push(t.Context(), delivery(raw, task.PushV1))
+	}
+	if err := try(); !isPermanent(err) || !strings.Contains(err.Error(), "--push-allow") || hits.Load() != 0 {
+		t.Errorf("pushed to a private address: %v, %d requests", err, hits.Load())
+	}
+	for i, allow := range []string{"example.com", "127.0.0.0/8"} {
+		if err := try(allow); err != nil || int(hits.Load()) != i+1 {
+			t.Errorf("%s is allowed: %v, %d requests", allow, err, hits.Load())
+		}
+	}
+}
+
+func TestAReceiverThatDoesNotAnswerIsGivenUpInTime(t *testing.T) {
+	t.Parallel()
+	release := make(chan struct{})
+	srv := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		select {
+		case <-release:
+		case <-r.Context().Done():
+		}
+	}))
+	t.Cleanup(srv.Close)
+	t.Cleanup(func() { close(release) })
+	quick, got := receive(t, 200)
+	s := newSender(t, func(o *Options) { o.Timeout = 300 * time.Millisecond })
+	slow := make(chan error, 1)
+	go func() { slow <- s.Push(t.Context(), delivery(srv.URL, task.PushV1)) }()
+	if err := s.Push(t.Context(), delivery(quick.URL, task.PushV1)); err != nil || len(got) != 1 {
+		t.Error(err)
+	}
+	if err := <-slow; err == nil || isPermanent(err) || !strings.Contains(err.Error(), "300ms") {
+		t.Error(err)
+	}
+}
+
+// A receiver that never stops answering does not keep us.
+func TestAnAnswerIsReadToABound(t *testing.T) {
+	t.Parallel()
+	var sent atomic.Int64
+	over := make(chan struct{})
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		defer close(over)
+		chunk := make([]byte, 32<<10)
+		for sent.Load() < 1<<30 {
+			n, err := w.Write(chunk)
+			if sent.Add(int64(n)); err != nil {
+				return
+			}
+		}
+	}))
+	t.Cleanup(srv.Close)
+	s := newSender(t, func(o *Options) { o.Timeout = time.Minute })
+	if err := s.Push(t.Context(), delivery(srv.URL, task.PushV1)); err != nil {
+		t.Fatal(err)
+	}
+	<-over
+	if n := sent.Load(); n >= 1<<28 {
+		t.Errorf("%d bytes were taken", n)
+	}
+}
