@@ -58,6 +58,10 @@ func Mount(rt *httpx.Router, o Options) {
 		rt.HandleFunc("GET /a2a/{agent}/.well-known/"+card, s.agentCard)
 		rt.HandleFunc("GET /a2a/.well-known/"+card, s.onlyCard)
 	}
+	binding := http.HandlerFunc(s.rest)
+	for _, verb := range []string{"GET", "POST", "PUT", "PATCH", "DELETE"} {
+		rt.HandleAs(verb+" /a2a/{agent}/{path...}", refuseREST, binding)
+	}
 	rt.HandleFunc("GET /a2a/{agent}", s.agentCard)
 	rt.HandleFunc("GET /a2a/{agent}/{$}", s.agentCard)
 }

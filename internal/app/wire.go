@@ -3,6 +3,7 @@ package app
 import (
 	"net/http"
 	"net/netip"
+	"net/url"
 	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -47,6 +48,15 @@ func (s *Server) handler(ids *ids, proxies []netip.Prefix) http.Handler {
 		Ready:     s.ready,
 		Metrics:   promhttp.HandlerFor(metrics, promhttp.HandlerOpts{}),
 	})
-	a2a.Mount(router, a2a.Options{Tasks: s.tasks, Agents: s.agents, Version: Version()})
+	a2a.Mount(router, a2a.Options{Tasks: s.tasks, Agents: s.agents, Version: Version(), PublicURL: s.publicURL()})
 	return router
+}
+
+// publicURL is the configured address, if there is one.
+func (s *Server) publicURL() *url.URL {
+	u, err := url.Parse(strings.TrimRight(s.cfg.PublicURL, "/"))
+	if err != nil || u.Host == "" {
+		return nil
+	}
+	return u
 }

@@ -1,0 +1,331 @@
+package a2a
+
+import (
+	"bytes"
+	"mime"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/httpx"
+	"github.com/parley-dev/parley/internal/wire"
+)
+
+// The HTTP+JSON binding of the official protocol lives below the agent's address:
+// version 1.0 directly, 0.3 below v1/. A request's path, query and body become the
+// params of the method that JSON-RPC would name, so both fronts share all that
+// follows.
+
+// restRoute is what a request asks for.
+type restRoute struct {
+	method  string            // of the dialect
+	members map[string]string // what the path says
+}
+
+// matchREST finds what is asked for. The segments are those below the agent's
+// address. allowed lists the HTTP methods if only the method is wrong.
+func matchREST(verb string, segments []string) (route restRoute, allowed []string) {
+	prefix, names := "", v1Names
+	if len(segments) > 0 && segments[0] == "v1" {
+		prefix, names, segments = "v03/", v03Names, segments[1:]
+	}
+	for _, candidate := range restTable {
+		members, ok := candidate.match(segments)
+		name := names[candidate.operation]
+		if !ok || name == "" {
+			continue
+		}
+		if candidate.verb == verb {
+			return restRoute{prefix + name, members}, nil
+		}
+		allowed = append(allowed, candidate.verb)
+	}
+	return restRoute{}, allowed
+}
+
+// operation is one of the protocol, whatever its name.
+type operation int
+
+const (
+	opSend operation = iota
+	opStream
+	opList
+	opGet
+	opCancel
+	opSubscribe
+	opSetPush
+	opGetPush
+	opListPush
+	opDeletePush
+	opCard
+	opCard03
+)
+
+var v1Names = map[operation]string{
+	opSend: "SendMessage", opStream: "SendStreamingMessage", opList: "ListTasks", opGet: "GetTask", opCancel: "CancelTask",
+	opSubscribe: "SubscribeToTask", opSetPush: "CreateTaskPushNotificationConfig", opGetPush: "GetTaskPushNotificationConfig",
+	opListPush: "ListTaskPushNotificationConfigs", opDeletePush: "DeleteTaskPushNotificationConfig", opCard: "GetExtendedAgentCard",
+}
+
+var v03Names = map[operation]string{
+	opSend: "SendMessage", opStream: "SendStreamingMessage", opList: "ListTasks", opGet: "GetTask", opCancel: "CancelTask",
+	opSubscribe: "SubscribeToTask", opSetPush: "SetPush", opGetPush: "GetPush", opListPush: "ListPush", opDeletePush: "DeletePush",
+	opCard03: "Card",
+}
+
+// restPattern is one row of the binding's table. A segment in braces is a value,
+// with what follows it as a suffix.
+type restPattern struct {
+	verb      string
+	path      []string
+	operation operation
+}
+
+var restTable = []restPattern{
+	{http.MethodPost, []string{"message:send"}, opSend},
+	{http.MethodPost, []string{"message:stream"}, opStream},
+	{http.MethodGet, []string{"tasks"}, opList},
+	{http.MethodPost, []string{"tasks", "{id}:cancel"}, opCancel},
+	{http.MethodGet, []string{"tasks", "{id}:subscribe"}, opSubscribe},
+	{http.MethodPost, []string{"tasks", "{id}:subscribe"}, opSubscribe},
+	{http.MethodGet, []string{"tasks", "{id}"}, opGet},
+	{http.MethodPost, []string{"tasks", "{taskId}", "pushNotificationConfigs"}, opSetPush},
+	{http.MethodGet, []string{"tasks", "{taskId}", "pushNotificationConfigs"}, opListPush},
+	{http.MethodGet, []string{"tasks", "{taskId}", "pushNotificationConfigs", "{id}"}, opGetPush},
+	{http.MethodDelete, []string{"tasks", "{taskId}", "pushNotificationConfigs", "{id}"}, opDeletePush},
+	{http.MethodGet, []string{"extendedAgentCard"}, opCard},
+	{http.MethodGet, []string{"card"}, opCard03},
+}
+
+func (p *restPattern) match(segments []string) (map[string]string, bool) {
+	if len(segments) != len(p.path) {
+		return nil, false
+	}
+	members := map[string]string{}
+	for i, want := range p.path {
+		name, suffix, ok := strings.Cut(strings.TrimPrefix(want, "{"), "}")
+		switch {
+		case !ok:
+			if want != segments[i] {
+				return nil, false
+			}
+		default:
+			value, ok := strings.CutSuffix(segments[i], suffix)
+			if !ok || value == "" {
+				return nil, false
+			}
+			members[name] = value
+		}
+	}
+	return members, true
+}
+
+// restSegments splits the path below the agent's address, each part unescaped. A
+// leading tenant that is the agent itself, which the protocol allows, is dropped.
+func restSegments(u *url.URL, agent string) ([]string, bool) {
+	rest, ok := strings.CutPrefix(u.EscapedPath(), "/a2a/"+agent+"/")
+	if !ok {
+		return nil, false // the agent's id was escaped on the way
+	}
+	segments := strings.Split(rest, "/")
+	for i, s := range segments {
+		plain, err := url.PathUnescape(s)
+		if err != nil {
+			return nil, false
+		}
+		segments[i] = plain
+	}
+	if len(segments) > 1 && segments[0] == agent {
+		segments = segments[1:]
+	}
+	return segments, true
+}
+
+// rest answers the HTTP+JSON binding. As with JSON-RPC, who asks, and whether they
+// may, is settled before anything else is looked at.
+func (s *server) rest(w http.ResponseWriter, r *http.Request) {
+	if c := s.answerREST(w, r); c != nil {
+		s.stream(c)
+	}
+}
+
+func (s *server) answerREST(w http.ResponseWriter, r *http.Request) *call {
+	agent := r.PathValue("agent")
+	c := &call{Context: r.Context(), s: s, agent: agent, w: w, r: r}
+	segments, ok := restSegments(r.URL, agent)
+	if !ok {
+		refuseREST(w, r, errs.ErrNotFound)
+		return nil
+	}
+	var err error
+	if c.to, err = s.Tasks.Reach(c, httpx.CallerOf(c), agent); err != nil {
+		refuseREST(w, r, err)
+		return nil
+	}
+	route, allowed := matchREST(r.Method, segments)
+	switch {
+	case route.method != "":
+	case len(allowed) > 0:
+		w.Header()["Allow"] = []string{strings.Join(allowed, ", ")}
+		writeRESTError(w, http.StatusMethodNotAllowed, newError(codeNoMethod, "this address takes "+strings.Join(allowed, " and ")+" only"))
+		return nil
+	default:
+		writeRESTError(w, 0, newError(codeNoMethod, "there is no such address below that of the agent"))
+		return nil
+	}
+	m, ok := s.table[route.method]
+	if !ok {
+		m = v03RESTDialect[route.method]
+	}
+	if e := checkVersion(askedVersion(r)); e != nil {
+		writeRESTError(w, 0, e)
+		return nil
+	}
+	body := buffers.Get().(*buffer)
+	defer body.free()
+	if body.b, err = readBody(w, r, body.b); err != nil {
+		refuseREST(w, r, err)
+		return nil
+	}
+	params, bad := restParams(r, body.b, route.members)
+	if bad != nil {
+		writeRESTError(w, 0, bad)
+		return nil
+	}
+	if m.stream != nil {
+		if c.stream, err = m.stream(c, params); err != nil {
+			writeRESTError(w, 0, errorOf(c, err))
+			return nil
+		}
+		return c
+	}
+	out := buffers.Get().(*buffer)
+	defer out.free()
+	b, err := m.call(c, params, out.b)
+	if err != nil {
+		writeRESTError(w, 0, errorOf(c, err))
+		return nil
+	}
+	out.b = b
+	writeJSON(w, http.StatusOK, out.b)
+	return nil
+}
+
+// restParams makes one object of the body, the query and what the path says,
+// which has the last word.
+func restParams(r *http.Request, body []byte, members map[string]string) ([]byte, *rpcError) {
+	inner, bad := restBody(r, body)
+	if bad != nil {
+		return nil, bad
+	}
+	b := append(make([]byte, 0, len(inner)+64), '{')
+	b = append(b, inner...)
+	member := func(name string) {
+		if len(b) > 1 {
+			b = append(b, ',')
+		}
+		b = wire.AppendString(b, name)
+		b = append(b, ':')
+	}
+	if r.Method == http.MethodGet || r.Method == http.MethodDelete {
+		for name, values := range r.URL.Query() {
+			member(name)
+			b = appendQueryValue(b, name, values[len(values)-1])
+		}
+	}
+	for name, value := range members {
+		member(name)
+		b = wire.AppendString(b, value)
+	}
+	return append(b, '}'), nil
+}
+
+// appendQueryValue appends a value as the JSON that its name asks for; what is no
+// such value stays text, which the method then refuses.
+func appendQueryValue(b []byte, name, value string) []byte {
+	switch name {
+	case "historyLength", "history_length", "pageSize", "page_size":
+		if n, err := strconv.ParseInt(value, 10, 64); err == nil {
+			return strconv.AppendInt(b, n, 10)
+		}
+	case "includeArtifacts", "include_artifacts":
+		if value == "true" || value == "false" {
+			return append(b, value...)
+		}
+	}
+	return wire.AppendString(b, value)
+}
+
+// restBody returns the members of the body's object, without its braces.
+func restBody(r *http.Request, body []byte) ([]byte, *rpcError) {
+	body = bytes.TrimSpace(body)
+	if len(body) == 0 {
+		return nil, nil
+	}
+	if t := r.Header.Get("Content-Type"); t != "" {
+		media, _, err := mime.ParseMediaType(t)
+		if err != nil || media != "application/json" && media != "application/a2a+json" {
+			return nil, newError(codeContentType, "the body must be application/json, not "+clip(t))
+		}
+	}
+	if wire.TooDeep(body) {
+		return nil, newError(codeInvalidRequest, "the body is nested deeper than "+strconv.Itoa(wire.MaxDepth)+" levels")
+	}
+	if _, err := jsontext.AppendFormat(nil, body); err != nil {
+		return nil, newError(codeParse, syntaxMessage(err))
+	}
+	if body[0] != '{' {
+		return nil, newError(codeInvalidRequest, "the body must be an object")
+	}
+	return bytes.TrimSpace(body[1 : len(body)-1]), nil
+}
+
+// refuseREST answers what is refused before the request is looked at.
+func refuseREST(w http.ResponseWriter, r *http.Request, err error) {
+	p := httpx.Explain(w, r, err)
+	e := &rpcError{code: codeInvalidRequest, message: p.Detail, problem: p}
+	if p.Status >= http.StatusInternalServerError {
+		e.code = codeInternal
+	}
+	writeRESTError(w, p.Status, e)
+}
+
+// writeRESTError answers with an error as google.rpc.Status (AIP-193). A status of
+// 0 is that of the error's kind.
+func writeRESTError(w http.ResponseWriter, status int, e *rpcError) {
+	k := kinds[e.code]
+	if e.problem != nil && kinds[e.code].reason == "" {
+		if k.http = e.problem.Status; k.http == http.StatusUnprocessableEntity {
+			k.http = http.StatusBadRequest // google.rpc has no other word for it
+		}
+		for name, v := range e.problem.GetHeaders() {
+			w.Header()[name] = v
+		}
+	}
+	if status == 0 {
+		status = k.http
+	}
+	if s, ok := statusNames[status]; ok && k.reason == "" {
+		k.status = s
+	}
+	b := append([]byte(nil), `{"error":{"code":`...)
+	b = strconv.AppendInt(b, int64(status), 10)
+	b = append(b, `,"status":"`+k.status+`","message":`...)
+	b = wire.AppendString(b, e.message)
+	b = append(b, `,"details":`...)
+	b = appendDetails(b, e)
+	writeJSON(w, status, append(b, "}}"...))
+}
+
+// statusNames are the names that google.rpc has for HTTP's statuses.
+var statusNames = map[int]string{
+	http.StatusUnauthorized:       "UNAUTHENTICATED",
+	http.StatusForbidden:          "PERMISSION_DENIED",
+	http.StatusNotFound:           "NOT_FOUND",
+	http.StatusTooManyRequests:    "RESOURCE_EXHAUSTED",
+	http.StatusServiceUnavailable: "UNAVAILABLE",
+}
