@@ -36,6 +36,9 @@ var endpoints = []endpoint{
 	{"PATCH", "/api/v1/orgs/{org}/agents/{agent}", `{"name":"x"}`, []identity.Scope{identity.Admin}, false},
 	{"GET", "/api/v1/orgs/{org}/a2a/tasks", "", []identity.Scope{identity.Admin}, false},
 	{"GET", "/api/v1/orgs/{org}/a2a/tasks/{uid}", "", []identity.Scope{identity.Admin}, false},
+	{"GET", "/api/v1/orgs/{org}/a2a/tasks/{uid}/push", "", []identity.Scope{identity.Admin}, false},
+	{"POST", "/api/v1/orgs/{org}/a2a/tasks/{uid}/push/{push}/retry", "", []identity.Scope{identity.Admin}, false},
+	{"GET", "/api/v1/orgs/{org}/a2a/push", "", []identity.Scope{identity.Admin}, false},
 }
 
 var readAgents = []identity.Scope{identity.TasksRead, identity.A2AWrite, identity.Admin}
@@ -46,7 +49,7 @@ var workerEndpoints = []string{
 }
 
 func (e endpoint) at(org, prop, task string) string {
-	return strings.NewReplacer("{org}", org, "{prop}", prop, "{task}", task, "{agent}", "fixer", "{uid}", strings.TrimPrefix(task, "task-")).Replace(e.path)
+	return strings.NewReplacer("{org}", org, "{prop}", prop, "{task}", task, "{agent}", "fixer", "{push}", "push-1", "{uid}", strings.TrimPrefix(task, "task-")).Replace(e.path)
 }
 
 // The list above must not fall behind the API.

@@ -63,6 +63,7 @@ func describe(rt *httpx.Router, o Options) *huma.OpenAPI {
 	a.registerTasks()
 	a.registerAgents()
 	a.registerOrgTasks()
+	a.registerOrgPushes()
 	a.registerWorkers()
 	doc := a.huma.OpenAPI()
 	documentSystem(doc)

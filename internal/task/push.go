@@ -290,12 +290,15 @@ func (s *Tasks) OrgTaskPushes(ctx context.Context, a identity.Access, uid string
 	return s.Store.TaskPushes(ctx, a.Org(), uid)
 }
 
+// ValidPushID reports whether s can be the id of a configuration.
+func ValidPushID(s string) bool { return s != "" && len(checkID("", s)) == 0 }
+
 // RetryPush makes a dead configuration due again; for admins.
 func (s *Tasks) RetryPush(ctx context.Context, a identity.Access, uid, id string) (Push, error) {
 	if err := a.May(identity.ReadTasks); err != nil {
 		return Push{}, err
 	}
-	if !ValidUID(uid) || len(checkID("", id)) > 0 {
+	if !ValidUID(uid) || !ValidPushID(id) {
 		return Push{}, errs.ErrNotFound
 	}
 	p, err := s.Store.UpdatePush(ctx, a.Org(), uid, id, func(p Push, clock time.Time) (Push, error) {
@@ -305,8 +308,11 @@ func (s *Tasks) RetryPush(ctx context.Context, a identity.Access, uid, id string
 		p.State, p.Attempts, p.DueAt, p.ClaimedUntil = PushActive, 0, clock, time.Time{}
 		return p, nil
 	})
-	if err == nil {
-		s.pusher.nudge()
+	if err != nil {
+		return p, err
 	}
+	s.pusher.nudge()
+	t, err := s.Store.TaskRow(ctx, p.Org, p.UID)
+	p.TaskID = t.ID
 	return p, err
 }

@@ -1,0 +1,111 @@
+package rest
+
+import (
+	"context"
+	"net/http"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/identity"
+	"github.com/parley-dev/parley/internal/task"
+)
+
+const (
+	orgPushesPath  = "/api/v1/orgs/{org}/a2a/push"
+	taskPushesPath = orgTaskPath + "/push"
+	pushRetryPath  = taskPushesPath + "/{push}/retry"
+)
+
+func (a *api) registerOrgPushes() {
+	register(a, operation{
+		id: "list-push-configs", method: http.MethodGet, path: orgPushesPath, tag: tagA2ATasks,
+		summary: "List the push configurations of all tasks", action: identity.ReadTasks,
+		description: "Newest task first; `state=dead` lists those that were given up. Tokens, credentials and paths are not shown. Needs svc:admin:admin.",
+	}, a.listOrgPushes)
+	register(a, operation{
+		id: "list-task-push-configs", method: http.MethodGet, path: taskPushesPath, tag: tagA2ATasks,
+		summary: "List the push configurations of a task", action: identity.ReadTasks, validID: task.ValidUID,
+		description: "With how far each is. Tokens, credentials and paths are not shown. Needs svc:admin:admin.",
+	}, a.listTaskPushes)
+	register(a, operation{
+		id: "retry-push-config", method: http.MethodPost, path: pushRetryPath, tag: tagA2ATasks,
+		summary: "Take up a push configuration that was given up", action: identity.ReadTasks, validID: task.ValidUID,
+		errors:      []int{http.StatusConflict},
+		description: "It goes on with the event that could not be delivered; nothing in between is lost. 409 task.push_not_dead: it was not given up. Needs svc:admin:admin.",
+	}, a.retryPush)
+}
+
+type pushStateFilter string
+
+func (pushStateFilter) Schema(huma.Registry) *huma.Schema { return text(oneOf(task.PushStates)) }
+
+type listOrgPushesInput struct {
+	OrgPath
+	State  pushStateFilter `query:"state" doc:"Only configurations in this state."`
+	Cursor string          `query:"cursor" doc:"Continues the list: next_cursor of the page before."`
+	Limit  a2aLimit        `query:"limit" doc:"Results on a page."`
+}
+
+type listOrgPushesOutput struct{ Body PushConfigPage }
+
+// A cursor is the task's uid and the configuration's id; a uid has no tilde.
+const cursorSeparator = "~"
+
+func (a *api) listOrgPushes(ctx context.Context, c *call, in *listOrgPushesInput) (*listOrgPushesOutput, error) {
+	f := task.PushFilter{State: task.PushState(in.State), Limit: int(in.Limit) + 1}
+	if in.Limit == 0 {
+		f.Limit = task.DefaultLimit + 1
+	}
+	if in.Cursor != "" {
+		ok := false
+		f.Before, f.BeforeID, ok = strings.Cut(in.Cursor, cursorSeparator)
+		if !ok || !task.ValidUID(f.Before) || !task.ValidPushID(f.BeforeID) {
+			return nil, errs.InvalidFields(errs.Field{In: errs.Query, Name: "cursor", Message: "is not a cursor of this list"})
+		}
+	}
+	list, err := a.tasks.OrgPushes(ctx, c.Access, f)
+	if err != nil {
+		return nil, err
+	}
+	out := &listOrgPushesOutput{}
+	if n := f.Limit - 1; len(list) > n {
+		list = list[:n]
+		next := list[n-1].UID + cursorSeparator + list[n-1].ID
+		out.Body.NextCursor = &next
+	}
+	out.Body.Configs = pushConfigsOf(list)
+	return out, nil
+}
+
+type listTaskPushesInput struct {
+	OrgPath
+	ID string `path:"id" doc:"The task's uid." example:"01k5xb7d2n8f4j6s0a9g3r5w1c"`
+}
+
+type listTaskPushesOutput struct{ Body PushConfigList }
+
+func (a *api) listTaskPushes(ctx context.Context, c *call, in *listTaskPushesInput) (*listTaskPushesOutput, error) {
+	list, err := a.tasks.OrgTaskPushes(ctx, c.Access, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	return &listTaskPushesOutput{Body: PushConfigList{Configs: pushConfigsOf(list)}}, nil
+}
+
+type retryPushInput struct {
+	OrgPath
+	ID   string `path:"id" doc:"The task's uid." example:"01k5xb7d2n8f4j6s0a9g3r5w1c"`
+	Push string `path:"push" doc:"The configuration's id." example:"push-01k5xb7d2n8f4j6s0a9g3r5w1c"`
+}
+
+type retryPushOutput struct{ Body PushConfig }
+
+func (a *api) retryPush(ctx context.Context, c *call, in *retryPushInput) (*retryPushOutput, error) {
+	p, err := a.tasks.RetryPush(ctx, c.Access, in.ID, in.Push)
+	if err != nil {
+		return nil, err
+	}
+	return &retryPushOutput{Body: pushConfigOf(&p)}, nil
+}
