@@ -19,6 +19,7 @@ import (
 	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/internal/store"
 	"github.com/parley-dev/parley/internal/task"
+	"github.com/parley-dev/parley/internal/webhook"
 )
 
 // Limits against clients that hold a connection without using it.
@@ -41,6 +42,8 @@ type Server struct {
 	auth     *identity.Authenticator
 	agents   *agent.Registry
 	tasks    *task.Tasks
+	pusher   *webhook.Sender // nil: nothing is pushed
+	pushes   *pushMetrics
 	bus      *store.Bus // nil: no other node
 	http     *http.Server
 	first    *identity.First
@@ -70,6 +73,9 @@ func New(ctx context.Context, cfg config.Config, log *slog.Logger) (_ *Server, e
 	if err != nil {
 		return nil, fmt.Errorf("--trusted-proxies: %w", err)
 	}
+	if err := webhook.CheckAllow(cfg.PushAllow); err != nil {
+		return nil, fmt.Errorf("--push-allow: %w", err)
+	}
 	if s.listener, err = listen(ctx, cfg.Listen); err != nil {
 		return nil, err
 	}
@@ -84,6 +90,9 @@ func New(ctx context.Context, cfg config.Config, log *slog.Logger) (_ *Server, e
 	}
 	ids := newIDs(Now)
 	s.auth = identity.NewAuthenticator(s.store, Now)
+	if err := s.newPusher(ctx); err != nil {
+		return nil, err
+	}
 	s.newTasks(ids)
 	s.http = &http.Server{
 		Handler:           s.handler(ids, proxies),
@@ -160,7 +169,10 @@ func (s *Server) Shutdown() error {
 		err = errors.Join(fmt.Errorf("requests were still running after %s and were cut off", s.cfg.ShutdownTimeout), s.http.Close())
 	}
 	s.endWork()
-	s.background.Wait()
+	s.background.Wait() // also for pushes on their way, which have a limit of their own
+	if s.pusher != nil {
+		s.pusher.Close()
+	}
 	flushCtx, cancelFlush := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancelFlush()
 	if ferr := s.auth.Flush(flushCtx); ferr != nil {

@@ -25,6 +25,7 @@ func (s *Server) newTasks(ids *ids) {
 		Store: s.store, Directory: directory{s.agents}, Now: Now, NewID: ids.next, Node: node,
 		OnError: func(err error) { s.log.Error("background work on tasks failed", "error", err) },
 	}
+	s.pushInto(&o)
 	if s.bus = s.store.Bus(node); s.bus != nil {
 		o.Bus = s.bus
 	}

@@ -29,6 +29,9 @@ func (s *Server) handler(ids *ids, proxies []netip.Prefix) http.Handler {
 		}, func() float64 { return 1 }),
 	)
 	metrics.MustRegister(s.store.Collectors()...)
+	if s.pushes != nil {
+		metrics.MustRegister(s.pushes.collectors()...)
+	}
 	router := httpx.NewRouter(httpx.Options{
 		Authenticator:    s.auth,
 		Logger:           s.log,
@@ -48,6 +51,9 @@ func (s *Server) handler(ids *ids, proxies []netip.Prefix) http.Handler {
 		Ready:     s.ready,
 		Metrics:   promhttp.HandlerFor(metrics, promhttp.HandlerOpts{}),
 	})
+	if s.pusher != nil {
+		s.pusher.Mount(router)
+	}
 	a2a.Mount(router, a2a.Options{Tasks: s.tasks, Agents: s.agents, Version: Version(), PublicURL: s.publicURL()})
 	return router
 }

@@ -38,6 +38,9 @@ type Config struct {
 	EchoAgent     bool          `help:"Run the built-in agent echo, which the first start registers in org main." default:"true" env:"PARLEY_ECHO_AGENT" negatable:""`
 	TaskRetention time.Duration `help:"How long a task is kept after it ended; ${default} if not given, and 0 keeps all." default:"720h" env:"PARLEY_TASK_RETENTION" placeholder:"DURATION"`
 
+	Push      bool     `help:"Push events of tasks to the addresses that their senders name." default:"true" env:"PARLEY_PUSH" negatable:""`
+	PushAllow []string `help:"Host, host:port, IP or network that events may be pushed to although it is not public, also over http; repeat it or separate by commas." env:"PARLEY_PUSH_ALLOW" placeholder:"ADDRESS"`
+
 	ShutdownDelay   time.Duration `help:"How long /readyz fails before a stopping server refuses connections, so that load balancers notice." default:"0s" env:"PARLEY_SHUTDOWN_DELAY" placeholder:"DURATION"`
 	ShutdownTimeout time.Duration `help:"How long a stopping server waits for requests in flight; ${default} if not given." default:"30s" env:"PARLEY_SHUTDOWN_TIMEOUT" placeholder:"DURATION"`
 
@@ -51,7 +54,7 @@ type Config struct {
 func Default() Config {
 	return Config{
 		Store: Store{Data: "./parley-data"}, Listen: "127.0.0.1:8080", RateLimit: 100,
-		EchoAgent: true, TaskRetention: 30 * 24 * time.Hour,
+		EchoAgent: true, TaskRetention: 30 * 24 * time.Hour, Push: true,
 		ShutdownTimeout: 30 * time.Second, LogFormat: "text", LogLevel: "info",
 	}
 }

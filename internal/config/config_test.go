@@ -49,10 +49,10 @@ func TestTagsAndDefaultAgree(t *testing.T) {
 
 func TestEachSourceOverridesTheOneBefore(t *testing.T) {
 	name := file(t, `{"listen": "127.0.0.1:1", "rate_limit": 1, "access_log": true, "log_level": "warn",
-		"trusted_proxies": ["10.0.0.0/8", "::1/128"], "shutdown_timeout": "5s"}`)
+		"trusted_proxies": ["10.0.0.0/8", "::1/128"], "shutdown_timeout": "5s", "push_allow": ["localhost", "10.1.2.3:9000"], "push": true}`)
 	t.Setenv("PARLEY_LISTEN", "127.0.0.1:2")
 	t.Setenv("PARLEY_RATE_LIMIT", "2")
-	got, err := parse(t, "--config", name, "--rate-limit", "3")
+	got, err := parse(t, "--config", name, "--rate-limit", "3", "--no-push")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,8 +60,21 @@ func TestEachSourceOverridesTheOneBefore(t *testing.T) {
 	want.Config, want.Listen, want.RateLimit, want.AccessLog, want.LogLevel = name, "127.0.0.1:2", 3, true, "warn"
 	want.ShutdownTimeout = 5 * time.Second
 	want.TrustedProxies = []string{"10.0.0.0/8", "::1/128"}
+	want.PushAllow, want.Push = []string{"localhost", "10.1.2.3:9000"}, false
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestListsAreRepeatedOrSeparatedByCommas(t *testing.T) {
+	t.Setenv("PARLEY_PUSH_ALLOW", "a.example,10.0.0.0/8")
+	got, err := parse(t)
+	if diff := cmp.Diff([]string{"a.example", "10.0.0.0/8"}, got.PushAllow); diff != "" || err != nil {
+		t.Error(diff, err)
+	}
+	got, err = parse(t, "--push-allow", "b.example:8080", "--push-allow", "::1,c.example")
+	if diff := cmp.Diff([]string{"b.example:8080", "::1", "c.example"}, got.PushAllow); diff != "" || err != nil {
+		t.Error(diff, err)
 	}
 }
 

@@ -182,10 +182,7 @@ func (s *Store) UpdatePush(ctx context.Context, org, uid, id string, decide func
 		if !found {
 			return errs.ErrNotFound
 		}
-		if clock.IsZero() {
-			clock = s.now()
-		}
-		if out, err = decide(out, clock); err != nil {
+		if out, err = decide(out, s.clockOr(clock)); err != nil {
 			return err
 		}
 		x.writePush(&out)
@@ -239,10 +236,7 @@ func (s *Store) ClaimPushes(ctx context.Context, c task.PushClaim) ([]task.Push,
 				return nil
 			}
 			mine[receiver]++
-			if clock.IsZero() {
-				clock = s.now()
-			}
-			p.DueAt = clock.Add(c.Length)
+			p.DueAt = s.clockOr(clock).Add(c.Length).Truncate(time.Microsecond)
 			p.ClaimedUntil = p.DueAt
 			x.writePush(&p)
 			out = append(out, p)
@@ -253,6 +247,15 @@ func (s *Store) ClaimPushes(ctx context.Context, c task.PushClaim) ([]task.Push,
 		return nil, err
 	}
 	return out, nil
+}
+
+// clockOr is the database's clock, or this process's if that is the one that counts,
+// as exact as the store keeps times: a claim is known by its end.
+func (s *Store) clockOr(clock time.Time) time.Time {
+	if clock.IsZero() {
+		clock = s.now()
+	}
+	return clock.Truncate(time.Microsecond)
 }
 
 // CountPushes implements task.Store.

@@ -46,7 +46,7 @@ type PushRetry struct {
 func (r PushRetry) orDefault() PushRetry {
 	return PushRetry{
 		First: cmp.Or(r.First, time.Second), Most: cmp.Or(r.Most, 10*time.Minute),
-		Attempts: cmp.Or(r.Attempts, 12), Claim: cmp.Or(r.Claim, 30*time.Second),
+		Attempts: cmp.Or(r.Attempts, 12), Claim: cmp.Or(r.Claim.Truncate(time.Microsecond), 30*time.Second),
 	}
 }
 

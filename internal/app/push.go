@@ -1,0 +1,103 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/parley-dev/parley/internal/store"
+	"github.com/parley-dev/parley/internal/task"
+	"github.com/parley-dev/parley/internal/webhook"
+)
+
+// newPusher makes what pushes events, with the key that all nodes of the store
+// share: the first one makes it.
+func (s *Server) newPusher(ctx context.Context) error {
+	if !s.cfg.Push {
+		return nil
+	}
+	fresh, err := webhook.NewKey()
+	if err != nil {
+		return fmt.Errorf("make a signing key: %w", err)
+	}
+	text, err := s.store.Secret(ctx, "push_signing_key", fresh)
+	if err != nil {
+		return fmt.Errorf("read the signing key: %w", err)
+	}
+	key, err := webhook.ParseKey(text)
+	if err != nil {
+		return err
+	}
+	s.pusher, err = webhook.New(webhook.Options{Allow: s.cfg.PushAllow, Key: key, Version: Version(), Now: Now})
+	s.pushes = newPushMetrics(s.store, s.log)
+	return err
+}
+
+// pushInto turns pushes on, unless they are to be off.
+func (s *Server) pushInto(o *task.Options) {
+	if s.pusher == nil {
+		return
+	}
+	o.Pusher, o.PushURL, o.OnPush = s.pusher, s.pusher.CheckURL, s.pushes.count
+}
+
+// pushMetrics tells how pushes are doing. Its only label has a fixed set of values.
+type pushMetrics struct {
+	store    *store.Store
+	log      *slog.Logger
+	attempts *prometheus.CounterVec
+
+	mu        sync.Mutex // of what follows: one look at the store serves both gauges
+	looked    time.Time
+	due, dead int64
+}
+
+func newPushMetrics(st *store.Store, log *slog.Logger) *pushMetrics {
+	m := &pushMetrics{store: st, log: log, attempts: prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "parley_push_attempts_total", Help: "Attempts to push an event, by outcome: delivered, failed (will be repeated) or dead (given up).",
+	}, []string{"outcome"})}
+	for _, o := range task.PushOutcomes {
+		m.attempts.WithLabelValues(string(o)) // so that all are there from the start
+	}
+	return m
+}
+
+func (m *pushMetrics) count(o task.PushOutcome) { m.attempts.WithLabelValues(string(o)).Inc() }
+
+func (m *pushMetrics) collectors() []prometheus.Collector {
+	gauge := func(name, help string, value func() int64) prometheus.Collector {
+		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 { return float64(value()) })
+	}
+	return []prometheus.Collector{
+		m.attempts,
+		gauge("parley_push_configs_due", "Push configurations that have something to push right now, on all nodes.", func() int64 {
+			due, _ := m.look()
+			return due
+		}),
+		gauge("parley_push_configs_dead", "Push configurations that were given up, on all nodes.", func() int64 {
+			_, dead := m.look()
+			return dead
+		}),
+	}
+}
+
+// look counts, at most once a second.
+func (m *pushMetrics) look() (due, dead int64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if now := Now(); now.Sub(m.looked) > time.Second {
+		ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
+		defer cancel()
+		due, dead, err := m.store.CountPushes(ctx)
+		if err != nil {
+			m.log.Warn("could not count push configurations", "error", err)
+			return m.due, m.dead
+		}
+		m.looked, m.due, m.dead = now, due, dead
+	}
+	return m.due, m.dead
+}
