@@ -94,7 +94,7 @@ func (p palette) status(s string) string {
 		return p.paint("36", s)
 	case "approved", "resolved", "done", "completed", "available":
 		return p.paint("32", s)
-	case "rejected", "canceled", "failed":
+	case "rejected", "canceled", "failed", "dead":
 		return p.paint("31", s)
 	}
 	return p.dim(s)

@@ -20,6 +20,9 @@ type taskCmd struct {
 	Watch  taskWatchCmd  `cmd:"" help:"Follow a task that you sent until it ends or needs input."`
 	Cancel taskCancelCmd `cmd:"" help:"Cancel a task that you sent."`
 	List   taskListCmd   `cmd:"" help:"List the tasks of all senders to the agents of your org, newest first."`
+
+	Push      taskPushCmd      `cmd:"" help:"Show where the events of a task, or of all tasks, are pushed to, and how far that is."`
+	PushRetry taskPushRetryCmd `cmd:"" help:"Take up pushes that were given up."`
 }
 
 // Help is shown by parley task --help.

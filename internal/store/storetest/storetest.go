@@ -91,7 +91,8 @@ func Run(t *testing.T, open func(*testing.T, store.Options) Store) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			w := &world{T: t, clock: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
-			w.store = open(t, store.Options{Now: w.now})
+			// As on a real clock there is more than the store keeps.
+			w.store = open(t, store.Options{Now: func() time.Time { return w.now().Add(7) }})
 			w.admins = identity.NewAdmins(w.store, w.now, w.newID)
 			w.agents = agent.NewRegistry(w.store, w.now)
 			w.proposals = proposal.New(w.store, w.now, w.newID)
