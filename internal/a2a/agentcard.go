@@ -118,7 +118,9 @@ func (s *server) appendCardOf(b []byte, r *http.Request, a *agent.Agent, version
 		b = appendInterface(b, address, "protocolBinding", "JSONRPC", version03, "")
 		b = append(b, ',')
 		b = appendInterface(b, address, "protocolBinding", "HTTP+JSON", version03, "")
-		b = append(b, `],"securityRequirements":[{"schemes":{"bearer":{"list":[]}}}]`...)
+		// Clients disagree on the form of securityRequirements, and some fail on the
+		// other's; the schemes say what is needed.
+		b = append(b, ']')
 	}
 	b = append(b, `,"securitySchemes":{"bearer":{`...)
 	if v03 {

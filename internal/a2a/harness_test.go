@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"io"
 	"log/slog"
@@ -86,6 +87,12 @@ func newWorld(tb testing.TB, edit ...func(*httpx.Options, *Options)) *world {
 		registry: agent.NewRegistry(st, utcNow), logs: &lockedBuffer{},
 	}
 	w.tasks = task.New(task.Options{
+		PushURL: func(url string) error {
+			if strings.Contains(url, "refused") {
+				return errors.New("is refused")
+			}
+			return nil
+		},
 		Store: st, Directory: directory{w.registry}, Now: utcNow, NewID: newID, Node: "node-1",
 		OnError: func(err error) { tb.Error(err) },
 	})
@@ -283,13 +290,15 @@ func artifact(id, text string) task.ArtifactUpdate {
 var (
 	times      = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z`)
 	ulids      = regexp.MustCompile(`\b[0-9a-hjkmnp-tv-z]{26}\b`)
-	requestIDs = regexp.MustCompile(`"request_id": ?"[^"]*"`)
+	requestIDs = regexp.MustCompile(`"(request_id|requestId)": ?"[^"]*"`)
+	tokens     = regexp.MustCompile(`[0-9a-z]{10}\.01k0{23}`)
 )
 
 func stable(s string) string {
 	s = times.ReplaceAllString(s, "2026-01-02T03:04:05.000000Z")
 	s = ulids.ReplaceAllString(s, "01k00000000000000000000000")
-	return requestIDs.ReplaceAllString(s, `"request_id": "req-1"`)
+	s = tokens.ReplaceAllString(s, "page-2")
+	return requestIDs.ReplaceAllString(s, `"$1": "req-1"`)
 }
 
 func indent(tb testing.TB, s string) string {

@@ -5,6 +5,7 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -266,11 +267,8 @@ func restBody(r *http.Request, body []byte) ([]byte, *rpcError) {
 	if len(body) == 0 {
 		return nil, nil
 	}
-	if t := r.Header.Get("Content-Type"); t != "" {
-		media, _, err := mime.ParseMediaType(t)
-		if err != nil || media != "application/json" && media != "application/a2a+json" {
-			return nil, newError(codeContentType, "the body must be application/json, not "+clip(t))
-		}
+	if bad := checkContentType(r, jsonMedia); bad != nil {
+		return nil, bad
 	}
 	if wire.TooDeep(body) {
 		return nil, newError(codeInvalidRequest, "the body is nested deeper than "+strconv.Itoa(wire.MaxDepth)+" levels")
@@ -282,6 +280,23 @@ func restBody(r *http.Request, body []byte) ([]byte, *rpcError) {
 		return nil, newError(codeInvalidRequest, "the body must be an object")
 	}
 	return bytes.TrimSpace(body[1 : len(body)-1]), nil
+}
+
+// jsonMedia are the media types of JSON bodies.
+var jsonMedia = []string{"application/json", "application/a2a+json"}
+
+// checkContentType refuses a body that says it is something else.
+func checkContentType(r *http.Request, allowed []string) *rpcError {
+	t := r.Header.Get("Content-Type")
+	if t == "" || t == jsonMedia[0] {
+		return nil
+	}
+	if media, _, err := mime.ParseMediaType(t); err == nil && slices.Contains(allowed, media) {
+		return nil
+	}
+	e := newError(codeContentType, "the body must be application/json, not "+clip(t))
+	e.official = true
+	return e
 }
 
 // refuseREST answers what is refused before the request is looked at.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -66,6 +67,10 @@ func (s *server) answer(w http.ResponseWriter, r *http.Request) *call {
 		refuse(w, r, err)
 		return nil
 	}
+	if bad := checkContentType(r, rpcMedia); bad != nil {
+		writeJSON(w, http.StatusOK, appendError(nil, nullID, bad))
+		return nil
+	}
 	var space [1]request
 	reqs, batch, bad := parse(body.b, space[:0])
 	if bad != nil {
@@ -89,6 +94,10 @@ func plain(u *url.URL, agent string) bool {
 	rest, ok := strings.CutPrefix(u.EscapedPath(), "/a2a/")
 	return ok && (rest == agent || strings.TrimSuffix(rest, "/") == agent)
 }
+
+// rpcMedia are what a JSON-RPC body may call itself; the last is what curl says
+// unless told otherwise.
+var rpcMedia = append(slices.Clone(jsonMedia), "application/x-www-form-urlencoded")
 
 var errTooLarge = errs.New(errs.TooLarge, "request.too_large", "the body is larger than %d bytes", maxBody)
 

@@ -1,0 +1,242 @@
+package a2a
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	sdk "github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/parley-dev/parley/internal/task"
+)
+
+// TestTheSDKReadsWhatWeWrite decodes answers of version 1.0 with the types of the
+// official SDK and compares what they encode to with what was written.
+func TestTheSDKReadsWhatWeWrite(t *testing.T) {
+	t.Parallel()
+	w, ada := official(t)
+	same := func(name, text string, into any) {
+		t.Helper()
+		d := json.NewDecoder(strings.NewReader(text))
+		d.DisallowUnknownFields()
+		if err := d.Decode(into); err != nil {
+			t.Errorf("%s: %v in %s", name, err, text)
+			return
+		}
+		again, err := json.Marshal(into)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(normal(t, []byte(text)), normal(t, again)); diff != "" {
+			t.Errorf("%s (- ours, + the SDK's):\n%s", name, diff)
+		}
+	}
+	for _, id := range []string{"t-done", "t-asks", "t-waits"} {
+		same(id, w.do(ada, "GET", "/a2a/bot/tasks/"+id, "").Body, &sdk.Task{})
+	}
+	same("send", w.do(ada, "POST", "/a2a/echo/message:send", v1Hello(`,"metadata":{"x":1}`)).Body, &sdk.StreamResponse{})
+	same("list", w.do(ada, "GET", "/a2a/bot/tasks?includeArtifacts=true&historyLength=9", "").Body, &sdk.ListTasksResponse{})
+	push := `{"taskId":"t-waits","id":"p-1","url":"https://example.com/hook","token":"s3cret","authentication":{"scheme":"Bearer","credentials":"c"}}`
+	same("push", w.do(ada, "POST", "/a2a/bot/tasks/t-waits/pushNotificationConfigs", push).Body, &sdk.PushConfig{})
+	same("card", w.do(ada, "GET", "/a2a/bot/.well-known/agent-card.json", "", "A2A-Version", "1.0").Body, &sdk.AgentCard{})
+	for i, e := range parseEvents(w.do(ada, "POST", "/a2a/echo/message:stream", v1Hello("")).Body) {
+		same(fmt.Sprint("event ", i), e.Data, &sdk.StreamResponse{})
+	}
+}
+
+// normal is JSON as values, without what is only a matter of taste: empty lists,
+// zeros, and the precision of times.
+func normal(tb testing.TB, text []byte) any {
+	tb.Helper()
+	var v any
+	if err := json.Unmarshal(text, &v); err != nil {
+		tb.Fatal(err)
+	}
+	return clean(v)
+}
+
+func clean(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		out := map[string]any{}
+		for k, e := range v {
+			if e = clean(e); e != nil {
+				out[k] = e
+			}
+		}
+		return out
+	case []any:
+		if len(v) == 0 {
+			return nil
+		}
+		for i := range v {
+			v[i] = clean(v[i])
+		}
+	case string:
+		if v == "" {
+			return nil
+		}
+		if times.MatchString(v) || strings.HasPrefix(v, "20") && strings.HasSuffix(v, "Z") {
+			return "time"
+		}
+	case bool:
+		if !v {
+			return nil
+		}
+	}
+	return v
+}
+
+func TestASendWaitsUntilTheTaskRests(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ada, p := w.caller("user:ada"), w.post("bot")
+	w.do(ada, "POST", "/a2a/bot/message:send", atOnce(v1Hello(""))).contains(`"TASK_STATE_SUBMITTED"`)
+	first := w.claim(p) // now the agent counts as there
+	done := make(chan *answer)
+	go func() { done <- w.rpc(ada, "bot", "SendMessage", v1Hello("")) }()
+	w.report(p, w.claim(p), task.Report{State: task.InputRequired, Message: says("Which?")})
+	(<-done).contains(`"TASK_STATE_INPUT_REQUIRED"`, `"Which?"`)
+	w.report(p, first, task.Report{State: task.Completed})
+}
+
+// A worker may answer with a message instead of a task; who holds the task's id
+// gets the task.
+func TestAReplyIsAMessage(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ada, p := w.caller("user:ada"), w.post("bot")
+	w.do(ada, "POST", "/a2a/bot/message:send", atOnce(v1Hello(""))).contains(`"task"`)
+	w.report(p, w.claim(p), task.Report{State: task.Completed})
+	old := strings.Replace(v1Hello(""), "ROLE_USER", "user", 1)
+	for _, c := range []struct{ method, params, want string }{
+		{"SendMessage", v1Hello(`,"contextId":"ctx-1"`), `"result":{"message":{"messageId":"m-`},
+		{"message/send", old, `"result":{"kind":"message","messageId":"m-`},
+		{"tasks/send", hello("t-9"), `"result":{"id":"t-9"`},
+	} {
+		done := make(chan *answer)
+		go func() { done <- w.rpc(ada, "bot", c.method, c.params, "Prefer", "wait=30") }()
+		w.report(p, w.claim(p), task.Report{State: task.Completed, Message: says("42"), Reply: true})
+		a := <-done
+		a.contains(c.want, `"42"`)
+		if c.method != "tasks/send" && strings.Contains(a.Body, "taskId") {
+			t.Error(a.Body)
+		}
+	}
+}
+
+func (a *answer) contains(parts ...string) {
+	a.tb.Helper()
+	for _, part := range parts {
+		if !strings.Contains(a.Body, part) {
+			a.tb.Errorf("no %s in %d %s", part, a.Status, a.Body)
+		}
+	}
+}
+
+// A stream that was cut goes on behind the event that was seen last, over each
+// binding, and one that begins anew begins with the task.
+func TestAnOfficialStreamResumes(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ada, p := w.caller("user:ada"), w.post("bot")
+	url := w.serve()
+	var id string
+	{
+		a := w.do(ada, "POST", "/a2a/bot/message:send", atOnce(v1Hello("")))
+		var r struct{ Task struct{ ID string } }
+		if err := json.Unmarshal([]byte(a.Body), &r); err != nil {
+			t.Fatal(err)
+		}
+		id = r.Task.ID
+	}
+	lease := w.claim(p)
+	w.report(p, lease, task.Report{Message: says("begun")})
+	w.report(p, lease, task.Report{Artifacts: []task.ArtifactUpdate{artifact("a", "1")}})
+	rpc := envelope("SubscribeToTask", `{"id":"`+id+`"}`)
+	read := func(target, body, last string, n int) []event {
+		t.Helper()
+		res := open(t, t.Context(), url+target, ada, body, last)
+		r := bufio.NewReader(res.Body)
+		var out []event
+		for range n {
+			e, err := nextEvent(r)
+			if err != nil {
+				t.Fatalf("%v after %v", err, out)
+			}
+			out = append(out, e)
+		}
+		_ = res.Body.Close()
+		return out
+	}
+	for target, body := range map[string]string{"/a2a/bot": rpc, "/a2a/bot/tasks/" + id + ":subscribe": ""} {
+		anew := read(target, body, "", 1)
+		if anew[0].ID != "5" || !strings.Contains(anew[0].Data, `{"task":{"id":"`+id) || !strings.Contains(anew[0].Data, `"artifactId":"a"`) {
+			t.Errorf("%s begins with %v", target, anew)
+		}
+		resumed := read(target, body, "3", 2)
+		if resumed[0].ID != "4" || !strings.Contains(resumed[0].Data, "begun") || resumed[1].ID != "5" || !strings.Contains(resumed[1].Data, "artifactUpdate") {
+			t.Errorf("%s resumes with %v", target, resumed)
+		}
+	}
+	w.report(p, lease, task.Report{State: task.InputRequired, Message: says("Which?")})
+	// A task that waits for an answer can be followed: its end comes later.
+	res := open(t, t.Context(), url+"/a2a/bot", ada, rpc, "")
+	r := bufio.NewReader(res.Body)
+	if e, err := nextEvent(r); err != nil || !strings.Contains(e.Data, "TASK_STATE_INPUT_REQUIRED") {
+		t.Fatal(e, err)
+	}
+	w.do(ada, "POST", "/a2a/bot/message:send", atOnce(v1Hello(`,"taskId":"`+id+`"`)))
+	w.report(p, w.claim(p), task.Report{State: task.Completed})
+	rest := parseEvents(readAll(t, r))
+	if len(rest) != 3 || !strings.Contains(rest[2].Data, "TASK_STATE_COMPLETED") {
+		t.Errorf("then came %v", rest)
+	}
+	// What was missed of a finished task can still be had.
+	missed := parseEvents(w.do(ada, "POST", "/a2a/bot", rpc, "Last-Event-ID", "8").Body)
+	if len(missed) != 2 || missed[1].ID != rest[2].ID {
+		t.Errorf("missed %v", missed)
+	}
+}
+
+func TestCardsOfAgents(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ada, eve := w.caller("user:ada"), w.key("globex", "user:eve", "svc:a2a:write")
+	only := w.key("acme", "service:partner", "svc:a2a:write", "agent:bot")
+	none := w.do("", "GET", "/a2a/nobody/.well-known/agent-card.json", "").Body
+	for _, path := range []string{"/.well-known/agent-card.json", "/.well-known/agent.json", "", "/"} {
+		w.do("", "GET", "/a2a/echo"+path, "").contains(`"name":"Echo"`, `"url":"http://example.com/a2a/echo"`)
+		w.do(eve, "GET", "/a2a/echo"+path, "").status(200)
+		w.do(ada, "GET", "/a2a/bot"+path, "").contains(`"name":"Bot"`)
+		w.do(eve, "GET", "/a2a/bot"+path, "").status(404)
+		a := w.do("", "GET", "/a2a/bot"+path, "")
+		a.status(404)
+		if cut := requestIDs.ReplaceAllString(a.Body, ""); strings.ReplaceAll(cut, "bot", "nobody") != strings.ReplaceAll(requestIDs.ReplaceAllString(none, ""), "bot", "nobody") {
+			t.Errorf("a private agent shows: %s", a.Body)
+		}
+	}
+	w.do(only, "GET", "/a2a/.well-known/agent-card.json", "").contains(`"name":"Bot"`)
+	w.do(ada, "GET", "/a2a/.well-known/agent-card.json", "").status(404)
+	w.do("", "GET", "/a2a/.well-known/agent-card.json", "").status(404)
+	w.do("", "GET", "/a2a/echo/.well-known/agent-card.json", "", "A2A-Version", "9.0").status(400)
+
+	a := w.do("", "GET", "/a2a/echo/.well-known/agent-card.json", "")
+	for _, name := range []string{"ETag", "Last-Modified", "Cache-Control"} {
+		if a.Header.Get(name) == "" {
+			t.Errorf("no %s", name)
+		}
+	}
+	w.do("", "GET", "/a2a/echo/.well-known/agent-card.json", "", "If-None-Match", a.Header.Get("ETag")).status(304)
+	w.do("", "GET", "/a2a/echo/.well-known/agent-card.json", "", "If-Modified-Since", a.Header.Get("Last-Modified")).status(304)
+	w.do("", "GET", "/a2a/echo/.well-known/agent-card.json", "", "If-Modified-Since", "Mon, 02 Jan 2006 15:04:05 GMT").status(200)
+	var old, both bytes.Buffer
+	_ = json.Indent(&old, []byte(w.do("", "GET", "/a2a/echo/.well-known/agent-card.json", "", "A2A-Version", "0.3").Body), "", "  ")
+	_ = json.Indent(&both, []byte(a.Body), "", "  ")
+	golden(t, "v03/agent_card.json", old.String())
+	golden(t, "agent_card.json", both.String())
+}
