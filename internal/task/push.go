@@ -84,7 +84,7 @@ const (
 )
 
 // ErrPushLimit refuses one configuration too many.
-var ErrPushLimit = errs.New(errs.Conflict, "task.push_too_many", "the task has %d push configurations already; delete one first", MaxPushes)
+var ErrPushLimit = errs.New(errs.Invalid, "task.push_too_many", "the task has %d push configurations already; delete one first", MaxPushes)
 
 // Receiver is where a configuration's pushes go, without what may be secret in the
 // address.

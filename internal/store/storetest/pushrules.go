@@ -73,7 +73,7 @@ func testPushConfigs(w *world) {
 		w.must(err)
 	}
 	_, err = w.tasks.SetPush(ctx, c, "t1", hook("one too many"))
-	w.want(err, errs.Conflict)
+	w.want(err, errs.Invalid)
 	_, err = w.tasks.SetPush(ctx, c, "t1", full) // there already
 	w.must(err)
 	list, err = w.tasks.ListPush(ctx, c, "t1")

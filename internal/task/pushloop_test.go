@@ -1,0 +1,54 @@
+package task
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestRetriesBackOff(t *testing.T) {
+	t.Parallel()
+	r := PushRetry{}.orDefault()
+	for failures, most := range map[int]time.Duration{
+		1: time.Second, 2: 2 * time.Second, 5: 16 * time.Second, 10: 512 * time.Second, 11: 10 * time.Minute, 12: 10 * time.Minute, 1000: 10 * time.Minute,
+	} {
+		for range 100 {
+			if got := r.after(failures); got > most || got < most*3/4 {
+				t.Fatalf("after %d failures: %s; want at most %s", failures, got, most)
+			}
+		}
+	}
+	if r.Attempts != 12 || r.Claim != 30*time.Second {
+		t.Errorf("%+v", r)
+	}
+}
+
+// A delivery's id travels in a header and is signed with a dot behind it.
+func TestDeliveryIDsAreSafeAndTellConfigurationsApart(t *testing.T) {
+	t.Parallel()
+	seen := map[string]string{}
+	for _, id := range []string{"push-1", "a.b", "a b", "ä", "a/b", strings.Repeat("x", 65), strings.Repeat("x", 66), "a\"b"} {
+		p := Push{UID: "01k", PushConfig: PushConfig{ID: id}}
+		got := deliveryID(&p, 7)
+		if strings.ContainsAny(got, ". /\"ä") || len(got) > 80 || !strings.HasPrefix(got, "01k-") || !strings.HasSuffix(got, "-7") {
+			t.Errorf("%q: %s", id, got)
+		}
+		if other, taken := seen[got]; taken {
+			t.Errorf("%q and %q are both %s", id, other, got)
+		}
+		seen[got] = id
+		if again := deliveryID(&p, 7); again != got {
+			t.Errorf("%q: %s, then %s", id, got, again)
+		}
+	}
+}
+
+func TestALongErrorIsCut(t *testing.T) {
+	t.Parallel()
+	if got := shorten("a\x00b", 10); got != "ab" {
+		t.Errorf("%q", got)
+	}
+	if got := shorten(strings.Repeat("ä", 300), 501); got != strings.Repeat("ä", 250)+"…" {
+		t.Errorf("%q", got)
+	}
+}
