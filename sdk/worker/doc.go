@@ -14,7 +14,7 @@
 // # What a handler owes
 //
 // A task is at the handler's disposal until the handler returns. It ends the task
-// with Complete, Fail, Reject or AskForInput; if it does not, returning nil
+// with Complete, Reply, Fail, Reject or AskForInput; if it does not, returning nil
 // completes the task without artifacts and returning an error fails it with the
 // error's text. A panic fails the task, too, and is logged.
 //

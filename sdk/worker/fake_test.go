@@ -204,6 +204,9 @@ func (f *fake) said() string {
 	var out []string
 	for _, r := range f.reports {
 		s := r.Status
+		if r.Reply {
+			s += " by reply"
+		}
 		if r.Message != nil {
 			s += " " + (&Message{Parts: r.Message.Parts}).Text()
 		}

@@ -180,6 +180,8 @@ func TestEveryEndReachesTheSender(t *testing.T) {
 		switch t.Text() {
 		case "complete":
 			return t.Complete(ctx, worker.Text("done for "+t.Sender))
+		case "reply":
+			return t.Reply(ctx, worker.Text("hello yourself"))
 		case "nothing":
 			return nil
 		case "fail":
@@ -204,6 +206,7 @@ func TestEveryEndReachesTheSender(t *testing.T) {
 	}, worker.WithCapacity(4))
 	for text, want := range map[string]string{
 		"complete": "completed: done for main/user:admin",
+		"reply":    "completed (hello yourself)",
 		"nothing":  "completed",
 		"fail":     "failed (broken)",
 		"reject":   "rejected (not mine)",

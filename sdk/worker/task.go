@@ -88,6 +88,14 @@ func (t *Task) Complete(ctx context.Context, parts ...Part) error {
 	})
 }
 
+// Reply finishes the task with a message that is all there is to tell. A client of
+// the official protocol that waits for the task gets the message instead of it.
+func (t *Task) Reply(ctx context.Context, parts ...Part) error {
+	return t.hold.report(ctx, true, func(bool) report {
+		return report{Status: "completed", Message: &reportMessage{Parts: parts}, Reply: true}
+	})
+}
+
 // Fail ends the task as one that could not be done.
 func (t *Task) Fail(ctx context.Context, reason string) error {
 	return t.finish(ctx, "failed", reason)

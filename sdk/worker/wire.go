@@ -132,6 +132,7 @@ type assignment struct {
 type report struct {
 	Status        string           `json:"status,omitempty"`
 	Message       *reportMessage   `json:"message,omitempty"`
+	Reply         bool             `json:"reply,omitempty"`
 	Artifacts     []artifactUpdate `json:"artifacts,omitempty"`
 	ExtendSeconds int              `json:"extend_seconds,omitempty"`
 }

@@ -20,6 +20,7 @@ func TestHowAHandlerEndsATask(t *testing.T) {
 		{"nil completes", func(context.Context, *Task) error { return nil }, "completed"},
 		{"an error fails", func(context.Context, *Task) error { return errors.New("no luck\x00") }, "failed no luck"},
 		{"a panic fails", func(context.Context, *Task) error { panic("secret") }, "failed the agent failed in an unexpected way"},
+		{"reply", func(ctx context.Context, t *Task) error { return t.Reply(ctx, Text("hello yourself")) }, "completed by reply hello yourself"},
 		{"fail", func(ctx context.Context, t *Task) error { return t.Fail(ctx, "broken") }, "failed broken"},
 		{"reject", func(ctx context.Context, t *Task) error { return t.Reject(ctx, "not mine") }, "rejected not mine"},
 		{"ask", func(ctx context.Context, t *Task) error { return t.AskForInput(ctx, "which?") }, "input-required which?"},
