@@ -62,6 +62,7 @@ func Mount(rt *httpx.Router, o Options) {
 	for _, verb := range []string{"GET", "POST", "PUT", "PATCH", "DELETE"} {
 		rt.HandleAs(verb+" /a2a/{agent}/{path...}", refuseREST, binding)
 	}
+	s.mountGRPC()
 	rt.HandleFunc("GET /a2a/{agent}", s.agentCard)
 	rt.HandleFunc("GET /a2a/{agent}/{$}", s.agentCard)
 }

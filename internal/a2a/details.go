@@ -38,10 +38,7 @@ const (
 // appendDetails appends what is known of an error beyond its message, as an array
 // of google.protobuf.Any.
 func appendDetails(b []byte, e *rpcError) []byte {
-	reason, domain := kinds[e.code].reason, errorDomain
-	if reason == "" && e.problem != nil {
-		reason, domain = strings.ToUpper(strings.ReplaceAll(e.problem.Code, ".", "_")), ownDomain
-	}
+	reason, domain := e.reason()
 	b = append(b, '[')
 	start := len(b)
 	next := func() {
@@ -68,7 +65,7 @@ func appendDetails(b []byte, e *rpcError) []byte {
 				b = append(b, ',')
 			}
 			b = append(b, `{"field":`...)
-			b = wire.AppendString(b, strings.ReplaceAll(strings.TrimPrefix(f.Name, "/"), "/", "."))
+			b = wire.AppendString(b, fieldPath(f.Name))
 			b = append(b, `,"description":`...)
 			b = wire.AppendString(b, f.Message)
 			b = append(b, '}')
@@ -82,4 +79,18 @@ func appendDetails(b []byte, e *rpcError) []byte {
 		b = append(b, '}')
 	}
 	return append(b, ']')
+}
+
+// reason names the error, and who says so; empty: nobody has a name for it.
+func (e *rpcError) reason() (reason, domain string) {
+	reason, domain = kinds[e.code].reason, errorDomain
+	if reason == "" && e.problem != nil {
+		reason, domain = strings.ToUpper(strings.ReplaceAll(e.problem.Code, ".", "_")), ownDomain
+	}
+	return reason, domain
+}
+
+// fieldPath is a JSON pointer as google.rpc.BadRequest writes it.
+func fieldPath(pointer string) string {
+	return strings.ReplaceAll(strings.TrimPrefix(pointer, "/"), "/", ".")
 }

@@ -23,7 +23,6 @@ type officialSend struct {
 // readOfficialSend reads the params of either version; they differ in few names.
 func (c *call) readOfficialSend(params []byte, form task.PushForm) (p officialSend, err error) {
 	p.history, p.block = wire.AllHistory, true
-	m := &p.request.Message
 	var message bool
 	fields := wire.Read(orEmpty(params), "", false, func(r *wire.Reader) {
 		r.Object(func(name []byte) bool {
@@ -42,20 +41,27 @@ func (c *call) readOfficialSend(params []byte, form task.PushForm) (p officialSe
 			}
 			return true
 		})
-		switch {
-		case r.Failed():
-		case !message:
+		if message {
+			r.Add(p.lacks(form))
+		} else {
 			r.Add([]errs.Field{bodyField("/message", "is required")})
-		case m.ID == "":
-			r.Add([]errs.Field{bodyField("/message/messageId", "is required")})
-		case m.Role != task.RoleUser:
-			r.Add([]errs.Field{bodyField("/message/role", "must be "+userRole(form)+": the agent speaks for itself")})
 		}
 	})
 	if p.request.Push != nil {
 		p.request.Push.Form = form
 	}
 	return p, invalid(fields)
+}
+
+// lacks names what a message of a client must have, and this one has not.
+func (p *officialSend) lacks(form task.PushForm) []errs.Field {
+	switch m := &p.request.Message; {
+	case m.ID == "":
+		return []errs.Field{bodyField("/message/messageId", "is required")}
+	case m.Role != task.RoleUser:
+		return []errs.Field{bodyField("/message/role", "must be "+userRole(form)+": the agent speaks for itself")}
+	}
+	return nil
 }
 
 func userRole(form task.PushForm) string {
@@ -160,6 +166,19 @@ func (c *call) sendOfficial(p *officialSend) (task.Task, error) {
 		wait = c.allowWait(blockFor)
 	}
 	return c.s.Tasks.Send(c, c.to, p.request, wait)
+}
+
+// followOfficial is how a task stands, and what happens to it from now on or, if
+// the client resumes, after the event that it saw last.
+func (c *call) followOfficial(id string, after int64, resume bool) (task.Task, eventSeq, error) {
+	if !resume {
+		after = task.FromNow
+	}
+	t, events, err := c.s.Tasks.Follow(c, c.to, id, after, c.s.idle())
+	if err == nil && t.State.Terminal() && (!resume || after >= t.Seq) {
+		err = newError(codeUnsupported, "the task is "+string(t.State)+": nothing will happen to it; use GetTask")
+	}
+	return t, events, err
 }
 
 // isReply reports whether the task is to be shown as a message: the agent wants it

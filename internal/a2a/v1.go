@@ -60,15 +60,9 @@ func v1Subscribe(c *call, params []byte) (*stream, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !resume {
-		after = task.FromNow
-	}
-	t, events, err := c.s.Tasks.Follow(c, c.to, id, after, c.s.idle())
-	switch {
-	case err != nil:
+	t, events, err := c.followOfficial(id, after, resume)
+	if err != nil {
 		return nil, err
-	case t.State.Terminal() && (!resume || after >= t.Seq):
-		return nil, newError(codeUnsupported, "the task is "+string(t.State)+": nothing will happen to it; use GetTask")
 	}
 	st := v1Events(t, events, wire.AllHistory)
 	if resume {

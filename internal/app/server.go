@@ -29,6 +29,12 @@ const (
 	writeTimeout      = 60 * time.Second
 	idleTimeout       = 2 * time.Minute
 	maxHeaderBytes    = 32 << 10
+
+	// Of HTTP/2: streams of one connection, and when a silent one is asked whether it
+	// is still there.
+	maxStreams  = 250
+	pingAfter   = 30 * time.Second
+	pingTimeout = 15 * time.Second
 )
 
 // Server is one Parley server.
@@ -102,6 +108,8 @@ func New(ctx context.Context, cfg config.Config, log *slog.Logger) (_ *Server, e
 		WriteTimeout:      writeTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeaderBytes,
+		Protocols:         protocols(),
+		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: maxStreams, SendPingTimeout: pingAfter, PingTimeout: pingTimeout},
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 	}
 	// Last of all: the first key is made once, and would be lost if anything failed after it.
@@ -112,6 +120,16 @@ func New(ctx context.Context, cfg config.Config, log *slog.Logger) (_ *Server, e
 		s.log.Error("the built-in agent does not run", "error", err)
 	}
 	return s, nil
+}
+
+// protocols are HTTP/1.1 and HTTP/2, the latter also without TLS: gRPC shares the
+// port.
+func protocols() *http.Protocols {
+	p := new(http.Protocols)
+	p.SetHTTP1(true)
+	p.SetHTTP2(true)
+	p.SetUnencryptedHTTP2(true)
+	return p
 }
 
 func listen(ctx context.Context, addr string) (net.Listener, error) {

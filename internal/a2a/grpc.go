@@ -1,0 +1,167 @@
+package a2a
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"runtime/debug"
+	"strings"
+	"sync"
+
+	a2apb "github.com/a2aproject/a2a-go/v2/a2apb/v1"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/httpx"
+	"github.com/parley-dev/parley/internal/identity"
+)
+
+// The gRPC binding of version 1.0 shares the port: its requests are HTTP/2 posts
+// that pass the same router, so request ids, metrics, credentials and rate limits
+// are those of every other request. The agent is named by the request's tenant.
+
+// mountGRPC adds the service's methods to the router.
+func (s *server) mountGRPC() {
+	srv := grpc.NewServer(
+		grpc.MaxRecvMsgSize(maxBody),
+		grpc.UnaryInterceptor(func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (out any, err error) {
+			err = rpcOf(ctx).run(func() error {
+				out, err = next(ctx, req)
+				return err
+			})
+			return out, err
+		}),
+		grpc.StreamInterceptor(func(srv any, st grpc.ServerStream, _ *grpc.StreamServerInfo, next grpc.StreamHandler) error {
+			return rpcOf(st.Context()).run(func() error { return next(srv, st) })
+		}),
+	)
+	a2apb.RegisterA2AServiceServer(srv, &grpcService{s: s})
+	s.router.HandleAs("POST /"+a2apb.A2AService_ServiceDesc.ServiceName+"/{method}", refuseGRPC,
+		http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { serveGRPC(srv, w, r) }))
+}
+
+var errNotGRPC = errs.New(errs.Unsupported, "request.not_grpc",
+	"this path speaks gRPC only: HTTP/2 with the content type application/grpc; JSON is spoken below /a2a/<agent_id>")
+
+// isGRPC reports whether the client understands an answer in gRPC's form.
+func isGRPC(r *http.Request) bool {
+	rest, ok := strings.CutPrefix(r.Header.Get("Content-Type"), "application/grpc")
+	return ok && r.ProtoMajor == 2 && (rest == "" || rest[0] == '+' || rest[0] == ';')
+}
+
+// framing is what gRPC puts before a message.
+const framing = 5
+
+// serveGRPC answers one request. Who asks, and whether they may call agents at
+// all, is settled before the message is read.
+func serveGRPC(srv *grpc.Server, w http.ResponseWriter, r *http.Request) {
+	if !isGRPC(r) {
+		httpx.WriteError(w, r, errNotGRPC)
+		return
+	}
+	caller, org := httpx.CallerOf(r.Context()), ""
+	if caller != nil {
+		org = caller.Org
+	}
+	if _, err := identity.Authorize(caller, org, identity.CallAgent); err != nil {
+		refuseGRPC(w, r, err)
+		return
+	}
+	if v := askedVersion(r); v != "" && v != version1 {
+		e := newError(codeVersion, "version "+clip(v)+" of A2A is not spoken by this service; use 1.0")
+		writeStatus(w, grpcStatus(e))
+		return
+	}
+	x := &rpc{w: w, r: r}
+	defer x.end()
+	r = r.WithContext(context.WithValue(r.Context(), rpcKey{}, x))
+	// The transport reads ahead without a bound of its own.
+	r.Body = http.MaxBytesReader(w, r.Body, maxBody+framing)
+	srv.ServeHTTP(httpx.NewPatient(w), r)
+}
+
+// rpc is the HTTP request below a gRPC call, whose handler runs in a goroutine of
+// its own.
+type rpc struct {
+	w http.ResponseWriter
+	r *http.Request
+
+	mu   sync.Mutex // held while the handler runs
+	over bool
+}
+
+type rpcKey struct{}
+
+func rpcOf(ctx context.Context) *rpc { return ctx.Value(rpcKey{}).(*rpc) }
+
+// run runs the handler, and survives its panic: nobody above it would.
+func (x *rpc) run(handler func() error) (err error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.over {
+		return status.Error(codes.Canceled, "the request is over")
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			err = grpcStatus(errorOf(x.r.Context(), fmt.Errorf("panic: %v\n%s", p, debug.Stack()))).Err()
+		}
+	}()
+	return handler()
+}
+
+// end waits for the handler: a client that goes away ends the request first, and
+// neither its writer nor what is noted for the log may be used after that.
+func (x *rpc) end() {
+	x.mu.Lock()
+	x.over = true
+	x.mu.Unlock()
+}
+
+// grpcCall finds the agent that a request means and checks that the caller may call
+// it.
+func (s *server) grpcCall(ctx context.Context, tenant string) (*call, error) {
+	caller := httpx.CallerOf(ctx)
+	if tenant == "" {
+		var ok bool
+		if tenant, ok = caller.Scopes.OnlyAgent(); !ok {
+			return nil, newInvalid("/tenant", "is required: the id of the agent")
+		}
+	}
+	to, err := s.Tasks.Reach(ctx, caller, tenant)
+	if err != nil {
+		return nil, refusal(httpx.NewProblem(ctx, err))
+	}
+	x := rpcOf(ctx)
+	return &call{Context: ctx, s: s, to: to, agent: tenant, w: x.w, r: x.r}, nil
+}
+
+// refusal is an error that is known by its problem only.
+func refusal(p *httpx.Problem) *rpcError {
+	e := &rpcError{code: codeInvalidRequest, message: p.Detail, problem: p}
+	if p.Status >= http.StatusInternalServerError {
+		e.code = codeInternal
+	}
+	return e
+}
+
+func newInvalid(at, msg string) *rpcError {
+	f := bodyField(at, msg)
+	return &rpcError{code: codeInvalidParams, message: errs.InvalidFields(f).Message, fields: append(noFields, f)}
+}
+
+// grpcError is what a client is told of an error.
+func grpcError(ctx context.Context, err error) error {
+	if err == nil {
+		return nil
+	}
+	var own *rpcError
+	if !errors.As(err, &own) {
+		if _, ok := status.FromError(err); ok {
+			return err // from the transport
+		}
+	}
+	return grpcStatus(errorOf(ctx, err)).Err()
+}

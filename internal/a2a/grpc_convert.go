@@ -1,0 +1,221 @@
+package a2a
+
+import (
+	"strconv"
+	"time"
+
+	a2apb "github.com/a2aproject/a2a-go/v2/a2apb/v1"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/task"
+	"github.com/parley-dev/parley/internal/wire"
+)
+
+// sendFromProto is readOfficialSend for gRPC.
+func sendFromProto(r *a2apb.SendMessageRequest) (p officialSend, err error) {
+	p.block = !r.GetConfiguration().GetReturnImmediately()
+	var fields, more []errs.Field
+	p.history, fields = historyFromProto(lengthOf(r.GetConfiguration()), "/configuration/historyLength", wire.AllHistory)
+	if push := r.GetConfiguration().GetTaskPushNotificationConfig(); push != nil {
+		config := pushFromProto(push)
+		p.request.Push = &config
+	}
+	p.request.Metadata, more = objectFromProto(r.GetMetadata(), "/metadata")
+	fields = append(fields, more...)
+	m := r.GetMessage()
+	if m == nil {
+		return p, invalid(append(fields, bodyField("/message", "is required")))
+	}
+	p.request.ID, p.request.ContextID = m.GetTaskId(), m.GetContextId()
+	p.request.MustExist = m.GetTaskId() != ""
+	p.request.Message, more = messageFromProto(m)
+	if fields = append(fields, more...); len(fields) == 0 {
+		fields = p.lacks(task.PushV1)
+	}
+	return p, invalid(fields)
+}
+
+func messageFromProto(m *a2apb.Message) (out task.Message, fields []errs.Field) {
+	out = task.Message{ID: m.GetMessageId(), Extensions: m.GetExtensions(), References: m.GetReferenceTaskIds()}
+	switch m.GetRole() {
+	case a2apb.Role_ROLE_USER:
+		out.Role = task.RoleUser
+	case a2apb.Role_ROLE_AGENT:
+		out.Role = task.RoleAgent
+	}
+	out.Metadata, fields = objectFromProto(m.GetMetadata(), "/message/metadata")
+	parts := m.GetParts()
+	if len(parts) > task.MaxParts {
+		return out, append(fields, bodyField("/message/parts", "must have at most "+strconv.Itoa(task.MaxParts)+" entries"))
+	}
+	out.Parts = make([]task.Part, len(parts))
+	for i, p := range parts {
+		fields = append(fields, partFromProto(&out.Parts[i], p, "/message/parts/"+strconv.Itoa(i))...)
+	}
+	return out, fields
+}
+
+func partFromProto(out *task.Part, p *a2apb.Part, at string) (fields []errs.Field) {
+	out.Name, out.MediaType = p.GetFilename(), p.GetMediaType()
+	out.Metadata, fields = objectFromProto(p.GetMetadata(), at+"/metadata")
+	switch v := p.GetContent().(type) {
+	case *a2apb.Part_Text:
+		out.Kind, out.Text = task.TextPart, v.Text
+	case *a2apb.Part_Raw:
+		out.Kind, out.Bytes = task.FilePart, v.Raw
+	case *a2apb.Part_Url:
+		out.Kind, out.URL = task.FilePart, v.Url
+	case *a2apb.Part_Data:
+		out.Kind = task.DataPart
+		text, ok := appendValue(nil, v.Data, 0)
+		if !ok {
+			return append(fields, bodyField(at+"/data", notJSON))
+		}
+		out.Data = text
+	default:
+		fields = append(fields, bodyField(at, "must have text, raw, url or data"))
+	}
+	return fields
+}
+
+func historyFromProto(length *int32, at string, unset int) (int, []errs.Field) {
+	switch {
+	case length == nil:
+		return unset, nil
+	case *length < 0 || *length > maxHistory:
+		return 0, append(noFields, bodyField(at, "must be an integer from 0 to "+strconv.Itoa(maxHistory)))
+	}
+	return int(*length), nil
+}
+
+func pushFromProto(p *a2apb.TaskPushNotificationConfig) task.PushConfig {
+	return task.PushConfig{
+		ID: p.GetId(), URL: p.GetUrl(), Token: p.GetToken(), Form: task.PushV1,
+		Scheme: p.GetAuthentication().GetScheme(), Credentials: p.GetAuthentication().GetCredentials(),
+	}
+}
+
+func listFromProto(r *a2apb.ListTasksRequest) (own task.OwnRequest, history int, err error) {
+	own = task.OwnRequest{ContextID: r.GetContextId(), Token: r.GetPageToken(), Artifacts: r.GetIncludeArtifacts()}
+	history, fields := historyFromProto(r.HistoryLength, "/historyLength", 0)
+	own.History = history > 0
+	if r.PageSize != nil {
+		if own.Limit = int(r.GetPageSize()); own.Limit < 1 || own.Limit > task.MaxLimit {
+			fields = append(fields, bodyField("/pageSize", "must be an integer from 1 to "+strconv.Itoa(task.MaxLimit)))
+		}
+	}
+	if after := r.GetStatusTimestampAfter(); after != nil {
+		if after.CheckValid() != nil {
+			fields = append(fields, bodyField("/statusTimestampAfter", "must be a time"))
+		}
+		own.UpdatedAfter = after.AsTime()
+	}
+	if r.GetStatus() != a2apb.TaskState_TASK_STATE_UNSPECIFIED {
+		for _, s := range task.States {
+			if protoState(s) == r.GetStatus() {
+				own.State = s
+			}
+		}
+		if own.State == "" {
+			fields = append(fields, bodyField("/status", "no task is ever in this state here"))
+		}
+	}
+	return own, history, invalid(fields)
+}
+
+func protoState(s task.State) a2apb.TaskState {
+	return a2apb.TaskState(a2apb.TaskState_value[wire.V1State(s)])
+}
+
+// protoTask is wire.AppendV1TaskWith for gRPC.
+func protoTask(t *task.Task, history int, artifacts bool) *a2apb.Task {
+	out := &a2apb.Task{
+		Id: t.ID, ContextId: t.ContextID, Status: protoStatus(t, t.State, t.UpdatedAt, t.Message), Metadata: protoObject(t.Metadata),
+	}
+	if artifacts {
+		for i := range t.Artifacts {
+			out.Artifacts = append(out.Artifacts, protoArtifact(&t.Artifacts[i]))
+		}
+	}
+	if history > 0 {
+		list := t.History[max(0, len(t.History)-history):]
+		for i := range list {
+			out.History = append(out.History, protoMessage(t.ID, t.ContextID, &list[i]))
+		}
+	}
+	return out
+}
+
+func protoStatus(t *task.Task, s task.State, at time.Time, m *task.Message) *a2apb.TaskStatus {
+	out := &a2apb.TaskStatus{State: protoState(s), Timestamp: timestamppb.New(at)}
+	if m != nil {
+		out.Message = protoMessage(t.ID, t.ContextID, m)
+	}
+	return out
+}
+
+func protoMessage(taskID, contextID string, m *task.Message) *a2apb.Message {
+	out := &a2apb.Message{
+		MessageId: m.ID, ContextId: contextID, TaskId: taskID, Role: a2apb.Role_ROLE_AGENT, Parts: protoParts(m.Parts),
+		Metadata: protoObject(m.Metadata), Extensions: m.Extensions, ReferenceTaskIds: m.References,
+	}
+	if m.Role == task.RoleUser {
+		out.Role = a2apb.Role_ROLE_USER
+	}
+	return out
+}
+
+func protoParts(parts []task.Part) []*a2apb.Part {
+	out := make([]*a2apb.Part, len(parts))
+	for i := range parts {
+		p := &parts[i]
+		o := &a2apb.Part{Filename: p.Name, MediaType: p.MediaType, Metadata: protoObject(p.Metadata)}
+		switch {
+		case p.Kind == task.TextPart:
+			o.Content = &a2apb.Part_Text{Text: p.Text}
+		case p.Kind == task.DataPart:
+			o.Content = &a2apb.Part_Data{Data: protoValue(p.Data)}
+		case p.URL != "":
+			o.Content = &a2apb.Part_Url{Url: p.URL}
+		default:
+			o.Content = &a2apb.Part_Raw{Raw: p.Bytes}
+		}
+		out[i] = o
+	}
+	return out
+}
+
+func protoArtifact(a *task.Artifact) *a2apb.Artifact {
+	return &a2apb.Artifact{
+		ArtifactId: a.ID, Name: a.Name, Description: a.Description, Parts: protoParts(a.Parts),
+		Metadata: protoObject(a.Metadata), Extensions: a.Extensions,
+	}
+}
+
+// protoEvent is wire.AppendV1Event for gRPC.
+func protoEvent(t *task.Task, e *task.Event) *a2apb.StreamResponse {
+	if e.Kind == task.ArtifactEvent {
+		return &a2apb.StreamResponse{Payload: &a2apb.StreamResponse_ArtifactUpdate{ArtifactUpdate: &a2apb.TaskArtifactUpdateEvent{
+			TaskId: t.ID, ContextId: t.ContextID, Artifact: protoArtifact(e.Artifact), Append: e.Append, LastChunk: e.LastChunk,
+		}}}
+	}
+	return &a2apb.StreamResponse{Payload: &a2apb.StreamResponse_StatusUpdate{StatusUpdate: &a2apb.TaskStatusUpdateEvent{
+		TaskId: t.ID, ContextId: t.ContextID, Status: protoStatus(t, e.State, e.At, e.Message),
+	}}}
+}
+
+func protoPush(p *task.PushConfig) *a2apb.TaskPushNotificationConfig {
+	out := &a2apb.TaskPushNotificationConfig{Id: p.ID, TaskId: p.TaskID, Url: p.URL, Token: p.Token}
+	if p.Scheme != "" {
+		out.Authentication = &a2apb.AuthenticationInfo{Scheme: p.Scheme, Credentials: p.Credentials}
+	}
+	return out
+}
+
+func lengthOf(c *a2apb.SendMessageConfiguration) *int32 {
+	if c == nil {
+		return nil
+	}
+	return c.HistoryLength
+}

@@ -1,0 +1,246 @@
+package a2a
+
+import (
+	"context"
+	"math"
+	"time"
+
+	a2apb "github.com/a2aproject/a2a-go/v2/a2apb/v1"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/types/known/emptypb"
+
+	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/task"
+	"github.com/parley-dev/parley/internal/wire"
+)
+
+// grpcService is version 1.0 over gRPC. It does what v1.go does, in another form.
+type grpcService struct {
+	a2apb.UnimplementedA2AServiceServer
+	s *server
+}
+
+type eventStream = grpc.ServerStreamingServer[a2apb.StreamResponse]
+
+// unary runs a method for the agent that the request means.
+func unary[T any](ctx context.Context, g *grpcService, tenant string, method func(c *call) (T, error)) (out T, err error) {
+	c, err := g.s.grpcCall(ctx, tenant)
+	if err == nil {
+		if out, err = method(c); err == nil {
+			return out, nil
+		}
+	}
+	var none T
+	return none, grpcError(ctx, err)
+}
+
+func (g *grpcService) SendMessage(ctx context.Context, r *a2apb.SendMessageRequest) (*a2apb.SendMessageResponse, error) {
+	return unary(ctx, g, r.GetTenant(), func(c *call) (*a2apb.SendMessageResponse, error) {
+		p, err := sendFromProto(r)
+		if err != nil {
+			return nil, err
+		}
+		t, err := c.sendOfficial(&p)
+		if err != nil {
+			return nil, err
+		}
+		if p.isReply(&t) {
+			return &a2apb.SendMessageResponse{Payload: &a2apb.SendMessageResponse_Message{Message: protoMessage("", t.ContextID, t.Message)}}, nil
+		}
+		return &a2apb.SendMessageResponse{Payload: &a2apb.SendMessageResponse_Task{Task: protoTask(&t, p.history, true)}}, nil
+	})
+}
+
+func (g *grpcService) SendStreamingMessage(r *a2apb.SendMessageRequest, out eventStream) error {
+	ctx := out.Context()
+	c, err := g.s.grpcCall(ctx, r.GetTenant())
+	if err != nil {
+		return grpcError(ctx, err)
+	}
+	p, err := sendFromProto(r)
+	if err != nil {
+		return grpcError(ctx, err)
+	}
+	t, events, err := c.s.Tasks.Stream(c, c.to, p.request, c.s.idle())
+	if err != nil {
+		return grpcError(ctx, err)
+	}
+	return c.streamProto(out, &t, events, p.history)
+}
+
+func (g *grpcService) SubscribeToTask(r *a2apb.SubscribeToTaskRequest, out eventStream) error {
+	ctx := out.Context()
+	c, err := g.s.grpcCall(ctx, r.GetTenant())
+	if err != nil {
+		return grpcError(ctx, err)
+	}
+	if err := required("/id", r.GetId()); err != nil {
+		return grpcError(ctx, err)
+	}
+	t, events, err := c.followOfficial(r.GetId(), 0, false)
+	if err != nil {
+		return grpcError(ctx, err)
+	}
+	return c.streamProto(out, &t, events, wire.AllHistory)
+}
+
+// streamProto shows a task and then what happens to it, until it rests.
+func (c *call) streamProto(out eventStream, t *task.Task, events eventSeq, history int) error {
+	err := out.Send(&a2apb.StreamResponse{Payload: &a2apb.StreamResponse_Task{Task: protoTask(t, history, true)}})
+	if err != nil || t.State.Terminal() {
+		for range events {
+			break // nobody reads on: an iterator that never ran would never let go of its task
+		}
+		return err
+	}
+	checked := time.Now()
+	for e, err := range events {
+		if err != nil {
+			return grpcError(c, err)
+		}
+		if now := time.Now(); now.Sub(checked) >= c.s.Recheck {
+			checked = now
+			if !c.stillAllowed() {
+				return status.Error(codes.Unauthenticated, "the key was revoked, has expired, or may no longer call this agent")
+			}
+		}
+		if e.Seq == 0 || e.Kind == task.TurnEvent || e.Seq <= t.Seq {
+			continue
+		}
+		if err := out.Send(protoEvent(t, &e)); err != nil {
+			return err
+		}
+		if e.Kind == task.StatusEvent && e.State.Rests() {
+			return nil
+		}
+	}
+	if err := c.Err(); err != nil {
+		return status.FromContextError(err).Err()
+	}
+	return status.Error(codes.Unavailable, "the server is stopping; subscribe to the task again")
+}
+
+func (g *grpcService) GetTask(ctx context.Context, r *a2apb.GetTaskRequest) (*a2apb.Task, error) {
+	return unary(ctx, g, r.GetTenant(), func(c *call) (*a2apb.Task, error) {
+		history, fields := historyFromProto(r.HistoryLength, "/historyLength", wire.AllHistory)
+		if r.GetId() == "" {
+			fields = append(fields, bodyField("/id", "is required"))
+		}
+		if err := invalid(fields); err != nil {
+			return nil, err
+		}
+		t, err := c.s.Tasks.Get(c, c.to, r.GetId())
+		if err != nil {
+			return nil, err
+		}
+		return protoTask(&t, history, true), nil
+	})
+}
+
+func (g *grpcService) CancelTask(ctx context.Context, r *a2apb.CancelTaskRequest) (*a2apb.Task, error) {
+	return unary(ctx, g, r.GetTenant(), func(c *call) (*a2apb.Task, error) {
+		if err := required("/id", r.GetId()); err != nil {
+			return nil, err
+		}
+		t, err := c.s.Tasks.Cancel(c, c.to, r.GetId())
+		if err != nil {
+			return nil, err
+		}
+		return protoTask(&t, wire.AllHistory, true), nil
+	})
+}
+
+func (g *grpcService) ListTasks(ctx context.Context, r *a2apb.ListTasksRequest) (*a2apb.ListTasksResponse, error) {
+	return unary(ctx, g, r.GetTenant(), func(c *call) (*a2apb.ListTasksResponse, error) {
+		own, history, err := listFromProto(r)
+		if err != nil {
+			return nil, err
+		}
+		page, err := c.s.Tasks.Own(c, c.to, own)
+		if err != nil {
+			return nil, err
+		}
+		out := &a2apb.ListTasksResponse{
+			NextPageToken: page.Next, PageSize: int32(page.Limit), TotalSize: int32(min(page.Total, math.MaxInt32)),
+		}
+		for i := range page.Tasks {
+			out.Tasks = append(out.Tasks, protoTask(&page.Tasks[i], history, own.Artifacts))
+		}
+		return out, nil
+	})
+}
+
+func (g *grpcService) CreateTaskPushNotificationConfig(ctx context.Context, r *a2apb.TaskPushNotificationConfig) (*a2apb.TaskPushNotificationConfig, error) {
+	return unary(ctx, g, r.GetTenant(), func(c *call) (*a2apb.TaskPushNotificationConfig, error) {
+		if err := required("/taskId", r.GetTaskId()); err != nil {
+			return nil, err
+		}
+		p, err := c.s.Tasks.SetPush(c, c.to, r.GetTaskId(), pushFromProto(r))
+		return protoPush(&p), err
+	})
+}
+
+func (g *grpcService) GetTaskPushNotificationConfig(
+	ctx context.Context, r *a2apb.GetTaskPushNotificationConfigRequest,
+) (*a2apb.TaskPushNotificationConfig, error) {
+	return unary(ctx, g, r.GetTenant(), func(c *call) (*a2apb.TaskPushNotificationConfig, error) {
+		if err := required("/taskId", r.GetTaskId(), "/id", r.GetId()); err != nil {
+			return nil, err
+		}
+		p, err := c.s.Tasks.GetPush(c, c.to, r.GetTaskId(), r.GetId())
+		return protoPush(&p), err
+	})
+}
+
+func (g *grpcService) ListTaskPushNotificationConfigs(
+	ctx context.Context, r *a2apb.ListTaskPushNotificationConfigsRequest,
+) (*a2apb.ListTaskPushNotificationConfigsResponse, error) {
+	return unary(ctx, g, r.GetTenant(), func(c *call) (*a2apb.ListTaskPushNotificationConfigsResponse, error) {
+		if err := required("/taskId", r.GetTaskId()); err != nil {
+			return nil, err
+		}
+		if r.GetPageToken() != "" {
+			return nil, newInvalid("/pageToken", "is not a token of this list, which has one page")
+		}
+		list, err := c.s.Tasks.ListPush(c, c.to, r.GetTaskId())
+		out := &a2apb.ListTaskPushNotificationConfigsResponse{}
+		for i := range list {
+			out.Configs = append(out.Configs, protoPush(&list[i]))
+		}
+		return out, err
+	})
+}
+
+func (g *grpcService) DeleteTaskPushNotificationConfig(ctx context.Context, r *a2apb.DeleteTaskPushNotificationConfigRequest) (*emptypb.Empty, error) {
+	return unary(ctx, g, r.GetTenant(), func(c *call) (*emptypb.Empty, error) {
+		if err := required("/taskId", r.GetTaskId(), "/id", r.GetId()); err != nil {
+			return nil, err
+		}
+		return &emptypb.Empty{}, c.s.Tasks.DeletePush(c, c.to, r.GetTaskId(), r.GetId())
+	})
+}
+
+func (g *grpcService) GetExtendedAgentCard(ctx context.Context, r *a2apb.GetExtendedAgentCardRequest) (*a2apb.AgentCard, error) {
+	return unary(ctx, g, r.GetTenant(), func(c *call) (*a2apb.AgentCard, error) {
+		text, err := c.s.appendAgentCard(c, nil, c.agent, version1, true)
+		if err != nil {
+			return nil, err
+		}
+		card := &a2apb.AgentCard{}
+		return card, protojson.Unmarshal(text, card) // which is ProtoJSON
+	})
+}
+
+// required refuses a request that lacks a member; they come as pointer, value pairs.
+func required(members ...string) error {
+	var f []errs.Field
+	for i := 0; i < len(members); i += 2 {
+		if members[i+1] == "" {
+			f = append(f, bodyField(members[i], "is required"))
+		}
+	}
+	return invalid(f)
+}

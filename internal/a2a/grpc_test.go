@@ -1,0 +1,489 @@
+package a2a
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/a2aproject/a2a-go/v2/a2aclient"
+	a2agrpc "github.com/a2aproject/a2a-go/v2/a2agrpc/v1"
+	a2apb "github.com/a2aproject/a2a-go/v2/a2apb/v1"
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/testing/protocmp"
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"github.com/parley-dev/parley/internal/httpx"
+	"github.com/parley-dev/parley/internal/task"
+)
+
+// h2c serves the world with HTTP/2 and without TLS, and returns host and port.
+func (w *world) h2c(edit ...func(*http.Server)) string {
+	srv := httptest.NewUnstartedServer(w.handler)
+	p := new(http.Protocols)
+	p.SetHTTP1(true)
+	p.SetUnencryptedHTTP2(true)
+	srv.Config.Protocols = p
+	for _, e := range edit {
+		e(srv.Config)
+	}
+	srv.Start()
+	w.tb.Cleanup(func() {
+		w.tasks.Stop()
+		srv.Close()
+	})
+	return strings.TrimPrefix(srv.URL, "http://")
+}
+
+func dial(tb testing.TB, addr string) *grpc.ClientConn {
+	tb.Helper()
+	conn, err := grpc.NewClient(addr, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { _ = conn.Close() })
+	return conn
+}
+
+// as is a context that carries the key.
+func as(ctx context.Context, secret string, more ...string) context.Context {
+	return metadata.AppendToOutgoingContext(ctx, append([]string{"authorization", "Bearer " + secret}, more...)...)
+}
+
+func protoSend(tenant, text string) *a2apb.SendMessageRequest {
+	return &a2apb.SendMessageRequest{Tenant: tenant, Message: &a2apb.Message{
+		MessageId: newID("m-"), Role: a2apb.Role_ROLE_USER, Parts: []*a2apb.Part{{Content: &a2apb.Part_Text{Text: text}}},
+	}}
+}
+
+func at(r *a2apb.SendMessageRequest, taskID string) *a2apb.SendMessageRequest {
+	r.Message.TaskId = taskID
+	return r
+}
+
+func now(r *a2apb.SendMessageRequest) *a2apb.SendMessageRequest {
+	r.Configuration = &a2apb.SendMessageConfiguration{ReturnImmediately: true}
+	return r
+}
+
+// fails fails the test unless err has the code and names the reason.
+func failsGRPC(tb testing.TB, err error, code codes.Code, reason string) *status.Status {
+	tb.Helper()
+	st := status.Convert(err)
+	got, domain := "", ""
+	for _, d := range st.Details() {
+		if info, ok := d.(*errdetails.ErrorInfo); ok {
+			got, domain = info.GetReason(), info.GetDomain()
+		}
+	}
+	if st.Code() != code || got != reason || reason != "" && domain == "" {
+		tb.Fatalf("want %v with %q, got %v with %q: %s", code, reason, st.Code(), got, st.Message())
+	}
+	return st
+}
+
+// coded is the code that the table of errors has for one of JSON-RPC's.
+func coded(tb testing.TB, rpc int) (code codes.Code) {
+	tb.Helper()
+	if err := code.UnmarshalJSON([]byte(`"` + kinds[rpc].status + `"`)); err != nil {
+		tb.Fatal(err)
+	}
+	return code
+}
+
+// The real client, every method.
+func TestGRPCWithTheOfficialClient(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	addr := w.h2c()
+	ctx := t.Context()
+	ada := w.caller("user:ada")
+	c, err := a2aclient.NewFromEndpoints(ctx, []*a2a.AgentInterface{
+		{URL: addr, ProtocolBinding: a2a.TransportProtocolGRPC, ProtocolVersion: "1.0", Tenant: "echo"},
+	}, a2agrpc.WithGRPCTransport(grpc.WithTransportCredentials(insecure.NewCredentials())),
+		a2aclient.WithCallInterceptors(bearerKey{secret: ada}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	message := func() *a2a.SendMessageRequest {
+		return &a2a.SendMessageRequest{Message: a2a.NewMessage(a2a.MessageRoleUser, a2a.NewTextPart("hello"))}
+	}
+	res, err := c.SendMessage(ctx, message())
+	if err != nil {
+		t.Fatal(err)
+	}
+	sent, ok := res.(*a2a.Task)
+	if !ok || sent.Status.State != a2a.TaskStateCompleted || len(sent.Artifacts) != 1 {
+		t.Fatalf("%+v", res)
+	}
+	got, err := c.GetTask(ctx, &a2a.GetTaskRequest{ID: sent.ID})
+	if err != nil || cmp.Diff(sent, got) != "" {
+		t.Fatal(err, cmp.Diff(sent, got))
+	}
+	var states []string
+	for e, err := range c.SendStreamingMessage(ctx, message()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		states = append(states, fmt.Sprintf("%T", e))
+	}
+	if len(states) < 3 || states[0] != "*a2a.Task" || states[len(states)-1] != "*a2a.TaskStatusUpdateEvent" {
+		t.Error(states)
+	}
+	list, err := c.ListTasks(ctx, &a2a.ListTasksRequest{PageSize: 1, IncludeArtifacts: true})
+	if err != nil || len(list.Tasks) != 1 || list.TotalSize != 2 || list.NextPageToken == "" {
+		t.Fatalf("%+v %v", list, err)
+	}
+	rest, err := c.ListTasks(ctx, &a2a.ListTasksRequest{PageSize: 1, PageToken: list.NextPageToken})
+	if err != nil || len(rest.Tasks) != 1 || rest.NextPageToken != "" || rest.Tasks[0].ID != sent.ID {
+		t.Fatalf("%+v %v", rest, err)
+	}
+	if _, err := c.CancelTask(ctx, &a2a.CancelTaskRequest{ID: sent.ID}); err == nil {
+		t.Error("a completed task was canceled")
+	}
+	push, err := c.CreateTaskPushConfig(ctx, &a2a.PushConfig{
+		TaskID: sent.ID, ID: "p", URL: "https://hook.example/x", Token: "tok", Auth: &a2a.PushAuthInfo{Scheme: "Bearer", Credentials: "cred"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := c.GetTaskPushConfig(ctx, &a2a.GetTaskPushConfigRequest{TaskID: sent.ID, ID: "p"})
+	if err != nil || cmp.Diff(push, again) != "" || push.Auth.Credentials != "cred" || push.Token != "tok" || push.TaskID != sent.ID {
+		t.Error(err, push, again)
+	}
+	if all, err := c.ListTaskPushConfigs(ctx, &a2a.ListTaskPushConfigRequest{TaskID: sent.ID}); err != nil || len(all) != 1 {
+		t.Error(all, err)
+	}
+	if err := c.DeleteTaskPushConfig(ctx, &a2a.DeleteTaskPushConfigRequest{TaskID: sent.ID, ID: "p"}); err != nil {
+		t.Error(err)
+	}
+	if all, err := c.ListTaskPushConfigs(ctx, &a2a.ListTaskPushConfigRequest{TaskID: sent.ID}); err != nil || len(all) != 0 {
+		t.Error(all, err)
+	}
+	card, err := a2apb.NewA2AServiceClient(dial(t, addr)).GetExtendedAgentCard(as(ctx, ada), &a2apb.GetExtendedAgentCardRequest{Tenant: "echo"})
+	if err != nil || card.GetName() != "Echo" || len(card.GetSupportedInterfaces()) != 5 || card.GetProvider().GetOrganization() != "acme" ||
+		card.GetSecuritySchemes()["bearer"].GetHttpAuthSecurityScheme().GetScheme() != "Bearer" {
+		t.Error(card, err)
+	}
+}
+
+type bearerKey struct {
+	a2aclient.PassthroughInterceptor
+	secret string
+}
+
+func (k bearerKey) Before(ctx context.Context, req *a2aclient.Request) (context.Context, any, error) {
+	req.ServiceParams["Authorization"] = []string{"Bearer " + k.secret}
+	return ctx, nil, nil
+}
+
+// What is sent by one binding is the same by the other, to the last member.
+func TestGRPCAndJSONShowTheSameTask(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := a2apb.NewA2AServiceClient(dial(t, w.h2c()))
+	ada := w.caller("user:ada")
+	ctx := as(t.Context(), ada)
+	r := now(protoSend("bot", "hello"))
+	data, _ := structpb.NewValue(map[string]any{"z": 1.0, "a": []any{true, nil, "x", 1e300, -0.5}, "": map[string]any{}})
+	meta, _ := structpb.NewStruct(map[string]any{"k": "v", "n": 12345678.0})
+	r.Metadata = meta
+	r.Message.Metadata, r.Message.Extensions, r.Message.ReferenceTaskIds = meta, []string{"https://x.example/e"}, []string{"t-9"}
+	r.Message.Parts = append(r.Message.Parts,
+		&a2apb.Part{Content: &a2apb.Part_Data{Data: data}, MediaType: "application/json"},
+		&a2apb.Part{Content: &a2apb.Part_Raw{Raw: []byte("\x00\xff")}, Filename: "f", Metadata: meta},
+		&a2apb.Part{Content: &a2apb.Part_Url{Url: "https://x.example/f"}})
+	res, err := c.SendMessage(ctx, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := res.GetTask().GetId()
+	if res.GetTask().GetStatus().GetState() != a2apb.TaskState_TASK_STATE_SUBMITTED {
+		t.Fatal(res)
+	}
+	want := proto.Clone(r.Message).(*a2apb.Message)
+	want.TaskId, want.ContextId = id, res.GetTask().GetContextId()
+	if diff := cmp.Diff(want, res.GetTask().GetHistory()[0], protocmp.Transform()); diff != "" {
+		t.Error(diff)
+	}
+	p := w.post("bot")
+	lease := w.claim(p)
+	w.report(p, lease, task.Report{State: task.Completed, Message: says("done"), Artifacts: []task.ArtifactUpdate{artifact("a", "x")}})
+	overGRPC, err := c.GetTask(ctx, &a2apb.GetTaskRequest{Tenant: "bot", Id: id})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := w.rpc(ada, "bot", "GetTask", `{"id":"`+id+`"}`).Body
+	text = strings.TrimSuffix(text[strings.Index(text, `"result":`)+len(`"result":`):], "}")
+	overJSON := &a2apb.Task{}
+	if err := protojson.Unmarshal([]byte(text), overJSON); err != nil {
+		t.Fatal(err, text)
+	}
+	if diff := cmp.Diff(overJSON, overGRPC, protocmp.Transform()); diff != "" {
+		t.Error(diff)
+	}
+	// The same message again, however its maps are ordered, is a repetition.
+	for range 5 {
+		again := proto.Clone(r).(*a2apb.SendMessageRequest)
+		again.Message.TaskId = id
+		if _, err := c.SendMessage(ctx, again); err != nil {
+			t.Fatal(err)
+		}
+	}
+	short, err := c.GetTask(ctx, &a2apb.GetTaskRequest{Tenant: "bot", Id: id, HistoryLength: proto.Int32(1)})
+	if err != nil || len(short.GetHistory()) != 1 || short.GetHistory()[0].GetRole() != a2apb.Role_ROLE_AGENT {
+		t.Error(short, err)
+	}
+	// What JSON can say and a double cannot stays readable.
+	w.rpc(ada, "bot", "SendMessage", `{"configuration":{"returnImmediately":true},"message":{"messageId":"m","role":"ROLE_USER","parts":[{"data":[1e999]}]}}`)
+	list, err := c.ListTasks(ctx, &a2apb.ListTasksRequest{Tenant: "bot", HistoryLength: proto.Int32(9), Status: a2apb.TaskState_TASK_STATE_SUBMITTED})
+	if err != nil || len(list.GetTasks()) != 1 ||
+		list.GetTasks()[0].GetHistory()[0].GetParts()[0].GetData().GetListValue().GetValues()[0].GetStringValue() != "1e999" {
+		t.Error(list, err)
+	}
+}
+
+// A blocking call waits while somebody can be expected to work; a conversation
+// goes on under the task's id.
+func TestGRPCConversation(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := a2apb.NewA2AServiceClient(dial(t, w.h2c()))
+	ctx := as(t.Context(), w.caller("user:ada"))
+	begun := time.Now()
+	queued, err := c.SendMessage(ctx, protoSend("bot", "nobody is there"))
+	if err != nil || queued.GetTask().GetStatus().GetState() != a2apb.TaskState_TASK_STATE_SUBMITTED || time.Since(begun) > 20*time.Second {
+		t.Fatal(queued, err)
+	}
+	if canceled, err := c.CancelTask(ctx, &a2apb.CancelTaskRequest{Tenant: "bot", Id: queued.GetTask().GetId()}); err != nil ||
+		canceled.GetStatus().GetState() != a2apb.TaskState_TASK_STATE_CANCELED {
+		t.Fatal(canceled, err)
+	}
+
+	p := w.post("bot")
+	answered := make(chan *a2apb.Task, 1)
+	work := func(state task.State, text string) {
+		lease := w.claim(p)
+		w.report(p, lease, task.Report{State: state, Message: says(text)})
+	}
+	send := func(r *a2apb.SendMessageRequest) {
+		res, err := c.SendMessage(ctx, r)
+		if err != nil {
+			t.Error(err)
+		}
+		answered <- res.GetTask()
+	}
+	working := make(chan struct{})
+	go func() {
+		defer close(working)
+		work(task.InputRequired, "Which?")
+	}()
+	time.Sleep(50 * time.Millisecond) // a worker waits: it is expected to answer
+	go send(protoSend("bot", "hello"))
+	got := <-answered
+	<-working
+	if got.GetStatus().GetState() != a2apb.TaskState_TASK_STATE_INPUT_REQUIRED || got.GetStatus().GetMessage().GetParts()[0].GetText() != "Which?" {
+		t.Fatal(got)
+	}
+
+	// Who subscribes to a task that waits sees it, and then what comes of the answer.
+	sub, err := c.SubscribeToTask(ctx, &a2apb.SubscribeToTaskRequest{Tenant: "bot", Id: got.GetId()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, err := sub.Recv()
+	if err != nil || first.GetTask().GetStatus().GetState() != a2apb.TaskState_TASK_STATE_INPUT_REQUIRED {
+		t.Fatal(first, err)
+	}
+	go work(task.Completed, "done")
+	go send(at(protoSend("bot", "that"), got.GetId()))
+	if last := <-answered; last.GetStatus().GetState() != a2apb.TaskState_TASK_STATE_COMPLETED || len(last.GetHistory()) != 4 {
+		t.Error(last)
+	}
+	var states []string
+	for {
+		e, err := sub.Recv()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		states = append(states, e.GetStatusUpdate().GetStatus().GetState().String())
+	}
+	if len(states) < 2 || states[len(states)-1] != "TASK_STATE_COMPLETED" {
+		t.Error(states)
+	}
+
+	sub, err = c.SubscribeToTask(ctx, &a2apb.SubscribeToTaskRequest{Tenant: "bot", Id: got.GetId()})
+	if err == nil {
+		_, err = sub.Recv()
+	}
+	failsGRPC(t, err, coded(t, codeUnsupported), "UNSUPPORTED_OPERATION")
+	_, err = c.SendMessage(ctx, at(protoSend("bot", "more"), got.GetId()))
+	failsGRPC(t, err, coded(t, codeUnsupported), "UNSUPPORTED_OPERATION")
+	_, err = c.CancelTask(ctx, &a2apb.CancelTaskRequest{Tenant: "bot", Id: got.GetId()})
+	failsGRPC(t, err, coded(t, codeNotCancelable), "TASK_NOT_CANCELABLE")
+}
+
+// A message that is all there is comes instead of a task.
+func TestGRPCReply(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := a2apb.NewA2AServiceClient(dial(t, w.h2c()))
+	p := w.post("bot")
+	go func() {
+		lease := w.claim(p)
+		w.report(p, lease, task.Report{State: task.Completed, Message: says("hi"), Reply: true})
+	}()
+	time.Sleep(50 * time.Millisecond)
+	res, err := c.SendMessage(as(t.Context(), w.caller("user:ada")), protoSend("bot", "hello"))
+	if err != nil || res.GetMessage().GetParts()[0].GetText() != "hi" || res.GetMessage().GetRole() != a2apb.Role_ROLE_AGENT {
+		t.Error(res, err)
+	}
+}
+
+func TestGRPCMistakes(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	addr := w.h2c()
+	c := a2apb.NewA2AServiceClient(dial(t, addr))
+	ada := w.caller("user:ada")
+	ctx := as(t.Context(), ada)
+	get := func(ctx context.Context, tenant, id string) error {
+		_, err := c.GetTask(ctx, &a2apb.GetTaskRequest{Tenant: tenant, Id: id})
+		return err
+	}
+	badFields := func(err error, want ...string) {
+		t.Helper()
+		var got []string
+		for _, d := range failsGRPC(t, err, codes.InvalidArgument, reasonOf(err)).Details() {
+			if bad, ok := d.(*errdetails.BadRequest); ok {
+				for _, v := range bad.GetFieldViolations() {
+					got = append(got, v.GetField())
+				}
+			}
+		}
+		if !cmp.Equal(got, want) {
+			t.Errorf("%v: %v", err, got)
+		}
+	}
+	failsGRPC(t, get(ctx, "echo", "none"), codes.NotFound, "TASK_NOT_FOUND")
+	failsGRPC(t, get(ctx, "nobody", "none"), codes.NotFound, "RESOURCE_NOT_FOUND")
+	badFields(get(ctx, "echo", ""), "id")
+	badFields(get(ctx, "", "t"), "tenant")
+	send := func(edit func(*a2apb.SendMessageRequest)) error {
+		r := protoSend("echo", "x")
+		edit(r)
+		_, err := c.SendMessage(ctx, r)
+		return err
+	}
+	badFields(send(func(r *a2apb.SendMessageRequest) { r.Message = nil }), "message")
+	badFields(send(func(r *a2apb.SendMessageRequest) { r.Message.MessageId = "" }), "message.messageId")
+	badFields(send(func(r *a2apb.SendMessageRequest) { r.Message.Role = a2apb.Role_ROLE_AGENT }), "message.role")
+	badFields(send(func(r *a2apb.SendMessageRequest) { r.Message.Parts = nil }), "message.parts")
+	badFields(send(func(r *a2apb.SendMessageRequest) { r.Message.Parts[0].Content = nil }), "message.parts.0")
+	badFields(send(func(r *a2apb.SendMessageRequest) {
+		r.Message.Parts[0].Content = &a2apb.Part_Data{Data: structpb.NewNumberValue(nan())}
+	}), "message.parts.0.data")
+	badFields(send(func(r *a2apb.SendMessageRequest) {
+		v := structpb.NewNullValue()
+		for range maxValueDepth + 1 {
+			v = structpb.NewListValue(&structpb.ListValue{Values: []*structpb.Value{v}})
+		}
+		r.Message.Parts[0].Content = &a2apb.Part_Data{Data: v}
+	}), "message.parts.0.data")
+	badFields(send(func(r *a2apb.SendMessageRequest) {
+		r.Configuration = &a2apb.SendMessageConfiguration{HistoryLength: proto.Int32(-1)}
+	}), "configuration.historyLength")
+	failsGRPC(t, send(func(r *a2apb.SendMessageRequest) { r.Message.TaskId = "unknown" }), codes.NotFound, "TASK_NOT_FOUND")
+	failsGRPC(t, send(func(r *a2apb.SendMessageRequest) {
+		r.Message.Parts[0].Content = &a2apb.Part_Text{Text: strings.Repeat("x", maxBody)}
+	}), codes.ResourceExhausted, "")
+	_, err := c.ListTasks(ctx, &a2apb.ListTasksRequest{Tenant: "echo", PageSize: proto.Int32(0), Status: a2apb.TaskState_TASK_STATE_AUTH_REQUIRED})
+	badFields(err, "pageSize", "status")
+	_, err = c.CreateTaskPushNotificationConfig(ctx, &a2apb.TaskPushNotificationConfig{Tenant: "echo", Url: "https://x.example"})
+	badFields(err, "taskId")
+	_, err = c.GetTaskPushNotificationConfig(ctx, &a2apb.GetTaskPushNotificationConfigRequest{Tenant: "echo"})
+	badFields(err, "taskId", "id")
+
+	// Credentials.
+	none := t.Context()
+	failsGRPC(t, get(none, "echo", "t"), codes.Unauthenticated, "AUTH_MISSING")
+	failsGRPC(t, get(as(none, "plk_bad"), "echo", "t"), codes.Unauthenticated, "AUTH_INVALID")
+	failsGRPC(t, get(as(none, w.key("acme", "user:bo", "svc:tasks:read")), "nobody", "t"), codes.PermissionDenied, "AUTH_SCOPE_MISSING")
+	other := w.key("acme", "user:cy", "svc:a2a:write", "agent:other")
+	st := failsGRPC(t, get(as(none, other), "bot", "t"), codes.PermissionDenied, "AUTH_AGENT_OUT_OF_SCOPE")
+	if !strings.Contains(st.Message(), "agent:bot") {
+		t.Error(st.Message())
+	}
+	failsGRPC(t, get(as(none, other), "nobody", "t"), codes.PermissionDenied, "AUTH_AGENT_OUT_OF_SCOPE")
+	failsGRPC(t, get(as(none, other), "", "t"), codes.NotFound, "TASK_NOT_FOUND") // the one agent is meant
+	failsGRPC(t, get(as(none, w.key("globex", "user:di", "svc:a2a:write")), "bot", "t"), codes.NotFound, "RESOURCE_NOT_FOUND")
+
+	// Versions.
+	for _, v := range []string{"1.0", "1", "1.0.1"} {
+		failsGRPC(t, get(as(none, ada, "a2a-version", v), "echo", "t"), codes.NotFound, "TASK_NOT_FOUND")
+	}
+	for _, v := range []string{"0.3", "2.0", "x"} {
+		failsGRPC(t, get(as(none, ada, "a2a-version", v), "echo", "t"), coded(t, codeVersion), "VERSION_NOT_SUPPORTED")
+	}
+
+	// What is no gRPC.
+	for _, contentType := range []string{"application/json", "application/grpc", "application/grpc-web"} {
+		res, err := http.Post("http://"+addr+"/lf.a2a.v1.A2AService/GetTask", contentType, strings.NewReader("{}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		body := readAll(t, res.Body)
+		if res.StatusCode != http.StatusUnsupportedMediaType || !strings.Contains(body, "request.not_grpc") {
+			t.Errorf("%s: %d %s", contentType, res.StatusCode, body)
+		}
+	}
+	err = dial(t, addr).Invoke(ctx, "/lf.a2a.v1.A2AService/Nothing", &a2apb.GetTaskRequest{}, &a2apb.Task{})
+	failsGRPC(t, err, codes.Unimplemented, "")
+}
+
+func nan() float64 { zero := 0.0; return zero / zero }
+
+func reasonOf(err error) string {
+	for _, d := range status.Convert(err).Details() {
+		if info, ok := d.(*errdetails.ErrorInfo); ok {
+			return info.GetReason()
+		}
+	}
+	return ""
+}
+
+func TestGRPCRateLimit(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, func(o *httpx.Options, _ *Options) { o.RateLimit = 1 })
+	c := a2apb.NewA2AServiceClient(dial(t, w.h2c()))
+	ctx := as(t.Context(), w.caller("user:ada"))
+	var err error
+	for range 10 {
+		if _, err = c.GetTask(ctx, &a2apb.GetTaskRequest{Tenant: "echo", Id: "t"}); status.Code(err) == codes.ResourceExhausted {
+			break
+		}
+	}
+	st := failsGRPC(t, err, codes.ResourceExhausted, "REQUEST_RATE_LIMITED")
+	for _, d := range st.Details() {
+		if r, ok := d.(*errdetails.RetryInfo); ok && r.GetRetryDelay().AsDuration() > 0 {
+			return
+		}
+	}
+	t.Error(st.Details())
+}
