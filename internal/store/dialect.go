@@ -41,6 +41,8 @@ type dialect struct {
 	// queue names the index of waiting tasks, where the planner would rather read
 	// through all tasks of the org.
 	queue string
+	// dead likewise names that of the push configurations that were given up.
+	dead string
 	// byKey joins to keys k the proposals p that they name, one look-up each.
 	byKey string
 	// unindexed keeps the planner from using an index for a text column, where it
@@ -65,6 +67,7 @@ var sqliteDialect = dialect{
 			p.Org, p.ID, strings.Join(p.SearchWords(), " "))
 	},
 	queue:  " INDEXED BY tasks_queue",
+	dead:   " INDEXED BY push_dead",
 	byKey:  `CROSS JOIN proposals p ON p.org_id = $1 AND p.id = k.id`,
 	search: `(SELECT rowid AS doc FROM proposal_search WHERE proposal_search MATCH $2) s CROSS JOIN proposals p ON p.seq = s.doc`,
 	match: func(words []string) string {

@@ -124,8 +124,10 @@ func (s *Store) TaskRow(ctx context.Context, org, uid string) (task.Task, error)
 	return cur.Task, err
 }
 
-const pushesOfTasks = `SELECT p.org_id, p.uid, p.id, url, token, scheme, credentials, form, p.created_at, cursor, head, p.state, due_at, claimed_until,
-	p.attempts, last_error, last_attempt_at, 0, t.id FROM push_configs p JOIN tasks t ON t.org_id = p.org_id AND t.uid = p.uid WHERE p.org_id = $1`
+const selectPushes = `SELECT p.org_id, p.uid, p.id, url, token, scheme, credentials, form, p.created_at, cursor, head, p.state, due_at, claimed_until,
+	p.attempts, last_error, last_attempt_at, 0, t.id FROM push_configs p`
+
+const ofTasks = ` JOIN tasks t ON t.org_id = p.org_id AND t.uid = p.uid WHERE p.org_id = $1`
 
 func (s *Store) pushes(ctx context.Context, more string, args ...any) ([]task.Push, error) {
 	out := []task.Push{}
@@ -135,7 +137,7 @@ func (s *Store) pushes(ctx context.Context, more string, args ...any) ([]task.Pu
 		p.TaskID = id
 		out = append(out, p)
 		return err
-	}, pushesOfTasks+more, args...)
+	}, selectPushes+more, args...)
 	return out, err
 }
 
@@ -149,12 +151,15 @@ func (w withID) Scan(dest ...any) error { return w.rows.Scan(append(dest, w.id).
 
 // TaskPushes implements task.Store.
 func (s *Store) TaskPushes(ctx context.Context, org, uid string) ([]task.Push, error) {
-	return s.pushes(ctx, ` AND p.uid = $2 ORDER BY p.id`, org, uid)
+	return s.pushes(ctx, ofTasks+` AND p.uid = $2 ORDER BY p.id`, org, uid)
 }
 
 // Pushes implements task.Store.
 func (s *Store) Pushes(ctx context.Context, f task.PushFilter) ([]task.Push, error) {
-	more, args := "", []any{f.Org, f.Limit}
+	more, args := ofTasks, []any{f.Org, f.Limit}
+	if f.State == task.PushDead {
+		more = s.d.dead + ofTasks
+	}
 	if f.State != "" {
 		more += ` AND p.state = '` + strings.ReplaceAll(string(f.State), "'", "") + `'` // a literal: the index of the dead has it
 	}
