@@ -78,6 +78,9 @@ type method struct {
 	stream func(c *call, params []byte) (*stream, error)
 	// official says that errors have the details of version 1.0.
 	official bool
+	// eventErrors says that a client that takes nothing but events gets the refusal
+	// of a stream as one: those of version 0.3 do not understand it otherwise.
+	eventErrors bool
 }
 
 // speak adds a dialect. The name of a method decides which dialect is spoken, so

@@ -57,7 +57,7 @@ func errorOf(ctx context.Context, err error) *rpcError {
 	case e.Code == task.CodePushUnsupported:
 		out.code = codeNoPush
 	case e.Kind == errs.NotFound:
-		out.code, out.message = codeNoTask, "you have sent no task with this id to this agent"
+		out.code, out.message = codeNoTask, "not found: you have sent no task with this id to this agent"
 	case e.Kind == errs.Invalid, e.Kind == errs.TooLarge:
 		out.code, out.fields = codeInvalidParams, e.Fields
 	case e.Kind == errs.RateLimited:

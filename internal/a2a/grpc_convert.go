@@ -14,7 +14,9 @@ import (
 
 // sendFromProto is readOfficialSend for gRPC.
 func sendFromProto(r *a2apb.SendMessageRequest) (p officialSend, err error) {
-	p.block = !r.GetConfiguration().GetReturnImmediately()
+	if p.wait = blockFor; r.GetConfiguration().GetReturnImmediately() {
+		p.wait = 0
+	}
 	var fields, more []errs.Field
 	p.history, fields = historyFromProto(lengthOf(r.GetConfiguration()), "/configuration/historyLength", wire.AllHistory)
 	if push := r.GetConfiguration().GetTaskPushNotificationConfig(); push != nil {

@@ -166,7 +166,7 @@ func TestAKeyReachesOnlyItsAgents(t *testing.T) {
 		"a slash, encoded":   {one, "/a2a/bot%2f", 404, "resource.not_found"},
 		"two slashes":        {one, "/a2a//other", 404, "resource.not_found"},
 		"up and down":        {one, "/a2a/bot/../other", 404, "resource.not_found"},
-		"up, encoded":        {one, "/a2a/bot/%2e%2e/other", 404, "resource.not_found"},
+		"up, encoded":        {one, "/a2a/bot/%2e%2e/other", 404, "RESOURCE_NOT_FOUND"},
 		"a semicolon":        {one, "/a2a/other;bot", 404, "resource.not_found"},
 		"a comma":            {one, "/a2a/bot,other", 404, "resource.not_found"},
 		"a star":             {one, "/a2a/*", 404, "resource.not_found"},

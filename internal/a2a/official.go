@@ -13,16 +13,24 @@ import (
 // before it answers with the task as it is: no client keeps a connection for ever.
 const blockFor = 60 * time.Second
 
+// glance is how long a call of version 0.3 waits that does not say whether it
+// wants to: a quick answer is worth more than a promise, but its clients expect to
+// get hold of a task that is still running.
+const glance = time.Second
+
 // officialSend is what SendMessage and message/send ask for.
 type officialSend struct {
 	request task.SendRequest
-	history int  // how many messages of the history to show
-	block   bool // wait until the task rests
+	history int           // how many messages of the history to show
+	wait    time.Duration // for the task to rest
 }
 
 // readOfficialSend reads the params of either version; they differ in few names.
 func (c *call) readOfficialSend(params []byte, form task.PushForm) (p officialSend, err error) {
-	p.history, p.block = wire.AllHistory, true
+	p.history, p.wait = wire.AllHistory, blockFor
+	if form == task.PushV03 {
+		p.wait = glance
+	}
 	var message bool
 	fields := wire.Read(orEmpty(params), "", false, func(r *wire.Reader) {
 		r.Object(func(name []byte) bool {
@@ -31,7 +39,7 @@ func (c *call) readOfficialSend(params []byte, form task.PushForm) (p officialSe
 				message = true
 				p.readMessage(r)
 			case "configuration":
-				p.readConfiguration(r, form)
+				p.readConfiguration(r)
 			case "metadata":
 				p.request.Metadata = r.RawObject()
 			case "tenant":
@@ -88,7 +96,12 @@ func (p *officialSend) readMessage(r *wire.Reader) {
 	})
 }
 
-func (p *officialSend) readConfiguration(r *wire.Reader, form task.PushForm) {
+func (p *officialSend) readConfiguration(r *wire.Reader) {
+	block := func(yes bool) {
+		if p.wait = 0; yes {
+			p.wait = blockFor
+		}
+	}
 	r.Object(func(name []byte) bool {
 		switch string(name) {
 		case "acceptedOutputModes", "accepted_output_modes":
@@ -98,9 +111,11 @@ func (p *officialSend) readConfiguration(r *wire.Reader, form task.PushForm) {
 		case "returnImmediately", "return_immediately":
 			var now bool
 			r.Bool(&now)
-			p.block = !now
+			block(!now)
 		case "blocking":
-			r.Bool(&p.block)
+			var yes bool
+			r.Bool(&yes)
+			block(yes)
 		case "taskPushNotificationConfig", "task_push_notification_config", "pushNotificationConfig", "push_notification_config",
 			"pushNotification", "push_notification":
 			p.request.Push = &task.PushConfig{}
@@ -110,7 +125,6 @@ func (p *officialSend) readConfiguration(r *wire.Reader, form task.PushForm) {
 		}
 		return true
 	})
-	_ = form
 }
 
 // readPushConfig reads where to push, in the form of either version. Members that
@@ -162,8 +176,8 @@ func (c *call) readTenant(r *wire.Reader) {
 // sendOfficial sends and, unless told otherwise, waits.
 func (c *call) sendOfficial(p *officialSend) (task.Task, error) {
 	wait := time.Duration(0)
-	if p.block && c.s.Tasks.Expected(c, c.to) {
-		wait = c.allowWait(blockFor)
+	if p.wait > 0 && c.s.Tasks.Expected(c, c.to) {
+		wait = c.allowWait(p.wait)
 	}
 	return c.s.Tasks.Send(c, c.to, p.request, wait)
 }

@@ -175,7 +175,7 @@ func (s *server) answerREST(w http.ResponseWriter, r *http.Request) *call {
 		writeRESTError(w, http.StatusMethodNotAllowed, newError(codeNoMethod, "this address takes "+strings.Join(allowed, " and ")+" only"))
 		return nil
 	default:
-		writeRESTError(w, 0, newError(codeNoMethod, "there is no such address below that of the agent"))
+		refuseREST(w, r, errs.New(errs.NotFound, "resource.not_found", "there is no such address below that of the agent"))
 		return nil
 	}
 	m, ok := s.table[route.method]

@@ -140,6 +140,9 @@ func (c *call) run(reqs []request, batch bool) {
 			out.b = append(out.b, ',')
 		}
 		b, err := c.one(&reqs[i], out.b)
+		if err != nil && !batch && reqs[i].id == nil && reqs[i].lacksID(err) {
+			reqs[i].id = nullID
+		}
 		switch {
 		case reqs[i].id == nil:
 			out.b = out.b[:before] // nobody asked
@@ -166,6 +169,13 @@ func (c *call) run(reqs []request, batch bool) {
 		out.b = append(out.b, ']')
 	}
 	writeJSON(c.w, status, out.b)
+}
+
+// lacksID reports whether what looks like a notification is a request without its
+// id: a message that could never have been sent. Version 0.3 knows no
+// notifications, and its clients expect to be told.
+func (req *request) lacksID(err *rpcError) bool {
+	return strings.HasPrefix(req.method, "message/") && (err.code == codeNoMethod || err.code == codeInvalidParams)
 }
 
 // one appends the whole answer to one request, but not that to a failed one.
@@ -209,12 +219,24 @@ func (c *call) start(req *request) *call {
 	m := c.s.table[req.method]
 	st, err := m.stream(c, req.params)
 	if err != nil {
-		writeJSON(c.w, http.StatusOK, appendError(nil, req.id, c.failed(&m, err)))
+		body := appendError(nil, req.id, c.failed(&m, err))
+		if m.eventErrors && onlyEvents(c.r) {
+			sse := httpx.NewSSE(c.w)
+			_ = sse.Data(body)
+			_ = sse.Flush()
+			return nil
+		}
+		writeJSON(c.w, http.StatusOK, body)
 		return nil
 	}
 	// The body is given back: what the stream needs of it is copied.
 	c.stream, c.id = st, bytes.Clone(req.id)
 	return c
+}
+
+// onlyEvents reports whether the client takes nothing but a stream.
+func onlyEvents(r *http.Request) bool {
+	return strings.TrimSpace(r.Header.Get("Accept")) == "text/event-stream"
 }
 
 // wait is how long the caller still wants to wait.

@@ -13,7 +13,7 @@ var specDialect = dialect{
 	"tasks/get":           {call: specGet},
 	"tasks/cancel":        {call: specCancel},
 	"tasks/sendSubscribe": {stream: specSendSubscribe},
-	"tasks/resubscribe":   {stream: specResubscribe},
+	"tasks/resubscribe":   {stream: specResubscribe, eventErrors: true},
 	"message/send":        {call: specMessage},
 }
 
@@ -82,10 +82,10 @@ func specResubscribe(c *call, params []byte) (*stream, error) {
 }
 
 // specMessage is a direct message: nobody tracks it, so nothing can be asked of
-// it later. With a messageId it is a call of version 0.3 of the official protocol,
-// whose answer is a task.
+// it later. With a messageId or a kind it is a call of version 0.3 of the official
+// protocol, whose answer is a task.
 func specMessage(c *call, params, out []byte) ([]byte, error) {
-	if hasMessageID(params) {
+	if isOfficial(params) {
 		return v03Send(c, params, out)
 	}
 	p, err := readSend(params)
@@ -198,17 +198,25 @@ func orEmpty(params []byte) []byte {
 // noFields is where a list of mistakes starts.
 var noFields []errs.Field
 
-// hasMessageID reports whether the message in params has an id.
-func hasMessageID(params []byte) (yes bool) {
+// isOfficial reports whether the params of a message/send are those of version
+// 0.3: a message with an id, or what else only they have.
+func isOfficial(params []byte) (yes bool) {
 	_ = wire.Read(orEmpty(params), "", false, func(r *wire.Reader) {
 		r.Object(func(name []byte) bool {
-			if string(name) != "message" {
-				return false
+			switch string(name) {
+			case "configuration":
+				yes = true
+			case "message":
+				r.Object(func(name []byte) bool {
+					switch string(name) {
+					case "messageId", "message_id", "kind":
+						yes = true
+					}
+					return false
+				})
+				return true
 			}
-			var m task.Message
-			r.Message(&m, nil)
-			yes = m.ID != ""
-			return true
+			return false
 		})
 	})
 	return yes

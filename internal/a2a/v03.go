@@ -11,7 +11,7 @@ import (
 // answer in a form that serves both, and message/send is told apart by its
 // messageId (see specMessage).
 var v03Dialect = dialect{
-	"message/stream":                      {stream: v03Stream},
+	"message/stream":                      {stream: v03Stream, eventErrors: true},
 	"tasks/pushNotificationConfig/set":    {call: v03SetPush},
 	"tasks/pushNotificationConfig/get":    {call: v03GetPush},
 	"tasks/pushNotificationConfig/list":   {call: v03ListPush},
@@ -72,6 +72,9 @@ func v03SetPush(c *call, params, out []byte) ([]byte, error) {
 	if err := invalid(fields); err != nil {
 		return out, err
 	}
+	if p.ID == "" {
+		p.ID = p.TaskID // as the SDKs of 0.3 have it: a task has one, unless they are named
+	}
 	p, err := c.s.Tasks.SetPush(c, c.to, p.TaskID, p)
 	if err != nil {
 		return out, err
@@ -110,15 +113,8 @@ func v03GetPush(c *call, params, out []byte) ([]byte, error) {
 	if err != nil {
 		return out, err
 	}
-	if id == "" { // early clients of 0.3 had one configuration for a task
-		list, err := c.s.Tasks.ListPush(c, c.to, taskID)
-		switch {
-		case err != nil:
-			return out, err
-		case len(list) == 0:
-			return out, errs.ErrNotFound
-		}
-		return appendV03Push(out, &list[0]), nil
+	if id == "" || id == "default" { // whichever it is that was set without a name
+		id = taskID
 	}
 	p, err := c.s.Tasks.GetPush(c, c.to, taskID, id)
 	if err != nil {

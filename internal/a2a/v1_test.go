@@ -240,3 +240,30 @@ func TestCardsOfAgents(t *testing.T) {
 	golden(t, "v03/agent_card.json", old.String())
 	golden(t, "agent_card.json", both.String())
 }
+
+// Clients of version 0.3 expect to be told of a message that could not be sent,
+// even without an id, and take the refusal of a stream as an event only.
+func TestWhatClientsOf03Expect(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ada := w.caller("user:ada")
+	w.do(ada, "POST", "/a2a/bot", `{"jsonrpc":"2.0","method":"message/ssend","params":{}}`).fails(200, codeNoMethod)
+	w.do(ada, "POST", "/a2a/bot", `{"jsonrpc":"2.0","method":"message/send","params":{"":"x"}}`).fails(200, codeInvalidParams)
+	w.do(ada, "POST", "/a2a/bot", `{"jsonrpc":"2.0","method":"foobar"}`).status(204)
+	w.do(ada, "POST", "/a2a/bot", `[{"jsonrpc":"2.0","method":"message/ssend"}]`).status(204)
+	w.rpc(ada, "bot", "message/send", `{"message":{"kind":"message","role":"user","parts":[{"kind":"text","text":"x"}]}}`).fails(200, codeInvalidParams)
+
+	get := envelope("tasks/resubscribe", `{"id":"none"}`)
+	a := w.do(ada, "POST", "/a2a/bot", get, "Accept", "text/event-stream")
+	if events := parseEvents(a.Body); a.Header.Get("Content-Type") != "text/event-stream" || len(events) != 1 || !strings.Contains(events[0].Data, `"code":-32001`) {
+		t.Errorf("%v %s", a.Header, a.Body)
+	}
+	w.do(ada, "POST", "/a2a/bot", get, "Accept", "text/event-stream, application/json").fails(200, codeNoTask)
+	w.do(ada, "POST", "/a2a/bot", envelope("SubscribeToTask", `{"id":"none"}`), "Accept", "text/event-stream").fails(200, codeNoTask)
+
+	w.rpc(ada, "bot", "tasks/send", hello("t-1")).state("submitted")
+	w.rpc(ada, "bot", "tasks/pushNotificationConfig/set", `{"taskId":"t-1","pushNotificationConfig":{"url":"https://example.com/a"}}`)
+	for _, id := range []string{"", `,"pushNotificationConfigId":"default"`, `,"pushNotificationConfigId":"t-1"`} {
+		w.rpc(ada, "bot", "tasks/pushNotificationConfig/get", `{"id":"t-1"`+id+`}`).contains("https://example.com/a")
+	}
+}

@@ -44,6 +44,17 @@ func (s *SSE) Event(id int64, data []byte) error {
 	return s.write(blank)
 }
 
+// Data writes an event without an id: one that no stream can be resumed behind.
+func (s *SSE) Data(data []byte) error {
+	if err := s.write([]byte("data: ")); err != nil {
+		return err
+	}
+	if err := s.write(data); err != nil {
+		return err
+	}
+	return s.write(blank)
+}
+
 var blank = []byte("\n\n")
 
 // Comment writes a line that clients ignore; it keeps proxies from giving up.
