@@ -13,6 +13,7 @@ const (
 	getters    = 8 // callers of tasks/get
 	taskSends  = "task send → completed (limit: SDK in memory)"
 	taskSteps  = "task send → completed (limit: SDK in memory, the same events)"
+	taskV1     = "SendMessage of A2A 1.0 → completed (limit: SDK in memory)"
 	taskStream = "task stream, start to end (limit: SDK in memory)"
 	taskGets   = "task get (limit: bare POST echo)"
 	taskWork   = "task through HTTP workers; p50, p99: send to claim"
@@ -150,19 +151,20 @@ func (w *taskWorld) close() {
 
 // taskScenarios are Parley, durable and with keys, beside a peer that is neither.
 func (w *taskWorld) taskScenarios() ([]scenario, error) {
-	var sends, streams, sdkSends, sdkSteps, sdkStreams [][]byte
+	var sends, v1, streams, sdkSends, sdkSteps, sdkStreams [][]byte
 	for i := range variety {
 		say := w.words(80)
 		ours := func(method string, headers ...string) []byte {
 			call := rpcCall{Method: method, Params: rpcParams{Message: &rpcMessage{Role: "user", Parts: []rpcPart{{Type: "text", Text: say}}}}}
 			return request("POST", w.addr, "/a2a/echo", w.caller, call.body(), headers...)
 		}
-		theirs := func(path, method string) []byte {
-			call := rpcCall{Method: method, Params: rpcParams{Message: &rpcMessage{
+		official := func(method string) string {
+			return rpcCall{Method: method, Params: rpcParams{Message: &rpcMessage{
 				Role: "ROLE_USER", MessageID: fmt.Sprintf("m%d", i), Parts: []rpcPart{{Text: say}},
-			}}}
-			return request("POST", w.sdk.addr, path, "", call.body())
+			}}}.body()
 		}
+		theirs := func(path, method string) []byte { return request("POST", w.sdk.addr, path, "", official(method)) }
+		v1 = append(v1, request("POST", w.addr, "/a2a/echo", w.caller, official("SendMessage"), "A2A-Version: 1.0"))
 		sends = append(sends, ours("tasks/send", "Prefer: wait=30"))
 		streams = append(streams, ours("tasks/sendSubscribe"))
 		sdkSends = append(sdkSends, theirs("/once", "SendMessage"))
@@ -181,6 +183,7 @@ func (w *taskWorld) taskScenarios() ([]scenario, error) {
 	return []scenario{
 		{name: taskSends, parley: write(w.addr, done, sends), limit: write(w.sdk.addr, sdkDone, sdkSends)},
 		{name: taskSteps, parley: write(w.addr, done, sends), limit: write(w.sdk.addr, sdkDone, sdkSteps)},
+		{name: taskV1, parley: write(w.addr, sdkDone, v1), limit: write(w.sdk.addr, sdkDone, sdkSends)},
 		{name: taskStream, parley: write(w.addr, done, streams), limit: write(w.sdk.addr, sdkDone, sdkStreams)},
 		{
 			name: taskGets, parley: job{Addr: w.addr, Callers: getters, Requests: gets, Expect: done},
