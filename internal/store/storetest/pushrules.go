@@ -163,18 +163,21 @@ func testPushInProcess(w *world) {
 
 // testSecrets: whoever comes first decides.
 func testSecrets(w *world) {
-	var mu sync.Mutex
-	got := map[string]bool{}
-	race(w, 8, func(i int) error {
-		v, err := w.store.Secret(w.Context(), "key", fmt.Sprint("fresh-", i))
-		mu.Lock()
-		defer mu.Unlock()
-		got[v] = true
-		return err
-	})
-	again, err := w.store.Secret(w.Context(), "key", "later")
-	if w.must(err); len(got) != 1 || !got[again] || again == "" {
-		w.Errorf("got %v, then %q", got, again)
+	for n := range 20 {
+		name := fmt.Sprint("key-", n)
+		var mu sync.Mutex
+		got := map[string]bool{}
+		race(w, 8, func(i int) error {
+			v, err := w.store.Secret(w.Context(), name, fmt.Sprint("fresh-", i))
+			mu.Lock()
+			defer mu.Unlock()
+			got[v] = true
+			return err
+		})
+		again, err := w.store.Secret(w.Context(), name, "later")
+		if w.must(err); len(got) != 1 || !got[again] || again == "" {
+			w.Fatalf("%s: got %v, then %q", name, got, again)
+		}
 	}
 	if v, err := w.store.Secret(w.Context(), "other", "x"); err != nil || v != "x" {
 		w.Errorf("another secret is %q, %v", v, err)
