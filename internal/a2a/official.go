@@ -88,7 +88,7 @@ func (p *officialSend) readMessage(r *wire.Reader) {
 			// An empty one is ProtoJSON's way to say that there is none.
 			p.request.MustExist = r.String(&p.request.ID) && p.request.ID != ""
 		case "content": // the name of the parts in the gRPC and REST forms of version 0.3
-			p.request.Message.Parts = r.Parts()
+			p.request.Message.Parts = r.Content()
 		default:
 			return false
 		}

@@ -1,4 +1,212 @@
 package a2a
 
-// v03RESTDialect is version 0.3 as its HTTP+JSON binding writes it.
-var v03RESTDialect = dialect{}
+import (
+	"cmp"
+	"strings"
+
+	"github.com/parley-dev/parley/internal/task"
+	"github.com/parley-dev/parley/internal/wire"
+)
+
+// v03RESTDialect is version 0.3 as its HTTP+JSON binding writes it: the ProtoJSON
+// of its messages. The names are ours; the front knows which address means which.
+var v03RESTDialect = dialect{
+	"v03/SendMessage":          {call: v03pSend},
+	"v03/SendStreamingMessage": {stream: v03pStream},
+	"v03/GetTask":              {call: v03pGet},
+	"v03/ListTasks":            {call: v03pList},
+	"v03/CancelTask":           {call: v03pCancel},
+	"v03/SubscribeToTask":      {stream: v03pSubscribe},
+	"v03/SetPush":              {call: v03pSetPush},
+	"v03/GetPush":              {call: v03pGetPush},
+	"v03/ListPush":             {call: v03pListPush},
+	"v03/DeletePush":           {call: v1DeletePush},
+	"v03/Card":                 {call: v03pCard},
+}
+
+func v03pSend(c *call, params, out []byte) ([]byte, error) {
+	p, err := c.readOfficialSend(params, task.PushV03)
+	if err != nil {
+		return out, err
+	}
+	t, err := c.sendOfficial(&p)
+	if err != nil {
+		return out, err
+	}
+	if p.isReply(&t) {
+		return append(wire.AppendV03ProtoReply(append(out, `{"message":`...), &t), '}'), nil
+	}
+	return append(wire.AppendV03ProtoTask(append(out, `{"task":`...), &t, p.history), '}'), nil
+}
+
+func v03pStream(c *call, params []byte) (*stream, error) {
+	p, err := c.readOfficialSend(params, task.PushV03)
+	if err != nil {
+		return nil, err
+	}
+	t, events, err := c.s.Tasks.Stream(c, c.to, p.request, c.s.idle())
+	if err != nil {
+		return nil, err
+	}
+	return v03pEvents(t, events, p.history), nil
+}
+
+func v03pSubscribe(c *call, params []byte) (*stream, error) {
+	id, _, err := c.readIDs(params, "id", nil)
+	if err != nil {
+		return nil, err
+	}
+	after, resume, err := c.lastEventID()
+	if err != nil {
+		return nil, err
+	}
+	t, events, err := c.followOfficial(id, after, resume)
+	if err != nil {
+		return nil, err
+	}
+	st := v03pEvents(t, events, wire.AllHistory)
+	if resume {
+		st.first, st.known = nil, after
+	}
+	return st, nil
+}
+
+// v03pEvents shows a task and then what happens to it.
+func v03pEvents(t task.Task, events eventSeq, history int) *stream {
+	return &stream{
+		events: events, known: t.Seq, over: t.State.Terminal(),
+		first: func(b []byte) []byte {
+			return append(wire.AppendV03ProtoTask(append(b, `{"task":`...), &t, history), '}')
+		},
+		encode: func(b []byte, e *task.Event) (_ []byte, show, last bool) {
+			last = e.Kind == task.StatusEvent && e.State.Rests()
+			return wire.AppendV03ProtoEvent(b, &t, e, last), true, last
+		},
+	}
+}
+
+func v03pGet(c *call, params, out []byte) ([]byte, error) {
+	id, history, err := c.readIDs(params, "id", nil)
+	if err != nil {
+		return out, err
+	}
+	t, err := c.s.Tasks.Get(c, c.to, id)
+	if err != nil {
+		return out, err
+	}
+	return wire.AppendV03ProtoTask(out, &t, history), nil
+}
+
+func v03pCancel(c *call, params, out []byte) ([]byte, error) {
+	id, history, err := c.readIDs(params, "id", nil)
+	if err != nil {
+		return out, err
+	}
+	t, err := c.s.Tasks.Cancel(c, c.to, id)
+	if err != nil {
+		return out, err
+	}
+	return wire.AppendV03ProtoTask(out, &t, history), nil
+}
+
+func v03pList(c *call, params, out []byte) ([]byte, error) {
+	r, history, err := c.readList(params)
+	if err != nil {
+		return out, err
+	}
+	page, err := c.s.Tasks.Own(c, c.to, r)
+	if err != nil {
+		return out, err
+	}
+	out = append(out, `{"tasks":[`...)
+	for i := range page.Tasks {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = wire.AppendV03ProtoTaskWith(out, &page.Tasks[i], history, r.Artifacts)
+	}
+	out = append(out, ']')
+	if page.Next != "" {
+		out = append(out, `,"nextPageToken":`...)
+		out = wire.AppendString(out, page.Next)
+	}
+	return append(out, '}'), nil
+}
+
+// v03pSetPush takes the configuration itself, or the request around it; clients do
+// either.
+func v03pSetPush(c *call, params, out []byte) ([]byte, error) {
+	p := task.PushConfig{Form: task.PushV03}
+	var id string
+	var member func(r *wire.Reader, name string) bool
+	member = func(r *wire.Reader, name string) bool {
+		switch name {
+		case "config":
+			return r.Object(func(name []byte) bool { return member(r, string(name)) })
+		case "pushNotificationConfig", "push_notification_config":
+			readPushConfig(r, &p, nil)
+		case "configId", "config_id":
+			r.String(&id)
+		case "name":
+			var name string
+			if r.String(&name) && id == "" {
+				_, id, _ = strings.Cut(name, "/pushNotificationConfigs/")
+			}
+		case "taskId", "task_id":
+			r.String(&p.TaskID)
+		default:
+			return false
+		}
+		return true
+	}
+	fields := wire.Read(orEmpty(params), "", false, func(r *wire.Reader) {
+		r.Object(func(name []byte) bool { return member(r, string(name)) })
+		requireTask(r, p.TaskID)
+	})
+	if err := invalid(fields); err != nil {
+		return out, err
+	}
+	p.ID = cmp.Or(p.ID, id, p.TaskID) // see v03SetPush
+	p, err := c.s.Tasks.SetPush(c, c.to, p.TaskID, p)
+	if err != nil {
+		return out, err
+	}
+	return wire.AppendV03ProtoPush(out, &p), nil
+}
+
+func v03pGetPush(c *call, params, out []byte) ([]byte, error) {
+	taskID, id, err := c.readPushID(params)
+	if err != nil {
+		return out, err
+	}
+	p, err := c.s.Tasks.GetPush(c, c.to, taskID, id)
+	if err != nil {
+		return out, err
+	}
+	return wire.AppendV03ProtoPush(out, &p), nil
+}
+
+func v03pListPush(c *call, params, out []byte) ([]byte, error) {
+	taskID, err := c.readPushList(params)
+	if err != nil {
+		return out, err
+	}
+	list, err := c.s.Tasks.ListPush(c, c.to, taskID)
+	if err != nil {
+		return out, err
+	}
+	out = append(out, `{"configs":[`...)
+	for i := range list {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = wire.AppendV03ProtoPush(out, &list[i])
+	}
+	return append(out, "]}"...), nil
+}
+
+// v03pCard is the card that serves every version: clients of this binding read
+// either form of its security schemes.
+func v03pCard(c *call, _, out []byte) ([]byte, error) {
+	return c.s.appendAgentCard(c, out, c.agent, "", true)
+}

@@ -117,37 +117,10 @@ func v1Cancel(c *call, params, out []byte) ([]byte, error) {
 }
 
 func v1List(c *call, params, out []byte) ([]byte, error) {
-	var r task.OwnRequest
-	history := 0
-	fields := wire.Read(orEmpty(params), "", false, func(d *wire.Reader) {
-		d.Object(func(name []byte) bool {
-			switch string(name) {
-			case "tenant":
-				c.readTenant(d)
-			case "contextId", "context_id":
-				d.String(&r.ContextID)
-			case "status":
-				readV1State(d, &r.State)
-			case "pageSize", "page_size":
-				d.Int(&r.Limit, 1, task.MaxLimit)
-			case "pageToken", "page_token":
-				d.String(&r.Token)
-			case "historyLength", "history_length":
-				d.Int(&history, 0, maxHistory)
-			case "statusTimestampAfter", "status_timestamp_after":
-				readTime(d, &r.UpdatedAfter)
-			case "includeArtifacts", "include_artifacts":
-				d.Bool(&r.Artifacts)
-			default:
-				return false
-			}
-			return true
-		})
-	})
-	if err := invalid(fields); err != nil {
+	r, history, err := c.readList(params)
+	if err != nil {
 		return out, err
 	}
-	r.History = history > 0
 	page, err := c.s.Tasks.Own(c, c.to, r)
 	if err != nil {
 		return out, err
@@ -168,6 +141,37 @@ func v1List(c *call, params, out []byte) ([]byte, error) {
 	return append(out, '}'), nil
 }
 
+// readList reads what to list, and how many messages of each task to show.
+func (c *call) readList(params []byte) (r task.OwnRequest, history int, err error) {
+	fields := wire.Read(orEmpty(params), "", false, func(d *wire.Reader) {
+		d.Object(func(name []byte) bool {
+			switch string(name) {
+			case "tenant":
+				c.readTenant(d)
+			case "contextId", "context_id":
+				d.String(&r.ContextID)
+			case "status":
+				readV1State(d, &r.State)
+			case "pageSize", "page_size":
+				d.Int(&r.Limit, 1, task.MaxLimit)
+			case "pageToken", "page_token":
+				d.String(&r.Token)
+			case "historyLength", "history_length":
+				d.Int(&history, 0, maxHistory)
+			case "statusTimestampAfter", "status_timestamp_after", "lastUpdatedAfter", "last_updated_after": // the latter in 0.3
+				readTime(d, &r.UpdatedAfter)
+			case "includeArtifacts", "include_artifacts":
+				d.Bool(&r.Artifacts)
+			default:
+				return false
+			}
+			return true
+		})
+	})
+	r.History = history > 0
+	return r, history, invalid(fields)
+}
+
 // readV1State reads a state as version 1.0 spells it, or as the others do.
 func readV1State(r *wire.Reader, dst *task.State) {
 	var s string
@@ -175,7 +179,7 @@ func readV1State(r *wire.Reader, dst *task.State) {
 		return
 	}
 	for _, st := range task.States {
-		if s == wire.V1State(st) || strings.EqualFold(s, string(st)) {
+		if s == wire.V1State(st) || strings.EqualFold(s, string(st)) || s == "TASK_STATE_CANCELLED" && st == task.Canceled {
 			*dst = st
 			return
 		}
@@ -256,8 +260,9 @@ func v1GetPush(c *call, params, out []byte) ([]byte, error) {
 	return appendV1Push(out, &p), nil
 }
 
-func v1ListPush(c *call, params, out []byte) ([]byte, error) {
-	taskID, _, err := c.readIDs(params, "taskId", func(r *wire.Reader, name string) bool {
+// readPushList reads of which task the configurations are to be listed.
+func (c *call) readPushList(params []byte) (taskID string, err error) {
+	taskID, _, err = c.readIDs(params, "taskId", func(r *wire.Reader, name string) bool {
 		switch name {
 		case "pageSize", "page_size": // a task has so few that they are one page
 			var n int
@@ -272,6 +277,11 @@ func v1ListPush(c *call, params, out []byte) ([]byte, error) {
 		}
 		return true
 	})
+	return taskID, err
+}
+
+func v1ListPush(c *call, params, out []byte) ([]byte, error) {
+	taskID, err := c.readPushList(params)
 	if err != nil {
 		return out, err
 	}
