@@ -202,10 +202,11 @@ func (c *call) one(req *request, out []byte) ([]byte, *rpcError) {
 	return append(out, '}'), nil
 }
 
-// failed is the answer to a request whose method failed.
+// failed is the answer to a request whose method failed. Clients of 1.0 name their
+// version, also when they speak 0.3, and read errors in the form of 1.0 alone.
 func (c *call) failed(m *method, err error) *rpcError {
 	e := errorOf(c, err)
-	e.official = m.official
+	e.official = m.official || askedVersion(c.r) != ""
 	return e
 }
 
@@ -220,7 +221,7 @@ func (c *call) start(req *request) *call {
 	st, err := m.stream(c, req.params)
 	if err != nil {
 		body := appendError(nil, req.id, c.failed(&m, err))
-		if m.eventErrors && onlyEvents(c.r) {
+		if (m.eventErrors || m.official) && onlyEvents(c.r) {
 			sse := httpx.NewSSE(c.w)
 			_ = sse.Data(body)
 			_ = sse.Flush()

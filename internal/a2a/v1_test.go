@@ -253,13 +253,17 @@ func TestWhatClientsOf03Expect(t *testing.T) {
 	w.do(ada, "POST", "/a2a/bot", `[{"jsonrpc":"2.0","method":"message/ssend"}]`).status(204)
 	w.rpc(ada, "bot", "message/send", `{"message":{"kind":"message","role":"user","parts":[{"kind":"text","text":"x"}]}}`).fails(200, codeInvalidParams)
 
-	get := envelope("tasks/resubscribe", `{"id":"none"}`)
-	a := w.do(ada, "POST", "/a2a/bot", get, "Accept", "text/event-stream")
-	if events := parseEvents(a.Body); a.Header.Get("Content-Type") != "text/event-stream" || len(events) != 1 || !strings.Contains(events[0].Data, `"code":-32001`) {
-		t.Errorf("%v %s", a.Header, a.Body)
+	for _, method := range []string{"tasks/resubscribe", "SubscribeToTask"} { // the Go SDK's client of 1.0 takes nothing else either
+		get := envelope(method, `{"id":"none"}`)
+		a := w.do(ada, "POST", "/a2a/bot", get, "Accept", "text/event-stream")
+		if events := parseEvents(a.Body); a.Header.Get("Content-Type") != "text/event-stream" || len(events) != 1 || !strings.Contains(events[0].Data, `"code":-32001`) {
+			t.Errorf("%s: %v %s", method, a.Header, a.Body)
+		}
+		w.do(ada, "POST", "/a2a/bot", get, "Accept", "text/event-stream, application/json").fails(200, codeNoTask)
 	}
-	w.do(ada, "POST", "/a2a/bot", get, "Accept", "text/event-stream, application/json").fails(200, codeNoTask)
-	w.do(ada, "POST", "/a2a/bot", envelope("SubscribeToTask", `{"id":"none"}`), "Accept", "text/event-stream").fails(200, codeNoTask)
+	// A client of 1.0 that speaks 0.3 says so, and reads errors in the form of 1.0.
+	w.do(ada, "POST", "/a2a/bot", envelope("tasks/get", `{"id":"none"}`), "A2A-Version", "0.3").contains(`"data":[{"@type":`)
+	w.do(ada, "POST", "/a2a/bot", envelope("tasks/get", `{"id":"none"}`)).contains(`"data":{"code":`)
 
 	w.rpc(ada, "bot", "tasks/send", hello("t-1")).state("submitted")
 	w.rpc(ada, "bot", "tasks/pushNotificationConfig/set", `{"taskId":"t-1","pushNotificationConfig":{"url":"https://example.com/a"}}`)

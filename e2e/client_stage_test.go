@@ -1,0 +1,97 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/parley-dev/parley/sdk/worker"
+)
+
+// stage is a server with a public agent whose worker does what it is told, and the
+// keys of those who call it.
+type stage struct {
+	*server
+	agent string
+	key   string // may call every agent
+	only  string // may call this agent alone
+	none  string // may call nobody
+}
+
+func newStage(t *testing.T, e engine) *stage {
+	t.Helper()
+	s := serve(t, e, "--rate-limit", "0", "--push-allow", "127.0.0.1", "--push-allow", "localhost")
+	st := &stage{server: s, agent: "actor"}
+	s.cli(t, "agent", "create", st.agent, "--org", "main", "--name", "Actor", "--skill", "acting", "--public")
+	s.cli(t, "service", "create", "caller", "--org", "main")
+	st.key = s.newKey(t, "main", "service:caller", "svc:a2a:write")
+	st.only = s.newKey(t, "main", "service:caller", "svc:a2a:write", "agent:"+st.agent)
+	st.none = s.newKey(t, "main", "service:caller", "svc:tasks:read")
+	key := s.newKey(t, "main", "agent:"+st.agent, "svc:a2a:serve")
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	w := worker.New(s.base, st.agent, key, worker.WithCapacity(32), worker.WithLogger(slog.New(slog.DiscardHandler)), worker.WithGrace(0))
+	go func() { done <- w.Run(ctx, act) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Errorf("the worker ended: %v", err)
+		}
+	})
+	return st
+}
+
+// url is the agent's address.
+func (s *stage) url() string { return s.base + "/a2a/" + s.agent }
+
+// act does what the first word of the first message says. docs/clients.md and the
+// scripts in clients/js rely on these words.
+func act(ctx context.Context, t *worker.Task) error {
+	first := t.History[0]
+	order, _, _ := strings.Cut(first.Text(), " ")
+	switch order {
+	case "echo": // all parts come back as they were sent
+		if err := t.Artifact(ctx, worker.Artifact{ID: "echo", Name: "What you sent", Parts: t.Message.Parts}); err != nil {
+			return err
+		}
+		return t.Complete(ctx)
+	case "kinds": // one part of each kind
+		return t.Complete(ctx, worker.Text("plain"), worker.Data(map[string]any{"n": 1, "deep": []any{"x", true, nil}}),
+			worker.File("small.bin", "application/octet-stream", []byte{0, 1, 254, 255}),
+			worker.FileURL("far.txt", "text/plain", "https://example.com/far.txt"))
+	case "chunks":
+		for i, s := range []string{"one ", "two ", "three"} {
+			if err := t.AppendArtifact(ctx, worker.Artifact{ID: "log", Parts: []worker.Part{worker.Text(s)}, LastChunk: i == 2}); err != nil {
+				return err
+			}
+		}
+		return t.Complete(ctx)
+	case "ask":
+		if len(t.History) == 1 {
+			return t.AskForInput(ctx, "Which one?")
+		}
+		return t.Complete(ctx, worker.Text("You chose "+t.Text()))
+	case "stay": // until told or canceled
+		if err := t.Progress(ctx, "on it"); err != nil {
+			return err
+		}
+		select {
+		case m, ok := <-t.Turns():
+			if !ok {
+				return context.Cause(ctx)
+			}
+			return t.Complete(ctx, worker.Text("Told to "+m.Text()))
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	case "reject":
+		return t.Reject(ctx, "not my part")
+	case "fail":
+		return t.Fail(ctx, "forgot the lines")
+	case "reply":
+		return t.Reply(ctx, worker.Text("Hello yourself"))
+	}
+	return fmt.Errorf("what is %q?", order)
+}
