@@ -29,10 +29,15 @@ func specSend(c *call, params, out []byte) ([]byte, error) {
 	return appendTask(out, &t, p.history), nil
 }
 
+// specGet shows the whole history unless told otherwise, as clients of version 0.3
+// expect it.
 func specGet(c *call, params, out []byte) ([]byte, error) {
 	p, err := readTaskID(params)
 	if err != nil {
 		return out, err
+	}
+	if p.history < 0 {
+		p.history = wire.AllHistory
 	}
 	t, err := c.s.Tasks.Get(c, c.to, p.id)
 	if err != nil {
