@@ -221,8 +221,8 @@ func goResubscribe(t *testing.T, c *goClient) {
 func goAsk(t *testing.T, c *goClient) {
 	task := c.order(t, "ask")
 	wantTask(t, task, a2a.TaskStateInputRequired, "")
-	if got := messageText(task.Status.Message); got != "Which one?" || task.Status.Message.Role != a2a.MessageRoleAgent {
-		t.Errorf("the question is %q by %s", got, task.Status.Message.Role)
+	if m := task.Status.Message; messageText(m) != "Which one?" || m.Role != a2a.MessageRoleAgent {
+		t.Fatalf("the question is %+v", m)
 	}
 	done := c.tell(t, task, "blue")
 	wantTask(t, done, a2a.TaskStateCompleted, "You chose blue")

@@ -2,10 +2,13 @@ package e2e
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/parley-dev/parley/sdk/worker"
 )
@@ -40,7 +43,31 @@ func newStage(t *testing.T, e engine) *stage {
 			t.Errorf("the worker ended: %v", err)
 		}
 	})
+	// Only an agent that is there is waited for.
+	eventually(t, time.Minute, "the worker at work", func() bool {
+		return s.presence(t, st.agent) == "available"
+	})
 	return st
+}
+
+// presence is whether an agent is there, as the platform's card says.
+func (s *server) presence(t *testing.T, agent string) string {
+	t.Helper()
+	res, err := http.Get(s.base + "/.well-known/agent.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	var card struct{ Agents []struct{ ID, Status string } }
+	if err := json.NewDecoder(res.Body).Decode(&card); err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range card.Agents {
+		if a.ID == agent {
+			return a.Status
+		}
+	}
+	return ""
 }
 
 // url is the agent's address.
