@@ -61,10 +61,11 @@ func TestEventsArePushedAndAStopWaitsForTheOneOnItsWay(t *testing.T) {
 	}
 	stopped := make(chan error, 1)
 	go func() { stopped <- s.Shutdown() }()
+	<-s.tasks.Stopping()
 	select {
 	case err := <-stopped:
 		t.Fatalf("stopped with a push on its way: %v", err)
-	case <-s.tasks.Stopping():
+	case <-time.After(300 * time.Millisecond): // it would have stopped by now
 	}
 	close(release)
 	if err := <-stopped; err != nil {
