@@ -78,7 +78,7 @@ func serveGRPC(srv *grpc.Server, w http.ResponseWriter, r *http.Request) {
 	x := &rpc{w: w, r: r}
 	defer x.end()
 	r = r.WithContext(context.WithValue(r.Context(), rpcKey{}, x))
-	// The transport reads ahead without a bound of its own.
+	// The transport reads ahead, and has no bound for it.
 	r.Body = http.MaxBytesReader(w, r.Body, maxBody+framing)
 	srv.ServeHTTP(httpx.NewPatient(w), r)
 }

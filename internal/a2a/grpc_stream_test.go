@@ -1,16 +1,13 @@
 package a2a
 
 import (
-	"bytes"
 	"context"
 	"crypto/tls"
-	"encoding/binary"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -19,7 +16,6 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/status"
-	"google.golang.org/protobuf/proto"
 
 	"github.com/parley-dev/parley/internal/httpx"
 	"github.com/parley-dev/parley/internal/task"
@@ -98,16 +94,16 @@ func TestGRPCStreamsAndWaitsEndWhenTheServerStops(t *testing.T) {
 func TestAGRPCStreamOutlivesTheTimeouts(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, fast)
-	const timeout = 200 * time.Millisecond
+	const timeout = time.Second // far more than it takes to begin
 	addr := w.h2c(func(s *http.Server) { s.WriteTimeout, s.ReadTimeout = timeout, timeout })
 	c := a2apb.NewA2AServiceClient(dial(t, addr))
 	ctx := as(t.Context(), w.caller("user:ada"))
 	st := openGRPC(t, ctx, c)
 	p := w.post("bot")
 	lease := w.claim(p)
-	time.Sleep(3 * timeout)
+	time.Sleep(timeout + timeout/2)
 	w.report(p, lease, task.Report{State: task.Working, Message: says("still here")})
-	time.Sleep(3 * timeout)
+	time.Sleep(timeout + timeout/2)
 	w.report(p, lease, task.Report{State: task.Completed})
 	var last a2apb.TaskState
 	for {
@@ -132,7 +128,7 @@ func TestAGRPCStreamOutlivesTheTimeouts(t *testing.T) {
 		}
 		answered <- err
 	}()
-	time.Sleep(3 * timeout)
+	time.Sleep(timeout + timeout/2)
 	w.report(p, w.claim(p), task.Report{State: task.Completed})
 	if err := <-answered; err != nil {
 		t.Error(err)
@@ -243,53 +239,5 @@ func TestGRPCOverTLS(t *testing.T) {
 	res, err := a2apb.NewA2AServiceClient(conn).SendMessage(as(t.Context(), w.caller("user:ada")), protoSend("echo", "hello"))
 	if err != nil || res.GetTask().GetStatus().GetState() != a2apb.TaskState_TASK_STATE_COMPLETED {
 		t.Error(res, err)
-	}
-}
-
-// endless is a body that never ends, and counts what was taken of it.
-type endless struct {
-	head io.Reader
-	sent atomic.Int64
-}
-
-func (e *endless) Read(p []byte) (int, error) {
-	n, err := e.head.Read(p)
-	if err == io.EOF {
-		n, err = len(p), nil
-	}
-	e.sent.Add(int64(n))
-	return n, err
-}
-
-// The transport reads ahead while a call waits; what it takes has a bound.
-func TestGRPCBodiesAreBounded(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, fast)
-	addr := w.h2c()
-	message, err := proto.Marshal(protoSend("bot", "hello"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	frame := append(binary.BigEndian.AppendUint32([]byte{0}, uint32(len(message))), message...)
-	body := &endless{head: bytes.NewReader(frame)}
-	r, err := http.NewRequestWithContext(t.Context(), "POST", "http://"+addr+a2apb.A2AService_SendStreamingMessage_FullMethodName, body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.Header.Set("Content-Type", "application/grpc")
-	r.Header.Set("Authorization", "Bearer "+w.caller("user:ada"))
-	p := new(http.Protocols)
-	p.SetUnencryptedHTTP2(true)
-	transport := &http.Transport{Protocols: p}
-	t.Cleanup(transport.CloseIdleConnections)
-	go func() {
-		if res, err := transport.RoundTrip(r); err == nil {
-			_ = res.Body.Close()
-		}
-	}()
-	waitFor(t, func() bool { return body.sent.Load() > maxBody/2 })
-	time.Sleep(500 * time.Millisecond)
-	if n := body.sent.Load(); n > 3*maxBody {
-		t.Errorf("%d bytes were taken", n)
 	}
 }

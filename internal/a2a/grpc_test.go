@@ -262,7 +262,8 @@ func TestGRPCConversation(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	c := a2apb.NewA2AServiceClient(dial(t, w.h2c()))
-	ctx := as(t.Context(), w.caller("user:ada"))
+	ada := w.caller("user:ada")
+	ctx := as(t.Context(), ada)
 	begun := time.Now()
 	queued, err := c.SendMessage(ctx, protoSend("bot", "nobody is there"))
 	if err != nil || queued.GetTask().GetStatus().GetState() != a2apb.TaskState_TASK_STATE_SUBMITTED || time.Since(begun) > 20*time.Second {
@@ -291,7 +292,7 @@ func TestGRPCConversation(t *testing.T) {
 		defer close(working)
 		work(task.InputRequired, "Which?")
 	}()
-	time.Sleep(50 * time.Millisecond) // a worker waits: it is expected to answer
+	w.expect(ada, "bot")
 	go send(protoSend("bot", "hello"))
 	got := <-answered
 	<-working
@@ -309,6 +310,7 @@ func TestGRPCConversation(t *testing.T) {
 		t.Fatal(first, err)
 	}
 	go work(task.Completed, "done")
+	w.expect(ada, "bot")
 	go send(at(protoSend("bot", "that"), got.GetId()))
 	if last := <-answered; last.GetStatus().GetState() != a2apb.TaskState_TASK_STATE_COMPLETED || len(last.GetHistory()) != 4 {
 		t.Error(last)
@@ -339,6 +341,27 @@ func TestGRPCConversation(t *testing.T) {
 	failsGRPC(t, err, coded(t, codeNotCancelable), "TASK_NOT_CANCELABLE")
 }
 
+// expect waits until somebody can be expected to answer for the agent.
+func (w *world) expect(secret, agent string) {
+	w.tb.Helper()
+	ctx := context.Background()
+	caller, err := w.auth.Authenticate(ctx, secret)
+	if err != nil {
+		w.tb.Fatal(err)
+	}
+	to, err := w.tasks.Reach(ctx, caller, agent)
+	if err != nil {
+		w.tb.Fatal(err)
+	}
+	for range 500 {
+		if w.tasks.Expected(ctx, to) {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	w.tb.Fatal("nobody came")
+}
+
 // A message that is all there is comes instead of a task.
 func TestGRPCReply(t *testing.T) {
 	t.Parallel()
@@ -349,8 +372,9 @@ func TestGRPCReply(t *testing.T) {
 		lease := w.claim(p)
 		w.report(p, lease, task.Report{State: task.Completed, Message: says("hi"), Reply: true})
 	}()
-	time.Sleep(50 * time.Millisecond)
-	res, err := c.SendMessage(as(t.Context(), w.caller("user:ada")), protoSend("bot", "hello"))
+	ada := w.caller("user:ada")
+	w.expect(ada, "bot")
+	res, err := c.SendMessage(as(t.Context(), ada), protoSend("bot", "hello"))
 	if err != nil || res.GetMessage().GetParts()[0].GetText() != "hi" || res.GetMessage().GetRole() != a2apb.Role_ROLE_AGENT {
 		t.Error(res, err)
 	}
