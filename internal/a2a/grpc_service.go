@@ -91,9 +91,7 @@ func (g *grpcService) SubscribeToTask(r *a2apb.SubscribeToTaskRequest, out event
 func (c *call) streamProto(out eventStream, t *task.Task, events eventSeq, history int) error {
 	err := out.Send(&a2apb.StreamResponse{Payload: &a2apb.StreamResponse_Task{Task: protoTask(t, history, true)}})
 	if err != nil || t.State.Terminal() {
-		for range events {
-			break // nobody reads on: an iterator that never ran would never let go of its task
-		}
+		drop(events)
 		return err
 	}
 	checked := time.Now()

@@ -25,6 +25,14 @@ type stream struct {
 
 type eventSeq = iter.Seq2[task.Event, error]
 
+// drop lets go of the task whose events nobody will read: an iterator that never
+// ran would hold it for ever.
+func drop(events eventSeq) {
+	for range events {
+		return
+	}
+}
+
 // comeAgain is how long a client shall wait before it continues a stream that
 // ended early.
 const comeAgain = time.Second
@@ -37,6 +45,7 @@ func (s *server) stream(c *call) {
 	wrote, checked := now, now
 	if writeFirst(sse, c) != nil || c.stream.first != nil && c.stream.over {
 		_ = sse.Flush()
+		drop(c.stream.events)
 		return
 	}
 	for e, err := range c.stream.events {
