@@ -21,7 +21,7 @@ build: ## build bin/parley
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/parley ./cmd/parley
 
 .PHONY: deps
-deps: ## install what the tests need beside Go (PostgreSQL's programs), if missing
+deps: ## install what the tests need beside Go (PostgreSQL's programs, Node.js), if missing
 	@scripts/deps
 
 .PHONY: test

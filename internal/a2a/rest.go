@@ -172,7 +172,7 @@ func (s *server) answerREST(w http.ResponseWriter, r *http.Request) *call {
 	case route.method != "":
 	case len(allowed) > 0:
 		w.Header()["Allow"] = []string{strings.Join(allowed, ", ")}
-		writeRESTError(w, http.StatusMethodNotAllowed, newError(codeNoMethod, "this address takes "+strings.Join(allowed, " and ")+" only"))
+		writeRESTError(w, r, http.StatusMethodNotAllowed, newError(codeNoMethod, "this address takes "+strings.Join(allowed, " and ")+" only"))
 		return nil
 	default:
 		refuseREST(w, r, errs.New(errs.NotFound, "resource.not_found", "there is no such address below that of the agent"))
@@ -183,7 +183,7 @@ func (s *server) answerREST(w http.ResponseWriter, r *http.Request) *call {
 		m = v03RESTDialect[route.method]
 	}
 	if e := checkVersion(askedVersion(r)); e != nil {
-		writeRESTError(w, 0, e)
+		writeRESTError(w, r, 0, e)
 		return nil
 	}
 	body := buffers.Get().(*buffer)
@@ -194,12 +194,12 @@ func (s *server) answerREST(w http.ResponseWriter, r *http.Request) *call {
 	}
 	params, bad := restParams(r, body.b, route.members)
 	if bad != nil {
-		writeRESTError(w, 0, bad)
+		writeRESTError(w, r, 0, bad)
 		return nil
 	}
 	if m.stream != nil {
 		if c.stream, err = m.stream(c, params); err != nil {
-			writeRESTError(w, 0, errorOf(c, err))
+			writeRESTError(w, r, 0, errorOf(c, err))
 			return nil
 		}
 		return c
@@ -208,7 +208,7 @@ func (s *server) answerREST(w http.ResponseWriter, r *http.Request) *call {
 	defer out.free()
 	b, err := m.call(c, params, out.b)
 	if err != nil {
-		writeRESTError(w, 0, errorOf(c, err))
+		writeRESTError(w, r, 0, errorOf(c, err))
 		return nil
 	}
 	out.b = b
@@ -306,12 +306,13 @@ func refuseREST(w http.ResponseWriter, r *http.Request, err error) {
 	if p.Status >= http.StatusInternalServerError {
 		e.code = codeInternal
 	}
-	writeRESTError(w, p.Status, e)
+	writeRESTError(w, r, p.Status, e)
 }
 
 // writeRESTError answers with an error as google.rpc.Status (AIP-193). A status of
-// 0 is that of the error's kind.
-func writeRESTError(w http.ResponseWriter, status int, e *rpcError) {
+// 0 is that of the error's kind. Version 0.3 did not say what an error looks like:
+// some of its clients look for that status, others for the members of JSON-RPC.
+func writeRESTError(w http.ResponseWriter, r *http.Request, status int, e *rpcError) {
 	k := kinds[e.code]
 	if e.problem != nil && kinds[e.code].reason == "" {
 		if k.http = e.problem.Status; k.http == http.StatusUnprocessableEntity {
@@ -327,7 +328,15 @@ func writeRESTError(w http.ResponseWriter, status int, e *rpcError) {
 	if s, ok := statusNames[status]; ok && k.reason == "" {
 		k.status = s
 	}
-	b := append([]byte(nil), `{"error":{"code":`...)
+	b := []byte{'{'}
+	if strings.HasPrefix(r.PathValue("path"), "v1/") {
+		b = append(b, `"code":`...)
+		b = strconv.AppendInt(b, int64(e.code), 10)
+		b = append(b, `,"message":`...)
+		b = wire.AppendString(b, e.message)
+		b = append(b, ',')
+	}
+	b = append(b, `"error":{"code":`...)
 	b = strconv.AppendInt(b, int64(status), 10)
 	b = append(b, `,"status":"`+k.status+`","message":`...)
 	b = wire.AppendString(b, e.message)
