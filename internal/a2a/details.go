@@ -24,7 +24,8 @@ var kinds = map[int]kind{
 	codeNoTask:         {"TASK_NOT_FOUND", "NOT_FOUND", http.StatusNotFound},
 	codeNotCancelable:  {"TASK_NOT_CANCELABLE", "FAILED_PRECONDITION", http.StatusConflict},
 	codeNoPush:         {"PUSH_NOTIFICATION_NOT_SUPPORTED", "UNIMPLEMENTED", http.StatusBadRequest},
-	codeUnsupported:    {"UNSUPPORTED_OPERATION", "UNIMPLEMENTED", http.StatusBadRequest},
+	// The Go SDK knows this one by FAILED_PRECONDITION only, as later texts have it.
+	codeUnsupported: {"UNSUPPORTED_OPERATION", "FAILED_PRECONDITION", http.StatusBadRequest},
 	codeContentType:    {"CONTENT_TYPE_NOT_SUPPORTED", "INVALID_ARGUMENT", http.StatusUnsupportedMediaType},
 	codeVersion:        {"VERSION_NOT_SUPPORTED", "UNIMPLEMENTED", http.StatusBadRequest},
 }

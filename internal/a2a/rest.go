@@ -32,7 +32,7 @@ type restRoute struct {
 func matchREST(verb string, segments []string) (route restRoute, allowed []string) {
 	prefix, names := "", v1Names
 	if len(segments) > 0 && segments[0] == "v1" {
-		prefix, names, segments = "v03/", v03Names, segments[1:]
+		prefix, names, segments = v03Prefix, v03Names, segments[1:]
 	}
 	for _, candidate := range restTable {
 		members, ok := candidate.match(segments)
@@ -47,6 +47,9 @@ func matchREST(verb string, segments []string) (route restRoute, allowed []strin
 	}
 	return restRoute{}, allowed
 }
+
+// v03Prefix marks the methods of version 0.3's HTTP+JSON binding.
+const v03Prefix = "v03/"
 
 // operation is one of the protocol, whatever its name.
 type operation int
