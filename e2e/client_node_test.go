@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // nodePackages installs what the scripts of a folder need, in a copy of the folder:
@@ -58,4 +59,64 @@ func (s *stage) node(t *testing.T, script string) string {
 		t.Fatalf("%s: %v\n%s", filepath.Base(script), err, out)
 	}
 	return string(out)
+}
+
+// TestJavaScriptExamples runs examples/a2a-js as docs/clients.md says: the callers,
+// and a receiver that gets a push and one that was not signed.
+func TestJavaScriptExamples(t *testing.T) {
+	t.Parallel()
+	dir := nodePackages(t, "clients/js")
+	if err := os.CopyFS(dir+"/examples", os.DirFS("../examples/a2a-js")); err != nil {
+		t.Fatal(err)
+	}
+	// Both versions of the SDK are installed here, one of them by another name.
+	old := filepath.Join(dir, "examples", "v03.mjs")
+	script := must(os.ReadFile(old))(t)
+	if err := os.WriteFile(old, []byte(strings.ReplaceAll(string(script), "@a2a-js/sdk/", "a2a-js-sdk-0.3/")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := newStage(t, engine{"sqlite", []string{"--data", t.TempDir()}})
+	run := func(script string, args ...string) *exec.Cmd {
+		cmd := exec.CommandContext(t.Context(), "node", append([]string{filepath.Join(dir, "examples", script)}, args...)...)
+		cmd.Env = append(os.Environ(), "PARLEY_KEY="+s.key, "PARLEY_SERVER="+s.base, "PUSH_TOKEN=a-token")
+		return cmd
+	}
+	for _, script := range []string{"v1.mjs", "v03.mjs"} {
+		var stderr strings.Builder
+		cmd := run(script, s.base+"/a2a/echo", "Hello")
+		cmd.Stderr = &stderr
+		out, err := cmd.Output()
+		if err != nil || string(out) != "Hello\n" || !strings.Contains(strings.ToLower(stderr.String()), "completed") {
+			t.Errorf("%s prints %q, and %s (%v)", script, out, &stderr, err)
+		}
+	}
+	receiver, said := run("receiver.mjs"), &output{}
+	receiver.Stdout, receiver.Stderr = said, said
+	if err := receiver.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = receiver.Process.Kill()
+		_ = receiver.Wait()
+	})
+	says := func(what string) {
+		t.Helper()
+		eventually(t, time.Minute, "the receiver says "+what, func() bool { return strings.Contains(said.String(), what) })
+	}
+	says("receiving at ")
+	address := addressPattern.FindString(said.String())
+	res := must(post(t.Context(), address, "", object{"statusUpdate": object{}}, "X-A2A-Notification-Token: a-token", "webhook-signature: v1a,AAAA"))(t)
+	_ = res.Body.Close()
+	if res.StatusCode != 401 {
+		t.Errorf("a forged push is answered with %d", res.StatusCode)
+	}
+	p := peer{s.base, s.key}
+	a := must(p.call(t.Context(), "echo", "SendMessage", object{
+		"message":       object{"messageId": "m-1", "role": "ROLE_USER", "parts": []object{{"text": "Hello"}}},
+		"configuration": object{"taskPushNotificationConfig": object{"url": address, "token": "a-token"}},
+	}))(t)
+	if a.Error != nil {
+		t.Fatalf("%+v", a.Error)
+	}
+	says("TASK_STATE_COMPLETED")
 }
