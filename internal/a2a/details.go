@@ -26,8 +26,8 @@ var kinds = map[int]kind{
 	codeNoPush:         {"PUSH_NOTIFICATION_NOT_SUPPORTED", "UNIMPLEMENTED", http.StatusBadRequest},
 	// The Go SDK knows this one by FAILED_PRECONDITION only, as later texts have it.
 	codeUnsupported: {"UNSUPPORTED_OPERATION", "FAILED_PRECONDITION", http.StatusBadRequest},
-	codeContentType:    {"CONTENT_TYPE_NOT_SUPPORTED", "INVALID_ARGUMENT", http.StatusUnsupportedMediaType},
-	codeVersion:        {"VERSION_NOT_SUPPORTED", "UNIMPLEMENTED", http.StatusBadRequest},
+	codeContentType: {"CONTENT_TYPE_NOT_SUPPORTED", "INVALID_ARGUMENT", http.StatusUnsupportedMediaType},
+	codeVersion:     {"VERSION_NOT_SUPPORTED", "UNIMPLEMENTED", http.StatusBadRequest},
 }
 
 const (

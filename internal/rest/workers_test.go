@@ -78,7 +78,8 @@ func TestAWorkerClaimsReportsAndFinishes(t *testing.T) {
 	if got.ID != sent.UID || got.Attempt != 1 || got.Sender != "acme/user:ada" || got.ContextID != sent.ContextID || len(got.History) != 1 {
 		t.Errorf("%+v", got)
 	}
-	if diff := cmp.Diff(`{"role":"user","parts":[{"type":"text","kind":"text","text":"hello"}]}`, string(got.Message)); diff != "" {
+	want := `{"kind":"message","role":"user","parts":[{"type":"text","kind":"text","text":"hello"}],"messageId":"m-` + sent.UID + `-1"}`
+	if diff := cmp.Diff(want, string(got.Message)); diff != "" {
 		t.Error(diff)
 	}
 	if d := time.Until(got.LeaseExpiresAt); d < 25*time.Second || d > 31*time.Second {
