@@ -13,16 +13,16 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// block is one fenced part of the README.
+// block is one fenced part of a document.
 type block struct {
 	line int
 	lang string
 	text string
 }
 
-func readme(t *testing.T) []block {
+func fenced(t *testing.T, document string) []block {
 	t.Helper()
-	data, err := os.ReadFile("../../README.md")
+	data, err := os.ReadFile(filepath.Join("../..", document))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +49,7 @@ func TestReadme(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	shims(t, dir)
-	blocks := readme(t)
+	blocks := fenced(t, "README.md")
 	var srv *server
 	var script strings.Builder
 	script.WriteString("set -e\n")
@@ -125,7 +125,7 @@ func runSession(t *testing.T, dir string, srv *server, script string) []string {
 	sh.Env[0] = "PATH=" + filepath.Join(dir, "shims") + string(os.PathListSeparator) + strings.TrimPrefix(sh.Env[0], "PATH=")
 	out, err := sh.CombinedOutput()
 	if err != nil {
-		t.Fatalf("the README's commands failed: %v\n%s", err, out)
+		t.Fatalf("the document's commands failed: %v\n%s", err, out)
 	}
 	return strings.Split(string(out), "\x1e")
 }
@@ -138,7 +138,8 @@ func shims(t *testing.T, dir string) {
 		t.Fatal(err)
 	}
 	for name, text := range map[string]string{
-		"go":   "case $* in 'install ./cmd/parley') ;; 'run ./examples/go') exec go-worker ;; *) exit 1 ;; esac",
+		"go": "case $* in 'install ./cmd/parley') ;; 'run ./examples/go') exec go-worker ;; " +
+			"'run ./examples/a2a-go '*) shift 2; exec go-client \"$@\" ;; *) exit 1 ;; esac",
 		"make": "test \"$*\" = test",
 	} {
 		text = "#!/bin/sh\n" + text + "\n"
@@ -153,7 +154,7 @@ var varying = []struct {
 	pattern *regexp.Regexp
 	stand   string
 }{
-	{regexp.MustCompile(`\b(prop|task|key|ctx|artifact)-[0-9a-z]{26}`), "$1-ID"},
+	{regexp.MustCompile(`\b(prop|task|key|ctx|artifact|t)-[0-9a-z]{26}`), "$1-ID"},
 	{regexp.MustCompile(`\bcli-[0-9a-z]{16}`), "cli-ID"},
 	{keyShape, "KEY"},
 	{regexp.MustCompile(`http://127\.0\.0\.1:\d+`), "ADDRESS"},
