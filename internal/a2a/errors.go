@@ -34,7 +34,6 @@ type rpcError struct {
 	problem *httpx.Problem // whose code does
 
 	official bool // its data has the form of version 1.0
-	flat     bool // over HTTP+JSON it also stands at the top, where clients of 0.3 look for it
 }
 
 func newError(code int, message string) *rpcError { return &rpcError{code: code, message: message} }
