@@ -31,6 +31,9 @@ const (
 	ReadFollowup    Action = "read a follow-up"
 	CreateFollowup  Action = "create a follow-up"
 	ChangeFollowup  Action = "change a follow-up"
+	ReportFriction  Action = "report friction"
+	ReadFriction    Action = "read reported friction"
+	ManageFriction  Action = "change what reported friction leads to"
 )
 
 // The actions of the A2A interface. Which agent is meant is checked beside the
@@ -41,6 +44,15 @@ const (
 	ReadAgents   Action = "read the agents of the org"
 	ManageAgents Action = "manage the agents of the org"
 	ReadTasks    Action = "read the tasks of the org's agents"
+)
+
+// The actions of whoever says who may do what.
+const (
+	ReadKeys      Action = "read the keys of the org"
+	ManageKeys    Action = "manage the keys of the org"
+	ReadMembers   Action = "read the members of the org"
+	ManageMembers Action = "manage the members of the org"
+	ReadAudit     Action = "read the audit log of the org"
 )
 
 // rule is what an action demands: at least one of the scopes and, for some
@@ -62,12 +74,21 @@ var rules = map[Action]rule{
 	ReadFollowup:    {anyOf: []Scope{TasksRead}},
 	CreateFollowup:  {anyOf: []Scope{TasksWrite}},
 	ChangeFollowup:  {anyOf: []Scope{TasksWrite}},
+	ReportFriction:  {anyOf: []Scope{TasksWrite}, members: true},
+	ReadFriction:    {anyOf: []Scope{TasksRead}},
+	ManageFriction:  {anyOf: []Scope{Admin}},
 
 	CallAgent:    {anyOf: []Scope{A2AWrite}},
 	ServeAgent:   {anyOf: []Scope{A2AServe}},
 	ReadAgents:   {anyOf: []Scope{TasksRead, A2AWrite, Admin}},
 	ManageAgents: {anyOf: []Scope{Admin}},
 	ReadTasks:    {anyOf: []Scope{Admin}},
+
+	ReadKeys:      {anyOf: []Scope{Admin}},
+	ManageKeys:    {anyOf: []Scope{Admin}},
+	ReadMembers:   {anyOf: []Scope{Admin}},
+	ManageMembers: {anyOf: []Scope{Admin}},
+	ReadAudit:     {anyOf: []Scope{Admin}},
 }
 
 // Access is proof that a caller was authorized inside one org. Only Authorize

@@ -76,6 +76,14 @@ func (s *Submission) Validate() error {
 	return c.err()
 }
 
+// Check refuses what could not be submitted, for those who have one filed.
+func Check(title, category, problem, suggestedFix, priority string) error {
+	s := Submission{
+		Title: title, Category: Category(category), Problem: problem, SuggestedFix: suggestedFix, Priority: Priority(priority),
+	}
+	return s.Validate()
+}
+
 // Validate is to Edit what Submission.Validate is to Submit.
 func (e *Edit) Validate() error {
 	var c check

@@ -1,0 +1,172 @@
+package friction
+
+import (
+	"context"
+	"encoding/base64"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/idempotency"
+	"github.com/parley-dev/parley/internal/identity"
+)
+
+// Store keeps what was reported. Every method is scoped by org.
+type Store interface {
+	// ReportFriction locks what is known of the fingerprint, runs decide on it and
+	// writes what it returns, the proposal included, in one transaction. decide may
+	// run more than once and must be pure.
+	ReportFriction(ctx context.Context, by identity.Principal, fingerprint, occurrence string, once *idempotency.Key,
+		decide func(Current) Change) (Outcome, error)
+	// Frictions lists what was reported last first; it returns up to Limit+1, so that
+	// the caller can tell whether more follow.
+	Frictions(ctx context.Context, f Filter) ([]Friction, error)
+	// Friction returns NotFound for a fingerprint that nobody reported, and the
+	// evidence that is kept, newest first.
+	Friction(ctx context.Context, org, fingerprint string) (Friction, []Evidence, error)
+	// FrictionThreshold returns the org's setting, and DefaultThreshold without one.
+	FrictionThreshold(ctx context.Context, org string) (int, error)
+	SetFrictionThreshold(ctx context.Context, org string, n int) error
+}
+
+// Outcome is what a report led to, kept for its idempotency key.
+type Outcome struct {
+	Friction  Friction
+	Threshold int
+	Counted   bool // false: the reporter had reported this occurrence before
+	Filed     bool // this report filed the proposal
+	Replayed  bool // the report had been made before under the same idempotency key
+}
+
+// Filter asks a store for a page.
+type Filter struct {
+	Org   string
+	After *Position // continues behind this one
+	Limit int
+}
+
+// Position is where a page ended.
+type Position struct {
+	LastAt      time.Time
+	Fingerprint string
+}
+
+// Check refuses what cannot be a proposal; it is proposal.Check.
+type Check func(title, category, problem, suggestedFix, priority string) error
+
+// Frictions is the service.
+type Frictions struct {
+	store Store
+	now   func() time.Time
+	newID func(prefix string) string
+	check Check
+}
+
+// New makes the service. newID returns a fresh sortable id with the given prefix.
+func New(store Store, now func() time.Time, newID func(prefix string) string, check Check) *Frictions {
+	return &Frictions{store: store, now: now, newID: newID, check: check}
+}
+
+// Validate is what Report does first; a transport calls it to report fields that it
+// could not read beside these.
+func (s *Frictions) Validate(r *Report) error { return r.validate(s.check) }
+
+// Report counts a report of the caller's, and files a proposal in its name if it is
+// the one that was still needed.
+func (s *Frictions) Report(ctx context.Context, a identity.Access, r Report) (Outcome, error) {
+	if err := a.May(identity.ReportFriction); err != nil {
+		return Outcome{}, err
+	}
+	if err := s.Validate(&r); err != nil {
+		return Outcome{}, err
+	}
+	by, at, id := a.Principal(), s.now(), s.newID("prop-")
+	return s.store.ReportFriction(ctx, by, r.Fingerprint, r.Occurrence, r.Once, func(cur Current) Change {
+		return decideReport(cur, r, by.Org, by.Ref(), id, at)
+	})
+}
+
+// Limits of lists.
+const (
+	DefaultLimit = 20
+	MaxLimit     = 100
+)
+
+// Page is one page of the list.
+type Page struct {
+	Frictions []Friction
+	Next      string // cursor of the next page; empty: this is the last
+}
+
+// List returns what was reported, the latest first.
+func (s *Frictions) List(ctx context.Context, a identity.Access, cursor string, limit int) (Page, error) {
+	if limit == 0 {
+		limit = DefaultLimit
+	}
+	f := Filter{Org: a.Org(), Limit: limit}
+	var wrong []errs.Field
+	if limit < 1 || limit > MaxLimit {
+		wrong = append(wrong, errs.Field{In: errs.Query, Name: "limit", Message: "must be between 1 and " + strconv.Itoa(MaxLimit)})
+	}
+	if cursor != "" {
+		var ok bool
+		if f.After, ok = decodeCursor(cursor); !ok {
+			wrong = append(wrong, errs.Field{In: errs.Query, Name: "cursor", Message: "is not a cursor of this list; use the one of the previous page, or none"})
+		}
+	}
+	if len(wrong) > 0 {
+		return Page{}, errs.InvalidFields(wrong...)
+	}
+	list, err := s.store.Frictions(ctx, f)
+	if err != nil {
+		return Page{}, err
+	}
+	page := Page{Frictions: list}
+	if len(list) > limit {
+		page.Frictions = list[:limit]
+		last := &list[limit-1]
+		page.Next = base64.RawURLEncoding.EncodeToString([]byte(strconv.FormatInt(last.LastAt.UnixMicro(), 36) + " " + last.Fingerprint))
+	}
+	return page, nil
+}
+
+func decodeCursor(s string) (*Position, bool) {
+	b, err := base64.RawURLEncoding.Strict().DecodeString(s)
+	if err != nil {
+		return nil, false
+	}
+	at, fingerprint, _ := strings.Cut(string(b), " ")
+	us, err := strconv.ParseInt(at, 36, 64)
+	if err != nil || !ValidFingerprint(fingerprint) {
+		return nil, false
+	}
+	return &Position{LastAt: time.UnixMicro(us).UTC(), Fingerprint: fingerprint}, true
+}
+
+// Get returns one friction and the evidence that is kept, newest first.
+func (s *Frictions) Get(ctx context.Context, a identity.Access, fingerprint string) (Friction, []Evidence, error) {
+	if !ValidFingerprint(fingerprint) {
+		return Friction{}, nil, errs.ErrNotFound
+	}
+	return s.store.Friction(ctx, a.Org(), fingerprint)
+}
+
+// Threshold is how many reports file a proposal in the caller's org.
+func (s *Frictions) Threshold(ctx context.Context, a identity.Access) (int, error) {
+	return s.store.FrictionThreshold(ctx, a.Org())
+}
+
+// SetThreshold changes it; reports that were made before count.
+func (s *Frictions) SetThreshold(ctx context.Context, a identity.Access, n int) error {
+	if err := a.May(identity.ManageFriction); err != nil {
+		return err
+	}
+	if err := validateThreshold(n); err != nil {
+		return err
+	}
+	return s.store.SetFrictionThreshold(ctx, a.Org(), n)
+}
+
+// ValidateThreshold is to SetThreshold what Validate is to Report.
+func (s *Frictions) ValidateThreshold(n int) error { return validateThreshold(n) }
