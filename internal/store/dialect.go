@@ -163,9 +163,9 @@ func retryable(err error) bool {
 	case "40001", "40P01": // serialization failure, deadlock
 		return true
 	case "23505":
-		// The same idempotency key at the same moment: the next try finds the
-		// other's outcome.
-		return pg.ConstraintName == "idempotency_pkey"
+		// The same idempotency key, or the first reports of one friction, at the same
+		// moment: the next try finds what the other wrote.
+		return pg.ConstraintName == "idempotency_pkey" || pg.ConstraintName == "friction_pkey"
 	}
 	return false
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/parley-dev/parley/internal/agent"
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/followup"
+	"github.com/parley-dev/parley/internal/friction"
 	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/internal/proposal"
 	"github.com/parley-dev/parley/internal/store"
@@ -28,6 +29,7 @@ type Store interface {
 	agent.Store
 	proposal.Store
 	followup.Store
+	friction.Store
 	task.Store
 	Ping(ctx context.Context) error
 	Secret(ctx context.Context, name, fresh string) (string, error)
@@ -87,6 +89,11 @@ func Run(t *testing.T, open func(*testing.T, store.Options) Store) {
 		{"a slow receiver delays no other", testPushSlow},
 		{"results of agents in this process are pushed", testPushInProcess},
 		{"secrets", testSecrets},
+		{"the third report of a friction files a proposal", testFriction},
+		{"one occurrence counts once", testFrictionOccurrences},
+		{"evidence is kept, up to a bound", testFrictionEvidence},
+		{"the threshold of friction is the org's own", testFrictionThreshold},
+		{"reports of friction at once file one proposal", testRacingFriction},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -97,6 +104,7 @@ func Run(t *testing.T, open func(*testing.T, store.Options) Store) {
 			w.agents = agent.NewRegistry(w.store, w.now)
 			w.proposals = proposal.New(w.store, w.now, w.newID)
 			w.followups = followup.New(w.store, w.now, w.newID, nil)
+			w.frictions = friction.New(w.store, w.now, w.newID, proposal.Check)
 			w.tasks = w.newTasks()
 			c.test(w)
 		})
@@ -112,6 +120,7 @@ type world struct {
 	agents    *agent.Registry
 	proposals *proposal.Proposals
 	followups *followup.Followups
+	frictions *friction.Frictions
 	tasks     *task.Tasks
 
 	clock  time.Time
