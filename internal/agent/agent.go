@@ -49,9 +49,10 @@ type Edit struct {
 type Store interface {
 	// CreateAgent writes the agent and its principal in one transaction. It refuses
 	// a taken id with Conflict and an unknown org with NotFound.
-	CreateAgent(ctx context.Context, a Agent, m identity.Member) error
-	// UpdateAgent locks the agent, runs edit on it and writes the result.
-	UpdateAgent(ctx context.Context, org, id string, edit func(Agent) (Agent, error)) (Agent, error)
+	CreateAgent(ctx context.Context, a Agent, m identity.Member, e identity.AuditEntry) error
+	// UpdateAgent locks the agent, runs edit on it and writes the result; its principal
+	// is disabled and enabled with it.
+	UpdateAgent(ctx context.Context, org, id string, edit func(Agent) (Agent, []identity.AuditEntry, error)) (Agent, error)
 	// Agents lists an org's agents by id.
 	Agents(ctx context.Context, org string) ([]Agent, error)
 	// BuiltinAgents lists the agents of all orgs that run inside the server.
@@ -111,7 +112,7 @@ func (r *Registry) Create(ctx context.Context, a Agent) (Agent, error) {
 	if err := a.Validate(); err != nil {
 		return Agent{}, err
 	}
-	return a, r.store.CreateAgent(ctx, a, m)
+	return a, r.store.CreateAgent(ctx, a, m, identity.NewEntry(ctx, a.CreatedAt, a.Org, identity.AgentCreate, p.Ref(), ""))
 }
 
 // Update changes an agent of an org.
@@ -120,13 +121,36 @@ func (r *Registry) Update(ctx context.Context, org, id string, e Edit) (Agent, e
 		return Agent{}, errs.ErrNotFound
 	}
 	now := r.now()
-	a, err := r.store.UpdateAgent(ctx, org, id, func(a Agent) (Agent, error) { return decideEdit(a, e, now) })
+	a, err := r.store.UpdateAgent(ctx, org, id, func(a Agent) (Agent, []identity.AuditEntry, error) {
+		next, err := decideEdit(a, e, now)
+		return next, entries(ctx, a, next), err
+	})
 	if err == nil {
 		r.mu.Lock()
 		delete(r.known, id)
 		r.mu.Unlock()
 	}
 	return a, err
+}
+
+// entries tell the audit log of a change.
+func entries(ctx context.Context, old, next Agent) []identity.AuditEntry {
+	var out []identity.AuditEntry
+	tell := func(action identity.AuditAction) {
+		ref := identity.Principal{Kind: identity.Agent, ID: next.ID}.Ref()
+		out = append(out, identity.NewEntry(ctx, next.UpdatedAt, next.Org, action, ref, ""))
+	}
+	if old.Name != next.Name || old.Description != next.Description || !slices.Equal(old.Skills, next.Skills) ||
+		old.Public != next.Public || old.Pinned != next.Pinned {
+		tell(identity.AgentUpdate)
+	}
+	switch {
+	case next.Disabled && !old.Disabled:
+		tell(identity.AgentDisable)
+	case old.Disabled && !next.Disabled:
+		tell(identity.AgentEnable)
+	}
+	return out
 }
 
 // decideEdit is the rule of a change.
@@ -195,6 +219,15 @@ func (r *Registry) Public(ctx context.Context) ([]Agent, error) { return r.store
 
 // Builtin returns the agents that run inside the server.
 func (r *Registry) Builtin(ctx context.Context) ([]Agent, error) { return r.store.BuiltinAgents(ctx) }
+
+// Reachable implements identity.Agents.
+func (r *Registry) Reachable(ctx context.Context, org, id string) (bool, error) {
+	a, err := r.Find(ctx, id)
+	if err != nil && errs.KindOf(err) == errs.NotFound {
+		return false, nil
+	}
+	return err == nil && (a.Org == org || a.Public && !a.Disabled), err
+}
 
 // Find returns an agent by its id, disabled ones included.
 func (r *Registry) Find(ctx context.Context, id string) (Agent, error) {

@@ -11,7 +11,8 @@ import (
 
 // Authenticator turns a secret into a Caller. Known keys are kept in memory and
 // cost no look-up; a miss is never kept, so a new key works at once. Watch
-// empties the memory within a poll of any revocation, by whatever process.
+// empties the memory within a poll of any revocation, by whatever process, and of
+// the disabling of a principal.
 type Authenticator struct {
 	store Store
 	now   func() time.Time
@@ -65,7 +66,7 @@ func (a *Authenticator) Authenticate(ctx context.Context, secret string) (*Calle
 		return nil, errBadKey
 	case err != nil:
 		return nil, err
-	case !key.Live(now):
+	case key.Disabled || !key.Live(now):
 		return nil, errBadKey
 	}
 	k := &known{caller: &Caller{Principal: key.Principal, KeyID: key.ID, Scopes: key.Scopes, ExpiresAt: key.ExpiresAt}}
@@ -78,9 +79,10 @@ func (a *Authenticator) Authenticate(ctx context.Context, secret string) (*Calle
 	return k.caller, nil
 }
 
-func (a *Authenticator) forget() {
-	a.callers.Store(new(sync.Map))
+// forget empties the memory and returns what was in it.
+func (a *Authenticator) forget() *sync.Map {
 	a.size.Store(0)
+	return a.callers.Swap(new(sync.Map))
 }
 
 // Watch keeps the memory honest until ctx ends: every interval it compares the
@@ -115,15 +117,17 @@ func (a *Authenticator) Refresh(ctx context.Context) error {
 		return err
 	}
 	if a.epoch.Swap(epoch) != epoch {
-		a.forget()
+		return a.touch(ctx, a.forget())
 	}
 	return nil
 }
 
 // Flush records when keys were last used.
-func (a *Authenticator) Flush(ctx context.Context) error {
+func (a *Authenticator) Flush(ctx context.Context) error { return a.touch(ctx, a.callers.Load()) }
+
+func (a *Authenticator) touch(ctx context.Context, callers *sync.Map) error {
 	used := map[string]time.Time{}
-	a.callers.Load().Range(func(_, v any) bool {
+	callers.Range(func(_, v any) bool {
 		k := v.(*known)
 		if sec := k.used.Swap(0); sec != 0 {
 			used[k.caller.KeyID] = time.Unix(sec, 0).UTC()

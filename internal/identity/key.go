@@ -3,8 +3,11 @@ package identity
 import (
 	"crypto/rand"
 	"crypto/sha256"
+	"fmt"
 	"hash/crc32"
 	"time"
+
+	"github.com/parley-dev/parley/internal/errs"
 )
 
 // Key is an API key as it is kept: everything but its secret.
@@ -19,6 +22,98 @@ type Key struct {
 	ExpiresAt  time.Time // zero: never
 	RevokedAt  time.Time // zero: not revoked
 	LastUsedAt time.Time // zero: never used
+	Disabled   bool      // its principal is, so nothing can be done with it
+}
+
+// KeyState is where a key stands, whatever its principal.
+type KeyState string
+
+// The states.
+const (
+	KeyLive    KeyState = "live"
+	KeyRevoked KeyState = "revoked"
+	KeyExpired KeyState = "expired"
+)
+
+// KeyStates lists them.
+var KeyStates = []KeyState{KeyLive, KeyRevoked, KeyExpired}
+
+// State is where the key stands at the given time.
+func (k *Key) State(now time.Time) KeyState {
+	switch {
+	case !k.RevokedAt.IsZero():
+		return KeyRevoked
+	case !k.Live(now):
+		return KeyExpired
+	}
+	return KeyLive
+}
+
+// KeyFilter chooses keys, newest first.
+type KeyFilter struct {
+	Principal Principal // zero: of all; its org is not looked at
+	State     KeyState  // empty: all
+	Now       time.Time // by which State is meant
+	Before    string    // the last of the page before
+	Limit     int       // 0: all
+}
+
+// Rotation is what becomes of a key and of its successor.
+type Rotation struct {
+	OldExpires time.Time
+	New        Key
+	Entry      AuditEntry
+}
+
+// KeyRequest asks for a key.
+type KeyRequest struct {
+	Principal Principal
+	Name      string
+	Scopes    []string
+	CreatedBy string
+	ExpiresAt time.Time // zero: never
+}
+
+// MaxScopes bounds the scopes of a key.
+const MaxScopes = 64
+
+// Validate lists what is wrong with the request.
+func (r *KeyRequest) Validate(now time.Time) error {
+	var wrong []errs.Field
+	switch n := len(r.Scopes); {
+	case n == 0:
+		wrong = append(wrong, body("/scopes", fmt.Sprintf("must have at least one scope, for example %s", TasksRead)))
+	case n > MaxScopes:
+		wrong = append(wrong, body("/scopes", fmt.Sprintf("has %d entries; at most %d are allowed", n, MaxScopes)))
+	default:
+		for i, s := range r.Scopes {
+			if _, err := ParseScope(s); err != nil {
+				wrong = append(wrong, body(fmt.Sprintf("/scopes/%d", i), errs.As(err).Message))
+			}
+		}
+	}
+	if r.Name != "" {
+		wrong = append(wrong, nameFields("/name", r.Name)...)
+	}
+	if !r.ExpiresAt.IsZero() && !r.ExpiresAt.After(now) {
+		wrong = append(wrong, body("/expires_at", "must lie in the future"))
+	}
+	return invalid(wrong)
+}
+
+// newKey makes the key of a request that was checked.
+func newKey(r KeyRequest, id string, now time.Time) (Key, string) {
+	var scopes Scopes
+	for _, s := range r.Scopes {
+		if scope := Scope(s); !scopes.Has(scope) {
+			scopes = append(scopes, scope)
+		}
+	}
+	secret := NewSecret()
+	return Key{
+		ID: id, Principal: r.Principal, Name: r.Name, Prefix: ShownPrefix(secret), Scopes: scopes,
+		CreatedAt: now, CreatedBy: r.CreatedBy, ExpiresAt: r.ExpiresAt,
+	}, secret
 }
 
 // Live reports whether the key may be used at the given time.

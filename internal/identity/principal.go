@@ -53,6 +53,7 @@ type Member struct {
 	Principal
 	Name      string
 	Admin     bool // users only: what a person may grant, and what a session may do
+	Disabled  bool // cannot authenticate
 	CreatedAt time.Time
 }
 

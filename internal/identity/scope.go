@@ -42,6 +42,12 @@ func ParseScope(s string) (Scope, error) {
 		s, strings.Join(names, ", "))
 }
 
+// agent returns the one agent that the scope restricts to, if it does.
+func (s Scope) agent() (id string, ok bool) {
+	id, ok = strings.CutPrefix(string(s), agentScopePrefix)
+	return id, ok && id != "*"
+}
+
 // Scopes is what a key carries.
 type Scopes []Scope
 

@@ -2,38 +2,61 @@ package identity
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/parley-dev/parley/internal/errs"
 )
 
-// Store keeps orgs, principals and keys. Every method that is not about the
-// platform as a whole is scoped by org.
+// Store keeps orgs, principals, keys and invitations. Every method that is not about
+// the platform as a whole is scoped by org. What changes something writes its audit
+// entries in the same transaction.
 type Store interface {
+	AuditStore
+
 	// CreateOrg refuses a taken id with Conflict.
-	CreateOrg(ctx context.Context, o Org) error
+	CreateOrg(ctx context.Context, o Org, e AuditEntry) error
 	Orgs(ctx context.Context) ([]Org, error)
 	// Bootstrap creates the org, the member and the key if and only if no org
 	// exists yet, in one transaction, and reports whether it did.
-	Bootstrap(ctx context.Context, o Org, m Member, k Key, h Hash) (bool, error)
+	Bootstrap(ctx context.Context, o Org, m Member, k Key, h Hash, entries []AuditEntry) (bool, error)
 
 	// CreateMember refuses a taken id with Conflict and an unknown org with NotFound.
-	CreateMember(ctx context.Context, m Member) error
-	// Members lists an org's principals of one kind, or of all kinds if kind is empty.
-	Members(ctx context.Context, org string, kind Kind) ([]Member, error)
+	CreateMember(ctx context.Context, m Member, e AuditEntry) error
+	Members(ctx context.Context, org string, f MemberFilter) ([]Member, error)
 	// Member returns NotFound for an unknown principal.
 	Member(ctx context.Context, p Principal) (Member, error)
+	// UpdateMember locks the member and the org's enabled admin users, runs decide with
+	// the number of the latter beside the member, and writes what it returns unless
+	// there is nothing to say about it. An agent's own record is kept in step.
+	UpdateMember(ctx context.Context, p Principal, at time.Time, decide func(cur Member, otherAdmins int) (Member, []AuditEntry, error)) (Member, error)
 
-	// CreateKey refuses a principal that does not exist with NotFound.
-	CreateKey(ctx context.Context, k Key, h Hash) error
-	Keys(ctx context.Context, org string) ([]Key, error)
+	// CreateKey refuses a principal that does not exist with NotFound and a disabled
+	// one with Conflict.
+	CreateKey(ctx context.Context, k Key, h Hash, e AuditEntry) error
+	Keys(ctx context.Context, org string, f KeyFilter) ([]Key, error)
+	// Key returns NotFound for an unknown id.
+	Key(ctx context.Context, org, id string) (Key, error)
 	// KeyByHash returns NotFound for an unknown hash.
 	KeyByHash(ctx context.Context, h Hash) (Key, error)
-	// RevokeKey is idempotent; an unknown id is NotFound.
-	RevokeKey(ctx context.Context, org, id string, at time.Time) error
+	// RevokeKey locks the key, runs decide on it and writes what it made of it, unless
+	// there is nothing to say about it. An unknown id is NotFound.
+	RevokeKey(ctx context.Context, org, id string, decide func(*Key) ([]AuditEntry, error)) (Key, error)
+	// RotateKey locks the key, runs decide on it, and writes the new one and the old
+	// one's end. It returns the new one.
+	RotateKey(ctx context.Context, org, id string, h Hash, decide func(old Key) (Rotation, error)) (Key, error)
 	// TouchKeys records when keys were last used.
 	TouchKeys(ctx context.Context, used map[string]time.Time) error
+
+	// CreateInvitation refuses a user that exists already with Conflict.
+	CreateInvitation(ctx context.Context, i Invitation, h Hash, e AuditEntry) error
+	// Invitations lists, newest first, those before the id, or all if it is empty.
+	Invitations(ctx context.Context, org, before string, limit int) ([]Invitation, error)
+	InvitationByHash(ctx context.Context, h Hash) (Invitation, error)
+	// ChangeInvitation is RevokeKey for an invitation.
+	ChangeInvitation(ctx context.Context, org, id string, decide func(*Invitation) ([]AuditEntry, error)) (Invitation, error)
+	// AcceptInvitation locks the invitation, runs decide on it, marks it accepted and
+	// makes the member, which is refused with Conflict if it exists.
+	AcceptInvitation(ctx context.Context, h Hash, decide func(Invitation) (Member, AuditEntry, error)) (Member, error)
 
 	// IdentityEpoch changes whenever a right may have been taken away, by whatever
 	// process; caches of rights are emptied when it does.
@@ -52,15 +75,13 @@ func NewAdmins(store Store, now func() time.Time, newID func(prefix string) stri
 	return &Admins{store: store, now: now, newID: newID}
 }
 
-const maxNameLength = 200
-
 // CreateOrg makes an org; an empty name becomes the id.
 func (a *Admins) CreateOrg(ctx context.Context, id, name string) (Org, error) {
 	o, err := a.newOrg(id, name)
 	if err != nil {
 		return Org{}, err
 	}
-	return o, a.store.CreateOrg(ctx, o)
+	return o, a.store.CreateOrg(ctx, o, NewEntry(ctx, o.CreatedAt, o.ID, OrgCreate, o.ID, ""))
 }
 
 func (a *Admins) newOrg(id, name string) (Org, error) {
@@ -87,83 +108,34 @@ func (a *Admins) CreateMember(ctx context.Context, p Principal, name string, adm
 	if err != nil {
 		return Member{}, err
 	}
-	return m, a.store.CreateMember(ctx, m)
-}
-
-// NewMember checks a principal and makes the record of it; an empty name becomes the id.
-func NewMember(p Principal, name string, admin bool, now time.Time) (Member, error) {
-	if _, err := ParseRef(p.Org, p.Ref()); err != nil {
-		return Member{}, err
-	}
-	if name == "" {
-		name = p.ID
-	}
-	if err := checkName(name); err != nil {
-		return Member{}, err
-	}
-	return Member{Principal: p, Name: name, Admin: admin, CreatedAt: now}, nil
+	return m, a.store.CreateMember(ctx, m, NewEntry(ctx, m.CreatedAt, p.Org, MemberCreate, p.Ref(), m.says()))
 }
 
 // Members lists an org's principals of one kind, or all if kind is empty.
 func (a *Admins) Members(ctx context.Context, org string, kind Kind) ([]Member, error) {
-	return a.store.Members(ctx, org, kind)
-}
-
-// KeyRequest asks for a key.
-type KeyRequest struct {
-	Principal Principal
-	Name      string
-	Scopes    []string
-	CreatedBy string
-	ExpiresAt time.Time // zero: never
+	return a.store.Members(ctx, org, MemberFilter{Kind: kind})
 }
 
 // CreateKey makes a key and returns its secret, which is shown this once and
 // cannot be had again.
 func (a *Admins) CreateKey(ctx context.Context, r KeyRequest) (Key, string, error) {
-	k, secret, err := a.newKey(r)
-	if err != nil {
+	now := a.now()
+	if err := r.Validate(now); err != nil {
 		return Key{}, "", err
 	}
-	return k, secret, a.store.CreateKey(ctx, k, HashSecret(secret))
+	k, secret := newKey(r, a.newID("key-"), now)
+	return k, secret, a.store.CreateKey(ctx, k, HashSecret(secret), NewEntry(ctx, now, r.Principal.Org, KeyCreate, k.ID, k.says()))
 }
 
-func (a *Admins) newKey(r KeyRequest) (Key, string, error) {
-	now := a.now()
-	if len(r.Scopes) == 0 {
-		return Key{}, "", errs.New(errs.Invalid, "identity.no_scope", "a key needs at least one scope, for example %s", TasksRead)
-	}
-	if !r.ExpiresAt.IsZero() && !r.ExpiresAt.After(now) {
-		return Key{}, "", errs.New(errs.Invalid, "identity.bad_expiry", "the expiry must lie in the future")
-	}
-	if r.Name != "" {
-		if err := checkName(r.Name); err != nil {
-			return Key{}, "", err
-		}
-	}
-	var scopes Scopes
-	for _, s := range r.Scopes {
-		scope, err := ParseScope(s)
-		if err != nil {
-			return Key{}, "", err
-		}
-		if !scopes.Has(scope) {
-			scopes = append(scopes, scope)
-		}
-	}
-	secret := NewSecret()
-	return Key{
-		ID: a.newID("key-"), Principal: r.Principal, Name: r.Name, Prefix: ShownPrefix(secret), Scopes: scopes,
-		CreatedAt: now, CreatedBy: r.CreatedBy, ExpiresAt: r.ExpiresAt,
-	}, secret, nil
+// Keys lists an org's keys, newest first.
+func (a *Admins) Keys(ctx context.Context, org string) ([]Key, error) {
+	return a.store.Keys(ctx, org, KeyFilter{})
 }
-
-// Keys lists an org's keys.
-func (a *Admins) Keys(ctx context.Context, org string) ([]Key, error) { return a.store.Keys(ctx, org) }
 
 // RevokeKey ends a key.
 func (a *Admins) RevokeKey(ctx context.Context, org, id string) error {
-	return a.store.RevokeKey(ctx, org, id, a.now())
+	_, err := revokeKey(ctx, a.store, org, id, a.now())
+	return err
 }
 
 // First is what the first start on an empty store creates.
@@ -188,25 +160,15 @@ func (a *Admins) Bootstrap(ctx context.Context) (*First, error) {
 	for i, s := range AllScopes {
 		scopes[i] = string(s)
 	}
-	key, secret, err := a.newKey(KeyRequest{Principal: admin.Principal, Name: "first key", Scopes: scopes, CreatedBy: "parley serve"})
-	if err != nil {
-		return nil, err
-	}
-	created, err := a.store.Bootstrap(ctx, org, admin, key, HashSecret(secret))
+	now := a.now()
+	key, secret := newKey(KeyRequest{Principal: admin.Principal, Name: "first key", Scopes: scopes, CreatedBy: "parley serve"}, a.newID("key-"), now)
+	created, err := a.store.Bootstrap(ctx, org, admin, key, HashSecret(secret), []AuditEntry{
+		NewEntry(ctx, now, org.ID, OrgCreate, org.ID, ""),
+		NewEntry(ctx, now, org.ID, MemberCreate, admin.Ref(), admin.says()),
+		NewEntry(ctx, now, org.ID, KeyCreate, key.ID, key.says()),
+	})
 	if err != nil || !created {
 		return nil, err
 	}
 	return &First{Org: org, Admin: admin, Secret: secret}, nil
-}
-
-func checkName(name string) error {
-	if n := len([]rune(name)); n == 0 || n > maxNameLength {
-		return errs.New(errs.Invalid, "identity.bad_name", "a name has 1 to %d characters", maxNameLength)
-	}
-	for _, r := range name {
-		if r < ' ' || r == 0x7f || r == 0xfffd {
-			return errs.New(errs.Invalid, "identity.bad_name", "a name cannot contain the character %s", fmt.Sprintf("%U", r))
-		}
-	}
-	return nil
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // CreateAgent implements agent.Store.
-func (s *Store) CreateAgent(ctx context.Context, a agent.Agent, m identity.Member) error {
+func (s *Store) CreateAgent(ctx context.Context, a agent.Agent, m identity.Member, e identity.AuditEntry) error {
 	if a.Skills == nil {
 		a.Skills = []string{}
 	}
@@ -35,13 +35,16 @@ func (s *Store) CreateAgent(ctx context.Context, a agent.Agent, m identity.Membe
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
 			a.ID, a.Org, a.Name, a.Description, string(skills), flag(a.Public), flag(a.Disabled), a.Pinned, a.Builtin, micros(a.CreatedAt),
 			micros(a.UpdatedAt))
+		t.audit(e)
 		return nil
 	})
 }
 
 // UpdateAgent implements agent.Store. Disabling an agent takes rights away, so the
 // caches of all nodes are told.
-func (s *Store) UpdateAgent(ctx context.Context, org, id string, edit func(agent.Agent) (agent.Agent, error)) (agent.Agent, error) {
+func (s *Store) UpdateAgent(
+	ctx context.Context, org, id string, edit func(agent.Agent) (agent.Agent, []identity.AuditEntry, error),
+) (agent.Agent, error) {
 	var out agent.Agent
 	err := s.eng.write(ctx, func(t *tx) error {
 		found, err := agentsWhere(ctx, t, `id = $1 AND org_id = $2`+t.d.forUpdate, id, org)
@@ -51,7 +54,8 @@ func (s *Store) UpdateAgent(ctx context.Context, org, id string, edit func(agent
 		if len(found) == 0 {
 			return errs.ErrNotFound
 		}
-		if out, err = edit(found[0]); err != nil {
+		var entries []identity.AuditEntry
+		if out, entries, err = edit(found[0]); err != nil {
 			return err
 		}
 		skills, err := json.Marshal(out.Skills)
@@ -61,8 +65,10 @@ func (s *Store) UpdateAgent(ctx context.Context, org, id string, edit func(agent
 		t.exec(`UPDATE agents SET name = $3, description = $4, skills = $5, public = $6, disabled = $7, pinned = $8, updated_at = $9
 			WHERE id = $1 AND org_id = $2`,
 			id, org, out.Name, out.Description, string(skills), flag(out.Public), flag(out.Disabled), out.Pinned, micros(out.UpdatedAt))
-		t.exec(`UPDATE principals SET name = $3 WHERE org_id = $1 AND kind = 'agent' AND id = $2`, org, id, out.Name)
-		t.exec(`UPDATE identity_epoch SET epoch = epoch + 1 WHERE id = 1`)
+		t.exec(`UPDATE principals SET name = $3, disabled = $4 WHERE org_id = $1 AND kind = 'agent' AND id = $2`,
+			org, id, out.Name, flag(out.Disabled))
+		t.newEpoch()
+		t.audit(entries...)
 		return nil
 	})
 	return out, err

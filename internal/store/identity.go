@@ -2,9 +2,6 @@ package store
 
 import (
 	"context"
-	"encoding/hex"
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/parley-dev/parley/internal/errs"
@@ -12,7 +9,7 @@ import (
 )
 
 // CreateOrg implements identity.Store.
-func (s *Store) CreateOrg(ctx context.Context, o identity.Org) error {
+func (s *Store) CreateOrg(ctx context.Context, o identity.Org, e identity.AuditEntry) error {
 	return s.eng.write(ctx, func(t *tx) error {
 		taken, err := t.exists(ctx, `SELECT 1 FROM orgs WHERE id = $1`, o.ID)
 		if err != nil {
@@ -22,6 +19,7 @@ func (s *Store) CreateOrg(ctx context.Context, o identity.Org) error {
 			return errs.New(errs.Conflict, "identity.org_exists", "there is an org %q already", o.ID)
 		}
 		t.insertOrg(o)
+		t.audit(e)
 		return nil
 	})
 }
@@ -50,7 +48,9 @@ func (s *Store) Orgs(ctx context.Context) ([]identity.Org, error) {
 }
 
 // Bootstrap implements identity.Store.
-func (s *Store) Bootstrap(ctx context.Context, o identity.Org, m identity.Member, k identity.Key, h identity.Hash) (bool, error) {
+func (s *Store) Bootstrap(
+	ctx context.Context, o identity.Org, m identity.Member, k identity.Key, h identity.Hash, entries []identity.AuditEntry,
+) (bool, error) {
 	created := false
 	err := s.eng.write(ctx, func(t *tx) error {
 		some, err := t.exists(ctx, `SELECT 1 FROM orgs LIMIT 1`)
@@ -60,6 +60,7 @@ func (s *Store) Bootstrap(ctx context.Context, o identity.Org, m identity.Member
 		t.insertOrg(o)
 		t.insertMember(m)
 		t.insertKey(k, h)
+		t.audit(entries...)
 		return nil
 	})
 	if err == errTaken { // another node was quicker
@@ -69,8 +70,11 @@ func (s *Store) Bootstrap(ctx context.Context, o identity.Org, m identity.Member
 }
 
 // CreateMember implements identity.Store.
-func (s *Store) CreateMember(ctx context.Context, m identity.Member) error {
-	return s.eng.write(ctx, func(t *tx) error { return t.createMember(ctx, m) })
+func (s *Store) CreateMember(ctx context.Context, m identity.Member, e identity.AuditEntry) error {
+	return s.eng.write(ctx, func(t *tx) error {
+		t.audit(e)
+		return t.createMember(ctx, m)
+	})
 }
 
 func (t *tx) createMember(ctx context.Context, m identity.Member) error {
@@ -81,157 +85,108 @@ func (t *tx) createMember(ctx context.Context, m identity.Member) error {
 	if !known {
 		return errs.New(errs.NotFound, "identity.no_such_org", "there is no org %q; create it first", m.Org)
 	}
-	taken, err := t.exists(ctx, `SELECT 1 FROM principals WHERE org_id = $1 AND kind = $2 AND id = $3`,
-		m.Org, string(m.Kind), m.ID)
-	if err != nil {
+	if err := t.freeMember(ctx, m.Principal); err != nil {
 		return err
-	}
-	if taken {
-		return errs.New(errs.Conflict, "identity.principal_exists", "org %q has a %s already", m.Org, m.Ref())
 	}
 	t.insertMember(m)
 	return nil
 }
 
-func (t *tx) insertMember(m identity.Member) {
-	t.exec(`INSERT INTO principals (org_id, kind, id, name, admin, created_at) VALUES ($1, $2, $3, $4, $5, $6)`,
-		m.Org, string(m.Kind), m.ID, m.Name, flag(m.Admin), micros(m.CreatedAt))
+// freeMember refuses a principal that exists already.
+func (t *tx) freeMember(ctx context.Context, p identity.Principal) error {
+	taken, err := t.exists(ctx, `SELECT 1 FROM principals WHERE org_id = $1 AND kind = $2 AND id = $3`, p.Org, string(p.Kind), p.ID)
+	if err == nil && taken {
+		err = errs.New(errs.Conflict, "identity.principal_exists", "org %q has a %s already", p.Org, p.Ref())
+	}
+	return err
 }
 
-const memberColumns = `SELECT org_id, kind, id, name, admin, created_at FROM principals`
+func (t *tx) insertMember(m identity.Member) {
+	t.exec(`INSERT INTO principals (org_id, kind, id, name, admin, disabled, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+		m.Org, string(m.Kind), m.ID, m.Name, flag(m.Admin), flag(m.Disabled), micros(m.CreatedAt))
+}
 
-func scanMember(r rows) (identity.Member, error) {
-	var m identity.Member
-	var kind string
-	var admin, at int64
-	err := r.Scan(&m.Org, &kind, &m.ID, &m.Name, &admin, &at)
-	m.Kind, m.Admin, m.CreatedAt = identity.Kind(kind), admin != 0, fromMicros(at)
-	return m, err
+func membersWhere(ctx context.Context, q reader, where string, args ...any) ([]identity.Member, error) {
+	list := []identity.Member{}
+	err := each(ctx, q, func(r rows) error {
+		var m identity.Member
+		var kind string
+		var admin, disabled, at int64
+		err := r.Scan(&m.Org, &kind, &m.ID, &m.Name, &admin, &disabled, &at)
+		m.Kind, m.Admin, m.Disabled, m.CreatedAt = identity.Kind(kind), admin != 0, disabled != 0, fromMicros(at)
+		list = append(list, m)
+		return err
+	}, `SELECT org_id, kind, id, name, admin, disabled, created_at FROM principals WHERE `+where, args...)
+	return list, err
 }
 
 // Members implements identity.Store.
-func (s *Store) Members(ctx context.Context, org string, kind identity.Kind) ([]identity.Member, error) {
-	sql, args := memberColumns+` WHERE org_id = $1`, []any{org}
-	if kind != "" {
-		sql, args = sql+` AND kind = $2`, append(args, string(kind))
+func (s *Store) Members(ctx context.Context, org string, f identity.MemberFilter) ([]identity.Member, error) {
+	w := where{sql: `org_id = $1`, args: []any{org}}
+	if f.Kind != "" {
+		w.and(`kind = ?`, string(f.Kind))
 	}
-	list := []identity.Member{}
-	err := each(ctx, s.eng, func(r rows) error {
-		m, err := scanMember(r)
-		list = append(list, m)
-		return err
-	}, sql+` ORDER BY kind, id`, args...)
-	return list, err
+	if f.State != "" {
+		w.and(`disabled = ?`, flag(f.State == identity.MemberDisabled))
+	}
+	if f.After.Kind != "" {
+		w.and(`(kind, id) > (?, ?)`, string(f.After.Kind), f.After.ID)
+	}
+	return membersWhere(ctx, s.eng, w.sql+` ORDER BY kind, id`+limit(f.Limit), w.args...)
 }
+
+const thatMember = `org_id = $1 AND kind = $2 AND id = $3`
 
 // Member implements identity.Store.
-func (s *Store) Member(ctx context.Context, p identity.Principal) (m identity.Member, err error) {
-	found := false
-	err = each(ctx, s.eng, func(r rows) (err error) {
-		found = true
-		m, err = scanMember(r)
-		return err
-	}, memberColumns+` WHERE org_id = $1 AND kind = $2 AND id = $3`, p.Org, string(p.Kind), p.ID)
-	if err == nil && !found {
+func (s *Store) Member(ctx context.Context, p identity.Principal) (identity.Member, error) {
+	found, err := membersWhere(ctx, s.eng, thatMember, p.Org, string(p.Kind), p.ID)
+	if err == nil && len(found) == 0 {
 		err = errs.ErrNotFound
 	}
-	return m, err
+	if err != nil {
+		return identity.Member{}, err
+	}
+	return found[0], nil
 }
 
-// IdentityEpoch implements identity.Store.
-func (s *Store) IdentityEpoch(ctx context.Context) (int64, error) {
-	var n int64
-	_, err := one(ctx, s.eng, []any{&n}, `SELECT epoch FROM identity_epoch WHERE id = 1`)
-	return n, err
-}
-
-// CreateKey implements identity.Store.
-func (s *Store) CreateKey(ctx context.Context, k identity.Key, h identity.Hash) error {
-	return s.eng.write(ctx, func(t *tx) error {
-		known, err := t.exists(ctx, `SELECT 1 FROM principals WHERE org_id = $1 AND kind = $2 AND id = $3`,
-			k.Principal.Org, string(k.Principal.Kind), k.Principal.ID)
+// UpdateMember implements identity.Store. The admins are locked with the member:
+// two that disable each other at once must not both find the other enabled.
+func (s *Store) UpdateMember(
+	ctx context.Context, p identity.Principal, at time.Time, decide func(identity.Member, int) (identity.Member, []identity.AuditEntry, error),
+) (identity.Member, error) {
+	var out identity.Member
+	err := s.eng.write(ctx, func(t *tx) error {
+		// All in one statement and one order, so that nobody waits in a circle.
+		found, err := membersWhere(ctx, t, `org_id = $1 AND (kind = $2 AND id = $3 OR kind = 'user' AND admin = 1 AND disabled = 0)
+			ORDER BY kind, id`+t.d.forUpdate, p.Org, string(p.Kind), p.ID)
 		if err != nil {
 			return err
 		}
-		if !known {
-			return errs.New(errs.NotFound, "identity.no_such_principal", "org %q has no %s; create it first",
-				k.Principal.Org, k.Principal.Ref())
+		var cur *identity.Member
+		others := 0
+		for i, m := range found {
+			if m.Principal == p {
+				cur = &found[i]
+			} else {
+				others++
+			}
 		}
-		t.insertKey(k, h)
-		return nil
-	})
-}
-
-func (t *tx) insertKey(k identity.Key, h identity.Hash) {
-	t.exec(`INSERT INTO keys (id, hash, org_id, kind, principal_id, name, prefix, scopes, created_at, created_by, expires_at,
-			revoked_at, last_used_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, 0, 0)`,
-		k.ID, hex.EncodeToString(h[:]), k.Principal.Org, string(k.Principal.Kind), k.Principal.ID, k.Name, k.Prefix,
-		k.Scopes.String(), micros(k.CreatedAt), k.CreatedBy, micros(k.ExpiresAt))
-}
-
-const keyColumns = `SELECT id, org_id, kind, principal_id, name, prefix, scopes, created_at, created_by, expires_at,
-	revoked_at, last_used_at FROM keys`
-
-func scanKey(r rows) (identity.Key, error) {
-	var k identity.Key
-	var kind, scopes string
-	var created, expires, revoked, used int64
-	err := r.Scan(&k.ID, &k.Principal.Org, &kind, &k.Principal.ID, &k.Name, &k.Prefix, &scopes, &created, &k.CreatedBy,
-		&expires, &revoked, &used)
-	k.Principal.Kind, k.Scopes = identity.Kind(kind), identity.SplitScopes(scopes)
-	k.CreatedAt, k.ExpiresAt, k.RevokedAt, k.LastUsedAt = fromMicros(created), fromMicros(expires), fromMicros(revoked), fromMicros(used)
-	return k, err
-}
-
-// Keys implements identity.Store.
-func (s *Store) Keys(ctx context.Context, org string) ([]identity.Key, error) {
-	list := []identity.Key{}
-	err := each(ctx, s.eng, func(r rows) error {
-		k, err := scanKey(r)
-		list = append(list, k)
-		return err
-	}, keyColumns+` WHERE org_id = $1 ORDER BY id`, org)
-	return list, err
-}
-
-// KeyByHash implements identity.Store.
-func (s *Store) KeyByHash(ctx context.Context, h identity.Hash) (k identity.Key, err error) {
-	found := false
-	err = each(ctx, s.eng, func(r rows) (err error) {
-		found = true
-		k, err = scanKey(r)
-		return err
-	}, keyColumns+` WHERE hash = $1`, hex.EncodeToString(h[:]))
-	if err == nil && !found {
-		err = errs.ErrNotFound
-	}
-	return k, err
-}
-
-// RevokeKey implements identity.Store.
-func (s *Store) RevokeKey(ctx context.Context, org, id string, at time.Time) error {
-	return s.eng.write(ctx, func(t *tx) error {
-		known, err := t.exists(ctx, `SELECT 1 FROM keys WHERE org_id = $1 AND id = $2`, org, id)
-		if err != nil {
+		if cur == nil {
+			return errs.ErrNotFound
+		}
+		next, entries, err := decide(*cur, others)
+		if out = next; err != nil || len(entries) == 0 {
 			return err
 		}
-		if !known {
-			return errs.New(errs.NotFound, "identity.no_such_key", "org %q has no key %q", org, id)
+		t.exec(`UPDATE principals SET name = $4, admin = $5, disabled = $6 WHERE `+thatMember,
+			p.Org, string(p.Kind), p.ID, next.Name, flag(next.Admin), flag(next.Disabled))
+		if p.Kind == identity.Agent {
+			t.exec(`UPDATE agents SET name = $3, disabled = $4, updated_at = $5 WHERE id = $1 AND org_id = $2`,
+				p.ID, p.Org, next.Name, flag(next.Disabled), micros(at))
 		}
-		t.exec(`UPDATE keys SET revoked_at = $3 WHERE org_id = $1 AND id = $2 AND revoked_at = 0`, org, id, micros(at))
-		t.exec(`UPDATE identity_epoch SET epoch = epoch + 1 WHERE id = 1`)
+		t.newEpoch()
+		t.audit(entries...)
 		return nil
 	})
-}
-
-// TouchKeys implements identity.Store.
-func (s *Store) TouchKeys(ctx context.Context, used map[string]time.Time) error {
-	return s.eng.write(ctx, func(t *tx) error {
-		// In order of id, so that two nodes never wait for each other in a circle.
-		for _, id := range slices.Sorted(maps.Keys(used)) {
-			t.exec(`UPDATE keys SET last_used_at = $2 WHERE id = $1 AND last_used_at < $2`, id, micros(used[id]))
-		}
-		return nil
-	})
+	return out, err
 }

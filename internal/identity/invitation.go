@@ -1,0 +1,209 @@
+package identity
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/parley-dev/parley/internal/errs"
+)
+
+// Invitation lets one person become a user of the org, once.
+type Invitation struct {
+	ID         string
+	Org        string
+	User       string // id of the user that it makes
+	Name       string
+	Admin      bool
+	CreatedAt  time.Time
+	CreatedBy  string
+	ExpiresAt  time.Time
+	AcceptedAt time.Time // zero: not accepted
+	RevokedAt  time.Time // zero: not revoked
+}
+
+// The states of an invitation.
+const (
+	InvitationOpen     = "open"
+	InvitationAccepted = "accepted"
+	InvitationRevoked  = "revoked"
+	InvitationExpired  = "expired"
+)
+
+// InvitationStates lists them all.
+var InvitationStates = []string{InvitationOpen, InvitationAccepted, InvitationRevoked, InvitationExpired}
+
+// State is where the invitation stands.
+func (i *Invitation) State(now time.Time) string {
+	switch {
+	case !i.AcceptedAt.IsZero():
+		return InvitationAccepted
+	case !i.RevokedAt.IsZero():
+		return InvitationRevoked
+	case !now.Before(i.ExpiresAt):
+		return InvitationExpired
+	}
+	return InvitationOpen
+}
+
+// How long an invitation can be accepted.
+const (
+	DefaultInvitation = 7 * 24 * time.Hour
+	MaxInvitation     = 30 * 24 * time.Hour
+)
+
+// InvitationRequest asks for an invitation.
+type InvitationRequest struct {
+	User    string
+	Name    string // empty: the id
+	Admin   bool
+	Expires time.Duration // 0: DefaultInvitation
+}
+
+// Validate lists what is wrong with the request.
+func (r *InvitationRequest) Validate() error {
+	var wrong []errs.Field
+	if !ValidAgentID(r.User) {
+		wrong = append(wrong, body("/user", idRule))
+	}
+	if r.Name != "" {
+		wrong = append(wrong, nameFields("/name", r.Name)...)
+	}
+	if r.Expires < 0 || r.Expires > MaxInvitation {
+		wrong = append(wrong, body("/expires_in_seconds",
+			fmt.Sprintf("must be an integer between 1 and %d", int(MaxInvitation/time.Second))))
+	}
+	return invalid(wrong)
+}
+
+// newToken makes the secret of an invitation: 256 random bits.
+func newToken() string {
+	var b [32]byte
+	_, _ = rand.Read(b[:]) // never fails: crypto/rand ends the program instead
+	return base64.RawURLEncoding.EncodeToString(b[:])
+}
+
+// HashToken is the stored form of an invitation's token.
+func HashToken(token string) Hash { return sha256.Sum256([]byte("invitation:" + token)) }
+
+const tokenLength = 43
+
+var errBadInvitation = errs.New(errs.NotFound, "identity.bad_invitation",
+	"the invitation is unknown, used, expired or revoked; ask an admin of the org for a new one")
+
+// Invite makes an invitation and returns its token, which is shown this once.
+func (m *Manager) Invite(ctx context.Context, a Access, r InvitationRequest) (Invitation, string, error) {
+	if err := a.May(ManageMembers); err != nil {
+		return Invitation{}, "", err
+	}
+	if err := r.Validate(); err != nil {
+		return Invitation{}, "", err
+	}
+	if r.Expires == 0 {
+		r.Expires = DefaultInvitation
+	}
+	if r.Name == "" {
+		r.Name = r.User
+	}
+	now, token := m.now(), newToken()
+	inv := Invitation{
+		ID: m.newID("inv-"), Org: a.Org(), User: r.User, Name: r.Name, Admin: r.Admin,
+		CreatedAt: now, CreatedBy: a.Principal().Ref(), ExpiresAt: now.Add(r.Expires),
+	}
+	e := NewEntry(originFor(ctx, a), now, inv.Org, InvitationCreate, inv.ID, inv.says())
+	return inv, token, m.store.CreateInvitation(ctx, inv, HashToken(token), e)
+}
+
+func (i *Invitation) says() string {
+	s := string(User) + ":" + i.User
+	if i.Admin {
+		s += ", admin"
+	}
+	return s
+}
+
+// Invitations lists the org's invitations, newest first.
+func (m *Manager) Invitations(ctx context.Context, a Access, before string, limit int) ([]Invitation, error) {
+	if err := a.May(ReadMembers); err != nil {
+		return nil, err
+	}
+	return m.store.Invitations(ctx, a.Org(), before, limit)
+}
+
+// RevokeInvitation ends an invitation; one that was accepted stays so.
+func (m *Manager) RevokeInvitation(ctx context.Context, a Access, id string) (Invitation, error) {
+	if err := a.May(ManageMembers); err != nil {
+		return Invitation{}, err
+	}
+	now := m.now()
+	return m.store.ChangeInvitation(ctx, a.Org(), id, func(i *Invitation) ([]AuditEntry, error) {
+		switch i.State(now) {
+		case InvitationAccepted:
+			return nil, errs.New(errs.Conflict, "identity.invitation_accepted",
+				"the invitation was accepted; disable %s:%s instead", User, i.User)
+		case InvitationRevoked:
+			return nil, nil
+		}
+		i.RevokedAt = now
+		return []AuditEntry{NewEntry(originFor(ctx, a), now, i.Org, InvitationRevoke, i.ID, i.says())}, nil
+	})
+}
+
+// Invitation returns an invitation that can be accepted, for a page that asks
+// whether to. It uses nothing up.
+func (m *Manager) Invitation(ctx context.Context, token string) (Invitation, error) {
+	if len(token) != tokenLength {
+		return Invitation{}, errBadInvitation
+	}
+	i, err := m.store.InvitationByHash(ctx, HashToken(token))
+	if err == nil && i.State(m.now()) != InvitationOpen || err != nil && errs.KindOf(err) == errs.NotFound {
+		return Invitation{}, errBadInvitation
+	}
+	return i, err
+}
+
+// Accept uses an invitation up and makes its user. Of several at once one succeeds;
+// the others, and whoever comes later, get NotFound. Whoever has the token acts: no
+// Access is needed.
+func (m *Manager) Accept(ctx context.Context, token string) (Member, error) {
+	if len(token) != tokenLength {
+		return Member{}, errBadInvitation
+	}
+	now := m.now()
+	out, err := m.store.AcceptInvitation(ctx, HashToken(token), func(i Invitation) (Member, AuditEntry, error) {
+		if i.State(now) != InvitationOpen {
+			return Member{}, AuditEntry{}, errBadInvitation
+		}
+		made, err := NewMember(Principal{Org: i.Org, Kind: User, ID: i.User}, i.Name, i.Admin, now)
+		e := NewEntry(ctx, now, i.Org, InvitationAccept, i.ID, i.says())
+		e.Actor, e.KeyID = made.Ref(), ""
+		return made, e, err
+	})
+	if err != nil && errs.KindOf(err) == errs.NotFound {
+		return Member{}, errBadInvitation
+	}
+	return out, err
+}
+
+// ValidInvitationID reports whether s can be the id of an invitation.
+func ValidInvitationID(s string) bool { return validID("inv-", s) }
+
+// ValidKeyID reports whether s can be the id of a key.
+func ValidKeyID(s string) bool { return validID("key-", s) }
+
+func validID(prefix, s string) bool {
+	rest, ok := strings.CutPrefix(s, prefix)
+	if !ok || rest == "" || len(rest) > 64 {
+		return false
+	}
+	for _, r := range rest {
+		if (r < 'a' || r > 'z') && (r < '0' || r > '9') {
+			return false
+		}
+	}
+	return true
+}

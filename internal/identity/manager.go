@@ -1,0 +1,174 @@
+package identity
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/parley-dev/parley/internal/errs"
+)
+
+// Agents knows which agents an org can reach.
+type Agents interface {
+	// Reachable reports whether the agent exists and belongs to the org or is public.
+	Reachable(ctx context.Context, org, id string) (bool, error)
+}
+
+// Manager is what the admins of an org do: keys, members and invitations. What the
+// operator does beside them is Admins.
+type Manager struct {
+	*Auditor
+	store  Store
+	agents Agents
+	now    func() time.Time
+	newID  func(prefix string) string
+}
+
+// NewManager makes the service. newID returns a fresh id with the given prefix.
+func NewManager(store Store, agents Agents, now func() time.Time, newID func(prefix string) string) *Manager {
+	return &Manager{Auditor: NewAuditor(store, now), store: store, agents: agents, now: now, newID: newID}
+}
+
+// Audit lists the org's log, newest first.
+func (m *Manager) Audit(ctx context.Context, a Access, f AuditFilter) ([]AuditEntry, error) {
+	if err := a.May(ReadAudit); err != nil {
+		return nil, err
+	}
+	return m.store.Audit(ctx, a.Org(), f)
+}
+
+// Keys lists the org's keys, newest first.
+func (m *Manager) Keys(ctx context.Context, a Access, f KeyFilter) ([]Key, error) {
+	if err := a.May(ReadKeys); err != nil {
+		return nil, err
+	}
+	f.Now = m.now()
+	return m.store.Keys(ctx, a.Org(), f)
+}
+
+// Key returns one key of the org.
+func (m *Manager) Key(ctx context.Context, a Access, id string) (Key, error) {
+	if err := a.May(ReadKeys); err != nil {
+		return Key{}, err
+	}
+	return m.store.Key(ctx, a.Org(), id)
+}
+
+// CreateKey makes a key and returns its secret, which is shown this once. It can be
+// for an agent or a service of the org, or for whoever asks.
+func (m *Manager) CreateKey(ctx context.Context, a Access, r KeyRequest) (Key, string, error) {
+	if err := a.May(ManageKeys); err != nil {
+		return Key{}, "", err
+	}
+	if err := mayHold(a, r.Principal); err != nil {
+		return Key{}, "", err
+	}
+	now := m.now()
+	if err := r.Validate(now); err != nil {
+		return Key{}, "", err
+	}
+	var wrong []errs.Field
+	for i, s := range r.Scopes {
+		if id, ok := Scope(s).agent(); ok {
+			reachable, err := m.agents.Reachable(ctx, a.Org(), id)
+			if err != nil {
+				return Key{}, "", err
+			}
+			if !reachable {
+				wrong = append(wrong, body(fmt.Sprintf("/scopes/%d", i),
+					fmt.Sprintf("names an agent that this org cannot reach: %q is neither one of its own nor a public one", id)))
+			}
+		}
+	}
+	if err := invalid(wrong); err != nil {
+		return Key{}, "", err
+	}
+	r.CreatedBy = a.Principal().Ref()
+	k, secret := newKey(r, m.newID("key-"), now)
+	err := m.store.CreateKey(ctx, k, HashSecret(secret), NewEntry(originFor(ctx, a), now, a.Org(), KeyCreate, k.ID, k.says()))
+	if err != nil && errs.KindOf(err) == errs.NotFound {
+		err = invalid([]errs.Field{body("/principal", fmt.Sprintf("is no principal of this org: there is no %s", r.Principal.Ref()))})
+	}
+	return k, secret, err
+}
+
+// mayHold refuses to give the caller a key that speaks for another person: votes
+// and decisions of people must be their own.
+func mayHold(a Access, p Principal) error {
+	if p.Kind == User && p != a.Principal() {
+		return errs.New(errs.Forbidden, "identity.key_of_another_user",
+			"nobody can have a key that speaks for another user; make keys for agents, for services and for yourself (%s)", a.Principal().Ref())
+	}
+	return nil
+}
+
+// RevokeKey ends a key of the org; one that is revoked already stays as it is.
+func (m *Manager) RevokeKey(ctx context.Context, a Access, id string) (Key, error) {
+	if err := a.May(ManageKeys); err != nil {
+		return Key{}, err
+	}
+	return revokeKey(originFor(ctx, a), m.store, a.Org(), id, m.now())
+}
+
+// MaxOverlap bounds how long a key works beside the one that replaces it.
+const MaxOverlap = 7 * 24 * time.Hour
+
+// RotateKey makes a key that can do what the old one can, for as long as that one
+// could, and lets the old one expire after the overlap.
+func (m *Manager) RotateKey(ctx context.Context, a Access, id string, overlap time.Duration) (Key, string, error) {
+	if err := a.May(ManageKeys); err != nil {
+		return Key{}, "", err
+	}
+	if err := CheckOverlap(overlap); err != nil {
+		return Key{}, "", err
+	}
+	now, secret, newID := m.now(), NewSecret(), m.newID("key-")
+	k, err := m.store.RotateKey(ctx, a.Org(), id, HashSecret(secret), func(old Key) (Rotation, error) {
+		if err := mayHold(a, old.Principal); err != nil {
+			return Rotation{}, err
+		}
+		if old.Disabled {
+			return Rotation{}, DisabledPrincipal(old.Principal)
+		}
+		if s := old.State(now); s != KeyLive {
+			return Rotation{}, errs.New(errs.Conflict, "identity.key_not_live", "the key is %s; make a new one instead", s)
+		}
+		next := old
+		next.ID, next.Prefix, next.CreatedAt, next.CreatedBy = newID, ShownPrefix(secret), now, a.Principal().Ref()
+		next.LastUsedAt = time.Time{}
+		end := now.Add(overlap)
+		if !old.ExpiresAt.IsZero() && old.ExpiresAt.Before(end) {
+			end = old.ExpiresAt
+		}
+		detail := fmt.Sprintf("replaced by %s; works until %s", next.ID, end.Format(time.RFC3339))
+		return Rotation{OldExpires: end, New: next, Entry: NewEntry(originFor(ctx, a), now, a.Org(), KeyRotate, old.ID, detail)}, nil
+	})
+	return k, secret, err
+}
+
+// CheckOverlap refuses an overlap that is out of bounds.
+func CheckOverlap(d time.Duration) error {
+	if d < 0 || d > MaxOverlap {
+		return invalid([]errs.Field{body("/overlap_seconds", fmt.Sprintf("must be an integer between 0 and %d", int(MaxOverlap/time.Second)))})
+	}
+	return nil
+}
+
+// DisabledPrincipal is the refusal of a key for a principal that is disabled.
+func DisabledPrincipal(p Principal) error {
+	return errs.New(errs.Conflict, "identity.principal_disabled", "%s is disabled; enable it first", p.Ref())
+}
+
+// revokeKey is shared with the operator.
+func revokeKey(ctx context.Context, s Store, org, id string, now time.Time) (Key, error) {
+	return s.RevokeKey(ctx, org, id, func(k *Key) ([]AuditEntry, error) {
+		if !k.RevokedAt.IsZero() {
+			return nil, nil
+		}
+		k.RevokedAt = now
+		return []AuditEntry{NewEntry(ctx, now, org, KeyRevoke, k.ID, k.says())}, nil
+	})
+}
+
+// says describes a key in the log.
+func (k *Key) says() string { return "for " + k.Principal.Ref() + ": " + k.Scopes.String() }

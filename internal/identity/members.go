@@ -1,0 +1,261 @@
+package identity
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/parley-dev/parley/internal/errs"
+)
+
+// The states of a member.
+const (
+	MemberEnabled  = "enabled"
+	MemberDisabled = "disabled"
+)
+
+// MemberStates lists them.
+var MemberStates = []string{MemberEnabled, MemberDisabled}
+
+// MemberFilter chooses principals of an org, by kind and id.
+type MemberFilter struct {
+	Kind  Kind      // empty: all
+	State string    // empty: all
+	After Principal // the last of the page before; its org is not looked at
+	Limit int       // 0: all
+}
+
+// MemberEdit changes the fields that are not nil.
+type MemberEdit struct {
+	Name     *string
+	Admin    *bool
+	Disabled *bool
+}
+
+// Validate lists what is wrong with the edit of a principal of the kind.
+func (e *MemberEdit) Validate(kind Kind) error {
+	var wrong []errs.Field
+	if e.Name == nil && e.Admin == nil && e.Disabled == nil {
+		wrong = append(wrong, body("", "must contain at least one of name, admin and disabled"))
+	}
+	if e.Name != nil {
+		wrong = append(wrong, nameFields("/name", *e.Name)...)
+	}
+	if e.Admin != nil && *e.Admin && kind != User {
+		wrong = append(wrong, body("/admin", onlyUsers))
+	}
+	return invalid(wrong)
+}
+
+const (
+	onlyUsers = "can be true for users only; give an agent or a service a key with svc:admin:admin instead"
+	idRule    = "must have 1 to 64 of a-z, 0-9, '.', '_' and '-', and start with a letter or digit"
+)
+
+// ValidateMember lists what is wrong with a member that shall be made. Agents are
+// made by package agent, because they carry more than a name.
+func ValidateMember(p Principal, name string, admin bool) error {
+	var wrong []errs.Field
+	switch p.Kind {
+	case User, Service:
+	case Agent:
+		wrong = append(wrong, body("/kind", "must be user or service; agents are registered under …/agents"))
+	default:
+		wrong = append(wrong, body("/kind", "must be user or service"))
+	}
+	if !ValidAgentID(p.ID) {
+		wrong = append(wrong, body("/id", idRule))
+	}
+	if name != "" {
+		wrong = append(wrong, nameFields("/name", name)...)
+	}
+	if admin && p.Kind == Service {
+		wrong = append(wrong, body("/admin", onlyUsers))
+	}
+	return invalid(wrong)
+}
+
+// Members lists principals of the org.
+func (m *Manager) Members(ctx context.Context, a Access, f MemberFilter) ([]Member, error) {
+	if err := a.May(ReadMembers); err != nil {
+		return nil, err
+	}
+	return m.store.Members(ctx, a.Org(), f)
+}
+
+// Member returns one principal of the org.
+func (m *Manager) Member(ctx context.Context, a Access, p Principal) (Member, error) {
+	if err := a.May(ReadMembers); err != nil {
+		return Member{}, err
+	}
+	if p.Org != a.Org() {
+		return Member{}, errs.ErrNotFound
+	}
+	return m.store.Member(ctx, p)
+}
+
+// CreateMember makes a user or a service of the org.
+func (m *Manager) CreateMember(ctx context.Context, a Access, kind Kind, id, name string, admin bool) (Member, error) {
+	if err := a.May(ManageMembers); err != nil {
+		return Member{}, err
+	}
+	p := Principal{Org: a.Org(), Kind: kind, ID: id}
+	if err := ValidateMember(p, name, admin); err != nil {
+		return Member{}, err
+	}
+	now := m.now()
+	out, err := NewMember(p, name, admin, now)
+	if err != nil {
+		return Member{}, err
+	}
+	return out, m.store.CreateMember(ctx, out, NewEntry(originFor(ctx, a), now, a.Org(), MemberCreate, p.Ref(), out.says()))
+}
+
+func (m *Member) says() string {
+	if m.Admin {
+		return "admin"
+	}
+	return ""
+}
+
+// UpdateMember changes, disables or enables a principal of the org. What is disabled
+// cannot authenticate, whatever its keys; enabled again, it can.
+func (m *Manager) UpdateMember(ctx context.Context, a Access, p Principal, e MemberEdit) (Member, error) {
+	if err := a.May(ManageMembers); err != nil {
+		return Member{}, err
+	}
+	if p.Org != a.Org() {
+		return Member{}, errs.ErrNotFound
+	}
+	if err := e.Validate(p.Kind); err != nil {
+		return Member{}, err
+	}
+	if e.Disabled != nil && *e.Disabled {
+		if err := NotOneself(a, p); err != nil {
+			return Member{}, err
+		}
+	}
+	now, origin := m.now(), originFor(ctx, a)
+	return m.store.UpdateMember(ctx, p, now, func(cur Member, others int) (Member, []AuditEntry, error) {
+		next, changes, err := decideMember(cur, e, others)
+		if err != nil {
+			return cur, nil, err
+		}
+		entries := make([]AuditEntry, len(changes))
+		for i, c := range changes {
+			entries[i] = NewEntry(origin, now, p.Org, c.action, p.Ref(), c.detail)
+		}
+		return next, entries, nil
+	})
+}
+
+// NotOneself refuses that callers disable themselves: nobody else may be left to
+// undo it.
+func NotOneself(a Access, p Principal) error {
+	if p == a.Principal() {
+		return errs.New(errs.Conflict, "identity.not_oneself", "%s cannot disable itself; ask another admin", p.Ref())
+	}
+	return nil
+}
+
+type memberChange struct {
+	action AuditAction
+	detail string
+}
+
+// decideMember is the rule of a change; others is how many other enabled admin
+// users the org has.
+func decideMember(cur Member, e MemberEdit, others int) (Member, []memberChange, error) {
+	next := cur
+	set(&next.Name, e.Name)
+	set(&next.Admin, e.Admin)
+	set(&next.Disabled, e.Disabled)
+	admin := func(m Member) bool { return m.Kind == User && m.Admin && !m.Disabled }
+	if admin(cur) && !admin(next) && others == 0 {
+		return cur, nil, errs.New(errs.Conflict, "identity.last_admin",
+			"%s is the last enabled admin of the org; make another user an admin first", cur.Ref())
+	}
+	var changes []memberChange
+	var edits []string
+	if next.Name != cur.Name {
+		edits = append(edits, fmt.Sprintf("name %q", next.Name))
+	}
+	if next.Admin != cur.Admin {
+		edits = append(edits, fmt.Sprintf("admin %t", next.Admin))
+	}
+	if len(edits) > 0 {
+		changes = append(changes, memberChange{MemberUpdate, strings.Join(edits, ", ")})
+	}
+	switch {
+	case next.Disabled && !cur.Disabled:
+		changes = append(changes, memberChange{MemberDisable, ""})
+	case cur.Disabled && !next.Disabled:
+		changes = append(changes, memberChange{MemberEnable, ""})
+	}
+	return next, changes, nil
+}
+
+func set[T any](old, val *T) {
+	if val != nil {
+		*old = *val
+	}
+}
+
+// NewMember checks a principal and makes the record of it; an empty name becomes the id.
+func NewMember(p Principal, name string, admin bool, now time.Time) (Member, error) {
+	if _, err := ParseRef(p.Org, p.Ref()); err != nil {
+		return Member{}, err
+	}
+	if name == "" {
+		name = p.ID
+	}
+	if err := checkName(name); err != nil {
+		return Member{}, err
+	}
+	return Member{Principal: p, Name: name, Admin: admin, CreatedAt: now}, nil
+}
+
+// MaxName bounds the name of an org, a member or a key, in characters.
+const MaxName = 200
+
+func nameProblem(name string) string {
+	if n := utf8.RuneCountInString(name); n == 0 || n > MaxName {
+		return fmt.Sprintf("must have 1 to %d characters", MaxName)
+	}
+	for _, r := range name {
+		if r < ' ' || r == 0x7f || r == 0xfffd {
+			return fmt.Sprintf("cannot contain the character %U", r)
+		}
+	}
+	return ""
+}
+
+func nameFields(pointer, name string) []errs.Field {
+	if msg := nameProblem(name); msg != "" {
+		return []errs.Field{body(pointer, msg)}
+	}
+	return nil
+}
+
+func checkName(name string) error { return invalid(nameFields("/name", name)) }
+
+func body(pointer, msg string) errs.Field {
+	return errs.Field{In: errs.Body, Name: pointer, Message: msg}
+}
+
+// invalid is nil without fields.
+func invalid(fields []errs.Field) error {
+	if len(fields) == 0 {
+		return nil
+	}
+	return errs.InvalidFields(fields...)
+}
+
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}

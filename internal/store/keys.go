@@ -1,0 +1,180 @@
+package store
+
+import (
+	"context"
+	"encoding/hex"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/identity"
+)
+
+// newEpoch tells the caches of all nodes that a right may have been taken away.
+func (t *tx) newEpoch() { t.exec(`UPDATE identity_epoch SET epoch = epoch + 1 WHERE id = 1`) }
+
+// IdentityEpoch implements identity.Store.
+func (s *Store) IdentityEpoch(ctx context.Context) (int64, error) {
+	var n int64
+	_, err := one(ctx, s.eng, []any{&n}, `SELECT epoch FROM identity_epoch WHERE id = 1`)
+	return n, err
+}
+
+// CreateKey implements identity.Store.
+func (s *Store) CreateKey(ctx context.Context, k identity.Key, h identity.Hash, e identity.AuditEntry) error {
+	return s.eng.write(ctx, func(t *tx) error {
+		var disabled int
+		known, err := one(ctx, t, []any{&disabled}, `SELECT disabled FROM principals WHERE org_id = $1 AND kind = $2 AND id = $3`,
+			k.Principal.Org, string(k.Principal.Kind), k.Principal.ID)
+		switch {
+		case err != nil:
+			return err
+		case !known:
+			return errs.New(errs.NotFound, "identity.no_such_principal", "org %q has no %s; create it first",
+				k.Principal.Org, k.Principal.Ref())
+		case disabled != 0:
+			return identity.DisabledPrincipal(k.Principal)
+		}
+		t.insertKey(k, h)
+		t.audit(e)
+		return nil
+	})
+}
+
+func (t *tx) insertKey(k identity.Key, h identity.Hash) {
+	t.exec(`INSERT INTO keys (id, hash, org_id, kind, principal_id, name, prefix, scopes, created_at, created_by, expires_at,
+			revoked_at, last_used_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, 0, 0)`,
+		k.ID, hex.EncodeToString(h[:]), k.Principal.Org, string(k.Principal.Kind), k.Principal.ID, k.Name, k.Prefix,
+		k.Scopes.String(), micros(k.CreatedAt), k.CreatedBy, micros(k.ExpiresAt))
+}
+
+const keyColumns = `SELECT k.id, k.org_id, k.kind, k.principal_id, k.name, k.prefix, k.scopes, k.created_at, k.created_by, k.expires_at,
+	k.revoked_at, k.last_used_at, p.disabled
+	FROM keys k JOIN principals p ON p.org_id = k.org_id AND p.kind = k.kind AND p.id = k.principal_id WHERE `
+
+func keysWhere(ctx context.Context, q reader, where string, args ...any) ([]identity.Key, error) {
+	list := []identity.Key{}
+	err := each(ctx, q, func(r rows) error {
+		var k identity.Key
+		var kind, scopes string
+		var created, expires, revoked, used, disabled int64
+		err := r.Scan(&k.ID, &k.Principal.Org, &kind, &k.Principal.ID, &k.Name, &k.Prefix, &scopes, &created, &k.CreatedBy,
+			&expires, &revoked, &used, &disabled)
+		k.Principal.Kind, k.Scopes = identity.Kind(kind), identity.SplitScopes(scopes)
+		k.CreatedAt, k.ExpiresAt, k.RevokedAt, k.LastUsedAt = fromMicros(created), fromMicros(expires), fromMicros(revoked), fromMicros(used)
+		k.Disabled = disabled != 0
+		list = append(list, k)
+		return err
+	}, keyColumns+where, args...)
+	return list, err
+}
+
+// Keys implements identity.Store.
+func (s *Store) Keys(ctx context.Context, org string, f identity.KeyFilter) ([]identity.Key, error) {
+	w := where{sql: `k.org_id = $1`, args: []any{org}}
+	if p := f.Principal; p.Kind != "" {
+		w.and(`k.kind = ?`, string(p.Kind))
+		w.and(`k.principal_id = ?`, p.ID)
+	}
+	switch f.State {
+	case identity.KeyLive:
+		w.and(`k.revoked_at = 0 AND (k.expires_at = 0 OR k.expires_at > ?)`, micros(f.Now))
+	case identity.KeyExpired:
+		w.and(`k.revoked_at = 0 AND k.expires_at > 0 AND k.expires_at <= ?`, micros(f.Now))
+	case identity.KeyRevoked:
+		w.and(`k.revoked_at > 0`)
+	}
+	if f.Before != "" {
+		w.and(`k.id < ?`, f.Before)
+	}
+	return keysWhere(ctx, s.eng, w.sql+` ORDER BY k.id DESC`+limit(f.Limit), w.args...)
+}
+
+// Key implements identity.Store.
+func (s *Store) Key(ctx context.Context, org, id string) (identity.Key, error) {
+	return oneKey(ctx, s.eng, `k.org_id = $1 AND k.id = $2`, org, id)
+}
+
+// KeyByHash implements identity.Store.
+func (s *Store) KeyByHash(ctx context.Context, h identity.Hash) (identity.Key, error) {
+	return oneKey(ctx, s.eng, `k.hash = $1`, hex.EncodeToString(h[:]))
+}
+
+func oneKey(ctx context.Context, q reader, where string, args ...any) (identity.Key, error) {
+	found, err := keysWhere(ctx, q, where, args...)
+	if err == nil && len(found) == 0 {
+		err = errs.ErrNotFound
+	}
+	if err != nil {
+		return identity.Key{}, err
+	}
+	return found[0], nil
+}
+
+// lockKey reads a key that is about to be changed.
+func (t *tx) lockKey(ctx context.Context, org, id string) (identity.Key, error) {
+	lock := ""
+	if t.d.forUpdate != "" {
+		lock = t.d.forUpdate + " OF k"
+	}
+	return oneKey(ctx, t, `k.org_id = $1 AND k.id = $2`+lock, org, id)
+}
+
+// RevokeKey implements identity.Store.
+func (s *Store) RevokeKey(ctx context.Context, org, id string, decide func(*identity.Key) ([]identity.AuditEntry, error)) (identity.Key, error) {
+	var out identity.Key
+	err := s.eng.write(ctx, func(t *tx) (err error) {
+		if out, err = t.lockKey(ctx, org, id); err != nil {
+			return err
+		}
+		entries, err := decide(&out)
+		if err != nil || len(entries) == 0 {
+			return err
+		}
+		t.exec(`UPDATE keys SET revoked_at = $3 WHERE org_id = $1 AND id = $2`, org, id, micros(out.RevokedAt))
+		t.newEpoch()
+		t.audit(entries...)
+		return nil
+	})
+	return out, err
+}
+
+// RotateKey implements identity.Store.
+func (s *Store) RotateKey(
+	ctx context.Context, org, id string, h identity.Hash, decide func(identity.Key) (identity.Rotation, error),
+) (identity.Key, error) {
+	var out identity.Key
+	err := s.eng.write(ctx, func(t *tx) error {
+		old, err := t.lockKey(ctx, org, id)
+		if err != nil {
+			return err
+		}
+		r, err := decide(old)
+		if err != nil {
+			return err
+		}
+		out = r.New
+		t.insertKey(r.New, h)
+		t.exec(`UPDATE keys SET expires_at = $3 WHERE org_id = $1 AND id = $2`, org, id, micros(r.OldExpires))
+		t.newEpoch()
+		t.audit(r.Entry)
+		return nil
+	})
+	return out, err
+}
+
+// TouchKeys implements identity.Store.
+func (s *Store) TouchKeys(ctx context.Context, used map[string]time.Time) error {
+	if len(used) == 0 {
+		return nil
+	}
+	return s.eng.write(ctx, func(t *tx) error {
+		// In order of id, so that two nodes never wait for each other in a circle.
+		for _, id := range slices.Sorted(maps.Keys(used)) {
+			t.exec(`UPDATE keys SET last_used_at = $2 WHERE id = $1 AND last_used_at < $2`, id, micros(used[id]))
+		}
+		return nil
+	})
+}
