@@ -31,7 +31,7 @@ func nodePackages(t *testing.T, from string) string {
 }
 
 // TestJavaScriptClients runs the scripts of clients/js, each of which makes every
-// call of one version of the official JavaScript SDK.
+// call of one version of the official JavaScript SDK, and the examples.
 func TestJavaScriptClients(t *testing.T) {
 	t.Parallel()
 	dir := nodePackages(t, "clients/js")
@@ -45,6 +45,10 @@ func TestJavaScriptClients(t *testing.T) {
 			}
 		})
 	}
+	t.Run("examples", func(t *testing.T) {
+		t.Parallel()
+		testExamples(t, s, dir)
+	})
 }
 
 // node runs a script that calls the stage's agent.
@@ -61,11 +65,9 @@ func (s *stage) node(t *testing.T, script string) string {
 	return string(out)
 }
 
-// TestJavaScriptExamples runs examples/a2a-js as docs/clients.md says: the callers,
-// and a receiver that gets a push and one that was not signed.
-func TestJavaScriptExamples(t *testing.T) {
-	t.Parallel()
-	dir := nodePackages(t, "clients/js")
+// testExamples runs examples/a2a-js as docs/clients.md says: the callers, and a
+// receiver that gets a push and one that was not signed.
+func testExamples(t *testing.T, s *stage, dir string) {
 	if err := os.CopyFS(dir+"/examples", os.DirFS("../examples/a2a-js")); err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +77,6 @@ func TestJavaScriptExamples(t *testing.T) {
 	if err := os.WriteFile(old, []byte(strings.ReplaceAll(string(script), "@a2a-js/sdk/", "a2a-js-sdk-0.3/")), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s := newStage(t, engine{"sqlite", []string{"--data", t.TempDir()}})
 	run := func(script string, args ...string) *exec.Cmd {
 		cmd := exec.CommandContext(t.Context(), "node", append([]string{filepath.Join(dir, "examples", script)}, args...)...)
 		cmd.Env = append(os.Environ(), "PARLEY_KEY="+s.key, "PARLEY_SERVER="+s.base, "PUSH_TOKEN=a-token")

@@ -132,7 +132,7 @@ function kind(err) {
   return /no task with this id/.test(err.message) ? 'TaskNotFoundError' : /no further messages/.test(err.message) ? 'UnsupportedOperationError' : name;
 }
 
-for (const [way, connect] of Object.entries(ways)) {
+await Promise.all(Object.entries(ways).map(async ([way, connect]) => {
   const name = `0.3 ${way}`;
   const { fetchImpl } = bearer(world.key);
   const client = await connect(`${world.agent}/`, fetchImpl);
@@ -159,4 +159,4 @@ for (const [way, connect] of Object.entries(ways)) {
     const own = adapter(await connect(world.agent, bearer(world.only).fetchImpl));
     assert.equal((await own.send(text('kinds'))).state, 'completed');
   });
-}
+}));

@@ -124,7 +124,7 @@ const adapter = (client) => ({
   pushed: (body) => event(StreamResponse.fromJSON(body)),
 });
 
-for (const binding of Object.keys(bindings)) {
+await Promise.all(Object.keys(bindings).map(async (binding) => {
   const name = `1.0 ${binding}`;
   const { client } = await connect(binding, world.key);
   const calls = adapter(client);
@@ -159,5 +159,5 @@ for (const binding of Object.keys(bindings)) {
     const { client: own } = await connect(binding, world.only, { address: world.agent });
     assert.equal((await adapter(own).send(text('kinds'))).state, 'completed');
   });
-}
+}));
 process.exit(0); // gRPC's connections would keep it
