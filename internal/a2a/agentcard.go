@@ -155,7 +155,7 @@ func (s *server) appendCardOf(b []byte, r *http.Request, a *agent.Agent, version
 	return append(b, '}')
 }
 
-const keyHint = "A key of Parley, or an OAuth access token."
+const keyHint = "What an admin of the calling org hands out."
 
 // inputModes are what agents take and give, unless they say otherwise: any.
 var inputModes = []string{"text/plain", "application/json", "*/*"}

@@ -255,12 +255,13 @@ func TestWhatClientsOf03Expect(t *testing.T) {
 
 	for _, method := range []string{"tasks/resubscribe", "SubscribeToTask"} { // the Go SDK's client of 1.0 takes nothing else either
 		get := envelope(method, `{"id":"none"}`)
-		a := w.do(ada, "POST", "/a2a/bot", get, "Accept", "text/event-stream")
+		a := w.do(ada, "POST", "/a2a/bot", get, "Accept", "text/event-stream", "User-Agent", "Go-http-client/2.0")
 		if events := parseEvents(a.Body); a.Header.Get("Content-Type") != "text/event-stream" || len(events) != 1 || !strings.Contains(events[0].Data, `"code":-32001`) {
 			t.Errorf("%s: %v %s", method, a.Header, a.Body)
 		}
 		w.do(ada, "POST", "/a2a/bot", get, "Accept", "text/event-stream, application/json").fails(200, codeNoTask)
 	}
+	w.do(ada, "POST", "/a2a/bot", envelope("SubscribeToTask", `{"id":"none"}`), "Accept", "text/event-stream").fails(200, codeNoTask)
 	// A client of 1.0 that speaks 0.3 says so, and reads errors in the form of 1.0.
 	w.do(ada, "POST", "/a2a/bot", envelope("tasks/get", `{"id":"none"}`), "A2A-Version", "0.3").contains(`"data":[{"@type":`)
 	w.do(ada, "POST", "/a2a/bot", envelope("tasks/get", `{"id":"none"}`)).contains(`"data":{"code":`)
