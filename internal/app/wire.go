@@ -12,6 +12,7 @@ import (
 
 	"github.com/parley-dev/parley/internal/a2a"
 	"github.com/parley-dev/parley/internal/followup"
+	"github.com/parley-dev/parley/internal/friction"
 	"github.com/parley-dev/parley/internal/httpx"
 	"github.com/parley-dev/parley/internal/proposal"
 	"github.com/parley-dev/parley/internal/rest"
@@ -44,6 +45,7 @@ func (s *Server) handler(ids *ids, proxies []netip.Prefix) http.Handler {
 	rest.Mount(router, rest.Options{
 		Proposals: proposal.New(s.store, Now, ids.next),
 		Followups: followup.New(s.store, Now, ids.next, sender{s.tasks, ids}),
+		Frictions: friction.New(s.store, Now, ids.next, proposal.Check),
 		Agents:    s.agents,
 		Tasks:     s.tasks,
 		Version:   Version(),

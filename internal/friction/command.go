@@ -97,8 +97,8 @@ func bad(s, allowed string) bool {
 	})
 }
 
-// validateThreshold refuses a setting that makes no sense.
-func validateThreshold(n int) error {
+// ValidateThreshold refuses a setting that makes no sense.
+func ValidateThreshold(n int) error {
 	if n == Off || n >= MinThreshold && n <= MaxThreshold {
 		return nil
 	}

@@ -162,11 +162,8 @@ func (s *Frictions) SetThreshold(ctx context.Context, a identity.Access, n int) 
 	if err := a.May(identity.ManageFriction); err != nil {
 		return err
 	}
-	if err := validateThreshold(n); err != nil {
+	if err := ValidateThreshold(n); err != nil {
 		return err
 	}
 	return s.store.SetFrictionThreshold(ctx, a.Org(), n)
 }
-
-// ValidateThreshold is to SetThreshold what Validate is to Report.
-func (s *Frictions) ValidateThreshold(n int) error { return validateThreshold(n) }

@@ -52,7 +52,7 @@ func viewOf(doc *huma.OpenAPI, server string) docView {
 		t := tagView{Name: tag.Name, Description: tag.Description}
 		for _, path := range slices.Sorted(maps.Keys(doc.Paths)) {
 			item := doc.Paths[path]
-			for _, op := range []*huma.Operation{item.Get, item.Post, item.Patch, item.Delete} {
+			for _, op := range []*huma.Operation{item.Get, item.Post, item.Put, item.Patch, item.Delete} {
 				if op != nil && slices.Contains(op.Tags, tag.Name) {
 					t.Operations = append(t.Operations, operationViewOf(op, schemas, server))
 				}

@@ -17,6 +17,7 @@ import (
 	"github.com/parley-dev/parley/internal/agent"
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/followup"
+	"github.com/parley-dev/parley/internal/friction"
 	"github.com/parley-dev/parley/internal/httpx"
 	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/internal/proposal"
@@ -67,6 +68,7 @@ func newWorld(tb testing.TB, edit ...func(*httpx.Options, *Options)) *world {
 	w.tasks = task.New(task.Options{Store: st, Directory: directory{w.agents}, Now: utcNow, NewID: newID, Node: "node-1"})
 	ho := httpx.Options{Authenticator: w.auth, Logger: slog.New(slog.NewTextHandler(w.logs, nil))}
 	ro := Options{Proposals: proposal.New(st, utcNow, newID), Followups: followup.New(st, utcNow, newID, nil), Agents: w.agents, Tasks: w.tasks}
+	ro.Frictions = friction.New(st, utcNow, newID, proposal.Check)
 	for _, e := range edit {
 		e(&ho, &ro)
 	}

@@ -25,6 +25,7 @@ const (
 	tagProposals = "Proposals"
 	tagVotes     = "Votes"
 	tagTasks     = "Tasks"
+	tagFriction  = "Friction"
 	tagAgents    = "Agents"
 	tagWorkers   = "Workers"
 	tagA2ATasks  = "A2A tasks"
@@ -53,6 +54,7 @@ func newHuma(mux humago.Mux, o Options) huma.API {
 		{Name: tagProposals, Description: "Improvement proposals: a problem, a suggested fix, and what became of it."},
 		{Name: tagVotes, Description: "One vote for each user or agent and proposal; voting again replaces it."},
 		{Name: tagTasks, Description: "Follow-up tasks: created by approval, or by hand."},
+		{Name: tagFriction, Description: "What gets in the way again and again: reports are counted, and enough of them file a proposal."},
 		{Name: tagAgents, Description: "The agents of the org. They are called through the A2A interface, `POST /a2a/<agent_id>`."},
 		{Name: tagA2ATasks, Description: "What the org's agents were asked to do, by whomever, and what came of it; for admins."},
 		{Name: tagWorkers, Description: "How a process does an agent's work: claim a task, report on it, hand it back."},
@@ -112,7 +114,7 @@ func (op operation) document(problem *huma.Schema) huma.Operation {
 		MaxBodyBytes: cmp.Or(op.maxBody, httpx.MaxBody) + 1, // huma refuses a body that reaches its limit
 	}
 	codes := append([]int{}, anyOperation...)
-	if op.method == http.MethodPost || op.method == http.MethodPatch {
+	if op.method == http.MethodPost || op.method == http.MethodPatch || op.method == http.MethodPut {
 		codes = append(codes, withBody...)
 	}
 	if op.cacheable {
@@ -153,7 +155,7 @@ func problemResponse(code int, problem *huma.Schema) *huma.Response {
 func openAnswers(doc *huma.OpenAPI) {
 	closed := map[string]bool{}
 	for _, item := range doc.Paths {
-		for _, op := range []*huma.Operation{item.Post, item.Patch} {
+		for _, op := range []*huma.Operation{item.Post, item.Patch, item.Put} {
 			if op != nil && op.RequestBody != nil {
 				closed[refName(op.RequestBody.Content["application/json"].Schema)] = true
 			}

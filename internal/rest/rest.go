@@ -14,6 +14,7 @@ import (
 
 	"github.com/parley-dev/parley/internal/agent"
 	"github.com/parley-dev/parley/internal/followup"
+	"github.com/parley-dev/parley/internal/friction"
 	"github.com/parley-dev/parley/internal/httpx"
 	"github.com/parley-dev/parley/internal/proposal"
 	"github.com/parley-dev/parley/internal/task"
@@ -23,6 +24,7 @@ import (
 type Options struct {
 	Proposals *proposal.Proposals
 	Followups *followup.Followups
+	Frictions *friction.Frictions
 	Agents    *agent.Registry
 	Tasks     *task.Tasks
 
@@ -45,6 +47,7 @@ type api struct {
 	huma      huma.API
 	proposals *proposal.Proposals
 	followups *followup.Followups
+	frictions *friction.Frictions
 	agents    *agent.Registry
 	tasks     *task.Tasks
 }
@@ -56,11 +59,12 @@ func Mount(rt *httpx.Router, o Options) {
 
 // describe adds the operations under /api/v1 and returns the document of the API.
 func describe(rt *httpx.Router, o Options) *huma.OpenAPI {
-	a := &api{proposals: o.Proposals, followups: o.Followups, agents: o.Agents, tasks: o.Tasks}
+	a := &api{proposals: o.Proposals, followups: o.Followups, frictions: o.Frictions, agents: o.Agents, tasks: o.Tasks}
 	a.huma = newHuma(routes{rt, newPageCache(o)}, o)
 	a.registerProposals()
 	a.registerVotes()
 	a.registerTasks()
+	a.registerFriction()
 	a.registerAgents()
 	a.registerOrgTasks()
 	a.registerOrgPushes()
