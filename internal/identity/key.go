@@ -22,6 +22,7 @@ type Key struct {
 	ExpiresAt  time.Time // zero: never
 	RevokedAt  time.Time // zero: not revoked
 	LastUsedAt time.Time // zero: never used
+	ReplacedBy string    // the key that a rotation put in its place
 	Disabled   bool      // its principal is, so nothing can be done with it
 }
 

@@ -114,7 +114,8 @@ func (m *Manager) RevokeKey(ctx context.Context, a Access, id string) (Key, erro
 const MaxOverlap = 7 * 24 * time.Hour
 
 // RotateKey makes a key that can do what the old one can, for as long as that one
-// could, and lets the old one expire after the overlap.
+// could, and lets the old one expire after the overlap. A key is rotated once: of two
+// rotations at the same time one is refused, whatever their clocks say.
 func (m *Manager) RotateKey(ctx context.Context, a Access, id string, overlap time.Duration) (Key, string, error) {
 	if err := a.May(ManageKeys); err != nil {
 		return Key{}, "", err
@@ -132,6 +133,9 @@ func (m *Manager) RotateKey(ctx context.Context, a Access, id string, overlap ti
 		}
 		if s := old.State(now); s != KeyLive {
 			return Rotation{}, errs.New(errs.Conflict, "identity.key_not_live", "the key is %s; make a new one instead", s)
+		}
+		if old.ReplacedBy != "" {
+			return Rotation{}, errs.New(errs.Conflict, "identity.key_replaced", "the key was rotated already; rotate %s instead", old.ReplacedBy)
 		}
 		next := old
 		next.ID, next.Prefix, next.CreatedAt, next.CreatedBy = newID, ShownPrefix(secret), now, a.Principal().Ref()

@@ -51,7 +51,7 @@ func (t *tx) insertKey(k identity.Key, h identity.Hash) {
 }
 
 const keyColumns = `SELECT k.id, k.org_id, k.kind, k.principal_id, k.name, k.prefix, k.scopes, k.created_at, k.created_by, k.expires_at,
-	k.revoked_at, k.last_used_at, p.disabled
+	k.revoked_at, k.last_used_at, k.replaced_by, p.disabled
 	FROM keys k JOIN principals p ON p.org_id = k.org_id AND p.kind = k.kind AND p.id = k.principal_id WHERE `
 
 func keysWhere(ctx context.Context, q reader, where string, args ...any) ([]identity.Key, error) {
@@ -61,7 +61,7 @@ func keysWhere(ctx context.Context, q reader, where string, args ...any) ([]iden
 		var kind, scopes string
 		var created, expires, revoked, used, disabled int64
 		err := r.Scan(&k.ID, &k.Principal.Org, &kind, &k.Principal.ID, &k.Name, &k.Prefix, &scopes, &created, &k.CreatedBy,
-			&expires, &revoked, &used, &disabled)
+			&expires, &revoked, &used, &k.ReplacedBy, &disabled)
 		k.Principal.Kind, k.Scopes = identity.Kind(kind), identity.SplitScopes(scopes)
 		k.CreatedAt, k.ExpiresAt, k.RevokedAt, k.LastUsedAt = fromMicros(created), fromMicros(expires), fromMicros(revoked), fromMicros(used)
 		k.Disabled = disabled != 0
@@ -157,7 +157,7 @@ func (s *Store) RotateKey(
 		}
 		out = r.New
 		t.insertKey(r.New, h)
-		t.exec(`UPDATE keys SET expires_at = $3 WHERE org_id = $1 AND id = $2`, org, id, micros(r.OldExpires))
+		t.exec(`UPDATE keys SET expires_at = $3, replaced_by = $4 WHERE org_id = $1 AND id = $2`, org, id, micros(r.OldExpires), r.New.ID)
 		t.newEpoch()
 		t.audit(r.Entry)
 		return nil

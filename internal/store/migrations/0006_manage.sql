@@ -3,6 +3,8 @@
 ALTER TABLE principals ADD COLUMN disabled INTEGER NOT NULL DEFAULT 0;
 UPDATE principals SET disabled = 1 WHERE kind = 'agent' AND id IN (SELECT id FROM agents WHERE disabled = 1);
 
+-- The key that a rotation put in its place. A key is rotated once.
+ALTER TABLE keys ADD COLUMN replaced_by TEXT NOT NULL DEFAULT '';
 CREATE INDEX keys_by_principal ON keys (org_id, kind, principal_id, id);
 
 CREATE TABLE invitations (

@@ -133,6 +133,28 @@ func testLastAdmin(w *world) {
 	}
 }
 
+// acceptOnce has many accept one invitation at once.
+func acceptOnce(w *world, m *identity.Manager, token, user string) {
+	w.Helper()
+	var won atomic.Int32
+	race(w, 50, func(int) error {
+		got, err := m.Accept(w.Context(), token)
+		switch {
+		case err == nil:
+			won.Add(1)
+			if got.Ref() != "user:"+user || !got.Admin || got.Name != "Zoe" || got.Org != "acme" {
+				return errors.New("made " + got.Ref())
+			}
+		case errs.As(err).Code != "identity.bad_invitation":
+			return err
+		}
+		return nil
+	})
+	if won.Load() != 1 {
+		w.Fatalf("%d of 50 accepted one invitation", won.Load())
+	}
+}
+
 func testInvitations(w *world) {
 	m, ann := w.manage()
 	ctx := w.Context()
@@ -146,26 +168,15 @@ func testInvitations(w *world) {
 	if seen, err := m.Invitation(ctx, token); err != nil || seen != inv {
 		w.Errorf("it reads as %+v, %v", seen, err)
 	}
-	var won atomic.Int32
-	race(w, 50, func(int) error {
-		got, err := m.Accept(ctx, token)
-		switch {
-		case err == nil:
-			won.Add(1)
-			if got.Ref() != "user:zoe" || !got.Admin || got.Name != "Zoe" || got.Org != "acme" {
-				return errors.New("made " + got.Ref())
-			}
-		case errs.As(err).Code != "identity.bad_invitation":
-			return err
-		}
-		return nil
-	})
-	if won.Load() != 1 {
-		w.Fatalf("%d of 50 accepted one invitation", won.Load())
-	}
+	acceptOnce(w, m, token, "zoe")
 	list, _ := w.log(m, ann, identity.AuditFilter{Action: identity.InvitationAccept})
 	if len(list) != 1 || list[0].Actor != "user:zoe" || list[0].Target != inv.ID || list[0].KeyID != "" {
 		w.Errorf("the log says %+v", list)
+	}
+	for _, user := range []string{"u1", "u2", "u3", "u4", "u5"} {
+		_, token, err := m.Invite(ctx, ann, identity.InvitationRequest{User: user, Name: "Zoe", Admin: true})
+		w.must(err)
+		acceptOnce(w, m, token, user)
 	}
 	_, err = m.Invitation(ctx, token)
 	w.want(err, errs.NotFound)
@@ -206,14 +217,14 @@ func testInvitations(w *world) {
 	w.must(err)
 	page, err := m.Invitations(ctx, ann, all[1].ID, 2)
 	w.must(err)
-	if len(all) != 4 || len(page) != 2 || page[0] != all[2] {
+	if len(all) != 9 || len(page) != 2 || page[0] != all[2] {
 		w.Errorf("%+v, page %+v", all, page)
 	}
 	var states []string
 	for _, i := range all {
 		states = append(states, i.State(w.now()))
 	}
-	if got := states; got[0] != "open" || got[1] != "expired" || got[2] != "revoked" || got[3] != "accepted" {
+	if got := states; got[0] != "open" || got[1] != "expired" || got[2] != "revoked" || got[8] != "accepted" {
 		w.Errorf("states %v", got)
 	}
 	eve := w.access("other", "user:ann")
