@@ -81,10 +81,7 @@ func (c *goClient) receives(t *testing.T, r *receiver, id a2a.TaskID, token, aut
 var goPending = map[string][]string{
 	"v1-rest":  {"a message without parts", "no key", "a key that may not call"},
 	"v03-rest": {"a message without parts", "no key", "a key that may not call"},
-	"v1-grpc": {
-		"a message without parts", "no key", "a key that may not call",
-		"go on with a finished task", "go on with a finished task, streaming", "a version from the future",
-	},
+	"v1-grpc":  {"a message without parts", "no key", "a key that may not call", "a version from the future"},
 }
 
 func (c *goClient) pending(what string) bool { return slices.Contains(goPending[c.name], what) }
