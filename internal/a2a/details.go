@@ -51,9 +51,13 @@ func appendDetails(b []byte, e *rpcError) []byte {
 		b = append(b, typePrefix+`ErrorInfo","reason":`...)
 		b = wire.AppendString(b, reason)
 		b = append(b, `,"domain":"`+domain+`"`...)
-		if e.problem != nil && e.problem.Scope != "" {
-			b = append(b, `,"metadata":{"scope":`...)
-			b = wire.AppendString(b, e.problem.Scope)
+		if e.problem != nil && e.problem.Code != "" {
+			b = append(b, `,"metadata":{"code":`...)
+			b = wire.AppendString(b, e.problem.Code)
+			if e.problem.Scope != "" {
+				b = append(b, `,"scope":`...)
+				b = wire.AppendString(b, e.problem.Scope)
+			}
 			b = append(b, '}')
 		}
 		b = append(b, '}')
@@ -82,13 +86,33 @@ func appendDetails(b []byte, e *rpcError) []byte {
 	return append(b, ']')
 }
 
-// reason names the error, and who says so; empty: nobody has a name for it.
+// reason names the error, and who says so: the protocol, its SDKs, or else we.
 func (e *rpcError) reason() (reason, domain string) {
-	reason, domain = kinds[e.code].reason, errorDomain
-	if reason == "" && e.problem != nil {
-		reason, domain = strings.ToUpper(strings.ReplaceAll(e.problem.Code, ".", "_")), ownDomain
+	status := 0
+	if e.problem != nil {
+		status = e.problem.Status
 	}
-	return reason, domain
+	switch k := kinds[e.code]; {
+	case k.reason != "":
+		return k.reason, errorDomain
+	case status == http.StatusUnauthorized:
+		return "UNAUTHENTICATED", errorDomain
+	case status == http.StatusForbidden:
+		return "UNAUTHORIZED", errorDomain
+	case e.code != codeInvalidRequest || e.problem == nil:
+		return sdkReasons[e.code], errorDomain
+	}
+	return strings.ToUpper(strings.ReplaceAll(e.problem.Code, ".", "_")), ownDomain
+}
+
+// sdkReasons are the names that the SDKs have for errors which the protocol leaves
+// to JSON-RPC.
+var sdkReasons = map[int]string{
+	codeParse:          "PARSE_ERROR",
+	codeInvalidRequest: "INVALID_REQUEST",
+	codeNoMethod:       "METHOD_NOT_FOUND",
+	codeInvalidParams:  "INVALID_PARAMS",
+	codeInternal:       "INTERNAL_ERROR",
 }
 
 // fieldPath is a JSON pointer as google.rpc.BadRequest writes it.

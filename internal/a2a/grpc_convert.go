@@ -102,7 +102,7 @@ func listFromProto(r *a2apb.ListTasksRequest) (own task.OwnRequest, history int,
 	own = task.OwnRequest{ContextID: r.GetContextId(), Token: r.GetPageToken(), Artifacts: r.GetIncludeArtifacts()}
 	history, fields := historyFromProto(r.HistoryLength, "/historyLength", 0)
 	own.History = history > 0
-	if r.PageSize != nil {
+	if r.GetPageSize() != 0 { // the Go SDK writes 0 for none
 		if own.Limit = int(r.GetPageSize()); own.Limit < 1 || own.Limit > task.MaxLimit {
 			fields = append(fields, bodyField("/pageSize", "must be an integer from 1 to "+strconv.Itoa(task.MaxLimit)))
 		}

@@ -64,8 +64,11 @@ func grpcDetails(e *rpcError) (out []protoadapt.MessageV1) {
 	add := func(m proto.Message) { out = append(out, protoadapt.MessageV1Of(m)) }
 	if reason, domain := e.reason(); reason != "" {
 		info := &errdetails.ErrorInfo{Reason: reason, Domain: domain}
-		if e.problem != nil && e.problem.Scope != "" {
-			info.Metadata = map[string]string{"scope": e.problem.Scope}
+		if e.problem != nil && e.problem.Code != "" {
+			info.Metadata = map[string]string{"code": e.problem.Code}
+			if e.problem.Scope != "" {
+				info.Metadata["scope"] = e.problem.Scope
+			}
 		}
 		add(info)
 	}

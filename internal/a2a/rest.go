@@ -2,6 +2,7 @@ package a2a
 
 import (
 	"bytes"
+	"maps"
 	"mime"
 	"net/http"
 	"net/url"
@@ -236,9 +237,10 @@ func restParams(r *http.Request, body []byte, members map[string]string) ([]byte
 		b = append(b, ':')
 	}
 	if r.Method == http.MethodGet || r.Method == http.MethodDelete {
-		for name, values := range r.URL.Query() {
+		query := r.URL.Query()
+		for _, name := range slices.Sorted(maps.Keys(query)) {
 			member(name)
-			b = appendQueryValue(b, name, values[len(values)-1])
+			b = appendQueryValue(b, name, query[name][len(query[name])-1])
 		}
 	}
 	for name, value := range members {
