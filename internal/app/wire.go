@@ -14,6 +14,7 @@ import (
 	"github.com/parley-dev/parley/internal/followup"
 	"github.com/parley-dev/parley/internal/friction"
 	"github.com/parley-dev/parley/internal/httpx"
+	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/internal/proposal"
 	"github.com/parley-dev/parley/internal/rest"
 )
@@ -42,12 +43,14 @@ func (s *Server) handler(ids *ids, proxies []netip.Prefix) http.Handler {
 		AuthFailureLimit: httpx.DefaultAuthFailureLimit,
 		TrustedProxies:   proxies,
 	})
+	manager := identity.NewManager(s.store, s.agents, Now, ids.next)
 	rest.Mount(router, rest.Options{
 		Proposals: proposal.New(s.store, Now, ids.next),
 		Followups: followup.New(s.store, Now, ids.next, sender{s.tasks, ids}),
 		Frictions: friction.New(s.store, Now, ids.next, proposal.Check),
 		Agents:    s.agents,
 		Tasks:     s.tasks,
+		Manager:   manager,
 		Version:   Version(),
 		PublicURL: strings.TrimRight(s.cfg.PublicURL, "/"),
 		Ready:     s.ready,

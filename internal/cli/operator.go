@@ -28,6 +28,7 @@ func (f *StoreFlags) open(e *env, create bool, do func(*app.Operator) error) err
 	if err != nil {
 		return err
 	}
+	e.ctx = identity.WithOrigin(e.ctx, identity.Origin{Actor: identity.OperatorActor})
 	return errors.Join(do(op), op.Close())
 }
 

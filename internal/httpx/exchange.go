@@ -3,6 +3,7 @@ package httpx
 import (
 	"context"
 	"net/http"
+	"net/netip"
 	"time"
 
 	"github.com/parley-dev/parley/internal/identity"
@@ -20,16 +21,34 @@ type exchange struct {
 	caller *identity.Caller
 	route  *route
 	cause  error // of an answer that is our fault, for the log
+
+	request *http.Request // as it came
+	trusted []netip.Prefix
 }
 
 type exchangeKey struct{}
 
 // Value makes the exchange find itself below contexts derived from it.
 func (x *exchange) Value(key any) any {
-	if _, ok := key.(exchangeKey); ok {
+	switch key.(type) {
+	case exchangeKey:
 		return x
+	case identity.OriginKey:
+		return x.origin()
 	}
 	return x.Context.Value(key)
+}
+
+// origin is what the audit log keeps of the request.
+func (x *exchange) origin() identity.Origin {
+	o := identity.Origin{RequestID: x.id[0]}
+	if addr := clientAddr(x.request, x.trusted); addr.IsValid() {
+		o.Address = addr.String()
+	}
+	if x.caller != nil {
+		o.Actor, o.KeyID = x.caller.Ref(), x.caller.KeyID
+	}
+	return o
 }
 
 // exchangeOf returns nil outside a Router, as in a test of one handler.

@@ -1,6 +1,7 @@
 package httpx
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"net/http"
@@ -38,6 +39,10 @@ type Options struct {
 	// TrustedProxies are the hops whose X-Forwarded-For is believed.
 	TrustedProxies []netip.Prefix
 
+	// Recheck is how often an answer that is long in coming asks again who waits for
+	// it; 0: every five seconds.
+	Recheck time.Duration
+
 	Now func() time.Time // nil: time.Now
 }
 
@@ -53,6 +58,7 @@ type Router struct {
 	accessLog bool
 	now       func() time.Time
 	trusted   []netip.Prefix
+	recheck   time.Duration
 	ids       *requestIDs
 
 	metrics      *metrics
@@ -66,7 +72,7 @@ type Router struct {
 func NewRouter(o Options) *Router {
 	rt := &Router{
 		mux: http.NewServeMux(), auth: o.Authenticator, log: o.Logger, accessLog: o.AccessLog, now: o.Now,
-		trusted: o.TrustedProxies, ids: newRequestIDs(), metrics: newMetrics(o.Registerer),
+		trusted: o.TrustedProxies, recheck: cmp.Or(o.Recheck, recheckEvery), ids: newRequestIDs(), metrics: newMetrics(o.Registerer),
 		perPrincipal: newLimits[identity.Principal]("principal", o.RateLimit),
 		perWorker:    newLimits[identity.Principal]("worker", o.RateLimit*workerFactor),
 		perAddress:   newLimits[netip.Addr]("credentials", o.AuthFailureLimit),
@@ -133,7 +139,7 @@ func (rt *Router) add(pattern string, h http.Handler) {
 
 // ServeHTTP implements http.Handler.
 func (rt *Router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	x := &exchange{Context: r.Context(), route: rt.unmatched, start: rt.now()}
+	x := &exchange{Context: r.Context(), route: rt.unmatched, start: rt.now(), request: r, trusted: rt.trusted}
 	x.rec.ResponseWriter = w
 	x.id[0] = rt.ids.next(r.Header["X-Request-Id"])
 	setHeaders(w.Header(), x)
@@ -158,6 +164,9 @@ func clean(p string) bool {
 	c := path.Clean(p)
 	return c == p || len(c)+1 == len(p) && c != "/" && p[len(p)-1] == '/'
 }
+
+// Log is where the router logs to.
+func (rt *Router) Log() *slog.Logger { return rt.log }
 
 var methods = []string{
 	http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete,

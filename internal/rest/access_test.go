@@ -44,7 +44,22 @@ var endpoints = []endpoint{
 	{"GET", "/api/v1/orgs/{org}/a2a/tasks/{uid}/push", "", []identity.Scope{identity.Admin}, false},
 	{"POST", "/api/v1/orgs/{org}/a2a/tasks/{uid}/push/{push}/retry", "", []identity.Scope{identity.Admin}, false},
 	{"GET", "/api/v1/orgs/{org}/a2a/push", "", []identity.Scope{identity.Admin}, false},
+	{"GET", "/api/v1/orgs/{org}/keys", "", onlyAdmins, false},
+	{"POST", "/api/v1/orgs/{org}/keys", `{"principal":"agent:fixer","scopes":["svc:tasks:read"]}`, onlyAdmins, false},
+	{"GET", "/api/v1/orgs/{org}/keys/{key}", "", onlyAdmins, false},
+	{"DELETE", "/api/v1/orgs/{org}/keys/{key}", "", onlyAdmins, false},
+	{"POST", "/api/v1/orgs/{org}/keys/{key}/rotate", `{"overlap_seconds":0}`, onlyAdmins, false},
+	{"GET", "/api/v1/orgs/{org}/members", "", onlyAdmins, false},
+	{"POST", "/api/v1/orgs/{org}/members", `{"kind":"user","id":"new"}`, onlyAdmins, false},
+	{"GET", "/api/v1/orgs/{org}/members/{ref}", "", onlyAdmins, false},
+	{"PATCH", "/api/v1/orgs/{org}/members/{ref}", `{"name":"x"}`, onlyAdmins, false},
+	{"GET", "/api/v1/orgs/{org}/invitations", "", onlyAdmins, false},
+	{"POST", "/api/v1/orgs/{org}/invitations", `{"user":"new"}`, onlyAdmins, false},
+	{"DELETE", "/api/v1/orgs/{org}/invitations/{inv}", "", onlyAdmins, false},
+	{"GET", "/api/v1/orgs/{org}/audit", "", onlyAdmins, false},
 }
+
+var onlyAdmins = []identity.Scope{identity.Admin}
 
 var readAgents = []identity.Scope{identity.TasksRead, identity.A2AWrite, identity.Admin}
 
@@ -54,7 +69,7 @@ var workerEndpoints = []string{
 }
 
 func (e endpoint) at(org, prop, task string) string {
-	return strings.NewReplacer("{org}", org, "{prop}", prop, "{task}", task, "{agent}", "fixer", "{push}", "push-1", "{uid}", strings.TrimPrefix(task, "task-")).Replace(e.path)
+	return strings.NewReplacer("{org}", org, "{prop}", prop, "{task}", task, "{agent}", "fixer", "{push}", "push-1", "{key}", "key-1", "{inv}", "inv-1", "{ref}", "user:ada", "{uid}", strings.TrimPrefix(task, "task-")).Replace(e.path)
 }
 
 // The list above must not fall behind the API.
@@ -65,7 +80,7 @@ func TestEveryOperationIsInTheAccessTables(t *testing.T) {
 		known[e] = true
 	}
 	for _, e := range endpoints {
-		known[e.method+" "+strings.NewReplacer("{prop}", "{id}", "{task}", "{id}", "{agent}", "{id}", "{uid}", "{id}").Replace(e.path)] = true
+		known[e.method+" "+strings.NewReplacer("{prop}", "{id}", "{task}", "{id}", "{agent}", "{id}", "{uid}", "{id}", "{key}", "{id}", "{inv}", "{id}").Replace(e.path)] = true
 	}
 	for path, item := range document(Options{}).Paths {
 		if !strings.HasPrefix(path, "/api/") {

@@ -28,7 +28,7 @@ func (a *api) registerAgents() {
 	}, a.listAgents)
 	register(a, operation{
 		id: "create-agent", method: http.MethodPost, path: agentsPath, tag: tagAgents,
-		summary: "Register an agent", action: identity.ManageAgents, status: http.StatusCreated, errors: []int{http.StatusConflict},
+		summary: "Register an agent", action: identity.ManageAgents, audit: identity.AgentCreate, status: http.StatusCreated, errors: []int{http.StatusConflict},
 		description: "Its id is unique across the platform: 409 if it is taken. It is there at once, and offline until a worker comes. Needs svc:admin:admin.",
 	}, a.createAgent)
 	register(a, operation{
@@ -38,8 +38,10 @@ func (a *api) registerAgents() {
 	}, a.getAgent)
 	register(a, operation{
 		id: "change-agent", method: http.MethodPatch, path: agentPath, tag: tagAgents,
-		summary: "Change, pin or disable an agent", action: identity.ManageAgents, validID: identity.ValidAgentID,
-		description: "Changes the fields that are given. A disabled agent can be called and worked for by nobody; its tasks wait. Needs svc:admin:admin.",
+		summary: "Change, pin or disable an agent", action: identity.ManageAgents, validID: identity.ValidAgentID, audit: identity.AgentUpdate,
+		errors: []int{http.StatusConflict},
+		description: "Changes the fields that are given. A disabled agent can be called and worked for by nobody, and its keys do not work; its tasks wait. " +
+			"409: an agent cannot disable itself. Needs svc:admin:admin.",
 	}, a.changeAgent)
 }
 
@@ -73,6 +75,7 @@ type createAgentOutput struct {
 
 func (a *api) createAgent(ctx context.Context, c *call, in *createAgentInput) (*createAgentOutput, error) {
 	b := &in.Body.value
+	c.target = "agent:" + b.ID
 	var wrong []errs.Field
 	if !identity.ValidAgentID(b.ID) && !in.Body.failed("/id") {
 		wrong = append(wrong, errs.Field{
@@ -128,6 +131,11 @@ func (a *api) changeAgent(ctx context.Context, c *call, in *changeAgentInput) (*
 	}
 	if err := in.Body.check(nil, wrong...); err != nil {
 		return nil, err
+	}
+	if edit.Disabled != nil && *edit.Disabled {
+		if err := identity.NotOneself(c.Access, identity.Principal{Org: c.Org(), Kind: identity.Agent, ID: in.ID}); err != nil {
+			return nil, err
+		}
 	}
 	changed, err := a.agents.Update(ctx, c.Org(), in.ID, edit)
 	if err != nil {

@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"cmp"
 	"context"
 	"mime"
 	"net/http"
@@ -18,21 +19,45 @@ import (
 // learns nothing from the validation of what was asked. An id that no record can
 // have is a 404 like any unknown one. Then it checks what needs no service: the
 // media type and the parameters.
-func guard(action identity.Action, validID func(string) bool) func(huma.Context, func(huma.Context)) {
+func (a *api) guard(op operation) func(huma.Context, func(huma.Context)) {
 	return func(ctx huma.Context, next func(huma.Context)) {
 		r, w := humago.Unwrap(ctx)
-		access, err := identity.Authorize(httpx.CallerOf(r.Context()), r.PathValue("org"), action)
-		if err == nil && validID != nil && !validID(r.PathValue("id")) {
+		access, err := identity.Authorize(httpx.CallerOf(r.Context()), r.PathValue("org"), op.action)
+		if err == nil && op.validID != nil && !op.validID(pathID(r)) {
 			err = errs.ErrNotFound
+		}
+		if err == nil && op.secret && len(r.Header.Values(idempotencyHeader)) > 0 {
+			err = errSecretOnce
 		}
 		if err == nil {
 			err = checkRequest(ctx.Operation(), r)
 		}
 		if err != nil {
+			a.refused(r, op, "", err)
 			httpx.WriteError(w, r, err)
 			return
 		}
 		pass(ctx, r, &call{Access: access, request: r}, next)
+	}
+}
+
+// pathID is the id in the path; that of a member is its ref.
+func pathID(r *http.Request) string { return cmp.Or(r.PathValue("id"), r.PathValue("ref")) }
+
+// errSecretOnce refuses to promise what would mean to keep a secret.
+var errSecretOnce = errs.InvalidFields(errs.Field{
+	In: errs.Header, Name: idempotencyHeader,
+	Message: "is not taken here: the answer holds a secret, which is shown once and not kept; if you lost it, revoke what was made and ask again",
+})
+
+// refused tells the audit log of an administrative action that was not done.
+func (a *api) refused(r *http.Request, op operation, target string, cause error) {
+	if op.audit == "" {
+		return
+	}
+	err := a.manager.Refused(r.Context(), r.PathValue("org"), op.audit, cmp.Or(target, pathID(r)), cause)
+	if err != nil {
+		a.router.Log().ErrorContext(r.Context(), "a refusal is missing in the audit log", "error", err, "request_id", httpx.RequestID(r.Context()))
 	}
 }
 

@@ -67,7 +67,7 @@ func newWorld(tb testing.TB, edit ...func(*httpx.Options, *Options)) *world {
 	w.agents = agent.NewRegistry(st, utcNow)
 	w.tasks = task.New(task.Options{Store: st, Directory: directory{w.agents}, Now: utcNow, NewID: newID, Node: "node-1"})
 	ho := httpx.Options{Authenticator: w.auth, Logger: slog.New(slog.NewTextHandler(w.logs, nil))}
-	ro := Options{Proposals: proposal.New(st, utcNow, newID), Followups: followup.New(st, utcNow, newID, nil), Agents: w.agents, Tasks: w.tasks}
+	ro := Options{Proposals: proposal.New(st, utcNow, newID), Followups: followup.New(st, utcNow, newID, nil), Agents: w.agents, Tasks: w.tasks, Manager: identity.NewManager(st, w.agents, utcNow, newID)}
 	ro.Frictions = friction.New(st, utcNow, newID, proposal.Check)
 	for _, e := range edit {
 		e(&ho, &ro)

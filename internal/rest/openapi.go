@@ -29,6 +29,9 @@ const (
 	tagAgents    = "Agents"
 	tagWorkers   = "Workers"
 	tagA2ATasks  = "A2A tasks"
+	tagKeys      = "Keys"
+	tagMembers   = "Members"
+	tagAudit     = "Audit"
 	tagSystem    = "System"
 )
 
@@ -58,6 +61,9 @@ func newHuma(mux humago.Mux, o Options) huma.API {
 		{Name: tagAgents, Description: "The agents of the org. They are called through the A2A interface, `POST /a2a/<agent_id>`."},
 		{Name: tagA2ATasks, Description: "What the org's agents were asked to do, by whomever, and what came of it; for admins."},
 		{Name: tagWorkers, Description: "How a process does an agent's work: claim a task, report on it, hand it back."},
+		{Name: tagKeys, Description: "API keys of the org's agents and services, and one's own; for admins. A secret matches `" + identity.SecretPattern + "`, which secret scanners can look for."},
+		{Name: tagMembers, Description: "Who belongs to the org, and invitations to it; for admins."},
+		{Name: tagAudit, Description: "Who did what to keys, members and agents, and who was refused; for admins."},
 		{Name: tagSystem, Description: "Health and documentation; no key needed."},
 	}
 	return humago.New(mux, config)
@@ -71,6 +77,9 @@ type operation struct {
 	validID func(string) bool // of the path's id; nil: the path has none
 	status  int               // of success; 0: 200
 	errors  []int             // beside those that any operation can have
+
+	audit  identity.AuditAction // what the audit log calls it; empty: it is not told
+	secret bool                 // the answer holds a secret, so it is not kept for a retry
 
 	cacheable bool  // answers If-None-Match
 	worker    bool  // the caller works for the agent in the path; action is not looked at

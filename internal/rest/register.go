@@ -17,6 +17,7 @@ type call struct {
 	identity.Access
 	post    task.Post // of a worker's call, instead of the Access
 	request *http.Request
+	target  string // of an action that the audit log tells of, if the path does not name it
 }
 
 type callKey struct{}
@@ -26,13 +27,15 @@ type callKey struct{}
 func register[I, O any](a *api, op operation, handle func(context.Context, *call, *I) (*O, error)) {
 	problem := a.huma.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[httpx.Problem](), true, "Problem")
 	doc := op.document(problem)
-	doc.Middlewares = huma.Middlewares{guard(op.action, op.validID)}
+	doc.Middlewares = huma.Middlewares{a.guard(op)}
 	if op.worker {
 		doc.Middlewares = huma.Middlewares{a.guardWorker}
 	}
 	huma.Register(a.huma, doc, func(ctx context.Context, in *I) (*O, error) {
-		out, err := handle(ctx, ctx.Value(callKey{}).(*call), in)
+		c := ctx.Value(callKey{}).(*call)
+		out, err := handle(ctx, c, in)
 		if err != nil {
+			a.refused(c.request, op, c.target, err)
 			return nil, httpx.NewProblem(ctx, err)
 		}
 		return out, nil

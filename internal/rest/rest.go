@@ -16,6 +16,7 @@ import (
 	"github.com/parley-dev/parley/internal/followup"
 	"github.com/parley-dev/parley/internal/friction"
 	"github.com/parley-dev/parley/internal/httpx"
+	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/internal/proposal"
 	"github.com/parley-dev/parley/internal/task"
 )
@@ -27,6 +28,7 @@ type Options struct {
 	Frictions *friction.Frictions
 	Agents    *agent.Registry
 	Tasks     *task.Tasks
+	Manager   *identity.Manager
 
 	Version   string // of the build, shown in the OpenAPI document; empty: "dev"
 	PublicURL string // shown in the OpenAPI document; empty: the documents name no server
@@ -50,6 +52,9 @@ type api struct {
 	frictions *friction.Frictions
 	agents    *agent.Registry
 	tasks     *task.Tasks
+	manager   *identity.Manager
+	router    *httpx.Router
+	publicURL string
 }
 
 // Mount adds every route of the API to the router.
@@ -59,7 +64,7 @@ func Mount(rt *httpx.Router, o Options) {
 
 // describe adds the operations under /api/v1 and returns the document of the API.
 func describe(rt *httpx.Router, o Options) *huma.OpenAPI {
-	a := &api{proposals: o.Proposals, followups: o.Followups, frictions: o.Frictions, agents: o.Agents, tasks: o.Tasks}
+	a := &api{proposals: o.Proposals, followups: o.Followups, frictions: o.Frictions, agents: o.Agents, tasks: o.Tasks, manager: o.Manager, router: rt, publicURL: o.PublicURL}
 	a.huma = newHuma(routes{rt, newPageCache(o)}, o)
 	a.registerProposals()
 	a.registerVotes()
@@ -69,6 +74,10 @@ func describe(rt *httpx.Router, o Options) *huma.OpenAPI {
 	a.registerOrgTasks()
 	a.registerOrgPushes()
 	a.registerWorkers()
+	a.registerKeys()
+	a.registerMembers()
+	a.registerInvitations()
+	a.registerAudit()
 	doc := a.huma.OpenAPI()
 	documentSystem(doc)
 	openAnswers(doc)

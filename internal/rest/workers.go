@@ -11,6 +11,7 @@ import (
 
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/httpx"
+	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/internal/task"
 	"github.com/parley-dev/parley/internal/wire"
 )
@@ -79,7 +80,15 @@ func (a *api) claim(ctx context.Context, c *call, in *claimInput) (*claimOutput,
 	return &claimOutput{Body: func(hc huma.Context) {
 		r, w := humago.Unwrap(hc)
 		httpx.AllowWait(w, req.Wait)
-		got, err := a.tasks.Claim(ctx, c.post, req)
+		wait, stop := a.router.WhileAllowed(ctx, r, func(ctx context.Context, caller *identity.Caller) error {
+			_, err := a.tasks.Serve(ctx, caller, in.Agent)
+			return err
+		})
+		got, err := a.tasks.Claim(wait, c.post, req)
+		if cause := context.Cause(wait); cause != nil && r.Context().Err() == nil {
+			err = cause
+		}
+		stop()
 		if err == nil {
 			err = writeClaim(w, &got)
 			if err == nil {

@@ -1,0 +1,47 @@
+package httpx
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/identity"
+)
+
+// recheckEvery is how often an answer that is long in coming asks again whether its
+// caller may still have it.
+const recheckEvery = 5 * time.Second
+
+// WhileAllowed returns a context that ends when the request's credentials are no
+// longer good, or when check refuses their caller; its cause is the refusal. A
+// store that cannot be asked for a moment refuses nothing. stop must be called.
+func (rt *Router) WhileAllowed(
+	ctx context.Context, r *http.Request, check func(context.Context, *identity.Caller) error,
+) (_ context.Context, stop func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	var again *time.Timer
+	ready := make(chan struct{}) // again is set
+	again = time.AfterFunc(rt.recheck, func() {
+		<-ready
+		caller, err := rt.Recheck(ctx, r)
+		if err == nil {
+			err = check(ctx, caller)
+		}
+		switch errs.KindOf(err) {
+		case errs.Unauthenticated, errs.Forbidden, errs.NotFound:
+			if err != nil && ctx.Err() == nil {
+				cancel(err)
+				return
+			}
+		}
+		if ctx.Err() == nil {
+			again.Reset(rt.recheck)
+		}
+	})
+	close(ready)
+	return ctx, func() {
+		again.Stop()
+		cancel(nil)
+	}
+}

@@ -1,0 +1,216 @@
+package rest
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/identity"
+)
+
+const (
+	keysPath   = "/api/v1/orgs/{org}/keys"
+	keyPath    = keysPath + "/{id}"
+	rotatePath = keyPath + "/rotate"
+
+	// needsAdmin ends the description of what only admins may do.
+	needsAdmin = " Needs svc:admin:admin."
+)
+
+// KeyPath is the path of one key.
+type KeyPath struct {
+	OrgPath
+	ID string `path:"id" doc:"The key's id." example:"key-01k5xb7d2n8f4j6s0a9g3r5w1c"`
+}
+
+func (a *api) registerKeys() {
+	const once = " The secret is in this answer only; the server keeps a hash of it, and takes no Idempotency-Key here."
+	register(a, operation{
+		id: "list-keys", method: http.MethodGet, path: keysPath, tag: tagKeys,
+		summary: "List the keys of the org", action: identity.ReadKeys,
+		description: "Newest first, without their secrets." + needsAdmin,
+	}, a.listKeys)
+	register(a, operation{
+		id: "create-key", method: http.MethodPost, path: keysPath, tag: tagKeys, status: http.StatusCreated,
+		summary: "Create a key", action: identity.ManageKeys, audit: identity.KeyCreate, secret: true, errors: []int{http.StatusConflict},
+		description: "For an agent or a service of the org, or for yourself; 403 for another user. `agent:<id>` must name an agent that the org can reach. " +
+			"409: the principal is disabled." + once + needsAdmin,
+	}, a.createKey)
+	register(a, operation{
+		id: "get-key", method: http.MethodGet, path: keyPath, tag: tagKeys,
+		summary: "Get a key", action: identity.ReadKeys, validID: identity.ValidKeyID,
+		description: "Without its secret." + needsAdmin,
+	}, a.getKey)
+	register(a, operation{
+		id: "revoke-key", method: http.MethodDelete, path: keyPath, tag: tagKeys,
+		summary: "Revoke a key", action: identity.ManageKeys, validID: identity.ValidKeyID, audit: identity.KeyRevoke,
+		description: "It stops working on all nodes within seconds, and streams that were opened with it end within ten. To revoke it again changes nothing." + needsAdmin,
+	}, a.revokeKey)
+	register(a, operation{
+		id: "rotate-key", method: http.MethodPost, path: rotatePath, tag: tagKeys, status: http.StatusCreated,
+		summary: "Replace a key", action: identity.ManageKeys, validID: identity.ValidKeyID, audit: identity.KeyRotate, secret: true,
+		errors: []int{http.StatusConflict},
+		description: "Makes a key with the same principal, scopes, name and expiry, and lets the old one expire after the overlap, never later than it would have. " +
+			"409: the key is revoked, expired or replaced already, or its principal is disabled." + once + needsAdmin,
+	}, a.rotateKey)
+}
+
+type listKeysInput struct {
+	OrgPath
+	Principal string         `query:"principal" doc:"Only this principal's keys." example:"agent:scout"`
+	State     keyStateFilter `query:"state" doc:"Only keys in this state."`
+	Cursor    string         `query:"cursor" doc:"Continues the list: next_cursor of the page before."`
+	Limit     manageLimit    `query:"limit" doc:"Results on a page."`
+}
+
+type (
+	keyStateFilter string
+	manageLimit    int
+)
+
+func (keyStateFilter) Schema(huma.Registry) *huma.Schema {
+	return filter(identity.KeyStates, all)
+}
+
+func (manageLimit) Schema(huma.Registry) *huma.Schema {
+	return integer(1, identity.MaxLimit, identity.DefaultLimit)
+}
+
+const all = "all"
+
+// size is the number of results on a page.
+func (l manageLimit) size() int {
+	if l == 0 {
+		return identity.DefaultLimit
+	}
+	return int(l)
+}
+
+type listKeysOutput struct{ Body KeyList }
+
+func (a *api) listKeys(ctx context.Context, c *call, in *listKeysInput) (*listKeysOutput, error) {
+	n := in.Limit.size()
+	f := identity.KeyFilter{Before: in.Cursor, Limit: n + 1}
+	if in.State != all {
+		f.State = identity.KeyState(in.State)
+	}
+	var wrong []errs.Field
+	if in.Principal != "" {
+		var err error
+		if f.Principal, err = identity.ParseRef(c.Org(), in.Principal); err != nil {
+			wrong = append(wrong, errs.Field{In: errs.Query, Name: "principal", Message: "must be user:ID, agent:ID or service:ID"})
+		}
+	}
+	if in.Cursor != "" && !identity.ValidKeyID(in.Cursor) {
+		wrong = append(wrong, badCursor)
+	}
+	if len(wrong) > 0 {
+		return nil, errs.InvalidFields(wrong...)
+	}
+	list, err := a.manager.Keys(ctx, c.Access, f)
+	if err != nil {
+		return nil, err
+	}
+	out := &listKeysOutput{}
+	if len(list) > n {
+		list = list[:n]
+		out.Body.NextCursor = &list[n-1].ID
+	}
+	out.Body.Keys = make([]Key, len(list))
+	for i := range list {
+		out.Body.Keys[i] = keyOf(&list[i])
+	}
+	return out, nil
+}
+
+var badCursor = errs.Field{In: errs.Query, Name: "cursor", Message: "is not a cursor of this list"}
+
+type createKeyInput struct {
+	OrgPath
+	Body payload[KeyCreation]
+}
+
+type newKeyOutput struct {
+	Location string `header:"Location" doc:"Where the new key is."`
+	Body     NewKey
+}
+
+func (a *api) createKey(ctx context.Context, c *call, in *createKeyInput) (*newKeyOutput, error) {
+	b := &in.Body.value
+	c.target = b.Principal
+	r := identity.KeyRequest{Name: deref(b.Name), Scopes: b.Scopes}
+	var wrong []errs.Field
+	var err error
+	if r.Principal, err = identity.ParseRef(c.Org(), b.Principal); err != nil && !in.Body.failed("/principal") {
+		wrong = append(wrong, errs.Field{In: errs.Body, Name: "/principal", Message: errs.As(err).Message})
+	}
+	wrong = append(wrong, notEmpty("/name", b.Name)...)
+	if b.ExpiresAt != nil {
+		var ok bool
+		if r.ExpiresAt, ok = parseTime(*b.ExpiresAt); !ok {
+			wrong = append(wrong, errs.Field{In: errs.Body, Name: "/expires_at", Message: timeRule})
+		}
+	}
+	if err := in.Body.check(r.Validate(time.Now()), wrong...); err != nil {
+		return nil, err
+	}
+	k, secret, err := a.manager.CreateKey(ctx, c.Access, r)
+	if err != nil {
+		return nil, err
+	}
+	return &newKeyOutput{
+		Location: c.request.URL.EscapedPath() + "/" + k.ID,
+		Body:     NewKey{Secret: secret, Key: keyOf(&k)},
+	}, nil
+}
+
+const timeRule = "must be a time such as 2026-03-02T10:00:00Z"
+
+// parseTime reads RFC 3339, no finer than what is kept.
+func parseTime(s string) (time.Time, bool) {
+	t, err := time.Parse(time.RFC3339Nano, s)
+	return t.UTC().Truncate(time.Microsecond), err == nil && t.Year() > 1970
+}
+
+type keyInput struct{ KeyPath }
+
+type keyOutput struct{ Body Key }
+
+func (a *api) getKey(ctx context.Context, c *call, in *keyInput) (*keyOutput, error) {
+	k, err := a.manager.Key(ctx, c.Access, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	return &keyOutput{Body: keyOf(&k)}, nil
+}
+
+func (a *api) revokeKey(ctx context.Context, c *call, in *keyInput) (*keyOutput, error) {
+	k, err := a.manager.RevokeKey(ctx, c.Access, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	return &keyOutput{Body: keyOf(&k)}, nil
+}
+
+type rotateKeyInput struct {
+	KeyPath
+	Body payload[KeyRotation] `required:"false"`
+}
+
+func (a *api) rotateKey(ctx context.Context, c *call, in *rotateKeyInput) (*newKeyOutput, error) {
+	overlap := seconds(or(in.Body.value.OverlapSeconds, 0))
+	if err := in.Body.check(identity.CheckOverlap(overlap)); err != nil {
+		return nil, err
+	}
+	k, secret, err := a.manager.RotateKey(ctx, c.Access, in.ID, overlap)
+	if err != nil {
+		return nil, err
+	}
+	return &newKeyOutput{
+		Location: "/api/v1/orgs/" + c.Org() + "/keys/" + k.ID,
+		Body:     NewKey{Secret: secret, Key: keyOf(&k)},
+	}, nil
+}
