@@ -83,15 +83,15 @@ func TestGRPCMistakes(t *testing.T) {
 
 	// Credentials.
 	none := t.Context()
-	failsGRPC(t, get(none, "echo", "t"), codes.Unauthenticated, "AUTH_MISSING")
-	failsGRPC(t, get(as(none, "plk_bad"), "echo", "t"), codes.Unauthenticated, "AUTH_INVALID")
-	failsGRPC(t, get(as(none, w.key("acme", "user:bo", "svc:tasks:read")), "nobody", "t"), codes.PermissionDenied, "AUTH_SCOPE_MISSING")
+	failsGRPC(t, get(none, "echo", "t"), codes.Unauthenticated, "UNAUTHENTICATED")
+	failsGRPC(t, get(as(none, "plk_bad"), "echo", "t"), codes.Unauthenticated, "UNAUTHENTICATED")
+	failsGRPC(t, get(as(none, w.key("acme", "user:bo", "svc:tasks:read")), "nobody", "t"), codes.PermissionDenied, "UNAUTHORIZED")
 	other := w.key("acme", "user:cy", "svc:a2a:write", "agent:other")
-	st := failsGRPC(t, get(as(none, other), "bot", "t"), codes.PermissionDenied, "AUTH_AGENT_OUT_OF_SCOPE")
+	st := failsGRPC(t, get(as(none, other), "bot", "t"), codes.PermissionDenied, "UNAUTHORIZED")
 	if !strings.Contains(st.Message(), "agent:bot") {
 		t.Error(st.Message())
 	}
-	failsGRPC(t, get(as(none, other), "nobody", "t"), codes.PermissionDenied, "AUTH_AGENT_OUT_OF_SCOPE")
+	failsGRPC(t, get(as(none, other), "nobody", "t"), codes.PermissionDenied, "UNAUTHORIZED")
 	failsGRPC(t, get(as(none, other), "", "t"), codes.NotFound, "TASK_NOT_FOUND") // the one agent is meant
 	failsGRPC(t, get(as(none, w.key("globex", "user:di", "svc:a2a:write")), "bot", "t"), codes.NotFound, "RESOURCE_NOT_FOUND")
 

@@ -190,7 +190,7 @@ func TestGRPCSurvives(t *testing.T) {
 	c := a2apb.NewA2AServiceClient(dial(t, w.h2c()))
 	ctx := as(t.Context(), w.caller("user:ada"))
 	_, err := c.GetExtendedAgentCard(ctx, &a2apb.GetExtendedAgentCardRequest{Tenant: "bot"})
-	failsGRPC(t, err, codes.Internal, "INTERNAL")
+	failsGRPC(t, err, codes.Internal, "INTERNAL_ERROR")
 	if strings.Contains(status.Convert(err).Message(), "nil pointer") {
 		t.Error(err)
 	}
@@ -221,7 +221,7 @@ func TestGRPCRefusesLargeMessagesOfStrangersUnread(t *testing.T) {
 	w := newWorld(t)
 	c := a2apb.NewA2AServiceClient(dial(t, w.h2c()))
 	_, err := c.SendMessage(t.Context(), protoSend("echo", strings.Repeat("x", 3<<20)))
-	failsGRPC(t, err, codes.Unauthenticated, "AUTH_MISSING")
+	failsGRPC(t, err, codes.Unauthenticated, "UNAUTHENTICATED")
 }
 
 func TestGRPCOverTLS(t *testing.T) {
