@@ -56,6 +56,7 @@ func (a *api) registerKeys() {
 		description: "Makes a key with the same principal, scopes, name and expiry, and lets the old one expire after the overlap, never later than it would have. " +
 			"409: the key is revoked, expired or replaced already, or its principal is disabled." + once + needsAdmin,
 	}, a.rotateKey)
+	a.huma.OpenAPI().Paths[rotatePath].Post.RequestBody.Required = false
 }
 
 type listKeysInput struct {
@@ -197,7 +198,7 @@ func (a *api) revokeKey(ctx context.Context, c *call, in *keyInput) (*keyOutput,
 
 type rotateKeyInput struct {
 	KeyPath
-	Body payload[KeyRotation] `required:"false"`
+	Body payload[KeyRotation] // may be left out
 }
 
 func (a *api) rotateKey(ctx context.Context, c *call, in *rotateKeyInput) (*newKeyOutput, error) {
