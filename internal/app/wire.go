@@ -14,6 +14,7 @@ import (
 	"github.com/parley-dev/parley/internal/followup"
 	"github.com/parley-dev/parley/internal/friction"
 	"github.com/parley-dev/parley/internal/httpx"
+	"github.com/parley-dev/parley/internal/mcp"
 	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/internal/proposal"
 	"github.com/parley-dev/parley/internal/rest"
@@ -44,10 +45,12 @@ func (s *Server) handler(ids *ids, proxies []netip.Prefix) http.Handler {
 		TrustedProxies:   proxies,
 	})
 	manager := identity.NewManager(s.store, s.agents, Now, ids.next)
+	proposals := proposal.New(s.store, Now, ids.next)
+	frictions := friction.New(s.store, Now, ids.next, proposal.Check)
 	rest.Mount(router, rest.Options{
-		Proposals: proposal.New(s.store, Now, ids.next),
+		Proposals: proposals,
 		Followups: followup.New(s.store, Now, ids.next, sender{s.tasks, ids}),
-		Frictions: friction.New(s.store, Now, ids.next, proposal.Check),
+		Frictions: frictions,
 		Agents:    s.agents,
 		Tasks:     s.tasks,
 		Manager:   manager,
@@ -60,6 +63,9 @@ func (s *Server) handler(ids *ids, proxies []netip.Prefix) http.Handler {
 		s.pusher.Mount(router)
 	}
 	a2a.Mount(router, a2a.Options{Tasks: s.tasks, Agents: s.agents, Version: Version(), PublicURL: s.publicURL()})
+	mcp.Mount(router, mcp.Options{
+		Proposals: proposals, Frictions: frictions, Agents: s.agents, Tasks: s.tasks, Version: Version(), PublicURL: s.publicURL(),
+	})
 	return router
 }
 

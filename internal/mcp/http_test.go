@@ -1,0 +1,154 @@
+package mcp
+
+import (
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/parley-dev/parley/internal/httpx"
+	"github.com/parley-dev/parley/internal/identity"
+)
+
+const ping = `{"jsonrpc":"2.0","id":1,"method":"ping"}`
+
+// post sends a request as an MCP client does; headers are name, value pairs, and
+// Host is one of them.
+func (w *world) post(key, body string, headers ...string) (*http.Response, string) {
+	w.Helper()
+	return w.send(http.MethodPost, key, body, headers...)
+}
+
+func (w *world) send(method, key, body string, headers ...string) (*http.Response, string) {
+	w.Helper()
+	req, err := http.NewRequestWithContext(w.Context(), method, w.url+Path, strings.NewReader(body))
+	if err != nil {
+		w.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "application/json, text/event-stream")
+	if key != "" {
+		req.Header.Set("Authorization", "Bearer "+key)
+	}
+	for i := 0; i+1 < len(headers); i += 2 {
+		if headers[i] == "Host" {
+			req.Host = headers[i+1]
+			continue
+		}
+		req.Header.Set(headers[i], headers[i+1])
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		w.Fatal(err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	text, err := io.ReadAll(res.Body)
+	if err != nil {
+		w.Fatal(err)
+	}
+	return res, string(text)
+}
+
+func TestChallenges(t *testing.T) {
+	t.Parallel()
+	const metadata = "https://parley.example/.well-known/oauth-protected-resource/mcp"
+	for name, o := range map[string]string{"plain": "", "with metadata": metadata} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, func(_ *httpx.Options, m *Options) { m.ResourceMetadata = o })
+			none := w.key("acme", "user:ada", identity.A2AServe)
+			for _, c := range []struct {
+				name, key string
+				status    int
+				says      []string
+			}{
+				{"no key", "", 401, []string{"Bearer "}},
+				{"a bad key", "parley_bad", 401, []string{"Bearer ", `error="invalid_token"`}},
+				{"no useful scope", none, 403, []string{"Bearer ", `error="insufficient_scope"`, `scope="svc:tasks:read svc:tasks:write svc:a2a:write"`}},
+			} {
+				res, body := w.post(c.key, ping)
+				header := res.Header.Get("WWW-Authenticate")
+				if res.StatusCode != c.status || res.Header.Get("Content-Type") != httpx.ProblemType || res.Header.Get("X-Request-Id") == "" {
+					t.Errorf("%s: %d %s", c.name, res.StatusCode, body)
+				}
+				for _, s := range c.says {
+					if !strings.Contains(header, s) {
+						t.Errorf("%s: %s lacks %s", c.name, header, s)
+					}
+				}
+				if has := strings.Contains(header, `resource_metadata="`+metadata+`"`); has != (o != "") {
+					t.Errorf("%s: %s", c.name, header)
+				}
+			}
+		})
+	}
+}
+
+func TestRequestsAreBounded(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ada := w.member("acme", "user:ada")
+	if res, body := w.post(ada, ping); res.StatusCode != 200 || !strings.Contains(body, `"result"`) || res.Header.Get("Mcp-Session-Id") != "" {
+		t.Errorf("%d %s", res.StatusCode, body)
+	}
+	for _, c := range []struct {
+		name, body string
+		status     int
+		headers    []string
+	}{
+		{"too large", `{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":"` + strings.Repeat("x", MaxBody) + `"}}`, 413, nil},
+		{"a batch", " [" + ping + "," + ping + "]", 400, nil},
+		{"no JSON", `{"jsonrpc":`, 400, nil},
+		{"nothing", "", 400, nil},
+		{"another type", ping, 415, []string{"Content-Type", "text/plain"}},
+		{"an unknown revision", ping, 400, []string{"MCP-Protocol-Version", "1999-01-01"}},
+	} {
+		if res, body := w.post(ada, c.body, c.headers...); res.StatusCode != c.status {
+			t.Errorf("%s: %d %s", c.name, res.StatusCode, body)
+		}
+	}
+	for _, method := range []string{http.MethodGet, http.MethodDelete, http.MethodPut} {
+		if res, _ := w.send(method, ada, ""); res.StatusCode != 405 || res.Header.Get("Allow") != "POST" {
+			t.Errorf("%s: %d, Allow: %s", method, res.StatusCode, res.Header.Get("Allow"))
+		}
+	}
+}
+
+func TestPagesOfOtherHostsAreRefused(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, func(_ *httpx.Options, o *Options) { o.PublicURL = &url.URL{Scheme: "https", Host: "parley.example"} })
+	ada := w.member("acme", "user:ada")
+	host := strings.TrimPrefix(w.url, "http://")
+	for _, c := range []struct {
+		name    string
+		status  int
+		headers []string
+	}{
+		{"no browser", 200, nil},
+		{"no browser, behind a proxy", 200, []string{"Host", "parley.internal"}},
+		{"the same host", 200, []string{"Origin", w.url}},
+		{"the public address, behind a proxy", 200, []string{"Host", "parley.example", "Origin", "https://parley.example"}},
+		{"another host", 403, []string{"Origin", "https://evil.example"}},
+		{"another port", 403, []string{"Origin", "http://127.0.0.1:1"}},
+		{"a sandboxed page", 403, []string{"Origin", "null"}},
+		{"a name that was made to lead here", 403, []string{"Origin", "http://evil.example", "Host", "evil.example"}},
+		{"what a browser says of itself", 403, []string{"Origin", "http://" + host, "Sec-Fetch-Site", "cross-site"}},
+	} {
+		if res, body := w.post(ada, ping, c.headers...); res.StatusCode != c.status {
+			t.Errorf("%s: %d %s", c.name, res.StatusCode, body)
+		}
+	}
+}
+
+func TestRateLimitIsTheRouters(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, func(h *httpx.Options, _ *Options) { h.RateLimit = 1 })
+	ada := w.member("acme", "user:ada")
+	for range 5 {
+		w.post(ada, ping)
+	}
+	if res, body := w.post(ada, ping); res.StatusCode != 429 || res.Header.Get("Retry-After") == "" {
+		t.Errorf("%d %s", res.StatusCode, body)
+	}
+}

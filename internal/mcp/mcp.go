@@ -1,0 +1,144 @@
+// Package mcp shows the platform to agents as tools, over the Model Context
+// Protocol: streamable HTTP without sessions at POST /mcp, and on stdio for local
+// clients (stdio.go), which forwards to it.
+//
+// A tool decodes, calls one service method and encodes, as an operation of the REST
+// interface does, with the same rules and the same errors. The org is always the
+// caller's own. The package knows no SQL and no other transport.
+package mcp
+
+import (
+	"cmp"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/parley-dev/parley/internal/agent"
+	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/friction"
+	"github.com/parley-dev/parley/internal/httpx"
+	"github.com/parley-dev/parley/internal/identity"
+	"github.com/parley-dev/parley/internal/proposal"
+	"github.com/parley-dev/parley/internal/task"
+)
+
+// Options are what the tools need.
+type Options struct {
+	Proposals *proposal.Proposals
+	Frictions *friction.Frictions
+	Agents    *agent.Registry
+	Tasks     *task.Tasks
+
+	Version string // of the build; empty: "dev"
+	// PublicURL is the address under which clients reach the server; nil: unknown.
+	PublicURL *url.URL
+	// ResourceMetadata is the address of the document that says where tokens come
+	// from (RFC 9728), for those who come without one; empty: there is none.
+	ResourceMetadata string
+}
+
+// Path is where the tools are.
+const Path = "/mcp"
+
+// MaxBody bounds a request, in bytes.
+const MaxBody = 1 << 20
+
+// server holds the services for the tools.
+type server struct {
+	Options
+	origin *http.CrossOriginProtection
+	next   http.Handler
+}
+
+// Mount adds the route of the tools to the router.
+func Mount(rt *httpx.Router, o Options) {
+	o.Version = cmp.Or(o.Version, "dev")
+	s := &server{Options: o, origin: http.NewCrossOriginProtection()}
+	tools := s.tools()
+	s.next = sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return tools }, &sdk.StreamableHTTPOptions{
+		Stateless: true, JSONResponse: true, MaxRequestBodyBytes: MaxBody, PropagateRequestCancellation: true,
+		DisableLocalhostProtection: true, // see local, which knows the public address
+	})
+	rt.HandleAs("POST "+Path, s.refuse, s)
+}
+
+// ServeHTTP checks what concerns a request as a whole; the SDK does the rest.
+func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if err := s.check(r); err != nil {
+		s.refuse(w, r, err)
+		return
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, MaxBody))
+	if err != nil {
+		s.refuse(w, r, errs.Wrap(err, errs.TooLarge, "request.too_large", "the body is larger than %d bytes, or could not be read", MaxBody))
+		return
+	}
+	// One request is one call: the rate limit counts requests.
+	if strings.HasPrefix(strings.TrimLeft(string(body[:min(len(body), 64)]), " \t\r\n"), "[") {
+		s.refuse(w, r, errs.New(errs.Malformed, "request.batch", "send one JSON-RPC message a request; batches are not supported"))
+		return
+	}
+	r.Body = io.NopCloser(strings.NewReader(string(body)))
+	httpx.AllowWait(w, maxWait)
+	s.next.ServeHTTP(w, r)
+}
+
+// scopes are those that at least one tool needs.
+var scopes = []identity.Scope{identity.TasksRead, identity.TasksWrite, identity.A2AWrite}
+
+func (s *server) check(r *http.Request) error {
+	if r.Header.Get("Origin") != "" {
+		if err := s.origin.Check(r); err != nil || !s.local(r) {
+			return errs.New(errs.Forbidden, "auth.cross_origin",
+				"pages of other hosts may not call this; a browser must come from the server's own public address")
+		}
+	}
+	c := httpx.CallerOf(r.Context())
+	if c == nil {
+		_, err := identity.Authorize(nil, "", identity.ListProposals)
+		return err
+	}
+	for _, scope := range scopes {
+		if c.Scopes.Has(scope) {
+			return nil
+		}
+	}
+	return identity.MissingScope("use the tools", scopes...)
+}
+
+// local reports whether a browser's request that arrived on this machine names this
+// machine, or the public address: if a name of somebody else's was made to lead here
+// (DNS rebinding), the page is not ours.
+func (s *server) local(r *http.Request) bool {
+	at, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
+	if !ok || !loopback(at.String()) {
+		return true
+	}
+	return loopback(r.Host) || s.PublicURL != nil && strings.EqualFold(r.Host, s.PublicURL.Host)
+}
+
+func loopback(address string) bool {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		host = strings.Trim(address, "[]")
+	}
+	if strings.EqualFold(host, "localhost") {
+		return true
+	}
+	ip, err := netip.ParseAddr(host)
+	return err == nil && ip.IsLoopback()
+}
+
+// refuse answers with a problem document; a challenge says where tokens come from.
+func (s *server) refuse(w http.ResponseWriter, r *http.Request, err error) {
+	p := httpx.NewProblem(r.Context(), err)
+	if h := p.GetHeaders(); s.ResourceMetadata != "" && h.Get("WWW-Authenticate") != "" {
+		h.Set("WWW-Authenticate", h.Get("WWW-Authenticate")+`, resource_metadata="`+s.ResourceMetadata+`"`)
+	}
+	p.Write(w)
+}

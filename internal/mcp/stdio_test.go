@@ -1,0 +1,74 @@
+package mcp
+
+import (
+	"io"
+	"strings"
+	"testing"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// pipe runs Forward and connects the SDK's client to it.
+func (w *world) pipe(key string) *sdk.ClientSession {
+	w.Helper()
+	toServer, in := io.Pipe()
+	out, fromServer := io.Pipe()
+	done := make(chan error, 1)
+	go func() {
+		err := Forward(w.Context(), Remote{Server: w.url + "/", Key: key, Version: "1"}, toServer, fromServer)
+		_ = fromServer.CloseWithError(io.EOF)
+		done <- err
+	}()
+	client := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, nil)
+	s, err := client.Connect(w.Context(), &sdk.IOTransport{Reader: out, Writer: in}, nil)
+	if err != nil {
+		w.Fatal(err)
+	}
+	w.Cleanup(func() {
+		_ = s.Close()
+		if err := <-done; err != nil {
+			w.Errorf("the forwarder ended: %v", err)
+		}
+	})
+	return s
+}
+
+func TestForward(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	key := w.member("acme", "user:ada")
+	far, near := w.session(key), w.pipe(key)
+	there, err := far.ListTools(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	here, err := near.ListTools(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(here.Tools) != len(there.Tools) || near.InitializeResult().Instructions != instructions {
+		t.Errorf("%d tools of %d", len(here.Tools), len(there.Tools))
+	}
+	p := call[record](w, near, "submit_proposal", submission())
+	if p.SubmittedBy != "user:ada" {
+		t.Errorf("%+v", p)
+	}
+	call[listOut](w, near, "list_proposals", nil)
+	if f := w.fail(near, "submit_proposal", object{}); f.Code != "request.invalid" || len(f.at) != 4 {
+		t.Errorf("%+v", f)
+	}
+	if f := w.fail(near, "get_proposal", object{"id": "prop-1"}); f.Code != "resource.not_found" {
+		t.Errorf("%+v", f)
+	}
+}
+
+func TestForwardSaysWhyItCannotStart(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for server, says := range map[string]string{w.url: "auth.invalid", "http://127.0.0.1:1": "refused"} {
+		err := Forward(t.Context(), Remote{Server: server, Key: "parley_bad"}, strings.NewReader(""), io.Discard)
+		if err == nil || !strings.Contains(err.Error(), says) || !strings.Contains(err.Error(), server) {
+			t.Errorf("%s: %v", server, err)
+		}
+	}
+}

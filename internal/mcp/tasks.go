@@ -1,0 +1,241 @@
+package mcp
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/google/jsonschema-go/jsonschema"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/task"
+)
+
+// How long send_task may wait, and how long it does unless told.
+const (
+	maxWait     = 60 * time.Second
+	defaultWait = 20
+)
+
+type sendIn struct {
+	Agent       string  `json:"agent" jsonschema:"The agent's id; list_agents shows them."`
+	Message     *string `json:"message,omitempty" jsonschema:"What the agent is to do, as text. Give either message or parts."`
+	Parts       []part  `json:"parts,omitempty" jsonschema:"What the agent is to do, in pieces."`
+	TaskID      *string `json:"task_id,omitempty" jsonschema:"An id of your own, which makes a repeat safe; the id of a task that needs input sends the answer. Left out: a new task."`
+	WaitSeconds *int    `json:"wait_seconds,omitempty" jsonschema:"How long to wait until the task ends or needs input; 0: answer at once."`
+}
+
+type taskIn struct {
+	Agent  string `json:"agent" jsonschema:"The agent's id."`
+	TaskID string `json:"task_id" jsonschema:"The task's id, as send_task showed it."`
+}
+
+// part is a piece of a message or of an artifact.
+type part struct {
+	Type      string `json:"type" jsonschema:"text, data or file."`
+	Text      string `json:"text,omitempty" jsonschema:"Of a text."`
+	Data      any    `json:"data,omitempty" jsonschema:"Of data: any JSON value."`
+	Name      string `json:"name,omitempty" jsonschema:"Of a file."`
+	MediaType string `json:"media_type,omitempty" jsonschema:"Of a file."`
+	Bytes     string `json:"bytes,omitempty" jsonschema:"Of a file, in base64, or"`
+	URL       string `json:"url,omitempty" jsonschema:"where the file is."`
+}
+
+type messageOut struct {
+	Role  string `json:"role"`
+	Parts []part `json:"parts"`
+}
+
+type artifactOut struct {
+	ID    string `json:"id"`
+	Name  string `json:"name,omitempty"`
+	Parts []part `json:"parts"`
+}
+
+type taskOut struct {
+	Agent     string        `json:"agent"`
+	TaskID    string        `json:"task_id"`
+	ContextID string        `json:"context_id"`
+	State     string        `json:"state"`
+	Final     bool          `json:"final" jsonschema:"Whether the task is over. If not, ask again with get_task; input-required waits for you."`
+	UpdatedAt string        `json:"updated_at"`
+	Message   *messageOut   `json:"message" jsonschema:"What the agent last said; null: nothing."`
+	Artifacts []artifactOut `json:"artifacts" jsonschema:"The outputs."`
+}
+
+func (s *server) addTasks(m *sdk.Server) {
+	add(m, tool{
+		name: "send_task", title: "Send a task to an agent", effect: effect{openWorld: true},
+		description: "Sends a task to an agent, or a further message on a task that needs input, and waits for what comes of it. Whatever the agent does, it does. " +
+			"Needs the scope svc:a2a:write, and a key that reaches the agent. A repeat without task_id sends a second task; with the same task_id and message it changes nothing and shows the task.",
+		limits: func(s *jsonschema.Schema) {
+			between(s, "wait_seconds", 0, int(maxWait/time.Second))
+			byDefault(s, "wait_seconds", fmt.Sprint(defaultWait))
+			length(s, "task_id", 1, task.MaxID)
+			parts, most := s.Properties["parts"], task.MaxParts
+			parts.MaxItems = &most
+			oneOf(parts.Items, "type", []task.PartKind{task.TextPart, task.DataPart, task.FilePart})
+		},
+	}, s.sendTask)
+	add(m, tool{
+		name: "get_task", title: "Get a task", effect: effect{readOnly: true, idempotent: true},
+		description: "Shows a task that you sent: its state, what the agent said and its outputs. Changes nothing. Needs the scope svc:a2a:write, and a key that reaches the agent.",
+	}, s.getTask)
+	add(m, tool{
+		name: "cancel_task", title: "Cancel a task", effect: effect{idempotent: true, destructive: true, openWorld: true},
+		description: "Ends a task that you sent; the agent stops working on it. Needs the scope svc:a2a:write, and a key that reaches the agent. A task that is over stays as it is, and a repeat fails.",
+	}, s.cancelTask)
+}
+
+func (s *server) sendTask(ctx context.Context, a *arguments[sendIn]) (*taskOut, error) {
+	to, err := s.Tasks.Reach(ctx, a.caller, a.in.Agent)
+	if err != nil {
+		return nil, err
+	}
+	a.notEmpty("/task_id", a.in.TaskID)
+	wait := defaultWait
+	if a.in.WaitSeconds != nil {
+		wait = *a.in.WaitSeconds
+	}
+	if wait < 0 || time.Duration(wait)*time.Second > maxWait {
+		a.broken = append(a.broken, errs.Field{In: errs.Body, Name: "/wait_seconds", Message: fmt.Sprintf("must be between 0 and %d", int(maxWait/time.Second))})
+	}
+	message := a.sent(a.in.Message, a.in.Parts)
+	if err := a.check(nil); err != nil {
+		return nil, err
+	}
+	if !s.Tasks.Expected(ctx, to) {
+		wait = 0 // nobody is there who could answer
+	}
+	t, err := s.Tasks.Send(ctx, to, task.SendRequest{ID: deref(a.in.TaskID), Message: message}, time.Duration(wait)*time.Second)
+	if err != nil {
+		return nil, asSent(err)
+	}
+	return taskOf(&t), nil
+}
+
+// sent reads either form of the message.
+func (a *arguments[In]) sent(text *string, parts []part) task.Message {
+	m := task.Message{Role: task.RoleUser}
+	wrong := func(name, msg string) {
+		if !names(a.broken, name) {
+			a.broken = append(a.broken, errs.Field{In: errs.Body, Name: name, Message: msg})
+		}
+	}
+	switch {
+	case text != nil && parts != nil:
+		wrong("/parts", "cannot be combined with message")
+	case text != nil:
+		if strings.TrimSpace(*text) == "" {
+			wrong("/message", "must not be blank")
+		}
+		m.Parts = []task.Part{{Kind: task.TextPart, Text: *text}}
+	case len(parts) == 0 && !names(a.broken, "/parts"):
+		wrong("/message", "is required, unless there are parts")
+	}
+	for i := range parts {
+		p, msg := parts[i].read()
+		if msg != "" {
+			wrong(fmt.Sprintf("/parts/%d", i), msg)
+		}
+		m.Parts = append(m.Parts, p)
+	}
+	return m
+}
+
+func (p *part) read() (out task.Part, wrong string) {
+	out = task.Part{Kind: task.PartKind(p.Type), Text: p.Text, Name: p.Name, MediaType: p.MediaType, URL: p.URL}
+	if p.Data != nil {
+		data, err := json.Marshal(p.Data)
+		if err != nil {
+			return out, "data must be a JSON value"
+		}
+		out.Data = data
+	}
+	if p.Bytes != "" {
+		b, err := base64.StdEncoding.DecodeString(p.Bytes)
+		if err != nil {
+			return out, "bytes must be base64"
+		}
+		out.Bytes = b
+	}
+	return out, ""
+}
+
+// asSent names the fields of a message as they are called here.
+func asSent(err error) error {
+	e := errs.As(err)
+	if e.Kind != errs.Invalid || len(e.Fields) == 0 {
+		return err
+	}
+	fields := make([]errs.Field, len(e.Fields))
+	for i, f := range e.Fields {
+		f.Name = strings.Replace(strings.Replace(f.Name, "/message/parts", "/parts", 1), "/id", "/task_id", 1)
+		fields[i] = f
+	}
+	return errs.InvalidFields(fields...)
+}
+
+func (s *server) getTask(ctx context.Context, a *arguments[taskIn]) (*taskOut, error) {
+	to, err := s.Tasks.Reach(ctx, a.caller, a.in.Agent)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.check(nil); err != nil {
+		return nil, err
+	}
+	t, err := s.Tasks.Get(ctx, to, a.in.TaskID)
+	if err != nil {
+		return nil, err
+	}
+	return taskOf(&t), nil
+}
+
+func (s *server) cancelTask(ctx context.Context, a *arguments[taskIn]) (*taskOut, error) {
+	to, err := s.Tasks.Reach(ctx, a.caller, a.in.Agent)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.check(nil); err != nil {
+		return nil, err
+	}
+	t, err := s.Tasks.Cancel(ctx, to, a.in.TaskID)
+	if err != nil {
+		return nil, err
+	}
+	return taskOf(&t), nil
+}
+
+func taskOf(t *task.Task) *taskOut {
+	out := &taskOut{
+		Agent: t.Agent, TaskID: t.ID, ContextID: t.ContextID, State: string(t.State), Final: t.State.Terminal(), UpdatedAt: stamp(t.UpdatedAt),
+		Artifacts: make([]artifactOut, len(t.Artifacts)),
+	}
+	if t.Message != nil {
+		out.Message = &messageOut{Role: string(t.Message.Role), Parts: partsOf(t.Message.Parts)}
+	}
+	for i := range t.Artifacts {
+		made := &t.Artifacts[i]
+		out.Artifacts[i] = artifactOut{ID: made.ID, Name: made.Name, Parts: partsOf(made.Parts)}
+	}
+	return out
+}
+
+func partsOf(parts []task.Part) []part {
+	out := make([]part, len(parts))
+	for i := range parts {
+		p := &parts[i]
+		out[i] = part{Type: string(p.Kind), Text: p.Text, Name: p.Name, MediaType: p.MediaType, URL: p.URL}
+		if len(p.Data) > 0 {
+			out[i].Data = p.Data
+		}
+		if len(p.Bytes) > 0 {
+			out[i].Bytes = base64.StdEncoding.EncodeToString(p.Bytes)
+		}
+	}
+	return out
+}

@@ -1,0 +1,182 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/google/jsonschema-go/jsonschema"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/httpx"
+	"github.com/parley-dev/parley/internal/identity"
+)
+
+const instructions = `Parley is where the agents and people of an organization propose improvements to their own work, vote on them, and send tasks to agents.
+File a proposal with submit_proposal when you know a problem and a fix. When something gets in your way, call report_friction each time with the same fingerprint: the third report files a proposal by itself.
+Look with list_proposals before you submit, so that the same thing is not proposed twice. Everything happens in your own org.`
+
+// tools makes the server that the SDK runs.
+func (s *server) tools() *sdk.Server {
+	m := sdk.NewServer(&sdk.Implementation{Name: "parley", Title: "Parley", Version: s.Version}, &sdk.ServerOptions{
+		Instructions: instructions,
+		// The tools are those of the build: they do not change while it runs.
+		Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}},
+	})
+	m.AddReceivingMiddleware(noSubscriptions)
+	s.addProposals(m)
+	s.addAgents(m)
+	s.addTasks(m)
+	s.addFriction(m)
+	return m
+}
+
+// noSubscriptions refuses to hold a stream open for news that never come.
+func noSubscriptions(next sdk.MethodHandler) sdk.MethodHandler {
+	return func(ctx context.Context, method string, req sdk.Request) (sdk.Result, error) {
+		if strings.HasPrefix(method, "subscriptions/") {
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "nothing here can be subscribed to"}
+		}
+		return next(ctx, method, req)
+	}
+}
+
+// effect is what a tool does to the world, for its annotations.
+type effect struct{ readOnly, destructive, idempotent, openWorld bool }
+
+func (e effect) annotations(title string) *sdk.ToolAnnotations {
+	return &sdk.ToolAnnotations{
+		Title: title, ReadOnlyHint: e.readOnly, DestructiveHint: &e.destructive, IdempotentHint: e.idempotent, OpenWorldHint: &e.openWorld,
+	}
+}
+
+// tool is what a client is told of a tool.
+type tool struct {
+	name, title, description string
+	effect
+	limits func(*jsonschema.Schema) // puts the domain's limits into the input's schema
+}
+
+// arguments are what a caller sent: what could be read of it, and what could not.
+type arguments[In any] struct {
+	in     In
+	caller *identity.Caller
+	broken []errs.Field
+}
+
+// check joins what could not be read with the rules that the domain found broken,
+// each field once.
+func (a *arguments[In]) check(domain error) error {
+	if len(a.broken) == 0 {
+		return domain
+	}
+	fields := a.broken
+	if domain != nil {
+		for _, f := range errs.As(domain).Fields {
+			if !names(a.broken, f.Name) {
+				fields = append(fields, f)
+			}
+		}
+	}
+	return errs.InvalidFields(fields...)
+}
+
+func names(fields []errs.Field, name string) bool {
+	for _, f := range fields {
+		if f.Name == name {
+			return true
+		}
+	}
+	return false
+}
+
+// access authorizes the caller in its own org.
+func (a *arguments[In]) access(action identity.Action) (identity.Access, error) {
+	org := ""
+	if a.caller != nil {
+		org = a.caller.Org
+	}
+	return identity.Authorize(a.caller, org, action)
+}
+
+// add adds a tool. Arguments are read by the strict decoder of all our interfaces
+// rather than by the SDK's typed AddTool, whose refusals name neither a code nor the
+// fields.
+func add[In, Out any](m *sdk.Server, t tool, handle func(context.Context, *arguments[In]) (*Out, error)) {
+	m.AddTool(&sdk.Tool{
+		Name: t.name, Title: t.title, Description: t.description, Annotations: t.annotations(t.title),
+		InputSchema: inputSchema[In](t.limits), OutputSchema: outputSchema[Out](),
+	}, func(ctx context.Context, req *sdk.CallToolRequest) (res *sdk.CallToolResult, err error) {
+		defer func() {
+			if p := recover(); p != nil { // the SDK runs tools on goroutines of its own
+				res, err = refusal(ctx, fmt.Errorf("panic in the tool %s: %v", t.name, p)), nil
+			}
+		}()
+		args := &arguments[In]{caller: httpx.CallerOf(ctx)}
+		raw := req.Params.Arguments
+		if len(raw) == 0 {
+			raw = json.RawMessage("{}")
+		}
+		if args.broken, err = httpx.Decode(raw, &args.in); err != nil {
+			return refusal(ctx, err), nil
+		}
+		out, err := handle(ctx, args)
+		if err != nil {
+			return refusal(ctx, err), nil
+		}
+		text, err := json.Marshal(out)
+		if err != nil {
+			return refusal(ctx, err), nil
+		}
+		return &sdk.CallToolResult{
+			Content: []sdk.Content{&sdk.TextContent{Text: string(text)}}, StructuredContent: json.RawMessage(text),
+		}, nil
+	})
+}
+
+// refusal is a tool error: a sentence, then what a program can switch on. It has no
+// structured content, because clients hold that against the output's schema.
+func refusal(ctx context.Context, err error) *sdk.CallToolResult {
+	p := httpx.NewProblem(ctx, err) // which notes for the log what is our fault
+	detail := struct {
+		Code      string               `json:"code"`
+		Errors    []httpx.ProblemField `json:"errors,omitempty"`
+		Scope     string               `json:"scope,omitempty"`
+		Allowed   []string             `json:"allowed,omitempty"`
+		RequestID string               `json:"request_id,omitempty"`
+	}{p.Code, p.Errors, p.Scope, p.Allowed, p.RequestID}
+	text, _ := json.Marshal(detail) // strings only
+	return &sdk.CallToolResult{
+		IsError: true,
+		Content: []sdk.Content{&sdk.TextContent{Text: p.Detail}, &sdk.TextContent{Text: string(text)}},
+	}
+}
+
+// stamp writes a time as the REST interface does.
+func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000000Z") }
+
+// orNull is nil for "", which the wire shows as null.
+func orNull(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+func deref[T any](p *T) (v T) {
+	if p != nil {
+		v = *p
+	}
+	return v
+}
+
+// notEmpty refuses "" where leaving it out means the default.
+func (a *arguments[In]) notEmpty(name string, v *string) {
+	if v != nil && *v == "" {
+		a.broken = append(a.broken, errs.Field{In: errs.Body, Name: name, Message: "must not be empty; leave it out for the default"})
+	}
+}
