@@ -13,7 +13,9 @@ import (
 // bad ones are refused here, and counted against the client's address so that
 // guessing is slow. The rate limit counts principals, not keys: a second key
 // brings no second budget.
-func (rt *Router) authenticate(limit *limits[identity.Principal], refuse ErrorWriter, next http.Handler) http.Handler {
+//
+// path is the route's: a credential for one path only is good for nothing elsewhere.
+func (rt *Router) authenticate(path string, limit *limits[identity.Principal], refuse ErrorWriter, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		header := r.Header["Authorization"]
 		if len(header) == 0 {
@@ -31,6 +33,10 @@ func (rt *Router) authenticate(limit *limits[identity.Principal], refuse ErrorWr
 			rt.refuseCredentials(w, r, refuse, err)
 			return
 		}
+		if caller.Audience != "" && caller.Audience != path {
+			rt.refuseCredentials(w, r, refuse, errOtherAudience)
+			return
+		}
 		x.caller = caller
 		if wait := limit.take(caller.Principal, x.start); wait > 0 {
 			refuse(w, r, limit.refusal(w.Header(), wait, "too many requests; wait as long as Retry-After says"))
@@ -42,6 +48,9 @@ func (rt *Router) authenticate(limit *limits[identity.Principal], refuse ErrorWr
 
 var errBadHeader = errs.New(errs.Unauthenticated, "auth.invalid",
 	`the Authorization header must be "Bearer <API_KEY>", once`)
+
+var errOtherAudience = errs.New(errs.Unauthenticated, "auth.audience",
+	"the access token was made for another resource; ask for one without a resource, or for this one")
 
 func (rt *Router) refuseCredentials(w http.ResponseWriter, r *http.Request, refuse ErrorWriter, err error) {
 	if errs.KindOf(err) == errs.Unauthenticated && rt.perAddress != nil {

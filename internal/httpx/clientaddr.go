@@ -86,3 +86,7 @@ func limitKey(addr netip.Addr) netip.Addr {
 	}
 	return addr
 }
+
+// ClientAddr is the address of whoever sent the request, as far as the trusted
+// proxies can be believed; of IPv6 the network, as limits count it.
+func (rt *Router) ClientAddr(r *http.Request) netip.Addr { return limitKey(clientAddr(r, rt.trusted)) }

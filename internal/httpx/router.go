@@ -101,10 +101,14 @@ type ErrorWriter func(w http.ResponseWriter, r *http.Request, err error)
 // what is refused before the handler runs is answered by refuse.
 func (rt *Router) HandleAs(pattern string, refuse ErrorWriter, h http.Handler) {
 	limit := rt.perPrincipal
-	if _, path, _ := strings.Cut(pattern, " "); strings.HasPrefix(path, workerPrefix) {
+	path := pattern
+	if _, p, ok := strings.Cut(pattern, " "); ok {
+		path = p
+	}
+	if strings.HasPrefix(path, workerPrefix) {
 		limit = rt.perWorker
 	}
-	rt.add(pattern, private(rt.authenticate(limit, refuse, h)))
+	rt.add(pattern, private(rt.authenticate(path, limit, refuse, h)))
 }
 
 // A worker's requests have a larger budget of their own: it makes several for

@@ -2,6 +2,7 @@ package identity
 
 import (
 	"context"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -9,13 +10,14 @@ import (
 	"github.com/parley-dev/parley/internal/errs"
 )
 
-// Authenticator turns a secret into a Caller. Known keys are kept in memory and
+// Authenticator turns a secret into a Caller. Known keys and tokens are kept in memory and
 // cost no look-up; a miss is never kept, so a new key works at once. Watch
 // empties the memory within a poll of any revocation, by whatever process, and of
 // the disabling of a principal.
 type Authenticator struct {
-	store Store
-	now   func() time.Time
+	store  Store
+	tokens Tokens // nil: keys only
+	now    func() time.Time
 
 	callers atomic.Pointer[sync.Map] // Hash → *known; replaced whole when rights change
 	size    atomic.Int64
@@ -24,6 +26,7 @@ type Authenticator struct {
 
 type known struct {
 	caller *Caller
+	token  bool         // of tokens nobody asks when they were last used
 	used   atomic.Int64 // unix seconds of the last use; 0: not since the last flush
 }
 
@@ -38,11 +41,12 @@ func NewAuthenticator(store Store, now func() time.Time) *Authenticator {
 }
 
 var errBadKey = errs.New(errs.Unauthenticated, "auth.invalid",
-	"the API key is unknown, expired or revoked; ask an admin of your org for a new one")
+	"the API key or access token is unknown, expired or revoked; ask an admin of your org for a new key, or ask for a new token")
 
 // Authenticate returns the caller that holds the secret.
 func (a *Authenticator) Authenticate(ctx context.Context, secret string) (*Caller, error) {
-	if !WellFormed(secret) {
+	token := strings.HasPrefix(secret, TokenPrefix)
+	if token && (a.tokens == nil || !WellFormedToken(secret)) || !token && !WellFormed(secret) {
 		return nil, errBadKey
 	}
 	now := a.now()
@@ -55,28 +59,43 @@ func (a *Authenticator) Authenticate(ctx context.Context, secret string) (*Calle
 		if !k.caller.ExpiresAt.IsZero() && !now.Before(k.caller.ExpiresAt) {
 			return nil, errBadKey
 		}
-		if sec := now.Unix(); k.used.Load() != sec {
+		if sec := now.Unix(); !k.token && k.used.Load() != sec {
 			k.used.Store(sec)
 		}
 		return k.caller, nil
 	}
-	key, err := a.store.KeyByHash(ctx, hash)
+	caller, err := a.lookUp(ctx, hash, token, now)
 	switch {
 	case err != nil && errs.KindOf(err) == errs.NotFound:
 		return nil, errBadKey
 	case err != nil:
 		return nil, err
-	case key.Disabled || !key.Live(now):
-		return nil, errBadKey
 	}
-	k := &known{caller: &Caller{Principal: key.Principal, KeyID: key.ID, Scopes: key.Scopes, ExpiresAt: key.ExpiresAt}}
-	k.used.Store(now.Unix())
+	k := &known{caller: caller, token: token}
+	if !token {
+		k.used.Store(now.Unix())
+	}
 	if a.size.Add(1) > maxKnown {
 		a.forget()
 		callers = a.callers.Load()
 	}
 	callers.Store(hash, k)
 	return k.caller, nil
+}
+
+// lookUp asks the store who holds a secret; NotFound: nobody any more.
+func (a *Authenticator) lookUp(ctx context.Context, h Hash, token bool, now time.Time) (*Caller, error) {
+	if token {
+		return a.tokens.CallerByToken(ctx, h)
+	}
+	key, err := a.store.KeyByHash(ctx, h)
+	if err != nil {
+		return nil, err
+	}
+	if key.Disabled || !key.Live(now) {
+		return nil, errs.ErrNotFound
+	}
+	return &Caller{Principal: key.Principal, KeyID: key.ID, Scopes: key.Scopes, ExpiresAt: key.ExpiresAt}, nil
 }
 
 // forget empties the memory and returns what was in it.

@@ -11,9 +11,10 @@ import (
 // credential it came with.
 type Caller struct {
 	Principal
-	KeyID     string
+	KeyID     string // the credential: a key's id, or an access token's
 	Scopes    Scopes
 	ExpiresAt time.Time // zero: never
+	Audience  string    // the only path that the credential is for; empty: all of them
 }
 
 // Action is something a caller may ask for.

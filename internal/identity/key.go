@@ -129,7 +129,7 @@ const (
 	secretPrefix = "parley_"
 	secretRandom = 30
 	secretCheck  = 6
-	secretLength = len(secretPrefix) + secretRandom + secretCheck
+	maxSecret    = len(TokenPrefix) + secretRandom + secretCheck
 	shownPrefix  = len(secretPrefix) + 6
 
 	base62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -142,15 +142,17 @@ const SecretPattern = `parley_[0-9A-Za-z]{36}`
 type Hash [sha256.Size]byte
 
 // NewSecret makes a secret of 178 random bits.
-func NewSecret() string {
-	out := make([]byte, 0, secretLength)
-	out = append(out, secretPrefix...)
+func NewSecret() string { return randomSecret(secretPrefix) }
+
+func randomSecret(prefix string) string {
+	out := make([]byte, 0, len(prefix)+secretRandom+secretCheck)
+	out = append(out, prefix...)
 	var buf [64]byte
-	for len(out) < len(secretPrefix)+secretRandom {
+	for len(out) < len(prefix)+secretRandom {
 		_, _ = rand.Read(buf[:]) // never fails: crypto/rand ends the program instead
 		for _, b := range buf {
 			// 248 is the largest multiple of 62 in a byte; above it the modulus would be biased.
-			if b < 248 && len(out) < len(secretPrefix)+secretRandom {
+			if b < 248 && len(out) < len(prefix)+secretRandom {
 				out = append(out, base62[b%62])
 			}
 		}
@@ -169,12 +171,14 @@ func appendChecksum(body []byte) []byte {
 }
 
 // WellFormed reports whether s has the shape and the checksum of a secret.
-func WellFormed(s string) bool {
-	if len(s) != secretLength || s[:len(secretPrefix)] != secretPrefix {
+func WellFormed(s string) bool { return wellFormed(secretPrefix, s) }
+
+func wellFormed(prefix, s string) bool {
+	if len(s) != len(prefix)+secretRandom+secretCheck || s[:len(prefix)] != prefix {
 		return false
 	}
-	body := make([]byte, 0, secretLength)
-	body = append(body, s[:secretLength-secretCheck]...)
+	body := make([]byte, 0, maxSecret)
+	body = append(body, s[:len(s)-secretCheck]...)
 	return string(appendChecksum(body)) == s
 }
 

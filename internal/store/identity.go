@@ -184,6 +184,9 @@ func (s *Store) UpdateMember(
 			t.exec(`UPDATE agents SET name = $3, disabled = $4, updated_at = $5 WHERE id = $1 AND org_id = $2`,
 				p.ID, p.Org, next.Name, flag(next.Disabled), micros(at))
 		}
+		if next.Disabled && !cur.Disabled {
+			t.endLogins(p, at)
+		}
 		t.newEpoch()
 		t.audit(entries...)
 		return nil

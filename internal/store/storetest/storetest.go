@@ -13,11 +13,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/parley-dev/parley/internal/account"
 	"github.com/parley-dev/parley/internal/agent"
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/followup"
 	"github.com/parley-dev/parley/internal/friction"
 	"github.com/parley-dev/parley/internal/identity"
+	"github.com/parley-dev/parley/internal/oauth"
 	"github.com/parley-dev/parley/internal/proposal"
 	"github.com/parley-dev/parley/internal/store"
 	"github.com/parley-dev/parley/internal/task"
@@ -31,6 +33,9 @@ type Store interface {
 	followup.Store
 	friction.Store
 	task.Store
+	account.Store
+	oauth.Store
+	SweepLogins(ctx context.Context, now time.Time) (int, error)
 	Ping(ctx context.Context) error
 	Secret(ctx context.Context, name, fresh string) (string, error)
 	Sweep(ctx context.Context, now time.Time) (int, error)
@@ -101,6 +106,13 @@ func Run(t *testing.T, open func(*testing.T, store.Options) Store) {
 		{"evidence is kept, up to a bound", testFrictionEvidence},
 		{"the threshold of friction is the org's own", testFrictionThreshold},
 		{"reports of friction at once file one proposal", testRacingFriction},
+		{"passwords and links", testPasswords},
+		{"a link is used once", testRacingLinks},
+		{"sessions and requests", testSessions},
+		{"a code and a refresh token are used once", testRacingGrants},
+		{"a refresh token that comes back ends its grant", testRefreshFamily},
+		{"a token works as long as its principal may have it", testTokens},
+		{"what is over is swept", testSweepLogins},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

@@ -1,0 +1,136 @@
+package oauth
+
+import (
+	"context"
+	"crypto/rand"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/identity"
+)
+
+// Registration is what a client says about itself (RFC 7591).
+type Registration struct {
+	Name          string
+	RedirectURIs  []string
+	GrantTypes    []string // empty: authorization_code
+	ResponseTypes []string // empty: code
+	Method        Method   // empty: none
+	Scope         string   // empty: all that may be registered
+}
+
+// The grants that a client which registered itself may use. client_credentials is
+// for those whom an admin gave a key.
+const (
+	AuthorizationCode = "authorization_code"
+	RefreshToken      = "refresh_token"
+	ClientCredentials = "client_credentials"
+)
+
+// ClientPrefix starts the id of a registered client; KeyPrefix that of a key.
+const (
+	ClientPrefix = "client-"
+	KeyPrefix    = "key-"
+)
+
+// Register makes a client for whoever asks. The secret is shown this once, and empty
+// for a public client.
+func (s *Service) Register(ctx context.Context, r Registration) (Client, string, error) {
+	if err := r.check(); err != nil {
+		return Client{}, "", err
+	}
+	scopes, err := ParseScopes(r.Scope)
+	if err != nil {
+		return Client{}, "", metadata("%s", errs.As(err).Message)
+	}
+	rights, _ := agents(scopes)
+	for _, scope := range rights {
+		if !Registrable.Has(scope) {
+			return Client{}, "", metadata("a client that registers itself cannot have the scope %s; it can have %s and agent:<agent_id>",
+				scope, Registrable)
+		}
+	}
+	c := Client{
+		ID: s.newID(ClientPrefix), Name: r.Name, Method: r.Method, RedirectURIs: r.RedirectURIs, Scopes: scopes, CreatedAt: s.now(),
+	}
+	if len(rights) == 0 {
+		c.Scopes = append(Registrable[:len(Registrable):len(Registrable)], scopes...)
+	}
+	if c.Method == "" {
+		c.Method = Public
+	}
+	if c.Name == "" {
+		c.Name = "An unnamed program"
+	}
+	var secret string
+	var hash identity.Hash
+	if c.Method != Public {
+		secret = strings.ToLower(rand.Text() + rand.Text())
+		hash = identity.HashSecret(secret)
+	}
+	// It belongs to no org yet, so its entry stands in the platform's own log.
+	e := identity.NewEntry(ctx, c.CreatedAt, "", ClientRegister, c.ID, c.Name+" "+strings.Join(c.RedirectURIs, " "))
+	return c, secret, s.store.CreateOAuthClient(ctx, c, hash, e)
+}
+
+func metadata(format string, args ...any) error {
+	return errs.New(errs.Invalid, "oauth.bad_client_metadata", format, args...)
+}
+
+func (r *Registration) check() error {
+	if n := len(r.RedirectURIs); n == 0 || n > maxRedirects {
+		return errs.New(errs.Invalid, "oauth.bad_redirect_uri", "redirect_uris must have 1 to %d entries", maxRedirects)
+	}
+	for _, u := range r.RedirectURIs {
+		if err := checkRedirect(u); err != nil {
+			return err
+		}
+	}
+	for _, g := range r.GrantTypes {
+		if g != AuthorizationCode && g != RefreshToken {
+			return metadata("grant_types can be %s and %s; %s needs a key that an admin made", AuthorizationCode, RefreshToken, ClientCredentials)
+		}
+	}
+	for _, t := range r.ResponseTypes {
+		if t != "code" {
+			return metadata("response_types can be code only")
+		}
+	}
+	switch r.Method {
+	case "", Public, SecretBasic, SecretPost:
+	default:
+		return metadata("token_endpoint_auth_method must be %s, %s or %s", Public, SecretBasic, SecretPost)
+	}
+	if utf8.RuneCountInString(r.Name) > identity.MaxName {
+		return metadata("client_name can have %d characters", identity.MaxName)
+	}
+	for _, c := range r.Name {
+		if c < ' ' || c == 0x7f || c == utf8.RuneError {
+			return metadata("client_name cannot contain the character %U", c)
+		}
+	}
+	return nil
+}
+
+// Client returns a registered client, with the hash of its secret.
+func (s *Service) Client(ctx context.Context, id string) (Client, identity.Hash, error) {
+	if !strings.HasPrefix(id, ClientPrefix) || len(id) > 64 {
+		return Client{}, identity.Hash{}, errs.ErrNotFound
+	}
+	return s.store.OAuthClient(ctx, id)
+}
+
+// KeyClient returns the key of an agent or a service that acts as a client of its
+// own, with the hash of its secret. A key of a user is no client: people act by
+// themselves, or allow a client to.
+func (s *Service) KeyClient(ctx context.Context, id string) (identity.Key, identity.Hash, error) {
+	if !identity.ValidKeyID(id) {
+		return identity.Key{}, identity.Hash{}, errs.ErrNotFound
+	}
+	k, h, err := s.store.KeyClient(ctx, id)
+	if err == nil && (k.Disabled || !k.Live(s.now()) || k.Principal.Kind == identity.User) {
+		err = errs.ErrNotFound
+	}
+	return k, h, err
+}

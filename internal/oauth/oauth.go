@@ -1,0 +1,121 @@
+// Package oauth holds the rules of the authorization server: who may be granted
+// what, which redirect addresses match, and what ends a grant.
+//
+// A grant is what a person allowed a client, or what a key of an agent or a service
+// allows by itself. Access tokens, codes and refresh tokens belong to one grant and
+// are kept as hashes only. The package knows no HTTP and no SQL, and nothing of the
+// library that speaks the protocol; package authserver puts the two together.
+package oauth
+
+import (
+	"context"
+	"time"
+
+	"github.com/parley-dev/parley/internal/identity"
+)
+
+// The actions that go to the audit log.
+const (
+	ClientRegister identity.AuditAction = "oauth.client.register"
+	Consented      identity.AuditAction = "oauth.consent"
+	TokenIssue     identity.AuditAction = "oauth.token.issue"
+	TokenRevoke    identity.AuditAction = "oauth.token.revoke"
+	GrantRevoke    identity.AuditAction = "oauth.grant.revoke"
+	GrantReplay    identity.AuditAction = "oauth.grant.replay"
+)
+
+// Method is how a client proves who it is.
+type Method string
+
+// The methods. A client without a secret is public: PKCE alone ties its code to it.
+const (
+	Public      Method = "none"
+	SecretBasic Method = "client_secret_basic"
+	SecretPost  Method = "client_secret_post"
+)
+
+// Client is a program that acts for people. It was registered by itself, so nothing
+// of what it says about itself is known to be true.
+type Client struct {
+	ID           string
+	Name         string
+	Method       Method
+	RedirectURIs []string
+	Scopes       identity.Scopes // it may ask for these at most
+	CreatedAt    time.Time
+}
+
+// Grant is what one principal allows one client.
+type Grant struct {
+	ID        string
+	Principal identity.Principal
+	ClientID  string // a client's, or the key's that speaks for itself
+	Scopes    identity.Scopes
+	Audience  string // a path; empty: the whole service
+	CreatedAt time.Time
+	RevokedAt time.Time // zero: not revoked
+	EndsAt    time.Time // nothing of it can work any more after this
+
+	Code        identity.Hash // zero: there is none
+	CodeExpires time.Time
+	CodeUsedAt  time.Time // zero: not yet
+	Challenge   string    // of PKCE, S256
+	RedirectURI string    // that the code was sent to
+
+	Refresh        identity.Hash // the one that works; zero: none
+	RefreshExpires time.Time     // zero: the grant has no refresh tokens
+
+	Version int64 // of the row; a change of any other than the newest is refused
+}
+
+// Token is an access token.
+type Token struct {
+	ID        string
+	GrantID   string
+	ClientID  string
+	Scopes    identity.Scopes
+	Audience  string
+	CreatedAt time.Time
+	ExpiresAt time.Time
+	RevokedAt time.Time // zero: not revoked
+}
+
+// TokenState is a token with everything that decides whether it works.
+type TokenState struct {
+	Token
+	Grant  Grant
+	Member identity.Member
+	Key    *identity.Key // of a grant that a key made for itself
+}
+
+// Store keeps clients, grants and tokens.
+type Store interface {
+	CreateOAuthClient(ctx context.Context, c Client, secret identity.Hash, e identity.AuditEntry) error
+	// OAuthClient returns NotFound for an unknown id.
+	OAuthClient(ctx context.Context, id string) (Client, identity.Hash, error)
+	// KeyClient returns a key by its id alone, of whatever org.
+	KeyClient(ctx context.Context, id string) (identity.Key, identity.Hash, error)
+
+	CreateGrant(ctx context.Context, g Grant, entries ...identity.AuditEntry) error
+	Grant(ctx context.Context, id string) (Grant, error)
+	GrantByCode(ctx context.Context, code identity.Hash) (Grant, error)
+	// GrantByRefresh finds the grant of any refresh token that it ever had.
+	GrantByRefresh(ctx context.Context, refresh identity.Hash) (Grant, error)
+	// UpdateGrant writes the use of the code and the refresh token of a grant. Unless
+	// its version is the newest, and it is not revoked, nothing is written and the
+	// error is Conflict: of several at once, one succeeds.
+	UpdateGrant(ctx context.Context, g Grant) error
+	// RevokeGrant ends a grant with all its tokens, on all nodes. It reports whether
+	// it was not ended before; only then the entry is written.
+	RevokeGrant(ctx context.Context, id string, at time.Time, e identity.AuditEntry) (bool, error)
+
+	CreateToken(ctx context.Context, t Token, h identity.Hash, e identity.AuditEntry) error
+	TokenByHash(ctx context.Context, h identity.Hash) (TokenState, error)
+	RevokeToken(ctx context.Context, h identity.Hash, at time.Time, e identity.AuditEntry) error
+
+	// PutRequest keeps what a client asked for while its user decides.
+	PutRequest(ctx context.Context, id identity.Hash, data []byte, expires time.Time) error
+	Request(ctx context.Context, id identity.Hash, now time.Time) ([]byte, error)
+	// EndRequest deletes it; NotFound: it was answered before.
+	EndRequest(ctx context.Context, id identity.Hash) error
+}

@@ -1,0 +1,132 @@
+package oauth
+
+import (
+	"testing"
+
+	"github.com/parley-dev/parley/internal/identity"
+)
+
+func TestNarrowNeverWidens(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ name, allowed, wanted, want string }{
+		{"nothing wanted is all", "svc:tasks:read svc:a2a:write agent:x", "", "svc:tasks:read svc:a2a:write agent:x"},
+		{"a part", "svc:tasks:read svc:tasks:write", "svc:tasks:read", "svc:tasks:read"},
+		{"more than there is", "svc:tasks:read", "svc:tasks:read svc:admin:admin", "svc:tasks:read"},
+		{"nothing of it", "svc:tasks:read", "svc:admin:admin", ""},
+		{"a restriction of one's own", "svc:a2a:write", "svc:a2a:write agent:x", "svc:a2a:write agent:x"},
+		{"the restriction stays", "svc:a2a:write agent:x", "svc:a2a:write", "svc:a2a:write agent:x"},
+		{"one of two agents", "svc:a2a:write agent:x agent:y", "svc:a2a:write agent:y", "svc:a2a:write agent:y"},
+		{"another agent", "svc:tasks:read svc:a2a:write agent:x", "svc:tasks:read svc:a2a:write agent:y", "svc:tasks:read"},
+		{"all agents", "svc:a2a:write svc:a2a:serve agent:x", "svc:a2a:write svc:a2a:serve agent:*", ""},
+		{"all agents of all", "svc:a2a:write agent:*", "svc:a2a:write agent:x", "svc:a2a:write agent:x"},
+		{"an agent alone is no right", "svc:a2a:write", "agent:x", ""},
+		{"twice is once", "svc:tasks:read", "svc:tasks:read svc:tasks:read", "svc:tasks:read"},
+	} {
+		if got := Narrow(identity.SplitScopes(c.allowed), identity.SplitScopes(c.wanted)).String(); got != c.want {
+			t.Errorf("%s: %q; want %q", c.name, got, c.want)
+		}
+	}
+}
+
+func TestRedirectAddresses(t *testing.T) {
+	t.Parallel()
+	for uri, ok := range map[string]bool{
+		"https://app.example/done":           true,
+		"https://app.example/done?x=1":       true,
+		"http://127.0.0.1:8123/done":         true,
+		"http://127.0.0.1/done":              true,
+		"http://[::1]:9/done":                true,
+		"http://localhost:3000/cb":           true,
+		"com.example.app:/done":              true,
+		"http://app.example/done":            false,
+		"http://127.0.0.1.evil.example/done": false,
+		"http://localhost.evil.example/done": false,
+		"https://app.example/done#x":         false,
+		"https://app.example/done#":          false,
+		"https://user@app.example/done":      false,
+		"http://127.0.0.1:80@evil.example/":  false,
+		"https:///done":                      false,
+		"javascript:alert(1)":                false,
+		"data:text/html,x":                   false,
+		"myapp:/done":                        false,
+		"/done":                              false,
+		"":                                   false,
+		"https://app.example/a b":            false,
+		"https://app.example/\u00e9":         false,
+	} {
+		if err := checkRedirect(uri); (err == nil) != ok {
+			t.Errorf("%q: %v; want ok %t", uri, err, ok)
+		}
+	}
+}
+
+// The library compares the port of a native client's loopback address wrongly: with
+// a registered port nothing matches, not even the registered address itself.
+func TestOnlyTheLoopbackPortIsFree(t *testing.T) {
+	t.Parallel()
+	registered := []string{"http://127.0.0.1:8123/done", "http://localhost/cb", "https://app.example/done"}
+	for uri, ok := range map[string]bool{
+		"http://127.0.0.1:8123/done":         true,
+		"http://127.0.0.1:5/done":            true,
+		"http://127.0.0.1/done":              true,
+		"http://localhost:4000/cb":           true,
+		"https://app.example/done":           true,
+		"https://app.example:444/done":       false,
+		"https://app.example/done?x=1":       false,
+		"http://127.0.0.1:5/other":           false,
+		"http://127.0.0.1:5/done?x=1":        false,
+		"http://127.0.0.1:5/done#":           false,
+		"http://127.0.0.2:5/done":            false,
+		"http://localhost:5/done":            false,
+		"http://a@127.0.0.1:5/done":          false,
+		"https://127.0.0.1:8123/done":        false,
+		"http://127.0.0.1:5@evil.example/":   false,
+		"http://127.0.0.1.evil.example/done": false,
+	} {
+		if got := MatchRedirect(registered, uri); got != ok {
+			t.Errorf("%q matches: %t; want %t", uri, got, ok)
+		}
+	}
+}
+
+func TestARegistrationNeverGetsWhatAnAdminMustGive(t *testing.T) {
+	t.Parallel()
+	ok := []string{"https://app.example/done"}
+	for name, r := range map[string]Registration{
+		"client credentials":  {RedirectURIs: ok, GrantTypes: []string{"client_credentials"}},
+		"among others":        {RedirectURIs: ok, GrantTypes: []string{"authorization_code", "client_credentials"}},
+		"implicit":            {RedirectURIs: ok, ResponseTypes: []string{"token"}},
+		"keys":                {RedirectURIs: ok, Method: "private_key_jwt"},
+		"no address":          {},
+		"a name of two lines": {RedirectURIs: ok, Name: "a\nb"},
+	} {
+		if err := r.check(); err == nil {
+			t.Errorf("%s: it was let through", name)
+		}
+	}
+	s := New(nil, nil, nil, nil, Lifetimes{})
+	for _, scope := range []string{"svc:admin:admin", "svc:a2a:serve", "svc:tasks:read svc:admin:admin", "openid"} {
+		if _, _, err := s.Register(t.Context(), Registration{RedirectURIs: ok, Scope: scope}); err == nil {
+			t.Errorf("%s was let through", scope)
+		}
+	}
+}
+
+func TestEntitled(t *testing.T) {
+	t.Parallel()
+	user := identity.Member{Principal: identity.Principal{Kind: identity.User}}
+	admin, off := user, user
+	admin.Admin, off.Disabled = true, true
+	if Entitled(user).Has(identity.Admin) || !Entitled(admin).Has(identity.Admin) || len(Entitled(off)) != 0 {
+		t.Error(Entitled(user), Entitled(admin), Entitled(off))
+	}
+	if got := Entitled(identity.Member{Principal: identity.Principal{Kind: identity.Service}}); got != nil {
+		t.Error(got)
+	}
+	if _, err := Chosen(Entitled(user), identity.Scopes{identity.Admin}); err == nil {
+		t.Error("more than was offered")
+	}
+	if _, err := Chosen(Entitled(user), identity.Scopes{"agent:x"}); err == nil {
+		t.Error("a restriction of nothing")
+	}
+}

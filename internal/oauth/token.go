@@ -1,0 +1,80 @@
+package oauth
+
+import (
+	"context"
+
+	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/identity"
+)
+
+// TokenScopes is what a new token of the grant may carry: what was granted and is
+// wanted now, as far as the principal still may have it.
+func (s *Service) TokenScopes(ctx context.Context, g Grant, m identity.Member, wanted identity.Scopes) (identity.Scopes, error) {
+	out := Narrow(g.Scopes, wanted)
+	if g.Principal.Kind == identity.User {
+		rights, only := agents(out)
+		entitled := Entitled(m)
+		kept := identity.Scopes{}
+		for _, r := range rights {
+			if entitled.Has(r) {
+				kept = append(kept, r)
+			}
+		}
+		if out = nil; len(kept) > 0 {
+			out = append(kept, only...)
+		}
+	}
+	if len(out) == 0 || m.Disabled {
+		return nil, errs.New(errs.Invalid, "oauth.nothing_granted", "nothing of what was granted may be had any more")
+	}
+	return out, nil
+}
+
+// Issue keeps a new token.
+func (s *Service) Issue(ctx context.Context, g Grant, t Token, h identity.Hash) error {
+	t.ID = s.newID("tok-")
+	return s.store.CreateToken(ctx, t, h, s.entry(ctx, g, TokenIssue, t.ID, t.Scopes.String()))
+}
+
+// Token returns a token with what decides about it.
+func (s *Service) Token(ctx context.Context, h identity.Hash) (TokenState, error) {
+	return s.store.TokenByHash(ctx, h)
+}
+
+// RevokeToken ends one token.
+func (s *Service) RevokeToken(ctx context.Context, st TokenState, h identity.Hash) error {
+	return s.store.RevokeToken(ctx, h, s.now(), s.entry(ctx, st.Grant, TokenRevoke, st.ID, ""))
+}
+
+// CallerByToken implements identity.Tokens.
+func (s *Service) CallerByToken(ctx context.Context, h identity.Hash) (*identity.Caller, error) {
+	st, err := s.store.TokenByHash(ctx, h)
+	if err != nil {
+		return nil, err
+	}
+	if !s.Works(&st) {
+		return nil, errs.ErrNotFound
+	}
+	ends := st.ExpiresAt
+	if st.Key != nil && !st.Key.ExpiresAt.IsZero() && st.Key.ExpiresAt.Before(ends) {
+		ends = st.Key.ExpiresAt
+	}
+	return &identity.Caller{
+		Principal: st.Grant.Principal, KeyID: st.ID, Scopes: st.Scopes, ExpiresAt: ends, Audience: st.Audience,
+	}, nil
+}
+
+// Works reports whether the token can be used: neither it nor its grant has ended,
+// and its principal still may have all that it carries. A token never shrinks: one
+// that carries too much is over, and a refresh yields what is left.
+func (s *Service) Works(st *TokenState) bool {
+	now := s.now()
+	if !st.RevokedAt.IsZero() || !st.Grant.RevokedAt.IsZero() || !now.Before(st.ExpiresAt) || st.Member.Disabled {
+		return false
+	}
+	if st.Grant.Principal.Kind == identity.User {
+		rights, _ := agents(st.Scopes)
+		return within(Entitled(st.Member), rights)
+	}
+	return st.Key != nil && st.Key.Live(now) && within(st.Key.Scopes, st.Scopes)
+}

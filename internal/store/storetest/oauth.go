@@ -1,0 +1,212 @@
+package storetest
+
+import (
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/identity"
+	"github.com/parley-dev/parley/internal/oauth"
+)
+
+func (w *world) oauth() *oauth.Service {
+	return oauth.New(w.store, w.agents, w.now, w.newID, oauth.Lifetimes{})
+}
+
+// allowed makes a grant of ann's with a code and a refresh token to come.
+func (w *world) allowed(s *oauth.Service, code string, scopes ...identity.Scope) oauth.Grant {
+	w.Helper()
+	now := w.now().Truncate(time.Microsecond)
+	g := oauth.Grant{
+		ID: s.NewGrantID(), Principal: principal("user:ann"), ClientID: "client-1", Scopes: scopes, Audience: "/mcp",
+		CreatedAt: now, EndsAt: now.Add(time.Hour), Code: identity.HashSecret(code), CodeExpires: now.Add(time.Minute),
+		Challenge: "challenge", RedirectURI: "http://127.0.0.1:1/done", RefreshExpires: now.Add(time.Hour),
+	}
+	w.must(s.Create(w.Context(), g))
+	g.Version = 1
+	return g
+}
+
+func testRacingGrants(w *world) {
+	w.manage()
+	ctx, s := w.Context(), w.oauth()
+	made := w.allowed(s, "code", identity.TasksRead, "agent:scout")
+	got, err := s.GrantByCode(ctx, identity.HashSecret("code"))
+	w.must(err)
+	if diff := cmp.Diff(made, got); diff != "" {
+		w.Errorf("the grant reads back otherwise:\n%s", diff)
+	}
+	_, err = s.GrantByCode(ctx, identity.HashSecret("other"))
+	w.want(err, errs.NotFound)
+	_, err = s.GrantByCode(ctx, identity.Hash{})
+	w.want(err, errs.NotFound)
+
+	got.CodeUsedAt, got.Refresh = w.now().Truncate(time.Microsecond), identity.HashSecret("r1")
+	if n := w.race(func() error { return s.Use(ctx, got) }); n != 1 {
+		w.Errorf("one code was redeemed %d times", n)
+	}
+	now, err := s.Grant(ctx, got.ID)
+	w.must(err)
+	if now.RevokedAt.IsZero() {
+		w.Error("a code that was redeemed twice did not end its grant")
+	}
+
+	w.allowed(s, "code 2", identity.TasksRead)
+	got, err = s.GrantByCode(ctx, identity.HashSecret("code 2"))
+	w.must(err)
+	got.CodeUsedAt, got.Refresh = w.now(), identity.HashSecret("r2")
+	w.must(s.Use(ctx, got))
+	_, err = s.GrantByCode(ctx, identity.HashSecret("code 2"))
+	w.want(err, errs.NotFound) // and it is over now
+	_, err = s.GrantByRefresh(ctx, identity.HashSecret("r2"), true)
+	w.want(err, errs.NotFound)
+}
+
+func testRefreshFamily(w *world) {
+	m, ann := w.manage()
+	ctx, s := w.Context(), w.oauth()
+	w.allowed(s, "code", identity.TasksRead)
+	g, err := s.GrantByCode(ctx, identity.HashSecret("code"))
+	w.must(err)
+	g.CodeUsedAt, g.Refresh = w.now(), identity.HashSecret("r1")
+	w.must(s.Use(ctx, g))
+
+	g, err = s.GrantByRefresh(ctx, identity.HashSecret("r1"), true)
+	w.must(err)
+	g.Refresh = identity.HashSecret("r2")
+	w.must(s.Use(ctx, g))
+	_, err = s.GrantByRefresh(ctx, identity.HashSecret("r1"), false)
+	w.want(err, errs.NotFound) // a look is no use
+	_, err = s.GrantByRefresh(ctx, identity.HashSecret("r2"), true)
+	w.must(err)
+	_, err = s.GrantByRefresh(ctx, identity.HashSecret("r1"), true)
+	w.want(err, errs.NotFound)
+	_, err = s.GrantByRefresh(ctx, identity.HashSecret("r2"), true)
+	w.want(err, errs.NotFound)
+	if list, _ := w.log(m, ann, identity.AuditFilter{Action: oauth.GrantReplay}); len(list) != 1 || list[0].Actor != "user:ann" {
+		w.Errorf("the log has %+v", list)
+	}
+}
+
+func testTokens(w *world) {
+	m, ann := w.manage()
+	ctx, s := w.Context(), w.oauth()
+	auth := identity.NewAuthenticator(w.store, w.now)
+	auth.AcceptTokens(s)
+	issue := func(g oauth.Grant, scopes ...identity.Scope) (string, identity.Hash) {
+		w.Helper()
+		secret := identity.NewToken()
+		h := identity.HashSecret(secret)
+		w.must(s.Issue(ctx, g, oauth.Token{
+			GrantID: g.ID, Scopes: scopes, Audience: g.Audience, CreatedAt: w.now(), ExpiresAt: w.now().Add(15 * time.Minute),
+		}, h))
+		return secret, h
+	}
+	works := func(secret string) bool {
+		w.Helper()
+		w.must(auth.Refresh(ctx))
+		_, err := auth.Authenticate(ctx, secret)
+		if err != nil {
+			w.want(err, errs.Unauthenticated)
+		}
+		return err == nil
+	}
+
+	g := w.allowed(s, "code", identity.TasksRead, identity.Admin)
+	admin, h := issue(g, identity.TasksRead, identity.Admin)
+	caller, err := auth.Authenticate(ctx, admin)
+	w.must(err)
+	if caller.Ref() != "user:ann" || caller.Org != "acme" || caller.Audience != "/mcp" || caller.KeyID[:4] != "tok-" ||
+		caller.ExpiresAt.IsZero() || caller.Scopes.String() != "svc:tasks:read svc:admin:admin" {
+		w.Errorf("caller %+v", caller)
+	}
+	w.must(auth.Flush(ctx)) // tokens are no keys that were used
+
+	reader, _ := issue(g, identity.TasksRead)
+	st, err := s.Token(ctx, h)
+	w.must(err)
+	w.must(s.RevokeToken(ctx, st, h))
+	if works(admin) || !works(reader) {
+		w.Error("a revoked token works, or took another with it")
+	}
+
+	// Who is no admin any more has no token of one; the others go on.
+	admin, _ = issue(g, identity.TasksRead, identity.Admin)
+	_, err = m.CreateMember(ctx, ann, identity.User, "bob", "", true)
+	w.must(err)
+	yes, no := true, false
+	bob := w.access("acme", "user:bob")
+	_, err = m.UpdateMember(ctx, bob, principal("user:ann"), identity.MemberEdit{Admin: &no})
+	w.must(err)
+	if works(admin) || !works(reader) {
+		w.Error("a token of an admin outlived the admin, or a member's did not")
+	}
+	member, err := w.store.Member(ctx, principal("user:ann"))
+	w.must(err)
+	if left, err := s.TokenScopes(ctx, g, member, nil); err != nil || left.String() != "svc:tasks:read" {
+		w.Errorf("a refresh yields %q, %v", left, err)
+	}
+	_, err = m.UpdateMember(ctx, bob, principal("user:ann"), identity.MemberEdit{Disabled: &yes})
+	w.must(err)
+	_, err = m.UpdateMember(ctx, bob, principal("user:ann"), identity.MemberEdit{Disabled: &no})
+	w.must(err)
+	if works(reader) {
+		w.Error("disabling a member did not end its tokens")
+	}
+
+	// A key's tokens end with the key.
+	k, _, err := m.CreateKey(ctx, bob, identity.KeyRequest{Principal: principal("service:crm"), Scopes: []string{"svc:tasks:read", "svc:a2a:write", "agent:scout"}})
+	w.must(err)
+	self := oauth.Grant{ID: s.NewGrantID(), Principal: k.Principal, ClientID: k.ID, Scopes: k.Scopes, CreatedAt: w.now(), EndsAt: w.now().Add(time.Hour)}
+	w.must(s.Create(ctx, self))
+	own, _ := issue(self, k.Scopes...)
+	loose, _ := issue(self, identity.A2AWrite)
+	if !works(own) || works(loose) {
+		w.Error("a key's token does not work, or one without the key's restriction does")
+	}
+	_, err = m.RevokeKey(ctx, bob, k.ID)
+	w.must(err)
+	if works(own) {
+		w.Error("a token outlived its key")
+	}
+	_, _, err = s.KeyClient(ctx, k.ID)
+	w.want(err, errs.NotFound)
+
+	late, _ := issue(g, identity.TasksRead)
+	w.advance(16 * time.Minute)
+	if works(late) {
+		w.Error("an expired token works")
+	}
+}
+
+func testSweepLogins(w *world) {
+	w.manage()
+	ctx, s := w.Context(), w.oauth()
+	w.allowed(s, "code", identity.TasksRead)
+	g, err := s.GrantByCode(ctx, identity.HashSecret("code"))
+	w.must(err)
+	g.CodeUsedAt, g.Refresh = w.now(), identity.HashSecret("r1")
+	w.must(s.Use(ctx, g))
+	c, secret, err := s.Register(ctx, oauth.Registration{Name: "App", RedirectURIs: []string{"https://app.example/done"}, Method: oauth.SecretPost})
+	w.must(err)
+	if _, h, err := s.Client(ctx, c.ID); err != nil || h != identity.HashSecret(secret) {
+		w.Error(err)
+	}
+	w.must(w.store.PutSession(ctx, "t1", nil, w.now().Add(time.Minute)))
+	n, err := w.store.SweepLogins(ctx, w.now())
+	w.must(err)
+	if n != 0 {
+		w.Errorf("%d rows were swept that are in use", n)
+	}
+	w.advance(8 * 24 * time.Hour)
+	n, err = w.store.SweepLogins(ctx, w.now())
+	w.must(err)
+	if n != 3 {
+		w.Errorf("%d rows were swept; want the grant, the client and the session", n)
+	}
+	_, _, err = s.Client(ctx, c.ID)
+	w.want(err, errs.NotFound)
+	_, err = s.GrantByRefresh(ctx, identity.HashSecret("r1"), true)
+	w.want(err, errs.NotFound)
+}
