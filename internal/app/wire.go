@@ -14,8 +14,8 @@ import (
 	"github.com/parley-dev/parley/internal/followup"
 	"github.com/parley-dev/parley/internal/friction"
 	"github.com/parley-dev/parley/internal/httpx"
-	"github.com/parley-dev/parley/internal/mcp"
 	"github.com/parley-dev/parley/internal/identity"
+	"github.com/parley-dev/parley/internal/mcp"
 	"github.com/parley-dev/parley/internal/proposal"
 	"github.com/parley-dev/parley/internal/rest"
 )

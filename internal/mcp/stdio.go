@@ -46,7 +46,8 @@ func Forward(ctx context.Context, r Remote, in io.Reader, out io.Writer) error {
 		}
 		local.AddTool(t, f.call)
 	}
-	err = local.Run(ctx, &sdk.IOTransport{Reader: io.NopCloser(in), Writer: nopCloser{out}})
+	l := newLedger(ctx, in, out)
+	err = local.Run(ctx, &sdk.IOTransport{Reader: l, Writer: l})
 	if errors.Is(err, io.EOF) || ctx.Err() != nil {
 		return nil
 	}

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -59,6 +60,27 @@ func TestForward(t *testing.T) {
 	}
 	if f := w.fail(near, "get_proposal", object{"id": "prop-1"}); f.Code != "resource.not_found" {
 		t.Errorf("%+v", f)
+	}
+}
+
+// What is piped in is answered, although the input is over by then.
+func TestForwardAnswersBeforeItEnds(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	var in strings.Builder
+	in.WriteString(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}` + "\n")
+	in.WriteString(`{"jsonrpc":"2.0","method":"notifications/initialized"}` + "\n")
+	const calls = 20
+	for i := range calls {
+		fmt.Fprintf(&in, `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"submit_proposal","arguments":{"title":"%d","category":"process","problem":%q,"suggested_fix":"f"}}}`+"\n",
+			i+1, i, strings.Repeat("p", 9000))
+	}
+	var out strings.Builder
+	if err := Forward(t.Context(), Remote{Server: w.url, Key: w.member("acme", "user:ada")}, strings.NewReader(in.String()), &out); err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(out.String(), `"structuredContent"`); n != calls {
+		t.Errorf("%d of %d calls were answered", n, calls)
 	}
 }
 

@@ -1,0 +1,104 @@
+package mcp
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"sync"
+)
+
+// ledger passes messages on, one a line, and knows which calls are not answered yet.
+// Its input ends only when all are: what was piped in is answered before the end.
+type ledger struct {
+	ctx context.Context //nolint:containedctx // of the whole connection
+	in  *bufio.Reader
+	out io.Writer
+
+	rest []byte // of a line that the reader has taken a part of
+
+	mu       sync.Mutex
+	open     int
+	answered chan struct{} // closed and made anew by every answer
+	written  []byte        // of a line that has not ended
+}
+
+func newLedger(ctx context.Context, in io.Reader, out io.Writer) *ledger {
+	return &ledger{ctx: ctx, in: bufio.NewReader(in), out: out, answered: make(chan struct{})}
+}
+
+// Read implements io.Reader.
+func (l *ledger) Read(p []byte) (int, error) {
+	if len(l.rest) == 0 {
+		line, err := l.in.ReadSlice('\n')
+		l.rest = append(l.rest[:0], line...)
+		for err == bufio.ErrBufferFull && len(l.rest) <= MaxBody {
+			line, err = l.in.ReadSlice('\n')
+			l.rest = append(l.rest, line...)
+		}
+		if len(l.rest) == 0 {
+			return 0, l.end(err)
+		}
+		if call, _ := kind(l.rest); call {
+			l.mu.Lock()
+			l.open++
+			l.mu.Unlock()
+		}
+	}
+	n := copy(p, l.rest)
+	l.rest = l.rest[n:]
+	return n, nil
+}
+
+// end waits until every call is answered.
+func (l *ledger) end(err error) error {
+	for {
+		l.mu.Lock()
+		open, answered := l.open, l.answered
+		l.mu.Unlock()
+		if open <= 0 {
+			return err
+		}
+		select {
+		case <-answered:
+		case <-l.ctx.Done():
+			return err
+		}
+	}
+}
+
+// Write implements io.Writer.
+func (l *ledger) Write(p []byte) (int, error) {
+	n, err := l.out.Write(p)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.written = append(l.written, p[:n]...)
+	for {
+		i := bytes.IndexByte(l.written, '\n')
+		if i < 0 {
+			return n, err
+		}
+		if _, answer := kind(l.written[:i]); answer {
+			l.open--
+			close(l.answered)
+			l.answered = make(chan struct{})
+		}
+		l.written = l.written[i+1:]
+	}
+}
+
+// Close implements io.Closer for both sides, which are not ours to close.
+func (l *ledger) Close() error { return nil }
+
+// kind says whether a line is a call or the answer to one.
+func kind(line []byte) (call, answer bool) {
+	var m struct {
+		ID     json.RawMessage `json:"id"`
+		Method string          `json:"method"`
+	}
+	if json.Unmarshal(line, &m) != nil || len(m.ID) == 0 {
+		return false, false
+	}
+	return m.Method != "", m.Method == ""
+}
