@@ -3,8 +3,9 @@
 //
 // Two sorts of commands exist. Those of the operator (serve, migrate, org, user,
 // service, key, agent create and list) open the store itself; those of a member
-// (proposal, followup, task, the other agent commands) speak HTTP and know no more
-// than any other client. What people read goes through clean, so that stored text
+// (proposal, followup, task, the other agent commands) and of an admin (member,
+// invite, audit, and key if a server is named) speak HTTP and know no more than any
+// other client. What people read goes through clean, so that stored text
 // cannot steer a terminal.
 package cli
 
@@ -38,13 +39,15 @@ type root struct {
 	User    userCmd    `cmd:"" help:"Manage the people of an org." group:"operator"`
 	Service serviceCmd `cmd:"" help:"Manage external systems that an org gives keys to." group:"operator"`
 	Agent   agentCmd   `cmd:"" help:"Manage the agents of an org." group:"operator"`
-	Key     keyCmd     `cmd:"" help:"Manage API keys." group:"operator"`
+	Key     keyCmd     `cmd:"" help:"Manage API keys, on the store or on a running server." group:"operator"`
+
+	Member memberCmd `cmd:"" help:"List, create, disable and enable the principals of your org, on a running server." group:"admin"`
+	Invite inviteCmd `cmd:"" help:"Invite people to your org, on a running server." group:"admin"`
+	Audit  auditCmd  `cmd:"" help:"Read who did what to keys, members and agents, on a running server." group:"admin"`
 
 	Task     taskCmd     `cmd:"" help:"Send tasks to agents and follow them, on a running server." group:"member"`
 	Proposal proposalCmd `cmd:"" help:"List, submit, vote on and resolve proposals on a running server." group:"member"`
 	Followup followupCmd `cmd:"" help:"Work on the tasks that approved proposals led to, on a running server." group:"member"`
-	Friction frictionCmd `cmd:"" help:"Report what gets in the way, and see what was reported, on a running server." group:"member"`
-	MCP      mcpCmd      `cmd:"" name:"mcp" help:"Offer the tools of a running server to a local MCP client." group:"member"`
 }
 
 // Help is shown by parley --help.
@@ -120,6 +123,7 @@ func newParser(stdout, stderr io.Writer) (*kong.Kong, error) {
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
 		kong.ExplicitGroups([]kong.Group{
 			{Key: "operator", Title: "Commands for the operator:"},
+			{Key: "admin", Title: "Commands for admins of an org, against a running server:"},
 			{Key: "member", Title: "Commands for members, against a running server:"},
 			{Key: "store", Title: "Where the data is:"},
 			{Key: "server", Title: "Which server:"},

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/alecthomas/kong"
+
 	"github.com/parley-dev/parley/internal/app"
 	"github.com/parley-dev/parley/internal/identity"
 )
@@ -11,7 +13,9 @@ import (
 type keyCmd struct {
 	Create keyCreateCmd `cmd:"" help:"Create a key and print its secret."`
 	List   keyListCmd   `cmd:"" help:"List the keys of an org, without their secrets."`
+	Show   keyShowCmd   `cmd:"" help:"Show one key, without its secret, on a running server."`
 	Revoke keyRevokeCmd `cmd:"" help:"Revoke a key; it stops working within seconds."`
+	Rotate keyRotateCmd `cmd:"" help:"Replace a key and print the new secret, on a running server."`
 }
 
 // Help is shown by parley key --help.
@@ -20,6 +24,7 @@ func (keyCmd) Help() string {
 		"PARLEY_KEY=$(parley key create --org main --as user:ada --scope svc:tasks:read --scope svc:tasks:write)",
 		"parley key list --org main",
 		"parley key revoke key-01k… --org main",
+		"NEW=$(parley key rotate key-01k… --overlap 1h)",
 	)
 }
 
@@ -51,12 +56,12 @@ func newKeyJSON(k identity.Key, secret string) keyJSON {
 }
 
 type keyCreateCmd struct {
-	StoreFlags `embed:""`
-	orgFlag    `embed:""`
-	As         string        `help:"Principal that the key speaks for: user:ID, agent:ID or service:ID." required:"" placeholder:"REF"`
-	Scope      []string      `help:"Right that the key carries; may be repeated. svc:tasks:read, svc:tasks:write, svc:admin:admin, svc:a2a:write, svc:a2a:serve, agent:ID or agent:*." required:"" placeholder:"SCOPE"`
-	Expires    time.Duration `help:"How long the key works, e.g. 720h; for ever if not given." placeholder:"DURATION"`
-	Name       string        `help:"What the key is for." placeholder:"NAME"`
+	EitherFlags `embed:""`
+	orgFlag     `embed:""`
+	As          string        `help:"Principal that the key speaks for: user:ID, agent:ID or service:ID." required:"" placeholder:"REF"`
+	Scope       []string      `help:"Right that the key carries; may be repeated. svc:tasks:read, svc:tasks:write, svc:admin:admin, svc:a2a:write, svc:a2a:serve, agent:ID or agent:*." required:"" placeholder:"SCOPE"`
+	Expires     time.Duration `help:"How long the key works, e.g. 720h; for ever if not given." placeholder:"DURATION"`
+	Name        string        `help:"What the key is for." placeholder:"NAME"`
 }
 
 // Help is shown by --help.
@@ -67,7 +72,11 @@ func (keyCreateCmd) Help() string {
 	)
 }
 
-func (c *keyCreateCmd) Run(e *env) error {
+func (c *keyCreateCmd) Run(e *env, k *kong.Context) error {
+	cl, err := c.remote(e, k, c.Org)
+	if err != nil {
+		return err
+	}
 	p, err := identity.ParseRef(c.Org, c.As)
 	if err != nil {
 		return usageError{err}
@@ -75,6 +84,9 @@ func (c *keyCreateCmd) Run(e *env) error {
 	expires, err := expiry(c.Expires)
 	if err != nil {
 		return err
+	}
+	if cl != nil {
+		return c.post(e, cl, expires)
 	}
 	return c.with(e, func(op *app.Operator) error {
 		k, secret, err := op.Admins.CreateKey(e.ctx, identity.KeyRequest{
@@ -86,19 +98,24 @@ func (c *keyCreateCmd) Run(e *env) error {
 		if c.JSON {
 			return e.printJSON(newKeyJSON(k, secret))
 		}
-		until := "never expires"
-		if !k.ExpiresAt.IsZero() {
-			until = "expires " + when(k.ExpiresAt) + " UTC"
-		}
-		fmt.Fprintf(e.stderr, "created %s for %s in org %s: %s; %s\n", k.ID, p.Ref(), p.Org, k.Scopes, until)
+		fmt.Fprintf(e.stderr, "created %s for %s in org %s: %s; %s\n", k.ID, p.Ref(), p.Org, k.Scopes, until(k.ExpiresAt))
 		_, err = fmt.Fprintln(e.stdout, secret)
 		return err
 	})
 }
 
+func until(t time.Time) string {
+	if t.IsZero() {
+		return "never expires"
+	}
+	return "expires " + when(t) + " UTC"
+}
+
 type keyListCmd struct {
-	StoreFlags `embed:""`
-	orgFlag    `embed:""`
+	EitherFlags `embed:""`
+	orgFlag     `embed:""`
+	As          string `help:"Only keys of this principal." placeholder:"REF"`
+	State       string `help:"Only keys that are live, revoked or expired." enum:"live,revoked,expired,all" default:"all" placeholder:"STATE"`
 }
 
 // Help is shown by --help.
@@ -106,7 +123,10 @@ func (keyListCmd) Help() string {
 	return examples("parley key list --org main", "parley key list --org main --json")
 }
 
-func (c *keyListCmd) Run(e *env) error {
+func (c *keyListCmd) Run(e *env, k *kong.Context) error {
+	if cl, err := c.remote(e, k, c.Org); err != nil || cl != nil {
+		return c.get(e, cl, err)
+	}
 	return c.with(e, func(op *app.Operator) error {
 		if err := knownOrg(e, op, c.Org); err != nil {
 			return err
@@ -116,10 +136,13 @@ func (c *keyListCmd) Run(e *env) error {
 			return err
 		}
 		now := app.Now()
-		out := make([]keyJSON, len(keys))
+		out := []keyJSON{}
 		t := table{head: []string{"ID", "PREFIX", "PRINCIPAL", "STATE", "LAST USED (UTC)", "NAME", "SCOPES"}}
-		for i, k := range keys {
-			out[i] = newKeyJSON(k, "")
+		for _, k := range keys {
+			if c.As != "" && k.Principal.Ref() != c.As || c.State != "all" && string(k.State(now)) != c.State {
+				continue
+			}
+			out = append(out, newKeyJSON(k, ""))
 			t.add(k.ID, k.Prefix, k.Principal.Ref(), keyState(k, now), when(k.LastUsedAt), k.Name, k.Scopes.String())
 		}
 		return e.all(c.JSON, map[string]any{"keys": out}, &t)
@@ -139,15 +162,18 @@ func keyState(k identity.Key, now time.Time) string {
 }
 
 type keyRevokeCmd struct {
-	StoreFlags `embed:""`
-	orgFlag    `embed:""`
-	ID         string `arg:"" help:"Id of the key, key-…"`
+	EitherFlags `embed:""`
+	orgFlag     `embed:""`
+	ID          string `arg:"" help:"Id of the key, key-…"`
 }
 
 // Help is shown by --help.
 func (keyRevokeCmd) Help() string { return examples("parley key revoke key-01k… --org main") }
 
-func (c *keyRevokeCmd) Run(e *env) error {
+func (c *keyRevokeCmd) Run(e *env, k *kong.Context) error {
+	if cl, err := c.remote(e, k, c.Org); err != nil || cl != nil {
+		return c.revoke(e, cl, err)
+	}
 	return c.with(e, func(op *app.Operator) error {
 		if err := op.Admins.RevokeKey(e.ctx, c.Org, c.ID); err != nil {
 			return notFound(err, "there is no key %q in org %q; parley key list shows all", c.ID, c.Org)

@@ -67,6 +67,20 @@ const (
 	fromFlag
 )
 
+// MoreExplicit reports whether a flag was named more explicitly than all the others:
+// on the command line, in the environment, in the file, or by default.
+func MoreExplicit(ctx *kong.Context, flag string, others ...string) bool {
+	for _, o := range others {
+		if source(ctx, flag) <= source(ctx, o) {
+			return false
+		}
+	}
+	return true
+}
+
+// OnCommandLine reports whether a flag was given as such.
+func OnCommandLine(ctx *kong.Context, flag string) bool { return source(ctx, flag) == fromFlag }
+
 func source(ctx *kong.Context, flag string) int {
 	for _, p := range ctx.Path {
 		switch {

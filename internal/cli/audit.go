@@ -1,0 +1,71 @@
+package cli
+
+import (
+	"fmt"
+	"net/http"
+	"time"
+)
+
+type auditCmd struct {
+	serverFlags `embed:""`
+	pageFlags   `embed:""`
+	Actor       string    `help:"Only what this principal did; operator is the command line on the store." placeholder:"REF"`
+	Action      string    `help:"Only this action, e.g. key.create." placeholder:"ACTION"`
+	From        time.Time `help:"Only entries at this time or later, e.g. 2026-03-02T10:00:00Z." placeholder:"TIME"`
+	To          time.Time `help:"Only entries before this time." placeholder:"TIME"`
+}
+
+// Help is shown by --help.
+func (auditCmd) Help() string {
+	return "Newest first. Needs the scope svc:admin:admin.\n\n" + examples(
+		"parley audit",
+		"parley audit --actor user:ada --from 2026-03-01T00:00:00Z",
+		"parley audit --action key.create --json | jq -r '.entries[].target'",
+	)
+}
+
+func (c *auditCmd) Run(e *env) error {
+	cl, err := c.client(e)
+	if err != nil {
+		return err
+	}
+	query := c.query()
+	for name, value := range map[string]*string{"actor": &c.Actor, "action": &c.Action, "from": timestamp(c.From), "to": timestamp(c.To)} {
+		if value != nil && *value != "" {
+			query.Set(name, *value)
+		}
+	}
+	var list struct {
+		Entries []struct {
+			At      time.Time `json:"at"`
+			Actor   string    `json:"actor"`
+			Action  string    `json:"action"`
+			Target  string    `json:"target"`
+			Detail  string    `json:"detail"`
+			Outcome string    `json:"outcome"`
+			Code    string    `json:"code"`
+			Address string    `json:"address"`
+		} `json:"entries"`
+		Next *string `json:"next_cursor"`
+	}
+	raw, err := cl.into(e.ctx, call{method: http.MethodGet, path: "/audit", query: query}, &list)
+	if err != nil || c.JSON {
+		return e.rawOr(raw, err)
+	}
+	if len(list.Entries) == 0 {
+		_, err := fmt.Fprintln(e.stdout, "no entries")
+		return err
+	}
+	t := table{head: []string{"AT (UTC)", "ACTOR", "ACTION", "TARGET", "OUTCOME", "FROM", "DETAIL"}}
+	for _, r := range list.Entries {
+		outcome := r.Outcome
+		if r.Code != "" {
+			outcome += ": " + r.Code
+		}
+		t.add(r.At.UTC().Format("2006-01-02 15:04:05"), r.Actor, r.Action, r.Target, outcome, r.Address, r.Detail)
+	}
+	if err := t.write(e.stdout, e.palette()); err != nil {
+		return err
+	}
+	return e.more(list.Next)
+}

@@ -1,0 +1,43 @@
+package cli
+
+import (
+	"fmt"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/parley-dev/parley/internal/config"
+)
+
+// EitherFlags are part of a command that works on the store itself, or through a
+// running server if one is named. Exported for the same reason as StoreFlags.
+type EitherFlags struct {
+	StoreFlags `embed:""`
+	Server     string `help:"Work through this server instead, as an admin of the org. With --data or --database, or their variables, the store is meant, unless --server is given as a flag." env:"PARLEY_SERVER" placeholder:"URL" group:"server"`
+	Key        string `help:"API key for --server; better given as PARLEY_KEY, because other users of the machine can see flags." env:"PARLEY_KEY" placeholder:"KEY" group:"server"`
+}
+
+// remote returns the client of the server that was named, or nil if the store is meant.
+func (f *EitherFlags) remote(e *env, k *kong.Context, org string) (*client, error) {
+	if f.Server == "" || !config.MoreExplicit(k, "server", "data", "database") {
+		if config.OnCommandLine(k, "server") {
+			return nil, usage("--server and --data or --database exclude each other: give one of them")
+		}
+		return nil, nil
+	}
+	return (&serverFlags{jsonFlag: f.jsonFlag, Server: f.Server, Key: f.Key, Org: org}).client(e)
+}
+
+// more tells how to go on with a list.
+func (e *env) more(next *string) error {
+	if next == nil {
+		return nil
+	}
+	_, err := fmt.Fprintln(e.stdout, e.palette().dim("more with --cursor "+cleanLine(*next)))
+	return err
+}
+
+// pageFlags go through a list that has cursors.
+type pageFlags struct {
+	Limit  int    `help:"Results on a page." placeholder:"N"`
+	Cursor string `help:"Go on where the page before ended." placeholder:"CURSOR"`
+}

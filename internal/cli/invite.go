@@ -1,0 +1,135 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+)
+
+type inviteCmd struct {
+	Create inviteCreateCmd `cmd:"" help:"Make an invitation and print its address."`
+	List   inviteListCmd   `cmd:"" help:"List the invitations of your org."`
+	Revoke inviteRevokeCmd `cmd:"" help:"Revoke an invitation that nobody has accepted."`
+}
+
+// Help is shown by parley invite --help.
+func (inviteCmd) Help() string {
+	return "Needs the scope svc:admin:admin.\n\n" + examples("parley invite create ada --name 'Ada Lovelace'", "parley invite list", "parley invite revoke inv-01k…")
+}
+
+type inviteRecord struct {
+	ID        string    `json:"id"`
+	URL       string    `json:"url"`
+	User      string    `json:"user"`
+	Admin     bool      `json:"admin"`
+	State     string    `json:"state"`
+	CreatedBy string    `json:"created_by"`
+	ExpiresAt time.Time `json:"expires_at"`
+}
+
+type inviteCreateCmd struct {
+	serverFlags `embed:""`
+	User        string        `arg:"" help:"Id of the user that accepts it: a-z, 0-9, '.', '_' and '-'."`
+	Name        string        `help:"Display name; the id if not given." placeholder:"NAME"`
+	Admin       bool          `help:"The user may administer the org when signed in."`
+	Expires     time.Duration `help:"How long it can be accepted, at most 720h; 168h if not given." placeholder:"DURATION"`
+}
+
+// Help is shown by --help.
+func (inviteCreateCmd) Help() string {
+	return "The address alone goes to stdout, and the rest to stderr. It is shown this once, and whoever opens it first becomes the user. Needs the scope svc:admin:admin.\n\n" +
+		examples("parley invite create ada --name 'Ada Lovelace' --expires 48h")
+}
+
+func (c *inviteCreateCmd) Run(e *env) error {
+	cl, err := c.client(e)
+	if err != nil {
+		return err
+	}
+	fields := map[string]any{"user": c.User, "admin": c.Admin}
+	if c.Name != "" {
+		fields["name"] = c.Name
+	}
+	if c.Expires != 0 {
+		fields["expires_in_seconds"] = int(c.Expires / time.Second)
+	}
+	body, err := json.Marshal(fields)
+	if err != nil {
+		return err
+	}
+	var i inviteRecord
+	raw, err := cl.into(e.ctx, call{method: http.MethodPost, path: "/invitations", body: body}, &i)
+	if err != nil || c.JSON {
+		return e.rawOr(raw, err)
+	}
+	if strings.HasPrefix(i.URL, "/") { // the server does not know by which name others know it
+		i.URL = cl.base + i.URL
+	}
+	fmt.Fprintf(e.stderr, "created %s for user:%s; it can be accepted until %s UTC\n", cleanLine(i.ID), cleanLine(i.User), when(i.ExpiresAt))
+	_, err = fmt.Fprintln(e.stdout, cleanLine(i.URL))
+	return err
+}
+
+type inviteListCmd struct {
+	serverFlags `embed:""`
+	pageFlags   `embed:""`
+}
+
+// Help is shown by --help.
+func (inviteListCmd) Help() string {
+	return "Newest first, without their addresses. Needs the scope svc:admin:admin.\n\n" + examples("parley invite list")
+}
+
+func (c *inviteListCmd) Run(e *env) error {
+	cl, err := c.client(e)
+	if err != nil {
+		return err
+	}
+	var list struct {
+		Invitations []inviteRecord `json:"invitations"`
+		Next        *string        `json:"next_cursor"`
+	}
+	raw, err := cl.into(e.ctx, call{method: http.MethodGet, path: "/invitations", query: c.query()}, &list)
+	if err != nil || c.JSON {
+		return e.rawOr(raw, err)
+	}
+	if len(list.Invitations) == 0 {
+		_, err := fmt.Fprintln(e.stdout, "no invitations")
+		return err
+	}
+	t := table{head: []string{"ID", "USER", "ADMIN", "STATE", "EXPIRES (UTC)", "BY"}}
+	for _, i := range list.Invitations {
+		t.add(i.ID, i.User, yes(i.Admin), i.State, when(i.ExpiresAt), i.CreatedBy)
+	}
+	if err := t.write(e.stdout, e.palette()); err != nil {
+		return err
+	}
+	return e.more(list.Next)
+}
+
+type inviteRevokeCmd struct {
+	serverFlags `embed:""`
+	ID          string `arg:"" help:"Id of the invitation, inv-…"`
+}
+
+// Help is shown by --help.
+func (inviteRevokeCmd) Help() string {
+	return "Needs the scope svc:admin:admin.\n\n" + examples("parley invite revoke inv-01k…")
+}
+
+func (c *inviteRevokeCmd) Run(e *env) error {
+	cl, err := c.client(e)
+	if err != nil {
+		return err
+	}
+	var i inviteRecord
+	raw, err := cl.into(e.ctx, call{method: http.MethodDelete, path: "/invitations/" + url.PathEscape(c.ID), safe: true}, &i)
+	if err != nil || c.JSON {
+		return e.rawOr(raw, err)
+	}
+	_, err = fmt.Fprintf(e.stdout, "revoked %s\n", cleanLine(i.ID))
+	return err
+}
