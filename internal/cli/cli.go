@@ -48,6 +48,8 @@ type root struct {
 	Task     taskCmd     `cmd:"" help:"Send tasks to agents and follow them, on a running server." group:"member"`
 	Proposal proposalCmd `cmd:"" help:"List, submit, vote on and resolve proposals on a running server." group:"member"`
 	Followup followupCmd `cmd:"" help:"Work on the tasks that approved proposals led to, on a running server." group:"member"`
+	Friction frictionCmd `cmd:"" help:"Report what gets in the way, and see what was reported, on a running server." group:"member"`
+	MCP      mcpCmd      `cmd:"" name:"mcp" help:"Offer the tools of a running server to a local MCP client." group:"member"`
 }
 
 // Help is shown by parley --help.
