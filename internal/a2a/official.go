@@ -179,7 +179,7 @@ func (c *call) sendOfficial(p *officialSend) (task.Task, error) {
 	if p.wait > 0 && c.s.Tasks.Expected(c, c.to) {
 		wait = c.allowWait(p.wait)
 	}
-	return c.s.Tasks.Send(c, c.to, p.request, wait)
+	return c.send(p.request, wait)
 }
 
 // followOfficial is how a task stands, and what happens to it from now on or, if

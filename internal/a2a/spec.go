@@ -22,7 +22,7 @@ func specSend(c *call, params, out []byte) ([]byte, error) {
 	if err != nil {
 		return out, err
 	}
-	t, err := c.s.Tasks.Send(c, c.to, p.request, c.wait())
+	t, err := c.send(p.request, c.wait())
 	if err != nil {
 		return out, err
 	}

@@ -1,0 +1,27 @@
+package a2a
+
+import (
+	"context"
+	"time"
+
+	"github.com/parley-dev/parley/internal/identity"
+	"github.com/parley-dev/parley/internal/task"
+)
+
+// send sends a message and waits for what comes of it, but no longer than the
+// caller may know it.
+func (c *call) send(r task.SendRequest, wait time.Duration) (task.Task, error) {
+	if wait <= 0 {
+		return c.s.Tasks.Send(c, c.to, r, 0)
+	}
+	ctx, stop := c.s.router.WhileAllowed(c, c.r, func(ctx context.Context, caller *identity.Caller) error {
+		_, err := c.s.Tasks.Reach(ctx, caller, c.agent)
+		return err
+	})
+	defer stop()
+	t, err := c.s.Tasks.Send(ctx, c.to, r, wait)
+	if cause := context.Cause(ctx); cause != nil && c.Err() == nil {
+		return task.Task{}, cause
+	}
+	return t, err
+}
