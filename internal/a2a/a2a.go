@@ -45,7 +45,7 @@ type server struct {
 // Mount adds the routes of the interface to the router.
 func Mount(rt *httpx.Router, o Options) {
 	o.Name, o.Version = cmp.Or(o.Name, "Parley"), cmp.Or(o.Version, "0.0.0")
-	o.KeepAlive, o.Recheck = cmp.Or(o.KeepAlive, 15*time.Second), cmp.Or(o.Recheck, 5*time.Second)
+	o.KeepAlive, o.Recheck = cmp.Or(o.KeepAlive, 15*time.Second), cmp.Or(o.Recheck, 4*time.Second)
 	s := &server{Options: o, router: rt, table: map[string]method{}}
 	s.speak(specDialect)
 	s.speak(v03Dialect)

@@ -99,7 +99,7 @@ func (c *call) streamProto(out eventStream, t *task.Task, events eventSeq, histo
 		if err != nil {
 			return grpcError(c, err)
 		}
-		if now := time.Now(); now.Sub(checked) >= c.s.Recheck {
+		if now := time.Now(); c.s.recheckDue(checked, now) {
 			checked = now
 			if !c.stillAllowed() {
 				return status.Error(codes.Unauthenticated, "the key was revoked, has expired, or may no longer call this agent")

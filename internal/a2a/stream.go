@@ -55,7 +55,7 @@ func (s *server) stream(c *call) {
 		}
 		if e.Seq == 0 {
 			now = time.Now()
-			if now.Sub(checked) >= s.Recheck {
+			if s.recheckDue(checked, now) {
 				checked = now
 				if !c.stillAllowed() {
 					break

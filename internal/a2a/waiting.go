@@ -25,3 +25,10 @@ func (c *call) send(r task.SendRequest, wait time.Duration) (task.Task, error) {
 	}
 	return t, err
 }
+
+// recheckDue reports whether it is time to ask again who reads a stream. The tick at
+// which a silent stream looks may come a moment early: to skip it would double the
+// time that a revoked key is good for.
+func (s *server) recheckDue(checked, now time.Time) bool {
+	return now.Sub(checked) >= s.Recheck-s.Recheck/10
+}

@@ -11,7 +11,7 @@ import (
 
 // recheckEvery is how often an answer that is long in coming asks again whether its
 // caller may still have it.
-const recheckEvery = 5 * time.Second
+const recheckEvery = 4 * time.Second
 
 // WhileAllowed returns a context that ends when the request's credentials are no
 // longer good, or when check refuses their caller; its cause is the refusal. A

@@ -40,7 +40,7 @@ type Options struct {
 	TrustedProxies []netip.Prefix
 
 	// Recheck is how often an answer that is long in coming asks again who waits for
-	// it; 0: every five seconds.
+	// it; 0: every four seconds.
 	Recheck time.Duration
 
 	Now func() time.Time // nil: time.Now
