@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"runtime/debug"
+	"strings"
 	"time"
 )
 
@@ -52,6 +53,16 @@ func (rt *Router) survive(x *exchange, r *http.Request, p any) (abort any) {
 	return nil
 }
 
+// joinPrefix is where invitations are accepted; what follows is a secret.
+const joinPrefix = "/join/"
+
+func loggedPath(p string) string {
+	if strings.HasPrefix(p, joinPrefix) {
+		return joinPrefix + "…"
+	}
+	return p
+}
+
 // logRequest writes one line. It has the path but neither query nor headers:
 // those may hold secrets.
 func (rt *Router) logRequest(level slog.Level, msg string, x *exchange, r *http.Request, status int, took time.Duration) {
@@ -59,7 +70,7 @@ func (rt *Router) logRequest(level slog.Level, msg string, x *exchange, r *http.
 	attrs = append(attrs,
 		slog.String("request_id", x.id[0]),
 		slog.String("method", r.Method),
-		slog.String("path", r.URL.Path),
+		slog.String("path", loggedPath(r.URL.Path)),
 		slog.String("route", x.route.pattern),
 		slog.Int("status", status),
 		slog.Int64("bytes", x.rec.bytes),
