@@ -31,6 +31,7 @@ type world struct {
 	*testing.T
 	url    string
 	store  *store.Store
+	auth   *identity.Authenticator
 	admins *identity.Admins
 	agents *agent.Registry
 	tasks  *task.Tasks
@@ -61,7 +62,8 @@ func newWorld(t *testing.T, edit ...func(*httpx.Options, *Options)) *world {
 	w := &world{T: t, store: st, admins: identity.NewAdmins(st, utcNow, newID), agents: agent.NewRegistry(st, utcNow), logs: &bytes.Buffer{}}
 	w.tasks = task.New(task.Options{Store: st, Directory: directory{w.agents}, Now: utcNow, NewID: newID, Node: "node-1"})
 	t.Cleanup(w.tasks.Stop)
-	ho := httpx.Options{Authenticator: identity.NewAuthenticator(st, utcNow), Logger: slog.New(slog.NewTextHandler(w.logs, nil))}
+	w.auth = identity.NewAuthenticator(st, utcNow)
+	ho := httpx.Options{Authenticator: w.auth, Logger: slog.New(slog.NewTextHandler(w.logs, nil))}
 	o := Options{
 		Proposals: proposal.New(st, utcNow, newID), Frictions: friction.New(st, utcNow, newID, proposal.Check), Agents: w.agents, Tasks: w.tasks,
 	}

@@ -8,7 +8,9 @@
 package mcp
 
 import (
+	"bytes"
 	"cmp"
+	"context"
 	"io"
 	"net"
 	"net/http"
@@ -51,6 +53,7 @@ const MaxBody = 1 << 20
 // server holds the services for the tools.
 type server struct {
 	Options
+	router *httpx.Router
 	origin *http.CrossOriginProtection
 	next   http.Handler
 }
@@ -58,7 +61,7 @@ type server struct {
 // Mount adds the route of the tools to the router.
 func Mount(rt *httpx.Router, o Options) {
 	o.Version = cmp.Or(o.Version, "dev")
-	s := &server{Options: o, origin: http.NewCrossOriginProtection()}
+	s := &server{Options: o, router: rt, origin: http.NewCrossOriginProtection()}
 	tools := s.tools()
 	s.next = sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return tools }, &sdk.StreamableHTTPOptions{
 		Stateless: true, JSONResponse: true, MaxRequestBodyBytes: MaxBody, PropagateRequestCancellation: true,
@@ -79,14 +82,17 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	// One request is one call: the rate limit counts requests.
-	if strings.HasPrefix(strings.TrimLeft(string(body[:min(len(body), 64)]), " \t\r\n"), "[") {
+	if bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n"), []byte("[")) {
 		s.refuse(w, r, errs.New(errs.Malformed, "request.batch", "send one JSON-RPC message a request; batches are not supported"))
 		return
 	}
-	r.Body = io.NopCloser(strings.NewReader(string(body)))
+	r.Body = io.NopCloser(bytes.NewReader(body))
 	httpx.AllowWait(w, maxWait)
-	s.next.ServeHTTP(w, r)
+	s.next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), requestKey{}, r)))
 }
+
+// requestKey is where a tool finds the request that it was called by.
+type requestKey struct{}
 
 // scopes are those that at least one tool needs.
 var scopes = []identity.Scope{identity.TasksRead, identity.TasksWrite, identity.A2AWrite}

@@ -54,10 +54,6 @@ func Forward(ctx context.Context, r Remote, in io.Reader, out io.Writer) error {
 	return err
 }
 
-type nopCloser struct{ io.Writer }
-
-func (nopCloser) Close() error { return nil }
-
 // forwarder holds the connection to the server, and makes a new one when it broke.
 type forwarder struct {
 	remote Remote

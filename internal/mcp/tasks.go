@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"strings"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/internal/task"
 )
 
@@ -111,11 +113,30 @@ func (s *server) sendTask(ctx context.Context, a *arguments[sendIn]) (*taskOut, 
 	if !s.Tasks.Expected(ctx, to) {
 		wait = 0 // nobody is there who could answer
 	}
-	t, err := s.Tasks.Send(ctx, to, task.SendRequest{ID: deref(a.in.TaskID), Message: message}, time.Duration(wait)*time.Second)
+	t, err := s.send(ctx, to, task.SendRequest{ID: deref(a.in.TaskID), Message: message}, time.Duration(wait)*time.Second)
 	if err != nil {
 		return nil, asSent(err)
 	}
 	return taskOf(&t), nil
+}
+
+// send sends a task and waits for what comes of it, but no longer than the caller may
+// know it.
+func (s *server) send(ctx context.Context, to task.Call, r task.SendRequest, wait time.Duration) (task.Task, error) {
+	request, ok := ctx.Value(requestKey{}).(*http.Request)
+	if wait == 0 || !ok {
+		return s.Tasks.Send(ctx, to, r, wait)
+	}
+	allowed, stop := s.router.WhileAllowed(ctx, request, func(ctx context.Context, caller *identity.Caller) error {
+		_, err := s.Tasks.Reach(ctx, caller, to.Target().ID)
+		return err
+	})
+	defer stop()
+	t, err := s.Tasks.Send(allowed, to, r, wait)
+	if cause := context.Cause(allowed); cause != nil && ctx.Err() == nil {
+		return task.Task{}, cause
+	}
+	return t, err
 }
 
 // sent reads either form of the message.

@@ -1,17 +1,20 @@
 package mcp
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/parley-dev/parley/internal/agent"
 	"github.com/parley-dev/parley/internal/friction"
+	"github.com/parley-dev/parley/internal/httpx"
 	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/internal/proposal"
 	"github.com/parley-dev/parley/internal/task"
@@ -273,6 +276,43 @@ func TestTaskTools(t *testing.T) {
 	}
 	eve := w.session(w.member("globex", "user:eve"))
 	if f := w.fail(eve, "send_task", object{"agent": "fixer", "message": "x"}); f.Code != "resource.not_found" {
+		t.Errorf("%+v", f)
+	}
+}
+
+// silent is an agent that never answers.
+type silent struct{}
+
+func (silent) Run(ctx context.Context, _ task.Assignment, _ func(context.Context, task.Report) error) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// Who waits for a task waits no longer than the key is good.
+func TestAWaitEndsWithTheKey(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, func(h *httpx.Options, _ *Options) { h.Recheck = 10 * time.Millisecond })
+	w.tasks.Host(task.Target{ID: "fixer", Org: "acme"}, silent{})
+	ada := w.session(w.member("acme", "user:ada"))
+	start := time.Now()
+	if got := call[taskOut](w, ada, "send_task", object{"agent": "fixer", "message": "x", "wait_seconds": 1}); got.State != "working" || time.Since(start) < time.Second {
+		t.Errorf("%+v after %s", got, time.Since(start))
+	}
+	keys, err := w.admins.Keys(t.Context(), "acme")
+	if err != nil {
+		t.Fatal(err)
+	}
+	time.AfterFunc(100*time.Millisecond, func() {
+		for _, k := range keys {
+			if err := w.admins.RevokeKey(context.Background(), "acme", k.ID); err != nil {
+				t.Error(err)
+			}
+		}
+		if err := w.auth.Refresh(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	if f := w.fail(ada, "send_task", object{"agent": "fixer", "message": "x", "wait_seconds": 60}); !strings.HasPrefix(f.Code, "auth.") {
 		t.Errorf("%+v", f)
 	}
 }

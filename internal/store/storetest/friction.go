@@ -171,6 +171,9 @@ func testFrictionEvidence(w *world) {
 		w.meet(ann, func(r *friction.Report) {
 			r.Evidence, r.Problem = fmt.Sprint(i, long)[:friction.MaxEvidence], strings.Repeat("ß", friction.MaxProblem)
 			r.Evidence = strings.ToValidUTF8(r.Evidence, "")
+			if i == 0 {
+				r.Occurrence = "old"
+			}
 		})
 	}
 	f, _, err := w.frictions.Get(w.Context(), ann, "registry:timeout")
@@ -192,6 +195,10 @@ func testFrictionEvidence(w *world) {
 	if f.Count != 8+friction.KeepOccurrences || len(evidence) != friction.KeepEvidence || evidence[0].Seq != f.Count ||
 		evidence[friction.KeepEvidence-1].Text == "" {
 		w.Errorf("%d reports, %d pieces of evidence", f.Count, len(evidence))
+	}
+	// So many reports later the occurrence is forgotten.
+	if out := w.meet(ann, func(r *friction.Report) { r.Occurrence = "old" }); !out.Counted {
+		w.Errorf("an occurrence is kept for ever: %+v", out)
 	}
 }
 
