@@ -135,8 +135,10 @@ func TestAKeyLives(t *testing.T) {
 	}, w.audited(ada, "?actor=user:ada")); diff != "" {
 		t.Error(diff)
 	}
-	// No secret is ever shown again, nor logged.
-	for _, path := range []string{keys, keys + "/" + made.ID, log, members} {
+	// No secret is ever shown again, nor logged, also not one that was put in the wrong place.
+	w.do(ada, "POST", keys, `{"principal":"`+made.Secret+`","scopes":["svc:tasks:read"]}`).want(422)
+	w.do(ada, "PATCH", members+"/user:ada", `{"name":"my key is `+made.Secret+`"}`).want(200)
+	for _, path := range []string{keys, keys + "/" + made.ID, log} {
 		body := w.do(ada, "GET", path, "").want(200).Body
 		for _, s := range []string{made.Secret, next.Secret, last.Secret, ada} {
 			if strings.Contains(body, s) || strings.Contains(body, `"secret"`) || strings.Contains(w.logs.String(), s) {
