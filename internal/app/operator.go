@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 
+	"github.com/parley-dev/parley/internal/account"
 	"github.com/parley-dev/parley/internal/agent"
 	"github.com/parley-dev/parley/internal/config"
 	"github.com/parley-dev/parley/internal/identity"
@@ -18,7 +19,9 @@ import (
 type Operator struct {
 	Admins *identity.Admins
 	Agents *agent.Registry
-	store  *store.Store
+	// Accounts makes links; it cannot check passwords.
+	Accounts *account.Accounts
+	store    *store.Store
 }
 
 // OpenOperator opens a store. Unless create is set, a missing data folder is an
@@ -37,7 +40,9 @@ func OpenOperator(ctx context.Context, cfg config.Store, create bool) (*Operator
 	return &Operator{
 		Admins: identity.NewAdmins(s, Now, newIDs(Now).next),
 		Agents: agent.NewRegistry(s, Now),
-		store:  s,
+
+		Accounts: account.New(s, nil, Now),
+		store:    s,
 	}, nil
 }
 

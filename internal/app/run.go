@@ -85,6 +85,7 @@ type greeting struct {
 	User      string `json:"user,omitempty"`
 	Key       string `json:"key,omitempty"`
 	Curl      string `json:"curl,omitempty"`
+	Link      string `json:"link,omitempty"`
 }
 
 func (s *Server) greet(out Output) error {
@@ -95,6 +96,7 @@ func (s *Server) greet(out Output) error {
 			// A certificate is made out to the public name, not to an address.
 			base = strings.TrimRight(s.cfg.PublicURL, "/")
 		}
+		g.Link = s.link
 		g.Org, g.User, g.Key = s.first.Org.ID, s.first.Admin.ID, s.first.Secret
 		g.Curl = fmt.Sprintf("curl -sS -H 'Authorization: Bearer %s' %s/api/v1/orgs/%s/proposals", g.Key, base, g.Org)
 	}
@@ -109,6 +111,9 @@ func (s *Server) greet(out Output) error {
 	if g.Key != "" {
 		fmt.Fprintf(&b, "\nThe store was empty: org %q and its user %q were created.\n", g.Org, g.User)
 		fmt.Fprintf(&b, "This is the first key. It is shown once:\n\n  %s\n\nTry it:\n\n  %s\n\n", g.Key, g.Curl)
+		if g.Link != "" {
+			fmt.Fprintf(&b, "Open this to choose the password of %q. It works once, for a day:\n\n  %s\n\n", g.User, g.Link)
+		}
 	}
 	_, err := io.WriteString(out.Stdout, b.String())
 	return err

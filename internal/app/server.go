@@ -12,11 +12,13 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/parley-dev/parley/internal/account"
 	"github.com/parley-dev/parley/internal/agent"
 	"github.com/parley-dev/parley/internal/config"
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/httpx"
 	"github.com/parley-dev/parley/internal/identity"
+	"github.com/parley-dev/parley/internal/oauth"
 	"github.com/parley-dev/parley/internal/store"
 	"github.com/parley-dev/parley/internal/task"
 	"github.com/parley-dev/parley/internal/webhook"
@@ -53,6 +55,9 @@ type Server struct {
 	bus      *store.Bus // nil: no other node
 	http     *http.Server
 	first    *identity.First
+	link     string // to set the first password with; empty: there is none
+	accounts *account.Accounts
+	oauth    *oauth.Service
 
 	stopping   atomic.Bool
 	failed     chan error // the error that ended serving, if it was not asked for
@@ -100,8 +105,13 @@ func New(ctx context.Context, cfg config.Config, log *slog.Logger) (_ *Server, e
 		return nil, err
 	}
 	s.newTasks(ids)
+	s.newLogin(ids)
+	handler, err := s.handler(ids, proxies)
+	if err != nil {
+		return nil, err
+	}
 	s.http = &http.Server{
-		Handler:           s.handler(ids, proxies),
+		Handler:           handler,
 		TLSConfig:         tlsConfig,
 		ReadHeaderTimeout: readHeaderTimeout,
 		ReadTimeout:       readTimeout,
@@ -115,6 +125,9 @@ func New(ctx context.Context, cfg config.Config, log *slog.Logger) (_ *Server, e
 	// Last of all: the first key is made once, and would be lost if anything failed after it.
 	if s.first, err = identity.NewAdmins(s.store, Now, ids.next).Bootstrap(ctx); err != nil {
 		return nil, fmt.Errorf("prepare the empty store: %w", err)
+	}
+	if err := s.newFirstLink(ctx); err != nil {
+		s.log.Error("there is no link for the first login; make one with: parley admin link", "error", err)
 	}
 	if err := s.hostEcho(ctx); err != nil {
 		s.log.Error("the built-in agent does not run", "error", err)

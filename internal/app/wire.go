@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/parley-dev/parley/internal/a2a"
+	"github.com/parley-dev/parley/internal/authserver"
 	"github.com/parley-dev/parley/internal/followup"
 	"github.com/parley-dev/parley/internal/friction"
 	"github.com/parley-dev/parley/internal/httpx"
@@ -21,7 +22,7 @@ import (
 )
 
 // handler builds the services and puts the transports in front of them.
-func (s *Server) handler(ids *ids, proxies []netip.Prefix) http.Handler {
+func (s *Server) handler(ids *ids, proxies []netip.Prefix) (http.Handler, error) {
 	metrics := prometheus.NewRegistry()
 	metrics.MustRegister(
 		collectors.NewGoCollector(),
@@ -65,8 +66,9 @@ func (s *Server) handler(ids *ids, proxies []netip.Prefix) http.Handler {
 	a2a.Mount(router, a2a.Options{Tasks: s.tasks, Agents: s.agents, Version: Version(), PublicURL: s.publicURL()})
 	mcp.Mount(router, mcp.Options{
 		Proposals: proposals, Frictions: frictions, Agents: s.agents, Tasks: s.tasks, Version: Version(), PublicURL: s.publicURL(),
+		ResourceMetadata: s.base() + authserver.ResourceMetadata + mcp.Path,
 	})
-	return router
+	return router, s.mountLogin(router, manager)
 }
 
 // publicURL is the configured address, if there is one.

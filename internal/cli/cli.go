@@ -2,7 +2,7 @@
 // running server, and prints what came back.
 //
 // Two sorts of commands exist. Those of the operator (serve, migrate, org, user,
-// service, key, agent create and list) open the store itself; those of a member
+// service, key, admin, agent create and list) open the store itself; those of a member
 // (proposal, followup, task, the other agent commands) and of an admin (member,
 // invite, audit, and key if a server is named) speak HTTP and know no more than any
 // other client. What people read goes through clean, so that stored text
@@ -40,6 +40,7 @@ type root struct {
 	Service serviceCmd `cmd:"" help:"Manage external systems that an org gives keys to." group:"operator"`
 	Agent   agentCmd   `cmd:"" help:"Manage the agents of an org." group:"operator"`
 	Key     keyCmd     `cmd:"" help:"Manage API keys, on the store or on a running server." group:"operator"`
+	Admin   adminCmd   `cmd:"" help:"Let people sign in who have no password." group:"operator"`
 
 	Member memberCmd `cmd:"" help:"List, create, disable and enable the principals of your org, on a running server." group:"admin"`
 	Invite inviteCmd `cmd:"" help:"Invite people to your org, on a running server." group:"admin"`

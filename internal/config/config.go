@@ -41,6 +41,9 @@ type Config struct {
 	Push      bool     `help:"Push events of tasks to the addresses that their senders name." default:"true" env:"PARLEY_PUSH" negatable:""`
 	PushAllow []string `help:"Host, host:port, IP or network that events may be pushed to although it is not public, also over http; repeat it or separate by commas." env:"PARLEY_PUSH_ALLOW" placeholder:"ADDRESS"`
 
+	TokenLifetime   time.Duration `help:"How long an OAuth access token works; ${default} if not given." default:"15m" env:"PARLEY_TOKEN_LIFETIME" placeholder:"DURATION"`
+	RefreshLifetime time.Duration `help:"How long an OAuth refresh token works that is not used; ${default} if not given." default:"720h" env:"PARLEY_REFRESH_LIFETIME" placeholder:"DURATION"`
+
 	ShutdownDelay   time.Duration `help:"How long /readyz fails before a stopping server refuses connections, so that load balancers notice." default:"0s" env:"PARLEY_SHUTDOWN_DELAY" placeholder:"DURATION"`
 	ShutdownTimeout time.Duration `help:"How long a stopping server waits for requests in flight; ${default} if not given." default:"30s" env:"PARLEY_SHUTDOWN_TIMEOUT" placeholder:"DURATION"`
 
@@ -55,6 +58,7 @@ func Default() Config {
 	return Config{
 		Store: Store{Data: "./parley-data"}, Listen: "127.0.0.1:8080", RateLimit: 100,
 		EchoAgent: true, TaskRetention: 30 * 24 * time.Hour, Push: true,
+		TokenLifetime: 15 * time.Minute, RefreshLifetime: 30 * 24 * time.Hour,
 		ShutdownTimeout: 30 * time.Second, LogFormat: "text", LogLevel: "info",
 	}
 }
@@ -93,6 +97,10 @@ func (c *Config) Validate() error {
 		return fmt.Errorf("--rate-limit must be 0 (off) or more; it is %d", c.RateLimit)
 	case c.TaskRetention < 0:
 		return fmt.Errorf("--task-retention must be 0 (keep all) or more; it is %s", c.TaskRetention)
+	case c.TokenLifetime < time.Minute || c.TokenLifetime > 24*time.Hour:
+		return fmt.Errorf("--token-lifetime must be between 1m and 24h; it is %s", c.TokenLifetime)
+	case c.RefreshLifetime < c.TokenLifetime:
+		return fmt.Errorf("--refresh-lifetime must be --token-lifetime or more; it is %s", c.RefreshLifetime)
 	case c.ShutdownTimeout <= 0:
 		return fmt.Errorf("--shutdown-timeout must be more than 0; it is %s", c.ShutdownTimeout)
 	case c.ShutdownDelay < 0:

@@ -53,12 +53,15 @@ func (rt *Router) survive(x *exchange, r *http.Request, p any) (abort any) {
 	return nil
 }
 
-// joinPrefix is where invitations are accepted; what follows is a secret.
-const joinPrefix = "/join/"
+// secretPaths are where invitations and links are used, and questions of clients
+// answered; what follows is a secret.
+var secretPaths = []string{"/join/", "/setup/", "/oauth/authorize/"}
 
 func loggedPath(p string) string {
-	if strings.HasPrefix(p, joinPrefix) {
-		return joinPrefix + "…"
+	for _, prefix := range secretPaths {
+		if strings.HasPrefix(p, prefix) {
+			return prefix + "…"
+		}
 	}
 	return p
 }

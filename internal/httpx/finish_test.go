@@ -17,6 +17,8 @@ func TestTheTokenOfAnInvitationIsNotLogged(t *testing.T) {
 	send(rt, "GET", "/join/s3cret")
 	send(rt, "GET", "/join/s3cret/")
 	send(rt, "POST", "/join/s3cret")
+	send(rt, "GET", "/setup/s3cret")
+	send(rt, "POST", "/oauth/authorize/s3cret")
 	if got := logs.String(); strings.Contains(got, "s3cret") || strings.Count(got, "/join/") < 3 {
 		t.Errorf("logged: %s", got)
 	}

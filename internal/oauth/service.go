@@ -76,13 +76,10 @@ func (s *Service) Offer(ctx context.Context, m identity.Member, c Client, wanted
 // Chosen is what of an offer the person lets the client have. It must be something.
 func Chosen(offered, chosen identity.Scopes) (identity.Scopes, error) {
 	rights, _ := agents(chosen)
-	if len(rights) == 0 {
+	if rights = slices.DeleteFunc(rights, func(s identity.Scope) bool { return !offered.Has(s) }); len(rights) == 0 {
 		return nil, errs.New(errs.Invalid, "oauth.nothing_chosen", "choose at least one right, or refuse")
 	}
-	if out := Narrow(offered, chosen); len(out) > 0 {
-		return out, nil
-	}
-	return nil, errs.New(errs.Invalid, "oauth.nothing_chosen", "none of the chosen rights can be given")
+	return Narrow(offered, rights), nil
 }
 
 // SelfGrant is what a key of an agent or a service may have of what it asks for:

@@ -1,0 +1,60 @@
+package app
+
+import (
+	"context"
+	"strings"
+
+	"github.com/parley-dev/parley/internal/account"
+	"github.com/parley-dev/parley/internal/authserver"
+	"github.com/parley-dev/parley/internal/httpx"
+	"github.com/parley-dev/parley/internal/identity"
+	"github.com/parley-dev/parley/internal/mcp"
+	"github.com/parley-dev/parley/internal/oauth"
+	"github.com/parley-dev/parley/internal/web"
+)
+
+// base is the address that browsers and clients use: the public one, or else the
+// one that the server listens on. It is never taken from a request.
+func (s *Server) base() string {
+	if s.cfg.PublicURL != "" {
+		return strings.TrimRight(s.cfg.PublicURL, "/")
+	}
+	return s.URL()
+}
+
+// newLogin makes the services of people who sign in and of clients that act for them.
+func (s *Server) newLogin(ids *ids) {
+	s.accounts = account.New(s.store, web.NewArgon2id(), Now)
+	s.oauth = oauth.New(s.store, s.agents, Now, ids.next, oauth.Lifetimes{Token: s.cfg.TokenLifetime, Refresh: s.cfg.RefreshLifetime})
+	s.auth.AcceptTokens(s.oauth)
+}
+
+// mountLogin adds the pages and the authorization server.
+func (s *Server) mountLogin(router *httpx.Router, manager *identity.Manager) error {
+	pages, err := web.New(router, web.Options{
+		Accounts: s.accounts, Invitations: manager, Sessions: s.store, PublicURL: s.base(), Logger: s.log, Now: Now,
+	})
+	if err != nil {
+		return err
+	}
+	pages.Mount()
+	return authserver.Mount(router, authserver.Options{
+		Service: s.oauth, Requests: s.store, Members: s.store, Pages: pages, Issuer: s.base(), Only: []string{mcp.Path}, Logger: s.log, Now: Now,
+	})
+}
+
+// newFirstLink makes the link with which the first admin chooses a password.
+func (s *Server) newFirstLink(ctx context.Context) error {
+	if s.first == nil {
+		return nil
+	}
+	token, _, err := s.accounts.NewLink(ctx, s.first.Admin.Principal)
+	if err != nil {
+		return err
+	}
+	s.link = s.base() + "/setup/" + token
+	return nil
+}
+
+// Link is where the first admin chooses a password; empty unless the store was empty.
+func (s *Server) Link() string { return s.link }

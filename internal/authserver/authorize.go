@@ -1,0 +1,114 @@
+package authserver
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"github.com/luikyv/go-oidc/pkg/goidc"
+
+	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/identity"
+	"github.com/parley-dev/parley/internal/oauth"
+)
+
+// authorize is where a client sends its user. Nothing is kept of it until somebody
+// is signed in.
+func (s *server) authorize(w http.ResponseWriter, r *http.Request) {
+	member, err := s.Pages.SignedIn(r)
+	switch {
+	case err != nil:
+		s.fail(w, r, err)
+		return
+	case member == nil:
+		s.Pages.SignIn(w, r, r.URL.RequestURI())
+		return
+	}
+	w.Header().Set("Cache-Control", "no-store")
+	ctx := context.WithValue(r.Context(), redirectKey{}, r.URL.Query().Get("redirect_uri"))
+	s.protocol.ServeHTTP(w, r.WithContext(ctx))
+}
+
+// answer is where the form of the question goes.
+func (s *server) answer(w http.ResponseWriter, r *http.Request) {
+	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+	w.Header().Set("Cache-Control", "no-store")
+	s.protocol.ServeHTTP(w, r)
+}
+
+// decide asks the person who is signed in, and takes the answer. Only a POST answers.
+func (s *server) decide(w http.ResponseWriter, r *http.Request, as *goidc.AuthnSession, _ *goidc.Client) (goidc.Status, error) {
+	member, err := s.Pages.SignedIn(r)
+	if err != nil {
+		return goidc.StatusFailure, err
+	}
+	if member == nil || as.Subject != "" && as.Subject != subject(member.Principal) {
+		return goidc.StatusFailure, goidc.NewError(goidc.ErrorCodeAccessDenied, "somebody else is signed in now")
+	}
+	as.Subject, as.Username = subject(member.Principal), member.ID
+	as.Store = map[string]any{storedOrg: member.Org, storedUser: member.ID}
+	client, _, err := s.Service.Client(r.Context(), as.ClientID)
+	if err != nil {
+		return goidc.StatusFailure, err
+	}
+	wanted, err := oauth.ParseScopes(as.Scopes)
+	if err != nil {
+		return goidc.StatusFailure, goidc.NewError(goidc.ErrorCodeInvalidScope, errs.As(err).Message)
+	}
+	offer, err := s.Service.Offer(r.Context(), *member, client, wanted)
+	switch {
+	case err != nil:
+		return goidc.StatusFailure, err
+	case len(offer) == 0:
+		return goidc.StatusFailure, goidc.NewError(goidc.ErrorCodeInvalidScope, "none of the scopes can be given by this user to this client")
+	}
+	q := oauth.Question{
+		Client: client, Member: *member, Scopes: offer, Audience: s.audience(as.Resources), RedirectURI: as.RedirectURI,
+		Answer: authorizePath + "/" + as.ID,
+	}
+	if r.Method == http.MethodPost {
+		switch r.PostFormValue("decision") {
+		case "refuse":
+			return goidc.StatusFailure, goidc.NewError(goidc.ErrorCodeAccessDenied, "the user refused")
+		case "allow":
+			var chosen identity.Scopes
+			for _, scope := range r.PostForm["scope"] {
+				chosen = append(chosen, identity.Scope(scope))
+			}
+			granted, err := oauth.Chosen(offer, chosen)
+			if err == nil {
+				as.GrantedScopes, as.GrantedResources = granted.String(), as.Resources
+				return goidc.StatusSuccess, nil
+			}
+			q.Problem = errs.As(err).Message
+		}
+	}
+	s.Pages.Consent(w, r, q)
+	return goidc.StatusPending, nil
+}
+
+// renderError shows what cannot be sent to the client, because it is not known where
+// that would be.
+func (s *server) renderError(w http.ResponseWriter, r *http.Request, err error) error {
+	var known goidc.Error
+	if errors.As(err, &known) && known.StatusCode() < http.StatusInternalServerError {
+		s.Pages.Problem(w, r, http.StatusBadRequest,
+			"The program that sent you here made a mistake: "+known.Description+". Nothing was allowed.")
+		return nil
+	}
+	s.fail(w, r, err)
+	return nil
+}
+
+func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
+	s.Logger.ErrorContext(r.Context(), "a page of the authorization server failed", "error", err)
+	s.Pages.Problem(w, r, http.StatusInternalServerError, "Something went wrong here. Try again in a moment.")
+}
+
+// logError sees every refusal of the library; only those that are our fault are told.
+func (s *server) logError(ctx context.Context, err error) {
+	var known goidc.Error
+	if !errors.As(err, &known) || known.StatusCode() >= http.StatusInternalServerError {
+		s.Logger.ErrorContext(ctx, "the authorization server failed", "error", err)
+	}
+}

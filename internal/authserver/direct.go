@@ -1,0 +1,46 @@
+package authserver
+
+import (
+	"bytes"
+	"context"
+	"net/http"
+
+	"github.com/luikyv/go-oidc/pkg/goidc"
+)
+
+// direct serves what clients call themselves, and puts right how the library answers.
+func (s *server) direct(w http.ResponseWriter, r *http.Request) {
+	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+	ctx := context.WithValue(r.Context(), styleKey{}, goidc.AuthnMethodSecretPost)
+	if _, _, ok := r.BasicAuth(); ok {
+		ctx = context.WithValue(ctx, styleKey{}, goidc.AuthnMethodSecretBasic)
+	}
+	if r.URL.Path == tokenPath {
+		ctx = context.WithValue(ctx, redeemKey{}, true)
+	}
+	b := &buffer{header: w.Header(), status: http.StatusOK}
+	s.protocol.ServeHTTP(b, r.WithContext(ctx))
+	w.Header().Set("Cache-Control", "no-store")
+	switch {
+	case b.status == http.StatusForbidden && r.URL.Path == introspect:
+		// What a client may not know about does not exist for it (RFC 7662, 2.2).
+		b.status, b.body = http.StatusOK, *bytes.NewBufferString(`{"active":false}` + "\n")
+	case b.status == http.StatusUnauthorized && bytes.Contains(b.body.Bytes(), []byte(`"unauthorized_client"`)):
+		b.status = http.StatusBadRequest // RFC 6749, 5.2
+	case b.status == http.StatusUnauthorized:
+		w.Header().Set("WWW-Authenticate", `Basic realm="Parley"`)
+	}
+	w.WriteHeader(b.status)
+	_, _ = w.Write(b.body.Bytes()) // the client went away
+}
+
+// buffer holds an answer back until it is known.
+type buffer struct {
+	header http.Header
+	status int
+	body   bytes.Buffer
+}
+
+func (b *buffer) Header() http.Header         { return b.header }
+func (b *buffer) WriteHeader(status int)      { b.status = status }
+func (b *buffer) Write(p []byte) (int, error) { return b.body.Write(p) }

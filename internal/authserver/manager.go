@@ -1,0 +1,361 @@
+package authserver
+
+import (
+	"context"
+	"crypto/subtle"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/luikyv/go-oidc/pkg/goidc"
+
+	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/identity"
+	"github.com/parley-dev/parley/internal/oauth"
+)
+
+// manager shows our grants, tokens and clients to the library.
+type manager struct{ *server }
+
+// What a request tells the manager beside what the library does.
+type (
+	styleKey    struct{} // how the client sent its secret: a goidc.AuthnMethod
+	redirectKey struct{} // the redirect address that was asked for: a string
+	redeemKey   struct{} // set at the token endpoint, where a refresh token is used up
+)
+
+// Under these names a grant's Store keeps what it was read from, and who consented.
+const (
+	storedGrant = "grant"
+	storedOrg   = "org"
+	storedUser  = "user"
+)
+
+func hashCode(s string) identity.Hash    { return identity.HashSecret("code:" + s) }
+func hashRefresh(s string) identity.Hash { return identity.HashSecret("refresh:" + s) }
+func hashRequest(s string) identity.Hash { return identity.HashSecret("request:" + s) }
+
+// notFound gives the library the error that it knows.
+func notFound(err error) error {
+	if err != nil && errs.KindOf(err) == errs.NotFound {
+		return goidc.ErrNotFound
+	}
+	return err
+}
+
+var errOver = goidc.NewError(goidc.ErrorCodeInvalidGrant, "invalid grant")
+
+// SaveGrant implements goidc.GrantManager. The library reads a grant, changes it and
+// saves it, with nothing between that keeps others from doing the same; the version
+// that was read decides who was first.
+func (m *manager) SaveGrant(ctx context.Context, g *goidc.Grant) error {
+	now, life := m.Now(), m.Service.Lifetimes()
+	dom, known := g.Store[storedGrant].(oauth.Grant)
+	switch {
+	case known && g.RevokedAt != 0:
+		return m.Service.Revoke(ctx, dom)
+	case known:
+		if g.AuthCodeConsumedAt != 0 && dom.CodeUsedAt.IsZero() {
+			dom.CodeUsedAt = now
+		}
+		if g.RefreshToken != "" {
+			dom.Refresh, dom.RefreshExpires = hashRefresh(g.RefreshToken), now.Add(life.Refresh)
+			dom.EndsAt = later(dom.EndsAt, dom.RefreshExpires)
+		}
+		err := m.Service.Use(ctx, dom)
+		if err != nil && errs.KindOf(err) == errs.NotFound {
+			return errOver
+		}
+		return err
+	}
+	dom = oauth.Grant{
+		ID: g.ID, ClientID: g.ClientID, Scopes: identity.SplitScopes(g.Scopes), Audience: m.audience(g.Resources),
+		CreatedAt: now, EndsAt: now.Add(life.Token), Version: 1,
+	}
+	if p, ok := g.Store["principal"].(identity.Principal); ok {
+		dom.Principal = p
+	} else {
+		org, _ := g.Store[storedOrg].(string)
+		user, _ := g.Store[storedUser].(string)
+		dom.Principal = identity.Principal{Org: org, Kind: identity.User, ID: user}
+	}
+	if g.AuthCode != "" {
+		dom.Code, dom.CodeExpires = hashCode(g.AuthCode), time.Unix(int64(g.AuthCodeExpiresAt), 0).UTC()
+		dom.Challenge, dom.RedirectURI = g.AuthParams.CodeChallenge, g.AuthParams.RedirectURI
+		dom.EndsAt = later(dom.EndsAt, dom.CodeExpires)
+	}
+	if g.RefreshToken != "" {
+		// The library makes the token now and hands it out when the code is redeemed, which
+		// would need it in clear until then. Another is made at that time.
+		dom.RefreshExpires = now.Add(life.Refresh)
+		dom.EndsAt = later(dom.EndsAt, dom.RefreshExpires)
+	}
+	g.Store = map[string]any{storedGrant: dom}
+	return m.Service.Create(ctx, dom)
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}
+
+func (m *manager) grantOf(dom oauth.Grant) *goidc.Grant {
+	return &goidc.Grant{
+		ID: dom.ID, CreatedAt: seconds(dom.CreatedAt), RevokedAt: seconds(dom.RevokedAt), Subject: subject(dom.Principal), ClientID: dom.ClientID,
+		Username: dom.Principal.ID, Scopes: dom.Scopes.String(), Resources: m.resourcesOf(dom.Audience),
+		RefreshTokenExpiresAt: seconds(dom.RefreshExpires), AuthCodeExpiresAt: seconds(dom.CodeExpires), AuthCodeConsumedAt: seconds(dom.CodeUsedAt),
+		AuthParams: goidc.AuthorizationParameters{
+			RedirectURI: dom.RedirectURI, CodeChallenge: dom.Challenge, CodeChallengeMethod: goidc.CodeChallengeMethodSHA256,
+		},
+		Store: map[string]any{storedGrant: dom},
+	}
+}
+
+// subject names a principal to those who may ask about a token.
+func subject(p identity.Principal) string { return p.Org + "/" + p.Ref() }
+
+func seconds(t time.Time) int {
+	if t.IsZero() {
+		return 0
+	}
+	return int(t.Unix())
+}
+
+// Grant implements goidc.GrantManager.
+func (m *manager) Grant(ctx context.Context, id string) (*goidc.Grant, error) {
+	dom, err := m.Service.Grant(ctx, id)
+	if err != nil {
+		return nil, notFound(err)
+	}
+	return m.grantOf(dom), nil
+}
+
+// GrantByAuthCode implements goidc.AuthManager.
+func (m *manager) GrantByAuthCode(ctx context.Context, code string) (*goidc.Grant, error) {
+	dom, err := m.Service.GrantByCode(ctx, hashCode(code))
+	if err != nil {
+		return nil, notFound(err)
+	}
+	g := m.grantOf(dom)
+	if g.AuthCode = code; !dom.RefreshExpires.IsZero() {
+		g.RefreshToken = random(ctx)
+	}
+	return g, nil
+}
+
+// GrantByRefreshToken implements goidc.RefreshTokenManager.
+func (m *manager) GrantByRefreshToken(ctx context.Context, token string) (*goidc.Grant, error) {
+	dom, err := m.Service.GrantByRefresh(ctx, hashRefresh(token), ctx.Value(redeemKey{}) != nil)
+	if err != nil {
+		return nil, notFound(err)
+	}
+	return m.grantOf(dom), nil
+}
+
+// handleGrant sees every grant before it is saved.
+func (m *manager) handleGrant(ctx context.Context, typ goidc.GrantType, g *goidc.Grant) error {
+	if typ != goidc.GrantClientCredentials {
+		return nil
+	}
+	key, _, err := m.Service.KeyClient(ctx, g.ClientID)
+	if err != nil {
+		return goidc.WrapError(goidc.ErrorCodeInvalidClient, "invalid client", notFound(err))
+	}
+	scopes, err := oauth.SelfGrant(key, identity.SplitScopes(g.Scopes))
+	if err != nil {
+		return goidc.NewError(goidc.ErrorCodeInvalidScope, errs.As(err).Message)
+	}
+	g.Scopes = scopes.String()
+	g.Store = map[string]any{"principal": key.Principal}
+	return nil
+}
+
+// handleToken sees every token before it is saved. The library has only checked that
+// each scope was granted, so asking for one without its restriction to agents would
+// shake the restriction off.
+func (m *manager) handleToken(ctx context.Context, t *goidc.Token, g *goidc.Grant) error {
+	dom, ok := g.Store[storedGrant].(oauth.Grant)
+	if !ok {
+		return errors.New("a token of a grant that was not saved")
+	}
+	member, err := m.Members.Member(ctx, dom.Principal)
+	if err != nil {
+		return err
+	}
+	scopes, err := m.Service.TokenScopes(ctx, dom, member, identity.SplitScopes(t.Scopes))
+	if err != nil {
+		return goidc.NewError(goidc.ErrorCodeInvalidGrant, errs.As(err).Message)
+	}
+	t.Scopes = scopes.String()
+	return nil
+}
+
+// SaveToken implements goidc.OpaqueTokenManager.
+func (m *manager) SaveToken(ctx context.Context, t *goidc.Token) error {
+	h := identity.HashSecret(t.ID)
+	if t.RevokedAt != 0 {
+		st, err := m.Service.Token(ctx, h)
+		if err != nil {
+			return notFound(err)
+		}
+		return m.Service.RevokeToken(ctx, st, h)
+	}
+	dom, err := m.Service.Grant(ctx, t.GrantID)
+	if err != nil {
+		return err
+	}
+	return m.Service.Issue(ctx, dom, oauth.Token{
+		GrantID: t.GrantID, ClientID: t.ClientID, Scopes: identity.SplitScopes(t.Scopes), Audience: m.audience(t.Resources),
+		CreatedAt: time.Unix(int64(t.CreatedAt), 0).UTC(), ExpiresAt: time.Unix(int64(t.ExpiresAt), 0).UTC(),
+	}, h)
+}
+
+// Token implements goidc.OpaqueTokenManager.
+func (m *manager) Token(ctx context.Context, value string) (*goidc.Token, error) {
+	if !identity.WellFormedToken(value) {
+		return nil, goidc.ErrNotFound
+	}
+	st, err := m.Service.Token(ctx, identity.HashSecret(value))
+	if err != nil {
+		return nil, notFound(err)
+	}
+	t := &goidc.Token{
+		ID: value, GrantID: st.GrantID, ClientID: st.ClientID, Subject: subject(st.Grant.Principal),
+		CreatedAt: seconds(st.CreatedAt), ExpiresAt: seconds(st.ExpiresAt), RevokedAt: seconds(st.RevokedAt),
+		Format: goidc.TokenFormatOpaque, Type: goidc.TokenTypeBearer, Scopes: st.Scopes.String(), Resources: m.resourcesOf(st.Audience),
+	}
+	if t.RevokedAt == 0 && !m.Service.Works(&st) {
+		t.RevokedAt = seconds(m.Now())
+	}
+	return t, nil
+}
+
+// claims is what introspection tells beside the standard.
+func (m *manager) claims(_ context.Context, _ *goidc.Token, g *goidc.Grant) map[string]any {
+	dom, ok := g.Store[storedGrant].(oauth.Grant)
+	if !ok {
+		return nil
+	}
+	return map[string]any{"org": dom.Principal.Org, "principal": dom.Principal.Ref()}
+}
+
+// mayIntrospect lets a client with a secret ask about its own tokens, and a key with
+// svc:admin:admin about all of its org.
+func (m *manager) mayIntrospect(ctx context.Context, c *goidc.Client, info goidc.TokenInfo) bool {
+	if c.IsPublic() {
+		return false
+	}
+	if info.ClientID == c.ID {
+		return true
+	}
+	key, _, err := m.Service.KeyClient(ctx, c.ID)
+	if err != nil || !key.Scopes.Has(identity.Admin) {
+		return false
+	}
+	g, err := m.Service.Grant(ctx, info.GrantID)
+	return err == nil && g.Principal.Org == key.Principal.Org
+}
+
+// Client implements goidc.DCRManager: the id of a registered client, or of a key.
+func (m *manager) Client(ctx context.Context, id string) (*goidc.Client, error) {
+	if strings.HasPrefix(id, oauth.KeyPrefix) {
+		key, h, err := m.Service.KeyClient(ctx, id)
+		if err != nil {
+			return nil, notFound(err)
+		}
+		// The library wants one way of authentication for each client; a key takes both.
+		style, _ := ctx.Value(styleKey{}).(goidc.AuthnMethod)
+		if style == "" {
+			style = goidc.AuthnMethodSecretBasic
+		}
+		return &goidc.Client{ID: id, Secret: hex.EncodeToString(h[:]), ClientMeta: goidc.ClientMeta{
+			GrantTypes: []goidc.GrantType{goidc.GrantClientCredentials}, ScopeIDs: scopeIDs(key.Scopes), TokenAuthnMethod: style,
+		}}, nil
+	}
+	c, h, err := m.Service.Client(ctx, id)
+	if err != nil {
+		return nil, notFound(err)
+	}
+	out := &goidc.Client{ID: id, Secret: hex.EncodeToString(h[:]), ClientMeta: goidc.ClientMeta{
+		Name: c.Name, RedirectURIs: slices.Clone(c.RedirectURIs), ScopeIDs: scopeIDs(c.Scopes), TokenAuthnMethod: goidc.AuthnMethod(c.Method),
+		GrantTypes:    []goidc.GrantType{goidc.GrantAuthorizationCode, goidc.GrantRefreshToken},
+		ResponseTypes: []goidc.ResponseType{goidc.ResponseTypeCode},
+		// The library would take ports off addresses of native clients, and then find none
+		// that was registered with one. Addresses are matched by our own rule instead.
+		ApplicationType: goidc.ApplicationTypeWeb,
+	}}
+	if asked, _ := ctx.Value(redirectKey{}).(string); asked != "" && oauth.MatchRedirect(c.RedirectURIs, asked) {
+		out.RedirectURIs = append(out.RedirectURIs, asked)
+	}
+	return out, nil
+}
+
+// scopeIDs are the scopes as the library compares them: restrictions to agents are
+// one scope to it, and any client may ask for less.
+func scopeIDs(s identity.Scopes) string {
+	ids := []string{agentScope}
+	for _, scope := range s {
+		if !strings.HasPrefix(string(scope), agentScope+":") {
+			ids = append(ids, string(scope))
+		}
+	}
+	return strings.Join(ids, " ")
+}
+
+var errNotHere = errors.New("clients are registered elsewhere")
+
+// SaveClient and DeleteClient implement goidc.DCRManager; the routes that use them
+// are not mounted.
+func (m *manager) SaveClient(context.Context, *goidc.Client) error { return errNotHere }
+
+// DeleteClient see SaveClient.
+func (m *manager) DeleteClient(context.Context, string) error { return errNotHere }
+
+// verifySecret compares the hash that is kept with a secret.
+func verifySecret(_ context.Context, stored, presented string) error {
+	h := identity.HashSecret(presented)
+	if presented == "" || subtle.ConstantTimeCompare([]byte(stored), []byte(hex.EncodeToString(h[:]))) != 1 {
+		return errors.New("wrong secret")
+	}
+	return nil
+}
+
+// SaveSession implements goidc.AuthManager. A request that was answered is deleted,
+// so of two answers the second finds none.
+func (m *manager) SaveSession(ctx context.Context, as *goidc.AuthnSession) error {
+	id := hashRequest(as.ID)
+	if as.Status == goidc.StatusPending {
+		data, err := json.Marshal(as)
+		if err != nil {
+			return err
+		}
+		return m.Requests.PutRequest(ctx, id, data, time.Unix(int64(as.ExpiresAt), 0))
+	}
+	err := m.Requests.EndRequest(ctx, id)
+	if err != nil && errs.KindOf(err) == errs.NotFound {
+		if as.Status == goidc.StatusSuccess {
+			return goidc.NewError(goidc.ErrorCodeInvalidRequest, "the question was answered already")
+		}
+		return nil
+	}
+	return err
+}
+
+// Session implements goidc.AuthManager.
+func (m *manager) Session(ctx context.Context, id string) (*goidc.AuthnSession, error) {
+	data, err := m.Requests.Request(ctx, hashRequest(id), m.Now())
+	if err != nil {
+		return nil, notFound(err)
+	}
+	var as goidc.AuthnSession
+	if err := json.Unmarshal(data, &as); err != nil {
+		return nil, err
+	}
+	as.ID = id
+	return &as, nil
+}

@@ -1,0 +1,190 @@
+package web
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/parley-dev/parley/internal/account"
+	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/httpx"
+	"github.com/parley-dev/parley/internal/identity"
+)
+
+func (p *Pages) loginPage(w http.ResponseWriter, r *http.Request) {
+	v := view{Title: "Sign in", Next: r.URL.Query().Get("next"), Org: "main"}
+	if m, err := p.SignedIn(r); err == nil && m != nil {
+		http.Redirect(w, r, local(v.Next), http.StatusSeeOther)
+		return
+	}
+	p.show(w, r, http.StatusOK, "login", v, "")
+}
+
+// login takes org, user and password. Each attempt costs a turn of the address; each
+// failure one of the account, so that its owner is not kept out by knowing better.
+func (p *Pages) login(w http.ResponseWriter, r *http.Request) {
+	v := view{
+		Title: "Sign in", Next: r.PostFormValue("next"),
+		Org: strings.TrimSpace(r.PostFormValue("org")), User: strings.TrimSpace(r.PostFormValue("user")),
+	}
+	name := strings.ToLower(v.Org + "/" + v.User)
+	err := p.byAddress.Take(p.router.ClientAddr(r).String())
+	if err == nil {
+		err = p.byAccount.Check(name)
+	}
+	var signed account.Signed
+	if err == nil {
+		if signed, err = p.Accounts.Login(r.Context(), v.Org, v.User, r.PostFormValue("password")); errs.KindOf(err) == errs.Unauthenticated {
+			_ = p.byAccount.Take(name) // checked above
+		}
+	}
+	if err == nil {
+		err = p.signIn(r.Context(), signed)
+	}
+	if err != nil {
+		p.again(w, r, "login", v, err)
+		return
+	}
+	http.Redirect(w, r, local(v.Next), http.StatusSeeOther)
+}
+
+// again shows a form once more, with what was wrong.
+func (p *Pages) again(w http.ResponseWriter, r *http.Request, page string, v view, err error) {
+	status := httpx.StatusOf(errs.KindOf(err))
+	if status >= http.StatusInternalServerError {
+		p.failed(w, r, err)
+		return
+	}
+	if status == http.StatusTooManyRequests {
+		w.Header().Set("Retry-After", "15")
+	}
+	v.Problem = sentence(err)
+	p.show(w, r, status, page, v, "")
+}
+
+// must returns who is signed in, or leads to the page to sign in on.
+func (p *Pages) must(w http.ResponseWriter, r *http.Request) *identity.Member {
+	m, err := p.SignedIn(r)
+	if err != nil {
+		p.failed(w, r, err)
+		return nil
+	}
+	if m == nil {
+		http.Redirect(w, r, "/login", http.StatusSeeOther)
+	}
+	return m
+}
+
+func (p *Pages) accountPage(w http.ResponseWriter, r *http.Request) {
+	if m := p.must(w, r); m != nil {
+		p.show(w, r, http.StatusOK, "account", view{Title: "Your account", Member: m}, "")
+	}
+}
+
+func (p *Pages) changePassword(w http.ResponseWriter, r *http.Request) {
+	m := p.must(w, r)
+	if m == nil {
+		return
+	}
+	v := view{Title: "Your account", Member: m}
+	name := m.Org + "/" + m.ID
+	err := p.byAccount.Check(name)
+	var signed account.Signed
+	if err == nil {
+		if err = same(r); err == nil {
+			signed, err = p.Accounts.ChangePassword(r.Context(), m.Principal, r.PostFormValue("old"), r.PostFormValue("password"))
+		}
+		if errs.KindOf(err) == errs.Invalid {
+			_ = p.byAccount.Take(name)
+		}
+	}
+	if err == nil {
+		err = p.signIn(r.Context(), signed)
+	}
+	if err != nil {
+		p.again(w, r, "account", v, err)
+		return
+	}
+	v.Done = "The password was changed, and all other sessions were ended."
+	p.show(w, r, http.StatusOK, "account", v, "")
+}
+
+// same refuses two entries of a password that differ.
+func same(r *http.Request) error {
+	if r.PostFormValue("password") != r.PostFormValue("repeat") {
+		return errs.New(errs.Invalid, "account.passwords_differ", "the two passwords differ")
+	}
+	return nil
+}
+
+func (p *Pages) logout(w http.ResponseWriter, r *http.Request) { p.leave(w, r, p.Accounts.Logout) }
+
+func (p *Pages) logoutEverywhere(w http.ResponseWriter, r *http.Request) {
+	p.leave(w, r, p.Accounts.LogoutEverywhere)
+}
+
+func (p *Pages) setupPage(w http.ResponseWriter, r *http.Request) {
+	l, err := p.Accounts.Link(r.Context(), r.PathValue("token"))
+	if err != nil {
+		p.failed(w, r, err)
+		return
+	}
+	p.show(w, r, http.StatusOK, "setup", view{Title: "Choose a password", Org: l.Org, User: l.User, Action: r.URL.Path}, "")
+}
+
+func (p *Pages) setup(w http.ResponseWriter, r *http.Request) {
+	token := r.PathValue("token")
+	l, err := p.Accounts.Link(r.Context(), token)
+	if err != nil {
+		p.failed(w, r, err)
+		return
+	}
+	v := view{Title: "Choose a password", Org: l.Org, User: l.User, Action: r.URL.Path}
+	var signed account.Signed
+	if err = same(r); err == nil {
+		signed, err = p.Accounts.UseLink(r.Context(), token, r.PostFormValue("password"))
+	}
+	p.enter(w, r, "setup", v, signed, err)
+}
+
+func (p *Pages) joinPage(w http.ResponseWriter, r *http.Request) {
+	i, err := p.Invitations.Invitation(r.Context(), r.PathValue("token"))
+	if err != nil {
+		p.failed(w, r, err)
+		return
+	}
+	p.show(w, r, http.StatusOK, "join", view{Title: "Join " + i.Org, Org: i.Org, User: i.User, Text: i.CreatedBy, Action: r.URL.Path}, "")
+}
+
+func (p *Pages) join(w http.ResponseWriter, r *http.Request) {
+	token, password := r.PathValue("token"), r.PostFormValue("password")
+	i, err := p.Invitations.Invitation(r.Context(), token)
+	if err != nil {
+		p.failed(w, r, err)
+		return
+	}
+	v := view{Title: "Join " + i.Org, Org: i.Org, User: i.User, Text: i.CreatedBy, Action: r.URL.Path}
+	var signed account.Signed
+	if err = same(r); err == nil {
+		// Before the invitation is used up: it works once.
+		err = account.CheckPassword(identity.Principal{Org: i.Org, Kind: identity.User, ID: i.User}, password)
+	}
+	if err == nil {
+		var m identity.Member
+		if m, err = p.Invitations.Accept(r.Context(), token); err == nil {
+			signed, err = p.Accounts.SetPassword(r.Context(), m.Principal, password)
+		}
+	}
+	p.enter(w, r, "join", v, signed, err)
+}
+
+// enter signs somebody in who has just set a password, or shows the form again.
+func (p *Pages) enter(w http.ResponseWriter, r *http.Request, page string, v view, signed account.Signed, err error) {
+	if err == nil {
+		err = p.signIn(r.Context(), signed)
+	}
+	if err != nil {
+		p.again(w, r, page, v, err)
+		return
+	}
+	http.Redirect(w, r, home, http.StatusSeeOther)
+}

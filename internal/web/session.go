@@ -1,0 +1,130 @@
+package web
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/alexedwards/scs/v2"
+
+	"github.com/parley-dev/parley/internal/account"
+	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/identity"
+)
+
+const (
+	sessionLifetime = 7 * 24 * time.Hour
+	sessionIdle     = 24 * time.Hour
+
+	keyOrg, keyUser, keyGeneration = "org", "user", "generation"
+)
+
+func newSessions(o Options) *scs.SessionManager {
+	m := scs.New()
+	m.Store, m.HashTokenInStore = sessionStore{o.Sessions, o.Now}, true
+	m.Lifetime, m.IdleTimeout = sessionLifetime, sessionIdle
+	m.Cookie.Name, m.Cookie.SameSite, m.Cookie.HttpOnly, m.Cookie.Path = "parley_session", http.SameSiteLaxMode, true, "/"
+	if strings.HasPrefix(o.PublicURL, "https://") {
+		// The prefix keeps other hosts of the domain from setting the cookie.
+		m.Cookie.Name, m.Cookie.Secure = "__Host-parley_session", true
+	}
+	return m
+}
+
+// sessionStore shows our store to the session manager.
+type sessionStore struct {
+	store account.Store
+	now   func() time.Time
+}
+
+// FindCtx implements scs.CtxStore.
+func (s sessionStore) FindCtx(ctx context.Context, token string) ([]byte, bool, error) {
+	return s.store.Session(ctx, token, s.now())
+}
+
+// CommitCtx implements scs.CtxStore.
+func (s sessionStore) CommitCtx(ctx context.Context, token string, b []byte, expiry time.Time) error {
+	return s.store.PutSession(ctx, token, b, expiry)
+}
+
+// DeleteCtx implements scs.CtxStore.
+func (s sessionStore) DeleteCtx(ctx context.Context, token string) error {
+	return s.store.DeleteSession(ctx, token)
+}
+
+// Find implements scs.Store.
+func (s sessionStore) Find(token string) ([]byte, bool, error) {
+	return s.FindCtx(context.Background(), token)
+}
+
+// Commit implements scs.Store.
+func (s sessionStore) Commit(token string, b []byte, expiry time.Time) error {
+	return s.CommitCtx(context.Background(), token, b, expiry)
+}
+
+// Delete implements scs.Store.
+func (s sessionStore) Delete(token string) error { return s.DeleteCtx(context.Background(), token) }
+
+// SignedIn returns who is signed in; nil: nobody. A session whose member was disabled,
+// or that was ended everywhere, is nobody's.
+func (p *Pages) SignedIn(r *http.Request) (*identity.Member, error) {
+	ctx := r.Context()
+	user := p.sessions.GetString(ctx, keyUser)
+	if user == "" {
+		return nil, nil
+	}
+	m, err := p.Accounts.Resume(ctx, p.sessions.GetString(ctx, keyOrg), user, p.sessions.GetInt64(ctx, keyGeneration))
+	if err != nil {
+		if errs.KindOf(err) == errs.NotFound {
+			return nil, p.sessions.Destroy(ctx)
+		}
+		return nil, err
+	}
+	return &m, nil
+}
+
+// signIn starts a session, under a new token: nobody who knew the old one comes along.
+func (p *Pages) signIn(ctx context.Context, s account.Signed) error {
+	if err := p.sessions.RenewToken(ctx); err != nil {
+		return err
+	}
+	p.sessions.Put(ctx, keyOrg, s.Member.Org)
+	p.sessions.Put(ctx, keyUser, s.Member.ID)
+	p.sessions.Put(ctx, keyGeneration, s.Generation)
+	return nil
+}
+
+// SignIn leads to the page to sign in on.
+func (p *Pages) SignIn(w http.ResponseWriter, r *http.Request, next string) {
+	http.Redirect(w, r, "/login?"+url.Values{"next": {next}}.Encode(), http.StatusSeeOther)
+}
+
+// home is where people go who were on their way nowhere else.
+const home = "/account"
+
+// local is the address to go to after signing in: one of ours, or home.
+func local(next string) string {
+	u, err := url.Parse(next)
+	if err != nil || u.IsAbs() || u.Host != "" || u.Path != "/oauth/authorize" || !strings.HasPrefix(next, "/oauth/authorize?") {
+		return home
+	}
+	return next
+}
+
+// leave ends the session, and tells end whose it was.
+func (p *Pages) leave(w http.ResponseWriter, r *http.Request, end func(context.Context, identity.Principal) error) {
+	m, err := p.SignedIn(r)
+	if err == nil && m != nil {
+		err = end(r.Context(), m.Principal)
+	}
+	if err == nil {
+		err = p.sessions.Destroy(r.Context())
+	}
+	if err != nil {
+		p.failed(w, r, err)
+		return
+	}
+	http.Redirect(w, r, "/login", http.StatusSeeOther)
+}

@@ -1,0 +1,222 @@
+// Package web is what people see in a browser: signing in and out, passwords,
+// invitations, and the question whether a program may act for them.
+//
+// Pages are plain HTML and need no script; a strict policy lets nothing in but their
+// own style sheet. A GET changes nothing, and forms of other sites are refused. The
+// rules are those of package account, identity and oauth.
+package web
+
+import (
+	"bytes"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/base64"
+	"html/template"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/alexedwards/scs/v2"
+
+	"github.com/parley-dev/parley/internal/account"
+	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/httpx"
+	"github.com/parley-dev/parley/internal/identity"
+	"github.com/parley-dev/parley/internal/oauth"
+)
+
+//go:embed pages.html
+var pagesHTML string
+
+//go:embed style.css
+var styleCSS string
+
+var templates = template.Must(template.New("pages").Funcs(template.FuncMap{
+	"css": func() template.CSS { return template.CSS(styleCSS) },
+}).Parse(pagesHTML))
+
+// Options are what the pages need.
+type Options struct {
+	Accounts    *account.Accounts
+	Invitations *identity.Manager
+	Sessions    account.Store
+	PublicURL   string // the address that browsers use, without a slash at its end
+	Logger      *slog.Logger
+	Now         func() time.Time
+}
+
+// Pages serves them.
+type Pages struct {
+	Options
+	router   *httpx.Router
+	sessions *scs.SessionManager
+	forms    *http.CrossOriginProtection
+	style    string // the policy's word for the style sheet
+
+	byAddress, byAccount *httpx.Throttle
+}
+
+// How often an address may try to sign in, and an account be tried.
+const (
+	addressBurst = 20
+	addressEvery = 5 * time.Second
+	accountBurst = 10
+	accountEvery = 15 * time.Second
+
+	maxForm = 16 << 10
+)
+
+// New makes the pages without routes.
+func New(rt *httpx.Router, o Options) (*Pages, error) {
+	sum := sha256.Sum256([]byte(styleCSS))
+	p := &Pages{
+		Options: o, router: rt, forms: http.NewCrossOriginProtection(), sessions: newSessions(o),
+		style:     "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'",
+		byAddress: httpx.NewThrottle(addressEvery, addressBurst, o.Now),
+		byAccount: httpx.NewThrottle(accountEvery, accountBurst, o.Now),
+	}
+	p.sessions.ErrorFunc = func(w http.ResponseWriter, r *http.Request, err error) { p.failed(w, r, err) }
+	p.forms.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		p.Problem(w, r, http.StatusForbidden, "This form was sent from another site, so nothing was done.")
+	}))
+	// A proxy may have changed the name that the browser sees.
+	return p, p.forms.AddTrustedOrigin(o.PublicURL)
+}
+
+// Mount adds the routes.
+func (p *Pages) Mount() {
+	for pattern, h := range map[string]http.HandlerFunc{
+		"GET /login":              p.loginPage,
+		"POST /login":             p.login,
+		"POST /logout":            p.logout,
+		"POST /logout/everywhere": p.logoutEverywhere,
+		"GET /account":            p.accountPage,
+		"POST /account/password":  p.changePassword,
+		"GET /setup/{token}":      p.setupPage,
+		"POST /setup/{token}":     p.setup,
+		"GET /join/{token}":       p.joinPage,
+		"POST /join/{token}":      p.join,
+	} {
+		p.router.HandlePublic(pattern, p.Wrap(h))
+	}
+}
+
+// Wrap gives a handler the session, and refuses forms of other sites.
+func (p *Pages) Wrap(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+		w.Header().Set("Cache-Control", "no-store")
+		p.forms.Handler(p.sessions.LoadAndSave(h)).ServeHTTP(w, r)
+	})
+}
+
+// view is what a page shows.
+type view struct {
+	Title   string
+	Problem string
+	Done    string
+	Member  *identity.Member
+	Action  string // where the form goes
+	Next    string // where to go after signing in
+	Org     string
+	User    string
+	Ask     *question
+	Text    string
+}
+
+// show renders a page. To is where its form may lead beside this site.
+func (p *Pages) show(w http.ResponseWriter, r *http.Request, status int, name string, v view, to string) {
+	var page bytes.Buffer
+	if err := templates.ExecuteTemplate(&page, name, v); err != nil {
+		p.Logger.ErrorContext(r.Context(), "a page cannot be rendered", "page", name, "error", err)
+		http.Error(w, "Something went wrong here.", http.StatusInternalServerError)
+		return
+	}
+	h := w.Header()
+	h.Set("Content-Type", "text/html; charset=utf-8")
+	h.Set("Cache-Control", "no-store")
+	h.Set("Content-Security-Policy", "default-src 'none'; style-src "+p.style+"; form-action 'self'"+to+
+		"; base-uri 'none'; frame-ancestors 'none'")
+	// Without a referrer browsers leave the origin out, too, by which forms are known.
+	h.Set("Referrer-Policy", "same-origin")
+	h.Set("X-Frame-Options", "DENY")
+	w.WriteHeader(status)
+	_, _ = w.Write(page.Bytes()) // the browser went away
+}
+
+// Problem shows that something did not work.
+func (p *Pages) Problem(w http.ResponseWriter, r *http.Request, status int, message string) {
+	p.show(w, r, status, "problem", view{Title: "That did not work", Text: message}, "")
+}
+
+// failed shows an error: in its own words if they are meant for people.
+func (p *Pages) failed(w http.ResponseWriter, r *http.Request, err error) {
+	if status := httpx.StatusOf(errs.KindOf(err)); status < http.StatusInternalServerError {
+		p.Problem(w, r, status, sentence(err))
+		return
+	}
+	p.Logger.ErrorContext(r.Context(), "a page failed", "error", err)
+	p.Problem(w, r, http.StatusInternalServerError, "Something went wrong here. Try again in a moment.")
+}
+
+// sentence is an error's message as people write it.
+func sentence(err error) string {
+	msg := errs.As(err).Message
+	if msg == "" {
+		return "That did not work."
+	}
+	return strings.ToUpper(msg[:1]) + msg[1:] + "."
+}
+
+// question is a Question as a page shows it.
+type question struct {
+	Client, Host, Only string
+	Answer             string
+	Rights             []right
+	Agents             []string
+}
+
+type right struct{ Scope, Text string }
+
+// rights are in the order in which they are shown.
+var rights = []right{
+	{string(identity.TasksRead), "Read proposals, votes and follow-up tasks"},
+	{string(identity.TasksWrite), "Submit and edit proposals, vote, and work on follow-up tasks in your name"},
+	{string(identity.A2AWrite), "Send tasks and messages to agents in your name"},
+	{string(identity.A2AServe), "Work as an agent"},
+	{string(identity.Admin), "Administer the org: decide proposals, manage members, keys and agents"},
+}
+
+// Consent asks whether a program may act for the person who is signed in.
+func (p *Pages) Consent(w http.ResponseWriter, r *http.Request, q oauth.Question) {
+	ask := &question{Client: q.Client.Name, Only: q.Audience, Answer: q.Answer}
+	for _, known := range rights {
+		if q.Scopes.Has(identity.Scope(known.Scope)) {
+			ask.Rights = append(ask.Rights, known)
+		}
+	}
+	for _, s := range q.Scopes {
+		if id, ok := strings.CutPrefix(string(s), "agent:"); ok && id != "*" {
+			ask.Agents = append(ask.Agents, id)
+		}
+	}
+	to := ""
+	if u, err := url.Parse(q.RedirectURI); err == nil {
+		// Browsers apply the policy to where the answer is forwarded to, as well.
+		if ask.Host = u.Host; u.Host != "" {
+			to = " " + u.Scheme + "://" + u.Host
+		} else {
+			ask.Host, to = u.Scheme, " "+u.Scheme+":"
+		}
+	}
+	if strings.ContainsAny(to, ";,'\"") {
+		to = ""
+	}
+	status := http.StatusOK
+	if q.Problem != "" {
+		status = http.StatusUnprocessableEntity
+	}
+	p.show(w, r, status, "consent", view{Title: "Allow access?", Member: &q.Member, Ask: ask, Problem: q.Problem}, to)
+}
