@@ -88,6 +88,9 @@ func TestChallenges(t *testing.T) {
 func TestRequestsAreBounded(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
+	if a := call[agentsOut](w, w.session(w.key("acme", "user:root", identity.Admin)), "list_agents", nil); a.Total != 1 || a.Agents[0].Reachable {
+		t.Errorf("an admin sees %+v", a)
+	}
 	ada := w.member("acme", "user:ada")
 	if res, body := w.post(ada, ping); res.StatusCode != 200 || !strings.Contains(body, `"result"`) || res.Header.Get("Mcp-Session-Id") != "" {
 		t.Errorf("%d %s", res.StatusCode, body)

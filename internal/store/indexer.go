@@ -42,11 +42,17 @@ type indexer struct {
 }
 
 func newIndexer(write func(context.Context, func(*tx) error) error) *indexer {
-	ctx, stop := context.WithCancel(context.Background())
-	x := &indexer{write: write, wake: make(chan struct{}, 1), stop: stop}
+	x := &indexer{write: write, wake: make(chan struct{}, 1)}
 	x.added.Store(1) // the process before this one may have left some
-	x.done.Go(func() { x.follow(ctx) })
 	return x
+}
+
+// start begins to follow the writes. The indexer writes itself, and every write is
+// told to the store's indexer, so the store must have it by then.
+func (x *indexer) start() {
+	ctx, stop := context.WithCancel(context.Background())
+	x.stop = stop
+	x.done.Go(func() { x.follow(ctx) })
 }
 
 // add is told of n new proposals after their commit and before their callers.

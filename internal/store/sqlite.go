@@ -132,6 +132,7 @@ func (e *lite) migrate(ctx context.Context) error {
 		return err
 	}
 	e.indexer = newIndexer(e.write)
+	e.indexer.start()
 	return nil
 }
 

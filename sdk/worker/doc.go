@@ -23,6 +23,11 @@
 // Turns. After AskForInput the handler returns; it is called anew, maybe in another
 // process, when the sender has answered, with the whole conversation in History.
 //
+// # What gets in the way
+//
+// Friction reports it, each time with the same fingerprint: the third report files a
+// proposal with the collected evidence. The key needs svc:tasks:write for that.
+//
 // # When the context ends
 //
 // A worker holds a task by a lease that this package keeps alive. The handler's
