@@ -157,6 +157,7 @@ var varying = []struct {
 	{regexp.MustCompile(`\b(prop|task|key|ctx|artifact|t)-[0-9a-z]{26}`), "$1-ID"},
 	{regexp.MustCompile(`\bcli-[0-9a-z]{16}`), "cli-ID"},
 	{keyShape, "KEY"},
+	{regexp.MustCompile(`/setup/[\w-]{43}`), "/setup/TOKEN"},
 	{regexp.MustCompile(`http://127\.0\.0\.1:\d+`), "ADDRESS"},
 	{regexp.MustCompile(`\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?Z)?`), "TIME"},
 	{regexp.MustCompile(`\b\d\d:\d\d:\d\d\b`), "TIME"},
