@@ -190,8 +190,10 @@ func (s *Store) SweepLogins(ctx context.Context, now time.Time) (int, error) {
 			{`SELECT id FROM oauth_grants WHERE ends_at <= $1 ORDER BY ends_at LIMIT $2`, now, []string{
 				`DELETE FROM oauth_refresh WHERE grant_id = $1`, `DELETE FROM oauth_tokens WHERE grant_id = $1`, `DELETE FROM oauth_grants WHERE id = $1`,
 			}},
-			{`SELECT id FROM oauth_clients WHERE used_at = 0 AND created_at <= $1 ORDER BY created_at LIMIT $2`, now.Add(-unusedClient),
-				[]string{`DELETE FROM oauth_clients WHERE id = $1 AND used_at = 0`}},
+			{
+				`SELECT id FROM oauth_clients WHERE used_at = 0 AND created_at <= $1 ORDER BY created_at LIMIT $2`, now.Add(-unusedClient),
+				[]string{`DELETE FROM oauth_clients WHERE id = $1 AND used_at = 0`},
+			},
 		} {
 			err := each(ctx, t, func(r rows) error {
 				var key string
