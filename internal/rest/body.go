@@ -27,6 +27,9 @@ func (payload[T]) Schema(r huma.Registry) *huma.Schema {
 
 func (p *payload[T]) decode(data []byte) { p.broken, p.err = httpx.Decode(data, &p.value) }
 
+// flawed reports whether something could not be read.
+func (p *payload[T]) flawed() bool { return p.err != nil || len(p.broken) > 0 }
+
 // check joins what could not be read with the rules that the domain found
 // broken, each field once.
 func (p *payload[T]) check(domain error, more ...errs.Field) error {

@@ -117,10 +117,9 @@ func (a *api) submitProposal(ctx context.Context, c *call, in *submitProposalInp
 	if b.Status != nil {
 		cmd.Status = proposal.Status(*b.Status)
 	}
-	empty := append(notEmpty("/priority", b.Priority), notEmpty("/status", b.Status)...)
-	if err := in.Body.check(cmd.Validate(), empty...); err != nil {
-		return nil, err
-	}
+	if empty := append(notEmpty("/priority", b.Priority), notEmpty("/status", b.Status)...); in.Body.flawed() || len(empty) > 0 {
+		return nil, in.Body.check(cmd.Validate(), empty...)
+	} // else the service checks it
 	var err error
 	if cmd.Once, err = c.once(b); err != nil {
 		return nil, err

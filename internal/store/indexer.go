@@ -15,14 +15,15 @@ const (
 	// indexBatch is how many proposals are added to the text index in one write. A
 	// large batch costs a fraction of as many small ones, since each leaves a
 	// segment of the index that has to be merged with others later.
-	indexBatch = 1024
+	indexBatch = 2048
 	// indexPause is how soon after a write the index follows, if nothing asks for
 	// it. While more than a batch comes within a pause, it does not: the machine has
 	// better things to do.
 	indexPause = 250 * time.Millisecond
 	// indexLag is how many proposals may wait before the index is brought up to date
-	// in any case; a search never waits for more than these.
-	indexLag = 16 * indexBatch
+	// in any case. A search in the midst of a burst never waits for more than these,
+	// which is a second or two of work.
+	indexLag = 32 * indexBatch
 )
 
 // indexer keeps SQLite's full-text index. Submitting a proposal leaves it to be
