@@ -18,7 +18,6 @@ import (
 
 // The official SDK's own writer of this form is the oracle.
 func TestV03ProtoIsWhatTheSDKWrites(t *testing.T) {
-	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
 		tk := drawTask(rt)
 		want, err := pbjson.ToProtoTask(sdkTask(&tk))
@@ -75,7 +74,6 @@ func TestV03ProtoPushIsWhatTheSDKWrites(t *testing.T) {
 
 // What the SDK's client sends is read as what it meant.
 func TestV03ProtoContentIsReadAsTheSDKWritesIt(t *testing.T) {
-	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
 		m := drawMessage(rt)
 		m.References = nil
@@ -182,6 +180,7 @@ func plainTimes(v any) any {
 	return v
 }
 
+// Shared by the tests that draw, which therefore do not run side by side.
 var (
 	words   = rapid.SampledFrom([]string{"", "a", "é<&>", "line\nbreak", `"quoted"`, "x y"})
 	named   = rapid.SampledFrom([]string{"a", "b-1", "ü"})
