@@ -91,7 +91,7 @@ func specResubscribe(c *call, params []byte) (*stream, error) {
 // protocol, whose answer is a task.
 func specMessage(c *call, params, out []byte) ([]byte, error) {
 	if isOfficial(params) {
-		return v03Send(c, params, out)
+		return v03Form.send(c, params, out)
 	}
 	p, err := readSend(params)
 	if err != nil {

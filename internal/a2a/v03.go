@@ -11,46 +11,12 @@ import (
 // answer in a form that serves both, and message/send is told apart by its
 // messageId (see specMessage).
 var v03Dialect = dialect{
-	"message/stream":                      {stream: v03Stream, eventErrors: true},
+	"message/stream":                      {stream: v03Form.stream, eventErrors: true},
 	"tasks/pushNotificationConfig/set":    {call: v03SetPush},
 	"tasks/pushNotificationConfig/get":    {call: v03GetPush},
 	"tasks/pushNotificationConfig/list":   {call: v03ListPush},
 	"tasks/pushNotificationConfig/delete": {call: v03DeletePush},
 	"agent/getAuthenticatedExtendedCard":  {call: v03Card},
-}
-
-func v03Send(c *call, params, out []byte) ([]byte, error) {
-	p, err := c.readOfficialSend(params, task.PushV03)
-	if err != nil {
-		return out, err
-	}
-	t, err := c.sendOfficial(&p)
-	if err != nil {
-		return out, err
-	}
-	if p.isReply(&t) {
-		return wire.AppendV03Reply(out, &t), nil
-	}
-	return wire.AppendV03Task(out, &t, p.history), nil
-}
-
-func v03Stream(c *call, params []byte) (*stream, error) {
-	p, err := c.readOfficialSend(params, task.PushV03)
-	if err != nil {
-		return nil, err
-	}
-	t, events, err := c.s.Tasks.Stream(c, c.to, p.request, c.s.idle())
-	if err != nil {
-		return nil, err
-	}
-	return &stream{
-		events: events, known: t.Seq, over: t.State.Terminal(),
-		first: func(b []byte) []byte { return wire.AppendV03Task(b, &t, p.history) },
-		encode: func(b []byte, e *task.Event) (_ []byte, show, last bool) {
-			last = e.Kind == task.StatusEvent && e.State.Rests()
-			return wire.AppendV03Event(b, &t, e, last), true, last
-		},
-	}, nil
 }
 
 func v03SetPush(c *call, params, out []byte) ([]byte, error) {

@@ -11,102 +11,17 @@ import (
 // v03RESTDialect is version 0.3 as its HTTP+JSON binding writes it: the ProtoJSON
 // of its messages. The names are ours; the front knows which address means which.
 var v03RESTDialect = dialect{
-	"v03/SendMessage":          {call: v03pSend},
-	"v03/SendStreamingMessage": {stream: v03pStream},
-	"v03/GetTask":              {call: v03pGet},
+	"v03/SendMessage":          {call: v03ProtoForm.send},
+	"v03/SendStreamingMessage": {stream: v03ProtoForm.stream},
+	"v03/GetTask":              {call: v03ProtoForm.get},
 	"v03/ListTasks":            {call: v03pList},
-	"v03/CancelTask":           {call: v03pCancel},
-	"v03/SubscribeToTask":      {stream: v03pSubscribe},
+	"v03/CancelTask":           {call: v03ProtoForm.cancel},
+	"v03/SubscribeToTask":      {stream: v03ProtoForm.subscribe},
 	"v03/SetPush":              {call: v03pSetPush},
 	"v03/GetPush":              {call: v03pGetPush},
 	"v03/ListPush":             {call: v03pListPush},
 	"v03/DeletePush":           {call: v1DeletePush},
 	"v03/Card":                 {call: v03pCard},
-}
-
-func v03pSend(c *call, params, out []byte) ([]byte, error) {
-	p, err := c.readOfficialSend(params, task.PushV03)
-	if err != nil {
-		return out, err
-	}
-	t, err := c.sendOfficial(&p)
-	if err != nil {
-		return out, err
-	}
-	if p.isReply(&t) {
-		return append(wire.AppendV03ProtoReply(append(out, `{"message":`...), &t), '}'), nil
-	}
-	return append(wire.AppendV03ProtoTask(append(out, `{"task":`...), &t, p.history), '}'), nil
-}
-
-func v03pStream(c *call, params []byte) (*stream, error) {
-	p, err := c.readOfficialSend(params, task.PushV03)
-	if err != nil {
-		return nil, err
-	}
-	t, events, err := c.s.Tasks.Stream(c, c.to, p.request, c.s.idle())
-	if err != nil {
-		return nil, err
-	}
-	return v03pEvents(t, events, p.history), nil
-}
-
-func v03pSubscribe(c *call, params []byte) (*stream, error) {
-	id, _, err := c.readIDs(params, "id", nil)
-	if err != nil {
-		return nil, err
-	}
-	after, resume, err := c.lastEventID()
-	if err != nil {
-		return nil, err
-	}
-	t, events, err := c.followOfficial(id, after, resume)
-	if err != nil {
-		return nil, err
-	}
-	st := v03pEvents(t, events, wire.AllHistory)
-	if resume {
-		st.first, st.known = nil, after
-	}
-	return st, nil
-}
-
-// v03pEvents shows a task and then what happens to it.
-func v03pEvents(t task.Task, events eventSeq, history int) *stream {
-	return &stream{
-		events: events, known: t.Seq, over: t.State.Terminal(),
-		first: func(b []byte) []byte {
-			return append(wire.AppendV03ProtoTask(append(b, `{"task":`...), &t, history), '}')
-		},
-		encode: func(b []byte, e *task.Event) (_ []byte, show, last bool) {
-			last = e.Kind == task.StatusEvent && e.State.Rests()
-			return wire.AppendV03ProtoEvent(b, &t, e, last), true, last
-		},
-	}
-}
-
-func v03pGet(c *call, params, out []byte) ([]byte, error) {
-	id, history, err := c.readIDs(params, "id", nil)
-	if err != nil {
-		return out, err
-	}
-	t, err := c.s.Tasks.Get(c, c.to, id)
-	if err != nil {
-		return out, err
-	}
-	return wire.AppendV03ProtoTask(out, &t, history), nil
-}
-
-func v03pCancel(c *call, params, out []byte) ([]byte, error) {
-	id, history, err := c.readIDs(params, "id", nil)
-	if err != nil {
-		return out, err
-	}
-	t, err := c.s.Tasks.Cancel(c, c.to, id)
-	if err != nil {
-		return out, err
-	}
-	return wire.AppendV03ProtoTask(out, &t, history), nil
 }
 
 func v03pList(c *call, params, out []byte) ([]byte, error) {

@@ -11,109 +11,17 @@ import (
 
 // v1Dialect is version 1.0 of the official protocol.
 var v1Dialect = dialect{
-	"SendMessage":                      {call: v1Send, official: true},
-	"SendStreamingMessage":             {stream: v1Stream, official: true},
-	"GetTask":                          {call: v1Get, official: true},
+	"SendMessage":                      {call: v1Form.send, official: true},
+	"SendStreamingMessage":             {stream: v1Form.stream, official: true},
+	"GetTask":                          {call: v1Form.get, official: true},
 	"ListTasks":                        {call: v1List, official: true},
-	"CancelTask":                       {call: v1Cancel, official: true},
-	"SubscribeToTask":                  {stream: v1Subscribe, official: true},
+	"CancelTask":                       {call: v1Form.cancel, official: true},
+	"SubscribeToTask":                  {stream: v1Form.subscribe, official: true},
 	"CreateTaskPushNotificationConfig": {call: v1SetPush, official: true},
 	"GetTaskPushNotificationConfig":    {call: v1GetPush, official: true},
 	"ListTaskPushNotificationConfigs":  {call: v1ListPush, official: true},
 	"DeleteTaskPushNotificationConfig": {call: v1DeletePush, official: true},
 	"GetExtendedAgentCard":             {call: v1Card, official: true},
-}
-
-func v1Send(c *call, params, out []byte) ([]byte, error) {
-	p, err := c.readOfficialSend(params, task.PushV1)
-	if err != nil {
-		return out, err
-	}
-	t, err := c.sendOfficial(&p)
-	if err != nil {
-		return out, err
-	}
-	if p.isReply(&t) {
-		return append(wire.AppendV1Reply(append(out, `{"message":`...), &t), '}'), nil
-	}
-	return append(wire.AppendV1Task(append(out, `{"task":`...), &t, p.history), '}'), nil
-}
-
-func v1Stream(c *call, params []byte) (*stream, error) {
-	p, err := c.readOfficialSend(params, task.PushV1)
-	if err != nil {
-		return nil, err
-	}
-	t, events, err := c.s.Tasks.Stream(c, c.to, p.request, c.s.idle())
-	if err != nil {
-		return nil, err
-	}
-	return v1Events(t, events, p.history), nil
-}
-
-func v1Subscribe(c *call, params []byte) (*stream, error) {
-	id, _, err := c.readIDs(params, "id", nil)
-	if err != nil {
-		return nil, err
-	}
-	after, resume, err := c.lastEventID()
-	if err != nil {
-		return nil, err
-	}
-	t, events, err := c.followOfficial(id, after, resume)
-	if err != nil {
-		return nil, err
-	}
-	st := v1Events(t, events, wire.AllHistory)
-	if resume {
-		// The client goes on where it was cut off, and needs no task to begin with.
-		st.first, st.known = nil, after
-	}
-	return st, nil
-}
-
-// v1Events shows a task and then what happens to it.
-func v1Events(t task.Task, events eventSeq, history int) *stream {
-	return &stream{
-		events: events, known: t.Seq, over: t.State.Terminal(),
-		first: func(b []byte) []byte {
-			b = wire.AppendV1Task(append(b, `{"task":`...), &t, history)
-			return append(b, '}')
-		},
-		encode: func(b []byte, e *task.Event) (_ []byte, show, last bool) {
-			return wire.AppendV1Event(b, &t, e), true, e.Kind == task.StatusEvent && e.State.Rests()
-		},
-	}
-}
-
-func v1Get(c *call, params, out []byte) ([]byte, error) {
-	id, history, err := c.readIDs(params, "id", nil)
-	if err != nil {
-		return out, err
-	}
-	t, err := c.s.Tasks.Get(c, c.to, id)
-	if err != nil {
-		return out, err
-	}
-	return wire.AppendV1Task(out, &t, history), nil
-}
-
-func v1Cancel(c *call, params, out []byte) ([]byte, error) {
-	id, history, err := c.readIDs(params, "id", func(r *wire.Reader, name string) bool {
-		if name == "metadata" {
-			r.RawObject()
-			return true
-		}
-		return false
-	})
-	if err != nil {
-		return out, err
-	}
-	t, err := c.s.Tasks.Cancel(c, c.to, id)
-	if err != nil {
-		return out, err
-	}
-	return wire.AppendV1Task(out, &t, history), nil
 }
 
 func v1List(c *call, params, out []byte) ([]byte, error) {

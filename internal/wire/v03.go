@@ -89,17 +89,7 @@ func appendV03Parts(b []byte, parts []task.Part) []byte {
 	return append(b, ']')
 }
 
-func appendV03Artifact(b []byte, a *task.Artifact) []byte {
-	b = append(b, `{"artifactId":`...)
-	b = AppendString(b, a.ID)
-	b = appendMember(b, "name", a.Name)
-	b = appendMember(b, "description", a.Description)
-	b = append(b, `,"parts":`...)
-	b = appendV03Parts(b, a.Parts)
-	b = appendList(b, "extensions", a.Extensions)
-	b = AppendMetadata(b, a.Metadata)
-	return append(b, '}')
-}
+func appendV03Artifact(b []byte, a *task.Artifact) []byte { return appendOfficialArtifact(b, a, appendV03Parts) }
 
 // AppendV03Event appends a status or an artifact as a stream shows it; t names the
 // task, and last says that nothing follows.

@@ -136,13 +136,17 @@ func appendV1Parts(b []byte, parts []task.Part) []byte {
 	return append(b, ']')
 }
 
-func appendV1Artifact(b []byte, a *task.Artifact) []byte {
+func appendV1Artifact(b []byte, a *task.Artifact) []byte { return appendOfficialArtifact(b, a, appendV1Parts) }
+
+// appendOfficialArtifact appends an artifact of the official protocol, whose
+// versions differ in the form of its parts only.
+func appendOfficialArtifact(b []byte, a *task.Artifact, parts func([]byte, []task.Part) []byte) []byte {
 	b = append(b, `{"artifactId":`...)
 	b = AppendString(b, a.ID)
 	b = appendMember(b, "name", a.Name)
 	b = appendMember(b, "description", a.Description)
 	b = append(b, `,"parts":`...)
-	b = appendV1Parts(b, a.Parts)
+	b = parts(b, a.Parts)
 	b = appendList(b, "extensions", a.Extensions)
 	b = AppendMetadata(b, a.Metadata)
 	return append(b, '}')
