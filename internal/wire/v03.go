@@ -89,7 +89,9 @@ func appendV03Parts(b []byte, parts []task.Part) []byte {
 	return append(b, ']')
 }
 
-func appendV03Artifact(b []byte, a *task.Artifact) []byte { return appendOfficialArtifact(b, a, appendV03Parts) }
+func appendV03Artifact(b []byte, a *task.Artifact) []byte {
+	return appendOfficialArtifact(b, a, appendV03Parts)
+}
 
 // AppendV03Event appends a status or an artifact as a stream shows it; t names the
 // task, and last says that nothing follows.

@@ -152,7 +152,9 @@ func appendV03ProtoFile(b []byte, p *task.Part) []byte {
 	return append(b, '}')
 }
 
-func appendV03ProtoArtifact(b []byte, a *task.Artifact) []byte { return appendOfficialArtifact(b, a, appendV03ProtoParts) }
+func appendV03ProtoArtifact(b []byte, a *task.Artifact) []byte {
+	return appendOfficialArtifact(b, a, appendV03ProtoParts)
+}
 
 // AppendV03ProtoEvent appends a status or an artifact as a stream shows it; t names
 // the task, and last says that nothing follows.

@@ -136,7 +136,9 @@ func appendV1Parts(b []byte, parts []task.Part) []byte {
 	return append(b, ']')
 }
 
-func appendV1Artifact(b []byte, a *task.Artifact) []byte { return appendOfficialArtifact(b, a, appendV1Parts) }
+func appendV1Artifact(b []byte, a *task.Artifact) []byte {
+	return appendOfficialArtifact(b, a, appendV1Parts)
+}
 
 // appendOfficialArtifact appends an artifact of the official protocol, whose
 // versions differ in the form of its parts only.
