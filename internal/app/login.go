@@ -38,6 +38,7 @@ func (s *Server) mountLogin(router *httpx.Router, manager *identity.Manager) err
 		return err
 	}
 	pages.Mount()
+	router.AcceptSessions(pages)
 	return authserver.Mount(router, authserver.Options{
 		Service: s.oauth, Requests: s.store, Members: s.store, Pages: pages, Issuer: s.base(), Only: []string{mcp.Path}, Logger: s.log, Now: Now,
 	})

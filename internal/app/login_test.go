@@ -244,6 +244,9 @@ func TestAnInvitationIsAcceptedInABrowser(t *testing.T) {
 			t.Error(code, body)
 		}
 	}
+	if code, body := b.call("POST", list+"/"+prop.ID+"/vote", `{"vote":"for"}`); code/100 != 2 || !strings.Contains(body, `"votes_for":1`) {
+		t.Error("by the session:", code, body)
+	}
 
 	// Disabling the member ends session, token and refresh token.
 	req, _ := http.NewRequestWithContext(t.Context(), "PATCH", s.URL()+"/api/v1/orgs/main/members/user:ada", strings.NewReader(`{"disabled":true}`))
@@ -255,6 +258,9 @@ func TestAnInvitationIsAcceptedInABrowser(t *testing.T) {
 	}
 	if res, _ := b.do("GET", "/account", nil); res.Request.URL.Path != "/login" {
 		t.Error("a disabled member is signed in")
+	}
+	if code, _ := b.call("GET", list, ""); code != 401 {
+		t.Error("a disabled member's session calls the interface:", code)
 	}
 	if !ends(t, s, tok.AccessToken) {
 		t.Error("a disabled member's token works")

@@ -11,6 +11,8 @@ package friction
 import (
 	"regexp"
 	"time"
+
+	"github.com/parley-dev/parley/internal/identity"
 )
 
 // Friction is what is known of one fingerprint in one org.
@@ -58,6 +60,9 @@ const (
 	MaxThreshold     = 100
 	Off              = 0 // reports are kept and counted, and nothing is filed
 )
+
+// ThresholdSet is the audit log's name for the change of it.
+const ThresholdSet identity.AuditAction = "friction.threshold"
 
 // What is kept of a fingerprint: the evidence of the latest reports, and the
 // occurrences of more of them.

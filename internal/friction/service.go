@@ -27,7 +27,7 @@ type Store interface {
 	Friction(ctx context.Context, org, fingerprint string) (Friction, []Evidence, error)
 	// FrictionThreshold returns the org's setting, and DefaultThreshold without one.
 	FrictionThreshold(ctx context.Context, org string) (int, error)
-	SetFrictionThreshold(ctx context.Context, org string, n int) error
+	SetFrictionThreshold(ctx context.Context, org string, n int, e identity.AuditEntry) error
 }
 
 // Outcome is what a report led to, kept for its idempotency key.
@@ -165,5 +165,7 @@ func (s *Frictions) SetThreshold(ctx context.Context, a identity.Access, n int) 
 	if err := ValidateThreshold(n); err != nil {
 		return err
 	}
-	return s.store.SetFrictionThreshold(ctx, a.Org(), n)
+	e := identity.NewEntry(ctx, s.now(), a.Org(), ThresholdSet, "", strconv.Itoa(n))
+	e.Actor, e.KeyID = a.Principal().Ref(), a.Caller().KeyID
+	return s.store.SetFrictionThreshold(ctx, a.Org(), n, e)
 }

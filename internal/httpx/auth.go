@@ -16,21 +16,16 @@ import (
 //
 // path is the route's: a credential for one path only is good for nothing elsewhere.
 func (rt *Router) authenticate(path string, limit *limits[identity.Principal], refuse ErrorWriter, next http.Handler) http.Handler {
+	takesSessions := strings.HasPrefix(path, sessionPrefix)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		header := r.Header["Authorization"]
-		if len(header) == 0 {
-			next.ServeHTTP(w, r)
-			return
-		}
 		x := exchangeOf(r.Context())
-		secret, ok := bearer(header)
-		if !ok {
-			rt.refuseCredentials(w, r, refuse, errBadHeader)
-			return
-		}
-		caller, err := rt.auth.Authenticate(x, secret)
+		caller, err := rt.callerOf(x, r, takesSessions)
 		if err != nil {
 			rt.refuseCredentials(w, r, refuse, err)
+			return
+		}
+		if caller == nil {
+			next.ServeHTTP(w, r)
 			return
 		}
 		if caller.Audience != "" && caller.Audience != path {
@@ -44,6 +39,22 @@ func (rt *Router) authenticate(path string, limit *limits[identity.Principal], r
 		}
 		next.ServeHTTP(w, r)
 	})
+}
+
+// callerOf returns who sent the request; nil: it carries no credentials.
+func (rt *Router) callerOf(ctx context.Context, r *http.Request, takesSessions bool) (*identity.Caller, error) {
+	header := r.Header["Authorization"]
+	if len(header) == 0 {
+		if takesSessions && rt.sessions != nil && len(r.Header["Cookie"]) > 0 {
+			return rt.sessions.CallerBySession(r)
+		}
+		return nil, nil
+	}
+	secret, ok := bearer(header)
+	if !ok {
+		return nil, errBadHeader
+	}
+	return rt.auth.Authenticate(ctx, secret)
 }
 
 var errBadHeader = errs.New(errs.Unauthenticated, "auth.invalid",
@@ -65,12 +76,28 @@ func (rt *Router) refuseCredentials(w http.ResponseWriter, r *http.Request, refu
 // Recheck asks again who sent the request, for an answer that takes so long that
 // its key may have been revoked or expired meanwhile.
 func (rt *Router) Recheck(ctx context.Context, r *http.Request) (*identity.Caller, error) {
-	secret, ok := bearer(r.Header["Authorization"])
-	if !ok {
-		return nil, errBadHeader
+	caller, err := rt.callerOf(ctx, r, true)
+	if err == nil && caller == nil {
+		err = errBadHeader
 	}
-	return rt.auth.Authenticate(ctx, secret)
+	return caller, err
 }
+
+// Sessions knows who is signed in in a browser.
+type Sessions interface {
+	// CallerBySession returns who holds the request's session; nil: nobody does. A
+	// request that another site made a browser send is Forbidden.
+	CallerBySession(r *http.Request) (*identity.Caller, error)
+}
+
+// sessionPrefix starts the paths that take a session instead of a key: those that
+// the pages call. The protocols of programs take none, since a browser sends its
+// cookies wherever it is told to.
+const sessionPrefix = "/api/v1/orgs/"
+
+// AcceptSessions lets people who are signed in call the interface from their
+// browser. It is called before the first request.
+func (rt *Router) AcceptSessions(s Sessions) { rt.sessions = s }
 
 // bearer returns the token; the name of the scheme is case-insensitive (RFC 9110, 11.1).
 func bearer(header []string) (string, bool) {

@@ -54,6 +54,7 @@ const DefaultAuthFailureLimit = 20
 type Router struct {
 	mux       *http.ServeMux
 	auth      Authenticator
+	sessions  Sessions // nil: none are taken
 	log       *slog.Logger
 	accessLog bool
 	now       func() time.Time

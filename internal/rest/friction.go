@@ -42,7 +42,7 @@ func (a *api) registerFriction() {
 	}, a.getFrictionSettings)
 	register(a, operation{
 		id: "set-friction-settings", method: http.MethodPut, path: frictionSettingsPath, tag: tagFriction,
-		summary: "Change the settings of friction", action: identity.ManageFriction,
+		summary: "Change the settings of friction", action: identity.ManageFriction, audit: friction.ThresholdSet,
 		description: "Reports that were made before count. Needs svc:admin:admin.",
 	}, a.setFrictionSettings)
 }

@@ -99,6 +99,10 @@ func TestFrictionSettings(t *testing.T) {
 		t.Errorf("switched off it is %d", n)
 	}
 	w.do(ada, "PUT", target, `{"threshold":2}`).want(200)
+	log := w.do(ada, "GET", "/api/v1/orgs/acme/audit?action=friction.threshold", "").want(200).Body
+	if strings.Count(log, `"outcome":"done"`) != 2 || !strings.Contains(log, `"outcome":"refused"`) || !strings.Contains(log, `"detail":"2"`) {
+		t.Error(log)
+	}
 	w.do(bob, "POST", frictionURL, frictionBody).want(201)
 }
 

@@ -183,10 +183,11 @@ func threshold(ctx context.Context, r reader, org string) (int, error) {
 }
 
 // SetFrictionThreshold implements friction.Store.
-func (s *Store) SetFrictionThreshold(ctx context.Context, org string, n int) error {
+func (s *Store) SetFrictionThreshold(ctx context.Context, org string, n int, e identity.AuditEntry) error {
 	return s.eng.write(ctx, func(t *tx) error {
 		t.exec(`INSERT INTO org_settings (org_id, name, value) VALUES ($1, $2, $3)
 			ON CONFLICT (org_id, name) DO UPDATE SET value = excluded.value`, org, frictionThreshold, strconv.Itoa(n))
+		t.audit(e)
 		return nil
 	})
 }

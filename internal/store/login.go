@@ -71,7 +71,9 @@ func (s *Store) EndSessions(ctx context.Context, p identity.Principal, at time.T
 // endLogins ends what a principal got by signing in or by a grant.
 func (t *tx) endLogins(p identity.Principal, at time.Time) {
 	if p.Kind == identity.User {
-		t.exec(`UPDATE passwords SET generation = generation + 1 WHERE org_id = $1 AND user_id = $2`, p.Org, p.ID)
+		// Who never set a password signs in elsewhere, and has sessions all the same.
+		t.exec(`INSERT INTO passwords (org_id, user_id, hash, generation, changed_at) VALUES ($1, $2, '', 1, $3)
+			ON CONFLICT (org_id, user_id) DO UPDATE SET generation = passwords.generation + 1`, p.Org, p.ID, micros(at))
 		t.exec(`DELETE FROM login_links WHERE org_id = $1 AND user_id = $2`, p.Org, p.ID)
 	}
 	t.exec(`UPDATE oauth_grants SET revoked_at = $4 WHERE org_id = $1 AND kind = $2 AND principal_id = $3 AND revoked_at = 0`,

@@ -2,6 +2,8 @@ package web
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"net/http"
 	"net/url"
 	"strings"
@@ -12,6 +14,7 @@ import (
 	"github.com/parley-dev/parley/internal/account"
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/identity"
+	"github.com/parley-dev/parley/internal/oauth"
 )
 
 const (
@@ -83,6 +86,28 @@ func (p *Pages) SignedIn(r *http.Request) (*identity.Member, error) {
 		return nil, err
 	}
 	return &m, nil
+}
+
+// CallerBySession implements httpx.Sessions: a person who is signed in may do what
+// the person could allow a program to.
+func (p *Pages) CallerBySession(r *http.Request) (*identity.Caller, error) {
+	cookie, err := r.Cookie(p.sessions.Cookie.Name)
+	if err != nil || cookie.Value == "" {
+		return nil, nil
+	}
+	if err := p.forms.Check(r); err != nil {
+		return nil, errs.New(errs.Forbidden, "auth.other_site", "a browser sent this for another site; nothing was done")
+	}
+	ctx, err := p.sessions.Load(r.Context(), cookie.Value)
+	if err != nil {
+		return nil, err
+	}
+	m, err := p.SignedIn(r.WithContext(ctx))
+	if err != nil || m == nil {
+		return nil, err
+	}
+	sum := sha256.Sum256([]byte("session:" + cookie.Value))
+	return &identity.Caller{Principal: m.Principal, KeyID: "session-" + hex.EncodeToString(sum[:6]), Scopes: oauth.Entitled(*m)}, nil
 }
 
 // signIn starts a session, under a new token: nobody who knew the old one comes along.
