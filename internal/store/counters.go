@@ -24,10 +24,8 @@ const (
 func (t *tx) countProposal(p *proposal.Proposal, n int64) {
 	c := counter{p.Org, countProposals, "", string(p.Status), string(p.Category), p.Priority.Rank()}
 	t.count(c, n)
-	// One submitter's rows are few enough to be counted by category and priority
-	// when somebody asks; a counter for each would be a row more to write for nearly
-	// every submission.
-	t.count(counter{org: p.Org, kind: countProposals, who: p.SubmittedBy, status: string(p.Status)}, n)
+	c.who = p.SubmittedBy
+	t.count(c, n)
 }
 
 // countFollowup adds n to the counters that f is part of: everybody's and its

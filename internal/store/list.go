@@ -289,12 +289,7 @@ func (q *listQuery) countRows() string {
 }
 
 func (q *listQuery) sumCounters(who string, status proposal.Status, more string) string {
-	by := q.arg(who)
-	from, where := "CAST(coalesce(sum(n), 0) AS BIGINT) FROM counters", "org_id = $1 AND kind = '"+countProposals+"' AND who = "+by
-	if who != "" && (q.f.Category != "" || q.f.Priority != "") {
-		// Not counted beforehand; an index has it all.
-		from, where = "count(*) FROM proposals", "org_id = $1 AND submitted_by = "+by
-	}
+	where := "org_id = $1 AND kind = '" + countProposals + "' AND who = " + q.arg(who)
 	if status != "" {
 		where += " AND status = " + q.arg(string(status))
 	}
@@ -304,5 +299,5 @@ func (q *listQuery) sumCounters(who string, status proposal.Status, more string)
 	if q.f.Priority != "" {
 		where += " AND priority = " + q.arg(q.f.Priority.Rank())
 	}
-	return "SELECT (SELECT " + from + " WHERE " + where + more + ")"
+	return "SELECT (SELECT CAST(coalesce(sum(n), 0) AS BIGINT) FROM counters WHERE " + where + more + ")"
 }
