@@ -29,7 +29,7 @@ type Delivery struct {
 }
 
 // Pusher brings events to receivers. An error whose Permanent method answers true
-// is not tried again.
+// is not tried again; one with a RetryAfter not before that.
 type Pusher interface {
 	Push(ctx context.Context, d Delivery) error
 }
@@ -58,6 +58,17 @@ func (r PushRetry) after(failures int) time.Duration {
 		d = min(r.First<<n, r.Most)
 	}
 	return d - time.Duration(rand.Int64N(int64(d)/4+1)) //nolint:gosec // jitter
+}
+
+// next is after, or what the receiver asks for if that is longer, up to Most: who
+// says 429 knows better, and who asks for a day would only keep the events.
+func (r PushRetry) next(failures int, cause error) time.Duration {
+	var asks interface{ RetryAfter() time.Duration }
+	d := r.after(failures)
+	if errors.As(cause, &asks) {
+		d = max(d, min(asks.RetryAfter(), r.Most))
+	}
+	return d
 }
 
 // PushOutcome is what became of one attempt.
@@ -251,7 +262,7 @@ func (l *pushLoop) push(ctx context.Context, p *Push, t Task, e *Event) (more bo
 		outcome = PushFailed
 		now.Attempts++
 		now.LastError = shorten(failure.Error(), maxPushError)
-		now.DueAt = clock.Add(l.retry.after(now.Attempts))
+		now.DueAt = clock.Add(l.retry.next(now.Attempts, failure))
 		if permanent(failure) || now.Attempts >= l.retry.Attempts {
 			outcome, now.State = PushGivenUp, PushDead
 		}

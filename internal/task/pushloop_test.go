@@ -1,6 +1,8 @@
 package task
 
 import (
+	"fmt"
+	"io"
 	"strings"
 	"testing"
 	"time"
@@ -50,5 +52,27 @@ func TestALongErrorIsCut(t *testing.T) {
 	}
 	if got := shorten(strings.Repeat("ä", 300), 501); got != strings.Repeat("ä", 250)+"…" {
 		t.Errorf("%q", got)
+	}
+}
+
+type busy time.Duration
+
+func (b busy) Error() string             { return "busy" }
+func (b busy) RetryAfter() time.Duration { return time.Duration(b) }
+
+func TestAReceiverMayAskForLongerNotForShorter(t *testing.T) {
+	t.Parallel()
+	r := PushRetry{}.orDefault()
+	if got := r.next(1, fmt.Errorf("push: %w", busy(time.Minute))); got != time.Minute {
+		t.Error(got)
+	}
+	if got := r.next(1, busy(24*time.Hour)); got != r.Most {
+		t.Error(got)
+	}
+	if got := r.next(8, busy(time.Second)); got < time.Minute {
+		t.Error(got)
+	}
+	if got := r.next(1, io.EOF); got > r.First {
+		t.Error(got)
 	}
 }

@@ -151,7 +151,7 @@ func (g *guard) control(network, address string, c syscall.RawConn) error {
 		return nil
 	}
 	if g.ssrf.Safe(network, address, c) != nil {
-		return &failure{"its name leads to an address of a private or special network" + remedy, true}
+		return &failure{why: "its name leads to an address of a private or special network" + remedy, permanent: true}
 	}
 	return nil
 }

@@ -108,6 +108,7 @@ func (s *Sender) CheckURL(raw string) error { return s.guard.check(raw) }
 type failure struct {
 	why       string
 	permanent bool
+	wait      time.Duration // that the receiver asks for; 0: it does not say
 }
 
 func (f *failure) Error() string { return f.why }
@@ -115,10 +116,13 @@ func (f *failure) Error() string { return f.why }
 // Permanent reports whether trying again is of no use.
 func (f *failure) Permanent() bool { return f.permanent }
 
+// RetryAfter is how long the receiver wants to be left alone.
+func (f *failure) RetryAfter() time.Duration { return f.wait }
+
 // Push implements task.Pusher.
 func (s *Sender) Push(ctx context.Context, d task.Delivery) error {
 	if err := s.guard.check(d.Config.URL); err != nil {
-		return &failure{"the address " + err.Error(), true} // the operator's list may have changed
+		return &failure{why: "the address " + err.Error(), permanent: true} // the operator's list may have changed
 	}
 	req, err := s.request(ctx, d)
 	if err != nil {
@@ -137,9 +141,22 @@ func (s *Sender) Push(ctx context.Context, d task.Delivery) error {
 	case res.StatusCode >= 300 && res.StatusCode < 400:
 		return &failure{why: fmt.Sprintf("the receiver answered %d; redirects are not followed", res.StatusCode)}
 	case res.StatusCode == http.StatusGone:
-		return &failure{"the receiver answered 410: it wants no more", true}
+		return &failure{why: "the receiver answered 410: it wants no more", permanent: true}
 	}
-	return &failure{why: fmt.Sprintf("the receiver answered %d", res.StatusCode)}
+	return &failure{why: fmt.Sprintf("the receiver answered %d", res.StatusCode), wait: s.retryAfter(res.Header.Get("Retry-After"))}
+}
+
+// retryAfter reads the header, which is a number of seconds or a date.
+func (s *Sender) retryAfter(header string) time.Duration {
+	const most = 24 * time.Hour
+	if n, err := strconv.ParseUint(header, 10, 31); err == nil {
+		return min(time.Duration(n)*time.Second, most)
+	}
+	at, err := http.ParseTime(header)
+	if err != nil {
+		return 0
+	}
+	return max(0, min(at.Sub(s.now()), most))
 }
 
 func (s *Sender) request(ctx context.Context, d task.Delivery) (*http.Request, error) {
@@ -158,7 +175,7 @@ func (s *Sender) request(ctx context.Context, d task.Delivery) (*http.Request, e
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, d.Config.URL, bytes.NewReader(body))
 	if err != nil {
-		return nil, &failure{"the address cannot be used", true}
+		return nil, &failure{why: "the address cannot be used", permanent: true}
 	}
 	h := req.Header
 	h.Set("Content-Type", contentType)

@@ -449,3 +449,30 @@ func TestAnAnswerIsReadToABound(t *testing.T) {
 		t.Errorf("%d bytes were taken", n)
 	}
 }
+
+func TestAReceiverSaysWhenToComeBack(t *testing.T) {
+	t.Parallel()
+	s := newSender(t, nil)
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	s.now = func() time.Time { return now }
+	for header, want := range map[string]time.Duration{
+		"120":                           2 * time.Minute,
+		"Fri, 02 Jan 2026 03:05:05 GMT": time.Minute,
+		"Fri, 02 Jan 2026 03:00:00 GMT": 0, // it was
+		"99999999":                      24 * time.Hour,
+		"-5":                            0,
+		"soon":                          0,
+		"":                              0,
+	} {
+		srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Retry-After", header)
+			w.WriteHeader(http.StatusTooManyRequests)
+		}))
+		err := s.Push(t.Context(), delivery(srv.URL, task.PushV1))
+		srv.Close()
+		var asks interface{ RetryAfter() time.Duration }
+		if !errors.As(err, &asks) || asks.RetryAfter() != want {
+			t.Errorf("Retry-After: %s: %v; want %s", header, err, want)
+		}
+	}
+}
