@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -77,17 +76,12 @@ func (c *agentStatusCmd) Run(e *env) error {
 	if c.ID != "" {
 		return c.agent(e, call{method: http.MethodGet, path: agentPath(c.ID)})
 	}
-	cl, err := c.client(e)
-	if err != nil {
-		return err
-	}
 	var list struct {
 		Agents []agentRecord `json:"agents"`
 		Total  int           `json:"total"`
 	}
-	raw, err := cl.into(e.ctx, call{method: http.MethodGet, path: "/agents"}, &list)
-	if err != nil || c.JSON {
-		return e.rawOr(raw, err)
+	if done, err := c.ask(e, call{method: http.MethodGet, path: "/agents"}, &list); done {
+		return err
 	}
 	p := e.palette()
 	t := table{head: []string{"ID", "STATUS", "PUBLIC", "NAME", "SKILLS"}, colour: map[int]func(string) string{1: p.status}}
@@ -109,14 +103,9 @@ func (a *agentRecord) presence() string {
 
 // agent sends a call that answers with an agent, and prints it.
 func (f *serverFlags) agent(e *env, r call) error {
-	cl, err := f.client(e)
-	if err != nil {
-		return err
-	}
 	var a agentRecord
-	raw, err := cl.into(e.ctx, r, &a)
-	if err != nil || f.JSON {
-		return e.rawOr(raw, err)
+	if done, err := f.ask(e, r, &a); done {
+		return err
 	}
 	rec := record{p: e.palette()}
 	rec.heading(a.Name)
@@ -124,10 +113,10 @@ func (f *serverFlags) agent(e *env, r call) error {
 	rec.field("status", rec.p.status(cleanLine(a.presence())))
 	rec.field("skills", cleanLine(strings.Join(a.Skills, ", ")))
 	rec.field("public", yes(a.Public))
-	rec.field("address", cl.base+cleanLine(a.URL))
+	rec.field("address", f.base()+cleanLine(a.URL))
 	rec.field("updated", when(a.UpdatedAt)+" UTC")
 	rec.text("Description", a.Description)
-	_, err = e.stdout.Write([]byte(rec.b.String()))
+	_, err := e.stdout.Write([]byte(rec.b.String()))
 	return err
 }
 
@@ -138,12 +127,8 @@ type oneAgent struct {
 }
 
 func (c *oneAgent) change(e *env, fields map[string]any) error {
-	body, err := json.Marshal(fields)
-	if err != nil {
-		return err
-	}
 	// To set fields to values twice is the same as once.
-	return c.agent(e, call{method: http.MethodPatch, path: agentPath(c.ID), body: body, safe: true})
+	return c.agent(e, call{method: http.MethodPatch, path: agentPath(c.ID), send: fields, safe: true})
 }
 
 type agentUpdateCmd struct {

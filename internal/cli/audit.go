@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"fmt"
 	"net/http"
 	"time"
 )
@@ -25,10 +24,6 @@ func (auditCmd) Help() string {
 }
 
 func (c *auditCmd) Run(e *env) error {
-	cl, err := c.client(e)
-	if err != nil {
-		return err
-	}
 	query := c.query()
 	for name, value := range map[string]*string{"actor": &c.Actor, "action": &c.Action, "from": timestamp(c.From), "to": timestamp(c.To)} {
 		if value != nil && *value != "" {
@@ -48,12 +43,7 @@ func (c *auditCmd) Run(e *env) error {
 		} `json:"entries"`
 		Next *string `json:"next_cursor"`
 	}
-	raw, err := cl.into(e.ctx, call{method: http.MethodGet, path: "/audit", query: query}, &list)
-	if err != nil || c.JSON {
-		return e.rawOr(raw, err)
-	}
-	if len(list.Entries) == 0 {
-		_, err := fmt.Fprintln(e.stdout, "no entries")
+	if done, err := c.ask(e, call{method: http.MethodGet, path: "/audit", query: query}, &list); done {
 		return err
 	}
 	t := table{head: []string{"AT (UTC)", "ACTOR", "ACTION", "TARGET", "OUTCOME", "FROM", "DETAIL"}}
@@ -64,8 +54,5 @@ func (c *auditCmd) Run(e *env) error {
 		}
 		t.add(r.At.UTC().Format("2006-01-02 15:04:05"), r.Actor, r.Action, r.Target, outcome, r.Address, r.Detail)
 	}
-	if err := t.write(e.stdout, e.palette()); err != nil {
-		return err
-	}
-	return e.more(list.Next)
+	return e.pages(&t, "no entries", list.Next)
 }

@@ -45,16 +45,18 @@ func (f *serverFlags) client(e *env) (*client, error) {
 	return f.anyClient(e)
 }
 
+// base is the address of the server, without a trailing slash.
+func (f *serverFlags) base() string { return strings.TrimRight(f.Server, "/") }
+
 // anyClient is for what can be asked without a key, too.
 func (f *serverFlags) anyClient(e *env) (*client, error) {
 	u, err := url.Parse(f.Server)
 	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
 		return nil, usage("--server must start with http:// or https:// and name a host; it is %q", f.Server)
 	}
-	base := strings.TrimRight(f.Server, "/")
 	return &client{
-		base: base,
-		org:  base + "/api/v1/orgs/" + url.PathEscape(f.Org),
+		base: f.base(),
+		org:  f.base() + "/api/v1/orgs/" + url.PathEscape(f.Org),
 		key:  f.Key,
 		http: &http.Client{
 			Timeout: requestTimeout,
@@ -91,6 +93,7 @@ type call struct {
 	global bool   // path is below the server, not below the org
 	query  url.Values
 	body   []byte
+	send   any // becomes the body
 	header map[string]string
 	once   string // Idempotency-Key; with one, a repeat is safe
 	safe   bool   // a repeat is safe without one
@@ -104,6 +107,12 @@ func newOnce() string { return "cli-" + rand.Text() }
 
 // do sends the call, again if that is safe and may help, and returns the answer's body.
 func (c *client) do(ctx context.Context, r call) ([]byte, error) {
+	if r.send != nil {
+		var err error
+		if r.body, err = json.Marshal(r.send); err != nil {
+			return nil, err
+		}
+	}
 	for attempt := 1; ; attempt++ {
 		body, err := c.send(ctx, r)
 		if err == nil || ctx.Err() != nil {
@@ -181,6 +190,20 @@ func (c *client) into(ctx context.Context, r call, v any) ([]byte, error) {
 		return nil, fmt.Errorf("the server's answer has not the expected form: %w", err)
 	}
 	return body, nil
+}
+
+// ask sends the call and decodes the answer into v, for the caller to print. It is
+// done if that failed, or if --json asks for the answer as it came.
+func (f *serverFlags) ask(e *env, r call, v any) (done bool, _ error) {
+	cl, err := f.client(e)
+	if err != nil {
+		return true, err
+	}
+	raw, err := cl.into(e.ctx, r, v)
+	if err != nil || f.JSON {
+		return true, e.rawOr(raw, err)
+	}
+	return false, nil
 }
 
 // unreachable is a request that got no answer.

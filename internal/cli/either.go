@@ -27,12 +27,17 @@ func (f *EitherFlags) remote(e *env, k *kong.Context, org string) (*client, erro
 	return (&serverFlags{jsonFlag: f.jsonFlag, Server: f.Server, Key: f.Key, Org: org}).client(e)
 }
 
-// more tells how to go on with a list.
-func (e *env) more(next *string) error {
-	if next == nil {
-		return nil
+// pages prints one page of a list that has cursors, and how to go on.
+func (e *env) pages(t *table, none string, next *string) error {
+	if len(t.rows) == 0 {
+		_, err := fmt.Fprintln(e.stdout, none)
+		return err
 	}
-	_, err := fmt.Fprintln(e.stdout, e.palette().dim("more with --cursor "+cleanLine(*next)))
+	p := e.palette()
+	if err := t.write(e.stdout, p); err != nil || next == nil {
+		return err
+	}
+	_, err := fmt.Fprintln(e.stdout, p.dim("more with --cursor "+cleanLine(*next)))
 	return err
 }
 

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -64,10 +63,6 @@ func (followupListCmd) Help() string {
 }
 
 func (c *followupListCmd) Run(e *env) error {
-	cl, err := c.client(e)
-	if err != nil {
-		return err
-	}
 	q := url.Values{}
 	set(q, "status", c.Status)
 	set(q, "assignee", c.Assignee)
@@ -78,9 +73,8 @@ func (c *followupListCmd) Run(e *env) error {
 		Total int              `json:"total"`
 		Page  int              `json:"page"`
 	}
-	raw, err := cl.into(e.ctx, call{method: http.MethodGet, path: "/tasks", query: q}, &list)
-	if err != nil || c.JSON {
-		return e.rawOr(raw, err)
+	if done, err := c.ask(e, call{method: http.MethodGet, path: "/tasks", query: q}, &list); done {
+		return err
 	}
 	p := e.palette()
 	t := table{
@@ -95,17 +89,12 @@ func (c *followupListCmd) Run(e *env) error {
 
 // followup sends a call that answers with a follow-up, and prints it, or its id alone.
 func (f *serverFlags) followup(e *env, r call, quiet bool) error {
-	cl, err := f.client(e)
-	if err != nil {
+	var fu followupRecord
+	if done, err := f.ask(e, r, &fu); done {
 		return err
 	}
-	var fu followupRecord
-	raw, err := cl.into(e.ctx, r, &fu)
-	if err != nil || f.JSON {
-		return e.rawOr(raw, err)
-	}
 	if quiet {
-		_, err = fmt.Fprintln(e.stdout, cleanLine(fu.ID))
+		_, err := fmt.Fprintln(e.stdout, cleanLine(fu.ID))
 		return err
 	}
 	return e.printFollowup(fu)
@@ -138,11 +127,7 @@ type oneFollowup struct {
 func (c *oneFollowup) path() string { return "/tasks/" + url.PathEscape(c.ID) }
 
 func (c *oneFollowup) change(e *env, once string, field, value string) error {
-	body, err := json.Marshal(map[string]string{field: value})
-	if err != nil {
-		return err
-	}
-	return c.followup(e, call{method: http.MethodPatch, path: c.path(), body: body, once: once}, false)
+	return c.followup(e, call{method: http.MethodPatch, path: c.path(), send: map[string]string{field: value}, once: once}, false)
 }
 
 type followupShowCmd struct {
@@ -182,11 +167,7 @@ func (c *followupCreateCmd) Run(e *env) error {
 	if c.Assignee != "" {
 		fields["assignee"] = c.Assignee
 	}
-	body, err := json.Marshal(fields)
-	if err != nil {
-		return err
-	}
-	return c.followup(e, call{method: http.MethodPost, path: "/tasks", body: body, once: c.once()}, c.Quiet)
+	return c.followup(e, call{method: http.MethodPost, path: "/tasks", send: fields, once: c.once()}, c.Quiet)
 }
 
 type followupAssignCmd struct {

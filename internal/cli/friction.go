@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -56,10 +55,6 @@ func (frictionListCmd) Help() string {
 }
 
 func (c *frictionListCmd) Run(e *env) error {
-	cl, err := c.client(e)
-	if err != nil {
-		return err
-	}
 	q := url.Values{}
 	if c.Limit != 0 {
 		q.Set("limit", strconv.Itoa(c.Limit))
@@ -71,25 +66,14 @@ func (c *frictionListCmd) Run(e *env) error {
 		Friction []frictionRecord `json:"friction"`
 		Next     *string          `json:"next_cursor"`
 	}
-	raw, err := cl.into(e.ctx, call{method: http.MethodGet, path: "/friction", query: q}, &list)
-	if err != nil || c.JSON {
-		return e.rawOr(raw, err)
-	}
-	if len(list.Friction) == 0 {
-		_, err = fmt.Fprintln(e.stdout, "Nothing was reported.")
+	if done, err := c.ask(e, call{method: http.MethodGet, path: "/friction", query: q}, &list); done {
 		return err
 	}
 	t := table{head: []string{"FINGERPRINT", "COUNT", "LAST (UTC)", "PROPOSAL", "TITLE"}}
 	for _, f := range list.Friction {
 		t.add(f.Fingerprint, strconv.FormatInt(f.Count, 10), when(f.LastAt), orNone(f.ProposalID), f.Title)
 	}
-	if err := t.write(e.stdout, e.palette()); err != nil {
-		return err
-	}
-	if list.Next != nil {
-		_, err = fmt.Fprintln(e.stdout, "More: --cursor "+cleanLine(*list.Next))
-	}
-	return err
+	return e.pages(&t, "nothing was reported", list.Next)
 }
 
 type frictionShowCmd struct {
@@ -101,14 +85,9 @@ type frictionShowCmd struct {
 func (frictionShowCmd) Help() string { return examples("parley friction show registry:timeout") }
 
 func (c *frictionShowCmd) Run(e *env) error {
-	cl, err := c.client(e)
-	if err != nil {
-		return err
-	}
 	var f frictionRecord
-	raw, err := cl.into(e.ctx, call{method: http.MethodGet, path: "/friction/" + url.PathEscape(c.Fingerprint)}, &f)
-	if err != nil || c.JSON {
-		return e.rawOr(raw, err)
+	if done, err := c.ask(e, call{method: http.MethodGet, path: "/friction/" + url.PathEscape(c.Fingerprint)}, &f); done {
+		return err
 	}
 	rec := record{p: e.palette()}
 	rec.heading(f.Title)
@@ -130,7 +109,7 @@ func (c *frictionShowCmd) Run(e *env) error {
 		}
 		rec.text(head, r.Evidence)
 	}
-	_, err = e.stdout.Write([]byte(rec.b.String()))
+	_, err := e.stdout.Write([]byte(rec.b.String()))
 	return err
 }
 
@@ -180,14 +159,6 @@ func (c *frictionReportCmd) Run(e *env) error {
 			report[name] = text
 		}
 	}
-	body, err := json.Marshal(report)
-	if err != nil {
-		return err
-	}
-	cl, err := c.client(e)
-	if err != nil {
-		return err
-	}
 	var out struct {
 		Count      int64   `json:"count"`
 		Threshold  int64   `json:"threshold"`
@@ -195,9 +166,8 @@ func (c *frictionReportCmd) Run(e *env) error {
 		Filed      bool    `json:"filed"`
 		ProposalID *string `json:"proposal_id"`
 	}
-	raw, err := cl.into(e.ctx, call{method: http.MethodPost, path: "/friction", body: body, once: c.once()}, &out)
-	if err != nil || c.JSON {
-		return e.rawOr(raw, err)
+	if done, err := c.ask(e, call{method: http.MethodPost, path: "/friction", send: report, once: c.once()}, &out); done {
+		return err
 	}
 	said := fmt.Sprintf("Report %d", out.Count)
 	switch {
@@ -210,6 +180,6 @@ func (c *frictionReportCmd) Run(e *env) error {
 	case out.Threshold > 0:
 		said += fmt.Sprintf(" of the %d that file a proposal", out.Threshold)
 	}
-	_, err = fmt.Fprintln(e.stdout, cleanLine(said)+".")
+	_, err := fmt.Fprintln(e.stdout, cleanLine(said)+".")
 	return err
 }

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -45,10 +44,6 @@ func (inviteCreateCmd) Help() string {
 }
 
 func (c *inviteCreateCmd) Run(e *env) error {
-	cl, err := c.client(e)
-	if err != nil {
-		return err
-	}
 	fields := map[string]any{"user": c.User, "admin": c.Admin}
 	if c.Name != "" {
 		fields["name"] = c.Name
@@ -56,20 +51,15 @@ func (c *inviteCreateCmd) Run(e *env) error {
 	if c.Expires != 0 {
 		fields["expires_in_seconds"] = int(c.Expires / time.Second)
 	}
-	body, err := json.Marshal(fields)
-	if err != nil {
+	var i inviteRecord
+	if done, err := c.ask(e, call{method: http.MethodPost, path: "/invitations", send: fields}, &i); done {
 		return err
 	}
-	var i inviteRecord
-	raw, err := cl.into(e.ctx, call{method: http.MethodPost, path: "/invitations", body: body}, &i)
-	if err != nil || c.JSON {
-		return e.rawOr(raw, err)
-	}
 	if strings.HasPrefix(i.URL, "/") { // the server does not know by which name others know it
-		i.URL = cl.base + i.URL
+		i.URL = c.base() + i.URL
 	}
 	fmt.Fprintf(e.stderr, "created %s for user:%s; it can be accepted until %s UTC\n", cleanLine(i.ID), cleanLine(i.User), when(i.ExpiresAt))
-	_, err = fmt.Fprintln(e.stdout, cleanLine(i.URL))
+	_, err := fmt.Fprintln(e.stdout, cleanLine(i.URL))
 	return err
 }
 
@@ -84,30 +74,18 @@ func (inviteListCmd) Help() string {
 }
 
 func (c *inviteListCmd) Run(e *env) error {
-	cl, err := c.client(e)
-	if err != nil {
-		return err
-	}
 	var list struct {
 		Invitations []inviteRecord `json:"invitations"`
 		Next        *string        `json:"next_cursor"`
 	}
-	raw, err := cl.into(e.ctx, call{method: http.MethodGet, path: "/invitations", query: c.query()}, &list)
-	if err != nil || c.JSON {
-		return e.rawOr(raw, err)
-	}
-	if len(list.Invitations) == 0 {
-		_, err := fmt.Fprintln(e.stdout, "no invitations")
+	if done, err := c.ask(e, call{method: http.MethodGet, path: "/invitations", query: c.query()}, &list); done {
 		return err
 	}
 	t := table{head: []string{"ID", "USER", "ADMIN", "STATE", "EXPIRES (UTC)", "BY"}}
 	for _, i := range list.Invitations {
 		t.add(i.ID, i.User, yes(i.Admin), i.State, when(i.ExpiresAt), i.CreatedBy)
 	}
-	if err := t.write(e.stdout, e.palette()); err != nil {
-		return err
-	}
-	return e.more(list.Next)
+	return e.pages(&t, "no invitations", list.Next)
 }
 
 type inviteRevokeCmd struct {
@@ -121,15 +99,10 @@ func (inviteRevokeCmd) Help() string {
 }
 
 func (c *inviteRevokeCmd) Run(e *env) error {
-	cl, err := c.client(e)
-	if err != nil {
+	var i inviteRecord
+	if done, err := c.ask(e, call{method: http.MethodDelete, path: "/invitations/" + url.PathEscape(c.ID), safe: true}, &i); done {
 		return err
 	}
-	var i inviteRecord
-	raw, err := cl.into(e.ctx, call{method: http.MethodDelete, path: "/invitations/" + url.PathEscape(c.ID), safe: true}, &i)
-	if err != nil || c.JSON {
-		return e.rawOr(raw, err)
-	}
-	_, err = fmt.Fprintf(e.stdout, "revoked %s\n", cleanLine(i.ID))
+	_, err := fmt.Fprintf(e.stdout, "revoked %s\n", cleanLine(i.ID))
 	return err
 }

@@ -70,11 +70,7 @@ func (c *keyCreateCmd) post(e *env, cl *client, expires time.Time) error {
 	if at := timestamp(expires); at != nil {
 		fields["expires_at"] = *at
 	}
-	body, err := json.Marshal(fields)
-	if err != nil {
-		return err
-	}
-	return e.newKey(cl, c.Org, c.JSON, call{method: http.MethodPost, path: "/keys", body: body})
+	return e.newKey(cl, c.Org, c.JSON, call{method: http.MethodPost, path: "/keys", send: fields})
 }
 
 // get lists all keys, page by page.
@@ -140,14 +136,9 @@ func (keyShowCmd) Help() string {
 }
 
 func (c *keyShowCmd) Run(e *env) error {
-	cl, err := c.client(e)
-	if err != nil {
-		return err
-	}
 	var k keyRecord
-	raw, err := cl.into(e.ctx, call{method: http.MethodGet, path: keyPath(c.ID)}, &k)
-	if err != nil || c.JSON {
-		return e.rawOr(raw, err)
+	if done, err := c.ask(e, call{method: http.MethodGet, path: keyPath(c.ID)}, &k); done {
+		return err
 	}
 	rec := record{p: e.palette()}
 	rec.heading(k.ID)
@@ -165,7 +156,7 @@ func (c *keyShowCmd) Run(e *env) error {
 	if k.ReplacedBy != nil {
 		rec.field("replaced by", cleanLine(*k.ReplacedBy))
 	}
-	_, err = e.stdout.Write([]byte(rec.b.String()))
+	_, err := e.stdout.Write([]byte(rec.b.String()))
 	return err
 }
 

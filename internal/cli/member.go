@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -64,10 +63,6 @@ func (memberListCmd) Help() string {
 }
 
 func (c *memberListCmd) Run(e *env) error {
-	cl, err := c.client(e)
-	if err != nil {
-		return err
-	}
 	var list struct {
 		Members []memberRecord `json:"members"`
 		Next    *string        `json:"next_cursor"`
@@ -75,18 +70,14 @@ func (c *memberListCmd) Run(e *env) error {
 	query := c.query()
 	query.Set("kind", c.Kind)
 	query.Set("state", c.State)
-	raw, err := cl.into(e.ctx, call{method: http.MethodGet, path: "/members", query: query}, &list)
-	if err != nil || c.JSON {
-		return e.rawOr(raw, err)
+	if done, err := c.ask(e, call{method: http.MethodGet, path: "/members", query: query}, &list); done {
+		return err
 	}
 	t := table{head: []string{"REF", "ADMIN", "STATE", "CREATED (UTC)", "NAME"}}
 	for _, m := range list.Members {
 		t.add(m.Ref, yes(m.Admin), m.state(), when(m.CreatedAt), m.Name)
 	}
-	if err := t.write(e.stdout, e.palette()); err != nil {
-		return err
-	}
-	return e.more(list.Next)
+	return e.pages(&t, "no members", list.Next)
 }
 
 type memberCreateCmd struct {
@@ -119,20 +110,11 @@ func (c *memberCreateCmd) Run(e *env) error {
 
 // member sends a call that answers with a member, and says what became of it.
 func (f *serverFlags) member(e *env, method, path string, fields map[string]any, safe bool, format string) error {
-	cl, err := f.client(e)
-	if err != nil {
-		return err
-	}
-	body, err := json.Marshal(fields)
-	if err != nil {
-		return err
-	}
 	var m memberRecord
-	raw, err := cl.into(e.ctx, call{method: method, path: path, body: body, safe: safe}, &m)
-	if err != nil || f.JSON {
-		return e.rawOr(raw, err)
+	if done, err := f.ask(e, call{method: method, path: path, send: fields, safe: safe}, &m); done {
+		return err
 	}
-	_, err = fmt.Fprintf(e.stdout, format, cleanLine(m.Ref))
+	_, err := fmt.Fprintf(e.stdout, format, cleanLine(m.Ref))
 	return err
 }
 

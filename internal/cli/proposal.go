@@ -91,10 +91,6 @@ func (proposalListCmd) Help() string {
 }
 
 func (c *proposalListCmd) Run(e *env) error {
-	cl, err := c.client(e)
-	if err != nil {
-		return err
-	}
 	q := url.Values{}
 	set(q, "status", c.Status)
 	set(q, "category", c.Category)
@@ -110,9 +106,8 @@ func (c *proposalListCmd) Run(e *env) error {
 		Page      int              `json:"page"`
 		Next      *string          `json:"next_cursor"`
 	}
-	raw, err := cl.into(e.ctx, call{method: http.MethodGet, path: "/proposals", query: q}, &list)
-	if err != nil || c.JSON {
-		return e.rawOr(raw, err)
+	if done, err := c.ask(e, call{method: http.MethodGet, path: "/proposals", query: q}, &list); done {
+		return err
 	}
 	p := e.palette()
 	t := table{
@@ -185,17 +180,12 @@ type quietFlag struct {
 func (f *serverFlags) record(e *env, r call) error { return f.recordOrID(e, r, false) }
 
 func (f *serverFlags) recordOrID(e *env, r call, quiet bool) error {
-	cl, err := f.client(e)
-	if err != nil {
+	var p proposalRecord
+	if done, err := f.ask(e, r, &p); done {
 		return err
 	}
-	var p proposalRecord
-	raw, err := cl.into(e.ctx, r, &p)
-	if err != nil || f.JSON {
-		return e.rawOr(raw, err)
-	}
 	if quiet {
-		_, err = fmt.Fprintln(e.stdout, cleanLine(p.ID))
+		_, err := fmt.Fprintln(e.stdout, cleanLine(p.ID))
 		return err
 	}
 	return e.printProposal(p)

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -24,30 +23,22 @@ func (proposalVoteCmd) Help() string {
 }
 
 func (c *proposalVoteCmd) Run(e *env) error {
-	cl, err := c.client(e)
-	if err != nil {
-		return err
-	}
 	comment, err := e.readText(c.Comment)
 	if err != nil {
 		return err
 	}
-	body, err := json.Marshal(struct {
+	send := struct {
 		Vote    string `json:"vote"`
 		Comment string `json:"comment,omitempty"`
-	}{c.Vote, comment})
-	if err != nil {
-		return err
-	}
+	}{c.Vote, comment}
 	var v struct {
 		Vote         string `json:"vote"`
 		VotesFor     int    `json:"votes_for"`
 		VotesAgainst int    `json:"votes_against"`
 		Replaced     bool   `json:"replaced"`
 	}
-	raw, err := cl.into(e.ctx, call{method: http.MethodPost, path: proposalPath(c.ID, "vote"), body: body, once: c.once()}, &v)
-	if err != nil || c.JSON {
-		return e.rawOr(raw, err)
+	if done, err := c.ask(e, call{method: http.MethodPost, path: proposalPath(c.ID, "vote"), send: send, once: c.once()}, &v); done {
+		return err
 	}
 	did := "voted"
 	if v.Replaced {
@@ -66,19 +57,14 @@ type proposalWithdrawCmd struct {
 func (proposalWithdrawCmd) Help() string { return examples("parley proposal withdraw prop-01k…") }
 
 func (c *proposalWithdrawCmd) Run(e *env) error {
-	cl, err := c.client(e)
-	if err != nil {
-		return err
-	}
 	var v struct {
 		VotesFor     int `json:"votes_for"`
 		VotesAgainst int `json:"votes_against"`
 	}
-	raw, err := cl.into(e.ctx, call{method: http.MethodDelete, path: proposalPath(c.ID, "vote")}, &v)
-	if err != nil || c.JSON {
-		return e.rawOr(raw, err)
+	if done, err := c.ask(e, call{method: http.MethodDelete, path: proposalPath(c.ID, "vote")}, &v); done {
+		return err
 	}
-	_, err = fmt.Fprintf(e.stdout, "vote withdrawn; %d for, %d against\n", v.VotesFor, v.VotesAgainst)
+	_, err := fmt.Fprintf(e.stdout, "vote withdrawn; %d for, %d against\n", v.VotesFor, v.VotesAgainst)
 	return err
 }
 
@@ -92,10 +78,6 @@ type proposalVotesCmd struct {
 func (proposalVotesCmd) Help() string { return examples("parley proposal votes prop-01k…") }
 
 func (c *proposalVotesCmd) Run(e *env) error {
-	cl, err := c.client(e)
-	if err != nil {
-		return err
-	}
 	q := url.Values{}
 	c.paging.add(q)
 	var list struct {
@@ -108,9 +90,8 @@ func (c *proposalVotesCmd) Run(e *env) error {
 		Total int `json:"total"`
 		Page  int `json:"page"`
 	}
-	raw, err := cl.into(e.ctx, call{method: http.MethodGet, path: proposalPath(c.ID, "votes"), query: q}, &list)
-	if err != nil || c.JSON {
-		return e.rawOr(raw, err)
+	if done, err := c.ask(e, call{method: http.MethodGet, path: proposalPath(c.ID, "votes"), query: q}, &list); done {
+		return err
 	}
 	t := table{head: []string{"VOTER", "VOTE", "VOTED (UTC)", "COMMENT"}}
 	for _, v := range list.Votes {
@@ -150,14 +131,11 @@ func (c *proposalResolveCmd) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	body, err := json.Marshal(struct {
+	send := struct {
 		Status string `json:"status"`
 		Note   string `json:"resolution_note,omitempty"`
-	}{c.Status, note})
-	if err != nil {
-		return err
-	}
-	return c.record(e, call{method: http.MethodPatch, path: proposalPath(c.ID), body: body, once: c.once()})
+	}{c.Status, note}
+	return c.record(e, call{method: http.MethodPatch, path: proposalPath(c.ID), send: send, once: c.once()})
 }
 
 type proposalHistoryCmd struct {
@@ -185,10 +163,6 @@ type historyEntry struct {
 }
 
 func (c *proposalHistoryCmd) Run(e *env) error {
-	cl, err := c.client(e)
-	if err != nil {
-		return err
-	}
 	q := url.Values{}
 	c.paging.add(q)
 	var list struct {
@@ -196,9 +170,8 @@ func (c *proposalHistoryCmd) Run(e *env) error {
 		Total   int            `json:"total"`
 		Page    int            `json:"page"`
 	}
-	raw, err := cl.into(e.ctx, call{method: http.MethodGet, path: proposalPath(c.ID, "history"), query: q}, &list)
-	if err != nil || c.JSON {
-		return e.rawOr(raw, err)
+	if done, err := c.ask(e, call{method: http.MethodGet, path: proposalPath(c.ID, "history"), query: q}, &list); done {
+		return err
 	}
 	t := table{head: []string{"#", "AT (UTC)", "WHO", "WHAT"}}
 	for _, h := range list.History {

@@ -152,9 +152,5 @@ func (c *proposalEditCmd) Run(e *env) error {
 	if err := d.texts(e, c.Problem, c.SuggestedFix); err != nil {
 		return err
 	}
-	body, err := json.Marshal(d)
-	if err != nil {
-		return err
-	}
-	return c.record(e, call{method: http.MethodPatch, path: proposalPath(c.ID), body: body, once: c.once()})
+	return c.record(e, call{method: http.MethodPatch, path: proposalPath(c.ID), send: d, once: c.once()})
 }

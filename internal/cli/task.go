@@ -268,10 +268,6 @@ func (taskListCmd) Help() string {
 }
 
 func (c *taskListCmd) Run(e *env) error {
-	cl, err := c.client(e)
-	if err != nil {
-		return err
-	}
 	q := url.Values{}
 	set(q, "agent", c.Agent)
 	set(q, "state", c.State)
@@ -290,12 +286,7 @@ func (c *taskListCmd) Run(e *env) error {
 		} `json:"tasks"`
 		Next *string `json:"next_cursor"`
 	}
-	raw, err := cl.into(e.ctx, call{method: http.MethodGet, path: "/a2a/tasks", query: q}, &list)
-	if err != nil || c.JSON {
-		return e.rawOr(raw, err)
-	}
-	if len(list.Tasks) == 0 {
-		_, err := fmt.Fprintln(e.stdout, "no tasks")
+	if done, err := c.ask(e, call{method: http.MethodGet, path: "/a2a/tasks", query: q}, &list); done {
 		return err
 	}
 	p := e.palette()
@@ -306,9 +297,5 @@ func (c *taskListCmd) Run(e *env) error {
 	for _, r := range list.Tasks {
 		t.add(r.Agent, r.State, r.Sender, when(r.CreatedAt), when(r.UpdatedAt), r.ID)
 	}
-	if err := t.write(e.stdout, p); err != nil || list.Next == nil {
-		return err
-	}
-	_, err = fmt.Fprintf(e.stdout, "%s\n", p.dim("more with --cursor "+cleanLine(*list.Next)))
-	return err
+	return e.pages(&t, "no tasks", list.Next)
 }

@@ -46,20 +46,11 @@ func (c *taskPushCmd) Run(e *env) error {
 		}
 		path = "/a2a/tasks/" + url.PathEscape(c.UID) + "/push"
 	}
-	cl, err := c.client(e)
-	if err != nil {
-		return err
-	}
 	var list struct {
 		Configs []pushRecord `json:"configs"`
 		Next    *string      `json:"next_cursor"`
 	}
-	raw, err := cl.into(e.ctx, call{method: http.MethodGet, path: path, query: q}, &list)
-	if err != nil || c.JSON {
-		return e.rawOr(raw, err)
-	}
-	if len(list.Configs) == 0 {
-		_, err := fmt.Fprintln(e.stdout, "no push configurations")
+	if done, err := c.ask(e, call{method: http.MethodGet, path: path, query: q}, &list); done {
 		return err
 	}
 	p := e.palette()
@@ -77,11 +68,7 @@ func (c *taskPushCmd) Run(e *env) error {
 		}
 		t.add(r.TaskUID, r.ID, r.State, fmt.Sprintf("%d of %d", r.Cursor, r.LastEvent), fmt.Sprint(r.Attempts), next, r.Receiver, why)
 	}
-	if err := t.write(e.stdout, p); err != nil || list.Next == nil {
-		return err
-	}
-	_, err = fmt.Fprintf(e.stdout, "%s\n", p.dim("more with --cursor "+cleanLine(*list.Next)))
-	return err
+	return e.pages(&t, "no push configurations", list.Next)
 }
 
 type taskPushRetryCmd struct {
@@ -97,17 +84,12 @@ func (taskPushRetryCmd) Help() string {
 }
 
 func (c *taskPushRetryCmd) Run(e *env) error {
-	cl, err := c.client(e)
-	if err != nil {
+	var r pushRecord
+	if done, err := c.ask(e, call{
+		method: http.MethodPost, path: "/a2a/tasks/" + url.PathEscape(c.UID) + "/push/" + url.PathEscape(c.ID) + "/retry",
+	}, &r); done {
 		return err
 	}
-	var r pushRecord
-	raw, err := cl.into(e.ctx, call{
-		method: http.MethodPost, path: "/a2a/tasks/" + url.PathEscape(c.UID) + "/push/" + url.PathEscape(c.ID) + "/retry",
-	}, &r)
-	if err != nil || c.JSON {
-		return e.rawOr(raw, err)
-	}
-	_, err = fmt.Fprintf(e.stdout, "%s is %s again; it goes on after event %d.\n", cleanLine(r.ID), cleanLine(r.State), r.Cursor)
+	_, err := fmt.Fprintf(e.stdout, "%s is %s again; it goes on after event %d.\n", cleanLine(r.ID), cleanLine(r.State), r.Cursor)
 	return err
 }
