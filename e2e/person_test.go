@@ -47,8 +47,8 @@ func (s *server) enter(t *testing.T, link string) *person {
 	t.Helper()
 	p := &person{base: s.base, http: &http.Client{
 		Jar: must(cookiejar.New(nil))(t),
-		CheckRedirect: func(r *http.Request, _ []*http.Request) error {
-			if !strings.HasPrefix(r.URL.String(), s.base) {
+		CheckRedirect: func(r *http.Request, via []*http.Request) error {
+			if r.URL.Host != via[0].URL.Host {
 				return http.ErrUseLastResponse
 			}
 			return nil
