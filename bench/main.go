@@ -6,8 +6,8 @@
 // own loads both in turn, A/B/A/B: what else happens on the machine hits both
 // alike, and the ratio says more than either rate. Beside them stands a bare
 // loop of inserts on the same engine. Tasks stand beside the official Go SDK of
-// A2A, which keeps them in memory. Nothing here asserts; see -h for the size of a
-// run.
+// A2A, which keeps them in memory. What a credential adds to a request is measured
+// in this process. Nothing here asserts; see -h for the size of a run.
 package main
 
 import (
@@ -31,7 +31,7 @@ type settings struct {
 	rounds    int
 	writeRate int // writes a second for "list under writes"
 	json      bool
-	only      string // "proposals" or "a2a"; empty: both
+	only      string // "proposals", "a2a" or "auth"; empty: all
 }
 
 func main() {
@@ -74,7 +74,7 @@ func parse(args []string) (settings, error) {
 	duration := fs.Duration("duration", 3*time.Second, "length of one measurement")
 	rounds := fs.Int("rounds", 5, "measurements of each side; the median counts")
 	rate := fs.Int("writes", 100, "proposals and votes written a second for 'list under writes'")
-	only := fs.String("only", "", "measure proposals or a2a alone")
+	only := fs.String("only", "", "measure proposals, a2a or auth alone")
 	asJSON := fs.Bool("json", false, "print JSON instead of a table")
 	if err := fs.Parse(args); err != nil {
 		return settings{}, err
@@ -89,8 +89,8 @@ func parse(args []string) (settings, error) {
 		engines: strings.Split(*engine, ","), duration: *duration, rounds: max(1, *rounds),
 		writeRate: *rate, json: *asJSON, only: *only,
 	}
-	if set.only != "" && set.only != "a2a" && set.only != "proposals" {
-		return set, fmt.Errorf("-only %s: use proposals or a2a", set.only)
+	if set.only != "" && set.only != "a2a" && set.only != "proposals" && set.only != "auth" {
+		return set, fmt.Errorf("-only %s: use proposals, a2a or auth", set.only)
 	}
 	for _, s := range strings.Split(*rows, ",") {
 		n, err := strconv.Atoi(s)
@@ -112,29 +112,27 @@ func isSet(fs *flag.FlagSet, name string) (set bool) {
 	return set
 }
 
-// parts are what can be measured alone.
+// parts are what can be measured alone, beside a limit.
 var parts = []struct {
 	name    string
 	measure func(ctx context.Context, set settings, engine, program string) ([]line, error)
 }{{"proposals", measureEngine}, {"a2a", measureTasks}}
 
 func run(ctx context.Context, set settings) error {
-	program, cleanup, err := buildParley(ctx)
-	if err != nil {
-		return err
-	}
-	defer cleanup()
 	var all report
 	for _, engine := range set.engines {
-		for _, part := range parts {
-			if set.only != "" && set.only != part.name {
-				continue
-			}
-			lines, err := part.measure(ctx, set, engine, program)
-			if err != nil {
-				return fmt.Errorf("%s: %w", engine, err)
-			}
-			all.Lines = append(all.Lines, lines...)
+		if set.only != "" && set.only != "auth" {
+			continue
+		}
+		costs, err := measureAuth(ctx, set, engine)
+		if err != nil {
+			return fmt.Errorf("%s: %w", engine, err)
+		}
+		all.Costs = append(all.Costs, costs...)
+	}
+	if set.only != "auth" {
+		if err := all.compare(ctx, set); err != nil {
+			return err
 		}
 	}
 	all.judge()
@@ -144,6 +142,28 @@ func run(ctx context.Context, set settings) error {
 		return enc.Encode(all)
 	}
 	return all.print(os.Stdout)
+}
+
+// compare measures what has a limit beside it.
+func (r *report) compare(ctx context.Context, set settings) error {
+	program, cleanup, err := buildParley(ctx)
+	if err != nil {
+		return err
+	}
+	defer cleanup()
+	for _, engine := range set.engines {
+		for _, part := range parts {
+			if set.only != "" && set.only != part.name {
+				continue
+			}
+			lines, err := part.measure(ctx, set, engine, program)
+			if err != nil {
+				return fmt.Errorf("%s: %w", engine, err)
+			}
+			r.Lines = append(r.Lines, lines...)
+		}
+	}
+	return nil
 }
 
 // progress tells the person who waits.

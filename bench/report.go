@@ -23,7 +23,8 @@ type line struct {
 }
 
 type report struct {
-	Lines []line `json:"lines"`
+	Lines []line `json:"lines,omitempty"`
+	Costs []cost `json:"costs,omitempty"`
 }
 
 // slack is how much more a list may cost when it is deep or the org is large.
@@ -105,6 +106,17 @@ func (r *report) growth(name string) []line {
 }
 
 func (r *report) print(out io.Writer) error {
+	if len(r.Costs) > 0 {
+		tw := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
+		fmt.Fprintln(tw, "engine\tµs\ttarget\t\t  what it adds to a request")
+		for _, c := range r.Costs {
+			fmt.Fprintf(tw, "%s\t%.2f\t%s\t%s\t  %s\n", c.Engine, c.Micros, c.Target, c.Verdict, c.Name)
+		}
+		if err := tw.Flush(); err != nil || len(r.Lines) == 0 {
+			return err
+		}
+		fmt.Fprintln(out)
+	}
 	tw := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(tw, "engine\trows\tcallers\tparley/s\tlimit/s\tratio\tp50 µs\tp99 µs\ttarget\t\t  what")
 	for _, l := range r.Lines {

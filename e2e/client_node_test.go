@@ -1,33 +1,46 @@
 package e2e
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
 
 // nodePackages installs what the scripts of a folder need, in a copy of the folder:
-// exactly what its lock file names.
+// exactly what its lock file names. Tests that need the same share it.
 func nodePackages(t *testing.T, from string) string {
 	t.Helper()
+	install, _ := installed.LoadOrStore(from, sync.OnceValues(func() (string, error) { return installPackages(from) }))
+	dir, err := install.(func() (string, error))()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+var installed sync.Map // folder → func() (string, error)
+
+func installPackages(from string) (string, error) {
 	for _, program := range []string{"node", "npm"} {
 		if _, err := exec.LookPath(program); err != nil {
-			t.Fatalf("%s is not installed, and the JavaScript clients need it: make deps, or apt-get install nodejs npm", program)
+			return "", fmt.Errorf("%s is not installed, and the JavaScript clients need it: make deps, or apt-get install nodejs npm", program)
 		}
 	}
-	dir := t.TempDir()
+	dir := filepath.Join(filepath.Dir(program), "node", from) // TestMain removes it
 	if err := os.CopyFS(dir, os.DirFS(from)); err != nil {
-		t.Fatal(err)
+		return "", err
 	}
 	install := exec.Command("npm", "ci", "--ignore-scripts", "--prefer-offline", "--no-audit", "--no-fund")
 	install.Dir = dir
 	if out, err := install.CombinedOutput(); err != nil {
-		t.Fatalf("npm ci in %s: %v\n%s", from, err, out)
+		return "", fmt.Errorf("npm ci in %s: %w\n%s", from, err, out)
 	}
-	return dir
+	return dir, nil
 }
 
 // TestJavaScriptClients runs the scripts of clients/js, each of which makes every

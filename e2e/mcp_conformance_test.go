@@ -1,15 +1,21 @@
 package e2e
 
 import (
+	"bytes"
+	"io"
 	"maps"
+	"net"
+	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"testing"
+	"time"
 )
 
 // scenarios lists what the official conformance suite can ask of a server: "" is run,
@@ -17,23 +23,29 @@ import (
 // suite's own example server by their names.
 var scenarios = map[string]string{
 	"server-initialize":        "",
+	"server-stateless":         "", // but for what excused lists
 	"ping":                     "",
 	"tools-list":               "",
 	"dns-rebinding-protection": "",
+	"http-header-validation":   "",
+	"caching":                  "",
 	// Nothing of these is announced, and asking all the same does no harm.
-	"logging-set-level": "",
-	"resources-list":    "",
-	"prompts-list":      "",
+	"logging-set-level":                         "",
+	"resources-list":                            "",
+	"prompts-list":                              "",
+	"sep-2164-resource-not-found":               "",
+	"input-required-result-unsupported-methods": "",
 
-	"tools-call-simple-text":       exampleTool,
-	"tools-call-image":             exampleTool,
-	"tools-call-audio":             exampleTool,
-	"tools-call-embedded-resource": exampleTool,
-	"tools-call-mixed-content":     exampleTool,
-	"tools-call-error":             exampleTool,
-	"tools-call-with-logging":      exampleTool,
-	"tools-call-with-progress":     exampleTool,
-	"json-schema-2020-12":          exampleTool,
+	"tools-call-simple-text":               exampleTool,
+	"tools-call-image":                     exampleTool,
+	"tools-call-audio":                     exampleTool,
+	"tools-call-embedded-resource":         exampleTool,
+	"tools-call-mixed-content":             exampleTool,
+	"tools-call-error":                     exampleTool,
+	"tools-call-with-logging":              exampleTool,
+	"tools-call-with-progress":             exampleTool,
+	"json-schema-2020-12":                  exampleTool,
+	"http-custom-header-server-validation": exampleTool,
 
 	"tools-call-sampling":          noSession,
 	"tools-call-elicitation":       noSession,
@@ -41,6 +53,7 @@ var scenarios = map[string]string{
 	"elicitation-sep1330-enums":    noSession,
 	"server-sse-polling":           noSession,
 	"server-sse-multiple-streams":  noSession,
+	"server-session-lifecycle":     noSession,
 
 	"completion-complete":           notOffered,
 	"resources-read-text":           notOffered,
@@ -52,33 +65,86 @@ var scenarios = map[string]string{
 	"prompts-get-with-args":         notOffered,
 	"prompts-get-embedded-resource": notOffered,
 	"prompts-get-with-image":        notOffered,
+
+	"sep-2640-skills-directory":    noExtension,
+	"sep-2640-skills-enumeration":  noExtension,
+	"sep-2640-skills-manifest":     noExtension,
+	"tasks-lifecycle":              noExtension,
+	"tasks-capability-negotiation": noExtension,
+	"tasks-wire-fields":            noExtension,
+	"tasks-request-state-removal":  noExtension,
+	"tasks-mrtr-input":             noExtension,
+	"tasks-request-headers":        noExtension,
+	"tasks-dispatch-and-envelope":  noExtension,
+	"tasks-status-notifications":   noExtension,
+	"tasks-required-task-error":    noExtension,
+	"tasks-mrtr-composition":       noExtension,
+
+	"input-required-result-basic-elicitation":       noQuestions,
+	"input-required-result-basic-sampling":          noQuestions,
+	"input-required-result-basic-list-roots":        noQuestions,
+	"input-required-result-request-state":           noQuestions,
+	"input-required-result-multiple-input-requests": noQuestions,
+	"input-required-result-multi-round":             noQuestions,
+	"input-required-result-missing-input-response":  noQuestions,
+	"input-required-result-non-tool-request":        noQuestions,
+	"input-required-result-result-type":             noQuestions,
+	"input-required-result-tampered-state":          noQuestions,
+	"input-required-result-capability-check":        noQuestions,
+	"input-required-result-ignore-extra-params":     noQuestions,
+	"input-required-result-validate-input":          noQuestions,
 }
 
 const (
 	exampleTool = "calls a tool of the suite's example server"
 	noSession   = "needs a session, in which the server asks or streams by itself; ours has none"
 	notOffered  = "is about a capability that the server does not announce: it has tools only"
+	noExtension = "is about an extension that the server does not announce"
+	noQuestions = "is about tools that ask the client for something before they answer; ours never do"
 )
 
-// passed matches at least one check, and no failed one.
-var passed = regexp.MustCompile(`Passed: [1-9]\d*/\d+, 0 failed`)
+// excused are single checks that may fail in a scenario that is run, and why. The
+// suite fails if one of them passes.
+var excused = map[string]map[string]string{"server-stateless": {
+	// An empty list, as the scenario prompts-list wants it; clients ask without having
+	// looked at what is announced.
+	"sep-2575-server-declares-prompts-in-discover": "takes an empty list of prompts for a support of prompts",
+
+	"sep-2575-server-rejects-undeclared-capability":          exampleTool,
+	"sep-2575-missing-capability-http-400":                   exampleTool,
+	"sep-2575-http-server-no-independent-requests-on-stream": exampleTool,
+	"sep-2575-server-no-log-without-loglevel":                exampleTool,
+}}
+
+// authScenarios is the same for what the suite asks of an authorization server. What
+// it has under auth/ is about clients. It warns that clients cannot be described by a
+// document at their own address: the server would have to fetch addresses that
+// strangers name.
+var authScenarios = map[string]string{
+	"authorization-server-metadata-endpoint": "",
+	"authorization-code-grant":               "",
+}
+
+// passed matches at least one check, and neither a failed one nor a warning.
+var passed = regexp.MustCompile(`Passed: [1-9]\d*/\d+, 0 failed, 0 warnings`)
 
 var scenarioLine = regexp.MustCompile(`(?m)^  - ([a-z0-9-]+)\b`)
 
-// TestMCPConformance runs the official conformance suite against the built server.
-// The suite sends no credentials, so a proxy in between adds the key.
-func TestMCPConformance(t *testing.T) {
-	t.Parallel()
-	dir := nodePackages(t, "mcp")
-	suite := func(args ...string) ([]byte, error) {
-		cmd := exec.CommandContext(t.Context(), "node", append([]string{
-			"--import", "./node20.mjs", filepath.Join("node_modules", "@modelcontextprotocol", "conformance", "dist", "index.js"),
-		}, args...)...)
-		cmd.Dir = dir
-		return cmd.CombinedOutput()
-	}
-	// A newer suite must not bring scenarios that nobody thought about.
-	out, err := suite("list", "--server")
+// suite runs the official conformance suite.
+func suite(t *testing.T, dir string, args ...string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "node", append([]string{
+		"--import", "./node20.mjs", filepath.Join("node_modules", "@modelcontextprotocol", "conformance", "dist", "index.js"),
+	}, args...)...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "NO_PROXY=127.0.0.1")
+	return cmd
+}
+
+// judged demands that somebody thought about every scenario that the suite has.
+func judged(t *testing.T, dir, kind string, scenarios map[string]string) {
+	t.Helper()
+	out, err := suite(t, dir, "list", kind).CombinedOutput()
 	if err != nil {
 		t.Fatalf("list: %v\n%s", err, out)
 	}
@@ -90,29 +156,107 @@ func TestMCPConformance(t *testing.T) {
 	if listed := slices.Sorted(maps.Keys(scenarios)); !slices.Equal(known, listed) {
 		t.Errorf("the suite has %v\nthe test lists %v", known, listed)
 	}
+}
 
+// TestMCPConformance runs the official conformance suite against the built server.
+// The suite sends no credentials, so a proxy in between adds the key.
+func TestMCPConformance(t *testing.T) {
+	t.Parallel()
+	dir := nodePackages(t, "mcp")
+	judged(t, dir, "--server", scenarios)
 	s := serve(t, engine{"sqlite", []string{"--data", t.TempDir()}}, "--rate-limit", "0")
 	target, err := url.Parse(s.base)
 	if err != nil {
 		t.Fatal(err)
 	}
-	proxy := httptest.NewServer(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
+	forward := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
 		r.SetURL(target)
 		r.Out.Host = r.In.Host
 		r.Out.Header.Set("Authorization", "Bearer "+s.key)
-	}})
+	}}
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		// Read to its end before it is forwarded: on a busy machine the answer may be
+		// there before the proxy has noticed that nothing follows, and then net/http
+		// cuts the answer off. The suite waits for the rest of it for ever.
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		forward.ServeHTTP(w, r)
+	}))
 	t.Cleanup(proxy.Close)
 	for name, why := range scenarios {
 		if why != "" {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
-			out, err := suite("server", "--url", proxy.URL+"/mcp", "--scenario", name, "--output-dir", t.TempDir())
-			if err != nil || !passed.Match(out) {
+			args := []string{"server", "--url", proxy.URL + "/mcp", "--scenario", name, "--output-dir", t.TempDir()}
+			if len(excused[name]) > 0 {
+				args = append(args, "--expected-failures", baseline(t, name))
+			}
+			out, err := suite(t, dir, args...).CombinedOutput()
+			if err != nil || len(excused[name]) == 0 && !passed.Match(out) {
 				t.Errorf("%v\n%s", err, out)
 			}
 			if testing.Verbose() {
 				t.Logf("%s", out)
+			}
+		})
+	}
+}
+
+// baseline writes down what may fail of a scenario.
+func baseline(t *testing.T, scenario string) string {
+	t.Helper()
+	text := "server:\n"
+	for _, check := range slices.Sorted(maps.Keys(excused[scenario])) {
+		text += "  - " + scenario + ":" + check + "\n"
+	}
+	name := filepath.Join(t.TempDir(), "expected.yml")
+	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+var question = regexp.MustCompile(`(?m)^http://\S+/oauth/authorize\?\S+$`)
+
+// TestAuthorizationConformance lets the suite's own client of OAuth look at the
+// authorization server and ask it for a token, while the test plays the person.
+func TestAuthorizationConformance(t *testing.T) {
+	t.Parallel()
+	dir := nodePackages(t, "mcp")
+	judged(t, dir, "--authorization", authScenarios)
+	s := serve(t, engine{"sqlite", []string{"--data", t.TempDir()}}, "--rate-limit", "0")
+	admin := s.firstAdmin(t)
+	for name, resource := range map[string]string{"the tools": s.base + "/mcp", "everything": s.base} {
+		t.Run(name, func(t *testing.T) {
+			free := must(net.Listen("tcp", "127.0.0.1:0"))(t)
+			_, port, _ := net.SplitHostPort(free.Addr().String())
+			_ = free.Close()
+			c := s.registered(t, "http://127.0.0.1:"+port+"/callback")
+			cmd := suite(t, dir, "authorization", "--url", s.base, "--client-id", c.ClientID, "--resource", resource, "--port", port, "--output-dir", t.TempDir())
+			var out output
+			cmd.Stdout, cmd.Stderr = &out, &out
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			eventually(t, time.Minute, "the suite names an address", func() bool { return question.MatchString(out.String()) })
+			to := admin.consent(t, question.FindString(out.String()), "svc:tasks:read")
+			if res, body := admin.do(t, "GET", to.String(), nil); res.StatusCode != 200 {
+				t.Error(res.Status, body)
+			}
+			if err := cmd.Wait(); err != nil {
+				t.Errorf("%v\n%s", err, out.String())
+			}
+			for scenario := range authScenarios {
+				if ok := regexp.MustCompile(scenario + `: [1-9]\d* passed, 0 failed`); !ok.MatchString(out.String()) {
+					t.Errorf("%s did not pass:\n%s", scenario, out.String())
+				}
+			}
+			if testing.Verbose() {
+				t.Log(out.String())
 			}
 		})
 	}

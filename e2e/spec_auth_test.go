@@ -104,18 +104,24 @@ func testScopes(t *testing.T, s *server) {
 	})
 }
 
-// revoke finds a key by the prefix that lists show, and revokes it.
+// revoke revokes a key on the command line.
 func (s *server) revoke(t *testing.T, org, secret string) {
+	t.Helper()
+	s.cli(t, "key", "revoke", s.keyID(t, org, secret), "--org", org)
+}
+
+// keyID finds a key by the prefix that lists show.
+func (s *server) keyID(t *testing.T, org, secret string) string {
 	t.Helper()
 	for _, line := range strings.Split(s.cli(t, "key", "list", "--org", org), "\n") {
 		for _, field := range strings.Fields(line) {
 			if shown := strings.TrimRight(field, "….*"); len(shown) > len("parley_") && strings.HasPrefix(secret, shown) {
-				s.cli(t, "key", "revoke", strings.Fields(line)[0], "--org", org)
-				return
+				return strings.Fields(line)[0]
 			}
 		}
 	}
 	t.Fatal("key list does not show the key")
+	return ""
 }
 
 // testTenants looks at one org with the keys of another: whatever is asked for,

@@ -56,11 +56,13 @@ func TestBadCredentialsAreLimitedByAddressAndGoodOnesAreNot(t *testing.T) {
 	rt := NewRouter(Options{Authenticator: known{}, AuthFailureLimit: 2, Now: c.now, Logger: quiet()})
 	rt.HandleFunc("GET /x", func(http.ResponseWriter, *http.Request) {})
 	var codes []int
+	var last *httptest.ResponseRecorder
 	for range 11 {
-		codes = append(codes, send(rt, "GET", "/x", "Authorization", "Bearer guess").Code)
+		last = send(rt, "GET", "/x", "Authorization", "Bearer guess")
+		codes = append(codes, last.Code)
 	}
-	if codes[9] != 401 || codes[10] != 429 {
-		t.Errorf("%v", codes)
+	if codes[9] != 401 || codes[10] != 429 || last.Header().Get("Retry-After") != "1" {
+		t.Errorf("%v %v", codes, last.Header())
 	}
 	if rec := send(rt, "GET", "/x", "Authorization", "Basic x"); rec.Code != 429 {
 		t.Errorf("another kind of bad credentials: %d", rec.Code)

@@ -53,21 +53,29 @@ func TestWhatAKeyCosts(t *testing.T) {
 	t.Parallel()
 	s, secret := newShelf()
 	a := identity.NewAuthenticator(s, time.Now)
+	d := &drawer{}
+	a.AcceptTokens(d)
+	token, wrong := identity.NewToken(), identity.NewSecret()
 	for name, c := range map[string]struct {
 		secret string
 		cost   int64
 	}{
-		"mistyped": {secret[:len(secret)-1] + "_", 0},
-		"short":    {"parley_x", 0},
-		"empty":    {"", 0},
-		"wrong":    {identity.NewSecret(), 1},
-		"wrong 2":  {identity.NewSecret(), 1},
+		"mistyped":       {secret[:len(secret)-1] + "_", 0},
+		"two swapped":    {swapped(secret), 0},
+		"short":          {"parley_x", 0},
+		"empty":          {"", 0},
+		"wrong":          {wrong, 1},
+		"wrong again":    {wrong, 1}, // that it is unknown is not kept
+		"mistyped token": {token[:len(token)-1] + "_", 0},
+		"swapped token":  {swapped(token), 0},
+		"short token":    {identity.TokenPrefix, 0},
+		"wrong token":    {token, 1},
 	} {
-		before := s.lookups.Load()
+		before := s.lookups.Load() + int64(d.asked)
 		if _, err := a.Authenticate(t.Context(), c.secret); errs.KindOf(err) != errs.Unauthenticated {
 			t.Errorf("%s: %v", name, err)
 		}
-		if got := s.lookups.Load() - before; got != c.cost {
+		if got := s.lookups.Load() + int64(d.asked) - before; got != c.cost {
 			t.Errorf("%s: %d look-ups, want %d", name, got, c.cost)
 		}
 	}
@@ -79,6 +87,17 @@ func TestWhatAKeyCosts(t *testing.T) {
 	}
 	if got := s.lookups.Load() - before; got != 1 {
 		t.Errorf("a known key was looked up %d times", got)
+	}
+}
+
+// swapped exchanges two letters that differ, which the checksum notices.
+func swapped(secret string) string {
+	b := []byte(secret)
+	for i := len(b) - 8; ; i-- {
+		if b[i] != b[i-1] {
+			b[i], b[i-1] = b[i-1], b[i]
+			return string(b)
+		}
 	}
 }
 

@@ -1,36 +1,126 @@
 package store
 
 import (
+	"context"
+	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/identity"
+	"github.com/parley-dev/parley/internal/pgtest"
 )
 
-// Whoever sends wrong keys must not make the store read more than one entry of an
-// index.
-func TestAKeyIsFoundByItsIndex(t *testing.T) {
+// asked is an engine that notes what it is asked.
+type asked struct {
+	engine
+	queries []string
+}
+
+func (a *asked) query(ctx context.Context, sql string, args ...any) (rows, error) {
+	a.queries = append(a.queries, sql)
+	return a.engine.query(ctx, sql, args...)
+}
+
+// Whoever sends wrong keys and tokens must not make the store do more than look once
+// into a unique index.
+func TestAWrongCredentialCostsOneLookUp(t *testing.T) {
 	t.Parallel()
-	s, err := Open(t.Context(), Options{Dir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
+	for name, c := range map[string]struct {
+		open func(t *testing.T) Options
+		plan func(t *testing.T, s *Store, sql string)
+	}{
+		"sqlite":   {func(t *testing.T) Options { return Options{Dir: t.TempDir()} }, sqlitePlan},
+		"postgres": {func(t *testing.T) Options { return Options{URL: pgtest.URL(t)} }, postgresPlan},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, err := Open(t.Context(), c.open(t))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = s.Close() }()
+			for what, lookUp := range map[string]func(h identity.Hash) error{
+				"key": func(h identity.Hash) error {
+					_, err := s.KeyByHash(t.Context(), h)
+					return err
+				},
+				"token": func(h identity.Hash) error {
+					_, err := s.TokenByHash(t.Context(), h)
+					return err
+				},
+			} {
+				t.Run(what, func(t *testing.T) {
+					a := &asked{engine: s.eng}
+					s.eng = a
+					err := lookUp(identity.HashSecret("wrong"))
+					s.eng = a.engine
+					if errs.KindOf(err) != errs.NotFound || len(a.queries) != 1 {
+						t.Fatalf("%v after %q, want one query that finds nothing", err, a.queries)
+					}
+					c.plan(t, s, a.queries[0])
+				})
+			}
+		})
 	}
-	defer func() { _ = s.Close() }()
-	var steps []string
-	err = each(t.Context(), s.eng, func(r rows) error {
-		var id, parent, unused int64
-		var detail string
-		err := r.Scan(&id, &parent, &unused, &detail)
-		steps = append(steps, detail)
+}
+
+func explain(t *testing.T, s *Store, scan func(r rows) (string, error), sql string) (steps []string) {
+	t.Helper()
+	err := each(t.Context(), s.eng, func(r rows) error {
+		step, err := scan(r)
+		steps = append(steps, step)
 		return err
-	}, `EXPLAIN QUERY PLAN `+keyColumns+`k.hash = $1`, "x")
+	}, sql, "x")
 	if err != nil {
 		t.Fatal(err)
 	}
+	return steps
+}
+
+// sqlitePlan: each table is searched by an index, the one with the hash first; if
+// nothing is found there, the others are not looked at.
+func sqlitePlan(t *testing.T, s *Store, sql string) {
+	t.Helper()
+	steps := explain(t, s, func(r rows) (detail string, err error) {
+		var id, parent, unused int64
+		err = r.Scan(&id, &parent, &unused, &detail)
+		return detail, err
+	}, `EXPLAIN QUERY PLAN `+sql)
 	for _, step := range steps {
 		if !strings.HasPrefix(step, "SEARCH ") {
 			t.Errorf("the plan reads through a table: %q", steps)
 		}
 	}
-	if len(steps) == 0 || !strings.Contains(steps[0], "hash=?") {
+	if len(steps) == 0 || !strings.Contains(steps[0], "(hash=?)") {
 		t.Errorf("the plan does not begin with the hash: %q", steps)
+	}
+}
+
+var (
+	scanned = regexp.MustCompile(`(Seq|Index|Index Only|Bitmap \w+) Scan`)
+	ran     = regexp.MustCompile(`Index Scan using (keys_hash_key|oauth_tokens_pkey) on \w+ \w \(actual rows=0(\.00)? loops=1\)`)
+)
+
+// postgresPlan: one index was searched once, for the hash, and nothing else was read.
+func postgresPlan(t *testing.T, s *Store, sql string) {
+	t.Helper()
+	steps := explain(t, s, func(r rows) (step string, err error) {
+		err = r.Scan(&step)
+		return step, err
+	}, `EXPLAIN (ANALYZE, COSTS off, TIMING off, SUMMARY off, BUFFERS off) `+sql)
+	searched := 0
+	for _, step := range steps {
+		switch {
+		case !scanned.MatchString(step) || strings.HasSuffix(step, "(never executed)"):
+		case ran.MatchString(step):
+			searched++
+		default:
+			t.Errorf("%s is read as well", step)
+		}
+	}
+	plan := strings.Join(steps, "\n")
+	if searched != 1 || !strings.Contains(plan, "Index Cond: (hash = 'x'::text)") {
+		t.Errorf("the hash is looked for %d times:\n%s", searched, plan)
 	}
 }
