@@ -216,7 +216,7 @@ func testRacingArrivals(w *world) {
 	}(), account.Proof{User: "cy"})
 	w.must(err)
 	p := principal("user:cy")
-	var turn = []string{acmeIssuer, "https://other.example"}
+	turn := []string{acmeIssuer, "https://other.example"}
 	if n := w.race(func() error {
 		i := w.ids.Add(1)
 		return people.Disconnect(ctx, p, turn[i%2], "Acme")
