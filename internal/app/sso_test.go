@@ -324,8 +324,8 @@ func TestHostileAnswers(t *testing.T) {
 	if res, body := b.do("GET", back, nil); !at(res, body, "user:ada") {
 		t.Error(res.Status, body)
 	}
-	if res, _ := b.do("GET", back, nil); res.StatusCode != 403 {
-		t.Error("once more:", res.Status)
+	if res, body := b.do("GET", back, nil); res.StatusCode != 403 || !strings.Contains(body, "started in this browser") {
+		t.Error("once more:", res.Status, body)
 	}
 	// What a provider says is shown as text.
 	b = browser()

@@ -120,6 +120,12 @@ func testConnections(w *world) {
 		w.Errorf("another org's user of the name has %+v, %v", ways, err)
 	}
 	w.want(people.Disconnect(ctx, twin, acmeIssuer, "Acme"), errs.NotFound)
+	_, err = w.store.MemberBySubject(ctx, "other", acmeIssuer, "s-ann")
+	w.want(err, errs.NotFound)
+	foreign := arrival("s-ann", "")
+	foreign.Org = "other"
+	_, err = people.Arrive(ctx, foreign, account.Proof{})
+	w.want(err, errs.Forbidden)
 
 	before, err := w.store.IdentityEpoch(ctx)
 	w.must(err)
