@@ -31,8 +31,9 @@ type Arrival struct {
 	User            string // what the person would be called here; empty: NoUser says why there is no name
 	NoUser          string
 	Name, Label     string
-	Create          bool  // unknown people become members
-	Admin           *bool // the provider's word on who is an admin; nil: it has none
+	Barred          string // why the person may not come in at all; empty: may
+	Create          bool   // unknown people become members
+	Admin           *bool  // the provider's word on who is an admin; nil: it has none
 }
 
 // Proof is what an arrival brings along beside the provider's word; the zero value

@@ -13,6 +13,8 @@ func welcome(who Arrival, by Proof, s Scene, now time.Time) (Outcome, error) {
 	var out Outcome
 	var err error
 	switch none := (identity.Hash{}); {
+	case who.Barred != "":
+		err = errs.New(errs.Forbidden, "account.barred", "%s", who.Barred)
 	case by.User != "":
 		out, err = connect(who, by.User, s)
 	case by.Invitation != none:

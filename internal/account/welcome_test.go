@@ -38,6 +38,7 @@ func TestWelcome(t *testing.T) {
 	}
 	create := func(a *Arrival) { a.Create = true }
 	nameless := func(a *Arrival) { a.User, a.NoUser = "", "it has no name" }
+	barred := func(a *Arrival) { a.Barred = "not you" }
 	adminBy := func(v *bool) func(*Arrival) { return func(a *Arrival) { a.Admin = v } }
 	here, there := Identity{Issuer: "https://acme", Subject: "s0"}, Identity{Issuer: "https://other", Subject: "s9"}
 	open := &identity.Invitation{ID: "inv-1", Org: "main", User: "ada", Name: "Ada L.", Admin: true, ExpiresAt: arrivedAt.Add(time.Hour)}
@@ -56,6 +57,8 @@ func TestWelcome(t *testing.T) {
 		{"known", acme(), Proof{}, Scene{Linked: "bob", Account: user("bob", withPassword)}, "bob: login"},
 		{"known without a name", acme(nameless), Proof{}, Scene{Linked: "bob", Account: user("bob")}, "bob: login"},
 		{"known and disabled", acme(), Proof{}, Scene{Linked: "bob", Account: user("bob", disabled)}, "account.disabled"},
+		{"known, but not one of those who may", acme(barred), Proof{}, Scene{Linked: "bob", Account: user("bob")}, "account.barred"},
+		{"invited, but not one of those who may", acme(barred), invited, Scene{Invitation: open}, "account.barred"},
 		{"no name", acme(nameless, create), Proof{}, Scene{}, "account.no_name"},
 		{"nobody of that name", acme(), Proof{}, Scene{}, "account.unknown_person"},
 		{"nobody of that name, made", acme(create), Proof{}, Scene{}, "ada: create connect member.create identity.link login"},

@@ -135,6 +135,9 @@ func New(ctx context.Context, cfg config.Config, log *slog.Logger) (_ *Server, e
 	if err := s.newFirstLink(ctx); err != nil {
 		s.log.Error("there is no link for the first login; make one with: parley admin link", "error", err)
 	}
+	if err := s.warnOfUnknownOrgs(ctx); err != nil {
+		s.log.Error("it is unknown whether the orgs of --issuers exist", "error", err)
+	}
 	if err := s.hostEcho(ctx); err != nil {
 		s.log.Error("the built-in agent does not run", "error", err)
 	}

@@ -3,8 +3,10 @@ package app
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/parley-dev/parley/internal/account"
+	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/internal/sso"
 	"github.com/parley-dev/parley/internal/web"
 )
@@ -21,6 +23,20 @@ func (s *Server) loadIssuers() error {
 	}
 	s.issuers = sso.New(list, s.log, Now)
 	return nil
+}
+
+// warnOfUnknownOrgs points out issuers that can let nobody in yet.
+func (s *Server) warnOfUnknownOrgs(ctx context.Context) error {
+	if len(s.issuers) == 0 {
+		return nil
+	}
+	orgs, err := s.store.Orgs(ctx)
+	for _, p := range s.issuers {
+		if !slices.ContainsFunc(orgs, func(o identity.Org) bool { return o.ID == p.Org }) {
+			s.log.Warn("an issuer is for an org that does not exist; create it, or correct --issuers", "issuer", p.Name, "org", p.Org)
+		}
+	}
+	return err
 }
 
 // newIssuers lets their access tokens in.

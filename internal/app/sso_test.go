@@ -1,10 +1,9 @@
 package app
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
-	"log/slog"
 	"net/http"
 	"net/url"
 	"os"
@@ -28,7 +27,8 @@ func issuerFile(t *testing.T, settings string, issuers map[string]*idptest.Issue
 			"sign_in": {"client_id": "parley", "client_secret_file": "secret"%s},
 			"tokens": {"audience": "https://parley.example", "users": true,
 				"principals": [{"claim": "sub", "value": "crm-backend", "principal": "service:crm"}],
-				"scopes": [{"claim": "scope", "value": "read", "grants": ["svc:tasks:read"]}, {"claim": "scope", "value": "admin", "grants": ["svc:admin:admin"]}]}}`,
+				"scopes": [{"claim": "scope", "value": "read", "grants": ["svc:tasks:read"]}, {"claim": "scope", "value": "admin", "grants": ["svc:admin:admin"]},
+					{"claim": "scope", "value": "a2a", "grants": ["svc:a2a:write", "agent:echo"]}]}}`,
 			name, name, is.URL, settings))
 	}
 	for name, text := range map[string]string{"secret": "s3cret\n", "issuers.json": `{"issuers": [` + strings.Join(list, ",") + `]}`} {
@@ -255,6 +255,9 @@ func TestTheProviderDecidesWhoIsMadeAndWhoIsAdmin(t *testing.T) {
 	if res, body := b.press("/login/sso/acme", url.Values{}); res.StatusCode != 403 || !strings.Contains(body, "not as one of those") {
 		t.Error(res.Status, body)
 	}
+	if _, log := s.admin(t).call("GET", "/api/v1/orgs/main/audit?action=login.failed", ""); !strings.Contains(log, "account.barred") {
+		t.Error(log)
+	}
 	is.More = idptest.Claims{"sub": "s-9", "groups": []string{"staff"}}
 	if res, _ := b.press("/login/sso/acme", url.Values{}); res.StatusCode != 403 {
 		t.Error("userinfo about somebody else:", res.Status)
@@ -315,6 +318,8 @@ func TestHostileAnswers(t *testing.T) {
 	// The answer works once, in the browser that asked, at the provider that was asked.
 	b := browser()
 	back := b.answer(b.leave("/login/sso/acme", url.Values{}))
+	here, _ := url.Parse(s.URL())
+	before := b.http.Jar.Cookies(here)
 	if res, body := browser().do("GET", back, nil); res.StatusCode != 403 || !strings.Contains(body, "started in this browser") {
 		t.Error("another browser:", res.Status, body)
 	}
@@ -323,6 +328,9 @@ func TestHostileAnswers(t *testing.T) {
 	}
 	if res, body := b.do("GET", back, nil); !at(res, body, "user:ada") {
 		t.Error(res.Status, body)
+	}
+	if after := b.http.Jar.Cookies(here); len(before) != 1 || len(after) != 1 || before[0].Value == after[0].Value {
+		t.Error("the session's token outlived the sign-in", before, after)
 	}
 	if res, body := b.do("GET", back, nil); res.StatusCode != 403 || !strings.Contains(body, "started in this browser") {
 		t.Error("once more:", res.Status, body)
@@ -407,91 +415,28 @@ func TestTheServerStartsWithoutTheProvider(t *testing.T) {
 	}
 }
 
-func TestAnotherIssuersTokenOverHTTP(t *testing.T) {
+// A provider says how it wants to see the secret, or that there is none.
+func TestTheSecretIsShownAsTheProviderSays(t *testing.T) {
 	t.Parallel()
-	is := idptest.New(t)
-	is.Person = idptest.Claims{"sub": "s-1", "preferred_username": "ada"}
-	s := withIssuers(t, "", map[string]*idptest.Issuer{"acme": is})
-	admin := s.admin(t)
-	sign := func(subject, scope string) string {
-		return is.Sign(is.Access("https://parley.example", subject, idptest.Claims{"scope": scope}))
-	}
-	problem := func(token, want string, status int) {
-		t.Helper()
-		if code, body := get(t, s.URL()+list, token); code != status || !strings.Contains(body, want) {
-			t.Error(code, body)
+	for _, method := range []string{"client_secret_basic", "client_secret_post", "none"} {
+		is := idptest.New(t)
+		is.Person, is.Method = idptest.Claims{"sub": "s-1", "preferred_username": "ada"}, method
+		cfg := testConfig(t)
+		cfg.Issuers = issuerFile(t, `, "create_users": true`, map[string]*idptest.Issuer{"acme": is})
+		if method == "none" {
+			is.Method, is.Secret = "", ""
+			data, err := os.ReadFile(cfg.Issuers)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(cfg.Issuers, bytes.Replace(data, []byte(`, "client_secret_file": "secret"`), nil, 1), 0o600); err != nil {
+				t.Fatal(err)
+			}
 		}
-	}
-	read := sign("s-1", "read")
-	problem(read, "auth.token_nobody", 401)
-	admin.create("ada")
-	problem(read, "auth.token_nobody", 401)
-	b := newBrowser(t, s)
-	if res, body := b.press("/login/sso/acme", url.Values{}); !at(res, body, "user:ada") {
-		t.Fatal(res.Status, body)
-	}
-	problem(read, `"proposals"`, 200)
-	problem(sign("s-1", "admin"), "auth.scope_missing", 403) // not an admin
-	problem(sign("s-1", "nothing"), "svc:tasks:read", 403)
-	problem(is.Sign(is.Access("https://other.example", "s-1", nil)), "auth.audience", 401)
-
-	if code, body := admin.call("POST", "/api/v1/orgs/main/members", `{"kind":"service","id":"crm"}`); code != 201 {
-		t.Fatal(code, body)
-	}
-	crm := sign("crm-backend", "read admin")
-	problem(crm, `"proposals"`, 200)
-	if code, body := get(t, s.URL()+"/api/v1/orgs/main/keys", crm); code != 200 {
-		t.Error(code, body)
-	}
-	// MCP takes it as well, and says where to get one.
-	r, err := http.NewRequestWithContext(t.Context(), "POST", s.URL()+"/mcp", strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"list_proposals","arguments":{}}}`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.Header.Set("Authorization", "Bearer "+crm)
-	r.Header.Set("Content-Type", "application/json")
-	r.Header.Set("Accept", "application/json, text/event-stream")
-	res, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer res.Body.Close()
-	if body, _ := io.ReadAll(res.Body); res.StatusCode != 200 || strings.Contains(string(body), `"isError":true`) || !strings.Contains(string(body), "proposals") {
-		t.Error(res.Status, string(body))
-	}
-	var doc struct {
-		Servers []string `json:"authorization_servers"`
-	}
-	_, text := get(t, s.URL()+"/.well-known/oauth-protected-resource/mcp", "")
-	if err := json.Unmarshal([]byte(text), &doc); err != nil || len(doc.Servers) != 2 || doc.Servers[0] != s.URL() || doc.Servers[1] != is.URL {
-		t.Error(text, err)
-	}
-	// What the service does stands in the log under the token's name.
-	if _, body := admin.call("GET", "/api/v1/orgs/main/audit?limit=100", ""); strings.Contains(body, crm) {
-		t.Error("the log has a token")
-	}
-	// Disabled, it works no more as soon as the memory is emptied.
-	if code, body := admin.call("PATCH", "/api/v1/orgs/main/members/service:crm", `{"disabled":true}`); code != 200 {
-		t.Fatal(code, body)
-	}
-	if err := s.auth.Refresh(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	problem(crm, "auth.token_disabled", 401)
-	// Disconnected, the subject is nobody's again.
-	if err := s.accounts.Disconnect(t.Context(), s.First().Admin.Principal, is.URL, "The acme"); err == nil {
-		t.Error("disconnected what was not connected")
-	}
-}
-
-func TestABadFileOfIssuersIsRefusedAtTheStart(t *testing.T) {
-	t.Parallel()
-	cfg := testConfig(t)
-	cfg.Issuers = filepath.Join(t.TempDir(), "none.json")
-	if _, err := New(t.Context(), cfg, slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), "--issuers") {
-		t.Error(err)
-	}
-	if entries, err := os.ReadDir(cfg.Data); err != nil || len(entries) != 0 {
-		t.Error("the data was touched:", entries, err)
+		s := startServer(t, cfg)
+		if res, body := newBrowser(t, s).press("/login/sso/acme", url.Values{}); !at(res, body, "user:ada") {
+			t.Error(method, res.Status, body)
+		}
+		_ = s.Shutdown()
 	}
 }

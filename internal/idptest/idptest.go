@@ -34,6 +34,7 @@ type Issuer struct {
 	*testing.T
 	URL    string
 	Secret string // of the client "parley"; empty: a public client
+	Method string // how the client shows it; empty: any way
 
 	// Person is who signs in, as the ID token says it; More is what only userinfo tells.
 	Person, More Claims
@@ -166,9 +167,14 @@ func reply(w http.ResponseWriter, v any) {
 
 func (is *Issuer) document(w http.ResponseWriter, _ *http.Request) {
 	is.Documents.Add(1)
+	methods := []string{"client_secret_post", "client_secret_basic"}
+	if is.Method != "" {
+		methods = []string{is.Method}
+	}
 	reply(w, Claims{
 		"issuer": is.URL, "authorization_endpoint": is.URL + "/authorize", "token_endpoint": is.URL + "/token",
 		"jwks_uri": is.URL + "/jwks", "userinfo_endpoint": is.URL + "/userinfo",
+		"token_endpoint_auth_methods_supported":          methods,
 		"id_token_signing_alg_values_supported":          []string{"RS256", "none", "HS256"},
 		"authorization_response_iss_parameter_supported": true,
 	})
@@ -211,10 +217,11 @@ func (is *Issuer) token(w http.ResponseWriter, r *http.Request) {
 	is.mu.Unlock()
 	sum := sha256.Sum256([]byte(r.FormValue("code_verifier")))
 	id, secret, basic := r.BasicAuth()
+	method := "client_secret_basic"
 	if !basic {
-		id, secret = r.FormValue("client_id"), r.FormValue("client_secret")
+		id, secret, method = r.FormValue("client_id"), r.FormValue("client_secret"), "client_secret_post"
 	}
-	if !known || base64.RawURLEncoding.EncodeToString(sum[:]) != a.challenge || r.FormValue("redirect_uri") != a.redirect || id != "parley" || secret != is.Secret {
+	if !known || is.Method != "" && method != is.Method || base64.RawURLEncoding.EncodeToString(sum[:]) != a.challenge || r.FormValue("redirect_uri") != a.redirect || id != "parley" || secret != is.Secret {
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(http.StatusBadRequest)
 		_, _ = w.Write([]byte(`{"error":"invalid_grant","error_description":"<b>no</b>"}`))

@@ -8,10 +8,12 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/coreos/go-oidc/v3/oidc"
 	"github.com/go-jose/go-jose/v4"
+	"golang.org/x/oauth2"
 
 	"github.com/parley-dev/parley/internal/errs"
 )
@@ -39,6 +41,7 @@ type document struct {
 	*oidc.Provider
 	jwks   string
 	sendIs bool // answers carry the issuer (RFC 9207)
+	style  oauth2.AuthStyle
 }
 
 // New makes the providers; nothing is asked yet.
@@ -69,8 +72,9 @@ func (p *Provider) readDocument(ctx context.Context) (*document, error) {
 		return nil, err
 	}
 	var d struct {
-		JWKS   string `json:"jwks_uri"`
-		SendIs bool   `json:"authorization_response_iss_parameter_supported"`
+		JWKS    string   `json:"jwks_uri"`
+		SendIs  bool     `json:"authorization_response_iss_parameter_supported"`
+		Methods []string `json:"token_endpoint_auth_methods_supported"`
 	}
 	if err := op.Claims(&d); err != nil {
 		return nil, err
@@ -87,7 +91,12 @@ func (p *Provider) readDocument(ctx context.Context) (*document, error) {
 			return nil, fmt.Errorf("its %s %w", name, err)
 		}
 	}
-	return &document{op, d.JWKS, d.SendIs}, nil
+	// Said, not tried out: a code that is sent twice may be taken for a stolen one.
+	style := oauth2.AuthStyleInHeader
+	if slices.Contains(d.Methods, "client_secret_post") && !slices.Contains(d.Methods, "client_secret_basic") {
+		style = oauth2.AuthStyleInParams
+	}
+	return &document{op, d.JWKS, d.SendIs, style}, nil
 }
 
 // readKeys reads the keys with which the issuer signs. Keys that we do not understand

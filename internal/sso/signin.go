@@ -31,8 +31,13 @@ func (p *Provider) Address(ctx context.Context, callback, state, nonce, verifier
 }
 
 func (p *Provider) oauthClient(d *document, callback string) *oauth2.Config {
+	endpoint := d.Endpoint()
+	endpoint.AuthStyle = d.style
+	if p.SignIn.secret == "" {
+		endpoint.AuthStyle = oauth2.AuthStyleInParams // of a public client the id alone
+	}
 	return &oauth2.Config{
-		ClientID: p.SignIn.ClientID, ClientSecret: p.SignIn.secret, Endpoint: d.Endpoint(), RedirectURL: callback, Scopes: p.SignIn.Scopes,
+		ClientID: p.SignIn.ClientID, ClientSecret: p.SignIn.secret, Endpoint: endpoint, RedirectURL: callback, Scopes: p.SignIn.Scopes,
 	}
 }
 
@@ -87,7 +92,7 @@ func (p *Provider) Arrived(ctx context.Context, callback, code, nonce, verifier,
 	if err := p.askMore(ctx, d, tokens, id.Subject, c); err != nil {
 		return none, err
 	}
-	return p.arrival(id.Subject, c)
+	return p.arrival(id.Subject, c), nil
 }
 
 // askMore adds what the provider tells only when it is asked (userinfo), if that is
@@ -135,14 +140,14 @@ func (s *SignIn) needs() []string {
 	return out
 }
 
-func (p *Provider) arrival(subject string, c claims) (account.Arrival, error) {
-	if m := p.SignIn.Require; m != nil && !c.matches(m.Claim, m.Value) {
-		return account.Arrival{}, refused("auth.not_required", p.Title+" knows you, but not as one of those who may sign in here; ask the operator of this server")
-	}
+func (p *Provider) arrival(subject string, c claims) account.Arrival {
 	a := account.Arrival{
 		Org: p.Org, Issuer: p.Issuer.Issuer, Subject: subject, Provider: p.Title, Create: p.SignIn.CreateUsers, Name: display(c.text("name")),
 	}
 	a.User, a.NoUser = p.SignIn.userName(c, p.Title)
+	if m := p.SignIn.Require; m != nil && !c.matches(m.Claim, m.Value) {
+		a.Barred = p.Title + " knows you, but not as one of those who may sign in here; ask the operator of this server"
+	}
 	for _, claim := range []string{"email", "preferred_username", p.SignIn.UserClaim} {
 		if a.Label = display(c.text(claim)); a.Label != "" {
 			break
@@ -152,7 +157,7 @@ func (p *Provider) arrival(subject string, c claims) (account.Arrival, error) {
 		is := c.matches(m.Claim, m.Value)
 		a.Admin = &is
 	}
-	return a, nil
+	return a
 }
 
 // display is what a provider calls somebody, as far as we show it.
