@@ -42,6 +42,8 @@ type Issuer struct {
 	Edit func(Claims)
 	// Answer changes what the browser brings back.
 	Answer func(url.Values)
+	// Hold is called before the keys are answered.
+	Hold func()
 
 	Documents, KeyReads atomic.Int64 // how often each was asked for
 	down                atomic.Bool
@@ -182,6 +184,9 @@ func (is *Issuer) document(w http.ResponseWriter, _ *http.Request) {
 
 func (is *Issuer) jwks(w http.ResponseWriter, _ *http.Request) {
 	is.KeyReads.Add(1)
+	if is.Hold != nil {
+		is.Hold()
+	}
 	is.mu.Lock()
 	defer is.mu.Unlock()
 	set := []any{Claims{"kty": "unheard-of", "kid": "x"}, Claims{"kty": "oct", "kid": "shared", "k": "c2hhcmVk"}}

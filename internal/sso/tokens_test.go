@@ -323,6 +323,42 @@ func TestAFloodOfForgedKeysAsksTheIssuerOnce(t *testing.T) {
 	}
 }
 
+// While the issuer thinks about a forged key, good tokens go on working.
+func TestAnIssuerThatHangsHoldsUpForgedTokensOnly(t *testing.T) {
+	t.Parallel()
+	is := idptest.New(t)
+	v, c, _ := verifier(t, is)
+	claims := is.Access(audience, "s-ada", idptest.Claims{"scope": "read"})
+	good := is.Sign(claims)
+	if got := who(t, v, good); got != "user:ada svc:tasks:read" {
+		t.Fatal(got)
+	}
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked, release := make(chan struct{}), make(chan struct{})
+	is.Hold = func() { close(asked); <-release }
+	c.advance(keysPause)
+	forged := idptest.SignWith(t, jose.SigningKey{Algorithm: jose.RS256, Key: jose.JSONWebKey{Key: key, KeyID: "forged"}}, claims)
+	done := make(chan string)
+	go func() { done <- who(t, v, forged) }()
+	<-asked
+	if got := who(t, v, good); got != "user:ada svc:tasks:read" { // would wait for ever
+		t.Error(got)
+	}
+	// Whoever gives up does not spoil it for the others.
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := v.CallerByJWT(ctx, forged); err == nil {
+		t.Error("a forged token was taken")
+	}
+	close(release)
+	if got := <-done; got != "auth.token_signature" {
+		t.Error(got)
+	}
+}
+
 func TestAnIssuerThatIsDown(t *testing.T) {
 	t.Parallel()
 	is := idptest.New(t)
