@@ -1,7 +1,6 @@
 package app
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -11,8 +10,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
+	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/internal/idptest"
 )
 
@@ -175,13 +174,32 @@ func TestWhoHasAPasswordConnectsFirst(t *testing.T) {
 	if res, body := b.press("/login/sso/acme", url.Values{}); !at(res, body, "user:admin") || !strings.Contains(body, "Old password") {
 		t.Error(res.Status, body)
 	}
-	// Signed out meanwhile, nobody is connected.
+	// Signed out everywhere meanwhile, or somebody else in the same browser: nobody is connected.
 	admin.create("bob")
-	to := admin.leave("/account/sso/acme", url.Values{})
-	admin.do("POST", "/logout", url.Values{})
-	if res, _ := admin.do("GET", to, nil); res.Request.URL.Path == "/account" {
-		t.Error(res.Status, res.Request.URL)
+	bob := identity.Principal{Org: "main", Kind: identity.User, ID: "bob"}
+	if _, err := s.accounts.SetPassword(t.Context(), bob, "four other words"); err != nil {
+		t.Fatal(err)
 	}
+	is.Person = idptest.Claims{"sub": "s-2"}
+	eve := newBrowser(t, s)
+	signIn(eve, "main", "bob", "four other words")
+	to := eve.leave("/account/sso/acme", url.Values{})
+	signIn(eve, "main", "admin", adminPassword)
+	if res, body := eve.do("GET", to, nil); res.StatusCode != 403 {
+		t.Error("another is signed in:", res.Status, body)
+	}
+	signIn(eve, "main", "bob", "four other words")
+	to = eve.leave("/account/sso/acme", url.Values{})
+	if err := s.accounts.LogoutEverywhere(t.Context(), bob); err != nil {
+		t.Fatal(err)
+	}
+	if res, _ := eve.do("GET", to, nil); res.Request.URL.Path != "/login" {
+		t.Error("signed out everywhere:", res.Status, res.Request.URL)
+	}
+	if ways, err := s.accounts.Ways(t.Context(), bob); err != nil || len(ways.Identities) != 0 {
+		t.Error(ways, err)
+	}
+	is.Person = idptest.Claims{"sub": "s-1", "preferred_username": "admin"}
 	if res, body := b.do("POST", "/account/sso/acme/disconnect", url.Values{}); !at(res, body, "user:admin") || !strings.Contains(body, "Connect The acme") {
 		t.Error(res.Status, body)
 	}
@@ -375,68 +393,4 @@ func (b *browser) answer(addr string) string {
 	}
 	defer res.Body.Close()
 	return res.Header.Get("Location")
-}
-
-func TestTheServerStartsWithoutTheProvider(t *testing.T) {
-	t.Parallel()
-	is := idptest.New(t)
-	is.Person = idptest.Claims{"sub": "s-1", "preferred_username": "ada"}
-	is.Down(true)
-	s := withIssuers(t, `, "create_users": true`, map[string]*idptest.Issuer{"acme": is})
-	b := newBrowser(t, s)
-	res, body := b.do("POST", "/login/sso/acme", url.Values{})
-	if res.StatusCode != 503 || res.Header.Get("Retry-After") == "" || !strings.Contains(body, "The acme cannot be reached at the moment") {
-		t.Error(res.Status, res.Header, body)
-	}
-	if n := is.Documents.Load(); n != 0 {
-		t.Error(n)
-	}
-	// When it is up, the next who ask find it, after a pause at most.
-	is.Down(false)
-	var to string
-	for n := 0; to == ""; n++ {
-		time.Sleep(20 * time.Millisecond)
-		b.http.Transport = from(fmt.Sprintf("10.1.0.%d", n%250))
-		res, body := b.do("POST", "/login/sso/acme", url.Values{})
-		if m := refreshTo.FindStringSubmatch(res.Header.Get("Refresh")); m != nil {
-			to = m[1]
-		} else if res.StatusCode != 503 {
-			t.Fatal(res.Status, body)
-		}
-	}
-	is.Down(true)
-	code := strings.Replace(to, is.URL+"/authorize", s.URL()+"/login/sso/acme/callback", 1) + "&code=x&iss=" + url.QueryEscape(is.URL)
-	if res, _ := b.do("GET", code, nil); res.StatusCode != 503 {
-		t.Error("down when the code comes:", res.Status)
-	}
-	is.Down(false)
-	if res, body := b.press("/login/sso/acme", url.Values{}); !at(res, body, "user:ada") {
-		t.Error(res.Status, body)
-	}
-}
-
-// A provider says how it wants to see the secret, or that there is none.
-func TestTheSecretIsShownAsTheProviderSays(t *testing.T) {
-	t.Parallel()
-	for _, method := range []string{"client_secret_basic", "client_secret_post", "none"} {
-		is := idptest.New(t)
-		is.Person, is.Method = idptest.Claims{"sub": "s-1", "preferred_username": "ada"}, method
-		cfg := testConfig(t)
-		cfg.Issuers = issuerFile(t, `, "create_users": true`, map[string]*idptest.Issuer{"acme": is})
-		if method == "none" {
-			is.Method, is.Secret = "", ""
-			data, err := os.ReadFile(cfg.Issuers)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(cfg.Issuers, bytes.Replace(data, []byte(`, "client_secret_file": "secret"`), nil, 1), 0o600); err != nil {
-				t.Fatal(err)
-			}
-		}
-		s := startServer(t, cfg)
-		if res, body := newBrowser(t, s).press("/login/sso/acme", url.Values{}); !at(res, body, "user:ada") {
-			t.Error(method, res.Status, body)
-		}
-		_ = s.Shutdown()
-	}
 }

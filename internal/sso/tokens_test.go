@@ -316,6 +316,11 @@ func TestAFloodOfForgedKeysAsksTheIssuerOnce(t *testing.T) {
 		t.Errorf("50 forged tokens asked for keys %d times right after they were read", n)
 	}
 	c.advance(keysPause)
+	// By the name of a known key there is nothing to ask for.
+	known := idptest.SignWith(t, jose.SigningKey{Algorithm: jose.RS256, Key: jose.JSONWebKey{Key: key, KeyID: "k1"}}, claims)
+	if got := who(t, v, known); got != "auth.token_signature" || is.KeyReads.Load() != before {
+		t.Errorf("%s; the keys were read %d times more", got, is.KeyReads.Load()-before)
+	}
 	flood()
 	flood()
 	if n := is.KeyReads.Load() - before; n != 1 {
