@@ -70,6 +70,8 @@ type Store interface {
 	PutSession(ctx context.Context, token string, data []byte, expires time.Time) error
 	DeleteSession(ctx context.Context, token string) error
 
+	Federation
+
 	AppendAudit(ctx context.Context, e identity.AuditEntry) error
 }
 

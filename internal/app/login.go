@@ -27,12 +27,14 @@ func (s *Server) newLogin(ids *ids) {
 	s.accounts = account.New(s.store, web.NewArgon2id(), Now)
 	s.oauth = oauth.New(s.store, s.agents, Now, ids.next, oauth.Lifetimes{Token: s.cfg.TokenLifetime, Refresh: s.cfg.RefreshLifetime})
 	s.auth.AcceptTokens(s.oauth)
+	s.newIssuers()
 }
 
 // mountLogin adds the pages and the authorization server.
 func (s *Server) mountLogin(router *httpx.Router, manager *identity.Manager) error {
 	pages, err := web.New(router, web.Options{
 		Accounts: s.accounts, Invitations: manager, Sessions: s.store, PublicURL: s.base(), Logger: s.log, Now: Now,
+		Providers: s.providers(),
 	})
 	if err != nil {
 		return err
@@ -40,7 +42,7 @@ func (s *Server) mountLogin(router *httpx.Router, manager *identity.Manager) err
 	pages.Mount()
 	router.AcceptSessions(pages)
 	return authserver.Mount(router, authserver.Options{
-		Service: s.oauth, Requests: s.store, Members: s.store, Pages: pages, Issuer: s.base(), Only: []string{mcp.Path}, Logger: s.log, Now: Now,
+		Service: s.oauth, Requests: s.store, Members: s.store, Pages: pages, Issuer: s.base(), Only: []string{mcp.Path}, Others: s.otherIssuers(), Logger: s.log, Now: Now,
 	})
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/parley-dev/parley/internal/httpx"
 	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/internal/oauth"
+	"github.com/parley-dev/parley/internal/sso"
 	"github.com/parley-dev/parley/internal/store"
 	"github.com/parley-dev/parley/internal/task"
 	"github.com/parley-dev/parley/internal/webhook"
@@ -58,6 +59,8 @@ type Server struct {
 	link     string // to set the first password with; empty: there is none
 	accounts *account.Accounts
 	oauth    *oauth.Service
+	issuers  []*sso.Provider // other identity providers
+	external *sso.Verifier   // of their access tokens; nil: none are taken
 
 	stopping   atomic.Bool
 	failed     chan error // the error that ended serving, if it was not asked for
@@ -86,6 +89,9 @@ func New(ctx context.Context, cfg config.Config, log *slog.Logger) (_ *Server, e
 	}
 	if err := webhook.CheckAllow(cfg.PushAllow); err != nil {
 		return nil, fmt.Errorf("--push-allow: %w", err)
+	}
+	if err := s.loadIssuers(); err != nil {
+		return nil, err
 	}
 	if s.listener, err = listen(ctx, cfg.Listen); err != nil {
 		return nil, err
@@ -128,6 +134,9 @@ func New(ctx context.Context, cfg config.Config, log *slog.Logger) (_ *Server, e
 	}
 	if err := s.newFirstLink(ctx); err != nil {
 		s.log.Error("there is no link for the first login; make one with: parley admin link", "error", err)
+	}
+	if err := s.warnOfUnknownOrgs(ctx); err != nil {
+		s.log.Error("it is unknown whether the orgs of --issuers exist", "error", err)
 	}
 	if err := s.hostEcho(ctx); err != nil {
 		s.log.Error("the built-in agent does not run", "error", err)

@@ -59,6 +59,7 @@ type Options struct {
 	Pages    Pages
 	Issuer   string   // the public address, without a slash at its end
 	Only     []string // paths that a token can be made for alone, as "/mcp"
+	Others   []string // issuers whose tokens are taken, too
 	Logger   *slog.Logger
 	Now      func() time.Time
 }

@@ -34,7 +34,7 @@ func (s *server) serverDocument() any {
 func (s *server) resourceDocument(path string) any {
 	return map[string]any{
 		"resource":                 s.Issuer + path,
-		"authorization_servers":    []string{s.Issuer},
+		"authorization_servers":    append([]string{s.Issuer}, s.Others...),
 		"scopes_supported":         oauth.Registrable,
 		"bearer_methods_supported": []string{"header"},
 		"resource_name":            "Parley",

@@ -44,6 +44,8 @@ type Config struct {
 	TokenLifetime   time.Duration `help:"How long an OAuth access token works; ${default} if not given." default:"15m" env:"PARLEY_TOKEN_LIFETIME" placeholder:"DURATION"`
 	RefreshLifetime time.Duration `help:"How long an OAuth refresh token works that is not used; ${default} if not given." default:"720h" env:"PARLEY_REFRESH_LIFETIME" placeholder:"DURATION"`
 
+	Issuers string `help:"JSON file that describes other identity providers: people sign in with them, and their access tokens are taken." env:"PARLEY_ISSUERS" placeholder:"FILE"`
+
 	ShutdownDelay   time.Duration `help:"How long /readyz fails before a stopping server refuses connections, so that load balancers notice." default:"0s" env:"PARLEY_SHUTDOWN_DELAY" placeholder:"DURATION"`
 	ShutdownTimeout time.Duration `help:"How long a stopping server waits for requests in flight; ${default} if not given." default:"30s" env:"PARLEY_SHUTDOWN_TIMEOUT" placeholder:"DURATION"`
 

@@ -15,9 +15,10 @@ import (
 // empties the memory within a poll of any revocation, by whatever process, and of
 // the disabling of a principal.
 type Authenticator struct {
-	store  Store
-	tokens Tokens // nil: keys only
-	now    func() time.Time
+	store    Store
+	tokens   Tokens         // nil: keys only
+	external ExternalTokens // nil: no other issuer's
+	now      func() time.Time
 
 	callers atomic.Pointer[sync.Map] // Hash → *known; replaced whole when rights change
 	size    atomic.Int64
@@ -27,6 +28,7 @@ type Authenticator struct {
 type known struct {
 	caller *Caller
 	token  bool         // of tokens nobody asks when they were last used
+	until  time.Time    // when to look again; zero: never
 	used   atomic.Int64 // unix seconds of the last use; 0: not since the last flush
 }
 
@@ -46,7 +48,8 @@ var errBadKey = errs.New(errs.Unauthenticated, "auth.invalid",
 // Authenticate returns the caller that holds the secret.
 func (a *Authenticator) Authenticate(ctx context.Context, secret string) (*Caller, error) {
 	token := strings.HasPrefix(secret, TokenPrefix)
-	if token && (a.tokens == nil || !WellFormedToken(secret)) || !token && !WellFormed(secret) {
+	external := a.external != nil && looksLikeJWT(secret)
+	if !external && (token && (a.tokens == nil || !WellFormedToken(secret)) || !token && !WellFormed(secret)) {
 		return nil, errBadKey
 	}
 	now := a.now()
@@ -59,20 +62,31 @@ func (a *Authenticator) Authenticate(ctx context.Context, secret string) (*Calle
 		if !k.caller.ExpiresAt.IsZero() && !now.Before(k.caller.ExpiresAt) {
 			return nil, errBadKey
 		}
-		if sec := now.Unix(); !k.token && k.used.Load() != sec {
-			k.used.Store(sec)
+		if k.until.IsZero() || now.Before(k.until) {
+			if sec := now.Unix(); !k.token && k.used.Load() != sec {
+				k.used.Store(sec)
+			}
+			return k.caller, nil
 		}
-		return k.caller, nil
 	}
-	caller, err := a.lookUp(ctx, hash, token, now)
+	var caller *Caller
+	var err error
+	if external {
+		caller, err = a.external.CallerByJWT(ctx, secret)
+	} else {
+		caller, err = a.lookUp(ctx, hash, token, now)
+	}
 	switch {
 	case err != nil && errs.KindOf(err) == errs.NotFound:
 		return nil, errBadKey
 	case err != nil:
 		return nil, err
 	}
-	k := &known{caller: caller, token: token}
-	if !token {
+	k := &known{caller: caller, token: token || external}
+	switch {
+	case external:
+		k.until = now.Add(externalFor)
+	case !token:
 		k.used.Store(now.Unix())
 	}
 	if a.size.Add(1) > maxKnown {

@@ -12,17 +12,7 @@ import (
 func (s *Service) TokenScopes(ctx context.Context, g Grant, m identity.Member, wanted identity.Scopes) (identity.Scopes, error) {
 	out := Narrow(g.Scopes, wanted)
 	if g.Principal.Kind == identity.User {
-		rights, only := agents(out)
-		entitled := Entitled(m)
-		kept := identity.Scopes{}
-		for _, r := range rights {
-			if entitled.Has(r) {
-				kept = append(kept, r)
-			}
-		}
-		if out = nil; len(kept) > 0 {
-			out = append(kept, only...)
-		}
+		out = Within(m, out)
 	}
 	if len(out) == 0 || m.Disabled {
 		return nil, errs.New(errs.Invalid, "oauth.nothing_granted", "nothing of what was granted may be had any more")

@@ -156,20 +156,9 @@ func (s *Store) UpdateMember(
 ) (identity.Member, error) {
 	var out identity.Member
 	err := s.eng.write(ctx, func(t *tx) error {
-		// All in one statement and one order, so that nobody waits in a circle.
-		found, err := membersWhere(ctx, t, `org_id = $1 AND (kind = $2 AND id = $3 OR kind = 'user' AND admin = 1 AND disabled = 0)
-			ORDER BY kind, id`+t.d.forUpdate, p.Org, string(p.Kind), p.ID)
+		cur, others, err := t.memberAmongAdmins(ctx, p)
 		if err != nil {
 			return err
-		}
-		var cur *identity.Member
-		others := 0
-		for i, m := range found {
-			if m.Principal == p {
-				cur = &found[i]
-			} else {
-				others++
-			}
 		}
 		if cur == nil {
 			return errs.ErrNotFound
@@ -192,4 +181,19 @@ func (s *Store) UpdateMember(
 		return nil
 	})
 	return out, err
+}
+
+// memberAmongAdmins locks a member and the org's enabled admins, and counts the
+// others. All in one statement and one order, so that nobody waits in a circle.
+func (t *tx) memberAmongAdmins(ctx context.Context, p identity.Principal) (cur *identity.Member, others int, _ error) {
+	found, err := membersWhere(ctx, t, `org_id = $1 AND (kind = $2 AND id = $3 OR kind = 'user' AND admin = 1 AND disabled = 0)
+		ORDER BY kind, id`+t.d.forUpdate, p.Org, string(p.Kind), p.ID)
+	for i, m := range found {
+		if m.Principal == p {
+			cur = &found[i]
+		} else {
+			others++
+		}
+	}
+	return cur, others, err
 }

@@ -12,9 +12,13 @@ import (
 
 // Credentials implements account.Store.
 func (s *Store) Credentials(ctx context.Context, p identity.Principal) (account.Credentials, error) {
+	return credentials(ctx, s.eng, p)
+}
+
+func credentials(ctx context.Context, q reader, p identity.Principal) (account.Credentials, error) {
 	c := account.Credentials{Member: identity.Member{Principal: p}}
 	var admin, disabled, created int64
-	found, err := one(ctx, s.eng, []any{&c.Member.Name, &admin, &disabled, &created, &c.Hash, &c.Generation},
+	found, err := one(ctx, q, []any{&c.Member.Name, &admin, &disabled, &created, &c.Hash, &c.Generation},
 		`SELECT p.name, p.admin, p.disabled, p.created_at, coalesce(w.hash, ''), coalesce(w.generation, 0)
 		FROM principals p LEFT JOIN passwords w ON w.org_id = p.org_id AND w.user_id = p.id
 		WHERE p.org_id = $1 AND p.kind = 'user' AND p.id = $2`, p.Org, p.ID)

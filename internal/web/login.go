@@ -11,7 +11,7 @@ import (
 )
 
 func (p *Pages) loginPage(w http.ResponseWriter, r *http.Request) {
-	v := view{Title: "Sign in", Next: r.URL.Query().Get("next"), Org: "main"}
+	v := view{Title: "Sign in", Next: r.URL.Query().Get("next"), Org: "main", Providers: p.providersOf("")}
 	if m, err := p.SignedIn(r); err == nil && m != nil {
 		http.Redirect(w, r, local(v.Next), http.StatusSeeOther)
 		return
@@ -25,6 +25,7 @@ func (p *Pages) login(w http.ResponseWriter, r *http.Request) {
 	v := view{
 		Title: "Sign in", Next: r.PostFormValue("next"),
 		Org: strings.TrimSpace(r.PostFormValue("org")), User: strings.TrimSpace(r.PostFormValue("user")),
+		Providers: p.providersOf(""),
 	}
 	name := strings.ToLower(v.Org + "/" + v.User)
 	err := p.byAddress.Take(p.router.ClientAddr(r).String())
@@ -75,9 +76,16 @@ func (p *Pages) must(w http.ResponseWriter, r *http.Request) *identity.Member {
 }
 
 func (p *Pages) accountPage(w http.ResponseWriter, r *http.Request) {
-	if m := p.must(w, r); m != nil {
-		p.show(w, r, http.StatusOK, "account", view{Title: "Your account", Member: m}, "")
+	m := p.must(w, r)
+	if m == nil {
+		return
 	}
+	v, err := p.accountView(r.Context(), m)
+	if err != nil {
+		p.failed(w, r, err)
+		return
+	}
+	p.show(w, r, http.StatusOK, "account", v, "")
 }
 
 func (p *Pages) changePassword(w http.ResponseWriter, r *http.Request) {
@@ -85,9 +93,13 @@ func (p *Pages) changePassword(w http.ResponseWriter, r *http.Request) {
 	if m == nil {
 		return
 	}
-	v := view{Title: "Your account", Member: m}
+	v, err := p.accountView(r.Context(), m)
+	if err != nil {
+		p.failed(w, r, err)
+		return
+	}
 	name := m.Org + "/" + m.ID
-	err := p.byAccount.Check(name)
+	err = p.byAccount.Check(name)
 	var signed account.Signed
 	if err == nil {
 		if err = same(r); err == nil {
@@ -128,7 +140,7 @@ func (p *Pages) setupPage(w http.ResponseWriter, r *http.Request) {
 		p.failed(w, r, err)
 		return
 	}
-	p.show(w, r, http.StatusOK, "setup", view{Title: "Choose a password", Org: l.Org, User: l.User, Action: r.URL.Path}, "")
+	p.show(w, r, http.StatusOK, "setup", view{Title: "Choose a password", Org: l.Org, User: l.User, Action: r.URL.Path, Providers: p.providersOf(l.Org)}, "")
 }
 
 func (p *Pages) setup(w http.ResponseWriter, r *http.Request) {
@@ -138,7 +150,7 @@ func (p *Pages) setup(w http.ResponseWriter, r *http.Request) {
 		p.failed(w, r, err)
 		return
 	}
-	v := view{Title: "Choose a password", Org: l.Org, User: l.User, Action: r.URL.Path}
+	v := view{Title: "Choose a password", Org: l.Org, User: l.User, Action: r.URL.Path, Providers: p.providersOf(l.Org)}
 	var signed account.Signed
 	if err = same(r); err == nil {
 		signed, err = p.Accounts.UseLink(r.Context(), token, r.PostFormValue("password"))
@@ -152,7 +164,9 @@ func (p *Pages) joinPage(w http.ResponseWriter, r *http.Request) {
 		p.failed(w, r, err)
 		return
 	}
-	p.show(w, r, http.StatusOK, "join", view{Title: "Join " + i.Org, Org: i.Org, User: i.User, Text: i.CreatedBy, Action: r.URL.Path}, "")
+	p.show(w, r, http.StatusOK, "join", view{
+		Title: "Join " + i.Org, Org: i.Org, User: i.User, Text: i.CreatedBy, Action: r.URL.Path, Providers: p.providersOf(i.Org),
+	}, "")
 }
 
 func (p *Pages) join(w http.ResponseWriter, r *http.Request) {
@@ -162,7 +176,9 @@ func (p *Pages) join(w http.ResponseWriter, r *http.Request) {
 		p.failed(w, r, err)
 		return
 	}
-	v := view{Title: "Join " + i.Org, Org: i.Org, User: i.User, Text: i.CreatedBy, Action: r.URL.Path}
+	v := view{
+		Title: "Join " + i.Org, Org: i.Org, User: i.User, Text: i.CreatedBy, Action: r.URL.Path, Providers: p.providersOf(i.Org),
+	}
 	var signed account.Signed
 	if err = same(r); err == nil {
 		// Before the invitation is used up: it works once.

@@ -42,7 +42,8 @@ type Options struct {
 	Accounts    *account.Accounts
 	Invitations *identity.Manager
 	Sessions    account.Store
-	PublicURL   string // the address that browsers use, without a slash at its end
+	Providers   []Provider // with which people sign in, too
+	PublicURL   string     // the address that browsers use, without a slash at its end
 	Logger      *slog.Logger
 	Now         func() time.Time
 }
@@ -101,6 +102,7 @@ func (p *Pages) Mount() {
 	} {
 		p.router.HandlePublic(pattern, p.Wrap(h))
 	}
+	p.mountSSO()
 }
 
 // Wrap gives a handler the session, and refuses forms of other sites.
@@ -124,6 +126,10 @@ type view struct {
 	User    string
 	Ask     *question
 	Text    string
+
+	Providers   []ProviderName // to sign in with
+	Password    bool           // the member has one
+	Connections []connection
 }
 
 // show renders a page. To is where its form may lead beside this site.
