@@ -73,18 +73,18 @@ func (p *idp) trusting(t *testing.T, e engine, settings string) *server {
 	return s
 }
 
-// person sits at a browser and calls herself something at the provider.
-type person struct {
+// guest sits at a browser and calls herself something at the provider.
+type guest struct {
 	*testing.T
 	http *http.Client
 	base string
 	id   string // at the provider
 }
 
-func newPerson(t *testing.T, s *server, id string) *person {
+func newGuest(t *testing.T, s *server, id string) *guest {
 	t.Helper()
 	jar := must(cookiejar.New(nil))(t)
-	return &person{t, &http.Client{Jar: jar, CheckRedirect: func(r *http.Request, _ []*http.Request) error {
+	return &guest{t, &http.Client{Jar: jar, CheckRedirect: func(r *http.Request, _ []*http.Request) error {
 		if r.URL.Port() == "5" {
 			return http.ErrUseLastResponse
 		}
@@ -92,7 +92,7 @@ func newPerson(t *testing.T, s *server, id string) *person {
 	}}, s.base, id}
 }
 
-func (p *person) do(method, addr string, form url.Values) (*http.Response, string) {
+func (p *guest) do(method, addr string, form url.Values) (*http.Response, string) {
 	p.Helper()
 	if strings.HasPrefix(addr, "/") {
 		addr = p.base + addr
@@ -112,7 +112,7 @@ var (
 )
 
 // press sends a form of ours that leads to the provider.
-func (p *person) press(path string) (*http.Response, string) {
+func (p *guest) press(path string) (*http.Response, string) {
 	p.Helper()
 	res, body := p.do("POST", path, url.Values{})
 	m := leadsTo.FindStringSubmatch(res.Header.Get("Refresh"))
@@ -123,7 +123,7 @@ func (p *person) press(path string) (*http.Response, string) {
 }
 
 // follow goes to the provider, answers what it asks, and comes back.
-func (p *person) follow(addr string) (*http.Response, string) {
+func (p *guest) follow(addr string) (*http.Response, string) {
 	p.Helper()
 	res, body := p.do("GET", addr, nil)
 	for range 4 {
@@ -165,36 +165,36 @@ func TestSignInWithARealProvider(t *testing.T) {
 		}
 		api("/api/v1/orgs/main/members", object{"kind": "user", "id": "ada"})
 
-		invited := newPerson(t, s, "id-somebody")
+		invited := newGuest(t, s, "id-somebody")
 		join := must(url.Parse(invitation.URL))(t).Path
 		if res, body := invited.press(join + "/sso/acme"); !isIn(res, body, "dot") {
 			t.Fatal("by an invitation:", res.Status, res.Request.URL, body)
 		}
-		ada := newPerson(t, s, "id-ada")
+		ada := newGuest(t, s, "id-ada")
 		if res, body := ada.press("/login/sso/acme"); !isIn(res, body, "ada") || !strings.Contains(body, "id-ada@acme.example") {
 			t.Error("by a name without a password:", res.Status, body)
 		}
-		if res, body := newPerson(t, s, "ada").press("/login/sso/acme"); res.StatusCode != 409 {
+		if res, body := newGuest(t, s, "ada").press("/login/sso/acme"); res.StatusCode != 409 {
 			t.Error("another subject of that name:", res.Status, body)
 		}
-		if res, body := newPerson(t, s, "id-eve").press("/login/sso/acme"); res.StatusCode != 403 || !strings.Contains(body, "invite you") {
+		if res, body := newGuest(t, s, "id-eve").press("/login/sso/acme"); res.StatusCode != 403 || !strings.Contains(body, "invite you") {
 			t.Error("nobody's name:", res.Status, body)
 		}
 
 		// Who has a password connects on the account page.
-		admin := newPerson(t, s, "id-admin")
+		admin := newGuest(t, s, "id-admin")
 		link := regexp.MustCompile(`http://127\.0\.0\.1:\d+(/setup/\S+)`).FindStringSubmatch(s.out.String())
 		const words = "four words of mine"
 		if res, body := admin.do("POST", link[1], url.Values{"password": {words}, "repeat": {words}}); !isIn(res, body, "admin") {
 			t.Fatal(res.Status, body)
 		}
-		if res, body := newPerson(t, s, "id-admin").press("/login/sso/acme"); res.StatusCode != 409 || !strings.Contains(body, "sign in with it first") {
+		if res, body := newGuest(t, s, "id-admin").press("/login/sso/acme"); res.StatusCode != 409 || !strings.Contains(body, "sign in with it first") {
 			t.Error("a name with a password:", res.Status, body)
 		}
 		if res, body := admin.press("/account/sso/acme"); !isIn(res, body, "admin") || !strings.Contains(body, "Disconnect Acme") {
 			t.Error("connecting:", res.Status, body)
 		}
-		if res, body := newPerson(t, s, "id-admin").press("/login/sso/acme"); !isIn(res, body, "admin") {
+		if res, body := newGuest(t, s, "id-admin").press("/login/sso/acme"); !isIn(res, body, "admin") {
 			t.Error("connected:", res.Status, body)
 		}
 
@@ -218,13 +218,13 @@ func TestARealProviderMakesMembersAndAdmins(t *testing.T) {
 	op := newIDP(t)
 	s := op.trusting(t, engine{"sqlite", []string{"--data", t.TempDir()}},
 		`, "create_users": true, "require": {"claim": "groups", "value": "staff"}, "admin": {"claim": "groups", "value": "parley-admins"}`)
-	if res, body := newPerson(t, s, "id-eve").press("/login/sso/acme"); res.StatusCode != 403 {
+	if res, body := newGuest(t, s, "id-eve").press("/login/sso/acme"); res.StatusCode != 403 {
 		t.Error("not of the staff:", res.Status, body)
 	}
-	if res, body := newPerson(t, s, "id-ada").press("/login/sso/acme"); !isIn(res, body, "ada") || strings.Contains(body, ", an admin") {
+	if res, body := newGuest(t, s, "id-ada").press("/login/sso/acme"); !isIn(res, body, "ada") || strings.Contains(body, ", an admin") {
 		t.Error(res.Status, body)
 	}
-	cy := newPerson(t, s, "id-cy")
+	cy := newGuest(t, s, "id-cy")
 	if res, body := cy.press("/login/sso/acme"); !isIn(res, body, "cy") || !strings.Contains(body, ", an admin") {
 		t.Error(res.Status, body)
 	}
@@ -286,7 +286,7 @@ func TestTokensOfARealIssuer(t *testing.T) {
 	}
 
 	// A person's token, by way of a program that is not ours.
-	ada := newPerson(t, s, "id-ada")
+	ada := newGuest(t, s, "id-ada")
 	if res, body := ada.press("/login/sso/acme"); !isIn(res, body, "ada") {
 		t.Fatal(res.Status, body)
 	}

@@ -1,9 +1,11 @@
 package app
 
 import (
+	"encoding/json"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"testing"
 )
@@ -132,5 +134,37 @@ func TestASessionBehindAProxy(t *testing.T) {
 	// Without the prefix any host of the domain could have set it.
 	if rec := send(list, "application/json", aProposal, strings.TrimPrefix(cookie, "__Host-")); rec.Code != 401 {
 		t.Error(rec.Code, rec.Body)
+	}
+}
+
+// A session outlives a role. What it was shown while it had more rights is not shown
+// again from memory.
+func TestASessionLosesItsRightsAtOnce(t *testing.T) {
+	t.Parallel()
+	s := running(t)
+	key := s.First().Secret
+	draft := strings.Replace(aProposal, "{", `{"status":"draft",`, 1)
+	if code, body := post(t, s.URL()+list, key, draft); code != 201 {
+		t.Fatal(code, body)
+	}
+	_, body := post(t, s.URL()+"/api/v1/orgs/main/invitations", key, `{"user":"ada","admin":true}`)
+	var inv struct{ URL string }
+	if err := json.Unmarshal([]byte(body), &inv); err != nil || inv.URL == "" {
+		t.Fatal(body, err)
+	}
+	ada := newBrowser(t, s)
+	ada.do("POST", inv.URL, url.Values{"password": {adminPassword}, "repeat": {adminPassword}})
+	for range 2 { // the second comes from memory
+		if code, body := ada.call("GET", list+"?status=draft", ""); code != 200 || !strings.Contains(body, "By a session") {
+			t.Fatal(code, body)
+		}
+	}
+	r, _ := http.NewRequestWithContext(t.Context(), "PATCH", s.URL()+"/api/v1/orgs/main/members/user:ada", strings.NewReader(`{"admin":false}`))
+	r.Header.Set("Authorization", "Bearer "+key)
+	if res, err := http.DefaultClient.Do(r); err != nil || res.StatusCode != 200 {
+		t.Fatal(res, err)
+	}
+	if code, body := ada.call("GET", list+"?status=draft", ""); code != 200 || !strings.Contains(body, `"total":0`) {
+		t.Error("another's draft is shown:", code, body)
 	}
 }

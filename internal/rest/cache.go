@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"context"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/parley-dev/parley/internal/httpx"
+	"github.com/parley-dev/parley/internal/identity"
 )
 
 // maxCachedPage is the largest answer that is worth keeping.
@@ -15,11 +17,11 @@ const maxCachedPage = 256 << 10
 
 // pageCache keeps encoded pages of the list of proposals.
 //
-// It is sound because the answer is a function of three things: the key that
-// asks, the target it asks for, and the data version of the key's org. A key
-// never changes its principal or its scopes, so what it was once authorized for
-// it is still; a revoked or expired one fails authentication, which runs before.
-// The version is read before the page is made: if data changes in between, the
+// It is sound because the answer is a function of three things: who asks with
+// which scopes, the target, and the data version of the org. A credential is looked
+// up by its id, and what it found is its own only while it speaks for the same
+// principal with the same scopes: a session's grow and shrink with a person's role.
+// A revoked or expired one fails authentication, which runs before. The version is read before the page is made: if data changes in between, the
 // entry holds newer data under an older version and is merely dropped too early.
 type pageCache struct {
 	lru     *lru
@@ -44,6 +46,8 @@ type pageKey struct{ keyID, path, query string }
 // them, so that a hit allocates nothing for them.
 type page struct {
 	version       uint64
+	principal     identity.Principal
+	scopes        identity.Scopes
 	body          []byte
 	contentType   []string
 	contentLength []string
@@ -64,16 +68,21 @@ func (c *pageCache) wrap(next http.Handler) http.Handler {
 			return
 		}
 		key := pageKey{keyID: caller.KeyID, path: r.URL.Path, query: r.URL.RawQuery}
-		if p := c.lru.get(key); p != nil && p.version == version {
+		if p := c.lru.get(key); p != nil && p.version == version && p.isFor(caller) {
 			p.write(w)
 			return
 		}
 		rec := &pageRecorder{ResponseWriter: w}
 		next.ServeHTTP(rec, r)
 		if p := rec.page(version); p != nil {
+			p.principal, p.scopes = caller.Principal, caller.Scopes
 			c.lru.put(key.clone(), p)
 		}
 	})
+}
+
+func (p *page) isFor(c *identity.Caller) bool {
+	return p.principal == c.Principal && slices.Equal(p.scopes, c.Scopes)
 }
 
 // clone detaches the key from the request's memory.
