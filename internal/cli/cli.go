@@ -4,7 +4,7 @@
 // Two sorts of commands exist. Those of the operator (serve, migrate, org, user,
 // service, key, admin, agent create and list) open the store itself; those of a member
 // (proposal, followup, task, the other agent commands) and of an admin (member,
-// invite, audit, and key if a server is named) speak HTTP and know no more than any
+// invite, client, audit, and key if a server is named) speak HTTP and know no more than any
 // other client. What people read goes through clean, so that stored text
 // cannot steer a terminal.
 package cli
@@ -44,6 +44,7 @@ type root struct {
 
 	Member memberCmd `cmd:"" help:"List, create, disable and enable the principals of your org, on a running server." group:"admin"`
 	Invite inviteCmd `cmd:"" help:"Invite people to your org, on a running server." group:"admin"`
+	Client clientCmd `cmd:"" help:"Register programs that members of your org may allow to act for them, on a running server." group:"admin"`
 	Audit  auditCmd  `cmd:"" help:"Read who did what to keys, members and agents, on a running server." group:"admin"`
 
 	Task     taskCmd     `cmd:"" help:"Send tasks to agents and follow them, on a running server." group:"member"`

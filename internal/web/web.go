@@ -173,6 +173,8 @@ func sentence(err error) string {
 // question is a Question as a page shows it.
 type question struct {
 	Client, Host, Only string
+	By                 string // the admin who registered it
+	BuiltIn            bool
 	Answer             string
 	Rights             []right
 	Agents             []string
@@ -191,7 +193,7 @@ var rights = []right{
 
 // Consent asks whether a program may act for the person who is signed in.
 func (p *Pages) Consent(w http.ResponseWriter, r *http.Request, q oauth.Question) {
-	ask := &question{Client: q.Client.Name, Only: q.Audience, Answer: q.Answer}
+	ask := &question{Client: q.Client.Name, By: q.Client.CreatedBy, BuiltIn: q.Client.BuiltIn, Only: q.Audience, Answer: q.Answer}
 	for _, known := range rights {
 		if q.Scopes.Has(identity.Scope(known.Scope)) {
 			ask.Rights = append(ask.Rights, known)
