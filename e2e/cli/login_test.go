@@ -1,0 +1,396 @@
+package cli
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/cookiejar"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// person is somebody with a browser that keeps cookies. It goes wherever it is sent,
+// but for addresses that are there to be copied.
+type person struct {
+	*testing.T
+	http *http.Client
+	base string
+	dir  string // home of the person's own machine
+}
+
+var (
+	setupLink    = regexp.MustCompile(`http://\S+/setup/[-_0-9A-Za-z]{43}`)
+	answerForm   = regexp.MustCompile(`action="(/oauth/authorize/[0-9a-z]+)"`)
+	authorizeURL = regexp.MustCompile(`https?://\S+/oauth/authorize\?\S+`)
+)
+
+const password = "four words of mine"
+
+// newPerson starts a server and signs its first admin in.
+func newPerson(t *testing.T, args ...string) (*person, *server) {
+	t.Helper()
+	s, err := startServer(t.TempDir(), cleanEnv(t.TempDir()), args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.kill)
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &person{t, &http.Client{Jar: jar, CheckRedirect: func(r *http.Request, _ []*http.Request) error {
+		if r.URL.Host == "127.0.0.1" { // without a port: nobody is there
+			return http.ErrUseLastResponse
+		}
+		return nil
+	}}, s.url, t.TempDir()}
+	link := setupLink.FindString(s.stdout.String())
+	if status, body, _ := p.open("POST", link, url.Values{"password": {password}, "repeat": {password}}); status != 200 {
+		t.Fatal(status, body)
+	}
+	return p, s
+}
+
+// open fetches a page and returns where the browser ended.
+func (p *person) open(method, addr string, form url.Values) (int, string, *http.Response) {
+	p.Helper()
+	if strings.HasPrefix(addr, "/") {
+		addr = p.base + addr
+	}
+	r, err := http.NewRequestWithContext(p.Context(), method, addr, strings.NewReader(form.Encode()))
+	if err != nil {
+		p.Fatal(err)
+	}
+	if form != nil {
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	}
+	res, err := p.http.Do(r)
+	if err != nil {
+		p.Fatal(err)
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		p.Fatal(err)
+	}
+	return res.StatusCode, string(body), res
+}
+
+// allow answers the question at the address, with all scopes unless some are given.
+func (p *person) allow(addr string, scopes ...string) (int, string, *http.Response) {
+	p.Helper()
+	status, body, _ := p.open("GET", addr, nil)
+	m := answerForm.FindStringSubmatch(body)
+	if m == nil {
+		p.Fatal(status, body)
+	}
+	if len(scopes) == 0 {
+		for _, s := range regexp.MustCompile(`name="scope" value="([^"]+)"`).FindAllStringSubmatch(body, -1) {
+			scopes = append(scopes, s[1])
+		}
+	}
+	return p.open("POST", m[1], url.Values{"decision": {"allow"}, "scope": scopes})
+}
+
+func (p *person) credentials() string { return filepath.Join(p.dir, "logins", "credentials.json") }
+
+// parley prepares a command on the person's own machine.
+func (p *person) parley(args ...string) *exec.Cmd {
+	cmd := exec.Command(filepath.Join(binDir, "parley"), args...)
+	cmd.Dir = p.dir
+	cmd.Env = cleanEnv(p.dir, "PARLEY_SERVER="+p.base, "PARLEY_CREDENTIALS="+p.credentials(), "PARLEY_BROWSER=true")
+	return cmd
+}
+
+// run runs a command to its end.
+func (p *person) run(args ...string) (code int, stdout, stderr string) {
+	p.Helper()
+	cmd := p.parley(args...)
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	if err := cmd.Run(); err != nil && cmd.ProcessState == nil {
+		p.Fatal(err)
+	}
+	return cmd.ProcessState.ExitCode(), out.String(), errs.String()
+}
+
+// login runs parley login; answer gets the address and what to type into.
+func (p *person) login(answer func(addr string, stdin io.Writer), args ...string) (code int, stdout, stderr string) {
+	p.Helper()
+	cmd := p.parley(append([]string{"login"}, args...)...)
+	var out bytes.Buffer
+	cmd.Stdout = &out
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		p.Fatal(err)
+	}
+	pipe, err := cmd.StderrPipe()
+	if err != nil {
+		p.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		p.Fatal(err)
+	}
+	timer := time.AfterFunc(patience, func() { _ = cmd.Process.Kill() })
+	defer timer.Stop()
+	var errs strings.Builder
+	asked := false
+	for lines := bufio.NewScanner(pipe); lines.Scan(); {
+		errs.WriteString(lines.Text() + "\n")
+		if addr := authorizeURL.FindString(lines.Text()); addr != "" && !asked {
+			asked = true
+			answer(addr, stdin)
+		}
+	}
+	_ = cmd.Wait()
+	return cmd.ProcessState.ExitCode(), out.String(), errs.String()
+}
+
+// signIn logs in by the port of the person's own machine.
+func (p *person) signIn() {
+	p.Helper()
+	code, stdout, stderr := p.login(func(addr string, _ io.Writer) {
+		if status, body, _ := p.allow(addr); status != 200 || !strings.Contains(body, "You can close this window") {
+			p.Error(status, body)
+		}
+	})
+	if code != 0 || !strings.Contains(stdout, "as user:admin of org main: svc:tasks:read svc:tasks:write svc:a2a:write svc:admin:admin") {
+		p.Fatal(code, stdout, stderr)
+	}
+}
+
+// stored is the one login in the file.
+func (p *person) stored() (all map[string]map[string]map[string]any, login map[string]any) {
+	p.Helper()
+	data, err := os.ReadFile(p.credentials())
+	if err != nil {
+		p.Fatal(err)
+	}
+	if err := json.Unmarshal(data, &all); err != nil || len(all["logins"]) != 1 {
+		p.Fatal(err, string(data))
+	}
+	return all, all["logins"][p.base]
+}
+
+// change edits the one login in the file.
+func (p *person) change(name string, value any) {
+	p.Helper()
+	all, login := p.stored()
+	login[name] = value
+	data, err := json.Marshal(all)
+	if err == nil {
+		err = os.WriteFile(p.credentials(), data, 0o600)
+	}
+	if err != nil {
+		p.Fatal(err)
+	}
+}
+
+func TestALoginStandsForAKey(t *testing.T) {
+	t.Parallel()
+	p, _ := newPerson(t)
+	if code, _, stderr := p.run("proposal", "list"); code != 2 || !strings.Contains(stderr, "parley login --server "+p.base) {
+		t.Error(code, stderr)
+	}
+	p.signIn()
+	for path, want := range map[string]os.FileMode{p.credentials(): 0o600, filepath.Dir(p.credentials()): 0o700 | os.ModeDir} {
+		if info, err := os.Stat(path); err != nil || info.Mode() != want {
+			t.Error(path, info.Mode(), err)
+		}
+	}
+	// What it may do is what the person may: here, everything.
+	for _, args := range [][]string{
+		{"proposal", "list"},
+		{"key", "list", "--org", "main", "--server", p.base},
+		{"member", "list"},
+		{"client", "list"},
+		{"agent", "card"},
+		{"task", "send", "echo", "hi", "--wait"},
+	} {
+		if code, stdout, stderr := p.run(args...); code != 0 {
+			t.Error(args, code, stdout, stderr)
+		}
+	}
+	code, stdout, stderr := p.run("whoami")
+	if code != 0 || !strings.Contains(stdout, "user:admin") || !strings.Contains(stdout, p.base) || !strings.Contains(stdout, "login (tok-") {
+		t.Error(code, stdout, stderr)
+	}
+	code, stdout, stderr = p.run("whoami", "--json")
+	if code != 0 || !strings.Contains(stdout, `"by": "login"`) || !strings.Contains(stdout, `"org": "main"`) {
+		t.Error(code, stdout, stderr)
+	}
+	// A key goes before it, also one that does not work.
+	if code, _, stderr := p.run("proposal", "list", "--key", "parley_x"); code != 1 || !strings.Contains(stderr, "auth.invalid") {
+		t.Error(code, stderr)
+	}
+	// The tools for MCP clients work by it as well.
+	mcp := p.parley("mcp")
+	mcp.Stdin = strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}
+{"jsonrpc":"2.0","method":"notifications/initialized"}
+{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"list_proposals","arguments":{}}}
+`)
+	p.change("access_token", "parley_at_"+strings.Repeat("0", 36)) // refused, and renewed
+	if out, err := mcp.Output(); err != nil || !strings.Contains(string(out), `\"proposals\":[]`) && !strings.Contains(string(out), `"proposals":[]`) {
+		t.Error(string(out), err)
+	}
+
+	// Another server has no login.
+	if code, _, stderr := p.run("proposal", "list", "--server", "http://127.0.0.1:1"); code != 2 || !strings.Contains(stderr, "parley login") {
+		t.Error(code, stderr)
+	}
+	// A file that others can read is refused, with what to do.
+	if err := os.Chmod(p.credentials(), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if code, _, stderr := p.run("proposal", "list"); code != 1 || !strings.Contains(stderr, "chmod 600 "+p.credentials()) {
+		t.Error(code, stderr)
+	}
+	if err := os.Chmod(p.credentials(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+
+	_, login := p.stored()
+	if code, stdout, stderr := p.run("logout"); code != 0 || !strings.Contains(stdout, "signed out at "+p.base) {
+		t.Error(code, stdout, stderr)
+	}
+	res, err := http.PostForm(p.base+"/oauth/token", url.Values{
+		"grant_type": {"refresh_token"}, "client_id": {"client-parley-cli"}, "refresh_token": {login["refresh_token"].(string)},
+	})
+	if err != nil || res.StatusCode != 400 {
+		t.Error("the login works on:", res, err)
+	}
+	if data, err := os.ReadFile(p.credentials()); err != nil || strings.Contains(string(data), "token") {
+		t.Error(string(data), err)
+	}
+	if code, stdout, _ := p.run("logout"); code != 0 || !strings.Contains(stdout, "not signed in") {
+		t.Error(code, stdout)
+	}
+}
+
+func TestALoginWithoutABrowser(t *testing.T) {
+	t.Parallel()
+	p, _ := newPerson(t)
+	ended := func(addr string) *url.URL {
+		t.Helper()
+		_, body, res := p.allow(addr, "svc:tasks:read")
+		at, err := res.Location()
+		if err != nil || at.Host != "127.0.0.1" || at.Path != "/callback" {
+			t.Fatal(res.Status, body, err)
+		}
+		return at
+	}
+	type paste = func(at *url.URL) string
+	for name, c := range map[string]struct {
+		paste paste
+		code  int
+		says  string
+	}{
+		"the address":           {func(at *url.URL) string { return "  " + at.String() + " " }, 0, ""},
+		"the code alone":        {func(at *url.URL) string { return at.Query().Get("code") }, 0, ""},
+		"nothing":               {func(*url.URL) string { return "" }, 1, "nothing was pasted"},
+		"another address":       {func(*url.URL) string { return "https://parley.example/" }, 1, "has no code"},
+		"a wrong code":          {func(*url.URL) string { return "abc" }, 1, "refused the code"},
+		"another login's state": {func(at *url.URL) string { return with(at, "state", "other") }, 1, "another login"},
+		"no state":              {func(at *url.URL) string { return with(at, "state", "") }, 1, "another login"},
+		"another issuer":        {func(at *url.URL) string { return with(at, "iss", "https://evil.example") }, 1, "does not come from"},
+		"no issuer":             {func(at *url.URL) string { return with(at, "iss", "") }, 1, "does not come from"},
+		"a refusal":             {func(at *url.URL) string { return with(at, "error", "access_denied") }, 1, "refused in the browser"},
+	} {
+		code, stdout, stderr := p.login(func(addr string, stdin io.Writer) {
+			_, _ = io.WriteString(stdin, c.paste(ended(addr))+"\n")
+		}, "--no-browser", "--scope", "svc:tasks:read", "--json")
+		if code != c.code || !strings.Contains(stderr, c.says) || code == 0 && !strings.Contains(stdout, `"principal": "user:admin"`) {
+			t.Errorf("%s: %d %s%s", name, code, stdout, stderr)
+		}
+	}
+	// The person gave less than all, and has less.
+	if code, _, stderr := p.run("member", "list"); code != 1 || !strings.Contains(stderr, "auth.scope_missing") {
+		t.Error(code, stderr)
+	}
+}
+
+// with is an address with one parameter changed; "" takes it away.
+func with(u *url.URL, name, value string) string {
+	q := u.Query()
+	if q.Set(name, value); value == "" {
+		q.Del(name)
+	}
+	out := *u
+	out.RawQuery = q.Encode()
+	return out.String()
+}
+
+func TestNobodyElseAnswersALogin(t *testing.T) {
+	t.Parallel()
+	p, _ := newPerson(t)
+	code, stdout, stderr := p.login(func(addr string, _ io.Writer) {
+		u, err := url.Parse(addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		back := u.Query().Get("redirect_uri")
+		for _, query := range []string{"", "?code=x", "?code=x&state=wrong&iss=" + url.QueryEscape(p.base), "?error=access_denied"} {
+			if status, body, _ := p.open("GET", back+query, nil); status != 400 || !strings.Contains(body, "not the answer") {
+				t.Error(query, status, body)
+			}
+		}
+		if status, _, _ := p.open("POST", back, url.Values{"code": {"x"}}); status != 405 {
+			t.Error(status)
+		}
+		p.allow(addr)
+	})
+	if code != 0 {
+		t.Error(code, stdout, stderr)
+	}
+	// Who refuses is not signed in, and what was before stays.
+	_, before := p.stored()
+	code, _, stderr = p.login(func(addr string, _ io.Writer) {
+		_, body, _ := p.open("GET", addr, nil)
+		p.open("POST", answerForm.FindStringSubmatch(body)[1], url.Values{"decision": {"refuse"}})
+	})
+	if _, after := p.stored(); code != 1 || !strings.Contains(stderr, "refused in the browser") || after["refresh_token"] != before["refresh_token"] {
+		t.Error(code, stderr)
+	}
+	// An address under which the server does not know itself is refused, with what to do.
+	if code, _, stderr = p.run("login", "--server", strings.Replace(p.base, "127.0.0.1", "localhost", 1)); code != 1 || !strings.Contains(stderr, "parley login --server "+p.base) {
+		t.Error(code, stderr)
+	}
+}
+
+// A refresh token works once: processes that would all renew the login take turns.
+func TestManyCommandsAtOnceShareOneLogin(t *testing.T) {
+	t.Parallel()
+	p, _ := newPerson(t)
+	p.signIn()
+	for name, spoil := range map[string]func(){
+		"an access token that ended": func() { p.change("expires_at", "2020-01-01T00:00:00Z") },
+		"one that was revoked":       func() { p.change("access_token", "parley_at_"+strings.Repeat("0", 36)) },
+	} {
+		_, before := p.stored()
+		spoil()
+		var wg sync.WaitGroup
+		for range 20 {
+			wg.Go(func() {
+				if code, stdout, stderr := p.run("proposal", "list"); code != 0 {
+					t.Errorf("%s: %d %s%s", name, code, stdout, stderr)
+				}
+			})
+		}
+		wg.Wait()
+		if _, after := p.stored(); after["refresh_token"] == before["refresh_token"] || after["access_token"] == before["access_token"] {
+			t.Errorf("%s: the login was not renewed", name)
+		}
+	}
+	if code, stdout, stderr := p.run("whoami"); code != 0 {
+		t.Error("the login did not survive:", code, stdout, stderr)
+	}
+}
