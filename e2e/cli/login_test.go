@@ -28,6 +28,7 @@ type person struct {
 }
 
 var (
+	endForm      = regexp.MustCompile(`action="(/account/programs/[^"]+/end)"`)
 	setupLink    = regexp.MustCompile(`http://\S+/setup/[-_0-9A-Za-z]{43}`)
 	answerForm   = regexp.MustCompile(`action="(/oauth/authorize/[0-9a-z]+)"`)
 	authorizeURL = regexp.MustCompile(`https?://\S+/oauth/authorize\?\S+`)
@@ -392,5 +393,34 @@ func TestManyCommandsAtOnceShareOneLogin(t *testing.T) {
 	}
 	if code, stdout, stderr := p.run("whoami"); code != 0 {
 		t.Error("the login did not survive:", code, stdout, stderr)
+	}
+}
+
+// Who lost the machine ends its login from another.
+func TestALoginIsEndedOnTheAccountPage(t *testing.T) {
+	t.Parallel()
+	p, _ := newPerson(t)
+	p.signIn()
+	p.signIn() // one login is enough: the first is over
+	_, body, _ := p.open("GET", "/account", nil)
+	end := endForm.FindAllStringSubmatch(body, -1)
+	if len(end) != 1 || !strings.Contains(body, "Parley command line") {
+		t.Fatal(body)
+	}
+	if status, body, _ := p.open("POST", end[0][1], url.Values{}); status != 200 || strings.Contains(body, "Parley command line") {
+		t.Error(status, body)
+	}
+	var stderr string
+	if err := eventually(func() error {
+		code, _, errs := p.run("proposal", "list")
+		if stderr = errs; code != 1 {
+			return errStillWorks
+		}
+		return nil
+	}); err != nil || !strings.Contains(stderr, "your login at "+p.base+" has ended; sign in again with: parley login") {
+		t.Error(err, stderr)
+	}
+	if data, err := os.ReadFile(p.credentials()); err != nil || strings.Contains(string(data), "token") {
+		t.Error("what is over is kept:", string(data), err)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -175,5 +176,85 @@ func TestDeletingAClientEndsWhatItWasAllowed(t *testing.T) {
 	res, body := admin.do("POST", answerPath.FindStringSubmatch(page)[1], url.Values{"decision": {"allow"}, "scope": {"svc:tasks:read"}})
 	if res.StatusCode >= 500 || res.StatusCode == http.StatusSeeOther && redirected(t, res).Get("code") != "" {
 		t.Error(res.Status, body)
+	}
+}
+
+var endForm = regexp.MustCompile(`action="(/account/programs/[^"]+/end)"`)
+
+func TestAPersonTakesBackWhatAProgramWasAllowed(t *testing.T) {
+	t.Parallel()
+	s := running(t)
+	admin, bob := s.admin(t), s.member(t, "main", "bob", false)
+	if _, body := admin.do("GET", "/account", nil); strings.Contains(body, "Programs that act for you") {
+		t.Error("nobody was allowed anything:", body)
+	}
+	c, other := admin.ofTheOrg(""), admin.ofTheOrg("")
+	tok := admin.token(c, []oauth2.AuthCodeOption{
+		oauth2.SetAuthURLParam("scope", "svc:tasks:read svc:a2a:write agent:echo"),
+	}, "svc:tasks:read", "svc:a2a:write")
+	bobs := bob.token(c, nil, "svc:tasks:read")
+	_, body := admin.do("GET", "/account", nil)
+	for _, want := range []string{"<h3>Reports</h3>", "<li>Read proposals", "<li>Send tasks", "agents only: <code>echo</code>", "Since 20"} {
+		if !strings.Contains(body, want) {
+			t.Errorf("the page lacks %q:\n%s", want, body)
+		}
+	}
+	if strings.Contains(body, "<li>Administer") || strings.Contains(body, "<li>Submit") {
+		t.Error("the page shows rights that were not given:", body)
+	}
+	end := endForm.FindAllStringSubmatch(body, -1)
+	if len(end) != 1 {
+		t.Fatal(end)
+	}
+	if err := s.auth.Refresh(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if code, _ := get(t, s.URL()+list, tok.AccessToken); code != 200 {
+		t.Error(code)
+	}
+	// Only who allowed it ends it, and only on purpose.
+	if res, _ := bob.do("POST", end[0][1], url.Values{}); res.StatusCode != 404 {
+		t.Error("another user ended it:", res.Status)
+	}
+	if res, _ := newBrowser(t, s).do("POST", end[0][1], url.Values{}); res.Request.URL.Path != "/login" {
+		t.Error("a stranger was not asked to sign in:", res.Request.URL)
+	}
+	if res, _ := admin.do("GET", end[0][1], nil); res.StatusCode != 405 {
+		t.Error("a link ended it:", res.Status)
+	}
+	if code, _ := admin.call("POST", end[0][1], "", "Sec-Fetch-Site", "cross-site"); code != 403 {
+		t.Error("another site ended it:", code)
+	}
+	for _, id := range []string{"grant-none", "x", "%00", strings.Repeat("g", 300)} {
+		if res, body := admin.do("POST", "/account/programs/"+id+"/end", url.Values{}); res.StatusCode != 404 {
+			t.Error(id, res.Status, body)
+		}
+	}
+	if code, _ := get(t, s.URL()+list, tok.AccessToken); code != 200 {
+		t.Error("somebody ended it:", code)
+	}
+
+	stays := admin.token(other, []oauth2.AuthCodeOption{oauth2.SetAuthURLParam("resource", s.URL()+"/mcp")}, "svc:tasks:read")
+	if res, body := admin.do("POST", end[0][1], url.Values{}); res.StatusCode != 200 || !strings.Contains(body, "It can use this at <code>/mcp</code> only") ||
+		strings.Contains(body, end[0][1]) {
+		t.Error(res.Status, body)
+	}
+	if !ends(t, s, tok.AccessToken) {
+		t.Error("the token works on")
+	}
+	if _, err := c.TokenSource(t.Context(), &oauth2.Token{RefreshToken: tok.RefreshToken}).Token(); err == nil {
+		t.Error("the refresh token works on")
+	}
+	if code, _ := mcpList(t, s, stays.AccessToken); code != 200 {
+		t.Error("another program's token ended:", code)
+	}
+	if code, _ := get(t, s.URL()+list, bobs.AccessToken); code != 200 {
+		t.Error("another person's token ended:", code)
+	}
+	if _, body := admin.call("GET", "/api/v1/orgs/main/audit?action=oauth.grant.revoke", ""); strings.Count(body, `"target":"grant-`) != 1 || !strings.Contains(body, `"actor":"user:admin"`) {
+		t.Error(body)
+	}
+	if res, _ := admin.do("POST", end[0][1], url.Values{}); res.StatusCode != 404 {
+		t.Error("it was ended twice:", res.Status)
 	}
 }

@@ -32,6 +32,7 @@ const (
 const (
 	ClientPrefix = "client-"
 	KeyPrefix    = "key-"
+	grantPrefix  = "grant-"
 )
 
 // Register makes a client for whoever asks. The secret is shown this once, and empty

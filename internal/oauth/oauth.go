@@ -113,6 +113,11 @@ type Store interface {
 
 	CreateGrant(ctx context.Context, g Grant, entries ...identity.AuditEntry) error
 	Grant(ctx context.Context, id string) (Grant, error)
+	// GrantOf is Grant for a grant of this principal; any other is NotFound.
+	GrantOf(ctx context.Context, p identity.Principal, id string) (Grant, error)
+	// Programs lists the grants of a principal that are alive, newest first, with the
+	// names of their clients. A code that nobody came for in time is none.
+	Programs(ctx context.Context, p identity.Principal, now time.Time, limit int) ([]Program, error)
 	GrantByCode(ctx context.Context, code identity.Hash) (Grant, error)
 	// GrantByRefresh finds the grant of any refresh token that it ever had.
 	GrantByRefresh(ctx context.Context, refresh identity.Hash) (Grant, error)

@@ -75,9 +75,16 @@ func (p *Pages) must(w http.ResponseWriter, r *http.Request) *identity.Member {
 }
 
 func (p *Pages) accountPage(w http.ResponseWriter, r *http.Request) {
-	if m := p.must(w, r); m != nil {
-		p.show(w, r, http.StatusOK, "account", view{Title: "Your account", Member: m}, "")
+	m := p.must(w, r)
+	if m == nil {
+		return
 	}
+	v, err := p.ofAccount(r, m)
+	if err != nil {
+		p.failed(w, r, err)
+		return
+	}
+	p.show(w, r, http.StatusOK, "account", v, "")
 }
 
 func (p *Pages) changePassword(w http.ResponseWriter, r *http.Request) {
@@ -85,9 +92,11 @@ func (p *Pages) changePassword(w http.ResponseWriter, r *http.Request) {
 	if m == nil {
 		return
 	}
-	v := view{Title: "Your account", Member: m}
+	v, err := p.ofAccount(r, m)
 	name := m.Org + "/" + m.ID
-	err := p.byAccount.Check(name)
+	if err == nil {
+		err = p.byAccount.Check(name)
+	}
 	var signed account.Signed
 	if err == nil {
 		if err = same(r); err == nil {

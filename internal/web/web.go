@@ -42,6 +42,7 @@ type Options struct {
 	Accounts    *account.Accounts
 	Invitations *identity.Manager
 	Sessions    account.Store
+	Programs    *oauth.Service
 	PublicURL   string // the address that browsers use, without a slash at its end
 	Logger      *slog.Logger
 	Now         func() time.Time
@@ -94,6 +95,7 @@ func (p *Pages) Mount() {
 		"POST /logout/everywhere": p.logoutEverywhere,
 		"GET /account":            p.accountPage,
 		"POST /account/password":  p.changePassword,
+		"POST " + endProgram:      p.endProgram,
 		"GET /setup/{token}":      p.setupPage,
 		"POST /setup/{token}":     p.setup,
 		"GET /join/{token}":       p.joinPage,
@@ -124,6 +126,9 @@ type view struct {
 	User    string
 	Ask     *question
 	Text    string
+
+	Programs []program
+	More     bool // there are more programs than are shown
 }
 
 // show renders a page. To is where its form may lead beside this site.
