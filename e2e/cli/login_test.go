@@ -39,7 +39,8 @@ const password = "four words of mine"
 // newPerson starts a server and signs its first admin in.
 func newPerson(t *testing.T, args ...string) (*person, *server) {
 	t.Helper()
-	s, err := startServer(t.TempDir(), cleanEnv(t.TempDir()), args...)
+	dir := t.TempDir()
+	s, err := startServer(dir, cleanEnv(dir), args...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,11 +55,16 @@ func newPerson(t *testing.T, args ...string) (*person, *server) {
 		}
 		return nil
 	}}, s.url, t.TempDir()}
-	link := setupLink.FindString(s.stdout.String())
-	if status, body, _ := p.open("POST", link, url.Values{"password": {password}, "repeat": {password}}); status != 200 {
-		t.Fatal(status, body)
-	}
+	p.enter(setupLink.FindString(s.stdout.String()))
 	return p, s
+}
+
+// enter chooses a password.
+func (p *person) enter(link string) {
+	p.Helper()
+	if status, body, _ := p.open("POST", link, url.Values{"password": {password}, "repeat": {password}}); status != 200 {
+		p.Fatal(status, body)
+	}
 }
 
 // open fetches a page and returns where the browser ended.
@@ -228,6 +234,17 @@ func TestALoginStandsForAKey(t *testing.T) {
 	code, stdout, stderr = p.run("whoami", "--json")
 	if code != 0 || !strings.Contains(stdout, `"by": "login"`) || !strings.Contains(stdout, `"org": "main"`) {
 		t.Error(code, stdout, stderr)
+	}
+	// What the documentation tells admins to type.
+	for _, b := range fenced(t, "docs/auth.md") {
+		if b.lang != "sh" || !strings.Contains(b.text, "parley client") {
+			continue
+		}
+		sh := exec.Command("sh", "-ec", b.text)
+		sh.Dir, sh.Env = p.dir, p.parley().Env
+		if out, err := sh.CombinedOutput(); err != nil || !strings.Contains(string(out), "registered Reports in org main") {
+			t.Errorf("docs/auth.md:%d: %v %s", b.line, err, out)
+		}
 	}
 	// A key goes before it, also one that does not work.
 	if code, _, stderr := p.run("proposal", "list", "--key", "parley_x"); code != 1 || !strings.Contains(stderr, "auth.invalid") {
@@ -422,5 +439,41 @@ func TestALoginIsEndedOnTheAccountPage(t *testing.T) {
 	}
 	if data, err := os.ReadFile(p.credentials()); err != nil || strings.Contains(string(data), "token") {
 		t.Error("what is over is kept:", string(data), err)
+	}
+}
+
+// A login knows its org, so that nobody needs to name it.
+func TestCommandsWorkInTheOrgOfTheLogin(t *testing.T) {
+	t.Parallel()
+	p, s := newPerson(t)
+	operator := func(args ...string) string {
+		t.Helper()
+		cmd := exec.Command(filepath.Join(binDir, "parley"), args...)
+		cmd.Dir, cmd.Env = s.cmd.Dir, cleanEnv(s.cmd.Dir)
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatal(args, err, string(out))
+		}
+		return string(out)
+	}
+	operator("org", "create", "acme")
+	operator("user", "create", "zoe", "--org", "acme")
+	p.open("POST", "/logout", url.Values{})
+	p.enter(setupLink.FindString(operator("admin", "link", "--org", "acme", "--user", "zoe", "--public-url", p.base)))
+	code, stdout, stderr := p.login(func(addr string, _ io.Writer) { p.allow(addr) })
+	if code != 0 || !strings.Contains(stdout, "as user:zoe of org acme: svc:tasks:read svc:tasks:write svc:a2a:write\n") {
+		t.Fatal(code, stdout, stderr)
+	}
+	for _, args := range [][]string{{"proposal", "list"}, {"proposal", "list", "--org", "acme"}} {
+		if code, stdout, stderr := p.run(args...); code != 0 {
+			t.Error(args, code, stdout, stderr)
+		}
+	}
+	if code, _, stderr := p.run("proposal", "list", "--org", "main"); code != 1 || !strings.Contains(stderr, "resource.not_found") {
+		t.Error(code, stderr)
+	}
+	// Who is no admin has no admin's rights, whatever was asked for.
+	if code, _, stderr := p.run("member", "list"); code != 1 || !strings.Contains(stderr, "auth.scope_missing") {
+		t.Error(code, stderr)
 	}
 }

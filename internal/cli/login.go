@@ -89,7 +89,7 @@ func (c *loginCmd) keep(e *env, file *login.File, l *login.Login, h *http.Client
 		return old, false, err
 	}
 	l.Org, l.Principal = me.Org, me.Principal
-	return file.Put(c.Server, *l)
+	return file.Put(e.ctx, c.Server, *l)
 }
 
 // show tells where to go. It goes to stderr: stdout is for what came of it.

@@ -96,8 +96,8 @@ var rules = map[Action]rule{
 	ReadAudit:     {anyOf: []Scope{Admin}},
 }
 
-// Access is proof that a caller was authorized inside one org. Only Authorize and
-// Known make one, and every domain service asks for one, so no transport can forget
+// Access is proof that a caller was authorized inside one org. Only Authorize
+// makes one, and every domain service asks for one, so no transport can forget
 // the check.
 type Access struct {
 	caller *Caller
@@ -133,23 +133,15 @@ func (a Access) May(action Action) error {
 	return err
 }
 
-// Known is for what any caller may ask about itself: it demands a credential and
-// nothing else. Whatever is about more than the caller asks May beside it.
-func Known(c *Caller) (Access, error) {
-	if c == nil {
-		return Access{}, errMissing
-	}
-	return Access{caller: c}, nil
-}
-
-var errMissing = errs.New(errs.Unauthenticated, "auth.missing", "send your API key as \"Authorization: Bearer <API_KEY>\"")
+// ErrMissing is the refusal of a request without credentials.
+var ErrMissing = errs.New(errs.Unauthenticated, "auth.missing", "send your API key as \"Authorization: Bearer <API_KEY>\"")
 
 // Authorize decides whether the caller may do the action in the org. It is the
 // only place where that is decided, and it runs before any look-up: a caller from
 // elsewhere gets the answer of an org that does not exist.
 func Authorize(c *Caller, org string, action Action) (Access, error) {
 	if c == nil {
-		return Access{}, errMissing
+		return Access{}, ErrMissing
 	}
 	if c.Org != org {
 		return Access{}, errs.ErrNotFound

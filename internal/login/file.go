@@ -7,6 +7,7 @@
 package login
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -125,11 +126,11 @@ type turn struct {
 }
 
 // locked runs do while no other process changes the file.
-func (f *File) locked(do func(*turn) error) (err error) {
+func (f *File) locked(ctx context.Context, do func(*turn) error) (err error) {
 	if err := os.MkdirAll(filepath.Dir(f.path), dirMode); err != nil {
 		return err
 	}
-	unlock, err := lockedfile.MutexAt(f.path + ".lock").Lock()
+	unlock, err := lock(ctx, f.path+".lock")
 	if err != nil {
 		return fmt.Errorf("cannot take turns at %s: %w", f.path, err)
 	}
@@ -140,6 +141,30 @@ func (f *File) locked(do func(*turn) error) (err error) {
 	}
 	defer t.drop()
 	return do(t)
+}
+
+// lock waits for its turn, or until ctx ends: then the turn is given back when it comes.
+func lock(ctx context.Context, path string) (unlock func(), err error) {
+	type turn struct {
+		unlock func()
+		err    error
+	}
+	turns := make(chan turn, 1)
+	go func() {
+		unlock, err := lockedfile.MutexAt(path).Lock()
+		turns <- turn{unlock, err}
+	}()
+	select {
+	case t := <-turns:
+		return t.unlock, t.err
+	case <-ctx.Done():
+		go func() {
+			if t := <-turns; t.err == nil {
+				t.unlock()
+			}
+		}()
+		return nil, context.Cause(ctx)
+	}
 }
 
 // prepare makes room for what will be saved. It comes before a refresh token is used
@@ -197,8 +222,8 @@ func replace(from, to string) error {
 }
 
 // Put keeps a login, and returns the one that it replaces.
-func (f *File) Put(server string, l Login) (old Login, had bool, err error) {
-	err = f.locked(func(t *turn) error {
+func (f *File) Put(ctx context.Context, server string, l Login) (old Login, had bool, err error) {
+	err = f.locked(ctx, func(t *turn) error {
 		old, had = t.logins[Address(server)]
 		t.logins[Address(server)] = l
 		return t.save()

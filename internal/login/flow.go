@@ -39,7 +39,7 @@ type Ask struct {
 	Pasted io.Reader
 }
 
-// server is what a server's document says (RFC 8414).
+// metadata is what a server's document says (RFC 8414).
 type metadata struct {
 	Issuer    string `json:"issuer"`
 	Authorize string `json:"authorization_endpoint"`

@@ -78,7 +78,7 @@ func (s *Source) Renew(ctx context.Context, refused string) (string, error) {
 // renew uses the refresh token, unless another process has done so meanwhile and what
 // it got is good.
 func (s *Source) renew(ctx context.Context, good func(*Login) bool) (string, error) {
-	err := s.file.locked(func(t *turn) error {
+	err := s.file.locked(ctx, func(t *turn) error {
 		l, ok := t.logins[s.server]
 		if !ok {
 			return &Ended{s.server}
@@ -159,7 +159,7 @@ func bare(err error) error {
 // The lock is held until the server has answered, so that nobody renews meanwhile.
 func (f *File) Logout(ctx context.Context, server string, c *http.Client) (bool, error) {
 	had := false
-	err := f.locked(func(t *turn) error {
+	err := f.locked(ctx, func(t *turn) error {
 		l, ok := t.logins[Address(server)]
 		if had = ok; !ok {
 			return nil

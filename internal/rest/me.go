@@ -3,6 +3,8 @@ package rest
 import (
 	"context"
 	"net/http"
+
+	"github.com/parley-dev/parley/internal/httpx"
 )
 
 const mePath = "/api/v1/me"
@@ -29,11 +31,11 @@ func (a *api) registerMe() {
 type meOutput struct{ Body Me }
 
 func (a *api) getMe(ctx context.Context, c *call, _ *struct{}) (*meOutput, error) {
-	m, err := a.manager.Self(ctx, c.Access)
+	caller := httpx.CallerOf(c.request.Context())
+	m, err := a.manager.Self(ctx, caller)
 	if err != nil {
 		return nil, err
 	}
-	caller := c.Caller()
 	return &meOutput{Body: Me{
 		Org: m.Org, Principal: m.Ref(), Name: m.Name, Admin: m.Admin, Scopes: names(caller.Scopes), Credential: caller.KeyID,
 		ExpiresAt: stampOrNull(caller.ExpiresAt),
