@@ -47,6 +47,8 @@ func oneOrgClient(ctx context.Context, q reader, org, id, lock string) (oauth.Cl
 	return r.client(), err
 }
 
+const clientsOf = `SELECT ` + clientColumns + ` FROM oauth_clients WHERE `
+
 // OrgClients implements oauth.Store.
 func (s *Store) OrgClients(ctx context.Context, org string, f oauth.ClientFilter) ([]oauth.Client, error) {
 	w := where{sql: `org_id = $1 AND org_id <> ''`, args: []any{org}}
@@ -59,7 +61,7 @@ func (s *Store) OrgClients(ctx context.Context, org string, f oauth.ClientFilter
 		err := r.Scan(row.dest()...)
 		list = append(list, row.client())
 		return err
-	}, `SELECT `+clientColumns+` FROM oauth_clients WHERE `+w.sql+` ORDER BY id DESC`+limit(f.Limit), w.args...)
+	}, clientsOf+w.sql+` ORDER BY id DESC`+limit(f.Limit), w.args...)
 	return list, err
 }
 
@@ -67,6 +69,11 @@ func (s *Store) OrgClients(ctx context.Context, org string, f oauth.ClientFilter
 func (s *Store) GrantOf(ctx context.Context, p identity.Principal, id string) (oauth.Grant, error) {
 	return oneGrant(ctx, s.eng, `g.id = $1 AND g.org_id = $2 AND g.kind = $3 AND g.principal_id = $4`, id, p.Org, string(p.Kind), p.ID)
 }
+
+const programsOf = `SELECT ` + grantColumns + `, coalesce(c.name, '') FROM oauth_grants g LEFT JOIN oauth_clients c ON c.id = g.client_id
+	WHERE g.org_id = $1 AND g.kind = $2 AND g.principal_id = $3 AND g.revoked_at = 0 AND g.ends_at > $4
+		AND (g.code_used_at > 0 OR g.code_expires_at > $4)
+	ORDER BY g.id DESC`
 
 // Programs implements oauth.Store.
 func (s *Store) Programs(ctx context.Context, p identity.Principal, now time.Time, most int) ([]oauth.Program, error) {
@@ -80,10 +87,7 @@ func (s *Store) Programs(ctx context.Context, p identity.Principal, now time.Tim
 		}
 		list = append(list, out)
 		return err
-	}, `SELECT `+grantColumns+`, coalesce(c.name, '') FROM oauth_grants g LEFT JOIN oauth_clients c ON c.id = g.client_id
-		WHERE g.org_id = $1 AND g.kind = $2 AND g.principal_id = $3 AND g.revoked_at = 0 AND g.ends_at > $4
-			AND (g.code_used_at > 0 OR g.code_expires_at > $4)
-		ORDER BY g.id DESC`+limit(most), p.Org, string(p.Kind), p.ID, micros(now))
+	}, programsOf+limit(most), p.Org, string(p.Kind), p.ID, micros(now))
 	return list, err
 }
 
