@@ -99,7 +99,7 @@ func (s *Service) CreateClient(ctx context.Context, a identity.Access, r ClientR
 	}
 	c := Client{
 		ID: s.newID(ClientPrefix), Org: a.Org(), CreatedBy: a.Principal().Ref(), Name: strings.TrimSpace(r.Name), Method: r.Method,
-		RedirectURIs: slices.Compact(slices.Clone(r.RedirectURIs)), Scopes: scopes, CreatedAt: s.now(),
+		RedirectURIs: slices.Clone(r.RedirectURIs), Scopes: scopes, CreatedAt: s.now(),
 	}
 	if c.Method == "" {
 		c.Method = Public
