@@ -149,6 +149,9 @@ func (c *client) exchange(ctx context.Context, h *http.Client, r call) (*http.Re
 	var err error
 	if c.login != nil {
 		if key, err = c.login.Token(ctx); err != nil {
+			if u := (&unreachable{server: c.base, cause: err}); u.dialing() {
+				return nil, u // nothing was sent, the refresh token neither: it may be tried again
+			}
 			return nil, err
 		}
 	}
