@@ -27,7 +27,7 @@ var layers = [][]string{
 	{"cmd/parley", "bench", "e2e", "e2e/cli"},
 	{"internal/cli"},
 	{"internal/app"},
-	{"internal/rest", "internal/a2a", "internal/mcp", "internal/web", "internal/authserver", "internal/sso", "internal/webhook", "internal/store", "internal/store/storetest", "internal/config"},
+	{"internal/rest", "internal/a2a", "internal/mcp", "internal/web", "internal/authserver", "internal/sso", "internal/webhook", "internal/store", "internal/store/storetest", "internal/config", "internal/login"},
 	{"internal/httpx", "internal/wire"},
 	{"internal/proposal", "internal/followup", "internal/friction", "internal/task", "internal/agent", "internal/oauth", "internal/account"},
 	{"internal/identity", "internal/event", "internal/idempotency"},

@@ -33,7 +33,7 @@ func (s *Server) newLogin(ids *ids) {
 // mountLogin adds the pages and the authorization server.
 func (s *Server) mountLogin(router *httpx.Router, manager *identity.Manager) error {
 	pages, err := web.New(router, web.Options{
-		Accounts: s.accounts, Invitations: manager, Sessions: s.store, PublicURL: s.base(), Logger: s.log, Now: Now,
+		Accounts: s.accounts, Invitations: manager, Sessions: s.store, Programs: s.oauth, PublicURL: s.base(), Logger: s.log, Now: Now,
 		Providers: s.providers(),
 	})
 	if err != nil {

@@ -55,6 +55,7 @@ func (s *Server) handler(ids *ids, proxies []netip.Prefix) (http.Handler, error)
 		Agents:    s.agents,
 		Tasks:     s.tasks,
 		Manager:   manager,
+		Clients:   s.oauth,
 		Version:   Version(),
 		PublicURL: strings.TrimRight(s.cfg.PublicURL, "/"),
 		Ready:     s.ready,

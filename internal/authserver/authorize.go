@@ -26,6 +26,7 @@ func (s *server) authorize(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Cache-Control", "no-store")
 	ctx := context.WithValue(r.Context(), redirectKey{}, r.URL.Query().Get("redirect_uri"))
+	ctx = context.WithValue(ctx, orgKey{}, member.Org)
 	s.protocol.ServeHTTP(w, r.WithContext(ctx))
 }
 
@@ -47,8 +48,11 @@ func (s *server) decide(w http.ResponseWriter, r *http.Request, as *goidc.AuthnS
 	}
 	as.Subject, as.Username = subject(member.Principal), member.ID
 	as.Store = map[string]any{storedOrg: member.Org, storedUser: member.ID}
-	client, _, err := s.Service.Client(r.Context(), as.ClientID)
+	client, _, err := s.Service.ClientFor(r.Context(), member.Org, as.ClientID)
 	if err != nil {
+		if errs.KindOf(err) == errs.NotFound {
+			err = goidc.NewError(goidc.ErrorCodeAccessDenied, "the client was deleted")
+		}
 		return goidc.StatusFailure, err
 	}
 	wanted, err := oauth.ParseScopes(as.Scopes)
@@ -96,6 +100,10 @@ func (s *server) renderError(w http.ResponseWriter, r *http.Request, err error) 
 			"The program that sent you here made a mistake: "+known.Description+". Nothing was allowed.")
 		return nil
 	}
+	if errors.Is(err, goidc.ErrNotFound) { // the client was deleted while the person decided
+		s.Pages.Problem(w, r, http.StatusBadRequest, "The program that sent you here is not known any more. Nothing was allowed.")
+		return nil
+	}
 	s.fail(w, r, err)
 	return nil
 }
@@ -108,6 +116,9 @@ func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
 // logError sees every refusal of the library; only those that are our fault are told.
 func (s *server) logError(ctx context.Context, err error) {
 	var known goidc.Error
+	if errors.Is(err, goidc.ErrNotFound) {
+		return
+	}
 	if !errors.As(err, &known) || known.StatusCode() >= http.StatusInternalServerError {
 		s.Logger.ErrorContext(ctx, "the authorization server failed", "error", err)
 	}

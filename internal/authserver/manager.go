@@ -24,6 +24,7 @@ type manager struct{ *server }
 type (
 	styleKey    struct{} // how the client sent its secret: a goidc.AuthnMethod
 	redirectKey struct{} // the redirect address that was asked for: a string
+	orgKey      struct{} // the org of whoever is signed in: a string
 	redeemKey   struct{} // set at the token endpoint, where a refresh token is used up
 )
 
@@ -277,7 +278,14 @@ func (m *manager) Client(ctx context.Context, id string) (*goidc.Client, error) 
 			GrantTypes: []goidc.GrantType{goidc.GrantClientCredentials}, ScopeIDs: scopeIDs(key.Scopes), TokenAuthnMethod: style,
 		}}, nil
 	}
-	c, h, err := m.Service.Client(ctx, id)
+	find := m.Service.Client
+	if org, signedIn := ctx.Value(orgKey{}).(string); signedIn {
+		// A client of another org does not exist for this person, from the first step on.
+		find = func(ctx context.Context, id string) (oauth.Client, identity.Hash, error) {
+			return m.Service.ClientFor(ctx, org, id)
+		}
+	}
+	c, h, err := find(ctx, id)
 	if err != nil {
 		return nil, notFound(err)
 	}

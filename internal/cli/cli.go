@@ -3,8 +3,8 @@
 //
 // Two sorts of commands exist. Those of the operator (serve, migrate, org, user,
 // service, key, admin, agent create and list) open the store itself; those of a member
-// (proposal, followup, task, the other agent commands) and of an admin (member,
-// invite, audit, and key if a server is named) speak HTTP and know no more than any
+// (proposal, followup, task, login, the other agent commands) and of an admin (member,
+// invite, client, audit, and key if a server is named) speak HTTP and know no more than any
 // other client. What people read goes through clean, so that stored text
 // cannot steer a terminal.
 package cli
@@ -44,12 +44,16 @@ type root struct {
 
 	Member memberCmd `cmd:"" help:"List, create, disable and enable the principals of your org, on a running server." group:"admin"`
 	Invite inviteCmd `cmd:"" help:"Invite people to your org, on a running server." group:"admin"`
+	Client clientCmd `cmd:"" help:"Register programs that members of your org may allow to act for them, on a running server." group:"admin"`
 	Audit  auditCmd  `cmd:"" help:"Read who did what to keys, members and agents, on a running server." group:"admin"`
 
 	Task     taskCmd     `cmd:"" help:"Send tasks to agents and follow them, on a running server." group:"member"`
 	Proposal proposalCmd `cmd:"" help:"List, submit, vote on and resolve proposals on a running server." group:"member"`
 	Followup followupCmd `cmd:"" help:"Work on the tasks that approved proposals led to, on a running server." group:"member"`
 	Friction frictionCmd `cmd:"" help:"Report what gets in the way, and see what was reported, on a running server." group:"member"`
+	Login    loginCmd    `cmd:"" help:"Sign in at a running server, so that commands need no key." group:"member"`
+	Logout   logoutCmd   `cmd:"" help:"End your login at a server." group:"member"`
+	Whoami   whoamiCmd   `cmd:"" help:"Print whom your key or your login speaks for, and what it may do." group:"member"`
 	MCP      mcpCmd      `cmd:"" name:"mcp" help:"Offer the tools of a running server to a local MCP client." group:"member"`
 }
 

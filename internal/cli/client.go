@@ -13,21 +13,24 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"github.com/parley-dev/parley/internal/login"
 )
 
 // serverFlags say which server to speak to, and as whom.
 type serverFlags struct {
 	jsonFlag `embed:""`
 	Server   string `help:"Address of the server; ${default} if not given." default:"http://127.0.0.1:8080" env:"PARLEY_SERVER" placeholder:"URL" group:"server"`
-	Key      string `help:"API key; better given as PARLEY_KEY, because other users of the machine can see flags." env:"PARLEY_KEY" placeholder:"KEY" group:"server"`
-	Org      string `help:"Org to work in; ${default} if not given." default:"main" env:"PARLEY_ORG" placeholder:"ORG" group:"server"`
+	Key      string `help:"API key; better given as PARLEY_KEY, because other users of the machine can see flags. Your login at the server if not given (parley login)." env:"PARLEY_KEY" placeholder:"KEY" group:"server"`
+	Org      string `help:"Org to work in; that of your login, or else main, if not given." env:"PARLEY_ORG" placeholder:"ORG" group:"server"`
 }
 
 // client is a small HTTP client with bounded patience.
 type client struct {
 	base   string // address of the server, without a trailing slash
 	org    string // address of the org, likewise
-	key    string // empty: the request goes out without one
+	key    string // empty: the login's token, if there is one, or the request goes out without
+	login  *login.Source
 	http   *http.Client
 	notice func(string)
 	sleep  func(context.Context, time.Duration) error
@@ -39,10 +42,15 @@ const (
 )
 
 func (f *serverFlags) client(e *env) (*client, error) {
-	if f.Key == "" {
-		return nil, usage("an API key is needed: set PARLEY_KEY, or pass --key (parley key create makes one)")
+	c, err := f.anyClient(e)
+	if err == nil && c.key == "" && c.login == nil {
+		return nil, errNoCredential(f.Server)
 	}
-	return f.anyClient(e)
+	return c, err
+}
+
+func errNoCredential(server string) error {
+	return usage("an API key or a login is needed: run parley login --server %s, or set PARLEY_KEY, or pass --key (parley key create makes one)", server)
 }
 
 // base is the address of the server, without a trailing slash.
@@ -50,29 +58,44 @@ func (f *serverFlags) base() string { return strings.TrimRight(f.Server, "/") }
 
 // anyClient is for what can be asked without a key, too.
 func (f *serverFlags) anyClient(e *env) (*client, error) {
-	u, err := url.Parse(f.Server)
-	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
-		return nil, usage("--server must start with http:// or https:// and name a host; it is %q", f.Server)
+	if err := checkServer(f.Server); err != nil {
+		return nil, err
 	}
-	return &client{
-		base: f.base(),
-		org:  f.base() + "/api/v1/orgs/" + url.PathEscape(f.Org),
-		key:  f.Key,
-		http: &http.Client{
-			Timeout: requestTimeout,
-			Transport: &http.Transport{
-				Proxy:                 http.ProxyFromEnvironment,
-				DialContext:           (&net.Dialer{Timeout: 5 * time.Second}).DialContext,
-				TLSHandshakeTimeout:   10 * time.Second,
-				ResponseHeaderTimeout: requestTimeout,
-				ForceAttemptHTTP2:     true,
-			},
-			// The key must not follow a redirect to wherever it leads.
-			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		},
+	c := &client{
+		base:   f.base(),
+		key:    f.Key,
+		http:   newHTTPClient(),
 		notice: func(s string) { fmt.Fprintln(e.stderr, "parley: "+clean(s)) },
 		sleep:  sleep,
-	}, nil
+	}
+	if c.key == "" {
+		var err error
+		if c.login, err = storedLogin(f.Server, c.http); err != nil {
+			return nil, err
+		}
+	}
+	if f.Org == "" {
+		if f.Org = "main"; c.login != nil {
+			f.Org = c.login.Login().Org
+		}
+	}
+	c.org = c.base + "/api/v1/orgs/" + url.PathEscape(f.Org)
+	return c, nil
+}
+
+func newHTTPClient() *http.Client {
+	return &http.Client{
+		Timeout: requestTimeout,
+		Transport: &http.Transport{
+			Proxy:                 http.ProxyFromEnvironment,
+			DialContext:           (&net.Dialer{Timeout: 5 * time.Second}).DialContext,
+			TLSHandshakeTimeout:   10 * time.Second,
+			ResponseHeaderTimeout: requestTimeout,
+			ForceAttemptHTTP2:     true,
+		},
+		// The key must not follow a redirect to wherever it leads.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
 }
 
 func sleep(ctx context.Context, d time.Duration) error {
@@ -129,7 +152,39 @@ func (c *client) do(ctx context.Context, r call) ([]byte, error) {
 	}
 }
 
-func (c *client) request(ctx context.Context, r call) (*http.Request, error) {
+// exchange sends the call once: or twice, with a login that the server refuses, since
+// what is refused was not carried out and another process may have renewed the login.
+func (c *client) exchange(ctx context.Context, h *http.Client, r call) (*http.Response, error) {
+	key := c.key
+	var err error
+	if c.login != nil {
+		if key, err = c.login.Token(ctx); err != nil {
+			if u := (&unreachable{server: c.base, cause: err}); u.dialing() {
+				return nil, u // nothing was sent, the refresh token neither: it may be tried again
+			}
+			return nil, err
+		}
+	}
+	for renewed := c.login == nil; ; renewed = true {
+		req, err := c.request(ctx, r, key)
+		if err != nil {
+			return nil, err
+		}
+		res, err := h.Do(req)
+		if err != nil {
+			return nil, &unreachable{server: req.URL.Scheme + "://" + req.URL.Host, cause: err}
+		}
+		if res.StatusCode != http.StatusUnauthorized || renewed {
+			return res, nil
+		}
+		_ = res.Body.Close()
+		if key, err = c.login.Renew(ctx, key); err != nil {
+			return nil, err
+		}
+	}
+}
+
+func (c *client) request(ctx context.Context, r call, key string) (*http.Request, error) {
 	target := c.org + r.path
 	if r.global {
 		target = c.base + r.path
@@ -141,8 +196,8 @@ func (c *client) request(ctx context.Context, r call) (*http.Request, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c.key != "" {
-		req.Header.Set("Authorization", "Bearer "+c.key)
+	if key != "" {
+		req.Header.Set("Authorization", "Bearer "+key)
 	}
 	req.Header.Set("Accept", "application/json, application/problem+json")
 	if r.body != nil {
@@ -158,24 +213,21 @@ func (c *client) request(ctx context.Context, r call) (*http.Request, error) {
 }
 
 func (c *client) send(ctx context.Context, r call) ([]byte, error) {
-	req, err := c.request(ctx, r)
+	res, err := c.exchange(ctx, c.http, r)
 	if err != nil {
 		return nil, err
 	}
-	res, err := c.http.Do(req)
-	if err != nil {
-		return nil, &unreachable{server: req.URL.Scheme + "://" + req.URL.Host, cause: err}
-	}
 	defer res.Body.Close()
+	server := res.Request.URL
 	body, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer))
 	if err != nil {
-		return nil, &unreachable{server: req.URL.Scheme + "://" + req.URL.Host, cause: err, sent: true}
+		return nil, &unreachable{server: server.Scheme + "://" + server.Host, cause: err, sent: true}
 	}
 	if res.StatusCode/100 != 2 {
 		return nil, newProblem(res, body)
 	}
 	if !json.Valid(body) {
-		return nil, fmt.Errorf("%s did not answer with JSON; is it a Parley server?", req.URL.Host)
+		return nil, fmt.Errorf("%s did not answer with JSON; is it a Parley server?", server.Host)
 	}
 	return body, nil
 }

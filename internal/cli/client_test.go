@@ -7,12 +7,16 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/parley-dev/parley/internal/login"
 )
 
 // answer is one scripted answer of a server.
@@ -185,5 +189,32 @@ func TestErrorsCannotSteerATerminal(t *testing.T) {
 	report(&stderr, &problem{Detail: "a\x1b[2Jb\u009b31mc\u202ed"})
 	if got, want := stderr.String(), "parley: a[2Jb31mcd\n"; got != want {
 		t.Errorf("printed %q; want %q", got, want)
+	}
+}
+
+// A server that restarts while a login is renewed is waited for, as by any other call.
+func TestALoginIsRenewedWhenTheServerIsBack(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "credentials.json")
+	t.Setenv(login.Variable, file)
+	closed := httptest.NewServer(nil)
+	closed.Close()
+	f := &fake{answers: []answer{{status: 200, body: `{"id":"x"}`}}}
+	c := f.client(t)
+	stored := `{"logins":{"` + c.base + `":{"org":"acme","token_endpoint":"` + closed.URL + `","refresh_token":"r","expires_at":"2020-01-01T00:00:00Z"}}}`
+	if err := os.WriteFile(file, []byte(stored), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	flags := serverFlags{Server: c.base}
+	waiting, err := flags.client(&env{stderr: io.Discard})
+	if err != nil || flags.Org != "acme" {
+		t.Fatal(flags.Org, err)
+	}
+	waiting.sleep = c.sleep
+	_, err = waiting.do(t.Context(), call{method: http.MethodPost, path: "/proposals", body: []byte(`{}`)})
+	if err == nil || !strings.Contains(err.Error(), "cannot reach") || len(f.waits) != maxAttempts-1 || len(f.keys) != 0 {
+		t.Error(err, f.waits, f.keys)
+	}
+	if after, err := os.ReadFile(file); err != nil || string(after) != stored {
+		t.Error("the login was changed:", string(after), err)
 	}
 }

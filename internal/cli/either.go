@@ -13,7 +13,7 @@ import (
 type EitherFlags struct {
 	StoreFlags `embed:""`
 	Server     string `help:"Work through this server instead, as an admin of the org. With --data or --database, or their variables, the store is meant, unless --server is given as a flag." env:"PARLEY_SERVER" placeholder:"URL" group:"server"`
-	Key        string `help:"API key for --server; better given as PARLEY_KEY, because other users of the machine can see flags." env:"PARLEY_KEY" placeholder:"KEY" group:"server"`
+	Key        string `help:"API key for --server; better given as PARLEY_KEY, because other users of the machine can see flags. Your login there if not given (parley login)." env:"PARLEY_KEY" placeholder:"KEY" group:"server"`
 }
 
 // remote returns the client of the server that was named, or nil if the store is meant.

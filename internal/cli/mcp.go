@@ -21,22 +21,30 @@ type mcpServeCmd struct {
 	jsonFlag `embed:""` // it speaks JSON anyway
 
 	Server string `help:"Address of the server; ${default} if not given." default:"http://127.0.0.1:8080" env:"PARLEY_SERVER" placeholder:"URL" group:"server"`
-	Key    string `help:"API key; better given as PARLEY_KEY, because other users of the machine can see flags." env:"PARLEY_KEY" placeholder:"KEY" group:"server"`
+	Key    string `help:"API key; better given as PARLEY_KEY, because other users of the machine can see flags. Your login at the server if not given (parley login)." env:"PARLEY_KEY" placeholder:"KEY" group:"server"`
 }
 
 // Help is shown by --help.
 func (mcpServeCmd) Help() string {
-	return "Needs PARLEY_KEY. Ends with its input; what goes wrong is said on stderr.\n\n" + examples("parley mcp --server https://parley.example")
+	return "Needs PARLEY_KEY, or a login at the server (parley login). Ends with its input; what goes wrong is said on stderr.\n\n" + examples("parley mcp --server https://parley.example")
 }
 
 func (c *mcpServeCmd) Run(e *env) error {
-	if c.Key == "" {
-		return usage("an API key is needed: set PARLEY_KEY, or pass --key (parley key create makes one)")
-	}
 	if err := checkServer(c.Server); err != nil {
 		return err
 	}
-	return mcp.Forward(e.ctx, mcp.Remote{Server: c.Server, Key: c.Key, Version: app.Version()}, e.stdin, e.stdout)
+	remote := mcp.Remote{Server: c.Server, Key: c.Key, Version: app.Version()}
+	if c.Key == "" {
+		source, err := storedLogin(c.Server, newHTTPClient())
+		switch {
+		case err != nil:
+			return err
+		case source == nil:
+			return errNoCredential(c.Server)
+		}
+		remote.Login = source
+	}
+	return mcp.Forward(e.ctx, remote, e.stdin, e.stdout)
 }
 
 func checkServer(address string) error {

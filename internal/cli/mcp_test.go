@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"encoding/json"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -47,6 +48,7 @@ func TestMCPInstall(t *testing.T) {
 
 func TestMCPNeedsAKeyAndAServer(t *testing.T) {
 	t.Setenv("PARLEY_KEY", "")
+	t.Setenv("PARLEY_CREDENTIALS", filepath.Join(t.TempDir(), "none.json"))
 	var stdout, stderr bytes.Buffer
 	if code := Main(t.Context(), []string{"mcp"}, strings.NewReader(""), &stdout, &stderr); code != exitUsage || !strings.Contains(stderr.String(), "PARLEY_KEY") {
 		t.Errorf("%d %s", code, &stderr)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"mime"
 	"net/http"
 	"strconv"
@@ -83,21 +84,21 @@ var errNotStream = errors.New("the server did not answer with a stream")
 func (c *client) stream(ctx context.Context, r call, each func(id string, result json.RawMessage) (bool, error)) (time.Duration, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	req, err := c.request(ctx, r)
-	if err != nil {
-		return 0, err
+	r.header = maps.Clone(r.header)
+	if r.header == nil {
+		r.header = map[string]string{}
 	}
-	req.Header.Set("Accept", "text/event-stream, application/json")
+	r.header["Accept"] = "text/event-stream, application/json"
 	watchdog := time.AfterFunc(silence, func() { cancel(fmt.Errorf("nothing was heard for %s", silence)) })
 	defer watchdog.Stop()
 	endless := *c.http
 	endless.Timeout = 0
-	server := req.URL.Scheme + "://" + req.URL.Host
-	res, err := endless.Do(req)
+	res, err := c.exchange(ctx, &endless, r)
 	if err != nil {
-		return 0, &unreachable{server: server, cause: err}
+		return 0, err
 	}
 	defer res.Body.Close()
+	server := res.Request.URL.Scheme + "://" + res.Request.URL.Host
 	if media, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type")); res.StatusCode != http.StatusOK || media != "text/event-stream" {
 		return 0, plainAnswer(res)
 	}

@@ -53,6 +53,8 @@ const (
 	ManageKeys    Action = "manage the keys of the org"
 	ReadMembers   Action = "read the members of the org"
 	ManageMembers Action = "manage the members of the org"
+	ReadClients   Action = "read the clients of the org"
+	ManageClients Action = "manage the clients of the org"
 	ReadAudit     Action = "read the audit log of the org"
 )
 
@@ -89,6 +91,8 @@ var rules = map[Action]rule{
 	ManageKeys:    {anyOf: []Scope{Admin}},
 	ReadMembers:   {anyOf: []Scope{Admin}},
 	ManageMembers: {anyOf: []Scope{Admin}},
+	ReadClients:   {anyOf: []Scope{Admin}},
+	ManageClients: {anyOf: []Scope{Admin}},
 	ReadAudit:     {anyOf: []Scope{Admin}},
 }
 
@@ -129,13 +133,15 @@ func (a Access) May(action Action) error {
 	return err
 }
 
+// ErrMissing is the refusal of a request without credentials.
+var ErrMissing = errs.New(errs.Unauthenticated, "auth.missing", "send your API key as \"Authorization: Bearer <API_KEY>\"")
+
 // Authorize decides whether the caller may do the action in the org. It is the
 // only place where that is decided, and it runs before any look-up: a caller from
 // elsewhere gets the answer of an org that does not exist.
 func Authorize(c *Caller, org string, action Action) (Access, error) {
 	if c == nil {
-		return Access{}, errs.New(errs.Unauthenticated, "auth.missing",
-			"send your API key as \"Authorization: Bearer <API_KEY>\"")
+		return Access{}, ErrMissing
 	}
 	if c.Org != org {
 		return Access{}, errs.ErrNotFound

@@ -29,6 +29,15 @@ func NewManager(store Store, agents Agents, now func() time.Time, newID func(pre
 	return &Manager{Auditor: NewAuditor(store, now), store: store, agents: agents, now: now, newID: newID}
 }
 
+// Self returns whom a credential speaks for. Every credential may ask that, so it is
+// proven by the caller alone.
+func (m *Manager) Self(ctx context.Context, c *Caller) (Member, error) {
+	if c == nil {
+		return Member{}, ErrMissing
+	}
+	return m.store.Member(ctx, c.Principal)
+}
+
 // Audit lists the org's log, newest first.
 func (m *Manager) Audit(ctx context.Context, a Access, f AuditFilter) ([]AuditEntry, error) {
 	if err := a.May(ReadAudit); err != nil {

@@ -19,7 +19,15 @@ import (
 type Remote struct {
 	Server  string // its address, such as http://127.0.0.1:8080
 	Key     string
+	Login   Login  // instead of a key; nil: there is a key
 	Version string // of this build
+}
+
+// Login hands out tokens that end and are renewed.
+type Login interface {
+	Token(ctx context.Context) (string, error)
+	// Renew returns another token than the one that the server refused.
+	Renew(ctx context.Context, refused string) (string, error)
 }
 
 // Forward serves the tools of a remote server on two streams, until in ends or ctx
@@ -27,7 +35,7 @@ type Remote struct {
 // without having reached it.
 func Forward(ctx context.Context, r Remote, in io.Reader, out io.Writer) error {
 	f := &forwarder{remote: r, http: &http.Client{
-		Transport: &bearer{key: r.Key, base: http.DefaultTransport.(*http.Transport).Clone()},
+		Transport: &bearer{key: r.Key, login: r.Login, base: http.DefaultTransport.(*http.Transport).Clone()},
 		Timeout:   maxWait + 30*time.Second,
 		// The key must not follow a redirect to wherever it leads.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -114,15 +122,44 @@ func (f *forwarder) call(ctx context.Context, req *sdk.CallToolRequest) (*sdk.Ca
 
 // bearer adds the key, and makes a refusal an error that says what the server said.
 type bearer struct {
-	key  string
-	base http.RoundTripper
+	key   string
+	login Login
+	base  http.RoundTripper
+}
+
+// send adds the key or the login's token. A token that is refused is renewed once: it
+// may have been revoked, and what is refused was not carried out.
+func (b *bearer) send(r *http.Request) (*http.Response, error) {
+	key := b.key
+	var err error
+	if b.login != nil {
+		if key, err = b.login.Token(r.Context()); err != nil {
+			return nil, err
+		}
+	}
+	r = r.Clone(r.Context())
+	r.Header.Set("Authorization", "Bearer "+key)
+	res, err := b.base.RoundTrip(r)
+	if err != nil || b.login == nil || res.StatusCode != http.StatusUnauthorized || r.Body != nil && r.GetBody == nil {
+		return res, err
+	}
+	_ = res.Body.Close()
+	if key, err = b.login.Renew(r.Context(), key); err != nil {
+		return nil, err
+	}
+	again := r.Clone(r.Context())
+	if r.GetBody != nil {
+		if again.Body, err = r.GetBody(); err != nil {
+			return nil, err
+		}
+	}
+	again.Header.Set("Authorization", "Bearer "+key)
+	return b.base.RoundTrip(again)
 }
 
 // RoundTrip implements http.RoundTripper.
 func (b *bearer) RoundTrip(r *http.Request) (*http.Response, error) {
-	r = r.Clone(r.Context())
-	r.Header.Set("Authorization", "Bearer "+b.key)
-	res, err := b.base.RoundTrip(r)
+	res, err := b.send(r)
 	if err != nil || !strings.HasPrefix(res.Header.Get("Content-Type"), "application/problem+json") {
 		return res, err
 	}

@@ -32,6 +32,7 @@ const (
 const (
 	ClientPrefix = "client-"
 	KeyPrefix    = "key-"
+	grantPrefix  = "grant-"
 )
 
 // Register makes a client for whoever asks. The secret is shown this once, and empty
@@ -63,15 +64,19 @@ func (s *Service) Register(ctx context.Context, r Registration) (Client, string,
 	if c.Name == "" {
 		c.Name = "An unnamed program"
 	}
-	var secret string
-	var hash identity.Hash
-	if c.Method != Public {
-		secret = strings.ToLower(rand.Text() + rand.Text())
-		hash = identity.HashSecret(secret)
-	}
+	secret, hash := c.newSecret()
 	// It belongs to no org yet, so its entry stands in the platform's own log.
 	e := identity.NewEntry(ctx, c.CreatedAt, "", ClientRegister, c.ID, c.Name+" "+strings.Join(c.RedirectURIs, " "))
 	return c, secret, s.store.CreateOAuthClient(ctx, c, hash, e)
+}
+
+// newSecret is empty for a public client.
+func (c *Client) newSecret() (string, identity.Hash) {
+	if c.Method == Public {
+		return "", identity.Hash{}
+	}
+	secret := strings.ToLower(rand.Text() + rand.Text())
+	return secret, identity.HashSecret(secret)
 }
 
 func metadata(format string, args ...any) error {
@@ -113,12 +118,33 @@ func (r *Registration) check() error {
 	return nil
 }
 
-// Client returns a registered client, with the hash of its secret.
+// CommandLine is the client that "parley login" is: known to every server, without
+// a secret. Its answers can only go to the person's own machine, so it may ask for all
+// that a person may give.
+var CommandLine = Client{
+	ID: "client-parley-cli", Name: "Parley command line", BuiltIn: true, Method: Public,
+	RedirectURIs: []string{"http://127.0.0.1/callback"},
+	Scopes:       identity.Scopes{identity.TasksRead, identity.TasksWrite, identity.A2AWrite, identity.Admin},
+}
+
+// Client returns a client, with the hash of its secret.
 func (s *Service) Client(ctx context.Context, id string) (Client, identity.Hash, error) {
-	if !strings.HasPrefix(id, ClientPrefix) || len(id) > 64 {
+	switch {
+	case id == CommandLine.ID:
+		return CommandLine, identity.Hash{}, nil
+	case !ValidClientID(id):
 		return Client{}, identity.Hash{}, errs.ErrNotFound
 	}
 	return s.store.OAuthClient(ctx, id)
+}
+
+// ClientFor is Client for a member of an org: the clients of other orgs do not exist.
+func (s *Service) ClientFor(ctx context.Context, org, id string) (Client, identity.Hash, error) {
+	c, h, err := s.Client(ctx, id)
+	if err == nil && c.Org != "" && c.Org != org {
+		return Client{}, identity.Hash{}, errs.ErrNotFound
+	}
+	return c, h, err
 }
 
 // KeyClient returns the key of an agent or a service that acts as a client of its

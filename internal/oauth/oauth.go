@@ -17,6 +17,8 @@ import (
 // The actions that go to the audit log.
 const (
 	ClientRegister identity.AuditAction = "oauth.client.register"
+	ClientCreate   identity.AuditAction = "oauth.client.create"
+	ClientDelete   identity.AuditAction = "oauth.client.delete"
 	Consented      identity.AuditAction = "oauth.consent"
 	TokenIssue     identity.AuditAction = "oauth.token.issue"
 	TokenRevoke    identity.AuditAction = "oauth.token.revoke"
@@ -34,10 +36,16 @@ const (
 	SecretPost  Method = "client_secret_post"
 )
 
-// Client is a program that acts for people. It was registered by itself, so nothing
-// of what it says about itself is known to be true.
+// Methods lists them.
+var Methods = []Method{Public, SecretBasic, SecretPost}
+
+// Client is a program that acts for people. One without an org registered itself, so
+// nothing of what it says about itself is known to be true.
 type Client struct {
 	ID           string
+	Org          string // whose admin registered it, and whose members alone can allow it anything; empty: none
+	CreatedBy    string // that admin's ref
+	BuiltIn      bool   // it is part of Parley
 	Name         string
 	Method       Method
 	RedirectURIs []string
@@ -93,11 +101,23 @@ type Store interface {
 	CreateOAuthClient(ctx context.Context, c Client, secret identity.Hash, e identity.AuditEntry) error
 	// OAuthClient returns NotFound for an unknown id.
 	OAuthClient(ctx context.Context, id string) (Client, identity.Hash, error)
+	// CreateOrgClient is Conflict if the org has as many clients as it may.
+	CreateOrgClient(ctx context.Context, c Client, secret identity.Hash, most int, e identity.AuditEntry) error
+	OrgClient(ctx context.Context, org, id string) (Client, error)
+	// OrgClients lists the clients of the org, newest first.
+	OrgClients(ctx context.Context, org string, f ClientFilter) ([]Client, error)
+	// DeleteOrgClient deletes a client and ends all its grants, on all nodes.
+	DeleteOrgClient(ctx context.Context, org, id string, at time.Time, entry func(Client) identity.AuditEntry) (Client, error)
 	// KeyClient returns a key by its id alone, of whatever org.
 	KeyClient(ctx context.Context, id string) (identity.Key, identity.Hash, error)
 
 	CreateGrant(ctx context.Context, g Grant, entries ...identity.AuditEntry) error
 	Grant(ctx context.Context, id string) (Grant, error)
+	// GrantOf is Grant for a grant of this principal; any other is NotFound.
+	GrantOf(ctx context.Context, p identity.Principal, id string) (Grant, error)
+	// Programs lists the grants of a principal that are alive, newest first, with the
+	// names of their clients. A code that nobody came for in time is none.
+	Programs(ctx context.Context, p identity.Principal, now time.Time, limit int) ([]Program, error)
 	GrantByCode(ctx context.Context, code identity.Hash) (Grant, error)
 	// GrantByRefresh finds the grant of any refresh token that it ever had.
 	GrantByRefresh(ctx context.Context, refresh identity.Hash) (Grant, error)

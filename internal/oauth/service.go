@@ -46,7 +46,7 @@ func New(store Store, agents identity.Agents, now func() time.Time, newID func(p
 func (s *Service) Lifetimes() Lifetimes { return s.o }
 
 // NewGrantID returns a fresh id of a grant.
-func (s *Service) NewGrantID() string { return s.newID("grant-") }
+func (s *Service) NewGrantID() string { return s.newID(grantPrefix) }
 
 // Offer is what the person may allow the client of what it asks for: what both may
 // have. Agents that the org cannot reach are left out.

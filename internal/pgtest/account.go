@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/user"
 	"strconv"
-	"syscall"
 )
 
 // account is who runs the server; nil means this process's own user.
@@ -46,14 +45,4 @@ func (a *account) tempDir() (string, error) {
 		return "", errors.Join(fmt.Errorf("hand %s to another user: %w", dir, err), os.Remove(dir))
 	}
 	return dir, nil
-}
-
-// attributes puts the supervisor in a process group of its own, so that an
-// interrupt from the keyboard reaches us alone and the shutdown stays orderly.
-func (a *account) attributes() *syscall.SysProcAttr {
-	attr := &syscall.SysProcAttr{Setpgid: true}
-	if a != nil {
-		attr.Credential = &syscall.Credential{Uid: uint32(a.uid), Gid: uint32(a.gid)}
-	}
-	return attr
 }

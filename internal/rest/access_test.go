@@ -56,6 +56,10 @@ var endpoints = []endpoint{
 	{"GET", "/api/v1/orgs/{org}/invitations", "", onlyAdmins, false},
 	{"POST", "/api/v1/orgs/{org}/invitations", `{"user":"new"}`, onlyAdmins, false},
 	{"DELETE", "/api/v1/orgs/{org}/invitations/{inv}", "", onlyAdmins, false},
+	{"GET", "/api/v1/orgs/{org}/clients", "", onlyAdmins, false},
+	{"POST", "/api/v1/orgs/{org}/clients", clientBody, onlyAdmins, false},
+	{"GET", "/api/v1/orgs/{org}/clients/{client}", "", onlyAdmins, false},
+	{"DELETE", "/api/v1/orgs/{org}/clients/{client}", "", onlyAdmins, false},
 	{"GET", "/api/v1/orgs/{org}/audit", "", onlyAdmins, false},
 }
 
@@ -68,19 +72,22 @@ var workerEndpoints = []string{
 	"POST /api/v1/agents/{agent}/claim", "POST /api/v1/agents/{agent}/leases/{lease}", "DELETE /api/v1/agents/{agent}/leases/{lease}",
 }
 
+// selfEndpoints are about the caller alone; TestAnyCredentialMayAskWhoItIs tests them.
+var selfEndpoints = []string{"GET /api/v1/me"}
+
 func (e endpoint) at(org, prop, task string) string {
-	return strings.NewReplacer("{org}", org, "{prop}", prop, "{task}", task, "{agent}", "fixer", "{push}", "push-1", "{key}", "key-1", "{inv}", "inv-1", "{ref}", "user:ada", "{uid}", strings.TrimPrefix(task, "task-")).Replace(e.path)
+	return strings.NewReplacer("{org}", org, "{prop}", prop, "{task}", task, "{agent}", "fixer", "{push}", "push-1", "{key}", "key-1", "{inv}", "inv-1", "{client}", "client-1", "{ref}", "user:ada", "{uid}", strings.TrimPrefix(task, "task-")).Replace(e.path)
 }
 
 // The list above must not fall behind the API.
 func TestEveryOperationIsInTheAccessTables(t *testing.T) {
 	t.Parallel()
 	known := map[string]bool{}
-	for _, e := range workerEndpoints {
+	for _, e := range append(selfEndpoints, workerEndpoints...) {
 		known[e] = true
 	}
 	for _, e := range endpoints {
-		known[e.method+" "+strings.NewReplacer("{prop}", "{id}", "{task}", "{id}", "{agent}", "{id}", "{uid}", "{id}", "{key}", "{id}", "{inv}", "{id}").Replace(e.path)] = true
+		known[e.method+" "+strings.NewReplacer("{prop}", "{id}", "{task}", "{id}", "{agent}", "{id}", "{uid}", "{id}", "{key}", "{id}", "{inv}", "{id}", "{client}", "{id}").Replace(e.path)] = true
 	}
 	for path, item := range document(Options{}).Paths {
 		if !strings.HasPrefix(path, "/api/") {

@@ -53,6 +53,10 @@ func FuzzHTTP(f *testing.F) {
 		{"POST", "/api/v1/agents/fixer/leases/{lease}", "", "", `{"status":"working","message":{"parts":[{"text":"x"}]},"extend_seconds":5,` +
 			`"artifacts":[{"artifact_id":"a","append":true,"last_chunk":true,"parts":[{"data":{"a":[1]}},{"type":"file","file":{"bytes":"aGk=","name":"n"}}]}]}`},
 		{"DELETE", "/api/v1/agents/fixer/leases/{lease}", "", "", ""},
+		{"POST", clients, "", "", `{"name":"x","redirect_uris":["http://127.0.0.1/"],"scopes":["svc:admin:admin","agent:*"],"method":"none"}`},
+		{"GET", clients, "limit=1&cursor=client-1", "", ""},
+		{"DELETE", clients + "/client-parley-cli", "", "", ""},
+		{"GET", "/api/v1/me", "x=1", "", ""},
 		{"GET", "/openapi.json", "", "", ""},
 		{"GET", "/docs", "", "", ""},
 		{"FOO BAR", "/", "", "", ""},

@@ -76,6 +76,20 @@ func (a *api) guardWorker(ctx huma.Context, next func(huma.Context)) {
 	pass(ctx, r, &call{post: post, request: r}, next)
 }
 
+// guardSelf is guard for what any credential may ask about itself.
+func (a *api) guardSelf(ctx huma.Context, next func(huma.Context)) {
+	r, w := humago.Unwrap(ctx)
+	var err error = identity.ErrMissing
+	if httpx.CallerOf(r.Context()) != nil {
+		err = checkRequest(ctx.Operation(), r)
+	}
+	if err != nil {
+		httpx.WriteError(w, r, err)
+		return
+	}
+	pass(ctx, r, &call{request: r}, next)
+}
+
 func pass(ctx huma.Context, r *http.Request, c *call, next func(huma.Context)) {
 	// Answers are JSON whatever is asked for, so there is nothing to negotiate.
 	delete(r.Header, "Accept")

@@ -20,6 +20,7 @@ import (
 	"github.com/parley-dev/parley/internal/friction"
 	"github.com/parley-dev/parley/internal/httpx"
 	"github.com/parley-dev/parley/internal/identity"
+	"github.com/parley-dev/parley/internal/oauth"
 	"github.com/parley-dev/parley/internal/proposal"
 	"github.com/parley-dev/parley/internal/store"
 	"github.com/parley-dev/parley/internal/task"
@@ -68,6 +69,7 @@ func newWorld(tb testing.TB, edit ...func(*httpx.Options, *Options)) *world {
 	w.tasks = task.New(task.Options{Store: st, Directory: directory{w.agents}, Now: utcNow, NewID: newID, Node: "node-1"})
 	ho := httpx.Options{Authenticator: w.auth, Logger: slog.New(slog.NewTextHandler(w.logs, nil))}
 	ro := Options{Proposals: proposal.New(st, utcNow, newID), Followups: followup.New(st, utcNow, newID, nil), Agents: w.agents, Tasks: w.tasks, Manager: identity.NewManager(st, w.agents, utcNow, newID)}
+	ro.Clients = oauth.New(st, w.agents, utcNow, newID, oauth.Lifetimes{})
 	ro.Frictions = friction.New(st, utcNow, newID, proposal.Check)
 	for _, e := range edit {
 		e(&ho, &ro)

@@ -31,6 +31,7 @@ const (
 	tagA2ATasks  = "A2A tasks"
 	tagKeys      = "Keys"
 	tagMembers   = "Members"
+	tagClients   = "Clients"
 	tagAudit     = "Audit"
 	tagSystem    = "System"
 )
@@ -63,6 +64,7 @@ func newHuma(mux humago.Mux, o Options) huma.API {
 		{Name: tagWorkers, Description: "How a process does an agent's work: claim a task, report on it, hand it back."},
 		{Name: tagKeys, Description: "API keys of the org's agents and services, and one's own; for admins. A secret matches `" + identity.SecretPattern + "`, which secret scanners can look for."},
 		{Name: tagMembers, Description: "Who belongs to the org, and invitations to it; for admins."},
+		{Name: tagClients, Description: "Programs that members of the org may allow to act for them, registered by its admins. How they ask is OAuth 2.1, at `/oauth/authorize`."},
 		{Name: tagAudit, Description: "Who did what to keys, members and agents, and who was refused; for admins."},
 		{Name: tagSystem, Description: "Health and documentation; no key needed."},
 	}
@@ -83,6 +85,7 @@ type operation struct {
 
 	cacheable bool  // answers If-None-Match
 	worker    bool  // the caller works for the agent in the path; action is not looked at
+	self      bool  // about the caller alone: any credential will do; action is not looked at
 	maxBody   int64 // 0: httpx.MaxBody
 }
 

@@ -28,8 +28,11 @@ func register[I, O any](a *api, op operation, handle func(context.Context, *call
 	problem := a.huma.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[httpx.Problem](), true, "Problem")
 	doc := op.document(problem)
 	doc.Middlewares = huma.Middlewares{a.guard(op)}
-	if op.worker {
+	switch {
+	case op.worker:
 		doc.Middlewares = huma.Middlewares{a.guardWorker}
+	case op.self:
+		doc.Middlewares = huma.Middlewares{a.guardSelf}
 	}
 	huma.Register(a.huma, doc, func(ctx context.Context, in *I) (*O, error) {
 		c := ctx.Value(callKey{}).(*call)

@@ -17,6 +17,7 @@ import (
 	"github.com/parley-dev/parley/internal/friction"
 	"github.com/parley-dev/parley/internal/httpx"
 	"github.com/parley-dev/parley/internal/identity"
+	"github.com/parley-dev/parley/internal/oauth"
 	"github.com/parley-dev/parley/internal/proposal"
 	"github.com/parley-dev/parley/internal/task"
 )
@@ -29,6 +30,7 @@ type Options struct {
 	Agents    *agent.Registry
 	Tasks     *task.Tasks
 	Manager   *identity.Manager
+	Clients   *oauth.Service
 
 	Version   string // of the build, shown in the OpenAPI document; empty: "dev"
 	PublicURL string // shown in the OpenAPI document; empty: the documents name no server
@@ -53,6 +55,7 @@ type api struct {
 	agents    *agent.Registry
 	tasks     *task.Tasks
 	manager   *identity.Manager
+	clients   *oauth.Service
 	router    *httpx.Router
 	publicURL string
 }
@@ -64,7 +67,7 @@ func Mount(rt *httpx.Router, o Options) {
 
 // describe adds the operations under /api/v1 and returns the document of the API.
 func describe(rt *httpx.Router, o Options) *huma.OpenAPI {
-	a := &api{proposals: o.Proposals, followups: o.Followups, frictions: o.Frictions, agents: o.Agents, tasks: o.Tasks, manager: o.Manager, router: rt, publicURL: o.PublicURL}
+	a := &api{proposals: o.Proposals, followups: o.Followups, frictions: o.Frictions, agents: o.Agents, tasks: o.Tasks, manager: o.Manager, clients: o.Clients, router: rt, publicURL: o.PublicURL}
 	a.huma = newHuma(routes{rt, newPageCache(o)}, o)
 	a.registerProposals()
 	a.registerVotes()
@@ -77,6 +80,8 @@ func describe(rt *httpx.Router, o Options) *huma.OpenAPI {
 	a.registerKeys()
 	a.registerMembers()
 	a.registerInvitations()
+	a.registerClients()
+	a.registerMe()
 	a.registerAudit()
 	doc := a.huma.OpenAPI()
 	documentSystem(doc)

@@ -61,10 +61,7 @@ type KeyCreation struct {
 // TransformSchema takes the limits from the domain.
 func (KeyCreation) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
 	property(s, "name", length(1, identity.MaxName))
-	property(s, "scopes", func(p *huma.Schema) {
-		least, most := 1, identity.MaxScopes
-		p.MinItems, p.MaxItems = &least, &most
-	})
+	property(s, "scopes", items(1, identity.MaxScopes))
 	return s
 }
 

@@ -178,7 +178,7 @@ func (s *Store) DeleteSession(ctx context.Context, token string) error {
 const unusedClient = 7 * 24 * time.Hour
 
 // SweepLogins deletes sessions, links, requests, tokens and grants that are over, and
-// clients that were never used, a bounded number of rows a call.
+// clients that registered themselves and were never used, a bounded number of rows a call.
 func (s *Store) SweepLogins(ctx context.Context, now time.Time) (int, error) {
 	const most = 500
 	n := 0
@@ -197,7 +197,7 @@ func (s *Store) SweepLogins(ctx context.Context, now time.Time) (int, error) {
 				`DELETE FROM oauth_refresh WHERE grant_id = $1`, `DELETE FROM oauth_tokens WHERE grant_id = $1`, `DELETE FROM oauth_grants WHERE id = $1`,
 			}},
 			{
-				`SELECT id FROM oauth_clients WHERE used_at = 0 AND created_at <= $1 ORDER BY created_at LIMIT $2`, now.Add(-unusedClient),
+				`SELECT id FROM oauth_clients WHERE used_at = 0 AND created_at <= $1 AND org_id = '' ORDER BY created_at LIMIT $2`, now.Add(-unusedClient),
 				[]string{`DELETE FROM oauth_clients WHERE id = $1 AND used_at = 0`},
 			},
 		} {

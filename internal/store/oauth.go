@@ -34,30 +34,51 @@ func fromHashText(s string) (h identity.Hash, err error) {
 // CreateOAuthClient implements oauth.Store.
 func (s *Store) CreateOAuthClient(ctx context.Context, c oauth.Client, secret identity.Hash, e identity.AuditEntry) error {
 	return s.eng.write(ctx, func(t *tx) error {
-		t.exec(`INSERT INTO oauth_clients (id, secret_hash, name, method, redirect_uris, scopes, created_at, used_at)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, 0)`,
-			c.ID, hashText(secret), c.Name, string(c.Method), strings.Join(c.RedirectURIs, "\n"), c.Scopes.String(), micros(c.CreatedAt))
+		t.insertClient(c, secret)
 		t.audit(e)
 		return nil
 	})
 }
 
+func (t *tx) insertClient(c oauth.Client, secret identity.Hash) {
+	t.exec(`INSERT INTO oauth_clients (id, secret_hash, name, method, redirect_uris, scopes, created_at, used_at, org_id, created_by)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, 0, $8, $9)`,
+		c.ID, hashText(secret), c.Name, string(c.Method), strings.Join(c.RedirectURIs, "\n"), c.Scopes.String(), micros(c.CreatedAt),
+		c.Org, c.CreatedBy)
+}
+
+const clientColumns = `id, name, method, redirect_uris, scopes, created_at, org_id, created_by`
+
+// clientRow receives the columns above.
+type clientRow struct {
+	c                    oauth.Client
+	method, uris, scopes string
+	created              int64
+}
+
+func (r *clientRow) dest() []any {
+	return []any{&r.c.ID, &r.c.Name, &r.method, &r.uris, &r.scopes, &r.created, &r.c.Org, &r.c.CreatedBy}
+}
+
+func (r *clientRow) client() oauth.Client {
+	c := r.c
+	c.Method, c.RedirectURIs, c.Scopes, c.CreatedAt = oauth.Method(r.method), strings.Split(r.uris, "\n"), identity.SplitScopes(r.scopes), fromMicros(r.created)
+	return c
+}
+
 // OAuthClient implements oauth.Store.
 func (s *Store) OAuthClient(ctx context.Context, id string) (oauth.Client, identity.Hash, error) {
-	c := oauth.Client{ID: id}
-	var secret, method, uris, scopes string
-	var created int64
-	found, err := one(ctx, s.eng, []any{&secret, &c.Name, &method, &uris, &scopes, &created},
-		`SELECT secret_hash, name, method, redirect_uris, scopes, created_at FROM oauth_clients WHERE id = $1`, id)
+	var r clientRow
+	var secret string
+	found, err := one(ctx, s.eng, append(r.dest(), &secret), `SELECT `+clientColumns+`, secret_hash FROM oauth_clients WHERE id = $1`, id)
 	if err == nil && !found {
 		err = errs.ErrNotFound
 	}
 	if err != nil {
 		return oauth.Client{}, identity.Hash{}, err
 	}
-	c.Method, c.RedirectURIs, c.Scopes, c.CreatedAt = oauth.Method(method), strings.Split(uris, "\n"), identity.SplitScopes(scopes), fromMicros(created)
 	h, err := fromHashText(secret)
-	return c, h, err
+	return r.client(), h, err
 }
 
 // KeyClient implements oauth.Store.

@@ -65,15 +65,32 @@ func TestAWrongCredentialCostsOneLookUp(t *testing.T) {
 	}
 }
 
-func explain(t *testing.T, s *Store, scan func(r rows) (string, error), sql string) (steps []string) {
+func explain(t *testing.T, s *Store, scan func(r rows) (string, error), sql string, args ...any) (steps []string) {
 	t.Helper()
 	err := each(t.Context(), s.eng, func(r rows) error {
 		step, err := scan(r)
 		steps = append(steps, step)
 		return err
-	}, sql, "x")
+	}, sql, args...)
 	if err != nil {
 		t.Fatal(err)
+	}
+	return steps
+}
+
+// searches is how SQLite would find the rows; it fails if that reads through a table,
+// or sorts what an index has in order.
+func searches(t *testing.T, s *Store, sql string, args ...any) []string {
+	t.Helper()
+	steps := explain(t, s, func(r rows) (detail string, err error) {
+		var id, parent, unused int64
+		err = r.Scan(&id, &parent, &unused, &detail)
+		return detail, err
+	}, `EXPLAIN QUERY PLAN `+sql, args...)
+	for _, step := range steps {
+		if !strings.HasPrefix(step, "SEARCH ") {
+			t.Errorf("the plan reads through a table: %q", steps)
+		}
 	}
 	return steps
 }
@@ -82,17 +99,7 @@ func explain(t *testing.T, s *Store, scan func(r rows) (string, error), sql stri
 // nothing is found there, the others are not looked at.
 func sqlitePlan(t *testing.T, s *Store, sql string) {
 	t.Helper()
-	steps := explain(t, s, func(r rows) (detail string, err error) {
-		var id, parent, unused int64
-		err = r.Scan(&id, &parent, &unused, &detail)
-		return detail, err
-	}, `EXPLAIN QUERY PLAN `+sql)
-	for _, step := range steps {
-		if !strings.HasPrefix(step, "SEARCH ") {
-			t.Errorf("the plan reads through a table: %q", steps)
-		}
-	}
-	if len(steps) == 0 || !strings.Contains(steps[0], "(hash=?)") {
+	if steps := searches(t, s, sql, "x"); len(steps) == 0 || !strings.Contains(steps[0], "(hash=?)") {
 		t.Errorf("the plan does not begin with the hash: %q", steps)
 	}
 }
@@ -108,7 +115,7 @@ func postgresPlan(t *testing.T, s *Store, sql string) {
 	steps := explain(t, s, func(r rows) (step string, err error) {
 		err = r.Scan(&step)
 		return step, err
-	}, `EXPLAIN (ANALYZE, COSTS off, TIMING off, SUMMARY off, BUFFERS off) `+sql)
+	}, `EXPLAIN (ANALYZE, COSTS off, TIMING off, SUMMARY off, BUFFERS off) `+sql, "x")
 	searched := 0
 	for _, step := range steps {
 		switch {
@@ -123,4 +130,16 @@ func postgresPlan(t *testing.T, s *Store, sql string) {
 	if searched != 1 || !strings.Contains(plan, "Index Cond: (hash = 'x'::text)") {
 		t.Errorf("the hash is looked for %d times:\n%s", searched, plan)
 	}
+}
+
+func TestClientsAndProgramsAreFoundByTheirIndexes(t *testing.T) {
+	t.Parallel()
+	s, err := Open(t.Context(), Options{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = s.Close() }()
+	searches(t, s, clientsOf+`org_id = $1 AND org_id <> '' AND id < $2 ORDER BY id DESC`, "acme", "client-1")
+	searches(t, s, programsOf, "acme", "user", "ann", 1)
+	searches(t, s, `SELECT 1 FROM oauth_grants WHERE client_id = $1 AND org_id = $2 AND revoked_at = 0`, "client-1", "acme")
 }

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"net/http"
 	"strings"
 
@@ -73,6 +74,15 @@ func (p *Pages) must(w http.ResponseWriter, r *http.Request) *identity.Member {
 		http.Redirect(w, r, "/login", http.StatusSeeOther)
 	}
 	return m
+}
+
+// accountView is the page of somebody's account.
+func (p *Pages) accountView(ctx context.Context, m *identity.Member) (view, error) {
+	v := view{Title: "Your account", Member: m}
+	if err := p.addWays(ctx, &v); err != nil {
+		return v, err
+	}
+	return v, p.addPrograms(ctx, &v)
 }
 
 func (p *Pages) accountPage(w http.ResponseWriter, r *http.Request) {

@@ -267,12 +267,11 @@ type connection struct {
 	Label     string
 }
 
-// accountView is what the account page shows of a member.
-func (p *Pages) accountView(ctx context.Context, m *identity.Member) (view, error) {
-	v := view{Title: "Your account", Member: m}
-	ways, err := p.Accounts.Ways(ctx, m.Principal)
+// addWays shows with what the member signs in.
+func (p *Pages) addWays(ctx context.Context, v *view) error {
+	ways, err := p.Accounts.Ways(ctx, v.Member.Principal)
 	v.Password = ways.Password
-	for _, op := range p.providersOf(m.Org) {
+	for _, op := range p.providersOf(v.Member.Org) {
 		c := connection{ProviderName: op}
 		for _, i := range ways.Identities {
 			if i.Issuer == op.Issuer {
@@ -281,5 +280,5 @@ func (p *Pages) accountView(ctx context.Context, m *identity.Member) (view, erro
 		}
 		v.Connections = append(v.Connections, c)
 	}
-	return v, err
+	return err
 }

@@ -42,6 +42,7 @@ type Options struct {
 	Accounts    *account.Accounts
 	Invitations *identity.Manager
 	Sessions    account.Store
+	Programs    *oauth.Service
 	Providers   []Provider // with which people sign in, too
 	PublicURL   string     // the address that browsers use, without a slash at its end
 	Logger      *slog.Logger
@@ -95,6 +96,7 @@ func (p *Pages) Mount() {
 		"POST /logout/everywhere": p.logoutEverywhere,
 		"GET /account":            p.accountPage,
 		"POST /account/password":  p.changePassword,
+		"POST " + endProgram:      p.endProgram,
 		"GET /setup/{token}":      p.setupPage,
 		"POST /setup/{token}":     p.setup,
 		"GET /join/{token}":       p.joinPage,
@@ -130,6 +132,9 @@ type view struct {
 	Providers   []ProviderName // to sign in with
 	Password    bool           // the member has one
 	Connections []connection
+
+	Programs []program
+	More     bool // there are more programs than are shown
 }
 
 // show renders a page. To is where its form may lead beside this site.
@@ -179,6 +184,8 @@ func sentence(err error) string {
 // question is a Question as a page shows it.
 type question struct {
 	Client, Host, Only string
+	By                 string // the admin who registered it
+	BuiltIn            bool
 	Answer             string
 	Rights             []right
 	Agents             []string
@@ -197,7 +204,7 @@ var rights = []right{
 
 // Consent asks whether a program may act for the person who is signed in.
 func (p *Pages) Consent(w http.ResponseWriter, r *http.Request, q oauth.Question) {
-	ask := &question{Client: q.Client.Name, Only: q.Audience, Answer: q.Answer}
+	ask := &question{Client: q.Client.Name, By: q.Client.CreatedBy, BuiltIn: q.Client.BuiltIn, Only: q.Audience, Answer: q.Answer}
 	for _, known := range rights {
 		if q.Scopes.Has(identity.Scope(known.Scope)) {
 			ask.Rights = append(ask.Rights, known)

@@ -116,6 +116,9 @@ func Run(t *testing.T, open func(*testing.T, store.Options) Store) {
 		{"a refresh token that comes back ends its grant", testRefreshFamily},
 		{"a token works as long as its principal may have it", testTokens},
 		{"what is over is swept", testSweepLogins},
+		{"clients of an org", testOrgClients},
+		{"a person ends what programs were allowed", testPrograms},
+		{"an org has so many clients and no more", testFewClients},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

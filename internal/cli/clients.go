@@ -1,0 +1,187 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+)
+
+type clientCmd struct {
+	Create clientCreateCmd `cmd:"" help:"Register a program and print its client id."`
+	List   clientListCmd   `cmd:"" help:"List the programs that were registered in your org."`
+	Show   clientShowCmd   `cmd:"" help:"Show one of them."`
+	Delete clientDeleteCmd `cmd:"" help:"Delete one, with all that people allowed it."`
+}
+
+// Help is shown by parley client --help.
+func (clientCmd) Help() string {
+	return "A client is a program that members of your org may allow to act for them, by OAuth 2.1. Needs the scope svc:admin:admin.\n\n" + examples(
+		"parley client create Reports --redirect https://reports.example/done --scope svc:tasks:read --confidential",
+		"parley client list",
+		"parley client delete client-01k…",
+	)
+}
+
+// clientRecord is what this program reads of a client.
+type clientRecord struct {
+	ID           string    `json:"id"`
+	Secret       *string   `json:"secret"`
+	Name         string    `json:"name"`
+	RedirectURIs []string  `json:"redirect_uris"`
+	Scopes       []string  `json:"scopes"`
+	Method       string    `json:"method"`
+	CreatedAt    time.Time `json:"created_at"`
+	CreatedBy    string    `json:"created_by"`
+}
+
+func clientPath(id string) string { return "/clients/" + url.PathEscape(id) }
+
+type clientCreateCmd struct {
+	serverFlags  `embed:""`
+	Name         string   `arg:"" help:"What people read when they are asked."`
+	Redirect     []string `help:"Where the answer may go; may be repeated. https, http to the person's own machine, or a scheme like com.example.app:/done." required:"" placeholder:"URI" sep:"none"`
+	Scope        []string `help:"Right that the program may ask for; may be repeated. svc:tasks:read, svc:tasks:write, svc:a2a:write, svc:admin:admin, agent:ID or agent:*; all but svc:admin:admin if not given." placeholder:"SCOPE"`
+	Confidential bool     `help:"The program can keep a secret: make one for it."`
+}
+
+// Help is shown by --help.
+func (clientCreateCmd) Help() string {
+	return "The client id alone goes to stdout, and the rest to stderr; with --confidential the secret is the second line. It is shown this once. Needs the scope svc:admin:admin.\n\n" + examples(
+		"parley client create Editor --redirect http://127.0.0.1/done",
+		"parley client create Reports --redirect https://reports.example/done --scope svc:tasks:read --confidential --json",
+	)
+}
+
+func (c *clientCreateCmd) Run(e *env) error {
+	cl, err := c.client(e)
+	if err != nil {
+		return err
+	}
+	fields := map[string]any{"name": c.Name, "redirect_uris": c.Redirect}
+	if len(c.Scope) > 0 {
+		fields["scopes"] = c.Scope
+	}
+	if c.Confidential {
+		fields["method"] = "client_secret_basic"
+	}
+	body, err := json.Marshal(fields)
+	if err != nil {
+		return err
+	}
+	var made clientRecord
+	// It is sent once: whether it was carried out cannot be told from a lost answer.
+	raw, err := cl.into(e.ctx, call{method: http.MethodPost, path: "/clients", body: body}, &made)
+	if err != nil || c.JSON {
+		return e.rawOr(raw, err)
+	}
+	fmt.Fprintf(e.stderr, "registered %s in org %s; it may ask for %s\n", cleanLine(made.Name), cleanLine(c.Org), cleanLine(strings.Join(made.Scopes, " ")))
+	lines := cleanLine(made.ID) + "\n"
+	if made.Secret != nil {
+		lines += cleanLine(*made.Secret) + "\n"
+	}
+	_, err = e.stdout.Write([]byte(lines))
+	return err
+}
+
+type clientListCmd struct {
+	serverFlags `embed:""`
+}
+
+// Help is shown by --help.
+func (clientListCmd) Help() string {
+	return "Without their secrets. Programs that registered themselves belong to no org and are not listed. Needs the scope svc:admin:admin.\n\n" +
+		examples("parley client list", "parley client list --json")
+}
+
+func (c *clientListCmd) Run(e *env) error {
+	cl, err := c.client(e)
+	if err != nil {
+		return err
+	}
+	query := url.Values{"limit": {"200"}}
+	all := []json.RawMessage{}
+	t := table{head: []string{"ID", "NAME", "SECRET", "CREATED (UTC)", "BY", "SCOPES"}}
+	for {
+		var page struct {
+			Clients []json.RawMessage `json:"clients"`
+			Next    *string           `json:"next_cursor"`
+		}
+		if _, err := cl.into(e.ctx, call{method: http.MethodGet, path: "/clients", query: query}, &page); err != nil {
+			return err
+		}
+		for _, raw := range page.Clients {
+			var r clientRecord
+			if err := json.Unmarshal(raw, &r); err != nil {
+				return fmt.Errorf("the server's answer has not the expected form: %w", err)
+			}
+			t.add(r.ID, r.Name, yes(r.Method != "none"), when(r.CreatedAt), r.CreatedBy, strings.Join(r.Scopes, " "))
+		}
+		all = append(all, page.Clients...)
+		if page.Next == nil {
+			break
+		}
+		query.Set("cursor", *page.Next)
+	}
+	if c.JSON {
+		return e.printJSON(map[string]any{"clients": all})
+	}
+	return e.list(&t, e.palette(), "client", "clients", len(all), 1, false)
+}
+
+type clientShowCmd struct {
+	serverFlags `embed:""`
+	ID          string `arg:"" help:"Id of the client, client-…"`
+}
+
+// Help is shown by --help.
+func (clientShowCmd) Help() string {
+	return "Without its secret. Needs the scope svc:admin:admin.\n\n" + examples("parley client show client-01k…", "parley client show client-01k… --json")
+}
+
+func (c *clientShowCmd) Run(e *env) error {
+	cl, err := c.client(e)
+	if err != nil {
+		return err
+	}
+	var r clientRecord
+	raw, err := cl.into(e.ctx, call{method: http.MethodGet, path: clientPath(c.ID)}, &r)
+	if err != nil || c.JSON {
+		return e.rawOr(raw, err)
+	}
+	rec := record{p: e.palette()}
+	rec.heading(r.ID)
+	rec.field("name", cleanLine(r.Name))
+	rec.field("scopes", cleanLine(strings.Join(r.Scopes, " ")))
+	rec.field("redirects", cleanLine(strings.Join(r.RedirectURIs, " ")))
+	rec.field("method", cleanLine(r.Method))
+	rec.field("created", when(r.CreatedAt)+" UTC by "+cleanLine(r.CreatedBy))
+	_, err = e.stdout.Write([]byte(rec.b.String()))
+	return err
+}
+
+type clientDeleteCmd struct {
+	serverFlags `embed:""`
+	ID          string `arg:"" help:"Id of the client, client-…"`
+}
+
+// Help is shown by --help.
+func (clientDeleteCmd) Help() string {
+	return "All that people allowed it ends, on all nodes, within seconds. Needs the scope svc:admin:admin.\n\n" + examples("parley client delete client-01k…")
+}
+
+func (c *clientDeleteCmd) Run(e *env) error {
+	cl, err := c.client(e)
+	if err != nil {
+		return err
+	}
+	var r clientRecord
+	raw, err := cl.into(e.ctx, call{method: http.MethodDelete, path: clientPath(c.ID)}, &r)
+	if err != nil || c.JSON {
+		return e.rawOr(raw, err)
+	}
+	_, err = fmt.Fprintf(e.stdout, "deleted %s\n", cleanLine(r.ID))
+	return err
+}

@@ -1,0 +1,201 @@
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/parley-dev/parley/internal/login"
+)
+
+// storedLogin is the login at a server; nil: there is none. Who has no place for
+// logins has none.
+func storedLogin(server string, c *http.Client) (*login.Source, error) {
+	file, err := login.Default()
+	if err != nil {
+		return nil, nil
+	}
+	return file.Source(server, c)
+}
+
+// whereFlags say which server a login is about.
+type whereFlags struct {
+	jsonFlag `embed:""`
+	Server   string `help:"Address of the server; ${default} if not given." default:"http://127.0.0.1:8080" env:"PARLEY_SERVER" placeholder:"URL" group:"server"`
+}
+
+type loginCmd struct {
+	whereFlags `embed:""`
+	Scope      []string `help:"Right to ask for; may be repeated. All that you may give if not given." placeholder:"SCOPE"`
+	NoBrowser  bool     `help:"Open no browser: open the printed address anywhere, and paste here the address at which that browser ends."`
+}
+
+// Help is shown by --help.
+func (loginCmd) Help() string {
+	return "Opens your browser, where you sign in and choose what commands of this machine may do. PARLEY_BROWSER names the program that opens addresses. " +
+		"The login is kept in a file of your own, " + login.Variable + " or parley/credentials.json in your folder of settings; a key (PARLEY_KEY, --key) goes before it.\n\n" +
+		examples("parley login --server https://parley.example", "parley login --scope svc:tasks:read", "parley login --no-browser")
+}
+
+func (c *loginCmd) Run(e *env) error {
+	if err := checkServer(c.Server); err != nil {
+		return err
+	}
+	file, err := login.Default()
+	if err != nil {
+		return err
+	}
+	if _, _, err := file.Login(c.Server); err != nil {
+		return err // before somebody signs in for nothing
+	}
+	ask := login.Ask{Server: c.Server, Scopes: c.Scope, HTTP: newHTTPClient(), Show: func(address string) { c.show(e, address) }}
+	if c.NoBrowser {
+		ask.Pasted = e.stdin
+	}
+	l, err := login.SignIn(e.ctx, ask)
+	if err != nil {
+		return err
+	}
+	old, had, err := c.keep(e, file, &l, ask.HTTP)
+	if err != nil {
+		// What cannot be used must not work on, either.
+		return errors.Join(err, login.Revoke(e.ctx, l, ask.HTTP))
+	}
+	if had {
+		// One login is enough; what it replaces must not work on.
+		if err := login.Revoke(e.ctx, old, ask.HTTP); err != nil {
+			fmt.Fprintf(e.stderr, "parley: the login before this one was not ended: %s\n", cleanLine(err.Error()))
+		}
+	}
+	if os.Getenv("PARLEY_KEY") != "" {
+		fmt.Fprintln(e.stderr, "parley: PARLEY_KEY is set and goes before this login; unset it to use the login")
+	}
+	if c.JSON {
+		return e.printJSON(object{"server", login.Address(c.Server), "org", l.Org, "principal", l.Principal, "scopes", l.Scopes})
+	}
+	_, err = fmt.Fprintf(e.stdout, "signed in at %s as %s of org %s: %s\n", login.Address(c.Server), cleanLine(l.Principal), cleanLine(l.Org), cleanLine(strings.Join(l.Scopes, " ")))
+	return err
+}
+
+// keep asks whom the login is for, and puts it into the file.
+func (c *loginCmd) keep(e *env, file *login.File, l *login.Login, h *http.Client) (old login.Login, had bool, err error) {
+	var me identityRecord
+	cl := &client{base: strings.TrimRight(c.Server, "/"), key: l.AccessToken, http: h, notice: func(string) {}, sleep: sleep}
+	if _, err := cl.into(e.ctx, whoami, &me); err != nil {
+		return old, false, err
+	}
+	l.Org, l.Principal = me.Org, me.Principal
+	return file.Put(e.ctx, c.Server, *l)
+}
+
+// show tells where to go. It goes to stderr: stdout is for what came of it.
+func (c *loginCmd) show(e *env, address string) {
+	if c.NoBrowser {
+		fmt.Fprintf(e.stderr, "Open this address in a browser, on any machine:\n\n  %s\n\n"+
+			"At the end it goes to an address that begins with http://127.0.0.1/callback and shows nothing. Paste that address here:\n", address)
+		return
+	}
+	fmt.Fprintf(e.stderr, "Your browser opens to sign in. If it does not, open this address on this machine, or try --no-browser:\n\n  %s\n\n", address)
+	if err := login.Open(address); err != nil {
+		fmt.Fprintf(e.stderr, "parley: no browser was opened: %s\n", cleanLine(err.Error()))
+	}
+}
+
+type logoutCmd struct {
+	whereFlags `embed:""`
+}
+
+// Help is shown by --help.
+func (logoutCmd) Help() string {
+	return "Ends the login at the server and forgets it here. Keys stay as they are.\n\n" + examples("parley logout", "parley logout --server https://parley.example")
+}
+
+func (c *logoutCmd) Run(e *env) error {
+	if err := checkServer(c.Server); err != nil {
+		return err
+	}
+	file, err := login.Default()
+	if err != nil {
+		return err
+	}
+	had, err := file.Logout(e.ctx, c.Server, newHTTPClient())
+	if err != nil {
+		return err
+	}
+	server := login.Address(c.Server)
+	if c.JSON {
+		return e.printJSON(object{"server", server, "was_signed_in", had})
+	}
+	text := "signed out at %s\n"
+	if !had {
+		text = "you were not signed in at %s\n"
+	}
+	_, err = fmt.Fprintf(e.stdout, text, server)
+	return err
+}
+
+type whoamiCmd struct {
+	serverFlags `embed:""`
+}
+
+// Help is shown by --help.
+func (whoamiCmd) Help() string {
+	return "Asks the server, so it also tells whether the key or the login works.\n\n" + examples("parley whoami", "parley whoami --server https://parley.example --json")
+}
+
+// identityRecord is what this program reads of /api/v1/me.
+type identityRecord struct {
+	Org        string     `json:"org"`
+	Principal  string     `json:"principal"`
+	Name       string     `json:"name"`
+	Admin      bool       `json:"admin"`
+	Scopes     []string   `json:"scopes"`
+	Credential string     `json:"credential"`
+	ExpiresAt  *time.Time `json:"expires_at"`
+}
+
+var whoami = call{method: http.MethodGet, path: "/api/v1/me", global: true}
+
+func (c *whoamiCmd) Run(e *env) error {
+	cl, err := c.client(e)
+	if err != nil {
+		return err
+	}
+	var me identityRecord
+	raw, err := cl.into(e.ctx, whoami, &me)
+	if err != nil {
+		return err
+	}
+	by := "key"
+	if cl.login != nil {
+		by = "login"
+	}
+	if c.JSON {
+		var all map[string]any
+		if err := json.Unmarshal(raw, &all); err != nil {
+			return err
+		}
+		all["server"], all["by"] = login.Address(c.Server), by
+		return e.printJSON(all)
+	}
+	rec := record{p: e.palette()}
+	rec.heading(me.Principal)
+	rec.field("name", cleanLine(me.Name))
+	rec.field("org", cleanLine(me.Org))
+	rec.field("admin", yes(me.Admin))
+	rec.field("server", cleanLine(login.Address(c.Server)))
+	rec.field("by", by+" ("+cleanLine(me.Credential)+")")
+	rec.field("scopes", cleanLine(strings.Join(me.Scopes, " ")))
+	if cl.login != nil {
+		rec.field("signed in", when(cl.login.Login().Since)+" UTC")
+		rec.field("token until", when(timeOf(me.ExpiresAt))+" UTC, then renewed")
+	} else {
+		rec.field("expires", when(timeOf(me.ExpiresAt)))
+	}
+	_, err = e.stdout.Write([]byte(rec.b.String()))
+	return err
+}

@@ -1,0 +1,172 @@
+package oauth
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/identity"
+)
+
+// MaxClients bounds the clients of one org.
+const MaxClients = 1000
+
+// MaxRedirects bounds the redirect addresses of a client.
+const MaxRedirects = maxRedirects
+
+// ClientRequest is what an admin says of a client of the org.
+type ClientRequest struct {
+	Name         string
+	RedirectURIs []string
+	Scopes       []string // empty: Registrable
+	Method       Method   // empty: Public
+}
+
+// ClientFilter chooses clients, newest first.
+type ClientFilter struct {
+	Before string // the last id of the page before
+	Limit  int
+}
+
+// ValidClientID reports whether s can be the id of a client that is kept.
+func ValidClientID(s string) bool {
+	rest, ok := strings.CutPrefix(s, ClientPrefix)
+	if !ok || rest == "" || len(s) > 64 {
+		return false
+	}
+	return !strings.ContainsFunc(rest, func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') })
+}
+
+// Validate checks all that can be checked without a look-up, and names every mistake.
+func (r *ClientRequest) Validate() error {
+	var wrong []errs.Field
+	bad := func(pointer, format string, args ...any) {
+		wrong = append(wrong, errs.Field{In: errs.Body, Name: pointer, Message: fmt.Sprintf(format, args...)})
+	}
+	switch {
+	case strings.TrimSpace(r.Name) == "":
+		bad("/name", "is required and must not be blank: people read it when they are asked")
+	case utf8.RuneCountInString(r.Name) > identity.MaxName:
+		bad("/name", "can have %d characters", identity.MaxName)
+	case strings.ContainsFunc(r.Name, func(c rune) bool { return c < ' ' || c == 0x7f || c == utf8.RuneError }):
+		bad("/name", "cannot contain control characters")
+	}
+	if n := len(r.RedirectURIs); n == 0 || n > maxRedirects {
+		bad("/redirect_uris", "must have 1 to %d entries", maxRedirects)
+	} else {
+		for i, u := range r.RedirectURIs {
+			if err := checkRedirect(u); err != nil {
+				bad(fmt.Sprintf("/redirect_uris/%d", i), "%s", errs.As(err).Message)
+			}
+		}
+	}
+	if n := len(r.Scopes); n > identity.MaxScopes {
+		bad("/scopes", "has %d entries; at most %d are allowed", n, identity.MaxScopes)
+	} else {
+		for i, s := range r.Scopes {
+			if scope, err := identity.ParseScope(s); err != nil {
+				bad(fmt.Sprintf("/scopes/%d", i), "%s", errs.As(err).Message)
+			} else if scope == identity.A2AServe {
+				bad(fmt.Sprintf("/scopes/%d", i), "is for workers, which use a key; a person cannot give it to a program")
+			}
+		}
+	}
+	if r.Method != "" && !slices.Contains(Methods, r.Method) {
+		bad("/method", "must be %s, %s or %s", Public, SecretBasic, SecretPost)
+	}
+	if len(wrong) > 0 {
+		return errs.InvalidFields(wrong...)
+	}
+	return nil
+}
+
+// CreateClient registers a client of the org. Unlike one that registered itself it
+// may ask for svc:admin:admin, if the admin says so. The secret is shown this once,
+// and empty for a public client.
+func (s *Service) CreateClient(ctx context.Context, a identity.Access, r ClientRequest) (Client, string, error) {
+	if err := a.May(identity.ManageClients); err != nil {
+		return Client{}, "", err
+	}
+	if err := r.Validate(); err != nil {
+		return Client{}, "", err
+	}
+	scopes, err := s.clientScopes(ctx, a.Org(), r.Scopes)
+	if err != nil {
+		return Client{}, "", err
+	}
+	c := Client{
+		ID: s.newID(ClientPrefix), Org: a.Org(), CreatedBy: a.Principal().Ref(), Name: strings.TrimSpace(r.Name), Method: r.Method,
+		RedirectURIs: slices.Clone(r.RedirectURIs), Scopes: scopes, CreatedAt: s.now(),
+	}
+	if c.Method == "" {
+		c.Method = Public
+	}
+	secret, hash := c.newSecret()
+	e := s.adminEntry(ctx, a, ClientCreate, c)
+	return c, secret, s.store.CreateOrgClient(ctx, c, hash, MaxClients, e)
+}
+
+func (s *Service) clientScopes(ctx context.Context, org string, asked []string) (identity.Scopes, error) {
+	var out identity.Scopes
+	var wrong []errs.Field
+	for i, name := range asked {
+		scope := identity.Scope(name)
+		if id, ok := strings.CutPrefix(name, "agent:"); ok && id != "*" {
+			reachable, err := s.agents.Reachable(ctx, org, id)
+			if err != nil {
+				return nil, err
+			}
+			if !reachable {
+				wrong = append(wrong, errs.Field{
+					In: errs.Body, Name: fmt.Sprintf("/scopes/%d", i),
+					Message: fmt.Sprintf("names an agent that this org cannot reach: %q is neither one of its own nor a public one", id),
+				})
+			}
+		}
+		if !out.Has(scope) {
+			out = append(out, scope)
+		}
+	}
+	if len(wrong) > 0 {
+		return nil, errs.InvalidFields(wrong...)
+	}
+	if rights, _ := agents(out); len(rights) == 0 {
+		out = append(slices.Clone(Registrable), out...)
+	}
+	return out, nil
+}
+
+func (s *Service) adminEntry(ctx context.Context, a identity.Access, action identity.AuditAction, c Client) identity.AuditEntry {
+	e := identity.NewEntry(ctx, s.now(), a.Org(), action, c.ID, c.Name+": "+c.Scopes.String()+" "+strings.Join(c.RedirectURIs, " "))
+	e.Actor, e.KeyID = a.Principal().Ref(), a.Caller().KeyID
+	return e
+}
+
+// Clients lists the clients of the org, newest first.
+func (s *Service) Clients(ctx context.Context, a identity.Access, f ClientFilter) ([]Client, error) {
+	if err := a.May(identity.ReadClients); err != nil {
+		return nil, err
+	}
+	return s.store.OrgClients(ctx, a.Org(), f)
+}
+
+// OrgClient returns one client of the org.
+func (s *Service) OrgClient(ctx context.Context, a identity.Access, id string) (Client, error) {
+	if err := a.May(identity.ReadClients); err != nil {
+		return Client{}, err
+	}
+	return s.store.OrgClient(ctx, a.Org(), id)
+}
+
+// DeleteClient deletes a client of the org with all that people allowed it.
+func (s *Service) DeleteClient(ctx context.Context, a identity.Access, id string) (Client, error) {
+	if err := a.May(identity.ManageClients); err != nil {
+		return Client{}, err
+	}
+	return s.store.DeleteOrgClient(ctx, a.Org(), id, s.now(), func(c Client) identity.AuditEntry {
+		return s.adminEntry(ctx, a, ClientDelete, c)
+	})
+}

@@ -1,0 +1,125 @@
+package rest
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/identity"
+	"github.com/parley-dev/parley/internal/oauth"
+)
+
+const (
+	clientsPath = "/api/v1/orgs/{org}/clients"
+	clientPath  = clientsPath + "/{id}"
+)
+
+// ClientPath is the path of one client.
+type ClientPath struct {
+	OrgPath
+	ID string `path:"id" doc:"The client's id." example:"client-01k5xb7d2n8f4j6s0a9g3r5w1c"`
+}
+
+func (a *api) registerClients() {
+	register(a, operation{
+		id: "list-clients", method: http.MethodGet, path: clientsPath, tag: tagClients,
+		summary: "List the clients of the org", action: identity.ReadClients,
+		description: "Newest first, without their secrets. Programs that registered themselves belong to no org and are not among them." + needsAdmin,
+	}, a.listClients)
+	register(a, operation{
+		id: "create-client", method: http.MethodPost, path: clientsPath, tag: tagClients, status: http.StatusCreated,
+		summary: "Register a client", action: identity.ManageClients, audit: oauth.ClientCreate, secret: true, errors: []int{http.StatusConflict},
+		description: "Only members of the org can allow it anything, and it may ask for svc:admin:admin if that is among its scopes; what it gets is never more than the person has. " +
+			"The secret, if it has one, is in this answer only; the server keeps a hash of it, and takes no Idempotency-Key here. 409: the org has 1000 clients." + needsAdmin,
+	}, a.createClient)
+	register(a, operation{
+		id: "get-client", method: http.MethodGet, path: clientPath, tag: tagClients,
+		summary: "Get a client", action: identity.ReadClients, validID: oauth.ValidClientID,
+		description: "Without its secret." + needsAdmin,
+	}, a.getClient)
+	register(a, operation{
+		id: "delete-client", method: http.MethodDelete, path: clientPath, tag: tagClients,
+		summary: "Delete a client", action: identity.ManageClients, validID: oauth.ValidClientID, audit: oauth.ClientDelete,
+		description: "With all that people allowed it: its tokens stop working on all nodes within seconds. Answers with the client as it was; again: 404." + needsAdmin,
+	}, a.deleteClient)
+}
+
+type listClientsInput struct {
+	OrgPath
+	Cursor string      `query:"cursor" doc:"Continues the list: next_cursor of the page before."`
+	Limit  manageLimit `query:"limit" doc:"Results on a page."`
+}
+
+type listClientsOutput struct{ Body ClientList }
+
+func (a *api) listClients(ctx context.Context, c *call, in *listClientsInput) (*listClientsOutput, error) {
+	if in.Cursor != "" && !oauth.ValidClientID(in.Cursor) {
+		return nil, errs.InvalidFields(badCursor)
+	}
+	n := in.Limit.size()
+	list, err := a.clients.Clients(ctx, c.Access, oauth.ClientFilter{Before: in.Cursor, Limit: n + 1})
+	if err != nil {
+		return nil, err
+	}
+	out := &listClientsOutput{}
+	if len(list) > n {
+		list = list[:n]
+		out.Body.NextCursor = &list[n-1].ID
+	}
+	out.Body.Clients = make([]Client, len(list))
+	for i := range list {
+		out.Body.Clients[i] = clientOf(&list[i])
+	}
+	return out, nil
+}
+
+type createClientInput struct {
+	OrgPath
+	Body payload[ClientCreation]
+}
+
+type newClientOutput struct {
+	Location string `header:"Location" doc:"Where the new client is."`
+	Body     NewClient
+}
+
+func (a *api) createClient(ctx context.Context, c *call, in *createClientInput) (*newClientOutput, error) {
+	b := &in.Body.value
+	c.target = b.Name
+	r := oauth.ClientRequest{Name: b.Name, RedirectURIs: b.RedirectURIs, Scopes: b.Scopes, Method: oauth.Method(deref(b.Method))}
+	wrong := notEmpty("/method", b.Method)
+	if b.Scopes != nil && len(b.Scopes) == 0 {
+		wrong = append(wrong, errs.Field{In: errs.Body, Name: "/scopes", Message: "must not be empty; leave it out for the default"})
+	}
+	if err := in.Body.check(r.Validate(), wrong...); err != nil {
+		return nil, err
+	}
+	client, secret, err := a.clients.CreateClient(ctx, c.Access, r)
+	if err != nil {
+		return nil, err
+	}
+	return &newClientOutput{
+		Location: c.request.URL.EscapedPath() + "/" + client.ID,
+		Body:     NewClient{Secret: orNull(secret), Client: clientOf(&client)},
+	}, nil
+}
+
+type clientInput struct{ ClientPath }
+
+type clientOutput struct{ Body Client }
+
+func (a *api) getClient(ctx context.Context, c *call, in *clientInput) (*clientOutput, error) {
+	client, err := a.clients.OrgClient(ctx, c.Access, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	return &clientOutput{Body: clientOf(&client)}, nil
+}
+
+func (a *api) deleteClient(ctx context.Context, c *call, in *clientInput) (*clientOutput, error) {
+	client, err := a.clients.DeleteClient(ctx, c.Access, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	return &clientOutput{Body: clientOf(&client)}, nil
+}

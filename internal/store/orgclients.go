@@ -1,0 +1,84 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/identity"
+	"github.com/parley-dev/parley/internal/oauth"
+)
+
+// CreateOrgClient implements oauth.Store. The org's row is locked, so that two at once
+// do not both find room for the last.
+func (s *Store) CreateOrgClient(ctx context.Context, c oauth.Client, secret identity.Hash, most int, e identity.AuditEntry) error {
+	return s.eng.write(ctx, func(t *tx) error {
+		known, err := t.exists(ctx, `SELECT 1 FROM orgs WHERE id = $1`+t.d.forUpdate, c.Org)
+		if err == nil && !known {
+			err = errs.ErrNotFound
+		}
+		if err != nil {
+			return err
+		}
+		var n int64
+		if _, err := one(ctx, t, []any{&n}, `SELECT count(*) FROM oauth_clients WHERE org_id = $1 AND org_id <> ''`, c.Org); err != nil {
+			return err
+		}
+		if n >= int64(most) {
+			return errs.New(errs.Conflict, "oauth.too_many_clients", "the org has %d clients, which is the most it can have; delete some that are not used", n)
+		}
+		t.insertClient(c, secret)
+		t.audit(e)
+		return nil
+	})
+}
+
+// OrgClient implements oauth.Store.
+func (s *Store) OrgClient(ctx context.Context, org, id string) (oauth.Client, error) {
+	return oneOrgClient(ctx, s.eng, org, id, "")
+}
+
+func oneOrgClient(ctx context.Context, q reader, org, id, lock string) (oauth.Client, error) {
+	var r clientRow
+	found, err := one(ctx, q, r.dest(), `SELECT `+clientColumns+` FROM oauth_clients WHERE org_id = $1 AND org_id <> '' AND id = $2`+lock, org, id)
+	if err == nil && !found {
+		err = errs.ErrNotFound
+	}
+	return r.client(), err
+}
+
+const clientsOf = `SELECT ` + clientColumns + ` FROM oauth_clients WHERE `
+
+// OrgClients implements oauth.Store.
+func (s *Store) OrgClients(ctx context.Context, org string, f oauth.ClientFilter) ([]oauth.Client, error) {
+	w := where{sql: `org_id = $1 AND org_id <> ''`, args: []any{org}}
+	if f.Before != "" {
+		w.and(`id < ?`, f.Before)
+	}
+	list := []oauth.Client{}
+	err := each(ctx, s.eng, func(r rows) error {
+		var row clientRow
+		err := r.Scan(row.dest()...)
+		list = append(list, row.client())
+		return err
+	}, clientsOf+w.sql+` ORDER BY id DESC`+limit(f.Limit), w.args...)
+	return list, err
+}
+
+// DeleteOrgClient implements oauth.Store.
+func (s *Store) DeleteOrgClient(
+	ctx context.Context, org, id string, at time.Time, entry func(oauth.Client) identity.AuditEntry,
+) (oauth.Client, error) {
+	var out oauth.Client
+	err := s.eng.write(ctx, func(t *tx) (err error) {
+		if out, err = oneOrgClient(ctx, t, org, id, t.d.forUpdate); err != nil {
+			return err
+		}
+		t.exec(`DELETE FROM oauth_clients WHERE id = $1`, id)
+		t.exec(`UPDATE oauth_grants SET revoked_at = $2 WHERE client_id = $1 AND org_id = $3 AND revoked_at = 0`, id, micros(at), org)
+		t.newEpoch()
+		t.audit(entry(out))
+		return nil
+	})
+	return out, err
+}
