@@ -58,6 +58,9 @@ func TestASessionCallsTheInterface(t *testing.T) {
 		!strings.Contains(body, `"session-`) {
 		t.Error(body)
 	}
+	if code, body := b.call("GET", "/api/v1/me", ""); code != 200 || !strings.Contains(body, `"principal":"user:admin"`) {
+		t.Error(code, body)
+	}
 	// Another org's paths are as unknown as with a key.
 	if code, _ := b.call("GET", "/api/v1/orgs/other/proposals", ""); code != 404 {
 		t.Error(code)

@@ -239,10 +239,12 @@ func (c *client) into(ctx context.Context, r call, v any) ([]byte, error) {
 		return nil, err
 	}
 	if err := json.Unmarshal(body, v); err != nil {
-		return nil, fmt.Errorf("the server's answer has not the expected form: %w", err)
+		return nil, badForm(err)
 	}
 	return body, nil
 }
+
+func badForm(err error) error { return fmt.Errorf("the server's answer has not the expected form: %w", err) }
 
 // ask sends the call and decodes the answer into v, for the caller to print. It is
 // done if that failed, or if --json asks for the answer as it came.

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -56,10 +55,6 @@ func (clientCreateCmd) Help() string {
 }
 
 func (c *clientCreateCmd) Run(e *env) error {
-	cl, err := c.client(e)
-	if err != nil {
-		return err
-	}
 	fields := map[string]any{"name": c.Name, "redirect_uris": c.Redirect}
 	if len(c.Scope) > 0 {
 		fields["scopes"] = c.Scope
@@ -67,22 +62,17 @@ func (c *clientCreateCmd) Run(e *env) error {
 	if c.Confidential {
 		fields["method"] = "client_secret_basic"
 	}
-	body, err := json.Marshal(fields)
-	if err != nil {
-		return err
-	}
 	var made clientRecord
 	// It is sent once: whether it was carried out cannot be told from a lost answer.
-	raw, err := cl.into(e.ctx, call{method: http.MethodPost, path: "/clients", body: body}, &made)
-	if err != nil || c.JSON {
-		return e.rawOr(raw, err)
+	if done, err := c.ask(e, call{method: http.MethodPost, path: "/clients", send: fields}, &made); done {
+		return err
 	}
 	fmt.Fprintf(e.stderr, "registered %s in org %s; it may ask for %s\n", cleanLine(made.Name), cleanLine(c.Org), cleanLine(strings.Join(made.Scopes, " ")))
 	lines := cleanLine(made.ID) + "\n"
 	if made.Secret != nil {
 		lines += cleanLine(*made.Secret) + "\n"
 	}
-	_, err = e.stdout.Write([]byte(lines))
+	_, err := e.stdout.Write([]byte(lines))
 	return err
 }
 
@@ -101,34 +91,17 @@ func (c *clientListCmd) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	query := url.Values{"limit": {"200"}}
-	all := []json.RawMessage{}
 	t := table{head: []string{"ID", "NAME", "SECRET", "CREATED (UTC)", "BY", "SCOPES"}}
-	for {
-		var page struct {
-			Clients []json.RawMessage `json:"clients"`
-			Next    *string           `json:"next_cursor"`
-		}
-		if _, err := cl.into(e.ctx, call{method: http.MethodGet, path: "/clients", query: query}, &page); err != nil {
-			return err
-		}
-		for _, raw := range page.Clients {
-			var r clientRecord
-			if err := json.Unmarshal(raw, &r); err != nil {
-				return fmt.Errorf("the server's answer has not the expected form: %w", err)
-			}
-			t.add(r.ID, r.Name, yes(r.Method != "none"), when(r.CreatedAt), r.CreatedBy, strings.Join(r.Scopes, " "))
-		}
-		all = append(all, page.Clients...)
-		if page.Next == nil {
-			break
-		}
-		query.Set("cursor", *page.Next)
+	list, err := all(e, cl, "clients", url.Values{}, func(r *clientRecord) {
+		t.add(r.ID, r.Name, yes(r.Method != "none"), when(r.CreatedAt), r.CreatedBy, strings.Join(r.Scopes, " "))
+	})
+	if err != nil {
+		return err
 	}
 	if c.JSON {
-		return e.printJSON(map[string]any{"clients": all})
+		return e.printJSON(map[string]any{"clients": list})
 	}
-	return e.list(&t, e.palette(), "client", "clients", len(all), 1, false)
+	return e.list(&t, e.palette(), "client", "clients", len(list), 1, false)
 }
 
 type clientShowCmd struct {
@@ -142,14 +115,9 @@ func (clientShowCmd) Help() string {
 }
 
 func (c *clientShowCmd) Run(e *env) error {
-	cl, err := c.client(e)
-	if err != nil {
-		return err
-	}
 	var r clientRecord
-	raw, err := cl.into(e.ctx, call{method: http.MethodGet, path: clientPath(c.ID)}, &r)
-	if err != nil || c.JSON {
-		return e.rawOr(raw, err)
+	if done, err := c.ask(e, call{method: http.MethodGet, path: clientPath(c.ID)}, &r); done {
+		return err
 	}
 	rec := record{p: e.palette()}
 	rec.heading(r.ID)
@@ -158,7 +126,7 @@ func (c *clientShowCmd) Run(e *env) error {
 	rec.field("redirects", cleanLine(strings.Join(r.RedirectURIs, " ")))
 	rec.field("method", cleanLine(r.Method))
 	rec.field("created", when(r.CreatedAt)+" UTC by "+cleanLine(r.CreatedBy))
-	_, err = e.stdout.Write([]byte(rec.b.String()))
+	_, err := e.stdout.Write([]byte(rec.b.String()))
 	return err
 }
 
@@ -173,15 +141,10 @@ func (clientDeleteCmd) Help() string {
 }
 
 func (c *clientDeleteCmd) Run(e *env) error {
-	cl, err := c.client(e)
-	if err != nil {
+	var r clientRecord
+	if done, err := c.ask(e, call{method: http.MethodDelete, path: clientPath(c.ID)}, &r); done {
 		return err
 	}
-	var r clientRecord
-	raw, err := cl.into(e.ctx, call{method: http.MethodDelete, path: clientPath(c.ID)}, &r)
-	if err != nil || c.JSON {
-		return e.rawOr(raw, err)
-	}
-	_, err = fmt.Fprintf(e.stdout, "deleted %s\n", cleanLine(r.ID))
+	_, err := fmt.Fprintf(e.stdout, "deleted %s\n", cleanLine(r.ID))
 	return err
 }

@@ -1,7 +1,11 @@
 package cli
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
+	"net/http"
+	"net/url"
 
 	"github.com/alecthomas/kong"
 
@@ -39,6 +43,36 @@ func (e *env) pages(t *table, none string, next *string) error {
 	}
 	_, err := fmt.Fprintln(e.stdout, p.dim("more with --cursor "+cleanLine(*next)))
 	return err
+}
+
+// all reads every page of a list, whose records stand under name: as they came, and
+// each decoded for row.
+func all[T any](e *env, cl *client, name string, query url.Values, row func(*T)) ([]json.RawMessage, error) {
+	query.Set("limit", "200")
+	out := []json.RawMessage{}
+	for {
+		var page map[string]json.RawMessage
+		if _, err := cl.into(e.ctx, call{method: http.MethodGet, path: "/" + name, query: query}, &page); err != nil {
+			return nil, err
+		}
+		var records []json.RawMessage
+		var next *string
+		if err := errors.Join(json.Unmarshal(page[name], &records), json.Unmarshal(page["next_cursor"], &next)); err != nil {
+			return nil, badForm(err)
+		}
+		for _, raw := range records {
+			r := new(T)
+			if err := json.Unmarshal(raw, r); err != nil {
+				return nil, badForm(err)
+			}
+			row(r)
+		}
+		out = append(out, records...)
+		if next == nil {
+			return out, nil
+		}
+		query.Set("cursor", *next)
+	}
 }
 
 // pageFlags go through a list that has cursors.

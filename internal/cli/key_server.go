@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -78,38 +77,21 @@ func (c *keyListCmd) get(e *env, cl *client, err error) error {
 	if err != nil {
 		return err
 	}
-	query := url.Values{"limit": {"200"}, "state": {c.State}}
+	query := url.Values{"state": {c.State}}
 	if c.As != "" {
 		query.Set("principal", c.As)
 	}
-	all := []json.RawMessage{}
-	p := e.palette()
 	t := table{head: []string{"ID", "PREFIX", "PRINCIPAL", "STATE", "LAST USED (UTC)", "NAME", "SCOPES"}}
-	for {
-		var page struct {
-			Keys []json.RawMessage `json:"keys"`
-			Next *string           `json:"next_cursor"`
-		}
-		if _, err := cl.into(e.ctx, call{method: http.MethodGet, path: "/keys", query: query}, &page); err != nil {
-			return err
-		}
-		for _, raw := range page.Keys {
-			var k keyRecord
-			if err := json.Unmarshal(raw, &k); err != nil {
-				return fmt.Errorf("the server's answer has not the expected form: %w", err)
-			}
-			t.add(k.ID, k.Prefix, k.Principal, k.state(), when(timeOf(k.LastUsedAt)), k.Name, strings.Join(k.Scopes, " "))
-		}
-		all = append(all, page.Keys...)
-		if page.Next == nil {
-			break
-		}
-		query.Set("cursor", *page.Next)
+	list, err := all(e, cl, "keys", query, func(k *keyRecord) {
+		t.add(k.ID, k.Prefix, k.Principal, k.state(), when(timeOf(k.LastUsedAt)), k.Name, strings.Join(k.Scopes, " "))
+	})
+	if err != nil {
+		return err
 	}
 	if c.JSON {
-		return e.printJSON(map[string]any{"keys": all})
+		return e.printJSON(map[string]any{"keys": list})
 	}
-	return e.list(&t, p, "key", "keys", len(all), 1, false)
+	return e.list(&t, e.palette(), "key", "keys", len(list), 1, false)
 }
 
 func (c *keyRevokeCmd) revoke(e *env, cl *client, err error) error {

@@ -16,7 +16,7 @@ import (
 //
 // path is the route's: a credential for one path only is good for nothing elsewhere.
 func (rt *Router) authenticate(path string, limit *limits[identity.Principal], refuse ErrorWriter, next http.Handler) http.Handler {
-	takesSessions := strings.HasPrefix(path, sessionPrefix)
+	takesSessions := strings.HasPrefix(path, sessionPrefix) || path == sessionSelf
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		x := exchangeOf(r.Context())
 		caller, err := rt.callerOf(x, r, takesSessions)
@@ -90,10 +90,13 @@ type Sessions interface {
 	CallerBySession(r *http.Request) (*identity.Caller, error)
 }
 
-// sessionPrefix starts the paths that take a session instead of a key: those that
-// the pages call. The protocols of programs take none, since a browser sends its
+// A session is taken instead of a key below sessionPrefix and at sessionSelf: that is
+// what pages call. The protocols of programs take none, since a browser sends its
 // cookies wherever it is told to.
-const sessionPrefix = "/api/v1/orgs/"
+const (
+	sessionPrefix = "/api/v1/orgs/"
+	sessionSelf   = "/api/v1/me"
+)
 
 // AcceptSessions lets people who are signed in call the interface from their
 // browser. It is called before the first request.
