@@ -244,7 +244,9 @@ func (c *client) into(ctx context.Context, r call, v any) ([]byte, error) {
 	return body, nil
 }
 
-func badForm(err error) error { return fmt.Errorf("the server's answer has not the expected form: %w", err) }
+func badForm(err error) error {
+	return fmt.Errorf("the server's answer has not the expected form: %w", err)
+}
 
 // ask sends the call and decodes the answer into v, for the caller to print. It is
 // done if that failed, or if --json asks for the answer as it came.
