@@ -48,6 +48,8 @@ type dialect struct {
 	// unindexed keeps the planner from using an index for a text column, where it
 	// would choose badly without statistics.
 	unindexed func(column string) string
+	// by names the index to use, where that can be said.
+	by func(index string) string
 }
 
 var sqliteDialect = dialect{
@@ -74,6 +76,7 @@ var sqliteDialect = dialect{
 		return `"` + strings.Join(words, `" "`) + `"*`
 	},
 	unindexed: func(column string) string { return "+" + column },
+	by:        func(index string) string { return " INDEXED BY " + index },
 }
 
 const postgresClock = `CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS BIGINT)`
@@ -104,6 +107,7 @@ var postgresDialect = dialect{
 		return `'` + strings.Join(words, `' & '`) + `':*`
 	},
 	unindexed: func(column string) string { return "(" + column + " || '')" },
+	by:        func(string) string { return "" },
 }
 
 // errTaken is the refusal of an id that is in use, seen only when two writers

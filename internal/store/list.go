@@ -174,7 +174,7 @@ func (q *listQuery) ranges() string {
 func (q *listQuery) arms() []string {
 	filters, after := q.filters(), q.after()
 	arm := func(where string) string {
-		return `SELECT ` + q.keyColumns() + ` FROM proposals p WHERE p.org_id = $1` + where + filters + after +
+		return `SELECT ` + q.keyColumns() + ` FROM proposals p` + q.byFilter() + ` WHERE p.org_id = $1` + where + filters + after +
 			` ORDER BY ` + q.order("p.")
 	}
 	byTime := q.sortColumn() == ""
@@ -230,20 +230,36 @@ func (q *listQuery) few() bool {
 	return (q.f.Category != "" || q.f.SubmittedBy != "") && q.total <= manyRows
 }
 
-// filters are the conditions beside org and status. Only the sort by votes has no
-// index that starts with them: there the exact total, known from the counters,
-// tells which way is cheaper.
+// byFilter names the index that finds what few rows a filter of a list by votes
+// leaves: an engine might take the one that is in the list's order.
+func (q *listQuery) byFilter() string {
+	switch {
+	case q.f.Sort != proposal.SortVotes || !q.few():
+		return ""
+	case q.f.SubmittedBy != "":
+		return q.d.by("proposals_submitter")
+	}
+	return q.d.by("proposals_category")
+}
+
+// filters are the conditions beside org and status. The sort by votes has no index
+// that starts with them: it walks its own, which holds them, unless the exact total,
+// known from the counters, says that sorting what matches is cheaper. Of two filters
+// the submitter's index is the one that holds both.
 func (q *listQuery) filters() string {
-	column := func(c string) string { return "p." + c }
-	if q.f.Sort == proposal.SortVotes && !q.few() {
-		column = func(c string) string { return q.d.unindexed("p." + c) }
+	walk := q.f.Sort == proposal.SortVotes && !q.few()
+	column := func(c string, indexed bool) string {
+		if indexed {
+			return "p." + c
+		}
+		return q.d.unindexed("p." + c)
 	}
 	var b strings.Builder
 	if q.f.Category != "" {
-		b.WriteString(" AND " + column("category") + " = " + q.arg(string(q.f.Category)))
+		b.WriteString(" AND " + column("category", !walk && q.f.SubmittedBy == "") + " = " + q.arg(string(q.f.Category)))
 	}
 	if q.f.SubmittedBy != "" {
-		b.WriteString(" AND " + column("submitted_by") + " = " + q.arg(q.f.SubmittedBy))
+		b.WriteString(" AND " + column("submitted_by", !walk) + " = " + q.arg(q.f.SubmittedBy))
 	}
 	return b.String()
 }
