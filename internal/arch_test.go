@@ -60,7 +60,7 @@ var exceptions = map[string][]string{
 }
 
 // tools stand outside the layers: nothing but tests and benchmarks imports them.
-var tools = []string{"internal/pgtest", "internal/idptest"}
+var tools = []string{"internal/pgtest", "internal/idptest", "internal/orgtest"}
 
 const maxLines = 700
 

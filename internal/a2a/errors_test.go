@@ -10,6 +10,7 @@ import (
 
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/httpx"
+	"github.com/parley-dev/parley/internal/orgtest"
 	"github.com/parley-dev/parley/internal/task"
 )
 
@@ -31,7 +32,7 @@ func TestErrorsHaveOneMapping(t *testing.T) {
 		"ours":           {errors.New("secret detail"), codeInternal, `"internal"`, true},
 		"own":            {newError(codeUnsupported, "x"), codeUnsupported, "", false},
 	} {
-		logs := &lockedBuffer{}
+		logs := &orgtest.Log{}
 		rt := httpx.NewRouter(httpx.Options{Logger: slog.New(slog.NewTextHandler(logs, nil))})
 		var got string
 		rt.HandlePublic("GET /x", http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {

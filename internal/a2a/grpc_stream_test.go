@@ -39,7 +39,7 @@ func TestAGRPCStreamEndsWithItsKey(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, fast)
 	c := a2apb.NewA2AServiceClient(dial(t, w.h2c()))
-	secret, key := w.keyID("acme", "user:ada", "svc:a2a:write")
+	secret, key := w.orgs.Key("acme", "user:ada", "svc:a2a:write")
 	st := openGRPC(t, as(t.Context(), secret), c)
 	if err := w.admins.RevokeKey(t.Context(), "acme", key); err != nil {
 		t.Fatal(err)

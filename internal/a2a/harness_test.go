@@ -7,7 +7,6 @@ import (
 	"errors"
 	"flag"
 	"io"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -19,12 +18,11 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/oklog/ulid/v2"
 
 	"github.com/parley-dev/parley/internal/agent"
-	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/httpx"
 	"github.com/parley-dev/parley/internal/identity"
+	"github.com/parley-dev/parley/internal/orgtest"
 	"github.com/parley-dev/parley/internal/store"
 	"github.com/parley-dev/parley/internal/task"
 )
@@ -41,77 +39,35 @@ type world struct {
 	auth     *identity.Authenticator
 	registry *agent.Registry
 	tasks    *task.Tasks
-	logs     *lockedBuffer
+	logs     *orgtest.Log
+	orgs     *orgtest.World
 }
 
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (b *lockedBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.Write(p)
-}
-
-func (b *lockedBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.String()
-}
-
-func newID(prefix string) string { return prefix + strings.ToLower(ulid.Make().String()) }
-
-func utcNow() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }
-
-type directory struct{ agents *agent.Registry }
-
-func (d directory) Target(ctx context.Context, id string) (task.Target, error) {
-	a, err := d.agents.Find(ctx, id)
-	if err == nil && a.Disabled {
-		err = errs.ErrNotFound
-	}
-	return task.Target{ID: a.ID, Org: a.Org, Public: a.Public}, err
-}
+var newID = orgtest.NewID
 
 func newWorld(tb testing.TB, edit ...func(*httpx.Options, *Options)) *world {
 	tb.Helper()
-	ctx := context.Background()
-	st, err := store.Open(ctx, store.Options{Dir: tb.TempDir()})
-	if err != nil {
-		tb.Fatal(err)
-	}
-	w := &world{
-		tb: tb, store: st, admins: identity.NewAdmins(st, utcNow, newID), auth: identity.NewAuthenticator(st, utcNow),
-		registry: agent.NewRegistry(st, utcNow), logs: &lockedBuffer{},
-	}
-	w.tasks = task.New(task.Options{
-		PushURL: func(url string) error {
+	base := orgtest.New(tb, func(o *task.Options) {
+		o.PushURL = func(url string) error {
 			if strings.Contains(url, "refused") {
 				return errors.New("is refused")
 			}
 			return nil
-		},
-		Store: st, Directory: directory{w.registry}, Now: utcNow, NewID: newID, Node: "node-1",
-		OnError: func(err error) { tb.Error(err) },
-	})
-	for _, org := range []string{"acme", "globex"} {
-		if _, err := w.admins.CreateOrg(ctx, org, ""); err != nil {
-			tb.Fatal(err)
 		}
+		o.OnError = func(err error) { tb.Error(err) }
+	})
+	w := &world{
+		tb: tb, store: base.Store, admins: base.Admins, auth: base.Auth, registry: base.Agents, tasks: base.Tasks, logs: base.Logs, orgs: base,
 	}
 	for _, a := range []agent.Agent{
 		{ID: "bot", Org: "acme", Name: "Bot", Description: "Does things.", Skills: []string{"things"}},
 		{ID: "other", Org: "acme", Name: "Other"},
 		{ID: "echo", Org: "acme", Name: "Echo", Description: "Says it again.", Skills: []string{"echo"}, Public: true},
 	} {
-		if _, err := w.registry.Create(ctx, a); err != nil {
-			tb.Fatal(err)
-		}
+		base.Agent(a)
 	}
 	w.tasks.Host(task.Target{ID: "echo", Org: "acme", Public: true}, task.Echo{})
-	ho := httpx.Options{Authenticator: w.auth, Logger: slog.New(slog.NewTextHandler(w.logs, nil))}
+	ho := base.Router()
 	o := Options{Tasks: w.tasks, Agents: w.registry, Version: "1.2.3"}
 	for _, e := range edit {
 		e(&ho, &o)
@@ -119,42 +75,22 @@ func newWorld(tb testing.TB, edit ...func(*httpx.Options, *Options)) *world {
 	rt := httpx.NewRouter(ho)
 	Mount(rt, o)
 	w.handler = rt
-	run, stop := context.WithCancel(ctx)
+	run, stop := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
 	wg.Go(func() { w.tasks.Run(run) })
 	tb.Cleanup(func() {
 		w.tasks.Stop()
 		stop()
 		wg.Wait()
-		_ = st.Close()
 	})
 	return w
 }
 
 // key makes the principal if need be, and a key with the scopes.
-func (w *world) key(org, ref string, scopes ...string) string {
+func (w *world) key(org, ref string, scopes ...identity.Scope) string {
 	w.tb.Helper()
-	secret, _ := w.keyID(org, ref, scopes...)
+	secret, _ := w.orgs.Key(org, ref, scopes...)
 	return secret
-}
-
-func (w *world) keyID(org, ref string, scopes ...string) (secret, id string) {
-	w.tb.Helper()
-	ctx := context.Background()
-	p, err := identity.ParseRef(org, ref)
-	if err != nil {
-		w.tb.Fatal(err)
-	}
-	if _, err := w.store.Member(ctx, p); err != nil {
-		if _, err := w.admins.CreateMember(ctx, p, "", false); err != nil {
-			w.tb.Fatal(err)
-		}
-	}
-	k, secret, err := w.admins.CreateKey(ctx, identity.KeyRequest{Principal: p, Scopes: scopes})
-	if err != nil {
-		w.tb.Fatal(err)
-	}
-	return secret, k.ID
 }
 
 // caller is a key that may call every agent.
@@ -249,7 +185,7 @@ func (a *answer) fails(status, code int) reply {
 func (w *world) post(agent string) task.Post {
 	w.tb.Helper()
 	ctx := context.Background()
-	secret := w.key("acme", "service:worker", "svc:a2a:serve", "agent:"+agent)
+	secret := w.key("acme", "service:worker", "svc:a2a:serve", identity.Scope("agent:"+agent))
 	c, err := w.auth.Authenticate(ctx, secret)
 	if err != nil {
 		w.tb.Fatal(err)

@@ -254,7 +254,7 @@ func TestAStreamEndsWithItsKey(t *testing.T) {
 	w := newWorld(t, fast)
 	url := w.serve()
 	ctx := t.Context()
-	secret, key := w.keyID("acme", "user:ada", "svc:a2a:write")
+	secret, key := w.orgs.Key("acme", "user:ada", "svc:a2a:write")
 	res := open(t, ctx, url+"/a2a/bot", secret, envelope("tasks/sendSubscribe", hello("t-1")), "")
 	end := endOf(t, res, func() {
 		if err := w.admins.RevokeKey(ctx, "acme", key); err != nil {

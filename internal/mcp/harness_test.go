@@ -1,25 +1,20 @@
 package mcp
 
 import (
-	"bytes"
-	"context"
 	"encoding/json"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
-	"github.com/oklog/ulid/v2"
 
 	"github.com/parley-dev/parley/internal/agent"
-	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/followup"
 	"github.com/parley-dev/parley/internal/friction"
 	"github.com/parley-dev/parley/internal/httpx"
 	"github.com/parley-dev/parley/internal/identity"
+	"github.com/parley-dev/parley/internal/orgtest"
 	"github.com/parley-dev/parley/internal/proposal"
 	"github.com/parley-dev/parley/internal/rest"
 	"github.com/parley-dev/parley/internal/store"
@@ -35,78 +30,40 @@ type world struct {
 	admins *identity.Admins
 	agents *agent.Registry
 	tasks  *task.Tasks
-	logs   *bytes.Buffer
+	logs   *orgtest.Log
+	orgs   *orgtest.World
 }
 
-type directory struct{ agents *agent.Registry }
-
-func (d directory) Target(ctx context.Context, id string) (task.Target, error) {
-	a, err := d.agents.Find(ctx, id)
-	if err == nil && a.Disabled {
-		err = errs.ErrNotFound
-	}
-	return task.Target{ID: a.ID, Org: a.Org, Public: a.Public}, err
-}
-
-func newID(prefix string) string { return prefix + strings.ToLower(ulid.Make().String()) }
-
-func utcNow() time.Time { return time.Now().UTC() }
+var (
+	newID  = orgtest.NewID
+	utcNow = orgtest.Now
+)
 
 func newWorld(t *testing.T, edit ...func(*httpx.Options, *Options)) *world {
 	t.Helper()
-	st, err := store.Open(t.Context(), store.Options{Dir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = st.Close() })
-	w := &world{T: t, store: st, admins: identity.NewAdmins(st, utcNow, newID), agents: agent.NewRegistry(st, utcNow), logs: &bytes.Buffer{}}
-	w.tasks = task.New(task.Options{Store: st, Directory: directory{w.agents}, Now: utcNow, NewID: newID, Node: "node-1"})
-	t.Cleanup(w.tasks.Stop)
-	w.auth = identity.NewAuthenticator(st, utcNow)
-	ho := httpx.Options{Authenticator: w.auth, Logger: slog.New(slog.NewTextHandler(w.logs, nil))}
+	w := orgtest.New(t)
+	w.Agent(agent.Agent{ID: "fixer", Org: "acme", Name: "Fixer", Skills: []string{"fixing"}})
+	ho := w.Router()
 	o := Options{
-		Proposals: proposal.New(st, utcNow, newID), Frictions: friction.New(st, utcNow, newID, proposal.Check), Agents: w.agents, Tasks: w.tasks,
+		Proposals: proposal.New(w.Store, utcNow, newID), Frictions: friction.New(w.Store, utcNow, newID, proposal.Check), Agents: w.Agents, Tasks: w.Tasks,
 	}
 	for _, e := range edit {
 		e(&ho, &o)
 	}
 	rt := httpx.NewRouter(ho)
 	Mount(rt, o)
-	rest.Mount(rt, rest.Options{Proposals: o.Proposals, Followups: followup.New(st, utcNow, newID, nil), Frictions: o.Frictions, Agents: w.agents, Tasks: w.tasks})
+	rest.Mount(rt, rest.Options{
+		Proposals: o.Proposals, Followups: followup.New(w.Store, utcNow, newID, nil), Frictions: o.Frictions, Agents: w.Agents, Tasks: w.Tasks,
+	})
 	srv := httptest.NewServer(rt)
 	t.Cleanup(srv.Close)
-	w.url = srv.URL
-	for _, org := range []string{"acme", "globex"} {
-		if _, err := w.admins.CreateOrg(t.Context(), org, ""); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if _, err := w.agents.Create(t.Context(), agent.Agent{ID: "fixer", Org: "acme", Name: "Fixer", Skills: []string{"fixing"}}); err != nil {
-		t.Fatal(err)
-	}
-	return w
+	return &world{T: t, url: srv.URL, store: w.Store, auth: w.Auth, admins: w.Admins, agents: w.Agents, tasks: w.Tasks, logs: w.Logs, orgs: w}
 }
 
 // key makes the principal if need be, and a key with the scopes.
 func (w *world) key(org, ref string, scopes ...identity.Scope) string {
 	w.Helper()
-	p, err := identity.ParseRef(org, ref)
-	if err != nil {
-		w.Fatal(err)
-	}
-	if _, err := w.store.Member(w.Context(), p); err != nil {
-		if _, err := w.admins.CreateMember(w.Context(), p, "", false); err != nil {
-			w.Fatal(err)
-		}
-	}
-	names := make([]string, len(scopes))
-	for i, s := range scopes {
-		names[i] = string(s)
-	}
-	_, secret, err := w.admins.CreateKey(w.Context(), identity.KeyRequest{Principal: p, Scopes: names})
-	if err != nil {
-		w.Fatal(err)
-	}
+	secret, _ := w.orgs.Key(org, ref, scopes...)
 	return secret
 }
 

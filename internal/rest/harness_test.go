@@ -1,26 +1,20 @@
 package rest
 
 import (
-	"bytes"
-	"context"
 	"encoding/json"
 	"io"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"time"
-
-	"github.com/oklog/ulid/v2"
 
 	"github.com/parley-dev/parley/internal/agent"
-	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/followup"
 	"github.com/parley-dev/parley/internal/friction"
 	"github.com/parley-dev/parley/internal/httpx"
 	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/internal/oauth"
+	"github.com/parley-dev/parley/internal/orgtest"
 	"github.com/parley-dev/parley/internal/proposal"
 	"github.com/parley-dev/parley/internal/store"
 	"github.com/parley-dev/parley/internal/task"
@@ -35,80 +29,39 @@ type world struct {
 	auth    *identity.Authenticator
 	agents  *agent.Registry
 	tasks   *task.Tasks
-	logs    *bytes.Buffer
+	logs    *orgtest.Log
+	orgs    *orgtest.World
 }
 
-// directory shows the registry to the task service.
-type directory struct{ agents *agent.Registry }
-
-func (d directory) Target(ctx context.Context, id string) (task.Target, error) {
-	a, err := d.agents.Find(ctx, id)
-	if err == nil && a.Disabled {
-		err = errs.ErrNotFound
-	}
-	return task.Target{ID: a.ID, Org: a.Org, Public: a.Public}, err
-}
-
-func newID(prefix string) string { return prefix + strings.ToLower(ulid.Make().String()) }
-
-func utcNow() time.Time { return time.Now().UTC() }
+var (
+	newID  = orgtest.NewID
+	utcNow = orgtest.Now
+)
 
 func newWorld(tb testing.TB, edit ...func(*httpx.Options, *Options)) *world {
 	tb.Helper()
-	ctx := context.Background()
-	st, err := store.Open(ctx, store.Options{Dir: tb.TempDir()})
-	if err != nil {
-		tb.Fatal(err)
+	o := orgtest.New(tb)
+	w := &world{tb: tb, store: o.Store, admins: o.Admins, auth: o.Auth, agents: o.Agents, tasks: o.Tasks, logs: o.Logs, orgs: o}
+	o.Agent(agent.Agent{ID: "fixer", Org: "acme"})
+	ho := o.Router()
+	ro := Options{
+		Proposals: proposal.New(o.Store, utcNow, newID), Followups: followup.New(o.Store, utcNow, newID, nil), Agents: o.Agents, Tasks: o.Tasks,
+		Manager: identity.NewManager(o.Store, o.Agents, utcNow, newID), Clients: oauth.New(o.Store, o.Agents, utcNow, newID, oauth.Lifetimes{}),
+		Frictions: friction.New(o.Store, utcNow, newID, proposal.Check),
 	}
-	tb.Cleanup(func() { _ = st.Close() })
-	w := &world{
-		tb: tb, store: st, admins: identity.NewAdmins(st, utcNow, newID), auth: identity.NewAuthenticator(st, utcNow),
-		logs: &bytes.Buffer{},
-	}
-	w.agents = agent.NewRegistry(st, utcNow)
-	w.tasks = task.New(task.Options{Store: st, Directory: directory{w.agents}, Now: utcNow, NewID: newID, Node: "node-1"})
-	ho := httpx.Options{Authenticator: w.auth, Logger: slog.New(slog.NewTextHandler(w.logs, nil))}
-	ro := Options{Proposals: proposal.New(st, utcNow, newID), Followups: followup.New(st, utcNow, newID, nil), Agents: w.agents, Tasks: w.tasks, Manager: identity.NewManager(st, w.agents, utcNow, newID)}
-	ro.Clients = oauth.New(st, w.agents, utcNow, newID, oauth.Lifetimes{})
-	ro.Frictions = friction.New(st, utcNow, newID, proposal.Check)
 	for _, e := range edit {
 		e(&ho, &ro)
 	}
 	rt := httpx.NewRouter(ho)
 	Mount(rt, ro)
 	w.handler = rt
-	for _, org := range []string{"acme", "globex"} {
-		if _, err := w.admins.CreateOrg(ctx, org, ""); err != nil {
-			tb.Fatal(err)
-		}
-	}
-	if _, err := w.agents.Create(ctx, agent.Agent{ID: "fixer", Org: "acme"}); err != nil {
-		tb.Fatal(err)
-	}
 	return w
 }
 
 // key makes the principal if need be, and a key with the scopes.
 func (w *world) key(org, ref string, scopes ...identity.Scope) string {
 	w.tb.Helper()
-	ctx := context.Background()
-	p, err := identity.ParseRef(org, ref)
-	if err != nil {
-		w.tb.Fatal(err)
-	}
-	if _, err := w.store.Member(ctx, p); err != nil {
-		if _, err := w.admins.CreateMember(ctx, p, "", false); err != nil {
-			w.tb.Fatal(err)
-		}
-	}
-	names := make([]string, len(scopes))
-	for i, s := range scopes {
-		names[i] = string(s)
-	}
-	_, secret, err := w.admins.CreateKey(ctx, identity.KeyRequest{Principal: p, Scopes: names})
-	if err != nil {
-		w.tb.Fatal(err)
-	}
+	secret, _ := w.orgs.Key(org, ref, scopes...)
 	return secret
 }
 

@@ -1,0 +1,137 @@
+// Package orgtest is what the tests of every transport stand on: a real SQLite store
+// with two orgs, the services above it, and keys for whoever a test needs.
+package orgtest
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/oklog/ulid/v2"
+
+	"github.com/parley-dev/parley/internal/agent"
+	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/httpx"
+	"github.com/parley-dev/parley/internal/identity"
+	"github.com/parley-dev/parley/internal/store"
+	"github.com/parley-dev/parley/internal/task"
+)
+
+// World has the orgs acme and globex, and nobody in them.
+type World struct {
+	testing.TB
+	Store  *store.Store
+	Admins *identity.Admins
+	Auth   *identity.Authenticator
+	Agents *agent.Registry
+	Tasks  *task.Tasks
+	Logs   *Log
+}
+
+// New makes a world that ends with the test.
+func New(tb testing.TB, edit ...func(*task.Options)) *World {
+	tb.Helper()
+	ctx := context.Background()
+	st, err := store.Open(ctx, store.Options{Dir: tb.TempDir()})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	w := &World{
+		TB: tb, Store: st, Admins: identity.NewAdmins(st, Now, NewID), Auth: identity.NewAuthenticator(st, Now),
+		Agents: agent.NewRegistry(st, Now), Logs: &Log{},
+	}
+	o := task.Options{Store: st, Directory: directory{w.Agents}, Now: Now, NewID: NewID, Node: "node-1"}
+	for _, e := range edit {
+		e(&o)
+	}
+	w.Tasks = task.New(o)
+	tb.Cleanup(func() {
+		w.Tasks.Stop()
+		_ = st.Close()
+	})
+	for _, org := range []string{"acme", "globex"} {
+		if _, err := w.Admins.CreateOrg(ctx, org, ""); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	return w
+}
+
+// Router are the options of a router that knows the world's keys.
+func (w *World) Router() httpx.Options {
+	return httpx.Options{Authenticator: w.Auth, Logger: slog.New(slog.NewTextHandler(w.Logs, nil))}
+}
+
+// Agent registers an agent.
+func (w *World) Agent(a agent.Agent) {
+	w.Helper()
+	if _, err := w.Agents.Create(context.Background(), a); err != nil {
+		w.Fatal(err)
+	}
+}
+
+// Key makes the principal if need be, and a key with the scopes.
+func (w *World) Key(org, ref string, scopes ...identity.Scope) (secret, id string) {
+	w.Helper()
+	ctx := context.Background()
+	p, err := identity.ParseRef(org, ref)
+	if err != nil {
+		w.Fatal(err)
+	}
+	if _, err := w.Store.Member(ctx, p); err != nil {
+		if _, err := w.Admins.CreateMember(ctx, p, "", false); err != nil {
+			w.Fatal(err)
+		}
+	}
+	names := make([]string, len(scopes))
+	for i, s := range scopes {
+		names[i] = string(s)
+	}
+	k, secret, err := w.Admins.CreateKey(ctx, identity.KeyRequest{Principal: p, Scopes: names})
+	if err != nil {
+		w.Fatal(err)
+	}
+	return secret, k.ID
+}
+
+// NewID makes ids as the server does.
+func NewID(prefix string) string { return prefix + strings.ToLower(ulid.Make().String()) }
+
+// Now is the server's clock.
+func Now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }
+
+// directory shows the registry to the task service.
+type directory struct{ agents *agent.Registry }
+
+// Target implements task.Directory.
+func (d directory) Target(ctx context.Context, id string) (task.Target, error) {
+	a, err := d.agents.Find(ctx, id)
+	if err == nil && a.Disabled {
+		err = errs.ErrNotFound
+	}
+	return task.Target{ID: a.ID, Org: a.Org, Public: a.Public}, err
+}
+
+// Log keeps what is logged, by several goroutines at once.
+type Log struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+// Write implements io.Writer.
+func (l *Log) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+// String returns what was logged so far.
+func (l *Log) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
