@@ -38,6 +38,19 @@ func TestMCPInstall(t *testing.T) {
 			t.Errorf("%s does not say where it goes", client)
 		}
 	}
+	for client, says := range map[string]string{
+		"claude-code":    "claude mcp add --transport http parley https://parley.example/mcp\n",
+		"claude-desktop": `"command": "parley"`, "cursor": `"url": "https://parley.example/mcp"`, "vscode": `"servers"`,
+		"codex": "url = \"https://parley.example/mcp\"\n", "generic": `"https://parley.example/mcp"`,
+	} {
+		var stdout, stderr bytes.Buffer
+		if code := Main(t.Context(), []string{"mcp", "install", "--oauth", "--client", client}, strings.NewReader(""), &stdout, &stderr); code != 0 {
+			t.Fatalf("%s: %d %s", client, code, &stderr)
+		}
+		if !strings.Contains(stdout.String(), says) || strings.Contains(strings.ToLower(stdout.String()), "key") || stderr.Len() == 0 {
+			t.Errorf("%s:\n%s%s", client, &stdout, &stderr)
+		}
+	}
 	for _, args := range [][]string{{"mcp", "install", "--client", "emacs"}, {"mcp", "install", "--server", "parley.example"}, {"mcp", "--server", "x"}} {
 		var stdout, stderr bytes.Buffer
 		if code := Main(t.Context(), args, strings.NewReader(""), &stdout, &stderr); code != exitUsage || stdout.Len() > 0 {
