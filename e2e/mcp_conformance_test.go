@@ -244,6 +244,14 @@ func TestAuthorizationConformance(t *testing.T) {
 			}
 			eventually(t, time.Minute, "the suite names an address", func() bool { return question.MatchString(out.String()) })
 			to := admin.consent(t, question.FindString(out.String()), "svc:tasks:read")
+			// It names the address before it listens there.
+			eventually(t, time.Minute, "the suite listens", func() bool {
+				c, err := net.Dial("tcp", to.Host)
+				if err == nil {
+					_ = c.Close()
+				}
+				return err == nil
+			})
 			if res, body := admin.do(t, "GET", to.String(), nil); res.StatusCode != 200 {
 				t.Error(res.Status, body)
 			}
