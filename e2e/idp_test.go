@@ -73,23 +73,24 @@ func (p *idp) trusting(t *testing.T, e engine, settings string) *server {
 	return s
 }
 
-// guest sits at a browser and calls herself something at the provider.
+// guest is a person who is called something else at the provider, and goes there.
 type guest struct {
 	*testing.T
-	http *http.Client
-	base string
-	id   string // at the provider
+	*person
+	id string // at the provider
 }
 
 func newGuest(t *testing.T, s *server, id string) *guest {
 	t.Helper()
-	jar := must(cookiejar.New(nil))(t)
-	return &guest{t, &http.Client{Jar: jar, CheckRedirect: func(r *http.Request, _ []*http.Request) error {
-		if r.URL.Port() == "5" {
-			return http.ErrUseLastResponse
-		}
-		return nil
-	}}, s.base, id}
+	return &guest{t, &person{base: s.base, http: &http.Client{
+		Jar: must(cookiejar.New(nil))(t),
+		CheckRedirect: func(r *http.Request, _ []*http.Request) error {
+			if r.URL.Port() == "5" {
+				return http.ErrUseLastResponse
+			}
+			return nil
+		},
+	}}, id}
 }
 
 func (p *guest) do(method, addr string, form url.Values) (*http.Response, string) {
@@ -97,13 +98,7 @@ func (p *guest) do(method, addr string, form url.Values) (*http.Response, string
 	if strings.HasPrefix(addr, "/") {
 		addr = p.base + addr
 	}
-	r := must(http.NewRequestWithContext(p.Context(), method, addr, strings.NewReader(form.Encode())))(p.T)
-	if form != nil {
-		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	}
-	res := must(p.http.Do(r))(p.T)
-	defer res.Body.Close()
-	return res, string(must(io.ReadAll(res.Body))(p.T))
+	return p.person.do(p.T, method, addr, form)
 }
 
 var (
@@ -183,9 +178,8 @@ func TestSignInWithARealProvider(t *testing.T) {
 
 		// Who has a password connects on the account page.
 		admin := newGuest(t, s, "id-admin")
-		link := regexp.MustCompile(`http://127\.0\.0\.1:\d+(/setup/\S+)`).FindStringSubmatch(s.out.String())
-		const words = "four words of mine"
-		if res, body := admin.do("POST", link[1], url.Values{"password": {words}, "repeat": {words}}); !isIn(res, body, "admin") {
+		link := setupLink.FindString(s.out.String())
+		if res, body := admin.do("POST", link, url.Values{"password": {password}, "repeat": {password}}); !isIn(res, body, "admin") {
 			t.Fatal(res.Status, body)
 		}
 		if res, body := newGuest(t, s, "id-admin").press("/login/sso/acme"); res.StatusCode != 409 || !strings.Contains(body, "sign in with it first") {

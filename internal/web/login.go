@@ -85,31 +85,33 @@ func (p *Pages) accountView(ctx context.Context, m *identity.Member) (view, erro
 	return v, p.addPrograms(ctx, &v)
 }
 
-func (p *Pages) accountPage(w http.ResponseWriter, r *http.Request) {
+// ownAccount is accountView for whoever is signed in; ok is false if it has answered.
+func (p *Pages) ownAccount(w http.ResponseWriter, r *http.Request) (v view, ok bool) {
 	m := p.must(w, r)
 	if m == nil {
-		return
+		return view{}, false
 	}
 	v, err := p.accountView(r.Context(), m)
 	if err != nil {
 		p.failed(w, r, err)
-		return
 	}
-	p.show(w, r, http.StatusOK, "account", v, "")
+	return v, err == nil
+}
+
+func (p *Pages) accountPage(w http.ResponseWriter, r *http.Request) {
+	if v, ok := p.ownAccount(w, r); ok {
+		p.show(w, r, http.StatusOK, "account", v, "")
+	}
 }
 
 func (p *Pages) changePassword(w http.ResponseWriter, r *http.Request) {
-	m := p.must(w, r)
-	if m == nil {
+	v, ok := p.ownAccount(w, r)
+	if !ok {
 		return
 	}
-	v, err := p.accountView(r.Context(), m)
-	if err != nil {
-		p.failed(w, r, err)
-		return
-	}
+	m := v.Member
 	name := m.Org + "/" + m.ID
-	err = p.byAccount.Check(name)
+	err := p.byAccount.Check(name)
 	var signed account.Signed
 	if err == nil {
 		if err = same(r); err == nil {
