@@ -9,8 +9,8 @@ import (
 // ExternalTokens knows access tokens that other issuers gave out.
 type ExternalTokens interface {
 	// CallerByJWT returns the caller that a token speaks for. One that is good for
-	// nothing is Unauthenticated, in words that say why. The caller's KeyID must tell
-	// apart whatever has other rights, and ExpiresAt is when the token is over.
+	// nothing is Unauthenticated, in words that say why. The caller's KeyID names
+	// the token, and ExpiresAt is when it is over.
 	CallerByJWT(ctx context.Context, token string) (*Caller, error)
 }
 

