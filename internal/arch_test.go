@@ -28,7 +28,7 @@ var layers = [][]string{
 	{"internal/cli"},
 	{"internal/app"},
 	{"internal/rest", "internal/a2a", "internal/mcp", "internal/web", "internal/authserver", "internal/sso", "internal/webhook", "internal/store", "internal/store/storetest", "internal/config", "internal/login"},
-	{"internal/httpx", "internal/wire"},
+	{"internal/httpx", "internal/wire", "internal/outbound"},
 	{"internal/proposal", "internal/followup", "internal/friction", "internal/task", "internal/agent", "internal/oauth", "internal/account"},
 	{"internal/identity", "internal/event", "internal/idempotency"},
 	{"internal/errs"},

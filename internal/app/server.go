@@ -19,6 +19,7 @@ import (
 	"github.com/parley-dev/parley/internal/httpx"
 	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/internal/oauth"
+	"github.com/parley-dev/parley/internal/outbound"
 	"github.com/parley-dev/parley/internal/sso"
 	"github.com/parley-dev/parley/internal/store"
 	"github.com/parley-dev/parley/internal/task"
@@ -87,7 +88,7 @@ func New(ctx context.Context, cfg config.Config, log *slog.Logger) (_ *Server, e
 	if err != nil {
 		return nil, fmt.Errorf("--trusted-proxies: %w", err)
 	}
-	if err := webhook.CheckAllow(cfg.PushAllow); err != nil {
+	if err := outbound.CheckAllow(cfg.PushAllow); err != nil {
 		return nil, fmt.Errorf("--push-allow: %w", err)
 	}
 	if err := s.loadIssuers(); err != nil {

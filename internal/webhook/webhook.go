@@ -1,10 +1,7 @@
 // Package webhook pushes events of tasks to receivers over HTTP.
 //
-// The addresses come from whoever sends tasks, so this is where the server could be
-// made to call what only it can reach. Therefore only https is used, no redirect is
-// followed, no proxy is asked, and the address is checked when the connection is
-// made, after the name was looked up. An operator's list says what is let through
-// all the same.
+// The addresses come from whoever sends tasks, so connections are made by package
+// outbound, which keeps them away from what only the server can reach.
 //
 // What is sent follows Standard Webhooks: an id that is the same for every attempt,
 // a time, and signatures over both and the body.
@@ -25,6 +22,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/parley-dev/parley/internal/outbound"
 	"github.com/parley-dev/parley/internal/task"
 	"github.com/parley-dev/parley/internal/wire"
 )
@@ -48,7 +46,7 @@ const (
 
 // Sender pushes events. It implements task.Pusher.
 type Sender struct {
-	guard   *guard
+	guard   *outbound.Guard
 	key     ed25519.PrivateKey
 	agent   string
 	now     func() time.Time
@@ -58,41 +56,19 @@ type Sender struct {
 
 // New makes a Sender.
 func New(o Options) (*Sender, error) {
-	g, err := newGuard(o.Allow)
+	g, err := outbound.New(outbound.Options{Allow: o.Allow, Flag: "--push-allow", Resolver: o.Resolver, TLS: o.TLS})
 	if err != nil {
 		return nil, err
 	}
 	if len(o.Key) != ed25519.PrivateKeySize {
 		return nil, errors.New("a signing key is needed")
 	}
+	timeout := cmp.Or(o.Timeout, defaultTimeout)
 	s := &Sender{
-		guard: g, key: o.Key, agent: "Parley/" + cmp.Or(o.Version, "dev"), now: o.Now, timeout: cmp.Or(o.Timeout, defaultTimeout),
+		guard: g, key: o.Key, agent: "Parley/" + cmp.Or(o.Version, "dev"), now: o.Now, timeout: timeout, client: g.Client(timeout),
 	}
 	if s.now == nil {
 		s.now = time.Now
-	}
-	open := &net.Dialer{Resolver: o.Resolver}
-	guarded := &net.Dialer{Resolver: o.Resolver, Control: g.control}
-	s.client = &http.Client{
-		Timeout: s.timeout,
-		Transport: &http.Transport{
-			Proxy: nil, // a proxy would connect for us, unchecked
-			DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
-				if host, port, err := net.SplitHostPort(addr); err == nil && g.allow.hasName(host, port) {
-					return open.DialContext(ctx, network, addr)
-				}
-				return guarded.DialContext(ctx, network, addr)
-			},
-			TLSClientConfig:        o.TLS,
-			ForceAttemptHTTP2:      true,
-			DisableCompression:     true,
-			MaxIdleConns:           64,
-			MaxIdleConnsPerHost:    4,
-			MaxConnsPerHost:        16,
-			IdleConnTimeout:        30 * time.Second,
-			MaxResponseHeaderBytes: maxAnswer,
-		},
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	return s, nil
 }
@@ -101,7 +77,7 @@ func New(o Options) (*Sender, error) {
 func (s *Sender) Close() { s.client.CloseIdleConnections() }
 
 // CheckURL refuses an address that events are not pushed to.
-func (s *Sender) CheckURL(raw string) error { return s.guard.check(raw) }
+func (s *Sender) CheckURL(raw string) error { return s.guard.Check(raw) }
 
 // failure says why a push did not succeed. It never repeats the address or what
 // the receiver answered: both may hold what others must not see.
@@ -121,7 +97,7 @@ func (f *failure) RetryAfter() time.Duration { return f.wait }
 
 // Push implements task.Pusher.
 func (s *Sender) Push(ctx context.Context, d task.Delivery) error {
-	if err := s.guard.check(d.Config.URL); err != nil {
+	if err := s.guard.Check(d.Config.URL); err != nil {
 		return &failure{why: "the address " + err.Error(), permanent: true} // the operator's list may have changed
 	}
 	req, err := s.request(ctx, d)
@@ -198,9 +174,9 @@ func (s *Sender) request(ctx context.Context, d task.Delivery) (*http.Request, e
 
 // explain takes the address off an error of the client.
 func (s *Sender) explain(err error) error {
-	var known *failure
-	if errors.As(err, &known) {
-		return known
+	var refused *outbound.Refused
+	if errors.As(err, &refused) {
+		return &failure{why: refused.Error(), permanent: true}
 	}
 	var timeout net.Error
 	if errors.As(err, &timeout) && timeout.Timeout() {
