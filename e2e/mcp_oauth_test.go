@@ -3,9 +3,13 @@ package e2e
 import (
 	"bufio"
 	"encoding/json"
+	"encoding/pem"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -22,42 +26,10 @@ func TestMCPClientFindsItsWayIn(t *testing.T) {
 		s := serve(t, e, "--rate-limit", "0")
 		admin := s.firstAdmin(t)
 		useless := s.serviceToken(t, "main", "idle", "svc:a2a:serve")
-		cmd := exec.CommandContext(t.Context(), "node", "oauth.mjs")
-		cmd.Dir = dir
-		cmd.Env = append(os.Environ(), "NO_PROXY=127.0.0.1", "PARLEY_MCP="+s.base+"/mcp", "PARLEY_CALLBACK="+callback, "PARLEY_USELESS="+useless)
-		var said output
-		cmd.Stderr = &said
-		stdin, stdout := must(cmd.StdinPipe())(t), must(cmd.StdoutPipe())(t)
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		// The first time everything is allowed that is asked for; the second time the
-		// person takes writing away.
-		allow := [][]string{{"svc:tasks:read", "svc:tasks:write", "svc:a2a:write"}, {"svc:tasks:read"}}
-		told := map[string]string{}
-		checks := 0
-		for lines := bufio.NewScanner(stdout); lines.Scan(); {
-			_, _ = said.Write(append(lines.Bytes(), '\n'))
-			what, value, _ := strings.Cut(lines.Text(), " ")
-			switch what {
-			case "ok":
-				checks++
-			case "open":
-				if len(allow) == 0 {
-					t.Fatalf("the person is asked once more:\n%s", said.String())
-				}
-				to := admin.consent(t, value, allow[0]...)
-				allow = allow[1:]
-				if _, err := stdin.Write([]byte(to.String() + "\n")); err != nil {
-					t.Fatal(err)
-				}
-			default:
-				told[what] = value
-			}
-		}
-		if err := cmd.Wait(); err != nil || checks != 9 {
-			t.Fatalf("oauth.mjs: %v; %d checks were made\n%s", err, checks, said.String())
-		}
+		told := admin.guide(t, dir, "oauth.mjs", 9, []string{"PARLEY_MCP=" + s.base + "/mcp", "PARLEY_USELESS=" + useless},
+			// The first time everything is allowed that is asked for; the second time the
+			// person takes writing away.
+			[]string{"svc:tasks:read", "svc:tasks:write", "svc:a2a:write"}, []string{"svc:tasks:read"})
 
 		var p struct {
 			SubmittedBy string `json:"submitted_by"`
@@ -78,6 +50,82 @@ func TestMCPClientFindsItsWayIn(t *testing.T) {
 			t.Errorf("the token at an agent: %d", a.status)
 		}
 	})
+}
+
+// TestMCPClientIsDescribedByItsDocument runs the official TypeScript client of today,
+// whose id is the address of a document, and which asks its person for more.
+func TestMCPClientIsDescribedByItsDocument(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS == "darwin" {
+		t.Skip("Go on a Mac takes certificates from the key chain only, and the document's own is not in there")
+	}
+	dir := nodePackages(t, "mcp")
+	eachEngine(t, func(t *testing.T, e engine) {
+		var document string
+		site := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			_ = json.NewEncoder(w).Encode(object{"client_id": document, "client_name": "Described", "redirect_uris": []string{callback}})
+		}))
+		t.Cleanup(site.Close)
+		document = site.URL + "/client.json"
+		roots := filepath.Join(t.TempDir(), "roots.pem")
+		if err := os.WriteFile(roots, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: site.Certificate().Raw}), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s := serveIn(t, e, []string{"SSL_CERT_FILE=" + roots}, "--rate-limit", "0", "--client-documents-allow", "127.0.0.1")
+		admin := s.firstAdmin(t)
+		s.cli(t, "agent", "create", "reader", "--org", "main", "--name", "Reader")
+		told := admin.guide(t, dir, "modern.mjs", 4,
+			[]string{"PARLEY_MCP=" + s.base + "/mcp", "PARLEY_DOCUMENT=" + document, "PARLEY_KEY=" + s.newKey(t, "main", "agent:reader", "svc:tasks:read")},
+			[]string{"svc:tasks:read"}, []string{"svc:tasks:read", "svc:tasks:write"})
+		var p struct {
+			SubmittedBy string `json:"submitted_by"`
+		}
+		proposal := s.base + "/api/v1/orgs/main/proposals/" + told["proposal"]
+		if err := json.Unmarshal(request(t, s.key, http.MethodGet, proposal, ""), &p); err != nil || p.SubmittedBy != "user:admin" {
+			t.Errorf("the proposal was filed by %q, %v", p.SubmittedBy, err)
+		}
+	})
+}
+
+// guide runs a script that sends this person to the authorization server, once for each
+// list of scopes, which the person allows. It returns what the script told, and wants
+// so many checks of it.
+func (p *person) guide(t *testing.T, dir, script string, checks int, env []string, allow ...[]string) map[string]string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "node", script)
+	cmd.Dir = dir
+	cmd.Env = append(append(os.Environ(), "NO_PROXY=127.0.0.1", "PARLEY_CALLBACK="+callback), env...)
+	var said output
+	cmd.Stderr = &said
+	stdin, stdout := must(cmd.StdinPipe())(t), must(cmd.StdoutPipe())(t)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	told, made := map[string]string{}, 0
+	for lines := bufio.NewScanner(stdout); lines.Scan(); {
+		_, _ = said.Write(append(lines.Bytes(), '\n'))
+		what, value, _ := strings.Cut(lines.Text(), " ")
+		switch what {
+		case "ok":
+			made++
+		case "open":
+			if len(allow) == 0 {
+				t.Fatalf("the person is asked once more:\n%s", said.String())
+			}
+			to := p.consent(t, value, allow[0]...)
+			allow = allow[1:]
+			if _, err := stdin.Write([]byte(to.String() + "\n")); err != nil {
+				t.Fatal(err)
+			}
+		default:
+			told[what] = value
+		}
+	}
+	if err := cmd.Wait(); err != nil || made != checks || len(allow) > 0 {
+		t.Fatalf("%s: %v; %d checks were made, and the person would have been asked %d times more\n%s", script, err, made, len(allow), said.String())
+	}
+	return told
 }
 
 // serviceToken makes a service with a key, and an access token for it.

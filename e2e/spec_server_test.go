@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"os/exec"
 	"regexp"
 	"strings"
@@ -47,9 +48,16 @@ var (
 // serve starts the binary on a free port and waits until it is ready.
 func serve(t *testing.T, e engine, flags ...string) *server {
 	t.Helper()
+	return serveIn(t, e, nil, flags...)
+}
+
+// serveIn is serve with more in the environment.
+func serveIn(t *testing.T, e engine, env []string, flags ...string) *server {
+	t.Helper()
 	args := append([]string{"serve", "--listen", "127.0.0.1:0"}, e.data...)
 	s := &server{engine: e, out: &output{}, done: make(chan struct{})}
 	s.cmd = exec.Command(program, append(args, flags...)...)
+	s.cmd.Env = append(os.Environ(), env...)
 	stdout, err := s.cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/internal/mcp"
 	"github.com/parley-dev/parley/internal/oauth"
+	"github.com/parley-dev/parley/internal/outbound"
 	"github.com/parley-dev/parley/internal/web"
 )
 
@@ -41,9 +42,22 @@ func (s *Server) mountLogin(router *httpx.Router, manager *identity.Manager) err
 	}
 	pages.Mount()
 	router.AcceptSessions(pages)
+	documents, err := s.clientDocuments()
+	if err != nil {
+		return err
+	}
 	return authserver.Mount(router, authserver.Options{
-		Service: s.oauth, Requests: s.store, Members: s.store, Pages: pages, Issuer: s.base(), Only: []string{mcp.Path}, Others: s.otherIssuers(), Logger: s.log, Now: Now,
+		Service: s.oauth, Requests: s.store, Members: s.store, Pages: pages, Issuer: s.base(), Only: []string{mcp.Path}, Others: s.otherIssuers(),
+		Documents: documents, Logger: s.log, Now: Now,
 	})
+}
+
+// clientDocuments is how documents of clients are read; nil: they are not.
+func (s *Server) clientDocuments() (*outbound.Guard, error) {
+	if !s.cfg.ClientDocuments {
+		return nil, nil
+	}
+	return outbound.New(outbound.Options{Allow: s.cfg.ClientDocumentsAllow, Flag: "--client-documents-allow"})
 }
 
 // newFirstLink makes the link with which the first admin chooses a password.

@@ -91,6 +91,9 @@ func New(ctx context.Context, cfg config.Config, log *slog.Logger) (_ *Server, e
 	if err := outbound.CheckAllow(cfg.PushAllow); err != nil {
 		return nil, fmt.Errorf("--push-allow: %w", err)
 	}
+	if err := outbound.CheckAllow(cfg.ClientDocumentsAllow); err != nil {
+		return nil, fmt.Errorf("--client-documents-allow: %w", err)
+	}
 	if err := s.loadIssuers(); err != nil {
 		return nil, err
 	}

@@ -24,6 +24,10 @@ func (s *server) authorize(w http.ResponseWriter, r *http.Request) {
 		s.Pages.SignIn(w, r, r.URL.RequestURI())
 		return
 	}
+	if err := s.introduce(r, member.Principal); err != nil {
+		s.unknown(w, r, err)
+		return
+	}
 	w.Header().Set("Cache-Control", "no-store")
 	ctx := context.WithValue(r.Context(), redirectKey{}, r.URL.Query().Get("redirect_uri"))
 	ctx = context.WithValue(ctx, orgKey{}, member.Org)

@@ -24,6 +24,7 @@ import (
 	"github.com/parley-dev/parley/internal/httpx"
 	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/internal/oauth"
+	"github.com/parley-dev/parley/internal/outbound"
 )
 
 // Pages is what people see.
@@ -60,8 +61,11 @@ type Options struct {
 	Issuer   string   // the public address, without a slash at its end
 	Only     []string // paths that a token can be made for alone, as "/mcp"
 	Others   []string // issuers whose tokens are taken, too
-	Logger   *slog.Logger
-	Now      func() time.Time
+	// Documents is how the documents of clients are read that are named by their
+	// addresses; nil: there are no such clients.
+	Documents *outbound.Guard
+	Logger    *slog.Logger
+	Now       func() time.Time
 }
 
 // The paths. Those of the documents are fixed by RFC 8414 and RFC 9728.
@@ -84,7 +88,8 @@ const (
 	requestLifetime = 10 * time.Minute
 	maxForm         = 64 << 10
 
-	// One address may register this many clients at once, and one more every so often.
+	// One address may register this many clients at once, and one more every so often;
+	// one person may be sent here by as many that are described elsewhere.
 	registerBurst = 20
 	registerEvery = 10 * time.Second
 )
@@ -94,11 +99,19 @@ type server struct {
 	router    *httpx.Router
 	protocol  http.Handler
 	registers *httpx.Throttle
+	readings  *httpx.Throttle // of documents, by person
+	documents *http.Client    // nil: there are none
 }
 
 // Mount adds the routes of the server to the router.
 func Mount(rt *httpx.Router, o Options) error {
-	s := &server{Options: o, router: rt, registers: httpx.NewThrottle(registerEvery, registerBurst, o.Now)}
+	s := &server{
+		Options: o, router: rt,
+		registers: httpx.NewThrottle(registerEvery, registerBurst, o.Now), readings: httpx.NewThrottle(registerEvery, registerBurst, o.Now),
+	}
+	if o.Documents != nil {
+		s.documents = o.Documents.Client(documentTimeout)
+	}
 	op, err := s.provider()
 	if err != nil {
 		return fmt.Errorf("set up the authorization server: %w", err)

@@ -26,6 +26,7 @@ func (s *server) serverDocument() any {
 		"revocation_endpoint_auth_methods_supported":     methods,
 		"introspection_endpoint_auth_methods_supported":  methods[1:],
 		"authorization_response_iss_parameter_supported": true,
+		"client_id_metadata_document_supported":          s.Documents != nil,
 		"service_documentation":                          s.Issuer + "/docs",
 	}
 }

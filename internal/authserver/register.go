@@ -24,6 +24,13 @@ type clientMetadata struct {
 	Scope                 string   `json:"scope,omitempty"`
 }
 
+func (m *clientMetadata) registration() oauth.Registration {
+	return oauth.Registration{
+		Name: m.ClientName, RedirectURIs: m.RedirectURIs, GrantTypes: m.GrantTypes, ResponseTypes: m.ResponseTypes,
+		Method: oauth.Method(m.AuthMethod), Scope: m.Scope,
+	}
+}
+
 type protocolError struct {
 	Error       string `json:"error"`
 	Description string `json:"error_description,omitempty"`
@@ -41,10 +48,7 @@ func (s *server) register(w http.ResponseWriter, r *http.Request) {
 		writeJSON(w, http.StatusBadRequest, protocolError{"invalid_client_metadata", "the body must be a JSON object"})
 		return
 	}
-	c, secret, err := s.Service.Register(r.Context(), oauth.Registration{
-		Name: m.ClientName, RedirectURIs: m.RedirectURIs, GrantTypes: m.GrantTypes, ResponseTypes: m.ResponseTypes,
-		Method: oauth.Method(m.AuthMethod), Scope: m.Scope,
-	})
+	c, secret, err := s.Service.Register(r.Context(), m.registration())
 	if err != nil {
 		if errs.KindOf(err) != errs.Invalid {
 			httpx.WriteError(w, r, err)

@@ -44,6 +44,9 @@ type Config struct {
 	TokenLifetime   time.Duration `help:"How long an OAuth access token works; ${default} if not given." default:"15m" env:"PARLEY_TOKEN_LIFETIME" placeholder:"DURATION"`
 	RefreshLifetime time.Duration `help:"How long an OAuth refresh token works that is not used; ${default} if not given." default:"720h" env:"PARLEY_REFRESH_LIFETIME" placeholder:"DURATION"`
 
+	ClientDocuments      bool     `help:"Let programs name themselves by the address of a document that describes them, which the server reads when somebody who is signed in is sent by one." default:"true" env:"PARLEY_CLIENT_DOCUMENTS" negatable:""`
+	ClientDocumentsAllow []string `help:"Host, host:port, IP or network that such documents may be read from although it is not public; repeat it or separate by commas." env:"PARLEY_CLIENT_DOCUMENTS_ALLOW" placeholder:"ADDRESS"`
+
 	Issuers string `help:"JSON file that describes other identity providers: people sign in with them, and their access tokens are taken." env:"PARLEY_ISSUERS" placeholder:"FILE"`
 
 	ShutdownDelay   time.Duration `help:"How long /readyz fails before a stopping server refuses connections, so that load balancers notice." default:"0s" env:"PARLEY_SHUTDOWN_DELAY" placeholder:"DURATION"`
@@ -59,7 +62,7 @@ type Config struct {
 func Default() Config {
 	return Config{
 		Store: Store{Data: "./parley-data"}, Listen: "127.0.0.1:8080", RateLimit: 100,
-		EchoAgent: true, TaskRetention: 30 * 24 * time.Hour, Push: true,
+		EchoAgent: true, TaskRetention: 30 * 24 * time.Hour, Push: true, ClientDocuments: true,
 		TokenLifetime: 15 * time.Minute, RefreshLifetime: 30 * 24 * time.Hour,
 		ShutdownTimeout: 30 * time.Second, LogFormat: "text", LogLevel: "info",
 	}

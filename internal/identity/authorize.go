@@ -15,6 +15,7 @@ type Caller struct {
 	Scopes    Scopes
 	ExpiresAt time.Time // zero: never
 	Audience  string    // the only path that the credential is for; empty: all of them
+	Delegated bool      // a person allowed a program to act, and can be asked for more
 }
 
 // Action is something a caller may ask for.

@@ -28,21 +28,17 @@ type agentsOut struct {
 }
 
 func (s *server) addAgents(m *sdk.Server) {
-	add(m, tool{
-		name: "list_agents", title: "List agents", effect: effect{readOnly: true, idempotent: true},
+	add(s, m, tool{
+		name: "list_agents", title: "List agents", action: identity.ReadAgents, effect: effect{readOnly: true, idempotent: true},
 		description: "Lists the agents of your org: what each can do and whether it can be expected to answer. Changes nothing. Needs one of the scopes svc:tasks:read, svc:a2a:write and svc:admin:admin.",
 	}, s.listAgents)
 }
 
 func (s *server) listAgents(ctx context.Context, a *arguments[agentsIn]) (*agentsOut, error) {
-	access, err := a.access(identity.ReadAgents)
-	if err != nil {
-		return nil, err
-	}
 	if err := a.check(nil); err != nil {
 		return nil, err
 	}
-	list, err := s.Agents.List(ctx, access.Org())
+	list, err := s.Agents.List(ctx, a.access.Org())
 	if err != nil {
 		return nil, err
 	}
@@ -55,7 +51,7 @@ func (s *server) listAgents(ctx context.Context, a *arguments[agentsIn]) (*agent
 		}
 		out.Agents[i] = agentOut{
 			ID: g.ID, Name: g.Name, Description: g.Description, Skills: append([]string{}, g.Skills...), Public: g.Public, Disabled: g.Disabled,
-			Status: status, Reachable: !g.Disabled && access.Has(identity.A2AWrite) && access.ReachesAgent(g.ID),
+			Status: status, Reachable: !g.Disabled && a.access.Has(identity.A2AWrite) && a.access.ReachesAgent(g.ID),
 		}
 	}
 	return out, nil

@@ -32,8 +32,8 @@ type frictionOut struct {
 }
 
 func (s *server) addFriction(m *sdk.Server) {
-	add(m, tool{
-		name: "report_friction", title: "Report friction",
+	add(s, m, tool{
+		name: "report_friction", title: "Report friction", action: identity.ReportFriction,
 		description: "Reports something that got in your way. Call it each time it does, with the same fingerprint: the report that reaches your org's threshold (3 unless set) " +
 			"files a proposal in your name with the collected evidence; later ones only add evidence. Needs the scope svc:tasks:write; services cannot report. " +
 			"A repeat counts again, unless it has the same occurrence.",
@@ -52,10 +52,6 @@ func (s *server) addFriction(m *sdk.Server) {
 }
 
 func (s *server) reportFriction(ctx context.Context, a *arguments[frictionIn]) (*frictionOut, error) {
-	access, err := a.access(identity.ReportFriction)
-	if err != nil {
-		return nil, err
-	}
 	cmd := friction.Report{
 		Fingerprint: a.in.Fingerprint, Title: a.in.Title, Category: a.in.Category, Problem: a.in.Problem, SuggestedFix: deref(a.in.SuggestedFix),
 		Evidence: deref(a.in.Evidence), Occurrence: deref(a.in.Occurrence), Priority: deref(a.in.Priority),
@@ -64,7 +60,7 @@ func (s *server) reportFriction(ctx context.Context, a *arguments[frictionIn]) (
 	if err := a.check(s.Frictions.Validate(&cmd)); err != nil {
 		return nil, err
 	}
-	done, err := s.Frictions.Report(ctx, access, cmd)
+	done, err := s.Frictions.Report(ctx, a.access, cmd)
 	if err != nil {
 		return nil, err
 	}

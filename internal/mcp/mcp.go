@@ -57,12 +57,14 @@ type server struct {
 	router *httpx.Router
 	origin *http.CrossOriginProtection
 	next   http.Handler
+	// actions is what each tool does, as far as rights go.
+	actions map[string]identity.Action
 }
 
 // Mount adds the route of the tools to the router.
 func Mount(rt *httpx.Router, o Options) {
 	o.Version = cmp.Or(o.Version, "dev")
-	s := &server{Options: o, router: rt, origin: http.NewCrossOriginProtection()}
+	s := &server{Options: o, router: rt, origin: http.NewCrossOriginProtection(), actions: map[string]identity.Action{}}
 	tools := s.tools()
 	s.next = sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return tools }, &sdk.StreamableHTTPOptions{
 		Stateless: true, JSONResponse: true, MaxRequestBodyBytes: MaxBody, PropagateRequestCancellation: true,
@@ -111,10 +113,32 @@ func (s *server) check(r *http.Request) error {
 		_, err := identity.Authorize(nil, "", identity.ListProposals)
 		return err
 	}
-	if c.Scopes.Has(identity.Admin) || slices.ContainsFunc(scopes, c.Scopes.Has) {
+	if !c.Scopes.Has(identity.Admin) && !slices.ContainsFunc(scopes, c.Scopes.Has) {
+		return identity.MissingScope("use the tools", scopes...)
+	}
+	return s.askForMore(r, c)
+}
+
+// stepUp is the first revision whose official client asks its person for the scope
+// that a refusal names. Older ones fail with less than the tool's own error says.
+const stepUp = "2026-07-28"
+
+// askForMore refuses a request as a whole if it calls a tool for which its person has
+// not given the program the scope, but can.
+func (s *server) askForMore(r *http.Request, c *identity.Caller) error {
+	// Revisions are dates. From this one on the headers say what is called, and the SDK
+	// holds them against the body.
+	if !c.Delegated || r.Header.Get("MCP-Protocol-Version") < stepUp || r.Header.Get("Mcp-Method") != "tools/call" {
 		return nil
 	}
-	return identity.MissingScope("use the tools", scopes...)
+	action, known := s.actions[r.Header.Get("Mcp-Name")]
+	if !known {
+		return nil
+	}
+	if _, err := authorize(c, action); err != nil && errs.As(err).Scope != "" {
+		return err
+	}
+	return nil
 }
 
 // local reports whether a browser's request that arrived on this machine names this
@@ -140,11 +164,16 @@ func loopback(address string) bool {
 	return err == nil && ip.IsLoopback()
 }
 
-// refuse answers with a problem document; a challenge says where tokens come from.
+// refuse answers with a problem document; a challenge says where tokens come from, and
+// what to ask for.
 func (s *server) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	p := httpx.NewProblem(r.Context(), err)
 	if h := p.GetHeaders(); s.ResourceMetadata != "" && h.Get("WWW-Authenticate") != "" {
-		h.Set("WWW-Authenticate", h.Get("WWW-Authenticate")+`, resource_metadata="`+s.ResourceMetadata+`"`)
+		challenge := h.Get("WWW-Authenticate")
+		if p.Scope == "" {
+			challenge += `, scope="` + identity.Scopes(scopes).String() + `"`
+		}
+		h.Set("WWW-Authenticate", challenge+`, resource_metadata="`+s.ResourceMetadata+`"`)
 	}
 	p.Write(w)
 }

@@ -91,8 +91,8 @@ type voteOut struct {
 }
 
 func (s *server) addProposals(m *sdk.Server) {
-	add(m, tool{
-		name: "submit_proposal", title: "Submit a proposal",
+	add(s, m, tool{
+		name: "submit_proposal", title: "Submit a proposal", action: identity.SubmitProposal,
 		description: "Files an improvement proposal in your org, where members vote on it and an admin decides. Needs the scope svc:tasks:write; services cannot submit. " +
 			"A repeat files a second proposal: look with list_proposals first. For something that keeps getting in your way, report_friction is better.",
 		limits: func(s *jsonschema.Schema) {
@@ -104,8 +104,8 @@ func (s *server) addProposals(m *sdk.Server) {
 			byDefault(s, "priority", `"normal"`)
 		},
 	}, s.submitProposal)
-	add(m, tool{
-		name: "list_proposals", title: "List proposals", effect: effect{readOnly: true, idempotent: true},
+	add(s, m, tool{
+		name: "list_proposals", title: "List proposals", action: identity.ListProposals, effect: effect{readOnly: true, idempotent: true},
 		description: "Lists the proposals of your org: open ones, the most urgent and then the newest first, unless asked otherwise. Changes nothing. Needs the scope svc:tasks:read.",
 		limits: func(s *jsonschema.Schema) {
 			oneOf(s, "status", proposal.Statuses, proposal.All)
@@ -120,29 +120,25 @@ func (s *server) addProposals(m *sdk.Server) {
 			byDefault(s, "limit", "20")
 		},
 	}, s.listProposals)
-	add(m, tool{
-		name: "get_proposal", title: "Get a proposal", effect: effect{readOnly: true, idempotent: true},
+	add(s, m, tool{
+		name: "get_proposal", title: "Get a proposal", action: identity.ReadProposal, effect: effect{readOnly: true, idempotent: true},
 		description: "Shows one proposal of your org in full, with your own vote. Changes nothing. Needs the scope svc:tasks:read.",
 	}, s.getProposal)
-	add(m, tool{
-		name: "vote_on_proposal", title: "Vote on a proposal", effect: effect{idempotent: true, destructive: true},
+	add(s, m, tool{
+		name: "vote_on_proposal", title: "Vote on a proposal", action: identity.VoteOnProposal, effect: effect{idempotent: true, destructive: true},
 		description: "Casts your vote on an open proposal. Needs the scope svc:tasks:write; services cannot vote. You have one vote, whichever way you cast it: a repeat replaces it.",
 		limits: func(s *jsonschema.Schema) {
 			oneOf(s, "vote", proposal.Choices)
 			length(s, "comment", 0, proposal.MaxComment)
 		},
 	}, s.vote)
-	add(m, tool{
-		name: "withdraw_vote", title: "Withdraw a vote", effect: effect{idempotent: true, destructive: true},
+	add(s, m, tool{
+		name: "withdraw_vote", title: "Withdraw a vote", action: identity.VoteOnProposal, effect: effect{idempotent: true, destructive: true},
 		description: "Takes your vote on an open proposal back. Needs the scope svc:tasks:write. A repeat finds no vote and fails, which changes nothing.",
 	}, s.withdrawVote)
 }
 
 func (s *server) submitProposal(ctx context.Context, a *arguments[submitIn]) (*record, error) {
-	access, err := a.access(identity.SubmitProposal)
-	if err != nil {
-		return nil, err
-	}
 	cmd := proposal.Submission{
 		Title: a.in.Title, Category: proposal.Category(a.in.Category), Problem: a.in.Problem, SuggestedFix: a.in.SuggestedFix,
 		Priority: proposal.Priority(deref(a.in.Priority)),
@@ -151,7 +147,7 @@ func (s *server) submitProposal(ctx context.Context, a *arguments[submitIn]) (*r
 	if err := a.check(cmd.Validate()); err != nil {
 		return nil, err
 	}
-	done, err := s.Proposals.Submit(ctx, access, cmd)
+	done, err := s.Proposals.Submit(ctx, a.access, cmd)
 	if err != nil {
 		return nil, err
 	}
@@ -159,10 +155,6 @@ func (s *server) submitProposal(ctx context.Context, a *arguments[submitIn]) (*r
 }
 
 func (s *server) listProposals(ctx context.Context, a *arguments[listIn]) (*listOut, error) {
-	access, err := a.access(identity.ListProposals)
-	if err != nil {
-		return nil, err
-	}
 	for name, v := range map[string]*string{
 		"/status": a.in.Status, "/category": a.in.Category, "/priority": a.in.Priority, "/submitted_by": a.in.SubmittedBy, "/q": a.in.Q, "/sort": a.in.Sort, "/cursor": a.in.Cursor,
 	} {
@@ -174,7 +166,7 @@ func (s *server) listProposals(ctx context.Context, a *arguments[listIn]) (*list
 	if err := a.check(nil); err != nil {
 		return nil, err
 	}
-	page, err := s.Proposals.List(ctx, access, proposal.Query{
+	page, err := s.Proposals.List(ctx, a.access, proposal.Query{
 		Status: proposal.Status(deref(a.in.Status)), Category: proposal.Category(deref(a.in.Category)), Priority: proposal.Priority(deref(a.in.Priority)),
 		SubmittedBy: deref(a.in.SubmittedBy), Text: deref(a.in.Q), Sort: proposal.Sort(deref(a.in.Sort)), Limit: deref(a.in.Limit), Cursor: deref(a.in.Cursor),
 	})
@@ -207,14 +199,10 @@ func asArguments(err error) error {
 }
 
 func (s *server) getProposal(ctx context.Context, a *arguments[idIn]) (*record, error) {
-	access, err := a.access(identity.ReadProposal)
-	if err != nil {
-		return nil, err
-	}
 	if err := a.check(nil); err != nil {
 		return nil, err
 	}
-	cur, err := s.Proposals.Get(ctx, access, a.in.ID)
+	cur, err := s.Proposals.Get(ctx, a.access, a.in.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -222,15 +210,11 @@ func (s *server) getProposal(ctx context.Context, a *arguments[idIn]) (*record, 
 }
 
 func (s *server) vote(ctx context.Context, a *arguments[voteIn]) (*voteOut, error) {
-	access, err := a.access(identity.VoteOnProposal)
-	if err != nil {
-		return nil, err
-	}
 	cmd := proposal.Ballot{Choice: proposal.Choice(a.in.Vote), Comment: deref(a.in.Comment)}
 	if err := a.check(cmd.Validate()); err != nil {
 		return nil, err
 	}
-	done, err := s.Proposals.Vote(ctx, access, a.in.ID, cmd)
+	done, err := s.Proposals.Vote(ctx, a.access, a.in.ID, cmd)
 	if err != nil {
 		return nil, err
 	}
@@ -238,14 +222,10 @@ func (s *server) vote(ctx context.Context, a *arguments[voteIn]) (*voteOut, erro
 }
 
 func (s *server) withdrawVote(ctx context.Context, a *arguments[idIn]) (*voteOut, error) {
-	access, err := a.access(identity.VoteOnProposal)
-	if err != nil {
-		return nil, err
-	}
 	if err := a.check(nil); err != nil {
 		return nil, err
 	}
-	done, err := s.Proposals.WithdrawVote(ctx, access, a.in.ID)
+	done, err := s.Proposals.WithdrawVote(ctx, a.access, a.in.ID)
 	if err != nil {
 		return nil, err
 	}

@@ -70,8 +70,8 @@ type taskOut struct {
 }
 
 func (s *server) addTasks(m *sdk.Server) {
-	add(m, tool{
-		name: "send_task", title: "Send a task to an agent", effect: effect{openWorld: true},
+	add(s, m, tool{
+		name: "send_task", title: "Send a task to an agent", action: identity.CallAgent, effect: effect{openWorld: true},
 		description: "Sends a task to an agent, or a further message on a task that needs input, and waits for what comes of it. Whatever the agent does, it does. " +
 			"Needs the scope svc:a2a:write, and a key that reaches the agent. A repeat without task_id sends a second task; with the same task_id and message it changes nothing and shows the task.",
 		limits: func(s *jsonschema.Schema) {
@@ -83,12 +83,12 @@ func (s *server) addTasks(m *sdk.Server) {
 			oneOf(parts.Items, "type", []task.PartKind{task.TextPart, task.DataPart, task.FilePart})
 		},
 	}, s.sendTask)
-	add(m, tool{
-		name: "get_task", title: "Get a task", effect: effect{readOnly: true, idempotent: true},
+	add(s, m, tool{
+		name: "get_task", title: "Get a task", action: identity.CallAgent, effect: effect{readOnly: true, idempotent: true},
 		description: "Shows a task that you sent: its state, what the agent said and its outputs. Changes nothing. Needs the scope svc:a2a:write, and a key that reaches the agent.",
 	}, s.getTask)
-	add(m, tool{
-		name: "cancel_task", title: "Cancel a task", effect: effect{idempotent: true, destructive: true, openWorld: true},
+	add(s, m, tool{
+		name: "cancel_task", title: "Cancel a task", action: identity.CallAgent, effect: effect{idempotent: true, destructive: true, openWorld: true},
 		description: "Ends a task that you sent; the agent stops working on it. Needs the scope svc:a2a:write, and a key that reaches the agent. A task that is over stays as it is, and a repeat fails.",
 	}, s.cancelTask)
 }

@@ -57,6 +57,7 @@ func (e effect) annotations(title string) *sdk.ToolAnnotations {
 // tool is what a client is told of a tool.
 type tool struct {
 	name, title, description string
+	action                   identity.Action // that the caller must be allowed
 	effect
 	limits func(*jsonschema.Schema) // puts the domain's limits into the input's schema
 }
@@ -65,6 +66,7 @@ type tool struct {
 type arguments[In any] struct {
 	in     In
 	caller *identity.Caller
+	access identity.Access // to the caller's own org, for the tool's action
 	broken []errs.Field
 }
 
@@ -94,19 +96,20 @@ func names(fields []errs.Field, name string) bool {
 	return false
 }
 
-// access authorizes the caller in its own org.
-func (a *arguments[In]) access(action identity.Action) (identity.Access, error) {
+// authorize allows the caller an action in its own org.
+func authorize(c *identity.Caller, action identity.Action) (identity.Access, error) {
 	org := ""
-	if a.caller != nil {
-		org = a.caller.Org
+	if c != nil {
+		org = c.Org
 	}
-	return identity.Authorize(a.caller, org, action)
+	return identity.Authorize(c, org, action)
 }
 
 // add adds a tool. Arguments are read by the strict decoder of all our interfaces
 // rather than by the SDK's typed AddTool, whose refusals name neither a code nor the
 // fields.
-func add[In, Out any](m *sdk.Server, t tool, handle func(context.Context, *arguments[In]) (*Out, error)) {
+func add[In, Out any](s *server, m *sdk.Server, t tool, handle func(context.Context, *arguments[In]) (*Out, error)) {
+	s.actions[t.name] = t.action
 	m.AddTool(&sdk.Tool{
 		Name: t.name, Title: t.title, Description: t.description, Annotations: t.annotations(t.title),
 		InputSchema: inputSchema[In](t.limits), OutputSchema: outputSchema[Out](),
@@ -117,6 +120,9 @@ func add[In, Out any](m *sdk.Server, t tool, handle func(context.Context, *argum
 			}
 		}()
 		args := &arguments[In]{caller: httpx.CallerOf(ctx)}
+		if args.access, err = authorize(args.caller, t.action); err != nil {
+			return refusal(ctx, err), nil
+		}
 		raw := req.Params.Arguments
 		if len(raw) == 0 {
 			raw = json.RawMessage("{}")

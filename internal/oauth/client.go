@@ -3,6 +3,7 @@ package oauth
 import (
 	"context"
 	"crypto/rand"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -92,10 +93,9 @@ func (r *Registration) check() error {
 			return err
 		}
 	}
-	for _, g := range r.GrantTypes {
-		if g != AuthorizationCode && g != RefreshToken {
-			return metadata("grant_types can be %s and %s; %s needs a key that an admin made", AuthorizationCode, RefreshToken, ClientCredentials)
-		}
+	// Clients list all grants that they know; the answer says which ones they got.
+	if slices.Contains(r.GrantTypes, ClientCredentials) || len(r.GrantTypes) > 0 && !slices.Contains(r.GrantTypes, AuthorizationCode) {
+		return metadata("grant_types must have %s, and can have %s; %s needs a key that an admin made", AuthorizationCode, RefreshToken, ClientCredentials)
 	}
 	for _, t := range r.ResponseTypes {
 		if t != "code" {
@@ -132,7 +132,7 @@ func (s *Service) Client(ctx context.Context, id string) (Client, identity.Hash,
 	switch {
 	case id == CommandLine.ID:
 		return CommandLine, identity.Hash{}, nil
-	case !ValidClientID(id):
+	case !ValidClientID(id) && !ValidDocumentID(id):
 		return Client{}, identity.Hash{}, errs.ErrNotFound
 	}
 	return s.store.OAuthClient(ctx, id)

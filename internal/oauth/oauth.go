@@ -101,6 +101,9 @@ type Store interface {
 	CreateOAuthClient(ctx context.Context, c Client, secret identity.Hash, e identity.AuditEntry) error
 	// OAuthClient returns NotFound for an unknown id.
 	OAuthClient(ctx context.Context, id string) (Client, identity.Hash, error)
+	// PutDescribedClient keeps a client by its document, whose id is taken over and over.
+	// The entry is written if it is new or has changed.
+	PutDescribedClient(ctx context.Context, c Client, e identity.AuditEntry) error
 	// CreateOrgClient is Conflict if the org has as many clients as it may.
 	CreateOrgClient(ctx context.Context, c Client, secret identity.Hash, most int, e identity.AuditEntry) error
 	OrgClient(ctx context.Context, org, id string) (Client, error)

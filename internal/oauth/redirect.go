@@ -45,13 +45,23 @@ func checkRedirect(s string) error {
 			return bad("http is for this machine only (127.0.0.1, [::1], localhost); use https")
 		}
 	default:
-		// A scheme of one's own is named after a domain (RFC 8252, 7.1). That also keeps
-		// out javascript:, data: and the like.
-		if !strings.Contains(u.Scheme, ".") {
-			return bad("a scheme of an app's own must be a domain name written backwards, as com.example.app:/done")
+		// A scheme of one's own should be named after a domain (RFC 8252, 7.1). Widely used
+		// editors are not that careful, but name a host: cursor://anysphere.cursor-mcp/….
+		switch {
+		case slices.Contains(notApps, u.Scheme):
+			return bad("the scheme " + u.Scheme + " does not lead to an app")
+		case !strings.Contains(u.Scheme, ".") && u.Host == "":
+			return bad("a scheme of an app's own must be a domain name written backwards, as com.example.app:/done, or be followed by a host, as app://example/done")
 		}
 	}
 	return nil
+}
+
+// notApps are schemes that browsers keep for themselves, or that other things than an
+// app answer to.
+var notApps = []string{
+	"about", "blob", "cid", "data", "file", "filesystem", "ftp", "ftps", "intent", "jar", "javascript", "ldap", "ldaps", "mailto", "ms-msdt", "nfs", "search-ms",
+	"sftp", "sms", "smb", "ssh", "tel", "telnet", "vbscript", "view-source", "ws", "wss",
 }
 
 func loopback(host string) bool {

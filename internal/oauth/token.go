@@ -51,6 +51,7 @@ func (s *Service) CallerByToken(ctx context.Context, h identity.Hash) (*identity
 	}
 	return &identity.Caller{
 		Principal: st.Grant.Principal, KeyID: st.ID, Scopes: st.Scopes, ExpiresAt: ends, Audience: st.Audience,
+		Delegated: st.Grant.Principal.Kind == identity.User,
 	}, nil
 }
 

@@ -47,6 +47,23 @@ func (t *tx) insertClient(c oauth.Client, secret identity.Hash) {
 		c.Org, c.CreatedBy)
 }
 
+// PutDescribedClient implements oauth.Store.
+func (s *Store) PutDescribedClient(ctx context.Context, c oauth.Client, e identity.AuditEntry) error {
+	return s.eng.write(ctx, func(t *tx) error {
+		uris, scopes := strings.Join(c.RedirectURIs, "\n"), c.Scopes.String()
+		same, err := t.exists(ctx, `SELECT 1 FROM oauth_clients WHERE id = $1 AND name = $2 AND redirect_uris = $3 AND scopes = $4`, c.ID, c.Name, uris, scopes)
+		if err != nil || same {
+			return err
+		}
+		t.exec(`INSERT INTO oauth_clients (id, secret_hash, name, method, redirect_uris, scopes, created_at, used_at, org_id, created_by)
+			VALUES ($1, '', $2, $3, $4, $5, $6, 0, '', '')
+			ON CONFLICT (id) DO UPDATE SET name = excluded.name, redirect_uris = excluded.redirect_uris, scopes = excluded.scopes`,
+			c.ID, c.Name, string(c.Method), uris, scopes, micros(c.CreatedAt))
+		t.audit(e)
+		return nil
+	})
+}
+
 const clientColumns = `id, name, method, redirect_uris, scopes, created_at, org_id, created_by`
 
 // clientRow receives the columns above.

@@ -35,6 +35,8 @@ func showProgram(g *oauth.Program) program {
 	}
 	if out.Name == "" {
 		out.Name = g.ClientID
+	} else if host := oauth.DocumentHost(g.ClientID); host != "" && host != out.Name {
+		out.Name += " (" + host + ")"
 	}
 	for _, known := range rights {
 		if g.Scopes.Has(identity.Scope(known.Scope)) {

@@ -185,6 +185,7 @@ func sentence(err error) string {
 type question struct {
 	Client, Host, Only string
 	By                 string // the admin who registered it
+	At                 string // the host of the document that describes it
 	BuiltIn            bool
 	Answer             string
 	Rights             []right
@@ -204,7 +205,7 @@ var rights = []right{
 
 // Consent asks whether a program may act for the person who is signed in.
 func (p *Pages) Consent(w http.ResponseWriter, r *http.Request, q oauth.Question) {
-	ask := &question{Client: q.Client.Name, By: q.Client.CreatedBy, BuiltIn: q.Client.BuiltIn, Only: q.Audience, Answer: q.Answer}
+	ask := &question{Client: q.Client.Name, At: oauth.DocumentHost(q.Client.ID), By: q.Client.CreatedBy, BuiltIn: q.Client.BuiltIn, Only: q.Audience, Answer: q.Answer}
 	for _, known := range rights {
 		if q.Scopes.Has(identity.Scope(known.Scope)) {
 			ask.Rights = append(ask.Rights, known)
@@ -217,11 +218,12 @@ func (p *Pages) Consent(w http.ResponseWriter, r *http.Request, q oauth.Question
 	}
 	to := ""
 	if u, err := url.Parse(q.RedirectURI); err == nil {
-		// Browsers apply the policy to where the answer is forwarded to, as well.
-		if ask.Host = u.Host; u.Host != "" {
-			to = " " + u.Scheme + "://" + u.Host
+		// Browsers apply the policy to where the answer is forwarded to, as well. Hosts of
+		// an app's own scheme are not hosts to them.
+		if u.Scheme == "https" || u.Scheme == "http" {
+			ask.Host, to = u.Host, " "+u.Scheme+"://"+u.Host
 		} else {
-			ask.Host, to = u.Scheme, " "+u.Scheme+":"
+			ask.Host, to = strings.TrimSuffix(u.Scheme+"://"+u.Host, "//"), " "+u.Scheme+":"
 		}
 	}
 	if strings.ContainsAny(to, ";,'\"") {

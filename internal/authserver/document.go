@@ -1,0 +1,114 @@
+package authserver
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/identity"
+	"github.com/parley-dev/parley/internal/oauth"
+	"github.com/parley-dev/parley/internal/outbound"
+)
+
+const (
+	maxDocument     = 16 << 10 // bytes
+	documentTimeout = 5 * time.Second
+)
+
+// introduce makes a client known that is named by the address of a document. The
+// document is read for people who are signed in only, and each time anew: they are
+// asked on the ground of what it says now.
+func (s *server) introduce(r *http.Request, to identity.Principal) error {
+	id := r.URL.Query().Get("client_id")
+	if s.documents == nil || !oauth.ValidDocumentID(id) {
+		return nil // the library looks for it among the others
+	}
+	if err := s.readings.Take(subject(to)); err != nil {
+		return err
+	}
+	m, err := s.readDocument(r.Context(), id)
+	if err != nil {
+		return err
+	}
+	return s.Service.Describe(r.Context(), id, m.registration())
+}
+
+func unreadable(format string, args ...any) error {
+	return errs.New(errs.Invalid, "oauth.bad_client_metadata", format, args...)
+}
+
+// readDocument fetches what describes a client. Errors do not repeat what was
+// answered.
+func (s *server) readDocument(ctx context.Context, id string) (clientMetadata, error) {
+	var m clientMetadata
+	if err := s.Documents.Check(id); err != nil {
+		return m, unreadable("the address %v", err)
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, id, nil)
+	if err != nil {
+		return m, unreadable("the address cannot be used")
+	}
+	req.Header.Set("Accept", "application/json")
+	req.Header.Set("User-Agent", "Parley")
+	res, err := s.documents.Do(req)
+	if err != nil {
+		return m, unreadable("%s", whyNot(err))
+	}
+	defer res.Body.Close()
+	if res.StatusCode != http.StatusOK {
+		return m, unreadable("the answer has the status %d; it must be 200, and redirects are not followed", res.StatusCode)
+	}
+	kind, _, err := mime.ParseMediaType(res.Header.Get("Content-Type"))
+	if err != nil || kind != "application/json" && !(strings.HasPrefix(kind, "application/") && strings.HasSuffix(kind, "+json")) {
+		return m, unreadable("the answer is no application/json")
+	}
+	body, err := io.ReadAll(io.LimitReader(res.Body, maxDocument+1))
+	switch {
+	case err != nil:
+		return m, unreadable("%s", whyNot(err))
+	case len(body) > maxDocument:
+		return m, unreadable("it is larger than %d bytes", maxDocument)
+	case json.Unmarshal(body, &m) != nil:
+		return m, unreadable("it is not the JSON object that describes a client")
+	case m.ClientID != id:
+		return m, unreadable("its client_id is not its own address")
+	case m.ClientSecret != "":
+		return m, unreadable("it holds a client_secret; everybody can read that")
+	}
+	return m, nil
+}
+
+// whyNot says why a document could not be fetched, without its address.
+func whyNot(err error) string {
+	var refused *outbound.Refused
+	if errors.As(err, &refused) {
+		return refused.Error()
+	}
+	var timeout net.Error
+	if errors.As(err, &timeout) && timeout.Timeout() {
+		return fmt.Sprintf("there was no answer within %s", documentTimeout)
+	}
+	return "it could not be reached"
+}
+
+// unknown tells the person why the client that sent them here is not known.
+func (s *server) unknown(w http.ResponseWriter, r *http.Request, err error) {
+	known := errs.As(err)
+	switch known.Kind {
+	case errs.Invalid:
+		s.Pages.Problem(w, r, http.StatusBadRequest,
+			"The program that sent you here is described at "+r.URL.Query().Get("client_id")+", and that cannot be used: "+known.Message+". Nothing was allowed.")
+	case errs.RateLimited:
+		s.Pages.Problem(w, r, http.StatusTooManyRequests, "Programs asked for your permission too often. Try again in a minute.")
+	default:
+		s.fail(w, r, err)
+	}
+}
