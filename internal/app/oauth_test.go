@@ -47,7 +47,7 @@ func newBrowser(t *testing.T, s *Server) *browser {
 		t.Fatal(err)
 	}
 	return &browser{t, &http.Client{Jar: jar, CheckRedirect: func(r *http.Request, _ []*http.Request) error {
-		if r.URL.Port() == "8123" || r.URL.Port() == "5" {
+		if r.URL.Port() == "8123" || r.URL.Port() == "5" || !strings.HasPrefix(r.URL.Scheme, "http") {
 			return http.ErrUseLastResponse
 		}
 		return nil

@@ -80,6 +80,9 @@ func TestChallenges(t *testing.T) {
 				if has := strings.Contains(header, `resource_metadata="`+metadata+`"`); has != (o != "") {
 					t.Errorf("%s: %s", c.name, header)
 				}
+				if o != "" && strings.Count(header, `scope="svc:tasks:read svc:tasks:write svc:a2a:write"`) != 1 {
+					t.Errorf("%s: %s does not say once what to ask for", c.name, header)
+				}
 			}
 		})
 	}

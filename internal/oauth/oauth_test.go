@@ -1,8 +1,12 @@
 package oauth
 
 import (
+	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/identity"
 )
 
@@ -31,28 +35,35 @@ func TestNarrowNeverWidens(t *testing.T) {
 func TestRedirectAddresses(t *testing.T) {
 	t.Parallel()
 	for uri, ok := range map[string]bool{
-		"https://app.example/done":           true,
-		"https://app.example/done?x=1":       true,
-		"http://127.0.0.1:8123/done":         true,
-		"http://127.0.0.1/done":              true,
-		"http://[::1]:9/done":                true,
-		"http://localhost:3000/cb":           true,
-		"com.example.app:/done":              true,
-		"http://app.example/done":            false,
-		"http://127.0.0.1.evil.example/done": false,
-		"http://localhost.evil.example/done": false,
-		"https://app.example/done#x":         false,
-		"https://app.example/done#":          false,
-		"https://user@app.example/done":      false,
-		"http://127.0.0.1:80@evil.example/":  false,
-		"https:///done":                      false,
-		"javascript:alert(1)":                false,
-		"data:text/html,x":                   false,
-		"myapp:/done":                        false,
-		"/done":                              false,
-		"":                                   false,
-		"https://app.example/a b":            false,
-		"https://app.example/\u00e9":         false,
+		"https://app.example/done":                     true,
+		"https://app.example/done?x=1":                 true,
+		"http://127.0.0.1:8123/done":                   true,
+		"http://127.0.0.1/done":                        true,
+		"http://[::1]:9/done":                          true,
+		"http://localhost:3000/cb":                     true,
+		"com.example.app:/done":                        true,
+		"http://app.example/done":                      false,
+		"http://127.0.0.1.evil.example/done":           false,
+		"http://localhost.evil.example/done":           false,
+		"https://app.example/done#x":                   false,
+		"https://app.example/done#":                    false,
+		"https://user@app.example/done":                false,
+		"http://127.0.0.1:80@evil.example/":            false,
+		"https:///done":                                false,
+		"cursor://anysphere.cursor-mcp/oauth/callback": true,
+		"vscode://vscode.github/done":                  true,
+		"javascript:alert(1)":                          false,
+		"javascript://app.example/%0aalert(1)":         false,
+		"JavaScript://app.example/x":                   false,
+		"file:///etc/passwd":                           false,
+		"file://host/x":                                false,
+		"myapp:///done":                                false,
+		"data:text/html,x":                             false,
+		"myapp:/done":                                  false,
+		"/done":                                        false,
+		"":                                             false,
+		"https://app.example/a b":                      false,
+		"https://app.example/\u00e9":                   false,
 	} {
 		if err := checkRedirect(uri); (err == nil) != ok {
 			t.Errorf("%q: %v; want ok %t", uri, err, ok)
@@ -96,6 +107,7 @@ func TestARegistrationNeverGetsWhatAnAdminMustGive(t *testing.T) {
 		"client credentials":  {RedirectURIs: ok, GrantTypes: []string{"client_credentials"}},
 		"among others":        {RedirectURIs: ok, GrantTypes: []string{"authorization_code", "client_credentials"}},
 		"implicit":            {RedirectURIs: ok, ResponseTypes: []string{"token"}},
+		"only what we lack":   {RedirectURIs: ok, GrantTypes: []string{"urn:ietf:params:oauth:grant-type:device_code"}},
 		"keys":                {RedirectURIs: ok, Method: "private_key_jwt"},
 		"no address":          {},
 		"a name of two lines": {RedirectURIs: ok, Name: "a\nb"},
@@ -103,6 +115,10 @@ func TestARegistrationNeverGetsWhatAnAdminMustGive(t *testing.T) {
 		if err := r.check(); err == nil {
 			t.Errorf("%s: it was let through", name)
 		}
+	}
+	// Editors list all that they know.
+	if err := (&Registration{RedirectURIs: ok, GrantTypes: []string{"authorization_code", "refresh_token", "urn:ietf:params:oauth:grant-type:device_code"}}).check(); err != nil {
+		t.Error(err)
 	}
 	s := New(nil, nil, nil, nil, Lifetimes{})
 	for _, scope := range []string{"svc:admin:admin", "svc:a2a:serve", "svc:tasks:read svc:admin:admin", "openid"} {
@@ -128,5 +144,76 @@ func TestEntitled(t *testing.T) {
 	}
 	if _, err := Chosen(Entitled(user), identity.Scopes{"agent:x"}); err == nil {
 		t.Error("a restriction of nothing")
+	}
+}
+
+func TestDocumentAddresses(t *testing.T) {
+	t.Parallel()
+	for id, ok := range map[string]bool{
+		"https://app.example/client.json":                           true,
+		"https://app.example:8443/a/b":                              true,
+		"https://app.example/client?v=1":                            true,
+		"https://[2001:db8::1]/client":                              true,
+		"http://app.example/client.json":                            false,
+		"HTTPS://app.example/client.json":                           false,
+		"https://App.example/client.json":                           false,
+		"https://app.example":                                       false,
+		"https://app.example/":                                      false,
+		"https://app.example//":                                     false,
+		"https://app.example/a/../client.json":                      false,
+		"https://app.example/./client.json":                         false,
+		"https://app.example/%2e%2e/client.json":                    false,
+		"https://app.example/client.json#x":                         false,
+		"https://app.example/client.json#":                          false,
+		"https://user@app.example/client.json":                      false,
+		"https:///client.json":                                      false,
+		"https://app.example/a b":                                   false,
+		"https://app.example/\u00e9":                                false,
+		"https://app.example/\n":                                    false,
+		"https://app.example/" + strings.Repeat("x", maxDocumentID): false,
+		"client-01k5xb7d2n8f4j6s0a9g3r5w1c":                         false,
+		"":                                                          false,
+	} {
+		if got := ValidDocumentID(id); got != ok {
+			t.Errorf("%q: %t", id, got)
+		}
+	}
+}
+
+func TestADocumentIsForEveryServer(t *testing.T) {
+	t.Parallel()
+	const id = "https://app.example/client.json"
+	c, err := described(id, Registration{
+		Name: "App", RedirectURIs: []string{"http://app.example/no", "app:/no", "http://127.0.0.1/done", "https://app.example/done"},
+		GrantTypes: []string{"authorization_code", "urn:ietf:params:oauth:grant-type:device_code"}, ResponseTypes: []string{"code", "id_token"},
+		Method: Public, Scope: "openid svc:tasks:read svc:admin:admin svc:a2a:serve agent:fixer offline_access",
+	})
+	want := Client{
+		ID: id, Name: "App", Method: Public, RedirectURIs: []string{"http://127.0.0.1/done", "https://app.example/done"},
+		Scopes: identity.Scopes{identity.TasksRead, "agent:fixer"},
+	}
+	if diff := cmp.Diff(want, c); err != nil || diff != "" {
+		t.Error(err, diff)
+	}
+	ok := []string{"https://app.example/done"}
+	if c, err := described(id, Registration{RedirectURIs: ok, Scope: "openid"}); err != nil || c.Scopes.String() != Registrable.String() || c.Name != "app.example" {
+		t.Errorf("%+v %v", c, err)
+	}
+	for name, r := range map[string]Registration{
+		"no address":              {},
+		"no address that we take": {RedirectURIs: []string{"http://app.example/done"}},
+		"no code":                 {RedirectURIs: ok, GrantTypes: []string{"client_credentials"}},
+		"no code for an answer":   {RedirectURIs: ok, ResponseTypes: []string{"token"}},
+		"a secret":                {RedirectURIs: ok, Method: SecretBasic},
+		"a key":                   {RedirectURIs: ok, Method: "private_key_jwt"},
+		"a name of two lines":     {RedirectURIs: ok, Name: "a\nb"},
+		"a name without an end":   {RedirectURIs: ok, Name: strings.Repeat("x", identity.MaxName+1)},
+	} {
+		if c, err := described(id, r); errs.KindOf(err) != errs.Invalid {
+			t.Errorf("%s: %+v %v", name, c, err)
+		}
+	}
+	if _, err := described("http://app.example/client.json", Registration{RedirectURIs: ok}); errs.KindOf(err) != errs.NotFound {
+		t.Error(err)
 	}
 }

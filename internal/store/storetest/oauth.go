@@ -210,3 +210,47 @@ func testSweepLogins(w *world) {
 	_, err = s.GrantByRefresh(ctx, identity.HashSecret("r1"), true)
 	w.want(err, errs.NotFound)
 }
+
+func testDescribedClient(w *world) {
+	ctx, s := w.Context(), w.oauth()
+	const id = "https://app.example/client.json"
+	_, _, err := s.Client(ctx, id)
+	w.want(err, errs.NotFound)
+	r := oauth.Registration{Name: "App", RedirectURIs: []string{"https://app.example/done", "http://127.0.0.1/done"}}
+	// Several people can be sent here by it at the same moment.
+	if n := w.race(func() error { return s.Describe(ctx, id, r) }); n != 20 {
+		w.Errorf("%d of 20 could take it down", n)
+	}
+	made, secret, err := s.Client(ctx, id)
+	w.must(err)
+	if made.Name != "App" || len(made.RedirectURIs) != 2 || made.Method != oauth.Public || made.Org != "" || secret != (identity.Hash{}) ||
+		made.Scopes.String() != oauth.Registrable.String() {
+		w.Errorf("%+v", made)
+	}
+	r.Name, r.RedirectURIs, r.Scope = "App 2", r.RedirectURIs[:1], "svc:tasks:read"
+	w.must(s.Describe(ctx, id, r))
+	again, _, err := s.Client(ctx, id)
+	w.must(err)
+	if again.Name != "App 2" || len(again.RedirectURIs) != 1 || again.Scopes.String() != "svc:tasks:read" || !again.CreatedAt.Equal(made.CreatedAt) {
+		w.Errorf("%+v", again)
+	}
+	// What says the same is not written down again.
+	before := w.described(id)
+	w.must(s.Describe(ctx, id, r))
+	if after := w.described(id); before < 2 || after != before {
+		w.Errorf("%d entries in the log, and then %d", before, after)
+	}
+}
+
+// described counts what the platform's log says of a client's document.
+func (w *world) described(id string) (n int) {
+	w.Helper()
+	list, err := w.store.Audit(w.Context(), "", identity.AuditFilter{Limit: 100})
+	w.must(err)
+	for _, e := range list {
+		if e.Action == oauth.ClientDescribe && e.Target == id {
+			n++
+		}
+	}
+	return n
+}

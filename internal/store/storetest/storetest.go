@@ -117,6 +117,7 @@ func Run(t *testing.T, open func(*testing.T, store.Options) Store) {
 		{"a token works as long as its principal may have it", testTokens},
 		{"what is over is swept", testSweepLogins},
 		{"clients of an org", testOrgClients},
+		{"a client that is described elsewhere", testDescribedClient},
 		{"a person ends what programs were allowed", testPrograms},
 		{"an org has so many clients and no more", testFewClients},
 	} {
