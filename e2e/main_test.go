@@ -6,10 +6,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
-
-	// The program is built by the tests, which Go's cache of results does not see. With
-	// this it knows that they depend on it.
-	_ "github.com/parley-dev/parley/internal/cli"
 )
 
 // program is the binary under test, built once for all tests. Its version does not
