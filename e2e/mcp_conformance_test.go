@@ -117,9 +117,7 @@ var excused = map[string]map[string]string{"server-stateless": {
 }}
 
 // authScenarios is the same for what the suite asks of an authorization server. What
-// it has under auth/ is about clients. It warns that clients cannot be described by a
-// document at their own address: the server would have to fetch addresses that
-// strangers name.
+// it has under auth/ is about clients.
 var authScenarios = map[string]string{
 	"authorization-server-metadata-endpoint": "",
 	"authorization-code-grant":               "",
