@@ -85,6 +85,16 @@ func TestMCPClientIsDescribedByItsDocument(t *testing.T) {
 		if err := json.Unmarshal(request(t, s.key, http.MethodGet, proposal, ""), &p); err != nil || p.SubmittedBy != "user:admin" {
 			t.Errorf("the proposal was filed by %q, %v", p.SubmittedBy, err)
 		}
+		// People see what is known of it: where it is described.
+		host := strings.TrimPrefix(site.URL, "https://")
+		c := &oauth2.Config{ClientID: document, RedirectURL: callback, Endpoint: oauth2.Endpoint{AuthURL: s.base + "/oauth/authorize"}}
+		_, question := admin.do(t, http.MethodGet, c.AuthCodeURL("s", oauth2.S256ChallengeOption("v")), nil)
+		if !strings.Contains(question, "is described at <code>"+host+"</code>") || !strings.Contains(question, "can pretend to be it") {
+			t.Errorf("the person is asked:\n%s", question)
+		}
+		if _, account := admin.do(t, http.MethodGet, s.base+"/account", nil); !strings.Contains(account, "Described ("+host+")") {
+			t.Errorf("the account's page:\n%s", account)
+		}
 	})
 }
 

@@ -186,6 +186,7 @@ type question struct {
 	Client, Host, Only string
 	By                 string // the admin who registered it
 	At                 string // the host of the document that describes it
+	Local              bool   // the answer goes to the person's own machine
 	BuiltIn            bool
 	Answer             string
 	Rights             []right
@@ -221,7 +222,7 @@ func (p *Pages) Consent(w http.ResponseWriter, r *http.Request, q oauth.Question
 		// Browsers apply the policy to where the answer is forwarded to, as well. Hosts of
 		// an app's own scheme are not hosts to them.
 		if u.Scheme == "https" || u.Scheme == "http" {
-			ask.Host, to = u.Host, " "+u.Scheme+"://"+u.Host
+			ask.Host, ask.Local, to = u.Host, u.Scheme == "http", " "+u.Scheme+"://"+u.Host
 		} else {
 			ask.Host, to = strings.TrimSuffix(u.Scheme+"://"+u.Host, "//"), " "+u.Scheme+":"
 		}
