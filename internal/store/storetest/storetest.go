@@ -117,6 +117,9 @@ func Run(t *testing.T, open func(*testing.T, store.Options) Store) {
 		{"a token works as long as its principal may have it", testTokens},
 		{"what is over is swept", testSweepLogins},
 		{"clients of an org", testOrgClients},
+		{"clients of an org are edited", testEditClients},
+		{"secrets of clients are rotated", testRotateClients},
+		{"a token works as long as its client may have it", testNarrowClients},
 		{"a person ends what programs were allowed", testPrograms},
 		{"an org has so many clients and no more", testFewClients},
 	} {
