@@ -104,6 +104,9 @@ func TestAClientThatMayAskForLessLosesWhatItHad(t *testing.T) {
 	tok, reader := admin.token(c, nil, all...), admin.token(c, nil, "svc:tasks:read")
 	verifier := oauth2.GenerateVerifier()
 	open := admin.consent(c.AuthCodeURL("s", oauth2.S256ChallengeOption(verifier)), "allow", all...)
+	if err := s.auth.Refresh(t.Context()); err != nil { // from here on they are remembered
+		t.Fatal(err)
+	}
 	for _, token := range []string{tok.AccessToken, reader.AccessToken} {
 		if code, body := get(t, s.URL()+list, token); code != 200 {
 			t.Fatal(code, body)

@@ -149,6 +149,7 @@ func TestTheSecretOfAClientIsRotated(t *testing.T) {
 		{"null", `{"overlap_seconds":null}`, 422, []string{"/overlap_seconds"}},
 		{"a fraction", `{"overlap_seconds":1.5}`, 422, []string{"/overlap_seconds"}},
 		{"an unknown field", `{"secret":"mine"}`, 422, []string{"/secret"}},
+		{"both", `{"secret":"mine","overlap_seconds":-1}`, 422, []string{"/secret", "/overlap_seconds"}},
 	})
 	w.do(ada, "POST", path+"/rotate", "", "Idempotency-Key", "k").want(422)
 	w.do(eve, "POST", "/api/v1/orgs/globex/clients/"+made.ID+"/rotate", "").want(404)
@@ -157,7 +158,7 @@ func TestTheSecretOfAClientIsRotated(t *testing.T) {
 		"user:ada oauth.client.rotate " + public.ID + " refused oauth.no_secret",
 		"user:ada oauth.client.rotate " + made.ID + " done",
 		"user:ada oauth.client.rotate " + made.ID + " done",
-	}, w.audited(ada, "?action=oauth.client.rotate")[6:]); diff != "" {
+	}, w.audited(ada, "?action=oauth.client.rotate")[7:]); diff != "" {
 		t.Error(diff)
 	}
 	log := w.do(ada, "GET", log, "").want(200).Body

@@ -180,6 +180,9 @@ func testRotateClients(w *world) {
 		w.Errorf("the old secret works until %s", c.OldSecretExpires)
 	}
 	expect("without an overlap", 5)
+	if c, _, err := s.Client(ctx, made.ID); err != nil || c.OldSecret != (identity.Hash{}) {
+		w.Errorf("the store keeps a secret that ended: %v, %v", c.OldSecret, err)
+	}
 
 	for _, overlap := range []time.Duration{-1, identity.MaxOverlap + 1} {
 		_, _, err = s.RotateClient(ctx, ann, made.ID, overlap)
