@@ -26,7 +26,7 @@ func (s *Server) base() string {
 // newLogin makes the services of people who sign in and of clients that act for them.
 func (s *Server) newLogin(ids *ids) {
 	s.accounts = account.New(s.store, web.NewArgon2id(), Now)
-	s.oauth = oauth.New(s.store, s.agents, Now, ids.next, oauth.Lifetimes{Token: s.cfg.TokenLifetime, Refresh: s.cfg.RefreshLifetime})
+	s.oauth = oauth.New(s.store, s.agents, s.now, ids.next, oauth.Lifetimes{Token: s.cfg.TokenLifetime, Refresh: s.cfg.RefreshLifetime})
 	s.auth.AcceptTokens(s.oauth)
 	s.newIssuers()
 }

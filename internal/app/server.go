@@ -45,6 +45,7 @@ const (
 type Server struct {
 	cfg config.Config
 	log *slog.Logger
+	now func() time.Time // of what programs are allowed; tests move it
 
 	listener net.Listener
 	unlock   func() // of the data folder
@@ -72,8 +73,12 @@ type Server struct {
 // New takes the address and the data folder, opens the store and wires everything
 // to it. The address comes first: a server that cannot have it must not touch the
 // data.
-func New(ctx context.Context, cfg config.Config, log *slog.Logger) (_ *Server, err error) {
-	s := &Server{cfg: cfg, log: log, unlock: func() {}, failed: make(chan error, 1)}
+func New(ctx context.Context, cfg config.Config, log *slog.Logger) (*Server, error) {
+	return newServer(ctx, cfg, log, Now)
+}
+
+func newServer(ctx context.Context, cfg config.Config, log *slog.Logger, now func() time.Time) (_ *Server, err error) {
+	s := &Server{cfg: cfg, log: log, now: now, unlock: func() {}, failed: make(chan error, 1)}
 	defer func() {
 		if err != nil {
 			s.release()

@@ -274,7 +274,7 @@ func (m *manager) Client(ctx context.Context, id string) (*goidc.Client, error) 
 		if style == "" {
 			style = goidc.AuthnMethodSecretBasic
 		}
-		return &goidc.Client{ID: id, Secret: hex.EncodeToString(h[:]), ClientMeta: goidc.ClientMeta{
+		return &goidc.Client{ID: id, Secret: stored(h), ClientMeta: goidc.ClientMeta{
 			GrantTypes: []goidc.GrantType{goidc.GrantClientCredentials}, ScopeIDs: scopeIDs(key.Scopes), TokenAuthnMethod: style,
 		}}, nil
 	}
@@ -289,7 +289,7 @@ func (m *manager) Client(ctx context.Context, id string) (*goidc.Client, error) 
 	if err != nil {
 		return nil, notFound(err)
 	}
-	out := &goidc.Client{ID: id, Secret: hex.EncodeToString(h[:]), ClientMeta: goidc.ClientMeta{
+	out := &goidc.Client{ID: id, Secret: stored(m.Service.Secrets(c, h)...), ClientMeta: goidc.ClientMeta{
 		Name: c.Name, RedirectURIs: slices.Clone(c.RedirectURIs), ScopeIDs: scopeIDs(c.Scopes), TokenAuthnMethod: goidc.AuthnMethod(c.Method),
 		GrantTypes:    []goidc.GrantType{goidc.GrantAuthorizationCode, goidc.GrantRefreshToken},
 		ResponseTypes: []goidc.ResponseType{goidc.ResponseTypeCode},
@@ -324,10 +324,25 @@ func (m *manager) SaveClient(context.Context, *goidc.Client) error { return errN
 // DeleteClient see SaveClient.
 func (m *manager) DeleteClient(context.Context, string) error { return errNotHere }
 
-// verifySecret compares the hash that is kept with a secret.
+// stored is what the library is told of the secrets of a client, any of which will do.
+func stored(secrets ...identity.Hash) string {
+	out := make([]string, len(secrets))
+	for i, h := range secrets {
+		out[i] = hex.EncodeToString(h[:])
+	}
+	return strings.Join(out, " ")
+}
+
+// verifySecret compares the hashes that are kept with a secret, every one of them,
+// whichever it is.
 func verifySecret(_ context.Context, stored, presented string) error {
 	h := identity.HashSecret(presented)
-	if presented == "" || subtle.ConstantTimeCompare([]byte(stored), []byte(hex.EncodeToString(h[:]))) != 1 {
+	asked := []byte(hex.EncodeToString(h[:]))
+	same := 0
+	for one := range strings.FieldsSeq(stored) {
+		same |= subtle.ConstantTimeCompare([]byte(one), asked)
+	}
+	if presented == "" || same != 1 {
 		return errors.New("wrong secret")
 	}
 	return nil

@@ -12,6 +12,8 @@ type clientCmd struct {
 	Create clientCreateCmd `cmd:"" help:"Register a program and print its client id."`
 	List   clientListCmd   `cmd:"" help:"List the programs that were registered in your org."`
 	Show   clientShowCmd   `cmd:"" help:"Show one of them."`
+	Update clientUpdateCmd `cmd:"" help:"Change the name, the addresses or the rights of one."`
+	Rotate clientRotateCmd `cmd:"" help:"Replace the secret of one and print the new one."`
 	Delete clientDeleteCmd `cmd:"" help:"Delete one, with all that people allowed it."`
 }
 
@@ -20,6 +22,8 @@ func (clientCmd) Help() string {
 	return "A client is a program that members of your org may allow to act for them, by OAuth 2.1. Needs the scope svc:admin:admin.\n\n" + examples(
 		"parley client create Reports --redirect https://reports.example/done --scope svc:tasks:read --confidential",
 		"parley client list",
+		"parley client update client-01k… --scope svc:tasks:read",
+		"SECRET=$(parley client rotate client-01k… --overlap 1h)",
 		"parley client delete client-01k…",
 	)
 }
@@ -34,6 +38,8 @@ type clientRecord struct {
 	Method       string    `json:"method"`
 	CreatedAt    time.Time `json:"created_at"`
 	CreatedBy    string    `json:"created_by"`
+
+	OldSecretExpiresAt *time.Time `json:"old_secret_expires_at"`
 }
 
 func clientPath(id string) string { return "/clients/" + url.PathEscape(id) }
@@ -115,8 +121,13 @@ func (clientShowCmd) Help() string {
 }
 
 func (c *clientShowCmd) Run(e *env) error {
+	return c.showClient(e, call{method: http.MethodGet, path: clientPath(c.ID)})
+}
+
+// showClient sends a call that answers with a client, and prints it.
+func (f *serverFlags) showClient(e *env, q call) error {
 	var r clientRecord
-	if done, err := c.ask(e, call{method: http.MethodGet, path: clientPath(c.ID)}, &r); done {
+	if done, err := f.ask(e, q, &r); done {
 		return err
 	}
 	rec := record{p: e.palette()}
@@ -125,6 +136,9 @@ func (c *clientShowCmd) Run(e *env) error {
 	rec.field("scopes", cleanLine(strings.Join(r.Scopes, " ")))
 	rec.field("redirects", cleanLine(strings.Join(r.RedirectURIs, " ")))
 	rec.field("method", cleanLine(r.Method))
+	if r.OldSecretExpiresAt != nil {
+		rec.field("old secret", "until "+when(*r.OldSecretExpiresAt)+" UTC")
+	}
 	rec.field("created", when(r.CreatedAt)+" UTC by "+cleanLine(r.CreatedBy))
 	_, err := e.stdout.Write([]byte(rec.b.String()))
 	return err

@@ -11,6 +11,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/parley-dev/parley/internal/idempotency"
 	"github.com/parley-dev/parley/internal/identity"
 )
 
@@ -18,6 +19,8 @@ import (
 const (
 	ClientRegister identity.AuditAction = "oauth.client.register"
 	ClientCreate   identity.AuditAction = "oauth.client.create"
+	ClientUpdate   identity.AuditAction = "oauth.client.update"
+	ClientRotate   identity.AuditAction = "oauth.client.rotate"
 	ClientDelete   identity.AuditAction = "oauth.client.delete"
 	Consented      identity.AuditAction = "oauth.consent"
 	TokenIssue     identity.AuditAction = "oauth.token.issue"
@@ -51,6 +54,13 @@ type Client struct {
 	RedirectURIs []string
 	Scopes       identity.Scopes // it may ask for these at most
 	CreatedAt    time.Time
+
+	// OldSecret is what was the secret before the last rotation, and works until then;
+	// only OAuthClient reads it.
+	OldSecret        identity.Hash
+	OldSecretExpires time.Time // zero: there is none
+
+	Version int64 // of the row; an edit may ask for it
 }
 
 // Grant is what one principal allows one client.
@@ -94,12 +104,14 @@ type TokenState struct {
 	Grant  Grant
 	Member identity.Member
 	Key    *identity.Key // of a grant that a key made for itself
+
+	ClientScopes identity.Scopes // what the client may ask for now; empty: it is not kept here
 }
 
 // Store keeps clients, grants and tokens.
 type Store interface {
 	CreateOAuthClient(ctx context.Context, c Client, secret identity.Hash, e identity.AuditEntry) error
-	// OAuthClient returns NotFound for an unknown id.
+	// OAuthClient returns a client with its secrets, and NotFound for an unknown id.
 	OAuthClient(ctx context.Context, id string) (Client, identity.Hash, error)
 	// PutDescribedClient keeps a client by its document, whose id is taken over and over.
 	// The entry is written if it is new or has changed.
@@ -109,6 +121,15 @@ type Store interface {
 	OrgClient(ctx context.Context, org, id string) (Client, error)
 	// OrgClients lists the clients of the org, newest first.
 	OrgClients(ctx context.Context, org string, f ClientFilter) ([]Client, error)
+	// UpdateOrgClient locks the client, runs edit on it and writes the result. Without an
+	// entry nothing has changed. edit may run more than once and must be pure. Nodes that
+	// remember tokens look again if the scopes are others.
+	UpdateOrgClient(ctx context.Context, id string, by identity.Principal, once *idempotency.Key,
+		edit func(Client) (Client, []identity.AuditEntry, error)) (ClientOutcome, error)
+	// RotateOrgClient gives the client a new secret. The old one works until decide says;
+	// zero: no more. One that was older ends.
+	RotateOrgClient(ctx context.Context, org, id string, secret identity.Hash,
+		decide func(Client) (time.Time, identity.AuditEntry, error)) (Client, error)
 	// DeleteOrgClient deletes a client and ends all its grants, on all nodes.
 	DeleteOrgClient(ctx context.Context, org, id string, at time.Time, entry func(Client) identity.AuditEntry) (Client, error)
 	// KeyClient returns a key by its id alone, of whatever org.

@@ -32,6 +32,35 @@ func TestNarrowNeverWidens(t *testing.T) {
 	}
 }
 
+func TestWhatAClientMayNotHaveAnyMoreIsTakenAway(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ name, client, granted, left string }{
+		{"nothing changed", "svc:tasks:read svc:tasks:write", "svc:tasks:read svc:tasks:write", "svc:tasks:read svc:tasks:write"},
+		{"a client that is not kept", "", "svc:tasks:read svc:admin:admin agent:x", "svc:tasks:read svc:admin:admin agent:x"},
+		{"a right less", "svc:tasks:read", "svc:tasks:read svc:admin:admin", "svc:tasks:read"},
+		{"no right left", "svc:tasks:write", "svc:tasks:read", ""},
+		{"a right more", "svc:tasks:read svc:admin:admin", "svc:tasks:read", "svc:tasks:read"},
+		{"one agent only", "svc:tasks:read svc:a2a:write agent:x", "svc:tasks:read svc:a2a:write", "svc:tasks:read svc:a2a:write agent:x"},
+		{"an agent less", "svc:a2a:write agent:x", "svc:a2a:write agent:x agent:y", "svc:a2a:write agent:x"},
+		{"another agent", "svc:tasks:read svc:a2a:write agent:x", "svc:tasks:read svc:a2a:write agent:y", "svc:tasks:read"},
+		{"all agents become one", "svc:a2a:write agent:x", "svc:a2a:write agent:*", ""},
+		{"one agent of all", "svc:a2a:write agent:*", "svc:a2a:write agent:x", "svc:a2a:write agent:x"},
+		{"all agents, said in two ways", "svc:a2a:write agent:*", "svc:a2a:write", "svc:a2a:write"},
+		{"agents do not matter to other rights", "svc:tasks:read agent:x", "svc:tasks:read", "svc:tasks:read"},
+		{"nor do those of no use", "svc:tasks:read agent:x", "svc:tasks:read agent:y", "svc:tasks:read agent:y"},
+		{"nothing of nothing", "svc:tasks:read", "", ""},
+	} {
+		client, granted := identity.SplitScopes(c.client), identity.SplitScopes(c.granted)
+		left := leftTo(client, granted)
+		if left.String() != c.left {
+			t.Errorf("%s: %q is left; want %q", c.name, left, c.left)
+		}
+		if !fits(client, left) || fits(client, granted) != (c.left == c.granted) {
+			t.Errorf("%s: what is left does not fit, or what was granted does", c.name)
+		}
+	}
+}
+
 func TestRedirectAddresses(t *testing.T) {
 	t.Parallel()
 	for uri, ok := range map[string]bool{

@@ -42,45 +42,56 @@ func ValidClientID(s string) bool {
 
 // Validate checks all that can be checked without a look-up, and names every mistake.
 func (r *ClientRequest) Validate() error {
-	var wrong []errs.Field
-	bad := func(pointer, format string, args ...any) {
-		wrong = append(wrong, errs.Field{In: errs.Body, Name: pointer, Message: fmt.Sprintf(format, args...)})
-	}
-	switch {
-	case strings.TrimSpace(r.Name) == "":
-		bad("/name", "is required and must not be blank: people read it when they are asked")
-	case utf8.RuneCountInString(r.Name) > identity.MaxName:
-		bad("/name", "can have %d characters", identity.MaxName)
-	case strings.ContainsFunc(r.Name, func(c rune) bool { return c < ' ' || c == 0x7f || c == utf8.RuneError }):
-		bad("/name", "cannot contain control characters")
-	}
-	if n := len(r.RedirectURIs); n == 0 || n > maxRedirects {
-		bad("/redirect_uris", "must have 1 to %d entries", maxRedirects)
-	} else {
-		for i, u := range r.RedirectURIs {
-			if err := checkRedirect(u); err != nil {
-				bad(fmt.Sprintf("/redirect_uris/%d", i), "%s", errs.As(err).Message)
-			}
-		}
-	}
-	if n := len(r.Scopes); n > identity.MaxScopes {
-		bad("/scopes", "has %d entries; at most %d are allowed", n, identity.MaxScopes)
-	} else {
-		for i, s := range r.Scopes {
-			if scope, err := identity.ParseScope(s); err != nil {
-				bad(fmt.Sprintf("/scopes/%d", i), "%s", errs.As(err).Message)
-			} else if scope == identity.A2AServe {
-				bad(fmt.Sprintf("/scopes/%d", i), "is for workers, which use a key; a person cannot give it to a program")
-			}
-		}
-	}
+	wrong := slices.Concat(nameFaults(r.Name), redirectFaults(r.RedirectURIs), scopeFaults(r.Scopes))
 	if r.Method != "" && !slices.Contains(Methods, r.Method) {
-		bad("/method", "must be %s, %s or %s", Public, SecretBasic, SecretPost)
+		wrong = append(wrong, fault("/method", "must be %s, %s or %s", Public, SecretBasic, SecretPost))
 	}
 	if len(wrong) > 0 {
 		return errs.InvalidFields(wrong...)
 	}
 	return nil
+}
+
+func fault(pointer, format string, args ...any) errs.Field {
+	return errs.Field{In: errs.Body, Name: pointer, Message: fmt.Sprintf(format, args...)}
+}
+
+func nameFaults(name string) []errs.Field {
+	switch {
+	case strings.TrimSpace(name) == "":
+		return []errs.Field{fault("/name", "is required and must not be blank: people read it when they are asked")}
+	case utf8.RuneCountInString(name) > identity.MaxName:
+		return []errs.Field{fault("/name", "can have %d characters", identity.MaxName)}
+	case strings.ContainsFunc(name, func(c rune) bool { return c < ' ' || c == 0x7f || c == utf8.RuneError }):
+		return []errs.Field{fault("/name", "cannot contain control characters")}
+	}
+	return nil
+}
+
+func redirectFaults(uris []string) (wrong []errs.Field) {
+	if n := len(uris); n == 0 || n > maxRedirects {
+		return []errs.Field{fault("/redirect_uris", "must have 1 to %d entries", maxRedirects)}
+	}
+	for i, u := range uris {
+		if err := checkRedirect(u); err != nil {
+			wrong = append(wrong, fault(fmt.Sprintf("/redirect_uris/%d", i), "%s", errs.As(err).Message))
+		}
+	}
+	return wrong
+}
+
+func scopeFaults(scopes []string) (wrong []errs.Field) {
+	if n := len(scopes); n > identity.MaxScopes {
+		return []errs.Field{fault("/scopes", "has %d entries; at most %d are allowed", n, identity.MaxScopes)}
+	}
+	for i, s := range scopes {
+		if scope, err := identity.ParseScope(s); err != nil {
+			wrong = append(wrong, fault(fmt.Sprintf("/scopes/%d", i), "%s", errs.As(err).Message))
+		} else if scope == identity.A2AServe {
+			wrong = append(wrong, fault(fmt.Sprintf("/scopes/%d", i), "is for workers, which use a key; a person cannot give it to a program"))
+		}
+	}
+	return wrong
 }
 
 // CreateClient registers a client of the org. Unlike one that registered itself it
@@ -99,13 +110,13 @@ func (s *Service) CreateClient(ctx context.Context, a identity.Access, r ClientR
 	}
 	c := Client{
 		ID: s.newID(ClientPrefix), Org: a.Org(), CreatedBy: a.Principal().Ref(), Name: strings.TrimSpace(r.Name), Method: r.Method,
-		RedirectURIs: slices.Clone(r.RedirectURIs), Scopes: scopes, CreatedAt: s.now(),
+		RedirectURIs: slices.Clone(r.RedirectURIs), Scopes: scopes, CreatedAt: s.now(), Version: 1,
 	}
 	if c.Method == "" {
 		c.Method = Public
 	}
 	secret, hash := c.newSecret()
-	e := s.adminEntry(ctx, a, ClientCreate, c)
+	e := s.adminEntry(ctx, a, ClientCreate, c, c.says())
 	return c, secret, s.store.CreateOrgClient(ctx, c, hash, MaxClients, e)
 }
 
@@ -120,10 +131,8 @@ func (s *Service) clientScopes(ctx context.Context, org string, asked []string) 
 				return nil, err
 			}
 			if !reachable {
-				wrong = append(wrong, errs.Field{
-					In: errs.Body, Name: fmt.Sprintf("/scopes/%d", i),
-					Message: fmt.Sprintf("names an agent that this org cannot reach: %q is neither one of its own nor a public one", id),
-				})
+				wrong = append(wrong, fault(fmt.Sprintf("/scopes/%d", i),
+					"names an agent that this org cannot reach: %q is neither one of its own nor a public one", id))
 			}
 		}
 		if !out.Has(scope) {
@@ -139,10 +148,15 @@ func (s *Service) clientScopes(ctx context.Context, org string, asked []string) 
 	return out, nil
 }
 
-func (s *Service) adminEntry(ctx context.Context, a identity.Access, action identity.AuditAction, c Client) identity.AuditEntry {
-	e := identity.NewEntry(ctx, s.now(), a.Org(), action, c.ID, c.Name+": "+c.Scopes.String()+" "+strings.Join(c.RedirectURIs, " "))
+func (s *Service) adminEntry(ctx context.Context, a identity.Access, action identity.AuditAction, c Client, detail string) identity.AuditEntry {
+	e := identity.NewEntry(ctx, s.now(), a.Org(), action, c.ID, detail)
 	e.Actor, e.KeyID = a.Principal().Ref(), a.Caller().KeyID
 	return e
+}
+
+// says describes a client in the log.
+func (c *Client) says() string {
+	return c.Name + ": " + c.Scopes.String() + " " + strings.Join(c.RedirectURIs, " ")
 }
 
 // Clients lists the clients of the org, newest first.
@@ -167,6 +181,6 @@ func (s *Service) DeleteClient(ctx context.Context, a identity.Access, id string
 		return Client{}, err
 	}
 	return s.store.DeleteOrgClient(ctx, a.Org(), id, s.now(), func(c Client) identity.AuditEntry {
-		return s.adminEntry(ctx, a, ClientDelete, c)
+		return s.adminEntry(ctx, a, ClientDelete, c, c.says())
 	})
 }

@@ -14,13 +14,16 @@ type Program struct {
 	Grant
 	Name   string
 	UsedAt time.Time // when it last got a token, or the grant was made
+
+	ClientScopes identity.Scopes // what the client may ask for now; empty: it is not kept here
 }
 
 // MaxPrograms bounds the list of a person's programs.
 const MaxPrograms = 100
 
 // Programs lists what may act for a person, newest first: MaxPrograms at most, and
-// whether there are more.
+// whether there are more. What its client may not have any more is not among a
+// program's scopes.
 func (s *Service) Programs(ctx context.Context, p identity.Principal) (list []Program, more bool, err error) {
 	now := s.now()
 	if list, err = s.store.Programs(ctx, p, now, MaxPrograms+1); err != nil {
@@ -34,6 +37,7 @@ func (s *Service) Programs(ctx context.Context, p identity.Principal) (list []Pr
 		if g.ClientID == CommandLine.ID {
 			g.Name = CommandLine.Name
 		}
+		g.Scopes = leftTo(g.ClientScopes, g.Scopes)
 		// A refresh token lives as long from each use anew. If the setting was changed since,
 		// this can be off, but not before the grant nor after now.
 		g.UsedAt = g.CreatedAt

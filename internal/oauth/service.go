@@ -116,7 +116,8 @@ func (s *Service) entry(ctx context.Context, g Grant, action identity.AuditActio
 func (s *Service) Grant(ctx context.Context, id string) (Grant, error) { return s.store.Grant(ctx, id) }
 
 // GrantByCode returns the grant of a code that was not redeemed. One that was, ends
-// its grant: somebody else has it, too.
+// its grant: somebody else has it, too. One that was sent to an address which the
+// client has no more is none.
 func (s *Service) GrantByCode(ctx context.Context, code identity.Hash) (Grant, error) {
 	g, err := s.store.GrantByCode(ctx, code)
 	switch {
@@ -127,7 +128,11 @@ func (s *Service) GrantByCode(ctx context.Context, code identity.Hash) (Grant, e
 	case !g.CodeUsedAt.IsZero():
 		return Grant{}, s.replayed(ctx, g, "a code")
 	}
-	return g, nil
+	c, err := s.kept(ctx, g.ClientID)
+	if err == nil && c.ID != "" && !MatchRedirect(c.RedirectURIs, g.RedirectURI) {
+		err = errs.ErrNotFound
+	}
+	return g, err
 }
 
 // GrantByRefresh returns the grant of a refresh token that works. With use set, one

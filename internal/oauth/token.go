@@ -8,11 +8,16 @@ import (
 )
 
 // TokenScopes is what a new token of the grant may carry: what was granted and is
-// wanted now, as far as the principal still may have it.
+// wanted now, as far as the principal and the client still may have it.
 func (s *Service) TokenScopes(ctx context.Context, g Grant, m identity.Member, wanted identity.Scopes) (identity.Scopes, error) {
 	out := Narrow(g.Scopes, wanted)
 	if g.Principal.Kind == identity.User {
 		out = Within(m, out)
+		c, err := s.kept(ctx, g.ClientID)
+		if err != nil {
+			return nil, err
+		}
+		out = leftTo(c.Scopes, out)
 	}
 	if len(out) == 0 || m.Disabled {
 		return nil, errs.New(errs.Invalid, "oauth.nothing_granted", "nothing of what was granted may be had any more")
@@ -56,7 +61,7 @@ func (s *Service) CallerByToken(ctx context.Context, h identity.Hash) (*identity
 }
 
 // Works reports whether the token can be used: neither it nor its grant has ended,
-// and its principal still may have all that it carries. A token never shrinks: one
+// and its principal and its client still may have all that it carries. A token never shrinks: one
 // that carries too much is over, and a refresh yields what is left.
 func (s *Service) Works(st *TokenState) bool {
 	now := s.now()
@@ -65,7 +70,7 @@ func (s *Service) Works(st *TokenState) bool {
 	}
 	if st.Grant.Principal.Kind == identity.User {
 		rights, _ := agents(st.Scopes)
-		return within(Entitled(st.Member), rights)
+		return within(Entitled(st.Member), rights) && fits(st.ClientScopes, st.Scopes)
 	}
 	return st.Key != nil && st.Key.Live(now) && within(st.Key.Scopes, st.Scopes)
 }

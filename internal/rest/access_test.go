@@ -59,7 +59,9 @@ var endpoints = []endpoint{
 	{"GET", "/api/v1/orgs/{org}/clients", "", onlyAdmins, false},
 	{"POST", "/api/v1/orgs/{org}/clients", clientBody, onlyAdmins, false},
 	{"GET", "/api/v1/orgs/{org}/clients/{client}", "", onlyAdmins, false},
+	{"PATCH", "/api/v1/orgs/{org}/clients/{client}", `{"name":"x"}`, onlyAdmins, false},
 	{"DELETE", "/api/v1/orgs/{org}/clients/{client}", "", onlyAdmins, false},
+	{"POST", "/api/v1/orgs/{org}/clients/{client}/rotate", `{"overlap_seconds":0}`, onlyAdmins, false},
 	{"GET", "/api/v1/orgs/{org}/audit", "", onlyAdmins, false},
 }
 

@@ -12,6 +12,8 @@ import (
 const (
 	clientsPath = "/api/v1/orgs/{org}/clients"
 	clientPath  = clientsPath + "/{id}"
+
+	rotateClientPath = clientPath + "/rotate"
 )
 
 // ClientPath is the path of one client.
@@ -35,8 +37,23 @@ func (a *api) registerClients() {
 	register(a, operation{
 		id: "get-client", method: http.MethodGet, path: clientPath, tag: tagClients,
 		summary: "Get a client", action: identity.ReadClients, validID: oauth.ValidClientID,
-		description: "Without its secret." + needsAdmin,
+		cacheable: true, description: "Without its secret." + needsAdmin,
 	}, a.getClient)
+	register(a, operation{
+		id: "change-client", method: http.MethodPatch, path: clientPath, tag: tagClients,
+		summary: "Change a client", action: identity.ManageClients, validID: oauth.ValidClientID, audit: oauth.ClientUpdate,
+		errors: []int{http.StatusPreconditionFailed},
+		description: "Changes the fields that are given; what people allowed it stays. Tokens that carry a scope which it may not have any more are refused on all nodes within seconds, and a " +
+			"refresh yields what is left. More than people allowed it gets only by asking them again. The method cannot be changed: with another it is another client." + needsAdmin,
+	}, a.changeClient)
+	register(a, operation{
+		id: "rotate-client", method: http.MethodPost, path: rotateClientPath, tag: tagClients,
+		summary: "Replace the secret of a client", action: identity.ManageClients, validID: oauth.ValidClientID, audit: oauth.ClientRotate, secret: true,
+		errors: []int{http.StatusConflict},
+		description: "The client stays what it is, with all that people allowed it. The old secret works until the overlap ends, and one that is older still ends at once. 409: it has no secret, because its method is none. " +
+			"The new secret is in this answer only; the server keeps a hash of it, and takes no Idempotency-Key here." + needsAdmin,
+	}, a.rotateClient)
+	a.huma.OpenAPI().Paths[rotateClientPath].Post.RequestBody.Required = false
 	register(a, operation{
 		id: "delete-client", method: http.MethodDelete, path: clientPath, tag: tagClients,
 		summary: "Delete a client", action: identity.ManageClients, validID: oauth.ValidClientID, audit: oauth.ClientDelete,
@@ -80,6 +97,7 @@ type createClientInput struct {
 
 type newClientOutput struct {
 	Location string `header:"Location" doc:"Where the new client is."`
+	ETag     string `header:"ETag" doc:"The version of the record."`
 	Body     NewClient
 }
 
@@ -100,21 +118,105 @@ func (a *api) createClient(ctx context.Context, c *call, in *createClientInput) 
 	}
 	return &newClientOutput{
 		Location: c.request.URL.EscapedPath() + "/" + client.ID,
+		ETag:     clientTag(&client),
 		Body:     NewClient{Secret: orNull(secret), Client: clientOf(&client)},
 	}, nil
+}
+
+type getClientInput struct {
+	ClientPath
+	IfNoneMatch string `header:"If-None-Match" doc:"The ETag you hold: 304 if it is still right."`
+}
+
+type getClientOutput struct {
+	Status       int
+	ETag         string `header:"ETag" doc:"The version of the record, for If-Match and If-None-Match."`
+	CacheControl string `header:"Cache-Control" doc:"Keep it, but ask each time."`
+	Body         Client
+}
+
+func (a *api) getClient(ctx context.Context, c *call, in *getClientInput) (*getClientOutput, error) {
+	client, err := a.clients.OrgClient(ctx, c.Access, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	out := &getClientOutput{Status: http.StatusOK, ETag: clientTag(&client), CacheControl: revalidate}
+	if noneMatch(c.request.Header, out.ETag) {
+		out.Status = http.StatusNotModified
+		return out, nil
+	}
+	out.Body = clientOf(&client)
+	return out, nil
+}
+
+type changeClientInput struct {
+	ClientPath
+	OnceHeader
+	IfMatch string `header:"If-Match" doc:"The ETag you decided on: 412 if the record has changed since."`
+	Body    payload[ClientPatch]
+}
+
+type changeClientOutput struct {
+	ETag     string `header:"ETag" doc:"The new version of the record."`
+	Replayed string `header:"Idempotency-Replayed" doc:"true, if the request had been carried out before."`
+	Body     Client
+}
+
+func (a *api) changeClient(ctx context.Context, c *call, in *changeClientInput) (*changeClientOutput, error) {
+	b := &in.Body.value
+	e := oauth.ClientEdit{Name: b.Name, RedirectURIs: b.RedirectURIs, Scopes: b.Scopes}
+	invalid := e.Validate()
+	if e.Empty() && len(in.Body.broken) > 0 {
+		invalid = nil // it is not empty: it could not be read
+	}
+	if err := in.Body.check(invalid); err != nil {
+		return nil, err
+	}
+	var err error
+	if e.IfVersion, err = ifMatch(c.request.Header, func() (int64, error) {
+		client, err := a.clients.OrgClient(ctx, c.Access, in.ID)
+		return client.Version, err
+	}); err != nil {
+		return nil, err
+	}
+	if e.Once, err = c.once(b); err != nil {
+		return nil, err
+	}
+	done, err := a.clients.UpdateClient(ctx, c.Access, in.ID, e)
+	if err != nil {
+		return nil, err
+	}
+	return &changeClientOutput{ETag: clientTag(&done.Client), Replayed: replayed(done.Replayed), Body: clientOf(&done.Client)}, nil
+}
+
+// clientTag names the bytes of a client; everyone sees the same.
+func clientTag(c *oauth.Client) string { return etag(c.Version, "") }
+
+type rotateClientInput struct {
+	ClientPath
+	Body payload[ClientRotation] // may be left out
+}
+
+type rotateClientOutput struct {
+	ETag string `header:"ETag" doc:"The new version of the record."`
+	Body NewClient
+}
+
+func (a *api) rotateClient(ctx context.Context, c *call, in *rotateClientInput) (*rotateClientOutput, error) {
+	overlap := seconds(or(in.Body.value.OverlapSeconds, 0))
+	if err := in.Body.check(identity.CheckOverlap(overlap)); err != nil {
+		return nil, err
+	}
+	client, secret, err := a.clients.RotateClient(ctx, c.Access, in.ID, overlap)
+	if err != nil {
+		return nil, err
+	}
+	return &rotateClientOutput{ETag: clientTag(&client), Body: NewClient{Secret: &secret, Client: clientOf(&client)}}, nil
 }
 
 type clientInput struct{ ClientPath }
 
 type clientOutput struct{ Body Client }
-
-func (a *api) getClient(ctx context.Context, c *call, in *clientInput) (*clientOutput, error) {
-	client, err := a.clients.OrgClient(ctx, c.Access, in.ID)
-	if err != nil {
-		return nil, err
-	}
-	return &clientOutput{Body: clientOf(&client)}, nil
-}
 
 func (a *api) deleteClient(ctx context.Context, c *call, in *clientInput) (*clientOutput, error) {
 	client, err := a.clients.DeleteClient(ctx, c.Access, in.ID)

@@ -1,6 +1,8 @@
 package rest
 
 import (
+	"time"
+
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/parley-dev/parley/internal/identity"
@@ -16,6 +18,8 @@ type Client struct {
 	Method       string   `json:"method" doc:"How the program proves who it is at the token endpoint; none: it has no secret." example:"none"`
 	CreatedAt    string   `json:"created_at" format:"date-time" doc:"When it was registered." example:"2026-03-02T10:00:00.000000Z"`
 	CreatedBy    string   `json:"created_by" doc:"Who registered it." example:"user:ada"`
+
+	OldSecretExpiresAt *string `json:"old_secret_expires_at" format:"date-time" doc:"Until when the secret before the last rotation works, or worked; null if it ended at once, or there was none." example:"2026-03-02T11:00:00.000000Z"`
 }
 
 // TransformSchema takes the list from the domain.
@@ -59,6 +63,34 @@ func (ClientCreation) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Sch
 	return s
 }
 
+// ClientPatch is the body of a change to a client.
+type ClientPatch struct {
+	Name         *string   `json:"name,omitempty" doc:"A new name."`
+	RedirectURIs *[]string `json:"redirect_uris,omitempty" nullable:"false" doc:"All its addresses anew. A code that was sent to one which is not among them is refused."`
+	Scopes       *[]string `json:"scopes,omitempty" nullable:"false" doc:"All that it may ask for at most, anew." example:"[\"svc:tasks:read\"]"`
+}
+
+// TransformSchema takes the limits from the domain.
+func (ClientPatch) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
+	property(s, "name", length(1, identity.MaxName))
+	property(s, "redirect_uris", items(1, oauth.MaxRedirects))
+	property(s, "scopes", items(1, identity.MaxScopes))
+	one := 1
+	s.MinProperties = &one
+	return s
+}
+
+// ClientRotation is the body that replaces the secret of a client.
+type ClientRotation struct {
+	OverlapSeconds *int `json:"overlap_seconds,omitempty" doc:"How long the old secret works beside the new one; 0 if left out." example:"3600"`
+}
+
+// TransformSchema takes the limits from the domain.
+func (ClientRotation) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
+	property(s, "overlap_seconds", between(0, int(identity.MaxOverlap/time.Second)), byDefault(0))
+	return s
+}
+
 func items(least, most int) func(*huma.Schema) {
 	return func(s *huma.Schema) {
 		s.MinItems, s.MaxItems = &least, &most
@@ -68,6 +100,6 @@ func items(least, most int) func(*huma.Schema) {
 func clientOf(c *oauth.Client) Client {
 	return Client{
 		ID: c.ID, Name: c.Name, RedirectURIs: c.RedirectURIs, Scopes: names(c.Scopes), Method: string(c.Method),
-		CreatedAt: stamp(c.CreatedAt), CreatedBy: c.CreatedBy,
+		CreatedAt: stamp(c.CreatedAt), CreatedBy: c.CreatedBy, OldSecretExpiresAt: stampOrNull(c.OldSecretExpires),
 	}
 }

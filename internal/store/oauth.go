@@ -51,51 +51,64 @@ func (t *tx) insertClient(c oauth.Client, secret identity.Hash) {
 func (s *Store) PutDescribedClient(ctx context.Context, c oauth.Client, e identity.AuditEntry) error {
 	return s.eng.write(ctx, func(t *tx) error {
 		uris, scopes := strings.Join(c.RedirectURIs, "\n"), c.Scopes.String()
-		same, err := t.exists(ctx, `SELECT 1 FROM oauth_clients WHERE id = $1 AND name = $2 AND redirect_uris = $3 AND scopes = $4`, c.ID, c.Name, uris, scopes)
-		if err != nil || same {
+		var r clientRow
+		known, err := one(ctx, t, r.dest(), `SELECT `+clientColumns+` FROM oauth_clients WHERE id = $1`+t.d.forUpdate, c.ID)
+		if err != nil || known && r.c.Name == c.Name && r.uris == uris && r.scopes == scopes {
 			return err
+		}
+		if known && r.scopes != scopes {
+			t.newEpoch() // as in UpdateOrgClient
 		}
 		t.exec(`INSERT INTO oauth_clients (id, secret_hash, name, method, redirect_uris, scopes, created_at, used_at, org_id, created_by)
 			VALUES ($1, '', $2, $3, $4, $5, $6, 0, '', '')
-			ON CONFLICT (id) DO UPDATE SET name = excluded.name, redirect_uris = excluded.redirect_uris, scopes = excluded.scopes`,
+			ON CONFLICT (id) DO UPDATE SET name = excluded.name, redirect_uris = excluded.redirect_uris, scopes = excluded.scopes,
+				version = oauth_clients.version + 1`,
 			c.ID, c.Name, string(c.Method), uris, scopes, micros(c.CreatedAt))
 		t.audit(e)
 		return nil
 	})
 }
 
-const clientColumns = `id, name, method, redirect_uris, scopes, created_at, org_id, created_by`
+const clientColumns = `id, name, method, redirect_uris, scopes, created_at, org_id, created_by, old_secret_expires_at, version`
 
 // clientRow receives the columns above.
 type clientRow struct {
 	c                    oauth.Client
 	method, uris, scopes string
-	created              int64
+	created, old         int64
 }
 
 func (r *clientRow) dest() []any {
-	return []any{&r.c.ID, &r.c.Name, &r.method, &r.uris, &r.scopes, &r.created, &r.c.Org, &r.c.CreatedBy}
+	return []any{
+		&r.c.ID, &r.c.Name, &r.method, &r.uris, &r.scopes, &r.created, &r.c.Org, &r.c.CreatedBy, &r.old, &r.c.Version,
+	}
 }
 
 func (r *clientRow) client() oauth.Client {
 	c := r.c
 	c.Method, c.RedirectURIs, c.Scopes, c.CreatedAt = oauth.Method(r.method), strings.Split(r.uris, "\n"), identity.SplitScopes(r.scopes), fromMicros(r.created)
+	c.OldSecretExpires = fromMicros(r.old)
 	return c
 }
 
 // OAuthClient implements oauth.Store.
 func (s *Store) OAuthClient(ctx context.Context, id string) (oauth.Client, identity.Hash, error) {
 	var r clientRow
-	var secret string
-	found, err := one(ctx, s.eng, append(r.dest(), &secret), `SELECT `+clientColumns+`, secret_hash FROM oauth_clients WHERE id = $1`, id)
+	var secret, old string
+	found, err := one(ctx, s.eng, append(r.dest(), &secret, &old),
+		`SELECT `+clientColumns+`, secret_hash, old_secret_hash FROM oauth_clients WHERE id = $1`, id)
 	if err == nil && !found {
 		err = errs.ErrNotFound
 	}
 	if err != nil {
 		return oauth.Client{}, identity.Hash{}, err
 	}
+	c := r.client()
 	h, err := fromHashText(secret)
-	return r.client(), h, err
+	if err == nil {
+		c.OldSecret, err = fromHashText(old)
+	}
+	return c, h, err
 }
 
 // KeyClient implements oauth.Store.
@@ -249,15 +262,18 @@ func (s *Store) CreateToken(ctx context.Context, k oauth.Token, h identity.Hash,
 func (s *Store) TokenByHash(ctx context.Context, h identity.Hash) (oauth.TokenState, error) {
 	var st oauth.TokenState
 	var r grantRow
-	var scopes, keyID, keyScopes string
+	var scopes, keyID, keyScopes, clientScopes string
 	var created, expires, revoked, admin, disabled, keyExpires, keyRevoked int64
 	dest := append([]any{
 		&st.ID, &scopes, &st.Audience, &created, &expires, &revoked, &st.Member.Name, &admin, &disabled, &keyID, &keyScopes, &keyExpires, &keyRevoked,
+		&clientScopes,
 	}, r.dest()...)
 	found, err := one(ctx, s.eng, dest, `SELECT t.id, t.scopes, t.audience, t.created_at, t.expires_at, t.revoked_at, p.name, p.admin, p.disabled,
-			coalesce(k.id, ''), coalesce(k.scopes, ''), coalesce(k.expires_at, 0), coalesce(k.revoked_at, 0), `+grantColumns+`
+			coalesce(k.id, ''), coalesce(k.scopes, ''), coalesce(k.expires_at, 0), coalesce(k.revoked_at, 0), coalesce(c.scopes, ''),
+			`+grantColumns+`
 		FROM oauth_tokens t JOIN oauth_grants g ON g.id = t.grant_id
 			JOIN principals p ON p.org_id = g.org_id AND p.kind = g.kind AND p.id = g.principal_id
+			LEFT JOIN oauth_clients c ON c.id = g.client_id
 			LEFT JOIN keys k ON k.id = g.client_id AND k.org_id = g.org_id AND k.kind = g.kind AND k.principal_id = g.principal_id
 		WHERE t.hash = $1`, hashText(h))
 	if err == nil && !found {
@@ -270,6 +286,7 @@ func (s *Store) TokenByHash(ctx context.Context, h identity.Hash) (oauth.TokenSt
 		return oauth.TokenState{}, err
 	}
 	st.GrantID, st.ClientID, st.Scopes = st.Grant.ID, st.Grant.ClientID, identity.SplitScopes(scopes)
+	st.ClientScopes = identity.SplitScopes(clientScopes)
 	st.CreatedAt, st.ExpiresAt, st.RevokedAt = fromMicros(created), fromMicros(expires), fromMicros(revoked)
 	st.Member.Principal, st.Member.Admin, st.Member.Disabled = st.Grant.Principal, admin != 0, disabled != 0
 	if keyID != "" {

@@ -2,9 +2,12 @@ package store
 
 import (
 	"context"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/idempotency"
 	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/internal/oauth"
 )
@@ -63,6 +66,68 @@ func (s *Store) OrgClients(ctx context.Context, org string, f oauth.ClientFilter
 		return err
 	}, clientsOf+w.sql+` ORDER BY id DESC`+limit(f.Limit), w.args...)
 	return list, err
+}
+
+// UpdateOrgClient implements oauth.Store. Whether a token works depends on the scopes of
+// its client, so the caches of all nodes are told of others.
+func (s *Store) UpdateOrgClient(ctx context.Context, id string, by identity.Principal, once *idempotency.Key,
+	edit func(oauth.Client) (oauth.Client, []identity.AuditEntry, error),
+) (oauth.ClientOutcome, error) {
+	var out oauth.ClientOutcome
+	err := s.eng.write(ctx, func(t *tx) error {
+		out = oauth.ClientOutcome{}
+		now := s.now()
+		if done, err := t.replay(ctx, once, by, now, &out); done || err != nil {
+			out.Replayed = true
+			return err
+		}
+		old, err := oneOrgClient(ctx, t, by.Org, id, t.d.forUpdate)
+		if err != nil {
+			return err
+		}
+		next, entries, err := edit(old)
+		if err != nil {
+			return err
+		}
+		if out.Client = next; len(entries) > 0 {
+			out.Client.Version = old.Version + 1
+			t.exec(`UPDATE oauth_clients SET name = $2, redirect_uris = $3, scopes = $4, version = $5 WHERE id = $1`,
+				id, next.Name, strings.Join(next.RedirectURIs, "\n"), next.Scopes.String(), out.Client.Version)
+			if !slices.Equal(next.Scopes, old.Scopes) {
+				t.newEpoch()
+			}
+			t.audit(entries...)
+		}
+		return t.remember(once, by, now, out)
+	})
+	return out, err
+}
+
+// RotateOrgClient implements oauth.Store. Secrets are read for each use and kept in no
+// cache, so nobody needs to be told.
+func (s *Store) RotateOrgClient(ctx context.Context, org, id string, secret identity.Hash,
+	decide func(oauth.Client) (time.Time, identity.AuditEntry, error),
+) (oauth.Client, error) {
+	var out oauth.Client
+	err := s.eng.write(ctx, func(t *tx) (err error) {
+		if out, err = oneOrgClient(ctx, t, org, id, t.d.forUpdate); err != nil {
+			return err
+		}
+		until, e, err := decide(out)
+		if err != nil {
+			return err
+		}
+		old := `''`
+		if !until.IsZero() {
+			old = `secret_hash`
+		}
+		out.OldSecretExpires, out.Version = fromMicros(micros(until)), out.Version+1
+		t.exec(`UPDATE oauth_clients SET old_secret_hash = `+old+`, old_secret_expires_at = $2, secret_hash = $3, version = $4 WHERE id = $1`,
+			id, micros(until), hashText(secret), out.Version)
+		t.audit(e)
+		return nil
+	})
+	return out, err
 }
 
 // DeleteOrgClient implements oauth.Store.

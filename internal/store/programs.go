@@ -13,7 +13,8 @@ func (s *Store) GrantOf(ctx context.Context, p identity.Principal, id string) (o
 	return oneGrant(ctx, s.eng, `g.id = $1 AND g.org_id = $2 AND g.kind = $3 AND g.principal_id = $4`, id, p.Org, string(p.Kind), p.ID)
 }
 
-const programsOf = `SELECT ` + grantColumns + `, coalesce(c.name, '') FROM oauth_grants g LEFT JOIN oauth_clients c ON c.id = g.client_id
+const programsOf = `SELECT ` + grantColumns + `, coalesce(c.name, ''), coalesce(c.scopes, '')
+	FROM oauth_grants g LEFT JOIN oauth_clients c ON c.id = g.client_id
 	WHERE g.org_id = $1 AND g.kind = $2 AND g.principal_id = $3 AND g.revoked_at = 0 AND g.ends_at > $4
 		AND (g.code_used_at > 0 OR g.code_expires_at > $4)
 	ORDER BY g.id DESC`
@@ -24,8 +25,10 @@ func (s *Store) Programs(ctx context.Context, p identity.Principal, now time.Tim
 	err := each(ctx, s.eng, func(r rows) error {
 		var row grantRow
 		var out oauth.Program
-		err := r.Scan(append(row.dest(), &out.Name)...)
+		var scopes string
+		err := r.Scan(append(row.dest(), &out.Name, &scopes)...)
 		if err == nil {
+			out.ClientScopes = identity.SplitScopes(scopes)
 			out.Grant, err = row.grant()
 		}
 		list = append(list, out)

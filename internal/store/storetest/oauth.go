@@ -227,8 +227,18 @@ func testDescribedClient(w *world) {
 		made.Scopes.String() != oauth.Registrable.String() {
 		w.Errorf("%+v", made)
 	}
-	r.Name, r.RedirectURIs, r.Scope = "App 2", r.RedirectURIs[:1], "svc:tasks:read"
+	epoch, err := w.store.IdentityEpoch(ctx)
+	w.must(err)
+	r.Name, r.RedirectURIs = "App 2", r.RedirectURIs[:1]
 	w.must(s.Describe(ctx, id, r))
+	if now, err := w.store.IdentityEpoch(ctx); err != nil || now != epoch {
+		w.Errorf("a new name made all nodes forget: %v", err)
+	}
+	r.Scope = "svc:tasks:read"
+	w.must(s.Describe(ctx, id, r))
+	if now, err := w.store.IdentityEpoch(ctx); err != nil || now == epoch {
+		w.Errorf("tokens of a client that may ask for less are still remembered: %v", err)
+	}
 	again, _, err := s.Client(ctx, id)
 	w.must(err)
 	if again.Name != "App 2" || len(again.RedirectURIs) != 1 || again.Scopes.String() != "svc:tasks:read" || !again.CreatedAt.Equal(made.CreatedAt) {

@@ -58,7 +58,8 @@ func testPrograms(w *world) {
 	list, _, err := s.Programs(ctx, me)
 	w.must(err)
 	if diff := cmp.Diff([]oauth.Program{
-		{Grant: line, Name: "Parley command line", UsedAt: line.CreatedAt}, {Grant: org, Name: "Reports", UsedAt: org.CreatedAt},
+		{Grant: line, Name: "Parley command line", UsedAt: line.CreatedAt, ClientScopes: identity.Scopes{}},
+		{Grant: org, Name: "Reports", UsedAt: org.CreatedAt, ClientScopes: oauth.Registrable},
 	}, list); diff != "" {
 		w.Error(diff)
 	}

@@ -118,6 +118,9 @@ func Run(t *testing.T, open func(*testing.T, store.Options) Store) {
 		{"what is over is swept", testSweepLogins},
 		{"clients of an org", testOrgClients},
 		{"a client that is described elsewhere", testDescribedClient},
+		{"clients of an org are edited", testEditClients},
+		{"secrets of clients are rotated", testRotateClients},
+		{"a token works as long as its client may have it", testNarrowClients},
 		{"a person ends what programs were allowed", testPrograms},
 		{"an org has so many clients and no more", testFewClients},
 	} {
