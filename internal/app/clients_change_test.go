@@ -161,6 +161,11 @@ func TestAClientThatMovedIsAnsweredThere(t *testing.T) {
 	tok := admin.token(c, nil, "svc:tasks:read")
 	verifier := oauth2.GenerateVerifier()
 	sent := admin.consent(c.AuthCodeURL("s", oauth2.S256ChallengeOption(verifier)), "allow", "svc:tasks:read")
+	_, page := admin.do("GET", c.AuthCodeURL("s", oauth2.S256ChallengeOption(verifier)), nil)
+	asked := answerPath.FindStringSubmatch(page)
+	if asked == nil {
+		t.Fatal(page)
+	}
 	for _, call := range [][3]string{{"PATCH", "", `{"redirect_uris":["https://evil.example/"]}`}, {"POST", "/rotate", "{}"}} {
 		path := "/clients/" + c.ClientID + call[1]
 		if code, body := bob.call(call[0], "/api/v1/orgs/main"+path, call[2]); code != 403 || !strings.Contains(body, "auth.scope_missing") {
@@ -180,6 +185,12 @@ func TestAClientThatMovedIsAnsweredThere(t *testing.T) {
 	}
 	if _, err := c.Exchange(t.Context(), sent.Get("code"), oauth2.VerifierOption(verifier)); !refused(err, "invalid_grant") {
 		t.Error("a code works that was sent to where the client is no more:", err)
+	}
+	for _, decision := range []string{"allow", "refuse"} {
+		res, body := admin.do("POST", asked[1], url.Values{"decision": {decision}, "scope": {"svc:tasks:read"}})
+		if res.StatusCode != 400 || res.Header.Get("Location") != "" || !strings.Contains(body, "not at its address any more") {
+			t.Errorf("%s is sent to where the client is no more: %s %s", decision, res.Status, body)
+		}
 	}
 	if res, body := admin.do("GET", c.AuthCodeURL("s", oauth2.S256ChallengeOption(verifier)), url.Values{}); res.StatusCode != 400 {
 		t.Error(res.Status, body)

@@ -59,6 +59,11 @@ func (s *server) decide(w http.ResponseWriter, r *http.Request, as *goidc.AuthnS
 		}
 		return goidc.StatusFailure, err
 	}
+	if !oauth.MatchRedirect(client.RedirectURIs, as.RedirectURI) {
+		// It was, when the question was put; nothing is sent there now, not even a refusal.
+		s.Pages.Problem(w, r, http.StatusBadRequest, "The program that sent you here is not at its address any more. Nothing was allowed; start again from the program.")
+		return goidc.StatusPending, nil
+	}
 	wanted, err := oauth.ParseScopes(as.Scopes)
 	if err != nil {
 		return goidc.StatusFailure, goidc.NewError(goidc.ErrorCodeInvalidScope, errs.As(err).Message)
