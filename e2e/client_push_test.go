@@ -41,7 +41,7 @@ func newReceiver(t *testing.T) *receiver {
 // until reads pushes until one satisfies; the test ends if none comes.
 func (r *receiver) until(t *testing.T, what string, ok func(p pushed) bool) {
 	t.Helper()
-	late := time.After(30 * time.Second)
+	late := time.After(soon)
 	for {
 		select {
 		case p := <-r.got:
@@ -49,7 +49,7 @@ func (r *receiver) until(t *testing.T, what string, ok func(p pushed) bool) {
 				return
 			}
 		case <-late:
-			t.Fatalf("no push within 30 s: %s", what)
+			t.Fatalf("no push within %v: %s", soon, what)
 		}
 	}
 }

@@ -16,7 +16,7 @@ import (
 )
 
 // patience bounds every wait; all of them end early when their condition holds.
-const patience = 30 * time.Second
+const patience = time.Minute
 
 var (
 	addressLine = regexp.MustCompile(`Parley is listening on (https?://\S+)`)
