@@ -31,7 +31,9 @@ func newReceiver(t *testing.T) *receiver {
 	r := &receiver{got: make(chan pushed, 100)}
 	srv := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, req *http.Request) {
 		body, _ := io.ReadAll(req.Body)
-		r.got <- pushed{req.Header, body}
+		if req.URL.String() == "/pushes" { // else it is for a config that is about to be deleted
+			r.got <- pushed{req.Header, body}
+		}
 	}))
 	t.Cleanup(srv.Close)
 	r.url = srv.URL + "/pushes"

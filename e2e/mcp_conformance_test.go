@@ -226,7 +226,7 @@ func baseline(t *testing.T, scenario string) string {
 func ownPort(t *testing.T) string {
 	t.Helper()
 	for range 1000 {
-		port := strconv.Itoa(20_000 + rand.IntN(10_000))
+		port := strconv.Itoa(20_000 + rand.IntN(5000))
 		if free, err := net.Listen("tcp", "127.0.0.1:"+port); err == nil {
 			_ = free.Close()
 			return port
