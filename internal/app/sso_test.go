@@ -317,6 +317,11 @@ func TestHostileAnswers(t *testing.T) {
 		}
 	}
 	is.Edit = nil
+	is.Signer = evil
+	if in() {
+		t.Error("signed by another: signed in")
+	}
+	is.Signer = nil
 	for name, answer := range map[string]func(url.Values){
 		"another state":             func(q url.Values) { q.Set("state", "x") },
 		"no state":                  func(q url.Values) { q.Del("state") },
