@@ -269,6 +269,12 @@ func TestTheProviderDecidesWhoIsMadeAndWhoIsAdmin(t *testing.T) {
 	if res, body := b.press("/login/sso/acme", url.Values{}); !at(res, body, "user:cy") || strings.Contains(body, ", an admin") {
 		t.Error(res.Status, body)
 	}
+	// What the ID token says counts more than userinfo.
+	is.Person["groups"], is.More["groups"] = []string{"staff"}, []string{"staff", "bosses"}
+	if res, body := b.press("/login/sso/acme", url.Values{}); !at(res, body, "user:cy") || strings.Contains(body, ", an admin") {
+		t.Error(res.Status, body)
+	}
+	delete(is.Person, "groups")
 	is.More["groups"] = []string{"guests"}
 	if res, body := b.press("/login/sso/acme", url.Values{}); res.StatusCode != 403 || !strings.Contains(body, "not as one of those") {
 		t.Error(res.Status, body)
