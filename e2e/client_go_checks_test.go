@@ -247,7 +247,7 @@ func goEnds(t *testing.T, c *goClient) {
 }
 
 func goReply(t *testing.T, c *goClient) {
-	res, err := c.SendMessage(t.Context(), &a2a.SendMessageRequest{Message: say("reply"), Config: &a2a.SendMessageConfig{}})
+	res, err := c.SendMessage(t.Context(), &a2a.SendMessageRequest{Message: say("reply")})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -123,13 +123,9 @@ var goChecks = []goCheck{
 
 func say(text string) *a2a.Message { return a2a.NewMessage(a2a.MessageRoleUser, a2a.NewTextPart(text)) }
 
-// send sends and expects a task. In version 0.3 a client that does not say whether it
-// waits is given a second, which is too little on a busy machine; so this one says it.
+// send sends and expects a task.
 func (c *goClient) send(t *testing.T, req *a2a.SendMessageRequest) *a2a.Task {
 	t.Helper()
-	if !c.v1 && req.Config == nil {
-		req.Config = &a2a.SendMessageConfig{}
-	}
 	res, err := c.SendMessage(t.Context(), req)
 	if err != nil {
 		t.Fatal(err)
