@@ -81,17 +81,18 @@ func (s *stage) node(t *testing.T, script string) string {
 // testExamples runs examples/a2a-js as docs/clients.md says: the callers, and a
 // receiver that gets a push and one that was not signed.
 func testExamples(t *testing.T, s *stage, dir string) {
-	if err := os.CopyFS(dir+"/examples", os.DirFS("../examples/a2a-js")); err != nil {
+	dir = must(os.MkdirTemp(dir, "examples"))(t) // where they find the packages
+	if err := os.CopyFS(dir, os.DirFS("../examples/a2a-js")); err != nil {
 		t.Fatal(err)
 	}
 	// Both versions of the SDK are installed here, one of them by another name.
-	old := filepath.Join(dir, "examples", "v03.mjs")
+	old := filepath.Join(dir, "v03.mjs")
 	script := must(os.ReadFile(old))(t)
 	if err := os.WriteFile(old, []byte(strings.ReplaceAll(string(script), "@a2a-js/sdk/", "a2a-js-sdk-0.3/")), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	run := func(script string, args ...string) *exec.Cmd {
-		cmd := exec.CommandContext(t.Context(), "node", append([]string{filepath.Join(dir, "examples", script)}, args...)...)
+		cmd := exec.CommandContext(t.Context(), "node", append([]string{filepath.Join(dir, script)}, args...)...)
 		cmd.Env = append(os.Environ(), "PARLEY_KEY="+s.key, "PARLEY_SERVER="+s.base, "PUSH_TOKEN=a-token")
 		return cmd
 	}

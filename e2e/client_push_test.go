@@ -31,7 +31,9 @@ func newReceiver(t *testing.T) *receiver {
 	r := &receiver{got: make(chan pushed, 100)}
 	srv := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, req *http.Request) {
 		body, _ := io.ReadAll(req.Body)
-		r.got <- pushed{req.Header, body}
+		if req.URL.String() == "/pushes" { // else it is for a config that is about to be deleted
+			r.got <- pushed{req.Header, body}
+		}
 	}))
 	t.Cleanup(srv.Close)
 	r.url = srv.URL + "/pushes"
@@ -41,7 +43,7 @@ func newReceiver(t *testing.T) *receiver {
 // until reads pushes until one satisfies; the test ends if none comes.
 func (r *receiver) until(t *testing.T, what string, ok func(p pushed) bool) {
 	t.Helper()
-	late := time.After(30 * time.Second)
+	late := time.After(soon)
 	for {
 		select {
 		case p := <-r.got:
@@ -49,7 +51,7 @@ func (r *receiver) until(t *testing.T, what string, ok func(p pushed) bool) {
 				return
 			}
 		case <-late:
-			t.Fatalf("no push within 30 s: %s", what)
+			t.Fatalf("no push within %v: %s", soon, what)
 		}
 	}
 }

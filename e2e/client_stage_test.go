@@ -104,6 +104,9 @@ func act(ctx context.Context, t *worker.Task) error {
 		if err := t.Progress(ctx, "on it"); err != nil {
 			return err
 		}
+		if t.Text() != first.Text() { // told before this worker, or the one after a lost one, began
+			return t.Complete(ctx, worker.Text("Told to "+t.Text()))
+		}
 		select {
 		case m, ok := <-t.Turns():
 			if !ok {

@@ -133,15 +133,21 @@ func (f *fleet) submit(voter int, rng *rand.Rand) error {
 	return nil
 }
 
-// seesOwn checks that a list read after an acknowledged submit shows it. Few
-// clients share a voter, so it cannot have left the first page yet.
+// seesOwn checks that a list read after an acknowledged submit shows it: nearly
+// always on its first page, but other clients of the voter submit meanwhile.
 func (f *fleet) seesOwn(voter int, fa *fact) error {
 	query := "/proposals?status=all&sort=newest&limit=100&submitted_by=" + url.QueryEscape(f.voters[voter])
-	body, err := f.call(f.keys[voter], "GET", query, nil, 200)
-	if err == nil && !bytes.Contains(body, []byte(fa.id)) {
-		err = unexpected{"a list does not show " + fa.id + ", which was acknowledged before: " + string(body)}
+	for cursor := ""; ; {
+		body, err := f.call(f.keys[voter], "GET", query+cursor, nil, 200)
+		if err != nil || bytes.Contains(body, []byte(fa.id)) {
+			return err
+		}
+		next := answer{body: body}.str("next_cursor")
+		if next == "" {
+			return unexpected{"a list does not show " + fa.id + ", which was acknowledged before: " + string(body)}
+		}
+		cursor = "&cursor=" + next
 	}
-	return err
 }
 
 func (f *fleet) vote(voter int, rng *rand.Rand) error {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 	"maps"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -14,8 +15,8 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"testing"
-	"time"
 )
 
 // scenarios lists what the official conformance suite can ask of a server: "" is run,
@@ -218,6 +219,21 @@ func baseline(t *testing.T, scenario string) string {
 	return name
 }
 
+// ownPort finds a free port for a program that cannot choose one itself. It is none of
+// those that the system gives out by itself, so no other test gets it meanwhile.
+func ownPort(t *testing.T) string {
+	t.Helper()
+	for range 1000 {
+		port := strconv.Itoa(20_000 + rand.IntN(5000))
+		if free, err := net.Listen("tcp", "127.0.0.1:"+port); err == nil {
+			_ = free.Close()
+			return port
+		}
+	}
+	t.Fatal("no port is free")
+	return ""
+}
+
 var question = regexp.MustCompile(`(?m)^http://\S+/oauth/authorize\?\S+$`)
 
 // TestAuthorizationConformance lets the suite's own client of OAuth look at the
@@ -230,9 +246,7 @@ func TestAuthorizationConformance(t *testing.T) {
 	admin := s.firstAdmin(t)
 	for name, resource := range map[string]string{"the tools": s.base + "/mcp", "everything": s.base} {
 		t.Run(name, func(t *testing.T) {
-			free := must(net.Listen("tcp", "127.0.0.1:0"))(t)
-			_, port, _ := net.SplitHostPort(free.Addr().String())
-			_ = free.Close()
+			port := ownPort(t)
 			c := s.registered(t, "http://127.0.0.1:"+port+"/callback")
 			cmd := suite(t, dir, "authorization", "--url", s.base, "--client-id", c.ClientID, "--resource", resource, "--port", port, "--output-dir", t.TempDir())
 			var out output
@@ -240,10 +254,24 @@ func TestAuthorizationConformance(t *testing.T) {
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
 			}
-			eventually(t, time.Minute, "the suite names an address", func() bool { return question.MatchString(out.String()) })
+			ended := make(chan error, 1)
+			go func() { ended <- cmd.Wait() }()
+			// until waits for the suite, which ends early when it has seen enough.
+			until := func(what string, ok func() bool) {
+				t.Helper()
+				eventually(t, soon, what, func() bool {
+					select {
+					case err := <-ended:
+						t.Fatalf("the suite ended (%v), and not yet %s:\n%s", err, what, out.String())
+					default:
+					}
+					return ok()
+				})
+			}
+			until("the suite names an address", func() bool { return question.MatchString(out.String()) })
 			to := admin.consent(t, question.FindString(out.String()), "svc:tasks:read")
 			// It names the address before it listens there.
-			eventually(t, time.Minute, "the suite listens", func() bool {
+			until("the suite listens", func() bool {
 				c, err := net.Dial("tcp", to.Host)
 				if err == nil {
 					_ = c.Close()
@@ -253,7 +281,7 @@ func TestAuthorizationConformance(t *testing.T) {
 			if res, body := admin.do(t, "GET", to.String(), nil); res.StatusCode != 200 {
 				t.Error(res.Status, body)
 			}
-			if err := cmd.Wait(); err != nil {
+			if err := <-ended; err != nil {
 				t.Errorf("%v\n%s", err, out.String())
 			}
 			for scenario := range authScenarios {

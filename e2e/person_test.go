@@ -109,7 +109,7 @@ func (p *person) consent(t *testing.T, addr string, scopes ...string) *url.URL {
 		t.Fatalf("%s asks nothing: %s", addr, page)
 	}
 	for _, scope := range scopes {
-		if !strings.Contains(page, scope) {
+		if !strings.Contains(page, "<code>"+scope+"</code>") {
 			t.Errorf("the question does not name %s: %s", scope, page)
 		}
 	}

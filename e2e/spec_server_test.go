@@ -84,7 +84,7 @@ func serveIn(t *testing.T, e engine, env []string, flags ...string) *server {
 // await returns when the server has said where it listens and answers there.
 func (s *server) await(t *testing.T) {
 	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); {
+	for deadline := time.Now().Add(soon); time.Now().Before(deadline); {
 		select {
 		case <-s.done:
 			t.Fatalf("the server ended instead of serving:\n%s", s.out.tail(4000))
@@ -105,7 +105,7 @@ func (s *server) await(t *testing.T) {
 			return
 		}
 	}
-	t.Fatalf("the server was not ready within 30 s:\n%s", s.out.tail(4000))
+	t.Fatalf("the server was not ready within %v:\n%s", soon, s.out.tail(4000))
 }
 
 // kill ends the server as a power cut would, without any warning.

@@ -254,6 +254,10 @@ var terminalStates = []string{"completed", "failed", "canceled", "rejected"}
 
 func terminal(state string) bool { return slices.Contains(terminalStates, state) }
 
+// soon is the limit for what takes a few seconds, such as the end of a right on all
+// nodes, with room for a machine that is busy.
+const soon = time.Minute
+
 // eventually waits for a condition. The limit is generous: it is there to end a
 // test that would never end, not to measure.
 func eventually(t *testing.T, limit time.Duration, what string, ok func() bool) {

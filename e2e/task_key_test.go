@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// TestTaskKeyRevoked: a stream outlives the revocation of its key by no more than
-// ten seconds, and says in good order that it ends.
+// TestTaskKeyRevoked: a stream does not outlive the revocation of its key for long,
+// and says in good order that it ends.
 func TestTaskKeyRevoked(t *testing.T) {
 	t.Parallel()
 	eachEngine(t, func(t *testing.T, e engine) {
@@ -38,8 +38,8 @@ func TestTaskKeyRevoked(t *testing.T) {
 			if err != io.EOF {
 				t.Errorf("the stream broke instead of ending: %v", err)
 			}
-		case <-time.After(10 * time.Second):
-			t.Error("the stream of a revoked key still runs after 10 s")
+		case <-time.After(soon):
+			t.Errorf("the stream of a revoked key still runs after %v", soon)
 		}
 		select {
 		case err := <-kept:
@@ -109,7 +109,7 @@ func TestTaskOffline(t *testing.T) {
 		if err != nil || v.Status.State == "submitted" {
 			t.Errorf("the echo agent's task is %q at once, %v", v.Status.State, err)
 		}
-		v, err = o.peer().send(t.Context(), "echo", "wait", "hello", "Prefer: wait=5")
+		v, err = o.peer().send(t.Context(), "echo", "wait", "hello", "Prefer: wait=30")
 		state("completed", v, err)
 	})
 }
@@ -199,7 +199,10 @@ func testRestriction(t *testing.T, keys map[string]peer) {
 func testOwners(t *testing.T, agent string, owner peer, others map[string]peer) {
 	ctx := t.Context()
 	id := "shared-" + agent
-	must(owner.send(ctx, agent, id, "the owner's secret", "Prefer: wait=1"))(t)
+	must(owner.send(ctx, agent, id, "the owner's secret"))(t)
+	if agent == "echo" { // the other has no worker, and its task waits
+		eventually(t, soon, "the end of the owner's task", func() bool { return must(owner.get(ctx, agent, id))(t).Status.State == "completed" })
+	}
 	mine := must(owner.call(ctx, agent, "tasks/get", object{"id": id, "historyLength": 10}))(t)
 	for name, p := range others {
 		for _, method := range []string{"tasks/get", "tasks/cancel", "tasks/resubscribe"} {

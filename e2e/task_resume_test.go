@@ -6,7 +6,6 @@ import (
 	"io"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -77,7 +76,7 @@ func newCutter(t *testing.T, nodes []*server, p peer, agent, id string) *cutter 
 // step opens a stream after the last event that is known, takes one and cuts.
 func (c *cutter) step() {
 	c.t.Helper()
-	ctx, cancel := context.WithTimeout(c.t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(c.t.Context(), soon)
 	defer cancel()
 	p := c.p
 	p.base = c.nodes[len(c.events)%len(c.nodes)].base

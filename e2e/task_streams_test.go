@@ -20,7 +20,7 @@ import (
 // readers who stall delay nobody.
 func TestTaskStreams(t *testing.T) {
 	n := fromEnv(t, "PARLEY_STREAMS", 500)
-	const stalled, beside = 100, 50
+	const stalled, beside = 100, 10
 	needFiles(t, uint64(n+stalled+beside+200))
 	s := serve(t, engine{"sqlite", []string{"--data", t.TempDir()}}, "--rate-limit", "0")
 	o := newTaskOrg(t, s, "streams")
@@ -66,13 +66,10 @@ func TestTaskStreams(t *testing.T) {
 	awaitAll(t, live, `"final":true`)
 	took := time.Since(start)
 	t.Logf("beside %d stalled readers of 8 MiB, %d others of the same task had all of it after %v, and %d of another task their end after %v", stalled, beside, took.Round(time.Millisecond), n, toIdle.Round(time.Millisecond))
-	if n := inFlight(t, s); n < stalled {
-		t.Errorf("%d requests are in flight: the stalled readers do not stall, so nothing was tested", n)
-	}
-	// The server gives a stalled reader 30 s. Had anybody waited for one, it would
-	// show as that much.
-	if limit := 25 * time.Second; took > limit || toIdle > limit {
-		t.Errorf("readers that stall delay the others")
+	// The server gives a stalled reader 30 s. Had anybody waited for one, it would have
+	// been given up by now. The look itself is one more request.
+	if n := inFlight(t, s) - 1; n < stalled {
+		t.Errorf("%d of %d stalled readers are left: they do not stall, or the others waited until they were given up", n, stalled)
 	}
 }
 

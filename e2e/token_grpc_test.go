@@ -3,7 +3,6 @@ package e2e
 import (
 	"context"
 	"testing"
-	"time"
 
 	a2apb "github.com/a2aproject/a2a-go/v2/a2apb/v1"
 	"github.com/jackc/pgx/v5"
@@ -51,7 +50,7 @@ func TestGRPCTakesAccessTokens(t *testing.T) {
 		}
 	}
 	s.revokeToken(t, client, mine.AccessToken)
-	eventually(t, 10*time.Second, "the revoked token is refused", func() bool { return send(mine.AccessToken) == codes.Unauthenticated })
+	eventually(t, soon, "the revoked token is refused", func() bool { return send(mine.AccessToken) == codes.Unauthenticated })
 }
 
 // expire moves a token into the past.

@@ -12,9 +12,9 @@ import (
 	"testing"
 )
 
-func TestALoginStandsForAKey(t *testing.T) {
-	t.Parallel()
-	p, _ := newPerson(t)
+func TestALoginStandsForAKey(t *testing.T) { onEachEngine(t, testALoginStandsForAKey) }
+
+func testALoginStandsForAKey(t *testing.T, p *person, _ *server) {
 	if code, _, stderr := p.run("proposal", "list"); code != 2 || !strings.Contains(stderr, "parley login --server "+p.base) {
 		t.Error(code, stderr)
 	}
@@ -104,9 +104,9 @@ func TestALoginStandsForAKey(t *testing.T) {
 	}
 }
 
-func TestALoginWithoutABrowser(t *testing.T) {
-	t.Parallel()
-	p, _ := newPerson(t)
+func TestALoginWithoutABrowser(t *testing.T) { onEachEngine(t, testALoginWithoutABrowser) }
+
+func testALoginWithoutABrowser(t *testing.T, p *person, _ *server) {
 	ended := func(addr string) *url.URL {
 		t.Helper()
 		_, body, res := p.allow(addr, "svc:tasks:read")
@@ -157,9 +157,9 @@ func with(u *url.URL, name, value string) string {
 	return out.String()
 }
 
-func TestNobodyElseAnswersALogin(t *testing.T) {
-	t.Parallel()
-	p, _ := newPerson(t)
+func TestNobodyElseAnswersALogin(t *testing.T) { onEachEngine(t, testNobodyElseAnswersALogin) }
+
+func testNobodyElseAnswersALogin(t *testing.T, p *person, _ *server) {
 	code, stdout, stderr := p.login(func(addr string, _ io.Writer) {
 		u, err := url.Parse(addr)
 		if err != nil {
@@ -196,8 +196,10 @@ func TestNobodyElseAnswersALogin(t *testing.T) {
 
 // A refresh token works once: processes that would all renew the login take turns.
 func TestManyCommandsAtOnceShareOneLogin(t *testing.T) {
-	t.Parallel()
-	p, _ := newPerson(t)
+	onEachEngine(t, testManyCommandsAtOnceShareOneLogin)
+}
+
+func testManyCommandsAtOnceShareOneLogin(t *testing.T, p *person, _ *server) {
 	p.signIn()
 	for name, spoil := range map[string]func(){
 		"an access token that ended": func() { p.change("expires_at", "2020-01-01T00:00:00Z") },
@@ -225,8 +227,10 @@ func TestManyCommandsAtOnceShareOneLogin(t *testing.T) {
 
 // Who lost the machine ends its login from another.
 func TestALoginIsEndedOnTheAccountPage(t *testing.T) {
-	t.Parallel()
-	p, _ := newPerson(t)
+	onEachEngine(t, testALoginIsEndedOnTheAccountPage)
+}
+
+func testALoginIsEndedOnTheAccountPage(t *testing.T, p *person, _ *server) {
 	p.signIn()
 	p.signIn() // one login is enough: the first is over
 	_, body, _ := p.open("GET", "/account", nil)
@@ -254,12 +258,14 @@ func TestALoginIsEndedOnTheAccountPage(t *testing.T) {
 
 // A login knows its org, so that nobody needs to name it.
 func TestCommandsWorkInTheOrgOfTheLogin(t *testing.T) {
-	t.Parallel()
-	p, s := newPerson(t)
+	onEachEngine(t, testCommandsWorkInTheOrgOfTheLogin)
+}
+
+func testCommandsWorkInTheOrgOfTheLogin(t *testing.T, p *person, s *server) {
 	operator := func(args ...string) string {
 		t.Helper()
 		cmd := exec.Command(filepath.Join(binDir, "parley"), args...)
-		cmd.Dir, cmd.Env = s.cmd.Dir, cleanEnv(s.cmd.Dir)
+		cmd.Dir, cmd.Env = s.cmd.Dir, s.cmd.Env
 		out, err := cmd.CombinedOutput()
 		if err != nil {
 			t.Fatal(args, err, string(out))

@@ -16,6 +16,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/parley-dev/parley/internal/pgtest"
 )
 
 // person is somebody with a browser that keeps cookies. It goes wherever it is sent,
@@ -36,11 +38,27 @@ var (
 
 const password = "four words of mine"
 
-// newPerson starts a server and signs its first admin in.
-func newPerson(t *testing.T, args ...string) (*person, *server) {
+// onEachEngine runs the test with a server on a fresh store of each engine, whose
+// first admin is signed in.
+func onEachEngine(t *testing.T, test func(t *testing.T, p *person, s *server)) {
+	t.Parallel()
+	for engine, settings := range map[string]func(t *testing.T) []string{
+		"sqlite":   func(*testing.T) []string { return nil },
+		"postgres": func(t *testing.T) []string { return []string{"PARLEY_DATABASE=" + pgtest.URL(t)} },
+	} {
+		t.Run(engine, func(t *testing.T) {
+			t.Parallel()
+			p, s := newPerson(t, settings(t)...)
+			test(t, p, s)
+		})
+	}
+}
+
+// newPerson starts a server with the settings and signs its first admin in.
+func newPerson(t *testing.T, settings ...string) (*person, *server) {
 	t.Helper()
 	dir := t.TempDir()
-	s, err := startServer(dir, cleanEnv(dir), args...)
+	s, err := startServer(dir, cleanEnv(dir, settings...))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -87,7 +88,13 @@ func serverCmd(ts *testscript.TestScript, neg bool, args []string) {
 				environ = append(environ, name+"="+v)
 			}
 		}
-		s, err := startServer(ts.MkAbs("."), environ, args[1:]...)
+		args = args[1:]
+		if !slices.Contains(args, "--listen") {
+			addr, err := ownPort()
+			ts.Check(err)
+			args = append([]string{"--listen", addr}, args...)
+		}
+		s, err := startServer(ts.MkAbs("."), environ, args...)
 		ts.Check(err)
 		*held = s
 		ts.Defer(func() { s.kill() })

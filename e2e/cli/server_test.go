@@ -4,19 +4,23 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"math/rand/v2"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
 
 // patience bounds every wait; all of them end early when their condition holds.
-const patience = 30 * time.Second
+const patience = time.Minute
 
 var (
 	addressLine = regexp.MustCompile(`Parley is listening on (https?://\S+)`)
@@ -87,6 +91,25 @@ func startServer(dir string, environ []string, args ...string) (*server, error) 
 	}
 	s.key = keyShape.FindString(s.stdout.String())
 	return s, nil
+}
+
+var ports atomic.Int32 // how many were tried
+
+var firstPort = rand.IntN(5000)
+
+// ownPort finds a free port that a server can come back to: it is none of those that
+// the system gives out by itself, so nobody else gets it meanwhile.
+func ownPort() (string, error) {
+	for {
+		n := int(ports.Add(1))
+		if n > 5000 {
+			return "", errors.New("no port is free")
+		}
+		addr := "127.0.0.1:" + strconv.Itoa(25_000+(firstPort+n)%5000)
+		if free, err := net.Listen("tcp", addr); err == nil {
+			return addr, free.Close()
+		}
+	}
 }
 
 // stop asks the server to end and returns how it did.

@@ -64,7 +64,7 @@ func readyz(s *server) (int, error) {
 
 func TestShutdownDrains(t *testing.T) {
 	t.Parallel()
-	s := start(t, "--shutdown-delay", "2s")
+	s := start(t, "--shutdown-delay", "5s") // long enough to see it, also on a busy machine
 	if code, err := readyz(s); code != http.StatusOK {
 		t.Fatalf("/readyz = %d, %v before the signal", code, err)
 	}

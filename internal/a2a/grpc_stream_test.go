@@ -206,7 +206,7 @@ func TestGRPCSurvives(t *testing.T) {
 
 func waitFor(t *testing.T, ok func() bool) {
 	t.Helper()
-	for range 200 {
+	for range 3000 { // half a minute
 		if ok() {
 			return
 		}

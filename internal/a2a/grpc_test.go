@@ -352,7 +352,7 @@ func (w *world) expect(secret, agent string) {
 	if err != nil {
 		w.tb.Fatal(err)
 	}
-	for range 500 {
+	for range 3000 { // half a minute
 		if w.tasks.Expected(ctx, to) {
 			return
 		}

@@ -64,6 +64,7 @@ func TestWelcome(t *testing.T) {
 		{"nobody of that name, made", acme(create), Proof{}, Scene{}, "ada: create connect member.create identity.link login"},
 		{"a name without a way in", acme(), Proof{}, Scene{Account: user("ada")}, "ada: connect identity.link login"},
 		{"a name that is disabled", acme(), Proof{}, Scene{Account: user("ada", disabled)}, "account.disabled"},
+		{"a name that is disabled and has a password", acme(), Proof{}, Scene{Account: user("ada", disabled, withPassword)}, "account.disabled"},
 		{"a name with a password", acme(create), Proof{}, Scene{Account: user("ada", withPassword)}, "account.has_password"},
 		{"a name with another subject here", acme(), Proof{}, Scene{Account: user("ada"), Identities: []Identity{here}}, "account.other_identity"},
 		{"a name with another provider", acme(), Proof{}, Scene{Account: user("ada"), Identities: []Identity{there}}, "account.has_identity"},

@@ -82,7 +82,7 @@ func TestEventsArePushedAndAStopWaitsForTheOneOnItsWay(t *testing.T) {
 	if _, again := get(t, s.URL()+"/.well-known/jwks.json", ""); again != keys {
 		t.Errorf("after a restart the key is another one")
 	}
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
 		_, metrics := get(t, s.URL()+"/metrics", "")
 		if strings.Contains(metrics, `parley_push_attempts_total{outcome="delivered"} 3`) &&
 			strings.Contains(metrics, `parley_push_attempts_total{outcome="dead"} 0`) &&

@@ -2,6 +2,7 @@ package app
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"net/url"
 	"os"
@@ -74,4 +75,41 @@ func TestTheSecretIsShownAsTheProviderSays(t *testing.T) {
 		}
 		_ = s.Shutdown()
 	}
+}
+
+func TestAProviderOfAnotherOrgIsNotThere(t *testing.T) {
+	t.Parallel()
+	is := idptest.New(t)
+	is.Person = idptest.Claims{"sub": "s-1", "preferred_username": "admin"}
+	cfg := testConfig(t)
+	cfg.Issuers = issuerFile(t, "", map[string]*idptest.Issuer{"acme": is})
+	data, err := os.ReadFile(cfg.Issuers)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(cfg.Issuers, bytes.ReplaceAll(data, []byte(`"org": "main"`), []byte(`"org": "other"`)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := startServer(t, cfg)
+	t.Cleanup(func() { _ = s.Shutdown() })
+	setup := strings.TrimPrefix(s.Link(), s.URL())
+	nowhere := func(b *browser, path string) {
+		t.Helper()
+		if res, body := b.do("POST", path, url.Values{}); res.StatusCode != 404 || !strings.Contains(body, "no such identity provider") {
+			t.Error(path, res.Status, body)
+		}
+	}
+	nowhere(newBrowser(t, s), setup+"/sso/acme")
+	admin := s.admin(t)
+	nowhere(admin, "/account/sso/acme")
+	nowhere(admin, "/account/sso/acme/disconnect")
+	if _, body := admin.do("GET", "/account", nil); strings.Contains(body, "The acme") {
+		t.Error(body)
+	}
+	_, body := admin.call("POST", "/api/v1/orgs/main/invitations", `{"user":"dot"}`)
+	var invitation struct{ URL string }
+	if err := json.Unmarshal([]byte(body), &invitation); err != nil || invitation.URL == "" {
+		t.Fatal(body, err)
+	}
+	nowhere(newBrowser(t, s), strings.TrimPrefix(invitation.URL, s.URL())+"/sso/acme")
 }

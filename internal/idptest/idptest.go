@@ -6,6 +6,7 @@
 package idptest
 
 import (
+	"cmp"
 	"crypto/ed25519"
 	"crypto/rand"
 	"crypto/rsa"
@@ -40,6 +41,8 @@ type Issuer struct {
 	Person, More Claims
 	// Edit changes an ID token before it is signed.
 	Edit func(Claims)
+	// Signer signs the ID tokens instead, with a key that is not this issuer's.
+	Signer *Issuer
 	// Answer changes what the browser brings back.
 	Answer func(url.Values)
 	// Hold is called before the keys are answered.
@@ -237,5 +240,5 @@ func (is *Issuer) token(w http.ResponseWriter, r *http.Request) {
 	if is.Edit != nil {
 		is.Edit(c)
 	}
-	reply(w, Claims{"access_token": "opaque", "token_type": "Bearer", "expires_in": 300, "id_token": is.Sign(c)})
+	reply(w, Claims{"access_token": "opaque", "token_type": "Bearer", "expires_in": 300, "id_token": cmp.Or(is.Signer, is).Sign(c)})
 }

@@ -279,14 +279,13 @@ func TestAWaitEndsWithItsKey(t *testing.T) {
 		var k NewKey
 		w.do(ada, "PATCH", members+"/agent:fixer", `{"disabled":false}`).want(200)
 		w.do(ada, "POST", keys, `{"principal":"agent:fixer","scopes":["svc:a2a:serve"]}`).want(201).into(&k)
-		start := time.Now()
 		done := make(chan *answer, 1)
 		go func() { done <- w.do(k.Secret, "POST", "/api/v1/agents/fixer/claim", `{"wait_seconds":30}`) }()
 		time.Sleep(50 * time.Millisecond)
 		end(k)
 		w.refresh()
-		if res := <-done; res.Status != http.StatusUnauthorized || time.Since(start) > 10*time.Second {
-			t.Errorf("%s: %d after %v: %s", name, res.Status, time.Since(start), res.Body)
+		if res := <-done; res.Status != http.StatusUnauthorized { // a wait that ends by itself is 200
+			t.Errorf("%s: %d %s", name, res.Status, res.Body)
 		}
 	}
 }

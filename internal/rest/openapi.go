@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
@@ -116,6 +117,10 @@ var withBody = []int{
 	http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType,
 }
 
+// bodyTimeout is how long a body may take to arrive, as docs/operations.md says; huma
+// gives it five seconds.
+const bodyTimeout = 30 * time.Second
+
 func (op operation) document(problem *huma.Schema) huma.Operation {
 	out := huma.Operation{
 		OperationID: op.id, Method: op.method, Path: op.path, Tags: []string{op.tag}, Summary: op.summary,
@@ -123,7 +128,8 @@ func (op operation) document(problem *huma.Schema) huma.Operation {
 		// Parameters and bodies are checked by guard and by the domain, which report
 		// everything at once and in one wording.
 		SkipValidateParams: true, SkipValidateBody: true,
-		MaxBodyBytes: cmp.Or(op.maxBody, httpx.MaxBody) + 1, // huma refuses a body that reaches its limit
+		MaxBodyBytes:    cmp.Or(op.maxBody, httpx.MaxBody) + 1, // huma refuses a body that reaches its limit
+		BodyReadTimeout: bodyTimeout,
 	}
 	codes := append([]int{}, anyOperation...)
 	if op.method == http.MethodPost || op.method == http.MethodPatch || op.method == http.MethodPut {

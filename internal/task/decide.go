@@ -83,6 +83,15 @@ func decideClaim(t Task, l Lease, now time.Time) (Change, error) {
 	return c, nil
 }
 
+// decideSeen notes that the holder of the lease was given all turns up to an event.
+func decideSeen(t Task, token string, seq int64) (Change, error) {
+	c := Change{Task: t}
+	if t.Lease.Token == token && t.Delivered < seq {
+		c.Task.Delivered = seq
+	}
+	return c, nil
+}
+
 // decideTurn is a further message on a known task. The same message again is a
 // safe retry as long as the agent has not asked for input since.
 func decideTurn(t Task, m Message, limits Limits, now time.Time) (Change, error) {

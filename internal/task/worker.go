@@ -148,6 +148,12 @@ func (s *Tasks) claimTasks(ctx context.Context, org, agent, worker string, most 
 	for _, c := range changes {
 		s.publish(c)
 		t, err := s.Store.TaskByUID(ctx, org, c.Task.UID)
+		if err == nil && t.Seq > c.Task.Seq {
+			// What the sender said meanwhile is in the assignment, and must not come again.
+			_, err = s.Store.UpdateTask(ctx, org, t.UID, func(cur Current) (Change, error) {
+				return decideSeen(cur.Task, c.Task.Lease.Token, t.Seq)
+			})
+		}
 		if err != nil {
 			// Nobody will work on what was not handed over: it costs no attempt.
 			for _, c := range changes {
@@ -218,8 +224,8 @@ func (s *Tasks) report(ctx context.Context, org, agent, uid, token string, r Rep
 	s.publish(change)
 	state := change.Task.State
 	out := Progress{State: state, Canceled: state == Canceled, ExpiresAt: change.Task.Lease.ExpiresAt}
-	if delivered < change.Task.Seq-int64(len(change.Events)) {
-		out.Turns, err = s.turnsAfter(ctx, org, uid, delivered)
+	if before := change.Task.Seq - int64(len(change.Events)); delivered < before {
+		out.Turns, err = s.turns(ctx, org, uid, delivered, before)
 	}
 	return out, err
 }
@@ -232,20 +238,23 @@ func stale(err error) error {
 	return err
 }
 
-func (s *Tasks) turnsAfter(ctx context.Context, org, uid string, after int64) ([]Message, error) {
+// turns reads what the sender said after one event and up to another. What comes later
+// is for the next report.
+func (s *Tasks) turns(ctx context.Context, org, uid string, after, upTo int64) ([]Message, error) {
 	var out []Message
-	for {
+	for after < upTo {
 		events, err := s.Store.TaskEvents(ctx, org, uid, after, 100)
 		if err != nil || len(events) == 0 {
 			return out, err
 		}
 		for _, e := range events {
-			if e.Kind == TurnEvent {
+			if e.Kind == TurnEvent && e.Seq <= upTo {
 				out = append(out, *e.Message)
 			}
 			after = e.Seq
 		}
 	}
+	return out, nil
 }
 
 // Return hands a task back to the queue at once.

@@ -43,6 +43,11 @@ type errand struct {
 	Until                  int64 // unix seconds
 }
 
+// waitsFor reports whether an answer with this state is the one.
+func (e *errand) waitsFor(state string, now time.Time) bool {
+	return e.State != "" && subtle.ConstantTimeCompare([]byte(e.State), []byte(state)) == 1 && now.Unix() < e.Until
+}
+
 const (
 	errandLifetime = 10 * time.Minute
 	keyErrand      = "sso." // and the provider's name: an answer of one never serves another
@@ -175,8 +180,7 @@ func (p *Pages) take(r *http.Request, op Provider) (errand, error) {
 	var e errand
 	key := keyErrand + op.Is().Name
 	kept := p.sessions.GetString(r.Context(), key)
-	if kept == "" || json.Unmarshal([]byte(kept), &e) != nil || e.State == "" ||
-		subtle.ConstantTimeCompare([]byte(e.State), []byte(r.URL.Query().Get("state"))) != 1 || p.Now().Unix() >= e.Until {
+	if kept == "" || json.Unmarshal([]byte(kept), &e) != nil || !e.waitsFor(r.URL.Query().Get("state"), p.Now()) {
 		return errand{}, errNoErrand // what waits goes on waiting: another site can send a browser here, too
 	}
 	p.sessions.Remove(r.Context(), key)

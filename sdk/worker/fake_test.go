@@ -31,6 +31,7 @@ type fake struct {
 	reports  []report
 	beats    []report
 	over     map[string]string // state of leases that are over
+	down     bool              // nothing is answered any more
 	returned []string
 	changed  chan struct{}
 }
@@ -116,6 +117,10 @@ func (f *fake) report(w http.ResponseWriter, r *http.Request) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	defer f.touch()
+	if f.down {
+		hangUp(w)
+		return
+	}
 	lease := r.PathValue("lease")
 	beat := req.Status == "" && req.Message == nil && req.Artifacts == nil
 	if !beat {
@@ -159,7 +164,7 @@ func (f *fake) hand(w http.ResponseWriter, r *http.Request) {
 // until waits for a condition, which is looked at under the lock.
 func (f *fake) until(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	late := time.After(20 * time.Second)
+	late := time.After(time.Minute)
 	for {
 		f.mu.Lock()
 		ok, changed := holds(), f.changed
@@ -188,7 +193,7 @@ func start(t *testing.T, srv *httptest.Server, handle Handler, options ...Option
 		select {
 		case err := <-done:
 			return err
-		case <-time.After(30 * time.Second):
+		case <-time.After(time.Minute):
 			t.Error("the worker does not stop")
 			return nil
 		}

@@ -260,7 +260,7 @@ func TestCancelReachesTheHandler(t *testing.T) {
 	if err := <-ended; err != worker.ErrCanceled {
 		t.Errorf("the cause is %v", err)
 	}
-	if took := time.Since(at); took > 2*time.Second {
+	if took := time.Since(at); took > 10*time.Second { // not when half of the lease of 30 s is over
 		t.Errorf("it took %s", took)
 	}
 	if got := call("cancels", "tasks/get", "t", "").Status.State; got != "canceled" {
@@ -302,15 +302,12 @@ func TestAHandedBackTaskGoesOnAtOnce(t *testing.T) {
 	go func() { got <- send("moves", "t", "work") }()
 	<-began
 	stop()
-	at := time.Now()
 	run(t, "moves", key, func(ctx context.Context, t *worker.Task) error {
 		return t.Complete(ctx, worker.Text(fmt.Sprintf("attempt %d", t.Attempt)))
 	}, worker.WithName("second"))
+	// Without the hand-back the sender would not wait long enough, and it would be attempt 2.
 	if got := (<-got).String(); got != "completed: attempt 1" {
 		t.Errorf("the sender sees %q", got)
-	}
-	if took := time.Since(at); took > 10*time.Second {
-		t.Errorf("it took %s", took)
 	}
 }
 
@@ -370,7 +367,7 @@ func TestPresenceFollowsTheWorker(t *testing.T) {
 	}
 	becomes := func(want string) {
 		t.Helper()
-		for deadline := time.Now().Add(20 * time.Second); status() != want; time.Sleep(50 * time.Millisecond) {
+		for deadline := time.Now().Add(time.Minute); status() != want; time.Sleep(50 * time.Millisecond) {
 			if time.Now().After(deadline) {
 				t.Fatalf("the agent is %s; want %s", status(), want)
 			}

@@ -115,8 +115,14 @@ func TestReportsAreRepeated(t *testing.T) {
 	}
 }
 
-func TestCancelEndsTheContextWithinTwoSeconds(t *testing.T) {
+// TestCancelEndsTheContext: the worker learns of it by a heartbeat, not when half of
+// its lease is over. That heartbeats are frequent enough is arithmetic; the test has
+// room for a busy machine.
+func TestCancelEndsTheContext(t *testing.T) {
 	t.Parallel()
+	if beatEvery >= 2*time.Second {
+		t.Errorf("a heartbeat every %s cannot tell of it within two seconds", beatEvery)
+	}
 	f, srv := newFake(t, "hi")
 	began, cause := make(chan struct{}), make(chan error, 1)
 	start(t, srv, func(ctx context.Context, t *Task) error {
@@ -133,7 +139,7 @@ func TestCancelEndsTheContextWithinTwoSeconds(t *testing.T) {
 	if err := <-cause; !errors.Is(err, ErrCanceled) {
 		t.Errorf("the cause is %v", err)
 	}
-	if took := time.Since(at); took > 2*time.Second {
+	if took := time.Since(at); took > defaultLease/3 {
 		t.Errorf("it took %s", took)
 	}
 	if got := f.said(); got != "" {
@@ -163,8 +169,9 @@ func TestUnreachableServerCostsTheLease(t *testing.T) {
 	f, srv := newFake(t, "hi")
 	cause := make(chan error, 1)
 	start(t, srv, func(ctx context.Context, t *Task) error {
-		srv.CloseClientConnections()
-		_ = srv.Listener.Close()
+		f.mu.Lock()
+		f.down = true // it still listens: a port that is given back may become another test's
+		f.mu.Unlock()
 		<-ctx.Done()
 		cause <- context.Cause(ctx)
 		return nil
@@ -172,7 +179,6 @@ func TestUnreachableServerCostsTheLease(t *testing.T) {
 	if err := <-cause; !errors.Is(err, ErrLeaseLost) {
 		t.Errorf("the cause is %v", err)
 	}
-	_ = f
 }
 
 // TestLeaseIsProlongedSparingly: a heartbeat reads, and writes only when half of the
@@ -184,21 +190,25 @@ func TestLeaseIsProlongedSparingly(t *testing.T) {
 	start(t, srv, func(context.Context, *Task) error {
 		<-release
 		return nil
-	}, WithLease(4*time.Second))
-	f.until(t, "two prolongations", func() bool {
-		n := 0
+	}, WithLease(8*time.Second))
+	f.until(t, "two prolongations, and heartbeats before each that prolong nothing", func() bool {
+		n, asked := 0, false
 		for _, b := range f.beats {
-			if b.ExtendSeconds == 4 {
+			if b.ExtendSeconds == 8 && asked {
 				n++
 			}
+			asked = b.ExtendSeconds == 0
 		}
-		return n == 2
+		return n >= 2
 	})
 	close(release)
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if n := len(f.beats); n < 4 || n > 7 {
-		t.Errorf("%d heartbeats for two prolongations of a lease of 4 s", n)
+
+	h := &hold{Worker: &Worker{lease: time.Minute}}
+	for left, want := range map[time.Duration]int{time.Minute: 0, 31 * time.Second: 0, 30 * time.Second: 60, 0: 60, -time.Second: 60} {
+		h.expires = time.Now().Add(left)
+		if got := h.extension(); got != want {
+			t.Errorf("with %s of a minute left the lease is prolonged by %d s; want %d", left, got, want)
+		}
 	}
 }
 
@@ -256,7 +266,7 @@ func TestStopHandsUnfinishedTasksBack(t *testing.T) {
 			panic(context.Cause(ctx))
 		}
 		return nil // which must not complete half of the work
-	}, WithCapacity(2), WithGrace(500*time.Millisecond))
+	}, WithCapacity(2), WithGrace(4*time.Second))
 	<-began
 	<-began
 	close(stopping)

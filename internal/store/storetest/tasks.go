@@ -82,7 +82,7 @@ func (w *world) claim(p task.Post) task.Assignment {
 // until waits for a condition.
 func (w *world) until(what string, ok func() bool) {
 	w.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !ok(); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); !ok(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			w.Fatalf("waited in vain until %s", what)
 		}

@@ -1,0 +1,76 @@
+package storetest
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/parley-dev/parley/internal/task"
+)
+
+// between is a store in which something happens once between a write and the read
+// that follows it.
+type between struct {
+	task.Store
+	then func()
+}
+
+func (b *between) happen() {
+	if then := b.then; then != nil {
+		b.then = nil
+		then()
+	}
+}
+
+func (b *between) TaskByUID(ctx context.Context, org, uid string) (task.Task, error) {
+	b.happen()
+	return b.Store.TaskByUID(ctx, org, uid)
+}
+
+func (b *between) TaskEvents(ctx context.Context, org, uid string, after int64, most int) ([]task.Event, error) {
+	b.happen()
+	return b.Store.TaskEvents(ctx, org, uid, after, most)
+}
+
+// testTurnsOnce: what the sender says while a worker claims or reports reaches the
+// worker once.
+func testTurnsOnce(w *world) {
+	ctx := w.Context()
+	store := &between{Store: w.tasks.Store}
+	o := w.tasks.Options
+	o.Store = store
+	s := task.New(o)
+	c, p := w.call("acme", "user:ada", "bot"), w.post("bot")
+	w.send(c, "t", "one")
+	store.then = func() { w.send(c, "t", "two") }
+	claim, err := s.Claim(ctx, p, task.ClaimRequest{Worker: "w1", Max: 1, Lease: time.Minute, Capacity: 1})
+	w.must(err)
+	if len(claim.Assignments) != 1 || store.then != nil {
+		w.Fatalf("claimed %+v", claim)
+	}
+	var heard []string
+	hear := func(said []task.Message) {
+		for _, m := range said {
+			if m.Role == task.RoleUser {
+				heard = append(heard, m.Parts[0].Text)
+			}
+		}
+	}
+	a := claim.Assignments[0]
+	hear(a.Task.History)
+	report := func() {
+		w.Helper()
+		got, err := s.Report(ctx, p, a.Lease.Token, task.Report{})
+		w.must(err)
+		hear(got.Turns)
+	}
+	report()
+	w.send(c, "t", "three")
+	store.then = func() { w.send(c, "t", "four") }
+	report()
+	report()
+	report()
+	if want := []string{"one", "two", "three", "four"}; store.then != nil || !slices.Equal(heard, want) {
+		w.Errorf("the worker heard %q; want %q", heard, want)
+	}
+}
