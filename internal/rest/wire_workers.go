@@ -54,6 +54,7 @@ type ClaimedTask struct {
 	ContextID      string      `json:"context_id" doc:"The context that groups tasks." example:"ctx-01k5xb7d2n8f4j6s0a9g3r5w1c"`
 	Message        message     `json:"message" doc:"The latest message of the sender."`
 	History        messageList `json:"history" doc:"All messages, oldest first."`
+	Seen           int64       `json:"seen" doc:"How much of the task this shows, for the next report." example:"2"`
 }
 
 // DirectMessage is a message that no task tracks.
@@ -71,6 +72,7 @@ type WorkReport struct {
 	Reply         *bool           `json:"reply,omitempty" doc:"With completed and a message: the message is all there is to tell. A client of the official protocol that waits gets it instead of a task." example:"false"`
 	Artifacts     reportArtifacts `json:"artifacts,omitempty" doc:"What the agent made, or further pieces of it; at most 100."`
 	ExtendSeconds *int            `json:"extend_seconds,omitempty" doc:"Makes the lease last that long from now." example:"30"`
+	Seen          *int64          `json:"seen,omitempty" minimum:"0" doc:"The number that the claim, or the last answer that arrived, had: what the sender said since then is in the answer, also if an answer got lost. Without it, each message is in one answer only." example:"2"`
 }
 
 // TransformSchema takes lists and limits from the domain.
@@ -86,6 +88,7 @@ type WorkProgress struct {
 	Canceled       bool        `json:"canceled" doc:"The sender canceled the task: stop working on it." example:"false"`
 	LeaseExpiresAt *string     `json:"lease_expires_at" format:"date-time" doc:"Until when the lease lasts; null: it is over." example:"2026-03-02T10:00:00.000000Z"`
 	Messages       messageList `json:"messages" doc:"What the sender said since the claim or the last report."`
+	Seen           int64       `json:"seen" doc:"How much of the task the worker knows with this, for the next report." example:"3"`
 }
 
 // TransformSchema takes the list from the domain.
@@ -148,5 +151,7 @@ func appendAssignment(b []byte, a *task.Assignment) []byte {
 	b = wire.AppendMessage(b, &t.History[latest])
 	b = append(b, `,"history":`...)
 	b = wire.AppendMessages(b, t.History)
+	b = append(b, `,"seen":`...)
+	b = strconv.AppendInt(b, t.Seq, 10)
 	return append(b, '}')
 }

@@ -135,7 +135,7 @@ func (a *api) report(ctx context.Context, c *call, in *reportInput) (*reportOutp
 	if err != nil {
 		return nil, err
 	}
-	out := &reportOutput{Body: WorkProgress{State: string(p.State), Canceled: p.Canceled, Messages: wire.AppendMessages(nil, p.Turns)}}
+	out := &reportOutput{Body: WorkProgress{State: string(p.State), Canceled: p.Canceled, Messages: wire.AppendMessages(nil, p.Turns), Seen: p.Seen}}
 	if !p.ExpiresAt.IsZero() {
 		at := stamp(p.ExpiresAt)
 		out.Body.LeaseExpiresAt = &at
@@ -145,7 +145,7 @@ func (a *api) report(ctx context.Context, c *call, in *reportInput) (*reportOutp
 
 // report reads what package wire reads, and lists what it could not.
 func (b *WorkReport) report() (task.Report, []errs.Field) {
-	r := task.Report{State: task.State(deref(b.Status)), Reply: or(b.Reply, false)}
+	r := task.Report{State: task.State(deref(b.Status)), Reply: or(b.Reply, false), Seen: b.Seen}
 	if b.ExtendSeconds != nil {
 		r.Extend = seconds(*b.ExtendSeconds)
 		if r.Extend == 0 {

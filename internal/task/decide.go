@@ -144,6 +144,10 @@ type Report struct {
 	Reply     bool // the message completes the task and is all there is to tell
 	Artifacts []ArtifactUpdate
 	Extend    time.Duration // from now; zero: as it is
+	// Seen is the number that the worker got with the claim or the last answer: what the
+	// sender said since then is given again. Nil: since whatever answer was made last,
+	// though it may have got lost.
+	Seen *int64
 }
 
 // ArtifactUpdate is an artifact, or a further piece of one.
@@ -164,6 +168,9 @@ func decideReport(t Task, token string, r Report, limits Limits, now, clock time
 	}
 	if err := holds(t, token, clock); err != nil {
 		return c, err
+	}
+	if r.Seen != nil && (*r.Seen < 0 || *r.Seen > t.Seq) {
+		return c, errs.InvalidFields(field("/seen", "must be the number that the claim or the last answer had"))
 	}
 	for _, u := range r.Artifacts {
 		c.Task.Size += u.Artifact.size()

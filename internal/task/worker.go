@@ -191,6 +191,7 @@ type Progress struct {
 	Canceled  bool
 	ExpiresAt time.Time // of the lease; zero: it is over
 	Turns     []Message // what the sender said since the claim or the last report
+	Seen      int64     // the number of the last event that the worker knows by now
 }
 
 // Report takes a worker's report. When the lease is over nothing is changed, and
@@ -210,12 +211,14 @@ func (s *Tasks) report(ctx context.Context, org, agent, uid, token string, r Rep
 	}
 	r.Artifacts = s.named(r.Artifacts)
 	now := s.Now()
-	delivered := int64(0)
+	given := int64(0)
 	change, err := s.Store.UpdateTask(ctx, org, uid, func(cur Current) (Change, error) {
 		if cur.Task.Agent != agent {
 			return Change{}, errs.ErrNotFound
 		}
-		delivered = cur.Task.Delivered
+		if given = cur.Task.Delivered; r.Seen != nil {
+			given = *r.Seen
+		}
 		return decideReport(cur.Task, token, r, s.Limits, now, cur.Clock)
 	})
 	if err != nil {
@@ -223,9 +226,9 @@ func (s *Tasks) report(ctx context.Context, org, agent, uid, token string, r Rep
 	}
 	s.publish(change)
 	state := change.Task.State
-	out := Progress{State: state, Canceled: state == Canceled, ExpiresAt: change.Task.Lease.ExpiresAt}
-	if before := change.Task.Seq - int64(len(change.Events)); delivered < before {
-		out.Turns, err = s.turns(ctx, org, uid, delivered, before)
+	out := Progress{State: state, Canceled: state == Canceled, ExpiresAt: change.Task.Lease.ExpiresAt, Seen: change.Task.Seq}
+	if before := change.Task.Seq - int64(len(change.Events)); given < before {
+		out.Turns, err = s.turns(ctx, org, uid, given, before)
 	}
 	return out, err
 }

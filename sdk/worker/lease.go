@@ -23,6 +23,7 @@ type hold struct {
 	// reports is held while one is under way: they arrive in order, and no heartbeat
 	// overtakes the last.
 	reports sync.Mutex
+	seen    int64 // what the last answer said; what is said after it comes again until one arrives
 
 	mu      sync.Mutex
 	expires time.Time // by our clock
@@ -107,6 +108,7 @@ func (h *hold) extension() int {
 func (h *hold) send(ctx context.Context, r report) error {
 	began := time.Now() // the server counts from later on
 	var a reportAnswer
+	r.Seen = h.seen
 	if err := h.post(ctx, h.path(), r, &a); err != nil {
 		return err
 	}
@@ -116,6 +118,7 @@ func (h *hold) send(ctx context.Context, r report) error {
 		h.mu.Unlock()
 	}
 	h.turns.put(a.Messages...)
+	h.seen = a.Seen
 	if a.Canceled {
 		h.close(ErrCanceled)
 	}

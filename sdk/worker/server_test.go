@@ -4,10 +4,15 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"log"
 	"log/slog"
 	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -156,9 +161,14 @@ func send(agentID, id, text string) *task { return call(agentID, "tasks/send", i
 // run starts a worker that ends with the test.
 func run(t *testing.T, id, key string, handle worker.Handler, options ...worker.Option) (stop func()) {
 	t.Helper()
+	return runAt(t, server.url, id, key, handle, options...)
+}
+
+func runAt(t *testing.T, base, id, key string, handle worker.Handler, options ...worker.Option) (stop func()) {
+	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
-	go func() { done <- worker.New(server.url, id, key, options...).Run(ctx, handle) }()
+	go func() { done <- worker.New(base, id, key, options...).Run(ctx, handle) }()
 	ended := false
 	stop = func() {
 		cancel()
@@ -284,6 +294,78 @@ func TestFurtherTurnsAndMessages(t *testing.T) {
 	call("hears", "message/send", "", "By the way")
 	if got := <-heard; got != "main/user:admin: By the way" {
 		t.Errorf("the worker heard %q", got)
+	}
+}
+
+// TestTurnsOfLostAnswersAreHeardOnce: the first answer with a turn never arrives, and
+// the handler hears it all the same, and once.
+func TestTurnsOfLostAnswersAreHeardOnce(t *testing.T) {
+	t.Parallel()
+	target, err := url.Parse(server.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lost sync.Map // the turns whose answer was
+	proxy := httptest.NewServer(&httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) },
+		ModifyResponse: func(res *http.Response) error {
+			body, err := io.ReadAll(res.Body)
+			res.Body = io.NopCloser(bytes.NewReader(body))
+			if err != nil || !strings.Contains(res.Request.URL.Path, "/leases/") {
+				return err
+			}
+			for _, turn := range []string{"two", "three"} {
+				if strings.Contains(string(body), `"`+turn+`"`) {
+					if _, again := lost.LoadOrStore(turn, true); !again {
+						return errors.New("it got lost")
+					}
+				}
+			}
+			return nil
+		},
+		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
+		ErrorLog:     log.New(io.Discard, "", 0),
+	})
+	t.Cleanup(proxy.Close)
+	said := make(chan string, 10)
+	runAt(t, proxy.URL, "deaf", register("deaf"), func(ctx context.Context, t *worker.Task) error {
+		said <- t.Text()
+		heard := t.Text()
+		for range 2 {
+			turn := <-t.Turns()
+			heard += " " + turn.Text()
+			said <- turn.Text()
+		}
+		// A report that is answered: nothing of it may come again.
+		if err := t.Progress(ctx, "heard"); err != nil {
+			return err
+		}
+		select {
+		case turn := <-t.Turns():
+			heard += " " + turn.Text()
+		default:
+		}
+		return t.Complete(ctx, worker.Text(heard))
+	})
+	got := make(chan *task, 3)
+	for _, text := range []string{"one", "two", "three"} {
+		go func() { got <- send("deaf", "t", text) }()
+		select {
+		case heard := <-said:
+			if heard != text {
+				t.Errorf("the handler hears %q; want %q", heard, text)
+			}
+		case <-time.After(time.Minute):
+			t.Fatalf("the handler does not hear %q", text)
+		}
+	}
+	if got := (<-got).String(); got != "completed (heard): one two three" && got != "completed: one two three" {
+		t.Errorf("the sender sees %q", got)
+	}
+	for _, turn := range []string{"two", "three"} {
+		if _, ok := lost.Load(turn); !ok {
+			t.Errorf("no answer with %q was lost, so nothing was tested", turn)
+		}
 	}
 }
 

@@ -120,7 +120,7 @@ func (s *shift) protect(f func() error, what, id string) (err error) {
 // begin starts the handler of a task.
 func (s *shift) begin(a assignment) {
 	ctx, end := context.WithCancelCause(s.work)
-	h := &hold{Worker: s.Worker, task: a.ID, token: a.Lease, end: end, expires: time.Now().Add(s.lease), turns: newQueue[Message]()}
+	h := &hold{Worker: s.Worker, task: a.ID, token: a.Lease, end: end, expires: time.Now().Add(s.lease), turns: newQueue[Message](), seen: a.Seen}
 	s.mu.Lock()
 	s.holds[h] = true
 	s.mu.Unlock()

@@ -127,6 +127,7 @@ type assignment struct {
 	ContextID string    `json:"context_id"`
 	Message   Message   `json:"message"`
 	History   []Message `json:"history"`
+	Seen      int64     `json:"seen"`
 }
 
 type report struct {
@@ -135,6 +136,7 @@ type report struct {
 	Reply         bool             `json:"reply,omitempty"`
 	Artifacts     []artifactUpdate `json:"artifacts,omitempty"`
 	ExtendSeconds int              `json:"extend_seconds,omitempty"`
+	Seen          int64            `json:"seen,omitempty"` // 0: the server is too old to know of it
 }
 
 type reportMessage struct {
@@ -154,4 +156,5 @@ type reportAnswer struct {
 	State    string    `json:"state"`
 	Canceled bool      `json:"canceled"`
 	Messages []Message `json:"messages"`
+	Seen     int64     `json:"seen"`
 }

@@ -79,6 +79,7 @@ func Run(t *testing.T, open func(*testing.T, store.Options) Store) {
 		{"two claims never get one task", testRacingClaims},
 		{"a waiting worker gets the task inside the send", testWaitingWorker},
 		{"what is said during a claim or a report is heard once", testTurnsOnce},
+		{"what a worker has not seen is said again", testTurnsAgain},
 		{"an agent in this process answers", testEcho},
 		{"a server takes over what a killed one held", testTakeOver},
 		{"a stream resumed anywhere is the same stream", testResume},

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/task"
 )
 
@@ -30,6 +31,48 @@ func (b *between) TaskByUID(ctx context.Context, org, uid string) (task.Task, er
 func (b *between) TaskEvents(ctx context.Context, org, uid string, after int64, most int) ([]task.Event, error) {
 	b.happen()
 	return b.Store.TaskEvents(ctx, org, uid, after, most)
+}
+
+// testTurnsAgain: what a worker says it has not seen is given again, because the answer
+// with it may have got lost.
+func testTurnsAgain(w *world) {
+	ctx := w.Context()
+	c, p := w.call("acme", "user:ada", "bot"), w.post("bot")
+	w.send(c, "t", "one")
+	a := w.claim(p)
+	seen := a.Task.Seq
+	report := func(r task.Report, want ...string) int64 {
+		w.Helper()
+		got, err := w.tasks.Report(ctx, p, a.Lease.Token, r)
+		w.must(err)
+		var heard []string
+		for _, m := range got.Turns {
+			heard = append(heard, m.Parts[0].Text)
+		}
+		if !slices.Equal(heard, want) {
+			w.Errorf("the worker heard %q; want %q", heard, want)
+		}
+		return got.Seen
+	}
+	w.send(c, "t", "two")
+	report(task.Report{Seen: &seen}, "two")
+	w.send(c, "t", "three")
+	made := task.ArtifactUpdate{Artifact: task.Artifact{Parts: []task.Part{{Kind: task.TextPart, Text: "x"}}}}
+	report(task.Report{Seen: &seen, Artifacts: []task.ArtifactUpdate{made}}, "two", "three")
+	last := report(task.Report{Seen: &seen}, "two", "three")
+	if again := report(task.Report{Seen: &last}); again != last {
+		w.Errorf("nothing happened, and %d became %d", last, again)
+	}
+	report(task.Report{}) // all of it was in an answer
+	w.send(c, "t", "four")
+	report(task.Report{}, "four")
+	report(task.Report{})
+	last = report(task.Report{Seen: &last}, "four")
+	for _, wrong := range []int64{-1, last + 1} {
+		_, err := w.tasks.Report(ctx, p, a.Lease.Token, task.Report{State: task.Completed, Seen: &wrong})
+		w.want(err, errs.Invalid)
+	}
+	report(task.Report{State: task.Completed, Seen: &last})
 }
 
 // testTurnsOnce: what the sender says while a worker claims or reports reaches the
