@@ -2,6 +2,8 @@ package app
 
 import (
 	"encoding/json"
+	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -57,6 +59,7 @@ func site(t *testing.T) (id string, connected *atomic.Int32) {
 			connected.Add(1)
 		}
 	}
+	srv.Config.ErrorLog = log.New(io.Discard, "", 0) // of handshakes that end there
 	srv.StartTLS()
 	t.Cleanup(srv.Close)
 	return srv.URL + "/client.json", connected

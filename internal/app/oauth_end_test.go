@@ -231,6 +231,7 @@ func TestTheDocumentsOfTheAuthorizationServer(t *testing.T) {
 		"revocation_endpoint_auth_methods_supported":     `["none","client_secret_basic","client_secret_post"]`,
 		"introspection_endpoint_auth_methods_supported":  `["client_secret_basic","client_secret_post"]`,
 		"authorization_response_iss_parameter_supported": `true`,
+		"client_id_metadata_document_supported":          `true`,
 	} {
 		if b, _ := json.Marshal(m[member]); string(b) != want {
 			t.Errorf("%s is %s; want %s", member, b, want)
