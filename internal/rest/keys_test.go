@@ -272,16 +272,21 @@ func TestAWaitEndsWithItsKey(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(ho *httpx.Options, _ *Options) { ho.Recheck = 20 * time.Millisecond })
 	ada := w.admin("acme", "user:ada")
+	// Each has an agent of its own, which somebody works for as soon as the claim waits.
 	for name, end := range map[string]func(NewKey){
 		"revoked":  func(k NewKey) { w.do(ada, "DELETE", keys+"/"+k.ID, "").want(200) },
-		"disabled": func(NewKey) { w.do(ada, "PATCH", members+"/agent:fixer", `{"disabled":true}`).want(200) },
+		"disabled": func(NewKey) { w.do(ada, "PATCH", members+"/agent:disabled", `{"disabled":true}`).want(200) },
 	} {
 		var k NewKey
-		w.do(ada, "PATCH", members+"/agent:fixer", `{"disabled":false}`).want(200)
-		w.do(ada, "POST", keys, `{"principal":"agent:fixer","scopes":["svc:a2a:serve"]}`).want(201).into(&k)
+		w.do(ada, "POST", agents, `{"id":"`+name+`","name":"`+name+`"}`).want(201)
+		w.do(ada, "POST", keys, `{"principal":"agent:`+name+`","scopes":["svc:a2a:serve"]}`).want(201).into(&k)
 		done := make(chan *answer, 1)
-		go func() { done <- w.do(k.Secret, "POST", "/api/v1/agents/fixer/claim", `{"wait_seconds":30}`) }()
-		time.Sleep(50 * time.Millisecond)
+		go func() { done <- w.do(k.Secret, "POST", "/api/v1/agents/"+name+"/claim", `{"wait_seconds":60}`) }()
+		for deadline := time.Now().Add(time.Minute); !strings.Contains(w.do(ada, "GET", agents+"/"+name, "").Body, `"status":"available"`); time.Sleep(time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatal("the claim never waits")
+			}
+		}
 		end(k)
 		w.refresh()
 		if res := <-done; res.Status != http.StatusUnauthorized { // a wait that ends by itself is 200
