@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"golang.org/x/oauth2"
+
+	"github.com/parley-dev/parley/internal/oauth"
 )
 
 // What Cursor sends when it registers: three addresses, one with a scheme of its own.
@@ -130,8 +132,12 @@ func TestDocumentsCanBeOff(t *testing.T) {
 		if on {
 			continue
 		}
-		res, body := s.admin(t).do("GET", "/oauth/authorize?response_type=code&client_id="+url.QueryEscape(id), nil)
-		if res.StatusCode != 400 || connected.Load() != 0 {
+		// One that was known before it was turned off asks nobody any more, either.
+		if err := s.oauth.Describe(t.Context(), id, oauth.Registration{RedirectURIs: []string{callback}}); err != nil {
+			t.Fatal(err)
+		}
+		res, body := s.admin(t).do("GET", "/oauth/authorize?response_type=code&code_challenge_method=S256&code_challenge="+strings.Repeat("x", 43)+"&redirect_uri="+url.QueryEscape(callback)+"&client_id="+url.QueryEscape(id), nil)
+		if res.StatusCode != 400 || !strings.Contains(body, "must register") || connected.Load() != 0 {
 			t.Errorf("%s, %d connections\n%s", res.Status, connected.Load(), body)
 		}
 	}

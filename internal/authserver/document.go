@@ -28,8 +28,11 @@ const (
 // asked on the ground of what it says now.
 func (s *server) introduce(r *http.Request, to identity.Principal) error {
 	id := r.URL.Query().Get("client_id")
-	if s.documents == nil || !oauth.ValidDocumentID(id) {
+	if !oauth.ValidDocumentID(id) {
 		return nil // the library looks for it among the others
+	}
+	if s.documents == nil { // also if it was known before the operator turned them off
+		return unreadable("this server reads no such documents; the program must register")
 	}
 	if err := s.readings.Take(subject(to)); err != nil {
 		return err
