@@ -20,9 +20,10 @@ func FuzzHTTP(f *testing.F) {
 	worker := w.worker()
 	sent := w.send("ada", "t-1", "hello")
 	lease := w.claim(worker, `{}`).Tasks[0].Lease
+	client := w.newClient(ada, `,"method":"client_secret_basic"`).ID
 	w.tasks.Stop() // a claim that finds nothing does not wait
 	// Inputs stay the same from run to run, so the ids in them are placeholders.
-	fill := strings.NewReplacer("{open}", open, "{decided}", decided, "{task}", task, "{uid}", sent.UID, "{lease}", lease)
+	fill := strings.NewReplacer("{open}", open, "{decided}", decided, "{task}", task, "{uid}", sent.UID, "{lease}", lease, "{client}", client)
 
 	type seed struct{ method, path, query, header, body string }
 	seeds := []seed{
@@ -50,12 +51,15 @@ func FuzzHTTP(f *testing.F) {
 		{"GET", "/api/v1/orgs/acme/a2a/tasks", "agent=fixer&state=working&limit=1&cursor={uid}&context_id=x", "", ""},
 		{"GET", "/api/v1/orgs/acme/a2a/tasks/{uid}", "", "", ""},
 		{"POST", "/api/v1/agents/fixer/claim", "", "", `{"worker":"w","max":2,"wait_seconds":1,"lease_seconds":5,"capacity":3,"ack":["msg-1"]}`},
-		{"POST", "/api/v1/agents/fixer/leases/{lease}", "", "", `{"status":"working","message":{"parts":[{"text":"x"}]},"extend_seconds":5,` +
+		{"POST", "/api/v1/agents/fixer/leases/{lease}", "", "", `{"status":"working","message":{"parts":[{"text":"x"}]},"extend_seconds":5,"seen":1,` +
 			`"artifacts":[{"artifact_id":"a","append":true,"last_chunk":true,"parts":[{"data":{"a":[1]}},{"type":"file","file":{"bytes":"aGk=","name":"n"}}]}]}`},
 		{"DELETE", "/api/v1/agents/fixer/leases/{lease}", "", "", ""},
 		{"POST", clients, "", "", `{"name":"x","redirect_uris":["http://127.0.0.1/"],"scopes":["svc:admin:admin","agent:*"],"method":"none"}`},
 		{"GET", clients, "limit=1&cursor=client-1", "", ""},
 		{"DELETE", clients + "/client-parley-cli", "", "", ""},
+		{"GET", clients + "/{client}", "", `"v1-x"`, ""},
+		{"PATCH", clients + "/{client}", "", `"v1-x"`, `{"name":"y","redirect_uris":["cursor://x/y"],"scopes":["svc:tasks:read"]}`},
+		{"POST", clients + "/{client}/rotate", "", "", `{"overlap_seconds":60}`},
 		{"GET", "/api/v1/me", "x=1", "", ""},
 		{"GET", "/openapi.json", "", "", ""},
 		{"GET", "/docs", "", "", ""},
