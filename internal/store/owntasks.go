@@ -29,19 +29,25 @@ func (s *Store) OwnTasks(ctx context.Context, f task.OwnFilter) ([]task.Task, in
 	if !f.UpdatedAfter.IsZero() {
 		add("updated_at > $%d", f.UpdatedAfter.UnixMicro())
 	}
-	var total int64
-	if _, err := one(ctx, s.eng, []any{&total}, `SELECT count(*) FROM tasks WHERE `+strings.Join(where, " AND "), args...); err != nil {
+	large, err := s.large(ctx, `tasks WHERE agent_id = $1 AND sender = $2`, args[:2]...)
+	if err != nil {
 		return nil, 0, err
 	}
-	if f.Before != nil {
-		add("(updated_at, uid) < ($%d, $%d)", micros(f.Before.UpdatedAt), f.Before.UID)
-	}
+	var total int64
 	out := []task.Task{}
-	err := each(ctx, s.eng, func(r rows) error {
-		cur, err := s.scanTask(r)
-		out = append(out, cur.Task)
-		return err
-	}, fmt.Sprintf(`SELECT %s, 0 FROM tasks WHERE %s ORDER BY updated_at DESC, uid DESC LIMIT %d`,
-		taskColumns, strings.Join(where, " AND "), f.Limit), args...)
+	err = s.slowIf(ctx, large, f.Sender.Org, func(ctx context.Context, r reader) error {
+		if _, err := one(ctx, r, []any{&total}, `SELECT count(*) FROM tasks WHERE `+strings.Join(where, " AND "), args...); err != nil {
+			return err
+		}
+		if f.Before != nil {
+			add("(updated_at, uid) < ($%d, $%d)", micros(f.Before.UpdatedAt), f.Before.UID)
+		}
+		return each(ctx, r, func(r rows) error {
+			cur, err := s.scanTask(r)
+			out = append(out, cur.Task)
+			return err
+		}, fmt.Sprintf(`SELECT %s, 0 FROM tasks WHERE %s ORDER BY updated_at DESC, uid DESC LIMIT %d`,
+			taskColumns, strings.Join(where, " AND "), f.Limit), args...)
+	})
 	return out, total, err
 }
