@@ -217,7 +217,6 @@ func TestSearchWaitsForItsOwnOrgOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = s.Close() }()
-	addProposals(t, s, "small", 3)
 	addProposals(t, s, "large", smallOrg+1)
 	if n, err := search(t.Context(), s, "large"); err != nil || n != smallOrg+1 {
 		t.Fatalf("%d found, %v", n, err)
@@ -225,6 +224,7 @@ func TestSearchWaitsForItsOwnOrgOnly(t *testing.T) {
 	x := s.eng.(*lite).indexer
 	x.one <- struct{}{}
 	addProposals(t, s, "busy", smallOrg+1)
+	addProposals(t, s, "small", 3) // which is searched without the index
 	for org, want := range map[string]int64{"small": 3, "large": smallOrg + 1} {
 		if n, err := search(t.Context(), s, org); err != nil || n != want {
 			t.Errorf("%s: %d found, %v; want %d", org, n, err, want)
