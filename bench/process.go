@@ -24,13 +24,21 @@ func buildParley(ctx context.Context) (program string, cleanup func(), err error
 	cleanup = func() { _ = os.RemoveAll(dir) }
 	program = filepath.Join(dir, "parley")
 	progress("building parley")
-	cmd := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-o", program, "github.com/parley-dev/parley/cmd/parley")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
+	if err := build(ctx, "", program, "github.com/parley-dev/parley/cmd/parley"); err != nil {
 		cleanup()
-		return "", nil, fmt.Errorf("build parley: %w\n%s", err, out)
+		return "", nil, err
 	}
 	return program, cleanup, nil
+}
+
+// build builds a package as seen from the folder dir.
+func build(ctx context.Context, dir, program, pkg string) error {
+	cmd := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-o", program, pkg)
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("build %s: %w\n%s", pkg, err, out)
+	}
+	return nil
 }
 
 // runRole runs this program in another role and returns what it printed.
@@ -39,7 +47,11 @@ func runRole(ctx context.Context, role string, in []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.CommandContext(ctx, self, role)
+	return runRoleOf(ctx, self, role, in)
+}
+
+func runRoleOf(ctx context.Context, program, role string, in []byte) ([]byte, error) {
+	cmd := exec.CommandContext(ctx, program, role)
 	cmd.Stdin, cmd.Stderr = bytes.NewReader(in), os.Stderr
 	return cmd.Output()
 }
