@@ -81,7 +81,7 @@ func parse(args []string) (settings, error) {
 	only := fs.String("only", "", "measure proposals, a2a or auth alone")
 	asJSON := fs.Bool("json", false, "print JSON instead of a table")
 	base := fs.String("base", "", "compare every hot path with this git `revision` instead of the limits, in alternating rounds"+
-		" (10 of 1s each with 10000 proposals, unless given)")
+		" (10 of 700ms each with 10000 proposals, unless given)")
 	if err := fs.Parse(args); err != nil {
 		return settings{}, err
 	}
@@ -97,7 +97,7 @@ func parse(args []string) (settings, error) {
 			*rounds = 10
 		}
 		if !isSet(fs, "duration") {
-			*duration = time.Second
+			*duration = 700 * time.Millisecond
 		}
 		if *quick {
 			*duration = min(*duration, 300*time.Millisecond)

@@ -33,7 +33,8 @@ func buildParley(ctx context.Context) (program string, cleanup func(), err error
 
 // build builds a package as seen from the folder dir.
 func build(ctx context.Context, dir, program, pkg string) error {
-	cmd := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-o", program, pkg)
+	// Without paths in it, what is built in another folder comes from the cache as well.
+	cmd := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-trimpath", "-o", program, pkg)
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("build %s: %w\n%s", pkg, err, out)

@@ -25,7 +25,7 @@ type comparison struct {
 	Q1      float64 `json:"ratio_q1"`
 	Q3      float64 `json:"ratio_q3"`
 	Rounds  int     `json:"rounds"`
-	Verdict string  `json:"verdict"` // ok or MISS
+	Verdict string  `json:"verdict"` // ok, MISS, or MISS? if the rounds differ too much to tell
 }
 
 // runVersus compares this revision with set.base.
@@ -133,7 +133,9 @@ func compareRounds(base, now []float64) comparison {
 		Base: median(base), Rate: median(now), Ratio: median(ratios), Q1: quantile(ratios, 0.25), Q3: quantile(ratios, 0.75),
 		Rounds: len(now),
 	}
-	c.Verdict = verdict(c.Ratio >= leastRatio)
+	if c.Verdict = verdict(c.Ratio >= leastRatio); c.Ratio < leastRatio && c.Q3 >= leastRatio {
+		c.Verdict += "?"
+	}
 	return c
 }
 
