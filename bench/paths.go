@@ -11,8 +11,8 @@ import (
 // hotPath is what a change must not make slower. rate measures it once.
 type hotPath struct {
 	name string
-	part string // what -only selects it by
 	rate func(ctx context.Context, set settings) (float64, error)
+	pid  int // of the server; 0: there is none
 }
 
 // hotPaths returns the hot paths of a server that has proposals, in the same order
@@ -33,12 +33,15 @@ func (w *taskWorld) hotPaths(set settings) ([]hotPath, error) {
 		}
 		out = append(out, paths...)
 	}
+	for i := range out {
+		out[i].pid = w.cmd.Process.Pid
+	}
 	return out, nil
 }
 
 // jobPath measures a job, beside another if there is one.
-func jobPath(name, part string, background *job, j job) hotPath {
-	return hotPath{name, part, func(ctx context.Context, set settings) (float64, error) {
+func jobPath(name string, background *job, j job) hotPath {
+	return hotPath{name: name, rate: func(ctx context.Context, set settings) (float64, error) {
 		r, err := beside(ctx, set, background, j)
 		return r.rate(), err
 	}}
@@ -63,8 +66,7 @@ func (w *taskWorld) proposalPaths(set settings) ([]hotPath, error) {
 	get.Requests = gets
 	vote.Requests, vote.Callers = votes, writers
 	submit.Requests, submit.Callers = submits, writers
-	const part = "proposals"
-	submitPath := jobPath(subName, part, nil, submit)
+	submitPath := jobPath(subName, nil, submit)
 	measure := submitPath.rate
 	submitPath.rate = func(ctx context.Context, set settings) (float64, error) {
 		rate, err := measure(ctx, set)
@@ -74,10 +76,10 @@ func (w *taskWorld) proposalPaths(set settings) ([]hotPath, error) {
 		return rate, w.settle(ctx)
 	}
 	return []hotPath{
-		jobPath(listName, part, nil, list),
-		jobPath(freshName, part, &job{Addr: w.addr, Callers: callers, Requests: mixed, Rate: set.writeRate}, list),
-		jobPath(getName, part, nil, get),
-		jobPath(voteName, part, nil, vote),
+		jobPath(listName, nil, list),
+		jobPath(freshName, &job{Addr: w.addr, Callers: callers, Requests: mixed, Rate: set.writeRate}, list),
+		jobPath(getName, nil, get),
+		jobPath(voteName, nil, vote),
 		submitPath,
 	}, nil
 }
@@ -101,13 +103,12 @@ func (w *taskWorld) taskPaths() ([]hotPath, error) {
 		return nil, err
 	}
 	calls := w.taskCalls()
-	const part = "a2a"
 	return []hotPath{
-		jobPath("task send → completed", part, nil, taskJob(w.addr, done, calls.sends)),
-		jobPath("SendMessage of A2A 1.0 → completed", part, nil, taskJob(w.addr, sdkDone, calls.v1)),
-		jobPath("task stream, start to end", part, nil, taskJob(w.addr, done, calls.streams)),
-		jobPath("task get", part, nil, job{Addr: w.addr, Callers: getters, Requests: gets, Expect: done}),
-		{"task through HTTP workers", part, func(ctx context.Context, set settings) (float64, error) {
+		jobPath("task send → completed", nil, taskJob(w.addr, done, calls.sends)),
+		jobPath("SendMessage of A2A 1.0 → completed", nil, taskJob(w.addr, sdkDone, calls.v1)),
+		jobPath("task stream, start to end", nil, taskJob(w.addr, done, calls.streams)),
+		jobPath("task get", nil, job{Addr: w.addr, Callers: getters, Requests: gets, Expect: done}),
+		{name: "task through HTTP workers", rate: func(ctx context.Context, set settings) (float64, error) {
 			sent, _, err := w.workRound(ctx, set, 0)
 			return sent.rate(), err
 		}},
@@ -117,7 +118,7 @@ func (w *taskWorld) taskPaths() ([]hotPath, error) {
 // keyPath measures the check of a known key in a process of its own, which runs the
 // identity package that the program was built with.
 func keyPath(program string) hotPath {
-	return hotPath{"check of a known key", "auth", func(ctx context.Context, set settings) (rate float64, err error) {
+	return hotPath{name: "check of a known key", rate: func(ctx context.Context, set settings) (rate float64, err error) {
 		in, err := json.Marshal(keyJob{Duration: set.duration})
 		if err != nil {
 			return 0, err

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -67,6 +68,23 @@ type process struct {
 func (p *process) stop() {
 	_ = p.cmd.Process.Kill()
 	_ = p.cmd.Wait()
+}
+
+// cpuTicks is how much processor time a process has used, in ticks of the system's
+// clock; 0 where that cannot be read.
+func cpuTicks(pid int) float64 {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if pid == 0 || err != nil {
+		return 0
+	}
+	_, rest, _ := strings.Cut(string(stat), ") ") // the name before may contain anything
+	fields := strings.Fields(rest)
+	if len(fields) < 13 {
+		return 0
+	}
+	user, _ := strconv.ParseFloat(fields[11], 64) // numbers by definition
+	system, _ := strconv.ParseFloat(fields[12], 64)
+	return user + system
 }
 
 var addressPattern = regexp.MustCompile(`http://(127\.0\.0\.1:\d+)`)

@@ -24,6 +24,7 @@ type comparison struct {
 	Ratio   float64 `json:"ratio"` // median of the rounds' ratios
 	Q1      float64 `json:"ratio_q1"`
 	Q3      float64 `json:"ratio_q3"`
+	CPU     float64 `json:"cpu_ratio,omitempty"` // processor time of the base's server for a request, beside this one's
 	Rounds  int     `json:"rounds"`
 	Verdict string  `json:"verdict"` // ok, MISS, or MISS? if the rounds differ too much to tell
 }
@@ -98,13 +99,16 @@ func versusEngine(ctx context.Context, set settings, engine, base, program strin
 
 // versus measures every path of both sides in turn, round by round.
 func versus(ctx context.Context, set settings, engine string, base, now []hotPath) ([]comparison, error) {
-	rates := make([][2][]float64, len(now))
+	rates, costs := make([][2][]float64, len(now)), make([][2][]float64, len(now))
 	for round := range set.rounds {
 		progress("%s: round %d of %d", engine, round+1, set.rounds)
 		for i := range now {
 			for turn := range 2 {
 				side := (round + i + turn) % 2
-				rate, err := [2][]hotPath{base, now}[side][i].rate(ctx, set)
+				path := [2][]hotPath{base, now}[side][i]
+				spent := cpuTicks(path.pid)
+				rate, err := path.rate(ctx, set)
+				spent = cpuTicks(path.pid) - spent
 				if err == nil && rate <= 0 {
 					err = fmt.Errorf("nothing was done in %s", set.duration)
 				}
@@ -112,6 +116,7 @@ func versus(ctx context.Context, set settings, engine string, base, now []hotPat
 					return nil, fmt.Errorf("%s of %s: %w", now[i].name, [2]string{"the base", "this revision"}[side], err)
 				}
 				rates[i][side] = append(rates[i][side], rate)
+				costs[i][side] = append(costs[i][side], spent/rate)
 			}
 		}
 	}
@@ -119,6 +124,9 @@ func versus(ctx context.Context, set settings, engine string, base, now []hotPat
 	for i, r := range rates {
 		out[i] = compareRounds(r[0], r[1])
 		out[i].Engine, out[i].Name = engine, now[i].name
+		if cost := median(costs[i][1]); cost > 0 {
+			out[i].CPU = median(costs[i][0]) / cost
+		}
 	}
 	return out, nil
 }
@@ -152,10 +160,14 @@ func quantile(v []float64, p float64) float64 {
 
 func printVersus(out io.Writer, all []comparison) error {
 	tw := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(tw, "engine\tbase/s\tnow/s\tratio\tquartiles\trounds\ttarget\t\t  hot path")
+	fmt.Fprintln(tw, "engine\tbase/s\tnow/s\tratio\tquartiles\tcpu\trounds\ttarget\t\t  hot path")
 	for _, c := range all {
-		fmt.Fprintf(tw, "%s\t%.0f\t%.0f\t%.3f\t%.2f–%.2f\t%d\t≥ %.2f\t%s\t  %s\n",
-			c.Engine, c.Base, c.Rate, c.Ratio, c.Q1, c.Q3, c.Rounds, leastRatio, c.Verdict, c.Name)
+		cpu := "-"
+		if c.CPU > 0 {
+			cpu = fmt.Sprintf("%.2f", c.CPU)
+		}
+		fmt.Fprintf(tw, "%s\t%.0f\t%.0f\t%.3f\t%.2f–%.2f\t%s\t%d\t≥ %.2f\t%s\t  %s\n",
+			c.Engine, c.Base, c.Rate, c.Ratio, c.Q1, c.Q3, cpu, c.Rounds, leastRatio, c.Verdict, c.Name)
 	}
 	return tw.Flush()
 }
