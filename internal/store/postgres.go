@@ -33,6 +33,8 @@ const (
 	// context does.
 	writeTimeout = 30 * time.Second
 	maxTries     = 10
+	// defaultConns lets 16 writes run at once, and leaves 4 connections to reads.
+	defaultConns = 20
 	// maxSlowConns bounds the connections of slow reads, beside a quarter of the pool.
 	maxSlowConns = 4
 )
@@ -45,8 +47,8 @@ func openPostgres(ctx context.Context, o Options, met *metrics) (*pg, error) {
 	}
 	if o.ReadConns > 0 {
 		cfg.MaxConns = int32(min(o.ReadConns, 10_000)) //nolint:gosec // bounded above
-	} else if cfg.MaxConns < 16 {
-		cfg.MaxConns = 16
+	} else if cfg.MaxConns < defaultConns {
+		cfg.MaxConns = defaultConns
 	}
 	// A statement that was planned while the tables were empty would keep scanning
 	// them when they have grown; every list has an index to follow.
@@ -69,7 +71,7 @@ func openPostgres(ctx context.Context, o Options, met *metrics) (*pg, error) {
 		return nil, err
 	}
 	met.observePool(pool)
-	e := &pg{pool: pool, slowPool: slow, writes: make(chan struct{}, max(1, int(cfg.MaxConns)*3/4))}
+	e := &pg{pool: pool, slowPool: slow, writes: make(chan struct{}, maxWrites(cfg.MaxConns))}
 	e.adder = newAdder(e, met)
 	met.observeQueue(e.adder.queue)
 	return e, nil
@@ -96,6 +98,9 @@ func openSlowPool(ctx context.Context, cfg *pgxpool.Config, o Options) (*pgxpool
 func (e *pg) slow() reader { return pgPool{e.slowPool} }
 
 func (e *pg) slowConns() int { return int(e.slowPool.Config().MaxConns) }
+
+// maxWrites is how many of the pool's connections may write: four fifths.
+func maxWrites(conns int32) int32 { return max(1, conns-max(1, conns/5)) }
 
 // acquireWrite takes a connection for a write; release gives it back.
 func (e *pg) acquireWrite(ctx context.Context) (conn *pgxpool.Conn, release func(), err error) {
