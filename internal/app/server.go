@@ -111,7 +111,7 @@ func newServer(ctx context.Context, cfg config.Config, log *slog.Logger, now fun
 			return nil, err
 		}
 	}
-	if s.store, err = openStore(ctx, cfg.Store); err != nil {
+	if s.store, err = openStore(ctx, cfg.Store, store.Options{SearchTimeout: cfg.SearchTimeout}); err != nil {
 		return nil, err
 	}
 	ids := newIDs(Now)
@@ -174,11 +174,12 @@ func listen(ctx context.Context, addr string) (net.Listener, error) {
 	return l, nil
 }
 
-func openStore(ctx context.Context, cfg config.Store) (*store.Store, error) {
-	if cfg.Database != "" {
-		return store.Open(ctx, store.Options{URL: cfg.Database})
+// openStore opens the store that cfg names; o holds the other options.
+func openStore(ctx context.Context, cfg config.Store, o store.Options) (*store.Store, error) {
+	if o.URL = cfg.Database; o.URL == "" {
+		o.Dir = cfg.Data
 	}
-	return store.Open(ctx, store.Options{Dir: cfg.Data})
+	return store.Open(ctx, o)
 }
 
 // Start serves until Shutdown.

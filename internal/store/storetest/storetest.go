@@ -55,6 +55,7 @@ func Run(t *testing.T, open func(*testing.T, store.Options) Store) {
 		{"filters, sorts and totals agree with a scan", testListAgainstModel},
 		{"pages and cursors walk every row once", testWalk},
 		{"search finds what it should", testSearch},
+		{"search in a large org finds what it should", testSearchLarge},
 		{"drafts are seen by their submitter and admins", testDrafts},
 		{"votes replace, withdraw and count", testVotes},
 		{"history tells every change", testHistory},
