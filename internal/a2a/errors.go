@@ -66,6 +66,12 @@ func errorOf(ctx context.Context, err error) *rpcError {
 	return out
 }
 
+// retryLater reports whether the caller shall repeat the request later. HTTP says so
+// with a status and Retry-After, which clients act on without reading the body.
+func (e *rpcError) retryLater() bool {
+	return e.problem != nil && (e.problem.Status == http.StatusTooManyRequests || e.problem.Status == http.StatusServiceUnavailable)
+}
+
 // refuse answers what is refused before the request is looked at: with a status
 // that plain HTTP clients understand, and a body that JSON-RPC clients do.
 func refuse(w http.ResponseWriter, r *http.Request, err error) {

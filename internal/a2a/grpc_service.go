@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/types/known/emptypb"
 
 	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/httpx"
 	"github.com/parley-dev/parley/internal/task"
 	"github.com/parley-dev/parley/internal/wire"
 )
@@ -64,10 +65,14 @@ func (g *grpcService) SendStreamingMessage(r *a2apb.SendMessageRequest, out even
 	if err != nil {
 		return grpcError(ctx, err)
 	}
+	if err := c.s.router.Park(c, httpx.Stream); err != nil {
+		return grpcError(ctx, err)
+	}
 	t, events, err := c.s.Tasks.Stream(c, c.to, p.request, c.s.idle())
 	if err != nil {
 		return grpcError(ctx, err)
 	}
+	c.s.router.Yield(c)
 	return c.streamProto(out, &t, events, p.history)
 }
 
@@ -80,10 +85,14 @@ func (g *grpcService) SubscribeToTask(r *a2apb.SubscribeToTaskRequest, out event
 	if err := required("/id", r.GetId()); err != nil {
 		return grpcError(ctx, err)
 	}
+	if err := c.s.router.Park(c, httpx.Stream); err != nil {
+		return grpcError(ctx, err)
+	}
 	t, events, err := c.followOfficial(r.GetId(), 0, false)
 	if err != nil {
 		return grpcError(ctx, err)
 	}
+	c.s.router.Yield(c)
 	return c.streamProto(out, &t, events, wire.AllHistory)
 }
 

@@ -84,6 +84,10 @@ func (s *server) answer(w http.ResponseWriter, r *http.Request) *call {
 	if !batch && c.streams(&reqs[0]) {
 		return c.start(&reqs[0])
 	}
+	if err := s.router.Charge(c, len(reqs)-1); err != nil {
+		refuse(w, r, err)
+		return nil
+	}
 	c.run(reqs, batch)
 	return nil
 }
@@ -148,7 +152,7 @@ func (c *call) run(reqs []request, batch bool) {
 			out.b = out.b[:before] // nobody asked
 		case err != nil:
 			out.b = appendError(out.b, reqs[i].id, err)
-			if !batch && err.problem != nil && err.problem.Status == http.StatusTooManyRequests {
+			if !batch && err.retryLater() {
 				status = err.problem.Status
 				for name, v := range err.problem.GetHeaders() {
 					c.w.Header()[name] = v
@@ -218,9 +222,17 @@ func (c *call) streams(req *request) bool {
 // start begins a stream and returns the call with it; nil: it was refused.
 func (c *call) start(req *request) *call {
 	m := c.s.table[req.method]
-	st, err := m.stream(c, req.params)
+	st, err := c.open(&m, req.params)
 	if err != nil {
-		body := appendError(nil, req.id, c.failed(&m, err))
+		e := c.failed(&m, err)
+		body := appendError(nil, req.id, e)
+		if e.retryLater() {
+			for name, v := range e.problem.GetHeaders() {
+				c.w.Header()[name] = v
+			}
+			writeJSON(c.w, e.problem.Status, body)
+			return nil
+		}
 		if onlyEvents(c.r) && (m.eventErrors || m.official && readsEventsOnly(c.r)) {
 			sse := httpx.NewSSE(c.w)
 			_ = sse.Data(body)
@@ -233,6 +245,18 @@ func (c *call) start(req *request) *call {
 	// The body is given back: what the stream needs of it is copied.
 	c.stream, c.id = st, bytes.Clone(req.id)
 	return c
+}
+
+// open makes the stream. It is counted as one before anything is done for it.
+func (c *call) open(m *method, params []byte) (*stream, error) {
+	if err := c.s.router.Park(c, httpx.Stream); err != nil {
+		return nil, err
+	}
+	st, err := m.stream(c, params)
+	if err == nil {
+		c.s.router.Yield(c)
+	}
+	return st, err
 }
 
 // onlyEvents reports whether the client takes nothing but a stream.

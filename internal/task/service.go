@@ -143,6 +143,9 @@ type SendRequest struct {
 	MustExist bool
 	// Push is set in the same write; nil: none.
 	Push *PushConfig
+	// Waiting is called when the message is stored and Send begins to wait; nil: nothing
+	// is.
+	Waiting func()
 }
 
 func (r *SendRequest) check() error {
@@ -169,6 +172,9 @@ func (s *Tasks) Send(ctx context.Context, c Call, r SendRequest, wait time.Durat
 	defer cancel()
 	if t.State.Rests() {
 		return t, nil
+	}
+	if r.Waiting != nil {
+		r.Waiting()
 	}
 	for e, err := range s.hub.events(ctx, topic, t.Seq, 0) {
 		if err != nil {
