@@ -43,6 +43,8 @@ func (s *Server) handler(ids *ids, proxies []netip.Prefix) (http.Handler, error)
 		Registerer:       metrics,
 		RateLimit:        s.cfg.RateLimit,
 		AuthFailureLimit: httpx.DefaultAuthFailureLimit,
+		MaxRequests:      s.cfg.MaxRequests,
+		Parked:           parkLimits(s.cfg, s.files),
 		TrustedProxies:   proxies,
 	})
 	manager := identity.NewManager(s.store, s.agents, Now, ids.next)
