@@ -38,6 +38,12 @@ type rpcError struct {
 
 func newError(code int, message string) *rpcError { return &rpcError{code: code, message: message} }
 
+// sheds reports whether the request was refused because there are too many, which is
+// told to plain HTTP clients, too.
+func (e *rpcError) sheds() bool {
+	return e.problem != nil && (e.problem.Status == http.StatusTooManyRequests || e.problem.Status == http.StatusServiceUnavailable)
+}
+
 // Error implements error.
 func (e *rpcError) Error() string { return e.message }
 
@@ -64,12 +70,6 @@ func errorOf(ctx context.Context, err error) *rpcError {
 		out.code = codeInvalidRequest
 	}
 	return out
-}
-
-// retryLater reports whether the caller shall repeat the request later. HTTP says so
-// with a status and Retry-After, which clients act on without reading the body.
-func (e *rpcError) retryLater() bool {
-	return e.problem != nil && (e.problem.Status == http.StatusTooManyRequests || e.problem.Status == http.StatusServiceUnavailable)
 }
 
 // refuse answers what is refused before the request is looked at: with a status

@@ -8,4 +8,6 @@ import (
 )
 
 // limitUnacknowledged has no counterpart here; the kernel's own limit applies.
-func limitUnacknowledged(time.Duration) func(network, address string, c syscall.RawConn) error { return nil }
+func limitUnacknowledged(time.Duration) func(network, address string, c syscall.RawConn) error {
+	return nil
+}

@@ -38,6 +38,7 @@ type Config struct {
 	MaxRequests            int `help:"Requests that are served at the same time, apart from streams and requests that wait; workers have as many of their own. One principal may have half of them, one org two thirds. ${default} if not given, and 0 turns the limit off." default:"768" env:"PARLEY_MAX_REQUESTS" placeholder:"N"`
 	MaxStreams             int `help:"Open streams, and as many requests that wait; ${default} if not given, and 0 turns the limit off. The limit on open files can lower it." default:"12000" env:"PARLEY_MAX_STREAMS" placeholder:"N"`
 	MaxStreamsPerPrincipal int `help:"Open streams of one principal, and as many requests that wait; ${default} if not given, and 0 turns the limit off." default:"1000" env:"PARLEY_MAX_STREAMS_PER_PRINCIPAL" placeholder:"N"`
+	RequestMemory          int `help:"Memory in MiB that large requests and responses may hold together; a principal has a quarter of it and an org half; ${default} if not given, and 0 turns the limit off." default:"192" env:"PARLEY_REQUEST_MEMORY" placeholder:"MIB"`
 
 	EchoAgent     bool          `help:"Run the built-in agent echo, which the first start registers in org main." default:"true" env:"PARLEY_ECHO_AGENT" negatable:""`
 	TaskRetention time.Duration `help:"How long a task is kept after it ended; ${default} if not given, and 0 keeps all." default:"720h" env:"PARLEY_TASK_RETENTION" placeholder:"DURATION"`
@@ -65,7 +66,7 @@ type Config struct {
 // repeat them for the command line; a test keeps the two together.
 func Default() Config {
 	return Config{
-		Store: Store{Data: "./parley-data"}, Listen: "127.0.0.1:8080", RateLimit: 100,
+		Store: Store{Data: "./parley-data"}, Listen: "127.0.0.1:8080", RateLimit: 100, RequestMemory: 192,
 		MaxRequests: 768, MaxStreams: 12_000, MaxStreamsPerPrincipal: 1000,
 		EchoAgent: true, TaskRetention: 30 * 24 * time.Hour, Push: true, ClientDocuments: true,
 		TokenLifetime: 15 * time.Minute, RefreshLifetime: 30 * 24 * time.Hour,
@@ -111,6 +112,8 @@ func (c *Config) Validate() error {
 		return fmt.Errorf("--max-streams must be 0 (off) or more; it is %d", c.MaxStreams)
 	case c.MaxStreamsPerPrincipal < 0:
 		return fmt.Errorf("--max-streams-per-principal must be 0 (off) or more; it is %d", c.MaxStreamsPerPrincipal)
+	case c.RequestMemory < 0 || c.RequestMemory > 0 && c.RequestMemory < minRequestMemory:
+		return fmt.Errorf("--request-memory must be 0 (no limit) or at least %d; it is %d", minRequestMemory, c.RequestMemory)
 	case c.TaskRetention < 0:
 		return fmt.Errorf("--task-retention must be 0 (keep all) or more; it is %s", c.TaskRetention)
 	case c.TokenLifetime < time.Minute || c.TokenLifetime > 24*time.Hour:
@@ -127,6 +130,9 @@ func (c *Config) Validate() error {
 	_, err := c.Level()
 	return err
 }
+
+// minRequestMemory is what one largest task needs.
+const minRequestMemory = 64
 
 func checkPublicURL(s string) error {
 	if s == "" {

@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/parley-dev/parley/internal/budget"
 	"github.com/parley-dev/parley/internal/identity"
 )
 
@@ -27,6 +28,8 @@ type exchange struct {
 	holder holder                      // whom the request is counted for
 	place  place
 
+	account budget.Account // of the memory that the request holds
+
 	request *http.Request // as it came
 	trusted []netip.Prefix
 }
@@ -40,6 +43,8 @@ func (x *exchange) Value(key any) any {
 		return x
 	case identity.OriginKey:
 		return x.origin()
+	case budget.Key:
+		return &x.account
 	}
 	return x.Context.Value(key)
 }

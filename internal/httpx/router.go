@@ -13,6 +13,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/parley-dev/parley/internal/budget"
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/identity"
 )
@@ -42,6 +43,8 @@ type Options struct {
 	MaxRequests int
 	// Parked bounds streams and requests that wait; they do not count as being served.
 	Parked ParkLimits
+	// Memory is what requests and responses may hold; nil: no bound.
+	Memory *budget.Pool
 	// TrustedProxies are the hops whose X-Forwarded-For is believed.
 	TrustedProxies []netip.Prefix
 
@@ -70,6 +73,7 @@ type Router struct {
 	trusted   []netip.Prefix
 	recheck   time.Duration
 	ids       *requestIDs
+	memory    *budget.Pool
 
 	metrics      *metrics
 	unmatched    *route
@@ -85,7 +89,7 @@ type Router struct {
 func NewRouter(o Options) *Router {
 	rt := &Router{
 		mux: http.NewServeMux(), auth: o.Authenticator, log: o.Logger, accessLog: o.AccessLog, now: o.Now,
-		trusted: o.TrustedProxies, recheck: cmp.Or(o.Recheck, recheckEvery), ids: newRequestIDs(),
+		trusted: o.TrustedProxies, recheck: cmp.Or(o.Recheck, recheckEvery), ids: newRequestIDs(), memory: o.Memory,
 		metrics: newMetrics(o.Registerer), admission: newAdmission(o.MaxRequests), parking: newParking(o.Parked),
 		perPrincipal: newLimits[identity.Principal]("principal", o.RateLimit),
 		perWorker:    newLimits[identity.Principal]("worker", o.RateLimit*workerFactor),
@@ -152,7 +156,9 @@ func (rt *Router) HandlePublic(pattern string, h http.Handler) {
 
 // HandleHealth adds a public route that is served however busy the server is. Its
 // handler must not wait for anything.
-func (rt *Router) HandleHealth(pattern string, h http.Handler) { rt.add(pattern, unlimited, WriteError, h) }
+func (rt *Router) HandleHealth(pattern string, h http.Handler) {
+	rt.add(pattern, unlimited, WriteError, h)
+}
 
 // add adds a route. What its class has no slot for is answered by refuse.
 func (rt *Router) add(pattern string, c class, refuse ErrorWriter, h http.Handler) {
@@ -176,6 +182,7 @@ func (rt *Router) add(pattern string, c class, refuse ErrorWriter, h http.Handle
 func (rt *Router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x := &exchange{Context: r.Context(), route: rt.unmatched, start: rt.now(), request: r, trusted: rt.trusted}
 	x.rec.ResponseWriter = w
+	x.account.Pool = rt.memory
 	x.id[0] = rt.ids.next(r.Header["X-Request-Id"])
 	setHeaders(w.Header(), x)
 	r = r.WithContext(x)
