@@ -72,11 +72,11 @@ func TestOneStreamTooManyIsRefusedInEveryBinding(t *testing.T) {
 }
 
 // TestASendThatWaitsHoldsNoSlot sends with Prefer: wait to an agent that nobody
-// serves while only two requests may be served at the same time.
+// serves while only two of its requests may be served at the same time.
 func TestASendThatWaitsHoldsNoSlot(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(o *httpx.Options, _ *Options) {
-		o.MaxRequests, o.Parked = 2, httpx.ParkLimits{PerPrincipal: 3}
+		o.MaxRequests, o.Parked = 4, httpx.ParkLimits{PerPrincipal: 3}
 	})
 	ada, base := w.caller("user:ada"), w.h2c()
 	ctx, cancel := context.WithCancel(t.Context())
