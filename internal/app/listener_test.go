@@ -2,13 +2,11 @@ package app
 
 import (
 	"bufio"
-	"context"
 	"fmt"
 	"io"
 	"log/slog"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"sync"
 	"syscall"
 	"testing"
@@ -189,18 +187,21 @@ func (f *flaky) Accept() (net.Conn, error) {
 
 func TestRunningOutOfFilesDoesNotEndTheServer(t *testing.T) {
 	t.Parallel()
-	srv := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
-	srv.Listener = newGuard(&flaky{Listener: srv.Listener}, 10, slog.New(slog.DiscardHandler))
-	srv.Start()
-	defer srv.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-	defer cancel()
-	req, _ := http.NewRequestWithContext(ctx, http.MethodGet, srv.URL, nil)
-	res, err := srv.Client().Do(req)
+	l, err := listen(t.Context(), "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	res.Body.Close()
+	defer l.Close()
+	client, err := new(net.Dialer).DialContext(t.Context(), "tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	conn, err := newGuard(&flaky{Listener: l}, 10, slog.New(slog.DiscardHandler)).Accept()
+	if err != nil {
+		t.Fatalf("two failures for lack of files: %v", err)
+	}
+	conn.Close()
 }
 
 func TestLimitsFitTheOpenFiles(t *testing.T) {

@@ -171,12 +171,12 @@ func protocols() *http.Protocols {
 
 // A client that vanished without closing its connection is noticed within a minute.
 // If it owes nothing, by the kernel's probes: after 45 s. If something was sent to
-// it, which a stream does every 15 s, by unacknowledged: at most 15 + 40 s.
+// it, which a stream does every 15 s, by unacknowledged: at most 15 + 35 s.
 const (
 	probeAfter     = 15 * time.Second
 	probeEvery     = 10 * time.Second
 	probes         = 3
-	unacknowledged = 40 * time.Second
+	unacknowledged = 35 * time.Second
 )
 
 func listen(ctx context.Context, addr string) (net.Listener, error) {

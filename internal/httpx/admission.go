@@ -26,15 +26,21 @@ var classNames = [classes]string{ordinary: "ordinary", worker: "worker"}
 // admission bounds how many requests are served at the same time. What is over a
 // bound is refused at once: a queue would only add to the delay of everyone in it.
 //
-// A request takes a slot of its class before its credentials are looked at and its
-// body is read, and then a share: of its principal and org, or of its address if it
-// has no credentials.
+// A request first enters, before its credentials are looked at and its body is read.
+// Once it is known whom it is counted for, it takes a share, of its principal and org
+// or of its address if it has no credentials, and a slot of its class. What has only
+// entered costs little, so many may: a caller that is over its share cannot take the
+// slots of others with requests that are about to be refused.
 type admission struct {
 	total, perHolder, perOrg int
 	classes                  [classes]slots
 }
 
+// enterFactor is how many requests may have entered for each slot.
+const enterFactor = 4
+
 type slots struct {
+	entered atomic.Int64
 	used    atomic.Int64
 	holders *shares[holder]
 	orgs    *shares[string]
@@ -69,51 +75,54 @@ var (
 	}
 )
 
-// enter takes a slot of the class; false: there is none.
+// enter lets a request in; false: too many have entered.
 func (a *admission) enter(x *exchange, c class) bool {
 	if a == nil || c == unlimited {
 		return true
 	}
-	used := &a.classes[c].used
-	if used.Add(1) > int64(a.total) {
-		used.Add(-1)
+	if takeOne(&a.classes[c].entered, a.total*enterFactor) == nil {
 		return false
 	}
-	x.place.class, x.place.slot = c, true
+	x.place.class, x.place.entered = c, true
 	return true
 }
 
-// share takes the shares of whom the request is counted for; false: one is used up.
-func (a *admission) share(x *exchange) bool {
-	if a == nil || !x.place.slot {
-		return true
-	}
+// admit takes the shares of whom the request is counted for, and a slot.
+func (a *admission) admit(x *exchange) (shedReason, error) {
 	s := &a.classes[x.place.class]
-	if !s.holders.take(x.holder, a.perHolder) {
-		return false
+	s.entered.Add(-1)
+	x.place.entered = false
+	held := s.holders.take(x.holder, a.perHolder)
+	if held == nil {
+		return shedShare, errTooManyConcurrent
 	}
-	if org := x.holder.principal.Org; org != "" && !s.orgs.take(org, a.perOrg) {
-		s.holders.give(x.holder)
-		return false
-	}
-	x.place.shared = true
-	return true
-}
-
-// leave gives the slot and the shares back. It may be called again.
-func (a *admission) leave(x *exchange) {
-	if !x.place.slot {
-		return
-	}
-	s := &a.classes[x.place.class]
-	s.used.Add(-1)
-	if x.place.shared {
-		s.holders.give(x.holder)
-		if org := x.holder.principal.Org; org != "" {
-			s.orgs.give(org)
+	var org *atomic.Int64
+	if name := x.holder.principal.Org; name != "" {
+		if org = s.orgs.take(name, a.perOrg); org == nil {
+			held.Add(-1)
+			return shedShare, errTooManyConcurrent
 		}
 	}
-	x.place.slot, x.place.shared = false, false
+	x.place.held, x.place.org = held, org
+	if x.place.slot = takeOne(&s.used, a.total); x.place.slot == nil {
+		a.leave(x)
+		return shedOverload, errOverloaded
+	}
+	return 0, nil
+}
+
+// leave gives back what the request has taken. It may be called again.
+func (a *admission) leave(x *exchange) {
+	if x.place.entered {
+		a.classes[x.place.class].entered.Add(-1)
+		x.place.entered = false
+	}
+	for _, n := range []**atomic.Int64{&x.place.slot, &x.place.held, &x.place.org} {
+		if *n != nil {
+			(*n).Add(-1)
+			*n = nil
+		}
+	}
 }
 
 // admitted is how many requests of the class are being served.
@@ -132,14 +141,14 @@ func (rt *Router) holderOf(x *exchange) holder {
 	return holder{addr: rt.ClientAddr(x.request)}
 }
 
-// claimShare counts the request for its caller, or returns the refusal.
-func (rt *Router) claimShare(x *exchange) error {
-	if rt.admission == nil || !x.place.slot {
+// admit counts the request for its caller, or returns the refusal.
+func (rt *Router) admit(x *exchange) error {
+	if !x.place.entered {
 		return nil
 	}
 	x.holder = rt.holderOf(x)
-	if !rt.admission.share(x) {
-		return rt.shed(x, shedShare, errTooManyConcurrent)
+	if reason, err := rt.admission.admit(x); err != nil {
+		return rt.shed(x, reason, err)
 	}
 	return nil
 }

@@ -96,7 +96,6 @@ func TestRequestsBeyondTheTotalAreRefusedByClass(t *testing.T) {
 	c.enter(2, "/x", "other:eve")
 	refused(t, c.try("/x", "third:joe"), 503, "server.overloaded")
 	refused(t, c.try("/public", ""), 503, "server.overloaded")
-	refused(t, c.try("/x", "no credentials"), 503, "server.overloaded")
 	c.enter(1, "/api/v1/agents/bot/x", "acme:bot") // workers have slots of their own
 	if rec := c.try("/healthz", ""); rec.Code != 200 {
 		t.Errorf("/healthz: %d", rec.Code)
@@ -110,8 +109,14 @@ func TestRequestsBeyondTheTotalAreRefusedByClass(t *testing.T) {
 func TestOneCallerAndOneOrgHaveAShare(t *testing.T) {
 	t.Parallel()
 	c := newCrowd(t, Options{MaxRequests: 12})
+	c.rt.HandleAs("GET /told", func(w http.ResponseWriter, r *http.Request, err error) {
+		if n := c.rt.admission.admitted(ordinary); n != 6 {
+			t.Errorf("%d slots are used while a refusal is written; want 6", n)
+		}
+		WriteError(w, r, err)
+	}, http.NotFoundHandler())
 	c.enter(6, "/x", "acme:ada")
-	refused(t, c.try("/x", "acme:ada"), 429, "request.too_many_concurrent")
+	refused(t, c.try("/told", "acme:ada"), 429, "request.too_many_concurrent")
 	c.enter(2, "/x", "acme:bob")
 	refused(t, c.try("/x", "acme:bob"), 429, "request.too_many_concurrent")
 	c.enter(4, "/x", "other:eve")
@@ -128,6 +133,48 @@ func TestCallersWithoutCredentialsShareByAddress(t *testing.T) {
 	refused(t, c.try("/public", ""), 429, "request.too_many_concurrent")
 	refused(t, c.try("/x", ""), 429, "request.too_many_concurrent")
 	c.enter(1, "/x", "acme:ada") // from the same address, but known
+}
+
+func TestRequestsThatOnlyEnteredAreBoundedToo(t *testing.T) {
+	t.Parallel()
+	a := newAdmission(2)
+	for range 2 * enterFactor {
+		if !a.enter(new(exchange), ordinary) {
+			t.Fatal("refused below the bound")
+		}
+	}
+	x := new(exchange)
+	if a.enter(x, ordinary) {
+		t.Error("there is no bound")
+	}
+	a.leave(x)
+	if !a.enter(x, worker) {
+		t.Error("workers are refused because of others")
+	}
+	a.leave(x)
+	a.leave(x)
+	if n := a.classes[worker].entered.Load(); n != 0 {
+		t.Errorf("%d have entered after all left", n)
+	}
+}
+
+func TestKeysThatHoldNothingAreForgotten(t *testing.T) {
+	t.Parallel()
+	s := newShares[int]()
+	kept := s.take(-1, 1)
+	for i := range 100_000 {
+		s.take(i, 1).Add(-1)
+	}
+	n := 0
+	for i := range s.shards {
+		n += len(s.shards[i].held)
+	}
+	if n > 2*64*limitShards {
+		t.Errorf("%d keys are kept", n)
+	}
+	if s.take(-1, 1) != nil || kept.Load() != 1 {
+		t.Error("a key that holds something was forgotten")
+	}
 }
 
 func TestTheDefaultsAdmit256CallersOfOnePrincipal(t *testing.T) {
@@ -188,11 +235,18 @@ func TestAParkedRequestHoldsNoSlot(t *testing.T) {
 func TestStreamsAndWaitsShareTheFiles(t *testing.T) {
 	t.Parallel()
 	p := newParking(ParkLimits{Both: 2})
-	if p.take(Stream, holder{}) != nil || p.take(Wait, holder{}) != nil || p.take(Wait, holder{}) == nil {
-		t.Error("two of both kinds together are allowed, and no third")
+	stream, err := p.take(Stream, holder{})
+	if err != nil {
+		t.Fatal(err)
 	}
-	p.give(Stream, holder{})
-	if err := p.take(Wait, holder{}); err != nil {
+	if _, err := p.take(Wait, holder{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.take(Wait, holder{}); err == nil {
+		t.Error("a third was allowed")
+	}
+	p.give(Stream, stream)
+	if _, err := p.take(Wait, holder{}); err != nil {
 		t.Error(err)
 	}
 }
@@ -252,7 +306,7 @@ func BenchmarkAdmission(b *testing.B) {
 		x := &exchange{holder: h}
 		for pb.Next() {
 			a.enter(x, ordinary)
-			a.share(x)
+			_, _ = a.admit(x)
 			a.leave(x)
 		}
 	})

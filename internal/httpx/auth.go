@@ -26,7 +26,7 @@ func (rt *Router) authenticate(path string, limit *limits[identity.Principal], r
 			return
 		}
 		if caller == nil {
-			if err := rt.claimShare(x); err != nil {
+			if err := rt.admit(x); err != nil {
 				refuse(w, r, err)
 				return
 			}
@@ -43,7 +43,7 @@ func (rt *Router) authenticate(path string, limit *limits[identity.Principal], r
 			refuse(w, r, limit.refusal(w.Header(), wait, "too many requests; wait as long as Retry-After says"))
 			return
 		}
-		if err := rt.claimShare(x); err != nil {
+		if err := rt.admit(x); err != nil {
 			refuse(w, r, err)
 			return
 		}

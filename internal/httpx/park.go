@@ -52,12 +52,15 @@ func newParking(l ParkLimits) *parking {
 // place is what a request holds of the bounds. A handler may run in a goroutine that
 // outlives its request by a moment, hence the lock.
 type place struct {
-	mu     sync.Mutex
-	class  class
-	slot   bool // of the admission
-	shared bool // the shares that belong to the slot
-	parked ParkKind
-	over   bool // the request has ended
+	mu      sync.Mutex
+	class   class
+	entered bool          // and not yet admitted
+	slot    *atomic.Int64 // what it was counted in when it was admitted
+	held    *atomic.Int64 // of its holder
+	org     *atomic.Int64
+	parked  ParkKind
+	waits   *atomic.Int64 // what its holder has parked
+	over    bool          // the request has ended
 }
 
 // Park counts the request of the context as one that will be open without being
@@ -74,13 +77,11 @@ func (rt *Router) Park(ctx context.Context, kind ParkKind) error {
 	if x.place.parked != 0 || x.place.over {
 		return nil
 	}
-	if !x.place.shared {
-		x.holder = rt.holderOf(x)
-	}
-	if err := rt.parking.take(kind, x.holder); err != nil {
+	held, err := rt.parking.take(kind, rt.holderOf(x))
+	if err != nil {
 		return rt.shed(x, shedReason(kind-Stream)+shedStreams, err)
 	}
-	x.place.parked = kind
+	x.place.parked, x.place.waits = kind, held
 	return nil
 }
 
@@ -103,29 +104,28 @@ func (rt *Router) leave(x *exchange) {
 	defer x.place.mu.Unlock()
 	rt.admission.leave(x)
 	if x.place.parked != 0 {
-		rt.parking.give(x.place.parked, x.holder)
+		rt.parking.give(x.place.parked, x.place.waits)
 		x.place.parked = 0
 	}
 	x.place.over = true
 }
 
-func (p *parking) take(kind ParkKind, h holder) error {
+func (p *parking) take(kind ParkKind, h holder) (held *atomic.Int64, err error) {
 	k := &p.kinds[kind]
-	if !k.holders.take(h, orUnlimited(p.limits.PerPrincipal)) {
-		return tooManyOfCaller(kind, p.limits.PerPrincipal)
+	if held = k.holders.take(h, orUnlimited(p.limits.PerPrincipal)); held == nil {
+		return nil, tooManyOfCaller(kind, p.limits.PerPrincipal)
 	}
 	used, all := k.used.Add(1), p.all.Add(1)
 	if used > int64(orUnlimited(p.limits.Process)) || all > int64(orUnlimited(p.limits.Both)) {
-		p.give(kind, h)
-		return tooManyInAll(kind)
+		p.give(kind, held)
+		return nil, tooManyInAll(kind)
 	}
-	return nil
+	return held, nil
 }
 
-func (p *parking) give(kind ParkKind, h holder) {
-	k := &p.kinds[kind]
-	k.holders.give(h)
-	k.used.Add(-1)
+func (p *parking) give(kind ParkKind, held *atomic.Int64) {
+	held.Add(-1)
+	p.kinds[kind].used.Add(-1)
 	p.all.Add(-1)
 }
 

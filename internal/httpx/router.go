@@ -146,7 +146,7 @@ func (rt *Router) HandleFunc(pattern string, h func(http.ResponseWriter, *http.R
 // HandlePublic adds a route that looks at no credentials.
 func (rt *Router) HandlePublic(pattern string, h http.Handler) {
 	rt.add(pattern, ordinary, WriteError, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if err := rt.claimShare(exchangeOf(r.Context())); err != nil {
+		if err := rt.admit(exchangeOf(r.Context())); err != nil {
 			WriteError(w, r, err)
 			return
 		}
