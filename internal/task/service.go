@@ -199,7 +199,7 @@ func (s *Tasks) Send(ctx context.Context, c Call, r SendRequest, wait time.Durat
 		}
 	}
 	if !whole {
-		return s.Store.TaskByUID(ctx, t.Org, t.UID, r.Show.within(ctx))
+		return s.loadByUID(ctx, t.Org, t.UID, r.Show)
 	}
 	return t, nil
 }
@@ -340,7 +340,7 @@ func (s *Tasks) turn(ctx context.Context, c Call, r SendRequest, follow bool) (s
 	if len(change.Events) == 0 {
 		done.before = 0 // repeated: its events may be any
 	}
-	if done.task, err = s.Store.TaskByUID(ctx, ref.Org, ref.UID, r.Show.within(ctx)); err != nil {
+	if done.task, err = s.loadByUID(ctx, ref.Org, ref.UID, r.Show); err != nil {
 		if done.topic != nil {
 			s.hub.leave(done.topic)
 		}
@@ -356,14 +356,6 @@ func (s *Tasks) key(c Call, id string) Key {
 	return Key{Org: c.target.Org, Agent: c.target.ID, Sender: c.sender, ID: id}
 }
 
-// within is the content with what it takes counted as part of the response.
-func (l Content) within(ctx context.Context) Content {
-	if l.History || l.Artifacts {
-		l.Admit = admit(ctx)
-	}
-	return l
-}
-
 // Get returns a task of the caller's. It may show more than was asked for.
 func (s *Tasks) Get(ctx context.Context, c Call, id string, l Content) (Task, error) {
 	if len(checkID("", id)) > 0 || id == "" {
@@ -374,7 +366,7 @@ func (s *Tasks) Get(ctx context.Context, c Call, id string, l Content) (Task, er
 	if ok {
 		return t, budget.From(ctx).Take(ctx, t.Size)
 	}
-	t, err := s.Store.TaskByKey(ctx, k, l.within(ctx))
+	t, err := load(ctx, l, func(l Content) (Task, error) { return s.Store.TaskByKey(ctx, k, l) })
 	if err == nil && l.History && l.Artifacts && (s.Bus == nil || t.State.Terminal()) {
 		s.cache.put(k, t, mark)
 	}
@@ -394,7 +386,7 @@ func (s *Tasks) Cancel(ctx context.Context, c Call, id string, l Content) (Task,
 		return Task{}, err
 	}
 	s.publish(change)
-	return s.Store.TaskByUID(ctx, change.Task.Org, change.Task.UID, l.within(ctx))
+	return s.loadByUID(ctx, change.Task.Org, change.Task.UID, l)
 }
 
 // Recall cancels a task on behalf of the org whose agent has it.
@@ -424,7 +416,7 @@ func (s *Tasks) OrgTask(ctx context.Context, a identity.Access, uid string) (Tas
 	if len(checkID("", uid)) > 0 {
 		return Task{}, errs.ErrNotFound
 	}
-	return s.Store.TaskByUID(ctx, a.Org(), uid, All.within(ctx))
+	return s.loadByUID(ctx, a.Org(), uid, All)
 }
 
 // Direct messages that wait for an agent.
