@@ -148,11 +148,8 @@ func (c *call) run(reqs []request, batch bool) {
 			out.b = out.b[:before] // nobody asked
 		case err != nil:
 			out.b = appendError(out.b, reqs[i].id, err)
-			if !batch && err.problem != nil && err.problem.Status == http.StatusTooManyRequests {
-				status = err.problem.Status
-				for name, v := range err.problem.GetHeaders() {
-					c.w.Header()[name] = v
-				}
+			if !batch {
+				status = c.statusOf(err)
 			}
 		default:
 			out.b = b
@@ -210,6 +207,18 @@ func (c *call) failed(m *method, err error) *rpcError {
 	return e
 }
 
+// statusOf is the HTTP status of a single request that failed: 200, as JSON-RPC has it,
+// unless the caller shall come again later.
+func (c *call) statusOf(e *rpcError) int {
+	if e.problem == nil || e.problem.Status != http.StatusTooManyRequests {
+		return http.StatusOK
+	}
+	for name, v := range e.problem.GetHeaders() {
+		c.w.Header()[name] = v
+	}
+	return e.problem.Status
+}
+
 // streams reports whether the answer to the request is a stream.
 func (c *call) streams(req *request) bool {
 	return req.err == nil && req.id != nil && c.version == nil && c.s.table[req.method].stream != nil
@@ -220,14 +229,16 @@ func (c *call) start(req *request) *call {
 	m := c.s.table[req.method]
 	st, err := m.stream(c, req.params)
 	if err != nil {
-		body := appendError(nil, req.id, c.failed(&m, err))
+		refused := c.failed(&m, err)
+		status := c.statusOf(refused)
+		body := appendError(nil, req.id, refused)
 		if onlyEvents(c.r) && (m.eventErrors || m.official && readsEventsOnly(c.r)) {
 			sse := httpx.NewSSE(c.w)
 			_ = sse.Data(body)
 			_ = sse.Flush()
 			return nil
 		}
-		writeJSON(c.w, http.StatusOK, body)
+		writeJSON(c.w, status, body)
 		return nil
 	}
 	// The body is given back: what the stream needs of it is copied.

@@ -1,13 +1,13 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
 
-	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/internal/task"
 )
@@ -61,21 +61,23 @@ func (s *Store) Loads(ctx context.Context, org string, since time.Time) (map[str
 }
 
 // PutMessage implements task.Store.
-func (s *Store) PutMessage(ctx context.Context, m task.DirectMessage, limit int) error {
+func (s *Store) PutMessage(ctx context.Context, m task.DirectMessage, b task.Mailbox) error {
 	data, err := json.Marshal(m.Message)
 	if err != nil {
 		return fmt.Errorf("encode a message: %w", err)
 	}
 	return s.eng.write(ctx, func(x *tx) error {
-		var waiting int
-		if _, err := one(ctx, x, []any{&waiting},
-			`SELECT count(*) FROM (SELECT 1 FROM messages WHERE org_id = $1 AND agent_id = $2 LIMIT $3) w`, m.Org, m.Agent, limit); err != nil {
-			return err
-		}
-		if waiting >= limit {
-			e := errs.New(errs.RateLimited, "message.too_many", "%d messages wait for this agent already; try again when it has read some", waiting)
-			e.RetryAfter = time.Minute
-			return e
+		for _, share := range b.Shares(&m) {
+			w := where{sql: `org_id = $1 AND agent_id = $2`, args: []any{m.Org, m.Agent}}
+			if share.SenderOrg != "" {
+				w.and(`sender_org = ?`, share.SenderOrg)
+			}
+			if share.Sender != "" {
+				w.and(`sender = ?`, share.Sender)
+			}
+			if n, err := countUpTo(ctx, x, share.Most, `messages WHERE `+w.sql, w.args...); err != nil || n >= share.Most {
+				return cmp.Or(err, share.Full())
+			}
 		}
 		x.exec(`INSERT INTO messages (org_id, agent_id, id, sender_org, sender, at, data) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
 			m.Org, m.Agent, m.ID, m.From.Org, m.From.Ref(), micros(m.At), string(data))

@@ -399,28 +399,6 @@ func (s *Tasks) OrgTask(ctx context.Context, a identity.Access, uid string) (Tas
 	return s.Store.TaskByUID(ctx, a.Org(), uid)
 }
 
-// Direct messages that wait for an agent.
-const (
-	MaxMessages  = 10_000
-	KeepMessages = 24 * time.Hour
-)
-
-// Message sends a direct message: kept until a worker has it, tracked by nobody.
-func (s *Tasks) Message(ctx context.Context, c Call, m Message) (DirectMessage, error) {
-	if f := m.Check("/message"); len(f) > 0 {
-		return DirectMessage{}, errs.InvalidFields(f...)
-	}
-	if err := s.Limits.message(m.size()); err != nil {
-		return DirectMessage{}, err
-	}
-	d := DirectMessage{ID: s.NewID("msg-"), Org: c.target.Org, Agent: c.target.ID, From: c.sender, Message: m, At: s.Now()}
-	if err := s.Store.PutMessage(ctx, d, MaxMessages); err != nil {
-		return DirectMessage{}, err
-	}
-	s.queueChanged(d.Agent)
-	return d, nil
-}
-
 // fold makes the task that a first change describes.
 func fold(c Change) Task {
 	t := c.Task

@@ -123,8 +123,8 @@ type Store interface {
 	// seen since are not counted. Agents without either are left out.
 	Loads(ctx context.Context, org string, since time.Time) (map[string]Load, error)
 
-	// PutMessage keeps a direct message, unless the agent has max waiting already.
-	PutMessage(ctx context.Context, m DirectMessage, limit int) error
+	// PutMessage keeps a direct message, unless one of its shares of the mailbox is full.
+	PutMessage(ctx context.Context, m DirectMessage, b Mailbox) error
 	// Messages returns waiting direct messages, oldest first.
 	Messages(ctx context.Context, org, agent string, most int) ([]DirectMessage, error)
 	// AckMessages deletes delivered ones.
