@@ -3,6 +3,8 @@ package store
 import (
 	"context"
 	"fmt"
+
+	"github.com/parley-dev/parley/internal/identity"
 )
 
 // countUpTo counts rows, but not beyond most: what a count costs must not grow with
@@ -11,4 +13,37 @@ func countUpTo(ctx context.Context, r reader, most int, which string, args ...an
 	n := 0
 	_, err := one(ctx, r, []any{&n}, fmt.Sprintf(`SELECT count(*) FROM (SELECT 1 FROM %s LIMIT %d) counted`, which, most), args...)
 	return n, err
+}
+
+// CountLiveTasks implements task.Store. A task that is not over waits, is leased, or
+// asks for input. Of each kind there is an index that holds no others.
+func (s *Store) CountLiveTasks(ctx context.Context, sender identity.Principal, most int64) (int64, error) {
+	total := 0
+	for _, which := range []string{
+		`tasks` + s.d.queue + ` WHERE queued = 1`,
+		`tasks` + s.d.by("tasks_leases") + ` WHERE lease_expires > 0`,
+		`tasks` + s.d.by("tasks_asking") + ` WHERE state = 'input-required'`,
+	} {
+		n, err := countUpTo(ctx, s.eng, int(most)-total, which+` AND sender_org = $1 AND sender = $2`, sender.Org, sender.Ref())
+		if total += n; err != nil || total >= int(most) {
+			return int64(total), err
+		}
+	}
+	return int64(total), nil
+}
+
+// CountTasks implements task.Store.
+func (s *Store) CountTasks(ctx context.Context, org string, most int64) (int64, error) {
+	n, err := countUpTo(ctx, s.eng, int(most), `tasks WHERE org_id = $1`, org)
+	return int64(n), err
+}
+
+// CountSenderPushes implements task.Store.
+func (s *Store) CountSenderPushes(ctx context.Context, sender identity.Principal, most int64) (int64, error) {
+	w := where{sql: `push_configs` + s.d.by("push_active") + ` WHERE state = 'active' AND sender_org = $1`, args: []any{sender.Org}}
+	if sender.Kind != "" {
+		w.and(`sender = ?`, sender.Ref())
+	}
+	n, err := countUpTo(ctx, s.eng, int(most), w.sql, w.args...)
+	return int64(n), err
 }

@@ -115,6 +115,14 @@ type Store interface {
 	// CountPushes counts the push configurations that are due and those that are dead.
 	CountPushes(ctx context.Context) (due, dead int64, err error)
 
+	// CountLiveTasks counts a sender's tasks that are not over, up to most.
+	CountLiveTasks(ctx context.Context, sender identity.Principal, most int64) (int64, error)
+	// CountTasks counts the tasks of an org's agents, up to most.
+	CountTasks(ctx context.Context, org string, most int64) (int64, error)
+	// CountSenderPushes counts the active push configurations of a sender, or of all
+	// senders of an org if only that is given, up to most.
+	CountSenderPushes(ctx context.Context, sender identity.Principal, most int64) (int64, error)
+
 	// SeeWorker records that a worker is alive.
 	SeeWorker(ctx context.Context, w Worker) error
 	// ForgetWorker records that a worker has gone.
