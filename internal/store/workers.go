@@ -13,13 +13,42 @@ import (
 )
 
 // SeeWorker implements task.Store.
-func (s *Store) SeeWorker(ctx context.Context, w task.Worker) error {
-	return s.eng.add(ctx, func(x *tx) error {
+func (s *Store) SeeWorker(ctx context.Context, w task.Worker, limit int) error {
+	write := s.eng.add
+	if limit > 0 {
+		write = s.eng.write
+	}
+	return write(ctx, func(x *tx) error {
+		if limit > 0 {
+			if err := x.roomForWorker(ctx, w, limit); err != nil {
+				return err
+			}
+		}
 		x.exec(`INSERT INTO workers (org_id, agent_id, name, capacity, seen_at) VALUES ($1, $2, $3, $4, $5)
 			ON CONFLICT (org_id, agent_id, name) DO UPDATE SET capacity = excluded.capacity, seen_at = excluded.seen_at`,
 			w.Org, w.Agent, w.Name, w.Capacity, micros(w.SeenAt))
 		return nil
 	})
+}
+
+// roomForWorker refuses a new worker of an agent that has enough, unless some of them
+// are silent for long: these are deleted.
+func (x *tx) roomForWorker(ctx context.Context, w task.Worker, limit int) error {
+	known, err := x.exists(ctx, `SELECT 1 FROM workers WHERE org_id = $1 AND agent_id = $2 AND name = $3`, w.Org, w.Agent, w.Name)
+	if err != nil || known {
+		return err
+	}
+	const ofAgent = `workers WHERE org_id = $1 AND agent_id = $2`
+	n, err := countUpTo(ctx, x, limit, ofAgent, w.Org, w.Agent)
+	if err != nil || n < limit {
+		return err
+	}
+	old := micros(w.SeenAt.Add(-task.ForgetWorkers))
+	if n, err = countUpTo(ctx, x, limit, ofAgent+` AND seen_at >= $3`, w.Org, w.Agent, old); err != nil || n >= limit {
+		return cmp.Or(err, task.TooManyWorkers(limit))
+	}
+	x.exec(`DELETE FROM `+ofAgent+` AND seen_at < $3`, w.Org, w.Agent, old)
+	return nil
 }
 
 // ForgetWorker implements task.Store.

@@ -123,8 +123,10 @@ type Store interface {
 	// senders of an org if only that is given, up to most.
 	CountSenderPushes(ctx context.Context, sender identity.Principal, most int64) (int64, error)
 
-	// SeeWorker records that a worker is alive.
-	SeeWorker(ctx context.Context, w Worker) error
+	// SeeWorker records that a worker is alive. limit, if not 0, is how many an agent may
+	// have: a new one is refused with TooManyWorkers, unless others are silent for long,
+	// which are forgotten then.
+	SeeWorker(ctx context.Context, w Worker, limit int) error
 	// ForgetWorker records that a worker has gone.
 	ForgetWorker(ctx context.Context, w Worker) error
 	// Loads tells the load of agents, of one org or of all if org is empty; workers not

@@ -19,3 +19,8 @@ CREATE INDEX push_active ON push_configs (sender_org, sender) WHERE state = 'act
 
 -- The first page of the platform's card.
 CREATE INDEX agents_public ON agents (id) WHERE public = 1 AND disabled = 0;
+
+-- Keys that work and invitations that are pending, without those that are over.
+CREATE INDEX keys_live ON keys (org_id, expires_at) WHERE revoked_at = 0;
+CREATE INDEX keys_live_principal ON keys (org_id, kind, principal_id, expires_at) WHERE revoked_at = 0;
+CREATE INDEX invitations_pending ON invitations (org_id, expires_at) WHERE accepted_at = 0 AND revoked_at = 0;

@@ -3,6 +3,7 @@ package storetest
 import (
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/parley-dev/parley/internal/errs"
@@ -10,23 +11,26 @@ import (
 	"github.com/parley-dev/parley/internal/task"
 )
 
-// stalling is a receiver of which those on hosts that begin with "stall" do not answer
+// stalling makes the world push to a receiver of which those on hosts that begin with "stall" do not answer
 // until they are released.
-func stalling() (r *receiver, release func()) {
+func (w *world) stalling() (r *receiver, release func()) {
 	stop := make(chan struct{})
-	return &receiver{answer: func(d task.Delivery) error {
+	release = sync.OnceFunc(func() { close(stop) })
+	r = &receiver{answer: func(d task.Delivery) error {
 		if strings.Contains(d.Config.URL, "//stall") {
 			<-stop
 		}
 		return nil
-	}}, func() { close(stop) }
+	}}
+	w.pushing(r, task.PushRetry{Claim: time.Hour})
+	w.Cleanup(release)
+	return r, release
 }
 
 // testPushOrgs: an org whose receivers all stall, more than there are slots and each on
 // a host of its own, delays no push of another org.
 func testPushOrgs(w *world) {
-	r, release := stalling()
-	w.pushing(r, task.PushRetry{Claim: time.Hour})
+	r, release := w.stalling()
 	greedy := w.call("other", "user:ann", "bob")
 	const n = 100
 	for i := range n {
@@ -95,8 +99,7 @@ func testPushClaims(w *world) {
 // testPushBytes: tasks that are pushed hold no more than their share of memory, and
 // small ones pass by.
 func testPushBytes(w *world) {
-	r, release := stalling()
-	w.pushing(r, task.PushRetry{Claim: time.Hour})
+	r, release := w.stalling()
 	c := w.call("acme", "user:ann", "bob")
 	for i := range 6 {
 		_, err := w.tasks.Send(w.Context(), c, task.SendRequest{
