@@ -110,7 +110,7 @@ func (g *gauge) take(ctx context.Context, owner identity.Principal) error {
 	if g.limit <= 0 {
 		return nil
 	}
-	for waited := false; ; waited = true {
+	for waits := 0; ; waits++ {
 		g.mu.Lock()
 		l := g.level(owner)
 		full := l.counted+l.added >= g.limit
@@ -130,7 +130,8 @@ func (g *gauge) take(ctx context.Context, owner identity.Principal) error {
 		}
 		counting := l.counting
 		g.mu.Unlock()
-		if counting == nil || waited {
+		// Twice: the count that is under way may have begun before most was added.
+		if counting == nil || waits == 2 {
 			return g.refusal
 		}
 		select {
