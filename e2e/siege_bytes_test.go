@@ -205,7 +205,7 @@ func TestSiegeClaims(t *testing.T) {
 			}
 		}
 		tasks, messages := 0, map[string]bool{}
-		var ack []string
+		ack := []string{}
 		for round := 0; tasks < 20 || len(messages) < 100; round++ {
 			if round > 60 {
 				t.Fatalf("%d tasks and %d messages after %d claims", tasks, len(messages), round)
@@ -232,7 +232,7 @@ func TestSiegeClaims(t *testing.T) {
 				t.Fatal(err)
 			}
 			tasks += len(got.Tasks)
-			ack = nil
+			ack = []string{}
 			for _, m := range got.Messages {
 				messages[m.ID] = true
 				ack = append(ack, m.ID)

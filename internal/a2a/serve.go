@@ -43,6 +43,7 @@ type call struct {
 // lives, so the frame is kept small: what a stream costs is mostly its stack.
 func (s *server) serve(w http.ResponseWriter, r *http.Request) {
 	if c := s.answer(w, r); c != nil {
+		httpx.ReleaseMemory(c)
 		s.stream(c)
 	}
 }
@@ -119,6 +120,8 @@ func readBody(w http.ResponseWriter, r *http.Request, b []byte) ([]byte, error) 
 			return b, nil
 		case errors.As(err, &tooLarge):
 			return b, errTooLarge
+		case errs.KindOf(err) == errs.Unavailable:
+			return b, err // there is no memory for it
 		case err != nil:
 			return b, errs.Wrap(err, errs.Malformed, "request.malformed", "the body could not be read to its end")
 		}
@@ -148,8 +151,11 @@ func (c *call) run(reqs []request, batch bool) {
 			out.b = out.b[:before] // nobody asked
 		case err != nil:
 			out.b = appendError(out.b, reqs[i].id, err)
-			if !batch {
-				status = c.statusOf(err)
+			if !batch && err.sheds() {
+				status = err.problem.Status
+				for name, v := range err.problem.GetHeaders() {
+					c.w.Header()[name] = v
+				}
 			}
 		default:
 			out.b = b
@@ -207,18 +213,6 @@ func (c *call) failed(m *method, err error) *rpcError {
 	return e
 }
 
-// statusOf is the HTTP status of a single request that failed: 200, as JSON-RPC has it,
-// unless the caller shall come again later.
-func (c *call) statusOf(e *rpcError) int {
-	if e.problem == nil || e.problem.Status != http.StatusTooManyRequests {
-		return http.StatusOK
-	}
-	for name, v := range e.problem.GetHeaders() {
-		c.w.Header()[name] = v
-	}
-	return e.problem.Status
-}
-
 // streams reports whether the answer to the request is a stream.
 func (c *call) streams(req *request) bool {
 	return req.err == nil && req.id != nil && c.version == nil && c.s.table[req.method].stream != nil
@@ -229,16 +223,22 @@ func (c *call) start(req *request) *call {
 	m := c.s.table[req.method]
 	st, err := m.stream(c, req.params)
 	if err != nil {
-		refused := c.failed(&m, err)
-		status := c.statusOf(refused)
-		body := appendError(nil, req.id, refused)
+		failed := c.failed(&m, err)
+		body := appendError(nil, req.id, failed)
+		if failed.sheds() {
+			for name, v := range failed.problem.GetHeaders() {
+				c.w.Header()[name] = v
+			}
+			writeJSON(c.w, failed.problem.Status, body)
+			return nil
+		}
 		if onlyEvents(c.r) && (m.eventErrors || m.official && readsEventsOnly(c.r)) {
 			sse := httpx.NewSSE(c.w)
 			_ = sse.Data(body)
 			_ = sse.Flush()
 			return nil
 		}
-		writeJSON(c.w, status, body)
+		writeJSON(c.w, http.StatusOK, body)
 		return nil
 	}
 	// The body is given back: what the stream needs of it is copied.

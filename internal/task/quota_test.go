@@ -146,7 +146,9 @@ func TestAGaugeForgetsWhatItCannotHold(t *testing.T) {
 func TestReplaysDrain(t *testing.T) {
 	t.Parallel()
 	r, now := newReplays(), time.Unix(1000, 0)
-	user := func(i int) identity.Principal { return identity.Principal{Org: "acme", Kind: identity.User, ID: fmt.Sprint(i)} }
+	user := func(i int) identity.Principal {
+		return identity.Principal{Org: "acme", Kind: identity.User, ID: fmt.Sprint(i)}
+	}
 	if wait := r.take(user(1), replayPerSender, now); wait != 0 {
 		t.Fatal(wait)
 	}

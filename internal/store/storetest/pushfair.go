@@ -129,7 +129,7 @@ func testPushReplays(w *world) {
 	for _, id := range []string{"t1", "t2"} {
 		_, err := w.tasks.Send(ctx, c, task.SendRequest{ID: id, Message: big}, 0)
 		w.must(err)
-		_, err = w.tasks.Cancel(ctx, c, id)
+		_, err = w.tasks.Cancel(ctx, c, id, task.All)
 		w.must(err)
 	}
 	set := func(id string, p task.PushConfig) error {
@@ -162,7 +162,7 @@ func testPushReplays(w *world) {
 	mine := w.call("acme", "user:ann", "bob")
 	_, err = w.tasks.Send(ctx, mine, task.SendRequest{ID: "t", Message: big}, 0)
 	w.must(err)
-	_, err = w.tasks.Cancel(ctx, mine, "t")
+	_, err = w.tasks.Cancel(ctx, mine, "t", task.All)
 	w.must(err)
 	_, err = w.tasks.SetPush(ctx, mine, "t", hook("a"))
 	w.must(err)

@@ -168,11 +168,11 @@ func testTaskQuotas(w *world) {
 		w.refusedAs(send(c, "", "x"), kind, code)
 	}
 	refused(errs.RateLimited, task.CodeLiveTasks)
-	w.must(send(c, "queued", "queued"))                    // a retry
-	w.must(send(c, "asking", "an answer"))                 // a turn
+	w.must(send(c, "queued", "queued"))                      // a retry
+	w.must(send(c, "asking", "an answer"))                   // a turn
 	w.must(send(w.call("acme", "user:ann", "bob"), "", "x")) // somebody else
 	for _, id := range []string{"queued", "leased", "asking"} {
-		_, err := w.tasks.Cancel(ctx, c, id)
+		_, err := w.tasks.Cancel(ctx, c, id, task.All)
 		w.must(err)
 	}
 	w.until("there is room again", func() bool { w.advance(time.Second); return send(c, w.newID("t"), "x") == nil })
@@ -222,7 +222,10 @@ func testPushQuotas(w *world) {
 	w.must(err)
 	_, err = w.tasks.Send(ctx, c, task.SendRequest{ID: "t9", Message: says("x"), Push: ptr(hook("h"))}, 0)
 	w.refusedAs(err, errs.Conflict, task.CodePushConfigs)
-	w.must(func() error { _, err := w.tasks.Send(ctx, c, task.SendRequest{ID: "t9", Message: says("x")}, 0); return err }())
+	w.must(func() error {
+		_, err := w.tasks.Send(ctx, c, task.SendRequest{ID: "t9", Message: says("x")}, 0)
+		return err
+	}())
 	other := w.call("other", "user:bea", "bob")
 	w.sendPushed(other, "t", hook("h"))
 	o.Quotas = task.Quotas{SenderPushes: 100, OrgPushes: 4}
