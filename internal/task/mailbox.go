@@ -75,12 +75,8 @@ func (s *Tasks) Message(ctx context.Context, c Call, m Message) (DirectMessage, 
 	return d, nil
 }
 
-// encodedSize is the size of the message as it is stored. One that is far too large is
-// not encoded to find that out.
+// encodedSize is the size of the message as it is stored.
 func (m *Message) encodedSize() int {
-	if n := m.size(); n > MaxMessage {
-		return int(n)
-	}
 	b, err := json.Marshal(m)
 	if err != nil {
 		return MaxMessage + 1

@@ -142,6 +142,7 @@ func testPushReplays(w *world) {
 		w.must(set("t1", hook("a"))) // the same again costs nothing
 	}
 	w.must(set("t2", hook("a")))
+	w.until("both are pushed", func() bool { return len(r.all()) == 2 })
 	w.must(w.tasks.DeletePush(ctx, c, "t1", "a"))
 	w.must(set("t1", hook("a"))) // deleted and set again: a replay
 	_, err := w.tasks.Send(ctx, c, task.SendRequest{ID: "t1", Message: big, Push: ptr(hook("b"))}, 0)
