@@ -25,11 +25,15 @@ const (
 	maxCardBytes  = 1 << 20
 )
 
+// ofOthers begins a cursor among the public agents, in any org but a caller's own. It
+// cannot begin the id of an agent.
+const ofOthers = "~"
+
 // card answers with a page of the platform's card. Everybody sees the public agents;
 // with credentials those of the own org that they reach come first.
 func (s *server) card(w http.ResponseWriter, r *http.Request) {
 	after := r.URL.Query().Get("after")
-	if after != "" && !identity.ValidAgentID(after) {
+	if id := strings.TrimPrefix(after, ofOthers); id != "" && !identity.ValidAgentID(id) {
 		httpx.WriteError(w, r, errs.InvalidFields(errs.Field{
 			In: errs.Query, Name: "after", Message: `must be the "next" of the page before`,
 		}))
@@ -49,14 +53,11 @@ func (s *server) card(w http.ResponseWriter, r *http.Request) {
 }
 
 // cardPage is a page for a caller, or for everybody if it is nil: the latter is built at
-// most once a second, however many ask for it.
+// most once a second, however many ask for it, and callers share its entries.
 func (s *server) cardPage(ctx context.Context, caller *identity.Caller, after string) (builtCard, error) {
 	if caller == nil {
-		pages := &s.firstPage
-		if after != "" {
-			pages = &s.laterPages // whoever invents cursors does not delay the first page
-		}
-		return pages.get(ctx, after, func(ctx context.Context) (builtCard, error) { return s.buildCard(ctx, nil, after) })
+		page, err := s.publicPage(ctx, strings.TrimPrefix(after, ofOthers))
+		return page.built, err
 	}
 	select {
 	case s.building <- struct{}{}:
@@ -64,24 +65,26 @@ func (s *server) cardPage(ctx context.Context, caller *identity.Caller, after st
 	case <-ctx.Done():
 		return builtCard{}, ctx.Err()
 	}
-	return s.buildCard(ctx, caller, after)
+	part, err := s.visible(ctx, caller, after)
+	if err != nil {
+		return builtCard{}, err
+	}
+	return s.build(part, caller.KeyID+"/"+after), nil
 }
 
-func (s *server) buildCard(ctx context.Context, caller *identity.Caller, after string) (builtCard, error) {
-	agents, next, err := s.visible(ctx, caller, after)
-	if err != nil {
-		return builtCard{}, err
+// publicPage is a page of what everybody sees.
+func (s *server) publicPage(ctx context.Context, after string) (publicPage, error) {
+	pages := &s.firstPage
+	if after != "" {
+		pages = &s.laterPages // whoever invents cursors does not delay the first page
 	}
-	body, err := s.appendCard(ctx, nil, agents, next)
-	if err != nil {
-		return builtCard{}, err
-	}
-	viewer := "/" + after
-	if caller != nil {
-		viewer = caller.KeyID + viewer
-	}
-	tag := tagOf(body)
-	return builtCard{body, tag, s.seen.since(viewer, tag, time.Now())}, nil
+	return pages.get(ctx, after, func(ctx context.Context) (publicPage, error) {
+		part, err := s.entries(ctx, agent.Page{Others: true, After: after, Limit: s.CardAgents}, func(*agent.Agent) bool { return true })
+		if err != nil {
+			return publicPage{}, err
+		}
+		return publicPage{part, s.build(part, "/"+after)}, nil
+	})
 }
 
 func tagOf(body []byte) string {
@@ -89,89 +92,98 @@ func tagOf(body []byte) string {
 	return `"` + hex.EncodeToString(sum[:12]) + `"`
 }
 
-// visible lists a page of agents: those of the own org by id, so that others cannot push
-// them out, then the public ones of other orgs by id. next is where the next page begins.
-func (s *server) visible(ctx context.Context, caller *identity.Caller, after string) (list []agent.Agent, next string, _ error) {
-	org, limit := "", s.CardAgents
-	if caller != nil {
-		org = caller.Org
-		own := after == ""
-		if !own {
-			a, err := s.Agents.Find(ctx, after)
-			if err != nil && errs.KindOf(err) != errs.NotFound {
-				return nil, "", err
-			}
-			own = err == nil && a.Org == org
+// visible is the page of a caller: agents of the own org by id, so that others cannot
+// push them out, then the public ones of other orgs by id.
+func (s *server) visible(ctx context.Context, caller *identity.Caller, after string) (cardPart, error) {
+	var out cardPart
+	last, others := strings.CutPrefix(after, ofOthers)
+	if !others {
+		access, denied := identity.Authorize(caller, caller.Org, identity.CallAgent)
+		var err error
+		out, err = s.entries(ctx, agent.Page{Org: caller.Org, After: after, Limit: s.CardAgents}, func(a *agent.Agent) bool {
+			// A key that may call nobody sees what everybody sees.
+			return a.Public || denied == nil && access.ReachesAgent(a.ID)
+		})
+		if err != nil || out.next != "" {
+			return out, err
 		}
-		if own {
-			mine, err := s.Agents.Page(ctx, agent.Page{Org: org, After: after, Limit: limit + 1})
-			if err != nil {
-				return nil, "", err
-			}
-			mine, next = cut(mine, limit)
-			access, denied := identity.Authorize(caller, org, identity.CallAgent)
-			for _, a := range mine {
-				// A key that may call nobody sees what everybody sees.
-				if a.Public || denied == nil && access.ReachesAgent(a.ID) {
-					list = append(list, a)
-				}
-			}
-			if next != "" {
-				return list, next, nil
-			}
-			after = ""
+		last = ""
+	}
+	public, err := s.publicPage(ctx, last)
+	if err != nil {
+		return out, err
+	}
+	for _, e := range public.entries {
+		if e.org == caller.Org {
+			continue
 		}
+		if len(out.entries) >= s.CardAgents || out.size > maxCardBytes {
+			out.next = ofOthers + last
+			return out, nil
+		}
+		out.add(e)
+		last = e.id
 	}
-	if limit -= len(list); limit == 0 {
-		return list, list[len(list)-1].ID, nil
-	}
-	others, err := s.Agents.Page(ctx, agent.Page{Org: org, Others: true, After: after, Limit: limit + 1})
-	others, next = cut(others, limit)
-	return append(list, others...), next, err
+	out.next = public.next
+	return out, nil
 }
 
-// cut leaves so many agents of a list. If there are more, next is the last one left.
-func cut(list []agent.Agent, limit int) (left []agent.Agent, next string) {
-	if len(list) <= limit {
-		return list, ""
+// entries encodes a page of agents, as many as fit.
+func (s *server) entries(ctx context.Context, p agent.Page, shown func(*agent.Agent) bool) (cardPart, error) {
+	var out cardPart
+	limit := p.Limit
+	p.Limit++
+	agents, err := s.Agents.Page(ctx, p)
+	if err != nil {
+		return out, err
 	}
-	return list[:limit], list[limit-1].ID
-}
-
-// appendCard appends a page that has as many of the agents as fit, and where the next
-// page begins if there is one.
-func (s *server) appendCard(ctx context.Context, b []byte, agents []agent.Agent, next string) ([]byte, error) {
 	present, err := s.Tasks.Presences(ctx)
 	if err != nil {
-		return nil, err
+		return out, err
 	}
-	b = append(b, `{"name":`...)
-	b = wire.AppendString(b, s.Name)
-	b = append(b, `,"version":`...)
-	b = wire.AppendString(b, s.Version)
-	b = append(b, `,"protocol":"`+protocol+`","agents":[`...)
 	for i := range agents {
 		a := &agents[i]
-		if len(b) > maxCardBytes {
-			next = agents[i-1].ID
+		if i == limit || out.size > maxCardBytes {
+			if out.next = agents[i-1].ID; p.Others {
+				out.next = ofOthers + out.next
+			}
 			break
+		}
+		if !shown(a) {
+			continue
 		}
 		status := a.Pinned
 		if status == "" {
 			status = string(present(a.ID))
 		}
+		out.add(cardEntry{a.ID, a.Org, appendEntry(nil, a, status)})
+	}
+	return out, nil
+}
+
+// build puts a page together.
+func (s *server) build(part cardPart, viewer string) builtCard {
+	b := make([]byte, 0, part.size+len(part.entries)+1024)
+	b = append(b, `{"name":`...)
+	b = wire.AppendString(b, s.Name)
+	b = append(b, `,"version":`...)
+	b = wire.AppendString(b, s.Version)
+	b = append(b, `,"protocol":"`+protocol+`","agents":[`...)
+	for i, e := range part.entries {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = appendEntry(b, a, status)
+		b = append(b, e.json...)
 	}
 	b = append(b, ']')
-	if next != "" {
+	if part.next != "" {
 		b = append(b, `,"next":`...)
-		b = wire.AppendString(b, next)
+		b = wire.AppendString(b, part.next)
 	}
-	return append(b, `,"capabilities":{"tasks":true,"streaming":true,"discovery":true},`+
-		`"authentication":{"schemes":["bearer","oauth2"]}}`...), nil
+	b = append(b, `,"capabilities":{"tasks":true,"streaming":true,"discovery":true},`+
+		`"authentication":{"schemes":["bearer","oauth2"]}}`...)
+	tag := tagOf(b)
+	return builtCard{b, tag, s.seen.since(viewer, tag, time.Now())}
 }
 
 func appendEntry(b []byte, a *agent.Agent, status string) []byte {

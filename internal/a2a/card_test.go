@@ -69,13 +69,13 @@ func TestACardHasPages(t *testing.T) {
 		want [][]string
 	}{
 		"everybody":         {"", [][]string{{"echo", "g0", "g1"}, {"g2", "g3"}}},
-		"own agents first":  {w.caller("user:ada"), [][]string{{"bot", "echo", "other"}, {"g0", "g1", "g2"}, {"g3"}}},
+		"own agents first":  {w.caller("user:ada"), [][]string{{"bot", "echo", "other"}, {"g0", "g1"}, {"g2", "g3"}}},
 		"an agent of one's": {w.key("acme", "service:x", "svc:a2a:write", "agent:other"), [][]string{{"echo", "other", "g0"}, {"g1", "g2", "g3"}}},
 		"another org": {
 			w.key("globex", "service:y", "svc:a2a:write"),
-			[][]string{{"g0", "g1", "g2"}, {"g3", "hidden", "echo"}},
+			[][]string{{"g0", "g1", "g2"}, {"g3", "hidden", "echo"}, {}},
 		},
-		"no right": {w.key("globex", "service:z", "svc:tasks:read"), [][]string{{"g0", "g1", "g2"}, {"g3", "echo"}}},
+		"no right": {w.key("globex", "service:z", "svc:tasks:read"), [][]string{{"g0", "g1", "g2"}, {"g3", "echo"}, {}}},
 	} {
 		if diff := cmp.Diff(c.want, w.walkCard(c.key)); diff != "" {
 			t.Errorf("%s: %s", name, diff)
@@ -113,12 +113,12 @@ func TestACardIsBuiltOnceForAll(t *testing.T) {
 	t.Parallel()
 	var c cardCache
 	var builds atomic.Int64
-	build := func(ctx context.Context) (builtCard, error) {
+	build := func(ctx context.Context) (publicPage, error) {
 		builds.Add(1)
 		if ctx.Err() != nil {
 			t.Error("the build ends with the request that started it")
 		}
-		return builtCard{body: []byte("x")}, nil
+		return publicPage{built: builtCard{body: []byte("x")}}, nil
 	}
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -131,7 +131,7 @@ func TestACardIsBuiltOnceForAll(t *testing.T) {
 				t.Error(err)
 				return
 			}
-			bodies[i] = &got.body[0]
+			bodies[i] = &got.built.body[0]
 		})
 	}
 	wg.Wait()
@@ -146,7 +146,7 @@ func TestACardIsBuiltOnceForAll(t *testing.T) {
 		t.Errorf("not built again after %s: %v", cardFor, err)
 	}
 	fails := errors.New("fails")
-	if _, err := c.get(t.Context(), "y", func(context.Context) (builtCard, error) { return builtCard{}, fails }); !errors.Is(err, fails) {
+	if _, err := c.get(t.Context(), "y", func(context.Context) (publicPage, error) { return publicPage{}, fails }); !errors.Is(err, fails) {
 		t.Error(err)
 	}
 	for i := range 10 * maxPages {
