@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/parley-dev/parley/internal/budget"
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/httpx"
 	"github.com/parley-dev/parley/internal/task"
@@ -117,7 +118,7 @@ func readBody(w http.ResponseWriter, r *http.Request, b []byte) ([]byte, error) 
 		var tooLarge *http.MaxBytesError
 		switch {
 		case err == io.EOF:
-			return b, nil
+			return b, budget.From(r.Context()).Work(r.Context())
 		case errors.As(err, &tooLarge):
 			return b, errTooLarge
 		case errs.KindOf(err) == errs.Unavailable:

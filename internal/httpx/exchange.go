@@ -84,6 +84,7 @@ func RequestID(ctx context.Context) string {
 // recorder notes what was answered, for metrics and the log.
 type recorder struct {
 	http.ResponseWriter
+	account *budget.Account // of the request
 	status int // 0: nothing was written yet
 	bytes  int64
 }
@@ -100,6 +101,7 @@ func (r *recorder) Write(p []byte) (int, error) {
 	if r.status == 0 {
 		r.status = http.StatusOK
 	}
+	r.account.Settle()
 	n, err := r.ResponseWriter.Write(p)
 	r.bytes += int64(n)
 	return n, err

@@ -150,7 +150,7 @@ func (rt *Router) add(pattern string, h http.Handler) {
 func (rt *Router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x := &exchange{Context: r.Context(), route: rt.unmatched, start: rt.now(), request: r, trusted: rt.trusted}
 	x.rec.ResponseWriter = w
-	x.account.Pool = rt.memory
+	x.rec.account, x.account.Pool = &x.account, rt.memory
 	x.id[0] = rt.ids.next(r.Header["X-Request-Id"])
 	setHeaders(w.Header(), x)
 	r = r.WithContext(x)

@@ -177,6 +177,7 @@ func (s *Tasks) Send(ctx context.Context, c Call, r SendRequest, wait time.Durat
 	if t.State.Rests() {
 		return t, nil
 	}
+	budget.From(ctx).Settle()
 	waiting, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
 	whole := true
