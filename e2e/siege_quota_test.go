@@ -145,6 +145,41 @@ func TestSiegeCard(t *testing.T) {
 	}, "--rate-limit", "0")
 }
 
+// TestSiegeTasks sends tasks that nobody works on until the sender's quota is used up.
+func TestSiegeTasks(t *testing.T) {
+	eachSiege(t, func(t *testing.T, s *siege) {
+		accepted, refused := 0, 0
+		for i := range 300 {
+			res, b := s.attack(t, "/a2a/"+s.prey.agent, envelope("tasks/send", object{"id": fmt.Sprint("t", i), "message": text("x")}))
+			switch {
+			case res == nil:
+				return
+			case res.StatusCode == http.StatusOK:
+				accepted++
+			case res.StatusCode == http.StatusTooManyRequests && res.Header.Get("Retry-After") != "" &&
+				bytes.Contains(b, []byte(`-32004`)) && bytes.Contains(b, []byte(`"quota.live_tasks"`)):
+				refused++
+			default:
+				t.Fatalf("task %d: %s %s", i, res.Status, b)
+			}
+		}
+		if accepted < 100 || accepted > 110 || refused == 0 {
+			t.Errorf("%d tasks were accepted and %d refused; the quota is 100", accepted, refused)
+		}
+		// A retry is none, and a task that ends makes room.
+		if v, err := s.attacker.send(t.Context(), s.prey.agent, "t0", "x"); err != nil || v.ID != "t0" {
+			t.Errorf("a retry: %+v, %v", v, err)
+		}
+		for i := range 20 {
+			must(s.attacker.task(t.Context(), s.prey.agent, "tasks/cancel", object{"id": fmt.Sprint("t", i)}))(t)
+		}
+		eventually(t, soon, "there is room again", func() bool {
+			_, err := s.attacker.send(t.Context(), s.prey.agent, "more", "x")
+			return err == nil
+		})
+	}, "--rate-limit", "0", "--max-live-tasks", "100")
+}
+
 // stall is a set of receivers that do not answer until the test ends.
 type stall struct {
 	urls    []string

@@ -73,8 +73,9 @@ func (q *quotas) admitPush(ctx context.Context, sender identity.Principal) error
 // gauge keeps a quota without a count for every write: it estimates how much each owner
 // has as the last exact count and what was added since. What is taken away is not
 // noticed, so an estimate is too high rather than too low, and when it reaches the limit
-// the store is asked again. Where other nodes write too (shared), it also is after each
-// tenth of the limit: N nodes exceed the limit by N tenths at most.
+// the store is asked again. An owner is counted first when it has added a tenth of the
+// limit here, so that most never are, and where other nodes write too (shared), again
+// after each further tenth: N nodes exceed the limit by N tenths at most.
 type gauge struct {
 	limit   int64
 	refusal *errs.Error
@@ -83,6 +84,7 @@ type gauge struct {
 	onError func(error)
 	shared  bool
 
+	turn   sync.Mutex // of counting: one at a time, however many owners there are
 	mu     sync.Mutex
 	levels map[identity.Principal]*level
 }
@@ -145,7 +147,7 @@ func (g *gauge) take(ctx context.Context, owner identity.Principal) error {
 // due reports whether the store must be asked.
 func (g *gauge) due(l *level, full bool) bool {
 	grown := l.added >= max(1, g.limit/10)
-	return !l.known || full && (grown || !g.now().Before(l.next)) || g.shared && grown
+	return (!l.known || g.shared) && grown || full && (grown || !g.now().Before(l.next))
 }
 
 // level finds what is known of an owner. If there are too many, any other is forgotten:
@@ -175,6 +177,8 @@ func (g *gauge) recount(owner identity.Principal, l *level) {
 	l.counting = done
 	go func() {
 		defer close(done)
+		g.turn.Lock()
+		defer g.turn.Unlock()
 		ctx, cancel := context.WithTimeout(context.Background(), recountTimeout)
 		defer cancel()
 		start := time.Now()

@@ -99,11 +99,13 @@ func TestAGaugeIsExactWhenSmall(t *testing.T) {
 	ann := identity.Principal{Org: "acme", Kind: identity.User, ID: "ann"}
 	store := &counted{}
 	g := newTestGauge(store, 10, time.Now)
-	if err := g.take(t.Context(), ann); err != nil { // counted from here on
-		t.Fatal(err)
+	for range 2 {
+		if err := g.take(t.Context(), ann); err != nil {
+			t.Fatal(err)
+		}
+		store.n.Add(1)
 	}
-	store.n.Add(1)
-	g.settled(ann)
+	g.settled(ann) // counted from here on
 	var wg sync.WaitGroup
 	var taken atomic.Int64
 	for range 100 {
@@ -174,5 +176,44 @@ func TestReplaysDrain(t *testing.T) {
 	r.take(other, -replayPerSender, now.Add(time.Minute))
 	if wait := r.take(other, replayPerSender, now.Add(time.Minute)); wait != 0 {
 		t.Errorf("what is given back is not there: %s", wait)
+	}
+}
+
+// Counting an owner reads through live tasks of all: those that add little are not
+// counted, and never two at a time.
+func TestAGaugeCountsOnlyWhoAddsMuch(t *testing.T) {
+	t.Parallel()
+	var running, most, asked atomic.Int64
+	g := newTestGauge(&counted{}, 100, time.Now)
+	g.count = func(context.Context, identity.Principal, int64) (int64, error) {
+		asked.Add(1)
+		most.Store(max(most.Load(), running.Add(1)))
+		time.Sleep(time.Millisecond)
+		running.Add(-1)
+		return 0, nil
+	}
+	user := func(i int) identity.Principal {
+		return identity.Principal{Org: "acme", Kind: identity.User, ID: fmt.Sprint(i)}
+	}
+	for i := range 1000 {
+		for range 10 {
+			if err := g.take(t.Context(), user(i)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if n := asked.Load(); n != 0 {
+		t.Errorf("%d counts of senders that sent ten tasks each", n)
+	}
+	for i := range 20 {
+		if err := g.take(t.Context(), user(i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range 20 {
+		g.settled(user(i))
+	}
+	if asked.Load() != 20 || most.Load() != 1 {
+		t.Errorf("%d counts, up to %d at a time; want 20, one at a time", asked.Load(), most.Load())
 	}
 }
