@@ -22,6 +22,11 @@ type exchange struct {
 	caller *identity.Caller
 	route  *route
 	cause  error // of an answer that is our fault, for the log
+	shed   bool  // refused to protect others: neither our fault nor the caller's
+
+	limit  *limits[identity.Principal] // that the caller's requests are taken from; nil: none
+	holder holder                      // whom the request is counted for
+	place  place
 
 	account budget.Account // of the memory that the request holds
 

@@ -150,6 +150,9 @@ type SendRequest struct {
 	MustExist bool
 	// Push is set in the same write; nil: none.
 	Push *PushConfig
+	// Waiting is called when the message is stored and Send begins to wait; nil: nothing
+	// is.
+	Waiting func()
 	// Show is how much of a known task is returned.
 	Show Content
 }
@@ -178,6 +181,9 @@ func (s *Tasks) Send(ctx context.Context, c Call, r SendRequest, wait time.Durat
 		return t, nil
 	}
 	budget.From(ctx).Settle()
+	if r.Waiting != nil {
+		r.Waiting()
+	}
 	waiting, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
 	whole := true
