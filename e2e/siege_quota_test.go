@@ -163,8 +163,8 @@ func TestSiegeTasks(t *testing.T) {
 				t.Fatalf("task %d: %s %s", i, res.Status, b)
 			}
 		}
-		if accepted < 100 || accepted > 110 || refused == 0 {
-			t.Errorf("%d tasks were accepted and %d refused; the quota is 100", accepted, refused)
+		if accepted < 90 || accepted > 110 || refused == 0 {
+			t.Errorf("%d tasks were accepted and %d refused; the quota is about 100", accepted, refused)
 		}
 		// A retry is none, and a task that ends makes room.
 		if v, err := s.attacker.send(t.Context(), s.prey.agent, "t0", "x"); err != nil || v.ID != "t0" {
