@@ -64,6 +64,7 @@ type Rotation struct {
 	OldExpires time.Time
 	New        Key
 	Entry      AuditEntry
+	Limits     []Quota // as of CreateKey
 }
 
 // KeyRequest asks for a key.

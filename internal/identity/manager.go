@@ -22,6 +22,8 @@ type Manager struct {
 	agents Agents
 	now    func() time.Time
 	newID  func(prefix string) string
+
+	Quotas Quotas // to be set before use
 }
 
 // NewManager makes the service. newID returns a fresh id with the given prefix.
@@ -94,7 +96,7 @@ func (m *Manager) CreateKey(ctx context.Context, a Access, r KeyRequest) (Key, s
 	}
 	r.CreatedBy = a.Principal().Ref()
 	k, secret := newKey(r, m.newID("key-"), now)
-	err := m.store.CreateKey(ctx, k, HashSecret(secret), NewEntry(originFor(ctx, a), now, a.Org(), KeyCreate, k.ID, k.says()))
+	err := m.store.CreateKey(ctx, k, HashSecret(secret), NewEntry(originFor(ctx, a), now, a.Org(), KeyCreate, k.ID, k.says()), m.Quotas.keys()...)
 	if err != nil && errs.KindOf(err) == errs.NotFound {
 		err = invalid([]errs.Field{body("/principal", fmt.Sprintf("is no principal of this org: there is no %s", r.Principal.Ref()))})
 	}
@@ -154,7 +156,7 @@ func (m *Manager) RotateKey(ctx context.Context, a Access, id string, overlap ti
 			end = old.ExpiresAt
 		}
 		detail := fmt.Sprintf("replaced by %s; works until %s", next.ID, end.Format(time.RFC3339))
-		return Rotation{OldExpires: end, New: next, Entry: NewEntry(originFor(ctx, a), now, a.Org(), KeyRotate, old.ID, detail)}, nil
+		return Rotation{OldExpires: end, New: next, Entry: NewEntry(originFor(ctx, a), now, a.Org(), KeyRotate, old.ID, detail), Limits: m.Quotas.rotations()}, nil
 	})
 	return k, secret, err
 }

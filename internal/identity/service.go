@@ -31,8 +31,8 @@ type Store interface {
 	UpdateMember(ctx context.Context, p Principal, at time.Time, decide func(cur Member, otherAdmins int) (Member, []AuditEntry, error)) (Member, error)
 
 	// CreateKey refuses a principal that does not exist with NotFound and a disabled
-	// one with Conflict.
-	CreateKey(ctx context.Context, k Key, h Hash, e AuditEntry) error
+	// one with Conflict. The limits count keys that work.
+	CreateKey(ctx context.Context, k Key, h Hash, e AuditEntry, limits ...Quota) error
 	Keys(ctx context.Context, org string, f KeyFilter) ([]Key, error)
 	// Key returns NotFound for an unknown id.
 	Key(ctx context.Context, org, id string) (Key, error)
@@ -47,8 +47,9 @@ type Store interface {
 	// TouchKeys records when keys were last used.
 	TouchKeys(ctx context.Context, used map[string]time.Time) error
 
-	// CreateInvitation refuses a user that exists already with Conflict.
-	CreateInvitation(ctx context.Context, i Invitation, h Hash, e AuditEntry) error
+	// CreateInvitation refuses a user that exists already with Conflict. The limits count
+	// pending invitations.
+	CreateInvitation(ctx context.Context, i Invitation, h Hash, e AuditEntry, limits ...Quota) error
 	// Invitations lists, newest first, those before the id, or all if it is empty.
 	Invitations(ctx context.Context, org, before string, limit int) ([]Invitation, error)
 	InvitationByHash(ctx context.Context, h Hash) (Invitation, error)

@@ -22,7 +22,7 @@ func (s *Store) IdentityEpoch(ctx context.Context) (int64, error) {
 }
 
 // CreateKey implements identity.Store.
-func (s *Store) CreateKey(ctx context.Context, k identity.Key, h identity.Hash, e identity.AuditEntry) error {
+func (s *Store) CreateKey(ctx context.Context, k identity.Key, h identity.Hash, e identity.AuditEntry, limits ...identity.Quota) error {
 	return s.eng.write(ctx, func(t *tx) error {
 		var disabled int
 		known, err := one(ctx, t, []any{&disabled}, `SELECT disabled FROM principals WHERE org_id = $1 AND kind = $2 AND id = $3`,
@@ -35,6 +35,9 @@ func (s *Store) CreateKey(ctx context.Context, k identity.Key, h identity.Hash, 
 				k.Principal.Org, k.Principal.Ref())
 		case disabled != 0:
 			return identity.DisabledPrincipal(k.Principal)
+		}
+		if err := t.keysWithinQuota(ctx, k, limits); err != nil {
+			return err
 		}
 		t.insertKey(k, h)
 		t.audit(e)
@@ -153,6 +156,9 @@ func (s *Store) RotateKey(
 		}
 		r, err := decide(old)
 		if err != nil {
+			return err
+		}
+		if err := t.keysWithinQuota(ctx, r.New, r.Limits); err != nil {
 			return err
 		}
 		out = r.New
