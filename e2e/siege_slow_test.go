@@ -34,7 +34,7 @@ func TestSiegeSlowBodies(t *testing.T) {
 	eachSiege(t, func(t *testing.T, s *siege) {
 		body := []byte(`{"jsonrpc":"2.0","id":1,"method":"tasks/send","params":{"id":"t","message":{"role":"user","parts":[{"type":"text","text":"` + largest)
 		var wg sync.WaitGroup
-		for i := range 300 {
+		for i := range siegeSize(100, 300) {
 			conn := s.dialSlow(t)
 			wg.Go(func() {
 				head := fmt.Sprintf("POST /a2a/%s HTTP/1.1\r\nHost: parley\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\n",
@@ -56,7 +56,7 @@ func TestSiegeSlowBodies(t *testing.T) {
 // at a place of its own.
 func TestSiegeStalledTasks(t *testing.T) {
 	eachSiege(t, func(t *testing.T, s *siege) {
-		const tasks = 150
+		tasks := siegeSize(40, 150)
 		for i := range tasks {
 			id := fmt.Sprintf("t%d", i)
 			for part := range 2 {
@@ -86,7 +86,7 @@ func TestSiegeStalledPages(t *testing.T) {
 			}
 		}
 		var wg sync.WaitGroup
-		for range 200 {
+		for range siegeSize(100, 200) {
 			conn := s.dialSlow(t)
 			wg.Go(func() {
 				_, _ = fmt.Fprintf(conn, "GET /api/v1/orgs/mallory/tasks?limit=100 HTTP/1.1\r\nHost: parley\r\nAuthorization: Bearer %s\r\n\r\n", eve)

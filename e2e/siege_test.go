@@ -153,6 +153,15 @@ func siegeQuiet(t *testing.T) time.Duration {
 	return 300 * time.Millisecond
 }
 
+// siegeSize is how large an attack is: as it was first seen in the soak, smaller
+// otherwise.
+func siegeSize(short, soak int) int {
+	if soaking() {
+		return soak
+	}
+	return short
+}
+
 // soaking reports whether this is the long run, in which times are compared.
 func soaking() bool { return os.Getenv("PARLEY_SIEGE") == "soak" }
 
