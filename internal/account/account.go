@@ -67,7 +67,10 @@ type Store interface {
 
 	// Session data by the hash of a session's token.
 	Session(ctx context.Context, token string, now time.Time) (data []byte, found bool, err error)
-	PutSession(ctx context.Context, token string, data []byte, expires time.Time) error
+	// CreateSession keeps a new session. UpdateSession changes one that exists, and does
+	// nothing if it ended meanwhile: a request in flight must not bring it back.
+	CreateSession(ctx context.Context, token string, data []byte, expires time.Time) error
+	UpdateSession(ctx context.Context, token string, data []byte, expires time.Time) error
 	DeleteSession(ctx context.Context, token string) error
 
 	Federation

@@ -162,6 +162,9 @@ func role(who Arrival, s Scene, out *Outcome) {
 		n.code = "identity.last_admin"
 	} else {
 		m.Admin, out.Update = *who.Admin, !out.Create
+		if !m.Admin {
+			out.End = s.Rights
+		}
 	}
 	out.notes = append(out.notes, n)
 }

@@ -133,6 +133,14 @@ func (r *Registry) Update(ctx context.Context, org, id string, e Edit) (Agent, e
 	return a, err
 }
 
+// Forget drops what is remembered of agents, because one of them may have been disabled
+// as a member of its org.
+func (r *Registry) Forget() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	clear(r.known)
+}
+
 // entries tell the audit log of a change.
 func entries(ctx context.Context, old, next Agent) []identity.AuditEntry {
 	var out []identity.AuditEntry

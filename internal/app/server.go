@@ -121,6 +121,11 @@ func newServer(ctx context.Context, cfg config.Config, log *slog.Logger, now fun
 	}
 	s.newTasks(ids)
 	s.newLogin(ids)
+	// What this node revokes it refuses at once; other nodes follow the epoch.
+	s.store.OnRevoke(func(org string) {
+		s.auth.Revoked(org)
+		s.agents.Forget()
+	})
 	handler, err := s.handler(ids, proxies)
 	if err != nil {
 		return nil, err

@@ -121,7 +121,8 @@ func (m *Member) says() string {
 }
 
 // UpdateMember changes, disables or enables a principal of the org. What is disabled
-// cannot authenticate, whatever its keys; enabled again, it can.
+// cannot authenticate, whatever its keys; enabled again, it can. A user who stops
+// being an admin loses every key and grant that carries svc:admin:admin.
 func (m *Manager) UpdateMember(ctx context.Context, a Access, p Principal, e MemberEdit) (Member, error) {
 	if err := a.May(ManageMembers); err != nil {
 		return Member{}, err
@@ -137,17 +138,27 @@ func (m *Manager) UpdateMember(ctx context.Context, a Access, p Principal, e Mem
 			return Member{}, err
 		}
 	}
-	now, origin := m.now(), originFor(ctx, a)
-	return m.store.UpdateMember(ctx, p, now, func(cur Member, others int) (Member, []AuditEntry, error) {
-		next, changes, err := decideMember(cur, e, others)
+	out, err := updateMember(originFor(ctx, a), m.store, p, e, m.now())
+	return out.Member, err
+}
+
+// updateMember is shared with the operator.
+func updateMember(ctx context.Context, s Store, p Principal, e MemberEdit, now time.Time) (MemberOutcome, error) {
+	return s.UpdateMember(ctx, p, now, func(scene MemberScene) (MemberOutcome, error) {
+		out := MemberOutcome{Member: scene.Member}
+		next, changes, err := decideMember(scene.Member, e, scene.OtherAdmins)
 		if err != nil {
-			return cur, nil, err
+			return out, err
 		}
-		entries := make([]AuditEntry, len(changes))
-		for i, c := range changes {
-			entries[i] = NewEntry(origin, now, p.Org, c.action, p.Ref(), c.detail)
+		for _, c := range changes {
+			out.Entries = append(out.Entries, NewEntry(ctx, now, p.Org, c.action, p.Ref(), c.detail))
 		}
-		return next, entries, nil
+		if scene.Member.Admin && !next.Admin {
+			out.End = scene.Rights
+			out.Entries = append(out.Entries, out.End.End(ctx, p, now)...)
+		}
+		out.Member = next
+		return out, nil
 	})
 }
 

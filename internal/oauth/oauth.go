@@ -25,7 +25,8 @@ const (
 	Consented      identity.AuditAction = "oauth.consent"
 	TokenIssue     identity.AuditAction = "oauth.token.issue"
 	TokenRevoke    identity.AuditAction = "oauth.token.revoke"
-	GrantRevoke    identity.AuditAction = "oauth.grant.revoke"
+	GrantRevoke                         = identity.GrantRevoke
+	GrantNarrow                         = identity.GrantNarrow
 	GrantReplay    identity.AuditAction = "oauth.grant.replay"
 )
 

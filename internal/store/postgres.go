@@ -14,8 +14,9 @@ import (
 
 // pg is the PostgreSQL engine. Any number of nodes may share one database.
 type pg struct {
-	pool  *pgxpool.Pool
-	adder *adder
+	pool    *pgxpool.Pool
+	adder   *adder
+	revoked *revocations
 }
 
 const (
@@ -28,7 +29,7 @@ const (
 	maxTries     = 10
 )
 
-func openPostgres(ctx context.Context, o Options, met *metrics) (*pg, error) {
+func openPostgres(ctx context.Context, o Options, met *metrics, revoked *revocations) (*pg, error) {
 	cfg, err := pgxpool.ParseConfig(o.URL)
 	if err != nil {
 		// The cause would repeat the address, password included.
@@ -55,7 +56,7 @@ func openPostgres(ctx context.Context, o Options, met *metrics) (*pg, error) {
 		return nil, fmt.Errorf("connect to PostgreSQL at %s: %w", cfg.ConnConfig.Host, err)
 	}
 	met.observePool(pool)
-	e := &pg{pool: pool}
+	e := &pg{pool: pool, revoked: revoked}
 	e.adder = newAdder(e, met)
 	met.observeQueue(e.adder.queue)
 	return e, nil
@@ -100,6 +101,7 @@ func (e *pg) writeOnce(ctx context.Context, fn func(*tx) error) error {
 		t.finish()
 		t.exec("COMMIT")
 		err = send(ctx, conn.Conn(), t.statements)
+		e.revoked.tell(t) // also after an error: a connection can break behind the commit
 	}
 	if err != nil {
 		// A connection that cannot even roll back is closed by the pool.

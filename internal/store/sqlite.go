@@ -18,14 +18,15 @@ type lite struct {
 	indexer *indexer
 
 	versions sync.Map // org → *atomic.Uint64
+	revoked  *revocations
 }
 
-func openSQLite(path string, o Options, met *metrics) (_ *lite, err error) {
+func openSQLite(path string, o Options, met *metrics, revoked *revocations) (_ *lite, err error) {
 	n := o.ReadConns
 	if n <= 0 {
 		n = max(4, 2*runtime.GOMAXPROCS(0))
 	}
-	e := &lite{readers: make(chan *liteConn, n), size: n}
+	e := &lite{readers: make(chan *liteConn, n), size: n, revoked: revoked}
 	defer func() {
 		if err != nil {
 			err = errors.Join(fmt.Errorf("open %s: %w", path, err), e.closeReaders(len(e.readers)))
@@ -114,6 +115,7 @@ func (e *lite) committed(t *tx) {
 		e.version(org).Add(1)
 	}
 	e.indexer.add(t.unindexed)
+	e.revoked.tell(t)
 }
 
 func (e *lite) readySearch(ctx context.Context) error { return e.indexer.catchUp(ctx) }

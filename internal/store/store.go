@@ -32,6 +32,8 @@ type Store struct {
 	d   *dialect
 	met *metrics
 	now func() time.Time
+
+	revoked *revocations
 }
 
 // engine is what SQLite and PostgreSQL do differently.
@@ -56,7 +58,7 @@ const fileName = "parley.db"
 
 // Open opens the store and brings its schema up to date.
 func Open(ctx context.Context, o Options) (*Store, error) {
-	s := &Store{met: newMetrics(), now: o.Now}
+	s := &Store{met: newMetrics(), now: o.Now, revoked: &revocations{}}
 	if s.now == nil {
 		s.now = func() time.Time { return time.Now().UTC() }
 	}
@@ -67,13 +69,13 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 			return nil, errors.New("the database address must start with postgres://")
 		}
 		s.d = &postgresDialect
-		s.eng, err = openPostgres(ctx, o, s.met)
+		s.eng, err = openPostgres(ctx, o, s.met, s.revoked)
 	case o.Dir != "":
 		if err := os.MkdirAll(o.Dir, 0o700); err != nil {
 			return nil, fmt.Errorf("create the data folder: %w", err)
 		}
 		s.d = &sqliteDialect
-		s.eng, err = openSQLite(filepath.Join(o.Dir, fileName), o, s.met)
+		s.eng, err = openSQLite(filepath.Join(o.Dir, fileName), o, s.met, s.revoked)
 	default:
 		return nil, errors.New("name a data folder or a database address")
 	}

@@ -8,6 +8,7 @@ package web
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	_ "embed"
 	"encoding/base64"
@@ -112,6 +113,7 @@ func (p *Pages) Wrap(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 		w.Header().Set("Cache-Control", "no-store")
+		r = r.WithContext(context.WithValue(r.Context(), loadedKey{}, new(string)))
 		p.forms.Handler(p.sessions.LoadAndSave(h)).ServeHTTP(w, r)
 	})
 }
