@@ -187,7 +187,8 @@ func (s *Store) RotateKey(
 ) (identity.Key, error) {
 	var out identity.Key
 	err := s.eng.write(ctx, func(t *tx) error {
-		// The principal is locked before the key, as by a demotion.
+		// The principal is locked before the key, as by a demotion: the other way round the
+		// two would deadlock.
 		if _, err := t.exists(ctx, `SELECT 1 FROM principals p WHERE EXISTS (SELECT 1 FROM keys k WHERE k.org_id = $1 AND k.id = $2
 			AND k.org_id = p.org_id AND k.kind = p.kind AND k.principal_id = p.id)`+t.d.forUpdate, org, id); err != nil {
 			return err

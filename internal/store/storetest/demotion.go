@@ -121,19 +121,23 @@ func testRacingDemotion(w *world) {
 	_, err := w.admins.CreateMember(ctx, p, "", true)
 	w.must(err)
 	her := w.access("acme", p.Ref())
-	for range 20 {
+	request := identity.KeyRequest{Principal: p, Scopes: []string{"svc:admin:admin"}}
+	for round := range 30 {
 		_, err := w.admins.SetAdmin(ctx, p, true)
 		w.must(err)
-		old, _, err := m.CreateKey(ctx, her, identity.KeyRequest{Principal: p, Scopes: []string{"svc:admin:admin"}})
-		w.must(err)
+		var old [5]identity.Key
+		for i := range old {
+			old[i], _, err = m.CreateKey(ctx, her, request)
+			w.must(err)
+		}
 		var wg sync.WaitGroup
-		for i := range 6 {
+		for i := range old {
 			wg.Go(func() {
-				if i == 0 {
-					_, _, _ = m.RotateKey(ctx, her, old.ID, time.Hour)
-					return
+				if round%2 == 0 {
+					_, _, _ = m.RotateKey(ctx, her, old[i].ID, time.Hour)
+				} else {
+					_, _, _ = m.CreateKey(ctx, her, request)
 				}
-				_, _, _ = m.CreateKey(ctx, her, identity.KeyRequest{Principal: p, Scopes: []string{"svc:admin:admin"}})
 			})
 		}
 		wg.Go(func() {

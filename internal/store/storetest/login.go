@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"context"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -13,8 +14,10 @@ import (
 // plain is a Hasher that shows what it does.
 type plain struct{}
 
-func (plain) Hash(p string) string         { return "plain:" + p }
-func (plain) Verify(h, p string) bool      { return h == "plain:"+p }
+func (plain) Hash(_ context.Context, p string) (string, error)    { return "plain:" + p, nil }
+func (plain) Verify(_ context.Context, h, p string) (bool, error) { return h == "plain:"+p, nil }
+func (plain) Decoy() string                                       { return "nobody's" }
+
 func (w *world) people() *account.Accounts { return account.New(w.store, plain{}, w.now) }
 
 const goodPassword = "correct horse battery"
