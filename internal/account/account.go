@@ -120,9 +120,12 @@ func CheckPassword(p identity.Principal, password string) error {
 	case n > MaxPassword:
 		return bad("the password can have 200 characters at most")
 	}
+	if strings.TrimSpace(password) == "" {
+		return bad("the password must not consist of white space alone")
+	}
 	first, _ := utf8.DecodeRuneInString(password)
 	lower := strings.ToLower(password)
-	if strings.Trim(password, string(first)) == "" || p.ID != "" && strings.Trim(strings.ReplaceAll(lower, p.ID, ""), "0123456789!. -_") == "" ||
+	if common(lower) || strings.Trim(password, string(first)) == "" || p.ID != "" && strings.Trim(strings.ReplaceAll(lower, p.ID, ""), "0123456789!. -_") == "" ||
 		strings.HasPrefix(lower, "password") || strings.HasPrefix("123456789012345678901234567890", password) {
 		return bad("the password is too easy to guess; a few words that do not belong together are easy to remember")
 	}

@@ -114,6 +114,11 @@ func newServer(ctx context.Context, cfg config.Config, log *slog.Logger, now fun
 	if s.store, err = openStore(ctx, cfg.Store); err != nil {
 		return nil, err
 	}
+	if cfg.Database == "" {
+		for _, warning := range store.Exposed(cfg.Data) {
+			log.Warn(warning)
+		}
+	}
 	ids := newIDs(Now)
 	s.auth = identity.NewAuthenticator(s.store, Now)
 	if err := s.newPusher(ctx); err != nil {

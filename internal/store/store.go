@@ -54,7 +54,11 @@ type engine interface {
 	close() error
 }
 
-const fileName = "parley.db"
+// The files in a data folder; SQLite adds -wal and -shm to the first.
+const (
+	fileName = "parley.db"
+	lockName = "parley.lock"
+)
 
 // Open opens the store and brings its schema up to date.
 func Open(ctx context.Context, o Options) (*Store, error) {
@@ -73,6 +77,9 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	case o.Dir != "":
 		if err := os.MkdirAll(o.Dir, 0o700); err != nil {
 			return nil, fmt.Errorf("create the data folder: %w", err)
+		}
+		if err := createPrivate(filepath.Join(o.Dir, fileName)); err != nil {
+			return nil, fmt.Errorf("create the store: %w", err)
 		}
 		s.d = &sqliteDialect
 		s.eng, err = openSQLite(filepath.Join(o.Dir, fileName), o, s.met, s.revoked)
