@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 	"unicode/utf8"
@@ -92,7 +93,7 @@ func NewRegistry(store Store, now func() time.Time) *Registry {
 
 // Bounds of an agent's entry; lengths in characters.
 const (
-	MaxName        = 200
+	MaxName        = identity.MaxName
 	MaxDescription = 2000
 	MaxSkills      = 64
 )
@@ -185,16 +186,14 @@ func set[T any](old, val *T) {
 // Validate refuses an entry that breaks a rule. The id is checked with the
 // principal that it makes.
 func (a *Agent) Validate() error {
-	if n := utf8.RuneCountInString(a.Name); n == 0 || n > MaxName {
-		return invalid("/name", fmt.Sprintf("must have 1 to %d characters", MaxName))
+	if problem := identity.NameProblem(a.Name); problem != "" {
+		return invalid("/name", problem)
 	}
 	if n := utf8.RuneCountInString(a.Description); n > MaxDescription {
 		return invalid("/description", fmt.Sprintf("has %d characters; at most %d are allowed", n, MaxDescription))
 	}
-	for at, s := range map[string]string{"/name": a.Name, "/description": a.Description} {
-		if !utf8.ValidString(s) || slices.Contains([]byte(s), 0) {
-			return invalid(at, "must be valid UTF-8 without NUL")
-		}
+	if !utf8.ValidString(a.Description) || strings.Contains(a.Description, "\x00") {
+		return invalid("/description", "must be valid UTF-8 without NUL")
 	}
 	if len(a.Skills) > MaxSkills {
 		return invalid("/skills", fmt.Sprintf("has %d entries; at most %d are allowed", len(a.Skills), MaxSkills))

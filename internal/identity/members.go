@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/parley-dev/parley/internal/errs"
 )
@@ -227,30 +226,6 @@ func NewMember(p Principal, name string, admin bool, now time.Time) (Member, err
 	}
 	return Member{Principal: p, Name: name, Admin: admin, CreatedAt: now}, nil
 }
-
-// MaxName bounds the name of an org, a member or a key, in characters.
-const MaxName = 200
-
-func nameProblem(name string) string {
-	if n := utf8.RuneCountInString(name); n == 0 || n > MaxName {
-		return fmt.Sprintf("must have 1 to %d characters", MaxName)
-	}
-	for _, r := range name {
-		if r < ' ' || r == 0x7f || r == 0xfffd {
-			return fmt.Sprintf("cannot contain the character %U", r)
-		}
-	}
-	return ""
-}
-
-func nameFields(pointer, name string) []errs.Field {
-	if msg := nameProblem(name); msg != "" {
-		return []errs.Field{body(pointer, msg)}
-	}
-	return nil
-}
-
-func checkName(name string) error { return invalid(nameFields("/name", name)) }
 
 func body(pointer, msg string) errs.Field {
 	return errs.Field{In: errs.Body, Name: pointer, Message: msg}

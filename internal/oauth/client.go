@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/identity"
@@ -107,13 +106,8 @@ func (r *Registration) check() error {
 	default:
 		return metadata("token_endpoint_auth_method must be %s, %s or %s", Public, SecretBasic, SecretPost)
 	}
-	if utf8.RuneCountInString(r.Name) > identity.MaxName {
-		return metadata("client_name can have %d characters", identity.MaxName)
-	}
-	for _, c := range r.Name {
-		if c < ' ' || c == 0x7f || c == utf8.RuneError {
-			return metadata("client_name cannot contain the character %U", c)
-		}
+	if problem := identity.NameProblem(r.Name); problem != "" && r.Name != "" {
+		return metadata("client_name %s", problem)
 	}
 	return nil
 }

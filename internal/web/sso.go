@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"net/http"
 	"time"
-	"unicode/utf8"
 
 	"github.com/parley-dev/parley/internal/account"
 	"github.com/parley-dev/parley/internal/errs"
@@ -243,7 +242,7 @@ func quote(code, description string) string {
 	if r := []rune(description); len(r) > maxSaid {
 		description = string(r[:maxSaid]) + "…"
 	}
-	if !utf8.ValidString(description) {
+	if description = identity.PlainName(description); description == "" {
 		return ""
 	}
 	return "; it says: " + description
