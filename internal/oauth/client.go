@@ -141,6 +141,23 @@ func (s *Service) ClientFor(ctx context.Context, org, id string) (Client, identi
 	return c, h, err
 }
 
+// Vouched reports whether somebody stands for a client before the person is asked: it is
+// part of Parley, an admin of the person's org registered it, or the person allows it
+// something already. Only such a client is sent an error without the person's doing;
+// any other could use this server to send people wherever it likes.
+func (s *Service) Vouched(ctx context.Context, p identity.Principal, id string) (bool, error) {
+	c, _, err := s.ClientFor(ctx, p.Org, id)
+	switch {
+	case err != nil && errs.KindOf(err) == errs.NotFound:
+		return false, nil
+	case err != nil:
+		return false, err
+	case c.BuiltIn || c.Org != "":
+		return true, nil
+	}
+	return s.store.HasGrant(ctx, p, c.ID, s.now())
+}
+
 // KeyClient returns the key of an agent or a service that acts as a client of its
 // own, with the hash of its secret. A key of a user is no client: people act by
 // themselves, or allow a client to.
