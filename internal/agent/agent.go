@@ -221,6 +221,16 @@ func (r *Registry) List(ctx context.Context, org string) ([]Agent, error) {
 	return r.store.Agents(ctx, org)
 }
 
+// Visible returns the agents of the caller's org that the credential's restriction to
+// agents lets through. Every list of an org's agents is made by it.
+func (r *Registry) Visible(ctx context.Context, a identity.Access) ([]Agent, error) {
+	if err := a.May(identity.ReadAgents); err != nil {
+		return nil, err
+	}
+	list, err := r.store.Agents(ctx, a.Org())
+	return slices.DeleteFunc(list, func(g Agent) bool { return !a.ReachesAgent(g.ID) }), err
+}
+
 // Public returns the agents that everybody may see.
 func (r *Registry) Public(ctx context.Context) ([]Agent, error) { return r.store.PublicAgents(ctx) }
 

@@ -30,6 +30,14 @@ func (s *server) authorize(w http.ResponseWriter, r *http.Request) {
 		s.unknown(w, r, err)
 		return
 	}
+	switch r.URL.Query().Get("response_mode") {
+	case "", "query", "fragment":
+	default:
+		// The library would answer in any mode that is asked for, at least with an error.
+		s.Pages.Problem(w, r, http.StatusBadRequest,
+			"The program that sent you here made a mistake: response_mode must be query or fragment. Nothing was allowed.")
+		return
+	}
 	w.Header().Set("Cache-Control", "no-store")
 	ctx := context.WithValue(r.Context(), redirectKey{}, r.URL.Query().Get("redirect_uri"))
 	ctx = context.WithValue(ctx, orgKey{}, member.Org)
@@ -75,6 +83,11 @@ func mistake(to string) string {
 		return "the request cannot be answered"
 	}
 	q := u.Query()
+	if u.Fragment != "" {
+		if f, err := url.ParseQuery(u.Fragment); err == nil {
+			q = f
+		}
+	}
 	if said := cmp.Or(q.Get("error_description"), q.Get("error")); said != "" {
 		return said
 	}
