@@ -57,6 +57,10 @@ type Server struct {
 	pushes   *pushMetrics
 	bus      *store.Bus // nil: no other node
 	http     *http.Server
+
+	metricsListener net.Listener // nil: /metrics is where everything is
+	metricsHTTP     *http.Server
+
 	first    *identity.First
 	link     string // to set the first password with; empty: there is none
 	accounts *account.Accounts
@@ -78,7 +82,7 @@ func New(ctx context.Context, cfg config.Config, log *slog.Logger) (*Server, err
 }
 
 func newServer(ctx context.Context, cfg config.Config, log *slog.Logger, now func() time.Time) (_ *Server, err error) {
-	s := &Server{cfg: cfg, log: log, now: now, unlock: func() {}, failed: make(chan error, 1)}
+	s := &Server{cfg: cfg, log: log, now: now, unlock: func() {}, failed: make(chan error, 2)}
 	defer func() {
 		if err != nil {
 			s.release()
@@ -102,8 +106,13 @@ func newServer(ctx context.Context, cfg config.Config, log *slog.Logger, now fun
 	if err := s.loadIssuers(); err != nil {
 		return nil, err
 	}
-	if s.listener, err = listen(ctx, cfg.Listen); err != nil {
+	if s.listener, err = listen(ctx, cfg.Listen, "--listen"); err != nil {
 		return nil, err
+	}
+	if cfg.MetricsListen != "" {
+		if s.metricsListener, err = listen(ctx, cfg.MetricsListen, "--metrics-listen"); err != nil {
+			return nil, err
+		}
 	}
 	if cfg.Database == "" {
 		if s.unlock, err = store.LockDir(cfg.Data); err != nil {
@@ -173,11 +182,11 @@ func protocols() *http.Protocols {
 	return p
 }
 
-func listen(ctx context.Context, addr string) (net.Listener, error) {
+func listen(ctx context.Context, addr, flag string) (net.Listener, error) {
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
-		return nil, fmt.Errorf("the address %s is already in use; stop the program that uses it, or choose another with --listen", addr)
+		return nil, fmt.Errorf("the address %s is already in use; stop the program that uses it, or choose another with %s", addr, flag)
 	case err != nil:
 		return nil, fmt.Errorf("cannot listen on %s: %w", addr, err)
 	}
@@ -200,6 +209,9 @@ func (s *Server) Start() {
 	s.background.Go(func() { s.tasks.Run(ctx) })
 	if s.bus != nil {
 		s.background.Go(func() { s.listen(ctx) })
+	}
+	if s.metricsHTTP != nil {
+		s.background.Go(func() { s.serveMetrics() })
 	}
 	s.background.Go(func() {
 		var err error
@@ -228,6 +240,9 @@ func (s *Server) Shutdown() error {
 		err = errors.Join(fmt.Errorf("requests were still running after %s and were cut off", s.cfg.ShutdownTimeout), s.http.Close())
 	}
 	s.endWork()
+	if s.metricsHTTP != nil {
+		_ = s.metricsHTTP.Close() // a scrape that is cut off is repeated
+	}
 	s.background.Wait() // also for pushes on their way, which have a limit of their own
 	if s.pusher != nil {
 		s.pusher.Close()
@@ -245,6 +260,9 @@ func (s *Server) release() error {
 	var err error
 	if s.listener != nil {
 		_ = s.listener.Close() // closed already if it was served
+	}
+	if s.metricsListener != nil {
+		_ = s.metricsListener.Close()
 	}
 	if s.store != nil {
 		err = s.store.Close()

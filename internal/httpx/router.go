@@ -36,6 +36,8 @@ type Options struct {
 	// AuthFailureLimit is how many bad credentials a second one client address may
 	// send; bursts as above. 0: no limit.
 	AuthFailureLimit int
+	// HSTS tells browsers to use nothing but HTTPS for this host from now on.
+	HSTS bool
 	// TrustedProxies are the hops whose X-Forwarded-For is believed.
 	TrustedProxies []netip.Prefix
 
@@ -59,6 +61,7 @@ type Router struct {
 	accessLog bool
 	now       func() time.Time
 	trusted   []netip.Prefix
+	hsts      bool
 	recheck   time.Duration
 	ids       *requestIDs
 
@@ -73,7 +76,7 @@ type Router struct {
 func NewRouter(o Options) *Router {
 	rt := &Router{
 		mux: http.NewServeMux(), auth: o.Authenticator, log: o.Logger, accessLog: o.AccessLog, now: o.Now,
-		trusted: o.TrustedProxies, recheck: cmp.Or(o.Recheck, recheckEvery), ids: newRequestIDs(), metrics: newMetrics(o.Registerer),
+		trusted: o.TrustedProxies, hsts: o.HSTS, recheck: cmp.Or(o.Recheck, recheckEvery), ids: newRequestIDs(), metrics: newMetrics(o.Registerer),
 		perPrincipal: newLimits[identity.Principal]("principal", o.RateLimit),
 		perWorker:    newLimits[identity.Principal]("worker", o.RateLimit*workerFactor),
 		perAddress:   newLimits[netip.Addr]("credentials", o.AuthFailureLimit),
@@ -148,6 +151,9 @@ func (rt *Router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x.rec.ResponseWriter = w
 	x.id[0] = rt.ids.next(r.Header["X-Request-Id"])
 	setHeaders(w.Header(), x)
+	if rt.hsts {
+		w.Header()["Strict-Transport-Security"] = strictTransport
+	}
 	r = r.WithContext(x)
 	if rt.metrics != nil {
 		rt.metrics.inFlight.Inc()
