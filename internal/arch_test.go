@@ -30,7 +30,7 @@ var layers = [][]string{
 	{"internal/rest", "internal/a2a", "internal/mcp", "internal/web", "internal/authserver", "internal/sso", "internal/webhook", "internal/store", "internal/store/storetest", "internal/config", "internal/login"},
 	{"internal/httpx", "internal/wire", "internal/outbound"},
 	{"internal/proposal", "internal/followup", "internal/friction", "internal/task", "internal/agent", "internal/oauth", "internal/account"},
-	{"internal/identity", "internal/event", "internal/idempotency"},
+	{"internal/identity", "internal/event", "internal/idempotency", "internal/budget"},
 	{"internal/errs"},
 	{"sdk/worker"}, // public: others build on it, so it stands on nothing of ours
 }
@@ -39,7 +39,7 @@ var layers = [][]string{
 // and nothing of the wire or of the database.
 var domain = []string{
 	"internal/proposal", "internal/followup", "internal/friction", "internal/task", "internal/agent", "internal/oauth", "internal/account",
-	"internal/identity", "internal/event", "internal/idempotency", "internal/errs",
+	"internal/identity", "internal/event", "internal/idempotency", "internal/budget", "internal/errs",
 }
 
 var namedMember = regexp.MustCompile(`json:"[^",-]`)

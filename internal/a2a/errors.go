@@ -38,6 +38,12 @@ type rpcError struct {
 
 func newError(code int, message string) *rpcError { return &rpcError{code: code, message: message} }
 
+// sheds reports whether the request was refused because there are too many, which is
+// told to plain HTTP clients, too.
+func (e *rpcError) sheds() bool {
+	return e.problem != nil && (e.problem.Status == http.StatusTooManyRequests || e.problem.Status == http.StatusServiceUnavailable)
+}
+
 // Error implements error.
 func (e *rpcError) Error() string { return e.message }
 

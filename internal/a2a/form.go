@@ -1,6 +1,9 @@
 package a2a
 
 import (
+	"slices"
+	"strconv"
+
 	"github.com/parley-dev/parley/internal/task"
 	"github.com/parley-dev/parley/internal/wire"
 )
@@ -8,6 +11,7 @@ import (
 // form is how one version and binding of the official protocol writes tasks. What
 // is done for a request is the same in all of them.
 type form struct {
+	name    string // tells its encodings from others
 	push    task.PushForm
 	wrapped bool // a task and a message stand in an object that says which it is
 	task    func(b []byte, t *task.Task, history int) []byte
@@ -17,13 +21,13 @@ type form struct {
 
 var (
 	v1Form = &form{
-		push: task.PushV1, wrapped: true, task: wire.AppendV1Task, reply: wire.AppendV1Reply,
+		name: "1.0", push: task.PushV1, wrapped: true, task: wire.AppendV1Task, reply: wire.AppendV1Reply,
 		event: func(b []byte, t *task.Task, e *task.Event, _ bool) []byte { return wire.AppendV1Event(b, t, e) },
 	}
-	v03Form = &form{push: task.PushV03, task: wire.AppendV03Task, reply: wire.AppendV03Reply, event: wire.AppendV03Event}
+	v03Form = &form{name: "0.3", push: task.PushV03, task: wire.AppendV03Task, reply: wire.AppendV03Reply, event: wire.AppendV03Event}
 	// v03ProtoForm is that of version 0.3's HTTP+JSON binding.
 	v03ProtoForm = &form{
-		push: task.PushV03, wrapped: true, task: wire.AppendV03ProtoTask, reply: wire.AppendV03ProtoReply, event: wire.AppendV03ProtoEvent,
+		name: "0.3 proto", push: task.PushV03, wrapped: true, task: wire.AppendV03ProtoTask, reply: wire.AppendV03ProtoReply, event: wire.AppendV03ProtoEvent,
 	}
 )
 
@@ -37,7 +41,7 @@ func (f *form) send(c *call, params, out []byte) ([]byte, error) {
 		return out, err
 	}
 	if !p.isReply(&t) {
-		return f.appendTask(out, &t, p.history), nil
+		return f.appendTask(room(out, &t), &t, p.history), nil
 	}
 	if !f.wrapped {
 		return f.reply(out, &t), nil
@@ -61,7 +65,7 @@ func (f *form) stream(c *call, params []byte) (*stream, error) {
 	if err != nil {
 		return nil, err
 	}
-	return f.events(t, events, p.history), nil
+	return f.show(c, &t, events, p.history)
 }
 
 func (f *form) subscribe(c *call, params []byte) (*stream, error) {
@@ -77,24 +81,61 @@ func (f *form) subscribe(c *call, params []byte) (*stream, error) {
 	if err != nil {
 		return nil, err
 	}
-	st := f.events(t, events, wire.AllHistory)
 	if resume {
 		// The client goes on where it was cut off, and needs no task to begin with.
-		st.first, st.known = nil, after
+		st := f.events(&t, events)
+		st.known = after
+		return st, nil
 	}
+	return f.show(c, &t, events, wire.AllHistory)
+}
+
+// show streams a task and then what happens to it.
+func (f *form) show(c *call, t *task.Task, events eventSeq, history int) (*stream, error) {
+	st := f.events(t, events)
+	encode := func(t *task.Task) []byte { return f.appendTask(room(nil, t), t, history) }
+	if len(t.History) > 0 && t.Size <= smallTask { // new, so it is all there
+		st.first = &task.Encoding{Text: encode(t), Seq: t.Seq, Over: t.State.Terminal()}
+		return st, nil
+	}
+	first, done, err := c.s.Tasks.EncodeTask(c, t, f.name+"/"+strconv.Itoa(history), encode)
+	if err != nil {
+		drop(events)
+		return nil, err
+	}
+	st.first, st.firstDone, st.known = &first, done, first.Seq
 	return st, nil
 }
 
-// events shows a task and then what happens to it.
-func (f *form) events(t task.Task, events eventSeq, history int) *stream {
+// smallTask is the size up to which every reader encodes a task for itself.
+const smallTask = 8 << 10
+
+// events streams what happens to a task.
+func (f *form) events(t *task.Task, events eventSeq) *stream {
+	t = names(t)
 	return &stream{
-		events: events, known: t.Seq, over: t.State.Terminal(),
-		first: func(b []byte) []byte { return f.appendTask(b, &t, history) },
+		task: t, events: events, known: t.Seq, form: f.name,
 		encode: func(b []byte, e *task.Event) (_ []byte, show, last bool) {
 			last = e.Kind == task.StatusEvent && e.State.Rests()
-			return f.event(b, &t, e, last), true, last
+			return f.event(b, t, e, last), true, last
 		},
 	}
+}
+
+// names is the task without its content: what its events are encoded with.
+func names(t *task.Task) *task.Task {
+	n := *t
+	n.History, n.Artifacts, n.Message, n.Metadata = nil, nil, nil, nil
+	return &n
+}
+
+// room makes room for the encoding of a task, so that a large one is not copied while
+// it grows.
+func room(b []byte, t *task.Task) []byte {
+	if t.Size > smallTask && (len(t.Artifacts) > 0 || len(t.History) > 0) {
+		return slices.Grow(b, int(t.Size+t.Size/16)+4096)
+	}
+	return b
 }
 
 func (f *form) get(c *call, params, out []byte) ([]byte, error) {
@@ -102,11 +143,11 @@ func (f *form) get(c *call, params, out []byte) ([]byte, error) {
 	if err != nil {
 		return out, err
 	}
-	t, err := c.s.Tasks.Get(c, c.to, id)
+	t, err := c.s.Tasks.Get(c, c.to, id, task.Content{History: history > 0, Artifacts: true})
 	if err != nil {
 		return out, err
 	}
-	return f.task(out, &t, history), nil
+	return f.task(room(out, &t), &t, history), nil
 }
 
 func (f *form) cancel(c *call, params, out []byte) ([]byte, error) {
@@ -120,9 +161,9 @@ func (f *form) cancel(c *call, params, out []byte) ([]byte, error) {
 	if err != nil {
 		return out, err
 	}
-	t, err := c.s.Tasks.Cancel(c, c.to, id)
+	t, err := c.s.Tasks.Cancel(c, c.to, id, task.Content{History: history > 0, Artifacts: true})
 	if err != nil {
 		return out, err
 	}
-	return f.task(out, &t, history), nil
+	return f.task(room(out, &t), &t, history), nil
 }

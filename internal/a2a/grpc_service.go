@@ -12,7 +12,9 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/types/known/emptypb"
 
+	"github.com/parley-dev/parley/internal/budget"
 	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/httpx"
 	"github.com/parley-dev/parley/internal/task"
 	"github.com/parley-dev/parley/internal/wire"
 )
@@ -89,7 +91,7 @@ func (g *grpcService) SubscribeToTask(r *a2apb.SubscribeToTaskRequest, out event
 
 // streamProto shows a task and then what happens to it, until it rests.
 func (c *call) streamProto(out eventStream, t *task.Task, events eventSeq, history int) error {
-	err := out.Send(&a2apb.StreamResponse{Payload: &a2apb.StreamResponse_Task{Task: protoTask(t, history, true)}})
+	t, err := c.sendFirst(out, t, history)
 	if err != nil || t.State.Terminal() {
 		drop(events)
 		return err
@@ -108,7 +110,7 @@ func (c *call) streamProto(out eventStream, t *task.Task, events eventSeq, histo
 		if e.Seq == 0 || e.Kind == task.TurnEvent || e.Seq <= t.Seq {
 			continue
 		}
-		if err := out.Send(protoEvent(t, &e)); err != nil {
+		if err := c.sendEvent(out, t, &e); err != nil {
 			return err
 		}
 		if e.Kind == task.StatusEvent && e.State.Rests() {
@@ -121,6 +123,33 @@ func (c *call) streamProto(out eventStream, t *task.Task, events eventSeq, histo
 	return status.Error(codes.Unavailable, "the server is stopping; subscribe to the task again")
 }
 
+// sendFirst sends the task as it is now and returns what its events are encoded with.
+func (c *call) sendFirst(out eventStream, t *task.Task, history int) (*task.Task, error) {
+	if len(t.History) == 0 { // it is not new: its content was not loaded
+		whole, err := c.s.Tasks.Get(c, c.to, t.ID, task.All)
+		if err != nil {
+			return t, grpcError(c, err)
+		}
+		t = &whole
+	}
+	err := out.Send(&a2apb.StreamResponse{Payload: &a2apb.StreamResponse_Task{Task: protoTask(t, history, true)}})
+	httpx.ReleaseMemory(c)
+	return names(t), err
+}
+
+// sendEvent sends an event. The encoding of a large one is counted: gRPC makes it anew
+// for every reader.
+func (c *call) sendEvent(out eventStream, t *task.Task, e *task.Event) error {
+	if e.Large() {
+		release, err := budget.From(c).Borrow(c, e.Size())
+		if err != nil {
+			return grpcError(c, err)
+		}
+		defer release()
+	}
+	return out.Send(protoEvent(t, e))
+}
+
 func (g *grpcService) GetTask(ctx context.Context, r *a2apb.GetTaskRequest) (*a2apb.Task, error) {
 	return unary(ctx, g, r.GetTenant(), func(c *call) (*a2apb.Task, error) {
 		history, fields := historyFromProto(r.HistoryLength, "/historyLength", wire.AllHistory)
@@ -130,7 +159,7 @@ func (g *grpcService) GetTask(ctx context.Context, r *a2apb.GetTaskRequest) (*a2
 		if err := invalid(fields); err != nil {
 			return nil, err
 		}
-		t, err := c.s.Tasks.Get(c, c.to, r.GetId())
+		t, err := c.s.Tasks.Get(c, c.to, r.GetId(), task.Content{History: history > 0, Artifacts: true})
 		if err != nil {
 			return nil, err
 		}
@@ -143,7 +172,7 @@ func (g *grpcService) CancelTask(ctx context.Context, r *a2apb.CancelTaskRequest
 		if err := required("/id", r.GetId()); err != nil {
 			return nil, err
 		}
-		t, err := c.s.Tasks.Cancel(c, c.to, r.GetId())
+		t, err := c.s.Tasks.Cancel(c, c.to, r.GetId(), task.All)
 		if err != nil {
 			return nil, err
 		}

@@ -175,6 +175,7 @@ func (c *call) readTenant(r *wire.Reader) {
 
 // sendOfficial sends and, unless told otherwise, waits.
 func (c *call) sendOfficial(p *officialSend) (task.Task, error) {
+	p.request.Show = task.Content{History: p.history > 0, Artifacts: true}
 	wait := time.Duration(0)
 	if p.wait > 0 && c.s.Tasks.Expected(c, c.to) {
 		wait = c.allowWait(p.wait)

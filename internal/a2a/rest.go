@@ -154,6 +154,7 @@ func restSegments(u *url.URL, agent string) ([]string, bool) {
 // may, is settled before anything else is looked at.
 func (s *server) rest(w http.ResponseWriter, r *http.Request) {
 	if c := s.answerREST(w, r); c != nil {
+		httpx.ReleaseMemory(c)
 		s.stream(c)
 	}
 }

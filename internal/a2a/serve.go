@@ -43,6 +43,7 @@ type call struct {
 // lives, so the frame is kept small: what a stream costs is mostly its stack.
 func (s *server) serve(w http.ResponseWriter, r *http.Request) {
 	if c := s.answer(w, r); c != nil {
+		httpx.ReleaseMemory(c)
 		s.stream(c)
 	}
 }
@@ -119,6 +120,8 @@ func readBody(w http.ResponseWriter, r *http.Request, b []byte) ([]byte, error) 
 			return b, nil
 		case errors.As(err, &tooLarge):
 			return b, errTooLarge
+		case errs.KindOf(err) == errs.Unavailable:
+			return b, err // there is no memory for it
 		case err != nil:
 			return b, errs.Wrap(err, errs.Malformed, "request.malformed", "the body could not be read to its end")
 		}
@@ -148,7 +151,7 @@ func (c *call) run(reqs []request, batch bool) {
 			out.b = out.b[:before] // nobody asked
 		case err != nil:
 			out.b = appendError(out.b, reqs[i].id, err)
-			if !batch && err.problem != nil && err.problem.Status == http.StatusTooManyRequests {
+			if !batch && err.sheds() {
 				status = err.problem.Status
 				for name, v := range err.problem.GetHeaders() {
 					c.w.Header()[name] = v
@@ -220,7 +223,15 @@ func (c *call) start(req *request) *call {
 	m := c.s.table[req.method]
 	st, err := m.stream(c, req.params)
 	if err != nil {
-		body := appendError(nil, req.id, c.failed(&m, err))
+		failed := c.failed(&m, err)
+		body := appendError(nil, req.id, failed)
+		if failed.sheds() {
+			for name, v := range failed.problem.GetHeaders() {
+				c.w.Header()[name] = v
+			}
+			writeJSON(c.w, failed.problem.Status, body)
+			return nil
+		}
 		if onlyEvents(c.r) && (m.eventErrors || m.official && readsEventsOnly(c.r)) {
 			sse := httpx.NewSSE(c.w)
 			_ = sse.Data(body)

@@ -22,6 +22,7 @@ func specSend(c *call, params, out []byte) ([]byte, error) {
 	if err != nil {
 		return out, err
 	}
+	p.request.Show = task.Content{History: p.history > 0, Artifacts: true}
 	t, err := c.send(p.request, c.wait())
 	if err != nil {
 		return out, err
@@ -39,11 +40,11 @@ func specGet(c *call, params, out []byte) ([]byte, error) {
 	if p.history < 0 {
 		p.history = wire.AllHistory
 	}
-	t, err := c.s.Tasks.Get(c, c.to, p.id)
+	t, err := c.s.Tasks.Get(c, c.to, p.id, task.Content{History: p.history > 0, Artifacts: true})
 	if err != nil {
 		return out, err
 	}
-	return appendTask(out, &t, p.history), nil
+	return appendTask(room(out, &t), &t, p.history), nil
 }
 
 func specCancel(c *call, params, out []byte) ([]byte, error) {
@@ -51,7 +52,7 @@ func specCancel(c *call, params, out []byte) ([]byte, error) {
 	if err != nil {
 		return out, err
 	}
-	t, err := c.s.Tasks.Cancel(c, c.to, p.id)
+	t, err := c.s.Tasks.Cancel(c, c.to, p.id, task.Content{History: p.history > 0, Artifacts: true})
 	if err != nil {
 		return out, err
 	}
@@ -67,7 +68,7 @@ func specSendSubscribe(c *call, params []byte) (*stream, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &stream{events: events, encode: eventsOf(&t)}, nil
+	return &stream{task: names(&t), events: events, form: "spec", encode: eventsOf(&t)}, nil
 }
 
 func specResubscribe(c *call, params []byte) (*stream, error) {
@@ -83,7 +84,7 @@ func specResubscribe(c *call, params []byte) (*stream, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &stream{events: events, encode: eventsOf(&t)}, nil
+	return &stream{task: names(&t), events: events, form: "spec", encode: eventsOf(&t)}, nil
 }
 
 // specMessage is a direct message: nobody tracks it, so nothing can be asked of

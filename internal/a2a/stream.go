@@ -9,15 +9,17 @@ import (
 	"github.com/parley-dev/parley/internal/task"
 )
 
-// stream is an answer in events.
+// stream is a response in events.
 type stream struct {
-	// first, if set, appends what is shown before all events: how things stood after
-	// the event number known. Events up to that one are not shown.
-	first func(out []byte) []byte
-	known int64
-	over  bool // first is all there is
+	// first, if set, is shown before all events: the task as it was after an event.
+	// Events up to known are not shown.
+	first     *task.Encoding
+	firstDone func() // nil: there is nothing to give back
+	known     int64
 
+	task   *task.Task // whose events they are, without its content
 	events eventSeq
+	form   string // names the encoding
 	// encode appends the event as the dialect shows it. show is false for an event
 	// that its readers are not told of, last says that nothing follows.
 	encode func(out []byte, e *task.Event) (_ []byte, show, last bool)
@@ -43,7 +45,7 @@ func (s *server) stream(c *call) {
 	sse := httpx.NewSSE(c.w)
 	now := time.Now()
 	wrote, checked := now, now
-	if writeFirst(sse, c) != nil || c.stream.first != nil && c.stream.over {
+	if over, err := writeFirst(sse, c); over || err != nil {
 		_ = sse.Flush()
 		drop(c.stream.events)
 		return
@@ -93,8 +95,11 @@ func (s *server) stream(c *call) {
 // writeEvent writes one event. The space for it is given back at once: an idle
 // stream holds none.
 func writeEvent(sse *httpx.SSE, c *call, e *task.Event) (shown, last bool, err error) {
-	if e.Kind == task.TurnEvent || c.stream.first != nil && e.Seq <= c.stream.known {
+	if e.Kind == task.TurnEvent || e.Seq <= c.stream.known {
 		return false, false, nil // the sender knows what it said, and what it was shown
+	}
+	if e.Large() {
+		return writeLarge(sse, c, e)
 	}
 	buf := buffers.Get().(*buffer)
 	defer buf.free()
@@ -107,15 +112,47 @@ func writeEvent(sse *httpx.SSE, c *call, e *task.Event) (shown, last bool, err e
 	return shown, last, err
 }
 
-// writeFirst writes what comes before all events.
-func writeFirst(sse *httpx.SSE, c *call) error {
-	if c.stream.first == nil {
-		return nil
+// writeLarge writes an event whose encoding all its readers share.
+func writeLarge(sse *httpx.SSE, c *call, e *task.Event) (shown, last bool, err error) {
+	st := c.stream
+	_, shown, last = st.encode(nil, &task.Event{Seq: e.Seq, At: e.At, Kind: e.Kind, State: e.State, Artifact: &task.Artifact{}})
+	if !shown {
+		return false, last, nil
 	}
-	buf := buffers.Get().(*buffer)
-	defer buf.free()
-	buf.b = c.closeEnvelope(c.stream.first(c.openEnvelope(buf.b)))
-	return sse.Event(c.stream.known, buf.b)
+	form := st.form
+	if last {
+		form += " last"
+	}
+	text, done, err := c.s.Tasks.EncodeEvent(c, st.task, e, form, func() []byte {
+		b, _, _ := st.encode(nil, e)
+		return b
+	})
+	if err != nil {
+		return false, false, err
+	}
+	defer done()
+	return true, last, c.writeShared(sse, e.Seq, text)
+}
+
+// writeFirst writes what comes before all events; over: nothing follows it.
+func writeFirst(sse *httpx.SSE, c *call) (over bool, err error) {
+	st := c.stream
+	if st.first == nil {
+		return false, nil
+	}
+	err = c.writeShared(sse, st.first.Seq, st.first.Text)
+	over = st.first.Over
+	if st.firstDone != nil {
+		st.firstDone()
+	}
+	st.first, st.firstDone = nil, nil
+	return over, err
+}
+
+// writeShared writes a text that others write too, in this stream's envelope.
+func (c *call) writeShared(sse *httpx.SSE, id int64, text []byte) error {
+	head := c.openEnvelope(nil)
+	return sse.Event(id, head, text, c.closeEnvelope(nil))
 }
 
 // openEnvelope and closeEnvelope wrap what is streamed in JSON-RPC; other bindings

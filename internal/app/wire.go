@@ -12,6 +12,7 @@ import (
 
 	"github.com/parley-dev/parley/internal/a2a"
 	"github.com/parley-dev/parley/internal/authserver"
+	"github.com/parley-dev/parley/internal/budget"
 	"github.com/parley-dev/parley/internal/followup"
 	"github.com/parley-dev/parley/internal/friction"
 	"github.com/parley-dev/parley/internal/httpx"
@@ -43,6 +44,7 @@ func (s *Server) handler(ids *ids, proxies []netip.Prefix) (http.Handler, error)
 		Registerer:       metrics,
 		RateLimit:        s.cfg.RateLimit,
 		AuthFailureLimit: httpx.DefaultAuthFailureLimit,
+		Memory:           s.memory(metrics),
 		TrustedProxies:   proxies,
 		HSTS:             s.hsts(),
 	})
@@ -88,4 +90,13 @@ func (s *Server) publicURL() *url.URL {
 		return nil
 	}
 	return u
+}
+
+// memory bounds what requests and responses hold.
+func (s *Server) memory(reg prometheus.Registerer) *budget.Pool {
+	pool := budget.NewPool(budget.Limits{Pool: int64(s.cfg.RequestMemory) << 20, Response: budget.DefaultLimits.Response})
+	reg.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "parley_request_memory_bytes", Help: "Memory taken by large requests and responses.",
+	}, func() float64 { return float64(pool.Used()) }))
+	return pool
 }

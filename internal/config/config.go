@@ -35,6 +35,8 @@ type Config struct {
 	TLSKey         string   `help:"Private key (PEM) of --tls-cert." name:"tls-key" env:"PARLEY_TLS_KEY" placeholder:"FILE"`
 	RateLimit      int      `help:"Requests per second that one principal may make, in bursts of five times as many; ${default} if not given, and 0 turns the limit off." default:"100" env:"PARLEY_RATE_LIMIT" placeholder:"N"`
 
+	RequestMemory int `help:"Memory in MiB that large requests and responses may hold together; a principal has a quarter of it and an org half; ${default} if not given, and 0 turns the limit off." default:"192" env:"PARLEY_REQUEST_MEMORY" placeholder:"MIB"`
+
 	EchoAgent     bool          `help:"Run the built-in agent echo, which the first start registers in org main." default:"true" env:"PARLEY_ECHO_AGENT" negatable:""`
 	TaskRetention time.Duration `help:"How long a task is kept after it ended; ${default} if not given, and 0 keeps all." default:"720h" env:"PARLEY_TASK_RETENTION" placeholder:"DURATION"`
 
@@ -64,7 +66,7 @@ type Config struct {
 // repeat them for the command line; a test keeps the two together.
 func Default() Config {
 	return Config{
-		Store: Store{Data: "./parley-data"}, Listen: "127.0.0.1:8080", RateLimit: 100,
+		Store: Store{Data: "./parley-data"}, Listen: "127.0.0.1:8080", RateLimit: 100, RequestMemory: 192,
 		EchoAgent: true, TaskRetention: 30 * 24 * time.Hour, Push: true, ClientDocuments: true,
 		TokenLifetime: 15 * time.Minute, RefreshLifetime: 30 * 24 * time.Hour,
 		ShutdownTimeout: 30 * time.Second, LogFormat: "text", LogLevel: "info",
@@ -109,6 +111,8 @@ func (c *Config) Validate() error {
 		return errors.New("--tls-cert and --tls-key go together: give both or none")
 	case c.RateLimit < 0:
 		return fmt.Errorf("--rate-limit must be 0 (off) or more; it is %d", c.RateLimit)
+	case c.RequestMemory < 0 || c.RequestMemory > 0 && c.RequestMemory < minRequestMemory:
+		return fmt.Errorf("--request-memory must be 0 (no limit) or at least %d; it is %d", minRequestMemory, c.RequestMemory)
 	case c.TaskRetention < 0:
 		return fmt.Errorf("--task-retention must be 0 (keep all) or more; it is %s", c.TaskRetention)
 	case c.TokenLifetime < time.Minute || c.TokenLifetime > 24*time.Hour:
@@ -128,6 +132,9 @@ func (c *Config) Validate() error {
 
 // minMetricsKey keeps the key from being guessed.
 const minMetricsKey = 16
+
+// minRequestMemory is what one largest task needs.
+const minRequestMemory = 64
 
 func checkPublicURL(s string) error {
 	if s == "" {

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/parley-dev/parley/internal/budget"
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/identity"
 )
@@ -33,8 +34,13 @@ func (rt *Router) authenticate(path string, limit *limits[identity.Principal], r
 			return
 		}
 		x.caller = caller
+		x.account.Owner = budget.Owner{Org: caller.Org, Principal: caller.Ref()}
 		if wait := limit.take(caller.Principal, x.start); wait > 0 {
 			refuse(w, r, limit.refusal(w.Header(), wait, "too many requests; wait as long as Retry-After says"))
+			return
+		}
+		if err := x.holdBody(r); err != nil {
+			refuse(w, r, err)
 			return
 		}
 		next.ServeHTTP(w, r)

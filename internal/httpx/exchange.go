@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/parley-dev/parley/internal/budget"
 	"github.com/parley-dev/parley/internal/identity"
 )
 
@@ -22,6 +23,8 @@ type exchange struct {
 	route  *route
 	cause  error // of an answer that is our fault, for the log
 
+	account budget.Account // of the memory that the request holds
+
 	request *http.Request // as it came
 	trusted []netip.Prefix
 }
@@ -35,6 +38,8 @@ func (x *exchange) Value(key any) any {
 		return x
 	case identity.OriginKey:
 		return x.origin()
+	case budget.Key:
+		return &x.account
 	}
 	return x.Context.Value(key)
 }

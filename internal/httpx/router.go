@@ -12,6 +12,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/parley-dev/parley/internal/budget"
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/identity"
 )
@@ -38,6 +39,8 @@ type Options struct {
 	AuthFailureLimit int
 	// HSTS tells browsers to use nothing but HTTPS for this host from now on.
 	HSTS bool
+	// Memory is what requests and responses may hold; nil: no bound.
+	Memory *budget.Pool
 	// TrustedProxies are the hops whose X-Forwarded-For is believed.
 	TrustedProxies []netip.Prefix
 
@@ -64,6 +67,7 @@ type Router struct {
 	hsts      bool
 	recheck   time.Duration
 	ids       *requestIDs
+	memory    *budget.Pool
 
 	metrics      *metrics
 	unmatched    *route
@@ -76,7 +80,8 @@ type Router struct {
 func NewRouter(o Options) *Router {
 	rt := &Router{
 		mux: http.NewServeMux(), auth: o.Authenticator, log: o.Logger, accessLog: o.AccessLog, now: o.Now,
-		trusted: o.TrustedProxies, hsts: o.HSTS, recheck: cmp.Or(o.Recheck, recheckEvery), ids: newRequestIDs(), metrics: newMetrics(o.Registerer),
+		trusted: o.TrustedProxies, recheck: cmp.Or(o.Recheck, recheckEvery), ids: newRequestIDs(), memory: o.Memory, metrics: newMetrics(o.Registerer),
+		hsts:         o.HSTS,
 		perPrincipal: newLimits[identity.Principal]("principal", o.RateLimit),
 		perWorker:    newLimits[identity.Principal]("worker", o.RateLimit*workerFactor),
 		perAddress:   newLimits[netip.Addr]("credentials", o.AuthFailureLimit),
@@ -149,6 +154,7 @@ func (rt *Router) add(pattern string, h http.Handler) {
 func (rt *Router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x := &exchange{Context: r.Context(), route: rt.unmatched, start: rt.now(), request: r, trusted: rt.trusted}
 	x.rec.ResponseWriter = w
+	x.account.Pool = rt.memory
 	x.id[0] = rt.ids.next(r.Header["X-Request-Id"])
 	setHeaders(w.Header(), x)
 	if rt.hsts {

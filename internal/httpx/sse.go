@@ -31,15 +31,18 @@ func NewSSE(w http.ResponseWriter) *SSE {
 	return s
 }
 
-// Event writes one event. The data must be one line, as JSON without white space is.
-func (s *SSE) Event(id int64, data []byte) error {
+// Event writes one event. The data, of one or more pieces, must be one line, as JSON
+// without white space is.
+func (s *SSE) Event(id int64, data ...[]byte) error {
 	var head [40]byte
 	b := strconv.AppendInt(append(head[:0], "id: "...), id, 10)
 	if err := s.write(append(b, "\ndata: "...)); err != nil {
 		return err
 	}
-	if err := s.write(data); err != nil {
-		return err
+	for _, piece := range data {
+		if err := s.write(piece); err != nil {
+			return err
+		}
 	}
 	return s.write(blank)
 }

@@ -113,7 +113,7 @@ func (s *server) sendTask(ctx context.Context, a *arguments[sendIn]) (*taskOut, 
 	if !s.Tasks.Expected(ctx, to) {
 		wait = 0 // nobody is there who could answer
 	}
-	t, err := s.send(ctx, to, task.SendRequest{ID: deref(a.in.TaskID), Message: message}, time.Duration(wait)*time.Second)
+	t, err := s.send(ctx, to, task.SendRequest{ID: deref(a.in.TaskID), Message: message, Show: shown}, time.Duration(wait)*time.Second)
 	if err != nil {
 		return nil, asSent(err)
 	}
@@ -201,6 +201,9 @@ func asSent(err error) error {
 	return errs.InvalidFields(fields...)
 }
 
+// shown is what the tools show of a task.
+var shown = task.Content{Artifacts: true}
+
 func (s *server) getTask(ctx context.Context, a *arguments[taskIn]) (*taskOut, error) {
 	to, err := s.Tasks.Reach(ctx, a.caller, a.in.Agent)
 	if err != nil {
@@ -209,7 +212,7 @@ func (s *server) getTask(ctx context.Context, a *arguments[taskIn]) (*taskOut, e
 	if err := a.check(nil); err != nil {
 		return nil, err
 	}
-	t, err := s.Tasks.Get(ctx, to, a.in.TaskID)
+	t, err := s.Tasks.Get(ctx, to, a.in.TaskID, shown)
 	if err != nil {
 		return nil, err
 	}
@@ -224,7 +227,7 @@ func (s *server) cancelTask(ctx context.Context, a *arguments[taskIn]) (*taskOut
 	if err := a.check(nil); err != nil {
 		return nil, err
 	}
-	t, err := s.Tasks.Cancel(ctx, to, a.in.TaskID)
+	t, err := s.Tasks.Cancel(ctx, to, a.in.TaskID, shown)
 	if err != nil {
 		return nil, err
 	}

@@ -112,7 +112,7 @@ func TestAWorkerClaimsReportsAndFinishes(t *testing.T) {
 			t.Errorf("%s: %+v", c.method, p)
 		}
 	}
-	done, err := w.store.TaskByUID(context.Background(), "acme", sent.UID)
+	done, err := w.store.TaskByUID(context.Background(), "acme", sent.UID, task.All)
 	if err != nil || done.State != task.Completed || len(done.Artifacts) != 3 || len(done.Artifacts[0].Parts) != 2 {
 		t.Fatalf("%+v %v", done, err)
 	}
@@ -306,7 +306,7 @@ func TestBadReportsAndClaimsNameWhatIsWrong(t *testing.T) {
 	if !strings.Contains(p.Detail, "6291456") {
 		t.Errorf("%+v", p)
 	}
-	if got, err := w.store.TaskByUID(context.Background(), "acme", sent.UID); err != nil || got.State != task.Working || len(got.Artifacts) > 0 {
+	if got, err := w.store.TaskByUID(context.Background(), "acme", sent.UID, task.All); err != nil || got.State != task.Working || len(got.Artifacts) > 0 {
 		t.Errorf("%+v %v", got, err)
 	}
 }

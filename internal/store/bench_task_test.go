@@ -68,7 +68,7 @@ func BenchmarkTask(b *testing.B) {
 				b.ReportAllocs()
 				b.RunParallel(func(pb *testing.PB) {
 					for pb.Next() {
-						if _, err := tasks.Get(ctx, call, fmt.Sprint("t", n.Add(1)%made+1)); err != nil {
+						if _, err := tasks.Get(ctx, call, fmt.Sprint("t", n.Add(1)%made+1), task.All); err != nil {
 							b.Error(err)
 							return
 						}

@@ -2,15 +2,17 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
+	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/task"
 )
 
 // OwnTasks implements task.Store.
-func (s *Store) OwnTasks(ctx context.Context, f task.OwnFilter) ([]task.Task, int64, error) {
-	where := []string{"agent_id = $1", "sender = $2", "org_id = $3", "sender_org = $4"}
+func (s *Store) OwnTasks(ctx context.Context, f task.OwnFilter) (task.OwnRows, error) {
+	where := []string{"agent_id = $1", "sender = $2", "tasks.org_id = $3", "sender_org = $4"}
 	args := []any{f.Agent, f.Sender.Ref(), f.Org, f.Sender.Org}
 	add := func(condition string, values ...any) {
 		marks := make([]any, len(values))
@@ -29,19 +31,49 @@ func (s *Store) OwnTasks(ctx context.Context, f task.OwnFilter) ([]task.Task, in
 	if !f.UpdatedAfter.IsZero() {
 		add("updated_at > $%d", f.UpdatedAfter.UnixMicro())
 	}
-	var total int64
-	if _, err := one(ctx, s.eng, []any{&total}, `SELECT count(*) FROM tasks WHERE `+strings.Join(where, " AND "), args...); err != nil {
-		return nil, 0, err
+	rows := task.OwnRows{Tasks: []task.Task{}}
+	if _, err := one(ctx, s.eng, []any{&rows.Total}, `SELECT count(*) FROM tasks WHERE `+strings.Join(where, " AND "), args...); err != nil {
+		return rows, err
 	}
 	if f.Before != nil {
-		add("(updated_at, uid) < ($%d, $%d)", micros(f.Before.UpdatedAt), f.Before.UID)
+		add("(updated_at, tasks.uid) < ($%d, $%d)", micros(f.Before.UpdatedAt), f.Before.UID)
 	}
-	out := []task.Task{}
+	err := s.ownPage(ctx, f, &rows, fmt.Sprintf(`%s ORDER BY updated_at DESC, tasks.uid DESC LIMIT %d`, strings.Join(where, " AND "), f.Limit+1), args...)
+	return rows, err
+}
+
+// ownPage reads the tasks of a page with their status.
+func (s *Store) ownPage(ctx context.Context, f task.OwnFilter, out *task.OwnRows, which string, args ...any) error {
+	size, unknown := int64(0), []int(nil)
 	err := each(ctx, s.eng, func(r rows) error {
-		cur, err := s.scanTask(r)
-		out = append(out, cur.Task)
+		var row logRow
+		cur, err := s.scanTask(r, &row.seq, &row.at, &row.data)
+		if err != nil {
+			return err
+		}
+		size += int64(len(row.data))
+		if n := len(out.Tasks); n == f.Limit || n > 0 && f.Bytes > 0 && size > f.Bytes {
+			out.More = true
+			return errEnough
+		}
+		if t := &cur.Task; t.StatusSeq == 0 {
+			unknown = append(unknown, len(out.Tasks))
+		} else if err := fold(t, &row, task.Content{}); err != nil {
+			return err
+		}
+		out.Tasks = append(out.Tasks, cur.Task)
+		return nil
+	}, selectStatus+which, args...)
+	if err != nil && !errors.Is(err, errEnough) {
 		return err
-	}, fmt.Sprintf(`SELECT %s, 0 FROM tasks WHERE %s ORDER BY updated_at DESC, uid DESC LIMIT %d`,
-		taskColumns, strings.Join(where, " AND "), f.Limit), args...)
-	return out, total, err
+	}
+	for _, i := range unknown { // written by a version that did not note where the status is
+		t := &out.Tasks[i]
+		whole, err := s.TaskByUID(ctx, t.Org, t.UID, task.Content{})
+		if err != nil && errs.KindOf(err) != errs.NotFound {
+			return err
+		}
+		t.Message, t.Reply = whole.Message, whole.Reply
+	}
+	return nil
 }

@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -41,9 +40,9 @@ func (s *Store) InsertTask(ctx context.Context, c task.Change, lease time.Durati
 			more, values = more+", push", values+", 1"
 		}
 		x.execUnless(errTaken, `INSERT INTO tasks (org_id, uid, agent_id, sender_org, sender, id, context_id, state, queued, seq, size,
-				lease, lease_worker, lease_expires, delivered, last_turn, created_at, updated_at`+more+`)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, `+expires+`, $15, $16, $17, $17`+values+`)`+x.d.orNothing, args...)
-		x.insertEvents(t, c.Events, events)
+				lease, lease_worker, lease_expires, delivered, last_turn, created_at, updated_at, status_seq`+more+`)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, `+expires+`, $15, $16, $17, $17, $10`+values+`)`+x.d.orNothing, args...)
+		x.insertEvents(t, events)
 		if c.Push != nil {
 			x.insertPush(t, c.Push)
 		}
@@ -51,51 +50,10 @@ func (s *Store) InsertTask(ctx context.Context, c task.Change, lease time.Durati
 	})
 }
 
-// storedEvent is an event in the log: without its number and time, which are the
-// row's, and with its kind.
-type storedEvent struct {
-	K task.EventKind
-	task.Event
-}
-
-// encodeEvents makes the data of a row from the events of one write.
-func encodeEvents(events []task.Event) (string, error) {
-	out := make([]storedEvent, len(events))
-	for i := range events {
-		out[i] = storedEvent{events[i].Kind, events[i]}
-	}
-	data, err := json.Marshal(out)
-	if err != nil {
-		return "", fmt.Errorf("encode events: %w", err)
-	}
-	return string(data), nil
-}
-
-// decodeEvents is the inverse of encodeEvents; seq is the last event's number.
-func decodeEvents(data string, seq, at int64) ([]task.Event, error) {
-	var stored []storedEvent
-	if err := json.Unmarshal([]byte(data), &stored); err != nil {
-		return nil, fmt.Errorf("decode events: %w", err)
-	}
-	out := make([]task.Event, len(stored))
-	for i := range stored {
-		out[i] = stored[i].Event
-		out[i].Seq, out[i].At, out[i].Kind = seq-int64(len(stored)-1-i), fromMicros(at), stored[i].K
-	}
-	return out, nil
-}
-
-func (x *tx) insertEvents(t *task.Task, events []task.Event, data string) {
-	if n := len(events); n > 0 {
-		x.exec(`INSERT INTO task_events (org_id, uid, seq, at, data) VALUES ($1, $2, $3, $4, $5)`,
-			t.Org, t.UID, events[n-1].Seq, micros(events[n-1].At), data)
-	}
-}
-
 // FinishTask implements task.Store. On SQLite the row is not read again: it is
 // changed if it still is what the caller knows.
 func (s *Store) FinishTask(ctx context.Context, known task.Task, c task.Change) error {
-	data, err := encodeEvents(c.Events)
+	events, err := encodeEvents(c.Events)
 	if err != nil {
 		return err
 	}
@@ -111,10 +69,10 @@ func (s *Store) FinishTask(ctx context.Context, known task.Task, c task.Change) 
 	}
 	return s.eng.add(ctx, func(x *tx) error {
 		x.execUnless(task.ErrChanged, `UPDATE tasks SET state = $3, seq = $4, size = $5, lease = '', lease_expires = 0, delivered = $4,
-				last_turn = $6, updated_at = $7
+				last_turn = $6, updated_at = $7, status_seq = $10
 			WHERE org_id = $1 AND uid = $2 AND seq = $8 AND lease = $9 AND lease_expires > $7 AND push = 0`,
-			t.Org, t.UID, string(t.State), t.Seq, t.Size, t.LastTurn, micros(t.UpdatedAt), known.Seq, known.Lease.Token)
-		x.insertEvents(t, c.Events, data)
+			t.Org, t.UID, string(t.State), t.Seq, t.Size, t.LastTurn, micros(t.UpdatedAt), known.Seq, known.Lease.Token, t.StatusSeq)
+		x.insertEvents(t, events)
 		return nil
 	})
 }
@@ -173,11 +131,11 @@ func (x *tx) applyTask(ctx context.Context, cur task.Current, decide func(task.C
 		return c, err
 	}
 	x.exec(`UPDATE tasks SET state = $3, queued = $4, seq = $5, size = $6, lease = $7, lease_worker = $8, lease_expires = $9,
-			attempts = $10, delivered = $11, last_turn = $12, updated_at = $13
+			attempts = $10, delivered = $11, last_turn = $12, updated_at = $13, status_seq = $14
 		WHERE org_id = $1 AND uid = $2`,
 		t.Org, t.UID, string(t.State), flag(t.Queued), t.Seq, t.Size, t.Lease.Token, t.Lease.Worker, micros(t.Lease.ExpiresAt),
-		t.Attempts, t.Delivered, t.LastTurn, micros(t.UpdatedAt))
-	x.insertEvents(t, c.Events, events)
+		t.Attempts, t.Delivered, t.LastTurn, micros(t.UpdatedAt), t.StatusSeq)
+	x.insertEvents(t, events)
 	if t.State == old.State {
 		return c, nil
 	}
@@ -185,14 +143,17 @@ func (x *tx) applyTask(ctx context.Context, cur task.Current, decide func(task.C
 }
 
 // ClaimTasks implements task.Store.
-func (s *Store) ClaimTasks(ctx context.Context, org, agent string, most int, decide func(task.Current) (task.Change, error)) ([]task.Change, error) {
+func (s *Store) ClaimTasks(
+	ctx context.Context, org, agent string, b task.Batch, decide func(task.Current) (task.Change, error),
+) ([]task.Change, error) {
 	// Most look-ups find nothing. They need not wait for the writer.
 	waiting := false
 	if err := each(ctx, s.eng, func(rows) error { waiting = true; return nil },
 		`SELECT 1 FROM tasks`+s.d.queue+` WHERE org_id = $1 AND agent_id = $2 AND queued = 1 LIMIT 1`, org, agent); err != nil || !waiting {
 		return nil, err
 	}
-	return s.updateMany(ctx, decide, s.d.queue+` WHERE org_id = $1 AND agent_id = $2 AND queued = 1 ORDER BY uid LIMIT $3`, org, agent, most)
+	return s.updateMany(ctx, b.Bytes, decide,
+		s.d.queue+fmt.Sprintf(` WHERE org_id = $1 AND agent_id = $2 AND queued = 1 ORDER BY uid LIMIT %d`, b.Most), org, agent)
 }
 
 // ExpireLeases implements task.Store.
@@ -203,18 +164,21 @@ func (s *Store) ExpireLeases(ctx context.Context, most int, decide func(task.Cur
 		`SELECT 1 FROM tasks WHERE lease_expires > 0 AND lease_expires <= `+now.sql+` LIMIT 1`, now.args...); err != nil || !expired {
 		return nil, err
 	}
-	return s.updateMany(ctx, decide, ` WHERE lease_expires > 0 AND lease_expires <= `+now.sql+fmt.Sprintf(` ORDER BY lease_expires LIMIT %d`, most), now.args...)
+	return s.updateMany(ctx, 0, decide, ` WHERE lease_expires > 0 AND lease_expires <= `+now.sql+fmt.Sprintf(` ORDER BY lease_expires LIMIT %d`, most), now.args...)
 }
 
 // LeasesOf implements task.Store.
 func (s *Store) LeasesOf(ctx context.Context, workerPrefix string, most int, decide func(task.Current) (task.Change, error)) ([]task.Change, error) {
-	return s.updateMany(ctx, decide, ` WHERE lease_expires > 0 AND substr(lease_worker, 1, length($1)) = $1 ORDER BY lease_expires LIMIT $2`,
+	return s.updateMany(ctx, 0, decide, ` WHERE lease_expires > 0 AND substr(lease_worker, 1, length($1)) = $1 ORDER BY lease_expires LIMIT $2`,
 		workerPrefix, most)
 }
 
 // updateMany runs a decision on several rows; rows that another node is at are
-// passed over.
-func (s *Store) updateMany(ctx context.Context, decide func(task.Current) (task.Change, error), which string, args ...any) ([]task.Change, error) {
+// passed over. It stops before a row with which the tasks would hold more than the
+// given bytes; 0: no bound.
+func (s *Store) updateMany(
+	ctx context.Context, bytes int64, decide func(task.Current) (task.Change, error), which string, args ...any,
+) ([]task.Change, error) {
 	var out []task.Change
 	err := s.eng.write(ctx, func(x *tx) error {
 		out = nil
@@ -227,7 +191,11 @@ func (s *Store) updateMany(ctx context.Context, decide func(task.Current) (task.
 		if err != nil {
 			return err
 		}
-		for _, cur := range found {
+		size := int64(0)
+		for i, cur := range found {
+			if size += cur.Task.Size; bytes > 0 && size > bytes && i > 0 {
+				break
+			}
 			c, err := x.applyTask(ctx, cur, decide)
 			if err != nil {
 				return err
@@ -242,7 +210,7 @@ func (s *Store) updateMany(ctx context.Context, decide func(task.Current) (task.
 }
 
 const taskColumns = `tasks.org_id, tasks.uid, agent_id, sender_org, sender, id, context_id, followup_id, state, queued, tasks.seq, size,
-	lease, lease_worker, lease_expires, attempts, delivered, last_turn, created_at, updated_at, metadata, tasks.push`
+	lease, lease_worker, lease_expires, attempts, delivered, last_turn, created_at, updated_at, metadata, tasks.push, status_seq`
 
 func (s *Store) scanTask(r rows, more ...any) (task.Current, error) {
 	var cur task.Current
@@ -251,7 +219,7 @@ func (s *Store) scanTask(r rows, more ...any) (task.Current, error) {
 	var queued, expires, created, updated, push, clock int64
 	dest := []any{
 		&t.Org, &t.UID, &t.Agent, &t.Sender.Org, &sender, &t.ID, &t.ContextID, &t.FollowupID, &state, &queued, &t.Seq, &t.Size,
-		&t.Lease.Token, &t.Lease.Worker, &expires, &t.Attempts, &t.Delivered, &t.LastTurn, &created, &updated, &metadata, &push, &clock,
+		&t.Lease.Token, &t.Lease.Worker, &expires, &t.Attempts, &t.Delivered, &t.LastTurn, &created, &updated, &metadata, &push, &t.StatusSeq, &clock,
 	}
 	if err := r.Scan(append(dest, more...)...); err != nil {
 		return cur, err
@@ -268,79 +236,6 @@ func (s *Store) scanTask(r rows, more ...any) (task.Current, error) {
 	}
 	return cur, nil
 }
-
-// TaskByKey implements task.Store.
-func (s *Store) TaskByKey(ctx context.Context, k task.Key) (task.Task, error) {
-	return s.wholeTask(ctx, keyCondition, k.Org, k.Agent, k.Sender.Org, k.Sender.Ref(), k.ID)
-}
-
-// TaskByUID implements task.Store.
-func (s *Store) TaskByUID(ctx context.Context, org, uid string) (task.Task, error) {
-	return s.wholeTask(ctx, `tasks.org_id = $1 AND tasks.uid = $2`, org, uid)
-}
-
-// wholeTask reads a task and its log in one query, so that both are of one moment.
-func (s *Store) wholeTask(ctx context.Context, where string, args ...any) (task.Task, error) {
-	var t task.Task
-	found := false
-	err := each(ctx, s.eng, func(r rows) error {
-		var seq, at int64
-		var data string
-		cur, err := s.scanTask(r, &seq, &at, &data)
-		if err != nil {
-			return err
-		}
-		if !found {
-			found, t = true, cur.Task
-		}
-		events, err := decodeEvents(data, seq, at)
-		updated := t.UpdatedAt
-		for i := range events {
-			t.Apply(&events[i])
-		}
-		t.UpdatedAt = updated
-		return err
-	}, `SELECT `+taskColumns+`, 0, e.seq, e.at, e.data FROM tasks JOIN task_events e ON e.org_id = tasks.org_id AND e.uid = tasks.uid
-		WHERE `+where+` ORDER BY e.seq`, args...)
-	if err == nil && !found {
-		err = errs.ErrNotFound
-	}
-	return t, err
-}
-
-// TaskEvents implements task.Store.
-func (s *Store) TaskEvents(ctx context.Context, org, uid string, after int64, most int) ([]task.Event, error) {
-	var out []task.Event
-	size := 0
-	err := each(ctx, s.eng, func(r rows) error {
-		if len(out) >= most || size >= manyBytes {
-			return errEnough
-		}
-		var seq, at int64
-		var data string
-		if err := r.Scan(&seq, &at, &data); err != nil {
-			return err
-		}
-		size += len(data)
-		events, err := decodeEvents(data, seq, at)
-		for _, e := range events {
-			if e.Seq > after && len(out) < most {
-				out = append(out, e)
-			}
-		}
-		return err
-	}, `SELECT seq, at, data FROM task_events WHERE org_id = $1 AND uid = $2 AND seq > $3 ORDER BY seq LIMIT $4`, org, uid, after, most)
-	if errors.Is(err, errEnough) {
-		err = nil
-	}
-	return out, err
-}
-
-// manyBytes is how much of a log is read at once. A reader that stalls in the
-// middle of large events must not hold, nor have decoded, what it never takes.
-const manyBytes = 256 << 10
-
-var errEnough = errors.New("enough rows were read")
 
 // Tasks implements task.Store.
 func (s *Store) Tasks(ctx context.Context, f task.Filter) ([]task.Task, error) {

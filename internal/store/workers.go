@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -84,14 +85,18 @@ func (s *Store) PutMessage(ctx context.Context, m task.DirectMessage, limit int)
 }
 
 // Messages implements task.Store.
-func (s *Store) Messages(ctx context.Context, org, agent string, most int) ([]task.DirectMessage, error) {
+func (s *Store) Messages(ctx context.Context, org, agent string, b task.Batch) ([]task.DirectMessage, error) {
 	var out []task.DirectMessage
+	size := int64(0)
 	err := each(ctx, s.eng, func(r rows) error {
 		m := task.DirectMessage{Org: org, Agent: agent}
 		var sender, data string
 		var at int64
 		if err := r.Scan(&m.ID, &m.From.Org, &sender, &at, &data); err != nil {
 			return err
+		}
+		if size += int64(len(data)); b.Bytes > 0 && size > b.Bytes && len(out) > 0 {
+			return errEnough
 		}
 		kind, id, _ := strings.Cut(sender, ":")
 		m.From.Kind, m.From.ID, m.At = identity.Kind(kind), id, fromMicros(at)
@@ -100,7 +105,10 @@ func (s *Store) Messages(ctx context.Context, org, agent string, most int) ([]ta
 			return fmt.Errorf("decode a message: %w", err)
 		}
 		return nil
-	}, `SELECT id, sender_org, sender, at, data FROM messages WHERE org_id = $1 AND agent_id = $2 ORDER BY id LIMIT $3`, org, agent, most)
+	}, `SELECT id, sender_org, sender, at, data FROM messages WHERE org_id = $1 AND agent_id = $2 ORDER BY id`+fmt.Sprintf(` LIMIT %d`, b.Most), org, agent)
+	if errors.Is(err, errEnough) {
+		err = nil
+	}
 	return out, err
 }
 

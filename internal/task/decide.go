@@ -25,7 +25,7 @@ func (c *Change) add(e Event, now time.Time) {
 	c.Task.Seq++
 	e.Seq, e.At = c.Task.Seq, now
 	if e.Kind == StatusEvent {
-		c.Task.State = e.State
+		c.Task.State, c.Task.StatusSeq = e.State, e.Seq
 	}
 	if e.Message != nil && e.Message.ID == "" {
 		m := *e.Message

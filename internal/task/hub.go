@@ -3,8 +3,12 @@ package task
 import (
 	"context"
 	"iter"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
+
+	"github.com/parley-dev/parley/internal/budget"
 )
 
 // hub tells readers on this node what happens to tasks. One topic per followed
@@ -14,6 +18,8 @@ import (
 type hub struct {
 	store    Store
 	stopping <-chan struct{}
+	kept     atomic.Int64             // bytes of events in all topics
+	pages    shared[pageKey, []Event] // of logs, while readers are at them
 
 	mu     sync.Mutex
 	topics map[Ref]*topic
@@ -21,21 +27,26 @@ type hub struct {
 
 // topic is the tail of one task's log. It exists while somebody follows it.
 type topic struct {
+	hub     *hub
 	ref     Ref
 	readers int
 
 	mu      sync.Mutex
 	last    int64         // seq of the newest event known
 	recent  []Event       // up to last, without gaps
+	sizes   []int64       // of the events in recent, in bytes
+	size    int64         // of all of them
 	changed chan struct{} // closed when last grows
 	reading bool          // somebody reads the log for all
 	again   bool          // and shall read it once more
 }
 
-// Bounds of what a topic keeps in memory, in events and in bytes.
+// Bounds of what a topic keeps in memory, in events and in bytes, and of what all
+// topics keep together. What is not kept is read from the log.
 const (
 	maxRecent     = 64
-	maxRecentSize = 1 << 20
+	maxRecentSize = 128 << 10
+	maxKept       = 32 << 20
 )
 
 func newHub(store Store, stopping <-chan struct{}) *hub {
@@ -48,7 +59,7 @@ func (h *hub) follow(ref Ref, known int64) *topic {
 	defer h.mu.Unlock()
 	t := h.topics[ref]
 	if t == nil {
-		t = &topic{ref: ref, last: known, changed: make(chan struct{})}
+		t = &topic{hub: h, ref: ref, last: known, changed: make(chan struct{})}
 		h.topics[ref] = t
 	}
 	t.readers++
@@ -60,6 +71,9 @@ func (h *hub) leave(t *topic) {
 	defer h.mu.Unlock()
 	if t.readers--; t.readers == 0 {
 		delete(h.topics, t.ref)
+		t.mu.Lock()
+		t.forget(len(t.recent))
+		t.mu.Unlock()
 	}
 }
 
@@ -97,37 +111,52 @@ func (t *topic) append(events []Event) bool {
 	before := t.last
 	for _, e := range events {
 		if e.Seq == t.last+1 {
-			t.recent = append(t.recent, e)
+			t.keep(e)
 			t.last = e.Seq
 		}
 	}
-	t.trim()
 	if t.last > before {
 		t.wake()
 	}
 	return events[len(events)-1].Seq <= t.last
 }
 
-// trim keeps the newest events, as many as the bounds allow; who needs older ones
-// finds them in the log.
-func (t *topic) trim() {
-	size, from := int64(0), len(t.recent)
-	for from > 0 && size <= maxRecentSize {
-		from--
-		size += t.recent[from].size()
+// keep adds the newest event, and drops older ones if there is no room for all. An
+// event that cannot be kept takes all older ones with it: there must be no gap.
+func (t *topic) keep(e Event) {
+	size := e.Size()
+	if e.Kind == TurnEvent && size > largeEvent {
+		e.Message, size = nil, 0 // streams do not show it, and a wait reads it again
 	}
-	if size > maxRecentSize {
-		from++
+	if size > largeEvent || t.hub.kept.Load()+size > maxKept {
+		t.forget(len(t.recent))
+		return
 	}
-	if n := len(t.recent); n-from > 2*maxRecent {
-		from = n - maxRecent
+	t.recent, t.sizes = append(t.recent, e), append(t.sizes, size)
+	t.size += size
+	t.hub.kept.Add(size)
+	drop, left := 0, t.size
+	for n := len(t.recent); left > maxRecentSize || n > 2*maxRecent && n-drop > maxRecent; drop++ {
+		left -= t.sizes[drop]
 	}
-	if from > 0 {
-		t.recent = append([]Event(nil), t.recent[from:]...)
-	}
+	t.forget(drop)
 }
 
-func (e *Event) size() (n int64) {
+// forget drops the oldest n events. Readers may hold the slice, so the rest is copied.
+func (t *topic) forget(n int) {
+	if n == 0 {
+		return
+	}
+	before := t.size
+	for _, size := range t.sizes[:n] {
+		t.size -= size
+	}
+	t.hub.kept.Add(t.size - before)
+	t.recent, t.sizes = slices.Clone(t.recent[n:]), slices.Clone(t.sizes[n:])
+}
+
+// Size is about what the event takes as JSON, in bytes.
+func (e *Event) Size() (n int64) {
 	if e.Message != nil {
 		n += e.Message.size()
 	}
@@ -220,23 +249,29 @@ func (h *hub) events(ctx context.Context, t *topic, cursor int64, idle time.Dura
 		}
 		for {
 			events, changed, ok := t.after(cursor)
+			done := func() {}
 			if !ok {
 				var err error
-				if events, err = h.store.TaskEvents(ctx, t.ref.Org, t.ref.UID, cursor, maxRecent); err != nil {
+				events, done, err = h.page(ctx, t.ref, cursor)
+				switch {
+				case budget.IsBusy(err) && tick != nil && ctx.Err() == nil:
+					// Too many readers hold too much. This one waits for its turn.
+					if !yield(Event{}, nil) {
+						return
+					}
+					continue
+				case err != nil:
 					yield(Event{}, err)
 					return
 				}
 			}
-			for i := range events {
-				if !yield(events[i], nil) {
-					return
-				}
-				cursor = events[i].Seq
-				if events[i].Kind == StatusEvent && events[i].State.Terminal() {
-					return
-				}
+			n := len(events)
+			cursor, ok = yieldAll(events, cursor, yield)
+			done()
+			if !ok {
+				return
 			}
-			if len(events) > 0 {
+			if n > 0 {
 				continue
 			}
 			if tick != nil && !yield(Event{}, nil) {
@@ -253,6 +288,53 @@ func (h *hub) events(ctx context.Context, t *topic, cursor int64, idle time.Dura
 			}
 		}
 	}
+}
+
+// yieldAll yields events and returns the cursor behind the last. more is false when
+// the task has ended, or the consumer wants no more.
+func yieldAll(events []Event, cursor int64, yield func(Event, error) bool) (_ int64, more bool) {
+	for i := range events {
+		if !yield(events[i], nil) {
+			return cursor, false
+		}
+		cursor = events[i].Seq
+		if events[i].Kind == StatusEvent && events[i].State.Terminal() {
+			return cursor, false
+		}
+	}
+	return cursor, true
+}
+
+// pageKey names a page of a log.
+type pageKey struct {
+	ref   Ref
+	after int64
+}
+
+// page reads events of a log after a cursor. Readers at the same place share what was
+// read, and the memory for it and its encoding is taken from the budget before. done must be called
+// when the events are no longer needed.
+func (h *hub) page(ctx context.Context, ref Ref, after int64) (events []Event, done func(), err error) {
+	return h.pages.use(ctx, pageKey{ref, after}, func(ctx context.Context) ([]Event, func(), error) {
+		if budget.From(ctx) == nil {
+			events, err := h.store.TaskEvents(ctx, ref.Org, ref.UID, after, maxRecent)
+			return events, nil, err
+		}
+		size, err := h.store.TaskEventsSize(ctx, ref.Org, ref.UID, after, maxRecent)
+		if err != nil {
+			return nil, nil, err
+		}
+		release, err := budget.From(ctx).Borrow(ctx, 2*size)
+		if err != nil {
+			return nil, nil, err
+		}
+		events, err := h.store.TaskEvents(ctx, ref.Org, ref.UID, after, maxRecent)
+		if err != nil {
+			release()
+			return nil, nil, err
+		}
+		return events, release, nil
+	})
 }
 
 // poll is beneath the hints: every interval it compares the followed tasks with

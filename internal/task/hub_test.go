@@ -1,32 +1,39 @@
 package task
 
 import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
 	"testing"
 )
 
+func artifactEvent(seq int64, n int) Event {
+	text := string(make([]byte, n/6)) // a control character takes six bytes
+	return Event{Seq: seq, Kind: ArtifactEvent, Artifact: &Artifact{ID: "a", Parts: []Part{{Kind: TextPart, Text: text}}}}
+}
+
 func TestTopicKeepsAsMuchAsItMayAndNoMore(t *testing.T) {
 	t.Parallel()
-	big := func(seq int64, n int) Event {
-		return Event{Seq: seq, Kind: ArtifactEvent, Artifact: &Artifact{ID: "a", Parts: []Part{{Kind: TextPart, Text: string(make([]byte, n))}}}}
+	h := newHub(nil, nil)
+	top := h.follow(Ref{"acme", "1"}, 0)
+	for seq := int64(1); seq <= 100; seq++ {
+		top.append([]Event{artifactEvent(seq, 6<<10)})
 	}
-	top := &topic{changed: make(chan struct{})}
-	for seq := int64(1); seq <= 10; seq++ {
-		top.append([]Event{big(seq, 300<<10)})
-	}
-	if n := len(top.recent); n == 0 || n > 3 {
-		t.Errorf("%d events of 300 KiB are kept in memory", n)
+	if n := len(top.recent); n < 10 || top.size > maxRecentSize || top.size != h.kept.Load() {
+		t.Errorf("%d events of 6 KiB are kept, %d bytes, %d by the hub", n, top.size, h.kept.Load())
 	}
 	if _, _, ok := top.after(1); ok {
 		t.Error("a reader far behind was not sent to the log")
 	}
-	if got, _, ok := top.after(9); !ok || len(got) != 1 || got[0].Seq != 10 {
+	if got, _, ok := top.after(99); !ok || len(got) != 1 || got[0].Seq != 100 {
 		t.Errorf("the newest event is not at hand: %v, %v", got, ok)
 	}
-	top.append([]Event{big(11, 2<<20)})
-	if len(top.recent) != 0 || top.last != 11 {
+	top.append([]Event{artifactEvent(101, 64<<10)})
+	if len(top.recent) != 0 || top.last != 101 || h.kept.Load() != 0 {
 		t.Errorf("%d events up to %d are kept after one that is too large", len(top.recent), top.last)
 	}
-	for seq := int64(12); seq <= 1000; seq++ {
+	for seq := int64(102); seq <= 1000; seq++ {
 		top.append([]Event{{Seq: seq, Kind: StatusEvent, State: Working}})
 	}
 	if n := len(top.recent); n < maxRecent || n > 2*maxRecent {
@@ -35,4 +42,109 @@ func TestTopicKeepsAsMuchAsItMayAndNoMore(t *testing.T) {
 	if joined := top.append([]Event{{Seq: 1002}}); joined || top.last != 1000 {
 		t.Error("an event that does not join on was taken")
 	}
+}
+
+func TestHubKeepsABoundedAmountForAllTopics(t *testing.T) {
+	t.Parallel()
+	h := newHub(nil, nil)
+	var tops []*topic
+	for i := range 1000 {
+		top := h.follow(Ref{"acme", string(rune('a' + i))}, 0)
+		tops = append(tops, top)
+		for seq := int64(1); seq <= 30; seq++ {
+			top.append([]Event{artifactEvent(seq, 6<<10)})
+		}
+		if top.last != 30 {
+			t.Fatalf("a topic without room knows of %d events; want 30", top.last)
+		}
+	}
+	if n := h.kept.Load(); n > maxKept || n < maxKept/2 {
+		t.Errorf("%d bytes are kept; want at most %d", n, maxKept)
+	}
+	for _, top := range tops {
+		h.leave(top)
+	}
+	if n := h.kept.Load(); n != 0 {
+		t.Errorf("%d bytes are kept without a reader", n)
+	}
+}
+
+func TestSharedValueIsMadeOnceAndDroppedWithItsLastUser(t *testing.T) {
+	t.Parallel()
+	var s shared[string, int]
+	var made, dropped atomic.Int64
+	fresh := func(context.Context) (int, func(), error) {
+		made.Add(1)
+		return 7, func() { dropped.Add(1) }, nil
+	}
+	var mu sync.Mutex
+	var dones []func()
+	var wg sync.WaitGroup
+	for range 20 {
+		wg.Go(func() {
+			v, done, err := s.use(t.Context(), "k", fresh)
+			if err != nil || v != 7 {
+				t.Errorf("use: %d, %v", v, err)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			dones = append(dones, done)
+		})
+	}
+	wg.Wait()
+	for i, done := range dones {
+		if made.Load() != 1 || dropped.Load() != 0 {
+			t.Fatalf("made %d times and dropped %d times while %d users are left", made.Load(), dropped.Load(), len(dones)-i)
+		}
+		done()
+	}
+	if dropped.Load() != 1 || len(s.m) != 0 {
+		t.Errorf("dropped %d times, %d entries left", dropped.Load(), len(s.m))
+	}
+}
+
+func TestSharedValueSurvivesTheOneThatMadeIt(t *testing.T) {
+	t.Parallel()
+	var s shared[string, int]
+	gone, cancel := context.WithCancel(t.Context())
+	making, joined := make(chan struct{}), make(chan struct{})
+	go func() {
+		_, _, _ = s.use(gone, "k", func(ctx context.Context) (int, func(), error) {
+			close(making)
+			<-joined
+			cancel()
+			return 0, nil, ctx.Err()
+		})
+	}()
+	<-making
+	v, first := s.join("k") // a second reader waits for the first
+	if first {
+		t.Fatal("the value is not being made")
+	}
+	s.leave("k", v)
+	got := make(chan error)
+	go func() {
+		_, done, err := s.use(t.Context(), "k", func(context.Context) (int, func(), error) { return 1, nil, nil })
+		if err == nil {
+			done()
+		}
+		got <- err
+	}()
+	close(joined)
+	if err := <-got; err != nil {
+		t.Errorf("the second reader failed with %v", err)
+	}
+}
+
+func TestSharedValueIsTriedAgainAfterAnError(t *testing.T) {
+	t.Parallel()
+	var s shared[string, int]
+	if _, _, err := s.use(t.Context(), "k", func(context.Context) (int, func(), error) { return 0, nil, errors.New("no") }); err == nil {
+		t.Error("an error was lost")
+	}
+	v, done, err := s.use(t.Context(), "k", func(context.Context) (int, func(), error) { return 1, nil, nil })
+	if err != nil || v != 1 {
+		t.Errorf("second try: %d, %v", v, err)
+	}
+	done()
 }

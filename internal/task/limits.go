@@ -14,7 +14,7 @@ import (
 
 // Limits bound what one task may hold.
 type Limits struct {
-	Size   int64 // bytes of all messages and artifacts
+	Size   int64 // bytes of all messages and artifacts, as JSON
 	Events int64
 }
 
@@ -43,17 +43,27 @@ func (l Limits) grow(events, size int64) error {
 	return nil
 }
 
+// Bytes that a message, an artifact and a part need beside their text, on the wire or
+// in memory, whichever is more.
+const (
+	itemOverhead = 128
+	partOverhead = 160
+)
+
+// size is about what the message takes as JSON and in memory.
 func (m *Message) size() int64 {
-	return partsSize(m.Parts) + int64(len(m.ID)+len(m.Metadata)) + textSize(m.Extensions) + textSize(m.References)
+	return itemOverhead + partsSize(m.Parts) + textSize(m.ID) + int64(len(m.Metadata)) + listSize(m.Extensions) + listSize(m.References)
 }
 
+// size is about what the artifact takes as JSON and in memory.
 func (a *Artifact) size() int64 {
-	return partsSize(a.Parts) + int64(len(a.ID)+len(a.Name)+len(a.Description)+len(a.Metadata)) + textSize(a.Extensions)
+	return itemOverhead + partsSize(a.Parts) + textSize(a.ID) + textSize(a.Name) + textSize(a.Description) +
+		int64(len(a.Metadata)) + listSize(a.Extensions)
 }
 
-func textSize(list []string) (n int64) {
+func listSize(list []string) (n int64) {
 	for _, s := range list {
-		n += int64(len(s))
+		n += textSize(s)
 	}
 	return n
 }
@@ -61,9 +71,24 @@ func textSize(list []string) (n int64) {
 func partsSize(parts []Part) (n int64) {
 	for i := range parts {
 		p := &parts[i]
-		n += int64(len(p.Text) + len(p.Data) + len(p.Bytes) + len(p.URL) + len(p.Name) + len(p.MediaType) + len(p.Metadata) + 16)
+		n += partOverhead + textSize(p.Text) + int64(len(p.Data)+(len(p.Bytes)+2)/3*4+len(p.URL)+len(p.Name)+len(p.MediaType)+len(p.Metadata))
 	}
 	return n
+}
+
+// textSize is the length of a JSON string. A control character takes six bytes, so
+// that a task could otherwise be six times as large as its limit.
+func textSize(s string) int64 {
+	n := len(s)
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c < ' ':
+			n += 5
+		case c == '"' || c == '\\':
+			n++
+		}
+	}
+	return int64(n)
 }
 
 // fingerprint tells whether two messages are the same. It leaves out nothing, so

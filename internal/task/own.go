@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/parley-dev/parley/internal/budget"
 	"github.com/parley-dev/parley/internal/errs"
 )
 
@@ -38,6 +39,7 @@ type OwnFilter struct {
 	UpdatedAfter time.Time
 	Before       *OwnPosition // continues a list behind this task
 	Limit        int
+	Bytes        int64 // of all statuses; the first task is always listed
 }
 
 // OwnPosition is where a task stands in the list.
@@ -49,40 +51,72 @@ type OwnPosition struct {
 // OwnLimit is the size of a page unless asked otherwise.
 const OwnLimit = 50
 
-// Own lists the caller's own tasks with an agent, the one that changed last first.
+// OwnRows is what a store finds.
+type OwnRows struct {
+	Tasks []Task
+	Total int64
+	More  bool // further tasks follow, beyond the limit or the bytes
+}
+
+// Own lists the caller's own tasks with an agent, the one that changed last first. A
+// page that would be too large for one response is shorter than its limit.
 func (s *Tasks) Own(ctx context.Context, c Call, r OwnRequest) (OwnPage, error) {
 	f, err := r.filter(s.key(c, ""))
 	if err != nil {
 		return OwnPage{}, err
 	}
-	page := OwnPage{Limit: f.Limit}
-	f.Limit++
-	if page.Tasks, page.Total, err = s.Store.OwnTasks(ctx, f); err != nil {
+	f.Bytes = maxPageBytes
+	rows, err := s.Store.OwnTasks(ctx, f)
+	if err != nil {
 		return OwnPage{}, err
 	}
-	if len(page.Tasks) > page.Limit {
-		page.Tasks = page.Tasks[:page.Limit]
-		last := &page.Tasks[page.Limit-1]
-		page.Next = strconv.FormatInt(last.UpdatedAt.UnixMicro(), 36) + "." + last.UID
-	}
-	for i := range page.Tasks {
-		t := &page.Tasks[i]
-		// A status may have a message, which is in the log.
-		whole, err := s.Store.TaskByUID(ctx, t.Org, t.UID)
-		switch {
-		case errs.KindOf(err) == errs.NotFound:
-			continue // swept meanwhile
-		case err != nil:
+	page := OwnPage{Tasks: rows.Tasks, Total: rows.Total, Limit: f.Limit}
+	if r.History || r.Artifacts {
+		n, err := s.fillPage(ctx, page.Tasks, Content{History: r.History, Artifacts: r.Artifacts})
+		if err != nil {
 			return OwnPage{}, err
 		}
-		if *t = whole; !r.History {
-			t.History = nil
-		}
-		if !r.Artifacts {
-			t.Artifacts = nil
-		}
+		page.Tasks, rows.More = page.Tasks[:n], rows.More || n < len(page.Tasks)
+	}
+	if rows.More && len(page.Tasks) > 0 {
+		last := &page.Tasks[len(page.Tasks)-1]
+		page.Next = strconv.FormatInt(last.UpdatedAt.UnixMicro(), 36) + "." + last.UID
 	}
 	return page, nil
+}
+
+// maxPageBytes bounds the statuses of one page.
+const maxPageBytes = 4 << 20
+
+// fillPage loads the content of tasks, as many as fit into the response, and returns
+// how many did. The first one must fit.
+func (s *Tasks) fillPage(ctx context.Context, tasks []Task, l Content) (int, error) {
+	l.Admit = admit(ctx)
+	for i := range tasks {
+		t := &tasks[i]
+		at, uid := t.UpdatedAt, t.UID
+		whole, err := s.Store.TaskByUID(ctx, t.Org, uid, l)
+		switch {
+		case errs.KindOf(err) == errs.NotFound:
+			continue // deleted since; its status is still a true answer
+		case err != nil && i > 0 && ctx.Err() == nil:
+			return i, nil
+		case err != nil:
+			return 0, err
+		}
+		*t = whole
+		t.UpdatedAt = at // the page's order and its cursor stay those of the list
+	}
+	return len(tasks), nil
+}
+
+// admit counts what a task takes as part of the response.
+func admit(ctx context.Context) func(Task) error {
+	account := budget.From(ctx)
+	if account == nil {
+		return nil
+	}
+	return func(t Task) error { return account.Take(ctx, t.Size+rowSize) }
 }
 
 func (r *OwnRequest) filter(k Key) (OwnFilter, error) {

@@ -234,7 +234,7 @@ func (s *Tasks) ListPush(ctx context.Context, c Call, taskID string) ([]PushConf
 	if err := s.pushable(); err != nil {
 		return nil, err
 	}
-	t, err := s.Get(ctx, c, taskID)
+	t, err := s.Get(ctx, c, taskID, Content{})
 	if err != nil {
 		return nil, err
 	}
@@ -251,7 +251,7 @@ func (s *Tasks) DeletePush(ctx context.Context, c Call, taskID, id string) error
 	if err := s.pushable(); err != nil {
 		return err
 	}
-	t, err := s.Get(ctx, c, taskID)
+	t, err := s.Get(ctx, c, taskID, Content{})
 	if err != nil || len(checkID("", id)) > 0 {
 		return err
 	}

@@ -242,7 +242,7 @@ func (l *local) catchUp(ctx context.Context) error {
 			return nil // a release nudges
 		}
 		l.behind.Store(false)
-		claimed, err := l.s.claimTasks(ctx, l.target.Org, l.target.ID, l.s.worker(), free, localLease)
+		claimed, err := l.s.claimTasks(ctx, l.target.Org, l.target.ID, l.s.worker(), Batch{free, maxClaimTasks}, localLease)
 		for _, a := range claimed {
 			l.start(a)
 		}
@@ -425,7 +425,7 @@ func (s *Tasks) checkRunning(ctx context.Context, org, uid string) {
 	if lease == "" {
 		return
 	}
-	t, err := s.Store.TaskByUID(ctx, org, uid)
+	t, err := s.Store.TaskRow(ctx, org, uid)
 	if err == nil && (t.Lease.Token != lease || !t.Lease.Live()) {
 		s.running.stop(uid, lease)
 	}

@@ -5,6 +5,7 @@ import (
 	"iter"
 	"time"
 
+	"github.com/parley-dev/parley/internal/budget"
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/identity"
 )
@@ -58,6 +59,8 @@ type Tasks struct {
 	loads   *loads
 	cache   *cache
 	pusher  *pushLoop
+
+	encodings shared[encodingKey, Encoding]
 
 	stopping context.Context //nolint:containedctx // a signal, not a request's context
 	stop     context.CancelFunc
@@ -143,6 +146,8 @@ type SendRequest struct {
 	MustExist bool
 	// Push is set in the same write; nil: none.
 	Push *PushConfig
+	// Show is how much of a known task is returned.
+	Show Content
 }
 
 func (r *SendRequest) check() error {
@@ -165,21 +170,29 @@ func (s *Tasks) Send(ctx context.Context, c Call, r SendRequest, wait time.Durat
 		return t, err
 	}
 	defer s.hub.leave(topic)
-	ctx, cancel := context.WithTimeout(ctx, wait)
-	defer cancel()
 	if t.State.Rests() {
 		return t, nil
 	}
-	for e, err := range s.hub.events(ctx, topic, t.Seq, 0) {
+	waiting, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	whole := true
+	for e, err := range s.hub.events(waiting, topic, t.Seq, 0) {
 		if err != nil {
-			if ctx.Err() != nil {
-				return t, nil // the time is over, not the task
+			if waiting.Err() != nil {
+				break // the time is over, not the task
 			}
 			return t, err
 		}
+		if err := budget.From(ctx).Take(ctx, e.Size()); err != nil {
+			return t, err // a retry of the send returns the task as it is then
+		}
+		whole = whole && (e.Kind != TurnEvent || e.Message != nil)
 		if t.Apply(&e); t.State.Rests() {
 			break
 		}
+	}
+	if !whole {
+		return s.Store.TaskByUID(ctx, t.Org, t.UID, r.Show.within(ctx))
 	}
 	return t, nil
 }
@@ -199,9 +212,9 @@ func (s *Tasks) Stream(ctx context.Context, c Call, r SendRequest, idle time.Dur
 const FromNow = -1
 
 // Follow yields the events of a task after a cursor; the returned task is as of
-// now.
+// now, without history and artifacts.
 func (s *Tasks) Follow(ctx context.Context, c Call, id string, after int64, idle time.Duration) (Task, iter.Seq2[Event, error], error) {
-	t, err := s.Get(ctx, c, id)
+	t, err := s.Get(ctx, c, id, Content{})
 	if err != nil {
 		return t, nil, err
 	}
@@ -320,7 +333,7 @@ func (s *Tasks) turn(ctx context.Context, c Call, r SendRequest, follow bool) (s
 	if len(change.Events) == 0 {
 		done.before = 0 // repeated: its events may be any
 	}
-	if done.task, err = s.Store.TaskByUID(ctx, ref.Org, ref.UID); err != nil {
+	if done.task, err = s.Store.TaskByUID(ctx, ref.Org, ref.UID, r.Show.within(ctx)); err != nil {
 		if done.topic != nil {
 			s.hub.leave(done.topic)
 		}
@@ -336,25 +349,33 @@ func (s *Tasks) key(c Call, id string) Key {
 	return Key{Org: c.target.Org, Agent: c.target.ID, Sender: c.sender, ID: id}
 }
 
-// Get returns a task of the caller's.
-func (s *Tasks) Get(ctx context.Context, c Call, id string) (Task, error) {
+// within is the content with what it takes counted as part of the response.
+func (l Content) within(ctx context.Context) Content {
+	if l.History || l.Artifacts {
+		l.Admit = admit(ctx)
+	}
+	return l
+}
+
+// Get returns a task of the caller's. It may show more than was asked for.
+func (s *Tasks) Get(ctx context.Context, c Call, id string, l Content) (Task, error) {
 	if len(checkID("", id)) > 0 || id == "" {
 		return Task{}, errs.ErrNotFound
 	}
 	k := s.key(c, id)
 	t, mark, ok := s.cache.get(k)
 	if ok {
-		return t, nil
+		return t, budget.From(ctx).Take(ctx, t.Size)
 	}
-	t, err := s.Store.TaskByKey(ctx, k)
-	if err == nil && (s.Bus == nil || t.State.Terminal()) {
+	t, err := s.Store.TaskByKey(ctx, k, l.within(ctx))
+	if err == nil && l.History && l.Artifacts && (s.Bus == nil || t.State.Terminal()) {
 		s.cache.put(k, t, mark)
 	}
 	return t, err
 }
 
-// Cancel ends a task of the caller's.
-func (s *Tasks) Cancel(ctx context.Context, c Call, id string) (Task, error) {
+// Cancel ends a task of the caller's and returns as much of it as was asked for.
+func (s *Tasks) Cancel(ctx context.Context, c Call, id string, l Content) (Task, error) {
 	if len(checkID("", id)) > 0 || id == "" {
 		return Task{}, errs.ErrNotFound
 	}
@@ -366,7 +387,7 @@ func (s *Tasks) Cancel(ctx context.Context, c Call, id string) (Task, error) {
 		return Task{}, err
 	}
 	s.publish(change)
-	return s.Store.TaskByUID(ctx, change.Task.Org, change.Task.UID)
+	return s.Store.TaskByUID(ctx, change.Task.Org, change.Task.UID, l.within(ctx))
 }
 
 // Recall cancels a task on behalf of the org whose agent has it.
@@ -396,7 +417,7 @@ func (s *Tasks) OrgTask(ctx context.Context, a identity.Access, uid string) (Tas
 	if len(checkID("", uid)) > 0 {
 		return Task{}, errs.ErrNotFound
 	}
-	return s.Store.TaskByUID(ctx, a.Org(), uid)
+	return s.Store.TaskByUID(ctx, a.Org(), uid, All.within(ctx))
 }
 
 // Direct messages that wait for an agent.

@@ -47,6 +47,24 @@ type DirectMessage struct {
 	At      time.Time
 }
 
+// Content says how much of a task to read. The status is always read.
+type Content struct {
+	History   bool
+	Artifacts bool
+	// Admit is asked with the task's row before anything large is read. Its error ends
+	// the read. nil: everything is admitted.
+	Admit func(Task) error
+}
+
+// All is the whole task.
+var All = Content{History: true, Artifacts: true}
+
+// Batch bounds how much is read at once: the first item is always part of it.
+type Batch struct {
+	Most  int
+	Bytes int64
+}
+
 // Filter selects tasks of an org's agents.
 type Filter struct {
 	Org        string
@@ -74,26 +92,30 @@ type Store interface {
 	// the row is still that one under a live lease; else it writes nothing and
 	// returns ErrChanged.
 	FinishTask(ctx context.Context, known Task, c Change) error
-	// ClaimTasks runs decide on up to most waiting tasks of an agent, oldest first;
-	// no two claims get the same task.
-	ClaimTasks(ctx context.Context, org, agent string, most int, decide func(Current) (Change, error)) ([]Change, error)
+	// ClaimTasks runs decide on waiting tasks of an agent, oldest first, within the
+	// bounds of the batch; no two claims get the same task.
+	ClaimTasks(ctx context.Context, org, agent string, b Batch, decide func(Current) (Change, error)) ([]Change, error)
 	// ExpireLeases runs decide on up to most tasks whose lease has run out.
 	ExpireLeases(ctx context.Context, most int, decide func(Current) (Change, error)) ([]Change, error)
 	// LeasesOf runs decide on up to most tasks whose lease is held by a worker with
 	// the given prefix of its name.
 	LeasesOf(ctx context.Context, workerPrefix string, most int, decide func(Current) (Change, error)) ([]Change, error)
 
-	// TaskByKey and TaskByUID return the task with its log folded in.
-	TaskByKey(ctx context.Context, k Key) (Task, error)
-	TaskByUID(ctx context.Context, org, uid string) (Task, error)
+	// TaskByKey and TaskByUID return the task with as much of its log folded in as was
+	// asked for.
+	TaskByKey(ctx context.Context, k Key, l Content) (Task, error)
+	TaskByUID(ctx context.Context, org, uid string, l Content) (Task, error)
 	// TaskEvents returns up to most events after the given one: none only if there
 	// are none, but fewer if they are large.
 	TaskEvents(ctx context.Context, org, uid string, after int64, most int) ([]Event, error)
+	// TaskEventsSize returns about how many bytes TaskEvents would return.
+	TaskEventsSize(ctx context.Context, org, uid string, after int64, most int) (int64, error)
 	// Tasks lists rows, newest first, without messages and artifacts.
 	Tasks(ctx context.Context, f Filter) ([]Task, error)
-	// OwnTasks lists rows of one sender with one agent, the one that changed last
-	// first, and counts all that match, whatever Before and Limit say.
-	OwnTasks(ctx context.Context, f OwnFilter) ([]Task, int64, error)
+	// OwnTasks lists tasks of one sender with one agent, the one that changed last
+	// first, with their status but neither history nor artifacts. It counts all that
+	// match, whatever Before and Limit say.
+	OwnTasks(ctx context.Context, f OwnFilter) (OwnRows, error)
 	// TaskSeqs returns the last event's number of each task that is still there.
 	TaskSeqs(ctx context.Context, refs []Ref) (map[Ref]int64, error)
 	// SweepTasks deletes up to most tasks that ended before the given time.
@@ -125,8 +147,9 @@ type Store interface {
 
 	// PutMessage keeps a direct message, unless the agent has max waiting already.
 	PutMessage(ctx context.Context, m DirectMessage, limit int) error
-	// Messages returns waiting direct messages, oldest first.
-	Messages(ctx context.Context, org, agent string, most int) ([]DirectMessage, error)
+	// Messages returns waiting direct messages, oldest first, within the bounds of the
+	// batch.
+	Messages(ctx context.Context, org, agent string, b Batch) ([]DirectMessage, error)
 	// AckMessages deletes delivered ones.
 	AckMessages(ctx context.Context, org, agent string, ids []string) error
 	// SweepMessages deletes messages older than the given time.

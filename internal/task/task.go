@@ -158,7 +158,8 @@ type Task struct {
 	State      State
 	Queued     bool // waits to be claimed
 	Seq        int64
-	Size       int64 // of all messages and artifacts, in bytes
+	StatusSeq  int64 // of the event that set the status; 0: unknown
+	Size       int64 // of all messages and artifacts as JSON, in bytes
 	Lease      Lease // zero: nobody works on it
 	Attempts   int   // that ended by a lost worker
 	Delivered  int64 // seq of the last turn that the lease's holder was given
@@ -185,14 +186,18 @@ type Lease struct {
 // Live reports whether somebody holds the lease, as far as its row says.
 func (l Lease) Live() bool { return !l.ExpiresAt.IsZero() }
 
-// Apply folds an event into the task's messages, artifacts and status.
+// Apply folds an event into the task's messages, artifacts and status. It writes into
+// the task's slices: a task that others hold, such as a cached one, must not be folded
+// further.
 func (t *Task) Apply(e *Event) {
 	t.Seq = e.Seq
 	switch e.Kind {
 	case TurnEvent:
-		t.History = append(t.History, *e.Message)
+		if e.Message != nil { // see topic.append
+			t.History = append(t.History, *e.Message)
+		}
 	case StatusEvent:
-		t.State, t.UpdatedAt, t.Message, t.Reply = e.State, e.At, e.Message, e.Reply
+		t.State, t.UpdatedAt, t.Message, t.Reply, t.StatusSeq = e.State, e.At, e.Message, e.Reply, e.Seq
 		if e.Message != nil {
 			t.History = append(t.History, *e.Message)
 		}
@@ -201,15 +206,15 @@ func (t *Task) Apply(e *Event) {
 		i := slices.IndexFunc(t.Artifacts, func(a Artifact) bool { return a.ID == e.Artifact.ID })
 		switch {
 		case i < 0:
-			t.Artifacts = append(t.Artifacts, *e.Artifact)
+			a := *e.Artifact
+			a.Parts = slices.Clip(a.Parts) // the event keeps its own
+			t.Artifacts = append(t.Artifacts, a)
 		default:
 			a := *e.Artifact
 			if e.Append {
 				a = t.Artifacts[i]
-				a.Parts = slices.Concat(a.Parts, e.Artifact.Parts)
+				a.Parts = append(a.Parts, e.Artifact.Parts...)
 			}
-			// A fresh slice: others may hold the one before.
-			t.Artifacts = slices.Clone(t.Artifacts)
 			t.Artifacts[i] = a
 		}
 	}

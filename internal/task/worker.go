@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/parley-dev/parley/internal/budget"
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/identity"
 )
@@ -101,7 +102,7 @@ func (s *Tasks) Claim(ctx context.Context, p Post, r ClaimRequest) (Claim, error
 		select {
 		case t := <-served:
 			if t != nil {
-				return Claim{Assignments: []Assignment{assignment(*t)}}, nil
+				return s.served(ctx, t)
 			}
 			continue
 		case <-changed:
@@ -114,7 +115,7 @@ func (s *Tasks) Claim(ctx context.Context, p Post, r ClaimRequest) (Claim, error
 		}
 		if seat != nil && !s.desk.leave(seat) {
 			if t := <-seat.served; t != nil {
-				return Claim{Assignments: []Assignment{assignment(*t)}}, nil
+				return s.served(ctx, t)
 			}
 		}
 		if over {
@@ -123,21 +124,40 @@ func (s *Tasks) Claim(ctx context.Context, p Post, r ClaimRequest) (Claim, error
 	}
 }
 
+// served is the claim of a worker that a new task was handed to.
+func (s *Tasks) served(ctx context.Context, t *Task) (Claim, error) {
+	c := Claim{Assignments: []Assignment{assignment(*t)}}
+	return c, budget.From(ctx).Take(ctx, t.Size)
+}
+
 // claimNow takes what waits.
 func (s *Tasks) claimNow(ctx context.Context, p Post, r ClaimRequest) (Claim, error) {
 	org, agent := p.target.Org, p.target.ID
 	var out Claim
 	var err error
-	if out.Messages, err = s.Store.Messages(ctx, org, agent, MaxClaim); err != nil || r.Max <= 0 {
+	if out.Messages, err = s.Store.Messages(ctx, org, agent, Batch{MaxClaim, maxClaimMessages}); err != nil {
 		return out, err
 	}
-	out.Assignments, err = s.claimTasks(ctx, org, agent, r.Worker, r.Max, r.Lease)
+	size := int64(0)
+	for i := range out.Messages {
+		size += out.Messages[i].Message.size()
+	}
+	if err := budget.From(ctx).Take(ctx, size); err != nil || r.Max <= 0 {
+		return out, err
+	}
+	out.Assignments, err = s.claimTasks(ctx, org, agent, r.Worker, Batch{r.Max, maxClaimTasks}, r.Lease)
 	return out, err
 }
 
-func (s *Tasks) claimTasks(ctx context.Context, org, agent, worker string, most int, length time.Duration) ([]Assignment, error) {
+// Bounds of what one claim returns, in bytes. The rest is for the next claim.
+const (
+	maxClaimMessages = 1 << 20
+	maxClaimTasks    = 4 << 20 // or one task
+)
+
+func (s *Tasks) claimTasks(ctx context.Context, org, agent, worker string, b Batch, length time.Duration) ([]Assignment, error) {
 	now := s.Now()
-	changes, err := s.Store.ClaimTasks(ctx, org, agent, most, func(cur Current) (Change, error) {
+	changes, err := s.Store.ClaimTasks(ctx, org, agent, b, func(cur Current) (Change, error) {
 		lease := Lease{Token: s.leaseToken(cur.Task.UID), Worker: worker, ExpiresAt: cur.Clock.Add(length)}
 		return decideClaim(cur.Task, lease, now)
 	})
@@ -147,7 +167,7 @@ func (s *Tasks) claimTasks(ctx context.Context, org, agent, worker string, most 
 	var out []Assignment
 	for _, c := range changes {
 		s.publish(c)
-		t, err := s.Store.TaskByUID(ctx, org, c.Task.UID)
+		t, err := s.Store.TaskByUID(ctx, org, c.Task.UID, Content{History: true, Admit: admit(ctx)})
 		if err == nil && t.Seq > c.Task.Seq {
 			// What the sender said meanwhile is in the assignment, and must not come again.
 			_, err = s.Store.UpdateTask(ctx, org, t.UID, func(cur Current) (Change, error) {

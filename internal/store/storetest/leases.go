@@ -13,12 +13,12 @@ func testCancel(w *world) {
 	ctx := w.Context()
 	c, p := w.call("acme", "user:ann", "bob"), w.post("bob")
 	w.send(c, "queued", "x")
-	got, err := w.tasks.Cancel(ctx, c, "queued")
+	got, err := w.tasks.Cancel(ctx, c, "queued", task.All)
 	w.must(err)
 	if got.State != task.Canceled || got.Queued {
 		w.Errorf("canceled as %+v", got)
 	}
-	_, err = w.tasks.Cancel(ctx, c, "queued")
+	_, err = w.tasks.Cancel(ctx, c, "queued", task.All)
 	if w.want(err, errs.Conflict); errs.As(err).Code != task.CodeNotCancelable {
 		w.Errorf("code %s", errs.As(err).Code)
 	}
@@ -27,14 +27,14 @@ func testCancel(w *world) {
 	if a.Task.ID != "running" {
 		w.Fatalf("claimed %s", a.Task.ID)
 	}
-	_, err = w.tasks.Cancel(ctx, c, "running")
+	_, err = w.tasks.Cancel(ctx, c, "running", task.All)
 	w.must(err)
 	told, err := w.tasks.Report(ctx, p, a.Lease.Token, task.Report{State: task.Completed})
 	w.must(err)
 	if !told.Canceled || told.State != task.Canceled {
 		w.Errorf("the worker was told %+v", told)
 	}
-	if got, err := w.tasks.Get(ctx, c, "running"); err != nil || got.State != task.Canceled {
+	if got, err := w.tasks.Get(ctx, c, "running", task.All); err != nil || got.State != task.Canceled {
 		w.Errorf("a late report made it %s, %v", got.State, err)
 	}
 }
@@ -58,7 +58,7 @@ func testFencing(w *world) {
 	}
 	_, err := w.tasks.Report(ctx, w.post("cy"), b.Lease.Token, task.Report{State: task.Completed})
 	w.want(err, errs.Conflict) // another agent's worker
-	before, err := w.tasks.Get(ctx, c, "t1")
+	before, err := w.tasks.Get(ctx, c, "t1", task.All)
 	w.must(err)
 	if before.State != task.Working || before.Lease.Token != b.Lease.Token {
 		w.Errorf("stale reports left %+v", before)
@@ -73,7 +73,7 @@ func testFencing(w *world) {
 // checkLeases reads from the log that no two leases of a task were live at once.
 func (w *world) checkLeases(c task.Call, id string) {
 	w.Helper()
-	t, err := w.tasks.Get(w.Context(), c, id)
+	t, err := w.tasks.Get(w.Context(), c, id, task.All)
 	w.must(err)
 	events, err := w.store.TaskEvents(w.Context(), t.Org, t.UID, 0, 1000)
 	w.must(err)
@@ -108,14 +108,14 @@ func testLostWorker(w *world) {
 		token := got.Assignments[0].Lease.Token
 		w.advance(task.MinLease + time.Second) // SQLite's leases; PostgreSQL measures its own time
 		w.until("the lease is over", func() bool {
-			t, err := w.tasks.Get(ctx, c, "t1")
+			t, err := w.tasks.Get(ctx, c, "t1", task.All)
 			w.must(err)
 			return t.Queued || t.State.Terminal()
 		})
 		_, err = w.tasks.Report(ctx, p, token, task.Report{State: task.Completed})
 		w.want(err, errs.Conflict)
 	}
-	t, err := w.tasks.Get(ctx, c, "t1")
+	t, err := w.tasks.Get(ctx, c, "t1", task.All)
 	w.must(err)
 	if t.State != task.Failed || t.Message == nil || t.Attempts != task.MaxAttempts {
 		w.Errorf("after three lost workers: %+v", t)

@@ -209,7 +209,7 @@ func testPushLost(w *world) {
 	w.until("the first node is at it", func() bool { return len(lost.seqs("h")) == 1 })
 	next := &receiver{}
 	w.pushing(next, retry)
-	_, err := w.tasks.Cancel(w.Context(), c, "t1")
+	_, err := w.tasks.Cancel(w.Context(), c, "t1", task.All)
 	w.must(err)
 	if len(next.all()) != 0 {
 		w.Error("the second node did not wait for the claim's end")
@@ -245,7 +245,7 @@ func testPushRetry(w *world) {
 	w.pushing(r, retry)
 	c := w.call("acme", "user:ann", "bob")
 	t := w.sendPushed(c, "t1", hook("h"))
-	_, err := w.tasks.Cancel(w.Context(), c, "t1")
+	_, err := w.tasks.Cancel(w.Context(), c, "t1", task.All)
 	w.must(err)
 	seen := map[int]bool{}
 	w.until("all is pushed", func() bool {
@@ -298,7 +298,7 @@ func testPushDead(w *world) {
 		_, err := w.tasks.SetPush(ctx, c, "t1", hook(id))
 		w.must(err)
 	}
-	_, err := w.tasks.Cancel(ctx, c, "t1") // 3
+	_, err := w.tasks.Cancel(ctx, c, "t1", task.All) // 3
 	w.must(err)
 	dead := func(id string) func() bool {
 		return func() bool { w.advance(5 * time.Millisecond); return w.push(t.UID, id).State == task.PushDead }

@@ -111,7 +111,7 @@ func testPushConfigs(w *world) {
 	// They go with their task.
 	_, err = w.admins.CreateOrg(ctx, "acme", "")
 	w.must(err)
-	_, err = w.tasks.Cancel(ctx, c, "t1")
+	_, err = w.tasks.Cancel(ctx, c, "t1", task.All)
 	w.must(err)
 	_, err = w.store.SweepTasks(ctx, w.now().Add(time.Hour), 100)
 	w.must(err)
@@ -153,7 +153,7 @@ func testPushInProcess(w *world) {
 	w.wantSeqs(r, "along", 2, 3, 4)
 	sent = w.send(c, "meanwhile", "x")
 	w.until("the task is over", func() bool {
-		t, err := s.Get(w.Context(), c, "meanwhile")
+		t, err := s.Get(w.Context(), c, "meanwhile", task.All)
 		w.must(err)
 		return t.State == task.Completed
 	})

@@ -30,7 +30,7 @@ func testEcho(w *world) {
 		return err
 	})
 	w.until("the early task is done", func() bool {
-		t, err := w.tasks.Get(ctx, c, "early")
+		t, err := w.tasks.Get(ctx, c, "early", task.All)
 		w.must(err)
 		return t.State == task.Completed
 	})
@@ -44,7 +44,7 @@ func testTakeOver(w *world) {
 	ctx := w.Context()
 	c := w.call("acme", "user:ann", "echo")
 	w.send(c, "t1", "hello")
-	killed, err := w.store.ClaimTasks(ctx, "acme", "echo", 1, func(cur task.Current) (task.Change, error) {
+	killed, err := w.store.ClaimTasks(ctx, "acme", "echo", task.Batch{Most: 1}, func(cur task.Current) (task.Change, error) {
 		ch := task.Change{Task: cur.Task}
 		ch.Task.Queued = false
 		ch.Task.Seq++
@@ -60,7 +60,7 @@ func testTakeOver(w *world) {
 	w.tasks.Host(task.Target{ID: "echo", Org: "acme", Public: true}, task.Echo{})
 	w.background(w.tasks)
 	w.until("the next server has done it", func() bool {
-		t, err := w.tasks.Get(ctx, c, "t1")
+		t, err := w.tasks.Get(ctx, c, "t1", task.All)
 		w.must(err)
 		return t.State == task.Completed && t.Attempts == 0
 	})
@@ -173,7 +173,7 @@ func testSweepTasks(w *world) {
 	c := w.call("acme", "user:ann", "bob")
 	w.send(c, "over", "x")
 	w.send(c, "live", "x")
-	_, err = w.tasks.Cancel(ctx, c, "over")
+	_, err = w.tasks.Cancel(ctx, c, "over", task.All)
 	w.must(err)
 	if n, err := w.tasks.Sweep(ctx, time.Hour); err != nil || n != 0 {
 		w.Errorf("swept %d fresh tasks, %v", n, err)
@@ -182,9 +182,9 @@ func testSweepTasks(w *world) {
 	if n, err := w.tasks.Sweep(ctx, time.Hour); err != nil || n != 1 {
 		w.Errorf("swept %d tasks, %v", n, err)
 	}
-	_, err = w.tasks.Get(ctx, c, "over")
+	_, err = w.tasks.Get(ctx, c, "over", task.All)
 	w.want(err, errs.NotFound)
-	_, err = w.tasks.Get(ctx, c, "live")
+	_, err = w.tasks.Get(ctx, c, "live", task.All)
 	w.must(err)
 }
 

@@ -118,7 +118,7 @@ func testTaskLife(w *world) {
 			w.Errorf("report %d: %+v", i, got)
 		}
 	}
-	waiting, err := w.tasks.Get(ctx, c, "crm-1")
+	waiting, err := w.tasks.Get(ctx, c, "crm-1", task.All)
 	w.must(err)
 	if waiting.State != task.InputRequired || waiting.Message.Parts[0].Text != "which one?" {
 		w.Errorf("waits as %+v", waiting)
@@ -136,7 +136,7 @@ func testTaskLife(w *world) {
 	if done.State != task.Completed || !done.ExpiresAt.IsZero() {
 		w.Errorf("completed as %+v", done)
 	}
-	got, err := w.tasks.Get(ctx, c, "crm-1")
+	got, err := w.tasks.Get(ctx, c, "crm-1", task.All)
 	w.must(err)
 	var texts []string
 	for _, art := range got.Artifacts {
@@ -200,9 +200,9 @@ func testTaskOwnership(w *world) {
 	ann, eve, twin := w.call("acme", "user:ann", "bob"), w.call("acme", "user:eve", "bob"), w.call("other", "user:ann", "bob")
 	mine := w.send(ann, "t1", "secret")
 	for _, c := range []task.Call{eve, twin} {
-		_, err := w.tasks.Get(ctx, c, "t1")
+		_, err := w.tasks.Get(ctx, c, "t1", task.All)
 		w.want(err, errs.NotFound)
-		_, err = w.tasks.Cancel(ctx, c, "t1")
+		_, err = w.tasks.Cancel(ctx, c, "t1", task.All)
 		w.want(err, errs.NotFound)
 		_, _, err = w.tasks.Follow(ctx, c, "t1", 0, 0)
 		w.want(err, errs.NotFound)

@@ -23,9 +23,9 @@ func (b *between) happen() {
 	}
 }
 
-func (b *between) TaskByUID(ctx context.Context, org, uid string) (task.Task, error) {
+func (b *between) TaskByUID(ctx context.Context, org, uid string, l task.Content) (task.Task, error) {
 	b.happen()
-	return b.Store.TaskByUID(ctx, org, uid)
+	return b.Store.TaskByUID(ctx, org, uid, l)
 }
 
 func (b *between) TaskEvents(ctx context.Context, org, uid string, after int64, most int) ([]task.Event, error) {

@@ -1,0 +1,242 @@
+package e2e
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// batchOf is a JSON-RPC batch of n equal requests.
+func batchOf(n int, method string, params any) []object {
+	out := make([]object, n)
+	for i := range out {
+		out[i] = object{"jsonrpc": "2.0", "id": i, "method": method, "params": params}
+	}
+	return out
+}
+
+// attack posts a body as the attacker and returns the status and the response.
+func (s *siege) attack(t *testing.T, path string, body any) (*http.Response, []byte) {
+	t.Helper()
+	res, err := post(t.Context(), s.base+path, s.attacker.key, body, "A2A-Version: 1.0")
+	if err != nil {
+		t.Error(err)
+		return nil, nil
+	}
+	defer func() { _ = res.Body.Close() }()
+	b, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Error(err)
+	}
+	return res, b
+}
+
+// mustShed checks that a response is a success or says when to come again.
+func mustShed(t *testing.T, res *http.Response) {
+	t.Helper()
+	switch {
+	case res == nil, res.StatusCode == http.StatusOK:
+	case res.StatusCode != http.StatusServiceUnavailable && res.StatusCode != http.StatusTooManyRequests:
+		t.Errorf("status %s; want 200, 429 or 503", res.Status)
+	case res.Header.Get("Retry-After") == "":
+		t.Errorf("status %s without Retry-After", res.Status)
+	}
+}
+
+// TestSiegeBatches gets a task of nearly 16 MiB fifty times in one batch, in several
+// batches at once and in every dialect: one item gets the task, the others an error
+// of their own.
+func TestSiegeBatches(t *testing.T) {
+	eachSiege(t, func(t *testing.T, s *siege) {
+		s.sendLarge(t, "big")
+		var wg sync.WaitGroup
+		for i := range 12 {
+			method := []string{"GetTask", "tasks/get"}[i%2]
+			wg.Go(func() {
+				res, b := s.attack(t, "/a2a/"+s.prey.agent, batchOf(50, method, object{"id": "big"}))
+				mustShed(t, res)
+				if res == nil || res.StatusCode != http.StatusOK {
+					return
+				}
+				var items []rpcAnswer
+				if err := json.Unmarshal(b, &items); err != nil || len(items) != 50 {
+					t.Errorf("%d items, %v", len(items), err)
+				}
+				got, refused := 0, 0
+				for _, item := range items {
+					switch {
+					case item.Error == nil:
+						got++
+					case bytes.Contains(item.Error.Data, []byte(`"response.too_large"`)), bytes.Contains(item.Error.Data, []byte(`"server.busy"`)):
+						refused++
+					default:
+						t.Errorf("an item failed with %+v", item.Error)
+					}
+				}
+				if got > 1 || got+refused != 50 {
+					t.Errorf("%s: %d items have the task and %d are refused; want at most one and the rest", method, got, refused)
+				}
+			})
+		}
+		wg.Wait()
+	})
+}
+
+// TestSiegeLists lists sixty large tasks, with and without their content.
+func TestSiegeLists(t *testing.T) {
+	eachSiege(t, func(t *testing.T, s *siege) {
+		const tasks = 60
+		for i := range tasks {
+			must(s.attacker.send(t.Context(), s.prey.agent, fmt.Sprintf("t%d", i), largest))(t)
+		}
+		list := func(params object) (ids []string, size int) {
+			seen := map[string]bool{}
+			for token := ""; ; {
+				params["pageToken"] = token
+				res, b := s.attack(t, "/a2a/"+s.prey.agent, envelope("ListTasks", params))
+				mustShed(t, res)
+				if res == nil {
+					return ids, size
+				}
+				if res.StatusCode != http.StatusOK {
+					time.Sleep(50 * time.Millisecond)
+					continue
+				}
+				var page struct {
+					Result struct {
+						Tasks         []struct{ ID string }
+						NextPageToken string
+						TotalSize     int
+					}
+				}
+				if err := json.Unmarshal(b, &page); err != nil || len(page.Result.Tasks) == 0 || page.Result.TotalSize != tasks {
+					t.Errorf("a page of %d bytes has %d tasks of %d: %v %.200s", len(b), len(page.Result.Tasks), page.Result.TotalSize, err, b)
+					return ids, size
+				}
+				size = max(size, len(b))
+				for _, one := range page.Result.Tasks {
+					if seen[one.ID] {
+						t.Errorf("%s is listed twice", one.ID)
+					}
+					seen[one.ID] = true
+					ids = append(ids, one.ID)
+				}
+				if token = page.Result.NextPageToken; token == "" {
+					return ids, size
+				}
+			}
+		}
+		var wg sync.WaitGroup
+		for range 4 {
+			wg.Go(func() {
+				ids, size := list(object{"pageSize": 100, "historyLength": 100, "includeArtifacts": true})
+				if len(ids) != tasks || size > 20<<20 {
+					t.Errorf("%d tasks in pages of up to %d bytes; want %d in pages of at most 20 MiB", len(ids), size, tasks)
+				}
+			})
+		}
+		wg.Wait()
+		if ids, size := list(object{"pageSize": 100}); len(ids) != tasks || size > 64<<10 {
+			t.Errorf("without content: %d tasks in %d bytes; want %d in at most 64 KiB", len(ids), size, tasks)
+		}
+	})
+}
+
+// TestSiegeStalledReaders opens streams of a large task and reads none of them.
+func TestSiegeStalledReaders(t *testing.T) {
+	eachSiege(t, func(t *testing.T, s *siege) {
+		s.sendLarge(t, "big")
+		for i := range 120 {
+			method := []string{"SubscribeToTask", "tasks/resubscribe"}[i%2]
+			s.openStalled(t, method, "big")
+		}
+		// A reader that does read gets all of it beside them.
+		f := must(s.attacker.resubscribe(t.Context(), s.prey.agent, "big", 0))(t)
+		defer f.close()
+		must(f.next())(t) // submitted: the stream's readers know what they said themselves
+		time.Sleep(3 * time.Second)
+	})
+}
+
+// openStalled asks for a stream as the attacker and never reads it.
+func (s *siege) openStalled(t *testing.T, method, id string) {
+	t.Helper()
+	body, err := json.Marshal(envelope(method, object{"id": id}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	small := func(_, _ string, c syscall.RawConn) (err error) {
+		_ = c.Control(func(fd uintptr) { err = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_RCVBUF, 4096) })
+		return err
+	}
+	conn, err := (&net.Dialer{Control: small}).DialContext(t.Context(), "tcp", strings.TrimPrefix(s.base, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	if _, err := fmt.Fprintf(conn, "POST /a2a/%s HTTP/1.1\r\nHost: parley\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\n"+
+		"A2A-Version: 1.0\r\nContent-Length: %d\r\n\r\n%s", s.prey.agent, s.attacker.key, len(body), body); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestSiegeClaims sends an agent more than one response can hold: messages and tasks.
+func TestSiegeClaims(t *testing.T) {
+	eachSiege(t, func(t *testing.T, s *siege) {
+		for i := range 20 {
+			must(s.attacker.send(t.Context(), s.prey.agent, fmt.Sprintf("t%d", i), largest))(t)
+		}
+		a, err := s.attacker.call(t.Context(), s.prey.agent, "message/send", object{"message": text(largest)})
+		if err != nil || a.Error == nil || a.Error.Code != -32602 {
+			t.Errorf("a direct message of 3.9 MiB: %+v, %v; want the error -32602", a.Error, err)
+		}
+		for i := range 100 {
+			p := object{"message": text(fmt.Sprint(largest[:250<<10], i))}
+			if a, err := s.attacker.call(t.Context(), s.prey.agent, "message/send", p); err != nil || a.Error != nil {
+				t.Fatalf("message %d: %+v %v", i, a.Error, err)
+			}
+		}
+		tasks, messages := 0, map[string]bool{}
+		ack := []string{}
+		for round := 0; tasks < 20 || len(messages) < 100; round++ {
+			if round > 60 {
+				t.Fatalf("%d tasks and %d messages after %d claims", tasks, len(messages), round)
+			}
+			res, err := post(t.Context(), s.base+"/api/v1/agents/"+s.prey.agent+"/claim", s.prey.worker,
+				object{"max": 100, "wait_seconds": 5, "lease_seconds": 600, "capacity": 100, "ack": ack})
+			if err != nil {
+				t.Fatal(err)
+			}
+			b, err := io.ReadAll(res.Body)
+			_ = res.Body.Close()
+			if err != nil {
+				t.Fatal(err)
+			}
+			mustShed(t, res)
+			if len(b) > 20<<20 {
+				t.Errorf("a claim has %d bytes; want at most 20 MiB", len(b))
+			}
+			var got struct {
+				Tasks    []struct{ ID string }
+				Messages []struct{ ID string }
+			}
+			if err := json.Unmarshal(b, &got); err != nil {
+				t.Fatal(err)
+			}
+			tasks += len(got.Tasks)
+			ack = []string{}
+			for _, m := range got.Messages {
+				messages[m.ID] = true
+				ack = append(ack, m.ID)
+			}
+		}
+	})
+}

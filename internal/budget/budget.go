@@ -1,0 +1,210 @@
+// Package budget bounds the memory that requests and responses hold.
+//
+// A Pool is what all of them may hold together. Each principal and each org has a
+// share of it, so that no caller can use it up. An Account is what one request
+// holds; it travels in the request's context. Small amounts are not counted: they
+// are bounded by the number of requests.
+//
+// The package knows neither HTTP nor what the bytes are.
+package budget
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/parley-dev/parley/internal/errs"
+)
+
+// Limits are the bounds of a Pool, in bytes.
+type Limits struct {
+	Pool     int64 // of everything together; 0: no bound
+	Response int64 // of one response
+}
+
+// DefaultLimits leave room for six responses of the largest size.
+var DefaultLimits = Limits{Pool: 192 << 20, Response: 17 << 20}
+
+const (
+	// small is what an account may hold uncounted.
+	small = 64 << 10
+	// patience is how long Take waits for others to give bytes back.
+	patience = 4 * time.Second
+	// orgShare and principalShare divide the pool.
+	orgShare       = 2
+	principalShare = 4
+)
+
+// ErrResponseTooLarge refuses a part of a response that would make it too large.
+var ErrResponseTooLarge = errs.New(errs.TooLarge, "response.too_large",
+	"the response would be larger than the server sends at once; ask for less, in a request of its own")
+
+const codeBusy = "server.busy"
+
+// IsBusy reports whether err says that the pool had no room.
+func IsBusy(err error) bool { return err != nil && errs.As(err).Code == codeBusy }
+
+func errBusy() error {
+	e := errs.New(errs.Unavailable, codeBusy, "the server holds as many large requests and responses as it can; try again in a moment")
+	e.RetryAfter = time.Second
+	return e
+}
+
+// Owner is who pays.
+type Owner struct{ Org, Principal string }
+
+// Pool is shared by all requests of a process. A nil Pool bounds nothing.
+type Pool struct {
+	Limits
+
+	mu         sync.Mutex
+	used       int64
+	orgs       map[string]int64
+	principals map[Owner]int64
+	freed      chan struct{} // closed when bytes are given back; nil: no one waits
+}
+
+// NewPool makes a Pool.
+func NewPool(l Limits) *Pool {
+	return &Pool{Limits: l, orgs: map[string]int64{}, principals: map[Owner]int64{}}
+}
+
+// Used is how many bytes are held now.
+func (p *Pool) Used() int64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.used
+}
+
+// Hold takes n bytes for an owner, and waits for them until ctx ends. The returned
+// function gives them back; it must be called once.
+func (p *Pool) Hold(ctx context.Context, o Owner, n int64) (release func(), err error) {
+	if p == nil || p.Pool <= 0 || n <= 0 {
+		return func() {}, nil
+	}
+	for {
+		freed, ok := p.try(o, n)
+		if ok {
+			return func() { p.give(o, n) }, nil
+		}
+		select {
+		case <-freed:
+		case <-ctx.Done():
+			return nil, errBusy()
+		}
+	}
+}
+
+// try takes n bytes if there is room for them. An owner that holds nothing may always
+// have one portion, if the pool has room: a share that is smaller than a single task
+// would lock the task away.
+func (p *Pool) try(o Owner, n int64) (freed <-chan struct{}, ok bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	fits := func(used, limit int64) bool { return used == 0 || used+n <= limit }
+	if fits(p.used, p.Pool) && fits(p.orgs[o.Org], p.Pool/orgShare) && fits(p.principals[o], p.Pool/principalShare) {
+		p.used += n
+		p.orgs[o.Org] += n
+		p.principals[o] += n
+		return nil, true
+	}
+	if p.freed == nil {
+		p.freed = make(chan struct{})
+	}
+	return p.freed, false
+}
+
+func (p *Pool) give(o Owner, n int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.used -= n
+	if p.orgs[o.Org] -= n; p.orgs[o.Org] == 0 {
+		delete(p.orgs, o.Org)
+	}
+	if p.principals[o] -= n; p.principals[o] == 0 {
+		delete(p.principals, o)
+	}
+	if p.freed != nil {
+		close(p.freed)
+		p.freed = nil
+	}
+}
+
+// Account is what one request holds. It belongs to the goroutine of the request. The
+// zero Account, and a nil one, are bound by nothing.
+type Account struct {
+	Pool  *Pool
+	Owner Owner
+
+	response int64 // bytes of the response so far
+	held     int64 // bytes of the pool
+	releases []func()
+}
+
+// Key is the context key of an Account.
+type Key struct{}
+
+// From returns the account of the request with the given context; nil: it has none.
+func From(ctx context.Context) *Account {
+	a, _ := ctx.Value(Key{}).(*Account)
+	return a
+}
+
+// Take counts n bytes of the response, and takes twice as much from the pool: they
+// are held as values and as text. It waits a few seconds for room. Release, at the end
+// of the request, gives everything back.
+func (a *Account) Take(ctx context.Context, n int64) error {
+	if a == nil || a.Pool == nil {
+		return nil
+	}
+	if a.response > 0 && a.response+n > a.Pool.Response {
+		return ErrResponseTooLarge
+	}
+	if err := a.Hold(ctx, 2*n); err != nil {
+		return err
+	}
+	a.response += n
+	return nil
+}
+
+// Hold takes n bytes from the pool until Release. It waits a few seconds for room.
+func (a *Account) Hold(ctx context.Context, n int64) error {
+	if a == nil || a.Pool == nil {
+		return nil
+	}
+	a.held += n
+	if a.held <= small {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	release, err := a.Pool.Hold(ctx, a.Owner, n)
+	if err != nil {
+		a.held -= n
+		return err
+	}
+	a.releases = append(a.releases, release)
+	return nil
+}
+
+// Borrow takes n bytes from the pool until the returned function is called, for what
+// outlives the request or ends before it. It waits a few seconds for room.
+func (a *Account) Borrow(ctx context.Context, n int64) (release func(), err error) {
+	if a == nil {
+		return func() {}, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	return a.Pool.Hold(ctx, a.Owner, n)
+}
+
+// Release gives back what the account holds. The account can be used again.
+func (a *Account) Release() {
+	if a == nil {
+		return
+	}
+	for _, release := range a.releases {
+		release()
+	}
+	a.response, a.held, a.releases = 0, 0, nil
+}

@@ -1,0 +1,112 @@
+package budget
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+
+	"github.com/parley-dev/parley/internal/errs"
+)
+
+const mib = 1 << 20
+
+func account(p *Pool, org, principal string) *Account {
+	return &Account{Pool: p, Owner: Owner{org, principal}}
+}
+
+func TestAResponseHoldsAtMostItsLimit(t *testing.T) {
+	t.Parallel()
+	a := account(NewPool(DefaultLimits), "acme", "user:ann")
+	if err := a.Take(t.Context(), 16*mib); err != nil {
+		t.Fatalf("a largest task: %v", err)
+	}
+	if err := a.Take(t.Context(), 2*mib); !errors.Is(err, ErrResponseTooLarge) {
+		t.Errorf("beyond the limit: %v; want response.too_large", err)
+	}
+	a.Release()
+	if err := a.Take(t.Context(), 16*mib); err != nil {
+		t.Errorf("after a release: %v", err)
+	}
+}
+
+func TestNoOwnerUsesUpThePool(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := NewPool(Limits{Pool: 64 * mib, Response: 64 * mib})
+		busy := func(a *Account, n int64) bool { return IsBusy(a.Hold(t.Context(), n)) }
+		ann, bob, eve := account(p, "acme", "user:ann"), account(p, "acme", "user:bob"), account(p, "other", "user:eve")
+		if busy(ann, 16*mib) || !busy(ann, mib) {
+			t.Error("a principal does not have a quarter of the pool, or more than that")
+		}
+		if cat := account(p, "acme", "user:cat"); busy(bob, 16*mib) || !busy(cat, mib) {
+			t.Error("an org does not have half of the pool, or more than that")
+		}
+		if busy(eve, 16*mib) {
+			t.Error("another org found no room")
+		}
+		for _, a := range []*Account{ann, bob, eve} {
+			a.Release()
+		}
+		if n := p.Used(); n != 0 {
+			t.Errorf("%d bytes are held after all was released", n)
+		}
+	})
+}
+
+func TestAHoldWaitsUntilBytesAreGivenBack(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := NewPool(Limits{Pool: 4 * mib})
+		o := Owner{"acme", "user:ann"}
+		release, err := p.Hold(t.Context(), o, mib)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := make(chan error)
+		go func() {
+			second, err := p.Hold(t.Context(), o, mib)
+			if err == nil {
+				second()
+			}
+			got <- err
+		}()
+		synctest.Wait()
+		select {
+		case <-got:
+			t.Fatal("the share was exceeded")
+		default:
+		}
+		release()
+		if err := <-got; err != nil || p.Used() != 0 {
+			t.Errorf("after the release: %v, %d bytes held", err, p.Used())
+		}
+	})
+}
+
+func TestABusyPoolSaysWhenToComeAgain(t *testing.T) {
+	t.Parallel()
+	p := NewPool(Limits{Pool: mib})
+	if _, err := p.Hold(t.Context(), Owner{"a", "x"}, mib); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := p.Hold(ctx, Owner{"b", "y"}, mib)
+	if e := errs.As(err); !IsBusy(err) || e.Kind != errs.Unavailable || e.RetryAfter <= 0 {
+		t.Errorf("%+v; want an Unavailable with RetryAfter", e)
+	}
+}
+
+func TestSmallAmountsAndNoPoolAreFree(t *testing.T) {
+	t.Parallel()
+	p := NewPool(Limits{Pool: mib, Response: mib})
+	if err := account(p, "a", "x").Hold(t.Context(), small); err != nil || p.Used() != 0 {
+		t.Errorf("a small amount: %v, %d bytes held", err, p.Used())
+	}
+	var none *Account
+	if err := errors.Join(none.Take(t.Context(), 1<<40), (&Account{}).Hold(t.Context(), 1<<40)); err != nil {
+		t.Errorf("without a pool: %v", err)
+	}
+	none.Release()
+}

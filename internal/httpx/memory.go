@@ -1,0 +1,53 @@
+package httpx
+
+import (
+	"context"
+	"io"
+	"net/http"
+
+	"github.com/parley-dev/parley/internal/budget"
+)
+
+// largeBody is the size from which on a request's body is counted. Smaller ones are
+// bounded by the number of requests.
+const largeBody = 32 << 10
+
+// maxDeclared is the most that a declared length counts: what is larger is refused by
+// the handler before it is read.
+const maxDeclared = 8 << 20
+
+// holdBody takes memory for the request's body, and for what it is decoded to, before
+// it is read. A client that sends slowly must not hold more than its share.
+func (x *exchange) holdBody(r *http.Request) error {
+	switch n := r.ContentLength; {
+	case n < 0:
+		r.Body = &countedBody{ReadCloser: r.Body, x: x, free: largeBody}
+	case n > largeBody && n <= maxDeclared:
+		return x.account.Hold(x, 2*n)
+	}
+	return nil
+}
+
+// countedBody is a body of unknown length, counted while it is read.
+type countedBody struct {
+	io.ReadCloser
+	x    *exchange
+	free int64 // bytes that may be read before more is taken
+}
+
+const bodyPortion = 128 << 10
+
+// Read implements io.Reader.
+func (b *countedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	for b.free -= int64(n); b.free < 0; b.free += bodyPortion {
+		if err := b.x.account.Hold(b.x, 2*bodyPortion); err != nil {
+			return n, err
+		}
+	}
+	return n, err
+}
+
+// ReleaseMemory gives back what the request holds so far, for a handler that goes on
+// without its body and without the response so far, as a stream does.
+func ReleaseMemory(ctx context.Context) { budget.From(ctx).Release() }

@@ -1,0 +1,210 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/task"
+)
+
+// storedEvent is an event in the log: without its number and time, which are the
+// row's, and with its kind.
+type storedEvent struct {
+	K task.EventKind
+	task.Event
+}
+
+// logRow is one row of a task's log: the events of one write or, if they are large,
+// one event.
+type logRow struct {
+	seq, at int64 // of the last event
+	data    string
+}
+
+// wideRow is from how many bytes on every event gets a row of its own. A reader that
+// wants a task's status must not have to read an artifact.
+const wideRow = 16 << 10
+
+// encodeEvents makes the rows of one write.
+func encodeEvents(events []task.Event) ([]logRow, error) {
+	if len(events) == 0 {
+		return nil, nil
+	}
+	whole, err := encodeRow(events)
+	if err != nil || len(whole.data) < wideRow || len(events) == 1 {
+		return []logRow{whole}, err
+	}
+	rows := make([]logRow, len(events))
+	for i := range events {
+		if rows[i], err = encodeRow(events[i : i+1]); err != nil {
+			return nil, err
+		}
+	}
+	return rows, nil
+}
+
+func encodeRow(events []task.Event) (logRow, error) {
+	out := make([]storedEvent, len(events))
+	for i := range events {
+		out[i] = storedEvent{events[i].Kind, events[i]}
+	}
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false) // "<" would take six bytes
+	if err := enc.Encode(out); err != nil {
+		return logRow{}, fmt.Errorf("encode events: %w", err)
+	}
+	last := &events[len(events)-1]
+	return logRow{last.Seq, micros(last.At), string(bytes.TrimSuffix(b.Bytes(), []byte("\n")))}, nil
+}
+
+// decode is the inverse of encodeRow.
+func (r *logRow) decode() ([]task.Event, error) {
+	var stored []storedEvent
+	if err := json.Unmarshal([]byte(r.data), &stored); err != nil {
+		return nil, fmt.Errorf("decode events: %w", err)
+	}
+	out := make([]task.Event, len(stored))
+	for i := range stored {
+		out[i] = stored[i].Event
+		out[i].Seq, out[i].At, out[i].Kind = r.seq-int64(len(stored)-1-i), fromMicros(r.at), stored[i].K
+	}
+	return out, nil
+}
+
+func (x *tx) insertEvents(t *task.Task, rows []logRow) {
+	for _, r := range rows {
+		x.exec(`INSERT INTO task_events (org_id, uid, seq, at, data) VALUES ($1, $2, $3, $4, $5)`, t.Org, t.UID, r.seq, r.at, r.data)
+	}
+}
+
+// TaskByKey implements task.Store.
+func (s *Store) TaskByKey(ctx context.Context, k task.Key, l task.Content) (task.Task, error) {
+	return s.loadTask(ctx, l, keyCondition, k.Org, k.Agent, k.Sender.Org, k.Sender.Ref(), k.ID)
+}
+
+// TaskByUID implements task.Store.
+func (s *Store) TaskByUID(ctx context.Context, org, uid string, l task.Content) (task.Task, error) {
+	return s.loadTask(ctx, l, `tasks.org_id = $1 AND tasks.uid = $2`, org, uid)
+}
+
+// Each query reads a task and its log, so that both are of one moment.
+const (
+	selectWhole = `SELECT ` + taskColumns + `, 0, e.seq, e.at, e.data
+		FROM tasks JOIN task_events e ON e.org_id = tasks.org_id AND e.uid = tasks.uid WHERE `
+	// selectStatus reads the one row of the log that has the current status.
+	selectStatus = `SELECT ` + taskColumns + `, 0, e.seq, e.at, e.data
+		FROM tasks JOIN task_events e ON e.org_id = tasks.org_id AND e.uid = tasks.uid AND e.seq = (
+			SELECT min(f.seq) FROM task_events f WHERE f.org_id = tasks.org_id AND f.uid = tasks.uid AND f.seq >= tasks.status_seq)
+		WHERE `
+)
+
+func (s *Store) loadTask(ctx context.Context, l task.Content, where string, args ...any) (task.Task, error) {
+	if !l.History && !l.Artifacts {
+		t, err := s.readTask(ctx, l, selectStatus+where, args...)
+		if err != nil || t.StatusSeq > 0 {
+			return t, err
+		}
+	}
+	return s.readTask(ctx, l, selectWhole+where+` ORDER BY e.seq`, args...)
+}
+
+func (s *Store) readTask(ctx context.Context, l task.Content, query string, args ...any) (task.Task, error) {
+	var t task.Task
+	found := false
+	err := each(ctx, s.eng, func(r rows) error {
+		var row logRow
+		cur, err := s.scanTask(r, &row.seq, &row.at, &row.data)
+		if err != nil {
+			return err
+		}
+		if !found {
+			found, t = true, cur.Task
+			if l.Admit != nil {
+				if err := l.Admit(t); err != nil {
+					return err
+				}
+			}
+		}
+		return fold(&t, &row, l)
+	}, query, args...)
+	if err == nil && !found {
+		err = errs.ErrNotFound
+	}
+	return t, err
+}
+
+// fold adds the events of a row to a task that was read from its own row, as far as
+// they are asked for.
+func fold(t *task.Task, row *logRow, l task.Content) error {
+	events, err := row.decode()
+	seq, status, updated := t.Seq, t.StatusSeq, t.UpdatedAt
+	for i := range events {
+		t.Apply(&events[i])
+		if !l.History {
+			t.History = nil
+		}
+		if !l.Artifacts {
+			t.Artifacts = nil
+		}
+	}
+	t.Seq, t.StatusSeq, t.UpdatedAt = seq, status, updated
+	return err
+}
+
+// TaskEvents implements task.Store.
+func (s *Store) TaskEvents(ctx context.Context, org, uid string, after int64, most int) ([]task.Event, error) {
+	var out []task.Event
+	size := 0
+	err := each(ctx, s.eng, func(r rows) error {
+		var row logRow
+		if err := r.Scan(&row.seq, &row.at, &row.data); err != nil {
+			return err
+		}
+		if len(out) >= most || len(out) > 0 && size+len(row.data) > pageBytes {
+			return errEnough
+		}
+		size += len(row.data)
+		events, err := row.decode()
+		for _, e := range events {
+			if e.Seq > after && len(out) < most {
+				out = append(out, e)
+			}
+		}
+		return err
+	}, `SELECT seq, at, data FROM task_events WHERE org_id = $1 AND uid = $2 AND seq > $3 ORDER BY seq`+fmt.Sprintf(` LIMIT %d`, most), org, uid, after)
+	if errors.Is(err, errEnough) {
+		err = nil
+	}
+	return out, err
+}
+
+// TaskEventsSize implements task.Store.
+func (s *Store) TaskEventsSize(ctx context.Context, org, uid string, after int64, most int) (int64, error) {
+	size := int64(0)
+	err := each(ctx, s.eng, func(r rows) error {
+		var n int64
+		if err := r.Scan(&n); err != nil {
+			return err
+		}
+		if size > 0 && size+n > pageBytes {
+			return errEnough
+		}
+		size += n
+		return nil
+	}, `SELECT octet_length(data) FROM task_events WHERE org_id = $1 AND uid = $2 AND seq > $3 ORDER BY seq`+fmt.Sprintf(` LIMIT %d`, most), org, uid, after)
+	if errors.Is(err, errEnough) {
+		err = nil
+	}
+	return size, err
+}
+
+// pageBytes is how much of a log is read at once, unless one event is larger. A
+// reader that stalls must not hold, nor have decoded, what it never takes.
+const pageBytes = 64 << 10
+
+var errEnough = errors.New("enough rows were read")

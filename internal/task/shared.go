@@ -1,0 +1,91 @@
+package task
+
+import (
+	"context"
+	"errors"
+	"sync"
+)
+
+// shared keeps values that several readers use at the same time, once for all of
+// them. A value is made by the first who asks for it, and dropped when no one uses it
+// any more: it is no cache.
+type shared[K comparable, V any] struct {
+	mu sync.Mutex
+	m  map[K]*sharedValue[V]
+}
+
+type sharedValue[V any] struct {
+	users int
+	ready chan struct{} // closed when the fields below are set
+	value V
+	drop  func()
+	err   error
+}
+
+// use returns the value of a key, made by fresh if there is none. done must be called
+// once, unless there is an error. drop, as fresh returns it, is called when the last
+// user is done.
+func (s *shared[K, V]) use(
+	ctx context.Context, key K, fresh func(context.Context) (value V, drop func(), err error),
+) (value V, done func(), err error) {
+	for {
+		v, first := s.join(key)
+		if first {
+			v.value, v.drop, v.err = fresh(ctx)
+			if v.err != nil {
+				s.forget(key, v) // whoever comes later tries again
+			}
+			close(v.ready)
+		}
+		select {
+		case <-v.ready:
+		case <-ctx.Done():
+			s.leave(key, v)
+			return value, nil, ctx.Err()
+		}
+		if v.err == nil {
+			return v.value, func() { s.leave(key, v) }, nil
+		}
+		s.leave(key, v)
+		if first || ctx.Err() != nil || !errors.Is(v.err, context.Canceled) {
+			return value, nil, v.err
+		}
+		// The one that made it went away; this one makes it for itself.
+	}
+}
+
+// join returns the entry of a key; first says that the caller must fill it.
+func (s *shared[K, V]) join(key K) (v *sharedValue[V], first bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if v = s.m[key]; v == nil {
+		v, first = &sharedValue[V]{ready: make(chan struct{})}, true
+		if s.m == nil {
+			s.m = map[K]*sharedValue[V]{}
+		}
+		s.m[key] = v
+	}
+	v.users++
+	return v, first
+}
+
+func (s *shared[K, V]) leave(key K, v *sharedValue[V]) {
+	s.mu.Lock()
+	v.users--
+	last := v.users == 0
+	if last && s.m[key] == v {
+		delete(s.m, key)
+	}
+	s.mu.Unlock()
+	if last && v.drop != nil {
+		v.drop()
+	}
+}
+
+func (s *shared[K, V]) forget(key K, v *sharedValue[V]) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.m[key] == v {
+		delete(s.m, key)
+	}
+}
