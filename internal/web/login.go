@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"strings"
+	"sync"
 
 	"github.com/parley-dev/parley/internal/account"
 	"github.com/parley-dev/parley/internal/errs"
@@ -50,23 +51,58 @@ func (p *Pages) login(w http.ResponseWriter, r *http.Request) {
 // check, so that guesses at the same time are counted, and gives it back unless the
 // password was wrong, so that the owner is not kept out by knowing it. There are turns
 // for each address that tries the account, and for all of them together: one address
-// that uses up its own leaves the owner's alone.
+// that uses up its own leaves the owner's alone. An address from which the account has
+// signed in before does without the common ones, so that not even many others keep the
+// owner out.
 func (p *Pages) guess(r *http.Request, org, user string, check func() (wrong bool, err error)) error {
 	name := strings.ToLower(org + "/" + user)
 	pair := name + " " + p.router.ClientAddr(r).String()
 	if err := p.byPair.Take(pair); err != nil {
 		return err
 	}
-	if err := p.byAccount.Take(name); err != nil {
-		p.byPair.GiveBack(pair)
-		return err
+	known := p.known.has(pair)
+	if !known {
+		if err := p.byAccount.Take(name); err != nil {
+			p.byPair.GiveBack(pair)
+			return err
+		}
 	}
 	wrong, err := check()
+	if err == nil {
+		p.known.add(pair)
+	}
 	if !wrong {
 		p.byPair.GiveBack(pair)
-		p.byAccount.GiveBack(name)
+		if !known {
+			p.byAccount.GiveBack(name)
+		}
 	}
 	return err
+}
+
+// pairs remembers from which addresses accounts have signed in, on this node since its
+// start. Past a bound it forgets all: that only costs those pairs their privilege.
+type pairs struct {
+	mu  sync.Mutex
+	set map[string]struct{}
+}
+
+const maxPairs = 20_000
+
+func (k *pairs) has(pair string) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	_, ok := k.set[pair]
+	return ok
+}
+
+func (k *pairs) add(pair string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.set == nil || len(k.set) >= maxPairs {
+		k.set = map[string]struct{}{}
+	}
+	k.set[pair] = struct{}{}
 }
 
 // again shows a form once more, with what was wrong.

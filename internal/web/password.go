@@ -6,6 +6,7 @@ import (
 	"crypto/subtle"
 	"encoding/base64"
 	"fmt"
+	"runtime"
 	"strings"
 	"time"
 
@@ -28,9 +29,13 @@ const (
 	argonThreads = 1
 	argonSalt    = 16
 	argonKey     = 32
-	argonAtOnce  = 4
-	argonQueue   = 64 // how many may wait beside those
+	argonQueue   = 64 // how many may wait for a turn
 )
+
+// atOnce is how many passwords are hashed at the same time: on half of the processors,
+// so that other requests are served meanwhile. Each takes 32 MiB, of which the collector
+// lets a multiple become garbage; so there are never more than four.
+func atOnce() int { return min(4, max(1, runtime.GOMAXPROCS(0)/2)) }
 
 // errBusy is the refusal of a password while too many others wait to be hashed.
 var errBusy = func() error {
@@ -41,7 +46,8 @@ var errBusy = func() error {
 
 // NewArgon2id makes the hasher.
 func NewArgon2id() *Argon2id {
-	return &Argon2id{turns: make(chan struct{}, argonAtOnce), waiting: make(chan struct{}, argonAtOnce+argonQueue)}
+	n := atOnce()
+	return &Argon2id{turns: make(chan struct{}, n), waiting: make(chan struct{}, n+argonQueue)}
 }
 
 // turn waits until the caller may hash. done gives the turn back.

@@ -62,6 +62,7 @@ type Pages struct {
 	style    string // the policy's word for the style sheet
 
 	byAddress, byPair, byAccount *httpx.Throttle
+	known                        pairs // of account and address
 }
 
 // How often an address may try to sign in, an address may try one account, and an
@@ -182,7 +183,9 @@ func (p *Pages) failed(w http.ResponseWriter, r *http.Request, err error) {
 	case r.Context().Err() != nil && errors.Is(err, r.Context().Err()):
 		return // the browser went away while it waited
 	case e.Kind == errs.Unavailable:
-		p.Logger.WarnContext(r.Context(), "a page is not available", "error", err)
+		if !errors.Is(err, errBusy) { // which is told to many, and nothing is broken
+			p.Logger.WarnContext(r.Context(), "a page is not available", "error", err)
+		}
 		p.Problem(w, r, status, sentence(err))
 		return
 	case status < http.StatusInternalServerError:
