@@ -48,7 +48,7 @@ vuln: ## look for known vulnerabilities (needs the network)
 	$(GOVULNCHECK) ./...
 
 .PHONY: bench
-bench: deps ## measure Parley beside its limits and the official A2A SDK; BENCH='-quick' for a short run, '-only a2a' for tasks, '-only auth' for keys and tokens
+bench: deps ## measure Parley beside its limits and the official A2A SDK; BENCH='-quick' for a short run, '-only a2a' for tasks, '-only auth' for keys and tokens, '-base REV' to compare with another revision
 	$(GO) run ./bench $(BENCH)
 
 .PHONY: soak

@@ -3,7 +3,10 @@ package main
 import (
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"fmt"
+	"io"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -105,6 +108,38 @@ func newCredentials(ctx context.Context, s *store.Store, auth *identity.Authenti
 		}
 	}
 	return key, token, err
+}
+
+// keyJob asks the role "keys" how many checks of a known key a second the identity
+// package does with which this program was built.
+type keyJob struct{ Duration time.Duration }
+
+func runKeys(in io.Reader, out io.Writer) error {
+	var j keyJob
+	if err := json.NewDecoder(in).Decode(&j); err != nil {
+		return err
+	}
+	ctx := context.Background()
+	dir, err := os.MkdirTemp("", "parley-bench")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	s, err := store.Open(ctx, store.Options{Dir: dir})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = s.Close() }()
+	auth := identity.NewAuthenticator(s, app.Now)
+	key, _, err := newCredentials(ctx, s, auth)
+	if err != nil {
+		return err
+	}
+	us, err := timeAuth(ctx, settings{rounds: 1, duration: j.Duration}, auth, key, true)
+	if err != nil {
+		return err
+	}
+	return json.NewEncoder(out).Encode(1e6 / us)
 }
 
 // timeAuth returns the median of the rounds, in µs for each verification.

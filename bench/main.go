@@ -7,7 +7,8 @@
 // alike, and the ratio says more than either rate. Beside them stands a bare
 // loop of inserts on the same engine. Tasks stand beside the official Go SDK of
 // A2A, which keeps them in memory. What a credential adds to a request is measured
-// in this process. Nothing here asserts; see -h for the size of a run.
+// in this process. With -base, Parley stands beside another revision of itself
+// instead (see versus.go). Nothing here asserts; see -h for the size of a run.
 package main
 
 import (
@@ -32,6 +33,7 @@ type settings struct {
 	writeRate int // writes a second for "list under writes"
 	json      bool
 	only      string // "proposals", "a2a" or "auth"; empty: all
+	base      string // revision to compare with, instead of the limits
 }
 
 func main() {
@@ -46,6 +48,8 @@ func main() {
 			exit(serveSDK(os.Stdout))
 		case "work":
 			exit(runWork(os.Stdin, os.Stdout))
+		case "keys":
+			exit(runKeys(os.Stdin, os.Stdout))
 		}
 	}
 	set, err := parse(os.Args[1:])
@@ -76,18 +80,35 @@ func parse(args []string) (settings, error) {
 	rate := fs.Int("writes", 100, "proposals and votes written a second for 'list under writes'")
 	only := fs.String("only", "", "measure proposals, a2a or auth alone")
 	asJSON := fs.Bool("json", false, "print JSON instead of a table")
+	base := fs.String("base", "", "compare every hot path with this git `revision` instead of the limits, in alternating rounds"+
+		" (10 of 700ms each with 10000 proposals, unless given)")
 	if err := fs.Parse(args); err != nil {
 		return settings{}, err
 	}
-	if *quick {
-		*duration, *rounds = min(*duration, time.Second), min(*rounds, 3)
-		if !isSet(fs, "rows") {
-			*rows = "1000,60000"
+	usual := func(name string, flag *string, value string) {
+		if !isSet(fs, name) {
+			*flag = value
 		}
+	}
+	switch {
+	case *base != "":
+		usual("rows", rows, "10000")
+		if !isSet(fs, "rounds") {
+			*rounds = 10
+		}
+		if !isSet(fs, "duration") {
+			*duration = 700 * time.Millisecond
+		}
+		if *quick {
+			*duration = min(*duration, 300*time.Millisecond)
+		}
+	case *quick:
+		*duration, *rounds = min(*duration, time.Second), min(*rounds, 3)
+		usual("rows", rows, "1000,60000")
 	}
 	set := settings{
 		engines: strings.Split(*engine, ","), duration: *duration, rounds: max(1, *rounds),
-		writeRate: *rate, json: *asJSON, only: *only,
+		writeRate: *rate, json: *asJSON, only: *only, base: *base,
 	}
 	if set.only != "" && set.only != "a2a" && set.only != "proposals" && set.only != "auth" {
 		return set, fmt.Errorf("-only %s: use proposals, a2a or auth", set.only)
@@ -119,6 +140,9 @@ var parts = []struct {
 }{{"proposals", measureEngine}, {"a2a", measureTasks}}
 
 func run(ctx context.Context, set settings) error {
+	if set.base != "" {
+		return runVersus(ctx, set)
+	}
 	var all report
 	for _, engine := range set.engines {
 		if set.only != "" && set.only != "auth" {

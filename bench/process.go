@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -24,13 +25,22 @@ func buildParley(ctx context.Context) (program string, cleanup func(), err error
 	cleanup = func() { _ = os.RemoveAll(dir) }
 	program = filepath.Join(dir, "parley")
 	progress("building parley")
-	cmd := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-o", program, "github.com/parley-dev/parley/cmd/parley")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
+	if err := build(ctx, "", program, "github.com/parley-dev/parley/cmd/parley"); err != nil {
 		cleanup()
-		return "", nil, fmt.Errorf("build parley: %w\n%s", err, out)
+		return "", nil, err
 	}
 	return program, cleanup, nil
+}
+
+// build builds a package as seen from the folder dir.
+func build(ctx context.Context, dir, program, pkg string) error {
+	// Without paths in it, what is built in another folder comes from the cache as well.
+	cmd := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-trimpath", "-o", program, pkg)
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("build %s: %w\n%s", pkg, err, out)
+	}
+	return nil
 }
 
 // runRole runs this program in another role and returns what it printed.
@@ -39,7 +49,11 @@ func runRole(ctx context.Context, role string, in []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.CommandContext(ctx, self, role)
+	return runRoleOf(ctx, self, role, in)
+}
+
+func runRoleOf(ctx context.Context, program, role string, in []byte) ([]byte, error) {
+	cmd := exec.CommandContext(ctx, program, role)
 	cmd.Stdin, cmd.Stderr = bytes.NewReader(in), os.Stderr
 	return cmd.Output()
 }
@@ -54,6 +68,23 @@ type process struct {
 func (p *process) stop() {
 	_ = p.cmd.Process.Kill()
 	_ = p.cmd.Wait()
+}
+
+// cpuTicks is how much processor time a process has used, in ticks of the system's
+// clock; 0 where that cannot be read.
+func cpuTicks(pid int) float64 {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if pid == 0 || err != nil {
+		return 0
+	}
+	_, rest, _ := strings.Cut(string(stat), ") ") // the name before may contain anything
+	fields := strings.Fields(rest)
+	if len(fields) < 13 {
+		return 0
+	}
+	user, _ := strconv.ParseFloat(fields[11], 64) // numbers by definition
+	system, _ := strconv.ParseFloat(fields[12], 64)
+	return user + system
 }
 
 var addressPattern = regexp.MustCompile(`http://(127\.0\.0\.1:\d+)`)

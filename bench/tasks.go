@@ -54,7 +54,8 @@ func (c rpcCall) body() string {
 	return string(b)
 }
 
-// taskWorld is a Parley server beside its peer and its limit.
+// taskWorld is a Parley server with an agent, and with a peer and a limit beside it
+// where it is compared with those.
 type taskWorld struct {
 	*world
 	caller, worker string // keys
@@ -73,6 +74,9 @@ func measureTasks(ctx context.Context, set settings, engine, program string) ([]
 		return nil, err
 	}
 	defer w.close()
+	if err := w.startPeers(ctx); err != nil {
+		return nil, err
+	}
 	scenarios, err := w.taskScenarios()
 	if err != nil {
 		return nil, err
@@ -127,9 +131,11 @@ func (w *taskWorld) setUp(ctx context.Context) error {
 	if w.caller, err = w.cli(ctx, "key", "create", "--org", org, "--as", "service:partner", "--scope", "svc:a2a:write"); err != nil {
 		return err
 	}
-	if w.worker, err = w.cli(ctx, "key", "create", "--org", org, "--as", "agent:"+bot, "--scope", "svc:a2a:serve"); err != nil {
-		return err
-	}
+	w.worker, err = w.cli(ctx, "key", "create", "--org", org, "--as", "agent:"+bot, "--scope", "svc:a2a:serve")
+	return err
+}
+
+func (w *taskWorld) startPeers(ctx context.Context) error {
 	self, err := os.Executable()
 	if err != nil {
 		return err
@@ -149,24 +155,47 @@ func (w *taskWorld) close() {
 	}
 }
 
-// taskScenarios are Parley, durable and with keys, beside a peer that is neither.
-func (w *taskWorld) taskScenarios() ([]scenario, error) {
-	var sends, v1, streams, sdkSends, sdkSteps, sdkStreams [][]byte
+// What a response says when its task is done, in ours and in the SDK's dialect.
+const done, sdkDone = `"state":"completed"`, `"TASK_STATE_COMPLETED"`
+
+// taskCalls are requests that make tasks.
+type taskCalls struct{ sends, v1, streams [][]byte }
+
+func (w *taskWorld) taskCalls() (c taskCalls) {
 	for i := range variety {
 		say := w.words(80)
-		ours := func(method string, headers ...string) []byte {
+		call := func(method string, headers ...string) []byte {
 			call := rpcCall{Method: method, Params: rpcParams{Message: &rpcMessage{Role: "user", Parts: []rpcPart{{Type: "text", Text: say}}}}}
 			return request("POST", w.addr, "/a2a/echo", w.caller, call.body(), headers...)
 		}
-		official := func(method string) string {
-			return rpcCall{Method: method, Params: rpcParams{Message: &rpcMessage{
-				Role: "ROLE_USER", MessageID: fmt.Sprintf("m%d", i), Parts: []rpcPart{{Text: say}},
-			}}}.body()
+		c.sends = append(c.sends, call("tasks/send", "Prefer: wait=30"))
+		c.v1 = append(c.v1, request("POST", w.addr, "/a2a/echo", w.caller, official("SendMessage", i, say), "A2A-Version: 1.0"))
+		c.streams = append(c.streams, call("tasks/sendSubscribe"))
+	}
+	return c
+}
+
+// official is a call in the terms of A2A 1.0.
+func official(method string, i int, say string) string {
+	return rpcCall{Method: method, Params: rpcParams{Message: &rpcMessage{
+		Role: "ROLE_USER", MessageID: fmt.Sprintf("m%d", i), Parts: []rpcPart{{Text: say}},
+	}}}.body()
+}
+
+// taskJob has many callers make tasks.
+func taskJob(addr, expect string, requests [][]byte) job {
+	return job{Addr: addr, Callers: writers, Requests: requests, Expect: expect}
+}
+
+// taskScenarios are Parley, durable and with keys, beside a peer that is neither.
+func (w *taskWorld) taskScenarios() ([]scenario, error) {
+	ours := w.taskCalls()
+	var sdkSends, sdkSteps, sdkStreams [][]byte
+	for i := range variety {
+		say := w.words(80)
+		theirs := func(path, method string) []byte {
+			return request("POST", w.sdk.addr, path, "", official(method, i, say))
 		}
-		theirs := func(path, method string) []byte { return request("POST", w.sdk.addr, path, "", official(method)) }
-		v1 = append(v1, request("POST", w.addr, "/a2a/echo", w.caller, official("SendMessage"), "A2A-Version: 1.0"))
-		sends = append(sends, ours("tasks/send", "Prefer: wait=30"))
-		streams = append(streams, ours("tasks/sendSubscribe"))
 		sdkSends = append(sdkSends, theirs("/once", "SendMessage"))
 		sdkSteps = append(sdkSteps, theirs("/steps", "SendMessage"))
 		sdkStreams = append(sdkStreams, theirs("/once", "SendStreamingMessage"))
@@ -175,16 +204,13 @@ func (w *taskWorld) taskScenarios() ([]scenario, error) {
 	if err != nil {
 		return nil, err
 	}
+	sends := taskJob(w.addr, done, ours.sends)
 	echoed := rpcCall{Method: "tasks/get", Params: rpcParams{ID: "bench-0001"}}.body()
-	const done, sdkDone = `"state":"completed"`, `"TASK_STATE_COMPLETED"`
-	write := func(addr, expect string, requests [][]byte) job {
-		return job{Addr: addr, Callers: writers, Requests: requests, Expect: expect}
-	}
 	return []scenario{
-		{name: taskSends, parley: write(w.addr, done, sends), limit: write(w.sdk.addr, sdkDone, sdkSends)},
-		{name: taskSteps, parley: write(w.addr, done, sends), limit: write(w.sdk.addr, sdkDone, sdkSteps)},
-		{name: taskV1, parley: write(w.addr, sdkDone, v1), limit: write(w.sdk.addr, sdkDone, sdkSends)},
-		{name: taskStream, parley: write(w.addr, done, streams), limit: write(w.sdk.addr, sdkDone, sdkStreams)},
+		{name: taskSends, parley: sends, limit: taskJob(w.sdk.addr, sdkDone, sdkSends)},
+		{name: taskSteps, parley: sends, limit: taskJob(w.sdk.addr, sdkDone, sdkSteps)},
+		{name: taskV1, parley: taskJob(w.addr, sdkDone, ours.v1), limit: taskJob(w.sdk.addr, sdkDone, sdkSends)},
+		{name: taskStream, parley: taskJob(w.addr, done, ours.streams), limit: taskJob(w.sdk.addr, sdkDone, sdkStreams)},
 		{
 			name: taskGets, parley: job{Addr: w.addr, Callers: getters, Requests: gets, Expect: done},
 			limit: job{

@@ -37,33 +37,9 @@ type workResult struct {
 // measureWork has senders in one process and workers in another. rate 0 means as
 // many as possible, each sender waiting for the end of its task.
 func (w *taskWorld) measureWork(ctx context.Context, set settings, rate int) (line, error) {
-	call := rpcCall{Method: "tasks/send", Params: rpcParams{Message: &rpcMessage{Role: "user", Parts: []rpcPart{{Type: "text", Text: stampText}}}}}
-	j := job{
-		Addr: w.addr, Callers: writers, Rate: rate, Expect: `"state":"completed"`, Warmup: warmup, Duration: set.duration, Stamp: true,
-		Requests: [][]byte{request("POST", w.addr, "/a2a/"+bot, w.caller, call.body(), "Prefer: wait=30")},
-	}
 	var rates, p50, p99 []float64
 	for range set.rounds {
-		in, err := json.Marshal(workJob{Addr: w.addr, Key: w.worker, Duration: warmup + set.duration + 2*time.Second})
-		if err != nil {
-			return line{}, err
-		}
-		worked := make(chan error, 1)
-		var r workResult
-		go func() {
-			out, err := runRole(ctx, "work", in)
-			if err == nil {
-				err = json.Unmarshal(out, &r)
-			}
-			worked <- err
-		}()
-		sent, err := load(ctx, j)
-		if wErr := <-worked; err == nil {
-			err = wErr
-		}
-		if err == nil && r.Failure != "" {
-			err = fmt.Errorf("workers: %s", r.Failure)
-		}
+		sent, r, err := w.workRound(ctx, set, rate)
 		if err != nil {
 			return line{}, err
 		}
@@ -74,6 +50,32 @@ func (w *taskWorld) measureWork(ctx context.Context, set settings, rate int) (li
 		name = taskPaced
 	}
 	return line{Engine: w.engine, Name: name, Callers: writers, Rate: median(rates), P50: median(p50), P99: median(p99)}, nil
+}
+
+func (w *taskWorld) workRound(ctx context.Context, set settings, rate int) (sent result, r workResult, err error) {
+	call := rpcCall{Method: "tasks/send", Params: rpcParams{Message: &rpcMessage{Role: "user", Parts: []rpcPart{{Type: "text", Text: stampText}}}}}
+	j := taskJob(w.addr, done, [][]byte{request("POST", w.addr, "/a2a/"+bot, w.caller, call.body(), "Prefer: wait=30")})
+	j.Rate, j.Warmup, j.Duration, j.Stamp = rate, warmup, set.duration, true
+	in, err := json.Marshal(workJob{Addr: w.addr, Key: w.worker, Duration: warmup + set.duration + 2*time.Second})
+	if err != nil {
+		return sent, r, err
+	}
+	worked := make(chan error, 1)
+	go func() {
+		out, err := runRole(ctx, "work", in)
+		if err == nil {
+			err = json.Unmarshal(out, &r)
+		}
+		worked <- err
+	}()
+	sent, err = load(ctx, j)
+	if wErr := <-worked; err == nil {
+		err = wErr
+	}
+	if err == nil && r.Failure != "" {
+		err = fmt.Errorf("workers: %s", r.Failure)
+	}
+	return sent, r, err
 }
 
 // runWork is the role of the workers.

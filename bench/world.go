@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os/exec"
+	"slices"
 	"strings"
 )
 
@@ -30,8 +31,29 @@ type world struct {
 	refs    int // how many different bodies were rendered
 }
 
+// serveFlags are given to the servers that know them; another revision may not.
+var serveFlags = []string{"--rate-limit=0", "--log-level=error"}
+
+func knownFlags(ctx context.Context, program string, flags []string) (known []string, err error) {
+	help, err := exec.CommandContext(ctx, program, "serve", "--help").Output()
+	if err != nil {
+		return nil, fmt.Errorf("%s serve --help: %w", program, err)
+	}
+	for _, f := range flags {
+		name, _, _ := strings.Cut(f, "=")
+		if bytes.Contains(help, []byte(name)) {
+			known = append(known, f)
+		}
+	}
+	return known, nil
+}
+
 func newWorld(ctx context.Context, engine, program string, data []string) (*world, error) {
-	args := append([]string{"serve", "--listen", "127.0.0.1:0", "--rate-limit", "0", "--log-level", "error"}, data...)
+	flags, err := knownFlags(ctx, program, serveFlags)
+	if err != nil {
+		return nil, err
+	}
+	args := slices.Concat([]string{"serve", "--listen", "127.0.0.1:0"}, flags, data)
 	p, err := startServer(ctx, nil, "/readyz", program, args...)
 	if err != nil {
 		return nil, err

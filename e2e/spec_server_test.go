@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -54,9 +55,17 @@ func serve(t *testing.T, e engine, flags ...string) *server {
 // serveIn is serve with more in the environment.
 func serveIn(t *testing.T, e engine, env []string, flags ...string) *server {
 	t.Helper()
+	return serveThrough(t, e, nil, env, flags...)
+}
+
+// serveThrough is serveIn with words before the command line, as of a shell that
+// limits what the program may have.
+func serveThrough(t *testing.T, e engine, through, env []string, flags ...string) *server {
+	t.Helper()
 	args := append([]string{"serve", "--listen", "127.0.0.1:0"}, e.data...)
 	s := &server{engine: e, out: &output{}, done: make(chan struct{})}
-	s.cmd = exec.Command(program, append(args, flags...)...)
+	line := slices.Concat(through, []string{program}, args, flags)
+	s.cmd = exec.Command(line[0], line[1:]...)
 	s.cmd.Env = append(os.Environ(), env...)
 	stdout, err := s.cmd.StdoutPipe()
 	if err != nil {

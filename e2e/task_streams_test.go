@@ -22,7 +22,8 @@ func TestTaskStreams(t *testing.T) {
 	n := fromEnv(t, "PARLEY_STREAMS", 500)
 	const stalled, beside = 100, 10
 	needFiles(t, uint64(n+stalled+beside+200))
-	s := serve(t, engine{"sqlite", []string{"--data", t.TempDir()}}, "--rate-limit", "0")
+	s := serve(t, engine{"sqlite", []string{"--data", t.TempDir()}}, "--rate-limit", "0",
+		"--max-streams", strconv.Itoa(2*(n+stalled+beside)), "--max-streams-per-principal", strconv.Itoa(2*(n+stalled+beside)))
 	o := newTaskOrg(t, s, "streams")
 	for _, id := range []string{"idle", "loud"} {
 		must(o.peer().send(t.Context(), o.agent, id, "go"))(t)

@@ -66,10 +66,14 @@ func (g *grpcService) SendStreamingMessage(r *a2apb.SendMessageRequest, out even
 	if err != nil {
 		return grpcError(ctx, err)
 	}
+	if err := c.s.router.Park(c, httpx.Stream); err != nil {
+		return grpcError(ctx, err)
+	}
 	t, events, err := c.s.Tasks.Stream(c, c.to, p.request, c.s.idle())
 	if err != nil {
 		return grpcError(ctx, err)
 	}
+	c.s.router.Yield(c)
 	return c.streamProto(out, &t, events, p.history)
 }
 
@@ -82,10 +86,14 @@ func (g *grpcService) SubscribeToTask(r *a2apb.SubscribeToTaskRequest, out event
 	if err := required("/id", r.GetId()); err != nil {
 		return grpcError(ctx, err)
 	}
+	if err := c.s.router.Park(c, httpx.Stream); err != nil {
+		return grpcError(ctx, err)
+	}
 	t, events, err := c.followOfficial(r.GetId(), 0, false)
 	if err != nil {
 		return grpcError(ctx, err)
 	}
+	c.s.router.Yield(c)
 	return c.streamProto(out, &t, events, wire.AllHistory)
 }
 

@@ -203,7 +203,7 @@ func (s *server) answerREST(w http.ResponseWriter, r *http.Request) *call {
 		return nil
 	}
 	if m.stream != nil {
-		if c.stream, err = m.stream(c, params); err != nil {
+		if c.stream, err = c.open(&m, params); err != nil {
 			writeRESTError(w, r, 0, errorOf(c, err))
 			return nil
 		}

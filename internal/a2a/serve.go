@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/parley-dev/parley/internal/budget"
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/httpx"
 	"github.com/parley-dev/parley/internal/task"
@@ -85,6 +86,10 @@ func (s *server) answer(w http.ResponseWriter, r *http.Request) *call {
 	if !batch && c.streams(&reqs[0]) {
 		return c.start(&reqs[0])
 	}
+	if err := s.router.Charge(c, len(reqs)-1); err != nil {
+		refuse(w, r, err)
+		return nil
+	}
 	c.run(reqs, batch)
 	return nil
 }
@@ -117,7 +122,7 @@ func readBody(w http.ResponseWriter, r *http.Request, b []byte) ([]byte, error) 
 		var tooLarge *http.MaxBytesError
 		switch {
 		case err == io.EOF:
-			return b, nil
+			return b, budget.From(r.Context()).Work(r.Context())
 		case errors.As(err, &tooLarge):
 			return b, errTooLarge
 		case errs.KindOf(err) == errs.Unavailable:
@@ -221,7 +226,7 @@ func (c *call) streams(req *request) bool {
 // start begins a stream and returns the call with it; nil: it was refused.
 func (c *call) start(req *request) *call {
 	m := c.s.table[req.method]
-	st, err := m.stream(c, req.params)
+	st, err := c.open(&m, req.params)
 	if err != nil {
 		failed := c.failed(&m, err)
 		body := appendError(nil, req.id, failed)
@@ -244,6 +249,18 @@ func (c *call) start(req *request) *call {
 	// The body is given back: what the stream needs of it is copied.
 	c.stream, c.id = st, bytes.Clone(req.id)
 	return c
+}
+
+// open makes the stream. It is counted as one before anything is done for it.
+func (c *call) open(m *method, params []byte) (*stream, error) {
+	if err := c.s.router.Park(c, httpx.Stream); err != nil {
+		return nil, err
+	}
+	st, err := m.stream(c, params)
+	if err == nil {
+		c.s.router.Yield(c)
+	}
+	return st, err
 }
 
 // onlyEvents reports whether the client takes nothing but a stream.

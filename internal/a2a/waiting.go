@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/parley-dev/parley/internal/httpx"
 	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/internal/task"
 )
@@ -14,6 +15,10 @@ func (c *call) send(r task.SendRequest, wait time.Duration) (task.Task, error) {
 	if wait <= 0 {
 		return c.s.Tasks.Send(c, c.to, r, 0)
 	}
+	if err := c.s.router.Park(c, httpx.Wait); err != nil {
+		return task.Task{}, err
+	}
+	r.Waiting = func() { c.s.router.Yield(c) }
 	ctx, stop := c.s.router.WhileAllowed(c, c.r, func(ctx context.Context, caller *identity.Caller) error {
 		_, err := c.s.Tasks.Reach(ctx, caller, c.agent)
 		return err

@@ -33,7 +33,7 @@ func OpenOperator(ctx context.Context, cfg config.Store, create bool) (*Operator
 			return nil, fmt.Errorf("there is no data in %s; start the server once, or name its folder with --data", cfg.Data)
 		}
 	}
-	s, err := openStore(ctx, cfg)
+	s, err := openStore(ctx, cfg, store.Options{})
 	if err != nil {
 		return nil, err
 	}
@@ -51,7 +51,7 @@ func (o *Operator) Close() error { return o.store.Close() }
 
 // Migrate brings the schema of a store up to date and names its engine.
 func Migrate(ctx context.Context, cfg config.Store) (string, error) {
-	s, err := openStore(ctx, cfg)
+	s, err := openStore(ctx, cfg, store.Options{})
 	if err != nil {
 		return "", err
 	}

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -51,9 +51,7 @@ type pushMetrics struct {
 	log      *slog.Logger
 	attempts *prometheus.CounterVec
 
-	mu        sync.Mutex // of what follows: one look at the store serves both gauges
-	looked    time.Time
-	due, dead int64
+	due, dead atomic.Int64 // as of the last look at the store
 }
 
 func newPushMetrics(st *store.Store, log *slog.Logger) *pushMetrics {
@@ -69,35 +67,45 @@ func newPushMetrics(st *store.Store, log *slog.Logger) *pushMetrics {
 func (m *pushMetrics) count(o task.PushOutcome) { m.attempts.WithLabelValues(string(o)).Inc() }
 
 func (m *pushMetrics) collectors() []prometheus.Collector {
-	gauge := func(name, help string, value func() int64) prometheus.Collector {
-		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 { return float64(value()) })
+	gauge := func(name, help string, value *atomic.Int64) prometheus.Collector {
+		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 { return float64(value.Load()) })
 	}
 	return []prometheus.Collector{
 		m.attempts,
-		gauge("parley_push_configs_due", "Push configurations that have something to push right now, on all nodes.", func() int64 {
-			due, _ := m.look()
-			return due
-		}),
-		gauge("parley_push_configs_dead", "Push configurations that were given up, on all nodes.", func() int64 {
-			_, dead := m.look()
-			return dead
-		}),
+		gauge("parley_push_configs_due", "Push configurations that have something to push right now, on all nodes.", &m.due),
+		gauge("parley_push_configs_dead", "Push configurations that were given up, on all nodes.", &m.dead),
 	}
 }
 
-// look counts, at most once a second.
-func (m *pushMetrics) look() (due, dead int64) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if now := Now(); now.Sub(m.looked) > time.Second {
-		ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
-		defer cancel()
-		due, dead, err := m.store.CountPushes(ctx)
-		if err != nil {
+// pushLook is how old the gauges get.
+const pushLook = 2 * time.Second
+
+// run keeps the gauges up to date. A scrape only reads them: it must not wait for the
+// store.
+func (m *pushMetrics) run(ctx context.Context) {
+	tick := time.NewTicker(pushLook)
+	defer tick.Stop()
+	var logged time.Time
+	for {
+		if err := m.look(ctx); err != nil && ctx.Err() == nil && time.Since(logged) > quiet {
+			logged = time.Now()
 			m.log.Warn("could not count push configurations", "error", err)
-			return m.due, m.dead
 		}
-		m.looked, m.due, m.dead = now, due, dead
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
 	}
-	return m.due, m.dead
+}
+
+func (m *pushMetrics) look(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
+	defer cancel()
+	due, dead, err := m.store.CountPushes(ctx)
+	if err == nil {
+		m.due.Store(due)
+		m.dead.Store(dead)
+	}
+	return err
 }

@@ -47,7 +47,9 @@ type Server struct {
 	log *slog.Logger
 	now func() time.Time // of what programs are allowed; tests move it
 
-	listener net.Listener
+	files    int // that the process may open; 0: no limit is known
+	listener *guard
+	probe    *probe
 	unlock   func() // of the data folder
 	store    *store.Store
 	auth     *identity.Authenticator
@@ -82,7 +84,7 @@ func New(ctx context.Context, cfg config.Config, log *slog.Logger) (*Server, err
 }
 
 func newServer(ctx context.Context, cfg config.Config, log *slog.Logger, now func() time.Time) (_ *Server, err error) {
-	s := &Server{cfg: cfg, log: log, now: now, unlock: func() {}, failed: make(chan error, 2)}
+	s := &Server{cfg: cfg, log: log, now: now, files: maxFiles(), unlock: func() {}, failed: make(chan error, 2)}
 	defer func() {
 		if err != nil {
 			s.release()
@@ -106,9 +108,11 @@ func newServer(ctx context.Context, cfg config.Config, log *slog.Logger, now fun
 	if err := s.loadIssuers(); err != nil {
 		return nil, err
 	}
-	if s.listener, err = listen(ctx, cfg.Listen, "--listen"); err != nil {
+	l, err := listen(ctx, cfg.Listen, "--listen")
+	if err != nil {
 		return nil, err
 	}
+	s.listener = newGuard(l, maxConns(s.files), log)
 	if cfg.MetricsListen != "" {
 		if s.metricsListener, err = listen(ctx, cfg.MetricsListen, "--metrics-listen"); err != nil {
 			return nil, err
@@ -120,7 +124,7 @@ func newServer(ctx context.Context, cfg config.Config, log *slog.Logger, now fun
 			return nil, err
 		}
 	}
-	if s.store, err = openStore(ctx, cfg.Store); err != nil {
+	if s.store, err = openStore(ctx, cfg.Store, store.Options{SearchTimeout: cfg.SearchTimeout}); err != nil {
 		return nil, err
 	}
 	if cfg.Database == "" {
@@ -128,6 +132,7 @@ func newServer(ctx context.Context, cfg config.Config, log *slog.Logger, now fun
 			log.Warn(warning)
 		}
 	}
+	s.probe = newProbe(s.store.Ping)
 	ids := newIDs(Now)
 	s.auth = identity.NewAuthenticator(s.store, Now)
 	if err := s.newPusher(ctx); err != nil {
@@ -145,7 +150,8 @@ func newServer(ctx context.Context, cfg config.Config, log *slog.Logger, now fun
 		return nil, err
 	}
 	s.http = &http.Server{
-		Handler:           handler,
+		Handler:           s.listener.watch(handler),
+		ConnContext:       withConn,
 		TLSConfig:         tlsConfig,
 		ReadHeaderTimeout: readHeaderTimeout,
 		ReadTimeout:       readTimeout,
@@ -182,8 +188,22 @@ func protocols() *http.Protocols {
 	return p
 }
 
+// A client that vanished without closing its connection is noticed within a minute.
+// If it owes nothing, by the kernel's probes: after 45 s. If something was sent to
+// it, which a stream does every 15 s, by unacknowledged: at most 15 + 35 s.
+const (
+	probeAfter     = 15 * time.Second
+	probeEvery     = 10 * time.Second
+	probes         = 3
+	unacknowledged = 35 * time.Second
+)
+
 func listen(ctx context.Context, addr, flag string) (net.Listener, error) {
-	l, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
+	config := net.ListenConfig{
+		KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: probeAfter, Interval: probeEvery, Count: probes},
+		Control:         limitUnacknowledged(unacknowledged),
+	}
+	l, err := config.Listen(ctx, "tcp", addr)
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
 		return nil, fmt.Errorf("the address %s is already in use; stop the program that uses it, or choose another with %s", addr, flag)
@@ -193,17 +213,23 @@ func listen(ctx context.Context, addr, flag string) (net.Listener, error) {
 	return l, nil
 }
 
-func openStore(ctx context.Context, cfg config.Store) (*store.Store, error) {
-	if cfg.Database != "" {
-		return store.Open(ctx, store.Options{URL: cfg.Database})
+// openStore opens the store that cfg names; o holds the other options.
+func openStore(ctx context.Context, cfg config.Store, o store.Options) (*store.Store, error) {
+	if o.URL = cfg.Database; o.URL == "" {
+		o.Dir = cfg.Data
 	}
-	return store.Open(ctx, store.Options{Dir: cfg.Data})
+	return store.Open(ctx, o)
 }
 
 // Start serves until Shutdown.
 func (s *Server) Start() {
 	ctx, cancel := context.WithCancel(context.Background())
 	s.endWork = cancel
+	s.probe.once(ctx) // so that the first health check finds a result
+	s.background.Go(func() { s.probe.run(ctx) })
+	if s.pushes != nil {
+		s.background.Go(func() { s.pushes.run(ctx) })
+	}
 	s.background.Go(func() { s.watchKeys(ctx) })
 	s.background.Go(func() { s.sweep(ctx) })
 	s.background.Go(func() { s.tasks.Run(ctx) })
@@ -272,13 +298,11 @@ func (s *Server) release() error {
 }
 
 // ready is what /readyz asks.
-func (s *Server) ready(ctx context.Context) error {
+func (s *Server) ready(context.Context) error {
 	if s.stopping.Load() {
 		return errs.New(errs.Unavailable, "server.stopping", "the server is stopping")
 	}
-	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
-	defer cancel()
-	return s.store.Ping(ctx)
+	return s.probe.state()
 }
 
 // First is what was created because the store was empty; nil if it was not.

@@ -44,6 +44,8 @@ func (s *Server) handler(ids *ids, proxies []netip.Prefix) (http.Handler, error)
 		Registerer:       metrics,
 		RateLimit:        s.cfg.RateLimit,
 		AuthFailureLimit: httpx.DefaultAuthFailureLimit,
+		MaxRequests:      s.cfg.MaxRequests,
+		Parked:           parkLimits(s.cfg, s.files),
 		Memory:           s.memory(metrics),
 		TrustedProxies:   proxies,
 		HSTS:             s.hsts(),

@@ -17,6 +17,11 @@ import (
 // authorize is where a client sends its user. Nothing is kept of it until somebody
 // is signed in.
 func (s *server) authorize(w http.ResponseWriter, r *http.Request) {
+	address := s.router.ClientAddr(r).String()
+	if err := s.limits.addresses.Take(address); err != nil {
+		s.refusePage(w, r, err)
+		return
+	}
 	member, err := s.Pages.SignedIn(r)
 	switch {
 	case err != nil:
@@ -26,6 +31,17 @@ func (s *server) authorize(w http.ResponseWriter, r *http.Request) {
 		s.Pages.SignIn(w, r, r.URL.RequestURI())
 		return
 	}
+	// By person, too: anyone can name a client, and must not use up what others have.
+	if err := s.limits.clients.Take(subject(member.Principal) + " " + r.URL.Query().Get("client_id")); err != nil {
+		s.refusePage(w, r, err)
+		return
+	}
+	done, err := s.limits.questions.reserve(address)
+	if err != nil {
+		s.refusePage(w, r, err)
+		return
+	}
+	defer done()
 	if err := s.introduce(r, member.Principal); err != nil {
 		s.unknown(w, r, err)
 		return
@@ -41,6 +57,7 @@ func (s *server) authorize(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
 	ctx := context.WithValue(r.Context(), redirectKey{}, r.URL.Query().Get("redirect_uri"))
 	ctx = context.WithValue(ctx, orgKey{}, member.Org)
+	ctx = context.WithValue(ctx, addressKey{}, address)
 	s.unlessUndecided(w, r.WithContext(ctx), func() (bool, error) {
 		return s.Service.Vouched(r.Context(), member.Principal, r.URL.Query().Get("client_id"))
 	})
@@ -96,9 +113,15 @@ func mistake(to string) string {
 
 // answer is where the form of the question goes.
 func (s *server) answer(w http.ResponseWriter, r *http.Request) {
+	address := s.router.ClientAddr(r).String()
+	if err := s.limits.addresses.Take(address); err != nil {
+		s.refusePage(w, r, err)
+		return
+	}
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 	w.Header().Set("Cache-Control", "no-store")
-	s.unlessUndecided(w, r, func() (bool, error) { return false, nil })
+	ctx := context.WithValue(r.Context(), addressKey{}, address)
+	s.unlessUndecided(w, r.WithContext(ctx), func() (bool, error) { return false, nil })
 }
 
 // decide asks the person who is signed in, and takes the answer. Only a POST answers.

@@ -101,6 +101,7 @@ type server struct {
 	registers *httpx.Throttle
 	readings  *httpx.Throttle // of documents, by person
 	documents *http.Client    // nil: there are none
+	limits    callLimits
 }
 
 // Mount adds the routes of the server to the router.
@@ -108,6 +109,7 @@ func Mount(rt *httpx.Router, o Options) error {
 	s := &server{
 		Options: o, router: rt,
 		registers: httpx.NewThrottle(registerEvery, registerBurst, o.Now), readings: httpx.NewThrottle(registerEvery, registerBurst, o.Now),
+		limits: newCallLimits(o.Now),
 	}
 	if o.Documents != nil {
 		s.documents = o.Documents.Client(documentTimeout)

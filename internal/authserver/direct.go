@@ -9,8 +9,24 @@ import (
 )
 
 // direct serves what clients call themselves, and puts right how the library answers.
+//
+// Each address has a budget of requests. A client that proves itself by a secret has
+// one, too, wherever it calls from; what fails to prove it counts as a bad key does,
+// and not against the client, whose id is no secret.
 func (s *server) direct(w http.ResponseWriter, r *http.Request) {
+	if err := s.limits.addresses.Take(s.router.ClientAddr(r).String()); err != nil {
+		refuseCall(w, err)
+		return
+	}
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+	_ = r.ParseForm() // the library sees and answers what is wrong with it
+	client := secretClient(r)
+	if client != "" {
+		if err := s.limits.clients.Check(client); err != nil {
+			refuseCall(w, err)
+			return
+		}
+	}
 	ctx := context.WithValue(r.Context(), styleKey{}, goidc.AuthnMethodSecretPost)
 	if _, _, ok := r.BasicAuth(); ok {
 		ctx = context.WithValue(ctx, styleKey{}, goidc.AuthnMethodSecretBasic)
@@ -21,6 +37,14 @@ func (s *server) direct(w http.ResponseWriter, r *http.Request) {
 	b := &buffer{header: w.Header(), status: http.StatusOK}
 	s.protocol.ServeHTTP(b, r.WithContext(ctx))
 	w.Header().Set("Cache-Control", "no-store")
+	if b.status == http.StatusUnauthorized {
+		if err := s.router.CountFailure(w.Header(), r); err != nil {
+			refuseCall(w, err)
+			return
+		}
+	} else if client != "" {
+		_ = s.limits.clients.Take(client) // was checked above
+	}
 	switch {
 	case b.status == http.StatusForbidden && r.URL.Path == introspect:
 		// What a client may not know about does not exist for it (RFC 7662, 2.2).

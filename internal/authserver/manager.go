@@ -25,6 +25,7 @@ type (
 	styleKey    struct{} // how the client sent its secret: a goidc.AuthnMethod
 	redirectKey struct{} // the redirect address that was asked for: a string
 	orgKey      struct{} // the org of whoever is signed in: a string
+	addressKey  struct{} // the address of the browser, as limits count it: a string
 	redeemKey   struct{} // set at the token endpoint, where a refresh token is used up
 )
 
@@ -357,8 +358,13 @@ func (m *manager) SaveSession(ctx context.Context, as *goidc.AuthnSession) error
 		if err != nil {
 			return err
 		}
-		return m.Requests.PutRequest(ctx, id, data, time.Unix(int64(as.ExpiresAt), 0))
+		expires := time.Unix(int64(as.ExpiresAt), 0)
+		if address, ok := ctx.Value(addressKey{}).(string); ok {
+			m.limits.questions.put(id, address, expires)
+		}
+		return m.Requests.PutRequest(ctx, id, data, expires)
 	}
+	m.limits.questions.end(id)
 	err := m.Requests.EndRequest(ctx, id)
 	if err != nil && errs.KindOf(err) == errs.NotFound {
 		if as.Status == goidc.StatusSuccess {

@@ -1,4 +1,5 @@
-// Package budget bounds the memory that requests and responses hold.
+// Package budget bounds the memory that requests and responses hold, and the
+// processors that decode and encode large ones.
 //
 // A Pool is what all of them may hold together. Each principal and each org has a
 // share of it, so that no caller can use it up. An Account is what one request
@@ -10,6 +11,7 @@ package budget
 
 import (
 	"context"
+	"runtime"
 	"sync"
 	"time"
 
@@ -28,7 +30,9 @@ var DefaultLimits = Limits{Pool: 192 << 20, Response: 17 << 20}
 const (
 	// small is what an account may hold uncounted.
 	small = 64 << 10
-	// patience is how long Take waits for others to give bytes back.
+	// heavy is from how many bytes on a request works in one of the pool's lanes.
+	heavy = 512 << 10
+	// patience is how long a request waits for others to give bytes back.
 	patience = 4 * time.Second
 	// orgShare and principalShare divide the pool.
 	orgShare       = 2
@@ -56,6 +60,9 @@ type Owner struct{ Org, Principal string }
 // Pool is shared by all requests of a process. A nil Pool bounds nothing.
 type Pool struct {
 	Limits
+	// lanes has a place for everyone that decodes or encodes something large. Half of
+	// the processors are left to small requests.
+	lanes chan struct{}
 
 	mu         sync.Mutex
 	used       int64
@@ -66,7 +73,21 @@ type Pool struct {
 
 // NewPool makes a Pool.
 func NewPool(l Limits) *Pool {
-	return &Pool{Limits: l, orgs: map[string]int64{}, principals: map[Owner]int64{}}
+	return &Pool{Limits: l, lanes: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)), orgs: map[string]int64{}, principals: map[Owner]int64{}}
+}
+
+// Work waits for a lane until ctx ends. done must be called when the work on n bytes is
+// done, before anything waits for a client. Little work needs no lane.
+func (p *Pool) Work(ctx context.Context, n int64) (done func(), err error) {
+	if p == nil || p.Pool <= 0 || n < heavy {
+		return func() {}, nil
+	}
+	select {
+	case p.lanes <- struct{}{}:
+		return sync.OnceFunc(func() { <-p.lanes }), nil
+	case <-ctx.Done():
+		return nil, errBusy()
+	}
 }
 
 // Used is how many bytes are held now.
@@ -136,9 +157,11 @@ type Account struct {
 	Pool  *Pool
 	Owner Owner
 
-	response int64 // bytes of the response so far
-	held     int64 // bytes of the pool
+	response int64     // bytes of the response so far
+	held     int64     // bytes of the pool
+	until    time.Time // until when the request waits, however often; zero: it has not waited yet
 	releases []func()
+	worked   func() // leaves the lane; nil: the request is in none
 }
 
 // Key is the context key of an Account.
@@ -164,7 +187,54 @@ func (a *Account) Take(ctx context.Context, n int64) error {
 		return err
 	}
 	a.response += n
-	return nil
+	return a.Work(ctx)
+}
+
+// Work waits for a lane if what the account holds is large. The request leaves the
+// lane with Settle.
+func (a *Account) Work(ctx context.Context) error {
+	if a == nil || a.Pool == nil || a.worked != nil || a.held < heavy {
+		return nil
+	}
+	ctx, cancel := a.wait(ctx)
+	defer cancel()
+	worked, err := a.Pool.Work(ctx, a.held)
+	if err == nil {
+		a.worked = worked
+	}
+	return err
+}
+
+// Lane is Work for what several requests share: n bytes, until done is called.
+func (a *Account) Lane(ctx context.Context, n int64) (done func(), err error) {
+	if a == nil {
+		return func() {}, nil
+	}
+	a.Settle() // one request must not wait for itself
+	return a.Pool.Work(ctx, n)
+}
+
+// Settle leaves the lane: what is left to do is to wait, for the client or the agent.
+func (a *Account) Settle() {
+	if a != nil && a.worked != nil {
+		a.worked()
+		a.worked = nil
+	}
+}
+
+// wait bounds how long the request waits, however often it has to.
+func (a *Account) wait(ctx context.Context) (context.Context, context.CancelFunc) {
+	if a.until.IsZero() {
+		a.until = time.Now().Add(patience)
+	}
+	return context.WithDeadline(ctx, a.until)
+}
+
+// Try is Take that does not wait, for a part that the response can do without.
+func (a *Account) Try(n int64) error {
+	now, cancel := context.WithCancel(context.Background())
+	cancel()
+	return a.Take(now, n)
 }
 
 // Hold takes n bytes from the pool until Release. It waits a few seconds for room.
@@ -176,7 +246,7 @@ func (a *Account) Hold(ctx context.Context, n int64) error {
 	if a.held <= small {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := a.wait(ctx)
 	defer cancel()
 	release, err := a.Pool.Hold(ctx, a.Owner, n)
 	if err != nil {
@@ -203,8 +273,9 @@ func (a *Account) Release() {
 	if a == nil {
 		return
 	}
+	a.Settle()
 	for _, release := range a.releases {
 		release()
 	}
-	a.response, a.held, a.releases = 0, 0, nil
+	a.response, a.held, a.until, a.releases = 0, 0, time.Time{}, nil
 }

@@ -110,3 +110,29 @@ func TestSmallAmountsAndNoPoolAreFree(t *testing.T) {
 	}
 	none.Release()
 }
+
+func TestHalfOfTheProcessorsAreLeftToSmallRequests(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := NewPool(Limits{Pool: 1 << 30, Response: 1 << 30})
+		var first *Account
+		for i := range cap(p.lanes) {
+			a := account(p, "acme", "user:ann")
+			if err := a.Take(t.Context(), mib); err != nil {
+				t.Fatalf("lane %d: %v", i, err)
+			}
+			first = a
+		}
+		late := account(p, "other", "user:eve")
+		if err := late.Take(t.Context(), mib); !IsBusy(err) {
+			t.Errorf("one more large request: %v; want server.busy", err)
+		}
+		if err := account(p, "other", "user:eve").Take(t.Context(), 1000); err != nil {
+			t.Errorf("a small request: %v", err)
+		}
+		first.Settle()
+		if err := account(p, "other", "user:eve").Take(t.Context(), mib); err != nil {
+			t.Errorf("after one has settled: %v", err)
+		}
+	})
+}

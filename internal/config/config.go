@@ -35,7 +35,11 @@ type Config struct {
 	TLSKey         string   `help:"Private key (PEM) of --tls-cert." name:"tls-key" env:"PARLEY_TLS_KEY" placeholder:"FILE"`
 	RateLimit      int      `help:"Requests per second that one principal may make, in bursts of five times as many; ${default} if not given, and 0 turns the limit off." default:"100" env:"PARLEY_RATE_LIMIT" placeholder:"N"`
 
-	RequestMemory int `help:"Memory in MiB that large requests and responses may hold together; a principal has a quarter of it and an org half; ${default} if not given, and 0 turns the limit off." default:"192" env:"PARLEY_REQUEST_MEMORY" placeholder:"MIB"`
+	MaxRequests            int           `help:"Requests that are served at the same time, apart from streams and requests that wait; workers have as many of their own. One principal may have half of them, one org two thirds. ${default} if not given, and 0 turns the limit off." default:"768" env:"PARLEY_MAX_REQUESTS" placeholder:"N"`
+	MaxStreams             int           `help:"Open streams, and as many requests that wait; ${default} if not given, and 0 turns the limit off. The limit on open files can lower it." default:"12000" env:"PARLEY_MAX_STREAMS" placeholder:"N"`
+	MaxStreamsPerPrincipal int           `help:"Open streams of one principal, and as many requests that wait; ${default} if not given, and 0 turns the limit off." default:"1000" env:"PARLEY_MAX_STREAMS_PER_PRINCIPAL" placeholder:"N"`
+	RequestMemory          int           `help:"Memory in MiB that large requests and responses may hold together; a principal has a quarter of it and an org half; ${default} if not given, and 0 turns the limit off." default:"192" env:"PARLEY_REQUEST_MEMORY" placeholder:"MIB"`
+	SearchTimeout          time.Duration `help:"How long a search or another slow read may take, waiting for its turn included; ${default} if not given." default:"5s" env:"PARLEY_SEARCH_TIMEOUT" placeholder:"DURATION"`
 
 	EchoAgent     bool          `help:"Run the built-in agent echo, which the first start registers in org main." default:"true" env:"PARLEY_ECHO_AGENT" negatable:""`
 	TaskRetention time.Duration `help:"How long a task is kept after it ended; ${default} if not given, and 0 keeps all." default:"720h" env:"PARLEY_TASK_RETENTION" placeholder:"DURATION"`
@@ -67,6 +71,7 @@ type Config struct {
 func Default() Config {
 	return Config{
 		Store: Store{Data: "./parley-data"}, Listen: "127.0.0.1:8080", RateLimit: 100, RequestMemory: 192,
+		MaxRequests: 768, MaxStreams: 12_000, MaxStreamsPerPrincipal: 1000, SearchTimeout: 5 * time.Second,
 		EchoAgent: true, TaskRetention: 30 * 24 * time.Hour, Push: true, ClientDocuments: true,
 		TokenLifetime: 15 * time.Minute, RefreshLifetime: 30 * 24 * time.Hour,
 		ShutdownTimeout: 30 * time.Second, LogFormat: "text", LogLevel: "info",
@@ -111,8 +116,16 @@ func (c *Config) Validate() error {
 		return errors.New("--tls-cert and --tls-key go together: give both or none")
 	case c.RateLimit < 0:
 		return fmt.Errorf("--rate-limit must be 0 (off) or more; it is %d", c.RateLimit)
+	case c.MaxRequests < 0:
+		return fmt.Errorf("--max-requests must be 0 (off) or more; it is %d", c.MaxRequests)
+	case c.MaxStreams < 0:
+		return fmt.Errorf("--max-streams must be 0 (off) or more; it is %d", c.MaxStreams)
+	case c.MaxStreamsPerPrincipal < 0:
+		return fmt.Errorf("--max-streams-per-principal must be 0 (off) or more; it is %d", c.MaxStreamsPerPrincipal)
 	case c.RequestMemory < 0 || c.RequestMemory > 0 && c.RequestMemory < minRequestMemory:
 		return fmt.Errorf("--request-memory must be 0 (no limit) or at least %d; it is %d", minRequestMemory, c.RequestMemory)
+	case c.SearchTimeout < 100*time.Millisecond || c.SearchTimeout > time.Minute:
+		return fmt.Errorf("--search-timeout must be between 100ms and 1m; it is %s", c.SearchTimeout)
 	case c.TaskRetention < 0:
 		return fmt.Errorf("--task-retention must be 0 (keep all) or more; it is %s", c.TaskRetention)
 	case c.TokenLifetime < time.Minute || c.TokenLifetime > 24*time.Hour:

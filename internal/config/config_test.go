@@ -135,6 +135,7 @@ func TestBadSettingsAreRefusedNotDefaulted(t *testing.T) {
 		{name: "file names a file", file: `{"config": "b"}`, want: `no setting "config"`},
 		{name: "missing file", args: []string{"--config", "no/such/file"}, want: "cannot read the configuration"},
 		{name: "rate", args: []string{"--rate-limit=-1"}, want: "--rate-limit must be 0"},
+		{name: "search timeout", args: []string{"--search-timeout=1ms"}, want: "--search-timeout must be between"},
 		{name: "fraction", args: []string{"--rate-limit=1.5"}, want: "--rate-limit"},
 		{name: "listen", args: []string{"--listen", "localhost"}, want: "--listen must be HOST:PORT"},
 		{name: "metrics listen", args: []string{"--metrics-listen", "9090"}, want: "--metrics-listen must be HOST:PORT"},

@@ -26,6 +26,10 @@ func (rt *Router) authenticate(path string, limit *limits[identity.Principal], r
 			return
 		}
 		if caller == nil {
+			if err := rt.admit(x); err != nil {
+				refuse(w, r, err)
+				return
+			}
 			next.ServeHTTP(w, r)
 			return
 		}
@@ -33,10 +37,14 @@ func (rt *Router) authenticate(path string, limit *limits[identity.Principal], r
 			rt.refuseCredentials(w, r, refuse, errOtherAudience)
 			return
 		}
-		x.caller = caller
+		x.caller, x.limit = caller, limit
 		x.account.Owner = budget.Owner{Org: caller.Org, Principal: caller.Ref()}
 		if wait := limit.take(caller.Principal, x.start); wait > 0 {
 			refuse(w, r, limit.refusal(w.Header(), wait, "too many requests; wait as long as Retry-After says"))
+			return
+		}
+		if err := rt.admit(x); err != nil {
+			refuse(w, r, err)
 			return
 		}
 		if err := x.holdBody(r); err != nil {
@@ -70,13 +78,22 @@ var errOtherAudience = errs.New(errs.Unauthenticated, "auth.audience",
 	"the access token was made for another resource; ask for one without a resource, or for this one")
 
 func (rt *Router) refuseCredentials(w http.ResponseWriter, r *http.Request, refuse ErrorWriter, err error) {
-	if errs.KindOf(err) == errs.Unauthenticated && rt.perAddress != nil {
-		addr := limitKey(clientAddr(r, rt.trusted))
-		if wait := rt.perAddress.take(addr, rt.now()); wait > 0 {
-			err = rt.perAddress.refusal(w.Header(), wait, "too many bad credentials from this address; wait as long as Retry-After says")
+	if errs.KindOf(err) == errs.Unauthenticated {
+		if limited := rt.CountFailure(w.Header(), r); limited != nil {
+			err = limited
 		}
 	}
 	refuse(w, r, err)
+}
+
+// CountFailure counts bad credentials against the client's address. It returns the
+// refusal to send instead of the usual one if there were too many.
+func (rt *Router) CountFailure(h http.Header, r *http.Request) error {
+	wait := rt.perAddress.take(rt.ClientAddr(r), rt.now())
+	if wait <= 0 {
+		return nil
+	}
+	return rt.perAddress.refusal(h, wait, "too many bad credentials from this address; wait as long as Retry-After says")
 }
 
 // Recheck asks again who sent the request, for an answer that takes so long that

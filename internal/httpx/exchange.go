@@ -22,6 +22,11 @@ type exchange struct {
 	caller *identity.Caller
 	route  *route
 	cause  error // of an answer that is our fault, for the log
+	shed   bool  // refused to protect others: neither our fault nor the caller's
+
+	limit  *limits[identity.Principal] // that the caller's requests are taken from; nil: none
+	holder holder                      // whom the request is counted for
+	place  place
 
 	account budget.Account // of the memory that the request holds
 
@@ -84,8 +89,9 @@ func RequestID(ctx context.Context) string {
 // recorder notes what was answered, for metrics and the log.
 type recorder struct {
 	http.ResponseWriter
-	status int // 0: nothing was written yet
-	bytes  int64
+	account *budget.Account // of the request
+	status  int             // 0: nothing was written yet
+	bytes   int64
 }
 
 // WriteHeader notes the final status; informational ones may come before it.
@@ -100,6 +106,7 @@ func (r *recorder) Write(p []byte) (int, error) {
 	if r.status == 0 {
 		r.status = http.StatusOK
 	}
+	r.account.Settle()
 	n, err := r.ResponseWriter.Write(p)
 	r.bytes += int64(n)
 	return n, err

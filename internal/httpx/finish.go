@@ -22,13 +22,14 @@ func (rt *Router) finish(x *exchange, r *http.Request) {
 	if status == 0 {
 		status = http.StatusOK // net/http sends it when a handler writes nothing
 	}
+	rt.leave(x)
 	took := rt.now().Sub(x.start)
 	if rt.metrics != nil {
 		rt.metrics.inFlight.Dec()
 	}
 	x.route.observe(status, took)
 	switch {
-	case status >= http.StatusInternalServerError || x.cause != nil:
+	case !x.shed && (status >= http.StatusInternalServerError || x.cause != nil):
 		rt.logRequest(slog.LevelError, "request failed", x, r, status, took)
 	case rt.accessLog:
 		rt.logRequest(slog.LevelInfo, "request", x, r, status, took)

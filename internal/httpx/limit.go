@@ -1,6 +1,8 @@
 package httpx
 
 import (
+	"context"
+	"fmt"
 	"hash/maphash"
 	"math"
 	"net/http"
@@ -54,15 +56,18 @@ func newLimits[K comparable](name string, perSecond int) *limits[K] {
 }
 
 // take uses one token of the key; if there is none, it returns how long to wait.
-func (l *limits[K]) take(key K, now time.Time) (wait time.Duration) {
+func (l *limits[K]) take(key K, now time.Time) (wait time.Duration) { return l.takeN(key, 1, now) }
+
+// takeN uses n tokens of the key, or none: then it returns how long to wait.
+func (l *limits[K]) takeN(key K, n int, now time.Time) (wait time.Duration) {
 	if l == nil {
 		return 0
 	}
 	lim := l.limiter(key, now)
-	if lim.AllowN(now, 1) {
+	if lim.AllowN(now, n) {
 		return 0
 	}
-	missing := 1 - lim.TokensAt(now)
+	missing := float64(n) - lim.TokensAt(now)
 	return max(time.Millisecond, time.Duration(math.Ceil(missing/float64(l.rate)*float64(time.Second))))
 }
 
@@ -109,4 +114,23 @@ func (l *limits[K]) refusal(h http.Header, wait time.Duration, msg string) error
 	e := errs.New(errs.RateLimited, "request.rate_limited", "%s", msg)
 	e.RetryAfter = wait
 	return e
+}
+
+// Charge makes the request of the context count as n more against its caller's rate
+// limit: each item of a batch costs as much as a request of its own. If the caller
+// does not have as many, nothing is used up and the refusal is returned.
+func (rt *Router) Charge(ctx context.Context, n int) error {
+	x := exchangeOf(ctx)
+	if x == nil || x.caller == nil || x.limit == nil || n <= 0 {
+		return nil
+	}
+	wait := x.limit.takeN(x.caller.Principal, n, rt.now())
+	if wait <= 0 {
+		return nil
+	}
+	msg := "each request of a batch counts against the rate limit; wait as long as Retry-After says, or send a smaller batch"
+	if burst := x.limit.rate * burstSeconds; n >= burst {
+		msg = fmt.Sprintf("a batch of %d requests is larger than the rate limit ever allows; send at most %d in one batch", n+1, burst)
+	}
+	return x.limit.refusal(x.rec.Header(), wait, msg)
 }

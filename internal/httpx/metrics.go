@@ -13,6 +13,7 @@ type metrics struct {
 	inFlight prometheus.Gauge
 	requests *prometheus.CounterVec
 	duration *prometheus.HistogramVec
+	shed     [len(shedReasons)]prometheus.Counter
 }
 
 func newMetrics(reg prometheus.Registerer) *metrics {
@@ -31,8 +32,32 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
 		}, []string{"route", "method"}),
 	}
-	reg.MustRegister(m.inFlight, m.requests, m.duration)
+	shed := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "parley_http_requests_shed_total",
+		Help: "Requests refused to protect others, by the bound: overload, share (of a principal, org or address), streams or waits.",
+	}, []string{"reason"})
+	for i, reason := range shedReasons {
+		m.shed[i] = shed.WithLabelValues(reason)
+	}
+	reg.MustRegister(m.inFlight, m.requests, m.duration, shed)
 	return m
+}
+
+// watch adds gauges of what the bounds count.
+func (m *metrics) watch(reg prometheus.Registerer, a *admission, p *parking) {
+	if m == nil {
+		return
+	}
+	gauge := func(name, help string, labels prometheus.Labels, value func() int64) {
+		reg.MustRegister(prometheus.NewGaugeFunc(
+			prometheus.GaugeOpts{Name: name, Help: help, ConstLabels: labels}, func() float64 { return float64(value()) }))
+	}
+	for c := ordinary; c < classes; c++ {
+		gauge("parley_http_requests_admitted", "Requests being served that count against --max-requests, by class.",
+			prometheus.Labels{"class": classNames[c]}, func() int64 { return a.admitted(c) })
+	}
+	gauge("parley_http_streams", "Open streams.", nil, p.kinds[Stream].used.Load)
+	gauge("parley_http_waits", "Requests that wait for something: long-poll claims and blocking sends.", nil, p.kinds[Wait].used.Load)
 }
 
 var statusClasses = [...]string{"other", "1xx", "2xx", "3xx", "4xx", "5xx"}

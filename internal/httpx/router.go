@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"path"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -37,6 +38,11 @@ type Options struct {
 	// AuthFailureLimit is how many bad credentials a second one client address may
 	// send; bursts as above. 0: no limit.
 	AuthFailureLimit int
+	// MaxRequests is how many requests are served at the same time in each class; one
+	// principal may have half of them, and one org two thirds. 0: no limit.
+	MaxRequests int
+	// Parked bounds streams and requests that wait; they do not count as being served.
+	Parked ParkLimits
 	// HSTS tells browsers to use nothing but HTTPS for this host from now on.
 	HSTS bool
 	// Memory is what requests and responses may hold; nil: no bound.
@@ -50,6 +56,9 @@ type Options struct {
 
 	Now func() time.Time // nil: time.Now
 }
+
+// DefaultMaxRequests is the MaxRequests of a server that was not told otherwise.
+const DefaultMaxRequests = 768
 
 // DefaultAuthFailureLimit is the AuthFailureLimit of a server that was not told otherwise.
 const DefaultAuthFailureLimit = 20
@@ -74,14 +83,17 @@ type Router struct {
 	perPrincipal *limits[identity.Principal]
 	perWorker    *limits[identity.Principal]
 	perAddress   *limits[netip.Addr]
+	admission    *admission // nil: no bound
+	parking      *parking
+	shedLogged   atomic.Int64 // when the log last mentioned refusals, in ns
 }
 
 // NewRouter makes a Router without routes.
 func NewRouter(o Options) *Router {
 	rt := &Router{
 		mux: http.NewServeMux(), auth: o.Authenticator, log: o.Logger, accessLog: o.AccessLog, now: o.Now,
-		trusted: o.TrustedProxies, recheck: cmp.Or(o.Recheck, recheckEvery), ids: newRequestIDs(), memory: o.Memory, metrics: newMetrics(o.Registerer),
-		hsts:         o.HSTS,
+		trusted: o.TrustedProxies, recheck: cmp.Or(o.Recheck, recheckEvery), ids: newRequestIDs(), memory: o.Memory,
+		metrics: newMetrics(o.Registerer), admission: newAdmission(o.MaxRequests), parking: newParking(o.Parked), hsts: o.HSTS,
 		perPrincipal: newLimits[identity.Principal]("principal", o.RateLimit),
 		perWorker:    newLimits[identity.Principal]("worker", o.RateLimit*workerFactor),
 		perAddress:   newLimits[netip.Addr]("credentials", o.AuthFailureLimit),
@@ -92,6 +104,7 @@ func NewRouter(o Options) *Router {
 	if rt.now == nil {
 		rt.now = time.Now
 	}
+	rt.metrics.watch(o.Registerer, rt.admission, rt.parking)
 	rt.unmatched = rt.metrics.route("any", "unmatched")
 	rt.mux.HandleFunc("/", rt.fallback)
 	return rt
@@ -109,15 +122,15 @@ type ErrorWriter func(w http.ResponseWriter, r *http.Request, err error)
 // HandleAs is Handle for a transport whose refusals are no problem documents:
 // what is refused before the handler runs is answered by refuse.
 func (rt *Router) HandleAs(pattern string, refuse ErrorWriter, h http.Handler) {
-	limit := rt.perPrincipal
+	limit, c := rt.perPrincipal, ordinary
 	path := pattern
 	if _, p, ok := strings.Cut(pattern, " "); ok {
 		path = p
 	}
 	if strings.HasPrefix(path, workerPrefix) {
-		limit = rt.perWorker
+		limit, c = rt.perWorker, worker
 	}
-	rt.add(pattern, private(rt.authenticate(path, limit, refuse, h)))
+	rt.add(pattern, c, refuse, private(rt.authenticate(path, limit, refuse, h)))
 }
 
 // A worker's requests have a larger budget of their own: it makes several for
@@ -134,17 +147,35 @@ func (rt *Router) HandleFunc(pattern string, h func(http.ResponseWriter, *http.R
 }
 
 // HandlePublic adds a route that looks at no credentials.
-func (rt *Router) HandlePublic(pattern string, h http.Handler) { rt.add(pattern, h) }
+func (rt *Router) HandlePublic(pattern string, h http.Handler) {
+	rt.add(pattern, ordinary, WriteError, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if err := rt.admit(exchangeOf(r.Context())); err != nil {
+			WriteError(w, r, err)
+			return
+		}
+		h.ServeHTTP(w, r)
+	}))
+}
 
-func (rt *Router) add(pattern string, h http.Handler) {
+// HandleHealth adds a public route that is served however busy the server is. Its
+// handler must not wait for anything.
+func (rt *Router) HandleHealth(pattern string, h http.Handler) {
+	rt.add(pattern, unlimited, WriteError, h)
+}
+
+// add adds a route. What its class has no slot for is answered by refuse.
+func (rt *Router) add(pattern string, c class, refuse ErrorWriter, h http.Handler) {
 	method, target, ok := strings.Cut(pattern, " ")
 	if !ok {
 		method, target = "any", pattern
 	}
 	ro := rt.metrics.route(method, target)
 	rt.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
-		if x := exchangeOf(r.Context()); x != nil {
-			x.route = ro
+		x := exchangeOf(r.Context())
+		x.route = ro
+		if !rt.admission.enter(x, c) {
+			refuse(w, r, rt.shed(x, shedOverload, errOverloaded))
+			return
 		}
 		h.ServeHTTP(w, r)
 	})
@@ -154,7 +185,7 @@ func (rt *Router) add(pattern string, h http.Handler) {
 func (rt *Router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x := &exchange{Context: r.Context(), route: rt.unmatched, start: rt.now(), request: r, trusted: rt.trusted}
 	x.rec.ResponseWriter = w
-	x.account.Pool = rt.memory
+	x.rec.account, x.account.Pool = &x.account, rt.memory
 	x.id[0] = rt.ids.next(r.Header["X-Request-Id"])
 	setHeaders(w.Header(), x)
 	if rt.hsts {

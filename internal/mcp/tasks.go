@@ -13,6 +13,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/httpx"
 	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/internal/task"
 )
@@ -127,6 +128,10 @@ func (s *server) send(ctx context.Context, to task.Call, r task.SendRequest, wai
 	if wait == 0 || !ok {
 		return s.Tasks.Send(ctx, to, r, wait)
 	}
+	if err := s.router.Park(ctx, httpx.Wait); err != nil {
+		return task.Task{}, err
+	}
+	r.Waiting = func() { s.router.Yield(ctx) }
 	allowed, stop := s.router.WhileAllowed(ctx, request, func(ctx context.Context, caller *identity.Caller) error {
 		_, err := s.Tasks.Reach(ctx, caller, to.Target().ID)
 		return err

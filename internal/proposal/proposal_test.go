@@ -105,6 +105,23 @@ func FuzzCursor(f *testing.F) {
 	})
 }
 
+func TestMatches(t *testing.T) {
+	t.Parallel()
+	texts := []string{"Upload fails", "on e-mail gateways, größe 北京", "Fix it."}
+	for query, want := range map[string]bool{
+		"upload": true, "upl": true, "fails upl": true, "upl fails": false, "UPLOAD FIX": true, "GRÖ": true, "北": true,
+		"mail e": true, "upload missing": false, "missing": false, "loads": false, strings.Repeat("x", 100): false,
+	} {
+		if got := Matches(Words(query), texts...); got != want {
+			t.Errorf("%q: %v; want %v", query, got, want)
+		}
+	}
+	long := strings.Repeat("y", 100) // words are clipped on both sides
+	if !Matches(Words(long), long+"z") {
+		t.Error("a long word does not match")
+	}
+}
+
 func TestWords(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string][]string{

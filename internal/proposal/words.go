@@ -63,6 +63,26 @@ func (s wordSet) add(word string, list []string) bool {
 // SearchWords is what a proposal is found by.
 func (p *Proposal) SearchWords() []string { return Words(p.Title, p.Problem, p.SuggestedFix) }
 
+// Matches reports whether the texts contain all words of a query, the last one as a
+// prefix: whether a search would find them. The query is what Words returned.
+func Matches(query []string, texts ...string) bool {
+	found := make([]bool, len(query))
+	missing := len(query)
+	for _, text := range texts {
+		for len(text) > 0 && missing > 0 {
+			var word string
+			word, text = nextWord(text)
+			for i, want := range query {
+				if !found[i] && (word == want || i == len(query)-1 && strings.HasPrefix(word, want)) {
+					found[i] = true
+					missing--
+				}
+			}
+		}
+	}
+	return missing == 0
+}
+
 // nextWord cuts the first word off. ToLower returns its argument where there is
 // nothing to change, so most words are not copied.
 func nextWord(text string) (word, rest string) {

@@ -15,13 +15,13 @@ import (
 func mountSystem(rt *httpx.Router, o Options, doc *huma.OpenAPI) {
 	jsonDoc, yamlDoc := render(doc)
 	rt.HandlePublic("GET /{$}", http.RedirectHandler("/docs", http.StatusFound))
-	rt.HandlePublic("GET /healthz", static("application/json", []byte(`{"status":"ok"}`+"\n")))
-	rt.HandlePublic("GET /readyz", ready(o))
+	rt.HandleHealth("GET /healthz", static("application/json", []byte(`{"status":"ok"}`+"\n")))
+	rt.HandleHealth("GET /readyz", ready(o))
 	rt.HandlePublic("GET /openapi.json", static("application/openapi+json", jsonDoc))
 	rt.HandlePublic("GET /openapi.yaml", static("application/openapi+yaml", yamlDoc))
 	rt.HandlePublic("GET /docs", docsPage(doc, o))
 	if o.Metrics != nil {
-		rt.HandlePublic("GET /metrics", o.Metrics)
+		rt.HandleHealth("GET /metrics", o.Metrics)
 	}
 }
 

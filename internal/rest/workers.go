@@ -77,6 +77,12 @@ func (a *api) claim(ctx context.Context, c *call, in *claimInput) (*claimOutput,
 	if err := in.Body.check(req.Validate()); err != nil {
 		return nil, err
 	}
+	if req.Wait > 0 {
+		if err := a.router.Park(ctx, httpx.Wait); err != nil {
+			return nil, err
+		}
+		req.Waiting = func() { a.router.Yield(ctx) }
+	}
 	return &claimOutput{Body: func(hc huma.Context) {
 		r, w := humago.Unwrap(hc)
 		httpx.AllowWait(w, req.Wait)

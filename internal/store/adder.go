@@ -63,10 +63,10 @@ func (a *adder) sendAll(ctx context.Context, batch []*request) error {
 		merge(whole, t)
 	}
 	whole.finish()
-	conn, err := a.eng.pool.Acquire(ctx)
+	conn, release, err := a.eng.acquireWrite(ctx)
 	if err != nil {
 		return err
 	}
-	defer conn.Release()
+	defer release()
 	return send(ctx, conn.Conn(), whole.statements)
 }

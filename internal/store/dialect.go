@@ -38,6 +38,11 @@ type dialect struct {
 	// its parameter is what match makes of the words.
 	search string
 	match  func(words []string) string
+	// scan is the same for a small org: it reads through the org's proposals instead
+	// of an index that holds those of all orgs. Its parameter is what scanWords makes
+	// of the words.
+	scan      string
+	scanWords func(words []string) string
 	// queue names the index of waiting tasks, where the planner would rather read
 	// through all tasks of the org.
 	queue string
@@ -75,6 +80,8 @@ var sqliteDialect = dialect{
 	match: func(words []string) string {
 		return `"` + strings.Join(words, `" "`) + `"*`
 	},
+	scan:      `(SELECT * FROM proposals WHERE org_id = $1 AND has_words($2, title, problem, suggested_fix)) p`,
+	scanWords: func(words []string) string { return strings.Join(words, " ") },
 	unindexed: func(column string) string { return "+" + column },
 	by:        func(index string) string { return " INDEXED BY " + index },
 }
@@ -103,11 +110,17 @@ var postgresDialect = dialect{
 	byKey: `CROSS JOIN LATERAL (SELECT * FROM proposals WHERE org_id = $1 AND id = k.id OFFSET 0) p`,
 	search: `(SELECT proposal_id FROM proposal_search WHERE words @@ $2::text::tsquery AND org_id = $1 OFFSET 0) s
 		CROSS JOIN LATERAL (SELECT * FROM proposals WHERE org_id = $1 AND id = s.proposal_id OFFSET 0) p`,
-	match: func(words []string) string {
-		return `'` + strings.Join(words, `' & '`) + `':*`
-	},
+	match: postgresMatch,
+	// The function does what @@ does, but no index applies to it.
+	scan: `(SELECT proposal_id FROM proposal_search WHERE org_id = $1 AND ts_match_vq(words, $2::text::tsquery) OFFSET 0) s
+		CROSS JOIN LATERAL (SELECT * FROM proposals WHERE org_id = $1 AND id = s.proposal_id OFFSET 0) p`,
+	scanWords: postgresMatch,
 	unindexed: func(column string) string { return "(" + column + " || '')" },
 	by:        func(string) string { return "" },
+}
+
+func postgresMatch(words []string) string {
+	return `'` + strings.Join(words, `' & '`) + `':*`
 }
 
 // errTaken is the refusal of an id that is in use, seen only when two writers

@@ -152,13 +152,18 @@ func (s *Store) Followups(ctx context.Context, f followup.Filter) ([]followup.Fo
 		return nil, 0, err
 	}
 	list := []followup.Followup{}
+	if f.Offset >= total {
+		return list, total, nil
+	}
 	n := len(args)
-	err = each(ctx, s.eng, func(r rows) error {
-		item, err := scanFollowup(r)
-		list = append(list, item)
-		return err
-	}, fmt.Sprintf(`SELECT %s FROM followups WHERE %s ORDER BY id DESC LIMIT $%d OFFSET $%d`,
-		followupColumns, strings.Join(where, " AND "), n+1, n+2), append(args, f.Limit, f.Offset)...)
+	err = s.slowIf(ctx, f.Offset > manyRows && f.Offset < total, f.Org, func(ctx context.Context, r reader) error {
+		return each(ctx, r, func(r rows) error {
+			item, err := scanFollowup(r)
+			list = append(list, item)
+			return err
+		}, fmt.Sprintf(`SELECT %s FROM followups WHERE %s ORDER BY id DESC LIMIT $%d OFFSET $%d`,
+			followupColumns, strings.Join(where, " AND "), n+1, n+2), append(args, f.Limit, f.Offset)...)
+	})
 	return list, total, err
 }
 

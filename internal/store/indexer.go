@@ -37,13 +37,13 @@ type indexer struct {
 	indexed atomic.Int64  // of these, how many are surely in the index
 	wake    chan struct{} // too many wait
 
-	mu   sync.Mutex // one catches up at a time
+	one  chan struct{} // one catches up at a time
 	stop context.CancelFunc
 	done sync.WaitGroup
 }
 
 func newIndexer(write func(context.Context, func(*tx) error) error) *indexer {
-	x := &indexer{write: write, wake: make(chan struct{}, 1)}
+	x := &indexer{write: write, wake: make(chan struct{}, 1), one: make(chan struct{}, 1)}
 	x.added.Store(1) // the process before this one may have left some
 	return x
 }
@@ -56,14 +56,20 @@ func (x *indexer) start() {
 	x.done.Go(func() { x.follow(ctx) })
 }
 
-// add is told of n new proposals after their commit and before their callers.
-func (x *indexer) add(n int64) {
-	if n > 0 && x.added.Add(n)-x.indexed.Load() >= indexLag {
+// add is told of n new proposals after their commit and before their callers. It
+// returns how many were added so far.
+func (x *indexer) add(n int64) int64 {
+	if n == 0 {
+		return x.added.Load()
+	}
+	added := x.added.Add(n)
+	if added-x.indexed.Load() >= indexLag {
 		select {
 		case x.wake <- struct{}{}:
 		default:
 		}
 	}
+	return added
 }
 
 func (x *indexer) follow(ctx context.Context) {
@@ -82,15 +88,15 @@ func (x *indexer) follow(ctx context.Context) {
 				continue
 			}
 		}
-		if err := x.catchUp(ctx); err != nil && ctx.Err() == nil {
+		if err := x.catchUp(ctx, x.added.Load()); err != nil && ctx.Err() == nil {
 			slog.Warn("the text index is behind; searches bring it up to date", "error", err)
 		}
 	}
 }
 
-// catchUp returns when all that was added before the call is in the index.
-func (x *indexer) catchUp(ctx context.Context) error {
-	for upTo := x.added.Load(); x.indexed.Load() < upTo; {
+// catchUp returns when the first upTo proposals are in the index.
+func (x *indexer) catchUp(ctx context.Context, upTo int64) error {
+	for x.indexed.Load() < upTo {
 		if err := x.step(ctx, upTo); err != nil {
 			return err
 		}
@@ -100,8 +106,12 @@ func (x *indexer) catchUp(ctx context.Context) error {
 
 // step indexes one batch, unless another has come that far meanwhile.
 func (x *indexer) step(ctx context.Context, upTo int64) error {
-	x.mu.Lock()
-	defer x.mu.Unlock()
+	select {
+	case x.one <- struct{}{}:
+		defer func() { <-x.one }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 	if x.indexed.Load() >= upTo {
 		return nil
 	}
@@ -120,8 +130,12 @@ func (x *indexer) step(ctx context.Context, upTo int64) error {
 		}, `SELECT seq, title, problem, suggested_fix FROM proposals
 			WHERE seq > (SELECT coalesce(max(id), 0) FROM proposal_search_docsize) ORDER BY seq LIMIT $1`, indexBatch)
 	})
-	if err == nil && n < indexBatch { // none is left of those
+	switch {
+	case err != nil:
+	case n < indexBatch: // none is left of those
 		x.indexed.Store(added)
+	case x.indexed.Load() > 0: // nothing is left of an earlier process, so these were added by this one
+		x.indexed.Add(int64(n))
 	}
 	return err
 }

@@ -8,30 +8,79 @@ import (
 	"github.com/parley-dev/parley/internal/proposal"
 )
 
+const (
+	// manyRows is where a read becomes a slow one: it may walk, sort or skip so many
+	// rows on the connections that all requests share.
+	manyRows = 2000
+	// smallOrg is how many proposals an org may have for a search to read through
+	// them. In a larger org it uses the index, which holds the words of all orgs: what
+	// it costs there depends on what the other orgs have.
+	smallOrg = 1000
+)
+
 // List implements proposal.Store. It finds the keys of a page in an index first
 // and then reads these rows only, so that a page costs the same whatever the
 // size of the org.
-func (s *Store) List(ctx context.Context, f proposal.Filter) ([]proposal.Item, int64, error) {
+func (s *Store) List(ctx context.Context, f proposal.Filter) (items []proposal.Item, total int64, err error) {
 	if len(f.Words) > 0 {
-		if err := s.eng.readySearch(ctx); err != nil {
+		err = s.slow(ctx, f.Org, func(ctx context.Context, r reader) (err error) {
+			items, total, err = s.search(ctx, r, f)
+			return err
+		})
+		return items, total, err
+	}
+	if sql, args := newListQuery(s.d, f, 0).countRows(); sql != "" {
+		if _, err := one(ctx, s.eng, []any{&total}, sql, args...); err != nil {
 			return nil, 0, err
 		}
 	}
-	total, err := s.total(ctx, f)
-	if err != nil {
+	q := newListQuery(s.d, f, total)
+	if !q.slow() {
+		items, err = q.read(ctx, s.eng)
+		return items, total, err
+	}
+	err = s.slow(ctx, f.Org, func(ctx context.Context, r reader) (err error) {
+		items, err = q.read(ctx, r)
+		return err
+	})
+	return items, total, err
+}
+
+// search finds a page of the proposals with the filter's words and counts all of
+// them.
+func (s *Store) search(ctx context.Context, r reader, f proposal.Filter) ([]proposal.Item, int64, error) {
+	var size, total int64
+	if _, err := one(ctx, r, []any{&size}, `SELECT CAST(coalesce(sum(n), 0) AS BIGINT) FROM counters
+		WHERE org_id = $1 AND kind = $2 AND who = ''`, f.Org, countProposals); err != nil {
 		return nil, 0, err
 	}
-	items := make([]proposal.Item, 0, f.Limit+1)
-	if total == 0 || f.Offset >= total {
-		return items, total, nil
+	scan := size <= smallOrg
+	if !scan {
+		if err := s.eng.readySearch(ctx, f.Org); err != nil {
+			return nil, 0, err
+		}
 	}
-	q := newListQuery(s.d, f, total)
-	err = each(ctx, s.eng, func(r rows) error {
-		it, err := scanItem(r, f.Org)
+	q := newSearchQuery(s.d, f, 0, scan)
+	if _, err := one(ctx, r, []any{&total}, q.countMatches(), q.args...); err != nil {
+		return nil, 0, err
+	}
+	items, err := newSearchQuery(s.d, f, total, scan).read(ctx, r)
+	return items, total, err
+}
+
+// read reads the page.
+func (q *listQuery) read(ctx context.Context, r reader) ([]proposal.Item, error) {
+	items := make([]proposal.Item, 0, q.f.Limit+1)
+	if q.f.Offset >= q.total {
+		return items, nil
+	}
+	sql := q.page()
+	err := each(ctx, r, func(r rows) error {
+		it, err := scanItem(r, q.f.Org)
 		items = append(items, it)
 		return err
-	}, q.page(), q.args...)
-	return items, total, err
+	}, sql, q.args...)
+	return items, err
 }
 
 func scanItem(r rows, org string) (proposal.Item, error) {
@@ -46,36 +95,37 @@ func scanItem(r rows, org string) (proposal.Item, error) {
 	return it, err
 }
 
-// total counts what a filter matches: from the counters or, for a search, exactly
-// what it finds.
-func (s *Store) total(ctx context.Context, f proposal.Filter) (n int64, err error) {
-	q := newListQuery(s.d, f, 0)
-	if len(f.Words) > 0 {
-		_, err = one(ctx, s.eng, []any{&n}, q.countMatches(), q.args...)
-		return n, err
-	}
-	sql := q.countRows()
-	if sql == "" {
-		return 0, nil
-	}
-	_, err = one(ctx, s.eng, []any{&n}, sql, q.args...)
-	return n, err
-}
-
 // listQuery builds the statements of one list.
 type listQuery struct {
 	d     *dialect
 	f     proposal.Filter
 	total int64
 	args  []any
+	// search is the FROM clause of a search; empty: there are no words.
+	search string
 }
 
 func newListQuery(d *dialect, f proposal.Filter, total int64) *listQuery {
-	q := &listQuery{d: d, f: f, total: total, args: []any{f.Org}}
-	if len(f.Words) > 0 {
-		q.arg(d.match(f.Words)) // $2, see dialect.search
+	return &listQuery{d: d, f: f, total: total, args: []any{f.Org}}
+}
+
+// newSearchQuery is newListQuery for a filter with words.
+func newSearchQuery(d *dialect, f proposal.Filter, total int64, scan bool) *listQuery {
+	q := newListQuery(d, f, total)
+	if q.search = d.search; scan {
+		q.search = d.scan
+		q.arg(d.scanWords(f.Words)) // $2, see dialect
+	} else {
+		q.arg(d.match(f.Words))
 	}
 	return q
+}
+
+// slow reports whether the page may cost more than a usual one: it starts far from
+// the start of the list, or walks the index of votes for rows that match a filter.
+func (q *listQuery) slow() bool {
+	walk := q.f.Sort == proposal.SortVotes && (q.f.Category != "" || q.f.SubmittedBy != "") && !q.few()
+	return q.f.Offset < q.total && (q.f.Offset > manyRows || walk)
 }
 
 // arg adds a parameter and returns its placeholder.
@@ -88,7 +138,7 @@ func (q *listQuery) arg(v any) string {
 // tell whether more follow.
 func (q *listQuery) page() string {
 	var keys string
-	if len(q.f.Words) > 0 {
+	if q.search != "" {
 		keys = q.matches()
 	} else {
 		keys = q.ranges()
@@ -221,11 +271,8 @@ func (q *listQuery) statuses() []proposal.Status {
 	return []proposal.Status{q.f.Status}
 }
 
-// manyRows is where sorting all matches of a filter costs more than walking the
-// sort's index and leaving out what does not match.
-const manyRows = 2000
-
-// few reports whether a filter leaves so little that sorting it is the cheapest.
+// few reports whether a filter leaves so little that sorting it is the cheapest:
+// beyond that, walking the sort's index and leaving out what does not match is.
 func (q *listQuery) few() bool {
 	return (q.f.Category != "" || q.f.SubmittedBy != "") && q.total <= manyRows
 }
@@ -273,7 +320,7 @@ func (q *listQuery) matches() string {
 func (q *listQuery) countMatches() string { return `SELECT count(*) FROM ` + q.matchConditions() }
 
 func (q *listQuery) matchConditions() string {
-	where := q.d.search + " WHERE p.org_id = $1"
+	where := q.search + " WHERE p.org_id = $1"
 	if q.f.Status != "" {
 		where += " AND p.status = " + q.arg(string(q.f.Status))
 	}
@@ -285,7 +332,12 @@ func (q *listQuery) matchConditions() string {
 
 // countRows sums the counters of a filter. Drafts that the viewer may not see are
 // left out, so that a total never reveals them. It is empty if no counter applies.
-func (q *listQuery) countRows() string {
+func (q *listQuery) countRows() (string, []any) {
+	sql := q.countSQL()
+	return sql, q.args
+}
+
+func (q *listQuery) countSQL() string {
 	if q.f.Viewer.Admin {
 		return q.sumCounters(q.f.SubmittedBy, q.f.Status, "")
 	}

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"zombiezen.com/go/sqlite"
+
+	"github.com/parley-dev/parley/internal/proposal"
 )
 
 // liteConn is one connection to SQLite, used by one goroutine at a time, with its
@@ -41,6 +43,18 @@ func openLite(path string, pragmas ...string) (*liteConn, error) {
 		}
 	}
 	return c, nil
+}
+
+// addFunctions adds the SQL function has_words(words, title, problem, suggested_fix)
+// with which a search reads through the proposals of a small org.
+func (c *liteConn) addFunctions() error {
+	return c.conn.CreateFunction("has_words", &sqlite.FunctionImpl{
+		NArgs: 4, Deterministic: true,
+		Scalar: func(_ sqlite.Context, args []sqlite.Value) (sqlite.Value, error) {
+			found := proposal.Matches(strings.Fields(args[0].Text()), args[1].Text(), args[2].Text(), args[3].Text())
+			return sqlite.IntegerValue(flag(found)), nil
+		},
+	})
 }
 
 func (c *liteConn) close() error { return errors.Join(c.forget(), c.conn.Close()) }

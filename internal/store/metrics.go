@@ -46,11 +46,22 @@ func (m *metrics) observePool(p *pgxpool.Pool) {
 
 func (m *metrics) observeLite(e *lite) {
 	m.gauge("parley_store_connections", "Open connections to the database.",
-		func() float64 { return float64(e.size) })
+		func() float64 { return float64(e.readers.size) })
 	m.gauge("parley_store_connections_in_use", "Connections in use.",
-		func() float64 { return float64(e.size - len(e.readers)) })
+		func() float64 { return float64(e.readers.size - len(e.readers.conns)) })
 	m.gauge("parley_store_connection_waits", "Times that a request had to wait for a connection.",
-		func() float64 { return float64(e.waits.Load()) })
+		func() float64 { return float64(e.readers.waits.Load()) })
+}
+
+func (m *metrics) observeLane(l *lane) {
+	m.gauge("parley_store_slow_connections", "Connections for searches and other slow reads.",
+		func() float64 { return float64(l.size) })
+	m.gauge("parley_store_slow_connections_in_use", "Slow reads that run.", func() float64 { return float64(l.inUse()) })
+	m.gauge("parley_store_slow_waiting", "Slow reads that wait for a connection.", func() float64 { return float64(l.queue()) })
+	m.gauge("parley_store_slow_connection_waits", "Times that a slow read had to wait for a connection.",
+		func() float64 { return float64(l.waits.Load()) })
+	m.gauge("parley_store_slow_busy", "Slow reads that were refused or ran into their deadline.",
+		func() float64 { return float64(l.busy.Load()) })
 }
 
 func (m *metrics) observeQueue(q *queue) {

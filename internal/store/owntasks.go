@@ -32,20 +32,27 @@ func (s *Store) OwnTasks(ctx context.Context, f task.OwnFilter) (task.OwnRows, e
 		add("updated_at > $%d", f.UpdatedAfter.UnixMicro())
 	}
 	rows := task.OwnRows{Tasks: []task.Task{}}
-	if _, err := one(ctx, s.eng, []any{&rows.Total}, `SELECT count(*) FROM tasks WHERE `+strings.Join(where, " AND "), args...); err != nil {
+	large, err := s.large(ctx, `tasks WHERE agent_id = $1 AND sender = $2`, args[:2]...)
+	if err != nil {
 		return rows, err
 	}
-	if f.Before != nil {
-		add("(updated_at, tasks.uid) < ($%d, $%d)", micros(f.Before.UpdatedAt), f.Before.UID)
-	}
-	err := s.ownPage(ctx, f, &rows, fmt.Sprintf(`%s ORDER BY updated_at DESC, tasks.uid DESC LIMIT %d`, strings.Join(where, " AND "), f.Limit+1), args...)
+	err = s.slowIf(ctx, large, f.Sender.Org, func(ctx context.Context, r reader) error {
+		if _, err := one(ctx, r, []any{&rows.Total}, `SELECT count(*) FROM tasks WHERE `+strings.Join(where, " AND "), args...); err != nil {
+			return err
+		}
+		if f.Before != nil {
+			add("(updated_at, tasks.uid) < ($%d, $%d)", micros(f.Before.UpdatedAt), f.Before.UID)
+		}
+		which := fmt.Sprintf(`%s ORDER BY updated_at DESC, tasks.uid DESC LIMIT %d`, strings.Join(where, " AND "), f.Limit+1)
+		return s.ownPage(ctx, r, f, &rows, which, args...)
+	})
 	return rows, err
 }
 
 // ownPage reads the tasks of a page with their status.
-func (s *Store) ownPage(ctx context.Context, f task.OwnFilter, out *task.OwnRows, which string, args ...any) error {
+func (s *Store) ownPage(ctx context.Context, r reader, f task.OwnFilter, out *task.OwnRows, which string, args ...any) error {
 	size, unknown := int64(0), []int(nil)
-	err := each(ctx, s.eng, func(r rows) error {
+	err := each(ctx, r, func(r rows) error {
 		var row logRow
 		cur, err := s.scanTask(r, &row.seq, &row.at, &row.data)
 		if err != nil {

@@ -6,15 +6,22 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgconn/ctxwatch"
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
 // pg is the PostgreSQL engine. Any number of nodes may share one database.
 type pg struct {
-	pool    *pgxpool.Pool
+	pool     *pgxpool.Pool
+	slowPool *pgxpool.Pool // see lane.go
+	// writes holds a token for every write that may run: fewer than the pool has
+	// connections, so that writes that wait for locks leave some to the reads.
+	writes  chan struct{}
 	adder   *adder
 	revoked *revocations
 }
@@ -27,6 +34,10 @@ const (
 	// context does.
 	writeTimeout = 30 * time.Second
 	maxTries     = 10
+	// defaultConns lets 16 writes run at once, and leaves 4 connections to reads.
+	defaultConns = 20
+	// maxSlowConns bounds the connections of slow reads, beside a quarter of the pool.
+	maxSlowConns = 4
 )
 
 func openPostgres(ctx context.Context, o Options, met *metrics, revoked *revocations) (*pg, error) {
@@ -37,8 +48,8 @@ func openPostgres(ctx context.Context, o Options, met *metrics, revoked *revocat
 	}
 	if o.ReadConns > 0 {
 		cfg.MaxConns = int32(min(o.ReadConns, 10_000)) //nolint:gosec // bounded above
-	} else if cfg.MaxConns < 16 {
-		cfg.MaxConns = 16
+	} else if cfg.MaxConns < defaultConns {
+		cfg.MaxConns = defaultConns
 	}
 	// A statement that was planned while the tables were empty would keep scanning
 	// them when they have grown; every list has an index to follow.
@@ -55,16 +66,62 @@ func openPostgres(ctx context.Context, o Options, met *metrics, revoked *revocat
 		pool.Close()
 		return nil, fmt.Errorf("connect to PostgreSQL at %s: %w", cfg.ConnConfig.Host, err)
 	}
+	slow, err := openSlowPool(ctx, cfg, o)
+	if err != nil {
+		pool.Close()
+		return nil, err
+	}
 	met.observePool(pool)
-	e := &pg{pool: pool, revoked: revoked}
+	e := &pg{pool: pool, slowPool: slow, revoked: revoked, writes: make(chan struct{}, maxWrites(cfg.MaxConns))}
 	e.adder = newAdder(e, met)
 	met.observeQueue(e.adder.queue)
 	return e, nil
 }
 
+// openSlowPool opens the second, small pool. The server cancels a statement whose
+// context ends, and the connection stays usable; statement_timeout ends a statement
+// whose client has vanished.
+func openSlowPool(ctx context.Context, cfg *pgxpool.Config, o Options) (*pgxpool.Pool, error) {
+	timeout := o.SearchTimeout
+	if timeout <= 0 {
+		timeout = defaultSlowTimeout
+	}
+	cfg = cfg.Copy()
+	cfg.MaxConns = max(1, min(maxSlowConns, cfg.MaxConns/4))
+	cfg.MinConns, cfg.MinIdleConns = 0, 0
+	cfg.ConnConfig.RuntimeParams["statement_timeout"] = strconv.FormatInt((timeout + time.Second).Milliseconds(), 10)
+	cfg.ConnConfig.BuildContextWatcherHandler = func(c *pgconn.PgConn) ctxwatch.Handler {
+		return &pgconn.CancelRequestContextWatcherHandler{Conn: c, DeadlineDelay: time.Second}
+	}
+	return pgxpool.NewWithConfig(ctx, cfg)
+}
+
+func (e *pg) slow() reader { return pgPool{e.slowPool} }
+
+func (e *pg) slowConns() int { return int(e.slowPool.Config().MaxConns) }
+
+// maxWrites is how many of the pool's connections may write: four fifths.
+func maxWrites(conns int32) int32 { return max(1, conns-max(1, conns/5)) }
+
+// acquireWrite takes a connection for a write; release gives it back.
+func (e *pg) acquireWrite(ctx context.Context) (conn *pgxpool.Conn, release func(), err error) {
+	select {
+	case e.writes <- struct{}{}:
+	case <-ctx.Done():
+		return nil, nil, ctx.Err()
+	}
+	if conn, err = e.pool.Acquire(ctx); err != nil {
+		<-e.writes
+		return nil, nil, err
+	}
+	return conn, func() {
+		conn.Release()
+		<-e.writes
+	}, nil
+}
+
 func (e *pg) query(ctx context.Context, sql string, args ...any) (rows, error) {
-	rs, err := e.pool.Query(ctx, sql, args...)
-	return rs, translate(err)
+	return pgPool{e.pool}.query(ctx, sql, args...)
 }
 
 // write runs fn in a transaction of its own. When it lost a race against another
@@ -87,11 +144,11 @@ func (e *pg) write(ctx context.Context, fn func(*tx) error) error {
 }
 
 func (e *pg) writeOnce(ctx context.Context, fn func(*tx) error) error {
-	conn, err := e.pool.Acquire(ctx)
+	conn, release, err := e.acquireWrite(ctx)
 	if err != nil {
 		return err
 	}
-	defer conn.Release()
+	defer release()
 	if _, err := conn.Exec(ctx, "BEGIN"); err != nil {
 		return err
 	}
@@ -151,7 +208,7 @@ func (e *pg) add(ctx context.Context, fn func(*tx) error) error {
 }
 
 // readySearch has nothing to do: the words of a proposal are written with it.
-func (e *pg) readySearch(context.Context) error { return nil }
+func (e *pg) readySearch(context.Context, string) error { return nil }
 
 func (e *pg) dataVersion(ctx context.Context, org string) (uint64, error) {
 	var v int64
@@ -182,8 +239,17 @@ func (e *pg) ping(ctx context.Context) error {
 
 func (e *pg) close() error {
 	e.adder.close()
+	e.slowPool.Close()
 	e.pool.Close()
 	return nil
+}
+
+// pgPool reads on any connection of a pool.
+type pgPool struct{ *pgxpool.Pool }
+
+func (p pgPool) query(ctx context.Context, sql string, args ...any) (rows, error) {
+	rs, err := p.Query(ctx, sql, args...)
+	return rs, translate(err)
 }
 
 // pgConn reads inside a write. It listens to the write's context, not to the

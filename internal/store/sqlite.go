@@ -9,16 +9,21 @@ import (
 	"sync/atomic"
 )
 
-// lite is the SQLite engine: a pool of readers and one writer (see writer.go).
+// lite is the SQLite engine: two pools of readers and one writer (see writer.go).
 type lite struct {
-	readers chan *liteConn
-	size    int          // of the pool
-	waits   atomic.Int64 // for a reader
-	writer  *writer
-	indexer *indexer
+	readers     *litePool
+	slowReaders *litePool // see lane.go
+	writer      *writer
+	indexer     *indexer
 
-	versions sync.Map // org → *atomic.Uint64
-	revoked  *revocations
+	orgs    sync.Map // org → *liteOrg
+	revoked *revocations
+}
+
+// liteOrg is what this process knows about an org's proposals.
+type liteOrg struct {
+	version atomic.Uint64
+	added   atomic.Int64 // what the text index must hold for a search, see indexer.go
 }
 
 func openSQLite(path string, o Options, met *metrics, revoked *revocations) (_ *lite, err error) {
@@ -26,10 +31,12 @@ func openSQLite(path string, o Options, met *metrics, revoked *revocations) (_ *
 	if n <= 0 {
 		n = max(4, 2*runtime.GOMAXPROCS(0))
 	}
-	e := &lite{readers: make(chan *liteConn, n), size: n, revoked: revoked}
+	// SQLite runs in this process: slow reads may not use all of its processors.
+	slow := max(1, runtime.GOMAXPROCS(0)/2)
+	e := &lite{readers: newLitePool(n), slowReaders: newLitePool(slow), revoked: revoked}
 	defer func() {
 		if err != nil {
-			err = errors.Join(fmt.Errorf("open %s: %w", path, err), e.closeReaders(len(e.readers)))
+			err = errors.Join(fmt.Errorf("open %s: %w", path, err), e.readers.closeIdle(), e.slowReaders.closeIdle())
 		}
 	}()
 	// FULL: a commit is on disk before it is acknowledged. The WAL lets readers go
@@ -39,12 +46,8 @@ func openSQLite(path string, o Options, met *metrics, revoked *revocations) (_ *
 	if err != nil {
 		return nil, err
 	}
-	for range n {
-		r, err := openLite(path, "query_only=1", "cache_size=-32768", "temp_store=MEMORY")
-		if err != nil {
-			return nil, errors.Join(err, conn.close())
-		}
-		e.readers <- r
+	if err := errors.Join(e.readers.open(path), e.slowReaders.open(path)); err != nil {
+		return nil, errors.Join(err, conn.close())
 	}
 	e.writer = newWriter(conn, met, e.committed)
 	met.observeLite(e)
@@ -52,41 +55,13 @@ func openSQLite(path string, o Options, met *metrics, revoked *revocations) (_ *
 	return e, nil
 }
 
-// query runs on one of the readers, which its rows hold until they are closed.
 func (e *lite) query(ctx context.Context, sql string, args ...any) (rows, error) {
-	c, err := e.reader(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if ctx.Done() != nil {
-		c.conn.SetInterrupt(ctx.Done())
-	}
-	done := func() {
-		c.conn.SetInterrupt(nil)
-		e.readers <- c
-	}
-	rs, err := c.read(sql, args, done)
-	if err != nil {
-		done()
-		return nil, translate(err)
-	}
-	return rs, nil
+	return e.readers.query(ctx, sql, args...)
 }
 
-func (e *lite) reader(ctx context.Context) (*liteConn, error) {
-	select {
-	case c := <-e.readers:
-		return c, nil
-	default:
-	}
-	e.waits.Add(1)
-	select {
-	case c := <-e.readers:
-		return c, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
+func (e *lite) slow() reader { return e.slowReaders }
+
+func (e *lite) slowConns() int { return e.slowReaders.size }
 
 func (e *lite) write(ctx context.Context, fn func(*tx) error) error {
 	return translate(e.writer.do(ctx, fn))
@@ -97,28 +72,36 @@ func (e *lite) add(ctx context.Context, fn func(*tx) error) error { return e.wri
 
 // dataVersion needs no query: this process is the only one that writes proposals.
 func (e *lite) dataVersion(_ context.Context, org string) (uint64, error) {
-	return e.version(org).Load(), nil
+	return e.org(org).version.Load(), nil
 }
 
-func (e *lite) version(org string) *atomic.Uint64 {
-	if v, ok := e.versions.Load(org); ok {
-		return v.(*atomic.Uint64)
+func (e *lite) org(id string) *liteOrg {
+	if v, ok := e.orgs.Load(id); ok {
+		return v.(*liteOrg)
 	}
-	v, _ := e.versions.LoadOrStore(org, new(atomic.Uint64))
-	return v.(*atomic.Uint64)
+	v, _ := e.orgs.LoadOrStore(id, new(liteOrg))
+	return v.(*liteOrg)
 }
 
 // committed runs after a commit and before anybody is told of it: who has the
 // answer to its write sees it in every later read.
 func (e *lite) committed(t *tx) {
-	for org := range t.touched {
-		e.version(org).Add(1)
+	added := e.indexer.add(t.unindexed)
+	for id := range t.touched {
+		o := e.org(id)
+		o.version.Add(1)
+		if t.unindexed > 0 {
+			o.added.Store(added)
+		}
 	}
-	e.indexer.add(t.unindexed)
 	e.revoked.tell(t)
 }
 
-func (e *lite) readySearch(ctx context.Context) error { return e.indexer.catchUp(ctx) }
+// readySearch waits for the proposals of this org and for those that came before
+// them. So an org that writes much does not delay the searches of one that does not.
+func (e *lite) readySearch(ctx context.Context, org string) error {
+	return e.indexer.catchUp(ctx, max(1, e.org(org).added.Load()))
+}
 
 // migrate uses the writer's connection before its first write.
 func (e *lite) migrate(ctx context.Context) error {
@@ -152,12 +135,5 @@ func (e *lite) close() error {
 	if e.indexer != nil {
 		e.indexer.close()
 	}
-	return errors.Join(e.writer.close(), e.closeReaders(e.size))
-}
-
-func (e *lite) closeReaders(n int) (err error) {
-	for range n {
-		err = errors.Join(err, (<-e.readers).close())
-	}
-	return err
+	return errors.Join(e.writer.close(), e.readers.close(), e.slowReaders.close())
 }

@@ -20,18 +20,22 @@ import (
 
 // Options says where the data is.
 type Options struct {
-	Dir       string           // folder of the SQLite file; used when URL is empty
-	URL       string           // postgres:// address; takes precedence over Dir
-	ReadConns int              // readers on SQLite, connections on PostgreSQL; 0: a sensible number
-	Now       func() time.Time // nil: the system's clock
+	Dir       string // folder of the SQLite file; used when URL is empty
+	URL       string // postgres:// address; takes precedence over Dir
+	ReadConns int    // readers on SQLite, connections on PostgreSQL; 0: a sensible number
+	// SearchTimeout is how long a search or another slow read may take, waiting
+	// included; 0: 5 seconds.
+	SearchTimeout time.Duration
+	Now           func() time.Time // nil: the system's clock
 }
 
 // Store implements the Store interfaces of all domain packages.
 type Store struct {
-	eng engine
-	d   *dialect
-	met *metrics
-	now func() time.Time
+	eng  engine
+	d    *dialect
+	met  *metrics
+	lane *lane
+	now  func() time.Time
 
 	revoked *revocations
 }
@@ -47,8 +51,12 @@ type engine interface {
 	add(ctx context.Context, fn func(*tx) error) error
 	// dataVersion changes after every commit that touched the org's proposals.
 	dataVersion(ctx context.Context, org string) (uint64, error)
-	// readySearch returns when a search finds everything written so far.
-	readySearch(ctx context.Context) error
+	// slow reads on connections that only slow reads use; see lane.go.
+	slow() reader
+	slowConns() int
+	// readySearch returns when a search finds everything that was written in the org
+	// so far.
+	readySearch(ctx context.Context, org string) error
 	migrate(ctx context.Context) error
 	ping(ctx context.Context) error
 	close() error
@@ -89,6 +97,8 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
+	s.lane = newLane(s.eng.slowConns(), o.SearchTimeout)
+	s.met.observeLane(s.lane)
 	if err := s.eng.migrate(ctx); err != nil {
 		_ = s.eng.close()
 		return nil, fmt.Errorf("migrate: %w", err)

@@ -7,6 +7,9 @@ import (
 	"errors"
 	"fmt"
 
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/task"
 )
@@ -65,7 +68,7 @@ func encodeRow(events []task.Event) (logRow, error) {
 // decode is the inverse of encodeRow.
 func (r *logRow) decode() ([]task.Event, error) {
 	var stored []storedEvent
-	if err := json.Unmarshal([]byte(r.data), &stored); err != nil {
+	if err := jsonv2.Unmarshal([]byte(r.data), &stored, jsontext.AllowDuplicateNames(true)); err != nil {
 		return nil, fmt.Errorf("decode events: %w", err)
 	}
 	out := make([]task.Event, len(stored))

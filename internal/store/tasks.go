@@ -263,13 +263,24 @@ func (s *Store) Tasks(ctx context.Context, f task.Filter) ([]task.Task, error) {
 	if f.Before != "" {
 		add("uid < $%d", f.Before)
 	}
+	// No index holds the filters in the order of the list: a rare match is found by
+	// walking the tasks of the org.
+	large, filtered := false, f.Agent != "" || f.Sender != nil || f.State != "" || f.ContextID != "" || f.FollowupID != ""
+	if filtered {
+		var err error
+		if large, err = s.large(ctx, `tasks WHERE org_id = $1`, f.Org); err != nil {
+			return nil, err
+		}
+	}
 	args = append(args, f.Limit)
 	out := []task.Task{}
-	err := each(ctx, s.eng, func(r rows) error {
-		cur, err := s.scanTask(r)
-		out = append(out, cur.Task)
-		return err
-	}, fmt.Sprintf(`SELECT %s, 0 FROM tasks WHERE %s ORDER BY uid DESC LIMIT $%d`, taskColumns, strings.Join(where, " AND "), len(args)), args...)
+	err := s.slowIf(ctx, large, f.Org, func(ctx context.Context, r reader) error {
+		return each(ctx, r, func(r rows) error {
+			cur, err := s.scanTask(r)
+			out = append(out, cur.Task)
+			return err
+		}, fmt.Sprintf(`SELECT %s, 0 FROM tasks WHERE %s ORDER BY uid DESC LIMIT $%d`, taskColumns, strings.Join(where, " AND "), len(args)), args...)
+	})
 	return out, err
 }
 

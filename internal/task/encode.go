@@ -53,6 +53,12 @@ func (s *Tasks) EncodeTask(
 		if err != nil {
 			return Encoding{}, nil, err
 		}
+		worked, err := budget.From(ctx).Lane(ctx, 2*t.Size)
+		if err != nil {
+			release()
+			return Encoding{}, nil, err
+		}
+		defer worked()
 		whole, err := s.Store.TaskByUID(ctx, ref.Org, ref.UID, All)
 		if err != nil {
 			release()

@@ -328,6 +328,12 @@ func (h *hub) page(ctx context.Context, ref Ref, after int64) (events []Event, d
 		if err != nil {
 			return nil, nil, err
 		}
+		worked, err := budget.From(ctx).Lane(ctx, 2*size)
+		if err != nil {
+			release()
+			return nil, nil, err
+		}
+		defer worked()
 		events, err := h.store.TaskEvents(ctx, ref.Org, ref.UID, after, maxRecent)
 		if err != nil {
 			release()

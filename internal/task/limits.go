@@ -82,10 +82,10 @@ func textSize(s string) int64 {
 	n := len(s)
 	for i := range len(s) {
 		switch c := s[i]; {
+		case c == '"' || c == '\\' || c == '\n' || c == '\t' || c == '\r':
+			n++
 		case c < ' ':
 			n += 5
-		case c == '"' || c == '\\':
-			n++
 		}
 	}
 	return int64(n)

@@ -91,9 +91,13 @@ const maxPageBytes = 4 << 20
 // fillPage loads the content of tasks, as many as fit into the response, and returns
 // how many did. The first one must fit.
 func (s *Tasks) fillPage(ctx context.Context, tasks []Task, l Content) (int, error) {
-	l.Admit = admit(ctx)
+	account := budget.From(ctx)
 	for i := range tasks {
 		t := &tasks[i]
+		l.Admit = func(t Task) error { return account.Take(ctx, t.Size+rowSize) }
+		if i > 0 { // a shorter page now is better than a longer one later
+			l.Admit = func(t Task) error { return account.Try(t.Size + rowSize) }
+		}
 		at, uid := t.UpdatedAt, t.UID
 		whole, err := s.Store.TaskByUID(ctx, t.Org, uid, l)
 		switch {

@@ -146,6 +146,9 @@ type SendRequest struct {
 	MustExist bool
 	// Push is set in the same write; nil: none.
 	Push *PushConfig
+	// Waiting is called when the message is stored and Send begins to wait; nil: nothing
+	// is.
+	Waiting func()
 	// Show is how much of a known task is returned.
 	Show Content
 }
@@ -172,6 +175,10 @@ func (s *Tasks) Send(ctx context.Context, c Call, r SendRequest, wait time.Durat
 	defer s.hub.leave(topic)
 	if t.State.Rests() {
 		return t, nil
+	}
+	budget.From(ctx).Settle()
+	if r.Waiting != nil {
+		r.Waiting()
 	}
 	waiting, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()

@@ -58,6 +58,8 @@ type ClaimRequest struct {
 	Lease    time.Duration
 	Capacity int
 	Ack      []string // ids of direct messages that arrived
+	// Waiting is called whenever there is no work and Claim begins to wait; nil: nothing is.
+	Waiting func()
 }
 
 // Claim is the work that was given.
@@ -97,6 +99,9 @@ func (s *Tasks) Claim(ctx context.Context, p Post, r ClaimRequest) (Claim, error
 		if r.Max > 0 {
 			seat = s.desk.sit(agent, r.Worker, r.Lease)
 			served = seat.served
+		}
+		if r.Waiting != nil {
+			r.Waiting()
 		}
 		over := false
 		select {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"sync"
 
 	gocmp "github.com/google/go-cmp/cmp"
 
@@ -161,6 +162,29 @@ func testWalk(w *world) {
 				w.Errorf("%s %s by cursor:\n%s", status, sort, diff)
 			}
 		}
+	}
+}
+
+// testSearchLarge searches in an org that is too large to be read through.
+func testSearchLarge(w *world) {
+	ann := w.access("acme", "user:ann", memberScopes...)
+	var wg sync.WaitGroup
+	for range 16 {
+		wg.Go(func() {
+			for range 100 {
+				s := proposal.Submission{Title: "Filler", Category: proposal.Process, Problem: "Filler.", SuggestedFix: "Filler."}
+				if _, err := w.proposals.Submit(w.Context(), ann, s); err != nil {
+					w.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	testSearch(w)
+	page, err := w.proposals.List(w.Context(), ann, proposal.Query{Text: "fill", Sort: proposal.SortOldest, Limit: 100, Page: 16})
+	w.must(err)
+	if page.Total != 1600 || len(page.Items) != 100 {
+		w.Errorf("%d items of %d; want 100 of 1600", len(page.Items), page.Total)
 	}
 }
 

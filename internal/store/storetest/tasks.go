@@ -64,7 +64,7 @@ func says(text string) task.Message {
 
 func (w *world) send(c task.Call, id, text string) task.Task {
 	w.Helper()
-	t, err := w.tasks.Send(w.Context(), c, task.SendRequest{ID: id, Message: says(text)}, 0)
+	t, err := w.tasks.Send(w.Context(), c, task.SendRequest{ID: id, Message: says(text), Show: task.All}, 0)
 	w.must(err)
 	return t
 }

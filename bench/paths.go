@@ -1,0 +1,137 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"time"
+)
+
+// hotPath is what a change must not make slower. rate measures it once.
+type hotPath struct {
+	name string
+	rate func(ctx context.Context, set settings) (float64, error)
+	pid  int // of the server; 0: there is none
+}
+
+// hotPaths returns the hot paths of a server that has proposals, in the same order
+// for every server.
+func (w *taskWorld) hotPaths(set settings) ([]hotPath, error) {
+	var out []hotPath
+	if set.only == "" || set.only == "proposals" {
+		paths, err := w.proposalPaths(set)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, paths...)
+	}
+	if set.only == "" || set.only == "a2a" {
+		paths, err := w.taskPaths()
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, paths...)
+	}
+	for i := range out {
+		out[i].pid = w.cmd.Process.Pid
+	}
+	return out, nil
+}
+
+// jobPath measures a job, beside another if there is one.
+func jobPath(name string, background *job, j job) hotPath {
+	return hotPath{name: name, rate: func(ctx context.Context, set settings) (float64, error) {
+		r, err := beside(ctx, set, background, j)
+		return r.rate(), err
+	}}
+}
+
+func (w *taskWorld) proposalPaths(set settings) ([]hotPath, error) {
+	ids, err := w.ids()
+	if err != nil {
+		return nil, err
+	}
+	gets := make([][]byte, len(ids))
+	for i, id := range ids {
+		gets[i] = request("GET", w.addr, path+"/"+id, w.keys[0], "")
+	}
+	submits, votes := w.submits(), w.votes(ids)
+	var mixed [][]byte
+	for i := range submits {
+		mixed = append(mixed, submits[i], votes[i%len(votes)])
+	}
+	list := job{Addr: w.addr, Callers: callers, Requests: [][]byte{request("GET", w.addr, path, w.keys[0], "")}}
+	get, vote, submit := list, list, list
+	get.Requests = gets
+	vote.Requests, vote.Callers = votes, writers
+	submit.Requests, submit.Callers = submits, writers
+	submitPath := jobPath(subName, nil, submit)
+	measure := submitPath.rate
+	submitPath.rate = func(ctx context.Context, set settings) (float64, error) {
+		rate, err := measure(ctx, set)
+		if err != nil {
+			return 0, err
+		}
+		return rate, w.settle(ctx)
+	}
+	return []hotPath{
+		jobPath(listName, nil, list),
+		jobPath(freshName, &job{Addr: w.addr, Callers: callers, Requests: mixed, Rate: set.writeRate}, list),
+		jobPath(getName, nil, get),
+		jobPath(voteName, nil, vote),
+		submitPath,
+	}, nil
+}
+
+// settle waits until the text index holds what was submitted: indexing must not
+// fall into the next measurement, which is that of the other server.
+func (w *taskWorld) settle(ctx context.Context) error {
+	var err error
+	for range 20 {
+		if _, err = w.get(path + "?limit=1&q=settled"); err == nil || ctx.Err() != nil {
+			break
+		}
+		time.Sleep(time.Second) // a search may say that it takes too long
+	}
+	return err
+}
+
+func (w *taskWorld) taskPaths() ([]hotPath, error) {
+	gets, err := w.taskGets()
+	if err != nil {
+		return nil, err
+	}
+	calls := w.taskCalls()
+	return []hotPath{
+		jobPath("task send → completed", nil, taskJob(w.addr, done, calls.sends)),
+		jobPath("SendMessage of A2A 1.0 → completed", nil, taskJob(w.addr, sdkDone, calls.v1)),
+		jobPath("task stream, start to end", nil, taskJob(w.addr, done, calls.streams)),
+		jobPath("task get", nil, job{Addr: w.addr, Callers: getters, Requests: gets, Expect: done}),
+		{name: "task through HTTP workers", rate: func(ctx context.Context, set settings) (float64, error) {
+			sent, _, err := w.workRound(ctx, set, 0)
+			return sent.rate(), err
+		}},
+	}, nil
+}
+
+// keyPath measures the check of a known key in a process of its own, which runs the
+// identity package that the program was built with.
+func keyPath(program string) hotPath {
+	return hotPath{name: "check of a known key", rate: func(ctx context.Context, set settings) (rate float64, err error) {
+		in, err := json.Marshal(keyJob{Duration: set.duration})
+		if err != nil {
+			return 0, err
+		}
+		if program == "" {
+			if program, err = os.Executable(); err != nil {
+				return 0, err
+			}
+		}
+		out, err := runRoleOf(ctx, program, "keys", in)
+		if err != nil {
+			return 0, fmt.Errorf("check keys: %w", err)
+		}
+		return rate, json.Unmarshal(out, &rate)
+	}}
+}

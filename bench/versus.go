@@ -1,0 +1,173 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"text/tabwriter"
+)
+
+// leastRatio is how much of the base's rate a hot path must keep.
+const leastRatio = 0.95
+
+// comparison is one hot path of this revision beside that of another. Each round
+// measures both, one after the other, and the one that goes first alternates: what
+// else happens on the machine hits both alike.
+type comparison struct {
+	Engine  string  `json:"engine"`
+	Name    string  `json:"name"`
+	Base    float64 `json:"base_rate"`
+	Rate    float64 `json:"rate"`
+	Ratio   float64 `json:"ratio"` // median of the rounds' ratios
+	Q1      float64 `json:"ratio_q1"`
+	Q3      float64 `json:"ratio_q3"`
+	CPU     float64 `json:"cpu_ratio,omitempty"` // processor time of the base's server for a request, beside this one's
+	Rounds  int     `json:"rounds"`
+	Verdict string  `json:"verdict"` // ok, MISS, or MISS? if the rounds differ too much to tell
+}
+
+// runVersus compares this revision with set.base.
+func runVersus(ctx context.Context, set settings) error {
+	base, baseKeys, cleanupBase, err := buildBase(ctx, set.base)
+	if err != nil {
+		return err
+	}
+	defer cleanupBase()
+	program, cleanup, err := buildParley(ctx)
+	if err != nil {
+		return err
+	}
+	defer cleanup()
+	var all []comparison
+	if (set.only == "" || set.only == "auth") && baseKeys != "" {
+		// A known key is not looked up, so no engine has a part in it.
+		found, err := versus(ctx, set, "-", []hotPath{keyPath(baseKeys)}, []hotPath{keyPath("")})
+		if err != nil {
+			return err
+		}
+		all = append(all, found...)
+	}
+	for _, engine := range set.engines {
+		if set.only == "auth" {
+			break
+		}
+		found, err := versusEngine(ctx, set, engine, base, program)
+		if err != nil {
+			return fmt.Errorf("%s: %w", engine, err)
+		}
+		all = append(all, found...)
+	}
+	if set.json {
+		enc := json.NewEncoder(os.Stdout)
+		enc.SetIndent("", "  ")
+		return enc.Encode(all)
+	}
+	return printVersus(os.Stdout, all)
+}
+
+// versusEngine runs both servers, each on a store of its own with the same rows.
+func versusEngine(ctx context.Context, set settings, engine, base, program string) ([]comparison, error) {
+	var sides [2][]hotPath
+	for i, p := range []string{base, program} {
+		data, cleanup, err := newData(ctx, engine)
+		if err != nil {
+			return nil, err
+		}
+		defer cleanup()
+		w, err := newTaskWorld(ctx, engine, p, data)
+		if err != nil {
+			return nil, err
+		}
+		defer w.close()
+		if set.only != "a2a" {
+			if err := w.seed(ctx, set.rows[len(set.rows)-1]); err != nil {
+				return nil, err
+			}
+			if err := w.settle(ctx); err != nil {
+				return nil, err
+			}
+		}
+		if sides[i], err = w.hotPaths(set); err != nil {
+			return nil, err
+		}
+	}
+	return versus(ctx, set, engine, sides[0], sides[1])
+}
+
+// versus measures every path of both sides in turn, round by round.
+func versus(ctx context.Context, set settings, engine string, base, now []hotPath) ([]comparison, error) {
+	rates, costs := make([][2][]float64, len(now)), make([][2][]float64, len(now))
+	for round := range set.rounds {
+		progress("%s: round %d of %d", engine, round+1, set.rounds)
+		for i := range now {
+			for turn := range 2 {
+				side := (round + i + turn) % 2
+				path := [2][]hotPath{base, now}[side][i]
+				spent := cpuTicks(path.pid)
+				rate, err := path.rate(ctx, set)
+				spent = cpuTicks(path.pid) - spent
+				if err == nil && rate <= 0 {
+					err = fmt.Errorf("nothing was done in %s", set.duration)
+				}
+				if err != nil {
+					return nil, fmt.Errorf("%s of %s: %w", now[i].name, [2]string{"the base", "this revision"}[side], err)
+				}
+				rates[i][side] = append(rates[i][side], rate)
+				costs[i][side] = append(costs[i][side], spent/rate)
+			}
+		}
+	}
+	out := make([]comparison, len(now))
+	for i, r := range rates {
+		out[i] = compareRounds(r[0], r[1])
+		out[i].Engine, out[i].Name = engine, now[i].name
+		if cost := median(costs[i][1]); cost > 0 {
+			out[i].CPU = median(costs[i][0]) / cost
+		}
+	}
+	return out, nil
+}
+
+// compareRounds compares two sides round by round.
+func compareRounds(base, now []float64) comparison {
+	ratios := make([]float64, len(now))
+	for i := range now {
+		ratios[i] = now[i] / base[i]
+	}
+	c := comparison{
+		Base: median(base), Rate: median(now), Ratio: median(ratios), Q1: quantile(ratios, 0.25), Q3: quantile(ratios, 0.75),
+		Rounds: len(now),
+	}
+	if c.Verdict = verdict(c.Ratio >= leastRatio); c.Ratio < leastRatio && c.Q3 >= leastRatio {
+		c.Verdict += "?"
+	}
+	return c
+}
+
+// quantile interpolates between the two nearest values.
+func quantile(v []float64, p float64) float64 {
+	s := slices.Sorted(slices.Values(v))
+	at := p * float64(len(s)-1)
+	i := int(at)
+	if i+1 >= len(s) {
+		return s[len(s)-1]
+	}
+	return s[i] + (at-float64(i))*(s[i+1]-s[i])
+}
+
+func printVersus(out io.Writer, all []comparison) error {
+	tw := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(tw, "engine\tbase/s\tnow/s\tratio\tquartiles\tcpu\trounds\ttarget\t\t  hot path")
+	for _, c := range all {
+		cpu := "-"
+		if c.CPU > 0 {
+			cpu = fmt.Sprintf("%.2f", c.CPU)
+		}
+		fmt.Fprintf(tw, "%s\t%.0f\t%.0f\t%.3f\t%.2f–%.2f\t%s\t%d\t≥ %.2f\t%s\t  %s\n",
+			c.Engine, c.Base, c.Rate, c.Ratio, c.Q1, c.Q3, cpu, c.Rounds, leastRatio, c.Verdict, c.Name)
+	}
+	return tw.Flush()
+}

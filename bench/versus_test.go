@@ -1,0 +1,75 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+)
+
+// TestVersus checks that both sides are measured in every round, that they take
+// turns in going first, and what is made of their rates.
+func TestVersus(t *testing.T) {
+	t.Parallel()
+	var order []string
+	side := func(name string, rates ...float64) []hotPath {
+		n := 0
+		return []hotPath{{name: "path", rate: func(context.Context, settings) (float64, error) {
+			order = append(order, name)
+			n++
+			return rates[n-1], nil
+		}}}
+	}
+	got, err := versus(t.Context(), settings{rounds: 4}, "sqlite",
+		side("base", 100, 200, 100, 100), side("now", 90, 180, 200, 94))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "base now now base base now now base"; strings.Join(order, " ") != want {
+		t.Errorf("the order is %q; want %q", order, want)
+	}
+	want := []comparison{{
+		Engine: "sqlite", Name: "path", Base: 100, Rate: 137, Ratio: 0.92, Q1: 0.9, Q3: 1.205, Rounds: 4, Verdict: "MISS?",
+	}}
+	if diff := cmp.Diff(want, got, cmpopts.EquateApprox(0, 1e-9)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// A path that is slower in nearly all rounds is surely slower.
+func TestVersusVerdict(t *testing.T) {
+	t.Parallel()
+	base := []float64{100, 100, 100, 100, 100}
+	for want, now := range map[string][]float64{
+		"ok":    {90, 95, 96, 97, 120},
+		"MISS?": {80, 90, 94, 99, 120},
+		"MISS":  {80, 90, 91, 92, 120},
+	} {
+		if got := compareRounds(base, now).Verdict; got != want {
+			t.Errorf("%v: %s; want %s", now, got, want)
+		}
+	}
+}
+
+func TestParseBase(t *testing.T) {
+	t.Parallel()
+	for args, want := range map[string]string{
+		"-base HEAD":                            "10 700ms [10000]",
+		"-base HEAD -quick":                     "10 300ms [10000]",
+		"-base HEAD -rounds 3 -duration 2s":     "3 2s [10000]",
+		"-base HEAD -quick -rows 1000,2000":     "10 300ms [1000 2000]",
+		"-quick":                                "3 1s [1000 60000]",
+		"-only a2a -engine postgres -base HEAD": "10 700ms [10000]",
+	} {
+		set, err := parse(strings.Fields(args))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := fmt.Sprint(set.rounds, " ", set.duration, " ", set.rows); got != want {
+			t.Errorf("%s: %s; want %s", args, got, want)
+		}
+	}
+}

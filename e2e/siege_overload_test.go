@@ -1,0 +1,248 @@
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// metric reads a metric of the server, on a connection of its own.
+func (s *server) metric(t *testing.T, name string) int {
+	t.Helper()
+	_, rest, ok := strings.Cut(s.fresh(t, "/metrics"), "\n"+name+" ")
+	line, _, _ := strings.Cut(rest, "\n")
+	n, err := strconv.ParseFloat(line, 64)
+	if !ok || err != nil {
+		t.Fatalf("the metric %s: %q, %v", name, line, err)
+	}
+	return int(n)
+}
+
+// fresh gets a path on a new connection; it must be there.
+func (s *server) fresh(t *testing.T, path string) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), soon)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.base+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(req)
+	if err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	b, err := io.ReadAll(res.Body)
+	if err != nil || res.StatusCode != http.StatusOK {
+		t.Fatalf("%s: %s %s %v", path, res.Status, b, err)
+	}
+	return string(b)
+}
+
+// mustBeHealthy checks what monitoring asks, on new connections.
+func (s *server) mustBeHealthy(t *testing.T) {
+	t.Helper()
+	for _, path := range []string{"/healthz", "/readyz", "/metrics"} {
+		s.fresh(t, path)
+	}
+}
+
+// TestOverloadIsShed lets a thousand clients of one key send requests as fast as they
+// can. What is over the bound is refused at once, and health checks and others are
+// served beside it. How fast is not looked at: the clients alone fill the machine.
+func TestOverloadIsShed(t *testing.T) {
+	needFiles(t, 4000)
+	eachEngine(t, func(t *testing.T, e engine) {
+		s := newSiege(t, serve(t, e, "--rate-limit", "0"))
+		must(s.attacker.send(t.Context(), s.prey.agent, "one", "hello"))(t)
+		client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 1000}}
+		ctx, cancel := context.WithCancel(t.Context())
+		var wg sync.WaitGroup
+		var served, shed atomic.Int64
+		for i := range 1000 {
+			wg.Go(func() {
+				for n := 0; ctx.Err() == nil; n++ {
+					body := envelope("tasks/get", object{"id": "one"})
+					if n%8 == 7 {
+						body = envelope("tasks/send", object{"id": fmt.Sprintf("t-%d-%d", i, n), "message": text("hello")})
+					}
+					b, _ := json.Marshal(body)
+					req, _ := http.NewRequestWithContext(ctx, http.MethodPost, s.base+"/a2a/"+s.prey.agent, strings.NewReader(string(b)))
+					req.Header.Set("Authorization", "Bearer "+s.attacker.key)
+					req.Header.Set("Content-Type", "application/json")
+					res, err := client.Do(req)
+					if err != nil {
+						if ctx.Err() == nil {
+							t.Error(err)
+						}
+						return
+					}
+					_, _ = io.Copy(io.Discard, res.Body)
+					_ = res.Body.Close()
+					if mustShed(t, res); res.StatusCode == http.StatusOK {
+						served.Add(1)
+					} else {
+						shed.Add(1)
+						time.Sleep(50 * time.Millisecond) // or the clients need all the processor
+					}
+				}
+			})
+		}
+		most := 0
+		for i := range 9 {
+			s.mustBeHealthy(t)
+			if err := s.honestCall(t.Context(), i); err != nil {
+				t.Errorf("an honest call: %v", err)
+			}
+			most = max(most, s.metric(t, `parley_http_requests_admitted{class="ordinary"}`))
+			time.Sleep(50 * time.Millisecond)
+		}
+		cancel()
+		wg.Wait()
+		t.Logf("%d requests were served and %d shed; at most %d at the same time", served.Load(), shed.Load(), most)
+		if served.Load() == 0 || most > 768 {
+			t.Errorf("%d requests were served; %d at the same time, want at most 768", served.Load(), most)
+		}
+		s.mustBeWell(t)
+	})
+}
+
+// Test256CallersAreNotShed has as many clients of one key as a busy org would.
+func Test256CallersAreNotShed(t *testing.T) {
+	eachEngine(t, func(t *testing.T, e engine) {
+		s := serve(t, e, "--rate-limit", "0")
+		o := newTaskOrg(t, s, "busy")
+		var wg sync.WaitGroup
+		for i := range 256 {
+			wg.Go(func() {
+				for n := range 8 {
+					if _, err := o.peer().send(t.Context(), o.agent, fmt.Sprintf("t-%d-%d", i, n), "hello"); err != nil {
+						t.Error(err)
+						return
+					}
+				}
+			})
+		}
+		wg.Wait()
+		for _, reason := range []string{"overload", "share", "streams", "waits"} {
+			if n := s.metric(t, `parley_http_requests_shed_total{reason="`+reason+`"}`); n != 0 {
+				t.Errorf("%d requests were shed by %s", n, reason)
+			}
+		}
+	})
+}
+
+// TestSiegeFewFiles opens a thousand streams on a server that may open a thousand
+// files. Health checks and others still get connections.
+func TestSiegeFewFiles(t *testing.T) {
+	needFiles(t, 4000)
+	eachEngine(t, func(t *testing.T, e engine) {
+		limited := []string{"sh", "-c", `ulimit -n 1000; exec "$0" "$@"`}
+		s := newSiege(t, serveThrough(t, e, limited, nil, "--rate-limit", "0"))
+		id := "watched"
+		keys := []string{s.attacker.key, s.prey.sender}
+		for _, key := range keys {
+			must(peer{s.base, key}.send(t.Context(), s.prey.agent, id, "hello"))(t)
+		}
+		opened, refused := 0, 0
+		for i := range 1000 {
+			o := *s.prey
+			o.sender = keys[i%2]
+			st := o.openRaw(t, id, 0)
+			_ = st.SetReadDeadline(time.Now().Add(soon))
+			line, err := st.r.ReadString('\n')
+			switch {
+			case err != nil:
+				refused++ // the connection
+			case strings.Contains(line, " 200 "):
+				opened++
+			case strings.Contains(line, " 429 "), strings.Contains(line, " 503 "):
+				refused++
+			default:
+				t.Fatal(line)
+			}
+			if i%50 == 49 {
+				s.mustBeHealthy(t)
+			}
+		}
+		t.Logf("%d streams were opened and %d refused", opened, refused)
+		if n := s.metric(t, "parley_http_streams"); n < 500 || n > 600 || opened < n {
+			t.Errorf("%d streams are open, %d were opened; want 500 to 600", n, opened)
+		}
+		s.mustBeHealthy(t)
+		for i := range 30 {
+			if err := s.honestCall(t.Context(), i); err != nil {
+				t.Errorf("an honest call: %v", err)
+			}
+		}
+		s.mustBeWell(t)
+	})
+}
+
+// TestSiegeBatchesPay sends batches of small requests as fast as it can: they are
+// limited as the same requests alone would be.
+func TestSiegeBatchesPay(t *testing.T) {
+	eachSiege(t, func(t *testing.T, s *siege) {
+		start, ran, refused := time.Now(), 0, 0
+		for range 40 {
+			res, b := s.attack(t, "/a2a/"+s.prey.agent, batchOf(50, "tasks/get", object{"id": "none"}))
+			mustShed(t, res)
+			if res != nil && res.StatusCode == http.StatusOK {
+				ran += strings.Count(string(b), `"jsonrpc"`)
+			} else {
+				refused++
+			}
+		}
+		allowed := 500 + 100*int(time.Since(start)/time.Second+1)
+		if ran == 0 || ran > allowed || refused == 0 {
+			t.Errorf("%d items ran and %d batches were refused; the rate limit allows %d", ran, refused, allowed)
+		}
+	})
+}
+
+// TestSiegeOAuth floods the endpoints that need no key.
+func TestSiegeOAuth(t *testing.T) {
+	eachSiege(t, func(t *testing.T, s *siege) {
+		var refused atomic.Int64
+		var wg sync.WaitGroup
+		for i := range 20 {
+			path := []string{"/oauth/token", "/oauth/introspect", "/oauth/revoke", "/oauth/authorize"}[i%4]
+			wg.Go(func() {
+				for range 50 {
+					form := url.Values{"grant_type": {"client_credentials"}, "client_id": {"key-none"}, "client_secret": {"guess"}, "token": {"none"}}
+					var res *http.Response
+					var err error
+					if path == "/oauth/authorize" {
+						res, err = taskClient.Get(s.base + path + "?" + form.Encode())
+					} else {
+						res, err = taskClient.PostForm(s.base+path, form)
+					}
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					_ = res.Body.Close()
+					switch {
+					case res.StatusCode == http.StatusTooManyRequests && res.Header.Get("Retry-After") != "":
+						refused.Add(1)
+					case res.StatusCode >= http.StatusInternalServerError, res.StatusCode == http.StatusTooManyRequests:
+						t.Errorf("%s: %s %v", path, res.Status, res.Header)
+					}
+				}
+			})
+		}
+		wg.Wait()
+		if refused.Load() < 200 {
+			t.Errorf("%d of 1000 calls from one address were refused", refused.Load())
+		}
+	})
+}

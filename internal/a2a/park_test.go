@@ -1,0 +1,134 @@
+package a2a
+
+import (
+	"bufio"
+	"context"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	a2apb "github.com/a2aproject/a2a-go/v2/a2apb/v1"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/parley-dev/parley/internal/httpx"
+)
+
+func oneStream(o *httpx.Options, _ *Options) { o.Parked = httpx.ParkLimits{PerPrincipal: 1} }
+
+// TestOneStreamTooManyIsRefusedInEveryBinding opens the only stream that its
+// principal may have, and then asks for another in each binding.
+func TestOneStreamTooManyIsRefusedInEveryBinding(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, oneStream)
+	base := w.h2c()
+	c := a2apb.NewA2AServiceClient(dial(t, base))
+	ada := w.caller("user:ada")
+	ctx := as(t.Context(), ada)
+	w.rpc(ada, "bot", "tasks/send", hello("t1"))
+	openGRPC(t, ctx, c)
+
+	for name, a := range map[string]*answer{
+		"JSON-RPC":            w.rpc(ada, "bot", "tasks/sendSubscribe", hello("t2")),
+		"JSON-RPC, to resume": w.rpc(ada, "bot", "tasks/resubscribe", `{"id":"t1"}`),
+		"1.0, events only":    w.rpc(ada, "bot", "SubscribeToTask", `{"id":"t1"}`, "Accept", "text/event-stream", "User-Agent", "Go-http-client/2.0"),
+		"HTTP+JSON":           w.do(ada, "POST", "/a2a/bot/message:stream", v1Hello("")),
+	} {
+		if a.Status != http.StatusTooManyRequests || a.Header.Get("Retry-After") == "" || strings.Contains(a.Header.Get("Content-Type"), "event-stream") {
+			t.Errorf("%s: %d %v %s", name, a.Status, a.Header, a.Body)
+		}
+	}
+	if a := w.rpc(ada, "bot", "tasks/resubscribe", `{"id":"t1"}`); !strings.Contains(a.Body, `"code":"stream.too_many"`) {
+		t.Error(a.Body)
+	}
+	for name, open := range map[string]func() error{
+		"send": func() error {
+			st, err := c.SendStreamingMessage(ctx, protoSend("bot", "more"))
+			if err == nil {
+				_, err = st.Recv()
+			}
+			return err
+		},
+		"subscribe": func() error {
+			st, err := c.SubscribeToTask(ctx, &a2apb.SubscribeToTaskRequest{Tenant: "bot", Id: "t1"})
+			if err == nil {
+				_, err = st.Recv()
+			}
+			return err
+		},
+	} {
+		if err := open(); status.Code(err) != codes.ResourceExhausted {
+			t.Errorf("gRPC, %s: %v", name, err)
+		}
+	}
+	// The send that was refused has stored nothing.
+	if a := w.rpc(ada, "bot", "tasks/get", `{"id":"t2"}`); !strings.Contains(a.Body, "-32001") {
+		t.Error(a.Body)
+	}
+	if a := w.rpc(w.caller("user:bob"), "echo", "tasks/sendSubscribe", hello("t3")); a.Status != 200 {
+		t.Errorf("another principal: %d %s", a.Status, a.Body)
+	}
+}
+
+// TestASendThatWaitsHoldsNoSlot sends with Prefer: wait to an agent that nobody
+// serves while only two of its requests may be served at the same time.
+func TestASendThatWaitsHoldsNoSlot(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, func(o *httpx.Options, _ *Options) {
+		o.MaxRequests, o.Parked = 4, httpx.ParkLimits{PerPrincipal: 3}
+	})
+	ada, base := w.caller("user:ada"), w.h2c()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	for _, id := range []string{"a", "b", "c"} {
+		go func() {
+			r, _ := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+base+"/a2a/bot", strings.NewReader(envelope("tasks/send", hello(id))))
+			r.Header.Set("Authorization", "Bearer "+ada)
+			r.Header.Set("Prefer", "wait=60")
+			if res, err := http.DefaultClient.Do(r); err == nil {
+				_, _ = bufio.NewReader(res.Body).ReadString(0)
+				res.Body.Close()
+			}
+		}()
+		// It is stored before it waits, so that it can be seen.
+		for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
+			a := w.rpc(ada, "bot", "tasks/get", `{"id":"`+id+`"}`)
+			if strings.Contains(a.Body, `"result"`) {
+				break
+			}
+			if time.Now().After(deadline) {
+				t.Fatalf("%s was not sent: %s", id, a.Body)
+			}
+		}
+	}
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
+		a := w.rpc(ada, "bot", "tasks/send", hello("d"), "Prefer", "wait=60")
+		if a.Status == http.StatusTooManyRequests && strings.Contains(a.Body, "wait.too_many") && a.Header.Get("Retry-After") != "" {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatal(a.Status, a.Body)
+		}
+	}
+}
+
+func TestABatchPaysTheRateLimitForEachItem(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	w := newWorld(t, func(o *httpx.Options, _ *Options) {
+		o.RateLimit, o.Now = 10, func() time.Time { return now }
+	})
+	ada := w.caller("user:ada")
+	batch := func(n int) *answer {
+		return w.do(ada, "POST", "/a2a/bot", "["+strings.TrimSuffix(strings.Repeat(envelope("tasks/get", `{"id":"none"}`)+",", n), ",")+"]")
+	}
+	if a := batch(49); a.Status != 200 || strings.Count(a.Body, "-32001") != 49 {
+		t.Fatal(a.Status, a.Body)
+	}
+	a := batch(3)
+	if a.Status != http.StatusTooManyRequests || a.Header.Get("Retry-After") == "" || strings.Contains(a.Body, "-32001") ||
+		!strings.Contains(a.Body, `"code":"request.rate_limited"`) || !strings.Contains(a.Body, "batch") {
+		t.Error(a.Status, a.Body)
+	}
+}

@@ -1,0 +1,260 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/parley-dev/parley/internal/config"
+	"github.com/parley-dev/parley/internal/httpx"
+)
+
+const (
+	// A connection may be closed to make room for another when it has been quiet for so
+	// long: since it was opened, or since its last response.
+	quietNew  = time.Second
+	quietUsed = 100 * time.Millisecond
+
+	// roomWait is how long a new connection waits for room before it is refused.
+	roomWait = 250 * time.Millisecond
+	roomLook = 10 * time.Millisecond
+	// evictAtOnce bounds how many connections one look closes. Looking costs more than
+	// closing, so it closes some more than the one that is needed.
+	evictAtOnce = 16
+)
+
+// maxConns is how many connections may be open: the open files less a reserve for the
+// store and for what the server itself connects to. 0: no limit.
+func maxConns(files int) int {
+	if files == 0 {
+		return 0
+	}
+	reserve := min(max(files/5, 128), 1024)
+	return max(files-reserve, files/4, 1)
+}
+
+// parkLimits are the configured limits, lowered to what the open files allow: streams
+// and waits together must leave connections for other requests.
+func parkLimits(cfg config.Config, files int) httpx.ParkLimits {
+	l := httpx.ParkLimits{Process: cfg.MaxStreams, PerPrincipal: cfg.MaxStreamsPerPrincipal}
+	if files > 0 {
+		l.Both = max(1, min(files*3/5, maxConns(files)*3/4))
+		if most := max(1, l.Both*9/10); l.PerPrincipal == 0 || l.PerPrincipal > most {
+			l.PerPrincipal = most // or one caller could take them all
+		}
+	}
+	return l
+}
+
+// guard is a listener that bounds the number of open connections. At the bound it
+// closes connections that nothing is served on, of the address that has the most, so
+// that one client cannot keep others out by opening connections and leaving them.
+type guard struct {
+	net.Listener
+	max int // 0: no bound
+	log *slog.Logger
+
+	mu     sync.Mutex
+	conns  map[netip.Addr]map[*guarded]struct{}
+	open   int
+	full   time.Time // when a connection was last refused
+	logged time.Time
+}
+
+func newGuard(l net.Listener, most int, log *slog.Logger) *guard {
+	return &guard{Listener: l, max: most, log: log, conns: map[netip.Addr]map[*guarded]struct{}{}}
+}
+
+// Accept returns the next connection that there is room for. It fails only when the
+// listener is closed: having no files left is a reason to close some.
+func (g *guard) Accept() (net.Conn, error) {
+	for {
+		nc, err := g.Listener.Accept()
+		if err != nil {
+			if !exhausted(err) {
+				return nil, err
+			}
+			g.complain("out of files: a connection cannot be accepted", err)
+			g.evict(time.Now())
+			time.Sleep(roomLook)
+			continue
+		}
+		if !g.makeRoom() {
+			g.complain("too many connections: a new one was refused; raise the limit on open files (ulimit -n)", nil)
+			_ = nc.Close()
+			continue
+		}
+		return g.add(nc), nil
+	}
+}
+
+// exhausted reports whether the system has run out of something that connections
+// that end give back.
+func exhausted(err error) bool {
+	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) || errors.Is(err, syscall.ENOBUFS) || errors.Is(err, syscall.ENOMEM)
+}
+
+// makeRoom reports whether there is room for one more. Requests end soon and leave
+// connections that can be closed, so it waits a moment, unless that has just failed.
+func (g *guard) makeRoom() bool {
+	if g.max == 0 {
+		return true
+	}
+	start := time.Now()
+	for now := start; ; now = time.Now() {
+		g.mu.Lock()
+		room, wait := g.open < g.max, now.Sub(g.full) > time.Second
+		g.mu.Unlock()
+		if room || g.evict(now) > 0 {
+			return true
+		}
+		if !wait || now.Sub(start) >= roomWait {
+			g.mu.Lock()
+			g.full = now
+			g.mu.Unlock()
+			return false
+		}
+		time.Sleep(roomLook)
+	}
+}
+
+// evict closes connections that nothing is served on, the longest quiet first, of the
+// address that has the most, and returns how many.
+func (g *guard) evict(now time.Time) int {
+	g.mu.Lock()
+	var idle []*guarded
+	most := 0
+	for _, list := range g.conns {
+		if len(list) <= most {
+			continue
+		}
+		var found []*guarded
+		for c := range list {
+			if c.idle(now) {
+				found = append(found, c)
+			}
+		}
+		if len(found) > 0 {
+			idle, most = found, len(list)
+		}
+	}
+	g.mu.Unlock()
+	slices.SortFunc(idle, func(a, b *guarded) int { return cmp.Compare(a.quiet.Load(), b.quiet.Load()) })
+	idle = idle[:min(len(idle), evictAtOnce)]
+	for _, c := range idle {
+		_ = c.Close()
+	}
+	return len(idle)
+}
+
+func (g *guard) complain(msg string, err error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if now := time.Now(); now.Sub(g.logged) > quiet {
+		g.logged = now
+		g.log.Warn(msg, "open", g.open, "limit", g.max, "error", err)
+	}
+}
+
+func (g *guard) add(nc net.Conn) net.Conn {
+	tcp, ok := nc.(*net.TCPConn)
+	if !ok {
+		return nc
+	}
+	c := &guarded{TCPConn: tcp, guard: g}
+	if at, ok := tcp.RemoteAddr().(*net.TCPAddr); ok {
+		c.addr = at.AddrPort().Addr().Unmap()
+	}
+	c.quiet.Store(time.Now().UnixNano())
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	list := g.conns[c.addr]
+	if list == nil {
+		list = map[*guarded]struct{}{}
+		g.conns[c.addr] = list
+	}
+	list[c] = struct{}{}
+	g.open++
+	return c
+}
+
+// remove forgets a connection that was closed. It may be called again.
+func (g *guard) remove(c *guarded) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	list := g.conns[c.addr]
+	if _, ok := list[c]; !ok {
+		return
+	}
+	g.open--
+	if delete(list, c); len(list) == 0 {
+		delete(g.conns, c.addr)
+	}
+}
+
+// guarded is a connection that knows how many requests are being served on it.
+type guarded struct {
+	*net.TCPConn
+	guard   *guard
+	addr    netip.Addr
+	serving atomic.Int32
+	used    atomic.Bool
+	quiet   atomic.Int64 // since when nothing was served on it, in ns
+}
+
+// Close implements net.Conn.
+func (c *guarded) Close() error {
+	c.guard.remove(c)
+	return c.TCPConn.Close()
+}
+
+// idle reports whether the connection can be closed without loss.
+func (c *guarded) idle(now time.Time) bool {
+	if c.serving.Load() != 0 {
+		return false
+	}
+	least := quietNew
+	if c.used.Load() {
+		least = quietUsed
+	}
+	return now.UnixNano()-c.quiet.Load() >= int64(least)
+}
+
+type connKey struct{}
+
+// withConn lets the handler find the connection of a request.
+func withConn(ctx context.Context, nc net.Conn) context.Context {
+	if t, ok := nc.(*tls.Conn); ok {
+		nc = t.NetConn()
+	}
+	if c, ok := nc.(*guarded); ok {
+		return context.WithValue(ctx, connKey{}, c)
+	}
+	return ctx
+}
+
+// watch notes on each connection what is being served on it. The server's own states
+// do not tell a request that is served from one whose header never ends.
+func (g *guard) watch(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if c, ok := r.Context().Value(connKey{}).(*guarded); ok {
+			c.serving.Add(1)
+			defer func() {
+				c.used.Store(true)
+				c.quiet.Store(time.Now().UnixNano())
+				c.serving.Add(-1)
+			}()
+		}
+		next.ServeHTTP(w, r)
+	})
+}

@@ -1,0 +1,226 @@
+package app
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/parley-dev/parley/internal/config"
+	"github.com/parley-dev/parley/internal/httpx"
+)
+
+// guardedServer serves "/" at once, and "/stay" until release is closed.
+type guardedServer struct {
+	*guard
+	addr    string
+	inside  chan struct{}
+	release chan struct{}
+}
+
+func newGuardedServer(t *testing.T, most int) *guardedServer {
+	t.Helper()
+	l, err := listen(t.Context(), "127.0.0.1:0", "--listen")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &guardedServer{
+		guard: newGuard(l, most, slog.New(slog.DiscardHandler)), addr: l.Addr().String(),
+		inside: make(chan struct{}), release: make(chan struct{}),
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "hello") })
+	mux.HandleFunc("/stay", func(_ http.ResponseWriter, r *http.Request) {
+		s.inside <- struct{}{}
+		<-s.release
+	})
+	srv := &http.Server{Handler: s.watch(mux), ConnContext: withConn, Protocols: protocols()} //nolint:gosec // a test
+	go srv.Serve(s.guard)
+	t.Cleanup(func() {
+		s.free()
+		srv.Close()
+	})
+	return s
+}
+
+func (s *guardedServer) free() {
+	select {
+	case <-s.release:
+	default:
+		close(s.release)
+	}
+}
+
+// dial opens a connection and sends a request on it.
+func (s *guardedServer) dial(t *testing.T, request string) *bufio.ReadWriter {
+	t.Helper()
+	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", s.addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	if _, err := io.WriteString(conn, request); err != nil {
+		t.Fatal(err)
+	}
+	return bufio.NewReadWriter(bufio.NewReader(conn), bufio.NewWriter(conn))
+}
+
+// served reports whether a response comes on the connection, which stays open.
+func served(c *bufio.ReadWriter) bool {
+	res, err := http.ReadResponse(c.Reader, nil)
+	if err != nil {
+		return false
+	}
+	defer res.Body.Close()
+	_, err = io.Copy(io.Discard, res.Body)
+	return err == nil && res.StatusCode == http.StatusOK
+}
+
+func ended(c *bufio.ReadWriter) bool {
+	_, err := c.ReadByte()
+	return err != nil
+}
+
+const (
+	getRoot = "GET / HTTP/1.1\r\nHost: x\r\n\r\n"
+	getStay = "GET /stay HTTP/1.1\r\nHost: x\r\n\r\n"
+)
+
+func TestAtTheBoundTheLongestQuietConnectionMakesRoom(t *testing.T) {
+	t.Parallel()
+	s := newGuardedServer(t, 3)
+	var quiet []*bufio.ReadWriter
+	for range 3 {
+		c := s.dial(t, getRoot)
+		if !served(c) {
+			t.Fatal("no response below the bound")
+		}
+		quiet = append(quiet, c)
+	}
+	if c := s.dial(t, getRoot); !served(c) {
+		t.Fatal("no response to a new connection at the bound")
+	}
+	if !ended(quiet[0]) {
+		t.Error("the longest quiet connection was not closed")
+	}
+}
+
+func TestConnectionsThatAreServedAreNeverClosedForOthers(t *testing.T) {
+	t.Parallel()
+	s := newGuardedServer(t, 2)
+	busy := s.dial(t, getStay)
+	<-s.inside
+	s.dial(t, getStay)
+	<-s.inside
+	if c := s.dial(t, getRoot); served(c) {
+		t.Error("a connection beyond the bound was served")
+	}
+	s.free()
+	if !served(busy) {
+		t.Error("a busy connection was closed")
+	}
+}
+
+func TestAHeaderThatNeverEndsHoldsNoPlace(t *testing.T) {
+	t.Parallel()
+	s := newGuardedServer(t, 2)
+	for range 2 {
+		s.dial(t, "GET / HTTP/1.1\r\nX-Slow: ")
+	}
+	for deadline := time.Now().Add(20 * time.Second); ; {
+		if served(s.dial(t, getRoot)) {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("two unfinished headers keep everybody out")
+		}
+	}
+}
+
+func TestAnHTTP2ConnectionIsBusyWhileAStreamIs(t *testing.T) {
+	t.Parallel()
+	s := newGuardedServer(t, 1)
+	p := new(http.Protocols)
+	p.SetUnencryptedHTTP2(true)
+	client := &http.Client{Transport: &http.Transport{Protocols: p}}
+	var ends sync.WaitGroup
+	ends.Go(func() {
+		res, err := client.Get("http://" + s.addr + "/stay")
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		res.Body.Close()
+		if res.ProtoMajor != 2 {
+			t.Errorf("spoke %s", res.Proto)
+		}
+	})
+	<-s.inside
+	if n := s.evict(time.Now().Add(time.Hour)); n != 0 {
+		t.Fatal("a connection with an open stream was closed")
+	}
+	s.free()
+	ends.Wait()
+	if n := s.evict(time.Now().Add(time.Hour)); n != 1 {
+		t.Errorf("%d connections without a stream were closed; want 1", n)
+	}
+}
+
+// flaky runs out of files twice before it accepts.
+type flaky struct {
+	net.Listener
+	fails int
+}
+
+func (f *flaky) Accept() (net.Conn, error) {
+	if f.fails++; f.fails <= 2 {
+		return nil, &net.OpError{Op: "accept", Err: syscall.EMFILE}
+	}
+	return f.Listener.Accept()
+}
+
+func TestRunningOutOfFilesDoesNotEndTheServer(t *testing.T) {
+	t.Parallel()
+	l, err := listen(t.Context(), "127.0.0.1:0", "--listen")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	client, err := new(net.Dialer).DialContext(t.Context(), "tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	conn, err := newGuard(&flaky{Listener: l}, 10, slog.New(slog.DiscardHandler)).Accept()
+	if err != nil {
+		t.Fatalf("two failures for lack of files: %v", err)
+	}
+	conn.Close()
+}
+
+func TestLimitsFitTheOpenFiles(t *testing.T) {
+	t.Parallel()
+	cfg := config.Default()
+	for _, c := range []struct {
+		files, conns int
+		parked       httpx.ParkLimits
+	}{
+		{0, 0, httpx.ParkLimits{Process: 12_000, PerPrincipal: 1000}},
+		{256, 128, httpx.ParkLimits{Process: 12_000, PerPrincipal: 86, Both: 96}},
+		{1000, 800, httpx.ParkLimits{Process: 12_000, PerPrincipal: 540, Both: 600}},
+		{20_000, 18_976, httpx.ParkLimits{Process: 12_000, PerPrincipal: 1000, Both: 12_000}},
+	} {
+		if got := maxConns(c.files); got != c.conns {
+			t.Errorf("%d files: %d connections; want %d", c.files, got, c.conns)
+		}
+		if got := parkLimits(cfg, c.files); got != c.parked {
+			t.Errorf("%d files: %+v; want %+v", c.files, got, c.parked)
+		}
+	}
+}

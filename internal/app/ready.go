@@ -1,0 +1,68 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+)
+
+const (
+	probeStore   = time.Second     // how often the store is checked
+	probeTimeout = 3 * time.Second // how long one check may take
+	probeStale   = 5 * time.Second // how old the last good check may be
+)
+
+// probe knows whether the store works. It checks in the background, so that a health
+// check gets its response at once, whatever the store is busy with.
+type probe struct {
+	check func(context.Context) error
+	now   func() time.Time
+
+	mu   sync.Mutex
+	good time.Time // when the last good check ended
+	err  error     // of the last check
+}
+
+func newProbe(check func(context.Context) error) *probe {
+	return &probe{check: check, now: time.Now, err: errors.New("the store was not checked yet")}
+}
+
+// run checks until ctx ends.
+func (p *probe) run(ctx context.Context) {
+	tick := time.NewTicker(probeStore)
+	defer tick.Stop()
+	for {
+		p.once(ctx)
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+func (p *probe) once(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	err := p.check(ctx)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.err = err; err == nil {
+		p.good = p.now()
+	}
+}
+
+// state returns why the server is not ready; nil: it is.
+func (p *probe) state() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.err != nil {
+		return p.err
+	}
+	if age := p.now().Sub(p.good); age > probeStale {
+		return fmt.Errorf("the last successful check of the store was %s ago", age.Round(time.Second))
+	}
+	return nil
+}

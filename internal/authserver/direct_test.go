@@ -1,0 +1,97 @@
+package authserver
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/parley-dev/parley/internal/httpx"
+)
+
+// endpoint is the token endpoint of a server whose clients have the secret "right".
+func endpoint(failureLimit int) http.Handler {
+	now := func() time.Time { return time.Unix(1_700_000_000, 0) }
+	rt := httpx.NewRouter(httpx.Options{AuthFailureLimit: failureLimit, Now: now})
+	s := &server{Options: Options{Now: now}, router: rt, limits: newCallLimits(now)}
+	s.protocol = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.PostFormValue("client_secret") == "wrong" {
+			writeJSON(w, http.StatusUnauthorized, protocolError{"invalid_client", "no"})
+		}
+	})
+	rt.HandlePublic("POST "+tokenPath, http.HandlerFunc(s.direct))
+	return rt
+}
+
+// ask calls the endpoint from the address of the number.
+func ask(h http.Handler, from int, client, secret string) *httptest.ResponseRecorder {
+	form := url.Values{"client_id": {client}}
+	if secret != "" {
+		form.Set("client_secret", secret)
+	}
+	r := httptest.NewRequest(http.MethodPost, tokenPath, strings.NewReader(form.Encode()))
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	r.RemoteAddr = fmt.Sprintf("192.0.%d.%d:1", from/250, from%250+1)
+	rec := httptest.NewRecorder()
+	h.ServeHTTP(rec, r)
+	return rec
+}
+
+func wantTooMany(t *testing.T, rec *httptest.ResponseRecorder) {
+	t.Helper()
+	var e protocolError
+	if err := json.Unmarshal(rec.Body.Bytes(), &e); err != nil || rec.Code != 429 || e.Error != "temporarily_unavailable" || rec.Header().Get("Retry-After") == "" {
+		t.Errorf("%d %s %v; want 429 in the form of the protocol, with Retry-After", rec.Code, rec.Body, rec.Header())
+	}
+}
+
+func TestClientsAreLimitedByAddress(t *testing.T) {
+	t.Parallel()
+	h := endpoint(0)
+	for i := range addressBurst {
+		if rec := ask(h, 1, "public", ""); rec.Code != 200 {
+			t.Fatalf("call %d: %d", i+1, rec.Code)
+		}
+	}
+	wantTooMany(t, ask(h, 1, "public", ""))
+	if rec := ask(h, 2, "public", ""); rec.Code != 200 {
+		t.Errorf("the same client from elsewhere: %d", rec.Code)
+	}
+}
+
+func TestAClientWithASecretIsLimitedWhereverItCallsFrom(t *testing.T) {
+	t.Parallel()
+	h := endpoint(0)
+	for i := range clientBurst {
+		if rec := ask(h, 10+i, "app", "wrong"); rec.Code != 401 { // uses up nothing of the client's
+			t.Fatalf("guess %d: %d", i+1, rec.Code)
+		}
+	}
+	for i := range clientBurst {
+		if rec := ask(h, 200+i, "app", "right"); rec.Code != 200 {
+			t.Fatalf("call %d: %d", i+1, rec.Code)
+		}
+	}
+	wantTooMany(t, ask(h, 1, "app", "right"))
+	if rec := ask(h, 1, "other", "right"); rec.Code != 200 {
+		t.Errorf("another client: %d", rec.Code)
+	}
+}
+
+func TestAWrongSecretCountsAsABadKey(t *testing.T) {
+	t.Parallel()
+	h := endpoint(2)
+	for i := range 10 {
+		if rec := ask(h, 1, "app", "wrong"); rec.Code != 401 {
+			t.Fatalf("guess %d: %d", i+1, rec.Code)
+		}
+	}
+	wantTooMany(t, ask(h, 1, "app", "wrong"))
+	if rec := ask(h, 1, "app", "right"); rec.Code != 200 {
+		t.Errorf("the right secret from the same address: %d", rec.Code)
+	}
+}

@@ -1,0 +1,184 @@
+package httpx
+
+import (
+	"net/netip"
+	"sync/atomic"
+	"time"
+
+	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/identity"
+)
+
+// class says which budget of concurrent requests a route uses. The reports of
+// workers have a budget of their own, so that senders cannot keep an agent from
+// finishing its tasks.
+type class uint8
+
+const (
+	unlimited class = iota // health checks, and requests that match no route
+	ordinary
+	worker
+	classes // how many there are
+)
+
+var classNames = [classes]string{ordinary: "ordinary", worker: "worker"}
+
+// admission bounds how many requests are served at the same time. What is over a
+// bound is refused at once: a queue would only add to the delay of everyone in it.
+//
+// A request first enters, before its credentials are looked at and its body is read.
+// Once it is known whom it is counted for, it takes a share, of its principal and org
+// or of its address if it has no credentials, and a slot of its class. What has only
+// entered costs little, so many may: a caller that is over its share cannot take the
+// slots of others with requests that are about to be refused.
+type admission struct {
+	total, perHolder, perOrg int
+	classes                  [classes]slots
+}
+
+// enterFactor is how many requests may have entered for each slot.
+const enterFactor = 4
+
+type slots struct {
+	entered atomic.Int64
+	used    atomic.Int64
+	holders *shares[holder]
+	orgs    *shares[string]
+}
+
+// holder is whom a request is counted for: a principal, or a client address.
+type holder struct {
+	principal identity.Principal
+	addr      netip.Addr
+}
+
+// newAdmission returns nil for a total of 0: nil admits everything.
+func newAdmission(total int) *admission {
+	if total <= 0 {
+		return nil
+	}
+	a := &admission{total: total, perHolder: max(1, total/2), perOrg: max(1, total*2/3)}
+	for i := range a.classes {
+		a.classes[i].holders, a.classes[i].orgs = newShares[holder](), newShares[string]()
+	}
+	return a
+}
+
+var (
+	errOverloaded = &errs.Error{
+		Kind: errs.Unavailable, Code: "server.overloaded", RetryAfter: time.Second,
+		Message: "the server is serving as many requests as it can; wait as long as Retry-After says and try again",
+	}
+	errTooManyConcurrent = &errs.Error{
+		Kind: errs.RateLimited, Code: "request.too_many_concurrent", RetryAfter: time.Second,
+		Message: "too many requests of this caller or its org are being served at the same time; wait for responses before you send more",
+	}
+)
+
+// enter lets a request in; false: too many have entered.
+func (a *admission) enter(x *exchange, c class) bool {
+	if a == nil || c == unlimited {
+		return true
+	}
+	if takeOne(&a.classes[c].entered, a.total*enterFactor) == nil {
+		return false
+	}
+	x.place.class, x.place.entered = c, true
+	return true
+}
+
+// admit takes the shares of whom the request is counted for, and a slot.
+func (a *admission) admit(x *exchange) (shedReason, error) {
+	s := &a.classes[x.place.class]
+	s.entered.Add(-1)
+	x.place.entered = false
+	held := s.holders.take(x.holder, a.perHolder)
+	if held == nil {
+		return shedShare, errTooManyConcurrent
+	}
+	var org *atomic.Int64
+	if name := x.holder.principal.Org; name != "" {
+		if org = s.orgs.take(name, a.perOrg); org == nil {
+			held.Add(-1)
+			return shedShare, errTooManyConcurrent
+		}
+	}
+	x.place.held, x.place.org = held, org
+	if x.place.slot = takeOne(&s.used, a.total); x.place.slot == nil {
+		a.leave(x)
+		return shedOverload, errOverloaded
+	}
+	return 0, nil
+}
+
+// leave gives back what the request has taken. It may be called again.
+func (a *admission) leave(x *exchange) {
+	if x.place.entered {
+		a.classes[x.place.class].entered.Add(-1)
+		x.place.entered = false
+	}
+	for _, n := range []**atomic.Int64{&x.place.slot, &x.place.held, &x.place.org} {
+		if *n != nil {
+			(*n).Add(-1)
+			*n = nil
+		}
+	}
+}
+
+// admitted is how many requests of the class are being served.
+func (a *admission) admitted(c class) int64 {
+	if a == nil {
+		return 0
+	}
+	return a.classes[c].used.Load()
+}
+
+// holderOf is whom the request is counted for, once it is known who sent it.
+func (rt *Router) holderOf(x *exchange) holder {
+	if x.caller != nil {
+		return holder{principal: x.caller.Principal}
+	}
+	return holder{addr: rt.ClientAddr(x.request)}
+}
+
+// admit counts the request for its caller, or returns the refusal.
+func (rt *Router) admit(x *exchange) error {
+	if !x.place.entered {
+		return nil
+	}
+	x.holder = rt.holderOf(x)
+	if reason, err := rt.admission.admit(x); err != nil {
+		return rt.shed(x, reason, err)
+	}
+	return nil
+}
+
+// shedLogEvery is how often the log mentions that requests are refused.
+const shedLogEvery = 30 * time.Second
+
+// shed notes a request that is refused to protect the others. Each is counted, and
+// few are logged: a log line for each would add to the load.
+func (rt *Router) shed(x *exchange, reason shedReason, err error) error {
+	x.shed = true
+	if rt.metrics != nil {
+		rt.metrics.shed[reason].Inc()
+	}
+	last := rt.shedLogged.Load()
+	if now := rt.now(); now.Sub(time.Unix(0, last)) >= shedLogEvery && rt.shedLogged.CompareAndSwap(last, now.UnixNano()) {
+		rt.log.Warn("requests are being refused to protect the others; see parley_http_requests_shed_total",
+			"reason", shedReasons[reason], "route", x.route.pattern)
+	}
+	return err
+}
+
+// shedReason says which bound refused a request.
+type shedReason uint8
+
+const (
+	shedOverload shedReason = iota
+	shedShare
+	shedStreams
+	shedWaits
+)
+
+var shedReasons = [...]string{shedOverload: "overload", shedShare: "share", shedStreams: "streams", shedWaits: "waits"}

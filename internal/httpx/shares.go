@@ -1,0 +1,71 @@
+package httpx
+
+import (
+	"hash/maphash"
+	"sync"
+	"sync/atomic"
+)
+
+// shares counts what each key holds at the moment. Counting takes a read lock only,
+// so that the many requests of one key do not queue for it.
+type shares[K comparable] struct {
+	seed   maphash.Seed
+	shards [limitShards]shareShard[K]
+}
+
+type shareShard[K comparable] struct {
+	mu      sync.RWMutex
+	held    map[K]*atomic.Int64
+	sweepAt int // the size at which keys that hold nothing are forgotten
+}
+
+func newShares[K comparable]() *shares[K] {
+	s := &shares[K]{seed: maphash.MakeSeed()}
+	for i := range s.shards {
+		s.shards[i] = shareShard[K]{held: map[K]*atomic.Int64{}, sweepAt: 64}
+	}
+	return s
+}
+
+// take adds one to what the key holds and returns its count, from which the caller
+// takes it off again; nil: the key holds most already.
+func (s *shares[K]) take(key K, most int) *atomic.Int64 {
+	sh := &s.shards[maphash.Comparable(s.seed, key)%limitShards]
+	sh.mu.RLock()
+	n := sh.held[key]
+	if n != nil {
+		n = takeOne(n, most)
+		sh.mu.RUnlock()
+		return n
+	}
+	sh.mu.RUnlock()
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	if n = sh.held[key]; n == nil {
+		if len(sh.held) >= sh.sweepAt {
+			sh.sweep()
+		}
+		n = new(atomic.Int64)
+		sh.held[key] = n
+	}
+	return takeOne(n, most)
+}
+
+func takeOne(n *atomic.Int64, most int) *atomic.Int64 {
+	if n.Add(1) > int64(most) {
+		n.Add(-1)
+		return nil
+	}
+	return n
+}
+
+// sweep forgets keys that hold nothing. Nobody adds to a count without the lock, so
+// none is lost.
+func (sh *shareShard[K]) sweep() {
+	for k, n := range sh.held {
+		if n.Load() == 0 {
+			delete(sh.held, k)
+		}
+	}
+	sh.sweepAt = max(64, 2*len(sh.held))
+}

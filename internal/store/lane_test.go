@@ -1,0 +1,292 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/identity"
+	"github.com/parley-dev/parley/internal/pgtest"
+	"github.com/parley-dev/parley/internal/proposal"
+)
+
+// endless is a query that ends only if it is canceled.
+const endless = `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT 1 FROM n) SELECT count(*) FROM n`
+
+func readEndlessly(ctx context.Context, r reader) error {
+	var n int64
+	_, err := one(ctx, r, []any{&n}, endless)
+	return err
+}
+
+// eachEngine opens a store on each engine with one proposal in each of the orgs a
+// and b.
+func eachEngine(t *testing.T, o Options, test func(t *testing.T, s *Store)) {
+	for name, where := range map[string]func(t *testing.T, o *Options){
+		"sqlite":   func(t *testing.T, o *Options) { o.Dir = t.TempDir() },
+		"postgres": func(t *testing.T, o *Options) { o.URL = pgtest.URL(t) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := o
+			where(t, &o)
+			s, err := Open(t.Context(), o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = s.Close() })
+			addProposals(t, s, "a", 1)
+			addProposals(t, s, "b", 1)
+			test(t, s)
+		})
+	}
+}
+
+// addProposals makes the proposals prop-1 to prop-n of an org, and its own user.
+func addProposals(t *testing.T, s *Store, org string, n int) {
+	t.Helper()
+	var wg sync.WaitGroup
+	for part := range 16 {
+		wg.Go(func() {
+			for i := 1 + part; i <= n; i += 16 {
+				now := time.Now().UTC()
+				p := proposal.Proposal{
+					Org: org, ID: propID(i), Title: "the upload fails", Status: proposal.Open, Category: proposal.Reliability,
+					Priority: proposal.Normal, SubmittedBy: "user:ann", SubmittedAt: now, UpdatedAt: now, Version: 1,
+				}
+				if _, err := s.Insert(t.Context(), p, annOf(org), nil); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func propID(i int) string { return fmt.Sprintf("prop-%026d", i) }
+
+func annOf(org string) identity.Principal {
+	return identity.Principal{Org: org, Kind: identity.User, ID: "ann"}
+}
+
+func search(ctx context.Context, s *Store, org string) (int64, error) {
+	_, n, err := s.List(ctx, proposal.Filter{
+		Org: org, Viewer: proposal.Viewer{Principal: annOf(org)}, Words: []string{"upl"}, Sort: proposal.SortNewest, Limit: 20,
+	})
+	return n, err
+}
+
+// flood keeps more slow reads of the orgs running and waiting than there are
+// connections, until stop is called.
+func flood(t *testing.T, s *Store, orgs ...string) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	for _, org := range orgs {
+		for range 20 {
+			wg.Go(func() {
+				for ctx.Err() == nil {
+					if err := s.slow(ctx, org, readEndlessly); ctx.Err() == nil && errs.As(err).Code != "search.busy" {
+						t.Errorf("a slow read ended with %v", err)
+						return
+					}
+				}
+			})
+		}
+	}
+	waitFor(t, func() bool { return s.lane.queue() > 0 })
+	return func() {
+		cancel()
+		wg.Wait()
+	}
+}
+
+func waitFor(t *testing.T, condition func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); !condition(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("the condition was not met in time")
+		}
+	}
+}
+
+func TestSlowReadsLeaveConnectionsToOtherRequests(t *testing.T) {
+	t.Parallel()
+	eachEngine(t, Options{SearchTimeout: time.Minute}, func(t *testing.T, s *Store) {
+		defer flood(t, s, "a", "c", "d")()
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		defer cancel()
+		for range 50 {
+			if _, err := s.Get(ctx, "b", propID(1), annOf("b")); err != nil {
+				t.Fatalf("get: %v", err)
+			}
+		}
+		f := proposal.Filter{Org: "b", Viewer: proposal.Viewer{Principal: annOf("b")}, Sort: proposal.SortReview, Limit: 20}
+		if items, total, err := s.List(ctx, f); err != nil || len(items) != 1 || total != 1 {
+			t.Fatalf("list: %d items of %d, %v", len(items), total, err)
+		}
+		addProposals(t, s, "e", 1)
+	})
+}
+
+func TestASlowReadEndsAtItsDeadline(t *testing.T) {
+	t.Parallel()
+	eachEngine(t, Options{SearchTimeout: 250 * time.Millisecond}, func(t *testing.T, s *Store) {
+		for range s.lane.size + 1 { // more than there are connections
+			err := s.slow(t.Context(), "a", readEndlessly)
+			if e := errs.As(err); e.Kind != errs.Unavailable || e.Code != "search.busy" || e.RetryAfter <= 0 {
+				t.Fatalf("an endless read ended with %v", err)
+			}
+		}
+		if s.lane.inUse() != 0 {
+			t.Fatalf("%d connections are still in use", s.lane.inUse())
+		}
+		waitFor(t, func() bool { // a new connection may take longer than this deadline
+			n, err := search(t.Context(), s, "b")
+			return err == nil && n == 1
+		})
+	})
+}
+
+func TestASlowReadEndsWithItsCaller(t *testing.T) {
+	t.Parallel()
+	eachEngine(t, Options{SearchTimeout: time.Minute}, func(t *testing.T, s *Store) {
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error)
+		go func() { done <- s.slow(ctx, "a", readEndlessly) }()
+		waitFor(t, func() bool { return s.lane.inUse() == 1 })
+		cancel()
+		if err := <-done; !errors.Is(err, context.Canceled) {
+			t.Fatalf("the read ended with %v", err)
+		}
+		if n, err := search(t.Context(), s, "b"); err != nil || n != 1 {
+			t.Fatalf("%d found, %v", n, err)
+		}
+	})
+}
+
+func TestOneOrgDoesNotKeepAnotherFromSearching(t *testing.T) {
+	t.Parallel()
+	eachEngine(t, Options{SearchTimeout: 10 * time.Second}, func(t *testing.T, s *Store) {
+		defer flood(t, s, "a")()
+		for range 3 {
+			if n, err := search(t.Context(), s, "b"); err != nil || n != 1 {
+				t.Fatalf("%d found, %v", n, err)
+			}
+		}
+	})
+}
+
+// Writes that wait for a lock may hold connections for long.
+func TestSlowWritesLeaveConnectionsToReads(t *testing.T) {
+	t.Parallel()
+	s, err := Open(t.Context(), Options{URL: pgtest.URL(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = s.Close() }()
+	addProposals(t, s, "b", 1)
+	release := make(chan struct{})
+	var wg sync.WaitGroup
+	for range 64 {
+		wg.Go(func() {
+			_ = s.eng.write(t.Context(), func(*tx) error { <-release; return nil })
+		})
+	}
+	e := s.eng.(*pg)
+	waitFor(t, func() bool { return len(e.writes) == cap(e.writes) })
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	_, err = s.Get(ctx, "b", propID(1), annOf("b"))
+	close(release)
+	wg.Wait()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestSearchWaitsForItsOwnOrgOnly stops the indexer while another org writes.
+func TestSearchWaitsForItsOwnOrgOnly(t *testing.T) {
+	t.Parallel()
+	s, err := Open(t.Context(), Options{Dir: t.TempDir(), SearchTimeout: time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = s.Close() }()
+	addProposals(t, s, "large", smallOrg+1)
+	if n, err := search(t.Context(), s, "large"); err != nil || n != smallOrg+1 {
+		t.Fatalf("%d found, %v", n, err)
+	}
+	x := s.eng.(*lite).indexer
+	x.one <- struct{}{}
+	addProposals(t, s, "busy", smallOrg+1)
+	addProposals(t, s, "small", 3) // which is searched without the index
+	for org, want := range map[string]int64{"small": 3, "large": smallOrg + 1} {
+		if n, err := search(t.Context(), s, org); err != nil || n != want {
+			t.Errorf("%s: %d found, %v; want %d", org, n, err, want)
+		}
+	}
+	if _, err := search(t.Context(), s, "busy"); errs.As(err).Code != "search.busy" {
+		t.Errorf("busy: %v", err)
+	}
+	<-x.one
+	if n, err := search(t.Context(), s, "busy"); err != nil || n != smallOrg+1 {
+		t.Errorf("busy: %d found, %v", n, err)
+	}
+}
+
+// TestTurns has one place: an org that waits comes before the next read of the org
+// that just had the place.
+func TestTurns(t *testing.T) {
+	t.Parallel()
+	l := newLane(1, time.Minute)
+	enter := func(org string) *visit {
+		v := &visit{org: org, granted: make(chan struct{}), cancel: func() {}}
+		queued := l.queue()
+		running := l.inUse()
+		go func() { _ = l.enter(t.Context(), v) }()
+		waitFor(t, func() bool { return l.queue() > queued || l.inUse() > running })
+		return v
+	}
+	var names []string
+	visits := map[string]*visit{}
+	for _, name := range []string{"a1", "a2", "a3", "b1", "b2", "c1"} {
+		visits[name] = enter(name[:1])
+	}
+	for range visits {
+		for name, v := range visits {
+			if l.running[0] == v {
+				names = append(names, name)
+				defer delete(visits, name)
+				l.leave(v)
+				break
+			}
+		}
+	}
+	if got, want := fmt.Sprint(names), "[a1 b1 c1 a2 b2 a3]"; got != want {
+		t.Errorf("the turns are %s; want %s", got, want)
+	}
+}
+
+func TestALaneBoundsWhatWaits(t *testing.T) {
+	t.Parallel()
+	l := newLane(2, time.Minute)
+	for i := range laneQueue + 1 { // one runs: half of the places
+		go func() {
+			_ = l.enter(t.Context(), &visit{org: "a", granted: make(chan struct{}), cancel: func() {}})
+		}()
+		waitFor(t, func() bool { return l.queue()+l.inUse() > i })
+	}
+	err := l.enter(t.Context(), &visit{org: "a"})
+	if e := errs.As(err); e.Kind != errs.Unavailable || e.RetryAfter <= 0 {
+		t.Errorf("one more is refused with %v", err)
+	}
+	b := &visit{org: "b", granted: make(chan struct{}), cancel: func() {}}
+	if err := l.enter(t.Context(), b); err != nil || l.inUse() != 2 {
+		t.Errorf("another org gets %v", err)
+	}
+}

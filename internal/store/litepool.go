@@ -1,0 +1,84 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+)
+
+// litePool is a fixed number of connections that read.
+type litePool struct {
+	conns chan *liteConn
+	size  int
+	waits atomic.Int64 // for a connection
+}
+
+func newLitePool(size int) *litePool {
+	return &litePool{conns: make(chan *liteConn, size), size: size}
+}
+
+func (p *litePool) open(path string) error {
+	for range p.size {
+		c, err := openLite(path, "query_only=1", "cache_size=-32768", "temp_store=MEMORY")
+		if err != nil {
+			return err
+		}
+		if err := c.addFunctions(); err != nil {
+			return errors.Join(err, c.close())
+		}
+		p.conns <- c
+	}
+	return nil
+}
+
+// query runs on one of the connections, which its rows hold until they are closed.
+func (p *litePool) query(ctx context.Context, sql string, args ...any) (rows, error) {
+	c, err := p.take(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if ctx.Done() != nil {
+		c.conn.SetInterrupt(ctx.Done())
+	}
+	done := func() {
+		c.conn.SetInterrupt(nil)
+		p.conns <- c
+	}
+	rs, err := c.read(sql, args, done)
+	if err != nil {
+		done()
+		return nil, translate(err)
+	}
+	return rs, nil
+}
+
+func (p *litePool) take(ctx context.Context) (*liteConn, error) {
+	select {
+	case c := <-p.conns:
+		return c, nil
+	default:
+	}
+	p.waits.Add(1)
+	select {
+	case c := <-p.conns:
+		return c, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// close closes the connections as they come back.
+func (p *litePool) close() (err error) {
+	for range p.size {
+		err = errors.Join(err, (<-p.conns).close())
+	}
+	return err
+}
+
+// closeIdle closes those that a failed open has left.
+func (p *litePool) closeIdle() (err error) {
+	for range len(p.conns) {
+		err = errors.Join(err, (<-p.conns).close())
+	}
+	return err
+}
