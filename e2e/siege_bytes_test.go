@@ -5,11 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
-	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 )
@@ -177,15 +174,7 @@ func (s *siege) openStalled(t *testing.T, method, id string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	small := func(_, _ string, c syscall.RawConn) (err error) {
-		_ = c.Control(func(fd uintptr) { err = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_RCVBUF, 4096) })
-		return err
-	}
-	conn, err := (&net.Dialer{Control: small}).DialContext(t.Context(), "tcp", strings.TrimPrefix(s.base, "http://"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = conn.Close() })
+	conn := s.dialSlow(t)
 	if _, err := fmt.Fprintf(conn, "POST /a2a/%s HTTP/1.1\r\nHost: parley\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\n"+
 		"A2A-Version: 1.0\r\nContent-Length: %d\r\n\r\n%s", s.prey.agent, s.attacker.key, len(body), body); err != nil {
 		t.Fatal(err)

@@ -31,6 +31,9 @@ type Options struct {
 	// card made of it to others.
 	PublicURL *url.URL
 
+	// CardAgents is how many agents a page of the platform's card has; 0: 1,000.
+	CardAgents int
+
 	// KeepAlive is how often a silent stream sends a comment, and Recheck how often
 	// it asks whether its key is still good. 0: every 15 and 5 seconds.
 	KeepAlive, Recheck time.Duration
@@ -41,6 +44,9 @@ type server struct {
 	router *httpx.Router
 	table  map[string]method
 	seen   sightings
+
+	firstPage, laterPages cardCache     // of the card that everybody sees
+	building              chan struct{} // holds a value for each page that is built for a caller
 }
 
 // Mount adds the routes of the interface to the router.
@@ -50,7 +56,8 @@ func Mount(rt *httpx.Router, o Options) {
 	if o.PublicURL == nil {
 		panic("a2a: no public address for the cards") // a mistake in the code, found at the start
 	}
-	s := &server{Options: o, router: rt, table: map[string]method{}}
+	o.CardAgents = cmp.Or(o.CardAgents, maxCardAgents)
+	s := &server{Options: o, router: rt, table: map[string]method{}, building: make(chan struct{}, 4)}
 	s.speak(specDialect)
 	s.speak(v03Dialect)
 	s.speak(v1Dialect)

@@ -51,7 +51,8 @@ func (s *server) writeAgentCard(w http.ResponseWriter, r *http.Request, id strin
 	}
 	h := w.Header()
 	h["Vary"] = []string{"Authorization, " + versionHeader}
-	writeCard(w, r, s.appendCardOf(nil, &a, version, false), cache, a.UpdatedAt)
+	body := s.appendCardOf(nil, &a, version, false)
+	writeCard(w, r, body, tagOf(body), cache, a.UpdatedAt)
 }
 
 // cardAgent finds the agent, if the caller may know of it.
@@ -229,8 +230,7 @@ func hostPort(u *url.URL) string {
 }
 
 // writeCard answers with a card, or with 304 if the client has it.
-func writeCard(w http.ResponseWriter, r *http.Request, body []byte, cache string, modified time.Time) {
-	tag := tagOf(body)
+func writeCard(w http.ResponseWriter, r *http.Request, body []byte, tag, cache string, modified time.Time) {
 	h := w.Header()
 	h["Cache-Control"] = []string{cache}
 	h["Etag"] = []string{tag}

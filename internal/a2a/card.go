@@ -1,17 +1,16 @@
 package a2a
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"net/http"
-	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/parley-dev/parley/internal/agent"
+	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/httpx"
 	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/internal/wire"
@@ -20,25 +19,72 @@ import (
 // protocol is the version of A2A that the card names (section 9 of the specification).
 const protocol = "a2a/1.0"
 
-// card answers with the platform's card. Everybody sees the public agents; who
-// comes with a key also sees those of the own org that the key reaches.
+// Bounds of one page of the card.
+const (
+	maxCardAgents = 1000
+	maxCardBytes  = 1 << 20
+)
+
+// ofOthers begins a cursor among the public agents, in any org but a caller's own. It
+// cannot begin the id of an agent.
+const ofOthers = "~"
+
+// card answers with a page of the platform's card. Everybody sees the public agents;
+// with credentials those of the own org that they reach come first.
 func (s *server) card(w http.ResponseWriter, r *http.Request) {
+	after := r.URL.Query().Get("after")
+	if id := strings.TrimPrefix(after, ofOthers); id != "" && !identity.ValidAgentID(id) {
+		httpx.WriteError(w, r, errs.InvalidFields(errs.Field{
+			In: errs.Query, Name: "after", Message: `must be the "next" of the page before`,
+		}))
+		return
+	}
 	caller := httpx.CallerOf(r.Context())
-	agents, err := s.visible(r.Context(), caller)
+	page, err := s.cardPage(r.Context(), caller, after)
 	if err != nil {
 		httpx.WriteError(w, r, err)
 		return
 	}
-	body, err := s.appendCard(r.Context(), nil, agents)
-	if err != nil {
-		httpx.WriteError(w, r, err)
-		return
-	}
-	viewer, cache := "", "public, max-age=5"
+	cache := "public, max-age=5"
 	if caller != nil {
-		viewer, cache = caller.KeyID, "private, no-cache"
+		cache = "private, no-cache"
 	}
-	writeCard(w, r, body, cache, s.seen.since(viewer, tagOf(body), time.Now()))
+	writeCard(w, r, page.body, page.tag, cache, page.modified)
+}
+
+// cardPage is a page for a caller, or for everybody if it is nil: the latter is built at
+// most once a second, however many ask for it, and callers share its entries.
+func (s *server) cardPage(ctx context.Context, caller *identity.Caller, after string) (builtCard, error) {
+	if caller == nil {
+		page, err := s.publicPage(ctx, strings.TrimPrefix(after, ofOthers))
+		return page.built, err
+	}
+	select {
+	case s.building <- struct{}{}:
+		defer func() { <-s.building }()
+	case <-ctx.Done():
+		return builtCard{}, ctx.Err()
+	}
+	part, err := s.visible(ctx, caller, after)
+	if err != nil {
+		return builtCard{}, err
+	}
+	return s.build(part, caller.KeyID+"/"+after), nil
+}
+
+// publicPage is a page of what everybody sees.
+func (s *server) publicPage(ctx context.Context, after string) (publicPage, error) {
+	pages := &s.firstPage
+	if after != "" {
+		pages = &s.laterPages // whoever invents cursors does not delay the first page
+	}
+	return pages.get(ctx, after, func(ctx context.Context) (publicPage, error) {
+		part, err := s.entries(ctx, agent.Page{Others: true, After: after, Limit: s.CardAgents}, func(*agent.Agent) bool { return true })
+		if err != nil {
+			return publicPage{}, err
+		}
+		return publicPage{part, s.build(part, "/"+after)}, nil
+	})
 }
 
 func tagOf(body []byte) string {
@@ -46,52 +92,98 @@ func tagOf(body []byte) string {
 	return `"` + hex.EncodeToString(sum[:12]) + `"`
 }
 
-// visible lists the agents by id.
-func (s *server) visible(ctx context.Context, caller *identity.Caller) ([]agent.Agent, error) {
-	list, err := s.Agents.Public(ctx)
-	if err != nil || caller == nil {
-		return list, err
-	}
-	access, err := identity.Authorize(caller, caller.Org, identity.CallAgent)
-	if err != nil {
-		return list, nil // a key that may call nobody sees what everybody sees
-	}
-	own, err := s.Agents.List(ctx, access.Org())
-	if err != nil {
-		return nil, err
-	}
-	for _, a := range own {
-		if !a.Disabled && !a.Public && access.ReachesAgent(a.ID) {
-			list = append(list, a)
+// visible is the page of a caller: agents of the own org by id, so that others cannot
+// push them out, then the public ones of other orgs by id.
+func (s *server) visible(ctx context.Context, caller *identity.Caller, after string) (cardPart, error) {
+	var out cardPart
+	last, others := strings.CutPrefix(after, ofOthers)
+	if !others {
+		access, denied := identity.Authorize(caller, caller.Org, identity.CallAgent)
+		var err error
+		out, err = s.entries(ctx, agent.Page{Org: caller.Org, After: after, Limit: s.CardAgents}, func(a *agent.Agent) bool {
+			// A key that may call nobody sees what everybody sees.
+			return a.Public || denied == nil && access.ReachesAgent(a.ID)
+		})
+		if err != nil || out.next != "" {
+			return out, err
 		}
+		last = ""
 	}
-	slices.SortFunc(list, func(a, b agent.Agent) int { return cmp.Compare(a.ID, b.ID) })
-	return list, nil
+	public, err := s.publicPage(ctx, last)
+	if err != nil {
+		return out, err
+	}
+	for _, e := range public.entries {
+		if e.org == caller.Org {
+			continue
+		}
+		if len(out.entries) >= s.CardAgents || out.size > maxCardBytes {
+			out.next = ofOthers + last
+			return out, nil
+		}
+		out.add(e)
+		last = e.id
+	}
+	out.next = public.next
+	return out, nil
 }
 
-func (s *server) appendCard(ctx context.Context, b []byte, agents []agent.Agent) ([]byte, error) {
+// entries encodes a page of agents, as many as fit.
+func (s *server) entries(ctx context.Context, p agent.Page, shown func(*agent.Agent) bool) (cardPart, error) {
+	var out cardPart
+	limit := p.Limit
+	p.Limit++
+	agents, err := s.Agents.Page(ctx, p)
+	if err != nil {
+		return out, err
+	}
+	present, err := s.Tasks.Presences(ctx)
+	if err != nil {
+		return out, err
+	}
+	for i := range agents {
+		a := &agents[i]
+		if i == limit || out.size > maxCardBytes {
+			if out.next = agents[i-1].ID; p.Others {
+				out.next = ofOthers + out.next
+			}
+			break
+		}
+		if !shown(a) {
+			continue
+		}
+		status := a.Pinned
+		if status == "" {
+			status = string(present(a.ID))
+		}
+		out.add(cardEntry{a.ID, a.Org, appendEntry(nil, a, status)})
+	}
+	return out, nil
+}
+
+// build puts a page together.
+func (s *server) build(part cardPart, viewer string) builtCard {
+	b := make([]byte, 0, part.size+len(part.entries)+1024)
 	b = append(b, `{"name":`...)
 	b = wire.AppendString(b, s.Name)
 	b = append(b, `,"version":`...)
 	b = wire.AppendString(b, s.Version)
 	b = append(b, `,"protocol":"`+protocol+`","agents":[`...)
-	for i := range agents {
-		a := &agents[i]
-		status := a.Pinned
-		if status == "" {
-			p, err := s.Tasks.Presence(ctx, a.ID)
-			if err != nil {
-				return nil, err
-			}
-			status = string(p)
-		}
+	for i, e := range part.entries {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = appendEntry(b, a, status)
+		b = append(b, e.json...)
 	}
-	return append(b, `],"capabilities":{"tasks":true,"streaming":true,"discovery":true},`+
-		`"authentication":{"schemes":["bearer","oauth2"]}}`...), nil
+	b = append(b, ']')
+	if part.next != "" {
+		b = append(b, `,"next":`...)
+		b = wire.AppendString(b, part.next)
+	}
+	b = append(b, `,"capabilities":{"tasks":true,"streaming":true,"discovery":true},`+
+		`"authentication":{"schemes":["bearer","oauth2"]}}`...)
+	tag := tagOf(b)
+	return builtCard{b, tag, s.seen.since(viewer, tag, time.Now())}
 }
 
 func appendEntry(b []byte, a *agent.Agent, status string) []byte {

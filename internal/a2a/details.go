@@ -30,6 +30,15 @@ var kinds = map[int]kind{
 	codeVersion:     {"VERSION_NOT_SUPPORTED", "UNIMPLEMENTED", http.StatusBadRequest},
 }
 
+// kind is the error's line of the table. A quota is JSON-RPC's -32004, but none of
+// A2A's own errors: the other bindings show its HTTP status.
+func (e *rpcError) kind() kind {
+	if e.quota {
+		return kind{"", "FAILED_PRECONDITION", http.StatusConflict}
+	}
+	return kinds[e.code]
+}
+
 const (
 	errorDomain = "a2a-protocol.org"
 	ownDomain   = "parley"
@@ -92,7 +101,8 @@ func (e *rpcError) reason() (reason, domain string) {
 	if e.problem != nil {
 		status = e.problem.Status
 	}
-	switch k := kinds[e.code]; {
+	switch k := e.kind(); {
+	case e.quota:
 	case k.reason != "":
 		return k.reason, errorDomain
 	case status == http.StatusUnauthorized:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"strconv"
+	"strings"
 
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/httpx"
@@ -34,6 +35,7 @@ type rpcError struct {
 	problem *httpx.Problem // whose code does
 
 	official bool // its data has the form of version 1.0
+	quota    bool // a quota or a share is used up
 }
 
 func newError(code int, message string) *rpcError { return &rpcError{code: code, message: message} }
@@ -62,6 +64,8 @@ func errorOf(ctx context.Context, err error) *rpcError {
 		out.code = codeUnsupported
 	case e.Code == task.CodePushUnsupported:
 		out.code = codeNoPush
+	case usedUp(e):
+		out.code, out.quota = codeUnsupported, true
 	case e.Kind == errs.NotFound:
 		out.code, out.message = codeNoTask, "not found: you have sent no task with this id to this agent"
 	case e.Kind == errs.Invalid, e.Kind == errs.TooLarge:
@@ -70,6 +74,16 @@ func errorOf(ctx context.Context, err error) *rpcError {
 		out.code = codeInvalidRequest
 	}
 	return out
+}
+
+// usedUp reports whether an error is the refusal of a quota or a share: the request is
+// right, but this caller or its org has too much of something.
+func usedUp(e *errs.Error) bool {
+	if e.Kind != errs.RateLimited && e.Kind != errs.Conflict {
+		return false
+	}
+	thing, _, _ := strings.Cut(e.Code, ".")
+	return thing == "quota" || thing == "message" || thing == "push"
 }
 
 // refuse answers what is refused before the request is looked at: with a status

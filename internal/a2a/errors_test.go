@@ -7,6 +7,9 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
+
+	"google.golang.org/grpc/codes"
 
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/httpx"
@@ -27,7 +30,9 @@ func TestErrorsHaveOneMapping(t *testing.T) {
 		"terminal":       {errs.New(errs.Conflict, task.CodeTerminal, "x"), codeUnsupported, task.CodeTerminal, false},
 		"too large":      {errs.New(errs.TooLarge, task.CodeTooLarge, "the limit is 7"), codeInvalidParams, task.CodeTooLarge, false},
 		"fields":         {errs.InvalidFields(errs.Field{Name: "/a", Message: "b"}), codeInvalidParams, `[{"pointer":"/a","detail":"b"}]`, false},
-		"too many":       {errs.New(errs.RateLimited, "message.too_many", "x"), codeInvalidRequest, "message.too_many", false},
+		"rate":           {errs.New(errs.RateLimited, "request.rate_limited", "x"), codeInvalidRequest, "request.rate_limited", false},
+		"share":          {errs.New(errs.RateLimited, task.CodeSenderShare, "x"), codeUnsupported, task.CodeSenderShare, false},
+		"quota":          {errs.New(errs.Conflict, "quota.stored_tasks", "x"), codeUnsupported, "quota.stored_tasks", false},
 		"unavailable":    {errs.New(errs.Unavailable, "store.unavailable", "x"), codeInternal, "store.unavailable", true},
 		"ours":           {errors.New("secret detail"), codeInternal, `"internal"`, true},
 		"own":            {newError(codeUnsupported, "x"), codeUnsupported, "", false},
@@ -49,6 +54,39 @@ func TestErrorsHaveOneMapping(t *testing.T) {
 		// Answered with 200, a failure of ours would go unnoticed but for the log.
 		if logged := strings.Contains(logs.String(), "request failed"); logged != c.log {
 			t.Errorf("%s: logged %v", name, logged)
+		}
+	}
+}
+
+// The other bindings show a quota with its HTTP status and its own code.
+func TestQuotasInEveryBinding(t *testing.T) {
+	t.Parallel()
+	limited := errs.New(errs.RateLimited, task.CodeLiveTasks, "x")
+	limited.RetryAfter = 7 * time.Second
+	for name, c := range map[string]struct {
+		err    error
+		status int
+		code   codes.Code
+		retry  string
+		body   string
+	}{
+		"live":   {limited, 429, codes.ResourceExhausted, "7", `"status":"RESOURCE_EXHAUSTED"`},
+		"stored": {errs.New(errs.Conflict, task.CodeStoredTasks, "x"), 409, codes.FailedPrecondition, "", `"status":"FAILED_PRECONDITION"`},
+	} {
+		rt := httpx.NewRouter(httpx.Options{Logger: slog.New(slog.DiscardHandler)})
+		rt.HandlePublic("GET /x", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			e := errorOf(r.Context(), c.err)
+			if got := grpcStatus(e); got.Code() != c.code {
+				t.Errorf("%s: gRPC %v", name, got)
+			}
+			writeRESTError(w, r, 0, e)
+		}))
+		w := httptest.NewRecorder()
+		rt.ServeHTTP(w, httptest.NewRequest("GET", "/x", nil))
+		code := `"code":"` + errs.As(c.err).Code + `"`
+		if b := w.Body.String(); w.Code != c.status || w.Header().Get("Retry-After") != c.retry || !strings.Contains(b, c.body) ||
+			!strings.Contains(b, code) || !strings.Contains(b, `"domain":"parley"`) {
+			t.Errorf("%s: %d %v %s", name, w.Code, w.Header(), b)
 		}
 	}
 }

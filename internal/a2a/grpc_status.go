@@ -48,7 +48,7 @@ func grpcStatus(e *rpcError) *status.Status {
 }
 
 func grpcCode(e *rpcError) (code codes.Code) {
-	k := kinds[e.code]
+	k := e.kind()
 	if k.reason == "" && e.code != codeInvalidParams && e.problem != nil {
 		if code, ok := codesByStatus[e.problem.Status]; ok {
 			return code

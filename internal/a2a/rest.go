@@ -319,8 +319,8 @@ func refuseREST(w http.ResponseWriter, r *http.Request, err error) {
 // 0 is that of the error's kind. Version 0.3 did not say what an error looks like:
 // some of its clients look for that status, others for the members of JSON-RPC.
 func writeRESTError(w http.ResponseWriter, r *http.Request, status int, e *rpcError) {
-	k := kinds[e.code]
-	if e.problem != nil && kinds[e.code].reason == "" {
+	k := e.kind()
+	if e.problem != nil && k.reason == "" {
 		if k.http = e.problem.Status; k.http == http.StatusUnprocessableEntity {
 			k.http = http.StatusBadRequest // google.rpc has no other word for it
 		}

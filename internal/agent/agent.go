@@ -46,11 +46,21 @@ type Edit struct {
 	Pinned      *string // empty: no longer
 }
 
+// Page asks for some of the agents that are not disabled: those of one org, or the
+// public ones of all others.
+type Page struct {
+	Org    string // whose; empty: of nobody in particular
+	Others bool   // the public ones of every org but Org
+	After  string // continues a list behind this id
+	Limit  int
+}
+
 // Store keeps agents.
 type Store interface {
 	// CreateAgent writes the agent and its principal in one transaction. It refuses
-	// a taken id with Conflict and an unknown org with NotFound.
-	CreateAgent(ctx context.Context, a Agent, m identity.Member, e identity.AuditEntry) error
+	// a taken id with Conflict and an unknown org with NotFound. The limits count the
+	// org's agents.
+	CreateAgent(ctx context.Context, a Agent, m identity.Member, e identity.AuditEntry, limits ...identity.Quota) error
 	// UpdateAgent locks the agent, runs edit on it and writes the result; its principal
 	// is disabled and enabled with it.
 	UpdateAgent(ctx context.Context, org, id string, edit func(Agent) (Agent, []identity.AuditEntry, error)) (Agent, error)
@@ -58,8 +68,8 @@ type Store interface {
 	Agents(ctx context.Context, org string) ([]Agent, error)
 	// BuiltinAgents lists the agents of all orgs that run inside the server.
 	BuiltinAgents(ctx context.Context) ([]Agent, error)
-	// PublicAgents lists the agents of all orgs that are public and not disabled.
-	PublicAgents(ctx context.Context) ([]Agent, error)
+	// AgentsPage lists enabled agents by id.
+	AgentsPage(ctx context.Context, p Page) ([]Agent, error)
 	// Agent returns NotFound for an unknown id.
 	Agent(ctx context.Context, id string) (Agent, error)
 }
@@ -68,6 +78,8 @@ type Store interface {
 type Registry struct {
 	store Store
 	now   func() time.Time
+
+	MaxAgents int // of one org, to be set before use; 0: no limit
 
 	mu    sync.RWMutex
 	known map[string]entry // by id, for a moment
@@ -113,7 +125,11 @@ func (r *Registry) Create(ctx context.Context, a Agent) (Agent, error) {
 	if err := a.Validate(); err != nil {
 		return Agent{}, err
 	}
-	return a, r.store.CreateAgent(ctx, a, m, identity.NewEntry(ctx, a.CreatedAt, a.Org, identity.AgentCreate, p.Ref(), ""))
+	e := identity.NewEntry(ctx, a.CreatedAt, a.Org, identity.AgentCreate, p.Ref(), "")
+	return a, r.store.CreateAgent(ctx, a, m, e, identity.Quota{
+		Most: r.MaxAgents, Code: "quota.agents",
+		Message: "the org has %d agents, disabled ones included, which is the limit (--max-agents); use one of them, or ask the operator for more",
+	})
 }
 
 // Update changes an agent of an org.
@@ -231,8 +247,10 @@ func (r *Registry) Visible(ctx context.Context, a identity.Access) ([]Agent, err
 	return slices.DeleteFunc(list, func(g Agent) bool { return !a.ReachesAgent(g.ID) }), err
 }
 
-// Public returns the agents that everybody may see.
-func (r *Registry) Public(ctx context.Context) ([]Agent, error) { return r.store.PublicAgents(ctx) }
+// Page returns some of the agents that are not disabled.
+func (r *Registry) Page(ctx context.Context, p Page) ([]Agent, error) {
+	return r.store.AgentsPage(ctx, p)
+}
 
 // Builtin returns the agents that run inside the server.
 func (r *Registry) Builtin(ctx context.Context) ([]Agent, error) { return r.store.BuiltinAgents(ctx) }

@@ -27,6 +27,7 @@ func (s *Server) base() string {
 func (s *Server) newLogin(ids *ids) {
 	s.accounts = account.New(s.store, web.NewArgon2id(), Now)
 	s.oauth = oauth.New(s.store, s.agents, s.now, ids.next, oauth.Lifetimes{Token: s.cfg.TokenLifetime, Refresh: s.cfg.RefreshLifetime})
+	s.oauth.MaxClients = s.cfg.MaxClients
 	s.auth.AcceptTokens(s.oauth)
 	s.newIssuers()
 }

@@ -21,8 +21,13 @@ func (s *Server) newTasks(ids *ids) {
 		node = host + "-" + node
 	}
 	s.agents = agent.NewRegistry(s.store, Now)
+	s.agents.MaxAgents = s.cfg.MaxAgents
 	o := task.Options{
 		Store: s.store, Directory: directory{s.agents}, Now: Now, NewID: ids.next, Node: node,
+		Quotas: task.Quotas{
+			LiveTasks: s.cfg.MaxLiveTasks, StoredTasks: s.cfg.MaxStoredTasks,
+			SenderPushes: s.cfg.MaxPushConfigs, OrgPushes: s.cfg.MaxOrgPushConfigs, Workers: s.cfg.MaxWorkers,
+		},
 		OnError: func(err error) { s.log.Error("background work on tasks failed", "error", err) },
 	}
 	s.pushInto(&o)

@@ -51,6 +51,9 @@ func (s *Server) handler(ids *ids, proxies []netip.Prefix) (http.Handler, error)
 		HSTS:             s.hsts(),
 	})
 	manager := identity.NewManager(s.store, s.agents, Now, ids.next)
+	manager.Quotas = identity.Quotas{
+		OrgKeys: s.cfg.MaxKeys, PrincipalKeys: s.cfg.MaxPrincipalKeys, Invitations: s.cfg.MaxInvitations,
+	}
 	proposals := proposal.New(s.store, Now, ids.next)
 	frictions := friction.New(s.store, Now, ids.next, proposal.Check)
 	rest.Mount(router, rest.Options{
@@ -73,7 +76,7 @@ func (s *Server) handler(ids *ids, proxies []netip.Prefix) (http.Handler, error)
 	if err != nil {
 		return nil, err
 	}
-	a2a.Mount(router, a2a.Options{Tasks: s.tasks, Agents: s.agents, Version: Version(), PublicURL: base})
+	a2a.Mount(router, a2a.Options{Tasks: s.tasks, Agents: s.agents, Version: Version(), PublicURL: base, CardAgents: s.cfg.MaxCardAgents})
 	mcp.Mount(router, mcp.Options{
 		Proposals: proposals, Frictions: frictions, Agents: s.agents, Tasks: s.tasks, Version: Version(), PublicURL: s.publicURL(),
 		ResourceMetadata: s.base() + authserver.ResourceMetadata + mcp.Path,

@@ -82,9 +82,15 @@ func (p *Pool) Work(ctx context.Context, n int64) (done func(), err error) {
 	if p == nil || p.Pool <= 0 || n < heavy {
 		return func() {}, nil
 	}
+	leave := sync.OnceFunc(func() { <-p.lanes })
 	select {
 	case p.lanes <- struct{}{}:
-		return sync.OnceFunc(func() { <-p.lanes }), nil
+		return leave, nil
+	default: // of two ready cases a select takes any
+	}
+	select {
+	case p.lanes <- struct{}{}:
+		return leave, nil
 	case <-ctx.Done():
 		return nil, errBusy()
 	}
@@ -186,8 +192,12 @@ func (a *Account) Take(ctx context.Context, n int64) error {
 	if err := a.Hold(ctx, 2*n); err != nil {
 		return err
 	}
+	if err := a.Work(ctx); err != nil {
+		a.undo(2 * n)
+		return err
+	}
 	a.response += n
-	return a.Work(ctx)
+	return nil
 }
 
 // Work waits for a lane if what the account holds is large. The request leaves the
@@ -266,6 +276,16 @@ func (a *Account) Borrow(ctx context.Context, n int64) (release func(), err erro
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	return a.Pool.Hold(ctx, a.Owner, n)
+}
+
+// undo gives back what the last Hold took.
+func (a *Account) undo(n int64) {
+	if a.held > small {
+		last := len(a.releases) - 1
+		a.releases[last]()
+		a.releases = a.releases[:last]
+	}
+	a.held -= n
 }
 
 // Release gives back what the account holds. The account can be used again.

@@ -124,8 +124,9 @@ func TestHalfOfTheProcessorsAreLeftToSmallRequests(t *testing.T) {
 			first = a
 		}
 		late := account(p, "other", "user:eve")
-		if err := late.Take(t.Context(), mib); !IsBusy(err) {
-			t.Errorf("one more large request: %v; want server.busy", err)
+		held := p.Used()
+		if err := late.Take(t.Context(), mib); !IsBusy(err) || p.Used() != held {
+			t.Errorf("one more large request: %v, %d bytes more are held; want server.busy and none", err, p.Used()-held)
 		}
 		if err := account(p, "other", "user:eve").Take(t.Context(), 1000); err != nil {
 			t.Errorf("a small request: %v", err)

@@ -24,6 +24,7 @@ type agentRecord struct {
 
 type agentCardCmd struct {
 	serverFlags `embed:""`
+	After       string `help:"Start with the page that the \"next\" of another one names; with --json one page is shown." placeholder:"CURSOR"`
 }
 
 // Help is shown by --help.
@@ -32,30 +33,42 @@ func (agentCardCmd) Help() string {
 		examples("parley agent card", "parley agent card --server https://parley.example --json")
 }
 
+// Run shows one page as JSON, or all agents as a table.
 func (c *agentCardCmd) Run(e *env) error {
 	cl, err := c.anyClient(e)
 	if err != nil {
 		return err
 	}
-	var card struct {
-		Name     string        `json:"name"`
-		Version  string        `json:"version"`
-		Protocol string        `json:"protocol"`
-		Agents   []agentRecord `json:"agents"`
-	}
-	raw, err := cl.into(e.ctx, call{method: http.MethodGet, path: "/.well-known/agent.json", global: true}, &card)
-	if err != nil || c.JSON {
-		return e.rawOr(raw, err)
-	}
-	if _, err := fmt.Fprintf(e.stdout, "%s %s, %s\n", cleanLine(card.Name), cleanLine(card.Version), cleanLine(card.Protocol)); err != nil {
-		return err
-	}
 	p := e.palette()
 	t := table{head: []string{"ID", "STATUS", "NAME", "SKILLS", "DESCRIPTION"}, colour: map[int]func(string) string{1: p.status}}
-	for _, a := range card.Agents {
-		t.add(a.ID, a.Status, a.Name, strings.Join(a.Skills, ", "), a.Description)
+	n, first := 0, true
+	for after := c.After; first || after != ""; first = false {
+		var card struct {
+			Name     string        `json:"name"`
+			Version  string        `json:"version"`
+			Protocol string        `json:"protocol"`
+			Agents   []agentRecord `json:"agents"`
+			Next     string        `json:"next"`
+		}
+		page := call{method: http.MethodGet, path: "/.well-known/agent.json", global: true}
+		if after != "" {
+			page.query = url.Values{"after": {after}}
+		}
+		raw, err := cl.into(e.ctx, page, &card)
+		if err != nil || c.JSON {
+			return e.rawOr(raw, err)
+		}
+		if first {
+			if _, err := fmt.Fprintf(e.stdout, "%s %s, %s\n", cleanLine(card.Name), cleanLine(card.Version), cleanLine(card.Protocol)); err != nil {
+				return err
+			}
+		}
+		for _, a := range card.Agents {
+			t.add(a.ID, a.Status, a.Name, strings.Join(a.Skills, ", "), a.Description)
+		}
+		n += len(card.Agents)
+		after = card.Next
 	}
-	n := len(card.Agents)
 	return e.list(&t, p, "agent", "agents", n, 1, false)
 }
 

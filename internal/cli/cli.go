@@ -134,6 +134,7 @@ func newParser(stdout, stderr io.Writer) (*kong.Kong, error) {
 			{Key: "member", Title: "Commands for members, against a running server:"},
 			{Key: "store", Title: "Where the data is:"},
 			{Key: "server", Title: "Which server:"},
+			{Key: "quotas", Title: "Quotas, per org or per principal:"},
 		}),
 	)
 }

@@ -58,6 +58,8 @@ type Config struct {
 	MetricsListen string `help:"Address on which /metrics is served instead of --listen, over plain HTTP, e.g. 127.0.0.1:9090." env:"PARLEY_METRICS_LISTEN" placeholder:"HOST:PORT"`
 	MetricsKey    string `help:"Bearer token that /metrics requires, 16 characters or more; better given as PARLEY_METRICS_KEY, because other users of the machine can see flags." env:"PARLEY_METRICS_KEY" placeholder:"TOKEN"`
 
+	Quotas `embed:""`
+
 	ShutdownDelay   time.Duration `help:"How long /readyz fails before a stopping server refuses connections, so that load balancers notice." default:"0s" env:"PARLEY_SHUTDOWN_DELAY" placeholder:"DURATION"`
 	ShutdownTimeout time.Duration `help:"How long a stopping server waits for requests in flight; ${default} if not given." default:"30s" env:"PARLEY_SHUTDOWN_TIMEOUT" placeholder:"DURATION"`
 
@@ -72,7 +74,7 @@ func Default() Config {
 	return Config{
 		Store: Store{Data: "./parley-data"}, Listen: "127.0.0.1:8080", RateLimit: 100, RequestMemory: 192,
 		MaxRequests: 768, MaxStreams: 12_000, MaxStreamsPerPrincipal: 1000, SearchTimeout: 5 * time.Second,
-		EchoAgent: true, TaskRetention: 30 * 24 * time.Hour, Push: true, ClientDocuments: true,
+		EchoAgent: true, TaskRetention: 30 * 24 * time.Hour, Push: true, ClientDocuments: true, Quotas: DefaultQuotas(),
 		TokenLifetime: 15 * time.Minute, RefreshLifetime: 30 * 24 * time.Hour,
 		ShutdownTimeout: 30 * time.Second, LogFormat: "text", LogLevel: "info",
 	}
@@ -138,6 +140,9 @@ func (c *Config) Validate() error {
 		return fmt.Errorf("--shutdown-delay must not be negative; it is %s", c.ShutdownDelay)
 	case c.LogFormat != "text" && c.LogFormat != "json":
 		return fmt.Errorf("--log-format must be text or json; it is %q", c.LogFormat)
+	}
+	if err := c.Quotas.Validate(); err != nil {
+		return err
 	}
 	_, err := c.Level()
 	return err

@@ -136,6 +136,9 @@ func TestBadSettingsAreRefusedNotDefaulted(t *testing.T) {
 		{name: "missing file", args: []string{"--config", "no/such/file"}, want: "cannot read the configuration"},
 		{name: "rate", args: []string{"--rate-limit=-1"}, want: "--rate-limit must be 0"},
 		{name: "search timeout", args: []string{"--search-timeout=1ms"}, want: "--search-timeout must be between"},
+		{name: "requests", args: []string{"--max-requests=-1"}, want: "--max-requests must be 0"},
+		{name: "streams", args: []string{"--max-streams=-1"}, want: "--max-streams must be 0"},
+		{name: "streams of one", args: []string{"--max-streams-per-principal=-1"}, want: "--max-streams-per-principal must be 0"},
 		{name: "fraction", args: []string{"--rate-limit=1.5"}, want: "--rate-limit"},
 		{name: "listen", args: []string{"--listen", "localhost"}, want: "--listen must be HOST:PORT"},
 		{name: "metrics listen", args: []string{"--metrics-listen", "9090"}, want: "--metrics-listen must be HOST:PORT"},
@@ -176,5 +179,20 @@ func TestMistypedEnvironmentIsPointedOut(t *testing.T) {
 	})
 	if diff := cmp.Diff([]string{"PARLEY_LISTEM"}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestQuotasAreChecked(t *testing.T) {
+	for flag, ok := range map[string]bool{
+		"--max-agents=0": true, "--max-agents=-1": false, "--max-keys=-1": false, "--max-principal-keys=-1": false, "--max-clients=-1": false,
+		"--max-invitations=-1": false, "--max-live-tasks=-1": false, "--max-stored-tasks=-1": false, "--max-push-configs=-1": false,
+		"--max-org-push-configs=-1": false, "--max-workers=-1": false, "--max-card-agents=0": false, "--max-card-agents=1001": false,
+		"--max-card-agents=10": true,
+	} {
+		_, err := parse(t, flag) // kong validates
+		name, _, _ := strings.Cut(flag, "=")
+		if (err == nil) != ok || err != nil && !strings.Contains(err.Error(), name+" ") {
+			t.Errorf("%s: %v", flag, err)
+		}
 	}
 }

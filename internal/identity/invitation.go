@@ -115,7 +115,7 @@ func (m *Manager) Invite(ctx context.Context, a Access, r InvitationRequest) (In
 		CreatedAt: now, CreatedBy: a.Principal().Ref(), ExpiresAt: now.Add(r.Expires),
 	}
 	e := NewEntry(originFor(ctx, a), now, inv.Org, InvitationCreate, inv.ID, inv.says())
-	return inv, token, m.store.CreateInvitation(ctx, inv, HashToken(token), e)
+	return inv, token, m.store.CreateInvitation(ctx, inv, HashToken(token), e, m.Quotas.invitations()...)
 }
 
 func (i *Invitation) says() string {

@@ -65,6 +65,7 @@ type Rotation struct {
 	New        Key
 	Grantor    Principal // must be an admin; zero: nobody must be
 	Entry      AuditEntry
+	Limits     []Quota // as of CreateKey
 }
 
 // KeyRequest asks for a key.

@@ -22,6 +22,8 @@ type Manager struct {
 	agents Agents
 	now    func() time.Time
 	newID  func(prefix string) string
+
+	Quotas Quotas // to be set before use
 }
 
 // NewManager makes the service. newID returns a fresh id with the given prefix.
@@ -96,7 +98,7 @@ func (m *Manager) CreateKey(ctx context.Context, a Access, r KeyRequest) (Key, s
 	r.CreatedBy = a.Principal().Ref()
 	k, secret := newKey(r, m.newID("key-"), now)
 	e := NewEntry(originFor(ctx, a), now, a.Org(), KeyCreate, k.ID, k.says())
-	err := m.store.CreateKey(ctx, k, HashSecret(secret), grantor(a, k.Scopes), e)
+	err := m.store.CreateKey(ctx, k, HashSecret(secret), grantor(a, k.Scopes), e, m.Quotas.keys()...)
 	if err != nil && errs.KindOf(err) == errs.NotFound {
 		err = invalid([]errs.Field{body("/principal", fmt.Sprintf("is no principal of this org: there is no %s", r.Principal.Ref()))})
 	}
@@ -158,7 +160,7 @@ func (m *Manager) RotateKey(ctx context.Context, a Access, id string, overlap ti
 		detail := fmt.Sprintf("replaced by %s; works until %s", next.ID, end.Format(time.RFC3339))
 		return Rotation{
 			OldExpires: end, New: next, Grantor: grantor(a, old.Scopes),
-			Entry: NewEntry(originFor(ctx, a), now, a.Org(), KeyRotate, old.ID, detail),
+			Entry: NewEntry(originFor(ctx, a), now, a.Org(), KeyRotate, old.ID, detail), Limits: m.Quotas.rotations(),
 		}, nil
 	})
 	return k, secret, err

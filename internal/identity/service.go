@@ -33,7 +33,8 @@ type Store interface {
 	// CreateKey refuses a principal that does not exist with NotFound and a disabled
 	// one with Conflict. It locks the principal, so that a demotion either sees the key
 	// or comes first. Unless grantor is zero it must be an enabled admin: NotAnAdmin.
-	CreateKey(ctx context.Context, k Key, h Hash, grantor Principal, e AuditEntry) error
+	// The limits count keys that work.
+	CreateKey(ctx context.Context, k Key, h Hash, grantor Principal, e AuditEntry, limits ...Quota) error
 	Keys(ctx context.Context, org string, f KeyFilter) ([]Key, error)
 	// Key returns NotFound for an unknown id.
 	Key(ctx context.Context, org, id string) (Key, error)
@@ -49,8 +50,9 @@ type Store interface {
 	// TouchKeys records when keys were last used.
 	TouchKeys(ctx context.Context, used map[string]time.Time) error
 
-	// CreateInvitation refuses a user that exists already with Conflict.
-	CreateInvitation(ctx context.Context, i Invitation, h Hash, e AuditEntry) error
+	// CreateInvitation refuses a user that exists already with Conflict. The limits count
+	// pending invitations.
+	CreateInvitation(ctx context.Context, i Invitation, h Hash, e AuditEntry, limits ...Quota) error
 	// Invitations lists, newest first, those before the id, or all if it is empty.
 	Invitations(ctx context.Context, org, before string, limit int) ([]Invitation, error)
 	InvitationByHash(ctx context.Context, h Hash) (Invitation, error)

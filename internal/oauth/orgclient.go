@@ -10,7 +10,7 @@ import (
 	"github.com/parley-dev/parley/internal/identity"
 )
 
-// MaxClients bounds the clients of one org.
+// MaxClients bounds the clients of one org, unless the service is set otherwise.
 const MaxClients = 1000
 
 // MaxRedirects bounds the redirect addresses of a client.
@@ -114,7 +114,7 @@ func (s *Service) CreateClient(ctx context.Context, a identity.Access, r ClientR
 	}
 	secret, hash := c.newSecret()
 	e := s.adminEntry(ctx, a, ClientCreate, c, c.says())
-	return c, secret, s.store.CreateOrgClient(ctx, c, hash, MaxClients, e)
+	return c, secret, s.store.CreateOrgClient(ctx, c, hash, s.MaxClients, e)
 }
 
 func (s *Service) clientScopes(ctx context.Context, org string, asked []string) (identity.Scopes, error) {

@@ -17,6 +17,8 @@ type Service struct {
 	now    func() time.Time
 	newID  func(prefix string) string
 	o      Lifetimes
+
+	MaxClients int // of one org, to be set before use; 0: no limit
 }
 
 // Lifetimes say how long things work.
@@ -39,7 +41,7 @@ func New(store Store, agents identity.Agents, now func() time.Time, newID func(p
 	if o.Refresh == 0 {
 		o.Refresh = DefaultRefresh
 	}
-	return &Service{store: store, agents: agents, now: now, newID: newID, o: o}
+	return &Service{store: store, agents: agents, now: now, newID: newID, o: o, MaxClients: MaxClients}
 }
 
 // Lifetimes returns how long things work.

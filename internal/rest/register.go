@@ -37,6 +37,9 @@ func register[I, O any](a *api, op operation, handle func(context.Context, *call
 	huma.Register(a.huma, doc, func(ctx context.Context, in *I) (*O, error) {
 		c := ctx.Value(callKey{}).(*call)
 		out, err := handle(ctx, c, in)
+		if err == nil {
+			err = take(ctx, out)
+		}
 		if err != nil {
 			a.refused(c.request, op, c.target, err)
 			return nil, httpx.NewProblem(ctx, err)

@@ -12,7 +12,7 @@ import (
 )
 
 // CreateAgent implements agent.Store.
-func (s *Store) CreateAgent(ctx context.Context, a agent.Agent, m identity.Member, e identity.AuditEntry) error {
+func (s *Store) CreateAgent(ctx context.Context, a agent.Agent, m identity.Member, e identity.AuditEntry, limits ...identity.Quota) error {
 	if a.Skills == nil {
 		a.Skills = []string{}
 	}
@@ -29,6 +29,11 @@ func (s *Store) CreateAgent(ctx context.Context, a agent.Agent, m identity.Membe
 			return errs.New(errs.Conflict, "agent.exists", "the agent id %q is taken; agent ids are unique across the platform", a.ID)
 		}
 		if err := t.createMember(ctx, m); err != nil {
+			return err
+		}
+		if err := t.withinQuota(ctx, a.Org, limits, func(q identity.Quota) (int, error) {
+			return countUpTo(ctx, t, q.Most, `agents WHERE org_id = $1`, a.Org)
+		}); err != nil {
 			return err
 		}
 		t.exec(`INSERT INTO agents (id, org_id, name, description, skills, public, disabled, pinned, builtin, created_at, updated_at)
@@ -84,9 +89,12 @@ func (s *Store) BuiltinAgents(ctx context.Context) ([]agent.Agent, error) {
 	return agentsWhere(ctx, s.eng, `builtin <> '' AND disabled = 0 ORDER BY id`)
 }
 
-// PublicAgents implements agent.Store.
-func (s *Store) PublicAgents(ctx context.Context) ([]agent.Agent, error) {
-	return agentsWhere(ctx, s.eng, `public = 1 AND disabled = 0 ORDER BY id`)
+// AgentsPage implements agent.Store.
+func (s *Store) AgentsPage(ctx context.Context, p agent.Page) ([]agent.Agent, error) {
+	if p.Others {
+		return agentsWhere(ctx, s.eng, `public = 1 AND disabled = 0 AND org_id <> $1 AND id > $2 ORDER BY id`+limit(p.Limit), p.Org, p.After)
+	}
+	return agentsWhere(ctx, s.eng, `org_id = $1 AND id > $2 AND disabled = 0 ORDER BY id`+limit(p.Limit), p.Org, p.After)
 }
 
 // Agent implements agent.Store.

@@ -9,9 +9,15 @@ import (
 )
 
 // CreateInvitation implements identity.Store.
-func (s *Store) CreateInvitation(ctx context.Context, i identity.Invitation, h identity.Hash, e identity.AuditEntry) error {
+func (s *Store) CreateInvitation(ctx context.Context, i identity.Invitation, h identity.Hash, e identity.AuditEntry, limits ...identity.Quota) error {
 	return s.eng.write(ctx, func(t *tx) error {
 		if err := t.freeMember(ctx, identity.Principal{Org: i.Org, Kind: identity.User, ID: i.User}); err != nil {
+			return err
+		}
+		if err := t.withinQuota(ctx, i.Org, limits, func(q identity.Quota) (int, error) {
+			return countUpTo(ctx, t, q.Most, `invitations WHERE org_id = $1 AND accepted_at = 0 AND revoked_at = 0 AND expires_at > $2`,
+				i.Org, micros(i.CreatedAt))
+		}); err != nil {
 			return err
 		}
 		t.exec(`INSERT INTO invitations (id, hash, org_id, user_id, name, admin, created_at, created_by, expires_at, accepted_at, revoked_at)

@@ -47,6 +47,7 @@ func (s *Store) IdentityEpoch(ctx context.Context) (int64, error) {
 // CreateKey implements identity.Store.
 func (s *Store) CreateKey(
 	ctx context.Context, k identity.Key, h identity.Hash, grantor identity.Principal, e identity.AuditEntry,
+	limits ...identity.Quota,
 ) error {
 	return s.eng.write(ctx, func(t *tx) error {
 		var disabled int
@@ -62,6 +63,9 @@ func (s *Store) CreateKey(
 			return identity.DisabledPrincipal(k.Principal)
 		}
 		if err := t.checkGrantor(ctx, grantor); err != nil {
+			return err
+		}
+		if err := t.keysWithinQuota(ctx, k, limits); err != nil {
 			return err
 		}
 		t.insertKey(k, h)
@@ -202,6 +206,9 @@ func (s *Store) RotateKey(
 			return err
 		}
 		if err := t.checkGrantor(ctx, r.Grantor); err != nil {
+			return err
+		}
+		if err := t.keysWithinQuota(ctx, r.New, r.Limits); err != nil {
 			return err
 		}
 		out = r.New

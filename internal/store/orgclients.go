@@ -23,12 +23,15 @@ func (s *Store) CreateOrgClient(ctx context.Context, c oauth.Client, secret iden
 		if err != nil {
 			return err
 		}
-		var n int64
-		if _, err := one(ctx, t, []any{&n}, `SELECT count(*) FROM oauth_clients WHERE org_id = $1 AND org_id <> ''`, c.Org); err != nil {
-			return err
-		}
-		if n >= int64(most) {
-			return errs.New(errs.Conflict, "oauth.too_many_clients", "the org has %d clients, which is the most it can have; delete some that are not used", n)
+		if most > 0 {
+			n, err := countUpTo(ctx, t, most, `oauth_clients WHERE org_id = $1 AND org_id <> ''`, c.Org)
+			if err != nil {
+				return err
+			}
+			if n >= most {
+				return errs.New(errs.Conflict, "oauth.too_many_clients",
+					"the org has %d clients, which is the limit (--max-clients); delete some that are not used", n)
+			}
 		}
 		t.insertClient(c, secret)
 		t.audit(e)

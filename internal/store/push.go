@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"time"
 
@@ -10,17 +9,21 @@ import (
 	"github.com/parley-dev/parley/internal/task"
 )
 
-const insertPush = `INSERT INTO push_configs (org_id, uid, id, url, receiver, token, scheme, credentials, form, created_at, cursor, head, state, due_at)
-	VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, `
+const insertPush = `INSERT INTO push_configs (org_id, uid, id, url, receiver, token, scheme, credentials, form, created_at, sender_org, sender,
+		cursor, head, state, due_at)
+	VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, `
 
 func pushArgs(t *task.Task, p *task.PushConfig) []any {
-	return []any{t.Org, t.UID, p.ID, p.URL, p.Receiver(), p.Token, p.Scheme, p.Credentials, string(p.Form), micros(p.CreatedAt)}
+	return []any{
+		t.Org, t.UID, p.ID, p.URL, p.Receiver(), p.Token, p.Scheme, p.Credentials, string(p.Form), micros(p.CreatedAt),
+		t.Sender.Org, t.Sender.Ref(),
+	}
 }
 
 // insertPush queues the first configuration of a new task: all its events are due.
 func (x *tx) insertPush(t *task.Task, p *task.PushConfig) {
-	due, arg := x.d.leaseUntil("$12", time.Microsecond, t.CreatedAt)
-	x.exec(insertPush+`0, $11, 'active', `+due+`)`, append(pushArgs(t, p), t.Seq, arg)...)
+	due, arg := x.d.leaseUntil("$14", time.Microsecond, t.CreatedAt)
+	x.exec(insertPush+`0, $13, 'active', `+due+`)`, append(pushArgs(t, p), t.Seq, arg)...)
 }
 
 // pushChange queues what a change means for the task's configurations: they are
@@ -72,7 +75,10 @@ func (x *tx) setPush(ctx context.Context, cur *task.Current, c *task.Change) err
 		if cursor < t.Seq {
 			due = micros(cur.Clock)
 		}
-		x.exec(insertPush+`$11, $12, 'active', $13)`, append(pushArgs(t, &p), cursor, t.Seq, due)...)
+		if err := guard(c, task.PushSet{New: true, Replay: due > 0 && len(c.Events) == 0}); err != nil {
+			return err
+		}
+		x.exec(insertPush+`$13, $14, 'active', $15)`, append(pushArgs(t, &p), cursor, t.Seq, due)...)
 		return nil
 	}
 	p.CreatedAt = old.CreatedAt
@@ -87,6 +93,9 @@ func (x *tx) setPush(ctx context.Context, cur *task.Current, c *task.Change) err
 	case t.State.Terminal():
 		state = task.PushDone
 	}
+	if err := guard(c, task.PushSet{Replay: old.Cursor < cur.Task.Seq}); err != nil {
+		return err
+	}
 	x.exec(`UPDATE push_configs SET url = $4, receiver = $5, token = $6, scheme = $7, credentials = $8, form = $9, state = $10, due_at = $11,
 			claimed_until = 0, attempts = 0, last_error = ''
 		WHERE org_id = $1 AND uid = $2 AND id = $3`,
@@ -94,8 +103,16 @@ func (x *tx) setPush(ctx context.Context, cur *task.Current, c *task.Change) err
 	return nil
 }
 
+// guard asks the change whether a configuration may be set.
+func guard(c *task.Change, set task.PushSet) error {
+	if c.PushGuard == nil {
+		return nil
+	}
+	return c.PushGuard(set)
+}
+
 const pushColumns = `org_id, uid, id, url, token, scheme, credentials, form, created_at, cursor, head, state, due_at, claimed_until,
-	attempts, last_error, last_attempt_at`
+	attempts, last_error, last_attempt_at, sender_org`
 
 // scanPush reads pushColumns and one more: the clock.
 func scanPush(r rows) (task.Push, time.Time, error) {
@@ -103,7 +120,7 @@ func scanPush(r rows) (task.Push, time.Time, error) {
 	var form, state string
 	var created, due, claimed, last, clock int64
 	err := r.Scan(&p.Org, &p.UID, &p.ID, &p.URL, &p.Token, &p.Scheme, &p.Credentials, &form, &created, &p.Cursor, &p.Head, &state, &due, &claimed,
-		&p.Attempts, &p.LastError, &last, &clock)
+		&p.Attempts, &p.LastError, &last, &p.SenderOrg, &clock)
 	p.Form, p.State = task.PushForm(form), task.PushState(state)
 	p.CreatedAt, p.DueAt, p.ClaimedUntil, p.LastAttemptAt = fromMicros(created), fromMicros(due), fromMicros(claimed), fromMicros(last)
 	return p, fromMicros(clock), err
@@ -125,7 +142,7 @@ func (s *Store) TaskRow(ctx context.Context, org, uid string) (task.Task, error)
 }
 
 const selectPushes = `SELECT p.org_id, p.uid, p.id, url, token, scheme, credentials, form, p.created_at, cursor, head, p.state, due_at, claimed_until,
-	p.attempts, last_error, last_attempt_at, 0, t.id FROM push_configs p`
+	p.attempts, last_error, last_attempt_at, p.sender_org, 0, t.id FROM push_configs p`
 
 const ofTasks = ` JOIN tasks t ON t.org_id = p.org_id AND t.uid = p.uid WHERE p.org_id = $1`
 
@@ -208,50 +225,6 @@ func (s *Store) DeletePush(ctx context.Context, org, uid, id string) error {
 		x.exec(`DELETE FROM push_configs WHERE org_id = $1 AND uid = $2 AND id = $3`, org, uid, id)
 		return nil
 	})
-}
-
-// ClaimPushes implements task.Store.
-func (s *Store) ClaimPushes(ctx context.Context, c task.PushClaim) ([]task.Push, error) {
-	now := s.d.clockNow(s.now)
-	where, args := ` WHERE due_at > 0 AND due_at <= `+now.sql, now.args
-	for receiver, n := range c.Busy {
-		if n >= c.PerReceiver {
-			args = append(args, receiver)
-			where += fmt.Sprintf(` AND receiver <> $%d`, len(args))
-		}
-	}
-	// Most look-ups find nothing. They need not wait for the writer.
-	due := false
-	if err := each(ctx, s.eng, func(rows) error { due = true; return nil }, `SELECT 1 FROM push_configs`+where+` LIMIT 1`, args...); err != nil || !due {
-		return nil, err
-	}
-	// More rows than are wanted: many may be of one receiver.
-	limit := fmt.Sprintf(` ORDER BY due_at LIMIT %d`, 4*c.Most)
-	var out []task.Push
-	err := s.eng.write(ctx, func(x *tx) error {
-		out = nil
-		mine := map[string]int{}
-		return each(ctx, x, func(r rows) error {
-			p, clock, err := scanPush(r)
-			if err != nil {
-				return err
-			}
-			receiver := p.Receiver()
-			if len(out) >= c.Most || c.Busy[receiver]+mine[receiver] >= c.PerReceiver {
-				return nil
-			}
-			mine[receiver]++
-			p.DueAt = s.clockOr(clock).Add(c.Length).Truncate(time.Microsecond)
-			p.ClaimedUntil = p.DueAt
-			x.writePush(&p)
-			out = append(out, p)
-			return nil
-		}, `SELECT `+pushColumns+`, `+x.d.clock+` FROM push_configs`+where+limit+x.d.skipLocked, args...)
-	})
-	if err != nil {
-		return nil, err
-	}
-	return out, nil
 }
 
 // clockOr is the database's clock, or this process's if that is the one that counts,

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -8,19 +9,47 @@ import (
 	"strings"
 	"time"
 
-	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/internal/task"
 )
 
 // SeeWorker implements task.Store.
-func (s *Store) SeeWorker(ctx context.Context, w task.Worker) error {
-	return s.eng.add(ctx, func(x *tx) error {
+func (s *Store) SeeWorker(ctx context.Context, w task.Worker, limit int) error {
+	write := s.eng.add
+	if limit > 0 {
+		write = s.eng.write
+	}
+	return write(ctx, func(x *tx) error {
+		if limit > 0 {
+			if err := x.roomForWorker(ctx, w, limit); err != nil {
+				return err
+			}
+		}
 		x.exec(`INSERT INTO workers (org_id, agent_id, name, capacity, seen_at) VALUES ($1, $2, $3, $4, $5)
 			ON CONFLICT (org_id, agent_id, name) DO UPDATE SET capacity = excluded.capacity, seen_at = excluded.seen_at`,
 			w.Org, w.Agent, w.Name, w.Capacity, micros(w.SeenAt))
 		return nil
 	})
+}
+
+// roomForWorker refuses a new worker of an agent that has enough, unless some of them
+// are silent for long: these are deleted.
+func (x *tx) roomForWorker(ctx context.Context, w task.Worker, limit int) error {
+	known, err := x.exists(ctx, `SELECT 1 FROM workers WHERE org_id = $1 AND agent_id = $2 AND name = $3`, w.Org, w.Agent, w.Name)
+	if err != nil || known {
+		return err
+	}
+	const ofAgent = `workers WHERE org_id = $1 AND agent_id = $2`
+	n, err := countUpTo(ctx, x, limit, ofAgent, w.Org, w.Agent)
+	if err != nil || n < limit {
+		return err
+	}
+	old := micros(w.SeenAt.Add(-task.ForgetWorkers))
+	if n, err = countUpTo(ctx, x, limit, ofAgent+` AND seen_at >= $3`, w.Org, w.Agent, old); err != nil || n >= limit {
+		return cmp.Or(err, task.TooManyWorkers(limit))
+	}
+	x.exec(`DELETE FROM `+ofAgent+` AND seen_at < $3`, w.Org, w.Agent, old)
+	return nil
 }
 
 // ForgetWorker implements task.Store.
@@ -62,21 +91,23 @@ func (s *Store) Loads(ctx context.Context, org string, since time.Time) (map[str
 }
 
 // PutMessage implements task.Store.
-func (s *Store) PutMessage(ctx context.Context, m task.DirectMessage, limit int) error {
+func (s *Store) PutMessage(ctx context.Context, m task.DirectMessage, b task.Mailbox) error {
 	data, err := json.Marshal(m.Message)
 	if err != nil {
 		return fmt.Errorf("encode a message: %w", err)
 	}
 	return s.eng.write(ctx, func(x *tx) error {
-		var waiting int
-		if _, err := one(ctx, x, []any{&waiting},
-			`SELECT count(*) FROM (SELECT 1 FROM messages WHERE org_id = $1 AND agent_id = $2 LIMIT $3) w`, m.Org, m.Agent, limit); err != nil {
-			return err
-		}
-		if waiting >= limit {
-			e := errs.New(errs.RateLimited, "message.too_many", "%d messages wait for this agent already; try again when it has read some", waiting)
-			e.RetryAfter = time.Minute
-			return e
+		for _, share := range b.Shares(&m) {
+			w := where{sql: `org_id = $1 AND agent_id = $2`, args: []any{m.Org, m.Agent}}
+			if share.SenderOrg != "" {
+				w.and(`sender_org = ?`, share.SenderOrg)
+			}
+			if share.Sender != "" {
+				w.and(`sender = ?`, share.Sender)
+			}
+			if n, err := countUpTo(ctx, x, share.Most, `messages WHERE `+w.sql, w.args...); err != nil || n >= share.Most {
+				return cmp.Or(err, share.Full())
+			}
 		}
 		x.exec(`INSERT INTO messages (org_id, agent_id, id, sender_org, sender, at, data) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
 			m.Org, m.Agent, m.ID, m.From.Org, m.From.Ref(), micros(m.At), string(data))

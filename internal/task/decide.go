@@ -18,6 +18,8 @@ type Change struct {
 	Task   Task
 	Events []Event
 	Push   *PushConfig // to set; nil: none
+	// PushGuard is asked before Push is written, unless it is there already as it is.
+	PushGuard func(PushSet) error
 }
 
 // add appends an event to the change and keeps the row in step with it.

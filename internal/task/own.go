@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/parley-dev/parley/internal/budget"
 	"github.com/parley-dev/parley/internal/errs"
 )
 
@@ -91,15 +90,18 @@ const maxPageBytes = 4 << 20
 // fillPage loads the content of tasks, as many as fit into the response, and returns
 // how many did. The first one must fit.
 func (s *Tasks) fillPage(ctx context.Context, tasks []Task, l Content) (int, error) {
-	account := budget.From(ctx)
 	for i := range tasks {
 		t := &tasks[i]
-		l.Admit = func(t Task) error { return account.Take(ctx, t.Size+rowSize) }
-		if i > 0 { // a shorter page now is better than a longer one later
-			l.Admit = func(t Task) error { return account.Try(t.Size + rowSize) }
-		}
 		at, uid := t.UpdatedAt, t.UID
-		whole, err := s.Store.TaskByUID(ctx, t.Org, uid, l)
+		read := func(l Content) (Task, error) { return s.Store.TaskByUID(ctx, t.Org, uid, l) }
+		var whole Task
+		var err error
+		if i == 0 {
+			whole, err = load(ctx, l, read)
+		} else { // a shorter page now is better than a longer one later
+			l.Admit = admit(ctx)
+			whole, err = read(l)
+		}
 		switch {
 		case errs.KindOf(err) == errs.NotFound:
 			continue // deleted since; its status is still a true answer
@@ -112,15 +114,6 @@ func (s *Tasks) fillPage(ctx context.Context, tasks []Task, l Content) (int, err
 		t.UpdatedAt = at // the page's order and its cursor stay those of the list
 	}
 	return len(tasks), nil
-}
-
-// admit counts what a task takes as part of the response.
-func admit(ctx context.Context) func(Task) error {
-	account := budget.From(ctx)
-	if account == nil {
-		return nil
-	}
-	return func(t Task) error { return account.Take(ctx, t.Size+rowSize) }
 }
 
 func (r *OwnRequest) filter(k Key) (OwnFilter, error) {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"github.com/parley-dev/parley/internal/errs"
 )
 
 // Presence is whether an agent can be expected to answer.
@@ -47,28 +49,57 @@ type sightings struct {
 
 func newSightings() *sightings { return &sightings{last: map[Worker]time.Time{}} }
 
-// due reports whether the worker must be written down again.
-func (s *sightings) due(w Worker, now time.Time) bool {
+// due reports whether the worker must be written down again, and whether it never was.
+func (s *sightings) due(w Worker, now time.Time) (due, first bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if t, ok := s.last[w]; ok && now.Sub(t) < seeEvery {
-		return false
+	t, ok := s.last[w]
+	if ok && now.Sub(t) < seeEvery {
+		return false, false
 	}
 	if len(s.last) > 10_000 {
 		clear(s.last)
 	}
 	s.last[w] = now
-	return true
+	return true, !ok
+}
+
+func (s *sightings) forget(w Worker) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.last, w)
 }
 
 // see records that a worker is there, at most every few seconds.
 func (s *Tasks) see(ctx context.Context, w Worker) error {
 	now := s.Now()
-	if !s.seen.due(w, now) {
+	due, first := s.seen.due(w, now)
+	if !due {
 		return nil
 	}
-	w.SeenAt = now
-	return s.Store.SeeWorker(ctx, w)
+	limit := 0
+	if first {
+		limit = s.Quotas.Workers
+	}
+	seen := w
+	seen.SeenAt = now
+	err := s.Store.SeeWorker(ctx, seen, limit)
+	if err != nil {
+		s.seen.forget(w)
+	}
+	return err
+}
+
+// ForgetWorkers is how long a worker must be silent to make room for another one, if its
+// agent has as many as it may have.
+const ForgetWorkers = 10 * time.Minute
+
+// TooManyWorkers refuses a worker of an agent that has as many as it may have.
+func TooManyWorkers(limit int) error {
+	e := errs.New(errs.RateLimited, CodeWorkers,
+		"the agent has %d workers with different names, which is the limit (--max-workers); a worker keeps its name from one claim to the next", limit)
+	e.RetryAfter = time.Minute
+	return e
 }
 
 // loads keeps the loads of all agents for a moment: a card lists many.
@@ -80,16 +111,26 @@ type loads struct {
 
 // Presence tells whether an agent is there.
 func (s *Tasks) Presence(ctx context.Context, agent string) (Presence, error) {
+	all, err := s.Presences(ctx)
+	if err != nil {
+		return Offline, err
+	}
+	return all(agent), nil
+}
+
+// Presences tells of every agent whether it is there, as of one moment.
+func (s *Tasks) Presences(ctx context.Context) (func(agent string) Presence, error) {
 	s.loads.mu.Lock()
 	defer s.loads.mu.Unlock()
 	if now := s.Now(); s.loads.m == nil || now.Sub(s.loads.at) > loadsFor {
 		m, err := s.Store.Loads(ctx, "", now.Add(-goneAfter))
 		if err != nil {
-			return Offline, err
+			return nil, err
 		}
 		s.loads.at, s.loads.m = now, m
 	}
-	return s.loads.m[agent].presence(), nil
+	m := s.loads.m // replaced, never changed
+	return func(agent string) Presence { return m[agent].presence() }, nil
 }
 
 // Expected reports whether a task that is sent now can be expected to be worked on

@@ -58,6 +58,8 @@ type Push struct {
 	PushConfig
 	Org           string // of the agent
 	UID           string // of the task
+	SenderOrg     string // of the task's sender, who set the configuration
+	Size          int64  // of the task, when the push was claimed
 	State         PushState
 	Cursor        int64     // the last event that the receiver has
 	Head          int64     // the last event there is
@@ -205,10 +207,12 @@ func (s *Tasks) SetPush(ctx context.Context, c Call, taskID string, p PushConfig
 		p.ID = s.NewID("push-")
 	}
 	p.Form, p.CreatedAt = cmp.Or(p.Form, PushV1), s.Now()
+	guard := s.newPushGuard(ctx, c.sender)
 	change, err := s.Store.UpdateTaskByKey(ctx, s.key(c, taskID), func(cur Current) (Change, error) {
-		return Change{Task: cur.Task, Push: &p}, nil
+		return Change{Task: cur.Task, Push: &p, PushGuard: guard.of(&cur.Task)}, nil
 	})
 	if err != nil {
+		guard.undo()
 		return PushConfig{}, err
 	}
 	s.publish(change)
@@ -301,18 +305,27 @@ func (s *Tasks) RetryPush(ctx context.Context, a identity.Access, uid, id string
 	if !ValidUID(uid) || !ValidPushID(id) {
 		return Push{}, errs.ErrNotFound
 	}
+	t, err := s.Store.TaskRow(ctx, a.Org(), uid)
+	if err != nil {
+		return Push{}, err
+	}
+	guard := pushGuard{s: s, who: a.Principal()}
 	p, err := s.Store.UpdatePush(ctx, a.Org(), uid, id, func(p Push, clock time.Time) (Push, error) {
 		if p.State != PushDead {
 			return p, errs.New(errs.Conflict, CodePushNotDead, "the push configuration is %s; only a dead one can be retried", p.State)
+		}
+		guard.undo() // of a write that is run again
+		if err := guard.replay(t.Size); err != nil {
+			return p, err
 		}
 		p.State, p.Attempts, p.DueAt, p.ClaimedUntil = PushActive, 0, clock, time.Time{}
 		return p, nil
 	})
 	if err != nil {
+		guard.undo()
 		return p, err
 	}
 	s.pusher.nudge()
-	t, err := s.Store.TaskRow(ctx, p.Org, p.UID)
 	p.TaskID = t.ID
-	return p, err
+	return p, nil
 }

@@ -84,21 +84,9 @@ const (
 // PushOutcomes lists every outcome.
 var PushOutcomes = []PushOutcome{PushDelivered, PushFailed, PushGivenUp}
 
-// PushClaim asks the store for work.
-type PushClaim struct {
-	Most        int
-	PerReceiver int
-	Busy        map[string]int // receivers that this node is at, and how often
-	Length      time.Duration
-}
-
-// How much one node pushes at once. A receiver that does not answer holds no more
-// than its share, so that others get theirs.
 const (
-	pushSlots       = 32
-	pushPerReceiver = 4
-	pushPoll        = time.Second
-	maxPushError    = 500
+	pushPoll     = time.Second
+	maxPushError = 500
 )
 
 // pushLoop pushes what is due.
@@ -109,12 +97,12 @@ type pushLoop struct {
 	work  sync.WaitGroup
 
 	mu   sync.Mutex
-	busy map[string]int
-	n    int
+	room PushClaim // what still fits
 }
 
 func newPushLoop(s *Tasks) *pushLoop {
-	return &pushLoop{s: s, retry: s.PushRetry.orDefault(), wake: make(chan struct{}, 1), busy: map[string]int{}}
+	retry := s.PushRetry.orDefault()
+	return &pushLoop{s: s, retry: retry, wake: make(chan struct{}, 1), room: newPushClaim(retry.Claim)}
 }
 
 // nudge says that something may be due.
@@ -150,7 +138,9 @@ func (l *pushLoop) run(ctx context.Context) {
 // claim takes what is due as long as there is room for it.
 func (l *pushLoop) claim(ctx context.Context) error {
 	for ctx.Err() == nil {
-		c := l.room()
+		l.mu.Lock()
+		c := l.room.clone()
+		l.mu.Unlock()
 		if c.Most <= 0 {
 			return nil // whatever ends nudges
 		}
@@ -165,29 +155,14 @@ func (l *pushLoop) claim(ctx context.Context) error {
 	return nil
 }
 
-func (l *pushLoop) room() PushClaim {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	c := PushClaim{Most: pushSlots - l.n, PerReceiver: pushPerReceiver, Busy: make(map[string]int, len(l.busy)), Length: l.retry.Claim}
-	for r, n := range l.busy {
-		c.Busy[r] = n
-	}
-	return c
-}
-
 func (l *pushLoop) start(ctx context.Context, p Push) {
-	receiver := p.Receiver()
 	l.mu.Lock()
-	l.n++
-	l.busy[receiver]++
+	l.room.Take(&p) // it fits: only this goroutine takes room
 	l.mu.Unlock()
 	l.work.Go(func() {
 		defer func() {
 			l.mu.Lock()
-			l.n--
-			if l.busy[receiver]--; l.busy[receiver] == 0 {
-				delete(l.busy, receiver)
-			}
+			l.room.free(&p)
 			l.mu.Unlock()
 			l.nudge()
 		}()

@@ -36,6 +36,7 @@ type Options struct {
 	Now       func() time.Time
 	NewID     func(prefix string) string
 	Limits    Limits
+	Quotas    Quotas
 	Node      string // names this process in leases of agents that run in it
 	OnError   func(error)
 
@@ -59,6 +60,8 @@ type Tasks struct {
 	loads   *loads
 	cache   *cache
 	pusher  *pushLoop
+	quotas  *quotas
+	replays *replays
 
 	encodings shared[encodingKey, Encoding]
 
@@ -79,6 +82,7 @@ func New(o Options) *Tasks {
 	s := &Tasks{
 		Options: o, hub: newHub(o.Store, stopping.Done()), desk: newDesk(), queues: newSignals(), running: newRunning(), seen: newSightings(),
 		loads: &loads{}, cache: newCache(), stopping: stopping, stop: stop,
+		quotas: newQuotas(&o), replays: newReplays(),
 	}
 	s.runners = newRunners(s)
 	s.pusher = newPushLoop(s)
@@ -199,7 +203,7 @@ func (s *Tasks) Send(ctx context.Context, c Call, r SendRequest, wait time.Durat
 		}
 	}
 	if !whole {
-		return s.Store.TaskByUID(ctx, t.Org, t.UID, r.Show.within(ctx))
+		return s.loadByUID(ctx, t.Org, t.UID, r.Show)
 	}
 	return t, nil
 }
@@ -265,16 +269,37 @@ func (s *Tasks) send(ctx context.Context, c Call, r SendRequest, follow bool) (s
 		return sent{}, err
 	}
 	r.Push = push
+	if r.MustExist {
+		return s.turn(ctx, c, r, follow)
+	}
+	refusal := s.admit(ctx, c, &r)
 	if r.ID == "" {
+		if refusal != nil {
+			return sent{}, refusal
+		}
 		r.ID = s.NewID("t-")
 	}
-	if !r.MustExist {
+	if refusal == nil {
 		done, err := s.insert(ctx, c, r, follow)
 		if err == nil || errs.KindOf(err) != errs.Conflict {
 			return done, err
 		}
 	}
-	return s.turn(ctx, c, r, follow)
+	done, err := s.turn(ctx, c, r, follow)
+	if refusal != nil && errs.KindOf(err) == errs.NotFound {
+		err = refusal // it would have been a new task
+	}
+	return done, err
+}
+
+// admit refuses a new task for which a quota has no room.
+func (s *Tasks) admit(ctx context.Context, c Call, r *SendRequest) error {
+	if r.Push != nil {
+		if err := s.quotas.admitPush(ctx, c.sender); err != nil {
+			return err
+		}
+	}
+	return s.quotas.admitTask(ctx, c)
 }
 
 // insert makes a new task. A worker that waits on this node, or an agent that
@@ -320,15 +345,22 @@ func (s *Tasks) insert(ctx context.Context, c Call, r SendRequest, follow bool) 
 // turn adds a message to a task that the sender has.
 func (s *Tasks) turn(ctx context.Context, c Call, r SendRequest, follow bool) (sent, error) {
 	now := s.Now()
+	var guard *pushGuard
+	if r.Push != nil {
+		guard = s.newPushGuard(ctx, c.sender)
+	}
 	change, err := s.Store.UpdateTaskByKey(ctx, s.key(c, r.ID), func(cur Current) (Change, error) {
 		if r.MustExist && r.ContextID != "" && r.ContextID != cur.Task.ContextID {
 			return Change{}, errs.InvalidFields(field("/message/contextId", "must be the context of the task, or be left out"))
 		}
 		change, err := decideTurn(cur.Task, r.Message, s.Limits, now)
-		change.Push = r.Push
+		if change.Push = r.Push; guard != nil {
+			change.PushGuard = guard.of(&cur.Task)
+		}
 		return change, err
 	})
 	if err != nil {
+		guard.undo()
 		return sent{}, err
 	}
 	ref := Ref{change.Task.Org, change.Task.UID}
@@ -340,7 +372,7 @@ func (s *Tasks) turn(ctx context.Context, c Call, r SendRequest, follow bool) (s
 	if len(change.Events) == 0 {
 		done.before = 0 // repeated: its events may be any
 	}
-	if done.task, err = s.Store.TaskByUID(ctx, ref.Org, ref.UID, r.Show.within(ctx)); err != nil {
+	if done.task, err = s.loadByUID(ctx, ref.Org, ref.UID, r.Show); err != nil {
 		if done.topic != nil {
 			s.hub.leave(done.topic)
 		}
@@ -356,14 +388,6 @@ func (s *Tasks) key(c Call, id string) Key {
 	return Key{Org: c.target.Org, Agent: c.target.ID, Sender: c.sender, ID: id}
 }
 
-// within is the content with what it takes counted as part of the response.
-func (l Content) within(ctx context.Context) Content {
-	if l.History || l.Artifacts {
-		l.Admit = admit(ctx)
-	}
-	return l
-}
-
 // Get returns a task of the caller's. It may show more than was asked for.
 func (s *Tasks) Get(ctx context.Context, c Call, id string, l Content) (Task, error) {
 	if len(checkID("", id)) > 0 || id == "" {
@@ -374,7 +398,7 @@ func (s *Tasks) Get(ctx context.Context, c Call, id string, l Content) (Task, er
 	if ok {
 		return t, budget.From(ctx).Take(ctx, t.Size)
 	}
-	t, err := s.Store.TaskByKey(ctx, k, l.within(ctx))
+	t, err := load(ctx, l, func(l Content) (Task, error) { return s.Store.TaskByKey(ctx, k, l) })
 	if err == nil && l.History && l.Artifacts && (s.Bus == nil || t.State.Terminal()) {
 		s.cache.put(k, t, mark)
 	}
@@ -394,7 +418,7 @@ func (s *Tasks) Cancel(ctx context.Context, c Call, id string, l Content) (Task,
 		return Task{}, err
 	}
 	s.publish(change)
-	return s.Store.TaskByUID(ctx, change.Task.Org, change.Task.UID, l.within(ctx))
+	return s.loadByUID(ctx, change.Task.Org, change.Task.UID, l)
 }
 
 // Recall cancels a task on behalf of the org whose agent has it.
@@ -424,29 +448,7 @@ func (s *Tasks) OrgTask(ctx context.Context, a identity.Access, uid string) (Tas
 	if len(checkID("", uid)) > 0 {
 		return Task{}, errs.ErrNotFound
 	}
-	return s.Store.TaskByUID(ctx, a.Org(), uid, All.within(ctx))
-}
-
-// Direct messages that wait for an agent.
-const (
-	MaxMessages  = 10_000
-	KeepMessages = 24 * time.Hour
-)
-
-// Message sends a direct message: kept until a worker has it, tracked by nobody.
-func (s *Tasks) Message(ctx context.Context, c Call, m Message) (DirectMessage, error) {
-	if f := m.Check("/message"); len(f) > 0 {
-		return DirectMessage{}, errs.InvalidFields(f...)
-	}
-	if err := s.Limits.message(m.size()); err != nil {
-		return DirectMessage{}, err
-	}
-	d := DirectMessage{ID: s.NewID("msg-"), Org: c.target.Org, Agent: c.target.ID, From: c.sender, Message: m, At: s.Now()}
-	if err := s.Store.PutMessage(ctx, d, MaxMessages); err != nil {
-		return DirectMessage{}, err
-	}
-	s.queueChanged(d.Agent)
-	return d, nil
+	return s.loadByUID(ctx, a.Org(), uid, All)
 }
 
 // fold makes the task that a first change describes.

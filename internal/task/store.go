@@ -137,16 +137,26 @@ type Store interface {
 	// CountPushes counts the push configurations that are due and those that are dead.
 	CountPushes(ctx context.Context) (due, dead int64, err error)
 
-	// SeeWorker records that a worker is alive.
-	SeeWorker(ctx context.Context, w Worker) error
+	// CountLiveTasks counts a sender's tasks that are not over, up to most.
+	CountLiveTasks(ctx context.Context, sender identity.Principal, most int64) (int64, error)
+	// CountTasks counts the tasks of an org's agents, up to most.
+	CountTasks(ctx context.Context, org string, most int64) (int64, error)
+	// CountSenderPushes counts the active push configurations of a sender, or of all
+	// senders of an org if only that is given, up to most.
+	CountSenderPushes(ctx context.Context, sender identity.Principal, most int64) (int64, error)
+
+	// SeeWorker records that a worker is alive. limit, if not 0, is how many an agent may
+	// have: a new one is refused with TooManyWorkers, unless others are silent for long,
+	// which are forgotten then.
+	SeeWorker(ctx context.Context, w Worker, limit int) error
 	// ForgetWorker records that a worker has gone.
 	ForgetWorker(ctx context.Context, w Worker) error
 	// Loads tells the load of agents, of one org or of all if org is empty; workers not
 	// seen since are not counted. Agents without either are left out.
 	Loads(ctx context.Context, org string, since time.Time) (map[string]Load, error)
 
-	// PutMessage keeps a direct message, unless the agent has max waiting already.
-	PutMessage(ctx context.Context, m DirectMessage, limit int) error
+	// PutMessage keeps a direct message, unless one of its shares of the mailbox is full.
+	PutMessage(ctx context.Context, m DirectMessage, b Mailbox) error
 	// Messages returns waiting direct messages, oldest first, within the bounds of the
 	// batch.
 	Messages(ctx context.Context, org, agent string, b Batch) ([]DirectMessage, error)

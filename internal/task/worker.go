@@ -172,7 +172,7 @@ func (s *Tasks) claimTasks(ctx context.Context, org, agent, worker string, b Bat
 	var out []Assignment
 	for _, c := range changes {
 		s.publish(c)
-		t, err := s.Store.TaskByUID(ctx, org, c.Task.UID, Content{History: true, Admit: admit(ctx)})
+		t, err := s.loadByUID(ctx, org, c.Task.UID, Content{History: true})
 		if err == nil && t.Seq > c.Task.Seq {
 			// What the sender said meanwhile is in the assignment, and must not come again.
 			_, err = s.Store.UpdateTask(ctx, org, t.UID, func(cur Current) (Change, error) {

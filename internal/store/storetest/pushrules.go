@@ -118,7 +118,7 @@ func testPushConfigs(w *world) {
 	if list, err := w.store.TaskPushes(ctx, "acme", t.UID); err != nil || len(list) != 0 {
 		w.Errorf("left behind: %d, %v", len(list), err)
 	}
-	if p, err := w.store.ClaimPushes(ctx, task.PushClaim{Most: 10, PerReceiver: 10, Length: time.Minute}); err != nil || len(p) != 0 {
+	if p, err := w.store.ClaimPushes(ctx, task.PushClaim{Most: 10, PerOrg: 10, PerReceiver: 10, Length: time.Minute}); err != nil || len(p) != 0 {
 		w.Errorf("left to do: %d, %v", len(p), err)
 	}
 }

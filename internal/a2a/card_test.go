@@ -1,0 +1,157 @@
+package a2a
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/parley-dev/parley/internal/agent"
+	"github.com/parley-dev/parley/internal/httpx"
+)
+
+// until waits for a condition.
+func (w *world) until(what string, ok func() bool) {
+	w.tb.Helper()
+	for deadline := time.Now().Add(20 * time.Second); !ok(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			w.tb.Fatalf("waited in vain until %s", what)
+		}
+	}
+}
+
+// walkCard follows the pages of a card and returns the ids on each.
+func (w *world) walkCard(secret string) (pages [][]string) {
+	w.tb.Helper()
+	after := ""
+	for range 100 {
+		a := w.do(secret, "GET", "/.well-known/agent.json"+after, "")
+		if a.Status != 200 || len(a.Body) > maxCardBytes+64<<10 {
+			w.tb.Fatalf("%d, %d bytes: %.200s", a.Status, len(a.Body), a.Body)
+		}
+		var card struct {
+			Agents []struct{ ID string }
+			Next   string
+		}
+		if err := json.Unmarshal([]byte(a.Body), &card); err != nil {
+			w.tb.Fatal(err)
+		}
+		ids := []string{}
+		for _, a := range card.Agents {
+			ids = append(ids, a.ID)
+		}
+		if pages = append(pages, ids); card.Next == "" {
+			return pages
+		}
+		after = "?after=" + card.Next
+	}
+	w.tb.Fatal("the pages do not end")
+	return nil
+}
+
+func TestACardHasPages(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, func(_ *httpx.Options, o *Options) { o.CardAgents = 3 })
+	for i := range 4 {
+		w.orgs.Agent(agent.Agent{ID: fmt.Sprint("g", i), Org: "globex", Name: "G", Public: true})
+	}
+	w.orgs.Agent(agent.Agent{ID: "hidden", Org: "globex", Name: "G"})
+	for name, c := range map[string]struct {
+		key  string
+		want [][]string
+	}{
+		"everybody":         {"", [][]string{{"echo", "g0", "g1"}, {"g2", "g3"}}},
+		"own agents first":  {w.caller("user:ada"), [][]string{{"bot", "echo", "other"}, {"g0", "g1"}, {"g2", "g3"}}},
+		"an agent of one's": {w.key("acme", "service:x", "svc:a2a:write", "agent:other"), [][]string{{"echo", "other", "g0"}, {"g1", "g2", "g3"}}},
+		"another org": {
+			w.key("globex", "service:y", "svc:a2a:write"),
+			[][]string{{"g0", "g1", "g2"}, {"g3", "hidden", "echo"}, {}},
+		},
+		"no right": {w.key("globex", "service:z", "svc:tasks:read"), [][]string{{"g0", "g1", "g2"}, {"g3", "echo"}, {}}},
+	} {
+		if diff := cmp.Diff(c.want, w.walkCard(c.key)); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+	if a := w.do("", "GET", "/.well-known/agent.json?after=a/b", ""); a.Status != 422 {
+		t.Errorf("%d %s", a.Status, a.Body)
+	}
+	if a := w.do("", "GET", "/.well-known/agent.json?after=nobody", ""); a.Status != 200 || strings.Contains(a.Body, `"id"`) {
+		t.Errorf("%d %s", a.Status, a.Body)
+	}
+}
+
+func TestAPageOfACardHasBoundedBytes(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	const n = 120
+	want := []string{"echo"}
+	for i := range n {
+		id := fmt.Sprintf("big%03d", i)
+		want = append(want, id)
+		w.orgs.Agent(agent.Agent{ID: id, Org: "globex", Name: "Big", Description: strings.Repeat("\x01", agent.MaxDescription), Public: true})
+	}
+	pages := w.walkCard("")
+	if len(pages) != 2 {
+		t.Errorf("%d pages; want 2 of a mebibyte at most", len(pages))
+	}
+	slices.Sort(want)
+	if diff := cmp.Diff(want, slices.Concat(pages...)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestACardIsBuiltOnceForAll(t *testing.T) {
+	t.Parallel()
+	var c cardCache
+	var builds atomic.Int64
+	build := func(ctx context.Context) (publicPage, error) {
+		builds.Add(1)
+		if ctx.Err() != nil {
+			t.Error("the build ends with the request that started it")
+		}
+		return publicPage{built: builtCard{body: []byte("x")}}, nil
+	}
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	var wg sync.WaitGroup
+	bodies := make([]*byte, 20)
+	for i := range bodies {
+		wg.Go(func() {
+			got, err := c.get(gone, "", build)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			bodies[i] = &got.built.body[0]
+		})
+	}
+	wg.Wait()
+	// Twice at most, should a second pass meanwhile.
+	slices.SortFunc(bodies, func(a, b *byte) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
+	if n, copies := builds.Load(), len(slices.Compact(bodies)); n > 2 || copies > 2 {
+		t.Errorf("%d builds and %d copies for 20 readers", n, copies)
+	}
+	c.pages[""] = keptCard{at: time.Now().Add(-cardFor)}
+	before := builds.Load()
+	if _, err := c.get(t.Context(), "", build); err != nil || builds.Load() != before+1 {
+		t.Errorf("not built again after %s: %v", cardFor, err)
+	}
+	fails := errors.New("fails")
+	if _, err := c.get(t.Context(), "y", func(context.Context) (publicPage, error) { return publicPage{}, fails }); !errors.Is(err, fails) {
+		t.Error(err)
+	}
+	for i := range 10 * maxPages {
+		if _, err := c.get(t.Context(), fmt.Sprint(i), build); err != nil || len(c.pages) > maxPages {
+			t.Fatalf("%d pages are kept, %v", len(c.pages), err)
+		}
+	}
+}

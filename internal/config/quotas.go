@@ -1,0 +1,54 @@
+package config
+
+import "fmt"
+
+// Quotas bound what is stored for one org or one principal. 0 turns a quota off.
+type Quotas struct {
+	MaxAgents         int   `help:"Agents of one org; ${default} if not given, and 0 is no limit, as for all quotas." default:"1000" env:"PARLEY_MAX_AGENTS" placeholder:"N" group:"quotas"`
+	MaxKeys           int   `help:"Keys of one org that work; ${default} if not given." default:"10000" env:"PARLEY_MAX_KEYS" placeholder:"N" group:"quotas"`
+	MaxPrincipalKeys  int   `help:"Keys of one principal that work; ${default} if not given." default:"100" env:"PARLEY_MAX_PRINCIPAL_KEYS" placeholder:"N" group:"quotas"`
+	MaxClients        int   `help:"OAuth clients that the admins of one org registered; ${default} if not given." default:"1000" env:"PARLEY_MAX_CLIENTS" placeholder:"N" group:"quotas"`
+	MaxInvitations    int   `help:"Pending invitations of one org; ${default} if not given." default:"1000" env:"PARLEY_MAX_INVITATIONS" placeholder:"N" group:"quotas"`
+	MaxLiveTasks      int64 `help:"Tasks of one sender that are not over; ${default} if not given." default:"100000" env:"PARLEY_MAX_LIVE_TASKS" placeholder:"N" group:"quotas"`
+	MaxStoredTasks    int64 `help:"Tasks of the agents of one org, over or not; ${default} if not given." default:"5000000" env:"PARLEY_MAX_STORED_TASKS" placeholder:"N" group:"quotas"`
+	MaxPushConfigs    int64 `help:"Active push configurations of one sender; ${default} if not given." default:"10000" env:"PARLEY_MAX_PUSH_CONFIGS" placeholder:"N" group:"quotas"`
+	MaxOrgPushConfigs int64 `help:"Active push configurations of all senders of one org; ${default} if not given." default:"100000" env:"PARLEY_MAX_ORG_PUSH_CONFIGS" placeholder:"N" group:"quotas"`
+	MaxWorkers        int   `help:"Workers of one agent, by their names; ${default} if not given." default:"1000" env:"PARLEY_MAX_WORKERS" placeholder:"N" group:"quotas"`
+	MaxCardAgents     int   `help:"Agents on one page of the platform's card; from 1 to 1000; ${default} if not given." default:"1000" env:"PARLEY_MAX_CARD_AGENTS" placeholder:"N" group:"quotas"`
+}
+
+// DefaultQuotas repeats the tags.
+func DefaultQuotas() Quotas {
+	return Quotas{
+		MaxAgents: 1000, MaxKeys: 10_000, MaxPrincipalKeys: 100, MaxClients: 1000, MaxInvitations: 1000,
+		MaxLiveTasks: 100_000, MaxStoredTasks: 5_000_000, MaxPushConfigs: 10_000, MaxOrgPushConfigs: 100_000,
+		MaxWorkers: 1000, MaxCardAgents: 1000,
+	}
+}
+
+// Validate refuses a quota that cannot be meant.
+func (q *Quotas) Validate() error {
+	for _, c := range []struct {
+		flag string
+		n    int64
+	}{
+		{"max-agents", int64(q.MaxAgents)},
+		{"max-keys", int64(q.MaxKeys)},
+		{"max-principal-keys", int64(q.MaxPrincipalKeys)},
+		{"max-clients", int64(q.MaxClients)},
+		{"max-invitations", int64(q.MaxInvitations)},
+		{"max-live-tasks", q.MaxLiveTasks},
+		{"max-stored-tasks", q.MaxStoredTasks},
+		{"max-push-configs", q.MaxPushConfigs},
+		{"max-org-push-configs", q.MaxOrgPushConfigs},
+		{"max-workers", int64(q.MaxWorkers)},
+	} {
+		if c.n < 0 {
+			return fmt.Errorf("--%s must be 0 (no limit) or more; it is %d", c.flag, c.n)
+		}
+	}
+	if q.MaxCardAgents < 1 || q.MaxCardAgents > 1000 {
+		return fmt.Errorf("--max-card-agents must be from 1 to 1000; it is %d", q.MaxCardAgents)
+	}
+	return nil
+}

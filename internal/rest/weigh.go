@@ -1,0 +1,61 @@
+package rest
+
+import (
+	"context"
+
+	"github.com/parley-dev/parley/internal/budget"
+)
+
+// weighed is a response that can hold megabytes of text: pages of records with long
+// fields. What it holds is counted before it is sent, since a client may read slowly.
+type weighed interface {
+	weight() int64 // in bytes, about
+}
+
+// take counts a response against the memory of its caller.
+func take(ctx context.Context, out any) error {
+	if w, ok := out.(weighed); ok {
+		return budget.From(ctx).Try(w.weight()) // what waits would hold it meanwhile
+	}
+	return nil
+}
+
+func (o *listVotesOutput) weight() (n int64) {
+	for i := range o.Body.Votes {
+		n += int64(len(o.Body.Votes[i].Comment))
+	}
+	return n
+}
+
+func (o *listHistoryOutput) weight() (n int64) {
+	for i := range o.Body.History {
+		e := &o.Body.History[i]
+		n += int64(len(e.Note) + len(e.Comment))
+		for _, c := range e.Changes {
+			n += int64(len(c.From) + len(c.To))
+		}
+	}
+	return n
+}
+
+func (o *listTasksOutput) weight() (n int64) {
+	for i := range o.Body.Tasks {
+		n += int64(len(o.Body.Tasks[i].Description))
+	}
+	return n
+}
+
+func (o *listFrictionOutput) weight() (n int64) {
+	for i := range o.Body.Friction {
+		f := &o.Body.Friction[i]
+		n += int64(len(f.Problem) + len(f.SuggestedFix))
+	}
+	return n
+}
+
+func (o *getFrictionOutput) weight() (n int64) {
+	for i := range o.Body.Evidence {
+		n += int64(len(o.Body.Evidence[i].Evidence))
+	}
+	return n
+}

@@ -1,0 +1,115 @@
+package store
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/parley-dev/parley/internal/agent"
+	"github.com/parley-dev/parley/internal/identity"
+	"github.com/parley-dev/parley/internal/task"
+)
+
+// Counts for quotas and the search for due pushes must read the rows in question only,
+// by the index that was made for each.
+func TestQuotasAndPushesAreFoundByTheirIndexes(t *testing.T) {
+	t.Parallel()
+	s, err := Open(t.Context(), Options{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = s.Close() }()
+	a := &asked{engine: s.eng}
+	s.eng = a
+	who := identity.Principal{Org: "acme", Kind: identity.User, ID: "ann"}
+	key := identity.Key{Principal: who, CreatedAt: s.now()}
+	for name, c := range map[string]struct {
+		run   func() error
+		index []string // of each query, in order
+	}{
+		"live tasks": {
+			func() error { _, err := s.CountLiveTasks(t.Context(), who, 10); return err },
+			[]string{"tasks_queue", "tasks_leases", "tasks_asking"},
+		},
+		"stored tasks":    {func() error { _, err := s.CountTasks(t.Context(), "acme", 10); return err }, []string{"(org_id=?)"}},
+		"sender's pushes": {func() error { _, err := s.CountSenderPushes(t.Context(), who, 10); return err }, []string{"push_active (sender_org=? AND sender=?)"}},
+		"org's pushes": {
+			func() error {
+				_, err := s.CountSenderPushes(t.Context(), identity.Principal{Org: "acme"}, 10)
+				return err
+			},
+			[]string{"push_active (sender_org=?)"},
+		},
+		"due orgs": {
+			func() error { _, err := s.dueOrgs(t.Context(), &task.PushClaim{}); return err },
+			[]string{"COVERING INDEX push_due"},
+		},
+		"due pushes": {
+			func() error { _, err := s.duePushes(t.Context(), "acme", &task.PushClaim{}, 8); return err },
+			[]string{"COVERING INDEX push_due (sender_org=? AND due_at>? AND due_at<?)"},
+		},
+		"public agents": {
+			func() error { _, err := s.AgentsPage(t.Context(), agent.Page{Others: true, Limit: 10}); return err },
+			[]string{"agents_public (id>?)"},
+		},
+		"agents of an org": {
+			func() error { _, err := s.AgentsPage(t.Context(), agent.Page{Org: "acme", Limit: 10}); return err },
+			[]string{"agents_by_org (org_id=? AND id>?)"},
+		},
+		"keys": {
+			func() error {
+				return newTx(a, s.d).keysWithinQuota(t.Context(), key, []identity.Quota{{Most: 5}, {Most: 5, PerPrincipal: true}})
+			},
+			[]string{
+				"keys_live (org_id=? AND expires_at=?)", "keys_live (org_id=? AND expires_at>?)",
+				"keys_live_principal (org_id=? AND kind=? AND principal_id=? AND expires_at=?)",
+				"keys_live_principal (org_id=? AND kind=? AND principal_id=? AND expires_at>?)",
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a.queries = nil
+			if err := c.run(); err != nil {
+				t.Fatal(err)
+			}
+			if len(a.queries) != len(c.index) {
+				t.Fatalf("%d queries; want %d: %q", len(a.queries), len(c.index), a.queries)
+			}
+			for i, sql := range a.queries {
+				used := false
+				for _, step := range plan(t, s, sql) {
+					used = used || strings.Contains(step, c.index[i])
+					for _, table := range []string{"tasks", "push_configs", "agents", "keys", "p", "t"} {
+						if step == "SCAN "+table {
+							t.Errorf("%s reads through %s", sql, table)
+						}
+					}
+					if strings.Contains(step, "TEMP B-TREE") && !strings.Contains(sql, "RECURSIVE") {
+						t.Errorf("%s sorts: %s", sql, step)
+					}
+				}
+				if !used {
+					t.Errorf("%s does not use %s: %q", sql, c.index[i], plan(t, s, sql))
+				}
+			}
+		})
+	}
+}
+
+// plan explains a query; what its parameters are does not matter.
+func plan(t *testing.T, s *Store, sql string) []string {
+	t.Helper()
+	n := 0
+	for strings.Contains(sql, fmt.Sprintf("$%d", n+1)) {
+		n++
+	}
+	args := make([]any, n)
+	for i := range args {
+		args[i] = int64(1)
+	}
+	return explain(t, s, func(r rows) (detail string, err error) {
+		var id, parent, unused int64
+		err = r.Scan(&id, &parent, &unused, &detail)
+		return detail, err
+	}, `EXPLAIN QUERY PLAN `+sql, args...)
+}

@@ -1,0 +1,225 @@
+package storetest
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/identity"
+	"github.com/parley-dev/parley/internal/task"
+)
+
+// stalling makes the world push to a receiver of which those on hosts that begin with "stall" do not answer
+// until they are released.
+func (w *world) stalling() (r *receiver, release func()) {
+	stop := make(chan struct{})
+	release = sync.OnceFunc(func() { close(stop) })
+	r = &receiver{answer: func(d task.Delivery) error {
+		if strings.Contains(d.Config.URL, "//stall") {
+			<-stop
+		}
+		return nil
+	}}
+	w.pushing(r, task.PushRetry{Claim: time.Hour})
+	w.Cleanup(release)
+	return r, release
+}
+
+// testPushOrgs: an org whose receivers all stall, more than there are slots and each on
+// a host of its own, delays no push of another org.
+func testPushOrgs(w *world) {
+	r, release := w.stalling()
+	greedy := w.call("other", "user:ann", "bob")
+	const n = 100
+	for i := range n {
+		w.sendPushed(greedy, fmt.Sprint("s", i), task.PushConfig{ID: "stall", URL: fmt.Sprintf("https://stall-%d.example/", i)})
+	}
+	w.until("the stalling ones hold their share", func() bool { return len(r.seqs("stall")) == 8 })
+	t := w.sendPushed(w.call("acme", "user:ann", "bob"), "quick", hook("quick"))
+	w.until("the other org's push arrives", func() bool { return w.push(t.UID, "quick").Cursor == 2 })
+	if got := len(r.seqs("stall")); got != 8 {
+		w.Errorf("%d deliveries of one org at once; want 8", got)
+	}
+	release()
+	w.until("the stalling ones have all", func() bool { return len(r.seqs("stall")) == n })
+}
+
+// testPushClaims: the claim finds another org's row behind thousands of due ones, and
+// shares what room there is.
+func testPushClaims(w *world) {
+	ctx := w.Context()
+	w.tasks = task.New(withPush(w.newTasks().Options, nil, task.PushRetry{}))
+	greedy, honest := w.call("other", "user:ann", "bob"), w.call("acme", "user:ann", "bob")
+	for i := range 50 {
+		w.sendPushed(greedy, fmt.Sprint("g", i), task.PushConfig{ID: "g", URL: fmt.Sprintf("https://h%d.example/", i)})
+	}
+	w.sendPushed(honest, "t", hook("h"))
+	w.sendPushed(honest, "u", hook("h"))
+	w.advance(time.Second)
+	claim := func(c task.PushClaim) map[string]int {
+		w.Helper()
+		c.PerReceiver, c.Length, c.Bytes, c.BytesPerOrg = max(c.PerReceiver, 2), time.Hour, 1<<20, 1<<20
+		if c.Receivers == nil {
+			c.Receivers = map[string]int{}
+		}
+		if c.Orgs == nil {
+			c.Orgs = map[string]task.PushLoad{}
+		}
+		got, err := w.store.ClaimPushes(ctx, c)
+		w.must(err)
+		out := map[string]int{}
+		for _, p := range got {
+			out[p.SenderOrg]++
+			if p.Org != "acme" || p.ClaimedUntil.IsZero() {
+				w.Errorf("claimed %+v", p)
+			}
+		}
+		return out
+	}
+	busy := func() map[string]task.PushLoad { return map[string]task.PushLoad{"other": {Slots: 8}} }
+	if got := claim(task.PushClaim{Most: 1, PerOrg: 8, Orgs: busy()}); got["acme"] != 1 || got["other"] != 0 {
+		w.Errorf("beside a busy org: %v", got)
+	}
+	if got := claim(task.PushClaim{Most: 8, PerOrg: 8, Receivers: map[string]int{"https://receiver.example": 2}}); got["acme"] != 0 || got["other"] != 4 {
+		w.Errorf("beside a busy receiver: %v", got)
+	}
+	if got := claim(task.PushClaim{Most: 8, PerOrg: 8}); got["acme"] != 1 || got["other"] != 4 {
+		w.Errorf("with room for eight: %v", got)
+	}
+	if got := claim(task.PushClaim{Most: 8, PerOrg: 8, Orgs: busy()}); len(got) != 0 {
+		w.Errorf("all of the other org are claimed, but got %v", got)
+	}
+	if got := claim(task.PushClaim{Most: 8, PerOrg: 3}); got["other"] != 3 {
+		w.Errorf("with three for each org: %v", got)
+	}
+}
+
+// testPushBytes: tasks that are pushed hold no more than their share of memory, and
+// small ones pass by.
+func testPushBytes(w *world) {
+	r, release := w.stalling()
+	c := w.call("acme", "user:ann", "bob")
+	for i := range 6 {
+		_, err := w.tasks.Send(w.Context(), c, task.SendRequest{
+			ID: fmt.Sprint("big", i), Message: says(strings.Repeat("x", 5<<20)),
+			Push: &task.PushConfig{ID: "big", URL: fmt.Sprintf("https://stall-%d.example/", i), Form: task.PushV03},
+		}, 0)
+		w.must(err)
+	}
+	w.until("large tasks are on their way", func() bool { return len(r.seqs("big")) == 3 })
+	t := w.sendPushed(c, "small", hook("small"))
+	w.until("a small one passes by", func() bool { return w.push(t.UID, "small").Cursor == 2 })
+	if n := len(r.seqs("big")); n != 3 {
+		w.Errorf("%d tasks of 5 MiB at once; want 3 in 16 MiB", n)
+	}
+	release()
+	w.until("all large ones arrive", func() bool { return len(r.seqs("big")) == 6 })
+}
+
+// testPushReplays: what a sender makes the server push again is bounded by bytes,
+// whatever configuration, address, task or request it uses for it.
+func testPushReplays(w *world) {
+	ctx := w.Context()
+	r := &receiver{}
+	w.pushing(r, task.PushRetry{})
+	c := w.call("other", "user:ann", "bob")
+	big := says(strings.Repeat("x", 7<<20))
+	for _, id := range []string{"t1", "t2"} {
+		_, err := w.tasks.Send(ctx, c, task.SendRequest{ID: id, Message: big}, 0)
+		w.must(err)
+		_, err = w.tasks.Cancel(ctx, c, id, task.All)
+		w.must(err)
+	}
+	set := func(id string, p task.PushConfig) error {
+		p.Form = task.PushV03
+		_, err := w.tasks.SetPush(ctx, c, id, p)
+		return err
+	}
+	w.must(set("t1", hook("a")))
+	for range 20 {
+		w.must(set("t1", hook("a"))) // the same again costs nothing
+	}
+	w.must(set("t2", hook("a")))
+	w.until("both are pushed", func() bool { return len(r.all()) == 2 })
+	w.must(w.tasks.DeletePush(ctx, c, "t1", "a"))
+	w.must(set("t1", hook("a"))) // deleted and set again: a replay
+	_, err := w.tasks.Send(ctx, c, task.SendRequest{ID: "t1", Message: big, Push: ptr(hook("b"))}, 0)
+	w.must(err) // so is a repeated send with another one
+	for name, err := range map[string]error{
+		"another id":   set("t1", hook("c")),
+		"another task": set("t2", hook("d")),
+	} {
+		w.want(err, errs.RateLimited)
+		if e := errs.As(err); e.Code != task.CodePushReplay || e.RetryAfter <= 0 {
+			w.Errorf("%s: %+v", name, e)
+		}
+	}
+	_, err = w.tasks.Send(ctx, c, task.SendRequest{ID: "t1", Message: big, Push: ptr(hook("e"))}, 0)
+	w.want(err, errs.RateLimited)
+	w.must(set("t1", hook("a"))) // it exists
+	// Others have budgets of their own.
+	mine := w.call("acme", "user:ann", "bob")
+	_, err = w.tasks.Send(ctx, mine, task.SendRequest{ID: "t", Message: big}, 0)
+	w.must(err)
+	_, err = w.tasks.Cancel(ctx, mine, "t", task.All)
+	w.must(err)
+	_, err = w.tasks.SetPush(ctx, mine, "t", hook("a"))
+	w.must(err)
+	w.until("what was allowed arrives", func() bool { return len(r.all()) == 5 })
+	w.advance(time.Minute)
+	w.must(set("t1", hook("c")))
+}
+
+func testMailbox(w *world) {
+	ctx := w.Context()
+	b := task.Mailbox{Places: 6, PerOrg: 3, PerSender: 2}
+	n := 0
+	put := func(org, ref string) error {
+		p, err := identity.ParseRef(org, ref)
+		w.must(err)
+		n++
+		return w.store.PutMessage(ctx, task.DirectMessage{
+			ID: fmt.Sprint("msg-", n), Org: "acme", Agent: "bob", From: p, Message: says("x"), At: w.now(),
+		}, b)
+	}
+	refused := func(code, org, ref string) {
+		w.Helper()
+		err := put(org, ref)
+		w.want(err, errs.RateLimited)
+		if e := errs.As(err); e.Code != code || e.RetryAfter <= 0 {
+			w.Errorf("%s of %s: %+v; want %s", ref, org, e, code)
+		}
+	}
+	w.must(put("other", "user:eve"))
+	w.must(put("other", "user:eve"))
+	refused(task.CodeSenderShare, "other", "user:eve")
+	w.must(put("other", "user:mal"))
+	refused(task.CodeOrgShare, "other", "user:mal")
+	refused(task.CodeOrgShare, "other", "user:new")
+	// The same name in another org is another sender, and the agent's own org has no share.
+	w.must(put("third", "user:eve"))
+	w.must(put("acme", "user:eve"))
+	w.must(put("acme", "user:bea"))
+	refused(task.CodeMailboxFull, "acme", "user:cid")
+	refused(task.CodeMailboxFull, "fourth", "user:dan")
+	// Another agent's mailbox is another one.
+	p, err := identity.ParseRef("other", "user:eve")
+	w.must(err)
+	w.must(w.store.PutMessage(ctx, task.DirectMessage{ID: "msg-x", Org: "acme", Agent: "local", From: p, Message: says("x"), At: w.now()}, b))
+	w.must(w.store.PutMessage(ctx, task.DirectMessage{ID: "msg-x", Org: "other", Agent: "bob", From: p, Message: says("x"), At: w.now()}, b))
+	// What was read makes room.
+	w.must(w.store.AckMessages(ctx, "acme", "bob", []string{"msg-1"}))
+	w.must(put("other", "user:eve"))
+
+	_, err = w.tasks.Message(ctx, w.call("other", "user:zoe", "bob"), says(strings.Repeat("x", task.MaxMessage)))
+	w.want(err, errs.TooLarge)
+	if errs.As(err).Code != task.CodeMessageTooLarge {
+		w.Errorf("%+v", errs.As(err))
+	}
+	_, err = w.tasks.Message(ctx, w.call("other", "user:zoe", "bob"), says(strings.Repeat("\x01", task.MaxMessage/4)))
+	w.want(err, errs.TooLarge) // escaped, it is larger
+	_, err = w.tasks.Message(ctx, w.call("other", "user:zoe", "bob"), says(strings.Repeat("x", task.MaxMessage-100)))
+	w.must(err)
+}

@@ -1,0 +1,265 @@
+package storetest
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/parley-dev/parley/internal/agent"
+	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/identity"
+	"github.com/parley-dev/parley/internal/task"
+)
+
+// refusedAs fails unless err has the kind and the code.
+func (w *world) refusedAs(err error, kind errs.Kind, code string) {
+	w.Helper()
+	if w.want(err, kind); errs.As(err).Code != code {
+		w.Fatalf("code %s (%v); want %s", errs.As(err).Code, err, code)
+	}
+}
+
+// testAdminQuotas: an org has so many agents, keys and invitations, and another org's do
+// not count.
+func testAdminQuotas(w *world) {
+	ctx := w.Context()
+	m, ann := w.manage()
+	m.Quotas = identity.Quotas{OrgKeys: 5, PrincipalKeys: 2, Invitations: 2}
+	have, err := w.agents.List(ctx, "acme")
+	w.must(err)
+	w.agents.MaxAgents = len(have) + 2
+	made := w.race(func() error {
+		_, err := w.agents.Create(ctx, agent.Agent{ID: w.newID("a"), Org: "acme", Name: "A"})
+		return err
+	})
+	if made != 2 {
+		w.Errorf("%d agents were made; want 2", made)
+	}
+	_, err = w.agents.Create(ctx, agent.Agent{ID: "late", Org: "acme", Name: "A"})
+	w.refusedAs(err, errs.Conflict, "quota.agents")
+	_, err = w.agents.Create(ctx, agent.Agent{ID: "late", Org: "other", Name: "A"})
+	w.must(err)
+	w.agents.MaxAgents = 0
+	_, err = w.agents.Create(ctx, agent.Agent{ID: "free", Org: "acme", Name: "A"})
+	w.must(err)
+
+	key := func(ref string, expires time.Duration) (identity.Key, error) {
+		r := identity.KeyRequest{Principal: principal(ref), Scopes: []string{"svc:tasks:read"}}
+		if expires > 0 {
+			r.ExpiresAt = w.now().Add(expires)
+		}
+		k, _, err := m.CreateKey(ctx, ann, r)
+		return k, err
+	}
+	keys, err := m.Keys(ctx, ann, identity.KeyFilter{State: identity.KeyLive})
+	w.must(err)
+	m.Quotas.OrgKeys = len(keys) + 3
+	first, err := key("service:crm", 0)
+	w.must(err)
+	_, err = key("service:crm", time.Hour)
+	w.must(err)
+	_, err = key("service:crm", 0)
+	w.refusedAs(err, errs.Conflict, "quota.keys")
+	_, err = key("agent:free", 0)
+	w.must(err)
+	_, err = key("agent:late", 0)
+	w.want(err, errs.Invalid) // it is the other org's
+	_, err = key("user:ann", 0)
+	w.refusedAs(err, errs.Conflict, "quota.keys") // the org's
+	// Each key may be replaced, but not again and again while all of them work.
+	next, _, err := m.RotateKey(ctx, ann, first.ID, time.Hour)
+	w.must(err)
+	next, _, err = m.RotateKey(ctx, ann, next.ID, time.Hour)
+	w.must(err)
+	_, _, err = m.RotateKey(ctx, ann, next.ID, time.Hour)
+	w.refusedAs(err, errs.Conflict, "quota.keys")
+	// Those that expired or were revoked do not count.
+	w.advance(2 * time.Hour)
+	_, err = key("service:crm", 0)
+	w.must(err)
+	_, err = key("service:crm", 0)
+	w.refusedAs(err, errs.Conflict, "quota.keys")
+	_, err = m.RevokeKey(ctx, ann, next.ID)
+	w.must(err)
+	_, err = key("service:crm", 0)
+	w.must(err)
+
+	invite := func(user string) (identity.Invitation, error) {
+		i, _, err := m.Invite(ctx, ann, identity.InvitationRequest{User: user, Expires: time.Hour})
+		return i, err
+	}
+	i, err := invite("u1")
+	w.must(err)
+	_, err = invite("u2")
+	w.must(err)
+	_, err = invite("u3")
+	w.refusedAs(err, errs.Conflict, "quota.invitations")
+	_, err = m.RevokeInvitation(ctx, ann, i.ID)
+	w.must(err)
+	_, err = invite("u3")
+	w.must(err)
+	_, err = invite("u4")
+	w.refusedAs(err, errs.Conflict, "quota.invitations")
+	w.advance(2 * time.Hour)
+	_, err = invite("u4")
+	w.must(err)
+}
+
+// testTaskQuotas: live tasks are counted for their sender, stored ones for the agent's
+// org; retries and further turns are not refused.
+func testTaskQuotas(w *world) {
+	ctx := w.Context()
+	limited := func(q task.Quotas) {
+		o := w.newTasks().Options
+		o.Quotas = q
+		w.tasks = withPushOff(o)
+	}
+	limited(task.Quotas{LiveTasks: 4})
+	c, p := w.call("other", "user:ann", "bob"), w.post("bob")
+	for _, id := range []string{"queued", "leased", "asking", "over"} {
+		w.send(c, id, id)
+	}
+	// Tasks in each of the states that are not over, and one that is.
+	got, err := w.tasks.Claim(ctx, p, task.ClaimRequest{Worker: "w", Max: 4, Lease: time.Minute, Capacity: 4})
+	w.must(err)
+	for _, a := range got.Assignments {
+		switch a.Task.ID {
+		case "queued":
+			w.must(w.tasks.Return(ctx, p, a.Lease.Token))
+		case "asking":
+			w.report(p, a, task.Report{State: task.InputRequired})
+		case "over":
+			w.report(p, a, task.Report{State: task.Completed})
+		}
+	}
+	count := func(org, ref string, most int64) int64 {
+		who, err := identity.ParseRef(org, ref)
+		w.must(err)
+		n, err := w.store.CountLiveTasks(ctx, who, most)
+		w.must(err)
+		return n
+	}
+	for most, want := range map[int64]int64{10: 3, 3: 3, 2: 2, 1: 1} {
+		if n := count("other", "user:ann", most); n != want {
+			w.Errorf("counted %d live tasks up to %d; want %d", n, most, want)
+		}
+	}
+	if n := count("acme", "user:ann", 10) + count("other", "user:bob", 10); n != 0 {
+		w.Errorf("others have %d live tasks", n)
+	}
+	if n, err := w.store.CountTasks(ctx, "acme", 10); err != nil || n != 4 {
+		w.Errorf("counted %d tasks, %v", n, err)
+	}
+	if n, err := w.store.CountTasks(ctx, "other", 10); err != nil || n != 0 {
+		w.Errorf("counted %d tasks of the sender's org, %v", n, err)
+	}
+
+	limited(task.Quotas{LiveTasks: 3})
+	c = w.call("other", "user:ann", "bob")
+	send := func(c task.Call, id, text string) error {
+		_, err := w.tasks.Send(ctx, c, task.SendRequest{ID: id, Message: says(text)}, 0)
+		return err
+	}
+	refused := func(kind errs.Kind, code string) {
+		w.Helper()
+		// The first send of a sender starts the count; it may have got through.
+		w.until("a new task is refused", func() bool { return send(c, w.newID("t"), "x") != nil })
+		err := send(c, w.newID("t"), "x")
+		w.refusedAs(err, kind, code)
+		w.refusedAs(send(c, "", "x"), kind, code)
+	}
+	refused(errs.RateLimited, task.CodeLiveTasks)
+	w.must(send(c, "queued", "queued"))                      // a retry
+	w.must(send(c, "asking", "an answer"))                   // a turn
+	w.must(send(w.call("acme", "user:ann", "bob"), "", "x")) // somebody else
+	for _, id := range []string{"queued", "leased", "asking"} {
+		_, err := w.tasks.Cancel(ctx, c, id, task.All)
+		w.must(err)
+	}
+	w.until("there is room again", func() bool { w.advance(time.Second); return send(c, w.newID("t"), "x") == nil })
+
+	limited(task.Quotas{StoredTasks: 5})
+	c = w.call("other", "user:ann", "bob")
+	refused(errs.Conflict, task.CodeStoredTasks)
+	w.must(send(c, "queued", "queued"))
+}
+
+// withPushOff is a service that pushes nothing but takes configurations.
+func withPushOff(o task.Options) *task.Tasks { return task.New(withPush(o, nil, task.PushRetry{})) }
+
+// testPushQuotas: active push configurations are counted for their sender and its org.
+func testPushQuotas(w *world) {
+	ctx := w.Context()
+	o := w.newTasks().Options
+	w.tasks = withPushOff(o)
+	c := w.call("other", "user:ann", "bob")
+	for i := range 3 {
+		w.sendPushed(c, fmt.Sprint("t", i), hook("h"))
+	}
+	count := func(p identity.Principal) int64 {
+		n, err := w.store.CountSenderPushes(ctx, p, 10)
+		w.must(err)
+		return n
+	}
+	ann, err := identity.ParseRef("other", "user:ann")
+	w.must(err)
+	bea := ann
+	bea.ID = "bea"
+	if a, b, all, none := count(ann), count(bea), count(identity.Principal{Org: "other"}), count(identity.Principal{Org: "acme"}); a != 3 || b != 0 || all != 3 || none != 0 {
+		w.Errorf("counted %d of ann, %d of bea, %d of their org and %d of another", a, b, all, none)
+	}
+	o.Quotas = task.Quotas{SenderPushes: 3, OrgPushes: 100}
+	w.tasks = withPushOff(o)
+	set := func(c task.Call, id, config string) error {
+		_, err := w.tasks.SetPush(ctx, c, id, hook(config))
+		return err
+	}
+	w.until("a new one is refused", func() bool { return set(c, "t0", w.newID("h")) != nil })
+	w.refusedAs(set(c, "t0", "more"), errs.Conflict, task.CodePushConfigs)
+	w.must(set(c, "t0", "h")) // it is there
+	changed := hook("h")
+	changed.Token = "another"
+	_, err = w.tasks.SetPush(ctx, c, "t0", changed)
+	w.must(err)
+	_, err = w.tasks.Send(ctx, c, task.SendRequest{ID: "t9", Message: says("x"), Push: ptr(hook("h"))}, 0)
+	w.refusedAs(err, errs.Conflict, task.CodePushConfigs)
+	w.must(func() error {
+		_, err := w.tasks.Send(ctx, c, task.SendRequest{ID: "t9", Message: says("x")}, 0)
+		return err
+	}())
+	other := w.call("other", "user:bea", "bob")
+	w.sendPushed(other, "t", hook("h"))
+	o.Quotas = task.Quotas{SenderPushes: 100, OrgPushes: 4}
+	w.tasks = withPushOff(o)
+	w.until("the org's are refused", func() bool { return set(other, "t", w.newID("h")) != nil })
+	w.refusedAs(set(other, "t", "more"), errs.Conflict, task.CodePushConfigs)
+	w.sendPushed(w.call("acme", "user:ann", "bob"), "t", hook("h"))
+}
+
+// testWorkerQuota: an agent has so many workers; those that are silent make room.
+func testWorkerQuota(w *world) {
+	ctx := w.Context()
+	see := func(agent, name string, limit int) error {
+		return w.store.SeeWorker(ctx, task.Worker{Org: "acme", Agent: agent, Name: name, Capacity: 1, SeenAt: w.now()}, limit)
+	}
+	w.must(see("bob", "w1", 2))
+	w.must(see("bob", "w2", 2))
+	w.refusedAs(see("bob", "w3", 2), errs.RateLimited, task.CodeWorkers)
+	w.must(see("bob", "w1", 2))
+	w.must(see("local", "w3", 2))
+	w.advance(task.ForgetWorkers - time.Minute)
+	w.must(see("bob", "w1", 0))
+	w.advance(2 * time.Minute)
+	w.must(see("bob", "w3", 2)) // w2 is forgotten
+	w.refusedAs(see("bob", "w2", 2), errs.RateLimited, task.CodeWorkers)
+	o := w.newTasks().Options
+	o.Quotas.Workers = 2
+	w.tasks = task.New(o)
+	claim := func(name string) error {
+		_, err := w.tasks.Claim(ctx, w.post("bob"), task.ClaimRequest{Worker: name, Max: 1, Lease: time.Minute, Capacity: 1})
+		return err
+	}
+	w.must(claim("w3"))
+	for range 2 {
+		w.refusedAs(claim("w4"), errs.RateLimited, task.CodeWorkers)
+	}
+}

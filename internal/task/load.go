@@ -1,0 +1,42 @@
+package task
+
+import (
+	"context"
+
+	"github.com/parley-dev/parley/internal/budget"
+)
+
+// load reads a task whose content becomes part of the response. The memory for it is
+// taken when its size is known and before its content is read. If there is none at the
+// moment, load waits for it without a connection to the store, and reads again.
+func load(ctx context.Context, l Content, read func(Content) (Task, error)) (Task, error) {
+	if !l.History && !l.Artifacts {
+		return read(l)
+	}
+	size := int64(0)
+	try := admit(ctx)
+	l.Admit = func(t Task) error {
+		size = t.Size + rowSize
+		return try(t)
+	}
+	t, err := read(l)
+	if !budget.IsBusy(err) {
+		return t, err
+	}
+	if err := budget.From(ctx).Take(ctx, size); err != nil {
+		return Task{}, err
+	}
+	l.Admit = nil
+	return read(l)
+}
+
+// admit counts a task as part of the response, if there is memory for it right now.
+func admit(ctx context.Context) func(Task) error {
+	account := budget.From(ctx)
+	return func(t Task) error { return account.Try(t.Size + rowSize) }
+}
+
+// loadByUID is load for a task that is known by our own id.
+func (s *Tasks) loadByUID(ctx context.Context, org, uid string, l Content) (Task, error) {
+	return load(ctx, l, func(l Content) (Task, error) { return s.Store.TaskByUID(ctx, org, uid, l) })
+}

@@ -1,0 +1,196 @@
+package task
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/identity"
+)
+
+// Quotas bound what is stored for senders and orgs; 0: no limit.
+type Quotas struct {
+	LiveTasks    int64 // tasks of one sender that are not over
+	StoredTasks  int64 // tasks of the agents of one org
+	SenderPushes int64 // active push configurations of one sender
+	OrgPushes    int64 // active push configurations of all senders of one org
+	Workers      int   // names of workers of one agent
+}
+
+// Error codes of quotas.
+const (
+	CodeLiveTasks   = "quota.live_tasks"
+	CodeStoredTasks = "quota.stored_tasks"
+	CodePushConfigs = "quota.push_configs"
+	CodeWorkers     = "quota.workers"
+)
+
+// quotas has a gauge for each quota that is too hot to be counted for every write.
+type quotas struct{ live, stored, senderPushes, orgPushes *gauge }
+
+func newQuotas(o *Options) *quotas {
+	gauge := func(limit int64, kind errs.Kind, code, message string, count func(context.Context, identity.Principal, int64) (int64, error)) *gauge {
+		refusal := errs.New(kind, code, message, limit)
+		if kind == errs.RateLimited {
+			refusal.RetryAfter = 5 * time.Second
+		}
+		return &gauge{limit: limit, refusal: refusal, count: count, now: o.Now, onError: o.OnError, shared: o.Bus != nil, levels: map[identity.Principal]*level{}}
+	}
+	return &quotas{
+		live: gauge(o.Quotas.LiveTasks, errs.RateLimited, CodeLiveTasks,
+			"the sender has %d tasks that are not over, which is the limit (--max-live-tasks); wait until some are, or cancel some", o.Store.CountLiveTasks),
+		stored: gauge(o.Quotas.StoredTasks, errs.Conflict, CodeStoredTasks,
+			"the agent's org has %d stored tasks, which is the limit (--max-stored-tasks); tasks are deleted some time after they are over (--task-retention)",
+			func(ctx context.Context, p identity.Principal, most int64) (int64, error) {
+				return o.Store.CountTasks(ctx, p.Org, most)
+			}),
+		senderPushes: gauge(o.Quotas.SenderPushes, errs.Conflict, CodePushConfigs,
+			"the sender has %d active push configurations, which is the limit (--max-push-configs); delete some, or wait until their tasks are over",
+			o.Store.CountSenderPushes),
+		orgPushes: gauge(o.Quotas.OrgPushes, errs.Conflict, CodePushConfigs,
+			"the sender's org has %d active push configurations, which is the limit (--max-org-push-configs); delete some, or wait until their tasks are over",
+			o.Store.CountSenderPushes),
+	}
+}
+
+// admitTask refuses a new task if a quota is used up.
+func (q *quotas) admitTask(ctx context.Context, c Call) error {
+	if err := q.stored.take(ctx, identity.Principal{Org: c.target.Org}); err != nil {
+		return err
+	}
+	return q.live.take(ctx, c.sender)
+}
+
+// admitPush refuses a new push configuration if a quota is used up.
+func (q *quotas) admitPush(ctx context.Context, sender identity.Principal) error {
+	if err := q.orgPushes.take(ctx, identity.Principal{Org: sender.Org}); err != nil {
+		return err
+	}
+	return q.senderPushes.take(ctx, sender)
+}
+
+// gauge keeps a quota without a count for every write: it estimates how much each owner
+// has as the last exact count and what was added since. What is taken away is not
+// noticed, so an estimate is too high rather than too low, and when it reaches the limit
+// the store is asked again. An owner is counted first when it has added a tenth of the
+// limit here, so that most never are, and where other nodes write too (shared), again
+// after each further tenth: N nodes exceed the limit by N tenths at most.
+type gauge struct {
+	limit   int64
+	refusal *errs.Error
+	count   func(ctx context.Context, owner identity.Principal, most int64) (int64, error)
+	now     func() time.Time
+	onError func(error)
+	shared  bool
+
+	turn   sync.Mutex // of counting: one at a time, however many owners there are
+	mu     sync.Mutex
+	levels map[identity.Principal]*level
+}
+
+// level is what is known of one owner.
+type level struct {
+	counted  int64         // by the last exact count
+	added    int64         // since
+	known    bool          // there was one
+	counting chan struct{} // closed when the count that is under way is done; nil: none is
+	next     time.Time     // not before this, unless much was added
+}
+
+const (
+	maxLevels = 10_000
+	// recountEvery and recountShare bound how often an owner at the limit is counted: not
+	// more often than this, and not more than a twentieth of the time.
+	recountEvery   = 2 * time.Second
+	recountShare   = 20
+	recountTimeout = time.Minute
+)
+
+// take adds one of the owner's, or refuses it.
+func (g *gauge) take(ctx context.Context, owner identity.Principal) error {
+	if g.limit <= 0 {
+		return nil
+	}
+	for waits := 0; ; waits++ {
+		g.mu.Lock()
+		l := g.level(owner)
+		full := l.counted+l.added >= g.limit
+		if l.counting == nil && g.due(l, full) {
+			g.recount(owner, l)
+		}
+		// While an owner that had room is counted again it may go a little beyond the
+		// limit, so that a count of millions delays nobody.
+		slack := int64(0)
+		if l.counting != nil && l.counted < g.limit {
+			slack = g.limit / 20
+		}
+		if !full || l.counted+l.added < g.limit+slack {
+			l.added++
+			g.mu.Unlock()
+			return nil
+		}
+		counting := l.counting
+		g.mu.Unlock()
+		// Twice: the count that is under way may have begun before most was added.
+		if counting == nil || waits == 2 {
+			return g.refusal
+		}
+		select {
+		case <-counting:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// due reports whether the store must be asked.
+func (g *gauge) due(l *level, full bool) bool {
+	grown := l.added >= max(1, g.limit/10)
+	return (!l.known || g.shared) && grown || full && (grown || !g.now().Before(l.next))
+}
+
+// level finds what is known of an owner. If there are too many, any other is forgotten:
+// it is counted again when it comes back.
+func (g *gauge) level(owner identity.Principal) *level {
+	l := g.levels[owner]
+	if l != nil {
+		return l
+	}
+	if len(g.levels) >= maxLevels {
+		for other, was := range g.levels {
+			if was.counting == nil {
+				delete(g.levels, other)
+				break
+			}
+		}
+	}
+	l = &level{}
+	g.levels[owner] = l
+	return l
+}
+
+// recount asks the store in the background.
+func (g *gauge) recount(owner identity.Principal, l *level) {
+	done := make(chan struct{})
+	before := l.added
+	l.counting = done
+	go func() {
+		defer close(done)
+		g.turn.Lock()
+		defer g.turn.Unlock()
+		ctx, cancel := context.WithTimeout(context.Background(), recountTimeout)
+		defer cancel()
+		start := time.Now()
+		n, err := g.count(ctx, owner, g.limit)
+		took := time.Since(start)
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		l.counting, l.next = nil, g.now().Add(max(recountEvery, recountShare*took))
+		if err != nil {
+			g.onError(err)
+			return
+		}
+		l.known, l.counted, l.added = true, n, l.added-before
+	}()
+}

@@ -1,0 +1,219 @@
+package task
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/identity"
+)
+
+// counted is what a store would count.
+type counted struct {
+	n, asked atomic.Int64
+	fails    atomic.Bool
+}
+
+func (c *counted) count(_ context.Context, _ identity.Principal, most int64) (int64, error) {
+	c.asked.Add(1)
+	if c.fails.Load() {
+		return 0, errors.New("away")
+	}
+	return min(c.n.Load(), most), nil
+}
+
+func newTestGauge(c *counted, limit int64, now func() time.Time) *gauge {
+	return &gauge{
+		limit: limit, refusal: errs.New(errs.RateLimited, CodeLiveTasks, "full"), count: c.count, now: now,
+		onError: func(error) {}, levels: map[identity.Principal]*level{},
+	}
+}
+
+// settled waits until nothing is being counted.
+func (g *gauge) settled(owner identity.Principal) {
+	g.mu.Lock()
+	l := g.level(owner)
+	counting := l.counting
+	g.mu.Unlock()
+	if counting != nil {
+		<-counting
+	}
+}
+
+func TestAGaugeCountsSeldom(t *testing.T) {
+	t.Parallel()
+	ann := identity.Principal{Org: "acme", Kind: identity.User, ID: "ann"}
+	clock := time.Unix(0, 0)
+	store := &counted{}
+	g := newTestGauge(store, 1000, func() time.Time { return clock })
+	// The sender's tasks end as fast as it sends them: the estimate grows, the count does not.
+	for i := range 100_000 {
+		if err := g.take(t.Context(), ann); err != nil {
+			t.Fatalf("%d: %v", i, err)
+		}
+	}
+	if n := store.asked.Load(); n > 120 {
+		t.Errorf("%d counts for 100,000 sends; want about one for each thousand", n)
+	}
+	g.settled(ann)
+	// Now they do not end.
+	clock = clock.Add(time.Hour)
+	sent, err := 0, error(nil)
+	for ; err == nil && sent < 5000; sent++ {
+		if err = g.take(t.Context(), ann); err == nil {
+			store.n.Add(1)
+		}
+	}
+	if errs.As(err).Code != CodeLiveTasks || store.n.Load() < 1000 || store.n.Load() > 1050 {
+		t.Fatalf("refused at %d: %v", store.n.Load(), err)
+	}
+	g.settled(ann)
+	asked := store.asked.Load()
+	for range 1000 {
+		if err := g.take(t.Context(), ann); err == nil {
+			t.Fatal("not refused")
+		}
+	}
+	if n := store.asked.Load() - asked; n > 1 {
+		t.Errorf("1,000 refusals at one moment cost %d counts", n)
+	}
+	// Somebody else is not refused.
+	if err := g.take(t.Context(), identity.Principal{Org: "other", Kind: identity.User, ID: "ann"}); err != nil {
+		t.Error(err)
+	}
+	// When there is room again it is found within seconds.
+	store.n.Store(3)
+	clock = clock.Add(3 * recountEvery)
+	if err := g.take(t.Context(), ann); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAGaugeIsExactWhenSmall(t *testing.T) {
+	t.Parallel()
+	ann := identity.Principal{Org: "acme", Kind: identity.User, ID: "ann"}
+	store := &counted{}
+	g := newTestGauge(store, 10, time.Now)
+	for range 2 {
+		if err := g.take(t.Context(), ann); err != nil {
+			t.Fatal(err)
+		}
+		store.n.Add(1)
+	}
+	g.settled(ann) // counted from here on
+	var wg sync.WaitGroup
+	var taken atomic.Int64
+	for range 100 {
+		wg.Go(func() {
+			if g.take(t.Context(), ann) == nil {
+				taken.Add(1)
+				store.n.Add(1)
+			}
+		})
+	}
+	wg.Wait()
+	if n := store.n.Load(); n > 12 {
+		t.Errorf("%d of 10 were taken", n)
+	}
+	off := newTestGauge(store, 0, time.Now)
+	for range 100 {
+		if err := off.take(t.Context(), ann); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestAGaugeForgetsWhatItCannotHold(t *testing.T) {
+	t.Parallel()
+	store := &counted{}
+	store.fails.Store(true)
+	g := newTestGauge(store, 10, time.Now)
+	for i := range maxLevels + 100 {
+		if err := g.take(t.Context(), identity.Principal{Org: "acme", Kind: identity.User, ID: fmt.Sprint(i)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if n := len(g.levels); n > maxLevels+16 {
+		t.Errorf("%d levels", n)
+	}
+}
+
+func TestReplaysDrain(t *testing.T) {
+	t.Parallel()
+	r, now := newReplays(), time.Unix(1000, 0)
+	user := func(i int) identity.Principal {
+		return identity.Principal{Org: "acme", Kind: identity.User, ID: fmt.Sprint(i)}
+	}
+	if wait := r.take(user(1), replayPerSender, now); wait != 0 {
+		t.Fatal(wait)
+	}
+	if wait := r.take(user(1), replayPerSender/2, now); wait != 30*time.Second {
+		t.Errorf("wait %s; want 30s", wait)
+	}
+	if wait := r.take(user(1), replayPerSender/2, now.Add(30*time.Second)); wait != 0 {
+		t.Errorf("wait %s after half a minute", wait)
+	}
+	// All of an org share its budget, and other orgs have theirs.
+	for i := range 4 {
+		if wait := r.take(user(i+2), replayPerSender, now.Add(time.Minute)); wait != 0 {
+			t.Fatalf("user %d waits %s", i+2, wait)
+		}
+	}
+	if wait := r.take(user(9), replayPerSender, now.Add(time.Minute)); wait <= 0 {
+		t.Error("the org's budget is not used up")
+	}
+	other := identity.Principal{Org: "other", Kind: identity.User, ID: "1"}
+	if wait := r.take(other, replayPerSender, now.Add(time.Minute)); wait != 0 {
+		t.Error(wait)
+	}
+	r.take(other, -replayPerSender, now.Add(time.Minute))
+	if wait := r.take(other, replayPerSender, now.Add(time.Minute)); wait != 0 {
+		t.Errorf("what is given back is not there: %s", wait)
+	}
+}
+
+// Counting an owner reads through live tasks of all: those that add little are not
+// counted, and never two at a time.
+func TestAGaugeCountsOnlyWhoAddsMuch(t *testing.T) {
+	t.Parallel()
+	var running, most, asked atomic.Int64
+	g := newTestGauge(&counted{}, 100, time.Now)
+	g.count = func(context.Context, identity.Principal, int64) (int64, error) {
+		asked.Add(1)
+		most.Store(max(most.Load(), running.Add(1)))
+		time.Sleep(time.Millisecond)
+		running.Add(-1)
+		return 0, nil
+	}
+	user := func(i int) identity.Principal {
+		return identity.Principal{Org: "acme", Kind: identity.User, ID: fmt.Sprint(i)}
+	}
+	for i := range 1000 {
+		for range 10 {
+			if err := g.take(t.Context(), user(i)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if n := asked.Load(); n != 0 {
+		t.Errorf("%d counts of senders that sent ten tasks each", n)
+	}
+	for i := range 20 {
+		if err := g.take(t.Context(), user(i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range 20 {
+		g.settled(user(i))
+	}
+	if asked.Load() != 20 || most.Load() != 1 {
+		t.Errorf("%d counts, up to %d at a time; want 20, one at a time", asked.Load(), most.Load())
+	}
+}
