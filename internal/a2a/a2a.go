@@ -26,8 +26,9 @@ type Options struct {
 	Name    string // of the platform, shown in the card; empty: "Parley"
 	Version string // of the platform, semver, shown in the card; empty: "0.0.0"
 
-	// PublicURL is the address under which clients reach the server; nil: the one
-	// that each request names.
+	// PublicURL is the address under which clients reach the server. It is required:
+	// the Host header of a request is the client's own word, and a cache would hand a
+	// card made of it to others.
 	PublicURL *url.URL
 
 	// CardAgents is how many agents a page of the platform's card has; 0: 1,000.
@@ -52,6 +53,9 @@ type server struct {
 func Mount(rt *httpx.Router, o Options) {
 	o.Name, o.Version = cmp.Or(o.Name, "Parley"), cmp.Or(o.Version, "0.0.0")
 	o.KeepAlive, o.Recheck = cmp.Or(o.KeepAlive, 15*time.Second), cmp.Or(o.Recheck, 4*time.Second)
+	if o.PublicURL == nil {
+		panic("a2a: no public address for the cards") // a mistake in the code, found at the start
+	}
 	o.CardAgents = cmp.Or(o.CardAgents, maxCardAgents)
 	s := &server{Options: o, router: rt, table: map[string]method{}, building: make(chan struct{}, 4)}
 	s.speak(specDialect)

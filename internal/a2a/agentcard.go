@@ -51,7 +51,7 @@ func (s *server) writeAgentCard(w http.ResponseWriter, r *http.Request, id strin
 	}
 	h := w.Header()
 	h["Vary"] = []string{"Authorization, " + versionHeader}
-	body := s.appendCardOf(nil, r, &a, version, false)
+	body := s.appendCardOf(nil, &a, version, false)
 	writeCard(w, r, body, tagOf(body), cache, a.UpdatedAt)
 }
 
@@ -77,14 +77,14 @@ func (s *server) appendAgentCard(c *call, b []byte, id, version string, extended
 	if err != nil {
 		return b, err
 	}
-	return s.appendCardOf(b, c.r, &a, version, extended), nil
+	return s.appendCardOf(b, &a, version, extended), nil
 }
 
 // appendCardOf appends the card as one version wants it, or, if none is named, one
 // that serves both: what they name alike they mean alike, but for the security
 // schemes, which have the members of both.
-func (s *server) appendCardOf(b []byte, r *http.Request, a *agent.Agent, version string, extended bool) []byte {
-	base := s.baseURL(r)
+func (s *server) appendCardOf(b []byte, a *agent.Agent, version string, extended bool) []byte {
+	base := s.PublicURL
 	address := base.String() + "/a2a/" + a.ID
 	v1, v03 := version != version03, version != version1
 	member := func(name, value string) {
@@ -216,19 +216,6 @@ func appendBool(b []byte, v bool) []byte {
 		return append(b, "true"...)
 	}
 	return append(b, "false"...)
-}
-
-// baseURL is the address of the server as the client knows it: the configured one,
-// or else the one that it used.
-func (s *server) baseURL(r *http.Request) *url.URL {
-	if s.PublicURL != nil {
-		return s.PublicURL
-	}
-	u := &url.URL{Scheme: "http", Host: r.Host}
-	if r.TLS != nil {
-		u.Scheme = "https"
-	}
-	return u
 }
 
 // hostPort is an address as gRPC wants it: without a scheme, with a port.

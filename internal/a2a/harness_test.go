@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -68,7 +69,7 @@ func newWorld(tb testing.TB, edit ...func(*httpx.Options, *Options)) *world {
 	}
 	w.tasks.Host(task.Target{ID: "echo", Org: "acme", Public: true}, task.Echo{})
 	ho := base.Router()
-	o := Options{Tasks: w.tasks, Agents: w.registry, Version: "1.2.3"}
+	o := Options{Tasks: w.tasks, Agents: w.registry, Version: "1.2.3", PublicURL: &url.URL{Scheme: "http", Host: "example.com"}}
 	for _, e := range edit {
 		e(&ho, &o)
 	}

@@ -67,7 +67,10 @@ type Store interface {
 
 	// Session data by the hash of a session's token.
 	Session(ctx context.Context, token string, now time.Time) (data []byte, found bool, err error)
-	PutSession(ctx context.Context, token string, data []byte, expires time.Time) error
+	// CreateSession keeps a new session. UpdateSession changes one that exists, and does
+	// nothing if it ended meanwhile: a request in flight must not bring it back.
+	CreateSession(ctx context.Context, token string, data []byte, expires time.Time) error
+	UpdateSession(ctx context.Context, token string, data []byte, expires time.Time) error
 	DeleteSession(ctx context.Context, token string) error
 
 	Federation
@@ -76,10 +79,13 @@ type Store interface {
 }
 
 // Hasher turns passwords into what is kept of them. Verify takes as long for a
-// wrong password as for a right one.
+// wrong password as for a right one. Both wait for their turn as long as the context
+// lets them, and are Unavailable if too many wait already.
 type Hasher interface {
-	Hash(password string) string
-	Verify(hash, password string) bool
+	Hash(ctx context.Context, password string) (string, error)
+	Verify(ctx context.Context, hash, password string) (bool, error)
+	// Decoy returns the hash of no password, at no cost.
+	Decoy() string
 }
 
 // Accounts signs people in.
@@ -94,7 +100,7 @@ type Accounts struct {
 func New(store Store, hasher Hasher, now func() time.Time) *Accounts {
 	a := &Accounts{store: store, hasher: hasher, now: now}
 	if hasher != nil {
-		a.decoy = hasher.Hash(rand.Text())
+		a.decoy = hasher.Decoy()
 	}
 	return a
 }
@@ -114,9 +120,12 @@ func CheckPassword(p identity.Principal, password string) error {
 	case n > MaxPassword:
 		return bad("the password can have 200 characters at most")
 	}
+	if strings.TrimSpace(password) == "" {
+		return bad("the password must not consist of white space alone")
+	}
 	first, _ := utf8.DecodeRuneInString(password)
 	lower := strings.ToLower(password)
-	if strings.Trim(password, string(first)) == "" || p.ID != "" && strings.Trim(strings.ReplaceAll(lower, p.ID, ""), "0123456789!. -_") == "" ||
+	if common(lower) || strings.Trim(password, string(first)) == "" || p.ID != "" && strings.Trim(strings.ReplaceAll(lower, p.ID, ""), "0123456789!. -_") == "" ||
 		strings.HasPrefix(lower, "password") || strings.HasPrefix("123456789012345678901234567890", password) {
 		return bad("the password is too easy to guess; a few words that do not belong together are easy to remember")
 	}
@@ -151,7 +160,11 @@ func (a *Accounts) Login(ctx context.Context, org, user, password string) (Signe
 	if len(password) > 4*MaxPassword {
 		password = password[:4*MaxPassword]
 	}
-	if !a.hasher.Verify(hash, password) || !can {
+	right, err := a.hasher.Verify(ctx, hash, password)
+	if err != nil {
+		return Signed{}, err
+	}
+	if !right || !can {
 		if c.Member.ID != "" { // nobody can fill the log of an org that they do not know a user of
 			e := a.entry(ctx, p, LoginFailed, "")
 			e.Outcome, e.Code, e.Actor = identity.Refused, errBadLogin.Code, ""
@@ -189,6 +202,9 @@ func (a *Accounts) LogoutEverywhere(ctx context.Context, p identity.Principal) e
 	return a.store.EndSessions(ctx, p, a.now(), a.entry(ctx, p, SignedOutAll, ""))
 }
 
+// WrongPassword is the code of the refusal of a wrong old password.
+const WrongPassword = "account.wrong_password"
+
 // ChangePassword replaces the password of somebody who knows the old one, and ends
 // all sessions.
 func (a *Accounts) ChangePassword(ctx context.Context, p identity.Principal, old, password string) (Signed, error) {
@@ -196,8 +212,14 @@ func (a *Accounts) ChangePassword(ctx context.Context, p identity.Principal, old
 	if err != nil {
 		return Signed{}, err
 	}
-	if len(old) > 4*MaxPassword || c.Hash == "" || !a.hasher.Verify(c.Hash, old) {
-		return Signed{}, errs.New(errs.Invalid, "account.wrong_password", "the old password is wrong")
+	right := false
+	if len(old) <= 4*MaxPassword && c.Hash != "" {
+		if right, err = a.hasher.Verify(ctx, c.Hash, old); err != nil {
+			return Signed{}, err
+		}
+	}
+	if !right {
+		return Signed{}, errs.New(errs.Invalid, WrongPassword, "the old password is wrong")
 	}
 	return a.SetPassword(ctx, p, password)
 }
@@ -207,7 +229,11 @@ func (a *Accounts) SetPassword(ctx context.Context, p identity.Principal, passwo
 	if err := CheckPassword(p, password); err != nil {
 		return Signed{}, err
 	}
-	n, err := a.store.SetPassword(ctx, p, a.hasher.Hash(password), a.now(), a.entry(ctx, p, PasswordChange, ""))
+	hash, err := a.hasher.Hash(ctx, password)
+	if err != nil {
+		return Signed{}, err
+	}
+	n, err := a.store.SetPassword(ctx, p, hash, a.now(), a.entry(ctx, p, PasswordChange, ""))
 	if err != nil {
 		return Signed{}, err
 	}
@@ -250,7 +276,11 @@ func (a *Accounts) UseLink(ctx context.Context, token, password string) (Signed,
 	if err := CheckPassword(p, password); err != nil {
 		return Signed{}, err
 	}
-	_, n, err := a.store.UseLink(ctx, hashLink(token), a.hasher.Hash(password), a.now(), func(Link) identity.AuditEntry {
+	hash, err := a.hasher.Hash(ctx, password)
+	if err != nil {
+		return Signed{}, err
+	}
+	_, n, err := a.store.UseLink(ctx, hashLink(token), hash, a.now(), func(Link) identity.AuditEntry {
 		return a.entry(ctx, p, PasswordChange, "by a link that "+l.CreatedBy+" made")
 	})
 	if err != nil {

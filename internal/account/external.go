@@ -52,20 +52,22 @@ func ProofOfLink(token string) Proof { return Proof{Link: hashLink(token)} }
 
 // Scene is what the store knows of an arrival.
 type Scene struct {
-	Linked     string       // the user whose account elsewhere this is; empty: nobody's
-	Account    *Credentials // of that user, or else of the one whom the arrival is about; nil: there is none
-	Identities []Identity   // of that user
-	Admins     int          // enabled admins of the org beside that user; only counted if the provider has a word on it
+	Linked     string               // the user whose account elsewhere this is; empty: nobody's
+	Account    *Credentials         // of that user, or else of the one whom the arrival is about; nil: there is none
+	Identities []Identity           // of that user
+	Admins     int                  // enabled admins of the org beside that user; only counted if the provider has a word on it
+	Rights     identity.AdminRights // of that user; only read if the provider has a word on it
 	Invitation *identity.Invitation
 	Link       *Link
 }
 
 // Outcome is what becomes of an arrival.
 type Outcome struct {
-	Member        identity.Member // as it is then
-	Create        bool            // the member is new
-	Update        bool            // its role changes
-	Connect       bool            // the account elsewhere becomes the member's
+	Member        identity.Member      // as it is then
+	Create        bool                 // the member is new
+	Update        bool                 // its role changes
+	End           identity.AdminRights // credentials that end because the member is no longer an admin
+	Connect       bool                 // the account elsewhere becomes the member's
 	UseInvitation bool
 	UseLink       bool
 	Entries       []identity.AuditEntry
@@ -134,6 +136,11 @@ func (a *Accounts) arrive(ctx context.Context, who Arrival, by Proof) (Signed, e
 			if n.target != "" {
 				e.Target = n.target
 			}
+			out.Entries = append(out.Entries, e)
+		}
+		for _, e := range out.End.End(ctx, out.Member.Principal, now) {
+			e.Actor, e.KeyID = out.Member.Ref(), ""
+			e.Detail += ", by " + who.Provider
 			out.Entries = append(out.Entries, e)
 		}
 		return out, nil

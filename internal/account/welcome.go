@@ -73,7 +73,7 @@ func join(who Arrival, s Scene, now time.Time) (Outcome, error) {
 	case s.Account != nil:
 		return Outcome{}, conflict("identity.principal_exists", "the org has a user:%s already", i.User)
 	}
-	m, err := identity.NewMember(identity.Principal{Org: i.Org, Kind: identity.User, ID: i.User}, i.Name, i.Admin, now)
+	m, err := identity.NewMember(identity.Principal{Org: i.Org, Kind: identity.User, ID: i.User}, identity.PlainName(i.Name), i.Admin, now)
 	detail := m.Ref()
 	if m.Admin {
 		detail += ", admin"
@@ -162,6 +162,9 @@ func role(who Arrival, s Scene, out *Outcome) {
 		n.code = "identity.last_admin"
 	} else {
 		m.Admin, out.Update = *who.Admin, !out.Create
+		if !m.Admin {
+			out.End = s.Rights
+		}
 	}
 	out.notes = append(out.notes, n)
 }

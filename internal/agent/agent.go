@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 	"unicode/utf8"
@@ -104,7 +105,7 @@ func NewRegistry(store Store, now func() time.Time) *Registry {
 
 // Bounds of an agent's entry; lengths in characters.
 const (
-	MaxName        = 200
+	MaxName        = identity.MaxName
 	MaxDescription = 2000
 	MaxSkills      = 64
 )
@@ -147,6 +148,14 @@ func (r *Registry) Update(ctx context.Context, org, id string, e Edit) (Agent, e
 		r.mu.Unlock()
 	}
 	return a, err
+}
+
+// Forget drops what is remembered of agents, because one of them may have been disabled
+// as a member of its org.
+func (r *Registry) Forget() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	clear(r.known)
 }
 
 // entries tell the audit log of a change.
@@ -193,16 +202,14 @@ func set[T any](old, val *T) {
 // Validate refuses an entry that breaks a rule. The id is checked with the
 // principal that it makes.
 func (a *Agent) Validate() error {
-	if n := utf8.RuneCountInString(a.Name); n == 0 || n > MaxName {
-		return invalid("/name", fmt.Sprintf("must have 1 to %d characters", MaxName))
+	if problem := identity.NameProblem(a.Name); problem != "" {
+		return invalid("/name", problem)
 	}
 	if n := utf8.RuneCountInString(a.Description); n > MaxDescription {
 		return invalid("/description", fmt.Sprintf("has %d characters; at most %d are allowed", n, MaxDescription))
 	}
-	for at, s := range map[string]string{"/name": a.Name, "/description": a.Description} {
-		if !utf8.ValidString(s) || slices.Contains([]byte(s), 0) {
-			return invalid(at, "must be valid UTF-8 without NUL")
-		}
+	if !utf8.ValidString(a.Description) || strings.Contains(a.Description, "\x00") {
+		return invalid("/description", "must be valid UTF-8 without NUL")
 	}
 	if len(a.Skills) > MaxSkills {
 		return invalid("/skills", fmt.Sprintf("has %d entries; at most %d are allowed", len(a.Skills), MaxSkills))
@@ -228,6 +235,16 @@ func invalid(at, msg string) error {
 // List returns the agents of an org.
 func (r *Registry) List(ctx context.Context, org string) ([]Agent, error) {
 	return r.store.Agents(ctx, org)
+}
+
+// Visible returns the agents of the caller's org that the credential's restriction to
+// agents lets through. Every list of an org's agents is made by it.
+func (r *Registry) Visible(ctx context.Context, a identity.Access) ([]Agent, error) {
+	if err := a.May(identity.ReadAgents); err != nil {
+		return nil, err
+	}
+	list, err := r.store.Agents(ctx, a.Org())
+	return slices.DeleteFunc(list, func(g Agent) bool { return !a.ReachesAgent(g.ID) }), err
 }
 
 // Page returns some of the agents that are not disabled.

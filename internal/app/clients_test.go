@@ -194,7 +194,7 @@ func TestAPersonTakesBackWhatAProgramWasAllowed(t *testing.T) {
 	}, "svc:tasks:read", "svc:a2a:write")
 	bobs := bob.token(c, nil, "svc:tasks:read")
 	_, body := admin.do("GET", "/account", nil)
-	for _, want := range []string{"<h3>Reports</h3>", "<li>Read proposals", "<li>Send tasks", "agents only: <code>echo</code>", "Since 20"} {
+	for _, want := range []string{"<h3><bdi>Reports</bdi></h3>", "<li>Read proposals", "<li>Send tasks", "agents only: <code>echo</code>", "Since 20"} {
 		if !strings.Contains(body, want) {
 			t.Errorf("the page lacks %q:\n%s", want, body)
 		}

@@ -26,7 +26,7 @@ type guardedServer struct {
 
 func newGuardedServer(t *testing.T, most int) *guardedServer {
 	t.Helper()
-	l, err := listen(t.Context(), "127.0.0.1:0")
+	l, err := listen(t.Context(), "127.0.0.1:0", "--listen")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -187,7 +187,7 @@ func (f *flaky) Accept() (net.Conn, error) {
 
 func TestRunningOutOfFilesDoesNotEndTheServer(t *testing.T) {
 	t.Parallel()
-	l, err := listen(t.Context(), "127.0.0.1:0")
+	l, err := listen(t.Context(), "127.0.0.1:0", "--listen")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -151,8 +151,11 @@ func TestWhatTheAuthorizationEndpointRefuses(t *testing.T) {
 		"implicit":   {oauth2.SetAuthURLParam("response_type", "token"), oauth2.S256ChallengeOption("x")},
 		"openid":     {oauth2.SetAuthURLParam("scope", "openid"), oauth2.S256ChallengeOption("x")},
 	} {
-		if q := b.consent(c.AuthCodeURL("s", opts...), "allow", "svc:tasks:read"); q.Get("error") == "" || q.Get("code") != "" {
-			t.Error(name, q)
+		// Nobody has allowed the client anything, so the person sees it, and the client
+		// does not get the person.
+		res, body := b.do("GET", c.AuthCodeURL("s", opts...), nil)
+		if res.StatusCode != 400 || res.Header.Get("Location") != "" || !strings.Contains(body, "nothing was sent to the program") {
+			t.Error(name, res.Status, res.Header.Get("Location"), body)
 		}
 	}
 	if q := b.consent(c.AuthCodeURL("s", oauth2.S256ChallengeOption("x")), "refuse"); q.Get("error") != "access_denied" {
@@ -170,8 +173,8 @@ func TestWhatTheAuthorizationEndpointRefuses(t *testing.T) {
 	// One question has one answer, and only from whom it was put to.
 	_, body := b.do("GET", c.AuthCodeURL("s", oauth2.S256ChallengeOption(verifier)), nil)
 	answer := answerPath.FindStringSubmatch(body)[1]
-	if res, _ := newBrowser(t, s).do("POST", answer, url.Values{"decision": {"allow"}, "scope": {"svc:tasks:read"}}); redirected(t, res).Get("code") != "" {
-		t.Error("a stranger answered")
+	if res, _ := newBrowser(t, s).do("POST", answer, url.Values{"decision": {"allow"}, "scope": {"svc:tasks:read"}}); res.StatusCode != 400 || res.Header.Get("Location") != "" {
+		t.Error("a stranger answered:", res.Status, res.Header)
 	}
 	_, body = b.do("GET", c.AuthCodeURL("s", oauth2.S256ChallengeOption(verifier)), nil)
 	answer = answerPath.FindStringSubmatch(body)[1]
@@ -256,5 +259,47 @@ func TestTheDocumentsOfTheAuthorizationServer(t *testing.T) {
 	res, err := http.Post(s.URL()+"/mcp", "application/json", strings.NewReader("{}"))
 	if err != nil || res.StatusCode != 401 || !strings.Contains(res.Header.Get("WWW-Authenticate"), s.URL()+"/.well-known/oauth-protected-resource/mcp") {
 		t.Error(res, err)
+	}
+}
+
+// Anybody can register a client, so an error must not turn this server into a way to
+// send people to any address; a client that the person knows gets its errors.
+func TestAnErrorBeforeConsentReachesOnlyClientsThatAreVouchedFor(t *testing.T) {
+	t.Parallel()
+	s := running(t)
+	b := s.admin(t)
+	wrong := oauth2.SetAuthURLParam("scope", "openid")
+	failing := func(c *oauth2.Config) *http.Response {
+		t.Helper()
+		res, _ := b.do("GET", c.AuthCodeURL("s", wrong, oauth2.S256ChallengeOption("x")), nil)
+		return res
+	}
+	stranger, _ := registered(t, s, "")
+	if res := failing(stranger); res.StatusCode != 400 || res.Header.Get("Location") != "" {
+		t.Error("a client that nobody allowed anything:", res.Status, res.Header.Get("Location"))
+	}
+	known, _ := registered(t, s, "")
+	b.token(known, nil, "svc:tasks:read")
+	if res := failing(known); res.StatusCode != http.StatusSeeOther || redirected(t, res).Get("error") != "invalid_scope" {
+		t.Error("a client that the person allowed something:", res.Status)
+	}
+	// What was taken back counts no more.
+	b.do("POST", "/logout/everywhere", url.Values{})
+	signIn(b, "main", "admin", adminPassword)
+	if res := failing(known); res.StatusCode != 400 {
+		t.Error("a client that is allowed nothing any more:", res.Status)
+	}
+	// An admin of the org stands for this one.
+	_, body := post(t, s.URL()+"/api/v1/orgs/main/clients", s.First().Secret, `{"name":"Reports","redirect_uris":["`+callback+`"]}`)
+	var made struct {
+		ID string `json:"id"`
+	}
+	if err := json.Unmarshal([]byte(body), &made); err != nil || made.ID == "" {
+		t.Fatal(err, body)
+	}
+	own := *stranger
+	own.ClientID = made.ID
+	if res := failing(&own); res.StatusCode != http.StatusSeeOther {
+		t.Error("a client of the org:", res.Status)
 	}
 }

@@ -32,7 +32,7 @@ func (s *Server) newPusher(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.pusher, err = webhook.New(webhook.Options{Allow: s.cfg.PushAllow, Key: key, Version: Version(), Now: Now})
+	s.pusher, err = webhook.New(webhook.Options{Allow: s.cfg.PushAllow, Key: key, Version: Version(), Now: Now, Logger: s.log})
 	s.pushes = newPushMetrics(s.store, s.log)
 	return err
 }

@@ -35,6 +35,7 @@ func Run(ctx context.Context, cfg config.Config, out Output) error {
 		log.Warn("an environment variable looks like a setting and is none", "name", name)
 	}
 	s.warnIfExposed()
+	s.warnOfAddress()
 	limitMemory(log)
 	tuneCollector()
 	s.Start()
@@ -42,6 +43,9 @@ func Run(ctx context.Context, cfg config.Config, out Output) error {
 		log.Error("could not print the address; if a first key was lost with it, make one with: parley key create", "error", err)
 	}
 	log.Info("serving", "address", s.URL(), "store", s.store.Engine(), "version", Version())
+	if s.metricsListener != nil {
+		log.Info("serving metrics", "address", "http://"+s.metricsListener.Addr().String()+"/metrics")
+	}
 	select {
 	case <-ctx.Done():
 		log.Info("stopping", "timeout", cfg.ShutdownTimeout.String())
@@ -65,6 +69,17 @@ func (s *Server) warnIfExposed() {
 	s.log.Warn("other machines can reach this server without TLS, so keys travel in clear; "+
 		"use --tls-cert and --tls-key, or put a TLS proxy in front and name it with --public-url https://…",
 		slog.String("address", s.listener.Addr().String()))
+}
+
+// warnOfAddress points out that cards and links name an address that other machines
+// cannot use: they are never made of what a request says.
+func (s *Server) warnOfAddress() {
+	addr, ok := s.listener.Addr().(*net.TCPAddr)
+	if !ok || addr.IP.IsLoopback() || s.cfg.PublicURL != "" {
+		return
+	}
+	s.log.Warn("cards of agents, links and the OAuth issuer name the address that the server listens on; "+
+		"name the one by which others reach it with --public-url", slog.String("address", s.base()))
 }
 
 // greeting is what a server says when it is up.

@@ -59,6 +59,10 @@ type Server struct {
 	pushes   *pushMetrics
 	bus      *store.Bus // nil: no other node
 	http     *http.Server
+
+	metricsListener net.Listener // nil: /metrics is where everything is
+	metricsHTTP     *http.Server
+
 	first    *identity.First
 	link     string // to set the first password with; empty: there is none
 	accounts *account.Accounts
@@ -80,7 +84,7 @@ func New(ctx context.Context, cfg config.Config, log *slog.Logger) (*Server, err
 }
 
 func newServer(ctx context.Context, cfg config.Config, log *slog.Logger, now func() time.Time) (_ *Server, err error) {
-	s := &Server{cfg: cfg, log: log, now: now, files: maxFiles(), unlock: func() {}, failed: make(chan error, 1)}
+	s := &Server{cfg: cfg, log: log, now: now, files: maxFiles(), unlock: func() {}, failed: make(chan error, 2)}
 	defer func() {
 		if err != nil {
 			s.release()
@@ -104,11 +108,16 @@ func newServer(ctx context.Context, cfg config.Config, log *slog.Logger, now fun
 	if err := s.loadIssuers(); err != nil {
 		return nil, err
 	}
-	l, err := listen(ctx, cfg.Listen)
+	l, err := listen(ctx, cfg.Listen, "--listen")
 	if err != nil {
 		return nil, err
 	}
 	s.listener = newGuard(l, maxConns(s.files), log)
+	if cfg.MetricsListen != "" {
+		if s.metricsListener, err = listen(ctx, cfg.MetricsListen, "--metrics-listen"); err != nil {
+			return nil, err
+		}
+	}
 	if cfg.Database == "" {
 		if s.unlock, err = store.LockDir(cfg.Data); err != nil {
 			s.unlock = func() {}
@@ -118,6 +127,11 @@ func newServer(ctx context.Context, cfg config.Config, log *slog.Logger, now fun
 	if s.store, err = openStore(ctx, cfg.Store, store.Options{SearchTimeout: cfg.SearchTimeout}); err != nil {
 		return nil, err
 	}
+	if cfg.Database == "" {
+		for _, warning := range store.Exposed(cfg.Data) {
+			log.Warn(warning)
+		}
+	}
 	s.probe = newProbe(s.store.Ping)
 	ids := newIDs(Now)
 	s.auth = identity.NewAuthenticator(s.store, Now)
@@ -126,6 +140,11 @@ func newServer(ctx context.Context, cfg config.Config, log *slog.Logger, now fun
 	}
 	s.newTasks(ids)
 	s.newLogin(ids)
+	// What this node revokes it refuses at once; other nodes follow the epoch.
+	s.store.OnRevoke(func(org string) {
+		s.auth.Revoked(org)
+		s.agents.Forget()
+	})
 	handler, err := s.handler(ids, proxies)
 	if err != nil {
 		return nil, err
@@ -179,7 +198,7 @@ const (
 	unacknowledged = 35 * time.Second
 )
 
-func listen(ctx context.Context, addr string) (net.Listener, error) {
+func listen(ctx context.Context, addr, flag string) (net.Listener, error) {
 	config := net.ListenConfig{
 		KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: probeAfter, Interval: probeEvery, Count: probes},
 		Control:         limitUnacknowledged(unacknowledged),
@@ -187,7 +206,7 @@ func listen(ctx context.Context, addr string) (net.Listener, error) {
 	l, err := config.Listen(ctx, "tcp", addr)
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
-		return nil, fmt.Errorf("the address %s is already in use; stop the program that uses it, or choose another with --listen", addr)
+		return nil, fmt.Errorf("the address %s is already in use; stop the program that uses it, or choose another with %s", addr, flag)
 	case err != nil:
 		return nil, fmt.Errorf("cannot listen on %s: %w", addr, err)
 	}
@@ -217,6 +236,9 @@ func (s *Server) Start() {
 	if s.bus != nil {
 		s.background.Go(func() { s.listen(ctx) })
 	}
+	if s.metricsHTTP != nil {
+		s.background.Go(func() { s.serveMetrics() })
+	}
 	s.background.Go(func() {
 		var err error
 		if s.cfg.TLS() {
@@ -244,6 +266,9 @@ func (s *Server) Shutdown() error {
 		err = errors.Join(fmt.Errorf("requests were still running after %s and were cut off", s.cfg.ShutdownTimeout), s.http.Close())
 	}
 	s.endWork()
+	if s.metricsHTTP != nil {
+		_ = s.metricsHTTP.Close() // a scrape that is cut off is repeated
+	}
 	s.background.Wait() // also for pushes on their way, which have a limit of their own
 	if s.pusher != nil {
 		s.pusher.Close()
@@ -261,6 +286,9 @@ func (s *Server) release() error {
 	var err error
 	if s.listener != nil {
 		_ = s.listener.Close() // closed already if it was served
+	}
+	if s.metricsListener != nil {
+		_ = s.metricsListener.Close()
 	}
 	if s.store != nil {
 		err = s.store.Close()

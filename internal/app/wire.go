@@ -48,6 +48,7 @@ func (s *Server) handler(ids *ids, proxies []netip.Prefix) (http.Handler, error)
 		Parked:           parkLimits(s.cfg, s.files),
 		Memory:           s.memory(metrics),
 		TrustedProxies:   proxies,
+		HSTS:             s.hsts(),
 	})
 	manager := identity.NewManager(s.store, s.agents, Now, ids.next)
 	manager.Quotas = identity.Quotas{
@@ -66,18 +67,26 @@ func (s *Server) handler(ids *ids, proxies []netip.Prefix) (http.Handler, error)
 		Version:   Version(),
 		PublicURL: strings.TrimRight(s.cfg.PublicURL, "/"),
 		Ready:     s.ready,
-		Metrics:   promhttp.HandlerFor(metrics, promhttp.HandlerOpts{}),
+		Metrics:   s.mountMetrics(promhttp.HandlerFor(metrics, promhttp.HandlerOpts{})),
 	})
 	if s.pusher != nil {
 		s.pusher.Mount(router)
 	}
-	a2a.Mount(router, a2a.Options{Tasks: s.tasks, Agents: s.agents, Version: Version(), PublicURL: s.publicURL(), CardAgents: s.cfg.MaxCardAgents})
+	base, err := url.Parse(s.base())
+	if err != nil {
+		return nil, err
+	}
+	a2a.Mount(router, a2a.Options{Tasks: s.tasks, Agents: s.agents, Version: Version(), PublicURL: base, CardAgents: s.cfg.MaxCardAgents})
 	mcp.Mount(router, mcp.Options{
 		Proposals: proposals, Frictions: frictions, Agents: s.agents, Tasks: s.tasks, Version: Version(), PublicURL: s.publicURL(),
 		ResourceMetadata: s.base() + authserver.ResourceMetadata + mcp.Path,
 	})
 	return router, s.mountLogin(router, manager)
 }
+
+// hsts reports whether browsers reach the server by HTTPS alone: it speaks it itself, or
+// a proxy does under the public address.
+func (s *Server) hsts() bool { return s.cfg.TLS() || strings.HasPrefix(s.cfg.PublicURL, "https://") }
 
 // publicURL is the configured address, if there is one.
 func (s *Server) publicURL() *url.URL {

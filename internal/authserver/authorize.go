@@ -1,9 +1,11 @@
 package authserver
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
+	"net/url"
 
 	"github.com/luikyv/go-oidc/pkg/goidc"
 
@@ -44,11 +46,69 @@ func (s *server) authorize(w http.ResponseWriter, r *http.Request) {
 		s.unknown(w, r, err)
 		return
 	}
+	switch r.URL.Query().Get("response_mode") {
+	case "", "query", "fragment":
+	default:
+		// The library would answer in any mode that is asked for, at least with an error.
+		s.Pages.Problem(w, r, http.StatusBadRequest,
+			"The program that sent you here made a mistake: response_mode must be query or fragment. Nothing was allowed.")
+		return
+	}
 	w.Header().Set("Cache-Control", "no-store")
 	ctx := context.WithValue(r.Context(), redirectKey{}, r.URL.Query().Get("redirect_uri"))
 	ctx = context.WithValue(ctx, orgKey{}, member.Org)
 	ctx = context.WithValue(ctx, addressKey{}, address)
-	s.protocol.ServeHTTP(w, r.WithContext(ctx))
+	s.unlessUndecided(w, r.WithContext(ctx), func() (bool, error) {
+		return s.Service.Vouched(r.Context(), member.Principal, r.URL.Query().Get("client_id"))
+	})
+}
+
+// decidedKey is where the context of a request keeps whether the person has decided:
+// a *bool.
+type decidedKey struct{}
+
+// unlessUndecided runs the protocol, and shows the person a page where it would send
+// them to the client with an error before they have decided anything. Anybody can
+// register a client, so a link to this server would lead anywhere otherwise. A client
+// that is vouched for gets its errors.
+func (s *server) unlessUndecided(w http.ResponseWriter, r *http.Request, vouched func() (bool, error)) {
+	decided := new(bool)
+	b := &buffer{header: w.Header(), status: http.StatusOK}
+	s.protocol.ServeHTTP(b, r.WithContext(context.WithValue(r.Context(), decidedKey{}, decided)))
+	if to := w.Header().Get("Location"); to != "" && !*decided {
+		ok, err := vouched()
+		if err != nil {
+			w.Header().Del("Location")
+			s.fail(w, r, err)
+			return
+		}
+		if !ok {
+			w.Header().Del("Location")
+			s.Pages.Problem(w, r, http.StatusBadRequest,
+				"The program that sent you here made a mistake: "+mistake(to)+". Nothing was allowed, and nothing was sent to the program.")
+			return
+		}
+	}
+	w.WriteHeader(b.status)
+	_, _ = w.Write(b.body.Bytes()) // the browser went away
+}
+
+// mistake is what the address that the person would be sent to says of the error.
+func mistake(to string) string {
+	u, err := url.Parse(to)
+	if err != nil {
+		return "the request cannot be answered"
+	}
+	q := u.Query()
+	if u.Fragment != "" {
+		if f, err := url.ParseQuery(u.Fragment); err == nil {
+			q = f
+		}
+	}
+	if said := cmp.Or(q.Get("error_description"), q.Get("error")); said != "" {
+		return said
+	}
+	return "the request cannot be answered"
 }
 
 // answer is where the form of the question goes.
@@ -60,7 +120,8 @@ func (s *server) answer(w http.ResponseWriter, r *http.Request) {
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 	w.Header().Set("Cache-Control", "no-store")
-	s.protocol.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), addressKey{}, address)))
+	ctx := context.WithValue(r.Context(), addressKey{}, address)
+	s.unlessUndecided(w, r.WithContext(ctx), func() (bool, error) { return false, nil })
 }
 
 // decide asks the person who is signed in, and takes the answer. Only a POST answers.
@@ -102,8 +163,10 @@ func (s *server) decide(w http.ResponseWriter, r *http.Request, as *goidc.AuthnS
 		Answer: authorizePath + "/" + as.ID,
 	}
 	if r.Method == http.MethodPost {
+		decided, _ := r.Context().Value(decidedKey{}).(*bool)
 		switch r.PostFormValue("decision") {
 		case "refuse":
+			*decided = true
 			return goidc.StatusFailure, goidc.NewError(goidc.ErrorCodeAccessDenied, "the user refused")
 		case "allow":
 			var chosen identity.Scopes
@@ -112,6 +175,7 @@ func (s *server) decide(w http.ResponseWriter, r *http.Request, as *goidc.AuthnS
 			}
 			granted, err := oauth.Chosen(offer, chosen)
 			if err == nil {
+				*decided = true
 				as.GrantedScopes, as.GrantedResources = granted.String(), as.Resources
 				return goidc.StatusSuccess, nil
 			}

@@ -3,11 +3,8 @@ package authserver
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"io"
 	"mime"
-	"net"
 	"net/http"
 	"strings"
 	"time"
@@ -15,7 +12,6 @@ import (
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/internal/oauth"
-	"github.com/parley-dev/parley/internal/outbound"
 )
 
 const (
@@ -63,7 +59,7 @@ func (s *server) readDocument(ctx context.Context, id string) (clientMetadata, e
 	req.Header.Set("User-Agent", "Parley")
 	res, err := s.documents.Do(req)
 	if err != nil {
-		return m, unreadable("%s", whyNot(err))
+		return m, unreadable("%s", s.whyNot(err))
 	}
 	defer res.Body.Close()
 	if res.StatusCode != http.StatusOK {
@@ -76,7 +72,7 @@ func (s *server) readDocument(ctx context.Context, id string) (clientMetadata, e
 	body, err := io.ReadAll(io.LimitReader(res.Body, maxDocument+1))
 	switch {
 	case err != nil:
-		return m, unreadable("%s", whyNot(err))
+		return m, unreadable("%s", s.whyNot(err))
 	case len(body) > maxDocument:
 		return m, unreadable("it is larger than %d bytes", maxDocument)
 	case json.Unmarshal(body, &m) != nil:
@@ -90,16 +86,9 @@ func (s *server) readDocument(ctx context.Context, id string) (clientMetadata, e
 }
 
 // whyNot says why a document could not be fetched, without its address.
-func whyNot(err error) string {
-	var refused *outbound.Refused
-	if errors.As(err, &refused) {
-		return refused.Error()
-	}
-	var timeout net.Error
-	if errors.As(err, &timeout) && timeout.Timeout() {
-		return fmt.Sprintf("there was no answer within %s", documentTimeout)
-	}
-	return "it could not be reached"
+func (s *server) whyNot(err error) string {
+	s.Logger.Debug("the document of a client cannot be read", "error", err)
+	return "it could not be reached: " + s.Documents.Explain(err)
 }
 
 // unknown tells the person why the client that sent them here is not known.

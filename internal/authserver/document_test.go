@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -23,7 +24,7 @@ func reader(t *testing.T, site *httptest.Server, allow ...string) *server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &server{Options: Options{Documents: g}, documents: g.Client(documentTimeout)}
+	return &server{Options: Options{Documents: g, Logger: slog.Default()}, documents: g.Client(documentTimeout)}
 }
 
 func TestDocumentsAreReadWithCare(t *testing.T) {

@@ -95,6 +95,9 @@ func (c *keyCreateCmd) Run(e *env, k *kong.Context) error {
 		if err != nil {
 			return notFound(err, "there is no %s in org %q; create it first with parley %s create", p.Ref(), p.Org, p.Kind)
 		}
+		if err := c.warnOfAdmin(e, op, k); err != nil {
+			return err
+		}
 		if c.JSON {
 			return e.printJSON(newKeyJSON(k, secret))
 		}
@@ -102,6 +105,25 @@ func (c *keyCreateCmd) Run(e *env, k *kong.Context) error {
 		_, err = fmt.Fprintln(e.stdout, secret)
 		return err
 	})
+}
+
+// warnOfAdmin says on stderr that the key makes its principal an admin. Only the
+// operator can make such a key for a user who is not one.
+func (c *keyCreateCmd) warnOfAdmin(e *env, op *app.Operator, k identity.Key) error {
+	if !k.Scopes.Has(identity.Admin) {
+		return nil
+	}
+	m, err := op.Admins.Member(e.ctx, k.Principal)
+	if err != nil {
+		return err
+	}
+	if m.Kind == identity.User && !m.Admin {
+		fmt.Fprintf(e.stderr, "%s is not an admin of org %s; with this key it can administer the org all the same, until the key is revoked (parley key revoke %s --org %s)\n",
+			m.Ref(), m.Org, k.ID, m.Org)
+		return nil
+	}
+	fmt.Fprintf(e.stderr, "with this key %s can administer org %s\n", m.Ref(), m.Org)
+	return nil
 }
 
 func until(t time.Time) string {

@@ -15,6 +15,8 @@ type memberCmd struct {
 	Create  memberCreateCmd  `cmd:"" help:"Create a user or a service."`
 	Disable memberDisableCmd `cmd:"" help:"Refuse a principal everywhere, whatever its keys."`
 	Enable  memberEnableCmd  `cmd:"" help:"Let a disabled principal in again; its live keys work again."`
+	Promote memberPromoteCmd `cmd:"" help:"Make a user an admin of the org."`
+	Demote  memberDemoteCmd  `cmd:"" help:"Take the admin role from a user, with every key that carries svc:admin:admin."`
 }
 
 // Help is shown by parley member --help.
@@ -125,8 +127,12 @@ type oneMember struct {
 }
 
 func (c *oneMember) disabled(e *env, yes bool, format string) error {
+	return c.patch(e, map[string]any{"disabled": yes}, format)
+}
+
+func (c *oneMember) patch(e *env, fields map[string]any, format string) error {
 	// To set a field to a value twice is the same as once.
-	return c.member(e, http.MethodPatch, "/members/"+url.PathEscape(c.Ref), map[string]any{"disabled": yes}, true, format)
+	return c.member(e, http.MethodPatch, "/members/"+url.PathEscape(c.Ref), fields, true, format)
 }
 
 type memberDisableCmd struct {

@@ -80,13 +80,15 @@ func yes(b bool) string {
 }
 
 type userCmd struct {
-	Create userCreateCmd `cmd:"" help:"Create a user."`
-	List   userListCmd   `cmd:"" help:"List the users of an org."`
+	Create  userCreateCmd  `cmd:"" help:"Create a user."`
+	List    userListCmd    `cmd:"" help:"List the users of an org."`
+	Promote userPromoteCmd `cmd:"" help:"Make a user an admin of the org."`
+	Demote  userDemoteCmd  `cmd:"" help:"Take the admin role from a user, with every key that carries svc:admin:admin."`
 }
 
 // Help is shown by parley user --help.
 func (userCmd) Help() string {
-	return examples("parley user create ada --org main --name 'Ada Lovelace'", "parley user list --org main")
+	return examples("parley user create ada --org main --name 'Ada Lovelace'", "parley user list --org main", "parley user demote ada --org main")
 }
 
 type userCreateCmd struct {

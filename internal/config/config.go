@@ -55,6 +55,9 @@ type Config struct {
 
 	Issuers string `help:"JSON file that describes other identity providers: people sign in with them, and their access tokens are taken." env:"PARLEY_ISSUERS" placeholder:"FILE"`
 
+	MetricsListen string `help:"Address on which /metrics is served instead of --listen, over plain HTTP, e.g. 127.0.0.1:9090." env:"PARLEY_METRICS_LISTEN" placeholder:"HOST:PORT"`
+	MetricsKey    string `help:"Bearer token that /metrics requires, 16 characters or more; better given as PARLEY_METRICS_KEY, because other users of the machine can see flags." env:"PARLEY_METRICS_KEY" placeholder:"TOKEN"`
+
 	Quotas `embed:""`
 
 	ShutdownDelay   time.Duration `help:"How long /readyz fails before a stopping server refuses connections, so that load balancers notice." default:"0s" env:"PARLEY_SHUTDOWN_DELAY" placeholder:"DURATION"`
@@ -101,6 +104,12 @@ func (c *Config) Validate() error {
 	if _, port, err := net.SplitHostPort(c.Listen); err != nil || port == "" {
 		return fmt.Errorf("--listen must be HOST:PORT, for example 127.0.0.1:8080; it is %q", c.Listen)
 	}
+	if _, port, err := net.SplitHostPort(c.MetricsListen); c.MetricsListen != "" && (err != nil || port == "") {
+		return fmt.Errorf("--metrics-listen must be HOST:PORT, for example 127.0.0.1:9090; it is %q", c.MetricsListen)
+	}
+	if c.MetricsKey != "" && (len(c.MetricsKey) < minMetricsKey || strings.ContainsFunc(c.MetricsKey, func(r rune) bool { return r <= ' ' || r > '~' })) {
+		return fmt.Errorf("--metrics-key must have %d or more printable ASCII characters and no spaces", minMetricsKey)
+	}
 	if err := checkPublicURL(c.PublicURL); err != nil {
 		return err
 	}
@@ -138,6 +147,9 @@ func (c *Config) Validate() error {
 	_, err := c.Level()
 	return err
 }
+
+// minMetricsKey keeps the key from being guessed.
+const minMetricsKey = 16
 
 // minRequestMemory is what one largest task needs.
 const minRequestMemory = 64

@@ -11,6 +11,8 @@ var (
 	noContent = []string{"default-src 'none'; frame-ancestors 'none'"}
 	noStore   = []string{"no-store"}
 	varyAuth  = []string{"Authorization"}
+	// A year, as browsers' lists want it. Subdomains are other services' business.
+	strictTransport = []string{"max-age=31536000"}
 )
 
 // setHeaders writes what every answer carries.

@@ -43,6 +43,8 @@ type Options struct {
 	MaxRequests int
 	// Parked bounds streams and requests that wait; they do not count as being served.
 	Parked ParkLimits
+	// HSTS tells browsers to use nothing but HTTPS for this host from now on.
+	HSTS bool
 	// Memory is what requests and responses may hold; nil: no bound.
 	Memory *budget.Pool
 	// TrustedProxies are the hops whose X-Forwarded-For is believed.
@@ -71,6 +73,7 @@ type Router struct {
 	accessLog bool
 	now       func() time.Time
 	trusted   []netip.Prefix
+	hsts      bool
 	recheck   time.Duration
 	ids       *requestIDs
 	memory    *budget.Pool
@@ -90,7 +93,7 @@ func NewRouter(o Options) *Router {
 	rt := &Router{
 		mux: http.NewServeMux(), auth: o.Authenticator, log: o.Logger, accessLog: o.AccessLog, now: o.Now,
 		trusted: o.TrustedProxies, recheck: cmp.Or(o.Recheck, recheckEvery), ids: newRequestIDs(), memory: o.Memory,
-		metrics: newMetrics(o.Registerer), admission: newAdmission(o.MaxRequests), parking: newParking(o.Parked),
+		metrics: newMetrics(o.Registerer), admission: newAdmission(o.MaxRequests), parking: newParking(o.Parked), hsts: o.HSTS,
 		perPrincipal: newLimits[identity.Principal]("principal", o.RateLimit),
 		perWorker:    newLimits[identity.Principal]("worker", o.RateLimit*workerFactor),
 		perAddress:   newLimits[netip.Addr]("credentials", o.AuthFailureLimit),
@@ -185,6 +188,9 @@ func (rt *Router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x.rec.account, x.account.Pool = &x.account, rt.memory
 	x.id[0] = rt.ids.next(r.Header["X-Request-Id"])
 	setHeaders(w.Header(), x)
+	if rt.hsts {
+		w.Header()["Strict-Transport-Security"] = strictTransport
+	}
 	r = r.WithContext(x)
 	if rt.metrics != nil {
 		rt.metrics.inFlight.Inc()

@@ -30,6 +30,15 @@ func NewThrottle(every time.Duration, burst int, now func() time.Time) *Throttle
 // Take uses one turn of the key; without one left it returns the refusal.
 func (t *Throttle) Take(key string) error { return t.use(key, 1) }
 
+// GiveBack undoes a Take of the key: the attempt was not one of those that are counted.
+func (t *Throttle) GiveBack(key string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if l := t.keys[key]; l != nil {
+		l.AllowN(t.now(), -1) // the limiter keeps it at the burst
+	}
+}
+
 // Check is Take that uses nothing up.
 func (t *Throttle) Check(key string) error { return t.use(key, 0) }
 

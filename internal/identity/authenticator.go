@@ -11,7 +11,8 @@ import (
 )
 
 // Authenticator turns a secret into a Caller. Known keys and tokens are kept in memory and
-// cost no look-up; a miss is never kept, so a new key works at once. Watch
+// cost no look-up; a miss is never kept, so a new key works at once. Revoked is told
+// what this process revokes, and drops it at once; Watch
 // empties the memory within a poll of any revocation, by whatever process, and of
 // the disabling of a principal.
 type Authenticator struct {
@@ -23,13 +24,21 @@ type Authenticator struct {
 	callers atomic.Pointer[sync.Map] // Hash → *known; replaced whole when rights change
 	size    atomic.Int64
 	epoch   atomic.Int64
+
+	// Revocations by this process are numbered. What was looked up before the last one
+	// of its org, or before the last one of unknown org, is looked up again.
+	changes atomic.Int64
+	orgs    sync.Map     // org → *atomic.Int64, the number of its last revocation
+	all     atomic.Int64 // the number of the last one of unknown org
 }
 
 type known struct {
 	caller *Caller
-	token  bool         // of tokens nobody asks when they were last used
-	until  time.Time    // when to look again; zero: never
-	used   atomic.Int64 // unix seconds of the last use; 0: not since the last flush
+	seen   int64         // the number of the last revocation before the look-up began
+	org    *atomic.Int64 // the number of the last revocation in the caller's org
+	token  bool          // of tokens nobody asks when they were last used
+	until  time.Time     // when to look again; zero: never
+	used   atomic.Int64  // unix seconds of the last use; 0: not since the last flush
 }
 
 // maxKnown bounds the memory; past it the keys are looked up afresh.
@@ -56,8 +65,8 @@ func (a *Authenticator) Authenticate(ctx context.Context, secret string) (*Calle
 	hash := HashSecret(secret)
 	// Taken before the look-up: if rights change meanwhile, the result lands in a
 	// map that nobody reads any more.
-	callers := a.callers.Load()
-	if v, ok := callers.Load(hash); ok {
+	callers, seen := a.callers.Load(), a.changes.Load()
+	if v, ok := callers.Load(hash); ok && a.current(v.(*known)) {
 		k := v.(*known)
 		if !k.caller.ExpiresAt.IsZero() && !now.Before(k.caller.ExpiresAt) {
 			return nil, errBadKey
@@ -82,7 +91,7 @@ func (a *Authenticator) Authenticate(ctx context.Context, secret string) (*Calle
 	case err != nil:
 		return nil, err
 	}
-	k := &known{caller: caller, token: token || external}
+	k := &known{caller: caller, seen: seen, org: a.org(caller.Org), token: token || external}
 	switch {
 	case external:
 		k.until = now.Add(externalFor)
@@ -95,6 +104,35 @@ func (a *Authenticator) Authenticate(ctx context.Context, secret string) (*Calle
 	}
 	callers.Store(hash, k)
 	return k.caller, nil
+}
+
+// Revoked drops what is remembered of an org, of all orgs if it is empty: rights may
+// have been taken away there. A look-up that is under way is not remembered either,
+// since it may have begun before. It takes no time, whatever the size of the memory.
+func (a *Authenticator) Revoked(org string) {
+	last := &a.all
+	if org != "" {
+		last = a.org(org)
+	}
+	for n := a.changes.Add(1); ; {
+		old := last.Load()
+		if old >= n || last.CompareAndSwap(old, n) {
+			return
+		}
+	}
+}
+
+func (a *Authenticator) org(id string) *atomic.Int64 {
+	if v, ok := a.orgs.Load(id); ok {
+		return v.(*atomic.Int64)
+	}
+	v, _ := a.orgs.LoadOrStore(id, new(atomic.Int64))
+	return v.(*atomic.Int64)
+}
+
+// current reports whether nothing was revoked in the caller's org since the look-up.
+func (a *Authenticator) current(k *known) bool {
+	return k.seen >= k.org.Load() && k.seen >= a.all.Load()
 }
 
 // lookUp asks the store who holds a secret; NotFound: nobody any more.

@@ -178,7 +178,7 @@ func (m *Manager) Accept(ctx context.Context, token string) (Member, error) {
 		if i.State(now) != InvitationOpen {
 			return Member{}, AuditEntry{}, errBadInvitation
 		}
-		made, err := NewMember(Principal{Org: i.Org, Kind: User, ID: i.User}, i.Name, i.Admin, now)
+		made, err := NewMember(Principal{Org: i.Org, Kind: User, ID: i.User}, PlainName(i.Name), i.Admin, now)
 		e := NewEntry(ctx, now, i.Org, InvitationAccept, i.ID, i.says())
 		e.Actor, e.KeyID = made.Ref(), ""
 		return made, e, err

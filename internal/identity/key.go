@@ -63,6 +63,7 @@ type KeyFilter struct {
 type Rotation struct {
 	OldExpires time.Time
 	New        Key
+	Grantor    Principal // must be an admin; zero: nobody must be
 	Entry      AuditEntry
 	Limits     []Quota // as of CreateKey
 }

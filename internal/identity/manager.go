@@ -66,7 +66,8 @@ func (m *Manager) Key(ctx context.Context, a Access, id string) (Key, error) {
 }
 
 // CreateKey makes a key and returns its secret, which is shown this once. It can be
-// for an agent or a service of the org, or for whoever asks.
+// for an agent or a service of the org, or for whoever asks. A user who is not an admin
+// cannot make one with svc:admin:admin, for anybody.
 func (m *Manager) CreateKey(ctx context.Context, a Access, r KeyRequest) (Key, string, error) {
 	if err := a.May(ManageKeys); err != nil {
 		return Key{}, "", err
@@ -96,7 +97,8 @@ func (m *Manager) CreateKey(ctx context.Context, a Access, r KeyRequest) (Key, s
 	}
 	r.CreatedBy = a.Principal().Ref()
 	k, secret := newKey(r, m.newID("key-"), now)
-	err := m.store.CreateKey(ctx, k, HashSecret(secret), NewEntry(originFor(ctx, a), now, a.Org(), KeyCreate, k.ID, k.says()), m.Quotas.keys()...)
+	e := NewEntry(originFor(ctx, a), now, a.Org(), KeyCreate, k.ID, k.says())
+	err := m.store.CreateKey(ctx, k, HashSecret(secret), grantor(a, k.Scopes), e, m.Quotas.keys()...)
 	if err != nil && errs.KindOf(err) == errs.NotFound {
 		err = invalid([]errs.Field{body("/principal", fmt.Sprintf("is no principal of this org: there is no %s", r.Principal.Ref()))})
 	}
@@ -156,7 +158,10 @@ func (m *Manager) RotateKey(ctx context.Context, a Access, id string, overlap ti
 			end = old.ExpiresAt
 		}
 		detail := fmt.Sprintf("replaced by %s; works until %s", next.ID, end.Format(time.RFC3339))
-		return Rotation{OldExpires: end, New: next, Entry: NewEntry(originFor(ctx, a), now, a.Org(), KeyRotate, old.ID, detail), Limits: m.Quotas.rotations()}, nil
+		return Rotation{
+			OldExpires: end, New: next, Grantor: grantor(a, old.Scopes),
+			Entry: NewEntry(originFor(ctx, a), now, a.Org(), KeyRotate, old.ID, detail), Limits: m.Quotas.rotations(),
+		}, nil
 	})
 	return k, secret, err
 }

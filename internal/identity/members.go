@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/parley-dev/parley/internal/errs"
 )
@@ -121,7 +120,8 @@ func (m *Member) says() string {
 }
 
 // UpdateMember changes, disables or enables a principal of the org. What is disabled
-// cannot authenticate, whatever its keys; enabled again, it can.
+// cannot authenticate, whatever its keys; enabled again, it can. A user who stops
+// being an admin loses every key and grant that carries svc:admin:admin.
 func (m *Manager) UpdateMember(ctx context.Context, a Access, p Principal, e MemberEdit) (Member, error) {
 	if err := a.May(ManageMembers); err != nil {
 		return Member{}, err
@@ -137,17 +137,27 @@ func (m *Manager) UpdateMember(ctx context.Context, a Access, p Principal, e Mem
 			return Member{}, err
 		}
 	}
-	now, origin := m.now(), originFor(ctx, a)
-	return m.store.UpdateMember(ctx, p, now, func(cur Member, others int) (Member, []AuditEntry, error) {
-		next, changes, err := decideMember(cur, e, others)
+	out, err := updateMember(originFor(ctx, a), m.store, p, e, m.now())
+	return out.Member, err
+}
+
+// updateMember is shared with the operator.
+func updateMember(ctx context.Context, s Store, p Principal, e MemberEdit, now time.Time) (MemberOutcome, error) {
+	return s.UpdateMember(ctx, p, now, func(scene MemberScene) (MemberOutcome, error) {
+		out := MemberOutcome{Member: scene.Member}
+		next, changes, err := decideMember(scene.Member, e, scene.OtherAdmins)
 		if err != nil {
-			return cur, nil, err
+			return out, err
 		}
-		entries := make([]AuditEntry, len(changes))
-		for i, c := range changes {
-			entries[i] = NewEntry(origin, now, p.Org, c.action, p.Ref(), c.detail)
+		for _, c := range changes {
+			out.Entries = append(out.Entries, NewEntry(ctx, now, p.Org, c.action, p.Ref(), c.detail))
 		}
-		return next, entries, nil
+		if scene.Member.Admin && !next.Admin {
+			out.End = scene.Rights
+			out.Entries = append(out.Entries, out.End.End(ctx, p, now)...)
+		}
+		out.Member = next
+		return out, nil
 	})
 }
 
@@ -216,30 +226,6 @@ func NewMember(p Principal, name string, admin bool, now time.Time) (Member, err
 	}
 	return Member{Principal: p, Name: name, Admin: admin, CreatedAt: now}, nil
 }
-
-// MaxName bounds the name of an org, a member or a key, in characters.
-const MaxName = 200
-
-func nameProblem(name string) string {
-	if n := utf8.RuneCountInString(name); n == 0 || n > MaxName {
-		return fmt.Sprintf("must have 1 to %d characters", MaxName)
-	}
-	for _, r := range name {
-		if r < ' ' || r == 0x7f || r == 0xfffd {
-			return fmt.Sprintf("cannot contain the character %U", r)
-		}
-	}
-	return ""
-}
-
-func nameFields(pointer, name string) []errs.Field {
-	if msg := nameProblem(name); msg != "" {
-		return []errs.Field{body(pointer, msg)}
-	}
-	return nil
-}
-
-func checkName(name string) error { return invalid(nameFields("/name", name)) }
 
 func body(pointer, msg string) errs.Field {
 	return errs.Field{In: errs.Body, Name: pointer, Message: msg}

@@ -28,11 +28,13 @@ type Store interface {
 	// UpdateMember locks the member and the org's enabled admin users, runs decide with
 	// the number of the latter beside the member, and writes what it returns unless
 	// there is nothing to say about it. An agent's own record is kept in step.
-	UpdateMember(ctx context.Context, p Principal, at time.Time, decide func(cur Member, otherAdmins int) (Member, []AuditEntry, error)) (Member, error)
+	UpdateMember(ctx context.Context, p Principal, at time.Time, decide func(MemberScene) (MemberOutcome, error)) (MemberOutcome, error)
 
 	// CreateKey refuses a principal that does not exist with NotFound and a disabled
-	// one with Conflict. The limits count keys that work.
-	CreateKey(ctx context.Context, k Key, h Hash, e AuditEntry, limits ...Quota) error
+	// one with Conflict. It locks the principal, so that a demotion either sees the key
+	// or comes first. Unless grantor is zero it must be an enabled admin: NotAnAdmin.
+	// The limits count keys that work.
+	CreateKey(ctx context.Context, k Key, h Hash, grantor Principal, e AuditEntry, limits ...Quota) error
 	Keys(ctx context.Context, org string, f KeyFilter) ([]Key, error)
 	// Key returns NotFound for an unknown id.
 	Key(ctx context.Context, org, id string) (Key, error)
@@ -41,8 +43,9 @@ type Store interface {
 	// RevokeKey locks the key, runs decide on it and writes what it made of it, unless
 	// there is nothing to say about it. An unknown id is NotFound.
 	RevokeKey(ctx context.Context, org, id string, decide func(*Key) ([]AuditEntry, error)) (Key, error)
-	// RotateKey locks the key, runs decide on it, and writes the new one and the old
-	// one's end. It returns the new one.
+	// RotateKey locks the principal and the key, runs decide on it, and writes the new
+	// one and the old one's end. It returns the new one. Rotation.Grantor is checked as
+	// in CreateKey.
 	RotateKey(ctx context.Context, org, id string, h Hash, decide func(old Key) (Rotation, error)) (Key, error)
 	// TouchKeys records when keys were last used.
 	TouchKeys(ctx context.Context, used map[string]time.Time) error
@@ -117,15 +120,31 @@ func (a *Admins) Members(ctx context.Context, org string, kind Kind) ([]Member, 
 	return a.store.Members(ctx, org, MemberFilter{Kind: kind})
 }
 
+// Member returns one principal.
+func (a *Admins) Member(ctx context.Context, p Principal) (Member, error) {
+	return a.store.Member(ctx, p)
+}
+
+// SetAdmin gives a user the admin role or takes it. Taking it ends every key and grant
+// of the user that carries svc:admin:admin; the outcome lists them.
+func (a *Admins) SetAdmin(ctx context.Context, p Principal, admin bool) (MemberOutcome, error) {
+	e := MemberEdit{Admin: &admin}
+	if err := e.Validate(p.Kind); err != nil {
+		return MemberOutcome{}, err
+	}
+	return updateMember(ctx, a.store, p, e, a.now())
+}
+
 // CreateKey makes a key and returns its secret, which is shown this once and
-// cannot be had again.
+// cannot be had again. The operator may give any scope to any principal.
 func (a *Admins) CreateKey(ctx context.Context, r KeyRequest) (Key, string, error) {
 	now := a.now()
 	if err := r.Validate(now); err != nil {
 		return Key{}, "", err
 	}
 	k, secret := newKey(r, a.newID("key-"), now)
-	return k, secret, a.store.CreateKey(ctx, k, HashSecret(secret), NewEntry(ctx, now, r.Principal.Org, KeyCreate, k.ID, k.says()))
+	e := NewEntry(ctx, now, r.Principal.Org, KeyCreate, k.ID, k.says())
+	return k, secret, a.store.CreateKey(ctx, k, HashSecret(secret), Principal{}, e)
 }
 
 // Keys lists an org's keys, newest first.

@@ -30,7 +30,7 @@ type agentsOut struct {
 func (s *server) addAgents(m *sdk.Server) {
 	add(s, m, tool{
 		name: "list_agents", title: "List agents", action: identity.ReadAgents, effect: effect{readOnly: true, idempotent: true},
-		description: "Lists the agents of your org: what each can do and whether it can be expected to answer. Changes nothing. Needs one of the scopes svc:tasks:read, svc:a2a:write and svc:admin:admin.",
+		description: "Lists the agents of your org, or those that your key is restricted to: what each can do and whether it can be expected to answer. Changes nothing. Needs one of the scopes svc:tasks:read, svc:a2a:write and svc:admin:admin.",
 	}, s.listAgents)
 }
 
@@ -38,7 +38,7 @@ func (s *server) listAgents(ctx context.Context, a *arguments[agentsIn]) (*agent
 	if err := a.check(nil); err != nil {
 		return nil, err
 	}
-	list, err := s.Agents.List(ctx, a.access.Org())
+	list, err := s.Agents.Visible(ctx, a.access)
 	if err != nil {
 		return nil, err
 	}

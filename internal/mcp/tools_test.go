@@ -192,6 +192,19 @@ func TestArgumentsAreRefusedAsTheAPIDoes(t *testing.T) {
 	}
 }
 
+func TestARestrictedKeyListsItsAgentsOnly(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	only := w.session(w.key("acme", "service:partner", identity.A2AWrite, "agent:other"))
+	if a := call[agentsOut](w, only, "list_agents", nil); a.Total != 0 || len(a.Agents) != 0 {
+		t.Errorf("agents that the key must not know: %+v", a)
+	}
+	both := w.session(w.key("acme", "service:partner", identity.A2AWrite, "agent:other", "agent:fixer"))
+	if a := call[agentsOut](w, both, "list_agents", nil); a.Total != 1 || a.Agents[0].ID != "fixer" {
+		t.Errorf("%+v", a)
+	}
+}
+
 func TestToolErrorsNameTheScope(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

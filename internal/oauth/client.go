@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/identity"
@@ -107,13 +106,8 @@ func (r *Registration) check() error {
 	default:
 		return metadata("token_endpoint_auth_method must be %s, %s or %s", Public, SecretBasic, SecretPost)
 	}
-	if utf8.RuneCountInString(r.Name) > identity.MaxName {
-		return metadata("client_name can have %d characters", identity.MaxName)
-	}
-	for _, c := range r.Name {
-		if c < ' ' || c == 0x7f || c == utf8.RuneError {
-			return metadata("client_name cannot contain the character %U", c)
-		}
+	if problem := identity.NameProblem(r.Name); problem != "" && r.Name != "" {
+		return metadata("client_name %s", problem)
 	}
 	return nil
 }
@@ -145,6 +139,23 @@ func (s *Service) ClientFor(ctx context.Context, org, id string) (Client, identi
 		return Client{}, identity.Hash{}, errs.ErrNotFound
 	}
 	return c, h, err
+}
+
+// Vouched reports whether somebody stands for a client before the person is asked: it is
+// part of Parley, an admin of the person's org registered it, or the person allows it
+// something already. Only such a client is sent an error without the person's doing;
+// any other could use this server to send people wherever it likes.
+func (s *Service) Vouched(ctx context.Context, p identity.Principal, id string) (bool, error) {
+	c, _, err := s.ClientFor(ctx, p.Org, id)
+	switch {
+	case err != nil && errs.KindOf(err) == errs.NotFound:
+		return false, nil
+	case err != nil:
+		return false, err
+	case c.BuiltIn || c.Org != "":
+		return true, nil
+	}
+	return s.store.HasGrant(ctx, p, c.ID, s.now())
 }
 
 // KeyClient returns the key of an agent or a service that acts as a client of its

@@ -25,7 +25,8 @@ const (
 	Consented      identity.AuditAction = "oauth.consent"
 	TokenIssue     identity.AuditAction = "oauth.token.issue"
 	TokenRevoke    identity.AuditAction = "oauth.token.revoke"
-	GrantRevoke    identity.AuditAction = "oauth.grant.revoke"
+	GrantRevoke                         = identity.GrantRevoke
+	GrantNarrow                         = identity.GrantNarrow
 	GrantReplay    identity.AuditAction = "oauth.grant.replay"
 )
 
@@ -139,6 +140,8 @@ type Store interface {
 	Grant(ctx context.Context, id string) (Grant, error)
 	// GrantOf is Grant for a grant of this principal; any other is NotFound.
 	GrantOf(ctx context.Context, p identity.Principal, id string) (Grant, error)
+	// HasGrant reports whether the principal allows the client something at the moment.
+	HasGrant(ctx context.Context, p identity.Principal, clientID string, now time.Time) (bool, error)
 	// Programs lists the grants of a principal that are alive, newest first, with the
 	// names of their clients. A code that nobody came for in time is none.
 	Programs(ctx context.Context, p identity.Principal, now time.Time, limit int) ([]Program, error)

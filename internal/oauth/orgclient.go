@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/identity"
@@ -57,13 +56,11 @@ func fault(pointer, format string, args ...any) errs.Field {
 }
 
 func nameFaults(name string) []errs.Field {
-	switch {
-	case strings.TrimSpace(name) == "":
+	if strings.TrimSpace(name) == "" {
 		return []errs.Field{fault("/name", "is required and must not be blank: people read it when they are asked")}
-	case utf8.RuneCountInString(name) > identity.MaxName:
-		return []errs.Field{fault("/name", "can have %d characters", identity.MaxName)}
-	case strings.ContainsFunc(name, func(c rune) bool { return c < ' ' || c == 0x7f || c == utf8.RuneError }):
-		return []errs.Field{fault("/name", "cannot contain control characters")}
+	}
+	if problem := identity.NameProblem(name); problem != "" {
+		return []errs.Field{fault("/name", "%s", problem)}
 	}
 	return nil
 }

@@ -139,7 +139,7 @@ func (g *Guard) control(network, address string, c syscall.RawConn) error {
 		return nil
 	}
 	if g.ssrf.Safe(network, address, c) != nil {
-		return &Refused{"its name leads to an address of a private or special network" + g.remedy()}
+		return &Refused{"its name leads to no public address" + g.remedy()}
 	}
 	return nil
 }

@@ -24,7 +24,7 @@ func (a *api) registerAgents() {
 	register(a, operation{
 		id: "list-agents", method: http.MethodGet, path: agentsPath, tag: tagAgents,
 		summary: "List the agents of the org", action: identity.ReadAgents,
-		description: "By id, disabled ones included. Needs svc:tasks:read, svc:a2a:write or svc:admin:admin.",
+		description: "By id, disabled ones included. A key that is restricted to agents sees only these. Needs svc:tasks:read, svc:a2a:write or svc:admin:admin.",
 	}, a.listAgents)
 	register(a, operation{
 		id: "create-agent", method: http.MethodPost, path: agentsPath, tag: tagAgents,
@@ -50,7 +50,7 @@ type listAgentsInput struct{ OrgPath }
 type listAgentsOutput struct{ Body AgentList }
 
 func (a *api) listAgents(ctx context.Context, c *call, _ *listAgentsInput) (*listAgentsOutput, error) {
-	list, err := a.agents.List(ctx, c.Org())
+	list, err := a.agents.Visible(ctx, c.Access)
 	if err != nil {
 		return nil, err
 	}
@@ -103,7 +103,7 @@ type agentOutput struct{ Body Agent }
 
 func (a *api) getAgent(ctx context.Context, c *call, in *getAgentInput) (*agentOutput, error) {
 	found, err := a.agents.Find(ctx, in.ID)
-	if err == nil && found.Org != c.Org() {
+	if err == nil && (found.Org != c.Org() || !c.ReachesAgent(found.ID)) {
 		err = errs.ErrNotFound
 	}
 	if err != nil {

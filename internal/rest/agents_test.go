@@ -53,6 +53,23 @@ func TestAnAgentIsRegisteredChangedAndListed(t *testing.T) {
 	}
 }
 
+func TestARestrictedKeySeesItsAgentsOnly(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.do(w.admin("acme", "user:ada"), "POST", agents, `{"id":"scout","name":"Scout"}`).want(201)
+	for _, scope := range []identity.Scope{identity.TasksRead, identity.A2AWrite, identity.Admin} {
+		only := w.key("acme", "service:partner", scope, "agent:scout")
+		var list AgentList
+		w.do(only, "GET", agents, "").want(200).into(&list)
+		if list.Total != 1 || len(list.Agents) != 1 || list.Agents[0].ID != "scout" {
+			t.Errorf("%s: %+v", scope, list)
+		}
+		w.do(only, "GET", agents+"/scout", "").want(200)
+		w.do(only, "GET", agents+"/fixer", "").want(404)
+		w.do(w.key("acme", "service:partner", scope, "agent:*"), "GET", agents+"/fixer", "").want(200)
+	}
+}
+
 func TestBadAgentsNameWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -52,7 +52,7 @@ func (a *api) registerMembers() {
 		summary: "Change, disable or enable a principal", action: identity.ManageMembers, validID: validRef, audit: identity.MemberUpdate,
 		errors: []int{http.StatusConflict},
 		description: "Changes the fields that are given. A disabled principal is refused everywhere within seconds, and its streams end within ten; enabled again, its live " +
-			"keys work again. 409: one cannot disable oneself, and the last enabled admin of an org stays." + needsAdmin,
+			"keys work again. A user who stops being an admin loses every key that carries svc:admin:admin, and programs lose that scope. 409: one cannot disable oneself, and the last enabled admin of an org stays." + needsAdmin,
 	}, a.changeMember)
 }
 

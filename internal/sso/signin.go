@@ -4,14 +4,13 @@ import (
 	"context"
 	"crypto/subtle"
 	"errors"
-	"strings"
-	"unicode/utf8"
 
 	"github.com/coreos/go-oidc/v3/oidc"
 	"golang.org/x/oauth2"
 
 	"github.com/parley-dev/parley/internal/account"
 	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/identity"
 )
 
 // Bounds of what a provider says of a person.
@@ -162,12 +161,7 @@ func (p *Provider) arrival(subject string, c claims) account.Arrival {
 
 // display is what a provider calls somebody, as far as we show it.
 func display(s string) string {
-	s = strings.TrimSpace(strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f || r == utf8.RuneError {
-			return -1
-		}
-		return r
-	}, s))
+	s = identity.PlainName(s)
 	if r := []rune(s); len(r) > maxLabel {
 		s = string(r[:maxLabel])
 	}

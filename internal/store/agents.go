@@ -72,7 +72,7 @@ func (s *Store) UpdateAgent(
 			id, org, out.Name, out.Description, string(skills), flag(out.Public), flag(out.Disabled), out.Pinned, micros(out.UpdatedAt))
 		t.exec(`UPDATE principals SET name = $3, disabled = $4 WHERE org_id = $1 AND kind = 'agent' AND id = $2`,
 			org, id, out.Name, flag(out.Disabled))
-		t.newEpoch()
+		t.newEpoch(org)
 		t.audit(entries...)
 		return nil
 	})

@@ -40,7 +40,8 @@ func (s *Store) Arrive(
 		}
 		if o.Update {
 			t.exec(`UPDATE principals SET admin = $4 WHERE `+thatMember, o.Member.Org, string(o.Member.Kind), o.Member.ID, flag(o.Member.Admin))
-			t.newEpoch()
+			t.endAdminRights(o.Member.Org, o.End, at)
+			t.newEpoch(a.Org)
 		}
 		if o.Connect {
 			t.exec(`INSERT INTO identities (org_id, issuer, subject, user_id, label, created_at) VALUES ($1, $2, $3, $4, $5, $6)`,
@@ -95,6 +96,9 @@ func (t *tx) scene(ctx context.Context, a account.Arrival, by account.Proof, at 
 			return s, err
 		}
 		s.Admins = others
+		if s.Rights, err = t.adminRights(ctx, p, at); err != nil {
+			return s, err
+		}
 	}
 	c, err := credentials(ctx, t, p)
 	if errs.KindOf(err) == errs.NotFound {
@@ -160,7 +164,7 @@ func (s *Store) Disconnect(
 			return err
 		}
 		t.exec(`DELETE FROM identities WHERE org_id = $1 AND user_id = $2 AND issuer = $3`, p.Org, p.ID, issuer)
-		t.newEpoch() // tokens of the issuer speak for the user no more
+		t.newEpoch(p.Org) // tokens of the issuer speak for the user no more
 		t.audit(e)
 		return nil
 	})

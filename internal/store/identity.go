@@ -152,9 +152,9 @@ func (s *Store) Member(ctx context.Context, p identity.Principal) (identity.Memb
 // UpdateMember implements identity.Store. The admins are locked with the member:
 // two that disable each other at once must not both find the other enabled.
 func (s *Store) UpdateMember(
-	ctx context.Context, p identity.Principal, at time.Time, decide func(identity.Member, int) (identity.Member, []identity.AuditEntry, error),
-) (identity.Member, error) {
-	var out identity.Member
+	ctx context.Context, p identity.Principal, at time.Time, decide func(identity.MemberScene) (identity.MemberOutcome, error),
+) (identity.MemberOutcome, error) {
+	var out identity.MemberOutcome
 	err := s.eng.write(ctx, func(t *tx) error {
 		cur, others, err := t.memberAmongAdmins(ctx, p)
 		if err != nil {
@@ -163,10 +163,15 @@ func (s *Store) UpdateMember(
 		if cur == nil {
 			return errs.ErrNotFound
 		}
-		next, entries, err := decide(*cur, others)
-		if out = next; err != nil || len(entries) == 0 {
+		rights, err := t.adminRights(ctx, p, at)
+		if err != nil {
 			return err
 		}
+		out, err = decide(identity.MemberScene{Member: *cur, OtherAdmins: others, Rights: rights})
+		if err != nil || len(out.Entries) == 0 {
+			return err
+		}
+		next := out.Member
 		t.exec(`UPDATE principals SET name = $4, admin = $5, disabled = $6 WHERE `+thatMember,
 			p.Org, string(p.Kind), p.ID, next.Name, flag(next.Admin), flag(next.Disabled))
 		if p.Kind == identity.Agent {
@@ -176,8 +181,9 @@ func (s *Store) UpdateMember(
 		if next.Disabled && !cur.Disabled {
 			t.endLogins(p, at)
 		}
-		t.newEpoch()
-		t.audit(entries...)
+		t.endAdminRights(p.Org, out.End, at)
+		t.newEpoch(p.Org)
+		t.audit(out.Entries...)
 		return nil
 	})
 	return out, err

@@ -11,8 +11,31 @@ import (
 	"github.com/parley-dev/parley/internal/identity"
 )
 
-// newEpoch tells the caches of all nodes that a right may have been taken away.
-func (t *tx) newEpoch() { t.exec(`UPDATE identity_epoch SET epoch = epoch + 1 WHERE id = 1`) }
+// newEpoch tells the caches of all nodes that a right may have been taken away in an
+// org; an empty org means any. This node's caches are told right after the commit,
+// those of other nodes find the new epoch when they next look.
+func (t *tx) newEpoch(org string) {
+	t.exec(`UPDATE identity_epoch SET epoch = epoch + 1 WHERE id = 1`)
+	if !slices.Contains(t.revoked, org) {
+		t.revoked = append(t.revoked, org)
+	}
+}
+
+// OnRevoke has f called after each commit of this process that may have taken rights
+// away in an org, and before the caller of the write is answered. An empty org means
+// any. f must not use the store. OnRevoke is called before the first write.
+func (s *Store) OnRevoke(f func(org string)) { s.revoked.f = f }
+
+// revocations is where the engines tell of them.
+type revocations struct{ f func(org string) }
+
+func (r *revocations) tell(t *tx) {
+	for _, org := range t.revoked {
+		if r.f != nil {
+			r.f(org)
+		}
+	}
+}
 
 // IdentityEpoch implements identity.Store.
 func (s *Store) IdentityEpoch(ctx context.Context) (int64, error) {
@@ -22,10 +45,13 @@ func (s *Store) IdentityEpoch(ctx context.Context) (int64, error) {
 }
 
 // CreateKey implements identity.Store.
-func (s *Store) CreateKey(ctx context.Context, k identity.Key, h identity.Hash, e identity.AuditEntry, limits ...identity.Quota) error {
+func (s *Store) CreateKey(
+	ctx context.Context, k identity.Key, h identity.Hash, grantor identity.Principal, e identity.AuditEntry,
+	limits ...identity.Quota,
+) error {
 	return s.eng.write(ctx, func(t *tx) error {
 		var disabled int
-		known, err := one(ctx, t, []any{&disabled}, `SELECT disabled FROM principals WHERE org_id = $1 AND kind = $2 AND id = $3`,
+		known, err := one(ctx, t, []any{&disabled}, `SELECT disabled FROM principals WHERE org_id = $1 AND kind = $2 AND id = $3`+t.d.forUpdate,
 			k.Principal.Org, string(k.Principal.Kind), k.Principal.ID)
 		switch {
 		case err != nil:
@@ -36,6 +62,9 @@ func (s *Store) CreateKey(ctx context.Context, k identity.Key, h identity.Hash, 
 		case disabled != 0:
 			return identity.DisabledPrincipal(k.Principal)
 		}
+		if err := t.checkGrantor(ctx, grantor); err != nil {
+			return err
+		}
 		if err := t.keysWithinQuota(ctx, k, limits); err != nil {
 			return err
 		}
@@ -43,6 +72,18 @@ func (s *Store) CreateKey(ctx context.Context, k identity.Key, h identity.Hash, 
 		t.audit(e)
 		return nil
 	})
+}
+
+// checkGrantor refuses a grantor that is not an enabled admin; the zero one may all.
+func (t *tx) checkGrantor(ctx context.Context, p identity.Principal) error {
+	if p == (identity.Principal{}) {
+		return nil
+	}
+	admin, err := t.exists(ctx, `SELECT 1 FROM principals WHERE `+thatMember+` AND admin = 1 AND disabled = 0`, p.Org, string(p.Kind), p.ID)
+	if err == nil && !admin {
+		err = identity.NotAnAdmin(p)
+	}
+	return err
 }
 
 func (t *tx) insertKey(k identity.Key, h identity.Hash) {
@@ -137,7 +178,7 @@ func (s *Store) RevokeKey(ctx context.Context, org, id string, decide func(*iden
 			return err
 		}
 		t.exec(`UPDATE keys SET revoked_at = $3 WHERE org_id = $1 AND id = $2`, org, id, micros(out.RevokedAt))
-		t.newEpoch()
+		t.newEpoch(org)
 		t.audit(entries...)
 		return nil
 	})
@@ -150,6 +191,12 @@ func (s *Store) RotateKey(
 ) (identity.Key, error) {
 	var out identity.Key
 	err := s.eng.write(ctx, func(t *tx) error {
+		// The principal is locked before the key, as by a demotion: the other way round the
+		// two would deadlock.
+		if _, err := t.exists(ctx, `SELECT 1 FROM principals p WHERE EXISTS (SELECT 1 FROM keys k WHERE k.org_id = $1 AND k.id = $2
+			AND k.org_id = p.org_id AND k.kind = p.kind AND k.principal_id = p.id)`+t.d.forUpdate, org, id); err != nil {
+			return err
+		}
 		old, err := t.lockKey(ctx, org, id)
 		if err != nil {
 			return err
@@ -158,13 +205,16 @@ func (s *Store) RotateKey(
 		if err != nil {
 			return err
 		}
+		if err := t.checkGrantor(ctx, r.Grantor); err != nil {
+			return err
+		}
 		if err := t.keysWithinQuota(ctx, r.New, r.Limits); err != nil {
 			return err
 		}
 		out = r.New
 		t.insertKey(r.New, h)
 		t.exec(`UPDATE keys SET expires_at = $3, replaced_by = $4 WHERE org_id = $1 AND id = $2`, org, id, micros(r.OldExpires), r.New.ID)
-		t.newEpoch()
+		t.newEpoch(org)
 		t.audit(r.Entry)
 		return nil
 	})

@@ -59,6 +59,8 @@ func (t *tx) setPassword(ctx context.Context, p identity.Principal, hash string,
 	t.exec(`INSERT INTO passwords (org_id, user_id, hash, generation, changed_at) VALUES ($1, $2, $3, $4, $5)
 		ON CONFLICT (org_id, user_id) DO UPDATE SET hash = excluded.hash, generation = excluded.generation, changed_at = excluded.changed_at`,
 		p.Org, p.ID, hash, generation+1, micros(at))
+	// Somebody who chose a password must not lose it to a link that was made before.
+	t.exec(`DELETE FROM login_links WHERE org_id = $1 AND user_id = $2`, p.Org, p.ID)
 	return generation + 1, nil
 }
 
@@ -66,7 +68,7 @@ func (t *tx) setPassword(ctx context.Context, p identity.Principal, hash string,
 func (s *Store) EndSessions(ctx context.Context, p identity.Principal, at time.Time, e identity.AuditEntry) error {
 	return s.eng.write(ctx, func(t *tx) error {
 		t.endLogins(p, at)
-		t.newEpoch()
+		t.newEpoch(p.Org)
 		t.audit(e)
 		return nil
 	})
@@ -156,11 +158,19 @@ func (s *Store) Session(ctx context.Context, token string, now time.Time) ([]byt
 	return data, err == nil, err
 }
 
-// PutSession implements account.Store.
-func (s *Store) PutSession(ctx context.Context, token string, data []byte, expires time.Time) error {
+// CreateSession implements account.Store.
+func (s *Store) CreateSession(ctx context.Context, token string, data []byte, expires time.Time) error {
 	return s.eng.write(ctx, func(t *tx) error {
-		t.exec(`INSERT INTO sessions (hash, data, expires_at) VALUES ($1, $2, $3)
-			ON CONFLICT (hash) DO UPDATE SET data = excluded.data, expires_at = excluded.expires_at`,
+		t.exec(`INSERT INTO sessions (hash, data, expires_at) VALUES ($1, $2, $3)`,
+			token, base64.StdEncoding.EncodeToString(data), micros(expires))
+		return nil
+	})
+}
+
+// UpdateSession implements account.Store.
+func (s *Store) UpdateSession(ctx context.Context, token string, data []byte, expires time.Time) error {
+	return s.eng.write(ctx, func(t *tx) error {
+		t.exec(`UPDATE sessions SET data = $2, expires_at = $3 WHERE hash = $1`,
 			token, base64.StdEncoding.EncodeToString(data), micros(expires))
 		return nil
 	})

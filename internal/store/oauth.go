@@ -57,7 +57,7 @@ func (s *Store) PutDescribedClient(ctx context.Context, c oauth.Client, e identi
 			return err
 		}
 		if known && r.scopes != scopes {
-			t.newEpoch() // as in UpdateOrgClient
+			t.newEpoch("") // as in UpdateOrgClient
 		}
 		t.exec(`INSERT INTO oauth_clients (id, secret_hash, name, method, redirect_uris, scopes, created_at, used_at, org_id, created_by)
 			VALUES ($1, '', $2, $3, $4, $5, $6, 0, '', '')
@@ -235,12 +235,13 @@ func (s *Store) RevokeGrant(ctx context.Context, id string, at time.Time, e iden
 	did := false
 	err := s.eng.write(ctx, func(t *tx) error {
 		var revoked int64
-		found, err := one(ctx, t, []any{&revoked}, `SELECT revoked_at FROM oauth_grants WHERE id = $1`+t.d.forUpdate, id)
+		var org string
+		found, err := one(ctx, t, []any{&revoked, &org}, `SELECT revoked_at, org_id FROM oauth_grants WHERE id = $1`+t.d.forUpdate, id)
 		if did = err == nil && found && revoked == 0; !did {
 			return err
 		}
 		t.exec(`UPDATE oauth_grants SET revoked_at = $2 WHERE id = $1`, id, micros(at))
-		t.newEpoch()
+		t.newEpoch(org)
 		t.audit(e)
 		return nil
 	})
@@ -306,7 +307,7 @@ func (s *Store) RevokeToken(ctx context.Context, h identity.Hash, at time.Time, 
 			return err
 		}
 		t.exec(`UPDATE oauth_tokens SET revoked_at = $2 WHERE hash = $1`, hashText(h), micros(at))
-		t.newEpoch()
+		t.newEpoch(e.Org) // the org of the grant, whose token it is
 		t.audit(e)
 		return nil
 	})

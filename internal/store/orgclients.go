@@ -97,7 +97,7 @@ func (s *Store) UpdateOrgClient(ctx context.Context, id string, by identity.Prin
 			t.exec(`UPDATE oauth_clients SET name = $2, redirect_uris = $3, scopes = $4, version = $5 WHERE id = $1`,
 				id, next.Name, strings.Join(next.RedirectURIs, "\n"), next.Scopes.String(), out.Client.Version)
 			if !slices.Equal(next.Scopes, old.Scopes) {
-				t.newEpoch()
+				t.newEpoch(by.Org)
 			}
 			t.audit(entries...)
 		}
@@ -144,7 +144,7 @@ func (s *Store) DeleteOrgClient(
 		}
 		t.exec(`DELETE FROM oauth_clients WHERE id = $1`, id)
 		t.exec(`UPDATE oauth_grants SET revoked_at = $2 WHERE client_id = $1 AND org_id = $3 AND revoked_at = 0`, id, micros(at), org)
-		t.newEpoch()
+		t.newEpoch(org)
 		t.audit(entry(out))
 		return nil
 	})

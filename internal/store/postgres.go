@@ -21,8 +21,9 @@ type pg struct {
 	slowPool *pgxpool.Pool // see lane.go
 	// writes holds a token for every write that may run: fewer than the pool has
 	// connections, so that writes that wait for locks leave some to the reads.
-	writes chan struct{}
-	adder  *adder
+	writes  chan struct{}
+	adder   *adder
+	revoked *revocations
 }
 
 const (
@@ -39,7 +40,7 @@ const (
 	maxSlowConns = 4
 )
 
-func openPostgres(ctx context.Context, o Options, met *metrics) (*pg, error) {
+func openPostgres(ctx context.Context, o Options, met *metrics, revoked *revocations) (*pg, error) {
 	cfg, err := pgxpool.ParseConfig(o.URL)
 	if err != nil {
 		// The cause would repeat the address, password included.
@@ -71,7 +72,7 @@ func openPostgres(ctx context.Context, o Options, met *metrics) (*pg, error) {
 		return nil, err
 	}
 	met.observePool(pool)
-	e := &pg{pool: pool, slowPool: slow, writes: make(chan struct{}, maxWrites(cfg.MaxConns))}
+	e := &pg{pool: pool, slowPool: slow, revoked: revoked, writes: make(chan struct{}, maxWrites(cfg.MaxConns))}
 	e.adder = newAdder(e, met)
 	met.observeQueue(e.adder.queue)
 	return e, nil
@@ -157,6 +158,7 @@ func (e *pg) writeOnce(ctx context.Context, fn func(*tx) error) error {
 		t.finish()
 		t.exec("COMMIT")
 		err = send(ctx, conn.Conn(), t.statements)
+		e.revoked.tell(t) // also after an error: a connection can break behind the commit
 	}
 	if err != nil {
 		// A connection that cannot even roll back is closed by the pool.

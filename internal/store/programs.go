@@ -13,6 +13,13 @@ func (s *Store) GrantOf(ctx context.Context, p identity.Principal, id string) (o
 	return oneGrant(ctx, s.eng, `g.id = $1 AND g.org_id = $2 AND g.kind = $3 AND g.principal_id = $4`, id, p.Org, string(p.Kind), p.ID)
 }
 
+// HasGrant implements oauth.Store.
+func (s *Store) HasGrant(ctx context.Context, p identity.Principal, clientID string, now time.Time) (bool, error) {
+	var n int
+	return one(ctx, s.eng, []any{&n}, `SELECT 1 FROM oauth_grants WHERE org_id = $1 AND kind = $2 AND principal_id = $3 AND client_id = $4
+		AND revoked_at = 0 AND ends_at > $5 LIMIT 1`, p.Org, string(p.Kind), p.ID, clientID, micros(now))
+}
+
 const programsOf = `SELECT ` + grantColumns + `, coalesce(c.name, ''), coalesce(c.scopes, '')
 	FROM oauth_grants g LEFT JOIN oauth_clients c ON c.id = g.client_id
 	WHERE g.org_id = $1 AND g.kind = $2 AND g.principal_id = $3 AND g.revoked_at = 0 AND g.ends_at > $4

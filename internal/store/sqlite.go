@@ -16,7 +16,8 @@ type lite struct {
 	writer      *writer
 	indexer     *indexer
 
-	orgs sync.Map // org → *liteOrg
+	orgs    sync.Map // org → *liteOrg
+	revoked *revocations
 }
 
 // liteOrg is what this process knows about an org's proposals.
@@ -25,14 +26,14 @@ type liteOrg struct {
 	added   atomic.Int64 // what the text index must hold for a search, see indexer.go
 }
 
-func openSQLite(path string, o Options, met *metrics) (_ *lite, err error) {
+func openSQLite(path string, o Options, met *metrics, revoked *revocations) (_ *lite, err error) {
 	n := o.ReadConns
 	if n <= 0 {
 		n = max(4, 2*runtime.GOMAXPROCS(0))
 	}
 	// SQLite runs in this process: slow reads may not use all of its processors.
 	slow := max(1, runtime.GOMAXPROCS(0)/2)
-	e := &lite{readers: newLitePool(n), slowReaders: newLitePool(slow)}
+	e := &lite{readers: newLitePool(n), slowReaders: newLitePool(slow), revoked: revoked}
 	defer func() {
 		if err != nil {
 			err = errors.Join(fmt.Errorf("open %s: %w", path, err), e.readers.closeIdle(), e.slowReaders.closeIdle())
@@ -93,6 +94,7 @@ func (e *lite) committed(t *tx) {
 			o.added.Store(added)
 		}
 	}
+	e.revoked.tell(t)
 }
 
 // readySearch waits for the proposals of this org and for those that came before

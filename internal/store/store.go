@@ -36,6 +36,8 @@ type Store struct {
 	met  *metrics
 	lane *lane
 	now  func() time.Time
+
+	revoked *revocations
 }
 
 // engine is what SQLite and PostgreSQL do differently.
@@ -60,11 +62,15 @@ type engine interface {
 	close() error
 }
 
-const fileName = "parley.db"
+// The files in a data folder; SQLite adds -wal and -shm to the first.
+const (
+	fileName = "parley.db"
+	lockName = "parley.lock"
+)
 
 // Open opens the store and brings its schema up to date.
 func Open(ctx context.Context, o Options) (*Store, error) {
-	s := &Store{met: newMetrics(), now: o.Now}
+	s := &Store{met: newMetrics(), now: o.Now, revoked: &revocations{}}
 	if s.now == nil {
 		s.now = func() time.Time { return time.Now().UTC() }
 	}
@@ -75,13 +81,16 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 			return nil, errors.New("the database address must start with postgres://")
 		}
 		s.d = &postgresDialect
-		s.eng, err = openPostgres(ctx, o, s.met)
+		s.eng, err = openPostgres(ctx, o, s.met, s.revoked)
 	case o.Dir != "":
 		if err := os.MkdirAll(o.Dir, 0o700); err != nil {
 			return nil, fmt.Errorf("create the data folder: %w", err)
 		}
+		if err := createPrivate(filepath.Join(o.Dir, fileName)); err != nil {
+			return nil, fmt.Errorf("create the store: %w", err)
+		}
 		s.d = &sqliteDialect
-		s.eng, err = openSQLite(filepath.Join(o.Dir, fileName), o, s.met)
+		s.eng, err = openSQLite(filepath.Join(o.Dir, fileName), o, s.met, s.revoked)
 	default:
 		return nil, errors.New("name a data folder or a database address")
 	}

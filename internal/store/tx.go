@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime/debug"
+	"slices"
 )
 
 // rows is what both engines answer a query with.
@@ -68,6 +69,7 @@ type tx struct {
 	counts     map[counter]int64
 	touched    map[string]struct{} // orgs whose proposals change
 	unindexed  int64               // new proposals that SQLite's text index does not have yet
+	revoked    []string            // orgs in which rights may be taken away; see newEpoch
 }
 
 func newTx(r reader, d *dialect) *tx { return &tx{reader: r, d: d} }
@@ -118,4 +120,9 @@ func merge(dst, src *tx) {
 		dst.touch(org)
 	}
 	dst.unindexed += src.unindexed
+	for _, org := range src.revoked {
+		if !slices.Contains(dst.revoked, org) {
+			dst.revoked = append(dst.revoked, org)
+		}
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"strings"
+	"sync"
 
 	"github.com/parley-dev/parley/internal/account"
 	"github.com/parley-dev/parley/internal/errs"
@@ -20,24 +21,21 @@ func (p *Pages) loginPage(w http.ResponseWriter, r *http.Request) {
 	p.show(w, r, http.StatusOK, "login", v, "")
 }
 
-// login takes org, user and password. Each attempt costs a turn of the address; each
-// failure one of the account, so that its owner is not kept out by knowing better.
+// login takes org, user and password. Each attempt costs a turn of the address, and one
+// of the account (see guess).
 func (p *Pages) login(w http.ResponseWriter, r *http.Request) {
 	v := view{
 		Title: "Sign in", Next: r.PostFormValue("next"),
 		Org: strings.TrimSpace(r.PostFormValue("org")), User: strings.TrimSpace(r.PostFormValue("user")),
 		Providers: p.providersOf(""),
 	}
-	name := strings.ToLower(v.Org + "/" + v.User)
 	err := p.byAddress.Take(p.router.ClientAddr(r).String())
-	if err == nil {
-		err = p.byAccount.Check(name)
-	}
 	var signed account.Signed
 	if err == nil {
-		if signed, err = p.Accounts.Login(r.Context(), v.Org, v.User, r.PostFormValue("password")); errs.KindOf(err) == errs.Unauthenticated {
-			_ = p.byAccount.Take(name) // checked above
-		}
+		err = p.guess(r, v.Org, v.User, func() (wrong bool, err error) {
+			signed, err = p.Accounts.Login(r.Context(), v.Org, v.User, r.PostFormValue("password"))
+			return errs.KindOf(err) == errs.Unauthenticated, err
+		})
 	}
 	if err == nil {
 		err = p.signIn(r.Context(), signed)
@@ -47,6 +45,64 @@ func (p *Pages) login(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	http.Redirect(w, r, local(v.Next), http.StatusSeeOther)
+}
+
+// guess runs a check of somebody's password. It takes a turn of the account before the
+// check, so that guesses at the same time are counted, and gives it back unless the
+// password was wrong, so that the owner is not kept out by knowing it. There are turns
+// for each address that tries the account, and for all of them together: one address
+// that uses up its own leaves the owner's alone. An address from which the account has
+// signed in before does without the common ones, so that not even many others keep the
+// owner out.
+func (p *Pages) guess(r *http.Request, org, user string, check func() (wrong bool, err error)) error {
+	name := strings.ToLower(org + "/" + user)
+	pair := name + " " + p.router.ClientAddr(r).String()
+	if err := p.byPair.Take(pair); err != nil {
+		return err
+	}
+	known := p.known.has(pair)
+	if !known {
+		if err := p.byAccount.Take(name); err != nil {
+			p.byPair.GiveBack(pair)
+			return err
+		}
+	}
+	wrong, err := check()
+	if err == nil {
+		p.known.add(pair)
+	}
+	if !wrong {
+		p.byPair.GiveBack(pair)
+		if !known {
+			p.byAccount.GiveBack(name)
+		}
+	}
+	return err
+}
+
+// pairs remembers from which addresses accounts have signed in, on this node since its
+// start. Past a bound it forgets all: that only costs those pairs their privilege.
+type pairs struct {
+	mu  sync.Mutex
+	set map[string]struct{}
+}
+
+const maxPairs = 20_000
+
+func (k *pairs) has(pair string) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	_, ok := k.set[pair]
+	return ok
+}
+
+func (k *pairs) add(pair string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.set == nil || len(k.set) >= maxPairs {
+		k.set = map[string]struct{}{}
+	}
+	k.set[pair] = struct{}{}
 }
 
 // again shows a form once more, with what was wrong.
@@ -110,16 +166,13 @@ func (p *Pages) changePassword(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	m := v.Member
-	name := m.Org + "/" + m.ID
-	err := p.byAccount.Check(name)
 	var signed account.Signed
+	err := same(r)
 	if err == nil {
-		if err = same(r); err == nil {
+		err = p.guess(r, m.Org, m.ID, func() (wrong bool, err error) {
 			signed, err = p.Accounts.ChangePassword(r.Context(), m.Principal, r.PostFormValue("old"), r.PostFormValue("password"))
-		}
-		if errs.KindOf(err) == errs.Invalid {
-			_ = p.byAccount.Take(name)
-		}
+			return errs.As(err).Code == account.WrongPassword, err
+		})
 	}
 	if err == nil {
 		err = p.signIn(r.Context(), signed)

@@ -1,19 +1,25 @@
 package web
 
 import (
+	"context"
 	"crypto/rand"
 	"crypto/subtle"
 	"encoding/base64"
 	"fmt"
+	"runtime"
 	"strings"
+	"time"
 
 	"golang.org/x/crypto/argon2"
+
+	"github.com/parley-dev/parley/internal/errs"
 )
 
 // Argon2id hashes passwords. What is kept names its parameters, so that they can be
 // raised without making old passwords useless.
 type Argon2id struct {
-	turns chan struct{} // bounds the memory that many logins at once may take
+	turns   chan struct{} // bounds the memory that many logins at once may take
+	waiting chan struct{} // bounds how many wait for a turn, or have one
 }
 
 // The cost of one hash: about 50 ms, and as much memory as keeps graphics cards slow.
@@ -23,49 +29,95 @@ const (
 	argonThreads = 1
 	argonSalt    = 16
 	argonKey     = 32
-	argonAtOnce  = 4
+	argonQueue   = 64 // how many may wait for a turn
 )
 
+// atOnce is how many passwords are hashed at the same time: on half of the processors,
+// so that other requests are served meanwhile. Each takes 32 MiB, of which the collector
+// lets a multiple become garbage; so there are never more than four.
+func atOnce() int { return min(4, max(1, runtime.GOMAXPROCS(0)/2)) }
+
+// errBusy is the refusal of a password while too many others wait to be hashed.
+var errBusy = func() error {
+	e := errs.New(errs.Unavailable, "account.busy", "too many people are signing in at the moment; try again in a few seconds")
+	e.RetryAfter = 5 * time.Second
+	return e
+}()
+
 // NewArgon2id makes the hasher.
-func NewArgon2id() *Argon2id { return &Argon2id{turns: make(chan struct{}, argonAtOnce)} }
+func NewArgon2id() *Argon2id {
+	n := atOnce()
+	return &Argon2id{turns: make(chan struct{}, n), waiting: make(chan struct{}, n+argonQueue)}
+}
+
+// turn waits until the caller may hash. done gives the turn back.
+func (a *Argon2id) turn(ctx context.Context) (done func(), err error) {
+	select {
+	case a.waiting <- struct{}{}:
+	default:
+		return nil, errBusy
+	}
+	select {
+	case a.turns <- struct{}{}:
+		return func() { <-a.turns; <-a.waiting }, nil
+	case <-ctx.Done():
+		<-a.waiting
+		return nil, ctx.Err()
+	}
+}
+
+// Decoy implements account.Hasher.
+func (a *Argon2id) Decoy() string {
+	random := make([]byte, argonSalt+argonKey)
+	_, _ = rand.Read(random) // never fails: crypto/rand ends the program instead
+	return encode(random[:argonSalt], random[argonSalt:])
+}
 
 // Hash implements account.Hasher.
-func (a *Argon2id) Hash(password string) string {
+func (a *Argon2id) Hash(ctx context.Context, password string) (string, error) {
+	done, err := a.turn(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer done()
 	salt := make([]byte, argonSalt)
-	_, _ = rand.Read(salt) // never fails: crypto/rand ends the program instead
-	key := a.key(password, salt, argonTime, argonMemory, argonThreads, argonKey)
+	_, _ = rand.Read(salt)
+	return encode(salt, argon2.IDKey([]byte(password), salt, argonTime, argonMemory, argonThreads, argonKey)), nil
+}
+
+func encode(salt, key []byte) string {
 	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version, argonMemory, argonTime, argonThreads,
 		base64.RawStdEncoding.EncodeToString(salt), base64.RawStdEncoding.EncodeToString(key))
 }
 
-func (a *Argon2id) key(password string, salt []byte, time, memory uint32, threads uint8, length uint32) []byte {
-	a.turns <- struct{}{}
-	defer func() { <-a.turns }()
-	return argon2.IDKey([]byte(password), salt, time, memory, threads, length)
-}
-
 // Verify implements account.Hasher.
-func (a *Argon2id) Verify(hash, password string) bool {
+func (a *Argon2id) Verify(ctx context.Context, hash, password string) (bool, error) {
 	parts := strings.Split(hash, "$")
 	if len(parts) != 6 || parts[1] != "argon2id" {
-		return false
+		return false, nil
 	}
 	var version int
-	var memory, time uint32
+	var memory, passes uint32
 	var threads uint8
 	if _, err := fmt.Sscanf(parts[2], "v=%d", &version); err != nil || version != argon2.Version {
-		return false
+		return false, nil
 	}
-	if _, err := fmt.Sscanf(parts[3], "m=%d,t=%d,p=%d", &memory, &time, &threads); err != nil || time == 0 || threads == 0 {
-		return false
+	if _, err := fmt.Sscanf(parts[3], "m=%d,t=%d,p=%d", &memory, &passes, &threads); err != nil || passes == 0 || threads == 0 {
+		return false, nil
 	}
 	salt, err := base64.RawStdEncoding.DecodeString(parts[4])
 	if err != nil {
-		return false
+		return false, nil //nolint:nilerr // what is kept is no hash, so nothing matches it
 	}
 	want, err := base64.RawStdEncoding.DecodeString(parts[5])
 	if err != nil || len(want) < argonSalt {
-		return false
+		return false, nil //nolint:nilerr // as above
 	}
-	return subtle.ConstantTimeCompare(a.key(password, salt, time, memory, threads, uint32(len(want))), want) == 1
+	done, err := a.turn(ctx)
+	if err != nil {
+		return false, err
+	}
+	defer done()
+	got := argon2.IDKey([]byte(password), salt, passes, memory, threads, uint32(len(want)))
+	return subtle.ConstantTimeCompare(got, want) == 1, nil
 }

@@ -36,20 +36,33 @@ func newSessions(o Options) *scs.SessionManager {
 	return m
 }
 
-// sessionStore shows our store to the session manager.
+// sessionStore shows our store to the session manager, which has one method to save
+// new sessions and old ones. A session that the request has loaded is only updated:
+// another request may have signed out meanwhile.
 type sessionStore struct {
 	store account.Store
 	now   func() time.Time
 }
 
+// loadedKey is where the context of a request keeps which session it has loaded: a
+// *string, the token as the store knows it.
+type loadedKey struct{}
+
 // FindCtx implements scs.CtxStore.
 func (s sessionStore) FindCtx(ctx context.Context, token string) ([]byte, bool, error) {
-	return s.store.Session(ctx, token, s.now())
+	data, found, err := s.store.Session(ctx, token, s.now())
+	if loaded, ok := ctx.Value(loadedKey{}).(*string); ok && found {
+		*loaded = token
+	}
+	return data, found, err
 }
 
 // CommitCtx implements scs.CtxStore.
 func (s sessionStore) CommitCtx(ctx context.Context, token string, b []byte, expiry time.Time) error {
-	return s.store.PutSession(ctx, token, b, expiry)
+	if loaded, ok := ctx.Value(loadedKey{}).(*string); ok && *loaded == token {
+		return s.store.UpdateSession(ctx, token, b, expiry)
+	}
+	return s.store.CreateSession(ctx, token, b, expiry)
 }
 
 // DeleteCtx implements scs.CtxStore.

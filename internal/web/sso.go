@@ -6,13 +6,10 @@ import (
 	"crypto/subtle"
 	"encoding/json"
 	"net/http"
-	"strconv"
 	"time"
-	"unicode/utf8"
 
 	"github.com/parley-dev/parley/internal/account"
 	"github.com/parley-dev/parley/internal/errs"
-	"github.com/parley-dev/parley/internal/httpx"
 	"github.com/parley-dev/parley/internal/identity"
 )
 
@@ -98,7 +95,7 @@ func (p *Pages) ssoJoin(w http.ResponseWriter, r *http.Request, op Provider) {
 	token := r.PathValue("token")
 	i, err := p.Invitations.Invitation(r.Context(), token)
 	if err != nil {
-		p.refuse(w, r, err)
+		p.failed(w, r, err)
 		return
 	}
 	if p.ofOrg(w, r, op, i.Org) {
@@ -110,7 +107,7 @@ func (p *Pages) ssoSetup(w http.ResponseWriter, r *http.Request, op Provider) {
 	token := r.PathValue("token")
 	l, err := p.Accounts.Link(r.Context(), token)
 	if err != nil {
-		p.refuse(w, r, err)
+		p.failed(w, r, err)
 		return
 	}
 	if p.ofOrg(w, r, op, l.Org) {
@@ -139,7 +136,7 @@ func (p *Pages) ssoDisconnect(w http.ResponseWriter, r *http.Request, op Provide
 		return
 	}
 	if err := p.Accounts.Disconnect(r.Context(), m.Principal, op.Is().Issuer, op.Is().Title); err != nil {
-		p.refuse(w, r, err)
+		p.failed(w, r, err)
 		return
 	}
 	http.Redirect(w, r, home, http.StatusSeeOther)
@@ -150,7 +147,7 @@ func (p *Pages) ssoDisconnect(w http.ResponseWriter, r *http.Request, op Provide
 // where a provider itself leads on to cannot be known.
 func (p *Pages) send(w http.ResponseWriter, r *http.Request, op Provider, by account.Proof, next string) {
 	if err := p.byAddress.Take(p.router.ClientAddr(r).String()); err != nil {
-		p.refuse(w, r, err)
+		p.failed(w, r, err)
 		return
 	}
 	e := errand{
@@ -159,7 +156,7 @@ func (p *Pages) send(w http.ResponseWriter, r *http.Request, op Provider, by acc
 	}
 	to, err := op.Address(r.Context(), p.callback(op), e.State, e.Nonce, e.Verifier)
 	if err != nil {
-		p.refuse(w, r, err)
+		p.failed(w, r, err)
 		return
 	}
 	kept, err := json.Marshal(e)
@@ -199,12 +196,12 @@ func (p *Pages) ssoCallback(w http.ResponseWriter, r *http.Request, op Provider)
 		}
 	}
 	if err != nil {
-		p.refuse(w, r, err)
+		p.failed(w, r, err)
 		return
 	}
 	q := r.URL.Query()
 	if said := q.Get("error"); said != "" || q.Get("code") == "" {
-		p.refuse(w, r, errs.New(errs.Forbidden, "account.provider_refused", "%s did not sign you in%s", op.Is().Title, quote(said, q.Get("error_description"))))
+		p.failed(w, r, errs.New(errs.Forbidden, "account.provider_refused", "%s did not sign you in%s", op.Is().Title, quote(said, q.Get("error_description"))))
 		return
 	}
 	var stays *identity.Member
@@ -214,7 +211,7 @@ func (p *Pages) ssoCallback(w http.ResponseWriter, r *http.Request, op Provider)
 			return
 		}
 		if stays.ID != e.Proof.User || stays.Org != op.Is().Org {
-			p.refuse(w, r, errNoErrand)
+			p.failed(w, r, errNoErrand)
 			return
 		}
 	}
@@ -228,7 +225,7 @@ func (p *Pages) ssoCallback(w http.ResponseWriter, r *http.Request, op Provider)
 	}
 	if err != nil {
 		_ = p.byAddress.Take(address)
-		p.refuse(w, r, err)
+		p.failed(w, r, err)
 		return
 	}
 	http.Redirect(w, r, e.Next, http.StatusSeeOther)
@@ -245,23 +242,10 @@ func quote(code, description string) string {
 	if r := []rune(description); len(r) > maxSaid {
 		description = string(r[:maxSaid]) + "…"
 	}
-	if !utf8.ValidString(description) {
+	if description = identity.PlainName(description); description == "" {
 		return ""
 	}
 	return "; it says: " + description
-}
-
-// refuse is failed, for what may also be that a provider is away.
-func (p *Pages) refuse(w http.ResponseWriter, r *http.Request, err error) {
-	e := errs.As(err)
-	if e.RetryAfter > 0 {
-		w.Header().Set("Retry-After", strconv.Itoa(int(e.RetryAfter.Seconds())))
-	}
-	if e.Kind == errs.Unavailable {
-		p.Problem(w, r, httpx.StatusOf(e.Kind), sentence(err))
-		return
-	}
-	p.failed(w, r, err)
 }
 
 // connection is a provider as the account page shows it.

@@ -8,13 +8,17 @@ package web
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	_ "embed"
 	"encoding/base64"
+	"errors"
 	"html/template"
 	"log/slog"
+	"math"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -57,15 +61,20 @@ type Pages struct {
 	forms    *http.CrossOriginProtection
 	style    string // the policy's word for the style sheet
 
-	byAddress, byAccount *httpx.Throttle
+	byAddress, byPair, byAccount *httpx.Throttle
+	known                        pairs // of account and address
 }
 
-// How often an address may try to sign in, and an account be tried.
+// How often an address may try to sign in, an address may try one account, and an
+// account may be tried from all addresses together. The last one refills faster than
+// one address can drain it, so nobody keeps the owner out from a single address.
 const (
 	addressBurst = 20
 	addressEvery = 5 * time.Second
-	accountBurst = 10
-	accountEvery = 15 * time.Second
+	pairBurst    = 10
+	pairEvery    = 15 * time.Second
+	accountBurst = 100
+	accountEvery = 5 * time.Second
 
 	maxForm = 16 << 10
 )
@@ -77,6 +86,7 @@ func New(rt *httpx.Router, o Options) (*Pages, error) {
 		Options: o, router: rt, forms: http.NewCrossOriginProtection(), sessions: newSessions(o),
 		style:     "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'",
 		byAddress: httpx.NewThrottle(addressEvery, addressBurst, o.Now),
+		byPair:    httpx.NewThrottle(pairEvery, pairBurst, o.Now),
 		byAccount: httpx.NewThrottle(accountEvery, accountBurst, o.Now),
 	}
 	p.sessions.ErrorFunc = func(w http.ResponseWriter, r *http.Request, err error) { p.failed(w, r, err) }
@@ -112,6 +122,7 @@ func (p *Pages) Wrap(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 		w.Header().Set("Cache-Control", "no-store")
+		r = r.WithContext(context.WithValue(r.Context(), loadedKey{}, new(string)))
 		p.forms.Handler(p.sessions.LoadAndSave(h)).ServeHTTP(w, r)
 	})
 }
@@ -164,7 +175,20 @@ func (p *Pages) Problem(w http.ResponseWriter, r *http.Request, status int, mess
 
 // failed shows an error: in its own words if they are meant for people.
 func (p *Pages) failed(w http.ResponseWriter, r *http.Request, err error) {
-	if status := httpx.StatusOf(errs.KindOf(err)); status < http.StatusInternalServerError {
+	e := errs.As(err)
+	if e.RetryAfter > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(e.RetryAfter.Seconds()))))
+	}
+	switch status := httpx.StatusOf(e.Kind); {
+	case r.Context().Err() != nil && errors.Is(err, r.Context().Err()):
+		return // the browser went away while it waited
+	case e.Kind == errs.Unavailable:
+		if !errors.Is(err, errBusy) { // which is told to many, and nothing is broken
+			p.Logger.WarnContext(r.Context(), "a page is not available", "error", err)
+		}
+		p.Problem(w, r, status, sentence(err))
+		return
+	case status < http.StatusInternalServerError:
 		p.Problem(w, r, status, sentence(err))
 		return
 	}

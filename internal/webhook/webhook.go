@@ -16,6 +16,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/url"
@@ -35,6 +36,8 @@ type Options struct {
 	Now     func() time.Time // nil: time.Now
 	Timeout time.Duration    // of a request, all in all; 0: 10 s
 
+	Logger *slog.Logger // of details that receivers must not see; nil: slog.Default()
+
 	Resolver *net.Resolver // nil: the system's
 	TLS      *tls.Config   // nil: the system's roots
 }
@@ -52,6 +55,7 @@ type Sender struct {
 	now     func() time.Time
 	timeout time.Duration
 	client  *http.Client
+	log     *slog.Logger
 }
 
 // New makes a Sender.
@@ -66,6 +70,7 @@ func New(o Options) (*Sender, error) {
 	timeout := cmp.Or(o.Timeout, defaultTimeout)
 	s := &Sender{
 		guard: g, key: o.Key, agent: "Parley/" + cmp.Or(o.Version, "dev"), now: o.Now, timeout: timeout, client: g.Client(timeout),
+		log: cmp.Or(o.Logger, slog.Default()),
 	}
 	if s.now == nil {
 		s.now = time.Now
@@ -172,19 +177,19 @@ func (s *Sender) request(ctx context.Context, d task.Delivery) (*http.Request, e
 	return req, nil
 }
 
-// explain takes the address off an error of the client.
+// explain turns an error of the client into one that can be shown to the sender of the
+// task. A name that leads nowhere may lead somewhere later, and one that leads inside
+// must not be told from it; so neither is permanent.
 func (s *Sender) explain(err error) error {
-	var refused *outbound.Refused
-	if errors.As(err, &refused) {
-		return &failure{why: refused.Error(), permanent: true}
-	}
-	var timeout net.Error
-	if errors.As(err, &timeout) && timeout.Timeout() {
-		return &failure{why: fmt.Sprintf("the receiver did not answer within %s", s.timeout)}
-	}
 	var outer *url.Error
 	if errors.As(err, &outer) {
-		err = outer.Err
+		err = outer.Err // the outer one has the whole address
 	}
-	return &failure{why: "the receiver could not be reached: " + err.Error()}
+	s.log.Debug("a push failed", "error", err)
+	var unknown *net.DNSError
+	var timeout net.Error
+	if !errors.As(err, &unknown) && errors.As(err, &timeout) && timeout.Timeout() {
+		return &failure{why: fmt.Sprintf("the receiver did not answer within %s", s.timeout)}
+	}
+	return &failure{why: "the receiver could not be reached: " + s.guard.Explain(err)}
 }

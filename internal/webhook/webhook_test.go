@@ -283,6 +283,27 @@ func nameServer(t *testing.T, ip [4]byte) *net.Resolver {
 	}}
 }
 
+func TestPrivateNamesCannotBeToldFromUnknownOnes(t *testing.T) {
+	t.Parallel()
+	push := func(r *net.Resolver) error {
+		s := newSender(t, func(o *Options) { o.Allow, o.Resolver = nil, r })
+		return s.Push(t.Context(), delivery("https://vault.corp.example/", task.PushV1))
+	}
+	// This one's address would be in the error.
+	broken := &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "tcp", "127.0.0.1:1")
+	}}
+	inside, unknown := push(nameServer(t, [4]byte{10, 1, 2, 3})), push(broken)
+	if inside == nil || unknown == nil || inside.Error() != unknown.Error() || isPermanent(inside) != isPermanent(unknown) {
+		t.Errorf("a private name: %v\nan unknown one: %v", inside, unknown)
+	}
+	for _, secret := range []string{"127.0.0.1", "10.1.2.3", "vault", "dial"} {
+		if strings.Contains(inside.Error()+unknown.Error(), secret) {
+			t.Errorf("%v, %v: tells %q", inside, unknown, secret)
+		}
+	}
+}
+
 func TestANameThatLeadsInsideIsRefusedAtTheConnection(t *testing.T) {
 	t.Parallel()
 	var hits atomic.Int32
@@ -301,7 +322,7 @@ func TestANameThatLeadsInsideIsRefusedAtTheConnection(t *testing.T) {
 		}
 		return s.Push(t.Context(), delivery(raw, task.PushV1))
 	}
-	if err := try(); !isPermanent(err) || !strings.Contains(err.Error(), "--push-allow") || hits.Load() != 0 {
+	if err := try(); err == nil || isPermanent(err) || !strings.Contains(err.Error(), "--push-allow") || hits.Load() != 0 {
 		t.Errorf("pushed to a private address: %v, %d requests", err, hits.Load())
 	}
 	for i, allow := range []string{"example.com", "127.0.0.0/8"} {

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"context"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -13,8 +14,10 @@ import (
 // plain is a Hasher that shows what it does.
 type plain struct{}
 
-func (plain) Hash(p string) string         { return "plain:" + p }
-func (plain) Verify(h, p string) bool      { return h == "plain:"+p }
+func (plain) Hash(_ context.Context, p string) (string, error)    { return "plain:" + p, nil }
+func (plain) Verify(_ context.Context, h, p string) (bool, error) { return h == "plain:"+p, nil }
+func (plain) Decoy() string                                       { return "nobody's" }
+
 func (w *world) people() *account.Accounts { return account.New(w.store, plain{}, w.now) }
 
 const goodPassword = "correct horse battery"
@@ -81,6 +84,14 @@ func testPasswords(w *world) {
 	_, err = people.Resume(ctx, "acme", "ann", third.Generation)
 	w.want(err, errs.NotFound)
 
+	// A new password ends a link that was made before it, whoever has that.
+	stale, _, err := people.NewLink(ctx, p)
+	w.must(err)
+	_, err = people.ChangePassword(ctx, p, "another horse battery", "one more horse battery")
+	w.must(err)
+	_, err = people.UseLink(ctx, stale, goodPassword)
+	w.want(err, errs.NotFound)
+
 	_, _, err = people.NewLink(ctx, principal("user:nobody"))
 	w.want(err, errs.NotFound)
 	old, _, err := people.NewLink(ctx, p)
@@ -91,8 +102,8 @@ func testPasswords(w *world) {
 	w.want(err, errs.NotFound) // a newer one takes its place
 
 	_, actions := w.log(m, ann, identity.AuditFilter{Actor: "user:ann", Action: account.PasswordChange})
-	if len(actions) != 2 {
-		w.Errorf("the log has %q; want two changes of the password", actions)
+	if len(actions) != 3 {
+		w.Errorf("the log has %q; want three changes of the password", actions)
 	}
 	entries, _ := w.log(m, ann, identity.AuditFilter{Action: account.LoginFailed})
 	if len(entries) != 3 || entries[0].Outcome != identity.Refused {
@@ -130,11 +141,22 @@ func (w *world) race(f func() error) int64 {
 	return won.Load()
 }
 
+func testSessionStaysEnded(w *world) {
+	ctx := w.Context()
+	w.must(w.store.CreateSession(ctx, "t1", []byte("x"), w.now().Add(time.Hour)))
+	w.must(w.store.DeleteSession(ctx, "t1"))
+	// What a request does that loaded the session before it ended.
+	w.must(w.store.UpdateSession(ctx, "t1", []byte("x"), w.now().Add(time.Hour)))
+	if _, found, err := w.store.Session(ctx, "t1", w.now()); found || err != nil {
+		w.Errorf("a session that ended is back: %t, %v", found, err)
+	}
+}
+
 func testSessions(w *world) {
 	ctx := w.Context()
 	data := []byte{0, 1, 2, 0xff}
-	w.must(w.store.PutSession(ctx, "t1", []byte("old"), w.now().Add(time.Hour)))
-	w.must(w.store.PutSession(ctx, "t1", data, w.now().Add(time.Hour)))
+	w.must(w.store.CreateSession(ctx, "t1", []byte("old"), w.now().Add(time.Hour)))
+	w.must(w.store.UpdateSession(ctx, "t1", data, w.now().Add(time.Hour)))
 	got, found, err := w.store.Session(ctx, "t1", w.now())
 	w.must(err)
 	if !found || string(got) != string(data) {

@@ -269,12 +269,14 @@ func testAuditTogether(w *world) {
 	key := identity.Key{ID: "key-x", Principal: principal("service:crm"), Scopes: identity.Scopes{"agent:*"}, CreatedAt: w.now()}
 	member := identity.Member{Principal: principal("user:zoe"), Name: "Zoe", CreatedAt: w.now()}
 	for name, write := range map[string]func(e identity.AuditEntry) error{
-		"key":    func(e identity.AuditEntry) error { return w.store.CreateKey(ctx, key, identity.Hash{1}, e) },
+		"key": func(e identity.AuditEntry) error {
+			return w.store.CreateKey(ctx, key, identity.Hash{1}, identity.Principal{}, e)
+		},
 		"member": func(e identity.AuditEntry) error { return w.store.CreateMember(ctx, member, e) },
 		"disable": func(e identity.AuditEntry) error {
-			_, err := w.store.UpdateMember(ctx, principal("service:crm"), w.now(), func(m identity.Member, _ int) (identity.Member, []identity.AuditEntry, error) {
-				m.Disabled = true
-				return m, []identity.AuditEntry{e}, nil
+			_, err := w.store.UpdateMember(ctx, principal("service:crm"), w.now(), func(s identity.MemberScene) (identity.MemberOutcome, error) {
+				s.Member.Disabled = true
+				return identity.MemberOutcome{Member: s.Member, Entries: []identity.AuditEntry{e}}, nil
 			})
 			return err
 		},
@@ -298,9 +300,9 @@ func testAuditTogether(w *world) {
 	}
 	// And the other way round.
 	e := identity.NewEntry(ctx, w.now(), "acme", identity.KeyCreate, "key-x", "")
-	w.must(w.store.CreateKey(ctx, key, identity.Hash{1}, e))
+	w.must(w.store.CreateKey(ctx, key, identity.Hash{1}, identity.Principal{}, e))
 	e.ID += "2"
-	if err := w.store.CreateKey(ctx, key, identity.Hash{2}, e); err == nil {
+	if err := w.store.CreateKey(ctx, key, identity.Hash{2}, identity.Principal{}, e); err == nil {
 		w.Error("one id, two keys")
 	}
 	if list, _ := w.log(m, ann, identity.AuditFilter{Action: identity.KeyCreate}); len(list) != 1 {

@@ -193,7 +193,7 @@ func testSweepLogins(w *world) {
 	if _, h, err := s.Client(ctx, c.ID); err != nil || h != identity.HashSecret(secret) {
 		w.Error(err)
 	}
-	w.must(w.store.PutSession(ctx, "t1", nil, w.now().Add(time.Minute)))
+	w.must(w.store.CreateSession(ctx, "t1", nil, w.now().Add(time.Minute)))
 	n, err := w.store.SweepLogins(ctx, w.now())
 	w.must(err)
 	if n != 0 {

@@ -39,6 +39,7 @@ type Store interface {
 	Ping(ctx context.Context) error
 	Secret(ctx context.Context, name, fresh string) (string, error)
 	Sweep(ctx context.Context, now time.Time) (int, error)
+	OnRevoke(f func(org string))
 }
 
 // Run runs the suite; open returns a fresh, empty store of the engine under test.
@@ -114,6 +115,9 @@ func Run(t *testing.T, open func(*testing.T, store.Options) Store) {
 		{"a key is rotated", testRotate},
 		{"a disabled principal is nobody", testDisable},
 		{"the last admin stays", testLastAdmin},
+		{"a demoted admin keeps no right of an admin", testDemotion},
+		{"no key slips past a demotion", testRacingDemotion},
+		{"a revocation is known at once where it was made", testRevokedAtOnce},
 		{"an invitation is accepted once", testInvitations},
 		{"an action and its audit entry are one write", testAuditTogether},
 		{"the audit log", testAuditLog},
@@ -125,6 +129,7 @@ func Run(t *testing.T, open func(*testing.T, store.Options) Store) {
 		{"passwords and links", testPasswords},
 		{"a link is used once", testRacingLinks},
 		{"sessions and requests", testSessions},
+		{"a session that ended is not stored again", testSessionStaysEnded},
 		{"people arrive from another provider", testArrivals},
 		{"accounts elsewhere are connected and disconnected", testConnections},
 		{"arrivals at once", testRacingArrivals},

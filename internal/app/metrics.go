@@ -1,0 +1,51 @@
+package app
+
+import (
+	"crypto/sha256"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+)
+
+// mountMetrics puts what guards /metrics before it: a key, if there is one, and a
+// listener of its own. It returns what the router serves; nil: nothing.
+func (s *Server) mountMetrics(h http.Handler) http.Handler {
+	if s.cfg.MetricsKey != "" {
+		h = requireKey(s.cfg.MetricsKey, h)
+	}
+	if s.metricsListener == nil {
+		return h
+	}
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", h)
+	s.metricsHTTP = &http.Server{
+		Handler: mux, ReadHeaderTimeout: readHeaderTimeout, ReadTimeout: readTimeout, WriteTimeout: writeTimeout, IdleTimeout: idleTimeout,
+		MaxHeaderBytes: maxHeaderBytes, ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
+	}
+	return nil
+}
+
+// requireKey lets requests through that bear the key. The hashes are compared, so that
+// the time it takes tells nothing of the key, not even its length.
+func requireKey(key string, next http.Handler) http.Handler {
+	want := sha256.Sum256([]byte(key))
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+		got := sha256.Sum256([]byte(strings.TrimSpace(token)))
+		if !strings.EqualFold(scheme, "Bearer") || subtle.ConstantTimeCompare(got[:], want[:]) != 1 {
+			w.Header().Set("WWW-Authenticate", `Bearer realm="metrics"`)
+			http.Error(w, "send the key of --metrics-key as \"Authorization: Bearer <key>\"", http.StatusUnauthorized)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+func (s *Server) serveMetrics() {
+	if err := s.metricsHTTP.Serve(s.metricsListener); !errors.Is(err, http.ErrServerClosed) {
+		s.failed <- fmt.Errorf("the server stopped serving metrics: %w", err)
+	}
+}
