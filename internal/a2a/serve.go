@@ -125,7 +125,7 @@ func readBody(w http.ResponseWriter, r *http.Request, b []byte) ([]byte, error) 
 			return b, budget.From(r.Context()).Work(r.Context())
 		case errors.As(err, &tooLarge):
 			return b, errTooLarge
-		case errs.KindOf(err) == errs.Unavailable:
+		case budget.IsBusy(err):
 			return b, err // there is no memory for it
 		case err != nil:
 			return b, errs.Wrap(err, errs.Malformed, "request.malformed", "the body could not be read to its end")

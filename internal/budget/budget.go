@@ -165,9 +165,22 @@ type Account struct {
 
 	response int64     // bytes of the response so far
 	held     int64     // bytes of the pool
+	large    *holdings // nil: the request is small, as most are
+}
+
+// holdings is what the account of a large request remembers.
+type holdings struct {
 	until    time.Time // until when the request waits, however often; zero: it has not waited yet
 	releases []func()
 	worked   func() // leaves the lane; nil: the request is in none
+}
+
+// holdings returns those of the account, which it has from now on.
+func (a *Account) holdings() *holdings {
+	if a.large == nil {
+		a.large = &holdings{}
+	}
+	return a.large
 }
 
 // Key is the context key of an Account.
@@ -203,14 +216,14 @@ func (a *Account) Take(ctx context.Context, n int64) error {
 // Work waits for a lane if what the account holds is large. The request leaves the
 // lane with Settle.
 func (a *Account) Work(ctx context.Context) error {
-	if a == nil || a.Pool == nil || a.worked != nil || a.held < heavy {
+	if a == nil || a.Pool == nil || a.held < heavy || a.holdings().worked != nil {
 		return nil
 	}
 	ctx, cancel := a.wait(ctx)
 	defer cancel()
 	worked, err := a.Pool.Work(ctx, a.held)
 	if err == nil {
-		a.worked = worked
+		a.large.worked = worked
 	}
 	return err
 }
@@ -226,18 +239,19 @@ func (a *Account) Lane(ctx context.Context, n int64) (done func(), err error) {
 
 // Settle leaves the lane: what is left to do is to wait, for the client or the agent.
 func (a *Account) Settle() {
-	if a != nil && a.worked != nil {
-		a.worked()
-		a.worked = nil
+	if a != nil && a.large != nil && a.large.worked != nil {
+		a.large.worked()
+		a.large.worked = nil
 	}
 }
 
 // wait bounds how long the request waits, however often it has to.
 func (a *Account) wait(ctx context.Context) (context.Context, context.CancelFunc) {
-	if a.until.IsZero() {
-		a.until = time.Now().Add(patience)
+	h := a.holdings()
+	if h.until.IsZero() {
+		h.until = time.Now().Add(patience)
 	}
-	return context.WithDeadline(ctx, a.until)
+	return context.WithDeadline(ctx, h.until)
 }
 
 // Try is Take that does not wait, for a part that the response can do without.
@@ -263,7 +277,7 @@ func (a *Account) Hold(ctx context.Context, n int64) error {
 		a.held -= n
 		return err
 	}
-	a.releases = append(a.releases, release)
+	a.large.releases = append(a.large.releases, release)
 	return nil
 }
 
@@ -281,9 +295,9 @@ func (a *Account) Borrow(ctx context.Context, n int64) (release func(), err erro
 // undo gives back what the last Hold took.
 func (a *Account) undo(n int64) {
 	if a.held > small {
-		last := len(a.releases) - 1
-		a.releases[last]()
-		a.releases = a.releases[:last]
+		last := len(a.large.releases) - 1
+		a.large.releases[last]()
+		a.large.releases = a.large.releases[:last]
 	}
 	a.held -= n
 }
@@ -293,9 +307,13 @@ func (a *Account) Release() {
 	if a == nil {
 		return
 	}
+	a.response, a.held = 0, 0
+	if a.large == nil {
+		return
+	}
 	a.Settle()
-	for _, release := range a.releases {
+	for _, release := range a.large.releases {
 		release()
 	}
-	a.response, a.held, a.until, a.releases = 0, 0, time.Time{}, nil
+	a.large = nil
 }
