@@ -75,19 +75,22 @@ func serveGRPC(srv *grpc.Server, w http.ResponseWriter, r *http.Request) {
 		writeStatus(w, grpcStatus(e))
 		return
 	}
-	x := &rpc{w: w, r: r}
+	x := &rpc{w: w, r: r, out: httpx.NewPatient(w)}
 	defer x.end()
 	r = r.WithContext(context.WithValue(r.Context(), rpcKey{}, x))
 	// The transport reads ahead, and has no bound for it.
 	r.Body = http.MaxBytesReader(w, r.Body, maxBody+framing)
-	srv.ServeHTTP(httpx.NewPatient(w), r)
+	srv.ServeHTTP(x.out, r)
 }
 
 // rpc is the HTTP request below a gRPC call, whose handler runs in a goroutine of
 // its own.
 type rpc struct {
-	w http.ResponseWriter
-	r *http.Request
+	w   http.ResponseWriter
+	r   *http.Request
+	out *httpx.Patient
+
+	sends int // messages of the response so far
 
 	mu   sync.Mutex // held while the handler runs
 	over bool

@@ -140,22 +140,36 @@ func (c *call) sendFirst(out eventStream, t *task.Task, history int) (*task.Task
 		}
 		t = &whole
 	}
-	err := out.Send(&a2apb.StreamResponse{Payload: &a2apb.StreamResponse_Task{Task: protoTask(t, history, true)}})
+	err := c.sendProto(out, &a2apb.StreamResponse{Payload: &a2apb.StreamResponse_Task{Task: protoTask(t, history, true)}}, t.Size > smallTask)
 	httpx.ReleaseMemory(c)
 	return names(t), err
+}
+
+// sendProto sends a message of a stream. If it is large, it returns when the client
+// has taken it: gRPC itself only hands it to the goroutine that writes.
+func (c *call) sendProto(out eventStream, m *a2apb.StreamResponse, large bool) error {
+	x := rpcOf(c)
+	x.sends++
+	err := out.Send(m)
+	budget.From(c).Settle()
+	if err == nil && large {
+		x.out.Sent(c, x.sends)
+	}
+	return err
 }
 
 // sendEvent sends an event. The encoding of a large one is counted: gRPC makes it anew
 // for every reader.
 func (c *call) sendEvent(out eventStream, t *task.Task, e *task.Event) error {
 	if e.Large() {
-		release, err := budget.From(c).Borrow(c, e.Size())
+		worked, release, err := budget.From(c).Borrow(c, e.Size())
 		if err != nil {
 			return grpcError(c, err)
 		}
+		worked()
 		defer release()
 	}
-	return out.Send(protoEvent(t, e))
+	return c.sendProto(out, protoEvent(t, e), e.Large())
 }
 
 func (g *grpcService) GetTask(ctx context.Context, r *a2apb.GetTaskRequest) (*a2apb.Task, error) {

@@ -151,8 +151,8 @@ func (c *Config) Validate() error {
 // minMetricsKey keeps the key from being guessed.
 const minMetricsKey = 16
 
-// minRequestMemory is what one largest task needs.
-const minRequestMemory = 64
+// minRequestMemory gives a principal a share that holds one largest task.
+const minRequestMemory = 128
 
 func checkPublicURL(s string) error {
 	if s == "" {

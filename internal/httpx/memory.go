@@ -12,8 +12,7 @@ import (
 // bounded by the number of requests.
 const largeBody = 32 << 10
 
-// maxDeclared is the most that a declared length counts: what is larger is refused by
-// the handler before it is read.
+// maxDeclared is the most that a declared length counts: no handler reads more.
 const maxDeclared = 8 << 20
 
 // holdBody takes memory for the request's body, and for what it is decoded to, before
@@ -22,8 +21,8 @@ func (x *exchange) holdBody(r *http.Request) error {
 	switch n := r.ContentLength; {
 	case n < 0:
 		r.Body = &countedBody{ReadCloser: r.Body, x: x, free: largeBody}
-	case n > largeBody && n <= maxDeclared:
-		return x.account.Hold(x, 2*n)
+	case n > largeBody:
+		return x.account.Hold(x, 2*min(n, maxDeclared))
 	}
 	return nil
 }
