@@ -12,6 +12,8 @@ import (
 	a2apb "github.com/a2aproject/a2a-go/v2/a2apb/v1"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/encoding"
+	_ "google.golang.org/grpc/encoding/proto" // registers the codec
 	"google.golang.org/grpc/status"
 
 	"github.com/parley-dev/parley/internal/errs"
@@ -27,6 +29,7 @@ import (
 func (s *server) mountGRPC() {
 	srv := grpc.NewServer(
 		grpc.MaxRecvMsgSize(maxBody),
+		grpc.ForceServerCodecV2(countingCodec{encoding.GetCodecV2("proto")}),
 		grpc.UnaryInterceptor(func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (out any, err error) {
 			err = rpcOf(ctx).run(func() error {
 				out, err = next(ctx, req)

@@ -46,6 +46,9 @@ func (g *grpcService) SendMessage(ctx context.Context, r *a2apb.SendMessageReque
 			return nil, err
 		}
 		t, err := c.sendOfficial(&p)
+		if err == nil {
+			err = c.takeValues(&t)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -140,6 +143,9 @@ func (c *call) sendFirst(out eventStream, t *task.Task, history int) (*task.Task
 		}
 		t = &whole
 	}
+	if err := c.takeValues(t); err != nil {
+		return t, grpcError(c, err)
+	}
 	err := c.sendProto(out, &a2apb.StreamResponse{Payload: &a2apb.StreamResponse_Task{Task: protoTask(t, history, true)}}, t.Size > smallTask)
 	httpx.ReleaseMemory(c)
 	return names(t), err
@@ -162,7 +168,7 @@ func (c *call) sendProto(out eventStream, m *a2apb.StreamResponse, large bool) e
 // for every reader.
 func (c *call) sendEvent(out eventStream, t *task.Task, e *task.Event) error {
 	if e.Large() {
-		worked, release, err := budget.From(c).Borrow(c, e.Size())
+		worked, release, err := budget.From(c).Borrow(c, e.Size()+eventValues(e)*valueSize)
 		if err != nil {
 			return grpcError(c, err)
 		}
@@ -182,6 +188,9 @@ func (g *grpcService) GetTask(ctx context.Context, r *a2apb.GetTaskRequest) (*a2
 			return nil, err
 		}
 		t, err := c.s.Tasks.Get(c, c.to, r.GetId(), task.Content{History: history > 0, Artifacts: true})
+		if err == nil {
+			err = c.takeValues(&t)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -195,6 +204,9 @@ func (g *grpcService) CancelTask(ctx context.Context, r *a2apb.CancelTaskRequest
 			return nil, err
 		}
 		t, err := c.s.Tasks.Cancel(c, c.to, r.GetId(), task.All)
+		if err == nil {
+			err = c.takeValues(&t)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -216,6 +228,9 @@ func (g *grpcService) ListTasks(ctx context.Context, r *a2apb.ListTasksRequest) 
 			NextPageToken: page.Next, PageSize: int32(page.Limit), TotalSize: int32(min(page.Total, math.MaxInt32)),
 		}
 		for i := range page.Tasks {
+			if err := c.takeValues(&page.Tasks[i]); err != nil {
+				return nil, err
+			}
 			out.Tasks = append(out.Tasks, protoTask(&page.Tasks[i], history, own.Artifacts))
 		}
 		return out, nil

@@ -177,6 +177,17 @@ func (a *Account) wait(ctx context.Context) (context.Context, context.CancelFunc
 	return context.WithDeadline(ctx, a.until)
 }
 
+// Insist lets the request wait longer than others, for a result that it would be wrong
+// to refuse: what it asked for is done.
+func (a *Account) Insist() {
+	if a.unbound() {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.until = time.Now().Add(insistence)
+}
+
 // Borrow takes n bytes and, if they are many, a lane, for something that several
 // requests share. It waits a few seconds. worked leaves the lane, release gives the
 // bytes back; both must be called.

@@ -34,6 +34,8 @@ const (
 	heavy = 512 << 10
 	// patience is how long a request waits for memory or for a lane.
 	patience = 4 * time.Second
+	// insistence is how long a request waits that insists.
+	insistence = 30 * time.Second
 	// orgShare and principalShare divide the memory.
 	orgShare       = 2
 	principalShare = 4
