@@ -1,9 +1,12 @@
 package a2a
 
 import (
+	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"runtime/debug"
 	"strings"
@@ -83,7 +86,26 @@ func serveGRPC(srv *grpc.Server, w http.ResponseWriter, r *http.Request) {
 	r = r.WithContext(context.WithValue(r.Context(), rpcKey{}, x))
 	// The transport reads ahead, and has no bound for it.
 	r.Body = http.MaxBytesReader(w, r.Body, maxBody+framing)
+	if err := expectMessage(r); err != nil {
+		refuseGRPC(w, r, err)
+		return
+	}
 	srv.ServeHTTP(x.out, r)
+}
+
+// expectMessage takes memory for the message of a request, whose length gRPC writes
+// before it. A refusal while the transport reads would not be told to the client.
+func expectMessage(r *http.Request) error {
+	var head [framing]byte
+	n, err := io.ReadFull(r.Body, head[:])
+	r.Body = struct {
+		io.Reader
+		io.Closer
+	}{io.MultiReader(bytes.NewReader(head[:n]), r.Body), r.Body}
+	if err != nil {
+		return nil // the transport finds out, too
+	}
+	return httpx.ExpectBody(r.Context(), min(maxBody, int64(binary.BigEndian.Uint32(head[1:]))))
 }
 
 // rpc is the HTTP request below a gRPC call, whose handler runs in a goroutine of

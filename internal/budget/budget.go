@@ -24,8 +24,8 @@ type Limits struct {
 	Response int64 // of one response
 }
 
-// DefaultLimits leave room for six responses of the largest size.
-var DefaultLimits = Limits{Memory: 192 << 20, Response: 17 << 20}
+// DefaultLimits leave room for five responses of the largest size.
+var DefaultLimits = Limits{Memory: 160 << 20, Response: 17 << 20}
 
 const (
 	// small is what an account may hold uncounted.

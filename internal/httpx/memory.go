@@ -20,7 +20,8 @@ const maxDeclared = 8 << 20
 func (x *exchange) holdBody(r *http.Request) error {
 	switch n := r.ContentLength; {
 	case n < 0:
-		r.Body = &countedBody{ReadCloser: r.Body, x: x, free: largeBody}
+		x.body = &countedBody{ReadCloser: r.Body, x: x, free: largeBody}
+		r.Body = x.body
 	case n > largeBody:
 		return x.account.Hold(x, 2*min(n, maxDeclared))
 	}
@@ -45,6 +46,22 @@ func (b *countedBody) Read(p []byte) (int, error) {
 		}
 	}
 	return n, err
+}
+
+// ExpectBody takes memory for n bytes of a body whose length HTTP does not tell, for a
+// protocol that tells it in the body itself.
+func ExpectBody(ctx context.Context, n int64) error {
+	x := exchangeOf(ctx)
+	if x == nil || n <= largeBody {
+		return nil
+	}
+	if err := x.account.Hold(x, 2*n); err != nil {
+		return err
+	}
+	if b, ok := x.body.(*countedBody); ok {
+		b.free += n
+	}
+	return nil
 }
 
 // ReleaseMemory gives back what the request holds so far, for a handler that goes on
