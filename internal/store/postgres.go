@@ -23,6 +23,7 @@ type pg struct {
 	// connections, so that writes that wait for locks leave some to the reads.
 	writes chan struct{}
 	adder  *adder
+	fence  *fence
 }
 
 const (
@@ -71,7 +72,7 @@ func openPostgres(ctx context.Context, o Options, met *metrics) (*pg, error) {
 		return nil, err
 	}
 	met.observePool(pool)
-	e := &pg{pool: pool, slowPool: slow, writes: make(chan struct{}, maxWrites(cfg.MaxConns))}
+	e := &pg{pool: pool, slowPool: slow, writes: make(chan struct{}, maxWrites(cfg.MaxConns)), fence: o.fence}
 	e.adder = newAdder(e, met)
 	met.observeQueue(e.adder.queue)
 	return e, nil
@@ -95,7 +96,7 @@ func openSlowPool(ctx context.Context, cfg *pgxpool.Config, o Options) (*pgxpool
 	return pgxpool.NewWithConfig(ctx, cfg)
 }
 
-func (e *pg) slow() reader { return pgPool{e.slowPool} }
+func (e *pg) slow() reader { return guarded{pgPool{e.slowPool}, e.fence} }
 
 func (e *pg) slowConns() int { return int(e.slowPool.Config().MaxConns) }
 
@@ -120,12 +121,15 @@ func (e *pg) acquireWrite(ctx context.Context) (conn *pgxpool.Conn, release func
 }
 
 func (e *pg) query(ctx context.Context, sql string, args ...any) (rows, error) {
-	return pgPool{e.pool}.query(ctx, sql, args...)
+	return guarded{pgPool{e.pool}, e.fence}.query(ctx, sql, args...)
 }
 
 // write runs fn in a transaction of its own. When it lost a race against another
 // transaction it is run again.
 func (e *pg) write(ctx context.Context, fn func(*tx) error) error {
+	if err := e.fence.err(); err != nil {
+		return err
+	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
 	defer cancel()
 	for try := 1; ; try++ {
@@ -148,11 +152,16 @@ func (e *pg) writeOnce(ctx context.Context, fn func(*tx) error) error {
 		return err
 	}
 	defer release()
-	if _, err := conn.Exec(ctx, "BEGIN"); err != nil {
+	begun, err := conn.Exec(ctx, e.fence.begin)
+	if err != nil {
 		return err
 	}
 	t := newTx(pgConn{conn, ctx}, &postgresDialect)
-	err = decide(t, fn)
+	if begun.RowsAffected() > 0 {
+		err = e.fence.refuse(ctx, t)
+	} else {
+		err = decide(t, fn)
+	}
 	if err == nil {
 		t.finish()
 		t.exec("COMMIT")
@@ -214,17 +223,19 @@ func (e *pg) dataVersion(ctx context.Context, org string) (uint64, error) {
 	return uint64(v), err //nolint:gosec // a count of changes
 }
 
-// migrationLock is an arbitrary number that all nodes agree on.
-const migrationLock = 7_202_611_150_817
-
-func (e *pg) migrate(ctx context.Context) error {
+func (e *pg) migrate(ctx context.Context, fn func(migrator) error) error {
 	return pgx.BeginFunc(ctx, e.pool, func(t pgx.Tx) error {
-		if _, err := t.Exec(ctx, `SELECT pg_advisory_xact_lock($1)`, int64(migrationLock)); err != nil {
-			return err
-		}
-		return migrateAll(ctx, &postgresDialect, pgTx{t}, func(sql string, args ...any) error {
+		exec := func(sql string, args ...any) error {
 			_, err := t.Exec(ctx, sql, args...)
 			return err
+		}
+		if err := exec(`SELECT pg_advisory_xact_lock($1)`, int64(migrationLock)); err != nil {
+			return err
+		}
+		return fn(migrator{
+			reader: pgTx{t}, exec: exec,
+			stopWriters: func() error { return exec(`SELECT pg_advisory_xact_lock($1)`, int64(writersLock)) },
+			others:      func(schema int) ([]Node, error) { return aliveNodes(ctx, pgTx{t}, schema) },
 		})
 	})
 }
