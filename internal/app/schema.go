@@ -39,6 +39,8 @@ func (s *Server) watchSchema(ctx context.Context) {
 		switch {
 		case err != nil && errs.As(err).Code == store.CodeMigrated:
 			s.log.Error("this node is out of service", "error", err)
+			s.tasks.Stop() // whoever waits for something is to ask another node
+			s.endWork()    // all of it would fail from now on
 			return
 		case err != nil && ctx.Err() == nil && Now().Sub(logged) > quiet:
 			logged = Now()
