@@ -160,8 +160,10 @@ func (s *Server) settle(t *testing.T) {
 func fixtureReads(t *testing.T, s *Server, key string) []string {
 	t.Helper()
 	const org = "/api/v1/orgs/main/"
-	out := []string{org + "tasks", org + "friction", org + "friction/registry:timeout", org + "settings/friction", org + "members", org + "keys", org + "clients",
-		org + "agents"}
+	out := []string{
+		org + "tasks", org + "friction", org + "friction/registry:timeout", org + "settings/friction", org + "members", org + "keys", org + "clients",
+		org + "agents",
+	}
 	_, body := get(t, s.URL()+org+"proposals?status=all&sort=oldest", key)
 	var page struct{ Proposals []struct{ ID string } }
 	if err := json.Unmarshal([]byte(body), &page); err != nil || len(page.Proposals) == 0 {

@@ -10,4 +10,6 @@ import _ "embed"
 //go:embed upgradetest/compatible.sql
 var upgradeCompatible string
 
-func init() { moreSchema = append(moreSchema, schemaFile{"upgradetest_compatible.sql", upgradeCompatible}) }
+func init() {
+	moreSchema = append(moreSchema, schemaFile{"upgradetest_compatible.sql", upgradeCompatible})
+}

@@ -10,4 +10,6 @@ import _ "embed"
 //go:embed upgradetest/incompatible.sql
 var upgradeIncompatible string
 
-func init() { moreSchema = append(moreSchema, schemaFile{"upgradetest_incompatible.sql", upgradeIncompatible}) }
+func init() {
+	moreSchema = append(moreSchema, schemaFile{"upgradetest_incompatible.sql", upgradeIncompatible})
+}
