@@ -2,9 +2,12 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 
 	"github.com/parley-dev/parley/internal/errs"
 )
@@ -17,9 +20,8 @@ type fence struct {
 	known int // the newest schema of this program
 	moved atomic.Pointer[errs.Error]
 
-	moves string // a query that yields a row if the fence is to close
-	begin string // see below
-	check []statement
+	moves string      // a query that yields a row if the fence is to close
+	check []statement // for the start of a batch; see below
 }
 
 // Arbitrary numbers that all nodes agree on, of PostgreSQL's advisory locks.
@@ -28,22 +30,40 @@ const (
 	writersLock   = 7_202_611_150_818 // shared by writes, taken by incompatible migrations
 )
 
+const lockWriters = `SELECT pg_advisory_xact_lock_shared($1)`
+
 func newFence(known int) *fence {
 	moves := fmt.Sprintf(`SELECT 1 FROM schema_migrations WHERE number > %d AND compatible = 0 LIMIT 1`, known)
 	return &fence{
 		known: known, moves: moves,
-		// begin begins a write on PostgreSQL, and yields a row if the fence is to close.
-		// The lock makes an incompatible migration wait for the writes that have begun
-		// before it; those that waited for the migration see it, because each statement
-		// has a snapshot of its own.
-		begin: fmt.Sprintf("BEGIN; SELECT pg_advisory_xact_lock_shared(%d); %s", writersLock, moves),
-		// check is the same at the start of a batch, where nothing can be decided in
-		// between: it fails if the fence is to close.
+		// As begin, where nothing can be decided in between: it fails if the fence is to
+		// close.
 		check: []statement{
-			{sql: `SELECT pg_advisory_xact_lock_shared($1)`, args: []any{int64(writersLock)}},
+			{sql: lockWriters, args: []any{int64(writersLock)}},
 			{sql: `SELECT 1 / (1 - count(*)) FROM (` + moves + `) moved`},
 		},
 	}
+}
+
+// begin begins a write on PostgreSQL in one round trip, and reports whether the fence is
+// to close. The lock makes an incompatible migration wait for the writes that have begun
+// before it; those that waited for the migration see it, because each statement has a
+// snapshot of its own.
+func (f *fence) begin(ctx context.Context, conn *pgx.Conn) (moved bool, err error) {
+	var b pgx.Batch
+	b.Queue("BEGIN")
+	b.Queue(lockWriters, int64(writersLock))
+	b.Queue(f.moves)
+	results := conn.SendBatch(ctx, &b)
+	defer func() { err = errors.Join(err, results.Close()) }()
+	for range b.Len() {
+		tag, err := results.Exec()
+		if err != nil {
+			return false, err
+		}
+		moved = tag.RowsAffected() > 0 // of the last statement
+	}
+	return moved, nil
 }
 
 // CodeMigrated is the code of the error that a store gives once a newer program has

@@ -152,14 +152,13 @@ func (e *pg) writeOnce(ctx context.Context, fn func(*tx) error) error {
 		return err
 	}
 	defer release()
-	begun, err := conn.Exec(ctx, e.fence.begin)
-	if err != nil {
-		return err
-	}
+	moved, err := e.fence.begin(ctx, conn.Conn())
 	t := newTx(pgConn{conn, ctx}, &postgresDialect)
-	if begun.RowsAffected() > 0 {
+	switch {
+	case err != nil:
+	case moved:
 		err = e.fence.refuse(ctx, t)
-	} else {
+	default:
 		err = decide(t, fn)
 	}
 	if err == nil {
