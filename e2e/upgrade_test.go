@@ -75,7 +75,7 @@ func (r release) refuses(t *testing.T, e engine, args []string, words ...string)
 	}
 }
 
-// client is load on one node: proposals of a fleet, and tasks.
+// upgradeClient is load on one node: proposals of a fleet, and tasks.
 type upgradeClient struct {
 	*fleet
 	node   *server
@@ -116,6 +116,7 @@ func (c *upgradeClient) run(ctx context.Context, name string) {
 				return
 			}
 			c.sent = append(c.sent, id)
+			time.Sleep(20 * time.Millisecond) // each of them is read again at the end
 		}
 	})
 	wg.Wait()
