@@ -55,6 +55,9 @@ type dialect struct {
 	unindexed func(column string) string
 	// by names the index to use, where that can be said.
 	by func(index string) string
+
+	hasCompatible string // counts the column compatible of schema_migrations
+	makeNodes     string // makes the table of nodes; empty: there is only one
 }
 
 var sqliteDialect = dialect{
@@ -84,6 +87,8 @@ var sqliteDialect = dialect{
 	scanWords: func(words []string) string { return strings.Join(words, " ") },
 	unindexed: func(column string) string { return "+" + column },
 	by:        func(index string) string { return " INDEXED BY " + index },
+
+	hasCompatible: `SELECT count(*) FROM pragma_table_info('schema_migrations') WHERE name = 'compatible'`,
 }
 
 const postgresClock = `CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS BIGINT)`
@@ -117,6 +122,10 @@ var postgresDialect = dialect{
 	scanWords: postgresMatch,
 	unindexed: func(column string) string { return "(" + column + " || '')" },
 	by:        func(string) string { return "" },
+
+	hasCompatible: `SELECT count(*) FROM pg_attribute
+		WHERE attrelid = 'schema_migrations'::regclass AND attname = 'compatible' AND NOT attisdropped`,
+	makeNodes: makeNodes,
 }
 
 func postgresMatch(words []string) string {
