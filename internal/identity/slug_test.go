@@ -11,7 +11,9 @@ import (
 func TestIDsFollowTheirPatterns(t *testing.T) {
 	t.Parallel()
 	org, agent := regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,62}$`), regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,63}$`)
-	check := func(s string) bool { return ValidOrgID(s) == org.MatchString(s) && ValidAgentID(s) == agent.MatchString(s) }
+	check := func(s string) bool {
+		return ValidOrgID(s) == org.MatchString(s) && ValidAgentID(s) == agent.MatchString(s)
+	}
 	for _, s := range []string{"", "a", "-", ".a", "a.b", "a_b", "A", "a b", "a\n", "ä", strings.Repeat("a", 63), strings.Repeat("a", 64), strings.Repeat("a", 65)} {
 		if !check(s) {
 			t.Errorf("%q is not judged as its pattern does", s)
