@@ -179,6 +179,10 @@ const (
 	shedShare
 	shedStreams
 	shedWaits
+	shedMemory
+	shedSearch
 )
 
-var shedReasons = [...]string{shedOverload: "overload", shedShare: "share", shedStreams: "streams", shedWaits: "waits"}
+var shedReasons = [...]string{
+	shedOverload: "overload", shedShare: "share", shedStreams: "streams", shedWaits: "waits", shedMemory: "memory", shedSearch: "search",
+}
