@@ -94,7 +94,9 @@ func (s *pushStore) UpdatePush(_ context.Context, _, _, _ string, decide func(Pu
 	return out, err
 }
 
-func (s *pushStore) TaskRow(context.Context, string, string) (Task, error) { return Task{}, errs.ErrNotFound }
+func (s *pushStore) TaskRow(context.Context, string, string) (Task, error) {
+	return Task{}, errs.ErrNotFound
+}
 
 // A configuration can be changed after it was chosen and before it is claimed.
 func TestAClaimThatNoLongerFitsIsReleased(t *testing.T) {

@@ -341,7 +341,9 @@ func (s *pushSetter) InsertTask(context.Context, Change, time.Duration) error {
 	return errs.New(errs.Conflict, "task.exists", "it exists")
 }
 
-func (s *pushSetter) TaskByUID(context.Context, string, string, Content) (Task, error) { return Task{}, nil }
+func (s *pushSetter) TaskByUID(context.Context, string, string, Content) (Task, error) {
+	return Task{}, nil
+}
 
 func TestARepeatedSendCountsNothing(t *testing.T) {
 	t.Parallel()
