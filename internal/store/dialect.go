@@ -93,7 +93,8 @@ var postgresDialect = dialect{
 	forUpdate:  " FOR UPDATE",
 	skipLocked: " FOR UPDATE SKIP LOCKED",
 	clock:      postgresClock,
-	clockNow:   func(func() time.Time) statement { return statement{sql: postgresClock} },
+	// A subquery is evaluated once, and so an index can be searched by it.
+	clockNow: func(func() time.Time) statement { return statement{sql: "(SELECT " + postgresClock + ")"} },
 	leaseUntil: func(mark string, length time.Duration, _ time.Time) (string, any) {
 		return "CASE WHEN " + mark + "::bigint > 0 THEN " + postgresClock + " + " + mark + " ELSE 0 END", length.Microseconds()
 	},
