@@ -33,39 +33,47 @@ func TestQuotasAndPushesAreFoundByTheirIndexes(t *testing.T) {
 	}{
 		"live tasks": {
 			func() error { _, err := s.CountLiveTasks(t.Context(), who, 10); return err },
-			[]string{"SCAN tasks USING INDEX tasks_queue", "tasks_leases", "tasks_asking (sender_org=? AND sender=?)"}, true,
+			[]string{"SCAN tasks USING INDEX tasks_queue", "tasks_leases", "tasks_asking (sender_org=? AND sender=?)"},
+			true,
 		},
 		"stored tasks": {func() error { _, err := s.CountTasks(t.Context(), "acme", 10); return err }, []string{"(org_id=?)"}, true},
 		"sender's pushes": {
 			func() error { _, err := s.CountSenderPushes(t.Context(), who, 10); return err },
-			[]string{"push_active (sender_org=? AND sender=?)"}, false,
+			[]string{"push_active (sender_org=? AND sender=?)"},
+			false,
 		},
 		"all pushes": {
 			func() error { _, _, err := s.CountPushes(t.Context()); return err },
-			[]string{"COVERING INDEX push_due (sender_org=? AND due_at>? AND due_at<?)", "push_dead"}, true,
+			[]string{"COVERING INDEX push_due (sender_org=? AND due_at>? AND due_at<?)", "push_dead"},
+			true,
 		},
 		"org's pushes": {
 			func() error {
 				_, err := s.CountSenderPushes(t.Context(), identity.Principal{Org: "acme"}, 10)
 				return err
 			},
-			[]string{"push_active (sender_org=?)"}, false,
+			[]string{"push_active (sender_org=?)"},
+			false,
 		},
 		"due orgs": {
 			func() error { _, err := s.dueOrgs(t.Context(), &task.PushClaim{}); return err },
-			[]string{"COVERING INDEX push_due"}, false,
+			[]string{"COVERING INDEX push_due"},
+			false,
 		},
 		"due pushes": {
 			func() error { _, err := s.duePushes(t.Context(), "acme", &task.PushClaim{}, 8); return err },
-			[]string{"COVERING INDEX push_due (sender_org=? AND due_at>? AND due_at<?)"}, false,
+			[]string{"COVERING INDEX push_due (sender_org=? AND due_at>? AND due_at<?)"},
+			false,
 		},
 		"public agents": {
 			func() error { _, err := s.AgentsPage(t.Context(), agent.Page{Others: true, Limit: 10}); return err },
-			[]string{"agents_public (id>?)"}, false,
+			[]string{"agents_public (id>?)"},
+			false,
 		},
 		"agents of an org": {
 			func() error { _, err := s.AgentsPage(t.Context(), agent.Page{Org: "acme", Limit: 10}); return err },
-			[]string{"agents_by_org (org_id=? AND id>?)"}, false,
+			[]string{"agents_by_org (org_id=? AND id>?)"},
+			false,
 		},
 		"keys": {
 			func() error {
@@ -75,7 +83,8 @@ func TestQuotasAndPushesAreFoundByTheirIndexes(t *testing.T) {
 				"keys_live (org_id=? AND expires_at=?)", "keys_live (org_id=? AND expires_at>?)",
 				"keys_live_principal (org_id=? AND kind=? AND principal_id=? AND expires_at=?)",
 				"keys_live_principal (org_id=? AND kind=? AND principal_id=? AND expires_at>?)",
-			}, false,
+			},
+			false,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
