@@ -148,7 +148,7 @@ func newServer(ctx context.Context, cfg config.Config, log *slog.Logger, now fun
 		s.auth.Revoked(org)
 		s.agents.Forget()
 	})
-	handler, err := s.handler(ids, proxies)
+	handler, err := s.handler(ctx, ids, proxies)
 	if err != nil {
 		return nil, err
 	}
