@@ -13,6 +13,7 @@ import (
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/httpx"
 	"github.com/parley-dev/parley/internal/identity"
+	"github.com/parley-dev/parley/internal/task"
 	"github.com/parley-dev/parley/internal/wire"
 )
 
@@ -93,13 +94,14 @@ func tagOf(body []byte) string {
 }
 
 // visible is the page of a caller: agents of the own org by id, so that others cannot
-// push them out, then the public ones of other orgs by id.
+// push them out, then the public ones of other orgs by id. An id is listed once: for the
+// agent that the caller reaches under it.
 func (s *server) visible(ctx context.Context, caller *identity.Caller, after string) (cardPart, error) {
 	var out cardPart
+	var err error
 	last, others := strings.CutPrefix(after, ofOthers)
+	access, denied := identity.Authorize(caller, caller.Org, identity.CallAgent)
 	if !others {
-		access, denied := identity.Authorize(caller, caller.Org, identity.CallAgent)
-		var err error
 		out, err = s.entries(ctx, agent.Page{Org: caller.Org, After: after, Limit: s.CardAgents}, func(a *agent.Agent) bool {
 			// A key that may call nobody sees what everybody sees.
 			return a.Public || denied == nil && access.ReachesAgent(a.ID)
@@ -113,8 +115,14 @@ func (s *server) visible(ctx context.Context, caller *identity.Caller, after str
 	if err != nil {
 		return out, err
 	}
+	var hidden map[string]bool
+	if denied == nil {
+		if hidden, err = s.Agents.HiddenFrom(ctx, access); err != nil {
+			return out, err
+		}
+	}
 	for _, e := range public.entries {
-		if e.org == caller.Org {
+		if e.org == caller.Org || hidden[e.id] {
 			continue
 		}
 		if len(out.entries) >= s.CardAgents || out.size > maxCardBytes {
@@ -154,7 +162,7 @@ func (s *server) entries(ctx context.Context, p agent.Page, shown func(*agent.Ag
 		}
 		status := a.Pinned
 		if status == "" {
-			status = string(present(a.ID))
+			status = string(present(task.AgentKey{Org: a.Org, ID: a.ID}))
 		}
 		out.add(cardEntry{a.ID, a.Org, appendEntry(nil, a, status)})
 	}

@@ -42,7 +42,7 @@ func newAgentJSON(a agent.Agent) agentJSON {
 type agentCreateCmd struct {
 	StoreFlags  `embed:""`
 	orgFlag     `embed:""`
-	ID          string   `arg:"" help:"Id of the agent, unique on the whole server: a-z, 0-9, '.', '_' and '-'."`
+	ID          string   `arg:"" help:"Id of the agent, unique in its org: a-z, 0-9, '.', '_' and '-'."`
 	Name        string   `help:"Display name." required:"" placeholder:"NAME"`
 	Description string   `help:"What the agent does." placeholder:"TEXT"`
 	Skill       []string `help:"Skill tag; may be repeated." sep:"none" placeholder:"TAG"`

@@ -54,7 +54,11 @@ func TestQuotasAndPushesAreFoundByTheirIndexes(t *testing.T) {
 		},
 		"agents of an org": {
 			func() error { _, err := s.AgentsPage(t.Context(), agent.Page{Org: "acme", Limit: 10}); return err },
-			[]string{"agents_by_org (org_id=? AND id>?)"},
+			[]string{"sqlite_autoindex_agents_1 (org_id=? AND id>?)"},
+		},
+		"agents by id": {
+			func() error { _, err := s.ReachedAgents(t.Context(), "acme", "bob"); return err },
+			[]string{"agents_public (id=?)"},
 		},
 		"keys": {
 			func() error {
