@@ -56,6 +56,16 @@ func TestQuotasAndPushesAreFoundByTheirIndexes(t *testing.T) {
 			func() error { _, err := s.AgentsPage(t.Context(), agent.Page{Org: "acme", Limit: 10}); return err },
 			[]string{"sqlite_autoindex_agents_1 (org_id=? AND id>?)"},
 		},
+		"own tasks": {
+			func() error {
+				_, err := s.OwnTasks(t.Context(), task.OwnFilter{Key: task.Key{Org: "acme", Agent: "bob", Sender: who}, HiddenOrg: "other", Limit: 10})
+				return err
+			},
+			[]string{
+				"tasks_own (sender_org=? AND sender=? AND agent_id=?", "tasks_key (org_id=? AND agent_id=? AND sender_org=? AND sender=?)",
+				"tasks_own (sender_org=? AND sender=? AND agent_id=?",
+			},
+		},
 		"agents by id": {
 			func() error { _, err := s.ReachedAgents(t.Context(), "acme", "bob"); return err },
 			[]string{"agents_public (id=?)"},
