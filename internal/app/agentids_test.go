@@ -209,3 +209,24 @@ func (k withKey) RoundTrip(r *http.Request) (*http.Response, error) {
 	r.Header.Set("Authorization", "Bearer "+string(k))
 	return http.DefaultTransport.RoundTrip(r)
 }
+
+// A follow-up is never sent to another org, even if the org's own assignee is no
+// registered agent and a public agent elsewhere has its id.
+func TestFollowUpsStayInTheirOrg(t *testing.T) {
+	t.Parallel()
+	s := running(t)
+	key := s.stranger(t)
+	if _, err := s.agents.Create(t.Context(), agent.Agent{ID: "ghost", Org: "globex", Name: "Ghost", Public: true}); err != nil {
+		t.Fatal(err)
+	}
+	op := identity.NewAdmins(s.store, Now, newIDs(Now).next)
+	if _, err := op.CreateMember(t.Context(), identity.Principal{Org: "main", Kind: identity.Agent, ID: "ghost"}, "", false); err != nil {
+		t.Fatal(err)
+	}
+	if res, body := send(t, "POST", s.URL()+"/api/v1/orgs/main/tasks", s.First().Secret, `{"title":"Secret","assignee":"agent:ghost"}`, ""); res.StatusCode != 404 {
+		t.Error(res.Status, body)
+	}
+	if _, body := send(t, "GET", s.URL()+"/api/v1/orgs/globex/a2a/tasks", key, "", ""); !strings.Contains(body, `"tasks":[]`) {
+		t.Error(body)
+	}
+}
