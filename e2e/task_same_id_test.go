@@ -147,3 +147,57 @@ func sendSame(t *testing.T, to, from peer, org string, n int) {
 		t.Errorf("%s streams\n%s", say, all)
 	}
 }
+
+// TestPublicNamesAreFew: an org that takes public ids away from others gets few of them,
+// and keeps nobody from private agents of these ids.
+func TestPublicNamesAreFew(t *testing.T) {
+	t.Parallel()
+	eachEngine(t, func(t *testing.T, e engine) {
+		t.Parallel()
+		s := serve(t, e, "--rate-limit", "0", "--max-public-agents", "20")
+		keys := map[string]string{}
+		for _, org := range []string{"mallory", "honest"} {
+			s.cli(t, "org", "create", org)
+			s.cli(t, "service", "create", "crm", "--org", org)
+			keys[org] = s.newKey(t, org, "service:crm", "svc:admin:admin", "svc:a2a:write")
+		}
+		create := func(org string, n int, public bool) (int, string) {
+			var problem struct{ Code string }
+			url := s.base + "/api/v1/orgs/" + org + "/agents"
+			status := must(api(t.Context(), http.MethodPost, url, keys[org], object{"id": fmt.Sprint("bot", n), "name": "Bot", "public": public}, &problem))(t)
+			return status, problem.Code
+		}
+		for n := range 25 {
+			status, code := create("mallory", n, true)
+			if n < 20 && status != 201 || n >= 20 && (status != 409 || code != "quota.public_agents") {
+				t.Errorf("public id %d: %d %s", n, status, code)
+			}
+		}
+		honest := peer{s.base, keys["honest"]}
+		for n := range 25 {
+			if n < 20 {
+				if status, code := create("honest", n, true); status != 409 || code != "agent.public_id_taken" {
+					t.Errorf("the public id of another org: %d %s", status, code)
+				}
+			}
+			if status, code := create("honest", n, n >= 20); status != 201 {
+				t.Errorf("id %d: %d %s", n, status, code)
+			}
+			if _, err := honest.send(t.Context(), fmt.Sprint("bot", n), "t-1", "hello"); err != nil {
+				t.Error(err)
+			}
+		}
+		var list struct{ Tasks []object }
+		for org, want := range map[string]int{"honest": 25, "mallory": 0} {
+			must(api(t.Context(), http.MethodGet, s.base+"/api/v1/orgs/"+org+"/a2a/tasks?limit=100", keys[org], nil, &list))(t)
+			if len(list.Tasks) != want {
+				t.Errorf("%s has %d tasks; want %d", org, len(list.Tasks), want)
+			}
+		}
+		// The operator takes an id back.
+		s.cli(t, "agent", "release", "bot0", "--org", "mallory")
+		if status := must(api(t.Context(), http.MethodPatch, s.base+"/api/v1/orgs/honest/agents/bot0", keys["honest"], object{"public": true}, nil))(t); status != 200 {
+			t.Errorf("a released id: %d", status)
+		}
+	})
+}
