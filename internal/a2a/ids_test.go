@@ -26,7 +26,9 @@ func (a *answer) named() string {
 // names lists the agents of the platform's card as "id name".
 func (w *world) names(secret string) (out []string) {
 	w.tb.Helper()
-	var card struct{ Agents []struct{ ID, Name, Status string } }
+	var card struct {
+		Agents []struct{ ID, Name, Status string }
+	}
 	if err := json.Unmarshal([]byte(w.do(secret, "GET", "/.well-known/agent.json", "").Body), &card); err != nil {
 		w.tb.Fatal(err)
 	}
