@@ -1,9 +1,12 @@
 package a2a
 
 import (
+	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"runtime/debug"
 	"strings"
@@ -12,6 +15,8 @@ import (
 	a2apb "github.com/a2aproject/a2a-go/v2/a2apb/v1"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/encoding"
+	_ "google.golang.org/grpc/encoding/proto" // registers the codec
 	"google.golang.org/grpc/status"
 
 	"github.com/parley-dev/parley/internal/errs"
@@ -27,6 +32,7 @@ import (
 func (s *server) mountGRPC() {
 	srv := grpc.NewServer(
 		grpc.MaxRecvMsgSize(maxBody),
+		grpc.ForceServerCodecV2(countingCodec{encoding.GetCodecV2("proto")}),
 		grpc.UnaryInterceptor(func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (out any, err error) {
 			err = rpcOf(ctx).run(func() error {
 				out, err = next(ctx, req)
@@ -75,19 +81,41 @@ func serveGRPC(srv *grpc.Server, w http.ResponseWriter, r *http.Request) {
 		writeStatus(w, grpcStatus(e))
 		return
 	}
-	x := &rpc{w: w, r: r}
+	x := &rpc{w: w, r: r, out: httpx.NewPatient(w)}
 	defer x.end()
 	r = r.WithContext(context.WithValue(r.Context(), rpcKey{}, x))
 	// The transport reads ahead, and has no bound for it.
 	r.Body = http.MaxBytesReader(w, r.Body, maxBody+framing)
-	srv.ServeHTTP(httpx.NewPatient(w), r)
+	if err := expectMessage(r); err != nil {
+		refuseGRPC(w, r, err)
+		return
+	}
+	srv.ServeHTTP(x.out, r)
+}
+
+// expectMessage takes memory for the message of a request, whose length gRPC writes
+// before it. A refusal while the transport reads would not be told to the client.
+func expectMessage(r *http.Request) error {
+	var head [framing]byte
+	n, err := io.ReadFull(r.Body, head[:])
+	r.Body = struct {
+		io.Reader
+		io.Closer
+	}{io.MultiReader(bytes.NewReader(head[:n]), r.Body), r.Body}
+	if err != nil {
+		return nil // the transport finds out, too
+	}
+	return httpx.ExpectBody(r.Context(), min(maxBody, int64(binary.BigEndian.Uint32(head[1:]))))
 }
 
 // rpc is the HTTP request below a gRPC call, whose handler runs in a goroutine of
 // its own.
 type rpc struct {
-	w http.ResponseWriter
-	r *http.Request
+	w   http.ResponseWriter
+	r   *http.Request
+	out *httpx.Patient
+
+	sends int // messages of the response so far
 
 	mu   sync.Mutex // held while the handler runs
 	over bool

@@ -46,6 +46,9 @@ func (g *grpcService) SendMessage(ctx context.Context, r *a2apb.SendMessageReque
 			return nil, err
 		}
 		t, err := c.sendOfficial(&p)
+		if err == nil {
+			err = c.takeValues(&t)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -140,22 +143,39 @@ func (c *call) sendFirst(out eventStream, t *task.Task, history int) (*task.Task
 		}
 		t = &whole
 	}
-	err := out.Send(&a2apb.StreamResponse{Payload: &a2apb.StreamResponse_Task{Task: protoTask(t, history, true)}})
+	if err := c.takeValues(t); err != nil {
+		return t, grpcError(c, err)
+	}
+	err := c.sendProto(out, &a2apb.StreamResponse{Payload: &a2apb.StreamResponse_Task{Task: protoTask(t, history, true)}}, t.Size > smallTask)
 	httpx.ReleaseMemory(c)
 	return names(t), err
+}
+
+// sendProto sends a message of a stream. If it is large, it returns when the client
+// has taken it: gRPC itself only hands it to the goroutine that writes.
+func (c *call) sendProto(out eventStream, m *a2apb.StreamResponse, large bool) error {
+	x := rpcOf(c)
+	x.sends++
+	err := out.Send(m)
+	budget.From(c).Settle()
+	if err == nil && large {
+		x.out.Sent(c, x.sends)
+	}
+	return err
 }
 
 // sendEvent sends an event. The encoding of a large one is counted: gRPC makes it anew
 // for every reader.
 func (c *call) sendEvent(out eventStream, t *task.Task, e *task.Event) error {
 	if e.Large() {
-		release, err := budget.From(c).Borrow(c, e.Size())
+		worked, release, err := budget.From(c).Borrow(c, e.Size()+eventValues(e)*valueSize)
 		if err != nil {
 			return grpcError(c, err)
 		}
+		worked()
 		defer release()
 	}
-	return out.Send(protoEvent(t, e))
+	return c.sendProto(out, protoEvent(t, e), e.Large())
 }
 
 func (g *grpcService) GetTask(ctx context.Context, r *a2apb.GetTaskRequest) (*a2apb.Task, error) {
@@ -168,6 +188,9 @@ func (g *grpcService) GetTask(ctx context.Context, r *a2apb.GetTaskRequest) (*a2
 			return nil, err
 		}
 		t, err := c.s.Tasks.Get(c, c.to, r.GetId(), task.Content{History: history > 0, Artifacts: true})
+		if err == nil {
+			err = c.takeValues(&t)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -181,6 +204,9 @@ func (g *grpcService) CancelTask(ctx context.Context, r *a2apb.CancelTaskRequest
 			return nil, err
 		}
 		t, err := c.s.Tasks.Cancel(c, c.to, r.GetId(), task.All)
+		if err == nil {
+			err = c.takeValues(&t)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -202,6 +228,9 @@ func (g *grpcService) ListTasks(ctx context.Context, r *a2apb.ListTasksRequest) 
 			NextPageToken: page.Next, PageSize: int32(page.Limit), TotalSize: int32(min(page.Total, math.MaxInt32)),
 		}
 		for i := range page.Tasks {
+			if err := c.takeValues(&page.Tasks[i]); err != nil {
+				return nil, err
+			}
 			out.Tasks = append(out.Tasks, protoTask(&page.Tasks[i], history, own.Artifacts))
 		}
 		return out, nil

@@ -178,9 +178,19 @@ func (c *call) sendOfficial(p *officialSend) (task.Task, error) {
 	p.request.Show = task.Content{History: p.history > 0, Artifacts: true}
 	wait := time.Duration(0)
 	if p.wait > 0 && c.s.Tasks.Expected(c, c.to) {
-		wait = c.allowWait(p.wait)
+		wait = c.allowWait(min(p.wait, c.blocks()))
 	}
-	return c.send(p.request, wait)
+	r := p.request
+	p.request.Message = task.Message{} // it may be large, and is not needed while the agent works
+	return c.send(r, wait)
+}
+
+// blocks is how long the request may still wait, all items of a batch together.
+func (c *call) blocks() time.Duration {
+	if c.blockUntil.IsZero() {
+		c.blockUntil = time.Now().Add(blockFor)
+	}
+	return max(0, time.Until(c.blockUntil))
 }
 
 // followOfficial is how a task stands, and what happens to it from now on or, if

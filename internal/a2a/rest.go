@@ -193,6 +193,7 @@ func (s *server) answerREST(w http.ResponseWriter, r *http.Request) *call {
 	}
 	body := buffers.Get().(*buffer)
 	defer body.free()
+	c.body = body
 	if body.b, err = readBody(w, r, body.b); err != nil {
 		refuseREST(w, r, err)
 		return nil

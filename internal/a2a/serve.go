@@ -36,6 +36,10 @@ type call struct {
 	until     time.Time     // zero: not at all
 	waited    bool
 
+	blockUntil time.Time // until when calls of the official protocol wait; zero: none did
+	body       *buffer   // of the request
+	batch      bool
+
 	id     []byte // of the request that the stream answers
 	stream *stream
 }
@@ -65,6 +69,7 @@ func (s *server) answer(w http.ResponseWriter, r *http.Request) *call {
 	}
 	body := buffers.Get().(*buffer)
 	defer body.free()
+	c.body = body
 	if body.b, err = readBody(w, r, body.b); err != nil {
 		refuse(w, r, err)
 		return nil
@@ -83,6 +88,11 @@ func (s *server) answer(w http.ResponseWriter, r *http.Request) *call {
 	if wait := preferredWait(r.Header["Prefer"]); wait > 0 {
 		c.preferred, c.until = wait, time.Now().Add(wait)
 	}
+	if cap(body.b) > pooled {
+		for i := range reqs {
+			reqs[i].id = bytes.Clone(reqs[i].id)
+		}
+	}
 	if !batch && c.streams(&reqs[0]) {
 		return c.start(&reqs[0])
 	}
@@ -90,6 +100,7 @@ func (s *server) answer(w http.ResponseWriter, r *http.Request) *call {
 		refuse(w, r, err)
 		return nil
 	}
+	c.batch = batch
 	c.run(reqs, batch)
 	return nil
 }
@@ -125,7 +136,7 @@ func readBody(w http.ResponseWriter, r *http.Request, b []byte) ([]byte, error) 
 			return b, budget.From(r.Context()).Work(r.Context())
 		case errors.As(err, &tooLarge):
 			return b, errTooLarge
-		case errs.KindOf(err) == errs.Unavailable:
+		case budget.IsBusy(err):
 			return b, err // there is no memory for it
 		case err != nil:
 			return b, errs.Wrap(err, errs.Malformed, "request.malformed", "the body could not be read to its end")
@@ -203,7 +214,9 @@ func (c *call) one(req *request, out []byte) ([]byte, *rpcError) {
 	}
 	out = appendHead(out, req.id)
 	out = append(out, `,"result":`...)
-	out, err := m.call(c, req.params, out)
+	params := req.params
+	req.params = nil // so that dropBody can let go of it
+	out, err := m.call(c, params, out)
 	if err != nil {
 		return out, c.failed(&m, err)
 	}
@@ -307,6 +320,16 @@ func writeJSON(w http.ResponseWriter, status int, body []byte) {
 	_, _ = w.Write(body) // the client may be gone; there is nobody to tell
 }
 
+// dropBody lets go of a large body, for a request that waits.
+func (c *call) dropBody() {
+	if c.body != nil && cap(c.body.b) > pooled {
+		c.body.b = nil
+	}
+}
+
+// pooled is the size up to which buffers are used again.
+const pooled = 64 << 10
+
 // buffer is scratch space for bodies and answers.
 type buffer struct{ b []byte }
 
@@ -314,7 +337,7 @@ var buffers = sync.Pool{New: func() any { return &buffer{b: make([]byte, 0, 2048
 
 // free gives the buffer back, unless it grew so large that it is better forgotten.
 func (b *buffer) free() {
-	if cap(b.b) <= 64<<10 {
+	if cap(b.b) <= pooled {
 		b.b = b.b[:0]
 		buffers.Put(b)
 	}

@@ -22,7 +22,13 @@ func (c *call) send(r task.SendRequest, wait time.Duration) (task.Task, error) {
 	if err := c.s.router.Park(c, httpx.Wait); err != nil {
 		return task.Task{}, err
 	}
-	r.Waiting = func() { c.s.router.Yield(c) }
+	r.Waiting = func() {
+		if !c.batch { // else the results so far are held
+			c.dropBody()
+			httpx.ReleaseMemory(c)
+		}
+		c.s.router.Yield(c)
+	}
 	ctx, stop := c.s.router.WhileAllowed(c, c.r, func(ctx context.Context, caller *identity.Caller) error {
 		return c.s.Tasks.Still(ctx, caller, to.Target().Key())
 	})

@@ -99,7 +99,7 @@ func (s *Server) publicURL() *url.URL {
 
 // memory bounds what requests and responses hold.
 func (s *Server) memory(reg prometheus.Registerer) *budget.Pool {
-	pool := budget.NewPool(budget.Limits{Pool: int64(s.cfg.RequestMemory) << 20, Response: budget.DefaultLimits.Response})
+	pool := budget.NewPool(budget.Limits{Memory: int64(s.cfg.RequestMemory) << 20, Response: budget.DefaultLimits.Response})
 	reg.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "parley_request_memory_bytes", Help: "Memory taken by large requests and responses.",
 	}, func() float64 { return float64(pool.Used()) }))

@@ -20,21 +20,23 @@ import (
 
 // Limits are the bounds of a Pool, in bytes.
 type Limits struct {
-	Pool     int64 // of everything together; 0: no bound
+	Memory   int64 // of everything together; 0: no bound
 	Response int64 // of one response
 }
 
-// DefaultLimits leave room for six responses of the largest size.
-var DefaultLimits = Limits{Pool: 192 << 20, Response: 17 << 20}
+// DefaultLimits leave room for five responses of the largest size.
+var DefaultLimits = Limits{Memory: 160 << 20, Response: 17 << 20}
 
 const (
 	// small is what an account may hold uncounted.
 	small = 64 << 10
-	// heavy is from how many bytes on a request works in one of the pool's lanes.
+	// heavy is the number of held bytes from which a request needs a lane.
 	heavy = 512 << 10
-	// patience is how long a request waits for others to give bytes back.
+	// patience is how long a request waits for memory or for a lane.
 	patience = 4 * time.Second
-	// orgShare and principalShare divide the pool.
+	// insistence is how long a request waits that insists.
+	insistence = 30 * time.Second
+	// orgShare and principalShare divide the memory.
 	orgShare       = 2
 	principalShare = 4
 )
@@ -59,7 +61,7 @@ type Owner struct{ Org, Principal string }
 
 // Pool is shared by all requests of a process. A nil Pool bounds nothing.
 type Pool struct {
-	Limits
+	limits Limits
 	// lanes has a place for everyone that decodes or encodes something large. Half of
 	// the processors are left to small requests.
 	lanes chan struct{}
@@ -71,53 +73,38 @@ type Pool struct {
 	freed      chan struct{} // closed when bytes are given back; nil: no one waits
 }
 
-// NewPool makes a Pool.
+// NewPool makes a Pool; nil if it would bound nothing.
 func NewPool(l Limits) *Pool {
-	return &Pool{Limits: l, lanes: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)), orgs: map[string]int64{}, principals: map[Owner]int64{}}
-}
-
-// Work waits for a lane until ctx ends. done must be called when the work on n bytes is
-// done, before anything waits for a client. Little work needs no lane.
-func (p *Pool) Work(ctx context.Context, n int64) (done func(), err error) {
-	if p == nil || p.Pool <= 0 || n < heavy {
-		return func() {}, nil
+	if l.Memory <= 0 {
+		return nil
 	}
-	leave := sync.OnceFunc(func() { <-p.lanes })
-	select {
-	case p.lanes <- struct{}{}:
-		return leave, nil
-	default: // of two ready cases a select takes any
-	}
-	select {
-	case p.lanes <- struct{}{}:
-		return leave, nil
-	case <-ctx.Done():
-		return nil, errBusy()
+	return &Pool{
+		limits: l, lanes: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)),
+		orgs: map[string]int64{}, principals: map[Owner]int64{},
 	}
 }
 
 // Used is how many bytes are held now.
 func (p *Pool) Used() int64 {
+	if p == nil {
+		return 0
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.used
 }
 
-// Hold takes n bytes for an owner, and waits for them until ctx ends. The returned
-// function gives them back; it must be called once.
-func (p *Pool) Hold(ctx context.Context, o Owner, n int64) (release func(), err error) {
-	if p == nil || p.Pool <= 0 || n <= 0 {
-		return func() {}, nil
-	}
+// hold takes n bytes for an owner, and waits for them until ctx ends.
+func (p *Pool) hold(ctx context.Context, o Owner, n int64) error {
 	for {
 		freed, ok := p.try(o, n)
 		if ok {
-			return func() { p.give(o, n) }, nil
+			return nil
 		}
 		select {
 		case <-freed:
 		case <-ctx.Done():
-			return nil, errBusy()
+			return errBusy()
 		}
 	}
 }
@@ -129,7 +116,7 @@ func (p *Pool) try(o Owner, n int64) (freed <-chan struct{}, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	fits := func(used, limit int64) bool { return used == 0 || used+n <= limit }
-	if fits(p.used, p.Pool) && fits(p.orgs[o.Org], p.Pool/orgShare) && fits(p.principals[o], p.Pool/principalShare) {
+	if fits(p.used, p.limits.Memory) && fits(p.orgs[o.Org], p.limits.Memory/orgShare) && fits(p.principals[o], p.limits.Memory/principalShare) {
 		p.used += n
 		p.orgs[o.Org] += n
 		p.principals[o] += n
@@ -142,6 +129,9 @@ func (p *Pool) try(o Owner, n int64) (freed <-chan struct{}, ok bool) {
 }
 
 func (p *Pool) give(o Owner, n int64) {
+	if n == 0 {
+		return
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.used -= n
@@ -157,145 +147,19 @@ func (p *Pool) give(o Owner, n int64) {
 	}
 }
 
-// Account is what one request holds. It belongs to the goroutine of the request. The
-// zero Account, and a nil one, are bound by nothing.
-type Account struct {
-	Pool  *Pool
-	Owner Owner
-
-	response int64     // bytes of the response so far
-	held     int64     // bytes of the pool
-	until    time.Time // until when the request waits, however often; zero: it has not waited yet
-	releases []func()
-	worked   func() // leaves the lane; nil: the request is in none
-}
-
-// Key is the context key of an Account.
-type Key struct{}
-
-// From returns the account of the request with the given context; nil: it has none.
-func From(ctx context.Context) *Account {
-	a, _ := ctx.Value(Key{}).(*Account)
-	return a
-}
-
-// Take counts n bytes of the response, and takes twice as much from the pool: they
-// are held as values and as text. It waits a few seconds for room. Release, at the end
-// of the request, gives everything back.
-func (a *Account) Take(ctx context.Context, n int64) error {
-	if a == nil || a.Pool == nil {
+// enter waits for a lane until ctx ends.
+func (p *Pool) enter(ctx context.Context) error {
+	select {
+	case p.lanes <- struct{}{}:
 		return nil
+	default: // try first: if both cases are ready, select may choose ctx.Done
 	}
-	if a.response > 0 && a.response+n > a.Pool.Response {
-		return ErrResponseTooLarge
-	}
-	if err := a.Hold(ctx, 2*n); err != nil {
-		return err
-	}
-	if err := a.Work(ctx); err != nil {
-		a.undo(2 * n)
-		return err
-	}
-	a.response += n
-	return nil
-}
-
-// Work waits for a lane if what the account holds is large. The request leaves the
-// lane with Settle.
-func (a *Account) Work(ctx context.Context) error {
-	if a == nil || a.Pool == nil || a.worked != nil || a.held < heavy {
+	select {
+	case p.lanes <- struct{}{}:
 		return nil
-	}
-	ctx, cancel := a.wait(ctx)
-	defer cancel()
-	worked, err := a.Pool.Work(ctx, a.held)
-	if err == nil {
-		a.worked = worked
-	}
-	return err
-}
-
-// Lane is Work for what several requests share: n bytes, until done is called.
-func (a *Account) Lane(ctx context.Context, n int64) (done func(), err error) {
-	if a == nil {
-		return func() {}, nil
-	}
-	a.Settle() // one request must not wait for itself
-	return a.Pool.Work(ctx, n)
-}
-
-// Settle leaves the lane: what is left to do is to wait, for the client or the agent.
-func (a *Account) Settle() {
-	if a != nil && a.worked != nil {
-		a.worked()
-		a.worked = nil
+	case <-ctx.Done():
+		return errBusy()
 	}
 }
 
-// wait bounds how long the request waits, however often it has to.
-func (a *Account) wait(ctx context.Context) (context.Context, context.CancelFunc) {
-	if a.until.IsZero() {
-		a.until = time.Now().Add(patience)
-	}
-	return context.WithDeadline(ctx, a.until)
-}
-
-// Try is Take that does not wait, for a part that the response can do without.
-func (a *Account) Try(n int64) error {
-	now, cancel := context.WithCancel(context.Background())
-	cancel()
-	return a.Take(now, n)
-}
-
-// Hold takes n bytes from the pool until Release. It waits a few seconds for room.
-func (a *Account) Hold(ctx context.Context, n int64) error {
-	if a == nil || a.Pool == nil {
-		return nil
-	}
-	a.held += n
-	if a.held <= small {
-		return nil
-	}
-	ctx, cancel := a.wait(ctx)
-	defer cancel()
-	release, err := a.Pool.Hold(ctx, a.Owner, n)
-	if err != nil {
-		a.held -= n
-		return err
-	}
-	a.releases = append(a.releases, release)
-	return nil
-}
-
-// Borrow takes n bytes from the pool until the returned function is called, for what
-// outlives the request or ends before it. It waits a few seconds for room.
-func (a *Account) Borrow(ctx context.Context, n int64) (release func(), err error) {
-	if a == nil {
-		return func() {}, nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	return a.Pool.Hold(ctx, a.Owner, n)
-}
-
-// undo gives back what the last Hold took.
-func (a *Account) undo(n int64) {
-	if a.held > small {
-		last := len(a.releases) - 1
-		a.releases[last]()
-		a.releases = a.releases[:last]
-	}
-	a.held -= n
-}
-
-// Release gives back what the account holds. The account can be used again.
-func (a *Account) Release() {
-	if a == nil {
-		return
-	}
-	a.Settle()
-	for _, release := range a.releases {
-		release()
-	}
-	a.response, a.held, a.until, a.releases = 0, 0, time.Time{}, nil
-}
+func (p *Pool) leave() { <-p.lanes }

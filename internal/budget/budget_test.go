@@ -5,6 +5,7 @@ import (
 	"errors"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/parley-dev/parley/internal/errs"
 )
@@ -33,7 +34,7 @@ func TestAResponseHoldsAtMostItsLimit(t *testing.T) {
 func TestNoOwnerUsesUpThePool(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		p := NewPool(Limits{Pool: 64 * mib, Response: 64 * mib})
+		p := NewPool(Limits{Memory: 64 * mib, Response: 64 * mib})
 		busy := func(a *Account, n int64) bool { return IsBusy(a.Hold(t.Context(), n)) }
 		ann, bob, eve := account(p, "acme", "user:ann"), account(p, "acme", "user:bob"), account(p, "other", "user:eve")
 		if busy(ann, 16*mib) || !busy(ann, mib) {
@@ -57,17 +58,16 @@ func TestNoOwnerUsesUpThePool(t *testing.T) {
 func TestAHoldWaitsUntilBytesAreGivenBack(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		p := NewPool(Limits{Pool: 4 * mib})
+		p := NewPool(Limits{Memory: 4 * mib})
 		o := Owner{"acme", "user:ann"}
-		release, err := p.Hold(t.Context(), o, mib)
-		if err != nil {
+		if err := p.hold(t.Context(), o, mib); err != nil {
 			t.Fatal(err)
 		}
 		got := make(chan error)
 		go func() {
-			second, err := p.Hold(t.Context(), o, mib)
+			err := p.hold(t.Context(), o, mib)
 			if err == nil {
-				second()
+				p.give(o, mib)
 			}
 			got <- err
 		}()
@@ -77,7 +77,7 @@ func TestAHoldWaitsUntilBytesAreGivenBack(t *testing.T) {
 			t.Fatal("the share was exceeded")
 		default:
 		}
-		release()
+		p.give(o, mib)
 		if err := <-got; err != nil || p.Used() != 0 {
 			t.Errorf("after the release: %v, %d bytes held", err, p.Used())
 		}
@@ -86,13 +86,13 @@ func TestAHoldWaitsUntilBytesAreGivenBack(t *testing.T) {
 
 func TestABusyPoolSaysWhenToComeAgain(t *testing.T) {
 	t.Parallel()
-	p := NewPool(Limits{Pool: mib})
-	if _, err := p.Hold(t.Context(), Owner{"a", "x"}, mib); err != nil {
+	p := NewPool(Limits{Memory: mib})
+	if err := p.hold(t.Context(), Owner{"a", "x"}, mib); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := p.Hold(ctx, Owner{"b", "y"}, mib)
+	err := p.hold(ctx, Owner{"b", "y"}, mib)
 	if e := errs.As(err); !IsBusy(err) || e.Kind != errs.Unavailable || e.RetryAfter <= 0 {
 		t.Errorf("%+v; want an Unavailable with RetryAfter", e)
 	}
@@ -100,7 +100,7 @@ func TestABusyPoolSaysWhenToComeAgain(t *testing.T) {
 
 func TestSmallAmountsAndNoPoolAreFree(t *testing.T) {
 	t.Parallel()
-	p := NewPool(Limits{Pool: mib, Response: mib})
+	p := NewPool(Limits{Memory: mib, Response: mib})
 	if err := account(p, "a", "x").Hold(t.Context(), small); err != nil || p.Used() != 0 {
 		t.Errorf("a small amount: %v, %d bytes held", err, p.Used())
 	}
@@ -114,7 +114,7 @@ func TestSmallAmountsAndNoPoolAreFree(t *testing.T) {
 func TestHalfOfTheProcessorsAreLeftToSmallRequests(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		p := NewPool(Limits{Pool: 1 << 30, Response: 1 << 30})
+		p := NewPool(Limits{Memory: 1 << 30, Response: 1 << 30})
 		var first *Account
 		for i := range cap(p.lanes) {
 			a := account(p, "acme", "user:ann")
@@ -134,6 +134,90 @@ func TestHalfOfTheProcessorsAreLeftToSmallRequests(t *testing.T) {
 		first.Settle()
 		if err := account(p, "other", "user:eve").Take(t.Context(), mib); err != nil {
 			t.Errorf("after one has settled: %v", err)
+		}
+	})
+}
+
+func TestARequestWaitsForMemoryOutsideOfItsLane(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := NewPool(Limits{Memory: 64 * mib, Response: 64 * mib})
+		full := account(p, "acme", "user:ann")
+		for range cap(p.lanes) { // each in a lane
+			if err := account(p, "acme", "user:ann").Take(t.Context(), mib); err != nil {
+				t.Fatal(err)
+			}
+		}
+		full.inLane.Store(true) // one of them asks for more than its share has
+		done := make(chan error)
+		go func() { done <- full.Take(t.Context(), 16*mib) }()
+		synctest.Wait()
+		if err := account(p, "other", "user:eve").TakeNow(mib); err != nil {
+			t.Errorf("another org beside a request that waits for memory: %v", err)
+		}
+		if err := <-done; !IsBusy(err) {
+			t.Errorf("beyond the share: %v; want server.busy", err)
+		}
+	})
+}
+
+func TestPatienceBeginsWithTheFirstWait(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := NewPool(Limits{Memory: 4 * mib, Response: 4 * mib})
+		a := account(p, "acme", "user:ann")
+		if err := a.Hold(t.Context(), 100<<10); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute) // the agent works
+		other := Owner{"acme", "user:bob"}
+		if err := p.hold(t.Context(), other, 2*mib-200<<10); err != nil {
+			t.Fatal(err)
+		}
+		go func() {
+			time.Sleep(time.Second)
+			p.give(other, 2*mib-200<<10)
+		}()
+		if err := a.Take(t.Context(), 400<<10); err != nil {
+			t.Errorf("memory that was free after a second: %v", err)
+		}
+	})
+}
+
+func TestNothingIsTakenAfterTheEnd(t *testing.T) {
+	t.Parallel()
+	p := NewPool(DefaultLimits)
+	a := account(p, "acme", "user:ann")
+	if err := a.Take(t.Context(), mib); err != nil {
+		t.Fatal(err)
+	}
+	a.Close()
+	if err := a.Hold(t.Context(), mib); !IsBusy(err) || p.Used() != 0 || len(p.lanes) != 0 {
+		t.Errorf("after the end: %v, %d bytes held, %d lanes taken", err, p.Used(), len(p.lanes))
+	}
+}
+
+func TestACountedPageWaitsForALaneOnly(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := NewPool(Limits{Memory: 64 * mib, Response: 64 * mib})
+		var busy []*Account
+		for range cap(p.lanes) {
+			a := account(p, "other", "user:eve")
+			if err := a.Take(t.Context(), mib); err != nil {
+				t.Fatal(err)
+			}
+			busy = append(busy, a)
+		}
+		go func() {
+			time.Sleep(time.Second)
+			busy[0].Settle()
+		}()
+		if err := account(p, "acme", "user:ann").Count(t.Context(), mib); err != nil {
+			t.Errorf("a page beside others that encode: %v", err)
+		}
+		if err := account(p, "acme", "user:bob").Count(t.Context(), 60*mib); !IsBusy(err) {
+			t.Errorf("a page without memory for it: %v; want server.busy", err)
 		}
 	})
 }

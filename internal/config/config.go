@@ -38,7 +38,7 @@ type Config struct {
 	MaxRequests            int           `help:"Requests that are served at the same time, apart from streams and requests that wait; workers have as many of their own. One principal may have half of them, one org two thirds. ${default} if not given, and 0 turns the limit off." default:"768" env:"PARLEY_MAX_REQUESTS" placeholder:"N"`
 	MaxStreams             int           `help:"Open streams, and as many requests that wait; ${default} if not given, and 0 turns the limit off. The limit on open files can lower it." default:"12000" env:"PARLEY_MAX_STREAMS" placeholder:"N"`
 	MaxStreamsPerPrincipal int           `help:"Open streams of one principal, and as many requests that wait; ${default} if not given, and 0 turns the limit off." default:"1000" env:"PARLEY_MAX_STREAMS_PER_PRINCIPAL" placeholder:"N"`
-	RequestMemory          int           `help:"Memory in MiB that large requests and responses may hold together; a principal has a quarter of it and an org half; ${default} if not given, and 0 turns the limit off." default:"192" env:"PARLEY_REQUEST_MEMORY" placeholder:"MIB"`
+	RequestMemory          int           `help:"Memory in MiB that large requests and responses may hold together; a principal has a quarter of it and an org half; ${default} if not given, and 0 turns the limit off." default:"160" env:"PARLEY_REQUEST_MEMORY" placeholder:"MIB"`
 	SearchTimeout          time.Duration `help:"How long a search or another slow read may take, waiting for its turn included; ${default} if not given." default:"5s" env:"PARLEY_SEARCH_TIMEOUT" placeholder:"DURATION"`
 
 	EchoAgent     bool          `help:"Run the built-in agent echo, which the first start registers in org main." default:"true" env:"PARLEY_ECHO_AGENT" negatable:""`
@@ -72,7 +72,7 @@ type Config struct {
 // repeat them for the command line; a test keeps the two together.
 func Default() Config {
 	return Config{
-		Store: Store{Data: "./parley-data"}, Listen: "127.0.0.1:8080", RateLimit: 100, RequestMemory: 192,
+		Store: Store{Data: "./parley-data"}, Listen: "127.0.0.1:8080", RateLimit: 100, RequestMemory: 160,
 		MaxRequests: 768, MaxStreams: 12_000, MaxStreamsPerPrincipal: 1000, SearchTimeout: 5 * time.Second,
 		EchoAgent: true, TaskRetention: 30 * 24 * time.Hour, Push: true, ClientDocuments: true, Quotas: DefaultQuotas(),
 		TokenLifetime: 15 * time.Minute, RefreshLifetime: 30 * 24 * time.Hour,
@@ -151,8 +151,8 @@ func (c *Config) Validate() error {
 // minMetricsKey keeps the key from being guessed.
 const minMetricsKey = 16
 
-// minRequestMemory is what one largest task needs.
-const minRequestMemory = 64
+// minRequestMemory gives a principal a share that holds one largest task.
+const minRequestMemory = 128
 
 func checkPublicURL(s string) error {
 	if s == "" {

@@ -2,6 +2,7 @@ package httpx
 
 import (
 	"context"
+	"io"
 	"net/http"
 	"net/netip"
 	"time"
@@ -29,6 +30,7 @@ type exchange struct {
 	place  place
 
 	account budget.Account // of the memory that the request holds
+	body    io.ReadCloser  // if it is counted while it is read; else nil
 
 	request *http.Request // as it came
 	trusted []netip.Prefix

@@ -17,7 +17,7 @@ func (rt *Router) finish(x *exchange, r *http.Request) {
 	if p := recover(); p != nil {
 		abort = rt.survive(x, r, p)
 	}
-	x.account.Release()
+	x.account.Close()
 	status := x.rec.status
 	if status == 0 {
 		status = http.StatusOK // net/http sends it when a handler writes nothing

@@ -12,8 +12,7 @@ import (
 // bounded by the number of requests.
 const largeBody = 32 << 10
 
-// maxDeclared is the most that a declared length counts: what is larger is refused by
-// the handler before it is read.
+// maxDeclared is the most that a declared length counts: no handler reads more.
 const maxDeclared = 8 << 20
 
 // holdBody takes memory for the request's body, and for what it is decoded to, before
@@ -21,9 +20,10 @@ const maxDeclared = 8 << 20
 func (x *exchange) holdBody(r *http.Request) error {
 	switch n := r.ContentLength; {
 	case n < 0:
-		r.Body = &countedBody{ReadCloser: r.Body, x: x, free: largeBody}
-	case n > largeBody && n <= maxDeclared:
-		return x.account.Hold(x, 2*n)
+		x.body = &countedBody{ReadCloser: r.Body, x: x, free: largeBody}
+		r.Body = x.body
+	case n > largeBody:
+		return x.account.Hold(x, 2*min(n, maxDeclared))
 	}
 	return nil
 }
@@ -46,6 +46,22 @@ func (b *countedBody) Read(p []byte) (int, error) {
 		}
 	}
 	return n, err
+}
+
+// ExpectBody takes memory for n bytes of a body whose length HTTP does not tell, for a
+// protocol that tells it in the body itself.
+func ExpectBody(ctx context.Context, n int64) error {
+	x := exchangeOf(ctx)
+	if x == nil || n <= largeBody {
+		return nil
+	}
+	if err := x.account.Hold(x, 2*n); err != nil {
+		return err
+	}
+	if b, ok := x.body.(*countedBody); ok {
+		b.free += n
+	}
+	return nil
 }
 
 // ReleaseMemory gives back what the request holds so far, for a handler that goes on

@@ -1,7 +1,9 @@
 package httpx
 
 import (
+	"context"
 	"net/http"
+	"sync"
 	"time"
 )
 
@@ -12,11 +14,15 @@ type Patient struct {
 	http.ResponseWriter
 	rc      *http.ResponseController
 	sending bool
+
+	mu      sync.Mutex
+	pieces  int           // that were sent
+	another chan struct{} // closed with the next one
 }
 
 // NewPatient takes over the answer from the server's own write timeout.
 func NewPatient(w http.ResponseWriter) *Patient {
-	p := &Patient{ResponseWriter: w, rc: http.NewResponseController(w)}
+	p := &Patient{ResponseWriter: w, rc: http.NewResponseController(w), another: make(chan struct{})}
 	_ = p.rc.SetWriteDeadline(time.Time{}) // a connection that knows no deadlines is as good
 	return p
 }
@@ -33,6 +39,29 @@ func (p *Patient) Flush() {
 	if p.rc.Flush() == nil {
 		p.sending = false
 		_ = p.rc.SetWriteDeadline(time.Time{})
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.pieces++
+	close(p.another)
+	p.another = make(chan struct{})
+}
+
+// Sent waits until n pieces were sent, or until ctx ends. It may be called by another
+// goroutine than the one that writes.
+func (p *Patient) Sent(ctx context.Context, n int) {
+	for {
+		p.mu.Lock()
+		pieces, another := p.pieces, p.another
+		p.mu.Unlock()
+		if pieces >= n {
+			return
+		}
+		select {
+		case <-another:
+		case <-ctx.Done():
+			return
+		}
 	}
 }
 

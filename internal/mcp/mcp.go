@@ -28,6 +28,7 @@ import (
 	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/internal/proposal"
 	"github.com/parley-dev/parley/internal/task"
+	"github.com/parley-dev/parley/internal/wire"
 )
 
 // Options are what the tools need.
@@ -84,6 +85,11 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.refuse(w, r, errs.Wrap(err, errs.TooLarge, "request.too_large", "the body is larger than %d bytes, or could not be read", MaxBody))
 		return
 	}
+	if wire.Values(body) > maxValues {
+		s.refuse(w, r, errs.New(errs.TooLarge, "request.too_many_values",
+			"the body has more than %d JSON values; send large data as a file", maxValues))
+		return
+	}
 	// One request is one call: the rate limit counts requests.
 	if bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n"), []byte("[")) {
 		s.refuse(w, r, errs.New(errs.Malformed, "request.batch", "send one JSON-RPC message a request; batches are not supported"))
@@ -93,6 +99,10 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	httpx.AllowWait(w, maxWait)
 	s.next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), requestKey{}, r)))
 }
+
+// maxValues is how many JSON values a request may have: each is decoded to an object of
+// its own, more than once.
+const maxValues = 20_000
 
 // requestKey is where a tool finds the request that it was called by.
 type requestKey struct{}

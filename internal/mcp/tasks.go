@@ -12,6 +12,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/parley-dev/parley/internal/budget"
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/httpx"
 	"github.com/parley-dev/parley/internal/identity"
@@ -118,7 +119,7 @@ func (s *server) sendTask(ctx context.Context, a *arguments[sendIn]) (*taskOut, 
 	if err != nil {
 		return nil, asSent(err)
 	}
-	return taskOf(&t), nil
+	return show(ctx, &t)
 }
 
 // send sends a task and waits for what comes of it, but no longer than the caller may
@@ -224,7 +225,7 @@ func (s *server) getTask(ctx context.Context, a *arguments[taskIn]) (*taskOut, e
 	if err != nil {
 		return nil, err
 	}
-	return taskOf(&t), nil
+	return show(ctx, &t)
 }
 
 func (s *server) cancelTask(ctx context.Context, a *arguments[taskIn]) (*taskOut, error) {
@@ -239,8 +240,27 @@ func (s *server) cancelTask(ctx context.Context, a *arguments[taskIn]) (*taskOut
 	if err != nil {
 		return nil, err
 	}
-	return taskOf(&t), nil
+	return show(ctx, &t)
 }
+
+// show is the task as the tools show it. It is encoded twice, as text and as structured
+// content, and escaped for HTML.
+func show(ctx context.Context, t *task.Task) (*taskOut, error) {
+	if t.Size > maxShown {
+		t.Artifacts, t.Message = nil, &task.Message{Role: task.RoleAgent, Parts: []task.Part{{Kind: task.TextPart, Text: tooLargeToShow}}}
+		return taskOf(t), nil
+	}
+	if err := budget.From(ctx).Hold(ctx, 6*t.Size); err != nil {
+		return nil, err
+	}
+	return taskOf(t), nil
+}
+
+// maxShown is the size of the largest task that the tools show whole.
+const maxShown = 2 << 20
+
+const tooLargeToShow = "The messages and artifacts of this task are larger than a tool shows. Read the task over A2A: tasks/get with its id."
+
 
 func taskOf(t *task.Task) *taskOut {
 	out := &taskOut{

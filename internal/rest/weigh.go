@@ -15,7 +15,7 @@ type weighed interface {
 // take counts a response against the memory of its caller.
 func take(ctx context.Context, out any) error {
 	if w, ok := out.(weighed); ok {
-		return budget.From(ctx).Try(w.weight()) // what waits would hold it meanwhile
+		return budget.From(ctx).Count(ctx, w.weight())
 	}
 	return nil
 }

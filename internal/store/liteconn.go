@@ -212,7 +212,12 @@ func (r *liteRows) Scan(dest ...any) error {
 }
 
 // Err implements rows.
-func (r *liteRows) Err() error { return r.err }
+func (r *liteRows) Err() error {
+	if r.err == nil {
+		return nil
+	}
+	return translate(r.err)
+}
 
 // Close implements rows.
 func (r *liteRows) Close() {

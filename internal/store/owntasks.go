@@ -56,18 +56,19 @@ func (s *Store) OwnTasks(ctx context.Context, f task.OwnFilter) (task.OwnRows, e
 
 // ownPage reads the tasks of a page with their status.
 func (s *Store) ownPage(ctx context.Context, r reader, f task.OwnFilter, out *task.OwnRows, which string, args ...any) error {
-	size, unknown := int64(0), []int(nil)
+	unknown := []int(nil)
 	err := each(ctx, r, func(r rows) error {
 		var row logRow
 		cur, err := s.scanTask(r, &row.seq, &row.at, &row.data)
 		if err != nil {
 			return err
 		}
-		size += int64(len(row.data))
+		size := out.Size + int64(len(row.data))
 		if n := len(out.Tasks); n == f.Limit || n > 0 && f.Bytes > 0 && size > f.Bytes {
 			out.More = true
 			return errEnough
 		}
+		out.Size = size
 		if t := &cur.Task; t.StatusSeq == 0 {
 			unknown = append(unknown, len(out.Tasks))
 		} else if err := fold(t, &row, task.Content{}); err != nil {

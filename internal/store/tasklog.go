@@ -55,14 +55,29 @@ func encodeRow(events []task.Event) (logRow, error) {
 	for i := range events {
 		out[i] = storedEvent{events[i].Kind, events[i]}
 	}
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false) // "<" would take six bytes
-	if err := enc.Encode(out); err != nil {
+	data, err := marshal(out, events)
+	if err != nil {
 		return logRow{}, fmt.Errorf("encode events: %w", err)
 	}
 	last := &events[len(events)-1]
-	return logRow{last.Seq, micros(last.At), string(bytes.TrimSuffix(b.Bytes(), []byte("\n")))}, nil
+	return logRow{last.Seq, micros(last.At), string(data)}, nil
+}
+
+// marshal encodes the events of a row. json.Marshal, which is the faster way, makes six
+// bytes of "<", which is too much for large events.
+func marshal(stored []storedEvent, events []task.Event) ([]byte, error) {
+	size := int64(0)
+	for i := range events {
+		size += events[i].Size()
+	}
+	if size < wideRow {
+		return json.Marshal(stored)
+	}
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(stored)
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }
 
 // decode is the inverse of encodeRow.

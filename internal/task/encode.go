@@ -49,13 +49,8 @@ func (s *Tasks) EncodeTask(
 ) (_ Encoding, done func(), err error) {
 	ref := Ref{t.Org, t.UID}
 	return s.encodings.use(ctx, encodingKey{ref, t.Seq, true, form}, func(ctx context.Context) (Encoding, func(), error) {
-		release, err := budget.From(ctx).Borrow(ctx, 2*t.Size)
+		worked, release, err := budget.From(ctx).Borrow(ctx, 2*t.Size)
 		if err != nil {
-			return Encoding{}, nil, err
-		}
-		worked, err := budget.From(ctx).Lane(ctx, 2*t.Size)
-		if err != nil {
-			release()
 			return Encoding{}, nil, err
 		}
 		defer worked()

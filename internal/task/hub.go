@@ -36,6 +36,7 @@ type topic struct {
 	recent  []Event       // up to last, without gaps
 	sizes   []int64       // of the events in recent, in bytes
 	size    int64         // of all of them
+	left    bool          // by its last reader: nothing is kept any more
 	changed chan struct{} // closed when last grows
 	reading bool          // somebody reads the log for all
 	again   bool          // and shall read it once more
@@ -72,6 +73,7 @@ func (h *hub) leave(t *topic) {
 	if t.readers--; t.readers == 0 {
 		delete(h.topics, t.ref)
 		t.mu.Lock()
+		t.left = true
 		t.forget(len(t.recent))
 		t.mu.Unlock()
 	}
@@ -128,7 +130,7 @@ func (t *topic) keep(e Event) {
 	if e.Kind == TurnEvent && size > largeEvent {
 		e.Message, size = nil, 0 // streams do not show it, and a wait reads it again
 	}
-	if size > largeEvent || t.hub.kept.Load()+size > maxKept {
+	if t.left || size > largeEvent || t.hub.kept.Load()+size > maxKept {
 		t.forget(len(t.recent))
 		return
 	}
@@ -324,13 +326,8 @@ func (h *hub) page(ctx context.Context, ref Ref, after int64) (events []Event, d
 		if err != nil {
 			return nil, nil, err
 		}
-		release, err := budget.From(ctx).Borrow(ctx, 2*size)
+		worked, release, err := budget.From(ctx).Borrow(ctx, 2*size)
 		if err != nil {
-			return nil, nil, err
-		}
-		worked, err := budget.From(ctx).Lane(ctx, 2*size)
-		if err != nil {
-			release()
 			return nil, nil, err
 		}
 		defer worked()

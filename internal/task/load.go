@@ -33,7 +33,7 @@ func load(ctx context.Context, l Content, read func(Content) (Task, error)) (Tas
 // admit counts a task as part of the response, if there is memory for it right now.
 func admit(ctx context.Context) func(Task) error {
 	account := budget.From(ctx)
-	return func(t Task) error { return account.Try(t.Size + rowSize) }
+	return func(t Task) error { return account.TakeNow(t.Size + rowSize) }
 }
 
 // loadByUID is load for a task that is known by our own id.

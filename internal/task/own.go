@@ -2,12 +2,14 @@ package task
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/parley-dev/parley/internal/budget"
 	"github.com/parley-dev/parley/internal/errs"
 )
 
@@ -55,7 +57,8 @@ const OwnLimit = 50
 type OwnRows struct {
 	Tasks []Task
 	Total int64
-	More  bool // further tasks follow, beyond the limit or the bytes
+	More  bool  // further tasks follow, beyond the limit or the bytes
+	Size  int64 // of all statuses, in bytes
 }
 
 // Own lists the caller's own tasks with an agent, the one that changed last first. A
@@ -71,6 +74,9 @@ func (s *Tasks) Own(ctx context.Context, c Call, r OwnRequest) (OwnPage, error) 
 	}
 	rows, err := s.Store.OwnTasks(ctx, f)
 	if err != nil {
+		return OwnPage{}, err
+	}
+	if err := budget.From(ctx).Count(ctx, rows.Size); err != nil {
 		return OwnPage{}, err
 	}
 	page := OwnPage{Tasks: rows.Tasks, Total: rows.Total, Limit: f.Limit}
@@ -109,7 +115,7 @@ func (s *Tasks) fillPage(ctx context.Context, tasks []Task, l Content) (int, err
 		switch {
 		case errs.KindOf(err) == errs.NotFound:
 			continue // deleted since; its status is still a true answer
-		case err != nil && i > 0 && ctx.Err() == nil:
+		case i > 0 && (budget.IsBusy(err) || errors.Is(err, budget.ErrResponseTooLarge)):
 			return i, nil
 		case err != nil:
 			return 0, err

@@ -220,32 +220,54 @@ func (s *Tasks) Send(ctx context.Context, c Call, r SendRequest, wait time.Durat
 	if t.State.Rests() {
 		return t, nil
 	}
-	budget.From(ctx).Settle()
+	if t.Size > maxFolded { // nothing large is held while the agent works
+		t.History, t.Artifacts, r.Message = nil, nil, Message{}
+	}
 	if r.Waiting != nil {
 		r.Waiting()
 	}
-	waiting, cancel := context.WithTimeout(ctx, wait)
+	budget.From(ctx).Settle()
+	whole, err := s.await(ctx, topic, &t, wait)
+	if err != nil || whole {
+		return t, err
+	}
+	budget.From(ctx).Insist()
+	return s.loadByUID(ctx, t.Org, t.UID, r.Show)
+}
+
+// maxFolded is the size up to which a task is folded while it is waited for. A larger
+// one is read when the wait is over.
+const maxFolded = 16 << 10
+
+// await follows a task until it rests or the time is over. Unless t is whole, only its
+// state is kept up to date.
+func (s *Tasks) await(ctx context.Context, topic *topic, t *Task, wait time.Duration) (whole bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
-	whole := true
-	for e, err := range s.hub.events(waiting, topic, t.Seq, 0) {
+	size := t.Size
+	for e, err := range s.hub.events(ctx, topic, t.Seq, 0) {
+		if err != nil && ctx.Err() == nil {
+			return false, err
+		}
 		if err != nil {
-			if waiting.Err() != nil {
-				break // the time is over, not the task
+			break // the time is over, not the task
+		}
+		size += e.Size()
+		switch {
+		case size > maxFolded || e.Kind == TurnEvent && e.Message == nil:
+			size = maxFolded + 1
+			t.History, t.Artifacts, t.Seq = nil, nil, e.Seq
+			if e.Kind == StatusEvent {
+				t.State = e.State
 			}
-			return t, err
+		default:
+			t.Apply(&e)
 		}
-		if err := budget.From(ctx).Take(ctx, e.Size()); err != nil {
-			return t, err // a retry of the send returns the task as it is then
-		}
-		whole = whole && (e.Kind != TurnEvent || e.Message != nil)
-		if t.Apply(&e); t.State.Rests() {
+		if t.State.Rests() {
 			break
 		}
 	}
-	if !whole {
-		return s.loadByUID(ctx, t.Org, t.UID, r.Show)
-	}
-	return t, nil
+	return size <= maxFolded, nil
 }
 
 // Stream sends as Send does and yields what comes of it: the events of the send

@@ -31,11 +31,7 @@ func (s *shared[K, V]) use(
 	for {
 		v, first := s.join(key)
 		if first {
-			v.value, v.drop, v.err = fresh(ctx)
-			if v.err != nil {
-				s.forget(key, v) // whoever comes later tries again
-			}
-			close(v.ready)
+			s.fill(ctx, key, v, fresh)
 		}
 		select {
 		case <-v.ready:
@@ -47,12 +43,28 @@ func (s *shared[K, V]) use(
 			return v.value, func() { s.leave(key, v) }, nil
 		}
 		s.leave(key, v)
-		if first || ctx.Err() != nil || !errors.Is(v.err, context.Canceled) {
+		if first || ctx.Err() != nil {
 			return value, nil, v.err
 		}
-		// The one that made it went away; this one makes it for itself.
+		// It failed for the one that made it, who may have gone away or be out of its own
+		// share; this one tries for itself.
 	}
 }
+
+// fill makes the value of an entry. If that fails, or panics, whoever comes later tries
+// again.
+func (s *shared[K, V]) fill(ctx context.Context, key K, v *sharedValue[V], fresh func(context.Context) (V, func(), error)) {
+	v.err = errNotMade
+	defer func() {
+		if v.err != nil {
+			s.forget(key, v)
+		}
+		close(v.ready)
+	}()
+	v.value, v.drop, v.err = fresh(ctx)
+}
+
+var errNotMade = errors.New("a value that several readers share could not be made")
 
 // join returns the entry of a key; first says that the caller must fill it.
 func (s *shared[K, V]) join(key K) (v *sharedValue[V], first bool) {

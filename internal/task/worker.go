@@ -247,6 +247,7 @@ func (s *Tasks) report(ctx context.Context, org, agent, uid, token string, r Rep
 	state := change.Task.State
 	out := Progress{State: state, Canceled: state == Canceled, ExpiresAt: change.Task.Lease.ExpiresAt, Seen: change.Task.Seq}
 	if before := change.Task.Seq - int64(len(change.Events)); given < before {
+		budget.From(ctx).Insist() // the report is stored
 		out.Turns, err = s.turns(ctx, org, uid, given, before)
 	}
 	return out, err
@@ -271,6 +272,9 @@ func (s *Tasks) turns(ctx context.Context, org, uid string, after, upTo int64) (
 		}
 		for _, e := range events {
 			if e.Kind == TurnEvent && e.Seq <= upTo {
+				if err := budget.From(ctx).Hold(ctx, 2*e.Size()); err != nil {
+					return out, err
+				}
 				out = append(out, *e.Message)
 			}
 			after = e.Seq
