@@ -151,7 +151,6 @@ func (s *server) newOrg(t *testing.T, org string) {
 	for _, user := range []string{"root", "ann", "reader", "writer", "admin"} {
 		s.cli(t, "user", "create", user, "--org", org)
 	}
-	// An agent's id is unique across the platform, hence the org's name in it.
 	s.cli(t, "agent", "create", "bot-"+org, "--org", org, "--name", "Bot")
 	s.cli(t, "service", "create", "partner", "--org", org)
 }

@@ -55,25 +55,30 @@ func (s *server) writeAgentCard(w http.ResponseWriter, r *http.Request, id strin
 	writeCard(w, r, body, tagOf(body), cache, a.UpdatedAt)
 }
 
-// cardAgent finds the agent, if the caller may know of it.
+// cardAgent finds the agent that the caller would call. Who may not call it sees the
+// public agent of that id, as everybody does.
 func (s *server) cardAgent(r *http.Request, id string) (agent.Agent, error) {
-	a, err := s.Agents.Find(r.Context(), id)
-	if err == nil && !a.Disabled && a.Public {
-		return a, nil
+	ctx, org := r.Context(), ""
+	var refused error
+	if caller := httpx.CallerOf(ctx); caller != nil {
+		_, refused = s.Tasks.Reach(ctx, caller, id)
+		switch {
+		case refused == nil:
+			org = caller.Org
+		case errs.KindOf(refused) != errs.Forbidden:
+			return agent.Agent{}, refused
+		}
 	}
-	caller := httpx.CallerOf(r.Context())
-	if caller == nil {
-		return a, errs.ErrNotFound
-	}
-	if _, err := s.Tasks.Reach(r.Context(), caller, id); err != nil {
-		return a, err
+	a, _, err := s.Agents.Reach(ctx, org, id)
+	if refused != nil && errs.KindOf(err) == errs.NotFound {
+		err = refused
 	}
 	return a, err
 }
 
 // appendAgentCard appends the extended card of an agent that the caller may call.
 func (s *server) appendAgentCard(c *call, b []byte, id, version string, extended bool) ([]byte, error) {
-	a, err := s.Agents.Find(c, id)
+	a, _, err := s.Agents.Reach(c, httpx.CallerOf(c).Org, id)
 	if err != nil {
 		return b, err
 	}

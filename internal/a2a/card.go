@@ -12,6 +12,7 @@ import (
 	"github.com/parley-dev/parley/internal/agent"
 	"github.com/parley-dev/parley/internal/httpx"
 	"github.com/parley-dev/parley/internal/identity"
+	"github.com/parley-dev/parley/internal/task"
 	"github.com/parley-dev/parley/internal/wire"
 )
 
@@ -102,15 +103,16 @@ func tagOf(body []byte) string {
 }
 
 // visible is the page of a caller behind an agent: agents of the own org by id, so that
-// others cannot push them out, then the public ones of other orgs by id. first is the
-// first page that everybody sees.
+// others cannot push them out, then the public ones of other orgs by id. An id is listed
+// once: for the agent that the caller reaches under it. first is the first page that
+// everybody sees.
 func (s *server) visible(ctx context.Context, caller *identity.Caller, last string, others bool, first cardPart) (cardPart, error) {
 	var out cardPart
 	public := first
 	var err error
+	access, denied := identity.Authorize(caller, caller.Org, identity.CallAgent)
 	switch {
 	case !others:
-		access, denied := identity.Authorize(caller, caller.Org, identity.CallAgent)
 		out, err = s.entries(ctx, agent.Page{Org: caller.Org, After: last, Limit: s.CardAgents}, func(a *agent.Agent) bool {
 			// A key that may call nobody sees what everybody sees.
 			return a.Public || denied == nil && access.ReachesAgent(a.ID)
@@ -122,8 +124,14 @@ func (s *server) visible(ctx context.Context, caller *identity.Caller, last stri
 	if err != nil || out.next != "" {
 		return out, err
 	}
+	var hidden map[string]bool
+	if denied == nil {
+		if hidden, err = s.Agents.HiddenFrom(ctx, access); err != nil {
+			return out, err
+		}
+	}
 	for _, e := range public.entries {
-		if e.org == caller.Org {
+		if e.org == caller.Org || hidden[e.id] {
 			continue
 		}
 		if len(out.entries) >= s.CardAgents || out.size > maxCardBytes {
@@ -163,7 +171,7 @@ func (s *server) entries(ctx context.Context, p agent.Page, shown func(*agent.Ag
 		}
 		status := a.Pinned
 		if status == "" {
-			status = string(present(a.ID))
+			status = string(present(task.AgentKey{Org: a.Org, ID: a.ID}))
 		}
 		out.add(cardEntry{a.ID, a.Org, appendEntry(nil, a, status)})
 	}

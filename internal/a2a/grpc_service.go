@@ -114,7 +114,7 @@ func (c *call) streamProto(out eventStream, t *task.Task, events eventSeq, histo
 		}
 		if now := time.Now(); c.s.recheckDue(checked, now) {
 			checked = now
-			if !c.stillAllowed() {
+			if !c.stillAllowed(t) {
 				return status.Error(codes.Unauthenticated, "the key was revoked, has expired, or may no longer call this agent")
 			}
 		}

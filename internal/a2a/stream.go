@@ -59,7 +59,7 @@ func (s *server) stream(c *call) {
 			now = time.Now()
 			if s.recheckDue(checked, now) {
 				checked = now
-				if !c.stillAllowed() {
+				if !c.stillAllowed(c.stream.task) {
 					break
 				}
 			}
@@ -171,12 +171,12 @@ func (c *call) closeEnvelope(b []byte) []byte {
 	return append(b, '}')
 }
 
-// stillAllowed reports whether the caller may still read. Only a refusal ends a
+// stillAllowed reports whether the caller may still read the task's events. Only a refusal ends a
 // stream: a store that cannot be asked for a moment is none.
-func (c *call) stillAllowed() bool {
+func (c *call) stillAllowed(t *task.Task) bool {
 	caller, err := c.s.router.Recheck(c, c.r)
 	if err == nil {
-		_, err = c.s.Tasks.Reach(c, caller, c.agent)
+		err = c.s.Tasks.Still(c, caller, task.AgentKey{Org: t.Org, ID: t.Agent})
 	}
 	switch {
 	case err == nil:

@@ -15,6 +15,10 @@ func (c *call) send(r task.SendRequest, wait time.Duration) (task.Task, error) {
 	if wait <= 0 {
 		return c.s.Tasks.Send(c, c.to, r, 0)
 	}
+	to, err := c.s.Tasks.Aim(c, c.to, r.ID)
+	if err != nil {
+		return task.Task{}, err
+	}
 	if err := c.s.router.Park(c, httpx.Wait); err != nil {
 		return task.Task{}, err
 	}
@@ -26,11 +30,10 @@ func (c *call) send(r task.SendRequest, wait time.Duration) (task.Task, error) {
 		c.s.router.Yield(c)
 	}
 	ctx, stop := c.s.router.WhileAllowed(c, c.r, func(ctx context.Context, caller *identity.Caller) error {
-		_, err := c.s.Tasks.Reach(ctx, caller, c.agent)
-		return err
+		return c.s.Tasks.Still(ctx, caller, to.Target().Key())
 	})
 	defer stop()
-	t, err := c.s.Tasks.Send(ctx, c.to, r, wait)
+	t, err := c.s.Tasks.Send(ctx, to, r, wait)
 	if cause := context.Cause(ctx); cause != nil && c.Err() == nil {
 		return task.Task{}, cause
 	}

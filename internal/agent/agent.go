@@ -10,7 +10,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -18,7 +17,8 @@ import (
 	"github.com/parley-dev/parley/internal/identity"
 )
 
-// Agent is one registered agent. Its id is unique across the platform.
+// Agent is one registered agent. Its id is unique within its org. An agent that is or
+// was public also holds its id as a public name, which is unique across the platform.
 type Agent struct {
 	ID          string
 	Org         string
@@ -26,6 +26,7 @@ type Agent struct {
 	Description string
 	Skills      []string
 	Public      bool   // reachable from other orgs
+	PublicName  bool   // holds its id as a public name, also while it is private or disabled
 	Disabled    bool   // reachable by nobody
 	Pinned      string // presence that an admin set; empty: it follows from the workers
 	Builtin     string // which built-in agent it is; empty: workers do its work
@@ -58,20 +59,31 @@ type Page struct {
 // Store keeps agents.
 type Store interface {
 	// CreateAgent writes the agent and its principal in one transaction. It refuses
-	// a taken id with Conflict and an unknown org with NotFound. The limits count the
-	// org's agents.
-	CreateAgent(ctx context.Context, a Agent, m identity.Member, e identity.AuditEntry, limits ...identity.Quota) error
+	// with Conflict an id that the org has already and a public name that another agent
+	// holds, and an unknown org with NotFound.
+	CreateAgent(ctx context.Context, a Agent, m identity.Member, e identity.AuditEntry, l Limits) error
 	// UpdateAgent locks the agent, runs edit on it and writes the result; its principal
-	// is disabled and enabled with it.
-	UpdateAgent(ctx context.Context, org, id string, edit func(Agent) (Agent, []identity.AuditEntry, error)) (Agent, error)
+	// is disabled and enabled with it. A public name that another agent holds is Conflict.
+	UpdateAgent(
+		ctx context.Context, org, id string, l Limits, edit func(Agent) (Agent, []identity.AuditEntry, error),
+	) (Agent, error)
 	// Agents lists an org's agents by id.
 	Agents(ctx context.Context, org string) ([]Agent, error)
 	// BuiltinAgents lists the agents of all orgs that run inside the server.
 	BuiltinAgents(ctx context.Context) ([]Agent, error)
 	// AgentsPage lists enabled agents by id.
 	AgentsPage(ctx context.Context, p Page) ([]Agent, error)
-	// Agent returns NotFound for an unknown id.
-	Agent(ctx context.Context, id string) (Agent, error)
+	// ReachedAgents finds what callers of an org reach under an id. Nothing that it
+	// returns depends on the private agents of other orgs.
+	ReachedAgents(ctx context.Context, org, id string) (Reached, error)
+	// AgentIDs lists the ids of an org's agents, disabled ones included.
+	AgentIDs(ctx context.Context, org string) ([]string, error)
+}
+
+// Limits bound what one org has.
+type Limits struct {
+	Agents      identity.Quota // disabled ones included
+	PublicNames identity.Quota // that its agents hold
 }
 
 // Registry is the service.
@@ -79,28 +91,15 @@ type Registry struct {
 	store Store
 	now   func() time.Time
 
-	MaxAgents int // of one org, to be set before use; 0: no limit
+	// Of one org, to be set before use; 0: no limit.
+	MaxAgents, MaxPublicNames int
 
-	mu    sync.RWMutex
-	known map[string]entry // by id, for a moment
+	known resolutions
 }
-
-// entry is an agent as it was read a moment ago.
-type entry struct {
-	agent Agent
-	at    time.Time
-}
-
-const (
-	// rememberFor bounds how long a change made on another node goes unnoticed. A
-	// miss is never remembered: a new agent is there at once.
-	rememberFor = time.Second
-	maxKnown    = 10_000
-)
 
 // NewRegistry makes the service.
 func NewRegistry(store Store, now func() time.Time) *Registry {
-	return &Registry{store: store, now: now, known: map[string]entry{}}
+	return &Registry{store: store, now: now, known: resolutions{m: map[key]entry{}}}
 }
 
 // Bounds of an agent's entry; lengths in characters.
@@ -125,11 +124,31 @@ func (r *Registry) Create(ctx context.Context, a Agent) (Agent, error) {
 	if err := a.Validate(); err != nil {
 		return Agent{}, err
 	}
+	a.PublicName = a.Public
 	e := identity.NewEntry(ctx, a.CreatedAt, a.Org, identity.AgentCreate, p.Ref(), "")
-	return a, r.store.CreateAgent(ctx, a, m, e, identity.Quota{
-		Most: r.MaxAgents, Code: "quota.agents",
-		Message: "the org has %d agents, disabled ones included, which is the limit (--max-agents); use one of them, or ask the operator for more",
-	})
+	err = r.store.CreateAgent(ctx, a, m, e, r.limits())
+	r.known.forget(a.ID)
+	return a, err
+}
+
+func (r *Registry) limits() Limits {
+	return Limits{
+		Agents: identity.Quota{
+			Most: r.MaxAgents, Code: "quota.agents",
+			Message: "the org has %d agents, disabled ones included, which is the limit (--max-agents); use one of them, or ask the operator for more",
+		},
+		PublicNames: identity.Quota{
+			Most: r.MaxPublicNames, Code: "quota.public_agents",
+			Message: "the org's agents hold %d public ids, which is the limit (--max-public-agents); an agent keeps its public id when it is disabled " +
+				"or made private: ask the operator to release ids (parley agent release) or for more",
+		},
+	}
+}
+
+// ErrPublicName refuses a public name that an agent of another org holds.
+func ErrPublicName(id string) error {
+	return errs.New(errs.Conflict, "agent.public_id_taken",
+		"the id %q belongs to an agent of another org that is or was public; choose another id, or keep this agent private", id)
 }
 
 // Update changes an agent of an org.
@@ -138,25 +157,34 @@ func (r *Registry) Update(ctx context.Context, org, id string, e Edit) (Agent, e
 		return Agent{}, errs.ErrNotFound
 	}
 	now := r.now()
-	a, err := r.store.UpdateAgent(ctx, org, id, func(a Agent) (Agent, []identity.AuditEntry, error) {
+	a, err := r.store.UpdateAgent(ctx, org, id, r.limits(), func(a Agent) (Agent, []identity.AuditEntry, error) {
 		next, err := decideEdit(a, e, now)
 		return next, entries(ctx, a, next), err
 	})
-	if err == nil {
-		r.mu.Lock()
-		delete(r.known, id)
-		r.mu.Unlock()
+	r.known.forget(id)
+	return a, err
+}
+
+// Release makes an agent private and gives up its public name, so that another org can
+// take it. It is for the operator: whoever takes the name gets the tasks of those who
+// still call it.
+func (r *Registry) Release(ctx context.Context, org, id string) (Agent, error) {
+	if !identity.ValidAgentID(id) {
+		return Agent{}, errs.ErrNotFound
 	}
+	now := r.now()
+	a, err := r.store.UpdateAgent(ctx, org, id, r.limits(), func(a Agent) (Agent, []identity.AuditEntry, error) {
+		next := a
+		next.Public, next.PublicName, next.UpdatedAt = false, false, now
+		return next, entries(ctx, a, next), nil
+	})
+	r.known.forget(id)
 	return a, err
 }
 
 // Forget drops what is remembered of agents, because one of them may have been disabled
 // as a member of its org.
-func (r *Registry) Forget() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	clear(r.known)
-}
+func (r *Registry) Forget() { r.known.clear() }
 
 // entries tell the audit log of a change.
 func entries(ctx context.Context, old, next Agent) []identity.AuditEntry {
@@ -166,7 +194,7 @@ func entries(ctx context.Context, old, next Agent) []identity.AuditEntry {
 		out = append(out, identity.NewEntry(ctx, next.UpdatedAt, next.Org, action, ref, ""))
 	}
 	if old.Name != next.Name || old.Description != next.Description || !slices.Equal(old.Skills, next.Skills) ||
-		old.Public != next.Public || old.Pinned != next.Pinned {
+		old.Public != next.Public || old.PublicName != next.PublicName || old.Pinned != next.Pinned {
 		tell(identity.AgentUpdate)
 	}
 	switch {
@@ -186,6 +214,7 @@ func decideEdit(a Agent, e Edit, now time.Time) (Agent, error) {
 	set(&a.Public, e.Public)
 	set(&a.Disabled, e.Disabled)
 	set(&a.Pinned, e.Pinned)
+	a.PublicName = a.PublicName || a.Public
 	a.UpdatedAt = now
 	if a.Pinned != "" && !slices.Contains(Presences, a.Pinned) {
 		return a, invalid("/status", fmt.Sprintf("must be one of %v, or empty to follow the workers", Presences))
@@ -254,37 +283,3 @@ func (r *Registry) Page(ctx context.Context, p Page) ([]Agent, error) {
 
 // Builtin returns the agents that run inside the server.
 func (r *Registry) Builtin(ctx context.Context) ([]Agent, error) { return r.store.BuiltinAgents(ctx) }
-
-// Reachable implements identity.Agents.
-func (r *Registry) Reachable(ctx context.Context, org, id string) (bool, error) {
-	a, err := r.Find(ctx, id)
-	if err != nil && errs.KindOf(err) == errs.NotFound {
-		return false, nil
-	}
-	return err == nil && (a.Org == org || a.Public && !a.Disabled), err
-}
-
-// Find returns an agent by its id, disabled ones included.
-func (r *Registry) Find(ctx context.Context, id string) (Agent, error) {
-	if !identity.ValidAgentID(id) {
-		return Agent{}, errs.ErrNotFound
-	}
-	now := r.now()
-	r.mu.RLock()
-	e, ok := r.known[id]
-	r.mu.RUnlock()
-	if ok && now.Sub(e.at) < rememberFor {
-		return e.agent, nil
-	}
-	a, err := r.store.Agent(ctx, id)
-	if err != nil {
-		return Agent{}, err
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if len(r.known) >= maxKnown {
-		clear(r.known)
-	}
-	r.known[id] = entry{a, now}
-	return a, nil
-}

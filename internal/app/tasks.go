@@ -16,7 +16,7 @@ import (
 // newTasks makes the registry of agents and the service of their tasks.
 func (s *Server) newTasks(ids *ids) {
 	s.agents = agent.NewRegistry(s.store, Now)
-	s.agents.MaxAgents = s.cfg.MaxAgents
+	s.agents.MaxAgents, s.agents.MaxPublicNames = s.cfg.MaxAgents, s.cfg.MaxPublicAgents
 	o := task.Options{
 		Store: s.store, Directory: directory{s.agents}, Now: Now, NewID: ids.next, Node: s.node,
 		Quotas: task.Quotas{
@@ -35,16 +35,24 @@ func (s *Server) newTasks(ids *ids) {
 // directory shows the registry to the task service.
 type directory struct{ agents *agent.Registry }
 
-func (d directory) Target(ctx context.Context, id string) (task.Target, error) {
-	a, err := d.agents.Find(ctx, id)
-	if err != nil {
-		return task.Target{}, err
+func (d directory) Target(ctx context.Context, org, id string) (task.Target, *task.Target, error) {
+	a, other, err := d.agents.Reach(ctx, org, id)
+	if err != nil || other == nil {
+		return targetOf(&a), nil, err
 	}
-	if a.Disabled {
-		return task.Target{}, errs.ErrNotFound
-	}
-	return task.Target{ID: a.ID, Org: a.Org, Public: a.Public}, nil
+	hidden := targetOf(other)
+	return targetOf(&a), &hidden, nil
 }
+
+func (d directory) Own(ctx context.Context, org, id string) (task.Target, error) {
+	a, err := d.agents.Own(ctx, org, id)
+	if err == nil && a.Disabled {
+		err = errs.ErrNotFound
+	}
+	return targetOf(&a), err
+}
+
+func targetOf(a *agent.Agent) task.Target { return task.Target{ID: a.ID, Org: a.Org, Public: a.Public} }
 
 const echo = "echo"
 
@@ -68,7 +76,7 @@ func (s *Server) hostEcho(ctx context.Context) error {
 	}
 	for _, a := range builtin {
 		if a.Builtin == echo {
-			s.tasks.Host(task.Target{ID: a.ID, Org: a.Org, Public: a.Public}, task.Echo{})
+			s.tasks.Host(targetOf(&a), task.Echo{})
 		}
 	}
 	return nil

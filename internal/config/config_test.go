@@ -184,7 +184,7 @@ func TestMistypedEnvironmentIsPointedOut(t *testing.T) {
 
 func TestQuotasAreChecked(t *testing.T) {
 	for flag, ok := range map[string]bool{
-		"--max-agents=0": true, "--max-agents=-1": false, "--max-keys=-1": false, "--max-principal-keys=-1": false, "--max-clients=-1": false,
+		"--max-agents=0": true, "--max-agents=-1": false, "--max-public-agents=-1": false, "--max-keys=-1": false, "--max-principal-keys=-1": false, "--max-clients=-1": false,
 		"--max-invitations=-1": false, "--max-live-tasks=-1": false, "--max-stored-tasks=-1": false, "--max-push-configs=-1": false,
 		"--max-org-push-configs=-1": false, "--max-workers=-1": false, "--max-card-agents=0": false, "--max-card-agents=1001": false,
 		"--max-card-agents=10": true,

@@ -5,6 +5,7 @@ import "fmt"
 // Quotas bound what is stored for one org or one principal. 0 turns a quota off.
 type Quotas struct {
 	MaxAgents         int   `help:"Agents of one org; ${default} if not given, and 0 is no limit, as for all quotas." default:"1000" env:"PARLEY_MAX_AGENTS" placeholder:"N" group:"quotas"`
+	MaxPublicAgents   int   `help:"Public agent ids that one org holds; ${default} if not given." default:"100" env:"PARLEY_MAX_PUBLIC_AGENTS" placeholder:"N" group:"quotas"`
 	MaxKeys           int   `help:"Keys of one org that work; ${default} if not given." default:"10000" env:"PARLEY_MAX_KEYS" placeholder:"N" group:"quotas"`
 	MaxPrincipalKeys  int   `help:"Keys of one principal that work; ${default} if not given." default:"100" env:"PARLEY_MAX_PRINCIPAL_KEYS" placeholder:"N" group:"quotas"`
 	MaxClients        int   `help:"OAuth clients that the admins of one org registered; ${default} if not given." default:"1000" env:"PARLEY_MAX_CLIENTS" placeholder:"N" group:"quotas"`
@@ -20,7 +21,7 @@ type Quotas struct {
 // DefaultQuotas repeats the tags.
 func DefaultQuotas() Quotas {
 	return Quotas{
-		MaxAgents: 1000, MaxKeys: 10_000, MaxPrincipalKeys: 100, MaxClients: 1000, MaxInvitations: 1000,
+		MaxAgents: 1000, MaxPublicAgents: 100, MaxKeys: 10_000, MaxPrincipalKeys: 100, MaxClients: 1000, MaxInvitations: 1000,
 		MaxLiveTasks: 100_000, MaxStoredTasks: 5_000_000, MaxPushConfigs: 10_000, MaxOrgPushConfigs: 100_000,
 		MaxWorkers: 1000, MaxCardAgents: 1000,
 	}
@@ -33,6 +34,7 @@ func (q *Quotas) Validate() error {
 		n    int64
 	}{
 		{"max-agents", int64(q.MaxAgents)},
+		{"max-public-agents", int64(q.MaxPublicAgents)},
 		{"max-keys", int64(q.MaxKeys)},
 		{"max-principal-keys", int64(q.MaxPrincipalKeys)},
 		{"max-clients", int64(q.MaxClients)},

@@ -7,6 +7,7 @@ import (
 
 	"github.com/parley-dev/parley/internal/agent"
 	"github.com/parley-dev/parley/internal/identity"
+	"github.com/parley-dev/parley/internal/task"
 )
 
 type agentsIn struct{}
@@ -62,6 +63,6 @@ func (s *server) presence(ctx context.Context, g *agent.Agent) (string, error) {
 	if g.Pinned != "" {
 		return g.Pinned, nil
 	}
-	p, err := s.Tasks.Presence(ctx, g.ID)
+	p, err := s.Tasks.Presence(ctx, task.AgentKey{Org: g.Org, ID: g.ID})
 	return string(p), err
 }

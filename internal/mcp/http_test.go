@@ -163,12 +163,12 @@ func TestRateLimitIsTheRouters(t *testing.T) {
 // A body whose length is not known beforehand is counted while it is read.
 func TestABodyThatThereIsNoMemoryForIsNotTooLarge(t *testing.T) {
 	t.Parallel()
-	pool := budget.NewPool(budget.Limits{Pool: 1 << 20})
-	release, err := pool.Hold(t.Context(), budget.Owner{Org: "other", Principal: "user:eve"}, 1<<20)
-	if err != nil {
+	pool := budget.NewPool(budget.Limits{Memory: 1 << 20})
+	eve := budget.Account{Pool: pool, Owner: budget.Owner{Org: "other", Principal: "user:eve"}}
+	if err := eve.Hold(t.Context(), 1<<20); err != nil {
 		t.Fatal(err)
 	}
-	defer release()
+	defer eve.Close()
 	w := newWorld(t, func(o *httpx.Options, _ *Options) { o.Memory = pool })
 	body := struct{ io.Reader }{strings.NewReader(strings.Repeat(" ", 500<<10) + ping)}
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, w.url+Path, body)

@@ -129,13 +129,16 @@ func (s *server) send(ctx context.Context, to task.Call, r task.SendRequest, wai
 	if wait == 0 || !ok {
 		return s.Tasks.Send(ctx, to, r, wait)
 	}
+	to, err := s.Tasks.Aim(ctx, to, r.ID)
+	if err != nil {
+		return task.Task{}, err
+	}
 	if err := s.router.Park(ctx, httpx.Wait); err != nil {
 		return task.Task{}, err
 	}
 	r.Waiting = func() { s.router.Yield(ctx) }
 	allowed, stop := s.router.WhileAllowed(ctx, request, func(ctx context.Context, caller *identity.Caller) error {
-		_, err := s.Tasks.Reach(ctx, caller, to.Target().ID)
-		return err
+		return s.Tasks.Still(ctx, caller, to.Target().Key())
 	})
 	defer stop()
 	t, err := s.Tasks.Send(allowed, to, r, wait)

@@ -108,13 +108,25 @@ func Now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }
 type directory struct{ agents *agent.Registry }
 
 // Target implements task.Directory.
-func (d directory) Target(ctx context.Context, id string) (task.Target, error) {
-	a, err := d.agents.Find(ctx, id)
+func (d directory) Target(ctx context.Context, org, id string) (task.Target, *task.Target, error) {
+	a, other, err := d.agents.Reach(ctx, org, id)
+	if err != nil || other == nil {
+		return targetOf(&a), nil, err
+	}
+	hidden := targetOf(other)
+	return targetOf(&a), &hidden, nil
+}
+
+// Own implements task.Directory.
+func (d directory) Own(ctx context.Context, org, id string) (task.Target, error) {
+	a, err := d.agents.Own(ctx, org, id)
 	if err == nil && a.Disabled {
 		err = errs.ErrNotFound
 	}
-	return task.Target{ID: a.ID, Org: a.Org, Public: a.Public}, err
+	return targetOf(&a), err
 }
+
+func targetOf(a *agent.Agent) task.Target { return task.Target{ID: a.ID, Org: a.Org, Public: a.Public} }
 
 // Log keeps what is logged, by several goroutines at once.
 type Log struct {

@@ -29,7 +29,8 @@ func (a *api) registerAgents() {
 	register(a, operation{
 		id: "create-agent", method: http.MethodPost, path: agentsPath, tag: tagAgents,
 		summary: "Register an agent", action: identity.ManageAgents, audit: identity.AgentCreate, status: http.StatusCreated, errors: []int{http.StatusConflict},
-		description: "Its id is unique across the platform: 409 if it is taken. It is there at once, and offline until a worker comes. Needs svc:admin:admin.",
+		description: "Its id is unique within the org: 409 if the org has it already. A public agent also needs an id that no public agent of another org " +
+			"has or had: 409 as well. It is there at once, and offline until a worker comes. Needs svc:admin:admin.",
 	}, a.createAgent)
 	register(a, operation{
 		id: "get-agent", method: http.MethodGet, path: agentPath, tag: tagAgents,
@@ -41,7 +42,7 @@ func (a *api) registerAgents() {
 		summary: "Change, pin or disable an agent", action: identity.ManageAgents, validID: identity.ValidAgentID, audit: identity.AgentUpdate,
 		errors: []int{http.StatusConflict},
 		description: "Changes the fields that are given. A disabled agent can be called and worked for by nobody, and its keys do not work; its tasks wait. " +
-			"409: an agent cannot disable itself. Needs svc:admin:admin.",
+			"409: an agent cannot disable itself, and cannot become public if a public agent of another org has or had its id. Needs svc:admin:admin.",
 	}, a.changeAgent)
 }
 
@@ -102,8 +103,8 @@ type getAgentInput struct{ AgentPath }
 type agentOutput struct{ Body Agent }
 
 func (a *api) getAgent(ctx context.Context, c *call, in *getAgentInput) (*agentOutput, error) {
-	found, err := a.agents.Find(ctx, in.ID)
-	if err == nil && (found.Org != c.Org() || !c.ReachesAgent(found.ID)) {
+	found, err := a.agents.Own(ctx, c.Org(), in.ID)
+	if err == nil && !c.ReachesAgent(found.ID) {
 		err = errs.ErrNotFound
 	}
 	if err != nil {

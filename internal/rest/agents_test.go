@@ -30,7 +30,7 @@ func TestAnAgentIsRegisteredChangedAndListed(t *testing.T) {
 	if diff := cmp.Diff(want, a); diff != "" {
 		t.Error(diff)
 	}
-	if p := w.do(w.admin("globex", "user:eve"), "POST", "/api/v1/orgs/globex/agents", `{"id":"scout","name":"x"}`).want(409).problem(); p.Code != "agent.exists" {
+	if p := w.do(ada, "POST", agents, `{"id":"scout","name":"x"}`).want(409).problem(); p.Code != "agent.exists" {
 		t.Errorf("%+v", p)
 	}
 	var list AgentList

@@ -7,11 +7,12 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/parley-dev/parley/internal/agent"
+	"github.com/parley-dev/parley/internal/task"
 )
 
 // Agent is one agent of the org.
 type Agent struct {
-	ID           string   `json:"id" doc:"Unique across the platform." example:"scout"`
+	ID           string   `json:"id" doc:"Unique within the org." example:"scout"`
 	Name         string   `json:"name" doc:"What people call it." example:"Scout"`
 	Description  string   `json:"description" doc:"What it does, in a sentence." example:"Finds what is slow."`
 	Skills       []string `json:"skills" nullable:"false" doc:"What it can do, as tags to choose by." example:"[\"profiling\"]"`
@@ -39,7 +40,7 @@ type AgentList struct {
 
 // AgentCreation is the body that registers an agent.
 type AgentCreation struct {
-	ID          string   `json:"id" pattern:"^[a-z0-9][a-z0-9._-]{0,63}$" doc:"Unique across the platform, and part of the agent's address." example:"scout"`
+	ID          string   `json:"id" pattern:"^[a-z0-9][a-z0-9._-]{0,63}$" doc:"Unique within the org, and part of the agent's address; that of a public agent is also unique among the public agents of all orgs." example:"scout"`
 	Name        string   `json:"name" doc:"What people call it." example:"Scout"`
 	Description *string  `json:"description,omitempty" doc:"What it does, in a sentence." example:"Finds what is slow."`
 	Skills      []string `json:"skills,omitempty" nullable:"false" doc:"What it can do, as tags to choose by." example:"[\"profiling\"]"`
@@ -104,7 +105,7 @@ func (pin) Schema(huma.Registry) *huma.Schema {
 func (a *api) agentOf(ctx context.Context, g *agent.Agent) (Agent, error) {
 	status := g.Pinned
 	if status == "" {
-		p, err := a.tasks.Presence(ctx, g.ID)
+		p, err := a.tasks.Presence(ctx, task.AgentKey{Org: g.Org, ID: g.ID})
 		if err != nil {
 			return Agent{}, err
 		}

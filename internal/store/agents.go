@@ -1,7 +1,6 @@
 package store
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -12,7 +11,7 @@ import (
 )
 
 // CreateAgent implements agent.Store.
-func (s *Store) CreateAgent(ctx context.Context, a agent.Agent, m identity.Member, e identity.AuditEntry, limits ...identity.Quota) error {
+func (s *Store) CreateAgent(ctx context.Context, a agent.Agent, m identity.Member, e identity.AuditEntry, l agent.Limits) error {
 	if a.Skills == nil {
 		a.Skills = []string{}
 	}
@@ -21,34 +20,54 @@ func (s *Store) CreateAgent(ctx context.Context, a agent.Agent, m identity.Membe
 		return fmt.Errorf("encode skills: %w", err)
 	}
 	return s.eng.write(ctx, func(t *tx) error {
-		taken, err := t.exists(ctx, `SELECT 1 FROM agents WHERE id = $1`, a.ID)
+		taken, err := t.exists(ctx, `SELECT 1 FROM agents WHERE org_id = $1 AND id = $2`, a.Org, a.ID)
 		if err != nil {
 			return err
 		}
 		if taken {
-			return errs.New(errs.Conflict, "agent.exists", "the agent id %q is taken; agent ids are unique across the platform", a.ID)
+			return errs.New(errs.Conflict, "agent.exists", "the org has an agent %q already; choose another id", a.ID)
 		}
 		if err := t.createMember(ctx, m); err != nil {
 			return err
 		}
-		if err := t.withinQuota(ctx, a.Org, limits, func(q identity.Quota) (int, error) {
+		if err := t.withinQuota(ctx, a.Org, []identity.Quota{l.Agents}, func(q identity.Quota) (int, error) {
 			return countUpTo(ctx, t, q.Most, `agents WHERE org_id = $1`, a.Org)
 		}); err != nil {
 			return err
 		}
-		t.exec(`INSERT INTO agents (id, org_id, name, description, skills, public, disabled, pinned, builtin, created_at, updated_at)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
+		if a.PublicName {
+			if err := t.takePublicName(ctx, &a, l); err != nil {
+				return err
+			}
+		}
+		t.exec(`INSERT INTO agents (id, org_id, name, description, skills, public, disabled, pinned, builtin, created_at, updated_at, public_name)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
 			a.ID, a.Org, a.Name, a.Description, string(skills), flag(a.Public), flag(a.Disabled), a.Pinned, a.Builtin, micros(a.CreatedAt),
-			micros(a.UpdatedAt))
+			micros(a.UpdatedAt), flag(a.PublicName))
 		t.audit(e)
 		return nil
+	})
+}
+
+// takePublicName refuses a public name that another agent holds, and one more than the
+// org may have. A race for a name is decided by its unique index.
+func (t *tx) takePublicName(ctx context.Context, a *agent.Agent, l agent.Limits) error {
+	taken, err := t.exists(ctx, `SELECT 1 FROM agents WHERE id = $1 AND public_name = 1`, a.ID)
+	if err != nil {
+		return err
+	}
+	if taken {
+		return agent.ErrPublicName(a.ID)
+	}
+	return t.withinQuota(ctx, a.Org, []identity.Quota{l.PublicNames}, func(q identity.Quota) (int, error) {
+		return countUpTo(ctx, t, q.Most, `agents WHERE org_id = $1 AND public_name = 1`, a.Org)
 	})
 }
 
 // UpdateAgent implements agent.Store. Disabling an agent takes rights away, so the
 // caches of all nodes are told.
 func (s *Store) UpdateAgent(
-	ctx context.Context, org, id string, edit func(agent.Agent) (agent.Agent, []identity.AuditEntry, error),
+	ctx context.Context, org, id string, l agent.Limits, edit func(agent.Agent) (agent.Agent, []identity.AuditEntry, error),
 ) (agent.Agent, error) {
 	var out agent.Agent
 	err := s.eng.write(ctx, func(t *tx) error {
@@ -63,13 +82,19 @@ func (s *Store) UpdateAgent(
 		if out, entries, err = edit(found[0]); err != nil {
 			return err
 		}
+		if out.PublicName && !found[0].PublicName {
+			if err := t.takePublicName(ctx, &out, l); err != nil {
+				return err
+			}
+		}
 		skills, err := json.Marshal(out.Skills)
 		if err != nil {
 			return fmt.Errorf("encode skills: %w", err)
 		}
-		t.exec(`UPDATE agents SET name = $3, description = $4, skills = $5, public = $6, disabled = $7, pinned = $8, updated_at = $9
+		t.exec(`UPDATE agents SET name = $3, description = $4, skills = $5, public = $6, disabled = $7, pinned = $8, updated_at = $9, public_name = $10
 			WHERE id = $1 AND org_id = $2`,
-			id, org, out.Name, out.Description, string(skills), flag(out.Public), flag(out.Disabled), out.Pinned, micros(out.UpdatedAt))
+			id, org, out.Name, out.Description, string(skills), flag(out.Public), flag(out.Disabled), out.Pinned, micros(out.UpdatedAt),
+			flag(out.PublicName))
 		t.exec(`UPDATE principals SET name = $3, disabled = $4 WHERE org_id = $1 AND kind = 'agent' AND id = $2`,
 			org, id, out.Name, flag(out.Disabled))
 		t.newEpoch(org)
@@ -86,7 +111,7 @@ func (s *Store) Agents(ctx context.Context, org string) ([]agent.Agent, error) {
 
 // BuiltinAgents implements agent.Store.
 func (s *Store) BuiltinAgents(ctx context.Context) ([]agent.Agent, error) {
-	return agentsWhere(ctx, s.eng, `builtin <> '' AND disabled = 0 ORDER BY id`)
+	return agentsWhere(ctx, s.eng, `builtin <> '' AND disabled = 0 ORDER BY id, org_id`)
 }
 
 // AgentsPage implements agent.Store.
@@ -97,30 +122,52 @@ func (s *Store) AgentsPage(ctx context.Context, p agent.Page) ([]agent.Agent, er
 	return agentsWhere(ctx, s.eng, `org_id = $1 AND id > $2 AND disabled = 0 ORDER BY id`+limit(p.Limit), p.Org, p.After)
 }
 
-// Agent implements agent.Store.
-func (s *Store) Agent(ctx context.Context, id string) (agent.Agent, error) {
-	found, err := agentsWhere(ctx, s.eng, `id = $1`, id)
-	if err != nil || len(found) == 0 {
-		return agent.Agent{}, cmp.Or(err, error(errs.ErrNotFound))
+// ReachedAgents implements agent.Store. Each half reads one row by an index of its own,
+// so that it takes as long as before however many orgs use the id.
+func (s *Store) ReachedAgents(ctx context.Context, org, id string) (agent.Reached, error) {
+	var out agent.Reached
+	found, err := agentsWhere(ctx, s.eng, `org_id = $1 AND id = $2
+		UNION ALL SELECT `+agentColumns+` FROM agents WHERE id = $2 AND public = 1 AND disabled = 0 AND org_id <> $1`, org, id)
+	for i := range found {
+		if a := &found[i]; a.Org == org {
+			out.Own = a
+		} else {
+			out.Public = a
+		}
 	}
-	return found[0], nil
+	return out, err
 }
+
+// AgentIDs implements agent.Store.
+func (s *Store) AgentIDs(ctx context.Context, org string) ([]string, error) {
+	var out []string
+	err := each(ctx, s.eng, func(r rows) error {
+		var id string
+		err := r.Scan(&id)
+		out = append(out, id)
+		return err
+	}, `SELECT id FROM agents WHERE org_id = $1`, org)
+	return out, err
+}
+
+const agentColumns = `id, org_id, name, description, skills, public, public_name, disabled, pinned, builtin, created_at, updated_at`
 
 func agentsWhere(ctx context.Context, q reader, where string, args ...any) ([]agent.Agent, error) {
 	list := []agent.Agent{}
 	err := each(ctx, q, func(r rows) error {
 		var a agent.Agent
 		var skills string
-		var public, disabled, created, updated int64
-		if err := r.Scan(&a.ID, &a.Org, &a.Name, &a.Description, &skills, &public, &disabled, &a.Pinned, &a.Builtin, &created, &updated); err != nil {
+		var public, name, disabled, created, updated int64
+		if err := r.Scan(&a.ID, &a.Org, &a.Name, &a.Description, &skills, &public, &name, &disabled, &a.Pinned, &a.Builtin, &created, &updated); err != nil {
 			return err
 		}
 		if err := json.Unmarshal([]byte(skills), &a.Skills); err != nil {
 			return fmt.Errorf("decode the skills of %s: %w", a.ID, err)
 		}
-		a.Public, a.Disabled, a.CreatedAt, a.UpdatedAt = public != 0, disabled != 0, fromMicros(created), fromMicros(updated)
+		a.Public, a.PublicName, a.Disabled = public != 0, name != 0, disabled != 0
+		a.CreatedAt, a.UpdatedAt = fromMicros(created), fromMicros(updated)
 		list = append(list, a)
 		return nil
-	}, `SELECT id, org_id, name, description, skills, public, disabled, pinned, builtin, created_at, updated_at FROM agents WHERE `+where, args...)
+	}, `SELECT `+agentColumns+` FROM agents WHERE `+where, args...)
 	return list, err
 }

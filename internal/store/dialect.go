@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -202,9 +203,9 @@ func retryable(err error) bool {
 	case "40001", "40P01": // serialization failure, deadlock
 		return true
 	case "23505":
-		// The same idempotency key, or the first reports of one friction, at the same
-		// moment: the next try finds what the other wrote.
-		return pg.ConstraintName == "idempotency_pkey" || pg.ConstraintName == "friction_pkey"
+		// The same idempotency key, the first reports of one friction, or the same public
+		// name, at the same moment: the next try finds what the other wrote.
+		return slices.Contains([]string{"idempotency_pkey", "friction_pkey", "agents_public_name"}, pg.ConstraintName)
 	}
 	return false
 }

@@ -12,8 +12,8 @@ import (
 
 // OwnTasks implements task.Store.
 func (s *Store) OwnTasks(ctx context.Context, f task.OwnFilter) (task.OwnRows, error) {
-	where := []string{"agent_id = $1", "sender = $2", "tasks.org_id = $3", "sender_org = $4"}
-	args := []any{f.Agent, f.Sender.Ref(), f.Org, f.Sender.Org}
+	where := []string{"sender_org = $1", "sender = $2", "agent_id = $3"}
+	args := []any{f.Sender.Org, f.Sender.Ref(), f.Agent}
 	add := func(condition string, values ...any) {
 		marks := make([]any, len(values))
 		for i, v := range values {
@@ -21,6 +21,11 @@ func (s *Store) OwnTasks(ctx context.Context, f task.OwnFilter) (task.OwnRows, e
 			marks[i] = len(args)
 		}
 		where = append(where, fmt.Sprintf(condition, marks...))
+	}
+	if f.HiddenOrg == "" {
+		add("tasks.org_id = $%d", f.Org)
+	} else {
+		add("tasks.org_id IN ($%d, $%d)", f.Org, f.HiddenOrg)
 	}
 	if f.State != "" {
 		add("state = $%d", string(f.State))
@@ -32,7 +37,7 @@ func (s *Store) OwnTasks(ctx context.Context, f task.OwnFilter) (task.OwnRows, e
 		add("updated_at > $%d", f.UpdatedAfter.UnixMicro())
 	}
 	rows := task.OwnRows{Tasks: []task.Task{}}
-	large, err := s.large(ctx, `tasks WHERE agent_id = $1 AND sender = $2`, args[:2]...)
+	large, err := s.large(ctx, `tasks WHERE sender_org = $1 AND sender = $2 AND agent_id = $3`, args[:3]...)
 	if err != nil {
 		return rows, err
 	}

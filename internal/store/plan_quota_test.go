@@ -72,7 +72,23 @@ func TestQuotasAndPushesAreFoundByTheirIndexes(t *testing.T) {
 		},
 		"agents of an org": {
 			func() error { _, err := s.AgentsPage(t.Context(), agent.Page{Org: "acme", Limit: 10}); return err },
-			[]string{"agents_by_org (org_id=? AND id>?)"},
+			[]string{"sqlite_autoindex_agents_1 (org_id=? AND id>?)"},
+			false,
+		},
+		"own tasks": {
+			func() error {
+				_, err := s.OwnTasks(t.Context(), task.OwnFilter{Key: task.Key{Org: "acme", Agent: "bob", Sender: who}, HiddenOrg: "other", Limit: 10})
+				return err
+			},
+			[]string{
+				"tasks_own (sender_org=? AND sender=? AND agent_id=?", "tasks_key (org_id=? AND agent_id=? AND sender_org=? AND sender=?)",
+				"tasks_own (sender_org=? AND sender=? AND agent_id=?",
+			},
+			false,
+		},
+		"agents by id": {
+			func() error { _, err := s.ReachedAgents(t.Context(), "acme", "bob"); return err },
+			[]string{"agents_public (id=?)"},
 			false,
 		},
 		"keys": {

@@ -61,33 +61,26 @@ func (s *Store) ForgetWorker(ctx context.Context, w task.Worker) error {
 }
 
 // Loads implements task.Store.
-func (s *Store) Loads(ctx context.Context, org string, since time.Time) (map[string]task.Load, error) {
-	out := map[string]task.Load{}
-	only, args := "", []any{micros(since)}
-	if org != "" {
-		only, args = " AND org_id = $2", append(args, org)
+func (s *Store) Loads(ctx context.Context, since time.Time) (map[task.AgentKey]task.Load, error) {
+	out := map[task.AgentKey]task.Load{}
+	sum := func(set func(l *task.Load, n int), sql string, args ...any) error {
+		return each(ctx, s.eng, func(r rows) error {
+			var k task.AgentKey
+			var n int64
+			err := r.Scan(&k.Org, &k.ID, &n)
+			l := out[k]
+			set(&l, int(n))
+			out[k] = l
+			return err
+		}, sql, args...)
 	}
-	err := each(ctx, s.eng, func(r rows) error {
-		var agent string
-		var n int64
-		err := r.Scan(&agent, &n)
-		out[agent] = task.Load{Capacity: int(n)}
-		return err
-	}, `SELECT agent_id, CAST(sum(capacity) AS BIGINT) FROM workers WHERE seen_at > $1`+only+` GROUP BY agent_id`, args...)
+	err := sum(func(l *task.Load, n int) { l.Capacity = n },
+		`SELECT org_id, agent_id, CAST(sum(capacity) AS BIGINT) FROM workers WHERE seen_at > $1 GROUP BY org_id, agent_id`, micros(since))
 	if err != nil {
 		return nil, err
 	}
-	args[0] = int64(0)
-	err = each(ctx, s.eng, func(r rows) error {
-		var agent string
-		var n int64
-		err := r.Scan(&agent, &n)
-		l := out[agent]
-		l.Leased = int(n)
-		out[agent] = l
-		return err
-	}, `SELECT agent_id, count(*) FROM tasks WHERE lease_expires > 0 AND lease_expires > $1`+only+` GROUP BY agent_id`, args...)
-	return out, err
+	return out, sum(func(l *task.Load, n int) { l.Leased = n },
+		`SELECT org_id, agent_id, count(*) FROM tasks WHERE lease_expires > 0 GROUP BY org_id, agent_id`)
 }
 
 // PutMessage implements task.Store.

@@ -10,22 +10,22 @@ import (
 // that sending and claiming can be one write.
 type desk struct {
 	mu      sync.Mutex
-	waiting map[string][]*seat // by agent, first come first served
+	waiting map[AgentKey][]*seat // first come first served
 }
 
 // seat is one waiting worker. It is taken at most once; who takes it must either
 // serve it or free it.
 type seat struct {
-	agent  string
+	agent  AgentKey
 	lease  Lease // its worker; the token is chosen by whoever takes the seat
 	length time.Duration
 	served chan *Task // buffered; nil: nothing came of it
 }
 
-func newDesk() *desk { return &desk{waiting: map[string][]*seat{}} }
+func newDesk() *desk { return &desk{waiting: map[AgentKey][]*seat{}} }
 
 // sit adds a waiting worker.
-func (d *desk) sit(agent, worker string, length time.Duration) *seat {
+func (d *desk) sit(agent AgentKey, worker string, length time.Duration) *seat {
 	s := &seat{agent: agent, lease: Lease{Worker: worker}, length: length, served: make(chan *Task, 1)}
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -34,7 +34,7 @@ func (d *desk) sit(agent, worker string, length time.Duration) *seat {
 }
 
 // take reserves a waiting worker, if there is one.
-func (d *desk) take(agent string) *seat {
+func (d *desk) take(agent AgentKey) *seat {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	q := d.waiting[agent]
@@ -47,7 +47,7 @@ func (d *desk) take(agent string) *seat {
 }
 
 // waits reports whether somebody waits for the agent's tasks.
-func (d *desk) waits(agent string) bool {
+func (d *desk) waits(agent AgentKey) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return len(d.waiting[agent]) > 0
@@ -68,7 +68,7 @@ func (d *desk) leave(s *seat) bool {
 	return false
 }
 
-func (d *desk) set(agent string, q []*seat) {
+func (d *desk) set(agent AgentKey, q []*seat) {
 	if len(q) == 0 {
 		delete(d.waiting, agent)
 		return
@@ -95,7 +95,7 @@ type Runner interface {
 }
 
 // Waiting tells how many workers of an agent wait on this node.
-func (s *Tasks) Waiting(agent string) int {
+func (s *Tasks) Waiting(agent AgentKey) int {
 	s.desk.mu.Lock()
 	defer s.desk.mu.Unlock()
 	return len(s.desk.waiting[agent])

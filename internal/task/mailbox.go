@@ -71,7 +71,7 @@ func (s *Tasks) Message(ctx context.Context, c Call, m Message) (DirectMessage, 
 	if err := s.Store.PutMessage(ctx, d, DefaultMailbox); err != nil {
 		return DirectMessage{}, err
 	}
-	s.queueChanged(d.Agent)
+	s.queueChanged(c.target.Key())
 	return d, nil
 }
 

@@ -7,17 +7,17 @@ import (
 	"time"
 )
 
-// signals wakes whoever waits for a key.
+// signals wakes whoever waits for an agent's work.
 type signals struct {
 	mu sync.Mutex
-	m  map[string]chan struct{}
+	m  map[AgentKey]chan struct{}
 }
 
-func newSignals() *signals { return &signals{m: map[string]chan struct{}{}} }
+func newSignals() *signals { return &signals{m: map[AgentKey]chan struct{}{}} }
 
 // wait returns a channel that closes at the next fire. Take it before you look,
 // and you miss nothing.
-func (s *signals) wait(key string) <-chan struct{} {
+func (s *signals) wait(key AgentKey) <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c := s.m[key]
@@ -28,7 +28,7 @@ func (s *signals) wait(key string) <-chan struct{} {
 	return c
 }
 
-func (s *signals) fire(key string) {
+func (s *signals) fire(key AgentKey) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if c := s.m[key]; c != nil {
@@ -49,7 +49,7 @@ func (s *signals) fireAll() {
 // Topics of hints between nodes.
 const (
 	taskTopic  = "t:" // + org + "/" + uid
-	queueTopic = "q:" // + agent
+	queueTopic = "q:" // + org + "/" + agent
 )
 
 // publish tells this node and the others what a committed change means for them.
@@ -72,24 +72,26 @@ func (s *Tasks) publish(c Change) {
 		s.Bus.Publish(taskTopic + ref.Org + "/" + ref.UID)
 	}
 	if c.Task.Queued {
-		s.queueChanged(c.Task.Agent)
+		s.queueChanged(AgentKey{c.Task.Org, c.Task.Agent})
 	}
 }
 
 // queueChanged wakes the workers of an agent.
-func (s *Tasks) queueChanged(agent string) {
+func (s *Tasks) queueChanged(agent AgentKey) {
 	s.queues.fire(agent)
 	s.runners.backlog(agent)
 	if s.Bus != nil {
-		s.Bus.Publish(queueTopic + agent)
+		s.Bus.Publish(queueTopic + agent.Org + "/" + agent.ID)
 	}
 }
 
 // Hint is called with every topic that another node published.
 func (s *Tasks) Hint(ctx context.Context, topic string) {
-	if agent, ok := strings.CutPrefix(topic, queueTopic); ok {
-		s.queues.fire(agent)
-		s.runners.backlog(agent)
+	if rest, ok := strings.CutPrefix(topic, queueTopic); ok {
+		if org, id, ok := strings.Cut(rest, "/"); ok {
+			s.queues.fire(AgentKey{org, id})
+			s.runners.backlog(AgentKey{org, id})
+		}
 		return
 	}
 	if rest, ok := strings.CutPrefix(topic, taskTopic); ok {

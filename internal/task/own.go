@@ -34,7 +34,8 @@ type OwnPage struct {
 
 // OwnFilter is what a store is asked for.
 type OwnFilter struct {
-	Key          // whose, without an id
+	Key                 // whose, without an id
+	HiddenOrg    string // see Call; empty: none
 	State        State
 	ContextID    string
 	UpdatedAfter time.Time
@@ -68,6 +69,9 @@ func (s *Tasks) Own(ctx context.Context, c Call, r OwnRequest) (OwnPage, error) 
 		return OwnPage{}, err
 	}
 	f.Bytes = maxPageBytes
+	if c.hidden != nil {
+		f.HiddenOrg = c.hidden.Org
+	}
 	rows, err := s.Store.OwnTasks(ctx, f)
 	if err != nil {
 		return OwnPage{}, err

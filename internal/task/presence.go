@@ -106,11 +106,11 @@ func TooManyWorkers(limit int) error {
 type loads struct {
 	mu sync.Mutex
 	at time.Time
-	m  map[string]Load
+	m  map[AgentKey]Load
 }
 
 // Presence tells whether an agent is there.
-func (s *Tasks) Presence(ctx context.Context, agent string) (Presence, error) {
+func (s *Tasks) Presence(ctx context.Context, agent AgentKey) (Presence, error) {
 	all, err := s.Presences(ctx)
 	if err != nil {
 		return Offline, err
@@ -119,27 +119,28 @@ func (s *Tasks) Presence(ctx context.Context, agent string) (Presence, error) {
 }
 
 // Presences tells of every agent whether it is there, as of one moment.
-func (s *Tasks) Presences(ctx context.Context) (func(agent string) Presence, error) {
+func (s *Tasks) Presences(ctx context.Context) (func(agent AgentKey) Presence, error) {
 	s.loads.mu.Lock()
 	defer s.loads.mu.Unlock()
 	if now := s.Now(); s.loads.m == nil || now.Sub(s.loads.at) > loadsFor {
-		m, err := s.Store.Loads(ctx, "", now.Add(-goneAfter))
+		m, err := s.Store.Loads(ctx, now.Add(-goneAfter))
 		if err != nil {
 			return nil, err
 		}
 		s.loads.at, s.loads.m = now, m
 	}
 	m := s.loads.m // replaced, never changed
-	return func(agent string) Presence { return m[agent].presence() }, nil
+	return func(agent AgentKey) Presence { return m[agent].presence() }, nil
 }
 
 // Expected reports whether a task that is sent now can be expected to be worked on
 // soon. A caller that would wait for one that nobody works on is better told at
 // once that it waits in the queue.
 func (s *Tasks) Expected(ctx context.Context, c Call) bool {
-	if s.runners.get(c.target.ID) != nil || s.desk.waits(c.target.ID) {
+	agent := c.target.Key()
+	if s.runners.get(agent) != nil || s.desk.waits(agent) {
 		return true
 	}
-	p, err := s.Presence(ctx, c.target.ID)
+	p, err := s.Presence(ctx, agent)
 	return err != nil || p != Offline
 }

@@ -207,6 +207,10 @@ func (s *Tasks) SetPush(ctx context.Context, c Call, taskID string, p PushConfig
 		p.ID = s.NewID("push-")
 	}
 	p.Form, p.CreatedAt = cmp.Or(p.Form, PushV1), s.Now()
+	c, err := s.Aim(ctx, c, taskID)
+	if err != nil {
+		return PushConfig{}, err
+	}
 	guard := s.newPushGuard(ctx, c.sender)
 	change, err := s.Store.UpdateTaskByKey(ctx, s.key(c, taskID), func(cur Current) (Change, error) {
 		return Change{Task: cur.Task, Push: &p, PushGuard: guard.of(&cur.Task)}, nil

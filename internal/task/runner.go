@@ -21,7 +21,7 @@ type place struct {
 }
 
 // place reserves one, if there is any.
-func (s *Tasks) place(agent string) *place {
+func (s *Tasks) place(agent AgentKey) *place {
 	if l := s.runners.get(agent); l != nil {
 		if l.acquire() {
 			return &place{worker: s.worker(), length: localLease, local: l}
@@ -67,7 +67,7 @@ func (p *place) start(t Task) {
 type runners struct {
 	s  *Tasks
 	mu sync.RWMutex
-	m  map[string]*local
+	m  map[AgentKey]*local
 
 	ctx context.Context //nolint:containedctx // of Run; ends all work at shutdown
 }
@@ -116,10 +116,10 @@ func (s *Tasks) takeOver(ctx context.Context) error {
 }
 
 func newRunners(s *Tasks) *runners {
-	return &runners{s: s, m: map[string]*local{}, ctx: context.Background()}
+	return &runners{s: s, m: map[AgentKey]*local{}, ctx: context.Background()}
 }
 
-func (r *runners) get(agent string) *local {
+func (r *runners) get(agent AgentKey) *local {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	return r.m[agent]
@@ -131,7 +131,7 @@ func (s *Tasks) Host(target Target, runner Runner) {
 	l.behind.Store(true) // what waited while no server ran
 	s.runners.mu.Lock()
 	defer s.runners.mu.Unlock()
-	s.runners.m[target.ID] = l
+	s.runners.m[target.Key()] = l
 }
 
 func (r *runners) all() []*local {
@@ -144,7 +144,7 @@ func (r *runners) all() []*local {
 	return out
 }
 
-func (r *runners) backlog(agent string) {
+func (r *runners) backlog(agent AgentKey) {
 	if l := r.get(agent); l != nil {
 		l.lookAgain()
 	}

@@ -17,9 +17,17 @@ type Target struct {
 	Public bool // reachable from other orgs
 }
 
+// Key names the agent.
+func (t Target) Key() AgentKey { return AgentKey{t.Org, t.ID} }
+
 // Directory finds agents; an unknown or disabled one is NotFound.
 type Directory interface {
-	Target(ctx context.Context, agent string) (Target, error)
+	// Target returns the agent that callers of an org reach under an id: its own one or
+	// else the public one. hidden is the public agent of another org that the own one
+	// hides; nil: there is none.
+	Target(ctx context.Context, org, id string) (t Target, hidden *Target, err error)
+	// Own returns an agent of the org.
+	Own(ctx context.Context, org, id string) (Target, error)
 }
 
 // Bus carries hints between nodes. A hint may be lost: the log is the truth, and
@@ -98,6 +106,10 @@ func (s *Tasks) Stopping() <-chan struct{} { return s.stopping.Done() }
 // Call is proof that a principal may send tasks to an agent.
 type Call struct {
 	target Target
+	// hidden is a public agent of another org with the id of the target, which is of the
+	// sender's own org. New tasks go to the target; those that the sender sent to the
+	// hidden one, before its org had an agent of that id, are still found.
+	hidden *Target
 	sender identity.Principal
 }
 
@@ -122,14 +134,42 @@ func (s *Tasks) Reach(ctx context.Context, c *identity.Caller, agent string) (Ca
 	if !a.ReachesAgent(agent) {
 		return Call{}, refuseAgent("call", agent)
 	}
-	target, err := s.Directory.Target(ctx, agent)
+	target, hidden, err := s.Directory.Target(ctx, a.Org(), agent)
 	if err != nil {
 		return Call{}, err
 	}
 	if target.Org != a.Org() && !target.Public {
 		return Call{}, errs.ErrNotFound
 	}
-	return Call{target: target, sender: a.Principal()}, nil
+	return Call{target: target, hidden: hidden, sender: a.Principal()}, nil
+}
+
+// Still checks that the caller may still call an agent of an org under its id.
+func (s *Tasks) Still(ctx context.Context, c *identity.Caller, agent AgentKey) error {
+	now, err := s.Reach(ctx, c, agent.ID)
+	if err == nil && now.target.Org != agent.Org && (now.hidden == nil || now.hidden.Org != agent.Org) {
+		err = errs.ErrNotFound
+	}
+	return err
+}
+
+// Aim returns the call for what concerns one task: the agent that it is for is the one
+// that has the task. A task that does not exist is for the target.
+func (s *Tasks) Aim(ctx context.Context, c Call, id string) (Call, error) {
+	if c.hidden == nil {
+		return c, nil
+	}
+	own, other := Call{target: c.target, sender: c.sender}, Call{target: *c.hidden, sender: c.sender}
+	if id == "" || len(checkID("", id)) > 0 {
+		return own, nil
+	}
+	for _, c := range []Call{own, other} {
+		_, err := s.Store.TaskByKey(ctx, s.key(c, id), Content{})
+		if err == nil || errs.KindOf(err) != errs.NotFound {
+			return c, err
+		}
+	}
+	return own, nil
 }
 
 func refuseAgent(verb, agent string) error {
@@ -286,6 +326,10 @@ func (s *Tasks) send(ctx context.Context, c Call, r SendRequest, follow bool) (s
 	if err := r.check(); err != nil {
 		return sent{}, err
 	}
+	c, err := s.Aim(ctx, c, r.ID)
+	if err != nil {
+		return sent{}, err
+	}
 	push, err := s.sendPush(&r)
 	if err != nil {
 		return sent{}, err
@@ -348,7 +392,7 @@ func (s *Tasks) insert(ctx context.Context, c Call, r SendRequest, follow bool) 
 	if t.ContextID == "" {
 		t.ContextID = s.NewID("ctx-")
 	}
-	place := s.place(t.Agent)
+	place := s.place(c.target.Key())
 	var lease *Lease
 	if place != nil {
 		lease = &Lease{Token: s.leaseToken(t.UID), Worker: place.worker, ExpiresAt: now.Add(place.length)}
@@ -428,12 +472,16 @@ func (s *Tasks) Get(ctx context.Context, c Call, id string, l Content) (Task, er
 	if len(checkID("", id)) > 0 || id == "" {
 		return Task{}, errs.ErrNotFound
 	}
+	c, err := s.Aim(ctx, c, id)
+	if err != nil {
+		return Task{}, err
+	}
 	k := s.key(c, id)
 	t, mark, ok := s.cache.get(k)
 	if ok {
 		return t, budget.From(ctx).Take(ctx, t.Size)
 	}
-	t, err := load(ctx, l, func(l Content) (Task, error) { return s.Store.TaskByKey(ctx, k, l) })
+	t, err = load(ctx, l, func(l Content) (Task, error) { return s.Store.TaskByKey(ctx, k, l) })
 	if err == nil && l.History && l.Artifacts && (s.Bus == nil || t.State.Terminal()) {
 		s.cache.put(k, t, mark)
 	}
@@ -444,6 +492,10 @@ func (s *Tasks) Get(ctx context.Context, c Call, id string, l Content) (Task, er
 func (s *Tasks) Cancel(ctx context.Context, c Call, id string, l Content) (Task, error) {
 	if len(checkID("", id)) > 0 || id == "" {
 		return Task{}, errs.ErrNotFound
+	}
+	c, err := s.Aim(ctx, c, id)
+	if err != nil {
+		return Task{}, err
 	}
 	now := s.Now()
 	change, err := s.Store.UpdateTaskByKey(ctx, s.key(c, id), func(cur Current) (Change, error) {

@@ -14,6 +14,10 @@ type Current struct {
 	Clock time.Time // by which leases are measured: the store's own
 }
 
+// AgentKey names an agent inside the store and between nodes. The id alone does not: it
+// is unique within an org only.
+type AgentKey struct{ Org, ID string }
+
 // Key names a task as its sender does.
 type Key struct {
 	Org    string // of the agent
@@ -151,9 +155,9 @@ type Store interface {
 	SeeWorker(ctx context.Context, w Worker, limit int) error
 	// ForgetWorker records that a worker has gone.
 	ForgetWorker(ctx context.Context, w Worker) error
-	// Loads tells the load of agents, of one org or of all if org is empty; workers not
-	// seen since are not counted. Agents without either are left out.
-	Loads(ctx context.Context, org string, since time.Time) (map[string]Load, error)
+	// Loads tells the load of all agents; workers not seen since are not counted. Agents
+	// without either are left out.
+	Loads(ctx context.Context, since time.Time) (map[AgentKey]Load, error)
 
 	// PutMessage keeps a direct message, unless one of its shares of the mailbox is full.
 	PutMessage(ctx context.Context, m DirectMessage, b Mailbox) error

@@ -150,7 +150,7 @@ const (
 type Task struct {
 	UID        string             // our own id, unique across the platform
 	Org        string             // of the agent
-	Agent      string             // the agent's id
+	Agent      string             // the agent's id, unique in its org
 	Sender     identity.Principal // whose task it is
 	ID         string             // chosen by the sender, unique for (agent, sender)
 	ContextID  string

@@ -33,14 +33,8 @@ func (s *Tasks) Serve(ctx context.Context, c *identity.Caller, agent string) (Po
 	if !a.ServesAgent(agent) {
 		return Post{}, refuseAgent("work for", agent)
 	}
-	target, err := s.Directory.Target(ctx, agent)
-	if err != nil {
-		return Post{}, err
-	}
-	if target.Org != a.Org() {
-		return Post{}, errs.ErrNotFound
-	}
-	return Post{target: target}, nil
+	target, err := s.Directory.Own(ctx, a.Org(), agent)
+	return Post{target: target}, err
 }
 
 // Bounds of a claim.
@@ -71,7 +65,7 @@ type Claim struct {
 // Claim waits for work and takes it. The caller must call Return for what does
 // not reach the worker.
 func (s *Tasks) Claim(ctx context.Context, p Post, r ClaimRequest) (Claim, error) {
-	org, agent := p.target.Org, p.target.ID
+	org, agent, queue := p.target.Org, p.target.ID, p.target.Key()
 	if strings.HasPrefix(r.Worker, localPrefix) {
 		return Claim{}, errs.InvalidFields(field("/worker", "must not start with "+localPrefix))
 	}
@@ -86,7 +80,7 @@ func (s *Tasks) Claim(ctx context.Context, p Post, r ClaimRequest) (Claim, error
 	timer := time.NewTimer(r.Wait)
 	defer timer.Stop()
 	for {
-		changed := s.queues.wait(agent)
+		changed := s.queues.wait(queue)
 		claim, err := s.claimNow(ctx, p, r)
 		if err != nil || len(claim.Assignments)+len(claim.Messages) > 0 || r.Wait <= 0 {
 			return claim, err
@@ -97,7 +91,7 @@ func (s *Tasks) Claim(ctx context.Context, p Post, r ClaimRequest) (Claim, error
 		var seat *seat
 		var served chan *Task // nil, and so never ready, for a worker that only wants messages
 		if r.Max > 0 {
-			seat = s.desk.sit(agent, r.Worker, r.Lease)
+			seat = s.desk.sit(queue, r.Worker, r.Lease)
 			served = seat.served
 		}
 		if r.Waiting != nil {

@@ -62,7 +62,7 @@ func testAgents(w *world) {
 		ID: "scout", Org: "acme", Name: "Scout", Description: "Looks around.", Skills: []string{"search", "C++"}, Public: true,
 	})
 	w.must(err)
-	_, err = w.agents.Create(ctx, agent.Agent{ID: "scout", Org: "other", Name: "Scout"})
+	_, err = w.agents.Create(ctx, agent.Agent{ID: "scout", Org: "acme", Name: "Scout"})
 	w.want(err, errs.Conflict)
 	_, err = w.agents.Create(ctx, agent.Agent{ID: "drone", Org: "nowhere", Name: "Drone"})
 	w.want(err, errs.NotFound)

@@ -169,7 +169,7 @@ func testWaitingWorker(w *world) {
 			got <- claim
 		}()
 		if i%2 == 0 {
-			w.until("the worker waits", func() bool { return w.tasks.Waiting("bob") == 1 })
+			w.until("the worker waits", func() bool { return w.tasks.Waiting(task.AgentKey{Org: "acme", ID: "bob"}) == 1 })
 		}
 		sent := w.send(c, fmt.Sprint("t", i), "x")
 		claim := <-got

@@ -282,7 +282,7 @@ func testAuditTogether(w *world) {
 		},
 		"agent": func(e identity.AuditEntry) error {
 			return w.store.CreateAgent(ctx, agent.Agent{ID: "late", Org: "acme", Name: "Late"},
-				identity.Member{Principal: principal("agent:late"), Name: "Late"}, e)
+				identity.Member{Principal: principal("agent:late"), Name: "Late"}, e, agent.Limits{})
 		},
 	} {
 		if err := write(taken); err == nil {

@@ -58,8 +58,8 @@ func testDisable(w *world) {
 	name := "Scout II"
 	_, err := m.UpdateMember(ctx, ann, scout, identity.MemberEdit{Name: &name, Disabled: flag(true)})
 	w.must(err)
-	if a, err := w.store.Agent(ctx, "scout"); err != nil || !a.Disabled || a.Name != name {
-		w.Errorf("the agent is %+v, %v", a, err)
+	if a, err := w.store.ReachedAgents(ctx, "acme", "scout"); err != nil || a.Own == nil || !a.Own.Disabled || a.Own.Name != name {
+		w.Errorf("the agent is %+v, %v", a.Own, err)
 	}
 	_, err = w.agents.Update(ctx, "acme", "scout", agent.Edit{Disabled: flag(false)})
 	w.must(err)

@@ -50,6 +50,12 @@ func Run(t *testing.T, open func(*testing.T, store.Options) Store) {
 	}{
 		{"orgs and members", testOrgsAndMembers},
 		{"agents", testAgents},
+		{"agent ids are unique within an org", testAgentIDs},
+		{"a new agent is there at once", testNewAgentIsThere},
+		{"an org holds so many public names", testPublicNameQuota},
+		{"a public name has one holder", testPublicNameRace},
+		{"agents of the same id share nothing", testSameIDInTwoOrgs},
+		{"an own agent hides a public one", testHiddenAgent},
 		{"keys", testKeys},
 		{"bootstrap happens once", testBootstrap},
 		{"a proposal reads back as it was submitted", testSubmitAndGet},

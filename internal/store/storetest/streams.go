@@ -149,7 +149,7 @@ func testPresence(w *world) {
 	expect := func(want task.Presence) {
 		w.Helper()
 		w.advance(time.Second) // past what is kept in memory
-		if got, err := w.tasks.Presence(ctx, "bob"); err != nil || got != want {
+		if got, err := w.tasks.Presence(ctx, task.AgentKey{Org: "acme", ID: "bob"}); err != nil || got != want {
 			w.Errorf("presence %s, %v; want %s", got, err, want)
 		}
 	}

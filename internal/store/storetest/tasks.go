@@ -37,8 +37,15 @@ func (w *world) background(s *task.Tasks) {
 // agents knows the agents of these tests: all in org acme, public but for "own".
 type agents struct{}
 
-func (agents) Target(_ context.Context, id string) (task.Target, error) {
+func (agents) Target(_ context.Context, _, id string) (task.Target, *task.Target, error) {
 	if id == "nobody" {
+		return task.Target{}, nil, errs.ErrNotFound
+	}
+	return task.Target{ID: id, Org: "acme", Public: id != "own"}, nil, nil
+}
+
+func (agents) Own(_ context.Context, org, id string) (task.Target, error) {
+	if id == "nobody" || org != "acme" {
 		return task.Target{}, errs.ErrNotFound
 	}
 	return task.Target{ID: id, Org: "acme", Public: id != "own"}, nil

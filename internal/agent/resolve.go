@@ -1,0 +1,165 @@
+package agent
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/identity"
+)
+
+// Reached is what the callers of an org reach under an id. Which of the two it is, the
+// methods of Registry decide.
+type Reached struct {
+	Own    *Agent // the org's own agent, also a disabled one; nil: there is none
+	Public *Agent // the public and enabled agent of another org; nil: there is none
+}
+
+// Reach returns the agent that callers of an org reach under an id: the org's own agent
+// or else the public one. If org is empty it is the public one. hidden is the public
+// agent of another org that the own one hides; nil: there is none.
+//
+// A disabled agent is NotFound and still hides the public one: to disable an agent must
+// not send its callers to another org.
+func (r *Registry) Reach(ctx context.Context, org, id string) (a Agent, hidden *Agent, err error) {
+	found, err := r.resolve(ctx, org, id)
+	switch {
+	case err != nil:
+		return Agent{}, nil, err
+	case found.Own != nil && !found.Own.Disabled:
+		return *found.Own, found.Public, nil
+	case found.Own == nil && found.Public != nil:
+		return *found.Public, nil, nil
+	}
+	return Agent{}, nil, errs.ErrNotFound
+}
+
+// Own returns an agent of an org, also a disabled one.
+func (r *Registry) Own(ctx context.Context, org, id string) (Agent, error) {
+	found, err := r.resolve(ctx, org, id)
+	if err == nil && found.Own == nil {
+		// A public agent may be remembered from before the org made its own one on
+		// another node: a new agent is there at once.
+		found, err = r.read(ctx, org, id)
+	}
+	if err == nil && found.Own == nil {
+		err = errs.ErrNotFound
+	}
+	if err != nil {
+		return Agent{}, err
+	}
+	return *found.Own, nil
+}
+
+// Reachable implements identity.Agents.
+func (r *Registry) Reachable(ctx context.Context, org, id string) (bool, error) {
+	_, err := r.resolve(ctx, org, id)
+	if err != nil && errs.KindOf(err) == errs.NotFound {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// HiddenFrom returns the ids of public agents that a caller of the org does not reach,
+// because the org's own agents have them. A key that may not call the own agent is shown
+// the public one, as anybody is.
+func (r *Registry) HiddenFrom(ctx context.Context, a identity.Access) (map[string]bool, error) {
+	ids, err := r.store.AgentIDs(ctx, a.Org())
+	out := make(map[string]bool, len(ids))
+	for _, id := range slices.DeleteFunc(ids, func(id string) bool { return !a.ReachesAgent(id) }) {
+		out[id] = true
+	}
+	return out, err
+}
+
+// resolve finds what callers of an org reach under an id; neither is NotFound.
+func (r *Registry) resolve(ctx context.Context, org, id string) (Reached, error) {
+	if !identity.ValidAgentID(id) {
+		return Reached{}, errs.ErrNotFound
+	}
+	if found, ok := r.known.get(key{org, id}, r.now()); ok {
+		return found, nil
+	}
+	return r.read(ctx, org, id)
+}
+
+// read asks the store.
+func (r *Registry) read(ctx context.Context, org, id string) (Reached, error) {
+	now, mark := r.now(), r.known.mark()
+	found, err := r.store.ReachedAgents(ctx, org, id)
+	if err == nil && found == (Reached{}) {
+		err = errs.ErrNotFound
+	}
+	if err != nil {
+		return Reached{}, err
+	}
+	r.known.put(key{org, id}, entry{found, now}, mark)
+	return found, nil
+}
+
+const (
+	// rememberFor bounds how long a change made on another node goes unnoticed. A
+	// miss is never remembered: a new agent is there at once.
+	rememberFor = time.Second
+	maxKnown    = 10_000
+)
+
+// resolutions remembers for a moment what ids meant to the callers of an org.
+type resolutions struct {
+	mu    sync.RWMutex
+	m     map[key]entry
+	drops uint64 // grows with every drop; tells a read that it may be out of date
+}
+
+// key is an id as the callers of an org use it.
+type key struct{ org, id string }
+
+// entry is what was found a moment ago. It is shared and never changed.
+type entry struct {
+	found Reached
+	at    time.Time
+}
+
+func (c *resolutions) get(k key, now time.Time) (Reached, bool) {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	e, ok := c.m[k]
+	return e.found, ok && now.Sub(e.at) < rememberFor
+}
+
+func (c *resolutions) mark() uint64 {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.drops
+}
+
+// put keeps what was read after mark, unless something was dropped since.
+func (c *resolutions) put(k key, e entry, mark uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.drops != mark {
+		return
+	}
+	if len(c.m) >= maxKnown {
+		clear(c.m)
+	}
+	c.m[k] = e
+}
+
+// forget drops an id, whichever org uses it.
+func (c *resolutions) forget(id string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.drops++
+	maps.DeleteFunc(c.m, func(k key, _ entry) bool { return k.id == id })
+}
+
+func (c *resolutions) clear() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.drops++
+	clear(c.m)
+}

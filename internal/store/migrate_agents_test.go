@@ -1,0 +1,138 @@
+package store
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/parley-dev/parley/internal/agent"
+	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/identity"
+	"github.com/parley-dev/parley/internal/pgtest"
+)
+
+// Takes a store back to what 0012 left, with agents whose ids are unique across the
+// platform.
+var beforeAgentIDs = []string{
+	`DELETE FROM schema_migrations WHERE number = 13`,
+	`DROP INDEX tasks_own`,
+	`CREATE INDEX tasks_own ON tasks (agent_id, sender, updated_at, uid)`,
+	`DROP TABLE agents`,
+	`CREATE TABLE agents (id TEXT PRIMARY KEY, org_id TEXT NOT NULL REFERENCES orgs (id), name TEXT NOT NULL, description TEXT NOT NULL,
+		skills TEXT NOT NULL, public INTEGER NOT NULL, created_at BIGINT NOT NULL)`,
+	`CREATE INDEX agents_by_org ON agents (org_id, id)`,
+	`ALTER TABLE agents ADD COLUMN disabled INTEGER NOT NULL DEFAULT 0`,
+	`ALTER TABLE agents ADD COLUMN pinned TEXT NOT NULL DEFAULT ''`,
+	`ALTER TABLE agents ADD COLUMN updated_at BIGINT NOT NULL DEFAULT 0`,
+	`ALTER TABLE agents ADD COLUMN builtin TEXT NOT NULL DEFAULT ''`,
+	`CREATE INDEX agents_public ON agents (id) WHERE public = 1 AND disabled = 0`,
+	`INSERT INTO agents (id, org_id, name, description, skills, public, created_at, disabled, pinned, updated_at, builtin) VALUES
+		('echo', 'acme', 'Echo', 'Says it again.', '["echo"]', 1, 1000000, 0, '', 2000000, 'echo'),
+		('own', 'acme', 'Own', '', '[]', 0, 3000000, 0, 'busy', 4000000, ''),
+		('gone', 'globex', 'Gone', '', '["a","b"]', 1, 5000000, 1, '', 6000000, '')`,
+}
+
+func TestAgentsOfOlderStoresKeepTheirIDs(t *testing.T) {
+	t.Parallel()
+	for _, engine := range []string{"sqlite", "postgres"} {
+		t.Run(engine, func(t *testing.T) {
+			t.Parallel()
+			o := Options{Dir: t.TempDir()}
+			if engine == "postgres" {
+				o = Options{URL: pgtest.URL(t)}
+			}
+			s, err := Open(t.Context(), o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = s.eng.write(t.Context(), func(x *tx) error {
+				x.exec(`INSERT INTO orgs (id, name, created_at) VALUES ('acme', 'Acme', 1), ('globex', 'Globex', 1)`)
+				for _, sql := range beforeAgentIDs {
+					x.exec(sql)
+				}
+				return nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if s, err = Open(t.Context(), o); err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = s.Close() }()
+			at := func(sec int64) time.Time { return time.Unix(sec, 0).UTC() }
+			want := map[string][]agent.Agent{
+				"acme": {
+					{
+						ID: "echo", Org: "acme", Name: "Echo", Description: "Says it again.", Skills: []string{"echo"}, Public: true, PublicName: true,
+						Builtin: "echo", CreatedAt: at(1), UpdatedAt: at(2),
+					},
+					{ID: "own", Org: "acme", Name: "Own", Skills: []string{}, Pinned: "busy", CreatedAt: at(3), UpdatedAt: at(4)},
+				},
+				"globex": {{
+					ID: "gone", Org: "globex", Name: "Gone", Skills: []string{"a", "b"}, Public: true, PublicName: true, Disabled: true,
+					CreatedAt: at(5), UpdatedAt: at(6),
+				}},
+			}
+			for org, list := range want {
+				got, err := s.Agents(t.Context(), org)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if diff := cmp.Diff(list, got); diff != "" {
+					t.Error(diff)
+				}
+			}
+			create := func(org, id string, public bool) error {
+				a := agent.Agent{ID: id, Org: org, Name: id, Public: public, PublicName: public}
+				m := identity.Member{Principal: identity.Principal{Org: org, Kind: identity.Agent, ID: id}, Name: id}
+				return s.CreateAgent(t.Context(), a, m, identity.AuditEntry{Org: org, ID: org + id}, agent.Limits{})
+			}
+			for _, c := range []struct {
+				org, id string
+				public  bool
+				code    string
+			}{
+				{"acme", "own", false, "agent.exists"},
+				{"acme", "gone", true, "agent.public_id_taken"},
+				{"globex", "echo", true, "agent.public_id_taken"},
+				{"globex", "echo", false, ""},
+				{"globex", "own", true, ""},
+			} {
+				if err := create(c.org, c.id, c.public); err != nil && errs.As(err).Code != c.code || err == nil && c.code != "" {
+					t.Errorf("%+v: %v", c, err)
+				}
+			}
+			if got, want := s.agentIndexes(t, engine), []string{"agents_public", "agents_public_name"}; !slices.Equal(got, want) {
+				t.Errorf("indexes %q; want %q", got, want)
+			}
+		})
+	}
+}
+
+// agentIndexes lists the indexes of the table of agents but that of its primary key.
+func (s *Store) agentIndexes(t *testing.T, engine string) []string {
+	t.Helper()
+	sql := `SELECT name FROM sqlite_master WHERE type = 'index' AND tbl_name = 'agents' ORDER BY name`
+	if engine == "postgres" {
+		sql = `SELECT indexname FROM pg_indexes WHERE tablename = 'agents' ORDER BY indexname`
+	}
+	var out []string
+	err := each(t.Context(), s.eng, func(r rows) error {
+		var name string
+		err := r.Scan(&name)
+		out = append(out, name)
+		return err
+	}, sql)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.DeleteFunc(out, func(name string) bool {
+		return name == "agents_pkey" || strings.HasPrefix(name, "sqlite_autoindex_")
+	})
+}
