@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -15,6 +16,7 @@ type lite struct {
 	slowReaders *litePool // see lane.go
 	writer      *writer
 	indexer     *indexer
+	log         *slog.Logger
 
 	orgs sync.Map // org → *liteOrg
 }
@@ -32,7 +34,7 @@ func openSQLite(path string, o Options, met *metrics) (_ *lite, err error) {
 	}
 	// SQLite runs in this process: slow reads may not use all of its processors.
 	slow := max(1, runtime.GOMAXPROCS(0)/2)
-	e := &lite{readers: newLitePool(n), slowReaders: newLitePool(slow)}
+	e := &lite{readers: newLitePool(n), slowReaders: newLitePool(slow), log: o.Log}
 	defer func() {
 		if err != nil {
 			err = errors.Join(fmt.Errorf("open %s: %w", path, err), e.readers.closeIdle(), e.slowReaders.closeIdle())
@@ -114,13 +116,18 @@ func (e *lite) migrate(ctx context.Context) error {
 	if err := conn.exec("COMMIT"); err != nil {
 		return err
 	}
-	e.indexer = newIndexer(e.write)
+	e.indexer = newIndexer(e.write, e.log)
 	e.indexer.start()
 	return nil
 }
 
+// ping writes: a file that can be read but not written to is of no use. The row
+// stays as it is, but its page goes to the disk.
 func (e *lite) ping(ctx context.Context) error {
-	if err := e.write(ctx, func(*tx) error { return nil }); err != nil {
+	if err := e.write(ctx, func(t *tx) error {
+		t.exec(`UPDATE identity_epoch SET epoch = epoch WHERE id = 1`)
+		return nil
+	}); err != nil {
 		return err
 	}
 	var n int

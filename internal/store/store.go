@@ -12,6 +12,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -26,7 +27,12 @@ type Options struct {
 	// SearchTimeout is how long a search or another slow read may take, waiting
 	// included; 0: 5 seconds.
 	SearchTimeout time.Duration
-	Now           func() time.Time // nil: the system's clock
+	// Deadlines on PostgreSQL: of one statement, of waiting for locks, and of waiting
+	// for a connection; 0: 10, 3 and 3 seconds.
+	StatementTimeout, LockTimeout, AcquireTimeout time.Duration
+
+	Log *slog.Logger     // nil: nothing is logged
+	Now func() time.Time // nil: the system's clock
 }
 
 // Store implements the Store interfaces of all domain packages.
@@ -67,6 +73,9 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	s := &Store{met: newMetrics(), now: o.Now}
 	if s.now == nil {
 		s.now = func() time.Time { return time.Now().UTC() }
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
 	}
 	var err error
 	switch {
