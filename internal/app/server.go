@@ -115,7 +115,7 @@ func newServer(ctx context.Context, cfg config.Config, log *slog.Logger, now fun
 			return nil, err
 		}
 	}
-	if s.store, err = openStore(ctx, cfg.Store, store.Options{SearchTimeout: cfg.SearchTimeout}); err != nil {
+	if s.store, err = openStore(ctx, cfg.Store, storeOptions(cfg, log)); err != nil {
 		return nil, err
 	}
 	s.probe = newProbe(s.store.Ping)
@@ -194,6 +194,16 @@ func listen(ctx context.Context, addr string) (net.Listener, error) {
 	return l, nil
 }
 
+func storeOptions(cfg config.Config, log *slog.Logger) store.Options {
+	o := store.Options{SearchTimeout: cfg.SearchTimeout, Log: log}
+	if cfg.Database != "" {
+		o.ReadConns = cfg.DatabaseConnections
+		o.StatementTimeout, o.LockTimeout = cfg.DatabaseStatementTimeout, cfg.DatabaseLockTimeout
+		o.AcquireTimeout = cfg.DatabaseAcquireTimeout
+	}
+	return o
+}
+
 // openStore opens the store that cfg names; o holds the other options.
 func openStore(ctx context.Context, cfg config.Store, o store.Options) (*store.Store, error) {
 	if o.URL = cfg.Database; o.URL == "" {
@@ -235,7 +245,7 @@ func (s *Server) Start() {
 // closed last. A non-nil error means that requests were cut off.
 func (s *Server) Shutdown() error {
 	s.stopping.Store(true)
-	time.Sleep(s.cfg.ShutdownDelay)
+	time.Sleep(s.cfg.StopDelay())
 	ctx, cancel := context.WithTimeout(context.Background(), s.cfg.ShutdownTimeout)
 	defer cancel()
 	s.tasks.Stop() // whoever waits for something waits no longer

@@ -50,7 +50,10 @@ func ready(o Options) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if o.Ready != nil {
 			if err := o.Ready(r.Context()); err != nil {
-				httpx.WriteError(w, r, errs.Wrap(err, errs.Unavailable, "store.unavailable", "the server is not ready"))
+				if errs.KindOf(err) != errs.Unavailable {
+					err = errs.Wrap(err, errs.Unavailable, "store.unavailable", "the server is not ready")
+				}
+				httpx.WriteError(w, r, err)
 				return
 			}
 		}

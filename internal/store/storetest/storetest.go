@@ -77,6 +77,7 @@ func Run(t *testing.T, open func(*testing.T, store.Options) Store) {
 		{"cancel ends a task and its lease", testCancel},
 		{"a stale lease changes nothing", testFencing},
 		{"a lost worker costs an attempt and the third fails the task", testLostWorker},
+		{"a clock that is set back freezes no lease", testClockSetBack},
 		{"two claims never get one task", testRacingClaims},
 		{"a waiting worker gets the task inside the send", testWaitingWorker},
 		{"no more of a task is read than was asked for", testTaskContent},
