@@ -390,8 +390,9 @@ func (p pgPool) query(ctx context.Context, sql string, args ...any) (rows, error
 	}
 	conn, err := p.eng.acquire(limited, p.pool)
 	if err != nil {
+		err = blame(err, ctx, limited)
 		cancel()
-		return nil, blame(err, ctx, limited)
+		return nil, err
 	}
 	rs, err := conn.Query(limited, sql, args...)
 	if err != nil {

@@ -122,10 +122,12 @@ func (e *lite) migrate(ctx context.Context) error {
 }
 
 // ping writes: a file that can be read but not written to is of no use. The row
-// stays as it is, but its page goes to the disk.
+// is the same afterwards, but its page goes to the disk. SQLite would not write a page
+// for an update that changes nothing.
 func (e *lite) ping(ctx context.Context) error {
 	if err := e.write(ctx, func(t *tx) error {
-		t.exec(`UPDATE identity_epoch SET epoch = epoch WHERE id = 1`)
+		t.exec(`UPDATE identity_epoch SET epoch = epoch + 1 WHERE id = 1`)
+		t.exec(`UPDATE identity_epoch SET epoch = epoch - 1 WHERE id = 1`)
 		return nil
 	}); err != nil {
 		return err
