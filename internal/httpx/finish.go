@@ -1,6 +1,7 @@
 package httpx
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -29,6 +30,8 @@ func (rt *Router) finish(x *exchange, r *http.Request) {
 	}
 	x.route.observe(status, took)
 	switch {
+	case x.abandoned(status):
+		rt.logRequest(slog.LevelDebug, "client disconnected", x, r, status, took)
 	case !x.shed && (status >= http.StatusInternalServerError || x.cause != nil):
 		rt.logRequest(slog.LevelError, "request failed", x, r, status, took)
 	case rt.accessLog:
@@ -37,6 +40,13 @@ func (rt *Router) finish(x *exchange, r *http.Request) {
 	if abort != nil {
 		panic(abort)
 	}
+}
+
+// abandoned reports whether the request failed because its client is gone, which is
+// nothing that an operator should look into.
+func (x *exchange) abandoned(status int) bool {
+	return x.Context.Err() != nil && (status == statusCanceled || status == http.StatusServiceUnavailable ||
+		errors.Is(x.cause, context.Canceled))
 }
 
 // survive answers a panic with a 500. It returns what must be panicked on: a
