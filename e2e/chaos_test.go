@@ -70,7 +70,7 @@ func newChaos(t *testing.T, rng *rand.Rand) *chaos {
 	front.base = c.base
 	c.fleet = newFleet(t, &front, 8)
 	c.fleet.http = &http.Client{Timeout: 20 * time.Second, Transport: passingTransport{c, c.fleet.http.Transport}}
-	c.tasks = newTaskFleet(t, &front, 6)
+	c.tasks = newTaskFleetIn(t, &front, "crew", 6)
 	passingHosts.Store(must(url.Parse(c.base))(t).Host, c)
 	return c
 }
@@ -250,7 +250,7 @@ func (c *chaos) makeReadOnly(t *testing.T) {
 	c.db.Primary.Exec(t, `ALTER SYSTEM SET default_transaction_read_only = on`)
 	c.db.Primary.Exec(t, `SELECT pg_reload_conf()`)
 	c.notReady(t, "the database is read-only")
-	c.db.Primary.Exec(t, `SET default_transaction_read_only = off; ALTER SYSTEM RESET default_transaction_read_only`)
+	c.db.Primary.Exec(t, `ALTER SYSTEM RESET default_transaction_read_only`)
 	c.db.Primary.Exec(t, `SELECT pg_reload_conf()`)
 	c.recovered(t, "the database was read-only")
 }

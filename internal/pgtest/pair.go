@@ -115,6 +115,7 @@ func (m *Member) Start(t testing.TB) {
 	for _, set := range append([]string{
 		"listen_addresses=127.0.0.1", "unix_socket_directories=" + m.dir, "max_connections=200", "shared_buffers=64MB",
 		"fsync=off", "full_page_writes=off", "max_wal_senders=5", "wal_level=replica", "hot_standby=on",
+		"wal_retrieve_retry_interval=200ms", // writes wait for the replica, which must come back soon
 	}, m.options...) {
 		args = append(args, "-c", set)
 	}
