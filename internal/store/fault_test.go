@@ -317,3 +317,34 @@ func setWriter(t *testing.T, s *Store, sql string) {
 		t.Fatal(err)
 	}
 }
+
+// A host that does not respond costs the first connection its timeout, and not every
+// one after it.
+func TestALostHostIsPassedOver(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1_700_000_000, 0)
+	hosts := &pgHosts{}
+	connect := func(slow, good string) (tried []string) {
+		a := &attempt{hosts: hosts}
+		for _, addr := range []string{slow, good} {
+			if a.try(addr, now) != nil {
+				continue
+			}
+			tried = append(tried, addr)
+			if addr == slow {
+				now = now.Add(connectTimeout)
+			}
+		}
+		a.succeed(now)
+		return tried
+	}
+	for i, want := range []int{2, 1, 1} {
+		if got := connect("a", "b"); len(got) != want {
+			t.Errorf("attempt %d tried %v", i, got)
+		}
+	}
+	now = now.Add(avoidFor)
+	if got := connect("a", "b"); len(got) != 2 {
+		t.Errorf("later it tried %v", got)
+	}
+}

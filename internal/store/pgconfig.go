@@ -117,8 +117,9 @@ func (s pgSession) sql() string {
 // dialWell makes cc use connections whose end is noticed, and that are given up
 // quickly. A non-empty session is run on every new connection. cc must be used for
 // one connection only.
-func dialWell(cc *pgx.ConnConfig, session string) {
+func dialWell(cc *pgx.ConnConfig, hosts *pgHosts, session string) {
 	var connected atomic.Bool
+	a := &attempt{hosts: hosts}
 	cc.DialFunc = func(ctx context.Context, network, addr string) (net.Conn, error) {
 		d := net.Dialer{
 			Timeout:         cc.ConnectTimeout,
@@ -129,6 +130,8 @@ func dialWell(cc *pgx.ConnConfig, session string) {
 		}
 		if connected.Load() { // it asks to cancel a statement
 			d.Timeout = closeTimeout
+		} else if err := a.try(addr, time.Now()); err != nil {
+			return nil, err
 		}
 		conn, err := d.DialContext(ctx, network, addr)
 		if err != nil {
@@ -141,6 +144,7 @@ func dialWell(cc *pgx.ConnConfig, session string) {
 	}
 	cc.AfterConnect = func(ctx context.Context, c *pgconn.PgConn) error {
 		connected.Store(true)
+		a.succeed(time.Now())
 		if session == "" {
 			return nil
 		}

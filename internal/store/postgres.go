@@ -20,6 +20,7 @@ type pg struct {
 	pool     *pgxpool.Pool
 	slowPool *pgxpool.Pool // see lane.go
 	limits   pgLimits
+	hosts    pgHosts
 	// pooled says that something like pgbouncer hands out sessions, so that nothing
 	// can be kept in one: no settings, no LISTEN, no prepared statements.
 	pooled bool
@@ -83,7 +84,7 @@ func openPostgres(ctx context.Context, o Options, met *metrics) (_ *pg, err erro
 	bare := cfg.ConnConfig.Copy()
 	connect := func(ctx context.Context) (*pgx.Conn, error) {
 		cc := bare.Copy()
-		dialWell(cc, "")
+		dialWell(cc, &e.hosts, "")
 		return pgx.ConnectConfig(ctx, cc)
 	}
 	e.pulse = newPulse(connect, e.resetPools)
@@ -101,7 +102,7 @@ func connectFirst(ctx context.Context, cfg *pgxpool.Config) (*pgx.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	cc := cfg.ConnConfig.Copy()
-	dialWell(cc, "")
+	dialWell(cc, new(pgHosts), "")
 	conn, err := pgx.ConnectConfig(ctx, cc)
 	if err != nil {
 		return nil, fmt.Errorf("connect to PostgreSQL at %s: %w", cfg.ConnConfig.Host, err)
@@ -116,7 +117,7 @@ func (e *pg) openPool(ctx context.Context, cfg *pgxpool.Config, s pgSession) (*p
 	}
 	cfg = cfg.Copy()
 	cfg.BeforeConnect = func(_ context.Context, cc *pgx.ConnConfig) error {
-		dialWell(cc, session)
+		dialWell(cc, &e.hosts, session)
 		return nil
 	}
 	return pgxpool.NewWithConfig(ctx, cfg)
