@@ -90,8 +90,8 @@ func RequestID(ctx context.Context) string {
 type recorder struct {
 	http.ResponseWriter
 	account *budget.Account // of the request
-	status int // 0: nothing was written yet
-	bytes  int64
+	status  int             // 0: nothing was written yet
+	bytes   int64
 }
 
 // WriteHeader notes the final status; informational ones may come before it. A

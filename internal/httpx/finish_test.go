@@ -19,7 +19,7 @@ func TestAClientsDisconnectIsNoError(t *testing.T) {
 	t.Parallel()
 	for err, want := range map[error]bool{
 		context.Canceled: false,
-		errs.Wrap(context.Canceled, errs.Internal, "x", "x"):        false,
+		errs.Wrap(context.Canceled, errs.Internal, "x", "x"):         false,
 		errs.New(errs.Unavailable, "store.unavailable", "try later"): false,
 		errors.New("a bug"): true,
 	} {

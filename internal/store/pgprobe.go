@@ -81,4 +81,3 @@ func (p *pgProbe) close() {
 		closeSoon(p.conn)
 	}
 }
-
