@@ -49,6 +49,8 @@ type chaos struct {
 	fleet *fleet
 	tasks *taskFleet
 
+	endWorkers func()
+
 	mu      sync.Mutex
 	failed  map[int]int // by status
 	slowest time.Duration
@@ -118,7 +120,8 @@ func (c *chaos) seen() map[int]int {
 	return c.failed
 }
 
-// work lets all clients work, through all faults, until stop is called.
+// work lets all clients work, through all faults, until stop is called. Workers go
+// on, to finish what was sent.
 func (c *chaos) work(t *testing.T) (stop func()) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
@@ -155,11 +158,10 @@ func (c *chaos) work(t *testing.T) (stop func()) {
 	for sender := range c.tasks.peers {
 		forever(own(), func(rng *rand.Rand) error { return c.tasks.sendOn(ctx, sender, rng) })
 	}
-	endWorkers := c.tasks.hire(t, 4, own())
+	c.endWorkers = c.tasks.hire(t, 4, own())
 	return func() {
 		cancel()
 		wg.Wait()
-		endWorkers()
 	}
 }
 
@@ -266,6 +268,7 @@ func (c *chaos) promote(t *testing.T) {
 func (c *chaos) check(t *testing.T) {
 	c.fleet.verify(t, false)
 	c.tasks.finish(t)
+	c.endWorkers()
 	c.tasks.tryAllStale(t)
 	c.tasks.checkStreams(t, c.base)
 	for _, s := range c.nodes {
