@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/url"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -51,16 +52,19 @@ type chaos struct {
 
 	endWorkers func()
 
+	pushes *receiver
+	probes []string // tasks that were acknowledged and whose end is pushed
+
 	mu      sync.Mutex
 	failed  map[int]int // by status
 	slowest time.Duration
 }
 
-var chaosFlags = []string{"--rate-limit", "0", "--shutdown-delay", "0s"}
+var chaosFlags = []string{"--rate-limit", "0", "--shutdown-delay", "0s", "--push-allow", "127.0.0.1"}
 
 func newChaos(t *testing.T, rng *rand.Rand) *chaos {
 	t.Helper()
-	c := &chaos{db: pgtest.StartPair(t), rng: rng, failed: map[int]int{}}
+	c := &chaos{db: pgtest.StartPair(t), rng: rng, failed: map[int]int{}, pushes: newReceiver(t)}
 	c.e = engine{"postgres", []string{"--database", c.db.URL()}}
 	for i := range 3 {
 		c.ports = append(c.ports, freePort(t))
@@ -179,7 +183,19 @@ func (c *chaos) recovered(t *testing.T, fault string) {
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
 		p := peer{base: c.base, key: c.tasks.sender}
-		_, err := p.send(ctx, "echo", fmt.Sprintf("probe-%x", c.rng.Uint64()), "go")
+		task, err := p.task(ctx, "echo", "message/send", object{
+			"message": object{
+				"kind": "message", "messageId": fmt.Sprintf("probe-%x", c.rng.Uint64()), "role": "user",
+				"parts": []object{{"kind": "text", "text": "go"}},
+			},
+			"configuration": object{"pushNotificationConfig": object{"url": c.pushes.url}},
+		})
+		if u := (unexpected{}); errors.As(err, &u) {
+			t.Fatal(u)
+		}
+		if err == nil {
+			c.probes = append(c.probes, task.ID)
+		}
 		return err == nil
 	})
 	took := time.Since(start)
@@ -190,6 +206,24 @@ func (c *chaos) recovered(t *testing.T, fault string) {
 	if t.Failed() {
 		t.FailNow()
 	}
+	eventually(t, soon, "all nodes are ready after: "+fault, func() bool {
+		for _, s := range c.nodes {
+			if readyStatus(t, s) != http.StatusOK {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+func readyStatus(t *testing.T, s *server) int {
+	t.Helper()
+	res, err := http.Get(s.base + "/readyz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = res.Body.Close()
+	return res.StatusCode
 }
 
 // notReady waits until no node says that it is ready.
@@ -198,12 +232,7 @@ func (c *chaos) notReady(t *testing.T, fault string) {
 	start := time.Now()
 	eventually(t, time.Minute, "no node is ready: "+fault, func() bool {
 		for _, s := range c.nodes {
-			res, err := http.Get(s.base + "/readyz")
-			if err != nil {
-				t.Fatal(err)
-			}
-			_ = res.Body.Close()
-			if res.StatusCode != http.StatusServiceUnavailable {
+			if readyStatus(t, s) != http.StatusServiceUnavailable {
 				return false
 			}
 		}
@@ -264,11 +293,30 @@ func (c *chaos) promote(t *testing.T) {
 	c.recovered(t, "the replica was promoted")
 }
 
+// checkPushes waits until the end of every probe was pushed.
+func (c *chaos) checkPushes(t *testing.T) {
+	t.Helper()
+	missing := map[string]bool{}
+	for _, id := range c.probes {
+		missing[id] = true
+	}
+	c.pushes.until(t, fmt.Sprintf("the ends of %d tasks", len(c.probes)), func(p pushed) bool {
+		for id := range missing {
+			if body := string(p.body); strings.Contains(body, id) && strings.Contains(body, "completed") {
+				delete(missing, id)
+			}
+		}
+		return len(missing) == 0
+	})
+	t.Logf("the ends of all %d probes were pushed", len(c.probes))
+}
+
 // check compares what is there with what was acknowledged.
 func (c *chaos) check(t *testing.T) {
 	c.fleet.verify(t, false)
 	c.tasks.finish(t)
 	c.endWorkers()
+	c.checkPushes(t)
 	c.tasks.tryAllStale(t)
 	c.tasks.checkStreams(t, c.base)
 	for _, s := range c.nodes {
