@@ -73,6 +73,9 @@ func openPostgres(ctx context.Context, o Options, met *metrics) (_ *pg, err erro
 	if e.pooled && !execModeChosen(o.URL) {
 		cfg.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeExec
 	}
+	if e.pooled {
+		o.Log.Info("a pooler is in front of the database: nothing is kept in sessions, and other nodes are polled")
+	}
 	session := pgSession{statement: e.limits.statement, lock: shortLockWait}
 	if e.pool, err = e.openPool(ctx, cfg, session); err != nil {
 		return nil, err
