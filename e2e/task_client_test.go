@@ -47,7 +47,7 @@ type taskView struct {
 
 // taskClient has room for many connections at once, and no limit of time: the
 // context of each call has one.
-var taskClient = &http.Client{Transport: &http.Transport{MaxIdleConns: 512, MaxIdleConnsPerHost: 256}}
+var taskClient = &http.Client{Transport: sharedTransport{&http.Transport{MaxIdleConns: 512, MaxIdleConnsPerHost: 256}}}
 
 // post sends a body as JSON; headers are "Name: value".
 func post(ctx context.Context, url, key string, body any, headers ...string) (*http.Response, error) {

@@ -38,7 +38,12 @@ type sentTask struct {
 
 func newTaskFleet(t *testing.T, s *server, senders int) *taskFleet {
 	t.Helper()
-	f := &taskFleet{taskOrg: newTaskOrg(t, s, "fleet"), bases: []string{s.base}}
+	return newTaskFleetIn(t, s, "fleet", senders)
+}
+
+func newTaskFleetIn(t *testing.T, s *server, org string, senders int) *taskFleet {
+	t.Helper()
+	f := &taskFleet{taskOrg: newTaskOrg(t, s, org), bases: []string{s.base}}
 	for i := range senders {
 		id := fmt.Sprintf("sender%d", i)
 		s.cli(t, "service", "create", id, "--org", f.org)

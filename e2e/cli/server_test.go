@@ -64,7 +64,9 @@ func startServer(dir string, environ []string, args ...string) (*server, error) 
 	}
 	s := &server{exited: make(chan struct{})}
 	s.cmd = exec.Command(filepath.Join(binDir, "parley"), append([]string{"serve"}, args...)...)
-	s.cmd.Dir, s.cmd.Env, s.cmd.Stdout, s.cmd.Stderr = dir, environ, &s.stdout, &s.stderr
+	s.cmd.Dir, s.cmd.Stdout, s.cmd.Stderr = dir, &s.stdout, &s.stderr
+	// No balancer has to notice that it stops.
+	s.cmd.Env = append([]string{"PARLEY_SHUTDOWN_DELAY=0s"}, environ...)
 	if err := s.cmd.Start(); err != nil {
 		return nil, err
 	}

@@ -15,12 +15,14 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/parley-dev/parley/internal/agent"
+	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/httpx"
 	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/internal/orgtest"
@@ -42,13 +44,29 @@ type world struct {
 	tasks    *task.Tasks
 	logs     *orgtest.Log
 	orgs     *orgtest.World
+	down     *atomic.Bool // while set, no task can be stored
+}
+
+// faultyStore fails as a store that cannot be reached.
+type faultyStore struct {
+	task.Store
+	down *atomic.Bool
+}
+
+func (s faultyStore) InsertTask(ctx context.Context, c task.Change, lease time.Duration) error {
+	if s.down.Load() {
+		return errs.Wrap(io.EOF, errs.Unavailable, "store.unavailable", "the store cannot be reached right now; try again in a moment")
+	}
+	return s.Store.InsertTask(ctx, c, lease)
 }
 
 var newID = orgtest.NewID
 
 func newWorld(tb testing.TB, edit ...func(*httpx.Options, *Options)) *world {
 	tb.Helper()
+	down := new(atomic.Bool)
 	base := orgtest.New(tb, func(o *task.Options) {
+		o.Store = faultyStore{o.Store, down}
 		o.PushURL = func(url string) error {
 			if strings.Contains(url, "refused") {
 				return errors.New("is refused")
@@ -58,7 +76,7 @@ func newWorld(tb testing.TB, edit ...func(*httpx.Options, *Options)) *world {
 		o.OnError = func(err error) { tb.Error(err) }
 	})
 	w := &world{
-		tb: tb, store: base.Store, admins: base.Admins, auth: base.Auth, registry: base.Agents, tasks: base.Tasks, logs: base.Logs, orgs: base,
+		tb: tb, store: base.Store, admins: base.Admins, auth: base.Auth, registry: base.Agents, tasks: base.Tasks, logs: base.Logs, orgs: base, down: down,
 	}
 	for _, a := range []agent.Agent{
 		{ID: "bot", Org: "acme", Name: "Bot", Description: "Does things.", Skills: []string{"things"}},

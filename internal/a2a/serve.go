@@ -149,6 +149,8 @@ func (c *call) run(reqs []request, batch bool) {
 	out := buffers.Get().(*buffer)
 	defer out.free()
 	status := http.StatusOK
+	var shed *rpcError // the last that was refused only for now
+	served := 0
 	if batch {
 		out.b = append(out.b, '[')
 	}
@@ -162,25 +164,37 @@ func (c *call) run(reqs []request, batch bool) {
 		if err != nil && !batch && reqs[i].id == nil && reqs[i].lacksID(err) {
 			reqs[i].id = nullID
 		}
+		if err != nil && err.sheds() {
+			if shed = err; reqs[i].id == nil && !batch {
+				reqs[i].id = nullID // a notification that was not taken must not look like one that was
+			}
+		} else if err == nil || reqs[i].id != nil {
+			served++
+		}
 		switch {
 		case reqs[i].id == nil:
 			out.b = out.b[:before] // nobody asked
 		case err != nil:
 			out.b = appendError(out.b, reqs[i].id, err)
-			if !batch && err.sheds() {
-				status = err.problem.Status
-				for name, v := range err.problem.GetHeaders() {
-					c.w.Header()[name] = v
-				}
-			}
 		default:
 			out.b = b
+		}
+	}
+	if shed != nil && served == 0 { // of a batch, some may have been done
+		status = shed.problem.Status
+		for name, v := range shed.problem.GetHeaders() {
+			c.w.Header()[name] = v
 		}
 	}
 	if c.waited {
 		c.w.Header()["Preference-Applied"] = []string{"wait=" + strconv.Itoa(int(c.preferred/time.Second))}
 	}
-	if len(out.b) == empty {
+	switch {
+	case len(out.b) > empty:
+	case status != http.StatusOK:
+		writeJSON(c.w, status, appendError(nil, nullID, shed))
+		return
+	default:
 		c.w.WriteHeader(http.StatusNoContent)
 		return
 	}

@@ -16,7 +16,7 @@ func NewLogger(w io.Writer, cfg config.Config) (*slog.Logger, error) {
 	}
 	opts := &slog.HandlerOptions{Level: level}
 	if cfg.LogFormat == "json" {
-		return slog.New(slog.NewJSONHandler(w, opts)), nil
+		return slog.New(newBoundedHandler(slog.NewJSONHandler(w, opts), Now)), nil
 	}
-	return slog.New(slog.NewTextHandler(w, opts)), nil
+	return slog.New(newBoundedHandler(slog.NewTextHandler(w, opts), Now)), nil
 }

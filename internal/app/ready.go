@@ -2,16 +2,16 @@ package app
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"sync"
 	"time"
+
+	"github.com/parley-dev/parley/internal/errs"
 )
 
 const (
 	probeStore   = time.Second     // how often the store is checked
 	probeTimeout = 3 * time.Second // how long one check may take
-	probeStale   = 5 * time.Second // how old the last good check may be
+	probeStale   = 4 * time.Second // how old the last good check may be
 )
 
 // probe knows whether the store works. It checks in the background, so that a health
@@ -26,7 +26,7 @@ type probe struct {
 }
 
 func newProbe(check func(context.Context) error) *probe {
-	return &probe{check: check, now: time.Now, err: errors.New("the store was not checked yet")}
+	return &probe{check: check, now: time.Now, err: errs.New(errs.Unavailable, "store.unavailable", "the store was not checked yet")}
 }
 
 // run checks until ctx ends.
@@ -62,7 +62,9 @@ func (p *probe) state() error {
 		return p.err
 	}
 	if age := p.now().Sub(p.good); age > probeStale {
-		return fmt.Errorf("the last successful check of the store was %s ago", age.Round(time.Second))
+		e := errs.New(errs.Unavailable, "store.unavailable", "the last successful check of the store was %s ago", age.Round(time.Second))
+		e.RetryAfter = time.Second
+		return e
 	}
 	return nil
 }

@@ -127,7 +127,8 @@ func newServer(ctx context.Context, cfg config.Config, log *slog.Logger, now fun
 			return nil, err
 		}
 	}
-	o := store.Options{SearchTimeout: cfg.SearchTimeout, Node: s.node, Locked: true}
+	o := serverOptions(cfg, log)
+	o.Node, o.Locked = s.node, true
 	if s.store, err = openStore(ctx, cfg.Store, o); err != nil {
 		return nil, err
 	}
@@ -216,6 +217,17 @@ func listen(ctx context.Context, addr, flag string) (net.Listener, error) {
 	return l, nil
 }
 
+// serverOptions are the options of a server's store.
+func serverOptions(cfg config.Config, log *slog.Logger) store.Options {
+	o := store.Options{SearchTimeout: cfg.SearchTimeout, Log: log}
+	if cfg.Database != "" {
+		o.ReadConns = cfg.DatabaseConnections
+		o.StatementTimeout, o.LockTimeout = cfg.DatabaseStatementTimeout, cfg.DatabaseLockTimeout
+		o.AcquireTimeout = cfg.DatabaseAcquireTimeout
+	}
+	return o
+}
+
 // openStore opens the store that cfg names; o holds the other options.
 func openStore(ctx context.Context, cfg config.Store, o store.Options) (*store.Store, error) {
 	return store.Open(ctx, storeOptions(cfg, o))
@@ -266,7 +278,7 @@ func (s *Server) Start() {
 // closed last. A non-nil error means that requests were cut off.
 func (s *Server) Shutdown() error {
 	s.stopping.Store(true)
-	time.Sleep(s.cfg.ShutdownDelay)
+	time.Sleep(s.cfg.StopDelay())
 	ctx, cancel := context.WithTimeout(context.Background(), s.cfg.ShutdownTimeout)
 	defer cancel()
 	s.tasks.Stop() // whoever waits for something waits no longer

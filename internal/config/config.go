@@ -41,6 +41,11 @@ type Config struct {
 	RequestMemory          int           `help:"Memory in MiB that large requests and responses may hold together; a principal has a quarter of it and an org half; ${default} if not given, and 0 turns the limit off." default:"160" env:"PARLEY_REQUEST_MEMORY" placeholder:"MIB"`
 	SearchTimeout          time.Duration `help:"How long a search or another slow read may take, waiting for its turn included; ${default} if not given." default:"5s" env:"PARLEY_SEARCH_TIMEOUT" placeholder:"DURATION"`
 
+	DatabaseConnections      int           `help:"Connections to PostgreSQL for requests, at least 2; slow reads have up to 4 more, and health checks and hints 3. ${default} if not given." default:"20" env:"PARLEY_DATABASE_CONNECTIONS" placeholder:"N" group:"store"`
+	DatabaseStatementTimeout time.Duration `help:"How long one statement of a request may take on PostgreSQL; ${default} if not given." default:"10s" env:"PARLEY_DATABASE_STATEMENT_TIMEOUT" placeholder:"DURATION" group:"store"`
+	DatabaseLockTimeout      time.Duration `help:"How long a write may wait for rows that another transaction has locked; ${default} if not given." default:"3s" env:"PARLEY_DATABASE_LOCK_TIMEOUT" placeholder:"DURATION" group:"store"`
+	DatabaseAcquireTimeout   time.Duration `help:"How long a request may wait for a connection to PostgreSQL; ${default} if not given." default:"3s" env:"PARLEY_DATABASE_ACQUIRE_TIMEOUT" placeholder:"DURATION" group:"store"`
+
 	EchoAgent     bool          `help:"Run the built-in agent echo, which the first start registers in org main." default:"true" env:"PARLEY_ECHO_AGENT" negatable:""`
 	TaskRetention time.Duration `help:"How long a task is kept after it ended; ${default} if not given, and 0 keeps all." default:"720h" env:"PARLEY_TASK_RETENTION" placeholder:"DURATION"`
 
@@ -60,8 +65,8 @@ type Config struct {
 
 	Quotas `embed:""`
 
-	ShutdownDelay   time.Duration `help:"How long /readyz fails before a stopping server refuses connections, so that load balancers notice." default:"0s" env:"PARLEY_SHUTDOWN_DELAY" placeholder:"DURATION"`
-	ShutdownTimeout time.Duration `help:"How long a stopping server waits for requests in flight; ${default} if not given." default:"30s" env:"PARLEY_SHUTDOWN_TIMEOUT" placeholder:"DURATION"`
+	ShutdownDelay   *time.Duration `help:"How long /readyz fails before a stopping server refuses connections, so that load balancers notice; if not given, 3s with --database and 0s without." env:"PARLEY_SHUTDOWN_DELAY" placeholder:"DURATION"`
+	ShutdownTimeout time.Duration  `help:"How long a stopping server waits for requests in flight; ${default} if not given." default:"30s" env:"PARLEY_SHUTDOWN_TIMEOUT" placeholder:"DURATION"`
 
 	LogFormat string `help:"Form of the log on stderr: text or json; ${default} if not given." default:"text" env:"PARLEY_LOG_FORMAT" placeholder:"FORMAT"`
 	LogLevel  string `help:"Least severe lines to log: debug, info, warn or error; ${default} if not given." default:"info" env:"PARLEY_LOG_LEVEL" placeholder:"LEVEL"`
@@ -74,6 +79,8 @@ func Default() Config {
 	return Config{
 		Store: Store{Data: "./parley-data"}, Listen: "127.0.0.1:8080", RateLimit: 100, RequestMemory: 160,
 		MaxRequests: 768, MaxStreams: 12_000, MaxStreamsPerPrincipal: 1000, SearchTimeout: 5 * time.Second,
+		DatabaseConnections: 20, DatabaseStatementTimeout: 10 * time.Second,
+		DatabaseLockTimeout: 3 * time.Second, DatabaseAcquireTimeout: 3 * time.Second,
 		EchoAgent: true, TaskRetention: 30 * 24 * time.Hour, Push: true, ClientDocuments: true, Quotas: DefaultQuotas(),
 		TokenLifetime: 15 * time.Minute, RefreshLifetime: 30 * 24 * time.Hour,
 		ShutdownTimeout: 30 * time.Second, LogFormat: "text", LogLevel: "info",
@@ -136,16 +143,46 @@ func (c *Config) Validate() error {
 		return fmt.Errorf("--refresh-lifetime must be --token-lifetime or more; it is %s", c.RefreshLifetime)
 	case c.ShutdownTimeout <= 0:
 		return fmt.Errorf("--shutdown-timeout must be more than 0; it is %s", c.ShutdownTimeout)
-	case c.ShutdownDelay < 0:
-		return fmt.Errorf("--shutdown-delay must not be negative; it is %s", c.ShutdownDelay)
+	case c.StopDelay() < 0:
+		return fmt.Errorf("--shutdown-delay must not be negative; it is %s", c.StopDelay())
 	case c.LogFormat != "text" && c.LogFormat != "json":
 		return fmt.Errorf("--log-format must be text or json; it is %q", c.LogFormat)
 	}
-	if err := c.Quotas.Validate(); err != nil {
+	if err := errors.Join(c.Quotas.Validate(), c.validateDatabase()); err != nil {
 		return err
 	}
 	_, err := c.Level()
 	return err
+}
+
+// validateDatabase refuses limits with which no request could succeed.
+func (c *Config) validateDatabase() error {
+	if c.DatabaseConnections < 2 || c.DatabaseConnections > 10_000 {
+		return fmt.Errorf("--database-connections must be between 2 and 10000; it is %d", c.DatabaseConnections)
+	}
+	for _, s := range []struct {
+		flag  string
+		value time.Duration
+	}{
+		{"statement", c.DatabaseStatementTimeout}, {"lock", c.DatabaseLockTimeout}, {"acquire", c.DatabaseAcquireTimeout},
+	} {
+		if s.value < 100*time.Millisecond || s.value > 30*time.Second {
+			return fmt.Errorf("--database-%s-timeout must be between 100ms and 30s; it is %s", s.flag, s.value)
+		}
+	}
+	return nil
+}
+
+// StopDelay is how long a stopping server still accepts connections. Several nodes
+// share a PostgreSQL, and the balancer in front of them has to notice.
+func (c *Config) StopDelay() time.Duration {
+	switch {
+	case c.ShutdownDelay != nil:
+		return *c.ShutdownDelay
+	case c.Database != "":
+		return 3 * time.Second
+	}
+	return 0
 }
 
 // minMetricsKey keeps the key from being guessed.

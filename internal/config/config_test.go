@@ -151,6 +151,10 @@ func TestBadSettingsAreRefusedNotDefaulted(t *testing.T) {
 		{name: "public url with path", args: []string{"--public-url", "https://a.example/x"}, want: "without path"},
 		{name: "duration", args: []string{"--shutdown-timeout", "0s"}, want: "--shutdown-timeout must be more than 0"},
 		{name: "delay", args: []string{"--shutdown-delay=-1s"}, want: "--shutdown-delay must not be negative"},
+		{name: "pool", args: []string{"--database-connections=1"}, want: "--database-connections must be between 2 and"},
+		{name: "statement", args: []string{"--database-statement-timeout=1ms"}, want: "--database-statement-timeout must be between"},
+		{name: "lock", args: []string{"--database-lock-timeout=1h"}, want: "--database-lock-timeout must be between"},
+		{name: "acquire", args: []string{"--database-acquire-timeout=0s"}, want: "--database-acquire-timeout must be between"},
 		{name: "database", args: []string{"--database", "mysql://root:hunter2@db/x"}, want: "--database must be a URL that starts with postgres://"},
 		{name: "two stores", args: []string{"--data", "d", "--database", "postgres://db/x"}, want: "exclude each other"},
 		{name: "no folder", args: []string{"--data", ""}, want: "--data must name a folder"},
@@ -169,6 +173,28 @@ func TestBadSettingsAreRefusedNotDefaulted(t *testing.T) {
 				t.Errorf("the error shows a password: %v", err)
 			}
 		})
+	}
+}
+
+// Nodes on PostgreSQL are behind a balancer, which has to notice that one stops.
+func TestTheDelayOfAShutdownDependsOnTheStore(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		want time.Duration
+	}{
+		{nil, 0},
+		{[]string{"--shutdown-delay", "1s"}, time.Second},
+		{[]string{"--database", "postgres://db/x"}, 3 * time.Second},
+		{[]string{"--database", "postgres://db/x", "--shutdown-delay", "0s"}, 0},
+		{[]string{"--database", "postgres://db1:5432,db2:5432/x", "--shutdown-delay", "5s"}, 5 * time.Second},
+	} {
+		got, err := parse(t, c.args...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.StopDelay() != c.want {
+			t.Errorf("%v: %s; want %s", c.args, got.StopDelay(), c.want)
+		}
 	}
 }
 

@@ -97,9 +97,14 @@ type recorder struct {
 	bytes   int64
 }
 
-// WriteHeader notes the final status; informational ones may come before it.
+// WriteHeader notes the final status; informational ones may come before it. A
+// handler that fails after it began to write, as when its client is gone, may try to
+// write another; that one comes too late.
 func (r *recorder) WriteHeader(status int) {
-	if r.status == 0 && status >= 200 {
+	if r.status != 0 {
+		return
+	}
+	if status >= 200 {
 		r.status = status
 	}
 	r.ResponseWriter.WriteHeader(status)

@@ -1,6 +1,7 @@
 package httpx
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -32,6 +33,8 @@ func (rt *Router) finish(x *exchange, r *http.Request) {
 		_ = rt.shed(x, reason, nil)
 	}
 	switch {
+	case x.abandoned(status):
+		rt.logRequest(slog.LevelDebug, "client disconnected", x, r, status, took)
 	case len(x.busy) > 0 && x.cause != nil, !x.shed && (status >= http.StatusInternalServerError || x.cause != nil):
 		rt.logRequest(slog.LevelError, "request failed", x, r, status, took)
 	case rt.accessLog:
@@ -40,6 +43,13 @@ func (rt *Router) finish(x *exchange, r *http.Request) {
 	if abort != nil {
 		panic(abort)
 	}
+}
+
+// abandoned reports whether the request failed because its client is gone, which is
+// nothing that an operator should look into.
+func (x *exchange) abandoned(status int) bool {
+	return x.Context.Err() != nil && (status == statusCanceled || status == http.StatusServiceUnavailable ||
+		errors.Is(x.cause, context.Canceled))
 }
 
 // survive answers a panic with a 500. It returns what must be panicked on: a

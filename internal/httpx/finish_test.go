@@ -2,9 +2,11 @@ package httpx
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -12,6 +14,54 @@ import (
 
 	"github.com/parley-dev/parley/internal/errs"
 )
+
+// A client that goes away is no error of the server's, whatever its request fails
+// with then; a bug stays one.
+func TestAClientsDisconnectIsNoError(t *testing.T) {
+	t.Parallel()
+	for err, want := range map[error]bool{
+		context.Canceled: false,
+		errs.Wrap(context.Canceled, errs.Internal, "x", "x"):         false,
+		errs.New(errs.Unavailable, "store.unavailable", "try later"): false,
+		errors.New("a bug"): true,
+	} {
+		var logs bytes.Buffer
+		rt := NewRouter(Options{Authenticator: known{}, Logger: slog.New(slog.NewTextHandler(&logs, nil))})
+		ctx, cancel := context.WithCancel(t.Context())
+		rt.HandlePublic("GET /x", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			cancel()
+			WriteError(w, r, err)
+		}))
+		rt.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, "GET", "/x", nil))
+		if got := strings.Contains(logs.String(), "level=ERROR"); got != want {
+			t.Errorf("%v: logged as an error: %v; %s", err, got, &logs)
+		}
+	}
+}
+
+// net/http complains about a second header in a log line of its own.
+func TestTheFirstStatusCounts(t *testing.T) {
+	t.Parallel()
+	var logs bytes.Buffer
+	rt := NewRouter(Options{Authenticator: known{}})
+	rt.HandlePublic("GET /x", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.WriteHeader(http.StatusEarlyHints)
+		_, _ = w.Write([]byte("half"))
+		WriteError(w, r, errors.New("too late"))
+	}))
+	srv := httptest.NewUnstartedServer(rt)
+	srv.Config.ErrorLog = slog.NewLogLogger(slog.NewTextHandler(&logs, nil), slog.LevelWarn)
+	srv.Start()
+	res, err := http.Get(srv.URL + "/x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = res.Body.Close()
+	srv.Close()
+	if res.StatusCode != http.StatusOK || logs.Len() > 0 {
+		t.Errorf("%s; logged %s", res.Status, &logs)
+	}
+}
 
 // An invitation's address is a secret, and so it is not logged.
 func TestTheTokenOfAnInvitationIsNotLogged(t *testing.T) {

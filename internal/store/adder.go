@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strconv"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
 )
@@ -33,28 +35,31 @@ func newAdder(eng *pg, met *metrics) *adder {
 // and each write is tried alone so that only the one at fault fails, or each with the
 // reason if the fence has closed. If the connection broke, nobody knows, and nobody is told that it succeeded.
 func (a *adder) commit(batch []*request) {
-	ctx, cancel := context.WithTimeout(context.Background(), writeTimeout)
-	defer cancel()
+	ctx := context.Background()
 	if len(batch) > 1 {
 		err := a.sendAll(ctx, batch)
-		var refused *pgconn.PgError
 		if err == nil {
 			return
 		}
-		if !errors.As(err, &refused) {
+		if !refused(err) {
 			for _, r := range batch {
 				r.err = err
 			}
 			return
 		}
 	}
+	// One that waits for a lock must not keep the others waiting.
 	for _, r := range batch {
-		r.err = a.eng.write(ctx, r.fn)
+		a.handOver(r, func() error { return a.eng.write(ctx, r.fn) })
 	}
 }
 
 func (a *adder) sendAll(ctx context.Context, batch []*request) error {
 	whole := newTx(nil, &postgresDialect)
+	if a.eng.pooled { // else the session has these limits
+		whole.exec(`SELECT set_config('statement_timeout', $1, true), set_config('lock_timeout', $2, true)`,
+			milliseconds(a.eng.limits.statement), milliseconds(shortLockWait))
+	}
 	for _, r := range batch {
 		t := newTx(nil, &postgresDialect)
 		if r.err = decide(t, r.fn); r.err != nil {
@@ -64,10 +69,28 @@ func (a *adder) sendAll(ctx context.Context, batch []*request) error {
 		merge(whole, t)
 	}
 	whole.finish()
-	conn, release, err := a.eng.acquireWrite(ctx)
+	limited, cancel, err := a.eng.pulse.bind(ctx, writeTimeout)
 	if err != nil {
 		return err
 	}
+	defer cancel()
+	conn, release, err := a.eng.acquireWrite(limited)
+	if err != nil {
+		return blame(err, ctx, limited)
+	}
 	defer release()
-	return send(ctx, conn.Conn(), slices.Concat(a.eng.fence.check, whole.statements))
+	err = send(limited, conn.Conn(), slices.Concat(a.eng.fence.check, whole.statements))
+	if err == nil || refused(err) {
+		return err
+	}
+	return blame(err, ctx, limited)
 }
+
+// refused reports whether PostgreSQL did not commit because of what it was sent. When
+// it ends the session instead, it may have committed before.
+func refused(err error) bool {
+	var pg *pgconn.PgError
+	return errors.As(err, &pg) && pg.SeverityUnlocalized == "ERROR"
+}
+
+func milliseconds(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }

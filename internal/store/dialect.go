@@ -1,17 +1,10 @@
 package store
 
 import (
-	"context"
-	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgconn"
-	"zombiezen.com/go/sqlite"
-
-	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/proposal"
 )
 
@@ -144,68 +137,4 @@ var postgresDialect = dialect{
 
 func postgresMatch(words []string) string {
 	return `'` + strings.Join(words, `' & '`) + `':*`
-}
-
-// errTaken is the refusal of an id that is in use, seen only when two writers
-// race for it; otherwise the method has said it in better words before.
-var errTaken = errs.New(errs.Conflict, "resource.exists", "it exists already; choose another id")
-
-// translate gives an engine's error the kind that the rest of the program knows.
-func translate(err error) error {
-	var known *errs.Error
-	if err == nil || errors.As(err, &known) {
-		return err
-	}
-	var pg *pgconn.PgError
-	if errors.As(err, &pg) {
-		switch {
-		case pg.Code == "23505":
-			return errTaken
-		case pg.Code == "23503":
-			return errs.ErrNotFound
-		case strings.HasPrefix(pg.Code, "08"), strings.HasPrefix(pg.Code, "53"), strings.HasPrefix(pg.Code, "57"),
-			retryable(err):
-			return unavailable(err)
-		}
-		return err
-	}
-	var connect *pgconn.ConnectError
-	if errors.As(err, &connect) || pgconn.Timeout(err) {
-		return unavailable(err)
-	}
-	switch code := sqlite.ErrCode(err); code {
-	case sqlite.ResultConstraintPrimaryKey, sqlite.ResultConstraintUnique:
-		return errTaken
-	case sqlite.ResultConstraintForeignKey:
-		return errs.ErrNotFound
-	case sqlite.ResultInterrupt:
-		return context.Canceled // only a caller that went away interrupts
-	default:
-		switch code.ToPrimary() {
-		case sqlite.ResultBusy, sqlite.ResultLocked, sqlite.ResultFull, sqlite.ResultIOErr:
-			return unavailable(err)
-		}
-	}
-	return err
-}
-
-func unavailable(err error) error {
-	return errs.Wrap(err, errs.Unavailable, "store.unavailable", "the store cannot be reached right now; try again in a moment")
-}
-
-// retryable reports whether a transaction lost a race that another try can win.
-func retryable(err error) bool {
-	var pg *pgconn.PgError
-	if !errors.As(err, &pg) {
-		return false
-	}
-	switch pg.Code {
-	case "40001", "40P01": // serialization failure, deadlock
-		return true
-	case "23505":
-		// The same idempotency key, the first reports of one friction, or the same public
-		// name, at the same moment: the next try finds what the other wrote.
-		return slices.Contains([]string{"idempotency_pkey", "friction_pkey", "agents_public_name"}, pg.ConstraintName)
-	}
-	return false
 }

@@ -49,9 +49,14 @@ func newFence(known int) *fence {
 // to close. The lock makes an incompatible migration wait for the writes that have begun
 // before it; those that waited for the migration see it, because each statement has a
 // snapshot of its own.
-func (f *fence) begin(ctx context.Context, conn *pgx.Conn) (moved bool, err error) {
+//
+// first is a statement to begin with; empty: there is none.
+func (f *fence) begin(ctx context.Context, conn *pgx.Conn, first string, args ...any) (moved bool, err error) {
 	var b pgx.Batch
 	b.Queue("BEGIN")
+	if first != "" {
+		b.Queue(first, args...)
+	}
 	b.Queue(lockWriters, int64(writersLock))
 	b.Queue(f.moves)
 	results := conn.SendBatch(ctx, &b)

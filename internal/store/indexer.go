@@ -34,6 +34,7 @@ const (
 // server that was killed goes on from there.
 type indexer struct {
 	write   func(context.Context, func(*tx) error) error
+	log     *slog.Logger
 	added   atomic.Int64  // proposals added by this process
 	indexed atomic.Int64  // of these, how many are surely in the index
 	wake    chan struct{} // too many wait
@@ -43,8 +44,8 @@ type indexer struct {
 	done sync.WaitGroup
 }
 
-func newIndexer(write func(context.Context, func(*tx) error) error) *indexer {
-	x := &indexer{write: write, wake: make(chan struct{}, 1), one: make(chan struct{}, 1)}
+func newIndexer(write func(context.Context, func(*tx) error) error, log *slog.Logger) *indexer {
+	x := &indexer{write: write, log: log, wake: make(chan struct{}, 1), one: make(chan struct{}, 1)}
 	x.added.Store(1) // the process before this one may have left some
 	return x
 }
@@ -94,7 +95,7 @@ func (x *indexer) follow(ctx context.Context) {
 			return // a newer program's server indexes from now on
 		}
 		if err != nil && ctx.Err() == nil {
-			slog.Warn("the text index is behind; searches bring it up to date", "error", err)
+			x.log.Warn("the text index is behind; searches bring it up to date", "error", err)
 		}
 	}
 }

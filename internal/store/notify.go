@@ -85,7 +85,7 @@ func (b *Bus) send(ctx context.Context, onError func(error)) {
 		case <-ctx.Done():
 		}
 		for _, payload := range b.payloads() {
-			if _, err := b.eng.pool.Exec(ctx, `SELECT pg_notify($1, $2)`, channel, payload); err != nil && ctx.Err() == nil {
+			if err := b.notify(ctx, payload); err != nil && ctx.Err() == nil {
 				onError(err)
 			}
 		}
@@ -118,18 +118,31 @@ func (b *Bus) payloads() []string {
 	return out
 }
 
-func (b *Bus) listen(ctx context.Context, receive func(string), lost func()) error {
-	conn, err := b.eng.pool.Acquire(ctx)
+func (b *Bus) notify(ctx context.Context, payload string) error {
+	rs, err := b.eng.query(ctx, `SELECT pg_notify($1, $2)::text`, channel, payload)
 	if err != nil {
 		return err
 	}
-	// The connection listens; it must not go back to the pool as it is.
-	c := conn.Hijack()
-	defer func() {
-		done, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
-		defer cancel()
-		_ = c.Close(done)
-	}()
+	rs.Close()
+	return rs.Err()
+}
+
+func (b *Bus) listen(ctx context.Context, receive func(string), lost func()) error {
+	if b.eng.pooled { // a pooler gives the session to somebody else
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	// The wait may be long, but not for a database that does not respond.
+	ctx, cancel, err := b.eng.pulse.bind(ctx, 0)
+	if err != nil {
+		return err
+	}
+	defer cancel()
+	c, err := b.eng.probe.connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer closeSoon(c)
 	if _, err := c.Exec(ctx, "LISTEN "+channel); err != nil {
 		return err
 	}

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -19,12 +19,25 @@ import (
 type pg struct {
 	pool     *pgxpool.Pool
 	slowPool *pgxpool.Pool // see lane.go
+	limits   pgLimits
+	hosts    pgHosts
+	// pooled says that something like pgbouncer hands out sessions, so that nothing
+	// can be kept in one: no settings, no LISTEN, no prepared statements.
+	pooled bool
+	pulse  *pulse
+	probe  *pgProbe
 	// writes holds a token for every write that may run: fewer than the pool has
 	// connections, so that writes that wait for locks leave some to the reads.
-	writes  chan struct{}
-	adder   *adder
-	revoked *revocations
-	fence   *fence
+	writes chan struct{}
+	// patience holds a token for every write that may wait long for a lock. All others
+	// wait for a moment, give their connection back and queue for a token. So writes
+	// that need a row which somebody has locked leave connections to those that do not.
+	patience chan struct{}
+	adder    *adder
+	revoked  *revocations
+	fence    *fence
+
+	reset atomic.Int64 // when the pools were last reset, in Unix microseconds
 }
 
 const (
@@ -35,83 +48,152 @@ const (
 	// context does.
 	writeTimeout = 30 * time.Second
 	maxTries     = 10
-	// defaultConns lets 16 writes run at once, and leaves 4 connections to reads.
-	defaultConns = 20
 	// maxSlowConns bounds the connections of slow reads, beside a quarter of the pool.
 	maxSlowConns = 4
 )
 
-func openPostgres(ctx context.Context, o Options, met *metrics, revoked *revocations) (*pg, error) {
-	cfg, err := pgxpool.ParseConfig(o.URL)
-	if err != nil {
-		// The cause would repeat the address, password included.
-		return nil, errors.New("the database address cannot be read; write postgres://user:password@host:5432/database")
-	}
-	if o.ReadConns > 0 {
-		cfg.MaxConns = int32(min(o.ReadConns, 10_000)) //nolint:gosec // bounded above
-	} else if cfg.MaxConns < defaultConns {
-		cfg.MaxConns = defaultConns
-	}
-	// A statement that was planned while the tables were empty would keep scanning
-	// them when they have grown; every list has an index to follow.
-	cfg.ConnConfig.RuntimeParams["enable_seqscan"] = "off"
-	cfg.ConnConfig.RuntimeParams["application_name"] = "parley"
-	cfg.ConnConfig.RuntimeParams["timezone"] = "UTC"
-	pool, err := pgxpool.NewWithConfig(ctx, cfg)
+func openPostgres(ctx context.Context, o Options, met *metrics, revoked *revocations) (_ *pg, err error) {
+	cfg, err := parsePostgres(o)
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
-	defer cancel()
-	if err := pool.Ping(ctx); err != nil {
-		pool.Close()
-		return nil, fmt.Errorf("connect to PostgreSQL at %s: %w", cfg.ConnConfig.Host, err)
-	}
-	slow, err := openSlowPool(ctx, cfg, o)
+	first, err := connectFirst(ctx, cfg)
 	if err != nil {
-		pool.Close()
 		return nil, err
 	}
-	met.observePool(pool)
-	e := &pg{pool: pool, slowPool: slow, revoked: revoked, writes: make(chan struct{}, maxWrites(cfg.MaxConns)), fence: o.fence}
+	e := &pg{limits: o.pgLimits(), revoked: revoked, fence: o.fence, writes: make(chan struct{}, maxWrites(cfg.MaxConns))}
+	e.patience = make(chan struct{}, max(1, cap(e.writes)/4))
+	defer func() {
+		if err != nil {
+			closeSoon(first)
+			e.closePools()
+		}
+	}()
+	if e.pooled, err = behindPooler(ctx, first.PgConn()); err != nil {
+		return nil, err
+	}
+	if e.pooled && !execModeChosen(o.URL) {
+		cfg.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeExec
+	}
+	if e.pooled {
+		o.Log.Info("a pooler is in front of the database: nothing is kept in sessions, and other nodes are polled")
+	}
+	session := pgSession{statement: e.limits.statement, lock: shortLockWait}
+	if e.pool, err = e.openPool(ctx, cfg, session); err != nil {
+		return nil, err
+	}
+	slowTimeout := orDefault(o.SearchTimeout, defaultSlowTimeout)
+	if e.slowPool, err = e.openPool(ctx, slowConfig(cfg), pgSession{statement: slowTimeout + time.Second, lock: shortLockWait}); err != nil {
+		return nil, err
+	}
+	bare := cfg.ConnConfig.Copy()
+	connect := func(ctx context.Context) (*pgx.Conn, error) {
+		cc := bare.Copy()
+		dialWell(cc, &e.hosts, "")
+		return pgx.ConnectConfig(ctx, cc)
+	}
+	e.pulse = newPulse(connect, e.resetPools)
+	e.probe = &pgProbe{connect: connect, pulse: e.pulse, onReadOnly: e.failOver, one: make(chan struct{}, 1)}
+	e.pulse.start(first)
+	met.observePool(e.pool)
 	e.adder = newAdder(e, met)
 	met.observeQueue(e.adder.queue)
 	return e, nil
 }
 
-// openSlowPool opens the second, small pool. The server cancels a statement whose
-// context ends, and the connection stays usable; statement_timeout ends a statement
-// whose client has vanished.
-func openSlowPool(ctx context.Context, cfg *pgxpool.Config, o Options) (*pgxpool.Pool, error) {
-	timeout := o.SearchTimeout
-	if timeout <= 0 {
-		timeout = defaultSlowTimeout
+// connectFirst makes the first connection, which says whether there is a database at
+// all. Messages of the driver name the host and the user, but not the password.
+func connectFirst(ctx context.Context, cfg *pgxpool.Config) (*pgx.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	cc := cfg.ConnConfig.Copy()
+	dialWell(cc, new(pgHosts), "")
+	conn, err := pgx.ConnectConfig(ctx, cc)
+	if err != nil {
+		return nil, fmt.Errorf("connect to PostgreSQL at %s: %w", cfg.ConnConfig.Host, err)
+	}
+	return conn, nil
+}
+
+func (e *pg) openPool(ctx context.Context, cfg *pgxpool.Config, s pgSession) (*pgxpool.Pool, error) {
+	session := ""
+	if !e.pooled {
+		session = s.sql()
 	}
 	cfg = cfg.Copy()
-	cfg.MaxConns = max(1, min(maxSlowConns, cfg.MaxConns/4))
-	cfg.MinConns, cfg.MinIdleConns = 0, 0
-	cfg.ConnConfig.RuntimeParams["statement_timeout"] = strconv.FormatInt((timeout + time.Second).Milliseconds(), 10)
-	cfg.ConnConfig.BuildContextWatcherHandler = func(c *pgconn.PgConn) ctxwatch.Handler {
-		return &pgconn.CancelRequestContextWatcherHandler{Conn: c, DeadlineDelay: time.Second}
+	cfg.BeforeConnect = func(_ context.Context, cc *pgx.ConnConfig) error {
+		dialWell(cc, &e.hosts, session)
+		return nil
 	}
 	return pgxpool.NewWithConfig(ctx, cfg)
 }
 
-func (e *pg) slow() reader { return guarded{pgPool{e.slowPool}, e.fence} }
+// slowConfig is that of the second, small pool. The server cancels a statement whose
+// context ends, and the connection stays usable; statement_timeout ends a statement
+// whose client has vanished.
+func slowConfig(cfg *pgxpool.Config) *pgxpool.Config {
+	cfg = cfg.Copy()
+	cfg.MaxConns = max(1, min(maxSlowConns, cfg.MaxConns/4))
+	cfg.MinConns, cfg.MinIdleConns = 0, 0
+	cfg.ConnConfig.BuildContextWatcherHandler = func(c *pgconn.PgConn) ctxwatch.Handler {
+		return &pgconn.CancelRequestContextWatcherHandler{Conn: c, DeadlineDelay: time.Second}
+	}
+	return cfg
+}
+
+// slow reads have the lane's deadline.
+func (e *pg) slow() reader { return guarded{pgPool{e.slowPool, e, 0}, e.fence} }
 
 func (e *pg) slowConns() int { return int(e.slowPool.Config().MaxConns) }
 
 // maxWrites is how many of the pool's connections may write: four fifths.
 func maxWrites(conns int32) int32 { return max(1, conns-max(1, conns/5)) }
 
+// resetPools closes the connections as they become idle; new ones may lead to
+// another server.
+func (e *pg) resetPools() {
+	e.pool.Reset()
+	e.slowPool.Reset()
+}
+
+// failOver looks for another primary after a write was refused as read-only. If
+// there is none, the next refusal must not open all connections again at once.
+func (e *pg) failOver() {
+	now, last := time.Now().UnixMicro(), e.reset.Load()
+	if now-last >= time.Second.Microseconds() && e.reset.CompareAndSwap(last, now) {
+		e.resetPools()
+	}
+}
+
+// acquire takes a connection from a pool.
+func (e *pg) acquire(ctx context.Context, pool *pgxpool.Pool) (*pgxpool.Conn, error) {
+	limited, cancel := context.WithTimeout(ctx, e.limits.acquire)
+	defer cancel()
+	conn, err := pool.Acquire(limited)
+	switch {
+	case err == nil:
+		return conn, nil
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case limited.Err() != nil:
+		return nil, unavailable(err, faultBusy)
+	}
+	return nil, unavailable(err, faultUnreachable)
+}
+
 // acquireWrite takes a connection for a write; release gives it back.
 func (e *pg) acquireWrite(ctx context.Context) (conn *pgxpool.Conn, release func(), err error) {
+	limited, cancel := context.WithTimeout(ctx, e.limits.acquire)
+	defer cancel()
 	select {
 	case e.writes <- struct{}{}:
-	case <-ctx.Done():
-		return nil, nil, ctx.Err()
+	case <-limited.Done():
+		if ctx.Err() != nil {
+			return nil, nil, ctx.Err()
+		}
+		return nil, nil, unavailable(limited.Err(), faultBusy)
 	}
-	if conn, err = e.pool.Acquire(ctx); err != nil {
+	if conn, err = e.acquire(ctx, e.pool); err != nil {
 		<-e.writes
 		return nil, nil, err
 	}
@@ -122,38 +204,64 @@ func (e *pg) acquireWrite(ctx context.Context) (conn *pgxpool.Conn, release func
 }
 
 func (e *pg) query(ctx context.Context, sql string, args ...any) (rows, error) {
-	return guarded{pgPool{e.pool}, e.fence}.query(ctx, sql, args...)
+	return guarded{pgPool{e.pool, e, e.limits.statement}, e.fence}.query(ctx, sql, args...)
 }
 
 // write runs fn in a transaction of its own. When it lost a race against another
-// transaction it is run again.
+// transaction it is run again. It goes on when its caller goes away.
 func (e *pg) write(ctx context.Context, fn func(*tx) error) error {
 	if err := e.fence.err(); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
+	ctx = context.WithoutCancel(ctx)
+	limited, cancel, err := e.pulse.bind(ctx, writeTimeout)
+	if err != nil {
+		return err
+	}
 	defer cancel()
+	start := time.Now()
 	for try := 1; ; try++ {
-		err := e.writeOnce(ctx, fn)
+		err := e.writeOnce(limited, shortLockWait, fn)
+		if isCode(err, "55P03") {
+			err = e.writePatiently(limited, start.Add(e.limits.lock), fn)
+		}
 		if try == maxTries || !retryable(err) {
-			return translate(err)
+			return blame(err, ctx, limited)
 		}
 		pause := time.Duration(rand.IntN(try*2000)) * time.Microsecond //nolint:gosec // jitter
 		select {
 		case <-time.After(pause):
-		case <-ctx.Done():
-			return translate(err)
+		case <-limited.Done():
+			return blame(err, ctx, limited)
 		}
 	}
 }
 
-func (e *pg) writeOnce(ctx context.Context, fn func(*tx) error) error {
+// writePatiently waits for a lock until the deadline, when it is its turn.
+func (e *pg) writePatiently(ctx context.Context, deadline time.Time, fn func(*tx) error) error {
+	ctx, cancel := context.WithDeadline(ctx, deadline)
+	defer cancel()
+	select {
+	case e.patience <- struct{}{}:
+		defer func() { <-e.patience }()
+	case <-ctx.Done():
+		return unavailable(ctx.Err(), faultLocked)
+	}
+	wait := time.Until(deadline)
+	if wait < time.Millisecond { // 0 would mean for ever
+		return unavailable(context.DeadlineExceeded, faultLocked)
+	}
+	// The server's limit is the shorter one, so the connection is kept.
+	return e.writeOnce(context.WithoutCancel(ctx), wait, fn)
+}
+
+func (e *pg) writeOnce(ctx context.Context, lockWait time.Duration, fn func(*tx) error) error {
 	conn, release, err := e.acquireWrite(ctx)
 	if err != nil {
 		return err
 	}
 	defer release()
-	moved, err := e.fence.begin(ctx, conn.Conn())
+	moved, err := e.begin(ctx, conn.Conn(), lockWait)
 	t := newTx(pgConn{conn, ctx}, &postgresDialect)
 	switch {
 	case err != nil:
@@ -171,8 +279,27 @@ func (e *pg) writeOnce(ctx context.Context, fn func(*tx) error) error {
 	if err != nil {
 		// A connection that cannot even roll back is closed by the pool.
 		_, _ = conn.Exec(ctx, "ROLLBACK")
+		e.notice(conn, err)
 	}
 	return err
+}
+
+// begin starts a transaction with its limits, in one round trip, and reports whether the
+// fence is to close.
+func (e *pg) begin(ctx context.Context, conn *pgx.Conn, lockWait time.Duration) (moved bool, err error) {
+	if !e.pooled && lockWait == shortLockWait { // as the session has it
+		return e.fence.begin(ctx, conn, "")
+	}
+	return e.fence.begin(ctx, conn, `SELECT set_config('statement_timeout', $1, true), set_config('lock_timeout', $2, true)`,
+		milliseconds(e.limits.statement), milliseconds(lockWait))
+}
+
+// notice closes a connection to a server that takes no writes.
+func (e *pg) notice(conn *pgxpool.Conn, err error) {
+	if readOnly(err) {
+		closeSoon(conn.Conn())
+		e.failOver()
+	}
 }
 
 // finish queues what every write ends with: counters, then data versions, each
@@ -226,6 +353,10 @@ func (e *pg) dataVersion(ctx context.Context, org string) (uint64, error) {
 
 func (e *pg) migrate(ctx context.Context, fn func(migrator) error) error {
 	return pgx.BeginFunc(ctx, e.pool, func(t pgx.Tx) error {
+		// A step may take as long as the data makes it take.
+		if _, err := t.Exec(ctx, `SELECT set_config('statement_timeout', '0', true), set_config('lock_timeout', '0', true)`); err != nil {
+			return err
+		}
 		exec := func(sql string, args ...any) error {
 			_, err := t.Exec(ctx, sql, args...)
 			return err
@@ -241,25 +372,69 @@ func (e *pg) migrate(ctx context.Context, fn func(migrator) error) error {
 	})
 }
 
-func (e *pg) ping(ctx context.Context) error {
-	var n int
-	_, err := one(ctx, e, []any{&n}, `SELECT count(*) FROM identity_epoch`)
-	return err
-}
+func (e *pg) ping(ctx context.Context) error { return e.probe.check(ctx) }
 
 func (e *pg) close() error {
 	e.adder.close()
-	e.slowPool.Close()
-	e.pool.Close()
+	e.pulse.close()
+	e.probe.close()
+	e.closePools()
 	return nil
 }
 
+func (e *pg) closePools() {
+	if e.slowPool != nil {
+		e.slowPool.Close()
+	}
+	if e.pool != nil {
+		e.pool.Close()
+	}
+}
+
 // pgPool reads on any connection of a pool.
-type pgPool struct{ *pgxpool.Pool }
+type pgPool struct {
+	pool    *pgxpool.Pool
+	eng     *pg
+	timeout time.Duration // 0: the caller has one
+}
 
 func (p pgPool) query(ctx context.Context, sql string, args ...any) (rows, error) {
-	rs, err := p.Query(ctx, sql, args...)
-	return rs, translate(err)
+	limited, cancel, err := p.eng.pulse.bind(ctx, p.timeout)
+	if err != nil {
+		return nil, err
+	}
+	conn, err := p.eng.acquire(limited, p.pool)
+	if err != nil {
+		err = blame(err, ctx, limited)
+		cancel()
+		return nil, err
+	}
+	rs, err := conn.Query(limited, sql, args...)
+	if err != nil {
+		err = blame(err, ctx, limited)
+		conn.Release()
+		cancel()
+		return nil, err
+	}
+	return &pgRows{rs, conn, ctx, limited, cancel}, nil
+}
+
+// pgRows are rows with the connection that they come on.
+type pgRows struct {
+	pgx.Rows
+	conn         *pgxpool.Conn
+	ctx, limited context.Context //nolint:containedctx // as long as the rows
+	cancel       context.CancelFunc
+}
+
+// Err implements rows.
+func (r *pgRows) Err() error { return blame(r.Rows.Err(), r.ctx, r.limited) }
+
+// Close implements rows.
+func (r *pgRows) Close() {
+	r.Rows.Close()
+	r.conn.Release()
+	r.cancel()
 }
 
 // pgConn reads inside a write. It listens to the write's context, not to the

@@ -26,6 +26,7 @@ type request struct {
 	fn       func(*tx) error
 	err      error
 	answered chan struct{}
+	apart    bool // handed over: it is answered by itself
 }
 
 func newQueue(met *metrics) *queue {
@@ -85,9 +86,20 @@ func (q *queue) serve(most int, commit func([]*request)) {
 			commit(batch)
 			q.met.batch(len(batch), time.Since(start))
 			for _, r := range batch {
-				close(r.answered)
+				if !r.apart {
+					close(r.answered)
+				}
 			}
 		}
+	})
+}
+
+// handOver lets commit finish a write apart from its batch.
+func (q *queue) handOver(r *request, finish func() error) {
+	r.apart = true
+	q.serving.Go(func() {
+		r.err = finish()
+		close(r.answered)
 	})
 }
 

@@ -12,6 +12,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -26,7 +27,12 @@ type Options struct {
 	// SearchTimeout is how long a search or another slow read may take, waiting
 	// included; 0: 5 seconds.
 	SearchTimeout time.Duration
-	Now           func() time.Time // nil: the system's clock
+	// Deadlines on PostgreSQL: of one statement, of waiting for locks, and of waiting
+	// for a connection; 0: 10, 3 and 3 seconds.
+	StatementTimeout, LockTimeout, AcquireTimeout time.Duration
+
+	Log *slog.Logger     // nil: nothing is logged
+	Now func() time.Time // nil: the system's clock
 
 	Version string // of this program, for the records of migrations and nodes
 	Node    string // id of this server; empty: a command, which nobody needs to wait for
@@ -106,6 +112,9 @@ func prepare(ctx context.Context, o *Options) (*Store, error) {
 	s := &Store{met: newMetrics(), now: o.Now, fence: o.fence, revoked: &revocations{}, node: o.Node, version: o.Version}
 	if s.now == nil {
 		s.now = func() time.Time { return time.Now().UTC() }
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
 	}
 	var err error
 	switch {

@@ -24,6 +24,17 @@ func TestPostgreSQL(t *testing.T) {
 	})
 }
 
+// Each kind of statement works through pgbouncer in transaction mode, where no session
+// is ours.
+func TestPooler(t *testing.T) {
+	t.Parallel()
+	pooler := pgtest.StartPooler(t, pgtest.URL(t))
+	storetest.Run(t, func(t *testing.T, o store.Options) storetest.Store {
+		o.URL = pooler.URL(t, pgtest.URL(t))
+		return open(t, o)
+	}, "two", "search", "votes", "concurrent", "follow-up", "lease", "swept", "lives", "audit", "filters", "push", "friction")
+}
+
 func open(t *testing.T, o store.Options) *store.Store {
 	t.Helper()
 	s, err := store.Open(t.Context(), o)

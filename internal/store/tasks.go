@@ -156,15 +156,29 @@ func (s *Store) ClaimTasks(
 		s.d.queue+fmt.Sprintf(` WHERE org_id = $1 AND agent_id = $2 AND queued = 1 ORDER BY uid LIMIT %d`, b.Most), org, agent)
 }
 
-// ExpireLeases implements task.Store.
+// ExpireLeases implements task.Store. Leases that end further ahead than any can
+// were made before the clock was set back.
 func (s *Store) ExpireLeases(ctx context.Context, most int, decide func(task.Current) (task.Change, error)) ([]task.Change, error) {
 	now := s.d.clockNow(s.now)
-	expired := false
-	if err := each(ctx, s.eng, func(rows) error { expired = true; return nil },
-		`SELECT 1 FROM tasks WHERE lease_expires > 0 AND lease_expires <= `+now.sql+` LIMIT 1`, now.args...); err != nil || !expired {
-		return nil, err
+	var out []task.Change
+	for _, over := range []string{
+		` WHERE lease_expires > 0 AND lease_expires <= ` + now.sql,
+		fmt.Sprintf(` WHERE lease_expires > 0 AND lease_expires > %s + %d`, now.sql, task.MaxAhead.Microseconds()),
+	} {
+		found := false
+		if err := each(ctx, s.eng, func(rows) error { found = true; return nil },
+			`SELECT 1 FROM tasks`+over+` LIMIT 1`, now.args...); err != nil {
+			return out, err
+		}
+		if !found {
+			continue
+		}
+		changes, err := s.updateMany(ctx, 0, decide, over+fmt.Sprintf(` ORDER BY lease_expires LIMIT %d`, most), now.args...)
+		if out = append(out, changes...); err != nil {
+			return out, err
+		}
 	}
-	return s.updateMany(ctx, 0, decide, ` WHERE lease_expires > 0 AND lease_expires <= `+now.sql+fmt.Sprintf(` ORDER BY lease_expires LIMIT %d`, most), now.args...)
+	return out, nil
 }
 
 // LeasesOf implements task.Store.

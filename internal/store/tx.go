@@ -32,7 +32,7 @@ func each(ctx context.Context, r reader, fn func(rows) error, sql string, args .
 			return err
 		}
 	}
-	return rs.Err()
+	return translate(rs.Err())
 }
 
 // one scans the first row of a query and reports whether there was one.

@@ -233,7 +233,7 @@ func decideReturn(t Task, token string, now, clock time.Time) (Change, error) {
 // decideExpire takes a task from a worker that got lost.
 func decideExpire(t Task, now, clock time.Time) (Change, error) {
 	c := Change{Task: t}
-	if !t.Lease.Live() || clock.Before(t.Lease.ExpiresAt) {
+	if !t.Lease.Live() || !t.Lease.over(clock) {
 		return c, nil
 	}
 	e := c.endLease(LeaseExpired)

@@ -186,6 +186,17 @@ type Lease struct {
 // Live reports whether somebody holds the lease, as far as its row says.
 func (l Lease) Live() bool { return !l.ExpiresAt.IsZero() }
 
+// MaxAhead is how far ahead a lease can end: the longest one, and a minute for small
+// corrections of the clock.
+const MaxAhead = MaxLease + time.Minute
+
+// over reports whether the lease has run out. One that ends further ahead than any
+// lease can was made before the clock was set back: it would last for as long as the
+// clock was wrong.
+func (l Lease) over(clock time.Time) bool {
+	return !clock.Before(l.ExpiresAt) || l.ExpiresAt.Sub(clock) > MaxAhead
+}
+
 // Apply folds an event into the task's messages, artifacts and status. It writes into
 // the task's slices: a task that others hold, such as a cached one, must not be folded
 // further.

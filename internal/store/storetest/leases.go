@@ -123,6 +123,31 @@ func testLostWorker(w *world) {
 	w.checkLeases(c, "t1")
 }
 
+// A lease that ends further ahead than any can is what is left when the clock was
+// set back.
+func testClockSetBack(w *world) {
+	ctx := w.Context()
+	w.background(w.tasks)
+	c, p := w.call("acme", "user:ann", "bob"), w.post("bob")
+	w.send(c, "longest", "x")
+	got, err := w.tasks.Claim(ctx, p, task.ClaimRequest{Worker: "w", Max: 1, Lease: task.MaxLease, Capacity: 2})
+	w.must(err)
+	w.send(c, "frozen", "x")
+	a := w.claim(p)
+	_, err = w.store.UpdateTask(ctx, a.Task.Org, a.Task.UID, func(cur task.Current) (task.Change, error) {
+		cur.Task.Lease.ExpiresAt = cur.Clock.Add(task.MaxAhead + time.Hour)
+		return task.Change{Task: cur.Task}, nil
+	})
+	w.must(err)
+	w.until("the lease is over", func() bool {
+		t, err := w.tasks.Get(ctx, c, "frozen", task.All)
+		w.must(err)
+		return t.Queued
+	})
+	_, err = w.tasks.Report(ctx, p, got.Assignments[0].Lease.Token, task.Report{State: task.Completed})
+	w.must(err) // the longest lease there can be is not over
+}
+
 func testRacingClaims(w *world) {
 	ctx := w.Context()
 	c, p := w.call("acme", "user:ann", "bob"), w.post("bob")
