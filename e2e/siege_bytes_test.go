@@ -151,7 +151,9 @@ func TestSiegeStalledReaders(t *testing.T) {
 		f := must(s.attacker.resubscribe(t.Context(), s.prey.agent, "big", 0))(t)
 		defer f.close()
 		must(f.next())(t) // submitted: the stream's readers know what they said themselves
-		eventually(t, soon, "the stalled streams are open or refused", func() bool { return s.metric(t, "parley_http_requests_in_flight") < 2+s.metric(t, "parley_http_streams") })
+		eventually(t, soon, "the stalled streams are open or refused", func() bool {
+			return s.metric(t, "parley_http_requests_in_flight") < 2+s.metric(t, "parley_http_streams")
+		})
 	})
 }
 

@@ -184,6 +184,7 @@ func TestSiegeTasks(t *testing.T) {
 type stall struct {
 	urls    []string
 	waiting atomic.Int64
+	most    atomic.Int64 // that waited at the same time
 }
 
 func newStall(t *testing.T, n int) *stall {
@@ -192,8 +193,10 @@ func newStall(t *testing.T, n int) *stall {
 	for range n {
 		srv := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 			_, _ = io.Copy(io.Discard, r.Body)
-			s.waiting.Add(1)
+			now := s.waiting.Add(1)
 			defer s.waiting.Add(-1)
+			for most := s.most.Load(); now > most && !s.most.CompareAndSwap(most, now); most = s.most.Load() {
+			}
 			select {
 			case <-end:
 			case <-r.Context().Done():
@@ -206,7 +209,8 @@ func newStall(t *testing.T, n int) *stall {
 	return s
 }
 
-// TestSiegePushes has two hundred receivers of one org stall, beside another org's push.
+// TestSiegePushes has two hundred pushes of one org go to fifty receivers that stall,
+// beside another org's pushes.
 func TestSiegePushes(t *testing.T) {
 	eachSiege(t, func(t *testing.T, s *siege) {
 		st, fine := newStall(t, 50), newReceiver(t)
@@ -230,9 +234,12 @@ func TestSiegePushes(t *testing.T) {
 			fine.until(t, "the honest push", func(pushed) bool { return true })
 		}
 		t.Logf("five honest pushes took %v", time.Since(start))
-		if n := st.waiting.Load(); n != 8 {
-			t.Errorf("%d receivers of one org are being pushed to; want 8, all of them stalling", n)
+		// A push that reaches its timeout makes room for another. For a moment there are fewer,
+		// or more if its receiver has not noticed the end.
+		if n := st.most.Load(); n > 2*8 {
+			t.Errorf("up to %d pushes of one org were under way; want 8", n)
 		}
+		eventually(t, soon, "the stalling receivers still hold their share", func() bool { return st.waiting.Load() == 8 })
 	}, "--rate-limit", "0", "--push-allow", "127.0.0.1")
 }
 

@@ -62,9 +62,17 @@ func serveIn(t *testing.T, e engine, env []string, flags ...string) *server {
 // limits what the program may have.
 func serveThrough(t *testing.T, e engine, through, env []string, flags ...string) *server {
 	t.Helper()
-	args := append([]string{"serve", "--listen", "127.0.0.1:0"}, e.data...)
+	return launch(t, e, slices.Concat(through, []string{program}, e.serveArgs(), flags), env)
+}
+
+func (e engine) serveArgs() []string {
+	return append([]string{"serve", "--listen", "127.0.0.1:0"}, e.data...)
+}
+
+// launch runs the command line of a server and waits until it is ready.
+func launch(t *testing.T, e engine, line, env []string) *server {
+	t.Helper()
 	s := &server{engine: e, out: &output{}, done: make(chan struct{})}
-	line := slices.Concat(through, []string{program}, args, flags)
 	s.cmd = exec.Command(line[0], line[1:]...)
 	s.cmd.Env = append(os.Environ(), env...)
 	stdout, err := s.cmd.StdoutPipe()

@@ -16,7 +16,10 @@ import (
 	"testing"
 	"time"
 
+	a2apb "github.com/a2aproject/a2a-go/v2/a2apb/v1"
 	"golang.org/x/sys/unix"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
 )
 
 // network is a network namespace that is connected to this one by a link.
@@ -30,7 +33,11 @@ type network struct {
 func newNetwork(t *testing.T) *network {
 	t.Helper()
 	if os.Getuid() != 0 {
-		t.Skip("a network namespace is made by root")
+		const why = "this test makes a network namespace, which takes the rights of root; run it as root"
+		if os.Getenv("CI") == "true" {
+			t.Fatal(why)
+		}
+		t.Skip(why)
 	}
 	pid := os.Getpid()
 	n := &network{name: fmt.Sprintf("parley-%d", pid), link: fmt.Sprintf("pv%d", pid), here: fmt.Sprintf("10.213.%d.%d", pid/64%256, pid%64*4+1)}
@@ -83,7 +90,7 @@ func (n *network) dial(ctx context.Context, _, addr string) (net.Conn, error) {
 }
 
 // TestVanishedClientsAreNoticed cuts the network under clients that wait: streams over
-// HTTP/1.1 and HTTP/2, and a claim. No packet tells the server that they are gone.
+// HTTP/1.1, HTTP/2 and gRPC, and a claim. No packet tells the server that they are gone.
 func TestVanishedClientsAreNoticed(t *testing.T) {
 	t.Parallel()
 	n := newNetwork(t)
@@ -112,7 +119,21 @@ func TestVanishedClientsAreNoticed(t *testing.T) {
 	stream := envelope("tasks/resubscribe", object{"id": "watched"})
 	open(one, "/a2a/"+o.agent, o.sender, stream)
 	open(two, "/a2a/"+o.agent, o.sender, stream)
-	eventually(t, soon, "two streams are open", func() bool { return s.metric(t, "parley_http_streams") == 2 })
+	conn, err := grpc.NewClient("passthrough:///"+net.JoinHostPort(n.here, port), grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithContextDialer(func(ctx context.Context, addr string) (net.Conn, error) { return n.dial(ctx, "tcp", addr) }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	events, err := a2apb.NewA2AServiceClient(conn).SubscribeToTask(bearing(t.Context(), o.sender),
+		&a2apb.SubscribeToTaskRequest{Tenant: o.agent, Id: "watched"})
+	if err == nil {
+		_, err = events.Recv()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, soon, "three streams are open", func() bool { return s.metric(t, "parley_http_streams") == 3 })
 	o.hand().take(t, 3600) // so that the claim finds nothing
 	open(one, "/api/v1/agents/"+o.agent+"/claim", o.worker, object{"wait_seconds": 60})
 	eventually(t, soon, "a claim waits", func() bool { return s.metric(t, "parley_http_waits") == 1 })

@@ -9,6 +9,7 @@ package a2a
 
 import (
 	"cmp"
+	"crypto/rand"
 	"net/http"
 	"net/url"
 	"time"
@@ -33,6 +34,9 @@ type Options struct {
 
 	// CardAgents is how many agents a page of the platform's card has; 0: 1,000.
 	CardAgents int
+	// CursorKey signs the cursors of the platform's card. All nodes must have the same;
+	// nil: a random one.
+	CursorKey []byte
 
 	// KeepAlive is how often a silent stream sends a comment, and Recheck how often
 	// it asks whether its key is still good. 0: every 15 and 5 seconds.
@@ -43,9 +47,11 @@ type server struct {
 	Options
 	router *httpx.Router
 	table  map[string]method
-	seen   sightings
 
-	firstPage, laterPages cardCache     // of the card that everybody sees
+	seen          sightings // of the card that everybody sees
+	seenByCallers sightings // apart, because callers choose their cursors
+
+	firstPage, laterPages *cardCache    // of the card that everybody sees
 	building              chan struct{} // holds a value for each page that is built for a caller
 }
 
@@ -57,7 +63,13 @@ func Mount(rt *httpx.Router, o Options) {
 		panic("a2a: no public address for the cards") // a mistake in the code, found at the start
 	}
 	o.CardAgents = cmp.Or(o.CardAgents, maxCardAgents)
-	s := &server{Options: o, router: rt, table: map[string]method{}, building: make(chan struct{}, 4)}
+	if o.CursorKey == nil {
+		o.CursorKey = []byte(rand.Text())
+	}
+	s := &server{
+		Options: o, router: rt, table: map[string]method{},
+		firstPage: newCardCache(), laterPages: newCardCache(), building: make(chan struct{}, 4),
+	}
 	s.speak(specDialect)
 	s.speak(v03Dialect)
 	s.speak(v1Dialect)

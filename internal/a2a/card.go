@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/parley-dev/parley/internal/agent"
-	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/httpx"
 	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/internal/task"
@@ -26,22 +25,11 @@ const (
 	maxCardBytes  = 1 << 20
 )
 
-// ofOthers begins a cursor among the public agents, in any org but a caller's own. It
-// cannot begin the id of an agent.
-const ofOthers = "~"
-
 // card answers with a page of the platform's card. Everybody sees the public agents;
 // with credentials those of the own org that they reach come first.
 func (s *server) card(w http.ResponseWriter, r *http.Request) {
-	after := r.URL.Query().Get("after")
-	if id := strings.TrimPrefix(after, ofOthers); id != "" && !identity.ValidAgentID(id) {
-		httpx.WriteError(w, r, errs.InvalidFields(errs.Field{
-			In: errs.Query, Name: "after", Message: `must be the "next" of the page before`,
-		}))
-		return
-	}
 	caller := httpx.CallerOf(r.Context())
-	page, err := s.cardPage(r.Context(), caller, after)
+	page, err := s.cardPage(r.Context(), caller, r.URL.Query().Get("after"))
 	if err != nil {
 		httpx.WriteError(w, r, err)
 		return
@@ -54,11 +42,26 @@ func (s *server) card(w http.ResponseWriter, r *http.Request) {
 }
 
 // cardPage is a page for a caller, or for everybody if it is nil: the latter is built at
-// most once a second, however many ask for it, and callers share its entries.
+// most once a second, however many ask for it, and callers share the entries of the first.
 func (s *server) cardPage(ctx context.Context, caller *identity.Caller, after string) (builtCard, error) {
 	if caller == nil {
-		page, err := s.publicPage(ctx, strings.TrimPrefix(after, ofOthers))
+		id, err := s.readPublicCursor(after)
+		if err != nil {
+			return builtCard{}, err
+		}
+		page, err := s.publicPage(ctx, id)
 		return page.built, err
+	}
+	last, others, err := readCursor(after)
+	if err != nil {
+		return builtCard{}, err
+	}
+	var first publicPage
+	if !others || last == "" {
+		// Before a place is taken: others build it, too, and this may have to wait for them.
+		if first, err = s.publicPage(ctx, ""); err != nil {
+			return builtCard{}, err
+		}
 	}
 	select {
 	case s.building <- struct{}{}:
@@ -66,53 +69,59 @@ func (s *server) cardPage(ctx context.Context, caller *identity.Caller, after st
 	case <-ctx.Done():
 		return builtCard{}, ctx.Err()
 	}
-	part, err := s.visible(ctx, caller, after)
+	part, err := s.visible(ctx, caller, last, others, first.cardPart)
 	if err != nil {
 		return builtCard{}, err
 	}
-	return s.build(part, caller.KeyID+"/"+after), nil
+	return s.build(part, &s.seenByCallers, caller.KeyID+"/"+after), nil
 }
 
-// publicPage is a page of what everybody sees.
+// publicPage is a page of what everybody sees, behind an agent.
 func (s *server) publicPage(ctx context.Context, after string) (publicPage, error) {
-	pages := &s.firstPage
+	pages := s.firstPage
 	if after != "" {
-		pages = &s.laterPages // whoever invents cursors does not delay the first page
+		pages = s.laterPages // which do not delay the first page
 	}
 	return pages.get(ctx, after, func(ctx context.Context) (publicPage, error) {
-		part, err := s.entries(ctx, agent.Page{Others: true, After: after, Limit: s.CardAgents}, func(*agent.Agent) bool { return true })
+		part, err := s.entries(ctx, agent.Page{Others: true, After: after, Limit: s.CardAgents}, everyAgent)
 		if err != nil {
 			return publicPage{}, err
 		}
-		return publicPage{part, s.build(part, "/"+after)}, nil
+		shown := part
+		if id, more := strings.CutPrefix(part.next, ofOthers); more {
+			shown.next = s.publicCursor(id)
+		}
+		return publicPage{part, s.build(shown, &s.seen, "/"+after)}, nil
 	})
 }
+
+func everyAgent(*agent.Agent) bool { return true }
 
 func tagOf(body []byte) string {
 	sum := sha256.Sum256(body)
 	return `"` + hex.EncodeToString(sum[:12]) + `"`
 }
 
-// visible is the page of a caller: agents of the own org by id, so that others cannot
-// push them out, then the public ones of other orgs by id. An id is listed once: for the
-// agent that the caller reaches under it.
-func (s *server) visible(ctx context.Context, caller *identity.Caller, after string) (cardPart, error) {
+// visible is the page of a caller behind an agent: agents of the own org by id, so that
+// others cannot push them out, then the public ones of other orgs by id. An id is listed
+// once: for the agent that the caller reaches under it. first is the first page that
+// everybody sees.
+func (s *server) visible(ctx context.Context, caller *identity.Caller, last string, others bool, first cardPart) (cardPart, error) {
 	var out cardPart
+	public := first
 	var err error
-	last, others := strings.CutPrefix(after, ofOthers)
 	access, denied := identity.Authorize(caller, caller.Org, identity.CallAgent)
-	if !others {
-		out, err = s.entries(ctx, agent.Page{Org: caller.Org, After: after, Limit: s.CardAgents}, func(a *agent.Agent) bool {
+	switch {
+	case !others:
+		out, err = s.entries(ctx, agent.Page{Org: caller.Org, After: last, Limit: s.CardAgents}, func(a *agent.Agent) bool {
 			// A key that may call nobody sees what everybody sees.
 			return a.Public || denied == nil && access.ReachesAgent(a.ID)
 		})
-		if err != nil || out.next != "" {
-			return out, err
-		}
 		last = ""
+	case last != "":
+		public, err = s.entries(ctx, agent.Page{Org: caller.Org, Others: true, After: last, Limit: s.CardAgents}, everyAgent)
 	}
-	public, err := s.publicPage(ctx, last)
-	if err != nil {
+	if err != nil || out.next != "" {
 		return out, err
 	}
 	var hidden map[string]bool
@@ -170,7 +179,7 @@ func (s *server) entries(ctx context.Context, p agent.Page, shown func(*agent.Ag
 }
 
 // build puts a page together.
-func (s *server) build(part cardPart, viewer string) builtCard {
+func (s *server) build(part cardPart, seen *sightings, viewer string) builtCard {
 	b := make([]byte, 0, part.size+len(part.entries)+1024)
 	b = append(b, `{"name":`...)
 	b = wire.AppendString(b, s.Name)
@@ -191,7 +200,7 @@ func (s *server) build(part cardPart, viewer string) builtCard {
 	b = append(b, `,"capabilities":{"tasks":true,"streaming":true,"discovery":true},`+
 		`"authentication":{"schemes":["bearer","oauth2"]}}`...)
 	tag := tagOf(b)
-	return builtCard{b, tag, s.seen.since(viewer, tag, time.Now())}
+	return builtCard{b, tag, seen.since(viewer, tag, time.Now())}
 }
 
 func appendEntry(b []byte, a *agent.Agent, status string) []byte {

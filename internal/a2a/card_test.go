@@ -81,10 +81,13 @@ func TestACardHasPages(t *testing.T) {
 			t.Errorf("%s: %s", name, diff)
 		}
 	}
-	if a := w.do("", "GET", "/.well-known/agent.json?after=a/b", ""); a.Status != 422 {
-		t.Errorf("%d %s", a.Status, a.Body)
+	// Whoever has no key cannot have pages built that begin anywhere.
+	for _, after := range []string{"a/b", "nobody", "g1", "~g1", "~~g1", "~0123456789abcdef01234567~g1", "~"} {
+		if a := w.do("", "GET", "/.well-known/agent.json?after="+after, ""); a.Status != 422 {
+			t.Errorf("%s: %d %s", after, a.Status, a.Body)
+		}
 	}
-	if a := w.do("", "GET", "/.well-known/agent.json?after=nobody", ""); a.Status != 200 || strings.Contains(a.Body, `"id"`) {
+	if a := w.do(w.caller("user:ada"), "GET", "/.well-known/agent.json?after=a/b", ""); a.Status != 422 {
 		t.Errorf("%d %s", a.Status, a.Body)
 	}
 }
@@ -111,7 +114,7 @@ func TestAPageOfACardHasBoundedBytes(t *testing.T) {
 
 func TestACardIsBuiltOnceForAll(t *testing.T) {
 	t.Parallel()
-	var c cardCache
+	c := newCardCache()
 	var builds atomic.Int64
 	build := func(ctx context.Context) (publicPage, error) {
 		builds.Add(1)
@@ -120,13 +123,19 @@ func TestACardIsBuiltOnceForAll(t *testing.T) {
 		}
 		return publicPage{built: builtCard{body: []byte("x")}}, nil
 	}
-	gone, cancel := context.WithCancel(t.Context())
-	cancel()
+	starts, cancel := context.WithCancel(t.Context())
+	if _, err := c.get(starts, "first", func(ctx context.Context) (publicPage, error) {
+		cancel()
+		return build(ctx)
+	}); err != nil {
+		t.Error(err)
+	}
+	builds.Store(0)
 	var wg sync.WaitGroup
 	bodies := make([]*byte, 20)
 	for i := range bodies {
 		wg.Go(func() {
-			got, err := c.get(gone, "", build)
+			got, err := c.get(t.Context(), "", build)
 			if err != nil {
 				t.Error(err)
 				return
@@ -153,5 +162,29 @@ func TestACardIsBuiltOnceForAll(t *testing.T) {
 		if _, err := c.get(t.Context(), fmt.Sprint(i), build); err != nil || len(c.pages) > maxPages {
 			t.Fatalf("%d pages are kept, %v", len(c.pages), err)
 		}
+	}
+}
+
+func TestWhoWaitsForACardFollowsItsRequest(t *testing.T) {
+	t.Parallel()
+	c := newCardCache()
+	building, release, done := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+	go func() {
+		_, err := c.get(context.Background(), "a", func(context.Context) (publicPage, error) {
+			close(building)
+			<-release
+			return publicPage{}, nil
+		})
+		done <- err
+	}()
+	<-building
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := c.get(gone, "b", nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("a request that has ended waits for a page: %v", err)
+	}
+	close(release)
+	if err := <-done; err != nil {
+		t.Error(err)
 	}
 }

@@ -46,8 +46,14 @@ const (
 // cardCache keeps pages for a moment. One page is built at a time, and whoever asks for
 // it meanwhile gets the same bytes.
 type cardCache struct {
+	turn chan struct{} // to build; holds one value at most
+
 	mu    sync.Mutex
 	pages map[string]keptCard
+}
+
+func newCardCache() *cardCache {
+	return &cardCache{turn: make(chan struct{}, 1), pages: map[string]keptCard{}}
 }
 
 type keptCard struct {
@@ -56,12 +62,19 @@ type keptCard struct {
 }
 
 // get returns the page, or builds it. The build does not end with the request that
-// started it: others wait for it, too.
+// started it: others wait for it, too. They wait no longer than their own requests last.
 func (c *cardCache) get(ctx context.Context, key string, build func(context.Context) (publicPage, error)) (publicPage, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if kept, ok := c.pages[key]; ok && time.Since(kept.at) < cardFor {
-		return kept.publicPage, nil
+	if page, ok := c.kept(key); ok {
+		return page, nil
+	}
+	select {
+	case c.turn <- struct{}{}:
+		defer func() { <-c.turn }()
+	case <-ctx.Done():
+		return publicPage{}, ctx.Err()
+	}
+	if page, ok := c.kept(key); ok {
+		return page, nil
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cardTimeout)
 	defer cancel()
@@ -69,9 +82,22 @@ func (c *cardCache) get(ctx context.Context, key string, build func(context.Cont
 	if err != nil {
 		return publicPage{}, err
 	}
-	if c.pages == nil || len(c.pages) >= maxPages {
-		c.pages = map[string]keptCard{}
-	}
-	c.pages[key] = keptCard{built, time.Now()}
+	c.keep(key, built)
 	return built, nil
+}
+
+func (c *cardCache) kept(key string) (publicPage, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	page, ok := c.pages[key]
+	return page.publicPage, ok && time.Since(page.at) < cardFor
+}
+
+func (c *cardCache) keep(key string, page publicPage) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if _, known := c.pages[key]; !known && len(c.pages) >= maxPages {
+		clear(c.pages)
+	}
+	c.pages[key] = keptCard{page, time.Now()}
 }

@@ -3,7 +3,9 @@ package a2a
 import (
 	"bufio"
 	"context"
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +15,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/parley-dev/parley/internal/httpx"
+	"github.com/parley-dev/parley/internal/task"
 )
 
 func oneStream(o *httpx.Options, _ *Options) { o.Parked = httpx.ParkLimits{PerPrincipal: 1} }
@@ -130,5 +133,65 @@ func TestABatchPaysTheRateLimitForEachItem(t *testing.T) {
 	if a.Status != http.StatusTooManyRequests || a.Header.Get("Retry-After") == "" || strings.Contains(a.Body, "-32001") ||
 		!strings.Contains(a.Body, `"code":"request.rate_limited"`) || !strings.Contains(a.Body, "batch") {
 		t.Error(a.Status, a.Body)
+	}
+}
+
+// stuckBody is a body whose first byte comes when it is released.
+type stuckBody struct{ reading, release chan struct{} }
+
+func (b *stuckBody) Read([]byte) (int, error) {
+	close(b.reading)
+	<-b.release
+	return 0, io.EOF
+}
+
+// TestABatchGoesOnWithinTheAdmission lets the first item of a batch wait, which gives its
+// slot back, and has another request take the slot. The other items must not run beside it.
+func TestABatchGoesOnWithinTheAdmission(t *testing.T) {
+	t.Parallel()
+	for name, free := range map[string]bool{"slot is taken": false, "slot is free": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, func(o *httpx.Options, _ *Options) { o.MaxRequests = 1 })
+			ada, bot := w.caller("user:ada"), w.post("bot")
+			batch := make(chan *answer, 1)
+			go func() {
+				body := "[" + envelope("tasks/send", hello("a")) + "," + envelope("tasks/send", hello("b")) + "]"
+				batch <- w.do(ada, "POST", "/a2a/bot", body, "Prefer", "wait=60")
+			}()
+			lease := w.claim(bot)
+			other := stuckBody{make(chan struct{}), make(chan struct{})}
+			ended := make(chan struct{})
+			go func() {
+				defer close(ended)
+				for { // until the batch has given its slot back
+					r := httptest.NewRequest(http.MethodPost, "/a2a/bot", &other)
+					r.Header.Set("Authorization", "Bearer "+ada)
+					rec := httptest.NewRecorder()
+					if w.handler.ServeHTTP(rec, r); rec.Code != http.StatusTooManyRequests && rec.Code != http.StatusServiceUnavailable {
+						return
+					}
+				}
+			}()
+			<-other.reading
+			if free {
+				close(other.release)
+				<-ended
+				defer func() {
+					w.report(bot, w.claim(bot), task.Report{State: task.Completed})
+					if a := <-batch; strings.Contains(a.Body, `"error"`) || strings.Count(a.Body, `"result"`) != 2 {
+						t.Errorf("%d %s", a.Status, a.Body)
+					}
+				}()
+			}
+			w.report(bot, lease, task.Report{State: task.Completed})
+			if !free {
+				if a := <-batch; !strings.Contains(a.Body, "request.too_many_concurrent") || strings.Count(a.Body, `"result"`) != 1 {
+					t.Errorf("%d %s", a.Status, a.Body)
+				}
+				close(other.release)
+				<-ended
+			}
+		})
 	}
 }

@@ -202,6 +202,9 @@ func (c *call) one(req *request, out []byte) ([]byte, *rpcError) {
 	if req.err != nil {
 		return out, req.err
 	}
+	if err := c.s.router.Resume(c); err != nil { // the item before may have waited
+		return out, errorOf(c, err)
+	}
 	if c.version != nil {
 		return out, c.version
 	}

@@ -150,11 +150,14 @@ func (g *guard) evict(now time.Time) int {
 	}
 	g.mu.Unlock()
 	slices.SortFunc(idle, func(a, b *guarded) int { return cmp.Compare(a.quiet.Load(), b.quiet.Load()) })
-	idle = idle[:min(len(idle), evictAtOnce)]
+	closed := 0
 	for _, c := range idle {
-		_ = c.Close()
+		if closed < evictAtOnce && c.claim(now) {
+			_ = c.Close()
+			closed++
+		}
 	}
-	return len(idle)
+	return closed
 }
 
 func (g *guard) complain(msg string, err error) {
@@ -166,15 +169,22 @@ func (g *guard) complain(msg string, err error) {
 	}
 }
 
+// clientOf is whom a connection is counted for, as all limits by address count.
+func clientOf(addr net.Addr) netip.Addr {
+	at, ok := addr.(*net.TCPAddr)
+	if !ok {
+		return netip.Addr{}
+	}
+	return httpx.LimitKey(at.AddrPort().Addr().Unmap().WithZone(""))
+}
+
 func (g *guard) add(nc net.Conn) net.Conn {
 	tcp, ok := nc.(*net.TCPConn)
 	if !ok {
 		return nc
 	}
 	c := &guarded{TCPConn: tcp, guard: g}
-	if at, ok := tcp.RemoteAddr().(*net.TCPAddr); ok {
-		c.addr = at.AddrPort().Addr().Unmap()
-	}
+	c.addr = clientOf(tcp.RemoteAddr())
 	c.quiet.Store(time.Now().UnixNano())
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -205,11 +215,47 @@ func (g *guard) remove(c *guarded) {
 // guarded is a connection that knows how many requests are being served on it.
 type guarded struct {
 	*net.TCPConn
-	guard   *guard
-	addr    netip.Addr
-	serving atomic.Int32
-	used    atomic.Bool
-	quiet   atomic.Int64 // since when nothing was served on it, in ns
+	guard *guard
+	addr  netip.Addr
+	state atomic.Uint64 // how many requests are served, how many began, and closing
+	used  atomic.Bool
+	quiet atomic.Int64 // since when nothing was served on it, in ns
+}
+
+// A connection's state, so that one operation can tell that no request has begun and
+// that none will: the lower half counts the requests that are being served, the upper
+// half, without its highest bit, those that ever began.
+const (
+	serving = 1<<32 - 1
+	began   = 1 << 32
+	closing = 1 << 63
+)
+
+// begin notes a request; false: the connection is being closed.
+func (c *guarded) begin() bool {
+	for {
+		s := c.state.Load()
+		if s&closing != 0 {
+			return false
+		}
+		if c.state.CompareAndSwap(s, (s+began+1)&^closing) {
+			return true
+		}
+	}
+}
+
+// end notes that a request was served.
+func (c *guarded) end() {
+	c.used.Store(true)
+	c.quiet.Store(time.Now().UnixNano())
+	c.state.Add(^uint64(0)) // one less
+}
+
+// claim makes an idle connection serve no more requests, so that it can be closed
+// without loss. It fails if a request has begun since the connection became idle.
+func (c *guarded) claim(now time.Time) bool {
+	s := c.state.Load()
+	return s&closing == 0 && c.idle(now) && c.state.CompareAndSwap(s, s|closing)
 }
 
 // Close implements net.Conn.
@@ -220,7 +266,7 @@ func (c *guarded) Close() error {
 
 // idle reports whether the connection can be closed without loss.
 func (c *guarded) idle(now time.Time) bool {
-	if c.serving.Load() != 0 {
+	if c.state.Load()&serving != 0 {
 		return false
 	}
 	least := quietNew
@@ -248,12 +294,10 @@ func withConn(ctx context.Context, nc net.Conn) context.Context {
 func (g *guard) watch(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if c, ok := r.Context().Value(connKey{}).(*guarded); ok {
-			c.serving.Add(1)
-			defer func() {
-				c.used.Store(true)
-				c.quiet.Store(time.Now().UnixNano())
-				c.serving.Add(-1)
-			}()
+			if !c.begin() {
+				panic(http.ErrAbortHandler) // before anything is done for the request, which can be sent again
+			}
+			defer c.end()
 		}
 		next.ServeHTTP(w, r)
 	})

@@ -224,3 +224,86 @@ func TestLimitsFitTheOpenFiles(t *testing.T) {
 		}
 	}
 }
+
+func TestConnectionsAreCountedByTheNetworkOfAClient(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		a, b string
+		same bool
+	}{
+		{"192.0.2.1", "192.0.2.2", false},
+		{"192.0.2.1", "::ffff:192.0.2.1", true},
+		{"2001:db8::1", "2001:db8::2:3:4:5", true},
+		{"2001:db8::1", "2001:db8:0:1::1", false},
+	} {
+		a, b := clientOf(&net.TCPAddr{IP: net.ParseIP(c.a), Port: 1}), clientOf(&net.TCPAddr{IP: net.ParseIP(c.b), Port: 2})
+		if (a == b) != c.same {
+			t.Errorf("%s and %s are counted as %s and %s", c.a, c.b, a, b)
+		}
+	}
+}
+
+// only returns the one connection that is open.
+func (g *guard) only(t *testing.T) *guarded {
+	t.Helper()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, list := range g.conns {
+		for c := range list {
+			return c
+		}
+	}
+	t.Fatal("no connection is open")
+	return nil
+}
+
+// A request may arrive on a connection while it is being closed.
+func TestARequestOnAConnectionThatIsBeingClosedIsNotRun(t *testing.T) {
+	t.Parallel()
+	s := newGuardedServer(t, 1)
+	client := s.dial(t, getRoot)
+	if !served(client) {
+		t.Fatal("no response")
+	}
+	later := time.Now().Add(time.Hour)
+	c := s.only(t)
+	if !c.begin() || c.claim(later) {
+		t.Fatal("a connection was claimed while a request is served on it")
+	}
+	c.end()
+	if !c.claim(later) || c.claim(later) {
+		t.Fatal("an idle connection was not claimed once")
+	}
+	_, _ = client.WriteString(getStay)
+	_ = client.Flush()
+	select {
+	case <-s.inside:
+		t.Error("a request runs on a connection that is being closed")
+	case <-after(func() { ended(client) }):
+	}
+}
+
+// A request that began and ended since a connection was found idle keeps it open.
+func TestAConnectionThatWasUsedMeanwhileIsNotClaimed(t *testing.T) {
+	t.Parallel()
+	c := &guarded{}
+	before := c.state.Load()
+	c.begin()
+	c.end()
+	if c.state.CompareAndSwap(before, before|closing) {
+		t.Error("the state does not tell that a request was served")
+	}
+	c.state.Store(closing - began) // as many requests as can be counted
+	if !c.begin() || !c.begin() {
+		t.Error("a connection with many requests counts as closing")
+	}
+}
+
+func after(f func()) <-chan struct{} {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		f()
+	}()
+	return done
+}

@@ -2,6 +2,7 @@ package app
 
 import (
 	"net/http"
+	"net/url"
 	"testing"
 
 	"golang.org/x/oauth2"
@@ -34,4 +35,23 @@ func TestQuestionsThatNobodyAnswersAreBounded(t *testing.T) {
 		return
 	}
 	t.Error("150 questions are open, and none was refused")
+}
+
+// TestNamingAClientUsesUpNothingOfIts sends requests in the name of a client, without
+// its secret, that fail before the secret is looked at.
+func TestNamingAClientUsesUpNothingOfIts(t *testing.T) {
+	t.Parallel()
+	s := running(t)
+	b := newBrowser(t, s)
+	client, _ := registered(t, s, `,"token_endpoint_auth_method":"client_secret_post"`)
+	for i := range 110 {
+		res, body := b.do("POST", "/oauth/token", url.Values{"grant_type": {"x"}, "client_id": {client.ClientID}, "client_secret": {"junk"}})
+		if res.StatusCode != http.StatusBadRequest {
+			t.Fatalf("junk %d: %s %s", i+1, res.Status, body)
+		}
+	}
+	own := url.Values{"client_id": {client.ClientID}, "client_secret": {client.ClientSecret}, "token": {"none"}}
+	if res, body := b.do("POST", "/oauth/introspect", own); res.StatusCode != http.StatusOK {
+		t.Errorf("the client itself: %s %s", res.Status, body)
+	}
 }

@@ -24,16 +24,15 @@ type Operator struct {
 	store    *store.Store
 }
 
-// OpenOperator opens a store. Unless create is set, a missing data folder is an
-// error: with a mistyped --data a command would otherwise work on an empty store
-// and appear to succeed.
+// OpenOperator opens a store. It sets up an empty one, but never migrates: a server may
+// be using the store. Unless create is set, a missing data folder is an error.
 func OpenOperator(ctx context.Context, cfg config.Store, create bool) (*Operator, error) {
-	if cfg.Database == "" && !create {
-		if _, err := os.Stat(cfg.Data); errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("there is no data in %s; start the server once, or name its folder with --data", cfg.Data)
+	if !create {
+		if err := mustExist(cfg); err != nil {
+			return nil, err
 		}
 	}
-	s, err := openStore(ctx, cfg, store.Options{})
+	s, err := openStore(ctx, cfg, store.Options{Migrate: store.MigrateNever})
 	if err != nil {
 		return nil, err
 	}
@@ -49,11 +48,39 @@ func OpenOperator(ctx context.Context, cfg config.Store, create bool) (*Operator
 // Close closes the store.
 func (o *Operator) Close() error { return o.store.Close() }
 
-// Migrate brings the schema of a store up to date and names its engine.
-func Migrate(ctx context.Context, cfg config.Store) (string, error) {
-	s, err := openStore(ctx, cfg, store.Options{})
-	if err != nil {
-		return "", err
+// Migration is what the command migrate is to do.
+type Migration struct {
+	Force  bool // also incompatible migrations, while other nodes use the store
+	DryRun bool
+}
+
+// Migrate brings the schema of a store up to date, or reports what there is to do.
+func Migrate(ctx context.Context, cfg config.Store, m Migration) (store.Report, error) {
+	o := storeOptions(cfg, store.Options{})
+	if m.DryRun {
+		if err := mustExist(cfg); err != nil {
+			return store.Report{}, err
+		}
+		return store.Plan(ctx, o)
 	}
-	return s.Engine(), s.Close()
+	if m.Force {
+		o.Migrate = store.MigrateByForce
+	}
+	s, err := store.Open(ctx, o)
+	if err != nil {
+		return store.Report{}, err
+	}
+	return s.Migrated(), s.Close()
+}
+
+// mustExist refuses a data folder that is not there: with a mistyped --data a command
+// would otherwise work on an empty store and appear to succeed.
+func mustExist(cfg config.Store) error {
+	if cfg.Database != "" {
+		return nil
+	}
+	if _, err := os.Stat(cfg.Data); errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("there is no data in %s; start the server once, or name its folder with --data", cfg.Data)
+	}
+	return nil
 }

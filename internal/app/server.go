@@ -50,6 +50,7 @@ type Server struct {
 	files    int // that the process may open; 0: no limit is known
 	listener *guard
 	probe    *probe
+	node     string // names this process
 	unlock   func() // of the data folder
 	store    *store.Store
 	auth     *identity.Authenticator
@@ -118,13 +119,16 @@ func newServer(ctx context.Context, cfg config.Config, log *slog.Logger, now fun
 			return nil, err
 		}
 	}
+	ids := newIDs(Now)
+	s.node = nodeName(ids)
 	if cfg.Database == "" {
-		if s.unlock, err = store.LockDir(cfg.Data); err != nil {
+		if s.unlock, err = store.LockDir(cfg.Data, holder()); err != nil {
 			s.unlock = func() {}
 			return nil, err
 		}
 	}
-	if s.store, err = openStore(ctx, cfg.Store, store.Options{SearchTimeout: cfg.SearchTimeout}); err != nil {
+	o := store.Options{SearchTimeout: cfg.SearchTimeout, Node: s.node, Locked: true}
+	if s.store, err = openStore(ctx, cfg.Store, o); err != nil {
 		return nil, err
 	}
 	if cfg.Database == "" {
@@ -133,7 +137,6 @@ func newServer(ctx context.Context, cfg config.Config, log *slog.Logger, now fun
 		}
 	}
 	s.probe = newProbe(s.store.Ping)
-	ids := newIDs(Now)
 	s.auth = identity.NewAuthenticator(s.store, Now)
 	if err := s.newPusher(ctx); err != nil {
 		return nil, err
@@ -145,7 +148,7 @@ func newServer(ctx context.Context, cfg config.Config, log *slog.Logger, now fun
 		s.auth.Revoked(org)
 		s.agents.Forget()
 	})
-	handler, err := s.handler(ids, proxies)
+	handler, err := s.handler(ctx, ids, proxies)
 	if err != nil {
 		return nil, err
 	}
@@ -215,10 +218,15 @@ func listen(ctx context.Context, addr, flag string) (net.Listener, error) {
 
 // openStore opens the store that cfg names; o holds the other options.
 func openStore(ctx context.Context, cfg config.Store, o store.Options) (*store.Store, error) {
+	return store.Open(ctx, storeOptions(cfg, o))
+}
+
+func storeOptions(cfg config.Store, o store.Options) store.Options {
 	if o.URL = cfg.Database; o.URL == "" {
 		o.Dir = cfg.Data
 	}
-	return store.Open(ctx, o)
+	o.Version = Version()
+	return o
 }
 
 // Start serves until Shutdown.
@@ -230,6 +238,7 @@ func (s *Server) Start() {
 	if s.pushes != nil {
 		s.background.Go(func() { s.pushes.run(ctx) })
 	}
+	s.background.Go(func() { s.watchSchema(ctx) })
 	s.background.Go(func() { s.watchKeys(ctx) })
 	s.background.Go(func() { s.sweep(ctx) })
 	s.background.Go(func() { s.tasks.Run(ctx) })
@@ -301,6 +310,9 @@ func (s *Server) release() error {
 func (s *Server) ready(context.Context) error {
 	if s.stopping.Load() {
 		return errs.New(errs.Unavailable, "server.stopping", "the server is stopping")
+	}
+	if err := s.store.Moved(); err != nil {
+		return err
 	}
 	return s.probe.state()
 }

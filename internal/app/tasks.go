@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
 	"time"
 
 	"github.com/parley-dev/parley/internal/agent"
@@ -16,14 +15,10 @@ import (
 
 // newTasks makes the registry of agents and the service of their tasks.
 func (s *Server) newTasks(ids *ids) {
-	node := ids.next("node-")
-	if host, err := os.Hostname(); err == nil {
-		node = host + "-" + node
-	}
 	s.agents = agent.NewRegistry(s.store, Now)
 	s.agents.MaxAgents, s.agents.MaxPublicNames = s.cfg.MaxAgents, s.cfg.MaxPublicAgents
 	o := task.Options{
-		Store: s.store, Directory: directory{s.agents}, Now: Now, NewID: ids.next, Node: node,
+		Store: s.store, Directory: directory{s.agents}, Now: Now, NewID: ids.next, Node: s.node,
 		Quotas: task.Quotas{
 			LiveTasks: s.cfg.MaxLiveTasks, StoredTasks: s.cfg.MaxStoredTasks,
 			SenderPushes: s.cfg.MaxPushConfigs, OrgPushes: s.cfg.MaxOrgPushConfigs, Workers: s.cfg.MaxWorkers,
@@ -31,7 +26,7 @@ func (s *Server) newTasks(ids *ids) {
 		OnError: func(err error) { s.log.Error("background work on tasks failed", "error", err) },
 	}
 	s.pushInto(&o)
-	if s.bus = s.store.Bus(node); s.bus != nil {
+	if s.bus = s.store.Bus(s.node); s.bus != nil {
 		o.Bus = s.bus
 	}
 	s.tasks = task.New(o)

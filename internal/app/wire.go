@@ -1,6 +1,9 @@
 package app
 
 import (
+	"context"
+	"crypto/rand"
+	"fmt"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -23,7 +26,7 @@ import (
 )
 
 // handler builds the services and puts the transports in front of them.
-func (s *Server) handler(ids *ids, proxies []netip.Prefix) (http.Handler, error) {
+func (s *Server) handler(ctx context.Context, ids *ids, proxies []netip.Prefix) (http.Handler, error) {
 	metrics := prometheus.NewRegistry()
 	metrics.MustRegister(
 		collectors.NewGoCollector(),
@@ -76,7 +79,13 @@ func (s *Server) handler(ids *ids, proxies []netip.Prefix) (http.Handler, error)
 	if err != nil {
 		return nil, err
 	}
-	a2a.Mount(router, a2a.Options{Tasks: s.tasks, Agents: s.agents, Version: Version(), PublicURL: base, CardAgents: s.cfg.MaxCardAgents})
+	cursors, err := s.store.Secret(ctx, "card_cursor_key", rand.Text()) // all nodes of the store share it
+	if err != nil {
+		return nil, fmt.Errorf("read the key of card cursors: %w", err)
+	}
+	a2a.Mount(router, a2a.Options{
+		Tasks: s.tasks, Agents: s.agents, Version: Version(), PublicURL: base, CardAgents: s.cfg.MaxCardAgents, CursorKey: []byte(cursors),
+	})
 	mcp.Mount(router, mcp.Options{
 		Proposals: proposals, Frictions: frictions, Agents: s.agents, Tasks: s.tasks, Version: Version(), PublicURL: s.publicURL(),
 		ResourceMetadata: s.base() + authserver.ResourceMetadata + mcp.Path,

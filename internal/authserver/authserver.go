@@ -173,7 +173,7 @@ func (s *server) provider() (*provider.Provider, error) {
 		provider.WithTokenHandler(m.handleToken),
 		provider.WithResourceIndicators(resources[0], resources[1:]...),
 		provider.WithNoneAuthn(), provider.WithSecretBasicAuthn(), provider.WithSecretPostAuthn(),
-		provider.WithClientSecretVerifier(verifySecret),
+		provider.WithClientSecretVerifier(m.verifySecret),
 		provider.WithTokenIntrospection(m.mayIntrospect),
 		provider.WithTokenRevocation(func(context.Context, *goidc.Client) bool { return true }),
 		// Clients are looked up by it; its own routes are not among ours.

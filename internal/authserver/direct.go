@@ -10,9 +10,11 @@ import (
 
 // direct serves what clients call themselves, and puts right how the library answers.
 //
-// Each address has a budget of requests. A client that proves itself by a secret has
-// one, too, wherever it calls from; what fails to prove it counts as a bad key does,
-// and not against the client, whose id is no secret.
+// Each address has a budget of requests. A client that authenticates with a secret has
+// one, too, wherever it calls from. It is charged when the secret has been verified (see
+// manager.verifySecret) and before any work is done: its id is no secret, so a request
+// that only names the client must not use up its budget. A wrong secret counts as a bad
+// key does.
 func (s *server) direct(w http.ResponseWriter, r *http.Request) {
 	if err := s.limits.addresses.Take(s.router.ClientAddr(r).String()); err != nil {
 		refuseCall(w, err)
@@ -20,14 +22,9 @@ func (s *server) direct(w http.ResponseWriter, r *http.Request) {
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 	_ = r.ParseForm() // the library sees and answers what is wrong with it
-	client := secretClient(r)
-	if client != "" {
-		if err := s.limits.clients.Check(client); err != nil {
-			refuseCall(w, err)
-			return
-		}
-	}
+	proof := &proof{client: secretClient(r)}
 	ctx := context.WithValue(r.Context(), styleKey{}, goidc.AuthnMethodSecretPost)
+	ctx = context.WithValue(ctx, proofKey{}, proof)
 	if _, _, ok := r.BasicAuth(); ok {
 		ctx = context.WithValue(ctx, styleKey{}, goidc.AuthnMethodSecretBasic)
 	}
@@ -37,13 +34,15 @@ func (s *server) direct(w http.ResponseWriter, r *http.Request) {
 	b := &buffer{header: w.Header(), status: http.StatusOK}
 	s.protocol.ServeHTTP(b, r.WithContext(ctx))
 	w.Header().Set("Cache-Control", "no-store")
-	if b.status == http.StatusUnauthorized {
+	switch {
+	case proof.refusal != nil:
+		refuseCall(w, proof.refusal)
+		return
+	case b.status == http.StatusUnauthorized:
 		if err := s.router.CountFailure(w.Header(), r); err != nil {
 			refuseCall(w, err)
 			return
 		}
-	} else if client != "" {
-		_ = s.limits.clients.Take(client) // was checked above
 	}
 	switch {
 	case b.status == http.StatusForbidden && r.URL.Path == introspect:
@@ -56,6 +55,12 @@ func (s *server) direct(w http.ResponseWriter, r *http.Request) {
 	}
 	w.WriteHeader(b.status)
 	_, _ = w.Write(b.body.Bytes()) // the client went away
+}
+
+// proof follows the authentication of one request through the library.
+type proof struct {
+	client  string // that the request authenticates as
+	refusal error  // set: the client has used up its budget
 }
 
 // buffer holds an answer back until it is known.

@@ -7,10 +7,13 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/parley-dev/parley/internal/httpx"
+	"github.com/parley-dev/parley/internal/identity"
 )
 
 // endpoint is the token endpoint of a server whose clients have the secret "right".
@@ -18,8 +21,10 @@ func endpoint(failureLimit int) http.Handler {
 	now := func() time.Time { return time.Unix(1_700_000_000, 0) }
 	rt := httpx.NewRouter(httpx.Options{AuthFailureLimit: failureLimit, Now: now})
 	s := &server{Options: Options{Now: now}, router: rt, limits: newCallLimits(now)}
+	m := &manager{s}
 	s.protocol = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.PostFormValue("client_secret") == "wrong" {
+		secret := r.PostFormValue("client_secret")
+		if secret != "" && m.verifySecret(r.Context(), stored(identity.HashSecret("right")), secret) != nil {
 			writeJSON(w, http.StatusUnauthorized, protocolError{"invalid_client", "no"})
 		}
 	})
@@ -93,5 +98,23 @@ func TestAWrongSecretCountsAsABadKey(t *testing.T) {
 	wantTooMany(t, ask(h, 1, "app", "wrong"))
 	if rec := ask(h, 1, "app", "right"); rec.Code != 200 {
 		t.Errorf("the right secret from the same address: %d", rec.Code)
+	}
+}
+
+func TestParallelCallsOfAClientDoNotExceedItsBurst(t *testing.T) {
+	t.Parallel()
+	h := endpoint(0)
+	var served atomic.Int64
+	var wg sync.WaitGroup
+	for i := range 3 * clientBurst {
+		wg.Go(func() {
+			if ask(h, i, "app", "right").Code == 200 {
+				served.Add(1)
+			}
+		})
+	}
+	wg.Wait()
+	if n := served.Load(); n != clientBurst {
+		t.Errorf("%d calls were served; want %d", n, clientBurst)
 	}
 }

@@ -27,6 +27,7 @@ type (
 	orgKey      struct{} // the org of whoever is signed in: a string
 	addressKey  struct{} // the address of the browser, as limits count it: a string
 	redeemKey   struct{} // set at the token endpoint, where a refresh token is used up
+	proofKey    struct{} // how far the client's authentication is: a *proof
 )
 
 // Under these names a grant's Store keeps what it was read from, and who consented.
@@ -335,8 +336,8 @@ func stored(secrets ...identity.Hash) string {
 }
 
 // verifySecret compares the hashes that are kept with a secret, every one of them,
-// whichever it is.
-func verifySecret(_ context.Context, stored, presented string) error {
+// whichever it is. With the right secret the request is charged to the client.
+func (m *manager) verifySecret(ctx context.Context, stored, presented string) error {
 	h := identity.HashSecret(presented)
 	asked := []byte(hex.EncodeToString(h[:]))
 	same := 0
@@ -345,6 +346,10 @@ func verifySecret(_ context.Context, stored, presented string) error {
 	}
 	if presented == "" || same != 1 {
 		return errors.New("wrong secret")
+	}
+	if p, ok := ctx.Value(proofKey{}).(*proof); ok {
+		p.refusal = m.limits.clients.Take(p.client)
+		return p.refusal
 	}
 	return nil
 }

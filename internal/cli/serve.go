@@ -29,26 +29,33 @@ func (c *serveCmd) Run(e *env) error {
 type migrateCmd struct {
 	jsonFlag     `embed:""`
 	config.Store `embed:""`
+	DryRun       bool `help:"List what is pending and who uses the store, and change nothing."`
+	Force        bool `help:"Apply incompatible migrations although older servers use the store; they refuse all requests from then on."`
 }
 
 // Help is shown by --help.
 func (migrateCmd) Help() string {
-	return "Every start of the server does this, too; run it alone to separate the two.\n\n" + examples(
-		"parley migrate",
+	return "Every start of the server does this, too; run it alone to separate the two. Compatible migrations may run " +
+		"beside older servers; an incompatible one is refused while any is alive.\n\n" + examples(
+		"parley migrate --dry-run",
 		"parley migrate --database postgres://parley@db/parley",
+		"parley migrate --force",
 	)
 }
 
 func (c *migrateCmd) Run(e *env) error {
-	engine, err := app.Migrate(e.ctx, c.Store)
+	if c.DryRun && c.Force {
+		return usage("--dry-run and --force exclude each other: give one of them")
+	}
+	r, err := app.Migrate(e.ctx, c.Store, app.Migration{Force: c.Force, DryRun: c.DryRun})
 	if err != nil {
 		return err
 	}
+	out := newMigrationJSON(r, c.DryRun)
 	if c.JSON {
-		return e.printJSON(map[string]string{"engine": engine, "status": "up to date"})
+		return e.printJSON(out)
 	}
-	_, err = fmt.Fprintf(e.stdout, "The %s store is up to date.\n", engine)
-	return err
+	return out.print(e.stdout, r)
 }
 
 type versionCmd struct {

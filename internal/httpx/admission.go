@@ -89,9 +89,14 @@ func (a *admission) enter(x *exchange, c class) bool {
 
 // admit takes the shares of whom the request is counted for, and a slot.
 func (a *admission) admit(x *exchange) (shedReason, error) {
-	s := &a.classes[x.place.class]
-	s.entered.Add(-1)
+	a.classes[x.place.class].entered.Add(-1)
 	x.place.entered = false
+	return a.seat(x)
+}
+
+// seat takes the shares and a slot for a request that holds none.
+func (a *admission) seat(x *exchange) (shedReason, error) {
+	s := &a.classes[x.place.class]
 	held := s.holders.take(x.holder, a.perHolder)
 	if held == nil {
 		return shedShare, errTooManyConcurrent
@@ -179,6 +184,10 @@ const (
 	shedShare
 	shedStreams
 	shedWaits
+	shedMemory
+	shedSearch
 )
 
-var shedReasons = [...]string{shedOverload: "overload", shedShare: "share", shedStreams: "streams", shedWaits: "waits"}
+var shedReasons = [...]string{
+	shedOverload: "overload", shedShare: "share", shedStreams: "streams", shedWaits: "waits", shedMemory: "memory", shedSearch: "search",
+}

@@ -76,9 +76,9 @@ func contains(list []netip.Prefix, addr netip.Addr) bool {
 	return false
 }
 
-// limitKey is what a limit per client counts: an IPv6 client owns a whole /64
+// LimitKey is what a limit per client counts: an IPv6 client owns a whole /64
 // and could otherwise take a new address for every try.
-func limitKey(addr netip.Addr) netip.Addr {
+func LimitKey(addr netip.Addr) netip.Addr {
 	if addr.Is6() {
 		if p, err := addr.Prefix(64); err == nil {
 			return p.Addr()
@@ -89,4 +89,4 @@ func limitKey(addr netip.Addr) netip.Addr {
 
 // ClientAddr is the address of whoever sent the request, as far as the trusted
 // proxies can be believed; of IPv6 the network, as limits count it.
-func (rt *Router) ClientAddr(r *http.Request) netip.Addr { return limitKey(clientAddr(r, rt.trusted)) }
+func (rt *Router) ClientAddr(r *http.Request) netip.Addr { return LimitKey(clientAddr(r, rt.trusted)) }

@@ -22,8 +22,9 @@ type exchange struct {
 	id     [1]string // the request id, in the shape in which a header map takes it
 	caller *identity.Caller
 	route  *route
-	cause  error // of an answer that is our fault, for the log
-	shed   bool  // refused to protect others: neither our fault nor the caller's
+	cause  error        // of an answer that is our fault, for the log
+	shed   bool         // refused to protect others: neither our fault nor the caller's
+	busy   []shedReason // why the handler refused it, or parts of it, to protect others
 
 	limit  *limits[identity.Principal] // that the caller's requests are taken from; nil: none
 	holder holder                      // whom the request is counted for

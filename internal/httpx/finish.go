@@ -28,8 +28,11 @@ func (rt *Router) finish(x *exchange, r *http.Request) {
 		rt.metrics.inFlight.Dec()
 	}
 	x.route.observe(status, took)
+	for _, reason := range x.busy {
+		_ = rt.shed(x, reason, nil)
+	}
 	switch {
-	case !x.shed && (status >= http.StatusInternalServerError || x.cause != nil):
+	case len(x.busy) > 0 && x.cause != nil, !x.shed && (status >= http.StatusInternalServerError || x.cause != nil):
 		rt.logRequest(slog.LevelError, "request failed", x, r, status, took)
 	case rt.accessLog:
 		rt.logRequest(slog.LevelInfo, "request", x, r, status, took)

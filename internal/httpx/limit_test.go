@@ -169,10 +169,10 @@ func TestTheClientAddressIsReadThroughTrustedProxiesOnly(t *testing.T) {
 func TestAnIPv6ClientIsItsNetwork(t *testing.T) {
 	t.Parallel()
 	a, b := netip.MustParseAddr("2001:db8:1:2:3::4"), netip.MustParseAddr("2001:db8:1:2:9::9")
-	if limitKey(a) != limitKey(b) || limitKey(a) == limitKey(netip.MustParseAddr("2001:db8:1:3::1")) {
-		t.Error(limitKey(a), limitKey(b))
+	if LimitKey(a) != LimitKey(b) || LimitKey(a) == LimitKey(netip.MustParseAddr("2001:db8:1:3::1")) {
+		t.Error(LimitKey(a), LimitKey(b))
 	}
-	if v4 := netip.MustParseAddr("192.0.2.1"); limitKey(v4) != v4 {
-		t.Error(fmt.Sprint(limitKey(v4)))
+	if v4 := netip.MustParseAddr("192.0.2.1"); LimitKey(v4) != v4 {
+		t.Error(fmt.Sprint(LimitKey(v4)))
 	}
 }

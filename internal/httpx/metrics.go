@@ -34,7 +34,8 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 	}
 	shed := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "parley_http_requests_shed_total",
-		Help: "Requests refused to protect others, by the bound: overload, share (of a principal, org or address), streams or waits.",
+		Help: "Requests refused to protect others, by the bound: overload, share (of a principal, org or address), streams, waits, " +
+			"memory (server.busy) or search (search.busy).",
 	}, []string{"reason"})
 	for i, reason := range shedReasons {
 		m.shed[i] = shed.WithLabelValues(reason)

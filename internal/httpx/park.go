@@ -59,6 +59,7 @@ type place struct {
 	held    *atomic.Int64 // of its holder
 	org     *atomic.Int64
 	parked  ParkKind
+	yielded bool          // it was admitted and has given its slot back
 	waits   *atomic.Int64 // what its holder has parked
 	over    bool          // the request has ended
 }
@@ -93,9 +94,51 @@ func (rt *Router) Yield(ctx context.Context) {
 	}
 	x.place.mu.Lock()
 	defer x.place.mu.Unlock()
-	if x.place.parked != 0 {
+	if x.place.parked != 0 && x.place.slot != nil {
 		rt.admission.leave(x)
+		x.place.yielded = true
 	}
+}
+
+// How long Resume waits for a slot, and how often it looks for one.
+const (
+	resumeWait = time.Second
+	resumeLook = 10 * time.Millisecond
+)
+
+// Resume takes a slot again for a request that has yielded its own and has more work to
+// do, as a batch has after an item that waited. It waits for one a moment, because the
+// work that the request has done would be lost with a refusal. Without a yield it has
+// no effect.
+func (rt *Router) Resume(ctx context.Context) error {
+	x := exchangeOf(ctx)
+	if x == nil {
+		return nil
+	}
+	reason, err := rt.reseat(x)
+	for deadline := time.Now().Add(resumeWait); err != nil; reason, err = rt.reseat(x) {
+		if time.Now().After(deadline) {
+			return rt.shed(x, reason, err)
+		}
+		select {
+		case <-time.After(resumeLook):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+func (rt *Router) reseat(x *exchange) (reason shedReason, err error) {
+	x.place.mu.Lock()
+	defer x.place.mu.Unlock()
+	if !x.place.yielded || x.place.over {
+		return 0, nil
+	}
+	if reason, err = rt.admission.seat(x); err == nil {
+		x.place.yielded = false
+	}
+	return reason, err
 }
 
 // leave gives back all that the request holds.

@@ -78,9 +78,12 @@ func NewProblem(ctx context.Context, err error) *Problem {
 	if e.Code == codeCanceled {
 		status = statusCanceled
 	}
-	x := exchangeOf(ctx)
-	if x != nil && status >= http.StatusInternalServerError {
-		x.cause = err
+	if x := exchangeOf(ctx); x != nil {
+		if reason, busy := busyCodes[e.Code]; busy {
+			x.busy = append(x.busy, reason)
+		} else if status >= http.StatusInternalServerError {
+			x.cause = err
+		}
 	}
 	p := &Problem{
 		Type: "about:blank", Title: http.StatusText(status), Status: status, Detail: e.Message, Code: e.Code,
@@ -94,6 +97,10 @@ func NewProblem(ctx context.Context, err error) *Problem {
 	}
 	return p
 }
+
+// busyCodes are the refusals that a handler made to protect others. They are counted
+// as those that the router makes itself.
+var busyCodes = map[string]shedReason{"server.busy": shedMemory, "search.busy": shedSearch}
 
 const codeCanceled = "request.canceled"
 

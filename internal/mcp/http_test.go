@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/parley-dev/parley/internal/budget"
 	"github.com/parley-dev/parley/internal/httpx"
 	"github.com/parley-dev/parley/internal/identity"
 )
@@ -156,5 +157,34 @@ func TestRateLimitIsTheRouters(t *testing.T) {
 	}
 	if res, body := w.post(ada, ping); res.StatusCode != 429 || res.Header.Get("Retry-After") == "" {
 		t.Errorf("%d %s", res.StatusCode, body)
+	}
+}
+
+// A body whose length is not known beforehand is counted while it is read.
+func TestABodyThatThereIsNoMemoryForIsNotTooLarge(t *testing.T) {
+	t.Parallel()
+	pool := budget.NewPool(budget.Limits{Memory: 1 << 20})
+	eve := budget.Account{Pool: pool, Owner: budget.Owner{Org: "other", Principal: "user:eve"}}
+	if err := eve.Hold(t.Context(), 1<<20); err != nil {
+		t.Fatal(err)
+	}
+	defer eve.Close()
+	w := newWorld(t, func(o *httpx.Options, _ *Options) { o.Memory = pool })
+	body := struct{ io.Reader }{strings.NewReader(strings.Repeat(" ", 500<<10) + ping)}
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, w.url+Path, body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "application/json, text/event-stream")
+	req.Header.Set("Authorization", "Bearer "+w.key("acme", "user:ada", identity.TasksRead))
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	text, _ := io.ReadAll(res.Body)
+	if res.StatusCode != http.StatusServiceUnavailable || res.Header.Get("Retry-After") == "" || !strings.Contains(string(text), "server.busy") {
+		t.Errorf("%s %v %s; want 503 server.busy with Retry-After", res.Status, res.Header, text)
 	}
 }

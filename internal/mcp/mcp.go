@@ -22,6 +22,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/parley-dev/parley/internal/agent"
+	"github.com/parley-dev/parley/internal/budget"
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/friction"
 	"github.com/parley-dev/parley/internal/httpx"
@@ -81,6 +82,10 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, MaxBody))
+	if budget.IsBusy(err) {
+		s.refuse(w, r, err) // there is no memory for it
+		return
+	}
 	if err != nil {
 		s.refuse(w, r, errs.Wrap(err, errs.TooLarge, "request.too_large", "the body is larger than %d bytes, or could not be read", MaxBody))
 		return

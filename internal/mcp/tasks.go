@@ -261,7 +261,6 @@ const maxShown = 2 << 20
 
 const tooLargeToShow = "The messages and artifacts of this task are larger than a tool shows. Read the task over A2A: tasks/get with its id."
 
-
 func taskOf(t *task.Task) *taskOut {
 	out := &taskOut{
 		Agent: t.Agent, TaskID: t.ID, ContextID: t.ContextID, State: string(t.State), Final: t.State.Terminal(), UpdatedAt: stamp(t.UpdatedAt),

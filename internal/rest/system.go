@@ -50,12 +50,20 @@ func ready(o Options) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if o.Ready != nil {
 			if err := o.Ready(r.Context()); err != nil {
-				httpx.WriteError(w, r, errs.Wrap(err, errs.Unavailable, "store.unavailable", "the server is not ready"))
+				httpx.WriteError(w, r, notReady(err))
 				return
 			}
 		}
 		ok.ServeHTTP(w, r)
 	})
+}
+
+// notReady says why the server is not ready, if that is meant to be told.
+func notReady(err error) error {
+	if e := errs.As(err); e.Kind == errs.Unavailable {
+		return e
+	}
+	return errs.Wrap(err, errs.Unavailable, "store.unavailable", "the server is not ready")
 }
 
 // documentSystem describes the routes that huma does not serve.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/httpx"
 )
 
@@ -43,6 +44,11 @@ func TestWhatNeedsNoKey(t *testing.T) {
 	}
 	if !strings.Contains(w.logs.String(), "the disk is gone") {
 		t.Error("the cause is not in the log")
+	}
+	// A reason that is meant to be told is.
+	state = errs.New(errs.Unavailable, "store.migrated", "restart this node")
+	if p := w.do("", "GET", "/readyz", "").want(503).problem(); p.Code != "store.migrated" || p.Detail != "restart this node" {
+		t.Errorf("%+v", p)
 	}
 	w.do("", "GET", "/healthz", "").want(200)
 	if loc := w.do("", "GET", "/", "").want(302).Header.Get("Location"); loc != "/docs" {

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/jackc/pgx/v5/pgconn"
 )
@@ -29,8 +30,8 @@ func newAdder(eng *pg, met *metrics) *adder {
 }
 
 // commit sends the batch. If PostgreSQL refused it, nothing of it was committed,
-// and each write is tried alone so that only the one at fault fails. If the
-// connection broke, nobody knows, and nobody is told that it succeeded.
+// and each write is tried alone so that only the one at fault fails, or each with the
+// reason if the fence has closed. If the connection broke, nobody knows, and nobody is told that it succeeded.
 func (a *adder) commit(batch []*request) {
 	ctx, cancel := context.WithTimeout(context.Background(), writeTimeout)
 	defer cancel()
@@ -68,5 +69,5 @@ func (a *adder) sendAll(ctx context.Context, batch []*request) error {
 		return err
 	}
 	defer release()
-	return send(ctx, conn.Conn(), whole.statements)
+	return send(ctx, conn.Conn(), slices.Concat(a.eng.fence.check, whole.statements))
 }

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -56,6 +57,13 @@ type dialect struct {
 	unindexed func(column string) string
 	// by names the index to use, where that can be said.
 	by func(index string) string
+	// within selects the columns of a query, one of which is data, in the same order.
+	// An engine that sends all rows, wanted or not, leaves out those that do not fit into
+	// so many bytes of data, except the first. Readers stop there by themselves.
+	within func(columns, query, order string, bytes int64) string
+
+	hasCompatible string // counts the column compatible of schema_migrations
+	makeNodes     string // makes the table of nodes; empty: there is only one
 }
 
 var sqliteDialect = dialect{
@@ -85,6 +93,9 @@ var sqliteDialect = dialect{
 	scanWords: func(words []string) string { return strings.Join(words, " ") },
 	unindexed: func(column string) string { return "+" + column },
 	by:        func(index string) string { return " INDEXED BY " + index },
+	within:    func(_, query, _ string, _ int64) string { return query },
+
+	hasCompatible: `SELECT count(*) FROM pragma_table_info('schema_migrations') WHERE name = 'compatible'`,
 }
 
 const postgresClock = `CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS BIGINT)`
@@ -94,7 +105,8 @@ var postgresDialect = dialect{
 	forUpdate:  " FOR UPDATE",
 	skipLocked: " FOR UPDATE SKIP LOCKED",
 	clock:      postgresClock,
-	clockNow:   func(func() time.Time) statement { return statement{sql: postgresClock} },
+	// A subquery is evaluated once, and so an index can be searched by it.
+	clockNow: func(func() time.Time) statement { return statement{sql: "(SELECT " + postgresClock + ")"} },
 	leaseUntil: func(mark string, length time.Duration, _ time.Time) (string, any) {
 		return "CASE WHEN " + mark + "::bigint > 0 THEN " + postgresClock + " + " + mark + " ELSE 0 END", length.Microseconds()
 	},
@@ -118,6 +130,16 @@ var postgresDialect = dialect{
 	scanWords: postgresMatch,
 	unindexed: func(column string) string { return "(" + column + " || '')" },
 	by:        func(string) string { return "" },
+	// The length of a large value is known without reading it.
+	within: func(columns, query, order string, bytes int64) string {
+		return fmt.Sprintf(`SELECT %[1]s FROM (
+			SELECT *, sum(octet_length(data)) OVER (ORDER BY %[3]s) AS upto FROM (%[2]s) listed
+		) summed WHERE upto <= %[4]d OR upto = octet_length(data) ORDER BY %[3]s`, columns, query, order, bytes)
+	},
+
+	hasCompatible: `SELECT count(*) FROM pg_attribute
+		WHERE attrelid = 'schema_migrations'::regclass AND attname = 'compatible' AND NOT attisdropped`,
+	makeNodes: makeNodes,
 }
 
 func postgresMatch(words []string) string {

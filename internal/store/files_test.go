@@ -22,7 +22,7 @@ func TestFilesOfTheStoreArePrivate(t *testing.T) { //nolint:paralleltest // see 
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	release, err := store.LockDir(dir)
+	release, err := store.LockDir(dir, "test")
 	if err != nil {
 		t.Fatal(err)
 	}

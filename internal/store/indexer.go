@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/proposal"
 )
 
@@ -88,7 +89,11 @@ func (x *indexer) follow(ctx context.Context) {
 				continue
 			}
 		}
-		if err := x.catchUp(ctx, x.added.Load()); err != nil && ctx.Err() == nil {
+		err := x.catchUp(ctx, x.added.Load())
+		if err != nil && errs.As(err).Code == CodeMigrated {
+			return // a newer program's server indexes from now on
+		}
+		if err != nil && ctx.Err() == nil {
 			slog.Warn("the text index is behind; searches bring it up to date", "error", err)
 		}
 	}

@@ -2,104 +2,203 @@ package store
 
 import (
 	"context"
-	"embed"
+	"errors"
 	"fmt"
-	"io/fs"
-	"strconv"
 	"strings"
 )
 
-//go:embed migrations/*.sql
-var migrationFiles embed.FS
+// Policy says what opening a store may do to its schema.
+type Policy int
 
-// migration is one step of the schema, written for one engine.
-type migration struct {
-	number     int
-	name       string
-	statements []string
+// The policies. All of them set up an empty store.
+const (
+	// MigrateSafely applies what is pending, but nothing incompatible while another
+	// node uses the store.
+	MigrateSafely Policy = iota
+	// MigrateByForce also applies incompatible migrations under running nodes.
+	MigrateByForce
+	// MigrateNever refuses a store with pending migrations.
+	MigrateNever
+	// migrateDry rolls back at the end.
+	migrateDry
+)
+
+// Report is what opening a store found and did.
+type Report struct {
+	Engine  string
+	Schema  int    // of the store before
+	Pending []Step // that were to apply; applied, unless this was a dry run
+	Nodes   []Node // other nodes that use the store and do not know all of Pending
+	// Ahead are the migrations of a newer program that the store has already.
+	Ahead []Step
 }
 
-// migrations lists all steps in order. They only ever go forward.
-func (d *dialect) migrations() ([]migration, error) {
-	names, err := fs.Glob(migrationFiles, "migrations/*.sql")
-	if err != nil {
-		return nil, err
-	}
-	var out []migration
-	for i, name := range names { // Glob sorts
-		number, err := strconv.Atoi(strings.SplitN(strings.TrimPrefix(name, "migrations/"), "_", 2)[0])
-		if err != nil || number != i+1 {
-			return nil, fmt.Errorf("%s: migrations are numbered 0001, 0002 and so on without gaps", name)
-		}
-		text, err := fs.ReadFile(migrationFiles, name)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, migration{number, name, d.statementsOf(string(text))})
-	}
-	return out, nil
+// migrator is a transaction in which no other process migrates.
+type migrator struct {
+	reader
+	exec func(sql string, args ...any) error
+	// stopWriters waits for the writes of all nodes that are under way, and lets no
+	// other begin before the transaction ends.
+	stopWriters func() error
+	// others lists the nodes that use the store and know less than the schema.
+	others func(schema int) ([]Node, error)
 }
 
-// statementsOf picks the blocks of this engine and splits them at the
-// semicolons that end a line.
-func (d *dialect) statementsOf(text string) []string {
-	text = strings.NewReplacer("{{rowid}}", d.rowid, "{{without_rowid}}", d.withoutRowid).Replace(text)
-	block := "all"
-	var kept strings.Builder
-	for line := range strings.Lines(text) {
-		trimmed := strings.TrimSpace(line)
-		if name, ok := strings.CutPrefix(trimmed, "-- @"); ok {
-			block = name
-		}
-		if !strings.HasPrefix(trimmed, "--") && (block == "all" || block == d.name) {
-			kept.WriteString(line)
-		}
-	}
-	var out []string
-	for s := range strings.SplitSeq(kept.String(), ";\n") {
-		if s = strings.TrimSpace(s); s != "" {
-			out = append(out, s)
-		}
-	}
-	return out
-}
-
-// pending lists the steps that the store has not taken yet. A store that is
-// ahead of this program is refused: an older program would write rows that lack
-// what the newer schema expects.
-func (d *dialect) pending(ctx context.Context, r reader) ([]migration, error) {
-	all, err := d.migrations()
-	if err != nil {
-		return nil, err
-	}
-	done := 0
-	if _, err := one(ctx, r, []any{&done}, `SELECT coalesce(max(number), 0) FROM schema_migrations`); err != nil {
-		return nil, err
-	}
-	if done > len(all) {
-		return nil, fmt.Errorf("the store has schema version %d and this program knows %d; run a newer parley", done, len(all))
-	}
-	return all[done:], nil
-}
-
-// migrateAll takes the pending steps inside a transaction of the caller's.
-func migrateAll(ctx context.Context, d *dialect, r reader, exec func(sql string, args ...any) error) error {
-	if err := exec(`CREATE TABLE IF NOT EXISTS schema_migrations (number INTEGER PRIMARY KEY, name TEXT NOT NULL)`); err != nil {
+// migrateAll brings the schema up to date as far as the policy allows.
+func (s *Store) migrateAll(ctx context.Context, m migrator, o Options) error {
+	if err := s.d.makeBooks(ctx, m); err != nil {
 		return err
 	}
-	todo, err := d.pending(ctx, r)
+	all, err := s.d.migrations(o.schema)
 	if err != nil {
 		return err
 	}
-	for _, m := range todo {
-		for _, s := range m.statements {
-			if err := exec(s); err != nil {
-				return fmt.Errorf("%s: %w", m.name, err)
-			}
-		}
-		if err := exec(`INSERT INTO schema_migrations (number, name) VALUES ($1, $2)`, m.number, m.name); err != nil {
+	if err := s.readReport(ctx, m, all); err != nil {
+		return err
+	}
+	if err := s.report.refuse(o.Migrate); err != nil {
+		return err
+	}
+	if s.report.incompatible() != nil {
+		if err := m.stopWriters(); err != nil {
 			return err
 		}
 	}
+	for _, p := range all[min(s.report.Schema, len(all)):] {
+		for _, sql := range p.statements {
+			if err := m.exec(sql); err != nil {
+				return fmt.Errorf("migration %s: %w", p.Name, err)
+			}
+		}
+		if err := m.exec(`INSERT INTO schema_migrations (number, name, compatible, program, applied_at) VALUES ($1, $2, $3, $4, $5)`,
+			p.Number, p.Name, flag(p.Compatible), o.Version, micros(s.now())); err != nil {
+			return err
+		}
+	}
+	if o.Node == "" {
+		return nil
+	}
+	return s.d.register(m, o, len(all))
+}
+
+// makeBooks makes the tables that migrations are recorded in. They are no migration
+// themselves: a program must be able to read them before it knows the schema.
+func (d *dialect) makeBooks(ctx context.Context, m migrator) error {
+	if err := m.exec(`CREATE TABLE IF NOT EXISTS schema_migrations (
+		number INTEGER PRIMARY KEY, name TEXT NOT NULL, compatible INTEGER NOT NULL DEFAULT 1,
+		program TEXT NOT NULL DEFAULT '', applied_at BIGINT NOT NULL DEFAULT 0)`); err != nil {
+		return err
+	}
+	// Stores of development versions have number and name only. ALTER TABLE takes a
+	// lock that waits for all readers, so look first.
+	n := 0
+	if _, err := one(ctx, m, []any{&n}, d.hasCompatible); err != nil {
+		return err
+	}
+	if n == 0 {
+		for _, column := range []string{"compatible INTEGER NOT NULL DEFAULT 1", "program TEXT NOT NULL DEFAULT ''", "applied_at BIGINT NOT NULL DEFAULT 0"} {
+			if err := m.exec(`ALTER TABLE schema_migrations ADD COLUMN ` + column); err != nil {
+				return err
+			}
+		}
+	}
+	if d.makeNodes == "" {
+		return nil
+	}
+	return m.exec(d.makeNodes)
+}
+
+func (s *Store) readReport(ctx context.Context, m migrator, all []migration) error {
+	r := Report{Engine: s.d.name}
+	if _, err := one(ctx, m, []any{&r.Schema}, `SELECT coalesce(max(number), 0) FROM schema_migrations`); err != nil {
+		return err
+	}
+	ahead, err := s.fence.look(ctx, m)
+	if err != nil {
+		return err
+	}
+	for _, a := range ahead {
+		r.Ahead = append(r.Ahead, a.Step)
+	}
+	for _, p := range all[min(r.Schema, len(all)):] {
+		r.Pending = append(r.Pending, p.Step)
+	}
+	if r.Schema > 0 && len(r.Pending) > 0 { // nobody works on an empty store yet
+		if r.Nodes, err = m.others(len(all)); err != nil {
+			return err
+		}
+	}
+	s.report = r
+	if s.fence.err() != nil {
+		newest := ahead[len(ahead)-1]
+		return fmt.Errorf("the store was migrated to schema %d by a newer parley%s, and this one knows schema %d; run that version",
+			newest.Number, version(newest.program), len(all))
+	}
 	return nil
+}
+
+// incompatible returns the first pending migration that running nodes cannot live with.
+func (r *Report) incompatible() *Step {
+	for i := range r.Pending {
+		if !r.Pending[i].Compatible {
+			return &r.Pending[i]
+		}
+	}
+	return nil
+}
+
+var errDry = errors.New("dry run")
+
+// refuse says why the pending migrations may not be applied.
+func (r *Report) refuse(p Policy) error {
+	bad := r.incompatible()
+	switch {
+	case p == migrateDry:
+		return errDry
+	case r.Schema == 0 || len(r.Pending) == 0 || p == MigrateByForce:
+		return nil
+	case p == MigrateNever && len(r.Nodes) > 0:
+		return fmt.Errorf("the store has schema %d and this parley needs %d, but an older server uses the store: %s; "+
+			"run this command with the parley of that server, or upgrade the server first",
+			r.Schema, r.Pending[len(r.Pending)-1].Number, list(r.Nodes))
+	case p == MigrateNever:
+		return fmt.Errorf("the store has schema %d and this parley needs %d; run \"parley migrate\" first",
+			r.Schema, r.Pending[len(r.Pending)-1].Number)
+	case bad != nil && len(r.Nodes) > 0:
+		return fmt.Errorf("migration %s is not compatible with older servers, and these still use the store: %s; "+
+			"stop them and try again (one that crashed counts for %s more), or run \"parley migrate --force\", "+
+			"after which they refuse all requests", bad.Name, list(r.Nodes), aliveFor)
+	}
+	return nil
+}
+
+func list(nodes []Node) string {
+	out := make([]string, len(nodes))
+	for i, n := range nodes {
+		out[i] = n.String()
+	}
+	return strings.Join(out, ", ")
+}
+
+// Plan reports what a migration would do. It changes nothing.
+func Plan(ctx context.Context, o Options) (Report, error) {
+	o.Migrate, o.Node = migrateDry, ""
+	s, err := prepare(ctx, &o)
+	if err != nil {
+		return Report{}, err
+	}
+	err = s.migrate(ctx, o)
+	if errors.Is(err, errDry) {
+		err = nil
+	}
+	return s.report, errors.Join(err, s.eng.close())
+}
+
+// Migrated is what opening the store did to its schema.
+func (s *Store) Migrated() Report { return s.report }
+
+// applied is a migration that a store has.
+type applied struct {
+	Step
+	program string
 }

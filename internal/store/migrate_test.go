@@ -38,7 +38,11 @@ func TestSubmitterCountersAreMadeAnew(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			all, err := s.d.migrations()
+			files, err := schemaFiles()
+			if err != nil {
+				t.Fatal(err)
+			}
+			all, err := s.d.migrations(files)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -2,16 +2,19 @@ package store
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/parley-dev/parley/internal/agent"
 	"github.com/parley-dev/parley/internal/identity"
+	"github.com/parley-dev/parley/internal/pgtest"
 	"github.com/parley-dev/parley/internal/task"
 )
 
 // Counts for quotas and the search for due pushes must read the rows in question only,
-// by the index that was made for each.
+// by the index that was made for each. A count that reads the rows of others, or many,
+// must be a slow read.
 func TestQuotasAndPushesAreFoundByTheirIndexes(t *testing.T) {
 	t.Parallel()
 	s, err := Open(t.Context(), Options{Dir: t.TempDir()})
@@ -26,35 +29,51 @@ func TestQuotasAndPushesAreFoundByTheirIndexes(t *testing.T) {
 	for name, c := range map[string]struct {
 		run   func() error
 		index []string // of each query, in order
+		slow  bool
 	}{
 		"live tasks": {
 			func() error { _, err := s.CountLiveTasks(t.Context(), who, 10); return err },
-			[]string{"tasks_queue", "tasks_leases", "tasks_asking"},
+			[]string{"SCAN tasks USING INDEX tasks_queue", "tasks_leases", "tasks_asking (sender_org=? AND sender=?)"},
+			true,
 		},
-		"stored tasks":    {func() error { _, err := s.CountTasks(t.Context(), "acme", 10); return err }, []string{"(org_id=?)"}},
-		"sender's pushes": {func() error { _, err := s.CountSenderPushes(t.Context(), who, 10); return err }, []string{"push_active (sender_org=? AND sender=?)"}},
+		"stored tasks": {func() error { _, err := s.CountTasks(t.Context(), "acme", 10); return err }, []string{"(org_id=?)"}, true},
+		"sender's pushes": {
+			func() error { _, err := s.CountSenderPushes(t.Context(), who, 10); return err },
+			[]string{"push_active (sender_org=? AND sender=?)"},
+			false,
+		},
+		"all pushes": {
+			func() error { _, _, err := s.CountPushes(t.Context()); return err },
+			[]string{"COVERING INDEX push_due (sender_org=? AND due_at>? AND due_at<?)", "push_dead"},
+			true,
+		},
 		"org's pushes": {
 			func() error {
 				_, err := s.CountSenderPushes(t.Context(), identity.Principal{Org: "acme"}, 10)
 				return err
 			},
 			[]string{"push_active (sender_org=?)"},
+			false,
 		},
 		"due orgs": {
 			func() error { _, err := s.dueOrgs(t.Context(), &task.PushClaim{}); return err },
 			[]string{"COVERING INDEX push_due"},
+			false,
 		},
 		"due pushes": {
 			func() error { _, err := s.duePushes(t.Context(), "acme", &task.PushClaim{}, 8); return err },
 			[]string{"COVERING INDEX push_due (sender_org=? AND due_at>? AND due_at<?)"},
+			false,
 		},
 		"public agents": {
 			func() error { _, err := s.AgentsPage(t.Context(), agent.Page{Others: true, Limit: 10}); return err },
 			[]string{"agents_public (id>?)"},
+			false,
 		},
 		"agents of an org": {
 			func() error { _, err := s.AgentsPage(t.Context(), agent.Page{Org: "acme", Limit: 10}); return err },
 			[]string{"sqlite_autoindex_agents_1 (org_id=? AND id>?)"},
+			false,
 		},
 		"own tasks": {
 			func() error {
@@ -65,10 +84,12 @@ func TestQuotasAndPushesAreFoundByTheirIndexes(t *testing.T) {
 				"tasks_own (sender_org=? AND sender=? AND agent_id=?", "tasks_key (org_id=? AND agent_id=? AND sender_org=? AND sender=?)",
 				"tasks_own (sender_org=? AND sender=? AND agent_id=?",
 			},
+			false,
 		},
 		"agents by id": {
 			func() error { _, err := s.ReachedAgents(t.Context(), "acme", "bob"); return err },
 			[]string{"agents_public (id=?)"},
+			false,
 		},
 		"keys": {
 			func() error {
@@ -79,12 +100,16 @@ func TestQuotasAndPushesAreFoundByTheirIndexes(t *testing.T) {
 				"keys_live_principal (org_id=? AND kind=? AND principal_id=? AND expires_at=?)",
 				"keys_live_principal (org_id=? AND kind=? AND principal_id=? AND expires_at>?)",
 			},
+			false,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			a.queries = nil
+			a.queries, a.slowly = nil, false
 			if err := c.run(); err != nil {
 				t.Fatal(err)
+			}
+			if a.slowly != c.slow {
+				t.Errorf("a slow read: %v; want %v", a.slowly, c.slow)
 			}
 			if len(a.queries) != len(c.index) {
 				t.Fatalf("%d queries; want %d: %q", len(a.queries), len(c.index), a.queries)
@@ -94,7 +119,7 @@ func TestQuotasAndPushesAreFoundByTheirIndexes(t *testing.T) {
 				for _, step := range plan(t, s, sql) {
 					used = used || strings.Contains(step, c.index[i])
 					for _, table := range []string{"tasks", "push_configs", "agents", "keys", "p", "t"} {
-						if step == "SCAN "+table {
+						if step == "SCAN "+table || !c.slow && strings.HasPrefix(step, "SCAN "+table+" ") {
 							t.Errorf("%s reads through %s", sql, table)
 						}
 					}
@@ -126,4 +151,27 @@ func plan(t *testing.T, s *Store, sql string) []string {
 		err = r.Scan(&id, &parent, &unused, &detail)
 		return detail, err
 	}, `EXPLAIN QUERY PLAN `+sql, args...)
+}
+
+// On PostgreSQL, too, those that are due are a range of the index.
+func TestPostgresFindsDuePushesByARangeOfTheIndex(t *testing.T) {
+	t.Parallel()
+	s, err := Open(t.Context(), Options{URL: pgtest.URL(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = s.Close() }()
+	now := s.d.clockNow(s.now).sql
+	for name, sql := range map[string]string{
+		"count":  fmt.Sprintf(countDue, now),
+		"search": strings.ReplaceAll(fmt.Sprintf(duePushes, 1, now, 10, "", 10), "$1", "'acme'"),
+	} {
+		plan := strings.Join(explain(t, s, func(r rows) (step string, err error) {
+			err = r.Scan(&step)
+			return step, err
+		}, `EXPLAIN (COSTS off) `+sql), "\n")
+		if !regexp.MustCompile(`Index Cond: \(\(sender_org = [^\n]* AND \(due_at <= `).MatchString(plan) {
+			t.Errorf("%s:\n%s", name, plan)
+		}
+	}
 }

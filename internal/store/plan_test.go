@@ -15,6 +15,12 @@ import (
 type asked struct {
 	engine
 	queries []string
+	slowly  bool
+}
+
+func (a *asked) slow() reader {
+	a.slowly = true
+	return a
 }
 
 func (a *asked) query(ctx context.Context, sql string, args ...any) (rows, error) {

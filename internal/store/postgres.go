@@ -24,6 +24,7 @@ type pg struct {
 	writes  chan struct{}
 	adder   *adder
 	revoked *revocations
+	fence   *fence
 }
 
 const (
@@ -72,7 +73,7 @@ func openPostgres(ctx context.Context, o Options, met *metrics, revoked *revocat
 		return nil, err
 	}
 	met.observePool(pool)
-	e := &pg{pool: pool, slowPool: slow, revoked: revoked, writes: make(chan struct{}, maxWrites(cfg.MaxConns))}
+	e := &pg{pool: pool, slowPool: slow, revoked: revoked, writes: make(chan struct{}, maxWrites(cfg.MaxConns)), fence: o.fence}
 	e.adder = newAdder(e, met)
 	met.observeQueue(e.adder.queue)
 	return e, nil
@@ -96,7 +97,7 @@ func openSlowPool(ctx context.Context, cfg *pgxpool.Config, o Options) (*pgxpool
 	return pgxpool.NewWithConfig(ctx, cfg)
 }
 
-func (e *pg) slow() reader { return pgPool{e.slowPool} }
+func (e *pg) slow() reader { return guarded{pgPool{e.slowPool}, e.fence} }
 
 func (e *pg) slowConns() int { return int(e.slowPool.Config().MaxConns) }
 
@@ -121,12 +122,15 @@ func (e *pg) acquireWrite(ctx context.Context) (conn *pgxpool.Conn, release func
 }
 
 func (e *pg) query(ctx context.Context, sql string, args ...any) (rows, error) {
-	return pgPool{e.pool}.query(ctx, sql, args...)
+	return guarded{pgPool{e.pool}, e.fence}.query(ctx, sql, args...)
 }
 
 // write runs fn in a transaction of its own. When it lost a race against another
 // transaction it is run again.
 func (e *pg) write(ctx context.Context, fn func(*tx) error) error {
+	if err := e.fence.err(); err != nil {
+		return err
+	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
 	defer cancel()
 	for try := 1; ; try++ {
@@ -149,11 +153,15 @@ func (e *pg) writeOnce(ctx context.Context, fn func(*tx) error) error {
 		return err
 	}
 	defer release()
-	if _, err := conn.Exec(ctx, "BEGIN"); err != nil {
-		return err
-	}
+	moved, err := e.fence.begin(ctx, conn.Conn())
 	t := newTx(pgConn{conn, ctx}, &postgresDialect)
-	err = decide(t, fn)
+	switch {
+	case err != nil:
+	case moved:
+		err = e.fence.refuse(ctx, t)
+	default:
+		err = decide(t, fn)
+	}
 	if err == nil {
 		t.finish()
 		t.exec("COMMIT")
@@ -216,17 +224,19 @@ func (e *pg) dataVersion(ctx context.Context, org string) (uint64, error) {
 	return uint64(v), err //nolint:gosec // a count of changes
 }
 
-// migrationLock is an arbitrary number that all nodes agree on.
-const migrationLock = 7_202_611_150_817
-
-func (e *pg) migrate(ctx context.Context) error {
+func (e *pg) migrate(ctx context.Context, fn func(migrator) error) error {
 	return pgx.BeginFunc(ctx, e.pool, func(t pgx.Tx) error {
-		if _, err := t.Exec(ctx, `SELECT pg_advisory_xact_lock($1)`, int64(migrationLock)); err != nil {
-			return err
-		}
-		return migrateAll(ctx, &postgresDialect, pgTx{t}, func(sql string, args ...any) error {
+		exec := func(sql string, args ...any) error {
 			_, err := t.Exec(ctx, sql, args...)
 			return err
+		}
+		if err := exec(`SELECT pg_advisory_xact_lock($1)`, int64(migrationLock)); err != nil {
+			return err
+		}
+		return fn(migrator{
+			reader: pgTx{t}, exec: exec,
+			stopWriters: func() error { return exec(`SELECT pg_advisory_xact_lock($1)`, int64(writersLock)) },
+			others:      func(schema int) ([]Node, error) { return aliveNodes(ctx, pgTx{t}, schema) },
 		})
 	})
 }

@@ -101,12 +101,15 @@ func (s *Store) dueOrgs(ctx context.Context, c *task.PushClaim) ([]string, error
 	return out, err
 }
 
-// dueOrgs is a loose index scan: from one org straight to the next.
-const dueOrgs = `WITH RECURSIVE orgs (org) AS (
+// withOrgs is a loose index scan over the orgs that have anything to push, now or later:
+// from one org straight to the next.
+const withOrgs = `WITH RECURSIVE orgs (org) AS (
 		SELECT org FROM (SELECT min(sender_org) AS org FROM push_configs WHERE due_at > 0) f
 		UNION ALL
 		SELECT (SELECT min(p.sender_org) FROM push_configs p WHERE p.due_at > 0 AND p.sender_org > orgs.org) FROM orgs WHERE orgs.org IS NOT NULL
-	)
+	)`
+
+const dueOrgs = withOrgs + `
 	SELECT org, due FROM (
 		SELECT org, (SELECT min(p.due_at) FROM push_configs p WHERE p.sender_org = orgs.org AND p.due_at > 0) AS due
 		FROM orgs WHERE org IS NOT NULL

@@ -11,30 +11,42 @@ import (
 // what a caller has stored. which is a table with conditions that an index serves.
 func countUpTo(ctx context.Context, r reader, most int, which string, args ...any) (int, error) {
 	n := 0
-	_, err := one(ctx, r, []any{&n}, fmt.Sprintf(`SELECT count(*) FROM (SELECT 1 FROM %s LIMIT %d) counted`, which, most), args...)
+	args = append(args, most)
+	_, err := one(ctx, r, []any{&n}, fmt.Sprintf(`SELECT count(*) FROM (SELECT 1 FROM %s LIMIT $%d) counted`, which, len(args)), args...)
 	return n, err
 }
 
 // CountLiveTasks implements task.Store. A task that is not over waits, is leased, or
-// asks for input. Of each kind there is an index that holds no others.
+// asks for input. The indexes of the first two are not sorted by sender, because every
+// send and claim would pay for it, so a count reads the live tasks of all senders. It is
+// rare, and a slow read, so that it takes no connection from anyone.
 func (s *Store) CountLiveTasks(ctx context.Context, sender identity.Principal, most int64) (int64, error) {
 	total := 0
-	for _, which := range []string{
-		`tasks` + s.d.queue + ` WHERE queued = 1`,
-		`tasks` + s.d.by("tasks_leases") + ` WHERE lease_expires > 0`,
-		`tasks` + s.d.by("tasks_asking") + ` WHERE state = 'input-required'`,
-	} {
-		n, err := countUpTo(ctx, s.eng, int(most)-total, which+` AND sender_org = $1 AND sender = $2`, sender.Org, sender.Ref())
-		if total += n; err != nil || total >= int(most) {
-			return int64(total), err
+	err := s.slow(ctx, sender.Org, func(ctx context.Context, r reader) error {
+		total = 0
+		for _, which := range []string{
+			`tasks` + s.d.queue + ` WHERE queued = 1`,
+			`tasks` + s.d.by("tasks_leases") + ` WHERE lease_expires > 0`,
+			`tasks` + s.d.by("tasks_asking") + ` WHERE state = 'input-required'`,
+		} {
+			n, err := countUpTo(ctx, r, int(most)-total, which+` AND sender_org = $1 AND sender = $2`, sender.Org, sender.Ref())
+			if total += n; err != nil || total >= int(most) {
+				return err
+			}
 		}
-	}
-	return int64(total), nil
+		return nil
+	})
+	return int64(total), err
 }
 
-// CountTasks implements task.Store.
+// CountTasks implements task.Store. The limit on stored tasks is large, so this is a
+// slow read.
 func (s *Store) CountTasks(ctx context.Context, org string, most int64) (int64, error) {
-	n, err := countUpTo(ctx, s.eng, int(most), `tasks WHERE org_id = $1`, org)
+	n := 0
+	err := s.slow(ctx, org, func(ctx context.Context, r reader) (err error) {
+		n, err = countUpTo(ctx, r, int(most), `tasks WHERE org_id = $1`, org)
+		return err
+	})
 	return int64(n), err
 }
 

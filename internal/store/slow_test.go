@@ -77,6 +77,18 @@ func TestWhichReadsAreSlow(t *testing.T) {
 			{"tasks of a sender with few", own("b"), false, 1},
 			{"tasks of a large org", tasks(task.Filter{Org: "large"}), false, 20},
 			{"tasks of a large org, filtered", tasks(task.Filter{Org: "large", ContextID: "none"}), true, 0},
+			{"live tasks of a sender", func(ctx context.Context) (int, error) {
+				n, err := s.CountLiveTasks(ctx, annOf("b"), 10)
+				return int(n), err
+			}, true, 0},
+			{"stored tasks of an org", func(ctx context.Context) (int, error) {
+				n, err := s.CountTasks(ctx, "large", 10)
+				return int(n), err
+			}, true, 10},
+			{"pushes", func(ctx context.Context) (int, error) {
+				due, dead, err := s.CountPushes(ctx)
+				return int(due + dead), err
+			}, true, 0},
 			{"tasks of a small org, filtered", tasks(task.Filter{Org: "b", ContextID: "none"}), false, 0},
 		} {
 			w.slowly = false

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -15,6 +16,8 @@ type lite struct {
 	slowReaders *litePool // see lane.go
 	writer      *writer
 	indexer     *indexer
+	fence       *fence
+	dir         string // whose lock others is to ask for; empty: our caller holds it
 
 	orgs    sync.Map // org → *liteOrg
 	revoked *revocations
@@ -33,7 +36,10 @@ func openSQLite(path string, o Options, met *metrics, revoked *revocations) (_ *
 	}
 	// SQLite runs in this process: slow reads may not use all of its processors.
 	slow := max(1, runtime.GOMAXPROCS(0)/2)
-	e := &lite{readers: newLitePool(n), slowReaders: newLitePool(slow), revoked: revoked}
+	e := &lite{readers: newLitePool(n), slowReaders: newLitePool(slow), revoked: revoked, fence: o.fence}
+	if !o.Locked {
+		e.dir = filepath.Dir(path)
+	}
 	defer func() {
 		if err != nil {
 			err = errors.Join(fmt.Errorf("open %s: %w", path, err), e.readers.closeIdle(), e.slowReaders.closeIdle())
@@ -50,20 +56,24 @@ func openSQLite(path string, o Options, met *metrics, revoked *revocations) (_ *
 		return nil, errors.Join(err, conn.close())
 	}
 	e.writer = newWriter(conn, met, e.committed)
+	e.writer.fence = o.fence
 	met.observeLite(e)
 	met.observeQueue(e.writer.queue)
 	return e, nil
 }
 
 func (e *lite) query(ctx context.Context, sql string, args ...any) (rows, error) {
-	return e.readers.query(ctx, sql, args...)
+	return guarded{e.readers, e.fence}.query(ctx, sql, args...)
 }
 
-func (e *lite) slow() reader { return e.slowReaders }
+func (e *lite) slow() reader { return guarded{e.slowReaders, e.fence} }
 
 func (e *lite) slowConns() int { return e.slowReaders.size }
 
 func (e *lite) write(ctx context.Context, fn func(*tx) error) error {
+	if err := e.fence.err(); err != nil {
+		return err
+	}
 	return translate(e.writer.do(ctx, fn))
 }
 
@@ -104,13 +114,34 @@ func (e *lite) readySearch(ctx context.Context, org string) error {
 }
 
 // migrate uses the writer's connection before its first write.
-func (e *lite) migrate(ctx context.Context) error {
+func (e *lite) migrate(_ context.Context, fn func(migrator) error) error {
 	conn := e.writer.conn
 	// IMMEDIATE takes the write lock, so two processes cannot migrate at once.
 	if err := conn.exec("BEGIN IMMEDIATE"); err != nil {
 		return err
 	}
-	if err := migrateAll(ctx, &sqliteDialect, e.writer, conn.exec); err != nil {
+	unlock := func() {}
+	defer func() { unlock() }()
+	m := migrator{
+		reader: e.writer, exec: conn.exec,
+		stopWriters: func() error { return nil }, // BEGIN has
+		others: func(int) ([]Node, error) {
+			if e.dir == "" {
+				return nil, nil
+			}
+			// Keep the lock, so that no server starts before the migration ends.
+			release, by, err := tryLock(e.dir, "parley migrate")
+			if err != nil {
+				return nil, fmt.Errorf("lock the data folder: %w", err)
+			}
+			if release == nil {
+				return []Node{{Host: by}}, nil
+			}
+			unlock = release
+			return nil, nil
+		},
+	}
+	if err := fn(m); err != nil {
 		return errors.Join(err, conn.exec("ROLLBACK"))
 	}
 	if err := conn.exec("COMMIT"); err != nil {

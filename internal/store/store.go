@@ -27,6 +27,14 @@ type Options struct {
 	// included; 0: 5 seconds.
 	SearchTimeout time.Duration
 	Now           func() time.Time // nil: the system's clock
+
+	Version string // of this program, for the records of migrations and nodes
+	Node    string // id of this server; empty: a command, which nobody needs to wait for
+	Locked  bool   // the caller holds LockDir of Dir
+	Migrate Policy
+
+	schema []schemaFile // nil: those of this program
+	fence  *fence
 }
 
 // Store implements the Store interfaces of all domain packages.
@@ -38,6 +46,10 @@ type Store struct {
 	now  func() time.Time
 
 	revoked *revocations
+	fence   *fence
+	report  Report
+	node    string
+	version string
 }
 
 // engine is what SQLite and PostgreSQL do differently.
@@ -57,7 +69,8 @@ type engine interface {
 	// readySearch returns when a search finds everything that was written in the org
 	// so far.
 	readySearch(ctx context.Context, org string) error
-	migrate(ctx context.Context) error
+	// migrate runs fn in a transaction that excludes other migrations.
+	migrate(ctx context.Context, fn func(migrator) error) error
 	ping(ctx context.Context) error
 	close() error
 }
@@ -68,9 +81,29 @@ const (
 	lockName = "parley.lock"
 )
 
-// Open opens the store and brings its schema up to date.
+// Open opens the store and brings its schema up to date, as far as o.Migrate allows.
 func Open(ctx context.Context, o Options) (*Store, error) {
-	s := &Store{met: newMetrics(), now: o.Now, revoked: &revocations{}}
+	s, err := prepare(ctx, &o)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.migrate(ctx, o); err != nil {
+		_ = s.eng.close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// prepare opens the store, whatever its schema is, and completes the options.
+func prepare(ctx context.Context, o *Options) (*Store, error) {
+	if o.schema == nil {
+		var err error
+		if o.schema, err = schemaFiles(); err != nil {
+			return nil, err
+		}
+	}
+	o.fence = newFence(len(o.schema))
+	s := &Store{met: newMetrics(), now: o.Now, fence: o.fence, revoked: &revocations{}, node: o.Node, version: o.Version}
 	if s.now == nil {
 		s.now = func() time.Time { return time.Now().UTC() }
 	}
@@ -81,7 +114,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 			return nil, errors.New("the database address must start with postgres://")
 		}
 		s.d = &postgresDialect
-		s.eng, err = openPostgres(ctx, o, s.met, s.revoked)
+		s.eng, err = openPostgres(ctx, *o, s.met, s.revoked)
 	case o.Dir != "":
 		if err := os.MkdirAll(o.Dir, 0o700); err != nil {
 			return nil, fmt.Errorf("create the data folder: %w", err)
@@ -90,7 +123,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 			return nil, fmt.Errorf("create the store: %w", err)
 		}
 		s.d = &sqliteDialect
-		s.eng, err = openSQLite(filepath.Join(o.Dir, fileName), o, s.met, s.revoked)
+		s.eng, err = openSQLite(filepath.Join(o.Dir, fileName), *o, s.met, s.revoked)
 	default:
 		return nil, errors.New("name a data folder or a database address")
 	}
@@ -99,15 +132,18 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	}
 	s.lane = newLane(s.eng.slowConns(), o.SearchTimeout)
 	s.met.observeLane(s.lane)
-	if err := s.eng.migrate(ctx); err != nil {
-		_ = s.eng.close()
-		return nil, fmt.Errorf("migrate: %w", err)
-	}
 	return s, nil
 }
 
+func (s *Store) migrate(ctx context.Context, o Options) error {
+	return s.eng.migrate(ctx, func(m migrator) error { return s.migrateAll(ctx, m, o) })
+}
+
 // Close waits for running writes and closes all connections.
-func (s *Store) Close() error { return s.eng.close() }
+func (s *Store) Close() error {
+	s.leave()
+	return s.eng.close()
+}
 
 // Ping reports whether the store can be read and written to.
 func (s *Store) Ping(ctx context.Context) error { return s.eng.ping(ctx) }

@@ -194,7 +194,8 @@ func (s *Store) TaskEvents(ctx context.Context, org, uid string, after int64, mo
 			}
 		}
 		return err
-	}, `SELECT seq, at, data FROM task_events WHERE org_id = $1 AND uid = $2 AND seq > $3 ORDER BY seq`+fmt.Sprintf(` LIMIT %d`, most), org, uid, after)
+	}, s.d.within(`seq, at, data`, `SELECT seq, at, data FROM task_events WHERE org_id = $1 AND uid = $2 AND seq > $3 ORDER BY seq LIMIT $4`,
+		"seq", pageBytes), org, uid, after, most)
 	if errors.Is(err, errEnough) {
 		err = nil
 	}

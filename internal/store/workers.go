@@ -112,6 +112,11 @@ func (s *Store) PutMessage(ctx context.Context, m task.DirectMessage, b task.Mai
 func (s *Store) Messages(ctx context.Context, org, agent string, b task.Batch) ([]task.DirectMessage, error) {
 	var out []task.DirectMessage
 	size := int64(0)
+	const columns = `id, sender_org, sender, at, data`
+	query := `SELECT ` + columns + ` FROM messages WHERE org_id = $1 AND agent_id = $2 ORDER BY id LIMIT $3`
+	if b.Bytes > 0 {
+		query = s.d.within(columns, query, "id", b.Bytes)
+	}
 	err := each(ctx, s.eng, func(r rows) error {
 		m := task.DirectMessage{Org: org, Agent: agent}
 		var sender, data string
@@ -129,7 +134,7 @@ func (s *Store) Messages(ctx context.Context, org, agent string, b task.Batch) (
 			return fmt.Errorf("decode a message: %w", err)
 		}
 		return nil
-	}, `SELECT id, sender_org, sender, at, data FROM messages WHERE org_id = $1 AND agent_id = $2 ORDER BY id`+fmt.Sprintf(` LIMIT %d`, b.Most), org, agent)
+	}, query, org, agent, b.Most)
 	if errors.Is(err, errEnough) {
 		err = nil
 	}

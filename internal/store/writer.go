@@ -16,6 +16,7 @@ type writer struct {
 	*queue
 	conn     *liteConn
 	onCommit func(*tx)
+	fence    *fence
 }
 
 func newWriter(conn *liteConn, met *metrics, onCommit func(*tx)) *writer {
@@ -52,6 +53,9 @@ func (w *writer) attempt(batch []*request) error {
 	}
 	whole := newTx(w, &sqliteDialect)
 	err := func() error {
+		if err := w.checkFence(); err != nil {
+			return err
+		}
 		for _, r := range batch {
 			t := newTx(w, &sqliteDialect)
 			if r.err = decide(t, r.fn); r.err != nil {
@@ -80,6 +84,16 @@ func (w *writer) attempt(batch []*request) error {
 	}
 	w.onCommit(whole)
 	return nil
+}
+
+// checkFence refuses to write into a schema that this program does not know.
+func (w *writer) checkFence() error {
+	n := 0
+	moved, err := one(context.Background(), w, []any{&n}, w.fence.moves)
+	if err == nil && moved {
+		err = w.fence.refuse(context.Background(), w)
+	}
+	return err
 }
 
 // runAll runs the statements of one write. A refusal is that of its first one,

@@ -215,8 +215,8 @@ func (s *Tasks) SetPush(ctx context.Context, c Call, taskID string, p PushConfig
 	change, err := s.Store.UpdateTaskByKey(ctx, s.key(c, taskID), func(cur Current) (Change, error) {
 		return Change{Task: cur.Task, Push: &p, PushGuard: guard.of(&cur.Task)}, nil
 	})
+	guard.end(err)
 	if err != nil {
-		guard.undo()
 		return PushConfig{}, err
 	}
 	s.publish(change)

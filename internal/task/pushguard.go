@@ -30,19 +30,24 @@ type PushSet struct {
 type pushGuard struct {
 	s       *Tasks
 	who     identity.Principal
-	refusal error // of a new one; nil: there is room
+	refusal error // of a new one; nil: room is reserved
+	room    reservation
+	isNew   bool  // there was none with its id
 	taken   int64 // from the budget
 }
 
-// newPushGuard looks at the quotas, which must not be done inside of a write.
+// newPushGuard reserves room in the quotas, which must not be done inside of a write.
+// The guard must be told how the write ended.
 func (s *Tasks) newPushGuard(ctx context.Context, who identity.Principal) *pushGuard {
-	return &pushGuard{s: s, who: who, refusal: s.quotas.admitPush(ctx, who)}
+	room, refusal := s.quotas.admitPush(ctx, who)
+	return &pushGuard{s: s, who: who, room: room, refusal: refusal}
 }
 
 // of is the guard for a configuration of the task.
 func (g *pushGuard) of(t *Task) func(PushSet) error {
 	return func(set PushSet) error {
 		g.undo()
+		g.isNew = set.New
 		if set.New && g.refusal != nil {
 			return g.refusal
 		}
@@ -67,9 +72,21 @@ func (g *pushGuard) replay(size int64) error {
 	return nil
 }
 
+// end settles what was taken, after the write ended with err. A nil guard has taken
+// nothing.
+func (g *pushGuard) end(err error) {
+	if g == nil {
+		return
+	}
+	if err != nil {
+		g.undo()
+	}
+	g.room.settle(g.isNew && mayBeWritten(err))
+}
+
 // undo gives back what was taken for a write that did not happen.
 func (g *pushGuard) undo() {
-	if g != nil && g.taken > 0 {
+	if g.taken > 0 {
 		g.s.replays.take(g.who, -g.taken, g.s.Now())
 		g.taken = 0
 	}

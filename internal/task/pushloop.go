@@ -157,16 +157,24 @@ func (l *pushLoop) claim(ctx context.Context) error {
 
 func (l *pushLoop) start(ctx context.Context, p Push) {
 	l.mu.Lock()
-	l.room.Take(&p) // it fits: only this goroutine takes room
+	fits := l.room.Take(&p)
 	l.mu.Unlock()
 	l.work.Go(func() {
+		if !fits {
+			// It was changed after it was chosen, to a receiver that is being pushed to as often
+			// as it may be. The next look chooses by the new receiver.
+			if err := l.release(context.WithoutCancel(ctx), p); err != nil && !over(err) {
+				l.s.OnError(err)
+			}
+			return
+		}
 		defer func() {
 			l.mu.Lock()
 			l.room.free(&p)
 			l.mu.Unlock()
 			l.nudge()
 		}()
-		if err := l.deliver(ctx, p); err != nil && !errors.Is(err, errClaimLost) && errs.KindOf(err) != errs.NotFound {
+		if err := l.deliver(ctx, p); err != nil && !over(err) {
 			l.s.OnError(err) // the claim's end makes it due again
 		}
 	})
@@ -174,6 +182,9 @@ func (l *pushLoop) start(ctx context.Context, p Push) {
 
 // errClaimLost says that somebody else is at it, or that it was replaced.
 var errClaimLost = errors.New("the claim is over")
+
+// over reports whether there is nothing left to do for a claim.
+func over(err error) bool { return errors.Is(err, errClaimLost) || errs.KindOf(err) == errs.NotFound }
 
 // deliver pushes what the receiver does not have yet, one event after the other.
 // An event on its way is not cut off when the server stops, but it is the last.

@@ -1,11 +1,14 @@
 package task
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/parley-dev/parley/internal/errs"
 )
 
 func TestRetriesBackOff(t *testing.T) {
@@ -74,5 +77,43 @@ func TestAReceiverMayAskForLongerNotForShorter(t *testing.T) {
 	}
 	if got := r.next(1, io.EOF); got > r.First {
 		t.Error(got)
+	}
+}
+
+// pushStore keeps one configuration, as it was last written.
+type pushStore struct {
+	Store
+	push Push
+}
+
+func (s *pushStore) UpdatePush(_ context.Context, _, _, _ string, decide func(Push, time.Time) (Push, error)) (Push, error) {
+	out, err := decide(s.push, time.Unix(2000, 0))
+	if err == nil {
+		s.push = out
+	}
+	return out, err
+}
+
+func (s *pushStore) TaskRow(context.Context, string, string) (Task, error) {
+	return Task{}, errs.ErrNotFound
+}
+
+// A configuration can be changed after it was chosen and before it is claimed.
+func TestAClaimThatNoLongerFitsIsReleased(t *testing.T) {
+	t.Parallel()
+	until := time.Unix(2030, 0)
+	store := &pushStore{push: Push{
+		Org: "acme", UID: "1", SenderOrg: "acme", PushConfig: PushConfig{ID: "p", URL: "https://stalls.example/x"},
+		State: PushActive, Head: 1, DueAt: until, ClaimedUntil: until,
+	}}
+	l := newPushLoop(&Tasks{Options: Options{Store: store, OnError: func(err error) { t.Error(err) }}})
+	l.room.Receivers[store.push.Receiver()] = pushPerReceiver
+	l.start(t.Context(), store.push)
+	l.work.Wait()
+	if l.room.Most != pushSlots || len(l.room.Orgs) != 0 || l.room.Receivers[store.push.Receiver()] != pushPerReceiver {
+		t.Errorf("room for %d, orgs %v, receivers %v; want what was there before", l.room.Most, l.room.Orgs, l.room.Receivers)
+	}
+	if p := store.push; !p.ClaimedUntil.IsZero() || !p.DueAt.Equal(time.Unix(2000, 0)) {
+		t.Errorf("claimed until %s, due at %s; want it due at once and not claimed", p.ClaimedUntil, p.DueAt)
 	}
 }

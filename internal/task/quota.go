@@ -54,25 +54,52 @@ func newQuotas(o *Options) *quotas {
 	}
 }
 
-// admitTask refuses a new task if a quota is used up.
-func (q *quotas) admitTask(ctx context.Context, c Call) error {
-	if err := q.stored.take(ctx, identity.Principal{Org: c.target.Org}); err != nil {
-		return err
-	}
-	return q.live.take(ctx, c.sender)
+// admitTask reserves room for a new task, or refuses it if a quota is used up.
+func (q *quotas) admitTask(ctx context.Context, c Call) (reservation, error) {
+	return reserve(ctx, q.stored, identity.Principal{Org: c.target.Org}, q.live, c.sender)
 }
 
-// admitPush refuses a new push configuration if a quota is used up.
-func (q *quotas) admitPush(ctx context.Context, sender identity.Principal) error {
-	if err := q.orgPushes.take(ctx, identity.Principal{Org: sender.Org}); err != nil {
-		return err
+// admitPush reserves room for a new push configuration, or refuses it if a quota is
+// used up.
+func (q *quotas) admitPush(ctx context.Context, sender identity.Principal) (reservation, error) {
+	return reserve(ctx, q.orgPushes, identity.Principal{Org: sender.Org}, q.senderPushes, sender)
+}
+
+// reservation is room for one thing that is about to be written, in two quotas. It must
+// be settled. The zero value holds nothing.
+type reservation [2]held
+
+func reserve(ctx context.Context, a *gauge, of identity.Principal, b *gauge, by identity.Principal) (r reservation, err error) {
+	if r[0], err = a.take(ctx, of); err != nil {
+		return reservation{}, err
 	}
-	return q.senderPushes.take(ctx, sender)
+	if r[1], err = b.take(ctx, by); err != nil {
+		r[0].settle(false)
+		return reservation{}, err
+	}
+	return r, nil
+}
+
+// settle says whether the thing was written.
+func (r *reservation) settle(written bool) {
+	r[0].settle(written)
+	r[1].settle(written)
+	*r = reservation{}
+}
+
+// mayBeWritten reports whether a write that ended with err can have taken effect. When
+// in doubt it counts: an estimate that is too high is put right by the next count.
+func mayBeWritten(err error) bool {
+	if err == nil {
+		return true
+	}
+	kind := errs.KindOf(err)
+	return kind == errs.Internal || kind == errs.Unavailable
 }
 
 // gauge keeps a quota without a count for every write: it estimates how much each owner
-// has as the last exact count and what was added since. What is taken away is not
-// noticed, so an estimate is too high rather than too low, and when it reaches the limit
+// has as the last exact count, what was added since, and what is being written, which a
+// count may not see yet. What is taken away is not noticed, so an estimate is too high rather than too low, and when it reaches the limit
 // the store is asked again. An owner is counted first when it has added a tenth of the
 // limit here, so that most never are, and where other nodes write too (shared), again
 // after each further tenth: N nodes exceed the limit by N tenths at most.
@@ -92,7 +119,8 @@ type gauge struct {
 // level is what is known of one owner.
 type level struct {
 	counted  int64         // by the last exact count
-	added    int64         // since
+	added    int64         // since: written, or perhaps written
+	flying   int64         // reserved, and not settled yet
 	known    bool          // there was one
 	counting chan struct{} // closed when the count that is under way is done; nil: none is
 	next     time.Time     // not before this, unless much was added
@@ -107,15 +135,34 @@ const (
 	recountTimeout = time.Minute
 )
 
-// take adds one of the owner's, or refuses it.
-func (g *gauge) take(ctx context.Context, owner identity.Principal) error {
+// held is room for one, of a level.
+type held struct {
+	g *gauge
+	l *level
+}
+
+// settle turns the room into one that was added, or gives it back.
+func (h held) settle(written bool) {
+	if h.g == nil {
+		return
+	}
+	h.g.mu.Lock()
+	defer h.g.mu.Unlock()
+	if h.l.flying--; written {
+		h.l.added++
+	}
+}
+
+// take reserves room for one of the owner's, or refuses it.
+func (g *gauge) take(ctx context.Context, owner identity.Principal) (held, error) {
 	if g.limit <= 0 {
-		return nil
+		return held{}, nil
 	}
 	for waits := 0; ; waits++ {
 		g.mu.Lock()
 		l := g.level(owner)
-		full := l.counted+l.added >= g.limit
+		estimate := l.counted + l.added + l.flying
+		full := estimate >= g.limit
 		if l.counting == nil && g.due(l, full) {
 			g.recount(owner, l)
 		}
@@ -125,21 +172,21 @@ func (g *gauge) take(ctx context.Context, owner identity.Principal) error {
 		if l.counting != nil && l.counted < g.limit {
 			slack = g.limit / 20
 		}
-		if !full || l.counted+l.added < g.limit+slack {
-			l.added++
+		if estimate < g.limit+slack {
+			l.flying++
 			g.mu.Unlock()
-			return nil
+			return held{g, l}, nil
 		}
 		counting := l.counting
 		g.mu.Unlock()
 		// Twice: the count that is under way may have begun before most was added.
 		if counting == nil || waits == 2 {
-			return g.refusal
+			return held{}, g.refusal
 		}
 		select {
 		case <-counting:
 		case <-ctx.Done():
-			return ctx.Err()
+			return held{}, ctx.Err()
 		}
 	}
 }
@@ -173,7 +220,6 @@ func (g *gauge) level(owner identity.Principal) *level {
 // recount asks the store in the background.
 func (g *gauge) recount(owner identity.Principal, l *level) {
 	done := make(chan struct{})
-	before := l.added
 	l.counting = done
 	go func() {
 		defer close(done)
@@ -181,6 +227,9 @@ func (g *gauge) recount(owner identity.Principal, l *level) {
 		defer g.turn.Unlock()
 		ctx, cancel := context.WithTimeout(context.Background(), recountTimeout)
 		defer cancel()
+		g.mu.Lock()
+		before := l.added // the count sees these
+		g.mu.Unlock()
 		start := time.Now()
 		n, err := g.count(ctx, owner, g.limit)
 		took := time.Since(start)

@@ -34,6 +34,14 @@ func newTestGauge(c *counted, limit int64, now func() time.Time) *gauge {
 	}
 }
 
+// add takes room and has the store written at once.
+func (g *gauge) add(t *testing.T, owner identity.Principal) error {
+	t.Helper()
+	h, err := g.take(t.Context(), owner)
+	h.settle(true)
+	return err
+}
+
 // settled waits until nothing is being counted.
 func (g *gauge) settled(owner identity.Principal) {
 	g.mu.Lock()
@@ -53,7 +61,7 @@ func TestAGaugeCountsSeldom(t *testing.T) {
 	g := newTestGauge(store, 1000, func() time.Time { return clock })
 	// The sender's tasks end as fast as it sends them: the estimate grows, the count does not.
 	for i := range 100_000 {
-		if err := g.take(t.Context(), ann); err != nil {
+		if err := g.add(t, ann); err != nil {
 			t.Fatalf("%d: %v", i, err)
 		}
 	}
@@ -65,7 +73,7 @@ func TestAGaugeCountsSeldom(t *testing.T) {
 	clock = clock.Add(time.Hour)
 	sent, err := 0, error(nil)
 	for ; err == nil && sent < 5000; sent++ {
-		if err = g.take(t.Context(), ann); err == nil {
+		if err = g.add(t, ann); err == nil {
 			store.n.Add(1)
 		}
 	}
@@ -75,7 +83,7 @@ func TestAGaugeCountsSeldom(t *testing.T) {
 	g.settled(ann)
 	asked := store.asked.Load()
 	for range 1000 {
-		if err := g.take(t.Context(), ann); err == nil {
+		if err := g.add(t, ann); err == nil {
 			t.Fatal("not refused")
 		}
 	}
@@ -83,13 +91,13 @@ func TestAGaugeCountsSeldom(t *testing.T) {
 		t.Errorf("1,000 refusals at one moment cost %d counts", n)
 	}
 	// Somebody else is not refused.
-	if err := g.take(t.Context(), identity.Principal{Org: "other", Kind: identity.User, ID: "ann"}); err != nil {
+	if err := g.add(t, identity.Principal{Org: "other", Kind: identity.User, ID: "ann"}); err != nil {
 		t.Error(err)
 	}
 	// When there is room again it is found within seconds.
 	store.n.Store(3)
 	clock = clock.Add(3 * recountEvery)
-	if err := g.take(t.Context(), ann); err != nil {
+	if err := g.add(t, ann); err != nil {
 		t.Error(err)
 	}
 }
@@ -100,7 +108,7 @@ func TestAGaugeIsExactWhenSmall(t *testing.T) {
 	store := &counted{}
 	g := newTestGauge(store, 10, time.Now)
 	for range 2 {
-		if err := g.take(t.Context(), ann); err != nil {
+		if err := g.add(t, ann); err != nil {
 			t.Fatal(err)
 		}
 		store.n.Add(1)
@@ -110,7 +118,7 @@ func TestAGaugeIsExactWhenSmall(t *testing.T) {
 	var taken atomic.Int64
 	for range 100 {
 		wg.Go(func() {
-			if g.take(t.Context(), ann) == nil {
+			if g.add(t, ann) == nil {
 				taken.Add(1)
 				store.n.Add(1)
 			}
@@ -122,7 +130,7 @@ func TestAGaugeIsExactWhenSmall(t *testing.T) {
 	}
 	off := newTestGauge(store, 0, time.Now)
 	for range 100 {
-		if err := off.take(t.Context(), ann); err != nil {
+		if err := off.add(t, ann); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -134,7 +142,7 @@ func TestAGaugeForgetsWhatItCannotHold(t *testing.T) {
 	store.fails.Store(true)
 	g := newTestGauge(store, 10, time.Now)
 	for i := range maxLevels + 100 {
-		if err := g.take(t.Context(), identity.Principal{Org: "acme", Kind: identity.User, ID: fmt.Sprint(i)}); err != nil {
+		if err := g.add(t, identity.Principal{Org: "acme", Kind: identity.User, ID: fmt.Sprint(i)}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -197,7 +205,7 @@ func TestAGaugeCountsOnlyWhoAddsMuch(t *testing.T) {
 	}
 	for i := range 1000 {
 		for range 10 {
-			if err := g.take(t.Context(), user(i)); err != nil {
+			if err := g.add(t, user(i)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -206,7 +214,7 @@ func TestAGaugeCountsOnlyWhoAddsMuch(t *testing.T) {
 		t.Errorf("%d counts of senders that sent ten tasks each", n)
 	}
 	for i := range 20 {
-		if err := g.take(t.Context(), user(i)); err != nil {
+		if err := g.add(t, user(i)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -215,5 +223,148 @@ func TestAGaugeCountsOnlyWhoAddsMuch(t *testing.T) {
 	}
 	if asked.Load() != 20 || most.Load() != 1 {
 		t.Errorf("%d counts, up to %d at a time; want 20, one at a time", asked.Load(), most.Load())
+	}
+}
+
+func (g *gauge) estimate(owner identity.Principal) int64 {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	l := g.level(owner)
+	return l.counted + l.added + l.flying
+}
+
+func TestWhatIsBeingWrittenIsNotLostByACount(t *testing.T) {
+	t.Parallel()
+	ann := identity.Principal{Org: "acme", Kind: identity.User, ID: "ann"}
+	store := &counted{}
+	g := newTestGauge(store, 10, time.Now)
+	if err := g.add(t, ann); err != nil {
+		t.Fatal(err)
+	}
+	store.n.Add(1)
+	var writing []held
+	for range 9 {
+		h, err := g.take(t.Context(), ann)
+		if err != nil {
+			t.Fatal(err)
+		}
+		writing = append(writing, h)
+		g.settled(ann)
+	}
+	if n := store.asked.Load(); n == 0 {
+		t.Fatal("the store was not asked")
+	}
+	if _, err := g.take(t.Context(), ann); err == nil {
+		t.Error("one more than the limit was admitted beside nine that are being written")
+	}
+	for _, h := range writing[:4] {
+		h.settle(false) // refused by the store
+	}
+	for _, h := range writing[4:] {
+		h.settle(true)
+	}
+	if n := g.estimate(ann); n != 6 {
+		t.Errorf("the estimate is %d; want 6", n)
+	}
+}
+
+func TestARefusalLeavesNothingBehind(t *testing.T) {
+	t.Parallel()
+	ann, org := identity.Principal{Org: "acme", Kind: identity.User, ID: "ann"}, identity.Principal{Org: "home"}
+	full := &counted{}
+	full.n.Store(10)
+	q := quotas{stored: newTestGauge(&counted{}, 1000, time.Now), live: newTestGauge(full, 10, time.Now)}
+	c := Call{sender: ann, target: Target{Org: "home"}}
+	refused := 0
+	for range 30 {
+		if r, err := q.admitTask(t.Context(), c); err != nil {
+			refused++
+		} else {
+			r.settle(true)
+		}
+		q.live.settled(ann)
+	}
+	if n := q.stored.estimate(org); refused == 0 || n != int64(30-refused) {
+		t.Errorf("%d of 30 were refused, and %d are estimated to be stored", refused, n)
+	}
+}
+
+// pushSetter runs the decision about a configuration as a store does.
+type pushSetter struct {
+	Store
+	set  PushSet
+	same bool // the configuration is there as it is
+	err  error
+}
+
+func (s *pushSetter) UpdateTaskByKey(_ context.Context, _ Key, decide func(Current) (Change, error)) (Change, error) {
+	for range 2 { // a write may be run again
+		c, err := decide(Current{Task: Task{State: InputRequired}})
+		if err == nil && !s.same {
+			err = c.PushGuard(s.set)
+		}
+		if err != nil {
+			return c, err
+		}
+	}
+	return Change{}, s.err
+}
+
+func TestOnlyNewPushConfigurationsCount(t *testing.T) {
+	t.Parallel()
+	ann := identity.Principal{Org: "acme", Kind: identity.User, ID: "ann"}
+	for name, c := range map[string]struct {
+		store pushSetter
+		want  int64
+	}{
+		"new":                   {pushSetter{set: PushSet{New: true}}, 1},
+		"changed":               {pushSetter{}, 0},
+		"the same":              {pushSetter{same: true}, 0},
+		"refused":               {pushSetter{set: PushSet{New: true}, err: errs.ErrNotFound}, 0},
+		"perhaps written":       {pushSetter{set: PushSet{New: true}, err: context.DeadlineExceeded}, 1},
+		"failed, not a new one": {pushSetter{err: context.DeadlineExceeded}, 0},
+	} {
+		s := &Tasks{Options: Options{Store: &c.store, Now: time.Now}, replays: newReplays()}
+		s.quotas = &quotas{orgPushes: newTestGauge(&counted{}, 1000, time.Now), senderPushes: newTestGauge(&counted{}, 1000, time.Now)}
+		guard := s.newPushGuard(t.Context(), ann)
+		_, err := s.Store.UpdateTaskByKey(t.Context(), Key{}, func(cur Current) (Change, error) {
+			return Change{PushGuard: guard.of(&cur.Task)}, nil
+		})
+		guard.end(err)
+		if mine, org := s.quotas.senderPushes.estimate(ann), s.quotas.orgPushes.estimate(identity.Principal{Org: "acme"}); mine != c.want || org != c.want {
+			t.Errorf("%s: %d and %d are counted; want %d", name, mine, org, c.want)
+		}
+	}
+}
+
+func (s *pushSetter) InsertTask(context.Context, Change, time.Duration) error {
+	return errs.New(errs.Conflict, "task.exists", "it exists")
+}
+
+func (s *pushSetter) TaskByUID(context.Context, string, string, Content) (Task, error) {
+	return Task{}, nil
+}
+
+func TestARepeatedSendCountsNothing(t *testing.T) {
+	t.Parallel()
+	ann := identity.Principal{Org: "acme", Kind: identity.User, ID: "ann"}
+	s := New(Options{
+		Store: &pushSetter{same: true}, Now: time.Now, NewID: func(prefix string) string { return prefix + "1" },
+		PushURL: func(string) error { return nil },
+		Quotas:  Quotas{LiveTasks: 1000, StoredTasks: 1000, SenderPushes: 1000, OrgPushes: 1000},
+	})
+	_, err := s.send(t.Context(), Call{sender: ann, target: Target{ID: "bot", Org: "home"}}, SendRequest{
+		ID: "t-1", Message: Message{ID: "m-1", Role: RoleUser, Parts: []Part{{Kind: TextPart, Text: "hello"}}}, Push: &PushConfig{URL: "https://receiver.example/"},
+	}, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, n := range map[string]int64{
+		"live": s.quotas.live.estimate(ann), "stored": s.quotas.stored.estimate(identity.Principal{Org: "home"}),
+		"pushes": s.quotas.senderPushes.estimate(ann), "pushes of the org": s.quotas.orgPushes.estimate(identity.Principal{Org: "acme"}),
+	} {
+		if n != 0 {
+			t.Errorf("%s: %d are counted; want none", name, n)
+		}
 	}
 }

@@ -338,7 +338,7 @@ func (s *Tasks) send(ctx context.Context, c Call, r SendRequest, follow bool) (s
 	if r.MustExist {
 		return s.turn(ctx, c, r, follow)
 	}
-	refusal := s.admit(ctx, c, &r)
+	room, refusal := s.admit(ctx, c, &r)
 	if r.ID == "" {
 		if refusal != nil {
 			return sent{}, refusal
@@ -347,6 +347,7 @@ func (s *Tasks) send(ctx context.Context, c Call, r SendRequest, follow bool) (s
 	}
 	if refusal == nil {
 		done, err := s.insert(ctx, c, r, follow)
+		room.settle(mayBeWritten(err))
 		if err == nil || errs.KindOf(err) != errs.Conflict {
 			return done, err
 		}
@@ -358,14 +359,26 @@ func (s *Tasks) send(ctx context.Context, c Call, r SendRequest, follow bool) (s
 	return done, err
 }
 
-// admit refuses a new task for which a quota has no room.
-func (s *Tasks) admit(ctx context.Context, c Call, r *SendRequest) error {
+// newTask is the room for a new task and its push configuration.
+type newTask struct{ task, push reservation }
+
+func (n *newTask) settle(written bool) {
+	n.task.settle(written)
+	n.push.settle(written)
+}
+
+// admit reserves room for a new task, or refuses it if a quota is used up.
+func (s *Tasks) admit(ctx context.Context, c Call, r *SendRequest) (room newTask, err error) {
 	if r.Push != nil {
-		if err := s.quotas.admitPush(ctx, c.sender); err != nil {
-			return err
+		if room.push, err = s.quotas.admitPush(ctx, c.sender); err != nil {
+			return newTask{}, err
 		}
 	}
-	return s.quotas.admitTask(ctx, c)
+	if room.task, err = s.quotas.admitTask(ctx, c); err != nil {
+		room.push.settle(false)
+		return newTask{}, err
+	}
+	return room, nil
 }
 
 // insert makes a new task. A worker that waits on this node, or an agent that
@@ -425,8 +438,8 @@ func (s *Tasks) turn(ctx context.Context, c Call, r SendRequest, follow bool) (s
 		}
 		return change, err
 	})
+	guard.end(err)
 	if err != nil {
-		guard.undo()
 		return sent{}, err
 	}
 	ref := Ref{change.Task.Org, change.Task.UID}

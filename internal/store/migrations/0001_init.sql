@@ -1,3 +1,4 @@
+-- compatible: no
 -- One schema for both engines. A block that only one engine needs stands between
 -- "-- @sqlite" or "-- @postgres" and "-- @all"; {{rowid}} and {{without_rowid}}
 -- are filled in by migrate.go. Times are microseconds UTC; no column is ever NULL:

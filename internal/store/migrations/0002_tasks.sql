@@ -1,3 +1,4 @@
+-- compatible: no
 -- Agents, their workers, A2A tasks and the log of each.
 
 ALTER TABLE agents ADD COLUMN disabled INTEGER NOT NULL DEFAULT 0;

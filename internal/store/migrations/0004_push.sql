@@ -1,3 +1,4 @@
+-- compatible: no
 -- Where the events of tasks are pushed to, and how far each of them is.
 
 -- Set once a task has a push configuration: without it a write looks for none.

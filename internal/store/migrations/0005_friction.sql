@@ -1,3 +1,4 @@
+-- compatible: yes
 -- What was reported to be in the way, one row for each fingerprint of an org.
 CREATE TABLE friction (
   org_id        TEXT NOT NULL,

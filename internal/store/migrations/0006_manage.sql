@@ -1,3 +1,4 @@
+-- compatible: no
 -- Who may do what: disabled principals, invitations, and the log of all that.
 
 ALTER TABLE principals ADD COLUMN disabled INTEGER NOT NULL DEFAULT 0;

@@ -1,3 +1,4 @@
+-- compatible: yes
 -- How people sign in, and what the authorization server gives out. Of passwords,
 -- tokens, codes and links only hashes are kept.
 

@@ -1,3 +1,4 @@
+-- compatible: no
 -- Accounts elsewhere with which people sign in here, and clients that an admin of an
 -- org registered. A client without an org registered itself.
 

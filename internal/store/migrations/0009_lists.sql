@@ -1,3 +1,4 @@
+-- compatible: no
 -- What lists cost in a large org, whatever they filter.
 
 -- One submitter's rows are counted by category and priority, too, so that no list

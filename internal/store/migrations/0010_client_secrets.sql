@@ -1,3 +1,4 @@
+-- compatible: no
 -- Clients of an org can be edited, and their secrets rotated: the secret before the last
 -- rotation works until its end, if it has one.
 

@@ -1,3 +1,4 @@
+-- compatible: no
 -- Quotas: what is counted per org and per principal, and pushes by the sender's org.
 
 -- Counts the waiting messages of an agent by sender and by the sender's org.

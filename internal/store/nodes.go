@@ -1,0 +1,114 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+)
+
+// Node is a server that uses a store.
+type Node struct {
+	ID      string
+	Host    string
+	Version string
+	Schema  int           // the newest that it knows; 0: unknown
+	Seen    time.Duration // ago; 0: it is certainly alive
+}
+
+// String describes the node to the operator.
+func (n Node) String() string {
+	out := n.Host
+	if n.Version != "" {
+		out += fmt.Sprintf(" (parley %s, seen %s ago)", n.Version, n.Seen.Round(time.Second/10))
+	}
+	return out
+}
+
+const (
+	// aliveFor is how long a node counts as alive after its last sign of life: many
+	// beats, because one that is only slow must not be taken for a stopped one.
+	aliveFor = 10 * time.Second
+	// sweepNodes is after how long a node that vanished is forgotten.
+	sweepNodes = time.Hour
+)
+
+// makeNodes is for PostgreSQL only: a SQLite store has one server, which holds the
+// lock of its folder.
+const makeNodes = `CREATE TABLE IF NOT EXISTS nodes (
+	id TEXT PRIMARY KEY, host TEXT NOT NULL, version TEXT NOT NULL, schema_number INTEGER NOT NULL, seen_at BIGINT NOT NULL)`
+
+// register adds this node inside the transaction that has looked at the schema: an
+// incompatible migration comes after it and sees the node, or before it and is seen.
+func (d *dialect) register(m migrator, o Options, schema int) error {
+	if d.makeNodes == "" {
+		return nil
+	}
+	return m.exec(insertNode, o.Node, host(), o.Version, schema)
+}
+
+const insertNode = `INSERT INTO nodes (id, host, version, schema_number, seen_at) VALUES ($1, $2, $3, $4, ` + postgresClock + `)
+	ON CONFLICT (id) DO UPDATE SET seen_at = excluded.seen_at`
+
+func host() string {
+	name, err := os.Hostname()
+	if err != nil {
+		return "unknown host"
+	}
+	return name
+}
+
+// Beat is to be called every second or so by a server. It tells other processes that
+// this node is alive, and returns the migrations that a newer program has applied
+// meanwhile. If one of them is incompatible, the error has the code CodeMigrated, as
+// that of every later use of the store.
+func (s *Store) Beat(ctx context.Context) ([]Step, error) {
+	newer, err := s.fence.look(ctx, s.eng)
+	if err != nil {
+		return nil, err
+	}
+	steps := make([]Step, len(newer))
+	for i, a := range newer {
+		steps[i] = a.Step
+	}
+	if err := s.fence.err(); err != nil || s.node == "" || s.d.makeNodes == "" {
+		return steps, err
+	}
+	return steps, s.eng.write(ctx, func(t *tx) error {
+		t.exec(insertNode, s.node, host(), s.version, s.fence.known)
+		t.exec(`DELETE FROM nodes WHERE seen_at < `+postgresClock+` - $1`, sweepNodes.Microseconds())
+		return nil
+	})
+}
+
+// leave says that this node uses the store no more.
+func (s *Store) leave() {
+	if s.node == "" || s.d.makeNodes == "" || s.fence.err() != nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
+	// If it fails, the node counts as alive for aliveFor, which is safe.
+	_ = s.eng.write(ctx, func(t *tx) error {
+		t.exec(`DELETE FROM nodes WHERE id = $1`, s.node)
+		return nil
+	})
+}
+
+// aliveNodes lists the nodes that know less than a schema.
+func aliveNodes(ctx context.Context, r reader, schema int) ([]Node, error) {
+	var out []Node
+	err := each(ctx, r, func(rs rows) error {
+		var n Node
+		var ago int64
+		if err := rs.Scan(&n.ID, &n.Host, &n.Version, &n.Schema, &ago); err != nil {
+			return err
+		}
+		n.Seen = time.Duration(ago) * time.Microsecond
+		out = append(out, n)
+		return nil
+	}, `SELECT id, host, version, schema_number, ago FROM
+			(SELECT id, host, version, schema_number, `+postgresClock+` - seen_at AS ago FROM nodes) n
+		WHERE schema_number < $1 AND ago < $2 ORDER BY host, id`, schema, aliveFor.Microseconds())
+	return out, err
+}

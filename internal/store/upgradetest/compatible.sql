@@ -1,0 +1,9 @@
+-- compatible: yes
+-- Columns with a default and new tables are what a running older program does not notice.
+ALTER TABLE proposals ADD COLUMN upgrade_note TEXT NOT NULL DEFAULT '';
+ALTER TABLE tasks ADD COLUMN upgrade_note TEXT NOT NULL DEFAULT '';
+CREATE TABLE upgrade_notes (
+  org_id TEXT NOT NULL,
+  note   TEXT NOT NULL,
+  PRIMARY KEY (org_id, note)
+) {{without_rowid}};

@@ -1,0 +1,10 @@
+-- compatible: no
+-- Counts everything anew. A write that is under way meanwhile would be lost to the
+-- counters for good.
+DELETE FROM counters WHERE kind = 'proposal';
+INSERT INTO counters (org_id, kind, who, status, category, priority, slot, n)
+  SELECT org_id, 'proposal', '', status, category, priority, 0, count(*)
+  FROM proposals GROUP BY org_id, status, category, priority;
+INSERT INTO counters (org_id, kind, who, status, category, priority, slot, n)
+  SELECT org_id, 'proposal', submitted_by, status, category, priority, 0, count(*)
+  FROM proposals GROUP BY org_id, submitted_by, status, category, priority;

@@ -1,0 +1,15 @@
+//go:build upgradetest2
+
+package store
+
+import _ "embed"
+
+// upgradetest2 also has an incompatible migration. Go runs the init functions of a
+// package in the order of its files' names, so this one comes second.
+
+//go:embed upgradetest/incompatible.sql
+var upgradeIncompatible string
+
+func init() {
+	moreSchema = append(moreSchema, schemaFile{"upgradetest_incompatible.sql", upgradeIncompatible})
+}
