@@ -142,7 +142,7 @@ func TestSiegeCard(t *testing.T) {
 		if _, _, ids := read(s.prey.sender, ""); len(ids) == 0 || ids[0] != s.prey.agent {
 			t.Errorf("the own agent is not the first of %d", len(ids))
 		}
-	}, "--rate-limit", "0")
+	}, "--rate-limit", "0", "--max-public-agents", "0")
 }
 
 // TestSiegeTasks sends tasks that nobody works on until the sender's quota is used up.

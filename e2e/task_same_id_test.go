@@ -41,7 +41,8 @@ func testSameAgentID(t *testing.T, nodes []*server) {
 		s.cli(t, "org", "create", org)
 		s.cli(t, "agent", "create", "bot", "--org", org, "--name", "Bot of "+org)
 		s.cli(t, "service", "create", "partner", "--org", org)
-		worker, sender := s.newKey(t, org, "agent:bot", "svc:a2a:serve"), s.newKey(t, org, "service:partner", "svc:a2a:write", "agent:bot")
+		worker := s.newKey(t, org, "agent:bot", "svc:a2a:serve")
+		sender := s.newKey(t, org, "service:partner", "svc:a2a:write", "agent:bot")
 		for n := range workers {
 			h := hand{base: nodes[n%len(nodes)].base, key: worker, agent: "bot", name: fmt.Sprint("w", n)}
 			working.Go(func() {
@@ -164,7 +165,8 @@ func TestPublicNamesAreFew(t *testing.T) {
 		create := func(org string, n int, public bool) (int, string) {
 			var problem struct{ Code string }
 			url := s.base + "/api/v1/orgs/" + org + "/agents"
-			status := must(api(t.Context(), http.MethodPost, url, keys[org], object{"id": fmt.Sprint("bot", n), "name": "Bot", "public": public}, &problem))(t)
+			body := object{"id": fmt.Sprint("bot", n), "name": "Bot", "public": public}
+			status := must(api(t.Context(), http.MethodPost, url, keys[org], body, &problem))(t)
 			return status, problem.Code
 		}
 		for n := range 25 {
@@ -196,7 +198,8 @@ func TestPublicNamesAreFew(t *testing.T) {
 		}
 		// The operator takes an id back.
 		s.cli(t, "agent", "release", "bot0", "--org", "mallory")
-		if status := must(api(t.Context(), http.MethodPatch, s.base+"/api/v1/orgs/honest/agents/bot0", keys["honest"], object{"public": true}, nil))(t); status != 200 {
+		bot0 := s.base + "/api/v1/orgs/honest/agents/bot0"
+		if status := must(api(t.Context(), http.MethodPatch, bot0, keys["honest"], object{"public": true}, nil))(t); status != 200 {
 			t.Errorf("a released id: %d", status)
 		}
 	})

@@ -44,12 +44,13 @@ func TestACardIsThatOfTheAgentReached(t *testing.T) {
 	w := newWorld(t)
 	w.orgs.Agent(agent.Agent{ID: "echo", Org: "globex", Name: "Globex's echo"})
 	w.orgs.Agent(agent.Agent{ID: "bot", Org: "globex", Name: "Globex's bot", Public: true})
+	everybody := []string{"bot Globex's bot offline", "echo Echo available"}
 	for name, c := range map[string]struct {
 		secret    string
 		echo, bot string
 		card      []string
 	}{
-		"nobody in particular": {"", "Echo", "Globex's bot", []string{"bot Globex's bot offline", "echo Echo available"}},
+		"nobody in particular": {"", "Echo", "Globex's bot", everybody},
 		"acme": {
 			w.caller("user:ada"), "Echo", "Bot", []string{"bot Bot offline", "echo Echo available", "other Other offline"},
 		},
@@ -58,8 +59,8 @@ func TestACardIsThatOfTheAgentReached(t *testing.T) {
 			[]string{"bot Globex's bot offline", "echo Globex's echo offline"},
 		},
 		// Who may not call the own agent is told nothing of it.
-		"restricted":     {w.key("globex", "user:bea", "svc:a2a:write", "agent:bot"), "Echo", "Globex's bot", []string{"bot Globex's bot offline", "echo Echo available"}},
-		"without rights": {w.key("globex", "user:joe", "svc:tasks:read"), "Echo", "Globex's bot", []string{"bot Globex's bot offline", "echo Echo available"}},
+		"restricted":     {w.key("globex", "user:bea", "svc:a2a:write", "agent:bot"), "Echo", "Globex's bot", everybody},
+		"without rights": {w.key("globex", "user:joe", "svc:tasks:read"), "Echo", "Globex's bot", everybody},
 	} {
 		w.until("echo is there", func() bool { return strings.Contains(strings.Join(w.names(c.secret), "\n"), c.card[0]) })
 		if got := w.do(c.secret, "GET", "/a2a/echo", "").named(); got != c.echo {
