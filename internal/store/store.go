@@ -155,7 +155,12 @@ func (s *Store) Close() error {
 }
 
 // Ping reports whether the store can be read and written to.
-func (s *Store) Ping(ctx context.Context) error { return s.eng.ping(ctx) }
+func (s *Store) Ping(ctx context.Context) error {
+	if err := s.fence.err(); err != nil {
+		return err
+	}
+	return s.eng.ping(ctx)
+}
 
 // Engine names the engine in use: "sqlite" or "postgres".
 func (s *Store) Engine() string { return s.d.name }
