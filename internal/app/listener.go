@@ -31,6 +31,11 @@ const (
 	// evictAtOnce bounds how many connections one look closes. Looking costs more than
 	// closing, so it closes some more than the one that is needed.
 	evictAtOnce = 16
+
+	// maxQuiet is how many connections of one address may be quiet. Each holds memory,
+	// up to the size of a request's header.
+	maxQuiet  = 1000
+	thinEvery = 250 * time.Millisecond
 )
 
 // maxConns is how many connections may be open: the open files less a reserve for the
@@ -68,6 +73,7 @@ type guard struct {
 	conns  map[netip.Addr]map[*guarded]struct{}
 	open   int
 	full   time.Time // when a connection was last refused
+	thin   time.Time // when quiet connections were last counted
 	logged time.Time
 }
 
@@ -94,8 +100,44 @@ func (g *guard) Accept() (net.Conn, error) {
 			_ = nc.Close()
 			continue
 		}
+		g.thinOut(time.Now())
 		return g.add(nc), nil
 	}
+}
+
+// thinOut closes the longest quiet connections of addresses that have too many.
+func (g *guard) thinOut(now time.Time) {
+	g.mu.Lock()
+	var idle []*guarded
+	if now.Sub(g.thin) >= thinEvery {
+		g.thin = now
+		for _, list := range g.conns {
+			if len(list) > maxQuiet {
+				idle = append(idle, tooQuiet(list, now)...)
+			}
+		}
+	}
+	g.mu.Unlock()
+	for _, c := range idle {
+		if c.claim(now) {
+			_ = c.Close()
+		}
+	}
+}
+
+// tooQuiet lists the quiet connections beyond maxQuiet, those that are quiet the longest.
+func tooQuiet(list map[*guarded]struct{}, now time.Time) []*guarded {
+	var idle []*guarded
+	for c := range list {
+		if c.idle(now) {
+			idle = append(idle, c)
+		}
+	}
+	if len(idle) <= maxQuiet {
+		return nil
+	}
+	slices.SortFunc(idle, func(a, b *guarded) int { return cmp.Compare(a.quiet.Load(), b.quiet.Load()) })
+	return idle[:len(idle)-maxQuiet]
 }
 
 // exhausted reports whether the system has run out of something that connections

@@ -294,8 +294,35 @@ func TestAConnectionThatWasUsedMeanwhileIsNotClaimed(t *testing.T) {
 		t.Error("the state does not tell that a request was served")
 	}
 	c.state.Store(closing - began) // as many requests as can be counted
-	if !c.begin() || !c.begin() {
-		t.Error("a connection with many requests counts as closing")
+	for range 2 {
+		if !c.begin() {
+			t.Error("a connection with many requests counts as closing")
+		}
+	}
+}
+
+func TestAnAddressHasABoundedNumberOfQuietConnections(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	list := map[*guarded]struct{}{}
+	var oldest *guarded
+	for i := range maxQuiet + 1 {
+		c := &guarded{}
+		c.quiet.Store(now.Add(-time.Minute + time.Duration(i)).UnixNano())
+		list[c] = struct{}{}
+		if i == 0 {
+			oldest = c
+		}
+	}
+	busy := &guarded{}
+	busy.begin()
+	list[busy] = struct{}{}
+	if got := tooQuiet(list, now); len(got) != 1 || got[0] != oldest {
+		t.Errorf("%d connections are to be closed; want the one that is quiet the longest", len(got))
+	}
+	delete(list, oldest)
+	if got := tooQuiet(list, now); len(got) != 0 {
+		t.Errorf("%d connections are to be closed of as many as may be", len(got))
 	}
 }
 
