@@ -26,7 +26,7 @@ deps: ## install what the tests need beside Go (PostgreSQL's programs, haproxy, 
 
 .PHONY: test
 test: deps ## run all tests on SQLite and PostgreSQL (under 15 minutes on 2 cores)
-	$(GO) test -count=1 -timeout 12m ./...
+	$(GO) test -count=1 -timeout 20m ./...
 
 .PHONY: race
 race: deps ## run the tests of what shares memory under the race detector

@@ -31,6 +31,9 @@ type siege struct {
 // failed an honest caller.
 func eachSiege(t *testing.T, attack func(t *testing.T, s *siege), flags ...string) {
 	eachEngine(t, func(t *testing.T, e engine) {
+		if !soaking() {
+			t.Parallel() // beside the other engine; the soak compares times, and runs alone
+		}
 		s := newSiege(t, serve(t, e, flags...))
 		quiet := s.watch(t, siegeQuiet(t))
 		ctx, cancel := context.WithCancel(t.Context())
