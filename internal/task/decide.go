@@ -152,6 +152,15 @@ type Report struct {
 	Seen *int64
 }
 
+// length is the bytes of the report's content.
+func (r *Report) length() int64 {
+	n := r.Message.length()
+	for i := range r.Artifacts {
+		n += partsLength(r.Artifacts[i].Artifact.Parts)
+	}
+	return n
+}
+
 // ArtifactUpdate is an artifact, or a further piece of one.
 type ArtifactUpdate struct {
 	Artifact  Artifact

@@ -428,7 +428,7 @@ func (s *Tasks) turn(ctx context.Context, c Call, r SendRequest, follow bool) (s
 	if r.Push != nil {
 		guard = s.newPushGuard(ctx, c.sender)
 	}
-	change, err := s.Store.UpdateTaskByKey(ctx, s.key(c, r.ID), func(cur Current) (Change, error) {
+	change, err := s.Store.UpdateTaskByKey(ctx, s.key(c, r.ID), r.Message.length(), func(cur Current) (Change, error) {
 		if r.MustExist && r.ContextID != "" && r.ContextID != cur.Task.ContextID {
 			return Change{}, errs.InvalidFields(field("/message/contextId", "must be the context of the task, or be left out"))
 		}
@@ -498,7 +498,7 @@ func (s *Tasks) Cancel(ctx context.Context, c Call, id string, l Content) (Task,
 		return Task{}, err
 	}
 	now := s.Now()
-	change, err := s.Store.UpdateTaskByKey(ctx, s.key(c, id), func(cur Current) (Change, error) {
+	change, err := s.Store.UpdateTaskByKey(ctx, s.key(c, id), 0, func(cur Current) (Change, error) {
 		return decideCancel(cur.Task, now)
 	})
 	if err != nil {
@@ -511,7 +511,7 @@ func (s *Tasks) Cancel(ctx context.Context, c Call, id string, l Content) (Task,
 // Recall cancels a task on behalf of the org whose agent has it.
 func (s *Tasks) Recall(ctx context.Context, org, uid string) error {
 	now := s.Now()
-	change, err := s.Store.UpdateTask(ctx, org, uid, func(cur Current) (Change, error) { return decideCancel(cur.Task, now) })
+	change, err := s.Store.UpdateTask(ctx, org, uid, 0, func(cur Current) (Change, error) { return decideCancel(cur.Task, now) })
 	if err == nil {
 		s.publish(change)
 	}

@@ -169,7 +169,7 @@ func (s *Tasks) claimTasks(ctx context.Context, org, agent, worker string, b Bat
 		t, err := s.loadByUID(ctx, org, c.Task.UID, Content{History: true})
 		if err == nil && t.Seq > c.Task.Seq {
 			// What the sender said meanwhile is in the assignment, and must not come again.
-			_, err = s.Store.UpdateTask(ctx, org, t.UID, func(cur Current) (Change, error) {
+			_, err = s.Store.UpdateTask(ctx, org, t.UID, 0, func(cur Current) (Change, error) {
 				return decideSeen(cur.Task, c.Task.Lease.Token, t.Seq)
 			})
 		}
@@ -231,7 +231,7 @@ func (s *Tasks) report(ctx context.Context, org, agent, uid, token string, r Rep
 	r.Artifacts = s.named(r.Artifacts)
 	now := s.Now()
 	given := int64(0)
-	change, err := s.Store.UpdateTask(ctx, org, uid, func(cur Current) (Change, error) {
+	change, err := s.Store.UpdateTask(ctx, org, uid, r.length(), func(cur Current) (Change, error) {
 		if cur.Task.Agent != agent {
 			return Change{}, errs.ErrNotFound
 		}
@@ -290,7 +290,7 @@ func (s *Tasks) Return(ctx context.Context, p Post, token string) error {
 		return holds(Task{}, token, time.Time{})
 	}
 	now := s.Now()
-	change, err := s.Store.UpdateTask(ctx, p.target.Org, uid, func(cur Current) (Change, error) {
+	change, err := s.Store.UpdateTask(ctx, p.target.Org, uid, 0, func(cur Current) (Change, error) {
 		if cur.Task.Agent != p.target.ID {
 			return Change{}, errs.ErrNotFound
 		}
