@@ -19,6 +19,7 @@ type lite struct {
 	checkpoints *checkpointer
 	indexer     *indexer
 	fence       *fence
+	path        string
 	dir         string // whose lock others is to ask for; empty: our caller holds it
 	log         *slog.Logger
 
@@ -39,7 +40,7 @@ func openSQLite(path string, o Options, met *metrics, revoked *revocations) (_ *
 	}
 	// SQLite runs in this process: slow reads may not use all of its processors.
 	slow := max(1, runtime.GOMAXPROCS(0)/2)
-	e := &lite{readers: newLitePool(n), slowReaders: newLitePool(slow), revoked: revoked, fence: o.fence, log: o.Log}
+	e := &lite{path: path, readers: newLitePool(n), slowReaders: newLitePool(slow), revoked: revoked, fence: o.fence, log: o.Log}
 	if !o.Locked {
 		e.dir = filepath.Dir(path)
 	}
