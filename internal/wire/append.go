@@ -107,6 +107,7 @@ func appendPart(b []byte, p *task.Part) []byte {
 	b = append(b, p.Kind...)
 	b = append(b, '"')
 	b = appendContent(b, p)
+	b = appendMember(b, "mediaType", p.MediaType)
 	b = AppendMetadata(b, p.Metadata)
 	return append(b, '}')
 }

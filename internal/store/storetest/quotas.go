@@ -115,14 +115,16 @@ func testTaskQuotas(w *world) {
 	}
 	limited(task.Quotas{LiveTasks: 4})
 	c, p := w.call("other", "user:ann", "bob"), w.post("bob")
-	for _, id := range []string{"queued", "leased", "asking", "over"} {
+	for _, id := range []string{"queued", "leased", "asking", "locked", "over"} {
 		w.send(c, id, id)
 	}
 	// Tasks in each of the states that are not over, and one that is.
-	got, err := w.tasks.Claim(ctx, p, task.ClaimRequest{Worker: "w", Max: 4, Lease: time.Minute, Capacity: 4})
+	got, err := w.tasks.Claim(ctx, p, task.ClaimRequest{Worker: "w", Max: 5, Lease: time.Minute, Capacity: 5})
 	w.must(err)
 	for _, a := range got.Assignments {
 		switch a.Task.ID {
+		case "locked":
+			w.report(p, a, task.Report{State: task.AuthRequired})
 		case "queued":
 			w.must(w.tasks.Return(ctx, p, a.Lease.Token))
 		case "asking":
@@ -138,7 +140,7 @@ func testTaskQuotas(w *world) {
 		w.must(err)
 		return n
 	}
-	for most, want := range map[int64]int64{10: 3, 3: 3, 2: 2, 1: 1} {
+	for most, want := range map[int64]int64{10: 4, 4: 4, 3: 3, 2: 2, 1: 1} {
 		if n := count("other", "user:ann", most); n != want {
 			w.Errorf("counted %d live tasks up to %d; want %d", n, most, want)
 		}
