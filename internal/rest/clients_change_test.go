@@ -157,7 +157,7 @@ func TestTheSecretOfAClientIsRotated(t *testing.T) {
 		"user:ada oauth.client.rotate " + public.ID + " refused oauth.no_secret",
 		"user:ada oauth.client.rotate " + made.ID + " done",
 		"user:ada oauth.client.rotate " + made.ID + " done",
-	}, w.audited(ada, "?action=oauth.client.rotate")[7:]); diff != "" {
+	}, w.audited(ada, "?action=oauth.client.rotate")[6:]); diff != "" {
 		t.Error(diff)
 	}
 	log := w.do(ada, "GET", log, "").want(200).Body

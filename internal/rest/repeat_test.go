@@ -3,10 +3,14 @@ package rest
 import (
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/parley-dev/parley/internal/identity"
+	"github.com/parley-dev/parley/internal/task"
 )
 
 // Every POST and PATCH that can be repeated honours an Idempotency-Key: the second
@@ -125,16 +129,62 @@ func hasParam(op *huma.Operation, in, name string) bool {
 func TestAClaimShowsTheRequest(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.send("ada", "mine", "hello")
+	caller, err := w.auth.Authenticate(t.Context(), w.key("acme", "user:ada", identity.A2AWrite))
+	if err != nil {
+		t.Fatal(err)
+	}
+	to, err := w.tasks.Reach(t.Context(), caller, "fixer")
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts := []task.Part{
+		{Kind: task.TextPart, Text: "# hello", MediaType: "text/markdown"}, {Kind: task.DataPart, Data: []byte("1"), MediaType: "application/json"},
+		{Kind: task.FilePart, Bytes: []byte("x"), MediaType: "image/png"}, {Kind: task.TextPart, Text: "plain"},
+	}
+	_, err = w.tasks.Send(t.Context(), to, task.SendRequest{
+		ID: "mine", Message: task.Message{Role: task.RoleUser, Parts: parts}, Metadata: []byte(`{"text":"a trap"}`), OutputModes: []string{"text/plain"},
+	}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
 	var c struct {
 		Tasks []struct {
+			Message struct {
+				Parts []struct{ MediaType string }
+			}
 			TaskID   string          `json:"task_id"`
 			Metadata json.RawMessage `json:"metadata"`
 			Modes    []string        `json:"accepted_output_modes"`
 		}
 	}
-	w.do(w.worker(), "POST", claim, `{}`).want(200).into(&c)
-	if got := c.Tasks[0]; got.TaskID != "mine" || string(got.Metadata) != "null" || got.Modes == nil {
+	worker := w.worker()
+	res := w.do(worker, "POST", claim, `{}`).want(200)
+	res.into(&c)
+	if got := c.Tasks[0]; got.TaskID != "mine" || string(got.Metadata) != `{"text":"a trap"}` || !slices.Equal(got.Modes, []string{"text/plain"}) {
 		t.Errorf("%+v", got)
+	}
+	for i, want := range []string{"text/markdown", "application/json", "image/png", ""} {
+		if got := c.Tasks[0].Message.Parts[i].MediaType; got != want {
+			t.Errorf("part %d is %q", i, got)
+		}
+	}
+	// The worker in examples/shell takes the first text that it finds.
+	if first := strings.Index(res.Body, `"text":"`); !strings.HasPrefix(res.Body[first:], `"text":"# hello"`) {
+		t.Error(res.Body)
+	}
+	// What a worker was given it can give back.
+	var raw struct {
+		Tasks []struct {
+			Lease   string
+			Message struct{ Parts json.RawMessage }
+		}
+	}
+	res.into(&raw)
+	w.do(worker, "POST", "/api/v1/agents/fixer/leases/"+raw.Tasks[0].Lease,
+		`{"status":"completed","artifacts":[{"parts":`+string(raw.Tasks[0].Message.Parts)+`}]}`).want(200)
+	// A task without any of it.
+	w.send("ada", "plain", "hello")
+	if body := w.do(worker, "POST", claim, `{}`).want(200).Body; !strings.Contains(body, `"task_id":"plain","metadata":null,"accepted_output_modes":[]}`) {
+		t.Error(body)
 	}
 }

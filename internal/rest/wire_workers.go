@@ -125,7 +125,7 @@ func appendClaim(b []byte, c *task.Claim) []byte {
 		b = append(b, `,"from":`...)
 		b = wire.AppendString(b, fullRef(m.From))
 		b = append(b, `,"message":`...)
-		b = wire.AppendMessage(b, &m.Message)
+		b = wire.AppendWorkMessage(b, &m.Message)
 		b = append(b, `,"at":`...)
 		b = wire.AppendTime(b, m.At)
 		b = append(b, '}')
@@ -152,9 +152,9 @@ func appendAssignment(b []byte, a *task.Assignment) []byte {
 	for latest > 0 && t.History[latest].Role != task.RoleUser {
 		latest--
 	}
-	b = wire.AppendMessage(b, &t.History[latest])
+	b = wire.AppendWorkMessage(b, &t.History[latest])
 	b = append(b, `,"history":`...)
-	b = wire.AppendMessages(b, t.History)
+	b = wire.AppendWorkMessages(b, t.History)
 	b = append(b, `,"seen":`...)
 	b = strconv.AppendInt(b, t.Seq, 10)
 	// What the sender chose comes last: the smallest workers look for the first "text".

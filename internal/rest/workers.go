@@ -154,7 +154,7 @@ func (a *api) report(ctx context.Context, c *call, in *reportInput) (*reportOutp
 	if err != nil {
 		return nil, err
 	}
-	out := &reportOutput{Replayed: replayed(once.Replayed()), Body: WorkProgress{State: string(p.State), Canceled: p.Canceled, Messages: wire.AppendMessages(nil, p.Turns), Seen: p.Seen, More: p.More}}
+	out := &reportOutput{Replayed: replayed(once.Replayed()), Body: WorkProgress{State: string(p.State), Canceled: p.Canceled, Messages: wire.AppendWorkMessages(nil, p.Turns), Seen: p.Seen, More: p.More}}
 	if !p.ExpiresAt.IsZero() {
 		at := stamp(p.ExpiresAt)
 		out.Body.LeaseExpiresAt = &at
