@@ -113,7 +113,7 @@ func testTaskQuotas(w *world) {
 		o.Quotas = q
 		w.tasks = withPushOff(o)
 	}
-	limited(task.Quotas{LiveTasks: 4})
+	limited(task.Quotas{LiveTasks: 5})
 	c, p := w.call("other", "user:ann", "bob"), w.post("bob")
 	for _, id := range []string{"queued", "leased", "asking", "locked", "over"} {
 		w.send(c, id, id)
@@ -148,14 +148,14 @@ func testTaskQuotas(w *world) {
 	if n := count("acme", "user:ann", 10) + count("other", "user:bob", 10); n != 0 {
 		w.Errorf("others have %d live tasks", n)
 	}
-	if n, err := w.store.CountTasks(ctx, "acme", 10); err != nil || n != 4 {
+	if n, err := w.store.CountTasks(ctx, "acme", 10); err != nil || n != 5 {
 		w.Errorf("counted %d tasks, %v", n, err)
 	}
 	if n, err := w.store.CountTasks(ctx, "other", 10); err != nil || n != 0 {
 		w.Errorf("counted %d tasks of the sender's org, %v", n, err)
 	}
 
-	limited(task.Quotas{LiveTasks: 3})
+	limited(task.Quotas{LiveTasks: 4})
 	c = w.call("other", "user:ann", "bob")
 	send := func(c task.Call, id, text string) error {
 		_, err := w.tasks.Send(ctx, c, task.SendRequest{ID: id, Message: says(text)}, 0)
