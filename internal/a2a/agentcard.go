@@ -55,12 +55,15 @@ func (s *server) sendAgentCard(w http.ResponseWriter, r *http.Request, a *agent.
 	if !a.Public {
 		cache = "private, no-cache"
 	}
-	w.Header()["Vary"] = cardVary
+	varyByCard(w.Header())
 	writeCard(w, r, body, tagOf(body), cache, a.UpdatedAt)
 }
 
-// cardVary names what the form and the content of a card depend on.
-var cardVary = []string{"Authorization, " + versionHeader + ", User-Agent"}
+// varyByCard adds to what the response depends on, beside the credentials, what the form
+// of a card depends on.
+func varyByCard(h http.Header) {
+	h["Vary"] = []string{h.Get("Vary") + ", " + versionHeader + ", User-Agent"}
+}
 
 // cardAgent finds the agent that the caller would call. Who may not call it sees the
 // public agent of that id, as everybody does.

@@ -40,7 +40,7 @@ func (s *server) rootCard(w http.ResponseWriter, r *http.Request) {
 	if caller != nil {
 		cache = "private, no-cache"
 	}
-	w.Header()["Vary"] = cardVary
+	varyByCard(w.Header())
 	writeCard(w, r, page.body, page.tag, cache, page.modified)
 }
 

@@ -53,6 +53,7 @@ func (s *Server) handler(ctx context.Context, ids *ids, proxies []netip.Prefix) 
 		TrustedProxies:   proxies,
 		HSTS:             s.hsts(),
 		ResourceMetadata: s.base() + authserver.ResourceMetadata,
+		Origins:          s.cfg.CORSOrigins,
 	})
 	manager := identity.NewManager(s.store, s.agents, Now, ids.next)
 	manager.Quotas = identity.Quotas{

@@ -260,7 +260,9 @@ func TestOnlyJSONUpTo256KiBIsRead(t *testing.T) {
 		{"json", 415},
 		{"application/json", 201},
 		{"APPLICATION/JSON ; Charset=UTF-8", 201},
-		{"application/merge-patch+json", 201},
+		{"application/vnd.acme+json", 201},
+		{"application/merge-patch+json", 415},
+		{"application/json-patch+json", 415},
 	} {
 		res := w.do(ada, "POST", proposals, submission, "Content-Type", c.contentType)
 		if res.Status != c.status {

@@ -81,8 +81,7 @@ type operation struct {
 	status  int               // of success; 0: 200
 	errors  []int             // beside those that any operation can have
 
-	audit  identity.AuditAction // what the audit log calls it; empty: it is not told
-	secret bool                 // the answer holds a secret, so it is not kept for a retry
+	audit identity.AuditAction // what the audit log calls it; empty: it is not told
 
 	cacheable bool  // answers If-None-Match
 	worker    bool  // the caller works for the agent in the path; action is not looked at

@@ -81,27 +81,36 @@ func (s *Store) FinishTask(ctx context.Context, known task.Task, c task.Change) 
 func (s *Store) UpdateTask(
 	ctx context.Context, org, uid string, bytes int64, decide func(task.Current) (task.Change, error),
 ) (task.Change, error) {
-	return s.updateTask(ctx, bytes, decide, `org_id = $1 AND uid = $2`, org, uid)
+	return s.updateTask(ctx, s.eng.write, bytes, decide, `org_id = $1 AND uid = $2`, org, uid)
+}
+
+// UpdateTaskOnce implements task.Store.
+func (s *Store) UpdateTaskOnce(
+	ctx context.Context, org, uid string, outcome any, decide func(task.Current) (task.Change, error),
+) (task.Change, error) {
+	return s.updateTask(ctx, func(ctx context.Context, fn func(*tx) error) error { return s.writeOnce(ctx, outcome, fn) },
+		0, decide, `org_id = $1 AND uid = $2`, org, uid)
 }
 
 // UpdateTaskByKey implements task.Store.
 func (s *Store) UpdateTaskByKey(
 	ctx context.Context, k task.Key, bytes int64, decide func(task.Current) (task.Change, error),
 ) (task.Change, error) {
-	return s.updateTask(ctx, bytes, decide, keyCondition, k.Org, k.Agent, k.Sender.Org, k.Sender.Ref(), k.ID)
+	return s.updateTask(ctx, s.eng.write, bytes, decide, keyCondition, k.Org, k.Agent, k.Sender.Org, k.Sender.Ref(), k.ID)
 }
 
 const keyCondition = `tasks.org_id = $1 AND agent_id = $2 AND sender_org = $3 AND sender = $4 AND id = $5`
 
 func (s *Store) updateTask(
-	ctx context.Context, bytes int64, decide func(task.Current) (task.Change, error), where string, args ...any,
+	ctx context.Context, write func(context.Context, func(*tx) error) error, bytes int64,
+	decide func(task.Current) (task.Change, error), where string, args ...any,
 ) (task.Change, error) {
 	decided := encoded(decide)
 	if s.d == &sqliteDialect && bytes >= wideRow {
 		decided = s.decideAhead(ctx, decided, where, args...)
 	}
 	var out task.Change
-	err := s.eng.write(ctx, func(x *tx) error {
+	err := write(ctx, func(x *tx) error {
 		cur, err := s.currentTask(ctx, x, where+x.d.forUpdate, args...)
 		if err == nil {
 			out, err = x.applyTask(ctx, cur, decided)
