@@ -34,18 +34,23 @@ func eachSiege(t *testing.T, attack func(t *testing.T, s *siege), flags ...strin
 		if !soaking() {
 			t.Parallel() // beside the other engine; the soak compares times, and runs alone
 		}
-		s := newSiege(t, serve(t, e, flags...))
-		quiet := s.watch(t, siegeQuiet(t))
-		ctx, cancel := context.WithCancel(t.Context())
-		var during *sightings
-		var wg sync.WaitGroup
-		wg.Go(func() { during = s.callHonestly(ctx, t) })
-		attack(t, s)
-		cancel()
-		wg.Wait()
-		during.mustBeUnharmed(t, quiet)
-		s.mustBeWell(t)
+		besiege(t, newSiege(t, serve(t, e, flags...)), attack)
 	})
+}
+
+// besiege runs one attack beside honest callers.
+func besiege(t *testing.T, s *siege, attack func(t *testing.T, s *siege)) {
+	t.Helper()
+	quiet := s.watch(t, siegeQuiet(t))
+	ctx, cancel := context.WithCancel(t.Context())
+	var during *sightings
+	var wg sync.WaitGroup
+	wg.Go(func() { during = s.callHonestly(ctx, t) })
+	attack(t, s)
+	cancel()
+	wg.Wait()
+	during.mustBeUnharmed(t, quiet)
+	s.mustBeWell(t)
 }
 
 // newSiege adds the cast to a server.

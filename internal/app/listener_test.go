@@ -317,12 +317,32 @@ func TestAnAddressHasABoundedNumberOfQuietConnections(t *testing.T) {
 	busy := &guarded{}
 	busy.begin()
 	list[busy] = struct{}{}
-	if got := tooQuiet(list, now); len(got) != 1 || got[0] != oldest {
-		t.Errorf("%d connections are to be closed; want the one that is quiet the longest", len(got))
+	if got, unserved := tooQuiet(list, now); len(got) != 1 || got[0] != oldest || unserved != maxQuiet+1 {
+		t.Errorf("%d connections of %d are to be closed; want the one that is quiet the longest", len(got), unserved)
 	}
 	delete(list, oldest)
-	if got := tooQuiet(list, now); len(got) != 0 {
+	if got, _ := tooQuiet(list, now); len(got) != 0 {
 		t.Errorf("%d connections are to be closed of as many as may be", len(got))
+	}
+}
+
+// No connection comes after the burst that could make the guard look.
+func TestABurstOfQuietConnectionsIsThinnedOut(t *testing.T) {
+	t.Parallel()
+	s := newGuardedServer(t, 0)
+	for range maxQuiet + 50 {
+		s.dial(t, "GET")
+	}
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		s.mu.Lock()
+		open := s.open
+		s.mu.Unlock()
+		if open == maxQuiet {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%d connections are open; want %d", open, maxQuiet)
+		}
 	}
 }
 

@@ -1,0 +1,98 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	a2apb "github.com/a2aproject/a2a-go/v2/a2apb/v1"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/structpb"
+)
+
+// TestSiegeValues sends small JSON values, which take many times their text in memory,
+// over gRPC and to the tools of /mcp: about as many as a request may have, and far more.
+func TestSiegeValues(t *testing.T) {
+	callers := siegeSize(64, 128)
+	eachSiege(t, func(t *testing.T, s *siege) {
+		var wg sync.WaitGroup
+		for i := range callers {
+			wg.Go(func() {
+				s.sendValuesGRPC(t, fmt.Sprint("few", i), 24_000, true)
+				s.sendValuesGRPC(t, fmt.Sprint("many", i), 900_000, false)
+				s.sendValuesMCP(t, 19_900, true)
+				s.sendValuesMCP(t, 1_900_000, false)
+			})
+		}
+		wg.Wait()
+	}, "--rate-limit", "0")
+}
+
+// sendValuesGRPC sends a message with n values in its metadata.
+func (s *siege) sendValuesGRPC(t *testing.T, id string, n int, allowed bool) {
+	ctx, cancel := context.WithTimeout(bearing(t.Context(), s.attacker.key), soon)
+	defer cancel()
+	conn, err := grpc.NewClient(strings.TrimPrefix(s.base, "http://"), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	defer func() { _ = conn.Close() }()
+	_, err = a2apb.NewA2AServiceClient(conn).SendMessage(ctx, &a2apb.SendMessageRequest{
+		Tenant:        s.prey.agent,
+		Configuration: &a2apb.SendMessageConfiguration{ReturnImmediately: true},
+		Message: &a2apb.Message{
+			MessageId: id, Role: a2apb.Role_ROLE_USER, Parts: []*a2apb.Part{{Content: &a2apb.Part_Text{Text: "hello"}}},
+			Metadata: manyValues(n),
+		},
+	})
+	switch code := status.Code(err); {
+	case code == codes.ResourceExhausted, code == codes.Unavailable: // shed
+	case (code == codes.OK) != allowed:
+		t.Errorf("gRPC, %d values: %v", n, err)
+	}
+}
+
+// manyValues is a list of n values that share their memory here, but not in the server.
+func manyValues(n int) *structpb.Struct {
+	list := make([]*structpb.Value, n)
+	one := structpb.NewBoolValue(true)
+	for i := range list {
+		list[i] = one
+	}
+	return &structpb.Struct{Fields: map[string]*structpb.Value{"v": structpb.NewListValue(&structpb.ListValue{Values: list})}}
+}
+
+// sendValuesMCP sends a task with n values as its data.
+func (s *siege) sendValuesMCP(t *testing.T, n int, allowed bool) {
+	body := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"send_task","arguments":{"agent":"` + s.prey.agent +
+		`","wait_seconds":0,"parts":[{"type":"data","data":{"v":[` + strings.Repeat("1,", n) + `1]}}]}}}`
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.base+"/mcp", strings.NewReader(body))
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	req.Header.Set("Authorization", "Bearer "+s.attacker.key)
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "application/json, text/event-stream")
+	res, err := taskClient.Do(req)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	defer func() { _ = res.Body.Close() }()
+	b, _ := io.ReadAll(res.Body)
+	switch {
+	case res.StatusCode == http.StatusServiceUnavailable, res.StatusCode == http.StatusTooManyRequests: // shed
+	case allowed && (res.StatusCode != http.StatusOK || !strings.Contains(string(b), "submitted")),
+		!allowed && res.StatusCode != http.StatusRequestEntityTooLarge:
+		t.Errorf("MCP, %d values: %s %.300s", n, res.Status, b)
+	}
+}
