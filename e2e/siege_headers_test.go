@@ -11,26 +11,29 @@ import (
 
 // TestSiegeUnfinishedHeaders opens 12,000 connections without credentials, sends a
 // part of a request's header on each, and leaves them. The store has no part in it, so
-// one engine is enough.
+// one engine is enough. How fast others are served is not looked at: the clients alone
+// fill the machine.
 func TestSiegeUnfinishedHeaders(t *testing.T) {
-	const conns = 12_000
-	needFiles(t, conns+2000)
+	const most = 12_000
+	needFiles(t, most+2000)
+	fewer := siegeSize(most/2, most)
 	const start = "GET / HTTP/1.1\r\nHost: parley\r\n"
 	for _, c := range []struct {
 		name  string
+		conns int
 		sends string
 		from  int // addresses
 	}{
-		{"one long line", start + "X: " + strings.Repeat("x", 30_000), 1},
-		{"many short lines", start + shortLines(30_000), 1},
-		{"from many addresses", start + shortLines(30_000), 200},
-		{"in one packet", start + shortLines(4000), 1},
-		{"after a request", "GET /healthz HTTP/1.1\r\nHost: parley\r\n\r\n" + start + shortLines(3900), 1},
-		{"HTTP/2", unfinishedHTTP2(), 1},
+		{"one long line", most, start + "X: " + strings.Repeat("x", 30_000), 1},
+		{"many short lines", fewer, start + shortLines(30_000), 1},
+		{"from many addresses", fewer, start + shortLines(30_000), 200},
+		{"in one packet", fewer, start + shortLines(4000), 1},
+		{"after a request", fewer, "GET /healthz HTTP/1.1\r\nHost: parley\r\n\r\n" + start + shortLines(3900), 1},
+		{"HTTP/2", fewer, unfinishedHTTP2(), 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := newSiege(t, serve(t, engine{"sqlite", []string{"--data", t.TempDir()}}))
-			besiege(t, s, func(t *testing.T, s *siege) { s.leaveUnfinished(t, conns, c.from, c.sends) })
+			s.beside(t, func(t *testing.T, s *siege) { s.leaveUnfinished(t, c.conns, c.from, c.sends) })
 		})
 	}
 }

@@ -34,23 +34,27 @@ func eachSiege(t *testing.T, attack func(t *testing.T, s *siege), flags ...strin
 		if !soaking() {
 			t.Parallel() // beside the other engine; the soak compares times, and runs alone
 		}
-		besiege(t, newSiege(t, serve(t, e, flags...)), attack)
+		quiet, during := newSiege(t, serve(t, e, flags...)).beside(t, attack)
+		during.mustBeUnharmed(t, quiet)
 	})
 }
 
-// besiege runs one attack beside honest callers.
-func besiege(t *testing.T, s *siege, attack func(t *testing.T, s *siege)) {
+// beside runs one attack beside honest callers, who must be served. It returns what they
+// saw before and during the attack.
+func (s *siege) beside(t *testing.T, attack func(t *testing.T, s *siege)) (quiet, during *sightings) {
 	t.Helper()
-	quiet := s.watch(t, siegeQuiet(t))
+	quiet = s.watch(t, siegeQuiet(t))
 	ctx, cancel := context.WithCancel(t.Context())
-	var during *sightings
 	var wg sync.WaitGroup
 	wg.Go(func() { during = s.callHonestly(ctx, t) })
 	attack(t, s)
 	cancel()
 	wg.Wait()
-	during.mustBeUnharmed(t, quiet)
+	if during.count > 0 || len(during.took) == 0 {
+		t.Errorf("honest callers: %d calls succeeded and %d failed beside the attack, such as %q", len(during.took), during.count, during.failed)
+	}
 	s.mustBeWell(t)
+	return quiet, during
 }
 
 // newSiege adds the cast to a server.
@@ -173,11 +177,9 @@ func siegeSize(short, soak int) int {
 // soaking reports whether this is the long run, in which times are compared.
 func soaking() bool { return os.Getenv("PARLEY_SIEGE") == "soak" }
 
+// mustBeUnharmed compares how long honest calls took.
 func (s *sightings) mustBeUnharmed(t *testing.T, quiet *sightings) {
 	t.Helper()
-	if s.count > 0 || len(s.took) == 0 {
-		t.Errorf("honest callers: %d calls succeeded and %d failed beside the attack, such as %q", len(s.took), s.count, s.failed)
-	}
 	before, during := quiet.percentile(99), s.percentile(99)
 	t.Logf("honest callers: %d calls, p50 %v, p99 %v (quiet: %v, %v)", len(s.took), s.percentile(50), during, quiet.percentile(50), before)
 	if limit := max(3*before, 25*time.Millisecond); soaking() && during > limit {

@@ -39,6 +39,7 @@ const (
 type header struct {
 	cost   atomic.Int64 // what it takes in memory, by estimate
 	since  atomic.Int64 // when its first bytes came, in ns
+	read   atomic.Int64 // when its latest bytes came, in ns
 	tail   atomic.Int64 // the cost of the latest bytes, if a next request may be among them
 	closed atomic.Bool  // the connection is closed and counts no more
 
@@ -52,6 +53,7 @@ func (c *guarded) Read(p []byte) (int, error) {
 	if n > 0 {
 		cost := c.header.estimate(p[:n])
 		if c.state.Load()&serving == 0 {
+			c.header.read.Store(time.Now().UnixNano())
 			c.countHeader(cost)
 		}
 		switch {
@@ -134,19 +136,28 @@ func (g *guard) shedHeaders() {
 	if g.pending.Load() <= maxPending {
 		return
 	}
+	// What others read meanwhile is not in the list, and must not count: it would cost
+	// the connections at its end.
+	excess := g.pending.Load() - maxPending*3/4
 	for _, c := range g.byHeader(time.Now()) {
-		if g.pending.Load() <= maxPending*3/4 {
+		if excess <= 0 {
 			break
 		}
-		if s := c.state.Load(); s&(closing|serving) == 0 && c.state.CompareAndSwap(s, s|closing) {
+		s, cost := c.state.Load(), c.header.cost.Load()
+		if s&(closing|serving) != 0 || cost == 0 {
+			continue // its header was completed meanwhile
+		}
+		if c.state.CompareAndSwap(s, s|closing) {
 			_ = c.Close()
+			excess -= cost
 		}
 	}
 	g.complain("unfinished request headers take too much memory: connections were closed", nil)
 }
 
-// byHeader lists the connections with an unfinished header. First are those whose header
-// has taken the most memory for the longest time; more than quietNew counts the same.
+// byHeader lists the connections with an unfinished header, those first that take much
+// memory for long. Size counts more than time: on a busy machine ordinary headers take
+// long, too, but they are smaller than the headers that can exceed the bound.
 func (g *guard) byHeader(now time.Time) []*guarded {
 	type weighed struct {
 		conn   *guarded
@@ -157,8 +168,9 @@ func (g *guard) byHeader(now time.Time) []*guarded {
 	for _, list := range g.conns {
 		for c := range list {
 			if cost := c.header.cost.Load(); cost > 0 {
-				age := min(max(now.UnixNano()-c.header.since.Load(), 1), int64(quietNew))
-				found = append(found, weighed{c, cost * age})
+				age := time.Duration(now.UnixNano() - c.header.since.Load())
+				age = min(max(age, time.Microsecond), quietNew)
+				found = append(found, weighed{c, cost * cost * age.Microseconds()}) // less than 2^60
 			}
 		}
 	}

@@ -24,6 +24,8 @@ const (
 	// long: since it was opened, or since its last response.
 	quietNew  = time.Second
 	quietUsed = 100 * time.Millisecond
+	// On a busy machine it may take a while until a request is served that was read.
+	quietRead = 250 * time.Millisecond
 
 	// roomWait is how long a new connection waits for room before it is refused.
 	roomWait = 250 * time.Millisecond
@@ -316,7 +318,7 @@ func (c *guarded) end() {
 // without loss. It fails if a request has begun since the connection became idle.
 func (c *guarded) claim(now time.Time) bool {
 	s := c.state.Load()
-	return s&closing == 0 && c.idle(now) && c.state.CompareAndSwap(s, s|closing)
+	return s&closing == 0 && c.idle(now) && !c.unread() && c.state.CompareAndSwap(s, s|closing)
 }
 
 // Close implements net.Conn.
@@ -327,6 +329,10 @@ func (c *guarded) Close() error {
 	return c.TCPConn.Close()
 }
 
+// unread reports whether the client has sent something that the server has not read yet:
+// on a busy machine a request may wait for a long time.
+func (c *guarded) unread() bool { return c.TCPConn != nil && bytesWaiting(c.TCPConn) > 0 }
+
 // idle reports whether the connection can be closed without loss.
 func (c *guarded) idle(now time.Time) bool {
 	if c.state.Load()&serving != 0 {
@@ -336,7 +342,7 @@ func (c *guarded) idle(now time.Time) bool {
 	if c.used.Load() {
 		least = quietUsed
 	}
-	return now.UnixNano()-c.quiet.Load() >= int64(least)
+	return now.UnixNano()-c.quiet.Load() >= int64(least) && now.UnixNano()-c.header.read.Load() >= int64(quietRead)
 }
 
 type connKey struct{}
