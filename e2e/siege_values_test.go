@@ -20,22 +20,22 @@ import (
 // TestSiegeValues sends small JSON values, which take many times their text in memory,
 // over gRPC and to the tools of /mcp: about as many as a request may have, and far more.
 func TestSiegeValues(t *testing.T) {
-	callers := siegeSize(64, 128)
+	callers := siegeSize(24, 128)
 	eachSiege(t, func(t *testing.T, s *siege) {
 		var wg sync.WaitGroup
 		for i := range callers {
 			wg.Go(func() {
 				s.sendValuesGRPC(t, fmt.Sprint("few", i), 24_000, true)
-				s.sendValuesGRPC(t, fmt.Sprint("many", i), 900_000, false)
+				s.sendValuesGRPC(t, fmt.Sprint("many", i), 200_000, false)
 				s.sendValuesMCP(t, 19_900, true)
-				s.sendValuesMCP(t, 1_900_000, false)
+				s.sendValuesMCP(t, 1_200_000, false)
 			})
 		}
 		wg.Wait()
 	}, "--rate-limit", "0")
 }
 
-// sendValuesGRPC sends a message with n values in its metadata.
+// sendValuesGRPC sends a message with n values as its data.
 func (s *siege) sendValuesGRPC(t *testing.T, id string, n int, allowed bool) {
 	ctx, cancel := context.WithTimeout(bearing(t.Context(), s.attacker.key), soon)
 	defer cancel()
@@ -49,8 +49,7 @@ func (s *siege) sendValuesGRPC(t *testing.T, id string, n int, allowed bool) {
 		Tenant:        s.prey.agent,
 		Configuration: &a2apb.SendMessageConfiguration{ReturnImmediately: true},
 		Message: &a2apb.Message{
-			MessageId: id, Role: a2apb.Role_ROLE_USER, Parts: []*a2apb.Part{{Content: &a2apb.Part_Text{Text: "hello"}}},
-			Metadata: manyValues(n),
+			MessageId: id, Role: a2apb.Role_ROLE_USER, Parts: []*a2apb.Part{{Content: &a2apb.Part_Data{Data: manyValues(n)}}},
 		},
 	})
 	switch code := status.Code(err); {
@@ -61,13 +60,13 @@ func (s *siege) sendValuesGRPC(t *testing.T, id string, n int, allowed bool) {
 }
 
 // manyValues is a list of n values that share their memory here, but not in the server.
-func manyValues(n int) *structpb.Struct {
+func manyValues(n int) *structpb.Value {
 	list := make([]*structpb.Value, n)
 	one := structpb.NewBoolValue(true)
 	for i := range list {
 		list[i] = one
 	}
-	return &structpb.Struct{Fields: map[string]*structpb.Value{"v": structpb.NewListValue(&structpb.ListValue{Values: list})}}
+	return structpb.NewListValue(&structpb.ListValue{Values: list})
 }
 
 // sendValuesMCP sends a task with n values as its data.
@@ -84,7 +83,9 @@ func (s *siege) sendValuesMCP(t *testing.T, n int, allowed bool) {
 	req.Header.Set("Accept", "application/json, text/event-stream")
 	res, err := taskClient.Do(req)
 	if err != nil {
-		t.Error(err)
+		if allowed { // else it may be refused before it is read
+			t.Error(err)
+		}
 		return
 	}
 	defer func() { _ = res.Body.Close() }()

@@ -248,7 +248,7 @@ func (s *Tasks) report(ctx context.Context, org, agent, uid, token string, r Rep
 	out := Progress{State: state, Canceled: state == Canceled, ExpiresAt: change.Task.Lease.ExpiresAt, Seen: change.Task.Seq}
 	if before := change.Task.Seq - int64(len(change.Events)); given < before {
 		budget.From(ctx).Insist() // the report is stored
-		out.Turns, err = s.turns(ctx, org, uid, given, before)
+		out.Turns, err = s.turns(ctx, &change.Task, given, before)
 	}
 	return out, err
 }
@@ -262,20 +262,26 @@ func stale(err error) error {
 }
 
 // turns reads what the sender said after one event and up to another. What comes later
-// is for the next report.
-func (s *Tasks) turns(ctx context.Context, org, uid string, after, upTo int64) ([]Message, error) {
-	var out []Message
+// is for the next report. Memory is taken once, before anything is read: reports that
+// took it bit by bit would wait for each other.
+func (s *Tasks) turns(ctx context.Context, t *Task, after, upTo int64) (out []Message, err error) {
+	account, held := budget.From(ctx), int64(0)
+	if t.Size > maxFolded {
+		held = 2 * t.Size
+	}
+	if err := account.Hold(ctx, held); err != nil {
+		return nil, err
+	}
+	defer func() { account.Drop(max(0, held)) }()
 	for after < upTo {
-		events, err := s.Store.TaskEvents(ctx, org, uid, after, 100)
+		events, err := s.Store.TaskEvents(ctx, t.Org, t.UID, after, 100)
 		if err != nil || len(events) == 0 {
 			return out, err
 		}
 		for _, e := range events {
 			if e.Kind == TurnEvent && e.Seq <= upTo {
-				if err := budget.From(ctx).Hold(ctx, 2*e.Size()); err != nil {
-					return out, err
-				}
 				out = append(out, *e.Message)
+				held -= 2 * e.Size() // that much is kept
 			}
 			after = e.Seq
 		}
