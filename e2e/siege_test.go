@@ -30,15 +30,26 @@ func eachSiege(t *testing.T, attack func(t *testing.T, s *siege), flags ...strin
 		if !soaking() {
 			t.Parallel() // beside the other engine; the soak compares times, and runs alone
 		}
-		s := newSiege(t, serve(t, e, flags...))
-		quiet := s.watch(t, siegeQuiet())
-		during := s.startHonest(t)
-		restore := yieldProcessor(t)
-		attack(t, s)
-		restore()
-		during.stop(t).mustBeUnharmed(t, quiet)
-		s.mustBeWell(t)
+		quiet, during := newSiege(t, serve(t, e, flags...)).beside(t, attack)
+		during.mustBeUnharmed(t, quiet)
 	})
+}
+
+// beside runs one attack beside honest callers, who must be served. It returns what they
+// saw before and during the attack.
+func (s *siege) beside(t *testing.T, attack func(t *testing.T, s *siege)) (quiet, during *sightings) {
+	t.Helper()
+	quiet = s.watch(t, siegeQuiet())
+	honest := s.startHonest(t)
+	restore := yieldProcessor(t)
+	attack(t, s)
+	restore()
+	during = honest.stop(t)
+	if during.Count > 0 || len(during.Took) == 0 {
+		t.Errorf("honest callers: %d calls succeeded and %d failed beside the attack, such as %q", len(during.Took), during.Count, during.Failed)
+	}
+	s.mustBeWell(t)
+	return quiet, during
 }
 
 // newSiege adds the cast to a server.

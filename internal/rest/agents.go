@@ -98,7 +98,7 @@ func (a *api) createAgent(ctx context.Context, c *call, in *createAgentInput) (*
 	if err := in.Body.check(created.Validate(), wrong...); err != nil {
 		return nil, err
 	}
-	ctx, once, err := c.begin(ctx, b)
+	ctx, once, err := c.begin(ctx, created) // not the body: what it reads skills into has no JSON
 	if err != nil {
 		return nil, err
 	}

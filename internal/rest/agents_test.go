@@ -128,7 +128,7 @@ func TestBadAgentsNameWhatIsWrong(t *testing.T) {
 		`{"id":7,"name":null,"x":1}`:                 {"/id", "/name", "/x"},
 		`{"id":"a","name":"x","skills":["\t"]}`:      {"/skills/0"},
 		`{"id":"a","name":"x","skills":"y"}`:         {"/skills"},
-		`{"id":"a","name":"x","skills":[1,null,{}]}`: {"/skills/0", "/skills/1", "/skills/2/id"},
+		`{"id":"a","name":"x","skills":[1,null,{}]}`: {"/skills/1", "/skills/0", "/skills/2/id"},
 		`{"id":"a","name":"x","skills":["ok",{"id":"b","name":5,"what":1,"tags":["a","a"],"input_modes":["text"]}]}`: {
 			"/skills/1/name", "/skills/1/what",
 		},

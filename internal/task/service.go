@@ -301,7 +301,7 @@ func (s *Tasks) Follow(ctx context.Context, c Call, id string, after int64, idle
 		return t, func(func(Event, error) bool) {}, nil
 	}
 	ref := Ref{t.Org, t.UID}
-	topic := s.hub.follow(ref, t.Seq)
+	topic := s.hub.follow(ref, t.Sender.Org, t.Seq)
 	// Between the read and the follow something may have happened that nobody here
 	// was told of.
 	go s.hub.hint(context.WithoutCancel(ctx), ref)
@@ -409,7 +409,7 @@ func (s *Tasks) insert(ctx context.Context, c Call, r SendRequest, follow bool) 
 	ref := Ref{t.Org, t.UID}
 	var followed *topic
 	if follow {
-		followed = s.hub.follow(ref, 0)
+		followed = s.hub.follow(ref, c.sender.Org, 0)
 	}
 	if err := s.Store.InsertTask(ctx, change, place.leaseLength()); err != nil {
 		place.free()
@@ -448,7 +448,7 @@ func (s *Tasks) turn(ctx context.Context, c Call, r SendRequest, follow bool) (s
 	ref := Ref{change.Task.Org, change.Task.UID}
 	done := sent{before: change.Task.Seq - int64(len(change.Events))}
 	if follow {
-		done.topic = s.hub.follow(ref, done.before)
+		done.topic = s.hub.follow(ref, c.sender.Org, done.before)
 	}
 	s.publish(change)
 	if len(change.Events) == 0 {

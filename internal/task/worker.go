@@ -280,7 +280,7 @@ func (s *Tasks) addTurns(ctx context.Context, p *Progress, t *Task, token string
 		return
 	}
 	var err error
-	if p.Turns, given, err = s.turns(ctx, t.Org, t.UID, given, before); err != nil {
+	if p.Turns, given, err = s.turns(ctx, t, given, before); err != nil {
 		p.More, p.Seen = true, given
 		s.undeliver(ctx, t, token, given)
 	}
@@ -337,19 +337,26 @@ func stale(err error) error {
 }
 
 // turns reads what the sender said after one event and up to another. What comes later
-// is for the next report. read is the last event that was read.
-func (s *Tasks) turns(ctx context.Context, org, uid string, after, upTo int64) (out []Message, read int64, err error) {
+// is for the next report. read is the last event that was read. Memory is taken once,
+// before anything is read: reports that took it bit by bit would wait for each other.
+func (s *Tasks) turns(ctx context.Context, t *Task, after, upTo int64) (out []Message, read int64, err error) {
+	account, held := budget.From(ctx), int64(0)
+	if t.Size > maxFolded {
+		held = 2 * t.Size
+	}
+	if err := account.Hold(ctx, held); err != nil {
+		return nil, after, err
+	}
+	defer func() { account.Drop(max(0, held)) }()
 	for after < upTo {
-		events, err := s.Store.TaskEvents(ctx, org, uid, after, 100)
+		events, err := s.Store.TaskEvents(ctx, t.Org, t.UID, after, 100)
 		if err != nil || len(events) == 0 {
 			return out, after, err
 		}
 		for _, e := range events {
 			if e.Kind == TurnEvent && e.Seq <= upTo {
-				if err := budget.From(ctx).Hold(ctx, 2*e.Size()); err != nil {
-					return out, after, err
-				}
 				out = append(out, *e.Message)
+				held -= 2 * e.Size() // that much is kept
 			}
 			after = e.Seq
 		}
