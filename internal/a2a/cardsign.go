@@ -193,19 +193,18 @@ func (c officialCard) withoutDefaults() officialCard {
 
 // asciiOnly escapes what is not ASCII, as the SDK for Python does before it signs.
 func asciiOnly(text []byte) []byte {
-	var out []byte
+	const hex = "0123456789abcdef"
+	out := make([]byte, 0, len(text)+len(text)/4)
 	for len(text) > 0 {
 		r, n := utf8.DecodeRune(text)
-		switch {
-		case r < utf8.RuneSelf:
-			out = append(out, byte(r))
-		case r > 0xFFFF:
-			high, low := utf16.EncodeRune(r)
-			out = fmt.Appendf(out, `\u%04x\u%04x`, high, low)
-		default:
-			out = fmt.Appendf(out, `\u%04x`, r)
-		}
 		text = text[n:]
+		if r < utf8.RuneSelf {
+			out = append(out, byte(r))
+			continue
+		}
+		for _, unit := range utf16.AppendRune(nil, r) {
+			out = append(out, '\\', 'u', hex[unit>>12], hex[unit>>8&15], hex[unit>>4&15], hex[unit&15])
+		}
 	}
 	return out
 }

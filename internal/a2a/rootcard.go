@@ -72,12 +72,31 @@ func (s *server) platformCard(ctx context.Context, caller *identity.Caller, f ca
 }
 
 func (s *server) buildPlatformCard(part cardPart, f cardForm, seen *sightings, viewer string) (builtCard, error) {
+	part = part.bounded()
 	body, err := s.encodeCard(f, func(f cardForm) officialCard { return s.platformCardOf(part, f) })
 	if err != nil {
 		return builtCard{}, err
 	}
 	tag := tagOf(body)
 	return builtCard{body, tag, seen.since(viewer, tag, time.Now())}, nil
+}
+
+// Bounds of the platform's card at the root, which has no pages: clients read it as a whole,
+// and it is signed.
+const (
+	maxRootAgents = 200
+	maxRootBytes  = 128 << 10 // of the entries of its agents
+)
+
+// bounded is as much of a page as fits.
+func (p cardPart) bounded() cardPart {
+	size := 0
+	for i, e := range p.entries {
+		if size += len(e.json); i == maxRootAgents || size > maxRootBytes && i > 0 {
+			return cardPart{entries: p.entries[:i], next: p.entries[i-1].id}
+		}
+	}
+	return p
 }
 
 // platformCardOf makes a card whose skills are agents. The protocol has no member for the

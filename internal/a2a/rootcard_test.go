@@ -103,4 +103,21 @@ func TestTheCardAtTheRootIsBounded(t *testing.T) {
 		t.Errorf("%v", got)
 	}
 	w.do("", "GET", rootPath, "").contains("more agents than this card lists", "http://example.com/.well-known/agent.json")
+
+	entry := func(size int) cardEntry { return cardEntry{id: "x", json: make([]byte, size)} }
+	for name, c := range map[string]struct{ entries, size, want int }{
+		"few":            {3, 100, 3},
+		"as many as fit": {maxRootAgents, 10, maxRootAgents},
+		"too many":       {maxRootAgents + 1, 10, maxRootAgents},
+		"too large":      {10, maxRootBytes / 4, 4},
+		"one large":      {2, maxRootBytes + 1, 1},
+	} {
+		var part cardPart
+		for range c.entries {
+			part.add(entry(c.size))
+		}
+		if got := part.bounded(); len(got.entries) != c.want || (got.next != "") != (c.want < c.entries) {
+			t.Errorf("%s: %d agents, next %q", name, len(got.entries), got.next)
+		}
+	}
 }
