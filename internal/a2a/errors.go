@@ -94,6 +94,7 @@ func refuse(w http.ResponseWriter, r *http.Request, err error) {
 	if p.Status >= http.StatusInternalServerError {
 		e.code = codeInternal
 	}
+	e.official = askedVersion(r) != ""
 	writeJSON(w, p.Status, appendError(nil, nullID, e))
 }
 

@@ -234,7 +234,7 @@ func TestPartsAreReadLiberallyAndWrittenStrictly(t *testing.T) {
 		`{"id":"","message":{"parts":[{"text":"x"}]}}`:                                               "/id",
 		`{"contextId":7,"message":{"parts":[{"text":"x"}]}}`:                                         "/contextId",
 		`{"metadata":"x","message":{"parts":[{"text":"x"}]}}`:                                        "/metadata",
-		`{"historyLength":"1","message":{"parts":[{"text":"x"}]}}`:                                   "/historyLength",
+		`{"historyLength":"one","message":{"parts":[{"text":"x"}]}}`:                                 "/historyLength",
 		`{"message":{"parts":[` + strings.Repeat(`{"text":"x"},`, task.MaxParts) + `{"text":"x"}]}}`: "/message/parts",
 	} {
 		for _, method := range []string{"tasks/send", "tasks/sendSubscribe"} {

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	standard "github.com/standard-webhooks/standard-webhooks/libraries/go"
@@ -42,12 +43,23 @@ func sign(key ed25519.PrivateKey, token, id string, at time.Time, body []byte) (
 	if token == "" {
 		return out, nil
 	}
-	w, err := standard.NewWebhookRaw([]byte(token))
+	w, err := standard.NewWebhookRaw(secretOf(token))
 	if err != nil {
 		return "", err
 	}
 	more, err := w.Sign(id, at, body)
 	return out + " " + more, err
+}
+
+// secretOf is the key of the signature under a token. The libraries of Standard Webhooks
+// write a key as whsec_ and its base64; any other token is a key as it stands.
+func secretOf(token string) []byte {
+	if text, ok := strings.CutPrefix(token, "whsec_"); ok {
+		if key, err := base64.StdEncoding.DecodeString(text); err == nil && len(key) > 0 {
+			return key
+		}
+	}
+	return []byte(token)
 }
 
 // Mount publishes the key by which receivers verify what this server sends.

@@ -84,6 +84,7 @@ func Run(t *testing.T, open func(*testing.T, store.Options) Store, words ...stri
 		{"a task lives from submitted to completed", testTaskLife},
 		{"sending again is a retry, a turn or refused", testResend},
 		{"tasks belong to their sender", testTaskOwnership},
+		{"tasks changed since a time", testTasksSince},
 		{"cancel ends a task and its lease", testCancel},
 		{"a stale lease changes nothing", testFencing},
 		{"a lost worker costs an attempt and the third fails the task", testLostWorker},
