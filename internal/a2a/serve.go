@@ -276,7 +276,7 @@ func (c *call) start(req *request) *call {
 			writeJSON(c.w, failed.problem.Status, body)
 			return nil
 		}
-		if onlyEvents(c.r) && (m.eventErrors || m.official && readsEventsOnly(c.r)) {
+		if onlyEvents(c.r) && (m.eventErrors || m.official && isGoClient(c.r)) {
 			sse := httpx.NewSSE(c.w)
 			_ = sse.Data(body)
 			_ = sse.Flush()
@@ -318,13 +318,6 @@ func onlyEvents(r *http.Request) bool {
 		}
 	}
 	return events
-}
-
-// readsEventsOnly reports whether the client is the official SDK for Go, as far as
-// one can tell. It does not look at the Content-Type and would take a refusal that
-// is no event for a stream without any; all others expect plain JSON.
-func readsEventsOnly(r *http.Request) bool {
-	return strings.HasPrefix(r.Header.Get("User-Agent"), "Go-http-client/")
 }
 
 // wait is how long the caller still wants to wait.

@@ -252,5 +252,5 @@ func v1Card(c *call, params, out []byte) ([]byte, error) {
 	if err := invalid(fields); err != nil {
 		return out, err
 	}
-	return c.s.appendAgentCard(c, out, c.agent, version1, true)
+	return c.s.appendAgentCard(c, out, version1)
 }

@@ -42,7 +42,7 @@ func TestTheSDKReadsWhatWeWrite(t *testing.T) {
 	same("list", w.do(ada, "GET", "/a2a/bot/tasks?includeArtifacts=true&historyLength=9", "").Body, &sdk.ListTasksResponse{})
 	push := `{"taskId":"t-waits","id":"p-1","url":"https://example.com/hook","token":"s3cret","authentication":{"scheme":"Bearer","credentials":"c"}}`
 	same("push", w.do(ada, "POST", "/a2a/bot/tasks/t-waits/pushNotificationConfigs", push).Body, &sdk.PushConfig{})
-	same("card", w.do(ada, "GET", "/a2a/bot/.well-known/agent-card.json", "", "A2A-Version", "1.0").Body, &sdk.AgentCard{})
+	same("card", w.do(ada, "GET", "/a2a/bot/.well-known/agent-card.json", "", "A2A-Version", "1.0", "User-Agent", goAgent).Body, &sdk.AgentCard{})
 	for i, e := range parseEvents(w.do(ada, "POST", "/a2a/echo/message:stream", v1Hello("")).Body) {
 		same(fmt.Sprint("event ", i), e.Data, &sdk.StreamResponse{})
 	}
@@ -224,6 +224,16 @@ func TestCardsOfAgents(t *testing.T) {
 	w.do(ada, "GET", "/a2a/.well-known/agent-card.json", "").status(404)
 	w.do("", "GET", "/a2a/.well-known/agent-card.json", "").status(404)
 	w.do("", "GET", "/a2a/echo/.well-known/agent-card.json", "", "A2A-Version", "9.0").status(400)
+	v1 := w.do("", "GET", "/a2a/echo/.well-known/agent-card.json", "", "A2A-Version", "1.0").Body
+	v03 := w.do("", "GET", "/a2a/echo/.well-known/agent-card.json", "", "A2A-Version", "0.3").Body
+	for version, want := range map[string]string{"1.1": v1, "1.7": v1, "1.10.3": v1, "1": v1, "0.4": v03, "0.3.0": v03} {
+		if a := w.do("", "GET", "/a2a/echo/.well-known/agent-card.json", "", "A2A-Version", version); a.Status != 200 || a.Body != want {
+			t.Errorf("version %s: %d %s", version, a.Status, a.Body)
+		}
+	}
+	for _, version := range []string{"2.0", "0.2", "1.x", "1.-1", "01.0", "-1.0"} {
+		w.do("", "GET", "/a2a/echo/.well-known/agent-card.json", "", "A2A-Version", version).status(400)
+	}
 
 	a := w.do("", "GET", "/a2a/echo/.well-known/agent-card.json", "")
 	for _, name := range []string{"ETag", "Last-Modified", "Cache-Control"} {

@@ -28,7 +28,7 @@ func (s *server) direct(w http.ResponseWriter, r *http.Request) {
 	if _, _, ok := r.BasicAuth(); ok {
 		ctx = context.WithValue(ctx, styleKey{}, goidc.AuthnMethodSecretBasic)
 	}
-	if r.URL.Path == tokenPath {
+	if r.URL.Path == TokenPath {
 		ctx = context.WithValue(ctx, redeemKey{}, true)
 	}
 	b := &buffer{header: w.Header(), status: http.StatusOK}

@@ -28,7 +28,7 @@ func endpoint(failureLimit int) http.Handler {
 			writeJSON(w, http.StatusUnauthorized, protocolError{"invalid_client", "no"})
 		}
 	})
-	rt.HandlePublic("POST "+tokenPath, http.HandlerFunc(s.direct))
+	rt.HandlePublic("POST "+TokenPath, http.HandlerFunc(s.direct))
 	return rt
 }
 
@@ -38,7 +38,7 @@ func ask(h http.Handler, from int, client, secret string) *httptest.ResponseReco
 	if secret != "" {
 		form.Set("client_secret", secret)
 	}
-	r := httptest.NewRequest(http.MethodPost, tokenPath, strings.NewReader(form.Encode()))
+	r := httptest.NewRequest(http.MethodPost, TokenPath, strings.NewReader(form.Encode()))
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	r.RemoteAddr = fmt.Sprintf("192.0.%d.%d:1", from/250, from%250+1)
 	rec := httptest.NewRecorder()

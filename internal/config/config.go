@@ -46,6 +46,8 @@ type Config struct {
 	DatabaseLockTimeout      time.Duration `help:"How long a write may wait for rows that another transaction has locked; ${default} if not given." default:"3s" env:"PARLEY_DATABASE_LOCK_TIMEOUT" placeholder:"DURATION" group:"store"`
 	DatabaseAcquireTimeout   time.Duration `help:"How long a request may wait for a connection to PostgreSQL; ${default} if not given." default:"3s" env:"PARLEY_DATABASE_ACQUIRE_TIMEOUT" placeholder:"DURATION" group:"store"`
 
+	CardBindings []string `help:"Bindings that the cards of agents advertise, the preferred one first: jsonrpc, http+json and grpc, one of the first two among them. All are served in any case; ADK refuses cards that name grpc. ${default} if not given." default:"jsonrpc,http+json" env:"PARLEY_CARD_BINDINGS" placeholder:"BINDING"`
+
 	EchoAgent     bool          `help:"Run the built-in agent echo, which the first start registers in org main." default:"true" env:"PARLEY_ECHO_AGENT" negatable:""`
 	TaskRetention time.Duration `help:"How long a task is kept after it ended; ${default} if not given, and 0 keeps all." default:"720h" env:"PARLEY_TASK_RETENTION" placeholder:"DURATION"`
 
@@ -81,7 +83,8 @@ func Default() Config {
 		MaxRequests: 768, MaxStreams: 12_000, MaxStreamsPerPrincipal: 1000, SearchTimeout: 5 * time.Second,
 		DatabaseConnections: 20, DatabaseStatementTimeout: 10 * time.Second,
 		DatabaseLockTimeout: 3 * time.Second, DatabaseAcquireTimeout: 3 * time.Second,
-		EchoAgent: true, TaskRetention: 30 * 24 * time.Hour, Push: true, ClientDocuments: true, Quotas: DefaultQuotas(),
+		CardBindings: []string{"jsonrpc", "http+json"},
+		EchoAgent:    true, TaskRetention: 30 * 24 * time.Hour, Push: true, ClientDocuments: true, Quotas: DefaultQuotas(),
 		TokenLifetime: 15 * time.Minute, RefreshLifetime: 30 * 24 * time.Hour,
 		ShutdownTimeout: 30 * time.Second, LogFormat: "text", LogLevel: "info",
 	}
@@ -148,7 +151,7 @@ func (c *Config) Validate() error {
 	case c.LogFormat != "text" && c.LogFormat != "json":
 		return fmt.Errorf("--log-format must be text or json; it is %q", c.LogFormat)
 	}
-	if err := errors.Join(c.Quotas.Validate(), c.validateDatabase()); err != nil {
+	if err := errors.Join(checkCardBindings(c.CardBindings), c.Quotas.Validate(), c.validateDatabase()); err != nil {
 		return err
 	}
 	_, err := c.Level()
@@ -190,6 +193,25 @@ const minMetricsKey = 16
 
 // minRequestMemory gives a principal a share that holds one largest task.
 const minRequestMemory = 128
+
+// checkCardBindings refuses bindings that do not exist, and cards without one for version
+// 0.3 of A2A, which gRPC does not serve.
+func checkCardBindings(bindings []string) error {
+	seen := map[string]bool{}
+	for _, b := range bindings {
+		switch {
+		case b != "jsonrpc" && b != "http+json" && b != "grpc":
+			return fmt.Errorf("--card-bindings must name jsonrpc, http+json or grpc; it has %q", b)
+		case seen[b]:
+			return fmt.Errorf("--card-bindings names %s twice", b)
+		}
+		seen[b] = true
+	}
+	if !seen["jsonrpc"] && !seen["http+json"] {
+		return fmt.Errorf("--card-bindings must name jsonrpc or http+json, perhaps beside others; it is %q", strings.Join(bindings, ","))
+	}
+	return nil
+}
 
 func checkPublicURL(s string) error {
 	if s == "" {

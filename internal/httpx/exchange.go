@@ -35,6 +35,8 @@ type exchange struct {
 
 	request *http.Request // as it came
 	trusted []netip.Prefix
+
+	metadata string // of the protected resource, named in challenges; empty: none
 }
 
 type exchangeKey struct{}

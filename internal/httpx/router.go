@@ -45,6 +45,9 @@ type Options struct {
 	Parked ParkLimits
 	// HSTS tells browsers to use nothing but HTTPS for this host from now on.
 	HSTS bool
+	// ResourceMetadata is the URL of the document that says where access tokens come
+	// from (RFC 9728). Challenges name it. Empty: there is none.
+	ResourceMetadata string
 	// Memory is what requests and responses may hold; nil: no bound.
 	Memory *budget.Pool
 	// TrustedProxies are the hops whose X-Forwarded-For is believed.
@@ -77,6 +80,7 @@ type Router struct {
 	recheck   time.Duration
 	ids       *requestIDs
 	memory    *budget.Pool
+	metadata  string
 
 	metrics      *metrics
 	unmatched    *route
@@ -93,7 +97,8 @@ func NewRouter(o Options) *Router {
 	rt := &Router{
 		mux: http.NewServeMux(), auth: o.Authenticator, log: o.Logger, accessLog: o.AccessLog, now: o.Now,
 		trusted: o.TrustedProxies, recheck: cmp.Or(o.Recheck, recheckEvery), ids: newRequestIDs(), memory: o.Memory,
-		metrics: newMetrics(o.Registerer), admission: newAdmission(o.MaxRequests), parking: newParking(o.Parked), hsts: o.HSTS,
+		metadata: o.ResourceMetadata,
+		metrics:  newMetrics(o.Registerer), admission: newAdmission(o.MaxRequests), parking: newParking(o.Parked), hsts: o.HSTS,
 		perPrincipal: newLimits[identity.Principal]("principal", o.RateLimit),
 		perWorker:    newLimits[identity.Principal]("worker", o.RateLimit*workerFactor),
 		perAddress:   newLimits[netip.Addr]("credentials", o.AuthFailureLimit),
@@ -183,7 +188,7 @@ func (rt *Router) add(pattern string, c class, refuse ErrorWriter, h http.Handle
 
 // ServeHTTP implements http.Handler.
 func (rt *Router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	x := &exchange{Context: r.Context(), route: rt.unmatched, start: rt.now(), request: r, trusted: rt.trusted}
+	x := &exchange{Context: r.Context(), route: rt.unmatched, start: rt.now(), request: r, trusted: rt.trusted, metadata: rt.metadata}
 	x.rec.ResponseWriter = w
 	x.rec.account, x.account.Pool = &x.account, rt.memory
 	x.id[0] = rt.ids.next(r.Header["X-Request-Id"])

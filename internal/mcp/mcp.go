@@ -184,11 +184,12 @@ func loopback(address string) bool {
 func (s *server) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	p := httpx.NewProblem(r.Context(), err)
 	if h := p.GetHeaders(); s.ResourceMetadata != "" && h.Get("WWW-Authenticate") != "" {
-		challenge := h.Get("WWW-Authenticate")
+		// The metadata of this resource takes the place of that of the whole service.
+		challenge, _, _ := strings.Cut(h.Get("WWW-Authenticate"), httpx.MetadataParameter)
 		if p.Scope == "" {
 			challenge += `, scope="` + identity.Scopes(scopes).String() + `"`
 		}
-		h.Set("WWW-Authenticate", challenge+`, resource_metadata="`+s.ResourceMetadata+`"`)
+		h.Set("WWW-Authenticate", challenge+httpx.MetadataParameter+`"`+s.ResourceMetadata+`"`)
 	}
 	p.Write(w)
 }

@@ -84,8 +84,15 @@ func (a *api) createAgent(ctx context.Context, c *call, in *createAgentInput) (*
 		})
 	}
 	created := agent.Agent{
-		ID: b.ID, Org: c.Org(), Name: b.Name, Description: deref(b.Description), Skills: b.Skills, Public: b.Public,
+		ID: b.ID, Org: c.Org(), Name: b.Name, Description: deref(b.Description), Public: b.Public,
+		Profile: agent.Profile{Version: b.Version, DocumentationURL: b.DocumentationURL, IconURL: b.IconURL},
 	}
+	skills, broken := readSkills(b.Skills)
+	created.Describe(skills)
+	wrong = append(wrong, broken...)
+	provider, broken := b.Provider.read()
+	created.Profile.Provider = provider
+	wrong = append(wrong, broken...)
 	if err := in.Body.check(created.Validate(), wrong...); err != nil {
 		return nil, err
 	}
@@ -94,7 +101,7 @@ func (a *api) createAgent(ctx context.Context, c *call, in *createAgentInput) (*
 		return nil, err
 	}
 	out := &createAgentOutput{Location: c.request.URL.EscapedPath() + "/" + created.ID}
-	out.Body, err = a.agentOf(ctx, &created)
+	out.Body, err = a.wholeAgent(ctx, &created)
 	return out, err
 }
 
@@ -110,8 +117,11 @@ func (a *api) getAgent(ctx context.Context, c *call, in *getAgentInput) (*agentO
 	if err != nil {
 		return nil, err
 	}
+	if found.Profile, err = a.agents.Profile(ctx, &found); err != nil {
+		return nil, err
+	}
 	out := &agentOutput{}
-	out.Body, err = a.agentOf(ctx, &found)
+	out.Body, err = a.wholeAgent(ctx, &found)
 	return out, err
 }
 
@@ -122,13 +132,29 @@ type changeAgentInput struct {
 
 func (a *api) changeAgent(ctx context.Context, c *call, in *changeAgentInput) (*agentOutput, error) {
 	b := &in.Body.value
-	edit := agent.Edit{Name: b.Name, Description: b.Description, Skills: b.Skills, Public: b.Public, Disabled: b.Disabled}
+	edit := agent.Edit{
+		Name: b.Name, Description: b.Description, Public: b.Public, Disabled: b.Disabled,
+		Version: b.Version, DocumentationURL: b.DocumentationURL, IconURL: b.IconURL,
+	}
+	var wrong []errs.Field
+	if b.Skills != nil {
+		skills, broken := readSkills(*b.Skills)
+		edit.Skills = &skills
+		wrong = append(wrong, broken...)
+	}
+	if b.Provider.set {
+		provider, broken := b.Provider.read()
+		edit.Provider = &provider
+		wrong = append(wrong, broken...)
+	}
 	if b.Status.set {
 		edit.Pinned = &b.Status.value
 	}
-	var wrong []errs.Field
 	if edit == (agent.Edit{}) && len(in.Body.broken) == 0 {
-		wrong = []errs.Field{{In: errs.Body, Message: "must contain at least one of name, description, skills, public, disabled and status"}}
+		wrong = []errs.Field{{
+			In:      errs.Body,
+			Message: "must contain at least one of name, description, skills, version, documentation_url, icon_url, provider, public, disabled and status",
+		}}
 	}
 	if err := in.Body.check(nil, wrong...); err != nil {
 		return nil, err
@@ -143,6 +169,6 @@ func (a *api) changeAgent(ctx context.Context, c *call, in *changeAgentInput) (*
 		return nil, err
 	}
 	out := &agentOutput{}
-	out.Body, err = a.agentOf(ctx, &changed)
+	out.Body, err = a.wholeAgent(ctx, &changed)
 	return out, err
 }

@@ -19,6 +19,10 @@ func (s *Store) CreateAgent(ctx context.Context, a agent.Agent, m identity.Membe
 	if err != nil {
 		return fmt.Errorf("encode skills: %w", err)
 	}
+	profile, err := encodeProfile(&a.Profile)
+	if err != nil {
+		return err
+	}
 	return s.eng.write(ctx, func(t *tx) error {
 		taken, err := t.exists(ctx, `SELECT 1 FROM agents WHERE org_id = $1 AND id = $2`, a.Org, a.ID)
 		if err != nil {
@@ -40,10 +44,10 @@ func (s *Store) CreateAgent(ctx context.Context, a agent.Agent, m identity.Membe
 				return err
 			}
 		}
-		t.exec(`INSERT INTO agents (id, org_id, name, description, skills, public, disabled, pinned, builtin, created_at, updated_at, public_name)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
+		t.exec(`INSERT INTO agents (id, org_id, name, description, skills, public, disabled, pinned, builtin, created_at, updated_at, public_name, profile)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
 			a.ID, a.Org, a.Name, a.Description, string(skills), flag(a.Public), flag(a.Disabled), a.Pinned, a.Builtin, micros(a.CreatedAt),
-			micros(a.UpdatedAt), flag(a.PublicName))
+			micros(a.UpdatedAt), flag(a.PublicName), profile)
 		t.audit(e)
 		return nil
 	})
@@ -78,6 +82,9 @@ func (s *Store) UpdateAgent(
 		if len(found) == 0 {
 			return errs.ErrNotFound
 		}
+		if found[0].Profile, err = profileOf(ctx, t, org, id); err != nil {
+			return err
+		}
 		var entries []identity.AuditEntry
 		if out, entries, err = edit(found[0]); err != nil {
 			return err
@@ -91,10 +98,14 @@ func (s *Store) UpdateAgent(
 		if err != nil {
 			return fmt.Errorf("encode skills: %w", err)
 		}
-		t.exec(`UPDATE agents SET name = $3, description = $4, skills = $5, public = $6, disabled = $7, pinned = $8, updated_at = $9, public_name = $10
+		profile, err := encodeProfile(&out.Profile)
+		if err != nil {
+			return err
+		}
+		t.exec(`UPDATE agents SET name = $3, description = $4, skills = $5, public = $6, disabled = $7, pinned = $8, updated_at = $9, public_name = $10, profile = $11
 			WHERE id = $1 AND org_id = $2`,
 			id, org, out.Name, out.Description, string(skills), flag(out.Public), flag(out.Disabled), out.Pinned, micros(out.UpdatedAt),
-			flag(out.PublicName))
+			flag(out.PublicName), profile)
 		t.exec(`UPDATE principals SET name = $3, disabled = $4 WHERE org_id = $1 AND kind = 'agent' AND id = $2`,
 			org, id, out.Name, flag(out.Disabled))
 		t.newEpoch(org)

@@ -17,7 +17,7 @@ import (
 // Takes a store back to what 0012 left, with agents whose ids are unique across the
 // platform.
 var beforeAgentIDs = []string{
-	`DELETE FROM schema_migrations WHERE number = 13`,
+	`DELETE FROM schema_migrations WHERE number >= 13`,
 	`DROP INDEX tasks_own`,
 	`CREATE INDEX tasks_own ON tasks (agent_id, sender, updated_at, uid)`,
 	`DROP TABLE agents`,
