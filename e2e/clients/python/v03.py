@@ -8,14 +8,15 @@ import asyncio
 import uuid
 from contextlib import aclosing
 
+import grpc
 import httpx
 from a2a import types
-from a2a.client import ClientCallContext, ClientConfig, ClientFactory
+from a2a.client import A2ACardResolver, ClientCallContext, ClientConfig, ClientFactory
 from a2a.client.auth import AuthInterceptor, CredentialService, InMemoryContextCredentialStore
 from a2a.client.errors import A2AClientHTTPError, A2AClientJSONRPCError
 
 import lib
-from lib import AGENT, KEY, NONE, ONLY, Answer, Event, equal, failure, step, text
+from lib import AGENT, BASE, KEY, NONE, ONLY, Answer, Event, equal, failure, step, text
 
 
 class Key(CredentialService):
@@ -26,15 +27,36 @@ class Key(CredentialService):
         return self.key
 
 
-async def connect(binding, key, address=AGENT, streaming=True, credentials=None):
-    """A client from the card at an address, which must offer the binding."""
+def channel(key):
+    """Makes the channels of a client, each of which sends the key with every call."""
+    def authorized(call):
+        return call._replace(metadata=[*(call.metadata or []), ("authorization", f"Bearer {key}")])
+
+    class Unary(grpc.aio.UnaryUnaryClientInterceptor):
+        async def intercept_unary_unary(self, continuation, call, request):
+            return await continuation(authorized(call), request)
+
+    class Stream(grpc.aio.UnaryStreamClientInterceptor):
+        async def intercept_unary_stream(self, continuation, call, request):
+            return await continuation(authorized(call), request)
+
+    return lambda url: grpc.aio.insecure_channel(url, interceptors=[Unary(), Stream()] if key else [])
+
+
+async def connect(binding, key, streaming=True, credentials=None, push=None):
+    """A client from the agent's card, which must offer the binding."""
     interceptors, headers = [], {}
     if binding == "JSONRPC":
         interceptors = [AuthInterceptor(credentials or Key(key))]
-    elif key:
+    elif binding == "HTTP+JSON" and key:
         headers = {"Authorization": f"Bearer {key}"}
-    config = ClientConfig(streaming=streaming, httpx_client=httpx.AsyncClient(timeout=60, headers=headers), supported_transports=[binding])
-    return await ClientFactory.connect(address, client_config=config, interceptors=interceptors)
+    http = httpx.AsyncClient(timeout=60, headers=headers)
+    config = ClientConfig(streaming=streaming, httpx_client=http, supported_transports=[binding], grpc_channel_factory=channel(key),
+                          push_notification_configs=[push] if push else [])
+    card = await A2ACardResolver(http, AGENT).get_agent_card()
+    if binding == "GRPC":  # which cards of 0.3 do not offer, since only a key for one agent can use it
+        card.additional_interfaces.append(types.AgentInterface(transport="GRPC", url=BASE.removeprefix("http://")))
+    return ClientFactory(config).create(card, interceptors=interceptors)
 
 
 def to_part(p):
@@ -106,20 +128,21 @@ def from_push(config):
 
 class Adapter:
     has_list = False  # nor are push configurations listed or deleted
-    drops_part_metadata = False
+    zero_is_all = False
 
-    def __init__(self, client, streaming):
-        self.client, self.streaming = client, streaming
+    def __init__(self, client, streaming, with_push=None):
+        self.client, self.streaming, self.with_push = client, streaming, with_push
 
     @staticmethod
-    def request(client, parts, task_id=None, context_id=None, wait=True, push=None, metadata=None, message_metadata=None):
+    def request(client, parts, task_id=None, context_id=None, wait=True, metadata=None, message_metadata=None):
         message = types.Message(message_id=str(uuid.uuid4()), role=types.Role.user, task_id=task_id, context_id=context_id,
                                 parts=[to_part(p) for p in parts], metadata=message_metadata)
-        configuration = types.MessageSendConfiguration(blocking=wait, push_notification_config=to_push(push) if push else None)
+        configuration = types.MessageSendConfiguration(blocking=wait)
         return client.send_message(message, configuration=configuration, request_metadata=metadata)
 
-    async def send(self, parts, **options):
-        async for e in self.request(self.client, parts, **options):
+    async def send(self, parts, push=None, **options):
+        client = await self.with_push(to_push(push)) if push else self.client
+        async for e in self.request(client, parts, **options):
             return answer(e if isinstance(e, types.Message) else e[0])
 
     async def stream(self, parts, **options):
@@ -154,22 +177,35 @@ class Adapter:
         return task.id, task.status.state.value
 
 
-KINDS = {-32001: "TaskNotFoundError", -32002: "TaskNotCancelableError", -32004: "UnsupportedOperationError", -32602: "InvalidParamsError"}
-STATUSES = {"TaskNotFoundError": 404, "TaskNotCancelableError": 409, "UnsupportedOperationError": 400, "InvalidParamsError": 400}
+CODES = {-32001: "TaskNotFoundError", -32002: "TaskNotCancelableError", -32004: "UnsupportedOperationError", -32602: "InvalidParamsError"}
+STATUSES = {"TaskNotFoundError": 404, "TaskNotCancelableError": 400, "UnsupportedOperationError": 400, "InvalidParamsError": 400}
+
+
+GRPC = {
+    "TaskNotFoundError": grpc.StatusCode.NOT_FOUND, "TaskNotCancelableError": grpc.StatusCode.FAILED_PRECONDITION,
+    "UnsupportedOperationError": grpc.StatusCode.FAILED_PRECONDITION, "InvalidParamsError": grpc.StatusCode.INVALID_ARGUMENT,
+}
 
 
 def kind(error, want):
-    """The name of an error, which this SDK tells by a code over JSON-RPC and by a status over HTTP."""
+    """The name of an error, which this SDK tells by a code over JSON-RPC and by a status otherwise."""
     if isinstance(error, A2AClientJSONRPCError):
-        return KINDS.get(error.error.code)
+        return CODES.get(error.error.code)
     if isinstance(error, A2AClientHTTPError) and error.status_code == STATUSES[want]:
+        return want
+    if isinstance(error, A2AClientHTTPError) and "Invalid SSE response" in error.message:
+        return want  # over HTTP+JSON it looks at the status of every answer but that to a resubscription
+    if isinstance(error, grpc.aio.AioRpcError) and error.code() == GRPC[want]:
         return want
     return type(error).__name__
 
 
 async def check_binding(binding):
     name = f"0.3 {binding}"
-    c = Adapter(await connect(binding, KEY, streaming=False), await connect(binding, KEY))
+    key = ONLY if binding == "GRPC" else KEY
+    c = Adapter(await connect(binding, key, streaming=False), await connect(binding, key),
+                lambda push: connect(binding, key, streaming=False, push=push))
+    c.zero_is_all = binding == "GRPC"  # its number of messages is 0 when it is not set
     await lib.check_calls(name, c)
     await lib.check_mistakes(name, c, kind)
 
@@ -188,7 +224,10 @@ async def check_binding(binding):
         async def refused(key=key, http=http):
             stranger = await connect(binding, key, streaming=False)
             error = await failure(Adapter(stranger, stranger).send(text("kinds")))
-            equal(getattr(error, "status_code", repr(error)), http)
+            if binding == "GRPC":
+                equal(error.code(), grpc.StatusCode.UNAUTHENTICATED if http == 401 else grpc.StatusCode.PERMISSION_DENIED)
+            else:
+                equal(getattr(error, "status_code", repr(error)), http)
 
         await step(f"{name}: {what} is {http}", refused)
 
@@ -200,7 +239,7 @@ async def check_binding(binding):
 
 
 async def run():
-    await asyncio.gather(*(check_binding(b) for b in ("JSONRPC", "HTTP+JSON")))
+    await asyncio.gather(*(check_binding(b) for b in ("JSONRPC", "HTTP+JSON", "GRPC")))
 
 
 lib.main(run)

@@ -105,7 +105,7 @@ def from_push(p):
 
 class Adapter:
     has_list = True
-    drops_part_metadata = False
+    zero_is_all = False
 
     def __init__(self, client, streaming):
         self.client, self.streaming = client, streaming
@@ -209,7 +209,7 @@ async def check_binding(binding):
     await step(f"{name}: a key for one agent calls it", restricted)
 
     async def signed():
-        verifier = create_signature_verifier(published_key, ["EdDSA"])
+        verifier = create_signature_verifier(published_key, ["ES256"])
         client = await connect(binding, Key(KEY), signature_verifier=verifier)
         await client.get_extended_agent_card(pb.GetExtendedAgentCardRequest(), signature_verifier=verifier)
 
