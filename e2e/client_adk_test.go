@@ -55,7 +55,7 @@ func TestPythonExamples(t *testing.T) {
 func (s *stage) example(t *testing.T, requirements, script string, args ...string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), python(t, requirements), append([]string{filepath.Join("../examples", script)}, args...)...)
-	cmd.Env = append(os.Environ(), "NO_PROXY=127.0.0.1", "PARLEY_KEY="+s.key)
+	cmd.Env = append(pythonEnv(cmd.Path), "PARLEY_KEY="+s.key)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()

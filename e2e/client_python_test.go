@@ -66,11 +66,17 @@ func TestPythonClients(t *testing.T) {
 func (s *stage) python(t *testing.T, interpreter, script string, args ...string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), interpreter, append([]string{script}, args...)...)
-	cmd.Env = append(os.Environ(), "NO_PROXY=127.0.0.1,localhost", "PYTHONDONTWRITEBYTECODE=1", "PARLEY_URL="+s.base, "PARLEY_AGENT="+s.agent,
-		"PARLEY_KEY="+s.key, "PARLEY_ONLY_KEY="+s.only, "PARLEY_NONE_KEY="+s.none)
+	cmd.Env = append(pythonEnv(interpreter), "PARLEY_URL="+s.base, "PARLEY_AGENT="+s.agent, "PARLEY_KEY="+s.key, "PARLEY_ONLY_KEY="+s.only, "PARLEY_NONE_KEY="+s.none)
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%s: %v\n%s", filepath.Base(script), err, out)
 	}
 	return string(out)
+}
+
+// pythonEnv is the surroundings of a Python client. What Python compiles is kept in
+// the virtual environment, not in the checkout.
+func pythonEnv(interpreter string) []string {
+	compiled := filepath.Join(filepath.Dir(filepath.Dir(interpreter)), "compiled")
+	return append(os.Environ(), "NO_PROXY=127.0.0.1,localhost", "PYTHONPYCACHEPREFIX="+compiled)
 }

@@ -1,25 +1,31 @@
+import java.net.URI;
+import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
-import org.a2aproject.sdk.A2A;
-import org.a2aproject.sdk.client.Client;
-import org.a2aproject.sdk.client.MessageEvent;
-import org.a2aproject.sdk.client.TaskUpdateEvent;
-import org.a2aproject.sdk.client.http.A2ACardResolver;
-import org.a2aproject.sdk.client.transport.jsonrpc.JSONRPCTransport;
-import org.a2aproject.sdk.client.transport.jsonrpc.JSONRPCTransportConfigBuilder;
-import org.a2aproject.sdk.client.transport.spi.interceptors.auth.AuthInterceptor;
-import org.a2aproject.sdk.spec.AgentCard;
-import org.a2aproject.sdk.spec.Part;
-import org.a2aproject.sdk.spec.TaskArtifactUpdateEvent;
-import org.a2aproject.sdk.spec.TaskStatusUpdateEvent;
-import org.a2aproject.sdk.spec.TextPart;
+import io.a2a.A2A;
+import io.a2a.client.Client;
+import io.a2a.client.MessageEvent;
+import io.a2a.client.TaskUpdateEvent;
+import io.a2a.client.http.A2ACardResolver;
+import io.a2a.client.http.JdkA2AHttpClient;
+import io.a2a.client.transport.jsonrpc.JSONRPCTransport;
+import io.a2a.client.transport.jsonrpc.JSONRPCTransportConfigBuilder;
+import io.a2a.client.transport.spi.interceptors.auth.AuthInterceptor;
+import io.a2a.spec.AgentCard;
+import io.a2a.spec.Part;
+import io.a2a.spec.TaskArtifactUpdateEvent;
+import io.a2a.spec.TaskStatusUpdateEvent;
+import io.a2a.spec.TextPart;
 
 /** Calls an agent: Main http://127.0.0.1:8080/a2a/echo 'Hello', with the key in PARLEY_KEY. */
 public final class Main {
     public static void main(String[] args) throws Exception {
         String key = System.getenv("PARLEY_KEY");
         CompletableFuture<Void> done = new CompletableFuture<>();
-        AgentCard card = A2ACardResolver.builder().baseUrl(args[0]).build().getAgentCard();
+        // This version of the SDK looks for cards at the root, and reads no card that has more than 1.0 knows.
+        String path = URI.create(args[0]).getPath() + "/.well-known/agent-card.json";
+        AgentCard card = new A2ACardResolver(new JdkA2AHttpClient(), args[0], null, path, Map.of("A2A-Version", "1.0"))
+                .getAgentCard();
         var transport = new JSONRPCTransportConfigBuilder()
                 .addInterceptor(new AuthInterceptor((scheme, context) -> key))
                 .build();
