@@ -41,6 +41,11 @@ func TestClientsDocument(t *testing.T) {
 			}
 		}
 	}
+	for _, b := range fenced(t, "docs/mcp.md") {
+		if b.lang == "python" && !strings.Contains(sources(t, "mcp-python/client.py"), b.text) {
+			t.Errorf("docs/mcp.md:%d is not in the example", b.line)
+		}
+	}
 	outputs := runSession(t, dir, srv, script)
 	for i, b := range blocks {
 		if b.lang != "text" {
