@@ -21,7 +21,7 @@ build: ## build bin/parley
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/parley ./cmd/parley
 
 .PHONY: deps
-deps: ## install what the tests need beside Go (PostgreSQL's programs, haproxy, pgbouncer, Node.js), if missing
+deps: ## install what the tests need beside Go (PostgreSQL's programs, haproxy, pgbouncer, Node.js, Python and the packages of its clients), if missing
 	@scripts/deps
 
 .PHONY: test
