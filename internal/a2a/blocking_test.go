@@ -2,55 +2,29 @@ package a2a
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
-
-	"github.com/parley-dev/parley/internal/agent"
-	"github.com/parley-dev/parley/internal/task"
 )
 
-// stuck is an agent that never ends its work.
-type stuck struct{}
-
-func (stuck) Run(ctx context.Context, _ task.Assignment, _ func(context.Context, task.Report) error) error {
-	<-ctx.Done()
-	return ctx.Err()
-}
-
-// TestABatchOfBlockingSendsWaitsOnce sends five messages in one batch, each of which
-// alone would wait for a minute.
+// TestABatchOfBlockingSendsWaitsOnce checks that the items of a batch, which share a
+// call, share the time that it may wait.
 func TestABatchOfBlockingSendsWaitsOnce(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		w.orgs.Agent(agent.Agent{ID: "stuck", Org: "acme", Name: "Stuck"})
-		w.tasks.Host(task.Target{ID: "stuck", Org: "acme"}, stuck{})
-		ada := w.caller("user:ada")
-		for _, c := range []struct{ method, params, header string }{
-			{"SendMessage", `{"message":{"messageId":"one-%d","role":"ROLE_USER","parts":[{"text":"hello"}]}}`, ""},
-			{"message/send", `{"message":{"messageId":"two-%d","role":"user","parts":[{"kind":"text","text":"hello"}]},"configuration":{"blocking":true}}`, ""},
-			{"tasks/send", `{"id":"three-%d","message":{"role":"user","parts":[{"type":"text","text":"hello"}]}}`, "wait=60"},
-		} {
-			items := make([]string, 5)
-			for i := range items {
-				items[i] = envelope(c.method, fmt.Sprintf(c.params, i))
-			}
-			start := time.Now()
-			a := w.do(ada, "POST", "/a2a/stuck", "["+strings.Join(items, ",")+"]", "Prefer", c.header)
-			waited := time.Since(start)
-			if a.Status != http.StatusOK || strings.Count(a.Body, `"result"`) != len(items) {
-				t.Errorf("%s: %d %s", c.method, a.Status, a.Body)
-			}
-			if waited < blockFor || waited > blockFor+5*time.Second {
-				t.Errorf("%s: a batch of %d waited %v; want %v", c.method, len(items), waited, blockFor)
-			}
-		}
-	})
+	c := &call{}
+	if first := c.blocks(); first > blockFor || first < blockFor-10*time.Second {
+		t.Fatalf("the first item waits %v; want %v", first, blockFor)
+	}
+	c.blockUntil = c.blockUntil.Add(time.Second - blockFor) // all but a second of it has passed
+	if second := c.blocks(); second > time.Second {
+		t.Errorf("the second item waits %v; want what the first has left", second)
+	}
+	c.blockUntil = c.blockUntil.Add(-time.Second)
+	if third := c.blocks(); third != 0 {
+		t.Errorf("the third item waits %v; want 0", third)
+	}
 }
 
 // TestARequestWhoseClientHasGoneIsNoFault reads from the store with a context that has
