@@ -138,8 +138,10 @@ func TestAClaimShowsTheRequest(t *testing.T) {
 		t.Fatal(err)
 	}
 	parts := []task.Part{
-		{Kind: task.TextPart, Text: "# hello", MediaType: "text/markdown"}, {Kind: task.DataPart, Data: []byte("1"), MediaType: "application/json"},
-		{Kind: task.FilePart, Bytes: []byte("x"), MediaType: "image/png"}, {Kind: task.TextPart, Text: "plain"},
+		{Kind: task.TextPart, Text: "# hello", MediaType: "text/markdown"},
+		{Kind: task.DataPart, Data: []byte("1"), MediaType: "application/json"},
+		{Kind: task.FilePart, Bytes: []byte("x"), MediaType: "image/png"},
+		{Kind: task.TextPart, Text: "plain"},
 	}
 	_, err = w.tasks.Send(t.Context(), to, task.SendRequest{
 		ID: "mine", Message: task.Message{Role: task.RoleUser, Parts: parts}, Metadata: []byte(`{"text":"a trap"}`), OutputModes: []string{"text/plain"},
