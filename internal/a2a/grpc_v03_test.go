@@ -20,7 +20,8 @@ func TestTheSDKOf03OverGRPC(t *testing.T) {
 	c := a2aclient.NewGRPCTransport(dial(t, w.h2c()))
 	ctx := as(t.Context(), w.key("acme", "user:ada", "svc:a2a:write", "agent:echo"))
 	parts := []a2a.Part{
-		a2a.TextPart{Text: "hello"}, a2a.DataPart{Data: map[string]any{"a": []any{1.0, nil}}},
+		a2a.TextPart{Text: "hello"},
+		a2a.DataPart{Data: map[string]any{"a": []any{1.0, nil}}},
 		a2a.FilePart{File: a2a.FileBytes{
 			FileMeta: a2a.FileMeta{Name: "f", MimeType: "text/plain"}, Bytes: base64.StdEncoding.EncodeToString([]byte("\x00raw")),
 		}},
