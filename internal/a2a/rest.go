@@ -222,7 +222,7 @@ func (s *server) answerREST(w http.ResponseWriter, r *http.Request) *call {
 	return nil
 }
 
-// restType is the media type of responses: version 1.0 has one of its own.
+// restType is the media type of results: version 1.0 has one of its own.
 func restType(r *http.Request) []string {
 	if isV03REST(r) {
 		return jsonType
@@ -365,7 +365,7 @@ func writeRESTError(w http.ResponseWriter, r *http.Request, status int, e *rpcEr
 	b = wire.AppendString(b, e.message)
 	b = append(b, `,"details":`...)
 	b = appendDetails(b, e)
-	writeBody(w, status, restType(r), append(b, "}}"...))
+	writeJSON(w, status, append(b, "}}"...)) // the SDK for Go reads errors of this type only
 }
 
 // statusNames are the names that google.rpc has for HTTP's statuses.

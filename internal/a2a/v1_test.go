@@ -8,7 +8,9 @@ import (
 	"strings"
 	"testing"
 
+	v03pb "github.com/a2aproject/a2a-go/a2apb"
 	sdk "github.com/a2aproject/a2a-go/v2/a2a"
+	a2apb "github.com/a2aproject/a2a-go/v2/a2apb/v1"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/parley-dev/parley/internal/task"
@@ -125,6 +127,29 @@ func TestAReplyIsAMessage(t *testing.T) {
 		a.contains(c.want, `"42"`)
 		if c.method != "tasks/send" && !strings.Contains(a.Body, `"taskId":"`) { // so that it can be got later
 			t.Error(a.Body)
+		}
+	}
+	old = `{"message":{"messageId":"m","role":"ROLE_USER","content":[{"text":"hello"}]},"configuration":{"blocking":true}}`
+	only, conn := w.key("acme", "user:ada", "svc:a2a:write", "agent:bot"), dial(t, w.h2c())
+	for name, send := range map[string]func() string{
+		"0.3 HTTP+JSON": func() string { return w.do(ada, "POST", "/a2a/bot/v1/message:send", old).Body },
+		"gRPC": func() string {
+			r, err := a2apb.NewA2AServiceClient(conn).SendMessage(as(t.Context(), only), protoSend("", "hello"))
+			return fmt.Sprint(r.GetMessage().GetTaskId(), r.GetMessage().GetParts(), err)
+		},
+		"0.3 gRPC": func() string {
+			m := &v03pb.Message{MessageId: "m", Role: v03pb.Role_ROLE_USER, Parts: []*v03pb.Part{{Part: &v03pb.Part_Text{Text: "hello"}}}}
+			r, err := v03pb.NewA2AServiceClient(conn).SendMessage(as(t.Context(), only), &v03pb.SendMessageRequest{
+				Request: m, Configuration: &v03pb.SendMessageConfiguration{Blocking: true},
+			})
+			return fmt.Sprint(r.GetMsg().GetTaskId(), r.GetMsg().GetParts(), err)
+		},
+	} {
+		done := make(chan string)
+		go func() { done <- send() }()
+		w.report(p, w.claim(p), task.Report{State: task.Completed, Message: says("42"), Reply: true})
+		if a := <-done; !strings.Contains(a, `"42"`) || !ulids.MatchString(a) && !strings.Contains(a, `"taskId":"`) {
+			t.Errorf("%s: %s", name, a)
 		}
 	}
 }
