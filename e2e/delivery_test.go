@@ -98,7 +98,7 @@ func (p *plug) workThrough(ctx context.Context, h hand, left *atomic.Int64) erro
 		var got struct{ Tasks []work }
 		status, err := p.call(ctx, h, "/claim", object{"worker": h.name, "max": 2, "wait_seconds": 1, "lease_seconds": 3600}, &got)
 		if err != nil || status != http.StatusOK {
-			return fmt.Errorf("claim: %d %w", status, err)
+			return fmt.Errorf("claim: %d %v", status, err)
 		}
 		for _, w := range got.Tasks {
 			var done progress
@@ -106,7 +106,7 @@ func (p *plug) workThrough(ctx context.Context, h hand, left *atomic.Int64) erro
 			for _, body := range []object{{"extend_seconds": 3600}, {"status": "completed", "artifacts": []object{artifact("a", w.text())}}} {
 				status, err := p.call(ctx, h, "/leases/"+w.Lease, body, &done)
 				if err != nil || status != http.StatusOK {
-					return fmt.Errorf("report %v: %d %+v %w", body, status, done, err)
+					return fmt.Errorf("report %v: %d %+v %v", body, status, done, err)
 				}
 			}
 			left.Add(-1)
@@ -145,6 +145,9 @@ func TestDeliveredClaimsStayClaimed(t *testing.T) {
 					must(o.peer().send(ctx, o.agent, id(i), "hello"))(t)
 				}
 				wg.Wait()
+				if t.Failed() {
+					return // not all tasks will ever end
+				}
 				for i := range tasks {
 					checkExecutedOnce(ctx, t, o.peer(), o.agent, id(i))
 				}

@@ -30,6 +30,9 @@ func (a *api) guard(op operation) func(huma.Context, func(huma.Context)) {
 			err = checkRequest(ctx.Operation(), r)
 		}
 		if err != nil {
+			if r.Method == http.MethodPatch && errs.KindOf(err) == errs.Unsupported {
+				w.Header().Set("Accept-Patch", "application/json") // RFC 5789, 2.2
+			}
 			a.refused(r, op, "", err)
 			httpx.WriteError(w, r, err)
 			return

@@ -275,6 +275,10 @@ func TestOnlyJSONUpTo256KiBIsRead(t *testing.T) {
 		}
 	}
 	w.do(ada, "POST", proposals, submission, "Content-Type", "").want(201)
+	patch := w.do(ada, "PATCH", proposals+"/"+w.submit(ada, "acme").ID, `{"title":"x"}`, "Content-Type", "application/merge-patch+json").want(415)
+	if patch.Header.Get("Accept-Patch") != "application/json" {
+		t.Error(patch.Header)
+	}
 	// Exactly the limit is read; one byte more is not.
 	room := 256<<10 - len(submission)
 	w.do(ada, "POST", proposals, submission+strings.Repeat(" ", room)).want(201)

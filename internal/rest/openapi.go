@@ -98,7 +98,7 @@ var errorDocs = map[int]string{
 	http.StatusConflict:              "The current state does not allow it; `allowed` lists what it does allow.",
 	http.StatusPreconditionFailed:    "The record is another version than `If-Match` names.",
 	http.StatusRequestEntityTooLarge: "The body is larger than 256 KiB.",
-	http.StatusUnsupportedMediaType:  "The body is not `application/json`.",
+	http.StatusUnsupportedMediaType:  "The body is not `application/json`, is a patch format, or is compressed.",
 	http.StatusUnprocessableEntity:   "Fields or parameters break a rule; `errors` names every one.",
 	http.StatusTooManyRequests:       "Too many requests; wait as long as `Retry-After` says.",
 	http.StatusInternalServerError:   "A failure on our side; quote the `request_id`.",

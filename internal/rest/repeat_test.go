@@ -190,3 +190,25 @@ func TestAClaimShowsTheRequest(t *testing.T) {
 		t.Error(body)
 	}
 }
+
+// Titles are one visible line, of proposals, friction and follow-ups alike.
+func TestTitlesAreOneVisibleLine(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ada := w.admin("acme", "user:ada")
+	for _, title := range []string{`a\u2028b`, `a\u2029b`, `a\u0085b`, `a\nb`, `a\u202eb`, `a\u2066b`, `\u200b\u200d`, `\u2800`} {
+		for path, body := range map[string]string{
+			"/proposals": strings.Replace(submission, "Retry webhooks", title, 1),
+			"/friction":  strings.Replace(frictionBody, `"title":"`, `"title":"`+title+`","x":"`, 1),
+			"/tasks":     `{"title":"` + title + `"}`,
+		} {
+			got := at(w.do(ada, "POST", "/api/v1/orgs/acme"+path, body).want(422).problem())
+			if !slices.Contains(got, "/title") {
+				t.Errorf("%s with %s: %v", path, title, got)
+			}
+		}
+		p := w.submit(ada, "acme")
+		w.do(ada, "PATCH", "/api/v1/orgs/acme/proposals/"+p.ID, `{"title":"`+title+`"}`).want(422)
+	}
+	w.do(ada, "POST", "/api/v1/orgs/acme/proposals", strings.Replace(submission, "Retry webhooks", `👩\u200d💻 works`, 1)).want(201)
+}
