@@ -85,6 +85,10 @@ func Mount(rt *httpx.Router, o Options) {
 	for _, verb := range []string{"GET", "POST", "PUT", "PATCH", "DELETE"} {
 		rt.HandleAs(verb+" /a2a/{agent}/{path...}", refuseREST, binding)
 	}
+	// Else the mux would redirect other methods to the binding's path below.
+	for _, path := range []string{"/a2a/{agent}", "/a2a/{agent}/{$}"} {
+		rt.RefuseMethods(path, "PUT", "PATCH", "DELETE")
+	}
 	s.mountGRPC()
 	rt.HandleFunc("GET /a2a/{agent}", s.agentCard)
 	rt.HandleFunc("GET /a2a/{agent}/{$}", s.agentCard)

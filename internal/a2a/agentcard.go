@@ -50,7 +50,7 @@ func (s *server) writeAgentCard(w http.ResponseWriter, r *http.Request, id strin
 		cache = "private, no-cache"
 	}
 	h := w.Header()
-	h["Vary"] = []string{"Authorization, " + versionHeader}
+	h["Vary"] = []string{h.Get("Vary") + ", " + versionHeader}
 	body := s.appendCardOf(nil, &a, version, false)
 	writeCard(w, r, body, tagOf(body), cache, a.UpdatedAt)
 }

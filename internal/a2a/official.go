@@ -105,7 +105,7 @@ func (p *officialSend) readConfiguration(r *wire.Reader) {
 	r.Object(func(name []byte) bool {
 		switch string(name) {
 		case "acceptedOutputModes", "accepted_output_modes":
-			r.Strings() // agents answer in what they have
+			p.request.OutputModes = r.Strings() // for the worker; nothing is refused because of them
 		case "historyLength", "history_length":
 			r.Int(&p.history, 0, maxHistory)
 		case "returnImmediately", "return_immediately":

@@ -64,7 +64,7 @@ func (s *server) answer(w http.ResponseWriter, r *http.Request) *call {
 	c := &call{Context: r.Context(), s: s, agent: agent, w: w, r: r}
 	var err error
 	if c.to, err = s.Tasks.Reach(c, httpx.CallerOf(c), agent); err != nil {
-		refuse(w, r, err)
+		refuseRequest(w, r, idOfRefused(w, r), err)
 		return nil
 	}
 	body := buffers.Get().(*buffer)
@@ -75,7 +75,7 @@ func (s *server) answer(w http.ResponseWriter, r *http.Request) *call {
 		return nil
 	}
 	if bad := checkContentType(r, rpcMedia); bad != nil {
-		writeJSON(w, http.StatusOK, appendError(nil, nullID, bad))
+		writeJSON(w, http.StatusOK, appendError(nil, idOf(body.b), bad))
 		return nil
 	}
 	var space [1]request

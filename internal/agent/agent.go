@@ -61,7 +61,7 @@ type Store interface {
 	// CreateAgent writes the agent and its principal in one transaction. It refuses
 	// with Conflict an id that the org has already and a public name that another agent
 	// holds, and an unknown org with NotFound.
-	CreateAgent(ctx context.Context, a Agent, m identity.Member, e identity.AuditEntry, l Limits) error
+	CreateAgent(ctx context.Context, a Agent, m identity.Member, e identity.AuditEntry, l Limits) (Agent, error)
 	// UpdateAgent locks the agent, runs edit on it and writes the result; its principal
 	// is disabled and enabled with it. A public name that another agent holds is Conflict.
 	UpdateAgent(
@@ -126,7 +126,7 @@ func (r *Registry) Create(ctx context.Context, a Agent) (Agent, error) {
 	}
 	a.PublicName = a.Public
 	e := identity.NewEntry(ctx, a.CreatedAt, a.Org, identity.AgentCreate, p.Ref(), "")
-	err = r.store.CreateAgent(ctx, a, m, e, r.limits())
+	a, err = r.store.CreateAgent(ctx, a, m, e, r.limits())
 	r.known.forget(a.ID)
 	return a, err
 }

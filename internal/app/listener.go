@@ -326,7 +326,7 @@ func withConn(ctx context.Context, nc net.Conn) context.Context {
 		nc = t.NetConn()
 	}
 	if c, ok := nc.(*guarded); ok {
-		return context.WithValue(ctx, connKey{}, c)
+		return httpx.WithConn(context.WithValue(ctx, connKey{}, c), c)
 	}
 	return ctx
 }

@@ -52,6 +52,7 @@ func (s *Server) handler(ctx context.Context, ids *ids, proxies []netip.Prefix) 
 		Memory:           s.memory(metrics),
 		TrustedProxies:   proxies,
 		HSTS:             s.hsts(),
+		Origins:          s.cfg.CORSOrigins,
 	})
 	manager := identity.NewManager(s.store, s.agents, Now, ids.next)
 	manager.Quotas = identity.Quotas{

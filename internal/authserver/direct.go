@@ -6,6 +6,8 @@ import (
 	"net/http"
 
 	"github.com/luikyv/go-oidc/pkg/goidc"
+
+	"github.com/parley-dev/parley/internal/httpx"
 )
 
 // direct serves what clients call themselves, and puts right how the library answers.
@@ -18,6 +20,10 @@ import (
 func (s *server) direct(w http.ResponseWriter, r *http.Request) {
 	if err := s.limits.addresses.Take(s.router.ClientAddr(r).String()); err != nil {
 		refuseCall(w, err)
+		return
+	}
+	if err := httpx.CheckLength(r, maxForm); err != nil {
+		httpx.WriteError(w, r, err)
 		return
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)

@@ -31,6 +31,7 @@ type Config struct {
 	Listen         string   `help:"Address to listen on; port 0 takes a free one; ${default} if not given." default:"127.0.0.1:8080" env:"PARLEY_LISTEN" placeholder:"HOST:PORT"`
 	PublicURL      string   `help:"Address by which others reach this server, for links in answers." env:"PARLEY_PUBLIC_URL" placeholder:"URL"`
 	TrustedProxies []string `help:"Addresses or networks of proxies whose X-Forwarded-For is believed, e.g. 10.0.0.0/8,::1." env:"PARLEY_TRUSTED_PROXIES" placeholder:"CIDR"`
+	CORSOrigins    []string `help:"Web origins whose pages may call this server with bearer credentials, e.g. https://app.example; * is any. Cookies are never taken from other origins." name:"cors-origins" env:"PARLEY_CORS_ORIGINS" placeholder:"ORIGIN"`
 	TLSCert        string   `help:"Certificate (PEM) to serve HTTPS with." name:"tls-cert" env:"PARLEY_TLS_CERT" placeholder:"FILE"`
 	TLSKey         string   `help:"Private key (PEM) of --tls-cert." name:"tls-key" env:"PARLEY_TLS_KEY" placeholder:"FILE"`
 	RateLimit      int      `help:"Requests per second that one principal may make, in bursts of five times as many; ${default} if not given, and 0 turns the limit off." default:"100" env:"PARLEY_RATE_LIMIT" placeholder:"N"`
@@ -120,6 +121,11 @@ func (c *Config) Validate() error {
 	if err := checkPublicURL(c.PublicURL); err != nil {
 		return err
 	}
+	for _, origin := range c.CORSOrigins {
+		if err := checkOrigin(origin); err != nil {
+			return err
+		}
+	}
 	switch {
 	case (c.TLSCert == "") != (c.TLSKey == ""):
 		return errors.New("--tls-cert and --tls-key go together: give both or none")
@@ -203,6 +209,15 @@ func checkPublicURL(s string) error {
 		return fmt.Errorf("--public-url must be a scheme and a host only, without path, query or user; it is %q", s)
 	}
 	return nil
+}
+
+// checkOrigin accepts what a browser sends as Origin, and *.
+func checkOrigin(s string) error {
+	u, err := url.Parse(s)
+	if s == "*" || err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Hostname() != "" && s == strings.ToLower(u.Scheme+"://"+u.Host) {
+		return nil
+	}
+	return fmt.Errorf("--cors-origins must be origins such as https://app.example or http://localhost:3000, in lower case and without a path, or *; it has %q", s)
 }
 
 // Level is the log level as slog knows it.

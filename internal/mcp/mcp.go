@@ -81,6 +81,10 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.refuse(w, r, err)
 		return
 	}
+	if err := httpx.CheckLength(r, MaxBody); err != nil {
+		s.refuse(w, r, err)
+		return
+	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, MaxBody))
 	if budget.IsBusy(err) {
 		s.refuse(w, r, err) // there is no memory for it
@@ -117,7 +121,7 @@ type requestKey struct{}
 var scopes = []identity.Scope{identity.TasksRead, identity.TasksWrite, identity.A2AWrite}
 
 func (s *server) check(r *http.Request) error {
-	if r.Header.Get("Origin") != "" {
+	if r.Header.Get("Origin") != "" && !s.router.AllowsOrigin(r) {
 		if err := s.origin.Check(r); err != nil || !s.local(r) {
 			return errs.New(errs.Forbidden, "auth.cross_origin",
 				"pages of other hosts may not call this; a browser must come from the server's own public address")

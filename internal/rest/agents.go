@@ -66,11 +66,13 @@ func (a *api) listAgents(ctx context.Context, c *call, _ *listAgentsInput) (*lis
 
 type createAgentInput struct {
 	OrgPath
+	OnceHeader
 	Body payload[AgentCreation]
 }
 
 type createAgentOutput struct {
 	Location string `header:"Location" doc:"Where the new agent is."`
+	Replayed string `header:"Idempotency-Replayed" doc:"true, if the request had been carried out before."`
 	Body     Agent
 }
 
@@ -89,11 +91,15 @@ func (a *api) createAgent(ctx context.Context, c *call, in *createAgentInput) (*
 	if err := in.Body.check(created.Validate(), wrong...); err != nil {
 		return nil, err
 	}
-	created, err := a.agents.Create(ctx, created)
+	ctx, once, err := c.begin(ctx, b)
 	if err != nil {
 		return nil, err
 	}
-	out := &createAgentOutput{Location: c.request.URL.EscapedPath() + "/" + created.ID}
+	created, err = a.agents.Create(ctx, created)
+	if err != nil {
+		return nil, err
+	}
+	out := &createAgentOutput{Location: c.request.URL.EscapedPath() + "/" + created.ID, Replayed: replayed(once.Replayed())}
 	out.Body, err = a.agentOf(ctx, &created)
 	return out, err
 }
@@ -117,10 +123,16 @@ func (a *api) getAgent(ctx context.Context, c *call, in *getAgentInput) (*agentO
 
 type changeAgentInput struct {
 	AgentPath
+	OnceHeader
 	Body payload[AgentPatch]
 }
 
-func (a *api) changeAgent(ctx context.Context, c *call, in *changeAgentInput) (*agentOutput, error) {
+type changeAgentOutput struct {
+	Replayed string `header:"Idempotency-Replayed" doc:"true, if the request had been carried out before."`
+	Body     Agent
+}
+
+func (a *api) changeAgent(ctx context.Context, c *call, in *changeAgentInput) (*changeAgentOutput, error) {
 	b := &in.Body.value
 	edit := agent.Edit{Name: b.Name, Description: b.Description, Skills: b.Skills, Public: b.Public, Disabled: b.Disabled}
 	if b.Status.set {
@@ -138,11 +150,15 @@ func (a *api) changeAgent(ctx context.Context, c *call, in *changeAgentInput) (*
 			return nil, err
 		}
 	}
+	ctx, once, err := c.begin(ctx, edit) // not the body: encoded again it lacks the status
+	if err != nil {
+		return nil, err
+	}
 	changed, err := a.agents.Update(ctx, c.Org(), in.ID, edit)
 	if err != nil {
 		return nil, err
 	}
-	out := &agentOutput{}
+	out := &changeAgentOutput{Replayed: replayed(once.Replayed())}
 	out.Body, err = a.agentOf(ctx, &changed)
 	return out, err
 }

@@ -11,15 +11,17 @@ import (
 )
 
 // CreateAgent implements agent.Store.
-func (s *Store) CreateAgent(ctx context.Context, a agent.Agent, m identity.Member, e identity.AuditEntry, l agent.Limits) error {
+func (s *Store) CreateAgent(
+	ctx context.Context, a agent.Agent, m identity.Member, e identity.AuditEntry, l agent.Limits,
+) (agent.Agent, error) {
 	if a.Skills == nil {
 		a.Skills = []string{}
 	}
 	skills, err := json.Marshal(a.Skills)
 	if err != nil {
-		return fmt.Errorf("encode skills: %w", err)
+		return a, fmt.Errorf("encode skills: %w", err)
 	}
-	return s.eng.write(ctx, func(t *tx) error {
+	err = s.writeOnce(ctx, &a, func(t *tx) error {
 		taken, err := t.exists(ctx, `SELECT 1 FROM agents WHERE org_id = $1 AND id = $2`, a.Org, a.ID)
 		if err != nil {
 			return err
@@ -47,6 +49,7 @@ func (s *Store) CreateAgent(ctx context.Context, a agent.Agent, m identity.Membe
 		t.audit(e)
 		return nil
 	})
+	return a, err
 }
 
 // takePublicName refuses a public name that another agent holds, and one more than the
@@ -70,7 +73,7 @@ func (s *Store) UpdateAgent(
 	ctx context.Context, org, id string, l agent.Limits, edit func(agent.Agent) (agent.Agent, []identity.AuditEntry, error),
 ) (agent.Agent, error) {
 	var out agent.Agent
-	err := s.eng.write(ctx, func(t *tx) error {
+	err := s.writeOnce(ctx, &out, func(t *tx) error {
 		found, err := agentsWhere(ctx, t, `id = $1 AND org_id = $2`+t.d.forUpdate, id, org)
 		if err != nil {
 			return err

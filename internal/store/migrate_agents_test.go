@@ -91,7 +91,8 @@ func TestAgentsOfOlderStoresKeepTheirIDs(t *testing.T) {
 			create := func(org, id string, public bool) error {
 				a := agent.Agent{ID: id, Org: org, Name: id, Public: public, PublicName: public}
 				m := identity.Member{Principal: identity.Principal{Org: org, Kind: identity.Agent, ID: id}, Name: id}
-				return s.CreateAgent(t.Context(), a, m, identity.AuditEntry{Org: org, ID: org + id}, agent.Limits{})
+				_, err := s.CreateAgent(t.Context(), a, m, identity.AuditEntry{Org: org, ID: org + id}, agent.Limits{})
+				return err
 			}
 			for _, c := range []struct {
 				org, id string

@@ -79,19 +79,30 @@ func (s *Store) FinishTask(ctx context.Context, known task.Task, c task.Change) 
 
 // UpdateTask implements task.Store.
 func (s *Store) UpdateTask(ctx context.Context, org, uid string, decide func(task.Current) (task.Change, error)) (task.Change, error) {
-	return s.updateTask(ctx, decide, `org_id = $1 AND uid = $2`, org, uid)
+	return s.updateTask(ctx, s.eng.write, decide, `org_id = $1 AND uid = $2`, org, uid)
+}
+
+// UpdateTaskOnce implements task.Store.
+func (s *Store) UpdateTaskOnce(
+	ctx context.Context, org, uid string, outcome any, decide func(task.Current) (task.Change, error),
+) (task.Change, error) {
+	return s.updateTask(ctx, func(ctx context.Context, fn func(*tx) error) error { return s.writeOnce(ctx, outcome, fn) },
+		decide, `org_id = $1 AND uid = $2`, org, uid)
 }
 
 // UpdateTaskByKey implements task.Store.
 func (s *Store) UpdateTaskByKey(ctx context.Context, k task.Key, decide func(task.Current) (task.Change, error)) (task.Change, error) {
-	return s.updateTask(ctx, decide, keyCondition, k.Org, k.Agent, k.Sender.Org, k.Sender.Ref(), k.ID)
+	return s.updateTask(ctx, s.eng.write, decide, keyCondition, k.Org, k.Agent, k.Sender.Org, k.Sender.Ref(), k.ID)
 }
 
 const keyCondition = `tasks.org_id = $1 AND agent_id = $2 AND sender_org = $3 AND sender = $4 AND id = $5`
 
-func (s *Store) updateTask(ctx context.Context, decide func(task.Current) (task.Change, error), where string, args ...any) (task.Change, error) {
+func (s *Store) updateTask(
+	ctx context.Context, write func(context.Context, func(*tx) error) error,
+	decide func(task.Current) (task.Change, error), where string, args ...any,
+) (task.Change, error) {
 	var out task.Change
-	err := s.eng.write(ctx, func(x *tx) error {
+	err := write(ctx, func(x *tx) error {
 		found := false
 		var cur task.Current
 		err := each(ctx, x, func(r rows) (err error) {

@@ -165,7 +165,7 @@ func (e *Event) Size() (n int64) {
 	if e.Artifact != nil {
 		n += e.Artifact.size()
 	}
-	return n
+	return n + listSize(e.OutputModes) + int64(len(e.Metadata))
 }
 
 func (t *topic) wake() {

@@ -185,6 +185,8 @@ type SendRequest struct {
 	ContextID  string
 	FollowupID string
 	Metadata   []byte // a JSON object
+	// OutputModes are the media types that the sender accepts; nil: it does not say.
+	OutputModes []string
 	// MustExist refuses an id that the sender has not used before, and a context that
 	// is not the task's.
 	MustExist bool
@@ -202,6 +204,7 @@ func (r *SendRequest) check() error {
 	f = append(f, checkID("/id", r.ID)...)
 	f = append(f, checkID("/contextId", r.ContextID)...)
 	f = append(f, checkObject("/metadata", r.Metadata)...)
+	f = append(f, checkIDs("/configuration/acceptedOutputModes", r.OutputModes)...)
 	if len(f) > 0 {
 		return errs.InvalidFields(f...)
 	}
@@ -397,7 +400,7 @@ func (s *Tasks) insert(ctx context.Context, c Call, r SendRequest, follow bool) 
 	if place != nil {
 		lease = &Lease{Token: s.leaseToken(t.UID), Worker: place.worker, ExpiresAt: now.Add(place.length)}
 	}
-	change, err := decideNew(t, r.Message, lease, s.Limits, now)
+	change, err := decideNew(t, r.Message, r.OutputModes, lease, s.Limits, now)
 	if err != nil {
 		place.free()
 		return sent{}, err
@@ -432,7 +435,7 @@ func (s *Tasks) turn(ctx context.Context, c Call, r SendRequest, follow bool) (s
 		if r.MustExist && r.ContextID != "" && r.ContextID != cur.Task.ContextID {
 			return Change{}, errs.InvalidFields(field("/message/contextId", "must be the context of the task, or be left out"))
 		}
-		change, err := decideTurn(cur.Task, r.Message, s.Limits, now)
+		change, err := decideTurn(cur.Task, &r, s.Limits, now)
 		if change.Push = r.Push; guard != nil {
 			change.PushGuard = guard.of(&cur.Task)
 		}

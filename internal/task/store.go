@@ -90,6 +90,10 @@ type Store interface {
 	// UpdateTask locks a task, runs decide and writes what it returns. decide may
 	// run more than once and must be pure.
 	UpdateTask(ctx context.Context, org, uid string, decide func(Current) (Change, error)) (Change, error)
+	// UpdateTaskOnce is UpdateTask for a command with an idempotency key in its context:
+	// outcome, which decide fills in, is kept. If the command was carried out before,
+	// outcome is that of the first time, and the Change is empty.
+	UpdateTaskOnce(ctx context.Context, org, uid string, outcome any, decide func(Current) (Change, error)) (Change, error)
 	// UpdateTaskByKey is UpdateTask for the sender's own name of the task.
 	UpdateTaskByKey(ctx context.Context, k Key, decide func(Current) (Change, error)) (Change, error)
 	// FinishTask writes a change that ends a lease and was decided on a known row, if

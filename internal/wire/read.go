@@ -68,6 +68,8 @@ func (r *Reader) part(p *task.Part) {
 			r.Object(func(name []byte) bool { return r.fileMember(p, name) })
 		case "metadata":
 			p.Metadata = r.RawObject()
+		case "mediaType":
+			r.String(&p.MediaType)
 		default:
 			if r.Strict || !r.fileMember(p, name) {
 				return false
@@ -194,6 +196,7 @@ func (r *Reader) ArtifactUpdate(u *task.ArtifactUpdate) bool {
 			r.Bool(&u.Append)
 		case "last_chunk":
 			r.Bool(&u.LastChunk)
+			u.More = !u.LastChunk
 		default:
 			return false
 		}

@@ -20,6 +20,7 @@ var v1States = map[task.State]string{
 	task.Failed:        "TASK_STATE_FAILED",
 	task.Canceled:      "TASK_STATE_CANCELED",
 	task.InputRequired: "TASK_STATE_INPUT_REQUIRED",
+	task.AuthRequired:  "TASK_STATE_AUTH_REQUIRED",
 	task.Rejected:      "TASK_STATE_REJECTED",
 }
 
