@@ -55,7 +55,7 @@ bench: deps ## measure Parley beside its limits and the official A2A SDK; BENCH=
 soak: deps ## the long runs: load, 20 crashes on each engine, 10,000 streams, 5 rounds of chaos, attacks beside honest callers
 	PARLEY_LOAD_SECONDS=60 PARLEY_CRASH_ROUNDS=20 PARLEY_STREAMS=10000 PARLEY_CHAOS_ROUNDS=5 \
 		$(GO) test -count=1 -timeout 60m -v -run 'Load|Crash|Streams|Chaos' ./e2e
-	PARLEY_SIEGE=soak $(GO) test -count=1 -timeout 60m -v -run 'Siege' ./e2e
+	PARLEY_SIEGE=soak $(GO) test -count=1 -timeout 60m -v -run 'Siege|ExampleWorkers' ./e2e
 
 .PHONY: fuzz
 fuzz: ## run every fuzz target for FUZZTIME (30s)
