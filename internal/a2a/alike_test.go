@@ -173,5 +173,6 @@ func TestBindingsReadAlike(t *testing.T) {
 			}
 		}
 	}
+	w.rpc(ada, "bot", "ListTasks", `{"status":99}`).contains("unknown enum number 99; use a name such as TASK_STATE_")
 	w.rpc(ada, "echo", "SendMessage", part(`{"data":null}`)).contains(`"parts":[{"data":null}]`) // which the comparison leaves out
 }
