@@ -51,6 +51,9 @@ type Options struct {
 	// KeepAlive is how often a silent stream sends a comment, and Recheck how often
 	// it asks whether its key is still good. 0: every 15 and 5 seconds.
 	KeepAlive, Recheck time.Duration
+	// BlockFor is how long a request of the official protocol waits at most for its tasks to
+	// rest, all items of a batch together; 0: 60 seconds.
+	BlockFor time.Duration
 }
 
 type server struct {
@@ -72,6 +75,7 @@ type server struct {
 func Mount(rt *httpx.Router, o Options) {
 	o.Name, o.Version = cmp.Or(o.Name, "Parley"), cmp.Or(o.Version, "0.0.0")
 	o.KeepAlive, o.Recheck = cmp.Or(o.KeepAlive, 15*time.Second), cmp.Or(o.Recheck, 4*time.Second)
+	o.BlockFor = cmp.Or(o.BlockFor, blockFor)
 	if o.PublicURL == nil {
 		panic("a2a: no public address for the cards") // a mistake in the code, found at the start
 	}

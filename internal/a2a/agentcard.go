@@ -51,12 +51,16 @@ func (s *server) sendAgentCard(w http.ResponseWriter, r *http.Request, a *agent.
 		httpx.WriteError(w, r, err)
 		return
 	}
+	// Everybody who reaches a public agent by its id gets the same card, up to what Vary
+	// names, so shared caches may keep it. Where the path has no id, the key chose the agent.
 	cache := "public, max-age=60"
-	if !a.Public {
+	if !a.Public || r.PathValue("agent") == "" {
 		cache = "private, no-cache"
 	}
 	varyByCard(w.Header())
-	writeCard(w, r, body, tagOf(body), cache, a.UpdatedAt)
+	// The time of the agent's last change is not that of the card, which also depends on
+	// the settings and the signing key. So the only validator is the ETag.
+	writeCard(w, r, body, tagOf(body), cache, time.Time{})
 }
 
 // varyByCard adds to what the response depends on, beside the credentials, what the form
@@ -87,21 +91,24 @@ func (s *server) cardAgent(r *http.Request, id string) (agent.Agent, error) {
 }
 
 // appendAgentCard appends the extended card of an agent that the caller may call.
-func (s *server) appendAgentCard(c *call, b []byte, version string) ([]byte, error) {
+func (s *server) appendAgentCard(c *call, b []byte, f cardForm) ([]byte, error) {
 	a, _, err := s.Agents.Reach(c, httpx.CallerOf(c).Org, c.agent)
 	if err != nil {
 		return b, err
 	}
-	body, err := s.agentCardBody(c, &a, formFor(c.r, version, true))
+	body, err := s.agentCardBody(c, &a, f)
 	return append(b, body...), err
 }
 
-// writeCard answers with a card, or with 304 if the client has it.
+// writeCard answers with a card, or with 304 if the client has it. A zero time of the last
+// change means that it is not known.
 func writeCard(w http.ResponseWriter, r *http.Request, body []byte, tag, cache string, modified time.Time) {
 	h := w.Header()
 	h["Cache-Control"] = []string{cache}
 	h["Etag"] = []string{tag}
-	h["Last-Modified"] = []string{modified.UTC().Format(http.TimeFormat)}
+	if !modified.IsZero() {
+		h["Last-Modified"] = []string{modified.UTC().Format(http.TimeFormat)}
+	}
 	if unchanged(r, tag, modified) {
 		w.WriteHeader(http.StatusNotModified)
 		return
@@ -113,6 +120,9 @@ func writeCard(w http.ResponseWriter, r *http.Request, body []byte, tag, cache s
 func unchanged(r *http.Request, tag string, modified time.Time) bool {
 	if lines := r.Header["If-None-Match"]; len(lines) > 0 {
 		return holds(lines, tag)
+	}
+	if modified.IsZero() {
+		return false
 	}
 	since, err := http.ParseTime(r.Header.Get("If-Modified-Since"))
 	return err == nil && !modified.Truncate(time.Second).After(since)

@@ -74,23 +74,21 @@ func (b *bindings) overGRPC(agent, method, params string) outcome {
 	b.tb.Helper()
 	ctx := as(b.tb.Context(), b.secret)
 	params = `{"tenant":"` + agent + `",` + params[1:]
-	var out proto.Message
-	var err error
+	var in, out proto.Message
+	var call func() error
 	switch method {
 	case "SendMessage":
 		r := &a2apb.SendMessageRequest{}
-		if err = protojson.Unmarshal([]byte(params), r); err == nil {
-			out, err = b.grpc.SendMessage(ctx, r)
-		}
+		in, call = r, func() (err error) { out, err = b.grpc.SendMessage(ctx, r); return err }
 	case "ListTasks":
 		r := &a2apb.ListTasksRequest{}
-		if err = protojson.Unmarshal([]byte(params), r); err == nil {
-			out, err = b.grpc.ListTasks(ctx, r)
-		}
+		in, call = r, func() (err error) { out, err = b.grpc.ListTasks(ctx, r); return err }
 	}
-	if err != nil {
-		code := status.Code(err)
-		return outcome{"gRPC", code == codes.InvalidArgument || code == codes.Unknown, err.Error()}
+	if err := protojson.Unmarshal([]byte(params), in); err != nil {
+		return outcome{"gRPC", true, "not sent: " + err.Error()}
+	}
+	if err := call(); err != nil {
+		return outcome{"gRPC", status.Code(err) == codes.InvalidArgument, err.Error()}
 	}
 	text, err := protojson.Marshal(out)
 	if err != nil {
@@ -175,5 +173,6 @@ func TestBindingsReadAlike(t *testing.T) {
 			}
 		}
 	}
+	w.rpc(ada, "bot", "ListTasks", `{"status":99}`).contains("unknown enum number 99; use a name such as TASK_STATE_")
 	w.rpc(ada, "echo", "SendMessage", part(`{"data":null}`)).contains(`"parts":[{"data":null}]`) // which the comparison leaves out
 }

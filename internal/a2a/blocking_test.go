@@ -2,28 +2,66 @@ package a2a
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"time"
+
+	"github.com/parley-dev/parley/internal/httpx"
+	"github.com/parley-dev/parley/internal/task"
 )
 
-// TestABatchOfBlockingSendsWaitsOnce checks that the items of a batch, which share a
-// call, share the time that it may wait.
+// TestABatchOfBlockingSendsWaitsOnce sends a batch to a worker that leaves the first task
+// alone and completes the others at once. The first item uses up the time that the batch may
+// wait, so the others get their tasks as they are when they are sent.
 func TestABatchOfBlockingSendsWaitsOnce(t *testing.T) {
 	t.Parallel()
-	c := &call{}
-	if first := c.blocks(); first > blockFor || first < blockFor-10*time.Second {
-		t.Fatalf("the first item waits %v; want %v", first, blockFor)
+	w := newWorld(t, func(_ *httpx.Options, o *Options) { o.BlockFor = time.Second })
+	ada, p := w.caller("user:ada"), w.post("bot")
+	w.rpc(ada, "bot", "tasks/send", hello("t0"))
+	w.claim(p) // now the worker is known, else nobody would wait for it
+	const items = 3
+	var work sync.WaitGroup
+	work.Go(func() {
+		for i := range items {
+			c, err := w.tasks.Claim(t.Context(), p, task.ClaimRequest{Worker: "w", Max: 1, Wait: 20 * time.Second, Lease: time.Minute, Capacity: 100})
+			if err != nil || len(c.Assignments) != 1 {
+				t.Errorf("claimed %d, %v", len(c.Assignments), err)
+				return
+			}
+			if i == 0 {
+				continue
+			}
+			if _, err := w.tasks.Report(t.Context(), p, c.Assignments[0].Lease.Token, task.Report{State: task.Completed}); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	var batch []string
+	for i := range items {
+		batch = append(batch, envelope("SendMessage", fmt.Sprintf(`{"message":{"messageId":"m%d","role":"ROLE_USER","parts":[{"text":"a"}]}}`, i)))
 	}
-	c.blockUntil = c.blockUntil.Add(time.Second - blockFor) // all but a second of it has passed
-	if second := c.blocks(); second > time.Second {
-		t.Errorf("the second item waits %v; want what the first has left", second)
+	var got []struct {
+		Result struct {
+			Task struct{ Status struct{ State string } }
+		}
 	}
-	c.blockUntil = c.blockUntil.Add(-time.Second)
-	if third := c.blocks(); third != 0 {
-		t.Errorf("the third item waits %v; want 0", third)
+	a := w.do(ada, "POST", "/a2a/bot", "["+strings.Join(batch, ",")+"]")
+	if err := json.Unmarshal([]byte(a.Body), &got); err != nil || len(got) != items {
+		t.Fatal(err, a.Body)
+	}
+	work.Wait()
+	if state := got[0].Result.Task.Status.State; state != "TASK_STATE_WORKING" {
+		t.Errorf("the first item did not wait: its task is %s", state)
+	}
+	for i, r := range got[1:] {
+		if state := r.Result.Task.Status.State; state == "TASK_STATE_COMPLETED" {
+			t.Errorf("item %d waited although no time was left: its task is %s", i+1, state)
+		}
 	}
 }
 

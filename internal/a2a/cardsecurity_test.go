@@ -9,6 +9,8 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2acompat/a2av0"
 	a2apb "github.com/a2aproject/a2a-go/v2/a2apb/v1"
 	"github.com/google/go-cmp/cmp"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/protobuf/encoding/protojson"
 
 	"github.com/parley-dev/parley/internal/httpx"
@@ -49,7 +51,16 @@ func TestCardsSayHowToAuthenticate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	read := map[string]*a2apb.AgentCard{"of gRPC": extended}
+	asGo, err := grpc.NewClient(w.h2c(), grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithUserAgent(goAgent))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer asGo.Close()
+	toGo, err := a2apb.NewA2AServiceClient(asGo).GetExtendedAgentCard(ctx, &a2apb.GetExtendedAgentCardRequest{Tenant: "echo"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := map[string]*a2apb.AgentCard{"of gRPC": extended, "of gRPC, whatever the client": toGo}
 	for name, text := range cards {
 		read[name] = &a2apb.AgentCard{}
 		if err := (protojson.UnmarshalOptions{DiscardUnknown: true}).Unmarshal([]byte(text), read[name]); err != nil {

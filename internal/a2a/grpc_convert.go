@@ -23,7 +23,7 @@ func sendFromProto(r *a2apb.SendMessageRequest) (p officialSend, err error) {
 		config := pushFromProto(push)
 		p.request.Push = &config
 	}
-	p.request.OutputModes = r.GetConfiguration().GetAcceptedOutputModes()
+	p.request.OutputModes = keptModes(r.GetConfiguration().GetAcceptedOutputModes())
 	p.request.Metadata, more = objectFromProto(r.GetMetadata(), "/metadata")
 	fields = append(fields, more...)
 	m := r.GetMessage()

@@ -301,7 +301,7 @@ func (g *grpcService) DeleteTaskPushNotificationConfig(ctx context.Context, r *a
 
 func (g *grpcService) GetExtendedAgentCard(ctx context.Context, r *a2apb.GetExtendedAgentCardRequest) (*a2apb.AgentCard, error) {
 	return unary(ctx, g, r.GetTenant(), func(c *call) (*a2apb.AgentCard, error) {
-		text, err := c.s.appendAgentCard(c, nil, version1)
+		text, err := c.s.appendAgentCard(c, nil, cardForm{version: version1, extended: true})
 		if err != nil {
 			return nil, err
 		}

@@ -3,9 +3,8 @@ package a2a
 import (
 	"cmp"
 	"context"
-	"maps"
+	"encoding/json"
 	"math"
-	"slices"
 
 	v03pb "github.com/a2aproject/a2a-go/a2apb"
 	"google.golang.org/grpc"
@@ -236,7 +235,7 @@ func (g *grpcV03Service) DeleteTaskPushNotificationConfig(
 
 func (g *grpcV03Service) GetAgentCard(ctx context.Context, _ *v03pb.GetAgentCardRequest) (*v03pb.AgentCard, error) {
 	return v03Unary(ctx, g, func(c *call) (*v03pb.AgentCard, error) {
-		text, err := v03pCard(c, nil, nil)
+		text, err := c.s.appendAgentCard(c, nil, cardForm{extended: true})
 		if err != nil {
 			return nil, err
 		}
@@ -245,10 +244,24 @@ func (g *grpcV03Service) GetAgentCard(ctx context.Context, _ *v03pb.GetAgentCard
 		if err := (protojson.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(text, card); err != nil {
 			return nil, err
 		}
-		card.Security = nil // JSON has it in a form of its own
-		for _, name := range slices.Sorted(maps.Keys(card.GetSecuritySchemes())) {
-			card.Security = append(card.Security, &v03pb.Security{Schemes: map[string]*v03pb.StringList{name: {}}})
-		}
-		return card, nil
+		card.Security, err = v03ProtoSecurity(text)
+		return card, err
 	})
+}
+
+// v03ProtoSecurity reads what a card requires, whose JSON has lists of scopes where the
+// protobuf definition has messages.
+func v03ProtoSecurity(card []byte) (out []*v03pb.Security, err error) {
+	var required struct{ Security []map[string][]string }
+	if err := json.Unmarshal(card, &required); err != nil {
+		return nil, err
+	}
+	for _, alternative := range required.Security {
+		schemes := map[string]*v03pb.StringList{}
+		for name, scopes := range alternative {
+			schemes[name] = &v03pb.StringList{List: scopes}
+		}
+		out = append(out, &v03pb.Security{Schemes: schemes})
+	}
+	return out, nil
 }

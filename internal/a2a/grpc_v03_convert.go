@@ -29,6 +29,7 @@ func v03SendFromProto(r *v03pb.SendMessageRequest) (p officialSend, err error) {
 		config := v03PushFromProto(push)
 		p.request.Push = &config
 	}
+	p.request.OutputModes = keptModes(r.GetConfiguration().GetAcceptedOutputModes())
 	p.request.Metadata, more = objectFromProto(r.GetMetadata(), "/metadata")
 	fields = append(fields, more...)
 	m := r.GetRequest()

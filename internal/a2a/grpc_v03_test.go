@@ -2,6 +2,7 @@ package a2a
 
 import (
 	"encoding/base64"
+	"encoding/json"
 	"testing"
 
 	"github.com/a2aproject/a2a-go/a2a"
@@ -67,6 +68,32 @@ func TestTheSDKOf03OverGRPC(t *testing.T) {
 	card, err := c.GetAgentCard(ctx)
 	if err != nil || card.Name != "Echo" || len(card.Security) == 0 || len(card.SecuritySchemes) == 0 {
 		t.Errorf("%+v, %v", card, err)
+	}
+}
+
+// The card over gRPC requires the same as the card in JSON.
+func TestTheCardOf03OverGRPCHasScopes(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, withOAuth)
+	key := w.key("acme", "user:ada", "svc:a2a:write", "agent:echo")
+	var want struct{ Security []map[string][]string }
+	if err := json.Unmarshal([]byte(w.do("", "GET", echoCard, "", "A2A-Version", "0.3").Body), &want); err != nil {
+		t.Fatal(err)
+	}
+	card, err := v03pb.NewA2AServiceClient(dial(t, w.h2c())).GetAgentCard(as(t.Context(), key), &v03pb.GetAgentCardRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []map[string][]string
+	for _, s := range card.GetSecurity() {
+		alternative := map[string][]string{}
+		for name, scopes := range s.GetSchemes() {
+			alternative[name] = append([]string{}, scopes.GetList()...)
+		}
+		got = append(got, alternative)
+	}
+	if diff := cmp.Diff(want.Security, got); diff != "" || len(got) != len(alternatives) {
+		t.Error(diff)
 	}
 }
 

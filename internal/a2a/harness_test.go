@@ -45,6 +45,7 @@ type world struct {
 	logs     *orgtest.Log
 	orgs     *orgtest.World
 	down     *atomic.Bool // while set, no task can be stored
+	lost     *atomic.Bool // while set, no agent can be found
 }
 
 // faultyStore fails as a store that cannot be reached.
@@ -60,15 +61,28 @@ func (s faultyStore) InsertTask(ctx context.Context, c task.Change, lease time.D
 	return s.Store.InsertTask(ctx, c, lease)
 }
 
+// faultyDirectory fails as one whose store cannot be reached.
+type faultyDirectory struct {
+	task.Directory
+	lost *atomic.Bool
+}
+
+func (d faultyDirectory) Target(ctx context.Context, org, id string) (task.Target, *task.Target, error) {
+	if d.lost.Load() {
+		return task.Target{}, nil, errs.Wrap(io.EOF, errs.Unavailable, "store.unavailable", "the store cannot be reached right now; try again in a moment")
+	}
+	return d.Directory.Target(ctx, org, id)
+}
+
 var newID = orgtest.NewID
 
 var exampleURL = &url.URL{Scheme: "http", Host: "example.com"}
 
 func newWorld(tb testing.TB, edit ...func(*httpx.Options, *Options)) *world {
 	tb.Helper()
-	down := new(atomic.Bool)
+	down, lost := new(atomic.Bool), new(atomic.Bool)
 	base := orgtest.New(tb, func(o *task.Options) {
-		o.Store = faultyStore{o.Store, down}
+		o.Store, o.Directory = faultyStore{o.Store, down}, faultyDirectory{o.Directory, lost}
 		o.PushURL = func(url string) error {
 			if strings.Contains(url, "refused") {
 				return errors.New("is refused")
@@ -78,7 +92,8 @@ func newWorld(tb testing.TB, edit ...func(*httpx.Options, *Options)) *world {
 		o.OnError = func(err error) { tb.Error(err) }
 	})
 	w := &world{
-		tb: tb, store: base.Store, admins: base.Admins, auth: base.Auth, registry: base.Agents, tasks: base.Tasks, logs: base.Logs, orgs: base, down: down,
+		tb: tb, store: base.Store, admins: base.Admins, auth: base.Auth, registry: base.Agents, tasks: base.Tasks, logs: base.Logs, orgs: base,
+		down: down, lost: lost,
 	}
 	for _, a := range []agent.Agent{
 		{ID: "bot", Org: "acme", Name: "Bot", Description: "Does things.", Skills: []string{"things"}},

@@ -1,8 +1,12 @@
 package a2a
 
 import (
+	"math"
 	"strconv"
+	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/task"
@@ -114,7 +118,12 @@ func (p *officialSend) readConfiguration(r *wire.Reader) {
 	r.Object(func(name []byte) bool {
 		switch string(name) {
 		case "acceptedOutputModes", "accepted_output_modes":
-			p.request.OutputModes = r.Strings() // for the worker; nothing is refused because of them
+			r.Array(math.MaxInt, func(int) {
+				var mode string
+				if r.String(&mode) {
+					p.request.OutputModes = addMode(p.request.OutputModes, mode)
+				}
+			})
 		case "historyLength", "history_length":
 			r.Int(&p.history, 0, maxHistory)
 		case "returnImmediately", "return_immediately":
@@ -134,6 +143,24 @@ func (p *officialSend) readConfiguration(r *wire.Reader) {
 		}
 		return true
 	})
+}
+
+// keptModes are the media types that a task keeps of those that the sender accepts. They are
+// a hint for the worker, so a list that is too long is cut and an entry that cannot be kept
+// is left out: no message is refused because of them.
+func keptModes(modes []string) (kept []string) {
+	for _, mode := range modes {
+		kept = addMode(kept, mode)
+	}
+	return kept
+}
+
+func addMode(kept []string, mode string) []string {
+	if len(kept) == task.MaxIDs || mode == "" || len(mode) > task.MaxID ||
+		!utf8.ValidString(mode) || strings.ContainsFunc(mode, unicode.IsControl) {
+		return kept
+	}
+	return append(kept, mode)
 }
 
 // readPushConfig reads where to push, in the form of either version. Members that
@@ -197,7 +224,7 @@ func (c *call) sendOfficial(p *officialSend) (task.Task, error) {
 // blocks is how long the request may still wait, all items of a batch together.
 func (c *call) blocks() time.Duration {
 	if c.blockUntil.IsZero() {
-		c.blockUntil = time.Now().Add(blockFor)
+		c.blockUntil = time.Now().Add(c.s.BlockFor)
 	}
 	return max(0, time.Until(c.blockUntil))
 }

@@ -25,8 +25,13 @@ func (s *server) rootCard(w http.ResponseWriter, r *http.Request) {
 	caller := httpx.CallerOf(ctx)
 	if caller != nil {
 		if id, ok := caller.Scopes.OnlyAgent(); ok {
-			if a, err := s.cardAgent(r, id); err == nil {
+			a, err := s.cardAgent(r, id)
+			switch kind := errs.KindOf(err); {
+			case err == nil:
 				s.sendAgentCard(w, r, &a, form)
+				return
+			case kind != errs.NotFound && kind != errs.Forbidden:
+				httpx.WriteError(w, r, err)
 				return
 			}
 		}

@@ -79,6 +79,37 @@ func TestTheCardAtTheRoot(t *testing.T) {
 	}
 }
 
+// Where the key chooses the agent, nobody else may get the card from a cache.
+func TestACardThatTheKeyChoosesIsPrivate(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	one := w.key("acme", "service:one", "svc:a2a:write", "agent:echo")
+	for path, want := range map[string]string{
+		rootPath:                           "private, no-cache",
+		"/a2a/.well-known/agent-card.json": "private, no-cache",
+		echoCard:                           "public, max-age=60",
+		"/a2a/echo":                        "public, max-age=60",
+	} {
+		a := w.do(one, "GET", path, "")
+		a.status(200)
+		a.contains(`"Echo"`)
+		if got := a.Header.Get("Cache-Control"); got != want {
+			t.Errorf("%s: %q, want %q", path, got, want)
+		}
+	}
+}
+
+// A fault is no reason to answer with another card.
+func TestTheCardAtTheRootReportsFaults(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	one := w.key("acme", "service:one", "svc:a2a:write", "agent:bot")
+	w.lost.Store(true)
+	w.do(one, "GET", rootPath, "").status(503)
+	w.lost.Store(false)
+	w.do(one, "GET", rootPath, "").status(200)
+}
+
 // goneAgent is a key for an agent that was disabled.
 func (w *world) goneAgent() string {
 	w.tb.Helper()

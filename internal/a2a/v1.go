@@ -248,5 +248,5 @@ func v1Card(c *call, params, out []byte) ([]byte, error) {
 	if err := invalid(fields); err != nil {
 		return out, err
 	}
-	return c.s.appendAgentCard(c, out, version1)
+	return c.s.appendAgentCard(c, out, formFor(c.r, version1, true))
 }

@@ -14,6 +14,14 @@ import (
 // proxy all clients have the same one. So the bound is on bytes, and when it is exceeded
 // the connections are closed that hold much for long. The header of an ordinary request
 // is small and complete within milliseconds.
+//
+// While a connection serves a request, what it sends is not counted: it cannot be told from
+// the bodies of its streams, and to count those would close honest connections. So an
+// HTTP/2 client with an open stream can hold one more unfinished header (CONTINUATION),
+// which net/http bounds: one block at a time, of maxHeaderBytes with 32 bytes for each field,
+// or some 150 KiB of memory, and no longer than pingAfter and pingTimeout together, because a
+// client cannot answer a ping before the block ends. How many connections can do so follows
+// from the limits on requests and streams.
 const (
 	// maxPending is how much memory unfinished headers may take, by estimate.
 	maxPending = 32 << 20

@@ -3,9 +3,11 @@ package app
 import (
 	"bytes"
 	"crypto/tls"
+	"errors"
 	"io"
 	"log/slog"
 	"net"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -180,5 +182,38 @@ func TestFramesOfHTTP2AreSmall(t *testing.T) {
 	}
 	if !bytes.Contains(settings, []byte{0, 5, 0, 0, 0x40, 0}) { // SETTINGS_MAX_FRAME_SIZE
 		t.Errorf("%x does not bound frames to 16 KiB", settings)
+	}
+}
+
+// TestAnOpenStreamHidesNoLargeHeader sends a header that does not end while a stream of the
+// connection is open, so that its bytes are not counted. The connection must end once the
+// header is larger than a request's may be.
+func TestAnOpenStreamHidesNoLargeHeader(t *testing.T) {
+	t.Parallel()
+	s := newGuardedServer(t, 0)
+	const (
+		headers, continuation = 1, 9
+		endStream, endHeaders = 1, 4
+		request               = "\x82\x86\x04\x05/stay\x01\x01x" // GET http://x/stay
+		field                 = "\x90"                           // accept-encoding: gzip, deflate; it counts as 60 bytes
+	)
+	frame := func(kind, flags, stream byte, payload string) string {
+		return string([]byte{0, 0, byte(len(payload)), kind, flags, 0, 0, 0, stream}) + payload
+	}
+	conn, err := net.Dial("tcp", s.addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	_, _ = io.WriteString(conn, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00"+
+		frame(headers, endStream|endHeaders, 1, request))
+	<-s.inside
+	_, _ = io.WriteString(conn, frame(headers, endStream, 3, request))
+	for range 2 * maxHeaderBytes / 60 / 100 {
+		_, _ = io.WriteString(conn, frame(continuation, 0, 3, strings.Repeat(field, 100))) // it may be closed by now
+	}
+	_ = conn.SetReadDeadline(time.Now().Add(20 * time.Second))
+	if _, err := io.Copy(io.Discard, conn); errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Error("the connection is open although its header is too large")
 	}
 }

@@ -201,7 +201,7 @@ const minMetricsKey = 16
 const minRequestMemory = 128
 
 // checkCardBindings refuses bindings that do not exist, and cards without one for version
-// 0.3 of A2A, which gRPC does not serve.
+// 0.3 of A2A: cards of that version cannot offer gRPC, although it is served.
 func checkCardBindings(bindings []string) error {
 	seen := map[string]bool{}
 	for _, b := range bindings {

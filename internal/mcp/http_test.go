@@ -124,7 +124,10 @@ func TestRequestsAreBounded(t *testing.T) {
 
 func TestPagesOfOtherHostsAreRefused(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, func(_ *httpx.Options, o *Options) { o.PublicURL = &url.URL{Scheme: "https", Host: "parley.example"} })
+	w := newWorld(t, func(h *httpx.Options, o *Options) {
+		h.Origins = []string{"https://app.example"}
+		o.PublicURL = &url.URL{Scheme: "https", Host: "parley.example"}
+	})
 	ada := w.member("acme", "user:ada")
 	host := strings.TrimPrefix(w.url, "http://")
 	for _, c := range []struct {
@@ -136,6 +139,9 @@ func TestPagesOfOtherHostsAreRefused(t *testing.T) {
 		{"no browser, behind a proxy", 200, []string{"Host", "parley.internal"}},
 		{"the same host", 200, []string{"Origin", w.url}},
 		{"the public address, behind a proxy", 200, []string{"Host", "parley.example", "Origin", "https://parley.example"}},
+		{"an allowed origin", 200, []string{"Origin", "https://app.example"}},
+		{"an allowed origin, behind a proxy", 200, []string{"Host", "parley.example", "Origin", "https://app.example"}},
+		{"an allowed origin, with the name of another", 403, []string{"Host", "evil.example", "Origin", "https://app.example"}},
 		{"another host", 403, []string{"Origin", "https://evil.example"}},
 		{"another port", 403, []string{"Origin", "http://127.0.0.1:1"}},
 		{"a sandboxed page", 403, []string{"Origin", "null"}},

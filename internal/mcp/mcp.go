@@ -121,11 +121,10 @@ type requestKey struct{}
 var scopes = []identity.Scope{identity.TasksRead, identity.TasksWrite, identity.A2AWrite}
 
 func (s *server) check(r *http.Request) error {
-	if r.Header.Get("Origin") != "" && !s.router.AllowsOrigin(r) {
-		if err := s.origin.Check(r); err != nil || !s.local(r) {
-			return errs.New(errs.Forbidden, "auth.cross_origin",
-				"pages of other hosts may not call this; a browser must come from the server's own public address")
-		}
+	if r.Header.Get("Origin") != "" && (!s.local(r) || !s.router.AllowsOrigin(r) && s.origin.Check(r) != nil) {
+		return errs.New(errs.Forbidden, "auth.cross_origin",
+			"pages of other hosts may not call this; a browser must come from the server's own public address "+
+				"or an origin of --cors-origins, and on a loopback address Host must be a loopback name or that of --public-url")
 	}
 	c := httpx.CallerOf(r.Context())
 	if c == nil {

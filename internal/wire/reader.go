@@ -202,6 +202,9 @@ func (r *Reader) Bool(dst *bool) {
 	}
 }
 
+// maxShownNumber is how much of a number an error repeats.
+const maxShownNumber = 20
+
 // Enum reads a name or, as ProtoJSON allows, a number in its place, whose name numbers
 // has. A number that has no name there is refused.
 func (r *Reader) Enum(dst *string, numbers map[int32]string) bool {
@@ -212,7 +215,8 @@ func (r *Reader) Enum(dst *string, numbers map[int32]string) bool {
 	f, err := strconv.ParseFloat(string(v), 64)
 	name, ok := numbers[int32(f)]
 	if err != nil || !ok || float64(int32(f)) != f {
-		r.Fail("is not the number of a value")
+		shown := string(v[:min(len(v), maxShownNumber)])
+		r.Fail("has the unknown enum number " + shown + "; use a name such as " + numbers[1])
 		return false
 	}
 	*dst = name
