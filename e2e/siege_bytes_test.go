@@ -54,6 +54,7 @@ func mustShed(t *testing.T, res *http.Response) {
 func TestSiegeBatches(t *testing.T) {
 	eachSiege(t, func(t *testing.T, s *siege) {
 		s.sendLarge(t, "big")
+		s.sayInBatch(t, "talk")
 		keepOn(func() {
 			var wg sync.WaitGroup
 			for i := range siegeSize(6, 12) {
@@ -62,6 +63,23 @@ func TestSiegeBatches(t *testing.T) {
 			wg.Wait()
 		})
 	})
+}
+
+// sayInBatch sends fifty messages to one task in one batch. Each is stored, so none may
+// be answered with an error, though the task is larger than the response may be.
+func (s *siege) sayInBatch(t *testing.T, id string) {
+	must(s.attacker.send(t.Context(), s.prey.agent, id, largest[:1<<20]))(t)
+	batch := batchOf(50, "SendMessage", nil)
+	for i := range batch {
+		batch[i]["params"] = object{
+			"message":       object{"messageId": fmt.Sprint("m", i), "taskId": id, "role": "ROLE_USER", "parts": []object{{"text": fmt.Sprint(i)}}},
+			"configuration": object{"historyLength": 0, "returnImmediately": true},
+		}
+	}
+	res, b := s.attack(t, "/a2a/"+s.prey.agent, batch)
+	if n := bytes.Count(b, []byte(`"result":`)); res == nil || n != 50 {
+		t.Errorf("%d of 50 messages to a large task were answered with a result: %.300s", n, b)
+	}
 }
 
 // getInBatch gets a task fifty times in one batch.

@@ -55,6 +55,9 @@ type dialect struct {
 	// so many bytes of data, except the first. Readers stop there by themselves.
 	within func(columns, query, order string, bytes int64) string
 
+	// contains is a condition: the column contains the text, which has no quote in it.
+	contains func(column, text string) string
+
 	hasCompatible string // counts the column compatible of schema_migrations
 	makeNodes     string // makes the table of nodes; empty: there is only one
 }
@@ -87,6 +90,7 @@ var sqliteDialect = dialect{
 	unindexed: func(column string) string { return "+" + column },
 	by:        func(index string) string { return " INDEXED BY " + index },
 	within:    func(_, query, _ string, _ int64) string { return query },
+	contains:  func(column, text string) string { return "instr(" + column + ", '" + text + "') > 0" },
 
 	hasCompatible: `SELECT count(*) FROM pragma_table_info('schema_migrations') WHERE name = 'compatible'`,
 }
@@ -129,6 +133,8 @@ var postgresDialect = dialect{
 			SELECT *, sum(octet_length(data)) OVER (ORDER BY %[3]s) AS upto FROM (%[2]s) listed
 		) summed WHERE upto <= %[4]d OR upto = octet_length(data) ORDER BY %[3]s`, columns, query, order, bytes)
 	},
+
+	contains: func(column, text string) string { return "strpos(" + column + ", '" + text + "') > 0" },
 
 	hasCompatible: `SELECT count(*) FROM pg_attribute
 		WHERE attrelid = 'schema_migrations'::regclass AND attname = 'compatible' AND NOT attisdropped`,

@@ -137,6 +137,11 @@ func (s *Store) loadTask(ctx context.Context, l task.Content, where string, args
 			return t, err
 		}
 	}
+	if l.Sparse && !l.History {
+		// Rows of earlier versions do not say where the status is: all of them are read.
+		where += ` AND (tasks.status_seq = 0 OR ` + s.d.contains("e.data", `"K":"`+string(task.ArtifactEvent)+`"`) + ` OR e.seq = (
+			SELECT min(f.seq) FROM task_events f WHERE f.org_id = tasks.org_id AND f.uid = tasks.uid AND f.seq >= tasks.status_seq))`
+	}
 	return s.readTask(ctx, l, selectWhole+where+` ORDER BY e.seq`, args...)
 }
 

@@ -2,6 +2,7 @@ package task
 
 import (
 	"context"
+	"errors"
 
 	"github.com/parley-dev/parley/internal/budget"
 )
@@ -34,6 +35,18 @@ func load(ctx context.Context, l Content, read func(Content) (Task, error)) (Tas
 func admit(ctx context.Context) func(Task) error {
 	account := budget.From(ctx)
 	return func(t Task) error { return account.TakeNow(t.Size + rowSize) }
+}
+
+// loadStored loads a task for the response to a command that is done. If the response has
+// no room for its content, it shows the status alone: an error would say that nothing was
+// done.
+func (s *Tasks) loadStored(ctx context.Context, t *Task, l Content) (Task, error) {
+	l.Sparse = true
+	out, err := s.loadByUID(ctx, t.Org, t.UID, l)
+	if budget.IsBusy(err) || errors.Is(err, budget.ErrResponseTooLarge) {
+		out, err = s.loadByUID(ctx, t.Org, t.UID, Content{})
+	}
+	return out, err
 }
 
 // loadByUID is load for a task that is known by our own id.

@@ -235,7 +235,7 @@ func (s *Tasks) Send(ctx context.Context, c Call, r SendRequest, wait time.Durat
 		return t, err
 	}
 	budget.From(ctx).Insist()
-	return s.loadByUID(ctx, t.Org, t.UID, r.Show)
+	return s.loadStored(ctx, &t, r.Show)
 }
 
 // maxFolded is the size up to which a task is folded while it is waited for. A larger
@@ -454,7 +454,7 @@ func (s *Tasks) turn(ctx context.Context, c Call, r SendRequest, follow bool) (s
 	if len(change.Events) == 0 {
 		done.before = 0 // repeated: its events may be any
 	}
-	if done.task, err = s.loadByUID(ctx, ref.Org, ref.UID, r.Show); err != nil {
+	if done.task, err = s.loadStored(ctx, &change.Task, r.Show); err != nil {
 		if done.topic != nil {
 			s.hub.leave(done.topic)
 		}
@@ -508,7 +508,7 @@ func (s *Tasks) Cancel(ctx context.Context, c Call, id string, l Content) (Task,
 		return Task{}, err
 	}
 	s.publish(change)
-	return s.loadByUID(ctx, change.Task.Org, change.Task.UID, l)
+	return s.loadStored(ctx, &change.Task, l)
 }
 
 // Recall cancels a task on behalf of the org whose agent has it.

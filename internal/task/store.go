@@ -55,6 +55,9 @@ type DirectMessage struct {
 type Content struct {
 	History   bool
 	Artifacts bool
+	// Sparse says that the log may hold much that is not asked for: only rows with
+	// artifacts are decoded. It costs more where the log is short.
+	Sparse bool
 	// Admit is asked with the task's row before anything large is read. Its error ends
 	// the read. nil: everything is admitted.
 	Admit func(Task) error

@@ -1,0 +1,66 @@
+package store
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/parley-dev/parley/internal/identity"
+	"github.com/parley-dev/parley/internal/task"
+)
+
+// TestASparseReadHasAllArtifactsAndTheStatus compares it with a read of the whole log.
+func TestASparseReadHasAllArtifactsAndTheStatus(t *testing.T) {
+	t.Parallel()
+	eachEngine(t, Options{}, func(t *testing.T, s *Store) {
+		at := time.Now().UTC().Truncate(time.Microsecond)
+		text := func(s string) []task.Part { return []task.Part{{Kind: task.TextPart, Text: s}} }
+		turn := func(seq int64, s string) task.Event {
+			return task.Event{Seq: seq, At: at, Kind: task.TurnEvent, Message: &task.Message{ID: "m", Role: task.RoleUser, Parts: text(s)}}
+		}
+		status := func(seq int64, st task.State, s string) task.Event {
+			return task.Event{Seq: seq, At: at, Kind: task.StatusEvent, State: st, Message: &task.Message{ID: "s", Role: task.RoleAgent, Parts: text(s)}}
+		}
+		artifact := func(seq int64, id string) task.Event {
+			return task.Event{Seq: seq, At: at, Kind: task.ArtifactEvent, Artifact: &task.Artifact{ID: id, Parts: text("of " + id)}}
+		}
+		row := task.Task{
+			Org: "a", UID: "t1", Agent: "bot", ID: "x", Sender: identity.Principal{Org: "a", Kind: identity.User, ID: "ann"},
+			State: task.Submitted, Seq: 2, StatusSeq: 2, CreatedAt: at, UpdatedAt: at,
+		}
+		if err := s.InsertTask(t.Context(), task.Change{Task: row, Events: []task.Event{turn(1, "hi"), status(2, task.Submitted, "")}}, 0); err != nil {
+			t.Fatal(err)
+		}
+		for _, events := range [][]task.Event{
+			{turn(3, `says "K":"artifact" itself`)},
+			{artifact(4, "first"), status(5, task.Working, "half")},
+			{turn(6, "more")},
+			{artifact(7, "second")},
+			{turn(8, "and more")},
+		} {
+			if _, err := s.UpdateTask(t.Context(), "a", "t1", 0, func(cur task.Current) (task.Change, error) {
+				c := task.Change{Task: cur.Task, Events: events}
+				for _, e := range events {
+					if c.Task.Seq = e.Seq; e.Kind == task.StatusEvent {
+						c.Task.State, c.Task.StatusSeq = e.State, e.Seq
+					}
+				}
+				return c, nil
+			}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := s.TaskByUID(t.Context(), "a", "t1", task.Content{Artifacts: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := s.TaskByUID(t.Context(), "a", "t1", task.Content{Artifacts: true, Sparse: true})
+		if err != nil || len(got.Artifacts) != 2 {
+			t.Fatal(err, got.Artifacts)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
