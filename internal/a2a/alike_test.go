@@ -131,6 +131,7 @@ func TestBindingsReadAlike(t *testing.T) {
 		want                 string // in the result; empty: it is refused
 	}{
 		{"data null", "SendMessage", part(`{"data":null}`), `"parts":[{`},
+		{"text and data null", "SendMessage", part(`{"text":"a","data":null}`), ""},
 		{"data null with a media type", "SendMessage", part(`{"data":null,"mediaType":"application/json"}`), `"application/json"`},
 		{"text null beside data", "SendMessage", part(`{"text":null,"data":[1]}`), `"data":[1]`},
 		{"a part without content", "SendMessage", part(`{"mediaType":"text/plain"}`), ""},

@@ -236,7 +236,7 @@ func checkPublicURL(s string) error {
 // checkOrigin accepts what a browser sends as Origin, and *.
 func checkOrigin(s string) error {
 	u, err := url.Parse(s)
-	if s == "*" || err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Hostname() != "" && s == strings.ToLower(u.Scheme+"://"+u.Host) {
+	if s == "*" || err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Hostname() != "" && !strings.Contains(s, "*") && s == strings.ToLower(u.Scheme+"://"+u.Host) {
 		return nil
 	}
 	return fmt.Errorf("--cors-origins must be origins such as https://app.example or http://localhost:3000, in lower case and without a path, or *; it has %q", s)

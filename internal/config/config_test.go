@@ -145,6 +145,7 @@ func TestBadSettingsAreRefusedNotDefaulted(t *testing.T) {
 		{name: "missing file", args: []string{"--config", "no/such/file"}, want: "cannot read the configuration"},
 		{name: "an origin with a path", args: []string{"--cors-origins=https://app.example/x"}, want: "--cors-origins must be origins"},
 		{name: "an origin without a scheme", args: []string{"--cors-origins=app.example"}, want: "--cors-origins must be origins"},
+		{name: "an origin with a wildcard", args: []string{"--cors-origins=https://*.example"}, want: "--cors-origins must be origins"},
 		{name: "an origin in capitals", args: []string{"--cors-origins=https://App.example"}, want: "--cors-origins must be origins"},
 		{name: "rate", args: []string{"--rate-limit=-1"}, want: "--rate-limit must be 0"},
 		{name: "search timeout", args: []string{"--search-timeout=1ms"}, want: "--search-timeout must be between"},

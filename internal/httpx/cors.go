@@ -24,7 +24,7 @@ func newCORS(origins []string) *cors {
 // corsPaths are what pages of other origins may call; one that ends in a slash has all
 // below it. The pages of this server are not among them.
 var corsPaths = []string{
-	"/api/", "/a2a/", "/mcp", "/.well-known/", "/openapi.json", "/openapi.yaml",
+	"/api/", "/a2a", "/a2a/", "/mcp", "/.well-known/", "/openapi.json", "/openapi.yaml",
 	"/oauth/token", "/oauth/revoke", "/oauth/introspect", "/oauth/register",
 }
 

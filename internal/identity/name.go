@@ -26,6 +26,9 @@ func NameProblem(name string) string {
 	if strings.TrimSpace(name) == "" {
 		return "must not be blank"
 	}
+	if !strings.ContainsFunc(name, visible) {
+		return "must have a character that can be seen"
+	}
 	return ""
 }
 
@@ -39,7 +42,11 @@ func Deceptive(r rune) bool {
 		0x034F,                         // combining grapheme joiner
 		0x115F, 0x1160, 0x3164, 0xFFA0, // Hangul fillers
 		0x17B4, 0x17B5, // Khmer vowels that are not shown
+		0x1D159, // a note without a head
 		0x2800: // empty Braille pattern
+		return true
+	}
+	if r&0xFFFE == 0xFFFE || r >= 0xFDD0 && r <= 0xFDEF { // no characters, and never will be
 		return true
 	}
 	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Co, unicode.Cs, unicode.Zl, unicode.Zp)

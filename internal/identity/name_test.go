@@ -9,6 +9,7 @@ func TestNamesThatDeceiveAreRefused(t *testing.T) {
 		"zero width space": "Ad\u200Ba", "zero width joiner": "Ad\u200Da", "word joiner": "Ad\u2060a", "byte order mark": "\uFEFFAda",
 		"soft hyphen": "Ad\u00ADa", "control": "Ada\x07", "C1 control": "Ada\u0085", "line separator": "Ada\u2028x", "tag": "Ada\U000E0041",
 		"Hangul filler": "\u3164", "empty Braille": "\u2800", "replacement": "Ada\uFFFD", "blank": " \u00a0 ", "nothing": "",
+		"variation selector alone": "\uFE0F", "mark alone": "\u0301", "noncharacter": "Ada\uFFFE", "headless note": "\U0001D159",
 	} {
 		if NameProblem(bad) == "" {
 			t.Errorf("%s: %+q is taken", name, bad)

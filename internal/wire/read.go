@@ -84,10 +84,10 @@ func (r *Reader) part(p *task.Part) {
 	if !ok {
 		return
 	}
-	if null && !sort && !text && !data && !file { // in ProtoJSON null is a value as any other
+	if null && !data && (!sort || p.Kind == task.DataPart) { // in ProtoJSON null is a value as any other
 		data, p.Data = true, []byte("null")
 	}
-	if several(text, data, p.URL != "", len(p.Bytes) > 0) {
+	if several(text, data, p.URL != "", p.Bytes != nil) {
 		r.Fail("must have one content only: text, data, or the bytes or the URL of a file")
 		return
 	}
