@@ -154,7 +154,7 @@ func TestAClaimShowsTheRequest(t *testing.T) {
 			Message struct {
 				Parts []struct{ MediaType string }
 			}
-			TaskID   string          `json:"task_id"`
+			TaskID   string          `json:"sender_task_id"`
 			Metadata json.RawMessage `json:"metadata"`
 			Modes    []string        `json:"accepted_output_modes"`
 		}
@@ -186,7 +186,7 @@ func TestAClaimShowsTheRequest(t *testing.T) {
 		`{"status":"completed","artifacts":[{"parts":`+string(raw.Tasks[0].Message.Parts)+`}]}`).want(200)
 	// A task without any of it.
 	w.send("ada", "plain", "hello")
-	if body := w.do(worker, "POST", claim, `{}`).want(200).Body; !strings.Contains(body, `"task_id":"plain","metadata":null,"accepted_output_modes":[]}`) {
+	if body := w.do(worker, "POST", claim, `{}`).want(200).Body; !strings.Contains(body, `"sender_task_id":"plain","metadata":null,"accepted_output_modes":[]}`) {
 		t.Error(body)
 	}
 }
