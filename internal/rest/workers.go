@@ -149,7 +149,6 @@ func (a *api) report(ctx context.Context, c *call, in *reportInput) (*reportOutp
 	if err != nil {
 		return nil, err
 	}
-	r.Once = once
 	p, err := a.tasks.Report(ctx, c.post, in.Lease, r)
 	if err != nil {
 		return nil, err
