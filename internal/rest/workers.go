@@ -131,7 +131,7 @@ func writeClaim(w http.ResponseWriter, c *task.Claim) error {
 
 type reportInput struct {
 	LeasePath
-	OnceHeader
+	ReportOnceHeader
 	Body payload[WorkReport]
 }
 
