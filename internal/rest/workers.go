@@ -106,7 +106,7 @@ func (a *api) claim(ctx context.Context, c *call, in *claimInput) (*claimOutput,
 		stop()
 		if err != nil {
 			httpx.WriteError(w, r, err)
-		} else if writeClaim(w, &got) == nil && (!closed || len(got.Assignments) == 0 || httpx.Received(ctx)) {
+		} else if writeClaim(w, &got) == nil && (!closed || len(got.Assignments) == 0 || httpx.Received(ctx, req.Lease)) {
 			return
 		}
 		// What did not reach the worker costs no attempt.
