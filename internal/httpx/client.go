@@ -29,17 +29,19 @@ func WithConn(ctx context.Context, conn net.Conn) context.Context {
 	return context.WithValue(ctx, connKey{}, conn)
 }
 
-// How long Received waits for the client's acknowledgment, and how often it looks.
 const (
+	// receivedWait is how long Received waits for a client that acknowledges nothing more.
 	receivedWait = 5 * time.Second
-	receivedLook = 2 * time.Millisecond
+	// Received looks often at first, then less often.
+	receivedLook, receivedLookMost = 2 * time.Millisecond, 50 * time.Millisecond
 )
 
 // Received reports whether the client has taken what was written. It is for a client that
 // closed its side of the connection before: a write to it succeeds whether or not someone
 // reads, but only the kernel of one that still reads acknowledges what it gets. Without a
-// connection that can be asked, the write that succeeded counts.
-func Received(ctx context.Context) bool {
+// connection that can be asked, the write that succeeded counts. A client on a slow link
+// is waited for as long as it goes on taking, but not longer than most.
+func Received(ctx context.Context, most time.Duration) bool {
 	if x := exchangeOf(ctx); x != nil && x.request.ProtoMajor > 1 {
 		return false // the stream was reset: there is no half-closed one
 	}
@@ -47,10 +49,27 @@ func Received(ctx context.Context) bool {
 	if !ok {
 		return true
 	}
-	for deadline := time.Now().Add(receivedWait); ; time.Sleep(receivedLook) {
-		taken, over := acknowledged(conn)
-		if over || time.Now().After(deadline) {
-			return taken
+	return awaitTaken(func() delivery { return acknowledged(conn) }, most, time.Now, time.Sleep)
+}
+
+// delivery is how far a peer has taken what was sent to it.
+type delivery struct {
+	acked uint64 // bytes that it has acknowledged
+	taken bool   // all of them
+	over  bool   // nothing more will change: all is taken, or the connection is closed
+}
+
+func awaitTaken(look func() delivery, most time.Duration, now func() time.Time, sleep func(time.Duration)) bool {
+	start := now()
+	progress, acked := start, uint64(0)
+	for pause := receivedLook; ; pause = min(2*pause, receivedLookMost) {
+		d, at := look(), now()
+		if d.acked > acked {
+			progress, acked = at, d.acked
 		}
+		if d.over || at.Sub(progress) >= receivedWait || at.Sub(start) >= most {
+			return d.taken
+		}
+		sleep(pause)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net"
 	"testing"
+	"time"
 )
 
 // Received tells a client that has closed its sending side from one that is gone.
@@ -38,8 +39,11 @@ func TestReceivedKnowsWhetherSomeoneReads(t *testing.T) {
 		if _, err := server.Write([]byte("response")); err != nil {
 			t.Errorf("%s: %v", name, err) // the first write always succeeds
 		}
-		if got := Received(WithConn(context.Background(), server)); got != c.want {
+		if got := Received(WithConn(context.Background(), server), time.Minute); got != c.want {
 			t.Errorf("%s: received %v", name, got)
+		}
+		if n := acknowledged(server).acked; c.want && n == 0 {
+			t.Errorf("%s: the kernel counts no acknowledged bytes", name)
 		}
 		_ = server.Close()
 		_ = client.Close()

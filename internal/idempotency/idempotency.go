@@ -7,6 +7,7 @@
 package idempotency
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"fmt"
 	"time"
@@ -26,10 +27,21 @@ type Key struct {
 	Operation   string   // what is done to what, e.g. "POST /api/v1/orgs/main/proposals"
 	Value       string   // the caller's own key
 	Fingerprint [32]byte // of the command, so that a reuse with another body is noticed
+
+	// Keep is how long the outcome is remembered; zero: TTL.
+	Keep time.Duration
 }
+
+// Kept is how long the outcome is remembered.
+func (k *Key) Kept() time.Duration { return cmp.Or(k.Keep, TTL) }
 
 // New checks the caller's value and makes a Key; an empty value makes none.
 func New(operation, value string, command []byte) (*Key, error) {
+	return NewOf(operation, value, sha256.Sum256(command))
+}
+
+// NewOf is New with the SHA-256 of a command that is too large to be put into one text.
+func NewOf(operation, value string, fingerprint [32]byte) (*Key, error) {
 	if value == "" {
 		return nil, nil
 	}
@@ -41,7 +53,7 @@ func New(operation, value string, command []byte) (*Key, error) {
 			return nil, invalid("must consist of printable ASCII characters")
 		}
 	}
-	return &Key{Operation: operation, Value: value, Fingerprint: sha256.Sum256(command)}, nil
+	return &Key{Operation: operation, Value: value, Fingerprint: fingerprint}, nil
 }
 
 func invalid(msg string) error {

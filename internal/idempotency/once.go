@@ -25,6 +25,7 @@ type Once struct {
 	vault    [32]byte
 	sealed   []byte
 	replayed bool
+	done     bool
 }
 
 type onceKey struct{}
@@ -52,6 +53,18 @@ func From(ctx context.Context) *Once {
 
 // Replayed reports whether the command had been carried out before.
 func (o *Once) Replayed() bool { return o != nil && o.replayed }
+
+// Unused is an error if a write of this request was carried out under the key before. A
+// second one would get the outcome of the first, though it does something else.
+func (o *Once) Unused() error {
+	if o.done {
+		return fmt.Errorf("two writes of one request use its idempotency key: %s", o.Key.Operation)
+	}
+	return nil
+}
+
+// Done notes that a write was carried out under the key.
+func (o *Once) Done() { o.done = true }
 
 // Seal encrypts the secret of the outcome, to be kept with it. It is called before the
 // command is carried out.

@@ -43,7 +43,7 @@ func Deceptive(r rune) bool {
 		0x115F, 0x1160, 0x3164, 0xFFA0, // Hangul fillers
 		0x17B4, 0x17B5, // Khmer vowels that are not shown
 		0x1D159, // a note without a head
-		0x2800: // empty Braille pattern
+		0x2800:  // empty Braille pattern
 		return true
 	}
 	if r&0xFFFE == 0xFFFE || r >= 0xFDD0 && r <= 0xFDEF { // no characters, and never will be
@@ -80,14 +80,18 @@ func visible(r rune) bool {
 }
 
 // PlainName takes deceptive characters out of a name that others chose and that
-// cannot be refused any more.
+// cannot be refused any more. It is empty if nothing that can be seen is left.
 func PlainName(name string) string {
-	return strings.TrimSpace(strings.Map(func(r rune) rune {
+	name = strings.TrimSpace(strings.Map(func(r rune) rune {
 		if Deceptive(r) {
 			return -1
 		}
 		return r
 	}, name))
+	if !strings.ContainsFunc(name, visible) {
+		return ""
+	}
+	return name
 }
 
 func nameFields(pointer, name string) []errs.Field {

@@ -3,11 +3,15 @@ package rest
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"fmt"
+	"hash"
 
 	"github.com/go-json-experiment/json"
 
 	"github.com/parley-dev/parley/internal/httpx"
 	"github.com/parley-dev/parley/internal/idempotency"
+	"github.com/parley-dev/parley/internal/task"
 )
 
 const idempotencyHeader = "Idempotency-Key"
@@ -17,6 +21,11 @@ type OnceHeader struct {
 	Key idempotencyKey `header:"Idempotency-Key" doc:"A key of your choice that makes a retry safe: for 24 hours the same key and body get the first outcome again." example:"3f6c1a2e-submit-1"`
 }
 
+// ReportOnceHeader is the same for reports, which are kept for a shorter time.
+type ReportOnceHeader struct {
+	Key idempotencyKey `header:"Idempotency-Key" doc:"A key of your choice that makes a retry safe: for 2 hours the same key and body get the first outcome again." example:"3f6c1a2e-report-1"`
+}
+
 // once makes the key of a command. Its body is encoded anew, so that spacing and
 // the order of members do not matter.
 func (c *call) once(body any) (*idempotency.Key, error) {
@@ -24,11 +33,51 @@ func (c *call) once(body any) (*idempotency.Key, error) {
 	if value == "" {
 		return nil, nil
 	}
-	command, err := json.Marshal(body)
+	sum, err := fingerprint(body)
 	if err != nil {
 		return nil, err
 	}
-	return idempotency.New(c.request.Method+" "+c.request.URL.Path, value, command)
+	k, err := idempotency.NewOf(c.request.Method+" "+c.request.URL.Path, value, sum)
+	if _, ok := body.(*WorkReport); ok && k != nil {
+		k.Keep = reportKept
+	}
+	return k, err
+}
+
+// reportKept is how long the outcome of a report is kept: longer than any lease lasts
+// without one. Workers send many reports, and a worker that lost its lease has nothing to
+// repeat.
+const reportKept = 2 * task.MaxLease
+
+// hashed is a body with content of its caller that is too large to be encoded anew.
+type hashed interface{ hashInto(h hash.Hash) error }
+
+// fingerprint is the SHA-256 of a body.
+func fingerprint(body any) (sum [32]byte, err error) {
+	h := sha256.New()
+	if b, ok := body.(hashed); ok {
+		err = b.hashInto(h)
+	} else {
+		err = json.MarshalWrite(h, body)
+	}
+	h.Sum(sum[:0])
+	return sum, err
+}
+
+// hashInto takes the message and the artifacts as they were sent: they can be megabytes.
+func (b *WorkReport) hashInto(h hash.Hash) error {
+	small := *b
+	small.Message, small.Artifacts = nil, nil
+	if err := json.MarshalWrite(h, small); err != nil {
+		return err
+	}
+	for _, text := range [][]byte{b.Message, b.Artifacts} {
+		if _, err := fmt.Fprintf(h, "\n%d\n", len(text)); err != nil {
+			return err
+		}
+		_, _ = h.Write(text) // never fails
+	}
+	return nil
 }
 
 // begin puts the key of a command, if it has one, into the context, where the store finds

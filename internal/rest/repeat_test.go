@@ -3,9 +3,12 @@ package rest
 import (
 	"encoding/json"
 	"net/http"
+	"net/http/httptest"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -70,6 +73,65 @@ func TestReportsCanBeRepeated(t *testing.T) {
 		t.Errorf("%s, then %s", first.Body, again.Body)
 	}
 	w.do(worker, "POST", lease, body, "Idempotency-Key", "l").want(409)
+}
+
+// The fingerprint of a report is of all its members.
+func TestTheFingerprintOfAReport(t *testing.T) {
+	t.Parallel()
+	of := func(body string) [32]byte {
+		var p payload[WorkReport]
+		p.decode([]byte(body))
+		sum, err := fingerprint(&p.value)
+		if err != nil || p.flawed() {
+			t.Errorf("%s: %v %v", body, err, p.broken)
+		}
+		return sum
+	}
+	seen := map[[32]byte]string{}
+	for _, body := range []string{
+		`{}`, `{"status":"working"}`, `{"status":"completed"}`, `{"reply":true}`, `{"seen":1}`, `{"seen":2}`, `{"extend_seconds":30}`,
+		`{"message":{"parts":[{"text":"a"}]}}`, `{"message":{"parts":[{"text":"b"}]}}`, `{"artifacts":[]}`, `{"artifacts":[{}]}`,
+		`{"message":{},"artifacts":[]}`, `{"message":{}}`,
+	} {
+		if other, ok := seen[of(body)]; ok {
+			t.Errorf("%s has the fingerprint of %s", body, other)
+		}
+		seen[of(body)] = body
+	}
+	if of(`{"seen":1,"status":"working"}`) != of(`{ "status" : "working", "seen" : 1 }`) {
+		t.Error("the order of members counts")
+	}
+}
+
+// To make the fingerprint of a report costs no copy of its content. The test does not run
+// beside others: it counts the memory that the process takes.
+func TestTheFingerprintOfAReportCopiesNothing(t *testing.T) {
+	large := WorkReport{Artifacts: reportArtifacts(`["` + strings.Repeat("x", 4<<20) + `"]`)}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	if _, err := fingerprint(&large); err != nil {
+		t.Fatal(err)
+	}
+	runtime.ReadMemStats(&after)
+	if n := after.TotalAlloc - before.TotalAlloc; n > 1<<20 {
+		t.Errorf("the fingerprint of 4 MiB takes %d bytes of memory", n)
+	}
+}
+
+// The outcomes of reports are not kept for as long as others: there are many of them.
+func TestTheKeyOfAReportIsKeptForTwoHours(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		body any
+		want time.Duration
+	}{{&WorkReport{}, 2 * time.Hour}, {struct{}{}, 24 * time.Hour}} {
+		r := httptest.NewRequest("POST", "/", nil)
+		r.Header.Set(idempotencyHeader, "k")
+		k, err := (&call{request: r}).once(c.body)
+		if err != nil || k.Kept() != c.want {
+			t.Errorf("%T: %v, kept for %v", c.body, err, k.Kept())
+		}
+	}
 }
 
 // The document is the list of all operations: none can be forgotten.
@@ -154,7 +216,7 @@ func TestAClaimShowsTheRequest(t *testing.T) {
 			Message struct {
 				Parts []struct{ MediaType string }
 			}
-			TaskID   string          `json:"task_id"`
+			TaskID   string          `json:"sender_task_id"`
 			Metadata json.RawMessage `json:"metadata"`
 			Modes    []string        `json:"accepted_output_modes"`
 		}
@@ -186,7 +248,7 @@ func TestAClaimShowsTheRequest(t *testing.T) {
 		`{"status":"completed","artifacts":[{"parts":`+string(raw.Tasks[0].Message.Parts)+`}]}`).want(200)
 	// A task without any of it.
 	w.send("ada", "plain", "hello")
-	if body := w.do(worker, "POST", claim, `{}`).want(200).Body; !strings.Contains(body, `"task_id":"plain","metadata":null,"accepted_output_modes":[]}`) {
+	if body := w.do(worker, "POST", claim, `{}`).want(200).Body; !strings.Contains(body, `"sender_task_id":"plain","metadata":null,"accepted_output_modes":[]}`) {
 		t.Error(body)
 	}
 }

@@ -55,7 +55,7 @@ type ClaimedTask struct {
 	Message        message     `json:"message" doc:"The latest message of the sender."`
 	History        messageList `json:"history" doc:"All messages, oldest first."`
 	Seen           int64       `json:"seen" doc:"How much of the task this shows, for the next report." example:"2"`
-	TaskID         string      `json:"task_id" doc:"The id under which the sender knows the task." example:"crm-4711"`
+	SenderTaskID   string      `json:"sender_task_id" doc:"The id under which the sender knows the task." example:"crm-4711"`
 	Metadata       anything    `json:"metadata" doc:"The metadata of the sender's latest request that had any; null if none had."`
 	OutputModes    []string    `json:"accepted_output_modes" nullable:"false" doc:"The media types that the sender accepts; empty if it does not say." example:"[\"text/plain\"]"`
 }
@@ -158,7 +158,7 @@ func appendAssignment(b []byte, a *task.Assignment) []byte {
 	b = append(b, `,"seen":`...)
 	b = strconv.AppendInt(b, t.Seq, 10)
 	// What the sender chose comes last: the smallest workers look for the first "text".
-	b = append(b, `,"task_id":`...)
+	b = append(b, `,"sender_task_id":`...)
 	b = wire.AppendString(b, t.ID)
 	metadata := t.RequestMetadata
 	if metadata == nil {

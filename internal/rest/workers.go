@@ -106,7 +106,7 @@ func (a *api) claim(ctx context.Context, c *call, in *claimInput) (*claimOutput,
 		stop()
 		if err != nil {
 			httpx.WriteError(w, r, err)
-		} else if writeClaim(w, &got) == nil && (!closed || len(got.Assignments) == 0 || httpx.Received(ctx)) {
+		} else if writeClaim(w, &got) == nil && (!closed || len(got.Assignments) == 0 || httpx.Received(ctx, req.Lease)) {
 			return
 		}
 		// What did not reach the worker costs no attempt.
@@ -131,7 +131,7 @@ func writeClaim(w http.ResponseWriter, c *task.Claim) error {
 
 type reportInput struct {
 	LeasePath
-	OnceHeader
+	ReportOnceHeader
 	Body payload[WorkReport]
 }
 
@@ -149,7 +149,6 @@ func (a *api) report(ctx context.Context, c *call, in *reportInput) (*reportOutp
 	if err != nil {
 		return nil, err
 	}
-	r.Once = once
 	p, err := a.tasks.Report(ctx, c.post, in.Lease, r)
 	if err != nil {
 		return nil, err

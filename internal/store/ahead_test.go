@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/parley-dev/parley/internal/idempotency"
 	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/internal/store"
 	"github.com/parley-dev/parley/internal/task"
@@ -61,5 +62,79 @@ func TestALargeDecisionIsMadeAgainIfTheRowChanged(t *testing.T) {
 		return say(large)(cur)
 	}); err != nil || calls != 1 {
 		t.Errorf("%v: the decision was made %d times though the row was the same; want once, before the write", err, calls)
+	}
+}
+
+// TestALargeCommandIsDecidedAhead is the same for a command with an idempotency key. What
+// is kept of it is of the decision that is written.
+func TestALargeCommandIsDecidedAhead(t *testing.T) {
+	t.Parallel()
+	s, err := store.Open(t.Context(), store.Options{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	now := time.Now()
+	row := task.Task{
+		Org: "main", UID: "t1", Agent: "echo", ID: "a", Sender: identity.Principal{Org: "main", Kind: identity.User, ID: "ann"},
+		State: task.Working, Seq: 1, StatusSeq: 1, CreatedAt: now, UpdatedAt: now,
+	}
+	first := task.Change{Task: row, Events: []task.Event{{Seq: 1, At: now, Kind: task.StatusEvent, State: task.Working}}}
+	if err := s.InsertTask(t.Context(), first, 0); err != nil {
+		t.Fatal(err)
+	}
+	say := func(cur task.Current) (task.Change, error) {
+		c := task.Change{Task: cur.Task, Reported: task.Reported{Seq: cur.Task.Seq + 1}}
+		c.Task.Seq++
+		c.Events = []task.Event{{Seq: c.Task.Seq, At: now, Kind: task.StatusEvent, State: task.Working}}
+		return c, nil
+	}
+	const large = 100 << 10
+	calls := 0
+	update := func(key string, meanwhile func()) task.Reported {
+		k, err := idempotency.New("report", key, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, _, err := idempotency.Begin(t.Context(), k, "main", "agent:echo", "secret")
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := s.UpdateTaskOnce(ctx, "main", "t1", large, func(cur task.Current) (task.Change, error) {
+			if calls++; calls == 1 {
+				meanwhile()
+			}
+			return say(cur)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c.Reported
+	}
+	for key, c := range map[string]struct {
+		meanwhile func()
+		calls     int
+	}{
+		"alone": {func() {
+			// On the one writer this would wait for itself.
+			if err := s.AppendAudit(t.Context(), identity.AuditEntry{Org: "main", ID: "e", At: now}); err != nil {
+				t.Error(err)
+			}
+		}, 1},
+		"raced": {func() {
+			if _, err := s.UpdateTask(t.Context(), "main", "t1", 0, say); err != nil {
+				t.Error(err)
+			}
+		}, 2},
+	} {
+		calls = 0
+		got := update(key, c.meanwhile)
+		row, err := s.TaskRow(t.Context(), "main", "t1")
+		if err != nil || calls != c.calls || got.Seq != row.Seq {
+			t.Errorf("%s: %v; decided %d times for event %d of %d; want %d times, for the last", key, err, calls, got.Seq, row.Seq, c.calls)
+		}
+		if again := update(key, func() {}); again != got {
+			t.Errorf("%s: repeated it returns %+v; want %+v", key, again, got)
+		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"time"
 
 	"github.com/parley-dev/parley/internal/idempotency"
@@ -19,19 +20,27 @@ type keptOutcome struct {
 
 // writeOnce is a write whose outcome fn puts into out. If the context has an idempotency
 // key the outcome is kept, and a second write with the same key gets it again.
+//
+// An engine may run the write several times and undo all runs but the last. So a run that
+// finds a kept outcome changes neither out nor the command: fn of a later run may need
+// both. They are changed after the commit.
 func (s *Store) writeOnce(ctx context.Context, out any, fn func(*tx) error) error {
 	once := idempotency.From(ctx)
 	if once == nil {
 		return s.eng.write(ctx, fn)
 	}
-	return s.eng.write(ctx, func(t *tx) error {
+	if err := once.Unused(); err != nil {
+		return err
+	}
+	var earlier keptOutcome
+	replays := false
+	if err := s.eng.write(ctx, func(t *tx) error {
+		replays = false
 		now := s.now()
 		replay := func() (bool, error) {
-			kept := keptOutcome{Outcome: out}
-			done, err := t.replayOf(ctx, once.Key, once.Org, once.By, now, &kept)
-			if done {
-				once.Replay(kept.Sealed)
-			}
+			earlier = keptOutcome{Outcome: reflect.New(reflect.TypeOf(out).Elem()).Interface()}
+			done, err := t.replayOf(ctx, once.Key, once.Org, once.By, now, &earlier)
+			replays = done
 			return done, err
 		}
 		if done, err := replay(); done || err != nil {
@@ -40,12 +49,21 @@ func (s *Store) writeOnce(ctx context.Context, out any, fn func(*tx) error) erro
 		if err := fn(t); err != nil {
 			// The first of two at once may have been carried out while this one waited for a row.
 			if done, again := replay(); done {
+				*t = *newTx(t.reader, t.d) // drops what fn had queued
 				return again
 			}
 			return err
 		}
 		return t.rememberOf(once.Key, once.Org, once.By, now, keptOutcome{Outcome: out, Sealed: once.Kept()})
-	})
+	}); err != nil {
+		return err
+	}
+	once.Done()
+	if replays {
+		reflect.ValueOf(out).Elem().Set(reflect.ValueOf(earlier.Outcome).Elem())
+		once.Replay(earlier.Sealed)
+	}
+	return nil
 }
 
 // replay looks for the outcome of an earlier command with the same key. If there
@@ -95,6 +113,6 @@ func (t *tx) rememberOf(once *idempotency.Key, org, by string, now time.Time, ou
 	t.exec(`INSERT INTO idempotency (org_id, principal, operation, key, fingerprint, outcome, expires_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7)`,
 		org, by, once.Operation, once.Value, hex.EncodeToString(once.Fingerprint[:]), string(text),
-		micros(now.Add(idempotency.TTL)))
+		micros(now.Add(once.Kept())))
 	return nil
 }

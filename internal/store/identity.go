@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/idempotency"
 	"github.com/parley-dev/parley/internal/identity"
 )
 
@@ -187,6 +188,9 @@ func (s *Store) UpdateMember(
 		t.audit(out.Entries...)
 		return nil
 	})
+	if idempotency.From(ctx).Replayed() {
+		out = identity.MemberOutcome{Member: out.Member} // the rest is of a run that was undone
+	}
 	return out, err
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/idempotency"
 	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/internal/task"
 )
@@ -86,10 +87,17 @@ func (s *Store) UpdateTask(
 
 // UpdateTaskOnce implements task.Store.
 func (s *Store) UpdateTaskOnce(
-	ctx context.Context, org, uid string, outcome any, decide func(task.Current) (task.Change, error),
+	ctx context.Context, org, uid string, bytes int64, decide func(task.Current) (task.Change, error),
 ) (task.Change, error) {
-	return s.updateTask(ctx, func(ctx context.Context, fn func(*tx) error) error { return s.writeOnce(ctx, outcome, fn) },
-		0, decide, `org_id = $1 AND uid = $2`, org, uid)
+	// What is kept is taken from the change that is written, not from a variable that
+	// decide sets: of several runs, the last need not be the one that is written.
+	var out task.Change
+	write := func(ctx context.Context, fn func(*tx) error) error { return s.writeOnce(ctx, &out.Reported, fn) }
+	err := s.updateTaskTo(ctx, &out, write, bytes, decide, `org_id = $1 AND uid = $2`, org, uid)
+	if idempotency.From(ctx).Replayed() {
+		out = task.Change{Reported: out.Reported} // nothing else was written
+	}
+	return out, err
 }
 
 // UpdateTaskByKey implements task.Store.
@@ -104,20 +112,26 @@ const keyCondition = `tasks.org_id = $1 AND agent_id = $2 AND sender_org = $3 AN
 func (s *Store) updateTask(
 	ctx context.Context, write func(context.Context, func(*tx) error) error, bytes int64,
 	decide func(task.Current) (task.Change, error), where string, args ...any,
-) (task.Change, error) {
+) (out task.Change, err error) {
+	err = s.updateTaskTo(ctx, &out, write, bytes, decide, where, args...)
+	return out, err
+}
+
+func (s *Store) updateTaskTo(
+	ctx context.Context, out *task.Change, write func(context.Context, func(*tx) error) error, bytes int64,
+	decide func(task.Current) (task.Change, error), where string, args ...any,
+) error {
 	decided := encoded(decide)
 	if s.d == &sqliteDialect && bytes >= wideRow {
 		decided = s.decideAhead(ctx, decided, where, args...)
 	}
-	var out task.Change
-	err := write(ctx, func(x *tx) error {
+	return write(ctx, func(x *tx) error {
 		cur, err := s.currentTask(ctx, x, where+x.d.forUpdate, args...)
 		if err == nil {
-			out, err = x.applyTask(ctx, cur, decided)
+			*out, err = x.applyTask(ctx, cur, decided)
 		}
 		return err
 	})
-	return out, err
 }
 
 // currentTask reads the row that a decision is made on.

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/parley-dev/parley/internal/errs"
-	"github.com/parley-dev/parley/internal/idempotency"
 )
 
 // MaxAttempts is how often a task is given to a worker that gets lost.
@@ -21,6 +20,15 @@ type Change struct {
 	Push   *PushConfig // to set; nil: none
 	// PushGuard is asked before Push is written, unless it is there already as it is.
 	PushGuard func(PushSet) error
+	Reported  Reported
+}
+
+// Reported is what the response to a worker's report is made of. With an idempotency key
+// it is kept, to make the same response again.
+type Reported struct {
+	Given  int64 // the last event that the worker was told of before
+	Before int64 // the last event before those of the report
+	Seq    int64 // the last event
 }
 
 // add appends an event to the change and keeps the row in step with it.
@@ -161,8 +169,6 @@ type Report struct {
 	// sender said since then is given again. Nil: since whatever answer was made last,
 	// though it may have got lost.
 	Seen *int64
-	// Once is set for a report with an idempotency key, which is in its context.
-	Once *idempotency.Once
 }
 
 // length is the bytes of the report's content.

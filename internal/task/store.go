@@ -95,9 +95,9 @@ type Store interface {
 	// store with one writer need not run a large decision there.
 	UpdateTask(ctx context.Context, org, uid string, bytes int64, decide func(Current) (Change, error)) (Change, error)
 	// UpdateTaskOnce is UpdateTask for a command with an idempotency key in its context:
-	// outcome, which decide fills in, is kept. If the command was carried out before,
-	// outcome is that of the first time, and the Change is empty.
-	UpdateTaskOnce(ctx context.Context, org, uid string, outcome any, decide func(Current) (Change, error)) (Change, error)
+	// Reported of the change is kept. If the command was carried out before, the change
+	// that is returned has nothing but Reported, of the first time.
+	UpdateTaskOnce(ctx context.Context, org, uid string, bytes int64, decide func(Current) (Change, error)) (Change, error)
 	// UpdateTaskByKey is UpdateTask for the sender's own name of the task.
 	UpdateTaskByKey(ctx context.Context, k Key, bytes int64, decide func(Current) (Change, error)) (Change, error)
 	// FinishTask writes a change that ends a lease and was decided on a known row, if

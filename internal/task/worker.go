@@ -8,6 +8,7 @@ import (
 
 	"github.com/parley-dev/parley/internal/budget"
 	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/idempotency"
 	"github.com/parley-dev/parley/internal/identity"
 )
 
@@ -236,22 +237,28 @@ func (s *Tasks) report(ctx context.Context, org, agent, uid, token string, r Rep
 	}
 	r.Artifacts = s.named(r.Artifacts)
 	now := s.Now()
-	given := int64(0)
 	decide := func(cur Current) (Change, error) {
 		if cur.Task.Agent != agent {
 			return Change{}, errs.ErrNotFound
 		}
-		given = r.known(&cur.Task)
-		return decideReport(cur.Task, token, r, s.Limits, now, cur.Clock)
+		change, err := decideReport(cur.Task, token, r, s.Limits, now, cur.Clock)
+		seq := change.Task.Seq
+		change.Reported = Reported{Given: r.known(&cur.Task), Before: seq - int64(len(change.Events)), Seq: seq}
+		return change, err
 	}
-	if r.Once != nil {
-		return s.reportOnce(ctx, org, uid, token, &r, decide)
+	once := idempotency.From(ctx)
+	write := s.Store.UpdateTask
+	if once != nil {
+		write = s.Store.UpdateTaskOnce
 	}
-	change, err := s.Store.UpdateTask(ctx, org, uid, r.length(), decide)
-	if err != nil {
+	change, err := write(ctx, org, uid, r.length(), decide)
+	switch {
+	case err != nil:
 		return Progress{}, stale(err)
+	case once.Replayed():
+		return s.repeated(ctx, org, uid, token, change.Reported)
 	}
-	return s.progress(ctx, token, change, given), nil
+	return s.progress(ctx, token, change), nil
 }
 
 // known is the last event that the worker was told of.
@@ -262,59 +269,46 @@ func (r *Report) known(t *Task) int64 {
 	return t.Delivered
 }
 
-// progress publishes a report that is stored, and makes the response to it. given is the
-// last event that the worker knew.
-func (s *Tasks) progress(ctx context.Context, token string, change Change, given int64) Progress {
+// progress publishes a report that is stored, and makes the response to it. The report is
+// stored, so it is no failure if the turns cannot be read: they stay undelivered, and the
+// response says that there is more.
+func (s *Tasks) progress(ctx context.Context, token string, change Change) Progress {
 	s.publish(change)
 	t := &change.Task
 	out := Progress{State: t.State, Canceled: t.State == Canceled, ExpiresAt: t.Lease.ExpiresAt, Seen: t.Seq}
-	s.addTurns(ctx, &out, t, token, given, t.Seq-int64(len(change.Events)))
+	if !s.addTurns(ctx, &out, t, change.Reported) {
+		s.undeliver(ctx, t, token, out.Seen)
+	}
 	return out
 }
 
-// addTurns adds what the sender said after one event and up to another. The report is
-// stored, so it is no failure if the turns cannot be read: they stay undelivered, and the
-// response says that there is more.
-func (s *Tasks) addTurns(ctx context.Context, p *Progress, t *Task, token string, given, before int64) {
-	if given >= before {
-		return
+// addTurns adds what the sender said between what the worker knew and the report. It
+// reports whether all of that could be read; if not, the response says that there is more.
+func (s *Tasks) addTurns(ctx context.Context, p *Progress, t *Task, r Reported) bool {
+	if r.Given >= r.Before {
+		return true
 	}
-	var err error
-	if p.Turns, given, err = s.turns(ctx, t, given, before); err != nil {
-		p.More, p.Seen = true, given
-		s.undeliver(ctx, t, token, given)
+	turns, read, err := s.turns(ctx, t, r.Given, r.Before)
+	p.Turns = turns
+	if err != nil {
+		p.More, p.Seen = true, read
 	}
+	return err == nil
 }
 
-// reported is the outcome of a report with an idempotency key.
-type reported struct{ Given, Before, Seq int64 }
-
-// reportOnce is report with an idempotency key. Repeated, it changes nothing, and the
-// response has the same messages as the first one and the state of now.
-func (s *Tasks) reportOnce(
-	ctx context.Context, org, uid, token string, r *Report, decide func(Current) (Change, error),
-) (Progress, error) {
-	var done reported
-	change, err := s.Store.UpdateTaskOnce(ctx, org, uid, &done, func(cur Current) (Change, error) {
-		change, err := decide(cur)
-		done = reported{Given: r.known(&cur.Task), Before: change.Task.Seq - int64(len(change.Events)), Seq: change.Task.Seq}
-		return change, err
-	})
-	if err != nil {
-		return Progress{}, stale(err)
-	}
-	if !r.Once.Replayed() {
-		return s.progress(ctx, token, change, done.Given), nil
-	}
+// repeated is the response to a report that was stored before under its idempotency key.
+// It has the same messages as the first one and the state of now. Nothing is changed: what
+// counts as delivered may have moved on with later reports.
+func (s *Tasks) repeated(ctx context.Context, org, uid, token string, r Reported) (Progress, error) {
 	t, err := s.Store.TaskRow(ctx, org, uid)
 	if err != nil {
 		return Progress{}, stale(err)
 	}
-	out := Progress{State: t.State, Canceled: t.State == Canceled, Seen: done.Seq}
+	out := Progress{State: t.State, Canceled: t.State == Canceled, Seen: r.Seq}
 	if t.Lease.Token == token {
 		out.ExpiresAt = t.Lease.ExpiresAt
 	}
-	s.addTurns(ctx, &out, &t, token, done.Given, done.Before)
+	s.addTurns(ctx, &out, &t, r)
 	return out, nil
 }
 

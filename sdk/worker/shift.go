@@ -131,7 +131,7 @@ func (s *shift) begin(a assignment) {
 		go h.beat(ctx)
 		t := &Task{
 			ID: a.ID, ContextID: a.ContextID, Sender: a.Sender, Attempt: a.Attempt, Message: a.Message, History: a.History,
-			TaskID: a.TaskID, AcceptedOutputModes: a.AcceptedOutputModes, hold: h, done: ctx.Done(),
+			SenderTaskID: a.SenderTaskID, AcceptedOutputModes: a.AcceptedOutputModes, hold: h, done: ctx.Done(),
 		}
 		if string(a.Metadata) != "null" {
 			t.Metadata = a.Metadata

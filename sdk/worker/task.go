@@ -17,7 +17,7 @@ type Task struct {
 	Message   Message   // the latest message of the sender
 	History   []Message // the whole conversation, oldest first, Message included
 
-	TaskID              string          // the id under which the sender knows the task
+	SenderTaskID        string          // the id under which the sender knows the task
 	Metadata            json.RawMessage // of the sender's latest request that had any; nil: none had
 	AcceptedOutputModes []string        // media types that the sender accepts; empty: it does not say
 

@@ -132,7 +132,7 @@ type assignment struct {
 	History   []Message `json:"history"`
 	Seen      int64     `json:"seen"`
 
-	TaskID              string          `json:"task_id"`
+	SenderTaskID        string          `json:"sender_task_id"`
 	Metadata            json.RawMessage `json:"metadata"`
 	AcceptedOutputModes []string        `json:"accepted_output_modes"`
 }

@@ -108,11 +108,19 @@ func testManageOnce(w *world) {
 	}
 }
 
+// audited is how many entries the audit log of the org has.
+func (w *world) audited() int {
+	entries, err := w.store.Audit(w.Context(), "acme", identity.AuditFilter{Limit: 1000})
+	w.must(err)
+	return len(entries)
+}
+
 // testRacingManageOnce sends each command several times at once: it is carried out once,
-// and all get its outcome.
+// and all get its outcome. The audit log tells of one.
 func testRacingManageOnce(w *world) {
 	for name, do := range w.repeatable() {
 		const many = 6
+		before := w.audited()
 		var wg sync.WaitGroup
 		got := make([]made, many)
 		fresh := make([]bool, many)
@@ -138,6 +146,9 @@ func testRacingManageOnce(w *world) {
 		}
 		if n != 1 {
 			w.Errorf("%s was carried out %d times", name, n)
+		}
+		if n := w.audited() - before; n != 1 {
+			w.Errorf("%s: the audit log has %d entries of it", name, n)
 		}
 	}
 }

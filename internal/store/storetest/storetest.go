@@ -101,6 +101,7 @@ func Run(t *testing.T, open func(*testing.T, store.Options) Store, words ...stri
 		{"an authorization is asked for as input is", testAuthRequired},
 		{"a worker learns what the sender asked for", testClaimShowsTheRequest},
 		{"a report is repeated once", testReportOnce},
+		{"a repeated report takes nothing back", testReportOnceWithoutMemory},
 		{"an agent in this process answers", testEcho},
 		{"a server takes over what a killed one held", testTakeOver},
 		{"a stream resumed anywhere is the same stream", testResume},

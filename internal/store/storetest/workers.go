@@ -132,7 +132,6 @@ func testReportOnce(w *world) {
 		w.must(err)
 		ctx, once, err := idempotency.Begin(w.Context(), k, "acme", "agent:bob", "secret")
 		w.must(err)
-		r.Once = once
 		got, err := w.tasks.Report(ctx, p, a.Lease.Token, r)
 		w.must(err)
 		return got, once.Replayed()
@@ -159,5 +158,42 @@ func testReportOnce(w *world) {
 	got, err := w.tasks.Get(w.Context(), c, "t1", task.All)
 	if w.must(err); len(got.Artifacts) != 1 || len(got.Artifacts[0].Parts) != 1 || got.State != task.Completed {
 		w.Errorf("%+v", got)
+	}
+}
+
+// testReportOnceWithoutMemory repeats a report after a later one. That the server has no
+// memory for the messages then does not make them undelivered: the later report had them.
+func testReportOnceWithoutMemory(w *world) {
+	c, p := w.call("acme", "user:ann", "bob"), w.post("bob")
+	w.send(c, "t1", "hello")
+	a := w.claim(p)
+	w.send(c, "t1", strings.Repeat("x", 100<<10))
+	report := func(ctx context.Context) task.Progress {
+		k, err := idempotency.New("report", "k", nil)
+		w.must(err)
+		ctx, _, err = idempotency.Begin(ctx, k, "acme", "agent:bob", "secret")
+		w.must(err)
+		got, err := w.tasks.Report(ctx, p, a.Lease.Token, task.Report{Message: ptr(agentSays("half"))})
+		w.must(err)
+		return got
+	}
+	if got := report(w.Context()); len(got.Turns) != 1 || got.More {
+		w.Errorf("%d turns, more: %v", len(got.Turns), got.More)
+	}
+	pool := budget.NewPool(budget.Limits{Memory: 1 << 20, Response: 1 << 20})
+	full := &budget.Account{Pool: pool, Owner: budget.Owner{Org: "acme", Principal: "agent:bob"}}
+	w.must(full.Hold(w.Context(), 200<<10))
+	again := report(context.WithValue(w.Context(), budget.Key{}, &budget.Account{Pool: pool, Owner: full.Owner}))
+	full.Close()
+	if !again.More || len(again.Turns) != 0 || again.Seen >= a.Task.Seq+2 {
+		w.Errorf("repeated: %d turns, more: %v, seen %d", len(again.Turns), again.More, again.Seen)
+	}
+	next, err := w.tasks.Report(w.Context(), p, a.Lease.Token, task.Report{})
+	if w.must(err); len(next.Turns) != 0 {
+		w.Errorf("%d messages were told again without being asked for", len(next.Turns))
+	}
+	rest, err := w.tasks.Report(w.Context(), p, a.Lease.Token, task.Report{Seen: &again.Seen})
+	if w.must(err); len(rest.Turns) != 1 {
+		w.Errorf("%d messages since %d; want the one that was left out", len(rest.Turns), again.Seen)
 	}
 }
