@@ -71,7 +71,7 @@ type createInvitationInput struct {
 	Body payload[InvitationCreation]
 }
 
-type createInvitationOutput struct{ Body NewInvitation }
+type createInvitationOutput struct{ Body InvitationWithURL }
 
 func (a *api) createInvitation(ctx context.Context, c *call, in *createInvitationInput) (*createInvitationOutput, error) {
 	b := &in.Body.value
@@ -89,12 +89,12 @@ func (a *api) createInvitation(ctx context.Context, c *call, in *createInvitatio
 	if err != nil {
 		return nil, err
 	}
-	return &createInvitationOutput{Body: NewInvitation{URL: a.publicURL + joinPath + token, Invitation: invitationOf(&i)}}, nil
+	return &createInvitationOutput{Body: InvitationWithURL{URL: a.publicURL + joinPath + token, Invitation: invitationOf(&i)}}, nil
 }
 
 type invitationInput struct {
 	OrgPath
-	ID string `path:"id" doc:"The invitation's id." example:"inv-01k5xb7d2n8f4j6s0a9g3r5w1c"`
+	ID string `path:"id" pattern:"^inv-[0-9a-z]{1,64}$" doc:"The invitation's id." example:"inv-01k5xb7d2n8f4j6s0a9g3r5w1c"`
 }
 
 type invitationOutput struct{ Body Invitation }
