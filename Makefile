@@ -21,7 +21,7 @@ build: ## build bin/parley
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/parley ./cmd/parley
 
 .PHONY: deps
-deps: ## install what the tests need beside Go (PostgreSQL's programs, haproxy, pgbouncer, Node.js), if missing
+deps: ## install what the tests need beside Go (PostgreSQL's programs, haproxy, pgbouncer, Node.js, Python and the packages of its clients), if missing
 	@scripts/deps
 
 .PHONY: test
@@ -60,7 +60,7 @@ bench: deps ## measure Parley beside its limits and the official A2A SDK; BENCH=
 soak: deps ## the long runs: load, 20 crashes on each engine, 10,000 streams, 5 rounds of chaos, attacks beside honest callers
 	PARLEY_LOAD_SECONDS=60 PARLEY_CRASH_ROUNDS=20 PARLEY_STREAMS=10000 PARLEY_CHAOS_ROUNDS=5 \
 		$(GO) test -count=1 -timeout 60m -v -run 'Load|Crash|Streams|Chaos' ./e2e
-	PARLEY_SIEGE=soak $(GO) test -count=1 -timeout 60m -v -run 'Siege' ./e2e
+	PARLEY_SIEGE=soak $(GO) test -count=1 -timeout 60m -v -run 'Siege|ExampleWorkers' ./e2e
 
 .PHONY: fuzz
 fuzz: ## run every fuzz target for FUZZTIME (30s)

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/a2aproject/a2a-go/v2/a2aclient"
 	"github.com/a2aproject/a2a-go/v2/a2aclient/agentcard"
 	"github.com/google/go-cmp/cmp"
 )
@@ -16,7 +17,7 @@ func goCards(t *testing.T, c *goClient) {
 			t.Errorf("%s leads to %+v, %v", name, card, err)
 			continue
 		}
-		if len(card.Skills) != 1 || card.Skills[0].ID != "acting" || len(card.SecuritySchemes) != 1 {
+		if len(card.Skills) != 1 || card.Skills[0].ID != "acting" || len(card.SecuritySchemes) != 3 {
 			t.Errorf("the card has the skills %+v and the schemes %+v", card.Skills, card.SecuritySchemes)
 		}
 	}
@@ -29,6 +30,27 @@ func goCards(t *testing.T, c *goClient) {
 	extended, err := c.GetExtendedAgentCard(t.Context(), &a2a.GetExtendedAgentCardRequest{})
 	if err != nil || extended.Name != "Actor" || extended.Provider == nil || extended.Provider.Org != "main" {
 		t.Errorf("the extended card is %+v, %v", extended, err)
+	}
+}
+
+// goCredentials: the SDK's own interceptor finds in the card how to send a key.
+func goCredentials(t *testing.T, c *goClient) {
+	card, err := agentcard.DefaultResolver.Resolve(t.Context(), c.stage.url())
+	if err != nil {
+		t.Fatal(err)
+	}
+	const session = a2aclient.SessionID("s")
+	keys := a2aclient.NewInMemoryCredentialsStore()
+	keys.Set(session, "bearer", a2aclient.AuthCredential(c.stage.key))
+	client, err := a2aclient.NewFromCard(t.Context(), card, a2aclient.WithDefaultsDisabled(), c.option,
+		a2aclient.WithCallInterceptors(&a2aclient.AuthInterceptor{Service: keys}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = client.Destroy() })
+	ctx := a2aclient.AttachSessionID(t.Context(), session)
+	if res, err := client.SendMessage(ctx, &a2a.SendMessageRequest{Message: say("echo hello")}); err != nil {
+		t.Errorf("%v, %v", res, err)
 	}
 }
 

@@ -104,6 +104,7 @@ type goCheck struct {
 
 var goChecks = []goCheck{
 	{"cards", goCards},
+	{"credentials", goCredentials},
 	{"parts", goParts},
 	{"round trip", goRoundTrip},
 	{"poll", goPoll},

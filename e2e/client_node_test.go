@@ -58,6 +58,12 @@ func TestJavaScriptClients(t *testing.T) {
 			}
 		})
 	}
+	t.Run("webhooks.mjs", func(t *testing.T) {
+		t.Parallel()
+		if out := s.node(t, filepath.Join(dir, "webhooks.mjs")); strings.Count(out, "ok  ") != 2 {
+			t.Error(out)
+		}
+	})
 	t.Run("examples", func(t *testing.T) {
 		t.Parallel()
 		testExamples(t, s, dir)

@@ -25,7 +25,8 @@ type stage struct {
 
 func newStage(t *testing.T, e engine) *stage {
 	t.Helper()
-	s := serve(t, e, "--rate-limit", "0", "--push-allow", "127.0.0.1", "--push-allow", "localhost")
+	s := serve(t, e, "--rate-limit", "0", "--push-allow", "127.0.0.1", "--push-allow", "localhost",
+		"--card-bindings", "jsonrpc,http+json,grpc")
 	st := &stage{server: s, agent: "actor"}
 	s.cli(t, "agent", "create", st.agent, "--org", "main", "--name", "Actor", "--skill", "acting", "--public")
 	s.cli(t, "service", "create", "caller", "--org", "main")

@@ -13,6 +13,13 @@ import (
 var program string
 
 func TestMain(m *testing.M) {
+	if config := os.Getenv(honestEnv); config != "" {
+		if err := runHonest(config); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
 	dir, err := os.MkdirTemp("", "parley-e2e")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

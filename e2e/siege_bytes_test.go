@@ -54,25 +54,29 @@ func mustShed(t *testing.T, res *http.Response) {
 func TestSiegeBatches(t *testing.T) {
 	eachSiege(t, func(t *testing.T, s *siege) {
 		s.sendLarge(t, "big")
-		var wg sync.WaitGroup
-		for i := range siegeSize(6, 12) {
-			method := []string{"GetTask", "tasks/get"}[i%2]
-			wg.Go(func() {
-				res, b := s.attack(t, "/a2a/"+s.prey.agent, batchOf(50, method, object{"id": "big"}))
-				mustShed(t, res)
-				if res == nil || res.StatusCode != http.StatusOK {
-					return
-				}
-				tasks, refused := bytes.Count(b, []byte(`"result":`)), bytes.Count(b, []byte(`"error":`))
-				named := bytes.Count(b, []byte(`"response.too_large"`)) + bytes.Count(b, []byte(`"server.busy"`))
-				if tasks > 1 || tasks+refused != 50 || named != refused {
-					t.Errorf("%s: %d items have the task and %d are refused, %d with a known code; want at most one and the rest",
-						method, tasks, refused, named)
-				}
-			})
-		}
-		wg.Wait()
+		keepOn(func() {
+			var wg sync.WaitGroup
+			for i := range siegeSize(6, 12) {
+				wg.Go(func() { s.getInBatch(t, []string{"GetTask", "tasks/get"}[i%2], "big") })
+			}
+			wg.Wait()
+		})
 	})
+}
+
+// getInBatch gets a task fifty times in one batch.
+func (s *siege) getInBatch(t *testing.T, method, id string) {
+	res, b := s.attack(t, "/a2a/"+s.prey.agent, batchOf(50, method, object{"id": id}))
+	mustShed(t, res)
+	if res == nil || res.StatusCode != http.StatusOK {
+		return
+	}
+	tasks, refused := bytes.Count(b, []byte(`"result":`)), bytes.Count(b, []byte(`"error":`))
+	named := bytes.Count(b, []byte(`"response.too_large"`)) + bytes.Count(b, []byte(`"server.busy"`))
+	if tasks > 1 || tasks+refused != 50 || named != refused {
+		t.Errorf("%s: %d items have the task and %d are refused, %d with a known code; want at most one and the rest",
+			method, tasks, refused, named)
+	}
 }
 
 // TestSiegeLists lists sixty large tasks, with and without their content.
@@ -144,9 +148,9 @@ func TestSiegeStalledReaders(t *testing.T) {
 	eachSiege(t, func(t *testing.T, s *siege) {
 		s.sendLarge(t, "big")
 		for i := range siegeSize(60, 120) {
-			method := []string{"SubscribeToTask", "tasks/resubscribe"}[i%2]
-			s.openStalled(t, method, "big")
+			s.openStalled(t, []string{"SubscribeToTask", "tasks/resubscribe"}[i%2], "big")
 		}
+		keepOn(func() { time.Sleep(time.Duration(siegeSize(0, 1000)) * time.Millisecond) }) // what stalls goes on
 		// A reader that does read gets all of it beside them.
 		f := must(s.attacker.resubscribe(t.Context(), s.prey.agent, "big", 0))(t)
 		defer f.close()

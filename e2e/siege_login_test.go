@@ -93,7 +93,7 @@ func TestSiegeRevocations(t *testing.T) {
 		var wg sync.WaitGroup
 		for range 8 {
 			wg.Go(func() {
-				for range 40 {
+				for range siegeSize(40, 400) {
 					var made struct{ ID, Secret string }
 					status, err := api(t.Context(), http.MethodPost, keys, admin, object{"principal": "service:attacker", "scopes": []string{"svc:tasks:read"}}, &made)
 					if status == http.StatusTooManyRequests || status == http.StatusConflict || status == http.StatusServiceUnavailable {

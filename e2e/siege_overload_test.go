@@ -102,7 +102,7 @@ func TestSiegeOverload(t *testing.T) {
 		most := 0
 		for i := range 9 {
 			s.mustBeHealthy(t)
-			if err := s.honestCall(t.Context(), i); err != nil {
+			if err := s.caller().call(i); err != nil {
 				t.Errorf("an honest call: %v", err)
 			}
 			most = max(most, s.metric(t, `parley_http_requests_admitted{class="ordinary"}`))
@@ -185,7 +185,7 @@ func TestSiegeFewFiles(t *testing.T) {
 		}
 		s.mustBeHealthy(t)
 		for i := range 30 {
-			if err := s.honestCall(t.Context(), i); err != nil {
+			if err := s.caller().call(i); err != nil {
 				t.Errorf("an honest call: %v", err)
 			}
 		}
@@ -198,7 +198,7 @@ func TestSiegeFewFiles(t *testing.T) {
 func TestSiegeBatchesPay(t *testing.T) {
 	eachSiege(t, func(t *testing.T, s *siege) {
 		start, ran, refused := time.Now(), 0, 0
-		for range 40 {
+		for range siegeSize(40, 4000) {
 			res, b := s.attack(t, "/a2a/"+s.prey.agent, batchOf(50, "tasks/get", object{"id": "none"}))
 			mustShed(t, res)
 			if res != nil && res.StatusCode == http.StatusOK {
@@ -222,7 +222,7 @@ func TestSiegeOAuth(t *testing.T) {
 		for i := range 20 {
 			path := []string{"/oauth/token", "/oauth/introspect", "/oauth/revoke", "/oauth/authorize"}[i%4]
 			wg.Go(func() {
-				for range 50 {
+				for range siegeSize(50, 1000) {
 					form := url.Values{"grant_type": {"client_credentials"}, "client_id": {"key-none"}, "client_secret": {"guess"}, "token": {"none"}}
 					var res *http.Response
 					var err error
@@ -247,7 +247,7 @@ func TestSiegeOAuth(t *testing.T) {
 		}
 		wg.Wait()
 		if refused.Load() < 200 {
-			t.Errorf("%d of 1000 calls from one address were refused", refused.Load())
+			t.Errorf("%d calls from one address were refused", refused.Load())
 		}
 	})
 }

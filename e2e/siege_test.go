@@ -1,14 +1,10 @@
 package e2e
 
 import (
-	"context"
 	"fmt"
-	"net/http"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 )
@@ -34,18 +30,26 @@ func eachSiege(t *testing.T, attack func(t *testing.T, s *siege), flags ...strin
 		if !soaking() {
 			t.Parallel() // beside the other engine; the soak compares times, and runs alone
 		}
-		s := newSiege(t, serve(t, e, flags...))
-		quiet := s.watch(t, siegeQuiet(t))
-		ctx, cancel := context.WithCancel(t.Context())
-		var during *sightings
-		var wg sync.WaitGroup
-		wg.Go(func() { during = s.callHonestly(ctx, t) })
-		attack(t, s)
-		cancel()
-		wg.Wait()
+		quiet, during := newSiege(t, serve(t, e, flags...)).beside(t, attack)
 		during.mustBeUnharmed(t, quiet)
-		s.mustBeWell(t)
 	})
+}
+
+// beside runs one attack beside honest callers, who must be served. It returns what they
+// saw before and during the attack.
+func (s *siege) beside(t *testing.T, attack func(t *testing.T, s *siege)) (quiet, during *sightings) {
+	t.Helper()
+	quiet = s.watch(t, siegeQuiet())
+	honest := s.startHonest(t)
+	restore := yieldProcessor(t)
+	attack(t, s)
+	restore()
+	during = honest.stop(t)
+	if during.Count > 0 || len(during.Took) == 0 {
+		t.Errorf("honest callers: %d calls succeeded and %d failed beside the attack, such as %q", len(during.Took), during.Count, during.Failed)
+	}
+	s.mustBeWell(t)
+	return quiet, during
 }
 
 // newSiege adds the cast to a server.
@@ -68,92 +72,24 @@ func newSiege(t *testing.T, s *server) *siege {
 	return out
 }
 
-// sightings is what honest callers saw.
-type sightings struct {
-	took   []time.Duration
-	failed []string // the first few
-	count  int      // of failures
-}
-
-func (s *sightings) note(took time.Duration, err error) {
-	if err != nil {
-		if s.count++; len(s.failed) < 5 {
-			s.failed = append(s.failed, err.Error())
-		}
-		return
-	}
-	s.took = append(s.took, took)
-}
-
-// percentile is the time that so many of a hundred calls did not exceed.
-func (s *sightings) percentile(p int) time.Duration {
-	if len(s.took) == 0 {
-		return 0
-	}
-	slices.Sort(s.took)
-	return s.took[min(len(s.took)-1, len(s.took)*p/100)]
-}
-
-// callHonestly sends a task, gets it and lists proposals, over and over, at a rate
-// that leaves the server room. It runs until ctx ends.
-func (s *siege) callHonestly(ctx context.Context, t *testing.T) *sightings {
-	out := &sightings{}
-	pace := time.NewTicker(15 * time.Millisecond)
-	defer pace.Stop()
-	for i := 0; ; i++ {
-		select {
-		case <-ctx.Done():
-			return out
-		case <-pace.C:
-		}
-		start := time.Now()
-		err := s.honestCall(t.Context(), i)
-		out.note(time.Since(start), err)
-	}
-}
-
-func (s *siege) honestCall(ctx context.Context, i int) error {
-	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
-	defer cancel()
-	id := fmt.Sprintf("honest-%d", i/3)
-	switch i % 3 {
-	case 0:
-		_, err := s.honest.send(ctx, "echo", id, "hello")
-		return err
-	case 1:
-		_, err := s.honest.get(ctx, "echo", id)
-		return err
-	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.base+"/api/v1/orgs/honest/proposals", nil)
-	if err != nil {
-		return err
-	}
-	req.Header.Set("Authorization", "Bearer "+s.reader)
-	res, err := taskClient.Do(req)
-	if err != nil {
-		return err
-	}
-	_ = res.Body.Close()
-	if res.StatusCode != http.StatusOK {
-		return fmt.Errorf("list: %s", res.Status)
-	}
-	return nil
-}
-
-// watch calls honestly for a while.
-func (s *siege) watch(t *testing.T, d time.Duration) *sightings {
-	ctx, cancel := context.WithTimeout(t.Context(), d)
-	defer cancel()
-	return s.callHonestly(ctx, t)
-}
-
 // siegeQuiet is how long the quiet server is watched first. The soak compares times,
 // so it watches long enough for a percentile.
-func siegeQuiet(t *testing.T) time.Duration {
+func siegeQuiet() time.Duration {
 	if soaking() {
 		return 15 * time.Second
 	}
 	return 300 * time.Millisecond
+}
+
+// keepOn repeats an attack for as long as a percentile needs in the soak, and runs it
+// once otherwise.
+func keepOn(attack func()) {
+	for start := time.Now(); ; {
+		attack()
+		if !soaking() || time.Since(start) > 10*time.Second {
+			return
+		}
+	}
 }
 
 // siegeSize is how large an attack is: as it was first seen in the soak, smaller
@@ -167,18 +103,6 @@ func siegeSize(short, soak int) int {
 
 // soaking reports whether this is the long run, in which times are compared.
 func soaking() bool { return os.Getenv("PARLEY_SIEGE") == "soak" }
-
-func (s *sightings) mustBeUnharmed(t *testing.T, quiet *sightings) {
-	t.Helper()
-	if s.count > 0 || len(s.took) == 0 {
-		t.Errorf("honest callers: %d calls succeeded and %d failed beside the attack, such as %q", len(s.took), s.count, s.failed)
-	}
-	before, during := quiet.percentile(99), s.percentile(99)
-	t.Logf("honest callers: %d calls, p50 %v, p99 %v (quiet: %v, %v)", len(s.took), s.percentile(50), during, quiet.percentile(50), before)
-	if limit := max(3*before, 25*time.Millisecond); soaking() && during > limit {
-		t.Errorf("honest callers: p99 is %v beside the attack; want at most %v", during, limit)
-	}
-}
 
 // mustBeWell checks that the process lives and never held too much.
 func (s *siege) mustBeWell(t *testing.T) {

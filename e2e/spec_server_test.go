@@ -80,6 +80,7 @@ func launch(t *testing.T, e engine, line, env []string) *server {
 		t.Fatal(err)
 	}
 	s.cmd.Stderr = s.out
+	ownSession(s.cmd)
 	if err := s.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

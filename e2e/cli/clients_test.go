@@ -11,8 +11,8 @@ import (
 )
 
 // TestClientsDocument runs the lines of docs/clients.md in one shell session and
-// compares what is printed with what it shows. The examples in JavaScript are run
-// elsewhere; here their quotes must be in them.
+// compares what is printed with what it shows. The examples in JavaScript and Python are
+// run elsewhere; here their quotes must be in them.
 func TestClientsDocument(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -23,7 +23,11 @@ func TestClientsDocument(t *testing.T) {
 	}
 	t.Cleanup(srv.kill)
 	blocks := fenced(t, "docs/clients.md")
-	examples := map[string]string{"go": sources(t, "a2a-go/main.go"), "js": sources(t, "a2a-js/v1.mjs", "a2a-js/v03.mjs")}
+	examples := map[string]string{
+		"go": sources(t, "a2a-go/main.go"), "js": sources(t, "a2a-js/v1.mjs", "a2a-js/v03.mjs"),
+		"python": sources(t, "a2a-python/v1.py", "a2a-python/v03.py", "a2a-python/adk.py"),
+		"java":   sources(t, "a2a-java/src/main/java/Main.java"),
+	}
 	script := "set -e\nexport PARLEY_KEY=" + srv.key + "\n"
 	ran := map[int]int{} // block → its place in the script's output
 	for i, b := range blocks {
@@ -31,10 +35,15 @@ func TestClientsDocument(t *testing.T) {
 		case "sh":
 			ran[i] = len(ran)
 			script += fmt.Sprintf("%sprintf '%s'\n", b.text, separator)
-		case "go", "js":
+		case "go", "js", "python", "java":
 			if !strings.Contains(examples[b.lang], b.text) {
 				t.Errorf("docs/clients.md:%d is not in the example", b.line)
 			}
+		}
+	}
+	for _, b := range fenced(t, "docs/mcp.md") {
+		if b.lang == "python" && !strings.Contains(sources(t, "mcp-python/client.py"), b.text) {
+			t.Errorf("docs/mcp.md:%d is not in the example", b.line)
 		}
 	}
 	outputs := runSession(t, dir, srv, script)

@@ -6,7 +6,7 @@ import { createPublicKey, verify } from 'node:crypto';
 import { createServer } from 'node:http';
 
 const { keys } = await (await fetch(`${process.env.PARLEY_SERVER}/.well-known/jwks.json`)).json();
-const key = createPublicKey({ key: keys[0], format: 'jwk' });
+const key = createPublicKey({ key: keys.find((k) => k.crv === 'Ed25519'), format: 'jwk' });
 
 function genuine(headers, body) {
   const age = Math.abs(Date.now() / 1000 - headers['webhook-timestamp']);

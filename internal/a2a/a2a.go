@@ -34,6 +34,16 @@ type Options struct {
 
 	// CardAgents is how many agents a page of the platform's card has; 0: 1,000.
 	CardAgents int
+	// CardBindings are the bindings that cards of agents advertise, the preferred one
+	// first: "jsonrpc", "http+json" and "grpc", one of the first two among them. All are
+	// served, advertised or not. Empty: all but gRPC.
+	CardBindings []string
+	// OAuth is where clients get access tokens, for the cards; nil: nowhere.
+	OAuth *OAuthURLs
+	// CardKey signs the cards of agents, and KeysURL is where its public key is published;
+	// nil: cards are not signed.
+	CardKey *CardKey
+	KeysURL string
 	// CursorKey signs the cursors of the platform's card. All nodes must have the same;
 	// nil: a random one.
 	CursorKey []byte
@@ -51,7 +61,10 @@ type server struct {
 	seen          sightings // of the card that everybody sees
 	seenByCallers sightings // apart, because callers choose their cursors
 
-	firstPage, laterPages *cardCache    // of the card that everybody sees
+	firstPage, laterPages *cardCache // of the card that everybody sees
+	roots                 *cardCache // of the platform's card at the root
+	cards                 agentCards
+	signer                *cardSigner   // nil: cards are not signed
 	building              chan struct{} // holds a value for each page that is built for a caller
 }
 
@@ -63,18 +76,25 @@ func Mount(rt *httpx.Router, o Options) {
 		panic("a2a: no public address for the cards") // a mistake in the code, found at the start
 	}
 	o.CardAgents = cmp.Or(o.CardAgents, maxCardAgents)
+	if len(o.CardBindings) == 0 {
+		o.CardBindings = defaultBindings
+	}
 	if o.CursorKey == nil {
 		o.CursorKey = []byte(rand.Text())
 	}
 	s := &server{
 		Options: o, router: rt, table: map[string]method{},
-		firstPage: newCardCache(), laterPages: newCardCache(), building: make(chan struct{}, 4),
+		firstPage: newCardCache(), laterPages: newCardCache(), roots: newCardCache(),
+		signer: newCardSigner(o.CardKey, o.KeysURL), building: make(chan struct{}, 4),
 	}
 	s.speak(specDialect)
 	s.speak(v03Dialect)
 	s.speak(v1Dialect)
 	rt.HandleFunc("GET /.well-known/agent.json", s.card)
+	rt.HandleFunc("GET /.well-known/agent-card.json", s.rootCard)
 	rpc := http.HandlerFunc(s.serve)
+	rt.HandleAs("POST /a2a", refuse, http.HandlerFunc(s.noAgent))
+	rt.HandleAs("POST /a2a/{$}", refuse, http.HandlerFunc(s.noAgent))
 	rt.HandleAs("POST /a2a/{agent}", refuse, rpc)
 	rt.HandleAs("POST /a2a/{agent}/{$}", refuse, rpc)
 	for _, card := range []string{"agent-card.json", "agent.json"} {
@@ -84,6 +104,10 @@ func Mount(rt *httpx.Router, o Options) {
 	binding := http.HandlerFunc(s.rest)
 	for _, verb := range []string{"GET", "POST", "PUT", "PATCH", "DELETE"} {
 		rt.HandleAs(verb+" /a2a/{agent}/{path...}", refuseREST, binding)
+	}
+	// Else the mux would redirect other methods to the binding's path below.
+	for _, path := range []string{"/a2a/{agent}", "/a2a/{agent}/{$}"} {
+		rt.RefuseMethods(path, "PUT", "PATCH", "DELETE")
 	}
 	s.mountGRPC()
 	rt.HandleFunc("GET /a2a/{agent}", s.agentCard)

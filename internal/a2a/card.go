@@ -173,7 +173,7 @@ func (s *server) entries(ctx context.Context, p agent.Page, shown func(*agent.Ag
 		if status == "" {
 			status = string(present(task.AgentKey{Org: a.Org, ID: a.ID}))
 		}
-		out.add(cardEntry{a.ID, a.Org, appendEntry(nil, a, status)})
+		out.add(cardEntry{a.ID, a.Org, appendEntry(nil, a, status), a})
 	}
 	return out, nil
 }

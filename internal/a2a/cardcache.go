@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"github.com/parley-dev/parley/internal/agent"
 )
 
 // builtCard is a page of the card, ready to be sent. It is shared and never changed.
@@ -17,6 +19,7 @@ type builtCard struct {
 type cardEntry struct {
 	id, org string
 	json    []byte
+	agent   *agent.Agent // without its profile
 }
 
 // cardPart is some of the agents of a card.

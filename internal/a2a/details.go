@@ -14,7 +14,8 @@ type kind struct {
 	http   int
 }
 
-// kinds is the table of errors (section 5.4 of version 1.0), by JSON-RPC's code.
+// kinds is the table of errors (section 5.4 of the specification, as of 1.0.1), by
+// JSON-RPC's code. 1.0.0 had other statuses for four of them.
 var kinds = map[int]kind{
 	codeParse:          {"", "INVALID_ARGUMENT", http.StatusBadRequest},
 	codeInvalidRequest: {"", "INVALID_ARGUMENT", http.StatusBadRequest},
@@ -22,12 +23,11 @@ var kinds = map[int]kind{
 	codeInvalidParams:  {"", "INVALID_ARGUMENT", http.StatusBadRequest},
 	codeInternal:       {"", "INTERNAL", http.StatusInternalServerError},
 	codeNoTask:         {"TASK_NOT_FOUND", "NOT_FOUND", http.StatusNotFound},
-	codeNotCancelable:  {"TASK_NOT_CANCELABLE", "FAILED_PRECONDITION", http.StatusConflict},
-	codeNoPush:         {"PUSH_NOTIFICATION_NOT_SUPPORTED", "UNIMPLEMENTED", http.StatusBadRequest},
-	// The Go SDK knows this one by FAILED_PRECONDITION only, as later texts have it.
-	codeUnsupported: {"UNSUPPORTED_OPERATION", "FAILED_PRECONDITION", http.StatusBadRequest},
-	codeContentType: {"CONTENT_TYPE_NOT_SUPPORTED", "INVALID_ARGUMENT", http.StatusUnsupportedMediaType},
-	codeVersion:     {"VERSION_NOT_SUPPORTED", "UNIMPLEMENTED", http.StatusBadRequest},
+	codeNotCancelable:  {"TASK_NOT_CANCELABLE", "FAILED_PRECONDITION", http.StatusBadRequest},
+	codeNoPush:         {"PUSH_NOTIFICATION_NOT_SUPPORTED", "FAILED_PRECONDITION", http.StatusBadRequest},
+	codeUnsupported:    {"UNSUPPORTED_OPERATION", "FAILED_PRECONDITION", http.StatusBadRequest},
+	codeContentType:    {"CONTENT_TYPE_NOT_SUPPORTED", "INVALID_ARGUMENT", http.StatusBadRequest},
+	codeVersion:        {"VERSION_NOT_SUPPORTED", "FAILED_PRECONDITION", http.StatusBadRequest},
 }
 
 // kind is the error's line of the table. A quota is JSON-RPC's -32004, but none of

@@ -88,13 +88,17 @@ func usedUp(e *errs.Error) bool {
 
 // refuse answers what is refused before the request is looked at: with a status
 // that plain HTTP clients understand, and a body that JSON-RPC clients do.
-func refuse(w http.ResponseWriter, r *http.Request, err error) {
+func refuse(w http.ResponseWriter, r *http.Request, err error) { refuseRequest(w, r, nullID, err) }
+
+// refuseRequest is refuse for a request whose id is known.
+func refuseRequest(w http.ResponseWriter, r *http.Request, id []byte, err error) {
 	p := httpx.Explain(w, r, err)
 	e := &rpcError{code: codeInvalidRequest, message: p.Detail, problem: p}
 	if p.Status >= http.StatusInternalServerError {
 		e.code = codeInternal
 	}
-	writeJSON(w, p.Status, appendError(nil, nullID, e))
+	e.official = askedVersion(r) != ""
+	writeJSON(w, p.Status, appendError(nil, id, e))
 }
 
 func appendError(b, id []byte, e *rpcError) []byte {

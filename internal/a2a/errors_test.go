@@ -90,3 +90,65 @@ func TestQuotasInEveryBinding(t *testing.T) {
 		}
 	}
 }
+
+// A client that names a version is told of errors in the form of 1.0, also of those
+// that come before a method runs.
+func TestErrorsBeforeAMethodAreOfficial(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ada := w.caller("user:ada")
+	none := w.key("acme", "user:bob", "svc:tasks:read")
+	for name, c := range map[string]struct {
+		secret, target, body string
+		reason, domain, code string
+	}{
+		"no JSON":         {ada, "/a2a/bot", "{", "PARSE_ERROR", errorDomain, ""},
+		"no request":      {ada, "/a2a/bot", `{"jsonrpc":"1.0","id":1,"method":"GetTask"}`, "INVALID_REQUEST", errorDomain, ""},
+		"no method":       {ada, "/a2a/bot", envelope("Nonesuch", "{}"), "METHOD_NOT_FOUND", errorDomain, ""},
+		"in a batch":      {ada, "/a2a/bot", "[" + envelope("SubscribeToTask", `{"id":"x"}`) + "]", "UNSUPPORTED_OPERATION", errorDomain, ""},
+		"no credentials":  {"", "/a2a/bot", envelope("GetTask", "{}"), "UNAUTHENTICATED", errorDomain, "auth.missing"},
+		"bad credentials": {"x", "/a2a/bot", envelope("GetTask", "{}"), "UNAUTHENTICATED", errorDomain, "auth.invalid"},
+		"no right":        {none, "/a2a/bot", envelope("GetTask", "{}"), "UNAUTHORIZED", errorDomain, "auth.scope_missing"},
+		"no agent":        {ada, "/a2a/nobody", envelope("GetTask", "{}"), "RESOURCE_NOT_FOUND", ownDomain, "resource.not_found"},
+		"too large":       {ada, "/a2a/bot", strings.Repeat(" ", maxBody+1), "REQUEST_TOO_LARGE", ownDomain, "request.too_large"},
+	} {
+		official := w.do(c.secret, "POST", c.target, c.body, "A2A-Version", "1.0")
+		official.contains(`"data":[{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"` + c.reason + `","domain":"` + c.domain + `"`)
+		if c.code == "" {
+			continue
+		}
+		official.contains(`"metadata":{"code":"` + c.code + `"`)
+		plain := w.do(c.secret, "POST", c.target, c.body)
+		if plain.contains(`"data":{"code":"` + c.code + `"`); plain.Status != official.Status {
+			t.Errorf("%s: %d and %d", name, plain.Status, official.Status)
+		}
+	}
+}
+
+// The table of 1.0.1, and the media type of 1.0, in the HTTP+JSON binding.
+func TestRESTErrors(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ada := w.caller("user:ada")
+	w.rpc(ada, "bot", "tasks/send", hello("t-1")).state("submitted")
+	w.rpc(ada, "bot", "tasks/cancel", `{"id":"t-1"}`).state("canceled")
+	for _, c := range []struct{ method, path, body, media, reason string }{
+		{"POST", "tasks/t-1:cancel", "", "", "TASK_NOT_CANCELABLE"},
+		{"POST", "message:send", "x", "text/plain", "CONTENT_TYPE_NOT_SUPPORTED"},
+		{"GET", "tasks?A2A-Version=7.0", "", "", "VERSION_NOT_SUPPORTED"},
+	} {
+		for _, prefix := range []string{"", "v1/"} {
+			a := w.do(ada, c.method, "/a2a/bot/"+prefix+c.path, c.body, "Content-Type", c.media)
+			if a.contains(`"reason":"` + c.reason + `"`); a.Status != 400 || a.Header.Get("Content-Type") != "application/json" {
+				t.Errorf("%s: %d %v", prefix+c.path, a.Status, a.Header)
+			}
+		}
+	}
+	for path, media := range map[string]string{"tasks/t-1": "application/a2a+json", "bot/tasks/t-1": "application/a2a+json", "v1/tasks/t-1": "application/json", "bot/v1/tasks/t-1": "application/json"} {
+		if a := w.do(ada, "GET", "/a2a/bot/"+path, ""); a.Status != 200 || a.Header.Get("Content-Type") != media {
+			t.Errorf("%s: %d %v", path, a.Status, a.Header)
+		}
+	}
+	a := w.do(ada, "POST", "/a2a/bot/message:send", atOnce(v1Hello("")), "Content-Type", "application/a2a+json")
+	a.status(200)
+}

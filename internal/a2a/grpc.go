@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 
+	v03pb "github.com/a2aproject/a2a-go/a2apb"
 	a2apb "github.com/a2aproject/a2a-go/v2/a2apb/v1"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -24,11 +25,12 @@ import (
 	"github.com/parley-dev/parley/internal/identity"
 )
 
-// The gRPC binding of version 1.0 shares the port: its requests are HTTP/2 posts
-// that pass the same router, so request ids, metrics, credentials and rate limits
-// are those of every other request. The agent is named by the request's tenant.
+// The gRPC bindings of versions 1.0 and 0.3 share the port: their requests are HTTP/2
+// posts that pass the same router, so request ids, metrics, credentials and rate limits
+// are those of every other request. The agent is named by the request's tenant or, as
+// 0.3 has none, by the key.
 
-// mountGRPC adds the service's methods to the router.
+// mountGRPC adds the services' methods to the router.
 func (s *server) mountGRPC() {
 	srv := grpc.NewServer(
 		grpc.MaxRecvMsgSize(maxBody),
@@ -44,9 +46,13 @@ func (s *server) mountGRPC() {
 			return rpcOf(st.Context()).run(func() error { return next(srv, st) })
 		}),
 	)
-	a2apb.RegisterA2AServiceServer(srv, &grpcService{s: s})
-	s.router.HandleAs("POST /"+a2apb.A2AService_ServiceDesc.ServiceName+"/{method}", refuseGRPC,
-		http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { serveGRPC(srv, w, r) }))
+	mount := func(d grpc.ServiceDesc, service any, version string) {
+		srv.RegisterService(decoding(d), service)
+		s.router.HandleAs("POST /"+d.ServiceName+"/{method}", refuseGRPC,
+			http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { serveGRPC(srv, version, w, r) }))
+	}
+	mount(a2apb.A2AService_ServiceDesc, &grpcService{s: s}, version1)
+	mount(v03pb.A2AService_ServiceDesc, &grpcV03Service{s: s}, version03)
 }
 
 var errNotGRPC = errs.New(errs.Unsupported, "request.not_grpc",
@@ -61,9 +67,9 @@ func isGRPC(r *http.Request) bool {
 // framing is what gRPC puts before a message.
 const framing = 5
 
-// serveGRPC answers one request. Who asks, and whether they may call agents at
-// all, is settled before the message is read.
-func serveGRPC(srv *grpc.Server, w http.ResponseWriter, r *http.Request) {
+// serveGRPC answers one request to the service of a version. Who asks, and whether
+// they may call agents at all, is settled before the message is read.
+func serveGRPC(srv *grpc.Server, version string, w http.ResponseWriter, r *http.Request) {
 	if !isGRPC(r) {
 		httpx.WriteError(w, r, errNotGRPC)
 		return
@@ -76,8 +82,8 @@ func serveGRPC(srv *grpc.Server, w http.ResponseWriter, r *http.Request) {
 		refuseGRPC(w, r, err)
 		return
 	}
-	if v := askedVersion(r); v != "" && v != version1 {
-		e := newError(codeVersion, "version "+clip(v)+" of A2A is not spoken by this service; use 1.0")
+	if v := askedVersion(r); v != "" && v != version {
+		e := newError(codeVersion, "version "+clip(v)+" of A2A is not spoken by this service; use "+version)
 		writeStatus(w, grpcStatus(e))
 		return
 	}

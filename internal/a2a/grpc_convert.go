@@ -23,6 +23,7 @@ func sendFromProto(r *a2apb.SendMessageRequest) (p officialSend, err error) {
 		config := pushFromProto(push)
 		p.request.Push = &config
 	}
+	p.request.OutputModes = r.GetConfiguration().GetAcceptedOutputModes()
 	p.request.Metadata, more = objectFromProto(r.GetMetadata(), "/metadata")
 	fields = append(fields, more...)
 	m := r.GetMessage()
@@ -102,10 +103,8 @@ func listFromProto(r *a2apb.ListTasksRequest) (own task.OwnRequest, history int,
 	own = task.OwnRequest{ContextID: r.GetContextId(), Token: r.GetPageToken(), Artifacts: r.GetIncludeArtifacts()}
 	history, fields := historyFromProto(r.HistoryLength, "/historyLength", 0)
 	own.History = history > 0
-	if r.GetPageSize() != 0 { // the Go SDK writes 0 for none
-		if own.Limit = int(r.GetPageSize()); own.Limit < 1 || own.Limit > task.MaxLimit {
-			fields = append(fields, bodyField("/pageSize", "must be an integer from 1 to "+strconv.Itoa(task.MaxLimit)))
-		}
+	if own.Limit = int(r.GetPageSize()); own.Limit < 0 || own.Limit > task.MaxLimit {
+		fields = append(fields, bodyField("/pageSize", "must be an integer from 0 to "+strconv.Itoa(task.MaxLimit)))
 	}
 	if after := r.GetStatusTimestampAfter(); after != nil {
 		if after.CheckValid() != nil {
@@ -113,17 +112,21 @@ func listFromProto(r *a2apb.ListTasksRequest) (own task.OwnRequest, history int,
 		}
 		own.UpdatedAfter = after.AsTime()
 	}
-	if r.GetStatus() != a2apb.TaskState_TASK_STATE_UNSPECIFIED {
-		for _, s := range task.States {
-			if protoState(s) == r.GetStatus() {
-				own.State = s
-			}
-		}
-		if own.State == "" {
-			fields = append(fields, bodyField("/status", "no task is ever in this state here"))
-		}
+	var ok bool
+	if own.State, ok = stateFromProto(int32(r.GetStatus())); !ok {
+		fields = append(fields, bodyField("/status", "is not a state of a task"))
 	}
 	return own, history, invalid(fields)
+}
+
+// stateFromProto is the state with the number, which both versions share; zero is any.
+func stateFromProto(n int32) (task.State, bool) {
+	for _, s := range task.States {
+		if int32(protoState(s)) == n {
+			return s, true
+		}
+	}
+	return "", n == 0
 }
 
 func protoState(s task.State) a2apb.TaskState {

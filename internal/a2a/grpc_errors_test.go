@@ -74,7 +74,7 @@ func TestGRPCMistakes(t *testing.T) {
 	failsGRPC(t, send(func(r *a2apb.SendMessageRequest) {
 		r.Message.Parts[0].Content = &a2apb.Part_Text{Text: strings.Repeat("x", maxBody)}
 	}), codes.ResourceExhausted, "")
-	_, err := c.ListTasks(ctx, &a2apb.ListTasksRequest{Tenant: "echo", PageSize: proto.Int32(-1), Status: a2apb.TaskState_TASK_STATE_AUTH_REQUIRED})
+	_, err := c.ListTasks(ctx, &a2apb.ListTasksRequest{Tenant: "echo", PageSize: proto.Int32(-1), Status: a2apb.TaskState(99)})
 	badFields(err, "pageSize", "status")
 	_, err = c.CreateTaskPushNotificationConfig(ctx, &a2apb.TaskPushNotificationConfig{Tenant: "echo", Url: "https://x.example"})
 	badFields(err, "taskId")

@@ -30,6 +30,11 @@ type eventStream = grpc.ServerStreamingServer[a2apb.StreamResponse]
 // unary runs a method for the agent that the request means.
 func unary[T any](ctx context.Context, g *grpcService, tenant string, method func(c *call) (T, error)) (out T, err error) {
 	c, err := g.s.grpcCall(ctx, tenant)
+	return runUnary(ctx, c, err, method)
+}
+
+// runUnary runs a method unless its call was refused.
+func runUnary[T any](ctx context.Context, c *call, err error, method func(c *call) (T, error)) (out T, _ error) {
 	if err == nil {
 		if out, err = method(c); err == nil {
 			return out, nil
@@ -53,7 +58,7 @@ func (g *grpcService) SendMessage(ctx context.Context, r *a2apb.SendMessageReque
 			return nil, err
 		}
 		if p.isReply(&t) {
-			return &a2apb.SendMessageResponse{Payload: &a2apb.SendMessageResponse_Message{Message: protoMessage("", t.ContextID, t.Message)}}, nil
+			return &a2apb.SendMessageResponse{Payload: &a2apb.SendMessageResponse_Message{Message: protoMessage(t.ID, t.ContextID, t.Message)}}, nil
 		}
 		return &a2apb.SendMessageResponse{Payload: &a2apb.SendMessageResponse_Task{Task: protoTask(&t, p.history, true)}}, nil
 	})
@@ -102,11 +107,18 @@ func (g *grpcService) SubscribeToTask(r *a2apb.SubscribeToTaskRequest, out event
 
 // streamProto shows a task and then what happens to it, until it rests.
 func (c *call) streamProto(out eventStream, t *task.Task, events eventSeq, history int) error {
-	t, err := c.sendFirst(out, t, history)
+	t, err := c.sendFirst(t, func(t *task.Task) error {
+		return out.Send(&a2apb.StreamResponse{Payload: &a2apb.StreamResponse_Task{Task: protoTask(t, history, true)}})
+	})
 	if err != nil || t.State.Terminal() {
 		drop(events)
 		return err
 	}
+	return c.followGRPC(t, events, func(e *task.Event) error { return out.Send(protoEvent(t, e)) })
+}
+
+// followGRPC sends what happens to a task until it rests. send encodes an event.
+func (c *call) followGRPC(t *task.Task, events eventSeq, send func(*task.Event) error) error {
 	checked := time.Now()
 	for e, err := range events {
 		if err != nil {
@@ -121,7 +133,7 @@ func (c *call) streamProto(out eventStream, t *task.Task, events eventSeq, histo
 		if e.Seq == 0 || e.Kind == task.TurnEvent || e.Seq <= t.Seq {
 			continue
 		}
-		if err := c.sendEvent(out, t, &e); err != nil {
+		if err := c.sendEvent(&e, send); err != nil {
 			return err
 		}
 		if e.Kind == task.StatusEvent && e.State.Rests() {
@@ -135,7 +147,7 @@ func (c *call) streamProto(out eventStream, t *task.Task, events eventSeq, histo
 }
 
 // sendFirst sends the task as it is now and returns what its events are encoded with.
-func (c *call) sendFirst(out eventStream, t *task.Task, history int) (*task.Task, error) {
+func (c *call) sendFirst(t *task.Task, send func(*task.Task) error) (*task.Task, error) {
 	if len(t.History) == 0 { // it is not new: its content was not loaded
 		whole, err := c.s.Tasks.Get(c, c.to, t.ID, task.All)
 		if err != nil {
@@ -146,17 +158,17 @@ func (c *call) sendFirst(out eventStream, t *task.Task, history int) (*task.Task
 	if err := c.takeValues(t); err != nil {
 		return t, grpcError(c, err)
 	}
-	err := c.sendProto(out, &a2apb.StreamResponse{Payload: &a2apb.StreamResponse_Task{Task: protoTask(t, history, true)}}, t.Size > smallTask)
+	err := c.sendProto(func() error { return send(t) }, t.Size > smallTask)
 	httpx.ReleaseMemory(c)
 	return names(t), err
 }
 
 // sendProto sends a message of a stream. If it is large, it returns when the client
 // has taken it: gRPC itself only hands it to the goroutine that writes.
-func (c *call) sendProto(out eventStream, m *a2apb.StreamResponse, large bool) error {
+func (c *call) sendProto(send func() error, large bool) error {
 	x := rpcOf(c)
 	x.sends++
-	err := out.Send(m)
+	err := send()
 	budget.From(c).Settle()
 	if err == nil && large {
 		x.out.Sent(c, x.sends)
@@ -166,7 +178,7 @@ func (c *call) sendProto(out eventStream, m *a2apb.StreamResponse, large bool) e
 
 // sendEvent sends an event. The encoding of a large one is counted: gRPC makes it anew
 // for every reader.
-func (c *call) sendEvent(out eventStream, t *task.Task, e *task.Event) error {
+func (c *call) sendEvent(e *task.Event, send func(*task.Event) error) error {
 	if e.Large() {
 		worked, release, err := budget.From(c).Borrow(c, e.Size()+eventValues(e)*valueSize)
 		if err != nil {
@@ -175,7 +187,7 @@ func (c *call) sendEvent(out eventStream, t *task.Task, e *task.Event) error {
 		worked()
 		defer release()
 	}
-	return c.sendProto(out, protoEvent(t, e), e.Large())
+	return c.sendProto(func() error { return send(e) }, e.Large())
 }
 
 func (g *grpcService) GetTask(ctx context.Context, r *a2apb.GetTaskRequest) (*a2apb.Task, error) {
@@ -289,7 +301,7 @@ func (g *grpcService) DeleteTaskPushNotificationConfig(ctx context.Context, r *a
 
 func (g *grpcService) GetExtendedAgentCard(ctx context.Context, r *a2apb.GetExtendedAgentCardRequest) (*a2apb.AgentCard, error) {
 	return unary(ctx, g, r.GetTenant(), func(c *call) (*a2apb.AgentCard, error) {
-		text, err := c.s.appendAgentCard(c, nil, c.agent, version1, true)
+		text, err := c.s.appendAgentCard(c, nil, version1)
 		if err != nil {
 			return nil, err
 		}

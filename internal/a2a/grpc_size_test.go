@@ -5,8 +5,11 @@ import (
 	"testing"
 
 	a2apb "github.com/a2aproject/a2a-go/v2/a2apb/v1"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/encoding"
 	"google.golang.org/grpc/mem"
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 )
 
@@ -14,8 +17,11 @@ func TestAMessageOfVeryManyFieldsIsNotDecoded(t *testing.T) {
 	t.Parallel()
 	codec := countingCodec{encoding.GetCodecV2("proto")}
 	decode := func(b []byte) (*a2apb.SendMessageRequest, error) {
-		m := &a2apb.SendMessageRequest{}
-		return m, codec.Unmarshal(mem.BufferSlice{mem.SliceBuffer(b)}, m)
+		in := &received{into: &a2apb.SendMessageRequest{}}
+		if err := codec.Unmarshal(mem.BufferSlice{mem.SliceBuffer(b)}, in); err != nil {
+			t.Fatal(err)
+		}
+		return in.into.(*a2apb.SendMessageRequest), in.refused
 	}
 	parts := bytes.Repeat([]byte{0x2a, 0}, 1<<20) // empty parts of a message
 	message := proto.CloneOf(&a2apb.SendMessageRequest{Message: &a2apb.Message{MessageId: "m"}})
@@ -37,6 +43,48 @@ func TestAMessageOfVeryManyFieldsIsNotDecoded(t *testing.T) {
 	if _, err := decode(text); err != nil {
 		t.Errorf("a message of 3 MiB of text: %v", err)
 	}
+}
+
+// What a client sends that cannot be decoded is the client's mistake, not INTERNAL.
+func TestAMessageThatIsNotDecodedIsInvalid(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	conn := dial(t, w.h2c())
+	ctx := as(t.Context(), w.caller("user:ada"))
+	parts := bytes.Repeat([]byte{0x2a, 0}, 1<<20)
+	for name, body := range map[string][]byte{
+		"many fields": append([]byte{0x12}, append(appendUvarint(nil, uint64(len(parts))), parts...)...),
+		"no protobuf": []byte("\xff\xff\xff"),
+		"bad text":    {0x0a, 1, 0xff},
+	} {
+		for _, method := range []string{"/lf.a2a.v1.A2AService/SendMessage", "/a2a.v1.A2AService/GetTask"} {
+			err := conn.Invoke(ctx, method, body, &a2apb.SendMessageResponse{}, grpc.ForceCodecV2(rawCodec{encoding.GetCodecV2("proto")}))
+			if status.Code(err) != codes.InvalidArgument {
+				t.Errorf("%s, %s: %v", name, method, err)
+			}
+		}
+		for _, method := range []string{"/lf.a2a.v1.A2AService/SendStreamingMessage", "/a2a.v1.A2AService/SendStreamingMessage"} {
+			st, err := conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true}, method, grpc.ForceCodecV2(rawCodec{encoding.GetCodecV2("proto")}))
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = st.SendMsg(body) // the answer says more
+			_ = st.CloseSend()
+			if err := st.RecvMsg(&a2apb.StreamResponse{}); status.Code(err) != codes.InvalidArgument {
+				t.Errorf("%s, %s: %v", name, method, err)
+			}
+		}
+	}
+}
+
+// rawCodec sends bytes as they are.
+type rawCodec struct{ encoding.CodecV2 }
+
+func (c rawCodec) Marshal(v any) (mem.BufferSlice, error) {
+	if b, ok := v.([]byte); ok {
+		return mem.BufferSlice{mem.SliceBuffer(b)}, nil
+	}
+	return c.CodecV2.Marshal(v)
 }
 
 func appendUvarint(b []byte, n uint64) []byte {

@@ -173,7 +173,7 @@ func TestGRPCWithTheOfficialClient(t *testing.T) {
 		t.Error(all, err)
 	}
 	card, err := a2apb.NewA2AServiceClient(dial(t, addr)).GetExtendedAgentCard(as(ctx, ada), &a2apb.GetExtendedAgentCardRequest{Tenant: "echo"})
-	if err != nil || card.GetName() != "Echo" || len(card.GetSupportedInterfaces()) != 5 || card.GetProvider().GetOrganization() != "acme" ||
+	if err != nil || card.GetName() != "Echo" || len(card.GetSupportedInterfaces()) != 4 || card.GetProvider().GetOrganization() != "acme" ||
 		card.GetSecuritySchemes()["bearer"].GetHttpAuthSecurityScheme().GetScheme() != "Bearer" {
 		t.Error(card, err)
 	}

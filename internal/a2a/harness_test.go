@@ -62,6 +62,8 @@ func (s faultyStore) InsertTask(ctx context.Context, c task.Change, lease time.D
 
 var newID = orgtest.NewID
 
+var exampleURL = &url.URL{Scheme: "http", Host: "example.com"}
+
 func newWorld(tb testing.TB, edit ...func(*httpx.Options, *Options)) *world {
 	tb.Helper()
 	down := new(atomic.Bool)
@@ -87,7 +89,7 @@ func newWorld(tb testing.TB, edit ...func(*httpx.Options, *Options)) *world {
 	}
 	w.tasks.Host(task.Target{ID: "echo", Org: "acme", Public: true}, task.Echo{})
 	ho := base.Router()
-	o := Options{Tasks: w.tasks, Agents: w.registry, Version: "1.2.3", PublicURL: &url.URL{Scheme: "http", Host: "example.com"}}
+	o := Options{Tasks: w.tasks, Agents: w.registry, Version: "1.2.3", PublicURL: exampleURL}
 	for _, e := range edit {
 		e(&ho, &o)
 	}

@@ -37,7 +37,7 @@ func TestEveryStateAndWhatMayFollowIt(t *testing.T) {
 	ada := w.caller("user:ada")
 	p := w.post("bot")
 	for _, from := range task.States {
-		for _, try := range []string{"cancel", "turn", "working", "completed", "failed", "input-required", "rejected", "submitted", "canceled"} {
+		for _, try := range []string{"cancel", "turn", "working", "completed", "failed", "input-required", "auth-required", "rejected", "submitted", "canceled"} {
 			id := string(from) + "-" + try
 			lease := w.drive(ada, p, id, from)
 			var want string
@@ -52,7 +52,7 @@ func TestEveryStateAndWhatMayFollowIt(t *testing.T) {
 				switch {
 				case from.Terminal():
 					a.fails(200, codeUnsupported)
-				case from == task.InputRequired:
+				case from.Interrupted():
 					a.state("working")
 					want = "working"
 				default:
@@ -234,7 +234,7 @@ func TestPartsAreReadLiberallyAndWrittenStrictly(t *testing.T) {
 		`{"id":"","message":{"parts":[{"text":"x"}]}}`:                                               "/id",
 		`{"contextId":7,"message":{"parts":[{"text":"x"}]}}`:                                         "/contextId",
 		`{"metadata":"x","message":{"parts":[{"text":"x"}]}}`:                                        "/metadata",
-		`{"historyLength":"1","message":{"parts":[{"text":"x"}]}}`:                                   "/historyLength",
+		`{"historyLength":"one","message":{"parts":[{"text":"x"}]}}`:                                 "/historyLength",
 		`{"message":{"parts":[` + strings.Repeat(`{"text":"x"},`, task.MaxParts) + `{"text":"x"}]}}`: "/message/parts",
 	} {
 		for _, method := range []string{"tasks/send", "tasks/sendSubscribe"} {

@@ -31,11 +31,17 @@ func (c *call) readOfficialSend(params []byte, form task.PushForm) (p officialSe
 	if form == task.PushV03 {
 		p.wait = glance
 	}
-	var message bool
+	var message, twice bool
 	fields := wire.Read(orEmpty(params), "", false, func(r *wire.Reader) {
 		r.Object(func(name []byte) bool {
 			switch string(name) {
-			case "message":
+			case "message", "request": // the latter in the proto of version 0.3
+				if string(name) == "request" && form != task.PushV03 {
+					return false
+				}
+				if twice = message; twice {
+					return false
+				}
 				message = true
 				p.readMessage(r)
 			case "configuration":
@@ -49,9 +55,12 @@ func (c *call) readOfficialSend(params []byte, form task.PushForm) (p officialSe
 			}
 			return true
 		})
-		if message {
+		switch {
+		case twice:
+			r.Add([]errs.Field{bodyField("/request", "is another name of message; send one of them")})
+		case message:
 			r.Add(p.lacks(form))
-		} else {
+		default:
 			r.Add([]errs.Field{bodyField("/message", "is required")})
 		}
 	})
@@ -105,7 +114,7 @@ func (p *officialSend) readConfiguration(r *wire.Reader) {
 	r.Object(func(name []byte) bool {
 		switch string(name) {
 		case "acceptedOutputModes", "accepted_output_modes":
-			r.Strings() // agents answer in what they have
+			p.request.OutputModes = r.Strings() // for the worker; nothing is refused because of them
 		case "historyLength", "history_length":
 			r.Int(&p.history, 0, maxHistory)
 		case "returnImmediately", "return_immediately":

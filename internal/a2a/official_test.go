@@ -79,7 +79,7 @@ func TestTheOfficialWire(t *testing.T) {
 		{"v1/error_subscribe_terminal", "bot", "SubscribeToTask", `{"id":"t-done"}`, nil},
 		{"v1/error_params", "bot", "SendMessage", `{"message":{"role":"ROLE_AGENT","parts":[]},"configuration":{"historyLength":-1}}`, nil},
 		{"v1/error_no_message_id", "bot", "SendMessage", `{"message":{"role":"ROLE_USER","parts":[{"text":"x"}]}}`, nil},
-		{"v1/error_list", "bot", "ListTasks", `{"status":"asleep","pageSize":0,"pageToken":7,"statusTimestampAfter":"noon"}`, nil},
+		{"v1/error_list", "bot", "ListTasks", `{"status":"asleep","pageSize":-1,"pageToken":7,"statusTimestampAfter":"noon"}`, nil},
 		{"v1/error_page_token", "bot", "ListTasks", `{"pageToken":"x"}`, nil},
 		{"v1/error_tenant", "bot", "GetTask", `{"id":"t-done","tenant":"other"}`, nil},
 		{"v1/error_push_url", "bot", "CreateTaskPushNotificationConfig", `{"taskId":"t-waits","url":"https://refused.example"}`, nil},

@@ -218,8 +218,24 @@ func (s *server) answerREST(w http.ResponseWriter, r *http.Request) *call {
 		return nil
 	}
 	out.b = b
-	writeJSON(w, http.StatusOK, out.b)
+	writeBody(w, http.StatusOK, restType(r), out.b)
 	return nil
+}
+
+// restType is the media type of results: version 1.0 has one of its own.
+func restType(r *http.Request) []string {
+	if isV03REST(r) {
+		return jsonType
+	}
+	return a2aType
+}
+
+var a2aType = jsonMedia[1:]
+
+// isV03REST reports whether a request is for the HTTP+JSON binding of version 0.3.
+func isV03REST(r *http.Request) bool {
+	path := strings.TrimPrefix(r.PathValue("path"), r.PathValue("agent")+"/") // see restSegments
+	return strings.HasPrefix(path, "v1/")
 }
 
 // restParams makes one object of the body, the query and what the path says,
@@ -256,7 +272,7 @@ func restParams(r *http.Request, body []byte, members map[string]string) ([]byte
 // such value stays text, which the method then refuses.
 func appendQueryValue(b []byte, name, value string) []byte {
 	switch name {
-	case "historyLength", "history_length", "pageSize", "page_size":
+	case "historyLength", "history_length", "pageSize", "page_size", "status":
 		if n, err := strconv.ParseInt(value, 10, 64); err == nil {
 			return strconv.AppendInt(b, n, 10)
 		}
@@ -336,7 +352,7 @@ func writeRESTError(w http.ResponseWriter, r *http.Request, status int, e *rpcEr
 		k.status = s
 	}
 	b := []byte{'{'}
-	if strings.HasPrefix(r.PathValue("path"), "v1/") {
+	if isV03REST(r) {
 		b = append(b, `"code":`...)
 		b = strconv.AppendInt(b, int64(e.code), 10)
 		b = append(b, `,"message":`...)
@@ -349,7 +365,7 @@ func writeRESTError(w http.ResponseWriter, r *http.Request, status int, e *rpcEr
 	b = wire.AppendString(b, e.message)
 	b = append(b, `,"details":`...)
 	b = appendDetails(b, e)
-	writeJSON(w, status, append(b, "}}"...))
+	writeJSON(w, status, append(b, "}}"...)) // the SDK for Go reads errors of this type only
 }
 
 // statusNames are the names that google.rpc has for HTTP's statuses.

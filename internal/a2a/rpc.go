@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"net/http"
 	"strconv"
 	"sync"
 
@@ -69,6 +70,33 @@ func syntaxMessage(err error) string {
 		return "a member occurs more than once, the second time at byte " + strconv.FormatInt(syn.ByteOffset, 10)
 	}
 	return "the body is not valid JSON at byte " + strconv.FormatInt(syn.ByteOffset, 10)
+}
+
+// idOf is the id of the one request in a body that is refused as a whole; null if it has
+// none that can be read.
+func idOf(body []byte) []byte {
+	var space [1]request
+	reqs, batch, bad := parse(body, space[:0])
+	if bad != nil || batch || reqs[0].id == nil {
+		return nullID
+	}
+	return reqs[0].id
+}
+
+// maxRefused is the size up to which the body of a refused request is read for its id.
+const maxRefused = 64 << 10
+
+// idOfRefused is the id of a request that is refused before its body is needed. A body
+// that is large, of unknown length or not sent yet is not read.
+func idOfRefused(w http.ResponseWriter, r *http.Request) []byte {
+	if r.ContentLength <= 0 || r.ContentLength > maxRefused || r.Header.Get("Expect") != "" {
+		return nullID
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxRefused))
+	if err != nil {
+		return nullID
+	}
+	return idOf(body)
 }
 
 func (p *parser) read(into []request) ([]request, bool, error) {

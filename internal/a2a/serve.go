@@ -32,6 +32,7 @@ type call struct {
 	r     *http.Request
 
 	version   *rpcError     // set: the caller speaks a version that nobody here does
+	official  bool          // the caller names a version, so it reads errors as 1.0 has them
 	preferred time.Duration // how long the caller wants to wait
 	until     time.Time     // zero: not at all
 	waited    bool
@@ -64,7 +65,7 @@ func (s *server) answer(w http.ResponseWriter, r *http.Request) *call {
 	c := &call{Context: r.Context(), s: s, agent: agent, w: w, r: r}
 	var err error
 	if c.to, err = s.Tasks.Reach(c, httpx.CallerOf(c), agent); err != nil {
-		refuse(w, r, err)
+		refuseRequest(w, r, idOfRefused(w, r), err)
 		return nil
 	}
 	body := buffers.Get().(*buffer)
@@ -75,16 +76,19 @@ func (s *server) answer(w http.ResponseWriter, r *http.Request) *call {
 		return nil
 	}
 	if bad := checkContentType(r, rpcMedia); bad != nil {
-		writeJSON(w, http.StatusOK, appendError(nil, nullID, bad))
+		writeJSON(w, http.StatusOK, appendError(nil, idOf(body.b), bad))
 		return nil
 	}
 	var space [1]request
 	reqs, batch, bad := parse(body.b, space[:0])
+	asked := askedVersion(r)
+	c.official = asked != ""
 	if bad != nil {
+		bad.official = c.official
 		writeJSON(w, http.StatusOK, appendError(nil, nullID, bad))
 		return nil
 	}
-	c.version = checkVersion(askedVersion(r))
+	c.version = checkVersion(asked)
 	if wait := preferredWait(r.Header["Prefer"]); wait > 0 {
 		c.preferred, c.until = wait, time.Now().Add(wait)
 	}
@@ -161,6 +165,9 @@ func (c *call) run(reqs []request, batch bool) {
 			out.b = append(out.b, ',')
 		}
 		b, err := c.one(&reqs[i], out.b)
+		if err != nil {
+			err.official = err.official || c.official
+		}
 		if err != nil && !batch && reqs[i].id == nil && reqs[i].lacksID(err) {
 			reqs[i].id = nullID
 		}
@@ -227,7 +234,9 @@ func (c *call) one(req *request, out []byte) ([]byte, *rpcError) {
 	case !ok:
 		return out, newError(codeNoMethod, "there is no method "+strconv.Quote(clip(req.method)))
 	case m.call == nil:
-		return out, newError(codeUnsupported, "a stream cannot be part of a batch, nor a notification; send the request alone, with an id")
+		e := newError(codeUnsupported, "a stream cannot be part of a batch, nor a notification; send the request alone, with an id")
+		e.official = m.official
+		return out, e
 	}
 	out = appendHead(out, req.id)
 	out = append(out, `,"result":`...)
@@ -244,7 +253,7 @@ func (c *call) one(req *request, out []byte) ([]byte, *rpcError) {
 // version, also when they speak 0.3, and read errors in the form of 1.0 alone.
 func (c *call) failed(m *method, err error) *rpcError {
 	e := errorOf(c, err)
-	e.official = m.official || askedVersion(c.r) != ""
+	e.official = m.official || c.official
 	return e
 }
 
@@ -267,7 +276,7 @@ func (c *call) start(req *request) *call {
 			writeJSON(c.w, failed.problem.Status, body)
 			return nil
 		}
-		if onlyEvents(c.r) && (m.eventErrors || m.official && readsEventsOnly(c.r)) {
+		if onlyEvents(c.r) && (m.eventErrors || m.official && isGoClient(c.r)) {
 			sse := httpx.NewSSE(c.w)
 			_ = sse.Data(body)
 			_ = sse.Flush()
@@ -293,16 +302,22 @@ func (c *call) open(m *method, params []byte) (*stream, error) {
 	return st, err
 }
 
-// onlyEvents reports whether the client takes nothing but a stream.
+// onlyEvents reports whether the client asks for a stream and for nothing else by name.
+// The Python SDK 0.3 sends a line of its HTTP library's own, */*, beside its own line.
 func onlyEvents(r *http.Request) bool {
-	return strings.TrimSpace(r.Header.Get("Accept")) == "text/event-stream"
-}
-
-// readsEventsOnly reports whether the client is the official SDK for Go, as far as
-// one can tell. It does not look at the Content-Type and would take a refusal that
-// is no event for a stream without any; all others expect plain JSON.
-func readsEventsOnly(r *http.Request) bool {
-	return strings.HasPrefix(r.Header.Get("User-Agent"), "Go-http-client/")
+	events := false
+	for _, line := range r.Header["Accept"] {
+		for media := range strings.SplitSeq(line, ",") {
+			switch strings.TrimSpace(media) {
+			case "text/event-stream":
+				events = true
+			case "*/*", "":
+			default:
+				return false
+			}
+		}
+	}
+	return events
 }
 
 // wait is how long the caller still wants to wait.
@@ -329,9 +344,11 @@ func clip(s string) string {
 
 var jsonType = []string{"application/json"}
 
-func writeJSON(w http.ResponseWriter, status int, body []byte) {
+func writeJSON(w http.ResponseWriter, status int, body []byte) { writeBody(w, status, jsonType, body) }
+
+func writeBody(w http.ResponseWriter, status int, media []string, body []byte) {
 	h := w.Header()
-	h["Content-Type"] = jsonType
+	h["Content-Type"] = media
 	h["Content-Length"] = []string{strconv.Itoa(len(body))}
 	w.WriteHeader(status)
 	_, _ = w.Write(body) // the client may be gone; there is nobody to tell

@@ -58,7 +58,7 @@ func eventsOf(t *task.Task) func([]byte, *task.Event) ([]byte, bool, bool) {
 			b = wire.AppendChunk(b, e)
 			return append(b, '}'), true, false
 		}
-		last = e.State.Terminal() || e.State == task.InputRequired && e.Seq >= known
+		last = e.State.Terminal() || e.State.Interrupted() && e.Seq >= known
 		b = appendKind(b, "status-update", id, context)
 		b = append(b, `,"status":`...)
 		b = appendStatus(b, e.State, e.At, e.Message)

@@ -141,5 +141,5 @@ func appendV03Push(b []byte, p *task.PushConfig) []byte {
 }
 
 func v03Card(c *call, _, out []byte) ([]byte, error) {
-	return c.s.appendAgentCard(c, out, c.agent, version03, true)
+	return c.s.appendAgentCard(c, out, version03)
 }

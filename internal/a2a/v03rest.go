@@ -123,5 +123,5 @@ func v03pListPush(c *call, params, out []byte) ([]byte, error) {
 // v03pCard is the card that serves every version: clients of this binding read
 // either form of its security schemes.
 func v03pCard(c *call, _, out []byte) ([]byte, error) {
-	return c.s.appendAgentCard(c, out, c.agent, "", true)
+	return c.s.appendAgentCard(c, out, "")
 }

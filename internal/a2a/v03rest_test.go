@@ -8,21 +8,38 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/a2aproject/a2a-go/v2/a2aclient"
 	"github.com/a2aproject/a2a-go/v2/a2acompat/a2av0"
+	a2agrpcv0 "github.com/a2aproject/a2a-go/v2/a2agrpc/v0"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/parley-dev/parley/internal/task"
 )
 
-// The official client of the HTTP+JSON binding of 0.3, every method.
-func TestV03RESTWithTheOfficialClient(t *testing.T) {
+// The official clients of the HTTP+JSON and gRPC bindings of 0.3, every method.
+func TestV03WithTheOfficialClients(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	c, err := a2av0.NewRESTTransport(a2av0.RESTTransportConfig{URL: w.serve() + "/a2a/bot", Client: http.DefaultClient})
-	if err != nil {
-		t.Fatal(err)
+	for name, open := range map[string]func(*world) (a2aclient.Transport, error){
+		"HTTP+JSON": func(w *world) (a2aclient.Transport, error) {
+			return a2av0.NewRESTTransport(a2av0.RESTTransportConfig{URL: w.serve() + "/a2a/bot", Client: http.DefaultClient})
+		},
+		"gRPC": func(w *world) (a2aclient.Transport, error) {
+			return a2agrpcv0.NewGRPCTransport(dial(w.tb, w.h2c())), nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			c, err := open(w)
+			if err != nil {
+				t.Fatal(err)
+			}
+			everyV03Method(t, w, c)
+		})
 	}
+}
+
+func everyV03Method(t *testing.T, w *world, c a2aclient.Transport) {
 	ctx := t.Context()
-	key := a2aclient.ServiceParams{"Authorization": {"Bearer " + w.caller("user:ada")}}
+	key := a2aclient.ServiceParams{"Authorization": {"Bearer " + w.key("acme", "user:ada", "svc:a2a:write", "agent:bot")}}
 	p := w.post("bot")
 
 	message := a2a.NewMessage(a2a.MessageRoleUser, a2a.NewTextPart("hello"), a2a.NewDataPart(map[string]any{"a": []any{1.0}}), a2a.NewRawPart([]byte("\x00raw")))
@@ -157,4 +174,21 @@ func TestV03RESTForms(t *testing.T) {
 	if a := w.do(ada, "GET", "/a2a/bot/v1/tasks/none", ""); a.Status != http.StatusNotFound {
 		t.Errorf("%d %s", a.Status, a.Body)
 	}
+}
+
+// In the proto of 0.3 the message is called request, and ProtoJSON allows that name.
+func TestV03RESTTakesTheProtoName(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ada := w.caller("user:ada")
+	const m = `{"messageId":"m-1","role":"ROLE_USER","content":[{"text":"hello"}]}`
+	w.do(ada, "POST", "/a2a/echo/v1/message:send", `{"request":`+m+`,"configuration":{"blocking":true}}`).contains(`"TASK_STATE_COMPLETED"`)
+	w.do(ada, "POST", "/a2a/echo/v1/message:send", `{"message":`+m+`,"configuration":{"blocking":true}}`).contains(`"TASK_STATE_COMPLETED"`)
+	for _, both := range []string{`{"request":` + m + `,"message":` + m + `}`, `{"message":` + m + `,"request":` + m + `}`} {
+		a := w.do(ada, "POST", "/a2a/echo/v1/message:send", both)
+		if a.contains("another name of message"); a.Status != 400 {
+			t.Error(a.Status, a.Body)
+		}
+	}
+	w.do(ada, "POST", "/a2a/echo/message:send", `{"request":`+m+`}`).contains(`"message"`, "is required") // 1.0 has no such name
 }

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"time"
 
+	a2apb "github.com/a2aproject/a2a-go/v2/a2apb/v1"
+
 	"github.com/parley-dev/parley/internal/task"
 	"github.com/parley-dev/parley/internal/wire"
 )
@@ -61,12 +63,13 @@ func (c *call) readList(params []byte) (r task.OwnRequest, history int, err erro
 			case "status":
 				readV1State(d, &r.State)
 			case "pageSize", "page_size":
-				d.Int(&r.Limit, 1, task.MaxLimit)
+				d.Int(&r.Limit, 0, task.MaxLimit) // the SDK for Go writes 0 for none
 			case "pageToken", "page_token":
 				d.String(&r.Token)
 			case "historyLength", "history_length":
 				d.Int(&history, 0, maxHistory)
-			case "statusTimestampAfter", "status_timestamp_after", "lastUpdatedAfter", "last_updated_after": // the latter in 0.3
+			case "statusTimestampAfter", "status_timestamp_after", "lastUpdatedAfter", "last_updated_after", // the latter in 0.3
+				"lastUpdatedTime", "last_updated_time": // or in its proto
 				readTime(d, &r.UpdatedAfter)
 			case "includeArtifacts", "include_artifacts":
 				d.Bool(&r.Artifacts)
@@ -83,7 +86,7 @@ func (c *call) readList(params []byte) (r task.OwnRequest, history int, err erro
 // readV1State reads a state as version 1.0 spells it, or as the others do.
 func readV1State(r *wire.Reader, dst *task.State) {
 	var s string
-	if !r.String(&s) || s == "" || s == "TASK_STATE_UNSPECIFIED" {
+	if !r.Enum(&s, a2apb.TaskState_name) || s == "" || s == "TASK_STATE_UNSPECIFIED" {
 		return
 	}
 	for _, st := range task.States {
@@ -91,10 +94,6 @@ func readV1State(r *wire.Reader, dst *task.State) {
 			*dst = st
 			return
 		}
-	}
-	if s == "TASK_STATE_AUTH_REQUIRED" {
-		r.Fail("no task is ever in this state here")
-		return
 	}
 	r.Fail("must be a state, such as " + wire.V1State(task.Working))
 }
@@ -249,5 +248,5 @@ func v1Card(c *call, params, out []byte) ([]byte, error) {
 	if err := invalid(fields); err != nil {
 		return out, err
 	}
-	return c.s.appendAgentCard(c, out, c.agent, version1, true)
+	return c.s.appendAgentCard(c, out, version1)
 }

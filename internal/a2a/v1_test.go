@@ -8,7 +8,9 @@ import (
 	"strings"
 	"testing"
 
+	v03pb "github.com/a2aproject/a2a-go/a2apb"
 	sdk "github.com/a2aproject/a2a-go/v2/a2a"
+	a2apb "github.com/a2aproject/a2a-go/v2/a2apb/v1"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/parley-dev/parley/internal/task"
@@ -42,7 +44,7 @@ func TestTheSDKReadsWhatWeWrite(t *testing.T) {
 	same("list", w.do(ada, "GET", "/a2a/bot/tasks?includeArtifacts=true&historyLength=9", "").Body, &sdk.ListTasksResponse{})
 	push := `{"taskId":"t-waits","id":"p-1","url":"https://example.com/hook","token":"s3cret","authentication":{"scheme":"Bearer","credentials":"c"}}`
 	same("push", w.do(ada, "POST", "/a2a/bot/tasks/t-waits/pushNotificationConfigs", push).Body, &sdk.PushConfig{})
-	same("card", w.do(ada, "GET", "/a2a/bot/.well-known/agent-card.json", "", "A2A-Version", "1.0").Body, &sdk.AgentCard{})
+	same("card", w.do(ada, "GET", "/a2a/bot/.well-known/agent-card.json", "", "A2A-Version", "1.0", "User-Agent", goAgent).Body, &sdk.AgentCard{})
 	for i, e := range parseEvents(w.do(ada, "POST", "/a2a/echo/message:stream", v1Hello("")).Body) {
 		same(fmt.Sprint("event ", i), e.Data, &sdk.StreamResponse{})
 	}
@@ -123,8 +125,31 @@ func TestAReplyIsAMessage(t *testing.T) {
 		w.report(p, w.claim(p), task.Report{State: task.Completed, Message: says("42"), Reply: true})
 		a := <-done
 		a.contains(c.want, `"42"`)
-		if c.method != "tasks/send" && strings.Contains(a.Body, "taskId") {
+		if c.method != "tasks/send" && !strings.Contains(a.Body, `"taskId":"`) { // so that it can be got later
 			t.Error(a.Body)
+		}
+	}
+	old = `{"message":{"messageId":"m","role":"ROLE_USER","content":[{"text":"hello"}]},"configuration":{"blocking":true}}`
+	only, conn := w.key("acme", "user:ada", "svc:a2a:write", "agent:bot"), dial(t, w.h2c())
+	for name, send := range map[string]func() string{
+		"0.3 HTTP+JSON": func() string { return w.do(ada, "POST", "/a2a/bot/v1/message:send", old).Body },
+		"gRPC": func() string {
+			r, err := a2apb.NewA2AServiceClient(conn).SendMessage(as(t.Context(), only), protoSend("", "hello"))
+			return fmt.Sprint(r.GetMessage().GetTaskId(), r.GetMessage().GetParts(), err)
+		},
+		"0.3 gRPC": func() string {
+			m := &v03pb.Message{MessageId: "m", Role: v03pb.Role_ROLE_USER, Parts: []*v03pb.Part{{Part: &v03pb.Part_Text{Text: "hello"}}}}
+			r, err := v03pb.NewA2AServiceClient(conn).SendMessage(as(t.Context(), only), &v03pb.SendMessageRequest{
+				Request: m, Configuration: &v03pb.SendMessageConfiguration{Blocking: true},
+			})
+			return fmt.Sprint(r.GetMsg().GetTaskId(), r.GetMsg().GetParts(), err)
+		},
+	} {
+		done := make(chan string)
+		go func() { done <- send() }()
+		w.report(p, w.claim(p), task.Report{State: task.Completed, Message: says("42"), Reply: true})
+		if a := <-done; !strings.Contains(a, `"42"`) || !ulids.MatchString(a) && !strings.Contains(a, `"taskId":"`) {
+			t.Errorf("%s: %s", name, a)
 		}
 	}
 }
@@ -224,6 +249,16 @@ func TestCardsOfAgents(t *testing.T) {
 	w.do(ada, "GET", "/a2a/.well-known/agent-card.json", "").status(404)
 	w.do("", "GET", "/a2a/.well-known/agent-card.json", "").status(404)
 	w.do("", "GET", "/a2a/echo/.well-known/agent-card.json", "", "A2A-Version", "9.0").status(400)
+	v1 := w.do("", "GET", "/a2a/echo/.well-known/agent-card.json", "", "A2A-Version", "1.0").Body
+	v03 := w.do("", "GET", "/a2a/echo/.well-known/agent-card.json", "", "A2A-Version", "0.3").Body
+	for version, want := range map[string]string{"1.1": v1, "1.7": v1, "1.10.3": v1, "1": v1, "0.4": v03, "0.3.0": v03} {
+		if a := w.do("", "GET", "/a2a/echo/.well-known/agent-card.json", "", "A2A-Version", version); a.Status != 200 || a.Body != want {
+			t.Errorf("version %s: %d %s", version, a.Status, a.Body)
+		}
+	}
+	for _, version := range []string{"2.0", "0.2", "1.x", "1.-1", "01.0", "-1.0"} {
+		w.do("", "GET", "/a2a/echo/.well-known/agent-card.json", "", "A2A-Version", version).status(400)
+	}
 
 	a := w.do("", "GET", "/a2a/echo/.well-known/agent-card.json", "")
 	for _, name := range []string{"ETag", "Last-Modified", "Cache-Control"} {
@@ -260,6 +295,11 @@ func TestWhatClientsOf03Expect(t *testing.T) {
 			t.Errorf("%s: %v %s", method, a.Header, a.Body)
 		}
 		w.do(ada, "POST", "/a2a/bot", get, "Accept", "text/event-stream, application/json").fails(200, codeNoTask)
+	}
+	// The Python SDK 0.3 sends two lines, the first of which is its HTTP library's.
+	twice := w.do(ada, "POST", "/a2a/bot", envelope("tasks/resubscribe", `{"id":"none"}`), "Accept", "*/*", "Accept", "text/event-stream")
+	if events := parseEvents(twice.Body); len(events) != 1 || !strings.Contains(events[0].Data, `"code":-32001`) {
+		t.Errorf("%v %s", twice.Header, twice.Body)
 	}
 	w.do(ada, "POST", "/a2a/bot", envelope("SubscribeToTask", `{"id":"none"}`), "Accept", "text/event-stream").fails(200, codeNoTask)
 	// A client of 1.0 that speaks 0.3 says so, and reads errors in the form of 1.0.

@@ -2,7 +2,10 @@ package a2a
 
 import (
 	"net/http"
+	"strconv"
 	"strings"
+
+	"github.com/parley-dev/parley/internal/errs"
 )
 
 // The versions of the official protocol, as clients name them.
@@ -43,4 +46,22 @@ func checkVersion(v string) *rpcError {
 	e := newError(codeVersion, "version "+clip(v)+" of A2A is not spoken here; use 1.0 or 0.3")
 	e.official = true
 	return e
+}
+
+// cardVersion is the version of the card that a request asks for; empty: any. Minor
+// versions are compatible, so that a client of a newer one gets the newest that there is.
+func cardVersion(r *http.Request) (string, error) {
+	asked := askedVersion(r)
+	major, minor, _ := strings.Cut(asked, ".")
+	n, err := strconv.Atoi(minor)
+	switch {
+	case asked == "":
+		return "", nil
+	case major == "1" && err == nil && n >= 0:
+		return version1, nil
+	case major == "0" && err == nil && n >= 3:
+		return version03, nil
+	}
+	return "", errs.New(errs.Malformed, "request.version",
+		"there is no card of version %q of A2A; ask with %s 1.0 or 0.3, or without", clip(asked), versionHeader)
 }

@@ -7,7 +7,7 @@ package agent
 import (
 	"context"
 	"fmt"
-	"regexp"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -24,14 +24,18 @@ type Agent struct {
 	Org         string
 	Name        string
 	Description string
-	Skills      []string
-	Public      bool   // reachable from other orgs
-	PublicName  bool   // holds its id as a public name, also while it is private or disabled
-	Disabled    bool   // reachable by nobody
-	Pinned      string // presence that an admin set; empty: it follows from the workers
-	Builtin     string // which built-in agent it is; empty: workers do its work
+	Skills      []string // the tags of its skills, each once
+	Public      bool     // reachable from other orgs
+	PublicName  bool     // holds its id as a public name, also while it is private or disabled
+	Disabled    bool     // reachable by nobody
+	Pinned      string   // presence that an admin set; empty: it follows from the workers
+	Builtin     string   // which built-in agent it is; empty: workers do its work
 	CreatedAt   time.Time
 	UpdatedAt   time.Time
+
+	// Profile is read with Registry.Profile: lists and Reach leave it out, because it can
+	// be large and only cards show it.
+	Profile Profile
 }
 
 // Presences are what an admin may pin.
@@ -41,10 +45,13 @@ var Presences = []string{"available", "busy", "offline"}
 type Edit struct {
 	Name        *string
 	Description *string
-	Skills      *[]string
+	Skills      *[]Skill
 	Public      *bool
 	Disabled    *bool
 	Pinned      *string // empty: no longer
+
+	Version, DocumentationURL, IconURL *string // empty: none
+	Provider                           *Provider
 }
 
 // Page asks for some of the agents that are not disabled: those of one org, or the
@@ -61,7 +68,7 @@ type Store interface {
 	// CreateAgent writes the agent and its principal in one transaction. It refuses
 	// with Conflict an id that the org has already and a public name that another agent
 	// holds, and an unknown org with NotFound.
-	CreateAgent(ctx context.Context, a Agent, m identity.Member, e identity.AuditEntry, l Limits) error
+	CreateAgent(ctx context.Context, a Agent, m identity.Member, e identity.AuditEntry, l Limits) (Agent, error)
 	// UpdateAgent locks the agent, runs edit on it and writes the result; its principal
 	// is disabled and enabled with it. A public name that another agent holds is Conflict.
 	UpdateAgent(
@@ -76,6 +83,8 @@ type Store interface {
 	// ReachedAgents finds what callers of an org reach under an id. Nothing that it
 	// returns depends on the private agents of other orgs.
 	ReachedAgents(ctx context.Context, org, id string) (Reached, error)
+	// AgentProfile reads the profile of an agent; an unknown one is NotFound.
+	AgentProfile(ctx context.Context, org, id string) (Profile, error)
 	// AgentIDs lists the ids of an org's agents, disabled ones included.
 	AgentIDs(ctx context.Context, org string) ([]string, error)
 }
@@ -109,8 +118,6 @@ const (
 	MaxSkills      = 64
 )
 
-var skillPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9 ._:+#/-]{0,63}$`)
-
 // Create registers an agent.
 func (r *Registry) Create(ctx context.Context, a Agent) (Agent, error) {
 	a.CreatedAt = r.now()
@@ -126,7 +133,7 @@ func (r *Registry) Create(ctx context.Context, a Agent) (Agent, error) {
 	}
 	a.PublicName = a.Public
 	e := identity.NewEntry(ctx, a.CreatedAt, a.Org, identity.AgentCreate, p.Ref(), "")
-	err = r.store.CreateAgent(ctx, a, m, e, r.limits())
+	a, err = r.store.CreateAgent(ctx, a, m, e, r.limits())
 	r.known.forget(a.ID)
 	return a, err
 }
@@ -194,6 +201,7 @@ func entries(ctx context.Context, old, next Agent) []identity.AuditEntry {
 		out = append(out, identity.NewEntry(ctx, next.UpdatedAt, next.Org, action, ref, ""))
 	}
 	if old.Name != next.Name || old.Description != next.Description || !slices.Equal(old.Skills, next.Skills) ||
+		!reflect.DeepEqual(old.Profile, next.Profile) ||
 		old.Public != next.Public || old.PublicName != next.PublicName || old.Pinned != next.Pinned {
 		tell(identity.AgentUpdate)
 	}
@@ -210,7 +218,15 @@ func entries(ctx context.Context, old, next Agent) []identity.AuditEntry {
 func decideEdit(a Agent, e Edit, now time.Time) (Agent, error) {
 	set(&a.Name, e.Name)
 	set(&a.Description, e.Description)
-	set(&a.Skills, e.Skills)
+	skills := a.Described(&a.Profile)
+	if e.Skills != nil {
+		skills = *e.Skills
+	}
+	a.Describe(skills)
+	set(&a.Profile.Version, e.Version)
+	set(&a.Profile.DocumentationURL, e.DocumentationURL)
+	set(&a.Profile.IconURL, e.IconURL)
+	set(&a.Profile.Provider, e.Provider)
 	set(&a.Public, e.Public)
 	set(&a.Disabled, e.Disabled)
 	set(&a.Pinned, e.Pinned)
@@ -240,19 +256,12 @@ func (a *Agent) Validate() error {
 	if !utf8.ValidString(a.Description) || strings.Contains(a.Description, "\x00") {
 		return invalid("/description", "must be valid UTF-8 without NUL")
 	}
-	if len(a.Skills) > MaxSkills {
-		return invalid("/skills", fmt.Sprintf("has %d entries; at most %d are allowed", len(a.Skills), MaxSkills))
+	var c checks
+	if len(a.Profile.Skills) == 0 { // else the tags are those of the skills
+		c.tags("/skills", a.Skills, MaxSkills)
 	}
-	seen := map[string]bool{}
-	for i, s := range a.Skills {
-		at := fmt.Sprintf("/skills/%d", i)
-		if !skillPattern.MatchString(s) {
-			return invalid(at, fmt.Sprintf("%q is not a skill tag; use 1 to 64 letters, digits, spaces and . _ : + # / -", s))
-		}
-		if seen[s] {
-			return invalid(at, fmt.Sprintf("%q is given twice", s))
-		}
-		seen[s] = true
+	if c.profile(&a.Profile); len(c.fields) > 0 {
+		return errs.InvalidFields(c.fields...)
 	}
 	return nil
 }
@@ -279,6 +288,11 @@ func (r *Registry) Visible(ctx context.Context, a identity.Access) ([]Agent, err
 // Page returns some of the agents that are not disabled.
 func (r *Registry) Page(ctx context.Context, p Page) ([]Agent, error) {
 	return r.store.AgentsPage(ctx, p)
+}
+
+// Profile returns the profile of an agent.
+func (r *Registry) Profile(ctx context.Context, a *Agent) (Profile, error) {
+	return r.store.AgentProfile(ctx, a.Org, a.ID)
 }
 
 // Builtin returns the agents that run inside the server.

@@ -24,6 +24,8 @@ const (
 	// long: since it was opened, or since its last response.
 	quietNew  = time.Second
 	quietUsed = 100 * time.Millisecond
+	// On a busy machine it may take a while until a request is served that was read.
+	quietRead = 250 * time.Millisecond
 
 	// roomWait is how long a new connection waits for room before it is refused.
 	roomWait = 250 * time.Millisecond
@@ -69,12 +71,15 @@ type guard struct {
 	max int // 0: no bound
 	log *slog.Logger
 
-	mu     sync.Mutex
-	conns  map[netip.Addr]map[*guarded]struct{}
-	open   int
-	full   time.Time // when a connection was last refused
-	thin   time.Time // when quiet connections were last counted
-	logged time.Time
+	pending  atomic.Int64 // memory of unfinished headers, by estimate; see headers.go
+	shedding sync.Mutex   // held while connections are closed because of it
+
+	mu       sync.Mutex
+	conns    map[netip.Addr]map[*guarded]struct{}
+	open     int
+	full     time.Time // when a connection was last refused
+	thinning bool      // quiet connections will be counted soon
+	logged   time.Time
 }
 
 func newGuard(l net.Listener, most int, log *slog.Logger) *guard {
@@ -100,22 +105,27 @@ func (g *guard) Accept() (net.Conn, error) {
 			_ = nc.Close()
 			continue
 		}
-		g.thinOut(time.Now())
 		return g.add(nc), nil
 	}
 }
 
-// thinOut closes the longest quiet connections of addresses that have too many.
-func (g *guard) thinOut(now time.Time) {
-	g.mu.Lock()
+// thinOut closes the longest quiet connections of addresses that have too many. It runs
+// again while an address has connections that may become too many: a burst of them ends
+// before the first is old enough to count.
+func (g *guard) thinOut() {
+	now := time.Now()
 	var idle []*guarded
-	if now.Sub(g.thin) >= thinEvery {
-		g.thin = now
-		for _, list := range g.conns {
-			if len(list) > maxQuiet {
-				idle = append(idle, tooQuiet(list, now)...)
-			}
+	g.mu.Lock()
+	g.thinning = false
+	for _, list := range g.conns {
+		if len(list) > maxQuiet {
+			found, unserved := tooQuiet(list, now)
+			idle = append(idle, found...)
+			g.thinning = g.thinning || unserved-len(found) > maxQuiet
 		}
+	}
+	if g.thinning {
+		time.AfterFunc(thinEvery, g.thinOut)
 	}
 	g.mu.Unlock()
 	for _, c := range idle {
@@ -126,18 +136,21 @@ func (g *guard) thinOut(now time.Time) {
 }
 
 // tooQuiet lists the quiet connections beyond maxQuiet, those that are quiet the longest.
-func tooQuiet(list map[*guarded]struct{}, now time.Time) []*guarded {
-	var idle []*guarded
+// unserved is how many there are that nothing is served on, young ones included.
+func tooQuiet(list map[*guarded]struct{}, now time.Time) (idle []*guarded, unserved int) {
 	for c := range list {
+		if c.state.Load()&serving == 0 {
+			unserved++
+		}
 		if c.idle(now) {
 			idle = append(idle, c)
 		}
 	}
 	if len(idle) <= maxQuiet {
-		return nil
+		return nil, unserved
 	}
 	slices.SortFunc(idle, func(a, b *guarded) int { return cmp.Compare(a.quiet.Load(), b.quiet.Load()) })
-	return idle[:len(idle)-maxQuiet]
+	return idle[:len(idle)-maxQuiet], unserved
 }
 
 // exhausted reports whether the system has run out of something that connections
@@ -237,6 +250,10 @@ func (g *guard) add(nc net.Conn) net.Conn {
 	}
 	list[c] = struct{}{}
 	g.open++
+	if len(list) > maxQuiet && !g.thinning {
+		g.thinning = true
+		time.AfterFunc(thinEvery, g.thinOut)
+	}
 	return c
 }
 
@@ -262,6 +279,8 @@ type guarded struct {
 	state atomic.Uint64 // how many requests are served, how many began, and closing
 	used  atomic.Bool
 	quiet atomic.Int64 // since when nothing was served on it, in ns
+
+	header header // that is being read
 }
 
 // A connection's state, so that one operation can tell that no request has begun and
@@ -281,6 +300,7 @@ func (c *guarded) begin() bool {
 			return false
 		}
 		if c.state.CompareAndSwap(s, (s+began+1)&^closing) {
+			c.headerDone()
 			return true
 		}
 	}
@@ -291,20 +311,27 @@ func (c *guarded) end() {
 	c.used.Store(true)
 	c.quiet.Store(time.Now().UnixNano())
 	c.state.Add(^uint64(0)) // one less
+	c.countTail()
 }
 
 // claim makes an idle connection serve no more requests, so that it can be closed
 // without loss. It fails if a request has begun since the connection became idle.
 func (c *guarded) claim(now time.Time) bool {
 	s := c.state.Load()
-	return s&closing == 0 && c.idle(now) && c.state.CompareAndSwap(s, s|closing)
+	return s&closing == 0 && c.idle(now) && !c.unread() && c.state.CompareAndSwap(s, s|closing)
 }
 
 // Close implements net.Conn.
 func (c *guarded) Close() error {
 	c.guard.remove(c)
+	c.header.closed.Store(true)
+	c.headerDone()
 	return c.TCPConn.Close()
 }
+
+// unread reports whether the client has sent something that the server has not read yet:
+// on a busy machine a request may wait for a long time.
+func (c *guarded) unread() bool { return c.TCPConn != nil && bytesWaiting(c.TCPConn) > 0 }
 
 // idle reports whether the connection can be closed without loss.
 func (c *guarded) idle(now time.Time) bool {
@@ -315,7 +342,7 @@ func (c *guarded) idle(now time.Time) bool {
 	if c.used.Load() {
 		least = quietUsed
 	}
-	return now.UnixNano()-c.quiet.Load() >= int64(least)
+	return now.UnixNano()-c.quiet.Load() >= int64(least) && now.UnixNano()-c.header.read.Load() >= int64(quietRead)
 }
 
 type connKey struct{}
@@ -326,7 +353,7 @@ func withConn(ctx context.Context, nc net.Conn) context.Context {
 		nc = t.NetConn()
 	}
 	if c, ok := nc.(*guarded); ok {
-		return context.WithValue(ctx, connKey{}, c)
+		return httpx.WithConn(context.WithValue(ctx, connKey{}, c), c)
 	}
 	return ctx
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 
+	"github.com/parley-dev/parley/internal/a2a"
 	"github.com/parley-dev/parley/internal/account"
 	"github.com/parley-dev/parley/internal/authserver"
 	"github.com/parley-dev/parley/internal/httpx"
@@ -51,6 +52,12 @@ func (s *Server) mountLogin(router *httpx.Router, manager *identity.Manager) err
 		Service: s.oauth, Requests: s.store, Members: s.store, Pages: pages, Issuer: s.base(), Only: []string{mcp.Path}, Others: s.otherIssuers(),
 		Documents: documents, Logger: s.log, Now: Now,
 	})
+}
+
+// oauthURLs are where clients of agents get access tokens.
+func (s *Server) oauthURLs() *a2a.OAuthURLs {
+	at := s.base()
+	return &a2a.OAuthURLs{Authorize: at + authserver.AuthorizePath, Token: at + authserver.TokenPath, Metadata: at + authserver.ServerMetadata}
 }
 
 // clientDocuments is how documents of clients are read; nil: they are not.

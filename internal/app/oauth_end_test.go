@@ -260,6 +260,27 @@ func TestTheDocumentsOfTheAuthorizationServer(t *testing.T) {
 	if err != nil || res.StatusCode != 401 || !strings.Contains(res.Header.Get("WWW-Authenticate"), s.URL()+"/.well-known/oauth-protected-resource/mcp") {
 		t.Error(res, err)
 	}
+	for _, path := range []string{"/a2a/echo", "/a2a/echo/message:send", "/api/v1/me"} {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL()+path, strings.NewReader("{}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if path == "/api/v1/me" {
+			req.Method = http.MethodGet
+		}
+		res, err := http.DefaultClient.Do(req)
+		if err != nil || res.StatusCode != 401 || !strings.HasSuffix(res.Header.Get("WWW-Authenticate"), `"`+s.URL()+`/.well-known/oauth-protected-resource"`) {
+			t.Error(path, res, err)
+		}
+	}
+	// Cards name endpoints that exist.
+	m = doc("/.well-known/oauth-authorization-server")
+	_, card := get(t, s.URL()+"/a2a/echo/.well-known/agent-card.json", "")
+	for _, member := range []string{"authorization_endpoint", "token_endpoint"} {
+		if !strings.Contains(card, `"`+m[member].(string)+`"`) {
+			t.Errorf("the card lacks the %s: %s", member, card)
+		}
+	}
 }
 
 // Anybody can register a client, so an error must not turn this server into a way to

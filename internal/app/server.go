@@ -39,6 +39,8 @@ const (
 	maxStreams  = 250
 	pingAfter   = 30 * time.Second
 	pingTimeout = 15 * time.Second
+	// A frame's buffer is allocated by its declared size, before a byte of it has come.
+	maxFrameSize = 16 << 10
 )
 
 // Server is one Parley server.
@@ -163,8 +165,10 @@ func newServer(ctx context.Context, cfg config.Config, log *slog.Logger, now fun
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeaderBytes,
 		Protocols:         protocols(),
-		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: maxStreams, SendPingTimeout: pingAfter, PingTimeout: pingTimeout},
-		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+		HTTP2: &http.HTTP2Config{
+			MaxConcurrentStreams: maxStreams, MaxReadFrameSize: maxFrameSize, SendPingTimeout: pingAfter, PingTimeout: pingTimeout,
+		},
+		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 	}
 	// Last of all: the first key is made once, and would be lost if anything failed after it.
 	if s.first, err = identity.NewAdmins(s.store, Now, ids.next).Bootstrap(ctx); err != nil {

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"net"
 	"syscall"
 	"time"
 
@@ -19,4 +20,14 @@ func limitUnacknowledged(d time.Duration) func(network, address string, c syscal
 		}
 		return failed
 	}
+}
+
+// bytesWaiting is how many bytes have come on a connection that were not read yet.
+func bytesWaiting(c *net.TCPConn) (n int) {
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return 0
+	}
+	_ = raw.Control(func(fd uintptr) { n, _ = unix.IoctlGetInt(int(fd), unix.TIOCINQ) })
+	return n
 }

@@ -37,7 +37,7 @@ func newTLS(cfg config.Config, log *slog.Logger, now func() time.Time) (*tls.Con
 	if err := c.load(); err != nil {
 		return nil, fmt.Errorf("cannot use --tls-cert and --tls-key: %w", err)
 	}
-	return &tls.Config{GetCertificate: c.get, MinVersion: tls.VersionTLS12}, nil
+	return &tls.Config{GetCertificate: c.get, GetConfigForClient: noteHello, MinVersion: tls.VersionTLS12}, nil
 }
 
 func (c *certificate) load() error {

@@ -52,6 +52,8 @@ func (s *Server) handler(ctx context.Context, ids *ids, proxies []netip.Prefix) 
 		Memory:           s.memory(metrics),
 		TrustedProxies:   proxies,
 		HSTS:             s.hsts(),
+		ResourceMetadata: s.base() + authserver.ResourceMetadata,
+		Origins:          s.cfg.CORSOrigins,
 	})
 	manager := identity.NewManager(s.store, s.agents, Now, ids.next)
 	manager.Quotas = identity.Quotas{
@@ -72,8 +74,14 @@ func (s *Server) handler(ctx context.Context, ids *ids, proxies []netip.Prefix) 
 		Ready:     s.ready,
 		Metrics:   s.mountMetrics(promhttp.HandlerFor(metrics, promhttp.HandlerOpts{})),
 	})
+	cardKey, err := s.cardKey(ctx)
+	if err != nil {
+		return nil, err
+	}
 	if s.pusher != nil {
-		s.pusher.Mount(router)
+		s.pusher.Mount(router, cardKey.JWK())
+	} else {
+		router.HandlePublic("GET "+httpx.KeysPath, httpx.KeySet(cardKey.JWK()))
 	}
 	base, err := url.Parse(s.base())
 	if err != nil {
@@ -85,12 +93,26 @@ func (s *Server) handler(ctx context.Context, ids *ids, proxies []netip.Prefix) 
 	}
 	a2a.Mount(router, a2a.Options{
 		Tasks: s.tasks, Agents: s.agents, Version: Version(), PublicURL: base, CardAgents: s.cfg.MaxCardAgents, CursorKey: []byte(cursors),
+		CardBindings: s.cfg.CardBindings, OAuth: s.oauthURLs(), CardKey: cardKey, KeysURL: s.base() + httpx.KeysPath,
 	})
 	mcp.Mount(router, mcp.Options{
 		Proposals: proposals, Frictions: frictions, Agents: s.agents, Tasks: s.tasks, Version: Version(), PublicURL: s.publicURL(),
 		ResourceMetadata: s.base() + authserver.ResourceMetadata + mcp.Path,
 	})
 	return router, s.mountLogin(router, manager)
+}
+
+// cardKey is the key that signs cards. All nodes of the store share it: the first one makes it.
+func (s *Server) cardKey(ctx context.Context) (*a2a.CardKey, error) {
+	fresh, err := a2a.NewCardKey()
+	if err != nil {
+		return nil, fmt.Errorf("make a key for cards: %w", err)
+	}
+	text, err := s.store.Secret(ctx, "card_signing_key", fresh)
+	if err != nil {
+		return nil, fmt.Errorf("read the key for cards: %w", err)
+	}
+	return a2a.ParseCardKey(text)
 }
 
 // hsts reports whether browsers reach the server by HTTPS alone: it speaks it itself, or

@@ -160,7 +160,7 @@ func (s *server) decide(w http.ResponseWriter, r *http.Request, as *goidc.AuthnS
 	}
 	q := oauth.Question{
 		Client: client, Member: *member, Scopes: offer, Audience: s.audience(as.Resources), RedirectURI: as.RedirectURI,
-		Answer: authorizePath + "/" + as.ID,
+		Answer: AuthorizePath + "/" + as.ID,
 	}
 	if r.Method == http.MethodPost {
 		decided, _ := r.Context().Value(decidedKey{}).(*bool)

@@ -68,16 +68,18 @@ type Options struct {
 	Now       func() time.Time
 }
 
-// The paths. Those of the documents are fixed by RFC 8414 and RFC 9728.
+// The paths. AuthorizePath and TokenPath are the endpoints of the OAuth flows; those of
+// the documents are fixed by RFC 8414 and RFC 9728.
 const (
 	prefix        = "/oauth"
-	authorizePath = prefix + "/authorize"
-	tokenPath     = prefix + "/token"
+	AuthorizePath = prefix + "/authorize"
+	TokenPath     = prefix + "/token"
 	introspect    = prefix + "/introspect"
 	revokePath    = prefix + "/revoke"
 	registerPath  = prefix + "/register"
 
-	serverMetadata = "/.well-known/oauth-authorization-server"
+	// ServerMetadata is where the authorization server describes itself.
+	ServerMetadata = "/.well-known/oauth-authorization-server"
 	// ResourceMetadata is where a resource says who gives out tokens for it; the
 	// resource's own path follows.
 	ResourceMetadata = "/.well-known/oauth-protected-resource"
@@ -119,13 +121,13 @@ func Mount(rt *httpx.Router, o Options) error {
 		return fmt.Errorf("set up the authorization server: %w", err)
 	}
 	s.protocol = op.Handler()
-	rt.HandlePublic("GET "+authorizePath, o.Pages.Wrap(http.HandlerFunc(s.authorize)))
-	rt.HandlePublic("POST "+authorizePath+"/{callback}", o.Pages.Wrap(http.HandlerFunc(s.answer)))
-	rt.HandlePublic("POST "+tokenPath, http.HandlerFunc(s.direct))
+	rt.HandlePublic("GET "+AuthorizePath, o.Pages.Wrap(http.HandlerFunc(s.authorize)))
+	rt.HandlePublic("POST "+AuthorizePath+"/{callback}", o.Pages.Wrap(http.HandlerFunc(s.answer)))
+	rt.HandlePublic("POST "+TokenPath, http.HandlerFunc(s.direct))
 	rt.HandlePublic("POST "+introspect, http.HandlerFunc(s.direct))
 	rt.HandlePublic("POST "+revokePath, http.HandlerFunc(s.direct))
 	rt.HandlePublic("POST "+registerPath, http.HandlerFunc(s.register))
-	rt.HandlePublic("GET "+serverMetadata, document(s.serverDocument()))
+	rt.HandlePublic("GET "+ServerMetadata, document(s.serverDocument()))
 	for _, path := range append([]string{""}, o.Only...) {
 		rt.HandlePublic("GET "+ResourceMetadata+path, document(s.resourceDocument(path)))
 	}

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/luikyv/go-oidc/pkg/goidc"
+
+	"github.com/parley-dev/parley/internal/httpx"
 )
 
 // direct serves what clients call themselves, and puts right how the library answers.
@@ -23,6 +25,10 @@ func (s *server) direct(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	decodeBasic(r)
+	if err := httpx.CheckLength(r, maxForm); err != nil {
+		httpx.WriteError(w, r, err)
+		return
+	}
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 	_ = r.ParseForm() // the library sees and answers what is wrong with it
 	proof := &proof{client: secretClient(r)}
@@ -31,7 +37,7 @@ func (s *server) direct(w http.ResponseWriter, r *http.Request) {
 	if _, _, ok := r.BasicAuth(); ok {
 		ctx = context.WithValue(ctx, styleKey{}, goidc.AuthnMethodSecretBasic)
 	}
-	if r.URL.Path == tokenPath {
+	if r.URL.Path == TokenPath {
 		ctx = context.WithValue(ctx, redeemKey{}, true)
 	}
 	b := &buffer{header: w.Header(), status: http.StatusOK}

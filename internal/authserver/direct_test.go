@@ -28,7 +28,7 @@ func endpoint(failureLimit int) http.Handler {
 			writeJSON(w, http.StatusUnauthorized, protocolError{"invalid_client", "no"})
 		}
 	})
-	rt.HandlePublic("POST "+tokenPath, http.HandlerFunc(s.direct))
+	rt.HandlePublic("POST "+TokenPath, http.HandlerFunc(s.direct))
 	return rt
 }
 
@@ -38,7 +38,7 @@ func ask(h http.Handler, from int, client, secret string) *httptest.ResponseReco
 	if secret != "" {
 		form.Set("client_secret", secret)
 	}
-	r := httptest.NewRequest(http.MethodPost, tokenPath, strings.NewReader(form.Encode()))
+	r := httptest.NewRequest(http.MethodPost, TokenPath, strings.NewReader(form.Encode()))
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	r.RemoteAddr = fmt.Sprintf("192.0.%d.%d:1", from/250, from%250+1)
 	rec := httptest.NewRecorder()
@@ -131,14 +131,14 @@ func TestBasicCredentialsAreFormDecoded(t *testing.T) {
 		{"no encoding", "key%zz", secret, "key%zz", secret},
 		{"a colon in the id", "https%3A%2F%2Fapp.example", secret, "https%3A%2F%2Fapp.example", secret},
 	} {
-		r := httptest.NewRequest(http.MethodPost, tokenPath, nil)
+		r := httptest.NewRequest(http.MethodPost, TokenPath, nil)
 		r.SetBasicAuth(c.id, c.secret)
 		decodeBasic(r)
 		if gotID, gotSecret, ok := r.BasicAuth(); !ok || gotID != c.wantID || gotSecret != c.wantSecret {
 			t.Errorf("%s: %q %q %v; want %q %q", c.rule, gotID, gotSecret, ok, c.wantID, c.wantSecret)
 		}
 	}
-	r := httptest.NewRequest(http.MethodPost, tokenPath, nil)
+	r := httptest.NewRequest(http.MethodPost, TokenPath, nil)
 	r.Header.Set("Authorization", "Bearer key%2D1")
 	if decodeBasic(r); r.Header.Get("Authorization") != "Bearer key%2D1" {
 		t.Errorf("a header of another scheme was changed: %q", r.Header.Get("Authorization"))

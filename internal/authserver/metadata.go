@@ -12,8 +12,8 @@ func (s *server) serverDocument() any {
 	methods := []string{string(oauth.Public), string(oauth.SecretBasic), string(oauth.SecretPost)}
 	return map[string]any{
 		"issuer":                                         s.Issuer,
-		"authorization_endpoint":                         s.Issuer + authorizePath,
-		"token_endpoint":                                 s.Issuer + tokenPath,
+		"authorization_endpoint":                         s.Issuer + AuthorizePath,
+		"token_endpoint":                                 s.Issuer + TokenPath,
 		"introspection_endpoint":                         s.Issuer + introspect,
 		"revocation_endpoint":                            s.Issuer + revokePath,
 		"registration_endpoint":                          s.Issuer + registerPath,

@@ -43,6 +43,10 @@ func (s *server) register(w http.ResponseWriter, r *http.Request) {
 		httpx.WriteError(w, r, err)
 		return
 	}
+	if err := httpx.CheckLength(r, maxForm); err != nil {
+		httpx.WriteError(w, r, err)
+		return
+	}
 	var m clientMetadata
 	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxForm)).Decode(&m); err != nil {
 		writeJSON(w, http.StatusBadRequest, protocolError{"invalid_client_metadata", "the body must be a JSON object"})

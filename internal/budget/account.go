@@ -49,7 +49,7 @@ func (a *Account) Take(ctx context.Context, n int64) error {
 		if err = a.Work(ctx); err == nil {
 			return nil
 		}
-		a.drop(2 * n)
+		a.Drop(2 * n)
 	}
 	_ = a.grow(-n)
 	return err
@@ -127,8 +127,11 @@ func (a *Account) Hold(ctx context.Context, n int64) error {
 	return nil
 }
 
-// drop gives back a part of what Hold took.
-func (a *Account) drop(n int64) {
+// Drop gives back a part of what Hold took.
+func (a *Account) Drop(n int64) {
+	if a.unbound() {
+		return
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.held -= n

@@ -43,25 +43,28 @@ func newAgentJSON(a agent.Agent) agentJSON {
 }
 
 type agentCreateCmd struct {
-	StoreFlags  `embed:""`
-	orgFlag     `embed:""`
-	ID          string   `arg:"" help:"Id of the agent, unique in its org: a-z, 0-9, '.', '_' and '-'."`
-	Name        string   `help:"Display name." required:"" placeholder:"NAME"`
-	Description string   `help:"What the agent does." placeholder:"TEXT"`
-	Skill       []string `help:"Skill tag; may be repeated." sep:"none" placeholder:"TAG"`
-	Public      bool     `help:"Other orgs may reach the agent, too; its id must be free among the public agents of all orgs."`
+	StoreFlags   `embed:""`
+	orgFlag      `embed:""`
+	ID           string `arg:"" help:"Id of the agent, unique in its org: a-z, 0-9, '.', '_' and '-'."`
+	Name         string `help:"Display name." required:"" placeholder:"NAME"`
+	Description  string `help:"What the agent does." placeholder:"TEXT"`
+	profileFlags `embed:""`
+	Public       bool `help:"Other orgs may reach the agent, too; its id must be free among the public agents of all orgs."`
 }
 
 // Help is shown by --help.
 func (agentCreateCmd) Help() string {
-	return examples("parley agent create scout --org main --name Scout --description 'Watches deployments' --skill triage --skill go")
+	return examples("parley agent create scout --org main --name Scout --description 'Watches deployments' --skill triage --skill go",
+		"parley agent create scout --org main --name Scout --skills-file skills.json --agent-version 1.4.0")
 }
 
 func (c *agentCreateCmd) Run(e *env) error {
 	return c.with(e, func(op *app.Operator) error {
-		a, err := op.Agents.Create(e.ctx, agent.Agent{
-			ID: c.ID, Org: c.Org, Name: c.Name, Description: c.Description, Skills: c.Skill, Public: c.Public,
-		})
+		a := agent.Agent{ID: c.ID, Org: c.Org, Name: c.Name, Description: c.Description, Public: c.Public}
+		if err := c.apply(e, &a); err != nil {
+			return err
+		}
+		a, err := op.Agents.Create(e.ctx, a)
 		if err != nil {
 			return notFound(err, "there is no org %q; parley org list shows all", c.Org)
 		}

@@ -145,17 +145,17 @@ func (c *oneAgent) change(e *env, fields map[string]any) error {
 }
 
 type agentUpdateCmd struct {
-	oneAgent    `embed:""`
-	Name        *string  `help:"New display name." placeholder:"NAME"`
-	Description *string  `help:"What the agent does; @FILE reads a file, @- stdin." placeholder:"TEXT"`
-	Skill       []string `help:"Skill tag; may be repeated. Those given replace all." sep:"none" placeholder:"TAG"`
-	Public      *bool    `help:"Other orgs may reach the agent, too, or may not." negatable:""`
-	Status      *string  `help:"Pin the status to available, busy or offline; auto lets it follow the workers." placeholder:"STATUS"`
+	oneAgent     `embed:""`
+	Name         *string `help:"New display name." placeholder:"NAME"`
+	Description  *string `help:"What the agent does; @FILE reads a file, @- stdin." placeholder:"TEXT"`
+	profileFlags `embed:""`
+	Public       *bool   `help:"Other orgs may reach the agent, too, or may not." negatable:""`
+	Status       *string `help:"Pin the status to available, busy or offline; auto lets it follow the workers." placeholder:"STATUS"`
 }
 
 // Help is shown by --help.
 func (agentUpdateCmd) Help() string {
-	return "Needs the scope svc:admin:admin.\n\n" + examples(
+	return "Skills that are given replace all. An empty value takes a version, a URL or the provider away. Needs the scope svc:admin:admin.\n\n" + examples(
 		"parley agent update scout --description 'Watches deployments' --skill triage --skill go",
 		"parley agent update scout --status offline",
 		"parley agent update scout --status auto --no-public",
@@ -174,8 +174,8 @@ func (c *agentUpdateCmd) Run(e *env) error {
 		}
 		fields["description"] = text
 	}
-	if c.Skill != nil {
-		fields["skills"] = c.Skill
+	if err := c.profileFlags.fields(e, fields); err != nil {
+		return err
 	}
 	if c.Public != nil {
 		fields["public"] = *c.Public
@@ -187,7 +187,7 @@ func (c *agentUpdateCmd) Run(e *env) error {
 		}
 	}
 	if len(fields) == 0 {
-		return usage("nothing to change; give at least one of --name, --description, --skill, --public and --status")
+		return usage("nothing to change; give at least one of --name, --description, --skill, --skills-file, --agent-version, --documentation-url, --icon-url, --provider, --public and --status")
 	}
 	return c.change(e, fields)
 }

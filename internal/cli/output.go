@@ -90,7 +90,7 @@ func (p palette) dim(s string) string  { return p.paint("2", s) }
 // status colours what somebody scans a list for: what waits, what went well, what did not.
 func (p palette) status(s string) string {
 	switch strings.TrimSpace(s) {
-	case "open", "in_progress", "working", "input-required", "busy":
+	case "open", "in_progress", "working", "input-required", "auth-required", "busy":
 		return p.paint("36", s)
 	case "approved", "resolved", "done", "completed", "available":
 		return p.paint("32", s)

@@ -256,7 +256,7 @@ func (c *taskWatchCmd) Run(e *env) error {
 type taskListCmd struct {
 	serverFlags `embed:""`
 	Agent       *string `help:"Only tasks to this agent." placeholder:"ID"`
-	State       *string `help:"Only this state: submitted, working, input-required, completed, failed, rejected or canceled." placeholder:"STATE"`
+	State       *string `help:"Only this state: submitted, working, input-required, auth-required, completed, failed, rejected or canceled." placeholder:"STATE"`
 	Context     *string `help:"Only tasks of this context." placeholder:"ID"`
 	Limit       *int    `help:"Results per page, at most 100." placeholder:"N"`
 	Cursor      *string `help:"Continue where a list ended." placeholder:"CURSOR"`

@@ -88,7 +88,7 @@ func (m *taskMessage) text() string {
 // rests reports whether nothing more happens to a task without its sender.
 func rests(state string) bool {
 	switch state {
-	case "completed", "failed", "rejected", "canceled", "input-required":
+	case "completed", "failed", "rejected", "canceled", "input-required", "auth-required":
 		return true
 	}
 	return false

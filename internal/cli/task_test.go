@@ -124,7 +124,7 @@ func TestStreamGivesUp(t *testing.T) {
 func TestExitCodesOfTasks(t *testing.T) {
 	t.Parallel()
 	for state, want := range map[string]int{
-		"completed": 0, "failed": 3, "rejected": 3, "canceled": 3, "input-required": 4, "working": 4, "submitted": 4,
+		"completed": 0, "failed": 3, "rejected": 3, "canceled": 3, "input-required": 4, "auth-required": 4, "working": 4, "submitted": 4,
 	} {
 		ts := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			body, _ := io.ReadAll(r.Body)

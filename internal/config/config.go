@@ -31,6 +31,7 @@ type Config struct {
 	Listen         string   `help:"Address to listen on; port 0 takes a free one; ${default} if not given." default:"127.0.0.1:8080" env:"PARLEY_LISTEN" placeholder:"HOST:PORT"`
 	PublicURL      string   `help:"Address by which others reach this server, for links in answers." env:"PARLEY_PUBLIC_URL" placeholder:"URL"`
 	TrustedProxies []string `help:"Addresses or networks of proxies whose X-Forwarded-For is believed, e.g. 10.0.0.0/8,::1." env:"PARLEY_TRUSTED_PROXIES" placeholder:"CIDR"`
+	CORSOrigins    []string `help:"Web origins whose pages may call this server with bearer credentials, e.g. https://app.example; * is any. Cookies are never taken from other origins." name:"cors-origins" env:"PARLEY_CORS_ORIGINS" placeholder:"ORIGIN"`
 	TLSCert        string   `help:"Certificate (PEM) to serve HTTPS with." name:"tls-cert" env:"PARLEY_TLS_CERT" placeholder:"FILE"`
 	TLSKey         string   `help:"Private key (PEM) of --tls-cert." name:"tls-key" env:"PARLEY_TLS_KEY" placeholder:"FILE"`
 	RateLimit      int      `help:"Requests per second that one principal may make, in bursts of five times as many; ${default} if not given, and 0 turns the limit off." default:"100" env:"PARLEY_RATE_LIMIT" placeholder:"N"`
@@ -45,6 +46,8 @@ type Config struct {
 	DatabaseStatementTimeout time.Duration `help:"How long one statement of a request may take on PostgreSQL; ${default} if not given." default:"10s" env:"PARLEY_DATABASE_STATEMENT_TIMEOUT" placeholder:"DURATION" group:"store"`
 	DatabaseLockTimeout      time.Duration `help:"How long a write may wait for rows that another transaction has locked; ${default} if not given." default:"3s" env:"PARLEY_DATABASE_LOCK_TIMEOUT" placeholder:"DURATION" group:"store"`
 	DatabaseAcquireTimeout   time.Duration `help:"How long a request may wait for a connection to PostgreSQL; ${default} if not given." default:"3s" env:"PARLEY_DATABASE_ACQUIRE_TIMEOUT" placeholder:"DURATION" group:"store"`
+
+	CardBindings []string `help:"Bindings that the cards of agents advertise, the preferred one first: jsonrpc, http+json and grpc, one of the first two among them. All are served in any case; ADK refuses cards that name grpc. ${default} if not given." default:"jsonrpc,http+json" env:"PARLEY_CARD_BINDINGS" placeholder:"BINDING"`
 
 	EchoAgent     bool          `help:"Run the built-in agent echo, which the first start registers in org main." default:"true" env:"PARLEY_ECHO_AGENT" negatable:""`
 	TaskRetention time.Duration `help:"How long a task is kept after it ended; ${default} if not given, and 0 keeps all." default:"720h" env:"PARLEY_TASK_RETENTION" placeholder:"DURATION"`
@@ -81,7 +84,8 @@ func Default() Config {
 		MaxRequests: 768, MaxStreams: 12_000, MaxStreamsPerPrincipal: 1000, SearchTimeout: 5 * time.Second,
 		DatabaseConnections: 20, DatabaseStatementTimeout: 10 * time.Second,
 		DatabaseLockTimeout: 3 * time.Second, DatabaseAcquireTimeout: 3 * time.Second,
-		EchoAgent: true, TaskRetention: 30 * 24 * time.Hour, Push: true, ClientDocuments: true, Quotas: DefaultQuotas(),
+		CardBindings: []string{"jsonrpc", "http+json"},
+		EchoAgent:    true, TaskRetention: 30 * 24 * time.Hour, Push: true, ClientDocuments: true, Quotas: DefaultQuotas(),
 		TokenLifetime: 15 * time.Minute, RefreshLifetime: 30 * 24 * time.Hour,
 		ShutdownTimeout: 30 * time.Second, LogFormat: "text", LogLevel: "info",
 	}
@@ -120,6 +124,11 @@ func (c *Config) Validate() error {
 	if err := checkPublicURL(c.PublicURL); err != nil {
 		return err
 	}
+	for _, origin := range c.CORSOrigins {
+		if err := checkOrigin(origin); err != nil {
+			return err
+		}
+	}
 	switch {
 	case (c.TLSCert == "") != (c.TLSKey == ""):
 		return errors.New("--tls-cert and --tls-key go together: give both or none")
@@ -148,7 +157,7 @@ func (c *Config) Validate() error {
 	case c.LogFormat != "text" && c.LogFormat != "json":
 		return fmt.Errorf("--log-format must be text or json; it is %q", c.LogFormat)
 	}
-	if err := errors.Join(c.Quotas.Validate(), c.validateDatabase()); err != nil {
+	if err := errors.Join(checkCardBindings(c.CardBindings), c.Quotas.Validate(), c.validateDatabase()); err != nil {
 		return err
 	}
 	_, err := c.Level()
@@ -191,6 +200,25 @@ const minMetricsKey = 16
 // minRequestMemory gives a principal a share that holds one largest task.
 const minRequestMemory = 128
 
+// checkCardBindings refuses bindings that do not exist, and cards without one for version
+// 0.3 of A2A, which gRPC does not serve.
+func checkCardBindings(bindings []string) error {
+	seen := map[string]bool{}
+	for _, b := range bindings {
+		switch {
+		case b != "jsonrpc" && b != "http+json" && b != "grpc":
+			return fmt.Errorf("--card-bindings must name jsonrpc, http+json or grpc; it has %q", b)
+		case seen[b]:
+			return fmt.Errorf("--card-bindings names %s twice", b)
+		}
+		seen[b] = true
+	}
+	if !seen["jsonrpc"] && !seen["http+json"] {
+		return fmt.Errorf("--card-bindings must name jsonrpc or http+json, perhaps beside others; it is %q", strings.Join(bindings, ","))
+	}
+	return nil
+}
+
 func checkPublicURL(s string) error {
 	if s == "" {
 		return nil
@@ -203,6 +231,15 @@ func checkPublicURL(s string) error {
 		return fmt.Errorf("--public-url must be a scheme and a host only, without path, query or user; it is %q", s)
 	}
 	return nil
+}
+
+// checkOrigin accepts what a browser sends as Origin, and *.
+func checkOrigin(s string) error {
+	u, err := url.Parse(s)
+	if s == "*" || err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Hostname() != "" && s == strings.ToLower(u.Scheme+"://"+u.Host) {
+		return nil
+	}
+	return fmt.Errorf("--cors-origins must be origins such as https://app.example or http://localhost:3000, in lower case and without a path, or *; it has %q", s)
 }
 
 // Level is the log level as slog knows it.

@@ -78,6 +78,15 @@ func TestListsAreRepeatedOrSeparatedByCommas(t *testing.T) {
 	}
 }
 
+func TestOriginsAreTaken(t *testing.T) {
+	t.Parallel()
+	c := Default()
+	c.CORSOrigins = []string{"https://app.example", "http://localhost:3000", "http://[::1]:8080", "*"}
+	if err := c.Validate(); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestFileNamedByTheEnvironment(t *testing.T) {
 	t.Setenv("PARLEY_CONFIG", file(t, `{"data": "elsewhere"}`))
 	got, err := parse(t)
@@ -134,6 +143,9 @@ func TestBadSettingsAreRefusedNotDefaulted(t *testing.T) {
 		{name: "null", file: `{"rate_limit": null}`, want: "must be a string"},
 		{name: "file names a file", file: `{"config": "b"}`, want: `no setting "config"`},
 		{name: "missing file", args: []string{"--config", "no/such/file"}, want: "cannot read the configuration"},
+		{name: "an origin with a path", args: []string{"--cors-origins=https://app.example/x"}, want: "--cors-origins must be origins"},
+		{name: "an origin without a scheme", args: []string{"--cors-origins=app.example"}, want: "--cors-origins must be origins"},
+		{name: "an origin in capitals", args: []string{"--cors-origins=https://App.example"}, want: "--cors-origins must be origins"},
 		{name: "rate", args: []string{"--rate-limit=-1"}, want: "--rate-limit must be 0"},
 		{name: "search timeout", args: []string{"--search-timeout=1ms"}, want: "--search-timeout must be between"},
 		{name: "requests", args: []string{"--max-requests=-1"}, want: "--max-requests must be 0"},
@@ -149,6 +161,10 @@ func TestBadSettingsAreRefusedNotDefaulted(t *testing.T) {
 		{name: "log level", args: []string{"--log-level", "loud"}, want: "--log-level must be"},
 		{name: "public url", args: []string{"--public-url", "parley.example"}, want: "--public-url must start with"},
 		{name: "public url with path", args: []string{"--public-url", "https://a.example/x"}, want: "without path"},
+		{name: "unknown binding", args: []string{"--card-bindings", "jsonrpc,soap"}, want: `--card-bindings must name jsonrpc, http+json or grpc; it has "soap"`},
+		{name: "binding twice", args: []string{"--card-bindings", "jsonrpc,jsonrpc"}, want: "--card-bindings names jsonrpc twice"},
+		{name: "gRPC alone", args: []string{"--card-bindings", "grpc"}, want: "--card-bindings must name jsonrpc or http+json"},
+		{name: "no binding", args: []string{"--card-bindings", ""}, want: "--card-bindings must name jsonrpc or http+json"},
 		{name: "duration", args: []string{"--shutdown-timeout", "0s"}, want: "--shutdown-timeout must be more than 0"},
 		{name: "delay", args: []string{"--shutdown-delay=-1s"}, want: "--shutdown-delay must not be negative"},
 		{name: "pool", args: []string{"--database-connections=1"}, want: "--database-connections must be between 2 and"},

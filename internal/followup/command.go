@@ -45,8 +45,10 @@ func (e *Edit) Validate() error {
 	if e.Title != nil {
 		if msg := text(*e.Title, MaxTitle); msg != "" {
 			add("/title", msg)
-		} else if strings.TrimSpace(*e.Title) == "" || strings.ContainsAny(*e.Title, "\r\n") {
-			add("/title", "is required and must be one line")
+		} else if strings.TrimSpace(*e.Title) == "" {
+			add("/title", "is required and must not be blank")
+		} else if problem := identity.LineProblem(*e.Title); problem != "" {
+			add("/title", problem)
 		}
 	}
 	if e.Description != nil {

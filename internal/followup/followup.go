@@ -61,7 +61,7 @@ func (f Followup) Mirror(taskUID, state string, now time.Time) Followup {
 	f.TaskUID, f.TaskState, f.UpdatedAt = taskUID, state, now
 	switch {
 	case f.Status == Done || f.Status == Canceled:
-	case state == "working" || state == "input-required":
+	case state == "working" || state == "input-required" || state == "auth-required":
 		f.Status = InProgress
 	case state == "completed":
 		f.Status = Done
@@ -74,7 +74,7 @@ func (f Followup) Mirror(taskUID, state string, now time.Time) Followup {
 // atWork reports whether an agent's task is still under way.
 func (f *Followup) atWork() bool {
 	switch f.TaskState {
-	case "submitted", "working", "input-required":
+	case "submitted", "working", "input-required", "auth-required":
 		return f.TaskUID != ""
 	}
 	return false

@@ -15,7 +15,7 @@ import (
 // request's context and carries its response writer, so that a request costs one
 // allocation here and not one per middleware.
 type exchange struct {
-	context.Context // of the connection
+	context.Context // of the connection, unless it was detached from it
 
 	rec    recorder
 	start  time.Time
@@ -33,8 +33,11 @@ type exchange struct {
 	account budget.Account // of the memory that the request holds
 	body    io.ReadCloser  // if it is counted while it is read; else nil
 
-	request *http.Request // as it came
+	client  context.Context //nolint:containedctx // of the connection of a detached request; nil: it is not
+	request *http.Request   // as it came
 	trusted []netip.Prefix
+
+	metadata string // of the protected resource, named in challenges; empty: none
 }
 
 type exchangeKey struct{}

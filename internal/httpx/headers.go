@@ -11,6 +11,9 @@ var (
 	noContent = []string{"default-src 'none'; frame-ancestors 'none'"}
 	noStore   = []string{"no-store"}
 	varyAuth  = []string{"Authorization"}
+	// If pages of other origins may read responses, each names the origin that may.
+	varyOrigin     = []string{"Origin"}
+	varyAuthOrigin = []string{"Authorization, Origin"}
 	// A year, as browsers' lists want it. Subdomains are other services' business.
 	strictTransport = []string{"max-age=31536000"}
 )
@@ -25,11 +28,11 @@ func setHeaders(h http.Header, x *exchange) {
 
 // private marks answers that belong to one caller, so that no cache on the way
 // hands them to another.
-func private(next http.Handler) http.Handler {
+func (rt *Router) private(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
 		h["Cache-Control"] = noStore
-		h["Vary"] = varyAuth
+		h["Vary"] = rt.vary
 		next.ServeHTTP(w, r)
 	})
 }

@@ -98,6 +98,8 @@ func Decode(data []byte, v any) ([]errs.Field, error) {
 		value, _ := dec.ReadValue()
 		if msg := readMember(target, members, member, value); msg != "" {
 			fields = append(fields, errs.Field{In: errs.Body, Name: pointerTo(member), Message: msg})
+		} else if at := innerNull(target.Field(members[member]).Type(), value); at != "" {
+			fields = append(fields, errs.Field{In: errs.Body, Name: pointerTo(member) + clip(at), Message: "must not be null"})
 		}
 	}
 	return fields, nil
@@ -135,6 +137,32 @@ func wholeNumber(field reflect.Value, value jsontext.Value) jsontext.Value {
 	}
 	return strconv.AppendInt(nil, int64(f), 10)
 }
+
+// innerNull is where a null stands inside a list or an object; empty: nowhere. The decoder
+// would take it for a zero value. Types that decode themselves know what null means.
+func innerNull(t reflect.Type, value jsontext.Value) string {
+	if k := value.Kind(); k != '[' && k != '{' || !bytes.Contains(value, []byte("null")) {
+		return ""
+	}
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if reflect.PointerTo(t).Implements(selfDecoding) {
+		return ""
+	}
+	dec := jsontext.NewDecoder(bytes.NewReader(value))
+	for {
+		token, err := dec.ReadToken()
+		if err != nil {
+			return ""
+		}
+		if token.Kind() == 'n' {
+			return string(dec.StackPointer())
+		}
+	}
+}
+
+var selfDecoding = reflect.TypeFor[interface{ UnmarshalJSON([]byte) error }]()
 
 // Nullable is implemented by the few members to which null is a value.
 type Nullable interface{ AcceptsNull() (typeName string) }

@@ -89,6 +89,7 @@ func NewProblem(ctx context.Context, err error) *Problem {
 		Type: "about:blank", Title: http.StatusText(status), Status: status, Detail: e.Message, Code: e.Code,
 		RequestID: RequestID(ctx), Allowed: e.Allowed, Scope: e.Scope, headers: headersFor(e),
 	}
+	p.nameMetadata(ctx)
 	if status == http.StatusInternalServerError {
 		p.Detail, p.Code = internal.Message, internal.Code
 	}
@@ -144,6 +145,19 @@ func headersFor(e *errs.Error) http.Header {
 	}
 	return h
 }
+
+// nameMetadata adds to a challenge where clients learn how to get an access token
+// (RFC 9728, section 5.1).
+func (p *Problem) nameMetadata(ctx context.Context) {
+	challenge, x := p.headers["Www-Authenticate"], exchangeOf(ctx)
+	if len(challenge) == 0 || x == nil || x.metadata == "" {
+		return
+	}
+	p.headers["Www-Authenticate"] = []string{challenge[0] + MetadataParameter + `"` + x.metadata + `"`}
+}
+
+// MetadataParameter begins the last parameter of a challenge, the URL of the metadata.
+const MetadataParameter = ", resource_metadata="
 
 // retrySeconds rounds up: a client that waits as told must not come too early.
 func retrySeconds(d time.Duration) int64 { return max(1, int64((d+time.Second-1)/time.Second)) }

@@ -15,7 +15,9 @@ const recheckEvery = 4 * time.Second
 
 // WhileAllowed returns a context that ends when the request's credentials are no
 // longer good, or when check refuses their caller; its cause is the refusal. A
-// store that cannot be asked for a moment refuses nothing. stop must be called.
+// store that cannot be asked for a moment refuses nothing. The context of a worker's
+// request also ends, as canceled, when the client closes its side of the connection.
+// stop must be called.
 func (rt *Router) WhileAllowed(
 	ctx context.Context, r *http.Request, check func(context.Context, *identity.Caller) error,
 ) (_ context.Context, stop func()) {
@@ -40,7 +42,12 @@ func (rt *Router) WhileAllowed(
 		}
 	})
 	close(ready)
+	unlink := func() bool { return true }
+	if x := exchangeOf(ctx); x != nil && x.client != nil {
+		unlink = context.AfterFunc(x.client, func() { cancel(context.Canceled) })
+	}
 	return ctx, func() {
+		unlink()
 		again.Stop()
 		cancel(nil)
 	}

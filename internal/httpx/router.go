@@ -43,8 +43,14 @@ type Options struct {
 	MaxRequests int
 	// Parked bounds streams and requests that wait; they do not count as being served.
 	Parked ParkLimits
+	// Origins are the web origins whose pages may call the server with bearer credentials;
+	// "*" is any.
+	Origins []string
 	// HSTS tells browsers to use nothing but HTTPS for this host from now on.
 	HSTS bool
+	// ResourceMetadata is the URL of the document that says where access tokens come
+	// from (RFC 9728). Challenges name it. Empty: there is none.
+	ResourceMetadata string
 	// Memory is what requests and responses may hold; nil: no bound.
 	Memory *budget.Pool
 	// TrustedProxies are the hops whose X-Forwarded-For is believed.
@@ -67,6 +73,7 @@ const DefaultAuthFailureLimit = 20
 // survives, counts and logs what happens to it.
 type Router struct {
 	mux       *http.ServeMux
+	refused   map[string]bool // patterns of RefuseMethods
 	auth      Authenticator
 	sessions  Sessions // nil: none are taken
 	log       *slog.Logger
@@ -74,9 +81,12 @@ type Router struct {
 	now       func() time.Time
 	trusted   []netip.Prefix
 	hsts      bool
+	cors      *cors    // nil: no origin is allowed
+	vary      []string // what a private response depends on
 	recheck   time.Duration
 	ids       *requestIDs
 	memory    *budget.Pool
+	metadata  string
 
 	metrics      *metrics
 	unmatched    *route
@@ -91,12 +101,16 @@ type Router struct {
 // NewRouter makes a Router without routes.
 func NewRouter(o Options) *Router {
 	rt := &Router{
-		mux: http.NewServeMux(), auth: o.Authenticator, log: o.Logger, accessLog: o.AccessLog, now: o.Now,
+		mux: http.NewServeMux(), refused: map[string]bool{}, auth: o.Authenticator, log: o.Logger, accessLog: o.AccessLog, now: o.Now,
 		trusted: o.TrustedProxies, recheck: cmp.Or(o.Recheck, recheckEvery), ids: newRequestIDs(), memory: o.Memory,
-		metrics: newMetrics(o.Registerer), admission: newAdmission(o.MaxRequests), parking: newParking(o.Parked), hsts: o.HSTS,
+		metadata: o.ResourceMetadata,
+		metrics:  newMetrics(o.Registerer), admission: newAdmission(o.MaxRequests), parking: newParking(o.Parked), hsts: o.HSTS, vary: varyAuth,
 		perPrincipal: newLimits[identity.Principal]("principal", o.RateLimit),
 		perWorker:    newLimits[identity.Principal]("worker", o.RateLimit*workerFactor),
 		perAddress:   newLimits[netip.Addr]("credentials", o.AuthFailureLimit),
+	}
+	if rt.cors = newCORS(o.Origins); rt.cors != nil {
+		rt.vary = varyAuthOrigin
 	}
 	if rt.log == nil {
 		rt.log = slog.Default()
@@ -130,7 +144,7 @@ func (rt *Router) HandleAs(pattern string, refuse ErrorWriter, h http.Handler) {
 	if strings.HasPrefix(path, workerPrefix) {
 		limit, c = rt.perWorker, worker
 	}
-	rt.add(pattern, c, refuse, private(rt.authenticate(path, limit, refuse, h)))
+	rt.add(pattern, c, refuse, rt.private(rt.authenticate(path, limit, refuse, h)))
 }
 
 // A worker's requests have a larger budget of their own: it makes several for
@@ -173,8 +187,16 @@ func (rt *Router) add(pattern string, c class, refuse ErrorWriter, h http.Handle
 	rt.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 		x := exchangeOf(r.Context())
 		x.route = ro
+		if c == worker {
+			x.detach()
+		}
 		if !rt.admission.enter(x, c) {
 			refuse(w, r, rt.shed(x, shedOverload, errOverloaded))
+			return
+		}
+		if encoded(r.Header) {
+			w.Header()["Accept-Encoding"] = identityOnly
+			refuse(w, r, errEncoded)
 			return
 		}
 		h.ServeHTTP(w, r)
@@ -183,7 +205,7 @@ func (rt *Router) add(pattern string, c class, refuse ErrorWriter, h http.Handle
 
 // ServeHTTP implements http.Handler.
 func (rt *Router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	x := &exchange{Context: r.Context(), route: rt.unmatched, start: rt.now(), request: r, trusted: rt.trusted}
+	x := &exchange{Context: r.Context(), route: rt.unmatched, start: rt.now(), request: r, trusted: rt.trusted, metadata: rt.metadata}
 	x.rec.ResponseWriter = w
 	x.rec.account, x.account.Pool = &x.account, rt.memory
 	x.id[0] = rt.ids.next(r.Header["X-Request-Id"])
@@ -198,6 +220,9 @@ func (rt *Router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer rt.finish(x, r)
 	if !clean(r.URL.EscapedPath()) {
 		WriteError(&x.rec, r, errs.ErrNotFound)
+		return
+	}
+	if rt.cors != nil && rt.cors.answer(&x.rec, r, rt) {
 		return
 	}
 	rt.mux.ServeHTTP(&x.rec, r)
@@ -220,18 +245,32 @@ var methods = []string{
 	http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete,
 }
 
+// RefuseMethods answers the methods with 405, for a path at which the mux would do
+// something else for want of a route.
+func (rt *Router) RefuseMethods(path string, methods ...string) {
+	for _, m := range methods {
+		rt.refused[m+" "+path] = true
+		rt.HandlePublic(m+" "+path, http.HandlerFunc(rt.fallback))
+	}
+}
+
 // fallback answers what no route matches: 405 if another method would match, else 404.
 func (rt *Router) fallback(w http.ResponseWriter, r *http.Request) {
-	var allowed []string
-	for _, m := range methods {
-		probe := &http.Request{Method: m, URL: r.URL, Host: r.Host}
-		if _, pattern := rt.mux.Handler(probe); pattern != "/" && pattern != "" {
-			allowed = append(allowed, m)
-		}
-	}
+	allowed := rt.allowed(r)
 	if len(allowed) == 0 {
 		WriteError(w, r, errs.ErrNotFound)
 		return
 	}
 	methodNotAllowed(r.Context(), allowed).Write(w)
+}
+
+// allowed lists the methods to which the request's path answers.
+func (rt *Router) allowed(r *http.Request) (out []string) {
+	for _, m := range methods {
+		probe := &http.Request{Method: m, URL: r.URL, Host: r.Host}
+		if _, pattern := rt.mux.Handler(probe); pattern != "/" && pattern != "" && !rt.refused[pattern] {
+			out = append(out, m)
+		}
+	}
+	return out
 }

@@ -135,7 +135,7 @@ func (a Access) May(action Action) error {
 }
 
 // ErrMissing is the refusal of a request without credentials.
-var ErrMissing = errs.New(errs.Unauthenticated, "auth.missing", "send your API key as \"Authorization: Bearer <API_KEY>\"")
+var ErrMissing = errs.New(errs.Unauthenticated, "auth.missing", "authentication is required: send your API key as \"Authorization: Bearer <API_KEY>\"")
 
 // Authorize decides whether the caller may do the action in the org. It is the
 // only place where that is decided, and it runs before any look-up: a caller from

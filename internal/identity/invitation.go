@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/idempotency"
 )
 
 // Invitation lets one person become a user of the org, once.
@@ -115,7 +116,15 @@ func (m *Manager) Invite(ctx context.Context, a Access, r InvitationRequest) (In
 		CreatedAt: now, CreatedBy: a.Principal().Ref(), ExpiresAt: now.Add(r.Expires),
 	}
 	e := NewEntry(originFor(ctx, a), now, inv.Org, InvitationCreate, inv.ID, inv.says())
-	return inv, token, m.store.CreateInvitation(ctx, inv, HashToken(token), e, m.Quotas.invitations()...)
+	once := idempotency.From(ctx)
+	if err := once.Seal(token); err != nil {
+		return Invitation{}, "", err
+	}
+	inv, err := m.store.CreateInvitation(ctx, inv, HashToken(token), e, m.Quotas.invitations()...)
+	if err == nil {
+		token, err = once.Secret(token)
+	}
+	return inv, token, err
 }
 
 func (i *Invitation) says() string {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/idempotency"
 )
 
 // Agents knows which agents an org can reach.
@@ -98,7 +99,14 @@ func (m *Manager) CreateKey(ctx context.Context, a Access, r KeyRequest) (Key, s
 	r.CreatedBy = a.Principal().Ref()
 	k, secret := newKey(r, m.newID("key-"), now)
 	e := NewEntry(originFor(ctx, a), now, a.Org(), KeyCreate, k.ID, k.says())
-	err := m.store.CreateKey(ctx, k, HashSecret(secret), grantor(a, k.Scopes), e, m.Quotas.keys()...)
+	once := idempotency.From(ctx)
+	if err := once.Seal(secret); err != nil {
+		return Key{}, "", err
+	}
+	k, err := m.store.CreateKey(ctx, k, HashSecret(secret), grantor(a, k.Scopes), e, m.Quotas.keys()...)
+	if err == nil {
+		secret, err = once.Secret(secret)
+	}
 	if err != nil && errs.KindOf(err) == errs.NotFound {
 		err = invalid([]errs.Field{body("/principal", fmt.Sprintf("is no principal of this org: there is no %s", r.Principal.Ref()))})
 	}
@@ -137,6 +145,10 @@ func (m *Manager) RotateKey(ctx context.Context, a Access, id string, overlap ti
 		return Key{}, "", err
 	}
 	now, secret, newID := m.now(), NewSecret(), m.newID("key-")
+	once := idempotency.From(ctx)
+	if err := once.Seal(secret); err != nil {
+		return Key{}, "", err
+	}
 	k, err := m.store.RotateKey(ctx, a.Org(), id, HashSecret(secret), func(old Key) (Rotation, error) {
 		if err := mayHold(a, old.Principal); err != nil {
 			return Rotation{}, err
@@ -163,6 +175,9 @@ func (m *Manager) RotateKey(ctx context.Context, a Access, id string, overlap ti
 			Entry: NewEntry(originFor(ctx, a), now, a.Org(), KeyRotate, old.ID, detail), Limits: m.Quotas.rotations(),
 		}, nil
 	})
+	if err == nil {
+		secret, err = once.Secret(secret)
+	}
 	return k, secret, err
 }
 

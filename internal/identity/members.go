@@ -109,7 +109,7 @@ func (m *Manager) CreateMember(ctx context.Context, a Access, kind Kind, id, nam
 	if err != nil {
 		return Member{}, err
 	}
-	return out, m.store.CreateMember(ctx, out, NewEntry(originFor(ctx, a), now, a.Org(), MemberCreate, p.Ref(), out.says()))
+	return m.store.CreateMember(ctx, out, NewEntry(originFor(ctx, a), now, a.Org(), MemberCreate, p.Ref(), out.says()))
 }
 
 func (m *Member) says() string {

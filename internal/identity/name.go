@@ -45,6 +45,33 @@ func Deceptive(r rune) bool {
 	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Co, unicode.Cs, unicode.Zl, unicode.Zp)
 }
 
+// LineProblem says what is wrong with a text that is shown as one line, such as a title;
+// empty: nothing. It allows more than NameProblem does: a title needs no protection from
+// looking like another one, and may hold joiners, which emoji and some scripts need.
+func LineProblem(s string) string {
+	seen := false
+	for _, r := range s {
+		switch {
+		case r == '\t':
+		case unicode.In(r, unicode.Cc, unicode.Zl, unicode.Zp):
+			return fmt.Sprintf("must be one line, without the character %U", r)
+		case r >= 0x202A && r <= 0x202E, r >= 0x2066 && r <= 0x2069:
+			return fmt.Sprintf("must not contain the character %U, which changes the direction of the text", r)
+		}
+		seen = seen || visible(r)
+	}
+	if !seen {
+		return "must have a character that can be seen"
+	}
+	return ""
+}
+
+// visible reports whether a character shows something by itself. Marks are drawn on the
+// character before them, and variation selectors, which are marks, not at all.
+func visible(r rune) bool {
+	return unicode.In(r, unicode.L, unicode.N, unicode.P, unicode.S) && !Deceptive(r)
+}
+
 // PlainName takes deceptive characters out of a name that others chose and that
 // cannot be refused any more.
 func PlainName(name string) string {

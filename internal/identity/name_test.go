@@ -23,3 +23,24 @@ func TestNamesThatDeceiveAreRefused(t *testing.T) {
 		}
 	}
 }
+
+func TestTitlesAreOneVisibleLine(t *testing.T) {
+	t.Parallel()
+	for name, bad := range map[string]string{
+		"line feed": "a\nb", "carriage return": "a\rb", "vertical tab": "a\vb", "next line": "a\u0085b", "line separator": "a\u2028b",
+		"paragraph separator": "a\u2029", "override": "a\u202Eb", "embedding": "a\u202Ab", "isolate": "a\u2066b", "pop isolate": "a\u2069",
+		"nothing": "", "blanks": " \u00a0\u3000\t", "zero width": "\u200b\u200d", "byte order mark": "\ufeff", "soft hyphens": "\u00ad\u00ad",
+		"Hangul filler": "\u3164", "empty Braille": "\u2800", "variation selectors": "\ufe0f\ufe0f", "tags": "\U000E0041\U000E0042",
+	} {
+		if LineProblem(bad) == "" {
+			t.Errorf("%s: %+q is taken", name, bad)
+		}
+	}
+	for _, good := range []string{
+		"Retry webhooks", "Tab\there", "👩\u200d💻 works", "❤\ufe0f", "می\u200cخواهم", "\u200fשלום", "नमस्ते", "…", "1", "山田",
+	} {
+		if msg := LineProblem(good); msg != "" {
+			t.Errorf("%q %s", good, msg)
+		}
+	}
+}

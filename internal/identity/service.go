@@ -9,7 +9,8 @@ import (
 
 // Store keeps orgs, principals, keys and invitations. Every method that is not about
 // the platform as a whole is scoped by org. What changes something writes its audit
-// entries in the same transaction.
+// entries in the same transaction. What makes or changes a record returns it: if the
+// context has an idempotency key that was used before, as the first command left it.
 type Store interface {
 	AuditStore
 
@@ -21,7 +22,7 @@ type Store interface {
 	Bootstrap(ctx context.Context, o Org, m Member, k Key, h Hash, entries []AuditEntry) (bool, error)
 
 	// CreateMember refuses a taken id with Conflict and an unknown org with NotFound.
-	CreateMember(ctx context.Context, m Member, e AuditEntry) error
+	CreateMember(ctx context.Context, m Member, e AuditEntry) (Member, error)
 	Members(ctx context.Context, org string, f MemberFilter) ([]Member, error)
 	// Member returns NotFound for an unknown principal.
 	Member(ctx context.Context, p Principal) (Member, error)
@@ -34,7 +35,7 @@ type Store interface {
 	// one with Conflict. It locks the principal, so that a demotion either sees the key
 	// or comes first. Unless grantor is zero it must be an enabled admin: NotAnAdmin.
 	// The limits count keys that work.
-	CreateKey(ctx context.Context, k Key, h Hash, grantor Principal, e AuditEntry, limits ...Quota) error
+	CreateKey(ctx context.Context, k Key, h Hash, grantor Principal, e AuditEntry, limits ...Quota) (Key, error)
 	Keys(ctx context.Context, org string, f KeyFilter) ([]Key, error)
 	// Key returns NotFound for an unknown id.
 	Key(ctx context.Context, org, id string) (Key, error)
@@ -52,7 +53,7 @@ type Store interface {
 
 	// CreateInvitation refuses a user that exists already with Conflict. The limits count
 	// pending invitations.
-	CreateInvitation(ctx context.Context, i Invitation, h Hash, e AuditEntry, limits ...Quota) error
+	CreateInvitation(ctx context.Context, i Invitation, h Hash, e AuditEntry, limits ...Quota) (Invitation, error)
 	// Invitations lists, newest first, those before the id, or all if it is empty.
 	Invitations(ctx context.Context, org, before string, limit int) ([]Invitation, error)
 	InvitationByHash(ctx context.Context, h Hash) (Invitation, error)
@@ -112,7 +113,7 @@ func (a *Admins) CreateMember(ctx context.Context, p Principal, name string, adm
 	if err != nil {
 		return Member{}, err
 	}
-	return m, a.store.CreateMember(ctx, m, NewEntry(ctx, m.CreatedAt, p.Org, MemberCreate, p.Ref(), m.says()))
+	return a.store.CreateMember(ctx, m, NewEntry(ctx, m.CreatedAt, p.Org, MemberCreate, p.Ref(), m.says()))
 }
 
 // Members lists an org's principals of one kind, or all if kind is empty.
@@ -144,7 +145,8 @@ func (a *Admins) CreateKey(ctx context.Context, r KeyRequest) (Key, string, erro
 	}
 	k, secret := newKey(r, a.newID("key-"), now)
 	e := NewEntry(ctx, now, r.Principal.Org, KeyCreate, k.ID, k.says())
-	return k, secret, a.store.CreateKey(ctx, k, HashSecret(secret), Principal{}, e)
+	k, err := a.store.CreateKey(ctx, k, HashSecret(secret), Principal{}, e)
+	return k, secret, err
 }
 
 // Keys lists an org's keys, newest first.

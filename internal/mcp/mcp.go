@@ -81,6 +81,10 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.refuse(w, r, err)
 		return
 	}
+	if err := httpx.CheckLength(r, MaxBody); err != nil {
+		s.refuse(w, r, err)
+		return
+	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, MaxBody))
 	if budget.IsBusy(err) {
 		s.refuse(w, r, err) // there is no memory for it
@@ -117,7 +121,7 @@ type requestKey struct{}
 var scopes = []identity.Scope{identity.TasksRead, identity.TasksWrite, identity.A2AWrite}
 
 func (s *server) check(r *http.Request) error {
-	if r.Header.Get("Origin") != "" {
+	if r.Header.Get("Origin") != "" && !s.router.AllowsOrigin(r) {
 		if err := s.origin.Check(r); err != nil || !s.local(r) {
 			return errs.New(errs.Forbidden, "auth.cross_origin",
 				"pages of other hosts may not call this; a browser must come from the server's own public address")
@@ -184,11 +188,12 @@ func loopback(address string) bool {
 func (s *server) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	p := httpx.NewProblem(r.Context(), err)
 	if h := p.GetHeaders(); s.ResourceMetadata != "" && h.Get("WWW-Authenticate") != "" {
-		challenge := h.Get("WWW-Authenticate")
+		// The metadata of this resource takes the place of that of the whole service.
+		challenge, _, _ := strings.Cut(h.Get("WWW-Authenticate"), httpx.MetadataParameter)
 		if p.Scope == "" {
 			challenge += `, scope="` + identity.Scopes(scopes).String() + `"`
 		}
-		h.Set("WWW-Authenticate", challenge+`, resource_metadata="`+s.ResourceMetadata+`"`)
+		h.Set("WWW-Authenticate", challenge+httpx.MetadataParameter+`"`+s.ResourceMetadata+`"`)
 	}
 	p.Write(w)
 }

@@ -65,7 +65,7 @@ type taskOut struct {
 	TaskID    string        `json:"task_id"`
 	ContextID string        `json:"context_id"`
 	State     string        `json:"state"`
-	Final     bool          `json:"final" jsonschema:"Whether the task is over. If not, ask again with get_task; input-required waits for you."`
+	Final     bool          `json:"final" jsonschema:"Whether the task is over. If not, ask again with get_task; input-required and auth-required wait for you."`
 	UpdatedAt string        `json:"updated_at"`
 	Message   *messageOut   `json:"message" jsonschema:"What the agent last said; null: nothing."`
 	Artifacts []artifactOut `json:"artifacts" jsonschema:"The outputs."`

@@ -117,6 +117,10 @@ func (s *Service) RotateClient(ctx context.Context, a identity.Access, id string
 	}
 	now := s.now()
 	secret, hash := (&Client{Method: SecretBasic}).newSecret() // whose it is, is known below
+	once := idempotency.From(ctx)
+	if err := once.Seal(secret); err != nil {
+		return Client{}, "", err
+	}
 	c, err := s.store.RotateOrgClient(ctx, a.Org(), id, hash, func(c Client) (time.Time, identity.AuditEntry, error) {
 		if c.Method == Public {
 			return time.Time{}, identity.AuditEntry{}, errs.New(errs.Conflict, "oauth.no_secret",
@@ -128,6 +132,9 @@ func (s *Service) RotateClient(ctx context.Context, a identity.Access, id string
 		until := now.Add(overlap)
 		return until, s.adminEntry(ctx, a, ClientRotate, c, "the old secret works until "+until.Format(time.RFC3339)), nil
 	})
+	if err == nil {
+		secret, err = once.Secret(secret)
+	}
 	if err != nil {
 		return Client{}, "", err
 	}

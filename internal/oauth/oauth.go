@@ -118,7 +118,7 @@ type Store interface {
 	// The entry is written if it is new or has changed.
 	PutDescribedClient(ctx context.Context, c Client, e identity.AuditEntry) error
 	// CreateOrgClient is Conflict if the org has as many clients as it may.
-	CreateOrgClient(ctx context.Context, c Client, secret identity.Hash, most int, e identity.AuditEntry) error
+	CreateOrgClient(ctx context.Context, c Client, secret identity.Hash, most int, e identity.AuditEntry) (Client, error)
 	OrgClient(ctx context.Context, org, id string) (Client, error)
 	// OrgClients lists the clients of the org, newest first.
 	OrgClients(ctx context.Context, org string, f ClientFilter) ([]Client, error)

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/idempotency"
 	"github.com/parley-dev/parley/internal/identity"
 )
 
@@ -114,7 +115,14 @@ func (s *Service) CreateClient(ctx context.Context, a identity.Access, r ClientR
 	}
 	secret, hash := c.newSecret()
 	e := s.adminEntry(ctx, a, ClientCreate, c, c.says())
-	return c, secret, s.store.CreateOrgClient(ctx, c, hash, s.MaxClients, e)
+	once := idempotency.From(ctx)
+	if err := once.Seal(secret); err != nil {
+		return Client{}, "", err
+	}
+	if c, err = s.store.CreateOrgClient(ctx, c, hash, s.MaxClients, e); err == nil {
+		secret, err = once.Secret(secret)
+	}
+	return c, secret, err
 }
 
 func (s *Service) clientScopes(ctx context.Context, org string, asked []string) (identity.Scopes, error) {

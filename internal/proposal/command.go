@@ -9,6 +9,7 @@ import (
 
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/idempotency"
+	"github.com/parley-dev/parley/internal/identity"
 )
 
 // Limits on what callers send, in characters.
@@ -136,9 +137,12 @@ func (c *check) err() error {
 }
 
 func (c *check) title(s string) {
-	c.text("/title", s, 1, MaxTitle)
-	if strings.ContainsAny(s, "\r\n") {
-		c.add("/title", "must be one line")
+	before := len(c.fields)
+	if c.text("/title", s, 1, MaxTitle); len(c.fields) > before {
+		return
+	}
+	if problem := identity.LineProblem(s); problem != "" {
+		c.add("/title", "%s", problem)
 	}
 }
 

@@ -66,11 +66,13 @@ func (a *api) listAgents(ctx context.Context, c *call, _ *listAgentsInput) (*lis
 
 type createAgentInput struct {
 	OrgPath
+	OnceHeader
 	Body payload[AgentCreation]
 }
 
 type createAgentOutput struct {
 	Location string `header:"Location" doc:"Where the new agent is."`
+	Replayed string `header:"Idempotency-Replayed" doc:"true, if the request had been carried out before."`
 	Body     Agent
 }
 
@@ -84,17 +86,28 @@ func (a *api) createAgent(ctx context.Context, c *call, in *createAgentInput) (*
 		})
 	}
 	created := agent.Agent{
-		ID: b.ID, Org: c.Org(), Name: b.Name, Description: deref(b.Description), Skills: b.Skills, Public: b.Public,
+		ID: b.ID, Org: c.Org(), Name: b.Name, Description: deref(b.Description), Public: b.Public,
+		Profile: agent.Profile{Version: b.Version, DocumentationURL: b.DocumentationURL, IconURL: b.IconURL},
 	}
+	skills, broken := readSkills(b.Skills)
+	created.Describe(skills)
+	wrong = append(wrong, broken...)
+	provider, broken := b.Provider.read()
+	created.Profile.Provider = provider
+	wrong = append(wrong, broken...)
 	if err := in.Body.check(created.Validate(), wrong...); err != nil {
 		return nil, err
 	}
-	created, err := a.agents.Create(ctx, created)
+	ctx, once, err := c.begin(ctx, created) // not the body: what it reads skills into has no JSON
 	if err != nil {
 		return nil, err
 	}
-	out := &createAgentOutput{Location: c.request.URL.EscapedPath() + "/" + created.ID}
-	out.Body, err = a.agentOf(ctx, &created)
+	created, err = a.agents.Create(ctx, created)
+	if err != nil {
+		return nil, err
+	}
+	out := &createAgentOutput{Location: c.request.URL.EscapedPath() + "/" + created.ID, Replayed: replayed(once.Replayed())}
+	out.Body, err = a.wholeAgent(ctx, &created)
 	return out, err
 }
 
@@ -110,25 +123,50 @@ func (a *api) getAgent(ctx context.Context, c *call, in *getAgentInput) (*agentO
 	if err != nil {
 		return nil, err
 	}
+	if found.Profile, err = a.agents.Profile(ctx, &found); err != nil {
+		return nil, err
+	}
 	out := &agentOutput{}
-	out.Body, err = a.agentOf(ctx, &found)
+	out.Body, err = a.wholeAgent(ctx, &found)
 	return out, err
 }
 
 type changeAgentInput struct {
 	AgentPath
+	OnceHeader
 	Body payload[AgentPatch]
 }
 
-func (a *api) changeAgent(ctx context.Context, c *call, in *changeAgentInput) (*agentOutput, error) {
+type changeAgentOutput struct {
+	Replayed string `header:"Idempotency-Replayed" doc:"true, if the request had been carried out before."`
+	Body     Agent
+}
+
+func (a *api) changeAgent(ctx context.Context, c *call, in *changeAgentInput) (*changeAgentOutput, error) {
 	b := &in.Body.value
-	edit := agent.Edit{Name: b.Name, Description: b.Description, Skills: b.Skills, Public: b.Public, Disabled: b.Disabled}
+	edit := agent.Edit{
+		Name: b.Name, Description: b.Description, Public: b.Public, Disabled: b.Disabled,
+		Version: b.Version, DocumentationURL: b.DocumentationURL, IconURL: b.IconURL,
+	}
+	var wrong []errs.Field
+	if b.Skills != nil {
+		skills, broken := readSkills(*b.Skills)
+		edit.Skills = &skills
+		wrong = append(wrong, broken...)
+	}
+	if b.Provider.set {
+		provider, broken := b.Provider.read()
+		edit.Provider = &provider
+		wrong = append(wrong, broken...)
+	}
 	if b.Status.set {
 		edit.Pinned = &b.Status.value
 	}
-	var wrong []errs.Field
 	if edit == (agent.Edit{}) && len(in.Body.broken) == 0 {
-		wrong = []errs.Field{{In: errs.Body, Message: "must contain at least one of name, description, skills, public, disabled and status"}}
+		wrong = []errs.Field{{
+			In:      errs.Body,
+			Message: "must contain at least one of name, description, skills, version, documentation_url, icon_url, provider, public, disabled and status",
+		}}
 	}
 	if err := in.Body.check(nil, wrong...); err != nil {
 		return nil, err
@@ -138,11 +176,15 @@ func (a *api) changeAgent(ctx context.Context, c *call, in *changeAgentInput) (*
 			return nil, err
 		}
 	}
+	ctx, once, err := c.begin(ctx, edit) // not the body: encoded again it lacks the status
+	if err != nil {
+		return nil, err
+	}
 	changed, err := a.agents.Update(ctx, c.Org(), in.ID, edit)
 	if err != nil {
 		return nil, err
 	}
-	out := &agentOutput{}
-	out.Body, err = a.agentOf(ctx, &changed)
+	out := &changeAgentOutput{Replayed: replayed(once.Replayed())}
+	out.Body, err = a.wholeAgent(ctx, &changed)
 	return out, err
 }

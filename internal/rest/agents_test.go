@@ -53,6 +53,54 @@ func TestAnAgentIsRegisteredChangedAndListed(t *testing.T) {
 	}
 }
 
+// What the card of an agent says is the admin's to give; tags stay what lists show.
+func TestAnAgentHasAProfile(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ada := w.admin("acme", "user:ada")
+	var a Agent
+	w.do(ada, "POST", agents, `{"id":"scout","name":"Scout","version":"1.4.0","documentation_url":"https://example.com/scout","icon_url":"https://example.com/i.png",
+		"provider":{"organization":"Acme","url":"https://acme.example"},"skills":["chat",{"id":"profile","name":"Profile a service","description":"Finds what is slow.",
+		"tags":["profiling","go"],"examples":["Why is it slow?"],"input_modes":["text/plain"],"output_modes":["application/json"]},{"id":"bare"}]}`).want(201).into(&a)
+	want := Agent{
+		ID: "scout", Name: "Scout", Skills: []string{"chat", "profiling", "go", "bare"}, Status: "offline", URL: "/a2a/scout",
+		CreatedAt: a.CreatedAt, UpdatedAt: a.CreatedAt,
+		Version: "1.4.0", DocumentationURL: "https://example.com/scout", IconURL: "https://example.com/i.png",
+		Provider: &AgentProvider{"Acme", "https://acme.example"},
+		SkillDetails: []AgentSkill{
+			{ID: "chat", Name: "chat", Tags: []string{"chat"}},
+			{
+				ID: "profile", Name: "Profile a service", Description: "Finds what is slow.", Tags: []string{"profiling", "go"},
+				Examples: []string{"Why is it slow?"}, InputModes: []string{"text/plain"}, OutputModes: []string{"application/json"},
+			},
+			{ID: "bare", Name: "bare", Tags: []string{"bare"}},
+		},
+	}
+	var got Agent
+	w.do(ada, "GET", agents+"/scout", "").want(200).into(&got)
+	if diff := cmp.Diff(want, a) + cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	var list AgentList
+	w.do(ada, "GET", agents, "").want(200).into(&list)
+	if a := list.Agents[1]; a.SkillDetails != nil || a.Provider != nil || len(a.Skills) != 4 {
+		t.Errorf("a list shows profiles: %+v", a)
+	}
+	// A change leaves the rest as it is; empty values take away.
+	w.do(ada, "PATCH", agents+"/scout", `{"version":"","icon_url":"","provider":null}`).want(200).into(&a)
+	want.Version, want.IconURL, want.Provider, want.UpdatedAt = "", "", nil, a.UpdatedAt
+	a.Provider = nil
+	if diff := cmp.Diff(want.SkillDetails, a.SkillDetails); diff != "" || a.DocumentationURL != want.DocumentationURL {
+		t.Errorf("%+v %s", a, diff)
+	}
+	body := w.do(ada, "PATCH", agents+"/scout", `{"skills":["go"]}`).want(200).Body
+	for _, gone := range []string{"skill_details", "version", "icon_url", "provider"} {
+		if strings.Contains(body, gone) {
+			t.Errorf("%s is still there: %s", gone, body)
+		}
+	}
+}
+
 func TestARestrictedKeySeesItsAgentsOnly(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -75,13 +123,24 @@ func TestBadAgentsNameWhatIsWrong(t *testing.T) {
 	w := newWorld(t)
 	ada := w.admin("acme", "user:ada")
 	for body, want := range map[string][]string{
-		`{}`:                                    {"/id", "/name"},
-		`{"id":"UPPER","name":"x"}`:             {"/id"},
-		`{"id":7,"name":null,"x":1}`:            {"/id", "/name", "/x"},
-		`{"id":"a","name":"x","skills":["\t"]}`: {"/skills/0"},
-		`{"id":"a","name":"x","skills":"y"}`:    {"/skills"},
-		`{"id":"a","name":"x","public":1}`:      {"/public"},
-		`{"id":"a","name":"x","description":"` + strings.Repeat("x", 2001) + `"}`: {"/description"},
+		`{}`:                                         {"/id", "/name"},
+		`{"id":"UPPER","name":"x"}`:                  {"/id"},
+		`{"id":7,"name":null,"x":1}`:                 {"/id", "/name", "/x"},
+		`{"id":"a","name":"x","skills":["\t"]}`:      {"/skills/0"},
+		`{"id":"a","name":"x","skills":"y"}`:         {"/skills"},
+		`{"id":"a","name":"x","skills":[1,null,{}]}`: {"/skills/1", "/skills/0", "/skills/2/id"},
+		`{"id":"a","name":"x","skills":["ok",{"id":"b","name":5,"what":1,"tags":["a","a"],"input_modes":["text"]}]}`: {
+			"/skills/1/name", "/skills/1/what",
+		},
+		`{"id":"a","name":"x","skills":["ok",{"id":"b","tags":["a","a"],"input_modes":["text"]}]}`:     {"/skills/1/tags/1", "/skills/1/input_modes/0"},
+		`{"id":"a","name":"x","skills":["ok",{"id":"ok","description":"d"}]}`:                          {"/skills/1/id"},
+		`{"id":"a","name":"x","version":"-","documentation_url":"ftp://a","icon_url":"https://u:p@a"}`: {"/version", "/documentation_url", "/icon_url"},
+		`{"id":"a","name":"x","provider":{}}`:                                                          {"/provider/organization", "/provider/url"},
+		`{"id":"a","name":"x","provider":{"organization":"A"}}`:                                        {"/provider/url"},
+		`{"id":"a","name":"x","provider":null}`:                                                        {"/provider"},
+		`{"id":"a","name":"x","provider":{"organization":1,"url":"javascript:1"}}`:                     {"/provider/organization", "/provider/url"},
+		`{"id":"a","name":"x","public":1}`:                                                             {"/public"},
+		`{"id":"a","name":"x","description":"` + strings.Repeat("x", 2001) + `"}`:                      {"/description"},
 	} {
 		if diff := cmp.Diff(want, at(w.do(ada, "POST", agents, body).want(422).problem())); diff != "" {
 			t.Errorf("%s: %s", body, diff)

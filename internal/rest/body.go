@@ -46,7 +46,7 @@ func (p *payload[T]) check(domain error, more ...errs.Field) error {
 			return domain
 		}
 		for _, f := range e.Fields {
-			if !p.failed(f.Name) {
+			if !slices.ContainsFunc(fields, func(known errs.Field) bool { return known.Name == f.Name }) {
 				fields = append(fields, f)
 			}
 		}

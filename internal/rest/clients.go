@@ -30,9 +30,9 @@ func (a *api) registerClients() {
 	}, a.listClients)
 	register(a, operation{
 		id: "create-client", method: http.MethodPost, path: clientsPath, tag: tagClients, status: http.StatusCreated,
-		summary: "Register a client", action: identity.ManageClients, audit: oauth.ClientCreate, secret: true, errors: []int{http.StatusConflict},
+		summary: "Register a client", action: identity.ManageClients, audit: oauth.ClientCreate, errors: []int{http.StatusConflict},
 		description: "Only members of the org can allow it anything, and it may ask for svc:admin:admin if that is among its scopes; what it gets is never more than the person has. " +
-			"The secret, if it has one, is in this answer only; the server keeps a hash of it, and takes no Idempotency-Key here. 409: the org has 1000 clients." + needsAdmin,
+			"The secret, if it has one, is in this answer only, and in that to the same request with the same Idempotency-Key and credentials; the server keeps a hash of it. 409: the org has 1000 clients." + needsAdmin,
 	}, a.createClient)
 	register(a, operation{
 		id: "get-client", method: http.MethodGet, path: clientPath, tag: tagClients,
@@ -48,10 +48,10 @@ func (a *api) registerClients() {
 	}, a.changeClient)
 	register(a, operation{
 		id: "rotate-client", method: http.MethodPost, path: rotateClientPath, tag: tagClients,
-		summary: "Replace the secret of a client", action: identity.ManageClients, validID: oauth.ValidClientID, audit: oauth.ClientRotate, secret: true,
+		summary: "Replace the secret of a client", action: identity.ManageClients, validID: oauth.ValidClientID, audit: oauth.ClientRotate,
 		errors: []int{http.StatusConflict},
 		description: "The client stays what it is, with all that people allowed it. The old secret works until the overlap ends, and one that is older still ends at once. 409: it has no secret, because its method is none. " +
-			"The new secret is in this answer only; the server keeps a hash of it, and takes no Idempotency-Key here." + needsAdmin,
+			"The new secret is in this answer only, and in that to the same request with the same Idempotency-Key and credentials; the server keeps a hash of it." + needsAdmin,
 	}, a.rotateClient)
 	a.huma.OpenAPI().Paths[rotateClientPath].Post.RequestBody.Required = false
 	register(a, operation{
@@ -92,12 +92,14 @@ func (a *api) listClients(ctx context.Context, c *call, in *listClientsInput) (*
 
 type createClientInput struct {
 	OrgPath
+	OnceHeader
 	Body payload[OAuthClientCreation]
 }
 
 type newClientOutput struct {
 	Location string `header:"Location" doc:"Where the new client is."`
 	ETag     string `header:"ETag" doc:"The version of the record."`
+	Replayed string `header:"Idempotency-Replayed" doc:"true, if the request had been carried out before."`
 	Body     OAuthClientWithSecret
 }
 
@@ -112,14 +114,18 @@ func (a *api) createClient(ctx context.Context, c *call, in *createClientInput) 
 	if err := in.Body.check(r.Validate(), wrong...); err != nil {
 		return nil, err
 	}
+	ctx, once, err := c.begin(ctx, b)
+	if err != nil {
+		return nil, err
+	}
 	client, secret, err := a.clients.CreateClient(ctx, c.Access, r)
 	if err != nil {
 		return nil, err
 	}
 	return &newClientOutput{
-		Location: c.request.URL.EscapedPath() + "/" + client.ID,
-		ETag:     clientTag(&client),
-		Body:     OAuthClientWithSecret{Secret: orNull(secret), OAuthClient: clientOf(&client)},
+		Location: c.request.URL.EscapedPath() + "/" + client.ID, Replayed: replayed(once.Replayed()),
+		ETag: clientTag(&client),
+		Body: OAuthClientWithSecret{Secret: orNull(secret), OAuthClient: clientOf(&client)},
 	}, nil
 }
 
@@ -194,12 +200,14 @@ func clientTag(c *oauth.Client) string { return etag(c.Version, "") }
 
 type rotateClientInput struct {
 	ClientPath
+	OnceHeader
 	Body payload[OAuthClientRotation] // may be left out
 }
 
 type rotateClientOutput struct {
-	ETag string `header:"ETag" doc:"The new version of the record."`
-	Body OAuthClientWithSecret
+	ETag     string `header:"ETag" doc:"The new version of the record."`
+	Replayed string `header:"Idempotency-Replayed" doc:"true, if the request had been carried out before."`
+	Body     OAuthClientWithSecret
 }
 
 func (a *api) rotateClient(ctx context.Context, c *call, in *rotateClientInput) (*rotateClientOutput, error) {
@@ -207,11 +215,15 @@ func (a *api) rotateClient(ctx context.Context, c *call, in *rotateClientInput) 
 	if err := in.Body.check(identity.CheckOverlap(overlap)); err != nil {
 		return nil, err
 	}
+	ctx, once, err := c.begin(ctx, &in.Body.value)
+	if err != nil {
+		return nil, err
+	}
 	client, secret, err := a.clients.RotateClient(ctx, c.Access, in.ID, overlap)
 	if err != nil {
 		return nil, err
 	}
-	return &rotateClientOutput{ETag: clientTag(&client), Body: OAuthClientWithSecret{Secret: &secret, OAuthClient: clientOf(&client)}}, nil
+	return &rotateClientOutput{ETag: clientTag(&client), Replayed: replayed(once.Replayed()), Body: OAuthClientWithSecret{Secret: &secret, OAuthClient: clientOf(&client)}}, nil
 }
 
 type clientInput struct{ ClientPath }

@@ -110,7 +110,6 @@ func TestAMalformedClientNamesEveryBrokenField(t *testing.T) {
 	for _, query := range []string{"?cursor=x", "?cursor=client-", "?limit=0", "?limit=201", "?state=live"} {
 		w.do(ada, "GET", clients+query, "").want(422)
 	}
-	w.do(ada, "POST", clients, clientBody, "Idempotency-Key", "k").want(422)
 	for _, id := range []string{"client-", "CLIENT-1", "client-%00", "key-1", strings.Repeat("x", 100)} {
 		w.do(ada, "DELETE", clients+"/"+id, "").want(404)
 	}

@@ -26,13 +26,13 @@ func (a *api) guard(op operation) func(huma.Context, func(huma.Context)) {
 		if err == nil && op.validID != nil && !op.validID(pathID(r)) {
 			err = errs.ErrNotFound
 		}
-		if err == nil && op.secret && len(r.Header.Values(idempotencyHeader)) > 0 {
-			err = errSecretOnce
-		}
 		if err == nil {
 			err = checkRequest(ctx.Operation(), r)
 		}
 		if err != nil {
+			if r.Method == http.MethodPatch && errs.KindOf(err) == errs.Unsupported {
+				w.Header().Set("Accept-Patch", "application/json") // RFC 5789, 2.2
+			}
 			a.refused(r, op, "", err)
 			httpx.WriteError(w, r, err)
 			return
@@ -43,12 +43,6 @@ func (a *api) guard(op operation) func(huma.Context, func(huma.Context)) {
 
 // pathID is the id in the path; that of a member is its ref.
 func pathID(r *http.Request) string { return cmp.Or(r.PathValue("id"), r.PathValue("ref")) }
-
-// errSecretOnce refuses to promise what would mean to keep a secret.
-var errSecretOnce = errs.InvalidFields(errs.Field{
-	In: errs.Header, Name: idempotencyHeader,
-	Message: "is not taken here: the answer holds a secret, which is shown once and not kept; if you lost it, revoke what was made and ask again",
-})
 
 // refused tells the audit log of an administrative action that was not done.
 func (a *api) refused(r *http.Request, op operation, target string, cause error) {
@@ -101,12 +95,16 @@ func checkRequest(op *huma.Operation, r *http.Request) error {
 		if err := checkMediaType(r.Header); err != nil {
 			return err
 		}
+		if err := httpx.CheckLength(r, op.MaxBodyBytes-1); err != nil {
+			return err
+		}
 	}
 	return checkParameters(op.Parameters, r)
 }
 
-// checkMediaType lets JSON and its relatives such as application/merge-patch+json
-// pass, and takes a missing type for JSON.
+// checkMediaType lets JSON and its relatives pass, and takes a missing type for JSON. The
+// formats of patches are refused: a change here is an object with the fields to change,
+// where null has another meaning than in a merge patch, and is no list of operations.
 func checkMediaType(h http.Header) error {
 	given := h["Content-Type"]
 	if len(given) == 0 {
@@ -115,7 +113,7 @@ func checkMediaType(h http.Header) error {
 	mt, params, err := mime.ParseMediaType(given[0])
 	charset := params["charset"]
 	ok := err == nil && len(given) == 1 && (charset == "" || strings.EqualFold(charset, "utf-8")) &&
-		(mt == "application/json" || strings.HasPrefix(mt, "application/") && strings.HasSuffix(mt, "+json"))
+		(mt == "application/json" || strings.HasPrefix(mt, "application/") && strings.HasSuffix(mt, "+json") && !strings.HasSuffix(mt, "patch+json"))
 	if !ok {
 		return errs.New(errs.Unsupported, "request.unsupported_media_type", "send the body as application/json in UTF-8")
 	}

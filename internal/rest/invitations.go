@@ -25,8 +25,8 @@ func (a *api) registerInvitations() {
 	}, a.listInvitations)
 	register(a, operation{
 		id: "create-invitation", method: http.MethodPost, path: invitationsPath, tag: tagMembers, status: http.StatusCreated,
-		summary: "Invite a person", action: identity.ManageMembers, audit: identity.InvitationCreate, secret: true, errors: []int{http.StatusConflict},
-		description: "Whoever opens the address first becomes the user: hand it to the invited alone. It is in this answer only, and no Idempotency-Key is taken. " +
+		summary: "Invite a person", action: identity.ManageMembers, audit: identity.InvitationCreate, errors: []int{http.StatusConflict},
+		description: "Whoever opens the address first becomes the user: hand it to the invited alone. It is in this answer only, and in that to the same request with the same Idempotency-Key and credentials. " +
 			"409: there is such a user." + needsAdmin,
 	}, a.createInvitation)
 	register(a, operation{
@@ -68,10 +68,14 @@ func (a *api) listInvitations(ctx context.Context, c *call, in *listInvitationsI
 
 type createInvitationInput struct {
 	OrgPath
+	OnceHeader
 	Body payload[InvitationCreation]
 }
 
-type createInvitationOutput struct{ Body InvitationWithURL }
+type createInvitationOutput struct {
+	Replayed string `header:"Idempotency-Replayed" doc:"true, if the request had been carried out before."`
+	Body     InvitationWithURL
+}
 
 func (a *api) createInvitation(ctx context.Context, c *call, in *createInvitationInput) (*createInvitationOutput, error) {
 	b := &in.Body.value
@@ -85,11 +89,18 @@ func (a *api) createInvitation(ctx context.Context, c *call, in *createInvitatio
 	if err := in.Body.check(r.Validate(), notEmpty("/name", b.Name)...); err != nil {
 		return nil, err
 	}
+	ctx, once, err := c.begin(ctx, b)
+	if err != nil {
+		return nil, err
+	}
 	i, token, err := a.manager.Invite(ctx, c.Access, r)
 	if err != nil {
 		return nil, err
 	}
-	return &createInvitationOutput{Body: InvitationWithURL{URL: a.publicURL + joinPath + token, Invitation: invitationOf(&i)}}, nil
+	return &createInvitationOutput{
+		Replayed: replayed(once.Replayed()),
+		Body:     InvitationWithURL{URL: a.publicURL + joinPath + token, Invitation: invitationOf(&i)},
+	}, nil
 }
 
 type invitationInput struct {

@@ -27,7 +27,7 @@ type KeyPath struct {
 }
 
 func (a *api) registerKeys() {
-	const once = " The secret is in this answer only; the server keeps a hash of it, and takes no Idempotency-Key here."
+	const once = " The secret is in this answer only, and in that to the same request with the same Idempotency-Key and credentials; the server keeps a hash of it."
 	register(a, operation{
 		id: "list-keys", method: http.MethodGet, path: keysPath, tag: tagKeys,
 		summary: "List the keys of the org", action: identity.ReadKeys,
@@ -35,7 +35,7 @@ func (a *api) registerKeys() {
 	}, a.listKeys)
 	register(a, operation{
 		id: "create-key", method: http.MethodPost, path: keysPath, tag: tagKeys, status: http.StatusCreated,
-		summary: "Create a key", action: identity.ManageKeys, audit: identity.KeyCreate, secret: true, errors: []int{http.StatusConflict},
+		summary: "Create a key", action: identity.ManageKeys, audit: identity.KeyCreate, errors: []int{http.StatusConflict},
 		description: "For an agent or a service of the org, or for yourself; 403 for another user. `agent:<id>` must name an agent that the org can reach. " +
 			"409: the principal is disabled." + once + needsAdmin,
 	}, a.createKey)
@@ -51,7 +51,7 @@ func (a *api) registerKeys() {
 	}, a.revokeKey)
 	register(a, operation{
 		id: "rotate-key", method: http.MethodPost, path: rotatePath, tag: tagKeys, status: http.StatusCreated,
-		summary: "Replace a key", action: identity.ManageKeys, validID: identity.ValidKeyID, audit: identity.KeyRotate, secret: true,
+		summary: "Replace a key", action: identity.ManageKeys, validID: identity.ValidKeyID, audit: identity.KeyRotate,
 		errors: []int{http.StatusConflict},
 		description: "Makes a key with the same principal, scopes, name and expiry, and lets the old one expire after the overlap, never later than it would have. " +
 			"409: the key is revoked, expired or replaced already, or its principal is disabled." + once + needsAdmin,
@@ -131,11 +131,13 @@ var badCursor = errs.Field{In: errs.Query, Name: "cursor", Message: "is not a cu
 
 type createKeyInput struct {
 	OrgPath
+	OnceHeader
 	Body payload[KeyCreation]
 }
 
 type newKeyOutput struct {
 	Location string `header:"Location" doc:"Where the new key is."`
+	Replayed string `header:"Idempotency-Replayed" doc:"true, if the request had been carried out before."`
 	Body     KeyWithSecret
 }
 
@@ -158,13 +160,17 @@ func (a *api) createKey(ctx context.Context, c *call, in *createKeyInput) (*newK
 	if err := in.Body.check(r.Validate(time.Now()), wrong...); err != nil {
 		return nil, err
 	}
+	ctx, once, err := c.begin(ctx, b)
+	if err != nil {
+		return nil, err
+	}
 	k, secret, err := a.manager.CreateKey(ctx, c.Access, r)
 	if err != nil {
 		return nil, err
 	}
 	return &newKeyOutput{
-		Location: c.request.URL.EscapedPath() + "/" + k.ID,
-		Body:     KeyWithSecret{Secret: secret, Key: keyOf(&k)},
+		Location: c.request.URL.EscapedPath() + "/" + k.ID, Replayed: replayed(once.Replayed()),
+		Body: KeyWithSecret{Secret: secret, Key: keyOf(&k)},
 	}, nil
 }
 
@@ -198,6 +204,7 @@ func (a *api) revokeKey(ctx context.Context, c *call, in *keyInput) (*keyOutput,
 
 type rotateKeyInput struct {
 	KeyPath
+	OnceHeader
 	Body payload[KeyRotation] // may be left out
 }
 
@@ -206,12 +213,16 @@ func (a *api) rotateKey(ctx context.Context, c *call, in *rotateKeyInput) (*newK
 	if err := in.Body.check(identity.CheckOverlap(overlap)); err != nil {
 		return nil, err
 	}
+	ctx, once, err := c.begin(ctx, &in.Body.value)
+	if err != nil {
+		return nil, err
+	}
 	k, secret, err := a.manager.RotateKey(ctx, c.Access, in.ID, overlap)
 	if err != nil {
 		return nil, err
 	}
 	return &newKeyOutput{
-		Location: "/api/v1/orgs/" + c.Org() + "/keys/" + k.ID,
-		Body:     KeyWithSecret{Secret: secret, Key: keyOf(&k)},
+		Location: "/api/v1/orgs/" + c.Org() + "/keys/" + k.ID, Replayed: replayed(once.Replayed()),
+		Body: KeyWithSecret{Secret: secret, Key: keyOf(&k)},
 	}, nil
 }

@@ -260,7 +260,9 @@ func TestOnlyJSONUpTo256KiBIsRead(t *testing.T) {
 		{"json", 415},
 		{"application/json", 201},
 		{"APPLICATION/JSON ; Charset=UTF-8", 201},
-		{"application/merge-patch+json", 201},
+		{"application/vnd.acme+json", 201},
+		{"application/merge-patch+json", 415},
+		{"application/json-patch+json", 415},
 	} {
 		res := w.do(ada, "POST", proposals, submission, "Content-Type", c.contentType)
 		if res.Status != c.status {
@@ -273,6 +275,10 @@ func TestOnlyJSONUpTo256KiBIsRead(t *testing.T) {
 		}
 	}
 	w.do(ada, "POST", proposals, submission, "Content-Type", "").want(201)
+	patch := w.do(ada, "PATCH", proposals+"/"+w.submit(ada, "acme").ID, `{"title":"x"}`, "Content-Type", "application/merge-patch+json").want(415)
+	if patch.Header.Get("Accept-Patch") != "application/json" {
+		t.Error(patch.Header)
+	}
 	// Exactly the limit is read; one byte more is not.
 	room := 256<<10 - len(submission)
 	w.do(ada, "POST", proposals, submission+strings.Repeat(" ", room)).want(201)

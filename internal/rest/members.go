@@ -109,11 +109,13 @@ func (a *api) listMembers(ctx context.Context, c *call, in *listMembersInput) (*
 
 type createMemberInput struct {
 	OrgPath
+	OnceHeader
 	Body payload[MemberCreation]
 }
 
 type createMemberOutput struct {
 	Location string `header:"Location" doc:"Where the new member is."`
+	Replayed string `header:"Idempotency-Replayed" doc:"true, if the request had been carried out before."`
 	Body     Member
 }
 
@@ -124,11 +126,17 @@ func (a *api) createMember(ctx context.Context, c *call, in *createMemberInput) 
 	if err := in.Body.check(identity.ValidateMember(p, deref(b.Name), b.Admin), notEmpty("/name", b.Name)...); err != nil {
 		return nil, err
 	}
+	ctx, once, err := c.begin(ctx, b)
+	if err != nil {
+		return nil, err
+	}
 	m, err := a.manager.CreateMember(ctx, c.Access, p.Kind, p.ID, deref(b.Name), b.Admin)
 	if err != nil {
 		return nil, err
 	}
-	return &createMemberOutput{Location: c.request.URL.EscapedPath() + "/" + m.Ref(), Body: memberOf(&m)}, nil
+	return &createMemberOutput{
+		Location: c.request.URL.EscapedPath() + "/" + m.Ref(), Replayed: replayed(once.Replayed()), Body: memberOf(&m),
+	}, nil
 }
 
 type getMemberInput struct{ MemberPath }
@@ -149,10 +157,16 @@ func (a *api) getMember(ctx context.Context, c *call, in *getMemberInput) (*memb
 
 type changeMemberInput struct {
 	MemberPath
+	OnceHeader
 	Body payload[MemberPatch]
 }
 
-func (a *api) changeMember(ctx context.Context, c *call, in *changeMemberInput) (*memberOutput, error) {
+type changeMemberOutput struct {
+	Replayed string `header:"Idempotency-Replayed" doc:"true, if the request had been carried out before."`
+	Body     Member
+}
+
+func (a *api) changeMember(ctx context.Context, c *call, in *changeMemberInput) (*changeMemberOutput, error) {
 	p, err := in.principal(c)
 	if err != nil {
 		return nil, err
@@ -166,9 +180,13 @@ func (a *api) changeMember(ctx context.Context, c *call, in *changeMemberInput) 
 	if err := in.Body.check(invalid); err != nil {
 		return nil, err
 	}
+	ctx, once, err := c.begin(ctx, b)
+	if err != nil {
+		return nil, err
+	}
 	m, err := a.manager.UpdateMember(ctx, c.Access, p, e)
 	if err != nil {
 		return nil, err
 	}
-	return &memberOutput{Body: memberOf(&m)}, nil
+	return &changeMemberOutput{Replayed: replayed(once.Replayed()), Body: memberOf(&m)}, nil
 }

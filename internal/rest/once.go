@@ -1,8 +1,12 @@
 package rest
 
 import (
+	"cmp"
+	"context"
+
 	"github.com/go-json-experiment/json"
 
+	"github.com/parley-dev/parley/internal/httpx"
 	"github.com/parley-dev/parley/internal/idempotency"
 )
 
@@ -25,6 +29,18 @@ func (c *call) once(body any) (*idempotency.Key, error) {
 		return nil, err
 	}
 	return idempotency.New(c.request.Method+" "+c.request.URL.Path, value, command)
+}
+
+// begin puts the key of a command, if it has one, into the context, where the store finds
+// it. Secrets of the outcome are kept for the caller's credential alone.
+func (c *call) begin(ctx context.Context, body any) (context.Context, *idempotency.Once, error) {
+	key, err := c.once(body)
+	if err != nil || key == nil {
+		return ctx, nil, err
+	}
+	by := httpx.CallerOf(ctx).Principal
+	credential := cmp.Or(c.request.Header.Get("Authorization"), c.request.Header.Get("Cookie"))
+	return idempotency.Begin(ctx, key, by.Org, by.Ref(), credential)
 }
 
 // replayed is the value of the header Idempotency-Replayed.

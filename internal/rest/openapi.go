@@ -83,8 +83,7 @@ type operation struct {
 	status  int               // of success; 0: 200
 	errors  []int             // beside those that any operation can have
 
-	audit  identity.AuditAction // what the audit log calls it; empty: it is not told
-	secret bool                 // the answer holds a secret, so it is not kept for a retry
+	audit identity.AuditAction // what the audit log calls it; empty: it is not told
 
 	cacheable bool  // answers If-None-Match
 	worker    bool  // the caller works for the agent in the path; action is not looked at
@@ -103,7 +102,7 @@ var errorDocs = map[int]string{
 	http.StatusConflict:                    "The current state does not allow it; `allowed` lists what it does allow.",
 	http.StatusPreconditionFailed:          "The record is another version than `If-Match` names.",
 	http.StatusRequestEntityTooLarge:       "The body is larger than 256 KiB.",
-	http.StatusUnsupportedMediaType:        "The body is not `application/json`.",
+	http.StatusUnsupportedMediaType:        "The body is not `application/json`, is a patch format, or is compressed.",
 	http.StatusUnprocessableEntity:         "Fields or parameters break a rule; `errors` names every one.",
 	http.StatusTooManyRequests:             "Too many requests; wait as long as `Retry-After` says.",
 	http.StatusRequestHeaderFieldsTooLarge: "The headers are larger than 32 KiB. The body is plain text.",

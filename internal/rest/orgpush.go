@@ -98,14 +98,22 @@ type retryPushInput struct {
 	OrgPath
 	ID   string `path:"id" pattern:"^[0-9a-z]{1,64}$" doc:"The task's uid." example:"01k5xb7d2n8f4j6s0a9g3r5w1c"`
 	Push string `path:"push" maxLength:"256" doc:"The configuration's id." example:"push-01k5xb7d2n8f4j6s0a9g3r5w1c"`
+	OnceHeader
 }
 
-type retryPushOutput struct{ Body PushConfig }
+type retryPushOutput struct {
+	Replayed string `header:"Idempotency-Replayed" doc:"true, if the request had been carried out before."`
+	Body     PushConfig
+}
 
 func (a *api) retryPush(ctx context.Context, c *call, in *retryPushInput) (*retryPushOutput, error) {
+	ctx, once, err := c.begin(ctx, struct{}{})
+	if err != nil {
+		return nil, err
+	}
 	p, err := a.tasks.RetryPush(ctx, c.Access, in.ID, in.Push)
 	if err != nil {
 		return nil, err
 	}
-	return &retryPushOutput{Body: pushConfigOf(&p)}, nil
+	return &retryPushOutput{Replayed: replayed(once.Replayed()), Body: pushConfigOf(&p)}, nil
 }

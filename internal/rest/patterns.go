@@ -23,8 +23,6 @@ const (
 	// assigneePattern allows the empty string, which unassigns.
 	assigneePattern = "^((user|agent):" + memberIDPattern + ")?$"
 
-	skillPattern = `^[A-Za-z0-9][A-Za-z0-9 ._:+#/-]{0,63}$`
-
 	// redirectPattern has three forms: https, http to the person's own machine, and a
 	// scheme of an app's own, which has a dot in its name or is followed by a host.
 	redirectPattern = `^(https://` + hostPattern + `|http://(localhost|127\.0\.0\.1|\[::1\])(:[0-9]{1,5})?|` +
@@ -48,7 +46,6 @@ const (
 	// controls are those of ASCII. Text may have tabs and line breaks.
 	controls     = `\x00-\x1f\x7f`
 	textControls = `\x00-\x08\x0b\x0c\x0e-\x1f\x7f`
-	lineControls = `\x00-\x08\x0a-\x1f\x7f`
 	// idText is what ids of A2A may have.
 	idText = `^[^\x00-\x1f]*$`
 	// latinControls are those above ASCII.
@@ -120,8 +117,6 @@ func eachItem(edit ...func(*huma.Schema)) func(*huma.Schema) {
 		}
 	}
 }
-
-func distinct(s *huma.Schema) { s.UniqueItems = true }
 
 // Rules between the fields of a body. huma's schema has no words for them, so they go
 // where it has room for others.

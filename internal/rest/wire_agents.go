@@ -15,7 +15,7 @@ type Agent struct {
 	ID           string   `json:"id" doc:"Unique within the org." example:"scout"`
 	Name         string   `json:"name" doc:"What people call it." example:"Scout"`
 	Description  string   `json:"description" doc:"What it does, in a sentence." example:"Finds what is slow."`
-	Skills       []string `json:"skills" nullable:"false" doc:"What it can do, as tags to choose by." example:"[\"profiling\"]"`
+	Skills       []string `json:"skills" nullable:"false" doc:"The tags of its skills, to choose by." example:"[\"profiling\"]"`
 	Public       bool     `json:"public" doc:"Whether other orgs may see and call it." example:"false"`
 	Disabled     bool     `json:"disabled" doc:"Whether nobody may call it or work for it." example:"false"`
 	Status       string   `json:"status" doc:"Whether it can be expected to answer." example:"available"`
@@ -23,6 +23,12 @@ type Agent struct {
 	URL          string   `json:"url" doc:"Where to call it, relative to the server." example:"/a2a/scout"`
 	CreatedAt    string   `json:"created_at" format:"date-time" doc:"When it was registered." example:"2026-03-02T10:00:00.000000Z"`
 	UpdatedAt    string   `json:"updated_at" format:"date-time" doc:"When its entry last changed." example:"2026-03-02T10:00:00.000000Z"`
+
+	SkillDetails     []AgentSkill   `json:"skill_details,omitempty" nullable:"false" doc:"Its skills, if there is more to say than their tags; left out in lists."`
+	Version          string         `json:"version,omitempty" doc:"The version of the agent; left out in lists." example:"1.4.0"`
+	DocumentationURL string         `json:"documentation_url,omitempty" doc:"Where it is documented; left out in lists."`
+	IconURL          string         `json:"icon_url,omitempty" doc:"Its picture; left out in lists."`
+	Provider         *AgentProvider `json:"provider,omitempty" doc:"Who offers it; left out in lists."`
 }
 
 // TransformSchema takes the lists from the domain.
@@ -40,11 +46,16 @@ type AgentList struct {
 
 // AgentCreation is the body that registers an agent.
 type AgentCreation struct {
-	ID          string   `json:"id" pattern:"^[a-z0-9][a-z0-9._-]{0,63}$" doc:"Unique within the org, and part of the agent's address; that of a public agent is also unique among the public agents of all orgs." example:"scout"`
-	Name        string   `json:"name" doc:"What people call it." example:"Scout"`
-	Description *string  `json:"description,omitempty" doc:"What it does, in a sentence." example:"Finds what is slow."`
-	Skills      []string `json:"skills,omitempty" nullable:"false" doc:"What it can do, as tags to choose by." example:"[\"profiling\"]"`
-	Public      bool     `json:"public,omitempty" doc:"Whether other orgs may see and call it." example:"false"`
+	ID          string       `json:"id" pattern:"^[a-z0-9][a-z0-9._-]{0,63}$" doc:"Unique within the org, and part of the agent's address; that of a public agent is also unique among the public agents of all orgs." example:"scout"`
+	Name        string       `json:"name" doc:"What people call it." example:"Scout"`
+	Description *string      `json:"description,omitempty" doc:"What it does, in a sentence." example:"Finds what is slow."`
+	Skills      []skillInput `json:"skills,omitempty" nullable:"false" doc:"What it can do: tags to choose by, or skills with more to say."`
+	Public      bool         `json:"public,omitempty" doc:"Whether other orgs may see and call it." example:"false"`
+
+	Version          string        `json:"version,omitempty" doc:"The version of the agent, for its card." example:"1.4.0"`
+	DocumentationURL string        `json:"documentation_url,omitempty" doc:"Where it is documented, for its card."`
+	IconURL          string        `json:"icon_url,omitempty" doc:"Its picture, for its card."`
+	Provider         providerInput `json:"provider,omitempty" doc:"Who offers it, for its card."`
 }
 
 // TransformSchema takes the limits from the domain.
@@ -55,12 +66,17 @@ func (AgentCreation) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Sche
 
 // AgentPatch is the body of a change to an agent.
 type AgentPatch struct {
-	Name        *string   `json:"name,omitempty" doc:"A new name."`
-	Description *string   `json:"description,omitempty" doc:"A new description."`
-	Skills      *[]string `json:"skills,omitempty" nullable:"false" doc:"All its skills anew."`
-	Public      *bool     `json:"public,omitempty" doc:"Whether other orgs may see and call it."`
-	Disabled    *bool     `json:"disabled,omitempty" doc:"Whether nobody may call it or work for it."`
-	Status      pin       `json:"status,omitempty" doc:"Pins the status, whatever its workers do; null lets it follow them again."`
+	Name        *string       `json:"name,omitempty" doc:"A new name."`
+	Description *string       `json:"description,omitempty" doc:"A new description."`
+	Skills      *[]skillInput `json:"skills,omitempty" nullable:"false" doc:"All its skills anew: tags to choose by, or skills with more to say."`
+	Public      *bool         `json:"public,omitempty" doc:"Whether other orgs may see and call it."`
+	Disabled    *bool         `json:"disabled,omitempty" doc:"Whether nobody may call it or work for it."`
+	Status      pin           `json:"status,omitempty" doc:"Pins the status, whatever its workers do; null lets it follow them again."`
+
+	Version          *string      `json:"version,omitempty" doc:"A new version of the agent; empty: none."`
+	DocumentationURL *string      `json:"documentation_url,omitempty" doc:"Where it is documented; empty: nowhere."`
+	IconURL          *string      `json:"icon_url,omitempty" doc:"Its picture; empty: none."`
+	Provider         providerEdit `json:"provider,omitempty" doc:"Who offers it; null: nobody in particular."`
 }
 
 // TransformSchema takes the limits from the domain.
@@ -74,7 +90,10 @@ func (AgentPatch) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema 
 func agentSchema(s *huma.Schema) {
 	property(s, "name", length(1, agent.MaxName), matching(namePattern()))
 	property(s, "description", length(0, agent.MaxDescription), matching(without(nul)))
-	property(s, "skills", items(0, agent.MaxSkills), distinct, eachItem(matching(skillPattern)))
+	property(s, "skills", items(0, agent.MaxSkills))
+	property(s, "version", emptyOr(agent.VersionPattern))
+	property(s, "documentation_url", emptyOr(agent.URLPattern), length(0, agent.MaxURL))
+	property(s, "icon_url", emptyOr(agent.URLPattern), length(0, agent.MaxURL))
 }
 
 // pin is a status, or null for none.

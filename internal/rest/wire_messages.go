@@ -16,6 +16,7 @@ type (
 	artifactList    jsontext.Value
 	reportMessage   jsontext.Value
 	reportArtifacts jsontext.Value
+	anything        jsontext.Value // a JSON object, or null
 )
 
 // MarshalJSON writes what package wire made.
@@ -37,6 +38,10 @@ func (m *reportArtifacts) UnmarshalJSON(b []byte) error {
 }
 
 func (message) Schema(r huma.Registry) *huma.Schema { return component(r, "A2AMessage", messageSchema) }
+
+func (anything) Schema(huma.Registry) *huma.Schema {
+	return &huma.Schema{OneOf: []*huma.Schema{{Type: huma.TypeObject, AdditionalProperties: true}, {Type: "null"}}}
+}
 
 func (nullableMessage) Schema(r huma.Registry) *huma.Schema {
 	return &huma.Schema{OneOf: []*huma.Schema{component(r, "A2AMessage", messageSchema), {Type: "null"}}}
@@ -69,7 +74,7 @@ func (reportArtifacts) Schema(r huma.Registry) *huma.Schema {
 			"metadata":   anyObject("Anything, kept as it came."),
 			"extensions": idsOf("The extensions that it uses."),
 			"append":     {Type: huma.TypeBoolean, Description: "Add the parts to the artifact with the same id."},
-			"last_chunk": {Type: huma.TypeBoolean, Description: "Nothing will be added to it any more."},
+			"last_chunk": {Type: huma.TypeBoolean, Description: "Nothing will be added to it any more. Unless given, true in a report that ends the task."},
 		})
 		extend(s, "if", &huma.Schema{Required: []string{"append"}, Properties: map[string]*huma.Schema{"append": {Enum: []any{true}}}})
 		extend(s, "then", &huma.Schema{
@@ -114,6 +119,7 @@ func partsSchema(r huma.Registry) *huma.Schema {
 				"type": {Type: huma.TypeString, Enum: kinds, Description: "The sort of the part."},
 				"kind": {Type: huma.TypeString, Enum: kinds, Description: "The same as type, by its newer name; either suffices."},
 				"text": described("Of a text."), "data": {Description: "Of data: any JSON value."},
+				"mediaType": described("The media type of the part, if its sender named one."),
 				"file": explained(object(nil, map[string]*huma.Schema{
 					"name": described("Its name."), "mimeType": described("Its media type."),
 					"bytes": described("Its content in base64, or"), "uri": described("where it is."),

@@ -1,8 +1,11 @@
 package rest
 
 import (
+	"unicode"
+
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/internal/proposal"
 )
 
@@ -125,8 +128,11 @@ func (ProposalPatch) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Sche
 	return s
 }
 
-// titlePattern is one line that is not blank.
-func titlePattern() string { return notBlank(lineControls) }
+// titlePattern is one line with something to see in it, as far as a pattern can tell.
+func titlePattern() string {
+	broken := classOf(func(r rune) bool { return identity.LineProblem("a"+string(r)) != "" })
+	return "^[^" + broken + "]*[^" + broken + deceptive() + class(unicode.White_Space) + "][^" + broken + "]*$"
+}
 
 func recordOf(p *proposal.Proposal, vote *proposal.Vote) Proposal {
 	r := Proposal{

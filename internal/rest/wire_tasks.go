@@ -74,7 +74,7 @@ func (TaskPatch) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
 }
 
 func taskSchema(s *huma.Schema) {
-	property(s, "title", length(1, followup.MaxTitle), matching(notBlank(lineControls+latinControls)))
+	property(s, "title", length(1, followup.MaxTitle), matching(titlePattern()))
 	property(s, "description", length(0, followup.MaxDescription), matching(without(textControls+latinControls)))
 	property(s, "assignee", matching(assigneePattern))
 }

@@ -49,6 +49,9 @@ type ClaimedTask struct {
 	Message        message     `json:"message" doc:"The latest message of the sender."`
 	History        messageList `json:"history" doc:"All messages, oldest first."`
 	Seen           int64       `json:"seen" doc:"How much of the task this shows, for the next report." example:"2"`
+	TaskID         string      `json:"task_id" doc:"The id under which the sender knows the task." example:"crm-4711"`
+	Metadata       anything    `json:"metadata" doc:"The metadata of the sender's latest request that had any; null if none had."`
+	OutputModes    []string    `json:"accepted_output_modes" nullable:"false" doc:"The media types that the sender accepts; empty if it does not say." example:"[\"text/plain\"]"`
 }
 
 // DirectMessage is a message that no task tracks.
@@ -61,7 +64,7 @@ type DirectMessage struct {
 
 // WorkReport is the body of a report.
 type WorkReport struct {
-	Status        *string         `json:"status,omitempty" doc:"Where the task stands now; all but working end the lease." example:"completed"`
+	Status        *string         `json:"status,omitempty" doc:"Where the task stands now; all but working end the lease. canceled confirms that the sender canceled the task." example:"completed"`
 	Message       reportMessage   `json:"message,omitempty" doc:"What the agent says about it."`
 	Reply         *bool           `json:"reply,omitempty" doc:"With completed and a message: the message is all there is to tell. A client of the official protocol that waits gets it instead of a task." example:"false"`
 	Artifacts     reportArtifacts `json:"artifacts,omitempty" doc:"What the agent made, or further pieces of it; at most 100."`
@@ -89,6 +92,7 @@ type WorkProgress struct {
 	LeaseExpiresAt *string     `json:"lease_expires_at" format:"date-time" doc:"Until when the lease lasts; null: it is over." example:"2026-03-02T10:00:00.000000Z"`
 	Messages       messageList `json:"messages" doc:"What the sender said since the claim or the last report."`
 	Seen           int64       `json:"seen" doc:"How much of the task the worker knows with this, for the next report." example:"3"`
+	More           bool        `json:"more" doc:"The sender said more than messages holds, because the server was short of memory: report again to get the rest." example:"false"`
 }
 
 // TransformSchema takes the list from the domain.
@@ -121,7 +125,7 @@ func appendClaim(b []byte, c *task.Claim) []byte {
 		b = append(b, `,"from":`...)
 		b = wire.AppendString(b, fullRef(m.From))
 		b = append(b, `,"message":`...)
-		b = wire.AppendMessage(b, &m.Message)
+		b = wire.AppendWorkMessage(b, &m.Message)
 		b = append(b, `,"at":`...)
 		b = wire.AppendTime(b, m.At)
 		b = append(b, '}')
@@ -148,10 +152,30 @@ func appendAssignment(b []byte, a *task.Assignment) []byte {
 	for latest > 0 && t.History[latest].Role != task.RoleUser {
 		latest--
 	}
-	b = wire.AppendMessage(b, &t.History[latest])
+	b = wire.AppendWorkMessage(b, &t.History[latest])
 	b = append(b, `,"history":`...)
-	b = wire.AppendMessages(b, t.History)
+	b = wire.AppendWorkMessages(b, t.History)
 	b = append(b, `,"seen":`...)
 	b = strconv.AppendInt(b, t.Seq, 10)
-	return append(b, '}')
+	// What the sender chose comes last: the smallest workers look for the first "text".
+	b = append(b, `,"task_id":`...)
+	b = wire.AppendString(b, t.ID)
+	metadata := t.RequestMetadata
+	if metadata == nil {
+		metadata = t.Metadata
+	}
+	b = append(b, `,"metadata":`...)
+	if len(metadata) > 0 {
+		b = append(b, metadata...)
+	} else {
+		b = append(b, "null"...)
+	}
+	b = append(b, `,"accepted_output_modes":[`...)
+	for i, mode := range t.OutputModes {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = wire.AppendString(b, mode)
+	}
+	return append(b, "]}"...)
 }

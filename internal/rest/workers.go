@@ -2,6 +2,7 @@ package rest
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"strconv"
 	"time"
@@ -69,6 +70,10 @@ type claimOutput struct {
 }
 
 func (a *api) claim(ctx context.Context, c *call, in *claimInput) (*claimOutput, error) {
+	if len(c.request.Header.Values(idempotencyHeader)) > 0 {
+		return nil, errs.InvalidFields(errs.Field{In: errs.Header, Name: idempotencyHeader, Message: "is not taken here: " +
+			"a claim cannot be repeated; tasks of a claim whose response was lost come again when their lease is over"})
+	}
 	b := &in.Body.value
 	req := task.ClaimRequest{
 		Worker: or(b.Worker, httpx.CallerOf(ctx).Ref()), Max: or(b.Max, 1), Wait: seconds(or(b.WaitSeconds, 20)),
@@ -91,29 +96,28 @@ func (a *api) claim(ctx context.Context, c *call, in *claimInput) (*claimOutput,
 			return err
 		})
 		got, err := a.tasks.Claim(wait, c.post, req)
-		if cause := context.Cause(wait); cause != nil && r.Context().Err() == nil {
-			err = cause
+		closed := httpx.ClientClosed(ctx)
+		switch cause := context.Cause(wait); {
+		case cause != nil && cause != context.Canceled:
+			err = cause // the caller may not work for the agent any more
+		case errors.Is(err, context.Canceled):
+			err = nil // the client may have closed its sending side only: the claim is empty
 		}
 		stop()
-		if err == nil {
-			err = writeClaim(w, &got)
-			if err == nil {
-				err = r.Context().Err()
-			}
-			if err == nil {
-				return
-			}
-		} else {
+		if err != nil {
 			httpx.WriteError(w, r, err)
+		} else if writeClaim(w, &got) == nil && (!closed || len(got.Assignments) == 0 || httpx.Received(ctx)) {
+			return
 		}
 		// What did not reach the worker costs no attempt.
 		for _, as := range got.Assignments {
-			_ = a.tasks.Return(context.WithoutCancel(ctx), c.post, as.Lease.Token) // or else it expires
+			_ = a.tasks.Return(ctx, c.post, as.Lease.Token) // or else it expires
 		}
 	}}, nil
 }
 
-// writeClaim sends the answer, as far as this side can tell.
+// writeClaim sends the response. From then on the tasks are the worker's, also if the
+// client closes its connection at once, as many do.
 func writeClaim(w http.ResponseWriter, c *task.Claim) error {
 	body := appendClaim(nil, c)
 	h := w.Header()
@@ -127,21 +131,30 @@ func writeClaim(w http.ResponseWriter, c *task.Claim) error {
 
 type reportInput struct {
 	LeasePath
+	OnceHeader
 	Body payload[WorkReport]
 }
 
-type reportOutput struct{ Body WorkProgress }
+type reportOutput struct {
+	Replayed string `header:"Idempotency-Replayed" doc:"true, if the request had been carried out before."`
+	Body     WorkProgress
+}
 
 func (a *api) report(ctx context.Context, c *call, in *reportInput) (*reportOutput, error) {
 	r, wrong := in.Body.value.report()
 	if err := in.Body.check(nil, wrong...); err != nil {
 		return nil, err
 	}
+	ctx, once, err := c.begin(ctx, &in.Body.value)
+	if err != nil {
+		return nil, err
+	}
+	r.Once = once
 	p, err := a.tasks.Report(ctx, c.post, in.Lease, r)
 	if err != nil {
 		return nil, err
 	}
-	out := &reportOutput{Body: WorkProgress{State: string(p.State), Canceled: p.Canceled, Messages: wire.AppendMessages(nil, p.Turns), Seen: p.Seen}}
+	out := &reportOutput{Replayed: replayed(once.Replayed()), Body: WorkProgress{State: string(p.State), Canceled: p.Canceled, Messages: wire.AppendWorkMessages(nil, p.Turns), Seen: p.Seen, More: p.More}}
 	if !p.ExpiresAt.IsZero() {
 		at := stamp(p.ExpiresAt)
 		out.Body.LeaseExpiresAt = &at

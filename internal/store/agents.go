@@ -11,15 +11,21 @@ import (
 )
 
 // CreateAgent implements agent.Store.
-func (s *Store) CreateAgent(ctx context.Context, a agent.Agent, m identity.Member, e identity.AuditEntry, l agent.Limits) error {
+func (s *Store) CreateAgent(
+	ctx context.Context, a agent.Agent, m identity.Member, e identity.AuditEntry, l agent.Limits,
+) (agent.Agent, error) {
 	if a.Skills == nil {
 		a.Skills = []string{}
 	}
 	skills, err := json.Marshal(a.Skills)
 	if err != nil {
-		return fmt.Errorf("encode skills: %w", err)
+		return a, fmt.Errorf("encode skills: %w", err)
 	}
-	return s.eng.write(ctx, func(t *tx) error {
+	profile, err := encodeProfile(&a.Profile)
+	if err != nil {
+		return a, err
+	}
+	err = s.writeOnce(ctx, &a, func(t *tx) error {
 		taken, err := t.exists(ctx, `SELECT 1 FROM agents WHERE org_id = $1 AND id = $2`, a.Org, a.ID)
 		if err != nil {
 			return err
@@ -40,13 +46,14 @@ func (s *Store) CreateAgent(ctx context.Context, a agent.Agent, m identity.Membe
 				return err
 			}
 		}
-		t.exec(`INSERT INTO agents (id, org_id, name, description, skills, public, disabled, pinned, builtin, created_at, updated_at, public_name)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
+		t.exec(`INSERT INTO agents (id, org_id, name, description, skills, public, disabled, pinned, builtin, created_at, updated_at, public_name, profile)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
 			a.ID, a.Org, a.Name, a.Description, string(skills), flag(a.Public), flag(a.Disabled), a.Pinned, a.Builtin, micros(a.CreatedAt),
-			micros(a.UpdatedAt), flag(a.PublicName))
+			micros(a.UpdatedAt), flag(a.PublicName), profile)
 		t.audit(e)
 		return nil
 	})
+	return a, err
 }
 
 // takePublicName refuses a public name that another agent holds, and one more than the
@@ -70,13 +77,16 @@ func (s *Store) UpdateAgent(
 	ctx context.Context, org, id string, l agent.Limits, edit func(agent.Agent) (agent.Agent, []identity.AuditEntry, error),
 ) (agent.Agent, error) {
 	var out agent.Agent
-	err := s.eng.write(ctx, func(t *tx) error {
+	err := s.writeOnce(ctx, &out, func(t *tx) error {
 		found, err := agentsWhere(ctx, t, `id = $1 AND org_id = $2`+t.d.forUpdate, id, org)
 		if err != nil {
 			return err
 		}
 		if len(found) == 0 {
 			return errs.ErrNotFound
+		}
+		if found[0].Profile, err = profileOf(ctx, t, org, id); err != nil {
+			return err
 		}
 		var entries []identity.AuditEntry
 		if out, entries, err = edit(found[0]); err != nil {
@@ -91,10 +101,14 @@ func (s *Store) UpdateAgent(
 		if err != nil {
 			return fmt.Errorf("encode skills: %w", err)
 		}
-		t.exec(`UPDATE agents SET name = $3, description = $4, skills = $5, public = $6, disabled = $7, pinned = $8, updated_at = $9, public_name = $10
+		profile, err := encodeProfile(&out.Profile)
+		if err != nil {
+			return err
+		}
+		t.exec(`UPDATE agents SET name = $3, description = $4, skills = $5, public = $6, disabled = $7, pinned = $8, updated_at = $9, public_name = $10, profile = $11
 			WHERE id = $1 AND org_id = $2`,
 			id, org, out.Name, out.Description, string(skills), flag(out.Public), flag(out.Disabled), out.Pinned, micros(out.UpdatedAt),
-			flag(out.PublicName))
+			flag(out.PublicName), profile)
 		t.exec(`UPDATE principals SET name = $3, disabled = $4 WHERE org_id = $1 AND kind = 'agent' AND id = $2`,
 			org, id, out.Name, flag(out.Disabled))
 		t.newEpoch(org)

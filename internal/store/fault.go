@@ -155,8 +155,8 @@ func retryable(err error) bool {
 		return true
 	case "23505":
 		// The same idempotency key, the first reports of one friction, or the same public
-		// name, at the same moment: the next try finds what the other wrote.
-		return slices.Contains([]string{"idempotency_pkey", "friction_pkey", "agents_public_name"}, pg.ConstraintName)
+		// name or principal, at the same moment: the next try finds what the other wrote.
+		return slices.Contains([]string{"idempotency_pkey", "friction_pkey", "agents_public_name", "principals_pkey"}, pg.ConstraintName)
 	}
 	return false
 }

@@ -155,14 +155,20 @@ func (s *Store) Followups(ctx context.Context, f followup.Filter) ([]followup.Fo
 	if f.Offset >= total {
 		return list, total, nil
 	}
-	n := len(args)
-	err = s.slowIf(ctx, f.Offset > manyRows && f.Offset < total, f.Org, func(ctx context.Context, r reader) error {
+	page := fmt.Sprintf(`FROM followups WHERE %s ORDER BY id DESC LIMIT $%d OFFSET $%d`, strings.Join(where, " AND "), len(args)+1, len(args)+2)
+	args = append(args, f.Limit, f.Offset)
+	slow := f.Offset > manyRows
+	if !slow {
+		if slow, err = s.wide(ctx, `SELECT octet_length(description) AS n `+page, args...); err != nil {
+			return nil, 0, err
+		}
+	}
+	err = s.slowIf(ctx, slow, f.Org, func(ctx context.Context, r reader) error {
 		return each(ctx, r, func(r rows) error {
 			item, err := scanFollowup(r)
 			list = append(list, item)
 			return err
-		}, fmt.Sprintf(`SELECT %s FROM followups WHERE %s ORDER BY id DESC LIMIT $%d OFFSET $%d`,
-			followupColumns, strings.Join(where, " AND "), n+1, n+2), append(args, f.Limit, f.Offset)...)
+		}, `SELECT `+followupColumns+` `+page, args...)
 	})
 	return list, total, err
 }

@@ -152,13 +152,19 @@ func (s *Store) Frictions(ctx context.Context, f friction.Filter) ([]friction.Fr
 		where = ` AND (last_at, fingerprint) < ($3, $4)`
 		args = append(args, micros(p.LastAt), p.Fingerprint)
 	}
+	page := `FROM friction WHERE org_id = $1` + where + ` ORDER BY last_at DESC, fingerprint DESC LIMIT $2`
+	wide, err := s.wide(ctx, `SELECT octet_length(problem) + octet_length(suggested_fix) AS n `+page, args...)
+	if err != nil {
+		return nil, err
+	}
 	list := []friction.Friction{}
-	err := each(ctx, s.eng, func(r rows) error {
-		item, err := scanFriction(r)
-		list = append(list, item)
-		return err
-	}, `SELECT `+frictionColumns+` FROM friction WHERE org_id = $1`+where+`
-		ORDER BY last_at DESC, fingerprint DESC LIMIT $2`, args...)
+	err = s.slowIf(ctx, wide, f.Org, func(ctx context.Context, r reader) error {
+		return each(ctx, r, func(r rows) error {
+			item, err := scanFriction(r)
+			list = append(list, item)
+			return err
+		}, `SELECT `+frictionColumns+` `+page, args...)
+	})
 	return list, err
 }
 

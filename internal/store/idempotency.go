@@ -11,9 +11,50 @@ import (
 	"github.com/parley-dev/parley/internal/identity"
 )
 
+// keptOutcome is the outcome of a command that writeOnce keeps.
+type keptOutcome struct {
+	Outcome any
+	Sealed  []byte `json:",omitempty"` // see idempotency.Once
+}
+
+// writeOnce is a write whose outcome fn puts into out. If the context has an idempotency
+// key the outcome is kept, and a second write with the same key gets it again.
+func (s *Store) writeOnce(ctx context.Context, out any, fn func(*tx) error) error {
+	once := idempotency.From(ctx)
+	if once == nil {
+		return s.eng.write(ctx, fn)
+	}
+	return s.eng.write(ctx, func(t *tx) error {
+		now := s.now()
+		replay := func() (bool, error) {
+			kept := keptOutcome{Outcome: out}
+			done, err := t.replayOf(ctx, once.Key, once.Org, once.By, now, &kept)
+			if done {
+				once.Replay(kept.Sealed)
+			}
+			return done, err
+		}
+		if done, err := replay(); done || err != nil {
+			return err
+		}
+		if err := fn(t); err != nil {
+			// The first of two at once may have been carried out while this one waited for a row.
+			if done, again := replay(); done {
+				return again
+			}
+			return err
+		}
+		return t.rememberOf(once.Key, once.Org, once.By, now, keptOutcome{Outcome: out, Sealed: once.Kept()})
+	})
+}
+
 // replay looks for the outcome of an earlier command with the same key. If there
 // is one it is decoded into out.
 func (t *tx) replay(ctx context.Context, once *idempotency.Key, by identity.Principal, now time.Time, out any) (bool, error) {
+	return t.replayOf(ctx, once, by.Org, by.Ref(), now, out)
+}
+
+func (t *tx) replayOf(ctx context.Context, once *idempotency.Key, org, by string, now time.Time, out any) (bool, error) {
 	if once == nil {
 		return false, nil
 	}
@@ -21,7 +62,7 @@ func (t *tx) replay(ctx context.Context, once *idempotency.Key, by identity.Prin
 	found, err := one(ctx, t, []any{&fingerprint, &outcome},
 		`SELECT fingerprint, outcome FROM idempotency
 		WHERE org_id = $1 AND principal = $2 AND operation = $3 AND key = $4 AND expires_at > $5`,
-		by.Org, by.Ref(), once.Operation, once.Value, micros(now))
+		org, by, once.Operation, once.Value, micros(now))
 	switch {
 	case err != nil || !found:
 		return false, err
@@ -36,6 +77,10 @@ func (t *tx) replay(ctx context.Context, once *idempotency.Key, by identity.Prin
 
 // remember queues the outcome of a command, to be found by replay.
 func (t *tx) remember(once *idempotency.Key, by identity.Principal, now time.Time, outcome any) error {
+	return t.rememberOf(once, by.Org, by.Ref(), now, outcome)
+}
+
+func (t *tx) rememberOf(once *idempotency.Key, org, by string, now time.Time, outcome any) error {
 	if once == nil {
 		return nil
 	}
@@ -46,10 +91,10 @@ func (t *tx) remember(once *idempotency.Key, by identity.Principal, now time.Tim
 	// An expired row that was not swept yet is in the way of nobody.
 	t.exec(`DELETE FROM idempotency
 		WHERE org_id = $1 AND principal = $2 AND operation = $3 AND key = $4 AND expires_at <= $5`,
-		by.Org, by.Ref(), once.Operation, once.Value, micros(now))
+		org, by, once.Operation, once.Value, micros(now))
 	t.exec(`INSERT INTO idempotency (org_id, principal, operation, key, fingerprint, outcome, expires_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7)`,
-		by.Org, by.Ref(), once.Operation, once.Value, hex.EncodeToString(once.Fingerprint[:]), string(text),
+		org, by, once.Operation, once.Value, hex.EncodeToString(once.Fingerprint[:]), string(text),
 		micros(now.Add(idempotency.TTL)))
 	return nil
 }

@@ -70,11 +70,12 @@ func (s *Store) Bootstrap(
 }
 
 // CreateMember implements identity.Store.
-func (s *Store) CreateMember(ctx context.Context, m identity.Member, e identity.AuditEntry) error {
-	return s.eng.write(ctx, func(t *tx) error {
+func (s *Store) CreateMember(ctx context.Context, m identity.Member, e identity.AuditEntry) (identity.Member, error) {
+	err := s.writeOnce(ctx, &m, func(t *tx) error {
 		t.audit(e)
 		return t.createMember(ctx, m)
 	})
+	return m, err
 }
 
 func (t *tx) createMember(ctx context.Context, m identity.Member) error {
@@ -155,7 +156,7 @@ func (s *Store) UpdateMember(
 	ctx context.Context, p identity.Principal, at time.Time, decide func(identity.MemberScene) (identity.MemberOutcome, error),
 ) (identity.MemberOutcome, error) {
 	var out identity.MemberOutcome
-	err := s.eng.write(ctx, func(t *tx) error {
+	err := s.writeOnce(ctx, &out.Member, func(t *tx) error {
 		cur, others, err := t.memberAmongAdmins(ctx, p)
 		if err != nil {
 			return err

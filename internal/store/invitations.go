@@ -9,8 +9,10 @@ import (
 )
 
 // CreateInvitation implements identity.Store.
-func (s *Store) CreateInvitation(ctx context.Context, i identity.Invitation, h identity.Hash, e identity.AuditEntry, limits ...identity.Quota) error {
-	return s.eng.write(ctx, func(t *tx) error {
+func (s *Store) CreateInvitation(
+	ctx context.Context, i identity.Invitation, h identity.Hash, e identity.AuditEntry, limits ...identity.Quota,
+) (identity.Invitation, error) {
+	err := s.writeOnce(ctx, &i, func(t *tx) error {
 		if err := t.freeMember(ctx, identity.Principal{Org: i.Org, Kind: identity.User, ID: i.User}); err != nil {
 			return err
 		}
@@ -26,6 +28,7 @@ func (s *Store) CreateInvitation(ctx context.Context, i identity.Invitation, h i
 		t.audit(e)
 		return nil
 	})
+	return i, err
 }
 
 // Invitations implements identity.Store.

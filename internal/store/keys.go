@@ -48,8 +48,8 @@ func (s *Store) IdentityEpoch(ctx context.Context) (int64, error) {
 func (s *Store) CreateKey(
 	ctx context.Context, k identity.Key, h identity.Hash, grantor identity.Principal, e identity.AuditEntry,
 	limits ...identity.Quota,
-) error {
-	return s.eng.write(ctx, func(t *tx) error {
+) (identity.Key, error) {
+	err := s.writeOnce(ctx, &k, func(t *tx) error {
 		var disabled int
 		known, err := one(ctx, t, []any{&disabled}, `SELECT disabled FROM principals WHERE org_id = $1 AND kind = $2 AND id = $3`+t.d.forUpdate,
 			k.Principal.Org, string(k.Principal.Kind), k.Principal.ID)
@@ -72,6 +72,7 @@ func (s *Store) CreateKey(
 		t.audit(e)
 		return nil
 	})
+	return k, err
 }
 
 // checkGrantor refuses a grantor that is not an enabled admin; the zero one may all.
@@ -190,7 +191,7 @@ func (s *Store) RotateKey(
 	ctx context.Context, org, id string, h identity.Hash, decide func(identity.Key) (identity.Rotation, error),
 ) (identity.Key, error) {
 	var out identity.Key
-	err := s.eng.write(ctx, func(t *tx) error {
+	err := s.writeOnce(ctx, &out, func(t *tx) error {
 		// The principal is locked before the key, as by a demotion: the other way round the
 		// two would deadlock.
 		if _, err := t.exists(ctx, `SELECT 1 FROM principals p WHERE EXISTS (SELECT 1 FROM keys k WHERE k.org_id = $1 AND k.id = $2

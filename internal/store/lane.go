@@ -107,6 +107,17 @@ func (s *Store) large(ctx context.Context, from string, args ...any) (bool, erro
 	return one(ctx, s.eng, []any{&n}, fmt.Sprintf(`SELECT 1 FROM %s LIMIT 1 OFFSET %d`, from, manyRows), args...)
 }
 
+// wideRead is from how many bytes of text on a page counts as a slow read.
+const wideRead = 256 << 10
+
+// wide reports whether the text of a page is so large that reading it is slow. page
+// selects the lengths of the texts: an engine knows them without reading the text.
+func (s *Store) wide(ctx context.Context, page string, args ...any) (bool, error) {
+	var n int64
+	_, err := one(ctx, s.eng, []any{&n}, `SELECT CAST(coalesce(sum(n), 0) AS BIGINT) FROM (`+page+`) p`, args...)
+	return n > wideRead, err
+}
+
 // enter waits for a place.
 func (l *lane) enter(ctx context.Context, v *visit) error {
 	l.mu.Lock()

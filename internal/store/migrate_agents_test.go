@@ -14,26 +14,11 @@ import (
 	"github.com/parley-dev/parley/internal/pgtest"
 )
 
-// Takes a store back to what 0012 left, with agents whose ids are unique across the
-// platform.
-var beforeAgentIDs = []string{
-	`DELETE FROM schema_migrations WHERE number = 13`,
-	`DROP INDEX tasks_own`,
-	`CREATE INDEX tasks_own ON tasks (agent_id, sender, updated_at, uid)`,
-	`DROP TABLE agents`,
-	`CREATE TABLE agents (id TEXT PRIMARY KEY, org_id TEXT NOT NULL REFERENCES orgs (id), name TEXT NOT NULL, description TEXT NOT NULL,
-		skills TEXT NOT NULL, public INTEGER NOT NULL, created_at BIGINT NOT NULL)`,
-	`CREATE INDEX agents_by_org ON agents (org_id, id)`,
-	`ALTER TABLE agents ADD COLUMN disabled INTEGER NOT NULL DEFAULT 0`,
-	`ALTER TABLE agents ADD COLUMN pinned TEXT NOT NULL DEFAULT ''`,
-	`ALTER TABLE agents ADD COLUMN updated_at BIGINT NOT NULL DEFAULT 0`,
-	`ALTER TABLE agents ADD COLUMN builtin TEXT NOT NULL DEFAULT ''`,
-	`CREATE INDEX agents_public ON agents (id) WHERE public = 1 AND disabled = 0`,
-	`INSERT INTO agents (id, org_id, name, description, skills, public, created_at, disabled, pinned, updated_at, builtin) VALUES
-		('echo', 'acme', 'Echo', 'Says it again.', '["echo"]', 1, 1000000, 0, '', 2000000, 'echo'),
-		('own', 'acme', 'Own', '', '[]', 0, 3000000, 0, 'busy', 4000000, ''),
-		('gone', 'globex', 'Gone', '', '["a","b"]', 1, 5000000, 1, '', 6000000, '')`,
-}
+// oldAgents are agents as 0012 knows them, with ids that are unique across the platform.
+const oldAgents = `INSERT INTO agents (id, org_id, name, description, skills, public, created_at, disabled, pinned, updated_at, builtin) VALUES
+	('echo', 'acme', 'Echo', 'Says it again.', '["echo"]', 1, 1000000, 0, '', 2000000, 'echo'),
+	('own', 'acme', 'Own', '', '[]', 0, 3000000, 0, 'busy', 4000000, ''),
+	('gone', 'globex', 'Gone', '', '["a","b"]', 1, 5000000, 1, '', 6000000, '')`
 
 func TestAgentsOfOlderStoresKeepTheirIDs(t *testing.T) {
 	t.Parallel()
@@ -44,15 +29,19 @@ func TestAgentsOfOlderStoresKeepTheirIDs(t *testing.T) {
 			if engine == "postgres" {
 				o = Options{URL: pgtest.URL(t)}
 			}
+			files, err := schemaFiles()
+			if err != nil {
+				t.Fatal(err)
+			}
+			o.schema = files[:12]
 			s, err := Open(t.Context(), o)
 			if err != nil {
 				t.Fatal(err)
 			}
+			o.schema = nil // all
 			err = s.eng.write(t.Context(), func(x *tx) error {
 				x.exec(`INSERT INTO orgs (id, name, created_at) VALUES ('acme', 'Acme', 1), ('globex', 'Globex', 1)`)
-				for _, sql := range beforeAgentIDs {
-					x.exec(sql)
-				}
+				x.exec(oldAgents)
 				return nil
 			})
 			if err != nil {
@@ -91,7 +80,8 @@ func TestAgentsOfOlderStoresKeepTheirIDs(t *testing.T) {
 			create := func(org, id string, public bool) error {
 				a := agent.Agent{ID: id, Org: org, Name: id, Public: public, PublicName: public}
 				m := identity.Member{Principal: identity.Principal{Org: org, Kind: identity.Agent, ID: id}, Name: id}
-				return s.CreateAgent(t.Context(), a, m, identity.AuditEntry{Org: org, ID: org + id}, agent.Limits{})
+				_, err := s.CreateAgent(t.Context(), a, m, identity.AuditEntry{Org: org, ID: org + id}, agent.Limits{})
+				return err
 			}
 			for _, c := range []struct {
 				org, id string

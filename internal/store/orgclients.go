@@ -14,8 +14,10 @@ import (
 
 // CreateOrgClient implements oauth.Store. The org's row is locked, so that two at once
 // do not both find room for the last.
-func (s *Store) CreateOrgClient(ctx context.Context, c oauth.Client, secret identity.Hash, most int, e identity.AuditEntry) error {
-	return s.eng.write(ctx, func(t *tx) error {
+func (s *Store) CreateOrgClient(
+	ctx context.Context, c oauth.Client, secret identity.Hash, most int, e identity.AuditEntry,
+) (oauth.Client, error) {
+	err := s.writeOnce(ctx, &c, func(t *tx) error {
 		known, err := t.exists(ctx, `SELECT 1 FROM orgs WHERE id = $1`+t.d.forUpdate, c.Org)
 		if err == nil && !known {
 			err = errs.ErrNotFound
@@ -37,6 +39,7 @@ func (s *Store) CreateOrgClient(ctx context.Context, c oauth.Client, secret iden
 		t.audit(e)
 		return nil
 	})
+	return c, err
 }
 
 // OrgClient implements oauth.Store.
@@ -112,7 +115,7 @@ func (s *Store) RotateOrgClient(ctx context.Context, org, id string, secret iden
 	decide func(oauth.Client) (time.Time, identity.AuditEntry, error),
 ) (oauth.Client, error) {
 	var out oauth.Client
-	err := s.eng.write(ctx, func(t *tx) (err error) {
+	err := s.writeOnce(ctx, &out, func(t *tx) (err error) {
 		if out, err = oneOrgClient(ctx, t, org, id, t.d.forUpdate); err != nil {
 			return err
 		}

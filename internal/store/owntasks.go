@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/task"
@@ -34,7 +35,7 @@ func (s *Store) OwnTasks(ctx context.Context, f task.OwnFilter) (task.OwnRows, e
 		add("context_id = $%d", f.ContextID)
 	}
 	if !f.UpdatedAfter.IsZero() {
-		add("updated_at > $%d", f.UpdatedAfter.UnixMicro())
+		add("updated_at >= $%d", f.UpdatedAfter.Add(time.Microsecond-1).UnixMicro()) // rounded up: rows have microseconds
 	}
 	rows := task.OwnRows{Tasks: []task.Task{}}
 	large, err := s.large(ctx, `tasks WHERE sender_org = $1 AND sender = $2 AND agent_id = $3`, args[:3]...)

@@ -213,6 +213,21 @@ func (s *Store) Votes(ctx context.Context, org, id string, offset int64, limit i
 	return votes, total, err
 }
 
+func scanEntry(r rows) (e proposal.Entry, err error) {
+	var kind, text string
+	var at int64
+	if err := r.Scan(&e.Seq, &at, &e.Actor, &kind, &text); err != nil {
+		return e, err
+	}
+	var d entryData
+	if err := json.Unmarshal([]byte(text), &d); err != nil {
+		return e, fmt.Errorf("decode a history entry: %w", err)
+	}
+	e.At, e.Kind = fromMicros(at), proposal.EntryKind(kind)
+	e.From, e.To, e.Note, e.Choice, e.Comment, e.Changes = d.From, d.To, d.Note, d.Choice, d.Comment, d.Changes
+	return e, nil
+}
+
 // History implements proposal.Store.
 func (s *Store) History(ctx context.Context, org, id string, offset int64, limit int) ([]proposal.Entry, int64, error) {
 	var total, submitted int64
@@ -226,23 +241,19 @@ func (s *Store) History(ctx context.Context, org, id string, offset int64, limit
 		first.At = fromMicros(submitted)
 		entries = append(entries, first)
 	}
-	err := each(ctx, s.eng, func(r rows) error {
-		var e proposal.Entry
-		var kind, text string
-		var at int64
-		if err := r.Scan(&e.Seq, &at, &e.Actor, &kind, &text); err != nil {
+	const page = `FROM history WHERE org_id = $1 AND proposal_id = $2 AND seq > $3 ORDER BY seq LIMIT $4`
+	args := []any{org, id, max(offset, 1), limit - len(entries)} // seq counts without gaps, so it is the offset
+	wide, err := s.wide(ctx, `SELECT octet_length(data) AS n `+page, args...)
+	if err != nil {
+		return nil, 0, err
+	}
+	err = s.slowIf(ctx, wide, org, func(ctx context.Context, r reader) error {
+		return each(ctx, r, func(r rows) error {
+			e, err := scanEntry(r)
+			entries = append(entries, e)
 			return err
-		}
-		var d entryData
-		if err := json.Unmarshal([]byte(text), &d); err != nil {
-			return fmt.Errorf("decode a history entry: %w", err)
-		}
-		e.At, e.Kind = fromMicros(at), proposal.EntryKind(kind)
-		e.From, e.To, e.Note, e.Choice, e.Comment, e.Changes = d.From, d.To, d.Note, d.Choice, d.Comment, d.Changes
-		entries = append(entries, e)
-		return nil
-	}, `SELECT seq, at, actor, kind, data FROM history WHERE org_id = $1 AND proposal_id = $2 AND seq > $3
-		ORDER BY seq LIMIT $4`, org, id, max(offset, 1), limit-len(entries)) // seq counts without gaps, so it is the offset
+		}, `SELECT seq, at, actor, kind, data `+page, args...)
+	})
 	return entries, total, err
 }
 

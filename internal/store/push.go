@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/idempotency"
 	"github.com/parley-dev/parley/internal/task"
 )
 
@@ -191,19 +192,23 @@ func (s *Store) Pushes(ctx context.Context, f task.PushFilter) ([]task.Push, err
 // UpdatePush implements task.Store.
 func (s *Store) UpdatePush(ctx context.Context, org, uid, id string, decide func(task.Push, time.Time) (task.Push, error)) (task.Push, error) {
 	var out task.Push
-	err := s.eng.write(ctx, func(x *tx) error {
+	read := func(r reader, lock string) (clock time.Time, err error) {
 		found := false
-		var clock time.Time
-		err := each(ctx, x, func(r rows) (err error) {
+		err = each(ctx, r, func(r rows) (err error) {
 			found = true
 			out, clock, err = scanPush(r)
 			return err
-		}, `SELECT `+pushColumns+`, `+x.d.clock+` FROM push_configs WHERE org_id = $1 AND uid = $2 AND id = $3`+x.d.forUpdate, org, uid, id)
+		}, `SELECT `+pushColumns+`, `+s.d.clock+` FROM push_configs WHERE org_id = $1 AND uid = $2 AND id = $3`+lock, org, uid, id)
+		if err == nil && !found {
+			err = errs.ErrNotFound
+		}
+		return clock, err
+	}
+	// The configuration holds credentials, so a repeated command finds it as it is now.
+	err := s.writeOnce(ctx, new(struct{}), func(x *tx) error {
+		clock, err := read(x, x.d.forUpdate)
 		if err != nil {
 			return err
-		}
-		if !found {
-			return errs.ErrNotFound
 		}
 		if out, err = decide(out, s.clockOr(clock)); err != nil {
 			return err
@@ -211,6 +216,9 @@ func (s *Store) UpdatePush(ctx context.Context, org, uid, id string, decide func
 		x.writePush(&out)
 		return nil
 	})
+	if err == nil && idempotency.From(ctx).Replayed() {
+		_, err = read(s.eng, "")
+	}
 	return out, err
 }
 

@@ -17,7 +17,7 @@ func countUpTo(ctx context.Context, r reader, most int, which string, args ...an
 }
 
 // CountLiveTasks implements task.Store. A task that is not over waits, is leased, or
-// asks for input. The indexes of the first two are not sorted by sender, because every
+// asks for input or for an authorization. The indexes of the first two are not sorted by sender, because every
 // send and claim would pay for it, so a count reads the live tasks of all senders. It is
 // rare, and a slow read, so that it takes no connection from anyone.
 func (s *Store) CountLiveTasks(ctx context.Context, sender identity.Principal, most int64) (int64, error) {
@@ -28,6 +28,7 @@ func (s *Store) CountLiveTasks(ctx context.Context, sender identity.Principal, m
 			`tasks` + s.d.queue + ` WHERE queued = 1`,
 			`tasks` + s.d.by("tasks_leases") + ` WHERE lease_expires > 0`,
 			`tasks` + s.d.by("tasks_asking") + ` WHERE state = 'input-required'`,
+			`tasks` + s.d.by("tasks_asking_auth") + ` WHERE state = 'auth-required'`,
 		} {
 			n, err := countUpTo(ctx, r, int(most)-total, which+` AND sender_org = $1 AND sender = $2`, sender.Org, sender.Ref())
 			if total += n; err != nil || total >= int(most) {

@@ -16,8 +16,10 @@ type lite struct {
 	readers     *litePool
 	slowReaders *litePool // see lane.go
 	writer      *writer
+	checkpoints *checkpointer
 	indexer     *indexer
 	fence       *fence
+	path        string
 	dir         string // whose lock others is to ask for; empty: our caller holds it
 	log         *slog.Logger
 
@@ -38,7 +40,7 @@ func openSQLite(path string, o Options, met *metrics, revoked *revocations) (_ *
 	}
 	// SQLite runs in this process: slow reads may not use all of its processors.
 	slow := max(1, runtime.GOMAXPROCS(0)/2)
-	e := &lite{readers: newLitePool(n), slowReaders: newLitePool(slow), revoked: revoked, fence: o.fence, log: o.Log}
+	e := &lite{path: path, readers: newLitePool(n), slowReaders: newLitePool(slow), revoked: revoked, fence: o.fence, log: o.Log}
 	if !o.Locked {
 		e.dir = filepath.Dir(path)
 	}
@@ -50,11 +52,14 @@ func openSQLite(path string, o Options, met *metrics, revoked *revocations) (_ *
 	// FULL: a commit is on disk before it is acknowledged. The WAL lets readers go
 	// on while the writer commits.
 	conn, err := openLite(path, "journal_mode=WAL", "synchronous=FULL", "foreign_keys=1", "cache_size=-32768",
-		"wal_autocheckpoint=8000", "journal_size_limit=67108864", "temp_store=MEMORY")
+		fmt.Sprintf("wal_autocheckpoint=%d", writerFrames), "journal_size_limit=67108864", "temp_store=MEMORY")
 	if err != nil {
 		return nil, err
 	}
 	if err := errors.Join(e.readers.open(path), e.slowReaders.open(path)); err != nil {
+		return nil, errors.Join(err, conn.close())
+	}
+	if e.checkpoints, err = startCheckpointer(path, o.Log); err != nil {
 		return nil, errors.Join(err, conn.close())
 	}
 	e.writer = newWriter(conn, met, e.committed)
@@ -98,6 +103,7 @@ func (e *lite) org(id string) *liteOrg {
 // committed runs after a commit and before anybody is told of it: who has the
 // answer to its write sees it in every later read.
 func (e *lite) committed(t *tx) {
+	e.checkpoints.committed()
 	added := e.indexer.add(t.unindexed)
 	for id := range t.touched {
 		o := e.org(id)
@@ -175,5 +181,5 @@ func (e *lite) close() error {
 	if e.indexer != nil {
 		e.indexer.close()
 	}
-	return errors.Join(e.writer.close(), e.readers.close(), e.slowReaders.close())
+	return errors.Join(e.writer.close(), e.checkpoints.close(), e.readers.close(), e.slowReaders.close())
 }

@@ -50,6 +50,15 @@ func encodeEvents(events []task.Event) ([]logRow, error) {
 	return rows, nil
 }
 
+// wideRows reports whether the rows hold much text.
+func wideRows(rows []logRow) bool {
+	n := 0
+	for i := range rows {
+		n += len(rows[i].data)
+	}
+	return n >= wideRow
+}
+
 func encodeRow(events []task.Event) (logRow, error) {
 	out := make([]storedEvent, len(events))
 	for i := range events {

@@ -16,14 +16,14 @@ import (
 // fails the insert on PostgreSQL and changes no row on SQLite, where a failed
 // statement would cost the other writes of the batch their shared commit.
 func (s *Store) InsertTask(ctx context.Context, c task.Change, lease time.Duration) error {
-	write := s.eng.add
-	if c.Task.FollowupID != "" {
-		write = s.eng.write
-	}
 	t := &c.Task
 	events, err := encodeEvents(c.Events) // outside of the one writer
 	if err != nil {
 		return err
+	}
+	write := s.eng.add
+	if t.FollowupID != "" || wideRows(events) { // what shares a batch with a large one waits for it
+		write = s.eng.write
 	}
 	return write(ctx, func(x *tx) error {
 		expires, arg := x.d.leaseUntil("$14", lease, t.Lease.ExpiresAt)
@@ -59,7 +59,7 @@ func (s *Store) FinishTask(ctx context.Context, known task.Task, c task.Change) 
 	}
 	t := &c.Task
 	if s.d != &sqliteDialect || t.FollowupID != "" || known.Push {
-		_, err := s.UpdateTask(ctx, known.Org, known.UID, func(cur task.Current) (task.Change, error) {
+		_, err := s.UpdateTask(ctx, known.Org, known.UID, 0, func(cur task.Current) (task.Change, error) {
 			if cur.Task.Seq != known.Seq || cur.Task.Push != known.Push || cur.Task.Lease.Token != known.Lease.Token || !cur.Clock.Before(cur.Task.Lease.ExpiresAt) {
 				return task.Change{}, task.ErrChanged
 			}
@@ -78,42 +78,66 @@ func (s *Store) FinishTask(ctx context.Context, known task.Task, c task.Change) 
 }
 
 // UpdateTask implements task.Store.
-func (s *Store) UpdateTask(ctx context.Context, org, uid string, decide func(task.Current) (task.Change, error)) (task.Change, error) {
-	return s.updateTask(ctx, decide, `org_id = $1 AND uid = $2`, org, uid)
+func (s *Store) UpdateTask(
+	ctx context.Context, org, uid string, bytes int64, decide func(task.Current) (task.Change, error),
+) (task.Change, error) {
+	return s.updateTask(ctx, s.eng.write, bytes, decide, `org_id = $1 AND uid = $2`, org, uid)
+}
+
+// UpdateTaskOnce implements task.Store.
+func (s *Store) UpdateTaskOnce(
+	ctx context.Context, org, uid string, outcome any, decide func(task.Current) (task.Change, error),
+) (task.Change, error) {
+	return s.updateTask(ctx, func(ctx context.Context, fn func(*tx) error) error { return s.writeOnce(ctx, outcome, fn) },
+		0, decide, `org_id = $1 AND uid = $2`, org, uid)
 }
 
 // UpdateTaskByKey implements task.Store.
-func (s *Store) UpdateTaskByKey(ctx context.Context, k task.Key, decide func(task.Current) (task.Change, error)) (task.Change, error) {
-	return s.updateTask(ctx, decide, keyCondition, k.Org, k.Agent, k.Sender.Org, k.Sender.Ref(), k.ID)
+func (s *Store) UpdateTaskByKey(
+	ctx context.Context, k task.Key, bytes int64, decide func(task.Current) (task.Change, error),
+) (task.Change, error) {
+	return s.updateTask(ctx, s.eng.write, bytes, decide, keyCondition, k.Org, k.Agent, k.Sender.Org, k.Sender.Ref(), k.ID)
 }
 
 const keyCondition = `tasks.org_id = $1 AND agent_id = $2 AND sender_org = $3 AND sender = $4 AND id = $5`
 
-func (s *Store) updateTask(ctx context.Context, decide func(task.Current) (task.Change, error), where string, args ...any) (task.Change, error) {
+func (s *Store) updateTask(
+	ctx context.Context, write func(context.Context, func(*tx) error) error, bytes int64,
+	decide func(task.Current) (task.Change, error), where string, args ...any,
+) (task.Change, error) {
+	decided := encoded(decide)
+	if s.d == &sqliteDialect && bytes >= wideRow {
+		decided = s.decideAhead(ctx, decided, where, args...)
+	}
 	var out task.Change
-	err := s.eng.write(ctx, func(x *tx) error {
-		found := false
-		var cur task.Current
-		err := each(ctx, x, func(r rows) (err error) {
-			found = true
-			cur, err = s.scanTask(r)
-			return err
-		}, `SELECT `+taskColumns+`, `+x.d.clock+` FROM tasks WHERE `+where+x.d.forUpdate, args...)
-		if err != nil {
-			return err
+	err := write(ctx, func(x *tx) error {
+		cur, err := s.currentTask(ctx, x, where+x.d.forUpdate, args...)
+		if err == nil {
+			out, err = x.applyTask(ctx, cur, decided)
 		}
-		if !found {
-			return errs.ErrNotFound
-		}
-		out, err = x.applyTask(ctx, cur, decide)
 		return err
 	})
 	return out, err
 }
 
+// currentTask reads the row that a decision is made on.
+func (s *Store) currentTask(ctx context.Context, r reader, where string, args ...any) (task.Current, error) {
+	found := false
+	var cur task.Current
+	err := each(ctx, r, func(r rows) (err error) {
+		found = true
+		cur, err = s.scanTask(r)
+		return err
+	}, `SELECT `+taskColumns+`, `+s.d.clock+` FROM tasks WHERE `+where, args...)
+	if err == nil && !found {
+		err = errs.ErrNotFound
+	}
+	return cur, err
+}
+
 // applyTask runs a decision and queues what it asks for.
-func (x *tx) applyTask(ctx context.Context, cur task.Current, decide func(task.Current) (task.Change, error)) (task.Change, error) {
-	c, err := decide(cur)
+func (x *tx) applyTask(ctx context.Context, cur task.Current, decided decision) (task.Change, error) {
+	c, events, err := decided(cur)
 	if err != nil {
 		return c, err
 	}
@@ -125,10 +149,6 @@ func (x *tx) applyTask(ctx context.Context, cur task.Current, decide func(task.C
 	}
 	if len(c.Events) == 0 && t.Lease == old.Lease && t.Delivered == old.Delivered {
 		return c, nil
-	}
-	events, err := encodeEvents(c.Events)
-	if err != nil {
-		return c, err
 	}
 	x.exec(`UPDATE tasks SET state = $3, queued = $4, seq = $5, size = $6, lease = $7, lease_worker = $8, lease_expires = $9,
 			attempts = $10, delivered = $11, last_turn = $12, updated_at = $13, status_seq = $14
@@ -210,7 +230,7 @@ func (s *Store) updateMany(
 			if size += cur.Task.Size; bytes > 0 && size > bytes && i > 0 {
 				break
 			}
-			c, err := x.applyTask(ctx, cur, decide)
+			c, err := x.applyTask(ctx, cur, encoded(decide))
 			if err != nil {
 				return err
 			}

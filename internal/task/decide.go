@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/idempotency"
 )
 
 // MaxAttempts is how often a task is given to a worker that gets lost.
@@ -53,14 +54,14 @@ func (c *Change) endLease(how LeaseEnd) Event {
 
 // decideNew makes a task. If a worker is at hand it is leased at once, and the
 // task is working before anybody sees it.
-func decideNew(t Task, m Message, l *Lease, limits Limits, now time.Time) (Change, error) {
-	size := m.size()
+func decideNew(t Task, m Message, modes []string, l *Lease, limits Limits, now time.Time) (Change, error) {
+	size := m.size() + listSize(modes)
 	if err := limits.message(size); err != nil {
 		return Change{}, err
 	}
 	t.State, t.CreatedAt, t.Size, t.LastTurn, t.Queued = Submitted, now, size, m.fingerprint(), true
 	c := Change{Task: t}
-	c.add(Event{Kind: TurnEvent, Message: &m}, now)
+	c.add(Event{Kind: TurnEvent, Message: &m, OutputModes: modes}, now)
 	c.add(Event{Kind: StatusEvent, State: Submitted}, now)
 	if l != nil {
 		c.claim(*l, now)
@@ -94,10 +95,19 @@ func decideSeen(t Task, token string, seq int64) (Change, error) {
 	return c, nil
 }
 
-// decideTurn is a further message on a known task. The same message again is a
-// safe retry as long as the agent has not asked for input since.
-func decideTurn(t Task, m Message, limits Limits, now time.Time) (Change, error) {
+// decideUnseen takes back that the holder of the lease was given the turns after an event.
+func decideUnseen(t Task, token string, seq int64) (Change, error) {
 	c := Change{Task: t}
+	if t.Lease.Token == token && t.Delivered > seq {
+		c.Task.Delivered = seq
+	}
+	return c, nil
+}
+
+// decideTurn is a further message on a known task. The same message again is a
+// safe retry as long as the agent has not asked for something since.
+func decideTurn(t Task, r *SendRequest, limits Limits, now time.Time) (Change, error) {
+	c, m := Change{Task: t}, r.Message
 	print := m.fingerprint()
 	if print != "" && print == t.LastTurn {
 		return c, nil
@@ -105,13 +115,14 @@ func decideTurn(t Task, m Message, limits Limits, now time.Time) (Change, error)
 	if t.State.Terminal() {
 		return c, errs.New(errs.Conflict, CodeTerminal, "the task is %s and takes no further messages; send a new task", t.State)
 	}
-	if err := limits.grow(t.Seq+2, t.Size+m.size()); err != nil {
+	size := m.size() + listSize(r.OutputModes) + int64(len(r.Metadata))
+	if err := limits.grow(t.Seq+2, t.Size+size); err != nil {
 		return c, err
 	}
-	c.Task.Size += m.size()
+	c.Task.Size += size
 	c.Task.LastTurn = print
-	c.add(Event{Kind: TurnEvent, Message: &m}, now)
-	if t.State == InputRequired {
+	c.add(Event{Kind: TurnEvent, Message: &m, OutputModes: r.OutputModes, Metadata: r.Metadata}, now)
+	if t.State.Interrupted() {
 		c.Task.Queued = true
 		c.add(Event{Kind: StatusEvent, State: Working}, now)
 	}
@@ -150,6 +161,17 @@ type Report struct {
 	// sender said since then is given again. Nil: since whatever answer was made last,
 	// though it may have got lost.
 	Seen *int64
+	// Once is set for a report with an idempotency key, which is in its context.
+	Once *idempotency.Once
+}
+
+// length is the bytes of the report's content.
+func (r *Report) length() int64 {
+	n := r.Message.length()
+	for i := range r.Artifacts {
+		n += partsLength(r.Artifacts[i].Artifact.Parts)
+	}
+	return n
 }
 
 // ArtifactUpdate is an artifact, or a further piece of one.
@@ -157,16 +179,31 @@ type ArtifactUpdate struct {
 	Artifact  Artifact
 	Append    bool
 	LastChunk bool
+	More      bool // the worker said that this is not the last chunk
 }
 
-// ReportableStates are what a worker may report.
-var ReportableStates = []State{Working, Completed, Failed, InputRequired, Rejected}
+// ReportableStates are what a worker may report. Canceled only confirms what the sender
+// did: see decideReport.
+var ReportableStates = []State{Working, Completed, Failed, InputRequired, AuthRequired, Rejected, Canceled}
+
+// lastChunk reports whether nothing follows the artifact at i. In a report that ends the
+// task that is so unless the worker said otherwise: clients drop artifacts that they
+// believe to be incomplete.
+func (r *Report) lastChunk(i int) bool {
+	u := &r.Artifacts[i]
+	if u.LastChunk || u.More || !r.State.Terminal() || r.State == "" {
+		return u.LastChunk
+	}
+	return !slices.ContainsFunc(r.Artifacts[i+1:], func(later ArtifactUpdate) bool {
+		return later.Append && later.Artifact.ID == u.Artifact.ID
+	})
+}
 
 // decideReport writes a worker's report, if its lease is the live one.
 func decideReport(t Task, token string, r Report, limits Limits, now, clock time.Time) (Change, error) {
 	c := Change{Task: t}
 	if t.State == Canceled && t.Lease.Token == token && token != "" {
-		return c, nil // the report came too late; the answer says so
+		return c, nil // the report came too late, or confirms it; the answer says so
 	}
 	if err := holds(t, token, clock); err != nil {
 		return c, err
@@ -174,9 +211,9 @@ func decideReport(t Task, token string, r Report, limits Limits, now, clock time
 	if r.Seen != nil && (*r.Seen < 0 || *r.Seen > t.Seq) {
 		return c, errs.InvalidFields(field("/seen", "must be the number that the claim or the last answer had"))
 	}
-	for _, u := range r.Artifacts {
+	for i, u := range r.Artifacts {
 		c.Task.Size += u.Artifact.size()
-		c.add(Event{Kind: ArtifactEvent, Artifact: &u.Artifact, Append: u.Append, LastChunk: u.LastChunk}, now)
+		c.add(Event{Kind: ArtifactEvent, Artifact: &u.Artifact, Append: u.Append, LastChunk: r.lastChunk(i)}, now)
 	}
 	if r.Message != nil {
 		c.Task.Size += r.Message.size()
@@ -185,12 +222,15 @@ func decideReport(t Task, token string, r Report, limits Limits, now, clock time
 	case r.State == "" && r.Message == nil:
 	case r.State == "" || r.State == Working:
 		c.add(Event{Kind: StatusEvent, State: Working, Message: r.Message}, now)
+	case r.State == Canceled:
+		return Change{}, errs.InvalidFields(field("/status",
+			"canceled confirms that the sender canceled the task, which it has not; report failed or rejected instead"))
 	case !slices.Contains(ReportableStates, r.State) || !slices.Contains(t.State.Next(), r.State):
 		return Change{}, errs.InvalidFields(errs.Field{
 			In: errs.Body, Name: "/status", Message: fmt.Sprintf("must be one of %v", ReportableStates),
 		})
 	default:
-		if r.State == InputRequired {
+		if r.State.Interrupted() {
 			c.Task.LastTurn = "" // whatever the sender says next is an answer
 		}
 		e := c.endLease(LeaseDone)

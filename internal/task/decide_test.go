@@ -23,7 +23,9 @@ func in(s State) Task {
 // Every operation on every state: where it leads, or the code of its refusal.
 func TestEveryOperationOnEveryState(t *testing.T) {
 	t.Parallel()
-	text := func(s string) Message { return Message{Role: RoleUser, Parts: []Part{{Kind: TextPart, Text: s}}} }
+	text := func(s string) *SendRequest {
+		return &SendRequest{Message: Message{Role: RoleUser, Parts: []Part{{Kind: TextPart, Text: s}}}}
+	}
 	report := func(s State) func(Task) (Change, error) {
 		return func(t Task) (Change, error) {
 			return decideReport(t, "lease-u-1", Report{State: s}, DefaultLimits, noon, noon)
@@ -47,30 +49,31 @@ func TestEveryOperationOnEveryState(t *testing.T) {
 			"claim", func(t Task) (Change, error) {
 				return decideClaim(t, Lease{Token: "lease-u-2", ExpiresAt: noon.Add(time.Minute)}, noon)
 			},
-			with(ended(same), Submitted, "working", Working, same, InputRequired, same),
+			with(ended(same), Submitted, "working", Working, same, InputRequired, same, AuthRequired, same),
 		},
-		{"report working", report(Working), with(ended(stale), Submitted, stale, Working, "working", InputRequired, stale)},
-		{"report completed", report(Completed), with(ended(stale), Submitted, stale, Working, "completed", InputRequired, stale)},
-		{"report failed", report(Failed), with(ended(stale), Submitted, stale, Working, "failed", InputRequired, stale)},
-		{"report rejected", report(Rejected), with(ended(stale), Submitted, stale, Working, "rejected", InputRequired, stale)},
-		{"report input-required", report(InputRequired), with(ended(stale), Submitted, stale, Working, "input-required", InputRequired, stale)},
-		{"report canceled", report(Canceled), with(ended(stale), Submitted, stale, Working, "request.invalid", InputRequired, stale)},
-		{"report submitted", report(Submitted), with(ended(stale), Submitted, stale, Working, "request.invalid", InputRequired, stale)},
+		{"report working", report(Working), with(ended(stale), Submitted, stale, Working, "working", InputRequired, stale, AuthRequired, stale)},
+		{"report completed", report(Completed), with(ended(stale), Submitted, stale, Working, "completed", InputRequired, stale, AuthRequired, stale)},
+		{"report failed", report(Failed), with(ended(stale), Submitted, stale, Working, "failed", InputRequired, stale, AuthRequired, stale)},
+		{"report rejected", report(Rejected), with(ended(stale), Submitted, stale, Working, "rejected", InputRequired, stale, AuthRequired, stale)},
+		{"report input-required", report(InputRequired), with(ended(stale), Submitted, stale, Working, "input-required", InputRequired, stale, AuthRequired, stale)},
+		{"report auth-required", report(AuthRequired), with(ended(stale), Submitted, stale, Working, "auth-required", InputRequired, stale, AuthRequired, stale)},
+		{"report canceled", report(Canceled), with(ended(stale), Submitted, stale, Working, "request.invalid", InputRequired, stale, AuthRequired, stale)},
+		{"report submitted", report(Submitted), with(ended(stale), Submitted, stale, Working, "request.invalid", InputRequired, stale, AuthRequired, stale)},
 		{
 			"cancel", func(t Task) (Change, error) { return decideCancel(t, noon) },
-			with(ended(notCA), Submitted, "canceled", Working, "canceled", InputRequired, "canceled"),
+			with(ended(notCA), Submitted, "canceled", Working, "canceled", InputRequired, "canceled", AuthRequired, "canceled"),
 		},
 		{
 			"a further turn", func(t Task) (Change, error) { return decideTurn(t, text("more"), DefaultLimits, noon) },
-			with(ended(over), Submitted, "submitted", Working, "working", InputRequired, "working"),
+			with(ended(over), Submitted, "submitted", Working, "working", InputRequired, "working", AuthRequired, "working"),
 		},
 		{
 			"hand back", func(t Task) (Change, error) { return decideReturn(t, "lease-u-1", noon, noon) },
-			with(ended(stale), Submitted, stale, Working, "working", InputRequired, stale),
+			with(ended(stale), Submitted, stale, Working, "working", InputRequired, stale, AuthRequired, stale),
 		},
 		{
 			"expire", func(t Task) (Change, error) { return decideExpire(t, noon, noon.Add(time.Hour)) },
-			with(ended(same), Submitted, same, Working, "working", InputRequired, same),
+			with(ended(same), Submitted, same, Working, "working", InputRequired, same, AuthRequired, same),
 		},
 	} {
 		for _, s := range States {
@@ -126,7 +129,7 @@ func checkChange(t *testing.T, name string, before Task, c Change) {
 
 func TestTerminalStatesHaveNoWayOut(t *testing.T) {
 	t.Parallel()
-	for s, want := range map[State]bool{Completed: true, Failed: true, Canceled: true, Rejected: true, Submitted: false, Working: false, InputRequired: false} {
+	for s, want := range map[State]bool{Completed: true, Failed: true, Canceled: true, Rejected: true, Submitted: false, Working: false, InputRequired: false, AuthRequired: false} {
 		if s.Terminal() != want {
 			t.Errorf("%s is terminal: %v", s, s.Terminal())
 		}
@@ -137,14 +140,75 @@ func TestLimits(t *testing.T) {
 	t.Parallel()
 	limits := Limits{Size: 100, Events: 8}
 	big := Message{Role: RoleUser, Parts: []Part{{Kind: TextPart, Text: string(make([]byte, 200))}}}
-	if _, err := decideNew(Task{}, big, nil, limits, noon); errs.As(err).Code != CodeTooLarge {
+	if _, err := decideNew(Task{}, big, nil, nil, limits, noon); errs.As(err).Code != CodeTooLarge {
 		t.Errorf("a large message: %v", err)
 	}
-	if _, err := decideTurn(in(Working), big, limits, noon); errs.As(err).Code != CodeTooLarge {
+	if _, err := decideTurn(in(Working), &SendRequest{Message: big}, limits, noon); errs.As(err).Code != CodeTooLarge {
 		t.Errorf("a large turn: %v", err)
 	}
 	u := ArtifactUpdate{Artifact: Artifact{ID: "a", Parts: []Part{{Kind: TextPart, Text: "x"}}}, Append: true}
 	if _, err := decideReport(in(Working), "lease-u-1", Report{Artifacts: []ArtifactUpdate{u, u, u, u}}, limits, noon, noon); errs.As(err).Code != CodeTooLarge {
 		t.Errorf("too many events: %v", err)
+	}
+}
+
+// A worker whose task was canceled confirms it, as often as it likes.
+func TestAWorkerConfirmsThatItsTaskWasCanceled(t *testing.T) {
+	t.Parallel()
+	canceled, err := decideCancel(in(Working), noon)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		c, err := decideReport(canceled.Task, "lease-u-1", Report{State: Canceled}, DefaultLimits, noon, noon)
+		if err != nil || len(c.Events) != 0 || c.Task.State != Canceled {
+			t.Fatalf("confirming: %d events, %s, %v", len(c.Events), c.Task.State, err)
+		}
+	}
+	if _, err := decideReport(canceled.Task, "lease-u-2", Report{State: Canceled}, DefaultLimits, noon, noon); errs.As(err).Code != CodeStaleLease {
+		t.Errorf("confirming under another lease: %v", err)
+	}
+}
+
+// What a report that ends the task adds is complete, unless the worker says otherwise.
+func TestArtifactsOfTheLastReportAreComplete(t *testing.T) {
+	t.Parallel()
+	piece := func(id string, change func(*ArtifactUpdate)) ArtifactUpdate {
+		u := ArtifactUpdate{Artifact: Artifact{ID: id, Parts: []Part{{Kind: TextPart, Text: "x"}}}}
+		if change != nil {
+			change(&u)
+		}
+		return u
+	}
+	more := func(u *ArtifactUpdate) { u.More = true }
+	last := func(u *ArtifactUpdate) { u.LastChunk = true }
+	appended := func(u *ArtifactUpdate) { u.Append = true }
+	for _, c := range []struct {
+		name  string
+		state State
+		add   []ArtifactUpdate
+		want  []bool
+	}{
+		{"completed", Completed, []ArtifactUpdate{piece("a", nil), piece("b", nil)}, []bool{true, true}},
+		{"failed", Failed, []ArtifactUpdate{piece("a", nil)}, []bool{true}},
+		{"the worker says that more follows", Completed, []ArtifactUpdate{piece("a", more)}, []bool{false}},
+		{"two pieces of one", Completed, []ArtifactUpdate{piece("a", nil), piece("a", appended)}, []bool{false, true}},
+		{"still working", Working, []ArtifactUpdate{piece("a", nil), piece("b", last)}, []bool{false, true}},
+		{"no status", "", []ArtifactUpdate{piece("a", nil)}, []bool{false}},
+		{"input-required", InputRequired, []ArtifactUpdate{piece("a", nil)}, []bool{false}},
+	} {
+		change, err := decideReport(in(Working), "lease-u-1", Report{State: c.state, Artifacts: c.add}, DefaultLimits, noon, noon)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []bool
+		for _, e := range change.Events {
+			if e.Kind == ArtifactEvent {
+				got = append(got, e.LastChunk)
+			}
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s: last chunk %v; want %v", c.name, got, c.want)
+		}
 	}
 }

@@ -19,16 +19,19 @@ type hub struct {
 	store    Store
 	stopping <-chan struct{}
 	kept     atomic.Int64             // bytes of events in all topics
+	room     sync.Mutex               // held while events are dropped to make room
 	pages    shared[pageKey, []Event] // of logs, while readers are at them
 
 	mu     sync.Mutex
 	topics map[Ref]*topic
+	owners map[string]*owner // by org
 }
 
 // topic is the tail of one task's log. It exists while somebody follows it.
 type topic struct {
 	hub     *hub
 	ref     Ref
+	owner   *owner
 	readers int
 
 	mu      sync.Mutex
@@ -51,17 +54,18 @@ const (
 )
 
 func newHub(store Store, stopping <-chan struct{}) *hub {
-	return &hub{store: store, stopping: stopping, topics: map[Ref]*topic{}}
+	return &hub{store: store, stopping: stopping, topics: map[Ref]*topic{}, owners: map[string]*owner{}}
 }
 
-// follow joins the topic of a task; leave must be called.
-func (h *hub) follow(ref Ref, known int64) *topic {
+// follow joins the topic of a task that the org sender has sent; leave must be called.
+func (h *hub) follow(ref Ref, sender string, known int64) *topic {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	t := h.topics[ref]
 	if t == nil {
 		t = &topic{hub: h, ref: ref, last: known, changed: make(chan struct{})}
 		h.topics[ref] = t
+		h.own(sender, t)
 	}
 	t.readers++
 	return t
@@ -72,6 +76,7 @@ func (h *hub) leave(t *topic) {
 	defer h.mu.Unlock()
 	if t.readers--; t.readers == 0 {
 		delete(h.topics, t.ref)
+		h.disown(t)
 		t.mu.Lock()
 		t.left = true
 		t.forget(len(t.recent))
@@ -108,6 +113,12 @@ func (h *hub) publish(ref Ref, events []Event) {
 // append takes the events that follow the newest known; it reports whether all
 // are known now.
 func (t *topic) append(events []Event) bool {
+	known := t.add(events)
+	t.hub.makeRoom()
+	return known
+}
+
+func (t *topic) add(events []Event) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	before := t.last
@@ -130,13 +141,14 @@ func (t *topic) keep(e Event) {
 	if e.Kind == TurnEvent && size > largeEvent {
 		e.Message, size = nil, 0 // streams do not show it, and a wait reads it again
 	}
-	if t.left || size > largeEvent || t.hub.kept.Load()+size > maxKept {
+	if t.left || size > largeEvent {
 		t.forget(len(t.recent))
 		return
 	}
 	t.recent, t.sizes = append(t.recent, e), append(t.sizes, size)
 	t.size += size
 	t.hub.kept.Add(size)
+	t.owner.kept.Add(size)
 	drop, left := 0, t.size
 	for n := len(t.recent); left > maxRecentSize || n > 2*maxRecent && n-drop > maxRecent; drop++ {
 		left -= t.sizes[drop]
@@ -154,6 +166,7 @@ func (t *topic) forget(n int) {
 		t.size -= size
 	}
 	t.hub.kept.Add(t.size - before)
+	t.owner.kept.Add(t.size - before)
 	t.recent, t.sizes = slices.Clone(t.recent[n:]), slices.Clone(t.sizes[n:])
 }
 
@@ -165,7 +178,7 @@ func (e *Event) Size() (n int64) {
 	if e.Artifact != nil {
 		n += e.Artifact.size()
 	}
-	return n
+	return n + listSize(e.OutputModes) + int64(len(e.Metadata))
 }
 
 func (t *topic) wake() {

@@ -3,6 +3,7 @@ package task
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -16,7 +17,7 @@ func artifactEvent(seq int64, n int) Event {
 func TestTopicKeepsAsMuchAsItMayAndNoMore(t *testing.T) {
 	t.Parallel()
 	h := newHub(nil, nil)
-	top := h.follow(Ref{"acme", "1"}, 0)
+	top := h.follow(Ref{"acme", "1"}, "acme", 0)
 	for seq := int64(1); seq <= 100; seq++ {
 		top.append([]Event{artifactEvent(seq, 6<<10)})
 	}
@@ -49,7 +50,7 @@ func TestHubKeepsABoundedAmountForAllTopics(t *testing.T) {
 	h := newHub(nil, nil)
 	var tops []*topic
 	for i := range 1000 {
-		top := h.follow(Ref{"acme", string(rune('a' + i))}, 0)
+		top := h.follow(Ref{"acme", string(rune('a' + i))}, "acme", 0)
 		tops = append(tops, top)
 		for seq := int64(1); seq <= 30; seq++ {
 			top.append([]Event{artifactEvent(seq, 6<<10)})
@@ -64,8 +65,67 @@ func TestHubKeepsABoundedAmountForAllTopics(t *testing.T) {
 	for _, top := range tops {
 		h.leave(top)
 	}
-	if n := h.kept.Load(); n != 0 {
-		t.Errorf("%d bytes are kept without a reader", n)
+	if n := h.kept.Load(); n != 0 || len(h.owners) != 0 {
+		t.Errorf("%d bytes are kept without a reader, for %d orgs", n, len(h.owners))
+	}
+}
+
+// TestAFloodOfOneOrgLeavesTheEventsOfOthers floods the hub before and after another org
+// has a few events, in tasks of the same agent.
+func TestAFloodOfOneOrgLeavesTheEventsOfOthers(t *testing.T) {
+	t.Parallel()
+	h := newHub(nil, nil)
+	flood := func(name string) {
+		for i := range 500 {
+			top := h.follow(Ref{"prey", fmt.Sprint(name, i)}, "mallory", 0)
+			for seq := int64(1); seq <= 20; seq++ {
+				top.append([]Event{artifactEvent(seq, 6<<10)})
+			}
+		}
+	}
+	flood("before")
+	var others []*topic
+	for i := range 20 {
+		top := h.follow(Ref{"prey", fmt.Sprint("other", i)}, fmt.Sprint("org", i%4), 0)
+		for seq := int64(1); seq <= 10; seq++ {
+			top.append([]Event{artifactEvent(seq, 6<<10)})
+		}
+		others = append(others, top)
+	}
+	flood("after")
+	for i, top := range others {
+		if events, _, ok := top.after(0); !ok || len(events) != 10 {
+			t.Fatalf("%d of 10 events of another org's task %d are kept", len(events), i)
+		}
+	}
+	if n := h.kept.Load(); n > maxKept || n < maxKept/2 {
+		t.Errorf("%d bytes are kept; want at most %d", n, maxKept)
+	}
+}
+
+// TestRoomIsMadeWhileTopicsAreUsed lets orgs publish, and readers leave, at the same time.
+func TestRoomIsMadeWhileTopicsAreUsed(t *testing.T) {
+	t.Parallel()
+	h := newHub(nil, nil)
+	var wg sync.WaitGroup
+	for i := range 8 {
+		wg.Go(func() {
+			for n := range 200 {
+				top := h.follow(Ref{"prey", fmt.Sprint(i, n)}, fmt.Sprint("org", i), 0)
+				for seq := int64(1); seq <= 20; seq++ {
+					top.append([]Event{artifactEvent(seq, 6<<10)})
+				}
+				if n >= 150 {
+					h.leave(top)
+				} else {
+					defer h.leave(top)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if n := h.kept.Load(); n != 0 || len(h.owners) != 0 {
+		t.Errorf("%d bytes are kept without a reader, for %d orgs", n, len(h.owners))
 	}
 }
 

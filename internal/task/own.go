@@ -17,7 +17,7 @@ import (
 type OwnRequest struct {
 	State        State // empty: any
 	ContextID    string
-	UpdatedAfter time.Time // zero: any time
+	UpdatedAfter time.Time // or at that very time; zero: any time
 	Token        string    // of the page before; empty: the first page
 	Limit        int       // 0: OwnLimit
 	History      bool      // with messages

@@ -212,7 +212,7 @@ func (s *Tasks) SetPush(ctx context.Context, c Call, taskID string, p PushConfig
 		return PushConfig{}, err
 	}
 	guard := s.newPushGuard(ctx, c.sender)
-	change, err := s.Store.UpdateTaskByKey(ctx, s.key(c, taskID), func(cur Current) (Change, error) {
+	change, err := s.Store.UpdateTaskByKey(ctx, s.key(c, taskID), 0, func(cur Current) (Change, error) {
 		return Change{Task: cur.Task, Push: &p, PushGuard: guard.of(&cur.Task)}, nil
 	})
 	guard.end(err)

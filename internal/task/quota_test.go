@@ -297,7 +297,7 @@ type pushSetter struct {
 	err  error
 }
 
-func (s *pushSetter) UpdateTaskByKey(_ context.Context, _ Key, decide func(Current) (Change, error)) (Change, error) {
+func (s *pushSetter) UpdateTaskByKey(_ context.Context, _ Key, _ int64, decide func(Current) (Change, error)) (Change, error) {
 	for range 2 { // a write may be run again
 		c, err := decide(Current{Task: Task{State: InputRequired}})
 		if err == nil && !s.same {
@@ -327,7 +327,7 @@ func TestOnlyNewPushConfigurationsCount(t *testing.T) {
 		s := &Tasks{Options: Options{Store: &c.store, Now: time.Now}, replays: newReplays()}
 		s.quotas = &quotas{orgPushes: newTestGauge(&counted{}, 1000, time.Now), senderPushes: newTestGauge(&counted{}, 1000, time.Now)}
 		guard := s.newPushGuard(t.Context(), ann)
-		_, err := s.Store.UpdateTaskByKey(t.Context(), Key{}, func(cur Current) (Change, error) {
+		_, err := s.Store.UpdateTaskByKey(t.Context(), Key{}, 0, func(cur Current) (Change, error) {
 			return Change{PushGuard: guard.of(&cur.Task)}, nil
 		})
 		guard.end(err)

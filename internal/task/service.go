@@ -185,6 +185,8 @@ type SendRequest struct {
 	ContextID  string
 	FollowupID string
 	Metadata   []byte // a JSON object
+	// OutputModes are the media types that the sender accepts; nil: it does not say.
+	OutputModes []string
 	// MustExist refuses an id that the sender has not used before, and a context that
 	// is not the task's.
 	MustExist bool
@@ -202,6 +204,7 @@ func (r *SendRequest) check() error {
 	f = append(f, checkID("/id", r.ID)...)
 	f = append(f, checkID("/contextId", r.ContextID)...)
 	f = append(f, checkObject("/metadata", r.Metadata)...)
+	f = append(f, checkIDs("/configuration/acceptedOutputModes", r.OutputModes)...)
 	if len(f) > 0 {
 		return errs.InvalidFields(f...)
 	}
@@ -298,7 +301,7 @@ func (s *Tasks) Follow(ctx context.Context, c Call, id string, after int64, idle
 		return t, func(func(Event, error) bool) {}, nil
 	}
 	ref := Ref{t.Org, t.UID}
-	topic := s.hub.follow(ref, t.Seq)
+	topic := s.hub.follow(ref, t.Sender.Org, t.Seq)
 	// Between the read and the follow something may have happened that nobody here
 	// was told of.
 	go s.hub.hint(context.WithoutCancel(ctx), ref)
@@ -397,7 +400,7 @@ func (s *Tasks) insert(ctx context.Context, c Call, r SendRequest, follow bool) 
 	if place != nil {
 		lease = &Lease{Token: s.leaseToken(t.UID), Worker: place.worker, ExpiresAt: now.Add(place.length)}
 	}
-	change, err := decideNew(t, r.Message, lease, s.Limits, now)
+	change, err := decideNew(t, r.Message, r.OutputModes, lease, s.Limits, now)
 	if err != nil {
 		place.free()
 		return sent{}, err
@@ -406,7 +409,7 @@ func (s *Tasks) insert(ctx context.Context, c Call, r SendRequest, follow bool) 
 	ref := Ref{t.Org, t.UID}
 	var followed *topic
 	if follow {
-		followed = s.hub.follow(ref, 0)
+		followed = s.hub.follow(ref, c.sender.Org, 0)
 	}
 	if err := s.Store.InsertTask(ctx, change, place.leaseLength()); err != nil {
 		place.free()
@@ -428,11 +431,11 @@ func (s *Tasks) turn(ctx context.Context, c Call, r SendRequest, follow bool) (s
 	if r.Push != nil {
 		guard = s.newPushGuard(ctx, c.sender)
 	}
-	change, err := s.Store.UpdateTaskByKey(ctx, s.key(c, r.ID), func(cur Current) (Change, error) {
+	change, err := s.Store.UpdateTaskByKey(ctx, s.key(c, r.ID), r.Message.length(), func(cur Current) (Change, error) {
 		if r.MustExist && r.ContextID != "" && r.ContextID != cur.Task.ContextID {
 			return Change{}, errs.InvalidFields(field("/message/contextId", "must be the context of the task, or be left out"))
 		}
-		change, err := decideTurn(cur.Task, r.Message, s.Limits, now)
+		change, err := decideTurn(cur.Task, &r, s.Limits, now)
 		if change.Push = r.Push; guard != nil {
 			change.PushGuard = guard.of(&cur.Task)
 		}
@@ -445,7 +448,7 @@ func (s *Tasks) turn(ctx context.Context, c Call, r SendRequest, follow bool) (s
 	ref := Ref{change.Task.Org, change.Task.UID}
 	done := sent{before: change.Task.Seq - int64(len(change.Events))}
 	if follow {
-		done.topic = s.hub.follow(ref, done.before)
+		done.topic = s.hub.follow(ref, c.sender.Org, done.before)
 	}
 	s.publish(change)
 	if len(change.Events) == 0 {
@@ -498,7 +501,7 @@ func (s *Tasks) Cancel(ctx context.Context, c Call, id string, l Content) (Task,
 		return Task{}, err
 	}
 	now := s.Now()
-	change, err := s.Store.UpdateTaskByKey(ctx, s.key(c, id), func(cur Current) (Change, error) {
+	change, err := s.Store.UpdateTaskByKey(ctx, s.key(c, id), 0, func(cur Current) (Change, error) {
 		return decideCancel(cur.Task, now)
 	})
 	if err != nil {
@@ -511,7 +514,7 @@ func (s *Tasks) Cancel(ctx context.Context, c Call, id string, l Content) (Task,
 // Recall cancels a task on behalf of the org whose agent has it.
 func (s *Tasks) Recall(ctx context.Context, org, uid string) error {
 	now := s.Now()
-	change, err := s.Store.UpdateTask(ctx, org, uid, func(cur Current) (Change, error) { return decideCancel(cur.Task, now) })
+	change, err := s.Store.UpdateTask(ctx, org, uid, 0, func(cur Current) (Change, error) { return decideCancel(cur.Task, now) })
 	if err == nil {
 		s.publish(change)
 	}

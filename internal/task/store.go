@@ -88,10 +88,15 @@ type Store interface {
 	// measured by the store's clock.
 	InsertTask(ctx context.Context, c Change, lease time.Duration) error
 	// UpdateTask locks a task, runs decide and writes what it returns. decide may
-	// run more than once and must be pure.
-	UpdateTask(ctx context.Context, org, uid string, decide func(Current) (Change, error)) (Change, error)
+	// run more than once and must be pure. bytes is about how much text it handles: a
+	// store with one writer need not run a large decision there.
+	UpdateTask(ctx context.Context, org, uid string, bytes int64, decide func(Current) (Change, error)) (Change, error)
+	// UpdateTaskOnce is UpdateTask for a command with an idempotency key in its context:
+	// outcome, which decide fills in, is kept. If the command was carried out before,
+	// outcome is that of the first time, and the Change is empty.
+	UpdateTaskOnce(ctx context.Context, org, uid string, outcome any, decide func(Current) (Change, error)) (Change, error)
 	// UpdateTaskByKey is UpdateTask for the sender's own name of the task.
-	UpdateTaskByKey(ctx context.Context, k Key, decide func(Current) (Change, error)) (Change, error)
+	UpdateTaskByKey(ctx context.Context, k Key, bytes int64, decide func(Current) (Change, error)) (Change, error)
 	// FinishTask writes a change that ends a lease and was decided on a known row, if
 	// the row is still that one under a live lease; else it writes nothing and
 	// returns ErrChanged.

@@ -18,7 +18,7 @@ import (
 // State is where a task stands.
 type State string
 
-// The states. The specification has the first five; the last two are the official
+// The states. The specification has the first five; the last three are the official
 // protocol's.
 const (
 	Submitted     State = "submitted"
@@ -27,19 +27,21 @@ const (
 	Failed        State = "failed"
 	Canceled      State = "canceled"
 	InputRequired State = "input-required"
+	AuthRequired  State = "auth-required"
 	Rejected      State = "rejected"
 )
 
 // States lists every state.
-var States = []State{Submitted, Working, Completed, Failed, Canceled, InputRequired, Rejected}
+var States = []State{Submitted, Working, Completed, Failed, Canceled, InputRequired, AuthRequired, Rejected}
 
 // transitions is the table of states. A state that is not a key is terminal.
 // Working may follow itself: a worker reports progress, or a task waits for its
 // next attempt.
 var transitions = map[State][]State{
 	Submitted:     {Working, Canceled, Failed, Rejected},
-	Working:       {Working, Completed, Failed, Canceled, InputRequired, Rejected},
+	Working:       {Working, Completed, Failed, Canceled, InputRequired, AuthRequired, Rejected},
 	InputRequired: {Working, Canceled, Failed},
+	AuthRequired:  {Working, Canceled, Failed},
 }
 
 // Next lists the states that may follow s.
@@ -48,9 +50,12 @@ func (s State) Next() []State { return transitions[s] }
 // Terminal reports whether nothing follows s.
 func (s State) Terminal() bool { return len(transitions[s]) == 0 }
 
+// Interrupted reports whether the task waits for a message of its sender.
+func (s State) Interrupted() bool { return s == InputRequired || s == AuthRequired }
+
 // Rests reports whether a caller that waits has waited long enough: the task is
 // over, or it is the caller's turn.
-func (s State) Rests() bool { return s.Terminal() || s == InputRequired }
+func (s State) Rests() bool { return s.Terminal() || s.Interrupted() }
 
 // Role says who speaks.
 type Role string
@@ -123,6 +128,10 @@ type Event struct {
 	State   State     `json:",omitempty"` // of a status
 	Message *Message  `json:",omitempty"` // of a status or a turn
 	Reply   bool      `json:",omitempty"` // the message is all there is: who can take it gets it instead of a task
+	// Of a turn: what the request said beside its message. Metadata is that of a further
+	// message; that of the first is in the task's row.
+	OutputModes []string        `json:",omitempty"`
+	Metadata    json.RawMessage `json:",omitempty"`
 	// Of an artifact. Append adds the parts to the artifact with the same id.
 	Artifact  *Artifact `json:",omitempty"`
 	Append    bool      `json:",omitempty"`
@@ -173,6 +182,10 @@ type Task struct {
 
 	History   []Message  // folded from the log
 	Artifacts []Artifact // folded from the log
+	// Folded with the history, for the worker: the media types that the sender accepts, and
+	// the metadata of its latest request that had any, unless that was the first.
+	OutputModes     []string
+	RequestMetadata json.RawMessage
 }
 
 // Lease is the right to work on one task until a time. Its token fences: a report
@@ -206,6 +219,12 @@ func (t *Task) Apply(e *Event) {
 	case TurnEvent:
 		if e.Message != nil { // see topic.append
 			t.History = append(t.History, *e.Message)
+		}
+		if e.OutputModes != nil {
+			t.OutputModes = e.OutputModes
+		}
+		if e.Metadata != nil {
+			t.RequestMetadata = e.Metadata
 		}
 	case StatusEvent:
 		t.State, t.UpdatedAt, t.Message, t.Reply, t.StatusSeq = e.State, e.At, e.Message, e.Reply, e.Seq

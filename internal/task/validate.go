@@ -12,6 +12,9 @@ import (
 
 var uidPattern = regexp.MustCompile(`^[0-9a-z]{1,64}$`)
 
+// uidLength is the length of the ids that are made here.
+const uidLength = 26
+
 // ValidUID reports whether s can be our own id of a task.
 func ValidUID(s string) bool { return uidPattern.MatchString(s) }
 
@@ -36,7 +39,7 @@ func (f *Filter) Validate() error {
 	if len(checkID("", f.ContextID)) > 0 {
 		wrong("context_id", fmt.Sprintf("must have at most %d bytes and no control characters", MaxID))
 	}
-	if f.Before != "" && !ValidUID(f.Before) {
+	if f.Before != "" && (len(f.Before) != uidLength || !ValidUID(f.Before)) {
 		wrong("cursor", "is not a cursor of this list")
 	}
 	if len(out) > 0 {

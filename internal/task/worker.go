@@ -2,6 +2,7 @@ package task
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"time"
 
@@ -62,9 +63,13 @@ type Claim struct {
 	Messages    []DirectMessage
 }
 
-// Claim waits for work and takes it. The caller must call Return for what does
-// not reach the worker.
+// Claim waits for work and takes it; the wait ends with ctx. The caller must call Return
+// for what does not reach the worker.
 func (s *Tasks) Claim(ctx context.Context, p Post, r ClaimRequest) (Claim, error) {
+	// A claim that has begun is finished: whether a client that closed its side of the
+	// connection still reads is known when the response is written.
+	wait := ctx
+	ctx = context.WithoutCancel(ctx)
 	org, agent, queue := p.target.Org, p.target.ID, p.target.Key()
 	if strings.HasPrefix(r.Worker, localPrefix) {
 		return Claim{}, errs.InvalidFields(field("/worker", "must not start with "+localPrefix))
@@ -85,8 +90,8 @@ func (s *Tasks) Claim(ctx context.Context, p Post, r ClaimRequest) (Claim, error
 		if err != nil || len(claim.Assignments)+len(claim.Messages) > 0 || r.Wait <= 0 {
 			return claim, err
 		}
-		if ctx.Err() != nil {
-			return Claim{}, ctx.Err()
+		if wait.Err() != nil {
+			return Claim{}, wait.Err()
 		}
 		var seat *seat
 		var served chan *Task // nil, and so never ready, for a worker that only wants messages
@@ -109,7 +114,7 @@ func (s *Tasks) Claim(ctx context.Context, p Post, r ClaimRequest) (Claim, error
 			over = true
 		case <-s.stopping.Done():
 			over = true
-		case <-ctx.Done():
+		case <-wait.Done():
 			over = true
 		}
 		if seat != nil && !s.desk.leave(seat) {
@@ -118,7 +123,7 @@ func (s *Tasks) Claim(ctx context.Context, p Post, r ClaimRequest) (Claim, error
 			}
 		}
 		if over {
-			return Claim{}, ctx.Err()
+			return Claim{}, wait.Err()
 		}
 	}
 }
@@ -169,7 +174,7 @@ func (s *Tasks) claimTasks(ctx context.Context, org, agent, worker string, b Bat
 		t, err := s.loadByUID(ctx, org, c.Task.UID, Content{History: true})
 		if err == nil && t.Seq > c.Task.Seq {
 			// What the sender said meanwhile is in the assignment, and must not come again.
-			_, err = s.Store.UpdateTask(ctx, org, t.UID, func(cur Current) (Change, error) {
+			_, err = s.Store.UpdateTask(ctx, org, t.UID, 0, func(cur Current) (Change, error) {
 				return decideSeen(cur.Task, c.Task.Lease.Token, t.Seq)
 			})
 		}
@@ -211,6 +216,7 @@ type Progress struct {
 	ExpiresAt time.Time // of the lease; zero: it is over
 	Turns     []Message // what the sender said since the claim or the last report
 	Seen      int64     // the number of the last event that the worker knows by now
+	More      bool      // not all that the sender said is in Turns; the next report returns the rest
 }
 
 // Report takes a worker's report. When the lease is over nothing is changed, and
@@ -231,26 +237,95 @@ func (s *Tasks) report(ctx context.Context, org, agent, uid, token string, r Rep
 	r.Artifacts = s.named(r.Artifacts)
 	now := s.Now()
 	given := int64(0)
-	change, err := s.Store.UpdateTask(ctx, org, uid, func(cur Current) (Change, error) {
+	decide := func(cur Current) (Change, error) {
 		if cur.Task.Agent != agent {
 			return Change{}, errs.ErrNotFound
 		}
-		if given = cur.Task.Delivered; r.Seen != nil {
-			given = *r.Seen
-		}
+		given = r.known(&cur.Task)
 		return decideReport(cur.Task, token, r, s.Limits, now, cur.Clock)
+	}
+	if r.Once != nil {
+		return s.reportOnce(ctx, org, uid, token, &r, decide)
+	}
+	change, err := s.Store.UpdateTask(ctx, org, uid, r.length(), decide)
+	if err != nil {
+		return Progress{}, stale(err)
+	}
+	return s.progress(ctx, token, change, given), nil
+}
+
+// known is the last event that the worker was told of.
+func (r *Report) known(t *Task) int64 {
+	if r.Seen != nil {
+		return *r.Seen
+	}
+	return t.Delivered
+}
+
+// progress publishes a report that is stored, and makes the response to it. given is the
+// last event that the worker knew.
+func (s *Tasks) progress(ctx context.Context, token string, change Change, given int64) Progress {
+	s.publish(change)
+	t := &change.Task
+	out := Progress{State: t.State, Canceled: t.State == Canceled, ExpiresAt: t.Lease.ExpiresAt, Seen: t.Seq}
+	s.addTurns(ctx, &out, t, token, given, t.Seq-int64(len(change.Events)))
+	return out
+}
+
+// addTurns adds what the sender said after one event and up to another. The report is
+// stored, so it is no failure if the turns cannot be read: they stay undelivered, and the
+// response says that there is more.
+func (s *Tasks) addTurns(ctx context.Context, p *Progress, t *Task, token string, given, before int64) {
+	if given >= before {
+		return
+	}
+	var err error
+	if p.Turns, given, err = s.turns(ctx, t, given, before); err != nil {
+		p.More, p.Seen = true, given
+		s.undeliver(ctx, t, token, given)
+	}
+}
+
+// reported is the outcome of a report with an idempotency key.
+type reported struct{ Given, Before, Seq int64 }
+
+// reportOnce is report with an idempotency key. Repeated, it changes nothing, and the
+// response has the same messages as the first one and the state of now.
+func (s *Tasks) reportOnce(
+	ctx context.Context, org, uid, token string, r *Report, decide func(Current) (Change, error),
+) (Progress, error) {
+	var done reported
+	change, err := s.Store.UpdateTaskOnce(ctx, org, uid, &done, func(cur Current) (Change, error) {
+		change, err := decide(cur)
+		done = reported{Given: r.known(&cur.Task), Before: change.Task.Seq - int64(len(change.Events)), Seq: change.Task.Seq}
+		return change, err
 	})
 	if err != nil {
 		return Progress{}, stale(err)
 	}
-	s.publish(change)
-	state := change.Task.State
-	out := Progress{State: state, Canceled: state == Canceled, ExpiresAt: change.Task.Lease.ExpiresAt, Seen: change.Task.Seq}
-	if before := change.Task.Seq - int64(len(change.Events)); given < before {
-		budget.From(ctx).Insist() // the report is stored
-		out.Turns, err = s.turns(ctx, org, uid, given, before)
+	if !r.Once.Replayed() {
+		return s.progress(ctx, token, change, done.Given), nil
 	}
-	return out, err
+	t, err := s.Store.TaskRow(ctx, org, uid)
+	if err != nil {
+		return Progress{}, stale(err)
+	}
+	out := Progress{State: t.State, Canceled: t.State == Canceled, Seen: done.Seq}
+	if t.Lease.Token == token {
+		out.ExpiresAt = t.Lease.ExpiresAt
+	}
+	s.addTurns(ctx, &out, &t, token, done.Given, done.Before)
+	return out, nil
+}
+
+// undeliver notes that the worker was not given the turns after an event.
+func (s *Tasks) undeliver(ctx context.Context, t *Task, token string, seq int64) {
+	_, err := s.Store.UpdateTask(context.WithoutCancel(ctx), t.Org, t.UID, 0, func(cur Current) (Change, error) {
+		return decideUnseen(cur.Task, token, seq)
+	})
+	if err != nil {
+		s.OnError(fmt.Errorf("messages of task %s may not reach its worker: %w", t.UID, err))
+	}
 }
 
 // stale turns "no such task" into the stale lease that it means to a worker.
@@ -262,25 +337,31 @@ func stale(err error) error {
 }
 
 // turns reads what the sender said after one event and up to another. What comes later
-// is for the next report.
-func (s *Tasks) turns(ctx context.Context, org, uid string, after, upTo int64) ([]Message, error) {
-	var out []Message
+// is for the next report. read is the last event that was read. Memory is taken once,
+// before anything is read: reports that took it bit by bit would wait for each other.
+func (s *Tasks) turns(ctx context.Context, t *Task, after, upTo int64) (out []Message, read int64, err error) {
+	account, held := budget.From(ctx), int64(0)
+	if t.Size > maxFolded {
+		held = 2 * t.Size
+	}
+	if err := account.Hold(ctx, held); err != nil {
+		return nil, after, err
+	}
+	defer func() { account.Drop(max(0, held)) }()
 	for after < upTo {
-		events, err := s.Store.TaskEvents(ctx, org, uid, after, 100)
+		events, err := s.Store.TaskEvents(ctx, t.Org, t.UID, after, 100)
 		if err != nil || len(events) == 0 {
-			return out, err
+			return out, after, err
 		}
 		for _, e := range events {
 			if e.Kind == TurnEvent && e.Seq <= upTo {
-				if err := budget.From(ctx).Hold(ctx, 2*e.Size()); err != nil {
-					return out, err
-				}
 				out = append(out, *e.Message)
+				held -= 2 * e.Size() // that much is kept
 			}
 			after = e.Seq
 		}
 	}
-	return out, nil
+	return out, after, nil
 }
 
 // Return hands a task back to the queue at once.
@@ -290,7 +371,7 @@ func (s *Tasks) Return(ctx context.Context, p Post, token string) error {
 		return holds(Task{}, token, time.Time{})
 	}
 	now := s.Now()
-	change, err := s.Store.UpdateTask(ctx, p.target.Org, uid, func(cur Current) (Change, error) {
+	change, err := s.Store.UpdateTask(ctx, p.target.Org, uid, 0, func(cur Current) (Change, error) {
 		if cur.Task.Agent != p.target.ID {
 			return Change{}, errs.ErrNotFound
 		}

@@ -120,6 +120,10 @@ func (p *Pages) Mount() {
 // Wrap gives a handler the session, and refuses forms of other sites.
 func (p *Pages) Wrap(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if err := httpx.CheckLength(r, maxForm); err != nil {
+			httpx.WriteError(w, r, err)
+			return
+		}
 		r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 		w.Header().Set("Cache-Control", "no-store")
 		r = r.WithContext(context.WithValue(r.Context(), loadedKey{}, new(string)))

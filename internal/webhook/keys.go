@@ -7,8 +7,8 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	standard "github.com/standard-webhooks/standard-webhooks/libraries/go"
@@ -42,7 +42,7 @@ func sign(key ed25519.PrivateKey, token, id string, at time.Time, body []byte) (
 	if token == "" {
 		return out, nil
 	}
-	w, err := standard.NewWebhookRaw([]byte(token))
+	w, err := standard.NewWebhookRaw(secretOf(token))
 	if err != nil {
 		return "", err
 	}
@@ -50,18 +50,24 @@ func sign(key ed25519.PrivateKey, token, id string, at time.Time, body []byte) (
 	return out + " " + more, err
 }
 
-// Mount publishes the key by which receivers verify what this server sends.
-func (s *Sender) Mount(rt *httpx.Router) {
+// secretOf is the key of the signature under a token. The libraries of Standard Webhooks
+// write a key as whsec_ and its base64; any other token is a key as it stands.
+func secretOf(token string) []byte {
+	if text, ok := strings.CutPrefix(token, "whsec_"); ok {
+		if key, err := base64.StdEncoding.DecodeString(text); err == nil && len(key) > 0 {
+			return key
+		}
+	}
+	return []byte(token)
+}
+
+// Mount publishes the key by which receivers verify what this server sends, before other
+// keys of the server.
+func (s *Sender) Mount(rt *httpx.Router, others ...string) {
 	x := base64.RawURLEncoding.EncodeToString(s.key.Public().(ed25519.PublicKey))
 	// The members and their order are those that RFC 7638 wants for a thumbprint.
 	sum := sha256.Sum256(fmt.Appendf(nil, `{"crv":"Ed25519","kty":"OKP","x":"%s"}`, x))
 	kid := base64.RawURLEncoding.EncodeToString(sum[:])
-	body := fmt.Appendf(nil, `{"keys":[{"kty":"OKP","crv":"Ed25519","alg":"EdDSA","use":"sig","kid":"%s","x":"%s"}]}`+"\n", kid, x)
-	rt.HandlePublic("GET /.well-known/jwks.json", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		h := w.Header()
-		h.Set("Content-Type", "application/jwk-set+json")
-		h.Set("Content-Length", strconv.Itoa(len(body)))
-		h.Set("Cache-Control", "public, max-age=3600")
-		_, _ = w.Write(body)
-	}))
+	own := fmt.Sprintf(`{"kty":"OKP","crv":"Ed25519","alg":"EdDSA","use":"sig","kid":"%s","x":"%s"}`, kid, x)
+	rt.HandlePublic("GET "+httpx.KeysPath, httpx.KeySet(append([]string{own}, others...)...))
 }

@@ -134,6 +134,33 @@ func TestAPushIsSignedForAnybodyAndForTheToken(t *testing.T) {
 	}
 }
 
+// A token that the libraries of Standard Webhooks take as a secret is used as they do.
+func TestATokenMayBeASecretOfStandardWebhooks(t *testing.T) {
+	t.Parallel()
+	s := newSender(t, nil)
+	srv, got := receive(t, 204)
+	for token, open := range map[string]func(string) (*standard.Webhook, error){
+		"whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw": standard.NewWebhook,
+		"whsec_no base64":                        func(s string) (*standard.Webhook, error) { return standard.NewWebhookRaw([]byte(s)) },
+		"whsec_":                                 func(s string) (*standard.Webhook, error) { return standard.NewWebhookRaw([]byte(s)) },
+		"bWFrZSBubyBtaXN0YWtl":                   func(s string) (*standard.Webhook, error) { return standard.NewWebhookRaw([]byte(s)) },
+	} {
+		d := delivery(srv.URL, task.PushV1)
+		d.Config.Token = token
+		if err := s.Push(t.Context(), d); err != nil {
+			t.Fatal(err)
+		}
+		r := <-got
+		wh, err := open(token)
+		if err == nil {
+			err = wh.Verify(r.body, r.header)
+		}
+		if err != nil {
+			t.Errorf("%s: %v", token, err)
+		}
+	}
+}
+
 // verify is what a receiver does.
 func verify(key ed25519.PublicKey, h http.Header, body []byte) bool {
 	content := h.Get("webhook-id") + "." + h.Get("webhook-timestamp") + "." + string(body)

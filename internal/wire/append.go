@@ -44,11 +44,17 @@ func AppendMetadata(b, metadata []byte) []byte {
 }
 
 // AppendMessage appends a message.
-func AppendMessage(b []byte, m *task.Message) []byte {
+func AppendMessage(b []byte, m *task.Message) []byte { return appendMessage(b, m, false) }
+
+// AppendWorkMessage appends a message for a worker: each part has its media type, if it
+// has one. Senders of the versions with this form do not expect it.
+func AppendWorkMessage(b []byte, m *task.Message) []byte { return appendMessage(b, m, true) }
+
+func appendMessage(b []byte, m *task.Message, mediaTypes bool) []byte {
 	b = append(b, `{"kind":"message","role":"`...)
 	b = append(b, m.Role...)
 	b = append(b, `","parts":`...)
-	b = AppendParts(b, m.Parts)
+	b = appendParts(b, m.Parts, mediaTypes)
 	b = appendMember(b, "messageId", m.ID)
 	b = appendList(b, "extensions", m.Extensions)
 	b = appendList(b, "referenceTaskIds", m.References)
@@ -76,37 +82,47 @@ func appendList(b []byte, name string, values []string) []byte {
 }
 
 // AppendMessages appends an array of messages.
-func AppendMessages(b []byte, list []task.Message) []byte {
+func AppendMessages(b []byte, list []task.Message) []byte { return appendMessages(b, list, false) }
+
+// AppendWorkMessages is AppendMessages for a worker.
+func AppendWorkMessages(b []byte, list []task.Message) []byte { return appendMessages(b, list, true) }
+
+func appendMessages(b []byte, list []task.Message, mediaTypes bool) []byte {
 	b = append(b, '[')
 	for i := range list {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = AppendMessage(b, &list[i])
+		b = appendMessage(b, &list[i], mediaTypes)
 	}
 	return append(b, ']')
 }
 
 // AppendParts appends an array of parts.
-func AppendParts(b []byte, parts []task.Part) []byte {
+func AppendParts(b []byte, parts []task.Part) []byte { return appendParts(b, parts, false) }
+
+func appendParts(b []byte, parts []task.Part, mediaTypes bool) []byte {
 	b = append(b, '[')
 	for i := range parts {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = appendPart(b, &parts[i])
+		b = appendPart(b, &parts[i], mediaTypes)
 	}
 	return append(b, ']')
 }
 
 // appendPart says its sort twice: `type` is the old name of it, `kind` the newer.
-func appendPart(b []byte, p *task.Part) []byte {
+func appendPart(b []byte, p *task.Part, mediaType bool) []byte {
 	b = append(b, `{"type":"`...)
 	b = append(b, p.Kind...)
 	b = append(b, `","kind":"`...)
 	b = append(b, p.Kind...)
 	b = append(b, '"')
 	b = appendContent(b, p)
+	if mediaType {
+		b = appendMember(b, "mediaType", p.MediaType)
+	}
 	b = AppendMetadata(b, p.Metadata)
 	return append(b, '}')
 }

@@ -14,7 +14,7 @@ func (r *Reader) Message(m *task.Message, more func(name []byte) bool) bool {
 		switch string(name) {
 		case "role":
 			var role string
-			if r.String(&role) {
+			if r.Enum(&role, roleNumbers) {
 				m.Role = task.Role(strings.TrimPrefix(strings.ToLower(role), "role_"))
 			}
 		case "parts":
@@ -36,6 +36,9 @@ func (r *Reader) Message(m *task.Message, more func(name []byte) bool) bool {
 	})
 }
 
+// roleNumbers are the numbers of roles in versions 1.0 and 0.3.
+var roleNumbers = map[int32]string{0: "ROLE_UNSPECIFIED", 1: "ROLE_USER", 2: "ROLE_AGENT"}
+
 func (r *Reader) skip() { _ = r.dec.SkipValue() }
 
 // Parts reads an array of parts.
@@ -51,8 +54,8 @@ func (r *Reader) Parts() []task.Part {
 // part reads a part in any of its spellings: its sort as `type` or `kind`, or to
 // be seen from what it has; a file as an object or spread over the part.
 func (r *Reader) part(p *task.Part) {
-	var sort, text, data, file bool
-	ok := r.Object(func(name []byte) bool {
+	var sort, text, data, file, null bool
+	ok := r.object(func(name []byte) bool {
 		switch string(name) {
 		case "type", "kind":
 			sort = true
@@ -68,6 +71,8 @@ func (r *Reader) part(p *task.Part) {
 			r.Object(func(name []byte) bool { return r.fileMember(p, name) })
 		case "metadata":
 			p.Metadata = r.RawObject()
+		case "mediaType":
+			r.String(&p.MediaType)
 		default:
 			if r.Strict || !r.fileMember(p, name) {
 				return false
@@ -75,8 +80,15 @@ func (r *Reader) part(p *task.Part) {
 			file = file || p.URL != "" || p.Bytes != nil
 		}
 		return true
-	})
+	}, func(name []byte) { null = null || string(name) == `"data"` })
 	if !ok {
+		return
+	}
+	if null && !sort && !text && !data && !file { // in ProtoJSON null is a value as any other
+		data, p.Data = true, []byte("null")
+	}
+	if several(text, data, p.URL != "", len(p.Bytes) > 0) {
+		r.Fail("must have one content only: text, data, or the bytes or the URL of a file")
 		return
 	}
 	if !sort {
@@ -90,6 +102,18 @@ func (r *Reader) part(p *task.Part) {
 		}
 	}
 	r.checkPart(p, text, data, file)
+}
+
+// several reports whether more than one is true.
+func several(list ...bool) bool {
+	seen := false
+	for _, b := range list {
+		if b && seen {
+			return true
+		}
+		seen = seen || b
+	}
+	return false
 }
 
 func (r *Reader) partKind(p *task.Part) {
@@ -194,6 +218,7 @@ func (r *Reader) ArtifactUpdate(u *task.ArtifactUpdate) bool {
 			r.Bool(&u.Append)
 		case "last_chunk":
 			r.Bool(&u.LastChunk)
+			u.More = !u.LastChunk
 		default:
 			return false
 		}

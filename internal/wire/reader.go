@@ -92,7 +92,10 @@ func (r *Reader) Failed() bool { return len(r.fields) > 0 }
 
 // Object reads an object; member is called at each value and must read it, or
 // return false if it does not know the name. It reports whether there was one.
-func (r *Reader) Object(member func(name []byte) bool) bool {
+func (r *Reader) Object(member func(name []byte) bool) bool { return r.object(member, nil) }
+
+// object is Object that also tells null which members are null. It may be nil.
+func (r *Reader) object(member func(name []byte) bool, null func(name []byte)) bool {
 	if r.dec.PeekKind() != '{' {
 		r.wrong("must be an object")
 		return false
@@ -104,6 +107,9 @@ func (r *Reader) Object(member func(name []byte) bool) bool {
 			return false
 		}
 		if !r.Strict && r.skipNull() {
+			if null != nil {
+				null(quoted)
+			}
 			continue
 		}
 		// The decoder's own buffer is the text itself, which stays as it is.
@@ -196,12 +202,34 @@ func (r *Reader) Bool(dst *bool) {
 	}
 }
 
+// Enum reads a name or, as ProtoJSON allows, a number in its place, whose name numbers
+// has. A number that has no name there is refused.
+func (r *Reader) Enum(dst *string, numbers map[int32]string) bool {
+	if r.Strict || r.dec.PeekKind() != '0' {
+		return r.String(dst)
+	}
+	v, _ := r.dec.ReadValue()
+	f, err := strconv.ParseFloat(string(v), 64)
+	name, ok := numbers[int32(f)]
+	if err != nil || !ok || float64(int32(f)) != f {
+		r.Fail("is not the number of a value")
+		return false
+	}
+	*dst = name
+	return true
+}
+
 // Int reads an integer from low to high.
 func (r *Reader) Int(dst *int, low, high int) bool {
 	v, _ := r.dec.ReadValue()
-	if v.Kind() == '0' {
+	text, number := string(v), v.Kind() == '0'
+	if v.Kind() == '"' && !r.Strict { // ProtoJSON allows numbers in quotes
+		text = unquote(v)
+		number = jsontext.Value(text).Kind() == '0' && jsontext.Value(text).IsValid()
+	}
+	if number {
 		// 1e2 and 3.0 are integers too; there are no larger ones here than a float holds.
-		if f, err := strconv.ParseFloat(string(v), 64); err == nil && f == math.Trunc(f) && f >= float64(low) && f <= float64(high) {
+		if f, err := strconv.ParseFloat(text, 64); err == nil && f == math.Trunc(f) && f >= float64(low) && f <= float64(high) {
 			*dst = int(f)
 			return true
 		}

@@ -54,7 +54,7 @@ func appendV03Status(b []byte, t *task.Task, s task.State, at time.Time, m *task
 
 // AppendV03Reply appends a message that stands for the whole task.
 func AppendV03Reply(b []byte, t *task.Task) []byte {
-	return appendV03Message(b, "", t.ContextID, t.Message)
+	return appendV03Message(b, t.ID, t.ContextID, t.Message)
 }
 
 func appendV03Message(b []byte, taskID, contextID string, m *task.Message) []byte {

@@ -77,7 +77,7 @@ func appendV03ProtoStatus(b []byte, t *task.Task, s task.State, at time.Time, m 
 
 // AppendV03ProtoReply appends a message that stands for the whole task.
 func AppendV03ProtoReply(b []byte, t *task.Task) []byte {
-	return appendV03ProtoMessage(b, "", t.ContextID, t.Message)
+	return appendV03ProtoMessage(b, t.ID, t.ContextID, t.Message)
 }
 
 // appendV03ProtoMessage leaves out the tasks that a message refers to: this form
@@ -205,13 +205,20 @@ func (r *Reader) Content() []task.Part {
 		case task.DataPart:
 			p.Data = unwrapData(p.Data)
 		case task.FilePart:
-			inner := make([]byte, base64.StdEncoding.DecodedLen(len(p.Bytes)))
-			if n, err := base64.StdEncoding.Strict().Decode(inner, p.Bytes); err == nil && n > 0 {
-				p.Bytes = inner[:n]
-			}
+			p.Bytes = V03FileBytes(p.Bytes)
 		}
 	}
 	return parts
+}
+
+// V03FileBytes are the bytes of a file of version 0.3, where most clients put their
+// base64 in the place of the bytes.
+func V03FileBytes(b []byte) []byte {
+	inner := make([]byte, base64.StdEncoding.DecodedLen(len(b)))
+	if n, err := base64.StdEncoding.Strict().Decode(inner, b); err == nil && n > 0 {
+		return inner[:n]
+	}
+	return b
 }
 
 // unwrapData returns the member data of an object that has no other.

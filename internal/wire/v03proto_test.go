@@ -26,7 +26,7 @@ func TestV03ProtoIsWhatTheSDKWrites(t *testing.T) {
 		}
 		compare(rt, want, AppendV03ProtoTask(nil, &tk, AllHistory))
 		if tk.Message != nil {
-			want, err := pbjson.ToProtoSendMessageResult(sdkMessage("", tk.ContextID, tk.Message))
+			want, err := pbjson.ToProtoSendMessageResult(sdkMessage(tk.ID, tk.ContextID, tk.Message))
 			if err != nil {
 				rt.Fatal(err)
 			}

@@ -20,6 +20,7 @@ var v1States = map[task.State]string{
 	task.Failed:        "TASK_STATE_FAILED",
 	task.Canceled:      "TASK_STATE_CANCELED",
 	task.InputRequired: "TASK_STATE_INPUT_REQUIRED",
+	task.AuthRequired:  "TASK_STATE_AUTH_REQUIRED",
 	task.Rejected:      "TASK_STATE_REJECTED",
 }
 
@@ -86,7 +87,7 @@ func AppendV1Message(b []byte, t *task.Task, m *task.Message) []byte {
 
 // AppendV1Reply appends a message that stands for the whole task.
 func AppendV1Reply(b []byte, t *task.Task) []byte {
-	return appendV1Message(b, "", t.ContextID, t.Message)
+	return appendV1Message(b, t.ID, t.ContextID, t.Message)
 }
 
 func appendV1Message(b []byte, taskID, contextID string, m *task.Message) []byte {

@@ -131,7 +131,10 @@ func (s *shift) begin(a assignment) {
 		go h.beat(ctx)
 		t := &Task{
 			ID: a.ID, ContextID: a.ContextID, Sender: a.Sender, Attempt: a.Attempt, Message: a.Message, History: a.History,
-			hold: h, done: ctx.Done(),
+			TaskID: a.TaskID, AcceptedOutputModes: a.AcceptedOutputModes, hold: h, done: ctx.Done(),
+		}
+		if string(a.Metadata) != "null" {
+			t.Metadata = a.Metadata
 		}
 		err := s.protect(func() error { return s.handle(ctx, t) }, "task", a.ID)
 		s.settle(ctx, t, err)

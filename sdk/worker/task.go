@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"encoding/json"
 	"strings"
 	"sync"
 )
@@ -15,6 +16,10 @@ type Task struct {
 	Attempt   int       // from 1; more than 1 if an earlier worker got lost
 	Message   Message   // the latest message of the sender
 	History   []Message // the whole conversation, oldest first, Message included
+
+	TaskID              string          // the id under which the sender knows the task
+	Metadata            json.RawMessage // of the sender's latest request that had any; nil: none had
+	AcceptedOutputModes []string        // media types that the sender accepts; empty: it does not say
 
 	hold *hold
 	done <-chan struct{}
@@ -110,6 +115,13 @@ func (t *Task) Reject(ctx context.Context, reason string) error {
 // the task; return after it. The handler is called anew when the answer has come.
 func (t *Task) AskForInput(ctx context.Context, question string) error {
 	return t.finish(ctx, "input-required", question)
+}
+
+// AskForAuth tells the sender that the agent needs an authorization to go on, and what for.
+// Like AskForInput it ends this run of the handler, which is called anew when the sender
+// has answered.
+func (t *Task) AskForAuth(ctx context.Context, what string) error {
+	return t.finish(ctx, "auth-required", what)
 }
 
 func (t *Task) finish(ctx context.Context, status, text string) error {

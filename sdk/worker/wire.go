@@ -15,6 +15,8 @@ type Part struct {
 	Data     json.RawMessage `json:"data,omitempty"` // any JSON value
 	File     *FileContent    `json:"file,omitempty"`
 	Metadata json.RawMessage `json:"metadata,omitempty"` // a JSON object
+	// MediaType is the media type of any part; a file may have its own in File instead.
+	MediaType string `json:"mediaType,omitempty"`
 
 	err error // why the part could not be made; whoever sends it is told
 }
@@ -59,10 +61,11 @@ func (p Part) MarshalJSON() ([]byte, error) {
 		return json.Marshal(plain(p))
 	}
 	return json.Marshal(struct {
-		Type     string          `json:"type"`
-		Text     string          `json:"text"`
-		Metadata json.RawMessage `json:"metadata,omitempty"`
-	}{p.Type, strings.ToValidUTF8(p.Text, "\uFFFD"), p.Metadata})
+		Type      string          `json:"type"`
+		Text      string          `json:"text"`
+		Metadata  json.RawMessage `json:"metadata,omitempty"`
+		MediaType string          `json:"mediaType,omitempty"`
+	}{p.Type, strings.ToValidUTF8(p.Text, "\uFFFD"), p.Metadata, p.MediaType})
 }
 
 // Message is one turn of a conversation.
@@ -128,6 +131,10 @@ type assignment struct {
 	Message   Message   `json:"message"`
 	History   []Message `json:"history"`
 	Seen      int64     `json:"seen"`
+
+	TaskID              string          `json:"task_id"`
+	Metadata            json.RawMessage `json:"metadata"`
+	AcceptedOutputModes []string        `json:"accepted_output_modes"`
 }
 
 type report struct {

@@ -24,6 +24,7 @@ func TestHowAHandlerEndsATask(t *testing.T) {
 		{"fail", func(ctx context.Context, t *Task) error { return t.Fail(ctx, "broken") }, "failed broken"},
 		{"reject", func(ctx context.Context, t *Task) error { return t.Reject(ctx, "not mine") }, "rejected not mine"},
 		{"ask", func(ctx context.Context, t *Task) error { return t.AskForInput(ctx, "which?") }, "input-required which?"},
+		{"ask for auth", func(ctx context.Context, t *Task) error { return t.AskForAuth(ctx, "sign in") }, "auth-required sign in"},
 		{"the first end counts", func(ctx context.Context, t *Task) error {
 			_ = t.Complete(ctx)
 			if err := t.Fail(ctx, "x"); !errors.Is(err, ErrFinished) {

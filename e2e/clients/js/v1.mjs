@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import {
   CancelTaskRequest, GetTaskRequest, ListTasksRequest, SendMessageRequest, StreamResponse, SubscribeToTaskRequest,
-  TaskPushNotificationConfig, taskStateToJSON,
+  TaskPushNotificationConfig, taskStateToJSON, verifyAgentCardSignature,
 } from '@a2a-js/sdk';
 import {
   ClientFactory, DefaultAgentCardResolver, JsonRpcTransportFactory, RestTransportFactory, createAuthenticatingFetchWithRetry,
@@ -155,4 +155,21 @@ await Promise.all(Object.keys(bindings).map(async (binding) => {
     assert.equal((await adapter(own).send(text('kinds'))).state, 'completed');
   });
 }));
+
+// Cards are signed: the SDK verifies them with the key that the signature's header leads to.
+for (const [what, url, headers] of [
+  ['of version 1.0', `${world.agent}/.well-known/agent-card.json`, { 'A2A-Version': '1.0' }],
+  ['for all versions', `${world.agent}/.well-known/agent-card.json`, {}],
+  ['of the platform', new URL('/.well-known/agent-card.json', world.agent), {}],
+]) {
+  await step(`the card ${what} is signed`, async () => {
+    const card = await (await fetch(url, { headers })).json();
+    const verify = verifyAgentCardSignature(async (kid, jku) => {
+      assert.equal(jku, String(new URL('/.well-known/jwks.json', world.agent)));
+      return (await (await fetch(jku)).json()).keys.find((key) => key.kid === kid);
+    });
+    await verify(card);
+    await assert.rejects(verify({ ...card, name: 'Somebody else' }), /No valid signatures/);
+  });
+}
 process.exit(0); // gRPC's connections would keep it

@@ -74,8 +74,58 @@ func testAgents(w *world) {
 	if list, err := w.agents.List(ctx, "other"); err != nil || len(list) != 0 {
 		w.Errorf("other org lists %v, %v", list, err)
 	}
+	testProfiles(w)
 	_, err = w.store.Member(ctx, identity.Principal{Org: "acme", Kind: identity.Agent, ID: "scout"})
 	w.must(err)
+}
+
+// testProfiles: what cards show is kept apart from what lists and calls read.
+func testProfiles(w *world) {
+	ctx := w.Context()
+	rich := agent.Agent{ID: "rich", Org: "acme", Name: "Rich", Profile: agent.Profile{
+		Version: "1.2.0", DocumentationURL: "https://example.com/docs", IconURL: "https://example.com/i.png",
+		Provider: agent.Provider{Organization: "Acme", URL: "https://acme.example"},
+	}}
+	rich.Describe([]agent.Skill{
+		{
+			ID: "t", Name: "Translate", Description: "To and fro.", Tags: []string{"nlp", "de"}, Examples: []string{"Wie geht's?"},
+			InputModes: []string{"text/plain"}, OutputModes: []string{"application/json"},
+		},
+		agent.PlainSkill("chat"),
+	})
+	created, err := w.agents.Create(ctx, rich)
+	w.must(err)
+	profile := func() agent.Profile {
+		w.Helper()
+		p, err := w.agents.Profile(ctx, &created)
+		w.must(err)
+		return p
+	}
+	if diff := cmp.Diff(rich.Profile, profile()); diff != "" {
+		w.Error(diff)
+	}
+	own, err := w.agents.Own(ctx, "acme", "rich")
+	w.must(err)
+	if diff := cmp.Diff([]string{"nlp", "de", "chat"}, own.Skills) + cmp.Diff(agent.Profile{}, own.Profile); diff != "" {
+		w.Error(diff)
+	}
+	_, err = w.agents.Profile(ctx, &agent.Agent{Org: "other", ID: "rich"})
+	w.want(err, errs.NotFound)
+	name, version, none := "Richer", "1.3.0", ""
+	changed, err := w.agents.Update(ctx, "acme", "rich", agent.Edit{
+		Name: &name, Version: &version, IconURL: &none, Provider: &agent.Provider{},
+	})
+	w.must(err)
+	want := rich.Profile
+	want.Version, want.IconURL, want.Provider = version, "", agent.Provider{}
+	if diff := cmp.Diff(want, profile()) + cmp.Diff(want, changed.Profile); diff != "" {
+		w.Error(diff)
+	}
+	_, err = w.agents.Update(ctx, "acme", "rich", agent.Edit{Skills: &[]agent.Skill{agent.PlainSkill("chat")}, Version: &none, DocumentationURL: &none})
+	w.must(err)
+	if diff := cmp.Diff(agent.Profile{}, profile()); diff != "" {
+		w.Error(diff)
+	}
 }
 
 func testKeys(w *world) {

@@ -134,7 +134,7 @@ func testClockSetBack(w *world) {
 	w.must(err)
 	w.send(c, "frozen", "x")
 	a := w.claim(p)
-	_, err = w.store.UpdateTask(ctx, a.Task.Org, a.Task.UID, func(cur task.Current) (task.Change, error) {
+	_, err = w.store.UpdateTask(ctx, a.Task.Org, a.Task.UID, 0, func(cur task.Current) (task.Change, error) {
 		cur.Task.Lease.ExpiresAt = cur.Clock.Add(task.MaxAhead + time.Hour)
 		return task.Change{Task: cur.Task}, nil
 	})

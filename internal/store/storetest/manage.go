@@ -270,9 +270,13 @@ func testAuditTogether(w *world) {
 	member := identity.Member{Principal: principal("user:zoe"), Name: "Zoe", CreatedAt: w.now()}
 	for name, write := range map[string]func(e identity.AuditEntry) error{
 		"key": func(e identity.AuditEntry) error {
-			return w.store.CreateKey(ctx, key, identity.Hash{1}, identity.Principal{}, e)
+			_, err := w.store.CreateKey(ctx, key, identity.Hash{1}, identity.Principal{}, e)
+			return err
 		},
-		"member": func(e identity.AuditEntry) error { return w.store.CreateMember(ctx, member, e) },
+		"member": func(e identity.AuditEntry) error {
+			_, err := w.store.CreateMember(ctx, member, e)
+			return err
+		},
 		"disable": func(e identity.AuditEntry) error {
 			_, err := w.store.UpdateMember(ctx, principal("service:crm"), w.now(), func(s identity.MemberScene) (identity.MemberOutcome, error) {
 				s.Member.Disabled = true
@@ -281,8 +285,9 @@ func testAuditTogether(w *world) {
 			return err
 		},
 		"agent": func(e identity.AuditEntry) error {
-			return w.store.CreateAgent(ctx, agent.Agent{ID: "late", Org: "acme", Name: "Late"},
+			_, err := w.store.CreateAgent(ctx, agent.Agent{ID: "late", Org: "acme", Name: "Late"},
 				identity.Member{Principal: principal("agent:late"), Name: "Late"}, e, agent.Limits{})
+			return err
 		},
 	} {
 		if err := write(taken); err == nil {
@@ -300,9 +305,10 @@ func testAuditTogether(w *world) {
 	}
 	// And the other way round.
 	e := identity.NewEntry(ctx, w.now(), "acme", identity.KeyCreate, "key-x", "")
-	w.must(w.store.CreateKey(ctx, key, identity.Hash{1}, identity.Principal{}, e))
+	_, err = w.store.CreateKey(ctx, key, identity.Hash{1}, identity.Principal{}, e)
+	w.must(err)
 	e.ID += "2"
-	if err := w.store.CreateKey(ctx, key, identity.Hash{2}, identity.Principal{}, e); err == nil {
+	if _, err := w.store.CreateKey(ctx, key, identity.Hash{2}, identity.Principal{}, e); err == nil {
 		w.Error("one id, two keys")
 	}
 	if list, _ := w.log(m, ann, identity.AuditFilter{Action: identity.KeyCreate}); len(list) != 1 {

@@ -122,9 +122,10 @@ func testFewClients(w *world) {
 	ctx := w.Context()
 	const most = 3
 	create := func(org string) error {
-		return w.store.CreateOrgClient(ctx, oauth.Client{
+		_, err := w.store.CreateOrgClient(ctx, oauth.Client{
 			ID: w.newID(oauth.ClientPrefix), Org: org, Name: "x", Method: oauth.Public, RedirectURIs: []string{"http://127.0.0.1/"}, CreatedAt: w.now(),
 		}, identity.Hash{}, most, identity.NewEntry(ctx, w.now(), org, oauth.ClientCreate, "x", ""))
+		return err
 	}
 	if n := w.race(func() error { return create("acme") }); n != most {
 		w.Errorf("%d clients were made; want %d", n, most)

@@ -113,16 +113,18 @@ func testTaskQuotas(w *world) {
 		o.Quotas = q
 		w.tasks = withPushOff(o)
 	}
-	limited(task.Quotas{LiveTasks: 4})
+	limited(task.Quotas{LiveTasks: 5})
 	c, p := w.call("other", "user:ann", "bob"), w.post("bob")
-	for _, id := range []string{"queued", "leased", "asking", "over"} {
+	for _, id := range []string{"queued", "leased", "asking", "locked", "over"} {
 		w.send(c, id, id)
 	}
 	// Tasks in each of the states that are not over, and one that is.
-	got, err := w.tasks.Claim(ctx, p, task.ClaimRequest{Worker: "w", Max: 4, Lease: time.Minute, Capacity: 4})
+	got, err := w.tasks.Claim(ctx, p, task.ClaimRequest{Worker: "w", Max: 5, Lease: time.Minute, Capacity: 5})
 	w.must(err)
 	for _, a := range got.Assignments {
 		switch a.Task.ID {
+		case "locked":
+			w.report(p, a, task.Report{State: task.AuthRequired})
 		case "queued":
 			w.must(w.tasks.Return(ctx, p, a.Lease.Token))
 		case "asking":
@@ -138,7 +140,7 @@ func testTaskQuotas(w *world) {
 		w.must(err)
 		return n
 	}
-	for most, want := range map[int64]int64{10: 3, 3: 3, 2: 2, 1: 1} {
+	for most, want := range map[int64]int64{10: 4, 4: 4, 3: 3, 2: 2, 1: 1} {
 		if n := count("other", "user:ann", most); n != want {
 			w.Errorf("counted %d live tasks up to %d; want %d", n, most, want)
 		}
@@ -146,14 +148,14 @@ func testTaskQuotas(w *world) {
 	if n := count("acme", "user:ann", 10) + count("other", "user:bob", 10); n != 0 {
 		w.Errorf("others have %d live tasks", n)
 	}
-	if n, err := w.store.CountTasks(ctx, "acme", 10); err != nil || n != 4 {
+	if n, err := w.store.CountTasks(ctx, "acme", 10); err != nil || n != 5 {
 		w.Errorf("counted %d tasks, %v", n, err)
 	}
 	if n, err := w.store.CountTasks(ctx, "other", 10); err != nil || n != 0 {
 		w.Errorf("counted %d tasks of the sender's org, %v", n, err)
 	}
 
-	limited(task.Quotas{LiveTasks: 3})
+	limited(task.Quotas{LiveTasks: 4})
 	c = w.call("other", "user:ann", "bob")
 	send := func(c task.Call, id, text string) error {
 		_, err := w.tasks.Send(ctx, c, task.SendRequest{ID: id, Message: says(text)}, 0)

@@ -202,6 +202,23 @@ func testResend(w *world) {
 	w.want(err, errs.NotFound)
 }
 
+// The time itself counts, to the microsecond that the store keeps.
+func testTasksSince(w *world) {
+	ctx := w.Context()
+	c := w.call("acme", "user:ann", "bob")
+	w.send(c, "t1", "hello")
+	list, err := w.tasks.Own(ctx, c, task.OwnRequest{})
+	w.must(err)
+	at := list.Tasks[0].UpdatedAt
+	for since, want := range map[time.Duration]int64{-time.Microsecond: 1, -1: 1, 0: 1, 1: 0, time.Microsecond: 0} {
+		list, err := w.tasks.Own(ctx, c, task.OwnRequest{UpdatedAfter: at.Add(since)})
+		w.must(err)
+		if list.Total != want || int64(len(list.Tasks)) != want {
+			w.Errorf("%v after the change there are %d tasks; want %d", since, list.Total, want)
+		}
+	}
+}
+
 func testTaskOwnership(w *world) {
 	ctx := w.Context()
 	ann, eve, twin := w.call("acme", "user:ann", "bob"), w.call("acme", "user:eve", "bob"), w.call("other", "user:ann", "bob")

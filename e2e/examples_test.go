@@ -1,0 +1,103 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// TestTheExampleWorkersExecuteEachTaskOnce gives tasks to the workers in Python, shell
+// and Go, 1,000 to each in the soak. The first two open a connection for each request and close it at once.
+func TestTheExampleWorkersExecuteEachTaskOnce(t *testing.T) {
+	t.Parallel()
+	goWorker := filepath.Join(t.TempDir(), "go-worker")
+	if out, err := exec.Command("go", "build", "-buildvcs=false", "-o", goWorker, "../examples/go").CombinedOutput(); err != nil {
+		t.Fatalf("%v %s", err, out)
+	}
+	eachEngine(t, func(t *testing.T, e engine) {
+		s := serve(t, e, "--rate-limit", "0")
+		const org = "examples"
+		s.cli(t, "org", "create", org)
+		s.cli(t, "service", "create", "partner", "--org", org)
+		from := peer{base: s.base, key: s.newKey(t, org, "service:partner", "svc:a2a:write")}
+		var wg sync.WaitGroup
+		for _, w := range []struct {
+			agent string
+			line  []string
+			many  int // processes, so that it does not take minutes
+		}{
+			{"py", []string{"python3", "../examples/python/worker.py", "py"}, 2},
+			{"sh", []string{"sh", "../examples/shell/worker.sh", "sh"}, 4},
+			{"scout", []string{goWorker}, 1},
+		} {
+			s.cli(t, "agent", "create", w.agent, "--org", org, "--name", "Bot")
+			key := s.newKey(t, org, "agent:"+w.agent, "svc:a2a:serve")
+			var said []*output
+			for range w.many {
+				said = append(said, startExample(t, s, key, w.line))
+			}
+			wg.Go(func() { serveOnce(t, from, w.agent, said) })
+		}
+		wg.Wait()
+	})
+}
+
+// startExample runs a worker until the test is over, and returns what it complains of.
+func startExample(t *testing.T, s *server, key string, line []string) *output {
+	t.Helper()
+	said := new(output)
+	cmd := exec.Command(line[0], line[1:]...) //nolint:gosec // ours
+	cmd.Env = append(os.Environ(), "PARLEY_SERVER="+s.base, "PARLEY_KEY="+key)
+	cmd.Stdout, cmd.Stderr = said, said
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Signal(os.Interrupt)
+		_ = cmd.Wait()
+	})
+	return said
+}
+
+// serveOnce sends tasks and checks that each was executed once, under a lease that
+// was live to its end.
+func serveOnce(t *testing.T, from peer, agent string, said []*output) {
+	tasks := siegeSize(120, 1000)
+	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute)
+	defer cancel()
+	id := func(i int) string { return fmt.Sprintf("%s-%d", agent, i) }
+	for i := range tasks {
+		if _, err := from.send(ctx, agent, id(i), fmt.Sprint("number ", i)); err != nil {
+			t.Error(err)
+			return
+		}
+	}
+	for i := range tasks {
+		events, err := from.whole(ctx, agent, id(i)) // ends with the task
+		if err != nil {
+			t.Errorf("%s: %v", id(i), err)
+			return
+		}
+		given, answered := 0, false
+		for _, e := range events {
+			if e.state == "working" {
+				given++
+			}
+			answered = answered || strings.Contains(e.data, fmt.Sprintf(`You said: number %d"`, i)) && strings.Contains(e.data, `"lastChunk":true`)
+		}
+		if given != 1 || !answered || events[len(events)-1].state != "completed" {
+			t.Errorf("%s was executed %d times and ended as %s", id(i), given, events[len(events)-1].data)
+		}
+	}
+	for _, o := range said {
+		if got := o.String(); strings.Contains(got, "409") || strings.Contains(got, "lease_stale") {
+			t.Errorf("%s met a stale lease: %s", agent, got)
+		}
+	}
+}

@@ -1,0 +1,13 @@
+//go:build !linux
+
+package e2e
+
+import (
+	"os/exec"
+	"testing"
+)
+
+// yieldProcessor does nothing here: priorities are set by thread on Linux only.
+func yieldProcessor(*testing.T) (restore func()) { return func() {} }
+
+func ownSession(*exec.Cmd) {}

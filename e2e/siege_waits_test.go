@@ -1,0 +1,100 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// TestSiegeBlockingSends has 64 callers of one key wait for what comes of messages of
+// 400 KB. While they wait they hold neither memory nor a place to decode in, so all of
+// them get in, and get their task when its agent is done.
+func TestSiegeBlockingSends(t *testing.T) {
+	const callers = 64
+	eachSiege(t, func(t *testing.T, s *siege) {
+		h := s.prey.hand()
+		if _, err := h.claim(t.Context(), 1, 0, 60); err != nil { // or no one would wait for it
+			t.Fatal(err)
+		}
+		var wg sync.WaitGroup
+		var ended atomic.Int64
+		for i := range callers {
+			wg.Go(func() {
+				defer ended.Add(1)
+				message := object{
+					"messageId": fmt.Sprint("m", i), "role": "ROLE_USER",
+					"parts": []object{{"text": strings.Repeat("x", 400_000)}},
+				}
+				a, err := s.attacker.call(t.Context(), s.prey.agent, "SendMessage", object{"message": message}, "A2A-Version: 1.0")
+				if err != nil || a.status != http.StatusOK || a.Error != nil || !bytes.Contains(a.Result, []byte("TASK_STATE_COMPLETED")) {
+					t.Errorf("caller %d: %d %+v %.200s %v", i, a.status, a.Error, a.Result, err)
+				}
+			})
+		}
+		eventually(t, soon, "all callers wait", func() bool {
+			return ended.Load() > 0 || s.metric(t, "parley_http_waits") == callers
+		})
+		if n := s.metric(t, "parley_request_memory_bytes"); n > 1<<20 || ended.Load() > 0 {
+			t.Errorf("callers that wait hold %d bytes, %d of them have ended", n, ended.Load())
+		}
+		for done := 0; done < callers && !t.Failed(); {
+			works, err := h.claim(t.Context(), 100, 5, 60)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, w := range works {
+				if _, _, err := h.report(t.Context(), w.Lease, object{"status": "completed"}); err != nil {
+					t.Fatal(err)
+				}
+				done++
+			}
+		}
+		wg.Wait()
+	})
+}
+
+// TestSiegeReports has a worker of the attacker's own agent ask again and again for all
+// that the sender of a large task has said, with many reports at once.
+func TestSiegeReports(t *testing.T) {
+	eachSiege(t, func(t *testing.T, s *siege) {
+		o := &taskOrg{server: s.server, org: "mallory", agent: "bot-mallory"}
+		s.cli(t, "agent", "create", o.agent, "--org", "mallory", "--name", "Bot")
+		o.worker = s.newKey(t, "mallory", "agent:"+o.agent, "svc:a2a:serve")
+		must(s.attacker.send(t.Context(), o.agent, "big", "hello"))(t)
+		lease := o.hand().take(t, 600).Lease
+		for i := range 4 {
+			must(s.attacker.send(t.Context(), o.agent, "big", fmt.Sprint(largest, i)))(t)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(siegeSize(6, 60))*time.Second) // all are there at once
+		defer cancel()
+		var whole atomic.Int64
+		var wg sync.WaitGroup
+		for range siegeSize(64, 128) {
+			wg.Go(func() {
+				res, err := post(ctx, s.base+"/api/v1/agents/"+o.agent+"/leases/"+lease, o.worker, object{"seen": 1})
+				if err != nil {
+					if ctx.Err() == nil {
+						t.Error(err)
+					}
+					return
+				}
+				defer func() { _ = res.Body.Close() }()
+				n, _ := io.Copy(io.Discard, res.Body)
+				if mustShed(t, res); n > int64(4*len(largest)) {
+					whole.Add(1)
+				}
+			})
+		}
+		wg.Wait()
+		if whole.Load() == 0 {
+			t.Error("no report returned all messages")
+		}
+	})
+}

@@ -1,0 +1,203 @@
+package a2a
+
+import (
+	"cmp"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/parley-dev/parley/internal/agent"
+)
+
+// cardForm says which form of a card a client reads.
+type cardForm struct {
+	version  string // version1 or version03; empty: one card that serves both
+	extended bool   // with what only callers see
+	// bareScopes writes scopes as a list, where version 1.0 has an object with a list in it.
+	bareScopes bool
+}
+
+// String names the form, for caches.
+func (f cardForm) String() string {
+	return fmt.Sprintf("%s %t %t", f.version, f.extended, f.bareScopes)
+}
+
+func (f cardForm) v1() bool  { return f.version != version03 }
+func (f cardForm) v03() bool { return f.version != version1 }
+
+// formFor is the form of a version for the client that sent the request.
+func formFor(r *http.Request, version string, extended bool) cardForm {
+	return cardForm{version, extended, isGoClient(r)}
+}
+
+// isGoClient reports whether the client is the official SDK for Go, as far as one can
+// tell. Its version 2.4 cannot read a card whose securityRequirements have the form of the
+// protocol (a2a-go issue 430), nor the refusal of a stream that is no event.
+func isGoClient(r *http.Request) bool {
+	return strings.Contains(r.Header.Get("User-Agent"), "Go-http-client/")
+}
+
+// officialCard is the card of an agent. Members of version 0.3 and of 1.0 stand side by
+// side: those that both have mean the same in both.
+type officialCard struct {
+	Name        string `json:"name"`
+	Description string `json:"description"`
+	Version     string `json:"version"`
+
+	// Version 0.3.
+	ProtocolVersion      string                `json:"protocolVersion,omitempty"`
+	URL                  string                `json:"url,omitempty"`
+	PreferredTransport   string                `json:"preferredTransport,omitempty"`
+	AdditionalInterfaces []transportInterface  `json:"additionalInterfaces,omitempty"`
+	ExtendedCard         bool                  `json:"supportsAuthenticatedExtendedCard,omitempty"`
+	Security             []map[string][]string `json:"security,omitempty"`
+
+	// Version 1.0.
+	SupportedInterfaces  []cardInterface       `json:"supportedInterfaces,omitempty"`
+	SecurityRequirements []securityRequirement `json:"securityRequirements,omitempty"`
+
+	SecuritySchemes    map[string]securityScheme `json:"securitySchemes"`
+	Capabilities       cardCapabilities          `json:"capabilities"`
+	DefaultInputModes  []string                  `json:"defaultInputModes"`
+	DefaultOutputModes []string                  `json:"defaultOutputModes"`
+	Skills             []cardSkill               `json:"skills"`
+	DocumentationURL   string                    `json:"documentationUrl,omitempty"`
+	IconURL            string                    `json:"iconUrl,omitempty"`
+	Provider           *cardProvider             `json:"provider,omitempty"`
+	Signatures         []cardSignature           `json:"signatures,omitempty"`
+}
+
+// transportInterface is where an agent is reached, in version 0.3.
+type transportInterface struct {
+	URL       string `json:"url"`
+	Transport string `json:"transport"`
+}
+
+// cardInterface is where an agent is reached, in version 1.0.
+type cardInterface struct {
+	URL             string `json:"url"`
+	ProtocolBinding string `json:"protocolBinding"`
+	ProtocolVersion string `json:"protocolVersion"`
+	Tenant          string `json:"tenant,omitempty"`
+}
+
+type cardCapabilities struct {
+	Streaming              bool  `json:"streaming"`
+	PushNotifications      bool  `json:"pushNotifications"`
+	StateTransitionHistory *bool `json:"stateTransitionHistory,omitempty"` // version 0.3
+	ExtendedAgentCard      bool  `json:"extendedAgentCard,omitempty"`      // version 1.0
+}
+
+type cardProvider struct {
+	Organization string `json:"organization"`
+	URL          string `json:"url"`
+}
+
+type cardSkill struct {
+	ID          string   `json:"id"`
+	Name        string   `json:"name"`
+	Description string   `json:"description"`
+	Tags        []string `json:"tags"`
+	Examples    []string `json:"examples,omitempty"`
+	InputModes  []string `json:"inputModes,omitempty"`
+	OutputModes []string `json:"outputModes,omitempty"`
+	URL         string   `json:"url,omitempty"` // of the agent, on the platform's card; not in version 1.0
+}
+
+// The bindings that a card can advertise, as settings name them.
+const (
+	bindingJSONRPC = "jsonrpc"
+	bindingREST    = "http+json"
+	bindingGRPC    = "grpc"
+)
+
+// transports are the names that cards use for bindings.
+var transports = map[string]string{bindingJSONRPC: "JSONRPC", bindingREST: "HTTP+JSON", bindingGRPC: "GRPC"}
+
+// defaultBindings leave gRPC out: ADK refuses every card with a gRPC interface.
+var defaultBindings = []string{bindingJSONRPC, bindingREST}
+
+// inputModes are what agents take and give, unless they say otherwise: any.
+var inputModes = []string{"text/plain", "application/json", "*/*"}
+
+// cardOf makes the card of an agent with a profile.
+func (s *server) cardOf(a *agent.Agent, p *agent.Profile, f cardForm) officialCard {
+	base := s.PublicURL.String()
+	address := base + "/a2a/" + a.ID
+	c := officialCard{
+		Name: a.Name, Description: a.Description, Version: cmp.Or(p.Version, s.Version),
+		Capabilities:      cardCapabilities{Streaming: true, PushNotifications: s.Tasks.PushURL != nil, ExtendedAgentCard: f.v1()},
+		DefaultInputModes: inputModes, DefaultOutputModes: inputModes,
+		Skills: skillsOf(a, p), DocumentationURL: cmp.Or(p.DocumentationURL, base+"/docs"), IconURL: p.IconURL,
+	}
+	if c.Description == "" {
+		c.Description = a.Name // it must not be empty
+	}
+	s.addSecurity(&c, f)
+	s.addInterfaces(&c, f, address, a.ID)
+	c.ExtendedCard = f.v03()
+	switch {
+	case p.Provider != (agent.Provider{}):
+		c.Provider = (*cardProvider)(&p.Provider)
+	case f.extended:
+		c.Provider = &cardProvider{a.Org, base}
+	}
+	return c
+}
+
+// addInterfaces lists where an agent is reached: by version 1.0 first, then by 0.3. Over
+// gRPC a tenant names the agent; without one there is no such interface.
+func (s *server) addInterfaces(c *officialCard, f cardForm, address, tenant string) {
+	var old []cardInterface
+	for _, b := range s.CardBindings {
+		i := cardInterface{URL: address, ProtocolBinding: transports[b], ProtocolVersion: version1}
+		switch {
+		case b != bindingGRPC:
+			old = append(old, cardInterface{URL: address, ProtocolBinding: transports[b], ProtocolVersion: version03})
+		case tenant == "":
+			continue
+		default:
+			i.URL, i.Tenant = hostPort(s.PublicURL), tenant
+		}
+		c.SupportedInterfaces = append(c.SupportedInterfaces, i)
+	}
+	c.SupportedInterfaces = append(c.SupportedInterfaces, old...)
+	if f.v03() { // settings always name a binding of this version
+		c.ProtocolVersion, c.URL, c.PreferredTransport = "0.3.0", address, old[0].ProtocolBinding
+		c.Capabilities.StateTransitionHistory = new(bool)
+		for _, i := range old {
+			c.AdditionalInterfaces = append(c.AdditionalInterfaces, transportInterface{i.URL, i.ProtocolBinding})
+		}
+	}
+	if !f.v1() {
+		c.SupportedInterfaces = nil
+	}
+}
+
+// skillsOf lists what the agent can do. A card must name something.
+func skillsOf(a *agent.Agent, p *agent.Profile) []cardSkill {
+	skills := a.Described(p)
+	if len(skills) == 0 {
+		skills = []agent.Skill{agent.PlainSkill("general")}
+	}
+	out := make([]cardSkill, len(skills))
+	for i, skill := range skills {
+		out[i] = cardSkill{
+			ID: skill.ID, Name: skill.Name, Description: cmp.Or(skill.Description, a.Name+": "+skill.Name), Tags: skill.Tags,
+			Examples: skill.Examples, InputModes: skill.InputModes, OutputModes: skill.OutputModes,
+		}
+	}
+	return out
+}
+
+// hostPort is an address as gRPC wants it: without a scheme, with a port.
+func hostPort(u *url.URL) string {
+	if u.Port() != "" {
+		return u.Host
+	}
+	if u.Scheme == "https" {
+		return u.Host + ":443"
+	}
+	return u.Host + ":80"
+}

@@ -1,0 +1,114 @@
+package a2a
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/encoding"
+	"google.golang.org/grpc/mem"
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+)
+
+// maxElements is how many fields, nested ones included, a request may have.
+const maxElements = 50_000
+
+var (
+	errManyFields = fmt.Errorf("the message has more than %d fields, nested ones included; send fewer", maxElements)
+	errNoMessage  = errors.New("the message is not the protobuf encoding of this method's request")
+)
+
+// countingCodec is gRPC's own, but refuses a message of very many fields before it is
+// decoded: four megabytes of empty ones would become hundreds.
+type countingCodec struct{ encoding.CodecV2 }
+
+// received is a message to be decoded, and why it was refused. gRPC makes INTERNAL of
+// every error of a codec, as if it were the server's fault, so the codec returns none.
+type received struct {
+	into    any
+	refused error
+}
+
+// Unmarshal implements encoding.CodecV2.
+func (c countingCodec) Unmarshal(data mem.BufferSlice, v any) error {
+	in, ok := v.(*received)
+	if !ok {
+		return c.CodecV2.Unmarshal(data, v)
+	}
+	if m, ok := in.into.(proto.Message); ok && data.Len() >= maxElements { // a field takes two bytes at least
+		left := maxElements
+		if !countFields(data.Materialize(), m.ProtoReflect().Descriptor(), &left) {
+			in.refused = errManyFields
+			return nil
+		}
+	}
+	if c.CodecV2.Unmarshal(data, in.into) != nil {
+		in.refused = errNoMessage
+	}
+	return nil
+}
+
+// countFields reports whether the encoded message has at most as many fields as are
+// left. What is not valid is left to the decoder.
+func countFields(b []byte, d protoreflect.MessageDescriptor, left *int) bool {
+	for len(b) > 0 {
+		number, kind, n := protowire.ConsumeTag(b)
+		if n < 0 {
+			return true
+		}
+		b = b[n:]
+		size := protowire.ConsumeFieldValue(number, kind, b)
+		if size < 0 {
+			return true
+		}
+		if *left--; *left < 0 {
+			return false
+		}
+		if f := d.Fields().ByNumber(number); f != nil && f.Message() != nil && kind == protowire.BytesType {
+			if inner, n := protowire.ConsumeBytes(b); n >= 0 && !countFields(inner, f.Message(), left) {
+				return false
+			}
+		}
+		b = b[size:]
+	}
+	return true
+}
+
+// decode decodes a message with the function that gRPC has for it.
+func decode(with func(any) error, v any) error {
+	in := &received{into: v}
+	if err := with(in); err != nil {
+		return err
+	}
+	if in.refused != nil {
+		return grpcStatus(newError(codeInvalidParams, in.refused.Error())).Err()
+	}
+	return nil
+}
+
+// decoding is the description of a service whose messages are decoded as above.
+func decoding(d grpc.ServiceDesc) *grpc.ServiceDesc {
+	d.Methods, d.Streams = slices.Clone(d.Methods), slices.Clone(d.Streams)
+	for i := range d.Methods {
+		handle := d.Methods[i].Handler
+		d.Methods[i].Handler = func(
+			srv any, ctx context.Context, with func(any) error, next grpc.UnaryServerInterceptor,
+		) (any, error) {
+			return handle(srv, ctx, func(v any) error { return decode(with, v) }, next)
+		}
+	}
+	for i := range d.Streams {
+		handle := d.Streams[i].Handler
+		d.Streams[i].Handler = func(srv any, stream grpc.ServerStream) error { return handle(srv, decodingStream{stream}) }
+	}
+	return &d
+}
+
+type decodingStream struct{ grpc.ServerStream }
+
+// RecvMsg implements grpc.ServerStream.
+func (s decodingStream) RecvMsg(m any) error { return decode(s.ServerStream.RecvMsg, m) }

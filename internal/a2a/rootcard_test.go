@@ -1,0 +1,123 @@
+package a2a
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/parley-dev/parley/internal/agent"
+	"github.com/parley-dev/parley/internal/httpx"
+	"github.com/parley-dev/parley/internal/identity"
+)
+
+const rootPath = "/.well-known/agent-card.json"
+
+// rootSkills are the ids of the skills of the card at the root.
+func (w *world) rootSkills(secret string, headers ...string) []string {
+	w.tb.Helper()
+	a := w.do(secret, "GET", rootPath, "", headers...)
+	a.status(200)
+	var card struct {
+		Name   string
+		Skills []struct{ ID, Description string }
+	}
+	if err := json.Unmarshal([]byte(a.Body), &card); err != nil {
+		w.tb.Fatal(err)
+	}
+	ids := []string{}
+	for _, s := range card.Skills {
+		ids = append(ids, s.ID)
+		if card.Name == "Parley" && s.ID != "discovery" && !strings.HasSuffix(s.Description, "\nhttp://example.com/a2a/"+s.ID) {
+			w.tb.Errorf("the skill %s lacks the address of the agent: %q", s.ID, s.Description)
+		}
+	}
+	return ids
+}
+
+func TestTheCardAtTheRoot(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.orgs.Agent(agent.Agent{ID: "open", Org: "globex", Name: "Open", Public: true})
+	w.orgs.Agent(agent.Agent{ID: "hidden", Org: "globex", Name: "Hidden"})
+	for name, c := range map[string]struct {
+		key  string
+		want []string
+	}{
+		"nobody in particular":    {"", []string{"echo", "open"}},
+		"a member":                {w.caller("user:ada"), []string{"bot", "echo", "other", "open"}},
+		"another org":             {w.key("globex", "user:eve", "svc:a2a:write"), []string{"hidden", "open", "echo"}},
+		"two agents":              {w.key("acme", "service:two", "svc:a2a:write", "agent:bot", "agent:other"), []string{"bot", "echo", "other", "open"}},
+		"no right":                {w.key("acme", "service:none", "svc:tasks:read"), []string{"echo", "open"}},
+		"one agent":               {w.key("acme", "service:one", "svc:a2a:write", "agent:bot"), []string{"things"}},
+		"one agent, no right":     {w.key("acme", "service:few", "svc:tasks:read", "agent:bot"), []string{"echo", "open"}},
+		"one agent of another":    {w.key("acme", "service:far", "svc:a2a:write", "agent:open"), []string{"general"}},
+		"one that was taken away": {w.goneAgent(), []string{"echo", "open"}},
+	} {
+		if diff := cmp.Diff(c.want, w.rootSkills(c.key)); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+	a := w.do("", "GET", rootPath, "")
+	if h := a.Header; h.Get("Cache-Control") != "public, max-age=5" || !strings.Contains(h.Get("Vary"), "Authorization") || h.Get("Last-Modified") == "" {
+		t.Errorf("%v", h)
+	}
+	if h := w.do(w.caller("user:ada"), "GET", rootPath, "").Header; h.Get("Cache-Control") != "private, no-cache" || !strings.Contains(h.Get("Vary"), "Authorization") {
+		t.Errorf("%v", h)
+	}
+	w.do("", "GET", rootPath, "", "If-None-Match", a.Header.Get("ETag")).status(304)
+	w.do("parley_bad", "GET", rootPath, "").status(401)
+	w.do("", "GET", rootPath, "", "A2A-Version", "3.0").status(400)
+	w.do("", "GET", rootPath, "", "A2A-Version", "1.2").contains(`"supportedInterfaces"`)
+	golden(t, "root_card.json", indent(t, a.Body)+"\n")
+	golden(t, "v1/root_card.json", indent(t, w.do("", "GET", rootPath, "", "A2A-Version", "1.0").Body)+"\n")
+	// The platform itself takes no tasks, and says where to send them.
+	for _, path := range []string{"/a2a", "/a2a/"} {
+		w.do(w.caller("user:ada"), "POST", path, envelope("SendMessage", "{}")).fails(404, codeInvalidRequest)
+	}
+}
+
+// goneAgent is a key for an agent that was disabled.
+func (w *world) goneAgent() string {
+	w.tb.Helper()
+	w.orgs.Agent(agent.Agent{ID: "gone", Org: "acme", Name: "Gone"})
+	key := w.key("acme", "service:late", "svc:a2a:write", identity.Scope("agent:gone"))
+	yes := true
+	if _, err := w.registry.Update(w.tb.Context(), "acme", "gone", agentEdit(nil, &yes)); err != nil {
+		w.tb.Fatal(err)
+	}
+	return key
+}
+
+// A card cannot have pages: it lists as many agents as a page has, and says that there
+// are more.
+func TestTheCardAtTheRootIsBounded(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, func(_ *httpx.Options, o *Options) { o.CardAgents = 3 })
+	for i := range 5 {
+		w.orgs.Agent(agent.Agent{ID: fmt.Sprint("g", i), Org: "globex", Name: "G", Public: true})
+	}
+	if got := w.rootSkills(""); len(got) != 3 {
+		t.Errorf("%v", got)
+	}
+	w.do("", "GET", rootPath, "").contains("more agents than this card lists", "http://example.com/.well-known/agent.json")
+
+	entry := func(size int) cardEntry { return cardEntry{id: "x", json: make([]byte, size)} }
+	for name, c := range map[string]struct{ entries, size, want int }{
+		"few":            {3, 100, 3},
+		"as many as fit": {maxRootAgents, 10, maxRootAgents},
+		"too many":       {maxRootAgents + 1, 10, maxRootAgents},
+		"too large":      {10, maxRootBytes / 4, 4},
+		"one large":      {2, maxRootBytes + 1, 1},
+	} {
+		var part cardPart
+		for range c.entries {
+			part.add(entry(c.size))
+		}
+		if got := part.bounded(); len(got.entries) != c.want || (got.next != "") != (c.want < c.entries) {
+			t.Errorf("%s: %d agents, next %q", name, len(got.entries), got.next)
+		}
+	}
+}

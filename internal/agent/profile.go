@@ -1,0 +1,261 @@
+package agent
+
+import (
+	"cmp"
+	"fmt"
+	"net/url"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/identity"
+)
+
+// Profile is what the card of an agent says beyond the agent's entry.
+type Profile struct {
+	Skills           []Skill // empty: one for each tag of the agent
+	Version          string  // of the agent; empty: that of the platform
+	DocumentationURL string
+	IconURL          string
+	Provider         Provider
+}
+
+// Skill is something that an agent can do.
+type Skill struct {
+	ID, Name, Description string
+	Tags                  []string
+	Examples              []string // of what to ask for
+	InputModes            []string // media types; empty: those of the agent
+	OutputModes           []string
+}
+
+// Provider is who offers an agent. It has both members or none.
+type Provider struct {
+	Organization, URL string
+}
+
+// PlainSkill is the skill of which nothing is known but a tag.
+func PlainSkill(tag string) Skill { return Skill{ID: tag, Name: tag, Tags: []string{tag}} }
+
+// IsPlain reports whether nothing is known of the skill but a tag.
+func (s Skill) IsPlain() bool { return reflect.DeepEqual(s, PlainSkill(s.ID)) }
+
+// Bounds of a profile; lengths in characters.
+const (
+	MaxTags        = 128 // of all skills of an agent
+	MaxSkillTags   = 16
+	MaxExamples    = 16
+	MaxExample     = 1000
+	MaxModes       = 16
+	MaxURL         = 2048  // in bytes
+	MaxProfileText = 32768 // of all skills together, in bytes
+)
+
+// The forms of a tag, which is also that of the id of a skill, of a media type, of the
+// version of an agent, and of a URL that people open.
+const (
+	TagPattern     = `^[A-Za-z0-9][A-Za-z0-9 ._:+#/-]{0,63}$`
+	ModePattern    = `^[A-Za-z0-9!#$&^_.+*-]{1,63}/[A-Za-z0-9!#$&^_.+*-]{1,63}(; ?[A-Za-z0-9!#$&^_.+-]{1,31}=[A-Za-z0-9!#$&^_.+-]{1,63})?$`
+	VersionPattern = `^[A-Za-z0-9][A-Za-z0-9._+-]{0,63}$`
+	URLPattern     = `^https?://[A-Za-z0-9][A-Za-z0-9.-]{0,252}(:[0-9]{1,5})?([/?#]([!-$&-~]|%[0-9A-Fa-f]{2})*)?$`
+)
+
+var (
+	tagPattern     = regexp.MustCompile(TagPattern)
+	modePattern    = regexp.MustCompile(ModePattern)
+	versionPattern = regexp.MustCompile(VersionPattern)
+	urlPattern     = regexp.MustCompile(URLPattern)
+)
+
+// Describe sets the skills. A skill without a name or tags gets its id for them. Skills
+// that are all plain are kept as tags alone.
+func (a *Agent) Describe(skills []Skill) {
+	skills = slices.Clone(skills)
+	for i := range skills {
+		s := &skills[i]
+		s.Name = cmp.Or(s.Name, s.ID)
+		if len(s.Tags) == 0 {
+			s.Tags = []string{s.ID}
+		}
+	}
+	if slices.ContainsFunc(skills, func(s Skill) bool { return !s.IsPlain() }) {
+		a.Skills, a.Profile.Skills = tagsOf(skills), skills
+		return
+	}
+	a.Skills, a.Profile.Skills = make([]string, len(skills)), nil
+	for i, s := range skills {
+		a.Skills[i] = s.ID
+	}
+}
+
+// Rich returns the skills in the profile of an agent; none: there is nothing to say beyond
+// the tags. A profile whose tags are not those of the agent is out of date: nodes of an
+// earlier version change the tags alone.
+func (a *Agent) Rich(p *Profile) []Skill {
+	if slices.Equal(tagsOf(p.Skills), a.Skills) {
+		return p.Skills
+	}
+	return nil
+}
+
+// Described returns the skills of an agent with the profile.
+func (a *Agent) Described(p *Profile) []Skill {
+	if rich := a.Rich(p); len(rich) > 0 {
+		return rich
+	}
+	out := make([]Skill, len(a.Skills))
+	for i, tag := range a.Skills {
+		out[i] = PlainSkill(tag)
+	}
+	return out
+}
+
+// tagsOf lists the tags of skills, each once.
+func tagsOf(skills []Skill) []string {
+	out := []string{}
+	seen := map[string]bool{}
+	for _, s := range skills {
+		for _, tag := range s.Tags {
+			if !seen[tag] {
+				seen[tag] = true
+				out = append(out, tag)
+			}
+		}
+	}
+	return out
+}
+
+// checks collects what is wrong with an agent.
+type checks struct{ fields []errs.Field }
+
+func (c *checks) profile(p *Profile) {
+	if p.Version != "" && !versionPattern.MatchString(p.Version) {
+		c.add("/version", "must have 1 to 64 letters, digits and . _ + -, and start with a letter or digit")
+	}
+	c.url("/documentation_url", p.DocumentationURL)
+	c.url("/icon_url", p.IconURL)
+	if p.Provider != (Provider{}) {
+		if problem := identity.NameProblem(p.Provider.Organization); problem != "" {
+			c.add("/provider/organization", problem)
+		}
+		if c.url("/provider/url", p.Provider.URL); p.Provider.URL == "" {
+			c.add("/provider/url", "is required with the organization")
+		}
+	}
+	c.skills(p.Skills)
+}
+
+// maxProblems bounds what one response lists.
+const maxProblems = 32
+
+func (c *checks) add(at, msg string) {
+	if len(c.fields) < maxProblems {
+		c.fields = append(c.fields, errs.Field{In: errs.Body, Name: at, Message: msg})
+	}
+}
+
+func (c *checks) skills(skills []Skill) {
+	c.count("/skills", len(skills), MaxSkills)
+	size := 0
+	ids := map[string]bool{}
+	for i, s := range skills {
+		at := fmt.Sprintf("/skills/%d", i)
+		switch {
+		case !tagPattern.MatchString(s.ID):
+			c.add(at+"/id", fmt.Sprintf("%q is not the id of a skill; %s", clip(s.ID), tagRule))
+		case ids[s.ID]:
+			c.add(at+"/id", fmt.Sprintf("%q is given twice", s.ID))
+		}
+		ids[s.ID] = true
+		if problem := identity.NameProblem(s.Name); problem != "" {
+			c.add(at+"/name", problem)
+		}
+		c.text(at+"/description", s.Description, MaxDescription)
+		c.tags(at+"/tags", s.Tags, MaxSkillTags)
+		c.count(at+"/examples", len(s.Examples), MaxExamples)
+		for j, e := range s.Examples {
+			if c.text(fmt.Sprintf("%s/examples/%d", at, j), e, MaxExample); e == "" {
+				c.add(fmt.Sprintf("%s/examples/%d", at, j), "must not be empty")
+			}
+			size += len(e)
+		}
+		c.modes(at+"/input_modes", s.InputModes)
+		c.modes(at+"/output_modes", s.OutputModes)
+		size += len(s.Name) + len(s.Description)
+	}
+	if size > MaxProfileText {
+		c.add("/skills", fmt.Sprintf("have %d bytes of names, descriptions and examples; at most %d are allowed", size, MaxProfileText))
+	}
+	if n := len(tagsOf(skills)); n > MaxTags {
+		c.add("/skills", fmt.Sprintf("have %d different tags; at most %d are allowed", n, MaxTags))
+	}
+}
+
+const tagRule = "use 1 to 64 letters, digits, spaces and . _ : + # / -"
+
+func (c *checks) tags(at string, tags []string, most int) {
+	c.count(at, len(tags), most)
+	seen := map[string]bool{}
+	for i, tag := range tags {
+		switch at := fmt.Sprintf("%s/%d", at, i); {
+		case !tagPattern.MatchString(tag):
+			c.add(at, fmt.Sprintf("%q is not a skill tag; %s", clip(tag), tagRule))
+		case seen[tag]:
+			c.add(at, fmt.Sprintf("%q is given twice", tag))
+		}
+		seen[tag] = true
+	}
+}
+
+func (c *checks) modes(at string, modes []string) {
+	c.count(at, len(modes), MaxModes)
+	for i, m := range modes {
+		if !modePattern.MatchString(m) {
+			c.add(fmt.Sprintf("%s/%d", at, i), fmt.Sprintf("%q is not a media type; an example is text/plain", clip(m)))
+		}
+	}
+}
+
+func (c *checks) count(at string, n, most int) {
+	if n > most {
+		c.add(at, fmt.Sprintf("has %d entries; at most %d are allowed", n, most))
+	}
+}
+
+func (c *checks) text(at, s string, most int) {
+	switch n := utf8.RuneCountInString(s); {
+	case n > most:
+		c.add(at, fmt.Sprintf("has %d characters; at most %d are allowed", n, most))
+	case !utf8.ValidString(s) || strings.Contains(s, "\x00"):
+		c.add(at, "must be valid UTF-8 without NUL")
+	}
+}
+
+// url checks the address of a page that people open. An empty one is none.
+func (c *checks) url(at, s string) {
+	if s == "" {
+		return
+	}
+	if len(s) > MaxURL {
+		c.add(at, fmt.Sprintf("has %d bytes; at most %d are allowed", len(s), MaxURL))
+		return
+	}
+	if urlPattern.MatchString(s) {
+		return
+	}
+	if u, err := url.Parse(s); err == nil && u.User != nil {
+		c.add(at, "must not contain a user name or a password")
+		return
+	}
+	c.add(at, "must be an absolute URL that starts with https:// or http://, in ASCII")
+}
+
+func clip(s string) string {
+	if len(s) > 80 {
+		return strings.ToValidUTF8(s[:80], "") + "…"
+	}
+	return s
+}

@@ -1,0 +1,184 @@
+package app
+
+import (
+	"bytes"
+	"crypto/tls"
+	"io"
+	"log/slog"
+	"net"
+	"strings"
+	"testing"
+	"time"
+)
+
+// pendingIs waits until unfinished headers count as much as ok wants.
+func (s *guardedServer) pendingIs(t *testing.T, what string, ok func(int64) bool) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); !ok(s.pending.Load()); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("unfinished headers count %d bytes; want %s", s.pending.Load(), what)
+		}
+	}
+}
+
+func isZero(n int64) bool { return n == 0 }
+
+func TestAHeaderCountsUntilItIsComplete(t *testing.T) {
+	t.Parallel()
+	s := newGuardedServer(t, 0)
+	const half = "GET /stay HTTP/1.1\r\nHost: x\r\nX: "
+	want := int64(len(half) + 2*lineCost)
+	c := s.dial(t, half)
+	s.pendingIs(t, "those of one header", func(n int64) bool { return n == want })
+	_, _ = c.WriteString("y\r\n\r\n")
+	_ = c.Flush()
+	<-s.inside
+	if n := s.pending.Load(); n != 0 {
+		t.Errorf("a request that is being served counts %d bytes of an unfinished header", n)
+	}
+	s.free()
+	if !served(c) {
+		t.Fatal("no response")
+	}
+	_, _ = c.WriteString(half)
+	_ = c.Flush()
+	s.pendingIs(t, "those of the next header", func(n int64) bool { return n == want })
+	_ = s.only(t).Close()
+	s.pendingIs(t, "none of a closed connection", isZero)
+}
+
+// A part of the next request may be read together with one that is served.
+func TestAHeaderThatComesWithAnotherRequestCounts(t *testing.T) {
+	t.Parallel()
+	s := newGuardedServer(t, 0)
+	c := s.dial(t, getRoot+"GET / HTTP/1.1\r\n"+strings.Repeat("a:\n", 1000))
+	if !served(c) {
+		t.Fatal("no response")
+	}
+	s.pendingIs(t, "those of 1,000 lines", func(n int64) bool { return n > 900*lineCost })
+	c = s.dial(t, getRoot+getRoot)
+	if !served(c) || !served(c) {
+		t.Error("two requests at once were not served")
+	}
+}
+
+func TestTheLargestAndOldestHeadersMakeRoom(t *testing.T) {
+	t.Parallel()
+	l, err := listen(t.Context(), "127.0.0.1:0", "--listen")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	g := newGuard(l, 0, slog.New(slog.DiscardHandler))
+	now := time.Now()
+	add := func(cost int64, age time.Duration) *guarded {
+		client, err := net.Dial("tcp", l.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { client.Close() })
+		conn, err := g.Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := conn.(*guarded)
+		t.Cleanup(func() { c.Close() })
+		c.header.since.Store(now.Add(-age).UnixNano())
+		c.header.cost.Store(cost)
+		g.pending.Add(cost)
+		return c
+	}
+	spared := map[string]*guarded{
+		"small": add(100, time.Hour), "young": add(2*maxPendingOne, time.Nanosecond), "busy": add(maxPendingOne, time.Hour),
+	}
+	spared["busy"].state.Add(began + 1)
+	old := add(maxPending/2, time.Hour)
+	g.shedHeaders()
+	if old.state.Load()&closing != 0 {
+		t.Fatal("a connection was closed although there is room")
+	}
+	g.pending.Add(maxPending / 2)
+	g.shedHeaders()
+	if old.state.Load()&closing == 0 {
+		t.Error("the connection that holds much for long was not closed")
+	}
+	for name, c := range spared {
+		if c.state.Load()&closing != 0 {
+			t.Errorf("the %s connection was closed", name)
+		}
+	}
+}
+
+func TestBytesThatCannotBeReadCountByTheirWorst(t *testing.T) {
+	t.Parallel()
+	var plain, h2 header
+	if n := plain.estimate([]byte("GET / HTTP/1.1\r\n")); n != 16+lineCost {
+		t.Errorf("a line of HTTP/1 counts %d", n)
+	}
+	for _, b := range []string{"P", "R", "I * HTTP/2.0\r\n\r\nSM\r\n\r\n"} { // byte by byte, so as not to be known
+		h2.estimate([]byte(b))
+	}
+	if n := h2.estimate(make([]byte, 10)); n != 10*sealedCost {
+		t.Errorf("10 bytes of HTTP/2 count %d", n)
+	}
+}
+
+// Encrypted bytes count as what they may hide, those of the handshake do not.
+func TestUnfinishedHeadersCountOverTLS(t *testing.T) {
+	t.Parallel()
+	cfg := testConfig(t)
+	dir := t.TempDir()
+	cfg.TLSCert, cfg.TLSKey = dir+"/cert.pem", dir+"/key.pem"
+	writeCert(t, cfg, 1, time.Now())
+	s := startServer(t, cfg)
+	defer s.Shutdown()
+	addr := strings.TrimPrefix(s.URL(), "https://")
+	plain, err := net.Dial("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer plain.Close()
+	_, _ = plain.Write(append([]byte{22, 3, 1, 16, 0}, make([]byte, 1000)...)) // a hello that does not end
+	server := &guardedServer{guard: s.listener}
+	server.pendingIs(t, "about 1,005", func(n int64) bool { return n >= 1005 && n < 3000 })
+	plain.Close()
+	server.pendingIs(t, "none", isZero)
+
+	conn, err := tls.Dial("tcp", addr, &tls.Config{InsecureSkipVerify: true}) //nolint:gosec // a test
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	_, _ = io.WriteString(conn, "GET /healthz HTTP/1.1\r\nHost: x\r\nX: "+strings.Repeat("x", 1000))
+	server.pendingIs(t, "1,000 encrypted bytes", func(n int64) bool { return n >= 1000*sealedCost })
+	_, _ = io.WriteString(conn, "\r\n\r\n")
+	got := make([]byte, 12)
+	if _, err := io.ReadFull(conn, got); err != nil || !bytes.HasSuffix(got, []byte("200")) {
+		t.Errorf("%s, %v", got, err)
+	}
+	server.pendingIs(t, "none", isZero)
+}
+
+// A frame of HTTP/2 is read into a buffer of the size that it declares.
+func TestFramesOfHTTP2AreSmall(t *testing.T) {
+	t.Parallel()
+	s := startServer(t, testConfig(t))
+	defer s.Shutdown()
+	conn, err := net.Dial("tcp", strings.TrimPrefix(s.URL(), "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	_, _ = io.WriteString(conn, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00")
+	head := make([]byte, 9)
+	if _, err := io.ReadFull(conn, head); err != nil || head[3] != 4 {
+		t.Fatalf("%x, %v; want a SETTINGS frame", head, err)
+	}
+	settings := make([]byte, int(head[1])<<8|int(head[2]))
+	if _, err := io.ReadFull(conn, settings); err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Contains(settings, []byte{0, 5, 0, 0, 0x40, 0}) { // SETTINGS_MAX_FRAME_SIZE
+		t.Errorf("%x does not bound frames to 16 KiB", settings)
+	}
+}

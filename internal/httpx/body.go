@@ -1,0 +1,31 @@
+package httpx
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/parley-dev/parley/internal/errs"
+)
+
+// CheckLength refuses a body whose declared length is over the limit. Nothing of it is
+// read, so that a client that asks first (Expect: 100-continue) does not send it.
+func CheckLength(r *http.Request, limit int64) error {
+	if r.ContentLength <= limit {
+		return nil
+	}
+	return errs.New(errs.TooLarge, "request.too_large", "the body is larger than %d bytes", limit)
+}
+
+// encoded reports whether the body is compressed.
+func encoded(h http.Header) bool {
+	for _, v := range h["Content-Encoding"] {
+		if v != "" && !strings.EqualFold(v, "identity") {
+			return true
+		}
+	}
+	return false
+}
+
+var identityOnly = []string{"identity"}
+
+var errEncoded = errs.New(errs.Unsupported, "request.encoded", "send the body as it is: compressed bodies (Content-Encoding) are not taken")

@@ -1,0 +1,191 @@
+package rest
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/go-json-experiment/json"
+
+	"github.com/parley-dev/parley/internal/agent"
+	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/httpx"
+	"github.com/parley-dev/parley/internal/identity"
+)
+
+// AgentSkill is something that an agent can do.
+type AgentSkill struct {
+	ID          string   `json:"id" doc:"Unique among the skills of the agent." example:"profile-service"`
+	Name        string   `json:"name,omitempty" doc:"What people call it; the id if it is left out." example:"Profile a service"`
+	Description string   `json:"description,omitempty" doc:"What it does." example:"Finds out where a service spends its time."`
+	Tags        []string `json:"tags,omitempty" nullable:"false" doc:"Words to choose it by; the id if they are left out." example:"[\"profiling\",\"go\"]"`
+	Examples    []string `json:"examples,omitempty" nullable:"false" doc:"What to ask for." example:"[\"Why is checkout slow?\"]"`
+	InputModes  []string `json:"input_modes,omitempty" nullable:"false" doc:"Media types that it takes, if they differ from the agent's." example:"[\"text/plain\"]"`
+	OutputModes []string `json:"output_modes,omitempty" nullable:"false" doc:"Media types that it gives, if they differ from the agent's." example:"[\"application/json\"]"`
+}
+
+// TransformSchema takes the limits from the domain.
+func (AgentSkill) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
+	property(s, "id", pattern(agent.TagPattern))
+	property(s, "name", length(0, identity.MaxName))
+	property(s, "description", length(0, agent.MaxDescription))
+	property(s, "tags", entries(agent.MaxSkillTags, pattern(agent.TagPattern)), func(p *huma.Schema) { p.UniqueItems = true })
+	property(s, "examples", entries(agent.MaxExamples, length(1, agent.MaxExample)))
+	property(s, "input_modes", entries(agent.MaxModes, pattern(agent.ModePattern)))
+	property(s, "output_modes", entries(agent.MaxModes, pattern(agent.ModePattern)))
+	return s
+}
+
+// entries bounds a list and its entries.
+func entries(most int, each func(*huma.Schema)) func(*huma.Schema) {
+	return func(s *huma.Schema) {
+		s.MaxItems = &most
+		each(s.Items)
+	}
+}
+
+// pattern gives the form of a string.
+func pattern(p string) func(*huma.Schema) { return func(s *huma.Schema) { s.Pattern = p } }
+
+// emptyOr allows an empty string beside what matches the pattern.
+func emptyOr(p string) func(*huma.Schema) { return pattern("^$|" + p) }
+
+// AgentProvider is who offers an agent.
+type AgentProvider struct {
+	Organization string `json:"organization" doc:"The name of the organization." example:"Acme"`
+	URL          string `json:"url" doc:"Its website."`
+}
+
+// TransformSchema takes the limits from the domain.
+func (AgentProvider) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
+	property(s, "organization", length(1, identity.MaxName))
+	property(s, "url", pattern(agent.URLPattern), length(0, agent.MaxURL))
+	return s
+}
+
+// skillInput is a skill of a request: a tag, or an object. What cannot be read of it is
+// kept, so that the response can name each field.
+type skillInput struct {
+	skill  agent.Skill
+	broken []errs.Field // names are relative to the skill
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (in *skillInput) UnmarshalJSON(data []byte) error {
+	switch data[0] {
+	case '"':
+		var tag string
+		err := json.Unmarshal(data, &tag)
+		in.skill = agent.PlainSkill(tag)
+		return err
+	case '{':
+		var s AgentSkill
+		var err error
+		in.broken, err = httpx.Decode(data, &s)
+		in.skill = agent.Skill(s)
+		if s.ID == "" && len(in.broken) == 0 {
+			in.broken = []errs.Field{{In: errs.Body, Name: "/id", Message: "is required"}}
+		}
+		return err
+	case 'n':
+		return nil // the decoder of the body refuses null
+	}
+	in.broken = []errs.Field{{In: errs.Body, Message: "must be a tag or an object"}}
+	return nil
+}
+
+// Schema documents it.
+func (skillInput) Schema(r huma.Registry) *huma.Schema {
+	return &huma.Schema{OneOf: []*huma.Schema{
+		{Type: huma.TypeString, Pattern: agent.TagPattern, Description: "A tag. The skill has it as its id and name, too."},
+		r.Schema(reflect.TypeFor[AgentSkill](), false, ""), // not by name: unknown members are refused here
+	}}
+}
+
+// readSkills returns the skills of a request, or what could not be read of them.
+func readSkills(list []skillInput) (skills []agent.Skill, broken []errs.Field) {
+	skills = []agent.Skill{}
+	for i, in := range list {
+		for _, f := range in.broken {
+			f.Name = fmt.Sprintf("/skills/%d%s", i, f.Name)
+			broken = append(broken, f)
+		}
+		skills = append(skills, in.skill)
+	}
+	if len(broken) > 0 {
+		return []agent.Skill{}, broken // the rest is checked when all can be read
+	}
+	return skills, nil
+}
+
+// providerInput is a provider of a request.
+type providerInput struct {
+	set    bool
+	value  AgentProvider
+	broken []errs.Field // names are relative to the provider
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (p *providerInput) UnmarshalJSON(data []byte) error {
+	p.set = true
+	var err error
+	p.broken, err = httpx.Decode(data, &p.value)
+	if len(p.broken) == 0 && p.value == (AgentProvider{}) {
+		p.broken = []errs.Field{
+			{In: errs.Body, Name: "/organization", Message: "is required"}, {In: errs.Body, Name: "/url", Message: "is required"},
+		}
+	}
+	return err
+}
+
+// Schema documents it.
+func (providerInput) Schema(r huma.Registry) *huma.Schema {
+	return r.Schema(reflect.TypeFor[AgentProvider](), false, "")
+}
+
+// providerEdit is a provider of a change; null: none.
+type providerEdit struct{ providerInput }
+
+// AcceptsNull implements httpx.Nullable.
+func (*providerEdit) AcceptsNull() string { return "an object or null" }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (p *providerEdit) UnmarshalJSON(data []byte) error {
+	if data[0] == 'n' {
+		p.set = true
+		return nil
+	}
+	return p.providerInput.UnmarshalJSON(data)
+}
+
+// Schema documents it.
+func (providerEdit) Schema(r huma.Registry) *huma.Schema {
+	s := *r.Schema(reflect.TypeFor[AgentProvider](), false, "")
+	s.Nullable = true
+	return &s
+}
+
+// read returns the provider of a request and what could not be read of it.
+func (p *providerInput) read() (agent.Provider, []errs.Field) {
+	var broken []errs.Field
+	for _, f := range p.broken {
+		f.Name = "/provider" + f.Name
+		broken = append(broken, f)
+	}
+	return agent.Provider(p.value), broken
+}
+
+// wholeAgent is an agent with its profile.
+func (a *api) wholeAgent(ctx context.Context, g *agent.Agent) (Agent, error) {
+	out, err := a.agentOf(ctx, g)
+	p := &g.Profile
+	for _, s := range g.Rich(p) {
+		out.SkillDetails = append(out.SkillDetails, AgentSkill(s))
+	}
+	out.Version, out.DocumentationURL, out.IconURL = p.Version, p.DocumentationURL, p.IconURL
+	if p.Provider != (agent.Provider{}) {
+		out.Provider = (*AgentProvider)(&p.Provider)
+	}
+	return out, err
+}

@@ -1,0 +1,163 @@
+package storetest
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/parley-dev/parley/internal/budget"
+	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/idempotency"
+	"github.com/parley-dev/parley/internal/task"
+)
+
+// testTurnsWithoutMemory: a report that is stored is accepted, also if the server has no
+// memory for what the sender said meanwhile. A later report delivers it, once.
+func testTurnsWithoutMemory(w *world) {
+	c, p := w.call("acme", "user:ann", "bob"), w.post("bob")
+	for _, seen := range []bool{false, true} {
+		id := map[bool]string{false: "without seen", true: "with seen"}[seen]
+		w.send(c, id, "hello")
+		a := w.claim(p)
+		w.send(c, id, "small")
+		large := strings.Repeat("x", 100<<10)
+		w.send(c, id, large)
+		pool := budget.NewPool(budget.Limits{Memory: 1 << 20, Response: 1 << 20})
+		full := &budget.Account{Pool: pool, Owner: budget.Owner{Org: "acme", Principal: "agent:bob"}}
+		w.must(full.Hold(w.Context(), 200<<10))
+		ctx := context.WithValue(w.Context(), budget.Key{}, &budget.Account{Pool: pool, Owner: full.Owner})
+		report := task.Report{Message: ptr(agentSays("half"))}
+		if seen {
+			report.Seen = &a.Task.Seq
+		}
+		got, err := w.tasks.Report(ctx, p, a.Lease.Token, report)
+		w.must(err)
+		if !got.More || got.State != task.Working || len(got.Turns) > 1 {
+			w.Errorf("%s: %d turns, more: %v", id, len(got.Turns), got.More)
+		}
+		full.Close()
+		next := task.Report{}
+		if seen {
+			next.Seen = &got.Seen
+		}
+		rest, err := w.tasks.Report(w.Context(), p, a.Lease.Token, next)
+		w.must(err)
+		var texts []int
+		for _, m := range append(got.Turns, rest.Turns...) {
+			texts = append(texts, len(m.Parts[0].Text))
+		}
+		if diff := cmp.Diff([]int{len("small"), len(large)}, texts); diff != "" || rest.More {
+			w.Errorf("%s: the worker was told %v; %s", id, texts, diff)
+		}
+		again, err := w.tasks.Report(w.Context(), p, a.Lease.Token, task.Report{})
+		if w.must(err); len(again.Turns) > 0 {
+			w.Errorf("%s: told again", id)
+		}
+		w.report(p, a, task.Report{State: task.Completed})
+	}
+}
+
+func testAuthRequired(w *world) {
+	ctx := w.Context()
+	c, p := w.call("acme", "user:ann", "bob"), w.post("bob")
+	w.send(c, "t1", "hello")
+	a := w.claim(p)
+	w.report(p, a, task.Report{State: task.AuthRequired, Message: ptr(agentSays("sign in at …"))})
+	waits, err := w.tasks.Get(ctx, c, "t1", task.All)
+	if w.must(err); waits.State != task.AuthRequired || waits.Message == nil {
+		w.Errorf("waits as %+v", waits)
+	}
+	if again := w.send(c, "t1", "hello"); again.State != task.Working || !again.Queued {
+		w.Errorf("after the answer: %+v", again)
+	}
+	a = w.claim(p)
+	canceled, err := w.tasks.Cancel(ctx, c, "t1", task.All)
+	if w.must(err); canceled.State != task.Canceled {
+		w.Errorf("canceled as %+v", canceled)
+	}
+	for range 2 {
+		got, err := w.tasks.Report(ctx, p, a.Lease.Token, task.Report{State: task.Canceled})
+		if w.must(err); !got.Canceled || got.State != task.Canceled {
+			w.Errorf("confirmed as %+v", got)
+		}
+	}
+}
+
+func testClaimShowsTheRequest(w *world) {
+	ctx := w.Context()
+	c, p := w.call("acme", "user:ann", "bob"), w.post("bob")
+	send := func(r task.SendRequest) {
+		r.ID = "mine"
+		_, err := w.tasks.Send(ctx, c, r, 0)
+		w.must(err)
+	}
+	check := func(modes []string, metadata string) task.Assignment {
+		a := w.claim(p)
+		got := a.Task.RequestMetadata
+		if got == nil {
+			got = a.Task.Metadata
+		}
+		if a.Task.ID != "mine" || !slices.Equal(a.Task.OutputModes, modes) || string(got) != metadata {
+			w.Errorf("the worker sees %q, %v and %s", a.Task.ID, a.Task.OutputModes, got)
+		}
+		return a
+	}
+	send(task.SendRequest{Message: says("one"), OutputModes: []string{"text/plain", "image/png"}, Metadata: []byte(`{"a":1}`)})
+	a := check([]string{"text/plain", "image/png"}, `{"a":1}`)
+	w.report(p, a, task.Report{State: task.InputRequired})
+	send(task.SendRequest{Message: says("two"), Metadata: []byte(`{"b":2}`)})
+	a = check([]string{"text/plain", "image/png"}, `{"b":2}`)
+	w.report(p, a, task.Report{State: task.InputRequired})
+	send(task.SendRequest{Message: says("three"), OutputModes: []string{"text/html"}})
+	check([]string{"text/html"}, `{"b":2}`)
+	// The sender sees the metadata of its task as before.
+	if t, err := w.tasks.Get(ctx, c, "mine", task.All); err != nil || string(t.Metadata) != `{"a":1}` {
+		w.Errorf("%s %v", t.Metadata, err)
+	}
+	long := slices.Repeat([]string{"text/plain"}, task.MaxIDs+1)
+	_, err := w.tasks.Send(ctx, c, task.SendRequest{ID: "x", Message: says("x"), OutputModes: long}, 0)
+	w.want(err, errs.Invalid)
+}
+
+// testReportOnce repeats reports whose response was lost.
+func testReportOnce(w *world) {
+	c, p := w.call("acme", "user:ann", "bob"), w.post("bob")
+	w.send(c, "t1", "hello")
+	a := w.claim(p)
+	w.send(c, "t1", "and this")
+	report := func(key string, r task.Report) (task.Progress, bool) {
+		k, err := idempotency.New("report "+a.Lease.Token, key, []byte(key))
+		w.must(err)
+		ctx, once, err := idempotency.Begin(w.Context(), k, "acme", "agent:bob", "secret")
+		w.must(err)
+		r.Once = once
+		got, err := w.tasks.Report(ctx, p, a.Lease.Token, r)
+		w.must(err)
+		return got, once.Replayed()
+	}
+	for _, r := range []struct {
+		key    string
+		report task.Report
+	}{
+		{"piece", task.Report{Artifacts: []task.ArtifactUpdate{artifact("a", "x", true)}}},
+		{"end", task.Report{State: task.Completed}},
+	} {
+		first, replayed := report(r.key, r.report)
+		again, repeated := report(r.key, r.report)
+		if replayed || !repeated {
+			w.Errorf("%s: replayed %v, then %v", r.key, replayed, repeated)
+		}
+		if diff := cmp.Diff(first, again); diff != "" {
+			w.Errorf("%s: %s", r.key, diff)
+		}
+		if want := map[string]int{"piece": 1, "end": 0}[r.key]; len(again.Turns) != want {
+			w.Errorf("%s: %d turns", r.key, len(again.Turns))
+		}
+	}
+	got, err := w.tasks.Get(w.Context(), c, "t1", task.All)
+	if w.must(err); len(got.Artifacts) != 1 || len(got.Artifacts[0].Parts) != 1 || got.State != task.Completed {
+		w.Errorf("%+v", got)
+	}
+}
