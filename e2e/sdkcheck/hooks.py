@@ -20,6 +20,7 @@ RULES = [
     (r"after", r'must be the "next" of the page before'),
     (r"q", r"must contain a letter or a digit"),
     (r"/title", r"must have a character that can be seen"),
+    (r"/skills(/.*)?", r"is given twice|different tags"),
     (r"/assignee", r"is not a member of this org"),
     (r"/scopes/\d+", r"names an agent that this org cannot reach"),
     (r"/expires_at", r"must lie in the future"),

@@ -174,7 +174,7 @@ func curl(op *huma.Operation, body *huma.Schema, server string) string {
 		line += " -X " + op.Method
 	}
 	line += ` "` + server + path + `"`
-	if op.Security == nil {
+	if op.Security == nil || len(op.Security) > 1 {
 		line += " \\\n  -H \"Authorization: Bearer $PARLEY_KEY\""
 	}
 	if body != nil {
