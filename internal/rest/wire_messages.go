@@ -136,7 +136,7 @@ func reportParts(r huma.Registry) *huma.Schema {
 	parts := &huma.Schema{
 		Type: huma.TypeArray, Description: "What it consists of.",
 		Items: &huma.Schema{OneOf: []*huma.Schema{
-			reportPart(r, "Text", "text", described("The text.")),
+			reportPart(r, "Text", "text", explained(text(matching(without(nul))), "The text.")),
 			reportPart(r, "Data", "data", &huma.Schema{Description: "Any JSON value but null.", Not: &huma.Schema{Type: "null"}}),
 			reportPart(r, "File", "file", explained(component(r, "WorkerFile", fileSchema), "The file: bytes or a URI.")),
 		}},
