@@ -20,14 +20,14 @@ RULES = [
     (r"after", r'must be the "next" of the page before'),
     (r"q", r"must contain a letter or a digit"),
     (r"/title", r"must have a character that can be seen"),
-    (r"/skills(/.*)?", r"is given twice|different tags"),
+    (r"/skills(/.*)?", r"is given twice|different tags|bytes of names"),
     (r"/assignee", r"is not a member of this org"),
     (r"/scopes/\d+", r"names an agent that this org cannot reach"),
     (r"/expires_at", r"must lie in the future"),
     (r"/seen", r"must be the number that the claim or the last answer had"),
     (r"/admin", r"can be true for users only"),
     # Patterns cannot name characters above U+FFFF in a way that all tools understand.
-    (r"/name|/provider/organization", r"cannot contain the character U\+[0-9A-F]{5}"),
+    (r"/name|/provider/organization|/skills/\d+/name", r"cannot contain the character U\+[0-9A-F]{5}"),
 ]
 
 # An Idempotency-Key belongs to one request.

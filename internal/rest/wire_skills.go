@@ -29,10 +29,10 @@ type AgentSkill struct {
 // TransformSchema takes the limits from the domain.
 func (AgentSkill) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
 	property(s, "id", pattern(agent.TagPattern))
-	property(s, "name", length(0, identity.MaxName))
-	property(s, "description", length(0, agent.MaxDescription))
+	property(s, "name", length(0, identity.MaxName), emptyOr(namePattern())) // empty: the id
+	property(s, "description", length(0, agent.MaxDescription), matching(without(nul)))
 	property(s, "tags", entries(agent.MaxSkillTags, pattern(agent.TagPattern)), func(p *huma.Schema) { p.UniqueItems = true })
-	property(s, "examples", entries(agent.MaxExamples, length(1, agent.MaxExample)))
+	property(s, "examples", entries(agent.MaxExamples, length(1, agent.MaxExample)), eachItem(matching(without(nul))))
 	property(s, "input_modes", entries(agent.MaxModes, pattern(agent.ModePattern)))
 	property(s, "output_modes", entries(agent.MaxModes, pattern(agent.ModePattern)))
 	return s
