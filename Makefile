@@ -32,12 +32,17 @@ test: deps ## run all tests on SQLite and PostgreSQL (under 15 minutes on 2 core
 race: deps ## run the tests of what shares memory under the race detector
 	$(GO) test -race -timeout 20m $(RACE)
 
+.PHONY: sdkcheck
+sdkcheck: ## run generators, linters and schemathesis on the OpenAPI document (about 10 minutes; needs the network)
+	@scripts/deps sdkcheck
+	$(GO) test -tags sdkcheck -count=1 -timeout 30m ./e2e/sdkcheck
+
 .PHONY: lint
 lint: ## check formatting, vet and staticcheck
 	@unformatted="$$($(GOFUMPT) -l .)" && test -z "$$unformatted" || \
 		{ echo "not formatted; run 'make fmt':" >&2; echo "$$unformatted" >&2; exit 1; }
-	$(GO) vet ./...
-	$(STATICCHECK) ./...
+	$(GO) vet -tags sdkcheck ./...
+	$(STATICCHECK) -tags sdkcheck ./...
 
 .PHONY: fmt
 fmt: ## format the code

@@ -118,3 +118,29 @@ func TestParallelCallsOfAClientDoNotExceedItsBurst(t *testing.T) {
 		t.Errorf("%d calls were served; want %d", n, clientBurst)
 	}
 }
+
+// Clients form-encode their credentials before they put them into the header (RFC 6749,
+// 2.3.1). How much they escape differs, and some do not encode at all.
+func TestBasicCredentialsAreFormDecoded(t *testing.T) {
+	t.Parallel()
+	const id, secret = "key-01k5xb7d2n8f4j6s0a9g3r5w1c", "parley_4fGh2k"
+	for _, c := range []struct{ rule, id, secret, wantID, wantSecret string }{
+		{"as they are", id, secret, id, secret},
+		{"every sign escaped", "key%2D01k5xb7d2n8f4j6s0a9g3r5w1c", "parley%5F4fGh2k", id, secret},
+		{"a plus is a blank", "a+b", "c+d", "a b", "c d"},
+		{"no encoding", "key%zz", secret, "key%zz", secret},
+		{"a colon in the id", "https%3A%2F%2Fapp.example", secret, "https%3A%2F%2Fapp.example", secret},
+	} {
+		r := httptest.NewRequest(http.MethodPost, TokenPath, nil)
+		r.SetBasicAuth(c.id, c.secret)
+		decodeBasic(r)
+		if gotID, gotSecret, ok := r.BasicAuth(); !ok || gotID != c.wantID || gotSecret != c.wantSecret {
+			t.Errorf("%s: %q %q %v; want %q %q", c.rule, gotID, gotSecret, ok, c.wantID, c.wantSecret)
+		}
+	}
+	r := httptest.NewRequest(http.MethodPost, TokenPath, nil)
+	r.Header.Set("Authorization", "Bearer key%2D1")
+	if decodeBasic(r); r.Header.Get("Authorization") != "Bearer key%2D1" {
+		t.Errorf("a header of another scheme was changed: %q", r.Header.Get("Authorization"))
+	}
+}

@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/identity"
@@ -64,7 +63,7 @@ func (q *Query) check(org string) (Filter, error) {
 	}
 	if q.ProposalID != "" {
 		f.ProposalID = strings.ToLower(q.ProposalID)
-		if !utf8.ValidString(q.ProposalID) || strings.ContainsRune(q.ProposalID, 0) || len(q.ProposalID) > 64 {
+		if len(q.ProposalID) > 64 || strings.ContainsFunc(f.ProposalID, notOfID) {
 			add("proposal_id", "must be the id of a proposal")
 		}
 	}
@@ -81,3 +80,6 @@ func (q *Query) check(org string) (Filter, error) {
 	f.Offset = int64(q.Page-1) * int64(q.Limit)
 	return f, nil
 }
+
+// notOfID reports a character that no id has.
+func notOfID(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '-' }

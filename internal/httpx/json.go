@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"reflect"
+	"strconv"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -112,11 +114,28 @@ func readMember(target reflect.Value, members map[string]int, name string, value
 	if _, ok := field.Addr().Interface().(Nullable); value.Kind() == 'n' && !ok {
 		return "must not be null; leave it out instead"
 	}
-	if err := json.Unmarshal(value, field.Addr().Interface(), json.RejectUnknownMembers(true)); err != nil {
+	if err := json.Unmarshal(wholeNumber(field, value), field.Addr().Interface(), json.RejectUnknownMembers(true)); err != nil {
 		field.SetZero()
 		return "must be " + typeName(field.Type())
 	}
 	return ""
+}
+
+// wholeNumber writes a number such as 20.0 or 2e1 as 20 if the field is an integer: it is
+// one to JSON Schema, and some clients write all numbers with a point.
+func wholeNumber(field reflect.Value, value jsontext.Value) jsontext.Value {
+	t := field.Type()
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if value.Kind() != '0' || !t.ConvertibleTo(reflect.TypeFor[int64]()) || !bytes.ContainsAny(value, ".eE") {
+		return value
+	}
+	f, err := strconv.ParseFloat(string(value), 64)
+	if err != nil || f != math.Trunc(f) || math.Abs(f) > 1<<53 {
+		return value
+	}
+	return strconv.AppendInt(nil, int64(f), 10)
 }
 
 // innerNull is where a null stands inside a list or an object; empty: nowhere. The decoder

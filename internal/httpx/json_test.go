@@ -158,3 +158,20 @@ func checkTokens(t *testing.T, dec *stdjson.Decoder) int {
 	}
 	return deepest + 1
 }
+
+// To JSON Schema, and so to those who read the contract, 20.0 is an integer.
+func TestAWholeNumberMayHaveAPoint(t *testing.T) {
+	t.Parallel()
+	for body, want := range map[string]int{`{"count":20.0}`: 20, `{"count":2e1}`: 20, `{"count":-0.0}`: 0, `{"count":7}`: 7} {
+		var v note
+		if fields, err := Decode([]byte(body), &v); err != nil || len(fields) > 0 || v.Count == nil || *v.Count != want {
+			t.Errorf("%s: %v %v %+v", body, fields, err, v)
+		}
+	}
+	for _, body := range []string{`{"count":20.5}`, `{"count":1e300}`, `{"count":"20"}`} {
+		var v note
+		if fields, _ := Decode([]byte(body), &v); len(fields) != 1 || v.Count != nil {
+			t.Errorf("%s: %v %+v", body, fields, v)
+		}
+	}
+}

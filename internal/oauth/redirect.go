@@ -48,7 +48,7 @@ func checkRedirect(s string) error {
 		// A scheme of one's own should be named after a domain (RFC 8252, 7.1). Widely used
 		// editors are not that careful, but name a host: cursor://anysphere.cursor-mcp/….
 		switch {
-		case slices.Contains(notApps, u.Scheme):
+		case slices.Contains(NotApps, u.Scheme):
 			return bad("the scheme " + u.Scheme + " does not lead to an app")
 		case !strings.Contains(u.Scheme, ".") && u.Host == "":
 			return bad("a scheme of an app's own must be a domain name written backwards, as com.example.app:/done, or be followed by a host, as app://example/done")
@@ -57,9 +57,9 @@ func checkRedirect(s string) error {
 	return nil
 }
 
-// notApps are schemes that browsers keep for themselves, or that other things than an
+// NotApps are schemes that browsers keep for themselves, or that other things than an
 // app answer to.
-var notApps = []string{
+var NotApps = []string{
 	"about", "blob", "cid", "data", "file", "filesystem", "ftp", "ftps", "intent", "jar", "javascript", "ldap", "ldaps", "mailto", "ms-msdt", "nfs", "search-ms",
 	"sftp", "sms", "smb", "ssh", "tel", "telnet", "vbscript", "view-source", "ws", "wss",
 }

@@ -17,7 +17,7 @@ const (
 // AgentPath is the path of one agent.
 type AgentPath struct {
 	OrgPath
-	ID string `path:"id" doc:"The agent's id." example:"scout"`
+	ID string `path:"id" pattern:"^[a-z0-9][a-z0-9._-]{0,63}$" doc:"The agent's id." example:"scout"`
 }
 
 func (a *api) registerAgents() {

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -36,7 +37,9 @@ type listAuditInput struct {
 
 type auditText string
 
-func (auditText) Schema(huma.Registry) *huma.Schema { return text(length(1, 100)) }
+func (auditText) Schema(huma.Registry) *huma.Schema {
+	return text(length(1, 100), matching(without(nul)))
+}
 
 type listAuditOutput struct{ Body AuditLog }
 
@@ -54,6 +57,14 @@ func (a *api) listAudit(ctx context.Context, c *call, in *listAuditInput) (*list
 		}
 		if *t.into, ok = parseTime(t.value); !ok {
 			wrong = append(wrong, errs.Field{In: errs.Query, Name: t.name, Message: timeRule})
+		}
+	}
+	for _, t := range []struct {
+		name  string
+		value auditText
+	}{{"actor", in.Actor}, {"action", in.Action}} {
+		if !utf8.ValidString(string(t.value)) || strings.ContainsRune(string(t.value), 0) {
+			wrong = append(wrong, errs.Field{In: errs.Query, Name: t.name, Message: "must be valid UTF-8 without NUL"})
 		}
 	}
 	if in.Cursor != "" {

@@ -19,7 +19,7 @@ const (
 // ClientPath is the path of one client.
 type ClientPath struct {
 	OrgPath
-	ID string `path:"id" doc:"The client's id." example:"client-01k5xb7d2n8f4j6s0a9g3r5w1c"`
+	ID string `path:"id" pattern:"^client-[0-9a-z]{1,57}$" doc:"The client's id." example:"client-01k5xb7d2n8f4j6s0a9g3r5w1c"`
 }
 
 func (a *api) registerClients() {
@@ -67,7 +67,7 @@ type listClientsInput struct {
 	Limit  manageLimit `query:"limit" doc:"Results on a page."`
 }
 
-type listClientsOutput struct{ Body ClientList }
+type listClientsOutput struct{ Body OAuthClientList }
 
 func (a *api) listClients(ctx context.Context, c *call, in *listClientsInput) (*listClientsOutput, error) {
 	if in.Cursor != "" && !oauth.ValidClientID(in.Cursor) {
@@ -83,7 +83,7 @@ func (a *api) listClients(ctx context.Context, c *call, in *listClientsInput) (*
 		list = list[:n]
 		out.Body.NextCursor = &list[n-1].ID
 	}
-	out.Body.Clients = make([]Client, len(list))
+	out.Body.Clients = make([]OAuthClient, len(list))
 	for i := range list {
 		out.Body.Clients[i] = clientOf(&list[i])
 	}
@@ -93,14 +93,14 @@ func (a *api) listClients(ctx context.Context, c *call, in *listClientsInput) (*
 type createClientInput struct {
 	OrgPath
 	OnceHeader
-	Body payload[ClientCreation]
+	Body payload[OAuthClientCreation]
 }
 
 type newClientOutput struct {
 	Location string `header:"Location" doc:"Where the new client is."`
 	ETag     string `header:"ETag" doc:"The version of the record."`
 	Replayed string `header:"Idempotency-Replayed" doc:"true, if the request had been carried out before."`
-	Body     NewClient
+	Body     OAuthClientWithSecret
 }
 
 func (a *api) createClient(ctx context.Context, c *call, in *createClientInput) (*newClientOutput, error) {
@@ -125,7 +125,7 @@ func (a *api) createClient(ctx context.Context, c *call, in *createClientInput) 
 	return &newClientOutput{
 		Location: c.request.URL.EscapedPath() + "/" + client.ID, Replayed: replayed(once.Replayed()),
 		ETag: clientTag(&client),
-		Body: NewClient{Secret: orNull(secret), Client: clientOf(&client)},
+		Body: OAuthClientWithSecret{Secret: orNull(secret), OAuthClient: clientOf(&client)},
 	}, nil
 }
 
@@ -138,7 +138,7 @@ type getClientOutput struct {
 	Status       int
 	ETag         string `header:"ETag" doc:"The version of the record, for If-Match and If-None-Match."`
 	CacheControl string `header:"Cache-Control" doc:"Keep it, but ask each time."`
-	Body         Client
+	Body         OAuthClient
 }
 
 func (a *api) getClient(ctx context.Context, c *call, in *getClientInput) (*getClientOutput, error) {
@@ -159,13 +159,13 @@ type changeClientInput struct {
 	ClientPath
 	OnceHeader
 	IfMatch string `header:"If-Match" doc:"The ETag you decided on: 412 if the record has changed since."`
-	Body    payload[ClientPatch]
+	Body    payload[OAuthClientPatch]
 }
 
 type changeClientOutput struct {
 	ETag     string `header:"ETag" doc:"The new version of the record."`
 	Replayed string `header:"Idempotency-Replayed" doc:"true, if the request had been carried out before."`
-	Body     Client
+	Body     OAuthClient
 }
 
 func (a *api) changeClient(ctx context.Context, c *call, in *changeClientInput) (*changeClientOutput, error) {
@@ -201,13 +201,13 @@ func clientTag(c *oauth.Client) string { return etag(c.Version, "") }
 type rotateClientInput struct {
 	ClientPath
 	OnceHeader
-	Body payload[ClientRotation] // may be left out
+	Body payload[OAuthClientRotation] // may be left out
 }
 
 type rotateClientOutput struct {
 	ETag     string `header:"ETag" doc:"The new version of the record."`
 	Replayed string `header:"Idempotency-Replayed" doc:"true, if the request had been carried out before."`
-	Body     NewClient
+	Body     OAuthClientWithSecret
 }
 
 func (a *api) rotateClient(ctx context.Context, c *call, in *rotateClientInput) (*rotateClientOutput, error) {
@@ -223,12 +223,12 @@ func (a *api) rotateClient(ctx context.Context, c *call, in *rotateClientInput) 
 	if err != nil {
 		return nil, err
 	}
-	return &rotateClientOutput{ETag: clientTag(&client), Replayed: replayed(once.Replayed()), Body: NewClient{Secret: &secret, Client: clientOf(&client)}}, nil
+	return &rotateClientOutput{ETag: clientTag(&client), Replayed: replayed(once.Replayed()), Body: OAuthClientWithSecret{Secret: &secret, OAuthClient: clientOf(&client)}}, nil
 }
 
 type clientInput struct{ ClientPath }
 
-type clientOutput struct{ Body Client }
+type clientOutput struct{ Body OAuthClient }
 
 func (a *api) deleteClient(ctx context.Context, c *call, in *clientInput) (*clientOutput, error) {
 	client, err := a.clients.DeleteClient(ctx, c.Access, in.ID)

@@ -11,9 +11,9 @@ import (
 )
 
 // newClient registers a client of acme.
-func (w *world) newClient(secret, extra string) NewClient {
+func (w *world) newClient(secret, extra string) OAuthClientWithSecret {
 	w.tb.Helper()
-	var c NewClient
+	var c OAuthClientWithSecret
 	w.do(secret, "POST", clients, strings.TrimSuffix(clientBody, "}")+extra+"}").want(201).into(&c)
 	return c
 }
@@ -27,7 +27,7 @@ func TestAClientIsEdited(t *testing.T) {
 	tag := w.do(ada, "GET", path, "").want(200).Header.Get("ETag")
 	w.do(ada, "GET", path, "", "If-None-Match", tag).want(304)
 
-	want, got := made.Client, Client{}
+	want, got := made.OAuthClient, OAuthClient{}
 	for _, c := range []struct {
 		body string
 		edit func()
@@ -113,9 +113,9 @@ func TestAMalformedEditOfAClientNamesEveryBrokenField(t *testing.T) {
 		{"bad scopes", `{"name":"","scopes":["svc:tasks:read","svc:fly","svc:a2a:serve"]}`, 422, []string{"/name", "/scopes/1", "/scopes/2"}},
 		{"an agent out of reach", `{"scopes":["svc:a2a:write","agent:nobody"]}`, 422, []string{"/scopes/1"}},
 	})
-	var got Client
-	if w.do(ada, "GET", path, "").want(200).into(&got); !cmp.Equal(made.Client, got) {
-		t.Error("something was stored:", cmp.Diff(made.Client, got))
+	var got OAuthClient
+	if w.do(ada, "GET", path, "").want(200).into(&got); !cmp.Equal(made.OAuthClient, got) {
+		t.Error("something was stored:", cmp.Diff(made.OAuthClient, got))
 	}
 }
 
@@ -125,7 +125,7 @@ func TestTheSecretOfAClientIsRotated(t *testing.T) {
 	ada, eve := w.admin("acme", "user:ada"), w.admin("globex", "user:eve")
 	made := w.newClient(ada, `,"method":"client_secret_post"`)
 	path := clients + "/" + made.ID
-	var next, last NewClient
+	var next, last OAuthClientWithSecret
 	res := w.do(ada, "POST", path+"/rotate", `{"overlap_seconds":60}`).want(200)
 	res.into(&next)
 	if next.ID != made.ID || len(deref(next.Secret)) != 52 || *next.Secret == *made.Secret || next.OldSecretExpiresAt == nil || res.Header.Get("Cache-Control") != "no-store" {

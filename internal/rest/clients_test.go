@@ -21,7 +21,7 @@ func TestAClientOfAnOrgLives(t *testing.T) {
 	w := newWorld(t)
 	ada, eve := w.admin("acme", "user:ada"), w.admin("globex", "user:eve")
 	res := w.do(ada, "POST", clients, clientBody).want(201)
-	var public NewClient
+	var public OAuthClientWithSecret
 	res.into(&public)
 	if public.Secret != nil || public.Method != "none" || public.CreatedBy != "user:ada" || res.Header.Get("Location") != clients+"/"+public.ID {
 		t.Errorf("%+v %v", public, res.Header)
@@ -30,19 +30,19 @@ func TestAClientOfAnOrgLives(t *testing.T) {
 	if diff := cmp.Diff([]string{"svc:tasks:read", "svc:tasks:write", "svc:a2a:write"}, public.Scopes); diff != "" {
 		t.Error(diff)
 	}
-	var made NewClient
+	var made OAuthClientWithSecret
 	w.do(ada, "POST", clients, `{"name":" Desk ","redirect_uris":["http://127.0.0.1/done","com.example.desk:/done"],"scopes":["svc:admin:admin","agent:fixer"],"method":"client_secret_post"}`).
 		want(201).into(&made)
 	if made.Secret == nil || len(*made.Secret) != 52 || made.Name != "Desk" || made.Method != "client_secret_post" {
 		t.Errorf("%+v", made)
 	}
-	var got Client
+	var got OAuthClient
 	res = w.do(ada, "GET", clients+"/"+made.ID, "").want(200)
 	res.into(&got)
-	if diff := cmp.Diff(made.Client, got); diff != "" || strings.Contains(res.Body, "secret\"") {
+	if diff := cmp.Diff(made.OAuthClient, got); diff != "" || strings.Contains(res.Body, "secret\"") {
 		t.Error(diff, res.Body)
 	}
-	var first, second ClientList
+	var first, second OAuthClientList
 	w.do(ada, "GET", clients+"?limit=1", "").want(200).into(&first)
 	w.do(ada, "GET", clients+"?limit=1&cursor="+deref(first.NextCursor), "").want(200).into(&second)
 	if len(first.Clients) != 1 || first.Clients[0].ID != made.ID || len(second.Clients) != 1 || second.Clients[0].ID != public.ID || second.NextCursor != nil {

@@ -54,7 +54,7 @@ func viewOf(doc *huma.OpenAPI, server string) docView {
 			item := doc.Paths[path]
 			for _, op := range []*huma.Operation{item.Get, item.Post, item.Put, item.Patch, item.Delete} {
 				if op != nil && slices.Contains(op.Tags, tag.Name) {
-					t.Operations = append(t.Operations, operationViewOf(op, schemas, server))
+					t.Operations = append(t.Operations, operationViewOf(doc, op, server))
 				}
 			}
 		}
@@ -66,7 +66,8 @@ func viewOf(doc *huma.OpenAPI, server string) docView {
 	return v
 }
 
-func operationViewOf(op *huma.Operation, schemas map[string]*huma.Schema, server string) operationView {
+func operationViewOf(doc *huma.OpenAPI, op *huma.Operation, server string) operationView {
+	schemas := doc.Components.Schemas.Map()
 	v := operationView{
 		ID: op.OperationID, Method: op.Method, Path: op.Path, Summary: op.Summary, Description: op.Description,
 	}
@@ -82,7 +83,7 @@ func operationViewOf(op *huma.Operation, schemas map[string]*huma.Schema, server
 		v.Body = &schemaView{Name: name, Fields: fieldsOf(body)}
 	}
 	for _, code := range slices.Sorted(maps.Keys(op.Responses)) {
-		res := op.Responses[code]
+		res := resolveResponse(doc, op.Responses[code])
 		r := responseView{Code: code, Description: res.Description, Good: code < "400", Headers: slices.Sorted(maps.Keys(res.Headers))}
 		for _, media := range res.Content {
 			r.Schema = refName(media.Schema)
@@ -173,7 +174,7 @@ func curl(op *huma.Operation, body *huma.Schema, server string) string {
 		line += " -X " + op.Method
 	}
 	line += ` "` + server + path + `"`
-	if op.Security == nil {
+	if op.Security == nil || len(op.Security) > 1 {
 		line += " \\\n  -H \"Authorization: Bearer $PARLEY_KEY\""
 	}
 	if body != nil {

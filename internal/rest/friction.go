@@ -108,7 +108,7 @@ func (a *api) listFriction(ctx context.Context, c *call, in *listFrictionInput) 
 
 type getFrictionInput struct {
 	OrgPath
-	Fingerprint string `path:"fingerprint" doc:"What makes reports the same friction." example:"registry:timeout"`
+	Fingerprint string `path:"fingerprint" pattern:"^[a-z0-9][a-z0-9._:-]{0,199}$" doc:"What makes reports the same friction." example:"registry:timeout"`
 }
 
 type getFrictionOutput struct{ Body FrictionRecord }

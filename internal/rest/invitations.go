@@ -74,7 +74,7 @@ type createInvitationInput struct {
 
 type createInvitationOutput struct {
 	Replayed string `header:"Idempotency-Replayed" doc:"true, if the request had been carried out before."`
-	Body     NewInvitation
+	Body     InvitationWithURL
 }
 
 func (a *api) createInvitation(ctx context.Context, c *call, in *createInvitationInput) (*createInvitationOutput, error) {
@@ -99,13 +99,13 @@ func (a *api) createInvitation(ctx context.Context, c *call, in *createInvitatio
 	}
 	return &createInvitationOutput{
 		Replayed: replayed(once.Replayed()),
-		Body:     NewInvitation{URL: a.publicURL + joinPath + token, Invitation: invitationOf(&i)},
+		Body:     InvitationWithURL{URL: a.publicURL + joinPath + token, Invitation: invitationOf(&i)},
 	}, nil
 }
 
 type invitationInput struct {
 	OrgPath
-	ID string `path:"id" doc:"The invitation's id." example:"inv-01k5xb7d2n8f4j6s0a9g3r5w1c"`
+	ID string `path:"id" pattern:"^inv-[0-9a-z]{1,64}$" doc:"The invitation's id." example:"inv-01k5xb7d2n8f4j6s0a9g3r5w1c"`
 }
 
 type invitationOutput struct{ Body Invitation }

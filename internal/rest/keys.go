@@ -23,7 +23,7 @@ const (
 // KeyPath is the path of one key.
 type KeyPath struct {
 	OrgPath
-	ID string `path:"id" doc:"The key's id." example:"key-01k5xb7d2n8f4j6s0a9g3r5w1c"`
+	ID string `path:"id" pattern:"^key-[0-9a-z]{1,64}$" doc:"The key's id." example:"key-01k5xb7d2n8f4j6s0a9g3r5w1c"`
 }
 
 func (a *api) registerKeys() {
@@ -61,7 +61,7 @@ func (a *api) registerKeys() {
 
 type listKeysInput struct {
 	OrgPath
-	Principal string         `query:"principal" doc:"Only this principal's keys." example:"agent:scout"`
+	Principal string         `query:"principal" pattern:"^(user|agent|service):[a-z0-9][a-z0-9._-]{0,63}$" doc:"Only this principal's keys." example:"agent:scout"`
 	State     keyStateFilter `query:"state" doc:"Only keys in this state."`
 	Cursor    string         `query:"cursor" doc:"Continues the list: next_cursor of the page before."`
 	Limit     manageLimit    `query:"limit" doc:"Results on a page."`
@@ -138,7 +138,7 @@ type createKeyInput struct {
 type newKeyOutput struct {
 	Location string `header:"Location" doc:"Where the new key is."`
 	Replayed string `header:"Idempotency-Replayed" doc:"true, if the request had been carried out before."`
-	Body     NewKey
+	Body     KeyWithSecret
 }
 
 func (a *api) createKey(ctx context.Context, c *call, in *createKeyInput) (*newKeyOutput, error) {
@@ -170,7 +170,7 @@ func (a *api) createKey(ctx context.Context, c *call, in *createKeyInput) (*newK
 	}
 	return &newKeyOutput{
 		Location: c.request.URL.EscapedPath() + "/" + k.ID, Replayed: replayed(once.Replayed()),
-		Body: NewKey{Secret: secret, Key: keyOf(&k)},
+		Body: KeyWithSecret{Secret: secret, Key: keyOf(&k)},
 	}, nil
 }
 
@@ -179,7 +179,7 @@ const timeRule = "must be a time such as 2026-03-02T10:00:00Z"
 // parseTime reads RFC 3339, no finer than what is kept.
 func parseTime(s string) (time.Time, bool) {
 	t, err := time.Parse(time.RFC3339Nano, s)
-	return t.UTC().Truncate(time.Microsecond), err == nil && t.Year() > 1970
+	return t.UTC().Truncate(time.Microsecond), err == nil
 }
 
 type keyInput struct{ KeyPath }
@@ -223,6 +223,6 @@ func (a *api) rotateKey(ctx context.Context, c *call, in *rotateKeyInput) (*newK
 	}
 	return &newKeyOutput{
 		Location: "/api/v1/orgs/" + c.Org() + "/keys/" + k.ID, Replayed: replayed(once.Replayed()),
-		Body: NewKey{Secret: secret, Key: keyOf(&k)},
+		Body: KeyWithSecret{Secret: secret, Key: keyOf(&k)},
 	}, nil
 }

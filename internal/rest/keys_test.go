@@ -47,7 +47,7 @@ func TestAKeyLives(t *testing.T) {
 	w := newWorld(t, func(ho *httpx.Options, _ *Options) { ho.AccessLog = true })
 	ada := w.admin("acme", "user:ada")
 	res := w.do(ada, "POST", keys, `{"principal":"agent:fixer","scopes":["svc:tasks:read","agent:fixer"],"name":"prod","expires_at":"2126-01-01T00:00:00Z"}`).want(201)
-	var made NewKey
+	var made KeyWithSecret
 	res.into(&made)
 	if res.Header.Get("Cache-Control") != "no-store" || res.Header.Get("Location") != keys+"/"+made.ID {
 		t.Errorf("headers %v", res.Header)
@@ -65,7 +65,7 @@ func TestAKeyLives(t *testing.T) {
 		t.Error(diff)
 	}
 
-	var next NewKey
+	var next KeyWithSecret
 	res = w.do(ada, "POST", keys+"/"+made.ID+"/rotate", `{"overlap_seconds":60}`).want(201)
 	res.into(&next)
 	if next.ID == made.ID || next.Principal != made.Principal || !cmp.Equal(next.Scopes, made.Scopes) || next.Name != "prod" || deref(next.ExpiresAt) != deref(made.ExpiresAt) ||
@@ -79,7 +79,7 @@ func TestAKeyLives(t *testing.T) {
 	if p := w.do(ada, "POST", keys+"/"+made.ID+"/rotate", "").want(409).problem(); p.Code != "identity.key_replaced" {
 		t.Errorf("%+v", p)
 	}
-	var last NewKey
+	var last KeyWithSecret
 	w.do(ada, "POST", keys+"/"+next.ID+"/rotate", "").want(201).into(&last) // at once, without a body
 	w.refresh()
 	w.do(next.Secret, "GET", proposals, "").want(401)
@@ -267,11 +267,11 @@ func TestAWaitEndsWithItsKey(t *testing.T) {
 	w := newWorld(t, func(ho *httpx.Options, _ *Options) { ho.Recheck = 20 * time.Millisecond })
 	ada := w.admin("acme", "user:ada")
 	// Each has an agent of its own, which somebody works for as soon as the claim waits.
-	for name, end := range map[string]func(NewKey){
-		"revoked":  func(k NewKey) { w.do(ada, "DELETE", keys+"/"+k.ID, "").want(200) },
-		"disabled": func(NewKey) { w.do(ada, "PATCH", members+"/agent:disabled", `{"disabled":true}`).want(200) },
+	for name, end := range map[string]func(KeyWithSecret){
+		"revoked":  func(k KeyWithSecret) { w.do(ada, "DELETE", keys+"/"+k.ID, "").want(200) },
+		"disabled": func(KeyWithSecret) { w.do(ada, "PATCH", members+"/agent:disabled", `{"disabled":true}`).want(200) },
 	} {
-		var k NewKey
+		var k KeyWithSecret
 		w.do(ada, "POST", agents, `{"id":"`+name+`","name":"`+name+`"}`).want(201)
 		w.do(ada, "POST", keys, `{"principal":"agent:`+name+`","scopes":["svc:a2a:serve"]}`).want(201).into(&k)
 		done := make(chan *answer, 1)

@@ -26,6 +26,9 @@ func (a *api) registerMe() {
 		summary: "Get whom the credential speaks for", self: true,
 		description: "Needs no scope: any key and any access token may ask.",
 	}, a.getMe)
+	// One operation names OAuth as an alternative, so that tools see the scheme in use; see
+	// securitySchemes for why the others do not.
+	a.huma.OpenAPI().Paths[mePath].Get.Security = []map[string][]string{{"bearer": {}}, {"oauth2": {}}}
 }
 
 type meOutput struct{ Body Me }

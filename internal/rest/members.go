@@ -18,7 +18,7 @@ const (
 // MemberPath is the path of one principal.
 type MemberPath struct {
 	OrgPath
-	Ref string `path:"ref" doc:"The principal: user:ID, agent:ID or service:ID." example:"user:ada"`
+	Ref string `path:"ref" pattern:"^(user|agent|service):[a-z0-9][a-z0-9._-]{0,63}$" doc:"The principal: user:ID, agent:ID or service:ID." example:"user:ada"`
 }
 
 // principal reads the path; the guard has checked it.

@@ -142,7 +142,7 @@ func TestInvitations(t *testing.T) {
 		var manager *identity.Manager
 		w := newWorld(t, func(_ *httpx.Options, o *Options) { manager, o.PublicURL = o.Manager, base })
 		ada, eve := w.admin("acme", "user:ada"), w.admin("globex", "user:eve")
-		var made NewInvitation
+		var made InvitationWithURL
 		res := w.do(ada, "POST", invites, `{"user":"zoe","admin":true}`).want(201)
 		res.into(&made)
 		token, ok := strings.CutPrefix(made.URL, base+"/join/")
@@ -162,7 +162,7 @@ func TestInvitations(t *testing.T) {
 		if p := w.do(ada, "DELETE", invites+"/"+made.ID, "").want(409).problem(); p.Code != "identity.invitation_accepted" {
 			t.Errorf("%+v", p)
 		}
-		var gone NewInvitation
+		var gone InvitationWithURL
 		w.do(ada, "POST", invites, `{"user":"max","expires_in_seconds":60}`).want(201).into(&gone)
 		for range 2 {
 			w.do(ada, "DELETE", invites+"/"+gone.ID, "").want(200)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -28,6 +29,7 @@ const (
 	tagTasks     = "Tasks"
 	tagFriction  = "Friction"
 	tagAgents    = "Agents"
+	tagA2A       = "A2A"
 	tagWorkers   = "Workers"
 	tagA2ATasks  = "A2A tasks"
 	tagKeys      = "Keys"
@@ -48,13 +50,12 @@ func newHuma(mux humago.Mux, o Options) huma.API {
 	config.OpenAPIPath, config.DocsPath, config.SchemasPath = "", "", ""
 	config.Formats = map[string]huma.Format{"application/json": jsonFormat, "json": jsonFormat}
 	config.Info.Description = intro
-	if o.PublicURL != "" {
-		config.Servers = []*huma.Server{{URL: o.PublicURL}}
-	}
-	config.Components.SecuritySchemes = map[string]*huma.SecurityScheme{
-		"bearer": {Type: "http", Scheme: "bearer", Description: "An API key of a user, an agent or a service of the org."},
-	}
+	config.Info.License = &huma.License{Name: "Apache 2.0", URL: "https://www.apache.org/licenses/LICENSE-2.0"}
+	config.Info.Contact = &huma.Contact{Name: "The operators of this server"}
+	config.Servers = []*huma.Server{{URL: cmp.Or(o.PublicURL, "/"), Description: "This server."}}
+	config.Components.SecuritySchemes = securitySchemes(o.PublicURL)
 	config.Security = []map[string][]string{{"bearer": {}}}
+	config.Components.Responses = errorResponses()
 	config.Tags = []*huma.Tag{
 		{Name: tagProposals, Description: "Improvement proposals: a problem, a suggested fix, and what became of it."},
 		{Name: tagVotes, Description: "One vote for each user or agent and proposal; voting again replaces it."},
@@ -62,6 +63,7 @@ func newHuma(mux humago.Mux, o Options) huma.API {
 		{Name: tagFriction, Description: "What gets in the way again and again: reports are counted, and enough of them file a proposal."},
 		{Name: tagAgents, Description: "The agents of the org. They are called through the A2A interface, `POST /a2a/<agent_id>`."},
 		{Name: tagA2ATasks, Description: "What the org's agents were asked to do, by whomever, and what came of it; for admins."},
+		{Name: tagA2A, Description: "Agents as others see and call them. The methods are those of A2A; see docs/a2a.md."},
 		{Name: tagWorkers, Description: "How a process does an agent's work: claim a task, report on it, hand it back."},
 		{Name: tagKeys, Description: "API keys of the org's agents and services, and one's own; for admins. A secret matches `" + identity.SecretPattern + "`, which secret scanners can look for."},
 		{Name: tagMembers, Description: "Who belongs to the org, and invitations to it; for admins."},
@@ -91,36 +93,40 @@ type operation struct {
 
 // errorDocs says what each status means, once for all operations.
 var errorDocs = map[int]string{
-	http.StatusBadRequest:            "The body is not JSON, has duplicate keys or is nested too deeply.",
-	http.StatusUnauthorized:          "No credentials, or bad ones.",
-	http.StatusForbidden:             "The key lacks a scope, or the caller may not do this.",
-	http.StatusNotFound:              "No such resource, or none that these credentials may see: the answer is the same.",
-	http.StatusConflict:              "The current state does not allow it; `allowed` lists what it does allow.",
-	http.StatusPreconditionFailed:    "The record is another version than `If-Match` names.",
-	http.StatusRequestEntityTooLarge: "The body is larger than 256 KiB.",
-	http.StatusUnsupportedMediaType:  "The body is not `application/json`, is a patch format, or is compressed.",
-	http.StatusUnprocessableEntity:   "Fields or parameters break a rule; `errors` names every one.",
-	http.StatusTooManyRequests:       "Too many requests; wait as long as `Retry-After` says.",
-	http.StatusInternalServerError:   "A failure on our side; quote the `request_id`.",
-	http.StatusServiceUnavailable:    "Try again later.",
+	http.StatusBadRequest:                  "The query string cannot be read, or the body is not JSON, has duplicate keys or is nested too deeply.",
+	http.StatusUnauthorized:                "No credentials, or bad ones.",
+	http.StatusForbidden:                   "The key lacks a scope, or the caller may not do this.",
+	http.StatusNotFound:                    "No such resource, or none that these credentials may see: the answer is the same.",
+	http.StatusMethodNotAllowed:            "The path has no such method; `Allow` lists those that it has.",
+	http.StatusRequestTimeout:              "The body did not arrive in time.",
+	http.StatusConflict:                    "The current state does not allow it; `allowed` lists what it does allow.",
+	http.StatusPreconditionFailed:          "The record is another version than `If-Match` names.",
+	http.StatusRequestEntityTooLarge:       "The body is larger than 256 KiB.",
+	http.StatusUnsupportedMediaType:        "The body is not `application/json`, is a patch format, or is compressed.",
+	http.StatusUnprocessableEntity:         "Fields or parameters break a rule; `errors` names every one.",
+	http.StatusTooManyRequests:             "Too many requests; wait as long as `Retry-After` says.",
+	http.StatusRequestHeaderFieldsTooLarge: "The headers are larger than 32 KiB. The body is plain text.",
+	http.StatusInternalServerError:         "A failure on our side; quote the `request_id`.",
+	http.StatusServiceUnavailable:          "Try again later.",
 }
 
 // anyOperation lists what every operation can answer.
 var anyOperation = []int{
-	http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusUnprocessableEntity,
-	http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusServiceUnavailable,
+	http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusMethodNotAllowed,
+	http.StatusUnprocessableEntity, http.StatusTooManyRequests, http.StatusRequestHeaderFieldsTooLarge,
+	http.StatusInternalServerError, http.StatusServiceUnavailable,
 }
 
 // withBody lists what an operation with a body can answer beside that.
 var withBody = []int{
-	http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType,
+	http.StatusRequestTimeout, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType,
 }
 
 // bodyTimeout is how long a body may take to arrive, as docs/operations.md says; huma
 // gives it five seconds.
 const bodyTimeout = 30 * time.Second
 
-func (op operation) document(problem *huma.Schema) huma.Operation {
+func (op operation) document() huma.Operation {
 	out := huma.Operation{
 		OperationID: op.id, Method: op.method, Path: op.path, Tags: []string{op.tag}, Summary: op.summary,
 		Description: op.description, DefaultStatus: op.status, Responses: map[string]*huma.Response{},
@@ -138,49 +144,48 @@ func (op operation) document(problem *huma.Schema) huma.Operation {
 		out.Responses["304"] = &huma.Response{Description: "What `If-None-Match` names is still right."}
 	}
 	for _, code := range append(codes, op.errors...) {
-		out.Responses[strconv.Itoa(code)] = problemResponse(code, problem)
+		out.Responses[strconv.Itoa(code)] = errorResponse(code)
 	}
 	if op.maxBody > 0 {
+		out.Responses["413"] = problemResponse(http.StatusRequestEntityTooLarge)
 		out.Responses["413"].Description = fmt.Sprintf("The body is larger than %d MiB.", op.maxBody>>20)
 	}
 	return out
 }
 
-func problemResponse(code int, problem *huma.Schema) *huma.Response {
-	res := &huma.Response{
-		Description: errorDocs[code],
-		Content:     map[string]*huma.MediaType{httpx.ProblemType: {Schema: problem}},
-	}
-	text := func(doc string) *huma.Param {
-		return &huma.Param{Description: doc, Schema: &huma.Schema{Type: huma.TypeString}}
-	}
-	switch code {
-	case http.StatusUnauthorized:
-		res.Headers = map[string]*huma.Param{"WWW-Authenticate": text("How to authenticate.")}
-	case http.StatusTooManyRequests:
-		res.Headers = map[string]*huma.Param{
-			"Retry-After": text("Seconds to wait."), "RateLimit": text("What is left."), "RateLimit-Policy": text("The limit."),
-		}
-	case http.StatusServiceUnavailable:
-		res.Headers = map[string]*huma.Param{"Retry-After": text("Seconds to wait.")}
-	}
-	return res
-}
-
 // openAnswers lets the objects of answers grow: a client must not break when a
 // later version adds a field. Request bodies stay closed, as they are enforced.
 func openAnswers(doc *huma.OpenAPI) {
+	schemas := doc.Components.Schemas.Map()
 	closed := map[string]bool{}
 	for _, item := range doc.Paths {
 		for _, op := range []*huma.Operation{item.Post, item.Patch, item.Put} {
 			if op != nil && op.RequestBody != nil {
-				closed[refName(op.RequestBody.Content["application/json"].Schema)] = true
+				reach(schemas, op.RequestBody.Content["application/json"].Schema, closed)
 			}
 		}
 	}
-	for name, s := range doc.Components.Schemas.Map() {
+	for name, s := range schemas {
 		if !closed[name] {
 			s.AdditionalProperties = nil
 		}
+	}
+}
+
+// reach notes the names of all components that a schema leads to.
+func reach(schemas map[string]*huma.Schema, s *huma.Schema, seen map[string]bool) {
+	if s == nil {
+		return
+	}
+	if name := refName(s); name != "" && !seen[name] {
+		seen[name] = true
+		reach(schemas, schemas[name], seen)
+	}
+	reach(schemas, s.Items, seen)
+	for _, p := range s.Properties {
+		reach(schemas, p, seen)
+	}
+	for _, p := range slices.Concat(s.OneOf, s.AnyOf, s.AllOf) {
+		reach(schemas, p, seen)
 	}
 }

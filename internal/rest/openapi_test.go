@@ -2,7 +2,7 @@ package rest
 
 import (
 	"flag"
-	"iter"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -24,16 +24,6 @@ var update = flag.Bool("update", false, "write the golden files anew")
 func document(o Options) *huma.OpenAPI {
 	o.Proposals, o.Followups = &proposal.Proposals{}, &followup.Followups{}
 	return describe(httpx.NewRouter(httpx.Options{}), o)
-}
-
-func operationsOf(item *huma.PathItem) iter.Seq2[string, *huma.Operation] {
-	return func(yield func(string, *huma.Operation) bool) {
-		for _, op := range []*huma.Operation{item.Get, item.Post, item.Patch, item.Delete, item.Put} {
-			if op != nil && !yield(op.Method, op) {
-				return
-			}
-		}
-	}
 }
 
 func TestTheContractIsTheOneInTheRepository(t *testing.T) {
@@ -61,7 +51,7 @@ func TestABodyMayTakeItsTime(t *testing.T) {
 	bodies := 0
 	for path, item := range document(Options{}).Paths {
 		for method, op := range operationsOf(item) {
-			if op.RequestBody == nil {
+			if op.RequestBody == nil || !strings.HasPrefix(path, "/api/") {
 				continue
 			}
 			if bodies++; op.BodyReadTimeout != 30*time.Second {
@@ -135,9 +125,10 @@ func TestTheDocumentTakesItsRulesFromTheDomain(t *testing.T) {
 
 func TestEveryOperationDocumentsItsErrors(t *testing.T) {
 	t.Parallel()
-	for path, item := range document(Options{}).Paths {
+	doc := document(Options{})
+	for path, item := range doc.Paths {
 		for method, op := range operationsOf(item) {
-			if op.Summary == "" || op.OperationID == "" || len(op.Tags) != 1 {
+			if op.Summary == "" || op.Description == "" || op.OperationID == "" || len(op.Tags) != 1 {
 				t.Errorf("%s %s is not described", method, path)
 			}
 			if !strings.HasPrefix(path, "/api/") {
@@ -149,7 +140,10 @@ func TestEveryOperationDocumentsItsErrors(t *testing.T) {
 			}
 			for _, code := range want {
 				res := op.Responses[strconv.Itoa(code)]
-				if res == nil || res.Description == "" || res.Content[httpx.ProblemType] == nil {
+				if res != nil {
+					res = resolveResponse(doc, res)
+				}
+				if res == nil || res.Description == "" || res.Content[httpx.ProblemType] == nil && code != http.StatusRequestHeaderFieldsTooLarge {
 					t.Errorf("%s %s does not document %d", method, path, code)
 				}
 			}
@@ -160,7 +154,7 @@ func TestEveryOperationDocumentsItsErrors(t *testing.T) {
 			}
 		}
 	}
-	for name, s := range document(Options{}).Components.Schemas.Map() {
+	for name, s := range doc.Components.Schemas.Map() {
 		for field, p := range s.Properties {
 			if p.Description == "" {
 				t.Errorf("the field %s.%s is not described", name, field)

@@ -81,7 +81,7 @@ func (a *api) listOrgPushes(ctx context.Context, c *call, in *listOrgPushesInput
 
 type listTaskPushesInput struct {
 	OrgPath
-	ID string `path:"id" doc:"The task's uid." example:"01k5xb7d2n8f4j6s0a9g3r5w1c"`
+	ID string `path:"id" pattern:"^[0-9a-z]{1,64}$" doc:"The task's uid." example:"01k5xb7d2n8f4j6s0a9g3r5w1c"`
 }
 
 type listTaskPushesOutput struct{ Body PushConfigList }
@@ -96,8 +96,8 @@ func (a *api) listTaskPushes(ctx context.Context, c *call, in *listTaskPushesInp
 
 type retryPushInput struct {
 	OrgPath
-	ID   string `path:"id" doc:"The task's uid." example:"01k5xb7d2n8f4j6s0a9g3r5w1c"`
-	Push string `path:"push" doc:"The configuration's id." example:"push-01k5xb7d2n8f4j6s0a9g3r5w1c"`
+	ID   string `path:"id" pattern:"^[0-9a-z]{1,64}$" doc:"The task's uid." example:"01k5xb7d2n8f4j6s0a9g3r5w1c"`
+	Push string `path:"push" maxLength:"256" doc:"The configuration's id." example:"push-01k5xb7d2n8f4j6s0a9g3r5w1c"`
 	OnceHeader
 }
 

@@ -31,17 +31,22 @@ func (a *api) registerOrgTasks() {
 
 type listOrgTasksInput struct {
 	OrgPath
-	Agent     string          `query:"agent" doc:"Only this agent's tasks." example:"scout"`
+	Agent     string          `query:"agent" pattern:"^[a-z0-9][a-z0-9._-]{0,63}$" doc:"Only this agent's tasks." example:"scout"`
 	State     taskStateFilter `query:"state" doc:"Only tasks in this state."`
-	ContextID string          `query:"context_id" doc:"Only tasks of this context."`
+	ContextID contextID       `query:"context_id" doc:"Only tasks of this context."`
 	Cursor    string          `query:"cursor" doc:"Continues the list: next_cursor of the page before."`
 	Limit     a2aLimit        `query:"limit" doc:"Results on a page."`
 }
 
 type (
+	contextID       string
 	taskStateFilter string
 	a2aLimit        int
 )
+
+func (contextID) Schema(huma.Registry) *huma.Schema {
+	return text(length(1, task.MaxID), matching(idText))
+}
 
 func (taskStateFilter) Schema(huma.Registry) *huma.Schema { return text(oneOf(task.States)) }
 
@@ -56,7 +61,7 @@ func (a *api) listOrgTasks(ctx context.Context, c *call, in *listOrgTasksInput) 
 	if limit == 0 {
 		limit = task.DefaultLimit
 	}
-	f := task.Filter{Agent: in.Agent, State: task.State(in.State), ContextID: in.ContextID, Before: in.Cursor, Limit: limit + 1}
+	f := task.Filter{Agent: in.Agent, State: task.State(in.State), ContextID: string(in.ContextID), Before: in.Cursor, Limit: limit + 1}
 	if err := f.Validate(); err != nil {
 		return nil, err
 	}
@@ -78,7 +83,7 @@ func (a *api) listOrgTasks(ctx context.Context, c *call, in *listOrgTasksInput) 
 
 type getOrgTaskInput struct {
 	OrgPath
-	ID string `path:"id" doc:"The task's uid." example:"01k5xb7d2n8f4j6s0a9g3r5w1c"`
+	ID string `path:"id" pattern:"^[0-9a-z]{1,64}$" doc:"The task's uid." example:"01k5xb7d2n8f4j6s0a9g3r5w1c"`
 }
 
 type getOrgTaskOutput struct{ Body OrgTaskDetail }

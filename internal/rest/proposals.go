@@ -15,13 +15,13 @@ const (
 
 // OrgPath is the path of what belongs to an org.
 type OrgPath struct {
-	Org string `path:"org" doc:"The org's id." example:"main"`
+	Org string `path:"org" pattern:"^[a-z0-9][a-z0-9-]{0,62}$" doc:"The org's id." example:"main"`
 }
 
 // ProposalPath is the path of one proposal.
 type ProposalPath struct {
 	OrgPath
-	ID string `path:"id" doc:"The proposal's id." example:"prop-01k5x8r2m4v7c9w3q6z1t0h8ye"`
+	ID string `path:"id" pattern:"^prop-[0-9a-z]{26}$" doc:"The proposal's id." example:"prop-01k5x8r2m4v7c9w3q6z1t0h8ye"`
 }
 
 func (a *api) registerProposals() {
@@ -64,7 +64,7 @@ type listProposalsInput struct {
 	Priority    priorityFilter  `query:"priority" doc:"Only this priority."`
 	Q           searchText      `query:"q" doc:"Words that must all occur, the last one as a prefix." example:"webhook retr"`
 	Sort        sortOrder       `query:"sort" doc:"review: priority, then the newest. votes: votes for less votes against."`
-	Page        pageNumber      `query:"page" doc:"The number of the page."`
+	Page        pageNumber      `query:"page" doc:"The number of the page; 1 if neither page nor cursor is given. Not together with cursor."`
 	Limit       pageLimit       `query:"limit" doc:"Results on a page."`
 	Cursor      string          `query:"cursor" doc:"Instead of page: the next_cursor of the page before, with the same filters and sort."`
 }

@@ -3,7 +3,6 @@ package rest
 import (
 	"context"
 	"net/http"
-	"reflect"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -25,8 +24,7 @@ type callKey struct{}
 // register adds an operation: guarded, documented, and with one way for errors
 // to leave it.
 func register[I, O any](a *api, op operation, handle func(context.Context, *call, *I) (*O, error)) {
-	problem := a.huma.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[httpx.Problem](), true, "Problem")
-	doc := op.document(problem)
+	doc := op.document()
 	doc.Middlewares = huma.Middlewares{a.guard(op)}
 	switch {
 	case op.worker:

@@ -69,6 +69,7 @@ func Mount(rt *httpx.Router, o Options) {
 func describe(rt *httpx.Router, o Options) *huma.OpenAPI {
 	a := &api{proposals: o.Proposals, followups: o.Followups, frictions: o.Frictions, agents: o.Agents, tasks: o.Tasks, manager: o.Manager, clients: o.Clients, router: rt, publicURL: o.PublicURL}
 	a.huma = newHuma(routes{rt, newPageCache(o)}, o)
+	schemaOf[httpx.Problem](a)
 	a.registerProposals()
 	a.registerVotes()
 	a.registerTasks()
@@ -85,6 +86,9 @@ func describe(rt *httpx.Router, o Options) *huma.OpenAPI {
 	a.registerAudit()
 	doc := a.huma.OpenAPI()
 	documentSystem(doc)
+	documentA2A(doc)
+	linkOperations(doc)
+	demandValues(doc)
 	openAnswers(doc)
 	return doc
 }

@@ -58,13 +58,13 @@ func filter[S ~string](known []S, def string) *huma.Schema {
 
 func integer(low, high, def int) *huma.Schema {
 	s := &huma.Schema{Type: huma.TypeInteger, Format: "int64", Default: def}
-	minimum, maximum := float64(low), float64(high)
-	s.Minimum = &minimum
-	if high > 0 {
-		s.Maximum = &maximum
-	}
+	between(low, high)(s)
 	return s
 }
+
+// maxPage is the last page that can be asked for. It is far behind the end of any list,
+// and no offset overflows.
+const maxPage = 1_000_000_000_000_000
 
 // The types of parameters, each with the domain's limits as its schema.
 type (
@@ -98,19 +98,28 @@ func (sortOrder) Schema(huma.Registry) *huma.Schema {
 	return text(oneOf(proposal.Sorts), byDefault(string(proposal.SortReview)))
 }
 
-func (searchText) Schema(huma.Registry) *huma.Schema { return text(length(1, proposal.MaxSearch)) }
+func (searchText) Schema(huma.Registry) *huma.Schema {
+	return text(length(1, proposal.MaxSearch), matching(without(nul)))
+}
 
 func (submitterFilter) Schema(huma.Registry) *huma.Schema {
-	return text(length(1, proposal.MaxSearch), byDefault(proposal.All))
+	return text(length(1, proposal.MaxSearch), matching(without(nul)), byDefault(proposal.All))
 }
 
 func (taskStatusFilter) Schema(huma.Registry) *huma.Schema {
 	return filter(followup.Statuses, followup.All)
 }
 
-func (assigneeFilter) Schema(huma.Registry) *huma.Schema { return text(byDefault(followup.All)) }
+func (assigneeFilter) Schema(huma.Registry) *huma.Schema {
+	return text(matching("^("+followup.All+"|"+followup.Unassigned+"|(user|agent|service):"+memberIDPattern+")$"), byDefault(followup.All))
+}
 
-func (pageNumber) Schema(huma.Registry) *huma.Schema { return integer(1, 0, 1) }
+// Schema has no default: generated clients would send it, also beside a cursor.
+func (pageNumber) Schema(huma.Registry) *huma.Schema {
+	s := integer(1, maxPage, 1)
+	s.Default = nil
+	return s
+}
 
 func (pageLimit) Schema(huma.Registry) *huma.Schema {
 	return integer(1, proposal.MaxLimit, proposal.DefaultLimit)
@@ -121,7 +130,7 @@ func (taskLimit) Schema(huma.Registry) *huma.Schema {
 }
 
 func (idempotencyKey) Schema(huma.Registry) *huma.Schema {
-	return text(length(1, idempotency.MaxLength))
+	return text(length(1, idempotency.MaxLength), matching(idempotencyPattern))
 }
 
 // stamp writes a time as the wire has it: UTC, to the microsecond.

@@ -1,10 +1,17 @@
 package rest
 
 import (
+	"bytes"
+	"fmt"
 	"net/http"
+	"regexp"
 	"strconv"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/yaml"
+	"github.com/go-json-experiment/json"
 
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/httpx"
@@ -27,13 +34,42 @@ func mountSystem(rt *httpx.Router, o Options, doc *huma.OpenAPI) {
 
 func render(doc *huma.OpenAPI) (jsonDoc, yamlDoc []byte) {
 	jsonDoc, err := doc.MarshalJSON()
+	jsonDoc = escapePatterns(jsonDoc)
+	var buf bytes.Buffer
 	if err == nil {
-		yamlDoc, err = doc.YAML()
+		err = yaml.Convert(&buf, bytes.NewReader(jsonDoc))
 	}
 	if err != nil {
 		panic("rest: the OpenAPI document cannot be rendered: " + err.Error()) // a mistake in the code, found at the start
 	}
-	return jsonDoc, yamlDoc
+	return jsonDoc, buf.Bytes()
+}
+
+var patternMember = regexp.MustCompile(`"pattern":("(?:[^"\\]|\\.)*")`)
+
+// escapePatterns writes characters above ASCII in patterns as \uXXXX. Go's own regular
+// expressions do not know that form, so huma gets another; everybody else does, and
+// generated code breaks at characters that nobody sees.
+func escapePatterns(doc []byte) []byte {
+	return patternMember.ReplaceAllFunc(doc, func(member []byte) []byte {
+		var pattern string
+		if json.Unmarshal(patternMember.FindSubmatch(member)[1], &pattern) != nil {
+			return member
+		}
+		var b strings.Builder
+		for _, r := range pattern {
+			if r < utf8.RuneSelf {
+				b.WriteRune(r)
+				continue
+			}
+			fmt.Fprintf(&b, `\u%04x`, r) // no pattern names a character above U+FFFF
+		}
+		text, err := json.Marshal(b.String())
+		if err != nil {
+			return member
+		}
+		return append([]byte(`"pattern":`), text...)
+	})
 }
 
 func static(contentType string, body []byte) http.Handler {
@@ -66,22 +102,27 @@ func notReady(err error) error {
 	return errs.Wrap(err, errs.Unavailable, "store.unavailable", "the server is not ready")
 }
 
-// documentSystem describes the routes that huma does not serve.
+// documentSystem describes the routes of this package that huma does not serve.
 func documentSystem(doc *huma.OpenAPI) {
-	problem := &huma.Schema{Ref: "#/components/schemas/Problem"}
-	add := func(id, path, summary string, responses map[string]*huma.Response) {
+	add := func(id, path, summary, description string, responses map[string]*huma.Response) {
+		for _, code := range []int{http.StatusMethodNotAllowed, http.StatusRequestHeaderFieldsTooLarge} {
+			responses[strconv.Itoa(code)] = errorResponse(code)
+		}
 		doc.AddOperation(&huma.Operation{
-			OperationID: id, Method: http.MethodGet, Path: path, Tags: []string{tagSystem}, Summary: summary,
+			OperationID: id, Method: http.MethodGet, Path: path, Tags: []string{tagSystem}, Summary: summary, Description: description,
 			Security: []map[string][]string{}, Responses: responses,
 		})
 	}
 	status := func(description string) *huma.Response {
 		return &huma.Response{Description: description, Content: map[string]*huma.MediaType{"application/json": {Schema: &huma.Schema{
-			Type: huma.TypeObject, Required: []string{"status"}, Properties: map[string]*huma.Schema{"status": {Type: huma.TypeString}},
+			Ref: "#/components/schemas/ServerStatus",
 		}}}}
 	}
-	add("health", "/healthz", "Is the server alive?", map[string]*huma.Response{"200": status("It is.")})
-	add("readiness", "/readyz", "Can the server do its work?", map[string]*huma.Response{
-		"200": status("It can."), "503": problemResponse(http.StatusServiceUnavailable, problem),
+	component(doc.Components.Schemas, "ServerStatus", func(huma.Registry) *huma.Schema {
+		return object([]string{"status"}, map[string]*huma.Schema{"status": described("ok, or ready.")})
 	})
+	add("get-health", "/healthz", "Is the server alive?", "Answers as long as the process does.",
+		map[string]*huma.Response{"200": status("It is.")})
+	add("get-readiness", "/readyz", "Can the server do its work?", "Looks at the store and at whether the server is about to stop.",
+		map[string]*huma.Response{"200": status("It can."), "503": errorResponse(http.StatusServiceUnavailable)})
 }

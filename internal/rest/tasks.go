@@ -17,7 +17,7 @@ const (
 // TaskPath is the path of one task.
 type TaskPath struct {
 	OrgPath
-	ID string `path:"id" doc:"The task's id." example:"task-01k5xb7d2n8f4j6s0a9g3r5w1c"`
+	ID string `path:"id" pattern:"^task-[0-9a-z]{26}$" doc:"The task's id." example:"task-01k5xb7d2n8f4j6s0a9g3r5w1c"`
 }
 
 func (a *api) registerTasks() {
@@ -46,8 +46,8 @@ type listTasksInput struct {
 	OrgPath
 	Status     taskStatusFilter `query:"status" doc:"Only this status."`
 	Assignee   assigneeFilter   `query:"assignee" doc:"Only this user's or agent's tasks; none: those without an assignee." example:"agent:fixer"`
-	ProposalID string           `query:"proposal_id" doc:"Only what this proposal led to." example:"prop-01k5x8r2m4v7c9w3q6z1t0h8ye"`
-	Page       pageNumber       `query:"page" doc:"The number of the page."`
+	ProposalID string           `query:"proposal_id" pattern:"^[0-9A-Za-z-]{1,64}$" doc:"Only what this proposal led to." example:"prop-01k5x8r2m4v7c9w3q6z1t0h8ye"`
+	Page       pageNumber       `query:"page" doc:"The number of the page; 1 if left out."`
 	Limit      taskLimit        `query:"limit" doc:"Results on a page."`
 }
 

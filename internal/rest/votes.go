@@ -12,7 +12,7 @@ const votePath = proposalPath + "/vote"
 
 func (a *api) registerVotes() {
 	register(a, operation{
-		id: "vote", method: http.MethodPost, path: votePath, tag: tagVotes,
+		id: "cast-vote", method: http.MethodPost, path: votePath, tag: tagVotes,
 		summary: "Vote on a proposal", action: identity.VoteOnProposal, validID: proposal.ValidID,
 		errors:      []int{http.StatusConflict},
 		description: "Casts the caller's vote on an open proposal, or replaces it. Needs svc:tasks:write; services cannot vote.",
@@ -78,7 +78,7 @@ func (a *api) withdrawVote(ctx context.Context, c *call, in *ProposalPath) (*wit
 // pageInput asks for a page of what belongs to a proposal.
 type pageInput struct {
 	ProposalPath
-	Page  pageNumber `query:"page" doc:"The number of the page."`
+	Page  pageNumber `query:"page" doc:"The number of the page; 1 if left out."`
 	Limit pageLimit  `query:"limit" doc:"Results on a page."`
 }
 

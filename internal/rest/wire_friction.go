@@ -52,19 +52,19 @@ type FrictionReport struct {
 	SuggestedFix *string `json:"suggested_fix,omitempty" doc:"What to do about it, if you know." example:"Mirror the images."`
 	Evidence     *string `json:"evidence,omitempty" doc:"What you saw this time: a log line, an error. At most 4096 bytes." example:"504 after 60 s"`
 	Occurrence   *string `json:"occurrence,omitempty" doc:"Your own name for this time, such as a job's id: it counts once, however often you report it." example:"run-7"`
-	Priority     *string `json:"priority,omitempty" doc:"How soon it should be reviewed." example:"normal"`
+	Priority     *string `json:"priority,omitempty" doc:"How soon it should be reviewed; normal if left out." example:"normal"`
 }
 
 // TransformSchema takes lists and limits from the domain.
 func (FrictionReport) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
 	property(s, "fingerprint", func(p *huma.Schema) { p.Pattern = friction.Pattern() })
-	property(s, "title", length(1, proposal.MaxTitle))
+	property(s, "title", length(1, proposal.MaxTitle), matching(titlePattern()))
 	property(s, "category", oneOf(proposal.Categories))
-	property(s, "problem", length(1, friction.MaxProblem))
-	property(s, "suggested_fix", length(0, proposal.MaxText))
-	property(s, "evidence", length(0, friction.MaxEvidence))
-	property(s, "occurrence", length(0, friction.MaxOccurrence))
-	property(s, "priority", oneOf(proposal.Priorities), byDefault(string(proposal.Normal)))
+	property(s, "problem", length(1, friction.MaxProblem), matching(notBlank(textControls)))
+	property(s, "suggested_fix", length(0, proposal.MaxText), matching(without(textControls)))
+	property(s, "evidence", length(0, friction.MaxEvidence), matching(without(textControls)))
+	property(s, "occurrence", length(0, friction.MaxOccurrence), matching(without(controls)))
+	property(s, "priority", oneOf(proposal.Priorities))
 	return s
 }
 
@@ -90,8 +90,12 @@ type FrictionSettingsChange struct {
 
 // TransformSchema takes the limits from the domain.
 func (FrictionSettingsChange) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
-	low, high := float64(friction.Off), float64(friction.MaxThreshold)
-	property(s, "threshold", func(p *huma.Schema) { p.Minimum, p.Maximum = &low, &high })
+	property(s, "threshold", between(friction.Off, friction.MaxThreshold), func(p *huma.Schema) {
+		p.Not = &huma.Schema{}
+		for n := friction.Off + 1; n < friction.MinThreshold; n++ {
+			p.Not.Enum = append(p.Not.Enum, n)
+		}
+	})
 	return s
 }
 

@@ -31,14 +31,14 @@ func (Key) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
 	return s
 }
 
-// NewKey is a key with its secret.
-type NewKey struct {
+// KeyWithSecret is a key with its secret.
+type KeyWithSecret struct {
 	Secret string `json:"secret" doc:"The API key itself, shown this once."`
 	Key
 }
 
 // TransformSchema says what a secret looks like.
-func (NewKey) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
+func (KeyWithSecret) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
 	property(s, "state", oneOf(identity.KeyStates))
 	property(s, "secret", func(p *huma.Schema) { p.Pattern = "^" + identity.SecretPattern + "$" })
 	return s
@@ -60,8 +60,9 @@ type KeyCreation struct {
 
 // TransformSchema takes the limits from the domain.
 func (KeyCreation) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
-	property(s, "name", length(1, identity.MaxName))
-	property(s, "scopes", items(1, identity.MaxScopes))
+	property(s, "principal", matching(principalPattern))
+	property(s, "name", length(1, identity.MaxName), matching(namePattern()))
+	property(s, "scopes", items(1, identity.MaxScopes), eachItem(matching(scopePattern(identity.AllScopes...))))
 	return s
 }
 
@@ -72,7 +73,7 @@ type KeyRotation struct {
 
 // TransformSchema takes the limits from the domain.
 func (KeyRotation) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
-	property(s, "overlap_seconds", between(0, int(identity.MaxOverlap/time.Second)), byDefault(0))
+	property(s, "overlap_seconds", between(0, int(identity.MaxOverlap/time.Second)))
 	return s
 }
 

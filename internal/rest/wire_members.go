@@ -41,7 +41,11 @@ type MemberCreation struct {
 
 // TransformSchema takes the limits from the domain.
 func (MemberCreation) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
-	property(s, "name", length(1, identity.MaxName))
+	property(s, "name", length(1, identity.MaxName), matching(namePattern()))
+	// Only users can be admins.
+	service := &huma.Schema{Properties: map[string]*huma.Schema{"kind": {Enum: []any{string(identity.Service)}}}}
+	extend(s, "if", service)
+	extend(s, "then", &huma.Schema{Properties: map[string]*huma.Schema{"admin": {Enum: []any{false}}}})
 	return s
 }
 
@@ -54,7 +58,7 @@ type MemberPatch struct {
 
 // TransformSchema takes the limits from the domain.
 func (MemberPatch) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
-	property(s, "name", length(1, identity.MaxName))
+	property(s, "name", length(1, identity.MaxName), matching(namePattern()))
 	one := 1
 	s.MinProperties = &one
 	return s
@@ -86,14 +90,14 @@ func (Invitation) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema 
 	return s
 }
 
-// NewInvitation is an invitation with its address.
-type NewInvitation struct {
+// InvitationWithURL is an invitation with its address.
+type InvitationWithURL struct {
 	URL string `json:"url" doc:"Where to accept it, for the invited alone; shown this once. Relative to the server unless that was told its public address."`
 	Invitation
 }
 
 // TransformSchema takes the list from the domain.
-func (NewInvitation) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
+func (InvitationWithURL) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
 	property(s, "state", oneOf(identity.InvitationStates))
 	return s
 }
@@ -114,8 +118,8 @@ type InvitationCreation struct {
 
 // TransformSchema takes the limits from the domain.
 func (InvitationCreation) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
-	property(s, "name", length(1, identity.MaxName))
-	property(s, "expires_in_seconds", between(1, int(identity.MaxInvitation/time.Second)), byDefault(int(identity.DefaultInvitation/time.Second)))
+	property(s, "name", length(1, identity.MaxName), matching(namePattern()))
+	property(s, "expires_in_seconds", between(1, int(identity.MaxInvitation/time.Second)))
 	return s
 }
 

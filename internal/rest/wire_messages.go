@@ -3,6 +3,8 @@ package rest
 import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/parley-dev/parley/internal/task"
 )
 
 // Messages, parts and artifacts are written and read by package wire; here are
@@ -55,23 +57,30 @@ func (artifactList) Schema(r huma.Registry) *huma.Schema {
 
 func (reportMessage) Schema(r huma.Registry) *huma.Schema {
 	return component(r, "WorkerMessage", func(r huma.Registry) *huma.Schema {
-		return object([]string{"parts"}, map[string]*huma.Schema{
-			"parts": partsSchema(r), "role": {Type: huma.TypeString, Enum: []any{"agent"}, Description: "Who speaks: the agent."},
-			"messageId": described("An id of the worker's choice."), "metadata": anyObject("Anything, kept as it came."),
+		return closed([]string{"parts"}, map[string]*huma.Schema{
+			"parts": reportParts(r), "role": {Type: huma.TypeString, Enum: []any{"agent"}, Description: "Who speaks: the agent."},
+			"messageId": idOf("An id of the worker's choice."), "metadata": anyObject("Anything, kept as it came."),
+			"extensions": idsOf("The extensions that it uses."), "referenceTaskIds": idsOf("Tasks that it refers to."),
 		})
 	})
 }
 
 func (reportArtifacts) Schema(r huma.Registry) *huma.Schema {
 	return &huma.Schema{Type: huma.TypeArray, Items: component(r, "WorkerArtifact", func(r huma.Registry) *huma.Schema {
-		return object([]string{"parts"}, map[string]*huma.Schema{
-			"artifact_id": described("An id of the worker's choice; needed to append to the artifact later."),
+		s := closed([]string{"parts"}, map[string]*huma.Schema{
+			"artifact_id": idOf("An id of the worker's choice; needed to append to the artifact later."),
 			"type":        described("The sort of the artifact; that of its first part unless given."),
-			"name":        described("Its name."), "description": described("What it is."), "parts": partsSchema(r),
+			"name":        idOf("Its name."), "description": described("What it is."), "parts": reportParts(r),
 			"metadata":   anyObject("Anything, kept as it came."),
+			"extensions": idsOf("The extensions that it uses."),
 			"append":     {Type: huma.TypeBoolean, Description: "Add the parts to the artifact with the same id."},
 			"last_chunk": {Type: huma.TypeBoolean, Description: "Nothing will be added to it any more. Unless given, true in a report that ends the task."},
 		})
+		extend(s, "if", &huma.Schema{Required: []string{"append"}, Properties: map[string]*huma.Schema{"append": {Enum: []any{true}}}})
+		extend(s, "then", &huma.Schema{
+			Required: []string{"artifact_id"}, Properties: map[string]*huma.Schema{"artifact_id": text(length(1, task.MaxID))},
+		})
+		return s
 	})}
 }
 
@@ -121,8 +130,71 @@ func partsSchema(r huma.Registry) *huma.Schema {
 	}
 }
 
+// reportParts are the parts of what a worker reports: one schema for each sort, because
+// a request has exactly one content in a part.
+func reportParts(r huma.Registry) *huma.Schema {
+	parts := &huma.Schema{
+		Type: huma.TypeArray, Description: "What it consists of.",
+		Items: &huma.Schema{OneOf: []*huma.Schema{
+			reportPart(r, "Text", "text", explained(text(matching(without(nul))), "The text.")),
+			reportPart(r, "Data", "data", &huma.Schema{Description: "Any JSON value but null.", Not: &huma.Schema{Type: "null"}}),
+			reportPart(r, "File", "file", explained(component(r, "WorkerFile", fileSchema), "The file: bytes or a URI.")),
+		}},
+	}
+	items(1, task.MaxParts)(parts)
+	return parts
+}
+
+func reportPart(r huma.Registry, name, sort string, content *huma.Schema) *huma.Schema {
+	return component(r, "Worker"+name+"Part", func(huma.Registry) *huma.Schema {
+		kind := []any{sort}
+		return closed([]string{sort}, map[string]*huma.Schema{
+			sort:       content,
+			"type":     {Type: huma.TypeString, Enum: kind, Description: "The sort of the part; it may be left out."},
+			"kind":     {Type: huma.TypeString, Enum: kind, Description: "The same as type, by its newer name."},
+			"metadata": anyObject("Anything, kept as it came."),
+		})
+	})
+}
+
+func fileSchema(huma.Registry) *huma.Schema {
+	s := closed(nil, map[string]*huma.Schema{
+		"name": idOf("Its name."), "mimeType": idOf("Its media type."),
+		"bytes": explained(text(matching(base64Pattern)), "Its content in base64; or else uri."),
+		"uri":   explained(text(length(1, maxFileURI), matching(without(nul))), "Where it is; or else bytes."),
+	})
+	ifThen(s, []string{"bytes"}, noneOf("uri"), anyField("uri"))
+	return s
+}
+
+// maxFileURI is what package task allows.
+const maxFileURI = 4096
+
+// idOf is an id that others choose.
+func idOf(doc string) *huma.Schema {
+	return explained(text(length(0, task.MaxID), matching(idText)), doc)
+}
+
+func idsOf(doc string) *huma.Schema {
+	s := &huma.Schema{Type: huma.TypeArray, Items: text(length(0, task.MaxID), matching(idText)), Description: doc}
+	items(0, task.MaxIDs)(s)
+	return s
+}
+
+// orNothing is the schema of what may also be null.
+func orNothing(s *huma.Schema) *huma.Schema {
+	return &huma.Schema{OneOf: []*huma.Schema{{Ref: s.Ref}, {Type: "null"}}, Description: s.Description}
+}
+
 func object(required []string, properties map[string]*huma.Schema) *huma.Schema {
 	return &huma.Schema{Type: huma.TypeObject, Required: required, Properties: properties}
+}
+
+// closed is the schema of an object in a request, which has no other members.
+func closed(required []string, properties map[string]*huma.Schema) *huma.Schema {
+	s := object(required, properties)
+	s.AdditionalProperties = false
+	return s
 }
 
 func described(doc string) *huma.Schema {

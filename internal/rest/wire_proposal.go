@@ -1,8 +1,11 @@
 package rest
 
 import (
+	"unicode"
+
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/internal/proposal"
 )
 
@@ -75,23 +78,22 @@ type ProposalSubmission struct {
 	Category     string  `json:"category" doc:"What the proposal is about." example:"reliability"`
 	Problem      string  `json:"problem" doc:"What is wrong today." example:"A delivery that fails once is lost."`
 	SuggestedFix string  `json:"suggested_fix" doc:"What to do about it." example:"Retry with exponential backoff for a day."`
-	Priority     *string `json:"priority,omitempty" doc:"How soon it should be reviewed." example:"high"`
-	Status       *string `json:"status,omitempty" doc:"A draft is seen by its submitter and by admins only." example:"open"`
+	Priority     *string `json:"priority,omitempty" doc:"How soon it should be reviewed; normal if left out." example:"high"`
+	Status       *string `json:"status,omitempty" doc:"open if left out. A draft is seen by its submitter and by admins only." example:"open"`
 }
 
 // TransformSchema takes lists and limits from the domain.
 func (ProposalSubmission) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
 	editableSchema(s)
-	property(s, "priority", byDefault(string(proposal.Normal)))
-	property(s, "status", oneOf([]proposal.Status{proposal.Open, proposal.Draft}), byDefault(string(proposal.Open)))
+	property(s, "status", oneOf([]proposal.Status{proposal.Open, proposal.Draft}))
 	return s
 }
 
 func editableSchema(s *huma.Schema) {
-	property(s, "title", length(1, proposal.MaxTitle))
+	property(s, "title", length(1, proposal.MaxTitle), matching(titlePattern()))
 	property(s, "category", oneOf(proposal.Categories))
-	property(s, "problem", length(1, proposal.MaxText))
-	property(s, "suggested_fix", length(1, proposal.MaxText))
+	property(s, "problem", length(1, proposal.MaxText), matching(notBlank(textControls)))
+	property(s, "suggested_fix", length(1, proposal.MaxText), matching(notBlank(textControls)))
 	property(s, "priority", oneOf(proposal.Priorities))
 }
 
@@ -111,10 +113,25 @@ type ProposalPatch struct {
 func (ProposalPatch) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
 	editableSchema(s)
 	property(s, "status", oneOf(proposal.Statuses))
-	property(s, "resolution_note", length(0, proposal.MaxNote))
+	property(s, "resolution_note", length(0, proposal.MaxNote), matching(without(textControls)))
 	one := 1
 	s.MinProperties = &one
+	// One request decides or edits, and a note goes with a decision.
+	ifThen(s, []string{"status"}, noneOf("title", "category", "problem", "suggested_fix", "priority"), noneOf("resolution_note"))
+	rejection := &huma.Schema{
+		Required: []string{"status"}, Properties: map[string]*huma.Schema{"status": {Enum: []any{string(proposal.Rejected)}}},
+	}
+	reason := &huma.Schema{
+		Required: []string{"resolution_note"}, Properties: map[string]*huma.Schema{"resolution_note": text(matching(notBlank(textControls)))},
+	}
+	s.AllOf = []*huma.Schema{{Extensions: map[string]any{"if": rejection, "then": reason}}}
 	return s
+}
+
+// titlePattern is one line with something to see in it, as far as a pattern can tell.
+func titlePattern() string {
+	broken := classOf(func(r rune) bool { return identity.LineProblem("a"+string(r)) != "" })
+	return "^[^" + broken + "]*[^" + broken + deceptive() + class(unicode.White_Space) + "][^" + broken + "]*$"
 }
 
 func recordOf(p *proposal.Proposal, vote *proposal.Vote) Proposal {

@@ -3,6 +3,7 @@ package rest
 import (
 	"context"
 	"fmt"
+	"maps"
 	"reflect"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -28,10 +29,10 @@ type AgentSkill struct {
 // TransformSchema takes the limits from the domain.
 func (AgentSkill) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
 	property(s, "id", pattern(agent.TagPattern))
-	property(s, "name", length(0, identity.MaxName))
-	property(s, "description", length(0, agent.MaxDescription))
+	property(s, "name", length(0, identity.MaxName), emptyOr(namePattern())) // empty: the id
+	property(s, "description", length(0, agent.MaxDescription), matching(without(nul)))
 	property(s, "tags", entries(agent.MaxSkillTags, pattern(agent.TagPattern)), func(p *huma.Schema) { p.UniqueItems = true })
-	property(s, "examples", entries(agent.MaxExamples, length(1, agent.MaxExample)))
+	property(s, "examples", entries(agent.MaxExamples, length(1, agent.MaxExample)), eachItem(matching(without(nul))))
 	property(s, "input_modes", entries(agent.MaxModes, pattern(agent.ModePattern)))
 	property(s, "output_modes", entries(agent.MaxModes, pattern(agent.ModePattern)))
 	return s
@@ -99,7 +100,7 @@ func (in *skillInput) UnmarshalJSON(data []byte) error {
 func (skillInput) Schema(r huma.Registry) *huma.Schema {
 	return &huma.Schema{OneOf: []*huma.Schema{
 		{Type: huma.TypeString, Pattern: agent.TagPattern, Description: "A tag. The skill has it as its id and name, too."},
-		r.Schema(reflect.TypeFor[AgentSkill](), false, ""), // not by name: unknown members are refused here
+		inRequest[AgentSkill](r),
 	}}
 }
 
@@ -141,7 +142,20 @@ func (p *providerInput) UnmarshalJSON(data []byte) error {
 
 // Schema documents it.
 func (providerInput) Schema(r huma.Registry) *huma.Schema {
-	return r.Schema(reflect.TypeFor[AgentProvider](), false, "")
+	s := inRequest[AgentProvider](r)
+	s.Properties = maps.Clone(s.Properties)
+	organization := *s.Properties["organization"]
+	matching(namePattern())(&organization)
+	s.Properties["organization"] = &organization
+	return s
+}
+
+// inRequest is the schema of an object that requests and responses share, as a request has
+// it: a copy, and not by name, because unknown members are refused here alone.
+func inRequest[T any](r huma.Registry) *huma.Schema {
+	s := *r.Schema(reflect.TypeFor[T](), false, "")
+	s.AdditionalProperties = false
+	return &s
 }
 
 // providerEdit is a provider of a change; null: none.
@@ -160,10 +174,10 @@ func (p *providerEdit) UnmarshalJSON(data []byte) error {
 }
 
 // Schema documents it.
-func (providerEdit) Schema(r huma.Registry) *huma.Schema {
-	s := *r.Schema(reflect.TypeFor[AgentProvider](), false, "")
+func (p providerEdit) Schema(r huma.Registry) *huma.Schema {
+	s := p.providerInput.Schema(r)
 	s.Nullable = true
-	return &s
+	return s
 }
 
 // read returns the provider of a request and what could not be read of it.

@@ -32,6 +32,7 @@ type A2ATask struct {
 func (Task) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
 	property(s, "status", oneOf(followup.Statuses))
 	oneOf(followup.Statuses)(s.Properties["allowed_transitions"].Items)
+	s.Properties["a2a_task"] = orNothing(s.Properties["a2a_task"])
 	return s
 }
 
@@ -73,8 +74,9 @@ func (TaskPatch) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
 }
 
 func taskSchema(s *huma.Schema) {
-	property(s, "title", length(1, followup.MaxTitle))
-	property(s, "description", length(0, followup.MaxDescription))
+	property(s, "title", length(1, followup.MaxTitle), matching(titlePattern()))
+	property(s, "description", length(0, followup.MaxDescription), matching(without(textControls+latinControls)))
+	property(s, "assignee", matching(assigneePattern))
 }
 
 func taskOf(f *followup.Followup) Task {

@@ -14,28 +14,22 @@ import (
 // ClaimRequest is the body of a claim.
 type ClaimRequest struct {
 	Worker       *string  `json:"worker,omitempty" doc:"A name of the process, to tell the workers of an agent apart; the key's principal unless given." example:"host-1"`
-	Max          *int     `json:"max,omitempty" doc:"How many tasks to take at most; 0 asks for direct messages only." example:"1"`
-	WaitSeconds  *int     `json:"wait_seconds,omitempty" doc:"How long to wait for work." example:"20"`
-	LeaseSeconds *int     `json:"lease_seconds,omitempty" doc:"How long a task is the worker's, unless it reports." example:"30"`
-	Capacity     *int     `json:"capacity,omitempty" doc:"How many tasks the worker can do at once; the agent is busy when all of it is used." example:"4"`
+	Max          *int     `json:"max,omitempty" doc:"How many tasks to take at most; 0 asks for direct messages only; 1 if left out." example:"1"`
+	WaitSeconds  *int     `json:"wait_seconds,omitempty" doc:"How long to wait for work; 20 if left out." example:"20"`
+	LeaseSeconds *int     `json:"lease_seconds,omitempty" doc:"How long a task is the worker's, unless it reports; 30 if left out." example:"30"`
+	Capacity     *int     `json:"capacity,omitempty" doc:"How many tasks the worker can do at once; the agent is busy when all of it is used; 1 if left out." example:"4"`
 	Ack          []string `json:"ack,omitempty" nullable:"false" doc:"The ids of direct messages that have arrived." example:"[\"msg-01k5xb7d2n8f4j6s0a9g3r5w1c\"]"`
 }
 
 // TransformSchema takes the limits from the domain.
 func (ClaimRequest) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
-	property(s, "worker", length(0, task.MaxWorker))
-	property(s, "max", within(0, task.MaxClaim), byDefault(1))
-	property(s, "wait_seconds", within(0, int(task.MaxWait/time.Second)), byDefault(20))
-	property(s, "lease_seconds", within(int(task.MinLease/time.Second), int(task.MaxLease/time.Second)), byDefault(int(task.DefaultLease/time.Second)))
-	property(s, "capacity", within(1, task.MaxCapacity), byDefault(1))
+	property(s, "worker", length(0, task.MaxWorker), matching(idText))
+	property(s, "max", between(0, task.MaxClaim))
+	property(s, "wait_seconds", between(0, int(task.MaxWait/time.Second)))
+	property(s, "lease_seconds", between(int(task.MinLease/time.Second), int(task.MaxLease/time.Second)))
+	property(s, "capacity", between(1, task.MaxCapacity))
+	property(s, "ack", items(0, task.MaxAck), eachItem(length(0, task.MaxID), matching(idText)))
 	return s
-}
-
-func within(low, high int) func(*huma.Schema) {
-	return func(s *huma.Schema) {
-		minimum, maximum := float64(low), float64(high)
-		s.Minimum, s.Maximum = &minimum, &maximum
-	}
 }
 
 // Claim is what a worker gets.
@@ -81,7 +75,13 @@ type WorkReport struct {
 // TransformSchema takes lists and limits from the domain.
 func (WorkReport) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
 	property(s, "status", oneOf(task.ReportableStates))
-	property(s, "extend_seconds", within(int(task.MinLease/time.Second), int(task.MaxLease/time.Second)))
+	property(s, "extend_seconds", between(int(task.MinLease/time.Second), int(task.MaxLease/time.Second)))
+	property(s, "artifacts", items(0, task.MaxClaim))
+	// A reply is all that a completed task has to tell.
+	reply := map[string]*huma.Schema{"reply": {Enum: []any{true}}}
+	done := map[string]*huma.Schema{"status": {Enum: []any{string(task.Completed)}}, "artifacts": {MaxItems: new(int)}, "message": {}}
+	extend(s, "if", &huma.Schema{Required: []string{"reply"}, Properties: reply})
+	extend(s, "then", &huma.Schema{Required: []string{"status", "message"}, Properties: done})
 	return s
 }
 

@@ -27,31 +27,31 @@ const (
 
 // WorkPath is the path of a worker's calls.
 type WorkPath struct {
-	Agent string `path:"agent" doc:"The agent that is worked for." example:"scout"`
+	Agent string `path:"agent" pattern:"^[a-z0-9][a-z0-9._-]{0,63}$" doc:"The agent that is worked for." example:"scout"`
 }
 
 // LeasePath is the path of one lease.
 type LeasePath struct {
 	WorkPath
-	Lease string `path:"lease" doc:"The lease that a claim gave." example:"lease-01k5xb7d2n8f4j6s0a9g3r5w1c-01k5xb7d2n8f4j6s0a9g3r5w1d"`
+	Lease string `path:"lease" pattern:"^lease-[0-9a-z]+-[0-9a-z]+$" maxLength:"256" doc:"The lease that a claim gave." example:"lease-01k5xb7d2n8f4j6s0a9g3r5w1c-01k5xb7d2n8f4j6s0a9g3r5w1d"`
 }
 
 func (a *api) registerWorkers() {
 	const scope = " Needs svc:a2a:serve; whoever is not the agent itself also needs agent:<id>, or agent:*."
 	register(a, operation{
-		id: "claim", method: http.MethodPost, path: claimPath, tag: tagWorkers, worker: true,
+		id: "claim-tasks", method: http.MethodPost, path: claimPath, tag: tagWorkers, worker: true,
 		summary: "Wait for work and take it",
 		description: "Answers as soon as there is a task or a direct message, and empty when the time is over. A task is yours until its lease " +
 			"expires; a task whose lease expired goes to another worker, and fails at the third time. Messages come again until a later claim acknowledges them." + scope,
 	}, a.claim)
 	register(a, operation{
-		id: "report", method: http.MethodPost, path: leasePath, tag: tagWorkers, worker: true, maxBody: maxReport,
+		id: "report-task", method: http.MethodPost, path: leasePath, tag: tagWorkers, worker: true, maxBody: maxReport,
 		summary: "Report on a task", errors: []int{http.StatusConflict},
 		description: "Adds artifacts, says how it goes, or extends the lease; an empty object asks how the task stands. 409 task.lease_stale: " +
 			"the lease is over and nothing was changed; drop the work." + scope,
 	}, a.report)
 	register(a, operation{
-		id: "return", method: http.MethodDelete, path: leasePath, tag: tagWorkers, worker: true, status: http.StatusNoContent,
+		id: "return-task", method: http.MethodDelete, path: leasePath, tag: tagWorkers, worker: true, status: http.StatusNoContent,
 		summary: "Hand a task back", errors: []int{http.StatusConflict},
 		description: "It goes back to the queue at once, and no attempt is lost." + scope,
 	}, a.handBack)

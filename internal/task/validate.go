@@ -48,9 +48,9 @@ func (f *Filter) Validate() error {
 	return nil
 }
 
-// maxAck bounds how many messages one claim acknowledges: a claim delivers no
+// MaxAck bounds how many messages one claim acknowledges: a claim delivers no
 // more than MaxClaim.
-const maxAck = 1000
+const MaxAck = 1000
 
 // Validate refuses a claim that asks for what nobody gets.
 func (r *ClaimRequest) Validate() error {
@@ -67,8 +67,8 @@ func (r *ClaimRequest) Validate() error {
 	if len(r.Worker) > MaxWorker || len(checkID("", r.Worker)) > 0 {
 		out = append(out, field("/worker", fmt.Sprintf("must have at most %d bytes and no control characters", MaxWorker)))
 	}
-	if len(r.Ack) > maxAck {
-		out = append(out, field("/ack", fmt.Sprintf("must have at most %d entries", maxAck)))
+	if len(r.Ack) > MaxAck {
+		out = append(out, field("/ack", fmt.Sprintf("must have at most %d entries", MaxAck)))
 	}
 	for i, id := range r.Ack {
 		out = append(out, checkID(fmt.Sprintf("/ack/%d", i), id)...)

@@ -1,0 +1,162 @@
+package rest
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"unicode"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/parley-dev/parley/internal/identity"
+)
+
+// The patterns say what the domain's checks accept, so that a client can check a request
+// before it sends it. patterns_test.go holds them against the domain. They use only what
+// all common dialects of regular expressions read alike: no \p, no \s, no flags.
+const (
+	memberIDPattern  = `[a-z0-9][a-z0-9._-]{0,63}`
+	agentIDPattern   = "^" + memberIDPattern + "$"
+	principalPattern = "^(user|agent|service):" + memberIDPattern + "$"
+
+	// assigneePattern allows the empty string, which unassigns.
+	assigneePattern = "^((user|agent):" + memberIDPattern + ")?$"
+
+	// redirectPattern has three forms: https, http to the person's own machine, and a
+	// scheme of an app's own, which has a dot in its name or is followed by a host.
+	redirectPattern = `^(https://` + hostPattern + `|http://(localhost|127\.0\.0\.1|\[::1\])(:[0-9]{1,5})?|` +
+		`[a-z][a-z0-9]*(\.[a-z0-9]+)+:|` + notHTTP + `(-[a-z0-9]+)*://` + hostPattern + `)(/` + uriChars + `)*(\?` + uriChars + `)?$`
+	notHTTP     = `(h([a-su-z0-9]|t([a-su-z0-9]|t([a-oq-z0-9]|p[a-z0-9])))[a-z0-9]*|[a-gi-z][a-z0-9]*|h|ht|htt)`
+	hostPattern = `[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:[0-9]{1,5})?`
+	uriChars    = `[A-Za-z0-9._~!$&'()*+,;=:@-]*`
+
+	idempotencyPattern = "^[!-~]([ -~]*[!-~])?$"
+	base64Pattern      = "^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}(==)?|[A-Za-z0-9+/]{3}=?|[A-Za-z0-9+/]{4})$"
+)
+
+// scopePattern matches the given scopes, and restrictions to agents.
+func scopePattern(scopes ...identity.Scope) string {
+	return "^(" + strings.Join(names(scopes), "|") + `|agent:(\*|` + memberIDPattern + "))$"
+}
+
+// Characters that fields refuse, as the inside of a bracket expression.
+const (
+	nul = `\x00`
+	// controls are those of ASCII. Text may have tabs and line breaks.
+	controls     = `\x00-\x1f\x7f`
+	textControls = `\x00-\x08\x0b\x0c\x0e-\x1f\x7f`
+	// idText is what ids of A2A may have.
+	idText = `^[^\x00-\x1f]*$`
+	// latinControls are those above ASCII.
+	latinControls = `\x80-\x9f`
+)
+
+// without matches text that has none of the characters; notBlank is for text that must
+// also have one that is no white space.
+func without(chars string) string { return "^[^" + chars + "]*$" }
+
+func notBlank(chars string) string {
+	blank := class(unicode.White_Space)
+	return "^[^" + chars + "]*[^" + chars + blank + "][^" + chars + "]*$"
+}
+
+// deceptive are the characters that no name may have.
+var deceptive = sync.OnceValue(func() string { return classOf(identity.Deceptive) })
+
+func namePattern() string { return notBlank(deceptive()) }
+
+// class is the inside of a bracket expression with the characters of a table.
+func class(table *unicode.RangeTable) string {
+	return classOf(func(r rune) bool { return unicode.Is(table, r) })
+}
+
+// maxClass is the last character that a pattern can name: in JavaScript, those behind it
+// are two characters, unless a flag is set.
+const maxClass = 0xffff
+
+func classOf(in func(rune) bool) string {
+	var b strings.Builder
+	for r := rune(0); r <= maxClass; r++ {
+		if !in(r) || unicode.Is(unicode.Cs, r) {
+			continue
+		}
+		first := r
+		for r < maxClass && in(r+1) && !unicode.Is(unicode.Cs, r+1) {
+			r++
+		}
+		b.WriteString(classChar(first))
+		if r > first {
+			b.WriteString("-" + classChar(r))
+		}
+	}
+	return b.String()
+}
+
+// classChar writes a character inside of brackets. What is above ASCII stands for
+// itself until the document is rendered.
+func classChar(r rune) string {
+	switch {
+	case r < ' ' || r >= 0x7f && r <= 0xff:
+		return fmt.Sprintf(`\x%02x`, r)
+	case strings.ContainsRune(`\]^-`, r):
+		return `\` + string(r)
+	}
+	return string(r)
+}
+
+func matching(pattern string) func(*huma.Schema) {
+	return func(s *huma.Schema) { s.Pattern = pattern }
+}
+
+// eachItem edits the schema of an array's items.
+func eachItem(edit ...func(*huma.Schema)) func(*huma.Schema) {
+	return func(s *huma.Schema) {
+		for _, e := range edit {
+			e(s.Items)
+		}
+	}
+}
+
+// Rules between the fields of a body. huma's schema has no words for them, so they go
+// where it has room for others.
+
+// ifThen demands what then says of an object that has the fields; otherwise may be nil.
+func ifThen(s *huma.Schema, fields []string, then, otherwise *huma.Schema) {
+	extend(s, "if", withFields(fields...))
+	extend(s, "then", then)
+	if otherwise != nil {
+		extend(s, "else", otherwise)
+	}
+}
+
+func extend(s *huma.Schema, word string, value any) {
+	if s.Extensions == nil {
+		s.Extensions = map[string]any{}
+	}
+	s.Extensions[word] = value
+}
+
+// withFields is the schema of an object with all of the fields.
+func withFields(fields ...string) *huma.Schema {
+	s := &huma.Schema{Required: fields, Properties: map[string]*huma.Schema{}}
+	for _, f := range fields {
+		s.Properties[f] = &huma.Schema{}
+	}
+	return s
+}
+
+// noneOf is the schema of an object without the fields.
+func noneOf(fields ...string) *huma.Schema { return &huma.Schema{Not: anyField(fields...)} }
+
+// anyField is the schema of an object with at least one of the fields.
+func anyField(fields ...string) *huma.Schema {
+	if len(fields) == 1 {
+		return withFields(fields[0])
+	}
+	var out huma.Schema
+	for _, f := range slices.Sorted(slices.Values(fields)) {
+		out.AnyOf = append(out.AnyOf, withFields(f))
+	}
+	return &out
+}
