@@ -236,7 +236,7 @@ func goFiles(t *testing.T) []*goFile {
 	t.Helper()
 	var out []*goFile
 	walk(t, func(path string) {
-		if filepath.Ext(path) != ".go" {
+		if filepath.Ext(path) != ".go" || nested(path) {
 			return
 		}
 		f := &goFile{path: path, pkg: filepath.ToSlash(filepath.Dir(path))}
@@ -253,6 +253,17 @@ func goFiles(t *testing.T) []*goFile {
 		t.Fatal("found no Go files: the test looks in the wrong place")
 	}
 	return out
+}
+
+// nested reports whether a file belongs to a module of its own: a program that uses a
+// generated client.
+func nested(path string) bool {
+	for dir := filepath.Dir(path); dir != "."; dir = filepath.Dir(dir) {
+		if _, err := os.Stat(filepath.Join("..", dir, "go.mod")); err == nil {
+			return true
+		}
+	}
+	return false
 }
 
 // walk calls visit for each file of the repository; what .gitignore keeps out is skipped.
