@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
-	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -253,8 +252,8 @@ func (a *Agent) Validate() error {
 	if n := utf8.RuneCountInString(a.Description); n > MaxDescription {
 		return invalid("/description", fmt.Sprintf("has %d characters; at most %d are allowed", n, MaxDescription))
 	}
-	if !utf8.ValidString(a.Description) || strings.Contains(a.Description, "\x00") {
-		return invalid("/description", "must be valid UTF-8 without NUL")
+	if problem := textProblem(a.Description); problem != "" {
+		return invalid("/description", problem)
 	}
 	var c checks
 	if len(a.Profile.Skills) == 0 { // else the tags are those of the skills

@@ -226,12 +226,23 @@ func (c *checks) count(at string, n, most int) {
 }
 
 func (c *checks) text(at, s string, most int) {
-	switch n := utf8.RuneCountInString(s); {
-	case n > most:
+	if n := utf8.RuneCountInString(s); n > most {
 		c.add(at, fmt.Sprintf("has %d characters; at most %d are allowed", n, most))
-	case !utf8.ValidString(s) || strings.Contains(s, "\x00"):
-		c.add(at, "must be valid UTF-8 without NUL")
+	} else if problem := textProblem(s); problem != "" {
+		c.add(at, problem)
 	}
+}
+
+// textProblem says what is wrong with a text of several lines; empty: nothing. Cards are
+// public, and a control character could change the terminal of whoever reads one.
+func textProblem(s string) string {
+	if !utf8.ValidString(s) {
+		return "must be valid UTF-8"
+	}
+	if i := strings.IndexFunc(s, func(r rune) bool { return r < ' ' && r != '\t' && r != '\n' && r != '\r' || r == 0x7f }); i >= 0 {
+		return fmt.Sprintf("must not contain the control character %U", s[i])
+	}
+	return ""
 }
 
 // url checks the address of a page that people open. An empty one is none.

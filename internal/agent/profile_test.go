@@ -80,7 +80,8 @@ func TestProfilesHaveBounds(t *testing.T) {
 		"/skills/0/tags":          {Skills: []Skill{{ID: "a", Name: "n", Tags: many(MaxSkillTags + 1)}}},
 		"/skills/0/tags/0":        {Skills: []Skill{{ID: "a", Name: "n", Tags: []string{""}}}},
 		"/skills/0/examples":      {Skills: []Skill{{ID: "a", Name: "n", Examples: many(MaxExamples + 1)}}},
-		"/skills/0/examples/0":    {Skills: []Skill{{ID: "a", Name: "n", Examples: []string{"\x00"}}}},
+		"/skills/0/examples/0":    {Skills: []Skill{{ID: "a", Name: "n", Examples: []string{"\x07"}}}},
+		"/description":            {},
 		"/skills/0/examples/1":    {Skills: []Skill{{ID: "a", Name: "n", Examples: []string{"x", ""}}}},
 		"/skills/0/input_modes":   {Skills: []Skill{{ID: "a", Name: "n", InputModes: strings.Split(strings.Repeat("a/b ", MaxModes+1), " ")[:MaxModes+1]}}},
 		"/skills/0/input_modes/0": {Skills: []Skill{{ID: "a", Name: "n", InputModes: []string{"text"}}}},
@@ -91,6 +92,9 @@ func TestProfilesHaveBounds(t *testing.T) {
 		"/provider/organization":  {Provider: Provider{"", "https://acme.example"}},
 	} {
 		a := Agent{ID: "a", Name: "A", Profile: p}
+		if at == "/description" {
+			a.Description = "red: \x1b[31m"
+		}
 		err := a.Validate()
 		if err == nil || errs.As(err).Fields[0].Name != at {
 			t.Errorf("%s: %v %+v", at, err, errs.As(err).Fields)

@@ -45,6 +45,19 @@ func TestBodiesThatAreNotTaken(t *testing.T) {
 			t.Errorf("%s, compressed: %d", path, res.StatusCode)
 		}
 	}
+	for path, media := range map[string]string{"/oauth/token": "application/x-www-form-urlencoded", "/oauth/register": "application/json"} {
+		body := io.MultiReader(strings.NewReader(`{"client_name":"`), strings.NewReader(strings.Repeat("x", 4<<20))) // of unknown length
+		req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL()+path, body)
+		req.Header.Set("Content-Type", media)
+		res, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = res.Body.Close()
+		if res.StatusCode != http.StatusRequestEntityTooLarge {
+			t.Errorf("%s, in chunks: %d", path, res.StatusCode)
+		}
+	}
 }
 
 // A page of a configured origin calls every interface of programs with a key.

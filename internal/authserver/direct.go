@@ -3,6 +3,7 @@ package authserver
 import (
 	"bytes"
 	"context"
+	"errors"
 	"net/http"
 	"net/url"
 	"strings"
@@ -30,7 +31,11 @@ func (s *server) direct(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
-	_ = r.ParseForm() // the library sees and answers what is wrong with it
+	var tooLarge *http.MaxBytesError
+	if errors.As(r.ParseForm(), &tooLarge) { // the library sees and answers whatever else is wrong with it
+		httpx.WriteError(w, r, httpx.ErrTooLarge(maxForm))
+		return
+	}
 	proof := &proof{client: secretClient(r)}
 	ctx := context.WithValue(r.Context(), styleKey{}, goidc.AuthnMethodSecretPost)
 	ctx = context.WithValue(ctx, proofKey{}, proof)

@@ -2,6 +2,7 @@ package authserver
 
 import (
 	"encoding/json"
+	"errors"
 	"net/http"
 	"strings"
 
@@ -49,6 +50,10 @@ func (s *server) register(w http.ResponseWriter, r *http.Request) {
 	}
 	var m clientMetadata
 	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxForm)).Decode(&m); err != nil {
+		if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
+			httpx.WriteError(w, r, httpx.ErrTooLarge(maxForm))
+			return
+		}
 		writeJSON(w, http.StatusBadRequest, protocolError{"invalid_client_metadata", "the body must be a JSON object"})
 		return
 	}

@@ -125,6 +125,13 @@ const (
 // browser. It is called before the first request.
 func (rt *Router) AcceptSessions(s Sessions) { rt.sessions = s }
 
+// BearerOf returns the token of the request, however its header is spelled; empty: it has
+// none.
+func BearerOf(r *http.Request) string {
+	token, _ := bearer(r.Header["Authorization"])
+	return token
+}
+
 // bearer returns the token; the name of the scheme is case-insensitive (RFC 9110, 11.1).
 func bearer(header []string) (string, bool) {
 	const scheme = "bearer "

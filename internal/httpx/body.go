@@ -13,6 +13,11 @@ func CheckLength(r *http.Request, limit int64) error {
 	if r.ContentLength <= limit {
 		return nil
 	}
+	return ErrTooLarge(limit)
+}
+
+// ErrTooLarge refuses a body that is over the limit.
+func ErrTooLarge(limit int64) error {
 	return errs.New(errs.TooLarge, "request.too_large", "the body is larger than %d bytes", limit)
 }
 

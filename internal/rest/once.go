@@ -88,7 +88,7 @@ func (c *call) begin(ctx context.Context, body any) (context.Context, *idempoten
 		return ctx, nil, err
 	}
 	by := httpx.CallerOf(ctx).Principal
-	credential := cmp.Or(c.request.Header.Get("Authorization"), c.request.Header.Get("Cookie"))
+	credential := cmp.Or(httpx.BearerOf(c.request), c.request.Header.Get("Cookie"))
 	return idempotency.Begin(ctx, key, by.Org, by.Ref(), credential)
 }
 

@@ -30,9 +30,9 @@ type AgentSkill struct {
 func (AgentSkill) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
 	property(s, "id", pattern(agent.TagPattern))
 	property(s, "name", length(0, identity.MaxName), emptyOr(namePattern())) // empty: the id
-	property(s, "description", length(0, agent.MaxDescription), matching(without(nul)))
+	property(s, "description", length(0, agent.MaxDescription), matching(without(textControls)))
 	property(s, "tags", entries(agent.MaxSkillTags, pattern(agent.TagPattern)), func(p *huma.Schema) { p.UniqueItems = true })
-	property(s, "examples", entries(agent.MaxExamples, length(1, agent.MaxExample)), eachItem(matching(without(nul))))
+	property(s, "examples", entries(agent.MaxExamples, length(1, agent.MaxExample)), eachItem(matching(without(textControls))))
 	property(s, "input_modes", entries(agent.MaxModes, pattern(agent.ModePattern)))
 	property(s, "output_modes", entries(agent.MaxModes, pattern(agent.ModePattern)))
 	return s

@@ -9,10 +9,10 @@ import (
 const (
 	// checkpointFrames is how many pages of the WAL wait before the checkpointer copies
 	// them into the database file.
-	checkpointFrames = 4000
+	checkpointFrames = 8000
 	// writerFrames is from how many pages on the writer makes a checkpoint itself. Only
 	// the writer can begin the WAL anew, and by then little is left to copy.
-	writerFrames = 4 * checkpointFrames
+	writerFrames = 2 * checkpointFrames
 	// checkpointEvery is how often the checkpointer looks, at most.
 	checkpointEvery = 100 * time.Millisecond
 )

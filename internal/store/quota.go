@@ -27,8 +27,7 @@ func (s *Store) CountLiveTasks(ctx context.Context, sender identity.Principal, m
 		for _, which := range []string{
 			`tasks` + s.d.queue + ` WHERE queued = 1`,
 			`tasks` + s.d.by("tasks_leases") + ` WHERE lease_expires > 0`,
-			`tasks` + s.d.by("tasks_asking") + ` WHERE state = 'input-required'`,
-			`tasks` + s.d.by("tasks_asking_auth") + ` WHERE state = 'auth-required'`,
+			`tasks` + s.d.by("tasks_asking") + ` WHERE state IN ('input-required', 'auth-required')`,
 		} {
 			n, err := countUpTo(ctx, r, int(most)-total, which+` AND sender_org = $1 AND sender = $2`, sender.Org, sender.Ref())
 			if total += n; err != nil || total >= int(most) {
