@@ -59,8 +59,10 @@ func TestAHeaderThatComesWithAnotherRequestCounts(t *testing.T) {
 	}
 	s.pendingIs(t, "those of 1,000 lines", func(n int64) bool { return n > 900*lineCost })
 	c = s.dial(t, getRoot+getRoot)
-	if !served(c) || !served(c) {
-		t.Error("two requests at once were not served")
+	for i := range 2 {
+		if !served(c) {
+			t.Errorf("of two requests at once, number %d was not served", i+1)
+		}
 	}
 }
 

@@ -36,17 +36,17 @@ func newAdder(eng *pg, met *metrics) *adder {
 // reason if the fence has closed. If the connection broke, nobody knows, and nobody is told that it succeeded.
 func (a *adder) commit(batch []*request) {
 	ctx := context.Background()
-	if len(batch) > 1 {
-		err := a.sendAll(ctx, batch)
-		if err == nil {
-			return
+	// A single write is sent like a batch: if it were handed over, the worker would take the
+	// next one at once, and no batch would ever form.
+	err := a.sendAll(ctx, batch)
+	if err == nil {
+		return
+	}
+	if !refused(err) {
+		for _, r := range batch {
+			r.err = err
 		}
-		if !refused(err) {
-			for _, r := range batch {
-				r.err = err
-			}
-			return
-		}
+		return
 	}
 	// One that waits for a lock must not keep the others waiting.
 	for _, r := range batch {
