@@ -95,12 +95,12 @@ func TestACardHasPages(t *testing.T) {
 func TestAPageOfACardHasBoundedBytes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	const n = 120
+	const n = 160
 	want := []string{"echo"}
 	for i := range n {
 		id := fmt.Sprintf("big%03d", i)
 		want = append(want, id)
-		w.orgs.Agent(agent.Agent{ID: id, Org: "globex", Name: "Big", Description: strings.Repeat("\x01", agent.MaxDescription), Public: true})
+		w.orgs.Agent(agent.Agent{ID: id, Org: "globex", Name: "Big", Description: strings.Repeat("\U0001F98A", agent.MaxDescription), Public: true})
 	}
 	pages := w.walkCard("")
 	if len(pages) != 2 {

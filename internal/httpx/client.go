@@ -15,10 +15,15 @@ func (x *exchange) detach() {
 }
 
 // ClientClosed reports whether the client of a worker's request has closed its side of
-// the connection.
+// the connection. The HTTP server notices that in a goroutine of its own, a moment late,
+// so the kernel is asked, too.
 func ClientClosed(ctx context.Context) bool {
 	x := exchangeOf(ctx)
-	return x != nil && x.client != nil && x.client.Err() != nil
+	if x == nil || x.client == nil {
+		return false
+	}
+	conn, ok := ctx.Value(connKey{}).(net.Conn)
+	return x.client.Err() != nil || ok && finished(conn)
 }
 
 type connKey struct{}

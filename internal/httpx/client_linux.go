@@ -7,28 +7,47 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// tcpClosed is the state of a connection that was reset (TCP_CLOSE in Linux).
-const tcpClosed = 7
+// States of a connection in Linux: one that was reset (TCP_CLOSE), and one whose peer has
+// closed its side (TCP_CLOSE_WAIT).
+const (
+	tcpClosed    = 7
+	tcpCloseWait = 8
+)
 
-// acknowledged asks the kernel what the peer has acknowledged of what was sent.
-func acknowledged(conn net.Conn) delivery {
+// finished reports whether the peer has closed its side of the connection.
+func finished(conn net.Conn) bool {
+	info, err := infoOf(conn)
+	return err == nil && info != nil && (info.State == tcpClosed || info.State == tcpCloseWait)
+}
+
+// infoOf asks the kernel about a connection; nil: it is no TCP connection.
+func infoOf(conn net.Conn) (info *unix.TCPInfo, err error) {
 	sc, ok := conn.(syscall.Conn)
 	if !ok {
-		return delivery{taken: true, over: true}
+		return nil, nil
 	}
 	raw, err := sc.SyscallConn()
 	if err != nil {
-		return delivery{over: true} // closed
+		return nil, err // closed
 	}
-	var info *unix.TCPInfo
-	if ctl := raw.Control(func(fd uintptr) { info, err = unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO) }); ctl != nil {
-		return delivery{over: true}
+	var none error
+	if err := raw.Control(func(fd uintptr) { info, none = unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO) }); err != nil {
+		return nil, err
 	}
+	if none != nil {
+		return nil, nil //nolint:nilerr // no TCP
+	}
+	return info, nil
+}
+
+// acknowledged asks the kernel what the peer has acknowledged of what was sent.
+func acknowledged(conn net.Conn) delivery {
+	info, err := infoOf(conn)
 	switch {
-	case err != nil:
-		return delivery{taken: true, over: true} // no TCP
-	case info.State == tcpClosed:
+	case err != nil || info != nil && info.State == tcpClosed:
 		return delivery{over: true}
+	case info == nil:
+		return delivery{taken: true, over: true}
 	}
 	taken := info.Unacked == 0 && info.Notsent_bytes == 0
 	return delivery{acked: info.Bytes_acked, taken: taken, over: taken}

@@ -49,3 +49,31 @@ func TestReceivedKnowsWhetherSomeoneReads(t *testing.T) {
 		_ = client.Close()
 	}
 }
+
+// finished knows before anyone has read from the connection.
+func TestFinishedKnowsBeforeARead(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	client, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	server, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = server.Close() }()
+	if _, err := client.Write([]byte("request")); err != nil || finished(server) {
+		t.Fatalf("%v; a client that is there: %v", err, finished(server))
+	}
+	_ = client.Close()
+	for deadline := time.Now().Add(10 * time.Second); !finished(server); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("a client that is gone was not noticed")
+		}
+	}
+}
