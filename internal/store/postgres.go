@@ -207,6 +207,9 @@ func (e *pg) query(ctx context.Context, sql string, args ...any) (rows, error) {
 	return guarded{pgPool{e.pool, e, e.limits.statement}, e.fence}.query(ctx, sql, args...)
 }
 
+// writeWide is write: there are many connections.
+func (e *pg) writeWide(ctx context.Context, fn func(*tx) error) error { return e.write(ctx, fn) }
+
 // write runs fn in a transaction of its own. When it lost a race against another
 // transaction it is run again. It goes on when its caller goes away.
 func (e *pg) write(ctx context.Context, fn func(*tx) error) error {
