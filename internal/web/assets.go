@@ -7,7 +7,7 @@ import (
 	"embed"
 	"encoding/hex"
 	"fmt"
-	"mime"
+	"io/fs"
 	"net/http"
 	"path"
 	"strconv"
@@ -38,40 +38,62 @@ type assets struct {
 	byName   map[string]*asset
 }
 
-// loadAssets reads the embedded files.
+// loadAssets reads the embedded files. The parts in static/css are one style sheet, app.css,
+// and those in static/js one script, app.js, in the order of their names.
 func loadAssets() (assets, error) {
 	out := assets{bySource: map[string]*asset{}, byName: map[string]*asset{}}
-	entries, err := staticFiles.ReadDir("static")
+	files, err := staticFiles.ReadDir("static")
 	if err != nil {
 		return out, err
 	}
-	for _, e := range entries {
-		plain, err := staticFiles.ReadFile("static/" + e.Name())
-		if err != nil {
+	for _, f := range files {
+		name, parts := f.Name(), []string{"static/" + f.Name()}
+		if f.IsDir() {
+			if parts, err = fs.Glob(staticFiles, "static/"+name+"/*."+name); err != nil {
+				return out, err
+			}
+			name = "app." + name
+		}
+		var content []byte
+		for _, part := range parts {
+			text, err := staticFiles.ReadFile(part)
+			if err != nil {
+				return out, err
+			}
+			content = append(append(content, text...), '\n')
+		}
+		if err := out.add(name, content); err != nil {
 			return out, err
 		}
-		sum := sha256.Sum256(plain)
-		ext := path.Ext(e.Name())
-		name := strings.TrimSuffix(e.Name(), ext) + "." + hex.EncodeToString(sum[:6]) + ext
-		a := &asset{url: strings.Replace(staticPath, "{file}", name, 1), contentType: mime.TypeByExtension(ext), plain: plain}
-		if a.contentType == "" {
-			return out, fmt.Errorf("static/%s has an unknown type", e.Name())
-		}
-		var b bytes.Buffer
-		z, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
-		if err == nil {
-			_, err = z.Write(plain)
-		}
-		if err == nil {
-			err = z.Close()
-		}
-		if err != nil {
-			return out, err
-		}
-		a.compressed = b.Bytes()
-		out.bySource[e.Name()], out.byName[name] = a, a
 	}
 	return out, nil
+}
+
+// add makes a file available under a name with the hash of its content.
+func (a assets) add(source string, content []byte) error {
+	ext := path.Ext(source)
+	sum := sha256.Sum256(content)
+	name := strings.TrimSuffix(source, ext) + "." + hex.EncodeToString(sum[:6]) + ext
+	file := &asset{url: strings.Replace(staticPath, "{file}", name, 1), contentType: assetTypes[ext], plain: content}
+	if file.contentType == "" {
+		return fmt.Errorf("the static file %s has an unknown type", source)
+	}
+	var b bytes.Buffer
+	z, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
+	if err == nil {
+		_, err = z.Write(content)
+	}
+	if err == nil {
+		err = z.Close()
+	}
+	file.compressed = b.Bytes()
+	a.bySource[source], a.byName[name] = file, file
+	return err
+}
+
+// assetTypes are written down here: the system's table may lack them.
+var assetTypes = map[string]string{
+	".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml",
 }
 
 // url is the URL of a static file, for templates.

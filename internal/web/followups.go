@@ -11,6 +11,14 @@ import (
 	"github.com/parley-dev/parley/internal/identity"
 )
 
+func (p *Pages) mountFollowups() {
+	p.orgPages(map[string]handler{
+		"GET /followups":       (*visit).followupsPage,
+		"POST /followups":      (*visit).createFollowup,
+		"POST /followups/{id}": (*visit).changeFollowup,
+	})
+}
+
 // pager leads to the pages before and after the one that is shown.
 type pager struct{ Prev, Next, Text string }
 

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
-	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -281,7 +280,6 @@ type page[T any] struct {
 	Nav    nav
 	Done   string // what the last form did
 	Errors formErrors
-	Once   string // token of the page's forms
 	Body   T
 }
 
@@ -295,7 +293,7 @@ func render[T any](v *visit, status int, name, title string, body T) error {
 // returned.
 func renderForm[T any](v *visit, status int, name, title string, body T, problem error) error {
 	pg := page[T]{
-		Title: title, Base: v.base(), Path: v.r.URL.RequestURI(), Me: v.member, Once: rand.Text(), Body: body,
+		Title: title, Base: v.base(), Path: v.r.URL.RequestURI(), Me: v.member, Body: body,
 	}
 	if problem != nil {
 		if !isFormsFault(problem) {

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"crypto/rand"
 	"embed"
 	"errors"
 	"fmt"
@@ -53,16 +54,16 @@ func funcs(files assets, now func() time.Time) template.FuncMap {
 		"icon":   icon,
 		"static": files.url,
 		"when":   func(t time.Time) moment { return newMoment(t, now()) },
-		"until":  func(t time.Time) moment { return newMoment(t, now()) },
 		"who":    newWho,
 		"meter":  newMeter,
 		"count":  count,
 		"dict":   dict,
-		"with1":  func(n int64, one, many string) string { return plural(n, one, many) },
+		"plural": plural,
 		"query":  url.QueryEscape,
 		"words":  func(s any) string { return strings.ReplaceAll(fmt.Sprint(s), "_", " ") },
 		"add":    func(a, b int) int { return a + b },
 		"short":  shortID,
+		"token":  rand.Text,
 		"smooth": func() template.HTMLAttr { return smooth },
 		"initial": func(name string) string {
 			for _, r := range name {

@@ -123,12 +123,17 @@ func (p *Pages) Mount() {
 	p.mountSSO()
 	p.router.HandlePublic("GET "+staticPath, p.assets)
 	p.router.HandlePublic("GET /{$}", p.Wrap(http.HandlerFunc(p.start)))
-	p.orgPages(map[string]handler{
-		"GET ":                 (*visit).orgStart,
-		"GET /followups":       (*visit).followupsPage,
-		"POST /followups":      (*visit).createFollowup,
-		"POST /followups/{id}": (*visit).changeFollowup,
-	})
+	p.orgPages(map[string]handler{"GET ": (*visit).orgStart})
+	p.mountFirstSteps()
+	p.mountProposals()
+	p.mountProposal()
+	p.mountFollowups()
+	p.mountAgents()
+	p.mountKeys()
+	p.mountClients()
+	p.mountMembers()
+	p.mountAudit()
+	p.mountSettings()
 }
 
 // Wrap gives a handler the session, and refuses forms of other sites.
