@@ -8,7 +8,6 @@ import (
 	"github.com/parley-dev/parley/internal/account"
 	"github.com/parley-dev/parley/internal/authserver"
 	"github.com/parley-dev/parley/internal/httpx"
-	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/internal/mcp"
 	"github.com/parley-dev/parley/internal/oauth"
 	"github.com/parley-dev/parley/internal/outbound"
@@ -33,12 +32,9 @@ func (s *Server) newLogin(ids *ids) {
 	s.newIssuers()
 }
 
-// mountLogin adds the pages and the authorization server.
-func (s *Server) mountLogin(router *httpx.Router, manager *identity.Manager) error {
-	pages, err := web.New(router, web.Options{
-		Accounts: s.accounts, Invitations: manager, Sessions: s.store, Programs: s.oauth, PublicURL: s.base(), Logger: s.log, Now: Now,
-		Providers: s.providers(),
-	})
+// mountPages adds the pages and the authorization server.
+func (s *Server) mountPages(router *httpx.Router, o web.Options) error {
+	pages, err := web.New(router, o)
 	if err != nil {
 		return err
 	}

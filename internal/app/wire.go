@@ -23,6 +23,7 @@ import (
 	"github.com/parley-dev/parley/internal/mcp"
 	"github.com/parley-dev/parley/internal/proposal"
 	"github.com/parley-dev/parley/internal/rest"
+	"github.com/parley-dev/parley/internal/web"
 )
 
 // handler builds the services and puts the transports in front of them.
@@ -61,9 +62,10 @@ func (s *Server) handler(ctx context.Context, ids *ids, proxies []netip.Prefix) 
 	}
 	proposals := proposal.New(s.store, Now, ids.next)
 	frictions := friction.New(s.store, Now, ids.next, proposal.Check)
+	followups := followup.New(s.store, Now, ids.next, sender{s.tasks, ids})
 	rest.Mount(router, rest.Options{
 		Proposals: proposals,
-		Followups: followup.New(s.store, Now, ids.next, sender{s.tasks, ids}),
+		Followups: followups,
 		Frictions: frictions,
 		Agents:    s.agents,
 		Tasks:     s.tasks,
@@ -99,7 +101,11 @@ func (s *Server) handler(ctx context.Context, ids *ids, proxies []netip.Prefix) 
 		Proposals: proposals, Frictions: frictions, Agents: s.agents, Tasks: s.tasks, Version: Version(), PublicURL: s.publicURL(),
 		ResourceMetadata: s.base() + authserver.ResourceMetadata + mcp.Path,
 	})
-	return router, s.mountLogin(router, manager)
+	return router, s.mountPages(router, web.Options{
+		Accounts: s.accounts, Manager: manager, Proposals: proposals, Followups: followups, Frictions: frictions,
+		Agents: s.agents, Tasks: s.tasks, Sessions: s.store, Programs: s.oauth, Providers: s.providers(),
+		PublicURL: s.base(), Logger: s.log, Now: Now,
+	})
 }
 
 // cardKey is the key that signs cards. All nodes of the store share it: the first one makes it.

@@ -19,40 +19,59 @@ import (
 func (rt *Router) authenticate(path string, limit *limits[identity.Principal], refuse ErrorWriter, next http.Handler) http.Handler {
 	takesSessions := strings.HasPrefix(path, sessionPrefix) || path == sessionSelf
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		x := exchangeOf(r.Context())
-		caller, err := rt.callerOf(x, r, takesSessions)
+		caller, err := rt.callerOf(exchangeOf(r.Context()), r, takesSessions)
+		if err == nil && caller != nil && caller.Audience != "" && caller.Audience != path {
+			err = errOtherAudience
+		}
 		if err != nil {
 			rt.refuseCredentials(w, r, refuse, err)
 			return
 		}
-		if caller == nil {
-			if err := rt.admit(x); err != nil {
-				refuse(w, r, err)
-				return
-			}
-			next.ServeHTTP(w, r)
-			return
-		}
-		if caller.Audience != "" && caller.Audience != path {
-			rt.refuseCredentials(w, r, refuse, errOtherAudience)
-			return
-		}
+		rt.serveCaller(w, r, caller, limit, refuse, next)
+	})
+}
+
+// serveCaller serves a request whose sender is known, within the sender's limits. A nil
+// caller is nobody.
+func (rt *Router) serveCaller(w http.ResponseWriter, r *http.Request, caller *identity.Caller,
+	limit *limits[identity.Principal], refuse ErrorWriter, next http.Handler,
+) {
+	x := exchangeOf(r.Context())
+	if caller != nil {
 		x.caller, x.limit = caller, limit
 		x.account.Owner = budget.Owner{Org: caller.Org, Principal: caller.Ref()}
 		if wait := limit.take(caller.Principal, x.start); wait > 0 {
 			refuse(w, r, limit.refusal(w.Header(), wait, "too many requests; wait as long as Retry-After says"))
 			return
 		}
-		if err := rt.admit(x); err != nil {
-			refuse(w, r, err)
-			return
-		}
+	}
+	if err := rt.admit(x); err != nil {
+		refuse(w, r, err)
+		return
+	}
+	if caller != nil {
 		if err := x.holdBody(r); err != nil {
 			refuse(w, r, err)
 			return
 		}
-		next.ServeHTTP(w, r)
-	})
+	}
+	next.ServeHTTP(w, r)
+}
+
+// HandlePeople adds a route for people who use a browser. find returns who is signed in,
+// nil for nobody, and the request to go on with. What is refused before the handler runs is
+// answered by refuse.
+func (rt *Router) HandlePeople(pattern string, find func(*http.Request) (*identity.Caller, *http.Request, error),
+	refuse ErrorWriter, h http.Handler,
+) {
+	rt.add(pattern, ordinary, refuse, rt.private(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		caller, r, err := find(r)
+		if err != nil {
+			refuse(w, r, err)
+			return
+		}
+		rt.serveCaller(w, r, caller, rt.perPrincipal, refuse, h)
+	})))
 }
 
 // callerOf returns who sent the request; nil: it carries no credentials.

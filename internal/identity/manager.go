@@ -41,6 +41,14 @@ func (m *Manager) Self(ctx context.Context, c *Caller) (Member, error) {
 	return m.store.Member(ctx, c.Principal)
 }
 
+// Org returns the org that a credential belongs to.
+func (m *Manager) Org(ctx context.Context, c *Caller) (Org, error) {
+	if c == nil {
+		return Org{}, ErrMissing
+	}
+	return m.store.Org(ctx, c.Org)
+}
+
 // Audit lists the org's log, newest first.
 func (m *Manager) Audit(ctx context.Context, a Access, f AuditFilter) ([]AuditEntry, error) {
 	if err := a.May(ReadAudit); err != nil {

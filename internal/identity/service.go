@@ -17,6 +17,8 @@ type Store interface {
 	// CreateOrg refuses a taken id with Conflict.
 	CreateOrg(ctx context.Context, o Org, e AuditEntry) error
 	Orgs(ctx context.Context) ([]Org, error)
+	// Org returns NotFound for an unknown id.
+	Org(ctx context.Context, id string) (Org, error)
 	// Bootstrap creates the org, the member and the key if and only if no org
 	// exists yet, in one transaction, and reports whether it did.
 	Bootstrap(ctx context.Context, o Org, m Member, k Key, h Hash, entries []AuditEntry) (bool, error)

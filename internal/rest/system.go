@@ -21,7 +21,6 @@ import (
 // are rendered here once.
 func mountSystem(rt *httpx.Router, o Options, doc *huma.OpenAPI) {
 	jsonDoc, yamlDoc := render(doc)
-	rt.HandlePublic("GET /{$}", http.RedirectHandler("/docs", http.StatusFound))
 	rt.HandleHealth("GET /healthz", static("application/json", []byte(`{"status":"ok"}`+"\n")))
 	rt.HandleHealth("GET /readyz", ready(o))
 	rt.HandlePublic("GET /openapi.json", static("application/openapi+json", jsonDoc))

@@ -48,6 +48,18 @@ func (s *Store) Orgs(ctx context.Context) ([]identity.Org, error) {
 	return list, err
 }
 
+// Org implements identity.Store.
+func (s *Store) Org(ctx context.Context, id string) (identity.Org, error) {
+	o := identity.Org{ID: id}
+	var at int64
+	found, err := one(ctx, s.eng, []any{&o.Name, &at}, `SELECT name, created_at FROM orgs WHERE id = $1`, id)
+	if err == nil && !found {
+		err = errs.ErrNotFound
+	}
+	o.CreatedAt = fromMicros(at)
+	return o, err
+}
+
 // Bootstrap implements identity.Store.
 func (s *Store) Bootstrap(
 	ctx context.Context, o identity.Org, m identity.Member, k identity.Key, h identity.Hash, entries []identity.AuditEntry,

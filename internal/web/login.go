@@ -224,7 +224,7 @@ func (p *Pages) setup(w http.ResponseWriter, r *http.Request) {
 }
 
 func (p *Pages) joinPage(w http.ResponseWriter, r *http.Request) {
-	i, err := p.Invitations.Invitation(r.Context(), r.PathValue("token"))
+	i, err := p.Manager.Invitation(r.Context(), r.PathValue("token"))
 	if err != nil {
 		p.failed(w, r, err)
 		return
@@ -236,7 +236,7 @@ func (p *Pages) joinPage(w http.ResponseWriter, r *http.Request) {
 
 func (p *Pages) join(w http.ResponseWriter, r *http.Request) {
 	token, password := r.PathValue("token"), r.PostFormValue("password")
-	i, err := p.Invitations.Invitation(r.Context(), token)
+	i, err := p.Manager.Invitation(r.Context(), token)
 	if err != nil {
 		p.failed(w, r, err)
 		return
@@ -251,7 +251,7 @@ func (p *Pages) join(w http.ResponseWriter, r *http.Request) {
 	}
 	if err == nil {
 		var m identity.Member
-		if m, err = p.Invitations.Accept(r.Context(), token); err == nil {
+		if m, err = p.Manager.Accept(r.Context(), token); err == nil {
 			signed, err = p.Accounts.SetPassword(r.Context(), m.Principal, password)
 		}
 	}

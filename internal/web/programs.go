@@ -63,5 +63,5 @@ func (p *Pages) endProgram(w http.ResponseWriter, r *http.Request) {
 		p.failed(w, r, err)
 		return
 	}
-	http.Redirect(w, r, home, http.StatusSeeOther)
+	http.Redirect(w, r, accountPath, http.StatusSeeOther)
 }

@@ -2,8 +2,6 @@ package web
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"net/http"
 	"net/url"
 	"strings"
@@ -14,7 +12,6 @@ import (
 	"github.com/parley-dev/parley/internal/account"
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/identity"
-	"github.com/parley-dev/parley/internal/oauth"
 )
 
 const (
@@ -119,8 +116,16 @@ func (p *Pages) CallerBySession(r *http.Request) (*identity.Caller, error) {
 	if err != nil || m == nil {
 		return nil, err
 	}
-	sum := sha256.Sum256([]byte("session:" + cookie.Value))
-	return &identity.Caller{Principal: m.Principal, KeyID: "session-" + hex.EncodeToString(sum[:6]), Scopes: oauth.Entitled(*m)}, nil
+	return sessionCaller(m, cookie.Value), nil
+}
+
+// MemberIn returns the membership of whoever is signed in, in the given org; nil: there is none.
+func (p *Pages) MemberIn(r *http.Request, org string) (*identity.Member, error) {
+	m, err := p.SignedIn(r)
+	if err != nil || m == nil || m.Org != org {
+		return nil, err
+	}
+	return m, nil
 }
 
 // signIn starts a session, under a new token: nobody who knew the old one comes along.
@@ -140,12 +145,18 @@ func (p *Pages) SignIn(w http.ResponseWriter, r *http.Request, next string) {
 }
 
 // home is where people go who were on their way nowhere else.
-const home = "/account"
+const home = "/"
+
+// accountPath is the page of a person's account.
+const accountPath = "/account"
 
 // local is the address to go to after signing in: one of ours, or home.
 func local(next string) string {
 	u, err := url.Parse(next)
-	if err != nil || u.IsAbs() || u.Host != "" || u.Path != "/oauth/authorize" || !strings.HasPrefix(next, "/oauth/authorize?") {
+	if err != nil || u.IsAbs() || u.Host != "" || strings.Contains(next, "\\") {
+		return home
+	}
+	if !strings.HasPrefix(next, "/oauth/authorize?") && !strings.HasPrefix(next, "/orgs/") && u.Path != accountPath {
 		return home
 	}
 	return next

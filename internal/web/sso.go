@@ -93,7 +93,7 @@ func (p *Pages) ssoLogin(w http.ResponseWriter, r *http.Request, op Provider) {
 
 func (p *Pages) ssoJoin(w http.ResponseWriter, r *http.Request, op Provider) {
 	token := r.PathValue("token")
-	i, err := p.Invitations.Invitation(r.Context(), token)
+	i, err := p.Manager.Invitation(r.Context(), token)
 	if err != nil {
 		p.failed(w, r, err)
 		return
@@ -117,7 +117,7 @@ func (p *Pages) ssoSetup(w http.ResponseWriter, r *http.Request, op Provider) {
 
 func (p *Pages) ssoConnect(w http.ResponseWriter, r *http.Request, op Provider) {
 	if m := p.must(w, r); m != nil && p.ofOrg(w, r, op, m.Org) {
-		p.send(w, r, op, account.Proof{User: m.ID}, home)
+		p.send(w, r, op, account.Proof{User: m.ID}, accountPath)
 	}
 }
 
@@ -139,7 +139,7 @@ func (p *Pages) ssoDisconnect(w http.ResponseWriter, r *http.Request, op Provide
 		p.failed(w, r, err)
 		return
 	}
-	http.Redirect(w, r, home, http.StatusSeeOther)
+	http.Redirect(w, r, accountPath, http.StatusSeeOther)
 }
 
 // send leads the person to the provider. It is a page that leads on, not a redirect:

@@ -1,17 +1,14 @@
-// Package web is what people see in a browser: signing in and out, passwords,
-// invitations, and the question whether a program may act for them.
+// Package web is what people see in a browser: the dashboard of an org, signing in and
+// out, passwords, invitations, and the question whether a program may act for them.
 //
-// Pages are plain HTML and need no script; a strict policy lets nothing in but their
-// own style sheet. A GET changes nothing, and forms of other sites are refused. The
-// rules are those of package account, identity and oauth.
+// Pages are plain HTML and work without scripts; a strict policy lets nothing in but their
+// own style sheet and scripts. A GET changes nothing, and forms of other sites are refused.
+// The rules are those of the domain packages: a page calls the same services as REST.
 package web
 
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	_ "embed"
-	"encoding/base64"
 	"errors"
 	"html/template"
 	"log/slog"
@@ -25,32 +22,32 @@ import (
 	"github.com/alexedwards/scs/v2"
 
 	"github.com/parley-dev/parley/internal/account"
+	"github.com/parley-dev/parley/internal/agent"
 	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/followup"
+	"github.com/parley-dev/parley/internal/friction"
 	"github.com/parley-dev/parley/internal/httpx"
 	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/internal/oauth"
+	"github.com/parley-dev/parley/internal/proposal"
+	"github.com/parley-dev/parley/internal/task"
 )
-
-//go:embed pages.html
-var pagesHTML string
-
-//go:embed style.css
-var styleCSS string
-
-var templates = template.Must(template.New("pages").Funcs(template.FuncMap{
-	"css": func() template.CSS { return template.CSS(styleCSS) },
-}).Parse(pagesHTML))
 
 // Options are what the pages need.
 type Options struct {
-	Accounts    *account.Accounts
-	Invitations *identity.Manager
-	Sessions    account.Store
-	Programs    *oauth.Service
-	Providers   []Provider // with which people sign in, too
-	PublicURL   string     // the address that browsers use, without a slash at its end
-	Logger      *slog.Logger
-	Now         func() time.Time
+	Accounts  *account.Accounts
+	Manager   *identity.Manager
+	Proposals *proposal.Proposals
+	Followups *followup.Followups
+	Frictions *friction.Frictions
+	Agents    *agent.Registry
+	Tasks     *task.Tasks
+	Sessions  account.Store
+	Programs  *oauth.Service
+	Providers []Provider // with which people sign in, too
+	PublicURL string     // the address that browsers use, without a slash at its end
+	Logger    *slog.Logger
+	Now       func() time.Time
 }
 
 // Pages serves them.
@@ -59,7 +56,9 @@ type Pages struct {
 	router   *httpx.Router
 	sessions *scs.SessionManager
 	forms    *http.CrossOriginProtection
-	style    string // the policy's word for the style sheet
+	assets   assets
+	pages    map[string]*template.Template // of an org, by name
+	sign     *template.Template            // without an org
 
 	byAddress, byPair, byAccount *httpx.Throttle
 	known                        pairs // of account and address
@@ -81,10 +80,17 @@ const (
 
 // New makes the pages without routes.
 func New(rt *httpx.Router, o Options) (*Pages, error) {
-	sum := sha256.Sum256([]byte(styleCSS))
+	files, err := loadAssets()
+	if err != nil {
+		return nil, err
+	}
+	pages, sign, err := parseTemplates(files, o.Now)
+	if err != nil {
+		return nil, err
+	}
 	p := &Pages{
 		Options: o, router: rt, forms: http.NewCrossOriginProtection(), sessions: newSessions(o),
-		style:     "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'",
+		assets: files, pages: pages, sign: sign,
 		byAddress: httpx.NewThrottle(addressEvery, addressBurst, o.Now),
 		byPair:    httpx.NewThrottle(pairEvery, pairBurst, o.Now),
 		byAccount: httpx.NewThrottle(accountEvery, accountBurst, o.Now),
@@ -115,6 +121,19 @@ func (p *Pages) Mount() {
 		p.router.HandlePublic(pattern, p.Wrap(h))
 	}
 	p.mountSSO()
+	p.router.HandlePublic("GET "+staticPath, p.assets)
+	p.router.HandlePublic("GET /{$}", p.Wrap(http.HandlerFunc(p.start)))
+	p.orgPages(map[string]handler{"GET ": (*visit).orgStart})
+	p.mountFirstSteps()
+	p.mountProposals()
+	p.mountProposal()
+	p.mountFollowups()
+	p.mountAgents()
+	p.mountKeys()
+	p.mountClients()
+	p.mountMembers()
+	p.mountAudit()
+	p.mountSettings()
 }
 
 // Wrap gives a handler the session, and refuses forms of other sites.
@@ -150,24 +169,27 @@ type view struct {
 
 	Programs []program
 	More     bool // there are more programs than are shown
+
+	Fields []keptField // of a form that was sent by nobody
+}
+
+// keptField is a field of a form that could not be carried out.
+type keptField struct {
+	Name, Value string
+	Hidden      bool
 }
 
 // show renders a page. To is where its form may lead beside this site.
 func (p *Pages) show(w http.ResponseWriter, r *http.Request, status int, name string, v view, to string) {
 	var page bytes.Buffer
-	if err := templates.ExecuteTemplate(&page, name, v); err != nil {
+	if err := p.sign.ExecuteTemplate(&page, name, v); err != nil {
 		p.Logger.ErrorContext(r.Context(), "a page cannot be rendered", "page", name, "error", err)
 		http.Error(w, "Something went wrong here.", http.StatusInternalServerError)
 		return
 	}
 	h := w.Header()
-	h.Set("Content-Type", "text/html; charset=utf-8")
+	pageHeaders(h, to)
 	h.Set("Cache-Control", "no-store")
-	h.Set("Content-Security-Policy", "default-src 'none'; style-src "+p.style+"; form-action 'self'"+to+
-		"; base-uri 'none'; frame-ancestors 'none'")
-	// Without a referrer browsers leave the origin out, too, by which forms are known.
-	h.Set("Referrer-Policy", "same-origin")
-	h.Set("X-Frame-Options", "DENY")
 	w.WriteHeader(status)
 	_, _ = w.Write(page.Bytes()) // the browser went away
 }

@@ -1,0 +1,138 @@
+package web
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"path"
+	"strconv"
+	"strings"
+
+	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/httpx"
+)
+
+//go:embed static
+var staticFiles embed.FS
+
+// staticPath is the one route of style sheets, scripts and pictures. Names carry a hash of
+// the content, so browsers keep what they have until it changes.
+const staticPath = "/static/{file}"
+
+// asset is one static file.
+type asset struct {
+	url         string
+	contentType string
+	plain       []byte
+	compressed  []byte
+}
+
+// assets are the static files, by their names in the source and by their names in URLs.
+type assets struct {
+	bySource map[string]*asset
+	byName   map[string]*asset
+}
+
+// loadAssets reads the embedded files. The parts in static/css are one style sheet, app.css,
+// and those in static/js one script, app.js, in the order of their names.
+func loadAssets() (assets, error) {
+	out := assets{bySource: map[string]*asset{}, byName: map[string]*asset{}}
+	files, err := staticFiles.ReadDir("static")
+	if err != nil {
+		return out, err
+	}
+	for _, f := range files {
+		name, parts := f.Name(), []string{"static/" + f.Name()}
+		if f.IsDir() {
+			if parts, err = fs.Glob(staticFiles, "static/"+name+"/*."+name); err != nil {
+				return out, err
+			}
+			name = "app." + name
+		}
+		var content []byte
+		for _, part := range parts {
+			text, err := staticFiles.ReadFile(part)
+			if err != nil {
+				return out, err
+			}
+			content = append(append(content, text...), '\n')
+		}
+		if err := out.add(name, content); err != nil {
+			return out, err
+		}
+	}
+	return out, nil
+}
+
+// add makes a file available under a name with the hash of its content.
+func (a assets) add(source string, content []byte) error {
+	ext := path.Ext(source)
+	sum := sha256.Sum256(content)
+	name := strings.TrimSuffix(source, ext) + "." + hex.EncodeToString(sum[:6]) + ext
+	file := &asset{url: strings.Replace(staticPath, "{file}", name, 1), contentType: assetTypes[ext], plain: content}
+	if file.contentType == "" {
+		return fmt.Errorf("the static file %s has an unknown type", source)
+	}
+	var b bytes.Buffer
+	z, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
+	if err == nil {
+		_, err = z.Write(content)
+	}
+	if err == nil {
+		err = z.Close()
+	}
+	file.compressed = b.Bytes()
+	a.bySource[source], a.byName[name] = file, file
+	return err
+}
+
+// assetTypes are written down here: the system's table may lack them.
+var assetTypes = map[string]string{
+	".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml",
+}
+
+// url is the URL of a static file, for templates.
+func (a assets) url(source string) (string, error) {
+	if found := a.bySource[source]; found != nil {
+		return found.url, nil
+	}
+	return "", fmt.Errorf("there is no static file %q", source)
+}
+
+// ServeHTTP serves one file.
+func (a assets) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	found := a.byName[r.PathValue("file")]
+	if found == nil {
+		httpx.WriteError(w, r, errs.ErrNotFound)
+		return
+	}
+	h := w.Header()
+	h.Set("Content-Type", found.contentType)
+	h.Set("Cache-Control", "public, max-age=31536000, immutable")
+	h.Set("Vary", "Accept-Encoding")
+	body := found.plain
+	if takesGzip(r) {
+		h.Set("Content-Encoding", "gzip")
+		body = found.compressed
+	}
+	h.Set("Content-Length", strconv.Itoa(len(body)))
+	_, _ = w.Write(body) // the browser went away
+}
+
+// takesGzip reports whether the client takes a compressed response.
+func takesGzip(r *http.Request) bool {
+	for _, v := range r.Header["Accept-Encoding"] {
+		for coding := range strings.SplitSeq(v, ",") {
+			name, quality, _ := strings.Cut(strings.ReplaceAll(coding, " ", ""), ";")
+			if strings.EqualFold(name, "gzip") {
+				return strings.Trim(quality, "q=0.") != "" || quality == ""
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,135 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"math"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/httpx"
+	"github.com/parley-dev/parley/internal/identity"
+)
+
+// formErrors are what was wrong with a form: of fields, by the last part of their names, and
+// of the whole.
+type formErrors struct {
+	Whole  string
+	fields map[string]string
+	Wait   int // seconds until another try makes sense; 0: at once
+}
+
+// newFormErrors takes an error of a service apart.
+func newFormErrors(err error) formErrors {
+	e := errs.As(err)
+	out := formErrors{fields: map[string]string{}}
+	for _, f := range e.Fields {
+		name := fieldName(f.Name)
+		if _, ok := out.fields[name]; !ok {
+			out.fields[name] = capital(f.Message) + "."
+		}
+	}
+	if len(out.fields) == 0 {
+		out.Whole = sentence(err)
+	} else {
+		out.Whole = "Nothing was saved: see below."
+	}
+	out.Wait = int(math.Ceil(e.RetryAfter.Seconds()))
+	return out
+}
+
+// fieldName is the form's name of a field that a service knows by its JSON pointer: "title" for
+// "/title", "scopes" for "/scopes/2".
+func fieldName(pointer string) string {
+	name, _, _ := strings.Cut(strings.TrimPrefix(pointer, "/"), "/")
+	return name
+}
+
+// Field is what was wrong with a field; empty: nothing.
+func (e formErrors) Field(name string) string { return e.fields[name] }
+
+// Other lists problems of fields that the form does not show itself.
+func (e formErrors) Other(shown ...string) []string {
+	var out []string
+	for name, message := range e.fields {
+		if !slices.Contains(shown, name) {
+			out = append(out, name+": "+message)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// failure is the view of a page that says what went wrong.
+type failure struct {
+	Status  int
+	Message string
+	Wait    int    // seconds
+	Request string // its id, for failures of ours
+}
+
+// titles of failures, by status.
+var failureTitles = map[int]string{
+	http.StatusBadRequest:            "This could not be read",
+	http.StatusForbidden:             "You may not do this",
+	http.StatusNotFound:              "There is nothing here",
+	http.StatusConflict:              "That is not possible any more",
+	http.StatusPreconditionFailed:    "It changed while you read it",
+	http.StatusRequestEntityTooLarge: "That is too much",
+	http.StatusUnprocessableEntity:   "Something is missing or wrong",
+	http.StatusTooManyRequests:       "Too fast",
+	http.StatusServiceUnavailable:    "Not now",
+}
+
+// fail answers with the page of an error, inside the org's layout.
+func (v *visit) fail(err error) {
+	if v.r.Context().Err() != nil && errors.Is(err, context.Canceled) {
+		return // the browser went away while it waited
+	}
+	e := errs.As(err)
+	status := httpx.StatusOf(e.Kind)
+	f := failure{Status: status, Message: sentence(err), Wait: int(math.Ceil(e.RetryAfter.Seconds()))}
+	if f.Wait > 0 {
+		v.w.Header().Set("Retry-After", strconv.Itoa(f.Wait))
+	}
+	title, known := failureTitles[status]
+	switch {
+	case e.Kind == errs.Unavailable:
+		v.Logger.WarnContext(v.r.Context(), "a page is not available", "error", err)
+	case status >= http.StatusInternalServerError:
+		v.Logger.ErrorContext(v.r.Context(), "a page failed", "error", err, "request_id", httpx.RequestID(v.r.Context()))
+		f.Message, f.Request = "Something went wrong here, and nothing was changed. Try again in a moment.", httpx.RequestID(v.r.Context())
+		title, known = "Something went wrong", true
+	}
+	if !known {
+		title = "That did not work"
+	}
+	if err := render(v, status, "failure", title, f); err != nil {
+		v.failed(v.w, v.r, err) // not even the menu can be shown
+	}
+}
+
+// refuse answers what was refused before a handler ran.
+func (p *Pages) refuse(w http.ResponseWriter, r *http.Request, err error) {
+	m, _ := r.Context().Value(visitKey{}).(*identity.Member)
+	if m == nil {
+		p.failed(w, r, err)
+		return
+	}
+	v := &visit{Pages: p, w: w, r: r, caller: httpx.CallerOf(r.Context()), member: m}
+	v.fail(err)
+}
+
+func capital(s string) string {
+	if s == "" {
+		return s
+	}
+	return strings.ToUpper(s[:1]) + s[1:]
+}
+
+func sortFields(fields []keptField) {
+	slices.SortStableFunc(fields, func(a, b keptField) int { return strings.Compare(a.Name, b.Name) })
+}

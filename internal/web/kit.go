@@ -1,0 +1,376 @@
+package web
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/httpx"
+	"github.com/parley-dev/parley/internal/idempotency"
+	"github.com/parley-dev/parley/internal/identity"
+	"github.com/parley-dev/parley/internal/oauth"
+)
+
+// The page kit. A handler of the dashboard gets a visit, calls the services as REST does,
+// and returns an error or renders a page:
+//
+//	session → member of the org in the URL → caller → Access → service → view model → template
+//
+// A GET changes nothing. A POST redirects to a page that can be reloaded, or shows its form
+// again with what was wrong. Every form carries a one-use token; see visit.once.
+
+// orgPrefix is where the pages of an org are.
+const orgPrefix = "/orgs/{org}"
+
+// maxPageForm bounds the forms of the dashboard: two texts of 20,000 characters, escaped.
+const maxPageForm = 1 << 20
+
+// visit is one request of a person to a page of an org.
+type visit struct {
+	*Pages
+	w      http.ResponseWriter
+	r      *http.Request
+	caller *identity.Caller
+	member *identity.Member
+	secret bool // the response must be kept nowhere
+}
+
+// handler serves one page of an org, or carries out one form. It has answered if it returns
+// no error.
+type handler func(v *visit) error
+
+// orgPages adds pages below orgPrefix: pattern is "GET /proposals", say.
+func (p *Pages) orgPages(routes map[string]handler) {
+	for pattern, h := range routes {
+		method, path, _ := strings.Cut(pattern, " ")
+		p.router.HandlePeople(method+" "+orgPrefix+path, p.visitor, p.refuse, p.serve(h))
+	}
+}
+
+// visitKey is where a request keeps who is signed in.
+type visitKey struct{}
+
+// visitor finds who is signed in, and with which membership: the one of the URL's org.
+func (p *Pages) visitor(r *http.Request) (*identity.Caller, *http.Request, error) {
+	if err := p.forms.Check(r); err != nil {
+		return nil, r, errs.New(errs.Forbidden, "auth.other_site", "this form was sent from another site, so nothing was done")
+	}
+	cookie, err := r.Cookie(p.sessions.Cookie.Name)
+	if err != nil || cookie.Value == "" {
+		return nil, r, nil
+	}
+	ctx, err := p.sessions.Load(context.WithValue(r.Context(), loadedKey{}, new(string)), cookie.Value)
+	if err != nil {
+		return nil, r, err
+	}
+	r = r.WithContext(ctx)
+	m, err := p.MemberIn(r, r.PathValue("org"))
+	if err != nil {
+		return nil, r, err
+	}
+	if m == nil {
+		if in, err := p.SignedIn(r); err != nil || in != nil {
+			return nil, r, cmpErr(err, errs.ErrNotFound) // signed in, but not in this org
+		}
+		return nil, r, nil
+	}
+	r = r.WithContext(context.WithValue(ctx, visitKey{}, m))
+	return sessionCaller(m, cookie.Value), r, nil
+}
+
+func cmpErr(err, otherwise error) error {
+	if err != nil {
+		return err
+	}
+	return otherwise
+}
+
+// sessionCaller is a signed-in member as the services know callers.
+func sessionCaller(m *identity.Member, token string) *identity.Caller {
+	sum := sha256.Sum256([]byte("session:" + token))
+	return &identity.Caller{Principal: m.Principal, KeyID: "session-" + hex.EncodeToString(sum[:6]), Scopes: oauth.Entitled(*m)}
+}
+
+// serve runs a handler and answers with what it returns.
+func (p *Pages) serve(h handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		m, _ := r.Context().Value(visitKey{}).(*identity.Member)
+		v := &visit{Pages: p, w: w, r: r, caller: httpx.CallerOf(r.Context()), member: m}
+		if m == nil {
+			p.signedOut(w, r)
+			return
+		}
+		err := httpx.CheckLength(r, maxPageForm)
+		if err == nil {
+			r.Body = http.MaxBytesReader(w, r.Body, maxPageForm)
+			err = v.parse()
+		}
+		if err == nil {
+			err = h(v)
+		}
+		if err != nil {
+			v.fail(err)
+		}
+	})
+}
+
+// parse reads the form of a POST.
+func (v *visit) parse() error {
+	if v.r.Method != http.MethodPost {
+		return nil
+	}
+	err := v.r.ParseForm()
+	var large *http.MaxBytesError
+	switch {
+	case errors.As(err, &large):
+		return errs.New(errs.TooLarge, "request.too_large", "this form holds too much text; nothing was saved")
+	case err != nil:
+		return errs.Wrap(err, errs.Malformed, "request.malformed", "this form could not be read; nothing was saved")
+	}
+	return nil
+}
+
+// signedOut answers a request of nobody. A page leads to the sign-in page and back. A form
+// is not lost: it comes back with its fields, to be sent again after signing in.
+func (p *Pages) signedOut(w http.ResponseWriter, r *http.Request) {
+	if r.Method == http.MethodGet || r.Method == http.MethodHead {
+		if r.Header.Get("HX-Request") != "" {
+			// A script asked for a part of a page: a sign-in page must not be put there.
+			p.Problem(w, r, http.StatusUnauthorized, "You are signed out.")
+			return
+		}
+		p.SignIn(w, r, r.URL.RequestURI())
+		return
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, maxPageForm)
+	if err := r.ParseForm(); err != nil {
+		p.failed(w, r, errs.Wrap(err, errs.Malformed, "request.malformed", "this form could not be read; nothing was saved"))
+		return
+	}
+	v := view{Title: "You are signed out", Action: r.URL.RequestURI()}
+	for name, values := range r.PostForm {
+		for _, value := range values {
+			v.Fields = append(v.Fields, keptField{Name: name, Value: value, Hidden: name == onceField || len(value) < 60})
+		}
+	}
+	sortFields(v.Fields)
+	p.show(w, r, http.StatusUnauthorized, "signed out", v, "")
+}
+
+// may reports whether the member may do the action, so that a page shows what REST would allow.
+func (v *visit) may(action identity.Action) bool {
+	_, err := v.access(action)
+	return err == nil
+}
+
+// access authorizes the member for the action.
+func (v *visit) access(action identity.Action) (identity.Access, error) {
+	return identity.Authorize(v.caller, v.member.Org, action)
+}
+
+// base is the path of the org.
+func (v *visit) base() string { return "/orgs/" + v.member.Org }
+
+// value is a field of the form without white space around it.
+func (v *visit) value(name string) string { return strings.TrimSpace(v.r.PostFormValue(name)) }
+
+// text is a field with several lines, which browsers end with CR LF.
+func (v *visit) text(name string) string {
+	return strings.TrimSpace(strings.ReplaceAll(v.r.PostFormValue(name), "\r\n", "\n"))
+}
+
+// onceField is the hidden field with the token of a form. A form that is sent twice, by a
+// double click, a reload or the way back, is carried out once: the token is the idempotency
+// key of its command.
+const onceField = "once"
+
+// once is the idempotency key of the form.
+func (v *visit) once() (*idempotency.Key, error) {
+	token := v.r.PostFormValue(onceField)
+	if token == "" {
+		return nil, nil
+	}
+	fields := url.Values{}
+	for name, values := range v.r.PostForm {
+		if name != onceField {
+			fields[name] = values
+		}
+	}
+	return idempotency.New(v.r.Method+" "+v.r.URL.Path, token, []byte(fields.Encode()))
+}
+
+// begin puts the key of the form into the context, for services that find it there. Secrets of
+// the outcome are shown again to the same session only.
+func (v *visit) begin() (context.Context, *idempotency.Once, error) {
+	ctx := v.r.Context()
+	key, err := v.once()
+	if err != nil || key == nil {
+		return ctx, nil, err
+	}
+	return idempotency.Begin(ctx, key, v.member.Org, v.member.Ref(), v.r.Header.Get("Cookie"))
+}
+
+// done leads to a page that can be reloaded, and has it say what was done.
+func (v *visit) done(to, message string) error {
+	if message != "" {
+		v.sessions.Put(v.r.Context(), keyFlash, message)
+		if err := v.commit(); err != nil {
+			return err
+		}
+	}
+	http.Redirect(v.w, v.r, to, http.StatusSeeOther)
+	return nil
+}
+
+// back leads to where the form was, if that is a page of this org, or else to the given one.
+func (v *visit) back(otherwise, message string) error {
+	to := v.r.PostFormValue("back")
+	u, err := url.Parse(to)
+	if err != nil || u.IsAbs() || u.Host != "" || !strings.HasPrefix(to, v.base()+"/") || strings.ContainsAny(to, "\\\r\n") {
+		to = otherwise
+	}
+	return v.done(to, message)
+}
+
+const (
+	keyFlash   = "flash"
+	keyTouched = "touched"
+	touchEvery = 5 * time.Minute
+)
+
+// flash is what the last form had done; it is shown once.
+func (v *visit) flash() (string, error) {
+	ctx := v.r.Context()
+	message := v.sessions.PopString(ctx, keyFlash)
+	old := v.Now().Unix()-v.sessions.GetInt64(ctx, keyTouched) > int64(touchEvery/time.Second)
+	if message == "" && !old {
+		return "", nil // the usual case writes nothing
+	}
+	return message, v.commit()
+}
+
+// commit keeps the session, which goes on for another idle period.
+func (v *visit) commit() error {
+	ctx := v.r.Context()
+	v.sessions.Put(ctx, keyTouched, v.Now().Unix())
+	token, expiry, err := v.sessions.Commit(ctx)
+	if err != nil {
+		return err
+	}
+	v.sessions.WriteSessionCookie(ctx, v.w, token, expiry)
+	return nil
+}
+
+// page is a page of an org: what stands around every one of them, and its own content.
+type page[T any] struct {
+	Title  string
+	Base   string // path of the org
+	Path   string // of this page, with its query
+	Org    identity.Org
+	Me     *identity.Member
+	Nav    nav
+	Done   string // what the last form did
+	Errors formErrors
+	Body   T
+}
+
+// render shows a page of an org.
+func render[T any](v *visit, status int, name, title string, body T) error {
+	return renderForm(v, status, name, title, body, nil)
+}
+
+// renderForm shows a page again whose form could not be carried out, with what was wrong. The
+// status is that of the error, if there is one. Errors that are not the form's fault are
+// returned.
+func renderForm[T any](v *visit, status int, name, title string, body T, problem error) error {
+	pg := page[T]{
+		Title: title, Base: v.base(), Path: v.r.URL.RequestURI(), Me: v.member, Body: body,
+	}
+	if problem != nil {
+		if !isFormsFault(problem) {
+			return problem
+		}
+		pg.Errors = newFormErrors(problem)
+		status = httpx.StatusOf(errs.KindOf(problem))
+	}
+	var err error
+	if pg.Done, err = v.flash(); err != nil {
+		return err
+	}
+	if pg.Org, pg.Nav, err = v.nav(); err != nil {
+		return err
+	}
+	return v.write(status, name, pg)
+}
+
+// isFormsFault tells what a person can put right in a form from what needs a page of its own.
+func isFormsFault(err error) bool {
+	switch errs.KindOf(err) {
+	case errs.Invalid, errs.Conflict, errs.Stale, errs.RateLimited, errs.Forbidden:
+		return true
+	default:
+		return false
+	}
+}
+
+var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+
+var compressors = sync.Pool{New: func() any {
+	z, _ := gzip.NewWriterLevel(nil, gzip.BestSpeed) // the level is valid
+	return z
+}}
+
+// write executes the template and sends what it made.
+func (v *visit) write(status int, name string, data any) error {
+	t := v.pages[name]
+	if t == nil {
+		return errs.New(errs.Internal, "page.unknown", "there is no page %q", name)
+	}
+	b, _ := buffers.Get().(*bytes.Buffer)
+	b.Reset()
+	defer buffers.Put(b)
+	if err := t.Execute(b, data); err != nil {
+		return err
+	}
+	h := v.w.Header()
+	pageHeaders(h, "")
+	h.Set("Vary", "Cookie, Accept-Encoding")
+	if v.secret {
+		h.Set("Cache-Control", "no-store")
+	} else {
+		h.Set("Cache-Control", "private, no-cache")
+	}
+	// What is secret is not compressed beside text that others may choose.
+	if v.secret || b.Len() < 1<<10 || !takesGzip(v.r) {
+		v.w.WriteHeader(status)
+		_, _ = v.w.Write(b.Bytes()) // the browser went away
+		return nil
+	}
+	h.Set("Content-Encoding", "gzip")
+	v.w.WriteHeader(status)
+	z, _ := compressors.Get().(*gzip.Writer)
+	defer compressors.Put(z)
+	z.Reset(v.w)
+	_, _ = z.Write(b.Bytes())
+	_ = z.Close()
+	return nil
+}
+
+// pageHeaders are the headers of every page. to is where forms may lead beside this site.
+func pageHeaders(h http.Header, to string) {
+	h.Set("Content-Type", "text/html; charset=utf-8")
+	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; "+
+		"connect-src 'self'; form-action 'self'"+to+"; base-uri 'none'; frame-ancestors 'none'")
+	// Without a referrer browsers leave out the origin, too, by which forms are known.
+	h.Set("Referrer-Policy", "same-origin")
+	h.Set("X-Frame-Options", "DENY")
+}

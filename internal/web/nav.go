@@ -1,0 +1,72 @@
+package web
+
+import (
+	"github.com/parley-dev/parley/internal/followup"
+	"github.com/parley-dev/parley/internal/identity"
+	"github.com/parley-dev/parley/internal/proposal"
+)
+
+// nav is the menu: the pages that the member may open.
+type nav struct {
+	Main     []navItem
+	Settings []navItem
+	Orgs     []identity.Org // the member's other orgs
+}
+
+type navItem struct {
+	Path, Name, Icon string
+	Count            int64 // 0: none is shown
+	Current          bool
+}
+
+// nav makes the menu for the page that is shown.
+func (v *visit) nav() (identity.Org, nav, error) {
+	var n nav
+	org, err := v.Manager.Org(v.r.Context(), v.caller)
+	if err != nil {
+		return org, n, err
+	}
+	open, work, err := v.waiting()
+	if err != nil {
+		return org, n, err
+	}
+	add := func(list *[]navItem, action identity.Action, path, name, icon string, count int64) {
+		if v.may(action) {
+			*list = append(*list, navItem{Path: v.base() + path, Name: name, Icon: icon, Count: count, Current: v.under(path)})
+		}
+	}
+	if v.member.Admin {
+		add(&n.Main, identity.ManageAgents, "/start", "First steps", "start", 0)
+	}
+	add(&n.Main, identity.ListProposals, "/proposals", "Proposals", "proposals", open)
+	add(&n.Main, identity.ListFollowups, "/followups", "Follow-ups", "followups", work)
+	add(&n.Main, identity.ReadAgents, "/agents", "Agents", "agent", 0)
+	add(&n.Settings, identity.ReadKeys, "/keys", "Keys", "key", 0)
+	add(&n.Settings, identity.ReadClients, "/clients", "Clients", "client", 0)
+	add(&n.Settings, identity.ReadMembers, "/members", "Members", "members", 0)
+	add(&n.Settings, identity.ReadAudit, "/audit", "Audit log", "audit", 0)
+	add(&n.Settings, identity.ManageFriction, "/settings", "Settings", "settings", 0)
+	return org, n, nil
+}
+
+// waiting counts what waits in the org: open proposals and open follow-ups.
+func (v *visit) waiting() (proposals, followups int64, err error) {
+	ctx := v.r.Context()
+	a, err := v.access(identity.ListProposals)
+	if err != nil {
+		return 0, 0, err
+	}
+	page, err := v.Proposals.List(ctx, a, proposal.Query{Limit: 1})
+	if err != nil {
+		return 0, 0, err
+	}
+	_, n, err := v.Followups.List(ctx, a, &followup.Query{Status: followup.Open, Limit: 1})
+	return page.Total, n, err
+}
+
+// under reports whether the page shown is the one at path, or below it.
+func (v *visit) under(path string) bool {
+	own := v.r.URL.Path
+	at := v.base() + path
+	return own == at || len(own) > len(at) && own[:len(at)] == at && own[len(at)] == '/'
+}

@@ -1,0 +1,16 @@
+package web
+
+import "net/http"
+
+// start leads from "/" to the member's org, or to the sign-in page.
+func (p *Pages) start(w http.ResponseWriter, r *http.Request) {
+	if m := p.must(w, r); m != nil {
+		http.Redirect(w, r, "/orgs/"+m.Org, http.StatusSeeOther)
+	}
+}
+
+// orgStart leads to the page that people of the org open first.
+func (v *visit) orgStart() error {
+	http.Redirect(v.w, v.r, v.base()+"/proposals", http.StatusSeeOther)
+	return nil
+}

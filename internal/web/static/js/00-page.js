@@ -1,0 +1,102 @@
+// What every page does beyond plain links and forms. All of it is optional: without
+// scripts the same forms and links work.
+(() => {
+  'use strict';
+  const say = text => {
+    const status = document.getElementById('status');
+    if (status && text) status.textContent = text;
+  };
+  const notice = (text, link) => {
+    const box = document.getElementById('notices');
+    if (!box) return;
+    const p = document.createElement('p');
+    p.className = 'notice bad';
+    p.id = 'problem';
+    p.tabIndex = -1;
+    p.setAttribute('role', 'alert');
+    p.append(text);
+    if (link) {
+      const a = document.createElement('a');
+      a.href = link.href;
+      a.target = '_blank';
+      a.rel = 'noopener';
+      a.textContent = link.text;
+      p.append(' ', a);
+    }
+    box.replaceChildren(p);
+  };
+
+  // A form that is on its way is not sent again. Its button keeps the focus.
+  const busy = new WeakSet();
+  const settle = form => {
+    busy.delete(form);
+    form.querySelectorAll('[aria-disabled]').forEach(b => b.removeAttribute('aria-disabled'));
+  };
+  document.addEventListener('submit', event => {
+    const form = event.target;
+    if (busy.has(form)) {
+      event.preventDefault();
+      event.stopImmediatePropagation();
+      return;
+    }
+    if (form.method === 'get') return;
+    busy.add(form);
+    (event.submitter || form.querySelector('button'))?.setAttribute('aria-disabled', 'true');
+    if (form.target === '_blank') setTimeout(() => settle(form), 0);
+  }, true);
+
+  // htmx: what a response means for the page.
+  document.addEventListener('htmx:finally:request', event => {
+    const form = event.target.closest?.('form');
+    if (form) settle(form);
+    document.body.classList.remove('slow');
+  });
+  document.addEventListener('htmx:before:swap', event => {
+    const ctx = event.detail.ctx;
+    const status = ctx?.response?.raw?.status ?? ctx?.response?.status;
+    if (status !== 401) return;
+    event.preventDefault();
+    notice('You are signed out. What you typed is still here: sign in, come back to this tab and send it again.',
+      { href: '/login', text: 'Sign in in a new tab' });
+  });
+  document.addEventListener('htmx:response:error', event => {
+    const status = event.detail.ctx?.response?.raw?.status ?? event.detail.ctx?.response?.status;
+    if (status === 401) {
+      notice('You are signed out. What you typed is still here: sign in, come back to this tab and send it again.',
+        { href: '/login', text: 'Sign in in a new tab' });
+    }
+  });
+  document.addEventListener('htmx:error', event => {
+    if (event.detail.ctx?.response) return;
+    notice('The server could not be reached. What you typed is still here; try again in a moment.');
+  });
+  document.addEventListener('htmx:after:swap', () => {
+    const problem = document.getElementById('problem');
+    if (problem) problem.focus();
+    else say(document.querySelector('#notices .notice')?.textContent);
+  });
+
+  // A page from the history may be old: ask for it again, unless something was typed into it.
+  const typed = () => [...document.querySelectorAll('main textarea, main input:not([type=hidden])')]
+    .some(e => (e.type === 'checkbox' || e.type === 'radio') ? e.checked !== e.defaultChecked : e.value !== e.defaultValue);
+  addEventListener('pageshow', event => {
+    document.querySelectorAll('form').forEach(settle);
+    if (event.persisted && !typed()) location.reload();
+  });
+
+  // Copy buttons: <button data-copy="#id">.
+  document.addEventListener('click', async event => {
+    const button = event.target.closest?.('[data-copy]');
+    if (!button) return;
+    const source = document.querySelector(button.dataset.copy);
+    if (!source) return;
+    try {
+      await navigator.clipboard.writeText(source.value ?? source.textContent);
+      say('Copied.');
+      button.dataset.done = 'Copied';
+    } catch {
+      getSelection().selectAllChildren(source);
+      say('Press Ctrl+C to copy.');
+    }
+  });
+})();
