@@ -69,21 +69,16 @@ func (a *adder) sendAll(ctx context.Context, batch []*request) error {
 		merge(whole, t)
 	}
 	whole.finish()
-	limited, cancel, err := a.eng.pulse.bind(ctx, writeTimeout)
+	h, err := a.eng.acquireWrite(ctx, time.Now().Add(writeTimeout))
 	if err != nil {
 		return err
 	}
-	defer cancel()
-	conn, release, err := a.eng.acquireWrite(limited)
-	if err != nil {
-		return blame(err, ctx, limited)
-	}
-	defer release()
-	err = send(limited, conn.Conn(), slices.Concat(a.eng.fence.check, whole.statements))
+	defer a.eng.releaseWrite(&h)
+	err = send(ctx, h.Conn.Conn(), slices.Concat(a.eng.fence.check, whole.statements))
 	if err == nil || refused(err) {
 		return err
 	}
-	return blame(err, ctx, limited)
+	return h.blame(ctx, err)
 }
 
 // refused reports whether PostgreSQL did not commit because of what it was sent. When
