@@ -57,8 +57,7 @@ func (a *adder) commit(batch []*request) {
 func (a *adder) sendAll(ctx context.Context, batch []*request) error {
 	whole := newTx(nil, &postgresDialect)
 	if a.eng.pooled { // else the session has these limits
-		whole.exec(`SELECT set_config('statement_timeout', $1, true), set_config('lock_timeout', $2, true)`,
-			milliseconds(a.eng.limits.statement), milliseconds(shortLockWait))
+		whole.statements = setLimits(a.eng.limits.statement, shortLockWait)
 	}
 	for _, r := range batch {
 		t := newTx(nil, &postgresDialect)

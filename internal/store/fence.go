@@ -2,12 +2,9 @@ package store
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
-
-	"github.com/jackc/pgx/v5"
 
 	"github.com/parley-dev/parley/internal/errs"
 )
@@ -20,8 +17,14 @@ type fence struct {
 	known int // the newest schema of this program
 	moved atomic.Pointer[errs.Error]
 
-	moves string      // a query that yields a row if the fence is to close
-	check []statement // for the start of a batch; see below
+	moves string // a query that yields a row if the fence is to close
+
+	// On PostgreSQL a write begins with one of these. The lock makes an incompatible
+	// migration wait for the writes that have begun before it; those that waited for the
+	// migration see it, because each statement has a snapshot of its own. The last
+	// statement of begin yields a row if the fence is to close. check is for a batch,
+	// where nothing can be decided in between: it fails with codeMoved.
+	begin, check []statement
 }
 
 // Arbitrary numbers that all nodes agree on, of PostgreSQL's advisory locks.
@@ -30,45 +33,17 @@ const (
 	writersLock   = 7_202_611_150_818 // shared by writes, taken by incompatible migrations
 )
 
-const lockWriters = `SELECT pg_advisory_xact_lock_shared($1)`
+// codeMoved is how check fails: a division by zero.
+const codeMoved = "22012"
 
 func newFence(known int) *fence {
 	moves := fmt.Sprintf(`SELECT 1 FROM schema_migrations WHERE number > %d AND compatible = 0 LIMIT 1`, known)
+	lock := statement{sql: `SELECT pg_advisory_xact_lock_shared($1)`, args: []any{int64(writersLock)}}
 	return &fence{
 		known: known, moves: moves,
-		// As begin, where nothing can be decided in between: it fails if the fence is to
-		// close.
-		check: []statement{
-			{sql: lockWriters, args: []any{int64(writersLock)}},
-			{sql: `SELECT 1 / (1 - count(*)) FROM (` + moves + `) moved`},
-		},
+		begin: []statement{lock, {sql: moves}},
+		check: []statement{lock, {sql: `SELECT 1 / (1 - count(*)) FROM (` + moves + `) moved`}},
 	}
-}
-
-// begin begins a write on PostgreSQL in one round trip, and reports whether the fence is
-// to close. The lock makes an incompatible migration wait for the writes that have begun
-// before it; those that waited for the migration see it, because each statement has a
-// snapshot of its own.
-//
-// first is a statement to begin with; empty: there is none.
-func (f *fence) begin(ctx context.Context, conn *pgx.Conn, first string, args ...any) (moved bool, err error) {
-	var b pgx.Batch
-	b.Queue("BEGIN")
-	if first != "" {
-		b.Queue(first, args...)
-	}
-	b.Queue(lockWriters, int64(writersLock))
-	b.Queue(f.moves)
-	results := conn.SendBatch(ctx, &b)
-	defer func() { err = errors.Join(err, results.Close()) }()
-	for range b.Len() {
-		tag, err := results.Exec()
-		if err != nil {
-			return false, err
-		}
-		moved = tag.RowsAffected() > 0 // of the last statement
-	}
-	return moved, nil
 }
 
 // CodeMigrated is the code of the error that a store gives once a newer program has

@@ -2,10 +2,13 @@ package store
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 )
 
 // acquireWrite takes a connection for a write; releaseWrite gives it back.
@@ -78,26 +81,21 @@ func (e *pg) writeOnce(ctx context.Context, until time.Time, lockWait time.Durat
 		return err
 	}
 	defer e.releaseWrite(&h)
-	conn := h.Conn.Conn()
-	moved, err := e.begin(ctx, conn, lockWait)
-	t := newTx(pgConn{conn, ctx}, &postgresDialect)
-	switch {
-	case err != nil:
-	case moved:
-		err = e.fence.refuse(ctx, t)
-	default:
-		err = decide(t, fn)
+	c := &pgConn{conn: h.Conn.Conn(), ctx: ctx, fence: e.fence}
+	if e.pooled || lockWait != shortLockWait { // else as the session has it
+		c.limits = setLimits(e.limits.statement, lockWait)
 	}
-	if err == nil {
+	t := newTx(c, &postgresDialect)
+	if err = decide(t, fn); err == nil {
 		t.finish()
-		t.exec("COMMIT")
-		err = send(ctx, conn, t.statements)
+		err = c.finish(t.statements)
 		e.revoked.tell(t) // also after an error: a connection can break behind the commit
 	}
 	if err != nil {
-		// A connection that cannot even roll back is closed by the pool.
-		_, _ = conn.Exec(ctx, "ROLLBACK")
-		e.notice(conn, err)
+		if c.begun { // a connection that cannot even roll back is closed by the pool
+			_, _ = c.conn.Exec(ctx, "ROLLBACK")
+		}
+		e.notice(c.conn, err)
 		if fault := h.leash.pulled(); fault != "" {
 			err = unavailable(err, fault)
 		}
@@ -105,14 +103,12 @@ func (e *pg) writeOnce(ctx context.Context, until time.Time, lockWait time.Durat
 	return err
 }
 
-// begin starts a transaction with its limits, in one round trip, and reports whether the
-// fence is to close.
-func (e *pg) begin(ctx context.Context, conn *pgx.Conn, lockWait time.Duration) (moved bool, err error) {
-	if !e.pooled && lockWait == shortLockWait { // as the session has it
-		return e.fence.begin(ctx, conn, "")
-	}
-	return e.fence.begin(ctx, conn, `SELECT set_config('statement_timeout', $1, true), set_config('lock_timeout', $2, true)`,
-		milliseconds(e.limits.statement), milliseconds(lockWait))
+// setLimits are the limits of one transaction.
+func setLimits(statementTime, lockWait time.Duration) []statement {
+	return []statement{{
+		sql:  `SELECT set_config('statement_timeout', $1, true), set_config('lock_timeout', $2, true)`,
+		args: []any{milliseconds(statementTime), milliseconds(lockWait)},
+	}}
 }
 
 // notice closes a connection to a server that takes no writes.
@@ -123,13 +119,83 @@ func (e *pg) notice(conn *pgx.Conn, err error) {
 	}
 }
 
-// pgConn reads inside a write. It listens to the write's context, not to the
-// request's: a caller going away must not break the connection in mid-transaction.
+// pgConn is the transaction of a write. It begins with the first read, in the same round
+// trip, and ends with the statements that the write has queued. A write that reads
+// nothing takes one round trip in all.
+//
+// It listens to the write's context, not to the request's: a caller going away must not
+// break the connection in mid-transaction.
 type pgConn struct {
-	conn *pgx.Conn
-	ctx  context.Context //nolint:containedctx // see above
+	conn   *pgx.Conn
+	ctx    context.Context //nolint:containedctx // see above
+	fence  *fence
+	limits []statement // what it sets; none: what the session has
+	begun  bool
 }
 
-func (c pgConn) query(_ context.Context, sql string, args ...any) (rows, error) {
-	return c.conn.Query(c.ctx, sql, args...)
+func (c *pgConn) query(_ context.Context, sql string, args ...any) (rows, error) {
+	if c.begun {
+		return c.conn.Query(c.ctx, sql, args...)
+	}
+	c.begun = true
+	var b pgx.Batch
+	b.Queue("BEGIN")
+	for _, s := range slices.Concat(c.limits, c.fence.begin) {
+		b.Queue(s.sql, s.args...)
+	}
+	b.Queue(sql, args...)
+	results := c.conn.SendBatch(c.ctx, &b)
+	moved, err := false, error(nil)
+	for range b.Len() - 1 {
+		var tag pgconn.CommandTag
+		if tag, err = results.Exec(); err != nil {
+			break
+		}
+		moved = tag.RowsAffected() > 0 // of the last statement
+	}
+	var rs pgx.Rows
+	if err == nil && !moved {
+		rs, err = results.Query()
+	}
+	if err != nil || moved {
+		err = errors.Join(err, results.Close())
+	}
+	switch {
+	case err != nil:
+		return nil, err
+	case moved:
+		return nil, c.fence.refuse(c.ctx, c)
+	}
+	return &firstRows{rs, results}, nil
+}
+
+// finish runs the statements and commits, in one round trip.
+func (c *pgConn) finish(ss []statement) error {
+	switch {
+	case c.begun:
+		return send(c.ctx, c.conn, append(ss, statement{sql: "COMMIT"}))
+	case len(ss) == 0:
+		return nil
+	}
+	// PostgreSQL runs them as one transaction.
+	err := send(c.ctx, c.conn, slices.Concat(c.limits, c.fence.check, ss))
+	if isCode(err, codeMoved) {
+		c.begun = true // reads are alone from now on
+		if refusal := c.fence.refuse(c.ctx, c); refusal != nil {
+			return refusal
+		}
+	}
+	return err
+}
+
+// firstRows are the rows of a write's first read.
+type firstRows struct {
+	pgx.Rows
+	batch pgx.BatchResults
+}
+
+// Close implements rows.
+func (r *firstRows) Close() {
+	r.Rows.Close()
+	_ = r.batch.Close() // what was wrong, the rows say, or the next statement
 }

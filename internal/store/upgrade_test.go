@@ -368,6 +368,10 @@ func TestAnIncompatibleMigrationSeesTheWritesUnderWay(t *testing.T) {
 	defer wg.Wait()
 	wg.Go(func() {
 		err := old.eng.write(context.Background(), func(x *tx) error {
+			var n int
+			if _, err := one(context.Background(), x, []any{&n}, `SELECT count(*) FROM proposals`); err != nil {
+				return err
+			}
 			close(begun)
 			<-end
 			p := proposal.Proposal{Org: "acme", SubmittedBy: upgrader.Ref(), Status: proposal.Open, Category: proposal.Reliability, Priority: proposal.Normal}
