@@ -37,6 +37,7 @@ type pg struct {
 	// that need a row which somebody has locked leave connections to those that do not.
 	patience chan struct{}
 	adder    *adder
+	versions *versionReads
 	revoked  *revocations
 	fence    *fence
 
@@ -67,6 +68,7 @@ func openPostgres(ctx context.Context, o Options, met *metrics, revoked *revocat
 	e := &pg{limits: o.pgLimits(), revoked: revoked, fence: o.fence, writes: make(chan struct{}, maxWrites(cfg.MaxConns))}
 	e.patience = make(chan struct{}, max(1, cap(e.writes)/4))
 	e.leashes = newLeashes()
+	e.versions = newVersionReads(e.readVersion)
 	defer func() {
 		if err != nil {
 			closeSoon(first)
@@ -226,6 +228,10 @@ func (e *pg) add(ctx context.Context, fn func(*tx) error) error {
 func (e *pg) readySearch(context.Context, string) error { return nil }
 
 func (e *pg) dataVersion(ctx context.Context, org string) (uint64, error) {
+	return e.versions.get(ctx, org)
+}
+
+func (e *pg) readVersion(ctx context.Context, org string) (uint64, error) {
 	var v int64
 	_, err := one(ctx, e, []any{&v}, `SELECT CAST(coalesce(sum(version), 0) AS BIGINT) FROM data_versions WHERE org_id = $1`, org)
 	return uint64(v), err //nolint:gosec // a count of changes
