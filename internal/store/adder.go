@@ -73,7 +73,7 @@ func (a *adder) sendAll(ctx context.Context, batch []*request) error {
 		return err
 	}
 	defer a.eng.releaseWrite(&h)
-	err = send(ctx, h.Conn.Conn(), slices.Concat(a.eng.fence.check, whole.statements))
+	err = send(ctx, h.Conn.Conn(), slices.Insert(whole.statements, 0, a.eng.fence.check))
 	if err == nil || refused(err) {
 		return err
 	}

@@ -19,30 +19,37 @@ type fence struct {
 
 	moves string // a query that yields a row if the fence is to close
 
-	// On PostgreSQL a write begins with one of these. The lock makes an incompatible
-	// migration wait for the writes that have begun before it; those that waited for the
-	// migration see it, because each statement has a snapshot of its own. The last
-	// statement of begin yields a row if the fence is to close. check is for a batch,
-	// where nothing can be decided in between: it fails with codeMoved.
-	begin, check []statement
+	// check is moves for the start of a batch on PostgreSQL, where nothing can be decided
+	// in between: it fails with codeMoved.
+	//
+	// Either locks the table until the write ends, as every query does. An incompatible
+	// migration takes the table for itself, so it waits for the writes that have begun
+	// before it. Those that waited for the migration see it, because PostgreSQL takes the
+	// snapshot of a statement after its locks.
+	check statement
 }
 
 // Arbitrary numbers that all nodes agree on, of PostgreSQL's advisory locks.
 const (
 	migrationLock = 7_202_611_150_817 // taken by every migration
-	writersLock   = 7_202_611_150_818 // shared by writes, taken by incompatible migrations
+	writersLock   = 7_202_611_150_818 // shared by writes of earlier versions, taken by incompatible migrations
 )
 
 // codeMoved is how check fails: a division by zero.
 const codeMoved = "22012"
 
+// stopWriters makes an incompatible migration wait for the writes under way, and others
+// for the migration.
+var stopWriters = []statement{
+	{sql: `SELECT pg_advisory_xact_lock($1)`, args: []any{int64(writersLock)}},
+	{sql: `LOCK TABLE schema_migrations IN ACCESS EXCLUSIVE MODE`},
+}
+
 func newFence(known int) *fence {
 	moves := fmt.Sprintf(`SELECT 1 FROM schema_migrations WHERE number > %d AND compatible = 0 LIMIT 1`, known)
-	lock := statement{sql: `SELECT pg_advisory_xact_lock_shared($1)`, args: []any{int64(writersLock)}}
 	return &fence{
 		known: known, moves: moves,
-		begin: []statement{lock, {sql: moves}},
-		check: []statement{lock, {sql: `SELECT 1 / (1 - count(*)) FROM (` + moves + `) moved`}},
+		check: statement{sql: `SELECT 1 / (1 - count(*)) FROM (` + moves + `) moved`},
 	}
 }
 

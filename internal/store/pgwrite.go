@@ -140,9 +140,10 @@ func (c *pgConn) query(_ context.Context, sql string, args ...any) (rows, error)
 	c.begun = true
 	var b pgx.Batch
 	b.Queue("BEGIN")
-	for _, s := range slices.Concat(c.limits, c.fence.begin) {
+	for _, s := range c.limits {
 		b.Queue(s.sql, s.args...)
 	}
+	b.Queue(c.fence.moves)
 	b.Queue(sql, args...)
 	results := c.conn.SendBatch(c.ctx, &b)
 	moved, err := false, error(nil)
@@ -151,7 +152,7 @@ func (c *pgConn) query(_ context.Context, sql string, args ...any) (rows, error)
 		if tag, err = results.Exec(); err != nil {
 			break
 		}
-		moved = tag.RowsAffected() > 0 // of the last statement
+		moved = tag.RowsAffected() > 0 // of the last but one
 	}
 	var rs pgx.Rows
 	if err == nil && !moved {
@@ -178,7 +179,7 @@ func (c *pgConn) finish(ss []statement) error {
 		return nil
 	}
 	// PostgreSQL runs them as one transaction.
-	err := send(c.ctx, c.conn, slices.Concat(c.limits, c.fence.check, ss))
+	err := send(c.ctx, c.conn, slices.Concat(c.limits, []statement{c.fence.check}, ss))
 	if isCode(err, codeMoved) {
 		c.begun = true // reads are alone from now on
 		if refusal := c.fence.refuse(c.ctx, c); refusal != nil {

@@ -252,8 +252,15 @@ func (e *pg) migrate(ctx context.Context, fn func(migrator) error) error {
 		}
 		return fn(migrator{
 			reader: pgTx{t}, exec: exec,
-			stopWriters: func() error { return exec(`SELECT pg_advisory_xact_lock($1)`, int64(writersLock)) },
-			others:      func(schema int) ([]Node, error) { return aliveNodes(ctx, pgTx{t}, schema) },
+			stopWriters: func() error {
+				for _, s := range stopWriters {
+					if err := exec(s.sql, s.args...); err != nil {
+						return err
+					}
+				}
+				return nil
+			},
+			others: func(schema int) ([]Node, error) { return aliveNodes(ctx, pgTx{t}, schema) },
 		})
 	})
 }
