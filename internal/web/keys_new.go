@@ -117,21 +117,20 @@ func (v *visit) showNewKey(typed typedKey, problem error) error {
 	if out.Scopes, err = v.newScopeForm(typed.Scopes); err != nil {
 		return err
 	}
-	out.Presets = v.keyPresets(typed, out.Agents)
+	out.Presets = v.keyPresets(typed, out.Scopes.Agents)
 	return renderForm(v, http.StatusOK, "key_new", "New key", out, problem)
 }
 
 // keyPresets lists the presets; a few agents have one each.
-func (v *visit) keyPresets(typed typedKey, agents []identity.Member) []preset {
+func (v *visit) keyPresets(typed typedKey, agents []agentBox) []preset {
 	at := v.base() + "/keys/new"
+	agents = slices.DeleteFunc(slices.Clone(agents), func(g agentBox) bool { return !g.Works })
 	var out []preset
 	for _, p := range presets {
 		if p.value == "worker" && len(agents) > 0 && len(agents) <= maxWorkerPresets {
-			for i := range agents {
-				g := &agents[i]
-				out = append(out, preset{
-					"Worker of " + g.Name, p.text, link(at, "preset", p.value, "agent", g.ID), typed.Preset == p.value && typed.Principal == g.Ref(),
-				})
+			for _, g := range agents {
+				current := typed.Preset == p.value && typed.Principal == agentPrefix+g.ID
+				out = append(out, preset{"Worker of " + g.Name, p.text, link(at, "preset", p.value, "agent", g.ID), current})
 			}
 			continue
 		}

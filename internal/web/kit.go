@@ -157,6 +157,7 @@ func (p *Pages) signedOut(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	v := view{Title: "You are signed out", Action: r.URL.RequestURI()}
+	r.PostForm.Del("password") // must not stand in a page
 	for name, values := range r.PostForm {
 		for _, value := range values {
 			v.Fields = append(v.Fields, keptField{Name: name, Value: value, Hidden: name == onceField || len(value) < 60})
