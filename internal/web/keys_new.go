@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/parley-dev/parley/internal/account"
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/identity"
 )
@@ -223,11 +224,11 @@ func (v *visit) confirmAdmin(needed bool) error {
 	if !needed {
 		return nil
 	}
-	if password == "" {
-		return fieldError("password", "is needed for a key that can administer the org")
-	}
 	err := v.Confirm(v.r, v.member, password)
-	if err != nil && errs.KindOf(err) == errs.Unauthenticated {
+	if err != nil && errs.As(err).Code == account.WrongPassword {
+		if password == "" {
+			return fieldError("password", "is needed for a key that can administer the org")
+		}
 		return fieldError("password", "is wrong")
 	}
 	return err
