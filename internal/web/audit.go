@@ -2,6 +2,7 @@ package web
 
 import (
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -113,7 +114,9 @@ func (a *auditView) filter(cursor string) (identity.AuditFilter, error) {
 
 func (v *visit) auditRow(e *identity.AuditEntry) auditRow {
 	out := auditRow{AuditEntry: *e, Refused: e.Outcome == identity.Refused, Verb: auditVerb(e), Subject: v.subject(e.Target)}
-	if out.Shown = e.Target; !strings.Contains(e.Target, ":") {
+	if slices.Contains(alone, e.Action) && e.Target == e.Actor {
+		out.Shown, out.Subject = "", ""
+	} else if out.Shown = e.Target; !strings.Contains(e.Target, ":") {
 		out.Shown = shortID(e.Target)
 	}
 	out.ByActor, out.ByAction = v.withQuery("actor", e.Actor), v.withQuery("action", string(e.Action))
