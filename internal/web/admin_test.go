@@ -45,7 +45,7 @@ func TestOnlyAdminsSeeThePagesOfAdmins(t *testing.T) {
 	o.ada.get("/followups").want(http.StatusOK, menu...)
 	o.bob.get("/followups").want(http.StatusOK).lacks(menu...)
 	// Refusals stand in the log, as those of REST do.
-	o.ada.get("/audit?actor=user:bob").want(http.StatusOK, "was not allowed to make a key", "auth.scope_missing")
+	o.ada.get("/audit?actor=user:bob").want(http.StatusOK, "tried to make a key", "auth.scope_missing")
 	if m := o.member(t, "user:ada"); m.Disabled {
 		t.Error("bob disabled ada")
 	}

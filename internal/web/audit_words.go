@@ -80,13 +80,13 @@ func auditVerb(e *identity.AuditEntry) string {
 				continue
 			}
 			if e.Outcome == identity.Refused && e.Action != account.LoginFailed {
-				return "was not allowed to " + a.ToDo
+				return "tried to " + a.ToDo
 			}
 			return a.Did
 		}
 	}
 	if e.Outcome == identity.Refused {
-		return "was refused " + string(e.Action)
+		return "tried " + string(e.Action)
 	}
 	return "did " + string(e.Action)
 }
