@@ -43,9 +43,11 @@ func plain(err error) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, idempotency.ErrReused):
-		return errs.New(errs.Invalid, idempotency.ErrReused.Code, "this form was sent before with other content; check it and send it again")
+		return errs.New(errs.Invalid, idempotency.ErrReused.Code,
+			"this form was sent before with other content; check it and send it again")
 	case errs.KindOf(err) == errs.Stale:
-		return errs.New(errs.Stale, errs.As(err).Code, "somebody changed it while you read it, so nothing was saved; this is how it is now")
+		return errs.New(errs.Stale, errs.As(err).Code,
+			"somebody changed it while you read it, so nothing was saved; this is how it is now")
 	}
 	return err
 }

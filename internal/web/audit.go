@@ -44,8 +44,8 @@ func (v *visit) auditPage() error {
 	}
 	q := v.r.URL.Query()
 	out := auditView{
-		Actor: strings.TrimSpace(q.Get("actor")), Action: strings.TrimSpace(q.Get("action")), From: q.Get("from"), To: q.Get("to"),
-		Actions: auditGroups, Clear: v.base() + "/audit",
+		Actor: strings.TrimSpace(q.Get("actor")), Action: strings.TrimSpace(q.Get("action")),
+		From: q.Get("from"), To: q.Get("to"), Actions: auditGroups, Clear: v.base() + "/audit",
 	}
 	out.Filtered = out.Actor != "" || out.Action != "" || out.From != "" || out.To != ""
 	f, err := out.filter(q.Get("cursor"))
@@ -113,7 +113,9 @@ func (a *auditView) filter(cursor string) (identity.AuditFilter, error) {
 }
 
 func (v *visit) auditRow(e *identity.AuditEntry) auditRow {
-	out := auditRow{AuditEntry: *e, Refused: e.Outcome == identity.Refused, Verb: auditVerb(e), Subject: v.subject(e.Target)}
+	out := auditRow{
+		AuditEntry: *e, Refused: e.Outcome == identity.Refused, Verb: auditVerb(e), Subject: v.subject(e.Target),
+	}
 	if slices.Contains(alone, e.Action) && e.Target == e.Actor {
 		out.Shown, out.Subject = "", ""
 	} else if out.Shown = e.Target; !strings.Contains(e.Target, ":") {

@@ -92,4 +92,6 @@ func auditVerb(e *identity.AuditEntry) string {
 }
 
 // alone are actions whose actor is their target: it is said once.
-var alone = []identity.AuditAction{account.LoggedIn, account.LoginFailed, account.LoggedOut, account.SignedOutAll, account.AccountLink, account.AccountUnlink}
+var alone = []identity.AuditAction{
+	account.LoggedIn, account.LoginFailed, account.LoggedOut, account.SignedOutAll, account.AccountLink, account.AccountUnlink,
+}

@@ -49,8 +49,8 @@ const (
 
 // expiries are the choices of how long a key works.
 var expiries = []expiry{
-	{Value: "7", Name: "7 days"}, {Value: "30", Name: "30 days"}, {Value: "90", Name: "90 days"}, {Value: "365", Name: "1 year"},
-	{Value: neverExpires, Name: "never ends"},
+	{Value: "7", Name: "7 days"}, {Value: "30", Name: "30 days"}, {Value: "90", Name: "90 days"},
+	{Value: "365", Name: "1 year"}, {Value: neverExpires, Name: "never ends"},
 }
 
 type keyPreset struct {
@@ -61,7 +61,10 @@ type keyPreset struct {
 // presets fill in the form.
 var presets = []keyPreset{
 	{"worker", "Worker of an agent", "Claims the agent's tasks and reports on them.", []identity.Scope{identity.A2AServe}},
-	{"proposals", "Files proposals", "Reads, submits, votes and reports friction.", []identity.Scope{identity.TasksRead, identity.TasksWrite}},
+	{
+		"proposals", "Files proposals", "Reads, submits, votes and reports friction.",
+		[]identity.Scope{identity.TasksRead, identity.TasksWrite},
+	},
 	{"calls", "Calls agents", "Sends tasks and messages to agents.", []identity.Scope{identity.A2AWrite}},
 	{"reads", "Reads only", "Sees proposals, follow-ups and agents.", []identity.Scope{identity.TasksRead}},
 	{"custom", "Custom", "Choose every right yourself.", nil},

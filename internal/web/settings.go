@@ -1,6 +1,7 @@
 package web
 
 import (
+	"fmt"
 	"net/http"
 	"strconv"
 
@@ -84,7 +85,7 @@ func (v *visit) setFriction() error {
 		said = "From now on " + plural(int64(n), "report files", "reports file") + " a proposal. Earlier reports count."
 	}
 	if err := friction.ValidateThreshold(n); err != nil {
-		err = fieldError("threshold", "must be a number from "+strconv.Itoa(friction.MinThreshold)+" to "+strconv.Itoa(friction.MaxThreshold))
+		err = fieldError("threshold", fmt.Sprintf("must be a number from %d to %d", friction.MinThreshold, friction.MaxThreshold))
 		return v.showSettings(&typed, v.audited(friction.ThresholdSet, "", err))
 	}
 	if err := v.Frictions.SetThreshold(v.r.Context(), a, n); err != nil {
