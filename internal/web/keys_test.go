@@ -208,6 +208,7 @@ func TestViewsOfKeys(t *testing.T) {
 		}
 	}
 	o.ada.get("/keys?view=ends&principal=service:crm").want(http.StatusOK, "No key of", `href="/orgs/acme/keys?view=ends"`)
+	o.ada.get("/keys?principal=agent:gone").want(http.StatusOK, `<option value="agent:gone" selected>`)
 }
 
 func TestListsOfKeysHavePages(t *testing.T) {
