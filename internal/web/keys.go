@@ -1,3 +1,150 @@
 package web
 
-func (p *Pages) mountKeys() {}
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/parley-dev/parley/internal/identity"
+)
+
+func (p *Pages) mountKeys() {
+	p.orgPages(map[string]handler{
+		"GET /keys":              (*visit).keysPage,
+		"GET /keys/new":          (*visit).newKeyPage,
+		"POST /keys":             (*visit).createKey,
+		"GET /keys/{id}":         (*visit).keyPage,
+		"POST /keys/{id}/rotate": (*visit).rotateKey,
+		"POST /keys/{id}/revoke": (*visit).revokeKey,
+	})
+}
+
+// keyView is one of the lists of keys.
+type keyView struct {
+	value, name string
+	states      []identity.KeyState
+	choose      identity.KeyFilter
+	empty       string // what an empty list means
+}
+
+// endsSoon is how far ahead the list of keys that end soon looks.
+const endsSoon = 14 * 24 * time.Hour
+
+var live = []identity.KeyState{identity.KeyLive}
+
+var keyViews = []keyView{
+	{"", "Live", live, identity.KeyFilter{}, "No key works at the moment."},
+	{"ends", "Ends soon", live, identity.KeyFilter{EndsWithin: endsSoon}, "No key ends within 14 days."},
+	{"unused", "Never used", live, identity.KeyFilter{NeverUsed: true}, "Every key was used at least once."},
+	{"admin", "Admin scope", live, identity.KeyFilter{Scope: identity.Admin}, "No key can administer the org."},
+	{
+		"ended", "Ended", []identity.KeyState{identity.KeyExpired, identity.KeyRevoked}, identity.KeyFilter{},
+		"No key has expired or was revoked.",
+	},
+}
+
+// keysView is the page of the org's keys.
+type keysView struct {
+	Tabs       []tab
+	Rows       []keyRow
+	Pager      cursorLinks
+	Empty      string
+	Principal  string // only keys of this one are shown
+	Principals []identity.Member
+	Clear      string // the same list of all principals
+	First      bool   // the org has no live key at all
+	View       string
+}
+
+// keyRow is a key as lists show it.
+type keyRow struct {
+	identity.Key
+	Title  string
+	Ref    string // of the principal
+	Status identity.KeyState
+	Live   bool // it can be used
+	May    may
+	Soon   bool // it ends soon
+}
+
+func newKeyRow(k *identity.Key, now time.Time) keyRow {
+	out := keyRow{Key: *k, Title: k.Name, Ref: k.Principal.Ref(), Status: k.State(now), May: inWords(k.Scopes)}
+	if out.Title == "" {
+		out.Title = k.Prefix + "…"
+	}
+	out.Live = out.Status == identity.KeyLive
+	out.Soon = out.Live && !k.ExpiresAt.IsZero() && k.ExpiresAt.Before(now.Add(endsSoon))
+	return out
+}
+
+// keysPage lists the keys of the org, by view.
+func (v *visit) keysPage() error {
+	a, err := v.admin(identity.ReadKeys)
+	if err != nil {
+		return err
+	}
+	q := v.r.URL.Query()
+	at := slices.IndexFunc(keyViews, func(k keyView) bool { return k.value == q.Get("view") })
+	if at < 0 {
+		return queryError("view", "must be one of the tabs")
+	}
+	f := keyViews[at].choose
+	if f.Before, f.Limit = q.Get("cursor"), adminPerPage+1; f.Before != "" && !identity.ValidKeyID(f.Before) {
+		return queryError("cursor", "is not a cursor of this list")
+	}
+	out := keysView{Principal: q.Get("principal"), Empty: keyViews[at].empty, View: keyViews[at].value}
+	if out.Principal != "" {
+		if f.Principal, err = identity.ParseRef(v.member.Org, out.Principal); err != nil {
+			return queryError("principal", "must be user:ID, agent:ID or service:ID")
+		}
+		out.Clear = v.withQuery("principal", "")
+	}
+	list, err := v.keysIn(a, f, keyViews[at].states)
+	if err != nil {
+		return err
+	}
+	next := ""
+	if len(list) > adminPerPage {
+		list = list[:adminPerPage]
+		next = list[adminPerPage-1].ID
+	}
+	for i := range list {
+		out.Rows = append(out.Rows, newKeyRow(&list[i], v.Now()))
+	}
+	out.Pager = v.cursorPager(next)
+	out.First = len(out.Rows) == 0 && at == 0 && out.Principal == "" && f.Before == ""
+	for i, view := range keyViews {
+		out.Tabs = append(out.Tabs, tab{Name: view.name, Href: v.withQuery("view", view.value), Current: i == at})
+	}
+	out.Principals, err = v.Manager.Members(v.r.Context(), a, identity.MemberFilter{Limit: maxAssignees})
+	if err != nil {
+		return err
+	}
+	if out.Principal != "" {
+		out.Principals = including(out.Principals, identity.Member{Principal: f.Principal, Name: f.Principal.ID})
+	}
+	return render(v, http.StatusOK, "keys", "Keys", out)
+}
+
+// including adds a choice that a bounded list may lack.
+func including(list []identity.Member, m identity.Member) []identity.Member {
+	if slices.ContainsFunc(list, func(o identity.Member) bool { return o.Ref() == m.Ref() }) {
+		return list
+	}
+	return append(list, m)
+}
+
+// keysIn lists keys in any of the states, newest first.
+func (v *visit) keysIn(a identity.Access, f identity.KeyFilter, states []identity.KeyState) ([]identity.Key, error) {
+	var out []identity.Key
+	for _, f.State = range states {
+		list, err := v.Manager.Keys(v.r.Context(), a, f)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, list...)
+	}
+	slices.SortFunc(out, func(a, b identity.Key) int { return strings.Compare(b.ID, a.ID) })
+	return out[:min(len(out), f.Limit)], nil
+}

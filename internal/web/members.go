@@ -1,3 +1,165 @@
 package web
 
-func (p *Pages) mountMembers() {}
+import (
+	"cmp"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/identity"
+)
+
+func (p *Pages) mountMembers() {
+	p.orgPages(map[string]handler{
+		"GET /members":                          (*visit).membersPage,
+		"POST /members":                         (*visit).createMember,
+		"GET /members/{ref}":                    (*visit).memberPage,
+		"POST /members/{ref}":                   (*visit).changeMember,
+		"POST /members/{ref}/link":              (*visit).linkMember,
+		"GET /members/invitations":              (*visit).invitationsPage,
+		"POST /members/invitations":             (*visit).invite,
+		"POST /members/invitations/{id}/revoke": (*visit).revokeInvitation,
+	})
+}
+
+// membersView is the page of one kind of the org's principals.
+type membersView struct {
+	Tabs      []tab
+	Kind      identity.Kind
+	States    []tab
+	Disabled  bool // only disabled ones are shown
+	Rows      []memberRow
+	Pager     cursorLinks
+	Service   typedMember // what was typed into the form for a new user or service
+	MayManage bool
+}
+
+// memberRow is a principal as lists show it.
+type memberRow struct {
+	identity.Member
+	Seen time.Time // of people: the last time that the audit log names them; zero: never
+}
+
+// typedMember is what the form for a new user or service holds.
+type typedMember struct {
+	ID, Name string
+	Admin    bool
+	Open     bool // the form was sent
+}
+
+type memberKind struct {
+	kind        identity.Kind
+	value, name string
+}
+
+var memberKinds = []memberKind{
+	{identity.User, "", "People"}, {identity.Agent, "agent", "Agents"}, {identity.Service, "service", "Services"},
+}
+
+// memberTabs leads to the lists; current is the kind shown, or empty for invitations.
+func (v *visit) memberTabs(current identity.Kind) []tab {
+	at := v.base() + "/members"
+	var out []tab
+	for _, k := range memberKinds {
+		out = append(out, tab{Name: k.name, Href: link(at, "kind", k.value), Current: k.kind == current})
+	}
+	return append(out, tab{Name: "Invitations", Href: at + "/invitations", Current: current == ""})
+}
+
+func (v *visit) membersPage() error {
+	return v.showMembers(v.r.URL.Query().Get("kind"), typedMember{}, nil)
+}
+
+// showMembers lists principals of one kind, with the forms to add one.
+func (v *visit) showMembers(kind string, typed typedMember, problem error) error {
+	a, err := v.admin(identity.ReadMembers)
+	if err != nil {
+		return err
+	}
+	at := slices.IndexFunc(memberKinds, func(k memberKind) bool { return k.value == kind })
+	if at < 0 {
+		return queryError("kind", "must be agent or service, or be left out")
+	}
+	q := v.r.URL.Query()
+	f := identity.MemberFilter{Kind: memberKinds[at].kind, State: q.Get("state"), Limit: adminPerPage + 1}
+	if f.State != "" && !slices.Contains(identity.MemberStates, f.State) {
+		return queryError("state", "must be enabled or disabled, or be left out")
+	}
+	if c := q.Get("cursor"); c != "" {
+		if f.After, err = identity.ParseRef(v.member.Org, c); err != nil {
+			return queryError("cursor", "is not a cursor of this list")
+		}
+	}
+	out := membersView{
+		Tabs: v.memberTabs(f.Kind), Kind: f.Kind, Disabled: f.State == identity.MemberDisabled, Service: typed,
+		MayManage: v.may(identity.ManageMembers),
+	}
+	for _, state := range append([]string{""}, identity.MemberStates...) {
+		out.States = append(out.States, tab{
+			Name: capital(cmp.Or(state, "all")), Href: link(v.base()+"/members", "kind", kind, "state", state), Current: state == f.State,
+		})
+	}
+	list, err := v.Manager.Members(v.r.Context(), a, f)
+	if err != nil {
+		return err
+	}
+	next := ""
+	if len(list) > adminPerPage {
+		list = list[:adminPerPage]
+		next = list[adminPerPage-1].Ref()
+	}
+	for i := range list {
+		row := memberRow{Member: list[i]}
+		if f.Kind == identity.User {
+			if row.Seen, err = v.lastSeen(a, row.Ref()); err != nil {
+				return err
+			}
+		}
+		out.Rows = append(out.Rows, row)
+	}
+	out.Pager = v.cursorPager(next)
+	return renderForm(v, http.StatusOK, "members", "Members", out, problem)
+}
+
+// lastSeen is when the audit log names the principal as an actor for the last time. Whoever signs
+// in is named.
+func (v *visit) lastSeen(a identity.Access, ref string) (time.Time, error) {
+	list, err := v.Manager.Audit(v.r.Context(), a, identity.AuditFilter{Actor: ref, Limit: 1})
+	if err != nil || len(list) == 0 {
+		return time.Time{}, err
+	}
+	return list[0].At, nil
+}
+
+// createMember makes a service, or a user without an invitation.
+func (v *visit) createMember() error {
+	kind := identity.Kind(v.value("kind"))
+	typed := typedMember{ID: v.value("id"), Name: v.value("name"), Admin: v.value("admin") != "", Open: true}
+	ref := string(kind) + ":" + typed.ID
+	a, err := v.admin(identity.ManageMembers)
+	if err != nil {
+		return v.audited(identity.MemberCreate, ref, err)
+	}
+	shown := string(kind)
+	switch kind {
+	case identity.User:
+		shown = ""
+	case identity.Service:
+	default:
+		return errs.New(errs.Malformed, "request.malformed", "this form is incomplete; open the page again")
+	}
+	ctx, _, err := v.begin()
+	if err != nil {
+		return err
+	}
+	m, err := v.Manager.CreateMember(ctx, a, kind, typed.ID, typed.Name, typed.Admin)
+	if err != nil {
+		return v.showMembers(shown, typed, v.audited(identity.MemberCreate, ref, err))
+	}
+	said := "The service was created. Give it a key now."
+	if kind == identity.User {
+		said = "The user was created. Make a link below, so that they can choose a password."
+	}
+	return v.done(v.base()+"/members/"+m.Ref(), said)
+}
