@@ -130,7 +130,7 @@ func TestOutputsOfAnAgent(t *testing.T) {
 		Artifacts: []task.ArtifactUpdate{
 			{Artifact: task.Artifact{ID: "a1", Name: "report " + evil, Description: evil, Parts: []task.Part{{Kind: task.TextPart, Text: "All is well. " + evil}}}},
 			{Artifact: task.Artifact{ID: "a2", Name: "files", Parts: []task.Part{
-				file("../..\\evil\u202e\"\r\n.html", []byte("<script>alert(1)</script>")), file("", []byte(large)),
+				file("../..\\evil\u202e\".html", []byte("<script>alert(1)</script>")), file("", []byte(large)),
 				{Kind: task.DataPart, Data: []byte(`{"a":1}`)}, {Kind: task.FilePart, Name: "far", URL: "https://evil.example/x"},
 				{Kind: task.TextPart, Text: large},
 			}}},

@@ -145,7 +145,12 @@ func (v *visit) editable() (identity.Access, proposal.Proposal, error) {
 		return a, proposal.Proposal{}, err
 	}
 	cur, err := v.Proposals.Get(v.r.Context(), a, v.r.PathValue("id"))
-	return a, cur.Proposal, err
+	p := cur.Proposal
+	if err == nil && !a.Has(identity.Admin) && p.SubmittedBy != v.member.Ref() {
+		err = errs.New(errs.Forbidden, "proposal.not_yours",
+			"only %s and admins of the org may edit this proposal", newWho(p.SubmittedBy).Name)
+	}
+	return a, p, err
 }
 
 // editProposalPage shows the form with the text as it is.
@@ -154,12 +159,9 @@ func (v *visit) editProposalPage() error {
 	if err != nil {
 		return err
 	}
-	switch {
-	case v.mayEdit(&p):
-	case p.Status != proposal.Draft && p.Status != proposal.Open:
-		return errs.New(errs.Conflict, "proposal.not_editable", "the proposal is %s; only a draft or an open one can be edited", p.Status)
-	default:
-		return errs.New(errs.Forbidden, "proposal.not_yours", "only %s and admins of the org may edit this proposal", newWho(p.SubmittedBy).Name)
+	if !v.mayEdit(&p) {
+		return errs.New(errs.Conflict, "proposal.not_editable",
+			"the proposal is %s; only a draft or an open one can be edited", p.Status)
 	}
 	return v.showForm(formOf(&p), nil)
 }

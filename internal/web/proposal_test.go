@@ -125,7 +125,7 @@ func TestVotesArePagedAndApart(t *testing.T) {
 	if n := strings.Count(page.Body, `<span class="choice">`); n != 50 {
 		t.Errorf("%d votes on a page; want 50", n)
 	}
-	last := r.ada.get("/proposals/" + p.ID + "?votes=3").has("Not yet.", "101–121 of 121", "?votes=2#votes")
+	last := r.ada.get("/proposals/"+p.ID+"?votes=3").has("Not yet.", "101–121 of 121", "?votes=2#votes")
 	last.lacks("?votes=4#votes")
 	for _, odd := range []string{"0", "-1", "x", "999999999999999999999", "4000"} {
 		r.ada.get("/proposals/" + p.ID + "?votes=" + odd + "&history=" + odd).want(http.StatusOK)
