@@ -62,6 +62,7 @@ type followupGroup struct {
 type followupRow struct {
 	followup.Followup
 	Next     []followup.Status
+	Live     bool // it is neither done nor canceled
 	MayTake  bool // the member can assign it to itself at once
 	TaskSays string
 }
@@ -153,13 +154,15 @@ func (v *visit) followupGroup(a identity.Access, s followup.Status, view *follow
 }
 
 func (v *visit) followupRow(f *followup.Followup) followupRow {
-	row := followupRow{Followup: *f, TaskSays: workWords[f.TaskState]}
+	row := followupRow{
+		Followup: *f, TaskSays: workWords[f.TaskState], Live: f.Status == followup.Open || f.Status == followup.InProgress,
+	}
 	if f.TaskUID == "" {
 		row.TaskSays = ""
 	}
 	if v.may(identity.ChangeFollowup) {
 		row.Next = f.Status.Next()
-		row.MayTake = f.Assignee == "" && (f.Status == followup.Open || f.Status == followup.InProgress)
+		row.MayTake = f.Assignee == "" && row.Live
 	}
 	return row
 }

@@ -123,7 +123,7 @@ func (v *visit) mayVote(p *proposal.Proposal) (may bool, why string) {
 type evidenceView struct {
 	Fingerprint string
 	Count       int64
-	Reporters   int // of the reports that are kept
+	Reporters   int64 // of the reports that are kept
 	Latest      []friction.Evidence
 	More        bool // there are more reports than these
 }
@@ -152,7 +152,7 @@ func (v *visit) evidence(a identity.Access, p *proposal.Proposal) (*evidenceView
 	for i := range reports {
 		who[reports[i].Reporter] = true
 	}
-	out.Reporters = len(who)
+	out.Reporters = int64(len(who))
 	out.Latest = reports[:min(len(reports), maxEvidence)]
 	out.More = out.Count > int64(len(out.Latest))
 	return out, nil

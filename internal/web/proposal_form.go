@@ -87,6 +87,9 @@ func (v *visit) readForm() proposalForm {
 		Problem: v.text("problem"), SuggestedFix: v.text("suggested_fix"), Priority: proposal.Priority(v.value("priority")),
 		WasCategory: proposal.Category(v.value("was_category")), WasPriority: proposal.Priority(v.value("was_priority")),
 	}
+	if f.Priority == "" {
+		f.Priority = proposal.Normal
+	}
 	f.TextVersion, _ = strconv.ParseInt(v.value("text_version"), 10, 64) // 0 is no version of a text
 	return f
 }

@@ -157,7 +157,7 @@ func TestEvidenceIsShown(t *testing.T) {
 		filed = out.Friction.ProposalID
 	}
 	page := r.bob.get("/proposals/"+filed).want(http.StatusOK).
-		has("Evidence · 15 reports by 2", "deploy.registry-busy", "503 number 14", "These are the latest 10.")
+		has("Evidence · 15 reports by 2 reporters", "deploy.registry-busy", "503 number 14", "These are the latest 10.")
 	page.lacks("<script>alert", "<img")
 	if strings.Count(page.Body, "<pre dir=\"auto\">503 number") != 10 {
 		t.Error("not the latest 10 reports")
