@@ -27,7 +27,7 @@ type decisionView struct {
 	Choices      []decisionChoice // empty: there is no form, and Why says why
 	Why          string
 	Hint         string
-	Saved        []savedNote
+	Saved        []proposal.SavedNote
 }
 
 // decisionChoice is a button: the status that follows, and the word for it.
@@ -45,7 +45,7 @@ func (d *decisionView) allows(s proposal.Status) bool {
 func (d decisionView) NeedsNote() bool { return d.allows(proposal.Rejected) }
 
 // decision makes the panel for what the status table allows.
-func (v *visit) decision(a identity.Access, p *proposal.Proposal, typed decisionForm) (decisionView, error) {
+func (v *visit) decision(p *proposal.Proposal, typed decisionForm) (decisionView, error) {
 	out := decisionView{decisionForm: typed}
 	out.TextVersion = p.TextVersion
 	next := p.Status.Next()
@@ -58,12 +58,12 @@ func (v *visit) decision(a identity.Access, p *proposal.Proposal, typed decision
 		return out, nil
 	}
 	for _, s := range next {
-		out.Choices = append(out.Choices, decisionChoice{Status: s, Verb: decisionVerb(p.Status, s), Primary: s != proposal.Rejected})
+		out.Choices = append(out.Choices, decisionChoice{s, decisionVerb(p.Status, s), s != proposal.Rejected})
 	}
 	out.Hint = decisionHint(p)
 	var err error
 	if out.NeedsNote() {
-		out.Saved, err = v.savedNotes(a)
+		out.Saved, err = v.orgNotes()
 	}
 	return out, err
 }
@@ -142,14 +142,12 @@ func (v *visit) resolve(a identity.Access, id string, typed decisionForm) (propo
 	cmd := proposal.Resolution{Status: typed.Status, Note: typed.Note, IfTextVersion: &typed.TextVersion}
 	var err error
 	if cmd.Note == "" && typed.SavedNote != "" {
-		if cmd.Note, err = v.savedNote(a, typed.SavedNote); err != nil {
+		if cmd.Note, err = v.orgNote(typed.SavedNote); err != nil {
 			return proposal.Outcome{}, err
 		}
 	}
-	if typed.Status == proposal.Rejected && typed.DuplicateOf != "" {
-		if cmd.Note == "" {
-			cmd.Note = "Duplicate of " + typed.DuplicateOf + "."
-		}
+	if typed.Status == proposal.Rejected {
+		cmd.DuplicateOf = typed.DuplicateOf
 	}
 	if cmd.Once, err = v.once(); err != nil {
 		return proposal.Outcome{}, err
@@ -180,7 +178,8 @@ func (v *visit) decisionProblem(a identity.Access, id string, err error) error {
 // errFormReused is the refusal of a form that was sent before with other fields, as happens
 // on the way back.
 var errFormReused = errs.New(errs.Conflict, "form.reused",
-	"this form was sent before, and what it said then was done; look at the page as it is now, and send it again if you still want to")
+	"this form was sent before, and what it said then was done; look at the page as it is now, "+
+		"and send it again if you still want to")
 
 // decided says what a decision has led to.
 func decided(p *proposal.Proposal) string {
@@ -196,24 +195,27 @@ func decided(p *proposal.Proposal) string {
 	}
 }
 
-// savedNote is a note that admins use again.
-type savedNote struct{ ID, Title, Text string }
+// orgNotes lists the notes that admins of the org use again.
+func (v *visit) orgNotes() ([]proposal.SavedNote, error) {
+	a, err := v.access(identity.ResolveProposal)
+	if err != nil {
+		return nil, err
+	}
+	return v.Proposals.Notes(v.r.Context(), a)
+}
 
-// savedNotes lists the notes of the org.
-func (v *visit) savedNotes(identity.Access) ([]savedNote, error) { return nil, nil }
-
-// savedNote finds the text of a saved note.
-func (v *visit) savedNote(a identity.Access, id string) (string, error) {
-	notes, err := v.savedNotes(a)
+// orgNote finds the text of a saved note.
+func (v *visit) orgNote(id string) (string, error) {
+	notes, err := v.orgNotes()
 	if err != nil {
 		return "", err
 	}
-	for _, n := range notes {
-		if n.ID == id {
-			return n.Text, nil
+	for i := range notes {
+		if notes[i].ID == id {
+			return notes[i].Text, nil
 		}
 	}
 	return "", errs.InvalidFields(errs.Field{
-		In: errs.Body, Name: "/saved_note", Message: "is not there any more; choose another one or write a note",
+		In: errs.Body, Name: "/saved_note", Message: "was deleted meanwhile; choose another one or write the note",
 	})
 }

@@ -13,11 +13,11 @@ import (
 type similarView struct {
 	Base   string
 	Looked bool // somebody has asked; without duplicates the page says so
-	Items  []proposal.Item
+	Items  []proposal.Likely
 }
 
 func (v *visit) similarView(a identity.Access, title, problem, except string) (similarView, error) {
-	items, err := v.similarTo(v.r.Context(), a, title, problem, except)
+	items, err := v.similarTo(a, title, problem, except)
 	return similarView{Base: v.base(), Looked: true, Items: items}, err
 }
 
@@ -36,11 +36,11 @@ func (v *visit) similarFragment() error {
 	if err != nil {
 		return err
 	}
-	return v.fragment("proposal_form", "similar list", view)
+	return v.part("proposal_form", "similar list", view)
 }
 
-// fragment shows a part of a page, for scripts.
-func (v *visit) fragment(page, name string, data any) error {
+// part shows a part of a page, for scripts.
+func (v *visit) part(page, name string, data any) error {
 	t := v.pages[page]
 	if t == nil {
 		return errs.New(errs.Internal, "page.unknown", "there is no page %q", page)
