@@ -122,7 +122,11 @@ func (v *visit) decide() error {
 	if err != nil {
 		return v.showProposal(typed, v.decisionProblem(a, id, err))
 	}
-	return v.back(v.proposalURL(id), decided(&done.Proposal))
+	said := decided(&done.Proposal)
+	if f := done.Proposal.FollowupID; f != "" && done.Proposal.Status == proposal.Approved {
+		said = linked(said, v.followupURL(f))
+	}
+	return v.back(v.proposalURL(id), said)
 }
 
 // decisionForm reads the form.
@@ -185,7 +189,7 @@ var errFormReused = errs.New(errs.Conflict, "form.reused",
 func decided(p *proposal.Proposal) string {
 	switch p.Status {
 	case proposal.Approved:
-		return "Approved. The follow-up “" + p.Title + "” (" + p.FollowupID + ") was created."
+		return "Approved. The follow-up “" + p.Title + "” was created."
 	case proposal.Rejected:
 		return "Rejected."
 	case proposal.Resolved:

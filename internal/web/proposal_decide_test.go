@@ -40,7 +40,7 @@ func TestApprovalMakesOneFollowupHoweverOftenItIsSent(t *testing.T) {
 	if n := r.followupsOf(p.ID); n != 1 {
 		t.Errorf("%d follow-ups; want 1", n)
 	}
-	r.ada.get(at).has("Approved. The follow-up “Retry the deploy step”", "/followups/"+r.get(p.ID).FollowupID, "Do it.")
+	r.ada.get(at).has("Approved. The follow-up “Retry the deploy step” was created. <a href=\"/orgs/acme/followups/"+r.get(p.ID).FollowupID, "Do it.")
 	r.ada.get(at).lacks("Approved. The follow-up") // it is said once
 	// The way back, and other words.
 	r.ada.post(at+"/decide", "status", "rejected", "text_version", "1", "resolution_note", "No!", "once", "token-1").
