@@ -26,14 +26,29 @@ type Store interface {
 	Insert(ctx context.Context, p Proposal, by identity.Principal, once *idempotency.Key) (Outcome, error)
 	// Update locks the proposal and the actor's vote, runs decide on them and
 	// writes what it returns, the follow-up included, in one transaction. decide
-	// may run more than once and must be pure.
-	Update(ctx context.Context, id string, by identity.Principal, once *idempotency.Key,
+	// may run more than once and must be pure. original is the id of another proposal
+	// that is locked and read for the decision; empty: none.
+	Update(ctx context.Context, id, original string, by identity.Principal, once *idempotency.Key,
 		decide func(Current) (Change, error)) (Outcome, error)
 	// Get returns the proposal and the viewer's own vote on it.
 	Get(ctx context.Context, org, id string, viewer identity.Principal) (Current, error)
 	// List returns up to Limit+1 items, so that the caller can tell whether more
 	// follow, and the number of all that match.
 	List(ctx context.Context, f Filter) ([]Item, int64, error)
+	// Counts returns how many match by status, whatever the filter's own; a status
+	// without any may be missing.
+	Counts(ctx context.Context, f Filter) (map[Status]int64, error)
+	// Groups returns the largest groups of what matches, the largest first.
+	Groups(ctx context.Context, f Filter, by GroupBy) ([]Group, error)
+	// Similar returns up to SimilarCandidates proposals with some of the words, in no order:
+	// open, approved and rejected ones, and drafts of the viewer.
+	Similar(ctx context.Context, l Likeness) ([]Proposal, error)
+	// Notes lists the saved notes by title.
+	Notes(ctx context.Context, org string) ([]SavedNote, error)
+	// CreateNote writes the note and the entry, unless that goes beyond the quota.
+	CreateNote(ctx context.Context, n SavedNote, e identity.AuditEntry, most identity.Quota) (SavedNote, error)
+	// DeleteNote deletes the note and writes what entry makes of it.
+	DeleteNote(ctx context.Context, org, id string, entry func(SavedNote) identity.AuditEntry) (SavedNote, error)
 	// Votes and History return one page, oldest first, and the number of all.
 	Votes(ctx context.Context, org, id string, offset int64, limit int) ([]Vote, int64, error)
 	History(ctx context.Context, org, id string, offset int64, limit int) ([]Entry, int64, error)
@@ -63,10 +78,15 @@ const (
 // not looked up.
 func ValidID(s string) bool {
 	rest, ok := strings.CutPrefix(s, idPrefix)
-	if !ok || len(rest) != idLength {
+	return ok && validSuffix(rest)
+}
+
+// validSuffix reports whether s can be an id behind its prefix.
+func validSuffix(s string) bool {
+	if len(s) != idLength {
 		return false
 	}
-	for _, r := range rest {
+	for _, r := range s {
 		if (r < '0' || r > '9') && (r < 'a' || r > 'z') {
 			return false
 		}
@@ -89,7 +109,7 @@ func (s *Proposals) Submit(ctx context.Context, a identity.Access, cmd Submissio
 	p := Proposal{
 		Org: a.Org(), ID: s.newID(idPrefix), Title: cmd.Title, Category: cmd.Category, Problem: cmd.Problem,
 		SuggestedFix: cmd.SuggestedFix, Priority: cmd.Priority, Status: cmd.Status,
-		SubmittedBy: by.Principal.Ref(), SubmittedAt: by.At, UpdatedAt: by.At, Version: 1,
+		SubmittedBy: by.Principal.Ref(), SubmittedAt: by.At, UpdatedAt: by.At, TextVersion: 1, Version: 1,
 	}
 	return s.store.Insert(ctx, p, by.Principal, cmd.Once)
 }
@@ -115,6 +135,9 @@ func (s *Proposals) List(ctx context.Context, a identity.Access, q Query) (Page,
 	if err != nil {
 		return Page{}, err
 	}
+	if f.nothing {
+		return Page{Items: []Item{}, Number: q.Page, Limit: f.Limit}, nil
+	}
 	items, total, err := s.store.List(ctx, f)
 	if err != nil {
 		return Page{}, err
@@ -125,6 +148,27 @@ func (s *Proposals) List(ctx context.Context, a identity.Access, q Query) (Page,
 		page.Next = f.encodeCursor(f.position(&page.Items[f.Limit-1]), q.Page+1)
 	}
 	return page, nil
+}
+
+// Counts returns how many proposals the query matches by status, for every status: the
+// status, order and page of the query do not matter. Drafts are those that the caller may
+// see.
+func (s *Proposals) Counts(ctx context.Context, a identity.Access, q Query) (map[Status]int64, error) {
+	q.Status, q.Sort, q.Page, q.Limit, q.Cursor = All, "", 0, 0, ""
+	f, err := q.check(viewer(a))
+	if err != nil {
+		return nil, err
+	}
+	counts := map[Status]int64{}
+	if !f.nothing {
+		if counts, err = s.store.Counts(ctx, f); err != nil {
+			return nil, err
+		}
+	}
+	for _, st := range Statuses {
+		counts[st] += 0 // every status is there
+	}
+	return counts, nil
 }
 
 // DataVersion changes whenever a list or a record of the org may read differently.
@@ -138,7 +182,7 @@ func (s *Proposals) Vote(ctx context.Context, a identity.Access, id string, cmd 
 		return Outcome{}, err
 	}
 	by := s.actor(a)
-	return s.update(ctx, by, id, cmd.Once, func(cur Current) (Change, error) {
+	return s.update(ctx, by, id, "", cmd.Once, func(cur Current) (Change, error) {
 		return decideVote(cur, by, cmd.Choice, cmd.Comment)
 	})
 }
@@ -146,7 +190,7 @@ func (s *Proposals) Vote(ctx context.Context, a identity.Access, id string, cmd 
 // WithdrawVote takes the caller's vote back.
 func (s *Proposals) WithdrawVote(ctx context.Context, a identity.Access, id string) (Outcome, error) {
 	by := s.actor(a)
-	return s.update(ctx, by, id, nil, func(cur Current) (Change, error) { return decideWithdrawal(cur, by) })
+	return s.update(ctx, by, id, "", nil, func(cur Current) (Change, error) { return decideWithdrawal(cur, by) })
 }
 
 // Resolve changes the status of a proposal.
@@ -158,7 +202,7 @@ func (s *Proposals) Resolve(ctx context.Context, a identity.Access, id string, c
 		return Outcome{}, err
 	}
 	by, followupID := s.actor(a), s.newID("task-")
-	return s.update(ctx, by, id, cmd.Once, func(cur Current) (Change, error) {
+	return s.update(ctx, by, id, cmd.DuplicateOf, cmd.Once, func(cur Current) (Change, error) {
 		return decideStatus(cur, by, cmd, followupID)
 	})
 }
@@ -169,16 +213,16 @@ func (s *Proposals) Edit(ctx context.Context, a identity.Access, id string, cmd 
 		return Outcome{}, err
 	}
 	by := s.actor(a)
-	return s.update(ctx, by, id, cmd.Once, func(cur Current) (Change, error) { return decideEdit(cur, by, cmd) })
+	return s.update(ctx, by, id, "", cmd.Once, func(cur Current) (Change, error) { return decideEdit(cur, by, cmd) })
 }
 
-func (s *Proposals) update(ctx context.Context, by Actor, id string, once *idempotency.Key,
+func (s *Proposals) update(ctx context.Context, by Actor, id, original string, once *idempotency.Key,
 	decide func(Current) (Change, error),
 ) (Outcome, error) {
 	if !ValidID(id) {
 		return Outcome{}, errs.ErrNotFound
 	}
-	return s.store.Update(ctx, id, by.Principal, once, decide)
+	return s.store.Update(ctx, id, original, by.Principal, once, decide)
 }
 
 // Paging asks for a page of votes or of history.
