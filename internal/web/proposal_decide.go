@@ -63,7 +63,7 @@ func (v *visit) decision(p *proposal.Proposal, typed decisionForm) (decisionView
 	out.Hint = decisionHint(p)
 	var err error
 	if out.NeedsNote() {
-		out.Saved, err = v.orgNotes()
+		out.Saved, err = v.savedNotes()
 	}
 	return out, err
 }
@@ -143,12 +143,10 @@ func (v *visit) decisionForm() decisionForm {
 
 // resolve has the service carry the decision out.
 func (v *visit) resolve(a identity.Access, id string, typed decisionForm) (proposal.Outcome, error) {
-	cmd := proposal.Resolution{Status: typed.Status, Note: typed.Note, IfTextVersion: &typed.TextVersion}
+	cmd := proposal.Resolution{Status: typed.Status, IfTextVersion: &typed.TextVersion}
 	var err error
-	if cmd.Note == "" && typed.SavedNote != "" {
-		if cmd.Note, err = v.orgNote(typed.SavedNote); err != nil {
-			return proposal.Outcome{}, err
-		}
+	if cmd.Note, err = v.noteOf("resolution_note"); err != nil {
+		return proposal.Outcome{}, err
 	}
 	if typed.Status == proposal.Rejected {
 		cmd.DuplicateOf = typed.DuplicateOf
@@ -197,29 +195,4 @@ func decided(p *proposal.Proposal) string {
 	default:
 		return "The proposal is open now."
 	}
-}
-
-// orgNotes lists the notes that admins of the org use again.
-func (v *visit) orgNotes() ([]proposal.SavedNote, error) {
-	a, err := v.access(identity.ResolveProposal)
-	if err != nil {
-		return nil, err
-	}
-	return v.Proposals.Notes(v.r.Context(), a)
-}
-
-// orgNote finds the text of a saved note.
-func (v *visit) orgNote(id string) (string, error) {
-	notes, err := v.orgNotes()
-	if err != nil {
-		return "", err
-	}
-	for i := range notes {
-		if notes[i].ID == id {
-			return notes[i].Text, nil
-		}
-	}
-	return "", errs.InvalidFields(errs.Field{
-		In: errs.Body, Name: "/saved_note", Message: "was deleted meanwhile; choose another one or write the note",
-	})
 }

@@ -45,7 +45,7 @@ func TestAProposalOffersWhatIsAllowed(t *testing.T) {
 				}
 				edits := (status == proposal.Draft || status == proposal.Open) && who != r.cat
 				check(page, edits, `/edit"`)
-				check(page, status == proposal.Open, `name="vote" value="for"`)
+				check(page, status == proposal.Open, `name="choice" value="for"`)
 				check(page, !who.admin && status == proposal.Open, "Admins of the org decide.")
 				check(page, status == proposal.Resolved, "No further decision follows.")
 				check(page, status == proposal.Approved || status == proposal.Resolved, "/orgs/acme/followups/task-")
@@ -180,4 +180,19 @@ func TestProposalsThatAreNotThere(t *testing.T) {
 		r.ada.post("/proposals/"+id+"/edit", "title", "x", "text_version", "1").want(http.StatusNotFound)
 	}
 	r.ada.get("/proposals/x").want(http.StatusNotFound)
+}
+
+func TestOnesOwnVote(t *testing.T) {
+	t.Parallel()
+	r := newRoom(t)
+	p := r.submit()
+	at := "/proposals/" + p.ID
+	r.cat.get(at).has(`aria-pressed="false">For`, `aria-pressed="false">Against`).lacks("Take it back")
+	r.cat.post(at+"/vote", "choice", "for", "comment", "Yes, "+evil, "back", "/orgs/acme"+at, "once", "v1").leads(at)
+	page := r.cat.get(at).has(`aria-pressed="true">For`, `aria-pressed="false">Against`, "Take it back", "You voted for", "Yes, &lt;script&gt;")
+	page.lacks("<script>alert")
+	r.cat.post(at+"/vote", "choice", "none", "back", "/orgs/acme"+at).leads(at)
+	r.cat.get(at).has(`aria-pressed="false">For`, "took the vote for back").lacks("Take it back")
+	r.move(p.ID, proposal.Approved)
+	r.cat.get(at).has("Voting is over: the proposal is approved.")
 }
