@@ -1,0 +1,36 @@
+package web
+
+import (
+	"github.com/parley-dev/parley/internal/identity"
+	"github.com/parley-dev/parley/internal/proposal"
+)
+
+// similarView lists likely duplicates of a text.
+type similarView struct {
+	Base   string
+	Looked bool // somebody has asked; without duplicates the page says so
+	Items  []proposal.Likely
+}
+
+func (v *visit) similarView(a identity.Access, title, problem, except string) (similarView, error) {
+	items, err := v.similarTo(a, title, problem, except)
+	return similarView{Base: v.base(), Looked: true, Items: items}, err
+}
+
+// maxSimilarText bounds what a script sends of a problem while it is typed.
+const maxSimilarText = 2_000
+
+// similarFragment answers a script that asks for likely duplicates while a person types.
+func (v *visit) similarFragment() error {
+	a, err := v.access(identity.ReadProposal)
+	if err != nil {
+		return err
+	}
+	q := v.r.URL.Query()
+	title, problem := clipRunes(q.Get("title"), proposal.MaxTitle), clipRunes(q.Get("problem"), maxSimilarText)
+	view, err := v.similarView(a, title, problem, q.Get("except"))
+	if err != nil {
+		return err
+	}
+	return v.fragment("proposal_form", "similar list", view)
+}
