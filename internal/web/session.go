@@ -141,7 +141,11 @@ func (p *Pages) signIn(ctx context.Context, s account.Signed) error {
 
 // SignIn leads to the page to sign in on.
 func (p *Pages) SignIn(w http.ResponseWriter, r *http.Request, next string) {
-	http.Redirect(w, r, "/login?"+url.Values{"next": {next}}.Encode(), http.StatusSeeOther)
+	to := "/login"
+	if next != "" {
+		to += "?" + url.Values{"next": {next}}.Encode()
+	}
+	http.Redirect(w, r, to, http.StatusSeeOther)
 }
 
 // home is where people go who were on their way nowhere else.
