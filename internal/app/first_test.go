@@ -365,7 +365,7 @@ func TestTheOrgIsRemembered(t *testing.T) {
 	field("/login?org=acme", "acme")
 	field("/login?org=%3Cb%3E", "")
 	field("/login?next=/orgs/acme/proposals", "acme")
-	field("/orgs/acme/proposals?status=open", "acme")
+	field("/orgs/acme/agents?q=x", "acme")
 	eve := s.member(t, "acme", "eve", false)
 	eve.do("GET", "/", nil)
 	eve.do("POST", "/logout", url.Values{})

@@ -51,7 +51,7 @@ type agentRow struct {
 }
 
 // Tone is how the status looks.
-func (r *agentRow) Tone() string {
+func (r agentRow) Tone() string {
 	switch r.Status {
 	case string(task.Available):
 		return "ok"

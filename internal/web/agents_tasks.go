@@ -23,7 +23,7 @@ type taskRow struct {
 }
 
 // Tone is how a state looks.
-func (r *taskRow) Tone() string { return stateTone(r.State) }
+func (r taskRow) Tone() string { return stateTone(r.State) }
 
 func stateTone(s task.State) string {
 	switch s {
