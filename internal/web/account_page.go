@@ -17,6 +17,8 @@ func (p *Pages) mountAccount() {
 		"GET /account":           (*visit).accountPage,
 		"POST /account/password": (*visit).changePassword,
 		"POST " + endProgram:     (*visit).endProgram,
+		"POST " + ownKeysPath:    (*visit).createOwnKey,
+		"POST " + endOwnKey:      (*visit).endOwnKey,
 		"POST /account/orgs":     (*visit).linkMembership,
 		"POST /account/unlink":   (*visit).unlinkMembership,
 	} {
@@ -70,6 +72,7 @@ type accountView struct {
 	Connections []connection
 	Programs    []program
 	More        bool // there are more programs than are shown
+	Keys        ownKeys
 	Memberships []orgMembership
 	Linked      bool   // one sign-in opens this membership and others
 	LinkOrg     string // what was typed to add another one
@@ -86,6 +89,9 @@ func (v *visit) showAccount(edit func(*accountView), problem error) error {
 		return err
 	}
 	if view.Programs, view.More, err = v.programs(); err != nil {
+		return err
+	}
+	if view.Keys, err = v.findOwnKeys(); err != nil {
 		return err
 	}
 	if view.Memberships, view.Linked, err = v.memberships(); err != nil {

@@ -215,12 +215,7 @@ const maxLooked = 20
 // firstAgent reports whether one of the agents ever had a worker, and whether one was ever sent
 // a task.
 func (v *visit) firstAgent(own []agent.Agent) (connected, sent bool, err error) {
-	ctx := v.r.Context()
 	a, err := v.access(identity.ReadTasks)
-	if err != nil {
-		return false, false, err
-	}
-	presence, err := v.Tasks.Presences(ctx)
 	if err != nil {
 		return false, false, err
 	}
@@ -228,19 +223,15 @@ func (v *visit) firstAgent(own []agent.Agent) (connected, sent bool, err error) 
 		if i == maxLooked || connected && sent {
 			break
 		}
-		g := &own[i]
-		list, err := v.Tasks.OrgTasks(ctx, a, task.Filter{Agent: g.ID, Limit: 1})
+		list, err := v.Tasks.OrgTasks(v.r.Context(), a, task.Filter{Agent: own[i].ID, Limit: 1})
 		if err != nil {
 			return false, false, err
 		}
 		sent = sent || len(list) > 0
-		connected = connected || presence(task.AgentKey{Org: g.Org, ID: g.ID}) != task.Offline
 		if !connected {
-			keys, err := v.workerKeys(g.ID)
-			if err != nil {
+			if connected, err = v.everConnected(&own[i]); err != nil {
 				return false, false, err
 			}
-			connected = wasUsed(keys)
 		}
 	}
 	return connected, sent, nil
