@@ -45,7 +45,7 @@ func TestOwnKeysOnTheAccountPage(t *testing.T) {
 	}
 	_, body = bob.do("GET", "/account", nil)
 	row := ownKeyRow.FindStringSubmatch(body)
-	if row == nil || !strings.Contains(body, "<li>Read proposals") || !strings.Contains(body, "in 29 days") && !strings.Contains(body, "in 30 days") {
+	if row == nil || !strings.Contains(body, "Read proposals, votes") || !strings.Contains(body, "in 29 days") && !strings.Contains(body, "in 30 days") {
 		t.Fatal(body)
 	}
 	if res, _ := admin.do("POST", row[1], url.Values{}); res.StatusCode != 404 {

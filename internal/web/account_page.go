@@ -69,6 +69,7 @@ func (v *visit) accountQuery() string {
 type accountView struct {
 	Query       string // of all forms: which membership they are about
 	Password    bool   // the member has one
+	Changing    bool   // it was to be changed, and something was wrong
 	Connections []connection
 	Programs    []program
 	More        bool // there are more programs than are shown
@@ -119,7 +120,7 @@ func (v *visit) changePassword() error {
 		err = v.signIn(v.r.Context(), signed)
 	}
 	if err != nil {
-		return v.showAccount(nil, err)
+		return v.showAccount(func(view *accountView) { view.Changing = true }, err)
 	}
 	return v.done(v.accountPath(), "The password was changed, and all other sessions were ended.")
 }
