@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"math"
 
 	"github.com/parley-dev/parley/internal/followup"
@@ -37,7 +38,7 @@ func (v *visit) nav() (identity.Org, nav, error) {
 			*list = append(*list, navItem{Path: v.base() + path, Name: name, Icon: icon, Count: count, Current: v.under(path)})
 		}
 	}
-	if v.member.Admin {
+	if !v.stepsHidden() || v.under("/start") {
 		add(&n.Main, identity.ManageAgents, "/start", "First steps", "start", 0)
 	}
 	add(&n.Main, identity.ListProposals, "/proposals", "Proposals", "proposals", open)
@@ -48,7 +49,31 @@ func (v *visit) nav() (identity.Org, nav, error) {
 	add(&n.Settings, identity.ReadMembers, "/members", "Members", "members", 0)
 	add(&n.Settings, identity.ReadAudit, "/audit", "Audit log", "audit", 0)
 	add(&n.Settings, identity.ManageFriction, "/settings", "Settings", "settings", 0)
-	return org, n, nil
+	n.Orgs, err = v.otherOrgs()
+	return org, n, err
+}
+
+// otherOrgs are those that the person is signed in to beside this one.
+func (v *visit) otherOrgs() ([]identity.Org, error) {
+	if v.single() {
+		return nil, nil // the usual case reads nothing
+	}
+	list, err := v.Memberships(v.r)
+	var ids []string
+	for i := range list {
+		if list[i].Org != v.member.Org {
+			ids = append(ids, list[i].Org)
+		}
+	}
+	if err != nil || len(ids) == 0 {
+		return nil, err
+	}
+	names, err := v.Accounts.OrgNames(v.r.Context(), ids...)
+	out := make([]identity.Org, len(ids))
+	for i, id := range ids {
+		out[i] = identity.Org{ID: id, Name: cmp.Or(names[id], id)}
+	}
+	return out, err
 }
 
 // waiting counts what waits in the org: open proposals and open follow-ups.
