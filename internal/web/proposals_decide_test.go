@@ -18,7 +18,7 @@ func TestThePaneShowsTheRowInFocus(t *testing.T) {
 		ids = append(ids, q.submit("agent:scout", title, func(s *proposal.Submission) { s.Problem = "**Much** " + title }))
 	}
 	page := q.get("ada", proposalsPath+"?sort=oldest&at="+ids[1])
-	pane := between(page, `id="pane"`, "</aside>")
+	pane := between(page, `id="pane"`, "<dialog")
 	mustContain(t, page, `<li id="`+ids[1]+`" aria-current="true">`)
 	mustContain(t, pane, "2 of 3", "<strong>Much</strong> Two", `action="/orgs/acme/proposals/`+ids[1]+`/decide"`,
 		`name="text_version" value="1"`, `name="status" value="approved"`, `name="status" value="rejected"`,
