@@ -59,6 +59,12 @@ func TestSeveralAreDecidedTogether(t *testing.T) {
 			t.Errorf("%+v", got)
 		}
 	}
+	q.resolve(q.submit("agent:scout", "Four"), proposal.Rejected)
+	page = q.get("ada", proposalsPath+"?status=rejected&select=page")
+	mustContain(t, page, "Reopen selected…", " checked")
+	pick := between(page, `name="pick" form="bulk" id="s-`, `"`) + ".1"
+	page = q.get("ada", proposalsPath+"/decide?status=open&pick="+pick+"&back="+url.QueryEscape(proposalsPath+"?select=page&status=rejected"))
+	mustContain(t, page, "Reopen 1 proposal", `name="back" value="/orgs/acme/proposals?status=rejected"`)
 	// Sent again, it changes nothing and says the same.
 	if _, page = q.follow("ada", proposalsPath+"/decide", form); !strings.Contains(page, "3 proposals were approved.") {
 		t.Error("a second click says\n", page)
