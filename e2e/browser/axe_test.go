@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 )
 
@@ -39,7 +38,7 @@ func (w *tab) axe(rules ...string) []string {
 		w.t.Fatal(err)
 	}
 	if !js[bool](w, "!!window.axe") {
-		w.run(chromedp.Evaluate(script+"\n;0", nil))
+		js[int](w, script+"\n;0")
 	}
 	options := object{"resultTypes": []string{"violations"}, "rules": object{"target-size": object{"enabled": true}}}
 	if len(rules) > 0 {
@@ -50,10 +49,12 @@ func (w *tab) axe(rules ...string) []string {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	var found []string
-	w.run(chromedp.Evaluate(`axe.run(document, `+string(given)+`).then(r => r.violations.flatMap(v => v.nodes.slice(0, 5).map(
+	found, err := evaluate[[]string](w, `axe.run(document, `+string(given)+`).then(r => r.violations.flatMap(v => v.nodes.slice(0, 5).map(
 		n => v.id + ' (' + v.help + '): ' + n.target.join(' ') + ' ' + n.html.slice(0, 200) + ' ' + (n.failureSummary || '').replace(/\s+/g, ' ').slice(0, 300))))`,
-		&found, func(p *runtime.EvaluateParams) *runtime.EvaluateParams { return p.WithAwaitPromise(true) }))
+		chromedp.EvalAwaitPromise)
+	if err != nil {
+		w.t.Fatal("axe-core: ", err)
+	}
 	return found
 }
 

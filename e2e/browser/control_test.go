@@ -2,6 +2,7 @@ package browser
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -36,31 +37,30 @@ type control struct {
 
 // controls lists what has the role, in the order of the page.
 func (w *tab) controls(role string) ([]control, error) {
+	root, err := ask(w, dom.GetDocument, dom.GetDocumentParams{Depth: new(int64(0))})
+	if err != nil {
+		return nil, err
+	}
+	found, err := ask(w, accessibility.QueryAXTree, accessibility.QueryAXTreeParams{BackendNodeID: root.Root.BackendNodeID, Role: role})
+	if err != nil {
+		return nil, err
+	}
 	var out []control
-	err := w.executor(func(ctx context.Context) error {
-		root, err := dom.GetDocument().WithDepth(0).Do(ctx)
-		if err != nil {
-			return err
+	for _, n := range found.Nodes {
+		if !n.Ignored && n.BackendDOMNodeID != 0 {
+			out = append(out, control{role: role, name: axText(n.Name), node: n.BackendDOMNodeID})
 		}
-		nodes, err := accessibility.QueryAXTree().WithBackendNodeID(root.BackendNodeID).WithRole(role).Do(ctx)
-		if err != nil {
-			return err
-		}
-		for _, n := range nodes {
-			if !n.Ignored && n.BackendDOMNodeID != 0 {
-				out = append(out, control{role: role, name: axText(n.Name), node: n.BackendDOMNodeID})
-			}
-		}
-		return nil
-	})
-	return out, err
+	}
+	return out, nil
 }
 
 func axText(v *accessibility.Value) string {
 	if v == nil {
 		return ""
 	}
-	return strings.Trim(string(v.Value), `"`)
+	var s string
+	_ = json.Unmarshal(v.Value, &s) // a name is a string
+	return s
 }
 
 // find waits for the control with the name. A name that ends in … is a beginning. There must
@@ -129,48 +129,47 @@ func (w *tab) has(role, name string) bool {
 
 // on calls a function with the control's element as this.
 func (w *tab) on(c control, function string) error {
-	return w.executor(func(ctx context.Context) error {
-		o, err := dom.ResolveNode().WithBackendNodeID(c.node).Do(ctx)
-		if err != nil {
-			return err
-		}
-		_, problem, err := runtime.CallFunctionOn(function).WithObjectID(o.ObjectID).Do(ctx)
-		if problem != nil {
-			return problem
-		}
+	o, err := ask(w, dom.ResolveNode, dom.ResolveNodeParams{BackendNodeID: c.node})
+	if err != nil {
 		return err
-	})
+	}
+	out, err := ask(w, runtime.CallFunctionOn, runtime.CallFunctionOnParams{FunctionDeclaration: function, ObjectID: o.Object.ObjectID})
+	if err == nil && out.ExceptionDetails != nil {
+		err = &chromedp.ExceptionError{ExceptionDetails: out.ExceptionDetails}
+	}
+	return err
 }
 
 // tap presses the mouse on a control, times times in a row, without waiting for what follows.
 func (w *tab) tap(c control, times int64) {
 	w.t.Helper()
-	err := w.executor(func(ctx context.Context) error {
-		if err := dom.ScrollIntoViewIfNeeded().WithBackendNodeID(c.node).Do(ctx); err != nil {
-			return err
-		}
-		quads, err := dom.GetContentQuads().WithBackendNodeID(c.node).Do(ctx)
-		if err != nil {
-			return err
-		}
-		if len(quads) == 0 {
-			return errors.New("it has no place on the page")
-		}
-		q := quads[0]
-		x, y := (q[0]+q[2]+q[4]+q[6])/4, (q[1]+q[3]+q[5]+q[7])/4
-		for n := int64(1); n <= times; n++ {
-			press := func(kind input.MouseType) error {
-				return input.DispatchMouseEvent(kind, x, y).WithButton(input.Left).WithClickCount(n).Do(ctx)
-			}
-			if err := errors.Join(press(input.MousePressed), press(input.MouseReleased)); err != nil {
-				return err
+	x, y, err := w.place(c)
+	for n := int64(1); n <= times && err == nil; n++ {
+		for _, kind := range []input.DispatchMouseEventType{chromedp.MousePressed, chromedp.MouseReleased} {
+			if err == nil {
+				_, err = ask(w, input.DispatchMouseEvent, input.DispatchMouseEventParams{Type: kind, X: x, Y: y, Button: input.MouseButtonLeft, ClickCount: n})
 			}
 		}
-		return nil
-	})
+	}
 	if err != nil {
 		w.t.Fatalf("press the %s %q: %v", c.role, c.name, err)
 	}
+}
+
+// place is the middle of a control, after it was scrolled into view.
+func (w *tab) place(c control) (x, y float64, err error) {
+	if _, err := ask(w, dom.ScrollIntoViewIfNeeded, dom.ScrollIntoViewIfNeededParams{BackendNodeID: c.node}); err != nil {
+		return 0, 0, err
+	}
+	out, err := ask(w, dom.GetContentQuads, dom.GetContentQuadsParams{BackendNodeID: c.node})
+	if err != nil {
+		return 0, 0, err
+	}
+	if len(out.Quads) == 0 {
+		return 0, 0, errors.New("it has no place on the page")
+	}
+	q := out.Quads[0]
+	return (q[0] + q[2] + q[4] + q[6]) / 4, (q[1] + q[3] + q[5] + q[7]) / 4, nil
 }
 
 // press clicks on what asks nobody: a summary, a checkbox, a radio button.
@@ -228,7 +227,7 @@ func (w *tab) write(c control, text string) {
 		w.keys(kb.Backspace)
 		return
 	}
-	w.run(input.InsertText(text))
+	call(w, input.InsertText, input.InsertTextParams{Text: text})
 }
 
 // choose selects an option of a list by its text.
@@ -258,7 +257,11 @@ func (w *tab) focus(role, name string) {
 // keys presses keys: text, or those of the package kb.
 func (w *tab) keys(keys string) {
 	w.t.Helper()
-	w.run(chromedp.KeyEvent(keys))
+	ctx, cancel := context.WithTimeout(w.ctx, patience)
+	defer cancel()
+	if err := chromedp.Do(ctx, chromedp.KeyEvent(keys)); err != nil {
+		w.t.Fatalf("press %q: %v", keys, err)
+	}
 }
 
 // focused describes where the focus is: "button#vote-for", and "" if it is nowhere.

@@ -1,62 +1,60 @@
 package browser
 
 import (
-	"context"
-	"errors"
-
+	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/page"
-	"github.com/chromedp/chromedp"
 )
 
 // viewport sets the size of the window, in CSS pixels.
-func viewport(width, height int64) option {
-	return func(*tab) chromedp.Action { return emulation.SetDeviceMetricsOverride(width, height, 1, false) }
-}
+func viewport(width, height int64) option { return metrics(width, height, 1) }
 
 // zoomed is a window of 1280 × 1024 whose page is enlarged to 200 %.
-func zoomed(*tab) chromedp.Action { return emulation.SetDeviceMetricsOverride(640, 512, 2, false) }
+func zoomed(w *tab) error { return metrics(640, 512, 2)(w) }
+
+func metrics(width, height int64, scale float64) option {
+	return func(w *tab) error {
+		_, err := ask(w, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{Width: width, Height: height, DeviceScaleFactor: scale})
+		return err
+	}
+}
 
 // touch is a screen for fingers.
-func touch(*tab) chromedp.Action {
-	return emulation.SetTouchEmulationEnabled(true).WithMaxTouchPoints(5)
+func touch(w *tab) error {
+	_, err := ask(w, emulation.SetTouchEmulationEnabled, emulation.SetTouchEmulationEnabledParams{Enabled: true, MaxTouchPoints: 5})
+	return err
 }
 
 // media sets what the person has told their system: "prefers-color-scheme", "dark", …
 func media(pairs ...string) option {
-	return func(*tab) chromedp.Action {
+	return func(w *tab) error {
 		var features []*emulation.MediaFeature
 		for i := 0; i < len(pairs); i += 2 {
 			features = append(features, &emulation.MediaFeature{Name: pairs[i], Value: pairs[i+1]})
 		}
-		return emulation.SetEmulatedMedia().WithFeatures(features)
+		_, err := ask(w, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: features})
+		return err
 	}
 }
 
 func scheme(name string) option { return media("prefers-color-scheme", name) }
 
 // noScripts is a browser without JavaScript.
-func noScripts(w *tab) chromedp.Action {
+func noScripts(w *tab) error {
 	w.plain = true
-	return emulation.SetScriptExecutionDisabled(true)
+	_, err := ask(w, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
+	return err
 }
 
 // picture is a screenshot of the whole page.
 func (w *tab) picture() []byte {
 	w.t.Helper()
-	var png []byte
-	w.run(chromedp.ActionFunc(func(ctx context.Context) error {
-		_, _, _, _, _, size, err := page.GetLayoutMetrics().Do(ctx)
-		if err != nil {
-			return err
-		}
-		if size == nil || size.Width < 1 {
-			return errors.New("the page has no size")
-		}
-		const tallest = 8000
-		png, err = page.CaptureScreenshot().WithCaptureBeyondViewport(true).
-			WithClip(&page.Viewport{Width: size.Width, Height: min(size.Height, tallest), Scale: 1}).Do(ctx)
-		return err
-	}))
-	return png
+	size := call(w, page.GetLayoutMetrics, cdp.Empty{}).CSSContentSize
+	if size == nil || size.Width < 1 {
+		w.t.Fatal("the page has no size")
+	}
+	const tallest = 8000
+	return call(w, page.CaptureScreenshot, page.CaptureScreenshotParams{
+		CaptureBeyondViewport: new(true), Clip: &page.Viewport{Width: size.Width, Height: min(size.Height, tallest), Scale: 1},
+	}).Data
 }

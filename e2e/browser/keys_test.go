@@ -44,9 +44,11 @@ func TestListKeys(t *testing.T) {
 
 	// With modifiers, during composition, and in fields they are not ours.
 	mark := d.mark()
-	for _, modifier := range []input.Modifier{input.ModifierCtrl, input.ModifierAlt, input.ModifierMeta} {
-		for _, kind := range []input.KeyType{input.KeyRawDown, input.KeyUp} {
-			d.run(input.DispatchKeyEvent(kind).WithKey("y").WithCode("KeyY").WithWindowsVirtualKeyCode(89).WithModifiers(modifier))
+	for _, modifier := range []kb.Modifier{kb.ModifierCtrl, kb.ModifierAlt, kb.ModifierMeta} {
+		for _, kind := range []input.DispatchKeyEventType{kb.KeyRawDown, kb.KeyUp} {
+			call(d.tab, input.DispatchKeyEvent, input.DispatchKeyEventParams{
+				Type: kind, Key: "y", Code: "KeyY", WindowsVirtualKeyCode: 89, Modifiers: int64(modifier),
+			})
 		}
 	}
 	js[any](d.tab, `document.activeElement.dispatchEvent(new KeyboardEvent('keydown', {key: 'y', bubbles: true, isComposing: true})), null`)

@@ -2,6 +2,7 @@ package browser
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -72,7 +73,7 @@ func startChromium() (context.Context, error) {
 	allocated, cancel := chromedp.NewExecAllocator(context.Background(), flags...)
 	ctx, quit := chromedp.NewContext(allocated)
 	stopChromium = func() { quit(); cancel() }
-	return ctx, chromedp.Run(ctx)
+	return ctx, chromedp.Do(ctx)
 }
 
 func findChromium() (string, error) {
@@ -92,6 +93,8 @@ func findChromium() (string, error) {
 
 // turns bounds how many tests use the browser at a time.
 var turns = make(chan struct{}, 2)
+
+var errNothing = errors.New("nothing was noticed")
 
 // begin lets a test run beside others, and waits for its turn.
 func begin(t *testing.T) {

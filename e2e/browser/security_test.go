@@ -212,7 +212,7 @@ func (s *shared) sample(route string) string {
 		route = s.path(route)
 	}
 	id := s.open
-	for part, known := range map[string]string{"/followups/": s.followup, "/keys/": s.key, "/clients/": s.client, "/invitations/": s.invited} {
+	for part, known := range map[string]string{"/followups/": s.followup, "/keys/": s.keyID, "/clients/": s.client, "/invitations/": s.invited} {
 		if strings.Contains(route, part) {
 			id = known
 		}

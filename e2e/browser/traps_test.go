@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/chromedp/kb"
 )
 
@@ -219,7 +218,7 @@ func TestSignedOutInTheMiddle(t *testing.T) {
 	t.Run("in the background", func(t *testing.T) {
 		d.openPage("/proposals/" + id)
 		d.fill("Comment on your vote…", "A long thought.")
-		d.run(network.ClearBrowserCookies())
+		d.signOut()
 		d.click(button, "For")
 		d.sees("You are signed out")
 		if got := js[string](d.tab, "document.getElementById('comment').value"); got != "A long thought." {
@@ -233,19 +232,13 @@ func TestSignedOutInTheMiddle(t *testing.T) {
 	t.Run("by a plain form", func(t *testing.T) {
 		d.openPage("/proposals/" + id)
 		d.fill("Note…", "A long thought about why this is right, which nobody wants to write a second time.")
-		d.run(network.ClearBrowserCookies())
+		d.signOut()
 		d.click(button, "Approve")
 		d.sees("You are signed out", "nothing is lost", "which nobody wants to write a second time")
 		d.cookie(d.ada)
 		d.click(button, "Send again")
 		d.sees("approved", "which nobody wants to write a second time")
 	})
-}
-
-// cookie signs the person in in this tab.
-func (w *tab) cookie(p *person) {
-	w.t.Helper()
-	w.run(network.SetCookie(p.cookie.Name, p.cookie.Value).WithURL(w.site.base).WithHTTPOnly(true).WithSameSite(network.CookieSameSiteLax))
 }
 
 // TestFocusStays sends a form by the keyboard: while it is on its way and afterwards the focus is
@@ -274,7 +267,9 @@ func TestMorphKeepsState(t *testing.T) {
 	d.openPage("/proposals/" + id)
 	d.press(summary, "What changed")
 	d.press(summary, "Reject as duplicate of…")
-	open := func() []string { return js[[]string](d.tab, "[...document.querySelectorAll('main details[open]')].map(e => e.id)") }
+	open := func() []string {
+		return js[[]string](d.tab, "[...document.querySelectorAll('main details[open]')].map(e => e.id)")
+	}
 	before := open()
 	if len(before) != 2 {
 		t.Fatalf("open are %q", before)

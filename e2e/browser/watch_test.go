@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/chromedp/cdproto/cdp"
 	cdplog "github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/page"
@@ -20,8 +21,7 @@ type watch struct {
 	base     string
 	faults   []string
 	requests []request
-	started  int                        // how many requests, ever
-	open     map[network.RequestID]bool // on their way
+	results  map[network.RequestID]result
 }
 
 // request is one that a tab made.
@@ -29,9 +29,14 @@ type request struct {
 	id     network.RequestID
 	method string
 	url    string
+	result
+}
+
+// result is what came of a request.
+type result struct {
 	status int64
 	bytes  float64 // over the wire, with headers
-	cached bool
+	ended  bool
 }
 
 // report is a script that tells of broken content policies.
@@ -44,41 +49,52 @@ func (w *watch) fault(format string, args ...any) {
 	w.faults = append(w.faults, fmt.Sprintf(format, args...))
 }
 
-// listen begins to watch.
+// listen begins to watch. Events of different sorts may come in another order than they happened.
 func (w *watch) listen(ctx context.Context) {
-	chromedp.ListenTarget(ctx, func(event any) {
-		switch e := event.(type) {
-		case *network.EventRequestWillBeSent:
-			w.sent(e)
-		case *network.EventResponseReceived:
-			w.note(e.RequestID, func(r *request) { r.status = e.Response.Status })
-		case *network.EventRequestServedFromCache:
-			w.note(e.RequestID, func(r *request) { r.cached = true })
-		case *network.EventLoadingFinished:
-			w.note(e.RequestID, func(r *request) { r.bytes += e.EncodedDataLength })
-			w.ended(e.RequestID)
-		case *network.EventLoadingFailed:
-			w.ended(e.RequestID)
-		case *runtime.EventExceptionThrown:
-			w.fault("script: %s", e.ExceptionDetails.Error())
-		case *runtime.EventBindingCalled:
-			w.fault("%s", e.Payload)
-		case *runtime.EventConsoleAPICalled:
-			if e.Type == runtime.APITypeError || e.Type == runtime.APITypeAssert {
-				w.fault("console: %s", consoleText(e.Args))
-			}
-		case *cdplog.EventEntryAdded:
-			// That a server refuses is no fault of the page.
-			if e.Entry.Level == cdplog.LevelError && e.Entry.Source != cdplog.SourceNetwork {
-				w.fault("log of %s: %s %s", e.Entry.Source, e.Entry.Text, e.Entry.URL)
-			}
-		case *page.EventJavascriptDialogOpening:
-			if e.Type != page.DialogTypeBeforeunload {
-				w.fault("a dialog opened: %s", e.Message)
-			}
-			go func() { _ = chromedp.Run(ctx, page.HandleJavaScriptDialog(true)) }()
+	on(ctx, network.RequestWillBeSent, w.sent)
+	on(ctx, network.ResponseReceived, func(e network.EventResponseReceived) {
+		w.note(e.RequestID, func(r *result) { r.status = e.Response.Status })
+	})
+	on(ctx, network.LoadingFinished, func(e network.EventLoadingFinished) {
+		w.note(e.RequestID, func(r *result) { r.bytes, r.ended = e.EncodedDataLength, true })
+	})
+	on(ctx, network.LoadingFailed, func(e network.EventLoadingFailed) {
+		w.note(e.RequestID, func(r *result) { r.ended = true })
+	})
+	on(ctx, runtime.ExceptionThrown, func(e runtime.EventExceptionThrown) {
+		w.fault("script: %s", (&chromedp.ExceptionError{ExceptionDetails: e.ExceptionDetails}).Error())
+	})
+	on(ctx, runtime.BindingCalled, func(e runtime.EventBindingCalled) { w.fault("%s", e.Payload) })
+	on(ctx, runtime.ConsoleAPICalled, func(e runtime.EventConsoleAPICalled) {
+		if e.Type == runtime.ConsoleAPICalledTypeError || e.Type == runtime.ConsoleAPICalledTypeAssert {
+			w.fault("console: %s", consoleText(e.Args))
 		}
 	})
+	on(ctx, cdplog.EntryAdded, func(e cdplog.EventEntryAdded) {
+		// That a server refuses is no fault of the page.
+		if e.Entry.Level == cdplog.EntryLevelError && e.Entry.Source != cdplog.EntrySourceNetwork {
+			w.fault("log of %s: %s %s", e.Entry.Source, e.Entry.Text, e.Entry.URL)
+		}
+	})
+	on(ctx, page.JavascriptDialogOpening, func(e page.EventJavascriptDialogOpening) {
+		if e.Type != page.DialogTypeBeforeunload {
+			w.fault("a dialog opened: %s", e.Message)
+		}
+		_, _ = chromedp.Call(ctx, page.HandleJavaScriptDialog, page.HandleJavaScriptDialogParams{Accept: true})
+	})
+}
+
+// on calls f for each event of a sort, until the tab closes.
+func on[E any](ctx context.Context, sort cdp.Event[E], f func(E)) {
+	events := chromedp.Events(ctx, sort)
+	go func() {
+		for e, err := range events {
+			if err != nil {
+				return
+			}
+			f(e)
+		}
+	}()
 }
 
 func consoleText(args []*runtime.RemoteObject) string {
@@ -89,11 +105,9 @@ func consoleText(args []*runtime.RemoteObject) string {
 	return b.String()
 }
 
-func (w *watch) sent(e *network.EventRequestWillBeSent) {
+func (w *watch) sent(e network.EventRequestWillBeSent) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.started++
-	w.open[e.RequestID] = true
 	url := e.Request.URL
 	w.requests = append(w.requests, request{id: e.RequestID, method: e.Request.Method, url: url})
 	if url != w.base && !strings.HasPrefix(url, w.base+"/") && !strings.HasPrefix(url, "data:") && url != "about:blank" {
@@ -101,35 +115,40 @@ func (w *watch) sent(e *network.EventRequestWillBeSent) {
 	}
 }
 
-func (w *watch) note(id network.RequestID, change func(*request)) {
+func (w *watch) note(id network.RequestID, change func(*result)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for i := range slices.Backward(w.requests) {
-		if w.requests[i].id == id {
-			change(&w.requests[i])
-			return
-		}
-	}
-}
-
-func (w *watch) ended(id network.RequestID) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	delete(w.open, id)
+	r := w.results[id]
+	change(&r)
+	w.results[id] = r
 }
 
 // count is how many requests were made, and how many are on their way.
 func (w *watch) count() (started, open int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.started, len(w.open)
+	for _, r := range w.requests {
+		if !w.results[r.id].ended {
+			open++
+		}
+	}
+	return len(w.requests), open
 }
 
-// since lists the requests after the first n.
+// since lists the requests after the first n, with what came of them. Of several that a redirect
+// joins, the last one has the result.
 func (w *watch) since(n int) []request {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return slices.Clone(w.requests[min(n, len(w.requests)):])
+	out := slices.Clone(w.requests[min(n, len(w.requests)):])
+	seen := map[network.RequestID]bool{}
+	for i := range slices.Backward(out) {
+		if id := out[i].id; !seen[id] {
+			seen[id] = true
+			out[i].result = w.results[id]
+		}
+	}
+	return out
 }
 
 // take returns what went wrong so far, and forgets it.

@@ -1,12 +1,10 @@
 package browser
 
 import (
-	"context"
 	"strings"
 	"testing"
 
 	"github.com/chromedp/cdproto/page"
-	"github.com/chromedp/chromedp"
 )
 
 // What a page may weigh when a browser sees the site for the first time.
@@ -26,10 +24,7 @@ func TestWeight(t *testing.T) {
 	for _, c := range allPages(t, s) {
 		t.Run(c.name, func(t *testing.T) {
 			w := s.tab(t, s.who(c))
-			w.run(chromedp.ActionFunc(func(ctx context.Context) error {
-				_, err := page.AddScriptToEvaluateOnNewDocument(noteShifts).Do(ctx)
-				return err
-			}))
+			call(w, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: noteShifts})
 			w.open(c.path)
 			var bytes float64
 			var list []string
