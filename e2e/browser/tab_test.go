@@ -102,7 +102,7 @@ func (w *tab) ended() {
 		w.t.Error(fault)
 	}
 	if w.t.Failed() {
-		w.t.Logf("the tab ended at %s\n%s", w.try("location.href"), cut(w.try("document.body?.innerText"), 2500))
+		w.t.Logf("the tab ended at %s\n%s", w.try("location.href"), cut(w.try("document.querySelector('main')?.innerText"), 700))
 		w.keepPicture()
 	}
 }
