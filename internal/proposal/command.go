@@ -45,10 +45,11 @@ type Edit struct {
 
 // Resolution asks for a status change.
 type Resolution struct {
-	Status    Status
-	Note      string
-	IfVersion *int64
-	Once      *idempotency.Key
+	Status        Status
+	Note          string
+	IfVersion     *int64
+	IfTextVersion *int64 // refuse if the text is another version; votes do not change it
+	Once          *idempotency.Key
 }
 
 // Ballot asks for a vote.
@@ -111,6 +112,9 @@ func (r *Resolution) Validate() error {
 	var c check
 	enum(&c, "/status", r.Status, Statuses)
 	c.text("/resolution_note", r.Note, 0, MaxNote)
+	if v := r.IfTextVersion; v != nil && *v < 1 {
+		c.add("/text_version", "must be at least 1; use the text_version of the proposal that you read")
+	}
 	return c.err()
 }
 

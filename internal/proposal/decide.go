@@ -35,7 +35,7 @@ type Followup struct {
 // TextHash identifies the text that an admin decides on.
 func (p *Proposal) TextHash() string {
 	h := sha256.New()
-	for _, s := range []string{p.Title, p.Problem, p.SuggestedFix} {
+	for _, s := range p.text() {
 		// The length keeps ("ab","c") apart from ("a","bc").
 		n := len(s)
 		h.Write([]byte{byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)})
@@ -43,6 +43,9 @@ func (p *Proposal) TextHash() string {
 	}
 	return "sha256:" + hex.EncodeToString(h.Sum(nil))
 }
+
+// text is what TextVersion counts the changes of.
+func (p *Proposal) text() [3]string { return [3]string{p.Title, p.Problem, p.SuggestedFix} }
 
 // Actor is who decides, and when.
 type Actor struct {
@@ -57,9 +60,9 @@ func decideVote(cur Current, by Actor, choice Choice, comment string) (Change, e
 		return Change{}, err
 	}
 	if cur.Vote != nil {
-		count(&p, cur.Vote.Choice, -1)
+		count(&p, by, cur.Vote.Choice, -1)
 	}
-	count(&p, choice, +1)
+	count(&p, by, choice, +1)
 	p.UpdatedAt = by.At
 	v := Vote{Voter: by.Principal.Ref(), Choice: choice, Comment: comment, VotedAt: by.At}
 	return Change{
@@ -77,7 +80,7 @@ func decideWithdrawal(cur Current, by Actor) (Change, error) {
 	if cur.Vote == nil {
 		return Change{}, errs.ErrNotFound
 	}
-	count(&p, cur.Vote.Choice, -1)
+	count(&p, by, cur.Vote.Choice, -1)
 	p.UpdatedAt = by.At
 	return Change{
 		Proposal: p,
@@ -97,11 +100,15 @@ func votable(cur Current, by Actor) (Proposal, error) {
 	return p, nil
 }
 
-func count(p *Proposal, c Choice, n int) {
-	if c == For {
-		p.VotesFor += n
-	} else {
-		p.VotesAgainst += n
+// count adds n votes of the actor.
+func count(p *Proposal, by Actor, c Choice, n int) {
+	all, agents := &p.VotesFor, &p.AgentsFor
+	if c == Against {
+		all, agents = &p.VotesAgainst, &p.AgentsAgainst
+	}
+	*all += n
+	if by.Principal.Kind == identity.Agent {
+		*agents += n
 	}
 }
 
@@ -113,6 +120,9 @@ func decideStatus(cur Current, by Actor, r Resolution, newFollowupID string) (Ch
 		return Change{}, errs.ErrNotFound
 	}
 	if err := matchVersion(p, r.IfVersion); err != nil {
+		return Change{}, err
+	}
+	if err := matchText(p, r.IfTextVersion); err != nil {
 		return Change{}, err
 	}
 	if !allowed(p.Status, r.Status) {
@@ -174,7 +184,7 @@ func decideEdit(cur Current, by Actor, ed Edit) (Change, error) {
 		return Change{}, errs.New(errs.Conflict, "proposal.not_editable",
 			"a proposal can be edited while it is draft or open, and this one is %s", p.Status)
 	}
-	entry := Entry{At: by.At, Actor: by.Principal.Ref(), Kind: Edited}
+	entry, text := Entry{At: by.At, Actor: by.Principal.Ref(), Kind: Edited}, p.text()
 	edit(&entry, "title", &p.Title, ed.Title)
 	edit(&entry, "category", &p.Category, ed.Category)
 	edit(&entry, "problem", &p.Problem, ed.Problem)
@@ -182,6 +192,9 @@ func decideEdit(cur Current, by Actor, ed Edit) (Change, error) {
 	edit(&entry, "priority", &p.Priority, ed.Priority)
 	if len(entry.Changes) == 0 {
 		return Change{Proposal: p, Vote: cur.Vote}, nil
+	}
+	if p.text() != text {
+		p.TextVersion++
 	}
 	p.UpdatedAt = by.At
 	return Change{Proposal: p, Vote: cur.Vote, Entry: entry}, nil
@@ -203,4 +216,15 @@ func matchVersion(p Proposal, want *int64) error {
 	}
 	return errs.New(errs.Stale, "request.stale",
 		"the proposal has changed since you read it; fetch it again and repeat the request with its new ETag")
+}
+
+// matchText refuses a decision that was made on another text; a nil want asks for no
+// check.
+func matchText(p Proposal, want *int64) error {
+	if want == nil || *want == p.TextVersion {
+		return nil
+	}
+	return errs.New(errs.Stale, "proposal.text_changed",
+		"the text changed while you read it: you decided on version %d, and it has version %d now; read it again, "+
+			"then repeat the request with the new text_version", *want, p.TextVersion)
 }

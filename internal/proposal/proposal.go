@@ -91,13 +91,29 @@ type Proposal struct {
 	SubmittedBy    string // the submitter's ref, e.g. "agent:scout"
 	SubmittedAt    time.Time
 	UpdatedAt      time.Time
-	VotesFor       int
+	VotesFor       int // of people and agents together
 	VotesAgainst   int
+	AgentsFor      int // of VotesFor, those of agents
+	AgentsAgainst  int
 	ResolutionNote string
 	FollowupID     string // set by approval
 	FollowupStatus string // of that follow-up when this was read; lists leave it out
+	Fingerprint    string // of the friction that filed it; empty: somebody submitted it
+	Evidence       int64  // reports of that friction so far; grows without a new Version
+	TextVersion    int64  // starts at 1 and grows with every change of title, problem or suggested fix
 	Version        int64  // grows with every change, votes included
 }
+
+// Tally counts votes.
+type Tally struct{ For, Against int }
+
+// People counts the votes of people.
+func (p *Proposal) People() Tally {
+	return Tally{For: p.VotesFor - p.AgentsFor, Against: p.VotesAgainst - p.AgentsAgainst}
+}
+
+// Agents counts the votes of agents.
+func (p *Proposal) Agents() Tally { return Tally{For: p.AgentsFor, Against: p.AgentsAgainst} }
 
 // Resolvable reports whether the work that approval asked for is done, so that an
 // admin can resolve the proposal.

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/identity"
 )
 
 // Limits of lists.
@@ -45,12 +46,28 @@ type Query struct {
 	Category    Category
 	Priority    Priority
 	SubmittedBy string
+	Kind        identity.Kind // of the submitter
+	Evidence    Evidence
+	Fingerprint string // of the friction that filed the proposal
 	Text        string // words that must all occur, the last one as a prefix
 	Sort        Sort
 	Page        int
 	Limit       int
 	Cursor      string // continues a list where an earlier page ended
+	Excerpt     bool   // read the beginning of each problem
 }
+
+// Evidence is a filter: whether a proposal was filed from reported friction.
+type Evidence string
+
+// The values of the filter.
+const (
+	WithEvidence    Evidence = "yes"
+	WithoutEvidence Evidence = "no"
+)
+
+// Evidences lists the values of the filter.
+var Evidences = []Evidence{WithEvidence, WithoutEvidence}
 
 // Filter is a checked Query as the store gets it. Empty filters match all.
 type Filter struct {
@@ -60,11 +77,17 @@ type Filter struct {
 	Category    Category
 	Priority    Priority
 	SubmittedBy string
+	Kind        identity.Kind // User or Agent; services submit nothing
+	Evidence    Evidence
+	Fingerprint string
 	Words       []string
 	Sort        Sort
 	Offset      int64
 	Limit       int
 	After       *Position
+	Excerpt     bool
+
+	nothing bool // the filters contradict each other
 }
 
 // Position is where a page ended, in the sort's own terms.
@@ -78,6 +101,7 @@ type Position struct {
 type Item struct {
 	Proposal        // without Problem, SuggestedFix and ResolutionNote
 	MyVote   Choice // empty: the viewer has not voted
+	Excerpt  string // the beginning of Problem on one line; empty unless it was asked for
 }
 
 // Page is one page of a list.
@@ -101,13 +125,19 @@ func (q *Query) check(v Viewer) (Filter, error) {
 	if q.Page < 0 || q.Limit < 0 || q.Limit > MaxLimit {
 		c.add("limit", "must be between 1 and "+strconv.Itoa(MaxLimit))
 	}
+	c.enum("submitted_by_kind", string(q.Kind), names(identity.Kinds))
+	c.enum("evidence", string(q.Evidence), names(Evidences))
+	c.text("fingerprint", q.Fingerprint)
 	c.text("submitted_by", q.SubmittedBy)
 	c.text("q", q.Text)
 	f := Filter{
 		Org: v.Principal.Org, Viewer: v, Status: Status(unfiltered(string(q.Status))),
 		Category: Category(unfiltered(string(q.Category))), Priority: Priority(unfiltered(string(q.Priority))),
-		SubmittedBy: unfiltered(q.SubmittedBy), Words: Words(q.Text), Sort: q.Sort, Limit: q.Limit,
+		SubmittedBy: unfiltered(q.SubmittedBy), Kind: identity.Kind(unfiltered(string(q.Kind))),
+		Evidence: Evidence(unfiltered(string(q.Evidence))), Fingerprint: unfiltered(q.Fingerprint),
+		Words: Words(q.Text), Sort: q.Sort, Limit: q.Limit, Excerpt: q.Excerpt,
 	}
+	f.simplify()
 	if q.Status == "" {
 		f.Status = Open
 	}
@@ -143,6 +173,22 @@ func (q *Query) check(v Viewer) (Filter, error) {
 		return Filter{}, errs.InvalidFields(c.fields...)
 	}
 	return f, nil
+}
+
+// simplify drops filters that another one implies, and notes those that contradict each
+// other, so that the store never sees either.
+func (f *Filter) simplify() {
+	if f.SubmittedBy != "" {
+		kind, _, ref := strings.Cut(f.SubmittedBy, ":")
+		// What is no ref has submitted nothing.
+		f.nothing = !ref || f.Kind != "" && string(f.Kind) != kind
+		f.Kind = ""
+	}
+	f.nothing = f.nothing || f.Kind == identity.Service
+	if f.Fingerprint != "" {
+		f.nothing = f.nothing || f.Evidence == WithoutEvidence
+		f.Evidence = ""
+	}
 }
 
 type queryCheck struct{ fields []errs.Field }
@@ -241,6 +287,13 @@ func (f *Filter) sum() uint32 {
 	} {
 		h.Write([]byte(s))
 		h.Write([]byte{0})
+	}
+	// Only if they are set: cursors from before there were these stay valid.
+	if f.Kind != "" || f.Evidence != "" || f.Fingerprint != "" {
+		for _, s := range []string{string(f.Kind), string(f.Evidence), f.Fingerprint} {
+			h.Write([]byte(s))
+			h.Write([]byte{0})
+		}
 	}
 	return h.Sum32()
 }

@@ -34,6 +34,9 @@ type Store interface {
 	// List returns up to Limit+1 items, so that the caller can tell whether more
 	// follow, and the number of all that match.
 	List(ctx context.Context, f Filter) ([]Item, int64, error)
+	// Counts returns how many match by status, whatever the filter's own; a status
+	// without any may be missing.
+	Counts(ctx context.Context, f Filter) (map[Status]int64, error)
 	// Votes and History return one page, oldest first, and the number of all.
 	Votes(ctx context.Context, org, id string, offset int64, limit int) ([]Vote, int64, error)
 	History(ctx context.Context, org, id string, offset int64, limit int) ([]Entry, int64, error)
@@ -89,7 +92,7 @@ func (s *Proposals) Submit(ctx context.Context, a identity.Access, cmd Submissio
 	p := Proposal{
 		Org: a.Org(), ID: s.newID(idPrefix), Title: cmd.Title, Category: cmd.Category, Problem: cmd.Problem,
 		SuggestedFix: cmd.SuggestedFix, Priority: cmd.Priority, Status: cmd.Status,
-		SubmittedBy: by.Principal.Ref(), SubmittedAt: by.At, UpdatedAt: by.At, Version: 1,
+		SubmittedBy: by.Principal.Ref(), SubmittedAt: by.At, UpdatedAt: by.At, TextVersion: 1, Version: 1,
 	}
 	return s.store.Insert(ctx, p, by.Principal, cmd.Once)
 }
@@ -115,6 +118,9 @@ func (s *Proposals) List(ctx context.Context, a identity.Access, q Query) (Page,
 	if err != nil {
 		return Page{}, err
 	}
+	if f.nothing {
+		return Page{Items: []Item{}, Number: q.Page, Limit: f.Limit}, nil
+	}
 	items, total, err := s.store.List(ctx, f)
 	if err != nil {
 		return Page{}, err
@@ -125,6 +131,27 @@ func (s *Proposals) List(ctx context.Context, a identity.Access, q Query) (Page,
 		page.Next = f.encodeCursor(f.position(&page.Items[f.Limit-1]), q.Page+1)
 	}
 	return page, nil
+}
+
+// Counts returns how many proposals the query matches by status, for every status: the
+// status, order and page of the query do not matter. Drafts are those that the caller may
+// see.
+func (s *Proposals) Counts(ctx context.Context, a identity.Access, q Query) (map[Status]int64, error) {
+	q.Status, q.Sort, q.Page, q.Limit, q.Cursor = All, "", 0, 0, ""
+	f, err := q.check(viewer(a))
+	if err != nil {
+		return nil, err
+	}
+	counts := map[Status]int64{}
+	if !f.nothing {
+		if counts, err = s.store.Counts(ctx, f); err != nil {
+			return nil, err
+		}
+	}
+	for _, st := range Statuses {
+		counts[st] += 0 // every status is there
+	}
+	return counts, nil
 }
 
 // DataVersion changes whenever a list or a record of the org may read differently.

@@ -3,8 +3,10 @@ package store
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/parley-dev/parley/internal/followup"
+	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/internal/proposal"
 )
 
@@ -16,16 +18,35 @@ type counter struct {
 
 const (
 	countProposals = "proposal"
+	countEvidence  = "evidence" // the proposals among them that were filed from friction
 	countFollowups = "followup"
+	// countPeople is who counts the proposals of all people; no ref is like it.
+	countPeople = string(identity.User)
 )
 
-// countProposal adds n to the counters that p is part of: everybody's and its
-// submitter's.
+// countProposal adds n to the counters that p is part of: everybody's, its submitter's
+// and, if that is a person, all people's.
 func (t *tx) countProposal(p *proposal.Proposal, n int64) {
 	c := counter{p.Org, countProposals, "", string(p.Status), string(p.Category), p.Priority.Rank()}
+	t.countBySubmitter(c, p, n)
+	if p.Fingerprint != "" {
+		c.kind = countEvidence
+		t.countBySubmitter(c, p, n)
+	}
+}
+
+func (t *tx) countBySubmitter(c counter, p *proposal.Proposal, n int64) {
 	t.count(c, n)
 	c.who = p.SubmittedBy
 	t.count(c, n)
+	if byPerson(p) {
+		c.who = countPeople
+		t.count(c, n)
+	}
+}
+
+func byPerson(p *proposal.Proposal) bool {
+	return strings.HasPrefix(p.SubmittedBy, string(identity.User)+":")
 }
 
 // countFollowup adds n to the counters that f is part of: everybody's and its

@@ -91,8 +91,13 @@ func (t *tx) applyFriction(c *friction.Change) {
 		t.insertProposal(&proposal.Proposal{
 			Org: d.Org, ID: d.ID, Title: d.Title, Category: proposal.Category(d.Category), Problem: d.Problem,
 			SuggestedFix: d.SuggestedFix, Priority: proposal.Priority(d.Priority), Status: proposal.Open,
-			SubmittedBy: d.By, SubmittedAt: d.At, UpdatedAt: d.At, Version: 1,
+			SubmittedBy: d.By, SubmittedAt: d.At, UpdatedAt: d.At, TextVersion: 1, Version: 1,
+			Fingerprint: f.Fingerprint, Evidence: f.Count,
 		})
+	} else if f.ProposalID != "" {
+		// Not a change of the proposal: whoever decides on it is not disturbed.
+		t.exec(`UPDATE proposals SET evidence = $3 WHERE org_id = $1 AND id = $2`, f.Org, f.ProposalID, f.Count)
+		t.touch(f.Org)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/internal/proposal"
 )
 
@@ -29,12 +30,15 @@ func (s *Store) List(ctx context.Context, f proposal.Filter) (items []proposal.I
 		})
 		return items, total, err
 	}
-	if sql, args := newListQuery(s.d, f, 0).countRows(); sql != "" {
-		if _, err := one(ctx, s.eng, []any{&total}, sql, args...); err != nil {
+	if total, err = s.countRows(ctx, f); err != nil {
+		return nil, 0, err
+	}
+	q := newListQuery(s.d, f, total)
+	if base, wider := q.walked(); wider {
+		if q.reach, err = s.countRows(ctx, base); err != nil {
 			return nil, 0, err
 		}
 	}
-	q := newListQuery(s.d, f, total)
 	if !q.slow() {
 		items, err = q.read(ctx, s.eng)
 		return items, total, err
@@ -49,16 +53,10 @@ func (s *Store) List(ctx context.Context, f proposal.Filter) (items []proposal.I
 // search finds a page of the proposals with the filter's words and counts all of
 // them.
 func (s *Store) search(ctx context.Context, r reader, f proposal.Filter) ([]proposal.Item, int64, error) {
-	var size, total int64
-	if _, err := one(ctx, r, []any{&size}, `SELECT CAST(coalesce(sum(n), 0) AS BIGINT) FROM counters
-		WHERE org_id = $1 AND kind = $2 AND who = ''`, f.Org, countProposals); err != nil {
+	var total int64
+	scan, err := s.searchScans(ctx, r, f.Org)
+	if err != nil {
 		return nil, 0, err
-	}
-	scan := size <= smallOrg
-	if !scan {
-		if err := s.eng.readySearch(ctx, f.Org); err != nil {
-			return nil, 0, err
-		}
 	}
 	q := newSearchQuery(s.d, f, 0, scan)
 	if _, err := one(ctx, r, []any{&total}, q.countMatches(), q.args...); err != nil {
@@ -66,6 +64,20 @@ func (s *Store) search(ctx context.Context, r reader, f proposal.Filter) ([]prop
 	}
 	items, err := newSearchQuery(s.d, f, total, scan).read(ctx, r)
 	return items, total, err
+}
+
+// searchScans reports whether a search reads through the org's proposals. Otherwise, the
+// index has all of them when it returns.
+func (s *Store) searchScans(ctx context.Context, r reader, org string) (bool, error) {
+	var size int64
+	if _, err := one(ctx, r, []any{&size}, `SELECT CAST(coalesce(sum(n), 0) AS BIGINT) FROM counters
+		WHERE org_id = $1 AND kind = $2 AND who = ''`, org, countProposals); err != nil {
+		return false, err
+	}
+	if size <= smallOrg {
+		return true, nil
+	}
+	return false, s.eng.readySearch(ctx, org)
 }
 
 // read reads the page.
@@ -76,20 +88,27 @@ func (q *listQuery) read(ctx context.Context, r reader) ([]proposal.Item, error)
 	}
 	sql := q.page()
 	err := each(ctx, r, func(r rows) error {
-		it, err := scanItem(r, q.f.Org)
+		it, err := scanItem(r, &q.f)
 		items = append(items, it)
 		return err
 	}, sql, q.args...)
 	return items, err
 }
 
-func scanItem(r rows, org string) (proposal.Item, error) {
-	it := proposal.Item{Proposal: proposal.Proposal{Org: org}}
+func scanItem(r rows, f *proposal.Filter) (proposal.Item, error) {
+	it := proposal.Item{Proposal: proposal.Proposal{Org: f.Org}}
 	var status, category, vote string
 	var rank int
 	var submitted, updated int64
-	err := r.Scan(&it.ID, &status, &category, &rank, &it.SubmittedBy, &submitted, &updated, &it.VotesFor, &it.VotesAgainst,
-		&it.Version, &it.FollowupID, &it.Title, &vote)
+	dest := []any{
+		&it.ID, &status, &category, &rank, &it.SubmittedBy, &submitted, &updated, &it.VotesFor, &it.VotesAgainst, &it.AgentsFor,
+		&it.AgentsAgainst, &it.Version, &it.TextVersion, &it.FollowupID, &it.Title, &it.Fingerprint, &it.Evidence, &vote,
+	}
+	if f.Excerpt {
+		dest = append(dest, &it.Excerpt)
+	}
+	err := r.Scan(dest...)
+	it.Excerpt = proposal.ExcerptOf(it.Excerpt)
 	it.Status, it.Category, it.Priority = proposal.Status(status), proposal.Category(category), proposal.Priorities[rank]
 	it.SubmittedAt, it.UpdatedAt, it.MyVote = fromMicros(submitted), fromMicros(updated), proposal.Choice(vote)
 	return it, err
@@ -100,13 +119,16 @@ type listQuery struct {
 	d     *dialect
 	f     proposal.Filter
 	total int64
+	// reach is how many rows the index of the filters has for the list; some of them may not
+	// match.
+	reach int64
 	args  []any
 	// search is the FROM clause of a search; empty: there are no words.
 	search string
 }
 
 func newListQuery(d *dialect, f proposal.Filter, total int64) *listQuery {
-	return &listQuery{d: d, f: f, total: total, args: []any{f.Org}}
+	return &listQuery{d: d, f: f, total: total, reach: total, args: []any{f.Org}}
 }
 
 // newSearchQuery is newListQuery for a filter with words.
@@ -122,10 +144,65 @@ func newSearchQuery(d *dialect, f proposal.Filter, total int64, scan bool) *list
 }
 
 // slow reports whether the page may cost more than a usual one: it starts far from
-// the start of the list, or walks the index of votes for rows that match a filter.
+// the start of the list, walks the index of votes for rows that match a filter, or
+// passes over many rows that do not.
 func (q *listQuery) slow() bool {
-	walk := q.f.Sort == proposal.SortVotes && (q.f.Category != "" || q.f.SubmittedBy != "") && !q.few()
-	return q.f.Offset < q.total && (q.f.Offset > manyRows || walk)
+	walk := q.f.Sort == proposal.SortVotes && q.filtered() && !q.few()
+	return q.f.Offset < q.total && (q.f.Offset > manyRows || walk || q.reach-q.total > manyRows)
+}
+
+// filtered reports whether the list has a filter that the index of votes does not begin
+// with.
+func (q *listQuery) filtered() bool { return q.f.Category != "" || q.f.SubmittedBy != "" || q.sparse() }
+
+// sparse reports whether the list has a filter for which not every index has a column.
+func (q *listQuery) sparse() bool {
+	return q.f.Kind != "" || q.f.Evidence != "" || q.f.Fingerprint != ""
+}
+
+// walked is the filter that leaves what the list reads in the index of its filters. It is
+// wider than the list's own if that index lacks a column.
+func (q *listQuery) walked() (proposal.Filter, bool) {
+	f := q.f
+	switch q.index() {
+	case byEvidence:
+		f.Category, f.SubmittedBy, f.Kind = "", "", ""
+	case byPeople:
+		f.Category, f.Evidence = "", ""
+	case bySubmitter, byCategory, byReview:
+		f.Kind, f.Evidence = "", ""
+	default:
+		return f, false
+	}
+	return f, f.Category != q.f.Category || f.SubmittedBy != q.f.SubmittedBy || f.Kind != q.f.Kind || f.Evidence != q.f.Evidence
+}
+
+// The indexes of the list. Those of evidence and of people hold such proposals alone.
+const (
+	byReview    = "proposals_review"
+	byCategory  = "proposals_category"
+	bySubmitter = "proposals_submitter"
+	byEvidence  = "proposals_evidence"
+	byPeople    = "proposals_people"
+	byVotes     = "proposals_votes"
+)
+
+// index names the index that finds the fewest rows by the filters; empty: the engine finds
+// it by itself.
+func (q *listQuery) index() string {
+	switch {
+	case !q.sparse() || q.f.Fingerprint != "":
+		return ""
+	case q.f.Evidence == proposal.WithEvidence:
+		return byEvidence
+	case q.f.SubmittedBy != "":
+		return bySubmitter
+	case q.f.Kind == identity.User:
+		return byPeople
+	case q.f.Category != "":
+		return byCategory
+	}
+	return byReview
 }
 
 // arg adds a parameter and returns its placeholder.
@@ -143,9 +220,13 @@ func (q *listQuery) page() string {
 	} else {
 		keys = q.ranges()
 	}
-	voter := q.arg(q.f.Viewer.Principal.Ref())
+	voter, excerpt := q.arg(q.me()), ""
+	if q.f.Excerpt {
+		excerpt = fmt.Sprintf(", substr(p.problem, 1, %d)", proposal.ExcerptSource)
+	}
 	return `SELECT p.id, p.status, p.category, p.priority, p.submitted_by, p.submitted_at, p.updated_at, p.votes_for,
-		p.votes_against, p.version, p.followup_id, p.title, coalesce(v.choice, '')
+		p.votes_against, p.agents_for, p.agents_against, p.version, p.text_version, p.followup_id, p.title, p.fingerprint,
+		p.evidence, coalesce(v.choice, '')` + excerpt + `
 		FROM (` + keys + `) k ` + q.d.byKey + `
 		LEFT JOIN votes v ON v.org_id = $1 AND v.proposal_id = p.id AND v.voter = ` + voter + ` ORDER BY ` + q.order("p.")
 }
@@ -223,8 +304,9 @@ func (q *listQuery) ranges() string {
 // of time is one range of its own.
 func (q *listQuery) arms() []string {
 	filters, after := q.filters(), q.after()
+	index := q.byFilter()
 	arm := func(where string) string {
-		return `SELECT ` + q.keyColumns() + ` FROM proposals p` + q.byFilter() + ` WHERE p.org_id = $1` + where + filters + after +
+		return `SELECT ` + q.keyColumns() + ` FROM proposals p` + index + ` WHERE p.org_id = $1` + where + filters + after +
 			` ORDER BY ` + q.order("p.")
 	}
 	byTime := q.sortColumn() == ""
@@ -241,8 +323,12 @@ func (q *listQuery) arms() []string {
 	var arms []string
 	for _, st := range q.statuses() {
 		where := " AND p.status = " + q.arg(string(st))
+		index = q.byFilter()
 		if st == proposal.Draft && !q.f.Viewer.Admin {
-			where += " AND p.submitted_by = " + q.arg(q.f.Viewer.Principal.Ref())
+			where += " AND p.submitted_by = " + q.arg(q.me())
+			if index != "" {
+				index = q.d.by(bySubmitter) // no other leaves out the drafts of others
+			}
 		}
 		for _, rank := range ranks {
 			if rank < 0 {
@@ -260,7 +346,7 @@ func (q *listQuery) visible() string {
 	if q.f.Viewer.Admin {
 		return ""
 	}
-	return " AND (p.status <> 'draft' OR p.submitted_by = " + q.arg(q.f.Viewer.Principal.Ref()) + ")"
+	return " AND (p.status <> 'draft' OR p.submitted_by = " + q.arg(q.me()) + ")"
 }
 
 // statuses lists the statuses that the filter covers.
@@ -274,19 +360,29 @@ func (q *listQuery) statuses() []proposal.Status {
 // few reports whether a filter leaves so little that sorting it is the cheapest:
 // beyond that, walking the sort's index and leaving out what does not match is.
 func (q *listQuery) few() bool {
-	return (q.f.Category != "" || q.f.SubmittedBy != "") && q.total <= manyRows
+	return q.filtered() && q.reach <= manyRows
 }
 
-// byFilter names the index that finds what few rows a filter of a list by votes
-// leaves: an engine might take the one that is in the list's order.
+// byFilter names the index to use where an engine might take another: that of the filters,
+// in a list by votes only if they leave few rows.
 func (q *listQuery) byFilter() string {
+	index := q.index()
 	switch {
-	case q.f.Sort != proposal.SortVotes || !q.few():
+	case q.f.Fingerprint != "":
+		return ""
+	case q.f.Sort == proposal.SortVotes && !q.few():
+		if index != "" {
+			return q.d.by(byVotes)
+		}
+		return ""
+	case index != "":
+		return q.d.by(index)
+	case q.f.Sort != proposal.SortVotes:
 		return ""
 	case q.f.SubmittedBy != "":
-		return q.d.by("proposals_submitter")
+		return q.d.by(bySubmitter)
 	}
-	return q.d.by("proposals_category")
+	return q.d.by(byCategory)
 }
 
 // filters are the conditions beside org and status. The sort by votes has no index
@@ -308,7 +404,31 @@ func (q *listQuery) filters() string {
 	if q.f.SubmittedBy != "" {
 		b.WriteString(" AND " + column("submitted_by", !walk) + " = " + q.arg(q.f.SubmittedBy))
 	}
+	if q.sparse() {
+		q.sparseFilters(&b)
+	}
 	return b.String()
+}
+
+// sparseFilters are written as the partial indexes have them.
+func (q *listQuery) sparseFilters(b *strings.Builder) {
+	switch q.f.Kind {
+	case identity.User:
+		b.WriteString(" AND p.by_person = 1")
+	case identity.Agent:
+		b.WriteString(" AND p.by_person = 0")
+	case identity.Service: // has submitted nothing, and is no filter that reaches the store
+	}
+	switch q.f.Evidence {
+	case proposal.WithEvidence:
+		b.WriteString(" AND p.fingerprint <> ''")
+	case proposal.WithoutEvidence:
+		b.WriteString(" AND p.fingerprint = ''")
+	}
+	if q.f.Fingerprint != "" { // files one proposal
+		b.WriteString(" AND p.id = (SELECT proposal_id FROM friction WHERE org_id = $1 AND fingerprint = " +
+			q.arg(q.f.Fingerprint) + ")")
+	}
 }
 
 // matches finds the page's keys among the hits of a search.
@@ -320,7 +440,11 @@ func (q *listQuery) matches() string {
 func (q *listQuery) countMatches() string { return `SELECT count(*) FROM ` + q.matchConditions() }
 
 func (q *listQuery) matchConditions() string {
-	where := q.search + " WHERE p.org_id = $1"
+	from := q.search
+	if from == "" {
+		from = "proposals p"
+	}
+	where := from + " WHERE p.org_id = $1"
 	if q.f.Status != "" {
 		where += " AND p.status = " + q.arg(string(q.f.Status))
 	}
@@ -328,44 +452,4 @@ func (q *listQuery) matchConditions() string {
 		where += " AND p.priority = " + q.arg(q.f.Priority.Rank())
 	}
 	return where + q.filters() + q.visible()
-}
-
-// countRows sums the counters of a filter. Drafts that the viewer may not see are
-// left out, so that a total never reveals them. It is empty if no counter applies.
-func (q *listQuery) countRows() (string, []any) {
-	sql := q.countSQL()
-	return sql, q.args
-}
-
-func (q *listQuery) countSQL() string {
-	if q.f.Viewer.Admin {
-		return q.sumCounters(q.f.SubmittedBy, q.f.Status, "")
-	}
-	me := q.f.Viewer.Principal.Ref()
-	seesDrafts := q.f.SubmittedBy == "" || q.f.SubmittedBy == me
-	switch {
-	case q.f.Status == proposal.Draft && !seesDrafts:
-		return ""
-	case q.f.Status == proposal.Draft:
-		return q.sumCounters(me, proposal.Draft, "")
-	case q.f.Status != "" || !seesDrafts:
-		return q.sumCounters(q.f.SubmittedBy, q.f.Status, " AND status <> 'draft'")
-	default:
-		return q.sumCounters(q.f.SubmittedBy, "", " AND status <> 'draft'") + " + " +
-			strings.TrimPrefix(q.sumCounters(me, proposal.Draft, ""), "SELECT ")
-	}
-}
-
-func (q *listQuery) sumCounters(who string, status proposal.Status, more string) string {
-	where := "org_id = $1 AND kind = '" + countProposals + "' AND who = " + q.arg(who)
-	if status != "" {
-		where += " AND status = " + q.arg(string(status))
-	}
-	if q.f.Category != "" {
-		where += " AND category = " + q.arg(string(q.f.Category))
-	}
-	if q.f.Priority != "" {
-		where += " AND priority = " + q.arg(q.f.Priority.Rank())
-	}
-	return "SELECT (SELECT CAST(coalesce(sum(n), 0) AS BIGINT) FROM counters WHERE " + where + more + ")"
 }

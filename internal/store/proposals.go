@@ -36,11 +36,12 @@ func (s *Store) Insert(ctx context.Context, p proposal.Proposal, by identity.Pri
 
 func (t *tx) insertProposal(p *proposal.Proposal) {
 	t.exec(`INSERT INTO proposals (org_id, id, status, category, priority, submitted_by, submitted_at, updated_at,
-			votes_for, votes_against, score, version, followup_id, title, problem, suggested_fix, resolution_note, submitted_as)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $3)`,
+			votes_for, votes_against, score, version, followup_id, title, problem, suggested_fix, resolution_note, submitted_as,
+			by_person, fingerprint, evidence)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $3, $18, $19, $20)`,
 		p.Org, p.ID, string(p.Status), string(p.Category), p.Priority.Rank(), p.SubmittedBy, micros(p.SubmittedAt),
 		micros(p.UpdatedAt), p.VotesFor, p.VotesAgainst, p.VotesFor-p.VotesAgainst, p.Version, p.FollowupID,
-		p.Title, p.Problem, p.SuggestedFix, p.ResolutionNote)
+		p.Title, p.Problem, p.SuggestedFix, p.ResolutionNote, flag(byPerson(p)), p.Fingerprint, p.Evidence)
 	t.d.index(t, p)
 	t.countProposal(p, +1)
 	t.touch(p.Org)
@@ -90,13 +91,15 @@ func (t *tx) apply(cur *proposal.Current, c *proposal.Change, by identity.Princi
 		t.countProposal(p, +1)
 	}
 	t.exec(`UPDATE proposals SET status = $3, category = $4, priority = $5, updated_at = $6, votes_for = $7,
-			votes_against = $8, score = $9, version = $10, followup_id = $11, resolution_note = $12
+			votes_against = $8, score = $9, version = $10, followup_id = $11, resolution_note = $12, agents_for = $13,
+			agents_against = $14
 		WHERE org_id = $1 AND id = $2`,
 		p.Org, p.ID, string(p.Status), string(p.Category), p.Priority.Rank(), micros(p.UpdatedAt), p.VotesFor,
-		p.VotesAgainst, p.VotesFor-p.VotesAgainst, p.Version, p.FollowupID, p.ResolutionNote)
+		p.VotesAgainst, p.VotesFor-p.VotesAgainst, p.Version, p.FollowupID, p.ResolutionNote, p.AgentsFor,
+		p.AgentsAgainst)
 	if p.Title != old.Title || p.Problem != old.Problem || p.SuggestedFix != old.SuggestedFix {
-		t.exec(`UPDATE proposals SET title = $3, problem = $4, suggested_fix = $5 WHERE org_id = $1 AND id = $2`,
-			p.Org, p.ID, p.Title, p.Problem, p.SuggestedFix)
+		t.exec(`UPDATE proposals SET title = $3, problem = $4, suggested_fix = $5, text_version = $6
+			WHERE org_id = $1 AND id = $2`, p.Org, p.ID, p.Title, p.Problem, p.SuggestedFix, p.TextVersion)
 		t.d.reindex(t, p)
 	}
 	t.setVote(p, cur.Vote, c.Vote, by)
@@ -162,9 +165,11 @@ func current(ctx context.Context, r reader, org, id string, viewer identity.Prin
 	p.Org, p.ID = org, id
 	found, err := one(ctx, r, []any{
 		&status, &category, &rank, &p.SubmittedBy, &submittedAt, &updatedAt, &p.VotesFor,
-		&p.VotesAgainst, &p.Version, &p.FollowupID, &p.Title, &p.Problem, &p.SuggestedFix, &p.ResolutionNote,
-	}, `SELECT status, category, priority, submitted_by, submitted_at, updated_at, votes_for, votes_against, version,
-		followup_id, title, problem, suggested_fix, resolution_note FROM proposals WHERE org_id = $1 AND id = $2`+prefix, org, id)
+		&p.VotesAgainst, &p.AgentsFor, &p.AgentsAgainst, &p.Version, &p.TextVersion, &p.FollowupID, &p.Title, &p.Problem,
+		&p.SuggestedFix, &p.ResolutionNote, &p.Fingerprint, &p.Evidence,
+	}, `SELECT status, category, priority, submitted_by, submitted_at, updated_at, votes_for, votes_against, agents_for,
+		agents_against, version, text_version, followup_id, title, problem, suggested_fix, resolution_note, fingerprint, evidence
+		FROM proposals WHERE org_id = $1 AND id = $2`+prefix, org, id)
 	if err != nil {
 		return cur, err
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/internal/proposal"
 	"github.com/parley-dev/parley/internal/task"
 )
@@ -29,6 +30,7 @@ func TestWhichReadsAreSlow(t *testing.T) {
 	eachEngine(t, Options{}, func(t *testing.T, s *Store) {
 		const n = manyRows + 100
 		addProposals(t, s, "large", n)
+		addAgentProposal(t, s, "large", n+1)
 		addTasks(t, s, "large", n)
 		addTasks(t, s, "b", 1)
 		w := &watched{engine: s.eng}
@@ -72,6 +74,22 @@ func TestWhichReadsAreSlow(t *testing.T) {
 			{"votes, few of a category", list("large", func(f *proposal.Filter) {
 				f.Sort, f.Category = proposal.SortVotes, proposal.Security
 			}), false, 0},
+			{"of people", list("large", func(f *proposal.Filter) { f.Kind = identity.User }), false, 20},
+			{"of agents, behind many of people", list("large", func(f *proposal.Filter) { f.Kind = identity.Agent }), true, 1},
+			{"of agents", list("b", func(f *proposal.Filter) { f.Kind = identity.Agent }), false, 0},
+			{"votes of many people", list("large", func(f *proposal.Filter) {
+				f.Sort, f.Kind = proposal.SortVotes, identity.User
+			}), true, 20},
+			{"with evidence", list("large", func(f *proposal.Filter) { f.Evidence = proposal.WithEvidence }), false, 1},
+			{"votes with evidence", list("large", func(f *proposal.Filter) {
+				f.Sort, f.Evidence = proposal.SortVotes, proposal.WithEvidence
+			}), false, 1},
+			{"without evidence", list("large", func(f *proposal.Filter) { f.Evidence = proposal.WithoutEvidence }), false, 20},
+			{"of a fingerprint", list("large", func(f *proposal.Filter) { f.Fingerprint = "f" }), false, 0},
+			{"counts", func(ctx context.Context) (int, error) {
+				n, err := s.Counts(ctx, proposal.Filter{Org: "large", Viewer: proposal.Viewer{Principal: annOf("large")}})
+				return int(n[proposal.Open]), err
+			}, false, n + 1},
 			{"search", list("b", func(f *proposal.Filter) { f.Words = []string{"upload"} }), true, 1},
 			{"tasks of a sender with many", own("large"), true, n},
 			{"tasks of a sender with few", own("b"), false, 1},
@@ -98,6 +116,19 @@ func TestWhichReadsAreSlow(t *testing.T) {
 			}
 		}
 	})
+}
+
+// addAgentProposal adds one that an agent filed from friction.
+func addAgentProposal(t *testing.T, s *Store, org string, i int) {
+	t.Helper()
+	now := time.Now().UTC()
+	p := proposal.Proposal{
+		Org: org, ID: propID(i), Title: "filed", Status: proposal.Open, Category: proposal.Process, Priority: proposal.Normal,
+		SubmittedBy: "agent:bot", SubmittedAt: now, UpdatedAt: now, TextVersion: 1, Version: 1, Fingerprint: "x", Evidence: 3,
+	}
+	if _, err := s.Insert(t.Context(), p, identity.Principal{Org: org, Kind: identity.Agent, ID: "bot"}, nil); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func addTasks(t *testing.T, s *Store, org string, n int) {
