@@ -1,7 +1,8 @@
 // Package account is how people sign in: passwords, one-time links to set one, and
 // what ends a session.
 //
-// A person's account is a user of one org. The package holds rules only: how a
+// A person is a user of one org or of several; users of several orgs can be linked to one
+// account, so that one password opens them all (see LinkMembership). The package holds rules only: how a
 // password is hashed and where a session's cookie lives is the business of package
 // web, which gives it a Hasher.
 package account
@@ -16,6 +17,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/idempotency"
 	"github.com/parley-dev/parley/internal/identity"
 )
 
@@ -44,24 +46,30 @@ type Link struct {
 	ExpiresAt time.Time
 }
 
-// LinkLifetime is how long a link works.
-const LinkLifetime = 24 * time.Hour
+// How long a link works.
+const (
+	LinkLifetime    = 24 * time.Hour // unless somebody says otherwise
+	MaxLinkLifetime = 7 * 24 * time.Hour
+)
 
 // Store keeps passwords, links and sessions.
 type Store interface {
 	// Credentials returns NotFound for an unknown user.
 	Credentials(ctx context.Context, p identity.Principal) (Credentials, error)
-	// SetPassword writes the hash, ends all sessions of the account and returns the new
-	// generation.
+	// SetPassword writes the hash, ends all sessions of the account with what they opened,
+	// and returns the new generation.
 	SetPassword(ctx context.Context, p identity.Principal, hash string, at time.Time, e identity.AuditEntry) (int64, error)
 	// EndSessions ends all sessions of the account, its links, and all that it allowed
 	// clients.
 	EndSessions(ctx context.Context, p identity.Principal, at time.Time, e identity.AuditEntry) error
 
-	CreateLink(ctx context.Context, l Link, h identity.Hash, e identity.AuditEntry) error
+	// CreateLink keeps a link, which replaces the user's earlier ones. An unknown user is
+	// NotFound, a disabled one Conflict.
+	CreateLink(ctx context.Context, l Link, h identity.Hash, e identity.AuditEntry) (Link, error)
 	// Link returns NotFound for one that is unknown, used or expired.
 	Link(ctx context.Context, h identity.Hash, now time.Time) (Link, error)
-	// UseLink is SetPassword for the account of a link, which is used up by it. Of
+	// UseLink is SetPassword for the account of a link, which is used up by it. The user is
+	// linked with no other membership then: an admin of its org may have used the link. Of
 	// several at once one succeeds, and the others get NotFound.
 	UseLink(ctx context.Context, h identity.Hash, hash string, at time.Time, entry func(Link) identity.AuditEntry) (Link, int64, error)
 
@@ -74,6 +82,7 @@ type Store interface {
 	DeleteSession(ctx context.Context, token string) error
 
 	Federation
+	LinkStore
 
 	AppendAudit(ctx context.Context, e identity.AuditEntry) error
 }
@@ -136,6 +145,7 @@ func CheckPassword(p identity.Principal, password string) error {
 type Signed struct {
 	Member     identity.Member
 	Generation int64
+	By         Way
 }
 
 var errBadLogin = errs.New(errs.Unauthenticated, "account.bad_login", "the org, the user or the password is wrong")
@@ -174,7 +184,7 @@ func (a *Accounts) Login(ctx context.Context, org, user, password string) (Signe
 		}
 		return Signed{}, errBadLogin
 	}
-	return Signed{c.Member, c.Generation}, a.store.AppendAudit(ctx, a.entry(ctx, p, LoggedIn, ""))
+	return Signed{c.Member, c.Generation, ByPassword}, a.store.AppendAudit(ctx, a.entry(ctx, p, LoggedIn, ""))
 }
 
 func (a *Accounts) entry(ctx context.Context, p identity.Principal, action identity.AuditAction, detail string) identity.AuditEntry {
@@ -208,20 +218,45 @@ const WrongPassword = "account.wrong_password"
 // ChangePassword replaces the password of somebody who knows the old one, and ends
 // all sessions.
 func (a *Accounts) ChangePassword(ctx context.Context, p identity.Principal, old, password string) (Signed, error) {
-	c, err := a.store.Credentials(ctx, p)
+	right, err := a.owns(ctx, p, old)
 	if err != nil {
 		return Signed{}, err
-	}
-	right := false
-	if len(old) <= 4*MaxPassword && c.Hash != "" {
-		if right, err = a.hasher.Verify(ctx, c.Hash, old); err != nil {
-			return Signed{}, err
-		}
 	}
 	if !right {
 		return Signed{}, errs.New(errs.Invalid, WrongPassword, "the old password is wrong")
 	}
 	return a.SetPassword(ctx, p, password)
+}
+
+// owns reports whether the password is the user's.
+func (a *Accounts) owns(ctx context.Context, p identity.Principal, password string) (bool, error) {
+	c, err := a.store.Credentials(ctx, p)
+	if err != nil || len(password) > 4*MaxPassword || c.Hash == "" {
+		return false, err
+	}
+	return a.hasher.Verify(ctx, c.Hash, password)
+}
+
+// HasPassword reports whether the user has a password.
+func (a *Accounts) HasPassword(ctx context.Context, p identity.Principal) (bool, error) {
+	c, err := a.store.Credentials(ctx, p)
+	return c.Hash != "", err
+}
+
+// CheckOwnPassword asks for the password of somebody who is signed in once more. A wrong
+// one is Invalid with the code WrongPassword, and written to the audit log.
+func (a *Accounts) CheckOwnPassword(ctx context.Context, p identity.Principal, password string) error {
+	right, err := a.owns(ctx, p, password)
+	if err != nil || right {
+		return err
+	}
+	wrong := errs.New(errs.Invalid, WrongPassword, "the password is wrong")
+	e := a.entry(ctx, p, LoginFailed, "to confirm what a session asked for")
+	e.Outcome, e.Code = identity.Refused, wrong.Code
+	if err := a.store.AppendAudit(ctx, e); err != nil {
+		return err
+	}
+	return wrong
 }
 
 // SetPassword sets the password of an account, for whoever was proven to own it.
@@ -238,24 +273,37 @@ func (a *Accounts) SetPassword(ctx context.Context, p identity.Principal, passwo
 		return Signed{}, err
 	}
 	c, err := a.store.Credentials(ctx, p)
-	return Signed{c.Member, n}, err
+	return Signed{c.Member, n, ByPassword}, err
 }
 
-// NewLink makes a link for an account that exists, and returns its token.
+// NewLink makes a link for an account that exists, and returns its token. It is for the
+// operator and the server; admins use ResetLink.
 func (a *Accounts) NewLink(ctx context.Context, p identity.Principal) (token string, _ Link, _ error) {
+	return a.newLink(ctx, p, LinkLifetime)
+}
+
+func (a *Accounts) newLink(ctx context.Context, p identity.Principal, lifetime time.Duration) (string, Link, error) {
 	var b [32]byte
 	_, _ = rand.Read(b[:]) // never fails: crypto/rand ends the program instead
-	token = base64.RawURLEncoding.EncodeToString(b[:])
+	token := base64.RawURLEncoding.EncodeToString(b[:])
 	now := a.now()
-	l := Link{Org: p.Org, User: p.ID, CreatedBy: identity.OriginOf(ctx).Actor, CreatedAt: now, ExpiresAt: now.Add(LinkLifetime)}
+	l := Link{Org: p.Org, User: p.ID, CreatedBy: identity.OriginOf(ctx).Actor, CreatedAt: now, ExpiresAt: now.Add(lifetime)}
 	e := identity.NewEntry(ctx, now, p.Org, LinkCreate, p.Ref(), "")
-	return token, l, a.store.CreateLink(ctx, l, hashLink(token), e)
+	once := idempotency.From(ctx)
+	if err := once.Seal(token); err != nil {
+		return "", Link{}, err
+	}
+	l, err := a.store.CreateLink(ctx, l, hashLink(token), e)
+	if err == nil {
+		token, err = once.Secret(token)
+	}
+	return token, l, err
 }
 
 func hashLink(token string) identity.Hash { return sha256.Sum256([]byte("link:" + token)) }
 
 var errBadLink = errs.New(errs.NotFound, "account.bad_link",
-	"the link is unknown, used or expired; the operator makes a new one with: parley admin link")
+	"the link is unknown, used or expired; ask an admin of the org for a new one, or the operator: parley admin link")
 
 // Link returns a link that can be used, for a page that asks for a password.
 func (a *Accounts) Link(ctx context.Context, token string) (Link, error) {
@@ -293,5 +341,5 @@ func (a *Accounts) UseLink(ctx context.Context, token, password string) (Signed,
 	if err == nil && c.Member.Disabled {
 		err = errBadLogin
 	}
-	return Signed{c.Member, n}, err
+	return Signed{c.Member, n, ByPassword}, err
 }

@@ -55,6 +55,7 @@ type Scene struct {
 	Linked     string               // the user whose account elsewhere this is; empty: nobody's
 	Account    *Credentials         // of that user, or else of the one whom the arrival is about; nil: there is none
 	Identities []Identity           // of that user
+	Opened     bool                 // that user is linked with other memberships
 	Admins     int                  // enabled admins of the org beside that user; only counted if the provider has a word on it
 	Rights     identity.AdminRights // of that user; only read if the provider has a word on it
 	Invitation *identity.Invitation
@@ -123,7 +124,7 @@ func (a *Accounts) Arrive(ctx context.Context, who Arrival, by Proof) (Signed, e
 
 func (a *Accounts) arrive(ctx context.Context, who Arrival, by Proof) (Signed, error) {
 	now := a.now()
-	return a.store.Arrive(ctx, who, by, now, func(s Scene) (Outcome, error) {
+	signed, err := a.store.Arrive(ctx, who, by, now, func(s Scene) (Outcome, error) {
 		out, err := welcome(who, by, s, now)
 		if err != nil {
 			return Outcome{}, err
@@ -145,6 +146,8 @@ func (a *Accounts) arrive(ctx context.Context, who Arrival, by Proof) (Signed, e
 		}
 		return out, nil
 	})
+	signed.By = ByProvider
+	return signed, err
 }
 
 func (who *Arrival) says() string {

@@ -127,7 +127,7 @@ func byName(who Arrival, s Scene, now time.Time) (Outcome, error) {
 	case s.Account.Hash != "":
 		return Outcome{}, conflict("account.has_password",
 			"user:%s has a password: sign in with it first, then connect %s on the account page", who.User, who.Provider)
-	case len(s.Identities) > 0:
+	case len(s.Identities) > 0 || s.Opened:
 		return Outcome{}, conflict("account.has_identity",
 			"user:%s signs in another way already: sign in like that first, then connect %s on the account page", who.User, who.Provider)
 	case s.Account.Member.Admin && (who.Admin == nil || !*who.Admin):

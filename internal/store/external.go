@@ -46,6 +46,11 @@ func (s *Store) Arrive(
 		if o.Connect {
 			t.exec(`INSERT INTO identities (org_id, issuer, subject, user_id, label, created_at) VALUES ($1, $2, $3, $4, $5, $6)`,
 				a.Org, a.Issuer, a.Subject, o.Member.ID, a.Label, micros(at))
+			if scene.Opened && scene.Account.Hash == "" {
+				// It opens nothing and is opened by nothing from now on. Were it still linked, a
+				// first password would open the other orgs to whoever the provider vouches for.
+				t.exec(`DELETE FROM account_links WHERE org_id = $1 AND user_id = $2`, a.Org, o.Member.ID)
+			}
 		}
 		t.audit(o.Entries...)
 		return nil
@@ -108,6 +113,9 @@ func (t *tx) scene(ctx context.Context, a account.Arrival, by account.Proof, at 
 		return s, err
 	}
 	s.Account = &c
+	if s.Opened, err = t.exists(ctx, `SELECT 1 FROM account_links WHERE org_id = $1 AND user_id = $2`, p.Org, p.ID); err != nil {
+		return s, err
+	}
 	s.Identities, err = identitiesOf(ctx, t, p)
 	for _, i := range s.Identities {
 		if i.Issuer == a.Issuer && i.Subject == a.Subject {

@@ -37,6 +37,7 @@ func (s *Store) SetPassword(ctx context.Context, p identity.Principal, hash stri
 	var n int64
 	err := s.eng.write(ctx, func(t *tx) (err error) {
 		n, err = t.setPassword(ctx, p, hash, at)
+		t.closeLinked(p)
 		t.audit(e)
 		return err
 	})
@@ -68,6 +69,7 @@ func (t *tx) setPassword(ctx context.Context, p identity.Principal, hash string,
 func (s *Store) EndSessions(ctx context.Context, p identity.Principal, at time.Time, e identity.AuditEntry) error {
 	return s.eng.write(ctx, func(t *tx) error {
 		t.endLogins(p, at)
+		t.closeLinked(p)
 		t.newEpoch(p.Org)
 		t.audit(e)
 		return nil
@@ -87,8 +89,8 @@ func (t *tx) endLogins(p identity.Principal, at time.Time) {
 }
 
 // CreateLink implements account.Store.
-func (s *Store) CreateLink(ctx context.Context, l account.Link, h identity.Hash, e identity.AuditEntry) error {
-	return s.eng.write(ctx, func(t *tx) error {
+func (s *Store) CreateLink(ctx context.Context, l account.Link, h identity.Hash, e identity.AuditEntry) (account.Link, error) {
+	err := s.writeOnce(ctx, &l, func(t *tx) error {
 		var disabled int64
 		p := identity.Principal{Org: l.Org, Kind: identity.User, ID: l.User}
 		known, err := one(ctx, t, []any{&disabled}, `SELECT disabled FROM principals WHERE org_id = $1 AND kind = 'user' AND id = $2`, l.Org, l.User)
@@ -107,6 +109,7 @@ func (s *Store) CreateLink(ctx context.Context, l account.Link, h identity.Hash,
 		t.audit(e)
 		return nil
 	})
+	return l, err
 }
 
 func oneLink(ctx context.Context, q reader, h identity.Hash, now time.Time, lock string) (account.Link, error) {
@@ -140,6 +143,7 @@ func (s *Store) UseLink(
 		if n, err = t.setPassword(ctx, identity.Principal{Org: out.Org, Kind: identity.User, ID: out.User}, hash, at); err != nil {
 			return err
 		}
+		t.exec(`DELETE FROM account_links WHERE org_id = $1 AND user_id = $2`, out.Org, out.User)
 		t.exec(`DELETE FROM login_links WHERE hash = $1`, hashText(h))
 		t.audit(entry(out))
 		return nil

@@ -18,7 +18,10 @@ const (
 	sessionLifetime = 7 * 24 * time.Hour
 	sessionIdle     = 24 * time.Hour
 
-	keyOrg, keyUser, keyGeneration = "org", "user", "generation"
+	// The first membership of a session has keys of its own; the others are in keyMore.
+	keyOrg, keyUser, keyGeneration, keyAt, keyBy = "org", "user", "generation", "at", "by"
+
+	keyMore = "more"
 )
 
 func newSessions(o Options) *scs.SessionManager {
@@ -80,26 +83,8 @@ func (s sessionStore) Commit(token string, b []byte, expiry time.Time) error {
 // Delete implements scs.Store.
 func (s sessionStore) Delete(token string) error { return s.DeleteCtx(context.Background(), token) }
 
-// SignedIn returns who is signed in; nil: nobody. A session whose member was disabled,
-// or that was ended everywhere, is nobody's.
-func (p *Pages) SignedIn(r *http.Request) (*identity.Member, error) {
-	ctx := r.Context()
-	user := p.sessions.GetString(ctx, keyUser)
-	if user == "" {
-		return nil, nil
-	}
-	m, err := p.Accounts.Resume(ctx, p.sessions.GetString(ctx, keyOrg), user, p.sessions.GetInt64(ctx, keyGeneration))
-	if err != nil {
-		if errs.KindOf(err) == errs.NotFound {
-			return nil, p.sessions.Destroy(ctx)
-		}
-		return nil, err
-	}
-	return &m, nil
-}
-
 // CallerBySession implements httpx.Sessions: a person who is signed in may do what
-// the person could allow a program to.
+// the person could allow a program to. The org of the path says which membership acts.
 func (p *Pages) CallerBySession(r *http.Request) (*identity.Caller, error) {
 	cookie, err := r.Cookie(p.sessions.Cookie.Name)
 	if err != nil || cookie.Value == "" {
@@ -112,31 +97,19 @@ func (p *Pages) CallerBySession(r *http.Request) (*identity.Caller, error) {
 	if err != nil {
 		return nil, err
 	}
-	m, err := p.SignedIn(r.WithContext(ctx))
+	r = r.WithContext(ctx)
+	var m *identity.Member
+	if org := r.PathValue("org"); org != "" {
+		m, err = p.MemberIn(r, org)
+	}
+	if err == nil && m == nil {
+		// Whoever is signed in, but not to that org, gets the response of an unknown org.
+		m, err = p.SignedIn(r)
+	}
 	if err != nil || m == nil {
 		return nil, err
 	}
 	return sessionCaller(m, cookie.Value), nil
-}
-
-// MemberIn returns the membership of whoever is signed in, in the given org; nil: there is none.
-func (p *Pages) MemberIn(r *http.Request, org string) (*identity.Member, error) {
-	m, err := p.SignedIn(r)
-	if err != nil || m == nil || m.Org != org {
-		return nil, err
-	}
-	return m, nil
-}
-
-// signIn starts a session, under a new token: nobody who knew the old one comes along.
-func (p *Pages) signIn(ctx context.Context, s account.Signed) error {
-	if err := p.sessions.RenewToken(ctx); err != nil {
-		return err
-	}
-	p.sessions.Put(ctx, keyOrg, s.Member.Org)
-	p.sessions.Put(ctx, keyUser, s.Member.ID)
-	p.sessions.Put(ctx, keyGeneration, s.Generation)
-	return nil
 }
 
 // SignIn leads to the page to sign in on.
@@ -162,11 +135,13 @@ func local(next string) string {
 	return next
 }
 
-// leave ends the session, and tells end whose it was.
+// leave ends the session, and tells end whose it was: once for each membership.
 func (p *Pages) leave(w http.ResponseWriter, r *http.Request, end func(context.Context, identity.Principal) error) {
-	m, err := p.SignedIn(r)
-	if err == nil && m != nil {
-		err = end(r.Context(), m.Principal)
+	list, err := p.Memberships(r)
+	for i := range list {
+		if err == nil {
+			err = end(r.Context(), list[i].Principal)
+		}
 	}
 	if err == nil {
 		err = p.sessions.Destroy(r.Context())

@@ -37,7 +37,8 @@ type errand struct {
 	State, Nonce, Verifier string
 	Proof                  account.Proof
 	Next                   string
-	Until                  int64 // unix seconds
+	Until                  int64  // unix seconds
+	Beside                 string // "org/user" who stays signed in; empty: the sign-in replaces the session
 }
 
 // waitsFor reports whether an answer with this state is the one.
@@ -87,8 +88,17 @@ func (p *Pages) callback(op Provider) string {
 	return p.PublicURL + "/login/sso/" + op.Is().Name + "/callback"
 }
 
+// ssoLogin signs in; with the field "beside" it adds the membership to the session.
 func (p *Pages) ssoLogin(w http.ResponseWriter, r *http.Request, op Provider) {
-	p.send(w, r, op, account.Proof{}, local(r.PostFormValue("next")))
+	beside := ""
+	if r.PostFormValue("beside") != "" {
+		m := p.must(w, r)
+		if m == nil {
+			return
+		}
+		beside = m.Org + "/" + m.ID
+	}
+	p.sendBeside(w, r, op, account.Proof{}, local(r.PostFormValue("next")), beside)
 }
 
 func (p *Pages) ssoJoin(w http.ResponseWriter, r *http.Request, op Provider) {
@@ -146,13 +156,17 @@ func (p *Pages) ssoDisconnect(w http.ResponseWriter, r *http.Request, op Provide
 // browsers hold all that a form is redirected to against the policy of its page, and
 // where a provider itself leads on to cannot be known.
 func (p *Pages) send(w http.ResponseWriter, r *http.Request, op Provider, by account.Proof, next string) {
+	p.sendBeside(w, r, op, by, next, "")
+}
+
+func (p *Pages) sendBeside(w http.ResponseWriter, r *http.Request, op Provider, by account.Proof, next, beside string) {
 	if err := p.byAddress.Take(p.router.ClientAddr(r).String()); err != nil {
 		p.failed(w, r, err)
 		return
 	}
 	e := errand{
 		State: rand.Text(), Nonce: rand.Text(), Verifier: rand.Text() + rand.Text(), Proof: by, Next: next,
-		Until: p.Now().Add(errandLifetime).Unix(),
+		Until: p.Now().Add(errandLifetime).Unix(), Beside: beside,
 	}
 	to, err := op.Address(r.Context(), p.callback(op), e.State, e.Nonce, e.Verifier)
 	if err != nil {
@@ -220,7 +234,11 @@ func (p *Pages) ssoCallback(w http.ResponseWriter, r *http.Request, op Provider)
 	if err == nil {
 		signed, err = p.Accounts.Arrive(r.Context(), who, e.Proof)
 	}
-	if err == nil && stays == nil {
+	switch {
+	case err != nil || stays != nil:
+	case e.Beside != "":
+		err = p.signInBeside(r, signed, e.Beside)
+	default:
 		err = p.signIn(r.Context(), signed)
 	}
 	if err != nil {

@@ -1,0 +1,49 @@
+package account
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/identity"
+)
+
+// CheckLifetime refuses a lifetime of a link that is out of bounds.
+func CheckLifetime(d time.Duration) error {
+	if d < time.Second || d > MaxLinkLifetime {
+		return errs.InvalidFields(errs.Field{
+			In: errs.Body, Name: "/expires_in_seconds",
+			Message: fmt.Sprintf("must be an integer between 1 and %d", int(MaxLinkLifetime/time.Second)),
+		})
+	}
+	return nil
+}
+
+// ResetLink makes a link with which a user of the org sets a new password, and returns its
+// token, which is shown this once. It replaces earlier links of the user; using it ends the
+// user's sessions and unlinks the membership from those in other orgs.
+func (a *Accounts) ResetLink(
+	ctx context.Context, by identity.Access, p identity.Principal, lifetime time.Duration,
+) (token string, _ Link, _ error) {
+	if err := by.May(identity.ManageMembers); err != nil {
+		return "", Link{}, err
+	}
+	if p.Org != by.Org() {
+		return "", Link{}, errs.ErrNotFound
+	}
+	if p.Kind != identity.User {
+		return "", Link{}, conflict("account.not_a_user",
+			"%s cannot sign in: only users have passwords; make a key for it instead", p.Ref())
+	}
+	if err := CheckLifetime(lifetime); err != nil {
+		return "", Link{}, err
+	}
+	o := identity.OriginOf(ctx)
+	o.Actor, o.KeyID = by.Principal().Ref(), by.Caller().KeyID
+	token, l, err := a.newLink(identity.WithOrigin(ctx, o), p, lifetime)
+	if err != nil && errs.KindOf(err) == errs.NotFound {
+		err = errs.ErrNotFound
+	}
+	return token, l, err
+}
