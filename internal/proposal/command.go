@@ -41,6 +41,8 @@ type Edit struct {
 	Priority     *Priority
 	IfVersion    *int64 // refuse if the record is another version
 	Once         *idempotency.Key
+
+	IfTextVersion *int64 // refuse if the text is another version; votes do not change it
 }
 
 // Resolution asks for a status change.
@@ -103,6 +105,9 @@ func (e *Edit) Validate() error {
 	}
 	if e.Priority != nil {
 		enum(&c, "/priority", *e.Priority, Priorities)
+	}
+	if v := e.IfTextVersion; v != nil && *v < 1 {
+		c.add("/text_version", "must be at least 1; use the text_version of the proposal that you read")
 	}
 	return c.err()
 }

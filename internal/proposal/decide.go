@@ -180,6 +180,9 @@ func decideEdit(cur Current, by Actor, ed Edit) (Change, error) {
 	if err := matchVersion(p, ed.IfVersion); err != nil {
 		return Change{}, err
 	}
+	if err := matchText(p, ed.IfTextVersion); err != nil {
+		return Change{}, err
+	}
 	if p.Status != Draft && p.Status != Open {
 		return Change{}, errs.New(errs.Conflict, "proposal.not_editable",
 			"a proposal can be edited while it is draft or open, and this one is %s", p.Status)

@@ -68,6 +68,21 @@ func TestADecisionIsRefusedOnlyIfTheTextChanged(t *testing.T) {
 	}
 }
 
+func TestAnEditIsRefusedIfTheTextChanged(t *testing.T) {
+	t.Parallel()
+	title := "new"
+	for version, code := range map[int64]string{1: "proposal.text_changed", 2: "", 3: "proposal.text_changed"} {
+		p := Proposal{Org: "acme", Status: Open, TextVersion: 2, Version: 9}
+		_, err := decideEdit(Current{Proposal: p}, actor(identity.User, "root", true), Edit{Title: &title, IfTextVersion: &version})
+		if got := errs.As(err).Code; (err != nil || code != "") && got != code {
+			t.Errorf("version %d: %v; want %q", version, err, code)
+		}
+	}
+	if diff := cmp.Diff([]string{"/text_version"}, fields((&Edit{IfTextVersion: new(int64)}).Validate())); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestVotesOfAgentsCountApart(t *testing.T) {
 	t.Parallel()
 	start := Proposal{Org: "acme", Status: Open, VotesFor: 5, VotesAgainst: 4, AgentsFor: 3, AgentsAgainst: 1}

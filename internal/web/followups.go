@@ -13,9 +13,11 @@ import (
 
 func (p *Pages) mountFollowups() {
 	p.orgPages(map[string]handler{
-		"GET /followups":       (*visit).followupsPage,
-		"POST /followups":      (*visit).createFollowup,
-		"POST /followups/{id}": (*visit).changeFollowup,
+		"GET /followups":                                (*visit).followupsPage,
+		"POST /followups":                               (*visit).createFollowup,
+		"GET /followups/{id}":                           (*visit).followupPage,
+		"POST /followups/{id}":                          (*visit).changeFollowup,
+		"GET /followups/{id}/outputs/{artifact}/{part}": (*visit).outputFile,
 	})
 }
 
@@ -30,30 +32,62 @@ type tab struct {
 	Current bool
 }
 
-// followupsView is the page of the org's follow-ups.
+// followupsView is the page of the org's follow-ups: one status of them page by page, or the
+// first of each.
 type followupsView struct {
-	Tabs      []tab
-	Status    followup.Status
-	Rows      []followupRow
-	Pager     pager
-	Mine      bool
-	Toggle    string // the same list for everybody, or for the member
-	Assignees []identity.Member
-	MayAdd    bool
-	New       followup.Creation // what was typed into the form for a new one
+	Tabs       []tab
+	Whose      []tab
+	Groups     []followupGroup
+	Pager      pager
+	First      string // the first page, if this one is behind the last
+	Filtered   bool   // by assignee
+	Status     followup.Status
+	Mine       bool
+	Assignees  []identity.Member
+	AssignHere bool // the list of assignees is short enough to stand in every row
+	MayAdd     bool
+	New        followup.Creation // what was typed into the form for a new one
+}
+
+// followupGroup is some follow-ups of one status.
+type followupGroup struct {
+	Status followup.Status
+	Name   string
+	Count  int64
+	Rows   []followupRow
+	More   string // the list of all of them; empty: these are all
 }
 
 // followupRow is one follow-up with what can be done to it.
 type followupRow struct {
 	followup.Followup
-	Next []followup.Status
+	Next     []followup.Status
+	Live     bool // it is neither done nor canceled
+	MayTake  bool // the member can assign it to itself at once
+	TaskSays string
 }
 
-const followupsPerPage = 50
+// How many follow-ups are shown: on a page of one status, of each status beside others, and
+// how many assignees a row offers.
+const (
+	followupsPerPage = 50
+	followupsBeside  = 10
+	assigneesInRow   = 20
+)
 
-// followupsPage lists one status of the org's follow-ups.
+// followupsPage lists the org's follow-ups.
 func (v *visit) followupsPage() error {
 	return v.showFollowups(http.StatusOK, followup.Creation{}, nil)
+}
+
+// whose reads the filter by assignee: "me", "none" or a ref.
+func (v *visit) whose() string {
+	switch who := v.r.URL.Query().Get("who"); who {
+	case "me":
+		return v.member.Ref()
+	default:
+		return who
+	}
 }
 
 func (v *visit) showFollowups(status int, typed followup.Creation, problem error) error {
@@ -61,36 +95,90 @@ func (v *visit) showFollowups(status int, typed followup.Creation, problem error
 	if err != nil {
 		return err
 	}
-	ctx, form := v.r.Context(), v.r.URL.Query()
-	q := followup.Query{Status: followup.Open, Limit: followupsPerPage, Page: pageOf(form)}
-	if s := form.Get("status"); s != "" {
-		q.Status = followup.Status(s)
-	}
-	view := followupsView{Status: q.Status, Mine: form.Get("mine") != "", New: typed}
-	if view.Mine {
-		q.Assignee = v.member.Ref()
-	}
-	list, total, err := v.Followups.List(ctx, a, &q)
-	if err != nil {
-		return err
-	}
-	for i := range list {
-		row := followupRow{Followup: list[i]}
-		if v.may(identity.ChangeFollowup) {
-			row.Next = list[i].Status.Next()
-		}
-		view.Rows = append(view.Rows, row)
-	}
-	if view.Tabs, err = v.followupTabs(a, q); err != nil {
-		return err
-	}
+	form := v.r.URL.Query()
+	view := followupsView{Status: followup.Status(form.Get("status")), New: typed, Filtered: v.whose() != ""}
+	view.Mine = v.whose() == v.member.Ref()
 	view.MayAdd = v.may(identity.CreateFollowup)
 	if view.Assignees, err = v.assignees(); err != nil {
 		return err
 	}
-	view.Toggle = v.withQuery("mine", map[bool]string{false: "yes", true: ""}[view.Mine])
-	view.Pager = v.pager(q.Page, q.Limit, len(list), total)
+	view.AssignHere = len(view.Assignees) <= assigneesInRow
+	all := tab{Name: "All", Href: v.withQuery("status", ""), Current: view.Status == ""}
+	view.Tabs = []tab{all}
+	if view.Status != "" && followupWords[view.Status] == "" {
+		return errs.InvalidFields(errs.Field{In: errs.Query, Name: "status", Message: "must be one of open, in_progress, done, canceled"})
+	}
+	for _, s := range followup.Statuses {
+		g, err := v.followupGroup(a, s, &view)
+		if err != nil {
+			return err
+		}
+		view.Tabs[0].Count += g.Count
+		view.Tabs = append(view.Tabs, tab{Name: g.Name, Href: v.withQuery("status", string(s)), Count: g.Count, Current: view.Status == s})
+		if len(g.Rows) > 0 && (view.Status == "" || view.Status == s) {
+			view.Groups = append(view.Groups, g)
+		}
+	}
+	view.Whose = v.whoseTabs()
 	return renderForm(v, status, "followups", "Follow-ups", view, problem)
+}
+
+// followupGroup reads the follow-ups of one status: a page of them if it is the one that is
+// shown, the first ones if all statuses are, and else only their number.
+func (v *visit) followupGroup(a identity.Access, s followup.Status, view *followupsView) (followupGroup, error) {
+	q := followup.Query{Status: s, Assignee: v.whose(), Limit: 1}
+	switch view.Status {
+	case "":
+		q.Limit = followupsBeside
+	case s:
+		q.Limit, q.Page = followupsPerPage, pageOf(v.r.URL.Query())
+	}
+	list, total, err := v.Followups.List(v.r.Context(), a, &q)
+	g := followupGroup{Status: s, Name: followupWords[s], Count: total}
+	if err != nil {
+		return g, err
+	}
+	for i := range list {
+		g.Rows = append(g.Rows, v.followupRow(&list[i]))
+	}
+	switch {
+	case view.Status == s:
+		view.Pager = v.pager(q.Page, q.Limit, len(list), total)
+		if len(list) == 0 && total > 0 {
+			view.First, view.Pager = v.withQuery("status", string(s)), pager{}
+		}
+	case total > int64(len(list)):
+		g.More = v.withQuery("status", string(s))
+	}
+	return g, nil
+}
+
+func (v *visit) followupRow(f *followup.Followup) followupRow {
+	row := followupRow{
+		Followup: *f, TaskSays: workWords[f.TaskState], Live: f.Status == followup.Open || f.Status == followup.InProgress,
+	}
+	if f.TaskUID == "" {
+		row.TaskSays = ""
+	}
+	if v.may(identity.ChangeFollowup) {
+		row.Next = f.Status.Next()
+		row.MayTake = f.Assignee == "" && row.Live
+	}
+	return row
+}
+
+// whoseTabs are the filters by assignee.
+func (v *visit) whoseTabs() []tab {
+	who := v.r.URL.Query().Get("who")
+	tabs := []tab{
+		{Name: "Everybody’s", Href: v.withQuery("who", ""), Current: who == ""},
+		{Name: "Mine", Href: v.withQuery("who", "me"), Current: who == "me"},
+		{Name: "Nobody’s", Href: v.withQuery("who", followup.Unassigned), Current: who == followup.Unassigned},
+	}
+	if who != "" && who != "me" && who != followup.Unassigned {
+		tabs = append(tabs, tab{Name: newWho(who).Name, Href: v.withQuery("who", who), Current: true})
+	}
+	return tabs
 }
 
 // assignees are those whom the member can assign a follow-up to by choosing: the member, the
@@ -120,19 +208,6 @@ func (v *visit) assignees() ([]identity.Member, error) {
 // maxAssignees bounds the choice; others are assigned over REST.
 const maxAssignees = 500
 
-// followupTabs counts the follow-ups of each status.
-func (v *visit) followupTabs(a identity.Access, q followup.Query) ([]tab, error) {
-	var tabs []tab
-	for _, s := range followup.Statuses {
-		_, n, err := v.Followups.List(v.r.Context(), a, &followup.Query{Status: s, Assignee: q.Assignee, Limit: 1})
-		if err != nil {
-			return nil, err
-		}
-		tabs = append(tabs, tab{Name: followupWords[s], Href: v.withQuery("status", string(s)), Count: n, Current: q.Status == s})
-	}
-	return tabs, nil
-}
-
 // followupWords are the statuses as headings.
 var followupWords = map[followup.Status]string{
 	followup.Open: "Open", followup.InProgress: "In progress", followup.Done: "Done", followup.Canceled: "Canceled",
@@ -148,42 +223,11 @@ func (v *visit) createFollowup() error {
 	if cmd.Once, err = v.once(); err != nil {
 		return err
 	}
-	if _, err := v.Followups.Create(v.r.Context(), a, cmd); err != nil {
-		return v.showFollowups(http.StatusOK, cmd, err)
-	}
-	return v.done(v.base()+"/followups", "The follow-up was added.")
-}
-
-// changeFollowup assigns one, or moves it to another status.
-func (v *visit) changeFollowup() error {
-	a, err := v.access(identity.ChangeFollowup)
+	out, err := v.Followups.Create(v.r.Context(), a, cmd)
 	if err != nil {
-		return err
+		return v.showFollowups(http.StatusOK, cmd, kindly(err))
 	}
-	var cmd followup.Edit
-	if cmd.Once, err = v.once(); err != nil {
-		return err
-	}
-	said := "The follow-up was changed."
-	if s := followup.Status(v.value("status")); s != "" {
-		cmd.Status = &s
-		said = "The follow-up is now “" + followupWords[s] + "”."
-	}
-	if _, ok := v.r.PostForm["assignee"]; ok {
-		to := v.value("assignee")
-		cmd.Assignee = &to
-		said = "The follow-up was assigned to " + newWho(to).Name + "."
-		if to == "" {
-			said = "The follow-up is assigned to nobody now."
-		}
-	}
-	if cmd.Status == nil && cmd.Assignee == nil {
-		return errs.New(errs.Invalid, "request.invalid", "choose a status or somebody to assign it to")
-	}
-	if _, err := v.Followups.Change(v.r.Context(), a, v.r.PathValue("id"), cmd); err != nil {
-		return v.showFollowups(http.StatusOK, followup.Creation{}, err)
-	}
-	return v.back(v.base()+"/followups", said)
+	return v.done(v.base()+"/followups/"+out.Followup.ID, "The follow-up was added.")
 }
 
 // pageOf is the page number in a URL; what is no number is the first page.

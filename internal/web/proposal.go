@@ -1,3 +1,263 @@
 package web
 
-func (p *Pages) mountProposal() {}
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/followup"
+	"github.com/parley-dev/parley/internal/friction"
+	"github.com/parley-dev/parley/internal/identity"
+	"github.com/parley-dev/parley/internal/proposal"
+)
+
+func (p *Pages) mountProposal() {
+	p.orgPages(map[string]handler{
+		"GET /proposals/new":          (*visit).newProposalPage,
+		"POST /proposals/new":         (*visit).submitProposal,
+		"GET /proposals/similar":      (*visit).similarFragment,
+		"GET /proposals/{id}":         (*visit).proposalPage,
+		"GET /proposals/{id}/edit":    (*visit).editProposalPage,
+		"POST /proposals/{id}/edit":   (*visit).editProposal,
+		"GET /proposals/{id}/decide":  (*visit).toProposal,
+		"POST /proposals/{id}/decide": (*visit).decide,
+	})
+}
+
+// proposalView is the page of one proposal.
+type proposalView struct {
+	P         proposal.Proposal
+	Own       *proposal.Vote
+	People    proposal.Tally
+	Agents    proposal.Tally
+	MayVote   bool
+	NoVote    string // why the member cannot vote; empty: the member can
+	MayEdit   bool
+	Decision  decisionView
+	Changed   *changedView // the text changed while the member read
+	Evidence  *evidenceView
+	Votes     votesView
+	History   historyView
+	Similar   []proposal.Item
+	MayReject bool // as a duplicate
+	Followup  *followupCard
+}
+
+// toProposal leads to the page of the proposal: the address of a form is no page.
+func (v *visit) toProposal() error { return v.done(v.proposalURL(v.r.PathValue("id")), "") }
+
+func (v *visit) proposalURL(id string) string { return v.base() + "/proposals/" + id }
+
+// proposalPage shows one proposal.
+func (v *visit) proposalPage() error { return v.showProposal(decisionForm{}, nil) }
+
+// showProposal shows one proposal. If a decision could not be made, typed is what it said and
+// problem what was wrong.
+func (v *visit) showProposal(typed decisionForm, problem error) error {
+	a, err := v.access(identity.ReadProposal)
+	if err != nil {
+		return err
+	}
+	ctx, id := v.r.Context(), v.r.PathValue("id")
+	cur, err := v.Proposals.Get(ctx, a, id)
+	if err != nil {
+		return err
+	}
+	p := cur.Proposal
+	view := proposalView{P: p, Own: cur.Vote, People: p.People(), Agents: p.Agents(), MayEdit: v.mayEdit(&p)}
+	view.MayVote, view.NoVote = v.mayVote(&p)
+	if view.Decision, err = v.decision(a, &p, typed); err != nil {
+		return err
+	}
+	view.MayReject = view.Decision.allows(proposal.Rejected)
+	if problem != nil && errs.KindOf(problem) == errs.Stale {
+		if view.Changed, err = v.textChange(a, &p, typed.TextVersion); err != nil {
+			return err
+		}
+	}
+	if view.Evidence, err = v.evidence(a, &p); err != nil {
+		return err
+	}
+	if view.Votes, err = v.votes(a, id); err != nil {
+		return err
+	}
+	if view.History, err = v.history(a, id); err != nil {
+		return err
+	}
+	if p.Status == proposal.Draft || p.Status == proposal.Open {
+		if view.Similar, err = v.similarTo(ctx, a, p.Title, p.Problem, p.ID); err != nil {
+			return err
+		}
+	}
+	if view.Followup, err = v.followupCard(a, p.FollowupID); err != nil {
+		return err
+	}
+	return renderForm(v, http.StatusOK, "proposal", p.Title, view, problem)
+}
+
+// mayEdit reports whether the member may edit the text, as the service decides it.
+func (v *visit) mayEdit(p *proposal.Proposal) bool {
+	a, err := v.access(identity.ChangeProposal)
+	return err == nil && (p.Status == proposal.Draft || p.Status == proposal.Open) &&
+		(a.Has(identity.Admin) || p.SubmittedBy == v.member.Ref())
+}
+
+// mayVote reports whether the member may vote, and if not, why.
+func (v *visit) mayVote(p *proposal.Proposal) (may bool, why string) {
+	switch {
+	case !v.may(identity.VoteOnProposal):
+		return false, "Your account cannot vote."
+	case p.Status == proposal.Draft:
+		return false, "Voting starts when the draft is published."
+	case p.Status != proposal.Open:
+		return false, "Voting is over: the proposal is " + string(p.Status) + "."
+	default:
+		return true, ""
+	}
+}
+
+// evidenceView shows the reported friction that filed a proposal.
+type evidenceView struct {
+	Fingerprint string
+	Count       int64
+	Reporters   int64 // of the reports that are kept
+	Latest      []friction.Evidence
+	More        bool // there are more reports than these
+}
+
+// maxEvidence is how many reports a page shows.
+const maxEvidence = 10
+
+// evidence reads the reports behind a proposal; nil: it was not filed from friction.
+func (v *visit) evidence(a identity.Access, p *proposal.Proposal) (*evidenceView, error) {
+	if p.Fingerprint == "" {
+		return nil, nil
+	}
+	out := &evidenceView{Fingerprint: p.Fingerprint, Count: p.Evidence}
+	if !v.may(identity.ReadFriction) {
+		return out, nil
+	}
+	f, reports, err := v.Frictions.Get(v.r.Context(), a, p.Fingerprint)
+	if err != nil {
+		if errs.KindOf(err) == errs.NotFound {
+			return out, nil
+		}
+		return nil, err
+	}
+	out.Count = max(out.Count, f.Count)
+	who := map[string]bool{}
+	for i := range reports {
+		who[reports[i].Reporter] = true
+	}
+	out.Reporters = int64(len(who))
+	out.Latest = reports[:min(len(reports), maxEvidence)]
+	out.More = out.Count > int64(len(out.Latest))
+	return out, nil
+}
+
+// votesView is a page of votes, of people and of agents apart.
+type votesView struct {
+	People, Agents []proposal.Vote
+	Total          int64
+	Pager          pager
+}
+
+// votesPerPage bounds a page of votes.
+const votesPerPage = 50
+
+// votes reads the page of votes that the URL names by "votes".
+func (v *visit) votes(a identity.Access, id string) (votesView, error) {
+	page := proposal.Paging{Page: v.number("votes"), Limit: votesPerPage}
+	list, total, err := v.Proposals.Votes(v.r.Context(), a, id, &page)
+	if err != nil {
+		return votesView{}, err
+	}
+	out := votesView{Total: total}
+	for _, vote := range list {
+		if strings.HasPrefix(vote.Voter, string(identity.Agent)+":") {
+			out.Agents = append(out.Agents, vote)
+		} else {
+			out.People = append(out.People, vote)
+		}
+	}
+	first := int64(page.Page-1)*votesPerPage + 1
+	if total > votesPerPage && len(list) > 0 {
+		out.Pager.Text = count(first) + "–" + count(first+int64(len(list))-1) + " of " + count(total)
+	}
+	if page.Page > 1 {
+		out.Pager.Prev = v.pageLink(id, "votes", page.Page-1)
+	}
+	if first+int64(len(list)) <= total && len(list) > 0 {
+		out.Pager.Next = v.pageLink(id, "votes", page.Page+1)
+	}
+	return out, nil
+}
+
+// number is a page number of the URL; what is no number is 1.
+func (v *visit) number(name string) int {
+	n, err := strconv.Atoi(v.r.URL.Query().Get(name))
+	if err != nil || n < 1 || n > 1<<30 {
+		return 1
+	}
+	return n
+}
+
+// pageLink leads to another page of a list on the proposal's page.
+func (v *visit) pageLink(id, list string, page int) string {
+	return v.proposalURL(id) + "?" + list + "=" + strconv.Itoa(page) + "#" + list
+}
+
+// followupCard is the follow-up of a proposal, with what the agent made.
+type followupCard struct {
+	followup.Followup
+	Work *workView // nil: no agent works on it
+}
+
+// followupCard reads the follow-up; nil: there is none.
+func (v *visit) followupCard(a identity.Access, id string) (*followupCard, error) {
+	if id == "" || !v.may(identity.ReadFollowup) {
+		return nil, nil
+	}
+	f, err := v.Followups.Get(v.r.Context(), a, id)
+	if err != nil {
+		if errs.KindOf(err) == errs.NotFound {
+			return nil, nil
+		}
+		return nil, err
+	}
+	card := &followupCard{Followup: f}
+	card.Work, err = v.work(&f, maxWorkBeside)
+	return card, err
+}
+
+// similarTo lists likely duplicates of a text, other than the proposal itself.
+func (v *visit) similarTo(ctx context.Context, a identity.Access, title, problem, except string) ([]proposal.Item, error) {
+	if strings.TrimSpace(title) == "" {
+		return nil, nil
+	}
+	list, err := v.Proposals.List(ctx, a, proposal.Query{Status: proposal.All, Text: clipRunes(title, proposal.MaxSearch), Limit: maxSimilar + 1})
+	if err != nil {
+		if errs.KindOf(err) == errs.Invalid {
+			return nil, nil // no words to search for
+		}
+		return nil, err
+	}
+	_ = problem
+	items := slices.DeleteFunc(list.Items, func(it proposal.Item) bool { return it.ID == except })
+	return items[:min(len(items), maxSimilar)], nil
+}
+
+// maxSimilar is how many likely duplicates are shown.
+const maxSimilar = 5
+
+func clipRunes(s string, most int) string {
+	for i := range s {
+		if most--; most < 0 {
+			return s[:i]
+		}
+	}
+	return s
+}

@@ -51,20 +51,21 @@ func parseTemplates(files assets, now func() time.Time) (pages map[string]*templ
 // funcs are what templates can call. They format; they decide nothing.
 func funcs(files assets, now func() time.Time) template.FuncMap {
 	return template.FuncMap{
-		"icon":   icon,
-		"static": files.url,
-		"when":   func(t time.Time) moment { return newMoment(t, now()) },
-		"who":    newWho,
-		"meter":  newMeter,
-		"count":  count,
-		"dict":   dict,
-		"plural": plural,
-		"query":  url.QueryEscape,
-		"words":  func(s any) string { return strings.ReplaceAll(fmt.Sprint(s), "_", " ") },
-		"add":    func(a, b int) int { return a + b },
-		"short":  shortID,
-		"token":  rand.Text,
-		"smooth": func() template.HTMLAttr { return smooth },
+		"icon":     icon,
+		"static":   files.url,
+		"when":     func(t time.Time) moment { return newMoment(t, now()) },
+		"who":      newWho,
+		"meter":    newMeter,
+		"count":    count,
+		"dict":     dict,
+		"plural":   plural,
+		"query":    url.QueryEscape,
+		"words":    func(s any) string { return strings.ReplaceAll(fmt.Sprint(s), "_", " ") },
+		"add":      func(a, b int) int { return a + b },
+		"short":    shortID,
+		"token":    rand.Text,
+		"smooth":   func() template.HTMLAttr { return smooth },
+		"markdown": markdown,
 		"initial": func(name string) string {
 			for _, r := range name {
 				return strings.ToUpper(string(r))

@@ -1,0 +1,160 @@
+package web
+
+import (
+	"errors"
+	"net/http"
+	"strconv"
+
+	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/followup"
+	"github.com/parley-dev/parley/internal/idempotency"
+	"github.com/parley-dev/parley/internal/identity"
+	"github.com/parley-dev/parley/internal/proposal"
+)
+
+// followupView is the page of one follow-up.
+type followupView struct {
+	F         followup.Followup
+	Next      []followup.Status
+	MayTake   bool
+	MayChange bool
+	Assignees []identity.Member
+	Assigned  *identity.Member   // who has it, if not among the assignees
+	Proposal  *proposal.Proposal // nil: made by hand, or not to be seen
+	SameText  bool               // the proposal has the text that was approved
+	Work      *workView
+	Title     string // as typed
+	Text      string
+	Editing   bool // the form was sent and could not be carried out
+}
+
+// followupForm is what was typed into the form that edits the words of a follow-up.
+type followupForm struct{ Title, Description string }
+
+// followupPage shows one follow-up.
+func (v *visit) followupPage() error { return v.showFollowup(nil, nil) }
+
+func (v *visit) followupURL(id string) string { return v.base() + "/followups/" + id }
+
+func (v *visit) showFollowup(typed *followupForm, problem error) error {
+	a, err := v.access(identity.ReadFollowup)
+	if err != nil {
+		return err
+	}
+	ctx := v.r.Context()
+	f, err := v.Followups.Get(ctx, a, v.r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	row := v.followupRow(&f)
+	view := followupView{
+		F: f, Next: row.Next, MayTake: row.MayTake, MayChange: v.may(identity.ChangeFollowup), Title: f.Title, Text: f.Description,
+	}
+	if typed != nil {
+		view.Title, view.Text, view.Editing = typed.Title, typed.Description, true
+	}
+	if view.MayChange {
+		if view.Assignees, err = v.assignees(); err != nil {
+			return err
+		}
+		view.Assigned = missingAssignee(f.Assignee, view.Assignees)
+	}
+	if view.Proposal, err = v.proposalOf(&f); err != nil {
+		return err
+	}
+	view.SameText = view.Proposal != nil && view.Proposal.TextHash() == f.TextHash
+	if view.Work, err = v.work(&f, maxWork); err != nil {
+		return err
+	}
+	return renderForm(v, http.StatusOK, "followup", f.Title, view, problem)
+}
+
+// missingAssignee is who has a follow-up, if the choice would lack it.
+func missingAssignee(ref string, offered []identity.Member) *identity.Member {
+	p, err := identity.ParseRef("", ref)
+	if ref == "" || err != nil {
+		return nil
+	}
+	for i := range offered {
+		if offered[i].Ref() == ref {
+			return nil
+		}
+	}
+	return &identity.Member{Principal: p, Name: p.ID}
+}
+
+// proposalOf reads the proposal of a follow-up; nil: there is none that the member may see.
+func (v *visit) proposalOf(f *followup.Followup) (*proposal.Proposal, error) {
+	a, err := v.access(identity.ReadProposal)
+	if err != nil || f.ProposalID == "" {
+		return nil, nil //nolint:nilerr // not shown
+	}
+	cur, err := v.Proposals.Get(v.r.Context(), a, f.ProposalID)
+	if err != nil {
+		return nil, unlessGone(err)
+	}
+	return &cur.Proposal, nil
+}
+
+// changeFollowup assigns one, moves it to another status, or edits its words.
+func (v *visit) changeFollowup() error {
+	a, err := v.access(identity.ChangeFollowup)
+	if err != nil {
+		return err
+	}
+	cmd, said, typed := v.followupEdit()
+	if cmd.Once, err = v.once(); err != nil {
+		return err
+	}
+	if said == "" {
+		return errs.New(errs.Invalid, "request.invalid", "choose a status, or somebody to assign it to")
+	}
+	if _, err := v.Followups.Change(v.r.Context(), a, v.r.PathValue("id"), cmd); err != nil {
+		return v.showFollowup(typed, kindly(err))
+	}
+	return v.back(v.followupURL(v.r.PathValue("id")), said)
+}
+
+// followupEdit reads the form: what to change, what to say when it is done, and the words that
+// were typed.
+func (v *visit) followupEdit() (cmd followup.Edit, said string, typed *followupForm) {
+	form := v.r.PostForm
+	if s := followup.Status(v.value("status")); s != "" {
+		cmd.Status = &s
+		said = "The follow-up is now “" + followupWords[s] + "”."
+	}
+	if form.Has("assignee") {
+		to := v.value("assignee")
+		cmd.Assignee = &to
+		said = "The follow-up is assigned to " + newWho(to).Name + "."
+		if to == "" {
+			said = "The follow-up is assigned to nobody now."
+		}
+	}
+	if form.Has("title") {
+		typed = &followupForm{Title: v.value("title"), Description: v.text("description")}
+		cmd.Title, cmd.Description = &typed.Title, &typed.Description
+		if version, err := strconv.ParseInt(v.value("version"), 10, 64); err == nil {
+			cmd.IfVersion = &version
+		}
+		said = "Your changes are saved."
+	}
+	return cmd, said, typed
+}
+
+// kindly words errors of forms for people who read pages.
+func kindly(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, idempotency.ErrReused):
+		return errFormReused
+	case errs.As(err).Code == "request.stale":
+		return errs.New(errs.Stale, "request.stale",
+			"somebody else changed it meanwhile, so nothing was saved; what you typed is below, and saving it again replaces the other change")
+	case errs.As(err).Code == "task.transition_not_allowed":
+		return errs.New(errs.Conflict, "task.transition_not_allowed", "nothing was changed: somebody else has moved it meanwhile; see its status below")
+	default:
+		return err
+	}
+}

@@ -1,0 +1,225 @@
+package web
+
+import (
+	"bytes"
+	"html/template"
+	"net/url"
+	"regexp"
+	"strings"
+
+	"github.com/microcosm-cc/bluemonday"
+	"github.com/yuin/goldmark"
+	"github.com/yuin/goldmark/ast"
+	"github.com/yuin/goldmark/extension"
+	extast "github.com/yuin/goldmark/extension/ast"
+	"github.com/yuin/goldmark/parser"
+	"github.com/yuin/goldmark/renderer/html"
+	"github.com/yuin/goldmark/text"
+	"github.com/yuin/goldmark/util"
+)
+
+// Texts of people and agents are Markdown. Two layers keep them harmless: the parser knows
+// no HTML, so tags are text, and the sanitizer lets through nothing but the elements below.
+
+// markdownLevel is the level of the first heading in a text, below "Problem", which is an h2.
+const markdownLevel = 3
+
+// maxMarkdownDepth bounds how deep quotes and lists nest. Deeper ones are shown as they were
+// written.
+const maxMarkdownDepth = 20
+
+// linkRel is on every link of a text: it leads away from here.
+const linkRel = "nofollow noopener noreferrer"
+
+// markdown is a text as safe HTML. Its headings start at level 3, or at the level given.
+func markdown(source string, level ...int) (template.HTML, error) {
+	top := markdownLevel
+	if len(level) > 0 {
+		top = level[0]
+	}
+	if costly(source) {
+		return verbatim(source), nil
+	}
+	src := []byte(source)
+	doc := markdownParser.Parser().Parse(text.NewReader(src))
+	if tooDeep(doc) {
+		return verbatim(source), nil
+	}
+	tame(doc, src, top)
+	var b bytes.Buffer
+	if err := markdownParser.Renderer().Render(&b, src, doc); err != nil {
+		return "", err
+	}
+	return template.HTML(markdownPolicy.SanitizeBytes(b.Bytes())), nil //nolint:gosec // sanitized
+}
+
+// markdownParser reads CommonMark with tables, strikethrough and bare URLs, and without HTML.
+var markdownParser = goldmark.New(
+	goldmark.WithParser(parser.NewParser(
+		parser.WithBlockParsers(without(parser.DefaultBlockParsers(), 900)...),   // HTML blocks
+		parser.WithInlineParsers(without(parser.DefaultInlineParsers(), 400)...), // HTML tags
+		parser.WithParagraphTransformers(parser.DefaultParagraphTransformers()...),
+	)),
+	goldmark.WithExtensions(
+		extension.NewTable(extension.WithTableCellAlignMethod(extension.TableCellAlignNone)),
+		extension.Strikethrough,
+		extension.Linkify,
+	),
+	// A line break in a form is meant to be one.
+	goldmark.WithRendererOptions(html.WithHardWraps()),
+)
+
+// without leaves out the parser with the given priority. A test notices if the library
+// numbers them anew.
+func without(parsers []util.PrioritizedValue, priority int) []util.PrioritizedValue {
+	var out []util.PrioritizedValue
+	for _, p := range parsers {
+		if p.Priority != priority {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// verbatim is a text as it was written.
+func verbatim(source string) template.HTML {
+	return template.HTML(`<p dir="auto" class="raw">` + template.HTMLEscapeString(source) + `</p>`) //nolint:gosec // escaped
+}
+
+// maxEmphasis bounds the marks of emphasis in one block: the parser compares each with all
+// before it.
+const maxEmphasis = 1000
+
+// costly reports whether the parser would take long: the time for marks of lists and quotes at
+// the beginning of a line, and for marks of emphasis, grows with the square of their number.
+func costly(source string) bool {
+	marks := 0
+	for line := range strings.Lines(source) {
+		start, blocks := true, 0
+		last := ' '
+		for _, r := range line {
+			switch {
+			case r == '*' || r == '_' || r == '~':
+				if r != last {
+					marks++
+				}
+				fallthrough
+			case r == '>' || r == '-' || r == '+' || r == '.' || r == ')':
+				if start {
+					blocks++
+				}
+			case r != ' ' && r != '\t' && (r < '0' || r > '9'):
+				start = false
+			}
+			last = r
+		}
+		if strings.TrimSpace(line) == "" {
+			marks = 0
+		}
+		rule := strings.Trim(line, "-*_\r\n") == "" // however long it is
+		if marks > maxEmphasis || blocks > 2*maxMarkdownDepth && !rule {
+			return true
+		}
+	}
+	return false
+}
+
+// tooDeep reports whether blocks nest deeper than a page can show.
+func tooDeep(doc ast.Node) bool {
+	depth, deep := 0, false
+	_ = ast.Walk(doc, func(n ast.Node, entering bool) (ast.WalkStatus, error) { // returns no error
+		if entering {
+			depth++
+		} else {
+			depth--
+		}
+		if depth > 2*maxMarkdownDepth {
+			deep = true
+			return ast.WalkStop, nil
+		}
+		return ast.WalkContinue, nil
+	})
+	return deep
+}
+
+// tame moves headings below those of the page, gives every block its own direction, and marks
+// links. What stands in an image or in a link that leads nowhere takes its place.
+func tame(doc ast.Node, src []byte, top int) {
+	var drop []ast.Node
+	last := top - 1
+	_ = ast.Walk(doc, func(n ast.Node, entering bool) (ast.WalkStatus, error) { // returns no error
+		if !entering {
+			return ast.WalkContinue, nil
+		}
+		switch n := n.(type) {
+		case *ast.Heading:
+			// No level is left out, so that screen readers show an outline without holes.
+			n.Level = min(n.Level+top-1, last+1, 6)
+			last = n.Level
+			n.SetAttributeString("dir", []byte("auto"))
+		case *ast.Paragraph, *ast.ListItem, *ast.Blockquote, *extast.TableCell:
+			n.SetAttributeString("dir", []byte("auto"))
+		case *ast.Link:
+			n.Title = nil
+			n.SetAttributeString("rel", []byte(linkRel))
+			if !leadsAway(n.Destination) {
+				drop = append(drop, n)
+			}
+		case *ast.AutoLink:
+			n.SetAttributeString("rel", []byte(linkRel))
+			if n.AutoLinkType != ast.AutoLinkEmail && !leadsAway(n.URL(src)) {
+				drop = append(drop, n)
+			}
+		case *ast.Image:
+			drop = append(drop, n)
+		}
+		return ast.WalkContinue, nil
+	})
+	for _, n := range drop {
+		parent := n.Parent()
+		if auto, ok := n.(*ast.AutoLink); ok {
+			label := ast.NewString(auto.Label(src))
+			label.SetRaw(true) // and escaped
+			parent.InsertBefore(parent, n, label)
+		}
+		for c := n.FirstChild(); c != nil; c = n.FirstChild() {
+			parent.InsertBefore(parent, n, c)
+		}
+		parent.RemoveChild(parent, n)
+	}
+}
+
+// leadsAway reports whether a link may be followed: to another site, or to write a mail. Links
+// into this site could be mistaken for its own.
+func leadsAway(dest []byte) bool {
+	u, err := url.Parse(string(util.URLEscape(dest, true)))
+	if err != nil {
+		return false
+	}
+	switch u.Scheme {
+	case "http", "https":
+		return u.Host != ""
+	case "mailto":
+		return u.Opaque != ""
+	default:
+		return false
+	}
+}
+
+// markdownPolicy is what the page gets to see, whatever the parser made.
+var markdownPolicy = func() *bluemonday.Policy {
+	p := bluemonday.NewPolicy()
+	p.AllowElements("p", "h2", "h3", "h4", "h5", "h6", "ul", "ol", "li", "blockquote", "pre", "code", "em", "strong", "del",
+		"hr", "br", "table", "thead", "tbody", "tr", "th", "td")
+	p.AllowAttrs("dir").Matching(regexp.MustCompile(`^auto$`)).
+		OnElements("p", "h2", "h3", "h4", "h5", "h6", "li", "blockquote", "th", "td")
+	p.AllowAttrs("start").Matching(regexp.MustCompile(`^[0-9]{1,9}$`)).OnElements("ol")
+	p.AllowAttrs("href").OnElements("a")
+	p.AllowAttrs("rel").Matching(regexp.MustCompile("^" + linkRel + "$")).OnElements("a")
+	p.AllowURLSchemes("http", "https", "mailto")
+	p.AllowRelativeURLs(false)
+	p.RequireParseableURLs(true)
+	p.RequireNoFollowOnLinks(true)
+	p.RequireNoReferrerOnLinks(true)
+	return p
+}()

@@ -1,0 +1,245 @@
+package web
+
+import (
+	"mime"
+	"net/http"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/followup"
+	"github.com/parley-dev/parley/internal/identity"
+	"github.com/parley-dev/parley/internal/task"
+)
+
+// workView is an agent's task, and what the agent made, for those who may read it.
+type workView struct {
+	State   string
+	Says    string // what the state means
+	Detail  bool   // the member may read the task
+	Gone    bool   // the task is not kept any more
+	Large   int64  // its size, if it is too large to be read for this page
+	Message string // of the agent, with its last status
+	Outputs []outputView
+}
+
+// LargeSize is Large in words.
+func (w *workView) LargeSize() string { return byteSize(w.Large) }
+
+// outputView is one artifact.
+type outputView struct {
+	Name, Description string
+	Parts             []outputPart
+}
+
+// outputPart is a piece of an artifact: text is shown, anything else can be downloaded.
+type outputPart struct {
+	Text string
+	Cut  bool   // there is more text than is shown
+	Href string // of the download; empty: there is none
+	File string
+	Size string
+	URL  string // where the agent put it; shown as text
+}
+
+// Limits of what a page shows of a task, in bytes. Anything larger is downloaded.
+const (
+	maxWorkBeside = 1 << 20 // of a task whose outputs are shown beside something else
+	maxWork       = 64 << 20
+	maxOutputText = 16 << 10 // of one part
+	maxOutputAll  = 64 << 10 // of a page
+	maxOutputs    = 100      // artifacts and parts, each
+)
+
+// workWords say what the state of an agent's task means.
+var workWords = map[string]string{
+	"submitted": "waits for the agent", "working": "the agent works on it", "completed": "the agent is done",
+	"failed": "the agent failed", "canceled": "canceled", "rejected": "the agent declined it",
+	"input-required": "the agent waits for an answer", "auth-required": "the agent waits for access",
+}
+
+// work reads the task that an agent works on a follow-up with; nil: there is none. A task with
+// more than most bytes is not read.
+func (v *visit) work(f *followup.Followup, most int64) (*workView, error) {
+	if f.TaskUID == "" {
+		return nil, nil
+	}
+	out := &workView{State: f.TaskState, Says: workWords[f.TaskState]}
+	a, err := v.access(identity.ReadTasks)
+	if err != nil {
+		return out, nil //nolint:nilerr // the state is all that the member may see
+	}
+	out.Detail = true
+	ctx := v.r.Context()
+	head, err := v.Tasks.OrgTaskWith(ctx, a, f.TaskUID, task.Content{})
+	if err != nil {
+		out.Gone = errs.KindOf(err) == errs.NotFound
+		return out, unlessGone(err)
+	}
+	out.Message = clipText(messageText(head.Message), maxOutputText)
+	if head.Size > most {
+		out.Large = head.Size
+		return out, nil
+	}
+	t, err := v.Tasks.OrgTaskWith(ctx, a, f.TaskUID, task.Content{Artifacts: true, Sparse: true})
+	if err != nil {
+		out.Gone = errs.KindOf(err) == errs.NotFound
+		return out, unlessGone(err)
+	}
+	out.Outputs = newOutputs(t.Artifacts, v.base()+"/followups/"+f.ID+"/outputs/")
+	return out, nil
+}
+
+func unlessGone(err error) error {
+	if errs.KindOf(err) == errs.NotFound {
+		return nil
+	}
+	return err
+}
+
+// newOutputs makes the views of artifacts. at is where their parts are downloaded.
+func newOutputs(artifacts []task.Artifact, at string) []outputView {
+	room := maxOutputAll
+	var out []outputView
+	for i := range artifacts[:min(len(artifacts), maxOutputs)] {
+		a := &artifacts[i]
+		o := outputView{Name: a.Name, Description: a.Description}
+		if o.Name == "" {
+			o.Name = a.ID
+		}
+		for j := range a.Parts[:min(len(a.Parts), maxOutputs)] {
+			p := newOutputPart(&a.Parts[j], at+strconv.Itoa(i)+"/"+strconv.Itoa(j), min(room, maxOutputText))
+			room -= len(p.Text)
+			o.Parts = append(o.Parts, p)
+		}
+		out = append(out, o)
+	}
+	return out
+}
+
+func newOutputPart(p *task.Part, href string, room int) outputPart {
+	content, name := partContent(p)
+	switch {
+	case p.Kind == task.TextPart && len(content) <= room:
+		return outputPart{Text: p.Text}
+	case p.Kind == task.TextPart:
+		return outputPart{Text: clipText(p.Text, min(room, maxOutputText/4)), Cut: true, Href: href, File: name, Size: byteSize(int64(len(content)))}
+	case p.Kind == task.FilePart && p.URL != "":
+		return outputPart{URL: p.URL, File: name}
+	default:
+		return outputPart{Href: href, File: name, Size: byteSize(int64(len(content)))}
+	}
+}
+
+// partContent is what a part holds, and the name of a file with it.
+func partContent(p *task.Part) (content []byte, name string) {
+	name = fileName(p.Name)
+	switch p.Kind {
+	case task.TextPart:
+		content = []byte(p.Text)
+		return content, orName(name, "text.txt")
+	case task.DataPart:
+		return p.Data, orName(name, "data.json")
+	default:
+		return p.Bytes, orName(name, "file")
+	}
+}
+
+func orName(name, otherwise string) string {
+	if name == "" {
+		return otherwise
+	}
+	return name
+}
+
+// fileName makes a name that an agent chose safe for a file system: no path, no control or
+// direction characters, no leading dot.
+func fileName(s string) string {
+	s = s[strings.LastIndexAny(s, `/\`)+1:]
+	s = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || strings.ContainsRune(`:*?"<>|`, r) || r == unicode.ReplacementChar {
+			return -1
+		}
+		return r
+	}, s)
+	return clipRunes(strings.TrimLeft(strings.TrimSpace(s), ". "), 100)
+}
+
+// outputFile sends one part of an artifact as a download. What an agent made never runs as a
+// page of this site: it is an attachment of no type, in a sandbox.
+func (v *visit) outputFile() error {
+	a, err := v.access(identity.ReadTasks)
+	if err != nil {
+		return err
+	}
+	ctx := v.r.Context()
+	f, err := v.Followups.Get(ctx, a, v.r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	if f.TaskUID == "" {
+		return errs.ErrNotFound
+	}
+	t, err := v.Tasks.OrgTaskWith(ctx, a, f.TaskUID, task.Content{Artifacts: true, Sparse: true})
+	if err != nil {
+		return err
+	}
+	i, err1 := strconv.Atoi(v.r.PathValue("artifact"))
+	j, err2 := strconv.Atoi(v.r.PathValue("part"))
+	if err1 != nil || err2 != nil || i < 0 || j < 0 || i >= len(t.Artifacts) || j >= len(t.Artifacts[i].Parts) {
+		return errs.ErrNotFound
+	}
+	content, name := partContent(&t.Artifacts[i].Parts[j])
+	h := v.w.Header()
+	h.Set("Content-Type", "application/octet-stream")
+	h.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": name}))
+	h.Set("Content-Length", strconv.Itoa(len(content)))
+	h.Set("Content-Security-Policy", "sandbox; default-src 'none'; frame-ancestors 'none'")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	h.Set("Cache-Control", "private, no-store")
+	v.w.WriteHeader(http.StatusOK)
+	_, _ = v.w.Write(content) // the browser went away
+	return nil
+}
+
+// messageText is what a message says in words.
+func messageText(m *task.Message) string {
+	if m == nil {
+		return ""
+	}
+	var b strings.Builder
+	for i := range m.Parts {
+		if m.Parts[i].Kind == task.TextPart && b.Len() < maxOutputText {
+			if b.Len() > 0 {
+				b.WriteString("\n")
+			}
+			b.WriteString(m.Parts[i].Text)
+		}
+	}
+	return b.String()
+}
+
+// clipText cuts a text to a number of bytes, at a character.
+func clipText(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	for most > 0 && s[most]&0xC0 == 0x80 {
+		most--
+	}
+	return s[:most] + "…"
+}
+
+// byteSize is a size in the largest unit that fits.
+func byteSize(n int64) string {
+	switch {
+	case n < 1<<10:
+		return plural(n, "byte", "bytes")
+	case n < 1<<20:
+		return strconv.FormatInt((n+1<<9)>>10, 10) + " KB"
+	default:
+		return strconv.FormatFloat(float64(n)/(1<<20), 'f', 1, 64) + " MB"
+	}
+}

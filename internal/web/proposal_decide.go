@@ -1,0 +1,219 @@
+package web
+
+import (
+	"errors"
+	"slices"
+	"strconv"
+
+	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/idempotency"
+	"github.com/parley-dev/parley/internal/identity"
+	"github.com/parley-dev/parley/internal/proposal"
+)
+
+// decisionForm is what was typed into the form of a decision.
+type decisionForm struct {
+	Status      proposal.Status
+	Note        string
+	SavedNote   string // the id of a saved note, used if there is no note
+	DuplicateOf string
+	TextVersion int64
+	Back        string
+}
+
+// decisionView is the panel in which admins decide.
+type decisionView struct {
+	decisionForm                  // what was typed; TextVersion is the one shown now
+	Choices      []decisionChoice // empty: there is no form, and Why says why
+	Why          string
+	Hint         string
+	Saved        []savedNote
+}
+
+// decisionChoice is a button: the status that follows, and the word for it.
+type decisionChoice struct {
+	Status  proposal.Status
+	Verb    string
+	Primary bool
+}
+
+func (d *decisionView) allows(s proposal.Status) bool {
+	return slices.ContainsFunc(d.Choices, func(c decisionChoice) bool { return c.Status == s })
+}
+
+// NeedsNote reports whether one of the choices asks for a note.
+func (d decisionView) NeedsNote() bool { return d.allows(proposal.Rejected) }
+
+// decision makes the panel for what the status table allows.
+func (v *visit) decision(a identity.Access, p *proposal.Proposal, typed decisionForm) (decisionView, error) {
+	out := decisionView{decisionForm: typed}
+	out.TextVersion = p.TextVersion
+	next := p.Status.Next()
+	switch {
+	case len(next) == 0:
+		out.Why = "It is " + string(p.Status) + ". No further decision follows."
+		return out, nil
+	case !v.may(identity.ResolveProposal):
+		out.Why = whyNotDecide[p.Status]
+		return out, nil
+	}
+	for _, s := range next {
+		out.Choices = append(out.Choices, decisionChoice{Status: s, Verb: decisionVerb(p.Status, s), Primary: s != proposal.Rejected})
+	}
+	out.Hint = decisionHint(p)
+	var err error
+	if out.NeedsNote() {
+		out.Saved, err = v.savedNotes(a)
+	}
+	return out, err
+}
+
+// whyNotDecide says, by status, why members who are no admins have no panel.
+var whyNotDecide = map[proposal.Status]string{
+	proposal.Draft:    "Only an admin of the org can publish a draft. Until then its submitter and admins see it.",
+	proposal.Open:     "Admins of the org decide. Your vote, and a comment with it, helps them.",
+	proposal.Approved: "An admin of the org marks it as resolved when the work is done.",
+	proposal.Rejected: "Only an admin of the org can reopen it.",
+}
+
+func decisionVerb(from, to proposal.Status) string {
+	switch to {
+	case proposal.Approved:
+		return "Approve"
+	case proposal.Rejected:
+		return "Reject"
+	case proposal.Resolved:
+		return "Mark as resolved"
+	case proposal.Open:
+		if from == proposal.Draft {
+			return "Publish"
+		}
+		return "Reopen"
+	default:
+		return string(to)
+	}
+}
+
+func decisionHint(p *proposal.Proposal) string {
+	switch {
+	case p.Status == proposal.Draft:
+		return "Publishing opens it for votes."
+	case p.Status == proposal.Open:
+		return "Approval creates a follow-up."
+	case p.Resolvable():
+		return "Its follow-up is done."
+	case p.Status == proposal.Approved:
+		return "Its follow-up is not done yet."
+	default:
+		return "Reopening it lets people and agents vote again."
+	}
+}
+
+// decide changes the status of a proposal. The decision is about the text that was shown: it
+// is refused if the text has changed since, and not because of votes.
+func (v *visit) decide() error {
+	a, err := v.access(identity.ResolveProposal)
+	if err != nil {
+		return err
+	}
+	id := v.r.PathValue("id")
+	typed := v.decisionForm()
+	done, err := v.resolve(a, id, typed)
+	if err != nil {
+		return v.showProposal(typed, v.decisionProblem(a, id, err))
+	}
+	return v.back(v.proposalURL(id), decided(&done.Proposal))
+}
+
+// decisionForm reads the form.
+func (v *visit) decisionForm() decisionForm {
+	version, err := strconv.ParseInt(v.value("text_version"), 10, 64)
+	if err != nil {
+		version = 0 // refused by the service
+	}
+	return decisionForm{
+		Status: proposal.Status(v.value("status")), Note: v.text("resolution_note"), SavedNote: v.value("saved_note"),
+		DuplicateOf: v.value("duplicate_of"), TextVersion: version, Back: v.value("back"),
+	}
+}
+
+// resolve has the service carry the decision out.
+func (v *visit) resolve(a identity.Access, id string, typed decisionForm) (proposal.Outcome, error) {
+	cmd := proposal.Resolution{Status: typed.Status, Note: typed.Note, IfTextVersion: &typed.TextVersion}
+	var err error
+	if cmd.Note == "" && typed.SavedNote != "" {
+		if cmd.Note, err = v.savedNote(a, typed.SavedNote); err != nil {
+			return proposal.Outcome{}, err
+		}
+	}
+	if typed.Status == proposal.Rejected && typed.DuplicateOf != "" {
+		if cmd.Note == "" {
+			cmd.Note = "Duplicate of " + typed.DuplicateOf + "."
+		}
+	}
+	if cmd.Once, err = v.once(); err != nil {
+		return proposal.Outcome{}, err
+	}
+	return v.Proposals.Resolve(v.r.Context(), a, id, cmd)
+}
+
+// decisionProblem words a refusal for people who read the page.
+func (v *visit) decisionProblem(a identity.Access, id string, err error) error {
+	switch {
+	case errors.Is(err, idempotency.ErrReused):
+		return errFormReused
+	case errs.KindOf(err) == errs.Stale:
+		return errs.New(errs.Stale, "proposal.text_changed",
+			"it changed while you read, so nothing was decided; see what changed, then decide again")
+	case errs.KindOf(err) == errs.Conflict:
+		cur, readErr := v.Proposals.Get(v.r.Context(), a, id)
+		if readErr != nil {
+			return err
+		}
+		return errs.New(errs.Conflict, "proposal.transition_not_allowed",
+			"nothing was changed: the proposal is %s now", cur.Proposal.Status)
+	default:
+		return err
+	}
+}
+
+// errFormReused is the refusal of a form that was sent before with other fields, as happens
+// on the way back.
+var errFormReused = errs.New(errs.Conflict, "form.reused",
+	"this form was sent before, and what it said then was done; look at the page as it is now, and send it again if you still want to")
+
+// decided says what a decision has led to.
+func decided(p *proposal.Proposal) string {
+	switch p.Status {
+	case proposal.Approved:
+		return "Approved. The follow-up “" + p.Title + "” (" + p.FollowupID + ") was created."
+	case proposal.Rejected:
+		return "Rejected."
+	case proposal.Resolved:
+		return "Resolved."
+	default:
+		return "The proposal is open now."
+	}
+}
+
+// savedNote is a note that admins use again.
+type savedNote struct{ ID, Title, Text string }
+
+// savedNotes lists the notes of the org.
+func (v *visit) savedNotes(identity.Access) ([]savedNote, error) { return nil, nil }
+
+// savedNote finds the text of a saved note.
+func (v *visit) savedNote(a identity.Access, id string) (string, error) {
+	notes, err := v.savedNotes(a)
+	if err != nil {
+		return "", err
+	}
+	for _, n := range notes {
+		if n.ID == id {
+			return n.Text, nil
+		}
+	}
+	return "", errs.InvalidFields(errs.Field{
+		In: errs.Body, Name: "/saved_note", Message: "is not there any more; choose another one or write a note",
+	})
+}

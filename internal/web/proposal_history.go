@@ -1,0 +1,152 @@
+package web
+
+import (
+	"slices"
+	"time"
+
+	"github.com/parley-dev/parley/internal/identity"
+	"github.com/parley-dev/parley/internal/proposal"
+)
+
+// historyView is a part of what happened to a proposal, newest first.
+type historyView struct {
+	Entries []historyEntry
+	Pager   pager
+}
+
+// historyEntry is one line of the timeline.
+type historyEntry struct {
+	proposal.Entry
+	Diffs []fieldDiff // what an edit changed
+}
+
+// fieldDiff is how a field changed.
+type fieldDiff struct {
+	Field string
+	Parts []diffPart
+}
+
+// historyPerPage bounds a page of the timeline; maxHistoryDiff the characters that it shows of
+// each changed field.
+const (
+	historyPerPage = 50
+	maxHistoryDiff = 2_000
+)
+
+// history reads a part of the timeline. The store counts its pages from the oldest entry, so
+// the number of a page ("history" in the URL) stays the same while entries are added.
+func (v *visit) history(a identity.Access, id string) (historyView, error) {
+	_, total, err := v.historyPage(a, id, 1, 1)
+	if err != nil {
+		return historyView{}, err
+	}
+	last := int((total + historyPerPage - 1) / historyPerPage)
+	at := last
+	if v.r.URL.Query().Has("history") {
+		at = min(v.number("history"), last)
+	}
+	var out historyView
+	if at < 1 {
+		return out, nil
+	}
+	entries, _, err := v.historyPage(a, id, at, historyPerPage)
+	if err != nil {
+		return out, err
+	}
+	first := at // the oldest page shown
+	if at == last && at > 1 && len(entries) < historyPerPage/2 {
+		first--
+		before, _, err := v.historyPage(a, id, first, historyPerPage)
+		if err != nil {
+			return out, err
+		}
+		entries = append(before, entries...)
+	}
+	for _, e := range slices.Backward(entries) {
+		out.Entries = append(out.Entries, newHistoryEntry(e))
+	}
+	if at < last {
+		out.Pager.Prev = v.pageLink(id, "history", at+1)
+	}
+	if first > 1 {
+		out.Pager.Next = v.pageLink(id, "history", first-1)
+	}
+	return out, nil
+}
+
+func (v *visit) historyPage(a identity.Access, id string, page, limit int) ([]proposal.Entry, int64, error) {
+	return v.Proposals.History(v.r.Context(), a, id, &proposal.Paging{Page: page, Limit: limit})
+}
+
+func newHistoryEntry(e proposal.Entry) historyEntry {
+	out := historyEntry{Entry: e}
+	for _, c := range e.Changes {
+		out.Diffs = append(out.Diffs, fieldDiff{Field: c.Field, Parts: shortenDiff(diffText(c.From, c.To), maxHistoryDiff)})
+	}
+	return out
+}
+
+// changedView is how the text changed since a person read it.
+type changedView struct {
+	Diffs []fieldDiff // empty: the older text is too far back
+	By    string      // who made the last change
+	At    time.Time
+}
+
+// maxLookBack bounds how many pages of history are read to find an older text.
+const maxLookBack = 20
+
+// textFields are the fields that make up the text of a proposal.
+var textFields = []string{"title", "problem", "suggested_fix"}
+
+// textChange compares the text with an earlier version of it. The earlier text is what the
+// edits since then replaced.
+func (v *visit) textChange(a identity.Access, p *proposal.Proposal, since int64) (*changedView, error) {
+	out := &changedView{}
+	missing := p.TextVersion - since
+	if since < 1 || missing < 1 {
+		return nil, nil
+	}
+	const limit = proposal.MaxLimit
+	_, total, err := v.historyPage(a, p.ID, 1, 1)
+	if err != nil {
+		return nil, err
+	}
+	from := map[string]string{}
+	last := int((total + limit - 1) / limit)
+	for page := last; page > 0 && page > last-maxLookBack && missing > 0; page-- {
+		entries, _, err := v.historyPage(a, p.ID, page, limit)
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range slices.Backward(entries) {
+			if missing > 0 && undo(from, e) {
+				missing--
+				if out.By == "" {
+					out.By, out.At = e.Actor, e.At
+				}
+			}
+		}
+	}
+	if missing > 0 {
+		return out, nil
+	}
+	now := map[string]string{"title": p.Title, "problem": p.Problem, "suggested_fix": p.SuggestedFix}
+	for _, field := range textFields {
+		if old, ok := from[field]; ok && old != now[field] {
+			out.Diffs = append(out.Diffs, fieldDiff{Field: field, Parts: diffText(old, now[field])})
+		}
+	}
+	return out, nil
+}
+
+// undo notes what an edit replaced, and reports whether it changed the text.
+func undo(from map[string]string, e proposal.Entry) bool {
+	text := false
+	for _, c := range e.Changes {
+		if slices.Contains(textFields, c.Field) {
+			from[c.Field], text = c.From, true
+		}
+	}
+	return text
+}
