@@ -1,3 +1,135 @@
 package web
 
-func (p *Pages) mountAudit() {}
+import (
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/parley-dev/parley/internal/identity"
+)
+
+func (p *Pages) mountAudit() {
+	p.orgPages(map[string]handler{"GET /audit": (*visit).auditPage})
+}
+
+// auditView is the page of the org's audit log.
+type auditView struct {
+	Actor, Action, From, To string // the filters
+	Actions                 []auditGroup
+	Rows                    []auditRow
+	Pager                   cursorLinks
+	Filtered                bool
+	Clear                   string
+}
+
+// auditRow is one entry as a sentence, with links that filter by its parts.
+type auditRow struct {
+	identity.AuditEntry
+	Verb     string // "made the key"
+	Subject  string // the page of what the entry is about; empty: it has none
+	ByActor  string
+	ByAction string
+	Refused  bool
+}
+
+// auditPage lists the log, newest first.
+func (v *visit) auditPage() error {
+	a, err := v.admin(identity.ReadAudit)
+	if err != nil {
+		return err
+	}
+	q := v.r.URL.Query()
+	out := auditView{
+		Actor: strings.TrimSpace(q.Get("actor")), Action: strings.TrimSpace(q.Get("action")), From: q.Get("from"), To: q.Get("to"),
+		Actions: auditGroups, Clear: v.base() + "/audit",
+	}
+	out.Filtered = out.Actor != "" || out.Action != "" || out.From != "" || out.To != ""
+	f, err := out.filter(q.Get("cursor"))
+	if err != nil {
+		return renderForm(v, http.StatusOK, "audit", "Audit log", out, err)
+	}
+	list, err := v.Manager.Audit(v.r.Context(), a, f)
+	if err != nil {
+		return err
+	}
+	next := ""
+	if len(list) > adminPerPage {
+		list = list[:adminPerPage]
+		last := &list[adminPerPage-1]
+		next = strconv.FormatInt(last.At.UnixMicro(), 10) + auditCursor + last.ID
+	}
+	out.Pager = v.cursorPager(next)
+	for i := range list {
+		out.Rows = append(out.Rows, v.auditRow(&list[i]))
+	}
+	return render(v, http.StatusOK, "audit", "Audit log", out)
+}
+
+// auditCursor stands between the time and the id of the last entry of a page.
+const auditCursor = "~"
+
+// maxAuditFilter bounds the length of a filter.
+const maxAuditFilter = 100
+
+// filter reads the filters. Days are meant in UTC, and both are included.
+func (a *auditView) filter(cursor string) (identity.AuditFilter, error) {
+	f := identity.AuditFilter{Actor: a.Actor, Action: identity.AuditAction(a.Action), Limit: adminPerPage + 1}
+	bad := func(s string) bool {
+		return len(s) > maxAuditFilter || !utf8.ValidString(s) || strings.ContainsRune(s, 0)
+	}
+	var wrong []error
+	if bad(a.Actor) {
+		wrong = append(wrong, queryError("actor", "must be a principal such as user:ada, operator or server"))
+	}
+	if bad(a.Action) {
+		wrong = append(wrong, queryError("action", "must be one of the choices"))
+	}
+	for _, d := range []struct {
+		name, value string
+		into        *time.Time
+		days        int
+	}{{"from", a.From, &f.From, 0}, {"to", a.To, &f.To, 1}} {
+		if d.value == "" {
+			continue
+		}
+		day, ok := dayOf(d.value)
+		if !ok {
+			wrong = append(wrong, queryError(d.name, "must be a day such as 2026-03-31"))
+		}
+		*d.into = day.AddDate(0, 0, d.days)
+	}
+	if cursor != "" {
+		at, id, ok := strings.Cut(cursor, auditCursor)
+		micros, err := strconv.ParseInt(at, 10, 64)
+		if f.Before, f.BeforeID = time.UnixMicro(micros).UTC(), id; !ok || err != nil || id == "" || bad(id) {
+			wrong = append(wrong, queryError("cursor", "is not a cursor of this list"))
+		}
+	}
+	return f, together(wrong...)
+}
+
+func (v *visit) auditRow(e *identity.AuditEntry) auditRow {
+	out := auditRow{AuditEntry: *e, Refused: e.Outcome == identity.Refused, Verb: auditVerb(e), Subject: v.subject(e.Target)}
+	out.ByActor, out.ByAction = v.withQuery("actor", e.Actor), v.withQuery("action", string(e.Action))
+	return out
+}
+
+// subject is the page of what an entry is about.
+func (v *visit) subject(target string) string {
+	kind, _, _ := strings.Cut(target, ":")
+	switch {
+	case identity.ValidKeyID(target):
+		return v.base() + "/keys/" + target
+	case strings.HasPrefix(target, "client-"):
+		return v.base() + "/clients/" + target
+	case identity.ValidInvitationID(target):
+		return v.base() + "/members/invitations"
+	case kind == string(identity.User) || kind == string(identity.Agent) || kind == string(identity.Service):
+		if _, err := identity.ParseRef(v.member.Org, target); err == nil {
+			return v.base() + "/members/" + target
+		}
+	}
+	return ""
+}

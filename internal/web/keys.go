@@ -1,3 +1,172 @@
 package web
 
-func (p *Pages) mountKeys() {}
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/parley-dev/parley/internal/identity"
+)
+
+func (p *Pages) mountKeys() {
+	p.orgPages(map[string]handler{
+		"GET /keys":              (*visit).keysPage,
+		"GET /keys/new":          (*visit).newKeyPage,
+		"POST /keys":             (*visit).createKey,
+		"GET /keys/{id}":         (*visit).keyPage,
+		"POST /keys/{id}/rotate": (*visit).rotateKey,
+		"POST /keys/{id}/revoke": (*visit).revokeKey,
+	})
+}
+
+// keyView is one of the lists of keys.
+type keyView struct {
+	value, name string
+	states      []identity.KeyState
+	match       func(k *identity.Key, now time.Time) bool // nil: all of them
+	empty       string                                    // what an empty list means
+}
+
+// endsSoon is how far ahead the list of keys that end soon looks.
+const endsSoon = 14 * 24 * time.Hour
+
+var live = []identity.KeyState{identity.KeyLive}
+
+var keyViews = []keyView{
+	{"", "Live", live, nil, "No key works at the moment."},
+	{"ends", "Ends soon", live, func(k *identity.Key, now time.Time) bool {
+		return !k.ExpiresAt.IsZero() && k.ExpiresAt.Before(now.Add(endsSoon))
+	}, "No key ends within 14 days."},
+	{"unused", "Never used", live, func(k *identity.Key, _ time.Time) bool { return k.LastUsedAt.IsZero() },
+		"Every key was used at least once."},
+	{"admin", "Admin scope", live, func(k *identity.Key, _ time.Time) bool { return k.Scopes.Has(identity.Admin) },
+		"No key can administer the org."},
+	{"ended", "Ended", []identity.KeyState{identity.KeyExpired, identity.KeyRevoked}, nil, "No key has expired or was revoked."},
+}
+
+// keysView is the page of the org's keys.
+type keysView struct {
+	Tabs       []tab
+	Rows       []keyRow
+	Pager      cursorLinks
+	Empty      string
+	Principal  string // only keys of this one are shown
+	Principals []identity.Member
+	Clear      string // the same list of all principals
+	First      bool   // the org has no live key at all
+	View       string
+}
+
+// keyRow is a key as lists show it.
+type keyRow struct {
+	identity.Key
+	Title  string
+	Ref    string // of the principal
+	Status identity.KeyState
+	Live   bool // it can be used
+	May    may
+	Soon   bool // it ends soon
+}
+
+func newKeyRow(k *identity.Key, now time.Time) keyRow {
+	out := keyRow{Key: *k, Title: k.Name, Ref: k.Principal.Ref(), Status: k.State(now), May: inWords(k.Scopes)}
+	if out.Title == "" {
+		out.Title = k.Prefix + "…"
+	}
+	out.Live = out.Status == identity.KeyLive
+	out.Soon = out.Live && !k.ExpiresAt.IsZero() && k.ExpiresAt.Before(now.Add(endsSoon))
+	return out
+}
+
+// keysPage lists the keys of the org, by view.
+func (v *visit) keysPage() error {
+	a, err := v.admin(identity.ReadKeys)
+	if err != nil {
+		return err
+	}
+	q := v.r.URL.Query()
+	at := slices.IndexFunc(keyViews, func(k keyView) bool { return k.value == q.Get("view") })
+	if at < 0 {
+		return queryError("view", "must be one of the tabs")
+	}
+	f := identity.KeyFilter{Before: q.Get("cursor")}
+	if f.Before != "" && !identity.ValidKeyID(f.Before) {
+		return queryError("cursor", "is not a cursor of this list")
+	}
+	out := keysView{Principal: q.Get("principal"), Empty: keyViews[at].empty, View: keyViews[at].value}
+	if out.Principal != "" {
+		if f.Principal, err = identity.ParseRef(v.member.Org, out.Principal); err != nil {
+			return queryError("principal", "must be user:ID, agent:ID or service:ID")
+		}
+		out.Clear = v.withQuery("principal", "")
+	}
+	list, next, err := v.findKeys(a, f, &keyViews[at])
+	if err != nil {
+		return err
+	}
+	for i := range list {
+		out.Rows = append(out.Rows, newKeyRow(&list[i], v.Now()))
+	}
+	out.Pager = v.cursorPager(next)
+	out.First = len(out.Rows) == 0 && at == 0 && out.Principal == "" && f.Before == ""
+	for i, view := range keyViews {
+		out.Tabs = append(out.Tabs, tab{Name: view.name, Href: v.withQuery("view", view.value), Current: i == at})
+	}
+	out.Principals, err = v.Manager.Members(v.r.Context(), a, identity.MemberFilter{Limit: maxAssignees})
+	if err != nil {
+		return err
+	}
+	return render(v, http.StatusOK, "keys", "Keys", out)
+}
+
+// A list that the store cannot choose by itself is looked for in the org's keys, a bounded
+// number at a time.
+const (
+	keysAtOnce  = 200
+	maxKeyReads = 10
+)
+
+// findKeys returns a page of keys, and the cursor of the next one. It may be short of rows, and
+// even empty, while there are more.
+func (v *visit) findKeys(a identity.Access, f identity.KeyFilter, view *keyView) (list []identity.Key, next string, err error) {
+	f.Limit = adminPerPage + 1
+	if view.match != nil {
+		f.Limit = keysAtOnce
+	}
+	now := v.Now()
+	for range maxKeyReads {
+		some, err := v.keysIn(a, f, view.states)
+		if err != nil {
+			return nil, "", err
+		}
+		for i := range some {
+			if view.match != nil && !view.match(&some[i], now) {
+				continue
+			}
+			if len(list) == adminPerPage {
+				return list, list[len(list)-1].ID, nil
+			}
+			list = append(list, some[i])
+		}
+		if len(some) < f.Limit {
+			return list, "", nil
+		}
+		f.Before = some[len(some)-1].ID
+	}
+	return list, f.Before, nil
+}
+
+// keysIn lists keys in any of the states, newest first.
+func (v *visit) keysIn(a identity.Access, f identity.KeyFilter, states []identity.KeyState) ([]identity.Key, error) {
+	var out []identity.Key
+	for _, f.State = range states {
+		list, err := v.Manager.Keys(v.r.Context(), a, f)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, list...)
+	}
+	slices.SortFunc(out, func(a, b identity.Key) int { return strings.Compare(b.ID, a.ID) })
+	return out[:min(len(out), f.Limit)], nil
+}

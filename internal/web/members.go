@@ -1,3 +1,136 @@
 package web
 
-func (p *Pages) mountMembers() {}
+import (
+	"net/http"
+	"slices"
+
+	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/identity"
+)
+
+func (p *Pages) mountMembers() {
+	p.orgPages(map[string]handler{
+		"GET /members":                          (*visit).membersPage,
+		"POST /members":                         (*visit).createMember,
+		"GET /members/{ref}":                    (*visit).memberPage,
+		"POST /members/{ref}":                   (*visit).changeMember,
+		"POST /members/{ref}/link":              (*visit).linkMember,
+		"GET /members/invitations":              (*visit).invitationsPage,
+		"POST /members/invitations":             (*visit).invite,
+		"POST /members/invitations/{id}/revoke": (*visit).revokeInvitation,
+	})
+}
+
+// membersView is the page of one kind of the org's principals.
+type membersView struct {
+	Tabs      []tab
+	Kind      identity.Kind
+	States    []tab
+	Disabled  bool // only disabled ones are shown
+	Rows      []identity.Member
+	Pager     cursorLinks
+	Service   typedMember // what was typed into the form for a new user or service
+	Invited   typedInvitation
+	MayManage bool
+}
+
+// typedMember is what the form for a new user or service holds.
+type typedMember struct {
+	ID, Name string
+	Admin    bool
+	Open     bool // the form was sent
+}
+
+type memberKind struct {
+	kind        identity.Kind
+	value, name string
+}
+
+var memberKinds = []memberKind{{identity.User, "", "People"}, {identity.Agent, "agent", "Agents"}, {identity.Service, "service", "Services"}}
+
+// memberTabs leads to the lists; current is the kind shown, or empty for invitations.
+func (v *visit) memberTabs(current identity.Kind) []tab {
+	at := v.base() + "/members"
+	var out []tab
+	for _, k := range memberKinds {
+		out = append(out, tab{Name: k.name, Href: link(at, "kind", k.value), Current: k.kind == current})
+	}
+	return append(out, tab{Name: "Invitations", Href: at + "/invitations", Current: current == ""})
+}
+
+func (v *visit) membersPage() error {
+	return v.showMembers(v.r.URL.Query().Get("kind"), typedMember{}, typedInvitation{}, nil)
+}
+
+// showMembers lists principals of one kind, with the forms to add one.
+func (v *visit) showMembers(kind string, typed typedMember, invited typedInvitation, problem error) error {
+	a, err := v.admin(identity.ReadMembers)
+	if err != nil {
+		return err
+	}
+	at := slices.IndexFunc(memberKinds, func(k memberKind) bool { return k.value == kind })
+	if at < 0 {
+		return queryError("kind", "must be agent or service, or be left out")
+	}
+	q := v.r.URL.Query()
+	f := identity.MemberFilter{Kind: memberKinds[at].kind, State: q.Get("state"), Limit: adminPerPage + 1}
+	if f.State != "" && !slices.Contains(identity.MemberStates, f.State) {
+		return queryError("state", "must be enabled or disabled, or be left out")
+	}
+	if c := q.Get("cursor"); c != "" {
+		if f.After, err = identity.ParseRef(v.member.Org, c); err != nil {
+			return queryError("cursor", "is not a cursor of this list")
+		}
+	}
+	out := membersView{
+		Tabs: v.memberTabs(f.Kind), Kind: f.Kind, Disabled: f.State == identity.MemberDisabled, Service: typed, Invited: invited,
+		MayManage: v.may(identity.ManageMembers),
+	}
+	for _, s := range []tab{{Name: "All"}, {Name: "Enabled", Href: identity.MemberEnabled}, {Name: "Disabled", Href: identity.MemberDisabled}} {
+		out.States = append(out.States, tab{
+			Name: s.Name, Href: link(v.base()+"/members", "kind", kind, "state", s.Href), Current: s.Href == f.State,
+		})
+	}
+	if out.Rows, err = v.Manager.Members(v.r.Context(), a, f); err != nil {
+		return err
+	}
+	next := ""
+	if len(out.Rows) > adminPerPage {
+		out.Rows = out.Rows[:adminPerPage]
+		next = out.Rows[adminPerPage-1].Ref()
+	}
+	out.Pager = v.cursorPager(next)
+	return renderForm(v, http.StatusOK, "members", "Members", out, problem)
+}
+
+// createMember makes a service, or a user without an invitation.
+func (v *visit) createMember() error {
+	kind := identity.Kind(v.value("kind"))
+	typed := typedMember{ID: v.value("id"), Name: v.value("name"), Admin: v.value("admin") != "", Open: true}
+	ref := string(kind) + ":" + typed.ID
+	a, err := v.admin(identity.ManageMembers)
+	if err != nil {
+		return v.audited(identity.MemberCreate, ref, err)
+	}
+	shown := string(kind)
+	switch kind {
+	case identity.User:
+		shown = ""
+	case identity.Service:
+	default:
+		return errs.New(errs.Malformed, "request.malformed", "this form is incomplete; open the page again")
+	}
+	ctx, _, err := v.begin()
+	if err != nil {
+		return err
+	}
+	m, err := v.Manager.CreateMember(ctx, a, kind, typed.ID, typed.Name, typed.Admin)
+	if err != nil {
+		return v.showMembers(shown, typed, typedInvitation{}, v.audited(identity.MemberCreate, ref, err))
+	}
+	said := "The service was created. Give it a key now."
+	if kind == identity.User {
+		said = "The user was created. Make a link below, so that they can choose a password."
+	}
+	return v.done(v.base()+"/members/"+m.Ref(), said)
+}

@@ -1,0 +1,266 @@
+package web_test
+
+import (
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/parley-dev/parley/internal/account"
+	"github.com/parley-dev/parley/internal/agent"
+	"github.com/parley-dev/parley/internal/followup"
+	"github.com/parley-dev/parley/internal/friction"
+	"github.com/parley-dev/parley/internal/httpx"
+	"github.com/parley-dev/parley/internal/identity"
+	"github.com/parley-dev/parley/internal/oauth"
+	"github.com/parley-dev/parley/internal/orgtest"
+	"github.com/parley-dev/parley/internal/proposal"
+	"github.com/parley-dev/parley/internal/task"
+	"github.com/parley-dev/parley/internal/web"
+)
+
+// office is the dashboard on a real store: acme with ada (admin), bob and the agent scout, and
+// globex with eve (admin).
+type office struct {
+	*orgtest.World
+	handler http.Handler
+	manager *identity.Manager
+	clients *oauth.Service
+	hooks   *task.Tasks // pushes to any address
+	fric    *friction.Frictions
+
+	ada, bob, eve *visitor
+}
+
+// visitor is a browser of somebody.
+type visitor struct {
+	tb     testing.TB
+	site   *office
+	cookie *http.Cookie
+	last   string // the token of the last form
+}
+
+// seen is a response as a person sees it.
+type seen struct {
+	tb     testing.TB
+	code   int
+	header http.Header
+	body   string
+}
+
+func newOffice(tb testing.TB) *office {
+	tb.Helper()
+	w := orgtest.New(tb)
+	o := &office{
+		World: w, manager: identity.NewManager(w.Store, w.Agents, orgtest.Now, orgtest.NewID),
+		clients: oauth.New(w.Store, w.Agents, orgtest.Now, orgtest.NewID, oauth.Lifetimes{}),
+		fric:    friction.New(w.Store, orgtest.Now, orgtest.NewID, proposal.Check),
+	}
+	o.clients.MaxClients = oauth.MaxClients
+	hooks := w.Tasks.Options
+	hooks.PushURL = func(string) error { return nil }
+	o.hooks = task.New(hooks)
+	w.Agent(agent.Agent{ID: "scout", Org: "acme", Name: "Scout"})
+	accounts := account.New(w.Store, &counter{}, orgtest.Now)
+	log := slog.New(slog.NewTextHandler(w.Logs, nil))
+	router := httpx.NewRouter(httpx.Options{Logger: log, Authenticator: w.Auth})
+	pages, err := web.New(router, web.Options{
+		Accounts: accounts, Manager: o.manager, Proposals: proposal.New(w.Store, orgtest.Now, orgtest.NewID),
+		Followups: followup.New(w.Store, orgtest.Now, orgtest.NewID, nil), Frictions: o.fric, Agents: w.Agents, Tasks: o.hooks,
+		Sessions: w.Store, Programs: o.clients, PublicURL: "http://parley.test", Logger: log, Now: orgtest.Now,
+	})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	pages.Mount()
+	o.handler = router
+	person := func(org, id string, admin bool) *visitor {
+		p := identity.Principal{Org: org, Kind: identity.User, ID: id}
+		if _, err := w.Admins.CreateMember(tb.Context(), p, strings.ToUpper(id[:1])+id[1:], admin); err != nil {
+			tb.Fatal(err)
+		}
+		if _, err := accounts.SetPassword(tb.Context(), p, rightPassword); err != nil {
+			tb.Fatal(err)
+		}
+		v := &visitor{tb: tb, site: o}
+		res := v.send(http.MethodPost, "/login", url.Values{"org": {org}, "user": {id}, "password": {rightPassword}})
+		if res.code != http.StatusSeeOther {
+			tb.Fatalf("%s cannot sign in: %d %s", id, res.code, res.body)
+		}
+		cookies := (&http.Response{Header: res.header}).Cookies()
+		v.cookie = cookies[0]
+		return v
+	}
+	o.ada, o.bob, o.eve = person("acme", "ada", true), person("acme", "bob", false), person("globex", "eve", true)
+	return o
+}
+
+func (v *visitor) send(method, path string, form url.Values) *seen {
+	v.tb.Helper()
+	var body io.Reader
+	if form != nil {
+		body = strings.NewReader(form.Encode())
+	}
+	r := httptest.NewRequest(method, path, body)
+	if form != nil {
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	}
+	if v.cookie != nil {
+		r.AddCookie(v.cookie)
+	}
+	w := httptest.NewRecorder()
+	v.site.handler.ServeHTTP(w, r)
+	out := &seen{tb: v.tb, code: w.Code, header: w.Result().Header, body: w.Body.String()}
+	if out.code != http.StatusSeeOther && strings.HasPrefix(path, "/orgs/") {
+		out.sound(path)
+	}
+	return out
+}
+
+// get opens a page of acme.
+func (v *visitor) get(path string) *seen {
+	v.tb.Helper()
+	return v.send(http.MethodGet, "/orgs/acme"+path, nil)
+}
+
+// post sends a form of acme with a token of its own; pairs are its fields.
+func (v *visitor) post(path string, pairs ...string) *seen {
+	v.tb.Helper()
+	v.last = orgtest.NewID("t")
+	return v.again(path, pairs...)
+}
+
+// again sends a form with the token of the one before.
+func (v *visitor) again(path string, pairs ...string) *seen {
+	v.tb.Helper()
+	form := url.Values{"once": {v.last}}
+	for i := 0; i < len(pairs); i += 2 {
+		form.Add(pairs[i], pairs[i+1])
+	}
+	return v.send(http.MethodPost, "/orgs/acme"+path, form)
+}
+
+func (s *seen) want(code int, texts ...string) *seen {
+	s.tb.Helper()
+	if s.code != code {
+		s.tb.Fatalf("status %d, want %d: %s", s.code, code, s.main())
+	}
+	for _, t := range texts {
+		if !strings.Contains(s.body, t) {
+			s.tb.Errorf("the page lacks %q: %s", t, s.main())
+		}
+	}
+	return s
+}
+
+func (s *seen) lacks(texts ...string) *seen {
+	s.tb.Helper()
+	for _, t := range texts {
+		if strings.Contains(s.body, t) {
+			s.tb.Errorf("the page has %q: %s", t, s.main())
+		}
+	}
+	return s
+}
+
+// leads follows the redirect of a form that was carried out.
+func (s *seen) leads(v *visitor, texts ...string) *seen {
+	s.tb.Helper()
+	s.want(http.StatusSeeOther)
+	return v.send(http.MethodGet, s.header.Get("Location"), nil).want(http.StatusOK, texts...)
+}
+
+// main is the page without its menu.
+func (s *seen) main() string {
+	if _, rest, ok := strings.Cut(s.body, "<main"); ok {
+		return "<main" + rest
+	}
+	return s.body
+}
+
+var (
+	quoted       = regexp.MustCompile(`"[^"]*"`)
+	inlineScript = regexp.MustCompile(`<script>|<[^>]*\son[a-z]+=`)
+	inlineStyle  = regexp.MustCompile(`<[^>]*\sstyle=`)
+	foreignLink  = regexp.MustCompile(`(href|src|action)="(https?:)?//`)
+	idOf         = regexp.MustCompile(`<[^>]*\sid="([^"]*)"`)
+	formTag      = regexp.MustCompile(`(?s)<form[^>]*method="post".*?</form>`)
+	secretText   = regexp.MustCompile(identity.SecretPattern)
+)
+
+// sound checks what holds for every page.
+func (s *seen) sound(path string) {
+	s.tb.Helper()
+	for name, bad := range map[string]*regexp.Regexp{"inline style": inlineStyle, "foreign link": foreignLink} {
+		if at := bad.FindString(s.body); at != "" {
+			s.tb.Errorf("%s: %s: %s", path, name, at)
+		}
+	}
+	if at := inlineScript.FindString(quoted.ReplaceAllString(s.body, `""`)); at != "" {
+		s.tb.Errorf("%s: inline script: %s", path, at)
+	}
+	ids := map[string]bool{}
+	for _, m := range idOf.FindAllStringSubmatch(s.body, -1) {
+		if ids[m[1]] {
+			s.tb.Errorf("%s: the id %q is there twice", path, m[1])
+		}
+		ids[m[1]] = true
+	}
+	for _, ref := range regexp.MustCompile(`(?:aria-describedby|aria-labelledby|for)="([^"]*)"`).FindAllStringSubmatch(s.body, -1) {
+		for id := range strings.FieldsSeq(ref[1]) {
+			if !ids[id] {
+				s.tb.Errorf("%s: nothing has the id %q", path, id)
+			}
+		}
+	}
+	for _, f := range formTag.FindAllString(s.body, -1) {
+		if !strings.Contains(f, `name="once"`) {
+			s.tb.Errorf("%s: a form without a token: %s", path, f)
+		}
+	}
+	if csp := s.header.Get("Content-Security-Policy"); !strings.Contains(csp, "default-src 'none'") || strings.Contains(csp, "unsafe") {
+		s.tb.Errorf("%s: policy %q", path, csp)
+	}
+}
+
+// key makes a key of a principal of acme.
+func (o *office) key(ref string, scopes ...identity.Scope) identity.Key {
+	o.Helper()
+	_, id := o.Key("acme", ref, scopes...)
+	k, err := o.Store.Key(o.Context(), "acme", id)
+	if err != nil {
+		o.Fatal(err)
+	}
+	return k
+}
+
+func newForm(path string, form url.Values) *http.Request {
+	r := httptest.NewRequest(http.MethodPost, "/orgs/acme"+path, strings.NewReader(form.Encode()))
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	return r
+}
+
+func serve(o *office, r *http.Request) int {
+	w := httptest.NewRecorder()
+	o.handler.ServeHTTP(w, r)
+	return w.Code
+}
+
+// accessOf is what a principal of acme may do with the scopes.
+func accessOf(t *testing.T, o *office, ref string, scopes ...identity.Scope) identity.Access {
+	t.Helper()
+	value, _ := o.Key("acme", ref, scopes...)
+	c, err := o.Auth.Authenticate(t.Context(), value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := identity.Authorize(c, "acme", identity.ReadFriction)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}

@@ -1,0 +1,140 @@
+package web
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/identity"
+	"github.com/parley-dev/parley/internal/oauth"
+)
+
+// clientOne is the page of one client.
+type clientOne struct {
+	Client   clientRow
+	Secret   *secret // only by the response that made it
+	Server   string  // the address of this server, for examples
+	Typed    typedClient
+	Scopes   scopeForm
+	Overlaps []overlap
+	Rotates  bool // it has a secret
+	OldWorks bool // the secret before the last rotation works still
+}
+
+func (v *visit) clientPage() error {
+	c, err := v.clientInPath(identity.ReadClients)
+	if err != nil {
+		return err
+	}
+	return v.showClient(http.StatusOK, c, nil, nil, nil)
+}
+
+// clientInPath is the client that the path names, for a member who may do the action.
+func (v *visit) clientInPath(action identity.Action) (oauth.Client, error) {
+	a, err := v.admin(action)
+	if err != nil {
+		return oauth.Client{}, err
+	}
+	id := v.r.PathValue("id")
+	if !oauth.ValidClientID(id) {
+		return oauth.Client{}, errs.ErrNotFound
+	}
+	return v.Programs.OrgClient(v.r.Context(), a, id)
+}
+
+// showClient shows a client; typed is what was typed into its form, if that was refused.
+func (v *visit) showClient(status int, c oauth.Client, typed *typedClient, s *secret, problem error) error {
+	out := clientOne{
+		Client: newClientRow(&c), Secret: s, Server: v.PublicURL, Overlaps: overlaps(), Rotates: c.Method != oauth.Public,
+		OldWorks: v.Now().Before(c.OldSecretExpires),
+	}
+	out.Typed = typedClient{Name: c.Name, Redirects: strings.Join(c.RedirectURIs, "\n"), Scopes: scopeNames(c.Scopes)}
+	if typed != nil {
+		out.Typed = *typed
+	}
+	var err error
+	if out.Scopes, err = v.newScopeForm(out.Typed.Scopes, identity.A2AServe); err != nil {
+		return err
+	}
+	return renderForm(v, status, "client", c.Name, out, problem)
+}
+
+// changeClient changes a client that is still as the form showed it.
+func (v *visit) changeClient() error {
+	c, err := v.clientInPath(identity.ManageClients)
+	if err != nil {
+		return v.audited(oauth.ClientUpdate, v.r.PathValue("id"), err)
+	}
+	a, err := v.access(identity.ManageClients)
+	if err != nil {
+		return err
+	}
+	typed := v.typedClient()
+	uris := typed.uris()
+	edit := oauth.ClientEdit{Name: &typed.Name, RedirectURIs: &uris, Scopes: &typed.Scopes}
+	version, err := strconv.ParseInt(v.value("version"), 10, 64)
+	if err != nil {
+		return errs.New(errs.Malformed, "request.malformed", "this form is incomplete; open the client again")
+	}
+	edit.IfVersion = &version
+	if edit.Once, err = v.once(); err == nil {
+		if err = together(edit.Validate(), typed.check()); err == nil {
+			_, err = v.Programs.UpdateClient(v.r.Context(), a, c.ID, edit)
+		}
+	}
+	switch {
+	case err == nil:
+		return v.done(v.base()+"/clients/"+c.ID, "The client was changed.")
+	case errs.KindOf(err) == errs.Stale:
+		return v.showClient(http.StatusOK, c, nil, nil, v.audited(oauth.ClientUpdate, c.ID, err))
+	}
+	return v.showClient(http.StatusOK, c, &typed, nil, v.audited(oauth.ClientUpdate, c.ID, err))
+}
+
+// rotateClient gives a client a new secret, and shows it once.
+func (v *visit) rotateClient() error {
+	c, err := v.clientInPath(identity.ManageClients)
+	if err != nil {
+		return v.audited(oauth.ClientRotate, v.r.PathValue("id"), err)
+	}
+	a, err := v.access(identity.ManageClients)
+	if err != nil {
+		return err
+	}
+	d, err := v.overlapOf()
+	if err != nil {
+		return v.showClient(http.StatusOK, c, nil, nil, v.audited(oauth.ClientRotate, c.ID, err))
+	}
+	ctx, once, err := v.begin()
+	if err != nil {
+		return err
+	}
+	next, value, err := v.Programs.RotateClient(ctx, a, c.ID, d)
+	switch {
+	case sealed(err):
+		next = c // as it is since the form was sent first
+	case err != nil:
+		return v.showClient(http.StatusOK, c, nil, nil, v.audited(oauth.ClientRotate, c.ID, err))
+	}
+	return v.showClient(http.StatusCreated, next, nil, v.newSecret("client", value, once), nil)
+}
+
+// deleteClient deletes a client with all that people allowed it.
+func (v *visit) deleteClient() error {
+	c, err := v.clientInPath(identity.ManageClients)
+	if errs.KindOf(err) == errs.NotFound && err != nil {
+		return v.done(v.base()+"/clients", "There is no such client any more.")
+	}
+	if err != nil {
+		return v.audited(oauth.ClientDelete, v.r.PathValue("id"), err)
+	}
+	a, err := v.access(identity.ManageClients)
+	if err != nil {
+		return err
+	}
+	if _, err := v.Programs.DeleteClient(v.r.Context(), a, c.ID); err != nil {
+		return v.audited(oauth.ClientDelete, c.ID, err)
+	}
+	return v.done(v.base()+"/clients", "The client “"+c.Name+"” was deleted. Its tokens stop working within seconds.")
+}

@@ -1,0 +1,105 @@
+package web
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/identity"
+	"github.com/parley-dev/parley/internal/task"
+)
+
+// deliveriesView is the page of where events of tasks are pushed to.
+type deliveriesView struct {
+	Tabs  []tab
+	State task.PushState
+	Rows  []delivery
+	Pager cursorLinks
+	Task  string // only those of this task
+}
+
+// delivery is one push configuration. What may be secret of it is not shown.
+type delivery struct {
+	task.Push
+	To       string
+	Waiting  int64 // events that the receiver does not have
+	Failures int64
+	Dead     bool
+}
+
+var deliveryViews = []struct {
+	state       task.PushState
+	value, name string
+}{{task.PushDead, "", "Given up"}, {task.PushActive, "active", "Active"}, {task.PushDone, "done", "Done"}}
+
+func (v *visit) deliveriesPage() error { return v.showDeliveries(nil) }
+
+func (v *visit) showDeliveries(problem error) error {
+	a, err := v.admin(identity.ReadTasks)
+	if err != nil {
+		return err
+	}
+	q := v.r.URL.Query()
+	out := deliveriesView{Task: q.Get("task")}
+	f := task.PushFilter{State: task.PushState(q.Get("state")), Limit: adminPerPage + 1}
+	if f.State == "" {
+		f.State = task.PushDead
+	} else if !slices.Contains(task.PushStates, f.State) {
+		return queryError("state", "must be one of the tabs")
+	}
+	if c := q.Get("cursor"); c != "" {
+		ok := false
+		f.Before, f.BeforeID, ok = strings.Cut(c, auditCursor)
+		if !ok || !task.ValidUID(f.Before) || !task.ValidPushID(f.BeforeID) {
+			return queryError("cursor", "is not a cursor of this list")
+		}
+	}
+	for _, d := range deliveryViews {
+		out.Tabs = append(out.Tabs, tab{
+			Name: d.name, Href: link(v.base()+"/settings/deliveries", "state", d.value), Current: out.Task == "" && d.state == f.State,
+		})
+	}
+	out.State = f.State
+	var list []task.Push
+	if out.Task != "" {
+		list, err = v.Tasks.OrgTaskPushes(v.r.Context(), a, out.Task)
+	} else {
+		list, err = v.Tasks.OrgPushes(v.r.Context(), a, f)
+	}
+	if err != nil {
+		return err
+	}
+	next := ""
+	if len(list) > adminPerPage {
+		list = list[:adminPerPage]
+		next = list[adminPerPage-1].UID + auditCursor + list[adminPerPage-1].ID
+	}
+	out.Pager = v.cursorPager(next)
+	for i := range list {
+		p := &list[i]
+		out.Rows = append(out.Rows, delivery{*p, p.Receiver(), p.Head - p.Cursor, int64(p.Attempts), p.State == task.PushDead})
+	}
+	return renderForm(v, http.StatusOK, "deliveries", "Deliveries", out, problem)
+}
+
+// retryDelivery takes up a configuration that was given up.
+func (v *visit) retryDelivery() error {
+	a, err := v.admin(identity.ReadTasks)
+	if err != nil {
+		return err
+	}
+	// The id is its sender's choice and may have any character, so it stands in a field.
+	uid, id := v.value("task"), v.r.PostFormValue("push")
+	if !task.ValidUID(uid) || !task.ValidPushID(id) {
+		return errs.ErrNotFound
+	}
+	ctx, _, err := v.begin()
+	if err == nil {
+		_, err = v.Tasks.RetryPush(ctx, a, uid, id)
+	}
+	if err != nil {
+		return v.showDeliveries(plain(err))
+	}
+	return v.back(v.base()+"/settings/deliveries", "It is tried again now, from the event that could not be delivered.")
+}

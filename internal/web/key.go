@@ -1,0 +1,147 @@
+package web
+
+import (
+	"net/http"
+
+	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/identity"
+)
+
+// keyOne is the page of one key.
+type keyOne struct {
+	Key      keyRow
+	Secret   *secret // only by the response that made the key
+	Server   string  // the address of the API, for examples
+	Serves   string  // the agent that a worker with the key works for, for examples
+	Pair     *keyPair
+	WhyNot   string // why the key cannot be rotated; empty: it can
+	Overlaps []overlap
+	Revoke   bool // the question whether to revoke it is open
+	Audit    string
+}
+
+// keyPair is a key beside the one that replaced it.
+type keyPair struct{ Old, New keyRow }
+
+// keyPage shows one key.
+func (v *visit) keyPage() error {
+	k, err := v.keyInPath(identity.ReadKeys)
+	if err != nil {
+		return err
+	}
+	return v.showKey(http.StatusOK, k, nil, nil)
+}
+
+// keyInPath is the key that the path names, for a member who may do the action.
+func (v *visit) keyInPath(action identity.Action) (identity.Key, error) {
+	a, err := v.admin(action)
+	if err != nil {
+		return identity.Key{}, err
+	}
+	id := v.r.PathValue("id")
+	if !identity.ValidKeyID(id) {
+		return identity.Key{}, errs.ErrNotFound
+	}
+	return v.Manager.Key(v.r.Context(), a, id)
+}
+
+// showKey shows a key, with its secret if that was just made.
+func (v *visit) showKey(status int, k identity.Key, s *secret, problem error) error {
+	now := v.Now()
+	out := keyOne{
+		Key: newKeyRow(&k, now), Secret: s, Server: v.PublicURL, WhyNot: v.whyNotRotate(&k), Overlaps: overlaps(),
+		Revoke: v.r.URL.Query().Has("revoke"), Audit: link(v.base()+"/audit", "actor", k.Principal.Ref()),
+	}
+	if k.Scopes.Has(identity.A2AServe) && k.Principal.Kind == identity.Agent {
+		out.Serves = k.Principal.ID
+	}
+	var err error
+	if out.Pair, err = v.keyPair(&k); err != nil {
+		return err
+	}
+	return renderForm(v, status, "key", out.Key.Title, out, problem)
+}
+
+// whyNotRotate is the reason why a key cannot be rotated, as Manager.RotateKey would say it.
+func (v *visit) whyNotRotate(k *identity.Key) string {
+	switch {
+	case k.Principal.Kind == identity.User && k.Principal != v.member.Principal:
+		return "It speaks for another person, who alone can rotate it."
+	case k.Disabled:
+		return k.Principal.Ref() + " is disabled; enable it first."
+	case !k.Live(v.Now()):
+		return "It has ended; make a new key instead."
+	case k.ReplacedBy != "":
+		return "It was rotated already; rotate its successor instead."
+	}
+	return ""
+}
+
+// keyPair finds the key that replaced this one, or the one that this one replaced.
+func (v *visit) keyPair(k *identity.Key) (*keyPair, error) {
+	a, err := v.access(identity.ReadKeys)
+	if err != nil {
+		return nil, err
+	}
+	ctx, now := v.r.Context(), v.Now()
+	if k.ReplacedBy != "" {
+		next, err := v.Manager.Key(ctx, a, k.ReplacedBy)
+		if err != nil {
+			return nil, err
+		}
+		return &keyPair{newKeyRow(k, now), newKeyRow(&next, now)}, nil
+	}
+	older, err := v.Manager.Keys(ctx, a, identity.KeyFilter{Principal: k.Principal, Before: k.ID, Limit: keysAtOnce})
+	for i := range older {
+		if older[i].ReplacedBy == k.ID {
+			return &keyPair{newKeyRow(&older[i], now), newKeyRow(k, now)}, err
+		}
+	}
+	return nil, err
+}
+
+// rotateKey replaces a key, and shows the secret of the new one once.
+func (v *visit) rotateKey() error {
+	old, err := v.keyInPath(identity.ManageKeys)
+	if err != nil {
+		return v.audited(identity.KeyRotate, v.r.PathValue("id"), err)
+	}
+	d, err := v.overlapOf()
+	if err == nil {
+		err = v.confirmAdmin(old.Scopes.Has(identity.Admin))
+	}
+	if err != nil {
+		return v.showKey(http.StatusOK, old, nil, v.audited(identity.KeyRotate, old.ID, err))
+	}
+	a, err := v.access(identity.ManageKeys)
+	if err != nil {
+		return err
+	}
+	ctx, once, err := v.begin()
+	if err != nil {
+		return err
+	}
+	k, value, err := v.Manager.RotateKey(ctx, a, old.ID, d)
+	if err != nil && !sealed(err) {
+		return v.showKey(http.StatusOK, old, nil, v.audited(identity.KeyRotate, old.ID, err))
+	}
+	return v.showKey(http.StatusCreated, k, v.newSecret("key", value, once), nil)
+}
+
+// revokeKey ends a key. To end it again changes nothing.
+func (v *visit) revokeKey() error {
+	old, err := v.keyInPath(identity.ManageKeys)
+	if err != nil {
+		return v.audited(identity.KeyRevoke, v.r.PathValue("id"), err)
+	}
+	a, err := v.access(identity.ManageKeys)
+	if err != nil {
+		return err
+	}
+	k, err := v.Manager.RevokeKey(v.r.Context(), a, old.ID)
+	if err != nil {
+		return v.showKey(http.StatusOK, old, nil, v.audited(identity.KeyRevoke, old.ID, err))
+	}
+	row := newKeyRow(&k, v.Now())
+	return v.back(v.base()+"/keys/"+k.ID, "The key “"+row.Title+"” was revoked. It stops working within seconds.")
+}

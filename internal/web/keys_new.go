@@ -1,0 +1,235 @@
+package web
+
+import (
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/identity"
+)
+
+// newKeyView is the form for a new key.
+type newKeyView struct {
+	Presets  []preset
+	Typed    typedKey
+	Agents   []identity.Member // of the org
+	Services []identity.Member
+	Scopes   scopeForm
+	Expiries []expiry
+}
+
+// preset is a link to the form with its fields filled in.
+type preset struct {
+	Name, Text, Href string
+	Current          bool
+}
+
+// typedKey is what the form holds.
+type typedKey struct {
+	Preset    string
+	Name      string
+	Principal string // a ref
+	Scopes    []string
+	Expires   string // days, or "never"
+	On        string // a day; counts instead of Expires
+}
+
+type expiry struct {
+	Value, Name string
+	Selected    bool
+}
+
+const (
+	defaultExpiry = "90"
+	neverExpires  = "never"
+)
+
+// expiries are the choices of how long a key works.
+var expiries = []expiry{
+	{Value: "7", Name: "7 days"}, {Value: "30", Name: "30 days"}, {Value: "90", Name: "90 days"}, {Value: "365", Name: "1 year"},
+	{Value: neverExpires, Name: "never ends"},
+}
+
+type keyPreset struct {
+	value, name, text string
+	scopes            []identity.Scope
+}
+
+// presets fill in the form.
+var presets = []keyPreset{
+	{"worker", "Worker of an agent", "Claims the agent's tasks and reports on them.", []identity.Scope{identity.A2AServe}},
+	{"proposals", "Files proposals", "Reads, submits, votes and reports friction.", []identity.Scope{identity.TasksRead, identity.TasksWrite}},
+	{"calls", "Calls agents", "Sends tasks and messages to agents.", []identity.Scope{identity.A2AWrite}},
+	{"reads", "Reads only", "Sees proposals, follow-ups and agents.", []identity.Scope{identity.TasksRead}},
+	{"custom", "Custom", "Choose every right yourself.", nil},
+}
+
+// maxWorkerPresets is for how many agents a preset of their own is offered.
+const maxWorkerPresets = 4
+
+// newKeyPage shows the form, filled in by a preset.
+func (v *visit) newKeyPage() error {
+	q := v.r.URL.Query()
+	typed := typedKey{Preset: q.Get("preset"), Expires: defaultExpiry, Principal: q.Get("principal")}
+	if typed.Preset == "" {
+		typed.Preset = "custom"
+	}
+	at := slices.IndexFunc(presets, func(p keyPreset) bool { return p.value == typed.Preset })
+	if at < 0 {
+		return queryError("preset", "must be one of the presets")
+	}
+	for _, s := range presets[at].scopes {
+		typed.Scopes = append(typed.Scopes, string(s))
+	}
+	if id := q.Get("agent"); id != "" {
+		if !identity.ValidAgentID(id) {
+			return queryError("agent", "must be the id of an agent")
+		}
+		typed.Principal = agentPrefix + id
+		if typed.Preset == "worker" {
+			typed.Name = "worker of " + id
+		}
+	}
+	return v.showNewKey(typed, nil)
+}
+
+// showNewKey shows the form with what was typed.
+func (v *visit) showNewKey(typed typedKey, problem error) error {
+	a, err := v.admin(identity.ManageKeys)
+	if err != nil {
+		return err
+	}
+	out := newKeyView{Typed: typed, Expiries: slices.Clone(expiries)}
+	for i := range out.Expiries {
+		out.Expiries[i].Selected = out.Expiries[i].Value == typed.Expires
+	}
+	ctx := v.r.Context()
+	f := identity.MemberFilter{Kind: identity.Agent, State: identity.MemberEnabled, Limit: maxAssignees}
+	if out.Agents, err = v.Manager.Members(ctx, a, f); err != nil {
+		return err
+	}
+	f.Kind = identity.Service
+	if out.Services, err = v.Manager.Members(ctx, a, f); err != nil {
+		return err
+	}
+	if out.Scopes, err = v.newScopeForm(typed.Scopes); err != nil {
+		return err
+	}
+	out.Presets = v.keyPresets(typed, out.Agents)
+	return renderForm(v, http.StatusOK, "key_new", "New key", out, problem)
+}
+
+// keyPresets lists the presets; a few agents have one each.
+func (v *visit) keyPresets(typed typedKey, agents []identity.Member) []preset {
+	at := v.base() + "/keys/new"
+	var out []preset
+	for _, p := range presets {
+		if p.value == "worker" && len(agents) > 0 && len(agents) <= maxWorkerPresets {
+			for i := range agents {
+				g := &agents[i]
+				out = append(out, preset{
+					"Worker of " + g.Name, p.text, link(at, "preset", p.value, "agent", g.ID), typed.Preset == p.value && typed.Principal == g.Ref(),
+				})
+			}
+			continue
+		}
+		out = append(out, preset{p.name, p.text, link(at, "preset", p.value), typed.Preset == p.value})
+	}
+	return out
+}
+
+// createKey makes a key, and shows its secret once.
+func (v *visit) createKey() error {
+	a, err := v.admin(identity.ManageKeys)
+	if err != nil {
+		return v.audited(identity.KeyCreate, v.value("principal"), err)
+	}
+	typed := typedKey{
+		Preset: v.value("preset"), Name: v.value("name"), Principal: v.value("principal"), Scopes: v.formScopes(),
+		Expires: v.value("expires"), On: v.value("expires_on"),
+	}
+	request, err := v.keyRequest(&typed)
+	if err == nil {
+		err = v.confirmAdmin(slices.Contains(typed.Scopes, string(identity.Admin)))
+	}
+	if err != nil {
+		return v.showNewKey(typed, v.audited(identity.KeyCreate, typed.Principal, err))
+	}
+	ctx, once, err := v.begin()
+	if err != nil {
+		return err
+	}
+	k, value, err := v.Manager.CreateKey(ctx, a, request)
+	if err != nil && !sealed(err) {
+		return v.showNewKey(typed, v.audited(identity.KeyCreate, typed.Principal, err))
+	}
+	return v.showKey(http.StatusCreated, k, v.newSecret("key", value, once), nil)
+}
+
+// keyRequest reads the form, and lists all that is wrong with it.
+func (v *visit) keyRequest(typed *typedKey) (identity.KeyRequest, error) {
+	r := identity.KeyRequest{Name: typed.Name, Scopes: typed.Scopes}
+	var wrong []errs.Field
+	add := func(err error) {
+		if err != nil {
+			wrong = append(wrong, errs.As(err).Fields...)
+		}
+	}
+	var err error
+	if r.Principal, err = identity.ParseRef(v.member.Org, typed.Principal); err != nil {
+		add(fieldError("principal", "choose whom the key speaks for"))
+	}
+	r.ExpiresAt, err = typed.end(v.Now())
+	add(err)
+	if len(typed.Scopes) == 0 {
+		add(fieldError("scopes", "choose at least one right"))
+	} else {
+		add(r.Validate(v.Now()))
+	}
+	if len(wrong) > 0 {
+		return r, errs.InvalidFields(wrong...)
+	}
+	return r, nil
+}
+
+// end is when the key stops working; zero: never.
+func (t *typedKey) end(now time.Time) (time.Time, error) {
+	if t.On != "" {
+		day, ok := dayOf(t.On)
+		if !ok {
+			return time.Time{}, fieldError("expires_on", "must be a day such as 2027-03-31")
+		}
+		if day = day.AddDate(0, 0, 1); !day.After(now) {
+			return time.Time{}, fieldError("expires_on", "must lie in the future")
+		}
+		return day, nil
+	}
+	if t.Expires == neverExpires {
+		return time.Time{}, nil
+	}
+	days, err := strconv.Atoi(t.Expires)
+	if err != nil || !slices.ContainsFunc(expiries, func(e expiry) bool { return e.Value == t.Expires }) {
+		return time.Time{}, fieldError("expires", "must be one of the choices")
+	}
+	return now.AddDate(0, 0, days), nil
+}
+
+// confirmAdmin asks for the password again before a secret with admin rights is made. The
+// password is taken out of the form: what is kept of a form must not tell it.
+func (v *visit) confirmAdmin(needed bool) error {
+	password := v.r.PostFormValue("password")
+	v.r.PostForm.Del("password")
+	if !needed {
+		return nil
+	}
+	if password == "" {
+		return fieldError("password", "is needed for a key that can administer the org")
+	}
+	err := v.Confirm(v.r, v.member, password)
+	if err != nil && errs.KindOf(err) == errs.Unauthenticated {
+		return fieldError("password", "is wrong")
+	}
+	return err
+}

@@ -1,0 +1,156 @@
+package web
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/parley-dev/parley/internal/account"
+	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/identity"
+)
+
+// memberOne is the page of one principal.
+type memberOne struct {
+	Member  identity.Member
+	Ref     string
+	Self    bool
+	Name    string   // what was typed as the name
+	Keys    []keyRow // its live keys, newest first
+	More    bool     // it has more
+	Ends    int64    // of the keys shown, how many end with the admin role
+	Used    keyRow   // the key that was used last
+	Manages bool
+	NewKey  string // where to make a key for it; empty: the member cannot
+}
+
+func (v *visit) memberPage() error {
+	m, err := v.memberInPath(identity.ReadMembers)
+	if err != nil {
+		return err
+	}
+	return v.showMember(m, m.Name, nil)
+}
+
+// memberInPath is the principal that the path names, for a member who may do the action.
+func (v *visit) memberInPath(action identity.Action) (identity.Member, error) {
+	a, err := v.admin(action)
+	if err != nil {
+		return identity.Member{}, err
+	}
+	p, err := identity.ParseRef(v.member.Org, v.r.PathValue("ref"))
+	if err != nil {
+		return identity.Member{}, errs.ErrNotFound
+	}
+	return v.Manager.Member(v.r.Context(), a, p)
+}
+
+const memberKeys = 20
+
+// showMember shows a principal with its keys.
+func (v *visit) showMember(m identity.Member, name string, problem error) error {
+	a, err := v.admin(identity.ReadMembers)
+	if err != nil {
+		return err
+	}
+	out := memberOne{Member: m, Ref: m.Ref(), Self: m.Principal == v.member.Principal, Name: name, Manages: v.may(identity.ManageMembers)}
+	f := identity.KeyFilter{Principal: m.Principal, State: identity.KeyLive, Limit: memberKeys + 1}
+	list, err := v.Manager.Keys(v.r.Context(), a, f)
+	if err != nil {
+		return err
+	}
+	if len(list) > memberKeys {
+		list, out.More = list[:memberKeys], true
+	}
+	for i := range list {
+		row := newKeyRow(&list[i], v.Now())
+		out.Keys = append(out.Keys, row)
+		if row.May.Admin {
+			out.Ends++
+		}
+		if row.LastUsedAt.After(out.Used.LastUsedAt) {
+			out.Used = row
+		}
+	}
+	if v.may(identity.ManageKeys) && !m.Disabled && (m.Kind != identity.User || out.Self) {
+		preset := map[identity.Kind]string{identity.Agent: "worker", identity.Service: "calls", identity.User: "custom"}[m.Kind]
+		out.NewKey = link(v.base()+"/keys/new", "preset", preset, "principal", m.Ref())
+	}
+	return renderForm(v, http.StatusOK, "member", m.Name, out, problem)
+}
+
+// changeMember changes a principal's name, role or state: one of them a form.
+func (v *visit) changeMember() error {
+	m, err := v.memberInPath(identity.ManageMembers)
+	if err != nil {
+		return v.audited(identity.MemberUpdate, v.r.PathValue("ref"), err)
+	}
+	a, err := v.access(identity.ManageMembers)
+	if err != nil {
+		return err
+	}
+	name, edit, said, err := v.memberEdit(m)
+	if err != nil {
+		return err
+	}
+	ctx, _, err := v.begin()
+	if err == nil {
+		_, err = v.Manager.UpdateMember(ctx, a, m.Principal, edit)
+	}
+	if err != nil {
+		return v.showMember(m, name, v.audited(identity.MemberUpdate, m.Ref(), err))
+	}
+	return v.back(v.base()+"/members/"+m.Ref(), said)
+}
+
+// memberEdit reads which form of the page was sent.
+func (v *visit) memberEdit(m identity.Member) (name string, e identity.MemberEdit, said string, err error) {
+	name = m.Name
+	yes, no := true, false
+	switch v.value("change") {
+	case "name":
+		name = v.value("name")
+		e.Name, said = &name, "The name was changed."
+	case "make-admin":
+		e.Admin, said = &yes, m.Name+" is an admin now."
+	case "take-admin":
+		e.Admin, said = &no, m.Name+" is not an admin any more. Keys and programs with admin rights have lost them."
+	case "disable":
+		e.Disabled, said = &yes, m.Name+" is disabled: signed out, and refused everywhere within seconds."
+	case "enable":
+		e.Disabled, said = &no, m.Name+" is enabled again, with the keys that are still live."
+	default:
+		err = errs.New(errs.Malformed, "request.malformed", "this form is incomplete; open the page again")
+	}
+	return name, e, said, err
+}
+
+// linkMember makes a link with which a user chooses a new password, and shows it once.
+func (v *visit) linkMember() error {
+	m, err := v.memberInPath(identity.ManageMembers)
+	if err != nil {
+		return v.audited(account.LinkCreate, v.r.PathValue("ref"), err)
+	}
+	ctx, once, err := v.begin()
+	if err != nil {
+		return err
+	}
+	token, expires, err := v.passwordLink(ctx, m.Principal)
+	if err != nil && !sealed(err) {
+		return v.showMember(m, m.Name, v.audited(account.LinkCreate, m.Ref(), err))
+	}
+	out := shownLink{
+		Secret: v.newSecret("link", v.PublicURL+"/setup/"+token, once), For: m.Name, User: m.ID, ExpiresAt: expires, Reset: true,
+		Back: v.base() + "/members/" + m.Ref(),
+	}
+	return render(v, http.StatusCreated, "link", "A link for "+m.Name, out)
+}
+
+// passwordLink makes the link.
+func (v *visit) passwordLink(ctx context.Context, p identity.Principal) (token string, expires time.Time, err error) {
+	if p.Kind != identity.User {
+		return "", time.Time{}, errs.New(errs.Conflict, "account.not_a_user", "only people have passwords; make a key for %s instead", p.Ref())
+	}
+	token, l, err := v.Accounts.NewLink(ctx, p)
+	return token, l.ExpiresAt, err
+}

@@ -1,0 +1,133 @@
+package web_test
+
+import (
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/parley-dev/parley/internal/identity"
+)
+
+var linkText = regexp.MustCompile(`http://parley\.test/(join|setup)/[A-Za-z0-9_-]{43}`)
+
+func (o *office) member(t *testing.T, ref string) identity.Member {
+	t.Helper()
+	p, err := identity.ParseRef("acme", ref)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := o.Store.Member(t.Context(), p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func TestAnInvitationIsShownOnce(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	o.ada.get("/members/invitations").want(http.StatusOK, "No invitations yet", `value="7" selected`)
+	fields := []string{"user", "grace", "name", "Grace", "days", "7", "admin", "yes"}
+	made := o.ada.post("/members/invitations", fields...).want(http.StatusCreated, "Copy the link now", "an admin of the org", "user:grace")
+	value := linkText.FindString(made.body)
+	if value == "" || made.header.Get("Cache-Control") != "no-store" {
+		t.Fatal(value, made.header)
+	}
+	o.ada.again("/members/invitations", fields...).want(http.StatusCreated, "This form was sent before").lacks(value)
+	o.ada.send(http.MethodGet, strings.TrimPrefix(value, "http://parley.test"), nil).want(http.StatusOK, "grace")
+	page := o.ada.get("/members/invitations").want(http.StatusOK, "user:grace", "pending", "admin").lacks(value)
+	id := regexp.MustCompile(`invitations/(inv-[0-9a-z]+)/revoke`).FindStringSubmatch(page.body)[1]
+	o.ada.post("/members/invitations/"+id+"/revoke").leads(o.ada, "was revoked", "revoked</span>").lacks("pending")
+	o.ada.again("/members/invitations/"+id+"/revoke").leads(o.ada, "was revoked")
+	o.ada.send(http.MethodGet, strings.TrimPrefix(value, "http://parley.test"), nil).want(http.StatusNotFound)
+	o.ada.post("/members/invitations/x/revoke").want(http.StatusNotFound)
+
+	o.ada.post("/members/invitations", "user", "Not An Id", "days", "7").want(http.StatusUnprocessableEntity, `id="err-user"`, `value="Not An Id"`)
+	o.ada.post("/members/invitations", "user", "bob", "days", "7").want(http.StatusConflict, "bob")
+	o.ada.post("/members/invitations", "user", "new", "days", "400").want(http.StatusUnprocessableEntity, `id="err-days"`)
+	o.ada.get("/members/invitations?cursor=x").want(http.StatusUnprocessableEntity)
+}
+
+func TestMembersAreListedByKind(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	o.ada.get("/members").want(http.StatusOK, `id="user:ada"`, `id="user:bob"`, "(you)").lacks(`id="agent:scout"`, "user:eve")
+	o.ada.get("/members?kind=agent").want(http.StatusOK, `id="agent:scout"`).lacks(`id="user:ada"`)
+	o.ada.get("/members?kind=service").want(http.StatusOK, "No services yet", "Create a service")
+	o.ada.get("/members?state=disabled").want(http.StatusOK, "Nobody is disabled")
+	for _, bad := range []string{"?kind=x", "?state=x", "?cursor=x"} {
+		o.ada.get("/members" + bad).want(http.StatusUnprocessableEntity)
+	}
+	for _, bad := range []string{"/members/nobody", "/members/user:nobody", "/members/user:eve"} {
+		o.ada.get(bad).want(http.StatusNotFound)
+	}
+}
+
+func TestAServiceIsCreated(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	fields := []string{"kind", "service", "id", "crm", "name", "CRM"}
+	o.ada.post("/members", fields...).leads(o.ada, "The service was created.", "CRM", "preset=calls&amp;principal=service%3Acrm")
+	o.ada.again("/members", fields...).leads(o.ada, "CRM")
+	o.ada.post("/members", fields...).want(http.StatusConflict, `value="crm"`)
+	o.ada.post("/members", "kind", "service", "id", "C R M").want(http.StatusUnprocessableEntity, `id="err-id"`)
+	o.ada.post("/members", "kind", "agent", "id", "x").want(http.StatusBadRequest)
+	o.ada.post("/members", "kind", "user", "id", "carl", "admin", "yes").leads(o.ada, "Make a link below", "admin")
+	if m := o.member(t, "user:carl"); !m.Admin {
+		t.Errorf("%+v", m)
+	}
+	o.ada.get("/keys/new?preset=calls&principal=service:crm").want(http.StatusOK, `value="service:crm" selected`)
+}
+
+func TestAMemberIsChanged(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	bob := "/members/user:bob"
+	o.ada.get(bob).want(http.StatusOK, "Make an admin", "Disable now", "Make the link").lacks("New key")
+	o.ada.post(bob, "change", "name", "name", "Robert").leads(o.ada, "The name was changed.", "Robert")
+	o.ada.post(bob, "change", "name", "name", " ").want(http.StatusUnprocessableEntity, `id="err-name"`)
+	o.ada.post(bob, "change", "x").want(http.StatusBadRequest)
+	o.ada.post(bob, "change", "make-admin").leads(o.ada, "Robert is an admin now.", "Take the admin role")
+	admin := o.key("user:bob", identity.Admin)
+	o.ada.get(bob).want(http.StatusOK, "1 key with admin rights is revoked", admin.Prefix)
+	o.ada.post(bob, "change", "take-admin").leads(o.ada, "is not an admin any more")
+	if k, err := o.Store.Key(t.Context(), "acme", admin.ID); err != nil || k.RevokedAt.IsZero() {
+		t.Error("the admin key works on:", k, err)
+	}
+	o.ada.post(bob, "change", "disable").leads(o.ada, "is disabled", "Enable</button>")
+	o.ada.get("/members?state=disabled").want(http.StatusOK, `id="user:bob"`)
+	if res := o.bob.get("/followups"); res.code != http.StatusSeeOther {
+		t.Error("a disabled member is still signed in:", res.code)
+	}
+	o.ada.post(bob, "change", "enable").leads(o.ada, "is enabled again")
+	o.ada.post("/members/agent:scout", "change", "make-admin").want(http.StatusUnprocessableEntity)
+	o.ada.get("/members/agent:scout").want(http.StatusOK, "preset=worker&amp;principal=agent%3Ascout").lacks("Make an admin", "Make the link")
+}
+
+func TestTheLastAdminStays(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	ada := "/members/user:ada"
+	o.ada.get(ada).want(http.StatusOK, "You cannot disable yourself", "The last admin of an org stays.")
+	o.ada.post(ada, "change", "take-admin").want(http.StatusConflict, "is the last enabled admin of the org; make another user an admin first")
+	o.ada.post(ada, "change", "disable").want(http.StatusConflict, "cannot disable itself")
+	if !o.member(t, "user:ada").Admin {
+		t.Error("the org has no admin")
+	}
+	o.ada.get("/audit?action=member.update").want(http.StatusOK, "was not allowed to change a member", "identity.last_admin")
+}
+
+func TestALinkToSetAPasswordIsShownOnce(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	made := o.ada.post("/members/user:bob/link").want(http.StatusCreated, "Copy the link now", "user:bob")
+	value := linkText.FindString(made.body)
+	if made.header.Get("Cache-Control") != "no-store" || value == "" {
+		t.Fatal(made.header, made.main())
+	}
+	o.ada.send(http.MethodGet, strings.TrimPrefix(value, "http://parley.test"), nil).want(http.StatusOK)
+	o.ada.get("/members/user:bob").want(http.StatusOK).lacks(value)
+	o.ada.post("/members/agent:scout/link").want(http.StatusConflict, "make a key for")
+	o.ada.post("/members/user:nobody/link").want(http.StatusNotFound)
+}
