@@ -1,3 +1,326 @@
 package web
 
-func (p *Pages) mountAgents() {}
+import (
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/parley-dev/parley/internal/agent"
+	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/identity"
+	"github.com/parley-dev/parley/internal/task"
+)
+
+func (p *Pages) mountAgents() {
+	p.orgPages(map[string]handler{
+		"GET /agents":                           (*visit).agentsPage,
+		"GET /agents/new":                       (*visit).newAgentPage,
+		"POST /agents":                          (*visit).createAgent,
+		"GET /agents/{id}":                      (*visit).agentPage,
+		"POST /agents/{id}":                     (*visit).editAgent,
+		"POST /agents/{id}/state":               (*visit).disableAgent,
+		"POST /agents/{id}/status":              (*visit).pinAgent,
+		"GET /agents/{id}/connect":              (*visit).connectPage,
+		"GET /agents/{id}/connect/state":        (*visit).connectState,
+		"POST /agents/{id}/connect":             (*visit).makeWorkerKey,
+		"POST /agents/{id}/tasks":               (*visit).sendTask,
+		"GET /agents/{id}/tasks/{task}":         (*visit).taskPage,
+		"GET /agents/{id}/tasks/{task}/state":   (*visit).taskState,
+		"POST /agents/{id}/tasks/{task}":        (*visit).replyToTask,
+		"POST /agents/{id}/tasks/{task}/cancel": (*visit).cancelTask,
+	})
+}
+
+// agentPath is the page of an agent. The id "new" is also the page to register one, so that
+// agent's page has a mark that no id starts with.
+func (v *visit) agentPath(id string) string {
+	if id == "new" {
+		id = "~new"
+	}
+	return v.base() + "/agents/" + id
+}
+
+// agentID is the agent in the URL.
+func (v *visit) agentID() string { return strings.TrimPrefix(v.r.PathValue("id"), "~") }
+
+// agentRow is an agent with whether it can be expected to answer.
+type agentRow struct {
+	agent.Agent
+	Href   string
+	Status string // available, busy or offline; of a disabled agent: disabled
+}
+
+// Tone is how the status looks.
+func (r agentRow) Tone() string {
+	switch r.Status {
+	case string(task.Available):
+		return "ok"
+	case string(task.Busy):
+		return "busy"
+	case disabledStatus:
+		return "high"
+	}
+	return ""
+}
+
+const disabledStatus = "disabled"
+
+func (v *visit) agentRow(g *agent.Agent, presence task.Presence) agentRow {
+	row := agentRow{Agent: *g, Href: v.agentPath(g.ID), Status: string(presence)}
+	switch {
+	case g.Disabled:
+		row.Status = disabledStatus
+	case g.Pinned != "":
+		row.Status = g.Pinned
+	}
+	return row
+}
+
+// agentsView lists the agents of the org.
+type agentsView struct {
+	Rows   []agentRow
+	Query  string
+	Total  int
+	MayAdd bool
+	Pager  pager
+}
+
+const agentsPerPage = 50
+
+// agentsPage lists the agents, those first that somebody works for.
+func (v *visit) agentsPage() error {
+	a, err := v.access(identity.ReadAgents)
+	if err != nil {
+		return err
+	}
+	ctx := v.r.Context()
+	list, err := v.Agents.Visible(ctx, a)
+	if err != nil {
+		return err
+	}
+	presence, err := v.Tasks.Presences(ctx)
+	if err != nil {
+		return err
+	}
+	form := v.r.URL.Query()
+	view := agentsView{Query: strings.TrimSpace(form.Get("q")), Total: len(list), MayAdd: v.may(identity.ManageAgents)}
+	for i := range list {
+		if g := &list[i]; agentMatches(g, view.Query) {
+			view.Rows = append(view.Rows, v.agentRow(g, presence(task.AgentKey{Org: g.Org, ID: g.ID})))
+		}
+	}
+	number, found := pageOf(form), len(view.Rows)
+	from := min((number-1)*agentsPerPage, found)
+	view.Rows = view.Rows[from:min(from+agentsPerPage, found)]
+	view.Pager = v.pager(number, agentsPerPage, len(view.Rows), int64(found))
+	return render(v, http.StatusOK, "agents", "Agents", view)
+}
+
+// agentMatches reports whether the words occur in the agent's id, name or skills.
+func agentMatches(g *agent.Agent, words string) bool {
+	text := strings.ToLower(g.ID + " " + g.Name + " " + strings.Join(g.Skills, " "))
+	for word := range strings.FieldsSeq(strings.ToLower(words)) {
+		if !strings.Contains(text, word) {
+			return false
+		}
+	}
+	return true
+}
+
+// agentForm is what is typed to register or to change an agent.
+type agentForm struct {
+	ID, Name, Description string
+	Skills                string // separated by commas
+	Public                bool
+}
+
+func (v *visit) agentForm() agentForm {
+	return agentForm{
+		ID: v.value("id"), Name: v.value("name"), Description: v.text("description"), Skills: v.value("skills"),
+		Public: v.value("visibility") == "public",
+	}
+}
+
+// skills reads the tags.
+func (f *agentForm) skills() []agent.Skill {
+	out := []agent.Skill{}
+	for tag := range strings.FieldsFuncSeq(f.Skills, func(r rune) bool { return r == ',' || r == '\n' }) {
+		if tag = strings.TrimSpace(tag); tag != "" {
+			out = append(out, agent.PlainSkill(tag))
+		}
+	}
+	return out
+}
+
+func (v *visit) newAgentPage() error {
+	if _, err := v.access(identity.ManageAgents); err != nil {
+		return err
+	}
+	return render(v, http.StatusOK, "agent_new", "Register an agent", agentForm{})
+}
+
+// createAgent registers an agent, and leads to where its worker is connected.
+func (v *visit) createAgent() error {
+	if _, err := v.access(identity.ManageAgents); err != nil {
+		return err
+	}
+	form := v.agentForm()
+	created := agent.Agent{ID: form.ID, Org: v.member.Org, Name: form.Name, Description: form.Description, Public: form.Public}
+	created.Describe(form.skills())
+	err := checkAgent(&created)
+	ctx, once, beginErr := v.begin()
+	if beginErr != nil {
+		return beginErr
+	}
+	if err == nil {
+		created, err = v.Agents.Create(ctx, created)
+	}
+	if err != nil {
+		return renderForm(v, http.StatusOK, "agent_new", "Register an agent", form, err)
+	}
+	said := created.Name + " is registered. Connect its worker next."
+	if once.Replayed() {
+		said = ""
+	}
+	return v.done(v.agentPath(created.ID)+"/connect", said)
+}
+
+// checkAgent lists all that is wrong with an agent, its id included.
+func checkAgent(g *agent.Agent) error {
+	var wrong []errs.Field
+	if !identity.ValidAgentID(g.ID) {
+		wrong = append(wrong, errs.Field{
+			In: errs.Body, Name: "/id", Message: "must have 1 to 64 of a-z, 0-9, '.', '_' and '-', and start with a letter or digit",
+		})
+	}
+	if err := g.Validate(); err != nil {
+		wrong = append(wrong, errs.As(err).Fields...)
+	}
+	if len(wrong) > 0 {
+		return errs.InvalidFields(wrong...)
+	}
+	return nil
+}
+
+// agentView is the page of one agent.
+type agentView struct {
+	agentRow
+	Rich      []agent.Skill // skills with more to say than a tag, which this page does not edit
+	CardHref  string
+	Form      agentForm
+	Editing   bool // the form was sent, and something was wrong
+	MayManage bool
+	MayCall   bool
+	Presences []string
+	Tasks     []taskRow
+	Message   string // what was typed to be sent
+}
+
+// ownAgent finds the agent in the URL.
+func (v *visit) ownAgent(action identity.Action) (agent.Agent, error) {
+	a, err := v.access(action)
+	if err != nil {
+		return agent.Agent{}, err
+	}
+	g, err := v.Agents.Own(v.r.Context(), v.member.Org, v.agentID())
+	if err == nil && !a.ReachesAgent(g.ID) {
+		err = errs.ErrNotFound
+	}
+	return g, err
+}
+
+func (v *visit) agentPage() error { return v.showAgent(nil, "", nil) }
+
+// showAgent shows the page of an agent: again with what was typed, if something was wrong.
+func (v *visit) showAgent(typed *agentForm, message string, problem error) error {
+	g, err := v.ownAgent(identity.ReadAgents)
+	if err != nil {
+		return err
+	}
+	ctx := v.r.Context()
+	if g.Profile, err = v.Agents.Profile(ctx, &g); err != nil {
+		return err
+	}
+	presence, err := v.Tasks.Presence(ctx, task.AgentKey{Org: g.Org, ID: g.ID})
+	if err != nil {
+		return err
+	}
+	view := agentView{
+		agentRow: v.agentRow(&g, presence), Rich: g.Rich(&g.Profile), CardHref: "/a2a/" + g.ID + "/.well-known/agent-card.json",
+		MayManage: v.may(identity.ManageAgents), MayCall: v.may(identity.CallAgent) && !g.Disabled, Presences: agent.Presences, Message: message,
+		Form: agentForm{ID: g.ID, Name: g.Name, Description: g.Description, Skills: strings.Join(g.Skills, ", "), Public: g.Public},
+	}
+	if typed != nil {
+		view.Form, view.Editing = *typed, true
+	}
+	if view.MayCall {
+		if view.Tasks, err = v.ownTasks(g.ID); err != nil {
+			return err
+		}
+	}
+	return renderForm(v, http.StatusOK, "agent", g.Name, view, problem)
+}
+
+// editAgent changes the entry of an agent.
+func (v *visit) editAgent() error {
+	g, err := v.ownAgent(identity.ManageAgents)
+	if err != nil {
+		return err
+	}
+	form := v.agentForm()
+	form.ID = g.ID
+	edit := agent.Edit{Name: &form.Name, Description: &form.Description, Public: &form.Public}
+	if _, ok := v.r.PostForm["skills"]; ok {
+		skills := form.skills()
+		edit.Skills = &skills
+	}
+	if err := v.updateAgent(g.ID, edit); err != nil {
+		return v.showAgent(&form, "", err)
+	}
+	return v.done(v.agentPath(g.ID), "The agent was changed.")
+}
+
+// updateAgent changes an agent once, however often the form is sent.
+func (v *visit) updateAgent(id string, e agent.Edit) error {
+	ctx, _, err := v.begin()
+	if err == nil {
+		_, err = v.Agents.Update(ctx, v.member.Org, id, e)
+	}
+	return err
+}
+
+// disableAgent disables an agent, or enables it again.
+func (v *visit) disableAgent() error {
+	g, err := v.ownAgent(identity.ManageAgents)
+	if err != nil {
+		return err
+	}
+	disabled := v.value("disabled") == "true"
+	said := g.Name + " is enabled."
+	if disabled {
+		said = g.Name + " is disabled: nobody can call it or work for it, and its tasks wait."
+	}
+	if err := v.updateAgent(g.ID, agent.Edit{Disabled: &disabled}); err != nil {
+		return v.showAgent(nil, "", err)
+	}
+	return v.back(v.agentPath(g.ID), said)
+}
+
+// pinAgent pins the status of an agent, or lets it follow the workers again.
+func (v *visit) pinAgent() error {
+	g, err := v.ownAgent(identity.ManageAgents)
+	if err != nil {
+		return err
+	}
+	status := v.value("status")
+	said := "The status is pinned: " + g.Name + " shows as " + status + ", whatever its workers do."
+	if status == "" {
+		said = "The status follows the workers again."
+	} else if !slices.Contains(agent.Presences, status) {
+		said = ""
+	}
+	if err := v.updateAgent(g.ID, agent.Edit{Pinned: &status}); err != nil {
+		return v.showAgent(nil, "", err)
+	}
+	return v.back(v.agentPath(g.ID), said)
+}

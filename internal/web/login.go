@@ -1,8 +1,10 @@
 package web
 
 import (
-	"context"
+	"math"
 	"net/http"
+	"net/url"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -13,7 +15,7 @@ import (
 )
 
 func (p *Pages) loginPage(w http.ResponseWriter, r *http.Request) {
-	v := view{Title: "Sign in", Next: r.URL.Query().Get("next"), Org: "main", Providers: p.providersOf("")}
+	v := p.loginView(r, r.URL.Query().Get("next"))
 	if m, err := p.SignedIn(r); err == nil && m != nil {
 		http.Redirect(w, r, local(v.Next), http.StatusSeeOther)
 		return
@@ -21,14 +23,47 @@ func (p *Pages) loginPage(w http.ResponseWriter, r *http.Request) {
 	p.show(w, r, http.StatusOK, "login", v, "")
 }
 
+// orgCookie remembers the org that a browser opened last, for the form to sign in.
+const orgCookie = "parley_org"
+
+// loginView is the form to sign in: for the org of the query, of the page that the person wants
+// to open, or of the last time. If the org is known, its identity providers are offered only.
+func (p *Pages) loginView(r *http.Request, next string) view {
+	v := view{Title: "Sign in", Next: next, Org: r.URL.Query().Get("org"), AnyOrg: "/login?" + url.Values{"org": {""}, "next": {next}}.Encode()}
+	if _, asked := r.URL.Query()["org"]; !asked {
+		v.Org = orgOf(next)
+		if c, err := r.Cookie(orgCookie); err == nil && v.Org == "" {
+			v.Org = c.Value
+		}
+	}
+	if !identity.ValidOrgID(v.Org) {
+		v.Org = ""
+	}
+	if v.Providers = p.providersOf(v.Org); v.Org == "" || len(v.Providers) == len(p.Providers) {
+		v.AnyOrg = ""
+	}
+	if v.Org == "" && !r.URL.Query().Has("org") {
+		v.Org = "main"
+	}
+	return v
+}
+
+// orgOf is the org of a page's path; empty: of none.
+func orgOf(path string) string {
+	rest, ok := strings.CutPrefix(path, "/orgs/")
+	if !ok {
+		return ""
+	}
+	org, _, _ := strings.Cut(rest, "/")
+	org, _, _ = strings.Cut(org, "?")
+	return org
+}
+
 // login takes org, user and password. Each attempt costs a turn of the address, and one
 // of the account (see guess).
 func (p *Pages) login(w http.ResponseWriter, r *http.Request) {
-	v := view{
-		Title: "Sign in", Next: r.PostFormValue("next"),
-		Org: strings.TrimSpace(r.PostFormValue("org")), User: strings.TrimSpace(r.PostFormValue("user")),
-		Providers: p.providersOf(""),
-	}
+	v := p.loginView(r, r.PostFormValue("next"))
+	v.Org, v.User = strings.TrimSpace(r.PostFormValue("org")), strings.TrimSpace(r.PostFormValue("user"))
 	err := p.byAddress.Take(p.router.ClientAddr(r).String())
 	var signed account.Signed
 	if err == nil {
@@ -113,7 +148,8 @@ func (p *Pages) again(w http.ResponseWriter, r *http.Request, page string, v vie
 		return
 	}
 	if status == http.StatusTooManyRequests {
-		w.Header().Set("Retry-After", "15")
+		v.Wait = max(1, int(math.Ceil(errs.As(err).RetryAfter.Seconds())))
+		w.Header().Set("Retry-After", strconv.Itoa(v.Wait))
 	}
 	v.Problem = sentence(err)
 	p.show(w, r, status, page, v, "")
@@ -127,62 +163,9 @@ func (p *Pages) must(w http.ResponseWriter, r *http.Request) *identity.Member {
 		return nil
 	}
 	if m == nil {
-		http.Redirect(w, r, "/login", http.StatusSeeOther)
+		p.SignIn(w, r, "")
 	}
 	return m
-}
-
-// accountView is the page of somebody's account.
-func (p *Pages) accountView(ctx context.Context, m *identity.Member) (view, error) {
-	v := view{Title: "Your account", Member: m}
-	if err := p.addWays(ctx, &v); err != nil {
-		return v, err
-	}
-	return v, p.addPrograms(ctx, &v)
-}
-
-// ownAccount is accountView for whoever is signed in; ok is false if it has answered.
-func (p *Pages) ownAccount(w http.ResponseWriter, r *http.Request) (v view, ok bool) {
-	m := p.must(w, r)
-	if m == nil {
-		return view{}, false
-	}
-	v, err := p.accountView(r.Context(), m)
-	if err != nil {
-		p.failed(w, r, err)
-	}
-	return v, err == nil
-}
-
-func (p *Pages) accountPage(w http.ResponseWriter, r *http.Request) {
-	if v, ok := p.ownAccount(w, r); ok {
-		p.show(w, r, http.StatusOK, "account", v, "")
-	}
-}
-
-func (p *Pages) changePassword(w http.ResponseWriter, r *http.Request) {
-	v, ok := p.ownAccount(w, r)
-	if !ok {
-		return
-	}
-	m := v.Member
-	var signed account.Signed
-	err := same(r)
-	if err == nil {
-		err = p.guess(r, m.Org, m.ID, func() (wrong bool, err error) {
-			signed, err = p.Accounts.ChangePassword(r.Context(), m.Principal, r.PostFormValue("old"), r.PostFormValue("password"))
-			return errs.As(err).Code == account.WrongPassword, err
-		})
-	}
-	if err == nil {
-		err = p.signIn(r.Context(), signed)
-	}
-	if err != nil {
-		p.again(w, r, "account", v, err)
-		return
-	}
-	v.Done = "The password was changed, and all other sessions were ended."
-	p.show(w, r, http.StatusOK, "account", v, "")
 }
 
 // same refuses two entries of a password that differ.
@@ -205,7 +188,23 @@ func (p *Pages) setupPage(w http.ResponseWriter, r *http.Request) {
 		p.failed(w, r, err)
 		return
 	}
-	p.show(w, r, http.StatusOK, "setup", view{Title: "Choose a password", Org: l.Org, User: l.User, Action: r.URL.Path, Providers: p.providersOf(l.Org)}, "")
+	v, err := p.setupView(r, l)
+	if err != nil {
+		p.failed(w, r, err)
+		return
+	}
+	p.show(w, r, http.StatusOK, "setup", v, "")
+}
+
+// setupView is the page of a link to set a password: the first one, or a new one in place of one
+// that was forgotten.
+func (p *Pages) setupView(r *http.Request, l account.Link) (view, error) {
+	v := view{Title: "Choose a password", Org: l.Org, User: l.User, Action: r.URL.Path, Providers: p.providersOf(l.Org)}
+	ways, err := p.Accounts.Ways(r.Context(), identity.Principal{Org: l.Org, Kind: identity.User, ID: l.User})
+	if v.Password = ways.Password; v.Password {
+		v.Title = "Choose a new password"
+	}
+	return v, err
 }
 
 func (p *Pages) setup(w http.ResponseWriter, r *http.Request) {
@@ -215,7 +214,11 @@ func (p *Pages) setup(w http.ResponseWriter, r *http.Request) {
 		p.failed(w, r, err)
 		return
 	}
-	v := view{Title: "Choose a password", Org: l.Org, User: l.User, Action: r.URL.Path, Providers: p.providersOf(l.Org)}
+	v, err := p.setupView(r, l)
+	if err != nil {
+		p.failed(w, r, err)
+		return
+	}
 	var signed account.Signed
 	if err = same(r); err == nil {
 		signed, err = p.Accounts.UseLink(r.Context(), token, r.PostFormValue("password"))

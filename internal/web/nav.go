@@ -35,7 +35,7 @@ func (v *visit) nav() (identity.Org, nav, error) {
 			*list = append(*list, navItem{Path: v.base() + path, Name: name, Icon: icon, Count: count, Current: v.under(path)})
 		}
 	}
-	if v.member.Admin {
+	if !v.stepsHidden() || v.under("/start") {
 		add(&n.Main, identity.ManageAgents, "/start", "First steps", "start", 0)
 	}
 	add(&n.Main, identity.ListProposals, "/proposals", "Proposals", "proposals", open)

@@ -1,8 +1,6 @@
 package web
 
 import (
-	"context"
-	"net/http"
 	"strings"
 	"time"
 
@@ -19,14 +17,13 @@ type program struct {
 	Rights, Agents          []string
 }
 
-// addPrograms shows which programs act for the member.
-func (p *Pages) addPrograms(ctx context.Context, v *view) error {
-	list, more, err := p.Programs.Programs(ctx, v.Member.Principal)
-	v.More = more
-	for i := range list {
-		v.Programs = append(v.Programs, showProgram(&list[i]))
+// programs are those that act for the member; more: there are others.
+func (v *visit) programs() (list []program, more bool, err error) {
+	found, more, err := v.Programs.Programs(v.r.Context(), v.member.Principal)
+	for i := range found {
+		list = append(list, showProgram(&found[i]))
 	}
-	return err
+	return list, more, err
 }
 
 func showProgram(g *oauth.Program) program {
@@ -43,9 +40,16 @@ func showProgram(g *oauth.Program) program {
 			out.Rights = append(out.Rights, known.Text)
 		}
 	}
-	for _, s := range g.Scopes {
+	out.Agents = restrictions(g.Scopes)
+	return out
+}
+
+// restrictions are the agents that scopes name; none: they are not restricted to agents.
+func restrictions(scopes identity.Scopes) []string {
+	var out []string
+	for _, s := range scopes {
 		if id, ok := strings.CutPrefix(string(s), "agent:"); ok && id != "*" {
-			out.Agents = append(out.Agents, id)
+			out = append(out, id)
 		}
 	}
 	return out
@@ -54,14 +58,9 @@ func showProgram(g *oauth.Program) program {
 func day(t time.Time) string { return t.UTC().Format("2006-01-02 15:04") + " UTC" }
 
 // endProgram takes back what a program was allowed.
-func (p *Pages) endProgram(w http.ResponseWriter, r *http.Request) {
-	m := p.must(w, r)
-	if m == nil {
-		return
+func (v *visit) endProgram() error {
+	if err := v.Programs.EndProgram(v.r.Context(), v.member.Principal, v.r.PathValue("id")); err != nil {
+		return err
 	}
-	if err := p.Programs.EndProgram(r.Context(), m.Principal, r.PathValue("id")); err != nil {
-		p.failed(w, r, err)
-		return
-	}
-	http.Redirect(w, r, accountPath, http.StatusSeeOther)
+	return v.done(v.accountPath(), "The program can no longer act for you.")
 }

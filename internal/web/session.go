@@ -114,7 +114,11 @@ func (p *Pages) CallerBySession(r *http.Request) (*identity.Caller, error) {
 
 // SignIn leads to the page to sign in on.
 func (p *Pages) SignIn(w http.ResponseWriter, r *http.Request, next string) {
-	http.Redirect(w, r, "/login?"+url.Values{"next": {next}}.Encode(), http.StatusSeeOther)
+	to := "/login"
+	if next != "" {
+		to += "?" + url.Values{"next": {next}}.Encode()
+	}
+	http.Redirect(w, r, to, http.StatusSeeOther)
 }
 
 // home is where people go who were on their way nowhere else.

@@ -273,18 +273,18 @@ type connection struct {
 	Label     string
 }
 
-// addWays shows with what the member signs in.
-func (p *Pages) addWays(ctx context.Context, v *view) error {
-	ways, err := p.Accounts.Ways(ctx, v.Member.Principal)
-	v.Password = ways.Password
-	for _, op := range p.providersOf(v.Member.Org) {
+// connections are the org's providers, with what the member signs in with. Password says
+// whether the member has one.
+func (v *visit) connections() (list []connection, password bool, err error) {
+	ways, err := v.Accounts.Ways(v.r.Context(), v.member.Principal)
+	for _, op := range v.providersOf(v.member.Org) {
 		c := connection{ProviderName: op}
 		for _, i := range ways.Identities {
 			if i.Issuer == op.Issuer {
 				c.Connected, c.Label = true, i.Label
 			}
 		}
-		v.Connections = append(v.Connections, c)
+		list = append(list, c)
 	}
-	return err
+	return list, ways.Password, err
 }

@@ -8,9 +8,3 @@ func (p *Pages) start(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, "/orgs/"+m.Org, http.StatusSeeOther)
 	}
 }
-
-// orgStart leads to the page that people of the org open first.
-func (v *visit) orgStart() error {
-	http.Redirect(v.w, v.r, v.base()+"/proposals", http.StatusSeeOther)
-	return nil
-}

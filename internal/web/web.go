@@ -110,9 +110,6 @@ func (p *Pages) Mount() {
 		"POST /login":             p.login,
 		"POST /logout":            p.logout,
 		"POST /logout/everywhere": p.logoutEverywhere,
-		"GET /account":            p.accountPage,
-		"POST /account/password":  p.changePassword,
-		"POST " + endProgram:      p.endProgram,
 		"GET /setup/{token}":      p.setupPage,
 		"POST /setup/{token}":     p.setup,
 		"GET /join/{token}":       p.joinPage,
@@ -121,6 +118,7 @@ func (p *Pages) Mount() {
 		p.router.HandlePublic(pattern, p.Wrap(h))
 	}
 	p.mountSSO()
+	p.mountAccount()
 	p.router.HandlePublic("GET "+staticPath, p.assets)
 	p.router.HandlePublic("GET /{$}", p.Wrap(http.HandlerFunc(p.start)))
 	p.orgPages(map[string]handler{"GET ": (*visit).orgStart})
@@ -154,6 +152,7 @@ func (p *Pages) Wrap(h http.Handler) http.Handler {
 type view struct {
 	Title   string
 	Problem string
+	Wait    int // seconds until another try makes sense
 	Done    string
 	Member  *identity.Member
 	Action  string // where the form goes
@@ -163,12 +162,9 @@ type view struct {
 	Ask     *question
 	Text    string
 
-	Providers   []ProviderName // to sign in with
-	Password    bool           // the member has one
-	Connections []connection
-
-	Programs []program
-	More     bool // there are more programs than are shown
+	Providers []ProviderName // to sign in with
+	AnyOrg    string         // where those of all orgs are offered
+	Password  bool           // the user has one
 
 	Fields []keptField // of a form that was sent by nobody
 }

@@ -45,6 +45,9 @@
     if (form.target === '_blank') setTimeout(() => settle(form), 0);
   }, true);
 
+  // A part of the page that waits has asked for itself again; see 40-first.js.
+  const waits = event => event.detail.ctx?.sourceEvent?.type === 'poll';
+
   // htmx: what a response means for the page.
   document.addEventListener('htmx:finally:request', event => {
     const form = event.target.closest?.('form');
@@ -67,10 +70,11 @@
     }
   });
   document.addEventListener('htmx:error', event => {
-    if (event.detail.ctx?.response) return;
+    if (event.detail.ctx?.response || waits(event) && document.getElementById('problem')) return;
     notice('The server could not be reached. What you typed is still here; try again in a moment.');
   });
-  document.addEventListener('htmx:after:swap', () => {
+  document.addEventListener('htmx:after:swap', event => {
+    if (waits(event)) return; // nobody asked for it, so the focus stays
     const problem = document.getElementById('problem');
     if (problem) problem.focus();
     else say(document.querySelector('#notices .notice')?.textContent);

@@ -1,0 +1,107 @@
+package web
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+
+	"github.com/parley-dev/parley/internal/account"
+	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/identity"
+)
+
+// mountAccount adds the pages of a person's own account. They stand outside of an org; which
+// membership they are about, the parameter "org" says.
+func (p *Pages) mountAccount() {
+	for pattern, h := range map[string]handler{
+		"GET /account":           (*visit).accountPage,
+		"POST /account/password": (*visit).changePassword,
+		"POST " + endProgram:     (*visit).endProgram,
+	} {
+		p.router.HandlePeople(pattern, p.ownVisitor, p.refuse, p.serve(h))
+	}
+}
+
+// ownVisitor finds who is signed in: to the org of the query, or else the first membership of
+// the session.
+func (p *Pages) ownVisitor(r *http.Request) (*identity.Caller, *http.Request, error) {
+	if org := r.URL.Query().Get("org"); org != "" {
+		r.SetPathValue("org", org)
+		return p.visitor(r)
+	}
+	if err := p.forms.Check(r); err != nil {
+		return nil, r, errOtherSite
+	}
+	cookie, err := r.Cookie(p.sessions.Cookie.Name)
+	if err != nil || cookie.Value == "" {
+		return nil, r, nil
+	}
+	ctx, err := p.sessions.Load(context.WithValue(r.Context(), loadedKey{}, new(string)), cookie.Value)
+	if err != nil {
+		return nil, r, err
+	}
+	r = r.WithContext(ctx)
+	m, err := p.SignedIn(r)
+	if err != nil || m == nil {
+		return nil, r, err
+	}
+	r = r.WithContext(context.WithValue(ctx, visitKey{}, m))
+	return sessionCaller(m, cookie.Value), r, nil
+}
+
+// accountPath is the page of the account, for the membership of this visit.
+func (v *visit) accountPath() string { return accountPath + v.accountQuery() }
+
+// accountQuery names the membership of this visit, if the session may have others.
+func (v *visit) accountQuery() string {
+	if v.r.URL.Query().Get("org") == "" {
+		return ""
+	}
+	return "?" + url.Values{"org": {v.member.Org}}.Encode()
+}
+
+// accountView is the page of somebody's account.
+type accountView struct {
+	Query       string // of all forms: which membership they are about
+	Password    bool   // the member has one
+	Connections []connection
+	Programs    []program
+	More        bool // there are more programs than are shown
+}
+
+func (v *visit) accountPage() error { return v.showAccount(nil) }
+
+func (v *visit) showAccount(problem error) error {
+	view := accountView{Query: v.accountQuery()}
+	var err error
+	if view.Connections, view.Password, err = v.connections(); err != nil {
+		return err
+	}
+	if view.Programs, view.More, err = v.programs(); err != nil {
+		return err
+	}
+	v.secret = true // what stands here is nobody else's business: it is kept nowhere
+	return renderForm(v, http.StatusOK, "account", "Your account", view, problem)
+}
+
+// changePassword ends all other sessions of the account.
+func (v *visit) changePassword() error {
+	m := v.member
+	var signed account.Signed
+	err := same(v.r)
+	if err == nil {
+		err = v.guess(v.r, m.Org, m.ID, func() (wrong bool, err error) {
+			signed, err = v.Accounts.ChangePassword(v.r.Context(), m.Principal, v.r.PostFormValue("old"), v.r.PostFormValue("password"))
+			return errs.As(err).Code == account.WrongPassword, err
+		})
+	}
+	if err == nil {
+		err = v.signIn(v.r.Context(), signed)
+	}
+	if err != nil {
+		return v.showAccount(err)
+	}
+	return v.done(v.accountPath(), "The password was changed, and all other sessions were ended.")
+}
+
+var errOtherSite = errs.New(errs.Forbidden, "auth.other_site", "this form was sent from another site, so nothing was done")

@@ -1,0 +1,242 @@
+package web
+
+import (
+	"embed"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/parley-dev/parley/internal/agent"
+	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/identity"
+	"github.com/parley-dev/parley/internal/task"
+)
+
+//go:embed snippets
+var snippetFiles embed.FS
+
+// snippet is a program that connects, as the page prints it.
+type snippet struct {
+	ID, Name string
+	Run      string // how it is started
+	Code     string
+	Note     string
+}
+
+// snippets are programs that work for the agent scout of a server on this machine. Pages print
+// them for another agent and server. Each reads its key from PARLEY_KEY.
+var snippets = []struct{ id, name, file, run, note string }{
+	{"go", "Go", "worker.go.txt", "go run .", "In a module with github.com/parley-dev/parley/sdk/worker: heartbeats, retries and a clean stop are part of it."},
+	{"python", "Python", "worker.py", "python3 worker.py", "Python 3.9 or later, standard library only."},
+	{"typescript", "TypeScript", "worker.mts", "node worker.mts",
+		"No dependencies. Node 22.18 or later runs it as it is; it is plain JavaScript, too: older ones run it as worker.mjs."},
+	{"curl", "curl", "worker.sh", "sh worker.sh", "A POSIX shell and curl. It answers every task with the same words."},
+	{"mcp", "MCP", "mcp.sh", "", "Tools for the agent itself: it files proposals, votes and sends tasks. Its key needs the rights “worker and tools”. " +
+		"Other clients: parley mcp install --client …"},
+}
+
+const (
+	snippetServer = "http://127.0.0.1:8080"
+	snippetAgent  = "scout"
+)
+
+// snippetsFor prints the snippets for an agent.
+func (p *Pages) snippetsFor(id string) ([]snippet, error) {
+	fill := strings.NewReplacer(snippetServer, p.PublicURL, snippetAgent, id)
+	out := make([]snippet, len(snippets))
+	for i, s := range snippets {
+		code, err := snippetFiles.ReadFile("snippets/" + s.file)
+		if err != nil {
+			return nil, err
+		}
+		out[i] = snippet{ID: s.id, Name: s.name, Run: s.run, Note: s.note, Code: strings.TrimSpace(fill.Replace(string(code)))}
+	}
+	return out, nil
+}
+
+// connectView is the page on which a worker is connected.
+type connectView struct {
+	Agent    agent.Agent
+	Href     string // of the agent
+	State    connecting
+	Snippets []snippet
+	MayMake  bool
+	Expiries []workerExpiry
+	Rights   string // what was chosen
+	Expires  string
+	Key      *identity.Key // that was made just now
+	Secret   string        // empty: it was shown before
+}
+
+// workerExpiry is how long a key may work.
+type workerExpiry struct {
+	Value, Name string
+	length      time.Duration // 0: for ever
+}
+
+const oneDay = 24 * time.Hour
+
+var workerExpiries = []workerExpiry{
+	{"30", "30 days", 30 * oneDay},
+	{"90", "90 days", 90 * oneDay},
+	{"365", "a year", 365 * oneDay},
+	{"never", "it never ends", 0},
+}
+
+const defaultWorkerExpiry = "90"
+
+// workerRights are what a worker's key may have.
+var workerRights = map[string][]string{
+	"worker": {string(identity.A2AServe)},
+	"tools":  {string(identity.A2AServe), string(identity.TasksRead), string(identity.TasksWrite), string(identity.A2AWrite)},
+}
+
+const defaultRights = "worker"
+
+func (v *visit) connectPage() error {
+	return v.showConnect(connectView{Rights: defaultRights, Expires: defaultWorkerExpiry}, nil)
+}
+
+func (v *visit) showConnect(view connectView, problem error) error {
+	g, err := v.ownAgent(identity.ReadAgents)
+	if err != nil {
+		return err
+	}
+	view.Agent, view.Href, view.MayMake, view.Expiries = g, v.agentPath(g.ID), v.may(identity.ManageKeys), workerExpiries
+	if view.State, err = v.connecting(&g); err != nil {
+		return err
+	}
+	if view.Snippets, err = v.snippetsFor(g.ID); err != nil {
+		return err
+	}
+	return renderForm(v, http.StatusOK, "agent_connect", "Connect "+g.Name, view, problem)
+}
+
+// connectState is the part of the page that waits: a script asks for it again and again, until
+// a worker is there.
+func (v *visit) connectState() error {
+	g, err := v.ownAgent(identity.ReadAgents)
+	if err != nil {
+		return err
+	}
+	state, err := v.connecting(&g)
+	if err != nil {
+		return err
+	}
+	return v.writePart(http.StatusOK, "agent_connect", "connecting", state)
+}
+
+// makeWorkerKey makes a key with which a program works as the agent. Its secret is in this
+// response only: the form sent again shows the key without it.
+func (v *visit) makeWorkerKey() error {
+	a, err := v.access(identity.ManageKeys)
+	if err != nil {
+		return err
+	}
+	g, err := v.ownAgent(identity.ReadAgents)
+	if err != nil {
+		return err
+	}
+	view := connectView{Rights: v.value("rights"), Expires: v.value("expires")}
+	r, err := v.workerKey(&g, &view)
+	if err != nil {
+		return v.showConnect(view, err)
+	}
+	ctx, once, err := v.begin()
+	if err != nil {
+		return err
+	}
+	k, secret, err := v.Manager.CreateKey(ctx, a, r)
+	if err != nil {
+		return v.showConnect(view, err)
+	}
+	view.Key = &k
+	if !once.Replayed() {
+		view.Secret = secret
+	}
+	v.secret = true
+	return v.showConnect(view, nil)
+}
+
+// workerKey is the key that the form asks for.
+func (v *visit) workerKey(g *agent.Agent, view *connectView) (identity.KeyRequest, error) {
+	r := identity.KeyRequest{
+		Principal: identity.Principal{Org: g.Org, Kind: identity.Agent, ID: g.ID}, Name: "Worker of " + g.Name, Scopes: workerRights[view.Rights],
+	}
+	if identity.NameProblem(r.Name) != "" { // too long with the words before it
+		r.Name = g.Name
+	}
+	var wrong []errs.Field
+	if r.Scopes == nil {
+		wrong = append(wrong, errs.Field{In: errs.Body, Name: "/rights", Message: "must be worker or tools"})
+	}
+	found := false
+	for _, e := range workerExpiries {
+		if e.Value != view.Expires {
+			continue
+		}
+		if found = true; e.length > 0 {
+			r.ExpiresAt = v.Now().Add(e.length).Truncate(time.Microsecond)
+		}
+	}
+	if !found {
+		wrong = append(wrong, errs.Field{In: errs.Body, Name: "/expires", Message: "must be one of the times in the list"})
+	}
+	if len(wrong) > 0 {
+		return r, errs.InvalidFields(wrong...)
+	}
+	return r, nil
+}
+
+// connecting finds out whether a worker is there and, if not, why.
+func (v *visit) connecting(g *agent.Agent) (connecting, error) {
+	presence, err := v.Tasks.Presence(v.r.Context(), task.AgentKey{Org: g.Org, ID: g.ID})
+	if err != nil {
+		return connecting{}, err
+	}
+	facts := connectFacts{Agent: g, Presence: presence, Now: v.Now()}
+	if v.may(identity.ReadKeys) {
+		if facts.Keys, err = v.agentKeys(g.ID); err != nil {
+			return connecting{}, err
+		}
+		facts.KnowsKeys = true
+	}
+	out := diagnose(facts)
+	out.Href, out.Agent, out.MayManage = v.agentPath(g.ID), *g, v.may(identity.ManageAgents)
+	return out, nil
+}
+
+// maxKeysSeen bounds how many keys of an agent are looked at.
+const maxKeysSeen = 50
+
+// agentKeys are the latest keys of an agent.
+func (v *visit) agentKeys(id string) ([]identity.Key, error) {
+	a, err := v.access(identity.ReadKeys)
+	if err != nil {
+		return nil, err
+	}
+	return v.Manager.Keys(v.r.Context(), a, identity.KeyFilter{
+		Principal: identity.Principal{Org: v.member.Org, Kind: identity.Agent, ID: id}, Limit: maxKeysSeen,
+	})
+}
+
+// workerKeys are those of an agent's keys with which a program can work for it.
+func (v *visit) workerKeys(id string) ([]identity.Key, error) {
+	keys, err := v.agentKeys(id)
+	var out []identity.Key
+	for i := range keys {
+		if keys[i].Scopes.Has(identity.A2AServe) && keys[i].Scopes.ReachesAgent(id) {
+			out = append(out, keys[i])
+		}
+	}
+	return out, err
+}
+
+func wasUsed(keys []identity.Key) bool {
+	for i := range keys {
+		if !keys[i].LastUsedAt.IsZero() {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,283 @@
+package web
+
+import (
+	"cmp"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/task"
+)
+
+// taskRow is one of the member's tasks with an agent.
+type taskRow struct {
+	ID, Href  string
+	State     task.State
+	UpdatedAt time.Time
+}
+
+// Tone is how a state looks.
+func (r taskRow) Tone() string { return stateTone(r.State) }
+
+func stateTone(s task.State) string {
+	switch s {
+	case task.Completed:
+		return "ok"
+	case task.Failed, task.Rejected:
+		return "high"
+	case task.InputRequired, task.AuthRequired:
+		return "warn"
+	case task.Canceled:
+		return ""
+	}
+	return "busy"
+}
+
+const shownTasks = 10
+
+func (v *visit) taskPath(agentID, id string) string {
+	return v.agentPath(agentID) + "/tasks/" + url.PathEscape(id)
+}
+
+// ownTasks are the member's latest tasks with an agent.
+func (v *visit) ownTasks(id string) ([]taskRow, error) {
+	ctx := v.r.Context()
+	call, err := v.Tasks.Reach(ctx, v.caller, id)
+	if err != nil {
+		return nil, err
+	}
+	own, err := v.Tasks.Own(ctx, call, task.OwnRequest{Limit: shownTasks})
+	if err != nil {
+		return nil, err
+	}
+	out := make([]taskRow, len(own.Tasks))
+	for i := range own.Tasks {
+		t := &own.Tasks[i]
+		out[i] = taskRow{ID: t.ID, Href: v.taskPath(id, t.ID), State: t.State, UpdatedAt: t.UpdatedAt}
+	}
+	return out, nil
+}
+
+// message is what was typed, as a message to an agent.
+func (v *visit) message() (task.Message, error) {
+	text := v.text("message")
+	if text == "" {
+		return task.Message{}, errs.InvalidFields(errs.Field{In: errs.Body, Name: "/message", Message: "must not be empty"})
+	}
+	return task.Message{Role: task.RoleUser, Parts: []task.Part{{Kind: task.TextPart, Text: text}}}, nil
+}
+
+// sendTask sends a message to an agent as a new task. The task's id is made of the form's
+// token: the same form sent again is the same task.
+func (v *visit) sendTask() error {
+	id := v.agentID()
+	call, err := v.Tasks.Reach(v.r.Context(), v.caller, id)
+	if err != nil {
+		return err
+	}
+	m, err := v.message()
+	var t task.Task
+	if err == nil {
+		t, err = v.Tasks.Send(v.r.Context(), call, task.SendRequest{ID: v.newTaskID(), Message: m}, 0)
+	}
+	if err != nil {
+		return v.showAgent(nil, v.text("message"), err)
+	}
+	return v.done(v.taskPath(id, t.ID), "The task was sent.")
+}
+
+// newTaskID is the id of the task that this form sends.
+func (v *visit) newTaskID() string {
+	sum := sha256.Sum256([]byte(v.member.Ref() + " " + cmp.Or(v.r.PostFormValue(onceField), rand.Text())))
+	return "web-" + hex.EncodeToString(sum[:10])
+}
+
+// taskView is the page of one task.
+type taskView struct {
+	task.Task
+	Agent, AgentName, AgentHref string
+	Href                        string
+	Said                        []spoken // the conversation
+	Outputs                     []output
+	TooLarge                    bool
+	Waits                       bool // something is still to come
+	Interrupt                   bool // it is the member's turn
+	Over                        bool
+	Nobody                      bool // no worker is there to do it
+	Message                     string
+}
+
+// Tone is how the state looks.
+func (t *taskView) Tone() string { return stateTone(t.State) }
+
+// spoken is one message of the conversation.
+type spoken struct {
+	Mine  bool
+	Parts []shownPart
+}
+
+// output is an artifact.
+type output struct {
+	ID, Name string
+	Parts    []shownPart
+}
+
+// shownPart is a piece of a message or an artifact: its text, or what it is.
+type shownPart struct {
+	Text string
+	Cut  bool   // there is more
+	Note string // of what is no text
+}
+
+const (
+	maxTaskSize = 4 << 20 // bytes of a task whose content is read for the page
+	maxPartText = 20_000  // characters of one part
+	maxMessages = 50
+)
+
+func (v *visit) taskPage() error { return v.showTask("", nil) }
+
+// showTask shows a task of the member's: its state and what came of it.
+func (v *visit) showTask(typed string, problem error) error {
+	view, err := v.taskView()
+	if err != nil {
+		return err
+	}
+	view.Message = typed
+	return renderForm(v, http.StatusOK, "agent_task", "Task for "+view.AgentName, view, problem)
+}
+
+// taskState is the part of the page that waits for the agent.
+func (v *visit) taskState() error {
+	view, err := v.taskView()
+	if err != nil {
+		return err
+	}
+	return v.writePart(http.StatusOK, "agent_task", "task", map[string]any{"Body": view, "Errors": formErrors{}})
+}
+
+// taskView reads the task in the URL.
+func (v *visit) taskView() (*taskView, error) {
+	ctx, id := v.r.Context(), v.agentID()
+	call, err := v.Tasks.Reach(ctx, v.caller, id)
+	if err != nil {
+		return nil, err
+	}
+	t, err := v.Tasks.Get(ctx, call, v.r.PathValue("task"), task.Content{})
+	if err != nil {
+		return nil, err
+	}
+	large := t.Size > maxTaskSize
+	if !large {
+		if t, err = v.Tasks.Get(ctx, call, t.ID, task.All); err != nil {
+			return nil, err
+		}
+	}
+	view := &taskView{
+		Agent: id, AgentName: id, AgentHref: v.agentPath(id), Href: v.taskPath(id, t.ID), Task: t, TooLarge: large,
+		Waits: !t.State.Rests(), Interrupt: t.State.Interrupted(), Over: t.State.Terminal(),
+	}
+	if g, err := v.Agents.Own(ctx, v.member.Org, id); err == nil {
+		view.AgentName = g.Name
+	}
+	if t.State == task.Submitted {
+		view.Nobody = !v.Tasks.Expected(ctx, call)
+	}
+	view.fill(&t)
+	return view, nil
+}
+
+func (view *taskView) fill(t *task.Task) {
+	if view.TooLarge {
+		return
+	}
+	history := t.History[max(0, len(t.History)-maxMessages):]
+	for i := range history {
+		view.Said = append(view.Said, spoken{Mine: history[i].Role == task.RoleUser, Parts: showParts(history[i].Parts)})
+	}
+	for i := range t.Artifacts {
+		if i == maxMessages {
+			break
+		}
+		made := &t.Artifacts[i]
+		view.Outputs = append(view.Outputs, output{ID: made.ID, Name: made.Name, Parts: showParts(made.Parts)})
+	}
+}
+
+// showParts joins neighbouring texts, as those of an artifact that grew, and names the rest.
+func showParts(parts []task.Part) []shownPart {
+	var out []shownPart
+	var text strings.Builder
+	flush := func() {
+		if text.Len() > 0 {
+			s, cut := clipText(text.String(), maxPartText)
+			out = append(out, shownPart{Text: s, Cut: cut})
+			text.Reset()
+		}
+	}
+	for i := range parts {
+		p := &parts[i]
+		switch p.Kind {
+		case task.TextPart:
+			text.WriteString(p.Text)
+		case task.DataPart:
+			flush()
+			s, cut := clipText(string(p.Data), maxPartText)
+			out = append(out, shownPart{Text: s, Cut: cut, Note: "JSON"})
+		default:
+			flush()
+			out = append(out, shownPart{Note: "File " + strings.TrimSpace(p.Name+" "+p.MediaType)})
+		}
+	}
+	flush()
+	return out
+}
+
+// clipText cuts a text after so many characters.
+func clipText(s string, most int) (string, bool) {
+	if utf8.RuneCountInString(s) <= most {
+		return s, false
+	}
+	return string([]rune(s)[:most]) + "…", true
+}
+
+// replyToTask sends a further message on a task.
+func (v *visit) replyToTask() error {
+	ctx, id, taskID := v.r.Context(), v.agentID(), v.r.PathValue("task")
+	call, err := v.Tasks.Reach(ctx, v.caller, id)
+	if err != nil {
+		return err
+	}
+	m, err := v.message()
+	if err == nil {
+		m.ID = v.newTaskID() // of the message: the same one sent again changes nothing
+		_, err = v.Tasks.Send(ctx, call, task.SendRequest{ID: taskID, Message: m, MustExist: true}, 0)
+	}
+	if err != nil {
+		return v.showTask(v.text("message"), err)
+	}
+	return v.done(v.taskPath(id, taskID), "Your answer was sent.")
+}
+
+// cancelTask ends a task of the member's.
+func (v *visit) cancelTask() error {
+	ctx, id, taskID := v.r.Context(), v.agentID(), v.r.PathValue("task")
+	call, err := v.Tasks.Reach(ctx, v.caller, id)
+	if err != nil {
+		return err
+	}
+	said := "The task was canceled."
+	if _, err := v.Tasks.Cancel(ctx, call, taskID, task.Content{}); err != nil {
+		if errs.As(err).Code != task.CodeNotCancelable {
+			return err
+		}
+		said = "The task is over already."
+	}
+	return v.done(v.taskPath(id, taskID), said)
+}

@@ -1,0 +1,20 @@
+// Parts of a page that wait for something ask for themselves again, every two seconds: those
+// with data-poll. They rest while the tab is hidden, and stop when the person is signed out.
+(() => {
+  'use strict';
+  const every = 2000;
+  let stopped = false;
+  const ask = () => {
+    if (stopped || document.hidden) return;
+    document.querySelectorAll('[data-poll]').forEach(part => part.dispatchEvent(new CustomEvent('poll')));
+  };
+  setInterval(ask, every);
+  document.addEventListener('visibilitychange', ask);
+  const status = event => event.detail?.ctx?.response?.raw?.status ?? event.detail?.ctx?.response?.status;
+  document.addEventListener('htmx:before:swap', event => {
+    if (event.detail.ctx?.sourceEvent?.type === 'poll' && status(event) >= 400) event.preventDefault();
+  });
+  document.addEventListener('htmx:response:error', event => {
+    if (status(event) === 401 || status(event) === 404) stopped = true;
+  });
+})();
