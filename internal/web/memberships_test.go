@@ -56,7 +56,7 @@ func newTown(t *testing.T, st *store.Store) *town {
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
 	router := httpx.NewRouter(httpx.Options{Logger: log})
 	pages, err := web.New(router, web.Options{
-		Accounts: w.accounts, Invitations: w.manager, Sessions: st, PublicURL: "http://parley.test", Logger: log, Now: now,
+		Accounts: w.accounts, Manager: w.manager, Sessions: st, PublicURL: "http://parley.test", Logger: log, Now: now,
 		Providers: []web.Provider{w.provider},
 	})
 	if err != nil {
