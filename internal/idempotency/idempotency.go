@@ -35,6 +35,16 @@ type Key struct {
 // Kept is how long the outcome is remembered.
 func (k *Key) Kept() time.Duration { return cmp.Or(k.Keep, TTL) }
 
+// Of is the key of one part of the command, which is carried out on its own.
+func (k *Key) Of(part string) *Key {
+	if k == nil {
+		return nil
+	}
+	out := *k
+	out.Operation += " " + part
+	return &out
+}
+
 // New checks the caller's value and makes a Key; an empty value makes none.
 func New(operation, value string, command []byte) (*Key, error) {
 	return NewOf(operation, value, sha256.Sum256(command))

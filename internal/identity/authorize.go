@@ -29,6 +29,7 @@ const (
 	VoteOnProposal  Action = "vote on a proposal"
 	ChangeProposal  Action = "edit a proposal or change its status"
 	ResolveProposal Action = "change a proposal's status"
+	ManageNotes     Action = "manage the saved notes of the org"
 	ListFollowups   Action = "list follow-ups"
 	ReadFollowup    Action = "read a follow-up"
 	CreateFollowup  Action = "create a follow-up"
@@ -74,6 +75,7 @@ var rules = map[Action]rule{
 	VoteOnProposal:  {anyOf: []Scope{TasksWrite}, members: true},
 	ChangeProposal:  {anyOf: []Scope{Admin, TasksWrite}},
 	ResolveProposal: {anyOf: []Scope{Admin}},
+	ManageNotes:     {anyOf: []Scope{Admin}},
 	ListFollowups:   {anyOf: []Scope{TasksRead}},
 	ReadFollowup:    {anyOf: []Scope{TasksRead}},
 	CreateFollowup:  {anyOf: []Scope{TasksWrite}},

@@ -49,6 +49,7 @@ type Edit struct {
 type Resolution struct {
 	Status        Status
 	Note          string
+	DuplicateOf   string // with Rejected: the id of the proposal that is about the same
 	IfVersion     *int64
 	IfTextVersion *int64 // refuse if the text is another version; votes do not change it
 	Once          *idempotency.Key
@@ -117,6 +118,13 @@ func (r *Resolution) Validate() error {
 	var c check
 	enum(&c, "/status", r.Status, Statuses)
 	c.text("/resolution_note", r.Note, 0, MaxNote)
+	switch {
+	case r.DuplicateOf == "":
+	case r.Status != Rejected:
+		c.add("/duplicate_of", "goes with the status rejected only")
+	case !ValidID(r.DuplicateOf):
+		c.add("/duplicate_of", "must be the id of a proposal")
+	}
 	if v := r.IfTextVersion; v != nil && *v < 1 {
 		c.add("/text_version", "must be at least 1; use the text_version of the proposal that you read")
 	}
@@ -145,13 +153,15 @@ func (c *check) err() error {
 	return errs.InvalidFields(c.fields...)
 }
 
-func (c *check) title(s string) {
+func (c *check) title(s string) { c.line("/title", s, MaxTitle) }
+
+func (c *check) line(name, s string, maxLen int) {
 	before := len(c.fields)
-	if c.text("/title", s, 1, MaxTitle); len(c.fields) > before {
+	if c.text(name, s, 1, maxLen); len(c.fields) > before {
 		return
 	}
 	if problem := identity.LineProblem(s); problem != "" {
-		c.add("/title", "%s", problem)
+		c.add(name, "%s", problem)
 	}
 }
 

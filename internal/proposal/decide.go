@@ -14,6 +14,9 @@ import (
 type Current struct {
 	Proposal Proposal
 	Vote     *Vote // nil: the actor has not voted
+	// Original is the proposal of which this one is said to be a duplicate, locked as well;
+	// nil: none was named, or the org has none with that id.
+	Original *Proposal
 }
 
 // Change is what a decision asks the store to write, all or nothing.
@@ -128,18 +131,26 @@ func decideStatus(cur Current, by Actor, r Resolution, newFollowupID string) (Ch
 	if !allowed(p.Status, r.Status) {
 		return Change{}, notAllowed(p.Status, r.Status)
 	}
+	if r.DuplicateOf != "" {
+		if err := checkOriginal(cur, by, r.DuplicateOf); err != nil {
+			return Change{}, err
+		}
+		if blank(r.Note) {
+			r.Note = "Duplicate of " + cur.Original.ID + ": " + cur.Original.Title
+		}
+	}
 	if r.Status == Rejected && blank(r.Note) {
-		return Change{}, errs.InvalidFields(errs.Field{
-			In: errs.Body, Name: "/resolution_note", Message: "is required to reject a proposal: give the reason",
-		})
+		return Change{}, errs.InvalidFields(errNoReason)
 	}
 	from := p.Status
 	p.Status, p.UpdatedAt = r.Status, by.At
 	// A reopened proposal is undecided again; its earlier note stays in the history.
-	p.ResolutionNote = r.Note
+	p.ResolutionNote, p.DuplicateOf = r.Note, r.DuplicateOf
 	c := Change{
-		Vote:  cur.Vote,
-		Entry: Entry{At: by.At, Actor: by.Principal.Ref(), Kind: StatusChanged, From: from, To: r.Status, Note: r.Note},
+		Vote: cur.Vote,
+		Entry: Entry{
+			At: by.At, Actor: by.Principal.Ref(), Kind: StatusChanged, From: from, To: r.Status, Note: r.Note, DuplicateOf: r.DuplicateOf,
+		},
 	}
 	if r.Status == Approved {
 		p.FollowupID, p.FollowupStatus = newFollowupID, "open"
@@ -147,6 +158,26 @@ func decideStatus(cur Current, by Actor, r Resolution, newFollowupID string) (Ch
 	}
 	c.Proposal = p
 	return c, nil
+}
+
+var errNoReason = errs.Field{
+	In: errs.Body, Name: "/resolution_note", Message: "is required to reject a proposal: give the reason",
+}
+
+// checkOriginal refuses an original that is none.
+func checkOriginal(cur Current, by Actor, id string) error {
+	wrong := func(msg string) error {
+		return errs.InvalidFields(errs.Field{In: errs.Body, Name: "/duplicate_of", Message: msg})
+	}
+	switch o := cur.Original; {
+	case id == cur.Proposal.ID:
+		return wrong("must be another proposal")
+	case o == nil || !o.VisibleTo(by.Viewer):
+		return wrong("there is no such proposal")
+	case o.DuplicateOf == cur.Proposal.ID:
+		return wrong("is itself a duplicate of this proposal")
+	}
+	return nil
 }
 
 func allowed(from, to Status) bool {

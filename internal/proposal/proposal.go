@@ -96,6 +96,7 @@ type Proposal struct {
 	AgentsFor      int // of VotesFor, those of agents
 	AgentsAgainst  int
 	ResolutionNote string
+	DuplicateOf    string // the proposal that it was rejected for; empty: none
 	FollowupID     string // set by approval
 	FollowupStatus string // of that follow-up when this was read; lists leave it out
 	Fingerprint    string // of the friction that filed it; empty: somebody submitted it
@@ -183,4 +184,6 @@ type Entry struct {
 	Choice  Choice
 	Comment string
 	Changes []FieldChange
+
+	DuplicateOf string // the proposal that it was rejected for
 }

@@ -26,8 +26,9 @@ type Store interface {
 	Insert(ctx context.Context, p Proposal, by identity.Principal, once *idempotency.Key) (Outcome, error)
 	// Update locks the proposal and the actor's vote, runs decide on them and
 	// writes what it returns, the follow-up included, in one transaction. decide
-	// may run more than once and must be pure.
-	Update(ctx context.Context, id string, by identity.Principal, once *idempotency.Key,
+	// may run more than once and must be pure. original is the id of another proposal
+	// that is locked and read for the decision; empty: none.
+	Update(ctx context.Context, id, original string, by identity.Principal, once *idempotency.Key,
 		decide func(Current) (Change, error)) (Outcome, error)
 	// Get returns the proposal and the viewer's own vote on it.
 	Get(ctx context.Context, org, id string, viewer identity.Principal) (Current, error)
@@ -37,6 +38,17 @@ type Store interface {
 	// Counts returns how many match by status, whatever the filter's own; a status
 	// without any may be missing.
 	Counts(ctx context.Context, f Filter) (map[Status]int64, error)
+	// Groups returns the largest groups of what matches, the largest first.
+	Groups(ctx context.Context, f Filter, by GroupBy) ([]Group, error)
+	// Similar returns up to SimilarCandidates proposals with some of the words, in no order:
+	// open, approved and rejected ones, and drafts of the viewer.
+	Similar(ctx context.Context, l Likeness) ([]Proposal, error)
+	// Notes lists the saved notes by title.
+	Notes(ctx context.Context, org string) ([]SavedNote, error)
+	// CreateNote writes the note and the entry, unless that goes beyond the quota.
+	CreateNote(ctx context.Context, n SavedNote, e identity.AuditEntry, most identity.Quota) (SavedNote, error)
+	// DeleteNote deletes the note and writes what entry makes of it.
+	DeleteNote(ctx context.Context, org, id string, entry func(SavedNote) identity.AuditEntry) (SavedNote, error)
 	// Votes and History return one page, oldest first, and the number of all.
 	Votes(ctx context.Context, org, id string, offset int64, limit int) ([]Vote, int64, error)
 	History(ctx context.Context, org, id string, offset int64, limit int) ([]Entry, int64, error)
@@ -66,10 +78,15 @@ const (
 // not looked up.
 func ValidID(s string) bool {
 	rest, ok := strings.CutPrefix(s, idPrefix)
-	if !ok || len(rest) != idLength {
+	return ok && validSuffix(rest)
+}
+
+// validSuffix reports whether s can be an id behind its prefix.
+func validSuffix(s string) bool {
+	if len(s) != idLength {
 		return false
 	}
-	for _, r := range rest {
+	for _, r := range s {
 		if (r < '0' || r > '9') && (r < 'a' || r > 'z') {
 			return false
 		}
@@ -165,7 +182,7 @@ func (s *Proposals) Vote(ctx context.Context, a identity.Access, id string, cmd 
 		return Outcome{}, err
 	}
 	by := s.actor(a)
-	return s.update(ctx, by, id, cmd.Once, func(cur Current) (Change, error) {
+	return s.update(ctx, by, id, "", cmd.Once, func(cur Current) (Change, error) {
 		return decideVote(cur, by, cmd.Choice, cmd.Comment)
 	})
 }
@@ -173,7 +190,7 @@ func (s *Proposals) Vote(ctx context.Context, a identity.Access, id string, cmd 
 // WithdrawVote takes the caller's vote back.
 func (s *Proposals) WithdrawVote(ctx context.Context, a identity.Access, id string) (Outcome, error) {
 	by := s.actor(a)
-	return s.update(ctx, by, id, nil, func(cur Current) (Change, error) { return decideWithdrawal(cur, by) })
+	return s.update(ctx, by, id, "", nil, func(cur Current) (Change, error) { return decideWithdrawal(cur, by) })
 }
 
 // Resolve changes the status of a proposal.
@@ -185,7 +202,7 @@ func (s *Proposals) Resolve(ctx context.Context, a identity.Access, id string, c
 		return Outcome{}, err
 	}
 	by, followupID := s.actor(a), s.newID("task-")
-	return s.update(ctx, by, id, cmd.Once, func(cur Current) (Change, error) {
+	return s.update(ctx, by, id, cmd.DuplicateOf, cmd.Once, func(cur Current) (Change, error) {
 		return decideStatus(cur, by, cmd, followupID)
 	})
 }
@@ -196,16 +213,16 @@ func (s *Proposals) Edit(ctx context.Context, a identity.Access, id string, cmd 
 		return Outcome{}, err
 	}
 	by := s.actor(a)
-	return s.update(ctx, by, id, cmd.Once, func(cur Current) (Change, error) { return decideEdit(cur, by, cmd) })
+	return s.update(ctx, by, id, "", cmd.Once, func(cur Current) (Change, error) { return decideEdit(cur, by, cmd) })
 }
 
-func (s *Proposals) update(ctx context.Context, by Actor, id string, once *idempotency.Key,
+func (s *Proposals) update(ctx context.Context, by Actor, id, original string, once *idempotency.Key,
 	decide func(Current) (Change, error),
 ) (Outcome, error) {
 	if !ValidID(id) {
 		return Outcome{}, errs.ErrNotFound
 	}
-	return s.store.Update(ctx, id, by.Principal, once, decide)
+	return s.store.Update(ctx, id, original, by.Principal, once, decide)
 }
 
 // Paging asks for a page of votes or of history.

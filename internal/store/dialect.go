@@ -38,6 +38,14 @@ type dialect struct {
 	// of the words.
 	scan      string
 	scanWords func(words []string) string
+	// likeScan is the FROM clause that reads through the proposals of an org as p, and
+	// likeCount how many of some words one has; its parameter is what likeWords makes of them.
+	likeScan, likeCount string
+	likeWords           func(words []string) any
+	// likeHits is the FROM clause of the proposals p with one word, of at most %d entries of
+	// the index; its parameter is what exactly makes of the word.
+	likeHits string
+	exactly  func(word string) string
 	// queue names the index of waiting tasks, where the planner would rather read
 	// through all tasks of the org.
 	queue string
@@ -87,6 +95,12 @@ var sqliteDialect = dialect{
 	},
 	scan:      `(SELECT * FROM proposals WHERE org_id = $1 AND has_words($2, title, problem, suggested_fix)) p`,
 	scanWords: func(words []string) string { return strings.Join(words, " ") },
+	likeScan:  `proposals p`,
+	likeCount: `count_words($2, p.title, p.problem, p.suggested_fix)`,
+	likeWords: func(words []string) any { return strings.Join(words, " ") },
+	likeHits: `(SELECT rowid AS doc FROM proposal_search WHERE proposal_search MATCH $2 ORDER BY rowid DESC LIMIT %d) s
+		CROSS JOIN proposals p ON p.seq = s.doc`,
+	exactly:   func(word string) string { return `"` + word + `"` },
 	unindexed: func(column string) string { return "+" + column },
 	by:        func(index string) string { return " INDEXED BY " + index },
 	within:    func(_, query, _ string, _ int64) string { return query },
@@ -125,6 +139,19 @@ var postgresDialect = dialect{
 	scan: `(SELECT proposal_id FROM proposal_search WHERE org_id = $1 AND ts_match_vq(words, $2::text::tsquery) OFFSET 0) s
 		CROSS JOIN LATERAL (SELECT * FROM proposals WHERE org_id = $1 AND id = s.proposal_id OFFSET 0) p`,
 	scanWords: postgresMatch,
+	likeScan: `(SELECT proposal_id, words FROM proposal_search WHERE org_id = $1 OFFSET 0) s
+		CROSS JOIN LATERAL (SELECT * FROM proposals WHERE org_id = $1 AND id = s.proposal_id OFFSET 0) p`,
+	likeCount: `(SELECT count(*) FROM unnest($2::text[]) word WHERE ts_match_vq(s.words, word::tsquery))`,
+	likeWords: func(words []string) any {
+		quoted := make([]string, len(words))
+		for i, w := range words {
+			quoted[i] = "'" + w + "'"
+		}
+		return quoted
+	},
+	likeHits: `(SELECT proposal_id FROM proposal_search WHERE words @@ $2::text::tsquery AND org_id = $1 LIMIT %d) s
+		CROSS JOIN LATERAL (SELECT * FROM proposals WHERE org_id = $1 AND id = s.proposal_id OFFSET 0) p`,
+	exactly:   func(word string) string { return "'" + word + "'" },
 	unindexed: func(column string) string { return "(" + column + " || '')" },
 	by:        func(string) string { return "" },
 	// The length of a large value is known without reading it.

@@ -49,7 +49,7 @@ func TestIndexerGoesOn(t *testing.T) {
 		cur.Proposal.Title = "download"
 		return proposal.Change{Proposal: cur.Proposal, Entry: proposal.Entry{Kind: proposal.Edited, Actor: ann.Ref(), At: now}}, nil
 	}
-	if _, err := first.Update(t.Context(), fmt.Sprintf("prop-%026d", n), ann, nil, edit); err != nil {
+	if _, err := first.Update(t.Context(), fmt.Sprintf("prop-%026d", n), "", ann, nil, edit); err != nil {
 		t.Fatal(err)
 	}
 	if err := first.Close(); err != nil {

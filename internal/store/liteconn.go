@@ -45,16 +45,22 @@ func openLite(path string, pragmas ...string) (*liteConn, error) {
 	return c, nil
 }
 
-// addFunctions adds the SQL function has_words(words, title, problem, suggested_fix)
-// with which a search reads through the proposals of a small org.
+// addFunctions adds the SQL functions has_words and count_words(words, title, problem,
+// suggested_fix), with which a search reads through the proposals of a small org.
 func (c *liteConn) addFunctions() error {
-	return c.conn.CreateFunction("has_words", &sqlite.FunctionImpl{
-		NArgs: 4, Deterministic: true,
-		Scalar: func(_ sqlite.Context, args []sqlite.Value) (sqlite.Value, error) {
-			found := proposal.Matches(strings.Fields(args[0].Text()), args[1].Text(), args[2].Text(), args[3].Text())
-			return sqlite.IntegerValue(flag(found)), nil
-		},
-	})
+	add := func(name string, count func(words []string, texts ...string) int64) error {
+		return c.conn.CreateFunction(name, &sqlite.FunctionImpl{
+			NArgs: 4, Deterministic: true,
+			Scalar: func(_ sqlite.Context, args []sqlite.Value) (sqlite.Value, error) {
+				n := count(strings.Fields(args[0].Text()), args[1].Text(), args[2].Text(), args[3].Text())
+				return sqlite.IntegerValue(n), nil
+			},
+		})
+	}
+	return errors.Join(
+		add("has_words", func(words []string, texts ...string) int64 { return flag(proposal.Matches(words, texts...)) }),
+		add("count_words", func(words []string, texts ...string) int64 { return int64(proposal.CountWords(words, texts...)) }),
+	)
 }
 
 func (c *liteConn) close() error { return errors.Join(c.forget(), c.conn.Close()) }

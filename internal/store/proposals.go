@@ -48,7 +48,7 @@ func (t *tx) insertProposal(p *proposal.Proposal) {
 }
 
 // Update implements proposal.Store.
-func (s *Store) Update(ctx context.Context, id string, by identity.Principal, once *idempotency.Key,
+func (s *Store) Update(ctx context.Context, id, original string, by identity.Principal, once *idempotency.Key,
 	decide func(proposal.Current) (proposal.Change, error),
 ) (proposal.Outcome, error) {
 	var out proposal.Outcome
@@ -59,10 +59,15 @@ func (s *Store) Update(ctx context.Context, id string, by identity.Principal, on
 			out.Replayed = true
 			return err
 		}
+		found, err := t.original(ctx, by.Org, id, original)
+		if err != nil {
+			return err
+		}
 		cur, err := current(ctx, t, by.Org, id, by, t.d.forUpdate)
 		if err != nil {
 			return err
 		}
+		cur.Original = found
 		change, err := decide(cur)
 		if err != nil {
 			return err
@@ -74,6 +79,26 @@ func (s *Store) Update(ctx context.Context, id string, by identity.Principal, on
 		return t.remember(once, by, now, out)
 	})
 	return out, err
+}
+
+// original reads the other proposal of a decision, if one is named. Both are locked in the
+// order of their ids: two that are declared duplicates of each other at once do not wait for
+// each other in a circle, and one of them sees what the other did.
+func (t *tx) original(ctx context.Context, org, id, original string) (*proposal.Proposal, error) {
+	if original == "" || original == id {
+		return nil, nil
+	}
+	if t.d.forUpdate != "" {
+		if _, err := strs(ctx, t, `SELECT id FROM proposals WHERE org_id = $1 AND id IN ($2, $3) ORDER BY id`+t.d.forUpdate,
+			org, id, original); err != nil {
+			return nil, err
+		}
+	}
+	found, err := records(ctx, t, org, []string{original})
+	if err != nil || len(found) == 0 {
+		return nil, err
+	}
+	return &found[0], nil
 }
 
 // apply queues what a decision asked for.
@@ -92,11 +117,11 @@ func (t *tx) apply(cur *proposal.Current, c *proposal.Change, by identity.Princi
 	}
 	t.exec(`UPDATE proposals SET status = $3, category = $4, priority = $5, updated_at = $6, votes_for = $7,
 			votes_against = $8, score = $9, version = $10, followup_id = $11, resolution_note = $12, agents_for = $13,
-			agents_against = $14
+			agents_against = $14, duplicate_of = $15
 		WHERE org_id = $1 AND id = $2`,
 		p.Org, p.ID, string(p.Status), string(p.Category), p.Priority.Rank(), micros(p.UpdatedAt), p.VotesFor,
 		p.VotesAgainst, p.VotesFor-p.VotesAgainst, p.Version, p.FollowupID, p.ResolutionNote, p.AgentsFor,
-		p.AgentsAgainst)
+		p.AgentsAgainst, p.DuplicateOf)
 	if p.Title != old.Title || p.Problem != old.Problem || p.SuggestedFix != old.SuggestedFix {
 		t.exec(`UPDATE proposals SET title = $3, problem = $4, suggested_fix = $5, text_version = $6
 			WHERE org_id = $1 AND id = $2`, p.Org, p.ID, p.Title, p.Problem, p.SuggestedFix, p.TextVersion)
@@ -133,10 +158,12 @@ type entryData struct {
 	Choice  proposal.Choice        `json:",omitempty"`
 	Comment string                 `json:",omitempty"`
 	Changes []proposal.FieldChange `json:",omitempty"`
+
+	DuplicateOf string `json:",omitempty"`
 }
 
 func (t *tx) insertEntry(p *proposal.Proposal, e proposal.Entry) error {
-	data, err := json.Marshal(entryData{e.From, e.To, e.Note, e.Choice, e.Comment, e.Changes})
+	data, err := json.Marshal(entryData{e.From, e.To, e.Note, e.Choice, e.Comment, e.Changes, e.DuplicateOf})
 	if err != nil {
 		return fmt.Errorf("encode a history entry: %w", err)
 	}
@@ -150,34 +177,46 @@ func (s *Store) Get(ctx context.Context, org, id string, viewer identity.Princip
 	return current(ctx, s.eng, org, id, viewer, "")
 }
 
+const recordColumns = `id, status, category, priority, submitted_by, submitted_at, updated_at, votes_for, votes_against, agents_for,
+	agents_against, version, text_version, followup_id, title, problem, suggested_fix, resolution_note, duplicate_of, fingerprint, evidence`
+
+// scanRecord reads a whole proposal of an org that is known.
+func scanRecord(r rows, p *proposal.Proposal) error {
+	var status, category string
+	var rank int
+	var submitted, updated int64
+	err := r.Scan(&p.ID, &status, &category, &rank, &p.SubmittedBy, &submitted, &updated, &p.VotesFor, &p.VotesAgainst, &p.AgentsFor,
+		&p.AgentsAgainst, &p.Version, &p.TextVersion, &p.FollowupID, &p.Title, &p.Problem, &p.SuggestedFix, &p.ResolutionNote,
+		&p.DuplicateOf, &p.Fingerprint, &p.Evidence)
+	if err != nil {
+		return err
+	}
+	p.Status, p.Category, p.Priority = proposal.Status(status), proposal.Category(category), proposal.Priorities[rank]
+	p.SubmittedAt, p.UpdatedAt = fromMicros(submitted), fromMicros(updated)
+	return nil
+}
+
 // current reads a proposal and the viewer's vote on it. lock, if given, holds the
 // proposal until the end of the transaction, and with it all votes on it.
 func current(ctx context.Context, r reader, org, id string, viewer identity.Principal, lock string) (proposal.Current, error) {
 	var (
-		cur                      proposal.Current
-		p                        = &cur.Proposal
-		rank                     int
-		submittedAt, updatedAt   int64
-		voter, choice, comment   string
-		votedAt                  int64
-		status, category, prefix = "", "", lock
+		cur                    proposal.Current
+		p                      = &cur.Proposal
+		voter, choice, comment string
+		votedAt                int64
+		found                  bool
 	)
-	p.Org, p.ID = org, id
-	found, err := one(ctx, r, []any{
-		&status, &category, &rank, &p.SubmittedBy, &submittedAt, &updatedAt, &p.VotesFor,
-		&p.VotesAgainst, &p.AgentsFor, &p.AgentsAgainst, &p.Version, &p.TextVersion, &p.FollowupID, &p.Title, &p.Problem,
-		&p.SuggestedFix, &p.ResolutionNote, &p.Fingerprint, &p.Evidence,
-	}, `SELECT status, category, priority, submitted_by, submitted_at, updated_at, votes_for, votes_against, agents_for,
-		agents_against, version, text_version, followup_id, title, problem, suggested_fix, resolution_note, fingerprint, evidence
-		FROM proposals WHERE org_id = $1 AND id = $2`+prefix, org, id)
+	p.Org = org
+	err := each(ctx, r, func(rs rows) error {
+		found = true
+		return scanRecord(rs, p)
+	}, `SELECT `+recordColumns+` FROM proposals WHERE org_id = $1 AND id = $2`+lock, org, id)
 	if err != nil {
 		return cur, err
 	}
 	if !found {
 		return cur, errs.ErrNotFound
 	}
-	p.Status, p.Category, p.Priority = proposal.Status(status), proposal.Category(category), proposal.Priorities[rank]
-	p.SubmittedAt, p.UpdatedAt = fromMicros(submittedAt), fromMicros(updatedAt)
 	if p.FollowupID != "" {
 		if _, err := one(ctx, r, []any{&p.FollowupStatus}, `SELECT status FROM followups WHERE org_id = $1 AND id = $2`, org, p.FollowupID); err != nil {
 			return cur, err
@@ -230,6 +269,7 @@ func scanEntry(r rows) (e proposal.Entry, err error) {
 	}
 	e.At, e.Kind = fromMicros(at), proposal.EntryKind(kind)
 	e.From, e.To, e.Note, e.Choice, e.Comment, e.Changes = d.From, d.To, d.Note, d.Choice, d.Comment, d.Changes
+	e.DuplicateOf = d.DuplicateOf
 	return e, nil
 }
 

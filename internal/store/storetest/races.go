@@ -247,7 +247,7 @@ func testBadNeighbour(w *world) {
 		return err
 	})
 	// A panic inside a decision is that write's error only.
-	_, err := w.store.Update(ctx, taken.ID, a.Principal(), nil, func(proposal.Current) (proposal.Change, error) { panic("boom") })
+	_, err := w.store.Update(ctx, taken.ID, "", a.Principal(), nil, func(proposal.Current) (proposal.Change, error) { panic("boom") })
 	if err == nil || !strings.Contains(err.Error(), "boom") {
 		w.Errorf("a panicking decision gave %v", err)
 	}
@@ -299,7 +299,7 @@ func testCancelled(w *world) {
 	ann := w.access("acme", "user:ann")
 	p := w.submit(ann, nil)
 	ctx, cancel := context.WithCancel(w.Context())
-	_, err := w.store.Update(ctx, p.ID, ann.Principal(), nil, func(cur proposal.Current) (proposal.Change, error) {
+	_, err := w.store.Update(ctx, p.ID, "", ann.Principal(), nil, func(cur proposal.Current) (proposal.Change, error) {
 		cancel() // the caller goes away in the middle
 		c := proposal.Change{Proposal: cur.Proposal, Entry: proposal.Entry{Kind: proposal.Edited, Actor: "user:ann"}}
 		c.Proposal.Title = "Changed"

@@ -1,0 +1,55 @@
+package proposal
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/identity"
+)
+
+// MaxGroups is how many groups there are at the most.
+const MaxGroups = 100
+
+// GroupBy is what the proposals of a group have in common.
+type GroupBy string
+
+// The ways to group.
+const (
+	BySubmitter   GroupBy = "submitter"
+	ByFingerprint GroupBy = "fingerprint" // of those that were filed from friction
+)
+
+// GroupBys lists the ways to group.
+var GroupBys = []GroupBy{BySubmitter, ByFingerprint}
+
+// Group is what is known of proposals that have something in common.
+type Group struct {
+	Key      string // a ref or a fingerprint
+	Count    int64
+	Evidence int64 // reports of the friction that filed them
+	Oldest   time.Time
+	Newest   time.Time
+}
+
+// Groups returns the largest groups among what the query matches, the largest first. The
+// order and page of the query do not matter.
+func (s *Proposals) Groups(ctx context.Context, a identity.Access, q Query, by GroupBy) ([]Group, error) {
+	q.Sort, q.Page, q.Limit, q.Cursor = "", 0, 0, ""
+	f, err := q.check(viewer(a))
+	if !slices.Contains(GroupBys, by) {
+		wrong := errs.Field{In: errs.Query, Name: "by", Message: "must be one of " + join(GroupBys)}
+		if err != nil {
+			return nil, errs.InvalidFields(append(errs.As(err).Fields, wrong)...)
+		}
+		return nil, errs.InvalidFields(wrong)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if by == ByFingerprint && f.Evidence == WithoutEvidence || f.nothing {
+		return []Group{}, nil
+	}
+	return s.store.Groups(ctx, f, by)
+}

@@ -1,0 +1,150 @@
+package proposal
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/identity"
+)
+
+const (
+	// MaxSimilar is how many likely duplicates are returned at the most.
+	MaxSimilar = 5
+	// MaxLikeWords is how many words of a text are looked for.
+	MaxLikeWords = 12
+	// SimilarCandidates is how many proposals with such words are compared.
+	SimilarCandidates = 30
+)
+
+// SimilarTo describes what likely duplicates are looked for.
+type SimilarTo struct {
+	Title   string
+	Problem string
+	Except  string // the id of the proposal itself; empty: it is not submitted yet
+}
+
+// Likeness is a question to the store: which proposals have words in common?
+type Likeness struct {
+	Org    string
+	Viewer Viewer
+	Words  []string // the most telling first
+	Except string
+}
+
+// Likely is one that may be a duplicate.
+type Likely struct {
+	Item
+	Words int // how many of the words that were looked for it has
+}
+
+// Similar returns proposals that may be about the same, the most similar first: open,
+// approved or rejected ones, and the caller's own drafts. limit is at most MaxSimilar; 0
+// means that.
+func (s *Proposals) Similar(ctx context.Context, a identity.Access, to SimilarTo, limit int) ([]Likely, error) {
+	if limit == 0 {
+		limit = MaxSimilar
+	}
+	if err := to.check(limit); err != nil {
+		return nil, err
+	}
+	words := LikeWords(to.Title, to.Problem)
+	if len(words) == 0 {
+		return []Likely{}, nil
+	}
+	found, err := s.store.Similar(ctx, Likeness{Org: a.Org(), Viewer: viewer(a), Words: words, Except: to.Except})
+	if err != nil {
+		return nil, err
+	}
+	return rank(words, found, limit), nil
+}
+
+// SimilarToOne is Similar for a proposal that exists.
+func (s *Proposals) SimilarToOne(ctx context.Context, a identity.Access, id string, limit int) ([]Likely, error) {
+	cur, err := s.Get(ctx, a, id)
+	if err != nil {
+		return nil, err
+	}
+	p := &cur.Proposal
+	return s.Similar(ctx, a, SimilarTo{Title: p.Title, Problem: p.Problem, Except: id}, limit)
+}
+
+func (to *SimilarTo) check(limit int) error {
+	c := queryCheck{}
+	if limit < 1 || limit > MaxSimilar {
+		c.add("limit", "must be between 1 and "+strconv.Itoa(MaxSimilar))
+	}
+	for _, f := range []struct {
+		name, text string
+		most       int
+	}{{"title", to.Title, MaxTitle}, {"problem", to.Problem, MaxText}} {
+		switch {
+		case !utf8.ValidString(f.text):
+			c.add(f.name, "must be valid UTF-8")
+		case utf8.RuneCountInString(f.text) > f.most:
+			c.add(f.name, "must have at most "+strconv.Itoa(f.most)+" characters")
+		}
+	}
+	if to.Title == "" && to.Problem == "" {
+		c.add("title", "is required, unless there is a problem")
+	}
+	if len(c.fields) > 0 {
+		return errs.InvalidFields(c.fields...)
+	}
+	return nil
+}
+
+// rank sorts what was found. A word in the title counts twice: it is what the proposal is
+// about. One word in common, where several were looked for, is no likeness.
+func rank(words []string, found []Proposal, limit int) []Likely {
+	type scored struct {
+		Likely
+		score int
+	}
+	var list []scored
+	for i := range found {
+		p := &found[i]
+		all := CountWords(words, p.Title, p.Problem, p.SuggestedFix)
+		if all < min(2, len(words)) {
+			continue
+		}
+		it := Item{Proposal: *p, Excerpt: ExcerptOf(p.Problem)}
+		it.Problem, it.SuggestedFix, it.ResolutionNote = "", "", ""
+		list = append(list, scored{Likely{it, all}, all + CountWords(words, p.Title)})
+	}
+	slices.SortFunc(list, func(x, y scored) int {
+		return cmp.Or(-cmp.Compare(x.score, y.score), -cmp.Compare(x.ID, y.ID)) // then the newest
+	})
+	out := make([]Likely, 0, limit)
+	for _, s := range list[:min(len(list), limit)] {
+		out = append(out, s.Likely)
+	}
+	return out
+}
+
+// CountWords counts the words that the texts have.
+func CountWords(words []string, texts ...string) int {
+	has := map[string]bool{}
+	for _, w := range Words(texts...) {
+		has[w] = true
+	}
+	n := 0
+	for _, w := range words {
+		if has[w] {
+			n++
+		}
+	}
+	return n
+}
+
+// LikeWords chooses the words by which likely duplicates are found: those of the title,
+// then those of the problem, without short and common ones.
+func LikeWords(title, problem string) []string {
+	words := slices.DeleteFunc(Words(title, problem), func(w string) bool {
+		return len(w) < 3 || stopWords[w] // in bytes: two characters can be a word elsewhere
+	})
+	return words[:min(len(words), MaxLikeWords)]
+}
