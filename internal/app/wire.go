@@ -71,6 +71,7 @@ func (s *Server) handler(ctx context.Context, ids *ids, proxies []netip.Prefix) 
 		Tasks:     s.tasks,
 		Manager:   manager,
 		Clients:   s.oauth,
+		Accounts:  s.accounts,
 		Version:   Version(),
 		PublicURL: strings.TrimRight(s.cfg.PublicURL, "/"),
 		Ready:     s.ready,

@@ -17,7 +17,7 @@ import (
 //
 // path is the route's: a credential for one path only is good for nothing elsewhere.
 func (rt *Router) authenticate(path string, limit *limits[identity.Principal], refuse ErrorWriter, next http.Handler) http.Handler {
-	takesSessions := strings.HasPrefix(path, sessionPrefix) || path == sessionSelf
+	takesSessions := strings.HasPrefix(path, sessionPrefix) || path == sessionSelf || strings.HasPrefix(path, sessionSelf+"/")
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		caller, err := rt.callerOf(exchangeOf(r.Context()), r, takesSessions)
 		if err == nil && caller != nil && caller.Audience != "" && caller.Audience != path {
@@ -132,8 +132,8 @@ type Sessions interface {
 	CallerBySession(r *http.Request) (*identity.Caller, error)
 }
 
-// A session is taken instead of a key below sessionPrefix and at sessionSelf: that is
-// what pages call. The protocols of programs take none, since a browser sends its
+// A session is taken instead of a key below sessionPrefix and at and below sessionSelf:
+// that is what pages call. The protocols of programs take none, since a browser sends its
 // cookies wherever it is told to.
 const (
 	sessionPrefix = "/api/v1/orgs/"

@@ -23,6 +23,7 @@ type Key struct {
 	RevokedAt  time.Time // zero: not revoked
 	LastUsedAt time.Time // zero: never used
 	ReplacedBy string    // the key that a rotation put in its place
+	Replaces   string    // the key in whose place a rotation put it
 	Disabled   bool      // its principal is, so nothing can be done with it
 }
 
@@ -54,10 +55,17 @@ func (k *Key) State(now time.Time) KeyState {
 type KeyFilter struct {
 	Principal Principal // zero: of all; its org is not looked at
 	State     KeyState  // empty: all
-	Now       time.Time // by which State is meant
+	Now       time.Time // by which State and EndsWithin are meant
 	Before    string    // the last of the page before
 	Limit     int       // 0: all
+
+	EndsWithin time.Duration // live keys that expire within it; 0: all
+	NeverUsed  bool          // only keys that were never used, as far as it was written down
+	Scope      Scope         // only keys that carry it; empty: all
 }
+
+// MaxEndsWithin bounds KeyFilter.EndsWithin.
+const MaxEndsWithin = 3650 * 24 * time.Hour
 
 // Rotation is what becomes of a key and of its successor.
 type Rotation struct {

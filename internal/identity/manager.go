@@ -84,10 +84,15 @@ func (m *Manager) CreateKey(ctx context.Context, a Access, r KeyRequest) (Key, s
 	if err := mayHold(a, r.Principal); err != nil {
 		return Key{}, "", err
 	}
-	now := m.now()
-	if err := r.Validate(now); err != nil {
+	if err := r.Validate(m.now()); err != nil {
 		return Key{}, "", err
 	}
+	return m.makeKey(ctx, a, r)
+}
+
+// makeKey is CreateKey after its checks.
+func (m *Manager) makeKey(ctx context.Context, a Access, r KeyRequest) (Key, string, error) {
+	now := m.now()
 	var wrong []errs.Field
 	for i, s := range r.Scopes {
 		if id, ok := Scope(s).agent(); ok {
@@ -139,8 +144,12 @@ func (m *Manager) RevokeKey(ctx context.Context, a Access, id string) (Key, erro
 	return revokeKey(originFor(ctx, a), m.store, a.Org(), id, m.now())
 }
 
-// MaxOverlap bounds how long a key works beside the one that replaces it.
-const MaxOverlap = 7 * 24 * time.Hour
+// How long a key works beside the one that replaces it. The default is for pages, where
+// people choose it; REST rotates without an overlap unless it is told otherwise.
+const (
+	DefaultOverlap = 24 * time.Hour
+	MaxOverlap     = 7 * 24 * time.Hour
+)
 
 // RotateKey makes a key that can do what the old one can, for as long as that one
 // could, and lets the old one expire after the overlap. A key is rotated once: of two
@@ -149,6 +158,11 @@ func (m *Manager) RotateKey(ctx context.Context, a Access, id string, overlap ti
 	if err := a.May(ManageKeys); err != nil {
 		return Key{}, "", err
 	}
+	return m.rotateKey(ctx, a, id, overlap, func(old *Key) error { return mayHold(a, old.Principal) })
+}
+
+// rotateKey rotates a key that may lets pass.
+func (m *Manager) rotateKey(ctx context.Context, a Access, id string, overlap time.Duration, may func(old *Key) error) (Key, string, error) {
 	if err := CheckOverlap(overlap); err != nil {
 		return Key{}, "", err
 	}
@@ -158,7 +172,7 @@ func (m *Manager) RotateKey(ctx context.Context, a Access, id string, overlap ti
 		return Key{}, "", err
 	}
 	k, err := m.store.RotateKey(ctx, a.Org(), id, HashSecret(secret), func(old Key) (Rotation, error) {
-		if err := mayHold(a, old.Principal); err != nil {
+		if err := may(&old); err != nil {
 			return Rotation{}, err
 		}
 		if old.Disabled {
@@ -172,7 +186,7 @@ func (m *Manager) RotateKey(ctx context.Context, a Access, id string, overlap ti
 		}
 		next := old
 		next.ID, next.Prefix, next.CreatedAt, next.CreatedBy = newID, ShownPrefix(secret), now, a.Principal().Ref()
-		next.LastUsedAt = time.Time{}
+		next.LastUsedAt, next.Replaces = time.Time{}, old.ID
 		end := now.Add(overlap)
 		if !old.ExpiresAt.IsZero() && old.ExpiresAt.Before(end) {
 			end = old.ExpiresAt

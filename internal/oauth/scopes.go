@@ -15,16 +15,7 @@ var Registrable = identity.Scopes{identity.TasksRead, identity.TasksWrite, ident
 
 // Entitled are the scopes that a person may give away; agents and services have
 // theirs from their keys.
-func Entitled(m identity.Member) identity.Scopes {
-	if m.Kind != identity.User || m.Disabled {
-		return nil
-	}
-	out := identity.Scopes{identity.TasksRead, identity.TasksWrite, identity.A2AWrite}
-	if m.Admin {
-		out = append(out, identity.Admin)
-	}
-	return out
-}
+func Entitled(m identity.Member) identity.Scopes { return m.Entitled() }
 
 // agents splits off the restrictions to agents.
 func agents(s identity.Scopes) (rights, restrictions identity.Scopes) {

@@ -39,6 +39,7 @@ var endpoints = []endpoint{
 	{"POST", "/api/v1/orgs/{org}/agents", `{"id":"new","name":"New"}`, []identity.Scope{identity.Admin}, false},
 	{"GET", "/api/v1/orgs/{org}/agents/{agent}", "", readAgents, false},
 	{"PATCH", "/api/v1/orgs/{org}/agents/{agent}", `{"name":"x"}`, []identity.Scope{identity.Admin}, false},
+	{"GET", "/api/v1/orgs/{org}/agents/{agent}/connection", "", onlyAdmins, false},
 	{"GET", "/api/v1/orgs/{org}/a2a/tasks", "", []identity.Scope{identity.Admin}, false},
 	{"GET", "/api/v1/orgs/{org}/a2a/tasks/{uid}", "", []identity.Scope{identity.Admin}, false},
 	{"GET", "/api/v1/orgs/{org}/a2a/tasks/{uid}/push", "", []identity.Scope{identity.Admin}, false},
@@ -53,6 +54,7 @@ var endpoints = []endpoint{
 	{"POST", "/api/v1/orgs/{org}/members", `{"kind":"user","id":"new"}`, onlyAdmins, false},
 	{"GET", "/api/v1/orgs/{org}/members/{ref}", "", onlyAdmins, false},
 	{"PATCH", "/api/v1/orgs/{org}/members/{ref}", `{"name":"x"}`, onlyAdmins, false},
+	{"POST", "/api/v1/orgs/{org}/members/{ref}/link", `{"expires_in_seconds":60}`, onlyAdmins, false},
 	{"GET", "/api/v1/orgs/{org}/invitations", "", onlyAdmins, false},
 	{"POST", "/api/v1/orgs/{org}/invitations", `{"user":"new"}`, onlyAdmins, false},
 	{"DELETE", "/api/v1/orgs/{org}/invitations/{inv}", "", onlyAdmins, false},
@@ -74,8 +76,12 @@ var workerEndpoints = []string{
 	"POST /api/v1/agents/{agent}/claim", "POST /api/v1/agents/{agent}/leases/{lease}", "DELETE /api/v1/agents/{agent}/leases/{lease}",
 }
 
-// selfEndpoints are about the caller alone; TestAnyCredentialMayAskWhoItIs tests them.
-var selfEndpoints = []string{"GET /api/v1/me"}
+// selfEndpoints are about the caller alone; TestAnyCredentialMayAskWhoItIs and
+// TestOwnKeys test them.
+var selfEndpoints = []string{
+	"GET /api/v1/me", "GET /api/v1/me/keys", "POST /api/v1/me/keys", "GET /api/v1/me/keys/{id}", "DELETE /api/v1/me/keys/{id}",
+	"POST /api/v1/me/keys/{id}/rotate",
+}
 
 func (e endpoint) at(org, prop, task string) string {
 	return strings.NewReplacer("{org}", org, "{prop}", prop, "{task}", task, "{agent}", "fixer", "{push}", "push-1", "{key}", "key-1", "{inv}", "inv-1", "{client}", "client-1", "{ref}", "user:ada", "{uid}", strings.TrimPrefix(task, "task-")).Replace(e.path)

@@ -7,11 +7,14 @@ import (
 	"github.com/parley-dev/parley/internal/agent"
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/identity"
+	"github.com/parley-dev/parley/internal/task"
 )
 
 const (
 	agentsPath = "/api/v1/orgs/{org}/agents"
 	agentPath  = agentsPath + "/{id}"
+
+	connectionPath = agentPath + "/connection"
 )
 
 // AgentPath is the path of one agent.
@@ -44,6 +47,12 @@ func (a *api) registerAgents() {
 		description: "Changes the fields that are given. A disabled agent can be called and worked for by nobody, and its keys do not work; its tasks wait. " +
 			"409: an agent cannot disable itself, and cannot become public if a public agent of another org has or had its id. Needs svc:admin:admin.",
 	}, a.changeAgent)
+	register(a, operation{
+		id: "get-agent-connection", method: http.MethodGet, path: connectionPath, tag: tagAgents,
+		summary: "Find out whether an agent has workers", action: identity.ManageAgents, validID: identity.ValidAgentID,
+		description: "And, if not, what is most likely wrong: no key, a key that was never used, a wrong scope, a key of another agent, a disabled agent, a pinned status. " +
+			"Refused workers are remembered by the node that refused them, until it restarts. Needs svc:admin:admin.",
+	}, a.getAgentConnection)
 }
 
 type listAgentsInput struct{ OrgPath }
@@ -187,4 +196,18 @@ func (a *api) changeAgent(ctx context.Context, c *call, in *changeAgentInput) (*
 	out := &changeAgentOutput{Replayed: replayed(once.Replayed())}
 	out.Body, err = a.wholeAgent(ctx, &changed)
 	return out, err
+}
+
+type connectionOutput struct{ Body AgentConnection }
+
+func (a *api) getAgentConnection(ctx context.Context, c *call, in *getAgentInput) (*connectionOutput, error) {
+	g, err := a.agents.Own(ctx, c.Org(), in.ID)
+	if err != nil {
+		return nil, err
+	}
+	got, err := a.tasks.Connection(ctx, c.Access, task.Enlisted{ID: g.ID, Disabled: g.Disabled, Pinned: g.Pinned, Builtin: g.Builtin})
+	if err != nil {
+		return nil, err
+	}
+	return &connectionOutput{Body: connectionOf(&got)}, nil
 }

@@ -49,7 +49,11 @@ func (a *api) refused(r *http.Request, op operation, target string, cause error)
 	if op.audit == "" {
 		return
 	}
-	err := a.manager.Refused(r.Context(), r.PathValue("org"), op.audit, cmp.Or(target, pathID(r)), cause)
+	org := r.PathValue("org")
+	if c := httpx.CallerOf(r.Context()); op.self && c != nil {
+		org = c.Org
+	}
+	err := a.manager.Refused(r.Context(), org, op.audit, cmp.Or(target, pathID(r)), cause)
 	if err != nil {
 		a.router.Log().ErrorContext(r.Context(), "a refusal is missing in the audit log", "error", err, "request_id", httpx.RequestID(r.Context()))
 	}
@@ -71,17 +75,22 @@ func (a *api) guardWorker(ctx huma.Context, next func(huma.Context)) {
 }
 
 // guardSelf is guard for what any credential may ask about itself.
-func (a *api) guardSelf(ctx huma.Context, next func(huma.Context)) {
-	r, w := humago.Unwrap(ctx)
-	var err error = identity.ErrMissing
-	if httpx.CallerOf(r.Context()) != nil {
-		err = checkRequest(ctx.Operation(), r)
+func (a *api) guardSelf(op operation) func(huma.Context, func(huma.Context)) {
+	return func(ctx huma.Context, next func(huma.Context)) {
+		r, w := humago.Unwrap(ctx)
+		var err error = identity.ErrMissing
+		if httpx.CallerOf(r.Context()) != nil {
+			err = checkRequest(ctx.Operation(), r)
+			if op.validID != nil && !op.validID(pathID(r)) {
+				err = errs.ErrNotFound
+			}
+		}
+		if err != nil {
+			httpx.WriteError(w, r, err)
+			return
+		}
+		pass(ctx, r, &call{request: r}, next)
 	}
-	if err != nil {
-		httpx.WriteError(w, r, err)
-		return
-	}
-	pass(ctx, r, &call{request: r}, next)
 }
 
 func pass(ctx huma.Context, r *http.Request, c *call, next func(huma.Context)) {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/parley-dev/parley/internal/account"
 	"github.com/parley-dev/parley/internal/agent"
 	"github.com/parley-dev/parley/internal/followup"
 	"github.com/parley-dev/parley/internal/friction"
@@ -47,7 +48,7 @@ func newWorld(tb testing.TB, edit ...func(*httpx.Options, *Options)) *world {
 	ro := Options{
 		Proposals: proposal.New(o.Store, utcNow, newID), Followups: followup.New(o.Store, utcNow, newID, nil), Agents: o.Agents, Tasks: o.Tasks,
 		Manager: identity.NewManager(o.Store, o.Agents, utcNow, newID), Clients: oauth.New(o.Store, o.Agents, utcNow, newID, oauth.Lifetimes{}),
-		Frictions: friction.New(o.Store, utcNow, newID, proposal.Check),
+		Frictions: friction.New(o.Store, utcNow, newID, proposal.Check), Accounts: account.New(o.Store, nil, utcNow),
 	}
 	for _, e := range edit {
 		e(&ho, &ro)

@@ -26,8 +26,10 @@ type KeyPath struct {
 	ID string `path:"id" pattern:"^key-[0-9a-z]{1,64}$" doc:"The key's id." example:"key-01k5xb7d2n8f4j6s0a9g3r5w1c"`
 }
 
+// onceOnly ends the description of what answers with a secret.
+const onceOnly = " The secret is in this answer only, and in that to the same request with the same Idempotency-Key and credentials; the server keeps a hash of it."
+
 func (a *api) registerKeys() {
-	const once = " The secret is in this answer only, and in that to the same request with the same Idempotency-Key and credentials; the server keeps a hash of it."
 	register(a, operation{
 		id: "list-keys", method: http.MethodGet, path: keysPath, tag: tagKeys,
 		summary: "List the keys of the org", action: identity.ReadKeys,
@@ -37,7 +39,7 @@ func (a *api) registerKeys() {
 		id: "create-key", method: http.MethodPost, path: keysPath, tag: tagKeys, status: http.StatusCreated,
 		summary: "Create a key", action: identity.ManageKeys, audit: identity.KeyCreate, errors: []int{http.StatusConflict},
 		description: "For an agent or a service of the org, or for yourself; 403 for another user. `agent:<id>` must name an agent that the org can reach. " +
-			"409: the principal is disabled." + once + needsAdmin,
+			"409: the principal is disabled." + onceOnly + needsAdmin,
 	}, a.createKey)
 	register(a, operation{
 		id: "get-key", method: http.MethodGet, path: keyPath, tag: tagKeys,
@@ -54,23 +56,77 @@ func (a *api) registerKeys() {
 		summary: "Replace a key", action: identity.ManageKeys, validID: identity.ValidKeyID, audit: identity.KeyRotate,
 		errors: []int{http.StatusConflict},
 		description: "Makes a key with the same principal, scopes, name and expiry, and lets the old one expire after the overlap, never later than it would have. " +
-			"409: the key is revoked, expired or replaced already, or its principal is disabled." + once + needsAdmin,
+			"409: the key is revoked, expired or replaced already, or its principal is disabled." + onceOnly + needsAdmin,
 	}, a.rotateKey)
 	a.huma.OpenAPI().Paths[rotatePath].Post.RequestBody.Required = false
 }
 
 type listKeysInput struct {
 	OrgPath
-	Principal string         `query:"principal" pattern:"^(user|agent|service):[a-z0-9][a-z0-9._-]{0,63}$" doc:"Only this principal's keys." example:"agent:scout"`
-	State     keyStateFilter `query:"state" doc:"Only keys in this state."`
-	Cursor    string         `query:"cursor" doc:"Continues the list: next_cursor of the page before."`
-	Limit     manageLimit    `query:"limit" doc:"Results on a page."`
+	Principal string `query:"principal" pattern:"^(user|agent|service):[a-z0-9][a-z0-9._-]{0,63}$" doc:"Only this principal's keys." example:"agent:scout"`
+	KeyChoice
+}
+
+// KeyChoice are the parameters of a list of keys.
+type KeyChoice struct {
+	State      keyStateFilter `query:"state" doc:"Only keys in this state."`
+	EndsWithin withinDays     `query:"ends_within" doc:"Only live keys that expire within so many days." example:"14"`
+	NeverUsed  bool           `query:"never_used" doc:"true: only keys that were never used."`
+	Scope      scopeFilter    `query:"scope" doc:"Only keys that carry this scope." example:"svc:admin:admin"`
+	Cursor     string         `query:"cursor" doc:"Continues the list: next_cursor of the page before."`
+	Limit      manageLimit    `query:"limit" doc:"Results on a page."`
 }
 
 type (
 	keyStateFilter string
+	withinDays     int
+	scopeFilter    string
 	manageLimit    int
 )
+
+func (withinDays) Schema(huma.Registry) *huma.Schema {
+	s := &huma.Schema{Type: huma.TypeInteger, Format: "int64"}
+	between(1, int(identity.MaxEndsWithin/(24*time.Hour)))(s)
+	return s
+}
+
+func (scopeFilter) Schema(huma.Registry) *huma.Schema {
+	return text(matching(scopePattern(identity.AllScopes...)))
+}
+
+// filter reads the parameters; wrong ones are returned beside it.
+func (k *KeyChoice) filter() (f identity.KeyFilter, wrong []errs.Field) {
+	f = identity.KeyFilter{
+		Before: k.Cursor, Limit: k.Limit.size() + 1, EndsWithin: time.Duration(k.EndsWithin) * 24 * time.Hour, NeverUsed: k.NeverUsed,
+	}
+	if k.State != all {
+		f.State = identity.KeyState(k.State)
+	}
+	if k.Scope != "" {
+		var err error
+		if f.Scope, err = identity.ParseScope(string(k.Scope)); err != nil {
+			wrong = append(wrong, errs.Field{In: errs.Query, Name: "scope", Message: errs.As(err).Message})
+		}
+	}
+	if k.Cursor != "" && !identity.ValidKeyID(k.Cursor) {
+		wrong = append(wrong, badCursor)
+	}
+	return f, wrong
+}
+
+// page shows a list of keys that may have one more than fits.
+func (k *KeyChoice) page(list []identity.Key) *listKeysOutput {
+	out := &listKeysOutput{}
+	if n := k.Limit.size(); len(list) > n {
+		list = list[:n]
+		out.Body.NextCursor = &list[n-1].ID
+	}
+	out.Body.Keys = make([]Key, len(list))
+	for i := range list {
+		out.Body.Keys[i] = keyOf(&list[i])
+	}
+	return out
+}
 
 func (keyStateFilter) Schema(huma.Registry) *huma.Schema {
 	return filter(identity.KeyStates, all)
@@ -93,20 +149,12 @@ func (l manageLimit) size() int {
 type listKeysOutput struct{ Body KeyList }
 
 func (a *api) listKeys(ctx context.Context, c *call, in *listKeysInput) (*listKeysOutput, error) {
-	n := in.Limit.size()
-	f := identity.KeyFilter{Before: in.Cursor, Limit: n + 1}
-	if in.State != all {
-		f.State = identity.KeyState(in.State)
-	}
-	var wrong []errs.Field
+	f, wrong := in.filter()
 	if in.Principal != "" {
 		var err error
 		if f.Principal, err = identity.ParseRef(c.Org(), in.Principal); err != nil {
 			wrong = append(wrong, errs.Field{In: errs.Query, Name: "principal", Message: "must be user:ID, agent:ID or service:ID"})
 		}
-	}
-	if in.Cursor != "" && !identity.ValidKeyID(in.Cursor) {
-		wrong = append(wrong, badCursor)
 	}
 	if len(wrong) > 0 {
 		return nil, errs.InvalidFields(wrong...)
@@ -115,16 +163,7 @@ func (a *api) listKeys(ctx context.Context, c *call, in *listKeysInput) (*listKe
 	if err != nil {
 		return nil, err
 	}
-	out := &listKeysOutput{}
-	if len(list) > n {
-		list = list[:n]
-		out.Body.NextCursor = &list[n-1].ID
-	}
-	out.Body.Keys = make([]Key, len(list))
-	for i := range list {
-		out.Body.Keys[i] = keyOf(&list[i])
-	}
-	return out, nil
+	return in.page(list), nil
 }
 
 var badCursor = errs.Field{In: errs.Query, Name: "cursor", Message: "is not a cursor of this list"}

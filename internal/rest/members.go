@@ -6,6 +6,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/parley-dev/parley/internal/account"
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/identity"
 )
@@ -13,6 +14,10 @@ import (
 const (
 	membersPath = "/api/v1/orgs/{org}/members"
 	memberPath  = membersPath + "/{ref}"
+	linkPath    = memberPath + "/link"
+
+	// setupPath is where a link is used; the token follows.
+	setupPath = "/setup/"
 )
 
 // MemberPath is the path of one principal.
@@ -54,6 +59,15 @@ func (a *api) registerMembers() {
 		description: "Changes the fields that are given. A disabled principal is refused everywhere within seconds, and its streams end within ten; enabled again, its live " +
 			"keys work again. A user who stops being an admin loses every key that carries svc:admin:admin, and programs lose that scope. 409: one cannot disable oneself, and the last enabled admin of an org stays." + needsAdmin,
 	}, a.changeMember)
+	register(a, operation{
+		id: "create-member-link", method: http.MethodPost, path: linkPath, tag: tagMembers, status: http.StatusCreated,
+		summary: "Make a link to set a user's password", action: identity.ManageMembers, validID: validRef, audit: account.LinkCreate,
+		errors: []int{http.StatusConflict},
+		description: "For a user who cannot sign in any more: whoever opens the link first sets a new password, which ends the user's sessions. Hand it to the user alone. " +
+			"It replaces earlier links. The URL is in this answer only, and in that to the same request with the same Idempotency-Key and credentials. " +
+			"409: an agent or a service, or the user is disabled." + needsAdmin,
+	}, a.createMemberLink)
+	a.huma.OpenAPI().Paths[linkPath].Post.RequestBody.Required = false
 }
 
 type listMembersInput struct {
@@ -189,4 +203,40 @@ func (a *api) changeMember(ctx context.Context, c *call, in *changeMemberInput) 
 		return nil, err
 	}
 	return &changeMemberOutput{Replayed: replayed(once.Replayed()), Body: memberOf(&m)}, nil
+}
+
+type createMemberLinkInput struct {
+	MemberPath
+	OnceHeader
+	Body payload[MemberLinkCreation] // may be left out
+}
+
+type createMemberLinkOutput struct {
+	Replayed string `header:"Idempotency-Replayed" doc:"true, if the request had been carried out before."`
+	Body     MemberLink
+}
+
+func (a *api) createMemberLink(ctx context.Context, c *call, in *createMemberLinkInput) (*createMemberLinkOutput, error) {
+	p, err := in.principal(c)
+	if err != nil {
+		return nil, err
+	}
+	lifetime := account.LinkLifetime
+	if n := in.Body.value.ExpiresInSeconds; n != nil {
+		lifetime = seconds(*n)
+	}
+	if err := in.Body.check(account.CheckLifetime(lifetime)); err != nil {
+		return nil, err
+	}
+	ctx, once, err := c.begin(ctx, &in.Body.value)
+	if err != nil {
+		return nil, err
+	}
+	token, l, err := a.accounts.ResetLink(ctx, c.Access, p, lifetime)
+	if err != nil {
+		return nil, err
+	}
+	return &createMemberLinkOutput{
+		Replayed: replayed(once.Replayed()), Body: MemberLink{URL: a.publicURL + setupPath + token, ExpiresAt: stamp(l.ExpiresAt)},
+	}, nil
 }

@@ -79,6 +79,8 @@ func checkParameter(known []*huma.Param, name string, values []string) string {
 		return "must not be empty; leave it out instead"
 	case p.Schema.Type == huma.TypeInteger:
 		return checkInteger(p.Schema, values[0])
+	case p.Schema.Type == huma.TypeBoolean && values[0] != "true" && values[0] != "false":
+		return "must be true or false"
 	}
 	return checkString(p.Schema, values[0])
 }

@@ -30,7 +30,7 @@ func register[I, O any](a *api, op operation, handle func(context.Context, *call
 	case op.worker:
 		doc.Middlewares = huma.Middlewares{a.guardWorker}
 	case op.self:
-		doc.Middlewares = huma.Middlewares{a.guardSelf}
+		doc.Middlewares = huma.Middlewares{a.guardSelf(op)}
 	}
 	huma.Register(a.huma, doc, func(ctx context.Context, in *I) (*O, error) {
 		c := ctx.Value(callKey{}).(*call)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/parley-dev/parley/internal/account"
 	"github.com/parley-dev/parley/internal/agent"
 	"github.com/parley-dev/parley/internal/followup"
 	"github.com/parley-dev/parley/internal/friction"
@@ -31,6 +32,7 @@ type Options struct {
 	Tasks     *task.Tasks
 	Manager   *identity.Manager
 	Clients   *oauth.Service
+	Accounts  *account.Accounts
 
 	Version   string // of the build, shown in the OpenAPI document; empty: "dev"
 	PublicURL string // shown in the OpenAPI document; empty: the documents name no server
@@ -56,6 +58,7 @@ type api struct {
 	tasks     *task.Tasks
 	manager   *identity.Manager
 	clients   *oauth.Service
+	accounts  *account.Accounts
 	router    *httpx.Router
 	publicURL string
 }
@@ -67,7 +70,7 @@ func Mount(rt *httpx.Router, o Options) {
 
 // describe adds the operations under /api/v1 and returns the document of the API.
 func describe(rt *httpx.Router, o Options) *huma.OpenAPI {
-	a := &api{proposals: o.Proposals, followups: o.Followups, frictions: o.Frictions, agents: o.Agents, tasks: o.Tasks, manager: o.Manager, clients: o.Clients, router: rt, publicURL: o.PublicURL}
+	a := &api{proposals: o.Proposals, followups: o.Followups, frictions: o.Frictions, agents: o.Agents, tasks: o.Tasks, manager: o.Manager, clients: o.Clients, accounts: o.Accounts, router: rt, publicURL: o.PublicURL}
 	a.huma = newHuma(routes{rt, newPageCache(o)}, o)
 	schemaOf[httpx.Problem](a)
 	a.registerProposals()
@@ -79,6 +82,7 @@ func describe(rt *httpx.Router, o Options) *huma.OpenAPI {
 	a.registerOrgPushes()
 	a.registerWorkers()
 	a.registerKeys()
+	a.registerOwnKeys()
 	a.registerMembers()
 	a.registerInvitations()
 	a.registerClients()

@@ -23,6 +23,7 @@ type Key struct {
 	ExpiresAt         *string  `json:"expires_at" format:"date-time" doc:"When it stops working; null if never." example:"2026-06-02T10:00:00.000000Z"`
 	RevokedAt         *string  `json:"revoked_at" format:"date-time" doc:"When it was revoked; null if it was not." example:"2026-03-02T10:00:00.000000Z"`
 	ReplacedBy        *string  `json:"replaced_by" doc:"The key that a rotation put in its place; null if none." example:"key-01k5xb7d2n8f4j6s0a9g3r5w1d"`
+	Replaces          *string  `json:"replaces" doc:"The key in whose place a rotation put this one; null if none." example:"key-01k5xb7d2n8f4j6s0a9g3r5w1b"`
 }
 
 // TransformSchema takes the list from the domain.
@@ -66,6 +67,20 @@ func (KeyCreation) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema
 	return s
 }
 
+// OwnKeyCreation is the body that makes a key for oneself.
+type OwnKeyCreation struct {
+	Scopes    []string `json:"scopes" nullable:"false" doc:"What the key may do; nothing that the credential of this request may not." example:"[\"svc:tasks:read\",\"svc:tasks:write\"]"`
+	Name      *string  `json:"name,omitempty" doc:"What the key is for." example:"laptop"`
+	ExpiresAt *string  `json:"expires_at,omitempty" format:"date-time" doc:"When it stops working; with the credential of this request if left out, so never in a session and with a key that never expires." example:"2026-06-02T10:00:00Z"`
+}
+
+// TransformSchema takes the limits from the domain.
+func (OwnKeyCreation) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
+	property(s, "name", length(1, identity.MaxName), matching(namePattern()))
+	property(s, "scopes", items(1, identity.MaxScopes), eachItem(matching(scopePattern(identity.AllScopes...))))
+	return s
+}
+
 // KeyRotation is the body that replaces a key.
 type KeyRotation struct {
 	OverlapSeconds *int `json:"overlap_seconds,omitempty" doc:"How long the old key works beside the new one; 0 if left out." example:"3600"`
@@ -89,6 +104,6 @@ func keyOf(k *identity.Key) Key {
 		ID: k.ID, Prefix: k.Prefix, Principal: k.Principal.Ref(), Name: k.Name, Scopes: names(k.Scopes),
 		State: string(k.State(time.Now())), PrincipalDisabled: k.Disabled, CreatedAt: stamp(k.CreatedAt), CreatedBy: k.CreatedBy,
 		LastUsedAt: stampOrNull(k.LastUsedAt), ExpiresAt: stampOrNull(k.ExpiresAt), RevokedAt: stampOrNull(k.RevokedAt),
-		ReplacedBy: orNull(k.ReplacedBy),
+		ReplacedBy: orNull(k.ReplacedBy), Replaces: orNull(k.Replaces),
 	}
 }

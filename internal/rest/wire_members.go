@@ -5,6 +5,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/parley-dev/parley/internal/account"
 	"github.com/parley-dev/parley/internal/identity"
 )
 
@@ -68,6 +69,23 @@ func memberOf(m *identity.Member) Member {
 	return Member{
 		Ref: m.Ref(), Kind: string(m.Kind), ID: m.ID, Name: m.Name, Admin: m.Admin, Disabled: m.Disabled, CreatedAt: stamp(m.CreatedAt),
 	}
+}
+
+// MemberLinkCreation is the body that makes a link to set a password.
+type MemberLinkCreation struct {
+	ExpiresInSeconds *int `json:"expires_in_seconds,omitempty" doc:"How long the link can be used; a day if left out." example:"86400"`
+}
+
+// TransformSchema takes the limits from the domain.
+func (MemberLinkCreation) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
+	property(s, "expires_in_seconds", between(1, int(account.MaxLinkLifetime/time.Second)))
+	return s
+}
+
+// MemberLink is a link to set a password.
+type MemberLink struct {
+	URL       string `json:"url" doc:"Where to set the password, for the user alone; shown this once. Relative to the server unless that was told its public address."`
+	ExpiresAt string `json:"expires_at" format:"date-time" doc:"Until when it can be used." example:"2026-03-03T10:00:00.000000Z"`
 }
 
 // Invitation lets one person join the org, once.

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/parley-dev/parley/internal/errs"
@@ -95,24 +96,34 @@ func (t *tx) insertKey(k identity.Key, h identity.Hash) {
 		k.Scopes.String(), micros(k.CreatedAt), k.CreatedBy, micros(k.ExpiresAt))
 }
 
-const keyColumns = `SELECT k.id, k.org_id, k.kind, k.principal_id, k.name, k.prefix, k.scopes, k.created_at, k.created_by, k.expires_at,
-	k.revoked_at, k.last_used_at, k.replaced_by, p.disabled
-	FROM keys k JOIN principals p ON p.org_id = k.org_id AND p.kind = k.kind AND p.id = k.principal_id WHERE `
+const (
+	keyColumns = `SELECT k.id, k.org_id, k.kind, k.principal_id, k.name, k.prefix, k.scopes, k.created_at, k.created_by, k.expires_at,
+	k.revoked_at, k.last_used_at, k.replaced_by, p.disabled, `
+	keyTables = ` FROM keys k JOIN principals p ON p.org_id = k.org_id AND p.kind = k.kind AND p.id = k.principal_id WHERE `
+
+	// replacedKey is the key that a rotation replaced by k.
+	replacedKey = `coalesce((SELECT min(o.id) FROM keys o WHERE o.org_id = k.org_id AND o.replaced_by = k.id AND o.replaced_by <> ''), '')`
+)
 
 func keysWhere(ctx context.Context, q reader, where string, args ...any) ([]identity.Key, error) {
+	return keysWith(ctx, q, replacedKey, where, args...)
+}
+
+// keysWith reads keys; replaces is where Key.Replaces comes from.
+func keysWith(ctx context.Context, q reader, replaces, where string, args ...any) ([]identity.Key, error) {
 	list := []identity.Key{}
 	err := each(ctx, q, func(r rows) error {
 		var k identity.Key
 		var kind, scopes string
 		var created, expires, revoked, used, disabled int64
 		err := r.Scan(&k.ID, &k.Principal.Org, &kind, &k.Principal.ID, &k.Name, &k.Prefix, &scopes, &created, &k.CreatedBy,
-			&expires, &revoked, &used, &k.ReplacedBy, &disabled)
+			&expires, &revoked, &used, &k.ReplacedBy, &disabled, &k.Replaces)
 		k.Principal.Kind, k.Scopes = identity.Kind(kind), identity.SplitScopes(scopes)
 		k.CreatedAt, k.ExpiresAt, k.RevokedAt, k.LastUsedAt = fromMicros(created), fromMicros(expires), fromMicros(revoked), fromMicros(used)
 		k.Disabled = disabled != 0
 		list = append(list, k)
 		return err
-	}, keyColumns+where, args...)
+	}, keyColumns+replaces+keyTables+where, args...)
 	return list, err
 }
 
@@ -131,6 +142,16 @@ func (s *Store) Keys(ctx context.Context, org string, f identity.KeyFilter) ([]i
 	case identity.KeyRevoked:
 		w.and(`k.revoked_at > 0`)
 	}
+	if f.EndsWithin > 0 {
+		w.and(`k.revoked_at = 0 AND k.expires_at > ? AND k.expires_at <= ?`, micros(f.Now), micros(f.Now.Add(f.EndsWithin)))
+	}
+	if f.NeverUsed {
+		w.and(`k.last_used_at = 0`)
+	}
+	if f.Scope != "" {
+		// Scopes stand between spaces; with one at each end the scope is found as a whole.
+		w.and(`' ' || k.scopes || ' ' LIKE ? ESCAPE '!'`, "% "+strings.ReplaceAll(string(f.Scope), "_", "!_")+" %")
+	}
 	if f.Before != "" {
 		w.and(`k.id < ?`, f.Before)
 	}
@@ -144,11 +165,15 @@ func (s *Store) Key(ctx context.Context, org, id string) (identity.Key, error) {
 
 // KeyByHash implements identity.Store.
 func (s *Store) KeyByHash(ctx context.Context, h identity.Hash) (identity.Key, error) {
-	return oneKey(ctx, s.eng, `k.hash = $1`, hex.EncodeToString(h[:]))
+	// For whoever authenticates, one look-up is enough: nobody asks what the key replaces.
+	return onlyKey(keysWith(ctx, s.eng, `''`, `k.hash = $1`, hex.EncodeToString(h[:])))
 }
 
 func oneKey(ctx context.Context, q reader, where string, args ...any) (identity.Key, error) {
-	found, err := keysWhere(ctx, q, where, args...)
+	return onlyKey(keysWhere(ctx, q, where, args...))
+}
+
+func onlyKey(found []identity.Key, err error) (identity.Key, error) {
 	if err == nil && len(found) == 0 {
 		err = errs.ErrNotFound
 	}

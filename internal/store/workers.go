@@ -32,6 +32,20 @@ func (s *Store) SeeWorker(ctx context.Context, w task.Worker, limit int) error {
 	})
 }
 
+// Workers implements task.Store.
+func (s *Store) Workers(ctx context.Context, org, agent string, most int) ([]task.Worker, error) {
+	var out []task.Worker
+	err := each(ctx, s.eng, func(r rows) error {
+		w := task.Worker{Org: org, Agent: agent}
+		var seen int64
+		err := r.Scan(&w.Name, &w.Capacity, &seen)
+		w.SeenAt = fromMicros(seen)
+		out = append(out, w)
+		return err
+	}, `SELECT name, capacity, seen_at FROM workers WHERE org_id = $1 AND agent_id = $2 ORDER BY seen_at DESC, name LIMIT $3`, org, agent, most)
+	return out, err
+}
+
 // roomForWorker refuses a new worker of an agent that has enough, unless some of them
 // are silent for long: these are deleted.
 func (x *tx) roomForWorker(ctx context.Context, w task.Worker, limit int) error {

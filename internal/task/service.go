@@ -65,6 +65,7 @@ type Tasks struct {
 	running *running
 	runners *runners
 	seen    *sightings
+	refused *refusals
 	loads   *loads
 	cache   *cache
 	pusher  *pushLoop
@@ -88,7 +89,7 @@ func New(o Options) *Tasks {
 	}
 	stopping, stop := context.WithCancel(context.Background())
 	s := &Tasks{
-		Options: o, hub: newHub(o.Store, stopping.Done()), desk: newDesk(), queues: newSignals(), running: newRunning(), seen: newSightings(),
+		Options: o, hub: newHub(o.Store, stopping.Done()), desk: newDesk(), queues: newSignals(), running: newRunning(), seen: newSightings(), refused: newRefusals(),
 		loads: &loads{}, cache: newCache(), stopping: stopping, stop: stop,
 		quotas: newQuotas(&o), replays: newReplays(),
 	}

@@ -161,6 +161,10 @@ type Store interface {
 	// have: a new one is refused with TooManyWorkers, unless others are silent for long,
 	// which are forgotten then.
 	SeeWorker(ctx context.Context, w Worker, limit int) error
+	// Workers lists the workers of an agent that were seen last, up to most.
+	Workers(ctx context.Context, org, agent string, most int) ([]Worker, error)
+	// Keys lists the keys of an org, as identity.Store does.
+	Keys(ctx context.Context, org string, f identity.KeyFilter) ([]identity.Key, error)
 	// ForgetWorker records that a worker has gone.
 	ForgetWorker(ctx context.Context, w Worker) error
 	// Loads tells the load of all agents; workers not seen since are not counted. Agents

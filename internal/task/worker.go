@@ -30,13 +30,22 @@ func (s *Tasks) Serve(ctx context.Context, c *identity.Caller, agent string) (Po
 	}
 	a, err := identity.Authorize(c, org, identity.ServeAgent)
 	if err != nil {
+		s.noteRefusal(c, agent)
 		return Post{}, err
 	}
 	if !a.ServesAgent(agent) {
+		s.noteRefusal(c, agent)
 		return Post{}, refuseAgent("work for", agent)
 	}
 	target, err := s.Directory.Own(ctx, a.Org(), agent)
 	return Post{target: target}, err
+}
+
+// noteRefusal remembers for Connection that a worker was refused.
+func (s *Tasks) noteRefusal(c *identity.Caller, agent string) {
+	if c != nil {
+		s.refused.note(Refusal{Agent: agent, KeyID: c.KeyID, Principal: c.Principal, Reason: serveProblem(c, agent), At: s.Now()})
+	}
 }
 
 // Bounds of a claim.

@@ -198,7 +198,7 @@ func testRotate(w *world) {
 	next, nextSecret, err := m.RotateKey(ctx, ann, old.ID, time.Hour)
 	w.must(err)
 	want := old
-	want.ID, want.Prefix, want.CreatedAt = next.ID, next.Prefix, next.CreatedAt
+	want.ID, want.Prefix, want.CreatedAt, want.Replaces = next.ID, next.Prefix, next.CreatedAt, old.ID
 	if diff := cmp.Diff(want, next); diff != "" || next.ID == old.ID || next.Prefix == old.Prefix {
 		w.Errorf("the new key is another: %s", diff)
 	}

@@ -55,6 +55,13 @@ func (w *world) repeatable() map[string]func(ctx context.Context) (made, error) 
 			return with(m.CreateKey(ctx, ann, identity.KeyRequest{Principal: principal("service:crm"), Scopes: []string{"svc:tasks:read"}, Name: "n"}))
 		},
 		"rotate a key": func(ctx context.Context) (made, error) { return with(m.RotateKey(ctx, ann, key.ID, time.Minute)) },
+		"make a link": func(ctx context.Context) (made, error) {
+			token, l, err := w.people().ResetLink(ctx, ann, principal("user:ann"), time.Hour)
+			return with(l, token, err)
+		},
+		"create an own key": func(ctx context.Context) (made, error) {
+			return with(m.CreateOwnKey(ctx, ann.Caller(), identity.KeyRequest{Scopes: []string{"svc:tasks:read"}}))
+		},
 		"invite": func(ctx context.Context) (made, error) {
 			return with(m.Invite(ctx, ann, identity.InvitationRequest{User: "cy", Admin: true}))
 		},

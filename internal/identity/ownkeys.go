@@ -1,0 +1,165 @@
+package identity
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/parley-dev/parley/internal/errs"
+)
+
+// Entitled are the scopes that a person may have and give away; agents and services have
+// theirs from their keys.
+func (m *Member) Entitled() Scopes {
+	if m.Kind != User || m.Disabled {
+		return nil
+	}
+	out := Scopes{TasksRead, TasksWrite, A2AWrite}
+	if m.Admin {
+		out = append(out, Admin)
+	}
+	return out
+}
+
+// ownAccess lets a credential act on the keys of its own principal. It needs no scope. A
+// program that a person allowed to act may not: what it makes would outlive the consent.
+func ownAccess(c *Caller) (Access, error) {
+	if c == nil {
+		return Access{}, ErrMissing
+	}
+	if c.Delegated {
+		return Access{}, errs.New(errs.Forbidden, "auth.delegated",
+			"a program that acts for %s cannot manage keys; sign in in the browser, or use a key", c.Ref())
+	}
+	return Access{caller: c}, nil
+}
+
+// OwnKeys lists the caller's own keys, newest first.
+func (m *Manager) OwnKeys(ctx context.Context, c *Caller, f KeyFilter) ([]Key, error) {
+	a, err := ownAccess(c)
+	if err != nil {
+		return nil, err
+	}
+	f.Now, f.Principal = m.now(), a.Principal()
+	return m.store.Keys(ctx, a.Org(), f)
+}
+
+// OwnKey returns one of the caller's own keys.
+func (m *Manager) OwnKey(ctx context.Context, c *Caller, id string) (Key, error) {
+	a, err := ownAccess(c)
+	if err != nil {
+		return Key{}, err
+	}
+	k, err := m.store.Key(ctx, a.Org(), id)
+	if err == nil && k.Principal != a.Principal() {
+		err = errs.ErrNotFound
+	}
+	if err != nil {
+		return Key{}, err
+	}
+	return k, nil
+}
+
+// CreateOwnKey makes a key for the caller and returns its secret, which is shown this
+// once. It has no scope that the caller's credential lacks, and ends with it at the latest:
+// without an end of its own it gets that of the credential.
+func (m *Manager) CreateOwnKey(ctx context.Context, c *Caller, r KeyRequest) (Key, string, error) {
+	a, err := ownAccess(c)
+	if err != nil {
+		return Key{}, "", err
+	}
+	r.Principal = c.Principal
+	if err := r.Validate(m.now()); err != nil {
+		return Key{}, "", err
+	}
+	var scopes Scopes
+	for _, s := range r.Scopes {
+		scopes = append(scopes, Scope(s))
+	}
+	if missing := c.lacks(scopes); missing != "" {
+		return Key{}, "", notHeld(missing)
+	}
+	if !c.ExpiresAt.IsZero() {
+		if r.ExpiresAt.IsZero() {
+			r.ExpiresAt = c.ExpiresAt
+		}
+		if r.ExpiresAt.After(c.ExpiresAt) {
+			return Key{}, "", invalid([]errs.Field{body("/expires_at", fmt.Sprintf(
+				"must not be later than the end of the credential that makes the key, %s", c.ExpiresAt.Format(time.RFC3339)))})
+		}
+	}
+	return m.makeKey(ctx, a, r)
+}
+
+// RotateOwnKey is RotateKey for one of the caller's own keys. The secret of the new key is
+// for the caller, so the old one must not be able to do more than the caller's credential,
+// nor for longer.
+func (m *Manager) RotateOwnKey(ctx context.Context, c *Caller, id string, overlap time.Duration) (Key, string, error) {
+	a, err := ownAccess(c)
+	if err != nil {
+		return Key{}, "", err
+	}
+	return m.rotateKey(ctx, a, id, overlap, func(old *Key) error {
+		if old.Principal != a.Principal() {
+			return errs.ErrNotFound
+		}
+		if missing := c.lacks(old.Scopes); missing != "" {
+			return notHeld(missing)
+		}
+		if !c.ExpiresAt.IsZero() && (old.ExpiresAt.IsZero() || old.ExpiresAt.After(c.ExpiresAt)) {
+			return errs.New(errs.Forbidden, "identity.key_outlives",
+				"the key works longer than the credential that would rotate it; use the key itself, or sign in")
+		}
+		return nil
+	})
+}
+
+// RevokeOwnKey ends one of the caller's own keys; one that is revoked already stays as it is.
+func (m *Manager) RevokeOwnKey(ctx context.Context, c *Caller, id string) (Key, error) {
+	a, err := ownAccess(c)
+	if err != nil {
+		return Key{}, err
+	}
+	if _, err := m.OwnKey(ctx, c, id); err != nil { // a key never changes its principal
+		return Key{}, err
+	}
+	return revokeKey(originFor(ctx, a), m.store, a.Org(), id, m.now())
+}
+
+func notHeld(what string) error {
+	return errs.New(errs.Forbidden, "identity.scope_not_held",
+		"your credential cannot make or rotate a key with %s: it has less itself; "+
+			"leave that out, or ask an admin of the org for the key", what)
+}
+
+// lacks names what the scopes have and the caller's credential does not; empty: nothing. A
+// restriction to agents must be kept.
+func (c *Caller) lacks(scopes Scopes) string {
+	only := Scopes{}
+	for _, s := range scopes {
+		switch {
+		case strings.HasPrefix(string(s), agentScopePrefix):
+			only = append(only, s)
+		case !c.Scopes.Has(s):
+			return "the scope " + string(s)
+		}
+	}
+	switch held := c.Scopes; {
+	case !held.restricted():
+		// To work for an agent, a user or a service needs to be given the agent by name.
+		if len(only) > 0 && scopes.Has(A2AServe) && c.Kind != Agent {
+			return "the scope " + string(only[0])
+		}
+	case held.Has(agentScopePrefix + "*"):
+	case len(only) == 0:
+		return "access to all agents"
+	default:
+		for _, s := range only {
+			if !held.Has(s) {
+				return "the scope " + string(s)
+			}
+		}
+	}
+	return ""
+}

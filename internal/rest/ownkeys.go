@@ -1,0 +1,149 @@
+package rest
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/httpx"
+	"github.com/parley-dev/parley/internal/identity"
+)
+
+const (
+	ownKeysPath   = mePath + "/keys"
+	ownKeyPath    = ownKeysPath + "/{id}"
+	ownRotatePath = ownKeyPath + "/rotate"
+)
+
+// OwnKeyPath is the path of one of the caller's own keys.
+type OwnKeyPath struct {
+	ID string `path:"id" pattern:"^key-[0-9a-z]{1,64}$" doc:"The key's id." example:"key-01k5xb7d2n8f4j6s0a9g3r5w1c"`
+}
+
+func (a *api) registerOwnKeys() {
+	const who = " Needs no scope; a program that acts for a person is refused."
+	register(a, operation{
+		id: "list-own-keys", method: http.MethodGet, path: ownKeysPath, tag: tagKeys, self: true,
+		summary:     "List your own keys",
+		description: "Those of the principal that the credential speaks for, newest first, without their secrets." + who,
+	}, a.listOwnKeys)
+	register(a, operation{
+		id: "create-own-key", method: http.MethodPost, path: ownKeysPath, tag: tagKeys, self: true,
+		status: http.StatusCreated, errors: []int{http.StatusConflict},
+		summary: "Create a key for yourself", audit: identity.KeyCreate,
+		description: "With scopes that the credential of this request has, and no longer life: 403 and 422 otherwise. " +
+			"In a session, what a person may allow a program. 409: you have as many keys as you may have." + onceOnly + who,
+	}, a.createOwnKey)
+	register(a, operation{
+		id: "get-own-key", method: http.MethodGet, path: ownKeyPath, tag: tagKeys, self: true, validID: identity.ValidKeyID,
+		summary:     "Get one of your own keys",
+		description: "Without its secret." + who,
+	}, a.getOwnKey)
+	register(a, operation{
+		id: "revoke-own-key", method: http.MethodDelete, path: ownKeyPath, tag: tagKeys, self: true,
+		validID: identity.ValidKeyID, summary: "Revoke one of your own keys", audit: identity.KeyRevoke,
+		description: "It stops working on all nodes within seconds; it may be the key of this request. " +
+			"To revoke it again changes nothing." + who,
+	}, a.revokeOwnKey)
+	register(a, operation{
+		id: "rotate-own-key", method: http.MethodPost, path: ownRotatePath, tag: tagKeys, self: true,
+		status: http.StatusCreated, validID: identity.ValidKeyID,
+		summary: "Replace one of your own keys", audit: identity.KeyRotate, errors: []int{http.StatusConflict},
+		description: "Makes a key with the same scopes, name and expiry, and lets the old one expire after the overlap. " +
+			"403: the key may do more than the credential of this request, or for longer. " +
+			"409: the key is revoked, expired or replaced already." + onceOnly + who,
+	}, a.rotateOwnKey)
+	a.huma.OpenAPI().Paths[ownRotatePath].Post.RequestBody.Required = false
+}
+
+type listOwnKeysInput struct{ KeyChoice }
+
+func (a *api) listOwnKeys(ctx context.Context, _ *call, in *listOwnKeysInput) (*listKeysOutput, error) {
+	f, wrong := in.filter()
+	if len(wrong) > 0 {
+		return nil, errs.InvalidFields(wrong...)
+	}
+	list, err := a.manager.OwnKeys(ctx, httpx.CallerOf(ctx), f)
+	if err != nil {
+		return nil, err
+	}
+	return in.page(list), nil
+}
+
+type createOwnKeyInput struct {
+	OnceHeader
+	Body payload[OwnKeyCreation]
+}
+
+func (a *api) createOwnKey(ctx context.Context, c *call, in *createOwnKeyInput) (*newKeyOutput, error) {
+	b, caller := &in.Body.value, httpx.CallerOf(ctx)
+	c.target = caller.Ref()
+	r := identity.KeyRequest{Principal: caller.Principal, Name: deref(b.Name), Scopes: b.Scopes}
+	wrong := notEmpty("/name", b.Name)
+	if b.ExpiresAt != nil {
+		var ok bool
+		if r.ExpiresAt, ok = parseTime(*b.ExpiresAt); !ok {
+			wrong = append(wrong, errs.Field{In: errs.Body, Name: "/expires_at", Message: timeRule})
+		}
+	}
+	if err := in.Body.check(r.Validate(time.Now()), wrong...); err != nil {
+		return nil, err
+	}
+	ctx, once, err := c.begin(ctx, b)
+	if err != nil {
+		return nil, err
+	}
+	k, secret, err := a.manager.CreateOwnKey(ctx, caller, r)
+	if err != nil {
+		return nil, err
+	}
+	return &newKeyOutput{
+		Location: ownKeysPath + "/" + k.ID, Replayed: replayed(once.Replayed()),
+		Body: KeyWithSecret{Secret: secret, Key: keyOf(&k)},
+	}, nil
+}
+
+type ownKeyInput struct{ OwnKeyPath }
+
+func (a *api) getOwnKey(ctx context.Context, _ *call, in *ownKeyInput) (*keyOutput, error) {
+	k, err := a.manager.OwnKey(ctx, httpx.CallerOf(ctx), in.ID)
+	if err != nil {
+		return nil, err
+	}
+	return &keyOutput{Body: keyOf(&k)}, nil
+}
+
+func (a *api) revokeOwnKey(ctx context.Context, _ *call, in *ownKeyInput) (*keyOutput, error) {
+	k, err := a.manager.RevokeOwnKey(ctx, httpx.CallerOf(ctx), in.ID)
+	if err != nil {
+		return nil, err
+	}
+	return &keyOutput{Body: keyOf(&k)}, nil
+}
+
+type rotateOwnKeyInput struct {
+	OwnKeyPath
+	OnceHeader
+	Body payload[KeyRotation] // may be left out
+}
+
+func (a *api) rotateOwnKey(ctx context.Context, c *call, in *rotateOwnKeyInput) (*newKeyOutput, error) {
+	overlap := seconds(or(in.Body.value.OverlapSeconds, 0))
+	if err := in.Body.check(identity.CheckOverlap(overlap)); err != nil {
+		return nil, err
+	}
+	caller := httpx.CallerOf(ctx)
+	ctx, once, err := c.begin(ctx, &in.Body.value)
+	if err != nil {
+		return nil, err
+	}
+	k, secret, err := a.manager.RotateOwnKey(ctx, caller, in.ID, overlap)
+	if err != nil {
+		return nil, err
+	}
+	return &newKeyOutput{
+		Location: ownKeysPath + "/" + k.ID, Replayed: replayed(once.Replayed()),
+		Body: KeyWithSecret{Secret: secret, Key: keyOf(&k)},
+	}, nil
+}
