@@ -131,7 +131,8 @@ func TestOutputsOfAnAgent(t *testing.T) {
 			{Artifact: task.Artifact{ID: "a1", Name: "report " + evil, Description: evil, Parts: []task.Part{{Kind: task.TextPart, Text: "All is well. " + evil}}}},
 			{Artifact: task.Artifact{ID: "a2", Name: "files", Parts: []task.Part{
 				file("../..\\evil\u202e\".html", []byte("<script>alert(1)</script>")), file("", []byte(large)),
-				{Kind: task.DataPart, Data: []byte(`{"a":1}`)}, {Kind: task.FilePart, Name: "far", URL: "https://evil.example/x"},
+				{Kind: task.DataPart, Data: []byte(`{"a":1}`)},
+				{Kind: task.FilePart, Name: "far", URL: "https://evil.example/x"},
 				{Kind: task.TextPart, Text: large},
 			}}},
 		},

@@ -29,7 +29,11 @@ func TestApprovalMakesOneFollowupHoweverOftenItIsSent(t *testing.T) {
 	form := []string{"status", "approved", "text_version", "1", "resolution_note", "Do it.", "once", "token-1"}
 	var wg sync.WaitGroup
 	for range 4 { // a double click
-		wg.Go(func() { r.ada.post(at+"/decide", form...).leads(at) })
+		wg.Go(func() {
+			if page := r.ada.post(at+"/decide", form...); page.Code != http.StatusSeeOther {
+				t.Error("a click of several:", page.Code)
+			}
+		})
 	}
 	wg.Wait()
 	r.ada.post(at+"/decide", form...).leads(at) // a reload, or the way back

@@ -47,7 +47,9 @@ func TestADifferenceLosesNothing(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("a b\n", 5_000)
 	for _, c := range [][2]string{
-		{long, strings.Repeat("b a\n", 5_000)}, {long, ""}, {strings.Repeat("x", 20_000), strings.Repeat("y ", 10_000)},
+		{long, strings.Repeat("b a\n", 5_000)},
+		{long, ""},
+		{strings.Repeat("x", 20_000), strings.Repeat("y ", 10_000)},
 		{"a\u202eb\r\nc", "a\u202eb\nc"},
 	} {
 		var from, to string
