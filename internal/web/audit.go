@@ -29,6 +29,7 @@ type auditRow struct {
 	identity.AuditEntry
 	Verb     string // "made the key"
 	Subject  string // the page of what the entry is about; empty: it has none
+	Shown    string // the target, without what only programs read of it
 	ByActor  string
 	ByAction string
 	Refused  bool
@@ -112,6 +113,9 @@ func (a *auditView) filter(cursor string) (identity.AuditFilter, error) {
 
 func (v *visit) auditRow(e *identity.AuditEntry) auditRow {
 	out := auditRow{AuditEntry: *e, Refused: e.Outcome == identity.Refused, Verb: auditVerb(e), Subject: v.subject(e.Target)}
+	if out.Shown = e.Target; !strings.Contains(e.Target, ":") {
+		out.Shown = shortID(e.Target)
+	}
 	out.ByActor, out.ByAction = v.withQuery("actor", e.Actor), v.withQuery("action", string(e.Action))
 	return out
 }

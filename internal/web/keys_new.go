@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/parley-dev/parley/internal/account"
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/identity"
 )
@@ -117,21 +118,20 @@ func (v *visit) showNewKey(typed typedKey, problem error) error {
 	if out.Scopes, err = v.newScopeForm(typed.Scopes); err != nil {
 		return err
 	}
-	out.Presets = v.keyPresets(typed, out.Agents)
+	out.Presets = v.keyPresets(typed, out.Scopes.Agents)
 	return renderForm(v, http.StatusOK, "key_new", "New key", out, problem)
 }
 
 // keyPresets lists the presets; a few agents have one each.
-func (v *visit) keyPresets(typed typedKey, agents []identity.Member) []preset {
+func (v *visit) keyPresets(typed typedKey, agents []agentBox) []preset {
 	at := v.base() + "/keys/new"
+	agents = slices.DeleteFunc(slices.Clone(agents), func(g agentBox) bool { return !g.Works })
 	var out []preset
 	for _, p := range presets {
 		if p.value == "worker" && len(agents) > 0 && len(agents) <= maxWorkerPresets {
-			for i := range agents {
-				g := &agents[i]
-				out = append(out, preset{
-					"Worker of " + g.Name, p.text, link(at, "preset", p.value, "agent", g.ID), typed.Preset == p.value && typed.Principal == g.Ref(),
-				})
+			for _, g := range agents {
+				current := typed.Preset == p.value && typed.Principal == agentPrefix+g.ID
+				out = append(out, preset{"Worker of " + g.Name, p.text, link(at, "preset", p.value, "agent", g.ID), current})
 			}
 			continue
 		}
@@ -224,11 +224,11 @@ func (v *visit) confirmAdmin(needed bool) error {
 	if !needed {
 		return nil
 	}
-	if password == "" {
-		return fieldError("password", "is needed for a key that can administer the org")
-	}
 	err := v.Confirm(v.r, v.member, password)
-	if err != nil && errs.KindOf(err) == errs.Unauthenticated {
+	if err != nil && errs.As(err).Code == account.WrongPassword {
+		if password == "" {
+			return fieldError("password", "is needed for a key that can administer the org")
+		}
 		return fieldError("password", "is wrong")
 	}
 	return err

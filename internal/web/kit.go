@@ -94,9 +94,9 @@ func cmpErr(err, otherwise error) error {
 	return otherwise
 }
 
-// sessionCaller is a signed-in member as the services know callers.
+// sessionCaller is a signed-in member as the services know callers. The org is part of the id:
+// the audit logs of two orgs show nothing that they have in common.
 func sessionCaller(m *identity.Member, token string) *identity.Caller {
-	// The org is part of it: the audit logs of two orgs show nothing that they have in common.
 	sum := sha256.Sum256([]byte("session:" + m.Org + ":" + token))
 	return &identity.Caller{Principal: m.Principal, KeyID: "session-" + hex.EncodeToString(sum[:6]), Scopes: oauth.Entitled(*m)}
 }
@@ -158,6 +158,7 @@ func (p *Pages) signedOut(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	v := view{Title: "You are signed out", Action: r.URL.RequestURI()}
+	r.PostForm.Del("password") // must not stand in a page
 	for name, values := range r.PostForm {
 		for _, value := range values {
 			v.Fields = append(v.Fields, keptField{Name: name, Value: value, Hidden: name == onceField || len(value) < 60})

@@ -1,8 +1,9 @@
 package web
 
 import (
-	"context"
 	"net/http"
+	"slices"
+	"strconv"
 	"time"
 
 	"github.com/parley-dev/parley/internal/account"
@@ -125,32 +126,34 @@ func (v *visit) memberEdit(m identity.Member) (name string, e identity.MemberEdi
 	return name, e, said, err
 }
 
+// linkHours are the choices of how long such a link works.
+var linkHours = []int{1, 24, 7 * 24}
+
 // linkMember makes a link with which a user chooses a new password, and shows it once.
 func (v *visit) linkMember() error {
 	m, err := v.memberInPath(identity.ManageMembers)
 	if err != nil {
 		return v.audited(account.LinkCreate, v.r.PathValue("ref"), err)
 	}
+	a, err := v.access(identity.ManageMembers)
+	if err != nil {
+		return err
+	}
+	hours, err := strconv.Atoi(v.value("hours"))
+	if err != nil || !slices.Contains(linkHours, hours) {
+		return v.showMember(m, m.Name, v.audited(account.LinkCreate, m.Ref(), fieldError("hours", "must be one of the choices")))
+	}
 	ctx, once, err := v.begin()
 	if err != nil {
 		return err
 	}
-	token, expires, err := v.passwordLink(ctx, m.Principal)
+	token, l, err := v.Accounts.ResetLink(ctx, a, m.Principal, time.Duration(hours)*time.Hour)
 	if err != nil && !sealed(err) {
 		return v.showMember(m, m.Name, v.audited(account.LinkCreate, m.Ref(), err))
 	}
 	out := shownLink{
-		Secret: v.newSecret("link", v.PublicURL+"/setup/"+token, once), For: m.Name, User: m.ID, ExpiresAt: expires, Reset: true,
+		Secret: v.newSecret("link", v.PublicURL+"/setup/"+token, once), For: m.Name, User: m.ID, ExpiresAt: l.ExpiresAt, Reset: true,
 		Back: v.base() + "/members/" + m.Ref(),
 	}
 	return render(v, http.StatusCreated, "link", "A link for "+m.Name, out)
-}
-
-// passwordLink makes the link.
-func (v *visit) passwordLink(ctx context.Context, p identity.Principal) (token string, expires time.Time, err error) {
-	if p.Kind != identity.User {
-		return "", time.Time{}, errs.New(errs.Conflict, "account.not_a_user", "only people have passwords; make a key for %s instead", p.Ref())
-	}
-	token, l, err := v.Accounts.NewLink(ctx, p)
-	return token, l.ExpiresAt, err
 }

@@ -121,13 +121,15 @@ func TestTheLastAdminStays(t *testing.T) {
 func TestALinkToSetAPasswordIsShownOnce(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
-	made := o.ada.post("/members/user:bob/link").want(http.StatusCreated, "Copy the link now", "user:bob")
+	made := o.ada.post("/members/user:bob/link", "hours", "24").want(http.StatusCreated, "Copy the link now", "user:bob")
 	value := linkText.FindString(made.body)
 	if made.header.Get("Cache-Control") != "no-store" || value == "" {
 		t.Fatal(made.header, made.main())
 	}
+	o.ada.again("/members/user:bob/link", "hours", "24").want(http.StatusCreated, "This form was sent before").lacks(value)
 	o.ada.send(http.MethodGet, strings.TrimPrefix(value, "http://parley.test"), nil).want(http.StatusOK)
+	o.ada.post("/members/user:bob/link", "hours", "400").want(http.StatusUnprocessableEntity, `id="err-hours"`)
 	o.ada.get("/members/user:bob").want(http.StatusOK).lacks(value)
-	o.ada.post("/members/agent:scout/link").want(http.StatusConflict, "make a key for")
+	o.ada.post("/members/agent:scout/link", "hours", "1").want(http.StatusConflict, "make a key for it instead")
 	o.ada.post("/members/user:nobody/link").want(http.StatusNotFound)
 }

@@ -99,6 +99,7 @@ type scopeBox struct {
 type agentBox struct {
 	ID, Name string
 	Checked  bool
+	Works    bool // workers do its work; a built-in agent needs none
 }
 
 // maxAgentBoxes bounds the boxes; others are typed.
@@ -143,7 +144,7 @@ func (v *visit) newScopeForm(chosen []string, without ...identity.Scope) (scopeF
 		if at >= 0 {
 			left = slices.Delete(left, at, at+1)
 		}
-		out.Agents = append(out.Agents, agentBox{ID: g.ID, Name: g.Name, Checked: at >= 0})
+		out.Agents = append(out.Agents, agentBox{ID: g.ID, Name: g.Name, Checked: at >= 0, Works: g.Builtin == ""})
 	}
 	out.Others = strings.Join(left, ", ")
 	return out, err
