@@ -17,9 +17,12 @@ func (p *Pages) mountAccount() {
 		"GET /account":           (*visit).accountPage,
 		"POST /account/password": (*visit).changePassword,
 		"POST " + endProgram:     (*visit).endProgram,
+		"POST /account/orgs":     (*visit).linkMembership,
+		"POST /account/unlink":   (*visit).unlinkMembership,
 	} {
 		p.router.HandlePeople(pattern, p.ownVisitor, p.refuse, p.serve(h))
 	}
+	p.router.HandlePublic("POST /join/{token}/linked", p.Wrap(http.HandlerFunc(p.joinLinked)))
 }
 
 // ownVisitor finds who is signed in: to the org of the query, or else the first membership of
@@ -67,11 +70,16 @@ type accountView struct {
 	Connections []connection
 	Programs    []program
 	More        bool // there are more programs than are shown
+	Memberships []orgMembership
+	Linked      bool   // one sign-in opens this membership and others
+	LinkOrg     string // what was typed to add another one
+	LinkUser    string
 }
 
-func (v *visit) accountPage() error { return v.showAccount(nil) }
+func (v *visit) accountPage() error { return v.showAccount(nil, nil) }
 
-func (v *visit) showAccount(problem error) error {
+// showAccount shows the page; edit adds what a form has to say.
+func (v *visit) showAccount(edit func(*accountView), problem error) error {
 	view := accountView{Query: v.accountQuery()}
 	var err error
 	if view.Connections, view.Password, err = v.connections(); err != nil {
@@ -79,6 +87,12 @@ func (v *visit) showAccount(problem error) error {
 	}
 	if view.Programs, view.More, err = v.programs(); err != nil {
 		return err
+	}
+	if view.Memberships, view.Linked, err = v.memberships(); err != nil {
+		return err
+	}
+	if edit != nil {
+		edit(&view)
 	}
 	v.secret = true // what stands here is nobody else's business: it is kept nowhere
 	return renderForm(v, http.StatusOK, "account", "Your account", view, problem)
@@ -99,7 +113,7 @@ func (v *visit) changePassword() error {
 		err = v.signIn(v.r.Context(), signed)
 	}
 	if err != nil {
-		return v.showAccount(err)
+		return v.showAccount(nil, err)
 	}
 	return v.done(v.accountPath(), "The password was changed, and all other sessions were ended.")
 }

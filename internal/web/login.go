@@ -4,6 +4,7 @@ import (
 	"math"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -232,9 +233,19 @@ func (p *Pages) joinPage(w http.ResponseWriter, r *http.Request) {
 		p.failed(w, r, err)
 		return
 	}
-	p.show(w, r, http.StatusOK, "join", view{
-		Title: "Join " + i.Org, Org: i.Org, User: i.User, Text: i.CreatedBy, Action: r.URL.Path, Providers: p.providersOf(i.Org),
-	}, "")
+	p.show(w, r, http.StatusOK, "join", p.joinView(r, &i), "")
+}
+
+// joinView is the page of an invitation. Somebody who is signed in to other orgs with a password
+// can join with that account.
+func (p *Pages) joinView(r *http.Request, i *identity.Invitation) view {
+	v := view{Title: "Join " + i.Org, Org: i.Org, User: i.User, Text: i.CreatedBy, Action: r.URL.Path, Providers: p.providersOf(i.Org)}
+	list, err := p.Memberships(r)
+	if err != nil || len(list) == 0 || slices.ContainsFunc(list, func(m identity.Member) bool { return m.Org == i.Org }) {
+		return v
+	}
+	v.Member = &list[0]
+	return v
 }
 
 func (p *Pages) join(w http.ResponseWriter, r *http.Request) {
@@ -244,9 +255,7 @@ func (p *Pages) join(w http.ResponseWriter, r *http.Request) {
 		p.failed(w, r, err)
 		return
 	}
-	v := view{
-		Title: "Join " + i.Org, Org: i.Org, User: i.User, Text: i.CreatedBy, Action: r.URL.Path, Providers: p.providersOf(i.Org),
-	}
+	v := p.joinView(r, &i)
 	var signed account.Signed
 	if err = same(r); err == nil {
 		// Before the invitation is used up: it works once.

@@ -46,7 +46,27 @@ func (v *visit) nav() (identity.Org, nav, error) {
 	add(&n.Settings, identity.ReadMembers, "/members", "Members", "members", 0)
 	add(&n.Settings, identity.ReadAudit, "/audit", "Audit log", "audit", 0)
 	add(&n.Settings, identity.ManageFriction, "/settings", "Settings", "settings", 0)
-	return org, n, nil
+	n.Orgs, err = v.otherOrgs()
+	return org, n, err
+}
+
+// otherOrgs are those that the person is signed in to beside this one.
+func (v *visit) otherOrgs() ([]identity.Org, error) {
+	if v.single() {
+		return nil, nil // the usual case reads nothing
+	}
+	list, err := v.Memberships(v.r)
+	var out []identity.Org
+	for i := range list {
+		if err != nil || list[i].Org == v.member.Org {
+			continue
+		}
+		var org identity.Org
+		if org, err = v.Manager.Org(v.r.Context(), &identity.Caller{Principal: list[i].Principal}); err == nil {
+			out = append(out, org)
+		}
+	}
+	return out, err
 }
 
 // waiting counts what waits in the org: open proposals and open follow-ups.
