@@ -110,7 +110,7 @@ func overlaps() []overlap {
 	return []overlap{
 		{0, "none: it ends at once", false},
 		{int(time.Hour / time.Second), "1 hour", false},
-		{int(24 * time.Hour / time.Second), "24 hours", true},
+		{int(identity.DefaultOverlap / time.Second), "24 hours", true},
 		{int(identity.MaxOverlap / time.Second), "7 days", false},
 	}
 }

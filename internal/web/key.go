@@ -91,13 +91,14 @@ func (v *visit) keyPair(k *identity.Key) (*keyPair, error) {
 		}
 		return &keyPair{newKeyRow(k, now), newKeyRow(&next, now)}, nil
 	}
-	older, err := v.Manager.Keys(ctx, a, identity.KeyFilter{Principal: k.Principal, Before: k.ID, Limit: keysAtOnce})
-	for i := range older {
-		if older[i].ReplacedBy == k.ID {
-			return &keyPair{newKeyRow(&older[i], now), newKeyRow(k, now)}, err
-		}
+	if k.Replaces == "" {
+		return nil, nil
 	}
-	return nil, err
+	old, err := v.Manager.Key(ctx, a, k.Replaces)
+	if err != nil {
+		return nil, err
+	}
+	return &keyPair{newKeyRow(&old, now), newKeyRow(k, now)}, nil
 }
 
 // rotateKey replaces a key, and shows the secret of the new one once.

@@ -24,8 +24,8 @@ func (p *Pages) mountKeys() {
 type keyView struct {
 	value, name string
 	states      []identity.KeyState
-	match       func(k *identity.Key, now time.Time) bool // nil: all of them
-	empty       string                                    // what an empty list means
+	choose      identity.KeyFilter
+	empty       string // what an empty list means
 }
 
 // endsSoon is how far ahead the list of keys that end soon looks.
@@ -34,15 +34,14 @@ const endsSoon = 14 * 24 * time.Hour
 var live = []identity.KeyState{identity.KeyLive}
 
 var keyViews = []keyView{
-	{"", "Live", live, nil, "No key works at the moment."},
-	{"ends", "Ends soon", live, func(k *identity.Key, now time.Time) bool {
-		return !k.ExpiresAt.IsZero() && k.ExpiresAt.Before(now.Add(endsSoon))
-	}, "No key ends within 14 days."},
-	{"unused", "Never used", live, func(k *identity.Key, _ time.Time) bool { return k.LastUsedAt.IsZero() },
-		"Every key was used at least once."},
-	{"admin", "Admin scope", live, func(k *identity.Key, _ time.Time) bool { return k.Scopes.Has(identity.Admin) },
-		"No key can administer the org."},
-	{"ended", "Ended", []identity.KeyState{identity.KeyExpired, identity.KeyRevoked}, nil, "No key has expired or was revoked."},
+	{"", "Live", live, identity.KeyFilter{}, "No key works at the moment."},
+	{"ends", "Ends soon", live, identity.KeyFilter{EndsWithin: endsSoon}, "No key ends within 14 days."},
+	{"unused", "Never used", live, identity.KeyFilter{NeverUsed: true}, "Every key was used at least once."},
+	{"admin", "Admin scope", live, identity.KeyFilter{Scope: identity.Admin}, "No key can administer the org."},
+	{
+		"ended", "Ended", []identity.KeyState{identity.KeyExpired, identity.KeyRevoked}, identity.KeyFilter{},
+		"No key has expired or was revoked.",
+	},
 }
 
 // keysView is the page of the org's keys.
@@ -90,8 +89,8 @@ func (v *visit) keysPage() error {
 	if at < 0 {
 		return queryError("view", "must be one of the tabs")
 	}
-	f := identity.KeyFilter{Before: q.Get("cursor")}
-	if f.Before != "" && !identity.ValidKeyID(f.Before) {
+	f := keyViews[at].choose
+	if f.Before, f.Limit = q.Get("cursor"), adminPerPage+1; f.Before != "" && !identity.ValidKeyID(f.Before) {
 		return queryError("cursor", "is not a cursor of this list")
 	}
 	out := keysView{Principal: q.Get("principal"), Empty: keyViews[at].empty, View: keyViews[at].value}
@@ -101,9 +100,14 @@ func (v *visit) keysPage() error {
 		}
 		out.Clear = v.withQuery("principal", "")
 	}
-	list, next, err := v.findKeys(a, f, &keyViews[at])
+	list, err := v.keysIn(a, f, keyViews[at].states)
 	if err != nil {
 		return err
+	}
+	next := ""
+	if len(list) > adminPerPage {
+		list = list[:adminPerPage]
+		next = list[adminPerPage-1].ID
 	}
 	for i := range list {
 		out.Rows = append(out.Rows, newKeyRow(&list[i], v.Now()))
@@ -118,43 +122,6 @@ func (v *visit) keysPage() error {
 		return err
 	}
 	return render(v, http.StatusOK, "keys", "Keys", out)
-}
-
-// A list that the store cannot choose by itself is looked for in the org's keys, a bounded
-// number at a time.
-const (
-	keysAtOnce  = 200
-	maxKeyReads = 10
-)
-
-// findKeys returns a page of keys, and the cursor of the next one. It may be short of rows, and
-// even empty, while there are more.
-func (v *visit) findKeys(a identity.Access, f identity.KeyFilter, view *keyView) (list []identity.Key, next string, err error) {
-	f.Limit = adminPerPage + 1
-	if view.match != nil {
-		f.Limit = keysAtOnce
-	}
-	now := v.Now()
-	for range maxKeyReads {
-		some, err := v.keysIn(a, f, view.states)
-		if err != nil {
-			return nil, "", err
-		}
-		for i := range some {
-			if view.match != nil && !view.match(&some[i], now) {
-				continue
-			}
-			if len(list) == adminPerPage {
-				return list, list[len(list)-1].ID, nil
-			}
-			list = append(list, some[i])
-		}
-		if len(some) < f.Limit {
-			return list, "", nil
-		}
-		f.Before = some[len(some)-1].ID
-	}
-	return list, f.Before, nil
 }
 
 // keysIn lists keys in any of the states, newest first.
