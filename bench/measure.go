@@ -111,7 +111,7 @@ func (w *world) measure(ctx context.Context, set settings, rows int) ([]line, er
 		return nil, err
 	}
 	defer bare.stop()
-	scenarios, err := w.scenarios(set, rows, bare.addr, ids)
+	scenarios, err := w.scenarios(ctx, set, rows, bare.addr, ids)
 	if err != nil {
 		return nil, err
 	}
@@ -128,7 +128,7 @@ func (w *world) measure(ctx context.Context, set settings, rows int) ([]line, er
 	return out, nil
 }
 
-func (w *world) scenarios(set settings, rows int, bare string, ids []string) ([]scenario, error) {
+func (w *world) scenarios(ctx context.Context, set settings, rows int, bare string, ids []string) ([]scenario, error) {
 	read := func(addr string, requests ...[]byte) job {
 		return job{Addr: addr, Callers: callers, Requests: requests}
 	}
@@ -161,6 +161,11 @@ func (w *world) scenarios(set settings, rows int, bare string, ids []string) ([]
 		scenario{name: filtName, parley: read(w.addr, w.filters()...), limit: bareList, background: votesNow},
 		scenario{name: findName, parley: read(w.addr, searches...), limit: bareList, background: votesNow},
 	)
+	pages, err := w.pages(ctx, first)
+	if err != nil {
+		return nil, err
+	}
+	out = append(out, scenario{name: pageName, parley: read(w.addr, pages...), limit: read(w.addr, first...), background: votesNow})
 	if rows > deepRow+variety {
 		deep, err := w.cursors(deepRow)
 		if err != nil {
@@ -197,7 +202,7 @@ func (sc scenario) run(ctx context.Context, set settings) (line, error) {
 			return line{}, err
 		}
 		var behind *job
-		if sc.name == deepName {
+		if sc.name == deepName || sc.name == pageName {
 			behind = sc.background // here the limit is Parley too
 		}
 		limit, err := beside(ctx, set, behind, sc.limit)

@@ -34,7 +34,7 @@ const slack = 1.5
 // because a ratio means the same there. Those of tasks are not: a store in memory
 // says nothing about PostgreSQL, whose own limit stands in lines of its own.
 var targets = map[string]float64{
-	listName: 0.5, freshName: 0.3, subName: 0.25, deepName: 1 / slack,
+	listName: 0.5, freshName: 0.3, subName: 0.25, deepName: 1 / slack, pageName: 0.25,
 	taskSends: 3, taskV1: 2, taskStream: 3, taskGets: 0.4,
 }
 

@@ -28,7 +28,8 @@ type world struct {
 	data    []string
 	keys    []string
 	rng     *rand.Rand
-	refs    int // how many different bodies were rendered
+	refs    int    // how many different bodies were rendered
+	cookie  string // of somebody who is signed in
 }
 
 // serveFlags are given to the servers that know them; another revision may not.

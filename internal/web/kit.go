@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"html/template"
 	"net/http"
 	"net/url"
 	"strings"
@@ -18,6 +19,7 @@ import (
 	"github.com/parley-dev/parley/internal/idempotency"
 	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/internal/oauth"
+	"github.com/parley-dev/parley/internal/proposal"
 )
 
 // The page kit. A handler of the dashboard gets a visit, calls the services as REST does,
@@ -42,6 +44,8 @@ type visit struct {
 	caller *identity.Caller
 	member *identity.Member
 	secret bool // the response must be kept nowhere
+
+	counted map[proposal.Status]int64 // proposals of the org by status, once they were counted
 }
 
 // handler serves one page of an org, or carries out one form. It has answered if it returns
@@ -337,6 +341,11 @@ func (v *visit) write(status int, name string, data any) error {
 	if t == nil {
 		return errs.New(errs.Internal, "page.unknown", "there is no page %q", name)
 	}
+	return v.send(status, t, data)
+}
+
+// send executes a template, or a block of one, and sends what it made.
+func (v *visit) send(status int, t *template.Template, data any) error {
 	b, _ := buffers.Get().(*bytes.Buffer)
 	b.Reset()
 	defer buffers.Put(b)

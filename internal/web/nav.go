@@ -1,6 +1,8 @@
 package web
 
 import (
+	"math"
+
 	"github.com/parley-dev/parley/internal/followup"
 	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/internal/proposal"
@@ -76,12 +78,13 @@ func (v *visit) waiting() (proposals, followups int64, err error) {
 	if err != nil {
 		return 0, 0, err
 	}
-	page, err := v.Proposals.List(ctx, a, proposal.Query{Limit: 1})
+	counts, err := v.counts(a, proposal.Query{})
 	if err != nil {
 		return 0, 0, err
 	}
-	_, n, err := v.Followups.List(ctx, a, &followup.Query{Status: followup.Open, Limit: 1})
-	return page.Total, n, err
+	// A page past the end: they are counted and not read.
+	_, n, err := v.Followups.List(ctx, a, &followup.Query{Status: followup.Open, Limit: 1, Page: math.MaxInt32})
+	return counts[proposal.Open], n, err
 }
 
 // under reports whether the page shown is the one at path, or below it.

@@ -1,0 +1,263 @@
+package web
+
+import (
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/identity"
+	"github.com/parley-dev/parley/internal/proposal"
+)
+
+// Several proposals are decided in three steps: choose rows of the list, read their titles on a
+// page that asks for the note, and read what could not be done. Each proposal carries the version
+// of its text from the first step to the last, so that no decision is made on another text.
+
+// pick is a proposal that was chosen, with the version of the text that was on the screen.
+type pick struct {
+	ID          string
+	TextVersion int64
+}
+
+func (p pick) String() string { return p.ID + "." + strconv.FormatInt(p.TextVersion, 10) }
+
+// bulkView asks for a decision on several proposals.
+type bulkView struct {
+	Verb  verb
+	Items []bulkItem
+	Ready int64 // of them, those that can be decided
+	Some  bool  // others cannot
+	Note  string
+	Notes []proposal.SavedNote
+	Saved string // the note that was chosen
+	As    string // the name to save the note under
+	Back  string
+}
+
+// bulkItem is one of them.
+type bulkItem struct {
+	Pick  string
+	ID    string
+	Title string
+	By    string
+	Why   string // it cannot be done; empty: it can
+}
+
+// bulkVerbs are what can be done to several proposals of a list.
+func bulkVerbs(status proposal.Status) []verb {
+	if status == "" {
+		status = proposal.Open
+	}
+	return verbsOf(status)
+}
+
+// bulkPage asks whether the chosen proposals shall be decided.
+func (v *visit) bulkPage() error {
+	form := v.r.URL.Query()
+	return v.askBulk(form, "", nil)
+}
+
+func (v *visit) askBulk(form url.Values, note string, problem error) error {
+	if _, err := v.access(identity.ResolveProposal); err != nil {
+		return err
+	}
+	a, err := v.access(identity.ReadProposal)
+	if err != nil {
+		return err
+	}
+	view := bulkView{Note: note, Saved: form.Get("saved_note"), As: form.Get("save_as"), Back: v.listAgain(form.Get("back"))}
+	if view.Verb, err = verbTo(form.Get("status")); err != nil {
+		return err
+	}
+	picks, err := parsePicks(form["pick"])
+	if err != nil {
+		return err
+	}
+	for _, p := range picks {
+		cur, err := v.Proposals.Get(v.r.Context(), a, p.ID)
+		item := bulkItem{Pick: p.String(), ID: p.ID, Title: cur.Proposal.Title, By: cur.Proposal.SubmittedBy}
+		switch {
+		case errs.KindOf(err) == errs.NotFound && err != nil:
+			item.Title, item.Why = p.ID, reasonWords["gone"]
+		case err != nil:
+			return err
+		default:
+			item.Why = reasonWords[hindrance(&cur.Proposal, p, view.Verb.Status)]
+		}
+		if item.Why == "" {
+			view.Ready++
+		} else {
+			view.Some = true
+		}
+		view.Items = append(view.Items, item)
+	}
+	if view.Notes, err = v.savedNotes(); err != nil {
+		return err
+	}
+	return renderForm(v, http.StatusOK, "bulk", view.Verb.Word+" "+plural(int64(len(picks)), "proposal", "proposals"), view, problem)
+}
+
+// listAgain is the list that a bulk decision started from.
+func (v *visit) listAgain(back string) string {
+	if path, _, _ := strings.Cut(back, "?"); path == v.base()+"/proposals" {
+		return back
+	}
+	return v.base() + "/proposals"
+}
+
+func verbTo(status string) (verb, error) {
+	found, ok := verbs[proposal.Status(status)]
+	if !ok {
+		return verb{}, errs.New(errs.Invalid, "request.invalid", "choose what to do: approve, reject, resolve or reopen")
+	}
+	return found, nil
+}
+
+// parsePicks reads the chosen rows: "prop-….3" is the third version of a text.
+func parsePicks(values []string) ([]pick, error) {
+	if len(values) > proposal.MaxBulk {
+		return nil, errs.New(errs.Invalid, "request.invalid", "decide at most %d proposals at once", proposal.MaxBulk)
+	}
+	seen := map[string]bool{}
+	var out []pick
+	for _, s := range values {
+		id, version, _ := strings.Cut(s, ".")
+		n, err := strconv.ParseInt(version, 10, 64)
+		if err != nil || n < 1 || !proposal.ValidID(id) {
+			return nil, errs.New(errs.Invalid, "request.invalid", "a chosen row could not be read; choose the rows again")
+		}
+		if !seen[id] {
+			out = append(out, pick{id, n})
+		}
+		seen[id] = true
+	}
+	return out, nil
+}
+
+// hindrance is why a proposal cannot be decided as it is now; empty: it can.
+func hindrance(p *proposal.Proposal, chosen pick, to proposal.Status) string {
+	switch {
+	case p.TextVersion != chosen.TextVersion:
+		return "changed"
+	case !mayFollow(p.Status, to):
+		return "status"
+	default:
+		return ""
+	}
+}
+
+func mayFollow(from, to proposal.Status) bool {
+	for _, s := range from.Next() {
+		if s == to {
+			return true
+		}
+	}
+	return false
+}
+
+// reasonWords say why a decision could not be made.
+var reasonWords = map[string]string{
+	"changed": "The text changed since you chose it: read it again.",
+	"status":  "It was decided meanwhile.",
+	"gone":    "It is not there any more.",
+	"other":   "It did not work this time: try again.",
+}
+
+// reasonOf names the reason of an error.
+func reasonOf(err error) string {
+	switch errs.KindOf(err) {
+	case errs.Stale:
+		return "changed"
+	case errs.Conflict:
+		return "status"
+	case errs.NotFound:
+		return "gone"
+	default:
+		return "other"
+	}
+}
+
+// bulkDecide decides the proposals that were confirmed.
+func (v *visit) bulkDecide() error {
+	a, err := v.access(identity.ResolveProposal)
+	if err != nil {
+		return err
+	}
+	form := v.r.PostForm
+	to, err := verbTo(form.Get("status"))
+	if err != nil {
+		return err
+	}
+	picks, err := parsePicks(form["pick"])
+	if err != nil {
+		return err
+	}
+	if len(picks) == 0 {
+		return v.askBulk(form, v.text("resolution_note"), errs.New(errs.Invalid, "request.invalid", "choose one proposal at least"))
+	}
+	var failed []notDone
+	note, err := v.noteOf("resolution_note")
+	if err == nil {
+		failed, err = v.decideAll(a, picks, to.Status, note)
+	}
+	if err != nil {
+		return v.askBulk(form, v.text("resolution_note"), err)
+	}
+	back := v.listAgain(form.Get("back"))
+	said := plural(int64(len(picks)-len(failed)), "proposal was ", "proposals were ") + to.Done + "."
+	if len(failed) == 0 {
+		return v.done(back, said)
+	}
+	report := url.Values{"status": {string(to.Status)}, "done": {strconv.Itoa(len(picks) - len(failed))}, "back": {back}}
+	for _, f := range failed {
+		report.Add("not", f.ID+"."+f.Reason)
+	}
+	return v.done(v.base()+"/proposals/decided?"+report.Encode(), "")
+}
+
+// reportView says what came of a decision on several proposals.
+type reportView struct {
+	Verb  verb
+	Done  int64
+	Left  int64
+	Items []bulkItem
+	Back  string
+}
+
+// bulkReport lists what could not be done, and why. Its state is in the URL, so that it can be
+// reloaded and kept open while the rest is looked at.
+func (v *visit) bulkReport() error {
+	a, err := v.access(identity.ReadProposal)
+	if err != nil {
+		return err
+	}
+	form := v.r.URL.Query()
+	view := reportView{Back: v.listAgain(form.Get("back"))}
+	if view.Verb, err = verbTo(form.Get("status")); err != nil {
+		return err
+	}
+	if view.Done, err = strconv.ParseInt(form.Get("done"), 10, 64); err != nil || view.Done < 0 || view.Done > proposal.MaxBulk || len(form["not"]) > proposal.MaxBulk {
+		return errs.New(errs.Invalid, "request.invalid", "this report could not be read; look at the list of proposals")
+	}
+	for _, s := range form["not"] {
+		id, reason, _ := strings.Cut(s, ".")
+		cur, err := v.Proposals.Get(v.r.Context(), a, id)
+		item := bulkItem{ID: id, Title: cur.Proposal.Title, By: cur.Proposal.SubmittedBy, Why: reasonWords[reason]}
+		switch {
+		case err != nil && errs.KindOf(err) == errs.NotFound:
+			item.Title, item.Why = "A proposal", reasonWords["gone"]
+		case err != nil:
+			return err
+		case reason == "status":
+			item.Why = "It was decided meanwhile: it is " + string(cur.Proposal.Status) + "."
+		}
+		if item.Why == "" {
+			item.Why = reasonWords["other"]
+		}
+		view.Items = append(view.Items, item)
+	}
+	view.Left = int64(len(view.Items))
+	return render(v, http.StatusOK, "bulkreport", "What was decided", view)
+}

@@ -1,0 +1,217 @@
+package web
+
+import (
+	"net/url"
+	"strings"
+
+	"github.com/parley-dev/parley/internal/identity"
+	"github.com/parley-dev/parley/internal/proposal"
+)
+
+// statusWords are the statuses as headings.
+var statusWords = map[proposal.Status]string{
+	proposal.Open: "Open", proposal.Approved: "Approved", proposal.Rejected: "Rejected",
+	proposal.Resolved: "Resolved", proposal.Draft: "Drafts", proposal.All: "All",
+}
+
+// statusTabs is their order: what waits comes first.
+var statusTabs = []proposal.Status{
+	proposal.Open, proposal.Approved, proposal.Rejected, proposal.Resolved, proposal.Draft, proposal.All,
+}
+
+// proposalTabs counts the proposals of each status that match the other filters.
+func (v *visit) proposalTabs(a identity.Access, q proposal.Query) ([]tab, error) {
+	counts, err := v.counts(a, q)
+	if err != nil {
+		return nil, err
+	}
+	now := q.Status
+	if now == "" {
+		now = proposal.Open
+	}
+	var all int64
+	for _, n := range counts {
+		all += n
+	}
+	tabs := make([]tab, 0, len(statusTabs))
+	for _, s := range statusTabs {
+		t := tab{Name: statusWords[s], Href: v.listLink("status", string(s)), Count: counts[s], Current: now == s}
+		if s == proposal.Open {
+			t.Href = v.listLink("status", "")
+		}
+		if s == proposal.All {
+			t.Count = all
+		}
+		if s == proposal.Draft && t.Count == 0 && !t.Current {
+			continue // most people have none
+		}
+		tabs = append(tabs, t)
+	}
+	return tabs, nil
+}
+
+// counts is Proposals.Counts. The menu needs those without filters, too, and gets them from
+// here if the list has none.
+func (v *visit) counts(a identity.Access, q proposal.Query) (map[proposal.Status]int64, error) {
+	plain := q.Category == "" && q.Priority == "" && q.SubmittedBy == "" && q.Kind == "" && q.Evidence == "" &&
+		q.Fingerprint == "" && q.Text == ""
+	if plain && v.counted != nil {
+		return v.counted, nil
+	}
+	counts, err := v.Proposals.Counts(v.r.Context(), a, q)
+	if plain && err == nil {
+		v.counted = counts
+	}
+	return counts, err
+}
+
+// listLink is this list with one parameter changed, from its start.
+func (v *visit) listLink(name, value string) string {
+	q := v.r.URL.Query()
+	for _, place := range []string{"at", "select", "cursor", "page"} {
+		q.Del(place)
+	}
+	return v.listWith(q, name, value)
+}
+
+// samePage is this page of the list with one parameter changed.
+func (v *visit) samePage(name, value string) string { return v.listWith(v.r.URL.Query(), name, value) }
+
+func (v *visit) listWith(q url.Values, name, value string) string {
+	if value == "" {
+		q.Del(name)
+	} else {
+		q.Set(name, value)
+	}
+	if len(q) == 0 {
+		return v.r.URL.Path
+	}
+	return v.r.URL.Path + "?" + q.Encode()
+}
+
+// sortWords are the orders in the words of the list.
+var sortWords = map[proposal.Sort]string{
+	proposal.SortReview: "Most urgent", proposal.SortNewest: "Newest", proposal.SortOldest: "Oldest",
+	proposal.SortVotes: "Most votes",
+}
+
+// listFilters are the filters of the list, by their names in URLs.
+var listFilters = []struct{ name, words string }{
+	{"q", "words"},
+	{"category", "category"},
+	{"priority", "priority"},
+	{"submitted_by", "submitter"},
+	{"kind", "submitted by"},
+	{"evidence", "evidence"},
+	{"fingerprint", "friction"},
+}
+
+// filterWords are values of filters that need other words.
+var filterWords = map[string]string{
+	"kind=user": "people", "kind=agent": "agents", "kind=service": "services",
+	"evidence=yes": "reported friction", "evidence=no": "none",
+}
+
+// links fills in how the list can be shown otherwise.
+func (view *proposalsView) links(v *visit) {
+	form := v.r.URL.Query()
+	now := view.Query.Sort
+	if now == "" {
+		now = proposal.SortReview
+	}
+	for _, s := range proposal.Sorts {
+		view.Sorts = append(view.Sorts, choice{Name: sortWords[s], Value: string(s), Current: s == now})
+	}
+	view.Oldest = v.listLink("sort", string(proposal.SortOldest))
+	if now == proposal.SortOldest {
+		view.Oldest = v.listLink("sort", "")
+	}
+	for _, g := range []choice{{Name: "None"}, {Name: "Submitter", Value: string(proposal.BySubmitter)}, {Name: "Friction", Value: string(proposal.ByFingerprint)}} {
+		g.Href, g.Current = v.listLink("group", g.Value), view.Group == g.Value
+		view.By = append(view.By, g)
+	}
+	keep := url.Values{}
+	for _, name := range []string{"status", "sort", "group"} {
+		if s := form.Get(name); s != "" {
+			keep.Set(name, s)
+		}
+	}
+	view.Clear = v.r.URL.Path
+	if len(keep) > 0 {
+		view.Clear += "?" + keep.Encode()
+	}
+	for _, f := range listFilters {
+		value := form.Get(f.name)
+		if value == "" || value == proposal.All {
+			continue
+		}
+		shown := filterWords[f.name+"="+value]
+		if shown == "" {
+			shown = value
+		}
+		view.Filters = append(view.Filters, filter{Name: f.words, Value: shown, Without: v.listLink(f.name, "")})
+	}
+	for _, name := range []string{"status", "group", "fingerprint"} {
+		if s := form.Get(name); s != "" {
+			view.Form = append(view.Form, keptTab{name, s})
+		}
+	}
+}
+
+// Kinds are the submitters to choose from.
+func (proposalsView) Kinds() []choice {
+	return []choice{{Name: "People and agents"}, {Name: "People", Value: string(identity.User)}, {Name: "Agents", Value: string(identity.Agent)}}
+}
+
+// Categories and Priorities are what the filters offer.
+func (proposalsView) Categories() []proposal.Category { return proposal.Categories }
+
+// Priorities start with the most urgent.
+func (proposalsView) Priorities() []proposal.Priority {
+	return []proposal.Priority{proposal.High, proposal.Normal, proposal.Low}
+}
+
+// Folded reports whether the fields for further filters can stay folded.
+func (view proposalsView) Folded() bool {
+	for _, f := range view.Filters {
+		if f.Name != "words" {
+			return false
+		}
+	}
+	return true
+}
+
+// emptyProposals says why there are no rows, and what to do.
+func (v *visit) emptyProposals(view *proposalsView) *emptyList {
+	all, current := view.Tabs[len(view.Tabs)-1].Count, proposal.Open
+	if view.Query.Status != "" {
+		current = view.Query.Status
+	}
+	switch {
+	case view.Query.Cursor != "":
+		return &emptyList{"This page is empty now", "Others decided what stood here.", v.listLink("at", ""), "Go to the first page"}
+	case len(view.Filters) > 0 && !strings.Contains(view.Query.SubmittedBy, ":") && view.Query.SubmittedBy != "":
+		return &emptyList{"Nothing matches", "Submitters are written with their kind: agent:scout or user:ada.", view.Clear, "Clear the filters"}
+	case len(view.Filters) > 0:
+		return &emptyList{"Nothing matches", "No proposal here has all of these filters.", view.Clear, "Clear the filters"}
+	case all == 0:
+		e := &emptyList{
+			Title: "No proposals yet",
+			Text: "A proposal states a problem and a suggested fix. Agents file them over the API or MCP, and friction that they report " +
+				"again and again becomes one by itself.",
+		}
+		if view.MayAdd {
+			e.Link, e.LinkText = v.base()+"/proposals/new", "Write the first one"
+		}
+		return e
+	case current == proposal.Open:
+		return &emptyList{"Nothing is open", "Everything is decided. New proposals stand here as soon as they are filed.", v.listLink("status", "all"), "Look at all of them"}
+	default:
+		return &emptyList{Title: emptyWords[current], Text: "Look into the other lists above."}
+	}
+}
+
+var emptyWords = map[proposal.Status]string{
+	proposal.Draft: "There are no drafts", proposal.Approved: "Nothing is approved and still to be done",
+	proposal.Rejected: "Nothing is rejected", proposal.Resolved: "Nothing is resolved yet", proposal.All: "There is nothing",
+}

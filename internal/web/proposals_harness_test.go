@@ -1,0 +1,246 @@
+package web_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/parley-dev/parley/internal/account"
+	"github.com/parley-dev/parley/internal/agent"
+	"github.com/parley-dev/parley/internal/followup"
+	"github.com/parley-dev/parley/internal/friction"
+	"github.com/parley-dev/parley/internal/httpx"
+	"github.com/parley-dev/parley/internal/identity"
+	"github.com/parley-dev/parley/internal/orgtest"
+	"github.com/parley-dev/parley/internal/proposal"
+	"github.com/parley-dev/parley/internal/web"
+)
+
+// queue is the dashboard of acme on a real store, with ada, who is an admin, bob and the agent
+// scout.
+type queue struct {
+	*orgtest.World
+	http.Handler
+	proposals *proposal.Proposals
+	frictions *friction.Frictions
+	cookies   map[string]*http.Cookie
+}
+
+func newQueue(tb testing.TB) *queue {
+	tb.Helper()
+	w := orgtest.New(tb)
+	ctx := context.Background()
+	q := &queue{
+		World: w, proposals: proposal.New(w.Store, orgtest.Now, orgtest.NewID), cookies: map[string]*http.Cookie{},
+		frictions: friction.New(w.Store, orgtest.Now, orgtest.NewID, proposal.Check),
+	}
+	accounts := account.New(w.Store, &counter{}, orgtest.Now)
+	people := map[string]bool{"ada": true, "bob": false}
+	for id, admin := range people {
+		p := identity.Principal{Org: "acme", Kind: identity.User, ID: id}
+		if _, err := w.Admins.CreateMember(ctx, p, "", admin); err != nil {
+			tb.Fatal(err)
+		}
+		if _, err := accounts.SetPassword(ctx, p, rightPassword); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	w.Agent(agent.Agent{Org: "acme", ID: "scout", Name: "Scout"})
+	log := slog.New(slog.NewTextHandler(w.Logs, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	router := httpx.NewRouter(httpx.Options{Logger: log, Authenticator: w.Auth})
+	pages, err := web.New(router, web.Options{
+		Accounts: accounts, Manager: identity.NewManager(w.Store, w.Agents, orgtest.Now, orgtest.NewID), Proposals: q.proposals,
+		Followups: followup.New(w.Store, orgtest.Now, orgtest.NewID, nil), Frictions: q.frictions,
+		Agents: w.Agents, Tasks: w.Tasks, Sessions: w.Store, PublicURL: "http://parley.test", Logger: log, Now: orgtest.Now,
+	})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	pages.Mount()
+	q.Handler = router
+	for id := range people {
+		res := q.send("", http.MethodPost, "/login", url.Values{"org": {"acme"}, "user": {id}, "password": {rightPassword}})
+		if res.Code != http.StatusSeeOther {
+			tb.Fatal(id, "cannot sign in:", res.Code, res.Body)
+		}
+		q.cookies[id] = res.Result().Cookies()[0]
+	}
+	return q
+}
+
+// send sends a request as a browser of the given person does.
+func (q *queue) send(who, method, path string, form url.Values) *httptest.ResponseRecorder {
+	q.Helper()
+	var body io.Reader
+	if form != nil {
+		body = strings.NewReader(form.Encode())
+	}
+	r := httptest.NewRequest(method, path, body)
+	if form != nil {
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	}
+	if c := q.cookies[who]; c != nil {
+		r.AddCookie(c)
+	}
+	w := httptest.NewRecorder()
+	q.ServeHTTP(w, r)
+	return w
+}
+
+// get is a page that must be there.
+func (q *queue) get(who, path string) string {
+	q.Helper()
+	res := q.send(who, http.MethodGet, path, nil)
+	if res.Code != http.StatusOK {
+		q.Fatalf("GET %s of %s: %d\n%s\n%s", path, who, res.Code, mainOf(res.Body.String()), q.Logs)
+	}
+	return res.Body.String()
+}
+
+// follow sends a form and returns the page that it leads to.
+func (q *queue) follow(who, path string, form url.Values) (at, page string) {
+	q.Helper()
+	res := q.send(who, http.MethodPost, path, form)
+	if res.Code != http.StatusSeeOther {
+		q.Fatalf("POST %s of %s: %d\n%s\n%s", path, who, res.Code, mainOf(res.Body.String()), q.Logs)
+	}
+	at = res.Header().Get("Location")
+	return at, q.get(who, at)
+}
+
+// as is the access of somebody to acme.
+func (q *queue) as(ref string, action identity.Action) identity.Access {
+	q.Helper()
+	kind, id, _ := strings.Cut(ref, ":")
+	c := &identity.Caller{
+		Principal: identity.Principal{Org: "acme", Kind: identity.Kind(kind), ID: id},
+		Scopes:    identity.Scopes{identity.TasksRead, identity.TasksWrite},
+	}
+	if id == "ada" {
+		c.Scopes = append(c.Scopes, identity.Admin)
+	}
+	a, err := identity.Authorize(c, "acme", action)
+	if err != nil {
+		q.Fatal(err)
+	}
+	return a
+}
+
+// submit files a proposal, changed by edit.
+func (q *queue) submit(ref, title string, edit ...func(*proposal.Submission)) string {
+	q.Helper()
+	s := proposal.Submission{Title: title, Category: proposal.Process, Problem: "It hurts.", SuggestedFix: "Mend it."}
+	for _, e := range edit {
+		e(&s)
+	}
+	out, err := q.proposals.Submit(context.Background(), q.as(ref, identity.SubmitProposal), s)
+	if err != nil {
+		q.Fatal(err)
+	}
+	return out.Proposal.ID
+}
+
+// read is a proposal as ada sees it.
+func (q *queue) read(id string) proposal.Proposal {
+	q.Helper()
+	cur, err := q.proposals.Get(context.Background(), q.as("user:ada", identity.ReadProposal), id)
+	if err != nil {
+		q.Fatal(err)
+	}
+	return cur.Proposal
+}
+
+// resolve decides a proposal as ada.
+func (q *queue) resolve(id string, to proposal.Status) {
+	q.Helper()
+	_, err := q.proposals.Resolve(context.Background(), q.as("user:ada", identity.ResolveProposal), id,
+		proposal.Resolution{Status: to, Note: "Because."})
+	if err != nil {
+		q.Fatal(err)
+	}
+}
+
+var linkOf = regexp.MustCompile(`href="([^"]*)"`)
+
+// hrefs are the links of a piece of a page, as a browser reads them.
+func hrefs(html string) []string {
+	var out []string
+	for _, m := range linkOf.FindAllStringSubmatch(html, -1) {
+		out = append(out, strings.ReplaceAll(m[1], "&amp;", "&"))
+	}
+	return out
+}
+
+// linkNamed is the link with the given words.
+func linkNamed(tb testing.TB, html, words string) string {
+	tb.Helper()
+	end := strings.Index(html, ">"+words)
+	if end < 0 {
+		tb.Fatalf("no link %q in\n%s", words, html)
+	}
+	all := hrefs(html[:end+1])
+	return all[len(all)-1]
+}
+
+func between(html, from, to string) string {
+	_, rest, _ := strings.Cut(html, from)
+	inside, _, _ := strings.Cut(rest, to)
+	return inside
+}
+
+// mainOf is what a page has to say.
+func mainOf(html string) string {
+	if inside := between(html, "<main", "</main>"); inside != "" {
+		return inside
+	}
+	return html
+}
+
+func mustContain(tb testing.TB, html string, wants ...string) {
+	tb.Helper()
+	for _, want := range wants {
+		if !strings.Contains(html, want) {
+			tb.Errorf("the page lacks %q:\n%s", want, mainOf(html))
+			return
+		}
+	}
+}
+
+func mustLack(tb testing.TB, html string, bad ...string) {
+	tb.Helper()
+	for _, b := range bad {
+		if strings.Contains(html, b) {
+			tb.Errorf("the page has %q:\n%s", b, mainOf(html))
+			return
+		}
+	}
+}
+
+func numbered(format string, n int) []string {
+	out := make([]string, n)
+	for i := range out {
+		out[i] = fmt.Sprintf(format, i)
+	}
+	return out
+}
+
+// BenchmarkProposalsPage is the page of the list without compression, for a member.
+func BenchmarkProposalsPage(b *testing.B) {
+	q := newQueue(b)
+	for _, title := range numbered("Rotate the staging database password before anybody notices %d", 200) {
+		q.submit("agent:scout", title)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		if res := q.send("ada", http.MethodGet, "/orgs/acme/proposals", nil); res.Code != http.StatusOK {
+			b.Fatal(res.Code)
+		}
+	}
+}

@@ -1,0 +1,102 @@
+package web
+
+import (
+	"net/http"
+	"strconv"
+
+	"github.com/parley-dev/parley/internal/identity"
+	"github.com/parley-dev/parley/internal/proposal"
+)
+
+// pane is a proposal beside the list.
+type pane struct {
+	proposal.Proposal
+	MyVote proposal.Choice
+	Place  place
+	Verbs  []verb // what the member may decide
+	Notes  []proposal.SavedNote
+	Votes  bool // the member may vote
+}
+
+// place is where a proposal stands in the list: "7 of 50".
+type place struct {
+	Position, Total int64
+	Back            string // where to go on after a decision
+}
+
+// verb is a status change as a button.
+type verb struct {
+	Status proposal.Status
+	Word   string // of the button
+	Done   string // "were approved"
+	Class  string
+}
+
+// verbs are the buttons, by the status that they lead to.
+var verbs = map[proposal.Status]verb{
+	proposal.Approved: {proposal.Approved, "Approve", "approved", "primary"},
+	proposal.Rejected: {proposal.Rejected, "Reject", "rejected", "danger"},
+	proposal.Resolved: {proposal.Resolved, "Resolve", "resolved", "primary"},
+	proposal.Open:     {proposal.Open, "Open", "opened", "primary"},
+}
+
+// verbsOf are what can be done to a proposal of a status, by the status table.
+func verbsOf(s proposal.Status) []verb {
+	var out []verb
+	for _, next := range s.Next() {
+		v := verbs[next]
+		if s == proposal.Rejected && next == proposal.Open {
+			v.Word, v.Done = "Reopen", "reopened"
+		}
+		out = append(out, v)
+	}
+	return out
+}
+
+// panePage is the part of the list's page that shows one proposal. Scripts put it there.
+func (v *visit) panePage() error {
+	form := v.r.URL.Query()
+	number := func(name string) int64 {
+		n, err := strconv.ParseInt(form.Get(name), 10, 64)
+		if err != nil || n < 1 {
+			return 0
+		}
+		return n
+	}
+	p, err := v.pane(v.r.PathValue("id"), place{number("pos"), number("of"), form.Get("back")})
+	if err != nil {
+		return err
+	}
+	return v.fragment("proposals", "pane", page[*pane]{Base: v.base(), Path: v.base() + "/proposals", Me: v.member, Body: p})
+}
+
+// pane reads one proposal as the pane shows it.
+func (v *visit) pane(id string, at place) (*pane, error) {
+	a, err := v.access(identity.ReadProposal)
+	if err != nil {
+		return nil, err
+	}
+	cur, err := v.Proposals.Get(v.r.Context(), a, id)
+	if err != nil {
+		return nil, err
+	}
+	if at.Back == "" {
+		at.Back = v.base() + "/proposals"
+	}
+	p := &pane{Proposal: cur.Proposal, Place: at}
+	if cur.Vote != nil {
+		p.MyVote = cur.Vote.Choice
+	}
+	p.Votes = p.Status == proposal.Open && v.may(identity.VoteOnProposal)
+	if v.may(identity.ResolveProposal) {
+		p.Verbs = verbsOf(p.Status)
+		p.Notes, err = v.savedNotes()
+	}
+	return p, err
+}
+
+// fragment answers with one block of a page's template.
+func (v *visit) fragment(name, block string, data any) error {
+	t := v.pages[name].Lookup(block)
+	return v.send(http.StatusOK, t, data)
+}
