@@ -39,6 +39,7 @@ func pageForms(path, body string) []form {
 			continue
 		}
 		f := form{page: path, action: head["action"], fields: url.Values{}, types: map[string]string{}}
+		pressed := false
 		for _, tag := range fieldTag.FindAllStringSubmatch(m[2], -1) {
 			a := attributes(tag[2])
 			name := a["name"]
@@ -47,8 +48,9 @@ func pageForms(path, body string) []form {
 			case tag[1] == "input" && a["type"] == "hidden":
 				f.fields.Add(name, a["value"])
 			case tag[1] == "button":
-				if !f.fields.Has(name) {
+				if !pressed {
 					f.fields.Set(name, a["value"])
+					pressed = true
 				}
 			default:
 				kind := a["type"]
@@ -91,7 +93,8 @@ func TestEveryFormsErrors(t *testing.T) {
 					texts++
 				}
 			}
-			if tried[route] || texts == 0 || strings.HasPrefix(route, "/account") {
+			// Messages to agents may be long, and hold anything.
+			if tried[route] || texts == 0 || strings.HasPrefix(route, "/account") || strings.Contains(route, "/tasks") {
 				continue
 			}
 			tried[route] = true

@@ -87,16 +87,22 @@ func crawled(t testing.TB, s *shared) []string {
 }
 
 var (
-	href    = regexp.MustCompile(`href="([^"]+)"`)
-	someID  = regexp.MustCompile(`\b(prop|task|key|client|inv|audit)-[0-9a-z]{20,}`)
-	cursors = regexp.MustCompile(`^(cursor|page|at|before|after|from|q|pos|seen|p)$`)
+	href     = regexp.MustCompile(`href="([^"]+)"`)
+	someID   = regexp.MustCompile(`\b(prop|task|key|client|inv|audit)-[0-9a-z]{20,}`)
+	someName = regexp.MustCompile(`/(agents|members|friction|tasks)/[^/?]+`)
+	cursors  = regexp.MustCompile(`^(cursor|page|at|before|after|from|q|pos|seen|p)$`)
 )
 
 func crawl(t testing.TB, s *shared, p *person) []string {
 	t.Helper()
 	seen := map[string]bool{}
 	var found []string
-	queue := []string{s.path("")}
+	queue := []string{s.path(""), s.path("/proposals"), s.path("/followups"), s.path("/agents"), "/account"}
+	for _, c := range fixedPages(s) {
+		if c.who != "" && !strings.HasPrefix(c.name, "not-") && !strings.HasSuffix(c.path, "/") {
+			queue = append(queue, c.path)
+		}
+	}
 	const most = 300
 	for len(queue) > 0 && len(found) < most {
 		path := queue[0]
@@ -135,8 +141,13 @@ func crawl(t testing.TB, s *shared, p *person) []string {
 func pattern(path string) string {
 	bare, query, _ := strings.Cut(path, "?")
 	bare = someID.ReplaceAllString(bare, "{id}")
-	bare = regexp.MustCompile(`/agents/[^/]+`).ReplaceAllString(bare, "/agents/{agent}")
-	bare = regexp.MustCompile(`/members/[^/]+`).ReplaceAllString(bare, "/members/{ref}")
+	bare = someName.ReplaceAllStringFunc(bare, func(part string) string {
+		list, name, _ := strings.Cut(part[1:], "/")
+		if name == "new" || name == "invitations" {
+			return part
+		}
+		return "/" + list + "/{name}"
+	})
 	values, err := url.ParseQuery(query)
 	if err != nil || len(values) == 0 {
 		return bare
@@ -160,7 +171,7 @@ func name(pattern string) string {
 	return s
 }
 
-var routeText = regexp.MustCompile(`"(GET|POST) (/[^"]*)?"`)
+var routeText = regexp.MustCompile(`"(GET|POST) (/[^"]*)"`)
 
 // routes are the patterns of the pages with the method, as the source has them.
 func routes(t testing.TB, method string) []string {

@@ -37,7 +37,9 @@ var counterparts = map[string]string{
 	"POST /members/{ref}":                   "PATCH /members/user:nobody",
 	"POST /members/invitations":             "POST /invitations",
 	"POST /members/invitations/{id}/revoke": "DELETE /invitations/{noinv}",
+	"POST /members/{ref}/link":              "PATCH /members/user:nobody",
 	"POST /settings/friction":               "PUT /settings/friction",
+	"POST /settings/deliveries":             "PUT /settings/friction",
 
 	"GET /proposals":           "GET /proposals",
 	"GET /followups":           "GET /tasks",
@@ -78,7 +80,7 @@ func TestRoles(t *testing.T) {
 				t.Fatal(err)
 			}
 			pages := crawl(t, s, role.person)
-			forms := s.forms(t, role.person, pages)
+			forms := s.forms(t, role.person, append(s.records(), pages...))
 			for _, route := range routes(t, http.MethodPost) {
 				route = "POST " + route
 				call, known := counterparts[route]
@@ -110,6 +112,15 @@ func TestRoles(t *testing.T) {
 			s.compareProposals(t, role.person, rest)
 		})
 	}
+}
+
+// records are pages of single things, in every state.
+func (s *shared) records() []string {
+	var out []string
+	for _, id := range []string{s.open, s.approved, s.rejected, s.resolved, s.mine} {
+		out = append(out, s.path("/proposals/"+id), s.path("/proposals/"+id+"/edit"))
+	}
+	return append(out, s.path("/keys/"+s.keyID), s.path("/clients/"+s.client), s.path("/agents/scout"), s.path("/agents/scout/connect"))
 }
 
 // allows reports whether REST would not refuse the call for want of a right.

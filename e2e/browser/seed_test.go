@@ -11,6 +11,7 @@ type seeded struct {
 	root, scout, fixer api // an admin's key, and those of two agents
 
 	open     string // ids of proposals: one with votes, evidence and history
+	mine     string // one of the member bob
 	approved string
 	rejected string
 	resolved string
@@ -101,7 +102,7 @@ func (d *seeding) calm() {
 
 func (d *seeding) people() {
 	for _, m := range []object{
-		{"kind": "user", "id": "carol", "name": "Carol Shaw"}, {"kind": "user", "id": "dan", "name": "Dan Ingalls", "admin": true},
+		{"kind": "user", "id": "bob", "name": "Bob Example"}, {"kind": "user", "id": "carol", "name": "Carol Shaw"}, {"kind": "user", "id": "dan", "name": "Dan Ingalls", "admin": true},
 		{"kind": "service", "id": "ci", "name": "Build server"}, {"kind": "user", "id": "gone", "name": "Gone Person"},
 	} {
 		d.do(d.root, "POST /members", m)
@@ -142,6 +143,8 @@ func (d *seeding) proposals() {
 		}
 	}
 	d.do(d.scout, "PATCH /proposals/"+d.open, object{"suggested_fix": "Retry with backoff for a day.\n\n1. after a minute\n2. after an hour\n\n`max_attempts = 12`"})
+	bob := d.keyOf("user:bob", read, write)
+	d.mine = d.id(bob, "POST /proposals", object{"title": "Keep the minutes", "category": "process", "problem": "Nobody knows what was said.", "suggested_fix": "Write it down."})
 	d.long = d.id(d.scout, "POST /proposals", object{
 		"title": strings.Repeat("w", 200), "category": "process", "problem": strings.Repeat("x", 3000), "suggested_fix": strings.Repeat("y", 300),
 	})
@@ -195,8 +198,8 @@ func (d *seeding) access() {
 	if old := d.id(d.root, "POST /keys", object{"principal": "service:ci", "scopes": []string{read}, "name": "revoked"}); d.err == nil {
 		d.do(d.root, "DELETE /keys/"+old, nil)
 	}
-	d.client = d.id(d.root, "POST /clients", object{"name": "Reports", "redirect_uris": []string{"com.example.reports:/done"}, "scopes": []string{read}})
-	d.do(d.root, "POST /clients", object{
+	d.do(d.root, "POST /clients", object{"name": "Reports", "redirect_uris": []string{"com.example.reports:/done"}, "scopes": []string{read}})
+	d.client = d.id(d.root, "POST /clients", object{
 		"name": "Billing", "redirect_uris": []string{"com.example.billing:/done"}, "scopes": []string{read, write}, "method": "client_secret_basic",
 	})
 	// Something refused, for the audit log.

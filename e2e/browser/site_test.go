@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -42,14 +43,15 @@ type site struct {
 // newSite starts a server for one test.
 func newSite(t *testing.T, flags ...string) *site {
 	t.Helper()
-	s, err := startSite(t.TempDir(), flags...)
+	data := filepath.Join(t.TempDir(), "data") // which the server makes, for itself alone
+	s, err := startSite(data, flags...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
 		s.kill()
 		if t.Failed() {
-			t.Logf("the server said:\n%s", s.out.tail(3000))
+			t.Logf("the server said:\n%s", s.out.warnings())
 		}
 	})
 	return s
@@ -58,7 +60,7 @@ func newSite(t *testing.T, flags ...string) *site {
 func startSite(data string, flags ...string) (*site, error) {
 	s := &site{data: data, out: &output{}, done: make(chan struct{})}
 	s.cmd = exec.Command(program, append([]string{"serve", "--listen", "127.0.0.1:0", "--data", data, "--rate-limit", "0"}, flags...)...)
-	s.cmd.Env = append(os.Environ(), "PARLEY_SHUTDOWN_DELAY=0s")
+	s.cmd.Env = append(slices.DeleteFunc(os.Environ(), func(e string) bool { return strings.HasPrefix(e, "PARLEY_") }), "PARLEY_SHUTDOWN_DELAY=0s")
 	s.cmd.Stdout, s.cmd.Stderr = s.out, s.out
 	if err := s.cmd.Start(); err != nil {
 		return nil, err
@@ -215,7 +217,7 @@ func (s *site) enter(user string, admin bool) (*person, error) {
 		args = append(args, "--admin")
 	}
 	if user != "admin" {
-		if _, err := s.operator(args...); err != nil && !strings.Contains(err.Error(), "exists") {
+		if _, err := s.operator(args...); err != nil && !strings.Contains(err.Error(), "already") {
 			return nil, err
 		}
 	}
@@ -290,11 +292,7 @@ type shared struct {
 }
 
 var openShared = sync.OnceValues(func() (*shared, error) {
-	data := filepath.Join(scratch, "shared")
-	if err := os.Mkdir(data, 0o700); err != nil {
-		return nil, err
-	}
-	s, err := startSite(data)
+	s, err := startSite(filepath.Join(scratch, "shared"))
 	if err != nil {
 		return nil, err
 	}
@@ -303,10 +301,10 @@ var openShared = sync.OnceValues(func() (*shared, error) {
 	if out.admin, err = s.enter("admin", true); err != nil {
 		return nil, err
 	}
-	if out.member, err = s.enter("bob", false); err != nil {
+	if out.seeded, err = s.seed(); err != nil {
 		return nil, err
 	}
-	out.seeded, err = s.seed()
+	out.member, err = s.enter("bob", false)
 	return out, err
 })
 
@@ -343,4 +341,15 @@ func (o *output) String() string {
 func (o *output) tail(n int) string {
 	s := o.String()
 	return s[max(0, len(s)-n):]
+}
+
+// warnings are the lines of the log that say that something was wrong.
+func (o *output) warnings() string {
+	var b strings.Builder
+	for line := range strings.Lines(o.String()) {
+		if strings.Contains(line, "level=WARN") || strings.Contains(line, "level=ERROR") || strings.Contains(line, "panic") {
+			b.WriteString(line)
+		}
+	}
+	return b.String()
 }
