@@ -27,7 +27,7 @@ type decisionView struct {
 	Choices      []decisionChoice // empty: there is no form, and Why says why
 	Why          string
 	Hint         string
-	Saved        []savedNote
+	Saved        []proposal.SavedNote
 }
 
 // decisionChoice is a button: the status that follows, and the word for it.
@@ -63,7 +63,7 @@ func (v *visit) decision(a identity.Access, p *proposal.Proposal, typed decision
 	out.Hint = decisionHint(p)
 	var err error
 	if out.NeedsNote() {
-		out.Saved, err = v.savedNotes(a)
+		out.Saved, err = v.savedNotes()
 	}
 	return out, err
 }
@@ -142,7 +142,7 @@ func (v *visit) resolve(a identity.Access, id string, typed decisionForm) (propo
 	cmd := proposal.Resolution{Status: typed.Status, Note: typed.Note, IfTextVersion: &typed.TextVersion}
 	var err error
 	if cmd.Note == "" && typed.SavedNote != "" {
-		if cmd.Note, err = v.savedNote(a, typed.SavedNote); err != nil {
+		if cmd.Note, err = v.savedNote(typed.SavedNote); err != nil {
 			return proposal.Outcome{}, err
 		}
 	}
@@ -196,15 +196,9 @@ func decided(p *proposal.Proposal) string {
 	}
 }
 
-// savedNote is a note that admins use again.
-type savedNote struct{ ID, Title, Text string }
-
-// savedNotes lists the notes of the org.
-func (v *visit) savedNotes(identity.Access) ([]savedNote, error) { return nil, nil }
-
 // savedNote finds the text of a saved note.
-func (v *visit) savedNote(a identity.Access, id string) (string, error) {
-	notes, err := v.savedNotes(a)
+func (v *visit) savedNote(id string) (string, error) {
+	notes, err := v.savedNotes()
 	if err != nil {
 		return "", err
 	}

@@ -1,10 +1,7 @@
 package web
 
 import (
-	"bytes"
-	"net/http"
 
-	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/internal/proposal"
 )
@@ -39,21 +36,3 @@ func (v *visit) similarFragment() error {
 	return v.fragment("proposal_form", "similar list", view)
 }
 
-// fragment shows a part of a page, for scripts.
-func (v *visit) fragment(page, name string, data any) error {
-	t := v.pages[page]
-	if t == nil {
-		return errs.New(errs.Internal, "page.unknown", "there is no page %q", page)
-	}
-	var b bytes.Buffer
-	if err := t.ExecuteTemplate(&b, name, data); err != nil {
-		return err
-	}
-	h := v.w.Header()
-	pageHeaders(h, "")
-	h.Set("Cache-Control", "private, no-store")
-	h.Set("Vary", "Cookie")
-	v.w.WriteHeader(http.StatusOK)
-	_, _ = v.w.Write(b.Bytes()) // the browser went away
-	return nil
-}

@@ -45,7 +45,7 @@ func TestAProposalOffersWhatIsAllowed(t *testing.T) {
 				}
 				edits := (status == proposal.Draft || status == proposal.Open) && who != r.cat
 				check(page, edits, `/edit"`)
-				check(page, status == proposal.Open, `name="vote" value="for"`)
+				check(page, status == proposal.Open, `name="choice" value="for"`)
 				check(page, !who.admin && status == proposal.Open, "Admins of the org decide.")
 				check(page, status == proposal.Resolved, "No further decision follows.")
 				check(page, status == proposal.Approved || status == proposal.Resolved, "/orgs/acme/followups/task-")
