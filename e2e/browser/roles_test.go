@@ -39,7 +39,6 @@ var counterparts = map[string]string{
 	"POST /members/invitations/{id}/revoke": "DELETE /invitations/{noinv}",
 	"POST /members/{ref}/link":              "PATCH /members/user:nobody",
 	"POST /settings/friction":               "PUT /settings/friction",
-	"POST /settings/deliveries":             "PUT /settings/friction",
 
 	"GET /proposals":           "GET /proposals",
 	"GET /followups":           "GET /tasks",
@@ -56,8 +55,9 @@ var counterparts = map[string]string{
 	"GET /settings":            "PUT /settings/friction",
 }
 
-// ownMatters are forms that concern nobody but the person, or whose rights REST does not know.
-var ownMatters = regexp.MustCompile(`^POST (/login|/logout|/account|/setup|/join|/start/hide|/switch)|^POST /agents/\{id\}/tasks`)
+// ownMatters are forms that concern nobody but the person, calls of agents, and the repetition of
+// deliveries that failed, of which there are none here.
+var ownMatters = regexp.MustCompile(`^POST (/login|/logout|/account|/setup|/join|/start/hide|/switch|/settings/deliveries)|^POST /agents/\{id\}/tasks`)
 
 // TestRoles compares for an admin and a member what the dashboard shows with what REST would
 // allow: every form that is shown is one that REST would not refuse, every form whose call REST
@@ -120,7 +120,7 @@ func (s *shared) records() []string {
 	for _, id := range []string{s.open, s.approved, s.rejected, s.resolved, s.mine} {
 		out = append(out, s.path("/proposals/"+id), s.path("/proposals/"+id+"/edit"))
 	}
-	return append(out, s.path("/keys/"+s.keyID), s.path("/clients/"+s.client), s.path("/agents/scout"), s.path("/agents/scout/connect"))
+	return append(out, s.path("/proposals/decide?status=approved&pick="+s.mine+".1"), s.path("/keys/"+s.keyID), s.path("/clients/"+s.client), s.path("/agents/scout"), s.path("/agents/scout/connect"))
 }
 
 // allows reports whether REST would not refuse the call for want of a right.

@@ -32,17 +32,24 @@ func TestPolicy(t *testing.T) {
 			if res.Header.Get("X-Content-Type-Options") != "nosniff" {
 				t.Error("the type can be guessed")
 			}
-			for _, m := range inline.FindAllString(body, -1) {
+			for _, m := range inlineScript.FindAllString(body, -1) {
+				t.Errorf("%s has %s", c.path, cut(m, 200))
+			}
+			for _, m := range inlineAttribute.FindAllString(quoted.ReplaceAllString(body, `=""`), -1) {
 				t.Errorf("%s has %s", c.path, cut(m, 200))
 			}
 		})
 	}
 }
 
-// inline matches what the policy refuses: scripts and styles in the page, JSON blocks included,
-// and the attributes of htmx that need eval.
-var inline = regexp.MustCompile(`(?i)<script(?:\s+(?:src="/static/[^"]+"|defer|async|type="module"))*\s*>[^<]|<script>|<script [^>]*type="(?:application|importmap|text)[^>]*>|` +
-	`<style|<[a-z][^<>]*\s(?:style|on[a-z]+)\s*=|<[a-z][^<>]*\shx-on[^<>]*=|<[a-z][^<>]*\shx-vals="js:`)
+// What the policy refuses: scripts and styles in the page, JSON blocks included, and the
+// attributes of htmx that need eval.
+var (
+	inlineScript = regexp.MustCompile(`(?i)<script(?:\s+(?:src="/static/[^"]+"|defer|async|type="module"))*\s*>[^<]|<script>|` +
+		`<script [^>]*type="(?:application|importmap|text)[^>]*>|<style|hx-vals="js:|hx-trigger="[^"]*\[`)
+	inlineAttribute = regexp.MustCompile(`(?i)<[a-z][^<>]*\s(?:style|on[a-z]+|hx-on[^=<>]*)\s*=`)
+	quoted          = regexp.MustCompile(`="[^"]*"`)
+)
 
 // TestNoForeignLinks checks that pages of ours lead nowhere else, in an org whose people wrote
 // no links.

@@ -91,7 +91,7 @@ func (w *tab) invite(user, name string) string {
 	w.t.Helper()
 	w.fill("User…", user)
 	w.fill("Name…", name)
-	w.click(button, "Invite")
+	w.click(button, "Make the invitation")
 	address := js[string](w, `(document.body.innerText + ' ' + [...document.querySelectorAll('input')].map(i => i.value).join(' ')).match(/\S*\/join\/[-_0-9A-Za-z]{20,}/)?.[0] ?? ''`)
 	if address == "" {
 		w.t.Fatal("the page shows no address of the invitation")

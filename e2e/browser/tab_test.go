@@ -197,8 +197,8 @@ func (w *tab) settled(before int) error {
 	switch {
 	case started == before:
 		return errors.New("nothing was sent")
-	case open > 0:
-		return fmt.Errorf("%d requests are on their way", open)
+	case len(open) > 0:
+		return fmt.Errorf("%q are on their way", open)
 	}
 	state, err := evaluate[string](w, `document.readyState + (document.querySelector('.htmx-request,.htmx-swapping,.htmx-settling') ? ' busy' : '')`)
 	if err != nil {
@@ -287,7 +287,7 @@ func (w *tab) travel(what, expression string) {
 	js[any](w, "setTimeout(() => { "+expression+" }, 0), null")
 	err := eventually(func() error {
 		ok, err := evaluate[bool](w, "!window.parleyOld && document.readyState === 'complete'")
-		if _, open := w.watch.count(); err == nil && (!ok || open > 0) {
+		if _, open := w.watch.count(); err == nil && (!ok || len(open) > 0) {
 			err = errors.New("the page is still there")
 		}
 		return err

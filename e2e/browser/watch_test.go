@@ -109,6 +109,13 @@ func (w *watch) sent(e network.EventRequestWillBeSent) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	url := e.Request.URL
+	if e.Type == network.ResourceTypeDocument { // what the old page asked for does not matter any more
+		for _, r := range w.requests {
+			done := w.results[r.id]
+			done.ended = done.ended || r.id != e.RequestID
+			w.results[r.id] = done
+		}
+	}
 	w.requests = append(w.requests, request{id: e.RequestID, method: e.Request.Method, url: url})
 	if url != w.base && !strings.HasPrefix(url, w.base+"/") && !strings.HasPrefix(url, "data:") && url != "about:blank" {
 		w.faults = append(w.faults, "a request leaves the site: "+e.Request.Method+" "+url)
@@ -123,13 +130,14 @@ func (w *watch) note(id network.RequestID, change func(*result)) {
 	w.results[id] = r
 }
 
-// count is how many requests were made, and how many are on their way.
-func (w *watch) count() (started, open int) {
+// count is how many requests were made, and which are on their way.
+func (w *watch) count() (started int, open []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, r := range w.requests {
-		if !w.results[r.id].ended {
-			open++
+		// A browser fetches the picture of a page when it likes, and may not tell when it has it.
+		if !w.results[r.id].ended && !strings.Contains(r.url, "favicon") {
+			open = append(open, r.method+" "+r.url)
 		}
 	}
 	return len(w.requests), open
