@@ -257,11 +257,26 @@ func (w *tab) focus(role, name string) {
 // keys presses keys: text, or those of the package kb.
 func (w *tab) keys(keys string) {
 	w.t.Helper()
-	ctx, cancel := context.WithTimeout(w.ctx, patience)
-	defer cancel()
-	if err := chromedp.Do(ctx, chromedp.KeyEvent(keys)); err != nil {
-		w.t.Fatalf("press %q: %v", keys, err)
+	for _, r := range keys {
+		if err := w.key(r); err != nil {
+			w.t.Fatalf("press %q: %v", r, err)
+		}
 	}
+}
+
+func (w *tab) key(r rune) error {
+	if r < ' ' || r > '~' {
+		ctx, cancel := context.WithTimeout(w.ctx, patience)
+		defer cancel()
+		return chromedp.Do(ctx, chromedp.KeyEvent(string(r)))
+	}
+	// As one event, so that a script which takes the key keeps its character out of fields.
+	text := string(r)
+	_, err := ask(w, input.DispatchKeyEvent, input.DispatchKeyEventParams{Type: kb.KeyDown, Key: text, Text: text, UnmodifiedText: text})
+	if err == nil {
+		_, err = ask(w, input.DispatchKeyEvent, input.DispatchKeyEventParams{Type: kb.KeyUp, Key: text})
+	}
+	return err
 }
 
 // focused describes where the focus is: "button#vote-for", and "" if it is nowhere.

@@ -22,11 +22,14 @@ type watch struct {
 	faults   []string
 	requests []request
 	results  map[network.RequestID]result
+	current  cdp.LoaderID // of the page that is shown
 }
 
 // request is one that a tab made.
 type request struct {
 	id     network.RequestID
+	loader cdp.LoaderID // of the page that asks
+	page   bool         // asks for a page
 	method string
 	url    string
 	result
@@ -60,6 +63,13 @@ func (w *watch) listen(ctx context.Context) {
 	})
 	on(ctx, network.LoadingFailed, func(e network.EventLoadingFailed) {
 		w.note(e.RequestID, func(r *result) { r.ended = true })
+	})
+	on(ctx, page.FrameNavigated, func(e page.EventFrameNavigated) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if e.Frame.ParentID == "" {
+			w.current = e.Frame.LoaderID
+		}
 	})
 	on(ctx, runtime.ExceptionThrown, func(e runtime.EventExceptionThrown) {
 		w.fault("script: %s", (&chromedp.ExceptionError{ExceptionDetails: e.ExceptionDetails}).Error())
@@ -109,14 +119,9 @@ func (w *watch) sent(e network.EventRequestWillBeSent) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	url := e.Request.URL
-	if e.Type == network.ResourceTypeDocument { // what the old page asked for does not matter any more
-		for _, r := range w.requests {
-			done := w.results[r.id]
-			done.ended = done.ended || r.id != e.RequestID
-			w.results[r.id] = done
-		}
-	}
-	w.requests = append(w.requests, request{id: e.RequestID, method: e.Request.Method, url: url})
+	w.requests = append(w.requests, request{
+		id: e.RequestID, loader: e.LoaderID, page: e.Type == network.ResourceTypeDocument, method: e.Request.Method, url: url,
+	})
 	if url != w.base && !strings.HasPrefix(url, w.base+"/") && !strings.HasPrefix(url, "data:") && url != "about:blank" {
 		w.faults = append(w.faults, "a request leaves the site: "+e.Request.Method+" "+url)
 	}
@@ -135,6 +140,10 @@ func (w *watch) count() (started int, open []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, r := range w.requests {
+		// What an old page asked for does not matter any more.
+		if !r.page && r.loader != w.current {
+			continue
+		}
 		// A browser fetches the picture of a page when it likes, and may not tell when it has it.
 		if !w.results[r.id].ended && !strings.Contains(r.url, "favicon") {
 			open = append(open, r.method+" "+r.url)

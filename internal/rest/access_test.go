@@ -26,6 +26,14 @@ var endpoints = []endpoint{
 	{"DELETE", "/api/v1/orgs/{org}/proposals/{prop}/vote", "", []identity.Scope{identity.TasksWrite}, true},
 	{"GET", "/api/v1/orgs/{org}/proposals/{prop}/votes", "", []identity.Scope{identity.TasksRead}, false},
 	{"GET", "/api/v1/orgs/{org}/proposals/{prop}/history", "", []identity.Scope{identity.TasksRead}, false},
+	{"GET", "/api/v1/orgs/{org}/proposals/{prop}/similar", "", []identity.Scope{identity.TasksRead}, false},
+	{"GET", "/api/v1/orgs/{org}/proposals/counts", "", []identity.Scope{identity.TasksRead}, false},
+	{"GET", "/api/v1/orgs/{org}/proposals/groups", "", []identity.Scope{identity.TasksRead}, false},
+	{"GET", "/api/v1/orgs/{org}/proposals/similar", "", []identity.Scope{identity.TasksRead}, false},
+	{"POST", "/api/v1/orgs/{org}/proposals/decisions", `{"status":"approved","items":[]}`, onlyAdmins, false},
+	{"GET", "/api/v1/orgs/{org}/notes", "", onlyAdmins, false},
+	{"POST", "/api/v1/orgs/{org}/notes", `{"title":"x","text":"x"}`, onlyAdmins, false},
+	{"DELETE", "/api/v1/orgs/{org}/notes/{note}", "", onlyAdmins, false},
 	{"GET", "/api/v1/orgs/{org}/tasks", "", []identity.Scope{identity.TasksRead}, false},
 	{"POST", "/api/v1/orgs/{org}/tasks", `{"title":"x"}`, []identity.Scope{identity.TasksWrite}, false},
 	{"GET", "/api/v1/orgs/{org}/tasks/{task}", "", []identity.Scope{identity.TasksRead}, false},
@@ -84,7 +92,7 @@ var selfEndpoints = []string{
 }
 
 func (e endpoint) at(org, prop, task string) string {
-	return strings.NewReplacer("{org}", org, "{prop}", prop, "{task}", task, "{agent}", "fixer", "{push}", "push-1", "{key}", "key-1", "{inv}", "inv-1", "{client}", "client-1", "{ref}", "user:ada", "{uid}", strings.TrimPrefix(task, "task-")).Replace(e.path)
+	return strings.NewReplacer("{org}", org, "{prop}", prop, "{task}", task, "{agent}", "fixer", "{push}", "push-1", "{key}", "key-1", "{inv}", "inv-1", "{client}", "client-1", "{note}", "note-1", "{ref}", "user:ada", "{uid}", strings.TrimPrefix(task, "task-")).Replace(e.path)
 }
 
 // The list above must not fall behind the API.
@@ -95,7 +103,7 @@ func TestEveryOperationIsInTheAccessTables(t *testing.T) {
 		known[e] = true
 	}
 	for _, e := range endpoints {
-		known[e.method+" "+strings.NewReplacer("{prop}", "{id}", "{task}", "{id}", "{agent}", "{id}", "{uid}", "{id}", "{key}", "{id}", "{inv}", "{id}", "{client}", "{id}").Replace(e.path)] = true
+		known[e.method+" "+strings.NewReplacer("{prop}", "{id}", "{task}", "{id}", "{agent}", "{id}", "{uid}", "{id}", "{key}", "{id}", "{inv}", "{id}", "{client}", "{id}", "{note}", "{id}").Replace(e.path)] = true
 	}
 	for path, item := range document(Options{}).Paths {
 		if !strings.HasPrefix(path, "/api/") {
@@ -172,6 +180,7 @@ func TestADraftLooksLikeNoneToOthers(t *testing.T) {
 		{"DELETE", "/vote", ""},
 		{"GET", "/votes", ""},
 		{"GET", "/history", ""},
+		{"GET", "/similar", ""},
 	} {
 		got := w.do(bob, c.method, proposals+"/"+draft.ID+c.path, c.body, "X-Request-Id", id).want(404)
 		want := w.do(bob, c.method, proposals+"/"+newID("prop-")+c.path, c.body, "X-Request-Id", id).want(404)

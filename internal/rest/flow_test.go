@@ -19,7 +19,7 @@ func TestSubmitAnswersTheWholeRecordAndWhereItIs(t *testing.T) {
 	res.into(&got)
 	want := Proposal{
 		Title: "Retry webhooks", Category: "reliability", Problem: "They get lost.", SuggestedFix: "Retry.", Priority: "normal",
-		Status: "open", SubmittedBy: "agent:fixer", AllowedTransitions: []string{"approved", "rejected"},
+		Status: "open", SubmittedBy: "agent:fixer", AllowedTransitions: []string{"approved", "rejected"}, TextVersion: 1,
 	}
 	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(Proposal{}, "ID", "SubmittedAt", "UpdatedAt")); diff != "" {
 		t.Error(diff)

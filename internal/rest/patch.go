@@ -50,8 +50,9 @@ func (a *api) resolve(ctx context.Context, c *call, in *changeProposalInput, ver
 		return proposal.Outcome{}, err
 	}
 	b := &in.Body.value
-	cmd := proposal.Resolution{Status: proposal.Status(deref(b.Status)), Note: deref(b.ResolutionNote)}
-	if err := in.Body.check(cmd.Validate(), b.edits("cannot be changed together with status; send two requests")...); err != nil {
+	cmd := proposal.Resolution{Status: proposal.Status(deref(b.Status)), Note: deref(b.ResolutionNote), DuplicateOf: deref(b.DuplicateOf), IfTextVersion: b.TextVersion}
+	wrong := append(b.edits("cannot be changed together with status; send two requests"), notEmpty("/duplicate_of", b.DuplicateOf)...)
+	if err := in.Body.check(cmd.Validate(), wrong...); err != nil {
 		return proposal.Outcome{}, err
 	}
 	var err error
@@ -70,10 +71,9 @@ func (a *api) edit(ctx context.Context, c *call, in *changeProposalInput, versio
 		Title: b.Title, Category: (*proposal.Category)(b.Category), Problem: b.Problem, SuggestedFix: b.SuggestedFix,
 		Priority: (*proposal.Priority)(b.Priority),
 	}
-	var wrong []errs.Field
+	wrong := b.decisions("goes with status only")
 	switch {
-	case b.ResolutionNote != nil:
-		wrong = append(wrong, errs.Field{In: errs.Body, Name: "/resolution_note", Message: "goes with status only"})
+	case len(wrong) > 0:
 	case len(b.edits("")) == 0 && len(in.Body.broken) == 0:
 		wrong = append(wrong, errs.Field{
 			In: errs.Body, Message: "must contain status, or at least one of title, category, problem, suggested_fix and priority",
@@ -108,6 +108,21 @@ func (b *ProposalPatch) edits(msg string) []errs.Field {
 		if f.value != nil {
 			out = append(out, errs.Field{In: errs.Body, Name: f.name, Message: msg})
 		}
+	}
+	return out
+}
+
+// decisions lists the fields of a decision, beside the status, that the body has.
+func (b *ProposalPatch) decisions(msg string) []errs.Field {
+	var out []errs.Field
+	if b.ResolutionNote != nil {
+		out = append(out, errs.Field{In: errs.Body, Name: "/resolution_note", Message: msg})
+	}
+	if b.DuplicateOf != nil {
+		out = append(out, errs.Field{In: errs.Body, Name: "/duplicate_of", Message: msg})
+	}
+	if b.TextVersion != nil {
+		out = append(out, errs.Field{In: errs.Body, Name: "/text_version", Message: msg})
 	}
 	return out
 }

@@ -16,8 +16,11 @@ import (
 // before it sends it. patterns_test.go holds them against the domain. They use only what
 // all common dialects of regular expressions read alike: no \p, no \s, no flags.
 const (
-	memberIDPattern  = `[a-z0-9][a-z0-9._-]{0,63}`
-	agentIDPattern   = "^" + memberIDPattern + "$"
+	memberIDPattern = `[a-z0-9][a-z0-9._-]{0,63}`
+	agentIDPattern  = "^" + memberIDPattern + "$"
+
+	proposalIDPattern = "^prop-[0-9a-z]{26}$"
+
 	principalPattern = "^(user|agent|service):" + memberIDPattern + "$"
 
 	// assigneePattern allows the empty string, which unassigns.

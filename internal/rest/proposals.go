@@ -3,6 +3,7 @@ package rest
 import (
 	"context"
 	"net/http"
+	"strconv"
 
 	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/internal/proposal"
@@ -45,7 +46,9 @@ func (a *api) registerProposals() {
 		summary: "Resolve or edit a proposal", action: identity.ChangeProposal, validID: proposal.ValidID,
 		errors: []int{http.StatusConflict, http.StatusPreconditionFailed},
 		description: "With `status`: moves the proposal along draft → open → approved | rejected, approved → resolved, " +
-			"rejected → open; needs svc:admin:admin. Approval creates a follow-up task.\n\n" +
+			"rejected → open; needs svc:admin:admin. Approval creates a follow-up task. With `text_version`, it is refused " +
+			"(412 proposal.text_changed) if the text has changed since; unlike the ETag, that does not change with votes. " +
+			"`duplicate_of` rejects it as a duplicate of another proposal.\n\n" +
 			"With other fields: edits a draft or an open proposal; for its submitter with svc:tasks:write, or with svc:admin:admin. " +
 			"One request does not do both.",
 	}, a.changeProposal)
@@ -58,15 +61,31 @@ func (a *api) registerProposals() {
 
 type listProposalsInput struct {
 	OrgPath
-	Status      statusFilter    `query:"status" doc:"Only this status."`
-	Category    categoryFilter  `query:"category" doc:"Only this category."`
-	SubmittedBy submitterFilter `query:"submitted_by" doc:"Only what this user or agent submitted." example:"agent:scout"`
-	Priority    priorityFilter  `query:"priority" doc:"Only this priority."`
-	Q           searchText      `query:"q" doc:"Words that must all occur, the last one as a prefix." example:"webhook retr"`
-	Sort        sortOrder       `query:"sort" doc:"review: priority, then the newest. votes: votes for less votes against."`
-	Page        pageNumber      `query:"page" doc:"The number of the page; 1 if neither page nor cursor is given. Not together with cursor."`
-	Limit       pageLimit       `query:"limit" doc:"Results on a page."`
-	Cursor      string          `query:"cursor" doc:"Instead of page: the next_cursor of the page before, with the same filters and sort."`
+	Status statusFilter `query:"status" doc:"Only this status."`
+	ProposalFilters
+	Sort    sortOrder  `query:"sort" doc:"review: priority, then the newest. votes: net votes, for minus against."`
+	Page    pageNumber `query:"page" doc:"The number of the page; 1 if neither page nor cursor is given. Not together with cursor."`
+	Limit   pageLimit  `query:"limit" doc:"Results on a page."`
+	Cursor  string     `query:"cursor" doc:"Instead of page: the next_cursor of the page before, with the same filters and sort."`
+	Include include    `query:"include" doc:"excerpt: the beginning of each problem, too."`
+}
+
+// ProposalFilters choose proposals, whatever their status.
+type ProposalFilters struct {
+	Category    categoryFilter    `query:"category" doc:"Only this category."`
+	SubmittedBy submitterFilter   `query:"submitted_by" doc:"Only what this user or agent submitted." example:"agent:scout"`
+	Kind        submitterKind     `query:"submitted_by_kind" doc:"Only what users, or what agents submitted."`
+	Priority    priorityFilter    `query:"priority" doc:"Only this priority."`
+	Evidence    evidenceFilter    `query:"evidence" doc:"yes: only what was filed from reported friction. no: only what was not."`
+	Fingerprint fingerprintFilter `query:"fingerprint" doc:"Only what this reported friction filed." example:"registry:timeout"`
+	Q           searchText        `query:"q" doc:"Words that must all occur, the last one as a prefix." example:"webhook retr"`
+}
+
+func (f *ProposalFilters) query() proposal.Query {
+	return proposal.Query{
+		Category: proposal.Category(f.Category), Priority: proposal.Priority(f.Priority), SubmittedBy: string(f.SubmittedBy),
+		Kind: identity.Kind(f.Kind), Evidence: proposal.Evidence(f.Evidence), Fingerprint: string(f.Fingerprint), Text: string(f.Q),
+	}
 }
 
 type listProposalsOutput struct {
@@ -75,11 +94,10 @@ type listProposalsOutput struct {
 }
 
 func (a *api) listProposals(ctx context.Context, c *call, in *listProposalsInput) (*listProposalsOutput, error) {
-	page, err := a.proposals.List(ctx, c.Access, proposal.Query{
-		Status: proposal.Status(in.Status), Category: proposal.Category(in.Category), Priority: proposal.Priority(in.Priority),
-		SubmittedBy: string(in.SubmittedBy), Text: string(in.Q), Sort: proposal.Sort(in.Sort),
-		Page: int(in.Page), Limit: int(in.Limit), Cursor: in.Cursor,
-	})
+	q := in.query()
+	q.Status, q.Sort, q.Page, q.Limit, q.Cursor = proposal.Status(in.Status), proposal.Sort(in.Sort), int(in.Page), int(in.Limit), in.Cursor
+	q.Excerpt = in.Include == includeExcerpt
+	page, err := a.proposals.List(ctx, c.Access, q)
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +108,7 @@ func (a *api) listProposals(ctx context.Context, c *call, in *listProposalsInput
 		},
 	}
 	for i := range page.Items {
-		out.Body.Proposals[i] = itemOf(&page.Items[i])
+		out.Body.Proposals[i] = itemOf(&page.Items[i], q.Excerpt)
 	}
 	return out, nil
 }
@@ -165,7 +183,7 @@ func (a *api) getProposal(ctx context.Context, c *call, in *getProposalInput) (*
 }
 
 // etag is the tag of a record that shows something of the caller's own, and where
-// its follow-up stands, which changes by itself.
+// its follow-up stands and how often its friction was reported, which change by themselves.
 func (c *call) etag(p *proposal.Proposal) string {
-	return etag(p.Version, c.Principal().Ref()+" "+p.FollowupStatus)
+	return etag(p.Version, c.Principal().Ref()+" "+p.FollowupStatus+" "+strconv.FormatInt(p.Evidence, 10))
 }

@@ -74,6 +74,8 @@ func describe(rt *httpx.Router, o Options) *huma.OpenAPI {
 	a.huma = newHuma(routes{rt, newPageCache(o)}, o)
 	schemaOf[httpx.Problem](a)
 	a.registerProposals()
+	a.registerTriage()
+	a.registerNotes()
 	a.registerVotes()
 	a.registerTasks()
 	a.registerFriction()

@@ -7,6 +7,7 @@ import (
 
 	"github.com/parley-dev/parley/internal/followup"
 	"github.com/parley-dev/parley/internal/idempotency"
+	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/internal/proposal"
 )
 
@@ -74,13 +75,20 @@ type (
 	sortOrder        string
 	searchText       string
 	submitterFilter  string
+	submitterKind    string
+	evidenceFilter   string
+	include          string
 	taskStatusFilter string
 	assigneeFilter   string
 	pageNumber       int
 	pageLimit        int
 	taskLimit        int
 	idempotencyKey   string
+
+	fingerprintFilter string
 )
+
+const includeExcerpt include = "excerpt"
 
 func (statusFilter) Schema(huma.Registry) *huma.Schema {
 	return filter(proposal.Statuses, string(proposal.Open))
@@ -105,6 +113,18 @@ func (searchText) Schema(huma.Registry) *huma.Schema {
 func (submitterFilter) Schema(huma.Registry) *huma.Schema {
 	return text(length(1, proposal.MaxSearch), matching(without(nul)), byDefault(proposal.All))
 }
+
+func (submitterKind) Schema(huma.Registry) *huma.Schema { return filter(identity.Kinds, proposal.All) }
+
+func (evidenceFilter) Schema(huma.Registry) *huma.Schema {
+	return filter(proposal.Evidences, proposal.All)
+}
+
+func (fingerprintFilter) Schema(huma.Registry) *huma.Schema {
+	return text(length(1, proposal.MaxSearch), matching(without(nul)), byDefault(proposal.All))
+}
+
+func (include) Schema(huma.Registry) *huma.Schema { return text(oneOf([]include{includeExcerpt})) }
 
 func (taskStatusFilter) Schema(huma.Registry) *huma.Schema {
 	return filter(followup.Statuses, followup.All)

@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"math"
 	"unicode"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -23,12 +24,29 @@ type Proposal struct {
 	UpdatedAt          string   `json:"updated_at" format:"date-time" doc:"When it last changed, votes included." example:"2026-03-02T10:00:00.000000Z"`
 	VotesFor           int      `json:"votes_for" doc:"How many voted for it." example:"3"`
 	VotesAgainst       int      `json:"votes_against" doc:"How many voted against it." example:"1"`
+	VotesBy            VotesBy  `json:"votes_by" doc:"The same votes, of people and of agents apart."`
 	ResolutionNote     string   `json:"resolution_note" doc:"What the admin said about the last decision; empty until there is one." example:""`
+	DuplicateOf        *string  `json:"duplicate_of" doc:"The proposal that it was rejected for as a duplicate; null otherwise." example:"prop-01k5x8r2m4v7c9w3q6z1t0h8ye"`
 	MyVote             *string  `json:"my_vote" doc:"The caller's own vote; null without one." example:"for"`
 	AllowedTransitions []string `json:"allowed_transitions" nullable:"false" doc:"The statuses that may follow." example:"[\"approved\",\"rejected\"]"`
 	FollowupID         *string  `json:"followup_id" doc:"The task that approval created; null before." example:"task-01k5xb7d2n8f4j6s0a9g3r5w1c"`
 	FollowupStatus     *string  `json:"followup_status" doc:"Where that task stands; null before approval." example:"done"`
 	Resolvable         bool     `json:"resolvable" doc:"The proposal is approved and its task is done: an admin can resolve it." example:"true"`
+	Fingerprint        *string  `json:"fingerprint" doc:"The reported friction that filed it; null if somebody submitted it." example:"registry:timeout"`
+	EvidenceCount      int64    `json:"evidence_count" doc:"How often that friction was reported so far." example:"7"`
+	TextVersion        int64    `json:"text_version" doc:"The version of title, problem and suggested_fix: send it with a decision on this text." example:"1"`
+}
+
+// VotesBy counts votes by who cast them.
+type VotesBy struct {
+	People Tally `json:"people" doc:"Votes of users."`
+	Agents Tally `json:"agents" doc:"Votes of agents."`
+}
+
+// Tally counts votes.
+type Tally struct {
+	For     int `json:"for" doc:"How many are for it." example:"2"`
+	Against int `json:"against" doc:"How many are against it." example:"1"`
 }
 
 // TransformSchema takes the lists from the domain.
@@ -53,6 +71,11 @@ type ProposalItem struct {
 	VotesFor     int     `json:"votes_for" doc:"How many voted for it." example:"3"`
 	VotesAgainst int     `json:"votes_against" doc:"How many voted against it." example:"1"`
 	MyVote       *string `json:"my_vote" doc:"The caller's own vote; null without one." example:"for"`
+
+	Fingerprint   *string `json:"fingerprint" doc:"The reported friction that filed it; null if somebody submitted it." example:"registry:timeout"`
+	EvidenceCount int64   `json:"evidence_count" doc:"How often that friction was reported so far." example:"7"`
+	TextVersion   int64   `json:"text_version" doc:"The version of title, problem and suggested_fix." example:"1"`
+	Excerpt       *string `json:"excerpt,omitempty" doc:"The beginning of the problem on one line; only with include=excerpt." example:"A delivery that fails once is lost."`
 }
 
 // TransformSchema takes the lists from the domain.
@@ -101,7 +124,9 @@ func editableSchema(s *huma.Schema) {
 // other fields), never both.
 type ProposalPatch struct {
 	Status         *string `json:"status,omitempty" doc:"The status to go to; needs svc:admin:admin. Send it alone or with resolution_note." example:"approved"`
-	ResolutionNote *string `json:"resolution_note,omitempty" doc:"The reason; required to reject." example:"We do this in the next release."`
+	ResolutionNote *string `json:"resolution_note,omitempty" doc:"The reason; required to reject, unless there is duplicate_of." example:"We do this in the next release."`
+	DuplicateOf    *string `json:"duplicate_of,omitempty" doc:"With the status rejected: the id of the proposal that is about the same."`
+	TextVersion    *int64  `json:"text_version,omitempty" doc:"With status: the text_version that you decided on; 412 if the text has changed since. Votes do not change it." example:"1"`
 	Title          *string `json:"title,omitempty" doc:"A new title."`
 	Category       *string `json:"category,omitempty" doc:"A new category."`
 	Problem        *string `json:"problem,omitempty" doc:"A new description of the problem."`
@@ -117,15 +142,31 @@ func (ProposalPatch) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Sche
 	one := 1
 	s.MinProperties = &one
 	// One request decides or edits, and a note goes with a decision.
-	ifThen(s, []string{"status"}, noneOf("title", "category", "problem", "suggested_fix", "priority"), noneOf("resolution_note"))
-	rejection := &huma.Schema{
+	property(s, "text_version", between(1, math.MaxInt32))
+	ifThen(s, []string{"status"}, noneOf("title", "category", "problem", "suggested_fix", "priority"),
+		noneOf("resolution_note", "text_version", "duplicate_of"))
+	property(s, "duplicate_of", matching(proposalIDPattern))
+	// A duplicate is a reason, too, and goes with a rejection only.
+	s.AllOf = []*huma.Schema{{Extensions: map[string]any{
+		"if":   rejection(),
+		"then": &huma.Schema{AnyOf: []*huma.Schema{reason(), withFields("duplicate_of")}},
+		"else": noneOf("duplicate_of"),
+	}}}
+	return s
+}
+
+// rejection is the schema of a decision to reject.
+func rejection() *huma.Schema {
+	return &huma.Schema{
 		Required: []string{"status"}, Properties: map[string]*huma.Schema{"status": {Enum: []any{string(proposal.Rejected)}}},
 	}
-	reason := &huma.Schema{
+}
+
+// reason is the schema of a decision with a note.
+func reason() *huma.Schema {
+	return &huma.Schema{
 		Required: []string{"resolution_note"}, Properties: map[string]*huma.Schema{"resolution_note": text(matching(notBlank(textControls)))},
 	}
-	s.AllOf = []*huma.Schema{{Extensions: map[string]any{"if": rejection, "then": reason}}}
-	return s
 }
 
 // titlePattern is one line with something to see in it, as far as a pattern can tell.
@@ -139,8 +180,9 @@ func recordOf(p *proposal.Proposal, vote *proposal.Vote) Proposal {
 		ID: p.ID, Title: p.Title, Category: string(p.Category), Problem: p.Problem, SuggestedFix: p.SuggestedFix,
 		Priority: string(p.Priority), Status: string(p.Status), SubmittedBy: p.SubmittedBy,
 		SubmittedAt: stamp(p.SubmittedAt), UpdatedAt: stamp(p.UpdatedAt), VotesFor: p.VotesFor, VotesAgainst: p.VotesAgainst,
-		ResolutionNote: p.ResolutionNote, AllowedTransitions: names(p.Status.Next()), FollowupID: orNull(p.FollowupID),
-		FollowupStatus: orNull(p.FollowupStatus), Resolvable: p.Resolvable(),
+		ResolutionNote: p.ResolutionNote, DuplicateOf: orNull(p.DuplicateOf), AllowedTransitions: names(p.Status.Next()), FollowupID: orNull(p.FollowupID),
+		FollowupStatus: orNull(p.FollowupStatus), Resolvable: p.Resolvable(), Fingerprint: orNull(p.Fingerprint),
+		EvidenceCount: p.Evidence, TextVersion: p.TextVersion, VotesBy: VotesBy{People: Tally(p.People()), Agents: Tally(p.Agents())},
 	}
 	if vote != nil {
 		r.MyVote = orNull(string(vote.Choice))
@@ -148,10 +190,15 @@ func recordOf(p *proposal.Proposal, vote *proposal.Vote) Proposal {
 	return r
 }
 
-func itemOf(it *proposal.Item) ProposalItem {
-	return ProposalItem{
+func itemOf(it *proposal.Item, excerpt bool) ProposalItem {
+	out := ProposalItem{
 		ID: it.ID, Title: it.Title, Category: string(it.Category), Status: string(it.Status), Priority: string(it.Priority),
 		SubmittedBy: it.SubmittedBy, SubmittedAt: stamp(it.SubmittedAt), VotesFor: it.VotesFor, VotesAgainst: it.VotesAgainst,
-		MyVote: orNull(string(it.MyVote)),
+		MyVote: orNull(string(it.MyVote)), Fingerprint: orNull(it.Fingerprint), EvidenceCount: it.Evidence,
+		TextVersion: it.TextVersion,
 	}
+	if excerpt {
+		out.Excerpt = &it.Excerpt
+	}
+	return out
 }

@@ -67,13 +67,16 @@ type VoteList struct {
 // HistoryEntry is one line of a proposal's history. What does not apply to its
 // kind is left out.
 type HistoryEntry struct {
-	Seq     int64         `json:"seq" doc:"Its number; 1 is the submission." example:"2"`
-	At      string        `json:"at" format:"date-time" doc:"When." example:"2026-03-02T10:00:00.000000Z"`
-	Actor   string        `json:"actor" doc:"Who did it." example:"user:ada"`
-	Kind    string        `json:"kind" doc:"What was done." example:"voted"`
-	From    string        `json:"from,omitempty" doc:"The status before."`
-	To      string        `json:"to,omitempty" doc:"The status after."`
-	Note    string        `json:"note,omitempty" doc:"The resolution note."`
+	Seq   int64  `json:"seq" doc:"Its number; 1 is the submission." example:"2"`
+	At    string `json:"at" format:"date-time" doc:"When." example:"2026-03-02T10:00:00.000000Z"`
+	Actor string `json:"actor" doc:"Who did it." example:"user:ada"`
+	Kind  string `json:"kind" doc:"What was done." example:"voted"`
+	From  string `json:"from,omitempty" doc:"The status before."`
+	To    string `json:"to,omitempty" doc:"The status after."`
+	Note  string `json:"note,omitempty" doc:"The resolution note."`
+
+	DuplicateOf string `json:"duplicate_of,omitempty" doc:"The proposal that it was rejected for as a duplicate."`
+
 	Vote    string        `json:"vote,omitempty" doc:"The vote cast or taken back." example:"for"`
 	Comment string        `json:"comment,omitempty" doc:"The comment on the vote."`
 	Changes []FieldChange `json:"changes,omitempty" nullable:"false" doc:"The edited fields."`
@@ -107,7 +110,7 @@ type History struct {
 func entryOf(e *proposal.Entry) HistoryEntry {
 	out := HistoryEntry{
 		Seq: e.Seq, At: stamp(e.At), Actor: e.Actor, Kind: string(e.Kind), From: string(e.From), To: string(e.To),
-		Note: e.Note, Vote: string(e.Choice), Comment: e.Comment,
+		Note: e.Note, Vote: string(e.Choice), Comment: e.Comment, DuplicateOf: e.DuplicateOf,
 	}
 	for _, c := range e.Changes {
 		out.Changes = append(out.Changes, FieldChange{Field: c.Field, From: c.From, To: c.To})
