@@ -38,6 +38,8 @@ type LinkStore interface {
 	// Linked returns the memberships of the user's account, by org. A user without links
 	// is returned alone; NotFound: there is no such user.
 	Linked(ctx context.Context, p identity.Principal) ([]Standing, error)
+	// OrgNames returns the display names of those of the orgs that exist.
+	OrgNames(ctx context.Context, orgs []string) (map[string]string, error)
 	// LinkUsers locks both users and their accounts, and merges the accounts if decide
 	// returns audit entries. fresh is the id of a new account.
 	LinkUsers(ctx context.Context, p, with identity.Principal, fresh string, at time.Time,
@@ -183,6 +185,11 @@ func (a *Accounts) Memberships(ctx context.Context, p identity.Principal) ([]ide
 		out[i] = list[i].Member
 	}
 	return out, err
+}
+
+// OrgNames returns the display names of orgs, for somebody who is in them.
+func (a *Accounts) OrgNames(ctx context.Context, orgs ...string) (map[string]string, error) {
+	return a.store.OrgNames(ctx, orgs[:min(len(orgs), MaxMemberships)])
 }
 
 func sameOrg(p identity.Principal) error {

@@ -49,6 +49,27 @@ func (s *Store) Standings(ctx context.Context, users []identity.Principal) ([]ac
 	return standings(ctx, s.eng, ofUsers+strings.Join(terms, ` OR `), args...)
 }
 
+// OrgNames implements account.Store.
+func (s *Store) OrgNames(ctx context.Context, orgs []string) (map[string]string, error) {
+	names := map[string]string{}
+	var places []string
+	var args []any
+	for _, org := range orgs {
+		args = append(args, org)
+		places = append(places, `$`+strconv.Itoa(len(args)))
+	}
+	if len(args) == 0 {
+		return names, nil
+	}
+	err := each(ctx, s.eng, func(r rows) error {
+		var id, name string
+		err := r.Scan(&id, &name)
+		names[id] = name
+		return err
+	}, `SELECT id, name FROM orgs WHERE id IN (`+strings.Join(places, `, `)+`)`, args...)
+	return names, err
+}
+
 // Linked implements account.Store.
 func (s *Store) Linked(ctx context.Context, p identity.Principal) ([]account.Standing, error) {
 	return linked(ctx, s.eng, p, "")

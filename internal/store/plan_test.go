@@ -72,6 +72,35 @@ func TestAWrongCredentialCostsOneLookUp(t *testing.T) {
 	}
 }
 
+// A request of a session costs one read of what the memberships are, by indexes.
+func TestMembershipsCostOneLookUp(t *testing.T) {
+	t.Parallel()
+	s, err := Open(t.Context(), Options{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = s.Close() }()
+	a := &asked{engine: s.eng}
+	s.eng = a
+	_, err = s.Standings(t.Context(), []identity.Principal{
+		{Org: "acme", Kind: identity.User, ID: "ada"}, {Org: "beta", Kind: identity.User, ID: "ada"},
+	})
+	s.eng = a.engine
+	if err != nil || len(a.queries) != 1 {
+		t.Fatalf("%v after %q", err, a.queries)
+	}
+	steps := explain(t, s, func(r rows) (detail string, err error) {
+		var id, parent, unused int64
+		err = r.Scan(&id, &parent, &unused, &detail)
+		return detail, err
+	}, `EXPLAIN QUERY PLAN `+a.queries[0], "acme", "ada", "beta", "ada")
+	for _, step := range steps {
+		if strings.HasPrefix(step, "SCAN") {
+			t.Errorf("the plan reads through a table: %q", steps)
+		}
+	}
+}
+
 func explain(t *testing.T, s *Store, scan func(r rows) (string, error), sql string, args ...any) (steps []string) {
 	t.Helper()
 	err := each(t.Context(), s.eng, func(r rows) error {

@@ -203,6 +203,37 @@ func testJoinLinked(w *world) {
 	}
 }
 
+// testLinkedProvider: the provider of an org is the way into its memberships, whatever they
+// are linked with.
+func testLinkedProvider(w *world) {
+	w.manage()
+	ctx, people := w.Context(), w.people()
+	a := w.userOf("acme", "ada", "words of ada one")
+	w.userOf("beta", "lovelace", "words of ada two")
+	_, _, err := people.LinkMembership(ctx, a, "beta", "lovelace", "words of ada two")
+	w.must(err)
+	session := w.session("beta", "lovelace", "words of ada two")
+	w.wantOrgs(session, "acme", "beta")
+	_, err = people.Arrive(ctx, arrival("s-ada", "ada"), account.Proof{User: "ada"})
+	w.must(err)
+	w.wantOrgs(session, "beta")
+	if list := w.session("beta", "lovelace", "words of ada two"); len(list) != 1 {
+		w.Errorf("opened without the provider: %+v", list)
+	}
+	// The password is the person's own, and opens what the person linked.
+	w.wantOrgs(w.session("acme", "ada", "words of ada one"), "acme", "beta")
+	by, err := people.Arrive(ctx, arrival("s-ada", "ada"), account.Proof{})
+	w.must(err)
+	if opened, err := people.Open(ctx, by, w.now()); err != nil || len(opened) != 0 {
+		w.Errorf("a provider opened %+v, %v", opened, err)
+	}
+	names, err := people.OrgNames(ctx, "acme", "beta", "none")
+	w.must(err)
+	if len(names) != 2 || names["acme"] != "acme" || names["beta"] != "beta" {
+		w.Errorf("%q", names)
+	}
+}
+
 func testLinkedAccountsMerge(w *world) {
 	ctx, people := w.Context(), w.people()
 	pass := func(i int) string { return fmt.Sprintf("number %d of words", i) }

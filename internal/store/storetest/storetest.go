@@ -165,6 +165,7 @@ func Run(t *testing.T, open func(*testing.T, store.Options) Store, words ...stri
 		{"arrivals at once", testRacingArrivals},
 		{"memberships are linked to one account", testLinkedAccounts},
 		{"an invitation is accepted as a linked account", testJoinLinked},
+		{"a provider is the way into its linked memberships", testLinkedProvider},
 		{"accounts of several memberships are merged", testLinkedAccountsMerge},
 		{"account links at once", testRacingAccountLinks},
 		{"an admin makes a link for a member", testResetLink},
