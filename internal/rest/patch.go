@@ -69,7 +69,7 @@ func (a *api) edit(ctx context.Context, c *call, in *changeProposalInput, versio
 	b := &in.Body.value
 	cmd := proposal.Edit{
 		Title: b.Title, Category: (*proposal.Category)(b.Category), Problem: b.Problem, SuggestedFix: b.SuggestedFix,
-		Priority: (*proposal.Priority)(b.Priority),
+		Priority: (*proposal.Priority)(b.Priority), IfTextVersion: b.TextVersion,
 	}
 	wrong := b.decisions("goes with status only")
 	switch {
@@ -120,9 +120,6 @@ func (b *ProposalPatch) decisions(msg string) []errs.Field {
 	}
 	if b.DuplicateOf != nil {
 		out = append(out, errs.Field{In: errs.Body, Name: "/duplicate_of", Message: msg})
-	}
-	if b.TextVersion != nil {
-		out = append(out, errs.Field{In: errs.Body, Name: "/text_version", Message: msg})
 	}
 	return out
 }

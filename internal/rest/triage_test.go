@@ -28,15 +28,20 @@ func TestADecisionNamesTheTextItWasMadeOn(t *testing.T) {
 	for body, where := range map[string]string{
 		`{"status":"approved","text_version":0}`:   "/text_version",
 		`{"status":"approved","text_version":"2"}`: "/text_version",
-		`{"text_version":2}`:                       "/text_version",
-		`{"title":"x","text_version":2}`:           "/text_version",
+		`{"text_version":2}`:                       "",
+		`{"title":"x","text_version":0}`:           "/text_version",
 	} {
 		if got := at(w.do(ada, "PATCH", path, body).want(422).problem()); len(got) != 1 || got[0] != where {
 			t.Errorf("%s: %v", body, got)
 		}
 	}
+	// So does an edit.
+	if stale := w.do(bob, "PATCH", path, `{"title":"x","text_version":1}`).want(412).problem(); stale.Code != "proposal.text_changed" {
+		t.Errorf("%+v", stale)
+	}
 	// A vote changes the record's tag, but not the text.
 	w.do(bob, "POST", path+"/vote", `{"vote":"against"}`).want(200)
+	w.do(bob, "PATCH", path, `{"priority":"high","text_version":2}`).want(200)
 	w.do(ada, "PATCH", path, `{"status":"approved","text_version":2}`).want(200)
 }
 

@@ -126,7 +126,7 @@ type ProposalPatch struct {
 	Status         *string `json:"status,omitempty" doc:"The status to go to; needs svc:admin:admin. Send it alone or with resolution_note." example:"approved"`
 	ResolutionNote *string `json:"resolution_note,omitempty" doc:"The reason; required to reject, unless there is duplicate_of." example:"We do this in the next release."`
 	DuplicateOf    *string `json:"duplicate_of,omitempty" doc:"With the status rejected: the id of the proposal that is about the same."`
-	TextVersion    *int64  `json:"text_version,omitempty" doc:"With status: the text_version that you decided on; 412 if the text has changed since. Votes do not change it." example:"1"`
+	TextVersion    *int64  `json:"text_version,omitempty" doc:"With status or an edit: the text_version that you read; 412 if the text has changed since. Votes do not change it." example:"1"`
 	Title          *string `json:"title,omitempty" doc:"A new title."`
 	Category       *string `json:"category,omitempty" doc:"A new category."`
 	Problem        *string `json:"problem,omitempty" doc:"A new description of the problem."`
@@ -143,8 +143,10 @@ func (ProposalPatch) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Sche
 	s.MinProperties = &one
 	// One request decides or edits, and a note goes with a decision.
 	property(s, "text_version", between(1, math.MaxInt32))
-	ifThen(s, []string{"status"}, noneOf("title", "category", "problem", "suggested_fix", "priority"),
-		noneOf("resolution_note", "text_version", "duplicate_of"))
+	edits := []string{"title", "category", "problem", "suggested_fix", "priority"}
+	edit := anyField(edits...)
+	edit.Not = anyField("resolution_note", "duplicate_of")
+	ifThen(s, []string{"status"}, noneOf(edits...), edit)
 	property(s, "duplicate_of", matching(proposalIDPattern))
 	// A duplicate is a reason, too, and goes with a rejection only.
 	s.AllOf = []*huma.Schema{{Extensions: map[string]any{

@@ -48,7 +48,8 @@ func (v *visit) showFollowup(typed *followupForm, problem error) error {
 	}
 	row := v.followupRow(&f)
 	view := followupView{
-		F: f, Next: row.Next, MayTake: row.MayTake, MayChange: v.may(identity.ChangeFollowup), Title: f.Title, Text: f.Description,
+		F: f, Next: row.Next, MayTake: row.MayTake, MayChange: v.may(identity.ChangeFollowup),
+		Title: f.Title, Text: f.Description,
 	}
 	if typed != nil {
 		view.Title, view.Text, view.Editing = typed.Title, typed.Description, true
@@ -59,7 +60,7 @@ func (v *visit) showFollowup(typed *followupForm, problem error) error {
 		}
 		view.Assigned = missingAssignee(f.Assignee, view.Assignees)
 	}
-	if view.Proposal, err = v.proposalOf(&f); err != nil {
+	if view.Proposal, err = v.proposalWith(f.ProposalID); err != nil {
 		return err
 	}
 	view.SameText = view.Proposal != nil && view.Proposal.TextHash() == f.TextHash
@@ -83,13 +84,13 @@ func missingAssignee(ref string, offered []identity.Member) *identity.Member {
 	return &identity.Member{Principal: p, Name: p.ID}
 }
 
-// proposalOf reads the proposal of a follow-up; nil: there is none that the member may see.
-func (v *visit) proposalOf(f *followup.Followup) (*proposal.Proposal, error) {
+// proposalWith reads a proposal; nil: there is none with the id that the member may see.
+func (v *visit) proposalWith(id string) (*proposal.Proposal, error) {
 	a, err := v.access(identity.ReadProposal)
-	if err != nil || f.ProposalID == "" {
+	if err != nil || id == "" {
 		return nil, nil //nolint:nilerr // not shown
 	}
-	cur, err := v.Proposals.Get(v.r.Context(), a, f.ProposalID)
+	cur, err := v.Proposals.Get(v.r.Context(), a, id)
 	if err != nil {
 		return nil, unlessGone(err)
 	}
@@ -151,9 +152,11 @@ func kindly(err error) error {
 		return errFormReused
 	case errs.As(err).Code == "request.stale":
 		return errs.New(errs.Stale, "request.stale",
-			"somebody else changed it meanwhile, so nothing was saved; what you typed is below, and saving it again replaces the other change")
+			"somebody else changed it meanwhile, so nothing was saved; what you typed is below, "+
+				"and saving it again replaces the other change")
 	case errs.As(err).Code == "task.transition_not_allowed":
-		return errs.New(errs.Conflict, "task.transition_not_allowed", "nothing was changed: somebody else has moved it meanwhile; see its status below")
+		return errs.New(errs.Conflict, "task.transition_not_allowed",
+			"nothing was changed: somebody else has moved it meanwhile; see its status below")
 	default:
 		return err
 	}

@@ -106,7 +106,9 @@ func (v *visit) showFollowups(status int, typed followup.Creation, problem error
 	all := tab{Name: "All", Href: v.withQuery("status", ""), Current: view.Status == ""}
 	view.Tabs = []tab{all}
 	if view.Status != "" && followupWords[view.Status] == "" {
-		return errs.InvalidFields(errs.Field{In: errs.Query, Name: "status", Message: "must be one of open, in_progress, done, canceled"})
+		return errs.InvalidFields(errs.Field{
+			In: errs.Query, Name: "status", Message: "must be one of open, in_progress, done, canceled",
+		})
 	}
 	for _, s := range followup.Statuses {
 		g, err := v.followupGroup(a, s, &view)
@@ -114,7 +116,9 @@ func (v *visit) showFollowups(status int, typed followup.Creation, problem error
 			return err
 		}
 		view.Tabs[0].Count += g.Count
-		view.Tabs = append(view.Tabs, tab{Name: g.Name, Href: v.withQuery("status", string(s)), Count: g.Count, Current: view.Status == s})
+		view.Tabs = append(view.Tabs, tab{
+			Name: g.Name, Href: v.withQuery("status", string(s)), Count: g.Count, Current: view.Status == s,
+		})
 		if len(g.Rows) > 0 && (view.Status == "" || view.Status == s) {
 			view.Groups = append(view.Groups, g)
 		}

@@ -284,7 +284,7 @@ type page[T any] struct {
 	Org    identity.Org
 	Me     *identity.Member
 	Nav    nav
-	Done   string // what the last form did
+	Done   notice // what the last form did
 	Errors formErrors
 	Body   T
 }
@@ -308,10 +308,11 @@ func renderForm[T any](v *visit, status int, name, title string, body T, problem
 		pg.Errors = newFormErrors(problem)
 		status = httpx.StatusOf(errs.KindOf(problem))
 	}
-	var err error
-	if pg.Done, err = v.flash(); err != nil {
+	done, err := v.flash()
+	if err != nil {
 		return err
 	}
+	pg.Done = notice(done)
 	if pg.Org, pg.Nav, err = v.nav(); err != nil {
 		return err
 	}

@@ -77,7 +77,7 @@ func (v *visit) work(f *followup.Followup, most int64) (*workView, error) {
 		out.Gone = errs.KindOf(err) == errs.NotFound
 		return out, unlessGone(err)
 	}
-	out.Message = clipText(messageText(head.Message), maxOutputText)
+	out.Message = clipBytes(messageText(head.Message), maxOutputText)
 	if head.Size > most {
 		out.Large = head.Size
 		return out, nil
@@ -124,7 +124,8 @@ func newOutputPart(p *task.Part, href string, room int) outputPart {
 	case p.Kind == task.TextPart && len(content) <= room:
 		return outputPart{Text: p.Text}
 	case p.Kind == task.TextPart:
-		return outputPart{Text: clipText(p.Text, min(room, maxOutputText/4)), Cut: true, Href: href, File: name, Size: byteSize(int64(len(content)))}
+		text := clipBytes(p.Text, min(room, maxOutputText/4))
+		return outputPart{Text: text, Cut: true, Href: href, File: name, Size: byteSize(int64(len(content)))}
 	case p.Kind == task.FilePart && p.URL != "":
 		return outputPart{URL: p.URL, File: name}
 	default:
@@ -158,7 +159,8 @@ func orName(name, otherwise string) string {
 func fileName(s string) string {
 	s = s[strings.LastIndexAny(s, `/\`)+1:]
 	s = strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || strings.ContainsRune(`:*?"<>|`, r) || r == unicode.ReplacementChar {
+		if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || r == unicode.ReplacementChar ||
+			strings.ContainsRune(`:*?"<>|`, r) {
 			return -1
 		}
 		return r
@@ -221,8 +223,8 @@ func messageText(m *task.Message) string {
 	return b.String()
 }
 
-// clipText cuts a text to a number of bytes, at a character.
-func clipText(s string, most int) string {
+// clipBytes cuts a text to a number of bytes, at a character.
+func clipBytes(s string, most int) string {
 	if len(s) <= most {
 		return s
 	}

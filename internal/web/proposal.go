@@ -1,9 +1,7 @@
 package web
 
 import (
-	"context"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -41,8 +39,9 @@ type proposalView struct {
 	Evidence  *evidenceView
 	Votes     votesView
 	History   historyView
-	Similar   []proposal.Item
-	MayReject bool // as a duplicate
+	Similar   []proposal.Likely
+	MayReject bool               // as a duplicate
+	Original  *proposal.Proposal // of which it is a duplicate; nil: of none that the member may see
 	Followup  *followupCard
 }
 
@@ -69,7 +68,7 @@ func (v *visit) showProposal(typed decisionForm, problem error) error {
 	p := cur.Proposal
 	view := proposalView{P: p, Own: cur.Vote, People: p.People(), Agents: p.Agents(), MayEdit: v.mayEdit(&p)}
 	view.MayVote, view.NoVote = v.mayVote(&p)
-	if view.Decision, err = v.decision(a, &p, typed); err != nil {
+	if view.Decision, err = v.decision(&p, typed); err != nil {
 		return err
 	}
 	view.MayReject = view.Decision.allows(proposal.Rejected)
@@ -88,9 +87,12 @@ func (v *visit) showProposal(typed decisionForm, problem error) error {
 		return err
 	}
 	if p.Status == proposal.Draft || p.Status == proposal.Open {
-		if view.Similar, err = v.similarTo(ctx, a, p.Title, p.Problem, p.ID); err != nil {
+		if view.Similar, err = v.similarTo(a, p.Title, p.Problem, p.ID); err != nil {
 			return err
 		}
+	}
+	if view.Original, err = v.proposalWith(p.DuplicateOf); err != nil {
+		return err
 	}
 	if view.Followup, err = v.followupCard(a, p.FollowupID); err != nil {
 		return err
@@ -234,24 +236,15 @@ func (v *visit) followupCard(a identity.Access, id string) (*followupCard, error
 }
 
 // similarTo lists likely duplicates of a text, other than the proposal itself.
-func (v *visit) similarTo(ctx context.Context, a identity.Access, title, problem, except string) ([]proposal.Item, error) {
-	if strings.TrimSpace(title) == "" {
+func (v *visit) similarTo(a identity.Access, title, problem, except string) ([]proposal.Likely, error) {
+	if strings.TrimSpace(title+problem) == "" {
 		return nil, nil
 	}
-	list, err := v.Proposals.List(ctx, a, proposal.Query{Status: proposal.All, Text: clipRunes(title, proposal.MaxSearch), Limit: maxSimilar + 1})
-	if err != nil {
-		if errs.KindOf(err) == errs.Invalid {
-			return nil, nil // no words to search for
-		}
-		return nil, err
+	to := proposal.SimilarTo{
+		Title: clipRunes(title, proposal.MaxTitle), Problem: clipRunes(problem, proposal.MaxText), Except: except,
 	}
-	_ = problem
-	items := slices.DeleteFunc(list.Items, func(it proposal.Item) bool { return it.ID == except })
-	return items[:min(len(items), maxSimilar)], nil
+	return v.Proposals.Similar(v.r.Context(), a, to, 0)
 }
-
-// maxSimilar is how many likely duplicates are shown.
-const maxSimilar = 5
 
 func clipRunes(s string, most int) string {
 	for i := range s {

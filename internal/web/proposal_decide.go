@@ -45,7 +45,7 @@ func (d *decisionView) allows(s proposal.Status) bool {
 func (d decisionView) NeedsNote() bool { return d.allows(proposal.Rejected) }
 
 // decision makes the panel for what the status table allows.
-func (v *visit) decision(a identity.Access, p *proposal.Proposal, typed decisionForm) (decisionView, error) {
+func (v *visit) decision(p *proposal.Proposal, typed decisionForm) (decisionView, error) {
 	out := decisionView{decisionForm: typed}
 	out.TextVersion = p.TextVersion
 	next := p.Status.Next()
@@ -58,7 +58,7 @@ func (v *visit) decision(a identity.Access, p *proposal.Proposal, typed decision
 		return out, nil
 	}
 	for _, s := range next {
-		out.Choices = append(out.Choices, decisionChoice{Status: s, Verb: decisionVerb(p.Status, s), Primary: s != proposal.Rejected})
+		out.Choices = append(out.Choices, decisionChoice{s, decisionVerb(p.Status, s), s != proposal.Rejected})
 	}
 	out.Hint = decisionHint(p)
 	var err error
@@ -122,7 +122,11 @@ func (v *visit) decide() error {
 	if err != nil {
 		return v.showProposal(typed, v.decisionProblem(a, id, err))
 	}
-	return v.back(v.proposalURL(id), decided(&done.Proposal))
+	said := decided(&done.Proposal)
+	if f := done.Proposal.FollowupID; f != "" && done.Proposal.Status == proposal.Approved {
+		said = linked(said, v.followupURL(f))
+	}
+	return v.back(v.proposalURL(id), said)
 }
 
 // decisionForm reads the form.
@@ -139,17 +143,13 @@ func (v *visit) decisionForm() decisionForm {
 
 // resolve has the service carry the decision out.
 func (v *visit) resolve(a identity.Access, id string, typed decisionForm) (proposal.Outcome, error) {
-	cmd := proposal.Resolution{Status: typed.Status, Note: typed.Note, IfTextVersion: &typed.TextVersion}
+	cmd := proposal.Resolution{Status: typed.Status, IfTextVersion: &typed.TextVersion}
 	var err error
-	if cmd.Note == "" && typed.SavedNote != "" {
-		if cmd.Note, err = v.savedNote(typed.SavedNote); err != nil {
-			return proposal.Outcome{}, err
-		}
+	if cmd.Note, err = v.noteOf("resolution_note"); err != nil {
+		return proposal.Outcome{}, err
 	}
-	if typed.Status == proposal.Rejected && typed.DuplicateOf != "" {
-		if cmd.Note == "" {
-			cmd.Note = "Duplicate of " + typed.DuplicateOf + "."
-		}
+	if typed.Status == proposal.Rejected {
+		cmd.DuplicateOf = typed.DuplicateOf
 	}
 	if cmd.Once, err = v.once(); err != nil {
 		return proposal.Outcome{}, err
@@ -180,13 +180,14 @@ func (v *visit) decisionProblem(a identity.Access, id string, err error) error {
 // errFormReused is the refusal of a form that was sent before with other fields, as happens
 // on the way back.
 var errFormReused = errs.New(errs.Conflict, "form.reused",
-	"this form was sent before, and what it said then was done; look at the page as it is now, and send it again if you still want to")
+	"this form was sent before, and what it said then was done; look at the page as it is now, "+
+		"and send it again if you still want to")
 
 // decided says what a decision has led to.
 func decided(p *proposal.Proposal) string {
 	switch p.Status {
 	case proposal.Approved:
-		return "Approved. The follow-up “" + p.Title + "” (" + p.FollowupID + ") was created."
+		return "Approved. The follow-up “" + p.Title + "” was created."
 	case proposal.Rejected:
 		return "Rejected."
 	case proposal.Resolved:
@@ -194,20 +195,4 @@ func decided(p *proposal.Proposal) string {
 	default:
 		return "The proposal is open now."
 	}
-}
-
-// savedNote finds the text of a saved note.
-func (v *visit) savedNote(id string) (string, error) {
-	notes, err := v.savedNotes()
-	if err != nil {
-		return "", err
-	}
-	for _, n := range notes {
-		if n.ID == id {
-			return n.Text, nil
-		}
-	}
-	return "", errs.InvalidFields(errs.Field{
-		In: errs.Body, Name: "/saved_note", Message: "is not there any more; choose another one or write a note",
-	})
 }

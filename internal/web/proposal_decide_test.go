@@ -40,7 +40,7 @@ func TestApprovalMakesOneFollowupHoweverOftenItIsSent(t *testing.T) {
 	if n := r.followupsOf(p.ID); n != 1 {
 		t.Errorf("%d follow-ups; want 1", n)
 	}
-	r.ada.get(at).has("Approved. The follow-up “Retry the deploy step”", "/followups/"+r.get(p.ID).FollowupID, "Do it.")
+	r.ada.get(at).has("Approved. The follow-up “Retry the deploy step” was created. <a href=\"/orgs/acme/followups/"+r.get(p.ID).FollowupID, "Do it.")
 	r.ada.get(at).lacks("Approved. The follow-up") // it is said once
 	// The way back, and other words.
 	r.ada.post(at+"/decide", "status", "rejected", "text_version", "1", "resolution_note", "No!", "once", "token-1").
@@ -159,6 +159,51 @@ func TestADraftIsPublishedByAnAdmin(t *testing.T) {
 	r.ada.get(at).has("Publish</button>")
 	r.ada.post(at+"/decide", "status", "open", "text_version", "1").leads(at)
 	if got := r.get(p.ID).Status; got != proposal.Open {
+		t.Error(got)
+	}
+}
+
+func TestADuplicateIsRejected(t *testing.T) {
+	t.Parallel()
+	r := newRoom(t)
+	first, second := r.submit(), r.submit()
+	at := "/proposals/" + second.ID
+	r.ada.get(at).has("Likely duplicates", `name="duplicate_of" value="`+first.ID+`"`, "Reject as duplicate of this")
+	r.bob.get(at).has("Likely duplicates").lacks(`name="duplicate_of"`)
+	for _, bad := range []string{"x", second.ID, "prop-01k5x8r2m4v7c9w3q6z1t0h8ye"} {
+		r.ada.post(at+"/decide", "status", "rejected", "text_version", "1", "duplicate_of", bad, "resolution_note", "Kept.").
+			want(http.StatusUnprocessableEntity).has(`id="err-duplicate_of"`, "Kept.", `value="`+bad+`"`)
+	}
+	r.ada.post(at+"/decide", "status", "rejected", "text_version", "1", "duplicate_of", first.ID).leads(at)
+	r.ada.get(at).has("Duplicate of", "/orgs/acme/proposals/"+first.ID, "as a duplicate of", "Why it was rejected")
+	if got := r.get(second.ID); got.DuplicateOf != first.ID || got.Status != proposal.Rejected {
+		t.Errorf("%+v", got)
+	}
+	// The field lies beside the other buttons, too; it counts for a rejection only.
+	r.ada.post("/proposals/"+first.ID+"/decide", "status", "approved", "text_version", "1", "duplicate_of", second.ID).leads("/proposals/" + first.ID)
+}
+
+func TestSavedNotes(t *testing.T) {
+	t.Parallel()
+	r := newRoom(t)
+	p := r.submit()
+	at := "/proposals/" + p.ID
+	a := r.access("user:ada", identity.ManageNotes, identity.Admin)
+	note, err := r.proposals.CreateNote(t.Context(), a, proposal.NoteCreation{Title: "Too large " + evil, Text: "Split it, please. " + evil})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.ada.get(at).has(`<option value="`+note.ID+`"`, "Too large").lacks("<script>alert", "<img")
+	r.bob.get(at).lacks(note.ID)
+	r.ada.post(at+"/decide", "status", "rejected", "text_version", "1", "saved_note", "note-gone").want(http.StatusUnprocessableEntity).
+		has(`id="err-saved_note"`)
+	r.ada.post(at+"/decide", "status", "rejected", "text_version", "1", "saved_note", note.ID).leads(at)
+	if got := r.get(p.ID).ResolutionNote; got != note.Text {
+		t.Error(got)
+	}
+	r.move(p.ID, proposal.Open)
+	r.ada.post(at+"/decide", "status", "rejected", "text_version", "1", "saved_note", note.ID, "resolution_note", "My own.").leads(at)
+	if got := r.get(p.ID).ResolutionNote; got != "My own." {
 		t.Error(got)
 	}
 }

@@ -52,7 +52,7 @@ func newRoom(t *testing.T) *room {
 		w.Agent(agent.Agent{ID: id, Org: "acme", Name: id})
 	}
 	r.proposals = proposal.New(w.Store, orgtest.Now, orgtest.NewID)
-	r.followups = followup.New(w.Store, orgtest.Now, orgtest.NewID, errand{w.Tasks})
+	r.followups = followup.New(w.Store, orgtest.Now, orgtest.NewID, messenger{w.Tasks})
 	r.frictions = friction.New(w.Store, orgtest.Now, orgtest.NewID, proposal.Check)
 	o := w.Router()
 	o.RateLimit = 0
@@ -93,10 +93,10 @@ func (r *room) signIn(accounts *account.Accounts, id string, admin bool) *person
 	return &person{room: r, ref: p.Ref(), admin: admin, cookie: rec.Result().Cookies()[0]}
 }
 
-// errand sends follow-ups to agents as the server does.
-type errand struct{ tasks *task.Tasks }
+// messenger sends follow-ups to agents as the server does.
+type messenger struct{ tasks *task.Tasks }
 
-func (e errand) Send(ctx context.Context, a identity.Access, id string, f followup.Followup) error {
+func (e messenger) Send(ctx context.Context, a identity.Access, id string, f followup.Followup) error {
 	call, err := e.tasks.Reach(ctx, a.Caller(), id)
 	if err != nil {
 		return err
@@ -108,7 +108,7 @@ func (e errand) Send(ctx context.Context, a identity.Access, id string, f follow
 	return err
 }
 
-func (e errand) Recall(ctx context.Context, org, uid string) error {
+func (e messenger) Recall(ctx context.Context, org, uid string) error {
 	return e.tasks.Recall(ctx, org, uid)
 }
 

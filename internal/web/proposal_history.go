@@ -17,7 +17,8 @@ type historyView struct {
 // historyEntry is one line of the timeline.
 type historyEntry struct {
 	proposal.Entry
-	Diffs []fieldDiff // what an edit changed
+	Diffs    []fieldDiff // what an edit changed
+	Original string      // the page of the proposal that it was rejected for
 }
 
 // fieldDiff is how a field changed.
@@ -63,7 +64,7 @@ func (v *visit) history(a identity.Access, id string) (historyView, error) {
 		entries = append(before, entries...)
 	}
 	for _, e := range slices.Backward(entries) {
-		out.Entries = append(out.Entries, newHistoryEntry(e))
+		out.Entries = append(out.Entries, v.newHistoryEntry(e))
 	}
 	if at < last {
 		out.Pager.Prev = v.pageLink(id, "history", at+1)
@@ -78,8 +79,11 @@ func (v *visit) historyPage(a identity.Access, id string, page, limit int) ([]pr
 	return v.Proposals.History(v.r.Context(), a, id, &proposal.Paging{Page: page, Limit: limit})
 }
 
-func newHistoryEntry(e proposal.Entry) historyEntry {
+func (v *visit) newHistoryEntry(e proposal.Entry) historyEntry {
 	out := historyEntry{Entry: e}
+	if e.DuplicateOf != "" {
+		out.Original = v.proposalURL(e.DuplicateOf)
+	}
 	for _, c := range e.Changes {
 		out.Diffs = append(out.Diffs, fieldDiff{Field: c.Field, Parts: shortenDiff(diffText(c.From, c.To), maxHistoryDiff)})
 	}

@@ -1,7 +1,6 @@
 package web
 
 import (
-
 	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/internal/proposal"
 )
@@ -10,11 +9,11 @@ import (
 type similarView struct {
 	Base   string
 	Looked bool // somebody has asked; without duplicates the page says so
-	Items  []proposal.Item
+	Items  []proposal.Likely
 }
 
 func (v *visit) similarView(a identity.Access, title, problem, except string) (similarView, error) {
-	items, err := v.similarTo(v.r.Context(), a, title, problem, except)
+	items, err := v.similarTo(a, title, problem, except)
 	return similarView{Base: v.base(), Looked: true, Items: items}, err
 }
 
@@ -35,4 +34,3 @@ func (v *visit) similarFragment() error {
 	}
 	return v.fragment("proposal_form", "similar list", view)
 }
-

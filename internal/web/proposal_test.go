@@ -181,3 +181,18 @@ func TestProposalsThatAreNotThere(t *testing.T) {
 	}
 	r.ada.get("/proposals/x").want(http.StatusNotFound)
 }
+
+func TestOnesOwnVote(t *testing.T) {
+	t.Parallel()
+	r := newRoom(t)
+	p := r.submit()
+	at := "/proposals/" + p.ID
+	r.cat.get(at).has(`aria-pressed="false">For`, `aria-pressed="false">Against`).lacks("Take it back")
+	r.cat.post(at+"/vote", "choice", "for", "comment", "Yes, "+evil, "back", "/orgs/acme"+at, "once", "v1").leads(at)
+	page := r.cat.get(at).has(`aria-pressed="true">For`, `aria-pressed="false">Against`, "Take it back", "You voted for", "Yes, &lt;script&gt;")
+	page.lacks("<script>alert")
+	r.cat.post(at+"/vote", "choice", "none", "back", "/orgs/acme"+at).leads(at)
+	r.cat.get(at).has(`aria-pressed="false">For`, "took the vote for back").lacks("Take it back")
+	r.move(p.ID, proposal.Approved)
+	r.cat.get(at).has("Voting is over: the proposal is approved.")
+}
