@@ -22,7 +22,7 @@ var adminPages = []string{
 var adminForms = []string{
 	"/keys", "/keys/key-1/rotate", "/keys/key-1/revoke", "/clients", "/clients/client-1", "/clients/client-1/rotate", "/clients/client-1/delete",
 	"/members", "/members/user:ada", "/members/user:ada/link", "/members/invitations", "/members/invitations/inv-1/revoke",
-	"/settings/friction", "/settings/deliveries",
+	"/settings/friction", "/settings/deliveries", "/settings/notes", "/settings/notes/note-1/delete",
 }
 
 func TestOnlyAdminsSeeThePagesOfAdmins(t *testing.T) {
@@ -45,7 +45,7 @@ func TestOnlyAdminsSeeThePagesOfAdmins(t *testing.T) {
 	o.ada.get("/followups").want(http.StatusOK, menu...)
 	o.bob.get("/followups").want(http.StatusOK).lacks(menu...)
 	// Refusals stand in the log, as those of REST do.
-	o.ada.get("/audit?actor=user:bob").want(http.StatusOK, "was not allowed to make a key", "auth.scope_missing")
+	o.ada.get("/audit?actor=user:bob").want(http.StatusOK, "tried to make a key", "auth.scope_missing")
 	if m := o.member(t, "user:ada"); m.Disabled {
 		t.Error("bob disabled ada")
 	}
@@ -146,6 +146,24 @@ func TestTheFrictionThresholdIsSet(t *testing.T) {
 	o.bob.get("/friction").want(http.StatusOK, "Nothing was reported yet", "file no proposals")
 	o.bob.get("/friction/nope").want(http.StatusNotFound)
 	o.bob.get("/friction?cursor=x").want(http.StatusUnprocessableEntity)
+}
+
+func TestRejectionNotesAreSaved(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	o.ada.get("/settings").want(http.StatusOK, "None yet.")
+	fields := []string{"title", "Too vague", "text", "Say what happened.\r\n<script>alert(1)</script>"}
+	o.ada.post("/settings/notes", fields...).leads(o.ada, "The note was saved.", "Too vague", "&lt;script&gt;")
+	o.ada.again("/settings/notes", fields...).leads(o.ada)
+	list, err := o.Store.Notes(t.Context(), "acme")
+	if err != nil || len(list) != 1 || list[0].Text != "Say what happened.\n<script>alert(1)</script>" || list[0].CreatedBy != "user:ada" {
+		t.Fatalf("%+v %v", list, err)
+	}
+	o.ada.post("/settings/notes", "title", "", "text", "kept").want(http.StatusUnprocessableEntity, `id="err-title"`, ">kept</textarea>", `value="3"`)
+	o.ada.post("/settings/notes", "title", strings.Repeat("x", 101), "text", "").want(http.StatusUnprocessableEntity, `id="err-title"`, `id="err-text"`)
+	o.ada.post("/settings/notes/"+list[0].ID+"/delete").leads(o.ada, "was deleted", "None yet.")
+	o.ada.again("/settings/notes/"+list[0].ID+"/delete").leads(o.ada, "There is no such note any more.")
+	o.ada.get("/audit").want(http.StatusOK, "saved the note", "deleted the note")
 }
 
 func TestDeliveriesThatWereGivenUpAreTakenUp(t *testing.T) {

@@ -2,6 +2,7 @@ package web
 
 import (
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -43,8 +44,8 @@ func (v *visit) auditPage() error {
 	}
 	q := v.r.URL.Query()
 	out := auditView{
-		Actor: strings.TrimSpace(q.Get("actor")), Action: strings.TrimSpace(q.Get("action")), From: q.Get("from"), To: q.Get("to"),
-		Actions: auditGroups, Clear: v.base() + "/audit",
+		Actor: strings.TrimSpace(q.Get("actor")), Action: strings.TrimSpace(q.Get("action")),
+		From: q.Get("from"), To: q.Get("to"), Actions: auditGroups, Clear: v.base() + "/audit",
 	}
 	out.Filtered = out.Actor != "" || out.Action != "" || out.From != "" || out.To != ""
 	f, err := out.filter(q.Get("cursor"))
@@ -112,8 +113,12 @@ func (a *auditView) filter(cursor string) (identity.AuditFilter, error) {
 }
 
 func (v *visit) auditRow(e *identity.AuditEntry) auditRow {
-	out := auditRow{AuditEntry: *e, Refused: e.Outcome == identity.Refused, Verb: auditVerb(e), Subject: v.subject(e.Target)}
-	if out.Shown = e.Target; !strings.Contains(e.Target, ":") {
+	out := auditRow{
+		AuditEntry: *e, Refused: e.Outcome == identity.Refused, Verb: auditVerb(e), Subject: v.subject(e.Target),
+	}
+	if slices.Contains(alone, e.Action) && e.Target == e.Actor {
+		out.Shown, out.Subject = "", ""
+	} else if out.Shown = e.Target; !strings.Contains(e.Target, ":") {
 		out.Shown = shortID(e.Target)
 	}
 	out.ByActor, out.ByAction = v.withQuery("actor", e.Actor), v.withQuery("action", string(e.Action))

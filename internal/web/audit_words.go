@@ -5,6 +5,7 @@ import (
 	"github.com/parley-dev/parley/internal/friction"
 	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/internal/oauth"
+	"github.com/parley-dev/parley/internal/proposal"
 )
 
 // auditGroup are actions that belong together, for the filter.
@@ -42,6 +43,8 @@ var auditGroups = []auditGroup{
 		{account.SignedOutAll, "signed out everywhere", "sign out everywhere"},
 		{account.PasswordChange, "set the password of", "set a password"},
 		{account.LinkCreate, "made a link to set the password of", "make a link to set a password"},
+		{account.AccountLink, "linked to another membership", "link a membership"},
+		{account.AccountUnlink, "unlinked from other memberships", "unlink a membership"},
 		{account.IdentityLink, "connected an account elsewhere to", "connect an account elsewhere"},
 		{account.IdentityUnlink, "disconnected an account elsewhere from", "disconnect an account elsewhere"},
 	}},
@@ -63,6 +66,8 @@ var auditGroups = []auditGroup{
 		{identity.AgentDisable, "disabled the agent", "disable an agent"},
 		{identity.AgentEnable, "enabled the agent", "enable an agent"},
 		{friction.ThresholdSet, "set the friction threshold to", "set the friction threshold"},
+		{proposal.NoteCreate, "saved the note", "save a note"},
+		{proposal.NoteDelete, "deleted the note", "delete a note"},
 		{identity.OrgCreate, "created the org", "create the org"},
 	}},
 }
@@ -75,13 +80,18 @@ func auditVerb(e *identity.AuditEntry) string {
 				continue
 			}
 			if e.Outcome == identity.Refused && e.Action != account.LoginFailed {
-				return "was not allowed to " + a.ToDo
+				return "tried to " + a.ToDo
 			}
 			return a.Did
 		}
 	}
 	if e.Outcome == identity.Refused {
-		return "was refused " + string(e.Action)
+		return "tried " + string(e.Action)
 	}
 	return "did " + string(e.Action)
+}
+
+// alone are actions whose actor is their target: it is said once.
+var alone = []identity.AuditAction{
+	account.LoggedIn, account.LoginFailed, account.LoggedOut, account.SignedOutAll, account.AccountLink, account.AccountUnlink,
 }

@@ -47,9 +47,12 @@ type method struct {
 }
 
 var methodWords = map[oauth.Method]method{
-	oauth.Public:      {Name: "no secret", Text: "For programs on people's own machines: command lines, desktop and mobile apps, pages without a server."},
-	oauth.SecretBasic: {Name: "secret in a header", Text: "For programs on a server. The usual form: client_secret_basic."},
-	oauth.SecretPost:  {Name: "secret in the form", Text: "For programs on a server whose library sends client_secret_post."},
+	oauth.Public: {
+		Name: "no secret",
+		Text: "For programs on people's own machines: command lines, desktop and mobile apps, pages without a server.",
+	},
+	oauth.SecretBasic: {Name: "secret in a header", Text: "For programs on a server; the usual choice."},
+	oauth.SecretPost:  {Name: "secret in the form", Text: "For programs on a server whose library knows only this."},
 }
 
 // clientsPage lists the clients of the org, newest first.
@@ -88,7 +91,8 @@ type typedClient struct {
 
 func (v *visit) typedClient() typedClient {
 	return typedClient{
-		Name: v.value("name"), Redirects: v.text("redirect_uris"), Scopes: v.formScopes(), Method: oauth.Method(v.value("method")),
+		Name: v.value("name"), Redirects: v.text("redirect_uris"), Scopes: v.formScopes(),
+		Method: oauth.Method(v.value("method")),
 	}
 }
 

@@ -57,7 +57,8 @@ func (v *visit) showDeliveries(problem error) error {
 	}
 	for _, d := range deliveryViews {
 		out.Tabs = append(out.Tabs, tab{
-			Name: d.name, Href: link(v.base()+"/settings/deliveries", "state", d.value), Current: out.Task == "" && d.state == f.State,
+			Name: d.name, Href: link(v.base()+"/settings/deliveries", "state", d.value),
+			Current: out.Task == "" && d.state == f.State,
 		})
 	}
 	out.State = f.State
@@ -78,7 +79,9 @@ func (v *visit) showDeliveries(problem error) error {
 	out.Pager = v.cursorPager(next)
 	for i := range list {
 		p := &list[i]
-		out.Rows = append(out.Rows, delivery{*p, p.Receiver(), p.Head - p.Cursor, int64(p.Attempts), p.State == task.PushDead})
+		out.Rows = append(out.Rows, delivery{
+			Push: *p, To: p.Receiver(), Waiting: p.Head - p.Cursor, Failures: int64(p.Attempts), Dead: p.State == task.PushDead,
+		})
 	}
 	return renderForm(v, http.StatusOK, "deliveries", "Deliveries", out, problem)
 }

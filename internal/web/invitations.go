@@ -83,7 +83,9 @@ func (v *visit) showInvitations(typed typedInvitation, problem error) error {
 
 // invite makes an invitation, and shows its link once.
 func (v *visit) invite() error {
-	typed := typedInvitation{User: v.value("user"), Name: v.value("name"), Admin: v.value("admin") != "", Days: v.value("days")}
+	typed := typedInvitation{
+		User: v.value("user"), Name: v.value("name"), Admin: v.value("admin") != "", Days: v.value("days"),
+	}
 	a, err := v.admin(identity.ManageMembers)
 	if err != nil {
 		return v.audited(identity.InvitationCreate, "user:"+typed.User, err)

@@ -121,7 +121,18 @@ func (v *visit) keysPage() error {
 	if err != nil {
 		return err
 	}
+	if out.Principal != "" {
+		out.Principals = including(out.Principals, identity.Member{Principal: f.Principal, Name: f.Principal.ID})
+	}
 	return render(v, http.StatusOK, "keys", "Keys", out)
+}
+
+// including adds a choice that a bounded list may lack.
+func including(list []identity.Member, m identity.Member) []identity.Member {
+	if slices.ContainsFunc(list, func(o identity.Member) bool { return o.Ref() == m.Ref() }) {
+		return list
+	}
+	return append(list, m)
 }
 
 // keysIn lists keys in any of the states, newest first.

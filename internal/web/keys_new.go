@@ -49,8 +49,8 @@ const (
 
 // expiries are the choices of how long a key works.
 var expiries = []expiry{
-	{Value: "7", Name: "7 days"}, {Value: "30", Name: "30 days"}, {Value: "90", Name: "90 days"}, {Value: "365", Name: "1 year"},
-	{Value: neverExpires, Name: "never ends"},
+	{Value: "7", Name: "7 days"}, {Value: "30", Name: "30 days"}, {Value: "90", Name: "90 days"},
+	{Value: "365", Name: "1 year"}, {Value: neverExpires, Name: "never ends"},
 }
 
 type keyPreset struct {
@@ -61,7 +61,10 @@ type keyPreset struct {
 // presets fill in the form.
 var presets = []keyPreset{
 	{"worker", "Worker of an agent", "Claims the agent's tasks and reports on them.", []identity.Scope{identity.A2AServe}},
-	{"proposals", "Files proposals", "Reads, submits, votes and reports friction.", []identity.Scope{identity.TasksRead, identity.TasksWrite}},
+	{
+		"proposals", "Files proposals", "Reads, submits, votes and reports friction.",
+		[]identity.Scope{identity.TasksRead, identity.TasksWrite},
+	},
 	{"calls", "Calls agents", "Sends tasks and messages to agents.", []identity.Scope{identity.A2AWrite}},
 	{"reads", "Reads only", "Sees proposals, follow-ups and agents.", []identity.Scope{identity.TasksRead}},
 	{"custom", "Custom", "Choose every right yourself.", nil},
@@ -106,13 +109,10 @@ func (v *visit) showNewKey(typed typedKey, problem error) error {
 	for i := range out.Expiries {
 		out.Expiries[i].Selected = out.Expiries[i].Value == typed.Expires
 	}
-	ctx := v.r.Context()
-	f := identity.MemberFilter{Kind: identity.Agent, State: identity.MemberEnabled, Limit: maxAssignees}
-	if out.Agents, err = v.Manager.Members(ctx, a, f); err != nil {
+	if out.Agents, err = v.holders(a, identity.Agent, typed.Principal); err != nil {
 		return err
 	}
-	f.Kind = identity.Service
-	if out.Services, err = v.Manager.Members(ctx, a, f); err != nil {
+	if out.Services, err = v.holders(a, identity.Service, typed.Principal); err != nil {
 		return err
 	}
 	if out.Scopes, err = v.newScopeForm(typed.Scopes); err != nil {
@@ -120,6 +120,28 @@ func (v *visit) showNewKey(typed typedKey, problem error) error {
 	}
 	out.Presets = v.keyPresets(typed, out.Scopes.Agents)
 	return renderForm(v, http.StatusOK, "key_new", "New key", out, problem)
+}
+
+// holders are the principals of a kind that can have a new key: a bounded number of them, and the
+// chosen one.
+func (v *visit) holders(a identity.Access, kind identity.Kind, chosen string) ([]identity.Member, error) {
+	ctx := v.r.Context()
+	list, err := v.Manager.Members(ctx, a, identity.MemberFilter{Kind: kind, State: identity.MemberEnabled, Limit: maxAssignees})
+	if err != nil || len(list) < maxAssignees {
+		return list, err
+	}
+	p, err := identity.ParseRef(v.member.Org, chosen)
+	if err != nil || p.Kind != kind {
+		return list, nil //nolint:nilerr // nobody of this kind is chosen
+	}
+	m, err := v.Manager.Member(ctx, a, p)
+	switch {
+	case err != nil && errs.KindOf(err) != errs.NotFound:
+		return nil, err
+	case err != nil || m.Disabled:
+		return list, nil
+	}
+	return including(list, m), nil
 }
 
 // keyPresets lists the presets; a few agents have one each.

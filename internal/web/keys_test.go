@@ -121,6 +121,14 @@ func TestAdminKeysNeedThePasswordAgain(t *testing.T) {
 	o.ada.post("/keys/"+k.ID+"/rotate", "overlap", "0", "password", rightPassword).want(http.StatusCreated, "Copy the key now")
 }
 
+func TestAFormOfSomebodySignedOutKeepsNoPassword(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	nobody := &visitor{tb: t, site: o}
+	nobody.post("/keys", append([]string{"password", rightPassword}, workerKey...)...).
+		want(http.StatusUnauthorized, "You are signed out", "worker of scout").lacks(rightPassword)
+}
+
 // only is the one key of acme.
 func (o *office) only(t *testing.T) identity.Key {
 	t.Helper()
@@ -200,6 +208,7 @@ func TestViewsOfKeys(t *testing.T) {
 		}
 	}
 	o.ada.get("/keys?view=ends&principal=service:crm").want(http.StatusOK, "No key of", `href="/orgs/acme/keys?view=ends"`)
+	o.ada.get("/keys?principal=agent:gone").want(http.StatusOK, `<option value="agent:gone" selected>`)
 }
 
 func TestListsOfKeysHavePages(t *testing.T) {

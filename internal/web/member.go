@@ -48,13 +48,18 @@ func (v *visit) memberInPath(action identity.Action) (identity.Member, error) {
 
 const memberKeys = 20
 
+// presetFor is the preset of a new key that fits a kind best.
+var presetFor = map[identity.Kind]string{identity.Agent: "worker", identity.Service: "calls", identity.User: "custom"}
+
 // showMember shows a principal with its keys.
 func (v *visit) showMember(m identity.Member, name string, problem error) error {
 	a, err := v.admin(identity.ReadMembers)
 	if err != nil {
 		return err
 	}
-	out := memberOne{Member: m, Ref: m.Ref(), Self: m.Principal == v.member.Principal, Name: name, Manages: v.may(identity.ManageMembers)}
+	out := memberOne{
+		Member: m, Ref: m.Ref(), Self: m.Principal == v.member.Principal, Name: name, Manages: v.may(identity.ManageMembers),
+	}
 	f := identity.KeyFilter{Principal: m.Principal, State: identity.KeyLive, Limit: memberKeys + 1}
 	list, err := v.Manager.Keys(v.r.Context(), a, f)
 	if err != nil {
@@ -74,8 +79,7 @@ func (v *visit) showMember(m identity.Member, name string, problem error) error 
 		}
 	}
 	if v.may(identity.ManageKeys) && !m.Disabled && (m.Kind != identity.User || out.Self) {
-		preset := map[identity.Kind]string{identity.Agent: "worker", identity.Service: "calls", identity.User: "custom"}[m.Kind]
-		out.NewKey = link(v.base()+"/keys/new", "preset", preset, "principal", m.Ref())
+		out.NewKey = link(v.base()+"/keys/new", "preset", presetFor[m.Kind], "principal", m.Ref())
 	}
 	return renderForm(v, http.StatusOK, "member", m.Name, out, problem)
 }
@@ -141,7 +145,7 @@ func (v *visit) linkMember() error {
 	}
 	hours, err := strconv.Atoi(v.value("hours"))
 	if err != nil || !slices.Contains(linkHours, hours) {
-		return v.showMember(m, m.Name, v.audited(account.LinkCreate, m.Ref(), fieldError("hours", "must be one of the choices")))
+		return v.showMember(m, m.Name, fieldError("hours", "must be one of the choices"))
 	}
 	ctx, once, err := v.begin()
 	if err != nil {
@@ -152,8 +156,8 @@ func (v *visit) linkMember() error {
 		return v.showMember(m, m.Name, v.audited(account.LinkCreate, m.Ref(), err))
 	}
 	out := shownLink{
-		Secret: v.newSecret("link", v.PublicURL+"/setup/"+token, once), For: m.Name, User: m.ID, ExpiresAt: l.ExpiresAt, Reset: true,
-		Back: v.base() + "/members/" + m.Ref(),
+		Secret: v.newSecret("link", v.PublicURL+"/setup/"+token, once), For: m.Name, User: m.ID, ExpiresAt: l.ExpiresAt,
+		Reset: true, Back: v.base() + "/members/" + m.Ref(),
 	}
 	return render(v, http.StatusCreated, "link", "A link for "+m.Name, out)
 }

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 
@@ -30,7 +31,6 @@ type membersView struct {
 	Rows      []identity.Member
 	Pager     cursorLinks
 	Service   typedMember // what was typed into the form for a new user or service
-	Invited   typedInvitation
 	MayManage bool
 }
 
@@ -46,7 +46,9 @@ type memberKind struct {
 	value, name string
 }
 
-var memberKinds = []memberKind{{identity.User, "", "People"}, {identity.Agent, "agent", "Agents"}, {identity.Service, "service", "Services"}}
+var memberKinds = []memberKind{
+	{identity.User, "", "People"}, {identity.Agent, "agent", "Agents"}, {identity.Service, "service", "Services"},
+}
 
 // memberTabs leads to the lists; current is the kind shown, or empty for invitations.
 func (v *visit) memberTabs(current identity.Kind) []tab {
@@ -59,11 +61,11 @@ func (v *visit) memberTabs(current identity.Kind) []tab {
 }
 
 func (v *visit) membersPage() error {
-	return v.showMembers(v.r.URL.Query().Get("kind"), typedMember{}, typedInvitation{}, nil)
+	return v.showMembers(v.r.URL.Query().Get("kind"), typedMember{}, nil)
 }
 
 // showMembers lists principals of one kind, with the forms to add one.
-func (v *visit) showMembers(kind string, typed typedMember, invited typedInvitation, problem error) error {
+func (v *visit) showMembers(kind string, typed typedMember, problem error) error {
 	a, err := v.admin(identity.ReadMembers)
 	if err != nil {
 		return err
@@ -83,12 +85,12 @@ func (v *visit) showMembers(kind string, typed typedMember, invited typedInvitat
 		}
 	}
 	out := membersView{
-		Tabs: v.memberTabs(f.Kind), Kind: f.Kind, Disabled: f.State == identity.MemberDisabled, Service: typed, Invited: invited,
+		Tabs: v.memberTabs(f.Kind), Kind: f.Kind, Disabled: f.State == identity.MemberDisabled, Service: typed,
 		MayManage: v.may(identity.ManageMembers),
 	}
-	for _, s := range []tab{{Name: "All"}, {Name: "Enabled", Href: identity.MemberEnabled}, {Name: "Disabled", Href: identity.MemberDisabled}} {
+	for _, state := range append([]string{""}, identity.MemberStates...) {
 		out.States = append(out.States, tab{
-			Name: s.Name, Href: link(v.base()+"/members", "kind", kind, "state", s.Href), Current: s.Href == f.State,
+			Name: capital(cmp.Or(state, "all")), Href: link(v.base()+"/members", "kind", kind, "state", state), Current: state == f.State,
 		})
 	}
 	if out.Rows, err = v.Manager.Members(v.r.Context(), a, f); err != nil {
@@ -126,7 +128,7 @@ func (v *visit) createMember() error {
 	}
 	m, err := v.Manager.CreateMember(ctx, a, kind, typed.ID, typed.Name, typed.Admin)
 	if err != nil {
-		return v.showMembers(shown, typed, typedInvitation{}, v.audited(identity.MemberCreate, ref, err))
+		return v.showMembers(shown, typed, v.audited(identity.MemberCreate, ref, err))
 	}
 	said := "The service was created. Give it a key now."
 	if kind == identity.User {

@@ -115,7 +115,7 @@ func TestTheLastAdminStays(t *testing.T) {
 	if !o.member(t, "user:ada").Admin {
 		t.Error("the org has no admin")
 	}
-	o.ada.get("/audit?action=member.update").want(http.StatusOK, "was not allowed to change a member", "identity.last_admin")
+	o.ada.get("/audit?action=member.update").want(http.StatusOK, "tried to change a member", "identity.last_admin")
 }
 
 func TestALinkToSetAPasswordIsShownOnce(t *testing.T) {

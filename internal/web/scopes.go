@@ -33,11 +33,13 @@ var allScopes = []scopeWords{
 	},
 	{
 		identity.A2AServe, "a2a-serve", "Work as an agent", "works as an agent",
-		"Claim tasks of an agent and report on them. An agent's key works for that agent; any other must name agents below.",
+		"Claim tasks of an agent and report on them. An agent's key works for that agent; a key of anybody else works for the " +
+			"agents that it names.",
 	},
 	{
 		identity.Admin, "admin", "Administer the org", "administers",
-		"Decide proposals, manage members, keys, clients and agents, read all tasks and the audit log. It implies none of the rights above.",
+		"Decide proposals, manage members, keys, clients and agents, read all tasks and the audit log. It implies none of the " +
+			"other rights.",
 	},
 }
 

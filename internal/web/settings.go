@@ -1,54 +1,72 @@
 package web
 
 import (
+	"fmt"
 	"net/http"
 	"strconv"
 
 	"github.com/parley-dev/parley/internal/friction"
 	"github.com/parley-dev/parley/internal/identity"
+	"github.com/parley-dev/parley/internal/proposal"
 )
 
 func (p *Pages) mountSettings() {
 	p.orgPages(map[string]handler{
-		"GET /settings":               (*visit).settingsPage,
-		"POST /settings/friction":     (*visit).setFriction,
-		"GET /settings/deliveries":    (*visit).deliveriesPage,
-		"POST /settings/deliveries":   (*visit).retryDelivery,
-		"GET /friction":               (*visit).frictionPage,
-		"GET /friction/{fingerprint}": (*visit).frictionOnePage,
+		"GET /settings":                    (*visit).settingsPage,
+		"POST /settings/friction":          (*visit).setFriction,
+		"POST /settings/notes":             (*visit).createNote,
+		"POST /settings/notes/{id}/delete": (*visit).deleteNote,
+		"GET /settings/deliveries":         (*visit).deliveriesPage,
+		"POST /settings/deliveries":        (*visit).retryDelivery,
+		"GET /friction":                    (*visit).frictionPage,
+		"GET /friction/{fingerprint}":      (*visit).frictionOnePage,
 	})
 }
 
 // settingsView is the page of the org's settings.
 type settingsView struct {
-	Threshold string // as typed
-	Files     bool   // reports file proposals at all
+	Threshold string
+	Files     bool // reports file proposals at all
+	Changed   bool // the two above are as typed
 	Default   int
 	Min, Max  int
+
+	Notes    []proposal.SavedNote
+	Note     proposal.NoteCreation // what was typed into the form for a new one
+	MaxTitle int
+	MaxText  int
 }
 
 func (v *visit) settingsPage() error { return v.showSettings(nil, nil) }
 
-// showSettings shows the settings; typed is the threshold that was refused.
+// showSettings shows the settings, with what was typed into a form that was refused.
 func (v *visit) showSettings(typed *settingsView, problem error) error {
 	a, err := v.admin(identity.ManageFriction)
 	if err != nil {
 		return err
 	}
-	out := settingsView{}
+	ctx := v.r.Context()
+	out := settingsView{
+		Default: friction.DefaultThreshold, Min: friction.MinThreshold, Max: friction.MaxThreshold,
+		MaxTitle: proposal.MaxNoteTitle, MaxText: proposal.MaxNote,
+	}
+	n, err := v.Frictions.Threshold(ctx, a)
+	if err != nil {
+		return err
+	}
+	out.Files, out.Threshold = n != friction.Off, strconv.Itoa(n)
+	if !out.Files {
+		out.Threshold = strconv.Itoa(friction.DefaultThreshold)
+	}
+	if out.Notes, err = v.Proposals.Notes(ctx, a); err != nil {
+		return err
+	}
 	if typed != nil {
-		out = *typed
-	} else {
-		n, err := v.Frictions.Threshold(v.r.Context(), a)
-		if err != nil {
-			return err
-		}
-		out.Files, out.Threshold = n != friction.Off, strconv.Itoa(n)
-		if !out.Files {
-			out.Threshold = strconv.Itoa(friction.DefaultThreshold)
+		out.Note = typed.Note
+		if typed.Changed {
+			out.Files, out.Threshold = typed.Files, typed.Threshold
 		}
 	}
-	out.Default, out.Min, out.Max = friction.DefaultThreshold, friction.MinThreshold, friction.MaxThreshold
 	return renderForm(v, http.StatusOK, "settings", "Settings", out, problem)
 }
 
@@ -58,7 +76,7 @@ func (v *visit) setFriction() error {
 	if err != nil {
 		return v.audited(friction.ThresholdSet, "", err)
 	}
-	typed := settingsView{Files: v.value("files") != "", Threshold: v.value("threshold")}
+	typed := settingsView{Changed: true, Files: v.value("files") != "", Threshold: v.value("threshold")}
 	n, said := friction.Off, "Reported friction files no proposals from now on."
 	if typed.Files {
 		if n, err = strconv.Atoi(typed.Threshold); err != nil || n == friction.Off {
@@ -67,7 +85,7 @@ func (v *visit) setFriction() error {
 		said = "From now on " + plural(int64(n), "report files", "reports file") + " a proposal. Earlier reports count."
 	}
 	if err := friction.ValidateThreshold(n); err != nil {
-		err = fieldError("threshold", "must be a number from "+strconv.Itoa(friction.MinThreshold)+" to "+strconv.Itoa(friction.MaxThreshold))
+		err = fieldError("threshold", fmt.Sprintf("must be a number from %d to %d", friction.MinThreshold, friction.MaxThreshold))
 		return v.showSettings(&typed, v.audited(friction.ThresholdSet, "", err))
 	}
 	if err := v.Frictions.SetThreshold(v.r.Context(), a, n); err != nil {
