@@ -16,11 +16,12 @@ type memberOne struct {
 	Member  identity.Member
 	Ref     string
 	Self    bool
-	Name    string   // what was typed as the name
-	Keys    []keyRow // its live keys, newest first
-	More    bool     // it has more
-	Ends    int64    // of the keys shown, how many end with the admin role
-	Used    keyRow   // the key that was used last
+	Name    string    // what was typed as the name
+	Keys    []keyRow  // its live keys, newest first
+	More    bool      // it has more
+	Ends    int64     // of the keys shown, how many end with the admin role
+	Used    time.Time // when one of these keys was last used
+	Seen    time.Time // when the audit log names it for the last time
 	Manages bool
 	NewKey  string // where to make a key for it; empty: the member cannot
 }
@@ -74,9 +75,12 @@ func (v *visit) showMember(m identity.Member, name string, problem error) error 
 		if row.May.Admin {
 			out.Ends++
 		}
-		if row.LastUsedAt.After(out.Used.LastUsedAt) {
-			out.Used = row
+		if row.LastUsedAt.After(out.Used) {
+			out.Used = row.LastUsedAt
 		}
+	}
+	if out.Seen, err = v.lastSeen(a, out.Ref); err != nil {
+		return err
 	}
 	if v.may(identity.ManageKeys) && !m.Disabled && (m.Kind != identity.User || out.Self) {
 		out.NewKey = link(v.base()+"/keys/new", "preset", presetFor[m.Kind], "principal", m.Ref())

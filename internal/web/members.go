@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"net/http"
 	"slices"
+	"time"
 
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/identity"
@@ -28,10 +29,16 @@ type membersView struct {
 	Kind      identity.Kind
 	States    []tab
 	Disabled  bool // only disabled ones are shown
-	Rows      []identity.Member
+	Rows      []memberRow
 	Pager     cursorLinks
 	Service   typedMember // what was typed into the form for a new user or service
 	MayManage bool
+}
+
+// memberRow is a principal as lists show it.
+type memberRow struct {
+	identity.Member
+	Seen time.Time // of people: the last time that the audit log names them; zero: never
 }
 
 // typedMember is what the form for a new user or service holds.
@@ -93,16 +100,36 @@ func (v *visit) showMembers(kind string, typed typedMember, problem error) error
 			Name: capital(cmp.Or(state, "all")), Href: link(v.base()+"/members", "kind", kind, "state", state), Current: state == f.State,
 		})
 	}
-	if out.Rows, err = v.Manager.Members(v.r.Context(), a, f); err != nil {
+	list, err := v.Manager.Members(v.r.Context(), a, f)
+	if err != nil {
 		return err
 	}
 	next := ""
-	if len(out.Rows) > adminPerPage {
-		out.Rows = out.Rows[:adminPerPage]
-		next = out.Rows[adminPerPage-1].Ref()
+	if len(list) > adminPerPage {
+		list = list[:adminPerPage]
+		next = list[adminPerPage-1].Ref()
+	}
+	for i := range list {
+		row := memberRow{Member: list[i]}
+		if f.Kind == identity.User {
+			if row.Seen, err = v.lastSeen(a, row.Ref()); err != nil {
+				return err
+			}
+		}
+		out.Rows = append(out.Rows, row)
 	}
 	out.Pager = v.cursorPager(next)
 	return renderForm(v, http.StatusOK, "members", "Members", out, problem)
+}
+
+// lastSeen is when the audit log names the principal as an actor for the last time. Whoever signs
+// in is named.
+func (v *visit) lastSeen(a identity.Access, ref string) (time.Time, error) {
+	list, err := v.Manager.Audit(v.r.Context(), a, identity.AuditFilter{Actor: ref, Limit: 1})
+	if err != nil || len(list) == 0 {
+		return time.Time{}, err
+	}
+	return list[0].At, nil
 }
 
 // createMember makes a service, or a user without an invitation.

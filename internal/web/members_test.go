@@ -53,7 +53,8 @@ func TestMembersAreListedByKind(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
 	o.ada.get("/members").want(http.StatusOK, `id="user:ada"`, `id="user:bob"`, "(you)").lacks(`id="agent:scout"`, "user:eve")
-	o.ada.get("/members?kind=agent").want(http.StatusOK, `id="agent:scout"`).lacks(`id="user:ada"`)
+	o.ada.get("/members").want(http.StatusOK, "Last seen").lacks(">never<") // both have signed in
+	o.ada.get("/members?kind=agent").want(http.StatusOK, `id="agent:scout"`).lacks(`id="user:ada"`, "Last seen")
 	o.ada.get("/members?kind=service").want(http.StatusOK, "No services yet", "Create a service")
 	o.ada.get("/members?state=disabled").want(http.StatusOK, "Nobody is disabled")
 	for _, bad := range []string{"?kind=x", "?state=x", "?cursor=x"} {
