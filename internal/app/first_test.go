@@ -100,7 +100,7 @@ func TestFirstMinutes(t *testing.T) {
 	}
 	for range 2 { // a double click registers one agent
 		res, body = b.do("POST", "/orgs/main/agents", agentForm)
-		if res.StatusCode != 200 || res.Request.URL.Path != "/orgs/main/agents/scout/connect" || !strings.Contains(body, `data-problem="no-key"`) {
+		if res.StatusCode != 200 || res.Request.URL.Path != "/orgs/main/agents/scout/connect" || !strings.Contains(body, `data-state="no_key"`) {
 			t.Fatal(res.Status, res.Request.URL, body)
 		}
 	}
@@ -128,7 +128,7 @@ func TestFirstMinutes(t *testing.T) {
 	if _, keys := b.call("GET", "/api/v1/orgs/main/keys?principal=agent:scout", ""); strings.Count(keys, `"id"`) != 1 || !strings.Contains(keys, `"scopes":["svc:a2a:serve"]`) {
 		t.Error(keys)
 	}
-	if _, body := b.do("GET", connect+"/state", nil); !strings.Contains(body, `data-problem="never-used"`) || strings.Contains(body, "<html") {
+	if _, body := b.do("GET", connect+"/state", nil); !strings.Contains(body, `data-state="key_never_used"`) || strings.Contains(body, "<html") {
 		t.Error(body)
 	}
 
@@ -329,17 +329,17 @@ func TestAnAgentIsChanged(t *testing.T) {
 	if _, body := b.do("POST", scout+"/status", url.Values{"status": {"busy"}}); !strings.Contains(body, "pinned</span>") {
 		t.Error(body)
 	}
-	if _, body := b.do("GET", scout+"/connect", nil); !strings.Contains(body, "pinned to “busy”") || !strings.Contains(body, "Release the status") {
+	if _, body := b.do("GET", scout+"/connect", nil); !strings.Contains(body, "Release the status") {
 		t.Error(body)
 	}
 	if _, body := b.do("POST", scout+"/status", url.Values{"status": {""}, "back": {scout + "/connect"}}); !strings.Contains(body, "follows the workers again") ||
-		!strings.Contains(body, `data-problem="no-key"`) {
+		!strings.Contains(body, `data-state="no_key"`) {
 		t.Error(body)
 	}
 	if _, body := b.do("POST", scout+"/state", url.Values{"disabled": {"true"}}); !strings.Contains(body, ">disabled</span>") || strings.Contains(body, `name="message"`) {
 		t.Error(body)
 	}
-	if _, body := b.do("GET", scout+"/connect", nil); !strings.Contains(body, `data-problem="disabled"`) {
+	if _, body := b.do("GET", scout+"/connect", nil); !strings.Contains(body, `data-state="agent_disabled"`) {
 		t.Error(body)
 	}
 	if res, _ := b.do("POST", scout+"/tasks", url.Values{"message": {"x"}}); res.StatusCode != 404 {

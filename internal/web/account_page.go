@@ -17,6 +17,8 @@ func (p *Pages) mountAccount() {
 		"GET /account":           (*visit).accountPage,
 		"POST /account/password": (*visit).changePassword,
 		"POST " + endProgram:     (*visit).endProgram,
+		"POST " + ownKeysPath:    (*visit).createOwnKey,
+		"POST " + endOwnKey:      (*visit).endOwnKey,
 		"POST /account/orgs":     (*visit).linkMembership,
 		"POST /account/unlink":   (*visit).unlinkMembership,
 	} {
@@ -67,9 +69,11 @@ func (v *visit) accountQuery() string {
 type accountView struct {
 	Query       string // of all forms: which membership they are about
 	Password    bool   // the member has one
+	Changing    bool   // it was to be changed, and something was wrong
 	Connections []connection
 	Programs    []program
 	More        bool // there are more programs than are shown
+	Keys        ownKeys
 	Memberships []orgMembership
 	Linked      bool   // one sign-in opens this membership and others
 	LinkOrg     string // what was typed to add another one
@@ -86,6 +90,9 @@ func (v *visit) showAccount(edit func(*accountView), problem error) error {
 		return err
 	}
 	if view.Programs, view.More, err = v.programs(); err != nil {
+		return err
+	}
+	if view.Keys, err = v.findOwnKeys(); err != nil {
 		return err
 	}
 	if view.Memberships, view.Linked, err = v.memberships(); err != nil {
@@ -113,7 +120,7 @@ func (v *visit) changePassword() error {
 		err = v.signIn(v.r.Context(), signed)
 	}
 	if err != nil {
-		return v.showAccount(nil, err)
+		return v.showAccount(func(view *accountView) { view.Changing = true }, err)
 	}
 	return v.done(v.accountPath(), "The password was changed, and all other sessions were ended.")
 }

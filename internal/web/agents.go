@@ -212,6 +212,7 @@ type agentView struct {
 	MayManage bool
 	MayCall   bool
 	Presences []string
+	Worker    *connecting // for who manages agents
 	Tasks     []taskRow
 	Message   string // what was typed to be sent
 }
@@ -252,6 +253,13 @@ func (v *visit) showAgent(typed *agentForm, message string, problem error) error
 	}
 	if typed != nil {
 		view.Form, view.Editing = *typed, true
+	}
+	if view.MayManage && g.Builtin == "" {
+		state, err := v.connecting(&g)
+		if err != nil {
+			return err
+		}
+		view.Worker = &state
 	}
 	if view.MayCall {
 		if view.Tasks, err = v.ownTasks(g.ID); err != nil {

@@ -9,7 +9,6 @@ import (
 	"github.com/parley-dev/parley/internal/agent"
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/identity"
-	"github.com/parley-dev/parley/internal/task"
 )
 
 //go:embed snippets
@@ -186,57 +185,4 @@ func (v *visit) workerKey(g *agent.Agent, view *connectView) (identity.KeyReques
 		return r, errs.InvalidFields(wrong...)
 	}
 	return r, nil
-}
-
-// connecting finds out whether a worker is there and, if not, why.
-func (v *visit) connecting(g *agent.Agent) (connecting, error) {
-	presence, err := v.Tasks.Presence(v.r.Context(), task.AgentKey{Org: g.Org, ID: g.ID})
-	if err != nil {
-		return connecting{}, err
-	}
-	facts := connectFacts{Agent: g, Presence: presence, Now: v.Now()}
-	if v.may(identity.ReadKeys) {
-		if facts.Keys, err = v.agentKeys(g.ID); err != nil {
-			return connecting{}, err
-		}
-		facts.KnowsKeys = true
-	}
-	out := diagnose(facts)
-	out.Href, out.Agent, out.MayManage = v.agentPath(g.ID), *g, v.may(identity.ManageAgents)
-	return out, nil
-}
-
-// maxKeysSeen bounds how many keys of an agent are looked at.
-const maxKeysSeen = 50
-
-// agentKeys are the latest keys of an agent.
-func (v *visit) agentKeys(id string) ([]identity.Key, error) {
-	a, err := v.access(identity.ReadKeys)
-	if err != nil {
-		return nil, err
-	}
-	return v.Manager.Keys(v.r.Context(), a, identity.KeyFilter{
-		Principal: identity.Principal{Org: v.member.Org, Kind: identity.Agent, ID: id}, Limit: maxKeysSeen,
-	})
-}
-
-// workerKeys are those of an agent's keys with which a program can work for it.
-func (v *visit) workerKeys(id string) ([]identity.Key, error) {
-	keys, err := v.agentKeys(id)
-	var out []identity.Key
-	for i := range keys {
-		if keys[i].Scopes.Has(identity.A2AServe) && keys[i].Scopes.ReachesAgent(id) {
-			out = append(out, keys[i])
-		}
-	}
-	return out, err
-}
-
-func wasUsed(keys []identity.Key) bool {
-	for i := range keys {
-		if !keys[i].LastUsedAt.IsZero() {
-			return true
-		}
-	}
-	return false
 }

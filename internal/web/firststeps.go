@@ -42,6 +42,7 @@ type step struct {
 	Text  string // why, and what happens
 	Href  string // where it is done
 	Do    string // the words of the link
+	See   string // where its outcome is
 	Done  bool
 	Next  bool // the first one that is not done
 }
@@ -141,23 +142,23 @@ func (v *visit) steps() ([]step, error) {
 	}
 	list := []step{
 		{
-			ID: "invite", Title: "Invite somebody", Done: invited, Href: v.base() + "/members", Do: "Invite",
+			ID: "invite", Title: "Invite somebody", Done: invited, Href: v.base() + "/members", Do: "Invite", See: v.base() + "/members",
 			Text: "Proposals are decided by people. An invitation is a link that works once.",
 		},
 		{
-			ID: "agent", Title: "Register an agent", Done: len(own) > 0, Href: agents + "/new", Do: "Register",
+			ID: "agent", Title: "Register an agent", Done: len(own) > 0, Href: agents + "/new", Do: "Register", See: agents,
 			Text: "An agent has a name, an address and a card that says what it can do.",
 		},
 		{
-			ID: "connect", Title: "Connect its worker", Done: connected, Href: at("/connect", agents+"/new"), Do: "Connect",
+			ID: "connect", Title: "Connect its worker", Done: connected, Href: at("/connect", agents+"/new"), Do: "Connect", See: at("/connect", agents),
 			Text: "A worker is your program that does the agent's tasks. It needs a key and ten lines of code.",
 		},
 		{
-			ID: "task", Title: "Send it a task", Done: sent, Href: at("#send", agents+"/new"), Do: "Send a task",
+			ID: "task", Title: "Send it a task", Done: sent, Href: at("#send", agents+"/new"), Do: "Send a task", See: at("", agents),
 			Text: "Tasks wait for a worker, survive restarts, and answer with text or files.",
 		},
 		{
-			ID: "proposal", Title: "File the first proposal", Done: filed, Href: v.base() + "/proposals/new", Do: "Write one",
+			ID: "proposal", Title: "File the first proposal", Done: filed, Href: v.base() + "/proposals/new", Do: "Write one", See: v.base() + "/proposals",
 			Text: "A problem and a suggested fix. Members vote, an admin decides, and approval creates a follow-up.",
 		},
 	}
@@ -215,12 +216,7 @@ const maxLooked = 20
 // firstAgent reports whether one of the agents ever had a worker, and whether one was ever sent
 // a task.
 func (v *visit) firstAgent(own []agent.Agent) (connected, sent bool, err error) {
-	ctx := v.r.Context()
 	a, err := v.access(identity.ReadTasks)
-	if err != nil {
-		return false, false, err
-	}
-	presence, err := v.Tasks.Presences(ctx)
 	if err != nil {
 		return false, false, err
 	}
@@ -228,19 +224,15 @@ func (v *visit) firstAgent(own []agent.Agent) (connected, sent bool, err error) 
 		if i == maxLooked || connected && sent {
 			break
 		}
-		g := &own[i]
-		list, err := v.Tasks.OrgTasks(ctx, a, task.Filter{Agent: g.ID, Limit: 1})
+		list, err := v.Tasks.OrgTasks(v.r.Context(), a, task.Filter{Agent: own[i].ID, Limit: 1})
 		if err != nil {
 			return false, false, err
 		}
 		sent = sent || len(list) > 0
-		connected = connected || presence(task.AgentKey{Org: g.Org, ID: g.ID}) != task.Offline
 		if !connected {
-			keys, err := v.workerKeys(g.ID)
-			if err != nil {
+			if connected, err = v.everConnected(&own[i]); err != nil {
 				return false, false, err
 			}
-			connected = wasUsed(keys)
 		}
 	}
 	return connected, sent, nil

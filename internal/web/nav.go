@@ -1,7 +1,11 @@
 package web
 
 import (
+<<<<<<< HEAD
 	"math"
+=======
+	"cmp"
+>>>>>>> pfirst
 
 	"github.com/parley-dev/parley/internal/followup"
 	"github.com/parley-dev/parley/internal/identity"
@@ -58,15 +62,19 @@ func (v *visit) otherOrgs() ([]identity.Org, error) {
 		return nil, nil // the usual case reads nothing
 	}
 	list, err := v.Memberships(v.r)
-	var out []identity.Org
+	var ids []string
 	for i := range list {
-		if err != nil || list[i].Org == v.member.Org {
-			continue
+		if list[i].Org != v.member.Org {
+			ids = append(ids, list[i].Org)
 		}
-		var org identity.Org
-		if org, err = v.Manager.Org(v.r.Context(), &identity.Caller{Principal: list[i].Principal}); err == nil {
-			out = append(out, org)
-		}
+	}
+	if err != nil || len(ids) == 0 {
+		return nil, err
+	}
+	names, err := v.Accounts.OrgNames(v.r.Context(), ids...)
+	out := make([]identity.Org, len(ids))
+	for i, id := range ids {
+		out[i] = identity.Org{ID: id, Name: cmp.Or(names[id], id)}
 	}
 	return out, err
 }

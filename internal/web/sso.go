@@ -126,9 +126,27 @@ func (p *Pages) ssoSetup(w http.ResponseWriter, r *http.Request, op Provider) {
 }
 
 func (p *Pages) ssoConnect(w http.ResponseWriter, r *http.Request, op Provider) {
-	if m := p.must(w, r); m != nil && p.ofOrg(w, r, op, m.Org) {
-		p.send(w, r, op, account.Proof{User: m.ID}, accountPath)
+	if m, page := p.mustIn(w, r, op.Is().Org); m != nil && p.ofOrg(w, r, op, m.Org) {
+		p.send(w, r, op, account.Proof{User: m.ID}, page)
 	}
+}
+
+// mustIn is must for the membership in an org, if the session has one there, and says which page
+// of the account is about it.
+func (p *Pages) mustIn(w http.ResponseWriter, r *http.Request, org string) (m *identity.Member, page string) {
+	m = p.must(w, r)
+	if m == nil || m.Org == org {
+		return m, accountPath
+	}
+	there, err := p.MemberIn(r, org)
+	if err != nil {
+		p.failed(w, r, err)
+		return nil, ""
+	}
+	if there != nil {
+		return there, accountPath + "?org=" + there.Org
+	}
+	return m, accountPath
 }
 
 // ofOrg refuses a provider of another org.
@@ -141,7 +159,7 @@ func (p *Pages) ofOrg(w http.ResponseWriter, r *http.Request, op Provider, org s
 }
 
 func (p *Pages) ssoDisconnect(w http.ResponseWriter, r *http.Request, op Provider) {
-	m := p.must(w, r)
+	m, page := p.mustIn(w, r, op.Is().Org)
 	if m == nil || !p.ofOrg(w, r, op, m.Org) {
 		return
 	}
@@ -149,7 +167,7 @@ func (p *Pages) ssoDisconnect(w http.ResponseWriter, r *http.Request, op Provide
 		p.failed(w, r, err)
 		return
 	}
-	http.Redirect(w, r, accountPath, http.StatusSeeOther)
+	http.Redirect(w, r, page, http.StatusSeeOther)
 }
 
 // send leads the person to the provider. It is a page that leads on, not a redirect:
@@ -221,7 +239,7 @@ func (p *Pages) ssoCallback(w http.ResponseWriter, r *http.Request, op Provider)
 	var stays *identity.Member
 	if e.Proof.User != "" {
 		// Whoever wanted to be connected must still be the one who is signed in.
-		if stays = p.must(w, r); stays == nil {
+		if stays, _ = p.mustIn(w, r, op.Is().Org); stays == nil {
 			return
 		}
 		if stays.ID != e.Proof.User || stays.Org != op.Is().Org {

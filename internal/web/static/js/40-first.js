@@ -3,7 +3,7 @@
 (() => {
   'use strict';
   const every = 2000;
-  let stopped = false;
+  let stopped = false, held = false;
   const ask = () => {
     if (stopped || document.hidden) return;
     document.querySelectorAll('[data-poll]').forEach(part => part.dispatchEvent(new CustomEvent('poll')));
@@ -12,7 +12,15 @@
   document.addEventListener('visibilitychange', ask);
   const status = event => event.detail?.ctx?.response?.raw?.status ?? event.detail?.ctx?.response?.status;
   document.addEventListener('htmx:before:swap', event => {
-    if (event.detail.ctx?.sourceEvent?.type === 'poll' && status(event) >= 400) event.preventDefault();
+    if (event.detail.ctx?.sourceEvent?.type !== 'poll') return;
+    held = event.detail.ctx.sourceElement.contains(document.activeElement);
+    if (status(event) >= 400) event.preventDefault();
+  });
+  // What had the focus may be gone: it goes to what took its place.
+  document.addEventListener('htmx:after:swap', event => {
+    const part = event.detail.ctx?.sourceElement;
+    if (event.detail.ctx?.sourceEvent?.type !== 'poll' || !held || document.activeElement !== document.body) return;
+    (part.querySelector('a, button') ?? part).focus();
   });
   document.addEventListener('htmx:response:error', event => {
     if (status(event) === 401 || status(event) === 404) stopped = true;
