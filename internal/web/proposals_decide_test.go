@@ -18,7 +18,7 @@ func TestThePaneShowsTheRowInFocus(t *testing.T) {
 		ids = append(ids, q.submit("agent:scout", title, func(s *proposal.Submission) { s.Problem = "**Much** " + title }))
 	}
 	page := q.get("ada", proposalsPath+"?sort=oldest&at="+ids[1])
-	pane := between(page, `id="pane"`, "</aside>")
+	pane := between(page, `id="pane"`, "<dialog")
 	mustContain(t, page, `<li id="`+ids[1]+`" aria-current="true">`)
 	mustContain(t, pane, "2 of 3", "<strong>Much</strong> Two", `action="/orgs/acme/proposals/`+ids[1]+`/decide"`,
 		`name="text_version" value="1"`, `name="status" value="approved"`, `name="status" value="rejected"`,
@@ -59,6 +59,12 @@ func TestSeveralAreDecidedTogether(t *testing.T) {
 			t.Errorf("%+v", got)
 		}
 	}
+	q.resolve(q.submit("agent:scout", "Four"), proposal.Rejected)
+	page = q.get("ada", proposalsPath+"?status=rejected&select=page")
+	mustContain(t, page, "Reopen selected…", " checked")
+	pick := between(page, `name="pick" form="bulk" id="s-`, `"`) + ".1"
+	page = q.get("ada", proposalsPath+"/decide?status=open&pick="+pick+"&back="+url.QueryEscape(proposalsPath+"?select=page&status=rejected"))
+	mustContain(t, page, "Reopen 1 proposal", `name="back" value="/orgs/acme/proposals?status=rejected"`)
 	// Sent again, it changes nothing and says the same.
 	if _, page = q.follow("ada", proposalsPath+"/decide", form); !strings.Contains(page, "3 proposals were approved.") {
 		t.Error("a second click says\n", page)

@@ -2,6 +2,8 @@ package web_test
 
 import (
 	"context"
+	"encoding/json"
+	"html"
 	"net/http"
 	"net/url"
 	"strings"
@@ -153,4 +155,17 @@ func TestTextsOfOthersAreHarmlessInTheList(t *testing.T) {
 		mustLack(t, page, "<script>alert", "<img", `"javascript:`)
 	}
 	mustContain(t, q.get("ada", proposalsPath), "&lt;script&gt;alert(1)")
+}
+
+// htmx takes a list that is not JSON for a string, and then swaps nothing.
+func TestTheSettingsOfScriptsAreJSON(t *testing.T) {
+	t.Parallel()
+	q := newQueue(t)
+	text := html.UnescapeString(between(q.get("bob", proposalsPath), `name="htmx-config" content='`, `'`))
+	var config struct {
+		NoSwap []int `json:"noSwap"`
+	}
+	if err := json.Unmarshal([]byte(text), &config); err != nil || len(config.NoSwap) == 0 {
+		t.Errorf("%q: %v", text, err)
+	}
 }
