@@ -36,12 +36,19 @@ type control struct {
 }
 
 // controls lists what has the role, in the order of the page.
-func (w *tab) controls(role string) ([]control, error) {
+func (w *tab) controls(role string) ([]control, error) { return w.controlsIn("html", role) }
+
+// controlsIn is controls for a part of the page.
+func (w *tab) controlsIn(selector, role string) ([]control, error) {
 	root, err := ask(w, dom.GetDocument, dom.GetDocumentParams{Depth: new(int64(0))})
 	if err != nil {
 		return nil, err
 	}
-	found, err := ask(w, accessibility.QueryAXTree, accessibility.QueryAXTreeParams{BackendNodeID: root.Root.BackendNodeID, Role: role})
+	part, err := ask(w, dom.QuerySelector, dom.QuerySelectorParams{NodeID: root.Root.NodeID, Selector: selector})
+	if err != nil {
+		return nil, err
+	}
+	found, err := ask(w, accessibility.QueryAXTree, accessibility.QueryAXTreeParams{NodeID: part.NodeID, Role: role})
 	if err != nil {
 		return nil, err
 	}

@@ -79,7 +79,7 @@ func TestNoForeignLinks(t *testing.T) {
 func TestHostileText(t *testing.T) {
 	begin(t)
 	s := readOnly(t)
-	paths := slices.Clone(crawled(t, s))
+	paths := append(slices.Clone(crawled(t, s)), s.path("/agents/hostile"), s.path("/proposals/"+s.decided), s.path("/proposals/"+s.hostile+"/edit"))
 	for _, c := range allPages(t, s) {
 		if c.who == "admin" {
 			paths = append(paths, c.path)

@@ -15,6 +15,7 @@ type seeded struct {
 	approved string
 	rejected string
 	resolved string
+	decided  string // one whose note attacks
 	hostile  string // one whose every field attacks
 	long     string // one with a title of 200 characters without a space
 	followup string
@@ -235,7 +236,7 @@ func (d *seeding) attack() {
 	d.do(d.root, "POST /members", object{"kind": "user", "id": "hostile-user", "name": say("user", `"><img src=x onerror=window.pwned=1>`)})
 	d.do(d.root, "POST /invitations", object{"user": "hostile-guest", "name": say("guest", `"><svg onload=window.pwned=1>`)})
 	d.hostile = d.id(mallory, "POST /proposals", object{
-		"title": say("title", scriptText+rightToLeft), "category": "security", "problem": long("problem"), "suggested_fix": long("fix"), "priority": "high",
+		"title": "Edited below " + scriptText + rightToLeft, "category": "security", "problem": long("problem"), "suggested_fix": long("fix"), "priority": "high",
 	})
 	d.do(mallory, "POST /proposals/"+d.hostile+"/vote", object{"vote": "for", "comment": long("comment")})
 	d.do(mallory, "PATCH /proposals/"+d.hostile, object{"title": say("edited", quoteText+rightToLeft)})
@@ -246,6 +247,7 @@ func (d *seeding) attack() {
 		})
 	}
 	decided := d.decide("mark-decided", "approved")
+	d.decided = decided
 	d.do(d.root, "PATCH /proposals/"+decided, object{"status": "resolved", "resolution_note": long("note")})
 	d.do(d.root, "POST /tasks", object{"title": say("task", quoteText), "description": long("task-text"), "assignee": "user:hostile-user"})
 	d.do(d.root, "POST /keys", object{"principal": "agent:hostile", "scopes": []string{read}, "name": say("key", `"><script>window.pwned=1</script>`)})

@@ -1,11 +1,8 @@
 package web
 
 import (
-<<<<<<< HEAD
-	"math"
-=======
 	"cmp"
->>>>>>> pfirst
+	"math"
 
 	"github.com/parley-dev/parley/internal/followup"
 	"github.com/parley-dev/parley/internal/identity"
