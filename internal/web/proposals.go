@@ -49,6 +49,7 @@ type proposalsView struct {
 	All     bool      // all rows are chosen
 	Empty   *emptyList
 	Bad     []string // what is wrong with the URL
+	Restart string   // the first page of a list whose cursor is wrong
 	MayAdd  bool
 }
 
@@ -159,6 +160,10 @@ func (v *visit) badList(view proposalsView, err error) error {
 		return err
 	}
 	for _, f := range e.Fields {
+		if f.Name == "cursor" {
+			view.Bad, view.Restart = append(view.Bad, "This page does not belong to the list: its filters or its order changed."), v.listLink("at", "")
+			continue
+		}
 		view.Bad = append(view.Bad, capital(badParts[f.Name])+" "+f.Message+".")
 	}
 	if len(view.Bad) == 0 {
@@ -169,7 +174,7 @@ func (v *visit) badList(view proposalsView, err error) error {
 
 // badParts are the parameters of the list as the page calls them.
 var badParts = map[string]string{
-	"q": "the search", "cursor": "the place in the list", "submitted_by": "the submitter", "submitted_by_kind": "people or agents",
+	"q": "the search", "submitted_by": "the submitter", "submitted_by_kind": "people or agents",
 	"status": "the status", "category": "the category", "priority": "the priority", "sort": "the order", "evidence": "the evidence",
 	"fingerprint": "the friction", "limit": "the size of the page", "page": "the page", "by": "the group",
 }

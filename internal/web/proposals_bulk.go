@@ -85,6 +85,9 @@ func (v *visit) askBulk(form url.Values, note string, problem error) error {
 			return err
 		default:
 			item.Why = reasonWords[hindrance(&cur.Proposal, p, view.Verb.Status)]
+			if item.Why == "" && cur.Proposal.Status == proposal.Rejected {
+				view.Verb = reopen
+			}
 		}
 		if item.Why == "" {
 			view.Ready++
@@ -101,10 +104,13 @@ func (v *visit) askBulk(form url.Values, note string, problem error) error {
 
 // listAgain is the list that a bulk decision started from.
 func (v *visit) listAgain(back string) string {
-	if path, _, _ := strings.Cut(back, "?"); path == v.base()+"/proposals" {
-		return back
+	list := v.base() + "/proposals"
+	path, query, _ := strings.Cut(back, "?")
+	q, err := url.ParseQuery(query)
+	if q.Del("select"); err != nil || path != list || len(q) == 0 {
+		return list
 	}
-	return v.base() + "/proposals"
+	return list + "?" + q.Encode()
 }
 
 func verbTo(status string) (verb, error) {

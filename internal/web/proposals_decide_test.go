@@ -18,7 +18,7 @@ func TestThePaneShowsTheRowInFocus(t *testing.T) {
 		ids = append(ids, q.submit("agent:scout", title, func(s *proposal.Submission) { s.Problem = "**Much** " + title }))
 	}
 	page := q.get("ada", proposalsPath+"?sort=oldest&at="+ids[1])
-	pane := between(page, `id="pane"`, "</aside>")
+	pane := between(page, `id="pane"`, "<dialog")
 	mustContain(t, page, `<li id="`+ids[1]+`" aria-current="true">`)
 	mustContain(t, pane, "2 of 3", "<strong>Much</strong> Two", `action="/orgs/acme/proposals/`+ids[1]+`/decide"`,
 		`name="text_version" value="1"`, `name="status" value="approved"`, `name="status" value="rejected"`,
@@ -59,6 +59,12 @@ func TestSeveralAreDecidedTogether(t *testing.T) {
 			t.Errorf("%+v", got)
 		}
 	}
+	q.resolve(q.submit("agent:scout", "Four"), proposal.Rejected)
+	page = q.get("ada", proposalsPath+"?status=rejected&select=page")
+	mustContain(t, page, "Reopen selected…", " checked")
+	pick := between(page, `name="pick" form="bulk" id="s-`, `"`) + ".1"
+	page = q.get("ada", proposalsPath+"/decide?status=open&pick="+pick+"&back="+url.QueryEscape(proposalsPath+"?select=page&status=rejected"))
+	mustContain(t, page, "Reopen 1 proposal", `name="back" value="/orgs/acme/proposals?status=rejected"`)
 	// Sent again, it changes nothing and says the same.
 	if _, page = q.follow("ada", proposalsPath+"/decide", form); !strings.Contains(page, "3 proposals were approved.") {
 		t.Error("a second click says\n", page)
@@ -87,6 +93,12 @@ func TestWhatCouldNotBeDecidedIsReported(t *testing.T) {
 	}
 	if q.read(edited).Status != proposal.Open || q.read(fine).Status != proposal.Approved {
 		t.Error("the wrong ones were decided")
+	}
+	// Read again, the new text can be decided.
+	mustContain(t, q.get("ada", proposalsPath), `value="`+edited+`.2"`)
+	q.follow("ada", proposalsPath+"/decide", url.Values{"status": {"approved"}, "pick": {edited + ".2"}, "once": {"again"}})
+	if q.read(edited).Status != proposal.Approved {
+		t.Error("the text that was read again cannot be decided")
 	}
 }
 

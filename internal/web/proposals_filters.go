@@ -173,6 +173,9 @@ func (proposalsView) Priorities() []proposal.Priority {
 
 // Folded reports whether the fields for further filters can stay folded.
 func (view proposalsView) Folded() bool {
+	if view.Group != "" {
+		return false
+	}
 	for _, f := range view.Filters {
 		if f.Name != "words" {
 			return false

@@ -40,15 +40,18 @@ var verbs = map[proposal.Status]verb{
 	proposal.Open:     {proposal.Open, "Open", "opened", "primary"},
 }
 
+// reopen is what leads from rejected to open.
+var reopen = verb{proposal.Open, "Reopen", "reopened", "primary"}
+
 // verbsOf are what can be done to a proposal of a status, by the status table.
 func verbsOf(s proposal.Status) []verb {
 	var out []verb
 	for _, next := range s.Next() {
-		v := verbs[next]
 		if s == proposal.Rejected && next == proposal.Open {
-			v.Word, v.Done = "Reopen", "reopened"
+			out = append(out, reopen)
+		} else {
+			out = append(out, verbs[next])
 		}
-		out = append(out, v)
 	}
 	return out
 }

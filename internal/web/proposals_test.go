@@ -2,6 +2,8 @@ package web_test
 
 import (
 	"context"
+	"encoding/json"
+	"html"
 	"net/http"
 	"net/url"
 	"strings"
@@ -112,6 +114,7 @@ func TestAVoteIsCastChangedAndTakenBack(t *testing.T) {
 	mustContain(t, vote("for", "token-1"), "You voted for.", `id="f-`+id+`" name="choice" value="none" aria-pressed="true"`)
 	tally(1, 0)
 	vote("for", "token-1") // a double click
+	vote("for", "token-9") // another tab
 	tally(1, 0)
 	if _, n, err := q.proposals.History(context.Background(), q.as("user:ada", identity.ReadProposal), id, &proposal.Paging{}); err != nil || n != 2 {
 		t.Errorf("the history has %d entries, want 2: %v", n, err)
@@ -153,4 +156,17 @@ func TestTextsOfOthersAreHarmlessInTheList(t *testing.T) {
 		mustLack(t, page, "<script>alert", "<img", `"javascript:`)
 	}
 	mustContain(t, q.get("ada", proposalsPath), "&lt;script&gt;alert(1)")
+}
+
+// htmx takes a list that is not JSON for a string, and then swaps nothing.
+func TestTheSettingsOfScriptsAreJSON(t *testing.T) {
+	t.Parallel()
+	q := newQueue(t)
+	text := html.UnescapeString(between(q.get("bob", proposalsPath), `name="htmx-config" content='`, `'`))
+	var config struct {
+		NoSwap []int `json:"noSwap"`
+	}
+	if err := json.Unmarshal([]byte(text), &config); err != nil || len(config.NoSwap) == 0 {
+		t.Errorf("%q: %v", text, err)
+	}
 }

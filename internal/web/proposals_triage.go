@@ -75,6 +75,9 @@ func (v *visit) saveNote(note string) error {
 	if title == "" {
 		return nil
 	}
+	if note == "" {
+		return errs.InvalidFields(errs.Field{In: errs.Body, Name: "/resolution_note", Message: "is required to be saved"})
+	}
 	a, err := v.access(identity.ManageNotes)
 	if err != nil {
 		return err

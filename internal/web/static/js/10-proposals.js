@@ -101,6 +101,12 @@
     if (form.matches?.('form.vote') && form.closest('#queue')) form.elements.back.value = listURL(form.closest('li').id);
   }, true);
 
+  // Filters that are not set stay out of the URL.
+  document.addEventListener('formdata', event => {
+    if (event.target.id !== 'filters') return;
+    for (const [name, value] of [...event.formData]) if (!value) event.formData.delete(name);
+  });
+
   // Keys.
   const off = () => { try { return localStorage.getItem('parley-keys') === 'off'; } catch { return false; } };
   const help = () => {
