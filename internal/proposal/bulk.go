@@ -64,7 +64,7 @@ func (b *Bulk) Validate() error {
 			c.add(fmt.Sprintf("/items/%d/id", i), "is there twice")
 		}
 		if seen[it.ID] = true; it.TextVersion < 1 {
-			c.add(fmt.Sprintf("/items/%d/text_version", i), "must be at least 1; use the text_version of the proposal that you read")
+			c.add(fmt.Sprintf("/items/%d/text_version", i), "%s", badTextVersion)
 		}
 	}
 	return c.err()

@@ -126,10 +126,12 @@ func (r *Resolution) Validate() error {
 		c.add("/duplicate_of", "must be the id of a proposal")
 	}
 	if v := r.IfTextVersion; v != nil && *v < 1 {
-		c.add("/text_version", "must be at least 1; use the text_version of the proposal that you read")
+		c.add("/text_version", "%s", badTextVersion)
 	}
 	return c.err()
 }
+
+const badTextVersion = "must be at least 1; use the text_version of the proposal that you read"
 
 // Validate is to Vote what Submission.Validate is to Submit.
 func (b *Ballot) Validate() error {

@@ -149,7 +149,8 @@ func decideStatus(cur Current, by Actor, r Resolution, newFollowupID string) (Ch
 	c := Change{
 		Vote: cur.Vote,
 		Entry: Entry{
-			At: by.At, Actor: by.Principal.Ref(), Kind: StatusChanged, From: from, To: r.Status, Note: r.Note, DuplicateOf: r.DuplicateOf,
+			At: by.At, Actor: by.Principal.Ref(), Kind: StatusChanged, From: from, To: r.Status, Note: r.Note,
+			DuplicateOf: r.DuplicateOf,
 		},
 	}
 	if r.Status == Approved {

@@ -43,7 +43,8 @@ func (n *NoteCreation) Validate() error {
 }
 
 var noteQuota = identity.Quota{
-	Most: MaxNotes, Code: "quota.notes", Message: "the org has %d saved notes, which is the limit; delete some that are not used",
+	Most: MaxNotes, Code: "quota.notes",
+	Message: "the org has %d saved notes, which is the limit; delete some that are not used",
 }
 
 const notePrefix = "note-"
@@ -71,7 +72,8 @@ func (s *Proposals) CreateNote(ctx context.Context, a identity.Access, cmd NoteC
 		return SavedNote{}, err
 	}
 	n := SavedNote{
-		Org: a.Org(), ID: s.newID(notePrefix), Title: cmd.Title, Text: cmd.Text, CreatedBy: a.Principal().Ref(), CreatedAt: s.now(),
+		Org: a.Org(), ID: s.newID(notePrefix), Title: cmd.Title, Text: cmd.Text,
+		CreatedBy: a.Principal().Ref(), CreatedAt: s.now(),
 	}
 	return s.store.CreateNote(ctx, n, identity.NewEntry(ctx, n.CreatedAt, n.Org, NoteCreate, n.ID, n.Title), noteQuota)
 }

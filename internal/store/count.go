@@ -38,7 +38,8 @@ func (q *listQuery) countSQL() string {
 	case q.f.Status != "" || !q.seesDrafts():
 		return "SELECT " + q.sumCounters(q.f.SubmittedBy, q.f.Status, withoutDrafts)
 	default:
-		return "SELECT " + q.sumCounters(q.f.SubmittedBy, "", withoutDrafts) + " + " + q.sumCounters(q.me(), proposal.Draft, "")
+		return "SELECT " + q.sumCounters(q.f.SubmittedBy, "", withoutDrafts) + " + " +
+			q.sumCounters(q.me(), proposal.Draft, "")
 	}
 }
 
@@ -48,7 +49,8 @@ func (q *listQuery) me() string { return q.f.Viewer.Principal.Ref() }
 
 // seesDrafts reports whether drafts of a viewer who is no admin can match.
 func (q *listQuery) seesDrafts() bool {
-	return (q.f.SubmittedBy == "" || q.f.SubmittedBy == q.me()) && (q.f.Kind == "" || q.f.Kind == q.f.Viewer.Principal.Kind)
+	own := q.f.SubmittedBy == "" || q.f.SubmittedBy == q.me()
+	return own && (q.f.Kind == "" || q.f.Kind == q.f.Viewer.Principal.Kind)
 }
 
 // sumCounters adds up the rows of one submitter, or of all that the filter covers.

@@ -86,32 +86,49 @@ func (q *listQuery) read(ctx context.Context, r reader) ([]proposal.Item, error)
 	if q.f.Offset >= q.total {
 		return items, nil
 	}
-	sql := q.page()
+	sql, row := q.page(), newItemRow(&q.f)
 	err := each(ctx, r, func(r rows) error {
-		it, err := scanItem(r, &q.f)
+		it, err := row.scan(r)
 		items = append(items, it)
 		return err
 	}, sql, q.args...)
 	return items, err
 }
 
-func scanItem(r rows, f *proposal.Filter) (proposal.Item, error) {
-	it := proposal.Item{Proposal: proposal.Proposal{Org: f.Org}}
-	var status, category, vote string
-	var rank int
-	var submitted, updated int64
-	dest := []any{
-		&it.ID, &status, &category, &rank, &it.SubmittedBy, &submitted, &updated, &it.VotesFor, &it.VotesAgainst, &it.AgentsFor,
-		&it.AgentsAgainst, &it.Version, &it.TextVersion, &it.FollowupID, &it.Title, &it.Fingerprint, &it.Evidence, &vote,
+// itemRow is one row of a page while it is read. It is used for all of them, so that a
+// row costs no memory but its own.
+type itemRow struct {
+	item                   proposal.Item
+	status, category, vote string
+	rank                   int
+	submitted, updated     int64
+	dest                   []any
+}
+
+func newItemRow(f *proposal.Filter) *itemRow {
+	row := &itemRow{item: proposal.Item{Proposal: proposal.Proposal{Org: f.Org}}}
+	it := &row.item
+	row.dest = []any{
+		&it.ID, &row.status, &row.category, &row.rank, &it.SubmittedBy, &row.submitted, &row.updated, &it.VotesFor, &it.VotesAgainst,
+		&it.AgentsFor, &it.AgentsAgainst, &it.Version, &it.TextVersion, &it.FollowupID, &it.Title, &it.Fingerprint, &it.Evidence, &row.vote,
 	}
 	if f.Excerpt {
-		dest = append(dest, &it.Excerpt)
+		row.dest = append(row.dest, &it.Excerpt)
 	}
-	err := r.Scan(dest...)
-	it.Excerpt = proposal.ExcerptOf(it.Excerpt)
-	it.Status, it.Category, it.Priority = proposal.Status(status), proposal.Category(category), proposal.Priorities[rank]
-	it.SubmittedAt, it.UpdatedAt, it.MyVote = fromMicros(submitted), fromMicros(updated), proposal.Choice(vote)
-	return it, err
+	return row
+}
+
+func (row *itemRow) scan(r rows) (proposal.Item, error) {
+	if err := r.Scan(row.dest...); err != nil {
+		return proposal.Item{}, err
+	}
+	it := row.item
+	it.Status, it.Category, it.Priority = proposal.Status(row.status), proposal.Category(row.category), proposal.Priorities[row.rank]
+	it.SubmittedAt, it.UpdatedAt, it.MyVote = fromMicros(row.submitted), fromMicros(row.updated), proposal.Choice(row.vote)
+	if it.Excerpt != "" {
+		it.Excerpt = proposal.ExcerptOf(it.Excerpt)
+	}
+	return it, nil
 }
 
 // listQuery builds the statements of one list.
