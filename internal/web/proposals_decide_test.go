@@ -94,6 +94,12 @@ func TestWhatCouldNotBeDecidedIsReported(t *testing.T) {
 	if q.read(edited).Status != proposal.Open || q.read(fine).Status != proposal.Approved {
 		t.Error("the wrong ones were decided")
 	}
+	// Read again, the new text can be decided.
+	mustContain(t, q.get("ada", proposalsPath), `value="`+edited+`.2"`)
+	q.follow("ada", proposalsPath+"/decide", url.Values{"status": {"approved"}, "pick": {edited + ".2"}, "once": {"again"}})
+	if q.read(edited).Status != proposal.Approved {
+		t.Error("the text that was read again cannot be decided")
+	}
 }
 
 func TestDecidingTogetherSaysWhatIsWrong(t *testing.T) {

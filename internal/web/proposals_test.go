@@ -114,6 +114,7 @@ func TestAVoteIsCastChangedAndTakenBack(t *testing.T) {
 	mustContain(t, vote("for", "token-1"), "You voted for.", `id="f-`+id+`" name="choice" value="none" aria-pressed="true"`)
 	tally(1, 0)
 	vote("for", "token-1") // a double click
+	vote("for", "token-9") // another tab
 	tally(1, 0)
 	if _, n, err := q.proposals.History(context.Background(), q.as("user:ada", identity.ReadProposal), id, &proposal.Paging{}); err != nil || n != 2 {
 		t.Errorf("the history has %d entries, want 2: %v", n, err)
