@@ -9,19 +9,21 @@ RACE ?= ./internal/...
 # How long each fuzz target runs, and what 'make bench' is told.
 FUZZTIME ?= 30s
 BENCH ?=
+# Which pages 'make screenshots' takes: a pattern of their names.
+PAGES ?=
 
 .DEFAULT_GOAL := help
 
 .PHONY: help
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: build
 build: ## build bin/parley
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/parley ./cmd/parley
 
 .PHONY: deps
-deps: ## install what the tests need beside Go (PostgreSQL's programs, haproxy, pgbouncer, Node.js, Python and the packages of its clients), if missing
+deps: ## install what the tests need beside Go (PostgreSQL's programs, haproxy, pgbouncer, Chromium, Node.js, Python and the packages of its clients), if missing
 	@scripts/deps
 
 .PHONY: test
@@ -76,10 +78,15 @@ cover: deps ## show how much of each function the tests reach
 	$(GO) test -timeout 12m -coverpkg=./internal/... -coverprofile=cover.out ./internal/...
 	$(GO) tool cover -func=cover.out
 
+.PHONY: screenshots
+screenshots: deps ## take pictures of every page, light and dark, at three widths, into build/screenshots; PAGES='^proposal' for some
+	@rm -rf build/screenshots
+	PARLEY_SCREENSHOTS=$(CURDIR)/build/screenshots PARLEY_PAGES='$(PAGES)' $(GO) test -count=1 -timeout 20m -run TestScreenshots ./e2e/browser
+
 .PHONY: openapi
 openapi: ## write api/openapi.yaml anew from the code
 	$(GO) test ./internal/rest -update
 
 .PHONY: clean
 clean: ## remove what was built
-	rm -rf bin cover.out
+	rm -rf bin build cover.out

@@ -24,7 +24,7 @@ const module = "github.com/parley-dev/parley/"
 // layers runs from the outside in. A package may import what stands in a later
 // layer, never its own layer or an earlier one.
 var layers = [][]string{
-	{"cmd/parley", "bench", "e2e", "e2e/cli"},
+	{"cmd/parley", "bench", "e2e", "e2e/cli", "e2e/browser"},
 	{"internal/cli"},
 	{"internal/app"},
 	{"internal/rest", "internal/a2a", "internal/mcp", "internal/web", "internal/authserver", "internal/sso", "internal/webhook", "internal/store", "internal/store/storetest", "internal/config", "internal/login"},
@@ -273,7 +273,7 @@ func walk(t *testing.T, visit func(path string)) {
 		switch {
 		case err != nil:
 			return fmt.Errorf("walk %s: %w", path, err)
-		case d.IsDir() && slices.Contains([]string{".git", "bin", "parley-data"}, d.Name()):
+		case d.IsDir() && slices.Contains([]string{".git", "bin", "build", "parley-data"}, d.Name()):
 			return fs.SkipDir
 		case !d.Type().IsRegular() || path == "parley" || slices.Contains([]string{".test", ".prof", ".out"}, filepath.Ext(path)):
 			return nil

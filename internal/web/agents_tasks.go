@@ -216,7 +216,7 @@ func showParts(parts []task.Part) []shownPart {
 	var text strings.Builder
 	flush := func() {
 		if text.Len() > 0 {
-			s, cut := clipText(text.String(), maxPartText)
+			s, cut := shortText(text.String(), maxPartText)
 			out = append(out, shownPart{Text: s, Cut: cut})
 			text.Reset()
 		}
@@ -228,7 +228,7 @@ func showParts(parts []task.Part) []shownPart {
 			text.WriteString(p.Text)
 		case task.DataPart:
 			flush()
-			s, cut := clipText(string(p.Data), maxPartText)
+			s, cut := shortText(string(p.Data), maxPartText)
 			out = append(out, shownPart{Text: s, Cut: cut, Note: "JSON"})
 		default:
 			flush()
@@ -239,8 +239,8 @@ func showParts(parts []task.Part) []shownPart {
 	return out
 }
 
-// clipText cuts a text after so many characters.
-func clipText(s string, most int) (string, bool) {
+// shortText cuts a text after so many characters.
+func shortText(s string, most int) (string, bool) {
 	if utf8.RuneCountInString(s) <= most {
 		return s, false
 	}

@@ -21,6 +21,7 @@ func (p *Pages) mountProposal() {
 		"GET /proposals/{id}/edit":    (*visit).editProposalPage,
 		"POST /proposals/{id}/edit":   (*visit).editProposal,
 		"GET /proposals/{id}/decide":  (*visit).toProposal,
+		"GET /proposals/{id}/vote":    (*visit).toProposal,
 		"POST /proposals/{id}/decide": (*visit).decide,
 	})
 }
@@ -29,6 +30,7 @@ func (p *Pages) mountProposal() {
 type proposalView struct {
 	P         proposal.Proposal
 	Own       *proposal.Vote
+	Comment   string // on the own vote, as it was typed or as it is
 	People    proposal.Tally
 	Agents    proposal.Tally
 	MayVote   bool
@@ -68,6 +70,12 @@ func (v *visit) showProposal(typed decisionForm, problem error) error {
 	p := cur.Proposal
 	view := proposalView{P: p, Own: cur.Vote, People: p.People(), Agents: p.Agents(), MayEdit: v.mayEdit(&p)}
 	view.MayVote, view.NoVote = v.mayVote(&p)
+	if cur.Vote != nil {
+		view.Comment = cur.Vote.Comment
+	}
+	if v.r.PostForm.Has("comment") {
+		view.Comment = v.text("comment")
+	}
 	if view.Decision, err = v.decision(&p, typed); err != nil {
 		return err
 	}

@@ -193,6 +193,10 @@ func TestOnesOwnVote(t *testing.T) {
 	page.lacks("<script>alert")
 	r.cat.post(at+"/vote", "choice", "none", "back", "/orgs/acme"+at).leads(at)
 	r.cat.get(at).has(`aria-pressed="false">For`, "took the vote for back").lacks("Take it back")
+	long := strings.Repeat("c", proposal.MaxComment+1)
+	r.cat.post(at+"/vote", "choice", "for", "comment", long, "back", "/orgs/acme"+at).want(http.StatusUnprocessableEntity).
+		has(`id="err-comment"`, long, "Retry the deploy step")
+	r.cat.get(at + "/vote").leads(at)
 	r.move(p.ID, proposal.Approved)
 	r.cat.get(at).has("Voting is over: the proposal is approved.")
 }

@@ -23,6 +23,9 @@ func (v *visit) vote() error {
 		// Somebody decided it meanwhile. The page that follows shows how.
 		return v.back(v.base()+"/proposals/"+id, sentence(err)+" Your vote was not counted.")
 	}
+	if err != nil && v.r.PostForm.Has("comment") {
+		return v.showProposal(decisionForm{}, err) // with what was typed
+	}
 	if err != nil {
 		return err
 	}

@@ -73,7 +73,16 @@
     if (event.detail.ctx?.response || waits(event) && document.getElementById('problem')) return;
     notice('The server could not be reached. What you typed is still here; try again in a moment.');
   });
+  // Folds stay as the reader left them, but for those in which something is wrong now.
+  let folds = new Map();
+  document.addEventListener('htmx:before:swap', () => {
+    folds = new Map([...document.querySelectorAll('details[id]')].map(d => [d.id, d.open]));
+  });
   document.addEventListener('htmx:after:swap', event => {
+    folds.forEach((open, id) => {
+      const fold = document.getElementById(id);
+      if (fold && !fold.querySelector('[aria-invalid=true]')) fold.open = open;
+    });
     if (waits(event)) return; // nobody asked for it, so the focus stays
     const problem = document.getElementById('problem');
     if (problem) problem.focus();

@@ -1,0 +1,60 @@
+package browser
+
+import (
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/page"
+)
+
+// viewport sets the size of the window, in CSS pixels.
+func viewport(width, height int64) option { return metrics(width, height, 1) }
+
+// zoomed is a window of 1280 × 1024 whose page is enlarged to 200 %.
+func zoomed(w *tab) error { return metrics(640, 512, 2)(w) }
+
+func metrics(width, height int64, scale float64) option {
+	return func(w *tab) error {
+		_, err := ask(w, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{Width: width, Height: height, DeviceScaleFactor: scale})
+		return err
+	}
+}
+
+// touch is a screen for fingers.
+func touch(w *tab) error {
+	_, err := ask(w, emulation.SetTouchEmulationEnabled, emulation.SetTouchEmulationEnabledParams{Enabled: true, MaxTouchPoints: 5})
+	return err
+}
+
+// media sets what the person has told their system: "prefers-color-scheme", "dark", …
+func media(pairs ...string) option {
+	return func(w *tab) error {
+		var features []*emulation.MediaFeature
+		for i := 0; i < len(pairs); i += 2 {
+			features = append(features, &emulation.MediaFeature{Name: pairs[i], Value: pairs[i+1]})
+		}
+		_, err := ask(w, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: features})
+		return err
+	}
+}
+
+func scheme(name string) option { return media("prefers-color-scheme", name) }
+
+// noScripts is a browser without JavaScript.
+func noScripts(w *tab) error {
+	w.plain = true
+	_, err := ask(w, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
+	return err
+}
+
+// picture is a screenshot of the whole page.
+func (w *tab) picture() []byte {
+	w.t.Helper()
+	size := call(w, page.GetLayoutMetrics, cdp.Empty{}).CSSContentSize
+	if size == nil || size.Width < 1 {
+		w.t.Fatal("the page has no size")
+	}
+	const tallest = 8000
+	return call(w, page.CaptureScreenshot, page.CaptureScreenshotParams{
+		CaptureBeyondViewport: new(true), Clip: &page.Viewport{Width: size.Width, Height: min(size.Height, tallest), Scale: 1},
+	}).Data
+}

@@ -1,0 +1,140 @@
+package browser
+
+import (
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp/kb"
+)
+
+// reachable lists what the Tab key must reach: one of each group of radio buttons.
+const reachable = `(() => { let n = 0; const out = [];
+	for (const e of document.querySelectorAll('a[href], button, input:not([type=hidden]), select, textarea, summary, [tabindex="0"]')) {
+		if (!e.checkVisibility({visibilityProperty: true}) || e.disabled || e.tabIndex < 0 || e.closest('[inert]')) continue;
+		if (e.type === 'radio') {
+			const group = [...document.getElementsByName(e.name)].filter(r => r.form === e.form);
+			if (e !== (group.find(r => r.checked) ?? group[0])) continue;
+		}
+		e.dataset.stop = String(n++);
+		out.push(e.outerHTML.replace(/\s+/g, ' ').slice(0, 120));
+	}
+	return out })()`
+
+// here describes the focus: which stop it is, and whether one can see it.
+const here = `(() => { const e = document.activeElement;
+	if (!e || e === document.body) return {stop: '', seen: false, what: ''};
+	const s = getComputedStyle(e), r = e.getBoundingClientRect();
+	const ring = s => s.outlineStyle !== 'none' && parseFloat(s.outlineWidth) >= 1 || s.boxShadow !== 'none';
+	let seen = ring(s);
+	for (let p = e.parentElement; p && !seen; p = p.parentElement) seen = p.matches(':focus-within') && ring(getComputedStyle(p)) && p.contains(e) && p.matches('label, li, tr, .field');
+	const inside = r.bottom > 0 && r.top < innerHeight && r.right > 0 && r.left < innerWidth && r.width > 0 && r.height > 0;
+	return {stop: e.dataset.stop ?? '', seen: seen && inside, what: e.outerHTML.replace(/\s+/g, ' ').slice(0, 140)} })()`
+
+type focus struct {
+	Stop string `json:"stop"`
+	Seen bool   `json:"seen"`
+	What string `json:"what"`
+}
+
+// TestTabKey goes through every page by the Tab key alone: everything can be reached, in the
+// order of the page, and one always sees where the focus is.
+func TestTabKey(t *testing.T) {
+	begin(t)
+	s := readOnly(t)
+	const most = 60
+	for _, c := range allPages(t, s) {
+		t.Run(c.name, func(t *testing.T) {
+			w := s.tab(t, s.who(c))
+			w.open(c.path)
+			stops := js[[]string](w, reachable)
+			reached := map[string]bool{}
+			hidden := 0
+			dates := js[int](w, "document.querySelectorAll('[type=date]').length") // each has parts to stop at
+			for range min(len(stops)+4*dates, most) {
+				w.keys(kb.Tab)
+				at := js[focus](w, here)
+				if at.Stop == "" && at.What == "" {
+					break // beyond the last one
+				}
+				reached[at.Stop] = true
+				if !at.Seen && hidden < 5 {
+					hidden++
+					t.Errorf("%s: one does not see the focus on %s", c.path, at.What)
+				}
+			}
+			if len(stops) > most || strings.Contains(c.path, "/login") {
+				return // a page that puts the focus into a field starts there
+			}
+			for i, stop := range stops {
+				if !reached[strconv.Itoa(i)] {
+					t.Errorf("%s: the Tab key does not reach %s", c.path, stop)
+				}
+			}
+		})
+	}
+}
+
+// tabTo presses Tab until the focus is on the control with the name, and checks on the way that
+// one sees where it is.
+func (w *tab) tabTo(name string) {
+	w.t.Helper()
+	var seen []string
+	for range 150 {
+		w.keys(kb.Tab)
+		at := js[focus](w, here)
+		if at.What != "" && !at.Seen {
+			w.t.Errorf("one does not see the focus on %s", at.What)
+		}
+		called := js[string](w, `(e => (e.labels?.[0]?.innerText ?? e.ariaLabel ?? e.innerText ?? '').trim())(document.activeElement)`)
+		if at.What != "" && named(called, name) {
+			return
+		}
+		seen = append(seen, called)
+	}
+	w.t.Fatalf("the Tab key does not lead to %q, but to %q", name, seen)
+}
+
+// enterOn goes to a control and presses Enter, after which the focus must be somewhere.
+func (w *tab) enterOn(name string) {
+	w.t.Helper()
+	w.tabTo(name)
+	w.follow("enter on "+name, func() { w.keys(kb.Enter) })
+}
+
+// TestKeyboardStory goes from signing in to a resolved proposal without a mouse.
+func TestKeyboardStory(t *testing.T) {
+	d := newDesk(t)
+	id := d.file("Retry failed uploads")
+	w := d.site.tab(t, nil)
+	w.open("/login?next=" + d.site.path("/proposals"))
+	w.tabTo("Org")
+	w.keys(kb.Tab)
+	w.keys("admin" + kb.Tab)
+	w.keys(password)
+	w.follow("sign in", func() { w.keys(kb.Enter) })
+	w.at(d.site.path("/proposals"))
+
+	w.tabTo("Skip to content")
+	w.keys(kb.Enter)
+	w.waitFor("document.activeElement.id === 'main'")
+	w.tabTo("Retry failed uploads")
+	w.follow("open it", func() { w.keys(kb.Enter) })
+	w.waitFor("location.pathname.endsWith('" + id + "')")
+	w.tabTo("Comment on your vote…")
+	w.keys("By keyboard.")
+	w.enterOn("For")
+	w.sees("You voted for")
+	if w.focused() == "" {
+		t.Error("the focus is lost after a vote")
+	}
+	w.tabTo("Note…")
+	w.keys("By keyboard, too.")
+	w.enterOn("Approve")
+	w.sees("approved")
+	w.enterOn("Mark as resolved")
+	w.sees("No further decision follows.")
+	if got := d.scout.do(t, "GET /proposals/"+id, nil)["status"]; got != "resolved" {
+		t.Errorf("it is %v", got)
+	}
+}

@@ -1,0 +1,106 @@
+package browser
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/chromedp/kb"
+)
+
+// TestListKeys tries the keys of the list: they move and vote, rest in fields and with modifiers,
+// can be switched off, and none of them decides.
+func TestListKeys(t *testing.T) {
+	d := newDesk(t)
+	ids := []string{d.file("Three"), d.file("Two"), d.file("One")}
+	d.openPage("/proposals?sort=newest")
+	row := func() string { return js[string](d.tab, "document.activeElement.closest('#queue > li')?.id ?? ''") }
+	press := func(key, want string) {
+		t.Helper()
+		d.keys(key)
+		d.waitFor("(document.activeElement.closest('#queue > li')?.id ?? '') === '" + want + "'")
+	}
+	press("j", ids[2])
+	press("j", ids[1])
+	press("j", ids[0])
+	press("j", ids[0])
+	press("k", ids[1])
+
+	vote := func(key, words string, votesFor, votesAgainst float64) {
+		t.Helper()
+		d.follow("press "+key, func() { d.keys(key) })
+		d.sees(words)
+		p := d.scout.do(t, "GET /proposals/"+ids[1], nil)
+		if p["votes_for"] != votesFor || p["votes_against"] != votesAgainst {
+			t.Errorf("after %s there are %v for and %v against", key, p["votes_for"], p["votes_against"])
+		}
+		if row() != ids[1] {
+			t.Errorf("after %s the focus is on %q", key, d.focused())
+		}
+	}
+	vote("y", "You voted for", 1, 0)
+	vote("n", "You voted against", 0, 1)
+	vote("u", "taken back", 0, 0)
+
+	// With modifiers, during composition, and in fields they are not ours.
+	mark := d.mark()
+	for _, modifier := range []kb.Modifier{kb.ModifierCtrl, kb.ModifierAlt, kb.ModifierMeta} {
+		for _, kind := range []input.DispatchKeyEventType{kb.KeyRawDown, kb.KeyUp} {
+			call(d.tab, input.DispatchKeyEvent, input.DispatchKeyEventParams{
+				Type: kind, Key: "y", Code: "KeyY", WindowsVirtualKeyCode: 89, Modifiers: int64(modifier),
+			})
+		}
+	}
+	js[any](d.tab, `document.activeElement.dispatchEvent(new KeyboardEvent('keydown', {key: 'y', bubbles: true, isComposing: true})), null`)
+	d.keys("/")
+	d.waitFor("document.activeElement.type === 'search'")
+	d.keys("ynjk?")
+	d.waitFor("document.activeElement.value === 'ynjk?'")
+	if sent := d.posts(mark); len(sent) > 0 {
+		t.Errorf("keys that are not ours sent %q", sent)
+	}
+
+	// No key decides.
+	d.openPage("/proposals?sort=newest")
+	press("j", ids[2])
+	mark = d.mark()
+	for key := 'a'; key <= 'z'; key++ {
+		if !strings.ContainsRune("jkynu", key) {
+			d.keys(string(key) + strings.ToUpper(string(key)))
+		}
+	}
+	d.keys("0123456789.,;+-#" + kb.Delete + kb.Backspace)
+	if sent := d.posts(mark); len(sent) > 0 {
+		t.Errorf("a key sent %q", sent)
+	}
+	for _, id := range ids {
+		if got := d.scout.do(t, "GET /proposals/"+id, nil)["status"]; got != "open" {
+			t.Errorf("a key decided: %v", got)
+		}
+	}
+
+	// The help opens, and switches the keys off.
+	d.openPage("/proposals?sort=newest")
+	press("j", ids[2])
+	d.keys("?")
+	d.waitFor("document.querySelector('dialog')?.open")
+	d.press(checkbox, "Use these keys")
+	d.press(button, "Close")
+	d.waitFor("!document.querySelector('dialog').open")
+	mark = d.mark()
+	d.keys("y")
+	d.keys("j")
+	if sent := d.posts(mark); len(sent) > 0 || row() == ids[1] {
+		t.Errorf("keys that are switched off sent %q and went to %s", sent, row())
+	}
+	d.reload()
+	d.keys("j")
+	if row() == ids[2] && d.focused() != "" && js[bool](d.tab, "localStorage.getItem('parley-keys') !== 'off'") {
+		t.Error("the keys came back with a reload")
+	}
+
+	// Enter opens the proposal in focus.
+	d.focus(link, "Two…")
+	d.follow("press enter", func() { d.keys(kb.Enter) })
+	d.at(d.site.path("/proposals/" + ids[1]))
+}

@@ -1,0 +1,140 @@
+package browser
+
+import (
+	"bytes"
+	"fmt"
+	"image/png"
+	"testing"
+)
+
+// widths are a desk, a tablet and a phone.
+var widths = []int64{1280, 768, 380}
+
+// TestAxe runs axe-core on every page: all rules at each width, and what depends on colours in
+// the dark, too.
+func TestAxe(t *testing.T) {
+	begin(t)
+	s := readOnly(t)
+	for _, c := range allPages(t, s) {
+		t.Run(c.name, func(t *testing.T) {
+			w := s.tab(t, s.who(c))
+			w.open(c.path)
+			for _, width := range widths {
+				w.set(viewport(width, 900), scheme("light"))
+				w.mustBeAccessible(fmt.Sprintf("%d px, light", width))
+				w.set(scheme("dark"))
+				w.mustBeAccessible(fmt.Sprintf("%d px, dark", width), "color-contrast")
+			}
+		})
+	}
+}
+
+// overflow lists what makes the page wider than its window.
+const overflow = `(() => {
+	const page = document.scrollingElement, width = document.documentElement.clientWidth;
+	if (page.scrollWidth <= width) return [];
+	const inside = e => { for (let p = e.parentElement; p; p = p.parentElement) if (getComputedStyle(p).overflowX !== 'visible') return true; return false };
+	return ['the page is ' + page.scrollWidth + ' px wide'].concat([...document.body.querySelectorAll('*')]
+		.filter(e => e.getBoundingClientRect().right > width + 1 && !inside(e)).slice(0, 5).map(e => e.outerHTML.slice(0, 150)));
+})()`
+
+// faint lists fields whose border can hardly be told from what is around it.
+const faint = `(() => {
+	const canvas = document.createElement('canvas').getContext('2d', {willReadFrequently: true});
+	const over = (colour, under) => { canvas.fillStyle = under; canvas.fillRect(0, 0, 1, 1); canvas.fillStyle = colour; canvas.fillRect(0, 0, 1, 1);
+		const [r, g, b] = canvas.getImageData(0, 0, 1, 1).data; return 'rgb(' + [r, g, b] + ')' };
+	const behind = e => { const all = []; for (; e; e = e.parentElement) all.unshift(getComputedStyle(e).backgroundColor);
+		return all.reduce((under, c) => over(c, under), 'Canvas') };
+	const light = c => { const [r, g, b] = c.match(/\d+/g).map(v => (v /= 255) <= .04045 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4);
+		return .2126 * r + .7152 * g + .0722 * b };
+	const ratio = (a, b) => { const [x, y] = [light(a), light(b)].sort((x, y) => y - x); return (x + .05) / (y + .05) };
+	return [...document.querySelectorAll('input:not([type=hidden],[type=checkbox],[type=radio],[type=submit]), select, textarea')]
+		.filter(e => e.checkVisibility({visibilityProperty: true}) && e.getBoundingClientRect().width > 2).flatMap(e => {
+			const style = getComputedStyle(e), around = behind(e.parentElement);
+			if (style.borderBottomStyle === 'none' || parseFloat(style.borderBottomWidth) < 1) return ['no border: ' + e.outerHTML.slice(0, 120)];
+			const r = ratio(over(style.borderBottomColor, around), around);
+			return r >= 3 ? [] : [r.toFixed(2) + ': ' + e.outerHTML.slice(0, 120)];
+		});
+})()`
+
+// small lists targets that a finger misses. Links within a sentence are as high as the sentence.
+const small = `(() => {
+	const least = 43.5;
+	return [...document.querySelectorAll('a[href], button, input:not([type=hidden]), select, textarea, summary')].filter(e => {
+		if (!e.checkVisibility({visibilityProperty: true, opacityProperty: true})) return false;
+		let r = e.getBoundingClientRect();
+		if (r.width <= 1 || r.height <= 1 || r.bottom <= 0 || r.right <= 0) return false;
+		if (e.matches('.skip, .sr')) return false;
+		if (e.matches('[type=checkbox], [type=radio]')) {
+			const label = e.labels[0];
+			if (label && label.getBoundingClientRect().height > 1) r = label.getBoundingClientRect();
+		}
+		if (r.height >= least && r.width >= least) return false;
+		if (e.tagName === 'A' && getComputedStyle(e).display === 'inline') {
+			const own = e.textContent.trim().length, all = e.parentElement.textContent.trim().length;
+			if (all > own) return false;
+		}
+		return true;
+	}).slice(0, 12).map(e => { const r = e.getBoundingClientRect();
+		return Math.round(r.width) + '×' + Math.round(r.height) + ' ' + e.outerHTML.replace(/\s+/g, ' ').slice(0, 140) });
+})()`
+
+// TestLooks is what axe-core does not see, on every page.
+func TestLooks(t *testing.T) {
+	begin(t)
+	s := readOnly(t)
+	none := func(w *tab, what, expression string) {
+		w.t.Helper()
+		for _, found := range js[[]string](w, expression) {
+			w.t.Errorf("%s on %s: %s", what, w.path(), found)
+		}
+	}
+	for _, c := range allPages(t, s) {
+		t.Run(c.name, func(t *testing.T) {
+			w := s.tab(t, s.who(c))
+			w.open(c.path)
+			for _, width := range append(widths, 320) {
+				w.set(viewport(width, 900))
+				none(w, fmt.Sprintf("too wide at %d px", width), overflow)
+			}
+			w.set(zoomed)
+			none(w, "too wide at 200 %", overflow)
+			w.set(viewport(1280, 900))
+			for _, name := range []string{"light", "dark"} {
+				w.set(scheme(name))
+				none(w, "faint border in "+name, faint)
+			}
+			w.set(viewport(380, 800), touch)
+			if !js[bool](w, "matchMedia('(pointer: coarse)').matches") {
+				t.Fatal("touch is not emulated")
+			}
+			none(w, "small target", small)
+			w.set(media("prefers-reduced-motion", "reduce"))
+			none(w, "motion", `document.getAnimations().filter(a => a.playState === 'running').map(a => String(a.animationName || a))`)
+			w.set(media("forced-colors", "active"))
+			if n := colours(t, w.picture()); n < 3 {
+				t.Errorf("in forced colours the page has %d colours", n)
+			}
+		})
+	}
+}
+
+// colours counts the colours of a picture, up to ten.
+func colours(t *testing.T, data []byte) int {
+	t.Helper()
+	picture, err := png.Decode(bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[[3]uint32]bool{}
+	for y := picture.Bounds().Min.Y; y < picture.Bounds().Max.Y; y += 2 {
+		for x := picture.Bounds().Min.X; x < picture.Bounds().Max.X; x += 2 {
+			r, g, b, _ := picture.At(x, y).RGBA()
+			seen[[3]uint32{r >> 8, g >> 8, b >> 8}] = true
+			if len(seen) >= 10 {
+				return len(seen)
+			}
+		}
+	}
+	return len(seen)
+}

@@ -1,0 +1,200 @@
+package browser
+
+import (
+	"html"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"sort"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// A pageCase is a page in a state: its path, and who looks at it (admin, member or nobody).
+type pageCase struct {
+	name string
+	path string
+	who  string
+}
+
+// fixedPages are the pages that no link of the dashboard leads to, and states of others.
+func fixedPages(s *shared) []pageCase {
+	in := s.path
+	return []pageCase{
+		{"login", "/login", ""},
+		{"setup-used", "/setup/AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA", ""},
+		{"join-used", "/join/AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA", ""},
+		{"account", "/account", "admin"},
+		{"not-found", in("/proposals/prop-00000000000000000000000000"), "admin"},
+		{"proposals", in("/proposals"), "admin"},
+		{"proposal", in("/proposals/" + s.open), "admin"},
+		{"proposal-approved", in("/proposals/" + s.approved), "admin"},
+		{"proposal-rejected", in("/proposals/" + s.rejected), "admin"},
+		{"proposal-resolved", in("/proposals/" + s.resolved), "admin"},
+		{"proposal-hostile", in("/proposals/" + s.hostile), "admin"},
+		{"proposal-long", in("/proposals/" + s.long), "admin"},
+		{"proposal-member", in("/proposals/" + s.open), "member"},
+		{"proposals-member", in("/proposals"), "member"},
+		{"followups", in("/followups"), "admin"},
+		{"followups-mine", in("/followups?assignee=user:admin"), "admin"},
+	}
+}
+
+// who is the person of a page.
+func (s *shared) who(c pageCase) *person {
+	switch c.who {
+	case "admin":
+		return s.admin
+	case "member":
+		return s.member
+	default:
+		return nil
+	}
+}
+
+// allPages are the fixed pages and all that links lead to, one of each sort.
+func allPages(t testing.TB, s *shared) []pageCase {
+	t.Helper()
+	cases := fixedPages(s)
+	known := map[string]bool{}
+	for _, c := range cases {
+		known[c.who+pattern(c.path)] = true
+	}
+	for _, path := range crawled(t, s) {
+		bare, _, _ := strings.Cut(path, "?")
+		if p := pattern(bare); !known["admin"+p] {
+			known["admin"+p] = true
+			cases = append(cases, pageCase{name(p), bare, "admin"})
+		}
+	}
+	return cases
+}
+
+var (
+	crawlOnce  sync.Once
+	crawlPaths []string
+)
+
+// crawled are the paths that links of an admin's pages lead to, from the start on, one of each
+// pattern.
+func crawled(t testing.TB, s *shared) []string {
+	t.Helper()
+	crawlOnce.Do(func() { crawlPaths = crawl(t, s, s.admin) })
+	return crawlPaths
+}
+
+var (
+	href     = regexp.MustCompile(`href="([^"]+)"`)
+	someID   = regexp.MustCompile(`\b(prop|task|key|client|inv|audit)-[0-9a-z]{20,}`)
+	someName = regexp.MustCompile(`/(agents|members|friction|tasks)/[^/?]+`)
+	cursors  = regexp.MustCompile(`^(cursor|page|at|before|after|from|q|pos|seen|p)$`)
+)
+
+func crawl(t testing.TB, s *shared, p *person) []string {
+	t.Helper()
+	seen := map[string]bool{}
+	var found []string
+	queue := []string{s.path(""), s.path("/proposals"), s.path("/followups"), s.path("/agents"), "/account"}
+	for _, c := range fixedPages(s) {
+		if c.who != "" && !strings.HasPrefix(c.name, "not-") && !strings.HasSuffix(c.path, "/") {
+			queue = append(queue, c.path)
+		}
+	}
+	const most = 300
+	for len(queue) > 0 && len(found) < most {
+		path := queue[0]
+		queue = queue[1:]
+		if seen[pattern(path)] {
+			continue
+		}
+		seen[pattern(path)] = true
+		res, body := s.get(t, p, path)
+		if res.StatusCode >= 400 {
+			t.Errorf("a link leads to %s: %s", path, res.Status)
+			continue
+		}
+		if !strings.HasPrefix(res.Header.Get("Content-Type"), "text/html") {
+			continue
+		}
+		found = append(found, path)
+		base, err := url.Parse(s.base + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range href.FindAllStringSubmatch(body, -1) {
+			to, err := base.Parse(html.UnescapeString(m[1]))
+			if err == nil && to.Host == base.Host && !strings.HasPrefix(to.Path, "/static/") && !strings.HasPrefix(to.Path, "/docs") &&
+				!strings.HasPrefix(to.Path, "/api/") && !strings.HasPrefix(to.Path, "/a2a/") {
+				to.Fragment = ""
+				queue = append(queue, to.RequestURI())
+			}
+		}
+	}
+	sort.Strings(found)
+	return found
+}
+
+// pattern is a path with its ids taken out; two pages with the same pattern are of one sort.
+func pattern(path string) string {
+	bare, query, _ := strings.Cut(path, "?")
+	bare = someID.ReplaceAllString(bare, "{id}")
+	bare = someName.ReplaceAllStringFunc(bare, func(part string) string {
+		list, name, _ := strings.Cut(part[1:], "/")
+		if name == "new" || name == "invitations" {
+			return part
+		}
+		return "/" + list + "/{name}"
+	})
+	values, err := url.ParseQuery(query)
+	if err != nil || len(values) == 0 {
+		return bare
+	}
+	var names []string
+	for n := range values {
+		if !cursors.MatchString(n) {
+			names = append(names, n)
+		}
+	}
+	slices.Sort(names)
+	return bare + "?" + strings.Join(names, "&")
+}
+
+func name(pattern string) string {
+	pattern = strings.TrimPrefix(pattern, "/orgs/"+org)
+	s := strings.Trim(regexp.MustCompile(`[^a-z]+`).ReplaceAllString(pattern, "-"), "-")
+	if s == "" {
+		return "start"
+	}
+	return s
+}
+
+var routeText = regexp.MustCompile(`"(GET|POST) (/[^"]*)"`)
+
+// routes are the patterns of the pages with the method, as the source has them.
+func routes(t testing.TB, method string) []string {
+	t.Helper()
+	files, err := filepath.Glob("../../internal/web/*.go")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no source of the pages", err)
+	}
+	var out []string
+	for _, file := range files {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range routeText.FindAllStringSubmatch(string(text), -1) {
+			if m[1] == method {
+				out = append(out, m[2])
+			}
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}

@@ -1,0 +1,54 @@
+package browser
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+)
+
+// TestPhone compares a proposal on a phone with the one on a desk: the text comes before the
+// decision, and nothing is missing.
+func TestPhone(t *testing.T) {
+	begin(t)
+	s := readOnly(t)
+	w := s.tab(t, s.admin)
+	things := func() []string {
+		w.t.Helper()
+		var out []string
+		for _, role := range []string{button, textbox, choice, checkbox, radio, heading} {
+			list, err := w.controlsIn("main", role)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, c := range list {
+				out = append(out, role+" "+c.name)
+			}
+		}
+		slices.Sort(out)
+		return slices.Compact(out)
+	}
+	for _, c := range allPages(t, s) {
+		if c.who != "admin" {
+			continue
+		}
+		w.set(viewport(1280, 900))
+		w.open(c.path)
+		desk := things()
+		w.set(viewport(380, 800))
+		w.reload()
+		phone := things()
+		// What stands in the pane beside the list, phones show as a page; they have no keys.
+		beside := pattern(w.path()) == s.path("/proposals")
+		for _, thing := range desk {
+			if !slices.Contains(phone, thing) && !beside {
+				t.Errorf("%s lacks on a phone: %s", c.path, thing)
+			}
+		}
+	}
+	w.openPage("/proposals/" + s.open)
+	for _, part := range []string{"text-problem", "text-fix"} {
+		if !js[bool](w, fmt.Sprintf("document.getElementById('%s').getBoundingClientRect().bottom <= document.getElementById('decide').getBoundingClientRect().top", part)) {
+			t.Errorf("the decision comes before %s", part)
+		}
+	}
+}

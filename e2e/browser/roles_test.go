@@ -1,0 +1,236 @@
+package browser
+
+import (
+	"html"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// counterparts say which call of REST does what a form of the dashboard does. Calls are made
+// on what does not exist or with a body that cannot be carried out: a caller who may do it is
+// told so, and one who may not gets 403 before anything is looked at.
+var counterparts = map[string]string{
+	"POST /proposals/new":                   "POST /proposals",
+	"POST /proposals/{id}/vote":             "POST /proposals/{noprop}/vote",
+	"POST /proposals/{id}/edit":             "PATCH /proposals/{noprop} title",
+	"POST /proposals/{id}/decide":           "PATCH /proposals/{prop} status",
+	"POST /proposals/decide":                "PATCH /proposals/{prop} status",
+	"POST /followups":                       "POST /tasks",
+	"POST /followups/{id}":                  "PATCH /tasks/{notask}",
+	"POST /agents":                          "POST /agents",
+	"POST /agents/{id}":                     "PATCH /agents/{noagent}",
+	"POST /agents/{id}/state":               "PATCH /agents/{noagent}",
+	"POST /agents/{id}/status":              "PATCH /agents/{noagent}",
+	"POST /agents/{id}/connect":             "POST /keys",
+	"POST /keys":                            "POST /keys",
+	"POST /keys/{id}/rotate":                "POST /keys/{nokey}/rotate",
+	"POST /keys/{id}/revoke":                "DELETE /keys/{nokey}",
+	"POST /clients":                         "POST /clients",
+	"POST /clients/{id}":                    "PATCH /clients/{noclient}",
+	"POST /clients/{id}/rotate":             "POST /clients/{noclient}/rotate",
+	"POST /clients/{id}/delete":             "DELETE /clients/{noclient}",
+	"POST /members":                         "POST /members",
+	"POST /members/{ref}":                   "PATCH /members/user:nobody",
+	"POST /members/invitations":             "POST /invitations",
+	"POST /members/invitations/{id}/revoke": "DELETE /invitations/{noinv}",
+	"POST /members/{ref}/link":              "PATCH /members/user:nobody",
+	"POST /settings/friction":               "PUT /settings/friction",
+
+	"GET /proposals":           "GET /proposals",
+	"GET /followups":           "GET /tasks",
+	"GET /agents":              "GET /agents",
+	"GET /keys":                "GET /keys",
+	"GET /keys/new":            "POST /keys",
+	"GET /clients":             "GET /clients",
+	"GET /clients/new":         "POST /clients",
+	"GET /agents/new":          "POST /agents",
+	"GET /members":             "GET /members",
+	"GET /members/invitations": "GET /invitations",
+	"GET /audit":               "GET /audit",
+	"GET /proposals/new":       "POST /proposals",
+	"GET /settings":            "PUT /settings/friction",
+}
+
+// ownMatters are forms that concern nobody but the person, calls of agents, and the repetition of
+// deliveries that failed, of which there are none here.
+var ownMatters = regexp.MustCompile(`^POST (/login|/logout|/account|/setup|/join|/start/hide|/switch|/settings/deliveries)|^POST /agents/\{id\}/tasks`)
+
+// TestRoles compares for an admin and a member what the dashboard shows with what REST would
+// allow: every form that is shown is one that REST would not refuse, every form whose call REST
+// allows is shown somewhere, and every page opens exactly if its call does.
+func TestRoles(t *testing.T) {
+	begin(t)
+	s := readOnly(t)
+	for _, role := range []struct {
+		name   string
+		person *person
+		ref    string
+		scopes []string
+	}{
+		{"admin", s.admin, "user:admin", []string{read, write, sendTasks, administer}},
+		{"member", s.member, "user:bob", []string{read, write, sendTasks}},
+	} {
+		t.Run(role.name, func(t *testing.T) {
+			rest, err := s.keyOf(role.ref, role.scopes...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			pages := crawl(t, s, role.person)
+			forms := s.forms(t, role.person, append(s.records(), pages...))
+			for _, route := range routes(t, http.MethodPost) {
+				route = "POST " + route
+				call, known := counterparts[route]
+				switch {
+				case ownMatters.MatchString(route):
+				case !known:
+					t.Errorf("the test does not know which call of REST does what %q does", route)
+				default:
+					allowed := s.allows(t, rest, call)
+					if shown := slices.Contains(forms, route); shown != allowed {
+						t.Errorf("%s is shown to the %s: %t; REST allows %q: %t", route, role.name, shown, call, allowed)
+					}
+				}
+			}
+			for route, call := range counterparts {
+				path, ok := strings.CutPrefix(route, "GET ")
+				if !ok {
+					continue
+				}
+				res, _ := s.get(t, role.person, s.path(path))
+				allowed := s.allows(t, rest, call)
+				if opens := res.StatusCode == http.StatusOK; opens != allowed {
+					t.Errorf("%s opens for the %s: %s; REST allows %q: %t", path, role.name, res.Status, call, allowed)
+				}
+				if linked := slices.ContainsFunc(pages, func(p string) bool { return pattern(p) == s.path(path) }); linked != allowed {
+					t.Errorf("a link leads the %s to %s: %t; REST allows %q: %t", role.name, path, linked, call, allowed)
+				}
+			}
+			s.compareProposals(t, role.person, rest)
+		})
+	}
+}
+
+// records are pages of single things, in every state.
+func (s *shared) records() []string {
+	var out []string
+	for _, id := range []string{s.open, s.approved, s.rejected, s.resolved, s.mine} {
+		out = append(out, s.path("/proposals/"+id), s.path("/proposals/"+id+"/edit"))
+	}
+	return append(out, s.path("/proposals/decide?status=approved&pick="+s.mine+".1"), s.path("/keys/"+s.keyID), s.path("/clients/"+s.client), s.path("/agents/scout"), s.path("/agents/scout/connect"))
+}
+
+// allows reports whether REST would not refuse the call for want of a right.
+func (s *shared) allows(t *testing.T, a api, call string) bool {
+	t.Helper()
+	none := strings.Repeat("0", 26)
+	line, member, _ := strings.Cut(strings.NewReplacer("{noprop}", "prop-"+none, "{prop}", s.resolved, "{notask}", "task-"+none, "{nokey}", "key-"+none,
+		"{noclient}", "client-"+none, "{noinv}", "inv-"+none, "{noagent}", "nobody").Replace(call), "  ")
+	method, rest, _ := strings.Cut(line, " ")
+	path, field, _ := strings.Cut(rest, " ")
+	var body any
+	if method != http.MethodGet && method != http.MethodDelete {
+		body = object{"nonsense": member}
+		if field != "" {
+			body = object{field: "open"}
+		}
+	}
+	status, out, err := a.call(method+" "+path, body)
+	if err != nil || status >= 500 || status == http.StatusUnauthorized || method != http.MethodGet && status < 300 {
+		t.Fatal(call, status, out, err)
+	}
+	return status != http.StatusForbidden
+}
+
+var (
+	formTag   = regexp.MustCompile(`<form[^>]*>`)
+	attribute = regexp.MustCompile(`\s(method|action|hx-post)="([^"]*)"`)
+)
+
+// forms lists the routes of the forms on the pages.
+func (s *shared) forms(t *testing.T, p *person, pages []string) []string {
+	t.Helper()
+	all := routes(t, http.MethodPost)
+	var out []string
+	for _, path := range pages {
+		_, body := s.get(t, p, path)
+		for _, tag := range formTag.FindAllString(body, -1) {
+			found := map[string]string{}
+			for _, m := range attribute.FindAllStringSubmatch(tag, -1) {
+				found[m[1]] = html.UnescapeString(m[2])
+			}
+			if strings.ToLower(found["method"]) != "post" {
+				continue
+			}
+			if hx := found["hx-post"]; hx != "" && hx != found["action"] {
+				t.Errorf("%s: a form is sent elsewhere by scripts: %s", path, tag)
+			}
+			u, err := url.Parse(found["action"])
+			if err != nil || found["action"] == "" {
+				t.Errorf("%s: a form leads nowhere: %s", path, tag)
+				continue
+			}
+			route := routeOf(all, strings.TrimPrefix(u.Path, s.path("")))
+			if route == "" {
+				t.Errorf("%s: a form leads to %s, which is no route", path, u.Path)
+			}
+			out = append(out, "POST "+route)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+var wildcard = regexp.MustCompile(`\\\{[a-z]+\\\}`)
+
+// routeOf is the route that a path belongs to: the one with the fewest wildcards.
+func routeOf(routes []string, path string) string {
+	best := ""
+	for _, r := range routes {
+		re := regexp.MustCompile("^" + wildcard.ReplaceAllString(regexp.QuoteMeta(r), "[^/]+") + "$")
+		if re.MatchString(path) && (best == "" || strings.Count(r, "{") < strings.Count(best, "{")) {
+			best = r
+		}
+	}
+	return best
+}
+
+var (
+	statusField = regexp.MustCompile(`name="status" value="([a-z]+)"`)
+	voteForm    = regexp.MustCompile(`action="[^"]*/vote"`)
+)
+
+// compareProposals checks for proposals in each status that the page offers the decisions which
+// REST allows, and a vote where REST takes one.
+func (s *shared) compareProposals(t *testing.T, p *person, rest api) {
+	t.Helper()
+	for _, id := range []string{s.open, s.approved, s.rejected, s.resolved} {
+		record := rest.do(t, "GET /proposals/"+id, nil)
+		var want, got []string
+		if s.allows(t, rest, "PATCH /proposals/{prop} status") {
+			for _, next := range record["allowed_transitions"].([]any) {
+				want = append(want, next.(string))
+			}
+		}
+		_, body := s.get(t, p, s.path("/proposals/"+id))
+		for _, form := range strings.Split(body, "<form")[1:] {
+			form, _, _ = strings.Cut(form, "</form>")
+			if strings.Contains(form, "/"+id+"/decide\"") {
+				for _, m := range statusField.FindAllStringSubmatch(form, -1) {
+					got = append(got, m[1])
+				}
+			}
+		}
+		slices.Sort(want)
+		slices.Sort(got)
+		if got = slices.Compact(got); !slices.Equal(got, want) {
+			t.Errorf("%s is %v, and its page offers %q; REST allows %q", id, record["status"], got, want)
+		}
+		if votes := voteForm.MatchString(body); votes != (record["status"] == "open") {
+			t.Errorf("%s is %v, and its page offers a vote: %t", id, record["status"], votes)
+		}
+	}
+}

@@ -1,0 +1,355 @@
+package browser
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/cookiejar"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+)
+
+const (
+	org      = "main"
+	password = "four words of mine"
+)
+
+var (
+	addressPattern = regexp.MustCompile(`http://127\.0\.0\.1:\d+`)
+	secretPattern  = regexp.MustCompile(`parley_[0-9A-Za-z]{36}`)
+	setupLink      = regexp.MustCompile(`http://127\.0\.0\.1:\d+/setup/\S+`)
+)
+
+// site is a server with a fresh SQLite store.
+type site struct {
+	base  string // http://127.0.0.1:port
+	setup string // the link of the first start
+	key   string // the first key, of user:admin
+	data  string
+	cmd   *exec.Cmd
+	out   *output
+	done  chan struct{}
+}
+
+// newSite starts a server for one test.
+func newSite(t *testing.T, flags ...string) *site {
+	t.Helper()
+	data := filepath.Join(t.TempDir(), "data") // which the server makes, for itself alone
+	s, err := startSite(data, flags...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		s.kill()
+		if t.Failed() {
+			t.Logf("the server said:\n%s", s.out.warnings())
+		}
+	})
+	return s
+}
+
+func startSite(data string, flags ...string) (*site, error) {
+	s := &site{data: data, out: &output{}, done: make(chan struct{})}
+	s.cmd = exec.Command(program, append([]string{"serve", "--listen", "127.0.0.1:0", "--data", data, "--rate-limit", "0"}, flags...)...)
+	s.cmd.Env = append(slices.DeleteFunc(os.Environ(), func(e string) bool { return strings.HasPrefix(e, "PARLEY_") }), "PARLEY_SHUTDOWN_DELAY=0s")
+	s.cmd.Stdout, s.cmd.Stderr = s.out, s.out
+	if err := s.cmd.Start(); err != nil {
+		return nil, err
+	}
+	go func() {
+		_ = s.cmd.Wait()
+		close(s.done)
+	}()
+	if err := eventually(s.ready); err != nil {
+		s.kill()
+		return nil, fmt.Errorf("the server is not ready: %w\n%s", err, s.out.tail(3000))
+	}
+	said := s.out.String()
+	s.setup, s.key = setupLink.FindString(said), secretPattern.FindString(said)
+	return s, nil
+}
+
+func (s *site) ready() error {
+	s.base = addressPattern.FindString(s.out.String())
+	if s.base == "" {
+		return fmt.Errorf("no address was printed")
+	}
+	res, err := http.Get(s.base + "/readyz")
+	if err != nil {
+		return err
+	}
+	_ = res.Body.Close()
+	if res.StatusCode != http.StatusOK {
+		return fmt.Errorf("readyz: %s", res.Status)
+	}
+	return nil
+}
+
+func (s *site) kill() {
+	_ = s.cmd.Process.Kill()
+	<-s.done
+}
+
+// cli runs a command of the operator's on the data of the site, while it serves.
+func (s *site) cli(t testing.TB, args ...string) string {
+	t.Helper()
+	out, err := s.operator(args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func (s *site) operator(args ...string) (string, error) {
+	var stdout, stderr bytes.Buffer
+	cmd := exec.Command(program, append(args, "--data", s.data)...)
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		return "", fmt.Errorf("parley %s: %w\n%s", strings.Join(args, " "), err, &stderr)
+	}
+	return strings.TrimSpace(stdout.String()), nil
+}
+
+// path is the path of a page of the org.
+func (s *site) path(page string) string { return "/orgs/" + org + page }
+
+// object is a JSON object.
+type object = map[string]any
+
+// api is a caller of REST.
+type api struct {
+	s   *site
+	key string
+}
+
+func (s *site) api(key string) api { return api{s, key} }
+
+// keyOf makes a key for a principal by the command line.
+func (s *site) keyOf(principal string, scopes ...string) (api, error) {
+	args := []string{"key", "create", "--org", org, "--as", principal}
+	for _, scope := range scopes {
+		args = append(args, "--scope", scope)
+	}
+	out, err := s.operator(args...)
+	return api{s, secretPattern.FindString(out)}, err
+}
+
+// call makes a call below the org, such as "POST /proposals".
+func (a api) call(line string, body any, headers ...string) (int, object, error) {
+	method, path, _ := strings.Cut(line, " ")
+	if strings.HasPrefix(path, "~") {
+		path = path[1:]
+	} else {
+		path = "/api/v1/orgs/" + org + path
+	}
+	var r io.Reader
+	if body != nil {
+		b, err := json.Marshal(body)
+		if err != nil {
+			return 0, nil, err
+		}
+		r = bytes.NewReader(b)
+	}
+	req, err := http.NewRequest(method, a.s.base+path, r)
+	if err != nil {
+		return 0, nil, err
+	}
+	req.Header.Set("Authorization", "Bearer "+a.key)
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	for _, h := range headers {
+		name, value, _ := strings.Cut(h, ": ")
+		req.Header.Set(name, value)
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer func() { _ = res.Body.Close() }()
+	var out object
+	b, err := io.ReadAll(res.Body)
+	if len(b) > 0 {
+		_ = json.Unmarshal(b, &out) // what is no object is told by the status
+	}
+	return res.StatusCode, out, err
+}
+
+// do is call that must succeed.
+func (a api) do(t testing.TB, line string, body any, headers ...string) object {
+	t.Helper()
+	status, out, err := a.call(line, body, headers...)
+	if err != nil || status/100 != 2 {
+		t.Fatalf("%s: %d %v %v", line, status, out, err)
+	}
+	return out
+}
+
+// person is somebody with a session.
+type person struct {
+	user   string
+	http   *http.Client
+	cookie *http.Cookie
+}
+
+// signIn makes the user if it is not there, and a session for it.
+func (s *site) signIn(t testing.TB, user string, admin bool) *person {
+	t.Helper()
+	p, err := s.enter(user, admin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func (s *site) enter(user string, admin bool) (*person, error) {
+	args := []string{"user", "create", user, "--org", org}
+	if admin {
+		args = append(args, "--admin")
+	}
+	if user != "admin" {
+		if _, err := s.operator(args...); err != nil && !strings.Contains(err.Error(), "already") {
+			return nil, err
+		}
+	}
+	link, err := s.operator("admin", "link", "--org", org, "--user", user, "--public-url", s.base)
+	if err != nil {
+		return nil, err
+	}
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		return nil, err
+	}
+	p := &person{user: user, http: &http.Client{Jar: jar}}
+	res, err := p.http.PostForm(setupLink.FindString(link), url.Values{"password": {password}, "repeat": {password}})
+	if err != nil {
+		return nil, err
+	}
+	_ = res.Body.Close()
+	base, err := url.Parse(s.base)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range jar.Cookies(base) {
+		p.cookie = c
+	}
+	if p.cookie == nil {
+		return nil, fmt.Errorf("%s has no session: %s", user, res.Status)
+	}
+	return p, nil
+}
+
+// get fetches a page without a browser.
+func (s *site) get(t testing.TB, p *person, path string, headers ...string) (*http.Response, string) {
+	t.Helper()
+	return s.send(t, p, http.MethodGet, path, nil, headers...)
+}
+
+// send sends a request of a person without a browser.
+func (s *site) send(t testing.TB, p *person, method, path string, form url.Values, headers ...string) (*http.Response, string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, s.base+path, strings.NewReader(form.Encode()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if form != nil {
+		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	}
+	for _, h := range headers {
+		name, value, _ := strings.Cut(h, ": ")
+		req.Header.Set(name, value)
+	}
+	client := http.DefaultClient
+	if p != nil {
+		client = p.http
+	}
+	res, err := client.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	b, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res, string(b)
+}
+
+// shared is a site with much in it, and two people; tests that only read share it.
+type shared struct {
+	*site
+	*seeded
+	admin, member *person
+}
+
+var openShared = sync.OnceValues(func() (*shared, error) {
+	s, err := startSite(filepath.Join(scratch, "shared"))
+	if err != nil {
+		return nil, err
+	}
+	stopShared = s.kill
+	out := &shared{site: s}
+	if out.admin, err = s.enter("admin", true); err != nil {
+		return nil, err
+	}
+	if out.seeded, err = s.seed(); err != nil {
+		return nil, err
+	}
+	out.member, err = s.enter("bob", false)
+	return out, err
+})
+
+var stopShared = func() {}
+
+// readOnly is the shared site. Who changes it breaks other tests.
+func readOnly(t testing.TB) *shared {
+	t.Helper()
+	s, err := openShared()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// output collects what a process prints and may be read meanwhile.
+type output struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.b.Write(p)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.b.String()
+}
+
+func (o *output) tail(n int) string {
+	s := o.String()
+	return s[max(0, len(s)-n):]
+}
+
+// warnings are the lines of the log that say that something was wrong.
+func (o *output) warnings() string {
+	var b strings.Builder
+	for line := range strings.Lines(o.String()) {
+		if strings.Contains(line, "level=WARN") || strings.Contains(line, "level=ERROR") || strings.Contains(line, "panic") {
+			b.WriteString(line)
+		}
+	}
+	return b.String()
+}
