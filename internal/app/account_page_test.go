@@ -15,7 +15,8 @@ func TestOwnKeysOnTheAccountPage(t *testing.T) {
 	t.Parallel()
 	s := running(t)
 	admin, bob := s.admin(t), s.member(t, "main", "bob", false)
-	if _, body := bob.do("GET", "/account", nil); !strings.Contains(body, "You have none.") || strings.Contains(body, "svc:admin:admin") || strings.Contains(body, "svc:a2a:serve") {
+	if _, body := bob.do("GET", "/account", nil); !strings.Contains(body, "You have none.") ||
+		strings.Contains(body, "svc:admin:admin") || strings.Contains(body, "svc:a2a:serve") {
 		t.Error(body)
 	}
 	for name, form := range map[string]url.Values{
@@ -23,40 +24,49 @@ func TestOwnKeysOnTheAccountPage(t *testing.T) {
 		"err-expires": {"scopes": {"svc:tasks:read"}, "expires": {"tomorrow"}},
 		"err-name":    {"scopes": {"svc:tasks:read"}, "expires": {"90"}, "name": {"a\u202eb"}},
 	} {
-		if res, body := bob.do("POST", "/account/keys", form); res.StatusCode != 422 || !strings.Contains(body, `id="`+name+`"`) || !strings.Contains(body, `id="add-key" open`) {
+		if res, body := bob.do("POST", "/account/keys", form); res.StatusCode != 422 ||
+			!strings.Contains(body, `id="`+name+`"`) || !strings.Contains(body, `id="add-key" open`) {
 			t.Error(name, res.Status, body)
 		}
 	}
-	if res, _ := bob.do("POST", "/account/keys", url.Values{"scopes": {"svc:a2a:serve"}, "expires": {"90"}}); res.StatusCode != 403 {
+	if res, _ := bob.do("POST", "/account/keys", url.Values{
+		"scopes":  {"svc:a2a:serve"},
+		"expires": {"90"},
+	}); res.StatusCode != 403 {
 		t.Error("more than bob has:", res.Status)
 	}
 	form := url.Values{"name": {"<b>Laptop</b>"}, "scopes": {"svc:tasks:read"}, "expires": {"30"}, "once": {"key-form"}}
 	res, body := bob.do("POST", "/account/keys", form)
 	found := secretShown.FindStringSubmatch(body)
-	if res.StatusCode != 200 || found == nil || res.Header.Get("Cache-Control") != "no-store" || strings.Contains(body, "<b>Laptop") {
+	if res.StatusCode != 200 || found == nil || res.Header.Get("Cache-Control") != "no-store" ||
+		strings.Contains(body, "<b>Laptop") {
 		t.Fatal(res.Status, res.Header, body)
 	}
 	if code, _ := get(t, s.URL()+list, found[1]); code != 200 {
 		t.Error("the key does not work:", code)
 	}
-	if _, again := bob.do("POST", "/account/keys", form); strings.Contains(again, found[1]) || !strings.Contains(again, "was shown before") ||
+	if _, again := bob.do("POST", "/account/keys", form); strings.Contains(again, found[1]) ||
+		!strings.Contains(again, "was shown before") ||
 		len(ownKeyRow.FindAllString(again, -1)) != 1 {
 		t.Error("the form sent again:", again)
 	}
 	_, body = bob.do("GET", "/account", nil)
 	row := ownKeyRow.FindStringSubmatch(body)
-	if row == nil || !strings.Contains(body, "Read proposals, votes") || !strings.Contains(body, "in 29 days") && !strings.Contains(body, "in 30 days") {
+	if row == nil || !strings.Contains(body, "Read proposals, votes") || !strings.Contains(body, "in 29 days") &&
+		!strings.Contains(body, "in 30 days") {
 		t.Fatal(body)
 	}
 	if res, _ := admin.do("POST", row[1], url.Values{}); res.StatusCode != 404 {
 		t.Error("another ended it:", res.Status)
 	}
-	if res, body := bob.do("POST", row[1], url.Values{}); res.StatusCode != 200 || !strings.Contains(body, "has ended") || ownKeyRow.MatchString(body) {
+	if res, body := bob.do("POST", row[1], url.Values{}); res.StatusCode != 200 ||
+		!strings.Contains(body, "has ended") || ownKeyRow.MatchString(body) {
 		t.Error(res.Status, body)
 	}
 	// A key that administers the org needs the password once more.
 	form = url.Values{"scopes": {"svc:admin:admin"}, "expires": {"30"}, "confirm": {"not my password"}}
-	if res, body := admin.do("POST", "/account/keys", form); res.StatusCode != 422 || !strings.Contains(body, `id="err-confirm"`) || secretShown.MatchString(body) {
+	if res, body := admin.do("POST", "/account/keys", form); res.StatusCode != 422 ||
+		!strings.Contains(body, `id="err-confirm"`) || secretShown.MatchString(body) {
 		t.Error(res.Status, body)
 	}
 	form.Set("confirm", adminPassword)
@@ -72,31 +82,36 @@ func TestOrgsOnTheAccountPage(t *testing.T) {
 	ada := s.member(t, "main", "ada", false)
 	s.member(t, "acme", "lovelace", false)
 	link := url.Values{"org": {"acme"}, "user": {"lovelace"}, "password": {"not the password"}}
-	if res, body := ada.do("POST", "/account/orgs", link); res.StatusCode != 422 || !strings.Contains(body, "is wrong.") || !strings.Contains(body, `value="lovelace"`) {
+	if res, body := ada.do("POST", "/account/orgs", link); res.StatusCode != 422 ||
+		!strings.Contains(body, "is wrong.") || !strings.Contains(body, `value="lovelace"`) {
 		t.Error(res.Status, body)
 	}
 	if res, _ := ada.do("GET", "/orgs/acme/agents", nil); res.StatusCode != 404 {
 		t.Error(res.Status)
 	}
 	link.Set("password", adminPassword)
-	if res, body := ada.do("POST", "/account/orgs", link); res.StatusCode != 200 || !strings.Contains(body, "one sign-in opens both") || !strings.Contains(body, `id="org-acme"`) {
+	if res, body := ada.do("POST", "/account/orgs", link); res.StatusCode != 200 ||
+		!strings.Contains(body, "one sign-in opens both") || !strings.Contains(body, `id="org-acme"`) {
 		t.Fatal(res.Status, body)
 	}
 	again := newBrowser(t, s)
 	signIn(again, "main", "ada", adminPassword)
 	for _, b := range []*browser{ada, again} {
 		res, body := b.do("GET", "/orgs/acme/agents", nil)
-		if res.StatusCode != 200 || !strings.Contains(body, `href="/orgs/main"`) || !strings.Contains(body, `title="user:lovelace"`) {
+		if res.StatusCode != 200 || !strings.Contains(body, `href="/orgs/main"`) ||
+			!strings.Contains(body, `title="user:lovelace"`) {
 			t.Error("no switcher:", res.Status, body)
 		}
 	}
-	if res, body := ada.do("GET", "/account?org=acme", nil); !at(res, body, "user:lovelace") || !strings.Contains(body, `action="/account/password?org=acme"`) {
+	if res, body := ada.do("GET", "/account?org=acme", nil); !at(res, body, "user:lovelace") ||
+		!strings.Contains(body, `action="/account/password?org=acme"`) {
 		t.Error(res.Status, body)
 	}
 	if res, _ := ada.do("GET", "/account?org=other", nil); res.StatusCode != 404 {
 		t.Error(res.Status)
 	}
-	if res, body := ada.do("POST", "/account/unlink?org=acme", url.Values{}); res.StatusCode != 200 || !strings.Contains(body, "no longer linked") {
+	if res, body := ada.do("POST", "/account/unlink?org=acme", url.Values{}); res.StatusCode != 200 ||
+		!strings.Contains(body, "no longer linked") {
 		t.Error(res.Status, body)
 	}
 	if res, _ := again.do("GET", "/orgs/acme/agents", nil); res.StatusCode == 200 {
@@ -122,10 +137,12 @@ func TestJoiningWithTheAccountOneHas(t *testing.T) {
 	if res, body := newBrowser(t, s).do("POST", inv.URL+"/linked", url.Values{}); res.StatusCode != 401 {
 		t.Error(res.Status, body)
 	}
-	if _, body := bob.do("GET", inv.URL, nil); !strings.Contains(body, offer) || !strings.Contains(body, "org <b><bdi>acme</bdi>") {
+	if _, body := bob.do("GET", inv.URL, nil); !strings.Contains(body, offer) ||
+		!strings.Contains(body, "org <b><bdi>acme</bdi>") {
 		t.Error(body)
 	}
-	if res, _ := bob.do("POST", inv.URL+"/linked", url.Values{}); !strings.HasPrefix(res.Request.URL.Path, "/orgs/main") {
+	if res, _ := bob.do("POST", inv.URL+"/linked", url.Values{}); !strings.HasPrefix(res.Request.URL.Path,
+		"/orgs/main") {
 		t.Error(res.Request.URL)
 	}
 	if res, body := bob.do("GET", "/account?org=main", nil); !at(res, body, "user:robert") {

@@ -32,8 +32,9 @@ func stepsDone(page string) string {
 // snippetOf is a program as the page prints it.
 func snippetOf(t *testing.T, page, id string) string {
 	t.Helper()
-	_, rest, ok := strings.Cut(page, `<pre id="code-`+id+`"`)
-	if _, rest, ok = strings.Cut(rest, "<code>"); !ok {
+	_, rest, _ := strings.Cut(page, `<pre id="code-`+id+`"`)
+	_, rest, ok := strings.Cut(rest, "<code>")
+	if !ok {
 		t.Fatalf("no snippet %q in %s", id, page)
 	}
 	code, _, _ := strings.Cut(rest, "</code>")
@@ -86,25 +87,36 @@ func TestFirstMinutes(t *testing.T) {
 		t.Fatal(res.Request.URL, body)
 	}
 	// What is wrong with a form is said beside its fields, and what was typed stays.
-	res, body = b.do("POST", "/orgs/main/agents", url.Values{"id": {"No Slug"}, "name": {""}, "description": {"Finds <b>"}, "skills": {"ok"}})
+	res, body = b.do("POST", "/orgs/main/agents", url.Values{
+		"id": {"No Slug"}, "name": {""},
+		"description": {"Finds <b>"}, "skills": {"ok"},
+	})
 	for _, want := range []string{`id="err-id"`, `id="err-name"`, "Finds &lt;b&gt;", `value="No Slug"`} {
 		if res.StatusCode != 422 || !strings.Contains(body, want) {
 			t.Errorf("%s: the page lacks %s: %s", res.Status, want, body)
 		}
 	}
-	if _, body := b.do("POST", "/orgs/main/agents", url.Values{"id": {"scout"}, "name": {"Scout"}, "skills": {"ok, !"}}); !strings.Contains(body, `id="err-skills"`) {
+	if _, body := b.do("POST", "/orgs/main/agents", url.Values{
+		"id": {"scout"}, "name": {"Scout"},
+		"skills": {"ok, !"},
+	}); !strings.Contains(body, `id="err-skills"`) {
 		t.Error(body)
 	}
 	agentForm := url.Values{
-		"id": {"scout"}, "name": {"Scout"}, "description": {"Finds what is slow."}, "skills": {"triage, deploys"}, "visibility": {"private"}, "once": {"form-1"},
+		"id": {"scout"}, "name": {"Scout"}, "description": {"Finds what is slow."}, "skills": {"triage, deploys"},
+		"visibility": {"private"}, "once": {"form-1"},
 	}
 	for range 2 { // a double click registers one agent
 		res, body = b.do("POST", "/orgs/main/agents", agentForm)
-		if res.StatusCode != 200 || res.Request.URL.Path != "/orgs/main/agents/scout/connect" || !strings.Contains(body, `data-state="no_key"`) {
+		if res.StatusCode != 200 || res.Request.URL.Path != "/orgs/main/agents/scout/connect" ||
+			!strings.Contains(body, `data-state="no_key"`) {
 			t.Fatal(res.Status, res.Request.URL, body)
 		}
 	}
-	if res, body := b.do("POST", "/orgs/main/agents", url.Values{"id": {"scout"}, "name": {"Another"}, "once": {"form-2"}}); res.StatusCode != 409 {
+	if res, body := b.do("POST", "/orgs/main/agents", url.Values{
+		"id": {"scout"}, "name": {"Another"},
+		"once": {"form-2"},
+	}); res.StatusCode != 409 {
 		t.Error(res.Status, body)
 	}
 	if _, body := b.do("GET", "/orgs/main/start", nil); stepsDone(body) != "agent" {
@@ -122,13 +134,16 @@ func TestFirstMinutes(t *testing.T) {
 	if res.StatusCode != 200 || res.Header.Get("Cache-Control") != "no-store" || found == nil {
 		t.Fatal(res.Status, res.Header, body)
 	}
-	if res, again := b.do("POST", connect, ask); res.StatusCode != 200 || strings.Contains(again, found[1]) || !strings.Contains(again, "was shown before") {
+	if res, again := b.do("POST", connect, ask); res.StatusCode != 200 || strings.Contains(again, found[1]) ||
+		!strings.Contains(again, "was shown before") {
 		t.Error("a form sent again shows the secret:", res.Status, again)
 	}
-	if _, keys := b.call("GET", "/api/v1/orgs/main/keys?principal=agent:scout", ""); strings.Count(keys, `"id"`) != 1 || !strings.Contains(keys, `"scopes":["svc:a2a:serve"]`) {
+	if _, keys := b.call("GET", "/api/v1/orgs/main/keys?principal=agent:scout", ""); strings.Count(keys, `"id"`) != 1 ||
+		!strings.Contains(keys, `"scopes":["svc:a2a:serve"]`) {
 		t.Error(keys)
 	}
-	if _, body := b.do("GET", connect+"/state", nil); !strings.Contains(body, `data-state="key_never_used"`) || strings.Contains(body, "<html") {
+	if _, body := b.do("GET", connect+"/state", nil); !strings.Contains(body, `data-state="key_never_used"`) ||
+		strings.Contains(body, "<html") {
 		t.Error(body)
 	}
 
@@ -150,19 +165,22 @@ func TestFirstMinutes(t *testing.T) {
 		t.Error("a double click sent two tasks:", res.Request.URL)
 	}
 	body = b.until(task, "Hello from curl")
-	if !strings.Contains(body, "completed") || !strings.Contains(body, "Look at the failed deploy") || strings.Contains(body, "data-poll") {
+	if !strings.Contains(body, "completed") || !strings.Contains(body, "Look at the failed deploy") ||
+		strings.Contains(body, "data-poll") {
 		t.Error(body)
 	}
 	if _, body := b.do("GET", "/orgs/main/start", nil); stepsDone(body) != "agent connect task" {
 		t.Error(stepsDone(body))
 	}
-	if code, body := b.call("POST", list, `{"title":"One","category":"process","problem":"A.","suggested_fix":"B."}`); code != 201 {
+	if code, body := b.call("POST", list,
+		`{"title":"One","category":"process","problem":"A.","suggested_fix":"B."}`); code != 201 {
 		t.Fatal(code, body)
 	}
 	if code, body := b.call("POST", "/api/v1/orgs/main/invitations", `{"user":"ada"}`); code != 201 {
 		t.Fatal(code, body)
 	}
-	if _, body := b.do("GET", "/orgs/main/start", nil); !strings.Contains(body, "5 of 5 done") || !strings.Contains(body, "All done.") {
+	if _, body := b.do("GET", "/orgs/main/start", nil); !strings.Contains(body, "5 of 5 done") ||
+		!strings.Contains(body, "All done.") {
 		t.Error(body)
 	}
 	if res, _ := b.do("GET", "/", nil); res.Request.URL.Path != "/orgs/main/proposals" {
@@ -210,7 +228,10 @@ func TestPrintedWorkersRun(t *testing.T) {
 	} {
 		agent := "of-" + id
 		b.do("POST", "/orgs/main/agents", url.Values{"id": {agent}, "name": {agent}})
-		_, page := b.do("POST", "/orgs/main/agents/"+agent+"/connect", url.Values{"rights": {"worker"}, "expires": {"never"}})
+		_, page := b.do("POST", "/orgs/main/agents/"+agent+"/connect", url.Values{
+			"rights":  {"worker"},
+			"expires": {"never"},
+		})
 		found := secretShown.FindStringSubmatch(page)
 		if found == nil {
 			t.Fatal(page)
@@ -237,7 +258,10 @@ func TestPagesOfAgentsEscape(t *testing.T) {
 	res, _ := b.do("POST", "/orgs/main/agents/echo/tasks", url.Values{"message": {evil}})
 	task := res.Request.URL.Path
 	b.until(task, "completed")
-	for _, path := range []string{"/orgs/main/agents", "/orgs/main/agents/evil", "/orgs/main/agents/evil/connect", task, "/orgs/main/start", "/account"} {
+	for _, path := range []string{
+		"/orgs/main/agents", "/orgs/main/agents/evil", "/orgs/main/agents/evil/connect", task,
+		"/orgs/main/start", "/account",
+	} {
 		res, body := b.do("GET", path, nil)
 		if res.StatusCode != 200 || strings.Contains(body, "<script>alert") || strings.Contains(body, " style=") {
 			t.Error(path, res.Status, body)
@@ -256,13 +280,17 @@ func TestMembersAndAgents(t *testing.T) {
 	bob := s.member(t, "main", "bob", false)
 	for path, code := range map[string]int{
 		"/orgs/main/start": 403, "/orgs/main/agents/new": 403, "/orgs/main/agents": 200, "/orgs/main/agents/scout": 200,
-		"/orgs/main/agents/scout/connect": 200, "/orgs/main/agents/none": 404, "/orgs/main/agents/scout/tasks/none": 404, "/orgs/other/agents": 404,
+		"/orgs/main/agents/scout/connect": 200, "/orgs/main/agents/none": 404,
+		"/orgs/main/agents/scout/tasks/none": 404, "/orgs/other/agents": 404,
 	} {
 		res, body := bob.do("GET", path, nil)
 		if res.StatusCode != code {
 			t.Errorf("%s: %s; want %d", path, res.Status, code)
 		}
-		for _, hidden := range []string{"First steps", "Register an agent", "Make a key</button>", "Disable", "Change its entry"} {
+		for _, hidden := range []string{
+			"First steps", "Register an agent", "Make a key</button>", "Disable",
+			"Change its entry",
+		} {
 			if code == 200 && strings.Contains(body, hidden) {
 				t.Errorf("%s shows %q", path, hidden)
 			}
@@ -280,12 +308,14 @@ func TestMembersAndAgents(t *testing.T) {
 			t.Error("POST", path, res.Status)
 		}
 	}
-	if res, body := bob.do("POST", "/orgs/main/agents/scout/tasks", url.Values{"message": {"  "}}); res.StatusCode != 422 || !strings.Contains(body, `id="err-message"`) {
+	if res, body := bob.do("POST", "/orgs/main/agents/scout/tasks",
+		url.Values{"message": {"  "}}); res.StatusCode != 422 || !strings.Contains(body, `id="err-message"`) {
 		t.Error(res.Status, body)
 	}
 	res, body := bob.do("POST", "/orgs/main/agents/scout/tasks", url.Values{"message": {"Hello"}})
 	task := res.Request.URL.Path
-	if res.StatusCode != 200 || !strings.Contains(body, "submitted") || !strings.Contains(body, "Nobody works for this agent now") || !strings.Contains(body, "data-poll") {
+	if res.StatusCode != 200 || !strings.Contains(body, "submitted") ||
+		!strings.Contains(body, "Nobody works for this agent now") || !strings.Contains(body, "data-poll") {
 		t.Error(res.Status, body)
 	}
 	// A task is its sender's.
@@ -298,11 +328,13 @@ func TestMembersAndAgents(t *testing.T) {
 		t.Error("another's task:", res.Status)
 	}
 	for _, want := range []string{"was canceled", "over already"} {
-		if res, body := bob.do("POST", task+"/cancel", url.Values{}); res.StatusCode != 200 || !strings.Contains(body, want) {
+		if res, body := bob.do("POST", task+"/cancel", url.Values{}); res.StatusCode != 200 ||
+			!strings.Contains(body, want) {
 			t.Error(res.Status, body)
 		}
 	}
-	if res, body := bob.do("POST", task, url.Values{"message": {"More"}}); res.StatusCode != 409 || !strings.Contains(body, "no further messages") {
+	if res, body := bob.do("POST", task, url.Values{"message": {"More"}}); res.StatusCode != 409 ||
+		!strings.Contains(body, "no further messages") {
 		t.Error(res.Status, body)
 	}
 }
@@ -313,11 +345,18 @@ func TestAnAgentIsChanged(t *testing.T) {
 	b := running(t).admin(t)
 	const scout = "/orgs/main/agents/scout"
 	b.do("POST", "/orgs/main/agents", url.Values{"id": {"scout"}, "name": {"Scout"}, "skills": {"triage"}})
-	if res, body := b.do("POST", scout, url.Values{"name": {""}, "description": {"Kept"}, "skills": {"a"}}); res.StatusCode != 422 ||
-		!strings.Contains(body, `id="err-name"`) || !strings.Contains(body, "Kept</textarea>") || !strings.Contains(body, `id="edit" open`) {
+	if res, body := b.do("POST", scout, url.Values{
+		"name": {""}, "description": {"Kept"},
+		"skills": {"a"},
+	}); res.StatusCode != 422 ||
+		!strings.Contains(body, `id="err-name"`) || !strings.Contains(body, "Kept</textarea>") ||
+		!strings.Contains(body, `id="edit" open`) {
 		t.Error(res.Status, body)
 	}
-	_, body := b.do("POST", scout, url.Values{"name": {"Ranger"}, "description": {"Walks."}, "skills": {"a, b"}, "visibility": {"public"}})
+	_, body := b.do("POST", scout, url.Values{
+		"name": {"Ranger"}, "description": {"Walks."}, "skills": {"a, b"},
+		"visibility": {"public"},
+	})
 	for _, want := range []string{"was changed", "<bdi>Ranger</bdi>", "Walks.", "<bdi>b</bdi>", "everybody"} {
 		if !strings.Contains(body, want) {
 			t.Errorf("the page lacks %q: %s", want, body)
@@ -326,17 +365,22 @@ func TestAnAgentIsChanged(t *testing.T) {
 	if res, _ := b.do("POST", scout+"/status", url.Values{"status": {"asleep"}}); res.StatusCode != 422 {
 		t.Error(res.Status)
 	}
-	if _, body := b.do("POST", scout+"/status", url.Values{"status": {"busy"}}); !strings.Contains(body, "pinned</span>") {
+	if _, body := b.do("POST", scout+"/status", url.Values{"status": {"busy"}}); !strings.Contains(body,
+		"pinned</span>") {
 		t.Error(body)
 	}
 	if _, body := b.do("GET", scout+"/connect", nil); !strings.Contains(body, "Release the status") {
 		t.Error(body)
 	}
-	if _, body := b.do("POST", scout+"/status", url.Values{"status": {""}, "back": {scout + "/connect"}}); !strings.Contains(body, "follows the workers again") ||
+	if _, body := b.do("POST", scout+"/status", url.Values{
+		"status": {""},
+		"back":   {scout + "/connect"},
+	}); !strings.Contains(body, "follows the workers again") ||
 		!strings.Contains(body, `data-state="no_key"`) {
 		t.Error(body)
 	}
-	if _, body := b.do("POST", scout+"/state", url.Values{"disabled": {"true"}}); !strings.Contains(body, ">disabled</span>") || strings.Contains(body, `name="message"`) {
+	if _, body := b.do("POST", scout+"/state", url.Values{"disabled": {"true"}}); !strings.Contains(body,
+		">disabled</span>") || strings.Contains(body, `name="message"`) {
 		t.Error(body)
 	}
 	if _, body := b.do("GET", scout+"/connect", nil); !strings.Contains(body, `data-state="agent_disabled"`) {
@@ -345,7 +389,8 @@ func TestAnAgentIsChanged(t *testing.T) {
 	if res, _ := b.do("POST", scout+"/tasks", url.Values{"message": {"x"}}); res.StatusCode != 404 {
 		t.Error(res.Status)
 	}
-	if _, body := b.do("POST", scout+"/state", url.Values{"disabled": {"false"}}); !strings.Contains(body, "is enabled") {
+	if _, body := b.do("POST", scout+"/state", url.Values{"disabled": {"false"}}); !strings.Contains(body,
+		"is enabled") {
 		t.Error(body)
 	}
 }

@@ -49,7 +49,10 @@ const shownOwnKeys = 50
 // findOwnKeys lists the member's live keys.
 func (v *visit) findOwnKeys() (ownKeys, error) {
 	out := ownKeys{Expiries: workerExpiries, Form: v.ownKeyForm()}
-	list, err := v.Manager.OwnKeys(v.r.Context(), v.caller, identity.KeyFilter{State: identity.KeyLive, Limit: shownOwnKeys + 1})
+	list, err := v.Manager.OwnKeys(v.r.Context(), v.caller, identity.KeyFilter{
+		State: identity.KeyLive,
+		Limit: shownOwnKeys + 1,
+	})
 	if err != nil {
 		return out, err
 	}
@@ -125,7 +128,10 @@ func (v *visit) ownExpiry(r *identity.KeyRequest) error {
 		}
 		return nil
 	}
-	return errs.InvalidFields(errs.Field{In: errs.Body, Name: "/expires", Message: "must be one of the times in the list"})
+	return errs.InvalidFields(errs.Field{
+		In: errs.Body, Name: "/expires",
+		Message: "must be one of the times in the list",
+	})
 }
 
 // confirmed asks for the member's password once more.
@@ -133,7 +139,8 @@ func (v *visit) confirmed() error {
 	err := v.Confirm(v.r, v.member, v.r.PostFormValue("confirm"))
 	if errs.As(err).Code == account.WrongPassword {
 		err = errs.InvalidFields(errs.Field{
-			In: errs.Body, Name: "/confirm", Message: "is not your password, which a key that administers the org needs",
+			In: errs.Body, Name: "/confirm",
+			Message: "is not your password, which a key that administers the org needs",
 		})
 	}
 	return err

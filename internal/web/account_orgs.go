@@ -39,7 +39,7 @@ func (v *visit) linkMembership() error {
 	}
 	said := "You are signed in to " + org + ", too. From now on one sign-in opens both."
 	if !linked {
-		said = "You are signed in to " + org + ", too, for this session: an org with an identity provider is not linked."
+		said = "You are signed in to " + org + ", too, for this session. Orgs with an identity provider are not linked."
 	}
 	return v.done(v.accountPath()+"#orgs", said)
 }

@@ -112,7 +112,8 @@ func (v *visit) changePassword() error {
 	err := same(v.r)
 	if err == nil {
 		err = v.guess(v.r, m.Org, m.ID, func() (wrong bool, err error) {
-			signed, err = v.Accounts.ChangePassword(v.r.Context(), m.Principal, v.r.PostFormValue("old"), v.r.PostFormValue("password"))
+			signed, err = v.Accounts.ChangePassword(v.r.Context(), m.Principal, v.r.PostFormValue("old"),
+				v.r.PostFormValue("password"))
 			return errs.As(err).Code == account.WrongPassword, err
 		})
 	}
@@ -125,4 +126,5 @@ func (v *visit) changePassword() error {
 	return v.done(v.accountPath(), "The password was changed, and all other sessions were ended.")
 }
 
-var errOtherSite = errs.New(errs.Forbidden, "auth.other_site", "this form was sent from another site, so nothing was done")
+var errOtherSite = errs.New(errs.Forbidden, "auth.other_site",
+	"this form was sent from another site, so nothing was done")

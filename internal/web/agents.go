@@ -165,7 +165,10 @@ func (v *visit) createAgent() error {
 		return err
 	}
 	form := v.agentForm()
-	created := agent.Agent{ID: form.ID, Org: v.member.Org, Name: form.Name, Description: form.Description, Public: form.Public}
+	created := agent.Agent{
+		ID: form.ID, Org: v.member.Org, Name: form.Name, Description: form.Description,
+		Public: form.Public,
+	}
 	created.Describe(form.skills())
 	err := checkAgent(&created)
 	ctx, once, beginErr := v.begin()
@@ -190,7 +193,8 @@ func checkAgent(g *agent.Agent) error {
 	var wrong []errs.Field
 	if !identity.ValidAgentID(g.ID) {
 		wrong = append(wrong, errs.Field{
-			In: errs.Body, Name: "/id", Message: "must have 1 to 64 of a-z, 0-9, '.', '_' and '-', and start with a letter or digit",
+			In: errs.Body, Name: "/id",
+			Message: "must have 1 to 64 of a-z, 0-9, '.', '_' and '-', and start with a letter or digit",
 		})
 	}
 	if err := g.Validate(); err != nil {
@@ -247,9 +251,14 @@ func (v *visit) showAgent(typed *agentForm, message string, problem error) error
 		return err
 	}
 	view := agentView{
-		agentRow: v.agentRow(&g, presence), Rich: g.Rich(&g.Profile), CardHref: "/a2a/" + g.ID + "/.well-known/agent-card.json",
-		MayManage: v.may(identity.ManageAgents), MayCall: v.may(identity.CallAgent) && !g.Disabled, Presences: agent.Presences, Message: message,
-		Form: agentForm{ID: g.ID, Name: g.Name, Description: g.Description, Skills: strings.Join(g.Skills, ", "), Public: g.Public},
+		agentRow: v.agentRow(&g, presence), Rich: g.Rich(&g.Profile),
+		CardHref:  "/a2a/" + g.ID + "/.well-known/agent-card.json",
+		MayManage: v.may(identity.ManageAgents), MayCall: v.may(identity.CallAgent) && !g.Disabled,
+		Presences: agent.Presences, Message: message,
+		Form: agentForm{
+			ID: g.ID, Name: g.Name, Description: g.Description, Skills: strings.Join(g.Skills, ", "),
+			Public: g.Public,
+		},
 	}
 	if typed != nil {
 		view.Form, view.Editing = *typed, true

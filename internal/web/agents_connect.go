@@ -25,12 +25,18 @@ type snippet struct {
 // snippets are programs that work for the agent scout of a server on this machine. Pages print
 // them for another agent and server. Each reads its key from PARLEY_KEY.
 var snippets = []struct{ id, name, file, run, note string }{
-	{"go", "Go", "worker.go.txt", "go run .", "In a module with github.com/parley-dev/parley/sdk/worker: heartbeats, retries and a clean stop are part of it."},
+	{
+		"go", "Go", "worker.go.txt", "go run .",
+		"In a module with github.com/parley-dev/parley/sdk/worker: it brings heartbeats, retries and a clean stop.",
+	},
 	{"python", "Python", "worker.py", "python3 worker.py", "Python 3.9 or later, standard library only."},
-	{"typescript", "TypeScript", "worker.mts", "node worker.mts",
-		"No dependencies. Node 22.18 or later runs it as it is; it is plain JavaScript, too: older ones run it as worker.mjs."},
+	{
+		"typescript", "TypeScript", "worker.mts", "node worker.mts",
+		"No dependencies. Node 22.18 or later runs it as it is. It is plain JavaScript: older ones run it as worker.mjs.",
+	},
 	{"curl", "curl", "worker.sh", "sh worker.sh", "A POSIX shell and curl. It answers every task with the same words."},
-	{"mcp", "MCP", "mcp.sh", "", "Tools for the agent itself: it files proposals, votes and sends tasks. Its key needs the rights “worker and tools”. " +
+	{"mcp", "MCP", "mcp.sh", "", "Tools for the agent itself: it files proposals, votes and sends tasks. " +
+		"Its key needs the rights “worker and tools”. " +
 		"Other clients: parley mcp install --client …"},
 }
 
@@ -48,7 +54,10 @@ func (p *Pages) snippetsFor(id string) ([]snippet, error) {
 		if err != nil {
 			return nil, err
 		}
-		out[i] = snippet{ID: s.id, Name: s.name, Run: s.run, Note: s.note, Code: strings.TrimSpace(fill.Replace(string(code)))}
+		out[i] = snippet{
+			ID: s.id, Name: s.name, Run: s.run, Note: s.note,
+			Code: strings.TrimSpace(fill.Replace(string(code))),
+		}
 	}
 	return out, nil
 }
@@ -87,7 +96,10 @@ const defaultWorkerExpiry = "90"
 // workerRights are what a worker's key may have.
 var workerRights = map[string][]string{
 	"worker": {string(identity.A2AServe)},
-	"tools":  {string(identity.A2AServe), string(identity.TasksRead), string(identity.TasksWrite), string(identity.A2AWrite)},
+	"tools": {
+		string(identity.A2AServe), string(identity.TasksRead), string(identity.TasksWrite),
+		string(identity.A2AWrite),
+	},
 }
 
 const defaultRights = "worker"
@@ -101,7 +113,8 @@ func (v *visit) showConnect(view connectView, problem error) error {
 	if err != nil {
 		return err
 	}
-	view.Agent, view.Href, view.MayMake, view.Expiries = g, v.agentPath(g.ID), v.may(identity.ManageKeys), workerExpiries
+	view.Agent, view.Href, view.MayMake, view.Expiries = g, v.agentPath(g.ID), v.may(identity.ManageKeys),
+		workerExpiries
 	if view.State, err = v.connecting(&g); err != nil {
 		return err
 	}
@@ -160,7 +173,8 @@ func (v *visit) makeWorkerKey() error {
 // workerKey is the key that the form asks for.
 func (v *visit) workerKey(g *agent.Agent, view *connectView) (identity.KeyRequest, error) {
 	r := identity.KeyRequest{
-		Principal: identity.Principal{Org: g.Org, Kind: identity.Agent, ID: g.ID}, Name: "Worker of " + g.Name, Scopes: workerRights[view.Rights],
+		Principal: identity.Principal{Org: g.Org, Kind: identity.Agent, ID: g.ID}, Name: "Worker of " + g.Name,
+		Scopes: workerRights[view.Rights],
 	}
 	if identity.NameProblem(r.Name) != "" { // too long with the words before it
 		r.Name = g.Name
@@ -179,7 +193,10 @@ func (v *visit) workerKey(g *agent.Agent, view *connectView) (identity.KeyReques
 		}
 	}
 	if !found {
-		wrong = append(wrong, errs.Field{In: errs.Body, Name: "/expires", Message: "must be one of the times in the list"})
+		wrong = append(wrong, errs.Field{
+			In: errs.Body, Name: "/expires",
+			Message: "must be one of the times in the list",
+		})
 	}
 	if len(wrong) > 0 {
 		return r, errs.InvalidFields(wrong...)

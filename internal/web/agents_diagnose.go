@@ -44,9 +44,11 @@ func (v *visit) connecting(g *agent.Agent) (connecting, error) {
 	if !out.MayManage {
 		presence, err := v.Tasks.Presence(v.r.Context(), task.AgentKey{Org: g.Org, ID: g.ID})
 		if out.Connected = presence != task.Offline; out.Connected {
-			out.State, out.Title, out.Text = task.Connected, connectionTitles[task.Connected], "A worker is there, and waits for tasks."
+			out.State, out.Title, out.Text = task.Connected, connectionTitles[task.Connected],
+				"A worker is there, and waits for tasks."
 		} else {
-			out.State, out.Title, out.Text = task.NoWorker, "No worker at the moment", "An admin of your org makes the key that a worker needs."
+			out.State, out.Title, out.Text = task.NoWorker, "No worker at the moment",
+				"An admin of your org makes the key that a worker needs."
 		}
 		out.Waits = !out.Connected
 		return out, err
@@ -59,7 +61,8 @@ func (v *visit) connecting(g *agent.Agent) (connecting, error) {
 	if err != nil {
 		return out, err
 	}
-	out.State, out.Title, out.Text, out.Workers, out.LastSeen = c.State, connectionTitles[c.State], c.Sentence, len(c.Workers), c.LastSeen
+	out.State, out.Title, out.Text, out.Workers, out.LastSeen = c.State, connectionTitles[c.State], c.Sentence,
+		len(c.Workers), c.LastSeen
 	switch c.State {
 	case task.Connected, task.StatusPinned, task.RunsInTheServer:
 		out.Connected = true

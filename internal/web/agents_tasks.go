@@ -68,7 +68,10 @@ func (v *visit) ownTasks(id string) ([]taskRow, error) {
 func (v *visit) message() (task.Message, error) {
 	text := v.text("message")
 	if text == "" {
-		return task.Message{}, errs.InvalidFields(errs.Field{In: errs.Body, Name: "/message", Message: "must not be empty"})
+		return task.Message{}, errs.InvalidFields(errs.Field{
+			In: errs.Body, Name: "/message",
+			Message: "must not be empty",
+		})
 	}
 	return task.Message{Role: task.RoleUser, Parts: []task.Part{{Kind: task.TextPart, Text: text}}}, nil
 }
@@ -199,7 +202,10 @@ func (view *taskView) fill(t *task.Task) {
 	}
 	history := t.History[max(0, len(t.History)-maxMessages):]
 	for i := range history {
-		view.Said = append(view.Said, spoken{Mine: history[i].Role == task.RoleUser, Parts: showParts(history[i].Parts)})
+		view.Said = append(view.Said, spoken{
+			Mine:  history[i].Role == task.RoleUser,
+			Parts: showParts(history[i].Parts),
+		})
 	}
 	for i := range t.Artifacts {
 		if i == maxMessages {

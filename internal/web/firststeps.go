@@ -142,23 +142,28 @@ func (v *visit) steps() ([]step, error) {
 	}
 	list := []step{
 		{
-			ID: "invite", Title: "Invite somebody", Done: invited, Href: v.base() + "/members", Do: "Invite", See: v.base() + "/members",
+			ID: "invite", Title: "Invite somebody", Done: invited, Href: v.base() + "/members", Do: "Invite",
+			See:  v.base() + "/members",
 			Text: "Proposals are decided by people. An invitation is a link that works once.",
 		},
 		{
-			ID: "agent", Title: "Register an agent", Done: len(own) > 0, Href: agents + "/new", Do: "Register", See: agents,
+			ID: "agent", Title: "Register an agent", Done: len(own) > 0, Href: agents + "/new", Do: "Register",
+			See:  agents,
 			Text: "An agent has a name, an address and a card that says what it can do.",
 		},
 		{
-			ID: "connect", Title: "Connect its worker", Done: connected, Href: at("/connect", agents+"/new"), Do: "Connect", See: at("/connect", agents),
+			ID: "connect", Title: "Connect its worker", Done: connected, Href: at("/connect", agents+"/new"),
+			Do: "Connect", See: at("/connect", agents),
 			Text: "A worker is your program that does the agent's tasks. It needs a key and ten lines of code.",
 		},
 		{
-			ID: "task", Title: "Send it a task", Done: sent, Href: at("#send", agents+"/new"), Do: "Send a task", See: at("", agents),
+			ID: "task", Title: "Send it a task", Done: sent, Href: at("#send", agents+"/new"), Do: "Send a task",
+			See:  at("", agents),
 			Text: "Tasks wait for a worker, survive restarts, and answer with text or files.",
 		},
 		{
-			ID: "proposal", Title: "File the first proposal", Done: filed, Href: v.base() + "/proposals/new", Do: "Write one", See: v.base() + "/proposals",
+			ID: "proposal", Title: "File the first proposal", Done: filed, Href: v.base() + "/proposals/new",
+			Do: "Write one", See: v.base() + "/proposals",
 			Text: "A problem and a suggested fix. Members vote, an admin decides, and approval creates a follow-up.",
 		},
 	}

@@ -30,7 +30,8 @@ const orgCookie = "parley_org"
 // loginView is the form to sign in: for the org of the query, of the page that the person wants
 // to open, or of the last time. If the org is known, its identity providers are offered only.
 func (p *Pages) loginView(r *http.Request, next string) view {
-	v := view{Title: "Sign in", Next: next, Org: r.URL.Query().Get("org"), AnyOrg: "/login?" + url.Values{"org": {""}, "next": {next}}.Encode()}
+	v := view{Title: "Sign in", Next: next, Org: r.URL.Query().Get("org")}
+	v.AnyOrg = "/login?" + url.Values{"org": {""}, "next": {next}}.Encode()
 	if _, asked := r.URL.Query()["org"]; !asked {
 		v.Org = orgOf(next)
 		if c, err := r.Cookie(orgCookie); err == nil && v.Org == "" {
@@ -239,9 +240,13 @@ func (p *Pages) joinPage(w http.ResponseWriter, r *http.Request) {
 // joinView is the page of an invitation. Somebody who is signed in to other orgs with a password
 // can join with that account.
 func (p *Pages) joinView(r *http.Request, i *identity.Invitation) view {
-	v := view{Title: "Join " + i.Org, Org: i.Org, User: i.User, Text: i.CreatedBy, Action: r.URL.Path, Providers: p.providersOf(i.Org)}
+	v := view{
+		Title: "Join " + i.Org, Org: i.Org, User: i.User, Text: i.CreatedBy, Action: r.URL.Path,
+		Providers: p.providersOf(i.Org),
+	}
 	list, err := p.Memberships(r)
-	if err != nil || len(list) == 0 || slices.ContainsFunc(list, func(m identity.Member) bool { return m.Org == i.Org }) {
+	there := func(m identity.Member) bool { return m.Org == i.Org }
+	if err != nil || len(list) == 0 || slices.ContainsFunc(list, there) {
 		return v
 	}
 	v.Member = &list[0]
