@@ -40,15 +40,11 @@ func (w *tab) controls(role string) ([]control, error) { return w.controlsIn("ht
 
 // controlsIn is controls for a part of the page.
 func (w *tab) controlsIn(selector, role string) ([]control, error) {
-	root, err := ask(w, dom.GetDocument, dom.GetDocumentParams{Depth: new(int64(0))})
+	part, err := evaluate[*runtime.RemoteObject](w, fmt.Sprintf("document.querySelector(%q)", selector))
 	if err != nil {
 		return nil, err
 	}
-	part, err := ask(w, dom.QuerySelector, dom.QuerySelectorParams{NodeID: root.Root.NodeID, Selector: selector})
-	if err != nil {
-		return nil, err
-	}
-	found, err := ask(w, accessibility.QueryAXTree, accessibility.QueryAXTreeParams{NodeID: part.NodeID, Role: role})
+	found, err := ask(w, accessibility.QueryAXTree, accessibility.QueryAXTreeParams{ObjectID: part.ObjectID, Role: role})
 	if err != nil {
 		return nil, err
 	}

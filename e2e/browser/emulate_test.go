@@ -46,15 +46,17 @@ func noScripts(w *tab) error {
 	return err
 }
 
-// picture is a screenshot of the whole page.
+// picture is a screenshot of the whole page, in a window that is as high as the page.
 func (w *tab) picture() []byte {
 	w.t.Helper()
+	const lowest, tallest = 900, 8000
 	size := call(w, page.GetLayoutMetrics, cdp.Empty{}).CSSContentSize
 	if size == nil || size.Width < 1 {
 		w.t.Fatal("the page has no size")
 	}
-	const tallest = 8000
+	height := min(max(size.Height, lowest), tallest)
+	w.set(viewport(js[int64](w, "innerWidth"), int64(height)))
 	return call(w, page.CaptureScreenshot, page.CaptureScreenshotParams{
-		CaptureBeyondViewport: new(true), Clip: &page.Viewport{Width: size.Width, Height: min(size.Height, tallest), Scale: 1},
+		CaptureBeyondViewport: new(true), Clip: &page.Viewport{Width: size.Width, Height: height, Scale: 1},
 	}).Data
 }

@@ -57,24 +57,31 @@ const faint = `(() => {
 		});
 })()`
 
-// small lists targets that a finger misses. Links within a sentence are as high as the sentence.
+// small lists targets that a finger misses: a finger may come down anywhere within 22 px of the
+// middle. Links within a sentence are as high as the sentence.
 const small = `(() => {
 	const least = 43.5;
+	const hits = (e, label) => {
+		e.scrollIntoView({block: 'center'});
+		const r = e.getBoundingClientRect(), x = r.x + r.width / 2, y = r.y + r.height / 2;
+		return [[0, -21], [0, 21], [-21, 0], [21, 0]].every(([dx, dy]) => {
+			const hit = document.elementFromPoint(x + dx, y + dy);
+			return hit && (e.contains(hit) || label?.contains(hit));
+		});
+	};
 	return [...document.querySelectorAll('a[href], button, input:not([type=hidden]), select, textarea, summary')].filter(e => {
 		if (!e.checkVisibility({visibilityProperty: true, opacityProperty: true})) return false;
 		let r = e.getBoundingClientRect();
-		if (r.width <= 1 || r.height <= 1 || r.bottom <= 0 || r.right <= 0) return false;
+		if (r.width <= 1 || r.height <= 1 || r.bottom + scrollY <= 0 || r.right <= 0) return false;
 		if (e.matches('.skip, .sr')) return false;
-		if (e.matches('[type=checkbox], [type=radio]')) {
-			const label = e.labels[0];
-			if (label && label.getBoundingClientRect().height > 1) r = label.getBoundingClientRect();
-		}
+		const label = e.labels?.[0];
+		if (e.matches('[type=checkbox], [type=radio]') && label?.getBoundingClientRect().height > 1) r = label.getBoundingClientRect();
 		if (r.height >= least && r.width >= least) return false;
 		if (e.tagName === 'A' && getComputedStyle(e).display === 'inline') {
 			const own = e.textContent.trim().length, all = e.parentElement.textContent.trim().length;
 			if (all > own) return false;
 		}
-		return true;
+		return !hits(e, label);
 	}).slice(0, 12).map(e => { const r = e.getBoundingClientRect();
 		return Math.round(r.width) + '×' + Math.round(r.height) + ' ' + e.outerHTML.replace(/\s+/g, ' ').slice(0, 140) });
 })()`
