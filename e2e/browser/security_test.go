@@ -245,7 +245,9 @@ func TestOtherSites(t *testing.T) {
 			continue // answers 404 without providers
 		}
 		for _, headers := range [][]string{
-			{"Sec-Fetch-Site: cross-site", "Origin: http://evil.example"}, {"Origin: http://evil.example"}, {"Sec-Fetch-Site: same-site", "Origin: " + s.base + "1"},
+			{"Sec-Fetch-Site: cross-site", "Origin: http://evil.example"},
+			{"Origin: http://evil.example"},
+			{"Sec-Fetch-Site: same-site", "Origin: " + s.base + "1"},
 			{"Origin: null"},
 		} {
 			res, body := s.send(t, admin, http.MethodPost, path, url.Values{"status": {"approved"}, "vote": {"for"}, "name": {"x"}}, headers...)

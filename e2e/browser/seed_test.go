@@ -103,8 +103,11 @@ func (d *seeding) calm() {
 
 func (d *seeding) people() {
 	for _, m := range []object{
-		{"kind": "user", "id": "bob", "name": "Bob Example"}, {"kind": "user", "id": "carol", "name": "Carol Shaw"}, {"kind": "user", "id": "dan", "name": "Dan Ingalls", "admin": true},
-		{"kind": "service", "id": "ci", "name": "Build server"}, {"kind": "user", "id": "gone", "name": "Gone Person"},
+		{"kind": "user", "id": "bob", "name": "Bob Example"},
+		{"kind": "user", "id": "carol", "name": "Carol Shaw"},
+		{"kind": "user", "id": "dan", "name": "Dan Ingalls", "admin": true},
+		{"kind": "service", "id": "ci", "name": "Build server"},
+		{"kind": "user", "id": "gone", "name": "Gone Person"},
 	} {
 		d.do(d.root, "POST /members", m)
 	}

@@ -51,9 +51,6 @@ func TestWhatNeedsNoKey(t *testing.T) {
 		t.Errorf("%+v", p)
 	}
 	w.do("", "GET", "/healthz", "").want(200)
-	if loc := w.do("", "GET", "/", "").want(302).Header.Get("Location"); loc != "/docs" {
-		t.Errorf("Location %q", loc)
-	}
 }
 
 func TestUnknownPathsAreProblemsAndNeverRedirects(t *testing.T) {
