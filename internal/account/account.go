@@ -259,12 +259,23 @@ func (a *Accounts) CheckOwnPassword(ctx context.Context, p identity.Principal, p
 	return wrong
 }
 
+// HashPassword checks a password that somebody chose, and hashes it.
+func (a *Accounts) HashPassword(ctx context.Context, p identity.Principal, password string) (string, error) {
+	if err := CheckPassword(p, password); err != nil {
+		return "", err
+	}
+	return a.hasher.Hash(ctx, password)
+}
+
+// Joined signs in a member who has just joined with a password.
+func (a *Accounts) Joined(ctx context.Context, p identity.Principal) (Signed, error) {
+	c, err := a.store.Credentials(ctx, p)
+	return Signed{c.Member, c.Generation, ByPassword}, err
+}
+
 // SetPassword sets the password of an account, for whoever was proven to own it.
 func (a *Accounts) SetPassword(ctx context.Context, p identity.Principal, password string) (Signed, error) {
-	if err := CheckPassword(p, password); err != nil {
-		return Signed{}, err
-	}
-	hash, err := a.hasher.Hash(ctx, password)
+	hash, err := a.HashPassword(ctx, p, password)
 	if err != nil {
 		return Signed{}, err
 	}

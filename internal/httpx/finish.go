@@ -64,7 +64,7 @@ func (rt *Router) survive(x *exchange, r *http.Request, p any) (abort any) {
 	if x.rec.status != 0 {
 		return http.ErrAbortHandler
 	}
-	WriteError(&x.rec, r, fmt.Errorf("panic: %v", p))
+	rt.refuse(&x.rec, r, NewProblem(x, fmt.Errorf("panic: %v", p)))
 	return nil
 }
 

@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/netip"
 	"path"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -76,6 +78,7 @@ type Router struct {
 	refused   map[string]bool // patterns of RefuseMethods
 	auth      Authenticator
 	sessions  Sessions // nil: none are taken
+	pages     Page     // nil: people get problem documents, too
 	log       *slog.Logger
 	accessLog bool
 	now       func() time.Time
@@ -219,7 +222,7 @@ func (rt *Router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	defer rt.finish(x, r)
 	if !clean(r.URL.EscapedPath()) {
-		WriteError(&x.rec, r, errs.ErrNotFound)
+		rt.refuse(&x.rec, r, NewProblem(r.Context(), errs.ErrNotFound))
 		return
 	}
 	if rt.cors != nil && rt.cors.answer(&x.rec, r, rt) {
@@ -258,10 +261,42 @@ func (rt *Router) RefuseMethods(path string, methods ...string) {
 func (rt *Router) fallback(w http.ResponseWriter, r *http.Request) {
 	allowed := rt.allowed(r)
 	if len(allowed) == 0 {
-		WriteError(w, r, errs.ErrNotFound)
+		rt.refuse(w, r, NewProblem(r.Context(), errs.ErrNotFound))
 		return
 	}
-	methodNotAllowed(r.Context(), allowed).Write(w)
+	rt.refuse(w, r, methodNotAllowed(r.Context(), allowed))
+}
+
+// Page shows people what went wrong.
+type Page func(w http.ResponseWriter, r *http.Request, status int, message string)
+
+// ShowErrors has people who open a wrong address in a browser see a page. It is called before
+// the first request.
+func (rt *Router) ShowErrors(p Page) { rt.pages = p }
+
+// refuse answers a request that no route serves.
+func (rt *Router) refuse(w http.ResponseWriter, r *http.Request, p *Problem) {
+	if rt.pages == nil || !fromBrowser(r) {
+		p.Write(w)
+		return
+	}
+	maps.Copy(w.Header(), p.headers)
+	message := p.Detail
+	if p.Status == http.StatusNotFound {
+		message = "there is no page at this address"
+	}
+	rt.pages(w, r, p.Status, strings.ToUpper(message[:1])+message[1:]+".")
+}
+
+// programPrefixes are where programs call; they get problem documents whatever they accept.
+var programPrefixes = []string{"/api/", "/a2a", "/mcp", "/oauth/", "/.well-known/"}
+
+// fromBrowser reports whether a person has opened the address.
+func fromBrowser(r *http.Request) bool {
+	if !strings.Contains(r.Header.Get("Accept"), "text/html") {
+		return false
+	}
+	return !slices.ContainsFunc(programPrefixes, func(p string) bool { return strings.HasPrefix(r.URL.Path, p) })
 }
 
 // allowed lists the methods to which the request's path answers.

@@ -177,13 +177,13 @@ func (m *Manager) Invitation(ctx context.Context, token string) (Invitation, err
 
 // Accept uses an invitation up and makes its user. Of several at once one succeeds;
 // the others, and whoever comes later, get NotFound. Whoever has the token acts: no
-// Access is needed.
-func (m *Manager) Accept(ctx context.Context, token string) (Member, error) {
+// Access is needed. password is the hash of the password that the user starts with; empty: none.
+func (m *Manager) Accept(ctx context.Context, token, password string) (Member, error) {
 	if len(token) != tokenLength {
 		return Member{}, errBadInvitation
 	}
 	now := m.now()
-	out, err := m.store.AcceptInvitation(ctx, HashToken(token), func(i Invitation) (Member, AuditEntry, error) {
+	out, err := m.store.AcceptInvitation(ctx, HashToken(token), password, func(i Invitation) (Member, AuditEntry, error) {
 		if i.State(now) != InvitationOpen {
 			return Member{}, AuditEntry{}, errBadInvitation
 		}

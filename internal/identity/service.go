@@ -63,7 +63,8 @@ type Store interface {
 	ChangeInvitation(ctx context.Context, org, id string, decide func(*Invitation) ([]AuditEntry, error)) (Invitation, error)
 	// AcceptInvitation locks the invitation, runs decide on it, marks it accepted and
 	// makes the member, which is refused with Conflict if it exists.
-	AcceptInvitation(ctx context.Context, h Hash, decide func(Invitation) (Member, AuditEntry, error)) (Member, error)
+	// With the hash of a password, the member has it from the start.
+	AcceptInvitation(ctx context.Context, h Hash, password string, decide func(Invitation) (Member, AuditEntry, error)) (Member, error)
 
 	// IdentityEpoch changes whenever a right may have been taken away, by whatever
 	// process; caches of rights are emptied when it does.

@@ -93,7 +93,7 @@ func (s *Store) ChangeInvitation(
 // AcceptInvitation implements identity.Store. The row is locked, or there is one
 // writer: of several at once, all but the first find it accepted.
 func (s *Store) AcceptInvitation(
-	ctx context.Context, h identity.Hash, decide func(identity.Invitation) (identity.Member, identity.AuditEntry, error),
+	ctx context.Context, h identity.Hash, password string, decide func(identity.Invitation) (identity.Member, identity.AuditEntry, error),
 ) (identity.Member, error) {
 	var out identity.Member
 	err := s.eng.write(ctx, func(t *tx) error {
@@ -108,7 +108,12 @@ func (s *Store) AcceptInvitation(
 		out = m
 		t.exec(`UPDATE invitations SET accepted_at = $2 WHERE id = $1`, i.ID, micros(m.CreatedAt))
 		t.audit(e)
-		return t.createMember(ctx, m)
+		if err := t.createMember(ctx, m); err != nil || password == "" {
+			return err
+		}
+		t.exec(`INSERT INTO passwords (org_id, user_id, hash, generation, changed_at) VALUES ($1, $2, $3, 1, $4)`,
+			m.Org, m.ID, password, micros(m.CreatedAt))
+		return nil
 	})
 	return out, err
 }

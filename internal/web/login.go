@@ -261,15 +261,17 @@ func (p *Pages) join(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	v := p.joinView(r, &i)
+	who := identity.Principal{Org: i.Org, Kind: identity.User, ID: i.User}
 	var signed account.Signed
+	var hash string
 	if err = same(r); err == nil {
-		// Before the invitation is used up: it works once.
-		err = account.CheckPassword(identity.Principal{Org: i.Org, Kind: identity.User, ID: i.User}, password)
+		// The invitation works once, and the browser may go away: what takes long comes before
+		// it is used up, and the password is set with it.
+		hash, err = p.Accounts.HashPassword(r.Context(), who, password)
 	}
 	if err == nil {
-		var m identity.Member
-		if m, err = p.Manager.Accept(r.Context(), token); err == nil {
-			signed, err = p.Accounts.SetPassword(r.Context(), m.Principal, password)
+		if _, err = p.Manager.Accept(r.Context(), token, hash); err == nil {
+			signed, err = p.Accounts.Joined(r.Context(), who)
 		}
 	}
 	p.enter(w, r, "join", v, signed, err)

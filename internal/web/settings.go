@@ -77,6 +77,9 @@ func (v *visit) setFriction() error {
 		return v.audited(friction.ThresholdSet, "", err)
 	}
 	typed := settingsView{Changed: true, Files: v.value("files") != "", Threshold: v.value("threshold")}
+	if _, sent := v.r.PostForm["threshold"]; !sent { // a form that arrived without its fields turns nothing off
+		return v.showSettings(&typed, v.audited(friction.ThresholdSet, "", fieldError("threshold", "is missing; send the form again")))
+	}
 	n, said := friction.Off, "Reported friction files no proposals from now on."
 	if typed.Files {
 		if n, err = strconv.Atoi(typed.Threshold); err != nil || n == friction.Off {

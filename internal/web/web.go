@@ -119,6 +119,7 @@ func (p *Pages) Mount() {
 	}
 	p.mountSSO()
 	p.mountAccount()
+	p.router.ShowErrors(p.Problem)
 	p.router.HandlePublic("GET "+staticPath, p.assets)
 	p.router.HandlePublic("GET /{$}", p.Wrap(http.HandlerFunc(p.start)))
 	p.orgPages(map[string]handler{"GET ": (*visit).orgStart})

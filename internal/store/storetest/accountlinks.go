@@ -170,7 +170,7 @@ func testJoinLinked(w *world) {
 	w.must(err)
 	_, _, err = people.Join(ctx, session[0], second)
 	w.refusedAs(err, errs.Conflict, "account.same_org")
-	_, err = m.Accept(ctx, second)
+	_, err = m.Accept(ctx, second, "")
 	w.must(err)
 
 	// Nobody unlinks the last way to sign in, from neither side.

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"errors"
+	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -138,10 +139,14 @@ func acceptOnce(w *world, m *identity.Manager, token, user string) {
 	w.Helper()
 	var won atomic.Int32
 	race(w, 50, func(int) error {
-		got, err := m.Accept(w.Context(), token)
+		got, err := m.Accept(w.Context(), token, "the hash")
 		switch {
 		case err == nil:
 			won.Add(1)
+			// The password comes with the user, or somebody could be left without one.
+			if c, err := w.store.Credentials(w.Context(), got.Principal); err != nil || c.Hash != "the hash" || c.Generation != 1 {
+				return fmt.Errorf("the user has %+v, %w", c, err)
+			}
 			if got.Ref() != "user:"+user || !got.Admin || got.Name != "Zoe" || got.Org != "acme" {
 				return errors.New("made " + got.Ref())
 			}
@@ -203,10 +208,10 @@ func testInvitations(w *world) {
 	w.must(err)
 	w.advance(time.Hour)
 	for _, token := range []string{goneToken, lateToken, "", "x", token + "x"} {
-		_, err := m.Accept(ctx, token)
+		_, err := m.Accept(ctx, token, "")
 		w.want(err, errs.NotFound)
 	}
-	_, err = m.Accept(ctx, secondToken)
+	_, err = m.Accept(ctx, secondToken, "")
 	w.want(err, errs.Conflict)
 	for _, r := range []identity.InvitationRequest{{User: "Zoe"}, {User: "a", Name: "\n"}, {User: "a", Expires: 31 * 24 * time.Hour}, {User: "a", Expires: -1}} {
 		_, _, err := m.Invite(ctx, ann, r)
