@@ -176,6 +176,7 @@ func (d *seeding) work() {
 	for i := range 3 {
 		d.approved = d.decide(fmt.Sprintf("Move the nightly job to 03:00 (%d)", i+1), "approved")
 	}
+	d.do(d.root, "POST /notes", object{"title": "Out of scope", "text": "This is out of scope for this quarter."})
 	d.rejected = d.decide("Rewrite everything", "rejected")
 	d.decide("Paint the office", "rejected")
 	d.resolved = d.decide("Pin the compiler's version", "approved", "resolved")
@@ -251,5 +252,6 @@ func (d *seeding) attack() {
 	d.do(d.root, "PATCH /proposals/"+decided, object{"status": "resolved", "resolution_note": long("note")})
 	d.do(d.root, "POST /tasks", object{"title": say("task", quoteText), "description": long("task-text"), "assignee": "user:hostile-user"})
 	d.do(d.root, "POST /keys", object{"principal": "agent:hostile", "scopes": []string{read}, "name": say("key", `"><script>window.pwned=1</script>`)})
+	d.do(d.root, "POST /notes", object{"title": say("saved", `"><script>window.pwned=1</script>`), "text": long("saved-text")})
 	d.do(d.root, "POST /clients", object{"name": say("client", `"><script>window.pwned=1</script>`), "redirect_uris": []string{"com.example.x:/done"}})
 }

@@ -299,7 +299,16 @@ func (w *tab) travel(what, expression string) {
 
 func (w *tab) reload() {
 	w.t.Helper()
-	w.follow("reload", func() { call(w, page.Reload, page.ReloadParams{}) })
+	w.follow("reload", func() {
+		// A page from the history may be loading itself again at this moment.
+		err := eventually(func() error {
+			_, err := ask(w, page.Reload, page.ReloadParams{})
+			return err
+		})
+		if err != nil {
+			w.t.Fatal("reload: ", err)
+		}
+	})
 }
 
 // posts lists the POSTs after the first n requests.
