@@ -59,7 +59,10 @@ func newSite(t *testing.T, flags ...string) *site {
 
 func startSite(data string, flags ...string) (*site, error) {
 	s := &site{data: data, out: &output{}, done: make(chan struct{})}
-	s.cmd = exec.Command(program, append([]string{"serve", "--listen", "127.0.0.1:0", "--data", data, "--rate-limit", "0"}, flags...)...)
+	if len(flags) == 0 {
+		flags = []string{"--rate-limit", "0"}
+	}
+	s.cmd = exec.Command(program, append([]string{"serve", "--listen", "127.0.0.1:0", "--data", data}, flags...)...)
 	s.cmd.Env = append(slices.DeleteFunc(os.Environ(), func(e string) bool { return strings.HasPrefix(e, "PARLEY_") }), "PARLEY_SHUTDOWN_DELAY=0s")
 	s.cmd.Stdout, s.cmd.Stderr = s.out, s.out
 	if err := s.cmd.Start(); err != nil {
