@@ -136,7 +136,11 @@ func (w *tab) on(c control, function string) error {
 	if err != nil {
 		return err
 	}
-	out, err := ask(w, runtime.CallFunctionOn, runtime.CallFunctionOnParams{FunctionDeclaration: function, ObjectID: o.Object.ObjectID})
+	out, err := ask(
+		w,
+		runtime.CallFunctionOn,
+		runtime.CallFunctionOnParams{FunctionDeclaration: function, ObjectID: o.Object.ObjectID},
+	)
 	if err == nil && out.ExceptionDetails != nil {
 		err = &chromedp.ExceptionError{ExceptionDetails: out.ExceptionDetails}
 	}
@@ -150,7 +154,11 @@ func (w *tab) tap(c control, times int64) {
 	for n := int64(1); n <= times && err == nil; n++ {
 		for _, kind := range []input.DispatchMouseEventType{chromedp.MousePressed, chromedp.MouseReleased} {
 			if err == nil {
-				_, err = ask(w, input.DispatchMouseEvent, input.DispatchMouseEventParams{Type: kind, X: x, Y: y, Button: input.MouseButtonLeft, ClickCount: n})
+				_, err = ask(
+					w,
+					input.DispatchMouseEvent,
+					input.DispatchMouseEventParams{Type: kind, X: x, Y: y, Button: input.MouseButtonLeft, ClickCount: n},
+				)
 			}
 		}
 	}
@@ -275,7 +283,11 @@ func (w *tab) key(r rune) error {
 	}
 	// As one event, so that a script which takes the key keeps its character out of fields.
 	text := string(r)
-	_, err := ask(w, input.DispatchKeyEvent, input.DispatchKeyEventParams{Type: kb.KeyDown, Key: text, Text: text, UnmodifiedText: text})
+	_, err := ask(
+		w,
+		input.DispatchKeyEvent,
+		input.DispatchKeyEventParams{Type: kb.KeyDown, Key: text, Text: text, UnmodifiedText: text},
+	)
 	if err == nil {
 		_, err = ask(w, input.DispatchKeyEvent, input.DispatchKeyEventParams{Type: kb.KeyUp, Key: text})
 	}

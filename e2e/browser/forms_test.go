@@ -122,7 +122,8 @@ func TestEveryFormsErrors(t *testing.T) {
 					if !strings.Contains(body, `role="alert"`) && !strings.Contains(body, `class="card failure"`) {
 						t.Errorf("%s of %s says nothing: %s", f.action, f.page, cut(body, 400))
 					}
-					if res.StatusCode == http.StatusUnprocessableEntity && !strings.Contains(text, "\x00") && !strings.Contains(body, mark) {
+					if res.StatusCode == http.StatusUnprocessableEntity && !strings.Contains(text, "\x00") &&
+						!strings.Contains(body, mark) {
 						t.Errorf("%s of %s has lost what was typed", f.action, f.page)
 					}
 				}

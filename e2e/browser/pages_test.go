@@ -140,7 +140,8 @@ func crawl(t testing.TB, s *shared, p *person) []string {
 		for _, m := range href.FindAllStringSubmatch(body, -1) {
 			to, err := base.Parse(html.UnescapeString(m[1]))
 			if err == nil && to.Host == base.Host && !strings.HasPrefix(to.Path, "/static/") && !strings.HasPrefix(to.Path, "/docs") &&
-				!strings.HasPrefix(to.Path, "/api/") && !strings.HasPrefix(to.Path, "/a2a/") {
+				!strings.HasPrefix(to.Path, "/api/") &&
+				!strings.HasPrefix(to.Path, "/a2a/") {
 				to.Fragment = ""
 				queue = append(queue, to.RequestURI())
 			}

@@ -47,7 +47,13 @@ func TestPhone(t *testing.T) {
 	}
 	w.openPage("/proposals/" + s.open)
 	for _, part := range []string{"text-problem", "text-fix"} {
-		if !js[bool](w, fmt.Sprintf("document.getElementById('%s').getBoundingClientRect().bottom <= document.getElementById('decide').getBoundingClientRect().top", part)) {
+		if !js[bool](
+			w,
+			fmt.Sprintf(
+				"document.getElementById('%s').getBoundingClientRect().bottom <= document.getElementById('decide').getBoundingClientRect().top",
+				part,
+			),
+		) {
 			t.Errorf("the decision comes before %s", part)
 		}
 	}

@@ -24,7 +24,9 @@ var scenes = []scene{
 	{"first-steps", func(d *desk) { d.openPage("/start") }},
 	{"invitation-made", func(d *desk) { d.openPage("/members/invitations"); d.invite("bob", "Bob Example") }},
 	{"setup", func(d *desk) {
-		d.open(setupLink.FindString(d.site.cli(d.t, "admin", "link", "--org", org, "--user", "admin", "--public-url", d.site.base)))
+		d.open(
+			setupLink.FindString(d.site.cli(d.t, "admin", "link", "--org", org, "--user", "admin", "--public-url", d.site.base)),
+		)
 	}},
 	{"key-made", func(d *desk) {
 		d.openPage("/keys/new?preset=proposals&agent=scout")
@@ -62,7 +64,9 @@ var scenes = []scene{
 	}},
 	{"voted-in-the-list", func(d *desk) {
 		d.openPage("/proposals")
-		d.follow("vote", func() { js[any](d.tab, "document.querySelector('#queue form.vote [id^=f-][aria-pressed=false]').click(), null") })
+		d.follow("vote", func() {
+			js[any](d.tab, "document.querySelector('#queue form.vote [id^=f-][aria-pressed=false]').click(), null")
+		})
 		d.sees("You voted for")
 	}},
 	{"approved", func(d *desk) {

@@ -15,7 +15,9 @@ func TestSecretOnce(t *testing.T) {
 	admin := s.signIn(t, "admin", true)
 	_, page := s.get(t, admin, s.path("/keys/new?preset=reads"))
 	form := url.Values{
-		"once": {between(page, `name="once" value="`, `"`)}, "principal": {"user:admin"}, "scopes": {read}, "expires": {"90"}, "preset": {"reads"}, "name": {"twice"},
+		"once": {
+			between(page, `name="once" value="`, `"`),
+		}, "principal": {"user:admin"}, "scopes": {read}, "expires": {"90"}, "preset": {"reads"}, "name": {"twice"},
 	}
 	res, first := s.send(t, admin, http.MethodPost, s.path("/keys"), form)
 	secret := secretPattern.FindString(first)
@@ -53,7 +55,8 @@ func TestRefusalsHaveWords(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			res, body := s.send(t, c.who, c.method, c.path, c.form)
-			if res.StatusCode != c.status || !strings.Contains(body, c.words) || !strings.Contains(body, "<main") || !strings.Contains(body, "<h1") {
+			if res.StatusCode != c.status || !strings.Contains(body, c.words) || !strings.Contains(body, "<main") ||
+				!strings.Contains(body, "<h1") {
 				t.Errorf("%s %s: %s %s", c.method, c.path, res.Status, cut(body, 300))
 			}
 		})
@@ -68,7 +71,8 @@ func TestTooFastHasWords(t *testing.T) {
 	for range 200 {
 		res, body := s.get(t, admin, s.path("/followups"))
 		if res.StatusCode == http.StatusTooManyRequests {
-			if !strings.Contains(body, "Try again in") || !strings.Contains(body, "<main") || res.Header.Get("Retry-After") == "" {
+			if !strings.Contains(body, "Try again in") || !strings.Contains(body, "<main") ||
+				res.Header.Get("Retry-After") == "" {
 				t.Errorf("%v %s", res.Header, cut(body, 600))
 			}
 			return

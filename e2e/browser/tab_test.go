@@ -102,7 +102,11 @@ func (w *tab) ended() {
 		w.t.Error(fault)
 	}
 	if w.t.Failed() {
-		w.t.Logf("the tab ended at %s\n%s", w.try("location.href"), cut(w.try("document.querySelector('main')?.innerText"), 700))
+		w.t.Logf(
+			"the tab ended at %s\n%s",
+			w.try("location.href"),
+			cut(w.try("document.querySelector('main')?.innerText"), 700),
+		)
 		w.keepPicture()
 	}
 }
@@ -200,7 +204,10 @@ func (w *tab) settled(before int) error {
 	case len(open) > 0:
 		return fmt.Errorf("%q are on their way", open)
 	}
-	state, err := evaluate[string](w, `document.readyState + (document.querySelector('.htmx-request,.htmx-swapping,.htmx-settling') ? ' busy' : '')`)
+	state, err := evaluate[string](
+		w,
+		`document.readyState + (document.querySelector('.htmx-request,.htmx-swapping,.htmx-settling') ? ' busy' : '')`,
+	)
 	if err != nil {
 		return err
 	}
