@@ -58,6 +58,9 @@ func pageForms(path, body string) []form {
 					kind = tag[1]
 				}
 				f.types[name] = kind
+				if (kind == "checkbox" || kind == "radio") && !f.fields.Has(name) {
+					f.fields.Set(name, a["value"])
+				}
 			}
 		}
 		out = append(out, f)
@@ -109,6 +112,7 @@ func TestEveryFormsErrors(t *testing.T) {
 						switch kind {
 						case "textarea", "", "text", "search":
 							fields.Set(name, text)
+						case "checkbox", "radio": // as they are
 						default:
 							fields.Set(name, "no-such-choice")
 						}
