@@ -241,22 +241,6 @@ func (w *tab) write(c control, text string) {
 	call(w, input.InsertText, input.InsertTextParams{Text: text})
 }
 
-// choose selects an option of a list by its text.
-func (w *tab) choose(label, option string) {
-	w.t.Helper()
-	c := w.field(label)
-	err := w.on(c, fmt.Sprintf(`function() {
-		const o = [...this.options].find(o => o.text.trim() === %[1]q || o.text.trim().startsWith(%[1]q) || o.value === %[1]q);
-		if (!o) throw new Error('there are only ' + [...this.options].map(o => o.text).join(', '));
-		this.value = o.value;
-		this.dispatchEvent(new Event('input', {bubbles: true}));
-		this.dispatchEvent(new Event('change', {bubbles: true}));
-	}`, option))
-	if err != nil {
-		w.t.Fatalf("choose %q for %q: %v", option, label, err)
-	}
-}
-
 // focus puts the focus on a control.
 func (w *tab) focus(role, name string) {
 	w.t.Helper()
