@@ -8,7 +8,8 @@ import (
 )
 
 const listItem = `{"=":0,"id":"<prop>","title":"Retry failed uploads","category":"reliability","status":"open","priority":"normal",
-	"submitted_by":"user:ann","submitted_at":"<time>","votes_for":0,"votes_against":0,"my_vote":null}`
+	"submitted_by":"user:ann","submitted_at":"<time>","votes_for":0,"votes_against":0,"my_vote":null,
+	"fingerprint":null,"evidence_count":0,"text_version":1}`
 
 var listTable = table{"2.4 and 4.1 the list", []row{
 	{

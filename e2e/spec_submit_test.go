@@ -4,8 +4,10 @@ import "strings"
 
 const record = `{"=":0,"id":"<prop>","title":"Retry failed uploads","category":"reliability","problem":"Uploads fail now and then.",
 	"suggested_fix":"Try three times.","priority":"normal","status":"open","submitted_by":"user:ann","submitted_at":"<time>",
-	"updated_at":"<time>","votes_for":0,"votes_against":0,"resolution_note":"","my_vote":null,
-	"allowed_transitions":["approved","rejected"],"followup_id":null,"followup_status":null,"resolvable":false}`
+	"updated_at":"<time>","votes_for":0,"votes_against":0,
+	"votes_by":{"people":{"for":0,"against":0},"agents":{"for":0,"against":0}},"resolution_note":"","duplicate_of":null,"my_vote":null,
+	"allowed_transitions":["approved","rejected"],"followup_id":null,"followup_status":null,"resolvable":false,
+	"fingerprint":null,"evidence_count":0,"text_version":1}`
 
 var submitTable = table{"2.1, 2.2 and 4.2 submitting", []row{
 	{

@@ -12,10 +12,17 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/parley-dev/parley/internal/budget"
 )
 
-// maxElements is how many fields, nested ones included, a request may have.
-const maxElements = 50_000
+const (
+	// maxElements is how many fields, nested ones included, a request may have.
+	maxElements = 50_000
+	// fewBytes is the size of a message whose fields need not be counted: one takes two bytes
+	// at least.
+	fewBytes = 4 << 10
+)
 
 var (
 	errManyFields = fmt.Errorf("the message has more than %d fields, nested ones included; send fewer", maxElements)
@@ -29,6 +36,7 @@ type countingCodec struct{ encoding.CodecV2 }
 // received is a message to be decoded, and why it was refused. gRPC makes INTERNAL of
 // every error of a codec, as if it were the server's fault, so the codec returns none.
 type received struct {
+	ctx     context.Context //nolint:containedctx // of the call; the codec is given none
 	into    any
 	refused error
 }
@@ -39,10 +47,13 @@ func (c countingCodec) Unmarshal(data mem.BufferSlice, v any) error {
 	if !ok {
 		return c.CodecV2.Unmarshal(data, v)
 	}
-	if m, ok := in.into.(proto.Message); ok && data.Len() >= maxElements { // a field takes two bytes at least
+	if m, ok := in.into.(proto.Message); ok && data.Len() >= fewBytes {
 		left := maxElements
 		if !countFields(data.Materialize(), m.ProtoReflect().Descriptor(), &left) {
 			in.refused = errManyFields
+			return nil
+		}
+		if in.refused = prepare(in.ctx, maxElements-left); in.refused != nil {
 			return nil
 		}
 	}
@@ -50,6 +61,16 @@ func (c countingCodec) Unmarshal(data mem.BufferSlice, v any) error {
 		in.refused = errNoMessage
 	}
 	return nil
+}
+
+// prepare takes the memory of decoded fields and, if there are many, a lane to decode them
+// in: a request of few bytes can keep a processor busy for long.
+func prepare(ctx context.Context, fields int) error {
+	account := budget.From(ctx)
+	if err := account.Hold(ctx, int64(fields)*valueSize); err != nil {
+		return err
+	}
+	return account.Work(ctx)
 }
 
 // countFields reports whether the encoded message has at most as many fields as are
@@ -79,15 +100,19 @@ func countFields(b []byte, d protoreflect.MessageDescriptor, left *int) bool {
 }
 
 // decode decodes a message with the function that gRPC has for it.
-func decode(with func(any) error, v any) error {
-	in := &received{into: v}
+func decode(ctx context.Context, with func(any) error, v any) error {
+	in := &received{ctx: ctx, into: v}
 	if err := with(in); err != nil {
 		return err
 	}
-	if in.refused != nil {
+	switch {
+	case in.refused == nil:
+		return nil
+	case budget.IsBusy(in.refused):
+		return grpcStatus(errorOf(ctx, in.refused)).Err()
+	default:
 		return grpcStatus(newError(codeInvalidParams, in.refused.Error())).Err()
 	}
-	return nil
 }
 
 // decoding is the description of a service whose messages are decoded as above.
@@ -98,7 +123,7 @@ func decoding(d grpc.ServiceDesc) *grpc.ServiceDesc {
 		d.Methods[i].Handler = func(
 			srv any, ctx context.Context, with func(any) error, next grpc.UnaryServerInterceptor,
 		) (any, error) {
-			return handle(srv, ctx, func(v any) error { return decode(with, v) }, next)
+			return handle(srv, ctx, func(v any) error { return decode(ctx, with, v) }, next)
 		}
 	}
 	for i := range d.Streams {
@@ -111,4 +136,4 @@ func decoding(d grpc.ServiceDesc) *grpc.ServiceDesc {
 type decodingStream struct{ grpc.ServerStream }
 
 // RecvMsg implements grpc.ServerStream.
-func (s decodingStream) RecvMsg(m any) error { return decode(s.ServerStream.RecvMsg, m) }
+func (s decodingStream) RecvMsg(m any) error { return decode(s.Context(), s.ServerStream.RecvMsg, m) }

@@ -17,7 +17,7 @@ func TestAMessageOfVeryManyFieldsIsNotDecoded(t *testing.T) {
 	t.Parallel()
 	codec := countingCodec{encoding.GetCodecV2("proto")}
 	decode := func(b []byte) (*a2apb.SendMessageRequest, error) {
-		in := &received{into: &a2apb.SendMessageRequest{}}
+		in := &received{ctx: t.Context(), into: &a2apb.SendMessageRequest{}}
 		if err := codec.Unmarshal(mem.BufferSlice{mem.SliceBuffer(b)}, in); err != nil {
 			t.Fatal(err)
 		}

@@ -31,7 +31,7 @@ const (
 	// small is what an account may hold uncounted.
 	small = 64 << 10
 	// heavy is the number of held bytes from which a request needs a lane.
-	heavy = 512 << 10
+	heavy = 128 << 10
 	// patience is how long a request waits for memory or for a lane.
 	patience = 4 * time.Second
 	// insistence is how long a request waits that insists.

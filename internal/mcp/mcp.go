@@ -94,9 +94,14 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.refuse(w, r, errs.Wrap(err, errs.TooLarge, "request.too_large", "the body is larger than %d bytes, or could not be read", MaxBody))
 		return
 	}
-	if wire.Values(body) > maxValues {
+	values := wire.Values(body)
+	if values > maxValues {
 		s.refuse(w, r, errs.New(errs.TooLarge, "request.too_many_values",
 			"the body has more than %d JSON values; send large data as a file", maxValues))
+		return
+	}
+	if err := prepare(r.Context(), values); err != nil {
+		s.refuse(w, r, err)
 		return
 	}
 	// One request is one call: the rate limit counts requests.
@@ -112,6 +117,19 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // maxValues is how many JSON values a request may have: each is decoded to an object of
 // its own, more than once.
 const maxValues = 20_000
+
+// valueSize is about what one value takes once it is decoded, each time.
+const valueSize = 160
+
+// prepare takes the memory of decoded values and, if there are many, a lane to decode them
+// in: a request of few bytes can keep a processor busy for long.
+func prepare(ctx context.Context, values int64) error {
+	account := budget.From(ctx)
+	if err := account.Hold(ctx, values*valueSize); err != nil {
+		return err
+	}
+	return account.Work(ctx)
+}
 
 // requestKey is where a tool finds the request that it was called by.
 type requestKey struct{}

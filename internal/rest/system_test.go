@@ -51,7 +51,6 @@ func TestWhatNeedsNoKey(t *testing.T) {
 		t.Errorf("%+v", p)
 	}
 	w.do("", "GET", "/healthz", "").want(200)
-	w.do("", "GET", "/docs", "").want(200)
 }
 
 func TestUnknownPathsAreProblemsAndNeverRedirects(t *testing.T) {

@@ -57,8 +57,7 @@ func (a *adder) commit(batch []*request) {
 func (a *adder) sendAll(ctx context.Context, batch []*request) error {
 	whole := newTx(nil, &postgresDialect)
 	if a.eng.pooled { // else the session has these limits
-		whole.exec(`SELECT set_config('statement_timeout', $1, true), set_config('lock_timeout', $2, true)`,
-			milliseconds(a.eng.limits.statement), milliseconds(shortLockWait))
+		whole.statements = setLimits(a.eng.limits.statement, shortLockWait)
 	}
 	for _, r := range batch {
 		t := newTx(nil, &postgresDialect)
@@ -69,21 +68,16 @@ func (a *adder) sendAll(ctx context.Context, batch []*request) error {
 		merge(whole, t)
 	}
 	whole.finish()
-	limited, cancel, err := a.eng.pulse.bind(ctx, writeTimeout)
+	h, err := a.eng.acquireWrite(ctx, time.Now().Add(writeTimeout))
 	if err != nil {
 		return err
 	}
-	defer cancel()
-	conn, release, err := a.eng.acquireWrite(limited)
-	if err != nil {
-		return blame(err, ctx, limited)
-	}
-	defer release()
-	err = send(limited, conn.Conn(), slices.Concat(a.eng.fence.check, whole.statements))
+	defer a.eng.releaseWrite(&h)
+	err = send(ctx, h.Conn.Conn(), slices.Insert(whole.statements, 0, a.eng.fence.check))
 	if err == nil || refused(err) {
 		return err
 	}
-	return blame(err, ctx, limited)
+	return h.blame(ctx, err)
 }
 
 // refused reports whether PostgreSQL did not commit because of what it was sent. When

@@ -2,12 +2,9 @@ package store
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
-
-	"github.com/jackc/pgx/v5"
 
 	"github.com/parley-dev/parley/internal/errs"
 )
@@ -20,55 +17,40 @@ type fence struct {
 	known int // the newest schema of this program
 	moved atomic.Pointer[errs.Error]
 
-	moves string      // a query that yields a row if the fence is to close
-	check []statement // for the start of a batch; see below
+	moves string // a query that yields a row if the fence is to close
+
+	// check is moves for the start of a batch on PostgreSQL, where nothing can be decided
+	// in between: it fails with codeMoved.
+	//
+	// Either locks the table until the write ends, as every query does. An incompatible
+	// migration takes the table for itself, so it waits for the writes that have begun
+	// before it. Those that waited for the migration see it, because PostgreSQL takes the
+	// snapshot of a statement after its locks.
+	check statement
 }
 
 // Arbitrary numbers that all nodes agree on, of PostgreSQL's advisory locks.
 const (
 	migrationLock = 7_202_611_150_817 // taken by every migration
-	writersLock   = 7_202_611_150_818 // shared by writes, taken by incompatible migrations
+	writersLock   = 7_202_611_150_818 // shared by writes of earlier versions, taken by incompatible migrations
 )
 
-const lockWriters = `SELECT pg_advisory_xact_lock_shared($1)`
+// codeMoved is how check fails: a division by zero.
+const codeMoved = "22012"
+
+// stopWriters makes an incompatible migration wait for the writes under way, and others
+// for the migration.
+var stopWriters = []statement{
+	{sql: `SELECT pg_advisory_xact_lock($1)`, args: []any{int64(writersLock)}},
+	{sql: `LOCK TABLE schema_migrations IN ACCESS EXCLUSIVE MODE`},
+}
 
 func newFence(known int) *fence {
 	moves := fmt.Sprintf(`SELECT 1 FROM schema_migrations WHERE number > %d AND compatible = 0 LIMIT 1`, known)
 	return &fence{
 		known: known, moves: moves,
-		// As begin, where nothing can be decided in between: it fails if the fence is to
-		// close.
-		check: []statement{
-			{sql: lockWriters, args: []any{int64(writersLock)}},
-			{sql: `SELECT 1 / (1 - count(*)) FROM (` + moves + `) moved`},
-		},
+		check: statement{sql: `SELECT 1 / (1 - count(*)) FROM (` + moves + `) moved`},
 	}
-}
-
-// begin begins a write on PostgreSQL in one round trip, and reports whether the fence is
-// to close. The lock makes an incompatible migration wait for the writes that have begun
-// before it; those that waited for the migration see it, because each statement has a
-// snapshot of its own.
-//
-// first is a statement to begin with; empty: there is none.
-func (f *fence) begin(ctx context.Context, conn *pgx.Conn, first string, args ...any) (moved bool, err error) {
-	var b pgx.Batch
-	b.Queue("BEGIN")
-	if first != "" {
-		b.Queue(first, args...)
-	}
-	b.Queue(lockWriters, int64(writersLock))
-	b.Queue(f.moves)
-	results := conn.SendBatch(ctx, &b)
-	defer func() { err = errors.Join(err, results.Close()) }()
-	for range b.Len() {
-		tag, err := results.Exec()
-		if err != nil {
-			return false, err
-		}
-		moved = tag.RowsAffected() > 0 // of the last statement
-	}
-	return moved, nil
 }
 
 // CodeMigrated is the code of the error that a store gives once a newer program has

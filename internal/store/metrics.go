@@ -3,7 +3,6 @@ package store
 import (
 	"time"
 
-	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
 )
 
@@ -35,13 +34,13 @@ func (m *metrics) gauge(name, help string, value func() float64) {
 	m.pool = append(m.pool, prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, value))
 }
 
-func (m *metrics) observePool(p *pgxpool.Pool) {
+func (m *metrics) observePool(p *connPool) {
 	m.gauge("parley_store_connections", "Open connections to the database.",
 		func() float64 { return float64(p.Stat().TotalConns()) })
 	m.gauge("parley_store_connections_in_use", "Connections in use.",
 		func() float64 { return float64(p.Stat().AcquiredConns()) })
 	m.gauge("parley_store_connection_waits", "Times that a request had to wait for a connection.",
-		func() float64 { return float64(p.Stat().EmptyAcquireCount()) })
+		func() float64 { return float64(p.waits.Load()) })
 }
 
 func (m *metrics) observeLite(e *lite) {

@@ -17,10 +17,13 @@ import (
 
 // pg is the PostgreSQL engine. Any number of nodes may share one database.
 type pg struct {
-	pool     *pgxpool.Pool
-	slowPool *pgxpool.Pool // see lane.go
-	limits   pgLimits
-	hosts    pgHosts
+	pool      *connPool
+	slowPool  *connPool // see lane.go
+	slowLimit time.Duration
+	leashes   *leashes
+	turns     atomic.Pointer[turn]
+	limits    pgLimits
+	hosts     pgHosts
 	// pooled says that something like pgbouncer hands out sessions, so that nothing
 	// can be kept in one: no settings, no LISTEN, no prepared statements.
 	pooled bool
@@ -34,6 +37,7 @@ type pg struct {
 	// that need a row which somebody has locked leave connections to those that do not.
 	patience chan struct{}
 	adder    *adder
+	versions *versionReads
 	revoked  *revocations
 	fence    *fence
 
@@ -63,6 +67,8 @@ func openPostgres(ctx context.Context, o Options, met *metrics, revoked *revocat
 	}
 	e := &pg{limits: o.pgLimits(), revoked: revoked, fence: o.fence, writes: make(chan struct{}, maxWrites(cfg.MaxConns))}
 	e.patience = make(chan struct{}, max(1, cap(e.writes)/4))
+	e.leashes = newLeashes()
+	e.versions = newVersionReads(e.readVersion)
 	defer func() {
 		if err != nil {
 			closeSoon(first)
@@ -83,6 +89,7 @@ func openPostgres(ctx context.Context, o Options, met *metrics, revoked *revocat
 		return nil, err
 	}
 	slowTimeout := orDefault(o.SearchTimeout, defaultSlowTimeout)
+	e.slowLimit = slowTimeout + 2*time.Second // behind the others, which leave the connection open
 	if e.slowPool, err = e.openPool(ctx, slowConfig(cfg), pgSession{statement: slowTimeout + time.Second, lock: shortLockWait}); err != nil {
 		return nil, err
 	}
@@ -92,7 +99,7 @@ func openPostgres(ctx context.Context, o Options, met *metrics, revoked *revocat
 		dialWell(cc, &e.hosts, "")
 		return pgx.ConnectConfig(ctx, cc)
 	}
-	e.pulse = newPulse(connect, e.resetPools)
+	e.pulse = newPulse(connect, e.leashes.pullAll, e.resetPools)
 	e.probe = &pgProbe{connect: connect, pulse: e.pulse, onReadOnly: e.failOver, one: make(chan struct{}, 1)}
 	e.pulse.start(first)
 	met.observePool(e.pool)
@@ -115,7 +122,7 @@ func connectFirst(ctx context.Context, cfg *pgxpool.Config) (*pgx.Conn, error) {
 	return conn, nil
 }
 
-func (e *pg) openPool(ctx context.Context, cfg *pgxpool.Config, s pgSession) (*pgxpool.Pool, error) {
+func (e *pg) openPool(ctx context.Context, cfg *pgxpool.Config, s pgSession) (*connPool, error) {
 	session := ""
 	if !e.pooled {
 		session = s.sql()
@@ -125,7 +132,16 @@ func (e *pg) openPool(ctx context.Context, cfg *pgxpool.Config, s pgSession) (*p
 		dialWell(cc, &e.hosts, session)
 		return nil
 	}
-	return pgxpool.NewWithConfig(ctx, cfg)
+	cfg.AfterConnect = func(_ context.Context, c *pgx.Conn) error {
+		e.leashes.add(c)
+		return nil
+	}
+	cfg.BeforeClose = e.leashes.remove
+	pool, err := pgxpool.NewWithConfig(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	return newConnPool(pool), nil
 }
 
 // slowConfig is that of the second, small pool. The server cancels a statement whose
@@ -141,10 +157,9 @@ func slowConfig(cfg *pgxpool.Config) *pgxpool.Config {
 	return cfg
 }
 
-// slow reads have the lane's deadline.
-func (e *pg) slow() reader { return guarded{pgPool{e.slowPool, e, 0}, e.fence} }
+func (e *pg) slow() reader { return slowReads{e} }
 
-func (e *pg) slowConns() int { return int(e.slowPool.Config().MaxConns) }
+func (e *pg) slowConns() int { return cap(e.slowPool.tokens) }
 
 // maxWrites is how many of the pool's connections may write: four fifths.
 func maxWrites(conns int32) int32 { return max(1, conns-max(1, conns/5)) }
@@ -165,141 +180,8 @@ func (e *pg) failOver() {
 	}
 }
 
-// acquire takes a connection from a pool.
-func (e *pg) acquire(ctx context.Context, pool *pgxpool.Pool) (*pgxpool.Conn, error) {
-	limited, cancel := context.WithTimeout(ctx, e.limits.acquire)
-	defer cancel()
-	conn, err := pool.Acquire(limited)
-	switch {
-	case err == nil:
-		return conn, nil
-	case ctx.Err() != nil:
-		return nil, ctx.Err()
-	case limited.Err() != nil:
-		return nil, unavailable(err, faultBusy)
-	}
-	return nil, unavailable(err, faultUnreachable)
-}
-
-// acquireWrite takes a connection for a write; release gives it back.
-func (e *pg) acquireWrite(ctx context.Context) (conn *pgxpool.Conn, release func(), err error) {
-	limited, cancel := context.WithTimeout(ctx, e.limits.acquire)
-	defer cancel()
-	select {
-	case e.writes <- struct{}{}:
-	case <-limited.Done():
-		if ctx.Err() != nil {
-			return nil, nil, ctx.Err()
-		}
-		return nil, nil, unavailable(limited.Err(), faultBusy)
-	}
-	if conn, err = e.acquire(ctx, e.pool); err != nil {
-		<-e.writes
-		return nil, nil, err
-	}
-	return conn, func() {
-		conn.Release()
-		<-e.writes
-	}, nil
-}
-
 func (e *pg) query(ctx context.Context, sql string, args ...any) (rows, error) {
-	return guarded{pgPool{e.pool, e, e.limits.statement}, e.fence}.query(ctx, sql, args...)
-}
-
-// write runs fn in a transaction of its own. When it lost a race against another
-// transaction it is run again. It goes on when its caller goes away.
-func (e *pg) write(ctx context.Context, fn func(*tx) error) error {
-	if err := e.fence.err(); err != nil {
-		return err
-	}
-	ctx = context.WithoutCancel(ctx)
-	limited, cancel, err := e.pulse.bind(ctx, writeTimeout)
-	if err != nil {
-		return err
-	}
-	defer cancel()
-	start := time.Now()
-	for try := 1; ; try++ {
-		err := e.writeOnce(limited, shortLockWait, fn)
-		if isCode(err, "55P03") {
-			err = e.writePatiently(limited, start.Add(e.limits.lock), fn)
-		}
-		if try == maxTries || !retryable(err) {
-			return blame(err, ctx, limited)
-		}
-		pause := time.Duration(rand.IntN(try*2000)) * time.Microsecond //nolint:gosec // jitter
-		select {
-		case <-time.After(pause):
-		case <-limited.Done():
-			return blame(err, ctx, limited)
-		}
-	}
-}
-
-// writePatiently waits for a lock until the deadline, when it is its turn.
-func (e *pg) writePatiently(ctx context.Context, deadline time.Time, fn func(*tx) error) error {
-	ctx, cancel := context.WithDeadline(ctx, deadline)
-	defer cancel()
-	select {
-	case e.patience <- struct{}{}:
-		defer func() { <-e.patience }()
-	case <-ctx.Done():
-		return unavailable(ctx.Err(), faultLocked)
-	}
-	wait := time.Until(deadline)
-	if wait < time.Millisecond { // 0 would mean for ever
-		return unavailable(context.DeadlineExceeded, faultLocked)
-	}
-	// The server's limit is the shorter one, so the connection is kept.
-	return e.writeOnce(context.WithoutCancel(ctx), wait, fn)
-}
-
-func (e *pg) writeOnce(ctx context.Context, lockWait time.Duration, fn func(*tx) error) error {
-	conn, release, err := e.acquireWrite(ctx)
-	if err != nil {
-		return err
-	}
-	defer release()
-	moved, err := e.begin(ctx, conn.Conn(), lockWait)
-	t := newTx(pgConn{conn, ctx}, &postgresDialect)
-	switch {
-	case err != nil:
-	case moved:
-		err = e.fence.refuse(ctx, t)
-	default:
-		err = decide(t, fn)
-	}
-	if err == nil {
-		t.finish()
-		t.exec("COMMIT")
-		err = send(ctx, conn.Conn(), t.statements)
-		e.revoked.tell(t) // also after an error: a connection can break behind the commit
-	}
-	if err != nil {
-		// A connection that cannot even roll back is closed by the pool.
-		_, _ = conn.Exec(ctx, "ROLLBACK")
-		e.notice(conn, err)
-	}
-	return err
-}
-
-// begin starts a transaction with its limits, in one round trip, and reports whether the
-// fence is to close.
-func (e *pg) begin(ctx context.Context, conn *pgx.Conn, lockWait time.Duration) (moved bool, err error) {
-	if !e.pooled && lockWait == shortLockWait { // as the session has it
-		return e.fence.begin(ctx, conn, "")
-	}
-	return e.fence.begin(ctx, conn, `SELECT set_config('statement_timeout', $1, true), set_config('lock_timeout', $2, true)`,
-		milliseconds(e.limits.statement), milliseconds(lockWait))
-}
-
-// notice closes a connection to a server that takes no writes.
-func (e *pg) notice(conn *pgxpool.Conn, err error) {
-	if readOnly(err) {
-		closeSoon(conn.Conn())
-		e.failOver()
-	}
+	return e.read(ctx, e.pool, e.limits.statement, sql, args)
 }
 
 // finish queues what every write ends with: counters, then data versions, each
@@ -346,13 +228,17 @@ func (e *pg) add(ctx context.Context, fn func(*tx) error) error {
 func (e *pg) readySearch(context.Context, string) error { return nil }
 
 func (e *pg) dataVersion(ctx context.Context, org string) (uint64, error) {
+	return e.versions.get(ctx, org)
+}
+
+func (e *pg) readVersion(ctx context.Context, org string) (uint64, error) {
 	var v int64
 	_, err := one(ctx, e, []any{&v}, `SELECT CAST(coalesce(sum(version), 0) AS BIGINT) FROM data_versions WHERE org_id = $1`, org)
 	return uint64(v), err //nolint:gosec // a count of changes
 }
 
 func (e *pg) migrate(ctx context.Context, fn func(migrator) error) error {
-	return pgx.BeginFunc(ctx, e.pool, func(t pgx.Tx) error {
+	return pgx.BeginFunc(ctx, e.pool.Pool, func(t pgx.Tx) error {
 		// A step may take as long as the data makes it take.
 		if _, err := t.Exec(ctx, `SELECT set_config('statement_timeout', '0', true), set_config('lock_timeout', '0', true)`); err != nil {
 			return err
@@ -366,8 +252,15 @@ func (e *pg) migrate(ctx context.Context, fn func(migrator) error) error {
 		}
 		return fn(migrator{
 			reader: pgTx{t}, exec: exec,
-			stopWriters: func() error { return exec(`SELECT pg_advisory_xact_lock($1)`, int64(writersLock)) },
-			others:      func(schema int) ([]Node, error) { return aliveNodes(ctx, pgTx{t}, schema) },
+			stopWriters: func() error {
+				for _, s := range stopWriters {
+					if err := exec(s.sql, s.args...); err != nil {
+						return err
+					}
+				}
+				return nil
+			},
+			others: func(schema int) ([]Node, error) { return aliveNodes(ctx, pgTx{t}, schema) },
 		})
 	})
 }
@@ -383,69 +276,13 @@ func (e *pg) close() error {
 }
 
 func (e *pg) closePools() {
+	e.leashes.close()
 	if e.slowPool != nil {
 		e.slowPool.Close()
 	}
 	if e.pool != nil {
 		e.pool.Close()
 	}
-}
-
-// pgPool reads on any connection of a pool.
-type pgPool struct {
-	pool    *pgxpool.Pool
-	eng     *pg
-	timeout time.Duration // 0: the caller has one
-}
-
-func (p pgPool) query(ctx context.Context, sql string, args ...any) (rows, error) {
-	limited, cancel, err := p.eng.pulse.bind(ctx, p.timeout)
-	if err != nil {
-		return nil, err
-	}
-	conn, err := p.eng.acquire(limited, p.pool)
-	if err != nil {
-		err = blame(err, ctx, limited)
-		cancel()
-		return nil, err
-	}
-	rs, err := conn.Query(limited, sql, args...)
-	if err != nil {
-		err = blame(err, ctx, limited)
-		conn.Release()
-		cancel()
-		return nil, err
-	}
-	return &pgRows{rs, conn, ctx, limited, cancel}, nil
-}
-
-// pgRows are rows with the connection that they come on.
-type pgRows struct {
-	pgx.Rows
-	conn         *pgxpool.Conn
-	ctx, limited context.Context //nolint:containedctx // as long as the rows
-	cancel       context.CancelFunc
-}
-
-// Err implements rows.
-func (r *pgRows) Err() error { return blame(r.Rows.Err(), r.ctx, r.limited) }
-
-// Close implements rows.
-func (r *pgRows) Close() {
-	r.Rows.Close()
-	r.conn.Release()
-	r.cancel()
-}
-
-// pgConn reads inside a write. It listens to the write's context, not to the
-// request's: a caller going away must not break the connection in mid-transaction.
-type pgConn struct {
-	conn *pgxpool.Conn
-	ctx  context.Context //nolint:containedctx // see above
-}
-
-func (c pgConn) query(_ context.Context, sql string, args ...any) (rows, error) {
-	return c.conn.Query(c.ctx, sql, args...)
 }
 
 // pgTx reads inside the migration.

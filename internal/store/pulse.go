@@ -27,6 +27,7 @@ const (
 // statements fail by themselves.
 type pulse struct {
 	connect func(context.Context) (*pgx.Conn, error)
+	silent  func() // is called while no answers come
 	revived func() // is called when answers come again
 
 	// beating ends when the database stops to respond.
@@ -40,8 +41,8 @@ type lifetime struct {
 	end             context.CancelFunc
 }
 
-func newPulse(connect func(context.Context) (*pgx.Conn, error), revived func()) *pulse {
-	p := &pulse{connect: connect, revived: revived}
+func newPulse(connect func(context.Context) (*pgx.Conn, error), silent, revived func()) *pulse {
+	p := &pulse{connect: connect, silent: silent, revived: revived}
 	p.revive()
 	return p
 }
@@ -61,7 +62,13 @@ func (p *pulse) start(conn *pgx.Conn) {
 func (p *pulse) close() {
 	p.stop()
 	p.done.Wait()
+	p.end()
+}
+
+// end ends whatever waits for the database.
+func (p *pulse) end() {
 	p.beating.Load().end()
+	p.silent()
 }
 
 func (p *pulse) run(ctx context.Context, conn *pgx.Conn) {
@@ -98,7 +105,7 @@ func (p *pulse) beat(ctx context.Context, conn *pgx.Conn) *pgx.Conn {
 	switch now := p.beating.Load(); {
 	case ctx.Err() != nil:
 	case !responds:
-		now.end()
+		p.end()
 	case now.Err() != nil:
 		p.revive()
 		p.revived()

@@ -12,8 +12,12 @@ import (
 // queue hands writes from many callers to few goroutines that commit them in
 // batches. It is bounded: when it is full, callers wait as long as their context
 // lets them.
+//
+// Wide writes, of megabytes, wait apart and are committed one by one between the batches:
+// a small write waits for one of them at the most, however many there are.
 type queue struct {
 	waiting chan *request
+	wide    chan *request
 	met     *metrics
 
 	mu      sync.RWMutex // guards closed against senders
@@ -30,7 +34,7 @@ type request struct {
 }
 
 func newQueue(met *metrics) *queue {
-	return &queue{waiting: make(chan *request, 1024), met: met}
+	return &queue{waiting: make(chan *request, 1024), wide: make(chan *request, 64), met: met}
 }
 
 var errClosed = errs.New(errs.Unavailable, "store.unavailable", "the server is shutting down; try again in a moment")
@@ -38,22 +42,30 @@ var errClosed = errs.New(errs.Unavailable, "store.unavailable", "the server is s
 // do hands in a write and waits until it is committed. Once queued it is always
 // waited for, because fn writes to variables of its caller.
 func (q *queue) do(ctx context.Context, fn func(*tx) error) error {
-	r := &request{fn: fn, answered: make(chan struct{})}
-	if err := q.put(ctx, r); err != nil {
+	return q.wait(ctx, q.waiting, &request{fn: fn, answered: make(chan struct{})})
+}
+
+// doWide is do for a wide write.
+func (q *queue) doWide(ctx context.Context, fn func(*tx) error) error {
+	return q.wait(ctx, q.wide, &request{fn: fn, answered: make(chan struct{})})
+}
+
+func (q *queue) wait(ctx context.Context, in chan<- *request, r *request) error {
+	if err := q.put(ctx, in, r); err != nil {
 		return err
 	}
 	<-r.answered
 	return r.err
 }
 
-func (q *queue) put(ctx context.Context, r *request) error {
+func (q *queue) put(ctx context.Context, in chan<- *request, r *request) error {
 	q.mu.RLock()
 	defer q.mu.RUnlock()
 	if q.closed {
 		return errClosed
 	}
 	select {
-	case q.waiting <- r:
+	case in <- r:
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
@@ -63,35 +75,61 @@ func (q *queue) put(ctx context.Context, r *request) error {
 // serve starts a goroutine that takes up to most of what waits, has it committed
 // and then answers all of it.
 func (q *queue) serve(most int, commit func([]*request)) {
+	run := func(batch []*request) {
+		start := time.Now()
+		commit(batch)
+		q.met.batch(len(batch), time.Since(start))
+		for _, r := range batch {
+			if !r.apart {
+				close(r.answered)
+			}
+		}
+	}
 	q.serving.Go(func() {
 		batch := make([]*request, 0, most)
-		for first := range q.waiting {
-			if len(batch) > 1 {
-				// Under load, let those that were just answered bring their next write:
-				// a larger batch shares the commit among more.
-				runtime.Gosched()
-			}
-			batch = append(batch[:0], first)
-			for more := true; more && len(batch) < most; {
-				select {
-				case r, ok := <-q.waiting:
-					if more = ok; ok {
-						batch = append(batch, r)
-					}
-				default:
-					more = false
+		waiting, wide := q.waiting, q.wide
+		for waiting != nil || wide != nil {
+			select {
+			case first, ok := <-waiting:
+				if !ok {
+					waiting = nil
+					continue
 				}
-			}
-			start := time.Now()
-			commit(batch)
-			q.met.batch(len(batch), time.Since(start))
-			for _, r := range batch {
-				if !r.apart {
-					close(r.answered)
+				if len(batch) > 1 {
+					// Under load, let those that were just answered bring their next write:
+					// a larger batch shares the commit among more.
+					runtime.Gosched()
+				}
+				batch = gather(append(batch[:0], first), waiting, most)
+				run(batch)
+			case r, ok := <-wide:
+				if !ok {
+					wide = nil
+					continue
+				}
+				run([]*request{r})
+				if batch = gather(batch[:0], waiting, most); len(batch) > 0 { // before the next wide one
+					run(batch)
 				}
 			}
 		}
 	})
+}
+
+// gather adds what waits to the batch, without waiting for it.
+func gather(batch []*request, waiting <-chan *request, most int) []*request {
+	for len(batch) < most {
+		select {
+		case r, ok := <-waiting:
+			if !ok {
+				return batch
+			}
+			batch = append(batch, r)
+		default:
+			return batch
+		}
+	}
+	return batch
 }
 
 // handOver lets commit finish a write apart from its batch.
@@ -109,6 +147,7 @@ func (q *queue) close() {
 	if !q.closed {
 		q.closed = true
 		close(q.waiting)
+		close(q.wide)
 	}
 	q.mu.Unlock()
 	q.serving.Wait()

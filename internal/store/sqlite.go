@@ -84,6 +84,13 @@ func (e *lite) write(ctx context.Context, fn func(*tx) error) error {
 	return translate(e.writer.do(ctx, fn))
 }
 
+func (e *lite) writeWide(ctx context.Context, fn func(*tx) error) error {
+	if err := e.fence.err(); err != nil {
+		return err
+	}
+	return translate(e.writer.doWide(ctx, fn))
+}
+
 // add is write: the one writer combines whatever waits.
 func (e *lite) add(ctx context.Context, fn func(*tx) error) error { return e.write(ctx, fn) }
 

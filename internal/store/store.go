@@ -64,6 +64,8 @@ type engine interface {
 	// write runs fn in a transaction of its own or shared with others, and returns
 	// after the commit. fn may run more than once.
 	write(ctx context.Context, fn func(*tx) error) error
+	// writeWide is write for megabytes: it delays other writes as little as possible.
+	writeWide(ctx context.Context, fn func(*tx) error) error
 	// add is write for a function that reads nothing, which lets the engine
 	// combine many of them.
 	add(ctx context.Context, fn func(*tx) error) error

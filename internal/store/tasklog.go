@@ -51,12 +51,16 @@ func encodeEvents(events []task.Event) ([]logRow, error) {
 }
 
 // wideRows reports whether the rows hold much text.
-func wideRows(rows []logRow) bool {
-	n := 0
+func wideRows(rows []logRow) bool { return sizeOf(rows) >= wideRow }
+
+// wideWrite is from how many bytes on a write is a wide one; see queue.
+const wideWrite = 128 << 10
+
+func sizeOf(rows []logRow) (n int64) {
 	for i := range rows {
-		n += len(rows[i].data)
+		n += int64(len(rows[i].data))
 	}
-	return n >= wideRow
+	return n
 }
 
 func encodeRow(events []task.Event) (logRow, error) {

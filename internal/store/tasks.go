@@ -23,7 +23,10 @@ func (s *Store) InsertTask(ctx context.Context, c task.Change, lease time.Durati
 		return err
 	}
 	write := s.eng.add
-	if t.FollowupID != "" || wideRows(events) { // what shares a batch with a large one waits for it
+	switch {
+	case sizeOf(events) >= wideWrite:
+		write = s.eng.writeWide
+	case t.FollowupID != "" || wideRows(events): // what shares a batch with a large one waits for it
 		write = s.eng.write
 	}
 	return write(ctx, func(x *tx) error {
@@ -68,7 +71,11 @@ func (s *Store) FinishTask(ctx context.Context, known task.Task, c task.Change) 
 		})
 		return err
 	}
-	return s.eng.add(ctx, func(x *tx) error {
+	write := s.eng.add
+	if sizeOf(events) >= wideWrite {
+		write = s.eng.writeWide
+	}
+	return write(ctx, func(x *tx) error {
 		x.execUnless(task.ErrChanged, `UPDATE tasks SET state = $3, seq = $4, size = $5, lease = '', lease_expires = 0, delivered = $4,
 				last_turn = $6, updated_at = $7, status_seq = $10
 			WHERE org_id = $1 AND uid = $2 AND seq = $8 AND lease = $9 AND lease_expires > $7 AND push = 0`,
@@ -82,7 +89,7 @@ func (s *Store) FinishTask(ctx context.Context, known task.Task, c task.Change) 
 func (s *Store) UpdateTask(
 	ctx context.Context, org, uid string, bytes int64, decide func(task.Current) (task.Change, error),
 ) (task.Change, error) {
-	return s.updateTask(ctx, s.eng.write, bytes, decide, `org_id = $1 AND uid = $2`, org, uid)
+	return s.updateTask(ctx, s.writeFor(bytes), bytes, decide, `org_id = $1 AND uid = $2`, org, uid)
 }
 
 // UpdateTaskOnce implements task.Store.
@@ -104,7 +111,15 @@ func (s *Store) UpdateTaskOnce(
 func (s *Store) UpdateTaskByKey(
 	ctx context.Context, k task.Key, bytes int64, decide func(task.Current) (task.Change, error),
 ) (task.Change, error) {
-	return s.updateTask(ctx, s.eng.write, bytes, decide, keyCondition, k.Org, k.Agent, k.Sender.Org, k.Sender.Ref(), k.ID)
+	return s.updateTask(ctx, s.writeFor(bytes), bytes, decide, keyCondition, k.Org, k.Agent, k.Sender.Org, k.Sender.Ref(), k.ID)
+}
+
+// writeFor is how a task is changed that may get so many bytes of text.
+func (s *Store) writeFor(bytes int64) func(context.Context, func(*tx) error) error {
+	if bytes >= wideWrite {
+		return s.eng.writeWide
+	}
+	return s.eng.write
 }
 
 const keyCondition = `tasks.org_id = $1 AND agent_id = $2 AND sender_org = $3 AND sender = $4 AND id = $5`

@@ -368,6 +368,10 @@ func TestAnIncompatibleMigrationSeesTheWritesUnderWay(t *testing.T) {
 	defer wg.Wait()
 	wg.Go(func() {
 		err := old.eng.write(context.Background(), func(x *tx) error {
+			var n int
+			if _, err := one(context.Background(), x, []any{&n}, `SELECT count(*) FROM proposals`); err != nil {
+				return err
+			}
 			close(begun)
 			<-end
 			p := proposal.Proposal{Org: "acme", SubmittedBy: upgrader.Ref(), Status: proposal.Open, Category: proposal.Reliability, Priority: proposal.Normal}
@@ -408,13 +412,55 @@ func TestAnIncompatibleMigrationSeesTheWritesUnderWay(t *testing.T) {
 	}
 }
 
+// A write that waited for a migration sees it.
+func TestAWriteThatWaitedForAnIncompatibleMigrationIsRefused(t *testing.T) {
+	t.Parallel()
+	read := func(x *tx) error {
+		var n int
+		_, err := one(context.Background(), x, []any{&n}, `SELECT count(*) FROM proposals`)
+		return err
+	}
+	for name, write := range map[string]func(s *Store) error{
+		"with a read": func(s *Store) error {
+			return s.eng.write(context.Background(), func(x *tx) error {
+				x.newEpoch("acme")
+				return read(x)
+			})
+		},
+		"without a read": func(s *Store) error { return s.writeEpoch(context.Background()) },
+		"in a batch":     func(s *Store) error { return s.addEpoch(context.Background()) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			u := upgrade{t, Options{URL: pgtest.URL(t), LockTimeout: long}}
+			old, _ := u.serve(u.program("1.0"))
+			migration := connect(t, u.o.URL)
+			mustExec(t, migration, `BEGIN`)
+			for _, s := range stopWriters {
+				if _, err := migration.Exec(t.Context(), s.sql, s.args...); err != nil {
+					t.Fatal(err)
+				}
+			}
+			mustExec(t, migration, `INSERT INTO schema_migrations (number, name, compatible) VALUES (1000, 'later', 0)`)
+			written := make(chan error, 1)
+			go func() { written <- write(old) }()
+			<-u.waitsForLock(old)
+			mustExec(t, migration, `COMMIT`)
+			if err := <-written; !moved(err) {
+				t.Errorf("%v; want it refused", err)
+			}
+		})
+	}
+}
+
 // waitsForLock is closed when somebody waits for the writers' lock.
 func (u upgrade) waitsForLock(s *Store) <-chan struct{} {
 	out := make(chan struct{})
 	go func() {
 		for u.t.Context().Err() == nil {
 			n := 0
-			_, err := one(u.t.Context(), s.eng, []any{&n}, `SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted
+			_, err := one(u.t.Context(), s.eng, []any{&n}, `SELECT count(*) FROM pg_locks
+				WHERE relation = 'schema_migrations'::regclass AND NOT granted
 				AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`)
 			if err == nil && n > 0 {
 				close(out)

@@ -39,7 +39,9 @@ var keyViews = []keyView{
 	{"unused", "Never used", live, identity.KeyFilter{NeverUsed: true}, "Every key was used at least once."},
 	{"admin", "Admin scope", live, identity.KeyFilter{Scope: identity.Admin}, "No key can administer the org."},
 	{
-		"ended", "Ended", []identity.KeyState{identity.KeyExpired, identity.KeyRevoked}, identity.KeyFilter{},
+		"ended", "Ended",
+		[]identity.KeyState{identity.KeyExpired, identity.KeyRevoked},
+		identity.KeyFilter{},
 		"No key has expired or was revoked.",
 	},
 }

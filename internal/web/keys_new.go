@@ -49,8 +49,11 @@ const (
 
 // expiries are the choices of how long a key works.
 var expiries = []expiry{
-	{Value: "7", Name: "7 days"}, {Value: "30", Name: "30 days"}, {Value: "90", Name: "90 days"},
-	{Value: "365", Name: "1 year"}, {Value: neverExpires, Name: "never ends"},
+	{Value: "7", Name: "7 days"},
+	{Value: "30", Name: "30 days"},
+	{Value: "90", Name: "90 days"},
+	{Value: "365", Name: "1 year"},
+	{Value: neverExpires, Name: "never ends"},
 }
 
 type keyPreset struct {

@@ -39,7 +39,7 @@
       event.stopImmediatePropagation();
       return;
     }
-    if (form.method === 'get') return;
+    if (form.method !== 'post') return; // a search, or a dialog that closes
     busy.add(form);
     (event.submitter || form.querySelector('button'))?.setAttribute('aria-disabled', 'true');
     if (form.target === '_blank') setTimeout(() => settle(form), 0);

@@ -1,0 +1,49 @@
+package store
+
+import (
+	"errors"
+	"testing"
+)
+
+// However many wide writes wait, a small one is committed after one of them at the most.
+func TestASmallWriteWaitsForOneWideWriteAtMost(t *testing.T) {
+	t.Parallel()
+	small := errors.New("small")
+	for range 20 { // of two that are ready, either is taken
+		q := newQueue(newMetrics())
+		began, goOn := make(chan struct{}), make(chan struct{})
+		var order []string
+		q.serve(maxBatch, func(batch []*request) {
+			if len(order) == 0 {
+				close(began)
+				<-goOn // while the others arrive
+			}
+			for _, r := range batch {
+				if errors.Is(r.fn(nil), small) {
+					order = append(order, "small")
+				} else {
+					order = append(order, "wide")
+				}
+			}
+		})
+		put := func(in chan *request, err error) chan struct{} {
+			r := &request{fn: func(*tx) error { return err }, answered: make(chan struct{})}
+			if err := q.put(t.Context(), in, r); err != nil {
+				t.Fatal(err)
+			}
+			return r.answered
+		}
+		put(q.wide, nil)
+		<-began
+		for range 5 {
+			put(q.wide, nil)
+		}
+		answered := put(q.waiting, small)
+		close(goOn)
+		<-answered
+		q.close()
+		if len(order) != 7 || order[1] != "small" && order[2] != "small" {
+			t.Fatalf("committed in the order %v", order)
+		}
+	}
+}
