@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"testing"
 
 	"github.com/chromedp/cdproto/cdp"
@@ -131,7 +132,7 @@ func (w *tab) offline(on bool) {
 // too wide. With PARLEY_SCREENSHOTS it takes pictures.
 func TestScenes(t *testing.T) {
 	d := newDesk(t)
-	dir := os.Getenv("PARLEY_SCREENSHOTS")
+	dir, wanted := os.Getenv("PARLEY_SCREENSHOTS"), regexp.MustCompile(os.Getenv("PARLEY_PAGES"))
 	for _, s := range scenes {
 		d.set(viewport(1280, 900), scheme("light"))
 		s.play(d)
@@ -146,7 +147,7 @@ func TestScenes(t *testing.T) {
 				if colours == "dark" {
 					d.mustBeAccessible(fmt.Sprintf("%s, %d px, dark", s.name, width), "color-contrast")
 				}
-				if dir != "" {
+				if dir != "" && wanted.MatchString(s.name) {
 					file := filepath.Join(dir, fmt.Sprintf("scene-%s-%d-%s.png", s.name, width, colours))
 					if err := os.WriteFile(file, d.picture(), 0o644); err != nil {
 						t.Fatal(err)
