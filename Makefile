@@ -81,7 +81,7 @@ cover: deps ## show how much of each function the tests reach
 .PHONY: screenshots
 screenshots: deps ## take pictures of every page, light and dark, at three widths, into build/screenshots; PAGES='^proposal' for some
 	@rm -rf build/screenshots
-	PARLEY_SCREENSHOTS=$(CURDIR)/build/screenshots PARLEY_PAGES='$(PAGES)' $(GO) test -count=1 -timeout 20m -run TestScreenshots ./e2e/browser
+	PARLEY_SCREENSHOTS=$(CURDIR)/build/screenshots PARLEY_PAGES='$(PAGES)' $(GO) test -count=1 -timeout 20m -run 'TestScreenshots|TestScenes' ./e2e/browser
 
 .PHONY: openapi
 openapi: ## write api/openapi.yaml anew from the code

@@ -49,9 +49,12 @@ func (w *tab) axe(rules ...string) []string {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	found, err := evaluate[[]string](w, `axe.run(document, `+string(given)+`).then(r => r.violations.flatMap(v => v.nodes.slice(0, 5).map(
+	found, err := evaluate[[]string](
+		w,
+		`axe.run(document, `+string(given)+`).then(r => r.violations.flatMap(v => v.nodes.slice(0, 5).map(
 		n => v.id + ' (' + v.help + '): ' + n.target.join(' ') + ' ' + n.html.slice(0, 200) + ' ' + (n.failureSummary || '').replace(/\s+/g, ' ').slice(0, 300))))`,
-		chromedp.EvalAwaitPromise)
+		chromedp.EvalAwaitPromise,
+	)
 	if err != nil {
 		w.t.Fatal("axe-core: ", err)
 	}

@@ -136,7 +136,11 @@ func (w *tab) on(c control, function string) error {
 	if err != nil {
 		return err
 	}
-	out, err := ask(w, runtime.CallFunctionOn, runtime.CallFunctionOnParams{FunctionDeclaration: function, ObjectID: o.Object.ObjectID})
+	out, err := ask(
+		w,
+		runtime.CallFunctionOn,
+		runtime.CallFunctionOnParams{FunctionDeclaration: function, ObjectID: o.Object.ObjectID},
+	)
 	if err == nil && out.ExceptionDetails != nil {
 		err = &chromedp.ExceptionError{ExceptionDetails: out.ExceptionDetails}
 	}
@@ -150,7 +154,11 @@ func (w *tab) tap(c control, times int64) {
 	for n := int64(1); n <= times && err == nil; n++ {
 		for _, kind := range []input.DispatchMouseEventType{chromedp.MousePressed, chromedp.MouseReleased} {
 			if err == nil {
-				_, err = ask(w, input.DispatchMouseEvent, input.DispatchMouseEventParams{Type: kind, X: x, Y: y, Button: input.MouseButtonLeft, ClickCount: n})
+				_, err = ask(
+					w,
+					input.DispatchMouseEvent,
+					input.DispatchMouseEventParams{Type: kind, X: x, Y: y, Button: input.MouseButtonLeft, ClickCount: n},
+				)
 			}
 		}
 	}
@@ -233,22 +241,6 @@ func (w *tab) write(c control, text string) {
 	call(w, input.InsertText, input.InsertTextParams{Text: text})
 }
 
-// choose selects an option of a list by its text.
-func (w *tab) choose(label, option string) {
-	w.t.Helper()
-	c := w.field(label)
-	err := w.on(c, fmt.Sprintf(`function() {
-		const o = [...this.options].find(o => o.text.trim() === %[1]q || o.text.trim().startsWith(%[1]q) || o.value === %[1]q);
-		if (!o) throw new Error('there are only ' + [...this.options].map(o => o.text).join(', '));
-		this.value = o.value;
-		this.dispatchEvent(new Event('input', {bubbles: true}));
-		this.dispatchEvent(new Event('change', {bubbles: true}));
-	}`, option))
-	if err != nil {
-		w.t.Fatalf("choose %q for %q: %v", option, label, err)
-	}
-}
-
 // focus puts the focus on a control.
 func (w *tab) focus(role, name string) {
 	w.t.Helper()
@@ -275,7 +267,11 @@ func (w *tab) key(r rune) error {
 	}
 	// As one event, so that a script which takes the key keeps its character out of fields.
 	text := string(r)
-	_, err := ask(w, input.DispatchKeyEvent, input.DispatchKeyEventParams{Type: kb.KeyDown, Key: text, Text: text, UnmodifiedText: text})
+	_, err := ask(
+		w,
+		input.DispatchKeyEvent,
+		input.DispatchKeyEventParams{Type: kb.KeyDown, Key: text, Text: text, UnmodifiedText: text},
+	)
 	if err == nil {
 		_, err = ask(w, input.DispatchKeyEvent, input.DispatchKeyEventParams{Type: kb.KeyUp, Key: text})
 	}

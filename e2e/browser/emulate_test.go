@@ -14,14 +14,22 @@ func zoomed(w *tab) error { return metrics(640, 512, 2)(w) }
 
 func metrics(width, height int64, scale float64) option {
 	return func(w *tab) error {
-		_, err := ask(w, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{Width: width, Height: height, DeviceScaleFactor: scale})
+		_, err := ask(
+			w,
+			emulation.SetDeviceMetricsOverride,
+			emulation.SetDeviceMetricsOverrideParams{Width: width, Height: height, DeviceScaleFactor: scale},
+		)
 		return err
 	}
 }
 
 // touch is a screen for fingers.
 func touch(w *tab) error {
-	_, err := ask(w, emulation.SetTouchEmulationEnabled, emulation.SetTouchEmulationEnabledParams{Enabled: true, MaxTouchPoints: 5})
+	_, err := ask(
+		w,
+		emulation.SetTouchEmulationEnabled,
+		emulation.SetTouchEmulationEnabledParams{Enabled: true, MaxTouchPoints: 5},
+	)
 	return err
 }
 

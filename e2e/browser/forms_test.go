@@ -58,6 +58,9 @@ func pageForms(path, body string) []form {
 					kind = tag[1]
 				}
 				f.types[name] = kind
+				if (kind == "checkbox" || kind == "radio") && !f.fields.Has(name) {
+					f.fields.Set(name, a["value"])
+				}
 			}
 		}
 		out = append(out, f)
@@ -109,6 +112,7 @@ func TestEveryFormsErrors(t *testing.T) {
 						switch kind {
 						case "textarea", "", "text", "search":
 							fields.Set(name, text)
+						case "checkbox", "radio": // as they are
 						default:
 							fields.Set(name, "no-such-choice")
 						}
@@ -122,7 +126,8 @@ func TestEveryFormsErrors(t *testing.T) {
 					if !strings.Contains(body, `role="alert"`) && !strings.Contains(body, `class="card failure"`) {
 						t.Errorf("%s of %s says nothing: %s", f.action, f.page, cut(body, 400))
 					}
-					if res.StatusCode == http.StatusUnprocessableEntity && !strings.Contains(text, "\x00") && !strings.Contains(body, mark) {
+					if res.StatusCode == http.StatusUnprocessableEntity && !strings.Contains(text, "\x00") &&
+						!strings.Contains(body, mark) {
 						t.Errorf("%s of %s has lost what was typed", f.action, f.page)
 					}
 				}

@@ -86,7 +86,10 @@ func (w *tab) tabTo(name string) {
 		if at.What != "" && !at.Seen {
 			w.t.Errorf("one does not see the focus on %s", at.What)
 		}
-		called := js[string](w, `(e => (e.labels?.[0]?.innerText ?? e.ariaLabel ?? e.innerText ?? '').trim())(document.activeElement)`)
+		called := js[string](
+			w,
+			`(e => (e.labels?.[0]?.innerText ?? e.ariaLabel ?? e.innerText ?? '').trim())(document.activeElement)`,
+		)
 		if at.What != "" && named(called, name) {
 			return
 		}

@@ -51,7 +51,10 @@ func TestListKeys(t *testing.T) {
 			})
 		}
 	}
-	js[any](d.tab, `document.activeElement.dispatchEvent(new KeyboardEvent('keydown', {key: 'y', bubbles: true, isComposing: true})), null`)
+	js[any](
+		d.tab,
+		`document.activeElement.dispatchEvent(new KeyboardEvent('keydown', {key: 'y', bubbles: true, isComposing: true})), null`,
+	)
 	d.keys("/")
 	d.waitFor("document.activeElement.type === 'search'")
 	d.keys("ynjk?")

@@ -117,7 +117,11 @@ func TestLooks(t *testing.T) {
 			}
 			none(w, "small target", small)
 			w.set(media("prefers-reduced-motion", "reduce"))
-			none(w, "motion", `document.getAnimations().filter(a => a.playState === 'running').map(a => String(a.animationName || a))`)
+			none(
+				w,
+				"motion",
+				`document.getAnimations().filter(a => a.playState === 'running').map(a => String(a.animationName || a))`,
+			)
 			w.set(media("forced-colors", "active"))
 			if n := colours(t, w.picture()); n < 3 {
 				t.Errorf("in forced colours the page has %d colours", n)

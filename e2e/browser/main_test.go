@@ -88,7 +88,9 @@ func findChromium() (string, error) {
 			return path, nil
 		}
 	}
-	return "", fmt.Errorf("no Chromium is installed, and the tests of the dashboard need one: make deps, or name it in PARLEY_CHROMIUM")
+	return "", fmt.Errorf(
+		"no Chromium is installed, and the tests of the dashboard need one: make deps, or name it in PARLEY_CHROMIUM",
+	)
 }
 
 // turns bounds how many tests use the browser at a time.

@@ -112,7 +112,7 @@ func crawl(t testing.TB, s *shared, p *person) []string {
 	var found []string
 	queue := []string{s.path(""), s.path("/proposals"), s.path("/followups"), s.path("/agents"), "/account"}
 	for _, c := range fixedPages(s) {
-		if (c.who == "admin" || p != s.admin) && c.who != "" && !refused[c.name] && !strings.HasSuffix(c.path, "/") {
+		if s.who(c) == p && !refused[c.name] && !strings.HasSuffix(c.path, "/") {
 			queue = append(queue, c.path)
 		}
 	}
@@ -140,7 +140,8 @@ func crawl(t testing.TB, s *shared, p *person) []string {
 		for _, m := range href.FindAllStringSubmatch(body, -1) {
 			to, err := base.Parse(html.UnescapeString(m[1]))
 			if err == nil && to.Host == base.Host && !strings.HasPrefix(to.Path, "/static/") && !strings.HasPrefix(to.Path, "/docs") &&
-				!strings.HasPrefix(to.Path, "/api/") && !strings.HasPrefix(to.Path, "/a2a/") {
+				!strings.HasPrefix(to.Path, "/api/") &&
+				!strings.HasPrefix(to.Path, "/a2a/") {
 				to.Fragment = ""
 				queue = append(queue, to.RequestURI())
 			}

@@ -38,7 +38,7 @@ func TestPhone(t *testing.T) {
 		w.reload()
 		phone := things()
 		// What stands in the pane beside the list, phones show as a page; they have no keys.
-		beside := pattern(w.path()) == s.path("/proposals")
+		beside := js[string](w, "location.pathname") == s.path("/proposals")
 		for _, thing := range desk {
 			if !slices.Contains(phone, thing) && !beside {
 				t.Errorf("%s lacks on a phone: %s", c.path, thing)
@@ -47,7 +47,13 @@ func TestPhone(t *testing.T) {
 	}
 	w.openPage("/proposals/" + s.open)
 	for _, part := range []string{"text-problem", "text-fix"} {
-		if !js[bool](w, fmt.Sprintf("document.getElementById('%s').getBoundingClientRect().bottom <= document.getElementById('decide').getBoundingClientRect().top", part)) {
+		if !js[bool](
+			w,
+			fmt.Sprintf(
+				"document.getElementById('%s').getBoundingClientRect().bottom <= document.getElementById('decide').getBoundingClientRect().top",
+				part,
+			),
+		) {
 			t.Errorf("the decision comes before %s", part)
 		}
 	}

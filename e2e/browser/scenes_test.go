@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"testing"
 
 	"github.com/chromedp/cdproto/cdp"
@@ -24,14 +25,20 @@ var scenes = []scene{
 	{"first-steps", func(d *desk) { d.openPage("/start") }},
 	{"invitation-made", func(d *desk) { d.openPage("/members/invitations"); d.invite("bob", "Bob Example") }},
 	{"setup", func(d *desk) {
-		d.open(setupLink.FindString(d.site.cli(d.t, "admin", "link", "--org", org, "--user", "admin", "--public-url", d.site.base)))
+		d.open(
+			setupLink.FindString(d.site.cli(d.t, "admin", "link", "--org", org, "--user", "admin", "--public-url", d.site.base)),
+		)
 	}},
 	{"key-made", func(d *desk) {
 		d.openPage("/keys/new?preset=proposals&agent=scout")
 		d.click(button, "Make the key")
 		d.secret()
 	}},
-	{"key-without-rights", func(d *desk) { d.openPage("/keys/new"); d.click(button, "Make the key") }},
+	{"key-without-rights", func(d *desk) {
+		d.openPage("/keys/new")
+		js[any](d.tab, "document.querySelector('form.key-form').noValidate = true, null")
+		d.click(button, "Make the key")
+	}},
 	{"proposal-form-wrong", func(d *desk) {
 		d.openPage("/proposals/new")
 		js[any](d.tab, "document.getElementById('proposal-form').noValidate = true, null")
@@ -58,7 +65,9 @@ var scenes = []scene{
 	}},
 	{"voted-in-the-list", func(d *desk) {
 		d.openPage("/proposals")
-		d.follow("vote", func() { js[any](d.tab, "document.querySelector('#queue form.vote button').click(), null") })
+		d.follow("vote", func() {
+			js[any](d.tab, "document.querySelector('#queue form.vote [id^=f-][aria-pressed=false]').click(), null")
+		})
 		d.sees("You voted for")
 	}},
 	{"approved", func(d *desk) {
@@ -123,7 +132,7 @@ func (w *tab) offline(on bool) {
 // too wide. With PARLEY_SCREENSHOTS it takes pictures.
 func TestScenes(t *testing.T) {
 	d := newDesk(t)
-	dir := os.Getenv("PARLEY_SCREENSHOTS")
+	dir, wanted := os.Getenv("PARLEY_SCREENSHOTS"), regexp.MustCompile(os.Getenv("PARLEY_PAGES"))
 	for _, s := range scenes {
 		d.set(viewport(1280, 900), scheme("light"))
 		s.play(d)
@@ -138,7 +147,7 @@ func TestScenes(t *testing.T) {
 				if colours == "dark" {
 					d.mustBeAccessible(fmt.Sprintf("%s, %d px, dark", s.name, width), "color-contrast")
 				}
-				if dir != "" {
+				if dir != "" && wanted.MatchString(s.name) {
 					file := filepath.Join(dir, fmt.Sprintf("scene-%s-%d-%s.png", s.name, width, colours))
 					if err := os.WriteFile(file, d.picture(), 0o644); err != nil {
 						t.Fatal(err)

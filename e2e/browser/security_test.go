@@ -45,8 +45,10 @@ func TestPolicy(t *testing.T) {
 // What the policy refuses: scripts and styles in the page, JSON blocks included, and the
 // attributes of htmx that need eval.
 var (
-	inlineScript = regexp.MustCompile(`(?i)<script(?:\s+(?:src="/static/[^"]+"|defer|async|type="module"))*\s*>[^<]|<script>|` +
-		`<script [^>]*type="(?:application|importmap|text)[^>]*>|<style|hx-vals="js:|hx-trigger="[^"]*\[`)
+	inlineScript = regexp.MustCompile(
+		`(?i)<script(?:\s+(?:src="/static/[^"]+"|defer|async|type="module"))*\s*>[^<]|<script>|` +
+			`<script [^>]*type="(?:application|importmap|text)[^>]*>|<style|hx-vals="js:|hx-trigger="[^"]*\[`,
+	)
 	inlineAttribute = regexp.MustCompile(`(?i)<[a-z][^<>]*\s(?:style|on[a-z]+|hx-on[^=<>]*)\s*=`)
 	quoted          = regexp.MustCompile(`="[^"]*"`)
 )
@@ -62,7 +64,9 @@ func TestNoForeignLinks(t *testing.T) {
 		t.Fatal(err)
 	}
 	calm := &shared{site: s, seeded: seed, admin: admin}
-	foreign := regexp.MustCompile(`(?i)\s(href|src|action|formaction|hx-[a-z]+|poster|cite|data)\s*=\s*"(https?:)?//[^"]*"`)
+	foreign := regexp.MustCompile(
+		`(?i)\s(href|src|action|formaction|hx-[a-z]+|poster|cite|data)\s*=\s*"(https?:)?//[^"]*"`,
+	)
 	for _, path := range append(crawl(t, calm, admin), "/login", "/account") {
 		_, body := s.get(t, admin, path)
 		for _, m := range foreign.FindAllString(body, -1) {
@@ -79,7 +83,12 @@ func TestNoForeignLinks(t *testing.T) {
 func TestHostileText(t *testing.T) {
 	begin(t)
 	s := readOnly(t)
-	paths := append(slices.Clone(crawled(t, s)), s.path("/agents/hostile"), s.path("/proposals/"+s.decided), s.path("/proposals/"+s.hostile+"/edit"))
+	paths := append(
+		slices.Clone(crawled(t, s)),
+		s.path("/agents/hostile"),
+		s.path("/proposals/"+s.decided),
+		s.path("/proposals/"+s.hostile+"/edit"),
+	)
 	for _, c := range allPages(t, s) {
 		if c.who == "admin" {
 			paths = append(paths, c.path)
@@ -105,8 +114,11 @@ func TestHostileText(t *testing.T) {
 			.filter(a => !/noopener/.test(a.rel) || !/nofollow/.test(a.rel)).map(a => a.outerHTML)`) {
 			t.Errorf("%s leads elsewhere: %s", path, found)
 		}
-		text := js[string](w, `document.documentElement.textContent + [...document.querySelectorAll('input, textarea, [title], [aria-label]')]
-			.map(e => [e.value, e.title, e.ariaLabel].join(' ')).join(' ')`)
+		text := js[string](
+			w,
+			`document.documentElement.textContent + [...document.querySelectorAll('input, textarea, [title], [aria-label]')]
+			.map(e => [e.value, e.title, e.ariaLabel].join(' ')).join(' ')`,
+		)
 		for _, mark := range s.marks {
 			shown[mark] = shown[mark] || strings.Contains(text, mark)
 		}
@@ -225,7 +237,8 @@ func (s *shared) sample(route string) string {
 		}
 	}
 	return strings.NewReplacer("{id}", id, "{agent}", "scout", "{ref}", "user:carol", "{user}", "carol", "{token}", strings.Repeat("A", 43),
-		"{$}", "", "{file}", "app.css", "{name}", "x", "{fingerprint}", "registry:timeout", "{uid}", "x", "{member}", "user:carol").Replace(route)
+		"{$}", "", "{file}", "app.css", "{name}", "x", "{fingerprint}", "registry:timeout", "{uid}", "x", "{member}", "user:carol").
+		Replace(route)
 }
 
 // TestOtherSites sends every form as another site would: all are refused, and nothing is done.
@@ -250,7 +263,13 @@ func TestOtherSites(t *testing.T) {
 			{"Sec-Fetch-Site: same-site", "Origin: " + s.base + "1"},
 			{"Origin: null"},
 		} {
-			res, body := s.send(t, admin, http.MethodPost, path, url.Values{"status": {"approved"}, "vote": {"for"}, "name": {"x"}}, headers...)
+			res, body := s.send(
+				t,
+				admin,
+				http.MethodPost,
+				path,
+				url.Values{"status": {"approved"}, "vote": {"for"}, "name": {"x"}},
+				headers...)
 			if res.StatusCode != http.StatusForbidden || !strings.Contains(body, "another site") {
 				t.Errorf("POST %s with %v: %s", path, headers, res.Status)
 			}

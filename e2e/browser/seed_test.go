@@ -33,12 +33,37 @@ const (
 
 // subjects are what agents file: title, category, problem, fix.
 var subjects = [][4]string{
-	{"Retry failed webhook deliveries", "reliability", "A delivery that fails once is lost.", "Retry with backoff for a day."},
-	{"Cache the package index between builds", "performance", "Every build downloads 400 MB.", "Keep the index in a shared cache."},
-	{"Rotate the deploy token each month", "security", "The token is two years old.", "Let the pipeline make a short-lived one."},
-	{"Say who reviews what", "process", "Reviews wait for days because nobody feels asked.", "Name an owner for each folder."},
+	{
+		"Retry failed webhook deliveries",
+		"reliability",
+		"A delivery that fails once is lost.",
+		"Retry with backoff for a day.",
+	},
+	{
+		"Cache the package index between builds",
+		"performance",
+		"Every build downloads 400 MB.",
+		"Keep the index in a shared cache.",
+	},
+	{
+		"Rotate the deploy token each month",
+		"security",
+		"The token is two years old.",
+		"Let the pipeline make a short-lived one.",
+	},
+	{
+		"Say who reviews what",
+		"process",
+		"Reviews wait for days because nobody feels asked.",
+		"Name an owner for each folder.",
+	},
 	{"Export reports as CSV", "feature", "People copy numbers by hand.", "Add a button next to the table."},
-	{"Describe how to restore a backup", "documentation", "The last drill took four hours.", "Write the steps down, and test them."},
+	{
+		"Describe how to restore a backup",
+		"documentation",
+		"The last drill took four hours.",
+		"Write the steps down, and test them.",
+	},
 }
 
 // seeding makes calls until one fails.
@@ -91,7 +116,11 @@ func (s *site) seedCalm() (*seeded, error) {
 func (d *seeding) calm() {
 	d.root = d.keyOf("user:admin", read, write, administer, sendTasks)
 	for _, a := range [][3]string{{"scout", "Scout", "Finds what is slow."}, {"fixer", "Fixer", "Mends what broke."}, {"idle", "Idle", ""}} {
-		d.do(d.root, "POST /agents", object{"id": a[0], "name": a[1], "description": a[2], "skills": []string{"review", "build"}})
+		d.do(
+			d.root,
+			"POST /agents",
+			object{"id": a[0], "name": a[1], "description": a[2], "skills": []string{"review", "build"}},
+		)
 	}
 	d.scout, d.fixer = d.keyOf("agent:scout", read, write), d.keyOf("agent:fixer", read, write, serveTasks)
 	d.people()
@@ -139,26 +168,56 @@ func (d *seeding) proposals() {
 		for n, v := range voters {
 			if (i+n)%3 == 0 || i == 0 {
 				vote := []string{"for", "for", "against"}[(i+n)%3]
-				d.do(v, "POST /proposals/"+id+"/vote", object{"vote": vote, "comment": []string{"", "I lost an hour to this last week."}[n%2]})
+				d.do(
+					v,
+					"POST /proposals/"+id+"/vote",
+					object{"vote": vote, "comment": []string{"", "I lost an hour to this last week."}[n%2]},
+				)
 			}
 		}
 		if i == 0 {
 			d.open = id
 		}
 	}
-	d.do(d.scout, "PATCH /proposals/"+d.open, object{"suggested_fix": "Retry with backoff for a day.\n\n1. after a minute\n2. after an hour\n\n`max_attempts = 12`"})
+	d.do(
+		d.scout,
+		"PATCH /proposals/"+d.open,
+		object{
+			"suggested_fix": "Retry with backoff for a day.\n\n1. after a minute\n2. after an hour\n\n`max_attempts = 12`",
+		},
+	)
 	bob := d.keyOf("user:bob", read, write)
-	d.mine = d.id(bob, "POST /proposals", object{"title": "Keep the minutes", "category": "process", "problem": "Nobody knows what was said.", "suggested_fix": "Write it down."})
+	d.mine = d.id(
+		bob,
+		"POST /proposals",
+		object{
+			"title":         "Keep the minutes",
+			"category":      "process",
+			"problem":       "Nobody knows what was said.",
+			"suggested_fix": "Write it down.",
+		},
+	)
 	d.long = d.id(d.scout, "POST /proposals", object{
-		"title": strings.Repeat("w", 200), "category": "process", "problem": strings.Repeat("x", 3000), "suggested_fix": strings.Repeat("y", 300),
+		"title": strings.Repeat(
+			"w",
+			200,
+		), "category": "process", "problem": strings.Repeat("x", 3000), "suggested_fix": strings.Repeat("y", 300),
 	})
 }
 
 // decide submits a proposal and takes it through statuses.
 func (d *seeding) decide(title string, to ...string) string {
-	id := d.id(d.fixer, "POST /proposals", object{"title": title, "category": "process", "problem": "It is so.", "suggested_fix": "Let it be otherwise."})
+	id := d.id(
+		d.fixer,
+		"POST /proposals",
+		object{"title": title, "category": "process", "problem": "It is so.", "suggested_fix": "Let it be otherwise."},
+	)
 	for _, status := range to {
-		d.do(d.root, "PATCH /proposals/"+id, object{"status": status, "resolution_note": "Decided in the weekly round: " + status + "."})
+		d.do(
+			d.root,
+			"PATCH /proposals/"+id,
+			object{"status": status, "resolution_note": "Decided in the weekly round: " + status + "."},
+		)
 	}
 	return id
 }
@@ -179,11 +238,16 @@ func (d *seeding) work() {
 	for i := range 3 {
 		d.approved = d.decide(fmt.Sprintf("Move the nightly job to 03:00 (%d)", i+1), "approved")
 	}
+	d.do(d.root, "POST /notes", object{"title": "Out of scope", "text": "This is out of scope for this quarter."})
 	d.rejected = d.decide("Rewrite everything", "rejected")
 	d.decide("Paint the office", "rejected")
 	d.resolved = d.decide("Pin the compiler's version", "approved", "resolved")
 	for _, status := range []string{"", "in_progress", "done", "canceled"} {
-		id := d.id(d.root, "POST /tasks", object{"title": "By hand: " + status, "description": "Ask the team first.", "assignee": "user:carol"})
+		id := d.id(
+			d.root,
+			"POST /tasks",
+			object{"title": "By hand: " + status, "description": "Ask the team first.", "assignee": "user:carol"},
+		)
 		if status == "" {
 			d.followup = id
 			continue
@@ -195,14 +259,22 @@ func (d *seeding) work() {
 
 func (d *seeding) access() {
 	soon := time.Now().Add(50 * time.Hour).UTC().Format(time.RFC3339)
-	d.keyID = d.id(d.root, "POST /keys", object{"principal": "agent:scout", "scopes": []string{read, write}, "name": "staging", "expires_at": soon})
+	d.keyID = d.id(
+		d.root,
+		"POST /keys",
+		object{"principal": "agent:scout", "scopes": []string{read, write}, "name": "staging", "expires_at": soon},
+	)
 	if old := d.id(d.root, "POST /keys", object{"principal": "agent:fixer", "scopes": []string{read}, "name": "rotated"}); d.err == nil {
 		d.do(d.root, "POST /keys/"+old+"/rotate", object{"overlap_seconds": 86400})
 	}
 	if old := d.id(d.root, "POST /keys", object{"principal": "service:ci", "scopes": []string{read}, "name": "revoked"}); d.err == nil {
 		d.do(d.root, "DELETE /keys/"+old, nil)
 	}
-	d.do(d.root, "POST /clients", object{"name": "Reports", "redirect_uris": []string{"com.example.reports:/done"}, "scopes": []string{read}})
+	d.do(
+		d.root,
+		"POST /clients",
+		object{"name": "Reports", "redirect_uris": []string{"com.example.reports:/done"}, "scopes": []string{read}},
+	)
 	d.client = d.id(d.root, "POST /clients", object{
 		"name": "Billing", "redirect_uris": []string{"com.example.billing:/done"}, "scopes": []string{read, write}, "method": "client_secret_basic",
 	})
@@ -234,10 +306,26 @@ func (d *seeding) attack() {
 	long := func(where string) string {
 		return say(where, scriptText+"\n\n"+markText+"\n\n"+quoteText+"\n\n"+bidiText)
 	}
-	d.do(d.root, "POST /agents", object{"id": "hostile", "name": say("agent", "<script>window.pwned=1</script>"), "description": say("agent-text", quoteText)})
+	d.do(
+		d.root,
+		"POST /agents",
+		object{
+			"id":          "hostile",
+			"name":        say("agent", "<script>window.pwned=1</script>"),
+			"description": say("agent-text", quoteText),
+		},
+	)
 	mallory := d.keyOf("agent:hostile", read, write)
-	d.do(d.root, "POST /members", object{"kind": "user", "id": "hostile-user", "name": say("user", `"><img src=x onerror=window.pwned=1>`)})
-	d.do(d.root, "POST /invitations", object{"user": "hostile-guest", "name": say("guest", `"><svg onload=window.pwned=1>`)})
+	d.do(
+		d.root,
+		"POST /members",
+		object{"kind": "user", "id": "hostile-user", "name": say("user", `"><img src=x onerror=window.pwned=1>`)},
+	)
+	d.do(
+		d.root,
+		"POST /invitations",
+		object{"user": "hostile-guest", "name": say("guest", `"><svg onload=window.pwned=1>`)},
+	)
 	d.hostile = d.id(mallory, "POST /proposals", object{
 		"title": "Edited below " + scriptText + rightToLeft, "category": "security", "problem": long("problem"), "suggested_fix": long("fix"), "priority": "high",
 	})
@@ -252,7 +340,28 @@ func (d *seeding) attack() {
 	decided := d.decide("mark-decided", "approved")
 	d.decided = decided
 	d.do(d.root, "PATCH /proposals/"+decided, object{"status": "resolved", "resolution_note": long("note")})
-	d.do(d.root, "POST /tasks", object{"title": say("task", quoteText), "description": long("task-text"), "assignee": "user:hostile-user"})
-	d.do(d.root, "POST /keys", object{"principal": "agent:hostile", "scopes": []string{read}, "name": say("key", `"><script>window.pwned=1</script>`)})
-	d.do(d.root, "POST /clients", object{"name": say("client", `"><script>window.pwned=1</script>`), "redirect_uris": []string{"com.example.x:/done"}})
+	d.do(
+		d.root,
+		"POST /tasks",
+		object{"title": say("task", quoteText), "description": long("task-text"), "assignee": "user:hostile-user"},
+	)
+	d.do(
+		d.root,
+		"POST /keys",
+		object{
+			"principal": "agent:hostile",
+			"scopes":    []string{read},
+			"name":      say("key", `"><script>window.pwned=1</script>`),
+		},
+	)
+	d.do(
+		d.root,
+		"POST /notes",
+		object{"title": say("saved", `"><script>window.pwned=1</script>`), "text": long("saved-text")},
+	)
+	d.do(
+		d.root,
+		"POST /clients",
+		object{"name": say("client", `"><script>window.pwned=1</script>`), "redirect_uris": []string{"com.example.x:/done"}},
+	)
 }

@@ -59,8 +59,14 @@ func newSite(t *testing.T, flags ...string) *site {
 
 func startSite(data string, flags ...string) (*site, error) {
 	s := &site{data: data, out: &output{}, done: make(chan struct{})}
-	s.cmd = exec.Command(program, append([]string{"serve", "--listen", "127.0.0.1:0", "--data", data, "--rate-limit", "0"}, flags...)...)
-	s.cmd.Env = append(slices.DeleteFunc(os.Environ(), func(e string) bool { return strings.HasPrefix(e, "PARLEY_") }), "PARLEY_SHUTDOWN_DELAY=0s")
+	if len(flags) == 0 {
+		flags = []string{"--rate-limit", "0"}
+	}
+	s.cmd = exec.Command(program, append([]string{"serve", "--listen", "127.0.0.1:0", "--data", data}, flags...)...)
+	s.cmd.Env = append(
+		slices.DeleteFunc(os.Environ(), func(e string) bool { return strings.HasPrefix(e, "PARLEY_") }),
+		"PARLEY_SHUTDOWN_DELAY=0s",
+	)
 	s.cmd.Stdout, s.cmd.Stderr = s.out, s.out
 	if err := s.cmd.Start(); err != nil {
 		return nil, err
@@ -255,7 +261,13 @@ func (s *site) get(t testing.TB, p *person, path string, headers ...string) (*ht
 }
 
 // send sends a request of a person without a browser.
-func (s *site) send(t testing.TB, p *person, method, path string, form url.Values, headers ...string) (*http.Response, string) {
+func (s *site) send(
+	t testing.TB,
+	p *person,
+	method, path string,
+	form url.Values,
+	headers ...string,
+) (*http.Response, string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, s.base+path, strings.NewReader(form.Encode()))
 	if err != nil {

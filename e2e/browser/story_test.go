@@ -92,7 +92,10 @@ func (w *tab) invite(user, name string) string {
 	w.fill("User…", user)
 	w.fill("Name…", name)
 	w.click(button, "Make the invitation")
-	address := js[string](w, `(document.body.innerText + ' ' + [...document.querySelectorAll('input')].map(i => i.value).join(' ')).match(/\S*\/join\/[-_0-9A-Za-z]{20,}/)?.[0] ?? ''`)
+	address := js[string](
+		w,
+		`(document.body.innerText + ' ' + [...document.querySelectorAll('input')].map(i => i.value).join(' ')).match(/\S*\/join\/[-_0-9A-Za-z]{20,}/)?.[0] ?? ''`,
+	)
 	if address == "" {
 		w.t.Fatal("the page shows no address of the invitation")
 	}
@@ -105,7 +108,12 @@ func (w *tab) invite(user, name string) string {
 // secret is the secret that the page shows.
 func (w *tab) secret() string {
 	w.t.Helper()
-	found := secretPattern.FindString(js[string](w, `document.body.innerText + ' ' + [...document.querySelectorAll('input, output')].map(i => i.value).join(' ')`))
+	found := secretPattern.FindString(
+		js[string](
+			w,
+			`document.body.innerText + ' ' + [...document.querySelectorAll('input, output')].map(i => i.value).join(' ')`,
+		),
+	)
 	if found == "" {
 		w.t.Fatal("the page shows no secret")
 	}

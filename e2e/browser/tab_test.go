@@ -102,7 +102,11 @@ func (w *tab) ended() {
 		w.t.Error(fault)
 	}
 	if w.t.Failed() {
-		w.t.Logf("the tab ended at %s\n%s", w.try("location.href"), cut(w.try("document.querySelector('main')?.innerText"), 700))
+		w.t.Logf(
+			"the tab ended at %s\n%s",
+			w.try("location.href"),
+			cut(w.try("document.querySelector('main')?.innerText"), 700),
+		)
 		w.keepPicture()
 	}
 }
@@ -200,7 +204,10 @@ func (w *tab) settled(before int) error {
 	case len(open) > 0:
 		return fmt.Errorf("%q are on their way", open)
 	}
-	state, err := evaluate[string](w, `document.readyState + (document.querySelector('.htmx-request,.htmx-swapping,.htmx-settling') ? ' busy' : '')`)
+	state, err := evaluate[string](
+		w,
+		`document.readyState + (document.querySelector('.htmx-request,.htmx-swapping,.htmx-settling') ? ' busy' : '')`,
+	)
 	if err != nil {
 		return err
 	}
@@ -299,7 +306,16 @@ func (w *tab) travel(what, expression string) {
 
 func (w *tab) reload() {
 	w.t.Helper()
-	w.follow("reload", func() { call(w, page.Reload, page.ReloadParams{}) })
+	w.follow("reload", func() {
+		// A page from the history may be loading itself again at this moment.
+		err := eventually(func() error {
+			_, err := ask(w, page.Reload, page.ReloadParams{})
+			return err
+		})
+		if err != nil {
+			w.t.Fatal("reload: ", err)
+		}
+	})
 }
 
 // posts lists the POSTs after the first n requests.

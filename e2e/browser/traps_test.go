@@ -34,7 +34,12 @@ func newDesk(t *testing.T, options ...option) *desk {
 // file files a proposal.
 func (d *desk) file(title string, more ...string) string {
 	d.t.Helper()
-	body := object{"title": title, "category": "reliability", "problem": "It fails now and then.", "suggested_fix": "Try again."}
+	body := object{
+		"title":         title,
+		"category":      "reliability",
+		"problem":       "It fails now and then.",
+		"suggested_fix": "Try again.",
+	}
 	for i := 0; i < len(more); i += 2 {
 		body[more[i]] = more[i+1]
 	}
@@ -48,7 +53,10 @@ func TestMorphKeepsRows(t *testing.T) {
 	first, second := d.file("The first one"), d.file("The second one")
 	d.openPage("/proposals?sort=newest")
 	d.waitFor(fmt.Sprintf("document.getElementById('s-%s')", second))
-	js[any](d.tab, fmt.Sprintf("document.getElementById('s-%s').click(), document.getElementById('f-%s').focus(), null", first, first))
+	js[any](
+		d.tab,
+		fmt.Sprintf("document.getElementById('s-%s').click(), document.getElementById('f-%s').focus(), null", first, first),
+	)
 	for i := range 3 { // they come before the two
 		d.file(fmt.Sprintf("A newer one, number %d", i))
 	}
@@ -235,7 +243,9 @@ func TestSignedOutInTheMiddle(t *testing.T) {
 		d.signOut()
 		d.click(button, "Approve")
 		d.sees("You are signed out", "nothing is lost")
-		d.waitFor("[...document.querySelectorAll('textarea')].some(e => e.value.endsWith('which nobody wants to write a second time.'))")
+		d.waitFor(
+			"[...document.querySelectorAll('textarea')].some(e => e.value.endsWith('which nobody wants to write a second time.'))",
+		)
 		d.cookie(d.ada)
 		d.click(button, "Send again")
 		d.sees("approved", "which nobody wants to write a second time")
@@ -248,7 +258,10 @@ func TestFocusStays(t *testing.T) {
 	d := newDesk(t)
 	id := d.file("Retry failed uploads")
 	d.openPage("/proposals/" + id)
-	js[any](d.tab, `window.parleyLost = [], document.addEventListener('focusout', e => { if (!e.relatedTarget) parleyLost.push(e.target.outerHTML.slice(0, 100)) }), null`)
+	js[any](
+		d.tab,
+		`window.parleyLost = [], document.addEventListener('focusout', e => { if (!e.relatedTarget) parleyLost.push(e.target.outerHTML.slice(0, 100)) }), null`,
+	)
 	d.focus(button, "Against")
 	d.follow("vote", func() { d.keys(kb.Enter) })
 	d.sees("You voted against")

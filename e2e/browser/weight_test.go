@@ -40,7 +40,10 @@ func TestWeight(t *testing.T) {
 				t.Errorf("%s asks %d times; want at most %d:\n%s", c.path, len(list), maxRequests, strings.Join(list, "\n"))
 			}
 			// A frame after the page was complete: what moves has moved.
-			js[any](w, "window.parleyFrames = 0, requestAnimationFrame(() => requestAnimationFrame(() => { parleyFrames = 2 })), null")
+			js[any](
+				w,
+				"window.parleyFrames = 0, requestAnimationFrame(() => requestAnimationFrame(() => { parleyFrames = 2 })), null",
+			)
 			w.waitFor("parleyFrames === 2")
 			for _, shift := range js[[]string](w, "parleyShift") {
 				t.Errorf("%s shifts: %s", c.path, shift)

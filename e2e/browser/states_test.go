@@ -1,0 +1,82 @@
+package browser
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+)
+
+// TestSecretOnce makes a key twice with one form: the secret is in the first answer alone, and
+// nothing may keep that answer.
+func TestSecretOnce(t *testing.T) {
+	begin(t)
+	s := newSite(t)
+	admin := s.signIn(t, "admin", true)
+	_, page := s.get(t, admin, s.path("/keys/new?preset=reads"))
+	form := url.Values{
+		"once": {
+			between(page, `name="once" value="`, `"`),
+		}, "principal": {"user:admin"}, "scopes": {read}, "expires": {"90"}, "preset": {"reads"}, "name": {"twice"},
+	}
+	res, first := s.send(t, admin, http.MethodPost, s.path("/keys"), form)
+	secret := secretPattern.FindString(first)
+	if secret == "" || res.Header.Get("Cache-Control") != "no-store" || res.Header.Get("Content-Encoding") != "" {
+		t.Fatalf("%s %v: the secret is %q", res.Status, res.Header, secret)
+	}
+	res, second := s.send(t, admin, http.MethodPost, s.path("/keys"), form)
+	if res.StatusCode >= 400 || strings.Contains(second, secret) || !strings.Contains(second, "shown once") {
+		t.Errorf("sent again: %s, with the secret: %t", res.Status, strings.Contains(second, secret))
+	}
+	if _, list := s.get(t, admin, s.path("/keys")); strings.Count(list, ">twice<") != 1 || strings.Contains(list, secret) {
+		t.Errorf("the list has %d such keys", strings.Count(list, ">twice<"))
+	}
+}
+
+// TestRefusalsHaveWords asks for what is refused: each answer is a page of the dashboard that says
+// why, and how to go on.
+func TestRefusalsHaveWords(t *testing.T) {
+	begin(t)
+	s := readOnly(t)
+	for _, c := range []struct {
+		name, method, path string
+		who                *person
+		form               url.Values
+		status             int
+		words              string
+	}{
+		{"403", "GET", s.path("/keys"), s.member, nil, 403, "You may not do this"},
+		{"404", "GET", s.path("/proposals/prop-00000000000000000000000000"), s.admin, nil, 404, "There is nothing here"},
+		{"404 of another org", "GET", "/orgs/elsewhere/proposals", s.admin, nil, 404, ""},
+		{"409", "POST", s.path("/proposals/" + s.resolved + "/decide"), s.admin, url.Values{"status": {"open"}, "text_version": {"1"}}, 409, ""},
+		{"412", "POST", s.path("/proposals/" + s.open + "/decide"), s.admin, url.Values{"status": {"approved"}, "text_version": {"1"}}, 412, "changed while you read"},
+		{"413", "POST", s.path("/proposals/new"), s.admin, url.Values{"problem": {strings.Repeat("x", 2<<20)}}, 413, ""},
+		{"422", "POST", s.path("/proposals/new"), s.admin, url.Values{"title": {"x"}}, 422, "Nothing was saved"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			res, body := s.send(t, c.who, c.method, c.path, c.form)
+			if res.StatusCode != c.status || !strings.Contains(body, c.words) || !strings.Contains(body, "<main") ||
+				!strings.Contains(body, "<h1") {
+				t.Errorf("%s %s: %s %s", c.method, c.path, res.Status, cut(body, 300))
+			}
+		})
+	}
+}
+
+// TestTooFastHasWords asks faster than the server allows: the page says how long to wait.
+func TestTooFastHasWords(t *testing.T) {
+	begin(t)
+	s := newSite(t, "--rate-limit", "1")
+	admin := s.signIn(t, "admin", true)
+	for range 200 {
+		res, body := s.get(t, admin, s.path("/followups"))
+		if res.StatusCode == http.StatusTooManyRequests {
+			if !strings.Contains(body, "Try again in") || !strings.Contains(body, "<main") ||
+				res.Header.Get("Retry-After") == "" {
+				t.Errorf("%v %s", res.Header, cut(body, 600))
+			}
+			return
+		}
+	}
+	t.Error("nobody was asked to wait")
+}
