@@ -109,7 +109,7 @@ func (v *visit) agentsPage() error {
 			view.Rows = append(view.Rows, v.agentRow(g, presence(task.AgentKey{Org: g.Org, ID: g.ID})))
 		}
 	}
-	number, found := pageOf(form), len(view.Rows)
+	number, found := v.number("page"), len(view.Rows)
 	from := min((number-1)*agentsPerPage, found)
 	view.Rows = view.Rows[from:min(from+agentsPerPage, found)]
 	view.Pager = v.pager(number, agentsPerPage, len(view.Rows), int64(found))

@@ -65,7 +65,10 @@ func TestFollowupsAreGroupedAndPaged(t *testing.T) {
 	r.bob.get("/followups?who=agent:scout").has("No follow-ups match", "Show all follow-ups")
 	r.bob.get("/followups?status=nonsense").want(http.StatusUnprocessableEntity)
 	r.bob.get("/followups?who=nonsense").want(http.StatusUnprocessableEntity)
-	r.bob.get("/followups?page=-1").want(http.StatusOK)
+	for _, page := range []string{"-1", "x", "9223372036854775807", "99999999999999999999"} {
+		r.bob.get("/followups?status=open&page=" + page).want(http.StatusOK).has("1–50 of 121")
+		r.bob.get("/agents?page=" + page).want(http.StatusOK).has("scout")
+	}
 }
 
 func TestAFollowupIsAddedAndChanged(t *testing.T) {
@@ -166,6 +169,22 @@ func TestOutputsOfAnAgent(t *testing.T) {
 	// Who may not read tasks sees the state alone, as over REST.
 	r.bob.get("/followups/"+id).want(http.StatusOK).has("completed", "Admins see what the agent made.").lacks("All is well.", "/outputs/", "Done, ")
 	r.bob.get("/followups/" + id + "/outputs/1/0").want(http.StatusForbidden)
+}
+
+// Texts beyond what a page shows are cut, and can be downloaded.
+func TestManyLongOutputs(t *testing.T) {
+	t.Parallel()
+	r := newRoom(t)
+	f := r.followup("Long work")
+	parts := make([]task.Part, 20)
+	for i := range parts {
+		parts[i] = task.Part{Kind: task.TextPart, Text: strings.Repeat("ä", 8<<10)}
+	}
+	r.work(f, task.Report{State: task.Completed, Artifacts: []task.ArtifactUpdate{{Artifact: task.Artifact{ID: "a", Parts: parts}}}})
+	page := r.ada.get("/followups/"+f.ID).want(http.StatusOK).has("The text goes on.", "/outputs/0/19")
+	if len(page.Body) > 100<<10 {
+		t.Errorf("the page has %d bytes", len(page.Body))
+	}
 }
 
 func TestAnAgentIsAssignedAFollowup(t *testing.T) {

@@ -110,7 +110,7 @@ func newOutputs(artifacts []task.Artifact, at string) []outputView {
 		}
 		for j := range a.Parts[:min(len(a.Parts), maxOutputs)] {
 			p := newOutputPart(&a.Parts[j], at+strconv.Itoa(i)+"/"+strconv.Itoa(j), min(room, maxOutputText))
-			room -= len(p.Text)
+			room = max(0, room-len(p.Text))
 			o.Parts = append(o.Parts, p)
 		}
 		out = append(out, o)
@@ -228,6 +228,7 @@ func clipBytes(s string, most int) string {
 	if len(s) <= most {
 		return s
 	}
+	most = max(most, 0)
 	for most > 0 && s[most]&0xC0 == 0x80 {
 		most--
 	}
