@@ -205,6 +205,13 @@ func (r *room) work(f followup.Followup, report task.Report) {
 	if _, err := r.followups.Change(ctx, a, f.ID, followup.Edit{Assignee: &ref}); err != nil {
 		r.Fatal(err)
 	}
+	r.report(report)
+}
+
+// report makes the scout take the next task, and report on it.
+func (r *room) report(report task.Report) {
+	r.Helper()
+	ctx := r.Context()
 	secret, _ := r.world.Key("acme", "service:worker", "svc:a2a:serve", "agent:scout")
 	c, err := r.world.Auth.Authenticate(ctx, secret)
 	if err != nil {

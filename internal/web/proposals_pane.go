@@ -74,7 +74,8 @@ func (v *visit) panePage() error {
 	if err != nil {
 		return err
 	}
-	return v.writePart(http.StatusOK, "proposals", "pane", page[*pane]{Base: v.base(), Path: v.base() + "/proposals", Me: v.member, Body: p})
+	view := page[*pane]{Base: v.base(), Path: v.base() + "/proposals", Me: v.member, Body: p}
+	return v.writePart(http.StatusOK, "proposals", "pane", view)
 }
 
 // pane reads one proposal as the pane shows it.
