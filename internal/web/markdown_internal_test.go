@@ -109,7 +109,7 @@ func TestOnlyTextsThatTakeLongAreShownAsWritten(t *testing.T) {
 		strings.Repeat("* ", 100) + "deep": true, strings.Repeat(">", 100): true, strings.Repeat("1. ", 100): true,
 		strings.Repeat("*a_", 1000): true, strings.Repeat("*a\n", 1001): true,
 		strings.Repeat("|", 300) + strings.Repeat("\n|", 100): true, "[a]: " + strings.Repeat("b", 3000) + strings.Repeat("[a]", 100): true,
-		"| a | b |\n|---|---|\n" + strings.Repeat("| c | d |\n", 1500): false,
+		"| a | b |\n|---|---|\n" + strings.Repeat("| c | d |\n", 1500):                            false,
 		strings.Repeat("b", 3000) + strings.Repeat("[a] ", 1000) + "\n\n[a]: https://a.test/docs": false,
 		strings.Repeat("-", 200): false, strings.Repeat("*a* b\n\n", 2000): false, strings.Repeat("- *item*\n\n", 500): false,
 		"> > > quote\n\n1. - * list": false, strings.Repeat("a > b - c\n", 500): false,

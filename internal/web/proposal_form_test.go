@@ -70,7 +70,7 @@ func TestAFormKeepsWhatWasTyped(t *testing.T) {
 	r.bob.get("/proposals/similar").want(http.StatusOK)
 	// While the search is busy, the pages do without.
 	r.busy.Store(true)
-	r.bob.get("/proposals/"+p.ID).want(http.StatusOK).has("Retry the deploy step").lacks("Likely duplicates")
+	r.bob.get("/proposals/" + p.ID).want(http.StatusOK).has("Retry the deploy step").lacks("Likely duplicates")
 	r.bob.post("/proposals/new", "do", "check", "title", "Half a title", "problem", "Kept words.").want(http.StatusOK).
 		has("The search is busy.", "Kept words.", `value="Half a title"`)
 	if r.count() != 1 {
