@@ -135,7 +135,7 @@ func TestKeyboardStory(t *testing.T) {
 	w.keys("By keyboard, too.")
 	w.enterOn("Approve")
 	w.sees("approved")
-	w.enterOn("Mark as resolved")
+	w.enterOn("Resolve")
 	w.sees("No further decision follows.")
 	if got := d.scout.do(t, "GET /proposals/"+id, nil)["status"]; got != "resolved" {
 		t.Errorf("it is %v", got)

@@ -75,7 +75,7 @@ func tellStory(t *testing.T, how ...option) {
 	bob.click(button, "Done: Retry failed uploads")
 	ada.openPage("/proposals/" + id)
 	ada.sees("Its follow-up is done.")
-	ada.click(button, "Mark as resolved")
+	ada.click(button, "Resolve")
 	ada.sees("No further decision follows.")
 	if got := scout.do(t, "GET /proposals/"+id, nil)["status"]; got != "resolved" {
 		t.Errorf("the agent finds it %v", got)

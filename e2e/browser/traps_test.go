@@ -126,13 +126,21 @@ func TestDecisionIsAboutTheText(t *testing.T) {
 func TestDecisionFormIsNotMorphed(t *testing.T) {
 	d := newDesk(t)
 	id := d.file("Retry failed uploads")
+	twin := d.file("Retry uploads that failed")
 	d.openPage("/proposals/" + id)
 	d.fill("Note…", "Half a thou")
+	version := func(form string) string {
+		return js[string](d.tab, "document.forms['"+form+"'].elements.text_version.value")
+	}
+	decide, reject := version("decide"), version("reject-as-"+twin)
 	d.scout.do(t, "PATCH /proposals/"+id, object{"suggested_fix": "Delete everything."})
 	d.click(button, "For")
 	d.sees("You voted for")
 	if got := js[string](d.tab, "document.getElementById('note').value"); got != "Half a thou" {
 		t.Errorf("the vote changed the note that was being typed into %q", got)
+	}
+	if version("decide") != decide || version("reject-as-"+twin) != reject {
+		t.Error("the vote changed which text the forms decide on")
 	}
 	d.click(button, "Approve")
 	got := d.scout.do(t, "GET /proposals/"+id, nil)["status"]

@@ -43,7 +43,7 @@ type dialect struct {
 	likeScan, likeCount string
 	likeWords           func(words []string) any
 	// likeHits is the FROM clause of the proposals p with one word, of at most %d entries of
-	// the index; its parameter is what exactly makes of the word.
+	// the org in the index; its parameter is what exactly makes of the word.
 	likeHits string
 	exactly  func(word string) string
 	// queue names the index of waiting tasks, where the planner would rather read
@@ -98,7 +98,9 @@ var sqliteDialect = dialect{
 	likeScan:  `proposals p`,
 	likeCount: `count_words($2, p.title, p.problem, p.suggested_fix)`,
 	likeWords: func(words []string) any { return strings.Join(words, " ") },
-	likeHits: `(SELECT rowid AS doc FROM proposal_search WHERE proposal_search MATCH $2 ORDER BY rowid DESC LIMIT %d) s
+	// The index has the entries of all orgs: the limit counts those of this one.
+	likeHits: `(SELECT f.rowid AS doc FROM proposal_search f CROSS JOIN proposals o ON o.seq = f.rowid
+			WHERE f.proposal_search MATCH $2 AND o.org_id = $1 ORDER BY f.rowid DESC LIMIT %d) s
 		CROSS JOIN proposals p ON p.seq = s.doc`,
 	exactly:   func(word string) string { return `"` + word + `"` },
 	unindexed: func(column string) string { return "+" + column },

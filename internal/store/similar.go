@@ -14,7 +14,7 @@ import (
 
 const (
 	// likeHits is how many proposals with a word are looked at, likeRaw how many entries of
-	// the index. A word with more of them says little.
+	// the org in the index. A word with more of them says little.
 	likeHits = 1000
 	likeRaw  = 5 * likeHits
 )

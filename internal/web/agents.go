@@ -13,21 +13,22 @@ import (
 
 func (p *Pages) mountAgents() {
 	p.orgPages(map[string]handler{
-		"GET /agents":                           (*visit).agentsPage,
-		"GET /agents/new":                       (*visit).newAgentPage,
-		"POST /agents":                          (*visit).createAgent,
-		"GET /agents/{id}":                      (*visit).agentPage,
-		"POST /agents/{id}":                     (*visit).editAgent,
-		"POST /agents/{id}/state":               (*visit).disableAgent,
-		"POST /agents/{id}/status":              (*visit).pinAgent,
-		"GET /agents/{id}/connect":              (*visit).connectPage,
-		"GET /agents/{id}/connect/state":        (*visit).connectState,
-		"POST /agents/{id}/connect":             (*visit).makeWorkerKey,
-		"POST /agents/{id}/tasks":               (*visit).sendTask,
-		"GET /agents/{id}/tasks/{task}":         (*visit).taskPage,
-		"GET /agents/{id}/tasks/{task}/state":   (*visit).taskState,
-		"POST /agents/{id}/tasks/{task}":        (*visit).replyToTask,
-		"POST /agents/{id}/tasks/{task}/cancel": (*visit).cancelTask,
+		"GET /agents":                                             (*visit).agentsPage,
+		"GET /agents/new":                                         (*visit).newAgentPage,
+		"POST /agents":                                            (*visit).createAgent,
+		"GET /agents/{id}":                                        (*visit).agentPage,
+		"POST /agents/{id}":                                       (*visit).editAgent,
+		"POST /agents/{id}/state":                                 (*visit).disableAgent,
+		"POST /agents/{id}/status":                                (*visit).pinAgent,
+		"GET /agents/{id}/connect":                                (*visit).connectPage,
+		"GET /agents/{id}/connect/state":                          (*visit).connectState,
+		"POST /agents/{id}/connect":                               (*visit).makeWorkerKey,
+		"POST /agents/{id}/tasks":                                 (*visit).sendTask,
+		"GET /agents/{id}/tasks/{task}":                           (*visit).taskPage,
+		"GET /agents/{id}/tasks/{task}/state":                     (*visit).taskState,
+		"POST /agents/{id}/tasks/{task}":                          (*visit).replyToTask,
+		"GET /agents/{id}/tasks/{task}/outputs/{artifact}/{part}": (*visit).taskOutput,
+		"POST /agents/{id}/tasks/{task}/cancel":                   (*visit).cancelTask,
 	})
 }
 
@@ -109,7 +110,7 @@ func (v *visit) agentsPage() error {
 			view.Rows = append(view.Rows, v.agentRow(g, presence(task.AgentKey{Org: g.Org, ID: g.ID})))
 		}
 	}
-	number, found := pageOf(form), len(view.Rows)
+	number, found := v.number("page"), len(view.Rows)
 	from := min((number-1)*agentsPerPage, found)
 	view.Rows = view.Rows[from:min(from+agentsPerPage, found)]
 	view.Pager = v.pager(number, agentsPerPage, len(view.Rows), int64(found))

@@ -7,9 +7,7 @@ import (
 	"encoding/hex"
 	"net/http"
 	"net/url"
-	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/task"
@@ -107,7 +105,7 @@ type taskView struct {
 	Agent, AgentName, AgentHref string
 	Href                        string
 	Said                        []spoken // the conversation
-	Outputs                     []output
+	Outputs                     []outputView
 	TooLarge                    bool
 	Waits                       bool // something is still to come
 	Interrupt                   bool // it is the member's turn
@@ -122,25 +120,11 @@ func (t *taskView) Tone() string { return stateTone(t.State) }
 // spoken is one message of the conversation.
 type spoken struct {
 	Mine  bool
-	Parts []shownPart
-}
-
-// output is an artifact.
-type output struct {
-	ID, Name string
-	Parts    []shownPart
-}
-
-// shownPart is a piece of a message or an artifact: its text, or what it is.
-type shownPart struct {
-	Text string
-	Cut  bool   // there is more
-	Note string // of what is no text
+	Parts []outputPart
 }
 
 const (
 	maxTaskSize = 4 << 20 // bytes of a task whose content is read for the page
-	maxPartText = 20_000  // characters of one part
 	maxMessages = 50
 )
 
@@ -200,57 +184,29 @@ func (view *taskView) fill(t *task.Task) {
 	if view.TooLarge {
 		return
 	}
+	room := maxOutputAll
 	history := t.History[max(0, len(t.History)-maxMessages):]
 	for i := range history {
 		view.Said = append(view.Said, spoken{
 			Mine:  history[i].Role == task.RoleUser,
-			Parts: showParts(history[i].Parts),
+			Parts: newOutputParts(history[i].Parts, "", &room),
 		})
 	}
-	for i := range t.Artifacts {
-		if i == maxMessages {
-			break
-		}
-		made := &t.Artifacts[i]
-		view.Outputs = append(view.Outputs, output{ID: made.ID, Name: made.Name, Parts: showParts(made.Parts)})
-	}
+	view.Outputs = newOutputs(t.Artifacts, view.Href+"/outputs/")
 }
 
-// showParts joins neighbouring texts, as those of an artifact that grew, and names the rest.
-func showParts(parts []task.Part) []shownPart {
-	var out []shownPart
-	var text strings.Builder
-	flush := func() {
-		if text.Len() > 0 {
-			s, cut := shortText(text.String(), maxPartText)
-			out = append(out, shownPart{Text: s, Cut: cut})
-			text.Reset()
-		}
+// taskOutput sends one part of what an agent made for the member, as a download.
+func (v *visit) taskOutput() error {
+	ctx := v.r.Context()
+	call, err := v.Tasks.Reach(ctx, v.caller, v.agentID())
+	if err != nil {
+		return err
 	}
-	for i := range parts {
-		p := &parts[i]
-		switch p.Kind {
-		case task.TextPart:
-			text.WriteString(p.Text)
-		case task.DataPart:
-			flush()
-			s, cut := shortText(string(p.Data), maxPartText)
-			out = append(out, shownPart{Text: s, Cut: cut, Note: "JSON"})
-		default:
-			flush()
-			out = append(out, shownPart{Note: "File " + strings.TrimSpace(p.Name+" "+p.MediaType)})
-		}
+	t, err := v.Tasks.Get(ctx, call, v.r.PathValue("task"), task.Content{Artifacts: true})
+	if err != nil {
+		return err
 	}
-	flush()
-	return out
-}
-
-// shortText cuts a text after so many characters.
-func shortText(s string, most int) (string, bool) {
-	if utf8.RuneCountInString(s) <= most {
-		return s, false
-	}
-	return string([]rune(s)[:most]) + "…", true
+	return v.sendOutput(&t)
 }
 
 // replyToTask sends a further message on a task.

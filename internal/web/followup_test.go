@@ -65,7 +65,10 @@ func TestFollowupsAreGroupedAndPaged(t *testing.T) {
 	r.bob.get("/followups?who=agent:scout").has("No follow-ups match", "Show all follow-ups")
 	r.bob.get("/followups?status=nonsense").want(http.StatusUnprocessableEntity)
 	r.bob.get("/followups?who=nonsense").want(http.StatusUnprocessableEntity)
-	r.bob.get("/followups?page=-1").want(http.StatusOK)
+	for _, page := range []string{"-1", "x", "9223372036854775807", "99999999999999999999"} {
+		r.bob.get("/followups?status=open&page=" + page).want(http.StatusOK).has("1–50 of 121")
+		r.bob.get("/agents?page=" + page).want(http.StatusOK).has("scout")
+	}
 }
 
 func TestAFollowupIsAddedAndChanged(t *testing.T) {
@@ -168,6 +171,51 @@ func TestOutputsOfAnAgent(t *testing.T) {
 	r.bob.get("/followups/" + id + "/outputs/1/0").want(http.StatusForbidden)
 }
 
+// The page of a member's own task shows and offers the same as that of a follow-up.
+func TestOutputsOfATask(t *testing.T) {
+	t.Parallel()
+	r := newRoom(t)
+	at := strings.TrimPrefix(r.bob.post("/agents/scout/tasks", "message", "Write it", "once", "t1").want(http.StatusSeeOther).Header.Get("Location"), "/orgs/acme")
+	r.report(task.Report{
+		State: task.Completed, Message: &task.Message{Role: task.RoleAgent, Parts: []task.Part{{Kind: task.TextPart, Text: "Done, " + evil}}},
+		Artifacts: []task.ArtifactUpdate{{Artifact: task.Artifact{ID: "a", Name: "report", Parts: []task.Part{
+			{Kind: task.TextPart, Text: "One "}, {Kind: task.TextPart, Text: "two."}, {Kind: task.DataPart, Data: []byte(`{"a":1}`)},
+			{Kind: task.FilePart, Name: "page.html", Bytes: []byte(evil)}, {Kind: task.TextPart, Text: strings.Repeat("L", 1<<20)},
+		}}}},
+	})
+	page := r.bob.get(at).want(http.StatusOK).has("report", ">One two.</pre>", "{&#34;a&#34;:1}", "Download <bdi>page.html</bdi>", at+`/outputs/0/3"`, "The text goes on.", at+`/outputs/0/4"`)
+	if page.lacks("<script>alert", "<img"); len(page.Body) > 100<<10 {
+		t.Errorf("the page has %d bytes", len(page.Body))
+	}
+	got := r.bob.get(at + "/outputs/0/3").want(http.StatusOK)
+	if got.Body != evil || !strings.HasPrefix(got.Header.Get("Content-Security-Policy"), "sandbox;") {
+		t.Error(got.Header, got.Body)
+	}
+	if got := r.bob.get(at + "/outputs/0/0").want(http.StatusOK).Body; got != "One two." {
+		t.Error(got)
+	}
+	for _, bad := range []string{"1/0", "0/9", "-1/0", "x/y"} {
+		r.bob.get(at + "/outputs/" + bad).want(http.StatusNotFound)
+	}
+	r.cat.get(at + "/outputs/0/3").want(http.StatusNotFound) // it is bob's
+}
+
+// Texts beyond what a page shows are cut, and can be downloaded.
+func TestManyLongOutputs(t *testing.T) {
+	t.Parallel()
+	r := newRoom(t)
+	f := r.followup("Long work")
+	var parts []task.Part
+	for range 10 {
+		parts = append(parts, task.Part{Kind: task.TextPart, Text: strings.Repeat("ä", 8<<10)}, task.Part{Kind: task.DataPart, Data: []byte(`{}`)})
+	}
+	r.work(f, task.Report{State: task.Completed, Artifacts: []task.ArtifactUpdate{{Artifact: task.Artifact{ID: "a", Parts: parts}}}})
+	page := r.ada.get("/followups/"+f.ID).want(http.StatusOK).has("The text goes on.", `/outputs/0/18"`, `/outputs/0/19"`)
+	if len(page.Body) > 100<<10 {
+		t.Errorf("the page has %d bytes", len(page.Body))
+	}
+}
+
 func TestAnAgentIsAssignedAFollowup(t *testing.T) {
 	t.Parallel()
 	r := newRoom(t)
@@ -182,4 +230,8 @@ func TestAnAgentIsAssignedAFollowup(t *testing.T) {
 	}
 	r.bob.get(at).has("waits for the agent", `value="agent:scout" selected`)
 	r.bob.get("/followups").has("waits for the agent")
+	// Members are not offered each other, and yet the form keeps who has it.
+	cat := "user:cat"
+	r.followup("For Cat", followup.Edit{Assignee: &cat})
+	r.bob.get("/followups").has(`<option value="user:cat" selected>`)
 }

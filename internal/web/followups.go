@@ -2,7 +2,6 @@ package web
 
 import (
 	"net/http"
-	"net/url"
 	"slices"
 	"strconv"
 
@@ -65,6 +64,7 @@ type followupRow struct {
 	Live     bool // it is neither done nor canceled
 	MayTake  bool // the member can assign it to itself at once
 	TaskSays string
+	Assigned *identity.Member // who has it, if not among the assignees that the row offers
 }
 
 // How many follow-ups are shown: on a page of one status, of each status beside others, and
@@ -135,7 +135,7 @@ func (v *visit) followupGroup(a identity.Access, s followup.Status, view *follow
 	case "":
 		q.Limit = followupsBeside
 	case s:
-		q.Limit, q.Page = followupsPerPage, pageOf(v.r.URL.Query())
+		q.Limit, q.Page = followupsPerPage, v.number("page")
 	}
 	list, total, err := v.Followups.List(v.r.Context(), a, &q)
 	g := followupGroup{Status: s, Name: followupWords[s], Count: total}
@@ -143,7 +143,9 @@ func (v *visit) followupGroup(a identity.Access, s followup.Status, view *follow
 		return g, err
 	}
 	for i := range list {
-		g.Rows = append(g.Rows, v.followupRow(&list[i]))
+		row := v.followupRow(&list[i])
+		row.Assigned = missingAssignee(row.Assignee, view.Assignees)
+		g.Rows = append(g.Rows, row)
 	}
 	switch {
 	case view.Status == s:
@@ -232,15 +234,6 @@ func (v *visit) createFollowup() error {
 		return v.showFollowups(http.StatusOK, cmd, kindly(err))
 	}
 	return v.done(v.base()+"/followups/"+out.Followup.ID, "The follow-up was added.")
-}
-
-// pageOf is the page number in a URL; what is no number is the first page.
-func pageOf(q url.Values) int {
-	n, err := strconv.Atoi(q.Get("page"))
-	if err != nil || n < 1 {
-		return 1
-	}
-	return n
 }
 
 // withQuery is this page with one parameter changed; an empty value removes it. Paging starts over.

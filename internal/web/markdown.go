@@ -90,9 +90,47 @@ func verbatim(source string) template.HTML {
 // before it.
 const maxEmphasis = 1000
 
-// costly reports whether the parser would take long: the time for marks of lists and quotes at
-// the beginning of a line, and for marks of emphasis, grows with the square of their number.
+// maxCells bounds the cells of a table: every row gets as many as the widest has.
+const maxCells = 20_000
+
+// maxReferred bounds the bytes of destinations that references repeat.
+const maxReferred = 1 << 18
+
+// costly reports whether the parser would take long, or make much of little: the time for marks
+// of lists and quotes at the beginning of a line, and for marks of emphasis, grows with the
+// square of their number, and so does the size of tables and of references to long addresses.
 func costly(source string) bool {
+	return manyMarks(source) || manyCells(source) || manyReferences(source)
+}
+
+// manyCells reports whether the lines could be a table with more cells than a page can show.
+func manyCells(source string) bool {
+	lines, widest := 0, 0
+	for line := range strings.Lines(source) {
+		lines++
+		widest = max(widest, strings.Count(line, "|"))
+	}
+	return lines*widest > maxCells
+}
+
+// manyReferences reports whether references, which are as short as [a], could repeat a long
+// destination too often. A definition is "[a]: destination", on one line or on two.
+func manyReferences(source string) bool {
+	longest, next := 0, false
+	for line := range strings.Lines(source) {
+		if _, rest, ok := strings.Cut(line, "]:"); ok {
+			longest = max(longest, len(rest))
+			next = strings.TrimSpace(rest) == ""
+		} else if next {
+			longest = max(longest, len(line))
+			next = false
+		}
+	}
+	return longest*strings.Count(source, "]") > maxReferred
+}
+
+// manyMarks reports whether there are too many marks in one block or at the beginning of one line.
+func manyMarks(source string) bool {
 	marks := 0
 	for line := range strings.Lines(source) {
 		start, blocks := true, 0

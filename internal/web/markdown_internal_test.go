@@ -71,7 +71,14 @@ var hostileTexts = []string{
 	strings.Repeat("* ", 10_000) + "deep", strings.Repeat("- ", 10_000) + "\n" + strings.Repeat("- ", 1000) + "a", strings.Repeat("[", 10_000), strings.Repeat("*a_", 6000), strings.Repeat("![", 9000),
 	strings.Repeat("a](", 6000), strings.Repeat("`", 20_000), strings.Repeat("<", 20_000), strings.Repeat("|a", 9000) + "\n" + strings.Repeat("|-", 9000),
 	strings.Repeat("http://a.", 2000), strings.Repeat("- a\n ", 3000), strings.Repeat("~~a", 6000), strings.Repeat("**a** ", 3000), strings.Repeat("*a\n", 6000), strings.Repeat("_a*\n\n", 4000), strings.Repeat("&#x41;", 3000),
+	strings.Repeat("|a", 1500) + "\n" + strings.Repeat("|-", 1500) + "\n" + strings.Repeat("|b\n", 4000),
+	strings.Repeat("> "+strings.Repeat("|a", 100)+"\n> "+strings.Repeat("|-", 100)+"\n"+strings.Repeat("> |\n", 600)+"\n", 5),
+	"[x]: https://a.test/" + strings.Repeat("a", 9000) + "\n\n" + strings.Repeat("[x]", 3000),
+	"[x]:\n<https://a.test/" + strings.Repeat("&", 9000) + ">\n\n" + strings.Repeat("[x]", 3000),
 }
+
+// maxMade is how much of a page a text of 20,000 characters may become.
+const maxMade = 2 << 20
 
 // Every text has at most 20,000 characters; none of them may cost more than a page does.
 func TestMarkdownIsFastOnHostileTexts(t *testing.T) {
@@ -80,8 +87,12 @@ func TestMarkdownIsFastOnHostileTexts(t *testing.T) {
 		best := time.Hour // of three: other tests run beside this one
 		for range 3 {
 			start := time.Now()
-			if _, err := markdown(in); err != nil {
+			out, err := markdown(in)
+			if err != nil {
 				t.Fatal(err)
+			}
+			if len(out) > maxMade {
+				t.Fatalf("%.20q… of %d bytes became %d bytes", in, len(in), len(out))
 			}
 			best = min(best, time.Since(start))
 		}
@@ -97,6 +108,9 @@ func TestOnlyTextsThatTakeLongAreShownAsWritten(t *testing.T) {
 	for text, want := range map[string]bool{
 		strings.Repeat("* ", 100) + "deep": true, strings.Repeat(">", 100): true, strings.Repeat("1. ", 100): true,
 		strings.Repeat("*a_", 1000): true, strings.Repeat("*a\n", 1001): true,
+		strings.Repeat("|", 300) + strings.Repeat("\n|", 100): true, "[a]: " + strings.Repeat("b", 3000) + strings.Repeat("[a]", 100): true,
+		"| a | b |\n|---|---|\n" + strings.Repeat("| c | d |\n", 1500):                            false,
+		strings.Repeat("b", 3000) + strings.Repeat("[a] ", 1000) + "\n\n[a]: https://a.test/docs": false,
 		strings.Repeat("-", 200): false, strings.Repeat("*a* b\n\n", 2000): false, strings.Repeat("- *item*\n\n", 500): false,
 		"> > > quote\n\n1. - * list": false, strings.Repeat("a > b - c\n", 500): false,
 	} {

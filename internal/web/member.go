@@ -23,6 +23,7 @@ type memberOne struct {
 	Used    time.Time // when one of these keys was last used
 	Seen    time.Time // when the audit log names it for the last time
 	Manages bool
+	Agent   string // the page of the agent; empty: it is none
 	NewKey  string // where to make a key for it; empty: the member cannot
 }
 
@@ -60,6 +61,9 @@ func (v *visit) showMember(m identity.Member, name string, problem error) error 
 	}
 	out := memberOne{
 		Member: m, Ref: m.Ref(), Self: m.Principal == v.member.Principal, Name: name, Manages: v.may(identity.ManageMembers),
+	}
+	if m.Kind == identity.Agent {
+		out.Agent = v.agentPath(m.ID)
 	}
 	f := identity.KeyFilter{Principal: m.Principal, State: identity.KeyLive, Limit: memberKeys + 1}
 	list, err := v.Manager.Keys(v.r.Context(), a, f)

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/parley-dev/parley/internal/agent"
 	"github.com/parley-dev/parley/internal/identity"
 )
 
@@ -22,6 +23,16 @@ func (o *office) member(t *testing.T, ref string) identity.Member {
 		t.Fatal(err)
 	}
 	return m
+}
+
+// The id "new" is an agent's like any other, and not the form for one.
+func TestThePageOfAnAgentIsLinked(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	for id, page := range map[string]string{"new": "~new", "old": "old"} {
+		o.Agent(agent.Agent{ID: id, Org: "acme", Name: id})
+		o.ada.get("/members/agent:"+id).want(http.StatusOK, `href="/orgs/acme/agents/`+page+`"`)
+	}
 }
 
 func TestAnInvitationIsShownOnce(t *testing.T) {

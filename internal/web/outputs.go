@@ -98,7 +98,8 @@ func unlessGone(err error) error {
 	return err
 }
 
-// newOutputs makes the views of artifacts. at is where their parts are downloaded.
+// newOutputs makes the views of artifacts. at is where their parts are downloaded, by the numbers
+// of the artifact and the part.
 func newOutputs(artifacts []task.Artifact, at string) []outputView {
 	room := maxOutputAll
 	var out []outputView
@@ -108,14 +109,44 @@ func newOutputs(artifacts []task.Artifact, at string) []outputView {
 		if o.Name == "" {
 			o.Name = a.ID
 		}
-		for j := range a.Parts[:min(len(a.Parts), maxOutputs)] {
-			p := newOutputPart(&a.Parts[j], at+strconv.Itoa(i)+"/"+strconv.Itoa(j), min(room, maxOutputText))
-			room -= len(p.Text)
-			o.Parts = append(o.Parts, p)
-		}
+		o.Parts = newOutputParts(a.Parts, at+strconv.Itoa(i)+"/", &room)
 		out = append(out, o)
 	}
 	return out
+}
+
+// newOutputParts makes the views of parts. at is where they are downloaded; empty: nowhere.
+// room is how many bytes the page still has for text.
+func newOutputParts(parts []task.Part, at string, room *int) []outputPart {
+	var out []outputPart
+	for j, next := 0, 0; j < len(parts) && len(out) < maxOutputs; j = next {
+		var p task.Part
+		p, next = partAt(parts, j)
+		href := ""
+		if at != "" {
+			href = at + strconv.Itoa(j)
+		}
+		shown := newOutputPart(&p, href, min(*room, maxOutputText))
+		*room = max(0, *room-len(shown.Text))
+		out = append(out, shown)
+	}
+	return out
+}
+
+// partAt is a part, and the number of the next one. Texts that follow each other are one, as
+// those of an artifact that grew.
+func partAt(parts []task.Part, j int) (p task.Part, next int) {
+	p, next = parts[j], j+1
+	if p.Kind != task.TextPart {
+		return p, next
+	}
+	var b strings.Builder
+	b.WriteString(p.Text)
+	for ; next < len(parts) && parts[next].Kind == task.TextPart; next++ {
+		b.WriteString(parts[next].Text)
+	}
+	p.Text = b.String()
+	return p, next
 }
 
 func newOutputPart(p *task.Part, href string, room int) outputPart {
@@ -128,9 +159,12 @@ func newOutputPart(p *task.Part, href string, room int) outputPart {
 		return outputPart{Text: text, Cut: true, Href: href, File: name, Size: byteSize(int64(len(content)))}
 	case p.Kind == task.FilePart && p.URL != "":
 		return outputPart{URL: p.URL, File: name}
-	default:
-		return outputPart{Href: href, File: name, Size: byteSize(int64(len(content)))}
 	}
+	out := outputPart{Href: href, File: name, Size: byteSize(int64(len(content)))}
+	if p.Kind == task.DataPart && len(content) <= room {
+		out.Text = string(content)
+	}
+	return out
 }
 
 // partContent is what a part holds, and the name of a file with it.
@@ -168,8 +202,7 @@ func fileName(s string) string {
 	return clipRunes(strings.TrimLeft(strings.TrimSpace(s), ". "), 100)
 }
 
-// outputFile sends one part of an artifact as a download. What an agent made never runs as a
-// page of this site: it is an attachment of no type, in a sandbox.
+// outputFile sends one part of what an agent made for a follow-up, as a download.
 func (v *visit) outputFile() error {
 	a, err := v.access(identity.ReadTasks)
 	if err != nil {
@@ -187,12 +220,19 @@ func (v *visit) outputFile() error {
 	if err != nil {
 		return err
 	}
+	return v.sendOutput(&t)
+}
+
+// sendOutput sends the part of the task's artifacts that the URL names. What an agent made never
+// runs as a page of this site: it is an attachment of no type, in a sandbox.
+func (v *visit) sendOutput(t *task.Task) error {
 	i, err1 := strconv.Atoi(v.r.PathValue("artifact"))
 	j, err2 := strconv.Atoi(v.r.PathValue("part"))
 	if err1 != nil || err2 != nil || i < 0 || j < 0 || i >= len(t.Artifacts) || j >= len(t.Artifacts[i].Parts) {
 		return errs.ErrNotFound
 	}
-	content, name := partContent(&t.Artifacts[i].Parts[j])
+	p, _ := partAt(t.Artifacts[i].Parts, j)
+	content, name := partContent(&p)
 	h := v.w.Header()
 	h.Set("Content-Type", "application/octet-stream")
 	h.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": name}))
@@ -228,6 +268,7 @@ func clipBytes(s string, most int) string {
 	if len(s) <= most {
 		return s
 	}
+	most = max(most, 0)
 	for most > 0 && s[most]&0xC0 == 0x80 {
 		most--
 	}

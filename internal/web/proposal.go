@@ -95,7 +95,8 @@ func (v *visit) showProposal(typed decisionForm, problem error) error {
 		return err
 	}
 	if p.Status == proposal.Draft || p.Status == proposal.Open {
-		if view.Similar, err = v.similarTo(a, p.Title, p.Problem, p.ID); err != nil {
+		// The page is of use without them while the search is busy.
+		if view.Similar, err = v.similarTo(a, p.Title, p.Problem, p.ID); err != nil && errs.KindOf(err) != errs.Unavailable {
 			return err
 		}
 	}
@@ -206,7 +207,7 @@ func (v *visit) votes(a identity.Access, id string) (votesView, error) {
 	return out, nil
 }
 
-// number is a page number of the URL; what is no number is 1.
+// number is a page number of the URL; what is no number, or no sensible one, is 1.
 func (v *visit) number(name string) int {
 	n, err := strconv.Atoi(v.r.URL.Query().Get(name))
 	if err != nil || n < 1 || n > 1<<30 {

@@ -23,22 +23,15 @@ type decisionForm struct {
 
 // decisionView is the panel in which admins decide.
 type decisionView struct {
-	decisionForm                  // what was typed; TextVersion is the one shown now
-	Choices      []decisionChoice // empty: there is no form, and Why says why
+	decisionForm        // what was typed; TextVersion is the one shown now
+	Choices      []verb // empty: there is no form, and Why says why
 	Why          string
 	Hint         string
 	Saved        []proposal.SavedNote
 }
 
-// decisionChoice is a button: the status that follows, and the word for it.
-type decisionChoice struct {
-	Status  proposal.Status
-	Verb    string
-	Primary bool
-}
-
 func (d *decisionView) allows(s proposal.Status) bool {
-	return slices.ContainsFunc(d.Choices, func(c decisionChoice) bool { return c.Status == s })
+	return slices.ContainsFunc(d.Choices, func(c verb) bool { return c.Status == s })
 }
 
 // NeedsNote reports whether one of the choices asks for a note.
@@ -48,18 +41,16 @@ func (d decisionView) NeedsNote() bool { return d.allows(proposal.Rejected) }
 func (v *visit) decision(p *proposal.Proposal, typed decisionForm) (decisionView, error) {
 	out := decisionView{decisionForm: typed}
 	out.TextVersion = p.TextVersion
-	next := p.Status.Next()
+	choices := verbsOf(p.Status)
 	switch {
-	case len(next) == 0:
+	case len(choices) == 0:
 		out.Why = "It is " + string(p.Status) + ". No further decision follows."
 		return out, nil
 	case !v.may(identity.ResolveProposal):
 		out.Why = whyNotDecide[p.Status]
 		return out, nil
 	}
-	for _, s := range next {
-		out.Choices = append(out.Choices, decisionChoice{s, decisionVerb(p.Status, s), s != proposal.Rejected})
-	}
+	out.Choices = choices
 	out.Hint = decisionHint(p)
 	var err error
 	if out.NeedsNote() {
@@ -72,26 +63,8 @@ func (v *visit) decision(p *proposal.Proposal, typed decisionForm) (decisionView
 var whyNotDecide = map[proposal.Status]string{
 	proposal.Draft:    "Only an admin of the org can publish a draft. Until then its submitter and admins see it.",
 	proposal.Open:     "Admins of the org decide. Your vote, and a comment with it, helps them.",
-	proposal.Approved: "An admin of the org marks it as resolved when the work is done.",
+	proposal.Approved: "An admin of the org resolves it when the work is done.",
 	proposal.Rejected: "Only an admin of the org can reopen it.",
-}
-
-func decisionVerb(from, to proposal.Status) string {
-	switch to {
-	case proposal.Approved:
-		return "Approve"
-	case proposal.Rejected:
-		return "Reject"
-	case proposal.Resolved:
-		return "Mark as resolved"
-	case proposal.Open:
-		if from == proposal.Draft {
-			return "Publish"
-		}
-		return "Reopen"
-	default:
-		return string(to)
-	}
 }
 
 func decisionHint(p *proposal.Proposal) string {

@@ -57,7 +57,6 @@ var priorities = []explained{
 const (
 	doPreview = "preview"
 	doCheck   = "check"
-	doSave    = "save"
 )
 
 // newProposalPage shows an empty form.

@@ -68,6 +68,11 @@ func TestAFormKeepsWhatWasTyped(t *testing.T) {
 	r.bob.get("/proposals/similar?title=Retry+the+deploy+step&problem=x").want(http.StatusOK).has(p.ID).lacks("<html", "<nav")
 	r.bob.get("/proposals/similar?title=Retry+the+deploy+step&except=" + p.ID).lacks(p.ID)
 	r.bob.get("/proposals/similar").want(http.StatusOK)
+	// While the search is busy, the pages do without.
+	r.busy.Store(true)
+	r.bob.get("/proposals/" + p.ID).want(http.StatusOK).has("Retry the deploy step").lacks("Likely duplicates")
+	r.bob.post("/proposals/new", "do", "check", "title", "Half a title", "problem", "Kept words.").want(http.StatusOK).
+		has("The search is busy.", "Kept words.", `value="Half a title"`)
 	if r.count() != 1 {
 		t.Error("looking has saved something")
 	}

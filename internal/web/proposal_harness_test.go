@@ -8,17 +8,20 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/parley-dev/parley/internal/account"
 	"github.com/parley-dev/parley/internal/agent"
+	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/followup"
 	"github.com/parley-dev/parley/internal/friction"
 	"github.com/parley-dev/parley/internal/httpx"
 	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/internal/orgtest"
 	"github.com/parley-dev/parley/internal/proposal"
+	"github.com/parley-dev/parley/internal/store"
 	"github.com/parley-dev/parley/internal/task"
 	"github.com/parley-dev/parley/internal/web"
 )
@@ -32,6 +35,7 @@ type room struct {
 	proposals *proposal.Proposals
 	followups *followup.Followups
 	frictions *friction.Frictions
+	busy      atomic.Bool // the search is
 
 	ada, bob, cat *person
 }
@@ -51,7 +55,7 @@ func newRoom(t *testing.T) *room {
 	for _, id := range []string{"scout", "herald"} {
 		w.Agent(agent.Agent{ID: id, Org: "acme", Name: id})
 	}
-	r.proposals = proposal.New(w.Store, orgtest.Now, orgtest.NewID)
+	r.proposals = proposal.New(searchStore{w.Store, &r.busy}, orgtest.Now, orgtest.NewID)
 	r.followups = followup.New(w.Store, orgtest.Now, orgtest.NewID, messenger{w.Tasks})
 	r.frictions = friction.New(w.Store, orgtest.Now, orgtest.NewID, proposal.Check)
 	o := w.Router()
@@ -91,6 +95,19 @@ func (r *room) signIn(accounts *account.Accounts, id string, admin bool) *person
 		r.Fatal("sign-in:", rec.Code, rec.Body)
 	}
 	return &person{room: r, ref: p.Ref(), admin: admin, cookie: rec.Result().Cookies()[0]}
+}
+
+// searchStore is a store whose search can be busy.
+type searchStore struct {
+	*store.Store
+	busy *atomic.Bool
+}
+
+func (s searchStore) Similar(ctx context.Context, like proposal.Likeness) ([]proposal.Proposal, error) {
+	if s.busy.Load() {
+		return nil, errs.New(errs.Unavailable, "search.busy", "too many searches are running")
+	}
+	return s.Store.Similar(ctx, like)
 }
 
 // messenger sends follow-ups to agents as the server does.
@@ -188,6 +205,13 @@ func (r *room) work(f followup.Followup, report task.Report) {
 	if _, err := r.followups.Change(ctx, a, f.ID, followup.Edit{Assignee: &ref}); err != nil {
 		r.Fatal(err)
 	}
+	r.report(report)
+}
+
+// report makes the scout take the next task, and report on it.
+func (r *room) report(report task.Report) {
+	r.Helper()
+	ctx := r.Context()
 	secret, _ := r.world.Key("acme", "service:worker", "svc:a2a:serve", "agent:scout")
 	c, err := r.world.Auth.Authenticate(ctx, secret)
 	if err != nil {

@@ -1,6 +1,9 @@
 package web
 
 import (
+	"net/http"
+
+	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/internal/proposal"
 )
@@ -9,11 +12,15 @@ import (
 type similarView struct {
 	Base   string
 	Looked bool // somebody has asked; without duplicates the page says so
+	Busy   bool // the search had no time
 	Items  []proposal.Likely
 }
 
 func (v *visit) similarView(a identity.Access, title, problem, except string) (similarView, error) {
 	items, err := v.similarTo(a, title, problem, except)
+	if err != nil && errs.KindOf(err) == errs.Unavailable {
+		return similarView{Busy: true}, nil
+	}
 	return similarView{Base: v.base(), Looked: true, Items: items}, err
 }
 
@@ -32,5 +39,5 @@ func (v *visit) similarFragment() error {
 	if err != nil {
 		return err
 	}
-	return v.fragment("proposal_form", "similar list", view)
+	return v.writePart(http.StatusOK, "proposal_form", "similar list", view)
 }

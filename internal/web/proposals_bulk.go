@@ -85,8 +85,8 @@ func (v *visit) askBulk(form url.Values, note string, problem error) error {
 			return err
 		default:
 			item.Why = reasonWords[hindrance(&cur.Proposal, p, view.Verb.Status)]
-			if item.Why == "" && cur.Proposal.Status == proposal.Rejected {
-				view.Verb = reopen
+			if item.Why == "" {
+				view.Verb = verbOf(cur.Proposal.Status, view.Verb.Status)
 			}
 		}
 		if item.Why == "" {
@@ -116,7 +116,7 @@ func (v *visit) listAgain(back string) string {
 func verbTo(status string) (verb, error) {
 	found, ok := verbs[proposal.Status(status)]
 	if !ok {
-		return verb{}, errs.New(errs.Invalid, "request.invalid", "choose what to do: approve, reject, resolve or reopen")
+		return verb{}, errs.New(errs.Invalid, "request.invalid", "choose what to do: approve, reject, resolve, publish or reopen")
 	}
 	return found, nil
 }

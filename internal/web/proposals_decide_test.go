@@ -64,7 +64,16 @@ func TestSeveralAreDecidedTogether(t *testing.T) {
 	mustContain(t, page, "Reopen selected…", " checked")
 	pick := between(page, `name="pick" form="bulk" id="s-`, `"`) + ".1"
 	page = q.get("ada", proposalsPath+"/decide?status=open&pick="+pick+"&back="+url.QueryEscape(proposalsPath+"?select=page&status=rejected"))
-	mustContain(t, page, "Reopen 1 proposal", `name="back" value="/orgs/acme/proposals?status=rejected"`)
+	mustContain(t, page, "Reopen 1 proposal", "Reopen them", `name="back" value="/orgs/acme/proposals?status=rejected"`)
+	// A change of status has one name: in the pane, for several and on the page of the proposal.
+	for _, c := range []struct{ pick, from, to, word string }{{picks[0], "approved", "resolved", "Resolve"}, {pick, "rejected", "open", "Reopen"}} {
+		id := strings.TrimSuffix(c.pick, ".1")
+		button := `value="` + c.to + `">` + c.word + `</button>`
+		mustContain(t, q.get("ada", proposalsPath+"?status="+c.from+"&at="+id), button, c.word+" selected…")
+		mustContain(t, q.get("ada", proposalsPath+"/"+id), button)
+	}
+	mustContain(t, q.get("ada", proposalsPath+"?status=all"), `<span class="chip busy">approved</span>`)
+	mustContain(t, q.get("ada", proposalsPath+"/"+strings.TrimSuffix(picks[0], ".1")), `<span class="chip busy">approved</span>`)
 	// Sent again, it changes nothing and says the same.
 	if _, page = q.follow("ada", proposalsPath+"/decide", form); !strings.Contains(page, "3 proposals were approved.") {
 		t.Error("a second click says\n", page)
@@ -176,13 +185,14 @@ func TestANoteIsSavedAndUsedAgain(t *testing.T) {
 	if n := strings.Count(page, ">Known<"); n != 1 {
 		t.Fatalf("the note is offered %d times\n%s", n, mainOf(page))
 	}
-	note := between(page, `below</option><option value="`, `"`)
+	note := between(page, `name="saved_note" data-fills="#resolution_note"><option value="">None</option><option value="`, `"`)
 	q.follow("ada", proposalsPath+"/decide", url.Values{"status": {"rejected"}, "pick": {second + ".1"}, "saved_note": {note}, "once": {"u"}})
 	if p := q.read(second); p.Status != proposal.Rejected || p.ResolutionNote != "We have it already." {
 		t.Errorf("%+v", p)
 	}
 	third := q.submit("agent:scout", "Three")
-	mustContain(t, q.get("ada", proposalsPath+"?at="+third), "Use a saved note…", `<option value="We have it already.">Known</option>`)
+	mustContain(t, q.get("ada", proposalsPath+"?at="+third), `name="saved_note" data-fills="#note-`+third+`"`,
+		`<option value="`+note+`" data-text="We have it already.">Known</option>`)
 	for field, wrong := range map[string]url.Values{
 		"save_as":    {"resolution_note": {"Long"}, "save_as": {strings.Repeat("x", 101)}},
 		"saved_note": {"saved_note": {"note-gone"}},

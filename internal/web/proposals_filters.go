@@ -108,7 +108,7 @@ var listFilters = []struct{ name, words string }{
 
 // filterWords are values of filters that need other words.
 var filterWords = map[string]string{
-	"kind=user": "people", "kind=agent": "agents", "kind=service": "services",
+	"kind=user": "people", "kind=agent": "agents",
 	"evidence=yes": "reported friction", "evidence=no": "none",
 }
 

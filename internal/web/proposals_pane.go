@@ -32,26 +32,30 @@ type verb struct {
 	Class  string
 }
 
-// verbs are the buttons, by the status that they lead to.
+// verbs are the buttons, by the status that they lead to. See verbOf.
 var verbs = map[proposal.Status]verb{
 	proposal.Approved: {proposal.Approved, "Approve", "approved", "primary"},
 	proposal.Rejected: {proposal.Rejected, "Reject", "rejected", "danger"},
 	proposal.Resolved: {proposal.Resolved, "Resolve", "resolved", "primary"},
-	proposal.Open:     {proposal.Open, "Open", "opened", "primary"},
+	proposal.Open:     {proposal.Open, "Reopen", "opened", "primary"},
 }
 
-// reopen is what leads from rejected to open.
-var reopen = verb{proposal.Open, "Reopen", "reopened", "primary"}
+// publish is what leads from draft to open.
+var publish = verb{proposal.Open, "Publish", "opened", "primary"}
+
+// verbOf is the one name of a status change, wherever it is offered.
+func verbOf(from, to proposal.Status) verb {
+	if from == proposal.Draft && to == proposal.Open {
+		return publish
+	}
+	return verbs[to]
+}
 
 // verbsOf are what can be done to a proposal of a status, by the status table.
 func verbsOf(s proposal.Status) []verb {
 	var out []verb
 	for _, next := range s.Next() {
-		if s == proposal.Rejected && next == proposal.Open {
-			out = append(out, reopen)
-		} else {
-			out = append(out, verbs[next])
-		}
+		out = append(out, verbOf(s, next))
 	}
 	return out
 }
@@ -70,7 +74,8 @@ func (v *visit) panePage() error {
 	if err != nil {
 		return err
 	}
-	return v.fragment("proposals", "pane", page[*pane]{Base: v.base(), Path: v.base() + "/proposals", Me: v.member, Body: p})
+	view := page[*pane]{Base: v.base(), Path: v.base() + "/proposals", Me: v.member, Body: p}
+	return v.writePart(http.StatusOK, "proposals", "pane", view)
 }
 
 // pane reads one proposal as the pane shows it.
@@ -96,10 +101,4 @@ func (v *visit) pane(id string, at place) (*pane, error) {
 		p.Notes, err = v.savedNotes()
 	}
 	return p, err
-}
-
-// fragment answers with one block of a page's template.
-func (v *visit) fragment(name, block string, data any) error {
-	t := v.pages[name].Lookup(block)
-	return v.send(http.StatusOK, t, data)
 }

@@ -140,7 +140,7 @@ func (w *rowWriter) button(it *proposal.Item, c proposal.Choice, class, word str
 		`" aria-labelledby="`, id, ` t-`, it.ID, `">`, word, `</button>`)
 }
 
-// statusClass gives statuses their colour.
+// statusClass gives statuses their colour, in rows and elsewhere.
 var statusClass = map[proposal.Status]string{proposal.Approved: " busy", proposal.Resolved: " ok", proposal.Rejected: " warn"}
 
 // whoIcons are the icons of those who submit.

@@ -7,11 +7,12 @@ import (
 	"fmt"
 	"html/template"
 	"io/fs"
-	"net/url"
 	"path"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/parley-dev/parley/internal/proposal"
 )
 
 //go:embed templates
@@ -59,13 +60,13 @@ func funcs(files assets, now func() time.Time) template.FuncMap {
 		"count":    count,
 		"dict":     dict,
 		"plural":   plural,
-		"query":    url.QueryEscape,
 		"words":    func(s any) string { return strings.ReplaceAll(fmt.Sprint(s), "_", " ") },
 		"add":      func(a, b int) int { return a + b },
 		"short":    shortID,
 		"token":    rand.Text,
 		"smooth":   func() template.HTMLAttr { return smooth },
 		"markdown": markdown,
+		"tone":     func(s proposal.Status) string { return statusClass[s] },
 		"initial": func(name string) string {
 			for _, r := range name {
 				return strings.ToUpper(string(r))

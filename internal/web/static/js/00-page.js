@@ -90,8 +90,13 @@
   });
 
   // A page from the history may be old: ask for it again, unless something was typed into it.
-  const typed = () => [...document.querySelectorAll('main textarea, main input:not([type=hidden])')]
-    .some(e => (e.type === 'checkbox' || e.type === 'radio') ? e.checked !== e.defaultChecked : e.value !== e.defaultValue);
+  const changed = e => {
+    if (e.type === 'checkbox' || e.type === 'radio') return e.checked !== e.defaultChecked;
+    if (e.tagName !== 'SELECT') return e.value !== e.defaultValue;
+    const first = [...e.options].findIndex(o => o.defaultSelected);
+    return e.selectedIndex !== Math.max(first, 0);
+  };
+  const typed = () => [...document.querySelectorAll('main textarea, main select, main input:not([type=hidden])')].some(changed);
   addEventListener('pageshow', event => {
     document.querySelectorAll('form').forEach(settle);
     if (event.persisted && !typed()) location.reload();

@@ -151,10 +151,6 @@
       try { localStorage.setItem('parley-keys', box.checked ? 'on' : 'off'); } catch { /* kept for this page only */ }
     }
     if (box.name === 'pick') count();
-    if (box.dataset?.fill && box.value) {
-      const field = document.getElementById(box.dataset.fill);
-      if (field && box.classList.contains('fill')) field.value = box.value;
-    }
   });
 
   // Rows that are chosen.
