@@ -24,7 +24,7 @@ func TestWrongAddressesArePagesForPeople(t *testing.T) {
 		{"GET", "/nothing", "", 404, false},
 		{"GET", "/nothing", "application/json", 404, false},
 		{"GET", "/api/v1/nothing", "text/html", 404, false},
-		{"GET", "/a2a/echo/nothing", "text/html", 404, false},
+		{"GET", "/.well-known/nothing", "text/html", 404, false},
 		{"DELETE", "/api/v1/me", "text/html", 405, false},
 	} {
 		req, err := http.NewRequestWithContext(t.Context(), c.method, s.URL()+c.path, nil)
