@@ -4,7 +4,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/parley-dev/parley/internal/account"
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/identity"
 )
@@ -41,7 +40,7 @@ type ownKeys struct {
 	Form     ownKeyForm
 	Expiries []workerExpiry
 	Made     *identity.Key // just now
-	Secret   string        // empty: it was shown before
+	Secret   *secret       // of that one
 }
 
 const shownOwnKeys = 50
@@ -97,8 +96,8 @@ func (v *visit) ownKeyForm() ownKeyForm {
 func (v *visit) createOwnKey() error {
 	r := identity.KeyRequest{Name: v.value("name"), Scopes: v.r.PostForm["scopes"]}
 	err := v.ownExpiry(&r)
-	if err == nil && slices.Contains(r.Scopes, string(identity.Admin)) {
-		err = v.confirmed()
+	if err == nil {
+		err = v.confirmAdmin(slices.Contains(r.Scopes, string(identity.Admin)))
 	}
 	if err != nil {
 		return v.showAccount(nil, err)
@@ -107,14 +106,12 @@ func (v *visit) createOwnKey() error {
 	if err != nil {
 		return err
 	}
-	k, secret, err := v.Manager.CreateOwnKey(ctx, v.caller, r)
-	if err != nil {
+	k, value, err := v.Manager.CreateOwnKey(ctx, v.caller, r)
+	if err != nil && !sealed(err) {
 		return v.showAccount(nil, err)
 	}
-	if once.Replayed() {
-		secret = ""
-	}
-	return v.showAccount(func(view *accountView) { view.Keys.Made, view.Keys.Secret = &k, secret }, nil)
+	made := v.newSecret("key", value, once)
+	return v.showAccount(func(view *accountView) { view.Keys.Made, view.Keys.Secret = &k, made }, nil)
 }
 
 // ownExpiry sets when the key ends.
@@ -132,18 +129,6 @@ func (v *visit) ownExpiry(r *identity.KeyRequest) error {
 		In: errs.Body, Name: "/expires",
 		Message: "must be one of the times in the list",
 	})
-}
-
-// confirmed asks for the member's password once more.
-func (v *visit) confirmed() error {
-	err := v.Confirm(v.r, v.member, v.r.PostFormValue("confirm"))
-	if errs.As(err).Code == account.WrongPassword {
-		err = errs.InvalidFields(errs.Field{
-			In: errs.Body, Name: "/confirm",
-			Message: "is not your password, which a key that administers the org needs",
-		})
-	}
-	return err
 }
 
 // endOwnKey ends one of the member's keys.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"slices"
 
 	"github.com/parley-dev/parley/internal/account"
 	"github.com/parley-dev/parley/internal/errs"
@@ -68,23 +69,38 @@ func (v *visit) accountQuery() string {
 // accountView is the page of somebody's account.
 type accountView struct {
 	Query       string // of all forms: which membership they are about
+	Sent        string // the path of the form that was sent; empty: none
 	Password    bool   // the member has one
-	Changing    bool   // it was to be changed, and something was wrong
 	Connections []connection
 	Programs    []program
 	More        bool // there are more programs than are shown
 	Keys        ownKeys
 	Memberships []orgMembership
-	Linked      bool   // one sign-in opens this membership and others
 	LinkOrg     string // what was typed to add another one
 	LinkUser    string
+}
+
+// Linked reports whether the membership of the page is one account with others.
+func (a *accountView) Linked() bool {
+	return slices.ContainsFunc(a.Memberships, func(m orgMembership) bool { return m.Linked })
+}
+
+// In is what was wrong with the form of a path: the page has several with the same fields.
+func (a *accountView) In(path string, e formErrors) formErrors {
+	if a.Sent != path {
+		return formErrors{}
+	}
+	return e
 }
 
 func (v *visit) accountPage() error { return v.showAccount(nil, nil) }
 
 // showAccount shows the page; edit adds what a form has to say.
 func (v *visit) showAccount(edit func(*accountView), problem error) error {
-	view := accountView{Query: v.accountQuery()}
+	view := &accountView{Query: v.accountQuery()}
+	if v.r.Method == http.MethodPost {
+		view.Sent = v.r.URL.Path
+	}
 	var err error
 	if view.Connections, view.Password, err = v.connections(); err != nil {
 		return err
@@ -95,11 +111,11 @@ func (v *visit) showAccount(edit func(*accountView), problem error) error {
 	if view.Keys, err = v.findOwnKeys(); err != nil {
 		return err
 	}
-	if view.Memberships, view.Linked, err = v.memberships(); err != nil {
+	if view.Memberships, err = v.memberships(); err != nil {
 		return err
 	}
 	if edit != nil {
-		edit(&view)
+		edit(view)
 	}
 	v.secret = true // what stands here is nobody else's business: it is kept nowhere
 	return renderForm(v, http.StatusOK, "account", "Your account", view, problem)
@@ -121,7 +137,7 @@ func (v *visit) changePassword() error {
 		err = v.signIn(v.r.Context(), signed)
 	}
 	if err != nil {
-		return v.showAccount(func(view *accountView) { view.Changing = true }, err)
+		return v.showAccount(nil, err)
 	}
 	return v.done(v.accountPath(), "The password was changed, and all other sessions were ended.")
 }

@@ -73,7 +73,7 @@ type connectView struct {
 	Rights   string // what was chosen
 	Expires  string
 	Key      *identity.Key // that was made just now
-	Secret   string        // empty: it was shown before
+	Secret   *secret       // of that one
 }
 
 // workerExpiry is how long a key may work.
@@ -158,15 +158,11 @@ func (v *visit) makeWorkerKey() error {
 	if err != nil {
 		return err
 	}
-	k, secret, err := v.Manager.CreateKey(ctx, a, r)
-	if err != nil {
+	k, value, err := v.Manager.CreateKey(ctx, a, r)
+	if err != nil && !sealed(err) {
 		return v.showConnect(view, err)
 	}
-	view.Key = &k
-	if !once.Replayed() {
-		view.Secret = secret
-	}
-	v.secret = true
+	view.Key, view.Secret = &k, v.newSecret("key", value, once)
 	return v.showConnect(view, nil)
 }
 

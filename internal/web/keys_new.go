@@ -249,12 +249,17 @@ func (v *visit) confirmAdmin(needed bool) error {
 	if !needed {
 		return nil
 	}
+	return v.confirmWith("password", password, "is needed for a key that can administer the org")
+}
+
+// confirmWith checks the member's own password, which was typed into a field.
+func (v *visit) confirmWith(field, password, why string) error {
 	err := v.Confirm(v.r, v.member, password)
 	if err != nil && errs.As(err).Code == account.WrongPassword {
 		if password == "" {
-			return fieldError("password", "is needed for a key that can administer the org")
+			return fieldError(field, why)
 		}
-		return fieldError("password", "is wrong")
+		return fieldError(field, "is wrong")
 	}
 	return err
 }

@@ -10,6 +10,7 @@ import (
 	"html/template"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -162,7 +163,9 @@ func (p *Pages) signedOut(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	v := view{Title: "You are signed out", Action: r.URL.RequestURI()}
-	r.PostForm.Del("password") // must not stand in a page
+	for _, name := range passwordFields {
+		r.PostForm.Del(name) // must not stand in a page
+	}
 	for name, values := range r.PostForm {
 		for _, value := range values {
 			v.Fields = append(v.Fields, keptField{Name: name, Value: value, Hidden: name == onceField || len(value) < 60})
@@ -199,6 +202,10 @@ func (v *visit) text(name string) string {
 // key of its command.
 const onceField = "once"
 
+// passwordFields are the fields with passwords. Nothing is kept of them: not in the fingerprint of
+// a form, nor in a page that holds what was sent.
+var passwordFields = []string{"password", "old", "repeat", "confirm"}
+
 // once is the idempotency key of the form.
 func (v *visit) once() (*idempotency.Key, error) {
 	token := v.r.PostFormValue(onceField)
@@ -207,7 +214,7 @@ func (v *visit) once() (*idempotency.Key, error) {
 	}
 	fields := url.Values{}
 	for name, values := range v.r.PostForm {
-		if name != onceField {
+		if name != onceField && !slices.Contains(passwordFields, name) {
 			fields[name] = values
 		}
 	}
@@ -222,7 +229,11 @@ func (v *visit) begin() (context.Context, *idempotency.Once, error) {
 	if err != nil || key == nil {
 		return ctx, nil, err
 	}
-	return idempotency.Begin(ctx, key, v.member.Org, v.member.Ref(), v.r.Header.Get("Cookie"))
+	cookie, err := v.r.Cookie(v.sessions.Cookie.Name)
+	if err != nil {
+		return ctx, nil, identity.ErrMissing
+	}
+	return idempotency.Begin(ctx, key, v.member.Org, v.member.Ref(), cookie.Value)
 }
 
 // done leads to a page that can be reloaded, and has it say what was done.
