@@ -100,7 +100,7 @@ func (v *visit) createOwnKey() error {
 		err = v.confirmAdmin(slices.Contains(r.Scopes, string(identity.Admin)))
 	}
 	if err != nil {
-		return v.showAccount(nil, err)
+		return v.showAccount(nil, v.audited(identity.KeyCreate, v.member.Ref(), err))
 	}
 	ctx, once, err := v.begin()
 	if err != nil {
@@ -108,7 +108,7 @@ func (v *visit) createOwnKey() error {
 	}
 	k, value, err := v.Manager.CreateOwnKey(ctx, v.caller, r)
 	if err != nil && !sealed(err) {
-		return v.showAccount(nil, err)
+		return v.showAccount(nil, v.audited(identity.KeyCreate, v.member.Ref(), err))
 	}
 	made := v.newSecret("key", value, once)
 	return v.showAccount(func(view *accountView) { view.Keys.Made, view.Keys.Secret = &k, made }, nil)
@@ -135,7 +135,7 @@ func (v *visit) ownExpiry(r *identity.KeyRequest) error {
 func (v *visit) endOwnKey() error {
 	k, err := v.Manager.RevokeOwnKey(v.r.Context(), v.caller, v.r.PathValue("id"))
 	if err != nil {
-		return err
+		return v.audited(identity.KeyRevoke, v.r.PathValue("id"), err)
 	}
 	return v.done(v.accountPath()+"#keys", "The key "+k.Prefix+"… has ended.")
 }

@@ -1,7 +1,6 @@
 package web
 
 import (
-	"context"
 	"net/http"
 	"net/url"
 	"slices"
@@ -35,34 +34,15 @@ func (p *Pages) ownVisitor(r *http.Request) (*identity.Caller, *http.Request, er
 		r.SetPathValue("org", org)
 		return p.visitor(r)
 	}
-	if err := p.forms.Check(r); err != nil {
-		return nil, r, errOtherSite
-	}
-	cookie, err := r.Cookie(p.sessions.Cookie.Name)
-	if err != nil || cookie.Value == "" {
-		return nil, r, nil
-	}
-	ctx, err := p.sessions.Load(context.WithValue(r.Context(), loadedKey{}, new(string)), cookie.Value)
-	if err != nil {
-		return nil, r, err
-	}
-	r = r.WithContext(ctx)
-	m, err := p.SignedIn(r)
-	if err != nil || m == nil {
-		return nil, r, err
-	}
-	r = r.WithContext(context.WithValue(ctx, visitKey{}, m))
-	return sessionCaller(m, cookie.Value), r, nil
+	return p.visitorAs(r, p.SignedIn)
 }
 
 // accountPath is the page of the account, for the membership of this visit.
 func (v *visit) accountPath() string { return accountPath + v.accountQuery() }
 
-// accountQuery names the membership of this visit, if the session may have others.
+// accountQuery names the membership of this visit: forms act on what the page showed, also if the
+// session has another first membership by then.
 func (v *visit) accountQuery() string {
-	if v.r.URL.Query().Get("org") == "" {
-		return ""
-	}
 	return "?" + url.Values{"org": {v.member.Org}}.Encode()
 }
 
@@ -141,6 +121,3 @@ func (v *visit) changePassword() error {
 	}
 	return v.done(v.accountPath(), "The password was changed, and all other sessions were ended.")
 }
-
-var errOtherSite = errs.New(errs.Forbidden, "auth.other_site",
-	"this form was sent from another site, so nothing was done")

@@ -143,7 +143,7 @@ func (v *visit) connectState() error {
 func (v *visit) makeWorkerKey() error {
 	a, err := v.access(identity.ManageKeys)
 	if err != nil {
-		return err
+		return v.audited(identity.KeyCreate, agentPrefix+v.agentID(), err)
 	}
 	g, err := v.ownAgent(identity.ReadAgents)
 	if err != nil {
@@ -160,7 +160,7 @@ func (v *visit) makeWorkerKey() error {
 	}
 	k, value, err := v.Manager.CreateKey(ctx, a, r)
 	if err != nil && !sealed(err) {
-		return v.showConnect(view, err)
+		return v.showConnect(view, v.audited(identity.KeyCreate, r.Principal.Ref(), err))
 	}
 	view.Key, view.Secret = &k, v.newSecret("key", value, once)
 	return v.showConnect(view, nil)

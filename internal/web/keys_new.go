@@ -104,7 +104,7 @@ func (v *visit) newKeyPage() error {
 
 // showNewKey shows the form with what was typed.
 func (v *visit) showNewKey(typed typedKey, problem error) error {
-	a, err := v.admin(identity.ManageKeys)
+	a, err := v.access(identity.ManageKeys)
 	if err != nil {
 		return err
 	}
@@ -167,7 +167,7 @@ func (v *visit) keyPresets(typed typedKey, agents []agentBox) []preset {
 
 // createKey makes a key, and shows its secret once.
 func (v *visit) createKey() error {
-	a, err := v.admin(identity.ManageKeys)
+	a, err := v.access(identity.ManageKeys)
 	if err != nil {
 		return v.audited(identity.KeyCreate, v.value("principal"), err)
 	}

@@ -12,10 +12,8 @@ import (
 	"errors"
 	"html/template"
 	"log/slog"
-	"math"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 	"time"
 
@@ -198,9 +196,7 @@ func (p *Pages) Problem(w http.ResponseWriter, r *http.Request, status int, mess
 // failed shows an error: in its own words if they are meant for people.
 func (p *Pages) failed(w http.ResponseWriter, r *http.Request, err error) {
 	e := errs.As(err)
-	if e.RetryAfter > 0 {
-		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(e.RetryAfter.Seconds()))))
-	}
+	retryAfter(w.Header(), err)
 	switch status := httpx.StatusOf(e.Kind); {
 	case r.Context().Err() != nil && errors.Is(err, r.Context().Err()):
 		return // the browser went away while it waited
