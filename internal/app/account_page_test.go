@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/parley-dev/parley/internal/idptest"
 )
 
 var ownKeyRow = regexp.MustCompile(`action="(/account/keys/key-[0-9a-z]+/end[^"]*)"`)
@@ -167,5 +169,28 @@ func TestJoiningWithTheAccountOneHas(t *testing.T) {
 	}
 	if res, _ := bob.do("POST", inv.URL+"/linked", url.Values{}); res.StatusCode != 404 {
 		t.Error("the invitation worked twice:", res.Status)
+	}
+}
+
+// A membership in an org with an identity provider is added to the session by signing in there.
+func TestAnOrgWithAProviderIsAddedOnTheAccountPage(t *testing.T) {
+	t.Parallel()
+	is := idptest.New(t)
+	is.Person = idptest.Claims{"sub": "s-1", "preferred_username": "ada", "name": "Ada", "email": "ada@acme.example"}
+	s := withIssuers(t, "", map[string]*idptest.Issuer{"acme": is})
+	admin := s.admin(t)
+	admin.create("ada")
+	const offer = `name="beside"`
+	if _, body := admin.do("GET", "/account", nil); strings.Contains(body, offer) {
+		t.Error("a provider of the org itself is offered:", body)
+	}
+	bob := s.member(t, "other", "bob", false)
+	if _, body := bob.do("GET", "/account", nil); !strings.Contains(body, offer) ||
+		!strings.Contains(body, `action="/login/sso/acme"`) {
+		t.Fatal(body)
+	}
+	res, body := bob.press("/login/sso/acme", url.Values{"beside": {"yes"}, "next": {"/account?org=other"}})
+	if !at(res, body, "user:bob") || !strings.Contains(body, `id="org-main"`) || strings.Contains(body, offer) {
+		t.Error(res.Status, body)
 	}
 }

@@ -19,6 +19,7 @@ func (p *Pages) mountAccount() {
 		"POST " + endProgram:     (*visit).endProgram,
 		"POST " + ownKeysPath:    (*visit).createOwnKey,
 		"POST " + endOwnKey:      (*visit).endOwnKey,
+		"POST " + newOwnKey:      (*visit).rotateOwnKey,
 		"POST /account/orgs":     (*visit).linkMembership,
 		"POST /account/unlink":   (*visit).unlinkMembership,
 	} {
@@ -56,7 +57,8 @@ type accountView struct {
 	More        bool // there are more programs than are shown
 	Keys        ownKeys
 	Memberships []orgMembership
-	LinkOrg     string // what was typed to add another one
+	Elsewhere   []ProviderName // of orgs that the session is not signed in to
+	LinkOrg     string         // what was typed to add another one
 	LinkUser    string
 }
 
@@ -94,6 +96,9 @@ func (v *visit) showAccount(edit func(*accountView), problem error) error {
 	if view.Memberships, err = v.memberships(); err != nil {
 		return err
 	}
+	view.Elsewhere = slices.DeleteFunc(v.providersOf(""), func(op ProviderName) bool {
+		return slices.ContainsFunc(view.Memberships, func(m orgMembership) bool { return m.Org == op.Org })
+	})
 	if edit != nil {
 		edit(view)
 	}

@@ -89,3 +89,46 @@ func TestASecretIsSealedUnderItsSession(t *testing.T) {
 		t.Error(list, err)
 	}
 }
+
+// A person rotates keys of their own, and only these.
+func TestOwnKeysAreRotatedOnTheAccountPage(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	made := o.bob.account("/keys", "name", "Laptop", "scopes", "svc:tasks:read", "expires", "30").want(http.StatusOK, `id="secret"`)
+	first := secretText.FindString(made.body)
+	k := o.only(t)
+	rotate := "/keys/" + k.ID + "/rotate"
+	o.bob.send(http.MethodGet, "/account", nil).want(http.StatusOK, `action="/account`+rotate+`?org=acme"`)
+	o.ada.account(rotate, "overlap", "0").want(http.StatusNotFound)
+	o.bob.account("/keys/%3Cb%3E/rotate", "overlap", "0").want(http.StatusNotFound)
+	o.bob.account(rotate, "overlap", "x").want(http.StatusUnprocessableEntity, `id="err-overlap"`, `id="rotate-`+k.ID+`" open`)
+	res := o.bob.account(rotate, "overlap", "3600").want(http.StatusOK, `id="secret"`, "It was rotated already")
+	second := secretText.FindString(res.body)
+	for _, value := range []string{first, second} {
+		if c, err := o.Auth.Authenticate(t.Context(), value); err != nil || c.Ref() != "user:bob" {
+			t.Error(value, err)
+		}
+	}
+	o.bob.accountAgain(rotate, "overlap", "3600").want(http.StatusOK, "was shown before").lacks(second)
+	o.bob.account(rotate, "overlap", "3600").want(http.StatusConflict)
+	if n := refusals(t, o, identity.KeyRotate); n != 1 {
+		t.Error(n, "refusals")
+	}
+	// One that administers the org needs the password.
+	o.ada.account("/keys", append(adminKey, rightPassword)...).want(http.StatusOK, `id="secret"`)
+	list, err := o.Store.Keys(t.Context(), "acme", identity.KeyFilter{Scope: identity.Admin})
+	if err != nil || len(list) != 1 {
+		t.Fatal(list, err)
+	}
+	rotate = "/keys/" + list[0].ID + "/rotate"
+	o.ada.account(rotate, "overlap", "0").want(http.StatusUnprocessableEntity, `id="err-password"`, "Is needed for a key")
+	o.ada.account(rotate, "overlap", "0", "password", rightPassword).want(http.StatusOK, `id="secret"`)
+}
+
+// Members find what was reported without a page for admins.
+func TestTheMenuLeadsToFriction(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	o.bob.get("/proposals").want(http.StatusOK, `href="/orgs/acme/friction"`)
+	o.bob.get("/friction").want(http.StatusOK, `href="/orgs/acme/friction" aria-current="page"`)
+}
