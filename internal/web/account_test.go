@@ -56,7 +56,8 @@ var adminKey = []string{"name", "Laptop", "scopes", "svc:admin:admin", "expires"
 func TestOwnKeyKeepsNothingOfThePassword(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
-	o.ada.account("/keys", append(adminKey, "wrong")...).want(http.StatusUnprocessableEntity, `id="err-password"`, "Is wrong.")
+	o.ada.account("/keys", append(adminKey, "wrong")...).
+		want(http.StatusUnprocessableEntity, `id="err-password"`, "Is wrong.")
 	o.ada.account("/keys", adminKey[:6]...).want(http.StatusUnprocessableEntity, "Is needed for a key")
 	made := o.ada.account("/keys", append(adminKey, rightPassword, "confirm", "x")...).want(http.StatusOK, `id="secret"`)
 	value := secretText.FindString(made.body)
@@ -94,14 +95,16 @@ func TestASecretIsSealedUnderItsSession(t *testing.T) {
 func TestOwnKeysAreRotatedOnTheAccountPage(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
-	made := o.bob.account("/keys", "name", "Laptop", "scopes", "svc:tasks:read", "expires", "30").want(http.StatusOK, `id="secret"`)
+	made := o.bob.account("/keys", "name", "Laptop", "scopes", "svc:tasks:read", "expires", "30").
+		want(http.StatusOK, `id="secret"`)
 	first := secretText.FindString(made.body)
 	k := o.only(t)
 	rotate := "/keys/" + k.ID + "/rotate"
 	o.bob.send(http.MethodGet, "/account", nil).want(http.StatusOK, `action="/account`+rotate+`?org=acme"`)
 	o.ada.account(rotate, "overlap", "0").want(http.StatusNotFound)
 	o.bob.account("/keys/%3Cb%3E/rotate", "overlap", "0").want(http.StatusNotFound)
-	o.bob.account(rotate, "overlap", "x").want(http.StatusUnprocessableEntity, `id="err-overlap"`, `id="rotate-`+k.ID+`" open`)
+	o.bob.account(rotate, "overlap", "x").
+		want(http.StatusUnprocessableEntity, `id="err-overlap"`, `id="rotate-`+k.ID+`" open`)
 	res := o.bob.account(rotate, "overlap", "3600").want(http.StatusOK, `id="secret"`, "It was rotated already")
 	second := secretText.FindString(res.body)
 	for _, value := range []string{first, second} {

@@ -28,7 +28,8 @@ func forPeople(err error) error {
 	switch e.Code {
 	case "request.stale":
 		return errs.New(errs.Stale, e.Code,
-			"somebody else changed it meanwhile, so nothing was saved; check what is below, and save it again if you still want to")
+			"somebody else changed it meanwhile, so nothing was saved; "+
+				"check what is below, and save it again if you still want to")
 	case "task.transition_not_allowed":
 		return errs.New(errs.Conflict, e.Code,
 			"nothing was changed: somebody else has moved it meanwhile; see its status below")

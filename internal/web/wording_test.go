@@ -65,12 +65,14 @@ func TestAReusedFormSpeaksToPeople(t *testing.T) {
 func TestNoErrorOfAFieldIsLost(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
-	o.ada.get("/audit?cursor=x").want(http.StatusUnprocessableEntity, "This cannot be shown as it was asked for. <span>Cursor: ").
+	const said = "This cannot be shown as it was asked for"
+	o.ada.get("/audit?cursor=x").want(http.StatusUnprocessableEntity, said+". <span>Cursor: ").
 		lacks("Nothing was saved", "see below")
-	o.ada.get("/audit?from=x").want(http.StatusUnprocessableEntity, "This cannot be shown as it was asked for: see below.", "Must be a day").
+	o.ada.get("/audit?from=x").want(http.StatusUnprocessableEntity, said+": see below.", "Must be a day").
 		lacks("<span>From:")
 	o.ada.post("/keys", "principal", "agent:scout", "expires", "90").
-		want(http.StatusUnprocessableEntity, "Nothing was saved: see below.", "Choose at least one right.").lacks("<span>Scopes:")
+		want(http.StatusUnprocessableEntity, "Nothing was saved: see below.", "Choose at least one right.").
+		lacks("<span>Scopes:")
 }
 
 // Who was too fast is told when to come back, by the page and by the header.
