@@ -45,6 +45,7 @@ var counterparts = map[string]string{
 	"GET /proposals":           "GET /proposals",
 	"GET /followups":           "GET /tasks",
 	"GET /agents":              "GET /agents",
+	"GET /friction":            "GET /friction",
 	"GET /keys":                "GET /keys",
 	"GET /keys/new":            "POST /keys",
 	"GET /clients":             "GET /clients",

@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/parley-dev/parley/internal/idptest"
 )
 
 var ownKeyRow = regexp.MustCompile(`action="(/account/keys/key-[0-9a-z]+/end[^"]*)"`)
@@ -64,12 +66,12 @@ func TestOwnKeysOnTheAccountPage(t *testing.T) {
 		t.Error(res.Status, body)
 	}
 	// A key that administers the org needs the password once more.
-	form = url.Values{"scopes": {"svc:admin:admin"}, "expires": {"30"}, "confirm": {"not my password"}}
+	form = url.Values{"scopes": {"svc:admin:admin"}, "expires": {"30"}, "password": {"not my password"}}
 	if res, body := admin.do("POST", "/account/keys", form); res.StatusCode != 422 ||
-		!strings.Contains(body, `id="err-confirm"`) || secretShown.MatchString(body) {
+		!strings.Contains(body, `id="err-password"`) || secretShown.MatchString(body) {
 		t.Error(res.Status, body)
 	}
-	form.Set("confirm", adminPassword)
+	form.Set("password", adminPassword)
 	if res, body := admin.do("POST", "/account/keys", form); res.StatusCode != 200 || !secretShown.MatchString(body) {
 		t.Error(res.Status, body)
 	}
@@ -81,7 +83,17 @@ func TestOrgsOnTheAccountPage(t *testing.T) {
 	s := running(t)
 	ada := s.member(t, "main", "ada", false)
 	s.member(t, "acme", "lovelace", false)
-	link := url.Values{"org": {"acme"}, "user": {"lovelace"}, "password": {"not the password"}}
+	link := url.Values{"org": {"acme"}, "user": {"lovelace"}, "password": {adminPassword}}
+	// Nobody at a browser that was left open adds a sign-in of their own.
+	for _, wrong := range []string{"", "not my password"} {
+		link.Set("confirm", wrong)
+		if res, body := ada.do("POST", "/account/orgs", link); res.StatusCode != 422 ||
+			!strings.Contains(body, `id="err-confirm"`) || !strings.Contains(body, `id="add-org" open`) {
+			t.Error(wrong, res.Status, body)
+		}
+	}
+	link.Set("confirm", adminPassword)
+	link.Set("password", "not the password")
 	if res, body := ada.do("POST", "/account/orgs", link); res.StatusCode != 422 ||
 		!strings.Contains(body, "is wrong.") || !strings.Contains(body, `value="lovelace"`) {
 		t.Error(res.Status, body)
@@ -110,7 +122,14 @@ func TestOrgsOnTheAccountPage(t *testing.T) {
 	if res, _ := ada.do("GET", "/account?org=other", nil); res.StatusCode != 404 {
 		t.Error(res.Status)
 	}
-	if res, body := ada.do("POST", "/account/unlink?org=acme", url.Values{}); res.StatusCode != 200 ||
+	if res, _ := ada.do("POST", "/account/unlink", url.Values{"membership": {"other"}}); res.StatusCode != 404 {
+		t.Error(res.Status)
+	}
+	if _, body := ada.do("GET", "/account", nil); strings.Count(body, `name="membership"`) != 2 {
+		t.Error("not all that is linked is listed:", body)
+	}
+	form := url.Values{"membership": {"acme"}}
+	if res, body := ada.do("POST", "/account/unlink?org=main", form); res.StatusCode != 200 ||
 		!strings.Contains(body, "no longer linked") {
 		t.Error(res.Status, body)
 	}
@@ -150,5 +169,28 @@ func TestJoiningWithTheAccountOneHas(t *testing.T) {
 	}
 	if res, _ := bob.do("POST", inv.URL+"/linked", url.Values{}); res.StatusCode != 404 {
 		t.Error("the invitation worked twice:", res.Status)
+	}
+}
+
+// A membership in an org with an identity provider is added to the session by signing in there.
+func TestAnOrgWithAProviderIsAddedOnTheAccountPage(t *testing.T) {
+	t.Parallel()
+	is := idptest.New(t)
+	is.Person = idptest.Claims{"sub": "s-1", "preferred_username": "ada", "name": "Ada", "email": "ada@acme.example"}
+	s := withIssuers(t, "", map[string]*idptest.Issuer{"acme": is})
+	admin := s.admin(t)
+	admin.create("ada")
+	const offer = `name="beside"`
+	if _, body := admin.do("GET", "/account", nil); strings.Contains(body, offer) {
+		t.Error("a provider of the org itself is offered:", body)
+	}
+	bob := s.member(t, "other", "bob", false)
+	if _, body := bob.do("GET", "/account", nil); !strings.Contains(body, offer) ||
+		!strings.Contains(body, `action="/login/sso/acme"`) {
+		t.Fatal(body)
+	}
+	res, body := bob.press("/login/sso/acme", url.Values{"beside": {"yes"}, "next": {"/account?org=other"}})
+	if !at(res, body, "user:bob") || !strings.Contains(body, `id="org-main"`) || strings.Contains(body, offer) {
+		t.Error(res.Status, body)
 	}
 }

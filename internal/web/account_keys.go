@@ -2,9 +2,8 @@ package web
 
 import (
 	"slices"
-	"time"
+	"strings"
 
-	"github.com/parley-dev/parley/internal/account"
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/identity"
 )
@@ -12,6 +11,7 @@ import (
 const (
 	ownKeysPath = "/account/keys"
 	endOwnKey   = ownKeysPath + "/{id}/end"
+	newOwnKey   = ownKeysPath + "/{id}/rotate"
 )
 
 // ownKey is a key of the member's own as the page shows it.
@@ -19,19 +19,16 @@ type ownKey struct {
 	identity.Key
 	Rights []string // in words
 	Only   []string // agents that it reaches; empty: all
+	Admin  bool     // it can administer the org
+	WhyNot string   // why it cannot be rotated; empty: it can
+	Rotate string   // where the form goes
 }
 
 // ownKeyForm is what is typed to make one.
 type ownKeyForm struct {
 	Name    string
-	Rights  []ownRight
+	Rights  []scopeBox // that the member can give to a key
 	Expires string
-}
-
-// ownRight is a scope that the member can give to a key.
-type ownRight struct {
-	right
-	Checked bool
 }
 
 // ownKeys is the part of the account page about keys.
@@ -39,16 +36,18 @@ type ownKeys struct {
 	List     []ownKey
 	More     bool // there are more than are shown
 	Form     ownKeyForm
-	Expiries []workerExpiry
+	Expiries []expiry
+	Overlaps []overlap
 	Made     *identity.Key // just now
-	Secret   string        // empty: it was shown before
+	Secret   *secret       // of that one
 }
 
 const shownOwnKeys = 50
 
 // findOwnKeys lists the member's live keys.
 func (v *visit) findOwnKeys() (ownKeys, error) {
-	out := ownKeys{Expiries: workerExpiries, Form: v.ownKeyForm()}
+	out := ownKeys{Form: v.ownKeyForm(), Overlaps: overlaps()}
+	out.Expiries = expiriesWith(out.Form.Expires)
 	list, err := v.Manager.OwnKeys(v.r.Context(), v.caller, identity.KeyFilter{
 		State: identity.KeyLive,
 		Limit: shownOwnKeys + 1,
@@ -60,11 +59,12 @@ func (v *visit) findOwnKeys() (ownKeys, error) {
 		list = list[:shownOwnKeys]
 	}
 	for i := range list {
-		k := ownKey{Key: list[i]}
-		for _, known := range rights {
-			if k.Scopes.Has(identity.Scope(known.Scope)) {
-				k.Rights = append(k.Rights, known.Text)
-			}
+		k := ownKey{
+			Key: list[i], Admin: list[i].Scopes.Has(identity.Admin), WhyNot: v.whyNotRotate(&list[i]),
+			Rotate: strings.Replace(newOwnKey, "{id}", list[i].ID, 1),
+		}
+		for _, w := range inWords(k.Scopes).Rights {
+			k.Rights = append(k.Rights, w.Yours)
 		}
 		k.Only = restrictions(k.Scopes)
 		out.List = append(out.List, k)
@@ -77,18 +77,14 @@ func (v *visit) ownKeyForm() ownKeyForm {
 	sent := v.r.URL.Path == ownKeysPath
 	f := ownKeyForm{Name: v.value("name"), Expires: v.value("expires")}
 	if !sent {
-		f.Name, f.Expires = "", defaultWorkerExpiry
+		f.Name, f.Expires = "", defaultExpiry
 	}
-	for _, known := range rights {
-		s := identity.Scope(known.Scope)
-		if !v.caller.Scopes.Has(s) {
-			continue
-		}
-		checked := s == identity.TasksRead || s == identity.TasksWrite
+	for _, w := range inWords(v.caller.Scopes).Rights {
+		checked := w.Scope == identity.TasksRead || w.Scope == identity.TasksWrite
 		if sent {
-			checked = slices.Contains(v.r.PostForm["scopes"], known.Scope)
+			checked = slices.Contains(v.r.PostForm["scopes"], string(w.Scope))
 		}
-		f.Rights = append(f.Rights, ownRight{known, checked})
+		f.Rights = append(f.Rights, scopeBox{w, checked})
 	}
 	return f
 }
@@ -96,61 +92,59 @@ func (v *visit) ownKeyForm() ownKeyForm {
 // createOwnKey makes a key that speaks for the member. Its secret is in this response only.
 func (v *visit) createOwnKey() error {
 	r := identity.KeyRequest{Name: v.value("name"), Scopes: v.r.PostForm["scopes"]}
-	err := v.ownExpiry(&r)
-	if err == nil && slices.Contains(r.Scopes, string(identity.Admin)) {
-		err = v.confirmed()
+	var err error
+	if r.ExpiresAt, err = endOf(v.value("expires"), v.Now()); err == nil {
+		err = v.confirmAdmin(slices.Contains(r.Scopes, string(identity.Admin)))
 	}
 	if err != nil {
-		return v.showAccount(nil, err)
+		return v.showAccount(nil, v.audited(identity.KeyCreate, v.member.Ref(), err))
 	}
 	ctx, once, err := v.begin()
 	if err != nil {
 		return err
 	}
-	k, secret, err := v.Manager.CreateOwnKey(ctx, v.caller, r)
+	k, value, err := v.Manager.CreateOwnKey(ctx, v.caller, r)
+	if err != nil && !sealed(err) {
+		return v.showAccount(nil, v.audited(identity.KeyCreate, v.member.Ref(), err))
+	}
+	made := v.newSecret("key", value, once)
+	return v.showAccount(func(view *accountView) { view.Keys.Made, view.Keys.Secret = &k, made }, nil)
+}
+
+// rotateOwnKey replaces one of the member's keys, and shows the secret of the new one once.
+func (v *visit) rotateOwnKey() error {
+	id := v.r.PathValue("id")
+	if !identity.ValidKeyID(id) {
+		return errs.ErrNotFound
+	}
+	old, err := v.Manager.OwnKey(v.r.Context(), v.caller, id)
 	if err != nil {
-		return v.showAccount(nil, err)
+		return v.audited(identity.KeyRotate, id, err)
 	}
-	if once.Replayed() {
-		secret = ""
+	d, err := v.overlapOf()
+	if err == nil {
+		err = v.confirmAdmin(old.Scopes.Has(identity.Admin))
 	}
-	return v.showAccount(func(view *accountView) { view.Keys.Made, view.Keys.Secret = &k, secret }, nil)
-}
-
-// ownExpiry sets when the key ends.
-func (v *visit) ownExpiry(r *identity.KeyRequest) error {
-	for _, e := range workerExpiries {
-		if e.Value != v.value("expires") {
-			continue
-		}
-		if e.length > 0 {
-			r.ExpiresAt = v.Now().Add(e.length).Truncate(time.Microsecond)
-		}
-		return nil
+	if err != nil {
+		return v.showAccount(nil, v.audited(identity.KeyRotate, id, err))
 	}
-	return errs.InvalidFields(errs.Field{
-		In: errs.Body, Name: "/expires",
-		Message: "must be one of the times in the list",
-	})
-}
-
-// confirmed asks for the member's password once more.
-func (v *visit) confirmed() error {
-	err := v.Confirm(v.r, v.member, v.r.PostFormValue("confirm"))
-	if errs.As(err).Code == account.WrongPassword {
-		err = errs.InvalidFields(errs.Field{
-			In: errs.Body, Name: "/confirm",
-			Message: "is not your password, which a key that administers the org needs",
-		})
+	ctx, once, err := v.begin()
+	if err != nil {
+		return err
 	}
-	return err
+	k, value, err := v.Manager.RotateOwnKey(ctx, v.caller, id, d)
+	if err != nil && !sealed(err) {
+		return v.showAccount(nil, v.audited(identity.KeyRotate, id, err))
+	}
+	made := v.newSecret("key", value, once)
+	return v.showAccount(func(view *accountView) { view.Keys.Made, view.Keys.Secret = &k, made }, nil)
 }
 
 // endOwnKey ends one of the member's keys.
 func (v *visit) endOwnKey() error {
 	k, err := v.Manager.RevokeOwnKey(v.r.Context(), v.caller, v.r.PathValue("id"))
 	if err != nil {
-		return err
+		return v.audited(identity.KeyRevoke, v.r.PathValue("id"), err)
 	}
 	return v.done(v.accountPath()+"#keys", "The key "+k.Prefix+"… has ended.")
 }

@@ -2,37 +2,67 @@ package web
 
 import (
 	"net/http"
+	"slices"
 
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/identity"
 )
 
-// orgMembership is a membership of the person, in this session.
+// orgMembership is a membership of the person: in this session, in the account, or in both.
 type orgMembership struct {
 	identity.Member
-	Here bool // the page is about it
+	Here   bool // the page is about it
+	Open   bool // the session is signed in to it
+	Linked bool // one sign-in opens it and the other linked ones
 }
 
-// memberships are those of the person that the session is signed in to. Linked says whether the
-// one of this visit is one account with others.
-func (v *visit) memberships() (list []orgMembership, linked bool, err error) {
+// memberships are those of the person: what the session is signed in to, and what is one account
+// with the membership of this visit. Whoever reads the page sees all that opens the account.
+func (v *visit) memberships() ([]orgMembership, error) {
 	found, err := v.Memberships(v.r)
 	if err != nil {
-		return nil, false, err
+		return nil, err
 	}
+	linked, err := v.linked()
+	if err != nil {
+		return nil, err
+	}
+	var list []orgMembership
 	for i := range found {
-		list = append(list, orgMembership{found[i], found[i].Org == v.member.Org})
+		m := orgMembership{Member: found[i], Here: found[i].Org == v.member.Org, Open: true}
+		at := slices.IndexFunc(linked, func(l identity.Member) bool { return l.Principal == m.Principal })
+		if m.Linked = at >= 0; m.Linked {
+			linked = slices.Delete(linked, at, at+1)
+		}
+		list = append(list, m)
 	}
-	account, err := v.Accounts.Memberships(v.r.Context(), v.member.Principal)
-	return list, len(account) > 1, err
+	for i := range linked {
+		list = append(list, orgMembership{Member: linked[i], Linked: true})
+	}
+	return list, nil
 }
 
-// linkMembership signs in to another org beside this one, and makes both one account.
+// linked are the memberships that are one account with the one of this visit, itself among them;
+// none: it is not linked.
+func (v *visit) linked() ([]identity.Member, error) {
+	list, err := v.Accounts.Memberships(v.r.Context(), v.member.Principal)
+	if err != nil || len(list) < 2 {
+		return nil, err
+	}
+	return list, nil
+}
+
+// linkMembership signs in to another org beside this one, and makes both one account. It asks for
+// the password of this membership, too: what is linked can sign in to it from then on.
 func (v *visit) linkMembership() error {
 	org, user := v.value("org"), v.value("user")
-	linked, err := v.LinkMembership(v.r, v.member, org, user, v.r.PostFormValue("password"))
-	if errs.KindOf(err) == errs.Unauthenticated { // there, not here
-		err = errs.New(errs.Invalid, "account.bad_login", "%s", errs.As(err).Message)
+	linked := false
+	err := v.confirmWith("confirm", v.r.PostFormValue("confirm"), "is needed: one sign-in will open both")
+	if err == nil {
+		linked, err = v.LinkMembership(v.r, v.member, org, user, v.r.PostFormValue("password"))
+		if errs.KindOf(err) == errs.Unauthenticated { // there, not here
+			err = errs.New(errs.Invalid, "account.bad_login", "%s", errs.As(err).Message)
+		}
 	}
 	if err != nil {
 		return v.showAccount(func(view *accountView) { view.LinkOrg, view.LinkUser = org, user }, err)
@@ -44,12 +74,25 @@ func (v *visit) linkMembership() error {
 	return v.done(v.accountPath()+"#orgs", said)
 }
 
-// unlinkMembership takes this membership out of its account.
+// unlinkMembership takes a membership out of the account: the one that the form names, or else the
+// one of this visit.
 func (v *visit) unlinkMembership() error {
-	if err := v.UnlinkMembership(v.r, v.member); err != nil {
+	m, to := v.member, accountPath // the session may not have it any more
+	if org := v.value("membership"); org != "" && org != m.Org {
+		list, err := v.linked()
+		if err != nil {
+			return err
+		}
+		at := slices.IndexFunc(list, func(l identity.Member) bool { return l.Org == org })
+		if at < 0 {
+			return errs.ErrNotFound
+		}
+		m, to = &list[at], v.accountPath()
+	}
+	if err := v.UnlinkMembership(v.r, m); err != nil {
 		return v.showAccount(nil, err)
 	}
-	return v.done(accountPath, v.member.Org+" is no longer linked with your other orgs.")
+	return v.done(to, m.Org+" is no longer linked with your other orgs.")
 }
 
 // joinLinked accepts an invitation with the account that is signed in.

@@ -1,9 +1,9 @@
 package web
 
 import (
-	"context"
 	"net/http"
 	"net/url"
+	"slices"
 
 	"github.com/parley-dev/parley/internal/account"
 	"github.com/parley-dev/parley/internal/errs"
@@ -19,6 +19,7 @@ func (p *Pages) mountAccount() {
 		"POST " + endProgram:     (*visit).endProgram,
 		"POST " + ownKeysPath:    (*visit).createOwnKey,
 		"POST " + endOwnKey:      (*visit).endOwnKey,
+		"POST " + newOwnKey:      (*visit).rotateOwnKey,
 		"POST /account/orgs":     (*visit).linkMembership,
 		"POST /account/unlink":   (*visit).unlinkMembership,
 	} {
@@ -34,57 +35,54 @@ func (p *Pages) ownVisitor(r *http.Request) (*identity.Caller, *http.Request, er
 		r.SetPathValue("org", org)
 		return p.visitor(r)
 	}
-	if err := p.forms.Check(r); err != nil {
-		return nil, r, errOtherSite
-	}
-	cookie, err := r.Cookie(p.sessions.Cookie.Name)
-	if err != nil || cookie.Value == "" {
-		return nil, r, nil
-	}
-	ctx, err := p.sessions.Load(context.WithValue(r.Context(), loadedKey{}, new(string)), cookie.Value)
-	if err != nil {
-		return nil, r, err
-	}
-	r = r.WithContext(ctx)
-	m, err := p.SignedIn(r)
-	if err != nil || m == nil {
-		return nil, r, err
-	}
-	r = r.WithContext(context.WithValue(ctx, visitKey{}, m))
-	return sessionCaller(m, cookie.Value), r, nil
+	return p.visitorAs(r, p.SignedIn)
 }
 
 // accountPath is the page of the account, for the membership of this visit.
 func (v *visit) accountPath() string { return accountPath + v.accountQuery() }
 
-// accountQuery names the membership of this visit, if the session may have others.
+// accountQuery names the membership of this visit: forms act on what the page showed, also if the
+// session has another first membership by then.
 func (v *visit) accountQuery() string {
-	if v.r.URL.Query().Get("org") == "" {
-		return ""
-	}
 	return "?" + url.Values{"org": {v.member.Org}}.Encode()
 }
 
 // accountView is the page of somebody's account.
 type accountView struct {
 	Query       string // of all forms: which membership they are about
+	Sent        string // the path of the form that was sent; empty: none
 	Password    bool   // the member has one
-	Changing    bool   // it was to be changed, and something was wrong
 	Connections []connection
 	Programs    []program
 	More        bool // there are more programs than are shown
 	Keys        ownKeys
 	Memberships []orgMembership
-	Linked      bool   // one sign-in opens this membership and others
-	LinkOrg     string // what was typed to add another one
+	Elsewhere   []ProviderName // of orgs that the session is not signed in to
+	LinkOrg     string         // what was typed to add another one
 	LinkUser    string
+}
+
+// Linked reports whether the membership of the page is one account with others.
+func (a *accountView) Linked() bool {
+	return slices.ContainsFunc(a.Memberships, func(m orgMembership) bool { return m.Linked })
+}
+
+// In is what was wrong with the form of a path: the page has several with the same fields.
+func (a *accountView) In(path string, e formErrors) formErrors {
+	if a.Sent != path {
+		return formErrors{}
+	}
+	return e
 }
 
 func (v *visit) accountPage() error { return v.showAccount(nil, nil) }
 
 // showAccount shows the page; edit adds what a form has to say.
 func (v *visit) showAccount(edit func(*accountView), problem error) error {
-	view := accountView{Query: v.accountQuery()}
+	view := &accountView{Query: v.accountQuery()}
+	if v.r.Method == http.MethodPost {
+		view.Sent = v.r.URL.Path
+	}
 	var err error
 	if view.Connections, view.Password, err = v.connections(); err != nil {
 		return err
@@ -95,11 +93,14 @@ func (v *visit) showAccount(edit func(*accountView), problem error) error {
 	if view.Keys, err = v.findOwnKeys(); err != nil {
 		return err
 	}
-	if view.Memberships, view.Linked, err = v.memberships(); err != nil {
+	if view.Memberships, err = v.memberships(); err != nil {
 		return err
 	}
+	view.Elsewhere = slices.DeleteFunc(v.providersOf(""), func(op ProviderName) bool {
+		return slices.ContainsFunc(view.Memberships, func(m orgMembership) bool { return m.Org == op.Org })
+	})
 	if edit != nil {
-		edit(&view)
+		edit(view)
 	}
 	v.secret = true // what stands here is nobody else's business: it is kept nowhere
 	return renderForm(v, http.StatusOK, "account", "Your account", view, problem)
@@ -121,10 +122,7 @@ func (v *visit) changePassword() error {
 		err = v.signIn(v.r.Context(), signed)
 	}
 	if err != nil {
-		return v.showAccount(func(view *accountView) { view.Changing = true }, err)
+		return v.showAccount(nil, err)
 	}
 	return v.done(v.accountPath(), "The password was changed, and all other sessions were ended.")
 }
-
-var errOtherSite = errs.New(errs.Forbidden, "auth.other_site",
-	"this form was sent from another site, so nothing was done")

@@ -15,39 +15,14 @@ import (
 // adminPerPage bounds the rows of their lists.
 const adminPerPage = 50
 
-// admin authorizes the member for what only admins do. The refusal speaks of people: a person
-// has no key whose scope could be missing.
-func (v *visit) admin(action identity.Action) (identity.Access, error) {
-	a, err := v.access(action)
-	if err != nil && errs.KindOf(err) == errs.Forbidden {
-		err = errs.New(errs.Forbidden, errs.As(err).Code, "only admins can %s; ask an admin of this org", action)
-	}
-	return a, err
-}
-
 // audited tells the audit log that an action was refused, as REST does. A field that was filled
 // in wrongly is between the form and its reader.
 func (v *visit) audited(action identity.AuditAction, target string, err error) error {
 	if err == nil || errs.KindOf(err) == errs.Invalid {
-		return plain(err)
+		return err
 	}
 	if failed := v.Manager.Refused(v.r.Context(), v.member.Org, action, target, err); failed != nil {
 		v.Logger.ErrorContext(v.r.Context(), "a refusal is missing in the audit log", "error", failed)
-	}
-	return plain(err)
-}
-
-// plain replaces errors whose words are meant for programs.
-func plain(err error) error {
-	switch {
-	case err == nil:
-		return nil
-	case errors.Is(err, idempotency.ErrReused):
-		return errs.New(errs.Invalid, idempotency.ErrReused.Code,
-			"this form was sent before with other content; check it and send it again")
-	case errs.KindOf(err) == errs.Stale:
-		return errs.New(errs.Stale, errs.As(err).Code,
-			"somebody changed it while you read it, so nothing was saved; this is how it is now")
 	}
 	return err
 }

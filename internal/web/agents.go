@@ -163,7 +163,7 @@ func (v *visit) newAgentPage() error {
 // createAgent registers an agent, and leads to where its worker is connected.
 func (v *visit) createAgent() error {
 	if _, err := v.access(identity.ManageAgents); err != nil {
-		return err
+		return v.audited(identity.AgentCreate, v.value("id"), err)
 	}
 	form := v.agentForm()
 	created := agent.Agent{
@@ -180,7 +180,7 @@ func (v *visit) createAgent() error {
 		created, err = v.Agents.Create(ctx, created)
 	}
 	if err != nil {
-		return renderForm(v, http.StatusOK, "agent_new", "Register an agent", form, err)
+		return renderForm(v, http.StatusOK, "agent_new", "Register an agent", form, v.audited(identity.AgentCreate, form.ID, err))
 	}
 	said := created.Name + " is registered. Connect its worker next."
 	if once.Replayed() {
@@ -283,7 +283,7 @@ func (v *visit) showAgent(typed *agentForm, message string, problem error) error
 func (v *visit) editAgent() error {
 	g, err := v.ownAgent(identity.ManageAgents)
 	if err != nil {
-		return err
+		return v.audited(identity.AgentUpdate, v.agentID(), err)
 	}
 	form := v.agentForm()
 	form.ID = g.ID
@@ -304,14 +304,14 @@ func (v *visit) updateAgent(id string, e agent.Edit) error {
 	if err == nil {
 		_, err = v.Agents.Update(ctx, v.member.Org, id, e)
 	}
-	return err
+	return v.audited(identity.AgentUpdate, id, err)
 }
 
 // disableAgent disables an agent, or enables it again.
 func (v *visit) disableAgent() error {
 	g, err := v.ownAgent(identity.ManageAgents)
 	if err != nil {
-		return err
+		return v.audited(identity.AgentUpdate, v.agentID(), err)
 	}
 	disabled := v.value("disabled") == "true"
 	said := g.Name + " is enabled."
@@ -328,7 +328,7 @@ func (v *visit) disableAgent() error {
 func (v *visit) pinAgent() error {
 	g, err := v.ownAgent(identity.ManageAgents)
 	if err != nil {
-		return err
+		return v.audited(identity.AgentUpdate, v.agentID(), err)
 	}
 	status := v.value("status")
 	said := "The status is pinned: " + g.Name + " shows as " + status + ", whatever its workers do."

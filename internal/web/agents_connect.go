@@ -4,7 +4,6 @@ import (
 	"embed"
 	"net/http"
 	"strings"
-	"time"
 
 	"github.com/parley-dev/parley/internal/agent"
 	"github.com/parley-dev/parley/internal/errs"
@@ -69,29 +68,12 @@ type connectView struct {
 	State    connecting
 	Snippets []snippet
 	MayMake  bool
-	Expiries []workerExpiry
+	Expiries []expiry
 	Rights   string // what was chosen
 	Expires  string
 	Key      *identity.Key // that was made just now
-	Secret   string        // empty: it was shown before
+	Secret   *secret       // of that one
 }
-
-// workerExpiry is how long a key may work.
-type workerExpiry struct {
-	Value, Name string
-	length      time.Duration // 0: for ever
-}
-
-const oneDay = 24 * time.Hour
-
-var workerExpiries = []workerExpiry{
-	{"30", "30 days", 30 * oneDay},
-	{"90", "90 days", 90 * oneDay},
-	{"365", "a year", 365 * oneDay},
-	{"never", "it never ends", 0},
-}
-
-const defaultWorkerExpiry = "90"
 
 // workerRights are what a worker's key may have.
 var workerRights = map[string][]string{
@@ -105,7 +87,7 @@ var workerRights = map[string][]string{
 const defaultRights = "worker"
 
 func (v *visit) connectPage() error {
-	return v.showConnect(connectView{Rights: defaultRights, Expires: defaultWorkerExpiry}, nil)
+	return v.showConnect(connectView{Rights: defaultRights, Expires: defaultExpiry}, nil)
 }
 
 func (v *visit) showConnect(view connectView, problem error) error {
@@ -113,8 +95,8 @@ func (v *visit) showConnect(view connectView, problem error) error {
 	if err != nil {
 		return err
 	}
-	view.Agent, view.Href, view.MayMake, view.Expiries = g, v.agentPath(g.ID), v.may(identity.ManageKeys),
-		workerExpiries
+	view.Agent, view.Href, view.MayMake = g, v.agentPath(g.ID), v.may(identity.ManageKeys)
+	view.Expiries = expiriesWith(view.Expires)
 	if view.State, err = v.connecting(&g); err != nil {
 		return err
 	}
@@ -143,7 +125,7 @@ func (v *visit) connectState() error {
 func (v *visit) makeWorkerKey() error {
 	a, err := v.access(identity.ManageKeys)
 	if err != nil {
-		return err
+		return v.audited(identity.KeyCreate, agentPrefix+v.agentID(), err)
 	}
 	g, err := v.ownAgent(identity.ReadAgents)
 	if err != nil {
@@ -158,15 +140,11 @@ func (v *visit) makeWorkerKey() error {
 	if err != nil {
 		return err
 	}
-	k, secret, err := v.Manager.CreateKey(ctx, a, r)
-	if err != nil {
-		return v.showConnect(view, err)
+	k, value, err := v.Manager.CreateKey(ctx, a, r)
+	if err != nil && !sealed(err) {
+		return v.showConnect(view, v.audited(identity.KeyCreate, r.Principal.Ref(), err))
 	}
-	view.Key = &k
-	if !once.Replayed() {
-		view.Secret = secret
-	}
-	v.secret = true
+	view.Key, view.Secret = &k, v.newSecret("key", value, once)
 	return v.showConnect(view, nil)
 }
 
@@ -183,20 +161,9 @@ func (v *visit) workerKey(g *agent.Agent, view *connectView) (identity.KeyReques
 	if r.Scopes == nil {
 		wrong = append(wrong, errs.Field{In: errs.Body, Name: "/rights", Message: "must be worker or tools"})
 	}
-	found := false
-	for _, e := range workerExpiries {
-		if e.Value != view.Expires {
-			continue
-		}
-		if found = true; e.length > 0 {
-			r.ExpiresAt = v.Now().Add(e.length).Truncate(time.Microsecond)
-		}
-	}
-	if !found {
-		wrong = append(wrong, errs.Field{
-			In: errs.Body, Name: "/expires",
-			Message: "must be one of the times in the list",
-		})
+	var err error
+	if r.ExpiresAt, err = endOf(view.Expires, v.Now()); err != nil {
+		wrong = append(wrong, errs.As(err).Fields...)
 	}
 	if len(wrong) > 0 {
 		return r, errs.InvalidFields(wrong...)

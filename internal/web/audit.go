@@ -38,7 +38,7 @@ type auditRow struct {
 
 // auditPage lists the log, newest first.
 func (v *visit) auditPage() error {
-	a, err := v.admin(identity.ReadAudit)
+	a, err := v.access(identity.ReadAudit)
 	if err != nil {
 		return err
 	}

@@ -23,7 +23,7 @@ type clientOne struct {
 }
 
 func (v *visit) clientPage() error {
-	c, err := v.clientInPath(identity.ReadClients)
+	_, c, err := v.clientInPath(identity.ReadClients)
 	if err != nil {
 		return err
 	}
@@ -31,16 +31,17 @@ func (v *visit) clientPage() error {
 }
 
 // clientInPath is the client that the path names, for a member who may do the action.
-func (v *visit) clientInPath(action identity.Action) (oauth.Client, error) {
-	a, err := v.admin(action)
+func (v *visit) clientInPath(action identity.Action) (identity.Access, oauth.Client, error) {
+	a, err := v.access(action)
 	if err != nil {
-		return oauth.Client{}, err
+		return a, oauth.Client{}, err
 	}
 	id := v.r.PathValue("id")
 	if !oauth.ValidClientID(id) {
-		return oauth.Client{}, errs.ErrNotFound
+		return a, oauth.Client{}, errs.ErrNotFound
 	}
-	return v.Programs.OrgClient(v.r.Context(), a, id)
+	c, err := v.Programs.OrgClient(v.r.Context(), a, id)
+	return a, c, err
 }
 
 // showClient shows a client; typed is what was typed into its form, if that was refused.
@@ -62,20 +63,16 @@ func (v *visit) showClient(status int, c oauth.Client, typed *typedClient, s *se
 
 // changeClient changes a client that is still as the form showed it.
 func (v *visit) changeClient() error {
-	c, err := v.clientInPath(identity.ManageClients)
+	a, c, err := v.clientInPath(identity.ManageClients)
 	if err != nil {
 		return v.audited(oauth.ClientUpdate, v.r.PathValue("id"), err)
-	}
-	a, err := v.access(identity.ManageClients)
-	if err != nil {
-		return err
 	}
 	typed := v.typedClient()
 	uris := typed.uris()
 	edit := oauth.ClientEdit{Name: &typed.Name, RedirectURIs: &uris, Scopes: &typed.Scopes}
 	version, err := strconv.ParseInt(v.value("version"), 10, 64)
 	if err != nil {
-		return errs.New(errs.Malformed, "request.malformed", "this form is incomplete; open the client again")
+		return errIncomplete
 	}
 	edit.IfVersion = &version
 	if edit.Once, err = v.once(); err == nil {
@@ -94,13 +91,9 @@ func (v *visit) changeClient() error {
 
 // rotateClient gives a client a new secret, and shows it once.
 func (v *visit) rotateClient() error {
-	c, err := v.clientInPath(identity.ManageClients)
+	a, c, err := v.clientInPath(identity.ManageClients)
 	if err != nil {
 		return v.audited(oauth.ClientRotate, v.r.PathValue("id"), err)
-	}
-	a, err := v.access(identity.ManageClients)
-	if err != nil {
-		return err
 	}
 	d, err := v.overlapOf()
 	if err != nil {
@@ -122,16 +115,12 @@ func (v *visit) rotateClient() error {
 
 // deleteClient deletes a client with all that people allowed it.
 func (v *visit) deleteClient() error {
-	c, err := v.clientInPath(identity.ManageClients)
+	a, c, err := v.clientInPath(identity.ManageClients)
 	if errs.KindOf(err) == errs.NotFound && err != nil {
 		return v.done(v.base()+"/clients", "There is no such client any more.")
 	}
 	if err != nil {
 		return v.audited(oauth.ClientDelete, v.r.PathValue("id"), err)
-	}
-	a, err := v.access(identity.ManageClients)
-	if err != nil {
-		return err
 	}
 	if _, err := v.Programs.DeleteClient(v.r.Context(), a, c.ID); err != nil {
 		return v.audited(oauth.ClientDelete, c.ID, err)

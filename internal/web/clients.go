@@ -57,7 +57,7 @@ var methodWords = map[oauth.Method]method{
 
 // clientsPage lists the clients of the org, newest first.
 func (v *visit) clientsPage() error {
-	a, err := v.admin(identity.ReadClients)
+	a, err := v.access(identity.ReadClients)
 	if err != nil {
 		return err
 	}
@@ -135,7 +135,7 @@ func scopeNames(scopes identity.Scopes) []string {
 }
 
 func (v *visit) showNewClient(typed typedClient, problem error) error {
-	if _, err := v.admin(identity.ManageClients); err != nil {
+	if _, err := v.access(identity.ManageClients); err != nil {
 		return err
 	}
 	out := newClientView{Typed: typed}
@@ -153,7 +153,7 @@ func (v *visit) showNewClient(typed typedClient, problem error) error {
 
 // createClient registers a client, and shows its secret once if it has one.
 func (v *visit) createClient() error {
-	a, err := v.admin(identity.ManageClients)
+	a, err := v.access(identity.ManageClients)
 	typed := v.typedClient()
 	if err != nil {
 		return v.audited(oauth.ClientCreate, typed.Name, err)

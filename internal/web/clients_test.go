@@ -81,7 +81,7 @@ func TestAClientIsChanged(t *testing.T) {
 	o.ada.post(at, edit("1", "News")...).leads(o.ada, "The client was changed.", "News", `value="svc:admin:admin" checked`, `value="agent:scout" checked`)
 	o.ada.again(at, edit("1", "News")...).leads(o.ada, "The client was changed.")
 	// Somebody decided on what was there before.
-	stale := o.ada.post(at, edit("1", "Mine")...).want(http.StatusPreconditionFailed, "Somebody changed it while you read it", `value="News"`)
+	stale := o.ada.post(at, edit("1", "Mine")...).want(http.StatusPreconditionFailed, "Somebody else changed it meanwhile", `value="News"`)
 	stale.lacks("ETag", `value="Mine"`)
 	o.ada.post(at, edit("", "Mine")...).want(http.StatusBadRequest)
 	o.ada.post(at, "version", "2", "name", "", "redirect_uris", "http://bad.example/", "scopes", "agent:scout").

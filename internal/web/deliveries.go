@@ -36,7 +36,7 @@ var deliveryViews = []struct {
 func (v *visit) deliveriesPage() error { return v.showDeliveries(nil) }
 
 func (v *visit) showDeliveries(problem error) error {
-	a, err := v.admin(identity.ReadTasks)
+	a, err := v.access(identity.ReadTasks)
 	if err != nil {
 		return err
 	}
@@ -88,7 +88,7 @@ func (v *visit) showDeliveries(problem error) error {
 
 // retryDelivery takes up a configuration that was given up.
 func (v *visit) retryDelivery() error {
-	a, err := v.admin(identity.ReadTasks)
+	a, err := v.access(identity.ReadTasks)
 	if err != nil {
 		return err
 	}
@@ -102,7 +102,7 @@ func (v *visit) retryDelivery() error {
 		_, err = v.Tasks.RetryPush(ctx, a, uid, id)
 	}
 	if err != nil {
-		return v.showDeliveries(plain(err))
+		return v.showDeliveries(err)
 	}
 	return v.back(v.base()+"/settings/deliveries", "It is tried again now, from the event that could not be delivered.")
 }

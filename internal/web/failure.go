@@ -17,27 +17,55 @@ import (
 // formErrors are what was wrong with a form: of fields, by the last part of their names, and
 // of the whole.
 type formErrors struct {
-	Whole  string
-	fields map[string]string
-	Wait   int // seconds until another try makes sense; 0: at once
+	Whole   string
+	Unshown []string // what was wrong with fields that the page shows nothing beside
+	fields  map[string]string
+	shown   map[string]bool // fields that the template has asked for
+	reads   bool            // the page was asked for, and no form was sent
+	Wait    int             // seconds until another try makes sense; 0: at once
 }
 
-// newFormErrors takes an error of a service apart.
-func newFormErrors(err error) formErrors {
+// newFormErrors takes an error of a service apart. reads: nothing was to be saved.
+func newFormErrors(err error, reads bool) formErrors {
 	e := errs.As(err)
-	out := formErrors{fields: map[string]string{}}
+	out := formErrors{fields: map[string]string{}, shown: map[string]bool{}, reads: reads}
 	for _, f := range e.Fields {
 		name := fieldName(f.Name)
 		if _, ok := out.fields[name]; !ok {
-			out.fields[name] = capital(f.Message) + "."
+			out.fields[name] = f.Message
 		}
 	}
 	if len(out.fields) == 0 {
 		out.Whole = sentence(err)
 	} else {
-		out.Whole = "Nothing was saved: see below."
+		out.sum()
 	}
 	out.Wait = int(math.Ceil(e.RetryAfter.Seconds()))
+	return out
+}
+
+// sum says what became of the whole, and lists the fields that the template did not ask for. It
+// is called again after the template has run once.
+func (e *formErrors) sum() {
+	e.Whole = "Nothing was saved"
+	if e.reads {
+		e.Whole = "This cannot be shown as it was asked for"
+	}
+	if e.Unshown = e.rest(); len(e.Unshown) < len(e.fields) {
+		e.Whole += ": see below"
+	}
+	e.Whole += "."
+}
+
+// rest lists the fields that the template has not asked for yet.
+func (e *formErrors) rest() []string {
+	var out []string
+	for name, message := range e.fields {
+		if !e.shown[name] {
+			out = append(out, capital(strings.ReplaceAll(name, "_", " "))+": "+message+".")
+		}
+	}
+	slices.Sort(out)
 	return out
 }
 
@@ -48,18 +76,25 @@ func fieldName(pointer string) string {
 	return name
 }
 
-// Field is what was wrong with a field; empty: nothing.
-func (e formErrors) Field(name string) string { return e.fields[name] }
+// Field is what was wrong with a field; empty: nothing. Who asks shows it.
+func (e formErrors) Field(name string) string {
+	message, wrong := e.fields[name]
+	if !wrong {
+		return ""
+	}
+	e.shown[name] = true
+	return capital(message) + "."
+}
 
 // Other lists problems of fields that the form does not show itself.
 func (e formErrors) Other(shown ...string) []string {
-	var out []string
-	for name, message := range e.fields {
-		if !slices.Contains(shown, name) {
-			out = append(out, name+": "+message)
-		}
+	for _, name := range shown {
+		e.Field(name)
 	}
-	slices.Sort(out)
+	out := e.rest()
+	for name := range e.fields {
+		e.shown[name] = true
+	}
 	return out
 }
 
@@ -89,12 +124,10 @@ func (v *visit) fail(err error) {
 	if v.r.Context().Err() != nil && errors.Is(err, context.Canceled) {
 		return // the browser went away while it waited
 	}
+	err = forPeople(err)
 	e := errs.As(err)
 	status := httpx.StatusOf(e.Kind)
-	f := failure{Status: status, Message: sentence(err), Wait: int(math.Ceil(e.RetryAfter.Seconds()))}
-	if f.Wait > 0 {
-		v.w.Header().Set("Retry-After", strconv.Itoa(f.Wait))
-	}
+	f := failure{Status: status, Message: sentence(err), Wait: retryAfter(v.w.Header(), err)}
 	title, known := failureTitles[status]
 	switch {
 	case e.Kind == errs.Unavailable:
@@ -110,6 +143,15 @@ func (v *visit) fail(err error) {
 	if err := render(v, status, "failure", title, f); err != nil {
 		v.failed(v.w, v.r, err) // not even the menu can be shown
 	}
+}
+
+// retryAfter has the response say when another try makes sense: in how many seconds; 0: at once.
+func retryAfter(h http.Header, err error) int {
+	wait := int(math.Ceil(errs.As(err).RetryAfter.Seconds()))
+	if wait > 0 {
+		h.Set("Retry-After", strconv.Itoa(wait))
+	}
+	return wait
 }
 
 // refuse answers what was refused before a handler ran.

@@ -1,13 +1,11 @@
 package web
 
 import (
-	"errors"
 	"net/http"
 	"strconv"
 
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/followup"
-	"github.com/parley-dev/parley/internal/idempotency"
 	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/internal/proposal"
 )
@@ -111,7 +109,7 @@ func (v *visit) changeFollowup() error {
 		return errs.New(errs.Invalid, "request.invalid", "choose a status, or somebody to assign it to")
 	}
 	if _, err := v.Followups.Change(v.r.Context(), a, v.r.PathValue("id"), cmd); err != nil {
-		return v.showFollowup(typed, kindly(err))
+		return v.showFollowup(typed, err)
 	}
 	return v.back(v.followupURL(v.r.PathValue("id")), said)
 }
@@ -141,23 +139,4 @@ func (v *visit) followupEdit() (cmd followup.Edit, said string, typed *followupF
 		said = "Your changes are saved."
 	}
 	return cmd, said, typed
-}
-
-// kindly words errors of forms for people who read pages.
-func kindly(err error) error {
-	switch {
-	case err == nil:
-		return nil
-	case errors.Is(err, idempotency.ErrReused):
-		return errFormReused
-	case errs.As(err).Code == "request.stale":
-		return errs.New(errs.Stale, "request.stale",
-			"somebody else changed it meanwhile, so nothing was saved; what you typed is below, "+
-				"and saving it again replaces the other change")
-	case errs.As(err).Code == "task.transition_not_allowed":
-		return errs.New(errs.Conflict, "task.transition_not_allowed",
-			"nothing was changed: somebody else has moved it meanwhile; see its status below")
-	default:
-		return err
-	}
 }

@@ -231,7 +231,7 @@ func (v *visit) createFollowup() error {
 	}
 	out, err := v.Followups.Create(v.r.Context(), a, cmd)
 	if err != nil {
-		return v.showFollowups(http.StatusOK, cmd, kindly(err))
+		return v.showFollowups(http.StatusOK, cmd, err)
 	}
 	return v.done(v.base()+"/followups/"+out.Followup.ID, "The follow-up was added.")
 }

@@ -24,6 +24,7 @@ var icons = map[string]string{
 	"check":     `<path d="M3 8.500l3.200 3L13 4.500"/>`,
 	"todo":      `<circle cx="8" cy="8" r="5"/>`,
 	"plus":      `<path d="M8 3v10M3 8h10"/>`,
+	"friction":  `<path d="M2 10l3-4 3 4 3-4 3 4"/>`,
 	"start":     `<path d="M4 2.500v11M4 3.500h8l-2 2.500 2 2.500H4"/>`,
 }
 

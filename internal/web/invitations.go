@@ -56,7 +56,7 @@ func (v *visit) invitationsPage() error { return v.showInvitations(typedInvitati
 
 // showInvitations lists the invitations, newest first, with the form for another.
 func (v *visit) showInvitations(typed typedInvitation, problem error) error {
-	a, err := v.admin(identity.ReadMembers)
+	a, err := v.access(identity.ReadMembers)
 	if err != nil {
 		return err
 	}
@@ -86,7 +86,7 @@ func (v *visit) invite() error {
 	typed := typedInvitation{
 		User: v.value("user"), Name: v.value("name"), Admin: v.value("admin") != "", Days: v.value("days"),
 	}
-	a, err := v.admin(identity.ManageMembers)
+	a, err := v.access(identity.ManageMembers)
 	if err != nil {
 		return v.audited(identity.InvitationCreate, "user:"+typed.User, err)
 	}
@@ -117,7 +117,7 @@ func (v *visit) invite() error {
 // revokeInvitation ends an invitation. To end it again changes nothing.
 func (v *visit) revokeInvitation() error {
 	id := v.r.PathValue("id")
-	a, err := v.admin(identity.ManageMembers)
+	a, err := v.access(identity.ManageMembers)
 	if err != nil {
 		return v.audited(identity.InvitationRevoke, id, err)
 	}

@@ -25,7 +25,7 @@ type keyPair struct{ Old, New keyRow }
 
 // keyPage shows one key.
 func (v *visit) keyPage() error {
-	k, err := v.keyInPath(identity.ReadKeys)
+	_, k, err := v.keyInPath(identity.ReadKeys)
 	if err != nil {
 		return err
 	}
@@ -33,16 +33,17 @@ func (v *visit) keyPage() error {
 }
 
 // keyInPath is the key that the path names, for a member who may do the action.
-func (v *visit) keyInPath(action identity.Action) (identity.Key, error) {
-	a, err := v.admin(action)
+func (v *visit) keyInPath(action identity.Action) (identity.Access, identity.Key, error) {
+	a, err := v.access(action)
 	if err != nil {
-		return identity.Key{}, err
+		return a, identity.Key{}, err
 	}
 	id := v.r.PathValue("id")
 	if !identity.ValidKeyID(id) {
-		return identity.Key{}, errs.ErrNotFound
+		return a, identity.Key{}, errs.ErrNotFound
 	}
-	return v.Manager.Key(v.r.Context(), a, id)
+	k, err := v.Manager.Key(v.r.Context(), a, id)
+	return a, k, err
 }
 
 // showKey shows a key, with its secret if that was just made.
@@ -103,7 +104,7 @@ func (v *visit) keyPair(k *identity.Key) (*keyPair, error) {
 
 // rotateKey replaces a key, and shows the secret of the new one once.
 func (v *visit) rotateKey() error {
-	old, err := v.keyInPath(identity.ManageKeys)
+	a, old, err := v.keyInPath(identity.ManageKeys)
 	if err != nil {
 		return v.audited(identity.KeyRotate, v.r.PathValue("id"), err)
 	}
@@ -113,10 +114,6 @@ func (v *visit) rotateKey() error {
 	}
 	if err != nil {
 		return v.showKey(http.StatusOK, old, nil, v.audited(identity.KeyRotate, old.ID, err))
-	}
-	a, err := v.access(identity.ManageKeys)
-	if err != nil {
-		return err
 	}
 	ctx, once, err := v.begin()
 	if err != nil {
@@ -131,13 +128,9 @@ func (v *visit) rotateKey() error {
 
 // revokeKey ends a key. To end it again changes nothing.
 func (v *visit) revokeKey() error {
-	old, err := v.keyInPath(identity.ManageKeys)
+	a, old, err := v.keyInPath(identity.ManageKeys)
 	if err != nil {
 		return v.audited(identity.KeyRevoke, v.r.PathValue("id"), err)
-	}
-	a, err := v.access(identity.ManageKeys)
-	if err != nil {
-		return err
 	}
 	k, err := v.Manager.RevokeKey(v.r.Context(), a, old.ID)
 	if err != nil {

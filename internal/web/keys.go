@@ -82,7 +82,7 @@ func newKeyRow(k *identity.Key, now time.Time) keyRow {
 
 // keysPage lists the keys of the org, by view.
 func (v *visit) keysPage() error {
-	a, err := v.admin(identity.ReadKeys)
+	a, err := v.access(identity.ReadKeys)
 	if err != nil {
 		return err
 	}

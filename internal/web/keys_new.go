@@ -56,6 +56,27 @@ var expiries = []expiry{
 	{Value: neverExpires, Name: "never ends"},
 }
 
+// expiriesWith are the choices with one of them chosen.
+func expiriesWith(chosen string) []expiry {
+	out := slices.Clone(expiries)
+	for i := range out {
+		out[i].Selected = out[i].Value == chosen
+	}
+	return out
+}
+
+// endOf is when a key stops working that lives as long as was chosen; zero: it never does.
+func endOf(chosen string, now time.Time) (time.Time, error) {
+	if chosen == neverExpires {
+		return time.Time{}, nil
+	}
+	days, err := strconv.Atoi(chosen)
+	if err != nil || !slices.ContainsFunc(expiries, func(e expiry) bool { return e.Value == chosen }) {
+		return time.Time{}, fieldError("expires", "must be one of the choices")
+	}
+	return now.AddDate(0, 0, days).Truncate(time.Microsecond), nil
+}
+
 type keyPreset struct {
 	value, name, text string
 	scopes            []identity.Scope
@@ -104,14 +125,11 @@ func (v *visit) newKeyPage() error {
 
 // showNewKey shows the form with what was typed.
 func (v *visit) showNewKey(typed typedKey, problem error) error {
-	a, err := v.admin(identity.ManageKeys)
+	a, err := v.access(identity.ManageKeys)
 	if err != nil {
 		return err
 	}
-	out := newKeyView{Typed: typed, Expiries: slices.Clone(expiries)}
-	for i := range out.Expiries {
-		out.Expiries[i].Selected = out.Expiries[i].Value == typed.Expires
-	}
+	out := newKeyView{Typed: typed, Expiries: expiriesWith(typed.Expires)}
 	if out.Agents, err = v.holders(a, identity.Agent, typed.Principal); err != nil {
 		return err
 	}
@@ -167,7 +185,7 @@ func (v *visit) keyPresets(typed typedKey, agents []agentBox) []preset {
 
 // createKey makes a key, and shows its secret once.
 func (v *visit) createKey() error {
-	a, err := v.admin(identity.ManageKeys)
+	a, err := v.access(identity.ManageKeys)
 	if err != nil {
 		return v.audited(identity.KeyCreate, v.value("principal"), err)
 	}
@@ -231,14 +249,7 @@ func (t *typedKey) end(now time.Time) (time.Time, error) {
 		}
 		return day, nil
 	}
-	if t.Expires == neverExpires {
-		return time.Time{}, nil
-	}
-	days, err := strconv.Atoi(t.Expires)
-	if err != nil || !slices.ContainsFunc(expiries, func(e expiry) bool { return e.Value == t.Expires }) {
-		return time.Time{}, fieldError("expires", "must be one of the choices")
-	}
-	return now.AddDate(0, 0, days), nil
+	return endOf(t.Expires, now)
 }
 
 // confirmAdmin asks for the password again before a secret with admin rights is made. The
@@ -249,12 +260,17 @@ func (v *visit) confirmAdmin(needed bool) error {
 	if !needed {
 		return nil
 	}
+	return v.confirmWith("password", password, "is needed for a key that can administer the org")
+}
+
+// confirmWith checks the member's own password, which was typed into a field.
+func (v *visit) confirmWith(field, password, why string) error {
 	err := v.Confirm(v.r, v.member, password)
 	if err != nil && errs.As(err).Code == account.WrongPassword {
 		if password == "" {
-			return fieldError("password", "is needed for a key that can administer the org")
+			return fieldError(field, why)
 		}
-		return fieldError("password", "is wrong")
+		return fieldError(field, "is wrong")
 	}
 	return err
 }

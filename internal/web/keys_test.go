@@ -56,7 +56,7 @@ func TestAFormThatIsSentAgainWithOtherContentIsRefused(t *testing.T) {
 	o := newOffice(t)
 	o.ada.post("/keys", workerKey...).want(http.StatusCreated)
 	other := append([]string{"name", "another"}, workerKey[2:]...)
-	o.ada.again("/keys", other...).want(http.StatusUnprocessableEntity, "This form was sent before with other content", `value="another"`)
+	o.ada.again("/keys", other...).want(http.StatusConflict, "This form was sent before, and what it said then was done", `value="another"`)
 	// What is kept of a form does not depend on a password in it.
 	o.ada.post("/keys", append([]string{"password", "a"}, workerKey...)...).want(http.StatusCreated, "Copy the key now")
 	o.ada.again("/keys", append([]string{"password", "b"}, workerKey...)...).want(http.StatusCreated, "This form was sent before")

@@ -8,8 +8,10 @@ import (
 	"encoding/hex"
 	"errors"
 	"html/template"
+	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -63,10 +65,30 @@ func (p *Pages) orgPages(routes map[string]handler) {
 // visitKey is where a request keeps who is signed in.
 type visitKey struct{}
 
+var errOtherSite = errs.New(errs.Forbidden, "auth.other_site",
+	"this form was sent from another site, so nothing was done")
+
 // visitor finds who is signed in, and with which membership: the one of the URL's org.
 func (p *Pages) visitor(r *http.Request) (*identity.Caller, *http.Request, error) {
+	return p.visitorAs(r, func(r *http.Request) (*identity.Member, error) {
+		m, err := p.MemberIn(r, r.PathValue("org"))
+		if err != nil || m != nil {
+			return m, err
+		}
+		in, err := p.SignedIn(r)
+		if err == nil && in != nil {
+			err = errs.ErrNotFound // signed in, but not in this org
+		}
+		return nil, err
+	})
+}
+
+// visitorAs finds who is signed in; find chooses the membership of the session.
+func (p *Pages) visitorAs(
+	r *http.Request, find func(*http.Request) (*identity.Member, error),
+) (*identity.Caller, *http.Request, error) {
 	if err := p.forms.Check(r); err != nil {
-		return nil, r, errs.New(errs.Forbidden, "auth.other_site", "this form was sent from another site, so nothing was done")
+		return nil, r, errOtherSite
 	}
 	cookie, err := r.Cookie(p.sessions.Cookie.Name)
 	if err != nil || cookie.Value == "" {
@@ -77,25 +99,11 @@ func (p *Pages) visitor(r *http.Request) (*identity.Caller, *http.Request, error
 		return nil, r, err
 	}
 	r = r.WithContext(ctx)
-	m, err := p.MemberIn(r, r.PathValue("org"))
-	if err != nil {
+	m, err := find(r)
+	if err != nil || m == nil {
 		return nil, r, err
 	}
-	if m == nil {
-		if in, err := p.SignedIn(r); err != nil || in != nil {
-			return nil, r, cmpErr(err, errs.ErrNotFound) // signed in, but not in this org
-		}
-		return nil, r, nil
-	}
-	r = r.WithContext(context.WithValue(ctx, visitKey{}, m))
-	return sessionCaller(m, cookie.Value), r, nil
-}
-
-func cmpErr(err, otherwise error) error {
-	if err != nil {
-		return err
-	}
-	return otherwise
+	return sessionCaller(m, cookie.Value), r.WithContext(context.WithValue(ctx, visitKey{}, m)), nil
 }
 
 // sessionCaller is a signed-in member as the services know callers. The org is part of the id:
@@ -162,7 +170,9 @@ func (p *Pages) signedOut(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	v := view{Title: "You are signed out", Action: r.URL.RequestURI()}
-	r.PostForm.Del("password") // must not stand in a page
+	for _, name := range passwordFields {
+		r.PostForm.Del(name) // must not stand in a page
+	}
 	for name, values := range r.PostForm {
 		for _, value := range values {
 			v.Fields = append(v.Fields, keptField{Name: name, Value: value, Hidden: name == onceField || len(value) < 60})
@@ -180,7 +190,8 @@ func (v *visit) may(action identity.Action) bool {
 
 // access authorizes the member for the action.
 func (v *visit) access(action identity.Action) (identity.Access, error) {
-	return identity.Authorize(v.caller, v.member.Org, action)
+	a, err := identity.Authorize(v.caller, v.member.Org, action)
+	return a, onlyAdmins(action, err)
 }
 
 // base is the path of the org.
@@ -199,6 +210,10 @@ func (v *visit) text(name string) string {
 // key of its command.
 const onceField = "once"
 
+// passwordFields are the fields with passwords. Nothing is kept of them: not in the fingerprint of
+// a form, nor in a page that holds what was sent.
+var passwordFields = []string{"password", "old", "repeat", "confirm"}
+
 // once is the idempotency key of the form.
 func (v *visit) once() (*idempotency.Key, error) {
 	token := v.r.PostFormValue(onceField)
@@ -207,7 +222,7 @@ func (v *visit) once() (*idempotency.Key, error) {
 	}
 	fields := url.Values{}
 	for name, values := range v.r.PostForm {
-		if name != onceField {
+		if name != onceField && !slices.Contains(passwordFields, name) {
 			fields[name] = values
 		}
 	}
@@ -222,7 +237,11 @@ func (v *visit) begin() (context.Context, *idempotency.Once, error) {
 	if err != nil || key == nil {
 		return ctx, nil, err
 	}
-	return idempotency.Begin(ctx, key, v.member.Org, v.member.Ref(), v.r.Header.Get("Cookie"))
+	cookie, err := v.r.Cookie(v.sessions.Cookie.Name)
+	if err != nil {
+		return ctx, nil, identity.ErrMissing
+	}
+	return idempotency.Begin(ctx, key, v.member.Org, v.member.Ref(), cookie.Value)
 }
 
 // done leads to a page that can be reloaded, and has it say what was done.
@@ -301,12 +320,13 @@ func renderForm[T any](v *visit, status int, name, title string, body T, problem
 	pg := page[T]{
 		Title: title, Base: v.base(), Path: v.r.URL.RequestURI(), Me: v.member, Body: body,
 	}
-	if problem != nil {
+	if problem = forPeople(problem); problem != nil {
 		if !isFormsFault(problem) {
 			return problem
 		}
-		pg.Errors = newFormErrors(problem)
+		pg.Errors = newFormErrors(problem, v.r.Method != http.MethodPost)
 		status = httpx.StatusOf(errs.KindOf(problem))
+		retryAfter(v.w.Header(), problem)
 	}
 	done, err := v.flash()
 	if err != nil {
@@ -315,6 +335,13 @@ func renderForm[T any](v *visit, status int, name, title string, body T, problem
 	pg.Done = notice(done)
 	if pg.Org, pg.Nav, err = v.nav(); err != nil {
 		return err
+	}
+	if t := v.pages[name]; t != nil && len(pg.Errors.fields) > 0 {
+		// What the page shows nothing beside stands on top of it, and is known once it was rendered.
+		if err := t.Execute(io.Discard, pg); err != nil {
+			return err
+		}
+		pg.Errors.sum()
 	}
 	return v.write(status, name, pg)
 }

@@ -28,7 +28,7 @@ type memberOne struct {
 }
 
 func (v *visit) memberPage() error {
-	m, err := v.memberInPath(identity.ReadMembers)
+	_, m, err := v.memberInPath(identity.ReadMembers)
 	if err != nil {
 		return err
 	}
@@ -36,16 +36,17 @@ func (v *visit) memberPage() error {
 }
 
 // memberInPath is the principal that the path names, for a member who may do the action.
-func (v *visit) memberInPath(action identity.Action) (identity.Member, error) {
-	a, err := v.admin(action)
+func (v *visit) memberInPath(action identity.Action) (identity.Access, identity.Member, error) {
+	a, err := v.access(action)
 	if err != nil {
-		return identity.Member{}, err
+		return a, identity.Member{}, err
 	}
 	p, err := identity.ParseRef(v.member.Org, v.r.PathValue("ref"))
 	if err != nil {
-		return identity.Member{}, errs.ErrNotFound
+		return a, identity.Member{}, errs.ErrNotFound
 	}
-	return v.Manager.Member(v.r.Context(), a, p)
+	m, err := v.Manager.Member(v.r.Context(), a, p)
+	return a, m, err
 }
 
 const memberKeys = 20
@@ -55,7 +56,7 @@ var presetFor = map[identity.Kind]string{identity.Agent: "worker", identity.Serv
 
 // showMember shows a principal with its keys.
 func (v *visit) showMember(m identity.Member, name string, problem error) error {
-	a, err := v.admin(identity.ReadMembers)
+	a, err := v.access(identity.ReadMembers)
 	if err != nil {
 		return err
 	}
@@ -94,13 +95,9 @@ func (v *visit) showMember(m identity.Member, name string, problem error) error 
 
 // changeMember changes a principal's name, role or state: one of them a form.
 func (v *visit) changeMember() error {
-	m, err := v.memberInPath(identity.ManageMembers)
+	a, m, err := v.memberInPath(identity.ManageMembers)
 	if err != nil {
 		return v.audited(identity.MemberUpdate, v.r.PathValue("ref"), err)
-	}
-	a, err := v.access(identity.ManageMembers)
-	if err != nil {
-		return err
 	}
 	name, edit, said, err := v.memberEdit(m)
 	if err != nil {
@@ -133,7 +130,7 @@ func (v *visit) memberEdit(m identity.Member) (name string, e identity.MemberEdi
 	case "enable":
 		e.Disabled, said = &no, m.Name+" is enabled again, with the keys that are still live."
 	default:
-		err = errs.New(errs.Malformed, "request.malformed", "this form is incomplete; open the page again")
+		err = errIncomplete
 	}
 	return name, e, said, err
 }
@@ -143,13 +140,9 @@ var linkHours = []int{1, 24, 7 * 24}
 
 // linkMember makes a link with which a user chooses a new password, and shows it once.
 func (v *visit) linkMember() error {
-	m, err := v.memberInPath(identity.ManageMembers)
+	a, m, err := v.memberInPath(identity.ManageMembers)
 	if err != nil {
 		return v.audited(account.LinkCreate, v.r.PathValue("ref"), err)
-	}
-	a, err := v.access(identity.ManageMembers)
-	if err != nil {
-		return err
 	}
 	hours, err := strconv.Atoi(v.value("hours"))
 	if err != nil || !slices.Contains(linkHours, hours) {

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/identity"
 )
 
@@ -73,7 +72,7 @@ func (v *visit) membersPage() error {
 
 // showMembers lists principals of one kind, with the forms to add one.
 func (v *visit) showMembers(kind string, typed typedMember, problem error) error {
-	a, err := v.admin(identity.ReadMembers)
+	a, err := v.access(identity.ReadMembers)
 	if err != nil {
 		return err
 	}
@@ -137,7 +136,7 @@ func (v *visit) createMember() error {
 	kind := identity.Kind(v.value("kind"))
 	typed := typedMember{ID: v.value("id"), Name: v.value("name"), Admin: v.value("admin") != "", Open: true}
 	ref := string(kind) + ":" + typed.ID
-	a, err := v.admin(identity.ManageMembers)
+	a, err := v.access(identity.ManageMembers)
 	if err != nil {
 		return v.audited(identity.MemberCreate, ref, err)
 	}
@@ -147,7 +146,7 @@ func (v *visit) createMember() error {
 		shown = ""
 	case identity.Service:
 	default:
-		return errs.New(errs.Malformed, "request.malformed", "this form is incomplete; open the page again")
+		return errIncomplete
 	}
 	ctx, _, err := v.begin()
 	if err != nil {

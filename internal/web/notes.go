@@ -9,7 +9,7 @@ import (
 // createNote saves a reason that admins give again and again.
 func (v *visit) createNote() error {
 	typed := proposal.NoteCreation{Title: v.value("title"), Text: v.text("text")}
-	a, err := v.admin(identity.ManageNotes)
+	a, err := v.access(identity.ManageNotes)
 	if err != nil {
 		return v.audited(proposal.NoteCreate, "", err)
 	}
@@ -26,7 +26,7 @@ func (v *visit) createNote() error {
 // deleteNote deletes one. Proposals that were decided with it keep its text.
 func (v *visit) deleteNote() error {
 	id := v.r.PathValue("id")
-	a, err := v.admin(identity.ManageNotes)
+	a, err := v.access(identity.ManageNotes)
 	if err != nil {
 		return v.audited(proposal.NoteDelete, id, err)
 	}

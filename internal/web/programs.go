@@ -35,10 +35,8 @@ func showProgram(g *oauth.Program) program {
 	} else if host := oauth.DocumentHost(g.ClientID); host != "" && host != out.Name {
 		out.Name += " (" + host + ")"
 	}
-	for _, known := range rights {
-		if g.Scopes.Has(identity.Scope(known.Scope)) {
-			out.Rights = append(out.Rights, known.Text)
-		}
+	for _, w := range inWords(g.Scopes).Rights {
+		out.Rights = append(out.Rights, w.Yours)
 	}
 	out.Agents = restrictions(g.Scopes)
 	return out

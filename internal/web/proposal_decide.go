@@ -1,12 +1,10 @@
 package web
 
 import (
-	"errors"
 	"slices"
 	"strconv"
 
 	"github.com/parley-dev/parley/internal/errs"
-	"github.com/parley-dev/parley/internal/idempotency"
 	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/internal/proposal"
 )
@@ -133,8 +131,6 @@ func (v *visit) resolve(a identity.Access, id string, typed decisionForm) (propo
 // decisionProblem words a refusal for people who read the page.
 func (v *visit) decisionProblem(a identity.Access, id string, err error) error {
 	switch {
-	case errors.Is(err, idempotency.ErrReused):
-		return errFormReused
 	case errs.KindOf(err) == errs.Stale:
 		return errs.New(errs.Stale, "proposal.text_changed",
 			"it changed while you read, so nothing was decided; see what changed, then decide again")
@@ -149,12 +145,6 @@ func (v *visit) decisionProblem(a identity.Access, id string, err error) error {
 		return err
 	}
 }
-
-// errFormReused is the refusal of a form that was sent before with other fields, as happens
-// on the way back.
-var errFormReused = errs.New(errs.Conflict, "form.reused",
-	"this form was sent before, and what it said then was done; look at the page as it is now, "+
-		"and send it again if you still want to")
 
 // decided says what a decision has led to.
 func decided(p *proposal.Proposal) string {

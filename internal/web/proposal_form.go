@@ -76,7 +76,7 @@ func (v *visit) showForm(f proposalForm, problem error) error {
 		title = "Edit the proposal"
 		f.Action, f.Cancel = v.proposalURL(f.ID)+"/edit", v.proposalURL(f.ID)
 	}
-	return renderForm(v, http.StatusOK, "proposal_form", title, f, kindly(problem))
+	return renderForm(v, http.StatusOK, "proposal_form", title, f, problem)
 }
 
 // readForm reads what was typed.

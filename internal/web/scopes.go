@@ -15,6 +15,7 @@ type scopeWords struct {
 	Name  string // in a form
 	Short string // in a list: "reads"
 	Opens string // what a key with it may do
+	Yours string // what a program with it may do in somebody's name
 }
 
 // allScopes is every scope in the order in which it is shown.
@@ -22,24 +23,29 @@ var allScopes = []scopeWords{
 	{
 		identity.TasksRead, "tasks-read", "Read", "reads",
 		"Read proposals, votes, follow-ups and reported friction, and list the agents.",
+		"Read proposals, votes and follow-up tasks",
 	},
 	{
 		identity.TasksWrite, "tasks-write", "Write", "writes",
 		"Submit and edit proposals, vote, work on follow-ups and report friction. A service cannot submit, vote or report.",
+		"Submit and edit proposals, vote, and work on follow-up tasks in your name",
 	},
 	{
 		identity.A2AWrite, "a2a-write", "Call agents", "calls agents",
 		"Send tasks and messages to agents, follow and cancel them.",
+		"Send tasks and messages to agents in your name",
 	},
 	{
 		identity.A2AServe, "a2a-serve", "Work as an agent", "works as an agent",
 		"Claim tasks of an agent and report on them. An agent's key works for that agent; a key of anybody else works for the " +
 			"agents that it names.",
+		"Work as an agent",
 	},
 	{
 		identity.Admin, "admin", "Administer the org", "administers",
 		"Decide proposals, manage members, keys, clients and agents, read all tasks and the audit log. It implies none of the " +
 			"other rights.",
+		"Administer the org: decide proposals, manage members, keys and agents",
 	},
 }
 

@@ -41,7 +41,7 @@ func (v *visit) settingsPage() error { return v.showSettings(nil, nil) }
 
 // showSettings shows the settings, with what was typed into a form that was refused.
 func (v *visit) showSettings(typed *settingsView, problem error) error {
-	a, err := v.admin(identity.ManageFriction)
+	a, err := v.access(identity.ManageFriction)
 	if err != nil {
 		return err
 	}
@@ -72,7 +72,7 @@ func (v *visit) showSettings(typed *settingsView, problem error) error {
 
 // setFriction changes how many reports file a proposal.
 func (v *visit) setFriction() error {
-	a, err := v.admin(identity.ManageFriction)
+	a, err := v.access(identity.ManageFriction)
 	if err != nil {
 		return v.audited(friction.ThresholdSet, "", err)
 	}

@@ -12,10 +12,8 @@ import (
 	"errors"
 	"html/template"
 	"log/slog"
-	"math"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 	"time"
 
@@ -199,9 +197,7 @@ func (p *Pages) Problem(w http.ResponseWriter, r *http.Request, status int, mess
 // failed shows an error: in its own words if they are meant for people.
 func (p *Pages) failed(w http.ResponseWriter, r *http.Request, err error) {
 	e := errs.As(err)
-	if e.RetryAfter > 0 {
-		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(e.RetryAfter.Seconds()))))
-	}
+	retryAfter(w.Header(), err)
 	switch status := httpx.StatusOf(e.Kind); {
 	case r.Context().Err() != nil && errors.Is(err, r.Context().Err()):
 		return // the browser went away while it waited
@@ -236,34 +232,15 @@ type question struct {
 	Local              bool   // the answer goes to the person's own machine
 	BuiltIn            bool
 	Answer             string
-	Rights             []right
+	Rights             []scopeWords
 	Agents             []string
-}
-
-type right struct{ Scope, Text string }
-
-// rights are in the order in which they are shown.
-var rights = []right{
-	{string(identity.TasksRead), "Read proposals, votes and follow-up tasks"},
-	{string(identity.TasksWrite), "Submit and edit proposals, vote, and work on follow-up tasks in your name"},
-	{string(identity.A2AWrite), "Send tasks and messages to agents in your name"},
-	{string(identity.A2AServe), "Work as an agent"},
-	{string(identity.Admin), "Administer the org: decide proposals, manage members, keys and agents"},
 }
 
 // Consent asks whether a program may act for the person who is signed in.
 func (p *Pages) Consent(w http.ResponseWriter, r *http.Request, q oauth.Question) {
 	ask := &question{Client: q.Client.Name, At: oauth.DocumentHost(q.Client.ID), By: q.Client.CreatedBy, BuiltIn: q.Client.BuiltIn, Only: q.Audience, Answer: q.Answer}
-	for _, known := range rights {
-		if q.Scopes.Has(identity.Scope(known.Scope)) {
-			ask.Rights = append(ask.Rights, known)
-		}
-	}
-	for _, s := range q.Scopes {
-		if id, ok := strings.CutPrefix(string(s), "agent:"); ok && id != "*" {
-			ask.Agents = append(ask.Agents, id)
-		}
-	}
+	may := inWords(q.Scopes)
+	ask.Rights, ask.Agents = may.Rights, may.Agents
 	to := ""
 	if u, err := url.Parse(q.RedirectURI); err == nil {
 		// Browsers apply the policy to where the answer is forwarded to, as well. Hosts of
