@@ -179,8 +179,11 @@ func TestOutputsOfATask(t *testing.T) {
 	r.report(task.Report{
 		State: task.Completed, Message: &task.Message{Role: task.RoleAgent, Parts: []task.Part{{Kind: task.TextPart, Text: "Done, " + evil}}},
 		Artifacts: []task.ArtifactUpdate{{Artifact: task.Artifact{ID: "a", Name: "report", Parts: []task.Part{
-			{Kind: task.TextPart, Text: "One "}, {Kind: task.TextPart, Text: "two."}, {Kind: task.DataPart, Data: []byte(`{"a":1}`)},
-			{Kind: task.FilePart, Name: "page.html", Bytes: []byte(evil)}, {Kind: task.TextPart, Text: strings.Repeat("L", 1<<20)},
+			{Kind: task.TextPart, Text: "One "},
+			{Kind: task.TextPart, Text: "two."},
+			{Kind: task.DataPart, Data: []byte(`{"a":1}`)},
+			{Kind: task.FilePart, Name: "page.html", Bytes: []byte(evil)},
+			{Kind: task.TextPart, Text: strings.Repeat("L", 1<<20)},
 		}}}},
 	})
 	page := r.bob.get(at).want(http.StatusOK).has("report", ">One two.</pre>", "{&#34;a&#34;:1}", "Download <bdi>page.html</bdi>", at+`/outputs/0/3"`, "The text goes on.", at+`/outputs/0/4"`)
