@@ -43,8 +43,10 @@ func run(m *testing.M) (int, error) {
 	if out, err := build.CombinedOutput(); err != nil {
 		return 0, fmt.Errorf("build the program under test: %w\n%s", err, out)
 	}
-	defer stopChromium()
-	defer stopShared()
+	defer func() { // they are known once they have started
+		stopShared()
+		stopChromium()
+	}()
 	return m.Run(), nil
 }
 

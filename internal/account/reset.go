@@ -36,6 +36,10 @@ func (a *Accounts) ResetLink(
 		return "", Link{}, conflict("account.not_a_user",
 			"%s cannot sign in: only users have passwords; make a key for it instead", p.Ref())
 	}
+	if p == by.Principal() && by.Caller().IsSession() {
+		// Or whoever finds an open browser could set the password without knowing it.
+		return "", Link{}, conflict("account.own_link", "change your own password on the page of your account, or ask another admin for a link")
+	}
 	if err := CheckLifetime(lifetime); err != nil {
 		return "", Link{}, err
 	}

@@ -61,6 +61,21 @@ func TestASessionCallsTheInterface(t *testing.T) {
 	if code, body := b.call("GET", "/api/v1/me", ""); code != 200 || !strings.Contains(body, `"principal":"user:admin"`) {
 		t.Error(code, body)
 	}
+	// Where pages ask for the password again, a session alone does not do.
+	for _, c := range [][2]string{
+		{"/api/v1/orgs/main/keys", `{"principal":"user:admin","scopes":["svc:admin:admin"]}`},
+		{"/api/v1/me/keys", `{"scopes":["svc:tasks:read","svc:admin:admin"]}`},
+	} {
+		if code, body := b.call("POST", c[0], c[1]); code != 403 || !strings.Contains(body, "auth.confirm") {
+			t.Error(c[0], code, body)
+		}
+	}
+	if code, body := b.call("POST", "/api/v1/me/keys", `{"scopes":["svc:tasks:read"]}`); code != 201 {
+		t.Error(code, body)
+	}
+	if code, body := b.call("POST", "/api/v1/orgs/main/members/user:admin/link", `{}`); code != 409 || !strings.Contains(body, "account.own_link") {
+		t.Error(code, body)
+	}
 	// Another org's paths are as unknown as with a key.
 	if code, _ := b.call("GET", "/api/v1/orgs/other/proposals", ""); code != 404 {
 		t.Error(code)

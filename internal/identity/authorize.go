@@ -18,6 +18,28 @@ type Caller struct {
 	Delegated bool      // a person allowed a program to act, and can be asked for more
 }
 
+// sessionPrefix begins the ids of credentials that are sessions of a browser.
+const sessionPrefix = "session-"
+
+// SessionID names a session in logs; it tells nothing of its secret.
+func SessionID(sum string) string { return sessionPrefix + sum }
+
+// IsSession reports whether the caller is a person who is signed in in a browser.
+func (c *Caller) IsSession() bool { return strings.HasPrefix(c.KeyID, sessionPrefix) }
+
+// ErrConfirm refuses a session what only a page can ask the password again for.
+var ErrConfirm = errs.New(errs.Forbidden, "auth.confirm",
+	"a session alone cannot do this: use the page of the dashboard, which asks for the password again, or a key")
+
+// CheckConfirmed refuses scopes that administer the org to a session. Pages call the services
+// directly, after they have asked for the password again.
+func (c *Caller) CheckConfirmed(scopes Scopes) error {
+	if c.IsSession() && c.Scopes.Has(Admin) && scopes.Has(Admin) {
+		return ErrConfirm
+	}
+	return nil
+}
+
 // Action is something a caller may ask for.
 type Action string
 

@@ -180,6 +180,15 @@ type newKeyOutput struct {
 	Body     KeyWithSecret
 }
 
+// scopesOf are scopes as a caller wrote them.
+func scopesOf(given []string) identity.Scopes {
+	out := make(identity.Scopes, len(given))
+	for i, s := range given {
+		out[i] = identity.Scope(s)
+	}
+	return out
+}
+
 func (a *api) createKey(ctx context.Context, c *call, in *createKeyInput) (*newKeyOutput, error) {
 	b := &in.Body.value
 	c.target = b.Principal
@@ -197,6 +206,9 @@ func (a *api) createKey(ctx context.Context, c *call, in *createKeyInput) (*newK
 		}
 	}
 	if err := in.Body.check(r.Validate(time.Now()), wrong...); err != nil {
+		return nil, err
+	}
+	if err := c.Caller().CheckConfirmed(scopesOf(r.Scopes)); err != nil {
 		return nil, err
 	}
 	ctx, once, err := c.begin(ctx, b)
@@ -250,6 +262,13 @@ type rotateKeyInput struct {
 func (a *api) rotateKey(ctx context.Context, c *call, in *rotateKeyInput) (*newKeyOutput, error) {
 	overlap := seconds(or(in.Body.value.OverlapSeconds, 0))
 	if err := in.Body.check(identity.CheckOverlap(overlap)); err != nil {
+		return nil, err
+	}
+	old, err := a.manager.Key(ctx, c.Access, in.ID)
+	if err == nil {
+		err = c.Caller().CheckConfirmed(old.Scopes)
+	}
+	if err != nil {
 		return nil, err
 	}
 	ctx, once, err := c.begin(ctx, &in.Body.value)

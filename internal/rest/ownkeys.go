@@ -90,6 +90,9 @@ func (a *api) createOwnKey(ctx context.Context, c *call, in *createOwnKeyInput) 
 	if err := in.Body.check(r.Validate(time.Now()), wrong...); err != nil {
 		return nil, err
 	}
+	if err := caller.CheckConfirmed(scopesOf(r.Scopes)); err != nil {
+		return nil, err
+	}
 	ctx, once, err := c.begin(ctx, b)
 	if err != nil {
 		return nil, err
@@ -134,6 +137,13 @@ func (a *api) rotateOwnKey(ctx context.Context, c *call, in *rotateOwnKeyInput) 
 		return nil, err
 	}
 	caller := httpx.CallerOf(ctx)
+	old, err := a.manager.OwnKey(ctx, caller, in.ID)
+	if err == nil {
+		err = caller.CheckConfirmed(old.Scopes)
+	}
+	if err != nil {
+		return nil, err
+	}
 	ctx, once, err := c.begin(ctx, &in.Body.value)
 	if err != nil {
 		return nil, err

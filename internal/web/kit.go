@@ -110,7 +110,7 @@ func (p *Pages) visitorAs(
 // the audit logs of two orgs show nothing that they have in common.
 func sessionCaller(m *identity.Member, token string) *identity.Caller {
 	sum := sha256.Sum256([]byte("session:" + m.Org + ":" + token))
-	return &identity.Caller{Principal: m.Principal, KeyID: "session-" + hex.EncodeToString(sum[:6]), Scopes: oauth.Entitled(*m)}
+	return &identity.Caller{Principal: m.Principal, KeyID: identity.SessionID(hex.EncodeToString(sum[:6])), Scopes: oauth.Entitled(*m)}
 }
 
 // serve runs a handler and answers with what it returns.
