@@ -25,7 +25,7 @@ type diffPart struct {
 }
 
 // maxDiffCells bounds the table of a comparison. Texts that need more are shown as replaced.
-const maxDiffCells = 1 << 20
+const maxDiffCells = 1 << 16
 
 // diffText compares two texts.
 func diffText(from, to string) []diffPart {
