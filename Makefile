@@ -78,6 +78,10 @@ cover: deps ## show how much of each function the tests reach
 	$(GO) test -timeout 12m -coverpkg=./internal/... -coverprofile=cover.out ./internal/...
 	$(GO) tool cover -func=cover.out
 
+.PHONY: looks
+looks: deps ## run axe-core on every page of the dashboard, light and dark, at three widths
+	PARLEY_LOOKS=full $(GO) test -count=1 -timeout 20m -run TestAxe ./e2e/browser
+
 .PHONY: screenshots
 screenshots: deps ## take pictures of every page, light and dark, at three widths, into build/screenshots; PAGES='^proposal' for some
 	@rm -rf build/screenshots
