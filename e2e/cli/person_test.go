@@ -30,7 +30,7 @@ type person struct {
 }
 
 var (
-	endForm      = regexp.MustCompile(`action="(/account/programs/[^"]+/end)"`)
+	endForm      = regexp.MustCompile(`action="(/account/programs/[^"]+/end[^"]*)"`)
 	setupLink    = regexp.MustCompile(`http://\S+/setup/[-_0-9A-Za-z]{43}`)
 	answerForm   = regexp.MustCompile(`action="(/oauth/authorize/[0-9a-z]+)"`)
 	authorizeURL = regexp.MustCompile(`https?://\S+/oauth/authorize\?\S+`)

@@ -103,7 +103,7 @@ func TestAProviderOfAnotherOrgIsNotThere(t *testing.T) {
 	admin := s.admin(t)
 	nowhere(admin, "/account/sso/acme")
 	nowhere(admin, "/account/sso/acme/disconnect")
-	if _, body := admin.do("GET", "/account", nil); strings.Contains(body, "The acme") {
+	if _, body := admin.do("GET", "/account", nil); strings.Contains(body, "Connect The acme") {
 		t.Error(body)
 	}
 	_, body := admin.call("POST", "/api/v1/orgs/main/invitations", `{"user":"dot"}`)
