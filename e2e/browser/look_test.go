@@ -3,8 +3,8 @@ package browser
 import (
 	"bytes"
 	"fmt"
-	"os"
 	"image/png"
+	"os"
 	"testing"
 )
 
