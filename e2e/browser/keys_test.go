@@ -1,6 +1,7 @@
 package browser
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -106,4 +107,19 @@ func TestListKeys(t *testing.T) {
 	d.focus(link, "Two…")
 	d.follow("press enter", func() { d.keys(kb.Enter) })
 	d.at(d.site.path("/proposals/" + ids[1]))
+}
+
+// TestPaneFollowsClicks clicks beside a row's title, which shows the row in the pane, and on the
+// title of another, which opens it, whatever the pane shows.
+func TestPaneFollowsClicks(t *testing.T) {
+	d := newDesk(t)
+	first, second := d.file("The first one"), d.file("The second one")
+	d.openPage("/proposals?sort=newest")
+	const shown = "document.getElementById('pane').firstElementChild?.dataset.id === '%s'"
+	d.waitFor(fmt.Sprintf(shown, second))
+	js[any](d.tab, fmt.Sprintf("document.getElementById('%s').click(), null", first))
+	d.waitFor(fmt.Sprintf(shown, first))
+	d.at(d.site.path("/proposals?sort=newest&at=" + first))
+	d.click(link, "The second one…")
+	d.at(d.site.path("/proposals/" + second))
 }

@@ -4,7 +4,6 @@ import (
 	"net/url"
 	"strings"
 	"testing"
-	"time"
 )
 
 // TestStory goes from the set-up link to a resolved proposal, with two people and an agent:
@@ -54,7 +53,7 @@ func tellStory(t *testing.T, how ...option) {
 		"title": "Retry failed uploads", "category": "reliability", "problem": "Uploads **fail** now and then.", "suggested_fix": "Try three times.",
 	})["id"].(string)
 	bob.openPage("/proposals")
-	bob.openRow("Retry failed uploads…", id)
+	bob.click(link, "Retry failed uploads…")
 	bob.sees("Uploads fail now and then.", "Admins of the org decide")
 	if bob.has(button, "Approve") {
 		t.Error("a member is offered a decision")
@@ -119,27 +118,4 @@ func (w *tab) secret() string {
 		w.t.Fatal("the page shows no secret")
 	}
 	return found
-}
-
-// openRow opens a proposal of the list by its title. While the list gets its side pane a press
-// can be lost; then it is repeated, as a person would.
-func (w *tab) openRow(title, id string) {
-	w.t.Helper()
-	for range 3 {
-		w.click(link, title)
-		if poll(5*time.Second, func() bool { return strings.Contains(w.path(), id) }) {
-			return
-		}
-	}
-	w.t.Fatalf("%s did not open", title)
-}
-
-// poll waits until the condition holds, and reports whether it did in time.
-func poll(patience time.Duration, holds func() bool) bool {
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
-		if holds() {
-			return true
-		}
-	}
-	return false
 }

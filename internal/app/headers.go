@@ -49,9 +49,11 @@ type header struct {
 	since  atomic.Int64 // when its first bytes came, in ns
 	read   atomic.Int64 // when its latest bytes came, in ns
 	tail   atomic.Int64 // the cost of the latest bytes, if a next request may be among them
+	whole  atomic.Bool  // its end has come: the request waits to be served
 	closed atomic.Bool  // the connection is closed and counts no more
 
 	start  []byte // of the connection, until the protocol is known
+	line   int    // how much of the latest line has come
 	sealed bool   // the bytes are encrypted or compressed
 }
 
@@ -61,6 +63,7 @@ func (c *guarded) Read(p []byte) (int, error) {
 	if n > 0 {
 		cost := c.header.estimate(p[:n])
 		if c.state.Load()&serving == 0 {
+			c.header.whole.Store(c.header.ends(p[:n]))
 			c.header.read.Store(time.Now().UnixNano())
 			c.countHeader(cost)
 		}
@@ -88,6 +91,21 @@ func (h *header) estimate(b []byte) int64 {
 		return int64(len(b)) * sealedCost
 	}
 	return int64(len(b)) + int64(bytes.Count(b, []byte{'\n'}))*lineCost
+}
+
+// ends reports whether an empty line, which ends a header, is among the next bytes. Of
+// bytes that cannot be read here it reports false.
+func (h *header) ends(b []byte) (ended bool) {
+	for !h.sealed {
+		line, rest, whole := bytes.Cut(b, []byte{'\n'})
+		h.line += len(bytes.TrimSuffix(line, []byte{'\r'}))
+		if !whole {
+			return ended
+		}
+		ended = ended || h.line == 0
+		h.line, b = 0, rest
+	}
+	return false
 }
 
 // noteHello is called for a TLS connection whose client has said hello: what follows is
@@ -148,7 +166,7 @@ func (g *guard) shedHeaders() {
 	// the connections at its end.
 	excess := g.pending.Load() - maxPending*3/4
 	for _, c := range g.byHeader(time.Now()) {
-		if excess <= 0 {
+		if excess <= 0 || g.pending.Load() <= maxPending*3/4 { // others close connections, too
 			break
 		}
 		s, cost := c.state.Load(), c.header.cost.Load()

@@ -49,6 +49,62 @@ func TestAHeaderCountsUntilItIsComplete(t *testing.T) {
 	s.pendingIs(t, "none of a closed connection", isZero)
 }
 
+// On a busy machine a request that was read may wait for longer than its connection may be
+// quiet. It is not lost.
+func TestACompleteRequestKeepsItsConnection(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		sends []string
+		keeps bool
+	}{
+		{[]string{"GET / HTTP/1.1\r\nHost: x\r\n\r\n"}, true},
+		{[]string{"GET / HTTP/1.1\nHost: x\n\n"}, true},
+		{[]string{"GET / HTTP/1.1\r\nHost: x\r\n\r", "\n"}, true},
+		{[]string{"GET / HTTP/1.1\r\nHost: x\r\n", "\r\n"}, true},
+		{[]string{"GET / HTTP/1.1\r\nHost: x", "\r\n\r\n{}"}, true},
+		{[]string{"GET / HTTP/1.1\r\nHost: x\r\n"}, false},
+		{[]string{"GET / HTTP/1.1\r\nHost: x", "\r\n"}, false},
+		{[]string{"G", "E", "T"}, false},
+	} {
+		g, client := guardOne(t)
+		for _, part := range c.sends {
+			if _, err := client.Write([]byte(part)); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := io.ReadFull(g, make([]byte, len(part))); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if claimed := g.claim(time.Now().Add(quietNew)); claimed == c.keeps {
+			t.Errorf("%q: the connection is claimed: %v", c.sends, claimed)
+		}
+		if c.keeps && !g.claim(time.Now().Add(quietWhole+time.Second)) {
+			t.Errorf("%q: the connection is kept for ever", c.sends)
+		}
+	}
+}
+
+// guardOne is a connection of a guard, and its client.
+func guardOne(t *testing.T) (*guarded, net.Conn) {
+	t.Helper()
+	l, err := listen(t.Context(), "127.0.0.1:0", "--listen")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	client, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { client.Close() })
+	conn, err := newGuard(l, 0, slog.New(slog.DiscardHandler)).Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	return conn.(*guarded), client
+}
+
 // A part of the next request may be read together with one that is served.
 func TestAHeaderThatComesWithAnotherRequestCounts(t *testing.T) {
 	t.Parallel()

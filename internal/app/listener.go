@@ -24,8 +24,10 @@ const (
 	// long: since it was opened, or since its last response.
 	quietNew  = time.Second
 	quietUsed = 100 * time.Millisecond
-	// On a busy machine it may take a while until a request is served that was read.
-	quietRead = 250 * time.Millisecond
+	// On a busy machine it takes a while to read a header, and longer until a complete
+	// request is served.
+	quietRead  = 250 * time.Millisecond
+	quietWhole = 5 * time.Second
 
 	// roomWait is how long a new connection waits for room before it is refused.
 	roomWait = 250 * time.Millisecond
@@ -301,6 +303,7 @@ func (c *guarded) begin() bool {
 		}
 		if c.state.CompareAndSwap(s, (s+began+1)&^closing) {
 			c.headerDone()
+			c.header.whole.Store(false)
 			return true
 		}
 	}
@@ -342,7 +345,11 @@ func (c *guarded) idle(now time.Time) bool {
 	if c.used.Load() {
 		least = quietUsed
 	}
-	return now.UnixNano()-c.quiet.Load() >= int64(least) && now.UnixNano()-c.header.read.Load() >= int64(quietRead)
+	read := quietRead
+	if c.header.whole.Load() {
+		read = quietWhole
+	}
+	return now.UnixNano()-c.quiet.Load() >= int64(least) && now.UnixNano()-c.header.read.Load() >= int64(read)
 }
 
 type connKey struct{}

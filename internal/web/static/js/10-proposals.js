@@ -83,16 +83,12 @@
     const row = event.target.closest?.('#queue > li');
     if (row && row.id !== at) choose(row);
   });
-  // With the pane in view the first click shows the row there; the second one opens it.
+  // A click beside the controls of a row shows it in the pane. A title is a link: it opens the page.
   document.addEventListener('click', event => {
-    const link = event.target.closest?.('#queue .title');
-    if (!link || !wide.matches || event.detail === 0 || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
-    const row = link.closest('li');
-    const shown = document.getElementById('pane')?.firstElementChild?.dataset.id;
-    if (shown === row.id) return;
-    event.preventDefault();
-    link.focus();
-    choose(row);
+    const row = event.target.closest?.('#queue > li');
+    if (!row || event.target.closest('a, button, input, label')) return;
+    if (String(getSelection())) return; // text was selected, to be copied
+    title(row).focus();
   });
 
   // A form of a row comes back to the row.
