@@ -257,28 +257,32 @@ func TestSiegeReplays(t *testing.T) {
 			s.sendLarge(t, id)
 			must(s.attacker.task(t.Context(), s.prey.agent, "tasks/cancel", object{"id": id}))(t)
 		}
-		allowed, refused := 0, 0
-		for i := range 120 {
-			id, config := ids[i%len(ids)], fmt.Sprintf("c%d", i/10)
-			if i%2 == 1 && refused == 0 { // what is deleted before it was pushed never arrives
-				_, _ = s.attacker.call(t.Context(), s.prey.agent, "tasks/pushNotificationConfig/delete",
-					object{"id": id, "pushNotificationConfigId": config})
+		sent, allowed, refused := 0, 0, 0
+		keepOn(func() {
+			for range 120 {
+				i := sent
+				sent++
+				id, config := ids[i%len(ids)], fmt.Sprintf("c%d", i/10)
+				if i%2 == 1 && refused == 0 { // what is deleted before it was pushed never arrives
+					_, _ = s.attacker.call(t.Context(), s.prey.agent, "tasks/pushNotificationConfig/delete",
+						object{"id": id, "pushNotificationConfigId": config})
+				}
+				res, b := s.attackOld(t, "/a2a/"+s.prey.agent, envelope("tasks/pushNotificationConfig/set", object{
+					"taskId": id, "pushNotificationConfig": object{"id": config, "url": fmt.Sprint(sink.URL, "/", i)},
+				}))
+				switch {
+				case res == nil:
+					return
+				case res.StatusCode == http.StatusOK && !bytes.Contains(b, []byte(`"error"`)):
+					allowed++
+				case res.StatusCode == http.StatusTooManyRequests && bytes.Contains(b, []byte(`"push.replay_limit"`)) && res.Header.Get("Retry-After") != "":
+					refused++
+				case bytes.Contains(b, []byte("task.push_too_many")):
+				default:
+					t.Fatalf("set %d: %s %.300s", i, res.Status, b)
+				}
 			}
-			res, b := s.attackOld(t, "/a2a/"+s.prey.agent, envelope("tasks/pushNotificationConfig/set", object{
-				"taskId": id, "pushNotificationConfig": object{"id": config, "url": fmt.Sprint(sink.URL, "/", i)},
-			}))
-			switch {
-			case res == nil:
-				return
-			case res.StatusCode == http.StatusOK && !bytes.Contains(b, []byte(`"error"`)):
-				allowed++
-			case res.StatusCode == http.StatusTooManyRequests && bytes.Contains(b, []byte(`"push.replay_limit"`)) && res.Header.Get("Retry-After") != "":
-				refused++
-			case bytes.Contains(b, []byte("task.push_too_many")):
-			default:
-				t.Fatalf("set %d: %s %.300s", i, res.Status, b)
-			}
-		}
+		})
 		if allowed == 0 || refused == 0 {
 			t.Errorf("%d configurations allowed and %d refused; want some of both", allowed, refused)
 		}

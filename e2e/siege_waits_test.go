@@ -17,47 +17,58 @@ import (
 // 400 KB. While they wait they hold neither memory nor a place to decode in, so all of
 // them get in, and get their task when its agent is done.
 func TestSiegeBlockingSends(t *testing.T) {
-	const callers = 64
 	eachSiege(t, func(t *testing.T, s *siege) {
 		h := s.prey.hand()
 		if _, err := h.claim(t.Context(), 1, 0, 60); err != nil { // or no one would wait for it
 			t.Fatal(err)
 		}
-		var wg sync.WaitGroup
-		var ended atomic.Int64
-		for i := range callers {
-			wg.Go(func() {
-				defer ended.Add(1)
-				message := object{
-					"messageId": fmt.Sprint("m", i), "role": "ROLE_USER",
-					"parts": []object{{"text": strings.Repeat("x", 400_000)}},
-				}
-				a, err := s.attacker.call(t.Context(), s.prey.agent, "SendMessage", object{"message": message}, "A2A-Version: 1.0")
-				if err != nil || a.status != http.StatusOK || a.Error != nil || !bytes.Contains(a.Result, []byte("TASK_STATE_COMPLETED")) {
-					t.Errorf("caller %d: %d %+v %.200s %v", i, a.status, a.Error, a.Result, err)
-				}
-			})
-		}
-		eventually(t, soon, "all callers wait", func() bool {
-			return ended.Load() > 0 || s.metric(t, "parley_http_waits") == callers
+		round := 0
+		keepOn(func() {
+			round++
+			s.blockingSends(t, h, fmt.Sprint("m", round, "-"))
 		})
-		if n := s.metric(t, "parley_request_memory_bytes"); n > 1<<20 || ended.Load() > 0 {
-			t.Errorf("callers that wait hold %d bytes, %d of them have ended", n, ended.Load())
+	})
+}
+
+// blockingSends has callers wait for messages, and does their work. The ids of the messages
+// begin with prefix.
+func (s *siege) blockingSends(t *testing.T, h hand, prefix string) {
+	t.Helper()
+	const callers = 64
+	var wg sync.WaitGroup
+	var ended atomic.Int64
+	for i := range callers {
+		wg.Go(func() {
+			defer ended.Add(1)
+			message := object{
+				"messageId": fmt.Sprint(prefix, i), "role": "ROLE_USER",
+				"parts": []object{{"text": strings.Repeat("x", 400_000)}},
+			}
+			a, err := s.attacker.call(t.Context(), s.prey.agent, "SendMessage", object{"message": message}, "A2A-Version: 1.0")
+			if err != nil || a.status != http.StatusOK || a.Error != nil || !bytes.Contains(a.Result, []byte("TASK_STATE_COMPLETED")) {
+				t.Errorf("caller %d: %d %+v %.200s %v", i, a.status, a.Error, a.Result, err)
+			}
+		})
+	}
+	eventually(t, soon, "all callers wait", func() bool {
+		return ended.Load() > 0 || s.metric(t, "parley_http_waits") == callers
+	})
+	if n := s.metric(t, "parley_request_memory_bytes"); n > 1<<20 || ended.Load() > 0 {
+		t.Errorf("callers that wait hold %d bytes, %d of them have ended", n, ended.Load())
+	}
+	for done := 0; done < callers && !t.Failed(); {
+		works, err := h.claim(t.Context(), 100, 5, 60)
+		if err != nil {
+			t.Fatal(err)
 		}
-		for done := 0; done < callers && !t.Failed(); {
-			works, err := h.claim(t.Context(), 100, 5, 60)
-			if err != nil {
+		for _, w := range works {
+			if _, _, err := h.report(t.Context(), w.Lease, object{"status": "completed"}); err != nil {
 				t.Fatal(err)
 			}
-			for _, w := range works {
-				if _, _, err := h.report(t.Context(), w.Lease, object{"status": "completed"}); err != nil {
-					t.Fatal(err)
-				}
-				done++
-			}
+			done++
 		}
-		wg.Wait()
-	})
+	}
+	wg.Wait()
 }
 
 // TestSiegeReports has a worker of the attacker's own agent ask again and again for all

@@ -59,7 +59,7 @@ type KeyFilter struct {
 	Before    string    // the last of the page before
 	Limit     int       // 0: all
 
-	EndsWithin time.Duration // live keys that expire within it; 0: all
+	EndsWithin time.Duration // live keys that expire within it, the next to expire first; 0: all
 	NeverUsed  bool          // only keys that were never used, as far as it was written down
 	Scope      Scope         // only keys that carry it; empty: all
 }

@@ -70,7 +70,7 @@ type listKeysInput struct {
 // KeyChoice are the parameters of a list of keys.
 type KeyChoice struct {
 	State      keyStateFilter `query:"state" doc:"Only keys in this state."`
-	EndsWithin withinDays     `query:"ends_within" doc:"Only live keys that expire within so many days." example:"14"`
+	EndsWithin withinDays     `query:"ends_within" doc:"Only live keys that expire within so many days, the next to expire first." example:"14"`
 	NeverUsed  bool           `query:"never_used" doc:"true: only keys that were never used."`
 	Scope      scopeFilter    `query:"scope" doc:"Only keys that carry this scope." example:"svc:admin:admin"`
 	Cursor     string         `query:"cursor" doc:"Continues the list: next_cursor of the page before."`

@@ -152,10 +152,18 @@ func (s *Store) Keys(ctx context.Context, org string, f identity.KeyFilter) ([]i
 		// Scopes stand between spaces; with one at each end the scope is found as a whole.
 		w.and(`' ' || k.scopes || ' ' LIKE ? ESCAPE '!'`, "% "+strings.ReplaceAll(string(f.Scope), "_", "!_")+" %")
 	}
-	if f.Before != "" {
+	order := ` ORDER BY k.id DESC`
+	if f.EndsWithin > 0 {
+		order = ` ORDER BY k.expires_at, k.id`
+	}
+	switch {
+	case f.Before == "":
+	case f.EndsWithin > 0:
+		w.and(`(k.expires_at, k.id) > (SELECT b.expires_at, b.id FROM keys b WHERE b.org_id = $1 AND b.id = ?)`, f.Before)
+	default:
 		w.and(`k.id < ?`, f.Before)
 	}
-	return keysWhere(ctx, s.eng, w.sql+` ORDER BY k.id DESC`+limit(f.Limit), w.args...)
+	return keysWhere(ctx, s.eng, w.sql+order+limit(f.Limit), w.args...)
 }
 
 // Key implements identity.Store.

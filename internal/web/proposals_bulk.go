@@ -216,24 +216,26 @@ func (v *visit) bulkDecide() error {
 	if len(failed) == 0 {
 		return v.done(back, said)
 	}
-	report := url.Values{"status": {string(to.Status)}, "done": {strconv.Itoa(len(picks) - len(failed))}, "back": {back}}
+	if len(failed) == len(picks) {
+		said = ""
+	}
+	report := url.Values{"status": {string(to.Status)}, "back": {back}}
 	for _, f := range failed {
 		report.Add("not", f.ID+"."+f.Reason)
 	}
-	return v.done(v.base()+"/proposals/decided?"+report.Encode(), "")
+	return v.done(v.base()+"/proposals/decided?"+report.Encode(), said)
 }
 
 // reportView says what came of a decision on several proposals.
 type reportView struct {
 	Verb  verb
-	Done  int64
 	Left  int64
 	Items []bulkItem
 	Back  string
 }
 
 // bulkReport lists what could not be done, and why. Its state is in the URL, so that it can be
-// reloaded and kept open while the rest is looked at.
+// reloaded and kept open while the rest is looked at. How many were decided, the notice says.
 func (v *visit) bulkReport() error {
 	a, err := v.access(identity.ReadProposal)
 	if err != nil {
@@ -244,7 +246,7 @@ func (v *visit) bulkReport() error {
 	if view.Verb, err = verbTo(form.Get("status")); err != nil {
 		return err
 	}
-	if view.Done, err = strconv.ParseInt(form.Get("done"), 10, 64); err != nil || view.Done < 0 || view.Done > proposal.MaxBulk || len(form["not"]) > proposal.MaxBulk {
+	if len(form["not"]) == 0 || len(form["not"]) > proposal.MaxBulk {
 		return errs.New(errs.Invalid, "request.invalid", "this report could not be read; look at the list of proposals")
 	}
 	for _, s := range form["not"] {

@@ -128,7 +128,7 @@ func TestAVoteIsCastChangedAndTakenBack(t *testing.T) {
 	vote("none", "token-3")
 	tally(0, 0)
 	q.resolve(id, proposal.Rejected)
-	mustContain(t, vote("for", "token-4"), "Your vote was not counted.")
+	mustContain(t, vote("for", "token-4"), "Your vote was not counted.", `<p class="notice bad" role="alert">`)
 	if res := q.send("bob", http.MethodPost, proposalsPath+"/"+id+"/vote", url.Values{"choice": {"perhaps"}}); res.Code != http.StatusUnprocessableEntity {
 		t.Error("an unknown choice:", res.Code)
 	}
@@ -150,7 +150,7 @@ func TestTextsOfOthersAreHarmlessInTheList(t *testing.T) {
 		proposalsPath, proposalsPath + "?at=" + id, proposalsPath + "/" + id + "/pane?back=" + url.QueryEscape(hostile) + "&pos=" + url.QueryEscape(hostile),
 		proposalsPath + "?q=" + url.QueryEscape(hostile), proposalsPath + "?submitted_by=" + url.QueryEscape(hostile),
 		proposalsPath + "?fingerprint=" + url.QueryEscape(hostile), proposalsPath + "/decide?status=approved&pick=" + id + ".1&back=" + url.QueryEscape(hostile),
-		proposalsPath + "/decided?status=approved&done=0&not=" + id + ".status&not=" + url.QueryEscape(hostile),
+		proposalsPath + "/decided?status=approved&not=" + id + ".status&not=" + url.QueryEscape(hostile),
 	} {
 		page := q.send("ada", http.MethodGet, path, nil).Body.String()
 		mustLack(t, page, "<script>alert", "<img", `"javascript:`)

@@ -21,7 +21,7 @@ func (v *visit) vote() error {
 	said, err := v.cast(a, id)
 	if errs.As(err).Code == "proposal.not_open" {
 		// Somebody decided it meanwhile. The page that follows shows how.
-		return v.back(v.base()+"/proposals/"+id, sentence(err)+" Your vote was not counted.")
+		return v.back(v.base()+"/proposals/"+id, refusal(sentence(err)+" Your vote was not counted."))
 	}
 	if err != nil && v.r.PostForm.Has("comment") {
 		return v.showProposal(decisionForm{}, err) // with what was typed
