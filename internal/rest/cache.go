@@ -7,12 +7,13 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/parley-dev/parley/internal/httpx"
 	"github.com/parley-dev/parley/internal/identity"
 )
 
-// maxCachedPage is the largest answer that is worth keeping.
+// maxCachedPage is the largest response that is worth keeping.
 const maxCachedPage = 256 << 10
 
 // pageCache keeps encoded pages of the list of proposals.
@@ -23,9 +24,15 @@ const maxCachedPage = 256 << 10
 // principal with the same scopes: a session's grow and shrink with a person's role.
 // A revoked or expired one fails authentication, which runs before. The version is read before the page is made: if data changes in between, the
 // entry holds newer data under an older version and is merely dropped too early.
+//
+// Requests for the same page of the same version wait for the first of them. Each has read
+// the version itself, so the page has all that was written before the request.
 type pageCache struct {
 	lru     *lru
 	version func(ctx context.Context, org string) (uint64, error)
+
+	mu     sync.Mutex
+	making map[versionedPage]*making
 }
 
 func newPageCache(o Options) *pageCache {
@@ -36,7 +43,11 @@ func newPageCache(o Options) *pageCache {
 	if size == 0 {
 		size = DefaultPageCache
 	}
-	return &pageCache{lru: newLRU(size), version: o.Proposals.DataVersion}
+	return newPageCacheOf(newLRU(size), o.Proposals.DataVersion)
+}
+
+func newPageCacheOf(l *lru, version func(ctx context.Context, org string) (uint64, error)) *pageCache {
+	return &pageCache{lru: l, version: version, making: map[versionedPage]*making{}}
 }
 
 // pageKey identifies a request. Path and query are compared as they came.
@@ -72,13 +83,78 @@ func (c *pageCache) wrap(next http.Handler) http.Handler {
 			p.write(w)
 			return
 		}
-		rec := &pageRecorder{ResponseWriter: w}
-		next.ServeHTTP(rec, r)
-		if p := rec.page(version); p != nil {
-			p.principal, p.scopes = caller.Principal, caller.Scopes
-			c.lru.put(key.clone(), p)
+		m, first := c.join(versionedPage{key, version})
+		if !first {
+			select {
+			case <-m.done:
+			case <-r.Context().Done():
+			}
+			if p := m.result(); p != nil && p.isFor(caller) {
+				p.write(w)
+				return
+			}
+			next.ServeHTTP(w, r)
+			return
 		}
+		rec := &pageRecorder{ResponseWriter: w}
+		c.record(rec, r, next, m, caller)
+		rec.send() // when nobody waits for it any more
 	})
+}
+
+// record makes a page, and keeps it if it can be kept.
+func (c *pageCache) record(rec *pageRecorder, r *http.Request, next http.Handler, m *making, caller *identity.Caller) {
+	defer c.made(m)
+	next.ServeHTTP(rec, r)
+	if p := rec.page(m.key.version); p != nil {
+		p.principal, p.scopes = caller.Principal, caller.Scopes
+		c.lru.put(m.key.pageKey, p)
+		m.page = p
+	}
+}
+
+// versionedPage is a page as it is with one version of the data.
+type versionedPage struct {
+	pageKey
+	version uint64
+}
+
+// making is a page that a request makes, and others wait for.
+type making struct {
+	key  versionedPage
+	done chan struct{}
+	page *page // set before done is closed; nil: it cannot be shared
+}
+
+// join returns the page that is being made. first: the caller has to make it.
+func (c *pageCache) join(key versionedPage) (m *making, first bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if m := c.making[key]; m != nil {
+		return m, false
+	}
+	key.pageKey = key.clone()
+	m = &making{key: key, done: make(chan struct{})}
+	c.making[key] = m
+	return m, true
+}
+
+// made lets those go on who wait for the page.
+func (c *pageCache) made(m *making) {
+	c.mu.Lock()
+	delete(c.making, m.key)
+	c.mu.Unlock()
+	close(m.done)
+}
+
+// result is the page; nil: there is none, or not yet.
+func (m *making) result() *page {
+	select {
+	case <-m.done:
+		return m.page
+	default:
+		return nil
+	}
 }
 
 func (p *page) isFor(c *identity.Caller) bool {
@@ -100,33 +176,46 @@ func (p *page) write(w http.ResponseWriter) {
 	_, _ = w.Write(p.body) // the client may be gone; there is nobody to tell
 }
 
-// pageRecorder copies an answer while it is sent.
+// pageRecorder holds a response until it is whole, so that a client that reads slowly delays
+// nobody who waits for the same page. A response that is too large to keep is passed on.
 type pageRecorder struct {
 	http.ResponseWriter
 	status int
 	body   bytes.Buffer
-	full   bool // too large to keep
+	passed bool // on to the client
 }
 
 func (r *pageRecorder) WriteHeader(status int) {
-	r.status = status
-	r.ResponseWriter.WriteHeader(status)
+	if r.status == 0 {
+		r.status = status
+	}
 }
 
 func (r *pageRecorder) Write(p []byte) (int, error) {
-	switch {
-	case r.full:
-	case r.body.Len()+len(p) > maxCachedPage:
-		r.full = true
-		r.body = bytes.Buffer{}
-	default:
-		r.body.Write(p)
+	if !r.passed && r.body.Len()+len(p) <= maxCachedPage {
+		return r.body.Write(p)
 	}
-	n, err := r.ResponseWriter.Write(p)
-	if err != nil {
-		r.full = true // what was not sent whole is not kept either
+	r.pass()
+	return r.ResponseWriter.Write(p)
+}
+
+// pass sends what is held.
+func (r *pageRecorder) pass() {
+	if r.passed {
+		return
 	}
-	return n, err
+	r.passed = true
+	if r.status != 0 {
+		r.ResponseWriter.WriteHeader(r.status)
+	}
+	_, _ = r.ResponseWriter.Write(r.body.Bytes()) // the client may be gone; there is nobody to tell
+}
+
+// send ends the response.
+func (r *pageRecorder) send() {
+	if r.status != 0 || r.body.Len() > 0 {
+		r.pass()
+	}
 }
 
 // Unwrap lets http.ResponseController reach the connection.
@@ -134,7 +223,7 @@ func (r *pageRecorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
 
 // page returns what can be kept of the answer; nil: nothing.
 func (r *pageRecorder) page(version uint64) *page {
-	if r.status != http.StatusOK || r.full {
+	if r.status != http.StatusOK || r.passed {
 		return nil
 	}
 	h := r.Header()

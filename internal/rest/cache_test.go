@@ -4,10 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 
 	"github.com/parley-dev/parley/internal/httpx"
 	"github.com/parley-dev/parley/internal/identity"
@@ -33,7 +37,7 @@ type cacheWorld struct {
 
 func newCacheWorld(limit int64) *cacheWorld {
 	w := &cacheWorld{status: http.StatusOK, lru: newLRU(limit)}
-	c := &pageCache{lru: w.lru, version: func(context.Context, string) (uint64, error) { return w.version, w.err }}
+	c := newPageCacheOf(w.lru, func(context.Context, string) (uint64, error) { return w.version, w.err })
 	rt := httpx.NewRouter(httpx.Options{Authenticator: fixedAuth{}})
 	rt.Handle("GET "+proposalsPath, c.wrap(http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
 		w.calls++
@@ -183,4 +187,81 @@ func TestAWriteIsSeenByTheNextList(t *testing.T) {
 			t.Fatal("the withdrawal is not in the list")
 		}
 	}
+}
+
+// Requests for one page of one version share the work of the first, and no others do.
+func TestRequestsForAPageThatIsBeingMadeWaitForIt(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name   string
+		fails  bool // the first request
+		status int
+		calls  int64 // in all, of ten requests at once
+	}{
+		{"a page", false, http.StatusOK, 1},
+		{"a refusal", false, http.StatusUnprocessableEntity, 10},
+		{"a panic", true, http.StatusOK, 10},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var calls atomic.Int64
+				version, release := uint64(1), make(chan struct{})
+				cache := newPageCacheOf(newLRU(1<<20), func(context.Context, string) (uint64, error) { return version, nil })
+				rt := httpx.NewRouter(httpx.Options{Authenticator: fixedAuth{}, Logger: slog.New(slog.DiscardHandler)})
+				rt.Handle("GET "+proposalsPath, cache.wrap(http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
+					n := calls.Add(1)
+					<-release
+					if c.fails && n == 1 {
+						panic("first")
+					}
+					rw.WriteHeader(c.status)
+					_, _ = fmt.Fprint(rw, "page ", n)
+				})))
+				w := &cacheWorld{handler: rt}
+				bodies := make([]string, 10)
+				ask := func(i int) { bodies[i] = w.get("GET", proposals, "ada").Body.String() }
+				for i := range bodies[:9] {
+					go ask(i)
+				}
+				synctest.Wait()
+				if n := calls.Load(); n != 1 {
+					t.Fatalf("%d requests make the page", n)
+				}
+				close(release)
+				synctest.Wait()
+				ask(9)
+				if n := calls.Load(); n != c.calls {
+					t.Errorf("the page was made %d times; want %d: %q", n, c.calls, bodies)
+				}
+				if c.calls == 1 && slices.ContainsFunc(bodies, func(b string) bool { return b != "page 1" }) {
+					t.Errorf("%q", bodies)
+				}
+			})
+		})
+	}
+}
+
+// A page that is being made of an older version is not for those who have read a newer one.
+func TestAPageThatIsBeingMadeIsOfItsVersion(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var version, calls atomic.Uint64
+		release := make(chan struct{})
+		cache := newPageCacheOf(newLRU(1<<20), func(context.Context, string) (uint64, error) { return version.Load(), nil })
+		rt := httpx.NewRouter(httpx.Options{Authenticator: fixedAuth{}})
+		rt.Handle("GET "+proposalsPath, cache.wrap(http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
+			if calls.Add(1) == 1 {
+				<-release
+			}
+			_, _ = fmt.Fprint(rw, "version ", version.Load())
+		})))
+		w := &cacheWorld{handler: rt}
+		go w.get("GET", proposals, "ada")
+		synctest.Wait()
+		version.Add(1)
+		if got := w.get("GET", proposals, "ada").Body.String(); got != "version 1" {
+			t.Errorf("got %q; want the newer version, at once", got)
+		}
+		close(release)
+	})
 }

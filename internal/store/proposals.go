@@ -63,7 +63,7 @@ func (s *Store) Update(ctx context.Context, id, original string, by identity.Pri
 		if err != nil {
 			return err
 		}
-		cur, err := current(ctx, t, by.Org, id, by, t.d.forUpdate)
+		cur, err := locked(ctx, t, by.Org, id, by)
 		if err != nil {
 			return err
 		}
@@ -174,20 +174,57 @@ func (t *tx) insertEntry(p *proposal.Proposal, e proposal.Entry) error {
 
 // Get implements proposal.Store.
 func (s *Store) Get(ctx context.Context, org, id string, viewer identity.Principal) (proposal.Current, error) {
-	return current(ctx, s.eng, org, id, viewer, "")
+	var (
+		cur     = proposal.Current{Proposal: proposal.Proposal{Org: org}}
+		p       = &cur.Proposal
+		vote    voteRow
+		found   bool
+		columns = []any{&p.FollowupStatus, &vote.voter, &vote.choice, &vote.comment, &vote.at}
+	)
+	err := each(ctx, s.eng, func(rs rows) error {
+		found = true
+		return scanRecord(rs, p, columns...)
+	}, getProposal, org, id, viewer.Ref())
+	if err == nil && !found {
+		err = errs.ErrNotFound
+	}
+	if vote.voter != "" {
+		cur.Vote = vote.vote()
+	}
+	return cur, err
 }
 
-const recordColumns = `id, status, category, priority, submitted_by, submitted_at, updated_at, votes_for, votes_against, agents_for,
-	agents_against, version, text_version, followup_id, title, problem, suggested_fix, resolution_note, duplicate_of, fingerprint, evidence`
+// getProposal reads a proposal, its follow-up's status and a voter's vote at once.
+const getProposal = `SELECT ` + recordColumns + `, coalesce(f.status, ''), coalesce(v.voter, ''), coalesce(v.choice, ''),
+	coalesce(v.comment, ''), coalesce(v.voted_at, 0) FROM proposals p
+	LEFT JOIN followups f ON p.followup_id <> '' AND f.org_id = p.org_id AND f.id = p.followup_id
+	LEFT JOIN votes v ON v.org_id = p.org_id AND v.proposal_id = p.id AND v.voter = $3
+	WHERE p.org_id = $1 AND p.id = $2`
 
-// scanRecord reads a whole proposal of an org that is known.
-func scanRecord(r rows, p *proposal.Proposal) error {
+// voteRow is a row of votes while it is read.
+type voteRow struct {
+	voter, choice, comment string
+	at                     int64
+}
+
+func (r *voteRow) vote() *proposal.Vote {
+	return &proposal.Vote{Voter: r.voter, Choice: proposal.Choice(r.choice), Comment: r.comment, VotedAt: fromMicros(r.at)}
+}
+
+const recordColumns = `p.id, p.status, p.category, p.priority, p.submitted_by, p.submitted_at, p.updated_at, p.votes_for,
+	p.votes_against, p.agents_for, p.agents_against, p.version, p.text_version, p.followup_id, p.title, p.problem, p.suggested_fix,
+	p.resolution_note, p.duplicate_of, p.fingerprint, p.evidence`
+
+// scanRecord reads a whole proposal of an org that is known, and what follows it in the row.
+func scanRecord(r rows, p *proposal.Proposal, more ...any) error {
 	var status, category string
 	var rank int
 	var submitted, updated int64
-	err := r.Scan(&p.ID, &status, &category, &rank, &p.SubmittedBy, &submitted, &updated, &p.VotesFor, &p.VotesAgainst, &p.AgentsFor,
+	err := r.Scan(append([]any{
+		&p.ID, &status, &category, &rank, &p.SubmittedBy, &submitted, &updated, &p.VotesFor, &p.VotesAgainst, &p.AgentsFor,
 		&p.AgentsAgainst, &p.Version, &p.TextVersion, &p.FollowupID, &p.Title, &p.Problem, &p.SuggestedFix, &p.ResolutionNote,
-		&p.DuplicateOf, &p.Fingerprint, &p.Evidence)
+		&p.DuplicateOf, &p.Fingerprint, &p.Evidence,
+	}, more...)...)
 	if err != nil {
 		return err
 	}
@@ -196,21 +233,20 @@ func scanRecord(r rows, p *proposal.Proposal) error {
 	return nil
 }
 
-// current reads a proposal and the viewer's vote on it. lock, if given, holds the
-// proposal until the end of the transaction, and with it all votes on it.
-func current(ctx context.Context, r reader, org, id string, viewer identity.Principal, lock string) (proposal.Current, error) {
+// locked reads a proposal and the voter's vote on it, and holds the proposal until the end of
+// the transaction, and with it all votes on it. The vote is read after the lock was taken: one
+// statement for both would read the vote as it was before.
+func locked(ctx context.Context, t *tx, org, id string, viewer identity.Principal) (proposal.Current, error) {
 	var (
-		cur                    proposal.Current
-		p                      = &cur.Proposal
-		voter, choice, comment string
-		votedAt                int64
-		found                  bool
+		cur   = proposal.Current{Proposal: proposal.Proposal{Org: org}}
+		p     = &cur.Proposal
+		vote  voteRow
+		found bool
 	)
-	p.Org = org
-	err := each(ctx, r, func(rs rows) error {
+	err := each(ctx, t, func(rs rows) error {
 		found = true
 		return scanRecord(rs, p)
-	}, `SELECT `+recordColumns+` FROM proposals WHERE org_id = $1 AND id = $2`+lock, org, id)
+	}, `SELECT `+recordColumns+` FROM proposals p WHERE p.org_id = $1 AND p.id = $2`+t.d.forUpdate, org, id)
 	if err != nil {
 		return cur, err
 	}
@@ -218,15 +254,15 @@ func current(ctx context.Context, r reader, org, id string, viewer identity.Prin
 		return cur, errs.ErrNotFound
 	}
 	if p.FollowupID != "" {
-		if _, err := one(ctx, r, []any{&p.FollowupStatus}, `SELECT status FROM followups WHERE org_id = $1 AND id = $2`, org, p.FollowupID); err != nil {
+		if _, err := one(ctx, t, []any{&p.FollowupStatus}, `SELECT status FROM followups WHERE org_id = $1 AND id = $2`, org, p.FollowupID); err != nil {
 			return cur, err
 		}
 	}
-	found, err = one(ctx, r, []any{&voter, &choice, &comment, &votedAt},
+	found, err = one(ctx, t, []any{&vote.voter, &vote.choice, &vote.comment, &vote.at},
 		`SELECT voter, choice, comment, voted_at FROM votes WHERE org_id = $1 AND proposal_id = $2 AND voter = $3`,
 		org, id, viewer.Ref())
 	if found {
-		cur.Vote = &proposal.Vote{Voter: voter, Choice: proposal.Choice(choice), Comment: comment, VotedAt: fromMicros(votedAt)}
+		cur.Vote = vote.vote()
 	}
 	return cur, err
 }

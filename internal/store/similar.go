@@ -105,6 +105,6 @@ func records(ctx context.Context, r reader, org string, ids []string) ([]proposa
 		err := scanRecord(r, &p)
 		list = append(list, p)
 		return err
-	}, `SELECT `+recordColumns+` FROM proposals WHERE org_id = $1 AND id IN (`+strings.Join(marks, ", ")+`)`, args...)
+	}, `SELECT `+recordColumns+` FROM proposals p WHERE p.org_id = $1 AND p.id IN (`+strings.Join(marks, ", ")+`)`, args...)
 	return list, err
 }
