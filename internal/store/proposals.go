@@ -194,11 +194,12 @@ func (s *Store) Get(ctx context.Context, org, id string, viewer identity.Princip
 	return cur, err
 }
 
-// getProposal reads a proposal, its follow-up's status and a voter's vote at once.
-const getProposal = `SELECT ` + recordColumns + `, coalesce(f.status, ''), coalesce(v.voter, ''), coalesce(v.choice, ''),
-	coalesce(v.comment, ''), coalesce(v.voted_at, 0) FROM proposals p
-	LEFT JOIN followups f ON p.followup_id <> '' AND f.org_id = p.org_id AND f.id = p.followup_id
-	LEFT JOIN votes v ON v.org_id = p.org_id AND v.proposal_id = p.id AND v.voter = $3
+// getProposal reads a proposal, its follow-up's status and a voter's vote at once. Every look-up
+// is by a whole key, whatever the planner thinks of the tables.
+const getProposal = `SELECT ` + recordColumns + `,
+	coalesce((SELECT f.status FROM followups f WHERE f.org_id = $1 AND f.id = p.followup_id), ''),
+	coalesce(v.voter, ''), coalesce(v.choice, ''), coalesce(v.comment, ''), coalesce(v.voted_at, 0) FROM proposals p
+	LEFT JOIN votes v ON v.org_id = $1 AND v.proposal_id = $2 AND v.voter = $3
 	WHERE p.org_id = $1 AND p.id = $2`
 
 // voteRow is a row of votes while it is read.
