@@ -30,6 +30,10 @@ deps: ## install what the tests need beside Go (PostgreSQL's programs, haproxy, 
 test: deps ## run all tests on SQLite and PostgreSQL (under 15 minutes on 2 cores)
 	$(GO) test -count=1 -timeout 20m ./...
 
+.PHONY: check
+check: ## run the fast tests while you work: SQLite only, without the end-to-end tests (about a minute)
+	$(GO) test -short ./internal/... ./sdk/...
+
 .PHONY: race
 race: deps ## run the tests of what shares memory under the race detector
 	$(GO) test -race -timeout 20m $(RACE)

@@ -38,6 +38,7 @@ type Member struct {
 // StartPair starts both. They end with the test.
 func StartPair(t testing.TB) *Pair {
 	t.Helper()
+	skipShort(t)
 	bin, err := binaries()
 	if err != nil {
 		t.Fatal(err)

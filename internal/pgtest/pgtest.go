@@ -25,9 +25,11 @@ var shared struct {
 // URL returns the address of a fresh, empty database that is dropped when the
 // test ends. The first call in a process starts the server that all tests of
 // the process share; it stops with the process. Without PostgreSQL the test
-// fails: half a test run must not look like a whole one.
+// fails: half a test run must not look like a whole one. Only 'make check', which is
+// not a whole one, skips it.
 func URL(t testing.TB) string {
 	t.Helper()
+	skipShort(t)
 	shared.once.Do(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 		defer cancel()
@@ -50,6 +52,14 @@ func URL(t testing.TB) string {
 		}
 	})
 	return shared.server.URL(name)
+}
+
+// skipShort skips tests on PostgreSQL in 'go test -short'.
+func skipShort(t testing.TB) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("on PostgreSQL: 'make test' runs it")
+	}
 }
 
 // CreateDatabase makes an empty database and returns its name.
