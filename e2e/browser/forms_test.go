@@ -73,17 +73,11 @@ func pageForms(path, body string) []form {
 // what was typed is still there.
 func TestEveryFormsErrors(t *testing.T) {
 	begin(t)
-	s := newSite(t)
-	admin := s.signIn(t, "admin", true)
-	seed, err := s.seedCalm()
-	if err != nil {
-		t.Fatal(err)
-	}
-	all := &shared{site: s, seeded: seed, admin: admin}
+	s := newFilled(t, newSite(t))
 	routes := routes(t, http.MethodPost)
 	tried := map[string]bool{}
-	for _, path := range crawl(t, all, admin) {
-		_, body := s.get(t, admin, path)
+	for _, path := range crawl(t, s, s.admin) {
+		_, body := s.get(t, s.admin, path)
 		for _, f := range pageForms(path, body) {
 			u, err := url.Parse(f.action)
 			if err != nil {
@@ -119,7 +113,7 @@ func TestEveryFormsErrors(t *testing.T) {
 					}
 					fields.Set("once", "")
 					fields.Del("once")
-					res, body := s.send(t, admin, http.MethodPost, f.action, fields)
+					res, body := s.send(t, s.admin, http.MethodPost, f.action, fields)
 					if res.StatusCode < 400 || res.StatusCode >= 500 {
 						t.Errorf("%s of %s answers %s", f.action, f.page, res.Status)
 					}

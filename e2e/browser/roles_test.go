@@ -68,8 +68,12 @@ var ownMatters = regexp.MustCompile(
 // allow: every form that is shown is one that REST would not refuse, every form whose call REST
 // allows is shown somewhere, and every page opens exactly if its call does.
 func TestRoles(t *testing.T) {
-	begin(t)
-	s := readOnly(t)
+	t.Run("sqlite", func(t *testing.T) { begin(t); compareRoles(t, readOnly(t)) })
+	t.Run("postgres", func(t *testing.T) { begin(t); compareRoles(t, newFilled(t, newSiteOn(t, onPostgres(t)))) })
+}
+
+func compareRoles(t *testing.T, s *shared) {
+	t.Helper()
 	for _, role := range []struct {
 		name   string
 		person *person
