@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -32,6 +33,8 @@ func TestMain(m *testing.M) {
 }
 
 func run(m *testing.M) (int, error) {
+	// Seeds send many requests at a time to one server.
+	http.DefaultTransport.(*http.Transport).MaxIdleConnsPerHost = 16
 	var err error
 	if scratch, err = os.MkdirTemp("", "parley-browser-"); err != nil {
 		return 0, err
