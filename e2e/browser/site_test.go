@@ -33,9 +33,9 @@ var (
 
 // site is a server with a fresh store.
 type site struct {
-	base  string // http://127.0.0.1:port
-	setup string // the link of the first start
-	key   string // the first key, of user:admin
+	base  string   // http://127.0.0.1:port
+	setup string   // the link of the first start
+	key   string   // the first key, of user:admin
 	store []string // the flags that name the store
 	cmd   *exec.Cmd
 	out   *output
@@ -234,7 +234,9 @@ func (s *site) signIn(t testing.TB, user string, admin bool) *person {
 	return p
 }
 
-func (s *site) enter(user string, admin bool) (*person, error) { return s.enterIn(org, user, password, admin) }
+func (s *site) enter(user string, admin bool) (*person, error) {
+	return s.enterIn(org, user, password, admin)
+}
 
 // enterIn is enter for any org, with a password of the person's choice.
 func (s *site) enterIn(org, user, password string, admin bool) (*person, error) {

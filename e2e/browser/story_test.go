@@ -15,7 +15,6 @@ func TestStory(t *testing.T) {
 }
 
 func tellStory(t *testing.T, s *site, how ...option) {
-
 	// Ada follows the link of the first start and chooses a password.
 	ada := s.tab(t, nil, how...)
 	ada.open(s.setup)
