@@ -57,7 +57,7 @@ var (
 // no links.
 func TestNoForeignLinks(t *testing.T) {
 	begin(t)
-	s := newFilled(t, newSite(t))
+	s := calmReadOnly(t)
 	foreign := regexp.MustCompile(
 		`(?i)\s(href|src|action|formaction|hx-[a-z]+|poster|cite|data)\s*=\s*"(https?:)?//[^"]*"`,
 	)
@@ -232,7 +232,7 @@ func (s *shared) sample(route string) string {
 // TestOtherSites sends every form as another site would: all are refused, and nothing is done.
 func TestOtherSites(t *testing.T) {
 	begin(t)
-	s := newFilled(t, newSite(t))
+	s := calmReadOnly(t)
 	before := s.root.do(t, "GET /audit?limit=5", nil)
 	for _, route := range routes(t, "POST") {
 		path := s.sample(route)

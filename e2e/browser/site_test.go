@@ -318,21 +318,30 @@ func (s *site) send(
 	return res, string(b)
 }
 
-// shared is a site with much in it, and two people; tests that only read share it.
+// shared is a site with much in it, and two people.
 type shared struct {
 	*site
 	*seeded
 	admin, member *person
 }
 
-var openShared = sync.OnceValues(func() (*shared, error) {
-	s, err := startSite([]string{"--data", filepath.Join(scratch, "shared")})
-	if err != nil {
-		return nil, err
-	}
-	stopShared = s.kill
-	return s.filled((*seeding).attack)
-})
+// Sites that tests share: one with texts that attack, and one without.
+var (
+	openShared = sharing("shared", (*seeding).attack)
+	openCalm   = sharing("calm")
+)
+
+// sharing opens a site when it is first asked for; it lives as long as the tests.
+func sharing(name string, more ...func(*seeding)) func() (*shared, error) {
+	return sync.OnceValues(func() (*shared, error) {
+		s, err := startSite([]string{"--data", filepath.Join(scratch, name)})
+		if err != nil {
+			return nil, err
+		}
+		atEnd(s.kill)
+		return s.filled(more...)
+	})
+}
 
 // filled fills a new site with what a busy org has, and more.
 func (s *site) filled(more ...func(*seeding)) (*shared, error) {
@@ -358,12 +367,15 @@ func newFilled(t *testing.T, s *site, more ...func(*seeding)) *shared {
 	return out
 }
 
-var stopShared = func() {}
+// readOnly is the site with texts that attack. Who changes it breaks other tests.
+func readOnly(t testing.TB) *shared { t.Helper(); return opened(t, openShared) }
 
-// readOnly is the shared site. Who changes it breaks other tests.
-func readOnly(t testing.TB) *shared {
+// calmReadOnly is the site without them.
+func calmReadOnly(t testing.TB) *shared { t.Helper(); return opened(t, openCalm) }
+
+func opened(t testing.TB, open func() (*shared, error)) *shared {
 	t.Helper()
-	s, err := openShared()
+	s, err := open()
 	if err != nil {
 		t.Fatal(err)
 	}
