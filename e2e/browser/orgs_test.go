@@ -49,11 +49,15 @@ func TestTwoOrgs(t *testing.T) {
 	d.click(link, "Second Harbour")
 	d.waitFor("location.pathname.startsWith('/orgs/second/')")
 	for _, page := range []string{
-		"", "/proposals", "/proposals?status=all&q=treasure", "/followups", "/agents", "/friction", "/keys", "/keys/new", "/clients",
-		"/members", "/members/invitations", "/audit", "/settings", "/proposals/new?title=Hide+the+treasure",
+		"", "/proposals", "/proposals?status=all&q=treasure", "/followups", "/agents", "/friction", "/keys",
+		"/keys/new", "/clients", "/members", "/members/invitations", "/audit", "/settings",
+		"/proposals/new?title=Hide+the+treasure",
 	} {
 		d.open("/orgs/" + there + page)
-		shown := js[string](d.tab, "document.querySelector('main').innerText + [...document.querySelectorAll('main option')].map(e => e.text)")
+		shown := js[string](
+			d.tab,
+			"document.querySelector('main').innerText + [...document.querySelectorAll('main option')].map(e => e.text)",
+		)
 		for _, word := range []string{"Hide the treasure", "Under the tree", "scout", "user:admin"} {
 			if strings.Contains(squeeze(shown), squeeze(word)) {
 				t.Errorf("%s of the second org shows %q of the first", page, word)

@@ -88,7 +88,8 @@ func newLarge(t *testing.T) *large {
 func (l *large) vote(t *testing.T) {
 	t.Helper()
 	l.voted = l.root.do(t, "POST /proposals", object{
-		"title": "Everybody has an opinion on this", "category": "process", "problem": "It is so.", "suggested_fix": "Let it be otherwise.",
+		"title": "Everybody has an opinion on this", "category": "process", "problem": "It is so.",
+		"suggested_fix": "Let it be otherwise.",
 	})["id"].(string)
 	each(t, manyVoters, func(i int) error {
 		id := fmt.Sprintf("helper-%03d", i)
@@ -98,13 +99,16 @@ func (l *large) vote(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		key, err := l.root.try("POST /keys", object{"principal": "agent:" + id, "scopes": []string{read, write}, "name": "votes"})
+		key, err := l.root.try("POST /keys", object{
+			"principal": "agent:" + id, "scopes": []string{read, write}, "name": "votes",
+		})
 		if err != nil {
 			return err
 		}
 		secret, _ := key["secret"].(string)
 		_, err = l.api(secret).try("POST /proposals/"+l.voted+"/vote", object{
-			"vote": []string{"for", "against"}[i%2], "comment": fmt.Sprintf("Comment %d: %s", i, strings.Repeat("many words ", i%20)),
+			"vote":    []string{"for", "against"}[i%2],
+			"comment": fmt.Sprintf("Comment %d: %s", i, strings.Repeat("many words ", i%20)),
 		})
 		if err == nil && i >= manyAgents {
 			_, err = l.root.try("PATCH /agents/"+id, object{"disabled": true})
@@ -145,7 +149,8 @@ func (l *large) work(t *testing.T) {
 
 	var b strings.Builder
 	for i := 0; b.Len() < largeOutput; i++ {
-		fmt.Fprintf(&b, "line %d of the report, <b>as it was written</b> — %x\n", i, sha256.Sum256([]byte{byte(i), byte(i >> 8)}))
+		sum := sha256.Sum256([]byte{byte(i), byte(i >> 8)})
+		fmt.Fprintf(&b, "line %d of the report, <b>as it was written</b> — %x\n", i, sum)
 	}
 	l.text = b.String()
 	const chunk = 3 << 20
@@ -160,7 +165,9 @@ func (l *large) work(t *testing.T) {
 	_, _ = random.Read(l.file) // never fails
 	report(object{"status": "completed", "artifacts": []object{{
 		"artifact_id": "file", "name": "Measurements",
-		"parts": []object{{"type": "file", "file": object{"name": "../..\\measured\u202e.html", "bytes": base64.StdEncoding.EncodeToString(l.file)}}},
+		"parts": []object{{"type": "file", "file": object{
+			"name": "../..\\measured\u202e.html", "bytes": base64.StdEncoding.EncodeToString(l.file),
+		}}},
 	}}})
 }
 
@@ -207,7 +214,8 @@ func TestLargeOrg(t *testing.T) {
 		w.misses("Helper number 124")
 		for _, path := range []string{"/keys", "/keys/new", "/clients/new", "/followups", "/followups/" + l.followup} {
 			w := l.fits(t, path)
-			picker := `[...document.querySelectorAll('main select')].filter(e => [...e.options].some(o => o.value.startsWith('agent:')))`
+			picker := `[...document.querySelectorAll('main select')]
+				.filter(e => [...e.options].some(o => o.value.startsWith('agent:')))`
 			for _, n := range js[[]int](w, picker+`.map(e => [...e.options].filter(o => o.value.startsWith('agent:')).length)`) {
 				if n < manyAgents {
 					t.Errorf("a picker on %s has %d agents; want all %d", path, n, manyAgents)
@@ -233,7 +241,8 @@ func (l *large) downloads(t *testing.T) {
 		BrowserContextID: call(w, target.GetTargetInfo, target.GetTargetInfoParams{}).TargetInfo.BrowserContextID,
 	})
 	for name, want := range map[string][]byte{"text.txt": []byte(l.text), "measured.html": l.file} {
-		href := js[string](w, fmt.Sprintf(`[...document.querySelectorAll('#work a[download]')].find(a => a.textContent === 'Download %s')?.getAttribute('href') ?? ''`, name))
+		href := js[string](w, fmt.Sprintf(`[...document.querySelectorAll('#work a[download]')]
+			.find(a => a.textContent === 'Download %s')?.getAttribute('href') ?? ''`, name))
 		if href == "" {
 			list, _ := w.controlsIn("#work", link)
 			t.Fatalf("there is no link to %s, but %q", name, names(list))
@@ -257,7 +266,8 @@ func (l *large) downloads(t *testing.T) {
 		for header, value := range map[string]string{
 			"Content-Type": "application/octet-stream", "Content-Disposition": "attachment; filename=" + name,
 			"Content-Length": fmt.Sprint(len(want)), "X-Content-Type-Options": "nosniff", "Cache-Control": "private, no-store",
-			"Content-Security-Policy": "sandbox; default-src 'none'; frame-ancestors 'none'", "Cross-Origin-Resource-Policy": "same-origin",
+			"Content-Security-Policy":      "sandbox; default-src 'none'; frame-ancestors 'none'",
+			"Cross-Origin-Resource-Policy": "same-origin",
 		} {
 			if got := res.Header.Get(header); got != value {
 				t.Errorf("%s of %s is %q; want %q", header, name, got, value)

@@ -33,7 +33,8 @@
   // A plain form waits until its page is replaced. Of links the browser tells.
   document.addEventListener('submit', event => {
     const form = event.target;
-    if (event.defaultPrevented || form.hasAttribute('hx-post') || form.target === '_blank' || form.method === 'dialog') return;
+    if (event.defaultPrevented || form.hasAttribute('hx-post')) return;
+    if (form.target === '_blank' || form.method === 'dialog') return;
     start(form);
   });
   addEventListener('pageshow', () => [...timers.keys()].forEach(end));
