@@ -1,8 +1,9 @@
 // Package browser tests the dashboard in a real Chromium, against the built binary: the
 // story from the set-up link to a resolved proposal, the traps of morphing and of forms,
 // what assistive technology meets (axe-core, the keyboard, touch, zoom, forced colours),
-// what a hostile text or site cannot do, and how heavy the pages are. It imports nothing of
-// the program.
+// what a hostile text or site cannot do, how heavy the pages are, slow responses, sign-in with
+// an identity provider, and an org where there is much of everything. It imports nothing of
+// the program but the doubles that tests share: a PostgreSQL and an identity provider.
 //
 // A site is a server with an org; a tab is a browser context of its own, with its own
 // cookies. Every tab watches itself: a test fails on a request that leaves the site, on a

@@ -95,39 +95,40 @@ const small = `(() => {
 		return Math.round(r.width) + '×' + Math.round(r.height) + ' ' + e.outerHTML.replace(/\s+/g, ' ').slice(0, 140) });
 })()`
 
+// none fails for each thing that an expression lists.
+func (w *tab) none(what, expression string) {
+	w.t.Helper()
+	for _, found := range js[[]string](w, expression) {
+		w.t.Errorf("%s on %s: %s", what, w.path(), found)
+	}
+}
+
 // TestLooks is what axe-core does not see, on every page.
 func TestLooks(t *testing.T) {
 	begin(t)
 	s := readOnly(t)
-	none := func(w *tab, what, expression string) {
-		w.t.Helper()
-		for _, found := range js[[]string](w, expression) {
-			w.t.Errorf("%s on %s: %s", what, w.path(), found)
-		}
-	}
 	for _, c := range allPages(t, s) {
 		t.Run(c.name, func(t *testing.T) {
 			w := s.tab(t, s.who(c))
 			w.open(c.path)
 			for _, width := range append(widths, 320) {
 				w.set(viewport(width, 900))
-				none(w, fmt.Sprintf("too wide at %d px", width), overflow)
+				w.none(fmt.Sprintf("too wide at %d px", width), overflow)
 			}
 			w.set(zoomed)
-			none(w, "too wide at 200 %", overflow)
+			w.none("too wide at 200 %", overflow)
 			w.set(viewport(1280, 900))
 			for _, name := range []string{"light", "dark"} {
 				w.set(scheme(name))
-				none(w, "faint border in "+name, faint)
+				w.none("faint border in "+name, faint)
 			}
 			w.set(viewport(380, 800), touch)
 			if !js[bool](w, "matchMedia('(pointer: coarse)').matches") {
 				t.Fatal("touch is not emulated")
 			}
-			none(w, "small target", small)
+			w.none("small target", small)
 			w.set(media("prefers-reduced-motion", "reduce"))
-			none(
-				w,
+			w.none(
 				"motion",
 				`document.getAnimations().filter(a => a.playState === 'running').map(a => String(a.animationName || a))`,
 			)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -32,6 +33,8 @@ func TestMain(m *testing.M) {
 }
 
 func run(m *testing.M) (int, error) {
+	// Seeds send many requests at a time to one server.
+	http.DefaultTransport.(*http.Transport).MaxIdleConnsPerHost = 16
 	var err error
 	if scratch, err = os.MkdirTemp("", "parley-browser-"); err != nil {
 		return 0, err
@@ -43,17 +46,32 @@ func run(m *testing.M) (int, error) {
 	if out, err := build.CombinedOutput(); err != nil {
 		return 0, fmt.Errorf("build the program under test: %w\n%s", err, out)
 	}
-	defer func() { // they are known once they have started
-		stopShared()
-		stopChromium()
-	}()
+	defer end()
 	return m.Run(), nil
+}
+
+// ending is what is stopped after all tests.
+var ending struct {
+	sync.Mutex
+	list []func()
+}
+
+func atEnd(stop func()) {
+	ending.Lock()
+	defer ending.Unlock()
+	ending.list = append(ending.list, stop)
+}
+
+func end() {
+	ending.Lock()
+	defer ending.Unlock()
+	for _, stop := range ending.list {
+		stop()
+	}
 }
 
 // chromium is the one browser that all tests share; each tab has a context of its own in it.
 var chromium = sync.OnceValues(startChromium)
-
-var stopChromium = func() {}
 
 func startChromium() (context.Context, error) {
 	path, err := findChromium()
@@ -74,7 +92,7 @@ func startChromium() (context.Context, error) {
 	}
 	allocated, cancel := chromedp.NewExecAllocator(context.Background(), flags...)
 	ctx, quit := chromedp.NewContext(allocated)
-	stopChromium = func() { quit(); cancel() }
+	atEnd(func() { quit(); cancel() })
 	return ctx, chromedp.Do(ctx)
 }
 

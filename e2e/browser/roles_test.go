@@ -1,7 +1,6 @@
 package browser
 
 import (
-	"html"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -68,8 +67,12 @@ var ownMatters = regexp.MustCompile(
 // allow: every form that is shown is one that REST would not refuse, every form whose call REST
 // allows is shown somewhere, and every page opens exactly if its call does.
 func TestRoles(t *testing.T) {
-	begin(t)
-	s := readOnly(t)
+	t.Run("sqlite", func(t *testing.T) { begin(t); compareRoles(t, readOnly(t)) })
+	t.Run("postgres", func(t *testing.T) { begin(t); compareRoles(t, newFilled(t, newSiteOn(t, onPostgres(t)))) })
+}
+
+func compareRoles(t *testing.T, s *shared) {
+	t.Helper()
 	for _, role := range []struct {
 		name   string
 		person *person
@@ -177,11 +180,6 @@ func (s *shared) allows(t *testing.T, a api, call string) bool {
 	return status != http.StatusForbidden
 }
 
-var (
-	formTag   = regexp.MustCompile(`<form[^>]*>`)
-	attribute = regexp.MustCompile(`\s(method|action|hx-post)="([^"]*)"`)
-)
-
 // forms lists the routes of the forms on the pages.
 func (s *shared) forms(t *testing.T, p *person, pages []string) []string {
 	t.Helper()
@@ -189,20 +187,13 @@ func (s *shared) forms(t *testing.T, p *person, pages []string) []string {
 	var out []string
 	for _, path := range pages {
 		_, body := s.get(t, p, path)
-		for _, tag := range formTag.FindAllString(body, -1) {
-			found := map[string]string{}
-			for _, m := range attribute.FindAllStringSubmatch(tag, -1) {
-				found[m[1]] = html.UnescapeString(m[2])
+		for _, f := range pageForms(path, body) {
+			if f.behind != "" && f.behind != f.action {
+				t.Errorf("%s: the form of %s is sent to %s by scripts", path, f.action, f.behind)
 			}
-			if strings.ToLower(found["method"]) != "post" {
-				continue
-			}
-			if hx := found["hx-post"]; hx != "" && hx != found["action"] {
-				t.Errorf("%s: a form is sent elsewhere by scripts: %s", path, tag)
-			}
-			u, err := url.Parse(found["action"])
-			if err != nil || found["action"] == "" {
-				t.Errorf("%s: a form leads nowhere: %s", path, tag)
+			u, err := url.Parse(f.action)
+			if err != nil || f.action == "" {
+				t.Errorf("%s: a form leads nowhere: %q", path, f.action)
 				continue
 			}
 			if strings.HasPrefix(u.Path, "/account/") {

@@ -57,18 +57,12 @@ var (
 // no links.
 func TestNoForeignLinks(t *testing.T) {
 	begin(t)
-	s := newSite(t)
-	admin := s.signIn(t, "admin", true)
-	seed, err := s.seedCalm()
-	if err != nil {
-		t.Fatal(err)
-	}
-	calm := &shared{site: s, seeded: seed, admin: admin}
+	s := calmReadOnly(t)
 	foreign := regexp.MustCompile(
 		`(?i)\s(href|src|action|formaction|hx-[a-z]+|poster|cite|data)\s*=\s*"(https?:)?//[^"]*"`,
 	)
-	for _, path := range append(crawl(t, calm, admin), "/login", "/account") {
-		_, body := s.get(t, admin, path)
+	for _, path := range append(crawl(t, s, s.admin), "/login", "/account") {
+		_, body := s.get(t, s.admin, path)
 		for _, m := range foreign.FindAllString(body, -1) {
 			if strings.Contains(m, s.base) {
 				m = "its own address, which a proxy may have changed:" + m
@@ -161,20 +155,14 @@ func TestBidi(t *testing.T) {
 // nor the audit log change.
 func TestGetChangesNothing(t *testing.T) {
 	begin(t)
-	s := newSite(t)
-	admin := s.signIn(t, "admin", true)
-	seed, err := s.seed()
-	if err != nil {
-		t.Fatal(err)
-	}
-	all := &shared{site: s, seeded: seed, admin: admin}
+	s := newFilled(t, newSite(t), (*seeding).attack)
 	state := func() string {
 		var b strings.Builder
 		for _, line := range []string{
 			"GET /audit?limit=5", "GET /proposals?limit=100", "GET /proposals?status=approved", "GET /tasks?limit=100", "GET /keys?limit=100",
 			"GET /clients?limit=100", "GET /members?limit=100", "GET /invitations?limit=100", "GET /settings/friction", "GET /agents",
 		} {
-			status, out, err := all.root.call(line, nil)
+			status, out, err := s.root.call(line, nil)
 			if err != nil || status != http.StatusOK {
 				t.Fatal(line, status, out, err)
 			}
@@ -184,21 +172,21 @@ func TestGetChangesNothing(t *testing.T) {
 	}
 	state() // the key's own last use
 	before := state()
-	paths := crawl(t, all, admin)
-	for _, c := range fixedPages(all) {
+	paths := crawl(t, s, s.admin)
+	for _, c := range fixedPages(s) {
 		paths = append(paths, c.path)
 	}
 	for _, path := range paths {
-		s.get(t, admin, path)
-		s.get(t, admin, path, "HX-Request: true")
+		s.get(t, s.admin, path)
+		s.get(t, s.admin, path, "HX-Request: true")
 	}
 	for _, method := range []string{http.MethodGet, http.MethodHead} {
 		for _, route := range append(routes(t, "POST"), routes(t, "GET")...) {
-			path := all.sample(route)
+			path := s.sample(route)
 			if strings.HasPrefix(path, "/logout") || strings.Contains(path, "/sso") {
 				continue
 			}
-			res, _ := s.send(t, admin, method, path+"?status=rejected&vote=for&confirm=yes&decision=approved&note=x", nil)
+			res, _ := s.send(t, s.admin, method, path+"?status=rejected&vote=for&confirm=yes&decision=approved&note=x", nil)
 			if res.StatusCode >= 500 {
 				t.Errorf("%s %s: %s", method, path, res.Status)
 			}
@@ -244,16 +232,10 @@ func (s *shared) sample(route string) string {
 // TestOtherSites sends every form as another site would: all are refused, and nothing is done.
 func TestOtherSites(t *testing.T) {
 	begin(t)
-	s := newSite(t)
-	admin := s.signIn(t, "admin", true)
-	seed, err := s.seedCalm()
-	if err != nil {
-		t.Fatal(err)
-	}
-	all := &shared{site: s, seeded: seed, admin: admin}
-	before := all.root.do(t, "GET /audit?limit=5", nil)
+	s := calmReadOnly(t)
+	before := s.root.do(t, "GET /audit?limit=5", nil)
 	for _, route := range routes(t, "POST") {
-		path := all.sample(route)
+		path := s.sample(route)
 		if strings.Contains(path, "/sso") {
 			continue // answers 404 without providers
 		}
@@ -265,7 +247,7 @@ func TestOtherSites(t *testing.T) {
 		} {
 			res, body := s.send(
 				t,
-				admin,
+				s.admin,
 				http.MethodPost,
 				path,
 				url.Values{"status": {"approved"}, "vote": {"for"}, "name": {"x"}},
@@ -275,7 +257,7 @@ func TestOtherSites(t *testing.T) {
 			}
 		}
 	}
-	if after := all.root.do(t, "GET /audit?limit=5", nil); fmt.Sprint(lastUse(after)) != fmt.Sprint(lastUse(before)) {
+	if after := s.root.do(t, "GET /audit?limit=5", nil); fmt.Sprint(lastUse(after)) != fmt.Sprint(lastUse(before)) {
 		t.Errorf("a form of another site did something: %v, was %v", after, before)
 	}
 }

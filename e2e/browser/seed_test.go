@@ -98,18 +98,13 @@ func (d *seeding) keyOf(principal string, scopes ...string) api {
 	return a
 }
 
-// seed fills the org with what a busy one has, and with texts that attack.
-func (s *site) seed() (*seeded, error) {
+// seed fills the org with what a busy one has; more adds to it, such as texts that attack.
+func (s *site) seed(more ...func(*seeding)) (*seeded, error) {
 	d := &seeding{seeded: &seeded{}, s: s}
 	d.calm()
-	d.attack()
-	return d.seeded, d.err
-}
-
-// seedCalm fills the org without texts that attack.
-func (s *site) seedCalm() (*seeded, error) {
-	d := &seeding{seeded: &seeded{}, s: s}
-	d.calm()
+	for _, add := range more {
+		add(d)
+	}
 	return d.seeded, d.err
 }
 

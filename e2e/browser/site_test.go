@@ -16,6 +16,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/parley-dev/parley/internal/pgtest"
 )
 
 const (
@@ -29,22 +31,33 @@ var (
 	setupLink      = regexp.MustCompile(`http://127\.0\.0\.1:\d+/setup/\S+`)
 )
 
-// site is a server with a fresh SQLite store.
+// site is a server with a fresh store.
 type site struct {
-	base  string // http://127.0.0.1:port
-	setup string // the link of the first start
-	key   string // the first key, of user:admin
-	data  string
+	base  string   // http://127.0.0.1:port
+	setup string   // the link of the first start
+	key   string   // the first key, of user:admin
+	store []string // the flags that name the store
 	cmd   *exec.Cmd
 	out   *output
 	done  chan struct{}
 }
 
-// newSite starts a server for one test.
+// newSite starts a server for one test, on SQLite.
 func newSite(t *testing.T, flags ...string) *site {
 	t.Helper()
 	data := filepath.Join(t.TempDir(), "data") // which the server makes, for itself alone
-	s, err := startSite(data, flags...)
+	return newSiteOn(t, []string{"--data", data}, flags...)
+}
+
+// onPostgres are the flags of a fresh PostgreSQL database.
+func onPostgres(t *testing.T) []string {
+	t.Helper()
+	return []string{"--database", pgtest.URL(t)}
+}
+
+func newSiteOn(t *testing.T, store []string, flags ...string) *site {
+	t.Helper()
+	s, err := startSite(store, flags...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,12 +70,12 @@ func newSite(t *testing.T, flags ...string) *site {
 	return s
 }
 
-func startSite(data string, flags ...string) (*site, error) {
-	s := &site{data: data, out: &output{}, done: make(chan struct{})}
-	if len(flags) == 0 {
-		flags = []string{"--rate-limit", "0"}
+func startSite(store []string, flags ...string) (*site, error) {
+	s := &site{store: store, out: &output{}, done: make(chan struct{})}
+	if !slices.Contains(flags, "--rate-limit") {
+		flags = append(flags, "--rate-limit", "0")
 	}
-	s.cmd = exec.Command(program, append([]string{"serve", "--listen", "127.0.0.1:0", "--data", data}, flags...)...)
+	s.cmd = exec.Command(program, slices.Concat([]string{"serve", "--listen", "127.0.0.1:0"}, store, flags)...)
 	s.cmd.Env = append(
 		slices.DeleteFunc(os.Environ(), func(e string) bool { return strings.HasPrefix(e, "PARLEY_") }),
 		"PARLEY_SHUTDOWN_DELAY=0s",
@@ -117,7 +130,7 @@ func (s *site) cli(t testing.TB, args ...string) string {
 
 func (s *site) operator(args ...string) (string, error) {
 	var stdout, stderr bytes.Buffer
-	cmd := exec.Command(program, append(args, "--data", s.data)...)
+	cmd := exec.Command(program, slices.Concat(args, s.store)...)
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Run(); err != nil {
 		return "", fmt.Errorf("parley %s: %w\n%s", strings.Join(args, " "), err, &stderr)
@@ -141,6 +154,10 @@ func (s *site) api(key string) api { return api{s, key} }
 
 // keyOf makes a key for a principal by the command line.
 func (s *site) keyOf(principal string, scopes ...string) (api, error) {
+	return s.keyIn(org, principal, scopes...)
+}
+
+func (s *site) keyIn(org, principal string, scopes ...string) (api, error) {
 	args := []string{"key", "create", "--org", org, "--as", principal}
 	for _, scope := range scopes {
 		args = append(args, "--scope", scope)
@@ -218,6 +235,11 @@ func (s *site) signIn(t testing.TB, user string, admin bool) *person {
 }
 
 func (s *site) enter(user string, admin bool) (*person, error) {
+	return s.enterIn(org, user, password, admin)
+}
+
+// enterIn is enter for any org, with a password of the person's choice.
+func (s *site) enterIn(org, user, password string, admin bool) (*person, error) {
 	args := []string{"user", "create", user, "--org", org}
 	if admin {
 		args = append(args, "--admin")
@@ -296,36 +318,64 @@ func (s *site) send(
 	return res, string(b)
 }
 
-// shared is a site with much in it, and two people; tests that only read share it.
+// shared is a site with much in it, and two people.
 type shared struct {
 	*site
 	*seeded
 	admin, member *person
 }
 
-var openShared = sync.OnceValues(func() (*shared, error) {
-	s, err := startSite(filepath.Join(scratch, "shared"))
-	if err != nil {
-		return nil, err
-	}
-	stopShared = s.kill
+// Sites that tests share: one with texts that attack, and one without.
+var (
+	openShared = sharing("shared", (*seeding).attack)
+	openCalm   = sharing("calm")
+)
+
+// sharing opens a site when it is first asked for; it lives as long as the tests.
+func sharing(name string, more ...func(*seeding)) func() (*shared, error) {
+	return sync.OnceValues(func() (*shared, error) {
+		s, err := startSite([]string{"--data", filepath.Join(scratch, name)})
+		if err != nil {
+			return nil, err
+		}
+		atEnd(s.kill)
+		return s.filled(more...)
+	})
+}
+
+// filled fills a new site with what a busy org has, and more.
+func (s *site) filled(more ...func(*seeding)) (*shared, error) {
 	out := &shared{site: s}
+	var err error
 	if out.admin, err = s.enter("admin", true); err != nil {
 		return nil, err
 	}
-	if out.seeded, err = s.seed(); err != nil {
+	if out.seeded, err = s.seed(more...); err != nil {
 		return nil, err
 	}
 	out.member, err = s.enter("bob", false)
 	return out, err
-})
+}
 
-var stopShared = func() {}
-
-// readOnly is the shared site. Who changes it breaks other tests.
-func readOnly(t testing.TB) *shared {
+// newFilled is a site of a test's own, as filled makes it.
+func newFilled(t *testing.T, s *site, more ...func(*seeding)) *shared {
 	t.Helper()
-	s, err := openShared()
+	out, err := s.filled(more...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// readOnly is the site with texts that attack. Who changes it breaks other tests.
+func readOnly(t testing.TB) *shared { t.Helper(); return opened(t, openShared) }
+
+// calmReadOnly is the site without them.
+func calmReadOnly(t testing.TB) *shared { t.Helper(); return opened(t, openCalm) }
+
+func opened(t testing.TB, open func() (*shared, error)) *shared {
+	t.Helper()
+	s, err := open()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,15 +7,14 @@ import (
 )
 
 // TestStory goes from the set-up link to a resolved proposal, with two people and an agent:
-// once in a browser with scripts, and once in one without.
+// in a browser with scripts on each engine, and in one without.
 func TestStory(t *testing.T) {
-	t.Run("with scripts", func(t *testing.T) { begin(t); tellStory(t) })
-	t.Run("without scripts", func(t *testing.T) { begin(t); tellStory(t, noScripts) })
+	t.Run("with scripts", func(t *testing.T) { begin(t); tellStory(t, newSite(t)) })
+	t.Run("on PostgreSQL", func(t *testing.T) { begin(t); tellStory(t, newSiteOn(t, onPostgres(t))) })
+	t.Run("without scripts", func(t *testing.T) { begin(t); tellStory(t, newSite(t), noScripts) })
 }
 
-func tellStory(t *testing.T, how ...option) {
-	s := newSite(t)
-
+func tellStory(t *testing.T, s *site, how ...option) {
 	// Ada follows the link of the first start and chooses a password.
 	ada := s.tab(t, nil, how...)
 	ada.open(s.setup)

@@ -19,6 +19,7 @@ import (
 type watch struct {
 	mu       sync.Mutex
 	base     string
+	also     string // another site where it may go
 	faults   []string
 	requests []request
 	results  map[network.RequestID]result
@@ -122,7 +123,8 @@ func (w *watch) sent(e network.EventRequestWillBeSent) {
 	w.requests = append(w.requests, request{
 		id: e.RequestID, loader: e.LoaderID, page: e.Type == network.ResourceTypeDocument, method: e.Request.Method, url: url,
 	})
-	if url != w.base && !strings.HasPrefix(url, w.base+"/") && !strings.HasPrefix(url, "data:") && url != "about:blank" {
+	own := url == w.base || strings.HasPrefix(url, w.base+"/") || w.also != "" && strings.HasPrefix(url, w.also+"/")
+	if !own && !strings.HasPrefix(url, "data:") && url != "about:blank" {
 		w.faults = append(w.faults, "a request leaves the site: "+e.Request.Method+" "+url)
 	}
 }

@@ -16,6 +16,24 @@ const (
 const noteShifts = `window.parleyShift = []; new PerformanceObserver(list => { for (const e of list.getEntries())
 	window.parleyShift.push(e.value.toFixed(4) + ' ' + e.sources.map(s => s.node?.outerHTML?.slice(0, 120)).join(' | ')) }).observe({type: 'layout-shift', buffered: true});`
 
+// mustBeLight checks what the first page of a tab has asked for.
+func (w *tab) mustBeLight() {
+	w.t.Helper()
+	var bytes float64
+	var list []string
+	for _, r := range w.watch.since(0) {
+		bytes += r.bytes
+		list = append(list, r.url)
+	}
+	w.t.Logf("%s: %.0f bytes, %d requests", w.path(), bytes, len(list))
+	if bytes > maxBytes || bytes == 0 {
+		w.t.Errorf("%s weighs %.0f bytes; want at most %d", w.path(), bytes, maxBytes)
+	}
+	if len(list) > maxRequests {
+		w.t.Errorf("%s asks %d times; want at most %d:\n%s", w.path(), len(list), maxRequests, strings.Join(list, "\n"))
+	}
+}
+
 // TestWeight opens each page with an empty cache: how much it asks for, and that nothing moves
 // after it was shown.
 func TestWeight(t *testing.T) {
@@ -26,19 +44,7 @@ func TestWeight(t *testing.T) {
 			w := s.tab(t, s.who(c))
 			call(w, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: noteShifts})
 			w.open(c.path)
-			var bytes float64
-			var list []string
-			for _, r := range w.watch.since(0) {
-				bytes += r.bytes
-				list = append(list, r.url)
-			}
-			t.Logf("%s: %.0f bytes, %d requests", c.path, bytes, len(list))
-			if bytes > maxBytes || bytes == 0 {
-				t.Errorf("%s weighs %.0f bytes; want at most %d", c.path, bytes, maxBytes)
-			}
-			if len(list) > maxRequests {
-				t.Errorf("%s asks %d times; want at most %d:\n%s", c.path, len(list), maxRequests, strings.Join(list, "\n"))
-			}
+			w.mustBeLight()
 			// A frame after the page was complete: what moves has moved.
 			js[any](
 				w,

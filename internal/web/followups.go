@@ -2,7 +2,6 @@ package web
 
 import (
 	"net/http"
-	"slices"
 	"strconv"
 
 	"github.com/parley-dev/parley/internal/errs"
@@ -192,8 +191,7 @@ func (v *visit) whoseTabs() []tab {
 func (v *visit) assignees() ([]identity.Member, error) {
 	ctx := v.r.Context()
 	if a, err := v.access(identity.ReadMembers); err == nil {
-		all, err := v.Manager.Members(ctx, a, identity.MemberFilter{State: identity.MemberEnabled, Limit: maxAssignees})
-		return slices.DeleteFunc(all, func(m identity.Member) bool { return !m.IsMember() }), err
+		return v.choices(a, identity.MemberEnabled, identity.Agent, identity.User)
 	}
 	out := []identity.Member{*v.member}
 	a, err := v.access(identity.ReadAgents)
@@ -211,7 +209,21 @@ func (v *visit) assignees() ([]identity.Member, error) {
 	return out, err
 }
 
-// maxAssignees bounds the choice; others are assigned over REST.
+// choices are principals to choose from, a bounded number of each kind: many of one kind do not
+// crowd out another. State is one of identity.MemberFilter.
+func (v *visit) choices(a identity.Access, state string, kinds ...identity.Kind) ([]identity.Member, error) {
+	var out []identity.Member
+	for _, kind := range kinds {
+		list, err := v.Manager.Members(v.r.Context(), a, identity.MemberFilter{Kind: kind, State: state, Limit: maxAssignees})
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, list...)
+	}
+	return out, nil
+}
+
+// maxAssignees bounds the choice of each kind; others are assigned over REST.
 const maxAssignees = 500
 
 // followupWords are the statuses as headings.

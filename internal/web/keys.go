@@ -119,7 +119,7 @@ func (v *visit) keysPage() error {
 	for i, view := range keyViews {
 		out.Tabs = append(out.Tabs, tab{Name: view.name, Href: v.withQuery("view", view.value), Current: i == at})
 	}
-	out.Principals, err = v.Manager.Members(v.r.Context(), a, identity.MemberFilter{Limit: maxAssignees})
+	out.Principals, err = v.choices(a, "", identity.Agent, identity.Service, identity.User)
 	if err != nil {
 		return err
 	}

@@ -147,7 +147,7 @@ func (v *visit) showNewKey(typed typedKey, problem error) error {
 // chosen one.
 func (v *visit) holders(a identity.Access, kind identity.Kind, chosen string) ([]identity.Member, error) {
 	ctx := v.r.Context()
-	list, err := v.Manager.Members(ctx, a, identity.MemberFilter{Kind: kind, State: identity.MemberEnabled, Limit: maxAssignees})
+	list, err := v.choices(a, identity.MemberEnabled, kind)
 	if err != nil || len(list) < maxAssignees {
 		return list, err
 	}

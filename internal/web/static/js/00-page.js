@@ -52,7 +52,6 @@
   document.addEventListener('htmx:finally:request', event => {
     const form = event.target.closest?.('form');
     if (form) settle(form);
-    document.body.classList.remove('slow');
   });
   document.addEventListener('htmx:before:swap', event => {
     const ctx = event.detail.ctx;

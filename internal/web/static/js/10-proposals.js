@@ -52,13 +52,15 @@
     if (i < 0) return;
     asked?.abort();
     asked = new AbortController();
+    const { signal } = asked;
     const next = all[i + 1] ?? all[i - 1];
     const more = document.querySelector('.pager [rel=next]');
     const back = !all[i + 1] && more ? more.getAttribute('href') : listURL(next?.id);
     const query = new URLSearchParams({ pos: Number(ul.dataset.first) + i, of: ul.dataset.total, back });
     try {
+      tell('parley:wait', signal);
       const res = await fetch(title(row).getAttribute('href') + '/pane?' + query, {
-        signal: asked.signal, headers: { 'HX-Request': 'true' }, credentials: 'same-origin',
+        signal, headers: { 'HX-Request': 'true' }, credentials: 'same-origin',
       });
       if (res.status === 401) return say(pane, 'You are signed out. Sign in in another tab, then choose the row again.');
       if (!res.ok) return say(pane, 'This proposal cannot be shown now. Open it to see why.');
@@ -70,8 +72,11 @@
       window.htmx?.process(pane);
     } catch (error) {
       if (error.name !== 'AbortError') say(pane, 'The server could not be reached. Choose the row again in a moment.');
+    } finally {
+      tell('parley:waited', signal);
     }
   };
+  const tell = (name, detail) => document.dispatchEvent(new CustomEvent(name, { detail }));
   const say = (pane, text) => {
     const p = document.createElement('p');
     p.className = 'quiet pane-in';
