@@ -163,6 +163,9 @@ type Store interface {
 	SeeWorker(ctx context.Context, w Worker, limit int) error
 	// Workers lists the workers of an agent that were seen last, up to most.
 	Workers(ctx context.Context, org, agent string, most int) ([]Worker, error)
+	// LastSeen tells of each of these agents when a worker of it was seen last. Agents without
+	// workers are left out.
+	LastSeen(ctx context.Context, org string, agents []string) (map[string]time.Time, error)
 	// Keys lists the keys of an org, as identity.Store does.
 	Keys(ctx context.Context, org string, f identity.KeyFilter) ([]identity.Key, error)
 	// ForgetWorker records that a worker has gone.
