@@ -78,7 +78,7 @@ func TestTextIsHarmlessOnThePagesOfAdmins(t *testing.T) {
 	o.ada.post("/clients", "name", bad, "redirect_uris", "https://a.example/", "scopes", "svc:tasks:read", "method", "none").want(http.StatusSeeOther)
 	c := o.client(t)
 	access := accessOf(t, o, "user:bob", identity.TasksRead, identity.TasksWrite)
-	_, err := o.fric.Report(t.Context(), access, friction.Report{
+	_, err := o.frictions.Report(t.Context(), access, friction.Report{
 		Fingerprint: "bad:text", Title: bad, Category: "process", Problem: bad + long, SuggestedFix: bad, Evidence: bad, Occurrence: bad,
 	})
 	if err != nil {
@@ -183,18 +183,18 @@ func TestDeliveriesThatWereGivenUpAreTakenUp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	to, err := o.hooks.Reach(ctx, caller, "scout")
+	to, err := o.Tasks.Reach(ctx, caller, "scout")
 	if err != nil {
 		t.Fatal(err)
 	}
-	sent, err := o.hooks.Send(ctx, to, task.SendRequest{
+	sent, err := o.Tasks.Send(ctx, to, task.SendRequest{
 		ID: "t-1", Message: task.Message{Role: task.RoleUser, Parts: []task.Part{{Kind: task.TextPart, Text: "hello"}}},
 	}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	const id = `h/<script>`
-	if _, err := o.hooks.SetPush(ctx, to, "t-1", task.PushConfig{ID: id, URL: "https://hooks.example/secret-path", Token: "secret-token"}); err != nil {
+	if _, err := o.Tasks.SetPush(ctx, to, "t-1", task.PushConfig{ID: id, URL: "https://hooks.example/secret-path", Token: "secret-token"}); err != nil {
 		t.Fatal(err)
 	}
 	uid := sent.UID
