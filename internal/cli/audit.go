@@ -10,6 +10,7 @@ type auditCmd struct {
 	pageFlags   `embed:""`
 	Actor       string    `help:"Only what this principal did; operator is the command line on the store." placeholder:"REF"`
 	Action      string    `help:"Only this action, e.g. key.create." placeholder:"ACTION"`
+	Target      string    `help:"Only what was done to this id or principal." placeholder:"ID"`
 	From        time.Time `help:"Only entries at this time or later, e.g. 2026-03-02T10:00:00Z." placeholder:"TIME"`
 	To          time.Time `help:"Only entries before this time." placeholder:"TIME"`
 }
@@ -19,13 +20,16 @@ func (auditCmd) Help() string {
 	return "Newest first. Needs the scope svc:admin:admin.\n\n" + examples(
 		"parley audit",
 		"parley audit --actor user:ada --from 2026-03-01T00:00:00Z",
+		"parley audit --target agent:scout",
 		"parley audit --action key.create --json | jq -r '.entries[].target'",
 	)
 }
 
 func (c *auditCmd) Run(e *env) error {
 	query := c.query()
-	for name, value := range map[string]*string{"actor": &c.Actor, "action": &c.Action, "from": timestamp(c.From), "to": timestamp(c.To)} {
+	for name, value := range map[string]*string{
+		"actor": &c.Actor, "action": &c.Action, "target": &c.Target, "from": timestamp(c.From), "to": timestamp(c.To),
+	} {
 		if value != nil && *value != "" {
 			query.Set(name, *value)
 		}

@@ -69,6 +69,10 @@ func NewEntry(ctx context.Context, at time.Time, org string, action AuditAction,
 // anySecret matches what a caller may have put where a name belongs.
 var anySecret = regexp.MustCompile(`parley_[0-9A-Za-z_]{20,}`)
 
+// MaxAuditTarget is how many characters of a target entries are found by: as many as an id or a
+// ref of anything has. More is what somebody tried, such as a name that is far too long.
+const MaxAuditTarget = 500
+
 // maxAuditText bounds what a caller can put into an entry.
 const maxAuditText = 1000
 
@@ -90,6 +94,7 @@ func clipText(s string) string {
 type AuditFilter struct {
 	Actor    string
 	Action   AuditAction
+	Target   string    // exactly; longer than MaxAuditTarget: none
 	From, To time.Time // From is included, To is not; zero: no bound
 	// Before and BeforeID are the last entry of the page before.
 	Before   time.Time

@@ -64,13 +64,9 @@ func (a *api) listAgents(ctx context.Context, c *call, _ *listAgentsInput) (*lis
 	if err != nil {
 		return nil, err
 	}
-	out := &listAgentsOutput{Body: AgentList{Agents: make([]Agent, len(list)), Total: len(list)}}
-	for i := range list {
-		if out.Body.Agents[i], err = a.agentOf(ctx, &list[i]); err != nil {
-			return nil, err
-		}
-	}
-	return out, nil
+	out := &listAgentsOutput{Body: AgentList{Total: len(list)}}
+	out.Body.Agents, err = a.agentsOf(ctx, c, list)
+	return out, err
 }
 
 type createAgentInput struct {
@@ -116,7 +112,7 @@ func (a *api) createAgent(ctx context.Context, c *call, in *createAgentInput) (*
 		return nil, err
 	}
 	out := &createAgentOutput{Location: c.request.URL.EscapedPath() + "/" + created.ID, Replayed: replayed(once.Replayed())}
-	out.Body, err = a.wholeAgent(ctx, &created)
+	out.Body, err = a.wholeAgent(ctx, c, &created)
 	return out, err
 }
 
@@ -136,7 +132,7 @@ func (a *api) getAgent(ctx context.Context, c *call, in *getAgentInput) (*agentO
 		return nil, err
 	}
 	out := &agentOutput{}
-	out.Body, err = a.wholeAgent(ctx, &found)
+	out.Body, err = a.wholeAgent(ctx, c, &found)
 	return out, err
 }
 
@@ -194,7 +190,7 @@ func (a *api) changeAgent(ctx context.Context, c *call, in *changeAgentInput) (*
 		return nil, err
 	}
 	out := &changeAgentOutput{Replayed: replayed(once.Replayed())}
-	out.Body, err = a.wholeAgent(ctx, &changed)
+	out.Body, err = a.wholeAgent(ctx, c, &changed)
 	return out, err
 }
 

@@ -216,3 +216,37 @@ func TestAdminsSeeTheTasksOfTheOrgsAgents(t *testing.T) {
 		w.do(admin, "GET", tasks+"/"+uid, "").want(404)
 	}
 }
+
+// Who may see the connection of agents sees in a list when a worker of each was there last.
+func TestAListOfAgentsSaysWhenAWorkerWasSeen(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ada := w.admin("acme", "user:ada")
+	w.do(ada, "POST", agents, `{"id":"scout","name":"Scout"}`).want(201)
+	w.claim(w.key("acme", "agent:fixer", identity.A2AServe), `{"wait_seconds":0}`)
+	var c AgentConnection
+	w.do(ada, "GET", agents+"/fixer/connection", "").want(200).into(&c)
+	if c.LastSeenAt == nil {
+		t.Fatalf("%+v", c)
+	}
+	for secret, want := range map[string]string{
+		ada: *c.LastSeenAt,
+		w.key("acme", "service:partner", identity.Admin, "agent:fixer"): *c.LastSeenAt,
+		w.key("acme", "service:partner", identity.TasksRead):            "",
+		w.key("acme", "agent:fixer", identity.A2AWrite):                 "",
+	} {
+		var list AgentList
+		res := w.do(secret, "GET", agents, "").want(200)
+		res.into(&list)
+		if n := strings.Count(res.Body, `"last_seen_at":`); n != list.Total || list.Agents[0].ID != "fixer" || deref(list.Agents[0].LastSeenAt) != want {
+			t.Errorf("want %q: %s", want, res.Body)
+		}
+		if list.Total > 1 && list.Agents[1].LastSeenAt != nil {
+			t.Errorf("nobody worked for %+v", list.Agents[1])
+		}
+		var one Agent
+		if w.do(secret, "GET", agents+"/fixer", "").want(200).into(&one); deref(one.LastSeenAt) != want {
+			t.Errorf("want %q: %+v", want, one)
+		}
+	}
+}

@@ -29,6 +29,7 @@ type listAuditInput struct {
 	OrgPath
 	Actor  auditText   `query:"actor" doc:"Only what this principal did, or operator, or server." example:"user:ada"`
 	Action auditText   `query:"action" doc:"Only this action." example:"key.create"`
+	Target auditTarget `query:"target" doc:"Only what was done, or tried, to exactly this: an id or a principal." example:"key-01k5xb7d2n8f4j6s0a9g3r5w1d"`
 	From   string      `query:"from" format:"date-time" doc:"Only entries at this time or later."`
 	To     string      `query:"to" format:"date-time" doc:"Only entries before this time."`
 	Cursor string      `query:"cursor" doc:"Continues the list: next_cursor of the page before."`
@@ -41,11 +42,19 @@ func (auditText) Schema(huma.Registry) *huma.Schema {
 	return text(length(1, 100), matching(without(nul)))
 }
 
+type auditTarget string
+
+func (auditTarget) Schema(huma.Registry) *huma.Schema {
+	return text(length(1, identity.MaxAuditTarget), matching(without(nul)))
+}
+
 type listAuditOutput struct{ Body AuditLog }
 
 func (a *api) listAudit(ctx context.Context, c *call, in *listAuditInput) (*listAuditOutput, error) {
 	n := in.Limit.size()
-	f := identity.AuditFilter{Actor: string(in.Actor), Action: identity.AuditAction(in.Action), Limit: n + 1}
+	f := identity.AuditFilter{
+		Actor: string(in.Actor), Action: identity.AuditAction(in.Action), Target: string(in.Target), Limit: n + 1,
+	}
 	var wrong []errs.Field
 	for _, t := range []struct {
 		name, value string
@@ -59,11 +68,8 @@ func (a *api) listAudit(ctx context.Context, c *call, in *listAuditInput) (*list
 			wrong = append(wrong, errs.Field{In: errs.Query, Name: t.name, Message: timeRule})
 		}
 	}
-	for _, t := range []struct {
-		name  string
-		value auditText
-	}{{"actor", in.Actor}, {"action", in.Action}} {
-		if !utf8.ValidString(string(t.value)) || strings.ContainsRune(string(t.value), 0) {
+	for _, t := range []struct{ name, value string }{{"actor", f.Actor}, {"action", string(f.Action)}, {"target", f.Target}} {
+		if !utf8.ValidString(t.value) || strings.ContainsRune(t.value, 0) {
 			wrong = append(wrong, errs.Field{In: errs.Query, Name: t.name, Message: "must be valid UTF-8 without NUL"})
 		}
 	}

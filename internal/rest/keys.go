@@ -8,6 +8,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/idempotency"
 	"github.com/parley-dev/parley/internal/identity"
 )
 
@@ -199,12 +200,7 @@ func (a *api) createKey(ctx context.Context, c *call, in *createKeyInput) (*newK
 		wrong = append(wrong, errs.Field{In: errs.Body, Name: "/principal", Message: errs.As(err).Message})
 	}
 	wrong = append(wrong, notEmpty("/name", b.Name)...)
-	if b.ExpiresAt != nil {
-		var ok bool
-		if r.ExpiresAt, ok = parseTime(*b.ExpiresAt); !ok {
-			wrong = append(wrong, errs.Field{In: errs.Body, Name: "/expires_at", Message: timeRule})
-		}
-	}
+	wrong = append(wrong, readEnd(b.ExpiresAt, &r.ExpiresAt)...)
 	if err := in.Body.check(r.Validate(time.Now()), wrong...); err != nil {
 		return nil, err
 	}
@@ -219,10 +215,7 @@ func (a *api) createKey(ctx context.Context, c *call, in *createKeyInput) (*newK
 	if err != nil {
 		return nil, err
 	}
-	return &newKeyOutput{
-		Location: c.request.URL.EscapedPath() + "/" + k.ID, Replayed: replayed(once.Replayed()),
-		Body: KeyWithSecret{Secret: secret, Key: keyOf(&k)},
-	}, nil
+	return newKey(c.request.URL.EscapedPath(), &k, secret, once), nil
 }
 
 const timeRule = "must be a time such as 2026-03-02T10:00:00Z"
@@ -231,6 +224,25 @@ const timeRule = "must be a time such as 2026-03-02T10:00:00Z"
 func parseTime(s string) (time.Time, bool) {
 	t, err := time.Parse(time.RFC3339Nano, s)
 	return t.UTC().Truncate(time.Microsecond), err == nil
+}
+
+// readEnd reads when a key ends, if that is said.
+func readEnd(given *string, into *time.Time) []errs.Field {
+	if given == nil {
+		return nil
+	}
+	end, ok := parseTime(*given)
+	if *into = end; !ok {
+		return []errs.Field{{In: errs.Body, Name: "/expires_at", Message: timeRule}}
+	}
+	return nil
+}
+
+// newKey shows a new key with its secret. at is the path of the list that has it.
+func newKey(at string, k *identity.Key, secret string, once *idempotency.Once) *newKeyOutput {
+	return &newKeyOutput{
+		Location: at + "/" + k.ID, Replayed: replayed(once.Replayed()), Body: KeyWithSecret{Secret: secret, Key: keyOf(k)},
+	}
 }
 
 type keyInput struct{ KeyPath }
@@ -260,27 +272,43 @@ type rotateKeyInput struct {
 }
 
 func (a *api) rotateKey(ctx context.Context, c *call, in *rotateKeyInput) (*newKeyOutput, error) {
-	overlap := seconds(or(in.Body.value.OverlapSeconds, 0))
-	if err := in.Body.check(identity.CheckOverlap(overlap)); err != nil {
+	return c.rotate(ctx, &in.Body, rotation{
+		at:     "/api/v1/orgs/" + c.Org() + "/keys",
+		caller: c.Caller(),
+		key:    func() (identity.Key, error) { return a.manager.Key(ctx, c.Access, in.ID) },
+		rotate: func(ctx context.Context, overlap time.Duration) (identity.Key, string, error) {
+			return a.manager.RotateKey(ctx, c.Access, in.ID, overlap)
+		},
+	})
+}
+
+// rotation is how one key is rotated: one of the org, or the caller's own.
+type rotation struct {
+	at     string // of the list that has the new key
+	caller *identity.Caller
+	key    func() (identity.Key, error)
+	rotate func(ctx context.Context, overlap time.Duration) (identity.Key, string, error)
+}
+
+func (c *call) rotate(ctx context.Context, body *payload[KeyRotation], r rotation) (*newKeyOutput, error) {
+	overlap := seconds(or(body.value.OverlapSeconds, 0))
+	if err := body.check(identity.CheckOverlap(overlap)); err != nil {
 		return nil, err
 	}
-	old, err := a.manager.Key(ctx, c.Access, in.ID)
+	old, err := r.key()
 	if err == nil {
-		err = c.Caller().CheckConfirmed(old.Scopes)
+		err = r.caller.CheckConfirmed(old.Scopes)
 	}
 	if err != nil {
 		return nil, err
 	}
-	ctx, once, err := c.begin(ctx, &in.Body.value)
+	ctx, once, err := c.begin(ctx, &body.value)
 	if err != nil {
 		return nil, err
 	}
-	k, secret, err := a.manager.RotateKey(ctx, c.Access, in.ID, overlap)
+	k, secret, err := r.rotate(ctx, overlap)
 	if err != nil {
 		return nil, err
 	}
-	return &newKeyOutput{
-		Location: "/api/v1/orgs/" + c.Org() + "/keys/" + k.ID, Replayed: replayed(once.Replayed()),
-		Body: KeyWithSecret{Secret: secret, Key: keyOf(&k)},
-	}, nil
+	return newKey(r.at, &k, secret, once), nil
 }

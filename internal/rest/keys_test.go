@@ -249,8 +249,19 @@ func TestRefusalsAreInTheLogButDoNotFillIt(t *testing.T) {
 		deref(e.Address) != "192.0.2.1" || e.KeyID == nil || e.RequestID == nil || page.NextCursor == nil {
 		t.Errorf("%+v", e)
 	}
-	for _, q := range []string{"?from=yesterday", "?to=1", "?cursor=1", "?cursor=x~y", "?outcome=done"} {
+	for _, q := range []string{
+		"?from=yesterday", "?to=1", "?cursor=1", "?cursor=x~y", "?outcome=done", "?target=%00", "?target=%ff",
+		"?target=" + strings.Repeat("a", identity.MaxAuditTarget+1),
+	} {
 		w.do(ada, "GET", log+q, "").want(422)
+	}
+	if got := w.audited(ada, "?target=agent:x"); len(got) != 1 || got[0] != "user:ada member.create agent:x refused request.invalid" {
+		t.Errorf("about agent:x: %v", got)
+	}
+	for _, none := range []string{"agent:", "agent:X", strings.Repeat("a", identity.MaxAuditTarget)} {
+		if got := w.audited(ada, "?target="+none); len(got) != 0 {
+			t.Errorf("about %s: %v", none, got)
+		}
 	}
 	now := time.Now().UTC().Format(time.RFC3339Nano)
 	if got := w.audited(ada, "?from="+now); len(got) != 0 {

@@ -80,13 +80,7 @@ func (a *api) createOwnKey(ctx context.Context, c *call, in *createOwnKeyInput) 
 	b, caller := &in.Body.value, httpx.CallerOf(ctx)
 	c.target = caller.Ref()
 	r := identity.KeyRequest{Principal: caller.Principal, Name: deref(b.Name), Scopes: b.Scopes}
-	wrong := notEmpty("/name", b.Name)
-	if b.ExpiresAt != nil {
-		var ok bool
-		if r.ExpiresAt, ok = parseTime(*b.ExpiresAt); !ok {
-			wrong = append(wrong, errs.Field{In: errs.Body, Name: "/expires_at", Message: timeRule})
-		}
-	}
+	wrong := append(notEmpty("/name", b.Name), readEnd(b.ExpiresAt, &r.ExpiresAt)...)
 	if err := in.Body.check(r.Validate(time.Now()), wrong...); err != nil {
 		return nil, err
 	}
@@ -101,10 +95,7 @@ func (a *api) createOwnKey(ctx context.Context, c *call, in *createOwnKeyInput) 
 	if err != nil {
 		return nil, err
 	}
-	return &newKeyOutput{
-		Location: ownKeysPath + "/" + k.ID, Replayed: replayed(once.Replayed()),
-		Body: KeyWithSecret{Secret: secret, Key: keyOf(&k)},
-	}, nil
+	return newKey(ownKeysPath, &k, secret, once), nil
 }
 
 type ownKeyInput struct{ OwnKeyPath }
@@ -132,28 +123,13 @@ type rotateOwnKeyInput struct {
 }
 
 func (a *api) rotateOwnKey(ctx context.Context, c *call, in *rotateOwnKeyInput) (*newKeyOutput, error) {
-	overlap := seconds(or(in.Body.value.OverlapSeconds, 0))
-	if err := in.Body.check(identity.CheckOverlap(overlap)); err != nil {
-		return nil, err
-	}
 	caller := httpx.CallerOf(ctx)
-	old, err := a.manager.OwnKey(ctx, caller, in.ID)
-	if err == nil {
-		err = caller.CheckConfirmed(old.Scopes)
-	}
-	if err != nil {
-		return nil, err
-	}
-	ctx, once, err := c.begin(ctx, &in.Body.value)
-	if err != nil {
-		return nil, err
-	}
-	k, secret, err := a.manager.RotateOwnKey(ctx, caller, in.ID, overlap)
-	if err != nil {
-		return nil, err
-	}
-	return &newKeyOutput{
-		Location: ownKeysPath + "/" + k.ID, Replayed: replayed(once.Replayed()),
-		Body: KeyWithSecret{Secret: secret, Key: keyOf(&k)},
-	}, nil
+	return c.rotate(ctx, &in.Body, rotation{
+		at:     ownKeysPath,
+		caller: caller,
+		key:    func() (identity.Key, error) { return a.manager.OwnKey(ctx, caller, in.ID) },
+		rotate: func(ctx context.Context, overlap time.Duration) (identity.Key, string, error) {
+			return a.manager.RotateOwnKey(ctx, caller, in.ID, overlap)
+		},
+	})
 }

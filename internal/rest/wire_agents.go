@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -20,6 +21,7 @@ type Agent struct {
 	Disabled     bool     `json:"disabled" doc:"Whether nobody may call it or work for it." example:"false"`
 	Status       string   `json:"status" doc:"Whether it can be expected to answer." example:"available"`
 	PinnedStatus *string  `json:"pinned_status" doc:"The status that an admin set; null: it follows from the workers." example:"busy"`
+	LastSeenAt   *string  `json:"last_seen_at" format:"date-time" doc:"When a worker of it last asked for work; null if none is remembered, and for who may not manage agents." example:"2026-03-02T10:00:00.000000Z"`
 	URL          string   `json:"url" doc:"Where to call it, relative to the server." example:"/a2a/scout"`
 	CreatedAt    string   `json:"created_at" format:"date-time" doc:"When it was registered." example:"2026-03-02T10:00:00.000000Z"`
 	UpdatedAt    string   `json:"updated_at" format:"date-time" doc:"When its entry last changed." example:"2026-03-02T10:00:00.000000Z"`
@@ -118,19 +120,30 @@ func (pin) Schema(huma.Registry) *huma.Schema {
 	return s
 }
 
-// agentOf shows an agent with the presence that counts: the pinned one, or else
-// what follows from its workers.
-func (a *api) agentOf(ctx context.Context, g *agent.Agent) (Agent, error) {
-	status := g.Pinned
-	if status == "" {
-		p, err := a.tasks.Presence(ctx, task.AgentKey{Org: g.Org, ID: g.ID})
-		if err != nil {
-			return Agent{}, err
-		}
-		status = string(p)
+// agentsOf shows agents with the presence that counts: the pinned one, or else what
+// follows from their workers.
+func (a *api) agentsOf(ctx context.Context, c *call, list []agent.Agent) ([]Agent, error) {
+	ids := make([]string, len(list))
+	for i := range list {
+		ids[i] = list[i].ID
 	}
-	return Agent{
-		ID: g.ID, Name: g.Name, Description: g.Description, Skills: names(g.Skills), Public: g.Public, Disabled: g.Disabled,
-		Status: status, PinnedStatus: orNull(g.Pinned), URL: "/a2a/" + g.ID, CreatedAt: stamp(g.CreatedAt), UpdatedAt: stamp(g.UpdatedAt),
-	}, nil
+	seen, err := a.tasks.LastSeen(ctx, c.Access, ids)
+	if err != nil {
+		return nil, err
+	}
+	presence, err := a.tasks.Presences(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]Agent, len(list))
+	for i := range list {
+		g := &list[i]
+		out[i] = Agent{
+			ID: g.ID, Name: g.Name, Description: g.Description, Skills: names(g.Skills), Public: g.Public, Disabled: g.Disabled,
+			Status:       cmp.Or(g.Pinned, string(presence(task.AgentKey{Org: g.Org, ID: g.ID}))),
+			PinnedStatus: orNull(g.Pinned), LastSeenAt: stampOrNull(seen[g.ID]), URL: "/a2a/" + g.ID,
+			CreatedAt: stamp(g.CreatedAt), UpdatedAt: stamp(g.UpdatedAt),
+		}
+	}
+	return out, nil
 }

@@ -191,9 +191,12 @@ func (p *providerInput) read() (agent.Provider, []errs.Field) {
 }
 
 // wholeAgent is an agent with its profile.
-func (a *api) wholeAgent(ctx context.Context, g *agent.Agent) (Agent, error) {
-	out, err := a.agentOf(ctx, g)
-	p := &g.Profile
+func (a *api) wholeAgent(ctx context.Context, c *call, g *agent.Agent) (Agent, error) {
+	one, err := a.agentsOf(ctx, c, []agent.Agent{*g})
+	if err != nil {
+		return Agent{}, err
+	}
+	out, p := one[0], &g.Profile
 	for _, s := range g.Rich(p) {
 		out.SkillDetails = append(out.SkillDetails, AgentSkill(s))
 	}
@@ -201,5 +204,5 @@ func (a *api) wholeAgent(ctx context.Context, g *agent.Agent) (Agent, error) {
 	if p.Provider != (agent.Provider{}) {
 		out.Provider = (*AgentProvider)(&p.Provider)
 	}
-	return out, err
+	return out, nil
 }

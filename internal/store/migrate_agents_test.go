@@ -11,7 +11,6 @@ import (
 	"github.com/parley-dev/parley/internal/agent"
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/identity"
-	"github.com/parley-dev/parley/internal/pgtest"
 )
 
 // oldAgents are agents as 0012 knows them, with ids that are unique across the platform.
@@ -22,94 +21,64 @@ const oldAgents = `INSERT INTO agents (id, org_id, name, description, skills, pu
 
 func TestAgentsOfOlderStoresKeepTheirIDs(t *testing.T) {
 	t.Parallel()
-	for _, engine := range []string{"sqlite", "postgres"} {
-		t.Run(engine, func(t *testing.T) {
-			t.Parallel()
-			o := Options{Dir: t.TempDir()}
-			if engine == "postgres" {
-				o = Options{URL: pgtest.URL(t)}
-			}
-			files, err := schemaFiles()
-			if err != nil {
-				t.Fatal(err)
-			}
-			o.schema = files[:12]
-			s, err := Open(t.Context(), o)
-			if err != nil {
-				t.Fatal(err)
-			}
-			o.schema = nil // all
-			err = s.eng.write(t.Context(), func(x *tx) error {
-				x.exec(`INSERT INTO orgs (id, name, created_at) VALUES ('acme', 'Acme', 1), ('globex', 'Globex', 1)`)
-				x.exec(oldAgents)
-				return nil
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := s.Close(); err != nil {
-				t.Fatal(err)
-			}
-			if s, err = Open(t.Context(), o); err != nil {
-				t.Fatal(err)
-			}
-			defer func() { _ = s.Close() }()
-			at := func(sec int64) time.Time { return time.Unix(sec, 0).UTC() }
-			want := map[string][]agent.Agent{
-				"acme": {
-					{
-						ID: "echo", Org: "acme", Name: "Echo", Description: "Says it again.", Skills: []string{"echo"}, Public: true, PublicName: true,
-						Builtin: "echo", CreatedAt: at(1), UpdatedAt: at(2),
-					},
-					{ID: "own", Org: "acme", Name: "Own", Skills: []string{}, Pinned: "busy", CreatedAt: at(3), UpdatedAt: at(4)},
+	eachOlderStore(t, 12, []string{
+		`INSERT INTO orgs (id, name, created_at) VALUES ('acme', 'Acme', 1), ('globex', 'Globex', 1)`, oldAgents,
+	}, func(t *testing.T, s *Store) {
+		at := func(sec int64) time.Time { return time.Unix(sec, 0).UTC() }
+		want := map[string][]agent.Agent{
+			"acme": {
+				{
+					ID: "echo", Org: "acme", Name: "Echo", Description: "Says it again.", Skills: []string{"echo"}, Public: true, PublicName: true,
+					Builtin: "echo", CreatedAt: at(1), UpdatedAt: at(2),
 				},
-				"globex": {{
-					ID: "gone", Org: "globex", Name: "Gone", Skills: []string{"a", "b"}, Public: true, PublicName: true, Disabled: true,
-					CreatedAt: at(5), UpdatedAt: at(6),
-				}},
+				{ID: "own", Org: "acme", Name: "Own", Skills: []string{}, Pinned: "busy", CreatedAt: at(3), UpdatedAt: at(4)},
+			},
+			"globex": {{
+				ID: "gone", Org: "globex", Name: "Gone", Skills: []string{"a", "b"}, Public: true, PublicName: true, Disabled: true,
+				CreatedAt: at(5), UpdatedAt: at(6),
+			}},
+		}
+		for org, list := range want {
+			got, err := s.Agents(t.Context(), org)
+			if err != nil {
+				t.Fatal(err)
 			}
-			for org, list := range want {
-				got, err := s.Agents(t.Context(), org)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if diff := cmp.Diff(list, got); diff != "" {
-					t.Error(diff)
-				}
+			if diff := cmp.Diff(list, got); diff != "" {
+				t.Error(diff)
 			}
-			create := func(org, id string, public bool) error {
-				a := agent.Agent{ID: id, Org: org, Name: id, Public: public, PublicName: public}
-				m := identity.Member{Principal: identity.Principal{Org: org, Kind: identity.Agent, ID: id}, Name: id}
-				_, err := s.CreateAgent(t.Context(), a, m, identity.AuditEntry{Org: org, ID: org + id}, agent.Limits{})
-				return err
+		}
+		create := func(org, id string, public bool) error {
+			a := agent.Agent{ID: id, Org: org, Name: id, Public: public, PublicName: public}
+			m := identity.Member{Principal: identity.Principal{Org: org, Kind: identity.Agent, ID: id}, Name: id}
+			_, err := s.CreateAgent(t.Context(), a, m, identity.AuditEntry{Org: org, ID: org + id}, agent.Limits{})
+			return err
+		}
+		for _, c := range []struct {
+			org, id string
+			public  bool
+			code    string
+		}{
+			{"acme", "own", false, "agent.exists"},
+			{"acme", "gone", true, "agent.public_id_taken"},
+			{"globex", "echo", true, "agent.public_id_taken"},
+			{"globex", "echo", false, ""},
+			{"globex", "own", true, ""},
+		} {
+			if err := create(c.org, c.id, c.public); err != nil && errs.As(err).Code != c.code || err == nil && c.code != "" {
+				t.Errorf("%+v: %v", c, err)
 			}
-			for _, c := range []struct {
-				org, id string
-				public  bool
-				code    string
-			}{
-				{"acme", "own", false, "agent.exists"},
-				{"acme", "gone", true, "agent.public_id_taken"},
-				{"globex", "echo", true, "agent.public_id_taken"},
-				{"globex", "echo", false, ""},
-				{"globex", "own", true, ""},
-			} {
-				if err := create(c.org, c.id, c.public); err != nil && errs.As(err).Code != c.code || err == nil && c.code != "" {
-					t.Errorf("%+v: %v", c, err)
-				}
-			}
-			if got, want := s.agentIndexes(t, engine), []string{"agents_public", "agents_public_name"}; !slices.Equal(got, want) {
-				t.Errorf("indexes %q; want %q", got, want)
-			}
-		})
-	}
+		}
+		if got, want := s.agentIndexes(t), []string{"agents_public", "agents_public_name"}; !slices.Equal(got, want) {
+			t.Errorf("indexes %q; want %q", got, want)
+		}
+	})
 }
 
 // agentIndexes lists the indexes of the table of agents but that of its primary key.
-func (s *Store) agentIndexes(t *testing.T, engine string) []string {
+func (s *Store) agentIndexes(t *testing.T) []string {
 	t.Helper()
 	sql := `SELECT name FROM sqlite_master WHERE type = 'index' AND tbl_name = 'agents' ORDER BY name`
-	if engine == "postgres" {
+	if s.d == &postgresDialect {
 		sql = `SELECT indexname FROM pg_indexes WHERE tablename = 'agents' ORDER BY indexname`
 	}
 	var out []string

@@ -10,6 +10,46 @@ import (
 	"github.com/parley-dev/parley/internal/proposal"
 )
 
+// eachOlderStore makes a store on each engine with so many of the migrations, runs the statements
+// on it, and opens it with all migrations.
+func eachOlderStore(t *testing.T, migrations int, statements []string, test func(t *testing.T, s *Store)) {
+	files, err := schemaFiles()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, where := range map[string]func(t *testing.T) Options{
+		"sqlite":   func(t *testing.T) Options { return Options{Dir: t.TempDir()} },
+		"postgres": func(t *testing.T) Options { return Options{URL: pgtest.URL(t)} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := where(t)
+			o.schema = files[:migrations]
+			s, err := Open(t.Context(), o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := s.eng.write(t.Context(), func(x *tx) error {
+				for _, sql := range statements {
+					x.exec(sql)
+				}
+				return nil
+			}); err != nil {
+				t.Fatal(err)
+			}
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+			o.schema = nil // all
+			if s, err = Open(t.Context(), o); err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = s.Close() }()
+			test(t, s)
+		})
+	}
+}
+
 // Stores from before 0009 counted a submitter's rows by status alone.
 func TestSubmitterCountersAreMadeAnew(t *testing.T) {
 	t.Parallel()

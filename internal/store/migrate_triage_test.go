@@ -6,7 +6,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/parley-dev/parley/internal/identity"
-	"github.com/parley-dev/parley/internal/pgtest"
 	"github.com/parley-dev/parley/internal/proposal"
 )
 
@@ -37,83 +36,51 @@ var oldProposals = []string{
 
 func TestProposalsOfOlderStoresAreCompleted(t *testing.T) {
 	t.Parallel()
-	for _, engine := range []string{"sqlite", "postgres"} {
-		t.Run(engine, func(t *testing.T) {
-			t.Parallel()
-			o := Options{Dir: t.TempDir()}
-			if engine == "postgres" {
-				o = Options{URL: pgtest.URL(t)}
-			}
-			files, err := schemaFiles()
+	eachOlderStore(t, 16, oldProposals, func(t *testing.T, s *Store) {
+		type row struct {
+			AgentsFor, AgentsAgainst int
+			Fingerprint              string
+			Evidence, TextVersion    int64
+		}
+		for id, want := range map[string]row{
+			propID(1): {AgentsFor: 1, AgentsAgainst: 2, TextVersion: 1},
+			propID(2): {TextVersion: 1},
+			propID(3): {Fingerprint: "slow", Evidence: 7, TextVersion: 1},
+		} {
+			cur, err := s.Get(t.Context(), "acme", id, annOf("acme"))
 			if err != nil {
 				t.Fatal(err)
 			}
-			o.schema = files[:16]
-			s, err := Open(t.Context(), o)
+			p := cur.Proposal
+			if diff := cmp.Diff(want, row{p.AgentsFor, p.AgentsAgainst, p.Fingerprint, p.Evidence, p.TextVersion}); diff != "" {
+				t.Errorf("%s:\n%s", id, diff)
+			}
+		}
+		for _, c := range []struct {
+			f    proposal.Filter
+			want map[proposal.Status]int64
+		}{
+			{proposal.Filter{}, map[proposal.Status]int64{proposal.Open: 2, proposal.Rejected: 1}},
+			{proposal.Filter{Kind: identity.User}, map[proposal.Status]int64{proposal.Open: 1, proposal.Rejected: 1}},
+			{proposal.Filter{Kind: identity.Agent}, map[proposal.Status]int64{proposal.Open: 1, proposal.Rejected: 0}},
+			{proposal.Filter{Evidence: proposal.WithEvidence}, map[proposal.Status]int64{proposal.Rejected: 1}},
+			{proposal.Filter{Evidence: proposal.WithoutEvidence}, map[proposal.Status]int64{proposal.Open: 2, proposal.Rejected: 0}},
+			{proposal.Filter{Evidence: proposal.WithEvidence, SubmittedBy: "user:ann"}, map[proposal.Status]int64{proposal.Rejected: 1}},
+			{proposal.Filter{Evidence: proposal.WithEvidence, Kind: identity.User}, map[proposal.Status]int64{proposal.Rejected: 1}},
+		} {
+			c.f.Org, c.f.Viewer, c.f.Limit = "acme", proposal.Viewer{Principal: annOf("acme"), Admin: true}, 10
+			got, err := s.Counts(t.Context(), c.f)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := s.eng.write(t.Context(), func(x *tx) error {
-				for _, sql := range oldProposals {
-					x.exec(sql)
-				}
-				return nil
-			}); err != nil {
-				t.Fatal(err)
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("%+v:\n%s", c.f, diff)
 			}
-			if err := s.Close(); err != nil {
-				t.Fatal(err)
+			c.f.Sort = proposal.SortNewest
+			items, total, err := s.List(t.Context(), c.f)
+			if err != nil || int64(len(items)) != total || total != c.want[proposal.Open]+c.want[proposal.Rejected] {
+				t.Errorf("%+v: %d of %d rows, %v", c.f, len(items), total, err)
 			}
-			o.schema = nil // all
-			if s, err = Open(t.Context(), o); err != nil {
-				t.Fatal(err)
-			}
-			defer func() { _ = s.Close() }()
-			type row struct {
-				AgentsFor, AgentsAgainst int
-				Fingerprint              string
-				Evidence, TextVersion    int64
-			}
-			for id, want := range map[string]row{
-				propID(1): {AgentsFor: 1, AgentsAgainst: 2, TextVersion: 1},
-				propID(2): {TextVersion: 1},
-				propID(3): {Fingerprint: "slow", Evidence: 7, TextVersion: 1},
-			} {
-				cur, err := s.Get(t.Context(), "acme", id, annOf("acme"))
-				if err != nil {
-					t.Fatal(err)
-				}
-				p := cur.Proposal
-				if diff := cmp.Diff(want, row{p.AgentsFor, p.AgentsAgainst, p.Fingerprint, p.Evidence, p.TextVersion}); diff != "" {
-					t.Errorf("%s:\n%s", id, diff)
-				}
-			}
-			for _, c := range []struct {
-				f    proposal.Filter
-				want map[proposal.Status]int64
-			}{
-				{proposal.Filter{}, map[proposal.Status]int64{proposal.Open: 2, proposal.Rejected: 1}},
-				{proposal.Filter{Kind: identity.User}, map[proposal.Status]int64{proposal.Open: 1, proposal.Rejected: 1}},
-				{proposal.Filter{Kind: identity.Agent}, map[proposal.Status]int64{proposal.Open: 1, proposal.Rejected: 0}},
-				{proposal.Filter{Evidence: proposal.WithEvidence}, map[proposal.Status]int64{proposal.Rejected: 1}},
-				{proposal.Filter{Evidence: proposal.WithoutEvidence}, map[proposal.Status]int64{proposal.Open: 2, proposal.Rejected: 0}},
-				{proposal.Filter{Evidence: proposal.WithEvidence, SubmittedBy: "user:ann"}, map[proposal.Status]int64{proposal.Rejected: 1}},
-				{proposal.Filter{Evidence: proposal.WithEvidence, Kind: identity.User}, map[proposal.Status]int64{proposal.Rejected: 1}},
-			} {
-				c.f.Org, c.f.Viewer, c.f.Limit = "acme", proposal.Viewer{Principal: annOf("acme"), Admin: true}, 10
-				got, err := s.Counts(t.Context(), c.f)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if diff := cmp.Diff(c.want, got); diff != "" {
-					t.Errorf("%+v:\n%s", c.f, diff)
-				}
-				c.f.Sort = proposal.SortNewest
-				items, total, err := s.List(t.Context(), c.f)
-				if err != nil || int64(len(items)) != total || total != c.want[proposal.Open]+c.want[proposal.Rejected] {
-					t.Errorf("%+v: %d of %d rows, %v", c.f, len(items), total, err)
-				}
-			}
-		})
-	}
+		}
+	})
 }

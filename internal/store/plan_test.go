@@ -203,3 +203,60 @@ func TestTriageIsFoundByItsIndexes(t *testing.T) {
 		}
 	}
 }
+
+// The entries about one thing are read in an index that has their order, however long the log is.
+func TestTheAuditLogIsFoundByItsIndexes(t *testing.T) {
+	t.Parallel()
+	eachEngine(t, Options{}, func(t *testing.T, s *Store) {
+		a := &asked{engine: s.eng}
+		s.eng = a
+		_, err := s.Audit(t.Context(), "a", identity.AuditFilter{Target: "key-1", Before: s.now(), BeforeID: "audit-1", Limit: 51})
+		s.eng = a.engine
+		if err != nil || len(a.queries) != 1 {
+			t.Fatal(err, a.queries)
+		}
+		args := []any{"a", "key-1", int64(1), "audit-1"}
+		if s.d == &sqliteDialect {
+			if steps := searches(t, s, a.queries[0], args...); len(steps) != 1 || !strings.Contains(steps[0], "audit_target") {
+				t.Errorf("%q; want audit_target", steps)
+			}
+			return
+		}
+		// In an empty table everything costs the same: sorting and reading through it are ruled out.
+		if err := s.eng.write(t.Context(), func(x *tx) error {
+			x.exec(`INSERT INTO audit (org_id, at, id, actor, key_id, action, target, detail, outcome, code, request_id, address)
+				SELECT 'a', n, 'audit-' || n, 'server', '', 'x', 'key-' || n, '', 'done', '', '', '' FROM generate_series(1, 20000) n`)
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		plan := strings.Join(explain(t, s, func(r rows) (step string, err error) {
+			err = r.Scan(&step)
+			return step, err
+		}, `EXPLAIN (ANALYZE, COSTS off, TIMING off, SUMMARY off, BUFFERS off) `+a.queries[0], args...), "\n")
+		if !strings.Contains(plan, "using audit_target") || strings.Contains(plan, "Seq Scan") || strings.Contains(plan, "Rows Removed") {
+			t.Error(plan)
+		}
+	})
+}
+
+// What a caller tried to do something to can be longer than an index holds.
+func TestALongTargetIsWritten(t *testing.T) {
+	t.Parallel()
+	eachEngine(t, Options{}, func(t *testing.T, s *Store) {
+		for _, n := range []int{identity.MaxAuditTarget, identity.MaxAuditTarget + 1, 5000} {
+			var long strings.Builder // not to be compressed
+			for i := range n {
+				long.WriteRune(rune(0x10000 + (i*7919+n)%0x8000))
+			}
+			e := identity.NewEntry(t.Context(), s.now(), "a", identity.KeyCreate, long.String(), "")
+			if err := s.AppendAudit(t.Context(), e); err != nil {
+				t.Fatal(n, err)
+			}
+			got, err := s.Audit(t.Context(), "a", identity.AuditFilter{Target: e.Target})
+			if want := n <= identity.MaxAuditTarget; err != nil || (len(got) == 1) != want {
+				t.Errorf("%d characters: %d entries, %v", n, len(got), err)
+			}
+		}
+	})
+}

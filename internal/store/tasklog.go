@@ -143,7 +143,7 @@ func (s *Store) loadTask(ctx context.Context, l task.Content, where string, args
 	}
 	if l.Sparse && !l.History {
 		// Rows of earlier versions do not say where the status is: all of them are read.
-		where += ` AND (tasks.status_seq = 0 OR ` + s.d.contains("e.data", `"K":"`+string(task.ArtifactEvent)+`"`) + ` OR e.seq = (
+		where += ` AND (tasks.status_seq = 0 OR ` + s.d.contains("e.data", artifactMark) + ` OR e.seq = (
 			SELECT min(f.seq) FROM task_events f WHERE f.org_id = tasks.org_id AND f.uid = tasks.uid AND f.seq >= tasks.status_seq))`
 	}
 	return s.readTask(ctx, l, selectWhole+where+` ORDER BY e.seq`, args...)
@@ -180,6 +180,9 @@ func fold(t *task.Task, row *logRow, l task.Content) error {
 	events, err := row.decode()
 	seq, status, updated := t.Seq, t.StatusSeq, t.UpdatedAt
 	for i := range events {
+		if l.Clip > 0 && events[i].Artifact != nil {
+			events[i].Artifact.Clip(l.Clip)
+		}
 		t.Apply(&events[i])
 		if !l.History {
 			t.History = nil

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -45,6 +47,32 @@ func (s *Store) Workers(ctx context.Context, org, agent string, most int) ([]tas
 	}, `SELECT name, capacity, seen_at FROM workers WHERE org_id = $1 AND agent_id = $2 ORDER BY seen_at DESC, name LIMIT $3`, org, agent, most)
 	return out, err
 }
+
+// LastSeen implements task.Store.
+func (s *Store) LastSeen(ctx context.Context, org string, agents []string) (map[string]time.Time, error) {
+	out := map[string]time.Time{}
+	for part := range slices.Chunk(agents, maxMarks) {
+		marks, args := make([]string, len(part)), []any{org}
+		for i, id := range part {
+			args = append(args, id)
+			marks[i] = "$" + strconv.Itoa(len(args))
+		}
+		err := each(ctx, s.eng, func(r rows) error {
+			var id string
+			var seen int64
+			err := r.Scan(&id, &seen)
+			out[id] = fromMicros(seen)
+			return err
+		}, `SELECT agent_id, max(seen_at) FROM workers WHERE org_id = $1 AND agent_id IN (`+strings.Join(marks, ", ")+`) GROUP BY agent_id`, args...)
+		if err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// maxMarks is how many parameters a list of a statement has; engines bound them.
+const maxMarks = 1000
 
 // roomForWorker refuses a new worker of an agent that has enough, unless some of them
 // are silent for long: these are deleted.

@@ -89,6 +89,24 @@ func (s *Tasks) Connection(ctx context.Context, a identity.Access, g Enlisted) (
 	return c, nil
 }
 
+// LastSeen tells of agents of the org when a worker of each was seen last, as Connection does. Agents
+// without workers are left out, and so are those whose connection the caller may not see.
+func (s *Tasks) LastSeen(ctx context.Context, a identity.Access, agents []string) (map[string]time.Time, error) {
+	if a.May(identity.ManageAgents) != nil {
+		return nil, nil
+	}
+	var reached []string
+	for _, id := range agents {
+		if a.ReachesAgent(id) {
+			reached = append(reached, id)
+		}
+	}
+	if len(reached) == 0 {
+		return nil, nil
+	}
+	return s.Store.LastSeen(ctx, a.Org(), reached)
+}
+
 // servingKeys finds the live keys that are meant for an agent: its own, and those that
 // name it.
 func (s *Tasks) servingKeys(ctx context.Context, org, agent string, now time.Time) ([]ServingKey, error) {

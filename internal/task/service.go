@@ -486,10 +486,33 @@ func (s *Tasks) Get(ctx context.Context, c Call, id string, l Content) (Task, er
 		return t, budget.From(ctx).Take(ctx, t.Size)
 	}
 	t, err = load(ctx, l, func(l Content) (Task, error) { return s.Store.TaskByKey(ctx, k, l) })
-	if err == nil && l.History && l.Artifacts && (s.Bus == nil || t.State.Terminal()) {
+	if err == nil && l.History && l.Artifacts && l.Clip == 0 && (s.Bus == nil || t.State.Terminal()) {
 		s.cache.put(k, t, mark)
 	}
 	return t, err
+}
+
+// Artifact returns one artifact of a task of the caller's, by its number in Task.Artifacts.
+func (s *Tasks) Artifact(ctx context.Context, c Call, id string, number int) (Artifact, error) {
+	if len(checkID("", id)) > 0 || id == "" {
+		return Artifact{}, errs.ErrNotFound
+	}
+	c, err := s.Aim(ctx, c, id)
+	if err != nil {
+		return Artifact{}, err
+	}
+	t, err := s.Store.TaskByKey(ctx, s.key(c, id), Content{})
+	if err != nil {
+		return Artifact{}, err
+	}
+	return s.artifact(ctx, t.Org, t.UID, number)
+}
+
+// artifact reads an artifact for a response, when there is memory for it.
+func (s *Tasks) artifact(ctx context.Context, org, uid string, number int) (Artifact, error) {
+	return s.Store.TaskArtifact(ctx, org, uid, number, func(bytes int64) error {
+		return budget.From(ctx).Take(ctx, bytes)
+	})
 }
 
 // Cancel ends a task of the caller's and returns as much of it as was asked for.
@@ -545,6 +568,17 @@ func (s *Tasks) OrgTaskWith(ctx context.Context, a identity.Access, uid string, 
 		return Task{}, errs.ErrNotFound
 	}
 	return s.loadByUID(ctx, a.Org(), uid, l)
+}
+
+// OrgArtifact returns one artifact of a task of the org's agents, by its number in Task.Artifacts.
+func (s *Tasks) OrgArtifact(ctx context.Context, a identity.Access, uid string, number int) (Artifact, error) {
+	if err := a.May(identity.ReadTasks); err != nil {
+		return Artifact{}, err
+	}
+	if len(checkID("", uid)) > 0 {
+		return Artifact{}, errs.ErrNotFound
+	}
+	return s.artifact(ctx, a.Org(), uid, number)
 }
 
 // fold makes the task that a first change describes.

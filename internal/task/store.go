@@ -58,6 +58,9 @@ type Content struct {
 	// Sparse says that the log may hold much that is not asked for: only rows with
 	// artifacts are decoded. It costs more where the log is short.
 	Sparse bool
+	// Clip, if not 0, leaves out what a page does not show: of texts and data in artifacts all
+	// but so many bytes, of files their content. Part.Left counts it.
+	Clip int
 	// Admit is asked with the task's row before anything large is read. Its error ends
 	// the read. nil: everything is admitted.
 	Admit func(Task) error
@@ -117,6 +120,10 @@ type Store interface {
 	// asked for.
 	TaskByKey(ctx context.Context, k Key, l Content) (Task, error)
 	TaskByUID(ctx context.Context, org, uid string, l Content) (Task, error)
+	// TaskArtifact returns one artifact of a task, by its number in Task.Artifacts, and reads
+	// no more of the others than it takes to find it. admit is asked with about how many bytes it
+	// has before it is read; its error ends the read.
+	TaskArtifact(ctx context.Context, org, uid string, number int, admit func(bytes int64) error) (Artifact, error)
 	// TaskEvents returns up to most events after the given one: none only if there
 	// are none, but fewer if they are large.
 	TaskEvents(ctx context.Context, org, uid string, after int64, most int) ([]Event, error)
@@ -163,6 +170,9 @@ type Store interface {
 	SeeWorker(ctx context.Context, w Worker, limit int) error
 	// Workers lists the workers of an agent that were seen last, up to most.
 	Workers(ctx context.Context, org, agent string, most int) ([]Worker, error)
+	// LastSeen tells of each of these agents when a worker of it was seen last. Agents without
+	// workers are left out.
+	LastSeen(ctx context.Context, org string, agents []string) (map[string]time.Time, error)
 	// Keys lists the keys of an org, as identity.Store does.
 	Keys(ctx context.Context, org string, f identity.KeyFilter) ([]identity.Key, error)
 	// ForgetWorker records that a worker has gone.

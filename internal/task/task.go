@@ -86,6 +86,8 @@ type Part struct {
 	Bytes     []byte          `json:",omitempty"` // of a file, or
 	URL       string          `json:",omitempty"` // where it is
 	Metadata  json.RawMessage `json:",omitempty"` // a JSON object
+
+	Left int64 `json:"-"` // bytes of the content that were left out, see Content.Clip
 }
 
 // Message is one turn of the conversation about a task, or a direct message.

@@ -1,8 +1,6 @@
 package web_test
 
 import (
-	"io"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -10,28 +8,15 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/parley-dev/parley/internal/account"
 	"github.com/parley-dev/parley/internal/agent"
-	"github.com/parley-dev/parley/internal/followup"
-	"github.com/parley-dev/parley/internal/friction"
-	"github.com/parley-dev/parley/internal/httpx"
 	"github.com/parley-dev/parley/internal/identity"
-	"github.com/parley-dev/parley/internal/oauth"
 	"github.com/parley-dev/parley/internal/orgtest"
-	"github.com/parley-dev/parley/internal/proposal"
-	"github.com/parley-dev/parley/internal/task"
-	"github.com/parley-dev/parley/internal/web"
 )
 
-// office is the dashboard on a real store: acme with ada (admin), bob and the agent scout, and
-// globex with eve (admin).
+// office is the dashboard of acme with ada (admin), bob and the agent scout, and of globex with
+// eve (admin).
 type office struct {
-	*orgtest.World
-	handler http.Handler
-	manager *identity.Manager
-	clients *oauth.Service
-	hooks   *task.Tasks // pushes to any address
-	fric    *friction.Frictions
+	*dashboard
 
 	ada, bob, eve *visitor
 }
@@ -54,46 +39,10 @@ type seen struct {
 
 func newOffice(tb testing.TB) *office {
 	tb.Helper()
-	w := orgtest.New(tb)
-	o := &office{
-		World: w, manager: identity.NewManager(w.Store, w.Agents, orgtest.Now, orgtest.NewID),
-		clients: oauth.New(w.Store, w.Agents, orgtest.Now, orgtest.NewID, oauth.Lifetimes{}),
-		fric:    friction.New(w.Store, orgtest.Now, orgtest.NewID, proposal.Check),
-	}
-	o.clients.MaxClients = oauth.MaxClients
-	hooks := w.Tasks.Options
-	hooks.PushURL = func(string) error { return nil }
-	o.hooks = task.New(hooks)
-	w.Agent(agent.Agent{ID: "scout", Org: "acme", Name: "Scout"})
-	accounts := account.New(w.Store, &counter{}, orgtest.Now)
-	log := slog.New(slog.NewTextHandler(w.Logs, nil))
-	router := httpx.NewRouter(httpx.Options{Logger: log, Authenticator: w.Auth})
-	pages, err := web.New(router, web.Options{
-		Accounts: accounts, Manager: o.manager, Proposals: proposal.New(w.Store, orgtest.Now, orgtest.NewID),
-		Followups: followup.New(w.Store, orgtest.Now, orgtest.NewID, nil), Frictions: o.fric, Agents: w.Agents, Tasks: o.hooks,
-		Sessions: w.Store, Programs: o.clients, PublicURL: "http://parley.test", Logger: log, Now: orgtest.Now,
-	})
-	if err != nil {
-		tb.Fatal(err)
-	}
-	pages.Mount()
-	o.handler = router
+	o := &office{dashboard: newDashboard(tb)}
+	o.Agent(agent.Agent{ID: "scout", Org: "acme", Name: "Scout"})
 	person := func(org, id string, admin bool) *visitor {
-		p := identity.Principal{Org: org, Kind: identity.User, ID: id}
-		if _, err := w.Admins.CreateMember(tb.Context(), p, strings.ToUpper(id[:1])+id[1:], admin); err != nil {
-			tb.Fatal(err)
-		}
-		if _, err := accounts.SetPassword(tb.Context(), p, rightPassword); err != nil {
-			tb.Fatal(err)
-		}
-		v := &visitor{tb: tb, site: o}
-		res := v.send(http.MethodPost, "/login", url.Values{"org": {org}, "user": {id}, "password": {rightPassword}})
-		if res.code != http.StatusSeeOther {
-			tb.Fatalf("%s cannot sign in: %d %s", id, res.code, res.body)
-		}
-		cookies := (&http.Response{Header: res.header}).Cookies()
-		v.cookie = cookies[0]
-		return v
+		return &visitor{tb: tb, site: o, cookie: o.signIn(org, id, strings.ToUpper(id[:1])+id[1:], admin)}
 	}
 	o.ada, o.bob, o.eve = person("acme", "ada", true), person("acme", "bob", false), person("globex", "eve", true)
 	return o
@@ -101,19 +50,7 @@ func newOffice(tb testing.TB) *office {
 
 func (v *visitor) send(method, path string, form url.Values) *seen {
 	v.tb.Helper()
-	var body io.Reader
-	if form != nil {
-		body = strings.NewReader(form.Encode())
-	}
-	r := httptest.NewRequest(method, path, body)
-	if form != nil {
-		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	}
-	if v.cookie != nil {
-		r.AddCookie(v.cookie)
-	}
-	w := httptest.NewRecorder()
-	v.site.handler.ServeHTTP(w, r)
+	w := v.site.visit(v.cookie, method, path, form)
 	out := &seen{tb: v.tb, code: w.Code, header: w.Result().Header, body: w.Body.String()}
 	if out.code != http.StatusSeeOther && strings.HasPrefix(path, "/orgs/") {
 		out.sound(path)

@@ -78,7 +78,7 @@ func TestTextIsHarmlessOnThePagesOfAdmins(t *testing.T) {
 	o.ada.post("/clients", "name", bad, "redirect_uris", "https://a.example/", "scopes", "svc:tasks:read", "method", "none").want(http.StatusSeeOther)
 	c := o.client(t)
 	access := accessOf(t, o, "user:bob", identity.TasksRead, identity.TasksWrite)
-	_, err := o.fric.Report(t.Context(), access, friction.Report{
+	_, err := o.frictions.Report(t.Context(), access, friction.Report{
 		Fingerprint: "bad:text", Title: bad, Category: "process", Problem: bad + long, SuggestedFix: bad, Evidence: bad, Occurrence: bad,
 	})
 	if err != nil {
@@ -86,7 +86,8 @@ func TestTextIsHarmlessOnThePagesOfAdmins(t *testing.T) {
 	}
 	pages := append([]string{
 		"/keys/" + k.ID, "/clients/" + c.ID, "/members/service:crm", "/members/user:bob", "/friction", "/friction/bad:text",
-		"/keys?principal=service:crm&view=ends", "/audit?actor=" + url.QueryEscape(bad), "/audit?action=" + url.QueryEscape(bad), "/keys/new?preset=worker",
+		"/keys?principal=service:crm&view=ends", "/audit?actor=" + url.QueryEscape(bad), "/audit?action=" + url.QueryEscape(bad),
+		"/audit?target=" + url.QueryEscape(bad), "/keys/new?preset=worker",
 	}, adminPages...)
 	for _, path := range pages {
 		res := o.ada.get(path)
@@ -118,8 +119,15 @@ func TestTheAuditLogIsFiltered(t *testing.T) {
 	o.ada.get("/audit?actor=user:bob").want(http.StatusOK, ">signed in<").lacks(">made the key<")
 	today := time.Now().UTC().Format(time.DateOnly)
 	o.ada.get("/audit?from="+today+"&to="+today).want(http.StatusOK, "made the key")
+	byTarget := "/orgs/acme/audit?target=" + k.ID
+	o.ada.get("/audit").want(http.StatusOK, `href="`+byTarget+`"`)
+	o.ada.send(http.MethodGet, byTarget, nil).want(http.StatusOK, ">made the key<", `name="target" value="`+k.ID+`"`, "Clear").lacks(">signed in<")
+	o.ada.get("/keys/"+k.ID).want(http.StatusOK, `href="`+byTarget+`"`)
+	o.ada.get("/members/agent:scout").want(http.StatusOK, `href="/orgs/acme/audit?target=agent%3ascout"`)
+	o.ada.get("/audit?action=key.create&target="+k.ID[:10]).want(http.StatusOK, "Nothing matches")
 	o.ada.get("/audit?to=2020-01-01").want(http.StatusOK, "Nothing matches", "Clear the filters")
-	for _, q := range []string{"?from=x", "?to=2026-13-01", "?cursor=x", "?cursor=1~", "?actor=" + strings.Repeat("a", 101), "?action=%ff", "?actor=%00"} {
+	for _, q := range []string{"?from=x", "?to=2026-13-01", "?cursor=x", "?cursor=1~", "?actor=" + strings.Repeat("a", 101), "?action=%ff", "?actor=%00",
+		"?target=%ff", "?target=" + strings.Repeat("a", 501)} {
 		o.ada.get("/audit" + q).want(http.StatusUnprocessableEntity).lacks("Nothing matches")
 	}
 	for range 51 {
@@ -162,7 +170,7 @@ func TestRejectionNotesAreSaved(t *testing.T) {
 	o.ada.post("/settings/notes", "title", "", "text", "kept").want(http.StatusUnprocessableEntity, `id="err-title"`, ">kept</textarea>", `value="3"`)
 	o.ada.post("/settings/notes", "title", strings.Repeat("x", 101), "text", "").want(http.StatusUnprocessableEntity, `id="err-title"`, `id="err-text"`)
 	o.ada.post("/settings/notes/"+list[0].ID+"/delete").leads(o.ada, "was deleted", "None yet.")
-	o.ada.again("/settings/notes/"+list[0].ID+"/delete").leads(o.ada, "There is no such note any more.")
+	o.ada.again("/settings/notes/"+list[0].ID+"/delete").leads(o.ada, `<p class="notice bad" role="alert">There is no such note any more.`)
 	o.ada.get("/audit").want(http.StatusOK, "saved the note", "deleted the note")
 }
 
@@ -175,18 +183,18 @@ func TestDeliveriesThatWereGivenUpAreTakenUp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	to, err := o.hooks.Reach(ctx, caller, "scout")
+	to, err := o.Tasks.Reach(ctx, caller, "scout")
 	if err != nil {
 		t.Fatal(err)
 	}
-	sent, err := o.hooks.Send(ctx, to, task.SendRequest{
+	sent, err := o.Tasks.Send(ctx, to, task.SendRequest{
 		ID: "t-1", Message: task.Message{Role: task.RoleUser, Parts: []task.Part{{Kind: task.TextPart, Text: "hello"}}},
 	}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	const id = `h/<script>`
-	if _, err := o.hooks.SetPush(ctx, to, "t-1", task.PushConfig{ID: id, URL: "https://hooks.example/secret-path", Token: "secret-token"}); err != nil {
+	if _, err := o.Tasks.SetPush(ctx, to, "t-1", task.PushConfig{ID: id, URL: "https://hooks.example/secret-path", Token: "secret-token"}); err != nil {
 		t.Fatal(err)
 	}
 	uid := sent.UID

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/parley-dev/parley/internal/agent"
 	"github.com/parley-dev/parley/internal/errs"
@@ -48,7 +49,8 @@ func (v *visit) agentID() string { return strings.TrimPrefix(v.r.PathValue("id")
 type agentRow struct {
 	agent.Agent
 	Href   string
-	Status string // available, busy or offline; of a disabled agent: disabled
+	Status string    // available, busy or offline; of a disabled agent: disabled
+	Seen   time.Time // when a worker was there last, in lists; zero: never, or not to be told
 }
 
 // Tone is how the status looks.
@@ -82,7 +84,7 @@ type agentsView struct {
 	Rows   []agentRow
 	Query  string
 	Total  int
-	MayAdd bool
+	MayAdd bool // and may see when workers were there
 	Pager  pager
 }
 
@@ -114,6 +116,17 @@ func (v *visit) agentsPage() error {
 	from := min((number-1)*agentsPerPage, found)
 	view.Rows = view.Rows[from:min(from+agentsPerPage, found)]
 	view.Pager = v.pager(number, agentsPerPage, len(view.Rows), int64(found))
+	ids := make([]string, len(view.Rows))
+	for i := range view.Rows {
+		ids[i] = view.Rows[i].ID
+	}
+	seen, err := v.Tasks.LastSeen(ctx, a, ids)
+	if err != nil {
+		return err
+	}
+	for i, id := range ids {
+		view.Rows[i].Seen = seen[id]
+	}
 	return render(v, http.StatusOK, "agents", "Agents", view)
 }
 

@@ -162,7 +162,7 @@ func (v *visit) taskView() (*taskView, error) {
 	}
 	large := t.Size > maxTaskSize
 	if !large {
-		if t, err = v.Tasks.Get(ctx, call, t.ID, task.All); err != nil {
+		if t, err = v.Tasks.Get(ctx, call, t.ID, task.Content{History: true, Artifacts: true, Clip: maxOutputText}); err != nil {
 			return nil, err
 		}
 	}
@@ -202,11 +202,9 @@ func (v *visit) taskOutput() error {
 	if err != nil {
 		return err
 	}
-	t, err := v.Tasks.Get(ctx, call, v.r.PathValue("task"), task.Content{Artifacts: true})
-	if err != nil {
-		return err
-	}
-	return v.sendOutput(&t)
+	return v.sendOutput(func(number int) (task.Artifact, error) {
+		return v.Tasks.Artifact(ctx, call, v.r.PathValue("task"), number)
+	})
 }
 
 // replyToTask sends a further message on a task.

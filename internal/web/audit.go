@@ -17,12 +17,13 @@ func (p *Pages) mountAudit() {
 
 // auditView is the page of the org's audit log.
 type auditView struct {
-	Actor, Action, From, To string // the filters
-	Actions                 []auditGroup
-	Rows                    []auditRow
-	Pager                   cursorLinks
-	Filtered                bool
-	Clear                   string
+	Actor, Action, Target, From, To string // the filters
+
+	Actions  []auditGroup
+	Rows     []auditRow
+	Pager    cursorLinks
+	Filtered bool
+	Clear    string
 }
 
 // auditRow is one entry as a sentence, with links that filter by its parts.
@@ -33,6 +34,7 @@ type auditRow struct {
 	Shown    string // the target, without what only programs read of it
 	ByActor  string
 	ByAction string
+	ByTarget string // empty: it has none, or one that is too long
 	Refused  bool
 }
 
@@ -45,9 +47,9 @@ func (v *visit) auditPage() error {
 	q := v.r.URL.Query()
 	out := auditView{
 		Actor: strings.TrimSpace(q.Get("actor")), Action: strings.TrimSpace(q.Get("action")),
-		From: q.Get("from"), To: q.Get("to"), Actions: auditGroups, Clear: v.base() + "/audit",
+		Target: strings.TrimSpace(q.Get("target")), From: q.Get("from"), To: q.Get("to"), Actions: auditGroups, Clear: v.base() + "/audit",
 	}
-	out.Filtered = out.Actor != "" || out.Action != "" || out.From != "" || out.To != ""
+	out.Filtered = out.Actor != "" || out.Action != "" || out.Target != "" || out.From != "" || out.To != ""
 	f, err := out.filter(q.Get("cursor"))
 	if err != nil {
 		return renderForm(v, http.StatusOK, "audit", "Audit log", out, err)
@@ -77,16 +79,20 @@ const maxAuditFilter = 100
 
 // filter reads the filters. Days are meant in UTC, and both are included.
 func (a *auditView) filter(cursor string) (identity.AuditFilter, error) {
-	f := identity.AuditFilter{Actor: a.Actor, Action: identity.AuditAction(a.Action), Limit: adminPerPage + 1}
-	bad := func(s string) bool {
-		return len(s) > maxAuditFilter || !utf8.ValidString(s) || strings.ContainsRune(s, 0)
+	f := identity.AuditFilter{
+		Actor: a.Actor, Action: identity.AuditAction(a.Action), Target: a.Target, Limit: adminPerPage + 1,
 	}
+	garbled := func(s string) bool { return !utf8.ValidString(s) || strings.ContainsRune(s, 0) }
+	bad := func(s string) bool { return len(s) > maxAuditFilter || garbled(s) }
 	var wrong []error
 	if bad(a.Actor) {
 		wrong = append(wrong, queryError("actor", "must be a principal such as user:ada, operator or server"))
 	}
 	if bad(a.Action) {
 		wrong = append(wrong, queryError("action", "must be one of the choices"))
+	}
+	if utf8.RuneCountInString(a.Target) > identity.MaxAuditTarget || garbled(a.Target) {
+		wrong = append(wrong, queryError("target", "must be an id such as key-…, or a principal such as user:ada"))
 	}
 	for _, d := range []struct {
 		name, value string
@@ -122,6 +128,9 @@ func (v *visit) auditRow(e *identity.AuditEntry) auditRow {
 		out.Shown = shortID(e.Target)
 	}
 	out.ByActor, out.ByAction = v.withQuery("actor", e.Actor), v.withQuery("action", string(e.Action))
+	if e.Target != "" && utf8.RuneCountInString(e.Target) <= identity.MaxAuditTarget {
+		out.ByTarget = v.withQuery("target", e.Target)
+	}
 	return out
 }
 

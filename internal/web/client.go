@@ -117,7 +117,7 @@ func (v *visit) rotateClient() error {
 func (v *visit) deleteClient() error {
 	a, c, err := v.clientInPath(identity.ManageClients)
 	if errs.KindOf(err) == errs.NotFound && err != nil {
-		return v.done(v.base()+"/clients", "There is no such client any more.")
+		return v.done(v.base()+"/clients", refusal("There is no such client any more."))
 	}
 	if err != nil {
 		return v.audited(oauth.ClientDelete, v.r.PathValue("id"), err)

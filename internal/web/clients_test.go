@@ -52,7 +52,8 @@ func TestAClientIsRegistered(t *testing.T) {
 	o.ada.post("/clients/"+c.ID+"/rotate", "overlap", "").want(http.StatusUnprocessableEntity, "Must be one of the choices.")
 
 	o.ada.post("/clients/"+c.ID+"/delete").leads(o.ada, "was deleted", "No clients yet")
-	o.ada.again("/clients/"+c.ID+"/delete").leads(o.ada, "There is no such client any more.")
+	o.ada.again("/clients/"+c.ID+"/delete").leads(o.ada, `<p class="notice bad" role="alert">There is no such client any more.`)
+	o.ada.post("/clients/x/delete").leads(o.ada, `<p class="notice bad" role="alert">There is no such client any more.`)
 	o.ada.get("/clients/" + c.ID).want(http.StatusNotFound)
 	o.ada.get("/clients/x").want(http.StatusNotFound)
 	o.ada.get("/clients?cursor=x").want(http.StatusUnprocessableEntity)

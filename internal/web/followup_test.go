@@ -184,10 +184,11 @@ func TestOutputsOfATask(t *testing.T) {
 			{Kind: task.DataPart, Data: []byte(`{"a":1}`)},
 			{Kind: task.FilePart, Name: "page.html", Bytes: []byte(evil)},
 			{Kind: task.TextPart, Text: strings.Repeat("L", 1<<20)},
+			{Kind: task.TextPart, Text: strings.Repeat("M", 1<<20)},
 		}}}},
 	})
-	page := r.bob.get(at).want(http.StatusOK).has("report", ">One two.</pre>", "{&#34;a&#34;:1}", "Download <bdi>page.html</bdi>", at+`/outputs/0/3"`, "The text goes on.", at+`/outputs/0/4"`)
-	if page.lacks("<script>alert", "<img"); len(page.Body) > 100<<10 {
+	page := r.bob.get(at).want(http.StatusOK).has("report", ">One two.</pre>", "{&#34;a&#34;:1}", "Download <bdi>page.html</bdi>", at+`/outputs/0/3"`, "The text goes on.", at+`/outputs/0/4"`, "2.0 MB")
+	if page.lacks("<script>alert", "<img", "LM", "MM", `/outputs/0/5"`); len(page.Body) > 100<<10 {
 		t.Errorf("the page has %d bytes", len(page.Body))
 	}
 	got := r.bob.get(at + "/outputs/0/3").want(http.StatusOK)
@@ -196,6 +197,9 @@ func TestOutputsOfATask(t *testing.T) {
 	}
 	if got := r.bob.get(at + "/outputs/0/0").want(http.StatusOK).Body; got != "One two." {
 		t.Error(got)
+	}
+	if got := r.bob.get(at + "/outputs/0/4").want(http.StatusOK).Body; len(got) != 2<<20 || !strings.HasSuffix(got, "LM"+strings.Repeat("M", 1<<20-1)) {
+		t.Error(len(got))
 	}
 	for _, bad := range []string{"1/0", "0/9", "-1/0", "x/y"} {
 		r.bob.get(at + "/outputs/" + bad).want(http.StatusNotFound)

@@ -5,9 +5,12 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/parley-dev/parley/internal/agent"
 	"github.com/parley-dev/parley/internal/identity"
+	"github.com/parley-dev/parley/internal/orgtest"
+	"github.com/parley-dev/parley/internal/task"
 )
 
 var linkText = regexp.MustCompile(`http://parley\.test/(join|setup)/[A-Za-z0-9_-]{43}`)
@@ -144,4 +147,26 @@ func TestALinkToSetAPasswordIsShownOnce(t *testing.T) {
 	o.ada.get("/members/user:bob").want(http.StatusOK).lacks(value)
 	o.ada.post("/members/agent:scout/link", "hours", "1").want(http.StatusConflict, "make a key for it instead")
 	o.ada.post("/members/user:nobody/link").want(http.StatusNotFound)
+}
+
+// The list says when a worker of each agent was there last, to those who may see its connection.
+func TestTheListOfAgentsSaysWhenAWorkerWasSeen(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	o.Agent(agent.Agent{ID: "idle", Org: "acme", Name: "Idle"})
+	at := orgtest.Now().Add(-3 * time.Hour).Truncate(time.Second)
+	w := task.Worker{Org: "acme", Agent: "scout", Name: "w", Capacity: 1, SeenAt: at}
+	if err := o.Store.SeeWorker(t.Context(), w, 0); err != nil {
+		t.Fatal(err)
+	}
+	seen := "worker seen <time datetime=\"" + at.UTC().Format(time.RFC3339)
+	page := o.ada.get("/agents").want(http.StatusOK, seen, "no worker seen yet")
+	if row := between(page.body, `id="agent-idle"`, "</li>"); !strings.Contains(row, "no worker seen yet") {
+		t.Error(row)
+	}
+	if row := between(page.body, `id="agent-scout"`, "</li>"); !strings.Contains(row, seen) {
+		t.Error(row)
+	}
+	o.ada.get("/agents?q=idle").want(http.StatusOK, "no worker seen yet").lacks(seen)
+	o.bob.get("/agents").want(http.StatusOK, "Scout").lacks("worker seen", "no worker")
 }

@@ -33,7 +33,7 @@ func (v *visit) deleteNote() error {
 	n, err := v.Proposals.DeleteNote(v.r.Context(), a, id)
 	switch {
 	case err != nil && errs.KindOf(err) == errs.NotFound:
-		return v.done(v.base()+"/settings#notes", "There is no such note any more.")
+		return v.done(v.base()+"/settings#notes", refusal("There is no such note any more."))
 	case err != nil:
 		return v.showSettings(nil, v.audited(proposal.NoteDelete, id, err))
 	}

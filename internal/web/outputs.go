@@ -47,7 +47,7 @@ type outputPart struct {
 const (
 	maxWorkBeside = 1 << 20 // of a task whose outputs are shown beside something else
 	maxWork       = 64 << 20
-	maxOutputText = 16 << 10 // of one part
+	maxOutputText = 16 << 10 // of one part; no more of it is kept
 	maxOutputAll  = 64 << 10 // of a page
 	maxOutputs    = 100      // artifacts and parts, each
 )
@@ -82,7 +82,7 @@ func (v *visit) work(f *followup.Followup, most int64) (*workView, error) {
 		out.Large = head.Size
 		return out, nil
 	}
-	t, err := v.Tasks.OrgTaskWith(ctx, a, f.TaskUID, task.Content{Artifacts: true, Sparse: true})
+	t, err := v.Tasks.OrgTaskWith(ctx, a, f.TaskUID, task.Content{Artifacts: true, Sparse: true, Clip: maxOutputText})
 	if err != nil {
 		out.Gone = errs.KindOf(err) == errs.NotFound
 		return out, unlessGone(err)
@@ -144,6 +144,7 @@ func partAt(parts []task.Part, j int) (p task.Part, next int) {
 	b.WriteString(p.Text)
 	for ; next < len(parts) && parts[next].Kind == task.TextPart; next++ {
 		b.WriteString(parts[next].Text)
+		p.Left += parts[next].Left // the gap is far behind what a page shows of a long text
 	}
 	p.Text = b.String()
 	return p, next
@@ -151,17 +152,18 @@ func partAt(parts []task.Part, j int) (p task.Part, next int) {
 
 func newOutputPart(p *task.Part, href string, room int) outputPart {
 	content, name := partContent(p)
+	size := int64(len(content)) + p.Left
 	switch {
-	case p.Kind == task.TextPart && len(content) <= room:
+	case p.Kind == task.TextPart && size <= int64(room):
 		return outputPart{Text: p.Text}
 	case p.Kind == task.TextPart:
 		text := clipBytes(p.Text, min(room, maxOutputText/4))
-		return outputPart{Text: text, Cut: true, Href: href, File: name, Size: byteSize(int64(len(content)))}
+		return outputPart{Text: text, Cut: true, Href: href, File: name, Size: byteSize(size)}
 	case p.Kind == task.FilePart && p.URL != "":
 		return outputPart{URL: p.URL, File: name}
 	}
-	out := outputPart{Href: href, File: name, Size: byteSize(int64(len(content)))}
-	if p.Kind == task.DataPart && len(content) <= room {
+	out := outputPart{Href: href, File: name, Size: byteSize(size)}
+	if p.Kind == task.DataPart && size <= int64(room) {
 		out.Text = string(content)
 	}
 	return out
@@ -216,22 +218,25 @@ func (v *visit) outputFile() error {
 	if f.TaskUID == "" {
 		return errs.ErrNotFound
 	}
-	t, err := v.Tasks.OrgTaskWith(ctx, a, f.TaskUID, task.Content{Artifacts: true, Sparse: true})
+	return v.sendOutput(func(number int) (task.Artifact, error) { return v.Tasks.OrgArtifact(ctx, a, f.TaskUID, number) })
+}
+
+// sendOutput sends the part of the task's artifacts that the URL names, and reads no other artifact.
+// What an agent made never runs as a page of this site: it is an attachment of no type, in a sandbox.
+func (v *visit) sendOutput(read func(number int) (task.Artifact, error)) error {
+	i, err1 := strconv.Atoi(v.r.PathValue("artifact"))
+	j, err2 := strconv.Atoi(v.r.PathValue("part"))
+	if err1 != nil || err2 != nil || i < 0 || j < 0 {
+		return errs.ErrNotFound
+	}
+	a, err := read(i)
 	if err != nil {
 		return err
 	}
-	return v.sendOutput(&t)
-}
-
-// sendOutput sends the part of the task's artifacts that the URL names. What an agent made never
-// runs as a page of this site: it is an attachment of no type, in a sandbox.
-func (v *visit) sendOutput(t *task.Task) error {
-	i, err1 := strconv.Atoi(v.r.PathValue("artifact"))
-	j, err2 := strconv.Atoi(v.r.PathValue("part"))
-	if err1 != nil || err2 != nil || i < 0 || j < 0 || i >= len(t.Artifacts) || j >= len(t.Artifacts[i].Parts) {
+	if j >= len(a.Parts) {
 		return errs.ErrNotFound
 	}
-	p, _ := partAt(t.Artifacts[i].Parts, j)
+	p, _ := partAt(a.Parts, j)
 	content, name := partContent(&p)
 	h := v.w.Header()
 	h.Set("Content-Type", "application/octet-stream")

@@ -1,41 +1,27 @@
 package web_test
 
 import (
-	"context"
 	"html"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"regexp"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/parley-dev/parley/internal/account"
 	"github.com/parley-dev/parley/internal/agent"
-	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/followup"
-	"github.com/parley-dev/parley/internal/friction"
-	"github.com/parley-dev/parley/internal/httpx"
 	"github.com/parley-dev/parley/internal/identity"
-	"github.com/parley-dev/parley/internal/orgtest"
 	"github.com/parley-dev/parley/internal/proposal"
-	"github.com/parley-dev/parley/internal/store"
 	"github.com/parley-dev/parley/internal/task"
-	"github.com/parley-dev/parley/internal/web"
 )
 
-// room is a dashboard with all services: ada is an admin of acme, bob and cat are members,
-// scout and herald are agents.
+// room is a dashboard where ada is an admin of acme, bob and cat are members, and scout and herald
+// are agents.
 type room struct {
 	*testing.T
-	handler   http.Handler
-	world     *orgtest.World
-	proposals *proposal.Proposals
-	followups *followup.Followups
-	frictions *friction.Frictions
-	busy      atomic.Bool // the search is
+	*dashboard
 
 	ada, bob, cat *person
 }
@@ -50,83 +36,15 @@ type person struct {
 
 func newRoom(t *testing.T) *room {
 	t.Helper()
-	w := orgtest.New(t)
-	r := &room{T: t, world: w}
+	r := &room{T: t, dashboard: newDashboard(t)}
 	for _, id := range []string{"scout", "herald"} {
-		w.Agent(agent.Agent{ID: id, Org: "acme", Name: id})
+		r.Agent(agent.Agent{ID: id, Org: "acme", Name: id})
 	}
-	r.proposals = proposal.New(searchStore{w.Store, &r.busy}, orgtest.Now, orgtest.NewID)
-	r.followups = followup.New(w.Store, orgtest.Now, orgtest.NewID, messenger{w.Tasks})
-	r.frictions = friction.New(w.Store, orgtest.Now, orgtest.NewID, proposal.Check)
-	o := w.Router()
-	o.RateLimit = 0
-	router := httpx.NewRouter(o)
-	accounts := account.New(w.Store, &counter{}, orgtest.Now)
-	pages, err := web.New(router, web.Options{
-		Accounts: accounts, Manager: identity.NewManager(w.Store, w.Agents, orgtest.Now, orgtest.NewID),
-		Proposals: r.proposals, Followups: r.followups, Frictions: r.frictions, Agents: w.Agents, Tasks: w.Tasks,
-		Sessions: w.Store, PublicURL: "http://parley.test", Logger: o.Logger, Now: orgtest.Now,
-	})
-	if err != nil {
-		t.Fatal(err)
+	person := func(id string, admin bool) *person {
+		return &person{room: r, ref: "user:" + id, admin: admin, cookie: r.signIn("acme", id, "", admin)}
 	}
-	pages.Mount()
-	r.handler = router
-	r.ada, r.bob, r.cat = r.signIn(accounts, "ada", true), r.signIn(accounts, "bob", false), r.signIn(accounts, "cat", false)
+	r.ada, r.bob, r.cat = person("ada", true), person("bob", false), person("cat", false)
 	return r
-}
-
-// signIn adds a member and signs it in.
-func (r *room) signIn(accounts *account.Accounts, id string, admin bool) *person {
-	r.Helper()
-	p := identity.Principal{Org: "acme", Kind: identity.User, ID: id}
-	if _, err := r.world.Admins.CreateMember(r.Context(), p, "", admin); err != nil {
-		r.Fatal(err)
-	}
-	if _, err := accounts.SetPassword(r.Context(), p, rightPassword); err != nil {
-		r.Fatal(err)
-	}
-	form := url.Values{"org": {"acme"}, "user": {id}, "password": {rightPassword}}
-	req := httptest.NewRequest(http.MethodPost, "/login", strings.NewReader(form.Encode()))
-	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	rec := httptest.NewRecorder()
-	r.handler.ServeHTTP(rec, req)
-	if rec.Code != http.StatusSeeOther {
-		r.Fatal("sign-in:", rec.Code, rec.Body)
-	}
-	return &person{room: r, ref: p.Ref(), admin: admin, cookie: rec.Result().Cookies()[0]}
-}
-
-// searchStore is a store whose search can be busy.
-type searchStore struct {
-	*store.Store
-	busy *atomic.Bool
-}
-
-func (s searchStore) Similar(ctx context.Context, like proposal.Likeness) ([]proposal.Proposal, error) {
-	if s.busy.Load() {
-		return nil, errs.New(errs.Unavailable, "search.busy", "too many searches are running")
-	}
-	return s.Store.Similar(ctx, like)
-}
-
-// messenger sends follow-ups to agents as the server does.
-type messenger struct{ tasks *task.Tasks }
-
-func (e messenger) Send(ctx context.Context, a identity.Access, id string, f followup.Followup) error {
-	call, err := e.tasks.Reach(ctx, a.Caller(), id)
-	if err != nil {
-		return err
-	}
-	_, err = e.tasks.Send(ctx, call, task.SendRequest{
-		ID: orgtest.NewID(f.ID + "-"), FollowupID: f.ID,
-		Message: task.Message{Role: task.RoleUser, Parts: []task.Part{{Kind: task.TextPart, Text: f.Title}}},
-	}, 0)
-	return err
-}
-
-func (e messenger) Recall(ctx context.Context, org, uid string) error {
-	return e.tasks.Recall(ctx, org, uid)
 }
 
 // access is the right of a member, as its session or its key has it.
@@ -212,20 +130,20 @@ func (r *room) work(f followup.Followup, report task.Report) {
 func (r *room) report(report task.Report) {
 	r.Helper()
 	ctx := r.Context()
-	secret, _ := r.world.Key("acme", "service:worker", "svc:a2a:serve", "agent:scout")
-	c, err := r.world.Auth.Authenticate(ctx, secret)
+	secret, _ := r.Key("acme", "service:worker", "svc:a2a:serve", "agent:scout")
+	c, err := r.Auth.Authenticate(ctx, secret)
 	if err != nil {
 		r.Fatal(err)
 	}
-	post, err := r.world.Tasks.Serve(ctx, c, "scout")
+	post, err := r.Tasks.Serve(ctx, c, "scout")
 	if err != nil {
 		r.Fatal(err)
 	}
-	got, err := r.world.Tasks.Claim(ctx, post, task.ClaimRequest{Worker: "w", Max: 1, Wait: 10 * time.Second, Lease: time.Minute, Capacity: 1})
+	got, err := r.Tasks.Claim(ctx, post, task.ClaimRequest{Worker: "w", Max: 1, Wait: 10 * time.Second, Lease: time.Minute, Capacity: 1})
 	if err != nil || len(got.Assignments) != 1 {
 		r.Fatal(len(got.Assignments), err)
 	}
-	if _, err := r.world.Tasks.Report(ctx, post, got.Assignments[0].Lease.Token, report); err != nil {
+	if _, err := r.Tasks.Report(ctx, post, got.Assignments[0].Lease.Token, report); err != nil {
 		r.Fatal(err)
 	}
 }

@@ -3,8 +3,6 @@ package web_test
 import (
 	"context"
 	"fmt"
-	"io"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -12,65 +10,23 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/parley-dev/parley/internal/account"
 	"github.com/parley-dev/parley/internal/agent"
-	"github.com/parley-dev/parley/internal/followup"
-	"github.com/parley-dev/parley/internal/friction"
-	"github.com/parley-dev/parley/internal/httpx"
 	"github.com/parley-dev/parley/internal/identity"
-	"github.com/parley-dev/parley/internal/orgtest"
 	"github.com/parley-dev/parley/internal/proposal"
-	"github.com/parley-dev/parley/internal/web"
 )
 
-// queue is the dashboard of acme on a real store, with ada, who is an admin, bob and the agent
-// scout.
+// queue is the dashboard of acme with ada, who is an admin, bob and the agent scout.
 type queue struct {
-	*orgtest.World
-	http.Handler
-	proposals *proposal.Proposals
-	frictions *friction.Frictions
-	cookies   map[string]*http.Cookie
+	*dashboard
+	cookies map[string]*http.Cookie
 }
 
 func newQueue(tb testing.TB) *queue {
 	tb.Helper()
-	w := orgtest.New(tb)
-	ctx := context.Background()
-	q := &queue{
-		World: w, proposals: proposal.New(w.Store, orgtest.Now, orgtest.NewID), cookies: map[string]*http.Cookie{},
-		frictions: friction.New(w.Store, orgtest.Now, orgtest.NewID, proposal.Check),
-	}
-	accounts := account.New(w.Store, &counter{}, orgtest.Now)
-	people := map[string]bool{"ada": true, "bob": false}
-	for id, admin := range people {
-		p := identity.Principal{Org: "acme", Kind: identity.User, ID: id}
-		if _, err := w.Admins.CreateMember(ctx, p, "", admin); err != nil {
-			tb.Fatal(err)
-		}
-		if _, err := accounts.SetPassword(ctx, p, rightPassword); err != nil {
-			tb.Fatal(err)
-		}
-	}
-	w.Agent(agent.Agent{Org: "acme", ID: "scout", Name: "Scout"})
-	log := slog.New(slog.NewTextHandler(w.Logs, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	router := httpx.NewRouter(httpx.Options{Logger: log, Authenticator: w.Auth})
-	pages, err := web.New(router, web.Options{
-		Accounts: accounts, Manager: identity.NewManager(w.Store, w.Agents, orgtest.Now, orgtest.NewID), Proposals: q.proposals,
-		Followups: followup.New(w.Store, orgtest.Now, orgtest.NewID, nil), Frictions: q.frictions,
-		Agents: w.Agents, Tasks: w.Tasks, Sessions: w.Store, PublicURL: "http://parley.test", Logger: log, Now: orgtest.Now,
-	})
-	if err != nil {
-		tb.Fatal(err)
-	}
-	pages.Mount()
-	q.Handler = router
-	for id := range people {
-		res := q.send("", http.MethodPost, "/login", url.Values{"org": {"acme"}, "user": {id}, "password": {rightPassword}})
-		if res.Code != http.StatusSeeOther {
-			tb.Fatal(id, "cannot sign in:", res.Code, res.Body)
-		}
-		q.cookies[id] = res.Result().Cookies()[0]
+	q := &queue{dashboard: newDashboard(tb), cookies: map[string]*http.Cookie{}}
+	q.Agent(agent.Agent{Org: "acme", ID: "scout", Name: "Scout"})
+	for id, admin := range map[string]bool{"ada": true, "bob": false} {
+		q.cookies[id] = q.signIn("acme", id, "", admin)
 	}
 	return q
 }
@@ -78,20 +34,7 @@ func newQueue(tb testing.TB) *queue {
 // send sends a request as a browser of the given person does.
 func (q *queue) send(who, method, path string, form url.Values) *httptest.ResponseRecorder {
 	q.Helper()
-	var body io.Reader
-	if form != nil {
-		body = strings.NewReader(form.Encode())
-	}
-	r := httptest.NewRequest(method, path, body)
-	if form != nil {
-		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	}
-	if c := q.cookies[who]; c != nil {
-		r.AddCookie(c)
-	}
-	w := httptest.NewRecorder()
-	q.ServeHTTP(w, r)
-	return w
+	return q.visit(q.cookies[who], method, path, form)
 }
 
 // get is a page that must be there.

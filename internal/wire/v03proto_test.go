@@ -114,7 +114,7 @@ func TestV03ProtoContentReadsPlainBytes(t *testing.T) {
 		var parts []task.Part
 		fields := Read([]byte("["+text+"]"), "", false, func(r *Reader) { parts = r.Content() })
 		if len(fields) > 0 || len(parts) != 1 || string(parts[0].Bytes) != want {
-			t.Errorf("%s: %v %q", text, fields, parts)
+			t.Errorf("%s: %v %+v", text, fields, parts)
 		}
 	}
 	for text, want := range map[string]string{

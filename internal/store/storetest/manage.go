@@ -351,6 +351,13 @@ func testAuditLog(w *world) {
 		{identity.AuditFilter{From: at}, 5},
 		{identity.AuditFilter{To: at}, 4},
 		{identity.AuditFilter{From: at, Actor: "server"}, 0},
+		{identity.AuditFilter{Target: "tok-1"}, 5},
+		{identity.AuditFilter{Target: "tok-1", Limit: 2}, 2},
+		{identity.AuditFilter{Target: "tok-1", Before: all[2].At, BeforeID: all[2].ID}, 2},
+		{identity.AuditFilter{Target: "tok-1", Actor: "server"}, 0},
+		{identity.AuditFilter{Target: "tok"}, 0},
+		{identity.AuditFilter{Target: "TOK-1"}, 0},
+		{identity.AuditFilter{Target: "user:ann", Action: "member.create"}, 1},
 	} {
 		if list, _ := w.log(m, ann, c.f); len(list) != c.want {
 			w.Errorf("%+v gives %d, want %d", c.f, len(list), c.want)

@@ -2,8 +2,11 @@ package storetest
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/parley-dev/parley/internal/account"
 	"github.com/parley-dev/parley/internal/errs"
@@ -271,6 +274,15 @@ func testConnection(w *world) {
 		w.Errorf("one key is remembered %d times", len(c.Refusals))
 	}
 
+	seen := func(a identity.Access, ids ...string) map[string]time.Time {
+		w.Helper()
+		out, err := w.tasks.LastSeen(ctx, a, ids)
+		w.must(err)
+		return out
+	}
+	if got := seen(ann, "scout", "bob", "none"); len(got) != 0 {
+		w.Errorf("seen: %v", got)
+	}
 	post, err := serve(right, "scout")
 	w.must(err)
 	_, err = w.tasks.Claim(ctx, post, task.ClaimRequest{Worker: "one", Max: 1, Lease: time.Minute, Capacity: 2})
@@ -287,12 +299,40 @@ func testConnection(w *world) {
 	if c := look(task.Enlisted{Builtin: "echo"}); c.State != task.RunsInTheServer {
 		w.Errorf("%+v", c)
 	}
+	first := w.now()
+	w.must(w.store.SeeWorker(ctx, task.Worker{Org: "acme", Agent: "scout", Name: "two", Capacity: 1, SeenAt: first}, 0))
+	w.must(w.store.SeeWorker(ctx, task.Worker{Org: "acme", Agent: "bob", Name: "one", Capacity: 1, SeenAt: first.Add(-time.Hour)}, 0))
+	w.must(w.store.SeeWorker(ctx, task.Worker{Org: "other", Agent: "scout", Name: "one", Capacity: 1, SeenAt: first.Add(time.Hour)}, 0))
 	w.advance(time.Hour)
-	want(task.ConnectionLost)
+	lost := want(task.ConnectionLost)
+	both := map[string]time.Time{"scout": lost.LastSeen, "bob": lost.LastSeen.Add(-time.Hour)}
+	if diff := cmp.Diff(both, seen(ann, append(numbered(2500), "scout", "bob", "none")...)); diff != "" || lost.LastSeen != first.Truncate(time.Microsecond) {
+		w.Errorf("seen at %s: %s", lost.LastSeen, diff)
+	}
+	if diff := cmp.Diff(map[string]time.Time{"bob": both["bob"]}, seen(ann, "bob")); diff != "" {
+		w.Error(diff)
+	}
+	// Who may not see the connection learns nothing.
+	for _, a := range []identity.Access{
+		w.access("acme", "user:ann", identity.TasksRead, identity.TasksWrite), w.access("acme", "user:ann", identity.Admin, identity.TasksWrite, "agent:bob"),
+	} {
+		if got := seen(a, "scout"); len(got) != 0 {
+			w.Errorf("seen: %v", got)
+		}
+	}
+	w.must(w.store.ForgetWorker(ctx, task.Worker{Org: "other", Agent: "scout", Name: "one"}))
 	// Another org learns nothing of it.
 	c, err := w.tasks.Connection(ctx, w.access("other", "user:ann"), task.Enlisted{ID: "scout"})
 	w.must(err)
 	if c.State != task.NoKey || len(c.Keys)+len(c.Refusals)+len(c.Workers) > 0 {
 		w.Errorf("%+v", c)
 	}
+}
+
+func numbered(n int) []string {
+	out := make([]string, n)
+	for i := range out {
+		out[i] = "a" + strconv.Itoa(i)
+	}
+	return out
 }

@@ -1,0 +1,135 @@
+package web_test
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/parley-dev/parley/internal/account"
+	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/followup"
+	"github.com/parley-dev/parley/internal/friction"
+	"github.com/parley-dev/parley/internal/httpx"
+	"github.com/parley-dev/parley/internal/identity"
+	"github.com/parley-dev/parley/internal/oauth"
+	"github.com/parley-dev/parley/internal/orgtest"
+	"github.com/parley-dev/parley/internal/proposal"
+	"github.com/parley-dev/parley/internal/store"
+	"github.com/parley-dev/parley/internal/task"
+	"github.com/parley-dev/parley/internal/web"
+)
+
+// dashboard is all pages with all services on a real store. Tasks push to any address.
+type dashboard struct {
+	*orgtest.World
+	handler   http.Handler
+	accounts  *account.Accounts
+	manager   *identity.Manager
+	clients   *oauth.Service
+	proposals *proposal.Proposals
+	followups *followup.Followups
+	frictions *friction.Frictions
+	busy      atomic.Bool // the search is
+}
+
+func newDashboard(tb testing.TB) *dashboard {
+	tb.Helper()
+	w := orgtest.New(tb, func(o *task.Options) { o.PushURL = func(string) error { return nil } })
+	d := &dashboard{
+		World: w, accounts: account.New(w.Store, &counter{}, orgtest.Now),
+		manager:   identity.NewManager(w.Store, w.Agents, orgtest.Now, orgtest.NewID),
+		clients:   oauth.New(w.Store, w.Agents, orgtest.Now, orgtest.NewID, oauth.Lifetimes{}),
+		followups: followup.New(w.Store, orgtest.Now, orgtest.NewID, messenger{w.Tasks}),
+		frictions: friction.New(w.Store, orgtest.Now, orgtest.NewID, proposal.Check),
+	}
+	d.clients.MaxClients = oauth.MaxClients
+	d.proposals = proposal.New(searchStore{w.Store, &d.busy}, orgtest.Now, orgtest.NewID)
+	o := w.Router()
+	o.Logger = slog.New(slog.NewTextHandler(w.Logs, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	router := httpx.NewRouter(o)
+	pages, err := web.New(router, web.Options{
+		Accounts: d.accounts, Manager: d.manager, Proposals: d.proposals, Followups: d.followups, Frictions: d.frictions,
+		Agents: w.Agents, Tasks: w.Tasks, Sessions: w.Store, Programs: d.clients, PublicURL: "http://parley.test",
+		Logger: o.Logger, Now: orgtest.Now,
+	})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	pages.Mount()
+	d.handler = router
+	return d
+}
+
+// signIn adds a member and signs it in.
+func (d *dashboard) signIn(org, id, name string, admin bool) *http.Cookie {
+	d.Helper()
+	ctx, p := context.Background(), identity.Principal{Org: org, Kind: identity.User, ID: id}
+	if _, err := d.Admins.CreateMember(ctx, p, name, admin); err != nil {
+		d.Fatal(err)
+	}
+	if _, err := d.accounts.SetPassword(ctx, p, rightPassword); err != nil {
+		d.Fatal(err)
+	}
+	res := d.visit(nil, http.MethodPost, "/login", url.Values{"org": {org}, "user": {id}, "password": {rightPassword}})
+	if res.Code != http.StatusSeeOther {
+		d.Fatalf("%s cannot sign in: %d %s", id, res.Code, res.Body)
+	}
+	return res.Result().Cookies()[0]
+}
+
+// visit sends a request, as a browser with the cookie does.
+func (d *dashboard) visit(cookie *http.Cookie, method, path string, form url.Values) *httptest.ResponseRecorder {
+	d.Helper()
+	var body io.Reader
+	if form != nil {
+		body = strings.NewReader(form.Encode())
+	}
+	r := httptest.NewRequest(method, path, body)
+	if form != nil {
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	}
+	if cookie != nil {
+		r.AddCookie(cookie)
+	}
+	w := httptest.NewRecorder()
+	d.handler.ServeHTTP(w, r)
+	return w
+}
+
+// searchStore is a store whose search can be busy.
+type searchStore struct {
+	*store.Store
+	busy *atomic.Bool
+}
+
+func (s searchStore) Similar(ctx context.Context, like proposal.Likeness) ([]proposal.Proposal, error) {
+	if s.busy.Load() {
+		return nil, errs.New(errs.Unavailable, "search.busy", "too many searches are running")
+	}
+	return s.Store.Similar(ctx, like)
+}
+
+// messenger sends follow-ups to agents as the server does.
+type messenger struct{ tasks *task.Tasks }
+
+func (e messenger) Send(ctx context.Context, a identity.Access, id string, f followup.Followup) error {
+	call, err := e.tasks.Reach(ctx, a.Caller(), id)
+	if err != nil {
+		return err
+	}
+	_, err = e.tasks.Send(ctx, call, task.SendRequest{
+		ID: orgtest.NewID(f.ID + "-"), FollowupID: f.ID,
+		Message: task.Message{Role: task.RoleUser, Parts: []task.Part{{Kind: task.TextPart, Text: f.Title}}},
+	}, 0)
+	return err
+}
+
+func (e messenger) Recall(ctx context.Context, org, uid string) error {
+	return e.tasks.Recall(ctx, org, uid)
+}
