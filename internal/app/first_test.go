@@ -289,7 +289,7 @@ func TestMembersAndAgents(t *testing.T) {
 		}
 		for _, hidden := range []string{
 			"First steps", "Register an agent", "Make a key</button>", "Disable",
-			"Change its entry",
+			"Edit the entry",
 		} {
 			if code == 200 && strings.Contains(body, hidden) {
 				t.Errorf("%s shows %q", path, hidden)
