@@ -357,7 +357,7 @@ func TestAnAgentIsChanged(t *testing.T) {
 		"name": {"Ranger"}, "description": {"Walks."}, "skills": {"a, b"},
 		"visibility": {"public"},
 	})
-	for _, want := range []string{"was changed", "<bdi>Ranger</bdi>", "Walks.", "<bdi>b</bdi>", "everybody"} {
+	for _, want := range []string{"was changed", "<bdi>Ranger</bdi>", "Walks.", "<bdi>b</bdi>", "public, every org"} {
 		if !strings.Contains(body, want) {
 			t.Errorf("the page lacks %q: %s", want, body)
 		}
