@@ -81,6 +81,21 @@ var scenes = []scene{
 		d.waitFor("document.querySelector('dialog').open")
 	}},
 	{"filters-open", func(d *desk) { d.openPage("/proposals"); d.press(summary, "Filters and groups") }},
+	{"account-open", func(d *desk) { d.openPage("/proposals"); d.open("/account?org=" + org); d.unfold() }},
+	{"key-open", func(d *desk) { d.openPage("/keys"); d.openFirst(); d.unfold() }},
+	{"member-open", func(d *desk) { d.openPage("/members/agent:scout"); d.unfold() }},
+	{"settings-open", func(d *desk) { d.openPage("/settings"); d.unfold() }},
+	{"agent-open", func(d *desk) { d.openPage("/agents/scout"); d.unfold() }},
+	{"followups-open", func(d *desk) { d.openPage("/followups"); d.unfold() }},
+	{"audit-open", func(d *desk) {
+		d.openPage("/audit")
+		js[any](d.tab, "document.querySelector('#log details').open = true, null")
+	}},
+	{"task-sent", func(d *desk) {
+		d.openPage("/agents/scout")
+		d.fill("Message", "Find what is slow.")
+		d.click(button, "Send")
+	}},
 	{"signed-out-draft", func(d *desk) {
 		d.openPage("/proposals/" + d.file("A vote of nobody"))
 		d.fill("Comment on your vote…", "A long thought.")
@@ -113,6 +128,18 @@ var scenes = []scene{
 		d.click(button, "Sign in")
 		d.cookie(d.ada)
 	}},
+}
+
+// unfold opens all that can be opened on the page.
+func (d *desk) unfold() {
+	d.t.Helper()
+	js[any](d.tab, "document.querySelectorAll('main details:not([name])').forEach(e => { e.open = true }), null")
+}
+
+// openFirst opens the first row of a table.
+func (d *desk) openFirst() {
+	d.t.Helper()
+	d.open(js[string](d.tab, "document.querySelector('.sheet a.title').getAttribute('href')"))
 }
 
 // offline cuts the tab off, or connects it again.

@@ -17,7 +17,7 @@ func TestOwnKeysOnTheAccountPage(t *testing.T) {
 	t.Parallel()
 	s := running(t)
 	admin, bob := s.admin(t), s.member(t, "main", "bob", false)
-	if _, body := bob.do("GET", "/account", nil); !strings.Contains(body, "You have none.") ||
+	if _, body := bob.do("GET", "/account", nil); !strings.Contains(body, "You have no keys.") ||
 		strings.Contains(body, "svc:admin:admin") || strings.Contains(body, "svc:a2a:serve") {
 		t.Error(body)
 	}

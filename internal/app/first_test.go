@@ -289,7 +289,7 @@ func TestMembersAndAgents(t *testing.T) {
 		}
 		for _, hidden := range []string{
 			"First steps", "Register an agent", "Make a key</button>", "Disable",
-			"Change its entry",
+			"Edit the entry",
 		} {
 			if code == 200 && strings.Contains(body, hidden) {
 				t.Errorf("%s shows %q", path, hidden)
@@ -357,7 +357,7 @@ func TestAnAgentIsChanged(t *testing.T) {
 		"name": {"Ranger"}, "description": {"Walks."}, "skills": {"a, b"},
 		"visibility": {"public"},
 	})
-	for _, want := range []string{"was changed", "<bdi>Ranger</bdi>", "Walks.", "<bdi>b</bdi>", "everybody"} {
+	for _, want := range []string{"was changed", "<bdi>Ranger</bdi>", "Walks.", "<bdi>b</bdi>", "public, every org"} {
 		if !strings.Contains(body, want) {
 			t.Errorf("the page lacks %q: %s", want, body)
 		}

@@ -78,7 +78,7 @@ func (b *browser) leave(path string, form url.Values) string {
 	b.Helper()
 	res, body := b.do("POST", path, form)
 	m := refreshTo.FindStringSubmatch(res.Header.Get("Refresh"))
-	if res.StatusCode != 200 || m == nil || !strings.Contains(body, "Go on to ") || strings.Contains(body, "<script") {
+	if res.StatusCode != 200 || m == nil || !strings.Contains(body, "Continue to ") || strings.Contains(body, "<script") {
 		b.Fatal(res.Status, res.Header, body)
 	}
 	return m[1]

@@ -113,7 +113,7 @@ func TestAFollowupShowsItsProposal(t *testing.T) {
 	p := r.submit()
 	r.move(p.ID, proposal.Approved)
 	id := r.get(p.ID).FollowupID
-	r.cat.get("/followups/"+id).want(http.StatusOK).has("/proposals/"+p.ID, "Its text is the one that was approved.", p.TextHash(), "Retry it three times.")
+	r.cat.get("/followups/"+id).want(http.StatusOK).has("/proposals/"+p.ID, "Its text has not changed since it was approved.", p.TextHash(), "Retry it three times.")
 	r.cat.get("/followups").has("/orgs/acme/proposals/" + p.ID)
 }
 

@@ -176,9 +176,9 @@ func (v *visit) followupRow(f *followup.Followup) followupRow {
 func (v *visit) whoseTabs() []tab {
 	who := v.r.URL.Query().Get("who")
 	tabs := []tab{
-		{Name: "Everybody’s", Href: v.withQuery("who", ""), Current: who == ""},
+		{Name: "Everyone’s", Href: v.withQuery("who", ""), Current: who == ""},
 		{Name: "Mine", Href: v.withQuery("who", "me"), Current: who == "me"},
-		{Name: "Nobody’s", Href: v.withQuery("who", followup.Unassigned), Current: who == followup.Unassigned},
+		{Name: "Unassigned", Href: v.withQuery("who", followup.Unassigned), Current: who == followup.Unassigned},
 	}
 	if who != "" && who != "me" && who != followup.Unassigned {
 		tabs = append(tabs, tab{Name: newWho(who).Name, Href: v.withQuery("who", who), Current: true})

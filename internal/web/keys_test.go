@@ -164,7 +164,7 @@ func TestAKeyIsRotatedWithAnOverlap(t *testing.T) {
 	o.ada.get("/keys").want(http.StatusOK, "replaced")
 	o.ada.post("/keys/"+old.ID+"/rotate", "overlap", "0").want(http.StatusConflict, "was rotated already")
 	end := o.ada.post("/keys/"+old.ID+"/revoke", "back", "/orgs/acme/keys/"+now.ReplacedBy)
-	end.leads(o.ada, "was revoked", "It does not work any more")
+	end.leads(o.ada, "was revoked", "It no longer works")
 	if !strings.HasSuffix(end.header.Get("Location"), now.ReplacedBy) {
 		t.Error(end.header.Get("Location"))
 	}

@@ -121,7 +121,7 @@ func TestVotesArePagedAndApart(t *testing.T) {
 	}
 	r.vote("user:cat", p.ID, proposal.Against, "Not yet.")
 	page := r.ada.get("/proposals/" + p.ID).want(http.StatusOK)
-	page.has("120 for", "1 against", "People 60 : 1 · Agents 60 : 0", "Votes · 121", "1–50 of 121", "<h3>People</h3>", "<h3>Agents</h3>", "?votes=2#votes")
+	page.has("120 for", "1 against", "People +60 −1 · agents +60 −0", "Votes · 121", "1–50 of 121", "<h3>People</h3>", "<h3>Agents</h3>", "?votes=2#votes")
 	if n := strings.Count(page.Body, `<span class="choice">`); n != 50 {
 		t.Errorf("%d votes on a page; want 50", n)
 	}

@@ -64,7 +64,7 @@ func TestSeveralAreDecidedTogether(t *testing.T) {
 	mustContain(t, page, "Reopen selected…", " checked")
 	pick := between(page, `name="pick" form="bulk" id="s-`, `"`) + ".1"
 	page = q.get("ada", proposalsPath+"/decide?status=open&pick="+pick+"&back="+url.QueryEscape(proposalsPath+"?select=page&status=rejected"))
-	mustContain(t, page, "Reopen 1 proposal", "Reopen them", `name="back" value="/orgs/acme/proposals?status=rejected"`)
+	mustContain(t, page, "Reopen 1 proposal", "Reopen</button>", `name="back" value="/orgs/acme/proposals?status=rejected"`)
 	// A change of status has one name: in the pane, for several and on the page of the proposal.
 	for _, c := range []struct{ pick, from, to, word string }{{picks[0], "approved", "resolved", "Resolve"}, {pick, "rejected", "open", "Reopen"}} {
 		id := strings.TrimSuffix(c.pick, ".1")
@@ -169,7 +169,7 @@ func TestGroupsAreListedAndChosen(t *testing.T) {
 	page = q.get("ada", hrefs(groups)[0])
 	mustContain(t, page, "One", "Two", "Select all 2")
 	mustLack(t, page, "Three")
-	mustContain(t, q.get("ada", proposalsPath+"?group=fingerprint"), "There are no groups here")
+	mustContain(t, q.get("ada", proposalsPath+"?group=fingerprint"), "No groups")
 }
 
 func TestANoteIsSavedAndUsedAgain(t *testing.T) {
