@@ -1,0 +1,63 @@
+package corpus
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/parley-dev/parley/internal/pgtest"
+)
+
+// topics are the scripts, by the name of their transcript and of their org.
+var topics = map[string]func(s *session){
+	"proposals": proposals,
+}
+
+// TestWire runs all topics on both engines and compares them with their transcripts.
+func TestWire(t *testing.T) {
+	engines := []struct {
+		name string
+		data func(t *testing.T) []string
+	}{
+		{"sqlite", func(t *testing.T) []string { return []string{"--data", t.TempDir()} }},
+		{"postgres", func(t *testing.T) []string { return []string{"--database", pgtest.URL(t)} }},
+	}
+	for i, e := range engines {
+		t.Run(e.name, func(t *testing.T) {
+			seen := newCoverage()
+			s := serve(t, e.data(t)...)
+			t.Run("topics", func(t *testing.T) {
+				for name, script := range topics {
+					t.Run(name, func(t *testing.T) {
+						t.Parallel()
+						run(t, newSession(t, s, name, seen), script, *update && i == 0)
+					})
+				}
+			})
+			if !t.Failed() {
+				seen.check(t)
+			}
+		})
+	}
+}
+
+// run runs a script and compares its transcript with the kept one, or keeps it.
+func run(t *testing.T, s *session, script func(s *session), keep bool) {
+	script(s)
+	path := filepath.Join("testdata", s.org+".txt")
+	if keep {
+		if err := os.WriteFile(path, s.out.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(string(want), s.out.String()); d != "" {
+		t.Errorf("the wire has changed (-%s +got); if that is wanted: go test ./e2e/corpus -update\n%s", path, d)
+	}
+}

@@ -1,0 +1,13 @@
+package corpus
+
+import (
+	"testing"
+)
+
+type coverage struct{}
+
+func newCoverage() *coverage { return &coverage{} }
+
+func (c *coverage) http(line, body string, status int) {}
+
+func (c *coverage) check(t *testing.T) {}
