@@ -2,6 +2,7 @@ package corpus
 
 import (
 	"encoding/json"
+	"errors"
 	"regexp"
 )
 
@@ -60,3 +61,6 @@ func (r *reply) member(name string) string {
 	text, _ := v[name].(string)
 	return text
 }
+
+// errStill says what is still so.
+func errStill(what string) error { return errors.New("still " + what) }

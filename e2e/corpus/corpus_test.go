@@ -12,7 +12,19 @@ import (
 
 // topics are the scripts, by the name of their transcript and of their org.
 var topics = map[string]func(s *session){
+	"system":    system,
+	"spec":      spec,
+	"workers":   workers,
+	"v1":        v1,
+	"v03":       v03,
+	"binding":   binding,
+	"cards":     cards,
 	"proposals": proposals,
+	"followups": followups,
+	"friction":  friction,
+	"keys":      keys,
+	"members":   members,
+	"clients":   clients,
 }
 
 // TestWire runs all topics on both engines and compares them with their transcripts.
@@ -46,6 +58,9 @@ func TestWire(t *testing.T) {
 // run runs a script and compares its transcript with the kept one, or keeps it.
 func run(t *testing.T, s *session, script func(s *session), keep bool) {
 	script(s)
+	if len(s.unknown) > 0 {
+		t.Errorf("the script uses %v, which no response had", s.unknown)
+	}
 	path := filepath.Join("testdata", s.org+".txt")
 	if keep {
 		if err := os.WriteFile(path, s.out.Bytes(), 0o644); err != nil {

@@ -18,6 +18,8 @@ type names struct {
 	values map[string]string // by placeholder, without its brackets
 	names  map[string]string // placeholder by value
 	count  map[string]int    // of each kind
+
+	unknown []string // placeholders that scripts used before any response had them
 }
 
 func newNames() *names {
@@ -50,7 +52,8 @@ func (n *names) expand(s string) string {
 		if v, ok := n.values[m[1]]; ok {
 			return v
 		}
-		panic("the script uses " + p + ", which no response had")
+		n.unknown = append(n.unknown, p)
+		return p
 	})
 }
 
@@ -70,14 +73,15 @@ var finders = []struct {
 	{"prefix", regexp.MustCompile(`"prefix": ?"([^"]+)"`)},
 	{"link", regexp.MustCompile(`/(?:setup|join)/([0-9A-Za-z_-]{16,})`)},
 	{"lease", regexp.MustCompile(`\blease-` + ulid + `-` + ulid)},
-	{"cursor", regexp.MustCompile(`"(?:next_cursor|nextPageToken|next_page_token|next)": ?"([^"]+)"`)},
-	{"cursor", regexp.MustCompile(`[?&]cursor=([^&>\s"]+)`)},
-	{"etag", regexp.MustCompile(`Etag: (?:W/)?"([^"]+)"`)},
+	// Tags of records say their version and are the same in every run; those of cards are hashes.
+	{"etag", regexp.MustCompile(`Etag: (?:W/)?"([^"]{16,})"`)},
 	{"hash", regexp.MustCompile(`"text_hash": ?"([^"]+)"`)},
 	{"kid", regexp.MustCompile(`"kid": ?"([^"]+)"`)},
-	{"", regexp.MustCompile(`\b[a-z]+-` + ulid + `\b`)},
+	{"", regexp.MustCompile(`\b[a-z]+-[0-9a-z]{26}\b`)},
 	{"id", regexp.MustCompile(`\b` + ulid + `\b`)},
 	{"uuid", regexp.MustCompile(`\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b`)},
+	{"cursor", regexp.MustCompile(`"(?:next_cursor|nextPageToken|next_page_token|next)": ?"([0-9A-Za-z_=-]{16,})"`)},
+	{"cursor", regexp.MustCompile(`[?&]cursor=([0-9A-Za-z_=-]{16,})`)},
 }
 
 // rules replace what is not worth a name of its own.
@@ -86,11 +90,13 @@ var rules = []struct {
 	with string
 }{
 	// A time that a script chose lies in 2099 or 2001 and stays as it is.
-	{regexp.MustCompile(`\b202\d-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z`), "<time>"},
+	{regexp.MustCompile(`\b202\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z`), "<time>"},
+	{regexp.MustCompile(`\b202\d-\d\d-\d\dT\d\d:\d\d:\d\dZ`), "<time in seconds>"},
 	{regexp.MustCompile(`\b(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d\d \w{3} 202\d \d\d:\d\d:\d\d GMT`), "<http-date>"},
 	{regexp.MustCompile(`"(exp|iat|nbf|auth_time|client_id_issued_at)": ?\d{10}\b`), `"$1": "<seconds>"`},
 	// A key's last use is noted within a minute of it, so it may be there or not.
 	{regexp.MustCompile(`"(last_used_at)": ?(?:null|"<time>")`), `"$1": "<time or null>"`},
+	{regexp.MustCompile(`'sha256-[^']+'`), "'sha256-<hash>'"},
 	{regexp.MustCompile(`"(signature|x|y)": ?"[0-9A-Za-z_-]{40,}"`), `"$1": "<$1>"`},
 }
 

@@ -161,7 +161,11 @@ func (s *session) head(h http.Header, status, body string) string {
 var unrecorded = map[string]bool{"Date": true, "Content-Length": true, "Connection": true, "X-Request-Id": true}
 
 // common are headers that are the same on every response; only others are recorded.
-var common = map[string]string{}
+var common = map[string]string{
+	"Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
+	"Referrer-Policy":         "no-referrer",
+	"X-Content-Type-Options":  "nosniff",
+}
 
 // body is what a response says: JSON indented, events one after the other, and of pages
 // for people only that there is one.
