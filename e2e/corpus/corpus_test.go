@@ -13,6 +13,8 @@ import (
 // topics are the scripts, by the name of their transcript and of their org.
 var topics = map[string]func(s *session){
 	"system":    system,
+	"mcp":       mcp,
+	"grpc":      overGRPC,
 	"spec":      spec,
 	"workers":   workers,
 	"v1":        v1,
@@ -57,7 +59,14 @@ func TestWire(t *testing.T) {
 
 // run runs a script and compares its transcript with the kept one, or keeps it.
 func run(t *testing.T, s *session, script func(s *session), keep bool) {
+	t.Cleanup(func() {
+		if t.Failed() && s.unfinished {
+			t.Logf("the transcript so far ends:\n%s", s.out.Bytes()[max(0, s.out.Len()-3000):])
+		}
+	})
+	s.unfinished = true
 	script(s)
+	s.unfinished = false
 	if len(s.unknown) > 0 {
 		t.Errorf("the script uses %v, which no response had", s.unknown)
 	}

@@ -35,7 +35,7 @@ func keys(s *session) {
 	s.do("more than one has", "ann", "POST "+own, `{"scopes":["svc:admin:admin"]}`)
 	s.do("no scopes", "ann", "POST "+own, `{"scopes":[]}`)
 	s.do("own keys", "ann", "GET "+own+"?limit=1", "")
-	s.do("more of them", "ann", "GET "+own+"?limit=1&cursor=<cursor-2>", "")
+	s.do("more of them", "ann", "GET "+own+"?limit=1&cursor=<key-4>", "")
 	s.do("bad parameters", "ann", "GET "+own+"?state=x&principal=y", "")
 	s.do("one", "ann", "GET "+own+"/<key-3>", "")
 	s.do("another's", "ann", "GET "+own+"/<key-1>", "")

@@ -72,6 +72,8 @@ var finders = []struct {
 	{"code", regexp.MustCompile(`[?&]code=([^&\s"]+)`)},
 	{"prefix", regexp.MustCompile(`"prefix": ?"([^"]+)"`)},
 	{"link", regexp.MustCompile(`/(?:setup|join)/([0-9A-Za-z_-]{16,})`)},
+	{"cursor", regexp.MustCompile(`"(?:next_cursor|nextPageToken|next_page_token|next)": ?"([0-9A-Za-z_=.~-]{16,})"`)},
+	{"cursor", regexp.MustCompile(`[?&]cursor=([0-9A-Za-z_=.~-]{16,})`)},
 	{"lease", regexp.MustCompile(`\blease-` + ulid + `-` + ulid)},
 	// Tags of records say their version and are the same in every run; those of cards are hashes.
 	{"etag", regexp.MustCompile(`Etag: (?:W/)?"([^"]{16,})"`)},
@@ -80,9 +82,10 @@ var finders = []struct {
 	{"", regexp.MustCompile(`\b[a-z]+-[0-9a-z]{26}\b`)},
 	{"id", regexp.MustCompile(`\b` + ulid + `\b`)},
 	{"uuid", regexp.MustCompile(`\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b`)},
-	{"cursor", regexp.MustCompile(`"(?:next_cursor|nextPageToken|next_page_token|next)": ?"([0-9A-Za-z_=-]{16,})"`)},
-	{"cursor", regexp.MustCompile(`[?&]cursor=([0-9A-Za-z_=-]{16,})`)},
 }
+
+// plainID is an id; some lists use those of their entries as cursors.
+var plainID = regexp.MustCompile(`^(?:[a-z]+-)?[0-9a-z]{26}$`)
 
 // rules replace what is not worth a name of its own.
 var rules = []struct {
@@ -113,23 +116,28 @@ func (n *names) normalize(s string) string {
 		return `"protected": ` + string(b)
 	})
 	type found struct {
-		at          int
+		at, end     int
 		kind, value string
 	}
 	var all []found
+	taken := func(at, end int) bool { // by a more specific finder
+		return slices.ContainsFunc(all, func(f found) bool { return at < f.end && f.at < end })
+	}
 	for _, f := range finders {
 		for _, m := range f.FindAllStringSubmatchIndex(s, -1) {
 			g := len(m) - 2
 			value, kind := s[m[g]:m[g+1]], f.kind
-			if kind == "" {
+			switch {
+			case taken(m[g], m[g+1]), kind == "cursor" && plainID.MatchString(value):
+				continue
+			case kind == "":
 				kind, _, _ = strings.Cut(value, "-")
 			}
-			all = append(all, found{m[g], kind, value})
+			all = append(all, found{m[g], m[g+1], kind, value})
 		}
 	}
 	slices.SortStableFunc(all, func(a, b found) int { return cmp.Compare(a.at, b.at) })
 	for _, f := range all {
-		// A value that begins with a longer one's name is part of it, not one of its own.
 		n.add(f.kind, f.value)
 	}
 	s = n.replacer().Replace(s)

@@ -25,6 +25,8 @@ type session struct {
 	grpc   *grpc.ClientConn
 	seen   *coverage
 	out    bytes.Buffer
+
+	unfinished bool // the script was ended by a failure
 }
 
 var httpClient = &http.Client{

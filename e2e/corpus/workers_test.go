@@ -44,7 +44,7 @@ func workers(s *session) {
 	s.do("another agent", "worker", "POST /api/v1/agents/echo/claim", `{}`)
 	s.do("a report for another agent", "worker", "POST /api/v1/agents/echo/leases/<lease-1>", `{"status":"completed"}`)
 	s.do("tasks of the org", "root", "GET /api/v1/orgs/workers/a2a/tasks?limit=2", "")
-	s.do("the next page", "root", "GET /api/v1/orgs/workers/a2a/tasks?limit=2&cursor=<cursor-1>", "")
+	s.do("the next page", "root", "GET /api/v1/orgs/workers/a2a/tasks?limit=2&cursor=<id-3>", "")
 	s.do("filters", "root", "GET /api/v1/orgs/workers/a2a/tasks?agent=workers-bot&state=failed", "")
 	s.do("bad parameters", "root", "GET /api/v1/orgs/workers/a2a/tasks?state=x&limit=0&cursor=y", "")
 	s.do("one", "root", "GET /api/v1/orgs/workers/a2a/tasks/<id-1>", "")
