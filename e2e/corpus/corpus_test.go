@@ -13,6 +13,9 @@ import (
 // topics are the scripts, by the name of their transcript and of their org.
 var topics = map[string]func(s *session){
 	"system":    system,
+	"oauth":     oauth,
+	"push":      push,
+	"access":    access,
 	"mcp":       mcp,
 	"grpc":      overGRPC,
 	"spec":      spec,

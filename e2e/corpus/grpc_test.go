@@ -67,7 +67,7 @@ func overGRPC(s *session) {
 
 	s.ownKey("echo", "service:partner", `"svc:a2a:write","agent:echo"`)
 	s.ownKey("narrow", "service:partner", `"svc:a2a:write","agent:grpc-bot"`)
-	const message = `{"messageId":"m-1","role":"ROLE_USER","content":[{"text":"Hello."}]}`
+	const message = `{"messageId":"m-1","role":"ROLE_USER","parts":[{"text":"Hello."}]}`
 	old := func(title, who, method, request string) {
 		s.Helper()
 		s.invoke("0.3: "+title, who, grpcV03+"/"+method, request)
@@ -89,7 +89,7 @@ func overGRPC(s *session) {
 	old("subscribe to what waits for input, and cancel it", "narrow", "TaskSubscription", `{"name":"tasks/<t-7>"}`)
 	old("the card", "narrow", "GetAgentCard", `{}`)
 	old("no task", "narrow", "GetTask", `{"name":"tasks/none"}`)
-	old("bad params", "narrow", "SendMessage", `{"request":{"content":[{}]}}`)
+	old("bad params", "narrow", "SendMessage", `{"request":{"parts":[{}]}}`)
 	old("a key for all agents", "ann", "GetTask", `{"name":"tasks/x"}`)
 	old("no key", "", "GetTask", `{"name":"tasks/x"}`)
 }
@@ -148,7 +148,7 @@ func (s *session) invoke(title, who, method, request string) {
 	text := "< " + status.Code(err).String() + "\n"
 	for _, md := range []metadata.MD{head, st.Trailer()} {
 		for _, k := range slices.Sorted(maps.Keys(md)) {
-			if k != "date" && k != "x-request-id" && common[canonical(k)] == "" {
+			if !unrecorded[canonical(k)] && !strings.HasSuffix(k, "-bin") && common[canonical(k)] == "" {
 				text += fmt.Sprintf("< %s: %s\n", k, strings.Join(md[k], ", "))
 			}
 			if k == "x-request-id" && md[k][0] != "" {

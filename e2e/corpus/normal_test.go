@@ -99,6 +99,7 @@ var rules = []struct {
 	{regexp.MustCompile(`"(exp|iat|nbf|auth_time|client_id_issued_at)": ?\d{10}\b`), `"$1": "<seconds>"`},
 	// A key's last use is noted within a minute of it, so it may be there or not.
 	{regexp.MustCompile(`"(last_used_at)": ?(?:null|"<time>")`), `"$1": "<time or null>"`},
+	{regexp.MustCompile(`(Set-Cookie: [^=]+=)[^;\s]+`), "$1<cookie>"},
 	{regexp.MustCompile(`'sha256-[^']+'`), "'sha256-<hash>'"},
 	{regexp.MustCompile(`"(signature|x|y)": ?"[0-9A-Za-z_-]{40,}"`), `"$1": "<$1>"`},
 }

@@ -19,7 +19,7 @@ func v1(s *session) {
 		`{"message":{"messageId":"m-2","taskId":"<t-3>","role":"ROLE_USER","parts":[{"data":{"n":1}},{"url":"https://example.com/x","filename":"x"}]},"configuration":{"returnImmediately":true}}`, version)
 	s.do("claim again", "worker", "POST /api/v1/agents/v1-bot/claim", `{"wait_seconds":5,"worker":"w"}`)
 	s.do("complete with a reply", "worker", "POST /api/v1/agents/v1-bot/leases/<lease-2>",
-		`{"status":"completed","reply":true,"message":{"parts":[{"type":"text","text":"Two."}]},"artifacts":[{"name":"n","parts":[{"type":"text","text":"out"}]}]}`)
+		`{"status":"completed","reply":true,"message":{"parts":[{"type":"text","text":"Two."}]}}`)
 	s.stream("subscribe behind an event", "ann", "POST /a2a/"+bot, call("SubscribeToTask", `{"id":"<t-3>"}`), 1, version, "Last-Event-ID: 4").end()
 	s.rpc("list", "ann", bot, "ListTasks", `{"pageSize":1,"includeArtifacts":true,"historyLength":1}`, version)
 	s.rpc("list of echo", "ann", "echo", "ListTasks", `{"pageSize":1}`, version)
