@@ -91,7 +91,7 @@ func push(s *session) {
 	})
 	s.do("configs that were given up", "root", "GET "+org+"/push?state=dead", "")
 	s.do("configs of a task", "root", "GET "+org+"/tasks/<id-3>/push", "")
-	r.take(s, "WORKING")
+	r.take(s, "SUBMITTED")
 	r.answer(http.StatusNoContent)
 	s.do("retry", "root", "POST "+org+"/tasks/<id-3>/push/gone/retry", "", "Idempotency-Key: r")
 	s.pushed("pushed again", r.take(s, "WORKING"))
@@ -134,7 +134,7 @@ func (s *session) pushed(title string, got []delivery) {
 		for name := range common {
 			h.Set(name, common[name]) // of responses; a delivery is a request
 		}
-		h.Set("X-Request-Id", "-")
+		h.Set("X-Request-Id", "(of responses)")
 		s.say("%s", title)
 		s.out.WriteString(s.normalize(s.head(h, d.line, d.body)))
 		s.out.WriteByte('\n')

@@ -122,7 +122,7 @@ func (s *session) read(res *http.Response) *reply {
 func (s *session) finish(res *http.Response, line, body string) *reply {
 	s.Helper()
 	r := s.read(res)
-	s.seen.http(line, body, r.status)
+	s.seen.http(line, body, r.body, r.status)
 	s.out.WriteString(s.normalize(s.head(res.Header, fmt.Sprintf("%d %s", r.status, http.StatusText(r.status)), r.body)))
 	s.out.WriteByte('\n')
 	return r
@@ -254,7 +254,7 @@ func (st *stream) end() {
 	case <-time.After(patience):
 		s.Fatalf("%s does not end:\n%s", st.line, st.got.String())
 	}
-	s.seen.http(st.line, st.body, st.res.StatusCode)
+	s.seen.http(st.line, st.body, st.got.String(), st.res.StatusCode)
 	s.out.WriteString(st.at)
 	status := fmt.Sprintf("%d %s", st.res.StatusCode, http.StatusText(st.res.StatusCode))
 	s.out.WriteString(s.normalize(s.head(st.res.Header, status, st.got.String())))
