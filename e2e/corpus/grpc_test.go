@@ -54,6 +54,8 @@ func overGRPC(s *session) {
 	s.do("claim", "worker", "POST /api/v1/agents/grpc-bot/claim", `{"wait_seconds":5,"worker":"w"}`)
 	s.do("ask", "worker", "POST /api/v1/agents/grpc-bot/leases/<lease-1>", `{"status":"input-required"}`)
 	one("subscribe to what waits for input, and cancel it", "ann", "SubscribeToTask", `{`+bot+`"id":"<t-3>"}`)
+	one("another task", "ann", "SendMessage", `{`+bot+`"message":`+say+`,"configuration":{"returnImmediately":true}}`)
+	one("cancel", "ann", "CancelTask", `{`+bot+`"id":"<t-4>"}`)
 	one("cancel again", "ann", "CancelTask", `{`+bot+`"id":"<t-3>"}`)
 	one("subscribe to what is over", "ann", "SubscribeToTask", `{`+bot+`"id":"<t-3>"}`)
 	one("the card", "ann", "GetExtendedAgentCard", `{"tenant":"grpc-bot"}`)
@@ -74,19 +76,19 @@ func overGRPC(s *session) {
 	}
 	old("send and wait", "echo", "SendMessage", `{"request":`+message+`,"configuration":{"blocking":true}}`)
 	old("stream", "echo", "SendStreamingMessage", `{"request":`+message+`}`)
-	old("get", "echo", "GetTask", `{"name":"tasks/<t-4>"}`)
+	old("get", "echo", "GetTask", `{"name":"tasks/<t-5>"}`)
 	old("list", "echo", "ListTasks", `{"pageSize":1}`)
 	old("send at once", "narrow", "SendMessage", `{"request":`+message+`,"configuration":{"blocking":false}}`)
-	old("set push", "narrow", "CreateTaskPushNotificationConfig", `{"parent":"tasks/<t-6>","configId":"p","config":{"pushNotificationConfig":{"url":"https://example.com/hook"}}}`)
-	old("get push", "narrow", "GetTaskPushNotificationConfig", `{"name":"tasks/<t-6>/pushNotificationConfigs/p"}`)
-	old("list push", "narrow", "ListTaskPushNotificationConfig", `{"parent":"tasks/<t-6>"}`)
-	old("delete push", "narrow", "DeleteTaskPushNotificationConfig", `{"name":"tasks/<t-6>/pushNotificationConfigs/p"}`)
-	old("cancel", "narrow", "CancelTask", `{"name":"tasks/<t-6>"}`)
-	old("subscribe to what is over", "narrow", "TaskSubscription", `{"name":"tasks/<t-6>"}`)
+	old("set push", "narrow", "CreateTaskPushNotificationConfig", `{"parent":"tasks/<t-7>","configId":"p","config":{"pushNotificationConfig":{"url":"https://example.com/hook"}}}`)
+	old("get push", "narrow", "GetTaskPushNotificationConfig", `{"name":"tasks/<t-7>/pushNotificationConfigs/p"}`)
+	old("list push", "narrow", "ListTaskPushNotificationConfig", `{"parent":"tasks/<t-7>"}`)
+	old("delete push", "narrow", "DeleteTaskPushNotificationConfig", `{"name":"tasks/<t-7>/pushNotificationConfigs/p"}`)
+	old("cancel", "narrow", "CancelTask", `{"name":"tasks/<t-7>"}`)
+	old("subscribe to what is over", "narrow", "TaskSubscription", `{"name":"tasks/<t-7>"}`)
 	old("send for a subscription", "narrow", "SendMessage", `{"request":`+message+`,"configuration":{"blocking":false}}`)
 	s.do("claim", "worker", "POST /api/v1/agents/grpc-bot/claim", `{"wait_seconds":5,"worker":"w"}`)
 	s.do("ask", "worker", "POST /api/v1/agents/grpc-bot/leases/<lease-2>", `{"status":"input-required"}`)
-	old("subscribe to what waits for input, and cancel it", "narrow", "TaskSubscription", `{"name":"tasks/<t-7>"}`)
+	old("subscribe to what waits for input, and cancel it", "narrow", "TaskSubscription", `{"name":"tasks/<t-8>"}`)
 	old("the card", "narrow", "GetAgentCard", `{}`)
 	old("no task", "narrow", "GetTask", `{"name":"tasks/none"}`)
 	old("bad params", "narrow", "SendMessage", `{"request":{"parts":[{}]}}`)
@@ -152,7 +154,7 @@ func (s *session) invoke(title, who, method, request string) {
 				text += fmt.Sprintf("< %s: %s\n", k, strings.Join(md[k], ", "))
 			}
 			if k == "x-request-id" && md[k][0] != "" {
-				s.names.set("request", md[k][0])
+				s.request = md[k][0]
 			}
 		}
 	}

@@ -30,12 +30,12 @@ func mcp(s *session) {
 	tool("submit as a service", "partner", "submit_proposal", `{"title":"Cache it","category":"performance","problem":"Slow.","suggested_fix":"Cache."}`)
 	tool("list", "reader", "list_proposals", `{"limit":1}`)
 	tool("list badly", "reader", "list_proposals", `{"limit":1000,"status":"x","cursor":"y"}`)
-	tool("get", "reader", "get_proposal", `{"id":"<prop-1>"}`)
+	tool("get", "reader", "get_proposal", `{"id":"<prop-2>"}`)
 	tool("get nothing", "reader", "get_proposal", `{"id":"prop-nope"}`)
-	tool("vote", "bot", "vote_on_proposal", `{"id":"<prop-1>","vote":"for","comment":"Yes."}`)
-	tool("vote badly", "bot", "vote_on_proposal", `{"id":"<prop-1>","vote":"x"}`)
-	tool("withdraw", "bot", "withdraw_vote", `{"id":"<prop-1>"}`)
-	tool("withdraw again", "bot", "withdraw_vote", `{"id":"<prop-1>"}`)
+	tool("vote", "bot", "vote_on_proposal", `{"id":"<prop-2>","vote":"for","comment":"Yes."}`)
+	tool("vote badly", "bot", "vote_on_proposal", `{"id":"<prop-2>","vote":"x"}`)
+	tool("withdraw", "bot", "withdraw_vote", `{"id":"<prop-2>"}`)
+	tool("withdraw again", "bot", "withdraw_vote", `{"id":"<prop-2>"}`)
 	tool("agents", "ann", "list_agents", `{}`)
 	tool("send a task", "ann", "send_task", `{"agent":"echo","message":"Hello.","task_id":"m-1","wait_seconds":30}`)
 	tool("to nobody", "ann", "send_task", `{"agent":"nobody","message":"Hello."}`)
@@ -63,7 +63,7 @@ func mcp(s *session) {
 	s.do("a client that takes no JSON", "ann", "POST /mcp", call("ping", `{}`), "Accept: text/html")
 	s.stdio([]string{
 		call("initialize", initialize), `{"jsonrpc":"2.0","method":"notifications/initialized"}`,
-		strings.Replace(call("tools/call", `{"name":"get_proposal","arguments":{"id":"<prop-1>"}}`), `"id":1`, `"id":2`, 1),
+		strings.Replace(call("tools/call", `{"name":"get_proposal","arguments":{"id":"<prop-2>"}}`), `"id":1`, `"id":2`, 1),
 		strings.Replace(call("tools/call", `{"name":"get_proposal","arguments":{"id":"nope"}}`), `"id":1`, `"id":3`, 1),
 		strings.Replace(call("nope", `{}`), `"id":1`, `"id":4`, 1),
 	})

@@ -19,6 +19,7 @@ type names struct {
 	names  map[string]string // placeholder by value
 	count  map[string]int    // of each kind
 
+	request string   // id of the exchange that is being recorded
 	unknown []string // placeholders that scripts used before any response had them
 }
 
@@ -67,7 +68,8 @@ var finders = []struct {
 }{
 	{"access", regexp.MustCompile(`\bparley_at_[0-9A-Za-z]{36}\b`)},
 	{"secret", regexp.MustCompile(`\bparley_[0-9A-Za-z]{36}\b`)},
-	{"secret", regexp.MustCompile(`"client_secret": ?"([^"]+)"`)},
+	{"secret", regexp.MustCompile(`"(?:client_)?secret": ?"([^"]+)"`)},
+	{"session", regexp.MustCompile(`\bsession-[0-9a-f]{12}\b`)},
 	{"refresh", regexp.MustCompile(`"refresh_token": ?"([^"]+)"`)},
 	{"code", regexp.MustCompile(`[?&]code=([^&\s"]+)`)},
 	{"prefix", regexp.MustCompile(`"prefix": ?"([^"]+)"`)},
@@ -86,6 +88,9 @@ var finders = []struct {
 
 // plainID is an id; some lists use those of their entries as cursors.
 var plainID = regexp.MustCompile(`^(?:[a-z]+-)?[0-9a-z]{26}$`)
+
+// requestID is one that the server made. They are counted, so one can begin with another.
+var requestID = regexp.MustCompile(`\b[0-9A-Z]{12}-[0-9a-z]{1,8}\b`)
 
 // rules replace what is not worth a name of its own.
 var rules = []struct {
@@ -142,6 +147,12 @@ func (n *names) normalize(s string) string {
 		n.add(f.kind, f.value)
 	}
 	s = n.replacer().Replace(s)
+	s = requestID.ReplaceAllStringFunc(s, func(id string) string {
+		if id == n.request {
+			return "<request>"
+		}
+		return "<another request>"
+	})
 	for _, r := range rules {
 		s = r.ReplaceAllString(s, r.with)
 	}

@@ -150,7 +150,7 @@ func (s *session) head(h http.Header, status, body string) string {
 	}
 	text := b.String()
 	if id := h.Get("X-Request-Id"); id != "" {
-		s.names.set("request", id)
+		s.request = id
 	} else {
 		text += "< no X-Request-Id\n"
 	}
