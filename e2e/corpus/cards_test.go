@@ -22,10 +22,17 @@ func cards(s *session) {
 	s.do("an id that is taken", "root", "POST "+org, `{"id":"echo","name":"Mine","public":true}`)
 	s.do("connection", "root", "GET "+org+"/cards-bot/connection", "")
 	s.do("connection of nobody", "root", "GET "+org+"/nobody/connection", "")
+	s.do("follow the worker", "root", "PATCH "+org+"/cards-bot", `{"status":null}`)
 	s.do("a worker that is refused", "ann", "POST /api/v1/agents/cards-bot/claim", `{}`)
 	s.do("a worker that connects", "worker", "POST /api/v1/agents/cards-bot/claim", `{"worker":"w","wait_seconds":0}`)
+	// Nodes that share a database tell each other of their workers once a second.
+	eventually(s.T, "the agent is available", func() error {
+		if r := s.quiet("root", "GET "+org+"/cards-bot", ""); r.member("status") != "available" {
+			return errStill(r.body)
+		}
+		return nil
+	})
 	s.do("connected", "root", "GET "+org+"/cards-bot/connection", "")
-	s.do("follow the worker", "root", "PATCH "+org+"/cards-bot", `{"status":null}`)
 
 	// The public part of the card is at most a second old.
 	eventually(s.T, "the public card has the agent", func() error {
