@@ -6,9 +6,11 @@ import "strings"
 func cards(s *session) {
 	s.cast()
 	const org = "/api/v1/orgs/cards/agents"
-	s.do("register", "root", "POST "+org, `{"id":"cards-pub","name":"Public","description":"For all.","public":true,"version":"2.0.0",`+
-		`"documentation_url":"https://example.com/docs","provider":{"organization":"Acme","url":"https://example.com"},`+
-		`"skills":["quick",{"id":"deep","name":"Deep","description":"Goes deep.","tags":["depth"],"examples":["Dig."],"input_modes":["text/plain"]}]}`, "Idempotency-Key: a")
+	s.do("register", "root", "POST "+org,
+		`{"id":"cards-pub","name":"Public","description":"For all.","public":true,"version":"2.0.0",`+
+			`"documentation_url":"https://example.com/docs","provider":{"organization":"Acme","url":"https://example.com"},`+
+			`"skills":["quick",{"id":"deep","name":"Deep","description":"Goes deep.","tags":["depth"],"examples":["Dig."],`+
+			`"input_modes":["text/plain"]}]}`, "Idempotency-Key: a")
 	s.do("again", "root", "POST "+org, `{"id":"cards-pub","name":"Public"}`)
 	s.do("register nothing", "root", "POST "+org, `{"id":"A B","name":"","skills":[7,""],"version":"<pad:200>"}`)
 	s.do("without the scope", "ann", "POST "+org, `{"id":"x","name":"X"}`)
@@ -54,7 +56,8 @@ func cards(s *session) {
 	s.do("of version 0.3", "", "GET /a2a/cards-pub/.well-known/agent.json", "", "A2A-Version: 0.3")
 	s.do("of a newer minor version", "", "HEAD /a2a/cards-pub/.well-known/agent-card.json", "", "A2A-Version: 1.7")
 	s.do("of another version", "", "GET /a2a/cards-pub/.well-known/agent-card.json", "", "A2A-Version: 2.0")
-	s.do("for the Go SDK", "", "GET /a2a/cards-pub/.well-known/agent-card.json", "", "User-Agent: Go-http-client/1.1", "A2A-Version: 1.0")
+	s.do("for the Go SDK", "", "GET /a2a/cards-pub/.well-known/agent-card.json", "",
+		"User-Agent: Go-http-client/1.1", "A2A-Version: 1.0")
 	s.do("at the agent's address", "ann", "GET /a2a/cards-bot", "")
 	s.do("a private agent's, without a key", "", "GET /a2a/cards-bot/.well-known/agent-card.json", "")
 	s.do("of nobody", "ann", "GET /a2a/nobody/.well-known/agent-card.json", "")

@@ -4,11 +4,14 @@ package corpus
 func clients(s *session) {
 	s.cast()
 	const at = "/api/v1/orgs/clients/clients"
-	reports := `{"name":"Reports","redirect_uris":["https://reports.example/done"],"scopes":["svc:tasks:read"],"method":"client_secret_basic"}`
+	reports := `{"name":"Reports","redirect_uris":["https://reports.example/done"],"scopes":["svc:tasks:read"],` +
+		`"method":"client_secret_basic"}`
 	s.do("create", "root", "POST "+at, reports, "Idempotency-Key: c")
 	s.do("again", "root", "POST "+at, reports, "Idempotency-Key: c")
-	s.do("a public one", "root", "POST "+at, `{"name":"App","redirect_uris":["com.example.app:/done","http://127.0.0.1/done"]}`)
-	s.do("nothing", "root", "POST "+at, `{"redirect_uris":["http://evil.example","x"],"scopes":["svc:a2a:serve","x"],"method":"y"}`)
+	s.do("a public one", "root", "POST "+at,
+		`{"name":"App","redirect_uris":["com.example.app:/done","http://127.0.0.1/done"]}`)
+	s.do("nothing", "root", "POST "+at,
+		`{"redirect_uris":["http://evil.example","x"],"scopes":["svc:a2a:serve","x"],"method":"y"}`)
 	s.do("without the scope", "ann", "POST "+at, reports)
 	s.do("list", "root", "GET "+at+"?limit=1", "")
 	s.do("the next page", "root", "GET "+at+"?limit=1&cursor=<client-2>", "")
@@ -16,7 +19,8 @@ func clients(s *session) {
 	s.do("get", "root", "GET "+at+"/<client-1>", "")
 	s.do("not changed", "root", "GET "+at+"/<client-1>", "", "If-None-Match: *")
 	s.do("get nothing", "root", "GET "+at+"/client-nope", "")
-	s.do("change", "root", "PATCH "+at+"/<client-1>", `{"name":"All reports","scopes":["svc:tasks:read","svc:admin:admin"]}`)
+	s.do("change", "root", "PATCH "+at+"/<client-1>",
+		`{"name":"All reports","scopes":["svc:tasks:read","svc:admin:admin"]}`)
 	s.do("change with an old tag", "root", "PATCH "+at+"/<client-1>", `{"name":"x"}`, `If-Match: "v1-0"`)
 	s.do("change nothing", "root", "PATCH "+at+"/<client-1>", `{}`)
 	s.do("change the method", "root", "PATCH "+at+"/<client-1>", `{"method":"none"}`)

@@ -3,6 +3,7 @@ package corpus
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -12,6 +13,7 @@ import (
 
 // topics are the scripts, by the name of their transcript and of their org.
 var topics = map[string]func(s *session){
+	"limits":    limits,
 	"system":    system,
 	"oauth":     oauth,
 	"push":      push,
@@ -57,6 +59,19 @@ func TestWire(t *testing.T) {
 				seen.check(t, s)
 			}
 		})
+	}
+}
+
+// TestTranscripts fails if a transcript was left behind by a topic that is gone.
+func TestTranscripts(t *testing.T) {
+	files, err := filepath.Glob("testdata/*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		if name := strings.TrimSuffix(filepath.Base(file), ".txt"); topics[name] == nil {
+			t.Errorf("got %s, want a topic of that name, or no such file", file)
+		}
 	}
 }
 

@@ -53,7 +53,8 @@ func (c *coverage) http(line, body, response string, status int) {
 		Method string
 		Params struct{ Name string }
 	}
-	if json.Unmarshal([]byte(body), &req) != nil || strings.Contains(response, `"error":`) || strings.Contains(response, `"isError":true`) {
+	failed := strings.Contains(response, `"error":`) || strings.Contains(response, `"isError":true`)
+	if json.Unmarshal([]byte(body), &req) != nil || failed {
 		return
 	}
 	switch {
@@ -97,9 +98,9 @@ func (c *coverage) check(t *testing.T, s *server) {
 
 // served reports whether a pattern, "METHOD /path/{param}", was asked for.
 func (c *coverage) served(pattern string) bool {
-	const any = "\x00" // stands for a parameter while the rest is quoted
-	quoted := regexp.QuoteMeta(param.ReplaceAllString(pattern, any))
-	re := regexp.MustCompile("^" + strings.ReplaceAll(quoted, any, "[^/]+") + "$")
+	const value = "\x00" // stands for a parameter while the rest is quoted
+	quoted := regexp.QuoteMeta(param.ReplaceAllString(pattern, value))
+	re := regexp.MustCompile("^" + strings.ReplaceAll(quoted, value, "[^/]+") + "$")
 	for line := range c.lines {
 		if re.MatchString(line) {
 			return true
@@ -187,7 +188,8 @@ func bindings() []string {
 	all := []string{"GET /a2a/{agent}/extendedAgentCard", "GET /a2a/{agent}/v1/card"}
 	for _, version := range []string{"/a2a/{agent}", "/a2a/{agent}/v1"} {
 		for _, s := range []string{
-			"POST /message:send", "POST /message:stream", "GET /tasks", "GET /tasks/{id}", "POST /tasks/{id}:cancel", "GET /tasks/{id}:subscribe",
+			"POST /message:send", "POST /message:stream", "GET /tasks", "GET /tasks/{id}", "POST /tasks/{id}:cancel",
+			"GET /tasks/{id}:subscribe",
 			"POST /tasks/{id}/pushNotificationConfigs", "GET /tasks/{id}/pushNotificationConfigs",
 			"GET /tasks/{id}/pushNotificationConfigs/{push}", "DELETE /tasks/{id}/pushNotificationConfigs/{push}",
 		} {

@@ -10,8 +10,10 @@ func followups(s *session) {
 	s.do("list", "reader", "GET "+org+"/tasks", "")
 	s.do("get", "reader", "GET "+org+"/tasks/<task-1>", "")
 	s.do("not changed", "reader", "GET "+org+"/tasks/<task-1>", "", "If-None-Match: *")
-	s.do("create", "ann", "POST "+org+"/tasks", `{"title":"By hand","description":"Two lines\nof text.","assignee":"user:ann"}`, "Idempotency-Key: f")
-	s.do("again", "ann", "POST "+org+"/tasks", `{"title":"By hand","description":"Two lines\nof text.","assignee":"user:ann"}`, "Idempotency-Key: f")
+	s.do("create", "ann", "POST "+org+"/tasks",
+		`{"title":"By hand","description":"Two lines\nof text.","assignee":"user:ann"}`, "Idempotency-Key: f")
+	s.do("again", "ann", "POST "+org+"/tasks",
+		`{"title":"By hand","description":"Two lines\nof text.","assignee":"user:ann"}`, "Idempotency-Key: f")
 	s.do("the key with another body", "ann", "POST "+org+"/tasks", `{"title":"Other"}`, "Idempotency-Key: f")
 	s.do("create nothing", "ann", "POST "+org+"/tasks", `{}`)
 	s.do("an assignee who does not exist", "ann", "POST "+org+"/tasks", `{"title":"x","assignee":"user:nobody"}`)
@@ -28,7 +30,8 @@ func followups(s *session) {
 	s.do("canceled after it is done", "ann", "PATCH "+org+"/tasks/<task-2>", `{"status":"canceled"}`)
 	s.do("change nothing", "ann", "PATCH "+org+"/tasks/<task-2>", `{}`)
 	s.do("assign to an agent", "root", "PATCH "+org+"/tasks/<task-1>", `{"assignee":"agent:followups-bot"}`)
-	s.do("the agent's worker gets it", "worker", "POST /api/v1/agents/followups-bot/claim", `{"wait_seconds":5,"worker":"w"}`)
+	s.do("the agent's worker gets it", "worker", "POST /api/v1/agents/followups-bot/claim",
+		`{"wait_seconds":5,"worker":"w"}`)
 	s.do("and is done", "worker", "POST /api/v1/agents/followups-bot/leases/<lease-1>",
 		`{"status":"completed","message":{"parts":[{"type":"text","text":"Rotated."}]}}`)
 	eventually(s.T, "the follow-up is done", func() error {

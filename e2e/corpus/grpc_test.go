@@ -30,7 +30,8 @@ const (
 // overGRPC is versions 1.0 and 0.3 over gRPC, messages as ProtoJSON.
 func overGRPC(s *session) {
 	s.cast()
-	conn, err := grpc.NewClient(strings.TrimPrefix(s.base, "http://"), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	conn, err := grpc.NewClient(strings.TrimPrefix(s.base, "http://"),
+		grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -45,12 +46,14 @@ func overGRPC(s *session) {
 	one("the next page", "ann", "ListTasks", `{"tenant":"echo","pageSize":1,"pageToken":"<cursor-1>"}`)
 	one("list badly", "ann", "ListTasks", `{"tenant":"echo","pageSize":1000,"pageToken":"x"}`)
 	one("send at once", "ann", "SendMessage", `{`+bot+`"message":`+say+`,"configuration":{"returnImmediately":true}}`)
-	one("set push", "ann", "CreateTaskPushNotificationConfig", `{`+bot+`"taskId":"<t-3>","id":"p","url":"https://example.com/hook","token":"t"}`)
+	one("set push", "ann", "CreateTaskPushNotificationConfig",
+		`{`+bot+`"taskId":"<t-3>","id":"p","url":"https://example.com/hook","token":"t"}`)
 	one("get push", "ann", "GetTaskPushNotificationConfig", `{`+bot+`"taskId":"<t-3>","id":"p"}`)
 	one("list push", "ann", "ListTaskPushNotificationConfigs", `{`+bot+`"taskId":"<t-3>"}`)
 	one("delete push", "ann", "DeleteTaskPushNotificationConfig", `{`+bot+`"taskId":"<t-3>","id":"p"}`)
 	one("get what was deleted", "ann", "GetTaskPushNotificationConfig", `{`+bot+`"taskId":"<t-3>","id":"p"}`)
-	one("push to a private address", "ann", "CreateTaskPushNotificationConfig", `{`+bot+`"taskId":"<t-3>","url":"http://10.0.0.1/"}`)
+	one("push to a private address", "ann", "CreateTaskPushNotificationConfig",
+		`{`+bot+`"taskId":"<t-3>","url":"http://10.0.0.1/"}`)
 	s.do("claim", "worker", "POST /api/v1/agents/grpc-bot/claim", `{"wait_seconds":5,"worker":"w"}`)
 	s.do("ask", "worker", "POST /api/v1/agents/grpc-bot/leases/<lease-1>", `{"status":"input-required"}`)
 	one("subscribe to what waits for input, and cancel it", "ann", "SubscribeToTask", `{`+bot+`"id":"<t-3>"}`)
@@ -79,7 +82,8 @@ func overGRPC(s *session) {
 	old("get", "echo", "GetTask", `{"name":"tasks/<t-5>"}`)
 	old("list", "echo", "ListTasks", `{"pageSize":1}`)
 	old("send at once", "narrow", "SendMessage", `{"request":`+message+`,"configuration":{"blocking":false}}`)
-	old("set push", "narrow", "CreateTaskPushNotificationConfig", `{"parent":"tasks/<t-7>","configId":"p","config":{"pushNotificationConfig":{"url":"https://example.com/hook"}}}`)
+	old("set push", "narrow", "CreateTaskPushNotificationConfig",
+		`{"parent":"tasks/<t-7>","configId":"p","config":{"pushNotificationConfig":{"url":"https://example.com/hook"}}}`)
 	old("get push", "narrow", "GetTaskPushNotificationConfig", `{"name":"tasks/<t-7>/pushNotificationConfigs/p"}`)
 	old("list push", "narrow", "ListTaskPushNotificationConfig", `{"parent":"tasks/<t-7>"}`)
 	old("delete push", "narrow", "DeleteTaskPushNotificationConfig", `{"name":"tasks/<t-7>/pushNotificationConfigs/p"}`)

@@ -4,12 +4,19 @@ package corpus
 func keys(s *session) {
 	s.cast()
 	const at = "/api/v1/orgs/keys/keys"
-	s.do("create", "root", "POST "+at, `{"principal":"service:partner","scopes":["svc:tasks:read"],"name":"CRM","expires_at":"2099-01-01T00:00:00Z"}`, "Idempotency-Key: k")
-	s.do("again", "root", "POST "+at, `{"principal":"service:partner","scopes":["svc:tasks:read"],"name":"CRM","expires_at":"2099-01-01T00:00:00Z"}`, "Idempotency-Key: k")
-	s.do("the key with another body", "root", "POST "+at, `{"principal":"service:partner","scopes":["svc:tasks:read"]}`, "Idempotency-Key: k")
+	s.do("create", "root", "POST "+at,
+		`{"principal":"service:partner","scopes":["svc:tasks:read"],"name":"CRM",`+
+			`"expires_at":"2099-01-01T00:00:00Z"}`, "Idempotency-Key: k")
+	s.do("again", "root", "POST "+at,
+		`{"principal":"service:partner","scopes":["svc:tasks:read"],"name":"CRM",`+
+			`"expires_at":"2099-01-01T00:00:00Z"}`, "Idempotency-Key: k")
+	s.do("the key with another body", "root", "POST "+at,
+		`{"principal":"service:partner","scopes":["svc:tasks:read"]}`, "Idempotency-Key: k")
 	s.do("for another user", "root", "POST "+at, `{"principal":"user:ann","scopes":["svc:tasks:read"]}`)
 	s.do("nothing", "root", "POST "+at, `{}`)
-	s.do("unknown scopes", "root", "POST "+at, `{"principal":"service:partner","scopes":["tasks:read","agent:nobody","agent:*"],"expires_at":"2001-01-01T00:00:00Z"}`)
+	s.do("unknown scopes", "root", "POST "+at,
+		`{"principal":"service:partner","scopes":["tasks:read","agent:nobody","agent:*"],`+
+			`"expires_at":"2001-01-01T00:00:00Z"}`)
 	s.do("for nobody", "root", "POST "+at, `{"principal":"service:nobody","scopes":["svc:tasks:read"]}`)
 	s.do("without the scope", "ann", "POST "+at, `{"principal":"user:ann","scopes":["svc:tasks:read"]}`)
 	s.do("get", "root", "GET "+at+"/<key-1>", "")
@@ -31,7 +38,8 @@ func keys(s *session) {
 	const own = "/api/v1/me/keys"
 	s.do("an own key", "ann", "POST "+own, `{"scopes":["svc:tasks:read"],"name":"mine"}`, "Idempotency-Key: own")
 	s.do("again", "ann", "POST "+own, `{"scopes":["svc:tasks:read"],"name":"mine"}`, "Idempotency-Key: own")
-	s.do("again with other credentials", "root", "POST "+own, `{"scopes":["svc:tasks:read"],"name":"mine"}`, "Idempotency-Key: own")
+	s.do("again with other credentials", "root", "POST "+own,
+		`{"scopes":["svc:tasks:read"],"name":"mine"}`, "Idempotency-Key: own")
 	s.do("more than one has", "ann", "POST "+own, `{"scopes":["svc:admin:admin"]}`)
 	s.do("no scopes", "ann", "POST "+own, `{"scopes":[]}`)
 	s.do("own keys", "ann", "GET "+own+"?limit=1", "")

@@ -24,10 +24,13 @@ func mcp(s *session) {
 	send("initialized", "ann", `{"jsonrpc":"2.0","method":"notifications/initialized"}`, revision)
 	send("ping", "ann", call("ping", `{}`), revision)
 	send("the tools", "ann", call("tools/list", `{}`), revision)
-	tool("submit", "ann", "submit_proposal", `{"title":"Cache it","category":"performance","problem":"Slow.","suggested_fix":"Cache."}`)
+	tool("submit", "ann", "submit_proposal",
+		`{"title":"Cache it","category":"performance","problem":"Slow.","suggested_fix":"Cache."}`)
 	tool("submit nothing", "ann", "submit_proposal", `{"category":"x","nope":1}`)
-	tool("submit without the scope", "reader", "submit_proposal", `{"title":"Cache it","category":"performance","problem":"Slow.","suggested_fix":"Cache."}`)
-	tool("submit as a service", "partner", "submit_proposal", `{"title":"Cache it","category":"performance","problem":"Slow.","suggested_fix":"Cache."}`)
+	tool("submit without the scope", "reader", "submit_proposal",
+		`{"title":"Cache it","category":"performance","problem":"Slow.","suggested_fix":"Cache."}`)
+	tool("submit as a service", "partner", "submit_proposal",
+		`{"title":"Cache it","category":"performance","problem":"Slow.","suggested_fix":"Cache."}`)
 	tool("list", "reader", "list_proposals", `{"limit":1}`)
 	tool("list badly", "reader", "list_proposals", `{"limit":1000,"status":"x","cursor":"y"}`)
 	tool("get", "reader", "get_proposal", `{"id":"<prop-2>"}`)
@@ -40,12 +43,14 @@ func mcp(s *session) {
 	tool("send a task", "ann", "send_task", `{"agent":"echo","message":"Hello.","task_id":"m-1","wait_seconds":30}`)
 	tool("to nobody", "ann", "send_task", `{"agent":"nobody","message":"Hello."}`)
 	tool("of nothing", "ann", "send_task", `{"agent":"echo","parts":[{"type":"x"}],"wait_seconds":100}`)
-	tool("a task that waits", "ann", "send_task", `{"agent":"mcp-bot","parts":[{"type":"data","data":{"a":1}}],"task_id":"m-2"}`)
+	tool("a task that waits", "ann", "send_task",
+		`{"agent":"mcp-bot","parts":[{"type":"data","data":{"a":1}}],"task_id":"m-2"}`)
 	tool("get it", "ann", "get_task", `{"agent":"mcp-bot","task_id":"m-2"}`)
 	tool("get nothing", "ann", "get_task", `{"agent":"mcp-bot","task_id":"none"}`)
 	tool("cancel it", "ann", "cancel_task", `{"agent":"mcp-bot","task_id":"m-2"}`)
 	tool("cancel it again", "ann", "cancel_task", `{"agent":"mcp-bot","task_id":"m-2"}`)
-	tool("report friction", "bot", "report_friction", `{"fingerprint":"f","title":"F","category":"process","problem":"p","evidence":"e"}`)
+	tool("report friction", "bot", "report_friction",
+		`{"fingerprint":"f","title":"F","category":"process","problem":"p","evidence":"e"}`)
 	tool("report nothing", "bot", "report_friction", `{}`)
 	tool("no such tool", "ann", "nope", `{}`)
 	send("no such method", "ann", call("nope", `{}`), revision)

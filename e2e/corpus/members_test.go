@@ -32,8 +32,10 @@ func members(s *session) {
 	s.do("a link for too long", "root", "POST "+org+"/members/user:ann/link", `{"expires_in_seconds":6048000}`)
 	s.do("enable", "root", "PATCH "+org+"/members/user:bob", `{"disabled":false}`, "Idempotency-Key: e")
 
-	s.do("invite", "root", "POST "+org+"/invitations", `{"user":"cleo","name":"Cleo","admin":true,"expires_in_seconds":3600}`, "Idempotency-Key: i")
-	s.do("again", "root", "POST "+org+"/invitations", `{"user":"cleo","name":"Cleo","admin":true,"expires_in_seconds":3600}`, "Idempotency-Key: i")
+	s.do("invite", "root", "POST "+org+"/invitations",
+		`{"user":"cleo","name":"Cleo","admin":true,"expires_in_seconds":3600}`, "Idempotency-Key: i")
+	s.do("again", "root", "POST "+org+"/invitations",
+		`{"user":"cleo","name":"Cleo","admin":true,"expires_in_seconds":3600}`, "Idempotency-Key: i")
 	s.do("invite who exists", "root", "POST "+org+"/invitations", `{"user":"ann"}`)
 	s.do("invite nobody", "root", "POST "+org+"/invitations", `{"user":"A B","expires_in_seconds":1}`)
 	s.do("another", "root", "POST "+org+"/invitations", `{"user":"dan"}`)

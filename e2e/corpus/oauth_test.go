@@ -28,14 +28,19 @@ func oauth(s *session) {
 
 	s.do("register", "", "POST /oauth/register", `{"client_name":"Editor","redirect_uris":["http://127.0.0.1:1/done"]}`)
 	s.do("register with a secret", "", "POST /oauth/register",
-		`{"client_name":"Site","redirect_uris":["https://site.example/done"],"token_endpoint_auth_method":"client_secret_basic","scope":"svc:tasks:read"}`)
+		`{"client_name":"Site","redirect_uris":["https://site.example/done"],`+
+			`"token_endpoint_auth_method":"client_secret_basic","scope":"svc:tasks:read"}`)
 	s.do("register nothing", "", "POST /oauth/register", `{}`)
-	s.do("register an insecure address", "", "POST /oauth/register", `{"client_name":"X","redirect_uris":["http://evil.example/"]}`)
-	s.do("register an admin", "", "POST /oauth/register", `{"client_name":"X","redirect_uris":["https://x.example/"],"scope":"svc:admin:admin"}`)
-	s.do("register a machine", "", "POST /oauth/register", `{"client_name":"X","redirect_uris":["https://x.example/"],"grant_types":["client_credentials"]}`)
+	s.do("register an insecure address", "", "POST /oauth/register",
+		`{"client_name":"X","redirect_uris":["http://evil.example/"]}`)
+	s.do("register an admin", "", "POST /oauth/register",
+		`{"client_name":"X","redirect_uris":["https://x.example/"],"scope":"svc:admin:admin"}`)
+	s.do("register a machine", "", "POST /oauth/register",
+		`{"client_name":"X","redirect_uris":["https://x.example/"],"grant_types":["client_credentials"]}`)
 	s.do("not JSON", "", "POST /oauth/register", `{`)
 
-	r := s.quiet("root", "POST /api/v1/orgs/oauth/keys", `{"principal":"service:partner","scopes":["svc:tasks:read","svc:a2a:write"]}`)
+	r := s.quiet("root", "POST /api/v1/orgs/oauth/keys", `{"principal":"service:partner","scopes":["svc:tasks:read",`+
+		`"svc:a2a:write"]}`)
 	s.names.set("crm", r.member("id"))
 	s.names.set("crm-secret", r.member("secret"))
 	s.names.set("basic", base64.StdEncoding.EncodeToString([]byte(r.member("id")+":"+r.member("secret"))))
@@ -74,8 +79,9 @@ func oauth(s *session) {
 // person signs in, and allows a program that registered itself something.
 func person(s *session) {
 	const verifier = "a-verifier-of-at-least-forty-three-characters"
-	ask := "GET /oauth/authorize?response_type=code&client_id=<client-1>&redirect_uri=http://127.0.0.1:1/done&state=st&scope=svc:tasks:read" +
-		"&code_challenge_method=S256&code_challenge=" + oauth2.S256ChallengeFromVerifier(verifier)
+	ask := "GET /oauth/authorize?response_type=code&client_id=<client-1>&redirect_uri=http://127.0.0.1:1/done" +
+		"&state=st&scope=svc:tasks:read&code_challenge_method=S256&code_challenge=" +
+		oauth2.S256ChallengeFromVerifier(verifier)
 	s.do("asked without a session", "", ask, "")
 	jar, err := cookiejar.New(nil)
 	if err != nil {
@@ -98,7 +104,8 @@ func person(s *session) {
 	answer("asked", "deny")
 	answer("asked again", "allow")
 	const token = "POST /oauth/token"
-	trade := "grant_type=authorization_code&client_id=<client-1>&code=<code-1>&redirect_uri=http://127.0.0.1:1/done&code_verifier="
+	trade := "grant_type=authorization_code&client_id=<client-1>&code=<code-1>" +
+		"&redirect_uri=http://127.0.0.1:1/done&code_verifier="
 	s.form("another verifier", token, trade+strings.Repeat("x", 43))
 	answer("asked once more", "allow")
 	trade = strings.Replace(trade, "<code-1>", "<code-2>", 1)

@@ -4,25 +4,34 @@ package corpus
 func proposals(s *session) {
 	s.cast()
 	const at = "/api/v1/orgs/proposals/proposals"
-	fix := `{"title":"Retry the upload","category":"reliability","problem":"Uploads fail at night.","suggested_fix":"Retry three times.","priority":"high"}`
+	fix := `{"title":"Retry the upload","category":"reliability","problem":"Uploads fail at night.",` +
+		`"suggested_fix":"Retry three times.","priority":"high"}`
 
 	s.do("submit", "ann", "POST "+at, fix)
 	s.do("get", "ann", "GET "+at+"/<prop-1>", "")
 	s.do("not changed since", "ann", "GET "+at+"/<prop-1>", "", `If-None-Match: "v1-0", *`)
 	s.do("the tag is another viewer's", "bot", "GET "+at+"/<prop-1>", "", `If-None-Match: "v1-0"`)
 	s.do("submit a draft", "bot", "POST "+at,
-		`{"title":"Document the limits","category":"documentation","problem":"Nobody knows them.","suggested_fix":"A page.","status":"draft"}`)
+		`{"title":"Document the limits","category":"documentation","problem":"Nobody knows them.",`+
+			`"suggested_fix":"A page.","status":"draft"}`)
 	s.do("submit with a key", "ann", "POST "+at,
-		`{"title":"Cache the card","category":"performance","problem":"The card is slow.","suggested_fix":"Cache it."}`, "Idempotency-Key: once")
+		`{"title":"Cache the card","category":"performance","problem":"The card is slow.",`+
+			`"suggested_fix":"Cache it."}`, "Idempotency-Key: once")
 	s.do("again", "ann", "POST "+at,
-		`{"title":"Cache the card","category":"performance","problem":"The card is slow.","suggested_fix":"Cache it."}`, "Idempotency-Key: once")
+		`{"title":"Cache the card","category":"performance","problem":"The card is slow.",`+
+			`"suggested_fix":"Cache it."}`, "Idempotency-Key: once")
 	s.do("the key with another body", "ann", "POST "+at, fix, "Idempotency-Key: once")
 	s.do("a key of the wrong form", "ann", "POST "+at, fix, "Idempotency-Key: ö")
-	s.do("everything is wrong", "ann", "POST "+at, `{"title":" ","category":"nope","suggested_fix":7,"priority":"huge","status":"approved","extra":1}`)
-	s.do("a control character", "ann", "POST "+at, `{"title":"a\u0007b","category":"process","problem":"p","suggested_fix":"f"}`)
-	s.do("a title of two lines", "ann", "POST "+at, `{"title":"a\nb","category":"process","problem":"p","suggested_fix":"f"}`)
-	s.do("a title that turns around", "ann", "POST "+at, `{"title":"a\u202eb","category":"process","problem":"p","suggested_fix":"f"}`)
-	s.do("a title that is too long", "ann", "POST "+at, `{"title":"<pad:201>","category":"process","problem":"p","suggested_fix":"f"}`)
+	s.do("everything is wrong", "ann", "POST "+at,
+		`{"title":" ","category":"nope","suggested_fix":7,"priority":"huge","status":"approved","extra":1}`)
+	s.do("a control character", "ann", "POST "+at,
+		`{"title":"a\u0007b","category":"process","problem":"p","suggested_fix":"f"}`)
+	s.do("a title of two lines", "ann", "POST "+at,
+		`{"title":"a\nb","category":"process","problem":"p","suggested_fix":"f"}`)
+	s.do("a title that turns around", "ann", "POST "+at,
+		`{"title":"a\u202eb","category":"process","problem":"p","suggested_fix":"f"}`)
+	s.do("a title that is too long", "ann", "POST "+at,
+		`{"title":"<pad:201>","category":"process","problem":"p","suggested_fix":"f"}`)
 	s.do("not JSON", "ann", "POST "+at, `{"title":`)
 	s.do("a member twice", "ann", "POST "+at, `{"title":"a","title":"b"}`)
 	s.do("an array", "ann", "POST "+at, `[]`)
@@ -39,7 +48,8 @@ func proposals(s *session) {
 	s.do("the first page", "reader", "GET "+at+"?status=all&sort=oldest&limit=1&include=excerpt", "")
 	s.do("the second by its cursor", "reader", "GET "+at+"?status=all&sort=oldest&limit=1&cursor=<cursor-1>", "")
 	s.do("the last by its number", "reader", "GET "+at+"?status=all&sort=oldest&limit=2&page=2", "")
-	s.do("filters", "reader", "GET "+at+"?category=performance&submitted_by=user:ann&submitted_by_kind=user&priority=normal&evidence=no&sort=votes", "")
+	s.do("filters", "reader", "GET "+at+
+		"?category=performance&submitted_by=user:ann&submitted_by_kind=user&priority=normal&evidence=no&sort=votes", "")
 	s.do("search", "reader", "GET "+at+"?q=upload+nig", "")
 	s.do("bad parameters", "reader", "GET "+at+"?status=x&category=y&limit=0&page=-1&sort=z&nope=1&q=a&q=b", "")
 	s.do("page and cursor", "reader", "GET "+at+"?page=2&cursor=<cursor-1>", "")
@@ -84,18 +94,23 @@ func proposals(s *session) {
 	s.do("vote on what is decided", "ann", "POST "+at+"/<prop-3>/vote", `{"vote":"for"}`)
 	s.do("edit what is decided", "ann", "PATCH "+at+"/<prop-3>", `{"title":"x"}`)
 	s.do("reopen", "root", "PATCH "+at+"/<prop-3>", `{"status":"open"}`)
-	s.do("approve", "root", "PATCH "+at+"/<prop-1>", `{"status":"approved","resolution_note":"Good.","text_version":2}`, "Idempotency-Key: approve")
-	s.do("again", "root", "PATCH "+at+"/<prop-1>", `{"status":"approved","resolution_note":"Good.","text_version":2}`, "Idempotency-Key: approve")
+	s.do("approve", "root", "PATCH "+at+"/<prop-1>",
+		`{"status":"approved","resolution_note":"Good.","text_version":2}`, "Idempotency-Key: approve")
+	s.do("again", "root", "PATCH "+at+"/<prop-1>",
+		`{"status":"approved","resolution_note":"Good.","text_version":2}`, "Idempotency-Key: approve")
 	s.do("resolve", "root", "PATCH "+at+"/<prop-1>", `{"status":"resolved"}`)
 	s.do("open a draft", "root", "PATCH "+at+"/<prop-2>", `{"status":"open"}`)
 	s.do("decide many", "root", "POST "+at+"/decisions",
-		`{"status":"rejected","resolution_note":"Later.","items":[{"id":"<prop-2>","text_version":1},{"id":"<prop-3>","text_version":7},{"id":"prop-00000000000000000000000000","text_version":1}]}`,
+		`{"status":"rejected","resolution_note":"Later.","items":[{"id":"<prop-2>","text_version":1},{"id":"<prop-3>",`+
+			`"text_version":7},{"id":"prop-00000000000000000000000000","text_version":1}]}`,
 		"Idempotency-Key: many")
 	s.do("again", "root", "POST "+at+"/decisions",
-		`{"status":"rejected","resolution_note":"Later.","items":[{"id":"<prop-2>","text_version":1},{"id":"<prop-3>","text_version":7},{"id":"prop-00000000000000000000000000","text_version":1}]}`,
+		`{"status":"rejected","resolution_note":"Later.","items":[{"id":"<prop-2>","text_version":1},{"id":"<prop-3>",`+
+			`"text_version":7},{"id":"prop-00000000000000000000000000","text_version":1}]}`,
 		"Idempotency-Key: many")
 	s.do("decide none", "root", "POST "+at+"/decisions", `{"status":"rejected","items":[]}`)
-	s.do("decide without the scope", "ann", "POST "+at+"/decisions", `{"status":"approved","items":[{"id":"<prop-2>","text_version":1}]}`)
+	s.do("decide without the scope", "ann", "POST "+at+"/decisions",
+		`{"status":"approved","items":[{"id":"<prop-2>","text_version":1}]}`)
 	s.do("history", "reader", "GET "+at+"/<prop-1>/history", "")
 	s.do("a page of it", "reader", "GET "+at+"/<prop-1>/history?limit=1&page=2", "")
 	s.do("history of nothing", "reader", "GET "+at+"/prop-nope/history", "")

@@ -17,6 +17,9 @@ import (
 // patience bounds every wait; all of them end early when their condition holds.
 const patience = 30 * time.Second
 
+// liveTasks is how many tasks one sender may have that are not over.
+const liveTasks = "20"
+
 // server is the built program, serving.
 type server struct {
 	data []string // the flags that name its store, on every command alike
@@ -31,8 +34,10 @@ var addressLine = regexp.MustCompile(`Parley is listening on (http://\S+)`)
 func serve(t *testing.T, data ...string) *server {
 	t.Helper()
 	s := &server{data: data}
-	args := append([]string{"serve", "--listen", "127.0.0.1:0", "--rate-limit", "0", "--push-allow", "127.0.0.1", "--max-live-tasks", "30"}, data...)
-	s.cmd = exec.Command(program, args...)
+	args := []string{
+		"serve", "--listen", "127.0.0.1:0", "--rate-limit", "0", "--push-allow", "127.0.0.1", "--max-live-tasks", liveTasks,
+	}
+	s.cmd = exec.Command(program, append(args, data...)...)
 	s.cmd.Stdout, s.cmd.Stderr = &s.out, &s.out
 	s.cmd.Env = cleanEnv()
 	if err := s.cmd.Start(); err != nil {

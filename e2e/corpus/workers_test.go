@@ -11,16 +11,21 @@ func workers(s *session) {
 	}
 	s.do("two tasks", "worker", claim, `{"worker":"w","max":2,"wait_seconds":5,"lease_seconds":600,"capacity":4}`)
 	s.do("a heartbeat", "worker", "POST "+lease+"<lease-1>", `{"extend_seconds":600}`)
-	s.do("progress", "worker", "POST "+lease+"<lease-1>", `{"status":"working","message":{"parts":[{"type":"text","text":"Half."}]}}`, "Idempotency-Key: p")
-	s.do("again", "worker", "POST "+lease+"<lease-1>", `{"status":"working","message":{"parts":[{"type":"text","text":"Half."}]}}`, "Idempotency-Key: p")
+	s.do("progress", "worker", "POST "+lease+"<lease-1>",
+		`{"status":"working","message":{"parts":[{"type":"text","text":"Half."}]}}`, "Idempotency-Key: p")
+	s.do("again", "worker", "POST "+lease+"<lease-1>",
+		`{"status":"working","message":{"parts":[{"type":"text","text":"Half."}]}}`, "Idempotency-Key: p")
 	s.do("the key with another body", "worker", "POST "+lease+"<lease-1>", `{"status":"completed"}`, "Idempotency-Key: p")
-	s.rpc("the sender has more to say", "partner", bot, "tasks/send", `{"id":"a","message":{"parts":[{"type":"text","text":"One more thing."}]}}`)
+	s.rpc("the sender has more to say", "partner", bot, "tasks/send",
+		`{"id":"a","message":{"parts":[{"type":"text","text":"One more thing."}]}}`)
 	s.do("the worker hears it", "worker", "POST "+lease+"<lease-1>", `{"extend_seconds":600,"seen":1}`)
 	s.do("everything is wrong", "worker", "POST "+lease+"<lease-1>",
-		`{"status":"submitted","extend_seconds":-1,"seen":-1,"artifacts":[{"parts":[]},{"parts":[{"type":"x"}]}],"message":{"role":"user"},"reply":1,"nope":1}`)
+		`{"status":"submitted","extend_seconds":-1,"seen":-1,"artifacts":[{"parts":[]},{"parts":[{"type":"x"}]}],`+
+			`"message":{"role":"user"},"reply":1,"nope":1}`)
 	s.do("nothing", "worker", "POST "+lease+"<lease-1>", `{}`)
 	s.do("not JSON", "worker", "POST "+lease+"<lease-1>", `{`)
-	s.do("failed", "worker", "POST "+lease+"<lease-1>", `{"status":"failed","message":{"parts":[{"type":"text","text":"No."}]}}`)
+	s.do("failed", "worker", "POST "+lease+"<lease-1>",
+		`{"status":"failed","message":{"parts":[{"type":"text","text":"No."}]}}`)
 	s.do("after the end", "worker", "POST "+lease+"<lease-1>", `{"status":"completed"}`)
 	s.do("a heartbeat after the end", "worker", "POST "+lease+"<lease-1>", `{"extend_seconds":5}`)
 	s.rpc("the sender cancels", "partner", bot, "tasks/cancel", `{"id":"b"}`)
@@ -36,7 +41,8 @@ func workers(s *session) {
 	s.do("rejected", "worker", "POST "+lease+"<lease-5>", `{"status":"rejected"}`)
 	s.do("a lease of the wrong form", "worker", "POST "+lease+"nope", `{"status":"completed"}`)
 	s.do("hand back a lease of the wrong form", "worker", "DELETE "+lease+"nope", "")
-	s.do("a claim of everything wrong", "worker", claim, `{"worker":"<pad:200>","max":101,"wait_seconds":61,"lease_seconds":0,"capacity":0,"ack":[7],"nope":1}`)
+	s.do("a claim of everything wrong", "worker", claim,
+		`{"worker":"<pad:200>","max":101,"wait_seconds":61,"lease_seconds":0,"capacity":0,"ack":[7],"nope":1}`)
 	s.do("a claim with a key", "worker", claim, `{}`, "Idempotency-Key: x")
 	s.do("a claim of another media type", "worker", claim, `{}`, "Content-Type: text/plain")
 	s.do("no key", "", claim, `{}`)
