@@ -31,7 +31,7 @@ func followups(s *session) {
 	s.do("change nothing", "ann", "PATCH "+org+"/tasks/<task-2>", `{}`)
 	s.do("assign to an agent", "root", "PATCH "+org+"/tasks/<task-1>", `{"assignee":"agent:followups-bot"}`)
 	s.do("the agent's worker gets it", "worker", "POST /api/v1/agents/followups-bot/claim",
-		`{"wait_seconds":5,"worker":"w"}`)
+		`{"worker":"w","wait_seconds":5,"lease_seconds":600}`)
 	s.do("and is done", "worker", "POST /api/v1/agents/followups-bot/leases/<lease-1>",
 		`{"status":"completed","message":{"parts":[{"type":"text","text":"Rotated."}]}}`)
 	eventually(s.T, "the follow-up is done", func() error {

@@ -54,7 +54,7 @@ func overGRPC(s *session) {
 	one("get what was deleted", "ann", "GetTaskPushNotificationConfig", `{`+bot+`"taskId":"<t-3>","id":"p"}`)
 	one("push to a private address", "ann", "CreateTaskPushNotificationConfig",
 		`{`+bot+`"taskId":"<t-3>","url":"http://10.0.0.1/"}`)
-	s.do("claim", "worker", "POST /api/v1/agents/grpc-bot/claim", `{"wait_seconds":5,"worker":"w"}`)
+	s.do("claim", "worker", "POST /api/v1/agents/grpc-bot/claim", `{"worker":"w","wait_seconds":5,"lease_seconds":600}`)
 	s.do("ask", "worker", "POST /api/v1/agents/grpc-bot/leases/<lease-1>", `{"status":"input-required"}`)
 	one("subscribe to what waits for input, and cancel it", "ann", "SubscribeToTask", `{`+bot+`"id":"<t-3>"}`)
 	one("another task", "ann", "SendMessage", `{`+bot+`"message":`+say+`,"configuration":{"returnImmediately":true}}`)
@@ -90,7 +90,7 @@ func overGRPC(s *session) {
 	old("cancel", "narrow", "CancelTask", `{"name":"tasks/<t-7>"}`)
 	old("subscribe to what is over", "narrow", "TaskSubscription", `{"name":"tasks/<t-7>"}`)
 	old("send for a subscription", "narrow", "SendMessage", `{"request":`+message+`,"configuration":{"blocking":false}}`)
-	s.do("claim", "worker", "POST /api/v1/agents/grpc-bot/claim", `{"wait_seconds":5,"worker":"w"}`)
+	s.do("claim", "worker", "POST /api/v1/agents/grpc-bot/claim", `{"worker":"w","wait_seconds":5,"lease_seconds":600}`)
 	s.do("ask", "worker", "POST /api/v1/agents/grpc-bot/leases/<lease-2>", `{"status":"input-required"}`)
 	old("subscribe to what waits for input, and cancel it", "narrow", "TaskSubscription", `{"name":"tasks/<t-8>"}`)
 	old("the card", "narrow", "GetAgentCard", `{}`)
@@ -101,7 +101,7 @@ func overGRPC(s *session) {
 }
 
 // anyTime is a time as ProtoJSON has it, with as many digits as it needs.
-var anyTime = regexp.MustCompile(`"202\d-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z"`)
+var anyTime = regexp.MustCompile(`"20[2-8]\d-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z"`)
 
 // invoke calls a method, unary or with a stream of responses, and records it. A
 // subscription's task is canceled once the first response is there, so that it ends.

@@ -98,10 +98,10 @@ var rules = []struct {
 	with string
 }{
 	// A time that a script chose lies in 2099 or 2001 and stays as it is.
-	{regexp.MustCompile(`\b202\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z`), "<time>"},
-	{regexp.MustCompile(`\b202\d-\d\d-\d\dT\d\d:\d\d:\d\dZ`), "<time in seconds>"},
-	{regexp.MustCompile(`\b202\d-\d\d-\d\d \d\d:\d\d UTC`), "<time to the minute>"},
-	{regexp.MustCompile(`\b(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d\d \w{3} 202\d \d\d:\d\d:\d\d GMT`), "<http-date>"},
+	{regexp.MustCompile(`\b20[2-8]\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z`), "<time>"},
+	{regexp.MustCompile(`\b20[2-8]\d-\d\d-\d\dT\d\d:\d\d:\d\dZ`), "<time in seconds>"},
+	{regexp.MustCompile(`\b20[2-8]\d-\d\d-\d\d \d\d:\d\d UTC`), "<time to the minute>"},
+	{regexp.MustCompile(`\b(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d\d \w{3} 20[2-8]\d \d\d:\d\d:\d\d GMT`), "<http-date>"},
 	{regexp.MustCompile(`"(exp|iat|nbf|auth_time|client_id_issued_at)": ?\d{10}\b`), `"$1": "<seconds>"`},
 	// A key's last use is noted within a minute of it, so it may be there or not.
 	{regexp.MustCompile(`"(last_used_at)": ?(?:null|"<time>")`), `"$1": "<time or null>"`},

@@ -13,7 +13,7 @@ func v1(s *session) {
 	s.rpc("send at once", "ann", bot, "SendMessage",
 		`{"message":`+say+`,"configuration":{"returnImmediately":true,"acceptedOutputModes":["text/plain"]},`+
 			`"metadata":{"k":"v"}}`)
-	s.do("claim", "worker", "POST /api/v1/agents/v1-bot/claim", `{"wait_seconds":5,"worker":"w"}`)
+	s.do("claim", "worker", "POST /api/v1/agents/v1-bot/claim", `{"worker":"w","wait_seconds":5,"lease_seconds":600}`)
 	st := s.stream("subscribe", "ann", "POST /a2a/"+bot, call("SubscribeToTask", `{"id":"<t-3>"}`), 1, version)
 	s.do("ask", "worker", "POST /api/v1/agents/v1-bot/leases/<lease-1>",
 		`{"status":"input-required","message":{"parts":[{"type":"text","text":"Which?"}]}}`)
@@ -21,7 +21,8 @@ func v1(s *session) {
 	s.rpc("answer", "ann", bot, "SendMessage",
 		`{"message":{"messageId":"m-2","taskId":"<t-3>","role":"ROLE_USER","parts":[{"data":{"n":1}},`+
 			`{"url":"https://example.com/x","filename":"x"}]},"configuration":{"returnImmediately":true}}`, version)
-	s.do("claim again", "worker", "POST /api/v1/agents/v1-bot/claim", `{"wait_seconds":5,"worker":"w"}`)
+	s.do("claim again", "worker", "POST /api/v1/agents/v1-bot/claim",
+		`{"worker":"w","wait_seconds":5,"lease_seconds":600}`)
 	s.do("complete with a reply", "worker", "POST /api/v1/agents/v1-bot/leases/<lease-2>",
 		`{"status":"completed","reply":true,"message":{"parts":[{"type":"text","text":"Two."}]}}`)
 	s.stream("subscribe behind an event", "ann", "POST /a2a/"+bot, call("SubscribeToTask",
@@ -77,7 +78,7 @@ func v03(s *session) {
 	s.rpc("get", "ann", "echo", "tasks/get", `{"id":"<t-1>","historyLength":2}`)
 	s.rpc("send at once", "ann", bot, "message/send",
 		`{"message":`+message+`,"configuration":{"blocking":false,"acceptedOutputModes":["text/plain"]}}`)
-	s.do("claim", "worker", "POST /api/v1/agents/v03-bot/claim", `{"wait_seconds":5,"worker":"w"}`)
+	s.do("claim", "worker", "POST /api/v1/agents/v03-bot/claim", `{"worker":"w","wait_seconds":5,"lease_seconds":600}`)
 	st := s.stream("resubscribe", "ann", "POST /a2a/"+bot, call("tasks/resubscribe", `{"id":"<t-3>"}`), 1,
 		"A2A-Version: 0.3")
 	s.do("complete", "worker", "POST /api/v1/agents/v03-bot/leases/<lease-1>",
@@ -128,7 +129,7 @@ func binding(s *session) {
 	s.do("send at once", "ann", "POST "+at+"message:send",
 		`{"message":`+say+`,"configuration":{"returnImmediately":true}}`)
 	st := s.stream("subscribe", "ann", "GET "+at+"tasks/<t-4>:subscribe", "", 1)
-	s.do("claim", "worker", "POST /api/v1/agents/binding-bot/claim", `{"wait_seconds":5,"worker":"w"}`)
+	s.do("claim", "worker", "POST /api/v1/agents/binding-bot/claim", `{"worker":"w","wait_seconds":5,"lease_seconds":600}`)
 	s.do("complete", "worker", "POST /api/v1/agents/binding-bot/leases/<lease-1>", `{"status":"completed"}`)
 	st.end()
 	s.stream("subscribe behind an event", "ann", "POST "+at+"tasks/<t-4>:subscribe", "", 1, "Last-Event-ID: 1").end()

@@ -71,7 +71,7 @@ func push(s *session) {
 		`{"message":`+say+`,"configuration":{"returnImmediately":true,`+
 			`"taskPushNotificationConfig":{"url":"http://<receiver>/one","token":"token-of-ann",`+
 			`"authentication":{"scheme":"Bearer","credentials":"sesame"}}}}`)
-	s.do("claim", "worker", claim, `{"wait_seconds":5,"worker":"w"}`)
+	s.do("claim", "worker", claim, `{"worker":"w","wait_seconds":5,"lease_seconds":600}`)
 	s.do("complete", "worker", lease+"<lease-1>",
 		`{"status":"completed","artifacts":[{"name":"n","parts":[{"type":"text","text":"out"}]}]}`)
 	s.pushed("1.0: pushed", r.take(s, "TASK_STATE_COMPLETED"))
@@ -79,7 +79,7 @@ func push(s *session) {
 	s.rpc("0.3: send with a config", "ann", "push-bot", "message/send",
 		`{"message":{"kind":"message","messageId":"m-1","role":"user","parts":[{"kind":"text","text":"Hello."}]},`+
 			`"configuration":{"blocking":false,"pushNotificationConfig":{"id":"cfg","url":"http://<receiver>/two?x=1"}}}`)
-	s.do("claim", "worker", claim, `{"wait_seconds":5,"worker":"w"}`)
+	s.do("claim", "worker", claim, `{"worker":"w","wait_seconds":5,"lease_seconds":600}`)
 	s.do("complete", "worker", lease+"<lease-2>",
 		`{"status":"completed","artifacts":[{"name":"n","parts":[{"type":"text","text":"out"}]}]}`)
 	s.pushed("0.3: pushed", r.take(s, `"completed"`))
@@ -88,7 +88,7 @@ func push(s *session) {
 	s.rpc("a receiver that is gone", "ann", "push-bot", "SendMessage",
 		`{"message":`+say+`,"configuration":{"returnImmediately":true,`+
 			`"taskPushNotificationConfig":{"id":"gone","url":"http://<receiver>/gone"}}}`)
-	s.do("claim", "worker", claim, `{"wait_seconds":5,"worker":"w"}`)
+	s.do("claim", "worker", claim, `{"worker":"w","wait_seconds":5,"lease_seconds":600}`)
 	eventually(s.T, "the config is given up", func() error {
 		if r := s.quiet("root", "GET "+org+"/push?state=dead", ""); !strings.Contains(r.body, `"gone"`) {
 			return errStill(r.body)

@@ -15,7 +15,7 @@ import (
 )
 
 // patience bounds every wait; all of them end early when their condition holds.
-const patience = 30 * time.Second
+const patience = time.Minute
 
 // liveTasks is how many tasks one sender may have that are not over.
 const liveTasks = "20"

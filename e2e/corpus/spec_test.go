@@ -10,14 +10,14 @@ func spec(s *session) {
 	lease := "POST /api/v1/agents/spec-bot/leases/"
 	s.rpc("send", "partner", bot, "tasks/send", `{"id":"crm-1","message":`+hello+`}`)
 	s.rpc("send it again", "partner", bot, "tasks/send", `{"id":"crm-1","message":`+hello+`}`)
-	s.do("claim", "worker", claim, `{"worker":"w","wait_seconds":5}`)
+	s.do("claim", "worker", claim, `{"worker":"w","wait_seconds":5,"lease_seconds":600}`)
 	s.rpc("get", "partner", bot, "tasks/get", `{"id":"crm-1"}`)
 	s.do("ask", "worker", lease+"<lease-1>",
 		`{"status":"input-required","message":{"parts":[{"type":"text","text":"Which one?"}]}}`)
 	s.rpc("it asks", "partner", bot, "tasks/get", `{"id":"crm-1","historyLength":1}`)
 	s.rpc("answer", "partner", bot, "tasks/send",
 		`{"id":"crm-1","message":{"role":"user","parts":[{"type":"data","data":{"which":2}}]},"metadata":{"a":1}}`)
-	s.do("claim again", "worker", claim, `{"worker":"w","wait_seconds":5}`)
+	s.do("claim again", "worker", claim, `{"worker":"w","wait_seconds":5,"lease_seconds":600}`)
 	st := s.stream("follow", "partner", "POST /a2a/"+bot, call("tasks/resubscribe", `{"id":"crm-1"}`), 5)
 	s.do("an artifact in pieces", "worker", lease+"<lease-2>",
 		`{"artifacts":[{"artifact_id":"a","name":"out","parts":[{"type":"text","text":"one "}]}]}`)

@@ -9,7 +9,7 @@ func workers(s *session) {
 	for _, id := range []string{"a", "b", "c", "d"} {
 		s.quiet("partner", "POST /a2a/"+bot, call("tasks/send", `{"id":"`+id+`","message":`+hello+`,"metadata":{"n":1}}`))
 	}
-	s.do("two tasks", "worker", claim, `{"worker":"w","max":2,"wait_seconds":5,"lease_seconds":600,"capacity":4}`)
+	s.do("two tasks", "worker", claim, `{"worker":"w","max":2,"lease_seconds":600,"wait_seconds":5,"capacity":4}`)
 	s.do("a heartbeat", "worker", "POST "+lease+"<lease-1>", `{"extend_seconds":600}`)
 	s.do("progress", "worker", "POST "+lease+"<lease-1>",
 		`{"status":"working","message":{"parts":[{"type":"text","text":"Half."}]}}`, "Idempotency-Key: p")
@@ -31,13 +31,13 @@ func workers(s *session) {
 	s.rpc("the sender cancels", "partner", bot, "tasks/cancel", `{"id":"b"}`)
 	s.do("the worker hears it", "worker", "POST "+lease+"<lease-2>", `{"extend_seconds":5}`)
 	s.do("and reports in vain", "worker", "POST "+lease+"<lease-2>", `{"status":"completed"}`)
-	s.do("a third task", "worker", claim, `{"worker":"w","wait_seconds":5}`)
+	s.do("a third task", "worker", claim, `{"worker":"w","wait_seconds":5,"lease_seconds":600}`)
 	s.do("hand it back", "worker", "DELETE "+lease+"<lease-3>", "")
 	s.do("hand it back again", "worker", "DELETE "+lease+"<lease-3>", "")
 	s.do("a report on what was handed back", "worker", "POST "+lease+"<lease-3>", `{"status":"completed"}`)
-	s.do("claim it again", "worker", claim, `{"worker":"w","wait_seconds":5}`)
+	s.do("claim it again", "worker", claim, `{"worker":"w","wait_seconds":5,"lease_seconds":600}`)
 	s.do("needs to sign in", "worker", "POST "+lease+"<lease-4>", `{"status":"auth-required"}`)
-	s.do("a fourth", "worker", claim, `{"worker":"w","wait_seconds":5}`)
+	s.do("a fourth", "worker", claim, `{"worker":"w","wait_seconds":5,"lease_seconds":600}`)
 	s.do("rejected", "worker", "POST "+lease+"<lease-5>", `{"status":"rejected"}`)
 	s.do("a lease of the wrong form", "worker", "POST "+lease+"nope", `{"status":"completed"}`)
 	s.do("hand back a lease of the wrong form", "worker", "DELETE "+lease+"nope", "")
