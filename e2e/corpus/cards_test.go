@@ -45,6 +45,7 @@ func cards(s *session) {
 	})
 	s.do("the card of the platform", "", "GET /.well-known/agent.json", "")
 	s.do("not changed", "", "GET /.well-known/agent.json", "", "If-None-Match: *")
+	s.do("not changed since it was read", "", "GET /.well-known/agent.json", "", `If-None-Match: "<etag-1>"`)
 	s.do("for a member", "ann", "GET /.well-known/agent.json", "")
 	s.do("behind an agent", "", "GET /.well-known/agent.json?after=x", "")
 	s.do("with a bad key", "bad", "GET /.well-known/agent.json", "")

@@ -16,12 +16,14 @@ func clients(s *session) {
 	s.do("list", "root", "GET "+at+"?limit=1", "")
 	s.do("the next page", "root", "GET "+at+"?limit=1&cursor=<client-2>", "")
 	s.do("bad parameters", "root", "GET "+at+"?limit=x&cursor=y", "")
-	s.do("get", "root", "GET "+at+"/<client-1>", "")
+	tag := s.do("get", "root", "GET "+at+"/<client-1>", "").header.Get("ETag")
+	s.do("not changed since it was read", "root", "GET "+at+"/<client-1>", "", "If-None-Match: "+tag)
 	s.do("not changed", "root", "GET "+at+"/<client-1>", "", "If-None-Match: *")
 	s.do("get nothing", "root", "GET "+at+"/client-nope", "")
 	s.do("change", "root", "PATCH "+at+"/<client-1>",
-		`{"name":"All reports","scopes":["svc:tasks:read","svc:admin:admin"]}`)
-	s.do("change with an old tag", "root", "PATCH "+at+"/<client-1>", `{"name":"x"}`, `If-Match: "v1-0"`)
+		`{"name":"All reports","scopes":["svc:tasks:read","svc:admin:admin"]}`,
+		"If-Match: "+tag)
+	s.do("change with an old tag", "root", "PATCH "+at+"/<client-1>", `{"name":"x"}`, "If-Match: "+tag)
 	s.do("change nothing", "root", "PATCH "+at+"/<client-1>", `{}`)
 	s.do("change the method", "root", "PATCH "+at+"/<client-1>", `{"method":"none"}`)
 	s.do("rotate", "root", "POST "+at+"/<client-1>/rotate", `{"overlap_seconds":60}`, "Idempotency-Key: r")

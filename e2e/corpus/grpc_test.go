@@ -30,13 +30,7 @@ const (
 // overGRPC is versions 1.0 and 0.3 over gRPC, messages as ProtoJSON.
 func overGRPC(s *session) {
 	s.cast()
-	conn, err := grpc.NewClient(strings.TrimPrefix(s.base, "http://"),
-		grpc.WithTransportCredentials(insecure.NewCredentials()))
-	if err != nil {
-		s.Fatal(err)
-	}
-	defer func() { _ = conn.Close() }()
-	s.grpc = conn
+	defer s.dial()()
 	const bot = `"tenant":"grpc-bot",`
 	one := func(title, who, method, request string) { s.Helper(); s.invoke(title, who, grpcV1+"/"+method, request) }
 	one("send and wait", "ann", "SendMessage", `{"tenant":"echo","message":`+say+`}`)
@@ -98,6 +92,18 @@ func overGRPC(s *session) {
 	old("bad params", "narrow", "SendMessage", `{"request":{"parts":[{}]}}`)
 	old("a key for all agents", "ann", "GetTask", `{"name":"tasks/x"}`)
 	old("no key", "", "GetTask", `{"name":"tasks/x"}`)
+}
+
+// dial connects the session over gRPC, until the function that it returns is called.
+func (s *session) dial() func() {
+	s.Helper()
+	conn, err := grpc.NewClient(strings.TrimPrefix(s.base, "http://"),
+		grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		s.Fatal(err)
+	}
+	s.grpc = conn
+	return func() { _ = conn.Close() }
 }
 
 // anyTime is a time as ProtoJSON has it, with as many digits as it needs.

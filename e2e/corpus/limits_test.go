@@ -20,6 +20,8 @@ func limits(s *session) {
 	s.do("over HTTP+JSON", "partner", "POST /a2a/limits-bot/message:send", `{"message":`+say+`}`, version)
 	s.do("in version 0.3", "partner", "POST /a2a/limits-bot/v1/message:send",
 		`{"message":{"messageId":"m","role":"ROLE_USER","content":[{"text":"Hello."}]}}`)
+	defer s.dial()()
+	s.invoke("over gRPC", "partner", grpcV1+"/SendMessage", `{"tenant":"limits-bot","message":`+say+`}`)
 	s.do("as a tool", "partner", "POST /mcp",
 		call("tools/call", `{"name":"send_task","arguments":{"agent":"limits-bot","message":"Hello."}}`),
 		"Accept: application/json, text/event-stream", "MCP-Protocol-Version: 2025-06-18")

@@ -8,8 +8,9 @@ func proposals(s *session) {
 		`"suggested_fix":"Retry three times.","priority":"high"}`
 
 	s.do("submit", "ann", "POST "+at, fix)
-	s.do("get", "ann", "GET "+at+"/<prop-1>", "")
-	s.do("not changed since", "ann", "GET "+at+"/<prop-1>", "", `If-None-Match: "v1-0", *`)
+	first := s.do("get", "ann", "GET "+at+"/<prop-1>", "").header.Get("ETag")
+	s.do("not changed since it was read", "ann", "GET "+at+"/<prop-1>", "", "If-None-Match: "+first)
+	s.do("not changed since, of whatever tag", "ann", "GET "+at+"/<prop-1>", "", `If-None-Match: "v1-0", *`)
 	s.do("the tag is another viewer's", "bot", "GET "+at+"/<prop-1>", "", `If-None-Match: "v1-0"`)
 	s.do("submit a draft", "bot", "POST "+at,
 		`{"title":"Document the limits","category":"documentation","problem":"Nobody knows them.",`+
@@ -81,7 +82,9 @@ func proposals(s *session) {
 
 	s.do("edit", "ann", "PATCH "+at+"/<prop-1>", `{"title":"Retry each upload","priority":"normal","text_version":1}`)
 	s.do("edit what has changed", "ann", "PATCH "+at+"/<prop-1>", `{"title":"Other","text_version":1}`)
-	s.do("edit with an old tag", "ann", "PATCH "+at+"/<prop-1>", `{"title":"Other"}`, `If-Match: "v1-0"`)
+	s.do("edit with an old tag", "ann", "PATCH "+at+"/<prop-1>", `{"title":"Other"}`, "If-Match: "+first)
+	tag := s.quiet("ann", "GET "+at+"/<prop-1>", "").header.Get("ETag")
+	s.do("edit with the tag", "ann", "PATCH "+at+"/<prop-1>", `{"category":"process"}`, "If-Match: "+tag)
 	s.do("edit with a tag of the wrong form", "ann", "PATCH "+at+"/<prop-1>", `{"title":"Other"}`, `If-Match: x`)
 	s.do("edit another's", "bot", "PATCH "+at+"/<prop-1>", `{"title":"Mine"}`)
 	s.do("edit nothing", "ann", "PATCH "+at+"/<prop-1>", `{}`)
