@@ -24,7 +24,7 @@ const module = "github.com/parley-dev/parley/"
 // layers runs from the outside in. A package may import what stands in a later
 // layer, never its own layer or an earlier one.
 var layers = [][]string{
-	{"cmd/parley", "bench", "e2e", "e2e/cli", "e2e/browser"},
+	{"cmd/parley", "bench", "e2e", "e2e/cli", "e2e/browser", "e2e/corpus"},
 	{"internal/cli"},
 	{"internal/app"},
 	{"internal/rest", "internal/a2a", "internal/mcp", "internal/web", "internal/authserver", "internal/sso", "internal/webhook", "internal/store", "internal/store/storetest", "internal/config", "internal/login"},
