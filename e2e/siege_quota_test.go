@@ -272,7 +272,7 @@ func TestSiegeReplays(t *testing.T) {
 				}))
 				switch {
 				case res == nil:
-					return
+					t.FailNow()
 				case res.StatusCode == http.StatusOK && !bytes.Contains(b, []byte(`"error"`)):
 					allowed++
 				case res.StatusCode == http.StatusTooManyRequests && bytes.Contains(b, []byte(`"push.replay_limit"`)) && res.Header.Get("Retry-After") != "":

@@ -152,19 +152,25 @@ func (w *tab) tap(c control, times int64) {
 	w.t.Helper()
 	x, y, err := w.place(c)
 	for n := int64(1); n <= times && err == nil; n++ {
-		for _, kind := range []input.DispatchMouseEventType{chromedp.MousePressed, chromedp.MouseReleased} {
-			if err == nil {
-				_, err = ask(
-					w,
-					input.DispatchMouseEvent,
-					input.DispatchMouseEventParams{Type: kind, X: x, Y: y, Button: input.MouseButtonLeft, ClickCount: n},
-				)
-			}
-		}
+		err = w.mouse(x, y, n)
 	}
 	if err != nil {
 		w.t.Fatalf("press the %s %q: %v", c.role, c.name, err)
 	}
+}
+
+// mouse presses the mouse at a point, for the nth time in a row.
+func (w *tab) mouse(x, y float64, nth int64) (err error) {
+	for _, kind := range []input.DispatchMouseEventType{chromedp.MousePressed, chromedp.MouseReleased} {
+		if err == nil {
+			_, err = ask(
+				w,
+				input.DispatchMouseEvent,
+				input.DispatchMouseEventParams{Type: kind, X: x, Y: y, Button: input.MouseButtonLeft, ClickCount: nth},
+			)
+		}
+	}
+	return err
 }
 
 // place is the middle of a control, after it was scrolled into view.

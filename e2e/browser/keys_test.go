@@ -117,7 +117,11 @@ func TestPaneFollowsClicks(t *testing.T) {
 	d.openPage("/proposals?sort=newest")
 	const shown = "document.getElementById('pane').firstElementChild?.dataset.id === '%s'"
 	d.waitFor(fmt.Sprintf(shown, second))
-	js[any](d.tab, fmt.Sprintf("document.getElementById('%s').click(), null", first))
+	at := js[[]float64](d.tab, fmt.Sprintf(`(r => [r.right - 4, r.y + r.height / 2])(
+		document.getElementById('%s').querySelector('.what').getBoundingClientRect())`, first))
+	if err := d.mouse(at[0], at[1], 1); err != nil {
+		t.Fatal(err)
+	}
 	d.waitFor(fmt.Sprintf(shown, first))
 	d.at(d.site.path("/proposals?sort=newest&at=" + first))
 	d.click(link, "The second one…")

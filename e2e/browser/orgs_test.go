@@ -28,7 +28,7 @@ func TestTwoOrgs(t *testing.T) {
 	add := func(proof string) {
 		d.open("/account")
 		d.misses("Second Harbour")
-		d.press(summary, "Add another org")
+		d.press(summary, "Add another org…")
 		d.fill("Org", there)
 		d.fill("User", "lovelace")
 		d.fill("Password there", proof)

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -49,13 +50,11 @@ func TestAHeaderCountsUntilItIsComplete(t *testing.T) {
 	s.pendingIs(t, "none of a closed connection", isZero)
 }
 
-// On a busy machine a request that was read may wait for longer than its connection may be
-// quiet. It is not lost.
-func TestACompleteRequestKeepsItsConnection(t *testing.T) {
+func TestTheEndOfAHeaderIsFound(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		sends []string
-		keeps bool
+		ends  bool
 	}{
 		{[]string{"GET / HTTP/1.1\r\nHost: x\r\n\r\n"}, true},
 		{[]string{"GET / HTTP/1.1\nHost: x\n\n"}, true},
@@ -65,44 +64,48 @@ func TestACompleteRequestKeepsItsConnection(t *testing.T) {
 		{[]string{"GET / HTTP/1.1\r\nHost: x\r\n"}, false},
 		{[]string{"GET / HTTP/1.1\r\nHost: x", "\r\n"}, false},
 		{[]string{"G", "E", "T"}, false},
+		{[]string{"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"}, false},
 	} {
-		g, client := guardOne(t)
+		var h header
+		ends := false
 		for _, part := range c.sends {
-			if _, err := client.Write([]byte(part)); err != nil {
-				t.Fatal(err)
-			}
-			if _, err := io.ReadFull(g, make([]byte, len(part))); err != nil {
-				t.Fatal(err)
-			}
+			h.estimate([]byte(part))
+			ends = h.ends([]byte(part))
 		}
-		if claimed := g.claim(time.Now().Add(quietNew)); claimed == c.keeps {
-			t.Errorf("%q: the connection is claimed: %v", c.sends, claimed)
-		}
-		if c.keeps && !g.claim(time.Now().Add(quietWhole+time.Second)) {
-			t.Errorf("%q: the connection is kept for ever", c.sends)
+		if ends != c.ends {
+			t.Errorf("%q: got %v, want %v", c.sends, ends, c.ends)
 		}
 	}
 }
 
-// guardOne is a connection of a guard, and its client.
-func guardOne(t *testing.T) (*guarded, net.Conn) {
-	t.Helper()
-	l, err := listen(t.Context(), "127.0.0.1:0", "--listen")
-	if err != nil {
-		t.Fatal(err)
+// On a busy machine a request that was read may wait for longer than its connection may be
+// quiet. Others are closed first.
+func TestAConnectionWhereARequestWaitsIsClosedLast(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	ago := func(d time.Duration) int64 { return now.Add(-d).UnixNano() }
+	conn := func(quiet, read time.Duration, whole bool) *guarded {
+		c := &guarded{}
+		c.quiet.Store(ago(quiet))
+		c.header.read.Store(ago(read))
+		c.header.whole.Store(whole)
+		return c
 	}
-	t.Cleanup(func() { l.Close() })
-	client, err := net.Dial("tcp", l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
+	waits, stale := conn(time.Hour, time.Second, true), conn(time.Minute, waitsFor, true)
+	older, newer := conn(time.Minute-1, time.Second, false), conn(time.Second, time.Second, false)
+	got := []*guarded{waits, newer, older, stale}
+	slices.SortFunc(got, closeFirst(now))
+	if want := []*guarded{stale, older, newer, waits}; !slices.Equal(got, want) {
+		t.Error("connections are closed in another order")
 	}
-	t.Cleanup(func() { client.Close() })
-	conn, err := newGuard(l, 0, slog.New(slog.DiscardHandler)).Accept()
-	if err != nil {
-		t.Fatal(err)
+	if !waits.idle(now) {
+		t.Error("a request that waits makes its connection stay for ever")
 	}
-	t.Cleanup(func() { conn.Close() })
-	return conn.(*guarded), client
+	waits.begin()
+	waits.end()
+	if waits.waits(now) {
+		t.Error("a request waits that was served")
+	}
 }
 
 // A part of the next request may be read together with one that is served.

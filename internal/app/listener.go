@@ -24,10 +24,11 @@ const (
 	// long: since it was opened, or since its last response.
 	quietNew  = time.Second
 	quietUsed = 100 * time.Millisecond
-	// On a busy machine it takes a while to read a header, and longer until a complete
-	// request is served.
-	quietRead  = 250 * time.Millisecond
-	quietWhole = 5 * time.Second
+	// On a busy machine it may take a while until a request is served that was read.
+	quietRead = 250 * time.Millisecond
+	// A request that was received whole is closed last, for so long: it may still be served.
+	// That is no right to stay, since anybody can send what looks like one.
+	waitsFor = 5 * time.Second
 
 	// roomWait is how long a new connection waits for room before it is refused.
 	roomWait = 250 * time.Millisecond
@@ -137,7 +138,7 @@ func (g *guard) thinOut() {
 	}
 }
 
-// tooQuiet lists the quiet connections beyond maxQuiet, those that are quiet the longest.
+// tooQuiet lists the quiet connections beyond maxQuiet, those that are closed first.
 // unserved is how many there are that nothing is served on, young ones included.
 func tooQuiet(list map[*guarded]struct{}, now time.Time) (idle []*guarded, unserved int) {
 	for c := range list {
@@ -151,7 +152,7 @@ func tooQuiet(list map[*guarded]struct{}, now time.Time) (idle []*guarded, unser
 	if len(idle) <= maxQuiet {
 		return nil, unserved
 	}
-	slices.SortFunc(idle, func(a, b *guarded) int { return cmp.Compare(a.quiet.Load(), b.quiet.Load()) })
+	slices.SortFunc(idle, closeFirst(now))
 	return idle[:len(idle)-maxQuiet], unserved
 }
 
@@ -185,8 +186,8 @@ func (g *guard) makeRoom() bool {
 	}
 }
 
-// evict closes connections that nothing is served on, the longest quiet first, of the
-// address that has the most, and returns how many.
+// evict closes connections that nothing is served on, of the address that has the most, and
+// returns how many.
 func (g *guard) evict(now time.Time) int {
 	g.mu.Lock()
 	var idle []*guarded
@@ -206,7 +207,7 @@ func (g *guard) evict(now time.Time) int {
 		}
 	}
 	g.mu.Unlock()
-	slices.SortFunc(idle, func(a, b *guarded) int { return cmp.Compare(a.quiet.Load(), b.quiet.Load()) })
+	slices.SortFunc(idle, closeFirst(now))
 	closed := 0
 	for _, c := range idle {
 		if closed < evictAtOnce && c.claim(now) {
@@ -345,11 +346,26 @@ func (c *guarded) idle(now time.Time) bool {
 	if c.used.Load() {
 		least = quietUsed
 	}
-	read := quietRead
-	if c.header.whole.Load() {
-		read = quietWhole
+	return now.UnixNano()-c.quiet.Load() >= int64(least) && now.UnixNano()-c.header.read.Load() >= int64(quietRead)
+}
+
+// waits reports whether a request was received that is not being served yet.
+func (c *guarded) waits(now time.Time) bool {
+	return c.header.whole.Load() && now.UnixNano()-c.header.read.Load() < int64(waitsFor)
+}
+
+// closeFirst orders connections that may be closed: those where no request waits come first,
+// and of them those that are quiet the longest.
+func closeFirst(now time.Time) func(a, b *guarded) int {
+	return func(a, b *guarded) int {
+		if w := a.waits(now); w != b.waits(now) {
+			if w {
+				return 1
+			}
+			return -1
+		}
+		return cmp.Compare(a.quiet.Load(), b.quiet.Load())
 	}
-	return now.UnixNano()-c.quiet.Load() >= int64(least) && now.UnixNano()-c.header.read.Load() >= int64(read)
 }
 
 type connKey struct{}

@@ -69,8 +69,8 @@ func NewEntry(ctx context.Context, at time.Time, org string, action AuditAction,
 // anySecret matches what a caller may have put where a name belongs.
 var anySecret = regexp.MustCompile(`parley_[0-9A-Za-z_]{20,}`)
 
-// MaxAuditTarget is how many characters of a target entries are found by: as many as an id or a
-// ref of anything has. More is what somebody tried, such as a name that is far too long.
+// MaxAuditTarget is the longest target, in characters, that the log can be filtered by. Longer
+// ones are not indexed.
 const MaxAuditTarget = 500
 
 // maxAuditText bounds what a caller can put into an entry.

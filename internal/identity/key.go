@@ -5,6 +5,8 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"hash/crc32"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/parley-dev/parley/internal/errs"
@@ -51,17 +53,44 @@ func (k *Key) State(now time.Time) KeyState {
 	return KeyLive
 }
 
-// KeyFilter chooses keys, newest first.
+// KeyFilter chooses keys, newest first, or by their end if EndsWithin is set.
 type KeyFilter struct {
 	Principal Principal // zero: of all; its org is not looked at
 	State     KeyState  // empty: all
 	Now       time.Time // by which State and EndsWithin are meant
 	Before    string    // the last of the page before
+	BeforeEnd time.Time // and its end, if EndsWithin is set
 	Limit     int       // 0: all
 
-	EndsWithin time.Duration // live keys that expire within it, the next to expire first; 0: all
+	EndsWithin time.Duration // live keys that expire within it; 0: all
 	NeverUsed  bool          // only keys that were never used, as far as it was written down
 	Scope      Scope         // only keys that carry it; empty: all
+}
+
+// endMark stands between the end and the id of a key in a cursor.
+const endMark = "~"
+
+// Cursor is where the page after k begins. The end of k is part of it, since a rotation may
+// change that end while a client reads the pages.
+func (f *KeyFilter) Cursor(k *Key) string {
+	if f.EndsWithin == 0 {
+		return k.ID
+	}
+	return strconv.FormatInt(k.ExpiresAt.UnixMicro(), 10) + endMark + k.ID
+}
+
+// Continue makes the filter begin behind a cursor; false: it is none of this list.
+func (f *KeyFilter) Continue(cursor string) bool {
+	f.Before = cursor
+	if f.EndsWithin > 0 {
+		end, id, _ := strings.Cut(cursor, endMark)
+		micros, err := strconv.ParseInt(end, 10, 64)
+		if err != nil {
+			return false
+		}
+		f.Before, f.BeforeEnd = id, time.UnixMicro(micros)
+	}
+	return ValidKeyID(f.Before)
 }
 
 // MaxEndsWithin bounds KeyFilter.EndsWithin.

@@ -18,7 +18,7 @@ const maxCachedPage = 256 << 10
 
 // pageCache keeps encoded pages of the list of proposals.
 //
-// It is sound because the answer is a function of three things: who asks with
+// It is sound because the response is a function of three things: who asks with
 // which scopes, the target, and the data version of the org. A credential is looked
 // up by its id, and what it found is its own only while it speaks for the same
 // principal with the same scopes: a session's grow and shrink with a person's role.
@@ -53,7 +53,7 @@ func newPageCacheOf(l *lru, version func(ctx context.Context, org string) (uint6
 // pageKey identifies a request. Path and query are compared as they came.
 type pageKey struct{ keyID, path, query string }
 
-// page is one kept answer. Header values have the shape in which net/http takes
+// page is one kept response. Header values have the shape in which net/http takes
 // them, so that a hit allocates nothing for them.
 type page struct {
 	version       uint64
@@ -75,7 +75,7 @@ func (c *pageCache) wrap(next http.Handler) http.Handler {
 		}
 		version, err := c.version(r.Context(), caller.Org)
 		if err != nil {
-			next.ServeHTTP(w, r) // fails the same way, with an answer
+			next.ServeHTTP(w, r) // fails the same way, with a response
 			return
 		}
 		key := pageKey{keyID: caller.KeyID, path: r.URL.Path, query: r.URL.RawQuery}
@@ -104,7 +104,9 @@ func (c *pageCache) wrap(next http.Handler) http.Handler {
 
 // record makes a page, and keeps it if it can be kept.
 func (c *pageCache) record(rec *pageRecorder, r *http.Request, next http.Handler, m *making, caller *identity.Caller) {
-	defer c.made(m)
+	made := sync.OnceFunc(func() { c.made(m) })
+	defer made()
+	rec.passing = made
 	next.ServeHTTP(rec, r)
 	if p := rec.page(m.key.version); p != nil {
 		p.principal, p.scopes = caller.Principal, caller.Scopes
@@ -180,9 +182,10 @@ func (p *page) write(w http.ResponseWriter) {
 // nobody who waits for the same page. A response that is too large to keep is passed on.
 type pageRecorder struct {
 	http.ResponseWriter
-	status int
-	body   bytes.Buffer
-	passed bool // on to the client
+	status  int
+	body    bytes.Buffer
+	passing func() // is called before anything is sent
+	passed  bool   // on to the client
 }
 
 func (r *pageRecorder) WriteHeader(status int) {
@@ -205,10 +208,12 @@ func (r *pageRecorder) pass() {
 		return
 	}
 	r.passed = true
+	r.passing()
 	if r.status != 0 {
 		r.ResponseWriter.WriteHeader(r.status)
 	}
 	_, _ = r.ResponseWriter.Write(r.body.Bytes()) // the client may be gone; there is nobody to tell
+	r.body = bytes.Buffer{}
 }
 
 // send ends the response.
@@ -221,7 +226,7 @@ func (r *pageRecorder) send() {
 // Unwrap lets http.ResponseController reach the connection.
 func (r *pageRecorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
 
-// page returns what can be kept of the answer; nil: nothing.
+// page returns what can be kept of the response; nil: nothing.
 func (r *pageRecorder) page(version uint64) *page {
 	if r.status != http.StatusOK || r.passed {
 		return nil

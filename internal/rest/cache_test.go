@@ -241,6 +241,39 @@ func TestRequestsForAPageThatIsBeingMadeWaitForIt(t *testing.T) {
 	}
 }
 
+// A client that reads a large page slowly does not keep others from making it.
+func TestALargePageKeepsNobodyWaiting(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		cache := newPageCacheOf(newLRU(1<<20), func(context.Context, string) (uint64, error) { return 1, nil })
+		rt := httpx.NewRouter(httpx.Options{Authenticator: fixedAuth{}})
+		rt.Handle("GET "+proposalsPath, cache.wrap(http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
+			_, _ = rw.Write(make([]byte, maxCachedPage+1))
+		})))
+		w := &cacheWorld{handler: rt}
+		slow := &slowClient{httptest.NewRecorder(), make(chan struct{})}
+		r := httptest.NewRequest("GET", proposals, nil)
+		r.Header.Set("Authorization", "Bearer ada")
+		go rt.ServeHTTP(slow, r)
+		synctest.Wait()
+		if n := w.get("GET", proposals, "ada").Body.Len(); n != maxCachedPage+1 {
+			t.Errorf("got %d bytes", n)
+		}
+		close(slow.reads)
+	})
+}
+
+// slowClient takes nothing before it reads.
+type slowClient struct {
+	*httptest.ResponseRecorder
+	reads chan struct{}
+}
+
+func (s *slowClient) Write(p []byte) (int, error) {
+	<-s.reads
+	return s.ResponseRecorder.Write(p)
+}
+
 // A page that is being made of an older version is not for those who have read a newer one.
 func TestAPageThatIsBeingMadeIsOfItsVersion(t *testing.T) {
 	t.Parallel()

@@ -71,7 +71,7 @@ type listKeysInput struct {
 // KeyChoice are the parameters of a list of keys.
 type KeyChoice struct {
 	State      keyStateFilter `query:"state" doc:"Only keys in this state."`
-	EndsWithin withinDays     `query:"ends_within" doc:"Only live keys that expire within so many days, the next to expire first." example:"14"`
+	EndsWithin withinDays     `query:"ends_within" doc:"Only live keys that expire within so many days, by their end." example:"14"`
 	NeverUsed  bool           `query:"never_used" doc:"true: only keys that were never used."`
 	Scope      scopeFilter    `query:"scope" doc:"Only keys that carry this scope." example:"svc:admin:admin"`
 	Cursor     string         `query:"cursor" doc:"Continues the list: next_cursor of the page before."`
@@ -98,7 +98,7 @@ func (scopeFilter) Schema(huma.Registry) *huma.Schema {
 // filter reads the parameters; wrong ones are returned beside it.
 func (k *KeyChoice) filter() (f identity.KeyFilter, wrong []errs.Field) {
 	f = identity.KeyFilter{
-		Before: k.Cursor, Limit: k.Limit.size() + 1, EndsWithin: time.Duration(k.EndsWithin) * 24 * time.Hour, NeverUsed: k.NeverUsed,
+		Limit: k.Limit.size() + 1, EndsWithin: time.Duration(k.EndsWithin) * 24 * time.Hour, NeverUsed: k.NeverUsed,
 	}
 	if k.State != all {
 		f.State = identity.KeyState(k.State)
@@ -109,18 +109,19 @@ func (k *KeyChoice) filter() (f identity.KeyFilter, wrong []errs.Field) {
 			wrong = append(wrong, errs.Field{In: errs.Query, Name: "scope", Message: errs.As(err).Message})
 		}
 	}
-	if k.Cursor != "" && !identity.ValidKeyID(k.Cursor) {
+	if k.Cursor != "" && !f.Continue(k.Cursor) {
 		wrong = append(wrong, badCursor)
 	}
 	return f, wrong
 }
 
 // page shows a list of keys that may have one more than fits.
-func (k *KeyChoice) page(list []identity.Key) *listKeysOutput {
+func (k *KeyChoice) page(f *identity.KeyFilter, list []identity.Key) *listKeysOutput {
 	out := &listKeysOutput{}
 	if n := k.Limit.size(); len(list) > n {
 		list = list[:n]
-		out.Body.NextCursor = &list[n-1].ID
+		next := f.Cursor(&list[n-1])
+		out.Body.NextCursor = &next
 	}
 	out.Body.Keys = make([]Key, len(list))
 	for i := range list {
@@ -164,7 +165,7 @@ func (a *api) listKeys(ctx context.Context, c *call, in *listKeysInput) (*listKe
 	if err != nil {
 		return nil, err
 	}
-	return in.page(list), nil
+	return in.page(&f, list), nil
 }
 
 var badCursor = errs.Field{In: errs.Query, Name: "cursor", Message: "is not a cursor of this list"}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -269,6 +270,41 @@ func TestRefusalsAreInTheLogButDoNotFillIt(t *testing.T) {
 	}
 	if got := w.audited(ada, "?to="+now+"&action=org.create"); len(got) != 1 || got[0] != "server org.create acme done" {
 		t.Errorf("%v", got)
+	}
+}
+
+// A client that rotates keys while it reads those that end soon meets each of them once.
+func TestKeysThatEndSoonArePagedWhileTheyAreRotated(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ada := w.admin("acme", "user:ada")
+	w.do(ada, "POST", agents, `{"id":"scout","name":"Scout"}`).want(201)
+	var want, got []string
+	for i := range 5 {
+		var k KeyWithSecret
+		end := time.Now().Add(time.Duration(48-i) * time.Hour).UTC().Format(time.RFC3339)
+		w.do(ada, "POST", keys, `{"principal":"agent:scout","scopes":["svc:tasks:read"],"expires_at":"`+end+`"}`).want(201).into(&k)
+		want = append([]string{k.ID}, want...)
+	}
+	cursor := ""
+	for range 20 {
+		var page KeyList
+		w.do(ada, "GET", keys+"?ends_within=14&limit=1&principal=agent:scout"+cursor, "").want(200).into(&page)
+		for _, k := range page.Keys {
+			got = append(got, k.ID)
+			w.do(ada, "POST", keys+"/"+k.ID+"/rotate", `{"overlap_seconds":60}`).want(201)
+		}
+		if page.NextCursor == nil {
+			break
+		}
+		cursor = "&cursor=" + *page.NextCursor
+	}
+	met := slices.DeleteFunc(slices.Clone(got), func(id string) bool { return !slices.Contains(want, id) })
+	if !slices.Equal(met, want) || len(got) > 2*len(want) {
+		t.Errorf("got %q; want %q, each once", got, want)
+	}
+	for _, q := range []string{"?ends_within=14&cursor=" + want[0], "?cursor=1~" + want[0], "?ends_within=14&cursor=x~" + want[0]} {
+		w.do(ada, "GET", keys+q, "").want(422)
 	}
 }
 

@@ -68,7 +68,7 @@ func (a *api) listOwnKeys(ctx context.Context, _ *call, in *listOwnKeysInput) (*
 	if err != nil {
 		return nil, err
 	}
-	return in.page(list), nil
+	return in.page(&f, list), nil
 }
 
 type createOwnKeyInput struct {

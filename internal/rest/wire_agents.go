@@ -21,7 +21,7 @@ type Agent struct {
 	Disabled     bool     `json:"disabled" doc:"Whether nobody may call it or work for it." example:"false"`
 	Status       string   `json:"status" doc:"Whether it can be expected to answer." example:"available"`
 	PinnedStatus *string  `json:"pinned_status" doc:"The status that an admin set; null: it follows from the workers." example:"busy"`
-	LastSeenAt   *string  `json:"last_seen_at" format:"date-time" doc:"When a worker of it last asked for work; null if none is remembered, and for who may not manage agents." example:"2026-03-02T10:00:00.000000Z"`
+	LastSeenAt   *string  `json:"last_seen_at" format:"date-time" doc:"When a worker of it last asked for work; null if none is remembered, and for callers who may not manage agents." example:"2026-03-02T10:00:00.000000Z"`
 	URL          string   `json:"url" doc:"Where to call it, relative to the server." example:"/a2a/scout"`
 	CreatedAt    string   `json:"created_at" format:"date-time" doc:"When it was registered." example:"2026-03-02T10:00:00.000000Z"`
 	UpdatedAt    string   `json:"updated_at" format:"date-time" doc:"When its entry last changed." example:"2026-03-02T10:00:00.000000Z"`

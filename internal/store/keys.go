@@ -154,12 +154,15 @@ func (s *Store) Keys(ctx context.Context, org string, f identity.KeyFilter) ([]i
 	}
 	order := ` ORDER BY k.id DESC`
 	if f.EndsWithin > 0 {
-		order = ` ORDER BY k.expires_at, k.id`
+		// A key that replaces one ends with it. It stands before, so a client that rotates the
+		// keys of a page does not find their successors on the next.
+		order = ` ORDER BY k.expires_at, k.id DESC`
 	}
 	switch {
 	case f.Before == "":
 	case f.EndsWithin > 0:
-		w.and(`(k.expires_at, k.id) > (SELECT b.expires_at, b.id FROM keys b WHERE b.org_id = $1 AND b.id = ?)`, f.Before)
+		end := micros(f.BeforeEnd)
+		w.and(`(k.expires_at > ? OR k.expires_at = ? AND k.id < ?)`, end, end, f.Before)
 	default:
 		w.and(`k.id < ?`, f.Before)
 	}

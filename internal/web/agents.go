@@ -81,11 +81,11 @@ func (v *visit) agentRow(g *agent.Agent, presence task.Presence) agentRow {
 
 // agentsView lists the agents of the org.
 type agentsView struct {
-	Rows   []agentRow
-	Query  string
-	Total  int
-	MayAdd bool // and may see when workers were there
-	Pager  pager
+	Rows    []agentRow
+	Query   string
+	Total   int
+	Manages bool // the member registers agents, and sees when their workers were last seen
+	Pager   pager
 }
 
 const agentsPerPage = 50
@@ -106,7 +106,7 @@ func (v *visit) agentsPage() error {
 		return err
 	}
 	form := v.r.URL.Query()
-	view := agentsView{Query: strings.TrimSpace(form.Get("q")), Total: len(list), MayAdd: v.may(identity.ManageAgents)}
+	view := agentsView{Query: strings.TrimSpace(form.Get("q")), Total: len(list), Manages: v.may(identity.ManageAgents)}
 	for i := range list {
 		if g := &list[i]; agentMatches(g, view.Query) {
 			view.Rows = append(view.Rows, v.agentRow(g, presence(task.AgentKey{Org: g.Org, ID: g.ID})))

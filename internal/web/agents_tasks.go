@@ -237,7 +237,7 @@ func (v *visit) cancelTask() error {
 		if errs.As(err).Code != task.CodeNotCancelable {
 			return err
 		}
-		said = "The task is over already."
+		said = refusal("The task is over already.")
 	}
 	return v.done(v.taskPath(id, taskID), said)
 }

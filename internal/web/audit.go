@@ -47,7 +47,8 @@ func (v *visit) auditPage() error {
 	q := v.r.URL.Query()
 	out := auditView{
 		Actor: strings.TrimSpace(q.Get("actor")), Action: strings.TrimSpace(q.Get("action")),
-		Target: strings.TrimSpace(q.Get("target")), From: q.Get("from"), To: q.Get("to"), Actions: auditGroups, Clear: v.base() + "/audit",
+		Target: q.Get("target"), // exactly as somebody wrote it
+		From:   q.Get("from"), To: q.Get("to"), Actions: auditGroups, Clear: v.base() + "/audit",
 	}
 	out.Filtered = out.Actor != "" || out.Action != "" || out.Target != "" || out.From != "" || out.To != ""
 	f, err := out.filter(q.Get("cursor"))

@@ -43,7 +43,7 @@ type followupsView struct {
 	Mine       bool
 	Assignees  []identity.Member
 	AssignHere bool // the list of assignees is short enough to stand in every row
-	MayAdd     bool
+	Manages    bool
 	New        followup.Creation // what was typed into the form for a new one
 }
 
@@ -97,7 +97,7 @@ func (v *visit) showFollowups(status int, typed followup.Creation, problem error
 	form := v.r.URL.Query()
 	view := followupsView{Status: followup.Status(form.Get("status")), New: typed, Filtered: v.whose() != ""}
 	view.Mine = v.whose() == v.member.Ref()
-	view.MayAdd = v.may(identity.CreateFollowup)
+	view.Manages = v.may(identity.CreateFollowup)
 	if view.Assignees, err = v.assignees(); err != nil {
 		return err
 	}
@@ -200,7 +200,7 @@ func (v *visit) assignees() ([]identity.Member, error) {
 	}
 	agents, err := v.Agents.Visible(ctx, a)
 	for i := range agents {
-		if agents[i].Org == v.member.Org && len(out) < maxAssignees {
+		if agents[i].Org == v.member.Org && len(out) < maxChoices {
 			out = append(out, identity.Member{
 				Principal: identity.Principal{Org: agents[i].Org, Kind: identity.Agent, ID: agents[i].ID}, Name: agents[i].Name,
 			})
@@ -214,7 +214,7 @@ func (v *visit) assignees() ([]identity.Member, error) {
 func (v *visit) choices(a identity.Access, state string, kinds ...identity.Kind) ([]identity.Member, error) {
 	var out []identity.Member
 	for _, kind := range kinds {
-		list, err := v.Manager.Members(v.r.Context(), a, identity.MemberFilter{Kind: kind, State: state, Limit: maxAssignees})
+		list, err := v.Manager.Members(v.r.Context(), a, identity.MemberFilter{Kind: kind, State: state, Limit: maxChoices})
 		if err != nil {
 			return nil, err
 		}
@@ -223,8 +223,8 @@ func (v *visit) choices(a identity.Access, state string, kinds ...identity.Kind)
 	return out, nil
 }
 
-// maxAssignees bounds the choice of each kind; others are assigned over REST.
-const maxAssignees = 500
+// maxChoices bounds how many of each kind a picker offers. REST takes all of them.
+const maxChoices = 500
 
 // followupWords are the statuses as headings.
 var followupWords = map[followup.Status]string{

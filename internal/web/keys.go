@@ -92,7 +92,8 @@ func (v *visit) keysPage() error {
 		return queryError("view", "must be one of the tabs")
 	}
 	f := keyViews[at].choose
-	if f.Before, f.Limit = q.Get("cursor"), adminPerPage+1; f.Before != "" && !identity.ValidKeyID(f.Before) {
+	f.Limit = adminPerPage + 1
+	if cursor := q.Get("cursor"); cursor != "" && !f.Continue(cursor) {
 		return queryError("cursor", "is not a cursor of this list")
 	}
 	out := keysView{Principal: q.Get("principal"), Empty: keyViews[at].empty, View: keyViews[at].value}
@@ -109,7 +110,7 @@ func (v *visit) keysPage() error {
 	next := ""
 	if len(list) > adminPerPage {
 		list = list[:adminPerPage]
-		next = list[adminPerPage-1].ID
+		next = f.Cursor(&list[adminPerPage-1])
 	}
 	for i := range list {
 		out.Rows = append(out.Rows, newKeyRow(&list[i], v.Now()))
@@ -137,7 +138,8 @@ func including(list []identity.Member, m identity.Member) []identity.Member {
 	return append(list, m)
 }
 
-// keysIn lists keys in any of the states, newest first.
+// keysIn lists keys in any of the states, as the filter orders them. Those of several states are
+// listed newest first.
 func (v *visit) keysIn(a identity.Access, f identity.KeyFilter, states []identity.KeyState) ([]identity.Key, error) {
 	var out []identity.Key
 	for _, f.State = range states {
@@ -147,6 +149,8 @@ func (v *visit) keysIn(a identity.Access, f identity.KeyFilter, states []identit
 		}
 		out = append(out, list...)
 	}
-	slices.SortFunc(out, func(a, b identity.Key) int { return strings.Compare(b.ID, a.ID) })
+	if len(states) > 1 {
+		slices.SortFunc(out, func(a, b identity.Key) int { return strings.Compare(b.ID, a.ID) })
+	}
 	return out[:min(len(out), f.Limit)], nil
 }

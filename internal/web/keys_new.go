@@ -148,7 +148,7 @@ func (v *visit) showNewKey(typed typedKey, problem error) error {
 func (v *visit) holders(a identity.Access, kind identity.Kind, chosen string) ([]identity.Member, error) {
 	ctx := v.r.Context()
 	list, err := v.choices(a, identity.MemberEnabled, kind)
-	if err != nil || len(list) < maxAssignees {
+	if err != nil || len(list) < maxChoices {
 		return list, err
 	}
 	p, err := identity.ParseRef(v.member.Org, chosen)

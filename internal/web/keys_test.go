@@ -2,6 +2,7 @@ package web_test
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -224,4 +225,39 @@ func TestListsOfKeysHavePages(t *testing.T) {
 	if n := strings.Count(second.body, `<tr role="row" id="`); n != 1 {
 		t.Error(n, "rows on the second page")
 	}
+}
+
+// Keys that end soon are listed by their end, over all pages.
+func TestKeysThatEndSoonStandInThatOrder(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	scout := identity.Principal{Org: "acme", Kind: identity.Agent, ID: "scout"}
+	const n = 52
+	want := make([]string, n)
+	for i := range n {
+		place := (i*31 + 7) % n // neither by id nor against it
+		k, _, err := o.Admins.CreateKey(t.Context(), identity.KeyRequest{
+			Principal: scout, Scopes: []string{"svc:tasks:read"}, ExpiresAt: orgtest.Now().Add(time.Duration(place+1) * time.Hour),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want[place] = k.ID
+	}
+	var got []string
+	path := "/orgs/acme/keys?view=ends"
+	for range 2 {
+		page := o.ada.send(http.MethodGet, path, nil).want(http.StatusOK)
+		for _, row := range strings.Split(page.body, `<tr role="row" id="`)[1:] {
+			id, _, _ := strings.Cut(row, `"`)
+			got = append(got, id)
+		}
+		_, next, _ := strings.Cut(page.body, `rel="next" href="`)
+		next, _, _ = strings.Cut(next, `"`)
+		path = strings.ReplaceAll(next, "&amp;", "&")
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %d keys, %q; want %q", len(got), got, want)
+	}
+	o.ada.get("/keys?view=ends&cursor=" + want[0]).want(http.StatusUnprocessableEntity)
 }

@@ -50,7 +50,7 @@ type proposalsView struct {
 	Empty   *emptyList
 	Bad     []string // what is wrong with the URL
 	Restart string   // the first page of a list whose cursor is wrong
-	MayAdd  bool
+	Manages bool
 }
 
 // keptTab is a hidden field of the filter form.
@@ -86,7 +86,7 @@ func (v *visit) proposalsPage() error {
 		return err
 	}
 	form := v.r.URL.Query()
-	view := proposalsView{Query: listQuery(form), Group: form.Get("group"), MayAdd: v.may(identity.SubmitProposal)}
+	view := proposalsView{Query: listQuery(form), Group: form.Get("group"), Manages: v.may(identity.SubmitProposal)}
 	q := view.Query
 	view.links(v)
 	if view.Tabs, err = v.proposalTabs(a, q); err != nil {

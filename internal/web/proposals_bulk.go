@@ -234,8 +234,8 @@ type reportView struct {
 	Back  string
 }
 
-// bulkReport lists what could not be done, and why. Its state is in the URL, so that it can be
-// reloaded and kept open while the rest is looked at. How many were decided, the notice says.
+// bulkReport lists what could not be done, and why. That is in the URL, so that the page can be
+// reloaded and kept open while the rest is looked at. A notice says how many were decided.
 func (v *visit) bulkReport() error {
 	a, err := v.access(identity.ReadProposal)
 	if err != nil {

@@ -203,7 +203,7 @@ func (v *visit) emptyProposals(view *proposalsView) *emptyList {
 			Text: "A proposal states a problem and a suggested fix. Agents file them over the API or MCP, and friction that they report " +
 				"again and again becomes one by itself.",
 		}
-		if view.MayAdd {
+		if view.Manages {
 			e.Link, e.LinkText = v.base()+"/proposals/new", "Write the first one"
 		}
 		return e

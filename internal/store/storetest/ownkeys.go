@@ -143,7 +143,7 @@ func testKeyViews(w *world) {
 		{"revoked", identity.KeyFilter{State: identity.KeyRevoked}, "gone"},
 		{"ends within a week", identity.KeyFilter{EndsWithin: 7 * day}, "soon"},
 		{"ends within two months", identity.KeyFilter{EndsWithin: 60 * day}, "soon later"},
-		{"the next page of those", identity.KeyFilter{EndsWithin: 60 * day, Before: soon.ID}, "later"},
+		{"the next page of those", identity.KeyFilter{EndsWithin: 60 * day, Before: soon.ID, BeforeEnd: soon.ExpiresAt}, "later"},
 		{"never used", identity.KeyFilter{NeverUsed: true, State: identity.KeyLive}, "later forever"},
 		{"with admin scope", identity.KeyFilter{Scope: identity.Admin}, "gone later"},
 		{"for an agent", identity.KeyFilter{Scope: "agent:open"}, "soon"},

@@ -30,7 +30,7 @@
   // Other scripts name their request: the detail of the event is any object.
   document.addEventListener('parley:wait', event => start(event.detail));
   document.addEventListener('parley:waited', event => end(event.detail));
-  // A plain form waits until its page is replaced. Of links the browser tells.
+  // A plain form waits until its page is replaced. For links the browser shows progress itself.
   document.addEventListener('submit', event => {
     const form = event.target;
     if (event.defaultPrevented || form.hasAttribute('hx-post')) return;
