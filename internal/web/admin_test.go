@@ -126,8 +126,10 @@ func TestTheAuditLogIsFiltered(t *testing.T) {
 	o.ada.get("/members/agent:scout").want(http.StatusOK, `href="/orgs/acme/audit?target=agent%3ascout"`)
 	o.ada.get("/audit?action=key.create&target="+k.ID[:10]).want(http.StatusOK, "Nothing matches")
 	o.ada.get("/audit?to=2020-01-01").want(http.StatusOK, "Nothing matches", "Clear the filters")
-	for _, q := range []string{"?from=x", "?to=2026-13-01", "?cursor=x", "?cursor=1~", "?actor=" + strings.Repeat("a", 101), "?action=%ff", "?actor=%00",
-		"?target=%ff", "?target=" + strings.Repeat("a", 501)} {
+	for _, q := range []string{
+		"?from=x", "?to=2026-13-01", "?cursor=x", "?cursor=1~", "?actor=" + strings.Repeat("a", 101), "?action=%ff", "?actor=%00",
+		"?target=%ff", "?target=" + strings.Repeat("a", 501),
+	} {
 		o.ada.get("/audit" + q).want(http.StatusUnprocessableEntity).lacks("Nothing matches")
 	}
 	for range 51 {
