@@ -197,11 +197,12 @@ func TestGetChangesNothing(t *testing.T) {
 	}
 }
 
-// lastUse takes out when keys were last used, which every call changes.
+// lastUse takes out when keys were last used and workers last seen, which changes by itself.
 func lastUse(v any) any {
 	switch v := v.(type) {
 	case object:
 		delete(v, "last_used_at")
+		delete(v, "last_seen_at")
 		for _, member := range v {
 			lastUse(member)
 		}

@@ -145,7 +145,7 @@ func tooQuiet(list map[*guarded]struct{}, now time.Time) (idle []*guarded, unser
 		if c.state.Load()&serving == 0 {
 			unserved++
 		}
-		if c.idle(now) {
+		if c.idleSince(now, quietNew) { // there is time: a client that is busy now may send in a moment
 			idle = append(idle, c)
 		}
 	}
@@ -327,10 +327,11 @@ func (c *guarded) claim(now time.Time) bool {
 
 // Close implements net.Conn.
 func (c *guarded) Close() error {
+	err := c.TCPConn.Close() // at once: a request that comes from now on is lost
 	c.guard.remove(c)
 	c.header.closed.Store(true)
 	c.headerDone()
-	return c.TCPConn.Close()
+	return err
 }
 
 // unread reports whether the client has sent something that the server has not read yet:
@@ -338,13 +339,16 @@ func (c *guarded) Close() error {
 func (c *guarded) unread() bool { return c.TCPConn != nil && bytesWaiting(c.TCPConn) > 0 }
 
 // idle reports whether the connection can be closed without loss.
-func (c *guarded) idle(now time.Time) bool {
+func (c *guarded) idle(now time.Time) bool { return c.idleSince(now, quietUsed) }
+
+// idleSince is idle for a connection whose last response was sent at least so long ago.
+func (c *guarded) idleSince(now time.Time, used time.Duration) bool {
 	if c.state.Load()&serving != 0 {
 		return false
 	}
 	least := quietNew
 	if c.used.Load() {
-		least = quietUsed
+		least = used
 	}
 	return now.UnixNano()-c.quiet.Load() >= int64(least) && now.UnixNano()-c.header.read.Load() >= int64(quietRead)
 }
