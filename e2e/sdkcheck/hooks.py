@@ -20,6 +20,8 @@ RULES = [
     (r"after", r'must be the "next" of the page before'),
     (r"q", r"must contain a letter or a digit"),
     (r"/title", r"must have a character that can be seen"),
+    (r"title", r"is required, unless there is a problem"),
+    (r"/items/\d+/id", r"is there twice"),
     (r"/skills(/.*)?", r"is given twice|different tags|bytes of names"),
     (r"/assignee", r"is not a member of this org"),
     (r"/scopes/\d+", r"names an agent that this org cannot reach"),

@@ -63,7 +63,7 @@ func (b *Bulk) Validate() error {
 		case seen[it.ID]:
 			c.add(fmt.Sprintf("/items/%d/id", i), "is there twice")
 		}
-		if seen[it.ID] = true; it.TextVersion < 1 {
+		if seen[it.ID] = true; !validTextVersion(it.TextVersion) {
 			c.add(fmt.Sprintf("/items/%d/text_version", i), "%s", badTextVersion)
 		}
 	}

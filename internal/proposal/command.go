@@ -2,6 +2,7 @@ package proposal
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"unicode"
@@ -107,8 +108,8 @@ func (e *Edit) Validate() error {
 	if e.Priority != nil {
 		enum(&c, "/priority", *e.Priority, Priorities)
 	}
-	if v := e.IfTextVersion; v != nil && *v < 1 {
-		c.add("/text_version", "must be at least 1; use the text_version of the proposal that you read")
+	if v := e.IfTextVersion; v != nil && !validTextVersion(*v) {
+		c.add("/text_version", "%s", badTextVersion)
 	}
 	return c.err()
 }
@@ -125,13 +126,15 @@ func (r *Resolution) Validate() error {
 	case !ValidID(r.DuplicateOf):
 		c.add("/duplicate_of", "must be the id of a proposal")
 	}
-	if v := r.IfTextVersion; v != nil && *v < 1 {
+	if v := r.IfTextVersion; v != nil && !validTextVersion(*v) {
 		c.add("/text_version", "%s", badTextVersion)
 	}
 	return c.err()
 }
 
-const badTextVersion = "must be at least 1; use the text_version of the proposal that you read"
+const badTextVersion = "must be from 1 to 2147483647; use the text_version of the proposal that you read"
+
+func validTextVersion(v int64) bool { return v >= 1 && v <= math.MaxInt32 }
 
 // Validate is to Vote what Submission.Validate is to Submit.
 func (b *Ballot) Validate() error {

@@ -40,6 +40,11 @@ func (a *api) registerTriage() {
 		description: "The same decision on up to 100 proposals, each on its own: what cannot be done does not keep the others from being done. " +
 			"The answer is 200 with one result for each, in order. Needs svc:admin:admin.",
 	}, a.decideProposals)
+	// The routes of one proposal match these paths, too.
+	for _, name := range []string{"counts", "groups", "similar"} {
+		a.router.RefuseMethods(proposalsPath+"/"+name, http.MethodPatch)
+	}
+	a.router.RefuseMethods(proposalsPath+"/decisions", http.MethodGet, http.MethodPatch)
 }
 
 type countProposalsInput struct {

@@ -37,7 +37,7 @@ public class Main {
     }
 
     static ProposalList list(Long page, String cursor) throws Exception {
-        return api.listProposals("main", null, null, null, null, null, null, page, 2L, cursor);
+        return api.listProposals("main", null, null, null, null, null, null, null, null, null, page, 2L, cursor, null);
     }
 
     static void check(boolean good, Object what) {
