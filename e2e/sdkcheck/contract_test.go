@@ -49,7 +49,7 @@ func holdToContract(t *testing.T, data []string) {
 	check("--phases", "examples,coverage,fuzzing")
 	// Apart from each other, because a random walk through everything gets nowhere.
 	for _, tags := range [][]string{
-		{"Proposals", "Votes"}, {"Tasks", "Friction"}, {"Agents", "A2A", "A2A tasks"}, {"Workers"}, {"Keys"}, {"Members"}, {"Clients", "Audit"},
+		{"Proposals", "Votes"}, {"Tasks", "Friction"}, {"Agents", "A2A", "A2A tasks"}, {"Workers"}, {"Keys"}, {"Own keys"}, {"Members"}, {"Clients", "Audit"},
 	} {
 		args := []string{"--phases", "stateful"}
 		for _, tag := range tags {

@@ -33,6 +33,7 @@ const (
 	tagWorkers   = "Workers"
 	tagA2ATasks  = "A2A tasks"
 	tagKeys      = "Keys"
+	tagOwnKeys   = "Own keys"
 	tagMembers   = "Members"
 	tagClients   = "Clients"
 	tagAudit     = "Audit"
@@ -65,7 +66,8 @@ func newHuma(mux humago.Mux, o Options) huma.API {
 		{Name: tagA2ATasks, Description: "What the org's agents were asked to do, by whomever, and what came of it; for admins."},
 		{Name: tagA2A, Description: "Agents as others see and call them. The methods are those of A2A; see docs/a2a.md."},
 		{Name: tagWorkers, Description: "How a process does an agent's work: claim a task, report on it, hand it back."},
-		{Name: tagKeys, Description: "API keys of the org's agents and services, and one's own; for admins. A secret matches `" + identity.SecretPattern + "`, which secret scanners can look for."},
+		{Name: tagKeys, Description: "API keys of the org's principals, for admins. A secret matches `" + identity.SecretPattern + "`, which secret scanners can look for."},
+		{Name: tagOwnKeys, Description: "The API keys of the caller itself, without any scope."},
 		{Name: tagMembers, Description: "Who belongs to the org, and invitations to it; for admins."},
 		{Name: tagClients, Description: "Programs that members of the org may allow to act for them, registered by its admins. How they ask is OAuth 2.1, at `/oauth/authorize`."},
 		{Name: tagAudit, Description: "Who did what to keys, members and agents, and who was refused; for admins."},

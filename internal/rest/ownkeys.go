@@ -24,30 +24,30 @@ type OwnKeyPath struct {
 func (a *api) registerOwnKeys() {
 	const who = " Needs no scope; a program that acts for a person is refused."
 	register(a, operation{
-		id: "list-own-keys", method: http.MethodGet, path: ownKeysPath, tag: tagKeys, self: true,
+		id: "list-own-keys", method: http.MethodGet, path: ownKeysPath, tag: tagOwnKeys, self: true,
 		summary:     "List your own keys",
 		description: "Those of the principal that the credential speaks for, newest first, without their secrets." + who,
 	}, a.listOwnKeys)
 	register(a, operation{
-		id: "create-own-key", method: http.MethodPost, path: ownKeysPath, tag: tagKeys, self: true,
+		id: "create-own-key", method: http.MethodPost, path: ownKeysPath, tag: tagOwnKeys, self: true,
 		status: http.StatusCreated, errors: []int{http.StatusConflict},
 		summary: "Create a key for yourself", audit: identity.KeyCreate,
 		description: "With scopes that the credential of this request has, and no longer life: 403 and 422 otherwise. " +
 			"In a session, what a person may allow a program. 409: you have as many keys as you may have." + onceOnly + who,
 	}, a.createOwnKey)
 	register(a, operation{
-		id: "get-own-key", method: http.MethodGet, path: ownKeyPath, tag: tagKeys, self: true, validID: identity.ValidKeyID,
+		id: "get-own-key", method: http.MethodGet, path: ownKeyPath, tag: tagOwnKeys, self: true, validID: identity.ValidKeyID,
 		summary:     "Get one of your own keys",
 		description: "Without its secret." + who,
 	}, a.getOwnKey)
 	register(a, operation{
-		id: "revoke-own-key", method: http.MethodDelete, path: ownKeyPath, tag: tagKeys, self: true,
+		id: "revoke-own-key", method: http.MethodDelete, path: ownKeyPath, tag: tagOwnKeys, self: true,
 		validID: identity.ValidKeyID, summary: "Revoke one of your own keys", audit: identity.KeyRevoke,
 		description: "It stops working on all nodes within seconds; it may be the key of this request. " +
 			"To revoke it again changes nothing." + who,
 	}, a.revokeOwnKey)
 	register(a, operation{
-		id: "rotate-own-key", method: http.MethodPost, path: ownRotatePath, tag: tagKeys, self: true,
+		id: "rotate-own-key", method: http.MethodPost, path: ownRotatePath, tag: tagOwnKeys, self: true,
 		status: http.StatusCreated, validID: identity.ValidKeyID,
 		summary: "Replace one of your own keys", audit: identity.KeyRotate, errors: []int{http.StatusConflict},
 		description: "Makes a key with the same scopes, name and expiry, and lets the old one expire after the overlap. " +
