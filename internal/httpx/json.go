@@ -114,7 +114,7 @@ func readMember(target reflect.Value, members map[string]int, name string, value
 	if _, ok := field.Addr().Interface().(Nullable); value.Kind() == 'n' && !ok {
 		return "must not be null; leave it out instead"
 	}
-	if err := json.Unmarshal(wholeNumber(field, value), field.Addr().Interface(), json.RejectUnknownMembers(true)); err != nil {
+	if err := json.Unmarshal(wholeNumber(field, value), field.Addr().Interface(), json.RejectUnknownMembers(true), innerNumbers); err != nil {
 		field.SetZero()
 		return "must be " + typeName(field.Type())
 	}
@@ -137,6 +137,19 @@ func wholeNumber(field reflect.Value, value jsontext.Value) jsontext.Value {
 	}
 	return strconv.AppendInt(nil, int64(f), 10)
 }
+
+// innerNumbers does the same for numbers inside a list or an object.
+var innerNumbers = json.WithUnmarshalers(json.UnmarshalFromFunc(func(dec *jsontext.Decoder, v *int64) error {
+	if dec.PeekKind() != '0' {
+		return errors.ErrUnsupported
+	}
+	value, err := dec.ReadValue()
+	if err != nil {
+		return err
+	}
+	*v, err = strconv.ParseInt(string(wholeNumber(reflect.ValueOf(v), value)), 10, 64)
+	return err
+}))
 
 // innerNull is where a null stands inside a list or an object; empty: nowhere. The decoder
 // would take it for a zero value. Types that decode themselves know what null means.

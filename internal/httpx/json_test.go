@@ -175,3 +175,21 @@ func TestAWholeNumberMayHaveAPoint(t *testing.T) {
 		}
 	}
 }
+
+func TestWholeNumbersInsideAreRead(t *testing.T) {
+	t.Parallel()
+	var v struct {
+		Items []struct {
+			N int64 `json:"n"`
+		} `json:"items"`
+	}
+	broken, err := Decode([]byte(`{"items":[{"n":310.0},{"n":2e1},{"n":7}]}`), &v)
+	if err != nil || len(broken) != 0 || len(v.Items) != 3 || v.Items[0].N != 310 || v.Items[1].N != 20 || v.Items[2].N != 7 {
+		t.Errorf("got %+v, %v, %v", v, broken, err)
+	}
+	for _, bad := range []string{`{"items":[{"n":1.5}]}`, `{"items":[{"n":"1"}]}`, `{"items":[{"n":1e30}]}`} {
+		if broken, err := Decode([]byte(bad), &v); err != nil || len(broken) != 1 {
+			t.Errorf("%s: got %v, %v; want one broken field", bad, broken, err)
+		}
+	}
+}
