@@ -18,7 +18,7 @@ type (
 		VotesAgainst                int    `json:"votes_against"`
 	}
 	voteRow struct{ Voter, Vote string }
-	taskRow struct {
+	followupRow struct {
 		ID         string
 		ProposalID string `json:"proposal_id"`
 	}
@@ -39,7 +39,7 @@ func (f *fleet) verify(t *testing.T, exclusive bool) {
 		}
 		byID[r.ID] = r
 	}
-	tasks := f.tasks(t)
+	followups := f.followups(t)
 	for _, fa := range f.ledger.all() {
 		r, ok := byID[fa.id]
 		if !ok {
@@ -61,8 +61,8 @@ func (f *fleet) verify(t *testing.T, exclusive bool) {
 		if r.Status == "approved" {
 			want = 1
 		}
-		if tasks[r.ID] != want {
-			t.Errorf("%s is %s and has %d follow-ups, want %d", r.ID, r.Status, tasks[r.ID], want)
+		if followups[r.ID] != want {
+			t.Errorf("%s is %s and has %d follow-ups, want %d", r.ID, r.Status, followups[r.ID], want)
 		}
 	}
 	f.verifyVotes(t, byID, exclusive)
@@ -110,23 +110,23 @@ func (f *fleet) verifyTotals(t *testing.T, rows []proposalRow) {
 	}
 }
 
-// tasks counts the follow-ups of each proposal.
-func (f *fleet) tasks(t *testing.T) map[string]int {
+// followups counts the follow-ups of each proposal.
+func (f *fleet) followups(t *testing.T) map[string]int {
 	t.Helper()
 	out, seen := map[string]int{}, 0
 	for n := 1; ; n++ {
 		var page struct {
-			Tasks []taskRow
+			Followups []followupRow
 			Total int
 		}
-		f.read(t, fmt.Sprintf("/tasks?limit=100&page=%d", n), &page)
-		for _, task := range page.Tasks {
-			out[task.ProposalID]++
+		f.read(t, fmt.Sprintf("/followups?limit=100&page=%d", n), &page)
+		for _, f := range page.Followups {
+			out[f.ProposalID]++
 			seen++
 		}
-		if len(page.Tasks) == 0 {
+		if len(page.Followups) == 0 {
 			if page.Total != seen {
-				t.Errorf("total of tasks is %d, and there are %d rows", page.Total, seen)
+				t.Errorf("total of follow-ups is %d, and there are %d rows", page.Total, seen)
 			}
 			return out
 		}

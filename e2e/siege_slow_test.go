@@ -75,7 +75,7 @@ func TestSiegeStalledPages(t *testing.T) {
 		eve := s.newKey(t, "mallory", "user:eve", "svc:tasks:read", "svc:tasks:write")
 		long := strings.Repeat("\U0001F98A", 19_000)
 		for i := range 100 {
-			res, err := post(t.Context(), s.base+"/api/v1/orgs/mallory/tasks", eve, object{"title": fmt.Sprint("t", i), "description": long})
+			res, err := post(t.Context(), s.base+"/api/v1/orgs/mallory/followups", eve, object{"title": fmt.Sprint("t", i), "description": long})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -89,7 +89,7 @@ func TestSiegeStalledPages(t *testing.T) {
 		for range siegeSize(100, 200) {
 			conn := s.dialSlow(t)
 			wg.Go(func() {
-				_, _ = fmt.Fprintf(conn, "GET /api/v1/orgs/mallory/tasks?limit=100 HTTP/1.1\r\nHost: parley\r\nAuthorization: Bearer %s\r\n\r\n", eve)
+				_, _ = fmt.Fprintf(conn, "GET /api/v1/orgs/mallory/followups?limit=100 HTTP/1.1\r\nHost: parley\r\nAuthorization: Bearer %s\r\n\r\n", eve)
 				_ = conn.SetReadDeadline(time.Now().Add(10 * time.Second))
 				first := make([]byte, 12)
 				if _, err := io.ReadFull(conn, first); err == nil && !bytes.HasSuffix(first, []byte("200")) &&

@@ -47,10 +47,10 @@ var endpoints = []struct {
 	{"DELETE /proposals/{p}/vote", "", "svc:tasks:write", "reader"},
 	{"GET /proposals/{p}/votes", "", "svc:tasks:read", "writer"},
 	{"GET /proposals/{p}/history", "", "svc:tasks:read", "writer"},
-	{"GET /tasks", "", "svc:tasks:read", "writer"},
-	{"POST /tasks", `{"title":"x"}`, "svc:tasks:write", "reader"},
-	{"GET /tasks/{t}", "", "svc:tasks:read", "writer"},
-	{"PATCH /tasks/{t}", `{"title":"x"}`, "svc:tasks:write", "reader"},
+	{"GET /followups", "", "svc:tasks:read", "writer"},
+	{"POST /followups", `{"title":"x"}`, "svc:tasks:write", "reader"},
+	{"GET /followups/{t}", "", "svc:tasks:read", "writer"},
+	{"PATCH /followups/{t}", `{"title":"x"}`, "svc:tasks:write", "reader"},
 }
 
 // testScopes asks for everything with a key that lacks the one scope, and checks
@@ -58,7 +58,7 @@ var endpoints = []struct {
 func testScopes(t *testing.T, s *server) {
 	w := newWorld(t, s, "scopes")
 	w.names["p"] = w.must(t, "ann", "POST /proposals", good).str("id")
-	w.names["t"] = w.must(t, "ann", "POST /tasks", `{"title":"x"}`).str("id")
+	w.names["t"] = w.must(t, "ann", "POST /followups", `{"title":"x"}`).str("id")
 	for _, e := range endpoints {
 		for _, as := range []string{e.without, "admin"} {
 			if as == "admin" && e.scope == "svc:admin:admin" {
@@ -139,7 +139,7 @@ func testTenants(t *testing.T, s *server) {
 					away.names["p"], away.names["t"] = p, task
 					return away.call(t, as, method+" ~/api/v1/orgs/"+org+path, e.body)
 				}
-				exists, unknown := ask(prop, task), ask(away.names["none"], away.names["notask"])
+				exists, unknown := ask(prop, task), ask(away.names["none"], away.names["nofollowup"])
 				if org == "away" && !strings.Contains(path, "{") {
 					continue // one's own list, looked at below
 				}
@@ -175,7 +175,7 @@ func testTenants(t *testing.T, s *server) {
 			t.Errorf("5 %s finds %d foreign rows", query, l.Total)
 		}
 	}
-	if a := away.must(t, "root", "GET /tasks?proposal_id="+approved, ""); mismatch(`{"tasks":[],"total":0}`, a.body) != "" {
+	if a := away.must(t, "root", "GET /followups?proposal_id="+approved, ""); mismatch(`{"followups":[],"total":0}`, a.body) != "" {
 		t.Errorf("5 a foreign follow-up: %s", a.body)
 	}
 	if after := home.must(t, "root", "GET /proposals/"+prop, "").body; !bytes.Equal(before, after) {

@@ -26,14 +26,14 @@ var resolveTable = table{"3.1 and 4.4 resolving", []row{
 		want: `{"status":"approved","resolution_note":"Do it.","followup_id":"<task>","followup_status":"open","resolvable":false,"allowed_transitions":["resolved"]}`,
 	},
 	{
-		rule: "3.1 exactly one follow-up", as: "ann", call: "GET /tasks?proposal_id={p}", status: 200,
-		want: `{"=":0,"tasks":[{"proposal_id":"{p}","title":"Retry failed uploads","description":"<string>","status":"open","assignee":null,"text_hash":"<string>"}],"total":1,"page":1}`,
+		rule: "3.1 exactly one follow-up", as: "ann", call: "GET /followups?proposal_id={p}", status: 200,
+		want: `{"=":0,"followups":[{"proposal_id":"{p}","title":"Retry failed uploads","description":"<string>","status":"open","assignee":null,"text_hash":"<string>"}],"total":1,"page":1}`,
 	},
 	{
 		rule: "3.1 approving twice is not in the table", as: "root", call: "PATCH /proposals/{p}", body: `{"status":"approved"}`, status: 409,
 		want: `{"code":"proposal.transition_not_allowed","allowed":["resolved"]}`, header: []string{`Content-Type: application/problem\+json`},
 	},
-	{rule: "3.1 and makes no second follow-up", as: "ann", call: "GET /tasks", status: 200, want: `{"total":1}`},
+	{rule: "3.1 and makes no second follow-up", as: "ann", call: "GET /followups", status: 200, want: `{"total":1}`},
 	{
 		rule: "3.1 approved → resolved", as: "root", call: "PATCH /proposals/{p}", body: `{"status":"resolved","resolution_note":"Done."}`, status: 200,
 		want: `{"status":"resolved","resolution_note":"Done.","allowed_transitions":[]}`,
@@ -62,7 +62,7 @@ var resolveTable = table{"3.1 and 4.4 resolving", []row{
 		rule: "4.4 a retry with its Idempotency-Key gets the first answer", as: "admin", call: "PATCH /proposals/{d}", body: `{"status":"approved"}`, with: []string{"Idempotency-Key: r1"}, status: 200,
 		want: `{"status":"approved"}`, header: []string{"Idempotency-Replayed: true"},
 	},
-	{rule: "4.4 and makes no second follow-up", as: "ann", call: "GET /tasks?proposal_id={d}", status: 200, want: `{"total":1}`},
+	{rule: "4.4 and makes no second follow-up", as: "ann", call: "GET /followups?proposal_id={d}", status: 200, want: `{"total":1}`},
 }}
 
 // statusTable is section 3.1, as the specification prints it.

@@ -72,7 +72,7 @@ func newWorld(t *testing.T, s *server, org string) *world {
 	t.Helper()
 	s.newOrg(t, org)
 	w := &world{server: s, org: org, keys: map[string]string{"-": ""}, names: map[string]string{
-		"org": org, "none": "prop-00000000000000000000000000", "notask": "task-00000000000000000000000000",
+		"org": org, "none": "prop-00000000000000000000000000", "nofollowup": "fup-00000000000000000000000000",
 	}}
 	for ref, scopes := range cast(org) {
 		_, name, _ := strings.Cut(ref, ":")

@@ -135,7 +135,7 @@ func (l *large) propose(t *testing.T) {
 // work has an agent make large outputs for a follow-up.
 func (l *large) work(t *testing.T) {
 	t.Helper()
-	l.followup = l.root.do(t, "POST /tasks", object{
+	l.followup = l.root.do(t, "POST /followups", object{
 		"title": "Write the long report", "description": "All of it.", "assignee": "agent:helper-007",
 	})["id"].(string)
 	worker, err := l.keyOf("agent:helper-007", serveTasks)

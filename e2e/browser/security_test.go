@@ -159,7 +159,7 @@ func TestGetChangesNothing(t *testing.T) {
 	state := func() string {
 		var b strings.Builder
 		for _, line := range []string{
-			"GET /audit?limit=5", "GET /proposals?limit=100", "GET /proposals?status=approved", "GET /tasks?limit=100", "GET /keys?limit=100",
+			"GET /audit?limit=5", "GET /proposals?limit=100", "GET /proposals?status=approved", "GET /followups?limit=100", "GET /keys?limit=100",
 			"GET /clients?limit=100", "GET /members?limit=100", "GET /invitations?limit=100", "GET /settings/friction", "GET /agents",
 		} {
 			status, out, err := s.root.call(line, nil)

@@ -240,16 +240,16 @@ func (d *seeding) work() {
 	for _, status := range []string{"", "in_progress", "done", "canceled"} {
 		id := d.id(
 			d.root,
-			"POST /tasks",
+			"POST /followups",
 			object{"title": "By hand: " + status, "description": "Ask the team first.", "assignee": "user:carol"},
 		)
 		if status == "" {
 			d.followup = id
 			continue
 		}
-		d.do(d.root, "PATCH /tasks/"+id, object{"status": status})
+		d.do(d.root, "PATCH /followups/"+id, object{"status": status})
 	}
-	d.do(d.root, "POST /tasks", object{"title": "For an agent", "description": "Do it.", "assignee": "agent:fixer"})
+	d.do(d.root, "POST /followups", object{"title": "For an agent", "description": "Do it.", "assignee": "agent:fixer"})
 }
 
 func (d *seeding) access() {
@@ -337,7 +337,7 @@ func (d *seeding) attack() {
 	d.do(d.root, "PATCH /proposals/"+decided, object{"status": "resolved", "resolution_note": long("note")})
 	d.do(
 		d.root,
-		"POST /tasks",
+		"POST /followups",
 		object{"title": say("task", quoteText), "description": long("task-text"), "assignee": "user:hostile-user"},
 	)
 	d.do(

@@ -191,7 +191,7 @@ func TestTwiceIsOnce(t *testing.T) {
 			t.Fatal(res.Status)
 		}
 	}
-	if n := strings.Count(fmt.Sprint(d.scout.do(t, "GET /tasks", nil)), "By hand, twice"); n != 1 {
+	if n := strings.Count(fmt.Sprint(d.scout.do(t, "GET /followups", nil)), "By hand, twice"); n != 1 {
 		t.Errorf("a form that was sent twice made %d follow-ups", n)
 	}
 }
@@ -222,7 +222,7 @@ func TestBackAndReload(t *testing.T) {
 	if sent := d.posts(mark); len(sent) > 0 {
 		t.Errorf("going back and reloading sent %q", sent)
 	}
-	if n := d.scout.do(t, "GET /tasks", nil)["total"]; n != 2.0 {
+	if n := d.scout.do(t, "GET /followups", nil)["total"]; n != 2.0 {
 		t.Errorf("there are %v follow-ups; want 2", n)
 	}
 }

@@ -125,7 +125,7 @@ func TestPrivateAgentsAreInvisibleToOtherOrgs(t *testing.T) {
 		over(key, "GET", "/api/v1/orgs/globex/a2a/tasks?agent=ID", "")
 		over(key, "POST", "/api/v1/orgs/globex/keys", `{"principal":"service:probe","scopes":["svc:a2a:write","agent:ID"]}`)
 		over(key, "POST", "/api/v1/orgs/globex/clients", `{"name":"C","redirect_uris":["http://127.0.0.1/cb"],"scopes":["agent:ID"]}`)
-		over(key, "POST", "/api/v1/orgs/globex/tasks", `{"title":"T","assignee":"agent:ID"}`)
+		over(key, "POST", "/api/v1/orgs/globex/followups", `{"title":"T","assignee":"agent:ID"}`)
 		tool("send_task", map[string]any{"message": "x", "wait_seconds": 0})
 		tool("get_task", map[string]any{"task_id": "t-1"})
 		tool("cancel_task", map[string]any{"task_id": "t-1"})
@@ -227,7 +227,7 @@ func TestFollowUpsStayInTheirOrg(t *testing.T) {
 	if _, err := op.CreateMember(t.Context(), identity.Principal{Org: "main", Kind: identity.Agent, ID: "ghost"}, "", false); err != nil {
 		t.Fatal(err)
 	}
-	if res, body := send(t, "POST", s.URL()+"/api/v1/orgs/main/tasks", s.First().Secret, `{"title":"Secret","assignee":"agent:ghost"}`, ""); res.StatusCode != 404 {
+	if res, body := send(t, "POST", s.URL()+"/api/v1/orgs/main/followups", s.First().Secret, `{"title":"Secret","assignee":"agent:ghost"}`, ""); res.StatusCode != 404 {
 		t.Error(res.Status, body)
 	}
 	if _, body := send(t, "GET", s.URL()+"/api/v1/orgs/globex/a2a/tasks", key, "", ""); !strings.Contains(body, `"tasks":[]`) {

@@ -107,7 +107,7 @@ func fillStore(t *testing.T, s *Server, receiver string) {
 			do("PATCH", org+"/proposals/"+p.ID, `{"status":"approved","resolution_note":"Do it."}`)
 		}
 	}
-	do("POST", org+"/tasks", `{"title":"By hand","description":"Not from a proposal."}`)
+	do("POST", org+"/followups", `{"title":"By hand","description":"Not from a proposal."}`)
 	do("PUT", org+"/settings/friction", `{"threshold":5}`)
 	do("POST", org+"/friction", `{"fingerprint":"registry:timeout","title":"The registry times out","category":"reliability",
 		"problem":"Pulls fail.","evidence":"504 after 60 s","occurrence":"run-7"}`)
@@ -161,7 +161,7 @@ func fixtureReads(t *testing.T, s *Server, key string) []string {
 	t.Helper()
 	const org = "/api/v1/orgs/main/"
 	out := []string{
-		org + "tasks", org + "friction", org + "friction/registry:timeout", org + "settings/friction", org + "members", org + "keys", org + "clients",
+		org + "followups", org + "friction", org + "friction/registry:timeout", org + "settings/friction", org + "members", org + "keys", org + "clients",
 		org + "agents",
 	}
 	_, body := get(t, s.URL()+org+"proposals?status=all&sort=oldest", key)

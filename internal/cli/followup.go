@@ -21,7 +21,7 @@ type followupCmd struct {
 
 // Help is shown by parley followup --help.
 func (followupCmd) Help() string {
-	return examples("parley followup list --status open", "parley followup assign task-01k… user:ada", "parley followup done task-01k…")
+	return examples("parley followup list --status open", "parley followup assign fup-01k… user:ada", "parley followup done fup-01k…")
 }
 
 // followupRecord is what this program reads of a task.
@@ -69,11 +69,11 @@ func (c *followupListCmd) Run(e *env) error {
 	set(q, "proposal_id", c.Proposal)
 	c.paging.add(q)
 	var list struct {
-		Tasks []followupRecord `json:"tasks"`
+		Followups []followupRecord `json:"followups"`
 		Total int              `json:"total"`
 		Page  int              `json:"page"`
 	}
-	if done, err := c.ask(e, call{method: http.MethodGet, path: "/tasks", query: q}, &list); done {
+	if done, err := c.ask(e, call{method: http.MethodGet, path: "/followups", query: q}, &list); done {
 		return err
 	}
 	p := e.palette()
@@ -81,7 +81,7 @@ func (c *followupListCmd) Run(e *env) error {
 		head:   []string{"ID", "STATUS", "ASSIGNEE", "CREATED (UTC)", "TITLE"},
 		colour: map[int]func(string) string{1: p.status},
 	}
-	for _, f := range list.Tasks {
+	for _, f := range list.Followups {
 		t.add(f.ID, f.Status, orNone(f.Assignee), when(f.CreatedAt), f.Title)
 	}
 	return e.list(&t, p, "follow-up", "follow-ups", list.Total, list.Page, c.more(list.Page, list.Total))
@@ -121,10 +121,10 @@ func (e *env) printFollowup(fu followupRecord) error {
 // oneFollowup is a command about one follow-up.
 type oneFollowup struct {
 	serverFlags `embed:""`
-	ID          string `arg:"" help:"Id of the follow-up, task-…"`
+	ID          string `arg:"" help:"Id of the follow-up, fup-…"`
 }
 
-func (c *oneFollowup) path() string { return "/tasks/" + url.PathEscape(c.ID) }
+func (c *oneFollowup) path() string { return "/followups/" + url.PathEscape(c.ID) }
 
 func (c *oneFollowup) change(e *env, once string, field, value string) error {
 	return c.followup(e, call{method: http.MethodPatch, path: c.path(), send: map[string]string{field: value}, once: once}, false)
@@ -135,7 +135,7 @@ type followupShowCmd struct {
 }
 
 // Help is shown by --help.
-func (followupShowCmd) Help() string { return examples("parley followup show task-01k…") }
+func (followupShowCmd) Help() string { return examples("parley followup show fup-01k…") }
 
 func (c *followupShowCmd) Run(e *env) error {
 	return c.followup(e, call{method: http.MethodGet, path: c.path()}, false)
@@ -167,7 +167,7 @@ func (c *followupCreateCmd) Run(e *env) error {
 	if c.Assignee != "" {
 		fields["assignee"] = c.Assignee
 	}
-	return c.followup(e, call{method: http.MethodPost, path: "/tasks", send: fields, once: c.once()}, c.Quiet)
+	return c.followup(e, call{method: http.MethodPost, path: "/followups", send: fields, once: c.once()}, c.Quiet)
 }
 
 type followupAssignCmd struct {
@@ -179,7 +179,7 @@ type followupAssignCmd struct {
 // Help is shown by --help.
 func (followupAssignCmd) Help() string {
 	return "An agent gets the follow-up as a task, and the follow-up's status follows it. The key then also needs the scope svc:a2a:write.\n\n" +
-		examples("parley followup assign task-01k… user:ada", "parley followup assign task-01k… agent:scout", "parley followup assign task-01k… none")
+		examples("parley followup assign fup-01k… user:ada", "parley followup assign fup-01k… agent:scout", "parley followup assign fup-01k… none")
 }
 
 func (c *followupAssignCmd) Run(e *env) error {
@@ -196,7 +196,7 @@ type followupStartCmd struct {
 }
 
 // Help is shown by --help.
-func (followupStartCmd) Help() string { return examples("parley followup start task-01k…") }
+func (followupStartCmd) Help() string { return examples("parley followup start fup-01k…") }
 
 func (c *followupStartCmd) Run(e *env) error { return c.change(e, c.once(), "status", "in_progress") }
 
@@ -206,7 +206,7 @@ type followupDoneCmd struct {
 }
 
 // Help is shown by --help.
-func (followupDoneCmd) Help() string { return examples("parley followup done task-01k…") }
+func (followupDoneCmd) Help() string { return examples("parley followup done fup-01k…") }
 
 func (c *followupDoneCmd) Run(e *env) error { return c.change(e, c.once(), "status", "done") }
 
@@ -216,7 +216,7 @@ type followupCancelCmd struct {
 }
 
 // Help is shown by --help.
-func (followupCancelCmd) Help() string { return examples("parley followup cancel task-01k…") }
+func (followupCancelCmd) Help() string { return examples("parley followup cancel fup-01k…") }
 
 func (c *followupCancelCmd) Run(e *env) error { return c.change(e, c.once(), "status", "canceled") }
 
@@ -226,6 +226,6 @@ type followupReopenCmd struct {
 }
 
 // Help is shown by --help.
-func (followupReopenCmd) Help() string { return examples("parley followup reopen task-01k…") }
+func (followupReopenCmd) Help() string { return examples("parley followup reopen fup-01k…") }
 
 func (c *followupReopenCmd) Run(e *env) error { return c.change(e, c.once(), "status", "open") }

@@ -1,9 +1,8 @@
-// Package followup is task management: the work that approved proposals lead to,
-// and what people add beside it.
+// Package followup holds the rules of follow-ups: the work that approved proposals
+// lead to, and what people add beside it. A task is always an A2A task; a follow-up
+// that is assigned to an agent is sent to it as one.
 //
-// "Follow-up" is the word in the code, because "task" means an A2A task here; on
-// the wire the resource is called a task, as the specification calls it. The
-// package holds rules only: no HTTP, no SQL, and nothing of proposals but an id.
+// The package knows no HTTP, no SQL, and nothing of proposals but an id.
 package followup
 
 import (

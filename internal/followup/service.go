@@ -47,7 +47,7 @@ func New(store Store, now func() time.Time, newID func(prefix string) string, ag
 
 // ValidID reports whether s has the shape of a follow-up's id.
 func ValidID(s string) bool {
-	rest, ok := strings.CutPrefix(s, "task-")
+	rest, ok := strings.CutPrefix(s, "fup-")
 	return ok && len(rest) == 26 && strings.IndexFunc(rest, func(r rune) bool {
 		return (r < '0' || r > '9') && (r < 'a' || r > 'z')
 	}) < 0
@@ -63,7 +63,7 @@ func (s *Followups) Create(ctx context.Context, a identity.Access, cmd Creation)
 	}
 	now := s.now()
 	f := Followup{
-		Org: a.Org(), ID: s.newID("task-"), Title: cmd.Title, Description: cmd.Description, Status: Open,
+		Org: a.Org(), ID: s.newID("fup-"), Title: cmd.Title, Description: cmd.Description, Status: Open,
 		Assignee: cmd.Assignee, CreatedBy: a.Principal().Ref(), CreatedAt: now, UpdatedAt: now, Version: 1,
 	}
 	agent := s.agentIn(cmd.Assignee)

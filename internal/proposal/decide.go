@@ -27,7 +27,7 @@ type Change struct {
 	Followup *Followup
 }
 
-// Followup is the task that approval asks task management to create.
+// Followup is what approval creates to be done.
 type Followup struct {
 	ID          string
 	Title       string

@@ -201,7 +201,7 @@ func (s *Proposals) Resolve(ctx context.Context, a identity.Access, id string, c
 	if err := cmd.Validate(); err != nil {
 		return Outcome{}, err
 	}
-	by, followupID := s.actor(a), s.newID("task-")
+	by, followupID := s.actor(a), s.newID("fup-")
 	return s.update(ctx, by, id, cmd.DuplicateOf, cmd.Once, func(cur Current) (Change, error) {
 		return decideStatus(cur, by, cmd, followupID)
 	})

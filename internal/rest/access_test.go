@@ -34,10 +34,10 @@ var endpoints = []endpoint{
 	{"GET", "/api/v1/orgs/{org}/notes", "", onlyAdmins, false},
 	{"POST", "/api/v1/orgs/{org}/notes", `{"title":"x","text":"x"}`, onlyAdmins, false},
 	{"DELETE", "/api/v1/orgs/{org}/notes/{note}", "", onlyAdmins, false},
-	{"GET", "/api/v1/orgs/{org}/tasks", "", []identity.Scope{identity.TasksRead}, false},
-	{"POST", "/api/v1/orgs/{org}/tasks", `{"title":"x"}`, []identity.Scope{identity.TasksWrite}, false},
-	{"GET", "/api/v1/orgs/{org}/tasks/{task}", "", []identity.Scope{identity.TasksRead}, false},
-	{"PATCH", "/api/v1/orgs/{org}/tasks/{task}", `{"title":"x"}`, []identity.Scope{identity.TasksWrite}, false},
+	{"GET", "/api/v1/orgs/{org}/followups", "", []identity.Scope{identity.TasksRead}, false},
+	{"POST", "/api/v1/orgs/{org}/followups", `{"title":"x"}`, []identity.Scope{identity.TasksWrite}, false},
+	{"GET", "/api/v1/orgs/{org}/followups/{followup}", "", []identity.Scope{identity.TasksRead}, false},
+	{"PATCH", "/api/v1/orgs/{org}/followups/{followup}", `{"title":"x"}`, []identity.Scope{identity.TasksWrite}, false},
 	{"POST", "/api/v1/orgs/{org}/friction", frictionBody, []identity.Scope{identity.TasksWrite}, true},
 	{"GET", "/api/v1/orgs/{org}/friction", "", []identity.Scope{identity.TasksRead}, false},
 	{"GET", "/api/v1/orgs/{org}/friction/{fingerprint}", "", []identity.Scope{identity.TasksRead}, false},
@@ -91,8 +91,8 @@ var selfEndpoints = []string{
 	"POST /api/v1/me/keys/{id}/rotate",
 }
 
-func (e endpoint) at(org, prop, task string) string {
-	return strings.NewReplacer("{org}", org, "{prop}", prop, "{task}", task, "{agent}", "fixer", "{push}", "push-1", "{key}", "key-1", "{inv}", "inv-1", "{client}", "client-1", "{note}", "note-1", "{ref}", "user:ada", "{uid}", strings.TrimPrefix(task, "task-")).Replace(e.path)
+func (e endpoint) at(org, prop, followup string) string {
+	return strings.NewReplacer("{org}", org, "{prop}", prop, "{followup}", followup, "{agent}", "fixer", "{push}", "push-1", "{key}", "key-1", "{inv}", "inv-1", "{client}", "client-1", "{note}", "note-1", "{ref}", "user:ada", "{uid}", strings.TrimPrefix(followup, "fup-")).Replace(e.path)
 }
 
 // The list above must not fall behind the API.
@@ -103,7 +103,7 @@ func TestEveryOperationIsInTheAccessTables(t *testing.T) {
 		known[e] = true
 	}
 	for _, e := range endpoints {
-		known[e.method+" "+strings.NewReplacer("{prop}", "{id}", "{task}", "{id}", "{agent}", "{id}", "{uid}", "{id}", "{key}", "{id}", "{inv}", "{id}", "{client}", "{id}", "{note}", "{id}").Replace(e.path)] = true
+		known[e.method+" "+strings.NewReplacer("{prop}", "{id}", "{followup}", "{id}", "{agent}", "{id}", "{uid}", "{id}", "{key}", "{id}", "{inv}", "{id}", "{client}", "{id}", "{note}", "{id}").Replace(e.path)] = true
 	}
 	for path, item := range document(Options{}).Paths {
 		if !strings.HasPrefix(path, "/api/") {
@@ -122,27 +122,27 @@ func TestAnotherOrgsResourcesLookLikeNone(t *testing.T) {
 	w := newWorld(t)
 	ada, eve := w.admin("acme", "user:ada"), w.admin("globex", "user:eve")
 	prop := w.submit(ada, "acme").ID
-	var task Task
-	w.do(ada, "POST", "/api/v1/orgs/acme/tasks", `{"title":"x"}`).want(201).into(&task)
-	noProp, noTask := newID("prop-"), newID("task-")
+	var followup Followup
+	w.do(ada, "POST", "/api/v1/orgs/acme/followups", `{"title":"x"}`).want(201).into(&followup)
+	noProp, noFollowup := newID("prop-"), newID("fup-")
 	const id = "isolation-test"
 	for _, e := range endpoints {
-		want := w.do(eve, e.method, e.at("no-such-org", noProp, noTask), e.body, "X-Request-Id", id).want(404)
+		want := w.do(eve, e.method, e.at("no-such-org", noProp, noFollowup), e.body, "X-Request-Id", id).want(404)
 		targets := []string{
-			e.at("acme", prop, task.ID), // hers not, and it exists
-			e.at("acme", noProp, noTask),
-			e.at("ACME", prop, task.ID),
-			e.at("%61cme", prop, task.ID),
-			e.at("acme%2Fx", prop, task.ID),
+			e.at("acme", prop, followup.ID), // hers not, and it exists
+			e.at("acme", noProp, noFollowup),
+			e.at("ACME", prop, followup.ID),
+			e.at("%61cme", prop, followup.ID),
+			e.at("acme%2Fx", prop, followup.ID),
 		}
-		if strings.Contains(e.path, "{prop}") || strings.Contains(e.path, "{task}") {
+		if strings.Contains(e.path, "{prop}") || strings.Contains(e.path, "{followup}") {
 			targets = append(targets,
-				e.at("globex", prop, task.ID), // through her own org
-				e.at("globex", noProp, noTask),
-				e.at("globex", "prop-1", "task-1"),
+				e.at("globex", prop, followup.ID), // through her own org
+				e.at("globex", noProp, noFollowup),
+				e.at("globex", "prop-1", "fup-1"),
 				e.at("globex", "%00", "%ff"),
-				e.at("globex", strings.ToUpper(prop), strings.ToUpper(task.ID)),
-				e.at("globex", task.ID, prop))
+				e.at("globex", strings.ToUpper(prop), strings.ToUpper(followup.ID)),
+				e.at("globex", followup.ID, prop))
 		}
 		for _, target := range targets {
 			got := w.do(eve, e.method, target, e.body, "X-Request-Id", id)
@@ -151,14 +151,14 @@ func TestAnotherOrgsResourcesLookLikeNone(t *testing.T) {
 			}
 		}
 		// Nor does validation tell them apart.
-		bad := w.do(eve, e.method, e.at("acme", prop, task.ID)+"?x=1", `{"x":`, "X-Request-Id", id)
+		bad := w.do(eve, e.method, e.at("acme", prop, followup.ID)+"?x=1", `{"x":`, "X-Request-Id", id)
 		if bad.Status != 404 || bad.Body != want.Body {
 			t.Errorf("%s %s with a bad body: %d %s", e.method, e.path, bad.Status, bad.Body)
 		}
 	}
 	// An id that no record can have is refused before its request is looked at.
 	w.do(eve, "POST", "/api/v1/orgs/globex/proposals/prop-1/vote?x=1", `{"x":`).want(404)
-	w.do(eve, "PATCH", "/api/v1/orgs/globex/tasks/"+prop, `{"x":`).want(404)
+	w.do(eve, "PATCH", "/api/v1/orgs/globex/followups/"+prop, `{"x":`).want(404)
 	var after Proposal
 	w.do(ada, "GET", "/api/v1/orgs/acme/proposals/"+prop, "").want(200).into(&after)
 	if after.VotesFor != 0 || after.Title != "Retry webhooks" || after.Status != "open" {
@@ -212,7 +212,7 @@ func TestAMissingScopeIsNamed(t *testing.T) {
 		if body != "" {
 			body = strings.Replace(body, "{", `{"unknown":1,`, 1)
 		}
-		res := w.do(key, e.method, e.at("acme", prop, newID("task-")), body).want(403)
+		res := w.do(key, e.method, e.at("acme", prop, newID("fup-")), body).want(403)
 		p := res.problem()
 		want := make([]string, len(e.scopes))
 		for i, s := range e.scopes {
@@ -226,7 +226,7 @@ func TestAMissingScopeIsNamed(t *testing.T) {
 		}
 		if e.members {
 			service := w.key("acme", "service:ci", identity.AllScopes...)
-			if p := w.do(service, e.method, e.at("acme", prop, newID("task-")), e.body).want(403).problem(); p.Code != "auth.not_a_member" {
+			if p := w.do(service, e.method, e.at("acme", prop, newID("fup-")), e.body).want(403).problem(); p.Code != "auth.not_a_member" {
 				t.Errorf("%s %s as a service: %+v", e.method, e.path, p)
 			}
 		}
@@ -262,7 +262,7 @@ func TestBadCredentialsAreRefused(t *testing.T) {
 	w := newWorld(t)
 	good := w.member("acme", "user:ada")
 	for _, e := range endpoints {
-		target := e.at("acme", newID("prop-"), newID("task-"))
+		target := e.at("acme", newID("prop-"), newID("fup-"))
 		res := w.do("", e.method, target, e.body).want(401)
 		if p := res.problem(); p.Code != "auth.missing" || res.Header.Get("WWW-Authenticate") != `Bearer realm="parley"` {
 			t.Errorf("%s: %+v %q", target, p, res.Header.Get("WWW-Authenticate"))

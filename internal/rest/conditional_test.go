@@ -66,7 +66,7 @@ func TestTasksHaveVersionsToo(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	ada, bob := w.admin("acme", "user:ada"), w.member("acme", "user:bob")
-	res := w.do(ada, "POST", "/api/v1/orgs/acme/tasks", `{"title":"x"}`).want(201)
+	res := w.do(ada, "POST", "/api/v1/orgs/acme/followups", `{"title":"x"}`).want(201)
 	path, tag := res.Header.Get("Location"), res.Header.Get("ETag")
 	w.do(bob, "GET", path, "", "If-None-Match", tag).want(304)
 	w.do(bob, "PATCH", path, `{"title":"y"}`, "If-Match", tag).want(200)
@@ -105,7 +105,7 @@ func TestAnIdempotencyKeyMakesARetrySafe(t *testing.T) {
 		{"POST", path + "/vote", `{"vote":"for"}`},
 		{"PATCH", path, `{"title":"x"}`},
 		{"PATCH", path, `{"status":"approved"}`},
-		{"POST", "/api/v1/orgs/acme/tasks", `{"title":"x"}`},
+		{"POST", "/api/v1/orgs/acme/followups", `{"title":"x"}`},
 	} {
 		key := fmt.Sprintf("k1-%d", i)
 		first := w.do(ada, c.method, c.path, c.body, once, key)

@@ -82,10 +82,10 @@ func TestProposalsAreDecidedTogether(t *testing.T) {
 			t.Errorf("%d, repeated: %+v", i, again.Results[i])
 		}
 	}
-	var tasks TaskList
-	w.do(bob, "GET", "/api/v1/orgs/acme/tasks", "").want(200).into(&tasks)
-	if tasks.Total != 3 {
-		t.Errorf("%d follow-ups; want 3", tasks.Total)
+	var followups FollowupList
+	w.do(bob, "GET", "/api/v1/orgs/acme/followups", "").want(200).into(&followups)
+	if followups.Total != 3 {
+		t.Errorf("%d follow-ups; want 3", followups.Total)
 	}
 	many := make([]string, 101)
 	for i := range many {

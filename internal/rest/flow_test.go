@@ -83,10 +83,10 @@ func TestAProposalGoesFromVoteToFollowUp(t *testing.T) {
 	if done.Status != "approved" || done.FollowupID == nil || done.ResolutionNote != "go" || done.MyVote == nil || *done.MyVote != "against" {
 		t.Errorf("approved: %+v", done)
 	}
-	var task Task
-	w.do(scout, "GET", "/api/v1/orgs/acme/tasks/"+*done.FollowupID, "").want(200).into(&task)
-	if task.ProposalID == nil || *task.ProposalID != p.ID || task.Title != "Retry all webhooks" || task.TextHash == nil || task.Assignee != nil {
-		t.Errorf("task: %+v", task)
+	var followup Followup
+	w.do(scout, "GET", "/api/v1/orgs/acme/followups/"+*done.FollowupID, "").want(200).into(&followup)
+	if followup.ProposalID == nil || *followup.ProposalID != p.ID || followup.Title != "Retry all webhooks" || followup.TextHash == nil || followup.Assignee != nil {
+		t.Errorf("follow-up: %+v", followup)
 	}
 
 	var history History
@@ -196,18 +196,18 @@ func linkTo(links []string, rel string) string {
 	return ""
 }
 
-func TestTasksAreMadeAssignedAndFinished(t *testing.T) {
+func TestFollowupsAreMadeAssignedAndFinished(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	ada, bob := w.admin("acme", "user:ada"), w.member("acme", "user:bob")
-	const tasks = "/api/v1/orgs/acme/tasks"
-	var task Task
-	res := w.do(bob, "POST", tasks, `{"title":"Write it","assignee":"user:ada"}`).want(201)
-	res.into(&task)
-	if task.Assignee == nil || *task.Assignee != "user:ada" || task.Status != "open" || task.ProposalID != nil || task.Description != "" {
-		t.Errorf("%+v", task)
+	const followups = "/api/v1/orgs/acme/followups"
+	var followup Followup
+	res := w.do(bob, "POST", followups, `{"title":"Write it","assignee":"user:ada"}`).want(201)
+	res.into(&followup)
+	if followup.Assignee == nil || *followup.Assignee != "user:ada" || followup.Status != "open" || followup.ProposalID != nil || followup.Description != "" {
+		t.Errorf("%+v", followup)
 	}
-	path := tasks + "/" + task.ID
+	path := followups + "/" + followup.ID
 	if res.Header.Get("Location") != path {
 		t.Errorf("Location %q", res.Header.Get("Location"))
 	}
@@ -218,13 +218,13 @@ func TestTasksAreMadeAssignedAndFinished(t *testing.T) {
 	if p := w.do(ada, "PATCH", path, `{"status":"canceled"}`).want(409).problem(); !cmp.Equal(p.Allowed, []string{"open"}) {
 		t.Errorf("%+v", p)
 	}
-	w.do(ada, "PATCH", path, `{"assignee":""}`).want(200).into(&task)
-	if task.Assignee != nil || task.Status != "done" {
-		t.Errorf("%+v", task)
+	w.do(ada, "PATCH", path, `{"assignee":""}`).want(200).into(&followup)
+	if followup.Assignee != nil || followup.Status != "done" {
+		t.Errorf("%+v", followup)
 	}
-	var list TaskList
-	w.do(bob, "GET", tasks+"?status=done&assignee=none", "").want(200).into(&list)
-	if list.Total != 1 || len(list.Tasks) != 1 {
+	var list FollowupList
+	w.do(bob, "GET", followups+"?status=done&assignee=none", "").want(200).into(&list)
+	if list.Total != 1 || len(list.Followups) != 1 {
 		t.Errorf("%+v", list)
 	}
 	if p := w.do(ada, "PATCH", path, `{"assignee":"user:nobody"}`).want(422).problem(); !cmp.Equal(at(p), []string{"/assignee"}) {

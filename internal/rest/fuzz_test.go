@@ -16,14 +16,14 @@ func FuzzHTTP(f *testing.F) {
 	open, decided := w.submit(ada, "acme").ID, w.submit(ada, "acme").ID
 	var p Proposal
 	w.do(ada, "PATCH", proposals+"/"+decided, `{"status":"approved"}`).want(200).into(&p)
-	task := *p.FollowupID
+	followup := *p.FollowupID
 	worker := w.worker()
 	sent := w.send("ada", "t-1", "hello")
 	lease := w.claim(worker, `{}`).Tasks[0].Lease
 	client := w.newClient(ada, `,"method":"client_secret_basic"`).ID
 	w.tasks.Stop() // a claim that finds nothing does not wait
 	// Inputs stay the same from run to run, so the ids in them are placeholders.
-	fill := strings.NewReplacer("{open}", open, "{decided}", decided, "{task}", task, "{uid}", sent.UID, "{lease}", lease, "{client}", client)
+	fill := strings.NewReplacer("{open}", open, "{decided}", decided, "{followup}", followup, "{uid}", sent.UID, "{lease}", lease, "{client}", client)
 
 	type seed struct{ method, path, query, header, body string }
 	seeds := []seed{
@@ -41,10 +41,10 @@ func FuzzHTTP(f *testing.F) {
 		{"DELETE", proposals + "/{open}/vote", "", "", ""},
 		{"GET", proposals + "/{open}/votes", "page=2", "", ""},
 		{"GET", proposals + "/{open}/history", "limit=1", "", ""},
-		{"GET", "/api/v1/orgs/acme/tasks", "assignee=none&proposal_id={decided}", "", ""},
-		{"POST", "/api/v1/orgs/acme/tasks", "", "", `{"title":"x","assignee":"agent:fixer"}`},
-		{"PATCH", "/api/v1/orgs/acme/tasks/{task}", "", "", `{"status":"done","assignee":""}`},
-		{"GET", "/api/v1/orgs/acme/tasks/%2e%2e", "", "", ""},
+		{"GET", "/api/v1/orgs/acme/followups", "assignee=none&proposal_id={decided}", "", ""},
+		{"POST", "/api/v1/orgs/acme/followups", "", "", `{"title":"x","assignee":"agent:fixer"}`},
+		{"PATCH", "/api/v1/orgs/acme/followups/{followup}", "", "", `{"status":"done","assignee":""}`},
+		{"GET", "/api/v1/orgs/acme/followups/%2e%2e", "", "", ""},
 		{"OPTIONS", "/api/v1/../orgs//acme", "a=1;b=2", "", ""},
 		{"POST", agents, "", "", `{"id":"scout","name":"Scout","skills":["a"],"public":true}`},
 		{"PATCH", agents + "/fixer", "", "", `{"status":null,"name":"x","skills":[],"disabled":false}`},

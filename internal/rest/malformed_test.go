@@ -140,12 +140,12 @@ func TestAMalformedVoteNamesEveryBrokenField(t *testing.T) {
 	})
 }
 
-func TestAMalformedTaskNamesEveryBrokenField(t *testing.T) {
+func TestAMalformedFollowupNamesEveryBrokenField(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	ada := w.admin("acme", "user:ada")
-	const tasks = "/api/v1/orgs/acme/tasks"
-	checkFaults(t, w, ada, "POST", tasks, []fault{
+	const followups = "/api/v1/orgs/acme/followups"
+	checkFaults(t, w, ada, "POST", followups, []fault{
 		{"no title", `{}`, 422, []string{"/title"}},
 		{"everything wrong", `{"title":"","description":1,"assignee":"bob","x":0}`, 422, []string{"/title", "/description", "/assignee", "/x"}},
 		{"a service as the assignee", `{"title":"t","assignee":"service:ci"}`, 422, []string{"/assignee"}},
@@ -153,9 +153,9 @@ func TestAMalformedTaskNamesEveryBrokenField(t *testing.T) {
 		{"a title of two lines", `{"title":"a\nb"}`, 422, []string{"/title"}},
 		{"a description of 20001 characters", `{"title":"t","description":"` + strings.Repeat("x", 20001) + `"}`, 422, []string{"/description"}},
 	})
-	var task Task
-	w.do(ada, "POST", tasks, `{"title":"t"}`).want(201).into(&task)
-	checkFaults(t, w, ada, "PATCH", tasks+"/"+task.ID, []fault{
+	var followup Followup
+	w.do(ada, "POST", followups, `{"title":"t"}`).want(201).into(&followup)
+	checkFaults(t, w, ada, "PATCH", followups+"/"+followup.ID, []fault{
 		{"no field", `{}`, 422, []string{""}},
 		{"everything wrong", `{"title":" ","description":null,"status":"x","assignee":"y"}`, 422, []string{"/title", "/description", "/status", "/assignee"}},
 		{"a null assignee", `{"assignee":null}`, 422, []string{"/assignee"}},
@@ -167,7 +167,7 @@ func TestAMalformedQueryNamesTheParameter(t *testing.T) {
 	w := newWorld(t)
 	ada := w.admin("acme", "user:ada")
 	id := w.submit(ada, "acme").ID
-	const tasks = "/api/v1/orgs/acme/tasks"
+	const followups = "/api/v1/orgs/acme/followups"
 	for _, c := range []struct {
 		target string
 		status int
@@ -210,10 +210,10 @@ func TestAMalformedQueryNamesTheParameter(t *testing.T) {
 		{proposals + "/" + id + "/votes?limit=0&page=0", 422, []string{"query:limit", "query:page"}},
 		{proposals + "/" + id + "/history?limit=101", 422, []string{"query:limit"}},
 		{proposals + "/" + id + "/history?page=9223372036854775807", 422, []string{"query:page"}},
-		{tasks + "?status=x&limit=0", 422, []string{"query:limit", "query:status"}},
-		{tasks + "?assignee=bob", 422, []string{"query:assignee"}},
-		{tasks + "?page=9223372036854775807", 422, []string{"query:page"}},
-		{tasks + "?proposal_id=%00", 422, []string{"query:proposal_id"}},
+		{followups + "?status=x&limit=0", 422, []string{"query:limit", "query:status"}},
+		{followups + "?assignee=bob", 422, []string{"query:assignee"}},
+		{followups + "?page=9223372036854775807", 422, []string{"query:page"}},
+		{followups + "?proposal_id=%00", 422, []string{"query:proposal_id"}},
 	} {
 		t.Run(c.target, func(t *testing.T) {
 			p := w.do(ada, "GET", c.target, "").want(c.status).problem()

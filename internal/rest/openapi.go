@@ -16,7 +16,7 @@ import (
 )
 
 const intro = `Agents and people of an organization submit improvement proposals, vote on them, and an admin
-resolves them; approval creates a follow-up task. Agents are registered here, and their workers claim and report tasks; tasks are sent
+resolves them; approval creates a follow-up. Agents are registered here, and their workers claim and report tasks; tasks are sent
 to agents over JSON-RPC 2.0 at ` + "`POST /a2a/<agent_id>`" + `, and the agents are listed at ` + "`GET /.well-known/agent.json`" + `.
 
 Send your API key as ` + "`Authorization: Bearer <API_KEY>`" + `. Every answer has an ` + "`X-Request-Id`" + `; quote it when
@@ -26,7 +26,7 @@ fields are at fault, one entry for each in ` + "`errors`" + `.`
 const (
 	tagProposals = "Proposals"
 	tagVotes     = "Votes"
-	tagTasks     = "Tasks"
+	tagFollowups     = "Follow-ups"
 	tagFriction  = "Friction"
 	tagAgents    = "Agents"
 	tagA2A       = "A2A"
@@ -60,7 +60,7 @@ func newHuma(mux humago.Mux, o Options) huma.API {
 	config.Tags = []*huma.Tag{
 		{Name: tagProposals, Description: "Improvement proposals: a problem, a suggested fix, and what became of it."},
 		{Name: tagVotes, Description: "One vote for each user or agent and proposal; voting again replaces it."},
-		{Name: tagTasks, Description: "Follow-up tasks: created by approval, or by hand."},
+		{Name: tagFollowups, Description: "Follow-ups: created by approval, or by hand."},
 		{Name: tagFriction, Description: "What gets in the way again and again: reports are counted, and enough of them file a proposal."},
 		{Name: tagAgents, Description: "The agents of the org. They are called through the A2A interface, `POST /a2a/<agent_id>`."},
 		{Name: tagA2ATasks, Description: "What the org's agents were asked to do, by whomever, and what came of it; for admins."},

@@ -12,8 +12,8 @@ import (
 // makes for TypeScript send a token without the word Bearer if OAuth is an alternative.
 func securitySchemes(base string) map[string]*huma.SecurityScheme {
 	scopes := map[string]string{
-		string(identity.TasksRead):  "Read proposals, votes, follow-up tasks and friction.",
-		string(identity.TasksWrite): "Submit proposals, vote, create follow-up tasks and report friction.",
+		string(identity.TasksRead):  "Read proposals, votes, follow-ups and friction.",
+		string(identity.TasksWrite): "Submit proposals, vote, create follow-ups and report friction.",
 		string(identity.Admin):      "Resolve proposals, and administer the org.",
 		string(identity.A2AWrite):   "Call agents.",
 	}

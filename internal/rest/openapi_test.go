@@ -84,8 +84,8 @@ func TestTheDocumentTakesItsRulesFromTheDomain(t *testing.T) {
 		{"ProposalPatch", "title", proposal.MaxTitle},
 		{"ProposalPatch", "resolution_note", proposal.MaxNote},
 		{"Ballot", "comment", proposal.MaxComment},
-		{"TaskCreation", "title", followup.MaxTitle},
-		{"TaskPatch", "description", followup.MaxDescription},
+		{"FollowupCreation", "title", followup.MaxTitle},
+		{"FollowupPatch", "description", followup.MaxDescription},
 	} {
 		if got := schema(c.schema, c.property).MaxLength; got == nil || *got != c.limit {
 			t.Errorf("%s.%s: maxLength %v, want %d", c.schema, c.property, got, c.limit)
@@ -101,7 +101,7 @@ func TestTheDocumentTakesItsRulesFromTheDomain(t *testing.T) {
 		{"Proposal", "category", names(proposal.Categories)},
 		{"Proposal", "status", names(proposal.Statuses)},
 		{"Ballot", "vote", names(proposal.Choices)},
-		{"Task", "status", names(followup.Statuses)},
+		{"Followup", "status", names(followup.Statuses)},
 	} {
 		var got []string
 		for _, e := range schema(c.schema, c.property).Enum {

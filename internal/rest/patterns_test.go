@@ -49,7 +49,7 @@ func TestThePatternsAreTheDomainsRules(t *testing.T) {
 	}{
 		{"the id of an org", path(proposalsPath, "org"), identity.ValidOrgID},
 		{"the id of a proposal", path(proposalPath, "id"), proposal.ValidID},
-		{"the id of a task", path(taskPath, "id"), followup.ValidID},
+		{"the id of a follow-up", path(followupPath, "id"), followup.ValidID},
 		{"the id of an agent", path(agentPath, "id"), identity.ValidAgentID},
 		{"the id of a key", path(keyPath, "id"), identity.ValidKeyID},
 		{"the id of a client", path(clientPath, "id"), oauth.ValidClientID},
@@ -77,13 +77,13 @@ func TestThePatternsAreTheDomainsRules(t *testing.T) {
 		{"a comment", schema("Ballot", "comment").Pattern, func(s string) bool {
 			return clean((&proposal.Ballot{Choice: "for", Comment: s}).Validate())
 		}},
-		{"the title of a task", schema("TaskCreation", "title").Pattern, func(s string) bool {
+		{"the title of a follow-up", schema("FollowupCreation", "title").Pattern, func(s string) bool {
 			return clean((&followup.Creation{Title: s}).Validate())
 		}},
-		{"the description of a task", schema("TaskCreation", "description").Pattern, func(s string) bool {
+		{"the description of a follow-up", schema("FollowupCreation", "description").Pattern, func(s string) bool {
 			return clean((&followup.Creation{Title: "x", Description: s}).Validate())
 		}},
-		{"the assignee of a task", schema("TaskCreation", "assignee").Pattern, func(s string) bool {
+		{"the assignee of a follow-up", schema("FollowupCreation", "assignee").Pattern, func(s string) bool {
 			return clean((&followup.Creation{Title: "x", Assignee: s}).Validate())
 		}},
 		{"the name of a worker", schema("ClaimRequest", "worker").Pattern, func(s string) bool {

@@ -46,7 +46,7 @@ func (a *api) registerProposals() {
 		summary: "Resolve or edit a proposal", action: identity.ChangeProposal, validID: proposal.ValidID,
 		errors: []int{http.StatusConflict, http.StatusPreconditionFailed},
 		description: "With `status`: moves the proposal along draft → open → approved | rejected, approved → resolved, " +
-			"rejected → open; needs svc:admin:admin. Approval creates a follow-up task. With `text_version`, it is refused " +
+			"rejected → open; needs svc:admin:admin. Approval creates a follow-up. With `text_version`, it is refused " +
 			"(412 proposal.text_changed) if the text has changed since; unlike the ETag, that does not change with votes. " +
 			"`duplicate_of` rejects it as a duplicate of another proposal.\n\n" +
 			"With other fields: edits a draft or an open proposal; for its submitter with svc:tasks:write, or with svc:admin:admin. " +

@@ -262,7 +262,7 @@ func TestTitlesAreOneVisibleLine(t *testing.T) {
 		for path, body := range map[string]string{
 			"/proposals": strings.Replace(submission, "Retry webhooks", title, 1),
 			"/friction":  strings.Replace(frictionBody, `"title":"`, `"title":"`+title+`","x":"`, 1),
-			"/tasks":     `{"title":"` + title + `"}`,
+			"/followups": `{"title":"` + title + `"}`,
 		} {
 			got := at(w.do(ada, "POST", "/api/v1/orgs/acme"+path, body).want(422).problem())
 			if !slices.Contains(got, "/title") {

@@ -77,7 +77,7 @@ func describe(rt *httpx.Router, o Options) *huma.OpenAPI {
 	a.registerTriage()
 	a.registerNotes()
 	a.registerVotes()
-	a.registerTasks()
+	a.registerFollowups()
 	a.registerFriction()
 	a.registerAgents()
 	a.registerOrgTasks()

@@ -78,11 +78,11 @@ type (
 	submitterKind    string
 	evidenceFilter   string
 	include          string
-	taskStatusFilter string
+	followupStatusFilter string
 	assigneeFilter   string
 	pageNumber       int
 	pageLimit        int
-	taskLimit        int
+	followupLimit        int
 	idempotencyKey   string
 
 	fingerprintFilter string
@@ -126,7 +126,7 @@ func (fingerprintFilter) Schema(huma.Registry) *huma.Schema {
 
 func (include) Schema(huma.Registry) *huma.Schema { return text(oneOf([]include{includeExcerpt})) }
 
-func (taskStatusFilter) Schema(huma.Registry) *huma.Schema {
+func (followupStatusFilter) Schema(huma.Registry) *huma.Schema {
 	return filter(followup.Statuses, followup.All)
 }
 
@@ -145,7 +145,7 @@ func (pageLimit) Schema(huma.Registry) *huma.Schema {
 	return integer(1, proposal.MaxLimit, proposal.DefaultLimit)
 }
 
-func (taskLimit) Schema(huma.Registry) *huma.Schema {
+func (followupLimit) Schema(huma.Registry) *huma.Schema {
 	return integer(1, followup.MaxLimit, followup.DefaultLimit)
 }
 

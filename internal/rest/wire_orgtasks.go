@@ -18,7 +18,7 @@ type OrgTask struct {
 	Attempt    int     `json:"attempt" doc:"The number of the attempt to do it, from 1." example:"1"`
 	CreatedAt  string  `json:"created_at" format:"date-time" doc:"When it was sent." example:"2026-03-02T10:00:00.000000Z"`
 	UpdatedAt  string  `json:"updated_at" format:"date-time" doc:"When it last changed." example:"2026-03-02T10:00:00.000000Z"`
-	FollowupID *string `json:"followup_id" doc:"The follow-up it works on; null if none." example:"task-01k5xb7d2n8f4j6s0a9g3r5w1c"`
+	FollowupID *string `json:"followup_id" doc:"The follow-up it works on; null if none." example:"fup-01k5xb7d2n8f4j6s0a9g3r5w1c"`
 }
 
 // TransformSchema takes the list from the domain.

@@ -29,9 +29,9 @@ type Proposal struct {
 	DuplicateOf        *string  `json:"duplicate_of" doc:"The proposal that it was rejected for as a duplicate; null otherwise." example:"prop-01k5x8r2m4v7c9w3q6z1t0h8ye"`
 	MyVote             *string  `json:"my_vote" doc:"The caller's own vote; null without one." example:"for"`
 	AllowedTransitions []string `json:"allowed_transitions" nullable:"false" doc:"The statuses that may follow." example:"[\"approved\",\"rejected\"]"`
-	FollowupID         *string  `json:"followup_id" doc:"The task that approval created; null before." example:"task-01k5xb7d2n8f4j6s0a9g3r5w1c"`
-	FollowupStatus     *string  `json:"followup_status" doc:"Where that task stands; null before approval." example:"done"`
-	Resolvable         bool     `json:"resolvable" doc:"The proposal is approved and its task is done: an admin can resolve it." example:"true"`
+	FollowupID         *string  `json:"followup_id" doc:"The follow-up that approval created; null before." example:"fup-01k5xb7d2n8f4j6s0a9g3r5w1c"`
+	FollowupStatus     *string  `json:"followup_status" doc:"Where that follow-up stands; null before approval." example:"done"`
+	Resolvable         bool     `json:"resolvable" doc:"The proposal is approved and its follow-up is done: an admin can resolve it." example:"true"`
 	Fingerprint        *string  `json:"fingerprint" doc:"The reported friction that filed it; null if somebody submitted it." example:"registry:timeout"`
 	EvidenceCount      int64    `json:"evidence_count" doc:"How often that friction was reported so far." example:"7"`
 	TextVersion        int64    `json:"text_version" doc:"The version of title, problem and suggested_fix: send it with a decision on this text." example:"1"`

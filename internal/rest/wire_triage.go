@@ -126,7 +126,7 @@ type DecisionResults struct {
 type DecisionResult struct {
 	ID         string         `json:"id" doc:"The proposal's id." example:"prop-01k5x8r2m4v7c9w3q6z1t0h8ye"`
 	Status     *string        `json:"status" doc:"Its status now; null if it was not decided." example:"approved"`
-	FollowupID *string        `json:"followup_id" doc:"The task that approval created; null otherwise." example:"task-01k5xb7d2n8f4j6s0a9g3r5w1c"`
+	FollowupID *string        `json:"followup_id" doc:"The follow-up that approval created; null otherwise." example:"fup-01k5xb7d2n8f4j6s0a9g3r5w1c"`
 	Replayed   bool           `json:"replayed" doc:"It had been decided before under the same Idempotency-Key." example:"false"`
 	Error      *DecisionError `json:"error,omitempty" doc:"Why it was not decided; left out if it was."`
 }

@@ -23,12 +23,12 @@ var allScopes = []scopeWords{
 	{
 		identity.TasksRead, "tasks-read", "Read", "reads",
 		"Read proposals, votes, follow-ups and reported friction, and list the agents.",
-		"Read proposals, votes and follow-up tasks",
+		"Read proposals, votes and follow-ups",
 	},
 	{
 		identity.TasksWrite, "tasks-write", "Write", "writes",
 		"Submit and edit proposals, vote, work on follow-ups and report friction. A service cannot submit, vote or report.",
-		"Submit and edit proposals, vote, and work on follow-up tasks in your name",
+		"Submit and edit proposals, vote, and work on follow-ups in your name",
 	},
 	{
 		identity.A2AWrite, "a2a-write", "Call agents", "calls agents",

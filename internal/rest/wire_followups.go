@@ -6,9 +6,9 @@ import (
 	"github.com/parley-dev/parley/internal/followup"
 )
 
-// Task is a follow-up as the wire calls it.
-type Task struct {
-	ID                 string   `json:"id" doc:"Assigned by the service." example:"task-01k5xb7d2n8f4j6s0a9g3r5w1c"`
+// Followup is a follow-up.
+type Followup struct {
+	ID                 string   `json:"id" doc:"Assigned by the service." example:"fup-01k5xb7d2n8f4j6s0a9g3r5w1c"`
 	Title              string   `json:"title" doc:"One line that names the work." example:"Retry webhook deliveries"`
 	Description        string   `json:"description" doc:"What to do." example:"Retry with exponential backoff for a day."`
 	ProposalID         *string  `json:"proposal_id" doc:"The proposal whose approval created it; null if made by hand." example:"prop-01k5x8r2m4v7c9w3q6z1t0h8ye"`
@@ -29,35 +29,35 @@ type A2ATask struct {
 }
 
 // TransformSchema takes the list from the domain.
-func (Task) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
+func (Followup) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
 	property(s, "status", oneOf(followup.Statuses))
 	oneOf(followup.Statuses)(s.Properties["allowed_transitions"].Items)
 	s.Properties["a2a_task"] = orNothing(s.Properties["a2a_task"])
 	return s
 }
 
-// TaskList is one page of tasks.
-type TaskList struct {
-	Tasks []Task `json:"tasks" nullable:"false" doc:"The page, newest first; empty past the end."`
+// FollowupList is one page of follow-ups.
+type FollowupList struct {
+	Followups []Followup `json:"followups" nullable:"false" doc:"The page, newest first; empty past the end."`
 	Total int64  `json:"total" doc:"How many match in all." example:"5"`
 	Page  int    `json:"page" doc:"The number of this page." example:"1"`
 }
 
-// TaskCreation is the body that makes a task by hand.
-type TaskCreation struct {
+// FollowupCreation is the body that makes a follow-up by hand.
+type FollowupCreation struct {
 	Title       string  `json:"title" doc:"One line that names the work." example:"Write the runbook"`
 	Description *string `json:"description,omitempty" doc:"What to do."`
 	Assignee    *string `json:"assignee,omitempty" doc:"Who does it: user:ID or agent:ID. An agent needs svc:a2a:write that reaches it." example:"user:ada"`
 }
 
 // TransformSchema takes the limits from the domain.
-func (TaskCreation) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
-	taskSchema(s)
+func (FollowupCreation) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
+	followupSchema(s)
 	return s
 }
 
-// TaskPatch is the body of a change to a task.
-type TaskPatch struct {
+// FollowupPatch is the body of a change to a follow-up.
+type FollowupPatch struct {
 	Title       *string `json:"title,omitempty" doc:"A new title."`
 	Description *string `json:"description,omitempty" doc:"A new description."`
 	Status      *string `json:"status,omitempty" doc:"The status to go to." example:"in_progress"`
@@ -65,22 +65,22 @@ type TaskPatch struct {
 }
 
 // TransformSchema takes lists and limits from the domain.
-func (TaskPatch) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
-	taskSchema(s)
+func (FollowupPatch) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
+	followupSchema(s)
 	property(s, "status", oneOf(followup.Statuses))
 	one := 1
 	s.MinProperties = &one
 	return s
 }
 
-func taskSchema(s *huma.Schema) {
+func followupSchema(s *huma.Schema) {
 	property(s, "title", length(1, followup.MaxTitle), matching(titlePattern()))
 	property(s, "description", length(0, followup.MaxDescription), matching(without(textControls+latinControls)))
 	property(s, "assignee", matching(assigneePattern))
 }
 
-func taskOf(f *followup.Followup) Task {
-	out := Task{
+func followupOf(f *followup.Followup) Followup {
+	out := Followup{
 		ID: f.ID, Title: f.Title, Description: f.Description, ProposalID: orNull(f.ProposalID), TextHash: orNull(f.TextHash),
 		Status: string(f.Status), Assignee: orNull(f.Assignee), CreatedBy: f.CreatedBy,
 		CreatedAt: stamp(f.CreatedAt), UpdatedAt: stamp(f.UpdatedAt), AllowedTransitions: names(f.Status.Next()),

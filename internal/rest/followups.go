@@ -10,53 +10,53 @@ import (
 )
 
 const (
-	tasksPath = "/api/v1/orgs/{org}/tasks"
-	taskPath  = tasksPath + "/{id}"
+	followupsPath = "/api/v1/orgs/{org}/followups"
+	followupPath  = followupsPath + "/{id}"
 )
 
-// TaskPath is the path of one task.
-type TaskPath struct {
+// FollowupPath is the path of one follow-up.
+type FollowupPath struct {
 	OrgPath
-	ID string `path:"id" pattern:"^task-[0-9a-z]{26}$" doc:"The task's id." example:"task-01k5xb7d2n8f4j6s0a9g3r5w1c"`
+	ID string `path:"id" pattern:"^fup-[0-9a-z]{26}$" doc:"The follow-up's id." example:"fup-01k5xb7d2n8f4j6s0a9g3r5w1c"`
 }
 
-func (a *api) registerTasks() {
+func (a *api) registerFollowups() {
 	register(a, operation{
-		id: "list-tasks", method: http.MethodGet, path: tasksPath, tag: tagTasks,
-		summary: "List tasks", action: identity.ListFollowups, description: "Newest first. Needs svc:tasks:read.",
-	}, a.listTasks)
+		id: "list-followups", method: http.MethodGet, path: followupsPath, tag: tagFollowups,
+		summary: "List follow-ups", action: identity.ListFollowups, description: "Newest first. Needs svc:tasks:read.",
+	}, a.listFollowups)
 	register(a, operation{
-		id: "create-task", method: http.MethodPost, path: tasksPath, tag: tagTasks,
-		summary: "Create a task by hand", action: identity.CreateFollowup, status: http.StatusCreated,
+		id: "create-followup", method: http.MethodPost, path: followupsPath, tag: tagFollowups,
+		summary: "Create a follow-up by hand", action: identity.CreateFollowup, status: http.StatusCreated,
 		description: "Needs svc:tasks:write; assigning it to an agent also needs svc:a2a:write that reaches the agent.",
-	}, a.createTask)
+	}, a.createFollowup)
 	register(a, operation{
-		id: "get-task", method: http.MethodGet, path: taskPath, tag: tagTasks,
-		summary: "Get a task", action: identity.ReadFollowup, validID: followup.ValidID, cacheable: true, description: "Needs svc:tasks:read.",
-	}, a.getTask)
+		id: "get-followup", method: http.MethodGet, path: followupPath, tag: tagFollowups,
+		summary: "Get a follow-up", action: identity.ReadFollowup, validID: followup.ValidID, cacheable: true, description: "Needs svc:tasks:read.",
+	}, a.getFollowup)
 	register(a, operation{
-		id: "change-task", method: http.MethodPatch, path: taskPath, tag: tagTasks,
-		summary: "Change a task", action: identity.ChangeFollowup, validID: followup.ValidID,
+		id: "change-followup", method: http.MethodPatch, path: followupPath, tag: tagFollowups,
+		summary: "Change a follow-up", action: identity.ChangeFollowup, validID: followup.ValidID,
 		errors:      []int{http.StatusConflict, http.StatusPreconditionFailed},
 		description: "Changes the fields that are given. Needs svc:tasks:write; assigning it to an agent also needs svc:a2a:write that reaches the agent.",
-	}, a.changeTask)
+	}, a.changeFollowup)
 }
 
-type listTasksInput struct {
+type listFollowupsInput struct {
 	OrgPath
-	Status     taskStatusFilter `query:"status" doc:"Only this status."`
-	Assignee   assigneeFilter   `query:"assignee" doc:"Only this user's or agent's tasks; none: those without an assignee." example:"agent:fixer"`
+	Status     followupStatusFilter `query:"status" doc:"Only this status."`
+	Assignee   assigneeFilter   `query:"assignee" doc:"Only this user's or agent's follow-ups; none: those without an assignee." example:"agent:fixer"`
 	ProposalID string           `query:"proposal_id" pattern:"^[0-9A-Za-z-]{1,64}$" doc:"Only what this proposal led to." example:"prop-01k5x8r2m4v7c9w3q6z1t0h8ye"`
 	Page       pageNumber       `query:"page" doc:"The number of the page; 1 if left out."`
-	Limit      taskLimit        `query:"limit" doc:"Results on a page."`
+	Limit      followupLimit        `query:"limit" doc:"Results on a page."`
 }
 
-type listTasksOutput struct {
+type listFollowupsOutput struct {
 	Link []string `header:"Link" doc:"The first, previous and next page (RFC 8288)."`
-	Body TaskList
+	Body FollowupList
 }
 
-func (a *api) listTasks(ctx context.Context, c *call, in *listTasksInput) (*listTasksOutput, error) {
+func (a *api) listFollowups(ctx context.Context, c *call, in *listFollowupsInput) (*listFollowupsOutput, error) {
 	q := followup.Query{
 		Status: followup.Status(in.Status), Assignee: string(in.Assignee), ProposalID: in.ProposalID,
 		Page: int(in.Page), Limit: int(in.Limit),
@@ -65,30 +65,30 @@ func (a *api) listTasks(ctx context.Context, c *call, in *listTasksInput) (*list
 	if err != nil {
 		return nil, err
 	}
-	out := &listTasksOutput{
+	out := &listFollowupsOutput{
 		Link: links(c.request.URL, numbered(q.Page, q.Limit, len(list), total)),
-		Body: TaskList{Tasks: make([]Task, len(list)), Total: total, Page: q.Page},
+		Body: FollowupList{Followups: make([]Followup, len(list)), Total: total, Page: q.Page},
 	}
 	for i := range list {
-		out.Body.Tasks[i] = taskOf(&list[i])
+		out.Body.Followups[i] = followupOf(&list[i])
 	}
 	return out, nil
 }
 
-type createTaskInput struct {
+type createFollowupInput struct {
 	OrgPath
 	OnceHeader
-	Body payload[TaskCreation]
+	Body payload[FollowupCreation]
 }
 
-type createTaskOutput struct {
-	Location string `header:"Location" doc:"Where the new task is."`
+type createFollowupOutput struct {
+	Location string `header:"Location" doc:"Where the new follow-up is."`
 	ETag     string `header:"ETag" doc:"The version of the record."`
 	Replayed string `header:"Idempotency-Replayed" doc:"true, if the request had been carried out before."`
-	Body     Task
+	Body     Followup
 }
 
-func (a *api) createTask(ctx context.Context, c *call, in *createTaskInput) (*createTaskOutput, error) {
+func (a *api) createFollowup(ctx context.Context, c *call, in *createFollowupInput) (*createFollowupOutput, error) {
 	b := &in.Body.value
 	cmd := followup.Creation{Title: b.Title, Description: deref(b.Description), Assignee: deref(b.Assignee)}
 	if err := in.Body.check(cmd.Validate()); err != nil {
@@ -103,55 +103,55 @@ func (a *api) createTask(ctx context.Context, c *call, in *createTaskInput) (*cr
 		return nil, err
 	}
 	f := &done.Followup
-	return &createTaskOutput{
-		Location: c.request.URL.EscapedPath() + "/" + f.ID, ETag: taskTag(f), Replayed: replayed(done.Replayed), Body: taskOf(f),
+	return &createFollowupOutput{
+		Location: c.request.URL.EscapedPath() + "/" + f.ID, ETag: followupTag(f), Replayed: replayed(done.Replayed), Body: followupOf(f),
 	}, nil
 }
 
-type getTaskInput struct {
-	TaskPath
+type getFollowupInput struct {
+	FollowupPath
 	IfNoneMatch string `header:"If-None-Match" doc:"The ETag you hold: 304 if it is still right."`
 }
 
-type getTaskOutput struct {
+type getFollowupOutput struct {
 	Status       int
 	ETag         string `header:"ETag" doc:"The version of the record, for If-Match and If-None-Match."`
 	CacheControl string `header:"Cache-Control" doc:"Keep it, but ask each time."`
-	Body         Task
+	Body         Followup
 }
 
-func (a *api) getTask(ctx context.Context, c *call, in *getTaskInput) (*getTaskOutput, error) {
+func (a *api) getFollowup(ctx context.Context, c *call, in *getFollowupInput) (*getFollowupOutput, error) {
 	f, err := a.followups.Get(ctx, c.Access, in.ID)
 	if err != nil {
 		return nil, err
 	}
-	out := &getTaskOutput{Status: http.StatusOK, ETag: taskTag(&f), CacheControl: revalidate}
+	out := &getFollowupOutput{Status: http.StatusOK, ETag: followupTag(&f), CacheControl: revalidate}
 	if noneMatch(c.request.Header, out.ETag) {
 		out.Status = http.StatusNotModified
 		return out, nil
 	}
-	out.Body = taskOf(&f)
+	out.Body = followupOf(&f)
 	return out, nil
 }
 
-type changeTaskInput struct {
-	TaskPath
+type changeFollowupInput struct {
+	FollowupPath
 	OnceHeader
 	IfMatch string `header:"If-Match" doc:"The ETag you decided on: 412 if the record has changed since."`
-	Body    payload[TaskPatch]
+	Body    payload[FollowupPatch]
 }
 
-type changeTaskOutput struct {
+type changeFollowupOutput struct {
 	ETag     string `header:"ETag" doc:"The new version of the record."`
 	Replayed string `header:"Idempotency-Replayed" doc:"true, if the request had been carried out before."`
-	Body     Task
+	Body     Followup
 }
 
-func (a *api) changeTask(ctx context.Context, c *call, in *changeTaskInput) (*changeTaskOutput, error) {
+func (a *api) changeFollowup(ctx context.Context, c *call, in *changeFollowupInput) (*changeFollowupOutput, error) {
 	b := &in.Body.value
 	cmd := followup.Edit{Title: b.Title, Description: b.Description, Status: (*followup.Status)(b.Status), Assignee: b.Assignee}
 	var wrong []errs.Field
-	if *b == (TaskPatch{}) && len(in.Body.broken) == 0 {
+	if *b == (FollowupPatch{}) && len(in.Body.broken) == 0 {
 		wrong = []errs.Field{{In: errs.Body, Message: "must contain at least one of title, description, status and assignee"}}
 	}
 	if err := in.Body.check(cmd.Validate(), wrong...); err != nil {
@@ -171,8 +171,8 @@ func (a *api) changeTask(ctx context.Context, c *call, in *changeTaskInput) (*ch
 	if err != nil {
 		return nil, err
 	}
-	return &changeTaskOutput{ETag: taskTag(&done.Followup), Replayed: replayed(done.Replayed), Body: taskOf(&done.Followup)}, nil
+	return &changeFollowupOutput{ETag: followupTag(&done.Followup), Replayed: replayed(done.Replayed), Body: followupOf(&done.Followup)}, nil
 }
 
-// taskTag names the bytes of a task; everyone sees the same.
-func taskTag(f *followup.Followup) string { return etag(f.Version, "") }
+// followupTag names the bytes of a follow-up; everyone sees the same.
+func followupTag(f *followup.Followup) string { return etag(f.Version, "") }
