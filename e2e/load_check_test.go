@@ -17,7 +17,7 @@ type (
 		VotesFor                    int    `json:"votes_for"`
 		VotesAgainst                int    `json:"votes_against"`
 	}
-	voteRow struct{ Voter, Vote string }
+	voteRow     struct{ Voter, Vote string }
 	followupRow struct {
 		ID         string
 		ProposalID string `json:"proposal_id"`
@@ -117,7 +117,7 @@ func (f *fleet) followups(t *testing.T) map[string]int {
 	for n := 1; ; n++ {
 		var page struct {
 			Followups []followupRow
-			Total int
+			Total     int
 		}
 		f.read(t, fmt.Sprintf("/followups?limit=100&page=%d", n), &page)
 		for _, f := range page.Followups {

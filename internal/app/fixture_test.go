@@ -119,7 +119,7 @@ func checkCounters(t *testing.T, s *Server, key string) {
 		_, body := get(t, s.URL()+"/api/v1/orgs/main/"+path, key)
 		var page struct {
 			Proposals, Followups []json.RawMessage
-			Total            int
+			Total                int
 		}
 		if err := json.Unmarshal([]byte(body), &page); err != nil || page.Total == 0 || page.Total != len(page.Proposals)+len(page.Followups) {
 			t.Errorf("%s: total %d, %d and %d rows, %v", path, page.Total, len(page.Proposals), len(page.Followups), err)

@@ -70,8 +70,8 @@ func (c *followupListCmd) Run(e *env) error {
 	c.paging.add(q)
 	var list struct {
 		Followups []followupRecord `json:"followups"`
-		Total int              `json:"total"`
-		Page  int              `json:"page"`
+		Total     int              `json:"total"`
+		Page      int              `json:"page"`
 	}
 	if done, err := c.ask(e, call{method: http.MethodGet, path: "/followups", query: q}, &list); done {
 		return err

@@ -45,9 +45,9 @@ func (a *api) registerFollowups() {
 type listFollowupsInput struct {
 	OrgPath
 	Status     followupStatusFilter `query:"status" doc:"Only this status."`
-	Assignee   assigneeFilter   `query:"assignee" doc:"Only this user's or agent's follow-ups; none: those without an assignee." example:"agent:fixer"`
-	ProposalID string           `query:"proposal_id" pattern:"^[0-9A-Za-z-]{1,64}$" doc:"Only what this proposal led to." example:"prop-01k5x8r2m4v7c9w3q6z1t0h8ye"`
-	Page       pageNumber       `query:"page" doc:"The number of the page; 1 if left out."`
+	Assignee   assigneeFilter       `query:"assignee" doc:"Only this user's or agent's follow-ups; none: those without an assignee." example:"agent:fixer"`
+	ProposalID string               `query:"proposal_id" pattern:"^[0-9A-Za-z-]{1,64}$" doc:"Only what this proposal led to." example:"prop-01k5x8r2m4v7c9w3q6z1t0h8ye"`
+	Page       pageNumber           `query:"page" doc:"The number of the page; 1 if left out."`
 	Limit      followupLimit        `query:"limit" doc:"Results on a page."`
 }
 

@@ -26,7 +26,7 @@ fields are at fault, one entry for each in ` + "`errors`" + `.`
 const (
 	tagProposals = "Proposals"
 	tagVotes     = "Votes"
-	tagFollowups     = "Follow-ups"
+	tagFollowups = "Follow-ups"
 	tagFriction  = "Friction"
 	tagAgents    = "Agents"
 	tagA2A       = "A2A"

@@ -69,21 +69,21 @@ const maxPage = 1_000_000_000_000_000
 
 // The types of parameters, each with the domain's limits as its schema.
 type (
-	statusFilter     string
-	categoryFilter   string
-	priorityFilter   string
-	sortOrder        string
-	searchText       string
-	submitterFilter  string
-	submitterKind    string
-	evidenceFilter   string
-	include          string
+	statusFilter         string
+	categoryFilter       string
+	priorityFilter       string
+	sortOrder            string
+	searchText           string
+	submitterFilter      string
+	submitterKind        string
+	evidenceFilter       string
+	include              string
 	followupStatusFilter string
-	assigneeFilter   string
-	pageNumber       int
-	pageLimit        int
+	assigneeFilter       string
+	pageNumber           int
+	pageLimit            int
 	followupLimit        int
-	idempotencyKey   string
+	idempotencyKey       string
 
 	fingerprintFilter string
 )

@@ -38,9 +38,9 @@ func (o *listHistoryOutput) weight() (n int64) {
 	return n
 }
 
-func (o *listTasksOutput) weight() (n int64) {
-	for i := range o.Body.Tasks {
-		n += int64(len(o.Body.Tasks[i].Description))
+func (o *listFollowupsOutput) weight() (n int64) {
+	for i := range o.Body.Followups {
+		n += int64(len(o.Body.Followups[i].Description))
 	}
 	return n
 }

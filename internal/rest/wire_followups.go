@@ -39,8 +39,8 @@ func (Followup) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
 // FollowupList is one page of follow-ups.
 type FollowupList struct {
 	Followups []Followup `json:"followups" nullable:"false" doc:"The page, newest first; empty past the end."`
-	Total int64  `json:"total" doc:"How many match in all." example:"5"`
-	Page  int    `json:"page" doc:"The number of this page." example:"1"`
+	Total     int64      `json:"total" doc:"How many match in all." example:"5"`
+	Page      int        `json:"page" doc:"The number of this page." example:"1"`
 }
 
 // FollowupCreation is the body that makes a follow-up by hand.
