@@ -39,7 +39,9 @@ func TestABrokenBodyIsTheClientsFault(t *testing.T) {
 			go func() { // the server may answer before it has read everything
 				_, _ = fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\n%s\r\n\r\n%s",
 					proposals, ada, c.framing, c.body)
-				_ = conn.(*net.TCPConn).CloseWrite()
+				if c.status == http.StatusBadRequest { // a request that is whole would be taken for one that was given up
+					_ = conn.(*net.TCPConn).CloseWrite()
+				}
 			}()
 			res, err := http.ReadResponse(bufio.NewReader(conn), nil)
 			if err != nil {
@@ -47,7 +49,7 @@ func TestABrokenBodyIsTheClientsFault(t *testing.T) {
 			}
 			body, _ := io.ReadAll(res.Body)
 			if res.StatusCode != c.status {
-				t.Errorf("%d %s", res.StatusCode, body)
+				t.Errorf("got %d, want %d: %s", res.StatusCode, c.status, body)
 			}
 		})
 	}
