@@ -65,9 +65,9 @@ func assigneeCounter(assignee string) string {
 	return assignee
 }
 
-// flushCounts queues the collected counts, in one fixed order so that two
-// transactions never wait for each other in a circle.
-func (t *tx) flushCounts(slot int) {
+// changedCounters lists the counters to change in one fixed order, so that two transactions
+// never wait for each other in a circle.
+func (t *tx) changedCounters() []counter {
 	keys := make([]counter, 0, len(t.counts))
 	for c, n := range t.counts {
 		if n != 0 {
@@ -75,12 +75,38 @@ func (t *tx) flushCounts(slot int) {
 		}
 	}
 	slices.SortFunc(keys, compareCounters)
-	for _, c := range keys {
+	return keys
+}
+
+// flushCounts queues the collected counts, one statement for each.
+func (t *tx) flushCounts() {
+	for _, c := range t.changedCounters() {
 		t.exec(`INSERT INTO counters (org_id, kind, who, status, category, priority, slot, n)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+			VALUES ($1, $2, $3, $4, $5, $6, 0, $7)
 			ON CONFLICT (org_id, kind, who, status, category, priority, slot) DO UPDATE SET n = counters.n + excluded.n`,
-			c.org, c.kind, c.who, c.status, c.category, c.priority, slot, t.counts[c])
+			c.org, c.kind, c.who, c.status, c.category, c.priority, t.counts[c])
 	}
+}
+
+// flushCountsAtOnce is flushCounts for PostgreSQL, where every statement costs: all are
+// added in one, in their order.
+func (t *tx) flushCountsAtOnce(slot int) {
+	keys := t.changedCounters()
+	if len(keys) == 0 {
+		return
+	}
+	var orgs, kinds, whos, statuses, categories []string
+	var priorities, counts []int64
+	for _, c := range keys {
+		orgs, kinds, whos = append(orgs, c.org), append(kinds, c.kind), append(whos, c.who)
+		statuses, categories = append(statuses, c.status), append(categories, c.category)
+		priorities, counts = append(priorities, int64(c.priority)), append(counts, t.counts[c])
+	}
+	t.exec(`INSERT INTO counters (org_id, kind, who, status, category, priority, slot, n)
+		SELECT org, kind, who, status, category, priority, $8, n FROM unnest($1::text[], $2::text[], $3::text[], $4::text[],
+			$5::text[], $6::bigint[], $7::bigint[]) AS c (org, kind, who, status, category, priority, n)
+		ON CONFLICT (org_id, kind, who, status, category, priority, slot) DO UPDATE SET n = counters.n + excluded.n`,
+		orgs, kinds, whos, statuses, categories, priorities, counts, slot)
 }
 
 func compareCounters(a, b counter) int {

@@ -35,7 +35,8 @@ const (
 	writersLock   = 7_202_611_150_818 // shared by writes of earlier versions, taken by incompatible migrations
 )
 
-// codeMoved is how check fails: a division by zero.
+// codeMoved is how check fails: a division by zero. orFail fails in the same way, so
+// the fence is looked at after it.
 const codeMoved = "22012"
 
 // stopWriters makes an incompatible migration wait for the writes under way, and others

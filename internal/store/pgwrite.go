@@ -188,6 +188,9 @@ func (c *pgConn) finish(ss []statement) error {
 		if refusal := c.fence.refuse(c.ctx, c); refusal != nil {
 			return refusal
 		}
+		if ss[0].unless != nil {
+			return ss[0].unless
+		}
 	}
 	return err
 }

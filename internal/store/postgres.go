@@ -188,7 +188,7 @@ func (e *pg) query(ctx context.Context, sql string, args ...any) (rows, error) {
 // in a fixed order.
 func (t *tx) finish() {
 	slot := rand.IntN(slots) //nolint:gosec // spreads load
-	t.flushCounts(slot)
+	t.flushCountsAtOnce(slot)
 	orgs := make([]string, 0, len(t.touched))
 	for org := range t.touched {
 		orgs = append(orgs, org)

@@ -22,12 +22,9 @@ func (s *Store) InsertTask(ctx context.Context, c task.Change, lease time.Durati
 	if err != nil {
 		return err
 	}
-	write := s.eng.add
-	switch {
-	case sizeOf(events) >= wideWrite:
-		write = s.eng.writeWide
-	case t.FollowupID != "" || wideRows(events): // what shares a batch with a large one waits for it
-		write = s.eng.write
+	write := s.insertFor(events)
+	if t.FollowupID != "" && sizeOf(events) < wideWrite {
+		write = s.eng.write // it reads the follow-up
 	}
 	return write(ctx, func(x *tx) error {
 		expires, arg := x.d.leaseUntil("$14", lease, t.Lease.ExpiresAt)
@@ -54,35 +51,44 @@ func (s *Store) InsertTask(ctx context.Context, c task.Change, lease time.Durati
 	})
 }
 
-// FinishTask implements task.Store. On SQLite the row is not read again: it is
-// changed if it still is what the caller knows.
+// FinishTask implements task.Store. The row is not read again: it is changed if it still is
+// what the caller knows.
 func (s *Store) FinishTask(ctx context.Context, known task.Task, c task.Change) error {
 	events, err := encodeEvents(c.Events)
 	if err != nil {
 		return err
 	}
 	t := &c.Task
-	if s.d != &sqliteDialect || t.FollowupID != "" || known.Push {
+	if t.FollowupID != "" || known.Push {
 		_, err := s.UpdateTask(ctx, known.Org, known.UID, 0, func(cur task.Current) (task.Change, error) {
-			if cur.Task.Seq != known.Seq || cur.Task.Push != known.Push || cur.Task.Lease.Token != known.Lease.Token || !cur.Clock.Before(cur.Task.Lease.ExpiresAt) {
+			if cur.Task.Seq != known.Seq || cur.Task.Push != known.Push || cur.Task.Lease.Token != known.Lease.Token ||
+				!cur.Clock.Before(cur.Task.Lease.ExpiresAt) {
 				return task.Change{}, task.ErrChanged
 			}
 			return c, nil
 		})
 		return err
 	}
-	write := s.eng.add
-	if sizeOf(events) >= wideWrite {
-		write = s.eng.writeWide
-	}
-	return write(ctx, func(x *tx) error {
-		x.execUnless(task.ErrChanged, `UPDATE tasks SET state = $3, seq = $4, size = $5, lease = '', lease_expires = 0, delivered = $4,
-				last_turn = $6, updated_at = $7, status_seq = $10
-			WHERE org_id = $1 AND uid = $2 AND seq = $8 AND lease = $9 AND lease_expires > $7 AND push = 0`,
+	return s.insertFor(events)(ctx, func(x *tx) error {
+		x.execUnless(task.ErrChanged, x.d.orFail(`UPDATE tasks SET state = $3, seq = $4, size = $5, lease = '', lease_expires = 0,
+				delivered = $4, last_turn = $6, updated_at = $7, status_seq = $10
+			WHERE org_id = $1 AND uid = $2 AND seq = $8 AND lease = $9 AND lease_expires > `+x.d.clockOr("$7")+` AND push = 0`),
 			t.Org, t.UID, string(t.State), t.Seq, t.Size, t.LastTurn, micros(t.UpdatedAt), known.Seq, known.Lease.Token, t.StatusSeq)
 		x.insertEvents(t, events)
 		return nil
 	})
+}
+
+// insertFor is how events are written with others. What shares a batch with a large one
+// waits for it.
+func (s *Store) insertFor(events []logRow) func(context.Context, func(*tx) error) error {
+	switch {
+	case sizeOf(events) >= wideWrite:
+		return s.eng.writeWide
+	case wideRows(events):
+		return s.eng.write
+	}
+	return s.eng.add
 }
 
 // UpdateTask implements task.Store.

@@ -53,8 +53,8 @@ type statement struct {
 	sql  string
 	args []any
 	// unless, if set, is the refusal if the statement changes no row: what is queued
-	// after it is dropped. Only a write's first statement may have it, and only on
-	// SQLite: nothing needs to be undone then.
+	// after it is dropped. Only a write's first statement may have it: nothing needs to be
+	// undone then. On PostgreSQL the statement fails instead; see orFail.
 	unless error
 }
 

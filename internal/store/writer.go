@@ -69,7 +69,7 @@ func (w *writer) attempt(batch []*request) error {
 				merge(whole, t)
 			}
 		}
-		whole.flushCounts(0)
+		whole.flushCounts()
 		_, err := w.runAll(whole.statements)
 		return err
 	}()
