@@ -11,7 +11,7 @@ import (
 	"sync/atomic"
 )
 
-// lite is the SQLite engine: two pools of readers and one writer (see writer.go).
+// lite is the SQLite engine: two pools of readers and one writer (see lite_writer.go).
 type lite struct {
 	readers     *litePool
 	slowReaders *litePool // see lane.go
@@ -30,7 +30,7 @@ type lite struct {
 // liteOrg is what this process knows about an org's proposals.
 type liteOrg struct {
 	version atomic.Uint64
-	added   atomic.Int64 // what the text index must hold for a search, see indexer.go
+	added   atomic.Int64 // what the text index must hold for a search, see lite_indexer.go
 }
 
 func openSQLite(path string, o Options, met *metrics, revoked *revocations) (_ *lite, err error) {

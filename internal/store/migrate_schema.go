@@ -12,7 +12,7 @@ import (
 var migrationFiles embed.FS
 
 // moreSchema holds migrations beyond the released ones. Only builds for the test of
-// rolling upgrades set it; see upgradetest.go.
+// rolling upgrades set it; see migrate_upgradetest.go.
 var moreSchema []schemaFile
 
 // schemaFile is the text of one migration. Its first line says whether programs that
