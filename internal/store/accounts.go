@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"encoding/base64"
 	"time"
 
 	"github.com/parley-dev/parley/internal/account"
@@ -10,8 +9,14 @@ import (
 	"github.com/parley-dev/parley/internal/identity"
 )
 
+// Accounts keeps passwords, links to set them, accounts elsewhere and linked memberships.
+type Accounts struct{ *db }
+
+// Accounts returns the implementation of account.Store.
+func (s *Store) Accounts() Accounts { return Accounts{s.db} }
+
 // Credentials implements account.Store.
-func (s *Store) Credentials(ctx context.Context, p identity.Principal) (account.Credentials, error) {
+func (s Accounts) Credentials(ctx context.Context, p identity.Principal) (account.Credentials, error) {
 	return credentials(ctx, s.eng, p)
 }
 
@@ -33,7 +38,9 @@ func credentials(ctx context.Context, q reader, p identity.Principal) (account.C
 }
 
 // SetPassword implements account.Store.
-func (s *Store) SetPassword(ctx context.Context, p identity.Principal, hash string, at time.Time, e identity.AuditEntry) (int64, error) {
+func (s Accounts) SetPassword(
+	ctx context.Context, p identity.Principal, hash string, at time.Time, e identity.AuditEntry,
+) (int64, error) {
 	var n int64
 	err := s.eng.write(ctx, func(t *tx) (err error) {
 		n, err = t.setPassword(ctx, p, hash, at)
@@ -66,7 +73,7 @@ func (t *tx) setPassword(ctx context.Context, p identity.Principal, hash string,
 }
 
 // EndSessions implements account.Store.
-func (s *Store) EndSessions(ctx context.Context, p identity.Principal, at time.Time, e identity.AuditEntry) error {
+func (s Accounts) EndSessions(ctx context.Context, p identity.Principal, at time.Time, e identity.AuditEntry) error {
 	return s.eng.write(ctx, func(t *tx) error {
 		t.endLogins(p, at)
 		t.closeLinked(p)
@@ -89,7 +96,7 @@ func (t *tx) endLogins(p identity.Principal, at time.Time) {
 }
 
 // CreateLink implements account.Store.
-func (s *Store) CreateLink(ctx context.Context, l account.Link, h identity.Hash, e identity.AuditEntry) (account.Link, error) {
+func (s Accounts) CreateLink(ctx context.Context, l account.Link, h identity.Hash, e identity.AuditEntry) (account.Link, error) {
 	err := s.writeOnce(ctx, &l, func(t *tx) error {
 		var disabled int64
 		p := identity.Principal{Org: l.Org, Kind: identity.User, ID: l.User}
@@ -126,12 +133,12 @@ func oneLink(ctx context.Context, q reader, h identity.Hash, now time.Time, lock
 }
 
 // Link implements account.Store.
-func (s *Store) Link(ctx context.Context, h identity.Hash, now time.Time) (account.Link, error) {
+func (s Accounts) Link(ctx context.Context, h identity.Hash, now time.Time) (account.Link, error) {
 	return oneLink(ctx, s.eng, h, now, "")
 }
 
 // UseLink implements account.Store.
-func (s *Store) UseLink(
+func (s Accounts) UseLink(
 	ctx context.Context, h identity.Hash, hash string, at time.Time, entry func(account.Link) identity.AuditEntry,
 ) (account.Link, int64, error) {
 	var out account.Link
@@ -149,88 +156,4 @@ func (s *Store) UseLink(
 		return nil
 	})
 	return out, n, err
-}
-
-// Session implements account.Store.
-func (s *Store) Session(ctx context.Context, token string, now time.Time) ([]byte, bool, error) {
-	var text string
-	found, err := one(ctx, s.eng, []any{&text}, `SELECT data FROM sessions WHERE hash = $1 AND expires_at > $2`, token, micros(now))
-	if err != nil || !found {
-		return nil, false, err
-	}
-	data, err := base64.StdEncoding.DecodeString(text)
-	return data, err == nil, err
-}
-
-// CreateSession implements account.Store.
-func (s *Store) CreateSession(ctx context.Context, token string, data []byte, expires time.Time) error {
-	return s.eng.write(ctx, func(t *tx) error {
-		t.exec(`INSERT INTO sessions (hash, data, expires_at) VALUES ($1, $2, $3)`,
-			token, base64.StdEncoding.EncodeToString(data), micros(expires))
-		return nil
-	})
-}
-
-// UpdateSession implements account.Store.
-func (s *Store) UpdateSession(ctx context.Context, token string, data []byte, expires time.Time) error {
-	return s.eng.write(ctx, func(t *tx) error {
-		t.exec(`UPDATE sessions SET data = $2, expires_at = $3 WHERE hash = $1`,
-			token, base64.StdEncoding.EncodeToString(data), micros(expires))
-		return nil
-	})
-}
-
-// DeleteSession implements account.Store.
-func (s *Store) DeleteSession(ctx context.Context, token string) error {
-	return s.eng.write(ctx, func(t *tx) error {
-		t.exec(`DELETE FROM sessions WHERE hash = $1`, token)
-		return nil
-	})
-}
-
-// unusedClient is how long a client that nobody ever allowed anything is kept.
-const unusedClient = 7 * 24 * time.Hour
-
-// SweepLogins deletes sessions, links, requests, tokens and grants that are over, and
-// clients that registered themselves and were never used, a bounded number of rows a call.
-func (s *Store) SweepLogins(ctx context.Context, now time.Time) (int, error) {
-	const most = 500
-	n := 0
-	err := s.eng.write(ctx, func(t *tx) error {
-		n = 0
-		for _, c := range []struct {
-			find    string
-			before  time.Time
-			deletes []string
-		}{
-			{`SELECT hash FROM sessions WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2`, now, []string{`DELETE FROM sessions WHERE hash = $1`}},
-			{`SELECT hash FROM login_links WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2`, now, []string{`DELETE FROM login_links WHERE hash = $1`}},
-			{`SELECT hash FROM oauth_requests WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2`, now, []string{`DELETE FROM oauth_requests WHERE hash = $1`}},
-			{`SELECT hash FROM oauth_tokens WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2`, now, []string{`DELETE FROM oauth_tokens WHERE hash = $1`}},
-			{`SELECT id FROM oauth_grants WHERE ends_at <= $1 ORDER BY ends_at LIMIT $2`, now, []string{
-				`DELETE FROM oauth_refresh WHERE grant_id = $1`, `DELETE FROM oauth_tokens WHERE grant_id = $1`, `DELETE FROM oauth_grants WHERE id = $1`,
-			}},
-			{
-				`SELECT id FROM oauth_clients WHERE used_at = 0 AND created_at <= $1 AND org_id = '' ORDER BY created_at LIMIT $2`, now.Add(-unusedClient),
-				[]string{`DELETE FROM oauth_clients WHERE id = $1 AND used_at = 0`},
-			},
-		} {
-			err := each(ctx, t, func(r rows) error {
-				var key string
-				if err := r.Scan(&key); err != nil {
-					return err
-				}
-				n++
-				for _, sql := range c.deletes {
-					t.exec(sql, key)
-				}
-				return nil
-			}, c.find, micros(c.before), most)
-			if err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	return n, err
 }

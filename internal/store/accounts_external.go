@@ -10,7 +10,7 @@ import (
 )
 
 // Arrive implements account.Store.
-func (s *Store) Arrive(
+func (s Accounts) Arrive(
 	ctx context.Context, a account.Arrival, by account.Proof, at time.Time, decide func(account.Scene) (account.Outcome, error),
 ) (account.Signed, error) {
 	var out account.Signed
@@ -139,13 +139,13 @@ func identitiesOf(ctx context.Context, q reader, p identity.Principal) ([]accoun
 }
 
 // Identities implements account.Store.
-func (s *Store) Identities(ctx context.Context, p identity.Principal) ([]account.Identity, error) {
+func (s Accounts) Identities(ctx context.Context, p identity.Principal) ([]account.Identity, error) {
 	return identitiesOf(ctx, s.eng, p)
 }
 
 // Disconnect implements account.Store. The user is locked: of two at once that leave
 // no way to sign in, the second finds that.
-func (s *Store) Disconnect(
+func (s Accounts) Disconnect(
 	ctx context.Context, p identity.Principal, issuer string, decide func(account.Credentials, []account.Identity) (identity.AuditEntry, error),
 ) error {
 	return s.eng.write(ctx, func(t *tx) error {
@@ -176,17 +176,4 @@ func (s *Store) Disconnect(
 		t.audit(e)
 		return nil
 	})
-}
-
-// MemberBySubject implements account.Store.
-func (s *Store) MemberBySubject(ctx context.Context, org, issuer, subject string) (identity.Member, error) {
-	found, err := membersWhere(ctx, s.eng, `org_id = $1 AND kind = 'user' AND id = (SELECT user_id FROM identities
-		WHERE org_id = $1 AND issuer = $2 AND subject = $3)`, org, issuer, subject)
-	if err == nil && len(found) == 0 {
-		err = errs.ErrNotFound
-	}
-	if err != nil {
-		return identity.Member{}, err
-	}
-	return found[0], nil
 }

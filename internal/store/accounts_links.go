@@ -35,7 +35,7 @@ const ofUsers = `FROM principals p LEFT JOIN passwords w ON w.org_id = p.org_id 
 	LEFT JOIN account_links l ON l.org_id = p.org_id AND l.user_id = p.id WHERE `
 
 // Standings implements account.Store.
-func (s *Store) Standings(ctx context.Context, users []identity.Principal) ([]account.Standing, error) {
+func (s Accounts) Standings(ctx context.Context, users []identity.Principal) ([]account.Standing, error) {
 	var terms []string
 	var args []any
 	for _, p := range users {
@@ -50,7 +50,7 @@ func (s *Store) Standings(ctx context.Context, users []identity.Principal) ([]ac
 }
 
 // OrgNames implements account.Store.
-func (s *Store) OrgNames(ctx context.Context, orgs []string) (map[string]string, error) {
+func (s Accounts) OrgNames(ctx context.Context, orgs []string) (map[string]string, error) {
 	names := map[string]string{}
 	var places []string
 	var args []any
@@ -71,7 +71,7 @@ func (s *Store) OrgNames(ctx context.Context, orgs []string) (map[string]string,
 }
 
 // Linked implements account.Store.
-func (s *Store) Linked(ctx context.Context, p identity.Principal) ([]account.Standing, error) {
+func (s Accounts) Linked(ctx context.Context, p identity.Principal) ([]account.Standing, error) {
 	return linked(ctx, s.eng, p, "")
 }
 
@@ -131,7 +131,7 @@ func (t *tx) closeLinked(p identity.Principal) {
 }
 
 // LinkUsers implements account.Store.
-func (s *Store) LinkUsers(
+func (s Accounts) LinkUsers(
 	ctx context.Context, p, with identity.Principal, fresh string, at time.Time,
 	decide func(of, and []account.Standing) ([]identity.AuditEntry, error),
 ) error {
@@ -170,7 +170,7 @@ func (s *Store) LinkUsers(
 }
 
 // JoinLinked implements account.Store.
-func (s *Store) JoinLinked(
+func (s Accounts) JoinLinked(
 	ctx context.Context, h identity.Hash, p identity.Principal, fresh string, at time.Time,
 	decide func(identity.Invitation, []account.Standing) (identity.Member, []identity.AuditEntry, error),
 ) (identity.Member, int64, error) {
@@ -210,7 +210,7 @@ func (s *Store) JoinLinked(
 }
 
 // Unlink implements account.Store.
-func (s *Store) Unlink(
+func (s Accounts) Unlink(
 	ctx context.Context, p identity.Principal, decide func([]account.Standing) ([]identity.AuditEntry, error),
 ) error {
 	return s.eng.write(ctx, func(t *tx) error {

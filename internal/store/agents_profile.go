@@ -72,8 +72,8 @@ func decodeProfile(text string) (agent.Profile, error) {
 	return p, nil
 }
 
-// AgentProfile implements agent.Store.
-func (s *Store) AgentProfile(ctx context.Context, org, id string) (agent.Profile, error) {
+// Profile implements agent.Store.
+func (s Agents) Profile(ctx context.Context, org, id string) (agent.Profile, error) {
 	return profileOf(ctx, s.eng, org, id)
 }
 

@@ -110,7 +110,7 @@ func TestALostRaceWritesNothing(t *testing.T) {
 	if err != nil || record.ID != "first" || !once.Replayed() {
 		t.Errorf("%v: got %q, replayed %v", err, record.ID, once.Replayed())
 	}
-	if entries, err := s.Audit(t.Context(), "acme", identity.AuditFilter{Limit: 10}); err != nil || len(entries) != 0 {
+	if entries, err := s.Audit().List(t.Context(), "acme", identity.AuditFilter{Limit: 10}); err != nil || len(entries) != 0 {
 		t.Errorf("%v: %d entries in the audit log; want none", err, len(entries))
 	}
 }

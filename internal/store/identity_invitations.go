@@ -9,7 +9,7 @@ import (
 )
 
 // CreateInvitation implements identity.Store.
-func (s *Store) CreateInvitation(
+func (s Identity) CreateInvitation(
 	ctx context.Context, i identity.Invitation, h identity.Hash, e identity.AuditEntry, limits ...identity.Quota,
 ) (identity.Invitation, error) {
 	err := s.writeOnce(ctx, &i, func(t *tx) error {
@@ -32,7 +32,7 @@ func (s *Store) CreateInvitation(
 }
 
 // Invitations implements identity.Store.
-func (s *Store) Invitations(ctx context.Context, org, before string, n int) ([]identity.Invitation, error) {
+func (s Identity) Invitations(ctx context.Context, org, before string, n int) ([]identity.Invitation, error) {
 	w := where{sql: `org_id = $1`, args: []any{org}}
 	if before != "" {
 		w.and(`id < ?`, before)
@@ -66,12 +66,12 @@ func oneInvitation(ctx context.Context, q reader, where string, args ...any) (id
 }
 
 // InvitationByHash implements identity.Store.
-func (s *Store) InvitationByHash(ctx context.Context, h identity.Hash) (identity.Invitation, error) {
+func (s Identity) InvitationByHash(ctx context.Context, h identity.Hash) (identity.Invitation, error) {
 	return oneInvitation(ctx, s.eng, `hash = $1`, hex.EncodeToString(h[:]))
 }
 
 // ChangeInvitation implements identity.Store.
-func (s *Store) ChangeInvitation(
+func (s Identity) ChangeInvitation(
 	ctx context.Context, org, id string, decide func(*identity.Invitation) ([]identity.AuditEntry, error),
 ) (identity.Invitation, error) {
 	var out identity.Invitation
@@ -92,7 +92,7 @@ func (s *Store) ChangeInvitation(
 
 // AcceptInvitation implements identity.Store. The row is locked, or there is one
 // writer: of several at once, all but the first find it accepted.
-func (s *Store) AcceptInvitation(
+func (s Identity) AcceptInvitation(
 	ctx context.Context, h identity.Hash, password string, decide func(identity.Invitation) (identity.Member, identity.AuditEntry, error),
 ) (identity.Member, error) {
 	var out identity.Member

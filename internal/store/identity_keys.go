@@ -12,41 +12,8 @@ import (
 	"github.com/parley-dev/parley/internal/identity"
 )
 
-// newEpoch tells the caches of all nodes that a right may have been taken away in an
-// org; an empty org means any. This node's caches are told right after the commit,
-// those of other nodes find the new epoch when they next look.
-func (t *tx) newEpoch(org string) {
-	t.exec(`UPDATE identity_epoch SET epoch = epoch + 1 WHERE id = 1`)
-	if !slices.Contains(t.revoked, org) {
-		t.revoked = append(t.revoked, org)
-	}
-}
-
-// OnRevoke has f called after each commit of this process that may have taken rights
-// away in an org, and before the caller of the write is answered. An empty org means
-// any. f must not use the store. OnRevoke is called before the first write.
-func (s *Store) OnRevoke(f func(org string)) { s.revoked.f = f }
-
-// revocations is where the engines tell of them.
-type revocations struct{ f func(org string) }
-
-func (r *revocations) tell(t *tx) {
-	for _, org := range t.revoked {
-		if r.f != nil {
-			r.f(org)
-		}
-	}
-}
-
-// IdentityEpoch implements identity.Store.
-func (s *Store) IdentityEpoch(ctx context.Context) (int64, error) {
-	var n int64
-	_, err := one(ctx, s.eng, []any{&n}, `SELECT epoch FROM identity_epoch WHERE id = 1`)
-	return n, err
-}
-
 // CreateKey implements identity.Store.
-func (s *Store) CreateKey(
+func (s Identity) CreateKey(
 	ctx context.Context, k identity.Key, h identity.Hash, grantor identity.Principal, e identity.AuditEntry,
 	limits ...identity.Quota,
 ) (identity.Key, error) {
@@ -128,7 +95,7 @@ func keysWith(ctx context.Context, q reader, replaces, where string, args ...any
 }
 
 // Keys implements identity.Store.
-func (s *Store) Keys(ctx context.Context, org string, f identity.KeyFilter) ([]identity.Key, error) {
+func (s Identity) Keys(ctx context.Context, org string, f identity.KeyFilter) ([]identity.Key, error) {
 	w := where{sql: `k.org_id = $1`, args: []any{org}}
 	if p := f.Principal; p.Kind != "" {
 		w.and(`k.kind = ?`, string(p.Kind))
@@ -169,13 +136,18 @@ func (s *Store) Keys(ctx context.Context, org string, f identity.KeyFilter) ([]i
 	return keysWhere(ctx, s.eng, w.sql+order+limit(f.Limit), w.args...)
 }
 
+// Keys implements task.Store.
+func (s *Store) Keys(ctx context.Context, org string, f identity.KeyFilter) ([]identity.Key, error) {
+	return s.Identity().Keys(ctx, org, f)
+}
+
 // Key implements identity.Store.
-func (s *Store) Key(ctx context.Context, org, id string) (identity.Key, error) {
+func (s Identity) Key(ctx context.Context, org, id string) (identity.Key, error) {
 	return oneKey(ctx, s.eng, `k.org_id = $1 AND k.id = $2`, org, id)
 }
 
-// KeyByHash implements identity.Store.
-func (s *Store) KeyByHash(ctx context.Context, h identity.Hash) (identity.Key, error) {
+// KeyByHash implements identity.KeyStore.
+func (s Identity) KeyByHash(ctx context.Context, h identity.Hash) (identity.Key, error) {
 	// For whoever authenticates, one look-up is enough: nobody asks what the key replaces.
 	return onlyKey(keysWith(ctx, s.eng, `''`, `k.hash = $1`, hex.EncodeToString(h[:])))
 }
@@ -204,7 +176,9 @@ func (t *tx) lockKey(ctx context.Context, org, id string) (identity.Key, error) 
 }
 
 // RevokeKey implements identity.Store.
-func (s *Store) RevokeKey(ctx context.Context, org, id string, decide func(*identity.Key) ([]identity.AuditEntry, error)) (identity.Key, error) {
+func (s Identity) RevokeKey(
+	ctx context.Context, org, id string, decide func(*identity.Key) ([]identity.AuditEntry, error),
+) (identity.Key, error) {
 	var out identity.Key
 	err := s.eng.write(ctx, func(t *tx) (err error) {
 		if out, err = t.lockKey(ctx, org, id); err != nil {
@@ -223,7 +197,7 @@ func (s *Store) RevokeKey(ctx context.Context, org, id string, decide func(*iden
 }
 
 // RotateKey implements identity.Store.
-func (s *Store) RotateKey(
+func (s Identity) RotateKey(
 	ctx context.Context, org, id string, h identity.Hash, decide func(identity.Key) (identity.Rotation, error),
 ) (identity.Key, error) {
 	var out identity.Key
@@ -258,8 +232,8 @@ func (s *Store) RotateKey(
 	return out, err
 }
 
-// TouchKeys implements identity.Store.
-func (s *Store) TouchKeys(ctx context.Context, used map[string]time.Time) error {
+// TouchKeys implements identity.KeyStore.
+func (s Identity) TouchKeys(ctx context.Context, used map[string]time.Time) error {
 	if len(used) == 0 {
 		return nil
 	}

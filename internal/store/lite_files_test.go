@@ -29,7 +29,7 @@ func TestFilesOfTheStoreArePrivate(t *testing.T) { //nolint:paralleltest // see 
 	t.Cleanup(release)
 	s := open(t, store.Options{Dir: dir})
 	e := identity.NewEntry(t.Context(), time.Now().UTC(), "acme", identity.OrgCreate, "acme", "")
-	if err := s.CreateOrg(t.Context(), identity.Org{ID: "acme", Name: "Acme", CreatedAt: e.At}, e); err != nil {
+	if err := s.Identity().CreateOrg(t.Context(), identity.Org{ID: "acme", Name: "Acme", CreatedAt: e.At}, e); err != nil {
 		t.Fatal(err)
 	}
 	files, err := os.ReadDir(dir)

@@ -28,7 +28,7 @@ func TestIndexerGoesOn(t *testing.T) {
 			Org: ann.Org, ID: fmt.Sprintf("prop-%026d", i), Title: fmt.Sprintf("upload number%d", i), Status: proposal.Open,
 			Category: proposal.Reliability, Priority: proposal.Normal, SubmittedBy: ann.Ref(), SubmittedAt: now, UpdatedAt: now, Version: 1,
 		}
-		if _, err := s.Insert(t.Context(), p, ann, nil); err != nil {
+		if _, err := s.Proposals().Insert(t.Context(), p, ann, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -49,7 +49,7 @@ func TestIndexerGoesOn(t *testing.T) {
 		cur.Proposal.Title = "download"
 		return proposal.Change{Proposal: cur.Proposal, Entry: proposal.Entry{Kind: proposal.Edited, Actor: ann.Ref(), At: now}}, nil
 	}
-	if _, err := first.Update(t.Context(), fmt.Sprintf("prop-%026d", n), "", ann, nil, edit); err != nil {
+	if _, err := first.Proposals().Update(t.Context(), fmt.Sprintf("prop-%026d", n), "", ann, nil, edit); err != nil {
 		t.Fatal(err)
 	}
 	if err := first.Close(); err != nil {
@@ -59,7 +59,7 @@ func TestIndexerGoesOn(t *testing.T) {
 	second := open(t, store.Options{Dir: dir})
 	count := func(word string) int64 {
 		t.Helper()
-		_, total, err := second.List(t.Context(), proposal.Filter{
+		_, total, err := second.Proposals().List(t.Context(), proposal.Filter{
 			Org: ann.Org, Words: []string{word}, Limit: 20, Sort: proposal.SortNewest, Viewer: proposal.Viewer{Principal: ann, Admin: true},
 		})
 		if err != nil {

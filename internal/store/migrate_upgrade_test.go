@@ -115,7 +115,7 @@ func (u upgrade) refused(o Options, words ...string) {
 var upgrader = identity.Principal{Org: "acme", Kind: identity.User, ID: "ann"}
 
 func submitTo(ctx context.Context, s *Store, n int) error {
-	_, err := s.Insert(ctx, proposal.Proposal{
+	_, err := s.Proposals().Insert(ctx, proposal.Proposal{
 		Org: "acme", ID: fmt.Sprintf("prop-%026d", n), Title: "x", Status: proposal.Open, Category: proposal.Reliability,
 		Priority: proposal.Normal, SubmittedBy: upgrader.Ref(), SubmittedAt: time.Unix(1, 0), UpdatedAt: time.Unix(1, 0), Version: 1,
 	}, upgrader, nil)
@@ -125,7 +125,7 @@ func submitTo(ctx context.Context, s *Store, n int) error {
 // mustCount checks that the counters say what rows there are.
 func (u upgrade) mustCount(s *Store, want int64) {
 	u.t.Helper()
-	items, total, err := s.List(u.t.Context(), proposal.Filter{
+	items, total, err := s.Proposals().List(u.t.Context(), proposal.Filter{
 		Org: "acme", Limit: 200, Sort: proposal.SortReview, Viewer: proposal.Viewer{Principal: upgrader, Admin: true},
 	})
 	if err != nil || total != want || int64(len(items)) != want {
@@ -237,7 +237,7 @@ func TestAForcedMigrationFencesOlderNodes(t *testing.T) {
 		if !moved(old.Moved()) || !moved(old.Ping(t.Context())) {
 			t.Errorf("%v, %v", old.Moved(), old.Ping(t.Context()))
 		}
-		if _, _, err := old.List(t.Context(), proposal.Filter{Org: "acme", Limit: 1, Sort: proposal.SortReview}); !moved(err) {
+		if _, _, err := old.Proposals().List(t.Context(), proposal.Filter{Org: "acme", Limit: 1, Sort: proposal.SortReview}); !moved(err) {
 			t.Errorf("a read of the old node: %v", err)
 		}
 		u.mustSubmit(newer, 2)

@@ -14,7 +14,7 @@ import (
 
 // CreateOrgClient implements oauth.Store. The org's row is locked, so that two at once
 // do not both find room for the last.
-func (s *Store) CreateOrgClient(
+func (s OAuth) CreateOrgClient(
 	ctx context.Context, c oauth.Client, secret identity.Hash, most int, e identity.AuditEntry,
 ) (oauth.Client, error) {
 	err := s.writeOnce(ctx, &c, func(t *tx) error {
@@ -43,7 +43,7 @@ func (s *Store) CreateOrgClient(
 }
 
 // OrgClient implements oauth.Store.
-func (s *Store) OrgClient(ctx context.Context, org, id string) (oauth.Client, error) {
+func (s OAuth) OrgClient(ctx context.Context, org, id string) (oauth.Client, error) {
 	return oneOrgClient(ctx, s.eng, org, id, "")
 }
 
@@ -59,7 +59,7 @@ func oneOrgClient(ctx context.Context, q reader, org, id, lock string) (oauth.Cl
 const clientsOf = `SELECT ` + clientColumns + ` FROM oauth_clients WHERE `
 
 // OrgClients implements oauth.Store.
-func (s *Store) OrgClients(ctx context.Context, org string, f oauth.ClientFilter) ([]oauth.Client, error) {
+func (s OAuth) OrgClients(ctx context.Context, org string, f oauth.ClientFilter) ([]oauth.Client, error) {
 	w := where{sql: `org_id = $1 AND org_id <> ''`, args: []any{org}}
 	if f.Before != "" {
 		w.and(`id < ?`, f.Before)
@@ -76,7 +76,7 @@ func (s *Store) OrgClients(ctx context.Context, org string, f oauth.ClientFilter
 
 // UpdateOrgClient implements oauth.Store. Whether a token works depends on the scopes of
 // its client, so the caches of all nodes are told of others.
-func (s *Store) UpdateOrgClient(ctx context.Context, id string, by identity.Principal, once *idempotency.Key,
+func (s OAuth) UpdateOrgClient(ctx context.Context, id string, by identity.Principal, once *idempotency.Key,
 	edit func(oauth.Client) (oauth.Client, []identity.AuditEntry, error),
 ) (oauth.ClientOutcome, error) {
 	var out oauth.ClientOutcome
@@ -111,7 +111,7 @@ func (s *Store) UpdateOrgClient(ctx context.Context, id string, by identity.Prin
 
 // RotateOrgClient implements oauth.Store. Secrets are read for each use and kept in no
 // cache, so nobody needs to be told.
-func (s *Store) RotateOrgClient(ctx context.Context, org, id string, secret identity.Hash,
+func (s OAuth) RotateOrgClient(ctx context.Context, org, id string, secret identity.Hash,
 	decide func(oauth.Client) (time.Time, identity.AuditEntry, error),
 ) (oauth.Client, error) {
 	var out oauth.Client
@@ -137,7 +137,7 @@ func (s *Store) RotateOrgClient(ctx context.Context, org, id string, secret iden
 }
 
 // DeleteOrgClient implements oauth.Store.
-func (s *Store) DeleteOrgClient(
+func (s OAuth) DeleteOrgClient(
 	ctx context.Context, org, id string, at time.Time, entry func(oauth.Client) identity.AuditEntry,
 ) (oauth.Client, error) {
 	var out oauth.Client

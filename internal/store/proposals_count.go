@@ -11,7 +11,7 @@ import (
 
 // countRows is how many rows a list without words has. The counters know it; only the one
 // proposal of a fingerprint is looked for.
-func (s *Store) countRows(ctx context.Context, f proposal.Filter) (n int64, err error) {
+func (s Proposals) countRows(ctx context.Context, f proposal.Filter) (n int64, err error) {
 	q := newListQuery(s.d, f, 0)
 	sql := ""
 	if f.Fingerprint != "" {
@@ -113,7 +113,7 @@ func (q *listQuery) terms(who string) []term {
 }
 
 // Counts implements proposal.Store.
-func (s *Store) Counts(ctx context.Context, f proposal.Filter) (counts map[proposal.Status]int64, err error) {
+func (s Proposals) Counts(ctx context.Context, f proposal.Filter) (counts map[proposal.Status]int64, err error) {
 	f.Status = ""
 	switch q := newListQuery(s.d, f, 0); {
 	case len(f.Words) > 0:

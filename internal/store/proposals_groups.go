@@ -10,7 +10,7 @@ import (
 
 // Groups implements proposal.Store. It reads through all that match, in an index where one
 // has what is needed.
-func (s *Store) Groups(ctx context.Context, f proposal.Filter, by proposal.GroupBy) ([]proposal.Group, error) {
+func (s Proposals) Groups(ctx context.Context, f proposal.Filter, by proposal.GroupBy) ([]proposal.Group, error) {
 	key, evidence, index := "p.submitted_by", "0", bySubmitter
 	if by == proposal.ByFingerprint {
 		key, evidence = "p.fingerprint", "sum(p.evidence)"

@@ -22,7 +22,7 @@ const (
 // List implements proposal.Store. It finds the keys of a page in an index first
 // and then reads these rows only, so that a page costs the same whatever the
 // size of the org.
-func (s *Store) List(ctx context.Context, f proposal.Filter) (items []proposal.Item, total int64, err error) {
+func (s Proposals) List(ctx context.Context, f proposal.Filter) (items []proposal.Item, total int64, err error) {
 	if len(f.Words) > 0 {
 		err = s.slow(ctx, f.Org, func(ctx context.Context, r reader) (err error) {
 			items, total, err = s.search(ctx, r, f)
@@ -52,7 +52,7 @@ func (s *Store) List(ctx context.Context, f proposal.Filter) (items []proposal.I
 
 // search finds a page of the proposals with the filter's words and counts all of
 // them.
-func (s *Store) search(ctx context.Context, r reader, f proposal.Filter) ([]proposal.Item, int64, error) {
+func (s Proposals) search(ctx context.Context, r reader, f proposal.Filter) ([]proposal.Item, int64, error) {
 	var total int64
 	scan, err := s.searchScans(ctx, r, f.Org)
 	if err != nil {
@@ -68,7 +68,7 @@ func (s *Store) search(ctx context.Context, r reader, f proposal.Filter) ([]prop
 
 // searchScans reports whether a search reads through the org's proposals. Otherwise, the
 // index has all of them when it returns.
-func (s *Store) searchScans(ctx context.Context, r reader, org string) (bool, error) {
+func (s Proposals) searchScans(ctx context.Context, r reader, org string) (bool, error) {
 	var size int64
 	if _, err := one(ctx, r, []any{&size}, `SELECT CAST(coalesce(sum(n), 0) AS BIGINT) FROM counters
 		WHERE org_id = $1 AND kind = $2 AND who = ''`, org, countProposals); err != nil {

@@ -9,7 +9,7 @@ import (
 )
 
 // Notes implements proposal.Store.
-func (s *Store) Notes(ctx context.Context, org string) ([]proposal.SavedNote, error) {
+func (s Proposals) Notes(ctx context.Context, org string) ([]proposal.SavedNote, error) {
 	return notesWhere(ctx, s.eng, `org_id = $1 ORDER BY title, id`, org)
 }
 
@@ -27,7 +27,9 @@ func notesWhere(ctx context.Context, r reader, where string, args ...any) ([]pro
 }
 
 // CreateNote implements proposal.Store.
-func (s *Store) CreateNote(ctx context.Context, n proposal.SavedNote, e identity.AuditEntry, most identity.Quota) (proposal.SavedNote, error) {
+func (s Proposals) CreateNote(
+	ctx context.Context, n proposal.SavedNote, e identity.AuditEntry, most identity.Quota,
+) (proposal.SavedNote, error) {
 	n.CreatedAt = fromMicros(micros(n.CreatedAt)) // as it will be read
 	err := s.writeOnce(ctx, &n, func(t *tx) error {
 		if err := t.withinQuota(ctx, n.Org, []identity.Quota{most}, func(q identity.Quota) (int, error) {
@@ -44,7 +46,9 @@ func (s *Store) CreateNote(ctx context.Context, n proposal.SavedNote, e identity
 }
 
 // DeleteNote implements proposal.Store.
-func (s *Store) DeleteNote(ctx context.Context, org, id string, entry func(proposal.SavedNote) identity.AuditEntry) (n proposal.SavedNote, err error) {
+func (s Proposals) DeleteNote(
+	ctx context.Context, org, id string, entry func(proposal.SavedNote) identity.AuditEntry,
+) (n proposal.SavedNote, err error) {
 	err = s.eng.write(ctx, func(t *tx) error {
 		found, err := notesWhere(ctx, t, `org_id = $1 AND id = $2`+t.d.forUpdate, org, id)
 		if err == nil && len(found) == 0 {

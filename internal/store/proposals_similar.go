@@ -21,7 +21,7 @@ const (
 
 // Similar implements proposal.Store. It returns candidates: those with the most or the
 // rarest of the words.
-func (s *Store) Similar(ctx context.Context, like proposal.Likeness) ([]proposal.Proposal, error) {
+func (s Proposals) Similar(ctx context.Context, like proposal.Likeness) ([]proposal.Proposal, error) {
 	var found []proposal.Proposal
 	err := s.slow(ctx, like.Org, func(ctx context.Context, r reader) error {
 		scan, err := s.searchScans(ctx, r, like.Org)
@@ -49,7 +49,7 @@ func among(w *where, like proposal.Likeness) {
 }
 
 // likeByScan reads through the proposals of a small org.
-func (s *Store) likeByScan(ctx context.Context, r reader, like proposal.Likeness) ([]string, error) {
+func (s Proposals) likeByScan(ctx context.Context, r reader, like proposal.Likeness) ([]string, error) {
 	w := where{sql: `p.org_id = $1`, args: []any{like.Org, s.d.likeWords(like.Words)}}
 	among(&w, like)
 	return strs(ctx, r, fmt.Sprintf(`SELECT k.id FROM (SELECT p.id, %s AS n FROM %s WHERE %s) k
@@ -58,7 +58,7 @@ func (s *Store) likeByScan(ctx context.Context, r reader, like proposal.Likeness
 
 // likeByIndex looks each word up. A proposal with few others that have the same word is
 // more alike than one of many.
-func (s *Store) likeByIndex(ctx context.Context, r reader, like proposal.Likeness) ([]string, error) {
+func (s Proposals) likeByIndex(ctx context.Context, r reader, like proposal.Likeness) ([]string, error) {
 	score := map[string]float64{}
 	for _, word := range like.Words {
 		w := where{sql: `p.org_id = $1`, args: []any{like.Org, s.d.exactly(word)}}
@@ -75,18 +75,6 @@ func (s *Store) likeByIndex(ctx context.Context, r reader, like proposal.Likenes
 		return cmp.Or(-cmp.Compare(score[a], score[b]), -cmp.Compare(a, b))
 	})
 	return ids[:min(len(ids), proposal.SimilarCandidates)], nil
-}
-
-// strs reads one column of text.
-func strs(ctx context.Context, r reader, sql string, args ...any) ([]string, error) {
-	var list []string
-	err := each(ctx, r, func(r rows) error {
-		var s string
-		err := r.Scan(&s)
-		list = append(list, s)
-		return err
-	}, sql, args...)
-	return list, err
 }
 
 // records reads whole proposals, in no order.

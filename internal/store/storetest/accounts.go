@@ -18,7 +18,7 @@ func (plain) Hash(_ context.Context, p string) (string, error)    { return "plai
 func (plain) Verify(_ context.Context, h, p string) (bool, error) { return h == "plain:"+p, nil }
 func (plain) Decoy() string                                       { return "nobody's" }
 
-func (w *world) people() *account.Accounts { return account.New(w.store, plain{}, w.now) }
+func (w *world) people() *account.Accounts { return account.New(w.store.Accounts(), w.store.Audit(), plain{}, w.now) }
 
 const goodPassword = "correct horse battery"
 
@@ -143,11 +143,11 @@ func (w *world) race(f func() error) int64 {
 
 func testSessionStaysEnded(w *world) {
 	ctx := w.Context()
-	w.must(w.store.CreateSession(ctx, "t1", []byte("x"), w.now().Add(time.Hour)))
-	w.must(w.store.DeleteSession(ctx, "t1"))
+	w.must(w.store.Sessions().Create(ctx, "t1", []byte("x"), w.now().Add(time.Hour)))
+	w.must(w.store.Sessions().Delete(ctx, "t1"))
 	// What a request does that loaded the session before it ended.
-	w.must(w.store.UpdateSession(ctx, "t1", []byte("x"), w.now().Add(time.Hour)))
-	if _, found, err := w.store.Session(ctx, "t1", w.now()); found || err != nil {
+	w.must(w.store.Sessions().Update(ctx, "t1", []byte("x"), w.now().Add(time.Hour)))
+	if _, found, err := w.store.Sessions().Get(ctx, "t1", w.now()); found || err != nil {
 		w.Errorf("a session that ended is back: %t, %v", found, err)
 	}
 }
@@ -155,34 +155,34 @@ func testSessionStaysEnded(w *world) {
 func testSessions(w *world) {
 	ctx := w.Context()
 	data := []byte{0, 1, 2, 0xff}
-	w.must(w.store.CreateSession(ctx, "t1", []byte("old"), w.now().Add(time.Hour)))
-	w.must(w.store.UpdateSession(ctx, "t1", data, w.now().Add(time.Hour)))
-	got, found, err := w.store.Session(ctx, "t1", w.now())
+	w.must(w.store.Sessions().Create(ctx, "t1", []byte("old"), w.now().Add(time.Hour)))
+	w.must(w.store.Sessions().Update(ctx, "t1", data, w.now().Add(time.Hour)))
+	got, found, err := w.store.Sessions().Get(ctx, "t1", w.now())
 	w.must(err)
 	if !found || string(got) != string(data) {
 		w.Errorf("session %v, %t", got, found)
 	}
-	_, found, err = w.store.Session(ctx, "t1", w.now().Add(2*time.Hour))
+	_, found, err = w.store.Sessions().Get(ctx, "t1", w.now().Add(2*time.Hour))
 	w.must(err)
 	if found {
 		w.Error("an expired session was found")
 	}
-	w.must(w.store.DeleteSession(ctx, "t1"))
-	w.must(w.store.DeleteSession(ctx, "t1"))
-	if _, found, _ := w.store.Session(ctx, "t1", w.now()); found {
+	w.must(w.store.Sessions().Delete(ctx, "t1"))
+	w.must(w.store.Sessions().Delete(ctx, "t1"))
+	if _, found, _ := w.store.Sessions().Get(ctx, "t1", w.now()); found {
 		w.Error("a deleted session was found")
 	}
 
 	id := identity.HashSecret("request")
-	w.must(w.store.PutRequest(ctx, id, data, w.now().Add(time.Hour)))
-	got, err = w.store.Request(ctx, id, w.now())
+	w.must(w.store.OAuth().PutRequest(ctx, id, data, w.now().Add(time.Hour)))
+	got, err = w.store.OAuth().Request(ctx, id, w.now())
 	w.must(err)
 	if string(got) != string(data) {
 		w.Errorf("request %v", got)
 	}
-	if n := w.race(func() error { return w.store.EndRequest(ctx, id) }); n != 1 {
+	if n := w.race(func() error { return w.store.OAuth().EndRequest(ctx, id) }); n != 1 {
 		w.Errorf("%d answers to one request; want 1", n)
 	}
-	_, err = w.store.Request(ctx, id, w.now())
+	_, err = w.store.OAuth().Request(ctx, id, w.now())
 	w.want(err, errs.NotFound)
 }

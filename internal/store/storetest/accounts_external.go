@@ -51,9 +51,9 @@ func testArrivals(w *world) {
 	foreign.Org = "other"
 	_, err = people.Arrive(ctx, foreign, nobody)
 	w.want(err, errs.Forbidden)
-	_, err = w.store.MemberBySubject(ctx, "other", acmeIssuer, "s-cy")
+	_, err = w.store.Identity().MemberBySubject(ctx, "other", acmeIssuer, "s-cy")
 	w.want(err, errs.NotFound)
-	got, err := w.store.MemberBySubject(ctx, "acme", acmeIssuer, "s-cy")
+	got, err := w.store.Identity().MemberBySubject(ctx, "acme", acmeIssuer, "s-cy")
 	w.must(err)
 	if got.Ref() != "user:cy" {
 		w.Errorf("%+v", got)
@@ -120,17 +120,17 @@ func testConnections(w *world) {
 		w.Errorf("another org's user of the name has %+v, %v", ways, err)
 	}
 	w.want(people.Disconnect(ctx, twin, acmeIssuer, "Acme"), errs.NotFound)
-	_, err = w.store.MemberBySubject(ctx, "other", acmeIssuer, "s-ann")
+	_, err = w.store.Identity().MemberBySubject(ctx, "other", acmeIssuer, "s-ann")
 	w.want(err, errs.NotFound)
 	foreign := arrival("s-ann", "")
 	foreign.Org = "other"
 	_, err = people.Arrive(ctx, foreign, account.Proof{})
 	w.want(err, errs.Forbidden)
 
-	before, err := w.store.IdentityEpoch(ctx)
+	before, err := w.store.Identity().Epoch(ctx)
 	w.must(err)
 	w.must(people.Disconnect(ctx, p, acmeIssuer, "Acme"))
-	if after, _ := w.store.IdentityEpoch(ctx); after == before {
+	if after, _ := w.store.Identity().Epoch(ctx); after == before {
 		w.Error("tokens of the issuer stay in memory")
 	}
 	w.want(people.Disconnect(ctx, p, acmeIssuer, "Acme"), errs.NotFound)
@@ -143,13 +143,13 @@ func testConnections(w *world) {
 	made.Create, made.Admin = true, &yes
 	cy, err := people.Arrive(ctx, made, account.Proof{})
 	w.must(err)
-	before, _ = w.store.IdentityEpoch(ctx)
+	before, _ = w.store.Identity().Epoch(ctx)
 	made.Admin = &no
 	less, err := people.Arrive(ctx, made, account.Proof{})
 	w.must(err)
 	stored, err := m.Member(ctx, ann, cy.Member.Principal)
 	w.must(err)
-	if after, _ := w.store.IdentityEpoch(ctx); !cy.Member.Admin || less.Member.Admin || stored.Admin || after == before {
+	if after, _ := w.store.Identity().Epoch(ctx); !cy.Member.Admin || less.Member.Admin || stored.Admin || after == before {
 		w.Errorf("admin at first %t, then %t, stored %t", cy.Member.Admin, less.Member.Admin, stored.Admin)
 	}
 	w.want(people.Disconnect(ctx, cy.Member.Principal, acmeIssuer, "Acme"), errs.Conflict)

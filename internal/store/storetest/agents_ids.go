@@ -117,7 +117,7 @@ func testNewAgentIsThere(w *world) {
 	if a, _, err := w.agents.Reach(ctx, "other", "bob"); err != nil || a.Org != "acme" {
 		w.Fatalf("%+v, %v", a, err)
 	}
-	elsewhere := agent.NewRegistry(w.store, w.now)
+	elsewhere := agent.NewRegistry(w.store.Agents(), w.now)
 	_, err := elsewhere.Create(ctx, agent.Agent{ID: "bob", Org: "other", Name: "Bob"})
 	w.must(err)
 	if a, err := w.agents.Own(ctx, "other", "bob"); err != nil || a.Org != "other" {

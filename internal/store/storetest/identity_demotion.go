@@ -36,7 +36,7 @@ var demotions = map[string]func(w *world, m *identity.Manager, p identity.Princi
 func testDemotion(w *world) {
 	m, ann := w.manage()
 	ctx := w.Context()
-	auth := identity.NewAuthenticator(w.store, w.now)
+	auth := identity.NewAuthenticator(w.store.Identity(), w.now)
 	works := func(secret string) bool {
 		w.must(auth.Refresh(ctx))
 		_, err := auth.Authenticate(ctx, secret)
@@ -76,12 +76,12 @@ func testDemotion(w *world) {
 				w.Errorf("%s: %d entries of the revocation of %s; want 1", name, n, k.ID)
 			}
 		}
-		g, err := w.store.Grant(ctx, grant)
+		g, err := w.store.OAuth().Grant(ctx, grant)
 		w.must(err)
 		if !g.RevokedAt.IsZero() || g.Scopes.String() != "svc:tasks:read agent:scout" {
 			w.Errorf("%s: the grant has %q, revoked %v", name, g.Scopes, g.RevokedAt)
 		}
-		if g, err = w.store.Grant(ctx, only); err != nil || g.RevokedAt.IsZero() {
+		if g, err = w.store.OAuth().Grant(ctx, only); err != nil || g.RevokedAt.IsZero() {
 			w.Errorf("%s: a grant of svc:admin:admin alone did not end: %+v, %v", name, g, err)
 		}
 
@@ -146,7 +146,7 @@ func testRacingDemotion(w *world) {
 			}
 		})
 		wg.Wait()
-		keys, err := w.store.Keys(ctx, "acme", identity.KeyFilter{Principal: p, State: identity.KeyLive, Now: w.now()})
+		keys, err := w.store.Identity().Keys(ctx, "acme", identity.KeyFilter{Principal: p, State: identity.KeyLive, Now: w.now()})
 		w.must(err)
 		if len(keys) > 0 {
 			w.Fatalf("%d keys with svc:admin:admin outlived the demotion, as %s", len(keys), keys[0].ID)
@@ -158,7 +158,7 @@ func testRacingDemotion(w *world) {
 func (w *world) grantTo(p identity.Principal, scopes ...identity.Scope) string {
 	w.Helper()
 	id := w.newID("grant-")
-	w.must(w.store.CreateGrant(w.Context(), oauth.Grant{
+	w.must(w.store.OAuth().CreateGrant(w.Context(), oauth.Grant{
 		ID: id, Principal: p, ClientID: oauth.CommandLine.ID, Scopes: scopes, CreatedAt: w.now(), EndsAt: w.now().Add(time.Hour), Version: 1,
 	}))
 	return id
@@ -168,7 +168,7 @@ func (w *world) grantTo(p identity.Principal, scopes ...identity.Scope) string {
 func testRevokedAtOnce(w *world) {
 	m, ann := w.manage()
 	ctx, s := w.Context(), w.oauth()
-	auth := identity.NewAuthenticator(w.store, w.now)
+	auth := identity.NewAuthenticator(w.store.Identity(), w.now)
 	auth.AcceptTokens(s)
 	var told []string
 	w.store.OnRevoke(func(org string) {

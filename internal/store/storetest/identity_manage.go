@@ -34,7 +34,7 @@ func (w *world) manage() (*identity.Manager, identity.Access) {
 		_, err := w.agents.Create(ctx, a)
 		w.must(err)
 	}
-	return identity.NewManager(w.store, w.agents, w.now, w.newID), w.access("acme", "user:ann")
+	return identity.NewManager(w.store.Identity(), w.store.Audit(), w.agents, w.now, w.newID), w.access("acme", "user:ann")
 }
 
 func principal(ref string) identity.Principal {
@@ -181,7 +181,7 @@ func testManageKeys(w *world) {
 func testRotate(w *world) {
 	m, ann := w.manage()
 	ctx := w.Context()
-	auth := identity.NewAuthenticator(w.store, w.now)
+	auth := identity.NewAuthenticator(w.store.Identity(), w.now)
 	works := func(secret string) bool {
 		w.must(auth.Refresh(ctx))
 		_, err := auth.Authenticate(ctx, secret)
@@ -270,22 +270,22 @@ func testAuditTogether(w *world) {
 	member := identity.Member{Principal: principal("user:zoe"), Name: "Zoe", CreatedAt: w.now()}
 	for name, write := range map[string]func(e identity.AuditEntry) error{
 		"key": func(e identity.AuditEntry) error {
-			_, err := w.store.CreateKey(ctx, key, identity.Hash{1}, identity.Principal{}, e)
+			_, err := w.store.Identity().CreateKey(ctx, key, identity.Hash{1}, identity.Principal{}, e)
 			return err
 		},
 		"member": func(e identity.AuditEntry) error {
-			_, err := w.store.CreateMember(ctx, member, e)
+			_, err := w.store.Identity().CreateMember(ctx, member, e)
 			return err
 		},
 		"disable": func(e identity.AuditEntry) error {
-			_, err := w.store.UpdateMember(ctx, principal("service:crm"), w.now(), func(s identity.MemberScene) (identity.MemberOutcome, error) {
+			_, err := w.store.Identity().UpdateMember(ctx, principal("service:crm"), w.now(), func(s identity.MemberScene) (identity.MemberOutcome, error) {
 				s.Member.Disabled = true
 				return identity.MemberOutcome{Member: s.Member, Entries: []identity.AuditEntry{e}}, nil
 			})
 			return err
 		},
 		"agent": func(e identity.AuditEntry) error {
-			_, err := w.store.CreateAgent(ctx, agent.Agent{ID: "late", Org: "acme", Name: "Late"},
+			_, err := w.store.Agents().Create(ctx, agent.Agent{ID: "late", Org: "acme", Name: "Late"},
 				identity.Member{Principal: principal("agent:late"), Name: "Late"}, e, agent.Limits{})
 			return err
 		},
@@ -295,20 +295,20 @@ func testAuditTogether(w *world) {
 		}
 	}
 	for _, p := range []string{"user:zoe", "agent:late"} {
-		_, err := w.store.Member(ctx, principal(p))
+		_, err := w.store.Identity().Member(ctx, principal(p))
 		w.want(err, errs.NotFound)
 	}
-	_, err := w.store.Key(ctx, "acme", "key-x")
+	_, err := w.store.Identity().Key(ctx, "acme", "key-x")
 	w.want(err, errs.NotFound)
-	if crm, err := w.store.Member(ctx, principal("service:crm")); err != nil || crm.Disabled {
+	if crm, err := w.store.Identity().Member(ctx, principal("service:crm")); err != nil || crm.Disabled {
 		w.Errorf("%+v %v", crm, err)
 	}
 	// And the other way round.
 	e := identity.NewEntry(ctx, w.now(), "acme", identity.KeyCreate, "key-x", "")
-	_, err = w.store.CreateKey(ctx, key, identity.Hash{1}, identity.Principal{}, e)
+	_, err = w.store.Identity().CreateKey(ctx, key, identity.Hash{1}, identity.Principal{}, e)
 	w.must(err)
 	e.ID += "2"
-	if _, err := w.store.CreateKey(ctx, key, identity.Hash{2}, identity.Principal{}, e); err == nil {
+	if _, err := w.store.Identity().CreateKey(ctx, key, identity.Hash{2}, identity.Principal{}, e); err == nil {
 		w.Error("one id, two keys")
 	}
 	if list, _ := w.log(m, ann, identity.AuditFilter{Action: identity.KeyCreate}); len(list) != 1 {

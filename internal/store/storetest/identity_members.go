@@ -14,7 +14,7 @@ import (
 func testDisable(w *world) {
 	m, ann := w.manage()
 	ctx := w.Context()
-	auth := identity.NewAuthenticator(w.store, w.now)
+	auth := identity.NewAuthenticator(w.store.Identity(), w.now)
 	works := func(secret string) bool {
 		w.must(auth.Refresh(ctx))
 		_, err := auth.Authenticate(ctx, secret)
@@ -59,7 +59,7 @@ func testDisable(w *world) {
 	name := "Scout II"
 	_, err := m.UpdateMember(ctx, ann, scout, identity.MemberEdit{Name: &name, Disabled: flag(true)})
 	w.must(err)
-	if a, err := w.store.ReachedAgents(ctx, "acme", "scout"); err != nil || a.Own == nil || !a.Own.Disabled || a.Own.Name != name {
+	if a, err := w.store.Agents().Reached(ctx, "acme", "scout"); err != nil || a.Own == nil || !a.Own.Disabled || a.Own.Name != name {
 		w.Errorf("the agent is %+v, %v", a.Own, err)
 	}
 	_, err = w.agents.Update(ctx, "acme", "scout", agent.Edit{Disabled: flag(false)})
@@ -144,7 +144,7 @@ func acceptOnce(w *world, m *identity.Manager, token, user string) {
 		case err == nil:
 			won.Add(1)
 			// The password comes with the user, or somebody could be left without one.
-			if c, err := w.store.Credentials(w.Context(), got.Principal); err != nil || c.Hash != "the hash" || c.Generation != 1 {
+			if c, err := w.store.Accounts().Credentials(w.Context(), got.Principal); err != nil || c.Hash != "the hash" || c.Generation != 1 {
 				return fmt.Errorf("the user has %+v, %w", c, err)
 			}
 			if got.Ref() != "user:"+user || !got.Admin || got.Name != "Zoe" || got.Org != "acme" {
@@ -168,7 +168,7 @@ func testInvitations(w *world) {
 	if len(token) < 43 || inv.ExpiresAt.Sub(inv.CreatedAt) != 7*24*time.Hour {
 		w.Errorf("%q %+v", token, inv)
 	}
-	_, err = w.store.InvitationByHash(ctx, identity.Hash([]byte((token + token)[:32])))
+	_, err = w.store.Identity().InvitationByHash(ctx, identity.Hash([]byte((token + token)[:32])))
 	w.want(err, errs.NotFound)
 	if seen, err := m.Invitation(ctx, token); err != nil || seen != inv {
 		w.Errorf("it reads as %+v, %v", seen, err)

@@ -117,7 +117,7 @@ func testManageOnce(w *world) {
 
 // audited is how many entries the audit log of the org has.
 func (w *world) audited() int {
-	entries, err := w.store.Audit(w.Context(), "acme", identity.AuditFilter{Limit: 1000})
+	entries, err := w.store.Audit().List(w.Context(), "acme", identity.AuditFilter{Limit: 1000})
 	w.must(err)
 	return len(entries)
 }

@@ -132,7 +132,7 @@ func testKeyViews(w *world) {
 	gone := create("gone", 2*day, "svc:admin:admin")
 	_, err := m.RevokeKey(ctx, ann, gone.ID)
 	w.must(err)
-	w.must(w.store.TouchKeys(ctx, map[string]time.Time{soon.ID: w.now()}))
+	w.must(w.store.Identity().TouchKeys(ctx, map[string]time.Time{soon.ID: w.now()}))
 	for _, c := range []struct {
 		rule string
 		f    identity.KeyFilter
@@ -251,7 +251,7 @@ func testConnection(w *world) {
 	if c := want(task.KeyNeverUsed); len(c.Keys) != 2 {
 		w.Errorf("%+v", c)
 	}
-	w.must(w.store.TouchKeys(ctx, map[string]time.Time{right.ID: w.now()}))
+	w.must(w.store.Identity().TouchKeys(ctx, map[string]time.Time{right.ID: w.now()}))
 	want(task.NoWorker)
 
 	// A worker that is refused says why, for a while.

@@ -232,7 +232,7 @@ func testRotateClients(w *world) {
 func testNarrowClients(w *world) {
 	_, ann := w.manage()
 	ctx, s := w.Context(), w.oauth()
-	auth := identity.NewAuthenticator(w.store, w.now)
+	auth := identity.NewAuthenticator(w.store.Identity(), w.now)
 	auth.AcceptTokens(s)
 	made, _, err := s.CreateClient(ctx, ann, oauth.ClientRequest{
 		Name: "Reports", RedirectURIs: []string{"http://127.0.0.1/done"}, Scopes: []string{"svc:tasks:read", "svc:a2a:write", "svc:admin:admin"},
@@ -276,7 +276,7 @@ func testNarrowClients(w *world) {
 		slices.Sort(out)
 		return out
 	}
-	member, err := w.store.Member(ctx, g.Principal)
+	member, err := w.store.Identity().Member(ctx, g.Principal)
 	w.must(err)
 	for _, c := range []struct{ scopes, work, left string }{
 		{"svc:tasks:read svc:a2a:write svc:admin:admin", "agents all desk line read scout", "svc:tasks:read svc:a2a:write svc:admin:admin"},

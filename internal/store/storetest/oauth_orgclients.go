@@ -74,7 +74,7 @@ func testOrgClients(w *world) {
 
 	// Nobody has used them, and they stay.
 	w.advance(8 * 24 * time.Hour)
-	_, err = w.store.SweepLogins(ctx, w.now())
+	_, err = w.store.Sweep(ctx, w.now())
 	w.must(err)
 	_, err = s.OrgClient(ctx, ann, made.ID)
 	w.must(err)
@@ -82,7 +82,7 @@ func testOrgClients(w *world) {
 	w.want(err, errs.NotFound)
 
 	// To delete one ends what it was allowed, and nothing else.
-	auth := identity.NewAuthenticator(w.store, w.now)
+	auth := identity.NewAuthenticator(w.store.Identity(), w.now)
 	auth.AcceptTokens(s)
 	token := func(client string) string {
 		w.Helper()
@@ -122,7 +122,7 @@ func testFewClients(w *world) {
 	ctx := w.Context()
 	const most = 3
 	create := func(org string) error {
-		_, err := w.store.CreateOrgClient(ctx, oauth.Client{
+		_, err := w.store.OAuth().CreateOrgClient(ctx, oauth.Client{
 			ID: w.newID(oauth.ClientPrefix), Org: org, Name: "x", Method: oauth.Public, RedirectURIs: []string{"http://127.0.0.1/"}, CreatedAt: w.now(),
 		}, identity.Hash{}, most, identity.NewEntry(ctx, w.now(), org, oauth.ClientCreate, "x", ""))
 		return err

@@ -332,7 +332,7 @@ func testSavedNotes(w *world) {
 	w.must(remove(root, later.ID))
 	w.want(remove(root, later.ID), errs.NotFound)
 	w.want(remove(root, "note-1"), errs.NotFound)
-	log, err := w.store.Audit(ctx, "acme", identity.AuditFilter{})
+	log, err := w.store.Audit().List(ctx, "acme", identity.AuditFilter{})
 	w.must(err)
 	var actions []string
 	for _, e := range log {

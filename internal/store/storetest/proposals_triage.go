@@ -136,14 +136,14 @@ func testEvidenceOfProposals(w *world) {
 		return cur.Proposal
 	}
 	before := check(3)
-	data, err := w.store.DataVersion(ctx, "acme")
+	data, err := w.store.Proposals().DataVersion(ctx, "acme")
 	w.must(err)
 	w.friction(bob, "ci:slow", 2)
 	after := check(5)
 	if after.Version != before.Version || !after.UpdatedAt.Equal(before.UpdatedAt) {
 		w.Errorf("reports change the proposal: %+v", after)
 	}
-	if now, err := w.store.DataVersion(ctx, "acme"); err != nil || now == data {
+	if now, err := w.store.Proposals().DataVersion(ctx, "acme"); err != nil || now == data {
 		w.Errorf("the data version is %d after a report, as before (%v)", now, err)
 	}
 	// What was read before the reports can be decided on, and is not undone by it.
