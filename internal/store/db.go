@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// db is what the types of all domains share: the engine, and what is made of it for all.
+// db is what the types of all domains share.
 type db struct {
 	eng  engine
 	d    *dialect

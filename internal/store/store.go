@@ -1,6 +1,9 @@
 // Package store keeps everything Parley knows, on SQLite or PostgreSQL. It is
 // the only package that speaks SQL.
 //
+// Each domain has a type of its own (Proposals, Identity, Audit, …) with the methods that
+// its callers declare in their interfaces. All of them share one db.
+//
 // One set of statements with $n placeholders serves both engines; what differs
 // between them lives in dialect.go. A write is a function that first reads, then
 // queues its statements (see tx.go): the engine runs them and commits before
@@ -43,8 +46,7 @@ type Options struct {
 	fence  *fence
 }
 
-// Store is an open store. The methods of a domain are on a type of its own, which the
-// method of the same name returns: Proposals, Followups and so on.
+// Store is an open store. It returns the type of a domain by the method of the same name.
 type Store struct {
 	*db
 	met     *metrics

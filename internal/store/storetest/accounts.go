@@ -18,7 +18,9 @@ func (plain) Hash(_ context.Context, p string) (string, error)    { return "plai
 func (plain) Verify(_ context.Context, h, p string) (bool, error) { return h == "plain:"+p, nil }
 func (plain) Decoy() string                                       { return "nobody's" }
 
-func (w *world) people() *account.Accounts { return account.New(w.store.Accounts(), w.store.Audit(), plain{}, w.now) }
+func (w *world) people() *account.Accounts {
+	return account.New(w.store.Accounts(), w.store.Audit(), plain{}, w.now)
+}
 
 const goodPassword = "correct horse battery"
 
