@@ -44,7 +44,7 @@ func measureAuth(ctx context.Context, set settings, engine string) ([]cost, erro
 		return nil, err
 	}
 	defer func() { _ = s.Close() }()
-	auth := identity.NewAuthenticator(s, app.Now)
+	auth := identity.NewAuthenticator(s.Identity(), app.Now)
 	key, token, err := newCredentials(ctx, s, auth)
 	if err != nil {
 		return nil, err
@@ -81,7 +81,8 @@ func measureAuth(ctx context.Context, set settings, engine string) ([]cost, erro
 // authenticator knows when this returns.
 func newCredentials(ctx context.Context, s *store.Store, auth *identity.Authenticator) (key, token string, err error) {
 	newID := func(prefix string) string { return prefix + strings.ToLower(rand.Text()) }
-	admins, tokens := identity.NewAdmins(s, app.Now, newID), oauth.New(s, nil, app.Now, newID, oauth.Lifetimes{Token: 24 * time.Hour})
+	admins := identity.NewAdmins(s.Identity(), app.Now, newID)
+	tokens := oauth.New(s.OAuth(), nil, app.Now, newID, oauth.Lifetimes{Token: 24 * time.Hour})
 	auth.AcceptTokens(tokens)
 	p := identity.Principal{Org: "bench", Kind: identity.Service, ID: "crm"}
 	if _, err = admins.CreateOrg(ctx, p.Org, ""); err != nil {
@@ -130,7 +131,7 @@ func runKeys(in io.Reader, out io.Writer) error {
 		return err
 	}
 	defer func() { _ = s.Close() }()
-	auth := identity.NewAuthenticator(s, app.Now)
+	auth := identity.NewAuthenticator(s.Identity(), app.Now)
 	key, _, err := newCredentials(ctx, s, auth)
 	if err != nil {
 		return err

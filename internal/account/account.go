@@ -52,7 +52,7 @@ const (
 	MaxLinkLifetime = 7 * 24 * time.Hour
 )
 
-// Store keeps passwords, links and sessions.
+// Store keeps passwords, links and what accounts are connected with.
 type Store interface {
 	// Credentials returns NotFound for an unknown user.
 	Credentials(ctx context.Context, p identity.Principal) (Credentials, error)
@@ -73,18 +73,13 @@ type Store interface {
 	// several at once one succeeds, and the others get NotFound.
 	UseLink(ctx context.Context, h identity.Hash, hash string, at time.Time, entry func(Link) identity.AuditEntry) (Link, int64, error)
 
-	// Session data by the hash of a session's token.
-	Session(ctx context.Context, token string, now time.Time) (data []byte, found bool, err error)
-	// CreateSession keeps a new session. UpdateSession changes one that exists, and does
-	// nothing if it ended meanwhile: a request in flight must not bring it back.
-	CreateSession(ctx context.Context, token string, data []byte, expires time.Time) error
-	UpdateSession(ctx context.Context, token string, data []byte, expires time.Time) error
-	DeleteSession(ctx context.Context, token string) error
-
 	Federation
 	LinkStore
+}
 
-	AppendAudit(ctx context.Context, e identity.AuditEntry) error
+// Audit is the log that logins and logouts are written to.
+type Audit interface {
+	Append(ctx context.Context, e identity.AuditEntry) error
 }
 
 // Hasher turns passwords into what is kept of them. Verify takes as long for a
@@ -100,14 +95,15 @@ type Hasher interface {
 // Accounts signs people in.
 type Accounts struct {
 	store  Store
+	audit  Audit
 	hasher Hasher
 	now    func() time.Time
 	decoy  string // what is verified for an account that cannot sign in
 }
 
 // New makes the service.
-func New(store Store, hasher Hasher, now func() time.Time) *Accounts {
-	a := &Accounts{store: store, hasher: hasher, now: now}
+func New(store Store, audit Audit, hasher Hasher, now func() time.Time) *Accounts {
+	a := &Accounts{store: store, audit: audit, hasher: hasher, now: now}
 	if hasher != nil {
 		a.decoy = hasher.Decoy()
 	}
@@ -178,13 +174,13 @@ func (a *Accounts) Login(ctx context.Context, org, user, password string) (Signe
 		if c.Member.ID != "" { // nobody can fill the log of an org that they do not know a user of
 			e := a.entry(ctx, p, LoginFailed, "")
 			e.Outcome, e.Code, e.Actor = identity.Refused, errBadLogin.Code, ""
-			if err := a.store.AppendAudit(ctx, e); err != nil {
+			if err := a.audit.Append(ctx, e); err != nil {
 				return Signed{}, err
 			}
 		}
 		return Signed{}, errBadLogin
 	}
-	return Signed{c.Member, c.Generation, ByPassword}, a.store.AppendAudit(ctx, a.entry(ctx, p, LoggedIn, ""))
+	return Signed{c.Member, c.Generation, ByPassword}, a.audit.Append(ctx, a.entry(ctx, p, LoggedIn, ""))
 }
 
 func (a *Accounts) entry(ctx context.Context, p identity.Principal, action identity.AuditAction, detail string) identity.AuditEntry {
@@ -204,7 +200,7 @@ func (a *Accounts) Resume(ctx context.Context, org, user string, generation int6
 
 // Logout writes that a session was ended.
 func (a *Accounts) Logout(ctx context.Context, p identity.Principal) error {
-	return a.store.AppendAudit(ctx, a.entry(ctx, p, LoggedOut, ""))
+	return a.audit.Append(ctx, a.entry(ctx, p, LoggedOut, ""))
 }
 
 // LogoutEverywhere ends all sessions of the account, and what it allowed programs.
@@ -253,7 +249,7 @@ func (a *Accounts) CheckOwnPassword(ctx context.Context, p identity.Principal, p
 	wrong := errs.New(errs.Invalid, WrongPassword, "the password is wrong")
 	e := a.entry(ctx, p, LoginFailed, "to confirm what a session asked for")
 	e.Outcome, e.Code = identity.Refused, wrong.Code
-	if err := a.store.AppendAudit(ctx, e); err != nil {
+	if err := a.audit.Append(ctx, e); err != nil {
 		return err
 	}
 	return wrong

@@ -92,8 +92,6 @@ type Federation interface {
 	// Disconnect deletes the user's account at the issuer if decide lets it; NotFound:
 	// there is none.
 	Disconnect(ctx context.Context, p identity.Principal, issuer string, decide func(Credentials, []Identity) (identity.AuditEntry, error)) error
-	// MemberBySubject returns NotFound for an account elsewhere that is nobody's.
-	MemberBySubject(ctx context.Context, org, issuer, subject string) (identity.Member, error)
 }
 
 // Arrive signs somebody in for whom another provider vouches, and connects both
@@ -116,7 +114,7 @@ func (a *Accounts) Arrive(ctx context.Context, who Arrival, by Proof) (Signed, e
 	}
 	e := identity.NewEntry(ctx, a.now(), who.Org, LoginFailed, target, "with "+who.Provider+", as "+who.says())
 	e.Outcome, e.Code, e.Actor, e.KeyID = identity.Refused, errs.As(err).Code, "", ""
-	if aerr := a.store.AppendAudit(ctx, e); aerr != nil {
+	if aerr := a.audit.Append(ctx, e); aerr != nil {
 		return Signed{}, aerr
 	}
 	return Signed{}, err

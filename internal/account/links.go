@@ -169,7 +169,7 @@ func (a *Accounts) Open(ctx context.Context, s Signed, at time.Time, session ...
 			Org: l.Member.Org, User: l.Member.ID, Generation: l.Generation, At: at.Unix(), By: s.By, Via: &via,
 		})
 		e := a.entry(ctx, l.Member.Principal, LoggedIn, "with a linked account")
-		if err := a.store.AppendAudit(ctx, e); err != nil {
+		if err := a.audit.Append(ctx, e); err != nil {
 			return nil, err
 		}
 	}

@@ -64,28 +64,28 @@ type Page struct {
 
 // Store keeps agents.
 type Store interface {
-	// CreateAgent writes the agent and its principal in one transaction. It refuses
+	// Create writes the agent and its principal in one transaction. It refuses
 	// with Conflict an id that the org has already and a public name that another agent
 	// holds, and an unknown org with NotFound.
-	CreateAgent(ctx context.Context, a Agent, m identity.Member, e identity.AuditEntry, l Limits) (Agent, error)
-	// UpdateAgent locks the agent, runs edit on it and writes the result; its principal
+	Create(ctx context.Context, a Agent, m identity.Member, e identity.AuditEntry, l Limits) (Agent, error)
+	// Update locks the agent, runs edit on it and writes the result; its principal
 	// is disabled and enabled with it. A public name that another agent holds is Conflict.
-	UpdateAgent(
+	Update(
 		ctx context.Context, org, id string, l Limits, edit func(Agent) (Agent, []identity.AuditEntry, error),
 	) (Agent, error)
-	// Agents lists an org's agents by id.
-	Agents(ctx context.Context, org string) ([]Agent, error)
-	// BuiltinAgents lists the agents of all orgs that run inside the server.
-	BuiltinAgents(ctx context.Context) ([]Agent, error)
-	// AgentsPage lists enabled agents by id.
-	AgentsPage(ctx context.Context, p Page) ([]Agent, error)
-	// ReachedAgents finds what callers of an org reach under an id. Nothing that it
+	// List lists an org's agents by id.
+	List(ctx context.Context, org string) ([]Agent, error)
+	// Builtin lists the agents of all orgs that run inside the server.
+	Builtin(ctx context.Context) ([]Agent, error)
+	// Page lists enabled agents by id.
+	Page(ctx context.Context, p Page) ([]Agent, error)
+	// Reached finds what callers of an org reach under an id. Nothing that it
 	// returns depends on the private agents of other orgs.
-	ReachedAgents(ctx context.Context, org, id string) (Reached, error)
-	// AgentProfile reads the profile of an agent; an unknown one is NotFound.
-	AgentProfile(ctx context.Context, org, id string) (Profile, error)
-	// AgentIDs lists the ids of an org's agents, disabled ones included.
-	AgentIDs(ctx context.Context, org string) ([]string, error)
+	Reached(ctx context.Context, org, id string) (Reached, error)
+	// Profile reads the profile of an agent; an unknown one is NotFound.
+	Profile(ctx context.Context, org, id string) (Profile, error)
+	// IDs lists the ids of an org's agents, disabled ones included.
+	IDs(ctx context.Context, org string) ([]string, error)
 }
 
 // Limits bound what one org has.
@@ -132,7 +132,7 @@ func (r *Registry) Create(ctx context.Context, a Agent) (Agent, error) {
 	}
 	a.PublicName = a.Public
 	e := identity.NewEntry(ctx, a.CreatedAt, a.Org, identity.AgentCreate, p.Ref(), "")
-	a, err = r.store.CreateAgent(ctx, a, m, e, r.limits())
+	a, err = r.store.Create(ctx, a, m, e, r.limits())
 	r.known.forget(a.ID)
 	return a, err
 }
@@ -163,7 +163,7 @@ func (r *Registry) Update(ctx context.Context, org, id string, e Edit) (Agent, e
 		return Agent{}, errs.ErrNotFound
 	}
 	now := r.now()
-	a, err := r.store.UpdateAgent(ctx, org, id, r.limits(), func(a Agent) (Agent, []identity.AuditEntry, error) {
+	a, err := r.store.Update(ctx, org, id, r.limits(), func(a Agent) (Agent, []identity.AuditEntry, error) {
 		next, err := decideEdit(a, e, now)
 		return next, entries(ctx, a, next), err
 	})
@@ -179,7 +179,7 @@ func (r *Registry) Release(ctx context.Context, org, id string) (Agent, error) {
 		return Agent{}, errs.ErrNotFound
 	}
 	now := r.now()
-	a, err := r.store.UpdateAgent(ctx, org, id, r.limits(), func(a Agent) (Agent, []identity.AuditEntry, error) {
+	a, err := r.store.Update(ctx, org, id, r.limits(), func(a Agent) (Agent, []identity.AuditEntry, error) {
 		next := a
 		next.Public, next.PublicName, next.UpdatedAt = false, false, now
 		return next, entries(ctx, a, next), nil
@@ -271,7 +271,7 @@ func invalid(at, msg string) error {
 
 // List returns the agents of an org.
 func (r *Registry) List(ctx context.Context, org string) ([]Agent, error) {
-	return r.store.Agents(ctx, org)
+	return r.store.List(ctx, org)
 }
 
 // Visible returns the agents of the caller's org that the credential's restriction to
@@ -280,19 +280,19 @@ func (r *Registry) Visible(ctx context.Context, a identity.Access) ([]Agent, err
 	if err := a.May(identity.ReadAgents); err != nil {
 		return nil, err
 	}
-	list, err := r.store.Agents(ctx, a.Org())
+	list, err := r.store.List(ctx, a.Org())
 	return slices.DeleteFunc(list, func(g Agent) bool { return !a.ReachesAgent(g.ID) }), err
 }
 
 // Page returns some of the agents that are not disabled.
 func (r *Registry) Page(ctx context.Context, p Page) ([]Agent, error) {
-	return r.store.AgentsPage(ctx, p)
+	return r.store.Page(ctx, p)
 }
 
 // Profile returns the profile of an agent.
 func (r *Registry) Profile(ctx context.Context, a *Agent) (Profile, error) {
-	return r.store.AgentProfile(ctx, a.Org, a.ID)
+	return r.store.Profile(ctx, a.Org, a.ID)
 }
 
 // Builtin returns the agents that run inside the server.
-func (r *Registry) Builtin(ctx context.Context) ([]Agent, error) { return r.store.BuiltinAgents(ctx) }
+func (r *Registry) Builtin(ctx context.Context) ([]Agent, error) { return r.store.Builtin(ctx) }

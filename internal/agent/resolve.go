@@ -67,7 +67,7 @@ func (r *Registry) Reachable(ctx context.Context, org, id string) (bool, error) 
 // because the org's own agents have them. A key that may not call the own agent is shown
 // the public one, as anybody is.
 func (r *Registry) HiddenFrom(ctx context.Context, a identity.Access) (map[string]bool, error) {
-	ids, err := r.store.AgentIDs(ctx, a.Org())
+	ids, err := r.store.IDs(ctx, a.Org())
 	out := make(map[string]bool, len(ids))
 	for _, id := range slices.DeleteFunc(ids, func(id string) bool { return !a.ReachesAgent(id) }) {
 		out[id] = true
@@ -89,7 +89,7 @@ func (r *Registry) resolve(ctx context.Context, org, id string) (Reached, error)
 // read asks the store.
 func (r *Registry) read(ctx context.Context, org, id string) (Reached, error) {
 	now, mark := r.now(), r.known.mark()
-	found, err := r.store.ReachedAgents(ctx, org, id)
+	found, err := r.store.Reached(ctx, org, id)
 	if err == nil && found == (Reached{}) {
 		err = errs.ErrNotFound
 	}

@@ -24,7 +24,7 @@ import (
 // stranger is a key of the org globex with every right that an org can give.
 func (s *Server) stranger(t *testing.T) string {
 	t.Helper()
-	op := identity.NewAdmins(s.store, Now, newIDs(Now).next)
+	op := identity.NewAdmins(s.store.Identity(), Now, newIDs(Now).next)
 	if _, err := op.CreateOrg(t.Context(), "globex", ""); err != nil {
 		t.Fatal(err)
 	}
@@ -223,7 +223,7 @@ func TestFollowUpsStayInTheirOrg(t *testing.T) {
 	if _, err := s.agents.Create(t.Context(), agent.Agent{ID: "ghost", Org: "globex", Name: "Ghost", Public: true}); err != nil {
 		t.Fatal(err)
 	}
-	op := identity.NewAdmins(s.store, Now, newIDs(Now).next)
+	op := identity.NewAdmins(s.store.Identity(), Now, newIDs(Now).next)
 	if _, err := op.CreateMember(t.Context(), identity.Principal{Org: "main", Kind: identity.Agent, ID: "ghost"}, "", false); err != nil {
 		t.Fatal(err)
 	}

@@ -38,11 +38,6 @@ func (s *Server) sweep(ctx context.Context) {
 				m, err = s.tasks.Sweep(ctx, s.cfg.TaskRetention)
 				n += m
 			}
-			if err == nil {
-				var m int
-				m, err = s.store.SweepLogins(ctx, Now())
-				n += m
-			}
 			if err != nil && ctx.Err() == nil {
 				s.log.Warn("could not delete expired rows", "error", err)
 			}

@@ -25,8 +25,10 @@ func (s *Server) base() string {
 
 // newLogin makes the services of people who sign in and of clients that act for them.
 func (s *Server) newLogin(ids *ids) {
-	s.accounts = account.New(s.store, web.NewArgon2id(), Now)
-	s.oauth = oauth.New(s.store, s.agents, s.now, ids.next, oauth.Lifetimes{Token: s.cfg.TokenLifetime, Refresh: s.cfg.RefreshLifetime})
+	s.accounts = account.New(s.store.Accounts(), s.store.Audit(), web.NewArgon2id(), Now)
+	s.oauth = oauth.New(s.store.OAuth(), s.agents, s.now, ids.next, oauth.Lifetimes{
+		Token: s.cfg.TokenLifetime, Refresh: s.cfg.RefreshLifetime,
+	})
 	s.oauth.MaxClients = s.cfg.MaxClients
 	s.auth.AcceptTokens(s.oauth)
 	s.newIssuers()
@@ -45,8 +47,8 @@ func (s *Server) mountPages(router *httpx.Router, o web.Options) error {
 		return err
 	}
 	return authserver.Mount(router, authserver.Options{
-		Service: s.oauth, Requests: s.store, Members: s.store, Pages: pages, Issuer: s.base(), Only: []string{mcp.Path}, Others: s.otherIssuers(),
-		Documents: documents, Logger: s.log, Now: Now,
+		Service: s.oauth, Requests: s.store.OAuth(), Members: s.store.Identity(), Pages: pages, Issuer: s.base(),
+		Only: []string{mcp.Path}, Others: s.otherIssuers(), Documents: documents, Logger: s.log, Now: Now,
 	})
 }
 

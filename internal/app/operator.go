@@ -37,10 +37,10 @@ func OpenOperator(ctx context.Context, cfg config.Store, create bool) (*Operator
 		return nil, err
 	}
 	return &Operator{
-		Admins: identity.NewAdmins(s, Now, newIDs(Now).next),
-		Agents: agent.NewRegistry(s, Now),
+		Admins: identity.NewAdmins(s.Identity(), Now, newIDs(Now).next),
+		Agents: agent.NewRegistry(s.Agents(), Now),
 
-		Accounts: account.New(s, nil, Now),
+		Accounts: account.New(s.Accounts(), s.Audit(), nil, Now),
 		store:    s,
 	}, nil
 }

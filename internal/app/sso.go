@@ -30,7 +30,7 @@ func (s *Server) warnOfUnknownOrgs(ctx context.Context) error {
 	if len(s.issuers) == 0 {
 		return nil
 	}
-	orgs, err := s.store.Orgs(ctx)
+	orgs, err := s.store.Identity().Orgs(ctx)
 	for _, p := range s.issuers {
 		if !slices.ContainsFunc(orgs, func(o identity.Org) bool { return o.ID == p.Org }) {
 			s.log.Warn("an issuer is for an org that does not exist; create it, or correct --issuers", "issuer", p.Name, "org", p.Org)
@@ -41,7 +41,7 @@ func (s *Server) warnOfUnknownOrgs(ctx context.Context) error {
 
 // newIssuers lets their access tokens in.
 func (s *Server) newIssuers() {
-	if s.external = sso.NewVerifier(s.issuers, s.store, Now); s.external != nil {
+	if s.external = sso.NewVerifier(s.issuers, s.store.Identity(), Now); s.external != nil {
 		s.auth.AcceptExternal(s.external)
 	}
 }

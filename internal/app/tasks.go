@@ -15,7 +15,7 @@ import (
 
 // newTasks makes the registry of agents and the service of their tasks.
 func (s *Server) newTasks(ids *ids) {
-	s.agents = agent.NewRegistry(s.store, Now)
+	s.agents = agent.NewRegistry(s.store.Agents(), Now)
 	s.agents.MaxAgents, s.agents.MaxPublicNames = s.cfg.MaxAgents, s.cfg.MaxPublicAgents
 	o := task.Options{
 		Store: s.store, Directory: directory{s.agents}, Now: Now, NewID: ids.next, Node: s.node,

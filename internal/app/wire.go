@@ -56,13 +56,13 @@ func (s *Server) handler(ctx context.Context, ids *ids, proxies []netip.Prefix) 
 		ResourceMetadata: s.base() + authserver.ResourceMetadata,
 		Origins:          s.cfg.CORSOrigins,
 	})
-	manager := identity.NewManager(s.store, s.agents, Now, ids.next)
+	manager := identity.NewManager(s.store.Identity(), s.store.Audit(), s.agents, Now, ids.next)
 	manager.Quotas = identity.Quotas{
 		OrgKeys: s.cfg.MaxKeys, PrincipalKeys: s.cfg.MaxPrincipalKeys, Invitations: s.cfg.MaxInvitations,
 	}
-	proposals := proposal.New(s.store, Now, ids.next)
-	frictions := friction.New(s.store, Now, ids.next, proposal.Check)
-	followups := followup.New(s.store, Now, ids.next, sender{s.tasks, ids})
+	proposals := proposal.New(s.store.Proposals(), Now, ids.next)
+	frictions := friction.New(s.store.Friction(), Now, ids.next, proposal.Check)
+	followups := followup.New(s.store.Followups(), s.store.Identity(), Now, ids.next, sender{s.tasks, ids})
 	rest.Mount(router, rest.Options{
 		Proposals: proposals,
 		Followups: followups,
@@ -104,7 +104,7 @@ func (s *Server) handler(ctx context.Context, ids *ids, proxies []netip.Prefix) 
 	})
 	return router, s.mountPages(router, web.Options{
 		Accounts: s.accounts, Manager: manager, Proposals: proposals, Followups: followups, Frictions: frictions,
-		Agents: s.agents, Tasks: s.tasks, Sessions: s.store, Programs: s.oauth, Providers: s.providers(),
+		Agents: s.agents, Tasks: s.tasks, Sessions: s.store.Sessions(), Programs: s.oauth, Providers: s.providers(),
 		PublicURL: s.base(), Logger: s.log, Now: Now,
 	})
 }

@@ -44,6 +44,7 @@ type Pages interface {
 type Requests interface {
 	PutRequest(ctx context.Context, id identity.Hash, data []byte, expires time.Time) error
 	Request(ctx context.Context, id identity.Hash, now time.Time) ([]byte, error)
+	// EndRequest deletes a request; NotFound: it was answered before.
 	EndRequest(ctx context.Context, id identity.Hash) error
 }
 

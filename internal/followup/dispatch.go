@@ -38,7 +38,7 @@ func (s *Followups) dispatch(ctx context.Context, a identity.Access, f Followup,
 	if err := s.agents.Send(ctx, a, agent, f); err != nil {
 		return f, err
 	}
-	return s.store.Followup(ctx, f.Org, f.ID)
+	return s.store.Get(ctx, f.Org, f.ID)
 }
 
 // recall cancels the task of an agent that is no longer wanted: another one was

@@ -19,30 +19,35 @@ type Outcome struct {
 
 // Store keeps follow-ups; every method is scoped by org.
 type Store interface {
-	InsertFollowup(ctx context.Context, f Followup, by identity.Principal, once *idempotency.Key) (Outcome, error)
-	// UpdateFollowup locks the follow-up, runs edit on it and writes the result in
+	Insert(ctx context.Context, f Followup, by identity.Principal, once *idempotency.Key) (Outcome, error)
+	// Update locks the follow-up, runs edit on it and writes the result in
 	// one transaction. edit may run more than once and must be pure.
-	UpdateFollowup(ctx context.Context, id string, by identity.Principal, once *idempotency.Key,
+	Update(ctx context.Context, id string, by identity.Principal, once *idempotency.Key,
 		edit func(Followup) (Followup, error)) (Outcome, error)
-	Followup(ctx context.Context, org, id string) (Followup, error)
-	// Followups returns one page, newest first, and the number of all that match.
-	Followups(ctx context.Context, f Filter) ([]Followup, int64, error)
+	Get(ctx context.Context, org, id string) (Followup, error)
+	// List returns one page, newest first, and the number of all that match.
+	List(ctx context.Context, f Filter) ([]Followup, int64, error)
+}
+
+// Members knows who can be assigned.
+type Members interface {
 	// Member returns NotFound for an unknown principal.
 	Member(ctx context.Context, p identity.Principal) (identity.Member, error)
 }
 
 // Followups is the service.
 type Followups struct {
-	store  Store
-	now    func() time.Time
-	newID  func(prefix string) string
-	agents Agents
+	store   Store
+	members Members
+	now     func() time.Time
+	newID   func(prefix string) string
+	agents  Agents
 }
 
 // New makes the service. Without agents, a follow-up that is assigned to one just
 // bears its name.
-func New(store Store, now func() time.Time, newID func(prefix string) string, agents Agents) *Followups {
-	return &Followups{store: store, now: now, newID: newID, agents: agents}
+func New(store Store, members Members, now func() time.Time, newID func(prefix string) string, agents Agents) *Followups {
+	return &Followups{store: store, members: members, now: now, newID: newID, agents: agents}
 }
 
 // ValidID reports whether s has the shape of a follow-up's id.
@@ -70,7 +75,7 @@ func (s *Followups) Create(ctx context.Context, a identity.Access, cmd Creation)
 	if agent != "" {
 		f.Assignee = "" // until the agent has its task
 	}
-	out, err := s.store.InsertFollowup(ctx, f, a.Principal(), cmd.Once)
+	out, err := s.store.Insert(ctx, f, a.Principal(), cmd.Once)
 	if err != nil || agent == "" {
 		return out, err
 	}
@@ -83,7 +88,7 @@ func (s *Followups) Get(ctx context.Context, a identity.Access, id string) (Foll
 	if !ValidID(id) {
 		return Followup{}, errs.ErrNotFound
 	}
-	return s.store.Followup(ctx, a.Org(), id)
+	return s.store.Get(ctx, a.Org(), id)
 }
 
 // List returns a page of the org's follow-ups, newest first.
@@ -92,7 +97,7 @@ func (s *Followups) List(ctx context.Context, a identity.Access, q *Query) ([]Fo
 	if err != nil {
 		return nil, 0, err
 	}
-	return s.store.Followups(ctx, f)
+	return s.store.List(ctx, f)
 }
 
 // Change edits a follow-up.
@@ -109,7 +114,7 @@ func (s *Followups) Change(ctx context.Context, a identity.Access, id string, cm
 		}
 	}
 	now := s.now()
-	before, err := s.store.Followup(ctx, a.Org(), id)
+	before, err := s.store.Get(ctx, a.Org(), id)
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -126,7 +131,7 @@ func (s *Followups) Change(ctx context.Context, a identity.Access, id string, cm
 			cmd.IfVersion = nil // it was checked, and the dispatch has changed the version
 		}
 	}
-	out, err := s.store.UpdateFollowup(ctx, id, a.Principal(), cmd.Once, func(f Followup) (Followup, error) {
+	out, err := s.store.Update(ctx, id, a.Principal(), cmd.Once, func(f Followup) (Followup, error) {
 		return decideEdit(f, cmd, now)
 	})
 	if err != nil {
@@ -177,7 +182,7 @@ func (s *Followups) mayAssign(ctx context.Context, a identity.Access, ref string
 	if p.Kind == identity.Agent && (!a.Has(identity.A2AWrite) || !a.ReachesAgent(p.ID)) {
 		return identity.MissingScope("assign a task to "+identity.Action(ref), identity.A2AWrite)
 	}
-	_, err = s.store.Member(ctx, p)
+	_, err = s.members.Member(ctx, p)
 	if err != nil && errs.KindOf(err) == errs.NotFound {
 		return invalid("/assignee", "is not a member of this org")
 	}

@@ -14,20 +14,20 @@ import (
 
 // Store keeps what was reported. Every method is scoped by org.
 type Store interface {
-	// ReportFriction locks what is known of the fingerprint, runs decide on it and
+	// Report locks what is known of the fingerprint, runs decide on it and
 	// writes what it returns, the proposal included, in one transaction. decide may
 	// run more than once and must be pure.
-	ReportFriction(ctx context.Context, by identity.Principal, fingerprint, occurrence string, once *idempotency.Key,
+	Report(ctx context.Context, by identity.Principal, fingerprint, occurrence string, once *idempotency.Key,
 		decide func(Current) Change) (Outcome, error)
-	// Frictions lists what was reported last first; it returns up to Limit+1, so that
+	// List lists what was reported last first; it returns up to Limit+1, so that
 	// the caller can tell whether more follow.
-	Frictions(ctx context.Context, f Filter) ([]Friction, error)
-	// Friction returns NotFound for a fingerprint that nobody reported, and the
+	List(ctx context.Context, f Filter) ([]Friction, error)
+	// Get returns NotFound for a fingerprint that nobody reported, and the
 	// evidence that is kept, newest first.
-	Friction(ctx context.Context, org, fingerprint string) (Friction, []Evidence, error)
-	// FrictionThreshold returns the org's setting, and DefaultThreshold without one.
-	FrictionThreshold(ctx context.Context, org string) (int, error)
-	SetFrictionThreshold(ctx context.Context, org string, n int, e identity.AuditEntry) error
+	Get(ctx context.Context, org, fingerprint string) (Friction, []Evidence, error)
+	// Threshold returns the org's setting, and DefaultThreshold without one.
+	Threshold(ctx context.Context, org string) (int, error)
+	SetThreshold(ctx context.Context, org string, n int, e identity.AuditEntry) error
 }
 
 // Outcome is what a report led to, kept for its idempotency key.
@@ -82,7 +82,7 @@ func (s *Frictions) Report(ctx context.Context, a identity.Access, r Report) (Ou
 		return Outcome{}, err
 	}
 	by, at, id := a.Principal(), s.now(), s.newID("prop-")
-	return s.store.ReportFriction(ctx, by, r.Fingerprint, r.Occurrence, r.Once, func(cur Current) Change {
+	return s.store.Report(ctx, by, r.Fingerprint, r.Occurrence, r.Once, func(cur Current) Change {
 		return decideReport(cur, r, by.Org, by.Ref(), id, at)
 	})
 }
@@ -118,7 +118,7 @@ func (s *Frictions) List(ctx context.Context, a identity.Access, cursor string, 
 	if len(wrong) > 0 {
 		return Page{}, errs.InvalidFields(wrong...)
 	}
-	list, err := s.store.Frictions(ctx, f)
+	list, err := s.store.List(ctx, f)
 	if err != nil {
 		return Page{}, err
 	}
@@ -149,12 +149,12 @@ func (s *Frictions) Get(ctx context.Context, a identity.Access, fingerprint stri
 	if !ValidFingerprint(fingerprint) {
 		return Friction{}, nil, errs.ErrNotFound
 	}
-	return s.store.Friction(ctx, a.Org(), fingerprint)
+	return s.store.Get(ctx, a.Org(), fingerprint)
 }
 
 // Threshold is how many reports file a proposal in the caller's org.
 func (s *Frictions) Threshold(ctx context.Context, a identity.Access) (int, error) {
-	return s.store.FrictionThreshold(ctx, a.Org())
+	return s.store.Threshold(ctx, a.Org())
 }
 
 // SetThreshold changes it; reports that were made before count.
@@ -167,5 +167,5 @@ func (s *Frictions) SetThreshold(ctx context.Context, a identity.Access, n int) 
 	}
 	e := identity.NewEntry(ctx, s.now(), a.Org(), ThresholdSet, "", strconv.Itoa(n))
 	e.Actor, e.KeyID = a.Principal().Ref(), a.Caller().KeyID
-	return s.store.SetFrictionThreshold(ctx, a.Org(), n, e)
+	return s.store.SetThreshold(ctx, a.Org(), n, e)
 }

@@ -110,16 +110,16 @@ const (
 
 // AuditStore keeps the log. Nothing of it is ever changed or deleted.
 type AuditStore interface {
-	// AppendAudit writes an entry that is part of no other write.
-	AppendAudit(ctx context.Context, e AuditEntry) error
-	Audit(ctx context.Context, org string, f AuditFilter) ([]AuditEntry, error)
+	// Append writes an entry that is part of no other write.
+	Append(ctx context.Context, e AuditEntry) error
+	List(ctx context.Context, org string, f AuditFilter) ([]AuditEntry, error)
 }
 
 // Auditor writes what no other write contains: refusals, and what other packages
 // do that changes no row.
 type Auditor struct {
-	store AuditStore
-	now   func() time.Time
+	log AuditStore
+	now func() time.Time
 
 	mu    sync.Mutex
 	spent map[string]*refusals // by org and actor
@@ -142,13 +142,13 @@ const (
 )
 
 // NewAuditor makes the service.
-func NewAuditor(store AuditStore, now func() time.Time) *Auditor {
-	return &Auditor{store: store, now: now, spent: map[string]*refusals{}}
+func NewAuditor(log AuditStore, now func() time.Time) *Auditor {
+	return &Auditor{log: log, now: now, spent: map[string]*refusals{}}
 }
 
 // Done writes that something was done.
 func (a *Auditor) Done(ctx context.Context, org string, action AuditAction, target, detail string) error {
-	return a.store.AppendAudit(ctx, NewEntry(ctx, a.now(), org, action, target, detail))
+	return a.log.Append(ctx, NewEntry(ctx, a.now(), org, action, target, detail))
 }
 
 // Refused writes that something was refused, if the cause is a refusal and the
@@ -175,7 +175,7 @@ func (a *Auditor) Refused(ctx context.Context, org string, action AuditAction, t
 	// The answer is decided; that the caller went away does not make it undone.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), appendWithin)
 	defer cancel()
-	return a.store.AppendAudit(ctx, e)
+	return a.log.Append(ctx, e)
 }
 
 // take uses one token of the actor.

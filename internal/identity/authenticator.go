@@ -10,13 +10,24 @@ import (
 	"github.com/parley-dev/parley/internal/errs"
 )
 
+// KeyStore is the part of the store that an Authenticator asks.
+type KeyStore interface {
+	// KeyByHash returns NotFound for an unknown hash.
+	KeyByHash(ctx context.Context, h Hash) (Key, error)
+	// TouchKeys records when keys were last used.
+	TouchKeys(ctx context.Context, used map[string]time.Time) error
+	// Epoch changes whenever a right may have been taken away, by whatever process;
+	// caches of rights are emptied when it does.
+	Epoch(ctx context.Context) (int64, error)
+}
+
 // Authenticator turns a secret into a Caller. Known keys and tokens are kept in memory and
 // cost no look-up; a miss is never kept, so a new key works at once. Revoked is told
 // what this process revokes, and drops it at once; Watch
 // empties the memory within a poll of any revocation, by whatever process, and of
 // the disabling of a principal.
 type Authenticator struct {
-	store    Store
+	store    KeyStore
 	tokens   Tokens         // nil: keys only
 	external ExternalTokens // nil: no other issuer's
 	now      func() time.Time
@@ -45,7 +56,7 @@ type known struct {
 const maxKnown = 100_000
 
 // NewAuthenticator makes an Authenticator with an empty memory.
-func NewAuthenticator(store Store, now func() time.Time) *Authenticator {
+func NewAuthenticator(store KeyStore, now func() time.Time) *Authenticator {
 	a := &Authenticator{store: store, now: now}
 	a.callers.Store(new(sync.Map))
 	return a
@@ -182,7 +193,7 @@ func (a *Authenticator) Watch(ctx context.Context, interval, flush time.Duration
 // store cannot be asked, it empties it too: a right that cannot be confirmed is
 // not granted from memory.
 func (a *Authenticator) Refresh(ctx context.Context) error {
-	epoch, err := a.store.IdentityEpoch(ctx)
+	epoch, err := a.store.Epoch(ctx)
 	if err != nil {
 		a.forget()
 		return err

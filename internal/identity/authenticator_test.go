@@ -12,7 +12,6 @@ import (
 
 // shelf holds one key and counts how often it is looked for.
 type shelf struct {
-	identity.Store
 	key      identity.Key
 	hash     identity.Hash
 	lookups  atomic.Int64
@@ -31,7 +30,7 @@ func (s *shelf) KeyByHash(_ context.Context, h identity.Hash) (identity.Key, err
 	return k, nil
 }
 
-func (s *shelf) IdentityEpoch(context.Context) (int64, error) { return s.epoch, nil }
+func (s *shelf) Epoch(context.Context) (int64, error) { return s.epoch, nil }
 
 func (s *shelf) TouchKeys(_ context.Context, used map[string]time.Time) error {
 	s.touched = used

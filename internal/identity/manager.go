@@ -28,8 +28,8 @@ type Manager struct {
 }
 
 // NewManager makes the service. newID returns a fresh id with the given prefix.
-func NewManager(store Store, agents Agents, now func() time.Time, newID func(prefix string) string) *Manager {
-	return &Manager{Auditor: NewAuditor(store, now), store: store, agents: agents, now: now, newID: newID}
+func NewManager(store Store, log AuditStore, agents Agents, now func() time.Time, newID func(prefix string) string) *Manager {
+	return &Manager{Auditor: NewAuditor(log, now), store: store, agents: agents, now: now, newID: newID}
 }
 
 // Self returns whom a credential speaks for. Every credential may ask that, so it is
@@ -54,7 +54,7 @@ func (m *Manager) Audit(ctx context.Context, a Access, f AuditFilter) ([]AuditEn
 	if err := a.May(ReadAudit); err != nil {
 		return nil, err
 	}
-	return m.store.Audit(ctx, a.Org(), f)
+	return m.log.List(ctx, a.Org(), f)
 }
 
 // Keys lists the org's keys, newest first.

@@ -12,8 +12,6 @@ import (
 // entries in the same transaction. What makes or changes a record returns it: if the
 // context has an idempotency key that was used before, as the first command left it.
 type Store interface {
-	AuditStore
-
 	// CreateOrg refuses a taken id with Conflict.
 	CreateOrg(ctx context.Context, o Org, e AuditEntry) error
 	Orgs(ctx context.Context) ([]Org, error)
@@ -41,8 +39,6 @@ type Store interface {
 	Keys(ctx context.Context, org string, f KeyFilter) ([]Key, error)
 	// Key returns NotFound for an unknown id.
 	Key(ctx context.Context, org, id string) (Key, error)
-	// KeyByHash returns NotFound for an unknown hash.
-	KeyByHash(ctx context.Context, h Hash) (Key, error)
 	// RevokeKey locks the key, runs decide on it and writes what it made of it, unless
 	// there is nothing to say about it. An unknown id is NotFound.
 	RevokeKey(ctx context.Context, org, id string, decide func(*Key) ([]AuditEntry, error)) (Key, error)
@@ -50,8 +46,6 @@ type Store interface {
 	// one and the old one's end. It returns the new one. Rotation.Grantor is checked as
 	// in CreateKey.
 	RotateKey(ctx context.Context, org, id string, h Hash, decide func(old Key) (Rotation, error)) (Key, error)
-	// TouchKeys records when keys were last used.
-	TouchKeys(ctx context.Context, used map[string]time.Time) error
 
 	// CreateInvitation refuses a user that exists already with Conflict. The limits count
 	// pending invitations.
@@ -65,10 +59,6 @@ type Store interface {
 	// makes the member, which is refused with Conflict if it exists.
 	// With the hash of a password, the member has it from the start.
 	AcceptInvitation(ctx context.Context, h Hash, password string, decide func(Invitation) (Member, AuditEntry, error)) (Member, error)
-
-	// IdentityEpoch changes whenever a right may have been taken away, by whatever
-	// process; caches of rights are emptied when it does.
-	IdentityEpoch(ctx context.Context) (int64, error)
 }
 
 // Admins manages orgs, principals and keys on behalf of the operator.

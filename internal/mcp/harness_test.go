@@ -45,7 +45,8 @@ func newWorld(t *testing.T, edit ...func(*httpx.Options, *Options)) *world {
 	w.Agent(agent.Agent{ID: "fixer", Org: "acme", Name: "Fixer", Skills: []string{"fixing"}})
 	ho := w.Router()
 	o := Options{
-		Proposals: proposal.New(w.Store, utcNow, newID), Frictions: friction.New(w.Store, utcNow, newID, proposal.Check), Agents: w.Agents, Tasks: w.Tasks,
+		Proposals: proposal.New(w.Store.Proposals(), utcNow, newID),
+		Frictions: friction.New(w.Store.Friction(), utcNow, newID, proposal.Check), Agents: w.Agents, Tasks: w.Tasks,
 	}
 	for _, e := range edit {
 		e(&ho, &o)
@@ -53,7 +54,8 @@ func newWorld(t *testing.T, edit ...func(*httpx.Options, *Options)) *world {
 	rt := httpx.NewRouter(ho)
 	Mount(rt, o)
 	rest.Mount(rt, rest.Options{
-		Proposals: o.Proposals, Followups: followup.New(w.Store, utcNow, newID, nil), Frictions: o.Frictions, Agents: w.Agents, Tasks: w.Tasks,
+		Proposals: o.Proposals, Followups: followup.New(w.Store.Followups(), w.Store.Identity(), utcNow, newID, nil),
+		Frictions: o.Frictions, Agents: w.Agents, Tasks: w.Tasks,
 	})
 	srv := httptest.NewServer(rt)
 	t.Cleanup(srv.Close)

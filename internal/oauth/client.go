@@ -67,7 +67,7 @@ func (s *Service) Register(ctx context.Context, r Registration) (Client, string,
 	secret, hash := c.newSecret()
 	// It belongs to no org yet, so its entry stands in the platform's own log.
 	e := identity.NewEntry(ctx, c.CreatedAt, "", ClientRegister, c.ID, c.Name+" "+strings.Join(c.RedirectURIs, " "))
-	return c, secret, s.store.CreateOAuthClient(ctx, c, hash, e)
+	return c, secret, s.store.CreateClient(ctx, c, hash, e)
 }
 
 // newSecret is empty for a public client.
@@ -129,7 +129,7 @@ func (s *Service) Client(ctx context.Context, id string) (Client, identity.Hash,
 	case !ValidClientID(id) && !ValidDocumentID(id):
 		return Client{}, identity.Hash{}, errs.ErrNotFound
 	}
-	return s.store.OAuthClient(ctx, id)
+	return s.store.Client(ctx, id)
 }
 
 // ClientFor is Client for a member of an org: the clients of other orgs do not exist.

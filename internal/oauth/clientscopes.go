@@ -11,7 +11,7 @@ import (
 // kept returns a client that the store has; any other is empty. What a client may ask
 // for can be narrowed, so a grant is looked at together with its client.
 func (s *Service) kept(ctx context.Context, id string) (Client, error) {
-	c, _, err := s.store.OAuthClient(ctx, id)
+	c, _, err := s.store.Client(ctx, id)
 	if err != nil && errs.KindOf(err) == errs.NotFound {
 		return Client{}, nil
 	}

@@ -111,9 +111,9 @@ type TokenState struct {
 
 // Store keeps clients, grants and tokens.
 type Store interface {
-	CreateOAuthClient(ctx context.Context, c Client, secret identity.Hash, e identity.AuditEntry) error
-	// OAuthClient returns a client with its secrets, and NotFound for an unknown id.
-	OAuthClient(ctx context.Context, id string) (Client, identity.Hash, error)
+	CreateClient(ctx context.Context, c Client, secret identity.Hash, e identity.AuditEntry) error
+	// Client returns a client with its secrets, and NotFound for an unknown id.
+	Client(ctx context.Context, id string) (Client, identity.Hash, error)
 	// PutDescribedClient keeps a client by its document, whose id is taken over and over.
 	// The entry is written if it is new or has changed.
 	PutDescribedClient(ctx context.Context, c Client, e identity.AuditEntry) error
@@ -159,10 +159,4 @@ type Store interface {
 	CreateToken(ctx context.Context, t Token, h identity.Hash, e identity.AuditEntry) error
 	TokenByHash(ctx context.Context, h identity.Hash) (TokenState, error)
 	RevokeToken(ctx context.Context, h identity.Hash, at time.Time, e identity.AuditEntry) error
-
-	// PutRequest keeps what a client asked for while its user decides.
-	PutRequest(ctx context.Context, id identity.Hash, data []byte, expires time.Time) error
-	Request(ctx context.Context, id identity.Hash, now time.Time) ([]byte, error)
-	// EndRequest deletes it; NotFound: it was answered before.
-	EndRequest(ctx context.Context, id identity.Hash) error
 }

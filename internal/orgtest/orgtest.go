@@ -41,8 +41,8 @@ func New(tb testing.TB, edit ...func(*task.Options)) *World {
 		tb.Fatal(err)
 	}
 	w := &World{
-		TB: tb, Store: st, Admins: identity.NewAdmins(st, Now, NewID), Auth: identity.NewAuthenticator(st, Now),
-		Agents: agent.NewRegistry(st, Now), Logs: &Log{},
+		TB: tb, Store: st, Admins: identity.NewAdmins(st.Identity(), Now, NewID), Auth: identity.NewAuthenticator(st.Identity(), Now),
+		Agents: agent.NewRegistry(st.Agents(), Now), Logs: &Log{},
 	}
 	o := task.Options{Store: st, Directory: directory{w.Agents}, Now: Now, NewID: NewID, Node: "node-1"}
 	for _, e := range edit {
@@ -82,7 +82,7 @@ func (w *World) Key(org, ref string, scopes ...identity.Scope) (secret, id strin
 	if err != nil {
 		w.Fatal(err)
 	}
-	if _, err := w.Store.Member(ctx, p); err != nil {
+	if _, err := w.Store.Identity().Member(ctx, p); err != nil {
 		if _, err := w.Admins.CreateMember(ctx, p, "", false); err != nil {
 			w.Fatal(err)
 		}

@@ -46,9 +46,12 @@ func newWorld(tb testing.TB, edit ...func(*httpx.Options, *Options)) *world {
 	o.Agent(agent.Agent{ID: "fixer", Org: "acme"})
 	ho := o.Router()
 	ro := Options{
-		Proposals: proposal.New(o.Store, utcNow, newID), Followups: followup.New(o.Store, utcNow, newID, nil), Agents: o.Agents, Tasks: o.Tasks,
-		Manager: identity.NewManager(o.Store, o.Agents, utcNow, newID), Clients: oauth.New(o.Store, o.Agents, utcNow, newID, oauth.Lifetimes{}),
-		Frictions: friction.New(o.Store, utcNow, newID, proposal.Check), Accounts: account.New(o.Store, nil, utcNow),
+		Proposals: proposal.New(o.Store.Proposals(), utcNow, newID),
+		Followups: followup.New(o.Store.Followups(), o.Store.Identity(), utcNow, newID, nil), Agents: o.Agents, Tasks: o.Tasks,
+		Manager:   identity.NewManager(o.Store.Identity(), o.Store.Audit(), o.Agents, utcNow, newID),
+		Clients:   oauth.New(o.Store.OAuth(), o.Agents, utcNow, newID, oauth.Lifetimes{}),
+		Frictions: friction.New(o.Store.Friction(), utcNow, newID, proposal.Check),
+		Accounts:  account.New(o.Store.Accounts(), o.Store.Audit(), nil, utcNow),
 	}
 	for _, e := range edit {
 		e(&ho, &ro)

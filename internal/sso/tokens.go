@@ -20,7 +20,8 @@ import (
 // Members knows whom a token can speak for.
 type Members interface {
 	Member(ctx context.Context, p identity.Principal) (identity.Member, error)
-	// MemberBySubject returns the user who signs in with an account elsewhere.
+	// MemberBySubject returns the user who signs in with an account elsewhere, and
+	// NotFound if it is no one's.
 	MemberBySubject(ctx context.Context, org, issuer, subject string) (identity.Member, error)
 }
 

@@ -10,8 +10,14 @@ import (
 	"github.com/parley-dev/parley/internal/identity"
 )
 
-// CreateAgent implements agent.Store.
-func (s *Store) CreateAgent(
+// Agents keeps agents.
+type Agents struct{ *db }
+
+// Agents returns the implementation of agent.Store.
+func (s *Store) Agents() Agents { return Agents{s.db} }
+
+// Create implements agent.Store.
+func (s Agents) Create(
 	ctx context.Context, a agent.Agent, m identity.Member, e identity.AuditEntry, l agent.Limits,
 ) (agent.Agent, error) {
 	if a.Skills == nil {
@@ -71,9 +77,9 @@ func (t *tx) takePublicName(ctx context.Context, a *agent.Agent, l agent.Limits)
 	})
 }
 
-// UpdateAgent implements agent.Store. Disabling an agent takes rights away, so the
+// Update implements agent.Store. Disabling an agent takes rights away, so the
 // caches of all nodes are told.
-func (s *Store) UpdateAgent(
+func (s Agents) Update(
 	ctx context.Context, org, id string, l agent.Limits, edit func(agent.Agent) (agent.Agent, []identity.AuditEntry, error),
 ) (agent.Agent, error) {
 	var out agent.Agent
@@ -118,27 +124,27 @@ func (s *Store) UpdateAgent(
 	return out, err
 }
 
-// Agents implements agent.Store.
-func (s *Store) Agents(ctx context.Context, org string) ([]agent.Agent, error) {
+// List implements agent.Store.
+func (s Agents) List(ctx context.Context, org string) ([]agent.Agent, error) {
 	return agentsWhere(ctx, s.eng, `org_id = $1 ORDER BY id`, org)
 }
 
-// BuiltinAgents implements agent.Store.
-func (s *Store) BuiltinAgents(ctx context.Context) ([]agent.Agent, error) {
+// Builtin implements agent.Store.
+func (s Agents) Builtin(ctx context.Context) ([]agent.Agent, error) {
 	return agentsWhere(ctx, s.eng, `builtin <> '' AND disabled = 0 ORDER BY id, org_id`)
 }
 
-// AgentsPage implements agent.Store.
-func (s *Store) AgentsPage(ctx context.Context, p agent.Page) ([]agent.Agent, error) {
+// Page implements agent.Store.
+func (s Agents) Page(ctx context.Context, p agent.Page) ([]agent.Agent, error) {
 	if p.Others {
 		return agentsWhere(ctx, s.eng, `public = 1 AND disabled = 0 AND org_id <> $1 AND id > $2 ORDER BY id`+limit(p.Limit), p.Org, p.After)
 	}
 	return agentsWhere(ctx, s.eng, `org_id = $1 AND id > $2 AND disabled = 0 ORDER BY id`+limit(p.Limit), p.Org, p.After)
 }
 
-// ReachedAgents implements agent.Store. Each half reads one row by an index of its own,
+// Reached implements agent.Store. Each half reads one row by an index of its own,
 // so that it takes as long as before however many orgs use the id.
-func (s *Store) ReachedAgents(ctx context.Context, org, id string) (agent.Reached, error) {
+func (s Agents) Reached(ctx context.Context, org, id string) (agent.Reached, error) {
 	var out agent.Reached
 	found, err := agentsWhere(ctx, s.eng, `org_id = $1 AND id = $2
 		UNION ALL SELECT `+agentColumns+` FROM agents WHERE id = $2 AND public = 1 AND disabled = 0 AND org_id <> $1`, org, id)
@@ -152,8 +158,8 @@ func (s *Store) ReachedAgents(ctx context.Context, org, id string) (agent.Reache
 	return out, err
 }
 
-// AgentIDs implements agent.Store.
-func (s *Store) AgentIDs(ctx context.Context, org string) ([]string, error) {
+// IDs implements agent.Store.
+func (s Agents) IDs(ctx context.Context, org string) ([]string, error) {
 	var out []string
 	err := each(ctx, s.eng, func(r rows) error {
 		var id string

@@ -117,7 +117,7 @@ func TestALargeCommandIsDecidedAhead(t *testing.T) {
 	}{
 		"alone": {func() {
 			// On the one writer this would wait for itself.
-			if err := s.AppendAudit(t.Context(), identity.AuditEntry{Org: "main", ID: "e", At: now}); err != nil {
+			if err := s.Audit().Append(t.Context(), identity.AuditEntry{Org: "main", ID: "e", At: now}); err != nil {
 				t.Error(err)
 			}
 		}, 1},

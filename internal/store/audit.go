@@ -2,8 +2,6 @@ package store
 
 import (
 	"context"
-	"strconv"
-	"strings"
 
 	"github.com/parley-dev/parley/internal/identity"
 )
@@ -17,16 +15,22 @@ func (t *tx) audit(entries ...identity.AuditEntry) {
 	}
 }
 
-// AppendAudit implements identity.AuditStore.
-func (s *Store) AppendAudit(ctx context.Context, e identity.AuditEntry) error {
+// Audit keeps the audit log.
+type Audit struct{ *db }
+
+// Audit returns the implementation of identity.AuditStore and account.Audit.
+func (s *Store) Audit() Audit { return Audit{s.db} }
+
+// Append implements identity.AuditStore.
+func (s Audit) Append(ctx context.Context, e identity.AuditEntry) error {
 	return s.eng.write(ctx, func(t *tx) error {
 		t.audit(e)
 		return nil
 	})
 }
 
-// Audit implements identity.AuditStore.
-func (s *Store) Audit(ctx context.Context, org string, f identity.AuditFilter) ([]identity.AuditEntry, error) {
+// List implements identity.AuditStore.
+func (s Audit) List(ctx context.Context, org string, f identity.AuditFilter) ([]identity.AuditEntry, error) {
 	w, by := where{sql: `org_id = $1`, args: []any{org}}, ""
 	if f.Actor != "" {
 		w.and(`actor = ?`, f.Actor)
@@ -59,26 +63,4 @@ func (s *Store) Audit(ctx context.Context, org string, f identity.AuditFilter) (
 	}, `SELECT org_id, at, id, actor, key_id, action, target, detail, outcome, code, request_id, address FROM audit`+by+` WHERE `+
 		w.sql+` ORDER BY at DESC, id DESC`+limit(f.Limit), w.args...)
 	return list, err
-}
-
-// where is a condition that grows; each ? becomes the next numbered parameter.
-type where struct {
-	sql  string
-	args []any
-}
-
-func (w *where) and(sql string, args ...any) {
-	for _, a := range args {
-		w.args = append(w.args, a)
-		sql = strings.Replace(sql, "?", "$"+strconv.Itoa(len(w.args)), 1)
-	}
-	w.sql += " AND " + sql
-}
-
-// limit is empty for 0.
-func limit(n int) string {
-	if n <= 0 {
-		return ""
-	}
-	return " LIMIT " + strconv.Itoa(n)
 }

@@ -28,7 +28,7 @@ func BenchmarkStore(b *testing.B) {
 			b.Cleanup(func() { _ = s.Close() })
 			var ids atomic.Int64
 			newID := func(prefix string) string { return fmt.Sprintf("%s%026d", prefix, ids.Add(1)) }
-			svc := proposal.New(s, func() time.Time { return time.Now().UTC() }, newID)
+			svc := proposal.New(s.Proposals(), func() time.Time { return time.Now().UTC() }, newID)
 			caller := &identity.Caller{Principal: identity.Principal{Org: "main", Kind: identity.User, ID: "ann"}, Scopes: identity.AllScopes}
 			a, err := identity.Authorize(caller, "main", identity.SubmitProposal)
 			if err != nil {

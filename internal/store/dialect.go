@@ -84,7 +84,7 @@ var sqliteDialect = dialect{
 	clock:        "0",
 	clockNow:     func(now func() time.Time) statement { return statement{sql: "$1", args: []any{micros(now())}} },
 	leaseUntil:   func(mark string, _ time.Duration, until time.Time) (string, any) { return mark, micros(until) },
-	index:        func(t *tx, _ *proposal.Proposal) { t.unindexed++ }, // see indexer.go
+	index:        func(t *tx, _ *proposal.Proposal) { t.unindexed++ }, // see lite_indexer.go
 	reindex: func(t *tx, p *proposal.Proposal) {
 		// One that the indexer has yet to come to is left to it.
 		t.exec(`INSERT OR REPLACE INTO proposal_search (rowid, words)

@@ -71,7 +71,7 @@ func wantUnavailable(t *testing.T, err error, fault string) {
 
 // readEpoch, writeEpoch and addNothing touch the store in the three ways there are.
 func (s *Store) readEpoch(ctx context.Context) error {
-	_, err := s.IdentityEpoch(ctx)
+	_, err := s.Identity().Epoch(ctx)
 	return err
 }
 

@@ -12,8 +12,14 @@ import (
 	"github.com/parley-dev/parley/internal/task"
 )
 
-// InsertFollowup implements followup.Store.
-func (s *Store) InsertFollowup(ctx context.Context, f followup.Followup, by identity.Principal, once *idempotency.Key,
+// Followups keeps follow-ups.
+type Followups struct{ *db }
+
+// Followups returns the implementation of followup.Store.
+func (s *Store) Followups() Followups { return Followups{s.db} }
+
+// Insert implements followup.Store.
+func (s Followups) Insert(ctx context.Context, f followup.Followup, by identity.Principal, once *idempotency.Key,
 ) (followup.Outcome, error) {
 	var out followup.Outcome
 	err := s.eng.write(ctx, func(t *tx) error {
@@ -38,8 +44,8 @@ func (t *tx) insertFollowup(f *followup.Followup) {
 	t.countFollowup(f, +1)
 }
 
-// UpdateFollowup implements followup.Store.
-func (s *Store) UpdateFollowup(ctx context.Context, id string, by identity.Principal, once *idempotency.Key,
+// Update implements followup.Store.
+func (s Followups) Update(ctx context.Context, id string, by identity.Principal, once *idempotency.Key,
 	edit func(followup.Followup) (followup.Followup, error),
 ) (followup.Outcome, error) {
 	var out followup.Outcome
@@ -112,8 +118,8 @@ func scanFollowup(r rows) (followup.Followup, error) {
 	return f, err
 }
 
-// Followup implements followup.Store.
-func (s *Store) Followup(ctx context.Context, org, id string) (followup.Followup, error) {
+// Get implements followup.Store.
+func (s Followups) Get(ctx context.Context, org, id string) (followup.Followup, error) {
 	return oneFollowup(ctx, s.eng, org, id, "")
 }
 
@@ -130,8 +136,8 @@ func oneFollowup(ctx context.Context, r reader, org, id, lock string) (f followu
 	return f, err
 }
 
-// Followups implements followup.Store.
-func (s *Store) Followups(ctx context.Context, f followup.Filter) ([]followup.Followup, int64, error) {
+// List implements followup.Store.
+func (s Followups) List(ctx context.Context, f followup.Filter) ([]followup.Followup, int64, error) {
 	where, args := []string{"org_id = $1"}, []any{f.Org}
 	add := func(column string, value any) {
 		args = append(args, value)
@@ -147,7 +153,7 @@ func (s *Store) Followups(ctx context.Context, f followup.Filter) ([]followup.Fo
 		add("proposal_id", f.ProposalID)
 		where = append(where, "proposal_id <> ''") // names the partial index
 	}
-	total, err := s.countFollowups(ctx, f, strings.Join(where, " AND "), args)
+	total, err := s.count(ctx, f, strings.Join(where, " AND "), args)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -173,9 +179,9 @@ func (s *Store) Followups(ctx context.Context, f followup.Filter) ([]followup.Fo
 	return list, total, err
 }
 
-// countFollowups sums counters; a filter by proposal matches at most one row and
+// count sums counters; a filter by proposal matches at most one row and
 // is counted as it is.
-func (s *Store) countFollowups(ctx context.Context, f followup.Filter, where string, args []any) (total int64, err error) {
+func (s Followups) count(ctx context.Context, f followup.Filter, where string, args []any) (total int64, err error) {
 	if f.ProposalID != "" {
 		_, err = one(ctx, s.eng, []any{&total}, `SELECT count(*) FROM followups WHERE `+where, args...)
 		return total, err

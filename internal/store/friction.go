@@ -12,9 +12,15 @@ import (
 	"github.com/parley-dev/parley/internal/proposal"
 )
 
-// ReportFriction implements friction.Store. The row of the fingerprint is locked;
+// Friction keeps reports of friction.
+type Friction struct{ *db }
+
+// Friction returns the implementation of friction.Store.
+func (s *Store) Friction() Friction { return Friction{s.db} }
+
+// Report implements friction.Store. The row of the fingerprint is locked;
 // two that are the first of theirs at once fall over its key, and one is run again.
-func (s *Store) ReportFriction(ctx context.Context, by identity.Principal, fingerprint, occurrence string, once *idempotency.Key,
+func (s Friction) Report(ctx context.Context, by identity.Principal, fingerprint, occurrence string, once *idempotency.Key,
 	decide func(friction.Current) friction.Change,
 ) (friction.Outcome, error) {
 	var out friction.Outcome
@@ -140,8 +146,8 @@ func evidence(ctx context.Context, r reader, org, fingerprint, order string) ([]
 	return list, err
 }
 
-// Friction implements friction.Store.
-func (s *Store) Friction(ctx context.Context, org, fingerprint string) (friction.Friction, []friction.Evidence, error) {
+// Get implements friction.Store.
+func (s Friction) Get(ctx context.Context, org, fingerprint string) (friction.Friction, []friction.Evidence, error) {
 	f, err := oneFriction(ctx, s.eng, org, fingerprint, "")
 	if err != nil {
 		return f, nil, err
@@ -150,8 +156,8 @@ func (s *Store) Friction(ctx context.Context, org, fingerprint string) (friction
 	return f, list, err
 }
 
-// Frictions implements friction.Store.
-func (s *Store) Frictions(ctx context.Context, f friction.Filter) ([]friction.Friction, error) {
+// List implements friction.Store.
+func (s Friction) List(ctx context.Context, f friction.Filter) ([]friction.Friction, error) {
 	where, args := "", []any{f.Org, f.Limit + 1}
 	if p := f.After; p != nil {
 		where = ` AND (last_at, fingerprint) < ($3, $4)`
@@ -175,8 +181,8 @@ func (s *Store) Frictions(ctx context.Context, f friction.Filter) ([]friction.Fr
 
 const frictionThreshold = "friction.threshold"
 
-// FrictionThreshold implements friction.Store.
-func (s *Store) FrictionThreshold(ctx context.Context, org string) (int, error) {
+// Threshold implements friction.Store.
+func (s Friction) Threshold(ctx context.Context, org string) (int, error) {
 	return threshold(ctx, s.eng, org)
 }
 
@@ -193,8 +199,8 @@ func threshold(ctx context.Context, r reader, org string) (int, error) {
 	return n, nil
 }
 
-// SetFrictionThreshold implements friction.Store.
-func (s *Store) SetFrictionThreshold(ctx context.Context, org string, n int, e identity.AuditEntry) error {
+// SetThreshold implements friction.Store.
+func (s Friction) SetThreshold(ctx context.Context, org string, n int, e identity.AuditEntry) error {
 	return s.eng.write(ctx, func(t *tx) error {
 		t.exec(`INSERT INTO org_settings (org_id, name, value) VALUES ($1, $2, $3)
 			ON CONFLICT (org_id, name) DO UPDATE SET value = excluded.value`, org, frictionThreshold, strconv.Itoa(n))

@@ -24,7 +24,7 @@ type keptOutcome struct {
 // An engine may run the write several times and undo all runs but the last. So a run that
 // finds a kept outcome changes neither out nor the command: fn of a later run may need
 // both. They are changed after the commit.
-func (s *Store) writeOnce(ctx context.Context, out any, fn func(*tx) error) error {
+func (s *db) writeOnce(ctx context.Context, out any, fn func(*tx) error) error {
 	once := idempotency.From(ctx)
 	if once == nil {
 		return s.eng.write(ctx, fn)

@@ -2,15 +2,20 @@ package store
 
 import (
 	"context"
-	"time"
 
 	"github.com/parley-dev/parley/internal/errs"
-	"github.com/parley-dev/parley/internal/idempotency"
 	"github.com/parley-dev/parley/internal/identity"
 )
 
+// Identity keeps orgs, members, keys and invitations.
+type Identity struct{ *db }
+
+// Identity returns the implementation of identity.Store, identity.KeyStore, and of Members in
+// followup, authserver and sso.
+func (s *Store) Identity() Identity { return Identity{s.db} }
+
 // CreateOrg implements identity.Store.
-func (s *Store) CreateOrg(ctx context.Context, o identity.Org, e identity.AuditEntry) error {
+func (s Identity) CreateOrg(ctx context.Context, o identity.Org, e identity.AuditEntry) error {
 	return s.eng.write(ctx, func(t *tx) error {
 		taken, err := t.exists(ctx, `SELECT 1 FROM orgs WHERE id = $1`, o.ID)
 		if err != nil {
@@ -29,13 +34,8 @@ func (t *tx) insertOrg(o identity.Org) {
 	t.exec(`INSERT INTO orgs (id, name, created_at) VALUES ($1, $2, $3)`, o.ID, o.Name, micros(o.CreatedAt))
 }
 
-func (t *tx) exists(ctx context.Context, sql string, args ...any) (bool, error) {
-	var n int
-	return one(ctx, t, []any{&n}, sql, args...)
-}
-
 // Orgs implements identity.Store.
-func (s *Store) Orgs(ctx context.Context) ([]identity.Org, error) {
+func (s Identity) Orgs(ctx context.Context) ([]identity.Org, error) {
 	list := []identity.Org{}
 	err := each(ctx, s.eng, func(r rows) error {
 		var o identity.Org
@@ -49,7 +49,7 @@ func (s *Store) Orgs(ctx context.Context) ([]identity.Org, error) {
 }
 
 // Org implements identity.Store.
-func (s *Store) Org(ctx context.Context, id string) (identity.Org, error) {
+func (s Identity) Org(ctx context.Context, id string) (identity.Org, error) {
 	o := identity.Org{ID: id}
 	var at int64
 	found, err := one(ctx, s.eng, []any{&o.Name, &at}, `SELECT name, created_at FROM orgs WHERE id = $1`, id)
@@ -61,7 +61,7 @@ func (s *Store) Org(ctx context.Context, id string) (identity.Org, error) {
 }
 
 // Bootstrap implements identity.Store.
-func (s *Store) Bootstrap(
+func (s Identity) Bootstrap(
 	ctx context.Context, o identity.Org, m identity.Member, k identity.Key, h identity.Hash, entries []identity.AuditEntry,
 ) (bool, error) {
 	created := false
@@ -80,143 +80,4 @@ func (s *Store) Bootstrap(
 		return false, nil
 	}
 	return created, err
-}
-
-// CreateMember implements identity.Store.
-func (s *Store) CreateMember(ctx context.Context, m identity.Member, e identity.AuditEntry) (identity.Member, error) {
-	err := s.writeOnce(ctx, &m, func(t *tx) error {
-		t.audit(e)
-		return t.createMember(ctx, m)
-	})
-	return m, err
-}
-
-func (t *tx) createMember(ctx context.Context, m identity.Member) error {
-	known, err := t.exists(ctx, `SELECT 1 FROM orgs WHERE id = $1`, m.Org)
-	if err != nil {
-		return err
-	}
-	if !known {
-		return errs.New(errs.NotFound, "identity.no_such_org", "there is no org %q; create it first", m.Org)
-	}
-	if err := t.freeMember(ctx, m.Principal); err != nil {
-		return err
-	}
-	t.insertMember(m)
-	return nil
-}
-
-// freeMember refuses a principal that exists already.
-func (t *tx) freeMember(ctx context.Context, p identity.Principal) error {
-	taken, err := t.exists(ctx, `SELECT 1 FROM principals WHERE org_id = $1 AND kind = $2 AND id = $3`, p.Org, string(p.Kind), p.ID)
-	if err == nil && taken {
-		err = errs.New(errs.Conflict, "identity.principal_exists", "org %q has a %s already", p.Org, p.Ref())
-	}
-	return err
-}
-
-func (t *tx) insertMember(m identity.Member) {
-	t.exec(`INSERT INTO principals (org_id, kind, id, name, admin, disabled, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
-		m.Org, string(m.Kind), m.ID, m.Name, flag(m.Admin), flag(m.Disabled), micros(m.CreatedAt))
-}
-
-func membersWhere(ctx context.Context, q reader, where string, args ...any) ([]identity.Member, error) {
-	list := []identity.Member{}
-	err := each(ctx, q, func(r rows) error {
-		var m identity.Member
-		var kind string
-		var admin, disabled, at int64
-		err := r.Scan(&m.Org, &kind, &m.ID, &m.Name, &admin, &disabled, &at)
-		m.Kind, m.Admin, m.Disabled, m.CreatedAt = identity.Kind(kind), admin != 0, disabled != 0, fromMicros(at)
-		list = append(list, m)
-		return err
-	}, `SELECT org_id, kind, id, name, admin, disabled, created_at FROM principals WHERE `+where, args...)
-	return list, err
-}
-
-// Members implements identity.Store.
-func (s *Store) Members(ctx context.Context, org string, f identity.MemberFilter) ([]identity.Member, error) {
-	w := where{sql: `org_id = $1`, args: []any{org}}
-	if f.Kind != "" {
-		w.and(`kind = ?`, string(f.Kind))
-	}
-	if f.State != "" {
-		w.and(`disabled = ?`, flag(f.State == identity.MemberDisabled))
-	}
-	if f.After.Kind != "" {
-		w.and(`(kind, id) > (?, ?)`, string(f.After.Kind), f.After.ID)
-	}
-	return membersWhere(ctx, s.eng, w.sql+` ORDER BY kind, id`+limit(f.Limit), w.args...)
-}
-
-const thatMember = `org_id = $1 AND kind = $2 AND id = $3`
-
-// Member implements identity.Store.
-func (s *Store) Member(ctx context.Context, p identity.Principal) (identity.Member, error) {
-	found, err := membersWhere(ctx, s.eng, thatMember, p.Org, string(p.Kind), p.ID)
-	if err == nil && len(found) == 0 {
-		err = errs.ErrNotFound
-	}
-	if err != nil {
-		return identity.Member{}, err
-	}
-	return found[0], nil
-}
-
-// UpdateMember implements identity.Store. The admins are locked with the member:
-// two that disable each other at once must not both find the other enabled.
-func (s *Store) UpdateMember(
-	ctx context.Context, p identity.Principal, at time.Time, decide func(identity.MemberScene) (identity.MemberOutcome, error),
-) (identity.MemberOutcome, error) {
-	var out identity.MemberOutcome
-	err := s.writeOnce(ctx, &out.Member, func(t *tx) error {
-		cur, others, err := t.memberAmongAdmins(ctx, p)
-		if err != nil {
-			return err
-		}
-		if cur == nil {
-			return errs.ErrNotFound
-		}
-		rights, err := t.adminRights(ctx, p, at)
-		if err != nil {
-			return err
-		}
-		out, err = decide(identity.MemberScene{Member: *cur, OtherAdmins: others, Rights: rights})
-		if err != nil || len(out.Entries) == 0 {
-			return err
-		}
-		next := out.Member
-		t.exec(`UPDATE principals SET name = $4, admin = $5, disabled = $6 WHERE `+thatMember,
-			p.Org, string(p.Kind), p.ID, next.Name, flag(next.Admin), flag(next.Disabled))
-		if p.Kind == identity.Agent {
-			t.exec(`UPDATE agents SET name = $3, disabled = $4, updated_at = $5 WHERE id = $1 AND org_id = $2`,
-				p.ID, p.Org, next.Name, flag(next.Disabled), micros(at))
-		}
-		if next.Disabled && !cur.Disabled {
-			t.endLogins(p, at)
-		}
-		t.endAdminRights(p.Org, out.End, at)
-		t.newEpoch(p.Org)
-		t.audit(out.Entries...)
-		return nil
-	})
-	if idempotency.From(ctx).Replayed() {
-		out = identity.MemberOutcome{Member: out.Member} // the rest is of a run that was undone
-	}
-	return out, err
-}
-
-// memberAmongAdmins locks a member and the org's enabled admins, and counts the
-// others. All in one statement and one order, so that nobody waits in a circle.
-func (t *tx) memberAmongAdmins(ctx context.Context, p identity.Principal) (cur *identity.Member, others int, _ error) {
-	found, err := membersWhere(ctx, t, `org_id = $1 AND (kind = $2 AND id = $3 OR kind = 'user' AND admin = 1 AND disabled = 0)
-		ORDER BY kind, id`+t.d.forUpdate, p.Org, string(p.Kind), p.ID)
-	for i, m := range found {
-		if m.Principal == p {
-			cur = &found[i]
-		} else {
-			others++
-		}
-	}
-	return cur, others, err
 }

@@ -69,7 +69,7 @@ func errBusy() error {
 // slow runs a read whose cost grows with the data: a search, a page far from the
 // start of a list, a count of rows. fn reads with the reader and the context it is
 // given. org is the org of the caller, who pays with its share of the connections.
-func (s *Store) slow(ctx context.Context, org string, fn func(ctx context.Context, r reader) error) error {
+func (s *db) slow(ctx context.Context, org string, fn func(ctx context.Context, r reader) error) error {
 	limited, cancel := context.WithTimeout(ctx, s.lane.timeout)
 	defer cancel()
 	v := &visit{org: org, granted: make(chan struct{}), cancel: cancel}
@@ -93,7 +93,7 @@ func (s *Store) slow(ctx context.Context, org string, fn func(ctx context.Contex
 }
 
 // slowIf is slow under a condition; otherwise fn reads on the connections of all.
-func (s *Store) slowIf(ctx context.Context, slow bool, org string, fn func(ctx context.Context, r reader) error) error {
+func (s *db) slowIf(ctx context.Context, slow bool, org string, fn func(ctx context.Context, r reader) error) error {
 	if slow {
 		return s.slow(ctx, org, fn)
 	}
@@ -102,7 +102,7 @@ func (s *Store) slowIf(ctx context.Context, slow bool, org string, fn func(ctx c
 
 // large reports whether more than manyRows rows match. It reads no more than that
 // many entries of an index, which the condition must begin.
-func (s *Store) large(ctx context.Context, from string, args ...any) (bool, error) {
+func (s *db) large(ctx context.Context, from string, args ...any) (bool, error) {
 	var n int
 	return one(ctx, s.eng, []any{&n}, fmt.Sprintf(`SELECT 1 FROM %s LIMIT 1 OFFSET %d`, from, manyRows), args...)
 }
@@ -112,7 +112,7 @@ const wideRead = 256 << 10
 
 // wide reports whether the text of a page is so large that reading it is slow. page
 // selects the lengths of the texts: an engine knows them without reading the text.
-func (s *Store) wide(ctx context.Context, page string, args ...any) (bool, error) {
+func (s *db) wide(ctx context.Context, page string, args ...any) (bool, error) {
 	var n int64
 	_, err := one(ctx, s.eng, []any{&n}, `SELECT CAST(coalesce(sum(n), 0) AS BIGINT) FROM (`+page+`) p`, args...)
 	return n > wideRead, err

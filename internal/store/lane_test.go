@@ -58,7 +58,7 @@ func addProposals(t *testing.T, s *Store, org string, n int) {
 					Org: org, ID: propID(i), Title: "the upload fails", Status: proposal.Open, Category: proposal.Reliability,
 					Priority: proposal.Normal, SubmittedBy: "user:ann", SubmittedAt: now, UpdatedAt: now, Version: 1,
 				}
-				if _, err := s.Insert(t.Context(), p, annOf(org), nil); err != nil {
+				if _, err := s.Proposals().Insert(t.Context(), p, annOf(org), nil); err != nil {
 					t.Error(err)
 				}
 			}
@@ -74,7 +74,7 @@ func annOf(org string) identity.Principal {
 }
 
 func search(ctx context.Context, s *Store, org string) (int64, error) {
-	_, n, err := s.List(ctx, proposal.Filter{
+	_, n, err := s.Proposals().List(ctx, proposal.Filter{
 		Org: org, Viewer: proposal.Viewer{Principal: annOf(org)}, Words: []string{"upl"}, Sort: proposal.SortNewest, Limit: 20,
 	})
 	return n, err
@@ -121,12 +121,12 @@ func TestSlowReadsLeaveConnectionsToOtherRequests(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 		defer cancel()
 		for range 50 {
-			if _, err := s.Get(ctx, "b", propID(1), annOf("b")); err != nil {
+			if _, err := s.Proposals().Get(ctx, "b", propID(1), annOf("b")); err != nil {
 				t.Fatalf("get: %v", err)
 			}
 		}
 		f := proposal.Filter{Org: "b", Viewer: proposal.Viewer{Principal: annOf("b")}, Sort: proposal.SortReview, Limit: 20}
-		if items, total, err := s.List(ctx, f); err != nil || len(items) != 1 || total != 1 {
+		if items, total, err := s.Proposals().List(ctx, f); err != nil || len(items) != 1 || total != 1 {
 			t.Fatalf("list: %d items of %d, %v", len(items), total, err)
 		}
 		addProposals(t, s, "e", 1)
@@ -201,7 +201,7 @@ func TestSlowWritesLeaveConnectionsToReads(t *testing.T) {
 	waitFor(t, func() bool { return len(e.writes) == cap(e.writes) })
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	_, err = s.Get(ctx, "b", propID(1), annOf("b"))
+	_, err = s.Proposals().Get(ctx, "b", propID(1), annOf("b"))
 	close(release)
 	wg.Wait()
 	if err != nil {

@@ -39,7 +39,7 @@ func TestAgentsOfOlderStoresKeepTheirIDs(t *testing.T) {
 			}},
 		}
 		for org, list := range want {
-			got, err := s.Agents(t.Context(), org)
+			got, err := s.Agents().List(t.Context(), org)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -50,7 +50,7 @@ func TestAgentsOfOlderStoresKeepTheirIDs(t *testing.T) {
 		create := func(org, id string, public bool) error {
 			a := agent.Agent{ID: id, Org: org, Name: id, Public: public, PublicName: public}
 			m := identity.Member{Principal: identity.Principal{Org: org, Kind: identity.Agent, ID: id}, Name: id}
-			_, err := s.CreateAgent(t.Context(), a, m, identity.AuditEntry{Org: org, ID: org + id}, agent.Limits{})
+			_, err := s.Agents().Create(t.Context(), a, m, identity.AuditEntry{Org: org, ID: org + id}, agent.Limits{})
 			return err
 		}
 		for _, c := range []struct {

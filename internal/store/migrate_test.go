@@ -74,7 +74,7 @@ func TestSubmitterCountersAreMadeAnew(t *testing.T) {
 				if i < 2 {
 					p.Category, p.Priority = proposal.Security, proposal.High
 				}
-				if _, err := s.Insert(t.Context(), p, ann, nil); err != nil {
+				if _, err := s.Proposals().Insert(t.Context(), p, ann, nil); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -104,7 +104,7 @@ func TestSubmitterCountersAreMadeAnew(t *testing.T) {
 				0: {SubmittedBy: ann.Ref(), Category: proposal.Security, Priority: proposal.Normal},
 			} {
 				f.Org, f.Limit, f.Sort, f.Viewer = "acme", 10, proposal.SortReview, proposal.Viewer{Principal: ann, Admin: true}
-				items, total, err := s.List(t.Context(), f)
+				items, total, err := s.Proposals().List(t.Context(), f)
 				if err != nil || total != want || int64(len(items)) != want {
 					t.Errorf("%+v: total %d, %d items, %v; want %d", f, total, len(items), err, want)
 				}

@@ -47,7 +47,7 @@ func TestProposalsOfOlderStoresAreCompleted(t *testing.T) {
 			propID(2): {TextVersion: 1},
 			propID(3): {Fingerprint: "slow", Evidence: 7, TextVersion: 1},
 		} {
-			cur, err := s.Get(t.Context(), "acme", id, annOf("acme"))
+			cur, err := s.Proposals().Get(t.Context(), "acme", id, annOf("acme"))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -69,7 +69,7 @@ func TestProposalsOfOlderStoresAreCompleted(t *testing.T) {
 			{proposal.Filter{Evidence: proposal.WithEvidence, Kind: identity.User}, map[proposal.Status]int64{proposal.Rejected: 1}},
 		} {
 			c.f.Org, c.f.Viewer, c.f.Limit = "acme", proposal.Viewer{Principal: annOf("acme"), Admin: true}, 10
-			got, err := s.Counts(t.Context(), c.f)
+			got, err := s.Proposals().Counts(t.Context(), c.f)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -77,7 +77,7 @@ func TestProposalsOfOlderStoresAreCompleted(t *testing.T) {
 				t.Errorf("%+v:\n%s", c.f, diff)
 			}
 			c.f.Sort = proposal.SortNewest
-			items, total, err := s.List(t.Context(), c.f)
+			items, total, err := s.Proposals().List(t.Context(), c.f)
 			if err != nil || int64(len(items)) != total || total != c.want[proposal.Open]+c.want[proposal.Rejected] {
 				t.Errorf("%+v: %d of %d rows, %v", c.f, len(items), total, err)
 			}

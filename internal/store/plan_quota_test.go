@@ -66,12 +66,12 @@ func TestQuotasAndPushesAreFoundByTheirIndexes(t *testing.T) {
 			false,
 		},
 		"public agents": {
-			func() error { _, err := s.AgentsPage(t.Context(), agent.Page{Others: true, Limit: 10}); return err },
+			func() error { _, err := s.Agents().Page(t.Context(), agent.Page{Others: true, Limit: 10}); return err },
 			[]string{"agents_public (id>?)"},
 			false,
 		},
 		"agents of an org": {
-			func() error { _, err := s.AgentsPage(t.Context(), agent.Page{Org: "acme", Limit: 10}); return err },
+			func() error { _, err := s.Agents().Page(t.Context(), agent.Page{Org: "acme", Limit: 10}); return err },
 			[]string{"sqlite_autoindex_agents_1 (org_id=? AND id>?)"},
 			false,
 		},
@@ -87,7 +87,7 @@ func TestQuotasAndPushesAreFoundByTheirIndexes(t *testing.T) {
 			false,
 		},
 		"agents by id": {
-			func() error { _, err := s.ReachedAgents(t.Context(), "acme", "bob"); return err },
+			func() error { _, err := s.Agents().Reached(t.Context(), "acme", "bob"); return err },
 			[]string{"agents_public (id=?)"},
 			false,
 		},

@@ -49,11 +49,11 @@ func TestAWrongCredentialCostsOneLookUp(t *testing.T) {
 			defer func() { _ = s.Close() }()
 			for what, lookUp := range map[string]func(h identity.Hash) error{
 				"key": func(h identity.Hash) error {
-					_, err := s.KeyByHash(t.Context(), h)
+					_, err := s.Identity().KeyByHash(t.Context(), h)
 					return err
 				},
 				"token": func(h identity.Hash) error {
-					_, err := s.TokenByHash(t.Context(), h)
+					_, err := s.OAuth().TokenByHash(t.Context(), h)
 					return err
 				},
 			} {
@@ -82,7 +82,7 @@ func TestMembershipsCostOneLookUp(t *testing.T) {
 	defer func() { _ = s.Close() }()
 	a := &asked{engine: s.eng}
 	s.eng = a
-	_, err = s.Standings(t.Context(), []identity.Principal{
+	_, err = s.Accounts().Standings(t.Context(), []identity.Principal{
 		{Org: "acme", Kind: identity.User, ID: "ada"}, {Org: "beta", Kind: identity.User, ID: "ada"},
 	})
 	s.eng = a.engine
@@ -210,7 +210,7 @@ func TestTheAuditLogIsFoundByItsIndexes(t *testing.T) {
 	eachEngine(t, Options{}, func(t *testing.T, s *Store) {
 		a := &asked{engine: s.eng}
 		s.eng = a
-		_, err := s.Audit(t.Context(), "a", identity.AuditFilter{Target: "key-1", Before: s.now(), BeforeID: "audit-1", Limit: 51})
+		_, err := s.Audit().List(t.Context(), "a", identity.AuditFilter{Target: "key-1", Before: s.now(), BeforeID: "audit-1", Limit: 51})
 		s.eng = a.engine
 		if err != nil || len(a.queries) != 1 {
 			t.Fatal(err, a.queries)
@@ -250,10 +250,10 @@ func TestALongTargetIsWritten(t *testing.T) {
 				long.WriteRune(rune(0x10000 + (i*7919+n)%0x8000))
 			}
 			e := identity.NewEntry(t.Context(), s.now(), "a", identity.KeyCreate, long.String(), "")
-			if err := s.AppendAudit(t.Context(), e); err != nil {
+			if err := s.Audit().Append(t.Context(), e); err != nil {
 				t.Fatal(n, err)
 			}
-			got, err := s.Audit(t.Context(), "a", identity.AuditFilter{Target: e.Target})
+			got, err := s.Audit().List(t.Context(), "a", identity.AuditFilter{Target: e.Target})
 			if want := n <= identity.MaxAuditTarget; err != nil || (len(got) == 1) != want {
 				t.Errorf("%d characters: %d entries, %v", n, len(got), err)
 			}

@@ -12,9 +12,15 @@ import (
 	"github.com/parley-dev/parley/internal/proposal"
 )
 
+// Proposals keeps proposals, their votes and history, and saved notes.
+type Proposals struct{ *db }
+
+// Proposals returns the implementation of proposal.Store.
+func (s *Store) Proposals() Proposals { return Proposals{s.db} }
+
 // Insert implements proposal.Store. Without an idempotency key no earlier row
 // decides anything, so the write is combined with others.
-func (s *Store) Insert(ctx context.Context, p proposal.Proposal, by identity.Principal, once *idempotency.Key,
+func (s Proposals) Insert(ctx context.Context, p proposal.Proposal, by identity.Principal, once *idempotency.Key,
 ) (proposal.Outcome, error) {
 	write := s.eng.add
 	if once != nil {
@@ -48,7 +54,7 @@ func (t *tx) insertProposal(p *proposal.Proposal) {
 }
 
 // Update implements proposal.Store.
-func (s *Store) Update(ctx context.Context, id, original string, by identity.Principal, once *idempotency.Key,
+func (s Proposals) Update(ctx context.Context, id, original string, by identity.Principal, once *idempotency.Key,
 	decide func(proposal.Current) (proposal.Change, error),
 ) (proposal.Outcome, error) {
 	var out proposal.Outcome
@@ -173,7 +179,7 @@ func (t *tx) insertEntry(p *proposal.Proposal, e proposal.Entry) error {
 }
 
 // Get implements proposal.Store.
-func (s *Store) Get(ctx context.Context, org, id string, viewer identity.Principal) (proposal.Current, error) {
+func (s Proposals) Get(ctx context.Context, org, id string, viewer identity.Principal) (proposal.Current, error) {
 	var (
 		cur     = proposal.Current{Proposal: proposal.Proposal{Org: org}}
 		p       = &cur.Proposal
@@ -269,7 +275,7 @@ func locked(ctx context.Context, t *tx, org, id string, viewer identity.Principa
 }
 
 // Votes implements proposal.Store.
-func (s *Store) Votes(ctx context.Context, org, id string, offset int64, limit int) ([]proposal.Vote, int64, error) {
+func (s Proposals) Votes(ctx context.Context, org, id string, offset int64, limit int) ([]proposal.Vote, int64, error) {
 	var total int64
 	if _, err := one(ctx, s.eng, []any{&total},
 		`SELECT votes_for + votes_against FROM proposals WHERE org_id = $1 AND id = $2`, org, id); err != nil {
@@ -311,7 +317,7 @@ func scanEntry(r rows) (e proposal.Entry, err error) {
 }
 
 // History implements proposal.Store.
-func (s *Store) History(ctx context.Context, org, id string, offset int64, limit int) ([]proposal.Entry, int64, error) {
+func (s Proposals) History(ctx context.Context, org, id string, offset int64, limit int) ([]proposal.Entry, int64, error) {
 	var total, submitted int64
 	first := proposal.Entry{Seq: 1, Kind: proposal.Submitted}
 	if _, err := one(ctx, s.eng, []any{&total, &submitted, &first.Actor, (*string)(&first.To)},
@@ -340,6 +346,6 @@ func (s *Store) History(ctx context.Context, org, id string, offset int64, limit
 }
 
 // DataVersion implements proposal.Store.
-func (s *Store) DataVersion(ctx context.Context, org string) (uint64, error) {
+func (s Proposals) DataVersion(ctx context.Context, org string) (uint64, error) {
 	return s.eng.dataVersion(ctx, org)
 }

@@ -40,7 +40,7 @@ func TestWhichReadsAreSlow(t *testing.T) {
 			f := proposal.Filter{Org: org, Viewer: proposal.Viewer{Principal: annOf(org)}, Sort: proposal.SortNewest, Limit: 20}
 			edit(&f)
 			return func(ctx context.Context) (int, error) {
-				items, _, err := s.List(ctx, f)
+				items, _, err := s.Proposals().List(ctx, f)
 				return min(len(items), 20), err
 			}
 		}
@@ -87,7 +87,7 @@ func TestWhichReadsAreSlow(t *testing.T) {
 			{"without evidence", list("large", func(f *proposal.Filter) { f.Evidence = proposal.WithoutEvidence }), false, 20},
 			{"of a fingerprint", list("large", func(f *proposal.Filter) { f.Fingerprint = "f" }), false, 0},
 			{"counts", func(ctx context.Context) (int, error) {
-				n, err := s.Counts(ctx, proposal.Filter{Org: "large", Viewer: proposal.Viewer{Principal: annOf("large")}})
+				n, err := s.Proposals().Counts(ctx, proposal.Filter{Org: "large", Viewer: proposal.Viewer{Principal: annOf("large")}})
 				return int(n[proposal.Open]), err
 			}, false, n + 1},
 			{"search", list("b", func(f *proposal.Filter) { f.Words = []string{"upload"} }), true, 1},
@@ -126,7 +126,7 @@ func addAgentProposal(t *testing.T, s *Store, org string, i int) {
 		Org: org, ID: propID(i), Title: "filed", Status: proposal.Open, Category: proposal.Process, Priority: proposal.Normal,
 		SubmittedBy: "agent:bot", SubmittedAt: now, UpdatedAt: now, TextVersion: 1, Version: 1, Fingerprint: "x", Evidence: 3,
 	}
-	if _, err := s.Insert(t.Context(), p, identity.Principal{Org: org, Kind: identity.Agent, ID: "bot"}, nil); err != nil {
+	if _, err := s.Proposals().Insert(t.Context(), p, identity.Principal{Org: org, Kind: identity.Agent, ID: "bot"}, nil); err != nil {
 		t.Fatal(err)
 	}
 }

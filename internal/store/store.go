@@ -1,6 +1,9 @@
 // Package store keeps everything Parley knows, on SQLite or PostgreSQL. It is
 // the only package that speaks SQL.
 //
+// Each domain has a type of its own (Proposals, Identity, Audit, …) with the methods that
+// its callers declare in their interfaces. All of them share one db.
+//
 // One set of statements with $n placeholders serves both engines; what differs
 // between them lives in dialect.go. A write is a function that first reads, then
 // queues its statements (see tx.go): the engine runs them and commits before
@@ -43,44 +46,15 @@ type Options struct {
 	fence  *fence
 }
 
-// Store implements the Store interfaces of all domain packages.
+// Store is an open store. It returns the type of a domain by the method of the same name.
 type Store struct {
-	eng  engine
-	d    *dialect
-	met  *metrics
-	lane *lane
-	now  func() time.Time
-
+	*db
+	met     *metrics
 	revoked *revocations
 	fence   *fence
 	report  Report
 	node    string
 	version string
-}
-
-// engine is what SQLite and PostgreSQL do differently.
-type engine interface {
-	reader
-	// write runs fn in a transaction of its own or shared with others, and returns
-	// after the commit. fn may run more than once.
-	write(ctx context.Context, fn func(*tx) error) error
-	// writeWide is write for megabytes: it delays other writes as little as possible.
-	writeWide(ctx context.Context, fn func(*tx) error) error
-	// add is write for a function that reads nothing, which lets the engine
-	// combine many of them.
-	add(ctx context.Context, fn func(*tx) error) error
-	// dataVersion changes after every commit that touched the org's proposals.
-	dataVersion(ctx context.Context, org string) (uint64, error)
-	// slow reads on connections that only slow reads use; see lane.go.
-	slow() reader
-	slowConns() int
-	// readySearch returns when a search finds everything that was written in the org
-	// so far.
-	readySearch(ctx context.Context, org string) error
-	// migrate runs fn in a transaction that excludes other migrations.
-	migrate(ctx context.Context, fn func(migrator) error) error
-	ping(ctx context.Context) error
-	close() error
 }
 
 // The files in a data folder; SQLite adds -wal and -shm to the first.
@@ -111,7 +85,9 @@ func prepare(ctx context.Context, o *Options) (*Store, error) {
 		}
 	}
 	o.fence = newFence(len(o.schema))
-	s := &Store{met: newMetrics(), now: o.Now, fence: o.fence, revoked: &revocations{}, node: o.Node, version: o.Version}
+	s := &Store{
+		db: &db{now: o.Now}, met: newMetrics(), revoked: &revocations{}, fence: o.fence, node: o.Node, version: o.Version,
+	}
 	if s.now == nil {
 		s.now = func() time.Time { return time.Now().UTC() }
 	}
@@ -166,48 +142,3 @@ func (s *Store) Ping(ctx context.Context) error {
 
 // Engine names the engine in use: "sqlite" or "postgres".
 func (s *Store) Engine() string { return s.d.name }
-
-// Sweep deletes what has expired, a bounded number of rows a call, and reports
-// how many it deleted.
-func (s *Store) Sweep(ctx context.Context, now time.Time) (int, error) {
-	const most = 1000
-	n := 0
-	err := s.eng.write(ctx, func(t *tx) error {
-		n = 0
-		return each(ctx, t, func(r rows) error {
-			var org, principal, operation, key string
-			if err := r.Scan(&org, &principal, &operation, &key); err != nil {
-				return err
-			}
-			n++
-			t.exec(`DELETE FROM idempotency WHERE org_id = $1 AND principal = $2 AND operation = $3 AND key = $4`,
-				org, principal, operation, key)
-			return nil
-		}, `SELECT org_id, principal, operation, key FROM idempotency WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2`,
-			micros(now), most)
-	})
-	return n, err
-}
-
-// micros is a time as it is stored; the zero time is 0.
-func micros(t time.Time) int64 {
-	if t.IsZero() {
-		return 0
-	}
-	return t.UnixMicro()
-}
-
-// fromMicros is the inverse of micros.
-func fromMicros(us int64) time.Time {
-	if us == 0 {
-		return time.Time{}
-	}
-	return time.UnixMicro(us).UTC()
-}
-
-func flag(b bool) int64 {
-	if b {
-		return 1
-	}
-	return 0
-}

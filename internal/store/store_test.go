@@ -10,7 +10,7 @@ import (
 
 func TestSQLite(t *testing.T) {
 	t.Parallel()
-	storetest.Run(t, func(t *testing.T, o store.Options) storetest.Store {
+	storetest.Run(t, func(t *testing.T, o store.Options) *store.Store {
 		o.Dir = t.TempDir()
 		return open(t, o)
 	})
@@ -18,7 +18,7 @@ func TestSQLite(t *testing.T) {
 
 func TestPostgreSQL(t *testing.T) {
 	t.Parallel()
-	storetest.Run(t, func(t *testing.T, o store.Options) storetest.Store {
+	storetest.Run(t, func(t *testing.T, o store.Options) *store.Store {
 		o.URL = pgtest.URL(t)
 		return open(t, o)
 	})
@@ -29,7 +29,7 @@ func TestPostgreSQL(t *testing.T) {
 func TestPooler(t *testing.T) {
 	t.Parallel()
 	pooler := pgtest.StartPooler(t, pgtest.URL(t))
-	storetest.Run(t, func(t *testing.T, o store.Options) storetest.Store {
+	storetest.Run(t, func(t *testing.T, o store.Options) *store.Store {
 		o.URL = pooler.URL(t, pgtest.URL(t))
 		return open(t, o)
 	}, "two", "search", "votes", "concurrent", "follow-up", "lease", "swept", "lives", "audit", "filters", "push", "friction")

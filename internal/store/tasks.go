@@ -382,7 +382,7 @@ func (s *Store) TaskSeqs(ctx context.Context, refs []task.Ref) (map[task.Ref]int
 // SweepTasks implements task.Store. Ids are sortable by time of creation, so each
 // org's oldest come first.
 func (s *Store) SweepTasks(ctx context.Context, endedBefore time.Time, most int) (int, error) {
-	orgs, err := s.Orgs(ctx)
+	orgs, err := s.Identity().Orgs(ctx)
 	if err != nil {
 		return 0, err
 	}

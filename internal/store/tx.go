@@ -7,47 +7,6 @@ import (
 	"slices"
 )
 
-// rows is what both engines answer a query with.
-type rows interface {
-	Next() bool
-	Scan(dest ...any) error
-	Err() error
-	Close()
-}
-
-// reader runs queries, inside or outside of a transaction.
-type reader interface {
-	query(ctx context.Context, sql string, args ...any) (rows, error)
-}
-
-// each calls fn for every row of a query.
-func each(ctx context.Context, r reader, fn func(rows) error, sql string, args ...any) error {
-	rs, err := r.query(ctx, sql, args...)
-	if err != nil {
-		return err
-	}
-	defer rs.Close()
-	for rs.Next() {
-		if err := fn(rs); err != nil {
-			return err
-		}
-	}
-	return translate(rs.Err())
-}
-
-// one scans the first row of a query and reports whether there was one.
-func one(ctx context.Context, r reader, dest []any, sql string, args ...any) (bool, error) {
-	found := false
-	err := each(ctx, r, func(rs rows) error {
-		if found {
-			return nil
-		}
-		found = true
-		return rs.Scan(dest...)
-	}, sql, args...)
-	return found, err
-}
-
 // statement is one queued write.
 type statement struct {
 	sql  string
@@ -83,6 +42,12 @@ func (t *tx) exec(sql string, args ...any) {
 // write is refused.
 func (t *tx) execUnless(refusal error, sql string, args ...any) {
 	t.statements = append(t.statements, statement{sql, args, refusal})
+}
+
+// exists reports whether a query yields a row.
+func (t *tx) exists(ctx context.Context, sql string, args ...any) (bool, error) {
+	var n int
+	return one(ctx, t, []any{&n}, sql, args...)
 }
 
 // count adds n to a counter.

@@ -86,7 +86,7 @@ func TestASecretIsSealedUnderItsSession(t *testing.T) {
 	value = secretText.FindString(made.body)
 	other.last = o.ada.last
 	other.again("/agents/scout/connect", worker...).want(http.StatusOK, "was shown before").lacks(value)
-	if list, err := o.Store.Keys(t.Context(), "acme", identity.KeyFilter{}); err != nil || len(list) != 2 {
+	if list, err := o.Store.Identity().Keys(t.Context(), "acme", identity.KeyFilter{}); err != nil || len(list) != 2 {
 		t.Error(list, err)
 	}
 }
@@ -119,7 +119,7 @@ func TestOwnKeysAreRotatedOnTheAccountPage(t *testing.T) {
 	}
 	// One that administers the org needs the password.
 	o.ada.account("/keys", append(adminKey, rightPassword)...).want(http.StatusOK, `id="secret"`)
-	list, err := o.Store.Keys(t.Context(), "acme", identity.KeyFilter{Scope: identity.Admin})
+	list, err := o.Store.Identity().Keys(t.Context(), "acme", identity.KeyFilter{Scope: identity.Admin})
 	if err != nil || len(list) != 1 {
 		t.Fatal(list, err)
 	}

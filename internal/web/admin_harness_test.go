@@ -169,7 +169,7 @@ func (s *seen) sound(path string) {
 func (o *office) key(ref string, scopes ...identity.Scope) identity.Key {
 	o.Helper()
 	_, id := o.Key("acme", ref, scopes...)
-	k, err := o.Store.Key(o.Context(), "acme", id)
+	k, err := o.Store.Identity().Key(o.Context(), "acme", id)
 	if err != nil {
 		o.Fatal(err)
 	}

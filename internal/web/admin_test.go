@@ -165,7 +165,7 @@ func TestRejectionNotesAreSaved(t *testing.T) {
 	fields := []string{"title", "Too vague", "text", "Say what happened.\r\n<script>alert(1)</script>"}
 	o.ada.post("/settings/notes", fields...).leads(o.ada, "The note was saved.", "Too vague", "&lt;script&gt;")
 	o.ada.again("/settings/notes", fields...).leads(o.ada)
-	list, err := o.Store.Notes(t.Context(), "acme")
+	list, err := o.Store.Proposals().Notes(t.Context(), "acme")
 	if err != nil || len(list) != 1 || list[0].Text != "Say what happened.\n<script>alert(1)</script>" || list[0].CreatedBy != "user:ada" {
 		t.Fatalf("%+v %v", list, err)
 	}

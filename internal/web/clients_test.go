@@ -19,7 +19,7 @@ func reports(method string) []string {
 // client is the one client of acme.
 func (o *office) client(t *testing.T) oauth.Client {
 	t.Helper()
-	list, err := o.Store.OrgClients(t.Context(), "acme", oauth.ClientFilter{Limit: 10})
+	list, err := o.Store.OAuth().OrgClients(t.Context(), "acme", oauth.ClientFilter{Limit: 10})
 	if err != nil || len(list) != 1 {
 		t.Fatal(list, err)
 	}

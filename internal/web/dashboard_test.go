@@ -42,20 +42,20 @@ func newDashboard(tb testing.TB) *dashboard {
 	tb.Helper()
 	w := orgtest.New(tb, func(o *task.Options) { o.PushURL = func(string) error { return nil } })
 	d := &dashboard{
-		World: w, accounts: account.New(w.Store, &counter{}, orgtest.Now),
-		manager:   identity.NewManager(w.Store, w.Agents, orgtest.Now, orgtest.NewID),
-		clients:   oauth.New(w.Store, w.Agents, orgtest.Now, orgtest.NewID, oauth.Lifetimes{}),
-		followups: followup.New(w.Store, orgtest.Now, orgtest.NewID, messenger{w.Tasks}),
-		frictions: friction.New(w.Store, orgtest.Now, orgtest.NewID, proposal.Check),
+		World: w, accounts: account.New(w.Store.Accounts(), w.Store.Audit(), &counter{}, orgtest.Now),
+		manager:   identity.NewManager(w.Store.Identity(), w.Store.Audit(), w.Agents, orgtest.Now, orgtest.NewID),
+		clients:   oauth.New(w.Store.OAuth(), w.Agents, orgtest.Now, orgtest.NewID, oauth.Lifetimes{}),
+		followups: followup.New(w.Store.Followups(), w.Store.Identity(), orgtest.Now, orgtest.NewID, messenger{w.Tasks}),
+		frictions: friction.New(w.Store.Friction(), orgtest.Now, orgtest.NewID, proposal.Check),
 	}
 	d.clients.MaxClients = oauth.MaxClients
-	d.proposals = proposal.New(searchStore{w.Store, &d.busy}, orgtest.Now, orgtest.NewID)
+	d.proposals = proposal.New(searchStore{w.Store.Proposals(), &d.busy}, orgtest.Now, orgtest.NewID)
 	o := w.Router()
 	o.Logger = slog.New(slog.NewTextHandler(w.Logs, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	router := httpx.NewRouter(o)
 	pages, err := web.New(router, web.Options{
 		Accounts: d.accounts, Manager: d.manager, Proposals: d.proposals, Followups: d.followups, Frictions: d.frictions,
-		Agents: w.Agents, Tasks: w.Tasks, Sessions: w.Store, Programs: d.clients, PublicURL: "http://parley.test",
+		Agents: w.Agents, Tasks: w.Tasks, Sessions: w.Store.Sessions(), Programs: d.clients, PublicURL: "http://parley.test",
 		Logger: o.Logger, Now: orgtest.Now,
 	})
 	if err != nil {
@@ -104,7 +104,7 @@ func (d *dashboard) visit(cookie *http.Cookie, method, path string, form url.Val
 
 // searchStore is a store whose search can be busy.
 type searchStore struct {
-	*store.Store
+	store.Proposals
 	busy *atomic.Bool
 }
 
@@ -112,7 +112,7 @@ func (s searchStore) Similar(ctx context.Context, like proposal.Likeness) ([]pro
 	if s.busy.Load() {
 		return nil, errs.New(errs.Unavailable, "search.busy", "too many searches are running")
 	}
-	return s.Store.Similar(ctx, like)
+	return s.Proposals.Similar(ctx, like)
 }
 
 // messenger sends follow-ups to agents as the server does.

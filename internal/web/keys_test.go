@@ -34,7 +34,7 @@ func TestANewKeyIsShownOnce(t *testing.T) {
 	if again.header.Get("Cache-Control") != "no-store" {
 		t.Error(again.header)
 	}
-	list, err := o.Store.Keys(t.Context(), "acme", identity.KeyFilter{})
+	list, err := o.Store.Identity().Keys(t.Context(), "acme", identity.KeyFilter{})
 	if err != nil || len(list) != 1 {
 		t.Fatal(list, err)
 	}
@@ -96,7 +96,7 @@ func TestTheFormOfAKeySaysWhatIsWrong(t *testing.T) {
 			res.lacks(`value="no"`)
 		})
 	}
-	if list, err := o.Store.Keys(t.Context(), "acme", identity.KeyFilter{}); err != nil || len(list) != 0 {
+	if list, err := o.Store.Identity().Keys(t.Context(), "acme", identity.KeyFilter{}); err != nil || len(list) != 0 {
 		t.Error(list, err)
 	}
 	o.ada.get("/keys/new?preset=x").want(http.StatusUnprocessableEntity)
@@ -133,7 +133,7 @@ func TestAFormOfSomebodySignedOutKeepsNoPassword(t *testing.T) {
 // only is the one key of acme.
 func (o *office) only(t *testing.T) identity.Key {
 	t.Helper()
-	list, err := o.Store.Keys(t.Context(), "acme", identity.KeyFilter{})
+	list, err := o.Store.Identity().Keys(t.Context(), "acme", identity.KeyFilter{})
 	if err != nil || len(list) != 1 {
 		t.Fatal(list, err)
 	}
@@ -155,7 +155,7 @@ func TestAKeyIsRotatedWithAnOverlap(t *testing.T) {
 		t.Fatal(c, err)
 	}
 	o.ada.again("/keys/"+old.ID+"/rotate", "overlap", "86400").want(http.StatusCreated, "This form was sent before").lacks(value)
-	now, err := o.Store.Key(t.Context(), "acme", old.ID)
+	now, err := o.Store.Identity().Key(t.Context(), "acme", old.ID)
 	if err != nil || time.Until(now.ExpiresAt) < 23*time.Hour || now.ReplacedBy == "" {
 		t.Fatalf("%+v %v", now, err)
 	}

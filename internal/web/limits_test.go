@@ -50,7 +50,7 @@ func newSite(t *testing.T, st *store.Store) *site {
 	s := &site{hashes: &counter{}}
 	s.clock.Store(time.Now().Unix())
 	now := func() time.Time { return time.Unix(s.clock.Load(), 0).UTC() }
-	admins := identity.NewAdmins(st, now, orgtest.NewID)
+	admins := identity.NewAdmins(st.Identity(), now, orgtest.NewID)
 	if _, err := admins.CreateOrg(t.Context(), "acme", ""); err != nil {
 		t.Fatal(err)
 	}
@@ -58,14 +58,16 @@ func newSite(t *testing.T, st *store.Store) *site {
 	if _, err := admins.CreateMember(t.Context(), ada, "", false); err != nil {
 		t.Fatal(err)
 	}
-	accounts := account.New(st, s.hashes, now)
+	accounts := account.New(st.Accounts(), st.Audit(), s.hashes, now)
 	if _, err := accounts.SetPassword(t.Context(), ada, rightPassword); err != nil {
 		t.Fatal(err)
 	}
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
 	s.router = httpx.NewRouter(httpx.Options{Logger: log, TrustedProxies: []netip.Prefix{netip.MustParsePrefix("192.0.2.1/32")}})
 	var err error
-	s.pages, err = web.New(s.router, web.Options{Accounts: accounts, Sessions: st, PublicURL: "http://parley.test", Logger: log, Now: now})
+	s.pages, err = web.New(s.router, web.Options{
+		Accounts: accounts, Sessions: st.Sessions(), PublicURL: "http://parley.test", Logger: log, Now: now,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,7 +21,7 @@ func (o *office) member(t *testing.T, ref string) identity.Member {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := o.Store.Member(t.Context(), p)
+	m, err := o.Store.Identity().Member(t.Context(), p)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +107,7 @@ func TestAMemberIsChanged(t *testing.T) {
 	admin := o.key("user:bob", identity.Admin)
 	o.ada.get(bob).want(http.StatusOK, "1 key with admin rights is revoked", admin.Prefix)
 	o.ada.post(bob, "change", "take-admin").leads(o.ada, "is not an admin any more")
-	if k, err := o.Store.Key(t.Context(), "acme", admin.ID); err != nil || k.RevokedAt.IsZero() {
+	if k, err := o.Store.Identity().Key(t.Context(), "acme", admin.ID); err != nil || k.RevokedAt.IsZero() {
 		t.Error("the admin key works on:", k, err)
 	}
 	o.ada.post(bob, "change", "disable").leads(o.ada, "is disabled", "Enable</button>")

@@ -39,9 +39,9 @@ func newTown(t *testing.T, st *store.Store) *town {
 	t.Helper()
 	w := &town{T: t, provider: &vouching{who: account.Arrival{Org: "acme", Issuer: "https://id.example"}}, now: time.Now().UTC().Truncate(time.Second)}
 	now := func() time.Time { return w.now }
-	w.admins = identity.NewAdmins(st, now, orgtest.NewID)
-	w.accounts = account.New(st, &counter{}, now)
-	w.manager = identity.NewManager(st, agent.NewRegistry(st, now), now, orgtest.NewID)
+	w.admins = identity.NewAdmins(st.Identity(), now, orgtest.NewID)
+	w.accounts = account.New(st.Accounts(), st.Audit(), &counter{}, now)
+	w.manager = identity.NewManager(st.Identity(), st.Audit(), agent.NewRegistry(st.Agents(), now), now, orgtest.NewID)
 	for _, p := range []identity.Principal{w.user("acme", "ada"), w.user("beta", "lovelace")} {
 		if _, err := w.admins.CreateOrg(t.Context(), p.Org, ""); err != nil {
 			t.Fatal(err)
@@ -56,7 +56,7 @@ func newTown(t *testing.T, st *store.Store) *town {
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
 	router := httpx.NewRouter(httpx.Options{Logger: log})
 	pages, err := web.New(router, web.Options{
-		Accounts: w.accounts, Manager: w.manager, Sessions: st, PublicURL: "http://parley.test", Logger: log, Now: now,
+		Accounts: w.accounts, Manager: w.manager, Sessions: st.Sessions(), PublicURL: "http://parley.test", Logger: log, Now: now,
 		Providers: []web.Provider{w.provider},
 	})
 	if err != nil {

@@ -9,7 +9,6 @@ import (
 
 	"github.com/alexedwards/scs/v2"
 
-	"github.com/parley-dev/parley/internal/account"
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/identity"
 )
@@ -36,11 +35,21 @@ func newSessions(o Options) *scs.SessionManager {
 	return m
 }
 
+// Sessions keeps the data of sessions by the hashes of their tokens.
+type Sessions interface {
+	Get(ctx context.Context, token string, now time.Time) (data []byte, found bool, err error)
+	// Create keeps a new session. Update changes one that exists, and does nothing if it
+	// ended meanwhile: a request in flight must not bring it back.
+	Create(ctx context.Context, token string, data []byte, expires time.Time) error
+	Update(ctx context.Context, token string, data []byte, expires time.Time) error
+	Delete(ctx context.Context, token string) error
+}
+
 // sessionStore shows our store to the session manager, which has one method to save
 // new sessions and old ones. A session that the request has loaded is only updated:
 // another request may have signed out meanwhile.
 type sessionStore struct {
-	store account.Store
+	store Sessions
 	now   func() time.Time
 }
 
@@ -50,7 +59,7 @@ type loadedKey struct{}
 
 // FindCtx implements scs.CtxStore.
 func (s sessionStore) FindCtx(ctx context.Context, token string) ([]byte, bool, error) {
-	data, found, err := s.store.Session(ctx, token, s.now())
+	data, found, err := s.store.Get(ctx, token, s.now())
 	if loaded, ok := ctx.Value(loadedKey{}).(*string); ok && found {
 		*loaded = token
 	}
@@ -60,14 +69,14 @@ func (s sessionStore) FindCtx(ctx context.Context, token string) ([]byte, bool, 
 // CommitCtx implements scs.CtxStore.
 func (s sessionStore) CommitCtx(ctx context.Context, token string, b []byte, expiry time.Time) error {
 	if loaded, ok := ctx.Value(loadedKey{}).(*string); ok && *loaded == token {
-		return s.store.UpdateSession(ctx, token, b, expiry)
+		return s.store.Update(ctx, token, b, expiry)
 	}
-	return s.store.CreateSession(ctx, token, b, expiry)
+	return s.store.Create(ctx, token, b, expiry)
 }
 
 // DeleteCtx implements scs.CtxStore.
 func (s sessionStore) DeleteCtx(ctx context.Context, token string) error {
-	return s.store.DeleteSession(ctx, token)
+	return s.store.Delete(ctx, token)
 }
 
 // Find implements scs.Store.

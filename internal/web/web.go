@@ -40,7 +40,7 @@ type Options struct {
 	Frictions *friction.Frictions
 	Agents    *agent.Registry
 	Tasks     *task.Tasks
-	Sessions  account.Store
+	Sessions  Sessions
 	Programs  *oauth.Service
 	Providers []Provider // with which people sign in, too
 	PublicURL string     // the address that browsers use, without a slash at its end

@@ -32,7 +32,7 @@ func TestRefusalsSpeakToPeopleAndAreAudited(t *testing.T) {
 
 func refusals(t *testing.T, o *office, action identity.AuditAction) int {
 	t.Helper()
-	list, err := o.Store.Audit(t.Context(), "acme", identity.AuditFilter{Action: action, Limit: 100})
+	list, err := o.Store.Audit().List(t.Context(), "acme", identity.AuditFilter{Action: action, Limit: 100})
 	if err != nil {
 		t.Fatal(err)
 	}

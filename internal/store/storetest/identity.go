@@ -43,12 +43,12 @@ func testOrgsAndMembers(w *world) {
 	if diff := cmp.Diff([]identity.Member{ann}, users); diff != "" {
 		w.Error(diff)
 	}
-	got, err := w.store.Member(ctx, ann.Principal)
+	got, err := w.store.Identity().Member(ctx, ann.Principal)
 	w.must(err)
 	if diff := cmp.Diff(ann, got); diff != "" {
 		w.Error(diff)
 	}
-	_, err = w.store.Member(ctx, identity.Principal{Org: "acme", Kind: identity.User, ID: "bob"})
+	_, err = w.store.Identity().Member(ctx, identity.Principal{Org: "acme", Kind: identity.User, ID: "bob"})
 	w.want(err, errs.NotFound)
 }
 
@@ -75,7 +75,7 @@ func testAgents(w *world) {
 		w.Errorf("other org lists %v, %v", list, err)
 	}
 	testProfiles(w)
-	_, err = w.store.Member(ctx, identity.Principal{Org: "acme", Kind: identity.Agent, ID: "scout"})
+	_, err = w.store.Identity().Member(ctx, identity.Principal{Org: "acme", Kind: identity.Agent, ID: "scout"})
 	w.must(err)
 }
 
@@ -142,15 +142,15 @@ func testKeys(w *world) {
 	key, secret, err := w.admins.CreateKey(ctx, request)
 	w.must(err)
 
-	got, err := w.store.KeyByHash(ctx, identity.HashSecret(secret))
+	got, err := w.store.Identity().KeyByHash(ctx, identity.HashSecret(secret))
 	w.must(err)
 	if diff := cmp.Diff(key, got); diff != "" {
 		w.Error(diff)
 	}
-	_, err = w.store.KeyByHash(ctx, identity.HashSecret(identity.NewSecret()))
+	_, err = w.store.Identity().KeyByHash(ctx, identity.HashSecret(identity.NewSecret()))
 	w.want(err, errs.NotFound)
 
-	auth := identity.NewAuthenticator(w.store, w.now)
+	auth := identity.NewAuthenticator(w.store.Identity(), w.now)
 	w.must(auth.Refresh(ctx))
 	caller, err := auth.Authenticate(ctx, secret)
 	w.must(err)
@@ -164,11 +164,11 @@ func testKeys(w *world) {
 		w.Errorf("keys are %+v; want one with its last use", keys)
 	}
 
-	before, err := w.store.IdentityEpoch(ctx)
+	before, err := w.store.Identity().Epoch(ctx)
 	w.must(err)
 	w.want(w.admins.RevokeKey(ctx, "other", key.ID), errs.NotFound)
 	w.must(w.admins.RevokeKey(ctx, "acme", key.ID))
-	if after, err := w.store.IdentityEpoch(ctx); err != nil || after <= before {
+	if after, err := w.store.Identity().Epoch(ctx); err != nil || after <= before {
 		w.Errorf("epoch went from %d to %d (%v); a revocation must raise it", before, after, err)
 	}
 	if _, err := auth.Authenticate(ctx, secret); err != nil {
@@ -205,7 +205,7 @@ func testBootstrap(w *world) {
 	if len(made) != 1 {
 		w.Fatalf("%d of %d made the first org; want 1", len(made), len(firsts))
 	}
-	key, err := w.store.KeyByHash(ctx, identity.HashSecret(made[0].Secret))
+	key, err := w.store.Identity().KeyByHash(ctx, identity.HashSecret(made[0].Secret))
 	w.must(err)
 	if key.Principal.Org != "main" || key.Principal.Ref() != "user:admin" {
 		w.Errorf("the first key belongs to %+v", key.Principal)

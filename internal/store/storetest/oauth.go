@@ -11,7 +11,7 @@ import (
 )
 
 func (w *world) oauth() *oauth.Service {
-	return oauth.New(w.store, w.agents, w.now, w.newID, oauth.Lifetimes{})
+	return oauth.New(w.store.OAuth(), w.agents, w.now, w.newID, oauth.Lifetimes{})
 }
 
 // allowed makes a grant of ann's with a code and a refresh token to come.
@@ -92,7 +92,7 @@ func testRefreshFamily(w *world) {
 func testTokens(w *world) {
 	m, ann := w.manage()
 	ctx, s := w.Context(), w.oauth()
-	auth := identity.NewAuthenticator(w.store, w.now)
+	auth := identity.NewAuthenticator(w.store.Identity(), w.now)
 	auth.AcceptTokens(s)
 	issue := func(g oauth.Grant, scopes ...identity.Scope) (string, identity.Hash) {
 		w.Helper()
@@ -142,7 +142,7 @@ func testTokens(w *world) {
 	if works(admin) || !works(reader) {
 		w.Error("a token of an admin outlived the admin, or a member's did not")
 	}
-	member, err := w.store.Member(ctx, principal("user:ann"))
+	member, err := w.store.Identity().Member(ctx, principal("user:ann"))
 	w.must(err)
 	if left, err := s.TokenScopes(ctx, g, member, nil); err != nil || left.String() != "svc:tasks:read" {
 		w.Errorf("a refresh yields %q, %v", left, err)
@@ -193,14 +193,14 @@ func testSweepLogins(w *world) {
 	if _, h, err := s.Client(ctx, c.ID); err != nil || h != identity.HashSecret(secret) {
 		w.Error(err)
 	}
-	w.must(w.store.CreateSession(ctx, "t1", nil, w.now().Add(time.Minute)))
-	n, err := w.store.SweepLogins(ctx, w.now())
+	w.must(w.store.Sessions().Create(ctx, "t1", nil, w.now().Add(time.Minute)))
+	n, err := w.store.Sweep(ctx, w.now())
 	w.must(err)
 	if n != 0 {
 		w.Errorf("%d rows were swept that are in use", n)
 	}
 	w.advance(8 * 24 * time.Hour)
-	n, err = w.store.SweepLogins(ctx, w.now())
+	n, err = w.store.Sweep(ctx, w.now())
 	w.must(err)
 	if n != 3 {
 		w.Errorf("%d rows were swept; want the grant, the client and the session", n)
@@ -227,16 +227,16 @@ func testDescribedClient(w *world) {
 		made.Scopes.String() != oauth.Registrable.String() {
 		w.Errorf("%+v", made)
 	}
-	epoch, err := w.store.IdentityEpoch(ctx)
+	epoch, err := w.store.Identity().Epoch(ctx)
 	w.must(err)
 	r.Name, r.RedirectURIs = "App 2", r.RedirectURIs[:1]
 	w.must(s.Describe(ctx, id, r))
-	if now, err := w.store.IdentityEpoch(ctx); err != nil || now != epoch {
+	if now, err := w.store.Identity().Epoch(ctx); err != nil || now != epoch {
 		w.Errorf("a new name made all nodes forget: %v", err)
 	}
 	r.Scope = "svc:tasks:read"
 	w.must(s.Describe(ctx, id, r))
-	if now, err := w.store.IdentityEpoch(ctx); err != nil || now == epoch {
+	if now, err := w.store.Identity().Epoch(ctx); err != nil || now == epoch {
 		w.Errorf("tokens of a client that may ask for less are still remembered: %v", err)
 	}
 	again, _, err := s.Client(ctx, id)
@@ -255,7 +255,7 @@ func testDescribedClient(w *world) {
 // described counts what the platform's log says of a client's document.
 func (w *world) described(id string) (n int) {
 	w.Helper()
-	list, err := w.store.Audit(w.Context(), "", identity.AuditFilter{Limit: 100})
+	list, err := w.store.Audit().List(w.Context(), "", identity.AuditFilter{Limit: 100})
 	w.must(err)
 	for _, e := range list {
 		if e.Action == oauth.ClientDescribe && e.Target == id {

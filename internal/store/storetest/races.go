@@ -237,7 +237,7 @@ func testBadNeighbour(w *world) {
 		if i%4 == 0 {
 			p.ID = taken.ID // violates uniqueness, deep in the batch
 		}
-		_, err := w.store.Insert(ctx, p, a.Principal(), nil)
+		_, err := w.store.Proposals().Insert(ctx, p, a.Principal(), nil)
 		if i%4 == 0 {
 			if errs.KindOf(err) != errs.Conflict || err == nil {
 				return fmt.Errorf("a taken id gave %v", err)
@@ -247,7 +247,9 @@ func testBadNeighbour(w *world) {
 		return err
 	})
 	// A panic inside a decision is that write's error only.
-	_, err := w.store.Update(ctx, taken.ID, "", a.Principal(), nil, func(proposal.Current) (proposal.Change, error) { panic("boom") })
+	_, err := w.store.Proposals().Update(ctx, taken.ID, "", a.Principal(), nil, func(proposal.Current) (proposal.Change, error) {
+		panic("boom")
+	})
 	if err == nil || !strings.Contains(err.Error(), "boom") {
 		w.Errorf("a panicking decision gave %v", err)
 	}
@@ -299,7 +301,7 @@ func testCancelled(w *world) {
 	ann := w.access("acme", "user:ann")
 	p := w.submit(ann, nil)
 	ctx, cancel := context.WithCancel(w.Context())
-	_, err := w.store.Update(ctx, p.ID, "", ann.Principal(), nil, func(cur proposal.Current) (proposal.Change, error) {
+	_, err := w.store.Proposals().Update(ctx, p.ID, "", ann.Principal(), nil, func(cur proposal.Current) (proposal.Change, error) {
 		cancel() // the caller goes away in the middle
 		c := proposal.Change{Proposal: cur.Proposal, Entry: proposal.Entry{Kind: proposal.Edited, Actor: "user:ann"}}
 		c.Proposal.Title = "Changed"

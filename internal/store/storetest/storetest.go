@@ -7,7 +7,6 @@
 package storetest
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -15,38 +14,19 @@ import (
 	"testing"
 	"time"
 
-	"github.com/parley-dev/parley/internal/account"
 	"github.com/parley-dev/parley/internal/agent"
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/followup"
 	"github.com/parley-dev/parley/internal/friction"
 	"github.com/parley-dev/parley/internal/identity"
-	"github.com/parley-dev/parley/internal/oauth"
 	"github.com/parley-dev/parley/internal/proposal"
 	"github.com/parley-dev/parley/internal/store"
 	"github.com/parley-dev/parley/internal/task"
 )
 
-// Store is what an engine has to offer.
-type Store interface {
-	identity.Store
-	agent.Store
-	proposal.Store
-	followup.Store
-	friction.Store
-	task.Store
-	account.Store
-	oauth.Store
-	SweepLogins(ctx context.Context, now time.Time) (int, error)
-	Ping(ctx context.Context) error
-	Secret(ctx context.Context, name, fresh string) (string, error)
-	Sweep(ctx context.Context, now time.Time) (int, error)
-	OnRevoke(f func(org string))
-}
-
 // Run runs the suite; open returns a fresh, empty store of the engine under test.
 // With words, only the tests run that have one of them in their names.
-func Run(t *testing.T, open func(*testing.T, store.Options) Store, words ...string) {
+func Run(t *testing.T, open func(*testing.T, store.Options) *store.Store, words ...string) {
 	for _, c := range []struct {
 		name string
 		test func(*world)
@@ -192,11 +172,11 @@ func Run(t *testing.T, open func(*testing.T, store.Options) Store, words ...stri
 			w := &world{T: t, clock: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
 			// As on a real clock there is more than the store keeps.
 			w.store = open(t, store.Options{Now: func() time.Time { return w.now().Add(7) }})
-			w.admins = identity.NewAdmins(w.store, w.now, w.newID)
-			w.agents = agent.NewRegistry(w.store, w.now)
-			w.proposals = proposal.New(w.store, w.now, w.newID)
-			w.followups = followup.New(w.store, w.now, w.newID, nil)
-			w.frictions = friction.New(w.store, w.now, w.newID, proposal.Check)
+			w.admins = identity.NewAdmins(w.store.Identity(), w.now, w.newID)
+			w.agents = agent.NewRegistry(w.store.Agents(), w.now)
+			w.proposals = proposal.New(w.store.Proposals(), w.now, w.newID)
+			w.followups = followup.New(w.store.Followups(), w.store.Identity(), w.now, w.newID, nil)
+			w.frictions = friction.New(w.store.Friction(), w.now, w.newID, proposal.Check)
 			w.tasks = w.newTasks()
 			c.test(w)
 		})
@@ -207,7 +187,7 @@ func Run(t *testing.T, open func(*testing.T, store.Options) Store, words ...stri
 // test moves.
 type world struct {
 	*testing.T
-	store     Store
+	store     *store.Store
 	admins    *identity.Admins
 	agents    *agent.Registry
 	proposals *proposal.Proposals

@@ -1,0 +1,192 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"sync/atomic"
+)
+
+// lite is the SQLite engine: two pools of readers and one writer (see lite_writer.go).
+type lite struct {
+	readers     *litePool
+	slowReaders *litePool // see lane.go
+	writer      *writer
+	checkpoints *checkpointer
+	indexer     *indexer
+	fence       *fence
+	path        string
+	dir         string // whose lock others is to ask for; empty: our caller holds it
+	log         *slog.Logger
+
+	orgs    sync.Map // org → *liteOrg
+	revoked *revocations
+}
+
+// liteOrg is what this process knows about an org's proposals.
+type liteOrg struct {
+	version atomic.Uint64
+	added   atomic.Int64 // what the text index must hold for a search, see lite_indexer.go
+}
+
+func openSQLite(path string, o Options, met *metrics, revoked *revocations) (_ *lite, err error) {
+	n := o.ReadConns
+	if n <= 0 {
+		n = max(4, 2*runtime.GOMAXPROCS(0))
+	}
+	// SQLite runs in this process: slow reads may not use all of its processors.
+	slow := max(1, runtime.GOMAXPROCS(0)/2)
+	e := &lite{path: path, readers: newLitePool(n), slowReaders: newLitePool(slow), revoked: revoked, fence: o.fence, log: o.Log}
+	if !o.Locked {
+		e.dir = filepath.Dir(path)
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(fmt.Errorf("open %s: %w", path, err), e.readers.closeIdle(), e.slowReaders.closeIdle())
+		}
+	}()
+	// FULL: a commit is on disk before it is acknowledged. The WAL lets readers go
+	// on while the writer commits.
+	conn, err := openLite(path, "journal_mode=WAL", "synchronous=FULL", "foreign_keys=1", "cache_size=-32768",
+		fmt.Sprintf("wal_autocheckpoint=%d", writerFrames), "journal_size_limit=67108864", "temp_store=MEMORY")
+	if err != nil {
+		return nil, err
+	}
+	if err := errors.Join(e.readers.open(path), e.slowReaders.open(path)); err != nil {
+		return nil, errors.Join(err, conn.close())
+	}
+	if e.checkpoints, err = startCheckpointer(path, o.Log); err != nil {
+		return nil, errors.Join(err, conn.close())
+	}
+	e.writer = newWriter(conn, met, e.committed)
+	e.writer.fence = o.fence
+	met.observeLite(e)
+	met.observeQueue(e.writer.queue)
+	return e, nil
+}
+
+func (e *lite) query(ctx context.Context, sql string, args ...any) (rows, error) {
+	return guarded{e.readers, e.fence}.query(ctx, sql, args...)
+}
+
+func (e *lite) slow() reader { return guarded{e.slowReaders, e.fence} }
+
+func (e *lite) slowConns() int { return e.slowReaders.size }
+
+func (e *lite) write(ctx context.Context, fn func(*tx) error) error {
+	if err := e.fence.err(); err != nil {
+		return err
+	}
+	return translate(e.writer.do(ctx, fn))
+}
+
+func (e *lite) writeWide(ctx context.Context, fn func(*tx) error) error {
+	if err := e.fence.err(); err != nil {
+		return err
+	}
+	return translate(e.writer.doWide(ctx, fn))
+}
+
+// add is write: the one writer combines whatever waits.
+func (e *lite) add(ctx context.Context, fn func(*tx) error) error { return e.write(ctx, fn) }
+
+// dataVersion needs no query: this process is the only one that writes proposals.
+func (e *lite) dataVersion(_ context.Context, org string) (uint64, error) {
+	return e.org(org).version.Load(), nil
+}
+
+func (e *lite) org(id string) *liteOrg {
+	if v, ok := e.orgs.Load(id); ok {
+		return v.(*liteOrg)
+	}
+	v, _ := e.orgs.LoadOrStore(id, new(liteOrg))
+	return v.(*liteOrg)
+}
+
+// committed runs after a commit and before anybody is told of it: who has the
+// answer to its write sees it in every later read.
+func (e *lite) committed(t *tx) {
+	e.checkpoints.committed()
+	added := e.indexer.add(t.unindexed)
+	for id := range t.touched {
+		o := e.org(id)
+		o.version.Add(1)
+		if t.unindexed > 0 {
+			o.added.Store(added)
+		}
+	}
+	e.revoked.tell(t)
+}
+
+// readySearch waits for the proposals of this org and for those that came before
+// them. So an org that writes much does not delay the searches of one that does not.
+func (e *lite) readySearch(ctx context.Context, org string) error {
+	return e.indexer.catchUp(ctx, max(1, e.org(org).added.Load()))
+}
+
+// migrate uses the writer's connection before its first write.
+func (e *lite) migrate(_ context.Context, fn func(migrator) error) error {
+	conn := e.writer.conn
+	// IMMEDIATE takes the write lock, so two processes cannot migrate at once.
+	if err := conn.exec("BEGIN IMMEDIATE"); err != nil {
+		return err
+	}
+	unlock := func() {}
+	defer func() { unlock() }()
+	m := migrator{
+		reader: e.writer, exec: conn.exec,
+		stopWriters: func() error { return nil }, // BEGIN has
+		others: func(int) ([]Node, error) {
+			if e.dir == "" {
+				return nil, nil
+			}
+			// Keep the lock, so that no server starts before the migration ends.
+			release, by, err := tryLock(e.dir, "parley migrate")
+			if err != nil {
+				return nil, fmt.Errorf("lock the data folder: %w", err)
+			}
+			if release == nil {
+				return []Node{{Host: by}}, nil
+			}
+			unlock = release
+			return nil, nil
+		},
+	}
+	if err := fn(m); err != nil {
+		return errors.Join(err, conn.exec("ROLLBACK"))
+	}
+	if err := conn.exec("COMMIT"); err != nil {
+		return err
+	}
+	e.indexer = newIndexer(e.write, e.log)
+	e.indexer.start()
+	return nil
+}
+
+// ping writes: a file that can be read but not written to is of no use. The row
+// is the same afterwards, but its page goes to the disk. SQLite would not write a page
+// for an update that changes nothing.
+func (e *lite) ping(ctx context.Context) error {
+	if err := e.write(ctx, func(t *tx) error {
+		t.exec(`UPDATE identity_epoch SET epoch = epoch + 1 WHERE id = 1`)
+		t.exec(`UPDATE identity_epoch SET epoch = epoch - 1 WHERE id = 1`)
+		return nil
+	}); err != nil {
+		return err
+	}
+	var n int
+	_, err := one(ctx, e, []any{&n}, `SELECT count(*) FROM identity_epoch`)
+	return err
+}
+
+// close ends the writer, then the readers as they come back.
+func (e *lite) close() error {
+	if e.indexer != nil {
+		e.indexer.close()
+	}
+	return errors.Join(e.writer.close(), e.checkpoints.close(), e.readers.close(), e.slowReaders.close())
+}

@@ -1,0 +1,58 @@
+package store
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/parley-dev/parley/internal/identity"
+	"github.com/parley-dev/parley/internal/proposal"
+)
+
+// Groups implements proposal.Store. It reads through all that match, in an index where one
+// has what is needed.
+func (s Proposals) Groups(ctx context.Context, f proposal.Filter, by proposal.GroupBy) ([]proposal.Group, error) {
+	key, evidence, index := "p.submitted_by", "0", bySubmitter
+	if by == proposal.ByFingerprint {
+		key, evidence = "p.fingerprint", "sum(p.evidence)"
+		f.Evidence = proposal.WithEvidence
+	}
+	switch {
+	case f.Fingerprint != "":
+		index = ""
+	case f.Evidence == proposal.WithEvidence:
+		index = byEvidence
+	case f.Kind == identity.User:
+		index = byPeople
+	}
+	groups := []proposal.Group{}
+	err := s.slow(ctx, f.Org, func(ctx context.Context, r reader) error {
+		q := newListQuery(s.d, f, 0)
+		if len(f.Words) > 0 {
+			scan, err := s.searchScans(ctx, r, f.Org)
+			if err != nil {
+				return err
+			}
+			q = newSearchQuery(s.d, f, 0, scan)
+		} else if q.search = "proposals p"; index != "" {
+			q.search += s.d.by(index)
+		}
+		// The time is not in the indexes, but ids are in its order.
+		at := func(id string) string {
+			return `(SELECT submitted_at FROM proposals WHERE org_id = $1 AND id = g.` + id + `)`
+		}
+		groups = groups[:0]
+		return each(ctx, r, func(r rows) error {
+			var g proposal.Group
+			var oldest, newest int64
+			err := r.Scan(&g.Key, &g.Count, &g.Evidence, &oldest, &newest)
+			g.Oldest, g.Newest = fromMicros(oldest), fromMicros(newest)
+			groups = append(groups, g)
+			return err
+		}, fmt.Sprintf(`SELECT g.name, g.n, g.evidence, %[1]s, %[2]s FROM (
+				SELECT %[3]s AS name, count(*) AS n, CAST(%[4]s AS BIGINT) AS evidence, min(p.id) AS oldest, max(p.id) AS newest
+				FROM %[5]s GROUP BY %[3]s ORDER BY n DESC, evidence DESC, name LIMIT %[6]d
+			) g ORDER BY g.n DESC, g.evidence DESC, g.name`,
+			at("oldest"), at("newest"), key, evidence, q.matchConditions(), proposal.MaxGroups), q.args...)
+	})
+	return groups, err
+}

@@ -1,0 +1,161 @@
+package storetest
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/parley-dev/parley/internal/agent"
+	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/idempotency"
+	"github.com/parley-dev/parley/internal/identity"
+	"github.com/parley-dev/parley/internal/oauth"
+)
+
+// made is what a command returns: a record and, with some, a secret.
+type made struct {
+	Record any
+	Secret string
+}
+
+// repeatable are the commands of admins that an idempotency key makes safe to repeat.
+func (w *world) repeatable() map[string]func(ctx context.Context) (made, error) {
+	m, ann := w.manage()
+	clients := w.oauth()
+	ctx := w.Context()
+	key, _, err := m.CreateKey(ctx, ann, identity.KeyRequest{Principal: principal("service:crm"), Scopes: []string{"svc:tasks:read"}})
+	w.must(err)
+	client, _, err := clients.CreateClient(ctx, ann, oauth.ClientRequest{
+		Name: "Old", RedirectURIs: []string{"https://old.example/cb"}, Method: oauth.SecretBasic,
+	})
+	w.must(err)
+	disabled := true
+	with := func(record any, secret string, err error) (made, error) { return made{record, secret}, err }
+	return map[string]func(ctx context.Context) (made, error){
+		"create a member": func(ctx context.Context) (made, error) {
+			r, err := m.CreateMember(ctx, ann, identity.User, "bob", "Bob", true)
+			return made{Record: r}, err
+		},
+		"disable a member": func(ctx context.Context) (made, error) {
+			r, err := m.UpdateMember(ctx, ann, principal("agent:scout"), identity.MemberEdit{Disabled: &disabled})
+			return made{Record: r}, err
+		},
+		"create an agent": func(ctx context.Context) (made, error) {
+			r, err := w.agents.Create(ctx, agent.Agent{ID: "late", Org: "acme", Name: "Late", Skills: []string{"x"}, Public: true})
+			return made{Record: r}, err
+		},
+		"change an agent": func(ctx context.Context) (made, error) {
+			name := "Renamed"
+			r, err := w.agents.Update(ctx, "acme", "scout", agent.Edit{Name: &name})
+			return made{Record: r}, err
+		},
+		"create a key": func(ctx context.Context) (made, error) {
+			return with(m.CreateKey(ctx, ann, identity.KeyRequest{Principal: principal("service:crm"), Scopes: []string{"svc:tasks:read"}, Name: "n"}))
+		},
+		"rotate a key": func(ctx context.Context) (made, error) { return with(m.RotateKey(ctx, ann, key.ID, time.Minute)) },
+		"make a link": func(ctx context.Context) (made, error) {
+			token, l, err := w.people().ResetLink(ctx, ann, principal("user:ann"), time.Hour)
+			return with(l, token, err)
+		},
+		"create an own key": func(ctx context.Context) (made, error) {
+			return with(m.CreateOwnKey(ctx, ann.Caller(), identity.KeyRequest{Scopes: []string{"svc:tasks:read"}}))
+		},
+		"invite": func(ctx context.Context) (made, error) {
+			return with(m.Invite(ctx, ann, identity.InvitationRequest{User: "cy", Admin: true}))
+		},
+		"create a client": func(ctx context.Context) (made, error) {
+			return with(clients.CreateClient(ctx, ann, oauth.ClientRequest{
+				Name: "New", RedirectURIs: []string{"https://new.example/cb"}, Method: oauth.SecretBasic,
+			}))
+		},
+		"rotate a client": func(ctx context.Context) (made, error) {
+			return with(clients.RotateClient(ctx, ann, client.ID, time.Minute))
+		},
+	}
+}
+
+// once puts an idempotency key of ann's into the context.
+func (w *world) once(operation, body, credential string) (context.Context, *idempotency.Once) {
+	k, err := idempotency.New(operation, "k1", []byte(body))
+	w.must(err)
+	ctx, once, err := idempotency.Begin(w.Context(), k, "acme", "user:ann", credential)
+	w.must(err)
+	return ctx, once
+}
+
+func testManageOnce(w *world) {
+	for name, do := range w.repeatable() {
+		ctx, once := w.once(name, "body", "credential")
+		first, err := do(ctx)
+		if err != nil || once.Replayed() {
+			w.Errorf("%s: replayed %v, %v", name, once.Replayed(), err)
+			continue
+		}
+		ctx, once = w.once(name, "body", "credential")
+		again, err := do(ctx)
+		if err != nil || !once.Replayed() {
+			w.Errorf("%s again: replayed %v, %v", name, once.Replayed(), err)
+		}
+		if diff := cmp.Diff(first, again); diff != "" {
+			w.Errorf("%s: %s", name, diff)
+		}
+		ctx, _ = w.once(name, "another body", "credential")
+		if _, err := do(ctx); err != idempotency.ErrReused {
+			w.Errorf("%s with another body: %v", name, err)
+		}
+		if first.Secret == "" {
+			continue
+		}
+		ctx, _ = w.once(name, "body", "another credential")
+		if got, err := do(ctx); errs.KindOf(err) != errs.Conflict || errs.As(err).Code != idempotency.ErrSealed.Code {
+			w.Errorf("%s with another credential: %v %v", name, got, err)
+		}
+	}
+}
+
+// audited is how many entries the audit log of the org has.
+func (w *world) audited() int {
+	entries, err := w.store.Audit().List(w.Context(), "acme", identity.AuditFilter{Limit: 1000})
+	w.must(err)
+	return len(entries)
+}
+
+// testRacingManageOnce sends each command several times at once: it is carried out once,
+// and all get its outcome. The audit log tells of one.
+func testRacingManageOnce(w *world) {
+	for name, do := range w.repeatable() {
+		const many = 6
+		before := w.audited()
+		var wg sync.WaitGroup
+		got := make([]made, many)
+		fresh := make([]bool, many)
+		for i := range many {
+			ctx, once := w.once(name, "body", "credential")
+			wg.Go(func() {
+				var err error
+				if got[i], err = do(ctx); err != nil {
+					w.Errorf("%s: %v", name, err)
+				}
+				fresh[i] = !once.Replayed()
+			})
+		}
+		wg.Wait()
+		n := 0
+		for i := range got {
+			if diff := cmp.Diff(got[0], got[i]); diff != "" {
+				w.Errorf("%s: %s", name, diff)
+			}
+			if fresh[i] {
+				n++
+			}
+		}
+		if n != 1 {
+			w.Errorf("%s was carried out %d times", name, n)
+		}
+		if n := w.audited() - before; n != 1 {
+			w.Errorf("%s: the audit log has %d entries of it", name, n)
+		}
+	}
+}

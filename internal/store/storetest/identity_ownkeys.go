@@ -1,0 +1,338 @@
+package storetest
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/parley-dev/parley/internal/account"
+	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/identity"
+	"github.com/parley-dev/parley/internal/task"
+)
+
+func testOwnKeys(w *world) {
+	m, ann := w.manage()
+	ctx := w.Context()
+	_, err := m.CreateMember(ctx, ann, identity.User, "bob", "", false)
+	w.must(err)
+	bob, err := m.Member(ctx, ann, principal("user:bob"))
+	w.must(err)
+	session := &identity.Caller{Principal: bob.Principal, KeyID: "session-1", Scopes: bob.Entitled()}
+	ask := func(scopes ...string) identity.KeyRequest { return identity.KeyRequest{Scopes: scopes} }
+
+	// In a session by entitlement, and for oneself whatever is asked for.
+	r := ask("svc:tasks:read", "svc:tasks:write")
+	r.Principal = principal("user:ann")
+	k, secret, err := m.CreateOwnKey(ctx, session, r)
+	w.must(err)
+	if k.Principal != bob.Principal || k.CreatedBy != "user:bob" || secret == "" {
+		w.Errorf("%+v", k)
+	}
+	for _, beyond := range []string{"svc:admin:admin", "svc:a2a:serve"} {
+		_, _, err = m.CreateOwnKey(ctx, session, ask("svc:tasks:read", beyond))
+		w.refusedAs(err, errs.Forbidden, "identity.scope_not_held")
+	}
+	_, _, err = m.CreateOwnKey(ctx, session, ask("svc:a2a:write", "agent:hidden"))
+	w.want(err, errs.Invalid) // of another org, and private
+	program := *session
+	program.Delegated = true
+	_, _, err = m.CreateOwnKey(ctx, &program, ask("svc:tasks:read"))
+	w.refusedAs(err, errs.Forbidden, "auth.delegated")
+	_, err = m.OwnKeys(ctx, &program, identity.KeyFilter{})
+	w.refusedAs(err, errs.Forbidden, "auth.delegated")
+	_, err = m.OwnKeys(ctx, nil, identity.KeyFilter{})
+	w.want(err, errs.Unauthenticated)
+
+	// A key makes no stronger key, and none that lives longer.
+	weak := &identity.Caller{Principal: bob.Principal, KeyID: k.ID, Scopes: identity.Scopes{identity.A2AWrite, "agent:scout"}, ExpiresAt: w.clock.Add(time.Hour)}
+	_, _, err = m.CreateOwnKey(ctx, weak, ask("svc:tasks:read", "agent:scout"))
+	w.refusedAs(err, errs.Forbidden, "identity.scope_not_held")
+	_, _, err = m.CreateOwnKey(ctx, weak, ask("svc:a2a:write"))
+	w.refusedAs(err, errs.Forbidden, "identity.scope_not_held") // without the restriction
+	_, _, err = m.CreateOwnKey(ctx, weak, ask("svc:a2a:write", "agent:scout", "agent:open"))
+	w.refusedAs(err, errs.Forbidden, "identity.scope_not_held")
+	long := ask("svc:a2a:write", "agent:scout")
+	long.ExpiresAt = w.clock.Add(2 * time.Hour)
+	_, _, err = m.CreateOwnKey(ctx, weak, long)
+	w.want(err, errs.Invalid)
+	child, _, err := m.CreateOwnKey(ctx, weak, ask("svc:a2a:write", "agent:scout"))
+	w.must(err)
+	if !child.ExpiresAt.Equal(weak.ExpiresAt) {
+		w.Errorf("the key ends %v; want %v", child.ExpiresAt, weak.ExpiresAt)
+	}
+	_, _, err = m.RotateOwnKey(ctx, weak, k.ID, 0) // has more scopes, and no end
+	w.refusedAs(err, errs.Forbidden, "identity.scope_not_held")
+	serving := &identity.Caller{Principal: bob.Principal, KeyID: k.ID, Scopes: identity.Scopes{identity.A2AServe}}
+	_, _, err = m.CreateOwnKey(ctx, serving, ask("svc:a2a:serve", "agent:scout"))
+	w.refusedAs(err, errs.Forbidden, "identity.scope_not_held") // it could work for nobody before
+
+	// Own keys are listed, rotated and revoked; those of others are as if they were not there.
+	hers, _, err := m.CreateOwnKey(ctx, ann.Caller(), ask("svc:admin:admin"))
+	w.must(err)
+	list, err := m.OwnKeys(ctx, session, identity.KeyFilter{})
+	w.must(err)
+	if len(list) != 2 || list[0].ID != child.ID || list[1].ID != k.ID {
+		w.Errorf("%+v", list)
+	}
+	next, _, err := m.RotateOwnKey(ctx, session, k.ID, identity.DefaultOverlap)
+	w.must(err)
+	if next.Replaces != k.ID || next.Scopes.String() != k.Scopes.String() {
+		w.Errorf("%+v", next)
+	}
+	if got, err := m.OwnKey(ctx, session, next.ID); err != nil || got.Replaces != k.ID {
+		w.Errorf("%+v, %v", got, err)
+	}
+	if got, err := m.OwnKey(ctx, session, k.ID); err != nil || got.ReplacedBy != next.ID {
+		w.Errorf("%+v, %v", got, err)
+	}
+	for _, f := range []func() error{
+		func() error { _, err := m.OwnKey(ctx, session, hers.ID); return err },
+		func() error { _, err := m.RevokeOwnKey(ctx, session, hers.ID); return err },
+		func() error { _, _, err := m.RotateOwnKey(ctx, session, hers.ID, 0); return err },
+	} {
+		w.want(f(), errs.NotFound)
+	}
+	for range 2 {
+		got, err := m.RevokeOwnKey(ctx, session, k.ID)
+		w.must(err)
+		if got.RevokedAt.IsZero() {
+			w.Error("not revoked")
+		}
+	}
+	_, actions := w.log(m, ann, identity.AuditFilter{Actor: "user:bob"})
+	if want := "key.revoke " + k.ID; !slices.Contains(actions, want) {
+		w.Errorf("the log has %q; want %q", actions, want)
+	}
+	// An admin who is one no more makes no admin key, even with a session that is behind.
+	stale := &identity.Caller{Principal: bob.Principal, KeyID: "session-1", Scopes: identity.AllScopes}
+	_, _, err = m.CreateOwnKey(ctx, stale, ask("svc:admin:admin"))
+	w.refusedAs(err, errs.Forbidden, "identity.not_an_admin")
+}
+
+func testKeyViews(w *world) {
+	m, ann := w.manage()
+	ctx := w.Context()
+	create := func(name string, end time.Duration, scopes ...string) identity.Key {
+		r := identity.KeyRequest{Principal: principal("service:crm"), Name: name, Scopes: scopes}
+		if end > 0 {
+			r.ExpiresAt = w.clock.Add(end)
+		}
+		k, _, err := m.CreateKey(ctx, ann, r)
+		w.must(err)
+		return k
+	}
+	day := 24 * time.Hour
+	create("forever", 0, "svc:tasks:read")
+	soon := create("soon", 3*day, "svc:tasks:read", "agent:open")
+	create("later", 30*day, "svc:admin:admin", "svc:tasks:read")
+	gone := create("gone", 2*day, "svc:admin:admin")
+	_, err := m.RevokeKey(ctx, ann, gone.ID)
+	w.must(err)
+	w.must(w.store.Identity().TouchKeys(ctx, map[string]time.Time{soon.ID: w.now()}))
+	for _, c := range []struct {
+		rule string
+		f    identity.KeyFilter
+		want string
+	}{
+		{"all", identity.KeyFilter{}, "gone later soon forever"},
+		{"live", identity.KeyFilter{State: identity.KeyLive}, "later soon forever"},
+		{"revoked", identity.KeyFilter{State: identity.KeyRevoked}, "gone"},
+		{"ends within a week", identity.KeyFilter{EndsWithin: 7 * day}, "soon"},
+		{"ends within two months", identity.KeyFilter{EndsWithin: 60 * day}, "soon later"},
+		{"the next page of those", identity.KeyFilter{EndsWithin: 60 * day, Before: soon.ID, BeforeEnd: soon.ExpiresAt}, "later"},
+		{"never used", identity.KeyFilter{NeverUsed: true, State: identity.KeyLive}, "later forever"},
+		{"with admin scope", identity.KeyFilter{Scope: identity.Admin}, "gone later"},
+		{"for an agent", identity.KeyFilter{Scope: "agent:open"}, "soon"},
+		{"a scope is matched as a whole", identity.KeyFilter{Scope: "agent:ope"}, ""},
+		{"an underscore is no wildcard", identity.KeyFilter{Scope: "agent:ope_"}, ""},
+		{"of a principal", identity.KeyFilter{Principal: principal("agent:scout")}, ""},
+	} {
+		list, err := m.Keys(ctx, ann, c.f)
+		w.must(err)
+		names := []string{}
+		for _, k := range list {
+			names = append(names, k.Name)
+		}
+		if got := strings.Join(names, " "); got != c.want {
+			w.Errorf("%s: %q; want %q", c.rule, got, c.want)
+		}
+	}
+}
+
+func testResetLink(w *world) {
+	m, ann := w.manage()
+	ctx, people := w.Context(), w.people()
+	bob := w.userOf("acme", "bob", "words of bob once")
+	session := w.session("acme", "bob", "words of bob once")
+	reset := func(a identity.Access, p identity.Principal) (string, error) {
+		token, l, err := people.ResetLink(ctx, a, p, account.LinkLifetime)
+		if err == nil && (l.CreatedBy != a.Principal().Ref() || l.ExpiresAt.Sub(l.CreatedAt) != account.LinkLifetime) {
+			w.Errorf("%+v", l)
+		}
+		return token, err
+	}
+	_, err := reset(w.access("acme", "user:ann", identity.TasksWrite), bob)
+	w.want(err, errs.Forbidden)
+	_, err = reset(ann, identity.Principal{Org: "other", Kind: identity.User, ID: "ann"})
+	w.want(err, errs.NotFound)
+	_, err = reset(ann, principal("user:nobody"))
+	w.want(err, errs.NotFound)
+	for _, ref := range []string{"agent:scout", "service:crm"} {
+		_, err = reset(ann, principal(ref))
+		w.refusedAs(err, errs.Conflict, "account.not_a_user")
+	}
+	_, _, err = people.ResetLink(ctx, ann, bob, account.MaxLinkLifetime+time.Second)
+	w.want(err, errs.Invalid)
+
+	old, err := reset(ann, bob)
+	w.must(err)
+	token, err := reset(ann, bob)
+	w.must(err)
+	_, err = people.Link(ctx, old)
+	w.want(err, errs.NotFound)  // replaced
+	w.wantOrgs(session, "acme") // nothing happened yet
+	_, err = people.UseLink(ctx, token, "a new password of bob")
+	w.must(err)
+	w.wantOrgs(session)
+	_, err = people.Login(ctx, "acme", "bob", "words of bob once")
+	w.want(err, errs.Unauthenticated)
+	_, actions := w.log(m, ann, identity.AuditFilter{Actor: "user:ann", Action: account.LinkCreate})
+	if len(actions) != 2 || actions[0] != "login.link user:bob" {
+		w.Errorf("%q", actions)
+	}
+	yes := true
+	_, err = m.UpdateMember(ctx, ann, bob, identity.MemberEdit{Disabled: &yes})
+	w.must(err)
+	_, err = reset(ann, bob)
+	w.refusedAs(err, errs.Conflict, "identity.principal_disabled")
+}
+
+func testConnection(w *world) {
+	m, ann := w.manage()
+	ctx := w.Context()
+	w.useRegistry()
+	look := func(g task.Enlisted) task.Connection {
+		w.Helper()
+		g.ID = "scout"
+		c, err := w.tasks.Connection(ctx, ann, g)
+		w.must(err)
+		if c.Sentence == "" {
+			w.Errorf("%s has no words", c.State)
+		}
+		return c
+	}
+	want := func(state task.ConnectionState) task.Connection {
+		w.Helper()
+		c := look(task.Enlisted{})
+		if c.State != state {
+			w.Errorf("the connection is %s (%s); want %s", c.State, c.Sentence, state)
+		}
+		return c
+	}
+	key := func(ref string, scopes ...string) identity.Key {
+		k, _, err := m.CreateKey(ctx, ann, identity.KeyRequest{Principal: principal(ref), Scopes: scopes})
+		w.must(err)
+		return k
+	}
+	_, err := w.tasks.Connection(ctx, w.access("acme", "user:ann", identity.TasksRead, identity.TasksWrite), task.Enlisted{ID: "scout"})
+	w.want(err, errs.Forbidden)
+	want(task.NoKey)
+	key("service:crm", "svc:a2a:write", "agent:scout") // calls the agent, and does not work for it
+	want(task.NoKey)
+	wrong := key("agent:scout", "svc:tasks:read")
+	if c := want(task.WrongScope); len(c.Keys) != 1 || c.Keys[0].Key.ID != wrong.ID || c.Keys[0].Problem != task.WrongScope {
+		w.Errorf("%+v", c)
+	}
+	right := key("service:crm", "svc:a2a:serve", "agent:scout")
+	if c := want(task.KeyNeverUsed); len(c.Keys) != 2 {
+		w.Errorf("%+v", c)
+	}
+	w.must(w.store.Identity().TouchKeys(ctx, map[string]time.Time{right.ID: w.now()}))
+	want(task.NoWorker)
+
+	// A worker that is refused says why, for a while.
+	serve := func(k identity.Key, agent string) (task.Post, error) {
+		return w.tasks.Serve(ctx, &identity.Caller{Principal: k.Principal, KeyID: k.ID, Scopes: k.Scopes}, agent)
+	}
+	_, err = serve(wrong, "scout")
+	w.want(err, errs.Forbidden)
+	want(task.WrongScope)
+	other := key("service:crm", "svc:a2a:serve", "agent:open")
+	_, err = serve(other, "scout")
+	w.want(err, errs.Forbidden)
+	if c := want(task.OtherAgent); len(c.Refusals) != 2 || c.Refusals[0].KeyID != other.ID || c.Refusals[1].KeyID != wrong.ID {
+		w.Errorf("%+v", c.Refusals)
+	}
+	for range 3 {
+		_, _ = serve(other, "scout")
+	}
+	if c := want(task.OtherAgent); len(c.Refusals) != 2 {
+		w.Errorf("one key is remembered %d times", len(c.Refusals))
+	}
+
+	seen := func(a identity.Access, ids ...string) map[string]time.Time {
+		w.Helper()
+		out, err := w.tasks.LastSeen(ctx, a, ids)
+		w.must(err)
+		return out
+	}
+	if got := seen(ann, "scout", "bob", "none"); len(got) != 0 {
+		w.Errorf("seen: %v", got)
+	}
+	post, err := serve(right, "scout")
+	w.must(err)
+	_, err = w.tasks.Claim(ctx, post, task.ClaimRequest{Worker: "one", Max: 1, Lease: time.Minute, Capacity: 2})
+	w.must(err)
+	if c := want(task.Connected); len(c.Workers) != 1 || c.Workers[0].Name != "one" || c.Workers[0].Capacity != 2 || c.LastSeen.IsZero() {
+		w.Errorf("%+v", c)
+	}
+	if c := look(task.Enlisted{Pinned: "offline"}); c.State != task.StatusPinned || c.Pinned != "offline" {
+		w.Errorf("%+v", c)
+	}
+	if c := look(task.Enlisted{Disabled: true}); c.State != task.AgentDisabled {
+		w.Errorf("%+v", c)
+	}
+	if c := look(task.Enlisted{Builtin: "echo"}); c.State != task.RunsInTheServer {
+		w.Errorf("%+v", c)
+	}
+	first := w.now()
+	w.must(w.store.SeeWorker(ctx, task.Worker{Org: "acme", Agent: "scout", Name: "two", Capacity: 1, SeenAt: first}, 0))
+	w.must(w.store.SeeWorker(ctx, task.Worker{Org: "acme", Agent: "bob", Name: "one", Capacity: 1, SeenAt: first.Add(-time.Hour)}, 0))
+	w.must(w.store.SeeWorker(ctx, task.Worker{Org: "other", Agent: "scout", Name: "one", Capacity: 1, SeenAt: first.Add(time.Hour)}, 0))
+	w.advance(time.Hour)
+	lost := want(task.ConnectionLost)
+	both := map[string]time.Time{"scout": lost.LastSeen, "bob": lost.LastSeen.Add(-time.Hour)}
+	if diff := cmp.Diff(both, seen(ann, append(numbered(2500), "scout", "bob", "none")...)); diff != "" || lost.LastSeen != first.Truncate(time.Microsecond) {
+		w.Errorf("seen at %s: %s", lost.LastSeen, diff)
+	}
+	if diff := cmp.Diff(map[string]time.Time{"bob": both["bob"]}, seen(ann, "bob")); diff != "" {
+		w.Error(diff)
+	}
+	// Who may not see the connection learns nothing.
+	for _, a := range []identity.Access{
+		w.access("acme", "user:ann", identity.TasksRead, identity.TasksWrite), w.access("acme", "user:ann", identity.Admin, identity.TasksWrite, "agent:bob"),
+	} {
+		if got := seen(a, "scout"); len(got) != 0 {
+			w.Errorf("seen: %v", got)
+		}
+	}
+	w.must(w.store.ForgetWorker(ctx, task.Worker{Org: "other", Agent: "scout", Name: "one"}))
+	// Another org learns nothing of it.
+	c, err := w.tasks.Connection(ctx, w.access("other", "user:ann"), task.Enlisted{ID: "scout"})
+	w.must(err)
+	if c.State != task.NoKey || len(c.Keys)+len(c.Refusals)+len(c.Workers) > 0 {
+		w.Errorf("%+v", c)
+	}
+}
+
+func numbered(n int) []string {
+	out := make([]string, n)
+	for i := range out {
+		out[i] = "a" + strconv.Itoa(i)
+	}
+	return out
+}
