@@ -81,7 +81,7 @@ func measureAuth(ctx context.Context, set settings, engine string) ([]cost, erro
 // authenticator knows when this returns.
 func newCredentials(ctx context.Context, s *store.Store, auth *identity.Authenticator) (key, token string, err error) {
 	newID := func(prefix string) string { return prefix + strings.ToLower(rand.Text()) }
-	admins, tokens := identity.NewAdmins(s, app.Now, newID), oauth.New(s, nil, app.Now, newID, oauth.Lifetimes{Token: 24 * time.Hour})
+	admins, tokens := identity.NewOperator(s, app.Now, newID), oauth.New(s, nil, app.Now, newID, oauth.Lifetimes{Token: 24 * time.Hour})
 	auth.AcceptTokens(tokens)
 	p := identity.Principal{Org: "bench", Kind: identity.Service, ID: "crm"}
 	if _, err = admins.CreateOrg(ctx, p.Org, ""); err != nil {

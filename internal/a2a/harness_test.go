@@ -38,7 +38,7 @@ type world struct {
 	tb       testing.TB
 	handler  http.Handler
 	store    *store.Store
-	admins   *identity.Admins
+	admins   *identity.Operator
 	auth     *identity.Authenticator
 	registry *agent.Registry
 	tasks    *task.Tasks

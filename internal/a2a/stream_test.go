@@ -280,9 +280,7 @@ func TestAStreamEndsWithItsKey(t *testing.T) {
 	// So does one whose agent is taken away.
 	yes := true
 	endOf(t, open(t, ctx, url+"/a2a/bot", w.caller("user:ada"), envelope("tasks/sendSubscribe", hello("t-3")), ""), func() {
-		if _, err := w.registry.Update(ctx, "acme", "bot", agentEdit(nil, &yes)); err != nil {
-			t.Error(err)
-		}
+		w.orgs.EditAgent("acme", "bot", agentEdit(nil, &yes))
 	})
 }
 

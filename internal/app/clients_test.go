@@ -18,7 +18,7 @@ import (
 func (s *Server) member(t *testing.T, org, user string, admin bool) *browser {
 	t.Helper()
 	ctx := t.Context()
-	admins := identity.NewAdmins(s.store, Now, func(prefix string) string { return prefix + strings.ToLower(t.Name()) })
+	admins := identity.NewOperator(s.store, Now, func(prefix string) string { return prefix + strings.ToLower(t.Name()) })
 	if _, err := admins.CreateOrg(ctx, org, ""); err != nil && errs.KindOf(err) != errs.Conflict {
 		t.Fatal(err)
 	}

@@ -55,6 +55,9 @@ func ValidID(s string) bool {
 
 // Create makes a follow-up by hand.
 func (s *Followups) Create(ctx context.Context, a identity.Access, cmd Creation) (Outcome, error) {
+	if err := a.For(identity.CreateFollowup); err != nil {
+		return Outcome{}, err
+	}
 	if err := cmd.Validate(); err != nil {
 		return Outcome{}, err
 	}
@@ -80,6 +83,9 @@ func (s *Followups) Create(ctx context.Context, a identity.Access, cmd Creation)
 
 // Get returns one follow-up.
 func (s *Followups) Get(ctx context.Context, a identity.Access, id string) (Followup, error) {
+	if err := a.For(identity.ReadFollowup, identity.ChangeFollowup); err != nil {
+		return Followup{}, err
+	}
 	if !ValidID(id) {
 		return Followup{}, errs.ErrNotFound
 	}
@@ -88,6 +94,9 @@ func (s *Followups) Get(ctx context.Context, a identity.Access, id string) (Foll
 
 // List returns a page of the org's follow-ups, newest first.
 func (s *Followups) List(ctx context.Context, a identity.Access, q *Query) ([]Followup, int64, error) {
+	if err := a.For(identity.ListFollowups); err != nil {
+		return nil, 0, err
+	}
 	f, err := q.check(a.Org())
 	if err != nil {
 		return nil, 0, err
@@ -97,6 +106,9 @@ func (s *Followups) List(ctx context.Context, a identity.Access, q *Query) ([]Fo
 
 // Change edits a follow-up.
 func (s *Followups) Change(ctx context.Context, a identity.Access, id string, cmd Edit) (Outcome, error) {
+	if err := a.For(identity.ChangeFollowup); err != nil {
+		return Outcome{}, err
+	}
 	if !ValidID(id) {
 		return Outcome{}, errs.ErrNotFound
 	}
@@ -132,7 +144,7 @@ func (s *Followups) Change(ctx context.Context, a identity.Access, id string, cm
 	if err != nil {
 		return out, err
 	}
-	return out, s.recall(ctx, before, out.Followup)
+	return out, s.recall(ctx, a, before, out.Followup)
 }
 
 // decideEdit is the rule of a change.

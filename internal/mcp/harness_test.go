@@ -27,8 +27,7 @@ type world struct {
 	url    string
 	store  *store.Store
 	auth   *identity.Authenticator
-	admins *identity.Admins
-	agents *agent.Registry
+	admins *identity.Operator
 	tasks  *task.Tasks
 	logs   *orgtest.Log
 	orgs   *orgtest.World
@@ -57,7 +56,7 @@ func newWorld(t *testing.T, edit ...func(*httpx.Options, *Options)) *world {
 	})
 	srv := httptest.NewServer(rt)
 	t.Cleanup(srv.Close)
-	return &world{T: t, url: srv.URL, store: w.Store, auth: w.Auth, admins: w.Admins, agents: w.Agents, tasks: w.Tasks, logs: w.Logs, orgs: w}
+	return &world{T: t, url: srv.URL, store: w.Store, auth: w.Auth, admins: w.Admins, tasks: w.Tasks, logs: w.Logs, orgs: w}
 }
 
 // key makes the principal if need be, and a key with the scopes.

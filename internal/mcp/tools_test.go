@@ -250,9 +250,7 @@ func TestToolErrorsNameTheScope(t *testing.T) {
 func TestTaskTools(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	if _, err := w.agents.Create(t.Context(), agent.Agent{ID: "echo", Org: "acme", Name: "Echo"}); err != nil {
-		t.Fatal(err)
-	}
+	w.orgs.Agent(agent.Agent{ID: "echo", Org: "acme", Name: "Echo"})
 	w.tasks.Host(task.Target{ID: "echo", Org: "acme"}, task.Echo{})
 	ada, bob := w.session(w.member("acme", "user:ada")), w.session(w.member("acme", "user:bob"))
 	done := call[taskOut](w, ada, "send_task", object{"agent": "echo", "message": "Are you there?"})

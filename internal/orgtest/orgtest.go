@@ -25,7 +25,7 @@ import (
 type World struct {
 	testing.TB
 	Store  *store.Store
-	Admins *identity.Admins
+	Admins *identity.Operator
 	Auth   *identity.Authenticator
 	Agents *agent.Registry
 	Tasks  *task.Tasks
@@ -41,7 +41,7 @@ func New(tb testing.TB, edit ...func(*task.Options)) *World {
 		tb.Fatal(err)
 	}
 	w := &World{
-		TB: tb, Store: st, Admins: identity.NewAdmins(st, Now, NewID), Auth: identity.NewAuthenticator(st, Now),
+		TB: tb, Store: st, Admins: identity.NewOperator(st, Now, NewID), Auth: identity.NewAuthenticator(st, Now),
 		Agents: agent.NewRegistry(st, Now), Logs: &Log{},
 	}
 	o := task.Options{Store: st, Directory: directory{w.Agents}, Now: Now, NewID: NewID, Node: "node-1"}
@@ -69,9 +69,28 @@ func (w *World) Router() httpx.Options {
 // Agent registers an agent.
 func (w *World) Agent(a agent.Agent) {
 	w.Helper()
-	if _, err := w.Agents.Create(context.Background(), a); err != nil {
+	if _, err := agent.NewOperator(w.Agents).Create(context.Background(), a); err != nil {
 		w.Fatal(err)
 	}
+}
+
+// EditAgent changes an agent as an admin of its org does.
+func (w *World) EditAgent(org, id string, e agent.Edit) {
+	w.Helper()
+	if _, err := w.Agents.Update(context.Background(), w.Admin(org, identity.ManageAgents), id, e); err != nil {
+		w.Fatal(err)
+	}
+}
+
+// Admin authorizes an admin of the org for an action.
+func (w *World) Admin(org string, action identity.Action) identity.Access {
+	w.Helper()
+	admin := &identity.Caller{Principal: identity.Principal{Org: org, Kind: identity.User, ID: "admin"}, Scopes: identity.AllScopes}
+	a, err := identity.Authorize(admin, org, action)
+	if err != nil {
+		w.Fatal(err)
+	}
+	return a
 }
 
 // Key makes the principal if need be, and a key with the scopes.

@@ -26,9 +26,8 @@ type world struct {
 	tb      testing.TB
 	handler http.Handler
 	store   *store.Store
-	admins  *identity.Admins
+	admins  *identity.Operator
 	auth    *identity.Authenticator
-	agents  *agent.Registry
 	tasks   *task.Tasks
 	logs    *orgtest.Log
 	orgs    *orgtest.World
@@ -42,12 +41,12 @@ var (
 func newWorld(tb testing.TB, edit ...func(*httpx.Options, *Options)) *world {
 	tb.Helper()
 	o := orgtest.New(tb)
-	w := &world{tb: tb, store: o.Store, admins: o.Admins, auth: o.Auth, agents: o.Agents, tasks: o.Tasks, logs: o.Logs, orgs: o}
+	w := &world{tb: tb, store: o.Store, admins: o.Admins, auth: o.Auth, tasks: o.Tasks, logs: o.Logs, orgs: o}
 	o.Agent(agent.Agent{ID: "fixer", Org: "acme"})
 	ho := o.Router()
 	ro := Options{
 		Proposals: proposal.New(o.Store, utcNow, newID), Followups: followup.New(o.Store, utcNow, newID, nil), Agents: o.Agents, Tasks: o.Tasks,
-		Manager: identity.NewManager(o.Store, o.Agents, utcNow, newID), Clients: oauth.New(o.Store, o.Agents, utcNow, newID, oauth.Lifetimes{}),
+		OrgAdmin: identity.NewOrgAdmin(o.Store, o.Agents, utcNow, newID), Clients: oauth.New(o.Store, o.Agents, utcNow, newID, oauth.Lifetimes{}),
 		Frictions: friction.New(o.Store, utcNow, newID, proposal.Check), Accounts: account.New(o.Store, nil, utcNow),
 	}
 	for _, e := range edit {

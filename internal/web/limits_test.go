@@ -50,7 +50,7 @@ func newSite(t *testing.T, st *store.Store) *site {
 	s := &site{hashes: &counter{}}
 	s.clock.Store(time.Now().Unix())
 	now := func() time.Time { return time.Unix(s.clock.Load(), 0).UTC() }
-	admins := identity.NewAdmins(st, now, orgtest.NewID)
+	admins := identity.NewOperator(st, now, orgtest.NewID)
 	if _, err := admins.CreateOrg(t.Context(), "acme", ""); err != nil {
 		t.Fatal(err)
 	}

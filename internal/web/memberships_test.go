@@ -28,8 +28,8 @@ type town struct {
 	*testing.T
 	http.Handler
 	accounts *account.Accounts
-	manager  *identity.Manager
-	admins   *identity.Admins
+	orgAdmin *identity.OrgAdmin
+	admins   *identity.Operator
 	now      time.Time
 	cookie   string
 	provider *vouching
@@ -39,9 +39,9 @@ func newTown(t *testing.T, st *store.Store) *town {
 	t.Helper()
 	w := &town{T: t, provider: &vouching{who: account.Arrival{Org: "acme", Issuer: "https://id.example"}}, now: time.Now().UTC().Truncate(time.Second)}
 	now := func() time.Time { return w.now }
-	w.admins = identity.NewAdmins(st, now, orgtest.NewID)
+	w.admins = identity.NewOperator(st, now, orgtest.NewID)
 	w.accounts = account.New(st, &counter{}, now)
-	w.manager = identity.NewManager(st, agent.NewRegistry(st, now), now, orgtest.NewID)
+	w.orgAdmin = identity.NewOrgAdmin(st, agent.NewRegistry(st, now), now, orgtest.NewID)
 	for _, p := range []identity.Principal{w.user("acme", "ada"), w.user("beta", "lovelace")} {
 		if _, err := w.admins.CreateOrg(t.Context(), p.Org, ""); err != nil {
 			t.Fatal(err)
@@ -56,7 +56,7 @@ func newTown(t *testing.T, st *store.Store) *town {
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
 	router := httpx.NewRouter(httpx.Options{Logger: log})
 	pages, err := web.New(router, web.Options{
-		Accounts: w.accounts, Manager: w.manager, Sessions: st, PublicURL: "http://parley.test", Logger: log, Now: now,
+		Accounts: w.accounts, OrgAdmin: w.orgAdmin, Sessions: st, PublicURL: "http://parley.test", Logger: log, Now: now,
 		Providers: []web.Provider{w.provider},
 	})
 	if err != nil {
@@ -255,7 +255,7 @@ func TestJoiningAndLeavingALinkedOrg(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, token, err := w.manager.Invite(t.Context(), access, identity.InvitationRequest{User: "countess"})
+	_, token, err := w.orgAdmin.Invite(t.Context(), access, identity.InvitationRequest{User: "countess"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -306,7 +306,7 @@ func TestConfirmingWithThePassword(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, token, err := w.manager.Invite(t.Context(), access, identity.InvitationRequest{User: "countess"})
+	_, token, err := w.orgAdmin.Invite(t.Context(), access, identity.InvitationRequest{User: "countess"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,17 +13,17 @@ import (
 
 // demotions are the ways in which a user stops being an admin: by another admin, by the
 // operator, and by the identity provider at the next login.
-var demotions = map[string]func(w *world, m *identity.Manager, p identity.Principal) error{
-	"admin": func(w *world, m *identity.Manager, p identity.Principal) error {
+var demotions = map[string]func(w *world, m orgAdmin, p identity.Principal) error{
+	"admin": func(w *world, m orgAdmin, p identity.Principal) error {
 		no := false
 		_, err := m.UpdateMember(w.Context(), w.access("acme", "user:ann"), p, identity.MemberEdit{Admin: &no})
 		return err
 	},
-	"operator": func(w *world, _ *identity.Manager, p identity.Principal) error {
+	"operator": func(w *world, _ orgAdmin, p identity.Principal) error {
 		_, err := w.admins.SetAdmin(w.Context(), p, false)
 		return err
 	},
-	"provider": func(w *world, _ *identity.Manager, p identity.Principal) error {
+	"provider": func(w *world, _ orgAdmin, p identity.Principal) error {
 		who, no := arrival("s-"+p.ID, p.ID), false
 		_, err := w.people().Arrive(w.Context(), who, account.Proof{User: p.ID}) // connects the two accounts
 		w.must(err)

@@ -15,7 +15,7 @@ import (
 
 // manage makes two orgs with an admin each, an agent and a service in the first,
 // and the service of admins.
-func (w *world) manage() (*identity.Manager, identity.Access) {
+func (w *world) manage() (orgAdmin, identity.Access) {
 	w.Helper()
 	ctx := w.Context()
 	for _, org := range []string{"acme", "other"} {
@@ -34,7 +34,7 @@ func (w *world) manage() (*identity.Manager, identity.Access) {
 		_, err := w.agents.Create(ctx, a)
 		w.must(err)
 	}
-	return identity.NewManager(w.store, w.agents, w.now, w.newID), w.access("acme", "user:ann")
+	return orgAdmin{identity.NewOrgAdmin(w.store, w.agents, w.now, w.newID)}, w.access("acme", "user:ann")
 }
 
 func principal(ref string) identity.Principal {
@@ -46,7 +46,7 @@ func principal(ref string) identity.Principal {
 }
 
 // log reads the actions of the org's log, newest first.
-func (w *world) log(m *identity.Manager, a identity.Access, f identity.AuditFilter) (list []identity.AuditEntry, actions []string) {
+func (w *world) log(m orgAdmin, a identity.Access, f identity.AuditFilter) (list []identity.AuditEntry, actions []string) {
 	w.Helper()
 	list, err := m.Audit(w.Context(), a, f)
 	w.must(err)
