@@ -24,12 +24,12 @@ import (
 // World has the orgs acme and globex, and nobody in them.
 type World struct {
 	testing.TB
-	Store  *store.Store
-	Admins *identity.Operator
-	Auth   *identity.Authenticator
-	Agents *agent.Registry
-	Tasks  *task.Tasks
-	Logs   *Log
+	Store    *store.Store
+	Operator *identity.Operator
+	Auth     *identity.Authenticator
+	Agents   *agent.Registry
+	Tasks    *task.Tasks
+	Logs     *Log
 }
 
 // New makes a world that ends with the test.
@@ -41,7 +41,7 @@ func New(tb testing.TB, edit ...func(*task.Options)) *World {
 		tb.Fatal(err)
 	}
 	w := &World{
-		TB: tb, Store: st, Admins: identity.NewOperator(st, Now, NewID), Auth: identity.NewAuthenticator(st, Now),
+		TB: tb, Store: st, Operator: identity.NewOperator(st, Now, NewID), Auth: identity.NewAuthenticator(st, Now),
 		Agents: agent.NewRegistry(st, Now), Logs: &Log{},
 	}
 	o := task.Options{Store: st, Directory: directory{w.Agents}, Now: Now, NewID: NewID, Node: "node-1"}
@@ -54,7 +54,7 @@ func New(tb testing.TB, edit ...func(*task.Options)) *World {
 		_ = st.Close()
 	})
 	for _, org := range []string{"acme", "globex"} {
-		if _, err := w.Admins.CreateOrg(ctx, org, ""); err != nil {
+		if _, err := w.Operator.CreateOrg(ctx, org, ""); err != nil {
 			tb.Fatal(err)
 		}
 	}
@@ -102,7 +102,7 @@ func (w *World) Key(org, ref string, scopes ...identity.Scope) (secret, id strin
 		w.Fatal(err)
 	}
 	if _, err := w.Store.Member(ctx, p); err != nil {
-		if _, err := w.Admins.CreateMember(ctx, p, "", false); err != nil {
+		if _, err := w.Operator.CreateMember(ctx, p, "", false); err != nil {
 			w.Fatal(err)
 		}
 	}
@@ -110,7 +110,7 @@ func (w *World) Key(org, ref string, scopes ...identity.Scope) (secret, id strin
 	for i, s := range scopes {
 		names[i] = string(s)
 	}
-	k, secret, err := w.Admins.CreateKey(ctx, identity.KeyRequest{Principal: p, Scopes: names})
+	k, secret, err := w.Operator.CreateKey(ctx, identity.KeyRequest{Principal: p, Scopes: names})
 	if err != nil {
 		w.Fatal(err)
 	}

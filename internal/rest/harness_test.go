@@ -23,14 +23,14 @@ import (
 
 // world is a whole server on a real SQLite file, without a network.
 type world struct {
-	tb      testing.TB
-	handler http.Handler
-	store   *store.Store
-	admins  *identity.Operator
-	auth    *identity.Authenticator
-	tasks   *task.Tasks
-	logs    *orgtest.Log
-	orgs    *orgtest.World
+	tb       testing.TB
+	handler  http.Handler
+	store    *store.Store
+	operator *identity.Operator
+	auth     *identity.Authenticator
+	tasks    *task.Tasks
+	logs     *orgtest.Log
+	orgs     *orgtest.World
 }
 
 var (
@@ -41,7 +41,7 @@ var (
 func newWorld(tb testing.TB, edit ...func(*httpx.Options, *Options)) *world {
 	tb.Helper()
 	o := orgtest.New(tb)
-	w := &world{tb: tb, store: o.Store, admins: o.Admins, auth: o.Auth, tasks: o.Tasks, logs: o.Logs, orgs: o}
+	w := &world{tb: tb, store: o.Store, operator: o.Operator, auth: o.Auth, tasks: o.Tasks, logs: o.Logs, orgs: o}
 	o.Agent(agent.Agent{ID: "fixer", Org: "acme"})
 	ho := o.Router()
 	ro := Options{

@@ -25,7 +25,7 @@ func refs(list MemberList) string {
 func TestMembers(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	if _, err := w.admins.CreateMember(context.Background(), identity.Principal{Org: "acme", Kind: identity.User, ID: "ada"}, "", true); err != nil {
+	if _, err := w.operator.CreateMember(context.Background(), identity.Principal{Org: "acme", Kind: identity.User, ID: "ada"}, "", true); err != nil {
 		t.Fatal(err)
 	}
 	ada := w.admin("acme", "user:ada")
@@ -86,7 +86,7 @@ func TestMembersAreRefused(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	ctx := context.Background()
-	if _, err := w.admins.CreateMember(ctx, identity.Principal{Org: "acme", Kind: identity.User, ID: "ada"}, "", true); err != nil {
+	if _, err := w.operator.CreateMember(ctx, identity.Principal{Org: "acme", Kind: identity.User, ID: "ada"}, "", true); err != nil {
 		t.Fatal(err)
 	}
 	ada := w.admin("acme", "user:ada")

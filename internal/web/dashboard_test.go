@@ -70,7 +70,7 @@ func newDashboard(tb testing.TB) *dashboard {
 func (d *dashboard) signIn(org, id, name string, admin bool) *http.Cookie {
 	d.Helper()
 	ctx, p := context.Background(), identity.Principal{Org: org, Kind: identity.User, ID: id}
-	if _, err := d.Admins.CreateMember(ctx, p, name, admin); err != nil {
+	if _, err := d.Operator.CreateMember(ctx, p, name, admin); err != nil {
 		d.Fatal(err)
 	}
 	if _, err := d.accounts.SetPassword(ctx, p, rightPassword); err != nil {

@@ -18,7 +18,7 @@ import (
 func (w *world) orgs(orgs ...string) {
 	w.Helper()
 	for _, org := range orgs {
-		_, err := w.admins.CreateOrg(w.Context(), org, "")
+		_, err := w.operator.CreateOrg(w.Context(), org, "")
 		w.must(err)
 	}
 }

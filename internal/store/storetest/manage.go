@@ -19,12 +19,12 @@ func (w *world) manage() (orgAdmin, identity.Access) {
 	w.Helper()
 	ctx := w.Context()
 	for _, org := range []string{"acme", "other"} {
-		_, err := w.admins.CreateOrg(ctx, org, "")
+		_, err := w.operator.CreateOrg(ctx, org, "")
 		w.must(err)
-		_, err = w.admins.CreateMember(ctx, identity.Principal{Org: org, Kind: identity.User, ID: "ann"}, "", true)
+		_, err = w.operator.CreateMember(ctx, identity.Principal{Org: org, Kind: identity.User, ID: "ann"}, "", true)
 		w.must(err)
 	}
-	_, err := w.admins.CreateMember(ctx, identity.Principal{Org: "acme", Kind: identity.Service, ID: "crm"}, "", false)
+	_, err := w.operator.CreateMember(ctx, identity.Principal{Org: "acme", Kind: identity.Service, ID: "crm"}, "", false)
 	w.must(err)
 	for _, a := range []agent.Agent{
 		{ID: "scout", Org: "acme", Name: "Scout"},
@@ -233,9 +233,9 @@ func testRotate(w *world) {
 
 	// Nobody gets the key of another person by rotating it.
 	bob := principal("user:bob")
-	_, err = w.admins.CreateMember(ctx, bob, "", false)
+	_, err = w.operator.CreateMember(ctx, bob, "", false)
 	w.must(err)
-	his, _, err := w.admins.CreateKey(ctx, identity.KeyRequest{Principal: bob, Scopes: []string{"svc:tasks:write"}})
+	his, _, err := w.operator.CreateKey(ctx, identity.KeyRequest{Principal: bob, Scopes: []string{"svc:tasks:write"}})
 	w.must(err)
 	_, _, err = m.RotateKey(ctx, ann, his.ID, 0)
 	w.want(err, errs.Forbidden)

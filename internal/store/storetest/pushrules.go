@@ -110,7 +110,7 @@ func testPushConfigs(w *world) {
 	w.want(err, errs.Forbidden)
 
 	// They go with their task.
-	_, err = w.admins.CreateOrg(ctx, "acme", "")
+	_, err = w.operator.CreateOrg(ctx, "acme", "")
 	w.must(err)
 	_, err = w.tasks.Cancel(ctx, c, "t1", task.All)
 	w.must(err)

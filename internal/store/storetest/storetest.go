@@ -192,7 +192,7 @@ func Run(t *testing.T, open func(*testing.T, store.Options) Store, words ...stri
 			w := &world{T: t, clock: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
 			// As on a real clock there is more than the store keeps.
 			w.store = open(t, store.Options{Now: func() time.Time { return w.now().Add(7) }})
-			w.admins = identity.NewOperator(w.store, w.now, w.newID)
+			w.operator = identity.NewOperator(w.store, w.now, w.newID)
 			w.agents = newAgents(w.store, w.now)
 			w.proposals = proposals{proposal.New(w.store, w.now, w.newID)}
 			w.followups = followups{followup.New(w.store, w.now, w.newID, nil)}
@@ -208,7 +208,7 @@ func Run(t *testing.T, open func(*testing.T, store.Options) Store, words ...stri
 type world struct {
 	*testing.T
 	store     Store
-	admins    *identity.Operator
+	operator  *identity.Operator
 	agents    *registry
 	proposals proposals
 	followups followups
