@@ -23,7 +23,7 @@ func (a Access) For(actions ...Action) error {
 			return nil
 		}
 	}
-	return wrongAction(a.action, append([]Action(nil), actions...)) // a copy, so that the list stays on the stack
+	return wrongAction(a.action, actions)
 }
 
 // As authorizes the same caller for a further action.
@@ -34,6 +34,7 @@ func (a Access) As(action Action) (Access, error) {
 	return Authorize(a.caller, a.caller.Org, action)
 }
 
+// wrongAction does not keep want: the list of a call to For stays on the stack.
 func wrongAction(have Action, want []Action) error {
 	names := make([]string, len(want))
 	for i, w := range want {
