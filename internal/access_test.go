@@ -33,19 +33,22 @@ var withoutProof = []struct {
 	why   string
 	names []string
 }{
-	{"the operator's: no transport has it (see TestOnlyTheOperatorHasItsServices)", []string{"identity.Operator", "agent.Operator"}},
+	{"the operator's: no transport has it (see TestOnlyTheOperatorHasItsServices)", []string{
+		"identity.Operator", "agent.Operator",
+	}},
 	{"finds out who the caller is, before there is anything to authorize", []string{"identity.Authenticator"}},
 	{"no service: it holds no data of an org", []string{"budget.Account", "task.Echo", "identity.AdminRights"}},
 	{"writes what was refused, which is known without an Access", []string{"identity.Auditor"}},
 	{"the token of an invitation or of a link is the proof", []string{
-		"identity.OrgAdmin.Invitation", "identity.OrgAdmin.Accept", "account.Accounts.Link", "account.Accounts.UseLink", "account.Accounts.Join",
+		"identity.OrgAdmin.Invitation", "identity.OrgAdmin.Accept",
+		"account.Accounts.Link", "account.Accounts.UseLink", "account.Accounts.Join",
 	}},
 	{"makes the proof of its caller", []string{"task.Tasks.Reach", "task.Tasks.Still", "task.Tasks.Serve"}},
 	{"a loop of the server, for all orgs", []string{
 		"task.Tasks.Run", "task.Tasks.Sweep", "task.Tasks.Hint", "task.Tasks.HintAll",
 	}},
 	{"encodes what its caller has read already", []string{"task.Tasks.EncodeEvent", "task.Tasks.EncodeTask"}},
-	{"cancels the task of a follow-up; the service of follow-ups has authorized the change", []string{"task.Tasks.Recall"}},
+	{"cancels the task of a follow-up, whose service has authorized the change", []string{"task.Tasks.Recall"}},
 	{"cards show it to anybody", []string{
 		"task.Tasks.Presence", "task.Tasks.Presences", "agent.Registry.Page", "agent.Registry.Profile",
 	}},
@@ -65,8 +68,9 @@ var withoutProof = []struct {
 	{"the operator's, and no transport calls it", []string{"account.Accounts.NewLink", "account.Accounts.SetPassword"}},
 	{"OAuth: a client, a code or a token is the proof, and what it may have is decided from the grant", []string{
 		"oauth.Service.Register", "oauth.Service.Describe", "oauth.Service.Client", "oauth.Service.ClientFor",
-		"oauth.Service.Vouched", "oauth.Service.KeyClient", "oauth.Service.Offer", "oauth.Service.Create", "oauth.Service.Grant",
-		"oauth.Service.GrantByCode", "oauth.Service.GrantByRefresh", "oauth.Service.Use", "oauth.Service.Revoke",
+		"oauth.Service.Vouched", "oauth.Service.KeyClient", "oauth.Service.Offer", "oauth.Service.Create",
+		"oauth.Service.Grant", "oauth.Service.GrantByCode", "oauth.Service.GrantByRefresh", "oauth.Service.Use",
+		"oauth.Service.Revoke",
 		"oauth.Service.TokenScopes", "oauth.Service.Issue", "oauth.Service.Token", "oauth.Service.RevokeToken",
 		"oauth.Service.CallerByToken",
 	}},

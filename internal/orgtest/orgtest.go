@@ -85,8 +85,8 @@ func (w *World) EditAgent(org, id string, e agent.Edit) {
 // Admin authorizes an admin of the org for an action.
 func (w *World) Admin(org string, action identity.Action) identity.Access {
 	w.Helper()
-	admin := &identity.Caller{Principal: identity.Principal{Org: org, Kind: identity.User, ID: "admin"}, Scopes: identity.AllScopes}
-	a, err := identity.Authorize(admin, org, action)
+	admin := identity.Principal{Org: org, Kind: identity.User, ID: "admin"}
+	a, err := identity.Authorize(&identity.Caller{Principal: admin, Scopes: identity.AllScopes}, org, action)
 	if err != nil {
 		w.Fatal(err)
 	}

@@ -278,8 +278,8 @@ func (g *registry) Release(ctx context.Context, org, id string) (agent.Agent, er
 }
 
 func (g *registry) Update(ctx context.Context, org, id string, e agent.Edit) (agent.Agent, error) {
-	admin := identity.Caller{Principal: identity.Principal{Org: org, Kind: identity.User, ID: "root"}, Scopes: identity.AllScopes}
-	a, err := identity.Authorize(&admin, org, identity.ManageAgents)
+	root := identity.Principal{Org: org, Kind: identity.User, ID: "root"}
+	a, err := identity.Authorize(&identity.Caller{Principal: root, Scopes: identity.AllScopes}, org, identity.ManageAgents)
 	if err != nil {
 		return agent.Agent{}, err
 	}
