@@ -81,17 +81,17 @@ func measureAuth(ctx context.Context, set settings, engine string) ([]cost, erro
 // authenticator knows when this returns.
 func newCredentials(ctx context.Context, s *store.Store, auth *identity.Authenticator) (key, token string, err error) {
 	newID := func(prefix string) string { return prefix + strings.ToLower(rand.Text()) }
-	admins := identity.NewAdmins(s.Identity(), app.Now, newID)
+	operator := identity.NewOperator(s.Identity(), app.Now, newID)
 	tokens := oauth.New(s.OAuth(), nil, app.Now, newID, oauth.Lifetimes{Token: 24 * time.Hour})
 	auth.AcceptTokens(tokens)
 	p := identity.Principal{Org: "bench", Kind: identity.Service, ID: "crm"}
-	if _, err = admins.CreateOrg(ctx, p.Org, ""); err != nil {
+	if _, err = operator.CreateOrg(ctx, p.Org, ""); err != nil {
 		return "", "", err
 	}
-	if _, err = admins.CreateMember(ctx, p, "", false); err != nil {
+	if _, err = operator.CreateMember(ctx, p, "", false); err != nil {
 		return "", "", err
 	}
-	k, key, err := admins.CreateKey(ctx, identity.KeyRequest{Principal: p, Scopes: []string{string(identity.TasksRead), string(identity.A2AWrite)}})
+	k, key, err := operator.CreateKey(ctx, identity.KeyRequest{Principal: p, Scopes: []string{string(identity.TasksRead), string(identity.A2AWrite)}})
 	if err != nil {
 		return "", "", err
 	}

@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -232,7 +233,22 @@ func (f *goFile) imports() []string {
 	return out
 }
 
+// goFiles are parsed once for all tests.
 func goFiles(t *testing.T) []*goFile {
+	t.Helper()
+	parsed.Do(func() { parsed.files = parseGoFiles(t) })
+	if len(parsed.files) == 0 {
+		t.Fatal("found no Go files: the test looks in the wrong place")
+	}
+	return parsed.files
+}
+
+var parsed struct {
+	sync.Once
+	files []*goFile
+}
+
+func parseGoFiles(t *testing.T) []*goFile {
 	t.Helper()
 	var out []*goFile
 	walk(t, func(path string) {
@@ -249,9 +265,6 @@ func goFiles(t *testing.T) []*goFile {
 		}
 		out = append(out, f)
 	})
-	if len(out) == 0 {
-		t.Fatal("found no Go files: the test looks in the wrong place")
-	}
 	return out
 }
 

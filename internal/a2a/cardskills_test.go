@@ -62,8 +62,6 @@ func TestCardsShowTheProfileOfAnAgent(t *testing.T) {
 
 	// A change shows at once, although cards are kept for a moment.
 	name := "Richer"
-	if _, err := w.registry.Update(t.Context(), "acme", "rich", agent.Edit{Name: &name, Skills: &[]agent.Skill{agent.PlainSkill("x")}}); err != nil {
-		t.Fatal(err)
-	}
+	w.orgs.EditAgent("acme", "rich", agent.Edit{Name: &name, Skills: &[]agent.Skill{agent.PlainSkill("x")}})
 	w.do("", "GET", path, "").contains(`"name":"Richer"`, `"skills":[{"id":"x","name":"x","description":"Richer: x","tags":["x"]}]`)
 }

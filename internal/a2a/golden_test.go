@@ -178,21 +178,16 @@ func TestACardFollowsWhatAnAdminDoes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	const path = "/.well-known/agent.json"
-	ctx := t.Context()
 	before := w.do("", "GET", path, "")
 	busy := "busy"
 	yes := true
-	if _, err := w.registry.Update(ctx, "acme", "echo", agentEdit(&busy, nil)); err != nil {
-		t.Fatal(err)
-	}
+	w.orgs.EditAgent("acme", "echo", agentEdit(&busy, nil))
 	// The card that everybody sees is kept for a second.
 	w.until("the card tells it", func() bool {
 		pinned := w.do("", "GET", path, "", "If-None-Match", before.Header.Get("ETag"))
 		return pinned.Status == 200 && strings.Contains(pinned.Body, `"status":"busy"`)
 	})
-	if _, err := w.registry.Update(ctx, "acme", "echo", agentEdit(nil, &yes)); err != nil {
-		t.Fatal(err)
-	}
+	w.orgs.EditAgent("acme", "echo", agentEdit(nil, &yes))
 	w.until("the agent is gone", func() bool { return !strings.Contains(w.do("", "GET", path, "").Body, "echo") })
 	w.rpc(w.caller("user:ada"), "echo", "tasks/send", hello("x")).fails(404, codeInvalidRequest)
 }

@@ -41,7 +41,7 @@ func TestAGRPCStreamEndsWithItsKey(t *testing.T) {
 	c := a2apb.NewA2AServiceClient(dial(t, w.h2c()))
 	secret, key := w.orgs.Key("acme", "user:ada", "svc:a2a:write")
 	st := openGRPC(t, as(t.Context(), secret), c)
-	if err := w.admins.RevokeKey(t.Context(), "acme", key); err != nil {
+	if err := w.operator.RevokeKey(t.Context(), "acme", key); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.auth.Refresh(t.Context()); err != nil { // as the server does every second

@@ -38,7 +38,7 @@ type world struct {
 	tb       testing.TB
 	handler  http.Handler
 	store    *store.Store
-	admins   *identity.Admins
+	operator *identity.Operator
 	auth     *identity.Authenticator
 	registry *agent.Registry
 	tasks    *task.Tasks
@@ -92,7 +92,7 @@ func newWorld(tb testing.TB, edit ...func(*httpx.Options, *Options)) *world {
 		o.OnError = func(err error) { tb.Error(err) }
 	})
 	w := &world{
-		tb: tb, store: base.Store, admins: base.Admins, auth: base.Auth, registry: base.Agents, tasks: base.Tasks, logs: base.Logs, orgs: base,
+		tb: tb, store: base.Store, operator: base.Operator, auth: base.Auth, registry: base.Agents, tasks: base.Tasks, logs: base.Logs, orgs: base,
 		down: down, lost: lost,
 	}
 	for _, a := range []agent.Agent{

@@ -77,9 +77,7 @@ func TestACardIsThatOfTheAgentReached(t *testing.T) {
 	}
 	// A disabled agent hides the public one from the list, too: it cannot be called.
 	off := true
-	if _, err := w.registry.Update(t.Context(), "globex", "echo", agent.Edit{Disabled: &off}); err != nil {
-		t.Fatal(err)
-	}
+	w.orgs.EditAgent("globex", "echo", agent.Edit{Disabled: &off})
 	if a := w.do(eve, "GET", "/a2a/echo", ""); a.Status != 404 {
 		t.Error(a.Status, a.Body)
 	}
@@ -96,9 +94,7 @@ func TestAStreamEndsWithTheAgentItIsOf(t *testing.T) {
 	public, private := true, false
 	publish := func(to *bool) {
 		t.Helper()
-		if _, err := w.registry.Update(t.Context(), "acme", "bot", agent.Edit{Public: to}); err != nil {
-			t.Fatal(err)
-		}
+		w.orgs.EditAgent("acme", "bot", agent.Edit{Public: to})
 	}
 	publish(&public)
 	eve, base := w.key("globex", "user:eve", "svc:a2a:write"), w.serve()

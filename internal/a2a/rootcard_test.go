@@ -116,9 +116,7 @@ func (w *world) goneAgent() string {
 	w.orgs.Agent(agent.Agent{ID: "gone", Org: "acme", Name: "Gone"})
 	key := w.key("acme", "service:late", "svc:a2a:write", identity.Scope("agent:gone"))
 	yes := true
-	if _, err := w.registry.Update(w.tb.Context(), "acme", "gone", agentEdit(nil, &yes)); err != nil {
-		w.tb.Fatal(err)
-	}
+	w.orgs.EditAgent("acme", "gone", agentEdit(nil, &yes))
 	return key
 }
 

@@ -257,7 +257,7 @@ func TestAStreamEndsWithItsKey(t *testing.T) {
 	secret, key := w.orgs.Key("acme", "user:ada", "svc:a2a:write")
 	res := open(t, ctx, url+"/a2a/bot", secret, envelope("tasks/sendSubscribe", hello("t-1")), "")
 	end := endOf(t, res, func() {
-		if err := w.admins.RevokeKey(ctx, "acme", key); err != nil {
+		if err := w.operator.RevokeKey(ctx, "acme", key); err != nil {
 			t.Error(err)
 		}
 		if err := w.auth.Refresh(ctx); err != nil { // as the server does every second
@@ -269,7 +269,7 @@ func TestAStreamEndsWithItsKey(t *testing.T) {
 	}
 
 	p := identity.Principal{Org: "acme", Kind: identity.User, ID: "ada"}
-	_, secret, err := w.admins.CreateKey(ctx, identity.KeyRequest{
+	_, secret, err := w.operator.CreateKey(ctx, identity.KeyRequest{
 		Principal: p, Scopes: []string{"svc:a2a:write"}, ExpiresAt: time.Now().Add(500 * time.Millisecond),
 	})
 	if err != nil {
@@ -280,9 +280,7 @@ func TestAStreamEndsWithItsKey(t *testing.T) {
 	// So does one whose agent is taken away.
 	yes := true
 	endOf(t, open(t, ctx, url+"/a2a/bot", w.caller("user:ada"), envelope("tasks/sendSubscribe", hello("t-3")), ""), func() {
-		if _, err := w.registry.Update(ctx, "acme", "bot", agentEdit(nil, &yes)); err != nil {
-			t.Error(err)
-		}
+		w.orgs.EditAgent("acme", "bot", agentEdit(nil, &yes))
 	})
 }
 

@@ -26,7 +26,7 @@ func CheckLifetime(d time.Duration) error {
 func (a *Accounts) ResetLink(
 	ctx context.Context, by identity.Access, p identity.Principal, lifetime time.Duration,
 ) (token string, _ Link, _ error) {
-	if err := by.May(identity.ManageMembers); err != nil {
+	if err := by.For(identity.ManageMembers); err != nil {
 		return "", Link{}, err
 	}
 	if p.Org != by.Org() {

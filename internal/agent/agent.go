@@ -94,7 +94,9 @@ type Limits struct {
 	PublicNames identity.Quota // that its agents hold
 }
 
-// Registry is the service.
+// Registry is the service: what an org's callers and admins see and change of agents, and
+// the look-ups by which a caller's request finds its agent. What the operator does is
+// Operator.
 type Registry struct {
 	store Store
 	now   func() time.Time
@@ -117,8 +119,16 @@ const (
 	MaxSkills      = 64
 )
 
-// Create registers an agent.
-func (r *Registry) Create(ctx context.Context, a Agent) (Agent, error) {
+// Create registers an agent of the org.
+func (r *Registry) Create(ctx context.Context, by identity.Access, a Agent) (Agent, error) {
+	if err := by.For(identity.ManageAgents); err != nil {
+		return Agent{}, err
+	}
+	a.Org = by.Org()
+	return r.create(ctx, a)
+}
+
+func (r *Registry) create(ctx context.Context, a Agent) (Agent, error) {
 	a.CreatedAt = r.now()
 	a.UpdatedAt = a.CreatedAt
 	p := identity.Principal{Org: a.Org, Kind: identity.Agent, ID: a.ID}
@@ -157,32 +167,22 @@ func ErrPublicName(id string) error {
 		"the id %q belongs to an agent of another org that is or was public; choose another id, or keep this agent private", id)
 }
 
-// Update changes an agent of an org.
-func (r *Registry) Update(ctx context.Context, org, id string, e Edit) (Agent, error) {
-	if !identity.ValidAgentID(id) {
-		return Agent{}, errs.ErrNotFound
+// Update changes an agent of the org.
+func (r *Registry) Update(ctx context.Context, by identity.Access, id string, e Edit) (Agent, error) {
+	if err := by.For(identity.ManageAgents); err != nil {
+		return Agent{}, err
 	}
 	now := r.now()
-	a, err := r.store.Update(ctx, org, id, r.limits(), func(a Agent) (Agent, []identity.AuditEntry, error) {
-		next, err := decideEdit(a, e, now)
-		return next, entries(ctx, a, next), err
-	})
-	r.known.forget(id)
-	return a, err
+	return r.update(ctx, by.Org(), id, func(a Agent) (Agent, error) { return decideEdit(a, e, now) })
 }
 
-// Release makes an agent private and gives up its public name, so that another org can
-// take it. It is for the operator: whoever takes the name gets the tasks of those who
-// still call it.
-func (r *Registry) Release(ctx context.Context, org, id string) (Agent, error) {
+func (r *Registry) update(ctx context.Context, org, id string, decide func(Agent) (Agent, error)) (Agent, error) {
 	if !identity.ValidAgentID(id) {
 		return Agent{}, errs.ErrNotFound
 	}
-	now := r.now()
 	a, err := r.store.Update(ctx, org, id, r.limits(), func(a Agent) (Agent, []identity.AuditEntry, error) {
-		next := a
-		next.Public, next.PublicName, next.UpdatedAt = false, false, now
-		return next, entries(ctx, a, next), nil
+		next, err := decide(a)
+		return next, entries(ctx, a, next), err
 	})
 	r.known.forget(id)
 	return a, err
@@ -269,19 +269,26 @@ func invalid(at, msg string) error {
 	return errs.InvalidFields(errs.Field{In: errs.Body, Name: at, Message: msg})
 }
 
-// List returns the agents of an org.
-func (r *Registry) List(ctx context.Context, org string) ([]Agent, error) {
-	return r.store.List(ctx, org)
-}
-
 // Visible returns the agents of the caller's org that the credential's restriction to
 // agents lets through. Every list of an org's agents is made by it.
 func (r *Registry) Visible(ctx context.Context, a identity.Access) ([]Agent, error) {
-	if err := a.May(identity.ReadAgents); err != nil {
+	if err := a.For(identity.ReadAgents); err != nil {
 		return nil, err
 	}
 	list, err := r.store.List(ctx, a.Org())
 	return slices.DeleteFunc(list, func(g Agent) bool { return !a.ReachesAgent(g.ID) }), err
+}
+
+// Get returns an agent of the caller's org, also a disabled one. One that the credential's
+// restriction to agents does not let through is NotFound.
+func (r *Registry) Get(ctx context.Context, a identity.Access, id string) (Agent, error) {
+	if err := a.For(identity.ReadAgents, identity.ManageAgents); err != nil {
+		return Agent{}, err
+	}
+	if !a.ReachesAgent(id) {
+		return Agent{}, errs.ErrNotFound
+	}
+	return r.Own(ctx, a.Org(), id)
 }
 
 // Page returns some of the agents that are not disabled.
@@ -293,6 +300,3 @@ func (r *Registry) Page(ctx context.Context, p Page) ([]Agent, error) {
 func (r *Registry) Profile(ctx context.Context, a *Agent) (Profile, error) {
 	return r.store.Profile(ctx, a.Org, a.ID)
 }
-
-// Builtin returns the agents that run inside the server.
-func (r *Registry) Builtin(ctx context.Context) ([]Agent, error) { return r.store.Builtin(ctx) }

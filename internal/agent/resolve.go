@@ -67,6 +67,9 @@ func (r *Registry) Reachable(ctx context.Context, org, id string) (bool, error) 
 // because the org's own agents have them. A key that may not call the own agent is shown
 // the public one, as anybody is.
 func (r *Registry) HiddenFrom(ctx context.Context, a identity.Access) (map[string]bool, error) {
+	if err := a.For(identity.CallAgent); err != nil {
+		return nil, err
+	}
 	ids, err := r.store.IDs(ctx, a.Org())
 	out := make(map[string]bool, len(ids))
 	for _, id := range slices.DeleteFunc(ids, func(id string) bool { return !a.ReachesAgent(id) }) {

@@ -24,7 +24,7 @@ import (
 // stranger is a key of the org globex with every right that an org can give.
 func (s *Server) stranger(t *testing.T) string {
 	t.Helper()
-	op := identity.NewAdmins(s.store.Identity(), Now, newIDs(Now).next)
+	op := identity.NewOperator(s.store.Identity(), Now, newIDs(Now).next)
 	if _, err := op.CreateOrg(t.Context(), "globex", ""); err != nil {
 		t.Fatal(err)
 	}
@@ -58,15 +58,16 @@ func TestPrivateAgentsAreInvisibleToOtherOrgs(t *testing.T) {
 	key := s.stranger(t)
 	for id, disabled := range map[string]bool{"private": false, "retired": true} {
 		a := agent.Agent{ID: id, Org: "main", Name: "Private", Skills: []string{"x"}}
-		if _, err := s.agents.Create(t.Context(), a); err != nil {
+		if _, err := agent.NewOperator(s.agents).Create(t.Context(), a); err != nil {
 			t.Fatal(err)
 		}
 		body := `{"jsonrpc":"2.0","id":1,"method":"tasks/send","params":{"id":"t-1","message":{"role":"user","parts":[{"type":"text","text":"x"}]}}}`
 		if res, answer := send(t, "POST", s.URL()+"/a2a/"+id, s.First().Secret, body, ""); res.StatusCode != 200 || strings.Contains(answer, `"error"`) {
 			t.Fatal(res.Status, answer)
 		}
-		if _, err := s.agents.Update(t.Context(), "main", id, agent.Edit{Disabled: &disabled}); err != nil {
-			t.Fatal(err)
+		if res, answer := send(t, "PATCH", s.URL()+"/api/v1/orgs/main/agents/"+id, s.First().Secret,
+			fmt.Sprintf(`{"disabled":%t}`, disabled), ""); res.StatusCode != 200 {
+			t.Fatal(res.Status, answer)
 		}
 	}
 
@@ -176,7 +177,7 @@ func TestPrivateAgentsAreInvisibleToOtherOrgs(t *testing.T) {
 	// Created as public ones at once.
 	for _, id := range []string{"privat2", "neithe2"} {
 		if id == "privat2" {
-			if _, err := s.agents.Create(t.Context(), agent.Agent{ID: id, Org: "main", Name: "Private"}); err != nil {
+			if _, err := agent.NewOperator(s.agents).Create(t.Context(), agent.Agent{ID: id, Org: "main", Name: "Private"}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -220,10 +221,10 @@ func TestFollowUpsStayInTheirOrg(t *testing.T) {
 	t.Parallel()
 	s := running(t)
 	key := s.stranger(t)
-	if _, err := s.agents.Create(t.Context(), agent.Agent{ID: "ghost", Org: "globex", Name: "Ghost", Public: true}); err != nil {
+	if _, err := agent.NewOperator(s.agents).Create(t.Context(), agent.Agent{ID: "ghost", Org: "globex", Name: "Ghost", Public: true}); err != nil {
 		t.Fatal(err)
 	}
-	op := identity.NewAdmins(s.store.Identity(), Now, newIDs(Now).next)
+	op := identity.NewOperator(s.store.Identity(), Now, newIDs(Now).next)
 	if _, err := op.CreateMember(t.Context(), identity.Principal{Org: "main", Kind: identity.Agent, ID: "ghost"}, "", false); err != nil {
 		t.Fatal(err)
 	}

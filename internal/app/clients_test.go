@@ -18,12 +18,12 @@ import (
 func (s *Server) member(t *testing.T, org, user string, admin bool) *browser {
 	t.Helper()
 	ctx := t.Context()
-	admins := identity.NewAdmins(s.store.Identity(), Now, func(prefix string) string { return prefix + strings.ToLower(t.Name()) })
-	if _, err := admins.CreateOrg(ctx, org, ""); err != nil && errs.KindOf(err) != errs.Conflict {
+	operator := identity.NewOperator(s.store.Identity(), Now, func(prefix string) string { return prefix + strings.ToLower(t.Name()) })
+	if _, err := operator.CreateOrg(ctx, org, ""); err != nil && errs.KindOf(err) != errs.Conflict {
 		t.Fatal(err)
 	}
 	p := identity.Principal{Org: org, Kind: identity.User, ID: user}
-	if _, err := admins.CreateMember(ctx, p, "", admin); err != nil {
+	if _, err := operator.CreateMember(ctx, p, "", admin); err != nil {
 		t.Fatal(err)
 	}
 	token, _, err := s.accounts.NewLink(ctx, p)

@@ -47,7 +47,7 @@ func TestADemotedAdminIsOutAtOnce(t *testing.T) {
 		t.Fatal(res.Status, body)
 	}
 	eve := identity.Principal{Org: "main", Kind: identity.User, ID: "eve"}
-	operator := identity.NewAdmins(s.store.Identity(), Now, newIDs(Now).next)
+	operator := identity.NewOperator(s.store.Identity(), Now, newIDs(Now).next)
 	_, admin, err := operator.CreateKey(t.Context(), identity.KeyRequest{Principal: eve, Scopes: []string{"svc:admin:admin"}})
 	if err != nil {
 		t.Fatal(err)

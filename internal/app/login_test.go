@@ -228,7 +228,7 @@ func TestAnInvitationIsAcceptedInABrowser(t *testing.T) {
 
 	// Whatever the credential, a person has one vote.
 	p, secret := identity.Principal{Org: "main", Kind: identity.User, ID: "ada"}, ""
-	_, secret, err := identity.NewAdmins(s.store.Identity(), Now, newIDs(Now).next).CreateKey(t.Context(),
+	_, secret, err := identity.NewOperator(s.store.Identity(), Now, newIDs(Now).next).CreateKey(t.Context(),
 		identity.KeyRequest{Principal: p, Scopes: []string{"svc:tasks:read", "svc:tasks:write"}})
 	if err != nil {
 		t.Fatal(err)

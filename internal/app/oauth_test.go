@@ -261,7 +261,7 @@ func TestATokenForOneResourceWorksThereOnly(t *testing.T) {
 func TestAKeyOfAServiceIsAClientOfItsOwn(t *testing.T) {
 	t.Parallel()
 	s := running(t)
-	ctx, op := t.Context(), identity.NewAdmins(s.store.Identity(), Now, newIDs(Now).next)
+	ctx, op := t.Context(), identity.NewOperator(s.store.Identity(), Now, newIDs(Now).next)
 	p := identity.Principal{Org: "main", Kind: identity.Service, ID: "crm"}
 	if _, err := op.CreateMember(ctx, p, "", false); err != nil {
 		t.Fatal(err)

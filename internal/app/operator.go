@@ -17,8 +17,8 @@ import (
 // Operator is what the operator's commands work with: the services on an open
 // store, without a server and without its lock, so that they work while one runs.
 type Operator struct {
-	Admins *identity.Admins
-	Agents *agent.Registry
+	Identity *identity.Operator
+	Agents   *agent.Operator
 	// Accounts makes links; it cannot check passwords.
 	Accounts *account.Accounts
 	store    *store.Store
@@ -37,9 +37,8 @@ func OpenOperator(ctx context.Context, cfg config.Store, create bool) (*Operator
 		return nil, err
 	}
 	return &Operator{
-		Admins: identity.NewAdmins(s.Identity(), Now, newIDs(Now).next),
-		Agents: agent.NewRegistry(s.Agents(), Now),
-
+		Identity: identity.NewOperator(s.Identity(), Now, newIDs(Now).next),
+		Agents:   agent.NewOperator(agent.NewRegistry(s.Agents(), Now)),
 		Accounts: account.New(s.Accounts(), s.Audit(), nil, Now),
 		store:    s,
 	}, nil

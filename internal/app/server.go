@@ -171,7 +171,7 @@ func newServer(ctx context.Context, cfg config.Config, log *slog.Logger, now fun
 		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 	}
 	// Last of all: the first key is made once, and would be lost if anything failed after it.
-	if s.first, err = identity.NewAdmins(s.store.Identity(), Now, ids.next).Bootstrap(ctx); err != nil {
+	if s.first, err = identity.NewOperator(s.store.Identity(), Now, ids.next).Bootstrap(ctx); err != nil {
 		return nil, fmt.Errorf("prepare the empty store: %w", err)
 	}
 	if err := s.newFirstLink(ctx); err != nil {

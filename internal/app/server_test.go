@@ -98,7 +98,7 @@ func TestServerStartsStopsAndStartsAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer op.Close()
-	keys, err := op.Admins.Keys(t.Context(), "main")
+	keys, err := op.Identity.Keys(t.Context(), "main")
 	if err != nil || len(keys) != 1 || keys[0].LastUsedAt.IsZero() {
 		t.Errorf("keys after use: %+v, %v; want one with its last use", keys, err)
 	}

@@ -61,8 +61,9 @@ func (s *Server) hostEcho(ctx context.Context) error {
 	if !s.cfg.EchoAgent {
 		return nil
 	}
+	operator := agent.NewOperator(s.agents)
 	if s.first != nil {
-		_, err := s.agents.Create(ctx, agent.Agent{
+		_, err := operator.Create(ctx, agent.Agent{
 			ID: echo, Org: s.first.Org.ID, Name: "Echo", Description: "Answers with what it was sent; built in, to try the platform with.",
 			Skills: []string{echo}, Public: true, Builtin: echo,
 		})
@@ -70,7 +71,7 @@ func (s *Server) hostEcho(ctx context.Context) error {
 			return fmt.Errorf("register the echo agent: %w", err)
 		}
 	}
-	builtin, err := s.agents.Builtin(ctx)
+	builtin, err := operator.Builtin(ctx)
 	if err != nil {
 		return err
 	}
@@ -124,6 +125,6 @@ func (s sender) Send(ctx context.Context, a identity.Access, id string, f follow
 }
 
 // Recall implements followup.Agents.
-func (s sender) Recall(ctx context.Context, org, uid string) error {
-	return s.tasks.Recall(ctx, org, uid)
+func (s sender) Recall(ctx context.Context, a identity.Access, uid string) error {
+	return s.tasks.Recall(ctx, a.Org(), uid)
 }

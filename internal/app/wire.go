@@ -56,8 +56,8 @@ func (s *Server) handler(ctx context.Context, ids *ids, proxies []netip.Prefix) 
 		ResourceMetadata: s.base() + authserver.ResourceMetadata,
 		Origins:          s.cfg.CORSOrigins,
 	})
-	manager := identity.NewManager(s.store.Identity(), s.store.Audit(), s.agents, Now, ids.next)
-	manager.Quotas = identity.Quotas{
+	admin := identity.NewOrgAdmin(s.store.Identity(), s.store.Audit(), s.agents, Now, ids.next)
+	admin.Quotas = identity.Quotas{
 		OrgKeys: s.cfg.MaxKeys, PrincipalKeys: s.cfg.MaxPrincipalKeys, Invitations: s.cfg.MaxInvitations,
 	}
 	proposals := proposal.New(s.store.Proposals(), Now, ids.next)
@@ -69,7 +69,7 @@ func (s *Server) handler(ctx context.Context, ids *ids, proxies []netip.Prefix) 
 		Frictions: frictions,
 		Agents:    s.agents,
 		Tasks:     s.tasks,
-		Manager:   manager,
+		OrgAdmin:  admin,
 		Clients:   s.oauth,
 		Accounts:  s.accounts,
 		Version:   Version(),
@@ -103,7 +103,7 @@ func (s *Server) handler(ctx context.Context, ids *ids, proxies []netip.Prefix) 
 		ResourceMetadata: s.base() + authserver.ResourceMetadata + mcp.Path,
 	})
 	return router, s.mountPages(router, web.Options{
-		Accounts: s.accounts, Manager: manager, Proposals: proposals, Followups: followups, Frictions: frictions,
+		Accounts: s.accounts, OrgAdmin: admin, Proposals: proposals, Followups: followups, Frictions: frictions,
 		Agents: s.agents, Tasks: s.tasks, Sessions: s.store.Sessions(), Programs: s.oauth, Providers: s.providers(),
 		PublicURL: s.base(), Logger: s.log, Now: Now,
 	})

@@ -89,7 +89,7 @@ func (c *keyCreateCmd) Run(e *env, k *kong.Context) error {
 		return c.post(e, cl, expires)
 	}
 	return c.with(e, func(op *app.Operator) error {
-		k, secret, err := op.Admins.CreateKey(e.ctx, identity.KeyRequest{
+		k, secret, err := op.Identity.CreateKey(e.ctx, identity.KeyRequest{
 			Principal: p, Name: c.Name, Scopes: c.Scope, CreatedBy: "parley key create", ExpiresAt: expires,
 		})
 		if err != nil {
@@ -113,7 +113,7 @@ func (c *keyCreateCmd) warnOfAdmin(e *env, op *app.Operator, k identity.Key) err
 	if !k.Scopes.Has(identity.Admin) {
 		return nil
 	}
-	m, err := op.Admins.Member(e.ctx, k.Principal)
+	m, err := op.Identity.Member(e.ctx, k.Principal)
 	if err != nil {
 		return err
 	}
@@ -153,7 +153,7 @@ func (c *keyListCmd) Run(e *env, k *kong.Context) error {
 		if err := knownOrg(e, op, c.Org); err != nil {
 			return err
 		}
-		keys, err := op.Admins.Keys(e.ctx, c.Org)
+		keys, err := op.Identity.Keys(e.ctx, c.Org)
 		if err != nil {
 			return err
 		}
@@ -197,7 +197,7 @@ func (c *keyRevokeCmd) Run(e *env, k *kong.Context) error {
 		return c.revoke(e, cl, err)
 	}
 	return c.with(e, func(op *app.Operator) error {
-		if err := op.Admins.RevokeKey(e.ctx, c.Org, c.ID); err != nil {
+		if err := op.Identity.RevokeKey(e.ctx, c.Org, c.ID); err != nil {
 			return notFound(err, "there is no key %q in org %q; parley key list shows all", c.ID, c.Org)
 		}
 		return e.created(c.JSON, map[string]string{"id": c.ID, "org": c.Org, "status": "revoked"}, "revoked %s\n", c.ID)

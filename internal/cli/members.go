@@ -45,7 +45,7 @@ func newMemberJSON(m identity.Member) memberJSON {
 
 func (f *StoreFlags) createMember(e *env, p identity.Principal, name string, admin bool) error {
 	return f.with(e, func(op *app.Operator) error {
-		m, err := op.Admins.CreateMember(e.ctx, p, name, admin)
+		m, err := op.Identity.CreateMember(e.ctx, p, name, admin)
 		if err != nil {
 			return notFound(err, "there is no org %q; parley org list shows all", p.Org)
 		}
@@ -58,7 +58,7 @@ func (f *StoreFlags) listMembers(e *env, org string, kind identity.Kind) error {
 		if err := knownOrg(e, op, org); err != nil {
 			return err
 		}
-		members, err := op.Admins.Members(e.ctx, org, kind)
+		members, err := op.Identity.Members(e.ctx, org, kind)
 		if err != nil {
 			return err
 		}

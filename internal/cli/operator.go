@@ -72,7 +72,7 @@ func (orgCreateCmd) Help() string {
 
 func (c *orgCreateCmd) Run(e *env) error {
 	return c.open(e, true, func(op *app.Operator) error {
-		o, err := op.Admins.CreateOrg(e.ctx, c.ID, c.Name)
+		o, err := op.Identity.CreateOrg(e.ctx, c.ID, c.Name)
 		if err != nil {
 			return err
 		}
@@ -89,7 +89,7 @@ func (orgListCmd) Help() string { return examples("parley org list", "parley org
 
 func (c *orgListCmd) Run(e *env) error {
 	return c.with(e, func(op *app.Operator) error {
-		orgs, err := op.Admins.Orgs(e.ctx)
+		orgs, err := op.Identity.Orgs(e.ctx)
 		if err != nil {
 			return err
 		}
@@ -106,7 +106,7 @@ func (c *orgListCmd) Run(e *env) error {
 // knownOrg refuses an org that does not exist: the empty list of a mistyped one
 // would look like an answer.
 func knownOrg(e *env, op *app.Operator, id string) error {
-	orgs, err := op.Admins.Orgs(e.ctx)
+	orgs, err := op.Identity.Orgs(e.ctx)
 	if err != nil {
 		return err
 	}

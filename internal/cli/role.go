@@ -24,7 +24,7 @@ type roleJSON struct {
 func (c *oneUser) setAdmin(e *env, admin bool) error {
 	p := identity.Principal{Org: c.Org, Kind: identity.User, ID: c.ID}
 	return c.with(e, func(op *app.Operator) error {
-		out, err := op.Admins.SetAdmin(e.ctx, p, admin)
+		out, err := op.Identity.SetAdmin(e.ctx, p, admin)
 		if err != nil {
 			return notFound(err, "there is no %s in org %q; parley user list shows all", p.Ref(), p.Org)
 		}

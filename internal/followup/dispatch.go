@@ -13,7 +13,7 @@ type Agents interface {
 	// transaction that creates the task.
 	Send(ctx context.Context, a identity.Access, agent string, f Followup) error
 	// Recall cancels a task whose follow-up was taken away from the agent.
-	Recall(ctx context.Context, org, taskUID string) error
+	Recall(ctx context.Context, a identity.Access, taskUID string) error
 }
 
 // agentIn is the agent that a ref names, if follow-ups can be sent to agents.
@@ -43,12 +43,12 @@ func (s *Followups) dispatch(ctx context.Context, a identity.Access, f Followup,
 
 // recall cancels the task of an agent that is no longer wanted: another one was
 // assigned, or people ended the follow-up themselves.
-func (s *Followups) recall(ctx context.Context, before, after Followup) error {
+func (s *Followups) recall(ctx context.Context, a identity.Access, before, after Followup) error {
 	over := after.Status == Done || after.Status == Canceled
 	if s.agents == nil || !before.atWork() || before.TaskUID == after.TaskUID && !over {
 		return nil
 	}
-	err := s.agents.Recall(ctx, before.Org, before.TaskUID)
+	err := s.agents.Recall(ctx, a, before.TaskUID)
 	if k := errs.KindOf(err); err != nil && (k == errs.Conflict || k == errs.NotFound) {
 		return nil // it ended by itself
 	}

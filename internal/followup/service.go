@@ -60,6 +60,9 @@ func ValidID(s string) bool {
 
 // Create makes a follow-up by hand.
 func (s *Followups) Create(ctx context.Context, a identity.Access, cmd Creation) (Outcome, error) {
+	if err := a.For(identity.CreateFollowup); err != nil {
+		return Outcome{}, err
+	}
 	if err := cmd.Validate(); err != nil {
 		return Outcome{}, err
 	}
@@ -85,6 +88,9 @@ func (s *Followups) Create(ctx context.Context, a identity.Access, cmd Creation)
 
 // Get returns one follow-up.
 func (s *Followups) Get(ctx context.Context, a identity.Access, id string) (Followup, error) {
+	if err := a.For(identity.ReadFollowup, identity.ChangeFollowup); err != nil {
+		return Followup{}, err
+	}
 	if !ValidID(id) {
 		return Followup{}, errs.ErrNotFound
 	}
@@ -93,6 +99,9 @@ func (s *Followups) Get(ctx context.Context, a identity.Access, id string) (Foll
 
 // List returns a page of the org's follow-ups, newest first.
 func (s *Followups) List(ctx context.Context, a identity.Access, q *Query) ([]Followup, int64, error) {
+	if err := a.For(identity.ListFollowups); err != nil {
+		return nil, 0, err
+	}
 	f, err := q.check(a.Org())
 	if err != nil {
 		return nil, 0, err
@@ -102,6 +111,9 @@ func (s *Followups) List(ctx context.Context, a identity.Access, q *Query) ([]Fo
 
 // Change edits a follow-up.
 func (s *Followups) Change(ctx context.Context, a identity.Access, id string, cmd Edit) (Outcome, error) {
+	if err := a.For(identity.ChangeFollowup); err != nil {
+		return Outcome{}, err
+	}
 	if !ValidID(id) {
 		return Outcome{}, errs.ErrNotFound
 	}
@@ -137,7 +149,7 @@ func (s *Followups) Change(ctx context.Context, a identity.Access, id string, cm
 	if err != nil {
 		return out, err
 	}
-	return out, s.recall(ctx, before, out.Followup)
+	return out, s.recall(ctx, a, before, out.Followup)
 }
 
 // decideEdit is the rule of a change.

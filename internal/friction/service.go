@@ -75,7 +75,7 @@ func (s *Frictions) Validate(r *Report) error { return r.validate(s.check) }
 // Report counts a report of the caller's, and files a proposal in its name if it is
 // the one that was still needed.
 func (s *Frictions) Report(ctx context.Context, a identity.Access, r Report) (Outcome, error) {
-	if err := a.May(identity.ReportFriction); err != nil {
+	if err := a.For(identity.ReportFriction); err != nil {
 		return Outcome{}, err
 	}
 	if err := s.Validate(&r); err != nil {
@@ -101,6 +101,9 @@ type Page struct {
 
 // List returns what was reported, the latest first.
 func (s *Frictions) List(ctx context.Context, a identity.Access, cursor string, limit int) (Page, error) {
+	if err := a.For(identity.ReadFriction); err != nil {
+		return Page{}, err
+	}
 	if limit == 0 {
 		limit = DefaultLimit
 	}
@@ -146,6 +149,9 @@ func decodeCursor(s string) (*Position, bool) {
 
 // Get returns one friction and the evidence that is kept, newest first.
 func (s *Frictions) Get(ctx context.Context, a identity.Access, fingerprint string) (Friction, []Evidence, error) {
+	if err := a.For(identity.ReadFriction); err != nil {
+		return Friction{}, nil, err
+	}
 	if !ValidFingerprint(fingerprint) {
 		return Friction{}, nil, errs.ErrNotFound
 	}
@@ -154,12 +160,15 @@ func (s *Frictions) Get(ctx context.Context, a identity.Access, fingerprint stri
 
 // Threshold is how many reports file a proposal in the caller's org.
 func (s *Frictions) Threshold(ctx context.Context, a identity.Access) (int, error) {
+	if err := a.For(identity.ReadFriction); err != nil {
+		return 0, err
+	}
 	return s.store.Threshold(ctx, a.Org())
 }
 
 // SetThreshold changes it; reports that were made before count.
 func (s *Frictions) SetThreshold(ctx context.Context, a identity.Access, n int) error {
-	if err := a.May(identity.ManageFriction); err != nil {
+	if err := a.For(identity.ManageFriction); err != nil {
 		return err
 	}
 	if err := ValidateThreshold(n); err != nil {

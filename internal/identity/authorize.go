@@ -82,11 +82,19 @@ const (
 	ReadAudit     Action = "read the audit log of the org"
 )
 
-// rule is what an action demands: at least one of the scopes and, for some
-// actions, membership.
+// The actions of a caller on what is its own.
+const (
+	ReadSelf             Action = "read who you are"
+	ManageOwnCredentials Action = "manage your own keys and programs"
+)
+
+// rule is what an action demands: at least one of the scopes, unless any credential will
+// do, and for some actions more.
 type rule struct {
-	anyOf   []Scope
-	members bool
+	anyOf    []Scope
+	anyScope bool // needs no scope
+	members  bool // not for services
+	direct   bool // not for a program that a person allowed to act: what it makes would outlive the consent
 }
 
 // rules is the table of section 5 of the specification.
@@ -119,43 +127,9 @@ var rules = map[Action]rule{
 	ReadClients:   {anyOf: []Scope{Admin}},
 	ManageClients: {anyOf: []Scope{Admin}},
 	ReadAudit:     {anyOf: []Scope{Admin}},
-}
 
-// Access is proof that a caller was authorized inside one org. Only Authorize
-// makes one, and every domain service asks for one, so no transport can forget
-// the check.
-type Access struct {
-	caller *Caller
-}
-
-// Org is the org in which the caller was authorized.
-func (a Access) Org() string { return a.caller.Org }
-
-// Caller is who acts, with the rights of its credential.
-func (a Access) Caller() *Caller { return a.caller }
-
-// Principal is who acts.
-func (a Access) Principal() Principal { return a.caller.Principal }
-
-// Has reports whether the caller's credential carries the scope.
-func (a Access) Has(s Scope) bool { return a.caller.Scopes.Has(s) }
-
-// ReachesAgent reports whether the credential's agent restriction lets the agent through.
-func (a Access) ReachesAgent(id string) bool { return a.caller.Scopes.ReachesAgent(id) }
-
-// ServesAgent reports whether the caller may work for the agent: an agent's own
-// credential works for that agent only, any other needs an explicit agent: scope.
-func (a Access) ServesAgent(id string) bool {
-	if a.caller.Kind == Agent && a.caller.ID != id {
-		return false
-	}
-	return a.caller.Scopes.ReachesAgent(id) && (a.caller.Kind == Agent || a.caller.Scopes.restricted())
-}
-
-// May checks a further action of a caller that was already authorized in the org.
-func (a Access) May(action Action) error {
-	_, err := Authorize(a.caller, a.caller.Org, action)
-	return err
+	ReadSelf:             {anyScope: true},
+	ManageOwnCredentials: {anyScope: true, direct: true},
 }
 
 // ErrMissing is the refusal of a request without credentials.
@@ -175,14 +149,18 @@ func Authorize(c *Caller, org string, action Action) (Access, error) {
 	if !ok {
 		return Access{}, errs.New(errs.Internal, "auth.unknown_action", "no rule for the action %q", action)
 	}
-	if !hasAny(c.Scopes, r.anyOf) {
+	if !r.anyScope && !hasAny(c.Scopes, r.anyOf) {
 		return Access{}, MissingScope(action, r.anyOf...)
 	}
 	if r.members && !c.IsMember() {
 		return Access{}, errs.New(errs.Forbidden, "auth.not_a_member",
 			"%s is a service, and only users and agents of the org may %s", c.Ref(), action)
 	}
-	return Access{caller: c}, nil
+	if r.direct && c.Delegated {
+		return Access{}, errs.New(errs.Forbidden, "auth.delegated",
+			"a program that acts for %s cannot manage keys; sign in in the browser, or use a key", c.Ref())
+	}
+	return Access{caller: c, action: action}, nil
 }
 
 func hasAny(have Scopes, want []Scope) bool {

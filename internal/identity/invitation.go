@@ -97,8 +97,8 @@ var errBadInvitation = errs.New(errs.NotFound, "identity.bad_invitation",
 	"the invitation is unknown, used, expired or revoked; ask an admin of the org for a new one")
 
 // Invite makes an invitation and returns its token, which is shown this once.
-func (m *Manager) Invite(ctx context.Context, a Access, r InvitationRequest) (Invitation, string, error) {
-	if err := a.May(ManageMembers); err != nil {
+func (m *OrgAdmin) Invite(ctx context.Context, a Access, r InvitationRequest) (Invitation, string, error) {
+	if err := a.For(ManageMembers); err != nil {
 		return Invitation{}, "", err
 	}
 	if err := r.Validate(); err != nil {
@@ -136,16 +136,16 @@ func (i *Invitation) says() string {
 }
 
 // Invitations lists the org's invitations, newest first.
-func (m *Manager) Invitations(ctx context.Context, a Access, before string, limit int) ([]Invitation, error) {
-	if err := a.May(ReadMembers); err != nil {
+func (m *OrgAdmin) Invitations(ctx context.Context, a Access, before string, limit int) ([]Invitation, error) {
+	if err := a.For(ReadMembers); err != nil {
 		return nil, err
 	}
 	return m.store.Invitations(ctx, a.Org(), before, limit)
 }
 
 // RevokeInvitation ends an invitation; one that was accepted stays so.
-func (m *Manager) RevokeInvitation(ctx context.Context, a Access, id string) (Invitation, error) {
-	if err := a.May(ManageMembers); err != nil {
+func (m *OrgAdmin) RevokeInvitation(ctx context.Context, a Access, id string) (Invitation, error) {
+	if err := a.For(ManageMembers); err != nil {
 		return Invitation{}, err
 	}
 	now := m.now()
@@ -164,7 +164,7 @@ func (m *Manager) RevokeInvitation(ctx context.Context, a Access, id string) (In
 
 // Invitation returns an invitation that can be accepted, for a page that asks
 // whether to. It uses nothing up.
-func (m *Manager) Invitation(ctx context.Context, token string) (Invitation, error) {
+func (m *OrgAdmin) Invitation(ctx context.Context, token string) (Invitation, error) {
 	if len(token) != tokenLength {
 		return Invitation{}, errBadInvitation
 	}
@@ -178,7 +178,7 @@ func (m *Manager) Invitation(ctx context.Context, token string) (Invitation, err
 // Accept uses an invitation up and makes its user. Of several at once one succeeds;
 // the others, and whoever comes later, get NotFound. Whoever has the token acts: no
 // Access is needed. password is the hash of the password that the user starts with; empty: none.
-func (m *Manager) Accept(ctx context.Context, token, password string) (Member, error) {
+func (m *OrgAdmin) Accept(ctx context.Context, token, password string) (Member, error) {
 	if len(token) != tokenLength {
 		return Member{}, errBadInvitation
 	}

@@ -77,16 +77,16 @@ func ValidateMember(p Principal, name string, admin bool) error {
 }
 
 // Members lists principals of the org.
-func (m *Manager) Members(ctx context.Context, a Access, f MemberFilter) ([]Member, error) {
-	if err := a.May(ReadMembers); err != nil {
+func (m *OrgAdmin) Members(ctx context.Context, a Access, f MemberFilter) ([]Member, error) {
+	if err := a.For(ReadMembers); err != nil {
 		return nil, err
 	}
 	return m.store.Members(ctx, a.Org(), f)
 }
 
 // Member returns one principal of the org.
-func (m *Manager) Member(ctx context.Context, a Access, p Principal) (Member, error) {
-	if err := a.May(ReadMembers); err != nil {
+func (m *OrgAdmin) Member(ctx context.Context, a Access, p Principal) (Member, error) {
+	if err := a.For(ReadMembers, ManageMembers); err != nil {
 		return Member{}, err
 	}
 	if p.Org != a.Org() {
@@ -96,8 +96,8 @@ func (m *Manager) Member(ctx context.Context, a Access, p Principal) (Member, er
 }
 
 // CreateMember makes a user or a service of the org.
-func (m *Manager) CreateMember(ctx context.Context, a Access, kind Kind, id, name string, admin bool) (Member, error) {
-	if err := a.May(ManageMembers); err != nil {
+func (m *OrgAdmin) CreateMember(ctx context.Context, a Access, kind Kind, id, name string, admin bool) (Member, error) {
+	if err := a.For(ManageMembers); err != nil {
 		return Member{}, err
 	}
 	p := Principal{Org: a.Org(), Kind: kind, ID: id}
@@ -122,8 +122,8 @@ func (m *Member) says() string {
 // UpdateMember changes, disables or enables a principal of the org. What is disabled
 // cannot authenticate, whatever its keys; enabled again, it can. A user who stops
 // being an admin loses every key and grant that carries svc:admin:admin.
-func (m *Manager) UpdateMember(ctx context.Context, a Access, p Principal, e MemberEdit) (Member, error) {
-	if err := a.May(ManageMembers); err != nil {
+func (m *OrgAdmin) UpdateMember(ctx context.Context, a Access, p Principal, e MemberEdit) (Member, error) {
+	if err := a.For(ManageMembers); err != nil {
 		return Member{}, err
 	}
 	if p.Org != a.Org() {

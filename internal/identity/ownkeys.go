@@ -22,23 +22,9 @@ func (m *Member) Entitled() Scopes {
 	return out
 }
 
-// ownAccess lets a credential act on the keys of its own principal. It needs no scope. A
-// program that a person allowed to act may not: what it makes would outlive the consent.
-func ownAccess(c *Caller) (Access, error) {
-	if c == nil {
-		return Access{}, ErrMissing
-	}
-	if c.Delegated {
-		return Access{}, errs.New(errs.Forbidden, "auth.delegated",
-			"a program that acts for %s cannot manage keys; sign in in the browser, or use a key", c.Ref())
-	}
-	return Access{caller: c}, nil
-}
-
 // OwnKeys lists the caller's own keys, newest first.
-func (m *Manager) OwnKeys(ctx context.Context, c *Caller, f KeyFilter) ([]Key, error) {
-	a, err := ownAccess(c)
-	if err != nil {
+func (m *OrgAdmin) OwnKeys(ctx context.Context, a Access, f KeyFilter) ([]Key, error) {
+	if err := a.For(ManageOwnCredentials); err != nil {
 		return nil, err
 	}
 	f.Now, f.Principal = m.now(), a.Principal()
@@ -46,9 +32,8 @@ func (m *Manager) OwnKeys(ctx context.Context, c *Caller, f KeyFilter) ([]Key, e
 }
 
 // OwnKey returns one of the caller's own keys.
-func (m *Manager) OwnKey(ctx context.Context, c *Caller, id string) (Key, error) {
-	a, err := ownAccess(c)
-	if err != nil {
+func (m *OrgAdmin) OwnKey(ctx context.Context, a Access, id string) (Key, error) {
+	if err := a.For(ManageOwnCredentials); err != nil {
 		return Key{}, err
 	}
 	k, err := m.store.Key(ctx, a.Org(), id)
@@ -64,11 +49,11 @@ func (m *Manager) OwnKey(ctx context.Context, c *Caller, id string) (Key, error)
 // CreateOwnKey makes a key for the caller and returns its secret, which is shown this
 // once. It has no scope that the caller's credential lacks, and ends with it at the latest:
 // without an end of its own it gets that of the credential.
-func (m *Manager) CreateOwnKey(ctx context.Context, c *Caller, r KeyRequest) (Key, string, error) {
-	a, err := ownAccess(c)
-	if err != nil {
+func (m *OrgAdmin) CreateOwnKey(ctx context.Context, a Access, r KeyRequest) (Key, string, error) {
+	if err := a.For(ManageOwnCredentials); err != nil {
 		return Key{}, "", err
 	}
+	c := a.Caller()
 	r.Principal = c.Principal
 	if err := r.Validate(m.now()); err != nil {
 		return Key{}, "", err
@@ -95,11 +80,11 @@ func (m *Manager) CreateOwnKey(ctx context.Context, c *Caller, r KeyRequest) (Ke
 // RotateOwnKey is RotateKey for one of the caller's own keys. The secret of the new key is
 // for the caller, so the old one must not be able to do more than the caller's credential,
 // nor for longer.
-func (m *Manager) RotateOwnKey(ctx context.Context, c *Caller, id string, overlap time.Duration) (Key, string, error) {
-	a, err := ownAccess(c)
-	if err != nil {
+func (m *OrgAdmin) RotateOwnKey(ctx context.Context, a Access, id string, overlap time.Duration) (Key, string, error) {
+	if err := a.For(ManageOwnCredentials); err != nil {
 		return Key{}, "", err
 	}
+	c := a.Caller()
 	return m.rotateKey(ctx, a, id, overlap, func(old *Key) error {
 		if old.Principal != a.Principal() {
 			return errs.ErrNotFound
@@ -116,12 +101,11 @@ func (m *Manager) RotateOwnKey(ctx context.Context, c *Caller, id string, overla
 }
 
 // RevokeOwnKey ends one of the caller's own keys; one that is revoked already stays as it is.
-func (m *Manager) RevokeOwnKey(ctx context.Context, c *Caller, id string) (Key, error) {
-	a, err := ownAccess(c)
-	if err != nil {
+func (m *OrgAdmin) RevokeOwnKey(ctx context.Context, a Access, id string) (Key, error) {
+	if err := a.For(ManageOwnCredentials); err != nil {
 		return Key{}, err
 	}
-	if _, err := m.OwnKey(ctx, c, id); err != nil { // a key never changes its principal
+	if _, err := m.OwnKey(ctx, a, id); err != nil { // a key never changes its principal
 		return Key{}, err
 	}
 	return revokeKey(originFor(ctx, a), m.store, a.Org(), id, m.now())

@@ -24,14 +24,13 @@ import (
 // world is a server with both interfaces on a real SQLite file and a real port.
 type world struct {
 	*testing.T
-	url    string
-	store  *store.Store
-	auth   *identity.Authenticator
-	admins *identity.Admins
-	agents *agent.Registry
-	tasks  *task.Tasks
-	logs   *orgtest.Log
-	orgs   *orgtest.World
+	url      string
+	store    *store.Store
+	auth     *identity.Authenticator
+	operator *identity.Operator
+	tasks    *task.Tasks
+	logs     *orgtest.Log
+	orgs     *orgtest.World
 }
 
 var (
@@ -59,7 +58,7 @@ func newWorld(t *testing.T, edit ...func(*httpx.Options, *Options)) *world {
 	})
 	srv := httptest.NewServer(rt)
 	t.Cleanup(srv.Close)
-	return &world{T: t, url: srv.URL, store: w.Store, auth: w.Auth, admins: w.Admins, agents: w.Agents, tasks: w.Tasks, logs: w.Logs, orgs: w}
+	return &world{T: t, url: srv.URL, store: w.Store, auth: w.Auth, operator: w.Operator, tasks: w.Tasks, logs: w.Logs, orgs: w}
 }
 
 // key makes the principal if need be, and a key with the scopes.

@@ -250,9 +250,7 @@ func TestToolErrorsNameTheScope(t *testing.T) {
 func TestTaskTools(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	if _, err := w.agents.Create(t.Context(), agent.Agent{ID: "echo", Org: "acme", Name: "Echo"}); err != nil {
-		t.Fatal(err)
-	}
+	w.orgs.Agent(agent.Agent{ID: "echo", Org: "acme", Name: "Echo"})
 	w.tasks.Host(task.Target{ID: "echo", Org: "acme"}, task.Echo{})
 	ada, bob := w.session(w.member("acme", "user:ada")), w.session(w.member("acme", "user:bob"))
 	done := call[taskOut](w, ada, "send_task", object{"agent": "echo", "message": "Are you there?"})
@@ -311,13 +309,13 @@ func TestAWaitEndsWithTheKey(t *testing.T) {
 	if got := call[taskOut](w, ada, "send_task", object{"agent": "fixer", "message": "x", "wait_seconds": 1}); got.State != "working" || time.Since(start) < time.Second {
 		t.Errorf("%+v after %s", got, time.Since(start))
 	}
-	keys, err := w.admins.Keys(t.Context(), "acme")
+	keys, err := w.operator.Keys(t.Context(), "acme")
 	if err != nil {
 		t.Fatal(err)
 	}
 	time.AfterFunc(100*time.Millisecond, func() {
 		for _, k := range keys {
-			if err := w.admins.RevokeKey(context.Background(), "acme", k.ID); err != nil {
+			if err := w.operator.RevokeKey(context.Background(), "acme", k.ID); err != nil {
 				t.Error(err)
 			}
 		}

@@ -58,7 +58,7 @@ func (e *ClientEdit) Validate() error {
 // UpdateClient changes a client of the org. What people allowed it stays, as far as it
 // still may ask for it; more than they allowed it gets by asking them again.
 func (s *Service) UpdateClient(ctx context.Context, a identity.Access, id string, e ClientEdit) (ClientOutcome, error) {
-	if err := a.May(identity.ManageClients); err != nil {
+	if err := a.For(identity.ManageClients); err != nil {
 		return ClientOutcome{}, err
 	}
 	if err := e.Validate(); err != nil {
@@ -109,7 +109,7 @@ func decideClient(c Client, e ClientEdit, scopes identity.Scopes) (Client, []str
 // lets the old one work until the overlap ends. What people allowed it stays. There are
 // two secrets at most: a second rotation ends the oldest, whatever its overlap was.
 func (s *Service) RotateClient(ctx context.Context, a identity.Access, id string, overlap time.Duration) (Client, string, error) {
-	if err := a.May(identity.ManageClients); err != nil {
+	if err := a.For(identity.ManageClients); err != nil {
 		return Client{}, "", err
 	}
 	if err := identity.CheckOverlap(overlap); err != nil {

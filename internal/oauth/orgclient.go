@@ -96,7 +96,7 @@ func scopeFaults(scopes []string) (wrong []errs.Field) {
 // may ask for svc:admin:admin, if the admin says so. The secret is shown this once,
 // and empty for a public client.
 func (s *Service) CreateClient(ctx context.Context, a identity.Access, r ClientRequest) (Client, string, error) {
-	if err := a.May(identity.ManageClients); err != nil {
+	if err := a.For(identity.ManageClients); err != nil {
 		return Client{}, "", err
 	}
 	if err := r.Validate(); err != nil {
@@ -166,7 +166,7 @@ func (c *Client) says() string {
 
 // Clients lists the clients of the org, newest first.
 func (s *Service) Clients(ctx context.Context, a identity.Access, f ClientFilter) ([]Client, error) {
-	if err := a.May(identity.ReadClients); err != nil {
+	if err := a.For(identity.ReadClients); err != nil {
 		return nil, err
 	}
 	return s.store.OrgClients(ctx, a.Org(), f)
@@ -174,7 +174,7 @@ func (s *Service) Clients(ctx context.Context, a identity.Access, f ClientFilter
 
 // OrgClient returns one client of the org.
 func (s *Service) OrgClient(ctx context.Context, a identity.Access, id string) (Client, error) {
-	if err := a.May(identity.ReadClients); err != nil {
+	if err := a.For(identity.ReadClients, identity.ManageClients); err != nil {
 		return Client{}, err
 	}
 	return s.store.OrgClient(ctx, a.Org(), id)
@@ -182,7 +182,7 @@ func (s *Service) OrgClient(ctx context.Context, a identity.Access, id string) (
 
 // DeleteClient deletes a client of the org with all that people allowed it.
 func (s *Service) DeleteClient(ctx context.Context, a identity.Access, id string) (Client, error) {
-	if err := a.May(identity.ManageClients); err != nil {
+	if err := a.For(identity.ManageClients); err != nil {
 		return Client{}, err
 	}
 	return s.store.DeleteOrgClient(ctx, a.Org(), id, s.now(), func(c Client) identity.AuditEntry {

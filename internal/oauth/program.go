@@ -21,12 +21,15 @@ type Program struct {
 // MaxPrograms bounds the list of a person's programs.
 const MaxPrograms = 100
 
-// Programs lists what may act for a person, newest first: MaxPrograms at most, and
+// Programs lists what may act for the caller, newest first: MaxPrograms at most, and
 // whether there are more. What its client may not have any more is not among a
 // program's scopes.
-func (s *Service) Programs(ctx context.Context, p identity.Principal) (list []Program, more bool, err error) {
+func (s *Service) Programs(ctx context.Context, a identity.Access) (list []Program, more bool, err error) {
+	if err := a.For(identity.ManageOwnCredentials); err != nil {
+		return nil, false, err
+	}
 	now := s.now()
-	if list, err = s.store.Programs(ctx, p, now, MaxPrograms+1); err != nil {
+	if list, err = s.store.Programs(ctx, a.Principal(), now, MaxPrograms+1); err != nil {
 		return nil, false, err
 	}
 	if more = len(list) > MaxPrograms; more {
@@ -48,13 +51,16 @@ func (s *Service) Programs(ctx context.Context, p identity.Principal) (list []Pr
 	return list, more, nil
 }
 
-// EndProgram takes a grant back that the person made; another's is NotFound, and so is
+// EndProgram takes a grant back that the caller made; another's is NotFound, and so is
 // one that is over.
-func (s *Service) EndProgram(ctx context.Context, p identity.Principal, id string) error {
+func (s *Service) EndProgram(ctx context.Context, a identity.Access, id string) error {
+	if err := a.For(identity.ManageOwnCredentials); err != nil {
+		return err
+	}
 	if !strings.HasPrefix(id, grantPrefix) || len(id) > 64 {
 		return errs.ErrNotFound
 	}
-	g, err := s.store.GrantOf(ctx, p, id)
+	g, err := s.store.GrantOf(ctx, a.Principal(), id)
 	if err != nil {
 		return err
 	}

@@ -24,12 +24,12 @@ import (
 // World has the orgs acme and globex, and nobody in them.
 type World struct {
 	testing.TB
-	Store  *store.Store
-	Admins *identity.Admins
-	Auth   *identity.Authenticator
-	Agents *agent.Registry
-	Tasks  *task.Tasks
-	Logs   *Log
+	Store    *store.Store
+	Operator *identity.Operator
+	Auth     *identity.Authenticator
+	Agents   *agent.Registry
+	Tasks    *task.Tasks
+	Logs     *Log
 }
 
 // New makes a world that ends with the test.
@@ -41,7 +41,7 @@ func New(tb testing.TB, edit ...func(*task.Options)) *World {
 		tb.Fatal(err)
 	}
 	w := &World{
-		TB: tb, Store: st, Admins: identity.NewAdmins(st.Identity(), Now, NewID), Auth: identity.NewAuthenticator(st.Identity(), Now),
+		TB: tb, Store: st, Operator: identity.NewOperator(st.Identity(), Now, NewID), Auth: identity.NewAuthenticator(st.Identity(), Now),
 		Agents: agent.NewRegistry(st.Agents(), Now), Logs: &Log{},
 	}
 	o := task.Options{Store: st, Directory: directory{w.Agents}, Now: Now, NewID: NewID, Node: "node-1"}
@@ -54,7 +54,7 @@ func New(tb testing.TB, edit ...func(*task.Options)) *World {
 		_ = st.Close()
 	})
 	for _, org := range []string{"acme", "globex"} {
-		if _, err := w.Admins.CreateOrg(ctx, org, ""); err != nil {
+		if _, err := w.Operator.CreateOrg(ctx, org, ""); err != nil {
 			tb.Fatal(err)
 		}
 	}
@@ -69,9 +69,28 @@ func (w *World) Router() httpx.Options {
 // Agent registers an agent.
 func (w *World) Agent(a agent.Agent) {
 	w.Helper()
-	if _, err := w.Agents.Create(context.Background(), a); err != nil {
+	if _, err := agent.NewOperator(w.Agents).Create(context.Background(), a); err != nil {
 		w.Fatal(err)
 	}
+}
+
+// EditAgent changes an agent as an admin of its org does.
+func (w *World) EditAgent(org, id string, e agent.Edit) {
+	w.Helper()
+	if _, err := w.Agents.Update(context.Background(), w.Admin(org, identity.ManageAgents), id, e); err != nil {
+		w.Fatal(err)
+	}
+}
+
+// Admin authorizes an admin of the org for an action.
+func (w *World) Admin(org string, action identity.Action) identity.Access {
+	w.Helper()
+	admin := identity.Principal{Org: org, Kind: identity.User, ID: "admin"}
+	a, err := identity.Authorize(&identity.Caller{Principal: admin, Scopes: identity.AllScopes}, org, action)
+	if err != nil {
+		w.Fatal(err)
+	}
+	return a
 }
 
 // Key makes the principal if need be, and a key with the scopes.
@@ -83,7 +102,7 @@ func (w *World) Key(org, ref string, scopes ...identity.Scope) (secret, id strin
 		w.Fatal(err)
 	}
 	if _, err := w.Store.Identity().Member(ctx, p); err != nil {
-		if _, err := w.Admins.CreateMember(ctx, p, "", false); err != nil {
+		if _, err := w.Operator.CreateMember(ctx, p, "", false); err != nil {
 			w.Fatal(err)
 		}
 	}
@@ -91,7 +110,7 @@ func (w *World) Key(org, ref string, scopes ...identity.Scope) (secret, id strin
 	for i, s := range scopes {
 		names[i] = string(s)
 	}
-	k, secret, err := w.Admins.CreateKey(ctx, identity.KeyRequest{Principal: p, Scopes: names})
+	k, secret, err := w.Operator.CreateKey(ctx, identity.KeyRequest{Principal: p, Scopes: names})
 	if err != nil {
 		w.Fatal(err)
 	}

@@ -74,7 +74,7 @@ func (b *Bulk) Validate() error {
 // be done does not keep the others from being done. The results are in the order of the
 // items.
 func (s *Proposals) ResolveAll(ctx context.Context, a identity.Access, cmd Bulk) ([]BulkResult, error) {
-	if err := a.May(identity.ResolveProposal); err != nil {
+	if err := a.For(identity.ResolveProposal); err != nil {
 		return nil, err
 	}
 	if err := cmd.Validate(); err != nil {

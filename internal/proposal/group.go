@@ -36,6 +36,9 @@ type Group struct {
 // Groups returns the largest groups among what the query matches, the largest first. The
 // order and page of the query do not matter.
 func (s *Proposals) Groups(ctx context.Context, a identity.Access, q Query, by GroupBy) ([]Group, error) {
+	if err := a.For(identity.ListProposals); err != nil {
+		return nil, err
+	}
 	q.Sort, q.Page, q.Limit, q.Cursor = "", 0, 0, ""
 	f, err := q.check(viewer(a))
 	if !slices.Contains(GroupBys, by) {

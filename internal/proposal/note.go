@@ -57,7 +57,7 @@ func ValidNoteID(s string) bool {
 
 // Notes lists the saved notes of the org by title. It is for those who may decide.
 func (s *Proposals) Notes(ctx context.Context, a identity.Access) ([]SavedNote, error) {
-	if err := a.May(identity.ResolveProposal); err != nil {
+	if err := a.For(identity.ResolveProposal); err != nil {
 		return nil, err
 	}
 	return s.store.Notes(ctx, a.Org())
@@ -65,7 +65,7 @@ func (s *Proposals) Notes(ctx context.Context, a identity.Access) ([]SavedNote, 
 
 // CreateNote saves a note.
 func (s *Proposals) CreateNote(ctx context.Context, a identity.Access, cmd NoteCreation) (SavedNote, error) {
-	if err := a.May(identity.ManageNotes); err != nil {
+	if err := a.For(identity.ManageNotes); err != nil {
 		return SavedNote{}, err
 	}
 	if err := cmd.Validate(); err != nil {
@@ -81,7 +81,7 @@ func (s *Proposals) CreateNote(ctx context.Context, a identity.Access, cmd NoteC
 // DeleteNote deletes a saved note and returns it as it was. Proposals that were decided with
 // it keep its text.
 func (s *Proposals) DeleteNote(ctx context.Context, a identity.Access, id string) (SavedNote, error) {
-	if err := a.May(identity.ManageNotes); err != nil {
+	if err := a.For(identity.ManageNotes); err != nil {
 		return SavedNote{}, err
 	}
 	if !ValidNoteID(id) {

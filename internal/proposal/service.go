@@ -102,6 +102,9 @@ func (s *Proposals) actor(a identity.Access) Actor { return Actor{Viewer: viewer
 
 // Submit files a new proposal.
 func (s *Proposals) Submit(ctx context.Context, a identity.Access, cmd Submission) (Outcome, error) {
+	if err := a.For(identity.SubmitProposal); err != nil {
+		return Outcome{}, err
+	}
 	if err := cmd.Validate(); err != nil {
 		return Outcome{}, err
 	}
@@ -116,6 +119,9 @@ func (s *Proposals) Submit(ctx context.Context, a identity.Access, cmd Submissio
 
 // Get returns one proposal and the caller's own vote.
 func (s *Proposals) Get(ctx context.Context, a identity.Access, id string) (Current, error) {
+	if err := a.For(identity.ReadProposal, identity.ChangeProposal); err != nil {
+		return Current{}, err
+	}
 	if !ValidID(id) {
 		return Current{}, errs.ErrNotFound
 	}
@@ -131,6 +137,9 @@ func (s *Proposals) Get(ctx context.Context, a identity.Access, id string) (Curr
 
 // List returns a page of the org's proposals.
 func (s *Proposals) List(ctx context.Context, a identity.Access, q Query) (Page, error) {
+	if err := a.For(identity.ListProposals); err != nil {
+		return Page{}, err
+	}
 	f, err := q.check(viewer(a))
 	if err != nil {
 		return Page{}, err
@@ -154,6 +163,9 @@ func (s *Proposals) List(ctx context.Context, a identity.Access, q Query) (Page,
 // status, order and page of the query do not matter. Drafts are those that the caller may
 // see.
 func (s *Proposals) Counts(ctx context.Context, a identity.Access, q Query) (map[Status]int64, error) {
+	if err := a.For(identity.ListProposals); err != nil {
+		return nil, err
+	}
 	q.Status, q.Sort, q.Page, q.Limit, q.Cursor = All, "", 0, 0, ""
 	f, err := q.check(viewer(a))
 	if err != nil {
@@ -172,12 +184,18 @@ func (s *Proposals) Counts(ctx context.Context, a identity.Access, q Query) (map
 }
 
 // DataVersion changes whenever a list or a record of the org may read differently.
-func (s *Proposals) DataVersion(ctx context.Context, org string) (uint64, error) {
-	return s.store.DataVersion(ctx, org)
+func (s *Proposals) DataVersion(ctx context.Context, a identity.Access) (uint64, error) {
+	if err := a.For(identity.ListProposals); err != nil {
+		return 0, err
+	}
+	return s.store.DataVersion(ctx, a.Org())
 }
 
 // Vote casts the caller's vote, or replaces it.
 func (s *Proposals) Vote(ctx context.Context, a identity.Access, id string, cmd Ballot) (Outcome, error) {
+	if err := a.For(identity.VoteOnProposal); err != nil {
+		return Outcome{}, err
+	}
 	if err := cmd.Validate(); err != nil {
 		return Outcome{}, err
 	}
@@ -189,13 +207,16 @@ func (s *Proposals) Vote(ctx context.Context, a identity.Access, id string, cmd 
 
 // WithdrawVote takes the caller's vote back.
 func (s *Proposals) WithdrawVote(ctx context.Context, a identity.Access, id string) (Outcome, error) {
+	if err := a.For(identity.VoteOnProposal); err != nil {
+		return Outcome{}, err
+	}
 	by := s.actor(a)
 	return s.update(ctx, by, id, "", nil, func(cur Current) (Change, error) { return decideWithdrawal(cur, by) })
 }
 
 // Resolve changes the status of a proposal.
 func (s *Proposals) Resolve(ctx context.Context, a identity.Access, id string, cmd Resolution) (Outcome, error) {
-	if err := a.May(identity.ResolveProposal); err != nil {
+	if err := a.For(identity.ResolveProposal); err != nil {
 		return Outcome{}, err
 	}
 	if err := cmd.Validate(); err != nil {
@@ -209,6 +230,9 @@ func (s *Proposals) Resolve(ctx context.Context, a identity.Access, id string, c
 
 // Edit changes the text of a proposal.
 func (s *Proposals) Edit(ctx context.Context, a identity.Access, id string, cmd Edit) (Outcome, error) {
+	if err := a.For(identity.ChangeProposal); err != nil {
+		return Outcome{}, err
+	}
 	if err := cmd.Validate(); err != nil {
 		return Outcome{}, err
 	}
@@ -245,11 +269,17 @@ func (p *Paging) offset() (int64, error) {
 
 // Votes lists the votes on a proposal, oldest first.
 func (s *Proposals) Votes(ctx context.Context, a identity.Access, id string, p *Paging) ([]Vote, int64, error) {
+	if err := a.For(identity.ReadProposal); err != nil {
+		return nil, 0, err
+	}
 	return page(ctx, s, a, id, p, s.store.Votes)
 }
 
 // History lists what happened to a proposal, oldest first.
 func (s *Proposals) History(ctx context.Context, a identity.Access, id string, p *Paging) ([]Entry, int64, error) {
+	if err := a.For(identity.ReadProposal); err != nil {
+		return nil, 0, err
+	}
 	return page(ctx, s, a, id, p, s.store.History)
 }
 

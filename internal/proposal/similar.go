@@ -45,6 +45,13 @@ type Likely struct {
 // approved or rejected ones, and the caller's own drafts. limit is at most MaxSimilar; 0
 // means that.
 func (s *Proposals) Similar(ctx context.Context, a identity.Access, to SimilarTo, limit int) ([]Likely, error) {
+	if err := a.For(identity.ListProposals); err != nil {
+		return nil, err
+	}
+	return s.similar(ctx, a, to, limit)
+}
+
+func (s *Proposals) similar(ctx context.Context, a identity.Access, to SimilarTo, limit int) ([]Likely, error) {
 	if limit == 0 {
 		limit = MaxSimilar
 	}
@@ -64,12 +71,15 @@ func (s *Proposals) Similar(ctx context.Context, a identity.Access, to SimilarTo
 
 // SimilarToOne is Similar for a proposal that exists.
 func (s *Proposals) SimilarToOne(ctx context.Context, a identity.Access, id string, limit int) ([]Likely, error) {
+	if err := a.For(identity.ReadProposal); err != nil {
+		return nil, err
+	}
 	cur, err := s.Get(ctx, a, id)
 	if err != nil {
 		return nil, err
 	}
 	p := &cur.Proposal
-	return s.Similar(ctx, a, SimilarTo{Title: p.Title, Problem: p.Problem, Except: id}, limit)
+	return s.similar(ctx, a, SimilarTo{Title: p.Title, Problem: p.Problem, Except: id}, limit)
 }
 
 func (to *SimilarTo) check(limit int) error {

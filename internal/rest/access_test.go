@@ -295,7 +295,7 @@ func TestARevokedKeyGetsNothingNotEvenACachedPage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := w.admins.RevokeKey(ctx, "acme", caller.KeyID); err != nil {
+	if err := w.operator.RevokeKey(ctx, "acme", caller.KeyID); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.auth.Refresh(ctx); err != nil {

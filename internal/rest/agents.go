@@ -107,7 +107,7 @@ func (a *api) createAgent(ctx context.Context, c *call, in *createAgentInput) (*
 	if err != nil {
 		return nil, err
 	}
-	created, err = a.agents.Create(ctx, created)
+	created, err = a.agents.Create(ctx, c.Access, created)
 	if err != nil {
 		return nil, err
 	}
@@ -121,10 +121,7 @@ type getAgentInput struct{ AgentPath }
 type agentOutput struct{ Body Agent }
 
 func (a *api) getAgent(ctx context.Context, c *call, in *getAgentInput) (*agentOutput, error) {
-	found, err := a.agents.Own(ctx, c.Org(), in.ID)
-	if err == nil && !c.ReachesAgent(found.ID) {
-		err = errs.ErrNotFound
-	}
+	found, err := a.agents.Get(ctx, c.Access, in.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -185,7 +182,7 @@ func (a *api) changeAgent(ctx context.Context, c *call, in *changeAgentInput) (*
 	if err != nil {
 		return nil, err
 	}
-	changed, err := a.agents.Update(ctx, c.Org(), in.ID, edit)
+	changed, err := a.agents.Update(ctx, c.Access, in.ID, edit)
 	if err != nil {
 		return nil, err
 	}
@@ -197,7 +194,7 @@ func (a *api) changeAgent(ctx context.Context, c *call, in *changeAgentInput) (*
 type connectionOutput struct{ Body AgentConnection }
 
 func (a *api) getAgentConnection(ctx context.Context, c *call, in *getAgentInput) (*connectionOutput, error) {
-	g, err := a.agents.Own(ctx, c.Org(), in.ID)
+	g, err := a.agents.Get(ctx, c.Access, in.ID)
 	if err != nil {
 		return nil, err
 	}

@@ -83,7 +83,7 @@ func (a *api) listAudit(ctx context.Context, c *call, in *listAuditInput) (*list
 	if len(wrong) > 0 {
 		return nil, errs.InvalidFields(wrong...)
 	}
-	list, err := a.manager.Audit(ctx, c.Access, f)
+	list, err := a.admin.Audit(ctx, c.Access, f)
 	if err != nil {
 		return nil, err
 	}

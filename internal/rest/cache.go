@@ -29,7 +29,7 @@ const maxCachedPage = 256 << 10
 // the version itself, so the page has all that was written before the request.
 type pageCache struct {
 	lru     *lru
-	version func(ctx context.Context, org string) (uint64, error)
+	version func(ctx context.Context, a identity.Access) (uint64, error)
 
 	mu     sync.Mutex
 	making map[versionedPage]*making
@@ -46,7 +46,7 @@ func newPageCache(o Options) *pageCache {
 	return newPageCacheOf(newLRU(size), o.Proposals.DataVersion)
 }
 
-func newPageCacheOf(l *lru, version func(ctx context.Context, org string) (uint64, error)) *pageCache {
+func newPageCacheOf(l *lru, version func(ctx context.Context, a identity.Access) (uint64, error)) *pageCache {
 	return &pageCache{lru: l, version: version, making: map[versionedPage]*making{}}
 }
 
@@ -68,12 +68,12 @@ type page struct {
 func (c *pageCache) wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		caller := httpx.CallerOf(r.Context())
-		// Whoever asks for another org gets its 404 from the handler.
-		if caller == nil || r.Method != http.MethodGet || r.PathValue("org") != caller.Org {
-			next.ServeHTTP(w, r)
+		access, err := identity.Authorize(caller, r.PathValue("org"), identity.ListProposals)
+		if err != nil || r.Method != http.MethodGet {
+			next.ServeHTTP(w, r) // which refuses it in the same way
 			return
 		}
-		version, err := c.version(r.Context(), caller.Org)
+		version, err := c.version(r.Context(), access)
 		if err != nil {
 			next.ServeHTTP(w, r) // fails the same way, with a response
 			return

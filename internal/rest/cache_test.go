@@ -21,7 +21,8 @@ import (
 type fixedAuth struct{}
 
 func (fixedAuth) Authenticate(_ context.Context, secret string) (*identity.Caller, error) {
-	return &identity.Caller{Principal: identity.Principal{Org: "acme", Kind: identity.User, ID: secret}, KeyID: secret}, nil
+	p := identity.Principal{Org: "acme", Kind: identity.User, ID: secret}
+	return &identity.Caller{Principal: p, KeyID: secret, Scopes: identity.Scopes{identity.TasksRead}}, nil
 }
 
 // cacheWorld is the cache alone before a handler that counts.
@@ -37,7 +38,7 @@ type cacheWorld struct {
 
 func newCacheWorld(limit int64) *cacheWorld {
 	w := &cacheWorld{status: http.StatusOK, lru: newLRU(limit)}
-	c := newPageCacheOf(w.lru, func(context.Context, string) (uint64, error) { return w.version, w.err })
+	c := newPageCacheOf(w.lru, func(context.Context, identity.Access) (uint64, error) { return w.version, w.err })
 	rt := httpx.NewRouter(httpx.Options{Authenticator: fixedAuth{}})
 	rt.Handle("GET "+proposalsPath, c.wrap(http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
 		w.calls++
@@ -206,7 +207,7 @@ func TestRequestsForAPageThatIsBeingMadeWaitForIt(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var calls atomic.Int64
 				version, release := uint64(1), make(chan struct{})
-				cache := newPageCacheOf(newLRU(1<<20), func(context.Context, string) (uint64, error) { return version, nil })
+				cache := newPageCacheOf(newLRU(1<<20), func(context.Context, identity.Access) (uint64, error) { return version, nil })
 				rt := httpx.NewRouter(httpx.Options{Authenticator: fixedAuth{}, Logger: slog.New(slog.DiscardHandler)})
 				rt.Handle("GET "+proposalsPath, cache.wrap(http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
 					n := calls.Add(1)
@@ -245,7 +246,7 @@ func TestRequestsForAPageThatIsBeingMadeWaitForIt(t *testing.T) {
 func TestALargePageKeepsNobodyWaiting(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		cache := newPageCacheOf(newLRU(1<<20), func(context.Context, string) (uint64, error) { return 1, nil })
+		cache := newPageCacheOf(newLRU(1<<20), func(context.Context, identity.Access) (uint64, error) { return 1, nil })
 		rt := httpx.NewRouter(httpx.Options{Authenticator: fixedAuth{}})
 		rt.Handle("GET "+proposalsPath, cache.wrap(http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
 			_, _ = rw.Write(make([]byte, maxCachedPage+1))
@@ -280,7 +281,7 @@ func TestAPageThatIsBeingMadeIsOfItsVersion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var version, calls atomic.Uint64
 		release := make(chan struct{})
-		cache := newPageCacheOf(newLRU(1<<20), func(context.Context, string) (uint64, error) { return version.Load(), nil })
+		cache := newPageCacheOf(newLRU(1<<20), func(context.Context, identity.Access) (uint64, error) { return version.Load(), nil })
 		rt := httpx.NewRouter(httpx.Options{Authenticator: fixedAuth{}})
 		rt.Handle("GET "+proposalsPath, cache.wrap(http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
 			if calls.Add(1) == 1 {

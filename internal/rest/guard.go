@@ -53,7 +53,7 @@ func (a *api) refused(r *http.Request, op operation, target string, cause error)
 	if c := httpx.CallerOf(r.Context()); op.self && c != nil {
 		org = c.Org
 	}
-	err := a.manager.Refused(r.Context(), org, op.audit, cmp.Or(target, pathID(r)), cause)
+	err := a.admin.Refused(r.Context(), org, op.audit, cmp.Or(target, pathID(r)), cause)
 	if err != nil {
 		a.router.Log().ErrorContext(r.Context(), "a refusal is missing in the audit log", "error", err, "request_id", httpx.RequestID(r.Context()))
 	}
@@ -74,12 +74,17 @@ func (a *api) guardWorker(ctx huma.Context, next func(huma.Context)) {
 	pass(ctx, r, &call{post: post, request: r}, next)
 }
 
-// guardSelf is guard for what any credential may ask about itself.
+// guardSelf is guard for what any credential may ask about itself. What changes its keys is
+// authorized further by the operation.
 func (a *api) guardSelf(op operation) func(huma.Context, func(huma.Context)) {
 	return func(ctx huma.Context, next func(huma.Context)) {
 		r, w := humago.Unwrap(ctx)
-		var err error = identity.ErrMissing
-		if httpx.CallerOf(r.Context()) != nil {
+		caller, org := httpx.CallerOf(r.Context()), ""
+		if caller != nil {
+			org = caller.Org
+		}
+		access, err := identity.Authorize(caller, org, identity.ReadSelf)
+		if err == nil {
 			err = checkRequest(ctx.Operation(), r)
 			if op.validID != nil && !op.validID(pathID(r)) {
 				err = errs.ErrNotFound
@@ -89,7 +94,7 @@ func (a *api) guardSelf(op operation) func(huma.Context, func(huma.Context)) {
 			httpx.WriteError(w, r, err)
 			return
 		}
-		pass(ctx, r, &call{request: r}, next)
+		pass(ctx, r, &call{Access: access, request: r}, next)
 	}
 }
 

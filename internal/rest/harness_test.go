@@ -23,15 +23,14 @@ import (
 
 // world is a whole server on a real SQLite file, without a network.
 type world struct {
-	tb      testing.TB
-	handler http.Handler
-	store   *store.Store
-	admins  *identity.Admins
-	auth    *identity.Authenticator
-	agents  *agent.Registry
-	tasks   *task.Tasks
-	logs    *orgtest.Log
-	orgs    *orgtest.World
+	tb       testing.TB
+	handler  http.Handler
+	store    *store.Store
+	operator *identity.Operator
+	auth     *identity.Authenticator
+	tasks    *task.Tasks
+	logs     *orgtest.Log
+	orgs     *orgtest.World
 }
 
 var (
@@ -42,13 +41,13 @@ var (
 func newWorld(tb testing.TB, edit ...func(*httpx.Options, *Options)) *world {
 	tb.Helper()
 	o := orgtest.New(tb)
-	w := &world{tb: tb, store: o.Store, admins: o.Admins, auth: o.Auth, agents: o.Agents, tasks: o.Tasks, logs: o.Logs, orgs: o}
+	w := &world{tb: tb, store: o.Store, operator: o.Operator, auth: o.Auth, tasks: o.Tasks, logs: o.Logs, orgs: o}
 	o.Agent(agent.Agent{ID: "fixer", Org: "acme"})
 	ho := o.Router()
 	ro := Options{
 		Proposals: proposal.New(o.Store.Proposals(), utcNow, newID),
 		Followups: followup.New(o.Store.Followups(), o.Store.Identity(), utcNow, newID, nil), Agents: o.Agents, Tasks: o.Tasks,
-		Manager:   identity.NewManager(o.Store.Identity(), o.Store.Audit(), o.Agents, utcNow, newID),
+		OrgAdmin:  identity.NewOrgAdmin(o.Store.Identity(), o.Store.Audit(), o.Agents, utcNow, newID),
 		Clients:   oauth.New(o.Store.OAuth(), o.Agents, utcNow, newID, oauth.Lifetimes{}),
 		Frictions: friction.New(o.Store.Friction(), utcNow, newID, proposal.Check),
 		Accounts:  account.New(o.Store.Accounts(), o.Store.Audit(), nil, utcNow),

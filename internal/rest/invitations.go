@@ -50,7 +50,7 @@ func (a *api) listInvitations(ctx context.Context, c *call, in *listInvitationsI
 		return nil, errs.InvalidFields(badCursor)
 	}
 	n := in.Limit.size()
-	list, err := a.manager.Invitations(ctx, c.Access, in.Cursor, n+1)
+	list, err := a.admin.Invitations(ctx, c.Access, in.Cursor, n+1)
 	if err != nil {
 		return nil, err
 	}
@@ -93,7 +93,7 @@ func (a *api) createInvitation(ctx context.Context, c *call, in *createInvitatio
 	if err != nil {
 		return nil, err
 	}
-	i, token, err := a.manager.Invite(ctx, c.Access, r)
+	i, token, err := a.admin.Invite(ctx, c.Access, r)
 	if err != nil {
 		return nil, err
 	}
@@ -111,7 +111,7 @@ type invitationInput struct {
 type invitationOutput struct{ Body Invitation }
 
 func (a *api) revokeInvitation(ctx context.Context, c *call, in *invitationInput) (*invitationOutput, error) {
-	i, err := a.manager.RevokeInvitation(ctx, c.Access, in.ID)
+	i, err := a.admin.RevokeInvitation(ctx, c.Access, in.ID)
 	if err != nil {
 		return nil, err
 	}

@@ -161,7 +161,7 @@ func (a *api) listKeys(ctx context.Context, c *call, in *listKeysInput) (*listKe
 	if len(wrong) > 0 {
 		return nil, errs.InvalidFields(wrong...)
 	}
-	list, err := a.manager.Keys(ctx, c.Access, f)
+	list, err := a.admin.Keys(ctx, c.Access, f)
 	if err != nil {
 		return nil, err
 	}
@@ -212,7 +212,7 @@ func (a *api) createKey(ctx context.Context, c *call, in *createKeyInput) (*newK
 	if err != nil {
 		return nil, err
 	}
-	k, secret, err := a.manager.CreateKey(ctx, c.Access, r)
+	k, secret, err := a.admin.CreateKey(ctx, c.Access, r)
 	if err != nil {
 		return nil, err
 	}
@@ -251,7 +251,7 @@ type keyInput struct{ KeyPath }
 type keyOutput struct{ Body Key }
 
 func (a *api) getKey(ctx context.Context, c *call, in *keyInput) (*keyOutput, error) {
-	k, err := a.manager.Key(ctx, c.Access, in.ID)
+	k, err := a.admin.Key(ctx, c.Access, in.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -259,7 +259,7 @@ func (a *api) getKey(ctx context.Context, c *call, in *keyInput) (*keyOutput, er
 }
 
 func (a *api) revokeKey(ctx context.Context, c *call, in *keyInput) (*keyOutput, error) {
-	k, err := a.manager.RevokeKey(ctx, c.Access, in.ID)
+	k, err := a.admin.RevokeKey(ctx, c.Access, in.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -274,11 +274,10 @@ type rotateKeyInput struct {
 
 func (a *api) rotateKey(ctx context.Context, c *call, in *rotateKeyInput) (*newKeyOutput, error) {
 	return c.rotate(ctx, &in.Body, rotation{
-		at:     "/api/v1/orgs/" + c.Org() + "/keys",
-		caller: c.Caller(),
-		key:    func() (identity.Key, error) { return a.manager.Key(ctx, c.Access, in.ID) },
+		at:  "/api/v1/orgs/" + c.Org() + "/keys",
+		key: func() (identity.Key, error) { return a.admin.Key(ctx, c.Access, in.ID) },
 		rotate: func(ctx context.Context, overlap time.Duration) (identity.Key, string, error) {
-			return a.manager.RotateKey(ctx, c.Access, in.ID, overlap)
+			return a.admin.RotateKey(ctx, c.Access, in.ID, overlap)
 		},
 	})
 }
@@ -286,7 +285,6 @@ func (a *api) rotateKey(ctx context.Context, c *call, in *rotateKeyInput) (*newK
 // rotation is how one key is rotated: one of the org, or the caller's own.
 type rotation struct {
 	at     string // of the list that has the new key
-	caller *identity.Caller
 	key    func() (identity.Key, error)
 	rotate func(ctx context.Context, overlap time.Duration) (identity.Key, string, error)
 }
@@ -298,7 +296,7 @@ func (c *call) rotate(ctx context.Context, body *payload[KeyRotation], r rotatio
 	}
 	old, err := r.key()
 	if err == nil {
-		err = r.caller.CheckConfirmed(old.Scopes)
+		err = c.Caller().CheckConfirmed(old.Scopes)
 	}
 	if err != nil {
 		return nil, err

@@ -155,11 +155,8 @@ func TestAKeyIsRefused(t *testing.T) {
 	ada := w.admin("acme", "user:ada")
 	w.member("acme", "user:bob")
 	w.member("acme", "service:ci")
-	ctx := context.Background()
 	for _, a := range []agent.Agent{{ID: "hidden", Org: "globex", Name: "x"}, {ID: "open", Org: "globex", Name: "x", Public: true}} {
-		if _, err := w.agents.Create(ctx, a); err != nil {
-			t.Fatal(err)
-		}
+		w.orgs.Agent(a)
 	}
 	key := func(principal, scopes string) string {
 		return `{"principal":"` + principal + `","scopes":[` + scopes + `]}`
@@ -215,7 +212,7 @@ func TestAKeyIsRefused(t *testing.T) {
 	}
 	// A person's key cannot be had by rotating it, but it can be revoked.
 	bobs := w.member("acme", "user:bob")
-	caller, err := w.auth.Authenticate(ctx, bobs)
+	caller, err := w.auth.Authenticate(context.Background(), bobs)
 	if err != nil {
 		t.Fatal(err)
 	}

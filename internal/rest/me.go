@@ -3,8 +3,6 @@ package rest
 import (
 	"context"
 	"net/http"
-
-	"github.com/parley-dev/parley/internal/httpx"
 )
 
 const mePath = "/api/v1/me"
@@ -34,8 +32,8 @@ func (a *api) registerMe() {
 type meOutput struct{ Body Me }
 
 func (a *api) getMe(ctx context.Context, c *call, _ *struct{}) (*meOutput, error) {
-	caller := httpx.CallerOf(c.request.Context())
-	m, err := a.manager.Self(ctx, caller)
+	caller := c.Caller()
+	m, err := a.admin.Self(ctx, c.Access)
 	if err != nil {
 		return nil, err
 	}

@@ -104,7 +104,7 @@ func (a *api) listMembers(ctx context.Context, c *call, in *listMembersInput) (*
 			return nil, errs.InvalidFields(badCursor)
 		}
 	}
-	list, err := a.manager.Members(ctx, c.Access, f)
+	list, err := a.admin.Members(ctx, c.Access, f)
 	if err != nil {
 		return nil, err
 	}
@@ -144,7 +144,7 @@ func (a *api) createMember(ctx context.Context, c *call, in *createMemberInput) 
 	if err != nil {
 		return nil, err
 	}
-	m, err := a.manager.CreateMember(ctx, c.Access, p.Kind, p.ID, deref(b.Name), b.Admin)
+	m, err := a.admin.CreateMember(ctx, c.Access, p.Kind, p.ID, deref(b.Name), b.Admin)
 	if err != nil {
 		return nil, err
 	}
@@ -162,7 +162,7 @@ func (a *api) getMember(ctx context.Context, c *call, in *getMemberInput) (*memb
 	if err != nil {
 		return nil, err
 	}
-	m, err := a.manager.Member(ctx, c.Access, p)
+	m, err := a.admin.Member(ctx, c.Access, p)
 	if err != nil {
 		return nil, err
 	}
@@ -198,7 +198,7 @@ func (a *api) changeMember(ctx context.Context, c *call, in *changeMemberInput) 
 	if err != nil {
 		return nil, err
 	}
-	m, err := a.manager.UpdateMember(ctx, c.Access, p, e)
+	m, err := a.admin.UpdateMember(ctx, c.Access, p, e)
 	if err != nil {
 		return nil, err
 	}

@@ -25,7 +25,7 @@ func refs(list MemberList) string {
 func TestMembers(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	if _, err := w.admins.CreateMember(context.Background(), identity.Principal{Org: "acme", Kind: identity.User, ID: "ada"}, "", true); err != nil {
+	if _, err := w.operator.CreateMember(context.Background(), identity.Principal{Org: "acme", Kind: identity.User, ID: "ada"}, "", true); err != nil {
 		t.Fatal(err)
 	}
 	ada := w.admin("acme", "user:ada")
@@ -86,7 +86,7 @@ func TestMembersAreRefused(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	ctx := context.Background()
-	if _, err := w.admins.CreateMember(ctx, identity.Principal{Org: "acme", Kind: identity.User, ID: "ada"}, "", true); err != nil {
+	if _, err := w.operator.CreateMember(ctx, identity.Principal{Org: "acme", Kind: identity.User, ID: "ada"}, "", true); err != nil {
 		t.Fatal(err)
 	}
 	ada := w.admin("acme", "user:ada")
@@ -139,8 +139,8 @@ func TestMembersAreRefused(t *testing.T) {
 func TestInvitations(t *testing.T) {
 	t.Parallel()
 	for _, base := range []string{"", "https://parley.example"} {
-		var manager *identity.Manager
-		w := newWorld(t, func(_ *httpx.Options, o *Options) { manager, o.PublicURL = o.Manager, base })
+		var admin *identity.OrgAdmin
+		w := newWorld(t, func(_ *httpx.Options, o *Options) { admin, o.PublicURL = o.OrgAdmin, base })
 		ada, eve := w.admin("acme", "user:ada"), w.admin("globex", "user:eve")
 		var made InvitationWithURL
 		res := w.do(ada, "POST", invites, `{"user":"zoe","admin":true}`).want(201)
@@ -156,7 +156,7 @@ func TestInvitations(t *testing.T) {
 			t.Errorf("%+v", list)
 		}
 		w.do(eve, "DELETE", "/api/v1/orgs/globex/invitations/"+made.ID, "").want(404)
-		if m, err := manager.Accept(context.Background(), token, ""); err != nil || m.Ref() != "user:zoe" || !m.Admin {
+		if m, err := admin.Accept(context.Background(), token, ""); err != nil || m.Ref() != "user:zoe" || !m.Admin {
 			t.Errorf("%+v %v", m, err)
 		}
 		if p := w.do(ada, "DELETE", invites+"/"+made.ID, "").want(409).problem(); p.Code != "identity.invitation_accepted" {
@@ -167,7 +167,7 @@ func TestInvitations(t *testing.T) {
 		for range 2 {
 			w.do(ada, "DELETE", invites+"/"+gone.ID, "").want(200)
 		}
-		if _, err := manager.Accept(context.Background(), strings.TrimPrefix(gone.URL, base+"/join/"), ""); err == nil {
+		if _, err := admin.Accept(context.Background(), strings.TrimPrefix(gone.URL, base+"/join/"), ""); err == nil {
 			t.Error("a revoked invitation was accepted")
 		}
 		for _, path := range []string{invites, log} {

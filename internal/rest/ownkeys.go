@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/parley-dev/parley/internal/errs"
-	"github.com/parley-dev/parley/internal/httpx"
 	"github.com/parley-dev/parley/internal/identity"
 )
 
@@ -59,12 +58,16 @@ func (a *api) registerOwnKeys() {
 
 type listOwnKeysInput struct{ KeyChoice }
 
-func (a *api) listOwnKeys(ctx context.Context, _ *call, in *listOwnKeysInput) (*listKeysOutput, error) {
+func (a *api) listOwnKeys(ctx context.Context, c *call, in *listOwnKeysInput) (*listKeysOutput, error) {
 	f, wrong := in.filter()
 	if len(wrong) > 0 {
 		return nil, errs.InvalidFields(wrong...)
 	}
-	list, err := a.manager.OwnKeys(ctx, httpx.CallerOf(ctx), f)
+	access, err := c.As(identity.ManageOwnCredentials)
+	if err != nil {
+		return nil, err
+	}
+	list, err := a.admin.OwnKeys(ctx, access, f)
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +80,7 @@ type createOwnKeyInput struct {
 }
 
 func (a *api) createOwnKey(ctx context.Context, c *call, in *createOwnKeyInput) (*newKeyOutput, error) {
-	b, caller := &in.Body.value, httpx.CallerOf(ctx)
+	b, caller := &in.Body.value, c.Caller()
 	c.target = caller.Ref()
 	r := identity.KeyRequest{Principal: caller.Principal, Name: deref(b.Name), Scopes: b.Scopes}
 	wrong := append(notEmpty("/name", b.Name), readEnd(b.ExpiresAt, &r.ExpiresAt)...)
@@ -91,7 +94,11 @@ func (a *api) createOwnKey(ctx context.Context, c *call, in *createOwnKeyInput) 
 	if err != nil {
 		return nil, err
 	}
-	k, secret, err := a.manager.CreateOwnKey(ctx, caller, r)
+	access, err := c.As(identity.ManageOwnCredentials)
+	if err != nil {
+		return nil, err
+	}
+	k, secret, err := a.admin.CreateOwnKey(ctx, access, r)
 	if err != nil {
 		return nil, err
 	}
@@ -100,16 +107,24 @@ func (a *api) createOwnKey(ctx context.Context, c *call, in *createOwnKeyInput) 
 
 type ownKeyInput struct{ OwnKeyPath }
 
-func (a *api) getOwnKey(ctx context.Context, _ *call, in *ownKeyInput) (*keyOutput, error) {
-	k, err := a.manager.OwnKey(ctx, httpx.CallerOf(ctx), in.ID)
+func (a *api) getOwnKey(ctx context.Context, c *call, in *ownKeyInput) (*keyOutput, error) {
+	access, err := c.As(identity.ManageOwnCredentials)
+	if err != nil {
+		return nil, err
+	}
+	k, err := a.admin.OwnKey(ctx, access, in.ID)
 	if err != nil {
 		return nil, err
 	}
 	return &keyOutput{Body: keyOf(&k)}, nil
 }
 
-func (a *api) revokeOwnKey(ctx context.Context, _ *call, in *ownKeyInput) (*keyOutput, error) {
-	k, err := a.manager.RevokeOwnKey(ctx, httpx.CallerOf(ctx), in.ID)
+func (a *api) revokeOwnKey(ctx context.Context, c *call, in *ownKeyInput) (*keyOutput, error) {
+	access, err := c.As(identity.ManageOwnCredentials)
+	if err != nil {
+		return nil, err
+	}
+	k, err := a.admin.RevokeOwnKey(ctx, access, in.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -123,13 +138,17 @@ type rotateOwnKeyInput struct {
 }
 
 func (a *api) rotateOwnKey(ctx context.Context, c *call, in *rotateOwnKeyInput) (*newKeyOutput, error) {
-	caller := httpx.CallerOf(ctx)
+	var access identity.Access
 	return c.rotate(ctx, &in.Body, rotation{
-		at:     ownKeysPath,
-		caller: caller,
-		key:    func() (identity.Key, error) { return a.manager.OwnKey(ctx, caller, in.ID) },
+		at: ownKeysPath,
+		key: func() (_ identity.Key, err error) {
+			if access, err = c.As(identity.ManageOwnCredentials); err != nil {
+				return identity.Key{}, err
+			}
+			return a.admin.OwnKey(ctx, access, in.ID)
+		},
 		rotate: func(ctx context.Context, overlap time.Duration) (identity.Key, string, error) {
-			return a.manager.RotateOwnKey(ctx, caller, in.ID, overlap)
+			return a.admin.RotateOwnKey(ctx, access, in.ID, overlap)
 		},
 	})
 }

@@ -45,8 +45,9 @@ func (a *api) changeProposal(ctx context.Context, c *call, in *changeProposalInp
 type readVersion = func() (int64, error)
 
 func (a *api) resolve(ctx context.Context, c *call, in *changeProposalInput, version readVersion) (proposal.Outcome, error) {
-	// The service asks this too; here it comes before the body is found fault with.
-	if err := c.May(identity.ResolveProposal); err != nil {
+	// A decision is another action than an edit. It is authorized before the body is found fault with.
+	access, err := c.As(identity.ResolveProposal)
+	if err != nil {
 		return proposal.Outcome{}, err
 	}
 	b := &in.Body.value
@@ -55,14 +56,13 @@ func (a *api) resolve(ctx context.Context, c *call, in *changeProposalInput, ver
 	if err := in.Body.check(cmd.Validate(), wrong...); err != nil {
 		return proposal.Outcome{}, err
 	}
-	var err error
 	if cmd.IfVersion, err = ifMatch(c.request.Header, version); err != nil {
 		return proposal.Outcome{}, err
 	}
 	if cmd.Once, err = c.once(b); err != nil {
 		return proposal.Outcome{}, err
 	}
-	return a.proposals.Resolve(ctx, c.Access, in.ID, cmd)
+	return a.proposals.Resolve(ctx, access, in.ID, cmd)
 }
 
 func (a *api) edit(ctx context.Context, c *call, in *changeProposalInput, version readVersion) (proposal.Outcome, error) {

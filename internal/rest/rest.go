@@ -30,7 +30,7 @@ type Options struct {
 	Frictions *friction.Frictions
 	Agents    *agent.Registry
 	Tasks     *task.Tasks
-	Manager   *identity.Manager
+	OrgAdmin  *identity.OrgAdmin
 	Clients   *oauth.Service
 	Accounts  *account.Accounts
 
@@ -56,7 +56,7 @@ type api struct {
 	frictions *friction.Frictions
 	agents    *agent.Registry
 	tasks     *task.Tasks
-	manager   *identity.Manager
+	admin     *identity.OrgAdmin
 	clients   *oauth.Service
 	accounts  *account.Accounts
 	router    *httpx.Router
@@ -70,7 +70,10 @@ func Mount(rt *httpx.Router, o Options) {
 
 // describe adds the operations under /api/v1 and returns the document of the API.
 func describe(rt *httpx.Router, o Options) *huma.OpenAPI {
-	a := &api{proposals: o.Proposals, followups: o.Followups, frictions: o.Frictions, agents: o.Agents, tasks: o.Tasks, manager: o.Manager, clients: o.Clients, accounts: o.Accounts, router: rt, publicURL: o.PublicURL}
+	a := &api{
+		proposals: o.Proposals, followups: o.Followups, frictions: o.Frictions, agents: o.Agents, tasks: o.Tasks,
+		admin: o.OrgAdmin, clients: o.Clients, accounts: o.Accounts, router: rt, publicURL: o.PublicURL,
+	}
 	a.huma = newHuma(routes{rt, newPageCache(o)}, o)
 	schemaOf[httpx.Problem](a)
 	a.registerProposals()

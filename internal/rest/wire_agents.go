@@ -3,11 +3,13 @@ package rest
 import (
 	"cmp"
 	"context"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/go-json-experiment/json"
 
 	"github.com/parley-dev/parley/internal/agent"
+	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/internal/task"
 )
 
@@ -127,9 +129,11 @@ func (a *api) agentsOf(ctx context.Context, c *call, list []agent.Agent) ([]Agen
 	for i := range list {
 		ids[i] = list[i].ID
 	}
-	seen, err := a.tasks.LastSeen(ctx, c.Access, ids)
-	if err != nil {
-		return nil, err
+	var seen map[string]time.Time // others than admins are not told
+	if admin, err := c.As(identity.ManageAgents); err == nil {
+		if seen, err = a.tasks.LastSeen(ctx, admin, ids); err != nil {
+			return nil, err
+		}
 	}
 	presence, err := a.tasks.Presences(ctx)
 	if err != nil {

@@ -202,9 +202,7 @@ func TestDirectMessagesComeUntilAcknowledged(t *testing.T) {
 func TestWhoMayWorkForAnAgent(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	if _, err := w.agents.Create(context.Background(), agent.Agent{ID: "other", Org: "acme", Name: "Other"}); err != nil {
-		t.Fatal(err)
-	}
+	w.orgs.Agent(agent.Agent{ID: "other", Org: "acme", Name: "Other"})
 	serve := identity.A2AServe
 	for name, c := range map[string]struct {
 		key    string

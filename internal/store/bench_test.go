@@ -30,9 +30,12 @@ func BenchmarkStore(b *testing.B) {
 			newID := func(prefix string) string { return fmt.Sprintf("%s%026d", prefix, ids.Add(1)) }
 			svc := proposal.New(s.Proposals(), func() time.Time { return time.Now().UTC() }, newID)
 			caller := &identity.Caller{Principal: identity.Principal{Org: "main", Kind: identity.User, ID: "ann"}, Scopes: identity.AllScopes}
-			a, err := identity.Authorize(caller, "main", identity.SubmitProposal)
-			if err != nil {
-				b.Fatal(err)
+			to := func(action identity.Action) identity.Access {
+				a, err := identity.Authorize(caller, "main", action)
+				if err != nil {
+					b.Fatal(err)
+				}
+				return a
 			}
 			text := strings.Repeat("the quick brown fox jumps over lazy dogs ", 6)
 			parallel := func(name string, fn func(n int64) error) {
@@ -51,7 +54,7 @@ func BenchmarkStore(b *testing.B) {
 				})
 			}
 			parallel("submit", func(n int64) error {
-				_, err := svc.Submit(b.Context(), a, proposal.Submission{
+				_, err := svc.Submit(b.Context(), to(identity.SubmitProposal), proposal.Submission{
 					Title: fmt.Sprintf("Proposal number %d of the benchmark", n), Category: proposal.Categories[n%6], Priority: proposal.Priorities[n%3],
 					Problem: text, SuggestedFix: text,
 				})
@@ -59,18 +62,18 @@ func BenchmarkStore(b *testing.B) {
 			})
 			made := ids.Load()
 			parallel("vote", func(n int64) error {
-				_, err := svc.Vote(b.Context(), a, fmt.Sprintf("prop-%026d", n%made+1), proposal.Ballot{Choice: proposal.For})
+				_, err := svc.Vote(b.Context(), to(identity.VoteOnProposal), fmt.Sprintf("prop-%026d", n%made+1), proposal.Ballot{Choice: proposal.For})
 				return err
 			})
 			parallel("get", func(n int64) error {
-				_, err := svc.Get(b.Context(), a, fmt.Sprintf("prop-%026d", n%made+1))
+				_, err := svc.Get(b.Context(), to(identity.ReadProposal), fmt.Sprintf("prop-%026d", n%made+1))
 				return err
 			})
 			for name, q := range map[string]proposal.Query{
 				"list": {}, "list all newest": {Status: proposal.All, Sort: proposal.SortNewest}, "list category votes": {Category: proposal.Security, Sort: proposal.SortVotes},
 			} {
 				parallel(name, func(int64) error {
-					_, err := svc.List(b.Context(), a, q)
+					_, err := svc.List(b.Context(), to(identity.ListProposals), q)
 					return err
 				})
 			}

@@ -66,7 +66,7 @@ const (
 // Connection finds out whether an agent of the org has workers and, if not, why. What
 // workers were refused is known of this node only, since its start.
 func (s *Tasks) Connection(ctx context.Context, a identity.Access, g Enlisted) (Connection, error) {
-	if err := a.May(identity.ManageAgents); err != nil {
+	if err := a.For(identity.ManageAgents); err != nil {
 		return Connection{}, err
 	}
 	if !a.ReachesAgent(g.ID) {
@@ -90,10 +90,10 @@ func (s *Tasks) Connection(ctx context.Context, a identity.Access, g Enlisted) (
 }
 
 // LastSeen tells of agents of the org when a worker of each was seen last, as Connection does. Agents
-// without workers are left out, and so are those whose connection the caller may not see.
+// without workers are left out, and so are those that the caller's credential does not reach.
 func (s *Tasks) LastSeen(ctx context.Context, a identity.Access, agents []string) (map[string]time.Time, error) {
-	if a.May(identity.ManageAgents) != nil {
-		return nil, nil
+	if err := a.For(identity.ManageAgents); err != nil {
+		return nil, err
 	}
 	var reached []string
 	for _, id := range agents {

@@ -277,7 +277,7 @@ type PushFilter struct {
 
 // OrgPushes lists the configurations of the tasks of the org's agents; for admins.
 func (s *Tasks) OrgPushes(ctx context.Context, a identity.Access, f PushFilter) ([]Push, error) {
-	if err := a.May(identity.ReadTasks); err != nil {
+	if err := a.For(identity.ReadTasks); err != nil {
 		return nil, err
 	}
 	f.Org = a.Org()
@@ -286,7 +286,7 @@ func (s *Tasks) OrgPushes(ctx context.Context, a identity.Access, f PushFilter) 
 
 // OrgTaskPushes lists the configurations of one task; for admins.
 func (s *Tasks) OrgTaskPushes(ctx context.Context, a identity.Access, uid string) ([]Push, error) {
-	if err := a.May(identity.ReadTasks); err != nil {
+	if err := a.For(identity.ReadTasks); err != nil {
 		return nil, err
 	}
 	if !ValidUID(uid) {
@@ -303,7 +303,7 @@ func ValidPushID(s string) bool { return s != "" && len(checkID("", s)) == 0 }
 
 // RetryPush makes a dead configuration due again; for admins.
 func (s *Tasks) RetryPush(ctx context.Context, a identity.Access, uid, id string) (Push, error) {
-	if err := a.May(identity.ReadTasks); err != nil {
+	if err := a.For(identity.ReadTasks); err != nil {
 		return Push{}, err
 	}
 	if !ValidUID(uid) || !ValidPushID(id) {

@@ -547,7 +547,7 @@ func (s *Tasks) Recall(ctx context.Context, org, uid string) error {
 
 // OrgTasks lists the tasks of the org's agents, whoever sent them; for admins.
 func (s *Tasks) OrgTasks(ctx context.Context, a identity.Access, f Filter) ([]Task, error) {
-	if err := a.May(identity.ReadTasks); err != nil {
+	if err := a.For(identity.ReadTasks); err != nil {
 		return nil, err
 	}
 	f.Org = a.Org()
@@ -561,7 +561,7 @@ func (s *Tasks) OrgTask(ctx context.Context, a identity.Access, uid string) (Tas
 
 // OrgTaskWith is OrgTask with as much of the task's content as is asked for.
 func (s *Tasks) OrgTaskWith(ctx context.Context, a identity.Access, uid string, l Content) (Task, error) {
-	if err := a.May(identity.ReadTasks); err != nil {
+	if err := a.For(identity.ReadTasks); err != nil {
 		return Task{}, err
 	}
 	if len(checkID("", uid)) > 0 {
@@ -572,7 +572,7 @@ func (s *Tasks) OrgTaskWith(ctx context.Context, a identity.Access, uid string, 
 
 // OrgArtifact returns one artifact of a task of the org's agents, by its number in Task.Artifacts.
 func (s *Tasks) OrgArtifact(ctx context.Context, a identity.Access, uid string, number int) (Artifact, error) {
-	if err := a.May(identity.ReadTasks); err != nil {
+	if err := a.For(identity.ReadTasks); err != nil {
 		return Artifact{}, err
 	}
 	if len(checkID("", uid)) > 0 {

@@ -48,7 +48,11 @@ const shownOwnKeys = 50
 func (v *visit) findOwnKeys() (ownKeys, error) {
 	out := ownKeys{Form: v.ownKeyForm(), Overlaps: overlaps()}
 	out.Expiries = expiriesWith(out.Form.Expires)
-	list, err := v.Manager.OwnKeys(v.r.Context(), v.caller, identity.KeyFilter{
+	a, err := v.access(identity.ManageOwnCredentials)
+	if err != nil {
+		return out, err
+	}
+	list, err := v.OrgAdmin.OwnKeys(v.r.Context(), a, identity.KeyFilter{
 		State: identity.KeyLive,
 		Limit: shownOwnKeys + 1,
 	})
@@ -91,8 +95,11 @@ func (v *visit) ownKeyForm() ownKeyForm {
 
 // createOwnKey makes a key that speaks for the member. Its secret is in this response only.
 func (v *visit) createOwnKey() error {
+	a, err := v.access(identity.ManageOwnCredentials)
+	if err != nil {
+		return err
+	}
 	r := identity.KeyRequest{Name: v.value("name"), Scopes: v.r.PostForm["scopes"]}
-	var err error
 	if r.ExpiresAt, err = endOf(v.value("expires"), v.Now()); err == nil {
 		err = v.confirmAdmin(slices.Contains(r.Scopes, string(identity.Admin)))
 	}
@@ -103,7 +110,7 @@ func (v *visit) createOwnKey() error {
 	if err != nil {
 		return err
 	}
-	k, value, err := v.Manager.CreateOwnKey(ctx, v.caller, r)
+	k, value, err := v.OrgAdmin.CreateOwnKey(ctx, a, r)
 	if err != nil && !sealed(err) {
 		return v.showAccount(nil, v.audited(identity.KeyCreate, v.member.Ref(), err))
 	}
@@ -117,7 +124,11 @@ func (v *visit) rotateOwnKey() error {
 	if !identity.ValidKeyID(id) {
 		return errs.ErrNotFound
 	}
-	old, err := v.Manager.OwnKey(v.r.Context(), v.caller, id)
+	a, err := v.access(identity.ManageOwnCredentials)
+	if err != nil {
+		return err
+	}
+	old, err := v.OrgAdmin.OwnKey(v.r.Context(), a, id)
 	if err != nil {
 		return v.audited(identity.KeyRotate, id, err)
 	}
@@ -132,7 +143,7 @@ func (v *visit) rotateOwnKey() error {
 	if err != nil {
 		return err
 	}
-	k, value, err := v.Manager.RotateOwnKey(ctx, v.caller, id, d)
+	k, value, err := v.OrgAdmin.RotateOwnKey(ctx, a, id, d)
 	if err != nil && !sealed(err) {
 		return v.showAccount(nil, v.audited(identity.KeyRotate, id, err))
 	}
@@ -142,7 +153,11 @@ func (v *visit) rotateOwnKey() error {
 
 // endOwnKey ends one of the member's keys.
 func (v *visit) endOwnKey() error {
-	k, err := v.Manager.RevokeOwnKey(v.r.Context(), v.caller, v.r.PathValue("id"))
+	a, err := v.access(identity.ManageOwnCredentials)
+	if err != nil {
+		return err
+	}
+	k, err := v.OrgAdmin.RevokeOwnKey(v.r.Context(), a, v.r.PathValue("id"))
 	if err != nil {
 		return v.audited(identity.KeyRevoke, v.r.PathValue("id"), err)
 	}

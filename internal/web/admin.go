@@ -21,7 +21,7 @@ func (v *visit) audited(action identity.AuditAction, target string, err error) e
 	if err == nil || errs.KindOf(err) == errs.Invalid {
 		return err
 	}
-	if failed := v.Manager.Refused(v.r.Context(), v.member.Org, action, target, err); failed != nil {
+	if failed := v.OrgAdmin.Refused(v.r.Context(), v.member.Org, action, target, err); failed != nil {
 		v.Logger.ErrorContext(v.r.Context(), "a refusal is missing in the audit log", "error", failed)
 	}
 	return err

@@ -188,15 +188,15 @@ func serve(o *office, r *http.Request) int {
 	return w.Code
 }
 
-// accessOf is what a principal of acme may do with the scopes.
-func accessOf(t *testing.T, o *office, ref string, scopes ...identity.Scope) identity.Access {
+// accessOf authorizes a principal of acme for the action.
+func accessOf(t *testing.T, o *office, ref string, action identity.Action, scopes ...identity.Scope) identity.Access {
 	t.Helper()
 	value, _ := o.Key("acme", ref, scopes...)
 	c, err := o.Auth.Authenticate(t.Context(), value)
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, err := identity.Authorize(c, "acme", identity.ReadFriction)
+	a, err := identity.Authorize(c, "acme", action)
 	if err != nil {
 		t.Fatal(err)
 	}

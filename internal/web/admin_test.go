@@ -77,7 +77,7 @@ func TestTextIsHarmlessOnThePagesOfAdmins(t *testing.T) {
 	k := o.only(t)
 	o.ada.post("/clients", "name", bad, "redirect_uris", "https://a.example/", "scopes", "svc:tasks:read", "method", "none").want(http.StatusSeeOther)
 	c := o.client(t)
-	access := accessOf(t, o, "user:bob", identity.TasksRead, identity.TasksWrite)
+	access := accessOf(t, o, "user:bob", identity.ReportFriction, identity.TasksRead, identity.TasksWrite)
 	_, err := o.frictions.Report(t.Context(), access, friction.Report{
 		Fingerprint: "bad:text", Title: bad, Category: "process", Problem: bad + long, SuggestedFix: bad, Evidence: bad, Occurrence: bad,
 	})
@@ -133,7 +133,7 @@ func TestTheAuditLogIsFiltered(t *testing.T) {
 		o.ada.get("/audit" + q).want(http.StatusUnprocessableEntity).lacks("Nothing matches")
 	}
 	for range 51 {
-		if err := o.manager.Done(t.Context(), "acme", "key.create", "", ""); err != nil {
+		if err := o.admin.Done(t.Context(), "acme", "key.create", "", ""); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -120,12 +120,17 @@ func (v *visit) agentsPage() error {
 	for i := range view.Rows {
 		ids[i] = view.Rows[i].ID
 	}
-	seen, err := v.Tasks.LastSeen(ctx, a, ids)
-	if err != nil {
-		return err
-	}
-	for i, id := range ids {
-		view.Rows[i].Seen = seen[id]
+	if view.Manages {
+		if a, err = v.access(identity.ManageAgents); err != nil {
+			return err
+		}
+		seen, err := v.Tasks.LastSeen(ctx, a, ids)
+		if err != nil {
+			return err
+		}
+		for i, id := range ids {
+			view.Rows[i].Seen = seen[id]
+		}
 	}
 	return render(v, http.StatusOK, "agents", "Agents", view)
 }
@@ -175,7 +180,8 @@ func (v *visit) newAgentPage() error {
 
 // createAgent registers an agent, and leads to where its worker is connected.
 func (v *visit) createAgent() error {
-	if _, err := v.access(identity.ManageAgents); err != nil {
+	a, err := v.access(identity.ManageAgents)
+	if err != nil {
 		return v.audited(identity.AgentCreate, v.value("id"), err)
 	}
 	form := v.agentForm()
@@ -184,13 +190,13 @@ func (v *visit) createAgent() error {
 		Public: form.Public,
 	}
 	created.Describe(form.skills())
-	err := checkAgent(&created)
+	err = checkAgent(&created)
 	ctx, once, beginErr := v.begin()
 	if beginErr != nil {
 		return beginErr
 	}
 	if err == nil {
-		created, err = v.Agents.Create(ctx, created)
+		created, err = v.Agents.Create(ctx, a, created)
 	}
 	if err != nil {
 		return renderForm(v, http.StatusOK, "agent_new", "Register an agent", form, v.audited(identity.AgentCreate, form.ID, err))
@@ -241,11 +247,7 @@ func (v *visit) ownAgent(action identity.Action) (agent.Agent, error) {
 	if err != nil {
 		return agent.Agent{}, err
 	}
-	g, err := v.Agents.Own(v.r.Context(), v.member.Org, v.agentID())
-	if err == nil && !a.ReachesAgent(g.ID) {
-		err = errs.ErrNotFound
-	}
-	return g, err
+	return v.Agents.Get(v.r.Context(), a, v.agentID())
 }
 
 func (v *visit) agentPage() error { return v.showAgent(nil, "", nil) }
@@ -313,9 +315,13 @@ func (v *visit) editAgent() error {
 
 // updateAgent changes an agent once, however often the form is sent.
 func (v *visit) updateAgent(id string, e agent.Edit) error {
+	a, err := v.access(identity.ManageAgents)
+	if err != nil {
+		return err
+	}
 	ctx, _, err := v.begin()
 	if err == nil {
-		_, err = v.Agents.Update(ctx, v.member.Org, id, e)
+		_, err = v.Agents.Update(ctx, a, id, e)
 	}
 	return v.audited(identity.AgentUpdate, id, err)
 }

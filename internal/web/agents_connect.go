@@ -140,7 +140,7 @@ func (v *visit) makeWorkerKey() error {
 	if err != nil {
 		return err
 	}
-	k, value, err := v.Manager.CreateKey(ctx, a, r)
+	k, value, err := v.OrgAdmin.CreateKey(ctx, a, r)
 	if err != nil && !sealed(err) {
 		return v.showConnect(view, v.audited(identity.KeyCreate, r.Principal.Ref(), err))
 	}

@@ -83,13 +83,17 @@ func enlisted(g *agent.Agent) task.Enlisted {
 // everConnected reports whether an agent has, or had, a worker.
 func (v *visit) everConnected(g *agent.Agent) (bool, error) {
 	ctx := v.r.Context()
-	a, err := v.access(identity.ManageAgents)
+	tasks, err := v.access(identity.ReadTasks)
 	if err != nil {
 		return false, err
 	}
-	done, err := v.Tasks.OrgTasks(ctx, a, task.Filter{Agent: g.ID, State: task.Completed, Limit: 1})
+	done, err := v.Tasks.OrgTasks(ctx, tasks, task.Filter{Agent: g.ID, State: task.Completed, Limit: 1})
 	if err != nil || len(done) > 0 {
 		return err == nil, err
+	}
+	a, err := v.access(identity.ManageAgents)
+	if err != nil {
+		return false, err
 	}
 	c, err := v.Tasks.Connection(ctx, a, enlisted(g))
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/internal/task"
 )
 
@@ -170,8 +171,10 @@ func (v *visit) taskView() (*taskView, error) {
 		Agent: id, AgentName: id, AgentHref: v.agentPath(id), Href: v.taskPath(id, t.ID), Task: t, TooLarge: large,
 		Waits: !t.State.Rests(), Interrupt: t.State.Interrupted(), Over: t.State.Terminal(),
 	}
-	if g, err := v.Agents.Own(ctx, v.member.Org, id); err == nil {
-		view.AgentName = g.Name
+	if a, err := v.access(identity.ReadAgents); err == nil {
+		if g, err := v.Agents.Get(ctx, a, id); err == nil {
+			view.AgentName = g.Name
+		}
 	}
 	if t.State == task.Submitted {
 		view.Nobody = !v.Tasks.Expected(ctx, call)

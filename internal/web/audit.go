@@ -55,7 +55,7 @@ func (v *visit) auditPage() error {
 	if err != nil {
 		return renderForm(v, http.StatusOK, "audit", "Audit log", out, err)
 	}
-	list, err := v.Manager.Audit(v.r.Context(), a, f)
+	list, err := v.OrgAdmin.Audit(v.r.Context(), a, f)
 	if err != nil {
 		return err
 	}

@@ -30,7 +30,7 @@ type dashboard struct {
 	*orgtest.World
 	handler   http.Handler
 	accounts  *account.Accounts
-	manager   *identity.Manager
+	admin     *identity.OrgAdmin
 	clients   *oauth.Service
 	proposals *proposal.Proposals
 	followups *followup.Followups
@@ -43,7 +43,7 @@ func newDashboard(tb testing.TB) *dashboard {
 	w := orgtest.New(tb, func(o *task.Options) { o.PushURL = func(string) error { return nil } })
 	d := &dashboard{
 		World: w, accounts: account.New(w.Store.Accounts(), w.Store.Audit(), &counter{}, orgtest.Now),
-		manager:   identity.NewManager(w.Store.Identity(), w.Store.Audit(), w.Agents, orgtest.Now, orgtest.NewID),
+		admin:     identity.NewOrgAdmin(w.Store.Identity(), w.Store.Audit(), w.Agents, orgtest.Now, orgtest.NewID),
 		clients:   oauth.New(w.Store.OAuth(), w.Agents, orgtest.Now, orgtest.NewID, oauth.Lifetimes{}),
 		followups: followup.New(w.Store.Followups(), w.Store.Identity(), orgtest.Now, orgtest.NewID, messenger{w.Tasks}),
 		frictions: friction.New(w.Store.Friction(), orgtest.Now, orgtest.NewID, proposal.Check),
@@ -54,7 +54,7 @@ func newDashboard(tb testing.TB) *dashboard {
 	o.Logger = slog.New(slog.NewTextHandler(w.Logs, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	router := httpx.NewRouter(o)
 	pages, err := web.New(router, web.Options{
-		Accounts: d.accounts, Manager: d.manager, Proposals: d.proposals, Followups: d.followups, Frictions: d.frictions,
+		Accounts: d.accounts, OrgAdmin: d.admin, Proposals: d.proposals, Followups: d.followups, Frictions: d.frictions,
 		Agents: w.Agents, Tasks: w.Tasks, Sessions: w.Store.Sessions(), Programs: d.clients, PublicURL: "http://parley.test",
 		Logger: o.Logger, Now: orgtest.Now,
 	})
@@ -70,7 +70,7 @@ func newDashboard(tb testing.TB) *dashboard {
 func (d *dashboard) signIn(org, id, name string, admin bool) *http.Cookie {
 	d.Helper()
 	ctx, p := context.Background(), identity.Principal{Org: org, Kind: identity.User, ID: id}
-	if _, err := d.Admins.CreateMember(ctx, p, name, admin); err != nil {
+	if _, err := d.Operator.CreateMember(ctx, p, name, admin); err != nil {
 		d.Fatal(err)
 	}
 	if _, err := d.accounts.SetPassword(ctx, p, rightPassword); err != nil {
@@ -130,6 +130,6 @@ func (e messenger) Send(ctx context.Context, a identity.Access, id string, f fol
 	return err
 }
 
-func (e messenger) Recall(ctx context.Context, org, uid string) error {
-	return e.tasks.Recall(ctx, org, uid)
+func (e messenger) Recall(ctx context.Context, a identity.Access, uid string) error {
+	return e.tasks.Recall(ctx, a.Org(), uid)
 }

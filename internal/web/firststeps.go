@@ -183,11 +183,11 @@ func (v *visit) invited() (bool, error) {
 		return false, err
 	}
 	ctx := v.r.Context()
-	people, err := v.Manager.Members(ctx, a, identity.MemberFilter{Kind: identity.User, Limit: 2})
+	people, err := v.OrgAdmin.Members(ctx, a, identity.MemberFilter{Kind: identity.User, Limit: 2})
 	if err != nil || len(people) > 1 {
 		return err == nil, err
 	}
-	list, err := v.Manager.Invitations(ctx, a, "", 20)
+	list, err := v.OrgAdmin.Invitations(ctx, a, "", 20)
 	for i := range list {
 		if s := list[i].State(v.Now()); s == identity.InvitationOpen || s == identity.InvitationAccepted {
 			return true, err

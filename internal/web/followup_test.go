@@ -16,11 +16,12 @@ import (
 // followup adds one by hand.
 func (r *room) followup(title string, edit ...followup.Edit) followup.Followup {
 	r.Helper()
-	a := r.access("user:ada", identity.ChangeFollowup, identity.Admin)
+	a := r.access("user:ada", identity.CreateFollowup, identity.Admin)
 	out, err := r.followups.Create(r.Context(), a, followup.Creation{Title: title, Description: "Do *it*."})
 	if err != nil {
 		r.Fatal(err)
 	}
+	a = r.access("user:ada", identity.ChangeFollowup, identity.Admin)
 	for _, e := range edit {
 		if out, err = r.followups.Change(r.Context(), a, out.Followup.ID, e); err != nil {
 			r.Fatal(err)

@@ -190,8 +190,8 @@ func (v *visit) whoseTabs() []tab {
 // org's agents and, for admins, who may read the list, everybody.
 func (v *visit) assignees() ([]identity.Member, error) {
 	ctx := v.r.Context()
-	if a, err := v.access(identity.ReadMembers); err == nil {
-		return v.choices(a, identity.MemberEnabled, identity.Agent, identity.User)
+	if v.may(identity.ReadMembers) {
+		return v.choices(identity.MemberEnabled, identity.Agent, identity.User)
 	}
 	out := []identity.Member{*v.member}
 	a, err := v.access(identity.ReadAgents)
@@ -211,10 +211,14 @@ func (v *visit) assignees() ([]identity.Member, error) {
 
 // choices are principals to choose from, a bounded number of each kind: many of one kind do not
 // crowd out another. State is one of identity.MemberFilter.
-func (v *visit) choices(a identity.Access, state string, kinds ...identity.Kind) ([]identity.Member, error) {
+func (v *visit) choices(state string, kinds ...identity.Kind) ([]identity.Member, error) {
+	a, err := v.access(identity.ReadMembers)
+	if err != nil {
+		return nil, err
+	}
 	var out []identity.Member
 	for _, kind := range kinds {
-		list, err := v.Manager.Members(v.r.Context(), a, identity.MemberFilter{Kind: kind, State: state, Limit: maxChoices})
+		list, err := v.OrgAdmin.Members(v.r.Context(), a, identity.MemberFilter{Kind: kind, State: state, Limit: maxChoices})
 		if err != nil {
 			return nil, err
 		}

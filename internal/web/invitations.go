@@ -64,7 +64,7 @@ func (v *visit) showInvitations(typed typedInvitation, problem error) error {
 	if before != "" && !identity.ValidInvitationID(before) {
 		return queryError("cursor", "is not a cursor of this list")
 	}
-	list, err := v.Manager.Invitations(v.r.Context(), a, before, adminPerPage+1)
+	list, err := v.OrgAdmin.Invitations(v.r.Context(), a, before, adminPerPage+1)
 	if err != nil {
 		return err
 	}
@@ -103,7 +103,7 @@ func (v *visit) invite() error {
 	if err != nil {
 		return err
 	}
-	i, token, err := v.Manager.Invite(ctx, a, r)
+	i, token, err := v.OrgAdmin.Invite(ctx, a, r)
 	if err != nil && !sealed(err) {
 		return again(err)
 	}
@@ -124,7 +124,7 @@ func (v *visit) revokeInvitation() error {
 	if !identity.ValidInvitationID(id) {
 		return errs.ErrNotFound
 	}
-	i, err := v.Manager.RevokeInvitation(v.r.Context(), a, id)
+	i, err := v.OrgAdmin.RevokeInvitation(v.r.Context(), a, id)
 	if err != nil {
 		return v.showInvitations(typedInvitation{}, v.audited(identity.InvitationRevoke, id, err))
 	}

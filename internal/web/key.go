@@ -42,7 +42,7 @@ func (v *visit) keyInPath(action identity.Action) (identity.Access, identity.Key
 	if !identity.ValidKeyID(id) {
 		return a, identity.Key{}, errs.ErrNotFound
 	}
-	k, err := v.Manager.Key(v.r.Context(), a, id)
+	k, err := v.OrgAdmin.Key(v.r.Context(), a, id)
 	return a, k, err
 }
 
@@ -63,7 +63,7 @@ func (v *visit) showKey(status int, k identity.Key, s *secret, problem error) er
 	return renderForm(v, status, "key", out.Key.Title, out, problem)
 }
 
-// whyNotRotate is the reason why a key cannot be rotated, as Manager.RotateKey would say it.
+// whyNotRotate is the reason why a key cannot be rotated, as OrgAdmin.RotateKey would say it.
 func (v *visit) whyNotRotate(k *identity.Key) string {
 	switch {
 	case k.Principal.Kind == identity.User && k.Principal != v.member.Principal:
@@ -86,7 +86,7 @@ func (v *visit) keyPair(k *identity.Key) (*keyPair, error) {
 	}
 	ctx, now := v.r.Context(), v.Now()
 	if k.ReplacedBy != "" {
-		next, err := v.Manager.Key(ctx, a, k.ReplacedBy)
+		next, err := v.OrgAdmin.Key(ctx, a, k.ReplacedBy)
 		if err != nil {
 			return nil, err
 		}
@@ -95,7 +95,7 @@ func (v *visit) keyPair(k *identity.Key) (*keyPair, error) {
 	if k.Replaces == "" {
 		return nil, nil
 	}
-	old, err := v.Manager.Key(ctx, a, k.Replaces)
+	old, err := v.OrgAdmin.Key(ctx, a, k.Replaces)
 	if err != nil {
 		return nil, err
 	}
@@ -119,7 +119,7 @@ func (v *visit) rotateKey() error {
 	if err != nil {
 		return err
 	}
-	k, value, err := v.Manager.RotateKey(ctx, a, old.ID, d)
+	k, value, err := v.OrgAdmin.RotateKey(ctx, a, old.ID, d)
 	if err != nil && !sealed(err) {
 		return v.showKey(http.StatusOK, old, nil, v.audited(identity.KeyRotate, old.ID, err))
 	}
@@ -132,7 +132,7 @@ func (v *visit) revokeKey() error {
 	if err != nil {
 		return v.audited(identity.KeyRevoke, v.r.PathValue("id"), err)
 	}
-	k, err := v.Manager.RevokeKey(v.r.Context(), a, old.ID)
+	k, err := v.OrgAdmin.RevokeKey(v.r.Context(), a, old.ID)
 	if err != nil {
 		return v.showKey(http.StatusOK, old, nil, v.audited(identity.KeyRevoke, old.ID, err))
 	}

@@ -120,7 +120,7 @@ func (v *visit) keysPage() error {
 	for i, view := range keyViews {
 		out.Tabs = append(out.Tabs, tab{Name: view.name, Href: v.withQuery("view", view.value), Current: i == at})
 	}
-	out.Principals, err = v.choices(a, "", identity.Agent, identity.Service, identity.User)
+	out.Principals, err = v.choices("", identity.Agent, identity.Service, identity.User)
 	if err != nil {
 		return err
 	}
@@ -143,7 +143,7 @@ func including(list []identity.Member, m identity.Member) []identity.Member {
 func (v *visit) keysIn(a identity.Access, f identity.KeyFilter, states []identity.KeyState) ([]identity.Key, error) {
 	var out []identity.Key
 	for _, f.State = range states {
-		list, err := v.Manager.Keys(v.r.Context(), a, f)
+		list, err := v.OrgAdmin.Keys(v.r.Context(), a, f)
 		if err != nil {
 			return nil, err
 		}

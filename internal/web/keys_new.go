@@ -125,15 +125,15 @@ func (v *visit) newKeyPage() error {
 
 // showNewKey shows the form with what was typed.
 func (v *visit) showNewKey(typed typedKey, problem error) error {
-	a, err := v.access(identity.ManageKeys)
+	_, err := v.access(identity.ManageKeys)
 	if err != nil {
 		return err
 	}
 	out := newKeyView{Typed: typed, Expiries: expiriesWith(typed.Expires)}
-	if out.Agents, err = v.holders(a, identity.Agent, typed.Principal); err != nil {
+	if out.Agents, err = v.holders(identity.Agent, typed.Principal); err != nil {
 		return err
 	}
-	if out.Services, err = v.holders(a, identity.Service, typed.Principal); err != nil {
+	if out.Services, err = v.holders(identity.Service, typed.Principal); err != nil {
 		return err
 	}
 	if out.Scopes, err = v.newScopeForm(typed.Scopes); err != nil {
@@ -145,9 +145,9 @@ func (v *visit) showNewKey(typed typedKey, problem error) error {
 
 // holders are the principals of a kind that can have a new key: a bounded number of them, and the
 // chosen one.
-func (v *visit) holders(a identity.Access, kind identity.Kind, chosen string) ([]identity.Member, error) {
+func (v *visit) holders(kind identity.Kind, chosen string) ([]identity.Member, error) {
 	ctx := v.r.Context()
-	list, err := v.choices(a, identity.MemberEnabled, kind)
+	list, err := v.choices(identity.MemberEnabled, kind)
 	if err != nil || len(list) < maxChoices {
 		return list, err
 	}
@@ -155,7 +155,11 @@ func (v *visit) holders(a identity.Access, kind identity.Kind, chosen string) ([
 	if err != nil || p.Kind != kind {
 		return list, nil //nolint:nilerr // nobody of this kind is chosen
 	}
-	m, err := v.Manager.Member(ctx, a, p)
+	a, err := v.access(identity.ReadMembers)
+	if err != nil {
+		return nil, err
+	}
+	m, err := v.OrgAdmin.Member(ctx, a, p)
 	switch {
 	case err != nil && errs.KindOf(err) != errs.NotFound:
 		return nil, err
@@ -204,7 +208,7 @@ func (v *visit) createKey() error {
 	if err != nil {
 		return err
 	}
-	k, value, err := v.Manager.CreateKey(ctx, a, request)
+	k, value, err := v.OrgAdmin.CreateKey(ctx, a, request)
 	if err != nil && !sealed(err) {
 		return v.showNewKey(typed, v.audited(identity.KeyCreate, typed.Principal, err))
 	}

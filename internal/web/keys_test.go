@@ -186,14 +186,14 @@ func TestViewsOfKeys(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
 	plain, admin := o.key("agent:scout", identity.TasksRead), o.key("service:crm", identity.Admin)
-	soon, _, err := o.Admins.CreateKey(t.Context(), identity.KeyRequest{
+	soon, _, err := o.Operator.CreateKey(t.Context(), identity.KeyRequest{
 		Principal: plain.Principal, Scopes: []string{"svc:tasks:read"}, ExpiresAt: orgtest.Now().Add(24 * time.Hour),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	ended := o.key("agent:scout", identity.TasksWrite)
-	if err := o.Admins.RevokeKey(t.Context(), "acme", ended.ID); err != nil {
+	if err := o.Operator.RevokeKey(t.Context(), "acme", ended.ID); err != nil {
 		t.Fatal(err)
 	}
 	all := map[string]string{"plain": plain.ID, "admin": admin.ID, "soon": soon.ID, "ended": ended.ID}
@@ -236,7 +236,7 @@ func TestKeysThatEndSoonStandInThatOrder(t *testing.T) {
 	want := make([]string, n)
 	for i := range n {
 		place := (i*31 + 7) % n // neither by id nor against it
-		k, _, err := o.Admins.CreateKey(t.Context(), identity.KeyRequest{
+		k, _, err := o.Operator.CreateKey(t.Context(), identity.KeyRequest{
 			Principal: scout, Scopes: []string{"svc:tasks:read"}, ExpiresAt: orgtest.Now().Add(time.Duration(place+1) * time.Hour),
 		})
 		if err != nil {

@@ -50,12 +50,12 @@ func newSite(t *testing.T, st *store.Store) *site {
 	s := &site{hashes: &counter{}}
 	s.clock.Store(time.Now().Unix())
 	now := func() time.Time { return time.Unix(s.clock.Load(), 0).UTC() }
-	admins := identity.NewAdmins(st.Identity(), now, orgtest.NewID)
-	if _, err := admins.CreateOrg(t.Context(), "acme", ""); err != nil {
+	operator := identity.NewOperator(st.Identity(), now, orgtest.NewID)
+	if _, err := operator.CreateOrg(t.Context(), "acme", ""); err != nil {
 		t.Fatal(err)
 	}
 	ada := identity.Principal{Org: "acme", Kind: identity.User, ID: "ada"}
-	if _, err := admins.CreateMember(t.Context(), ada, "", false); err != nil {
+	if _, err := operator.CreateMember(t.Context(), ada, "", false); err != nil {
 		t.Fatal(err)
 	}
 	accounts := account.New(st.Accounts(), st.Audit(), s.hashes, now)

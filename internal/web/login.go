@@ -229,7 +229,7 @@ func (p *Pages) setup(w http.ResponseWriter, r *http.Request) {
 }
 
 func (p *Pages) joinPage(w http.ResponseWriter, r *http.Request) {
-	i, err := p.Manager.Invitation(r.Context(), r.PathValue("token"))
+	i, err := p.OrgAdmin.Invitation(r.Context(), r.PathValue("token"))
 	if err != nil {
 		p.failed(w, r, err)
 		return
@@ -255,7 +255,7 @@ func (p *Pages) joinView(r *http.Request, i *identity.Invitation) view {
 
 func (p *Pages) join(w http.ResponseWriter, r *http.Request) {
 	token, password := r.PathValue("token"), r.PostFormValue("password")
-	i, err := p.Manager.Invitation(r.Context(), token)
+	i, err := p.OrgAdmin.Invitation(r.Context(), token)
 	if err != nil {
 		p.failed(w, r, err)
 		return
@@ -270,7 +270,7 @@ func (p *Pages) join(w http.ResponseWriter, r *http.Request) {
 		hash, err = p.Accounts.HashPassword(r.Context(), who, password)
 	}
 	if err == nil {
-		if _, err = p.Manager.Accept(r.Context(), token, hash); err == nil {
+		if _, err = p.OrgAdmin.Accept(r.Context(), token, hash); err == nil {
 			signed, err = p.Accounts.Joined(r.Context(), who)
 		}
 	}

@@ -45,7 +45,7 @@ func (v *visit) memberInPath(action identity.Action) (identity.Access, identity.
 	if err != nil {
 		return a, identity.Member{}, errs.ErrNotFound
 	}
-	m, err := v.Manager.Member(v.r.Context(), a, p)
+	m, err := v.OrgAdmin.Member(v.r.Context(), a, p)
 	return a, m, err
 }
 
@@ -56,7 +56,7 @@ var presetFor = map[identity.Kind]string{identity.Agent: "worker", identity.Serv
 
 // showMember shows a principal with its keys.
 func (v *visit) showMember(m identity.Member, name string, problem error) error {
-	a, err := v.access(identity.ReadMembers)
+	a, err := v.access(identity.ReadKeys)
 	if err != nil {
 		return err
 	}
@@ -67,7 +67,7 @@ func (v *visit) showMember(m identity.Member, name string, problem error) error 
 		out.Agent = v.agentPath(m.ID)
 	}
 	f := identity.KeyFilter{Principal: m.Principal, State: identity.KeyLive, Limit: memberKeys + 1}
-	list, err := v.Manager.Keys(v.r.Context(), a, f)
+	list, err := v.OrgAdmin.Keys(v.r.Context(), a, f)
 	if err != nil {
 		return err
 	}
@@ -84,7 +84,7 @@ func (v *visit) showMember(m identity.Member, name string, problem error) error 
 			out.Used = row.LastUsedAt
 		}
 	}
-	if out.Seen, err = v.lastSeen(a, out.Ref); err != nil {
+	if out.Seen, err = v.lastSeen(out.Ref); err != nil {
 		return err
 	}
 	if v.may(identity.ManageKeys) && !m.Disabled && (m.Kind != identity.User || out.Self) {
@@ -105,7 +105,7 @@ func (v *visit) changeMember() error {
 	}
 	ctx, _, err := v.begin()
 	if err == nil {
-		_, err = v.Manager.UpdateMember(ctx, a, m.Principal, edit)
+		_, err = v.OrgAdmin.UpdateMember(ctx, a, m.Principal, edit)
 	}
 	if err != nil {
 		return v.showMember(m, name, v.audited(identity.MemberUpdate, m.Ref(), err))

@@ -99,7 +99,7 @@ func (v *visit) showMembers(kind string, typed typedMember, problem error) error
 			Name: capital(cmp.Or(state, "all")), Href: link(v.base()+"/members", "kind", kind, "state", state), Current: state == f.State,
 		})
 	}
-	list, err := v.Manager.Members(v.r.Context(), a, f)
+	list, err := v.OrgAdmin.Members(v.r.Context(), a, f)
 	if err != nil {
 		return err
 	}
@@ -111,7 +111,7 @@ func (v *visit) showMembers(kind string, typed typedMember, problem error) error
 	for i := range list {
 		row := memberRow{Member: list[i]}
 		if f.Kind == identity.User {
-			if row.Seen, err = v.lastSeen(a, row.Ref()); err != nil {
+			if row.Seen, err = v.lastSeen(row.Ref()); err != nil {
 				return err
 			}
 		}
@@ -123,8 +123,12 @@ func (v *visit) showMembers(kind string, typed typedMember, problem error) error
 
 // lastSeen is when the audit log names the principal as an actor for the last time. Whoever signs
 // in is named.
-func (v *visit) lastSeen(a identity.Access, ref string) (time.Time, error) {
-	list, err := v.Manager.Audit(v.r.Context(), a, identity.AuditFilter{Actor: ref, Limit: 1})
+func (v *visit) lastSeen(ref string) (time.Time, error) {
+	a, err := v.access(identity.ReadAudit)
+	if err != nil {
+		return time.Time{}, err
+	}
+	list, err := v.OrgAdmin.Audit(v.r.Context(), a, identity.AuditFilter{Actor: ref, Limit: 1})
 	if err != nil || len(list) == 0 {
 		return time.Time{}, err
 	}
@@ -152,7 +156,7 @@ func (v *visit) createMember() error {
 	if err != nil {
 		return err
 	}
-	m, err := v.Manager.CreateMember(ctx, a, kind, typed.ID, typed.Name, typed.Admin)
+	m, err := v.OrgAdmin.CreateMember(ctx, a, kind, typed.ID, typed.Name, typed.Admin)
 	if err != nil {
 		return v.showMembers(shown, typed, v.audited(identity.MemberCreate, ref, err))
 	}

@@ -192,7 +192,7 @@ func (p *Pages) JoinLinked(r *http.Request, token string) (*identity.Member, err
 	if len(list) == 0 {
 		return nil, identity.ErrMissing
 	}
-	i, err := p.Manager.Invitation(r.Context(), token)
+	i, err := p.OrgAdmin.Invitation(r.Context(), token)
 	if err != nil {
 		return nil, err
 	}

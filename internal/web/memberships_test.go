@@ -28,8 +28,8 @@ type town struct {
 	*testing.T
 	http.Handler
 	accounts *account.Accounts
-	manager  *identity.Manager
-	admins   *identity.Admins
+	orgAdmin *identity.OrgAdmin
+	operator *identity.Operator
 	now      time.Time
 	cookie   string
 	provider *vouching
@@ -39,14 +39,14 @@ func newTown(t *testing.T, st *store.Store) *town {
 	t.Helper()
 	w := &town{T: t, provider: &vouching{who: account.Arrival{Org: "acme", Issuer: "https://id.example"}}, now: time.Now().UTC().Truncate(time.Second)}
 	now := func() time.Time { return w.now }
-	w.admins = identity.NewAdmins(st.Identity(), now, orgtest.NewID)
+	w.operator = identity.NewOperator(st.Identity(), now, orgtest.NewID)
 	w.accounts = account.New(st.Accounts(), st.Audit(), &counter{}, now)
-	w.manager = identity.NewManager(st.Identity(), st.Audit(), agent.NewRegistry(st.Agents(), now), now, orgtest.NewID)
+	w.orgAdmin = identity.NewOrgAdmin(st.Identity(), st.Audit(), agent.NewRegistry(st.Agents(), now), now, orgtest.NewID)
 	for _, p := range []identity.Principal{w.user("acme", "ada"), w.user("beta", "lovelace")} {
-		if _, err := w.admins.CreateOrg(t.Context(), p.Org, ""); err != nil {
+		if _, err := w.operator.CreateOrg(t.Context(), p.Org, ""); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := w.admins.CreateMember(t.Context(), p, "", true); err != nil {
+		if _, err := w.operator.CreateMember(t.Context(), p, "", true); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := w.accounts.SetPassword(t.Context(), p, rightPassword+" "+p.Org); err != nil {
@@ -56,7 +56,7 @@ func newTown(t *testing.T, st *store.Store) *town {
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
 	router := httpx.NewRouter(httpx.Options{Logger: log})
 	pages, err := web.New(router, web.Options{
-		Accounts: w.accounts, Manager: w.manager, Sessions: st.Sessions(), PublicURL: "http://parley.test", Logger: log, Now: now,
+		Accounts: w.accounts, OrgAdmin: w.orgAdmin, Sessions: st.Sessions(), PublicURL: "http://parley.test", Logger: log, Now: now,
 		Providers: []web.Provider{w.provider},
 	})
 	if err != nil {
@@ -207,10 +207,10 @@ func TestOneSessionInSeveralOrgs(t *testing.T) {
 
 	// A role that is taken in one org is taken there only.
 	other := w.user("acme", "eve")
-	if _, err := w.admins.CreateMember(t.Context(), other, "", true); err != nil {
+	if _, err := w.operator.CreateMember(t.Context(), other, "", true); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.admins.SetAdmin(t.Context(), w.user("acme", "ada"), false); err != nil {
+	if _, err := w.operator.SetAdmin(t.Context(), w.user("acme", "ada"), false); err != nil {
 		t.Fatal(err)
 	}
 	w.want("/api/v1/orgs/acme/who", nil, 200, "acme/ada svc:tasks:read svc:tasks:write svc:a2a:write")
@@ -255,7 +255,7 @@ func TestJoiningAndLeavingALinkedOrg(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, token, err := w.manager.Invite(t.Context(), access, identity.InvitationRequest{User: "countess"})
+	_, token, err := w.orgAdmin.Invite(t.Context(), access, identity.InvitationRequest{User: "countess"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -306,7 +306,7 @@ func TestConfirmingWithThePassword(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, token, err := w.manager.Invite(t.Context(), access, identity.InvitationRequest{User: "countess"})
+	_, token, err := w.orgAdmin.Invite(t.Context(), access, identity.InvitationRequest{User: "countess"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -330,7 +330,7 @@ func TestConfirmingWithThePassword(t *testing.T) {
 func TestConfirmingWithoutAPassword(t *testing.T) {
 	t.Parallel()
 	w := newTown(t, sqlite(t))
-	if _, err := w.admins.CreateMember(t.Context(), w.user("acme", "cy"), "", false); err != nil {
+	if _, err := w.operator.CreateMember(t.Context(), w.user("acme", "cy"), "", false); err != nil {
 		t.Fatal(err)
 	}
 	w.signInWith(account.Arrival{Org: "acme", Issuer: "https://id.example", Subject: "s", Provider: "Acme", User: "cy"})
@@ -380,7 +380,7 @@ func (w *town) signInWith(who account.Arrival, form ...string) {
 func TestAProviderOpensItsOwnOrgOnly(t *testing.T) {
 	t.Parallel()
 	w := newTown(t, sqlite(t))
-	if _, err := w.admins.CreateMember(t.Context(), w.user("acme", "cy"), "", false); err != nil {
+	if _, err := w.operator.CreateMember(t.Context(), w.user("acme", "cy"), "", false); err != nil {
 		t.Fatal(err)
 	}
 	cy := account.Arrival{Org: "acme", Issuer: "https://id.example", Subject: "s", Provider: "Acme", User: "cy"}

@@ -25,7 +25,11 @@ type navItem struct {
 // nav makes the menu for the page that is shown.
 func (v *visit) nav() (identity.Org, nav, error) {
 	var n nav
-	org, err := v.Manager.Org(v.r.Context(), v.caller)
+	self, err := v.access(identity.ReadSelf)
+	if err != nil {
+		return identity.Org{}, n, err
+	}
+	org, err := v.OrgAdmin.Org(v.r.Context(), self)
 	if err != nil {
 		return org, n, err
 	}
@@ -86,6 +90,9 @@ func (v *visit) waiting() (proposals, followups int64, err error) {
 	}
 	counts, err := v.counts(a, proposal.Query{})
 	if err != nil {
+		return 0, 0, err
+	}
+	if a, err = v.access(identity.ListFollowups); err != nil {
 		return 0, 0, err
 	}
 	// A page past the end: they are counted and not read.

@@ -211,7 +211,11 @@ func (v *visit) outputFile() error {
 		return err
 	}
 	ctx := v.r.Context()
-	f, err := v.Followups.Get(ctx, a, v.r.PathValue("id"))
+	of, err := v.access(identity.ReadFollowup)
+	if err != nil {
+		return err
+	}
+	f, err := v.Followups.Get(ctx, of, v.r.PathValue("id"))
 	if err != nil {
 		return err
 	}

@@ -19,7 +19,11 @@ type program struct {
 
 // programs are those that act for the member; more: there are others.
 func (v *visit) programs() (list []program, more bool, err error) {
-	found, more, err := v.Programs.Programs(v.r.Context(), v.member.Principal)
+	a, err := v.access(identity.ManageOwnCredentials)
+	if err != nil {
+		return nil, false, err
+	}
+	found, more, err := v.Programs.Programs(v.r.Context(), a)
 	for i := range found {
 		list = append(list, showProgram(&found[i]))
 	}
@@ -57,7 +61,11 @@ func day(t time.Time) string { return t.UTC().Format("2006-01-02 15:04") + " UTC
 
 // endProgram takes back what a program was allowed.
 func (v *visit) endProgram() error {
-	if err := v.Programs.EndProgram(v.r.Context(), v.member.Principal, v.r.PathValue("id")); err != nil {
+	a, err := v.access(identity.ManageOwnCredentials)
+	if err != nil {
+		return err
+	}
+	if err := v.Programs.EndProgram(v.r.Context(), a, v.r.PathValue("id")); err != nil {
 		return err
 	}
 	return v.done(v.accountPath(), "The program can no longer act for you.")

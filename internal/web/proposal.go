@@ -81,29 +81,29 @@ func (v *visit) showProposal(typed decisionForm, problem error) error {
 	}
 	view.MayReject = view.Decision.allows(proposal.Rejected)
 	if problem != nil && errs.KindOf(problem) == errs.Stale {
-		if view.Changed, err = v.textChange(a, &p, typed.TextVersion); err != nil {
+		if view.Changed, err = v.textChange(&p, typed.TextVersion); err != nil {
 			return err
 		}
 	}
-	if view.Evidence, err = v.evidence(a, &p); err != nil {
+	if view.Evidence, err = v.evidence(&p); err != nil {
 		return err
 	}
 	if view.Votes, err = v.votes(a, id); err != nil {
 		return err
 	}
-	if view.History, err = v.history(a, id); err != nil {
+	if view.History, err = v.history(id); err != nil {
 		return err
 	}
 	if p.Status == proposal.Draft || p.Status == proposal.Open {
 		// The page is of use without them while the search is busy.
-		if view.Similar, err = v.similarTo(a, p.Title, p.Problem, p.ID); err != nil && errs.KindOf(err) != errs.Unavailable {
+		if view.Similar, err = v.similarTo(p.Title, p.Problem, p.ID); err != nil && errs.KindOf(err) != errs.Unavailable {
 			return err
 		}
 	}
 	if view.Original, err = v.proposalWith(p.DuplicateOf); err != nil {
 		return err
 	}
-	if view.Followup, err = v.followupCard(a, p.FollowupID); err != nil {
+	if view.Followup, err = v.followupCard(p.FollowupID); err != nil {
 		return err
 	}
 	return renderForm(v, http.StatusOK, "proposal", p.Title, view, problem)
@@ -143,13 +143,14 @@ type evidenceView struct {
 const maxEvidence = 10
 
 // evidence reads the reports behind a proposal; nil: it was not filed from friction.
-func (v *visit) evidence(a identity.Access, p *proposal.Proposal) (*evidenceView, error) {
+func (v *visit) evidence(p *proposal.Proposal) (*evidenceView, error) {
 	if p.Fingerprint == "" {
 		return nil, nil
 	}
 	out := &evidenceView{Fingerprint: p.Fingerprint, Count: p.Evidence}
-	if !v.may(identity.ReadFriction) {
-		return out, nil
+	a, err := v.access(identity.ReadFriction)
+	if err != nil {
+		return out, nil //nolint:nilerr // the number is all that the member may see
 	}
 	f, reports, err := v.Frictions.Get(v.r.Context(), a, p.Fingerprint)
 	if err != nil {
@@ -228,9 +229,10 @@ type followupCard struct {
 }
 
 // followupCard reads the follow-up; nil: there is none.
-func (v *visit) followupCard(a identity.Access, id string) (*followupCard, error) {
-	if id == "" || !v.may(identity.ReadFollowup) {
-		return nil, nil
+func (v *visit) followupCard(id string) (*followupCard, error) {
+	a, err := v.access(identity.ReadFollowup)
+	if id == "" || err != nil {
+		return nil, nil //nolint:nilerr // not shown
 	}
 	f, err := v.Followups.Get(v.r.Context(), a, id)
 	if err != nil {
@@ -245,12 +247,16 @@ func (v *visit) followupCard(a identity.Access, id string) (*followupCard, error
 }
 
 // similarTo lists likely duplicates of a text, other than the proposal itself.
-func (v *visit) similarTo(a identity.Access, title, problem, except string) ([]proposal.Likely, error) {
+func (v *visit) similarTo(title, problem, except string) ([]proposal.Likely, error) {
 	if strings.TrimSpace(title+problem) == "" {
 		return nil, nil
 	}
 	to := proposal.SimilarTo{
 		Title: clipRunes(title, proposal.MaxTitle), Problem: clipRunes(problem, proposal.MaxText), Except: except,
+	}
+	a, err := v.access(identity.ListProposals)
+	if err != nil {
+		return nil, err
 	}
 	return v.Proposals.Similar(v.r.Context(), a, to, 0)
 }

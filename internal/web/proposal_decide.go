@@ -91,7 +91,7 @@ func (v *visit) decide() error {
 	typed := v.decisionForm()
 	done, err := v.resolve(a, id, typed)
 	if err != nil {
-		return v.showProposal(typed, v.decisionProblem(a, id, err))
+		return v.showProposal(typed, v.decisionProblem(id, err))
 	}
 	said := decided(&done.Proposal)
 	if f := done.Proposal.FollowupID; f != "" && done.Proposal.Status == proposal.Approved {
@@ -129,12 +129,16 @@ func (v *visit) resolve(a identity.Access, id string, typed decisionForm) (propo
 }
 
 // decisionProblem words a refusal for people who read the page.
-func (v *visit) decisionProblem(a identity.Access, id string, err error) error {
+func (v *visit) decisionProblem(id string, err error) error {
 	switch {
 	case errs.KindOf(err) == errs.Stale:
 		return errs.New(errs.Stale, "proposal.text_changed",
 			"it changed while you read, so nothing was decided; see what changed, then decide again")
 	case errs.KindOf(err) == errs.Conflict:
+		a, readErr := v.access(identity.ReadProposal)
+		if readErr != nil {
+			return err
+		}
 		cur, readErr := v.Proposals.Get(v.r.Context(), a, id)
 		if readErr != nil {
 			return err

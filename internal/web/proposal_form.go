@@ -99,11 +99,7 @@ func (v *visit) look(f proposalForm) (looked bool, err error) {
 	case doPreview:
 		f.Preview = true
 	case doCheck:
-		a, err := v.access(identity.ReadProposal)
-		if err != nil {
-			return true, err
-		}
-		if f.Similar, err = v.similarView(a, f.Title, f.Problem, f.ID); err != nil {
+		if f.Similar, err = v.similarView(f.Title, f.Problem, f.ID); err != nil {
 			return true, err
 		}
 	default:
@@ -202,7 +198,7 @@ func (v *visit) editFailed(a identity.Access, f proposalForm, problem error) err
 	if err != nil {
 		return err
 	}
-	if f.Changed, err = v.textChange(a, &cur.Proposal, f.TextVersion); err != nil {
+	if f.Changed, err = v.textChange(&cur.Proposal, f.TextVersion); err != nil {
 		return err
 	}
 	f.TextVersion = cur.Proposal.TextVersion

@@ -36,8 +36,8 @@ const (
 
 // history reads a part of the timeline. The store counts its pages from the oldest entry, so
 // the number of a page ("history" in the URL) stays the same while entries are added.
-func (v *visit) history(a identity.Access, id string) (historyView, error) {
-	_, total, err := v.historyPage(a, id, 1, 1)
+func (v *visit) history(id string) (historyView, error) {
+	_, total, err := v.historyPage(id, 1, 1)
 	if err != nil {
 		return historyView{}, err
 	}
@@ -50,14 +50,14 @@ func (v *visit) history(a identity.Access, id string) (historyView, error) {
 	if at < 1 {
 		return out, nil
 	}
-	entries, _, err := v.historyPage(a, id, at, historyPerPage)
+	entries, _, err := v.historyPage(id, at, historyPerPage)
 	if err != nil {
 		return out, err
 	}
 	first := at // the oldest page shown
 	if at == last && at > 1 && len(entries) < historyPerPage/2 {
 		first--
-		before, _, err := v.historyPage(a, id, first, historyPerPage)
+		before, _, err := v.historyPage(id, first, historyPerPage)
 		if err != nil {
 			return out, err
 		}
@@ -75,7 +75,11 @@ func (v *visit) history(a identity.Access, id string) (historyView, error) {
 	return out, nil
 }
 
-func (v *visit) historyPage(a identity.Access, id string, page, limit int) ([]proposal.Entry, int64, error) {
+func (v *visit) historyPage(id string, page, limit int) ([]proposal.Entry, int64, error) {
+	a, err := v.access(identity.ReadProposal)
+	if err != nil {
+		return nil, 0, err
+	}
 	return v.Proposals.History(v.r.Context(), a, id, &proposal.Paging{Page: page, Limit: limit})
 }
 
@@ -105,21 +109,21 @@ var textFields = []string{"title", "problem", "suggested_fix"}
 
 // textChange compares the text with an earlier version of it. The earlier text is what the
 // edits since then replaced.
-func (v *visit) textChange(a identity.Access, p *proposal.Proposal, since int64) (*changedView, error) {
+func (v *visit) textChange(p *proposal.Proposal, since int64) (*changedView, error) {
 	out := &changedView{}
 	missing := p.TextVersion - since
 	if since < 1 || missing < 1 {
 		return nil, nil
 	}
 	const limit = proposal.MaxLimit
-	_, total, err := v.historyPage(a, p.ID, 1, 1)
+	_, total, err := v.historyPage(p.ID, 1, 1)
 	if err != nil {
 		return nil, err
 	}
 	from := map[string]string{}
 	last := int((total + limit - 1) / limit)
 	for page := last; page > 0 && page > last-maxLookBack && missing > 0; page-- {
-		entries, _, err := v.historyPage(a, p.ID, page, limit)
+		entries, _, err := v.historyPage(p.ID, page, limit)
 		if err != nil {
 			return nil, err
 		}

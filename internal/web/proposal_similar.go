@@ -4,7 +4,6 @@ import (
 	"net/http"
 
 	"github.com/parley-dev/parley/internal/errs"
-	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/internal/proposal"
 )
 
@@ -16,8 +15,8 @@ type similarView struct {
 	Items  []proposal.Likely
 }
 
-func (v *visit) similarView(a identity.Access, title, problem, except string) (similarView, error) {
-	items, err := v.similarTo(a, title, problem, except)
+func (v *visit) similarView(title, problem, except string) (similarView, error) {
+	items, err := v.similarTo(title, problem, except)
 	if err != nil && errs.KindOf(err) == errs.Unavailable {
 		return similarView{Busy: true}, nil
 	}
@@ -29,13 +28,9 @@ const maxSimilarText = 2_000
 
 // similarFragment answers a script that asks for likely duplicates while a person types.
 func (v *visit) similarFragment() error {
-	a, err := v.access(identity.ReadProposal)
-	if err != nil {
-		return err
-	}
 	q := v.r.URL.Query()
 	title, problem := clipRunes(q.Get("title"), proposal.MaxTitle), clipRunes(q.Get("problem"), maxSimilarText)
-	view, err := v.similarView(a, title, problem, q.Get("except"))
+	view, err := v.similarView(title, problem, q.Get("except"))
 	if err != nil {
 		return err
 	}

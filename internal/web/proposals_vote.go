@@ -35,7 +35,7 @@ func (v *visit) vote() error {
 // cast sets the vote and says what it is now.
 func (v *visit) cast(a identity.Access, id string) (string, error) {
 	ctx, choice := v.r.Context(), v.value("choice")
-	cur, err := v.Proposals.Get(ctx, a, id)
+	cur, err := v.voted(id)
 	if err != nil {
 		return "", err
 	}
@@ -71,13 +71,22 @@ func (v *visit) cast(a identity.Access, id string) (string, error) {
 // castAgain is for a page that was left and found again: it sent this choice before, and the vote
 // was changed since. A vote that is still so is not cast twice.
 func (v *visit) castAgain(a identity.Access, id string, b proposal.Ballot) error {
-	cur, err := v.Proposals.Get(v.r.Context(), a, id)
+	cur, err := v.voted(id)
 	if err != nil || v.votedSo(cur, b) {
 		return err
 	}
 	b.Once = nil
 	_, err = v.Proposals.Vote(v.r.Context(), a, id, b)
 	return err
+}
+
+// voted reads the proposal with the member's vote.
+func (v *visit) voted(id string) (proposal.Current, error) {
+	a, err := v.access(identity.ReadProposal)
+	if err != nil {
+		return proposal.Current{}, err
+	}
+	return v.Proposals.Get(v.r.Context(), a, id)
 }
 
 // votedSo reports whether the ballot would change nothing.

@@ -41,16 +41,18 @@ func (v *visit) settingsPage() error { return v.showSettings(nil, nil) }
 
 // showSettings shows the settings, with what was typed into a form that was refused.
 func (v *visit) showSettings(typed *settingsView, problem error) error {
-	a, err := v.access(identity.ManageFriction)
+	if _, err := v.access(identity.ManageFriction); err != nil {
+		return err
+	}
+	a, err := v.access(identity.ReadFriction)
 	if err != nil {
 		return err
 	}
-	ctx := v.r.Context()
 	out := settingsView{
 		Default: friction.DefaultThreshold, Min: friction.MinThreshold, Max: friction.MaxThreshold,
 		MaxTitle: proposal.MaxNoteTitle, MaxText: proposal.MaxNote,
 	}
-	n, err := v.Frictions.Threshold(ctx, a)
+	n, err := v.Frictions.Threshold(v.r.Context(), a)
 	if err != nil {
 		return err
 	}
@@ -58,7 +60,7 @@ func (v *visit) showSettings(typed *settingsView, problem error) error {
 	if !out.Files {
 		out.Threshold = strconv.Itoa(friction.DefaultThreshold)
 	}
-	if out.Notes, err = v.Proposals.Notes(ctx, a); err != nil {
+	if out.Notes, err = v.savedNotes(); err != nil {
 		return err
 	}
 	if typed != nil {

@@ -103,7 +103,7 @@ func (p *Pages) ssoLogin(w http.ResponseWriter, r *http.Request, op Provider) {
 
 func (p *Pages) ssoJoin(w http.ResponseWriter, r *http.Request, op Provider) {
 	token := r.PathValue("token")
-	i, err := p.Manager.Invitation(r.Context(), token)
+	i, err := p.OrgAdmin.Invitation(r.Context(), token)
 	if err != nil {
 		p.failed(w, r, err)
 		return

@@ -34,7 +34,7 @@ import (
 // Options are what the pages need.
 type Options struct {
 	Accounts  *account.Accounts
-	Manager   *identity.Manager
+	OrgAdmin  *identity.OrgAdmin
 	Proposals *proposal.Proposals
 	Followups *followup.Followups
 	Frictions *friction.Frictions

@@ -21,7 +21,7 @@ func frictionKey(t *testing.T, id string) string {
 		t.Fatal(err)
 	}
 	defer op.Close()
-	_, key, err := op.Admins.CreateKey(t.Context(), identity.KeyRequest{
+	_, key, err := op.Identity.CreateKey(t.Context(), identity.KeyRequest{
 		Principal: identity.Principal{Org: "main", Kind: identity.Agent, ID: id}, Scopes: []string{"svc:a2a:serve", "svc:tasks:write"},
 	})
 	if err != nil {

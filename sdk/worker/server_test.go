@@ -86,7 +86,7 @@ func register(id string) (key string) {
 	} else if _, err := op.Agents.Create(context.Background(), agent.Agent{ID: id, Org: "main", Name: id}); err != nil {
 		panic(err)
 	}
-	_, key, err = op.Admins.CreateKey(context.Background(), identity.KeyRequest{
+	_, key, err = op.Identity.CreateKey(context.Background(), identity.KeyRequest{
 		Principal: identity.Principal{Org: "main", Kind: identity.Agent, ID: id}, Scopes: []string{"svc:a2a:serve"},
 	})
 	if err != nil {

@@ -15,11 +15,11 @@ import (
 func (w *world) userOf(org, id, password string) identity.Principal {
 	w.Helper()
 	ctx := w.Context()
-	if _, err := w.admins.CreateOrg(ctx, org, ""); err != nil && errs.KindOf(err) != errs.Conflict {
+	if _, err := w.operator.CreateOrg(ctx, org, ""); err != nil && errs.KindOf(err) != errs.Conflict {
 		w.Fatal(err)
 	}
 	p := identity.Principal{Org: org, Kind: identity.User, ID: id}
-	_, err := w.admins.CreateMember(ctx, p, "", false)
+	_, err := w.operator.CreateMember(ctx, p, "", false)
 	w.must(err)
 	if password != "" {
 		_, err = w.people().SetPassword(ctx, p, password)

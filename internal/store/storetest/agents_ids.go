@@ -18,7 +18,7 @@ import (
 func (w *world) orgs(orgs ...string) {
 	w.Helper()
 	for _, org := range orgs {
-		_, err := w.admins.CreateOrg(w.Context(), org, "")
+		_, err := w.operator.CreateOrg(w.Context(), org, "")
 		w.must(err)
 	}
 }
@@ -117,7 +117,7 @@ func testNewAgentIsThere(w *world) {
 	if a, _, err := w.agents.Reach(ctx, "other", "bob"); err != nil || a.Org != "acme" {
 		w.Fatalf("%+v, %v", a, err)
 	}
-	elsewhere := agent.NewRegistry(w.store.Agents(), w.now)
+	elsewhere := newAgents(w.store.Agents(), w.now)
 	_, err := elsewhere.Create(ctx, agent.Agent{ID: "bob", Org: "other", Name: "Bob"})
 	w.must(err)
 	if a, err := w.agents.Own(ctx, "other", "bob"); err != nil || a.Org != "other" {
@@ -178,7 +178,7 @@ func testPublicNameRace(w *world) {
 }
 
 // registered shows the registry to the task service.
-type registered struct{ agents *agent.Registry }
+type registered struct{ agents *registry }
 
 func (r registered) Target(ctx context.Context, org, id string) (task.Target, *task.Target, error) {
 	a, other, err := r.agents.Reach(ctx, org, id)

@@ -12,33 +12,33 @@ import (
 
 func testOrgsAndMembers(w *world) {
 	ctx := w.Context()
-	acme, err := w.admins.CreateOrg(ctx, "acme", "Acme Ltd")
+	acme, err := w.operator.CreateOrg(ctx, "acme", "Acme Ltd")
 	w.must(err)
-	_, err = w.admins.CreateOrg(ctx, "acme", "")
+	_, err = w.operator.CreateOrg(ctx, "acme", "")
 	w.want(err, errs.Conflict)
-	_, err = w.admins.CreateOrg(ctx, "Acme", "")
+	_, err = w.operator.CreateOrg(ctx, "Acme", "")
 	w.want(err, errs.Invalid)
-	orgs, err := w.admins.Orgs(ctx)
+	orgs, err := w.operator.Orgs(ctx)
 	w.must(err)
 	if diff := cmp.Diff([]identity.Org{acme}, orgs); diff != "" {
 		w.Error(diff)
 	}
 
-	ann, err := w.admins.CreateMember(ctx, identity.Principal{Org: "acme", Kind: identity.User, ID: "ann"}, "Ann", true)
+	ann, err := w.operator.CreateMember(ctx, identity.Principal{Org: "acme", Kind: identity.User, ID: "ann"}, "Ann", true)
 	w.must(err)
-	crm, err := w.admins.CreateMember(ctx, identity.Principal{Org: "acme", Kind: identity.Service, ID: "crm"}, "", false)
+	crm, err := w.operator.CreateMember(ctx, identity.Principal{Org: "acme", Kind: identity.Service, ID: "crm"}, "", false)
 	w.must(err)
-	_, err = w.admins.CreateMember(ctx, ann.Principal, "", false)
+	_, err = w.operator.CreateMember(ctx, ann.Principal, "", false)
 	w.want(err, errs.Conflict)
-	_, err = w.admins.CreateMember(ctx, identity.Principal{Org: "nowhere", Kind: identity.User, ID: "ann"}, "", false)
+	_, err = w.operator.CreateMember(ctx, identity.Principal{Org: "nowhere", Kind: identity.User, ID: "ann"}, "", false)
 	w.want(err, errs.NotFound)
 
-	all, err := w.admins.Members(ctx, "acme", "")
+	all, err := w.operator.Members(ctx, "acme", "")
 	w.must(err)
 	if diff := cmp.Diff([]identity.Member{crm, ann}, all); diff != "" {
 		w.Error(diff)
 	}
-	users, err := w.admins.Members(ctx, "acme", identity.User)
+	users, err := w.operator.Members(ctx, "acme", identity.User)
 	w.must(err)
 	if diff := cmp.Diff([]identity.Member{ann}, users); diff != "" {
 		w.Error(diff)
@@ -54,9 +54,9 @@ func testOrgsAndMembers(w *world) {
 
 func testAgents(w *world) {
 	ctx := w.Context()
-	_, err := w.admins.CreateOrg(ctx, "acme", "")
+	_, err := w.operator.CreateOrg(ctx, "acme", "")
 	w.must(err)
-	_, err = w.admins.CreateOrg(ctx, "other", "")
+	_, err = w.operator.CreateOrg(ctx, "other", "")
 	w.must(err)
 	scout, err := w.agents.Create(ctx, agent.Agent{
 		ID: "scout", Org: "acme", Name: "Scout", Description: "Looks around.", Skills: []string{"search", "C++"}, Public: true,
@@ -130,16 +130,16 @@ func testProfiles(w *world) {
 
 func testKeys(w *world) {
 	ctx := w.Context()
-	_, err := w.admins.CreateOrg(ctx, "acme", "")
+	_, err := w.operator.CreateOrg(ctx, "acme", "")
 	w.must(err)
 	ann := identity.Principal{Org: "acme", Kind: identity.User, ID: "ann"}
 	request := identity.KeyRequest{Principal: ann, Name: "laptop", Scopes: []string{"svc:tasks:read", "agent:*"}, CreatedBy: "cli"}
-	_, _, err = w.admins.CreateKey(ctx, request)
+	_, _, err = w.operator.CreateKey(ctx, request)
 	w.want(err, errs.NotFound)
-	_, err = w.admins.CreateMember(ctx, ann, "", false)
+	_, err = w.operator.CreateMember(ctx, ann, "", false)
 	w.must(err)
 	request.ExpiresAt = w.clock.Add(time.Hour)
-	key, secret, err := w.admins.CreateKey(ctx, request)
+	key, secret, err := w.operator.CreateKey(ctx, request)
 	w.must(err)
 
 	got, err := w.store.Identity().KeyByHash(ctx, identity.HashSecret(secret))
@@ -158,7 +158,7 @@ func testKeys(w *world) {
 		w.Errorf("caller is %+v", caller)
 	}
 	w.must(auth.Flush(ctx))
-	keys, err := w.admins.Keys(ctx, "acme")
+	keys, err := w.operator.Keys(ctx, "acme")
 	w.must(err)
 	if len(keys) != 1 || keys[0].LastUsedAt.IsZero() {
 		w.Errorf("keys are %+v; want one with its last use", keys)
@@ -166,8 +166,8 @@ func testKeys(w *world) {
 
 	before, err := w.store.Identity().Epoch(ctx)
 	w.must(err)
-	w.want(w.admins.RevokeKey(ctx, "other", key.ID), errs.NotFound)
-	w.must(w.admins.RevokeKey(ctx, "acme", key.ID))
+	w.want(w.operator.RevokeKey(ctx, "other", key.ID), errs.NotFound)
+	w.must(w.operator.RevokeKey(ctx, "acme", key.ID))
 	if after, err := w.store.Identity().Epoch(ctx); err != nil || after <= before {
 		w.Errorf("epoch went from %d to %d (%v); a revocation must raise it", before, after, err)
 	}
@@ -179,7 +179,7 @@ func testKeys(w *world) {
 	w.want(err, errs.Unauthenticated)
 
 	request.ExpiresAt = w.now().Add(time.Minute)
-	_, brief, err := w.admins.CreateKey(ctx, request)
+	_, brief, err := w.operator.CreateKey(ctx, request)
 	w.must(err)
 	_, err = auth.Authenticate(ctx, brief)
 	w.must(err)
@@ -192,7 +192,7 @@ func testBootstrap(w *world) {
 	ctx := w.Context()
 	firsts := make([]*identity.First, 8)
 	race(w, len(firsts), func(i int) error {
-		first, err := w.admins.Bootstrap(ctx)
+		first, err := w.operator.Bootstrap(ctx)
 		firsts[i] = first
 		return err
 	})

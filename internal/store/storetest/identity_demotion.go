@@ -13,17 +13,17 @@ import (
 
 // demotions are the ways in which a user stops being an admin: by another admin, by the
 // operator, and by the identity provider at the next login.
-var demotions = map[string]func(w *world, m *identity.Manager, p identity.Principal) error{
-	"admin": func(w *world, m *identity.Manager, p identity.Principal) error {
+var demotions = map[string]func(w *world, m orgAdmin, p identity.Principal) error{
+	"admin": func(w *world, m orgAdmin, p identity.Principal) error {
 		no := false
 		_, err := m.UpdateMember(w.Context(), w.access("acme", "user:ann"), p, identity.MemberEdit{Admin: &no})
 		return err
 	},
-	"operator": func(w *world, _ *identity.Manager, p identity.Principal) error {
-		_, err := w.admins.SetAdmin(w.Context(), p, false)
+	"operator": func(w *world, _ orgAdmin, p identity.Principal) error {
+		_, err := w.operator.SetAdmin(w.Context(), p, false)
 		return err
 	},
-	"provider": func(w *world, _ *identity.Manager, p identity.Principal) error {
+	"provider": func(w *world, _ orgAdmin, p identity.Principal) error {
 		who, no := arrival("s-"+p.ID, p.ID), false
 		_, err := w.people().Arrive(w.Context(), who, account.Proof{User: p.ID}) // connects the two accounts
 		w.must(err)
@@ -44,7 +44,7 @@ func testDemotion(w *world) {
 	}
 	for name, demote := range demotions {
 		p := principal("user:" + name)
-		_, err := w.admins.CreateMember(ctx, p, "", true)
+		_, err := w.operator.CreateMember(ctx, p, "", true)
 		w.must(err)
 		her := w.access("acme", p.Ref())
 		key := func(owner string, scopes ...string) (identity.Key, string) {
@@ -96,7 +96,7 @@ func testDemotion(w *world) {
 			_, _, err = m.CreateKey(ctx, her, identity.KeyRequest{Principal: principal(owner), Scopes: []string{"svc:admin:admin"}})
 			denied(err)
 		}
-		made, _, err := w.admins.CreateKey(ctx, identity.KeyRequest{Principal: p, Scopes: []string{"svc:admin:admin"}})
+		made, _, err := w.operator.CreateKey(ctx, identity.KeyRequest{Principal: p, Scopes: []string{"svc:admin:admin"}})
 		w.must(err) // the operator may
 		_, _, err = m.RotateKey(ctx, her, made.ID, 0)
 		denied(err)
@@ -104,7 +104,7 @@ func testDemotion(w *world) {
 		w.must(err)
 
 		// The role coming back does not bring the old rights back.
-		_, err = w.admins.SetAdmin(ctx, p, true)
+		_, err = w.operator.SetAdmin(ctx, p, true)
 		w.must(err)
 		if works(adminSecret) || works(secondSecret) {
 			w.Errorf("%s: a revoked key came back with the role", name)
@@ -118,12 +118,12 @@ func testRacingDemotion(w *world) {
 	m, _ := w.manage()
 	ctx := w.Context()
 	p := principal("user:eve")
-	_, err := w.admins.CreateMember(ctx, p, "", true)
+	_, err := w.operator.CreateMember(ctx, p, "", true)
 	w.must(err)
 	her := w.access("acme", p.Ref())
 	request := identity.KeyRequest{Principal: p, Scopes: []string{"svc:admin:admin"}}
 	for round := range 30 {
-		_, err := w.admins.SetAdmin(ctx, p, true)
+		_, err := w.operator.SetAdmin(ctx, p, true)
 		w.must(err)
 		var old [5]identity.Key
 		for i := range old {
@@ -141,7 +141,7 @@ func testRacingDemotion(w *world) {
 			})
 		}
 		wg.Go(func() {
-			if _, err := w.admins.SetAdmin(ctx, p, false); err != nil {
+			if _, err := w.operator.SetAdmin(ctx, p, false); err != nil {
 				w.Error(err)
 			}
 		})
@@ -181,7 +181,7 @@ func testRevokedAtOnce(w *world) {
 		return err == nil
 	}
 	yes, no := true, false
-	_, other, err := w.admins.CreateKey(ctx, identity.KeyRequest{
+	_, other, err := w.operator.CreateKey(ctx, identity.KeyRequest{
 		Principal: identity.Principal{Org: "other", Kind: identity.User, ID: "ann"}, Scopes: []string{"svc:tasks:read"},
 	})
 	w.must(err)

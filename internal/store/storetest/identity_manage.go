@@ -15,16 +15,16 @@ import (
 
 // manage makes two orgs with an admin each, an agent and a service in the first,
 // and the service of admins.
-func (w *world) manage() (*identity.Manager, identity.Access) {
+func (w *world) manage() (orgAdmin, identity.Access) {
 	w.Helper()
 	ctx := w.Context()
 	for _, org := range []string{"acme", "other"} {
-		_, err := w.admins.CreateOrg(ctx, org, "")
+		_, err := w.operator.CreateOrg(ctx, org, "")
 		w.must(err)
-		_, err = w.admins.CreateMember(ctx, identity.Principal{Org: org, Kind: identity.User, ID: "ann"}, "", true)
+		_, err = w.operator.CreateMember(ctx, identity.Principal{Org: org, Kind: identity.User, ID: "ann"}, "", true)
 		w.must(err)
 	}
-	_, err := w.admins.CreateMember(ctx, identity.Principal{Org: "acme", Kind: identity.Service, ID: "crm"}, "", false)
+	_, err := w.operator.CreateMember(ctx, identity.Principal{Org: "acme", Kind: identity.Service, ID: "crm"}, "", false)
 	w.must(err)
 	for _, a := range []agent.Agent{
 		{ID: "scout", Org: "acme", Name: "Scout"},
@@ -34,7 +34,7 @@ func (w *world) manage() (*identity.Manager, identity.Access) {
 		_, err := w.agents.Create(ctx, a)
 		w.must(err)
 	}
-	return identity.NewManager(w.store.Identity(), w.store.Audit(), w.agents, w.now, w.newID), w.access("acme", "user:ann")
+	return orgAdmin{identity.NewOrgAdmin(w.store.Identity(), w.store.Audit(), w.agents, w.now, w.newID)}, w.access("acme", "user:ann")
 }
 
 func principal(ref string) identity.Principal {
@@ -46,7 +46,7 @@ func principal(ref string) identity.Principal {
 }
 
 // log reads the actions of the org's log, newest first.
-func (w *world) log(m *identity.Manager, a identity.Access, f identity.AuditFilter) (list []identity.AuditEntry, actions []string) {
+func (w *world) log(m orgAdmin, a identity.Access, f identity.AuditFilter) (list []identity.AuditEntry, actions []string) {
 	w.Helper()
 	list, err := m.Audit(w.Context(), a, f)
 	w.must(err)
@@ -233,9 +233,9 @@ func testRotate(w *world) {
 
 	// Nobody gets the key of another person by rotating it.
 	bob := principal("user:bob")
-	_, err = w.admins.CreateMember(ctx, bob, "", false)
+	_, err = w.operator.CreateMember(ctx, bob, "", false)
 	w.must(err)
-	his, _, err := w.admins.CreateKey(ctx, identity.KeyRequest{Principal: bob, Scopes: []string{"svc:tasks:write"}})
+	his, _, err := w.operator.CreateKey(ctx, identity.KeyRequest{Principal: bob, Scopes: []string{"svc:tasks:write"}})
 	w.must(err)
 	_, _, err = m.RotateKey(ctx, ann, his.ID, 0)
 	w.want(err, errs.Forbidden)

@@ -135,7 +135,7 @@ func testLastAdmin(w *world) {
 }
 
 // acceptOnce has many accept one invitation at once.
-func acceptOnce(w *world, m *identity.Manager, token, user string) {
+func acceptOnce(w *world, m orgAdmin, token, user string) {
 	w.Helper()
 	var won atomic.Int32
 	race(w, 50, func(int) error {

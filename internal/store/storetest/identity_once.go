@@ -56,7 +56,7 @@ func (w *world) repeatable() map[string]func(ctx context.Context) (made, error) 
 		},
 		"rotate a key": func(ctx context.Context) (made, error) { return with(m.RotateKey(ctx, ann, key.ID, time.Minute)) },
 		"make a link": func(ctx context.Context) (made, error) {
-			token, l, err := w.people().ResetLink(ctx, ann, principal("user:ann"), time.Hour)
+			token, l, err := w.people().ResetLink(ctx, w.as(ann, identity.ManageMembers), principal("user:ann"), time.Hour)
 			return with(l, token, err)
 		},
 		"create an own key": func(ctx context.Context) (made, error) {

@@ -10,9 +10,9 @@ import (
 
 func testFollowups(w *world) {
 	ctx := w.Context()
-	_, err := w.admins.CreateOrg(ctx, "acme", "")
+	_, err := w.operator.CreateOrg(ctx, "acme", "")
 	w.must(err)
-	_, err = w.admins.CreateMember(ctx, identity.Principal{Org: "acme", Kind: identity.User, ID: "ann"}, "", false)
+	_, err = w.operator.CreateMember(ctx, identity.Principal{Org: "acme", Kind: identity.User, ID: "ann"}, "", false)
 	w.must(err)
 	_, err = w.agents.Create(ctx, agent.Agent{ID: "bob", Org: "acme", Name: "Bob"})
 	w.must(err)
@@ -80,10 +80,10 @@ func testFollowups(w *world) {
 func testIsolation(w *world) {
 	ctx := w.Context()
 	for _, org := range []string{"acme", "other"} {
-		_, err := w.admins.CreateOrg(ctx, org, "")
+		_, err := w.operator.CreateOrg(ctx, org, "")
 		w.must(err)
 		// The same name in two orgs is two principals.
-		_, err = w.admins.CreateMember(ctx, identity.Principal{Org: org, Kind: identity.User, ID: "ann"}, "", true)
+		_, err = w.operator.CreateMember(ctx, identity.Principal{Org: org, Kind: identity.User, ID: "ann"}, "", true)
 		w.must(err)
 	}
 	ann, eve := w.access("acme", "user:ann"), w.access("other", "user:ann")
@@ -131,7 +131,7 @@ func testIsolation(w *world) {
 			w.Errorf("%+v shows another org's %d tasks (total %d)", q, len(list), total)
 		}
 	}
-	keys, err := w.admins.Keys(ctx, "other")
+	keys, err := w.operator.Keys(ctx, "other")
 	w.must(err)
 	if len(keys) != 0 {
 		w.Errorf("other lists keys %+v", keys)

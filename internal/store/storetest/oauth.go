@@ -10,12 +10,12 @@ import (
 	"github.com/parley-dev/parley/internal/oauth"
 )
 
-func (w *world) oauth() *oauth.Service {
-	return oauth.New(w.store.OAuth(), w.agents, w.now, w.newID, oauth.Lifetimes{})
+func (w *world) oauth() clients {
+	return clients{oauth.New(w.store.OAuth(), w.agents, w.now, w.newID, oauth.Lifetimes{})}
 }
 
 // allowed makes a grant of ann's with a code and a refresh token to come.
-func (w *world) allowed(s *oauth.Service, code string, scopes ...identity.Scope) oauth.Grant {
+func (w *world) allowed(s clients, code string, scopes ...identity.Scope) oauth.Grant {
 	w.Helper()
 	now := w.now().Truncate(time.Microsecond)
 	g := oauth.Grant{

@@ -298,7 +298,7 @@ func testSimilarLarge(w *world) {
 func testSavedNotes(w *world) {
 	ctx := w.Context()
 	for _, org := range []string{"acme", "other"} {
-		_, err := w.admins.CreateOrg(ctx, org, "")
+		_, err := w.operator.CreateOrg(ctx, org, "")
 		w.must(err)
 	}
 	ann, root, eve := w.access("acme", "user:ann", memberScopes...), w.access("acme", "user:root"), w.access("other", "user:eve")

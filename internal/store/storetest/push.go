@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/internal/task"
 )
 
@@ -313,12 +314,12 @@ func testPushDead(w *world) {
 		w.Errorf("given up as %+v", p)
 	}
 	admin := w.access("acme", "user:root")
-	list, err := w.tasks.OrgPushes(ctx, admin, task.PushFilter{State: task.PushDead, Limit: 10})
+	list, err := w.tasks.OrgPushes(ctx, w.as(admin, identity.ReadTasks), task.PushFilter{State: task.PushDead, Limit: 10})
 	w.must(err)
 	if len(list) != 2 || list[0].ID != "gone" || list[1].ID != "broken" || list[0].TaskID != "t1" {
 		w.Errorf("the dead are %+v", list)
 	}
-	page, err := w.tasks.OrgPushes(ctx, admin, task.PushFilter{State: task.PushDead, Before: t.UID, BeforeID: "gone", Limit: 10})
+	page, err := w.tasks.OrgPushes(ctx, w.as(admin, identity.ReadTasks), task.PushFilter{State: task.PushDead, Before: t.UID, BeforeID: "gone", Limit: 10})
 	w.must(err)
 	if len(page) != 1 || page[0].ID != "broken" {
 		w.Errorf("the next page is %+v", page)
@@ -326,14 +327,14 @@ func testPushDead(w *world) {
 	if _, n, err := w.store.CountPushes(ctx); err != nil || n != 2 {
 		w.Errorf("counted %d dead, %v", n, err)
 	}
-	_, err = w.tasks.RetryPush(ctx, admin, t.UID, "fine")
+	_, err = w.tasks.RetryPush(ctx, w.as(admin, identity.ReadTasks), t.UID, "fine")
 	if w.want(err, errs.Conflict); errs.As(err).Code != task.CodePushNotDead {
 		w.Errorf("code %s", errs.As(err).Code)
 	}
-	_, err = w.tasks.RetryPush(ctx, w.access("other", "user:root"), t.UID, "broken")
+	_, err = w.tasks.RetryPush(ctx, w.as(w.access("other", "user:root"), identity.ReadTasks), t.UID, "broken")
 	w.want(err, errs.NotFound)
 	r.answers(nil)
-	again, err := w.tasks.RetryPush(ctx, admin, t.UID, "broken")
+	again, err := w.tasks.RetryPush(ctx, w.as(admin, identity.ReadTasks), t.UID, "broken")
 	w.must(err)
 	if again.State != task.PushActive || again.Attempts != 0 {
 		w.Errorf("taken up as %+v", again)

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/internal/task"
 )
 
@@ -97,19 +98,19 @@ func testPushConfigs(w *world) {
 		w.want(w.tasks.DeletePush(ctx, other, "t1", "a0"), errs.NotFound)
 	}
 	foreign := w.access("other", "user:root")
-	_, err = w.tasks.OrgTaskPushes(ctx, foreign, t.UID)
+	_, err = w.tasks.OrgTaskPushes(ctx, w.as(foreign, identity.ReadTasks), t.UID)
 	w.want(err, errs.NotFound)
-	if list, err := w.tasks.OrgPushes(ctx, foreign, task.PushFilter{Limit: 10}); err != nil || len(list) != 0 {
+	if list, err := w.tasks.OrgPushes(ctx, w.as(foreign, identity.ReadTasks), task.PushFilter{Limit: 10}); err != nil || len(list) != 0 {
 		w.Errorf("another org sees %+v, %v", list, err)
 	}
-	if list, err := w.tasks.OrgTaskPushes(ctx, w.access("acme", "user:root"), t.UID); err != nil || len(list) != task.MaxPushes-1 {
+	if list, err := w.tasks.OrgTaskPushes(ctx, w.as(w.access("acme", "user:root"), identity.ReadTasks), t.UID); err != nil || len(list) != task.MaxPushes-1 {
 		w.Errorf("the org sees %+v, %v", list, err)
 	}
-	_, err = w.tasks.OrgPushes(ctx, w.access("acme", "user:ann", memberScopes...), task.PushFilter{Limit: 10})
+	_, err = w.access("acme", "user:ann", memberScopes...).As(identity.ReadTasks)
 	w.want(err, errs.Forbidden)
 
 	// They go with their task.
-	_, err = w.admins.CreateOrg(ctx, "acme", "")
+	_, err = w.operator.CreateOrg(ctx, "acme", "")
 	w.must(err)
 	_, err = w.tasks.Cancel(ctx, c, "t1", task.All)
 	w.must(err)

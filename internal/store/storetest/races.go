@@ -264,7 +264,7 @@ func testDataVersion(w *world) {
 	ctx := w.Context()
 	ann, admin := w.access("acme", "user:ann", memberScopes...), w.access("acme", "user:root")
 	version := func(org string) uint64 {
-		v, err := w.proposals.DataVersion(ctx, org)
+		v, err := w.proposals.DataVersion(ctx, w.access(org, "user:ann"))
 		w.must(err)
 		return v
 	}

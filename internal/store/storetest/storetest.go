@@ -14,7 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/parley-dev/parley/internal/agent"
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/followup"
 	"github.com/parley-dev/parley/internal/friction"
@@ -172,11 +171,11 @@ func Run(t *testing.T, open func(*testing.T, store.Options) *store.Store, words 
 			w := &world{T: t, clock: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
 			// As on a real clock there is more than the store keeps.
 			w.store = open(t, store.Options{Now: func() time.Time { return w.now().Add(7) }})
-			w.admins = identity.NewAdmins(w.store.Identity(), w.now, w.newID)
-			w.agents = agent.NewRegistry(w.store.Agents(), w.now)
-			w.proposals = proposal.New(w.store.Proposals(), w.now, w.newID)
-			w.followups = followup.New(w.store.Followups(), w.store.Identity(), w.now, w.newID, nil)
-			w.frictions = friction.New(w.store.Friction(), w.now, w.newID, proposal.Check)
+			w.operator = identity.NewOperator(w.store.Identity(), w.now, w.newID)
+			w.agents = newAgents(w.store.Agents(), w.now)
+			w.proposals = proposals{proposal.New(w.store.Proposals(), w.now, w.newID)}
+			w.followups = followups{followup.New(w.store.Followups(), w.store.Identity(), w.now, w.newID, nil)}
+			w.frictions = frictions{friction.New(w.store.Friction(), w.now, w.newID, proposal.Check)}
 			w.tasks = w.newTasks()
 			c.test(w)
 		})
@@ -188,11 +187,11 @@ func Run(t *testing.T, open func(*testing.T, store.Options) *store.Store, words 
 type world struct {
 	*testing.T
 	store     *store.Store
-	admins    *identity.Admins
-	agents    *agent.Registry
-	proposals *proposal.Proposals
-	followups *followup.Followups
-	frictions *friction.Frictions
+	operator  *identity.Operator
+	agents    *registry
+	proposals proposals
+	followups followups
+	frictions frictions
 	tasks     *task.Tasks
 
 	clock  time.Time
@@ -208,7 +207,8 @@ func (w *world) advance(d time.Duration) { w.offset.Add(d.Microseconds()) }
 
 func (w *world) newID(prefix string) string { return fmt.Sprintf("%s%026d", prefix, w.ids.Add(1)) }
 
-// access authorizes a principal with every scope but the given ones.
+// access is a principal with the scopes, or with every one if none is given. Services
+// authorize it further for the action of each call; see as.
 func (w *world) access(org, ref string, scopes ...identity.Scope) identity.Access {
 	w.Helper()
 	p, err := identity.ParseRef(org, ref)
@@ -216,7 +216,15 @@ func (w *world) access(org, ref string, scopes ...identity.Scope) identity.Acces
 	if len(scopes) == 0 {
 		scopes = identity.AllScopes
 	}
-	a, err := identity.Authorize(&identity.Caller{Principal: p, KeyID: "key-" + ref, Scopes: scopes}, org, identity.ChangeProposal)
+	a, err := identity.Authorize(&identity.Caller{Principal: p, KeyID: "key-" + ref, Scopes: scopes}, org, identity.ReadSelf)
+	w.must(err)
+	return a
+}
+
+// as authorizes a caller for an action, as a transport does.
+func (w *world) as(a identity.Access, action identity.Action) identity.Access {
+	w.Helper()
+	a, err := a.As(action)
 	w.must(err)
 	return a
 }

@@ -167,7 +167,7 @@ func testPresence(w *world) {
 
 func testSweepTasks(w *world) {
 	ctx := w.Context()
-	_, err := w.admins.CreateOrg(ctx, "acme", "")
+	_, err := w.operator.CreateOrg(ctx, "acme", "")
 	w.must(err)
 	c := w.call("acme", "user:ann", "bob")
 	w.send(c, "over", "x")

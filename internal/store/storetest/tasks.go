@@ -241,16 +241,16 @@ func testTaskOwnership(w *world) {
 		}
 	}
 	admin := w.access("acme", "user:root")
-	all, err := w.tasks.OrgTasks(ctx, admin, task.Filter{Limit: 10})
+	all, err := w.tasks.OrgTasks(ctx, w.as(admin, identity.ReadTasks), task.Filter{Limit: 10})
 	w.must(err)
-	one, err := w.tasks.OrgTask(ctx, admin, mine.UID)
+	one, err := w.tasks.OrgTask(ctx, w.as(admin, identity.ReadTasks), mine.UID)
 	w.must(err)
 	if len(all) != 3 || one.ID != "t1" || one.Sender.Ref() != "user:ann" {
 		w.Errorf("the admin sees %d tasks, and %+v", len(all), one)
 	}
-	_, err = w.tasks.OrgTask(ctx, w.access("other", "user:root"), mine.UID)
+	_, err = w.tasks.OrgTask(ctx, w.as(w.access("other", "user:root"), identity.ReadTasks), mine.UID)
 	w.want(err, errs.NotFound)
-	_, err = w.tasks.OrgTasks(ctx, w.access("acme", "user:x", memberScopes...), task.Filter{Limit: 1})
+	_, err = w.access("acme", "user:x", memberScopes...).As(identity.ReadTasks)
 	w.want(err, errs.Forbidden)
 
 	for _, c := range []struct {

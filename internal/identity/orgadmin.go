@@ -15,9 +15,9 @@ type Agents interface {
 	Reachable(ctx context.Context, org, id string) (bool, error)
 }
 
-// Manager is what the admins of an org do: keys, members and invitations. What the
-// operator does beside them is Admins.
-type Manager struct {
+// OrgAdmin is what the admins of an org do there: keys, members and invitations; and what
+// every principal does to its own keys. What the operator does to any org is Operator.
+type OrgAdmin struct {
 	*Auditor
 	store  Store
 	agents Agents
@@ -27,39 +27,38 @@ type Manager struct {
 	Quotas Quotas // to be set before use
 }
 
-// NewManager makes the service. newID returns a fresh id with the given prefix.
-func NewManager(store Store, log AuditStore, agents Agents, now func() time.Time, newID func(prefix string) string) *Manager {
-	return &Manager{Auditor: NewAuditor(log, now), store: store, agents: agents, now: now, newID: newID}
+// NewOrgAdmin makes the service. newID returns a fresh id with the given prefix.
+func NewOrgAdmin(store Store, log AuditStore, agents Agents, now func() time.Time, newID func(prefix string) string) *OrgAdmin {
+	return &OrgAdmin{Auditor: NewAuditor(log, now), store: store, agents: agents, now: now, newID: newID}
 }
 
-// Self returns whom a credential speaks for. Every credential may ask that, so it is
-// proven by the caller alone.
-func (m *Manager) Self(ctx context.Context, c *Caller) (Member, error) {
-	if c == nil {
-		return Member{}, ErrMissing
+// Self returns whom a credential speaks for.
+func (m *OrgAdmin) Self(ctx context.Context, a Access) (Member, error) {
+	if err := a.For(ReadSelf); err != nil {
+		return Member{}, err
 	}
-	return m.store.Member(ctx, c.Principal)
+	return m.store.Member(ctx, a.Principal())
 }
 
 // Org returns the org that a credential belongs to.
-func (m *Manager) Org(ctx context.Context, c *Caller) (Org, error) {
-	if c == nil {
-		return Org{}, ErrMissing
+func (m *OrgAdmin) Org(ctx context.Context, a Access) (Org, error) {
+	if err := a.For(ReadSelf); err != nil {
+		return Org{}, err
 	}
-	return m.store.Org(ctx, c.Org)
+	return m.store.Org(ctx, a.Org())
 }
 
 // Audit lists the org's log, newest first.
-func (m *Manager) Audit(ctx context.Context, a Access, f AuditFilter) ([]AuditEntry, error) {
-	if err := a.May(ReadAudit); err != nil {
+func (m *OrgAdmin) Audit(ctx context.Context, a Access, f AuditFilter) ([]AuditEntry, error) {
+	if err := a.For(ReadAudit); err != nil {
 		return nil, err
 	}
 	return m.log.List(ctx, a.Org(), f)
 }
 
 // Keys lists the org's keys, newest first.
-func (m *Manager) Keys(ctx context.Context, a Access, f KeyFilter) ([]Key, error) {
-	if err := a.May(ReadKeys); err != nil {
+func (m *OrgAdmin) Keys(ctx context.Context, a Access, f KeyFilter) ([]Key, error) {
+	if err := a.For(ReadKeys); err != nil {
 		return nil, err
 	}
 	f.Now = m.now()
@@ -67,8 +66,8 @@ func (m *Manager) Keys(ctx context.Context, a Access, f KeyFilter) ([]Key, error
 }
 
 // Key returns one key of the org.
-func (m *Manager) Key(ctx context.Context, a Access, id string) (Key, error) {
-	if err := a.May(ReadKeys); err != nil {
+func (m *OrgAdmin) Key(ctx context.Context, a Access, id string) (Key, error) {
+	if err := a.For(ReadKeys, ManageKeys); err != nil {
 		return Key{}, err
 	}
 	return m.store.Key(ctx, a.Org(), id)
@@ -77,8 +76,8 @@ func (m *Manager) Key(ctx context.Context, a Access, id string) (Key, error) {
 // CreateKey makes a key and returns its secret, which is shown this once. It can be
 // for an agent or a service of the org, or for whoever asks. A user who is not an admin
 // cannot make one with svc:admin:admin, for anybody.
-func (m *Manager) CreateKey(ctx context.Context, a Access, r KeyRequest) (Key, string, error) {
-	if err := a.May(ManageKeys); err != nil {
+func (m *OrgAdmin) CreateKey(ctx context.Context, a Access, r KeyRequest) (Key, string, error) {
+	if err := a.For(ManageKeys); err != nil {
 		return Key{}, "", err
 	}
 	if err := mayHold(a, r.Principal); err != nil {
@@ -91,7 +90,7 @@ func (m *Manager) CreateKey(ctx context.Context, a Access, r KeyRequest) (Key, s
 }
 
 // makeKey is CreateKey after its checks.
-func (m *Manager) makeKey(ctx context.Context, a Access, r KeyRequest) (Key, string, error) {
+func (m *OrgAdmin) makeKey(ctx context.Context, a Access, r KeyRequest) (Key, string, error) {
 	now := m.now()
 	var wrong []errs.Field
 	for i, s := range r.Scopes {
@@ -137,8 +136,8 @@ func mayHold(a Access, p Principal) error {
 }
 
 // RevokeKey ends a key of the org; one that is revoked already stays as it is.
-func (m *Manager) RevokeKey(ctx context.Context, a Access, id string) (Key, error) {
-	if err := a.May(ManageKeys); err != nil {
+func (m *OrgAdmin) RevokeKey(ctx context.Context, a Access, id string) (Key, error) {
+	if err := a.For(ManageKeys); err != nil {
 		return Key{}, err
 	}
 	return revokeKey(originFor(ctx, a), m.store, a.Org(), id, m.now())
@@ -154,15 +153,15 @@ const (
 // RotateKey makes a key that can do what the old one can, for as long as that one
 // could, and lets the old one expire after the overlap. A key is rotated once: of two
 // rotations at the same time one is refused, whatever their clocks say.
-func (m *Manager) RotateKey(ctx context.Context, a Access, id string, overlap time.Duration) (Key, string, error) {
-	if err := a.May(ManageKeys); err != nil {
+func (m *OrgAdmin) RotateKey(ctx context.Context, a Access, id string, overlap time.Duration) (Key, string, error) {
+	if err := a.For(ManageKeys); err != nil {
 		return Key{}, "", err
 	}
 	return m.rotateKey(ctx, a, id, overlap, func(old *Key) error { return mayHold(a, old.Principal) })
 }
 
 // rotateKey rotates a key that may lets pass.
-func (m *Manager) rotateKey(ctx context.Context, a Access, id string, overlap time.Duration, may func(old *Key) error) (Key, string, error) {
+func (m *OrgAdmin) rotateKey(ctx context.Context, a Access, id string, overlap time.Duration, may func(old *Key) error) (Key, string, error) {
 	if err := CheckOverlap(overlap); err != nil {
 		return Key{}, "", err
 	}

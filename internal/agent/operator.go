@@ -1,0 +1,35 @@
+package agent
+
+import "context"
+
+// Operator is what the operator does to the agents of any org, with the data at hand.
+// Nothing of it is served to a client, so it asks for no Access.
+type Operator struct{ registry *Registry }
+
+// NewOperator makes the service. Its changes are known to the registry at once.
+func NewOperator(r *Registry) *Operator { return &Operator{registry: r} }
+
+// Create registers an agent of the org that it names.
+func (o *Operator) Create(ctx context.Context, a Agent) (Agent, error) {
+	return o.registry.create(ctx, a)
+}
+
+// List returns the agents of an org.
+func (o *Operator) List(ctx context.Context, org string) ([]Agent, error) {
+	return o.registry.store.List(ctx, org)
+}
+
+// Builtin returns the agents of all orgs that run inside the server.
+func (o *Operator) Builtin(ctx context.Context) ([]Agent, error) {
+	return o.registry.store.Builtin(ctx)
+}
+
+// Release makes an agent private and gives up its public name, so that another org can
+// take it: whoever takes the name gets the tasks of those who still call it.
+func (o *Operator) Release(ctx context.Context, org, id string) (Agent, error) {
+	now := o.registry.now()
+	return o.registry.update(ctx, org, id, func(a Agent) (Agent, error) {
+		a.Public, a.PublicName, a.UpdatedAt = false, false, now
+		return a, nil
+	})
+}
