@@ -10,6 +10,7 @@ import (
 
 	"github.com/parley-dev/parley/internal/account"
 	"github.com/parley-dev/parley/internal/agent"
+	"github.com/parley-dev/parley/internal/dispatch"
 	"github.com/parley-dev/parley/internal/followup"
 	"github.com/parley-dev/parley/internal/friction"
 	"github.com/parley-dev/parley/internal/httpx"
@@ -18,7 +19,6 @@ import (
 	"github.com/parley-dev/parley/internal/orgtest"
 	"github.com/parley-dev/parley/internal/proposal"
 	"github.com/parley-dev/parley/internal/store"
-	"github.com/parley-dev/parley/internal/task"
 )
 
 // world is a whole server on a real SQLite file, without a network.
@@ -29,7 +29,7 @@ type world struct {
 	admins  *identity.Admins
 	auth    *identity.Authenticator
 	agents  *agent.Registry
-	tasks   *task.Tasks
+	tasks   *dispatch.Service
 	logs    *orgtest.Log
 	orgs    *orgtest.World
 }
@@ -41,12 +41,12 @@ var (
 
 func newWorld(tb testing.TB, edit ...func(*httpx.Options, *Options)) *world {
 	tb.Helper()
-	o := orgtest.New(tb)
+	o := orgtest.New(tb, func(o *dispatch.Options) { o.Push.URL = func(string) error { return nil } })
 	w := &world{tb: tb, store: o.Store, admins: o.Admins, auth: o.Auth, agents: o.Agents, tasks: o.Tasks, logs: o.Logs, orgs: o}
 	o.Agent(agent.Agent{ID: "fixer", Org: "acme"})
 	ho := o.Router()
 	ro := Options{
-		Proposals: proposal.New(o.Store, utcNow, newID), Followups: followup.New(o.Store, utcNow, newID, nil), Agents: o.Agents, Tasks: o.Tasks,
+		Proposals: proposal.New(o.Store, utcNow, newID), Followups: followup.New(o.Store, utcNow, newID, nil), Agents: o.Agents, Tasks: o.Tasks.Tasks, Workers: o.Tasks.Workers,
 		Manager: identity.NewManager(o.Store, o.Agents, utcNow, newID), Clients: oauth.New(o.Store, o.Agents, utcNow, newID, oauth.Lifetimes{}),
 		Frictions: friction.New(o.Store, utcNow, newID, proposal.Check), Accounts: account.New(o.Store, nil, utcNow),
 	}

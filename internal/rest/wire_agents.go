@@ -127,11 +127,11 @@ func (a *api) agentsOf(ctx context.Context, c *call, list []agent.Agent) ([]Agen
 	for i := range list {
 		ids[i] = list[i].ID
 	}
-	seen, err := a.tasks.LastSeen(ctx, c.Access, ids)
+	seen, err := a.workers.LastSeen(ctx, c.Access, ids)
 	if err != nil {
 		return nil, err
 	}
-	presence, err := a.tasks.Presences(ctx)
+	presence, err := a.workers.Presences(ctx)
 	if err != nil {
 		return nil, err
 	}

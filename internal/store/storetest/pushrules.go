@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/parley-dev/parley/internal/delivery"
+	"github.com/parley-dev/parley/internal/dispatch"
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/task"
 )
@@ -22,7 +24,7 @@ func testPushConfigs(w *world) {
 	if w.want(err, errs.Conflict); errs.As(err).Code != task.CodePushUnsupported {
 		w.Errorf("turned off, the code is %s", errs.As(err).Code)
 	}
-	w.tasks = task.New(withPush(w.tasks.Options, nil, task.PushRetry{}))
+	w.tasks = dispatch.New(withPush(w.options(), nil, delivery.Retry{}))
 	t := w.send(c, "t1", "x")
 	list, err := w.tasks.ListPush(ctx, c, "t1")
 	if w.must(err); list == nil || len(list) != 0 {
@@ -52,7 +54,7 @@ func testPushConfigs(w *world) {
 		if w.want(err, errs.Invalid); errs.As(err).Fields[0].Name != k.at {
 			w.Errorf("%+v: refused %+v", k.p, errs.As(err).Fields)
 		}
-		_, err = w.tasks.Send(ctx, c, task.SendRequest{ID: "bad", Message: says("x"), Push: &k.p}, 0)
+		_, err = w.tasks.Send(ctx, c, dispatch.SendRequest{ID: "bad", Message: says("x"), Push: &k.p}, 0)
 		w.want(err, errs.Invalid)
 	}
 	full := task.PushConfig{URL: "https://a.example/x?y=1", Token: "tok", Scheme: "Bearer", Credentials: "cred", Form: task.PushV03}
@@ -87,7 +89,7 @@ func testPushConfigs(w *world) {
 	w.want(w.tasks.DeletePush(ctx, c, "t2", "a0"), errs.NotFound)
 
 	// Nobody else knows of them.
-	for _, other := range []task.Call{w.call("acme", "user:eve", "bob"), w.call("other", "user:ann", "bob"), w.call("acme", "user:ann", "cy")} {
+	for _, other := range []dispatch.Call{w.call("acme", "user:eve", "bob"), w.call("other", "user:ann", "bob"), w.call("acme", "user:ann", "cy")} {
 		_, err := w.tasks.SetPush(ctx, other, "t1", hook("mine"))
 		w.want(err, errs.NotFound)
 		_, err = w.tasks.GetPush(ctx, other, "t1", "a0")
@@ -99,13 +101,13 @@ func testPushConfigs(w *world) {
 	foreign := w.access("other", "user:root")
 	_, err = w.tasks.OrgTaskPushes(ctx, foreign, t.UID)
 	w.want(err, errs.NotFound)
-	if list, err := w.tasks.OrgPushes(ctx, foreign, task.PushFilter{Limit: 10}); err != nil || len(list) != 0 {
+	if list, err := w.tasks.OrgPushes(ctx, foreign, dispatch.PushFilter{Limit: 10}); err != nil || len(list) != 0 {
 		w.Errorf("another org sees %+v, %v", list, err)
 	}
 	if list, err := w.tasks.OrgTaskPushes(ctx, w.access("acme", "user:root"), t.UID); err != nil || len(list) != task.MaxPushes-1 {
 		w.Errorf("the org sees %+v, %v", list, err)
 	}
-	_, err = w.tasks.OrgPushes(ctx, w.access("acme", "user:ann", memberScopes...), task.PushFilter{Limit: 10})
+	_, err = w.tasks.OrgPushes(ctx, w.access("acme", "user:ann", memberScopes...), dispatch.PushFilter{Limit: 10})
 	w.want(err, errs.Forbidden)
 
 	// They go with their task.
@@ -113,20 +115,20 @@ func testPushConfigs(w *world) {
 	w.must(err)
 	_, err = w.tasks.Cancel(ctx, c, "t1", task.All)
 	w.must(err)
-	_, err = w.store.SweepTasks(ctx, w.now().Add(time.Hour), 100)
+	_, err = w.store.Tasks().Sweep(ctx, w.now().Add(time.Hour), 100)
 	w.must(err)
-	if list, err := w.store.TaskPushes(ctx, "acme", t.UID); err != nil || len(list) != 0 {
+	if list, err := w.store.Pushes().OfTask(ctx, "acme", t.UID); err != nil || len(list) != 0 {
 		w.Errorf("left behind: %d, %v", len(list), err)
 	}
-	if p, err := w.store.ClaimPushes(ctx, task.PushClaim{Most: 10, PerOrg: 10, PerReceiver: 10, Length: time.Minute}); err != nil || len(p) != 0 {
+	if p, err := w.store.Deliveries().Claim(ctx, delivery.Room{Most: 10, PerOrg: 10, PerReceiver: 10, Claim: time.Minute}); err != nil || len(p) != 0 {
 		w.Errorf("left to do: %d, %v", len(p), err)
 	}
 }
 
 // setter is an agent that learns of a push configuration while it works.
-type setter func(task.Assignment) error
+type setter func(dispatch.Assignment) error
 
-func (f setter) Run(ctx context.Context, a task.Assignment, report func(context.Context, task.Report) error) error {
+func (f setter) Run(ctx context.Context, a dispatch.Assignment, report func(context.Context, task.Report) error) error {
 	if err := f(a); err != nil {
 		return err
 	}
@@ -137,10 +139,10 @@ func (f setter) Run(ctx context.Context, a task.Assignment, report func(context.
 // row again; a configuration that was set meanwhile gets it all the same.
 func testPushInProcess(w *world) {
 	r := &receiver{}
-	s := task.New(withPush(w.tasks.Options, r, task.PushRetry{}))
+	s := dispatch.New(withPush(w.options(), r, delivery.Retry{}))
 	w.tasks = s
 	c := w.call("acme", "user:ann", "local")
-	s.Host(task.Target{ID: "local", Org: "acme", Public: true}, setter(func(a task.Assignment) error {
+	s.Host(dispatch.Target{ID: "local", Org: "acme", Public: true}, setter(func(a dispatch.Assignment) error {
 		if a.Task.ID != "meanwhile" {
 			return nil
 		}
@@ -149,7 +151,7 @@ func testPushInProcess(w *world) {
 	}))
 	w.background(s)
 	sent := w.sendPushed(c, "along", hook("along"))
-	w.until("the task with a configuration is pushed", func() bool { return w.push(sent.UID, "along").State == task.PushDone })
+	w.until("the task with a configuration is pushed", func() bool { return w.push(sent.UID, "along").State == delivery.Done })
 	w.wantSeqs(r, "along", 2, 3, 4)
 	sent = w.send(c, "meanwhile", "x")
 	w.until("the task is over", func() bool {
@@ -157,7 +159,7 @@ func testPushInProcess(w *world) {
 		w.must(err)
 		return t.State == task.Completed
 	})
-	w.until("its end is pushed", func() bool { return w.push(sent.UID, "meanwhile").State == task.PushDone })
+	w.until("its end is pushed", func() bool { return w.push(sent.UID, "meanwhile").State == delivery.Done })
 	w.wantSeqs(r, "meanwhile", 4)
 }
 

@@ -17,6 +17,7 @@ import (
 
 	"github.com/parley-dev/parley/internal/account"
 	"github.com/parley-dev/parley/internal/agent"
+	"github.com/parley-dev/parley/internal/dispatch"
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/followup"
 	"github.com/parley-dev/parley/internal/friction"
@@ -24,7 +25,6 @@ import (
 	"github.com/parley-dev/parley/internal/oauth"
 	"github.com/parley-dev/parley/internal/proposal"
 	"github.com/parley-dev/parley/internal/store"
-	"github.com/parley-dev/parley/internal/task"
 )
 
 // Store is what an engine has to offer.
@@ -34,7 +34,12 @@ type Store interface {
 	proposal.Store
 	followup.Store
 	friction.Store
-	task.Store
+	Dispatch() dispatch.Stores
+	Tasks() *store.Tasks
+	Workers() *store.Workers
+	Mailbox() *store.Mailbox
+	Pushes() *store.Pushes
+	Deliveries() *store.Deliveries
 	account.Store
 	oauth.Store
 	SweepLogins(ctx context.Context, now time.Time) (int, error)
@@ -213,7 +218,7 @@ type world struct {
 	proposals *proposal.Proposals
 	followups *followup.Followups
 	frictions *friction.Frictions
-	tasks     *task.Tasks
+	tasks     *dispatch.Service
 
 	clock  time.Time
 	offset atomic.Int64 // microseconds; every look at the clock moves it by one
