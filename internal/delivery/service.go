@@ -199,13 +199,16 @@ func (s *Service) try(ctx context.Context, sub *Subscription, e *Event) (err err
 	}()
 	header, body := e.Encode()
 	return s.sender.Send(ctx, &Request{
-		Subscription: *sub, Seq: e.Seq, ID: requestID(sub.Key, e.Seq), Attempt: sub.Attempts + 1, Header: header, Body: body,
+		Subscription: *sub, Seq: e.Seq, ID: requestID(sub.Key, e.Seq), Attempt: sub.Attempts + 1,
+		Header: header, Body: body,
 	})
 }
 
 // settle writes what an attempt led to, if the claim still is ours. Unless that
 // ended it, the claim goes on while there is more, and ends with the last event.
-func (s *Service) settle(ctx context.Context, sub *Subscription, change func(p Progress, clock time.Time) Progress) error {
+func (s *Service) settle(
+	ctx context.Context, sub *Subscription, change func(p Progress, clock time.Time) Progress,
+) error {
 	out, err := s.store.Update(ctx, sub.Key, func(p Progress, clock time.Time) (Progress, error) {
 		if !p.ClaimedUntil.Equal(sub.ClaimedUntil) {
 			return p, errClaimLost
@@ -253,5 +256,6 @@ func requestID(k Key, seq int64) string {
 // notPlain reports whether a header could not have the character, or a dot could be
 // mistaken for the end of the id.
 func notPlain(r rune) bool {
-	return (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && !strings.ContainsRune("!#$%&'*+-^_`|~", r)
+	return (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') &&
+		!strings.ContainsRune("!#$%&'*+-^_`|~", r)
 }

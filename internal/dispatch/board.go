@@ -38,13 +38,16 @@ type board struct {
 func newBoard(o *Options) *board {
 	stopping, stop := context.WithCancel(context.Background())
 	return &board{
-		write: o.Stores.Write, read: o.Stores.Read, now: o.Now, newID: o.NewID, limits: o.Limits, node: o.Node, onError: o.OnError,
-		hub: stream.NewHub(o.Stores.Log, stopping.Done()), cache: stream.NewCache(), desk: newDesk(), queues: newSignals(),
-		hosts: newHosts(), running: newRunning(), bus: o.Bus, stopping: stopping, stop: stop,
+		write: o.Stores.Write, read: o.Stores.Read, now: o.Now, newID: o.NewID,
+		limits: o.Limits, node: o.Node, onError: o.OnError,
+		hub: stream.NewHub(o.Stores.Log, stopping.Done()), cache: stream.NewCache(),
+		desk: newDesk(), queues: newSignals(), hosts: newHosts(), running: newRunning(), bus: o.Bus,
 		deliveries: delivery.New(delivery.Options{
-			Store: o.Stores.Deliveries, Source: pushSource{read: o.Stores.Read, log: o.Stores.Log, encode: o.Push.Encode},
+			Store:  o.Stores.Deliveries,
+			Source: pushSource{read: o.Stores.Read, log: o.Stores.Log, encode: o.Push.Encode},
 			Sender: o.Push.Sender, Retry: o.Push.Retry, OnAttempt: o.Push.OnAttempt, OnError: o.OnError,
 		}),
+		stopping: stopping, stop: stop,
 	}
 }
 

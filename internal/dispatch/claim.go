@@ -173,7 +173,9 @@ const (
 	maxClaimTasks    = 4 << 20 // or one task
 )
 
-func (s *Workers) claimTasks(ctx context.Context, org, agent, worker string, b Batch, length time.Duration) ([]Assignment, error) {
+func (s *Workers) claimTasks(
+	ctx context.Context, org, agent, worker string, b Batch, length time.Duration,
+) ([]Assignment, error) {
 	now := s.board.now()
 	changes, err := s.queue.Claim(ctx, org, agent, b, func(cur task.Current) (task.Change, error) {
 		return task.DecideClaim(cur.Task, s.board.newLease(cur.Task.UID, worker, cur.Clock.Add(length)), now)

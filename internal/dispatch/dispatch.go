@@ -70,7 +70,8 @@ func New(o Options) *Service {
 	b := newBoard(&o)
 	workers := &Workers{
 		board: b, directory: o.Directory, store: o.Stores.Workers, mailbox: o.Stores.Mailbox, keys: o.Stores.Keys,
-		queue: o.Stores.Queue, log: o.Stores.Log, limit: o.Quotas.Workers, seen: newSightings(), refused: newRefusals(), loads: &loads{},
+		queue: o.Stores.Queue, log: o.Stores.Log, limit: o.Quotas.Workers,
+		seen: newSightings(), refused: newRefusals(), loads: &loads{},
 	}
 	tasks := &Tasks{
 		board: b, directory: o.Directory, mailbox: o.Stores.Mailbox, pushes: o.Stores.Pushes, pushURL: o.Push.URL,

@@ -12,7 +12,9 @@ import (
 // Stream sends as Send does and yields what comes of it: the events of the send
 // itself and all that follow. A send that was only repeated yields the task's
 // events from the first. What idle is, stream.Topic says; the returned task is as of now.
-func (s *Tasks) Stream(ctx context.Context, c Call, r SendRequest, idle time.Duration) (task.Task, iter.Seq2[task.Event, error], error) {
+func (s *Tasks) Stream(
+	ctx context.Context, c Call, r SendRequest, idle time.Duration,
+) (task.Task, iter.Seq2[task.Event, error], error) {
 	sent, err := s.send(ctx, c, r, true)
 	if err != nil {
 		return task.Task{}, nil, err
@@ -25,7 +27,9 @@ const FromNow = -1
 
 // Follow yields the events of a task after a cursor; the returned task is as of
 // now, without history and artifacts.
-func (s *Tasks) Follow(ctx context.Context, c Call, id string, after int64, idle time.Duration) (task.Task, iter.Seq2[task.Event, error], error) {
+func (s *Tasks) Follow(
+	ctx context.Context, c Call, id string, after int64, idle time.Duration,
+) (task.Task, iter.Seq2[task.Event, error], error) {
 	t, err := s.Get(ctx, c, id, task.Content{})
 	if err != nil {
 		return t, nil, err

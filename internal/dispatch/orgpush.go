@@ -72,9 +72,11 @@ func (s *Tasks) RetryPush(ctx context.Context, a identity.Access, uid, id string
 		return Push{}, errs.ErrNotFound
 	}
 	push, guard := list[i], pushGuard{s: s, who: a.Principal()}
-	push.Progress, err = s.board.deliveries.Retry(ctx, delivery.Key{Org: a.Org(), Topic: uid, ID: id}, func(p delivery.Progress) error {
+	key := delivery.Key{Org: a.Org(), Topic: uid, ID: id}
+	push.Progress, err = s.board.deliveries.Retry(ctx, key, func(p delivery.Progress) error {
 		if p.State != delivery.Dead {
-			return errs.New(errs.Conflict, task.CodePushNotDead, "the push configuration is %s; only a dead one can be retried", p.State)
+			return errs.New(errs.Conflict, task.CodePushNotDead,
+				"the push configuration is %s; only a dead one can be retried", p.State)
 		}
 		guard.undo() // of a write that is run again
 		return guard.replay(t.Size)

@@ -210,9 +210,11 @@ func (s *Tasks) turn(ctx context.Context, c Call, r SendRequest, follow bool) (s
 	if r.Push != nil {
 		guard = s.newPushGuard(ctx, c.sender)
 	}
-	change, err := b.write.UpdateByKey(ctx, c.key(r.ID), r.Message.Length(), func(cur task.Current) (task.Change, error) {
+	key, bytes := c.key(r.ID), r.Message.Length()
+	change, err := b.write.UpdateByKey(ctx, key, bytes, func(cur task.Current) (task.Change, error) {
 		if r.MustExist && r.ContextID != "" && r.ContextID != cur.Task.ContextID {
-			return task.Change{}, errs.InvalidFields(field("/message/contextId", "must be the context of the task, or be left out"))
+			return task.Change{}, errs.InvalidFields(field("/message/contextId",
+				"must be the context of the task, or be left out"))
 		}
 		change, err := task.DecideTurn(cur.Task, r.turn(), b.limits, now)
 		if change.Push = r.Push; guard != nil {

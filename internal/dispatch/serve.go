@@ -68,7 +68,9 @@ func (s *Workers) Serve(ctx context.Context, c *identity.Caller, agent string) (
 // noteRefusal remembers for Connection that a worker was refused.
 func (s *Workers) noteRefusal(c *identity.Caller, agent string) {
 	if c != nil {
-		s.refused.note(Refusal{Agent: agent, KeyID: c.KeyID, Principal: c.Principal, Reason: serveProblem(c, agent), At: s.board.now()})
+		s.refused.note(Refusal{
+			Agent: agent, KeyID: c.KeyID, Principal: c.Principal, Reason: serveProblem(c, agent), At: s.board.now(),
+		})
 	}
 }
 

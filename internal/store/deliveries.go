@@ -34,13 +34,16 @@ func (r *progressRow) dest() []any {
 
 // fill completes what was read.
 func (r *progressRow) fill() {
-	r.p.State, r.p.DueAt, r.p.ClaimedUntil, r.p.LastAttemptAt = delivery.State(r.state), fromMicros(r.due), fromMicros(r.claimed), fromMicros(r.last)
+	r.p.State, r.p.DueAt = delivery.State(r.state), fromMicros(r.due)
+	r.p.ClaimedUntil, r.p.LastAttemptAt = fromMicros(r.claimed), fromMicros(r.last)
 }
 
 func (x *tx) writeProgress(k delivery.Key, p *delivery.Progress) {
-	x.exec(`UPDATE push_configs SET cursor = $4, state = $5, due_at = $6, claimed_until = $7, attempts = $8, last_error = $9, last_attempt_at = $10
+	x.exec(`UPDATE push_configs SET cursor = $4, state = $5, due_at = $6, claimed_until = $7, attempts = $8,
+			last_error = $9, last_attempt_at = $10
 		WHERE org_id = $1 AND uid = $2 AND id = $3`,
-		k.Org, k.Topic, k.ID, p.Cursor, string(p.State), micros(p.DueAt), micros(p.ClaimedUntil), p.Attempts, p.LastError, micros(p.LastAttemptAt))
+		k.Org, k.Topic, k.ID, p.Cursor, string(p.State), micros(p.DueAt), micros(p.ClaimedUntil), p.Attempts,
+		p.LastError, micros(p.LastAttemptAt))
 }
 
 // Update implements delivery.Store.
@@ -130,7 +133,9 @@ func (ds *Deliveries) Claim(ctx context.Context, room delivery.Room) ([]delivery
 
 // claim queues the claim of a subscription, if it still is due and no other node
 // is at it.
-func (ds *Deliveries) claim(ctx context.Context, x *tx, k dueKey, length time.Duration, out *[]delivery.Subscription) error {
+func (ds *Deliveries) claim(
+	ctx context.Context, x *tx, k dueKey, length time.Duration, out *[]delivery.Subscription,
+) error {
 	now := x.d.clockNow(ds.s.now)
 	args := append(now.args, k.Org, k.Topic, k.ID) //nolint:gocritic // args are ours
 	n := len(now.args)
@@ -138,8 +143,9 @@ func (ds *Deliveries) claim(ctx context.Context, x *tx, k dueKey, length time.Du
 		sub := delivery.Subscription{Key: k.Key, Size: k.size}
 		var clock int64
 		row := progressRow{p: &sub.Progress}
-		dest := append([]any{&sub.Owner, &sub.Receiver, &sub.URL, &sub.Token, &sub.Scheme, &sub.Credentials, &sub.Form}, row.dest()...)
-		if err := r.Scan(append(dest, &clock)...); err != nil {
+		dest := []any{&sub.Owner, &sub.Receiver, &sub.URL, &sub.Token, &sub.Scheme, &sub.Credentials, &sub.Form}
+		dest = append(append(dest, row.dest()...), &clock)
+		if err := r.Scan(dest...); err != nil {
 			return err
 		}
 		row.fill()
@@ -247,8 +253,8 @@ const countDue = withOrgs + `
 		FROM orgs WHERE org IS NOT NULL
 	) counted`
 
-// Count counts the subscriptions that are due and those that are dead. What is due and dead may be much, so this is a slow
-// read.
+// Count counts the subscriptions that are due and those that are dead. They may be many, so
+// this is a slow read.
 func (ds *Deliveries) Count(ctx context.Context) (due, dead int64, err error) {
 	now := ds.s.d.clockNow(ds.s.now)
 	err = ds.s.slow(ctx, "", func(ctx context.Context, r reader) error {

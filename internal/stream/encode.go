@@ -46,9 +46,11 @@ func (h *Hub) EncodeEvent(
 // EncodeTask is EncodeEvent for a whole task as it is now, which load reads. The memory
 // for it is taken from the budget.
 func (h *Hub) EncodeTask(
-	ctx context.Context, t *task.Task, form string, load func(context.Context) (task.Task, error), encode func(*task.Task) []byte,
+	ctx context.Context, t *task.Task, form string,
+	load func(context.Context) (task.Task, error), encode func(*task.Task) []byte,
 ) (_ Encoding, done func(), err error) {
-	return h.encodings.use(ctx, encodingKey{t.Ref(), t.Seq, true, form}, func(ctx context.Context) (Encoding, func(), error) {
+	key := encodingKey{t.Ref(), t.Seq, true, form}
+	return h.encodings.use(ctx, key, func(ctx context.Context) (Encoding, func(), error) {
 		worked, release, err := budget.From(ctx).Borrow(ctx, 2*t.Size)
 		if err != nil {
 			return Encoding{}, nil, err
