@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/parley-dev/parley/internal/dispatch"
 	"github.com/parley-dev/parley/internal/store"
 	domain "github.com/parley-dev/parley/internal/task"
 )
@@ -65,7 +66,7 @@ func (f *taskFleet) checkLog(t *testing.T, e engine) (expired map[string]int) {
 	leases, seen := 0, 0
 	for _, org := range []string{f.org, "main"} { // the echo agent's org is main
 		for before := ""; ; {
-			rows, err := db.Tasks(t.Context(), domain.Filter{Org: org, Before: before, Limit: 500})
+			rows, err := db.Tasks().List(t.Context(), dispatch.Filter{Org: org, Before: before, Limit: 500})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -106,7 +107,7 @@ func (f *taskFleet) checkLog(t *testing.T, e engine) (expired map[string]int) {
 func readLog(t *testing.T, db *store.Store, row domain.Task) (out []domain.Event) {
 	t.Helper()
 	for {
-		events, err := db.TaskEvents(t.Context(), row.Org, row.UID, int64(len(out)), 500)
+		events, err := db.Tasks().Events(t.Context(), row.Org, row.UID, int64(len(out)), 500)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -14,18 +14,18 @@ import (
 
 	"github.com/parley-dev/parley/internal/account"
 	"github.com/parley-dev/parley/internal/agent"
+	"github.com/parley-dev/parley/internal/dispatch"
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/followup"
 	"github.com/parley-dev/parley/internal/friction"
 	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/internal/oauth"
 	"github.com/parley-dev/parley/internal/proposal"
-	"github.com/parley-dev/parley/internal/task"
 )
 
 // proofs are what a service method can ask for: an Access, or what a service made of one
 // after it checked more.
-var proofs = []string{"identity.Access", "task.Call", "task.Post"}
+var proofs = []string{"identity.Access", "dispatch.Call", "dispatch.Post"}
 
 // withoutProof lists the types, and the methods, that take a context and ask for no proof,
 // with the reason.
@@ -37,20 +37,21 @@ var withoutProof = []struct {
 		"identity.Operator", "agent.Operator",
 	}},
 	{"finds out who the caller is, before there is anything to authorize", []string{"identity.Authenticator"}},
-	{"no service: it holds no data of an org", []string{"budget.Account", "task.Echo", "identity.AdminRights"}},
+	{"no service: it holds no data of an org", []string{"budget.Account", "dispatch.Echo", "identity.AdminRights"}},
+	{"reads a task's log for package dispatch, which has authorized the caller", []string{"stream.Hub", "stream.Topic"}},
 	{"writes what was refused, which is known without an Access", []string{"identity.Auditor"}},
 	{"the token of an invitation or of a link is the proof", []string{
 		"identity.OrgAdmin.Invitation", "identity.OrgAdmin.Accept",
 		"account.Accounts.Link", "account.Accounts.UseLink", "account.Accounts.Join",
 	}},
-	{"makes the proof of its caller", []string{"task.Tasks.Reach", "task.Tasks.Still", "task.Tasks.Serve"}},
+	{"makes the proof of its caller", []string{"dispatch.Tasks.Reach", "dispatch.Tasks.Still", "dispatch.Workers.Serve"}},
 	{"a loop of the server, for all orgs", []string{
-		"task.Tasks.Run", "task.Tasks.Sweep", "task.Tasks.Hint", "task.Tasks.HintAll",
+		"dispatch.Service.Run", "dispatch.Service.Sweep", "dispatch.Service.Hint", "dispatch.Service.HintAll",
 	}},
-	{"encodes what its caller has read already", []string{"task.Tasks.EncodeEvent", "task.Tasks.EncodeTask"}},
-	{"cancels the task of a follow-up, whose service has authorized the change", []string{"task.Tasks.Recall"}},
+	{"encodes what its caller has read already", []string{"dispatch.Tasks.EncodeEvent", "dispatch.Tasks.EncodeTask"}},
+	{"cancels the task of a follow-up, whose service has authorized the change", []string{"dispatch.Tasks.Recall"}},
 	{"cards show it to anybody", []string{
-		"task.Tasks.Presence", "task.Tasks.Presences", "agent.Registry.Page", "agent.Registry.Profile",
+		"dispatch.Workers.Presence", "dispatch.Workers.Presences", "agent.Registry.Page", "agent.Registry.Profile",
 	}},
 	{"a look-up of another service, which has authorized the caller, or of a public card", []string{
 		"agent.Registry.Reach", "agent.Registry.Own", "agent.Registry.Reachable",
@@ -115,15 +116,15 @@ var accepted = map[string][]identity.Action{
 	"agent.Registry.Get":        {identity.ReadAgents, identity.ManageAgents},
 	"agent.Registry.HiddenFrom": {identity.CallAgent},
 
-	"task.Tasks.OrgTasks":      {identity.ReadTasks},
-	"task.Tasks.OrgTask":       {identity.ReadTasks},
-	"task.Tasks.OrgTaskWith":   {identity.ReadTasks},
-	"task.Tasks.OrgArtifact":   {identity.ReadTasks},
-	"task.Tasks.OrgPushes":     {identity.ReadTasks},
-	"task.Tasks.OrgTaskPushes": {identity.ReadTasks},
-	"task.Tasks.RetryPush":     {identity.ReadTasks},
-	"task.Tasks.Connection":    {identity.ManageAgents},
-	"task.Tasks.LastSeen":      {identity.ManageAgents},
+	"dispatch.Tasks.OrgTasks":      {identity.ReadTasks},
+	"dispatch.Tasks.OrgTask":       {identity.ReadTasks},
+	"dispatch.Tasks.OrgTaskWith":   {identity.ReadTasks},
+	"dispatch.Tasks.OrgArtifact":   {identity.ReadTasks},
+	"dispatch.Tasks.OrgPushes":     {identity.ReadTasks},
+	"dispatch.Tasks.OrgTaskPushes": {identity.ReadTasks},
+	"dispatch.Tasks.RetryPush":     {identity.ReadTasks},
+	"dispatch.Workers.Connection":  {identity.ManageAgents},
+	"dispatch.Workers.LastSeen":    {identity.ManageAgents},
 
 	"identity.OrgAdmin.Self":             {identity.ReadSelf},
 	"identity.OrgAdmin.Org":              {identity.ReadSelf},
@@ -232,20 +233,24 @@ func TestServicesRefuseAnAccessForAnotherAction(t *testing.T) {
 // services are all services that take an Access, without a store.
 func services() []any {
 	now, newID := time.Now, func(prefix string) string { return prefix + "1" }
+	tasks := dispatch.New(dispatch.Options{Stores: dispatch.Stores{Stock: noStock{}, Pushes: noPushes{}}, Now: now, NewID: newID})
 	return []any{
 		proposal.New(nil, now, newID),
 		followup.New(nil, nil, now, newID, nil),
 		friction.New(nil, now, newID, proposal.Check),
 		agent.NewRegistry(nil, now),
-		task.New(task.Options{Store: noTasks{}, Now: now, NewID: newID}),
+		tasks.Tasks, tasks.Workers,
 		identity.NewOrgAdmin(nil, nil, nil, now, newID),
 		account.New(nil, nil, nil, now),
 		oauth.New(nil, nil, now, newID, oauth.Lifetimes{}),
 	}
 }
 
-// noTasks is a store that panics.
-type noTasks struct{ task.Store }
+// noStock and noPushes are stores that panic.
+type (
+	noStock  struct{ dispatch.Stock }
+	noPushes struct{ dispatch.PushStore }
+)
 
 // takesAccess is which parameter of a method is the Access; -1: none.
 func takesAccess(method reflect.Type) int {

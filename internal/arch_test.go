@@ -28,8 +28,11 @@ var layers = [][]string{
 	{"cmd/parley", "bench", "e2e", "e2e/cli", "e2e/browser", "e2e/corpus"},
 	{"internal/cli"},
 	{"internal/app"},
-	{"internal/rest", "internal/a2a", "internal/mcp", "internal/web", "internal/authserver", "internal/sso", "internal/webhook", "internal/store", "internal/store/storetest", "internal/config", "internal/login"},
-	{"internal/httpx", "internal/wire", "internal/outbound"},
+	{"internal/rest", "internal/a2a", "internal/mcp", "internal/web", "internal/authserver", "internal/sso", "internal/store", "internal/store/storetest", "internal/config", "internal/login"},
+	{"internal/httpx", "internal/wire"},
+	{"internal/dispatch"},
+	{"internal/stream", "internal/delivery"},
+	{"internal/outbound"},
 	{"internal/proposal", "internal/followup", "internal/friction", "internal/task", "internal/agent", "internal/oauth", "internal/account"},
 	{"internal/identity", "internal/event", "internal/budget"},
 	{"internal/idempotency"},
@@ -40,6 +43,7 @@ var layers = [][]string{
 // domain packages hold the rules: the standard library and later layers only,
 // and nothing of the wire or of the database.
 var domain = []string{
+	"internal/dispatch", "internal/stream",
 	"internal/proposal", "internal/followup", "internal/friction", "internal/task", "internal/agent", "internal/oauth", "internal/account",
 	"internal/identity", "internal/event", "internal/idempotency", "internal/budget", "internal/errs",
 }
@@ -59,6 +63,12 @@ var (
 var exceptions = map[string][]string{
 	"internal/store/storetest": {"internal/store", "internal/pgtest"}, // the suite that every engine must pass
 	"bench":                    {"internal/pgtest"},
+}
+
+// apart are packages that must not import one another though the layers allow it, each
+// with its reason.
+var apart = map[string][]string{
+	"internal/delivery": {"internal/task", "internal/agent"}, // it delivers events of any sort
 }
 
 // tools stand outside the layers: nothing but tests and benchmarks imports them.
@@ -111,6 +121,18 @@ func TestImportRulesRefuse(t *testing.T) {
 		{"internal/rest", module + "internal/store", false},
 		{"internal/rest", module + "internal/web", false},
 		{"internal/proposal", module + "internal/followup", false},
+		{"internal/store", module + "internal/dispatch", true},
+		{"internal/dispatch", module + "internal/stream", true},
+		{"internal/dispatch", module + "internal/delivery", true},
+		{"internal/stream", module + "internal/task", true},
+		{"internal/stream", module + "internal/dispatch", false},
+		{"internal/stream", module + "internal/delivery", false},
+		{"internal/delivery", module + "internal/stream", false},
+		{"internal/delivery", module + "internal/task", false},
+		{"internal/task", module + "internal/dispatch", false},
+		{"internal/task", module + "internal/stream", false},
+		{"internal/dispatch", module + "internal/store", false},
+		{"internal/dispatch", "net/http", false},
 		{"internal/identity", module + "internal/proposal", false},
 		{"internal/proposal", "net/http", false},
 		{"internal/proposal", "github.com/google/uuid", false},
@@ -149,6 +171,9 @@ func refuse(pkg, path string) string {
 	}
 	target, ours := strings.CutPrefix(path, module)
 	if ours {
+		if slices.Contains(apart[pkg], target) {
+			return "it must not know what this package is about"
+		}
 		to := layer(target)
 		if slices.Contains(exceptions[pkg], target) || to > from {
 			return ""

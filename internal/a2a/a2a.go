@@ -15,14 +15,15 @@ import (
 	"time"
 
 	"github.com/parley-dev/parley/internal/agent"
+	"github.com/parley-dev/parley/internal/dispatch"
 	"github.com/parley-dev/parley/internal/httpx"
-	"github.com/parley-dev/parley/internal/task"
 )
 
 // Options are what the interface needs.
 type Options struct {
-	Tasks  *task.Tasks
-	Agents *agent.Registry
+	Tasks   *dispatch.Tasks
+	Workers *dispatch.Workers
+	Agents  *agent.Registry
 
 	Name    string // of the platform, shown in the card; empty: "Parley"
 	Version string // of the platform, semver, shown in the card; empty: "0.0.0"
@@ -126,7 +127,7 @@ type method struct {
 	// call appends its result to out.
 	call func(c *call, params, out []byte) ([]byte, error)
 	// stream answers with events.
-	stream func(c *call, params []byte) (*stream, error)
+	stream func(c *call, params []byte) (*sseStream, error)
 	// official says that errors have the details of version 1.0.
 	official bool
 	// eventErrors says that a client that takes nothing but events gets the refusal

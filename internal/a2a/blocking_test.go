@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/parley-dev/parley/internal/dispatch"
 	"github.com/parley-dev/parley/internal/httpx"
 	"github.com/parley-dev/parley/internal/task"
 )
@@ -28,7 +29,7 @@ func TestABatchOfBlockingSendsWaitsOnce(t *testing.T) {
 	var work sync.WaitGroup
 	work.Go(func() {
 		for i := range items {
-			c, err := w.tasks.Claim(t.Context(), p, task.ClaimRequest{Worker: "w", Max: 1, Wait: 20 * time.Second, Lease: time.Minute, Capacity: 100})
+			c, err := w.tasks.Claim(t.Context(), p, dispatch.ClaimRequest{Worker: "w", Max: 1, Wait: 20 * time.Second, Lease: time.Minute, Capacity: 100})
 			if err != nil || len(c.Assignments) != 1 {
 				t.Errorf("claimed %d, %v", len(c.Assignments), err)
 				return

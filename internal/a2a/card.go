@@ -154,7 +154,7 @@ func (s *server) entries(ctx context.Context, p agent.Page, shown func(*agent.Ag
 	if err != nil {
 		return out, err
 	}
-	present, err := s.Tasks.Presences(ctx)
+	present, err := s.Workers.Presences(ctx)
 	if err != nil {
 		return out, err
 	}

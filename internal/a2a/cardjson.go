@@ -127,7 +127,7 @@ func (s *server) cardOf(a *agent.Agent, p *agent.Profile, f cardForm) officialCa
 	address := base + "/a2a/" + a.ID
 	c := officialCard{
 		Name: a.Name, Description: a.Description, Version: cmp.Or(p.Version, s.Version),
-		Capabilities:      cardCapabilities{Streaming: true, PushNotifications: s.Tasks.PushURL != nil, ExtendedAgentCard: f.v1()},
+		Capabilities:      cardCapabilities{Streaming: true, PushNotifications: s.Tasks.Pushes(), ExtendedAgentCard: f.v1()},
 		DefaultInputModes: inputModes, DefaultOutputModes: inputModes,
 		Skills: skillsOf(a, p), DocumentationURL: cmp.Or(p.DocumentationURL, base+"/docs"), IconURL: p.IconURL,
 	}

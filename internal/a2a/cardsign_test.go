@@ -113,7 +113,7 @@ func TestCardsAreSigned(t *testing.T) {
 // newSigner is another node on the same store.
 func newSigner(tb testing.TB, w *world, edit func(*httpx.Options, *Options)) *world {
 	tb.Helper()
-	h, o := w.orgs.Router(), Options{Tasks: w.tasks, Agents: w.registry, Version: "1.2.3", PublicURL: exampleURL}
+	h, o := w.orgs.Router(), Options{Tasks: w.tasks.Tasks, Workers: w.tasks.Workers, Agents: w.registry, Version: "1.2.3", PublicURL: exampleURL}
 	edit(&h, &o)
 	rt := httpx.NewRouter(h)
 	Mount(rt, o)

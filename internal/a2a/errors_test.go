@@ -11,6 +11,7 @@ import (
 
 	"google.golang.org/grpc/codes"
 
+	"github.com/parley-dev/parley/internal/dispatch"
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/httpx"
 	"github.com/parley-dev/parley/internal/orgtest"
@@ -31,7 +32,7 @@ func TestErrorsHaveOneMapping(t *testing.T) {
 		"too large":      {errs.New(errs.TooLarge, task.CodeTooLarge, "the limit is 7"), codeInvalidParams, task.CodeTooLarge, false},
 		"fields":         {errs.InvalidFields(errs.Field{Name: "/a", Message: "b"}), codeInvalidParams, `[{"pointer":"/a","detail":"b"}]`, false},
 		"rate":           {errs.New(errs.RateLimited, "request.rate_limited", "x"), codeInvalidRequest, "request.rate_limited", false},
-		"share":          {errs.New(errs.RateLimited, task.CodeSenderShare, "x"), codeUnsupported, task.CodeSenderShare, false},
+		"share":          {errs.New(errs.RateLimited, dispatch.CodeSenderShare, "x"), codeUnsupported, dispatch.CodeSenderShare, false},
 		"quota":          {errs.New(errs.Conflict, "quota.stored_tasks", "x"), codeUnsupported, "quota.stored_tasks", false},
 		"unavailable":    {errs.New(errs.Unavailable, "store.unavailable", "x"), codeInternal, "store.unavailable", true},
 		"ours":           {errors.New("secret detail"), codeInternal, `"internal"`, true},

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/parley-dev/parley/internal/stream"
 	"github.com/parley-dev/parley/internal/task"
 	"github.com/parley-dev/parley/internal/wire"
 )
@@ -56,7 +57,7 @@ func (f *form) appendTask(b []byte, t *task.Task, history int) []byte {
 	return append(f.task(append(b, `{"task":`...), t, history), '}')
 }
 
-func (f *form) stream(c *call, params []byte) (*stream, error) {
+func (f *form) stream(c *call, params []byte) (*sseStream, error) {
 	p, err := c.readOfficialSend(params, f.push)
 	if err != nil {
 		return nil, err
@@ -68,7 +69,7 @@ func (f *form) stream(c *call, params []byte) (*stream, error) {
 	return f.show(c, &t, events, p.history)
 }
 
-func (f *form) subscribe(c *call, params []byte) (*stream, error) {
+func (f *form) subscribe(c *call, params []byte) (*sseStream, error) {
 	id, _, err := c.readIDs(params, "id", nil)
 	if err != nil {
 		return nil, err
@@ -91,11 +92,11 @@ func (f *form) subscribe(c *call, params []byte) (*stream, error) {
 }
 
 // show streams a task and then what happens to it.
-func (f *form) show(c *call, t *task.Task, events eventSeq, history int) (*stream, error) {
+func (f *form) show(c *call, t *task.Task, events eventSeq, history int) (*sseStream, error) {
 	st := f.events(t, events)
 	encode := func(t *task.Task) []byte { return f.appendTask(room(nil, t), t, history) }
 	if len(t.History) > 0 && t.Size <= smallTask { // new, so it is all there
-		st.first = &task.Encoding{Text: encode(t), Seq: t.Seq, Over: t.State.Terminal()}
+		st.first = &stream.Encoding{Text: encode(t), Seq: t.Seq, Over: t.State.Terminal()}
 		return st, nil
 	}
 	first, done, err := c.s.Tasks.EncodeTask(c, t, f.name+"/"+strconv.Itoa(history), encode)
@@ -111,9 +112,9 @@ func (f *form) show(c *call, t *task.Task, events eventSeq, history int) (*strea
 const smallTask = 8 << 10
 
 // events streams what happens to a task.
-func (f *form) events(t *task.Task, events eventSeq) *stream {
+func (f *form) events(t *task.Task, events eventSeq) *sseStream {
 	t = names(t)
-	return &stream{
+	return &sseStream{
 		task: t, events: events, known: t.Seq, form: f.name,
 		encode: func(b []byte, e *task.Event) (_ []byte, show, last bool) {
 			last = e.Kind == task.StatusEvent && e.State.Rests()

@@ -7,6 +7,7 @@ import (
 	a2apb "github.com/a2aproject/a2a-go/v2/a2apb/v1"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/parley-dev/parley/internal/dispatch"
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/task"
 	"github.com/parley-dev/parley/internal/wire"
@@ -99,12 +100,12 @@ func pushFromProto(p *a2apb.TaskPushNotificationConfig) task.PushConfig {
 	}
 }
 
-func listFromProto(r *a2apb.ListTasksRequest) (own task.OwnRequest, history int, err error) {
-	own = task.OwnRequest{ContextID: r.GetContextId(), Token: r.GetPageToken(), Artifacts: r.GetIncludeArtifacts()}
+func listFromProto(r *a2apb.ListTasksRequest) (own dispatch.OwnRequest, history int, err error) {
+	own = dispatch.OwnRequest{ContextID: r.GetContextId(), Token: r.GetPageToken(), Artifacts: r.GetIncludeArtifacts()}
 	history, fields := historyFromProto(r.HistoryLength, "/historyLength", 0)
 	own.History = history > 0
-	if own.Limit = int(r.GetPageSize()); own.Limit < 0 || own.Limit > task.MaxLimit {
-		fields = append(fields, bodyField("/pageSize", "must be an integer from 0 to "+strconv.Itoa(task.MaxLimit)))
+	if own.Limit = int(r.GetPageSize()); own.Limit < 0 || own.Limit > dispatch.MaxLimit {
+		fields = append(fields, bodyField("/pageSize", "must be an integer from 0 to "+strconv.Itoa(dispatch.MaxLimit)))
 	}
 	if after := r.GetStatusTimestampAfter(); after != nil {
 		if after.CheckValid() != nil {

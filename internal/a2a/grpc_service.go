@@ -15,6 +15,7 @@ import (
 	"github.com/parley-dev/parley/internal/budget"
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/httpx"
+	"github.com/parley-dev/parley/internal/stream"
 	"github.com/parley-dev/parley/internal/task"
 	"github.com/parley-dev/parley/internal/wire"
 )
@@ -179,7 +180,7 @@ func (c *call) sendProto(send func() error, large bool) error {
 // sendEvent sends an event. The encoding of a large one is counted: gRPC makes it anew
 // for every reader.
 func (c *call) sendEvent(e *task.Event, send func(*task.Event) error) error {
-	if e.Large() {
+	if stream.Large(e) {
 		worked, release, err := budget.From(c).Borrow(c, e.Size()+eventValues(e)*valueSize)
 		if err != nil {
 			return grpcError(c, err)
@@ -187,7 +188,7 @@ func (c *call) sendEvent(e *task.Event, send func(*task.Event) error) error {
 		worked()
 		defer release()
 	}
-	return c.sendProto(func() error { return send(e) }, e.Large())
+	return c.sendProto(func() error { return send(e) }, stream.Large(e))
 }
 
 func (g *grpcService) GetTask(ctx context.Context, r *a2apb.GetTaskRequest) (*a2apb.Task, error) {

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/parley-dev/parley/internal/dispatch"
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/task"
 	"github.com/parley-dev/parley/internal/wire"
@@ -105,8 +106,8 @@ func v03PushFromProto(p *v03pb.PushNotificationConfig) task.PushConfig {
 	return out
 }
 
-func v03ListFromProto(r *v03pb.ListTasksRequest) (own task.OwnRequest, history int, err error) {
-	own = task.OwnRequest{
+func v03ListFromProto(r *v03pb.ListTasksRequest) (own dispatch.OwnRequest, history int, err error) {
+	own = dispatch.OwnRequest{
 		ContextID: r.GetContextId(), Token: r.GetPageToken(), Limit: int(r.GetPageSize()), Artifacts: r.GetIncludeArtifacts(),
 	}
 	length := r.GetHistoryLength()

@@ -22,6 +22,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/parley-dev/parley/internal/agent"
+	"github.com/parley-dev/parley/internal/dispatch"
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/httpx"
 	"github.com/parley-dev/parley/internal/identity"
@@ -41,7 +42,7 @@ type world struct {
 	operator *identity.Operator
 	auth     *identity.Authenticator
 	registry *agent.Registry
-	tasks    *task.Tasks
+	tasks    *dispatch.Service
 	logs     *orgtest.Log
 	orgs     *orgtest.World
 	down     *atomic.Bool // while set, no task can be stored
@@ -50,26 +51,26 @@ type world struct {
 
 // faultyStore fails as a store that cannot be reached.
 type faultyStore struct {
-	task.Store
+	dispatch.TaskWriter
 	down *atomic.Bool
 }
 
-func (s faultyStore) InsertTask(ctx context.Context, c task.Change, lease time.Duration) error {
+func (s faultyStore) Insert(ctx context.Context, c task.Change, lease time.Duration) error {
 	if s.down.Load() {
 		return errs.Wrap(io.EOF, errs.Unavailable, "store.unavailable", "the store cannot be reached right now; try again in a moment")
 	}
-	return s.Store.InsertTask(ctx, c, lease)
+	return s.TaskWriter.Insert(ctx, c, lease)
 }
 
 // faultyDirectory fails as one whose store cannot be reached.
 type faultyDirectory struct {
-	task.Directory
+	dispatch.Directory
 	lost *atomic.Bool
 }
 
-func (d faultyDirectory) Target(ctx context.Context, org, id string) (task.Target, *task.Target, error) {
+func (d faultyDirectory) Target(ctx context.Context, org, id string) (dispatch.Target, *dispatch.Target, error) {
 	if d.lost.Load() {
-		return task.Target{}, nil, errs.Wrap(io.EOF, errs.Unavailable, "store.unavailable", "the store cannot be reached right now; try again in a moment")
+		return dispatch.Target{}, nil, errs.Wrap(io.EOF, errs.Unavailable, "store.unavailable", "the store cannot be reached right now; try again in a moment")
 	}
 	return d.Directory.Target(ctx, org, id)
 }
@@ -81,9 +82,9 @@ var exampleURL = &url.URL{Scheme: "http", Host: "example.com"}
 func newWorld(tb testing.TB, edit ...func(*httpx.Options, *Options)) *world {
 	tb.Helper()
 	down, lost := new(atomic.Bool), new(atomic.Bool)
-	base := orgtest.New(tb, func(o *task.Options) {
-		o.Store, o.Directory = faultyStore{o.Store, down}, faultyDirectory{o.Directory, lost}
-		o.PushURL = func(url string) error {
+	base := orgtest.New(tb, func(o *dispatch.Options) {
+		o.Stores.Write, o.Directory = faultyStore{o.Stores.Write, down}, faultyDirectory{o.Directory, lost}
+		o.Push.URL = func(url string) error {
 			if strings.Contains(url, "refused") {
 				return errors.New("is refused")
 			}
@@ -102,9 +103,9 @@ func newWorld(tb testing.TB, edit ...func(*httpx.Options, *Options)) *world {
 	} {
 		base.Agent(a)
 	}
-	w.tasks.Host(task.Target{ID: "echo", Org: "acme", Public: true}, task.Echo{})
+	w.tasks.Host(dispatch.Target{ID: "echo", Org: "acme", Public: true}, dispatch.Echo{})
 	ho := base.Router()
-	o := Options{Tasks: w.tasks, Agents: w.registry, Version: "1.2.3", PublicURL: exampleURL}
+	o := Options{Tasks: w.tasks.Tasks, Workers: w.tasks.Workers, Agents: w.registry, Version: "1.2.3", PublicURL: exampleURL}
 	for _, e := range edit {
 		e(&ho, &o)
 	}
@@ -218,7 +219,7 @@ func (a *answer) fails(status, code int) reply {
 }
 
 // post is the right to work for an agent.
-func (w *world) post(agent string) task.Post {
+func (w *world) post(agent string) dispatch.Post {
 	w.tb.Helper()
 	ctx := context.Background()
 	secret := w.key("acme", "service:worker", "svc:a2a:serve", identity.Scope("agent:"+agent))
@@ -234,16 +235,16 @@ func (w *world) post(agent string) task.Post {
 }
 
 // claim takes the one task that waits for the agent and returns its lease.
-func (w *world) claim(p task.Post) string {
+func (w *world) claim(p dispatch.Post) string {
 	w.tb.Helper()
-	c, err := w.tasks.Claim(context.Background(), p, task.ClaimRequest{Worker: "w", Max: 1, Wait: 10 * time.Second, Lease: time.Minute, Capacity: 1})
+	c, err := w.tasks.Claim(context.Background(), p, dispatch.ClaimRequest{Worker: "w", Max: 1, Wait: 10 * time.Second, Lease: time.Minute, Capacity: 1})
 	if err != nil || len(c.Assignments) != 1 {
 		w.tb.Fatalf("claimed %d, %v", len(c.Assignments), err)
 	}
 	return c.Assignments[0].Lease.Token
 }
 
-func (w *world) report(p task.Post, lease string, r task.Report) {
+func (w *world) report(p dispatch.Post, lease string, r task.Report) {
 	w.tb.Helper()
 	if _, err := w.tasks.Report(context.Background(), p, lease, r); err != nil {
 		w.tb.Fatal(err)

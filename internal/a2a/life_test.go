@@ -6,12 +6,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/parley-dev/parley/internal/dispatch"
 	"github.com/parley-dev/parley/internal/task"
 )
 
 // drive brings a new task of bot into a state, and returns the lease if somebody
 // holds it.
-func (w *world) drive(secret string, p task.Post, id string, to task.State) string {
+func (w *world) drive(secret string, p dispatch.Post, id string, to task.State) string {
 	w.tb.Helper()
 	w.rpc(secret, "bot", "tasks/send", hello(id)).state("submitted")
 	switch to {
@@ -264,7 +265,7 @@ func TestAMessageIsNoTask(t *testing.T) {
 		t.Fatalf("%s %v", a.Body, err)
 	}
 	w.rpc(ada, "bot", "tasks/get", `{"id":"`+r.Result.ID+`"}`).fails(200, codeNoTask)
-	c, err := w.tasks.Claim(context.Background(), w.post("bot"), task.ClaimRequest{Max: 0, Worker: "w", Capacity: 1})
+	c, err := w.tasks.Claim(context.Background(), w.post("bot"), dispatch.ClaimRequest{Max: 0, Worker: "w", Capacity: 1})
 	if err != nil || len(c.Messages) != 1 || c.Messages[0].ID != r.Result.ID {
 		t.Errorf("%+v %v", c, err)
 	}

@@ -11,6 +11,7 @@ import (
 	a2apb "github.com/a2aproject/a2a-go/v2/a2apb/v1"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/parley-dev/parley/internal/dispatch"
 	"github.com/parley-dev/parley/internal/task"
 )
 
@@ -78,7 +79,7 @@ func TestWorkersGetTheAcceptedOutputModes(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		got, err := w.tasks.Claim(t.Context(), p, task.ClaimRequest{Worker: "w", Max: 1, Wait: 10 * time.Second, Lease: time.Minute, Capacity: 100})
+		got, err := w.tasks.Claim(t.Context(), p, dispatch.ClaimRequest{Worker: "w", Max: 1, Wait: 10 * time.Second, Lease: time.Minute, Capacity: 100})
 		if err != nil || len(got.Assignments) != 1 {
 			t.Fatalf("%s: claimed %d, %v", name, len(got.Assignments), err)
 		}

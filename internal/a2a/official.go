@@ -8,6 +8,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/parley-dev/parley/internal/dispatch"
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/task"
 	"github.com/parley-dev/parley/internal/wire"
@@ -24,7 +25,7 @@ const glance = time.Second
 
 // officialSend is what SendMessage and message/send ask for.
 type officialSend struct {
-	request task.SendRequest
+	request dispatch.SendRequest
 	history int           // how many messages of the history to show
 	wait    time.Duration // for the task to rest
 }
@@ -233,7 +234,7 @@ func (c *call) blocks() time.Duration {
 // the client resumes, after the event that it saw last.
 func (c *call) followOfficial(id string, after int64, resume bool) (task.Task, eventSeq, error) {
 	if !resume {
-		after = task.FromNow
+		after = dispatch.FromNow
 	}
 	t, events, err := c.s.Tasks.Follow(c, c.to, id, after, c.s.idle())
 	if err == nil && t.State.Terminal() && (!resume || after >= t.Seq) {

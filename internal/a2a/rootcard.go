@@ -114,7 +114,7 @@ func (s *server) platformCardOf(part cardPart, f cardForm) officialCard {
 	}
 	c := officialCard{
 		Name: s.Name, Version: s.Version, Description: about + "All agents are listed at " + base + "/.well-known/agent.json.",
-		Capabilities:      cardCapabilities{Streaming: true, PushNotifications: s.Tasks.PushURL != nil},
+		Capabilities:      cardCapabilities{Streaming: true, PushNotifications: s.Tasks.Pushes()},
 		DefaultInputModes: inputModes, DefaultOutputModes: inputModes, DocumentationURL: base + "/docs",
 	}
 	s.addSecurity(&c, f)

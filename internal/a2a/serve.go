@@ -14,9 +14,9 @@ import (
 	"time"
 
 	"github.com/parley-dev/parley/internal/budget"
+	"github.com/parley-dev/parley/internal/dispatch"
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/httpx"
-	"github.com/parley-dev/parley/internal/task"
 )
 
 // maxBody is the size of the largest body.
@@ -26,7 +26,7 @@ const maxBody = 4 << 20
 type call struct {
 	context.Context
 	s     *server
-	to    task.Call // proof that the caller may call the agent
+	to    dispatch.Call // proof that the caller may call the agent
 	agent string
 	w     http.ResponseWriter
 	r     *http.Request
@@ -42,7 +42,7 @@ type call struct {
 	batch      bool
 
 	id     []byte // of the request that the stream answers
-	stream *stream
+	stream *sseStream
 }
 
 // serve answers POST /a2a/{agent}. A stream stays in this frame for as long as it
@@ -291,7 +291,7 @@ func (c *call) start(req *request) *call {
 }
 
 // open makes the stream. It is counted as one before anything is done for it.
-func (c *call) open(m *method, params []byte) (*stream, error) {
+func (c *call) open(m *method, params []byte) (*sseStream, error) {
 	if err := c.s.router.Park(c, httpx.Stream); err != nil {
 		return nil, err
 	}

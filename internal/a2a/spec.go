@@ -1,6 +1,7 @@
 package a2a
 
 import (
+	"github.com/parley-dev/parley/internal/dispatch"
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/task"
 	"github.com/parley-dev/parley/internal/wire"
@@ -59,7 +60,7 @@ func specCancel(c *call, params, out []byte) ([]byte, error) {
 	return appendTask(out, &t, p.history), nil
 }
 
-func specSendSubscribe(c *call, params []byte) (*stream, error) {
+func specSendSubscribe(c *call, params []byte) (*sseStream, error) {
 	p, err := readSend(params)
 	if err != nil {
 		return nil, err
@@ -68,10 +69,10 @@ func specSendSubscribe(c *call, params []byte) (*stream, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &stream{task: names(&t), events: events, form: "spec", encode: eventsOf(&t)}, nil
+	return &sseStream{task: names(&t), events: events, form: "spec", encode: eventsOf(&t)}, nil
 }
 
-func specResubscribe(c *call, params []byte) (*stream, error) {
+func specResubscribe(c *call, params []byte) (*sseStream, error) {
 	p, err := readTaskID(params)
 	if err != nil {
 		return nil, err
@@ -84,7 +85,7 @@ func specResubscribe(c *call, params []byte) (*stream, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &stream{task: names(&t), events: events, form: "spec", encode: eventsOf(&t)}, nil
+	return &sseStream{task: names(&t), events: events, form: "spec", encode: eventsOf(&t)}, nil
 }
 
 // specMessage is a direct message: nobody tracks it, so nothing can be asked of
@@ -109,7 +110,7 @@ func specMessage(c *call, params, out []byte) ([]byte, error) {
 
 // sendParams are the params of tasks/send and its relatives.
 type sendParams struct {
-	request task.SendRequest
+	request dispatch.SendRequest
 	history int // how many messages of the history to show; negative: no history
 }
 

@@ -6,14 +6,15 @@ import (
 
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/httpx"
+	"github.com/parley-dev/parley/internal/stream"
 	"github.com/parley-dev/parley/internal/task"
 )
 
-// stream is a response in events.
-type stream struct {
+// sseStream is a response in events.
+type sseStream struct {
 	// first, if set, is shown before all events: the task as it was after an event.
 	// Events up to known are not shown.
-	first     *task.Encoding
+	first     *stream.Encoding
 	firstDone func() // nil: there is nothing to give back
 	known     int64
 
@@ -98,7 +99,7 @@ func writeEvent(sse *httpx.SSE, c *call, e *task.Event) (shown, last bool, err e
 	if e.Kind == task.TurnEvent || e.Seq <= c.stream.known {
 		return false, false, nil // the sender knows what it said, and what it was shown
 	}
-	if e.Large() {
+	if stream.Large(e) {
 		return writeLarge(sse, c, e)
 	}
 	buf := buffers.Get().(*buffer)

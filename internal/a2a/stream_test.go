@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/parley-dev/parley/internal/dispatch"
 	"github.com/parley-dev/parley/internal/httpx"
 	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/internal/task"
@@ -21,7 +22,7 @@ import (
 
 // play is the life of a task of bot from its claim on: progress, artifacts in
 // pieces, a question, and the end.
-func (w *world) play(secret string, p task.Post, id string) {
+func (w *world) play(secret string, p dispatch.Post, id string) {
 	w.tb.Helper()
 	lease := w.claim(p)
 	w.report(p, lease, task.Report{State: task.Working, Message: says("begun")})

@@ -7,6 +7,7 @@ import (
 
 	a2apb "github.com/a2aproject/a2a-go/v2/a2apb/v1"
 
+	"github.com/parley-dev/parley/internal/dispatch"
 	"github.com/parley-dev/parley/internal/task"
 	"github.com/parley-dev/parley/internal/wire"
 )
@@ -52,7 +53,7 @@ func v1List(c *call, params, out []byte) ([]byte, error) {
 }
 
 // readList reads what to list, and how many messages of each task to show.
-func (c *call) readList(params []byte) (r task.OwnRequest, history int, err error) {
+func (c *call) readList(params []byte) (r dispatch.OwnRequest, history int, err error) {
 	fields := wire.Read(orEmpty(params), "", false, func(d *wire.Reader) {
 		d.Object(func(name []byte) bool {
 			switch string(name) {
@@ -63,7 +64,7 @@ func (c *call) readList(params []byte) (r task.OwnRequest, history int, err erro
 			case "status":
 				readV1State(d, &r.State)
 			case "pageSize", "page_size":
-				d.Int(&r.Limit, 0, task.MaxLimit) // the SDK for Go writes 0 for none
+				d.Int(&r.Limit, 0, dispatch.MaxLimit) // the SDK for Go writes 0 for none
 			case "pageToken", "page_token":
 				d.String(&r.Token)
 			case "historyLength", "history_length":

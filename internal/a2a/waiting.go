@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/parley-dev/parley/internal/dispatch"
 	"github.com/parley-dev/parley/internal/httpx"
 	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/internal/task"
@@ -11,7 +12,7 @@ import (
 
 // send sends a message and waits for what comes of it, but no longer than the
 // caller may know it.
-func (c *call) send(r task.SendRequest, wait time.Duration) (task.Task, error) {
+func (c *call) send(r dispatch.SendRequest, wait time.Duration) (task.Task, error) {
 	if wait <= 0 {
 		return c.s.Tasks.Send(c, c.to, r, 0)
 	}

@@ -9,9 +9,10 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/parley-dev/parley/internal/delivery"
+	"github.com/parley-dev/parley/internal/dispatch"
 	"github.com/parley-dev/parley/internal/store"
-	"github.com/parley-dev/parley/internal/task"
-	"github.com/parley-dev/parley/internal/webhook"
+	"github.com/parley-dev/parley/internal/wire"
 )
 
 // newPusher makes what pushes events, with the key that all nodes of the store
@@ -20,7 +21,7 @@ func (s *Server) newPusher(ctx context.Context) error {
 	if !s.cfg.Push {
 		return nil
 	}
-	fresh, err := webhook.NewKey()
+	fresh, err := delivery.NewKey()
 	if err != nil {
 		return fmt.Errorf("make a signing key: %w", err)
 	}
@@ -28,21 +29,21 @@ func (s *Server) newPusher(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read the signing key: %w", err)
 	}
-	key, err := webhook.ParseKey(text)
+	key, err := delivery.ParseKey(text)
 	if err != nil {
 		return err
 	}
-	s.pusher, err = webhook.New(webhook.Options{Allow: s.cfg.PushAllow, Key: key, Version: Version(), Now: Now, Logger: s.log})
+	s.pusher, err = delivery.NewClient(delivery.ClientOptions{Allow: s.cfg.PushAllow, Key: key, Version: Version(), Now: Now, Logger: s.log})
 	s.pushes = newPushMetrics(s.store, s.log)
 	return err
 }
 
 // pushInto turns pushes on, unless they are to be off.
-func (s *Server) pushInto(o *task.Options) {
+func (s *Server) pushInto(o *dispatch.Options) {
 	if s.pusher == nil {
 		return
 	}
-	o.Pusher, o.PushURL, o.OnPush = s.pusher, s.pusher.CheckURL, s.pushes.count
+	o.Push = dispatch.PushOptions{URL: s.pusher.CheckURL, Encode: wire.Push, Sender: s.pusher, OnAttempt: s.pushes.count}
 }
 
 // pushMetrics tells how pushes are doing. Its only label has a fixed set of values.
@@ -58,13 +59,13 @@ func newPushMetrics(st *store.Store, log *slog.Logger) *pushMetrics {
 	m := &pushMetrics{store: st, log: log, attempts: prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "parley_push_attempts_total", Help: "Attempts to push an event, by outcome: delivered, failed (will be repeated) or dead (given up).",
 	}, []string{"outcome"})}
-	for _, o := range task.PushOutcomes {
+	for _, o := range delivery.Outcomes {
 		m.attempts.WithLabelValues(string(o)) // so that all are there from the start
 	}
 	return m
 }
 
-func (m *pushMetrics) count(o task.PushOutcome) { m.attempts.WithLabelValues(string(o)).Inc() }
+func (m *pushMetrics) count(o delivery.Outcome) { m.attempts.WithLabelValues(string(o)).Inc() }
 
 func (m *pushMetrics) collectors() []prometheus.Collector {
 	gauge := func(name, help string, value *atomic.Int64) prometheus.Collector {
@@ -102,7 +103,7 @@ func (m *pushMetrics) run(ctx context.Context) {
 func (m *pushMetrics) look(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
 	defer cancel()
-	due, dead, err := m.store.CountPushes(ctx)
+	due, dead, err := m.store.Deliveries().Count(ctx)
 	if err == nil {
 		m.due.Store(due)
 		m.dead.Store(dead)

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/parley-dev/parley/internal/dispatch"
 	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/internal/task"
 )
@@ -22,7 +23,7 @@ func sendPushed(t *testing.T, s *Server, caller *identity.Caller, id, url string
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = s.tasks.Send(t.Context(), call, task.SendRequest{
+	_, err = s.tasks.Send(t.Context(), call, dispatch.SendRequest{
 		ID: id, Message: task.Message{Role: task.RoleUser, Parts: []task.Part{{Kind: task.TextPart, Text: "hello"}}},
 		Push: &task.PushConfig{ID: "hook", URL: url, Form: task.PushV1},
 	}, 0)
@@ -58,6 +59,14 @@ func TestEventsArePushedAndAStopWaitsForTheOneOnItsWay(t *testing.T) {
 	_, keys := get(t, s.URL()+"/.well-known/jwks.json", "")
 	if !strings.Contains(keys, `"crv":"Ed25519"`) {
 		t.Errorf("keys %s", keys)
+	}
+	res, err := http.Get(s.URL() + "/.well-known/jwks.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = res.Body.Close()
+	if cc := res.Header.Get("Cache-Control"); res.StatusCode != http.StatusOK || cc != "public, max-age=3600" {
+		t.Errorf("keys: %d, Cache-Control %q; want 200, public for an hour", res.StatusCode, cc)
 	}
 	stopped := make(chan error, 1)
 	go func() { stopped <- s.Shutdown() }()

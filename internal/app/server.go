@@ -15,6 +15,8 @@ import (
 	"github.com/parley-dev/parley/internal/account"
 	"github.com/parley-dev/parley/internal/agent"
 	"github.com/parley-dev/parley/internal/config"
+	"github.com/parley-dev/parley/internal/delivery"
+	"github.com/parley-dev/parley/internal/dispatch"
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/httpx"
 	"github.com/parley-dev/parley/internal/identity"
@@ -22,8 +24,6 @@ import (
 	"github.com/parley-dev/parley/internal/outbound"
 	"github.com/parley-dev/parley/internal/sso"
 	"github.com/parley-dev/parley/internal/store"
-	"github.com/parley-dev/parley/internal/task"
-	"github.com/parley-dev/parley/internal/webhook"
 )
 
 // Limits against clients that hold a connection without using it.
@@ -57,8 +57,8 @@ type Server struct {
 	store    *store.Store
 	auth     *identity.Authenticator
 	agents   *agent.Registry
-	tasks    *task.Tasks
-	pusher   *webhook.Sender // nil: nothing is pushed
+	tasks    *dispatch.Service
+	pusher   *delivery.Client // nil: nothing is pushed
 	pushes   *pushMetrics
 	bus      *store.Bus // nil: no other node
 	http     *http.Server

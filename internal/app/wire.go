@@ -62,13 +62,14 @@ func (s *Server) handler(ctx context.Context, ids *ids, proxies []netip.Prefix) 
 	}
 	proposals := proposal.New(s.store.Proposals(), Now, ids.next)
 	frictions := friction.New(s.store.Friction(), Now, ids.next, proposal.Check)
-	followups := followup.New(s.store.Followups(), s.store.Identity(), Now, ids.next, sender{s.tasks, ids})
+	followups := followup.New(s.store.Followups(), s.store.Identity(), Now, ids.next, sender{s.tasks.Tasks, ids})
 	rest.Mount(router, rest.Options{
 		Proposals: proposals,
 		Followups: followups,
 		Frictions: frictions,
 		Agents:    s.agents,
-		Tasks:     s.tasks,
+		Tasks:     s.tasks.Tasks,
+		Workers:   s.tasks.Workers,
 		OrgAdmin:  admin,
 		Clients:   s.oauth,
 		Accounts:  s.accounts,
@@ -81,11 +82,11 @@ func (s *Server) handler(ctx context.Context, ids *ids, proxies []netip.Prefix) 
 	if err != nil {
 		return nil, err
 	}
+	keys := []string{cardKey.JWK()}
 	if s.pusher != nil {
-		s.pusher.Mount(router, cardKey.JWK())
-	} else {
-		router.HandlePublic("GET "+httpx.KeysPath, httpx.KeySet(cardKey.JWK()))
+		keys = []string{s.pusher.JWK(), cardKey.JWK()}
 	}
+	router.HandlePublic("GET "+httpx.KeysPath, httpx.KeySet(keys...))
 	base, err := url.Parse(s.base())
 	if err != nil {
 		return nil, err
@@ -95,16 +96,16 @@ func (s *Server) handler(ctx context.Context, ids *ids, proxies []netip.Prefix) 
 		return nil, fmt.Errorf("read the key of card cursors: %w", err)
 	}
 	a2a.Mount(router, a2a.Options{
-		Tasks: s.tasks, Agents: s.agents, Version: Version(), PublicURL: base, CardAgents: s.cfg.MaxCardAgents, CursorKey: []byte(cursors),
+		Tasks: s.tasks.Tasks, Workers: s.tasks.Workers, Agents: s.agents, Version: Version(), PublicURL: base, CardAgents: s.cfg.MaxCardAgents, CursorKey: []byte(cursors),
 		CardBindings: s.cfg.CardBindings, OAuth: s.oauthURLs(), CardKey: cardKey, KeysURL: s.base() + httpx.KeysPath,
 	})
 	mcp.Mount(router, mcp.Options{
-		Proposals: proposals, Frictions: frictions, Agents: s.agents, Tasks: s.tasks, Version: Version(), PublicURL: s.publicURL(),
+		Proposals: proposals, Frictions: frictions, Agents: s.agents, Tasks: s.tasks.Tasks, Workers: s.tasks.Workers, Version: Version(), PublicURL: s.publicURL(),
 		ResourceMetadata: s.base() + authserver.ResourceMetadata + mcp.Path,
 	})
 	return router, s.mountPages(router, web.Options{
 		Accounts: s.accounts, OrgAdmin: admin, Proposals: proposals, Followups: followups, Frictions: frictions,
-		Agents: s.agents, Tasks: s.tasks, Sessions: s.store.Sessions(), Programs: s.oauth, Providers: s.providers(),
+		Agents: s.agents, Tasks: s.tasks.Tasks, Workers: s.tasks.Workers, Sessions: s.store.Sessions(), Programs: s.oauth, Providers: s.providers(),
 		PublicURL: s.base(), Logger: s.log, Now: Now,
 	})
 }

@@ -63,6 +63,6 @@ func (s *server) presence(ctx context.Context, g *agent.Agent) (string, error) {
 	if g.Pinned != "" {
 		return g.Pinned, nil
 	}
-	p, err := s.Tasks.Presence(ctx, task.AgentKey{Org: g.Org, ID: g.ID})
+	p, err := s.Workers.Presence(ctx, task.AgentKey{Org: g.Org, ID: g.ID})
 	return string(p), err
 }

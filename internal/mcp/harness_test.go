@@ -10,6 +10,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/parley-dev/parley/internal/agent"
+	"github.com/parley-dev/parley/internal/dispatch"
 	"github.com/parley-dev/parley/internal/followup"
 	"github.com/parley-dev/parley/internal/friction"
 	"github.com/parley-dev/parley/internal/httpx"
@@ -18,7 +19,6 @@ import (
 	"github.com/parley-dev/parley/internal/proposal"
 	"github.com/parley-dev/parley/internal/rest"
 	"github.com/parley-dev/parley/internal/store"
-	"github.com/parley-dev/parley/internal/task"
 )
 
 // world is a server with both interfaces on a real SQLite file and a real port.
@@ -28,7 +28,7 @@ type world struct {
 	store    *store.Store
 	auth     *identity.Authenticator
 	operator *identity.Operator
-	tasks    *task.Tasks
+	tasks    *dispatch.Service
 	logs     *orgtest.Log
 	orgs     *orgtest.World
 }
@@ -45,7 +45,7 @@ func newWorld(t *testing.T, edit ...func(*httpx.Options, *Options)) *world {
 	ho := w.Router()
 	o := Options{
 		Proposals: proposal.New(w.Store.Proposals(), utcNow, newID),
-		Frictions: friction.New(w.Store.Friction(), utcNow, newID, proposal.Check), Agents: w.Agents, Tasks: w.Tasks,
+		Frictions: friction.New(w.Store.Friction(), utcNow, newID, proposal.Check), Agents: w.Agents, Tasks: w.Tasks.Tasks, Workers: w.Tasks.Workers,
 	}
 	for _, e := range edit {
 		e(&ho, &o)
@@ -54,7 +54,7 @@ func newWorld(t *testing.T, edit ...func(*httpx.Options, *Options)) *world {
 	Mount(rt, o)
 	rest.Mount(rt, rest.Options{
 		Proposals: o.Proposals, Followups: followup.New(w.Store.Followups(), w.Store.Identity(), utcNow, newID, nil),
-		Frictions: o.Frictions, Agents: w.Agents, Tasks: w.Tasks,
+		Frictions: o.Frictions, Agents: w.Agents, Tasks: w.Tasks.Tasks, Workers: w.Tasks.Workers,
 	})
 	srv := httptest.NewServer(rt)
 	t.Cleanup(srv.Close)

@@ -23,12 +23,12 @@ import (
 
 	"github.com/parley-dev/parley/internal/agent"
 	"github.com/parley-dev/parley/internal/budget"
+	"github.com/parley-dev/parley/internal/dispatch"
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/friction"
 	"github.com/parley-dev/parley/internal/httpx"
 	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/internal/proposal"
-	"github.com/parley-dev/parley/internal/task"
 	"github.com/parley-dev/parley/internal/wire"
 )
 
@@ -37,7 +37,8 @@ type Options struct {
 	Proposals *proposal.Proposals
 	Frictions *friction.Frictions
 	Agents    *agent.Registry
-	Tasks     *task.Tasks
+	Tasks     *dispatch.Tasks
+	Workers   *dispatch.Workers
 
 	Version string // of the build; empty: "dev"
 	// PublicURL is the address under which clients reach the server; nil: unknown.

@@ -13,6 +13,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/parley-dev/parley/internal/budget"
+	"github.com/parley-dev/parley/internal/dispatch"
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/httpx"
 	"github.com/parley-dev/parley/internal/identity"
@@ -115,7 +116,7 @@ func (s *server) sendTask(ctx context.Context, a *arguments[sendIn]) (*taskOut, 
 	if !s.Tasks.Expected(ctx, to) {
 		wait = 0 // nobody is there who could answer
 	}
-	t, err := s.send(ctx, to, task.SendRequest{ID: deref(a.in.TaskID), Message: message, Show: shown}, time.Duration(wait)*time.Second)
+	t, err := s.send(ctx, to, dispatch.SendRequest{ID: deref(a.in.TaskID), Message: message, Show: shown}, time.Duration(wait)*time.Second)
 	if err != nil {
 		return nil, asSent(err)
 	}
@@ -124,7 +125,7 @@ func (s *server) sendTask(ctx context.Context, a *arguments[sendIn]) (*taskOut, 
 
 // send sends a task and waits for what comes of it, but no longer than the caller may
 // know it.
-func (s *server) send(ctx context.Context, to task.Call, r task.SendRequest, wait time.Duration) (task.Task, error) {
+func (s *server) send(ctx context.Context, to dispatch.Call, r dispatch.SendRequest, wait time.Duration) (task.Task, error) {
 	request, ok := ctx.Value(requestKey{}).(*http.Request)
 	if wait == 0 || !ok {
 		return s.Tasks.Send(ctx, to, r, wait)

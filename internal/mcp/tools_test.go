@@ -13,6 +13,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/parley-dev/parley/internal/agent"
+	"github.com/parley-dev/parley/internal/dispatch"
 	"github.com/parley-dev/parley/internal/friction"
 	"github.com/parley-dev/parley/internal/httpx"
 	"github.com/parley-dev/parley/internal/identity"
@@ -251,7 +252,7 @@ func TestTaskTools(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.orgs.Agent(agent.Agent{ID: "echo", Org: "acme", Name: "Echo"})
-	w.tasks.Host(task.Target{ID: "echo", Org: "acme"}, task.Echo{})
+	w.tasks.Host(dispatch.Target{ID: "echo", Org: "acme"}, dispatch.Echo{})
 	ada, bob := w.session(w.member("acme", "user:ada")), w.session(w.member("acme", "user:bob"))
 	done := call[taskOut](w, ada, "send_task", object{"agent": "echo", "message": "Are you there?"})
 	if done.State != "completed" || !done.Final || len(done.Artifacts) != 1 || done.Artifacts[0].Parts[0].Text != "Are you there?" {
@@ -294,7 +295,7 @@ func TestTaskTools(t *testing.T) {
 // silent is an agent that never answers.
 type silent struct{}
 
-func (silent) Run(ctx context.Context, _ task.Assignment, _ func(context.Context, task.Report) error) error {
+func (silent) Run(ctx context.Context, _ dispatch.Assignment, _ func(context.Context, task.Report) error) error {
 	<-ctx.Done()
 	return ctx.Err()
 }
@@ -303,7 +304,7 @@ func (silent) Run(ctx context.Context, _ task.Assignment, _ func(context.Context
 func TestAWaitEndsWithTheKey(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(h *httpx.Options, _ *Options) { h.Recheck = 10 * time.Millisecond })
-	w.tasks.Host(task.Target{ID: "fixer", Org: "acme"}, silent{})
+	w.tasks.Host(dispatch.Target{ID: "fixer", Org: "acme"}, silent{})
 	ada := w.session(w.member("acme", "user:ada"))
 	start := time.Now()
 	if got := call[taskOut](w, ada, "send_task", object{"agent": "fixer", "message": "x", "wait_seconds": 1}); got.State != "working" || time.Since(start) < time.Second {

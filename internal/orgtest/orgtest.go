@@ -14,11 +14,11 @@ import (
 	"github.com/oklog/ulid/v2"
 
 	"github.com/parley-dev/parley/internal/agent"
+	"github.com/parley-dev/parley/internal/dispatch"
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/httpx"
 	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/internal/store"
-	"github.com/parley-dev/parley/internal/task"
 )
 
 // World has the orgs acme and globex, and nobody in them.
@@ -28,12 +28,12 @@ type World struct {
 	Operator *identity.Operator
 	Auth     *identity.Authenticator
 	Agents   *agent.Registry
-	Tasks    *task.Tasks
+	Tasks    *dispatch.Service
 	Logs     *Log
 }
 
 // New makes a world that ends with the test.
-func New(tb testing.TB, edit ...func(*task.Options)) *World {
+func New(tb testing.TB, edit ...func(*dispatch.Options)) *World {
 	tb.Helper()
 	ctx := context.Background()
 	st, err := store.Open(ctx, store.Options{Dir: tb.TempDir()})
@@ -44,11 +44,11 @@ func New(tb testing.TB, edit ...func(*task.Options)) *World {
 		TB: tb, Store: st, Operator: identity.NewOperator(st.Identity(), Now, NewID), Auth: identity.NewAuthenticator(st.Identity(), Now),
 		Agents: agent.NewRegistry(st.Agents(), Now), Logs: &Log{},
 	}
-	o := task.Options{Store: st, Directory: directory{w.Agents}, Now: Now, NewID: NewID, Node: "node-1"}
+	o := dispatch.Options{Stores: st.Dispatch(), Directory: directory{w.Agents}, Now: Now, NewID: NewID, Node: "node-1"}
 	for _, e := range edit {
 		e(&o)
 	}
-	w.Tasks = task.New(o)
+	w.Tasks = dispatch.New(o)
 	tb.Cleanup(func() {
 		w.Tasks.Stop()
 		_ = st.Close()
@@ -126,8 +126,8 @@ func Now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }
 // directory shows the registry to the task service.
 type directory struct{ agents *agent.Registry }
 
-// Target implements task.Directory.
-func (d directory) Target(ctx context.Context, org, id string) (task.Target, *task.Target, error) {
+// Target implements dispatch.Directory.
+func (d directory) Target(ctx context.Context, org, id string) (dispatch.Target, *dispatch.Target, error) {
 	a, other, err := d.agents.Reach(ctx, org, id)
 	if err != nil || other == nil {
 		return targetOf(&a), nil, err
@@ -136,8 +136,8 @@ func (d directory) Target(ctx context.Context, org, id string) (task.Target, *ta
 	return targetOf(&a), &hidden, nil
 }
 
-// Own implements task.Directory.
-func (d directory) Own(ctx context.Context, org, id string) (task.Target, error) {
+// Own implements dispatch.Directory.
+func (d directory) Own(ctx context.Context, org, id string) (dispatch.Target, error) {
 	a, err := d.agents.Own(ctx, org, id)
 	if err == nil && a.Disabled {
 		err = errs.ErrNotFound
@@ -145,7 +145,9 @@ func (d directory) Own(ctx context.Context, org, id string) (task.Target, error)
 	return targetOf(&a), err
 }
 
-func targetOf(a *agent.Agent) task.Target { return task.Target{ID: a.ID, Org: a.Org, Public: a.Public} }
+func targetOf(a *agent.Agent) dispatch.Target {
+	return dispatch.Target{ID: a.ID, Org: a.Org, Public: a.Public}
+}
 
 // Log keeps what is logged, by several goroutines at once.
 type Log struct {

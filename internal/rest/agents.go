@@ -5,9 +5,9 @@ import (
 	"net/http"
 
 	"github.com/parley-dev/parley/internal/agent"
+	"github.com/parley-dev/parley/internal/dispatch"
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/identity"
-	"github.com/parley-dev/parley/internal/task"
 )
 
 const (
@@ -198,7 +198,7 @@ func (a *api) getAgentConnection(ctx context.Context, c *call, in *getAgentInput
 	if err != nil {
 		return nil, err
 	}
-	got, err := a.tasks.Connection(ctx, c.Access, task.Enlisted{ID: g.ID, Disabled: g.Disabled, Pinned: g.Pinned, Builtin: g.Builtin})
+	got, err := a.workers.Connection(ctx, c.Access, dispatch.Enlisted{ID: g.ID, Disabled: g.Disabled, Pinned: g.Pinned, Builtin: g.Builtin})
 	if err != nil {
 		return nil, err
 	}

@@ -63,7 +63,7 @@ func (a *api) refused(r *http.Request, op operation, target string, cause error)
 // counts is whether the caller may work for the agent.
 func (a *api) guardWorker(ctx huma.Context, next func(huma.Context)) {
 	r, w := humago.Unwrap(ctx)
-	post, err := a.tasks.Serve(r.Context(), httpx.CallerOf(r.Context()), r.PathValue("agent"))
+	post, err := a.workers.Serve(r.Context(), httpx.CallerOf(r.Context()), r.PathValue("agent"))
 	if err == nil {
 		err = checkRequest(ctx.Operation(), r)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/parley-dev/parley/internal/account"
 	"github.com/parley-dev/parley/internal/agent"
+	"github.com/parley-dev/parley/internal/dispatch"
 	"github.com/parley-dev/parley/internal/followup"
 	"github.com/parley-dev/parley/internal/friction"
 	"github.com/parley-dev/parley/internal/httpx"
@@ -18,7 +19,6 @@ import (
 	"github.com/parley-dev/parley/internal/orgtest"
 	"github.com/parley-dev/parley/internal/proposal"
 	"github.com/parley-dev/parley/internal/store"
-	"github.com/parley-dev/parley/internal/task"
 )
 
 // world is a whole server on a real SQLite file, without a network.
@@ -28,7 +28,7 @@ type world struct {
 	store    *store.Store
 	operator *identity.Operator
 	auth     *identity.Authenticator
-	tasks    *task.Tasks
+	tasks    *dispatch.Service
 	logs     *orgtest.Log
 	orgs     *orgtest.World
 }
@@ -40,13 +40,13 @@ var (
 
 func newWorld(tb testing.TB, edit ...func(*httpx.Options, *Options)) *world {
 	tb.Helper()
-	o := orgtest.New(tb)
+	o := orgtest.New(tb, func(o *dispatch.Options) { o.Push.URL = func(string) error { return nil } })
 	w := &world{tb: tb, store: o.Store, operator: o.Operator, auth: o.Auth, tasks: o.Tasks, logs: o.Logs, orgs: o}
 	o.Agent(agent.Agent{ID: "fixer", Org: "acme"})
 	ho := o.Router()
 	ro := Options{
 		Proposals: proposal.New(o.Store.Proposals(), utcNow, newID),
-		Followups: followup.New(o.Store.Followups(), o.Store.Identity(), utcNow, newID, nil), Agents: o.Agents, Tasks: o.Tasks,
+		Followups: followup.New(o.Store.Followups(), o.Store.Identity(), utcNow, newID, nil), Agents: o.Agents, Tasks: o.Tasks.Tasks, Workers: o.Tasks.Workers,
 		OrgAdmin:  identity.NewOrgAdmin(o.Store.Identity(), o.Store.Audit(), o.Agents, utcNow, newID),
 		Clients:   oauth.New(o.Store.OAuth(), o.Agents, utcNow, newID, oauth.Lifetimes{}),
 		Frictions: friction.New(o.Store.Friction(), utcNow, newID, proposal.Check),

@@ -7,6 +7,8 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/parley-dev/parley/internal/delivery"
+	"github.com/parley-dev/parley/internal/dispatch"
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/internal/task"
@@ -39,7 +41,7 @@ func (a *api) registerOrgPushes() {
 
 type pushStateFilter string
 
-func (pushStateFilter) Schema(huma.Registry) *huma.Schema { return text(oneOf(task.PushStates)) }
+func (pushStateFilter) Schema(huma.Registry) *huma.Schema { return text(oneOf(delivery.States)) }
 
 type listOrgPushesInput struct {
 	OrgPath
@@ -54,14 +56,14 @@ type listOrgPushesOutput struct{ Body PushConfigPage }
 const cursorSeparator = "~"
 
 func (a *api) listOrgPushes(ctx context.Context, c *call, in *listOrgPushesInput) (*listOrgPushesOutput, error) {
-	f := task.PushFilter{State: task.PushState(in.State), Limit: int(in.Limit) + 1}
+	f := dispatch.PushFilter{State: delivery.State(in.State), Limit: int(in.Limit) + 1}
 	if in.Limit == 0 {
-		f.Limit = task.DefaultLimit + 1
+		f.Limit = dispatch.DefaultLimit + 1
 	}
 	if in.Cursor != "" {
 		ok := false
 		f.Before, f.BeforeID, ok = strings.Cut(in.Cursor, cursorSeparator)
-		if !ok || !task.ValidUID(f.Before) || !task.ValidPushID(f.BeforeID) {
+		if !ok || !task.ValidUID(f.Before) || !task.ValidID(f.BeforeID) {
 			return nil, errs.InvalidFields(errs.Field{In: errs.Query, Name: "cursor", Message: "is not a cursor of this list"})
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/parley-dev/parley/internal/httpx"
+	"github.com/parley-dev/parley/internal/delivery"
 	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/internal/task"
 )
@@ -15,13 +15,8 @@ import (
 func TestAdminsSeePushesWithoutSecretsAndTakeUpDeadOnes(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
-	var tasks *task.Tasks
-	w := newWorld(t, func(_ *httpx.Options, o *Options) {
-		with := o.Tasks.Options
-		with.PushURL = func(string) error { return nil }
-		tasks = task.New(with)
-		o.Tasks = tasks
-	})
+	w := newWorld(t)
+	tasks := w.tasks
 	sent := w.send("ann", "t-1", "hello")
 	caller, err := w.auth.Authenticate(ctx, w.key("acme", "user:ann", identity.A2AWrite))
 	if err != nil {
@@ -40,8 +35,8 @@ func TestAdminsSeePushesWithoutSecretsAndTakeUpDeadOnes(t *testing.T) {
 		}
 	}
 	die := func(id string) {
-		_, err := w.store.UpdatePush(ctx, "acme", sent.UID, id, func(p task.Push, clock time.Time) (task.Push, error) {
-			p.State, p.Attempts, p.LastError, p.LastAttemptAt, p.DueAt = task.PushDead, 12, "the receiver answered 500", clock, time.Time{}
+		_, err := w.store.Deliveries().Update(ctx, delivery.Key{Org: "acme", Topic: sent.UID, ID: id}, func(p delivery.Progress, clock time.Time) (delivery.Progress, error) {
+			p.State, p.Attempts, p.LastError, p.LastAttemptAt, p.DueAt = delivery.Dead, 12, "the receiver answered 500", clock, time.Time{}
 			return p, nil
 		})
 		if err != nil {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/parley-dev/parley/internal/dispatch"
 	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/internal/task"
 	"github.com/parley-dev/parley/internal/wire"
@@ -51,7 +52,7 @@ func (contextID) Schema(huma.Registry) *huma.Schema {
 func (taskStateFilter) Schema(huma.Registry) *huma.Schema { return text(oneOf(task.States)) }
 
 func (a2aLimit) Schema(huma.Registry) *huma.Schema {
-	return integer(1, task.MaxLimit, task.DefaultLimit)
+	return integer(1, dispatch.MaxLimit, dispatch.DefaultLimit)
 }
 
 type listOrgTasksOutput struct{ Body OrgTaskList }
@@ -59,9 +60,9 @@ type listOrgTasksOutput struct{ Body OrgTaskList }
 func (a *api) listOrgTasks(ctx context.Context, c *call, in *listOrgTasksInput) (*listOrgTasksOutput, error) {
 	limit := int(in.Limit)
 	if limit == 0 {
-		limit = task.DefaultLimit
+		limit = dispatch.DefaultLimit
 	}
-	f := task.Filter{Agent: in.Agent, State: task.State(in.State), ContextID: string(in.ContextID), Before: in.Cursor, Limit: limit + 1}
+	f := dispatch.Filter{Agent: in.Agent, State: task.State(in.State), ContextID: string(in.ContextID), Before: in.Cursor, Limit: limit + 1}
 	if err := f.Validate(); err != nil {
 		return nil, err
 	}

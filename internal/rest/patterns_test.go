@@ -7,6 +7,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/parley-dev/parley/internal/dispatch"
 	"github.com/parley-dev/parley/internal/followup"
 	"github.com/parley-dev/parley/internal/friction"
 	"github.com/parley-dev/parley/internal/identity"
@@ -87,7 +88,7 @@ func TestThePatternsAreTheDomainsRules(t *testing.T) {
 			return clean((&followup.Creation{Title: "x", Assignee: s}).Validate())
 		}},
 		{"the name of a worker", schema("ClaimRequest", "worker").Pattern, func(s string) bool {
-			return clean((&task.ClaimRequest{Lease: task.MinLease, Capacity: 1, Worker: s}).Validate())
+			return clean((&dispatch.ClaimRequest{Lease: task.MinLease, Capacity: 1, Worker: s}).Validate())
 		}},
 	} {
 		re, err := regexp.Compile(c.pattern)

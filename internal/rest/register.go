@@ -6,15 +6,15 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/parley-dev/parley/internal/dispatch"
 	"github.com/parley-dev/parley/internal/httpx"
 	"github.com/parley-dev/parley/internal/identity"
-	"github.com/parley-dev/parley/internal/task"
 )
 
 // call is what a handler knows of its request beside the decoded input.
 type call struct {
 	identity.Access
-	post    task.Post // of a worker's call, instead of the Access
+	post    dispatch.Post // of a worker's call, instead of the Access
 	request *http.Request
 	target  string // of an action that the audit log tells of, if the path does not name it
 }

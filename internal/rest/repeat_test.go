@@ -12,6 +12,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/parley-dev/parley/internal/dispatch"
 	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/internal/task"
 )
@@ -205,7 +206,7 @@ func TestAClaimShowsTheRequest(t *testing.T) {
 		{Kind: task.FilePart, Bytes: []byte("x"), MediaType: "image/png"},
 		{Kind: task.TextPart, Text: "plain"},
 	}
-	_, err = w.tasks.Send(t.Context(), to, task.SendRequest{
+	_, err = w.tasks.Send(t.Context(), to, dispatch.SendRequest{
 		ID: "mine", Message: task.Message{Role: task.RoleUser, Parts: parts}, Metadata: []byte(`{"text":"a trap"}`), OutputModes: []string{"text/plain"},
 	}, 0)
 	if err != nil {

@@ -14,13 +14,13 @@ import (
 
 	"github.com/parley-dev/parley/internal/account"
 	"github.com/parley-dev/parley/internal/agent"
+	"github.com/parley-dev/parley/internal/dispatch"
 	"github.com/parley-dev/parley/internal/followup"
 	"github.com/parley-dev/parley/internal/friction"
 	"github.com/parley-dev/parley/internal/httpx"
 	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/internal/oauth"
 	"github.com/parley-dev/parley/internal/proposal"
-	"github.com/parley-dev/parley/internal/task"
 )
 
 // Options are what the API needs.
@@ -29,7 +29,8 @@ type Options struct {
 	Followups *followup.Followups
 	Frictions *friction.Frictions
 	Agents    *agent.Registry
-	Tasks     *task.Tasks
+	Tasks     *dispatch.Tasks
+	Workers   *dispatch.Workers
 	OrgAdmin  *identity.OrgAdmin
 	Clients   *oauth.Service
 	Accounts  *account.Accounts
@@ -55,7 +56,8 @@ type api struct {
 	followups *followup.Followups
 	frictions *friction.Frictions
 	agents    *agent.Registry
-	tasks     *task.Tasks
+	tasks     *dispatch.Tasks
+	workers   *dispatch.Workers
 	admin     *identity.OrgAdmin
 	clients   *oauth.Service
 	accounts  *account.Accounts
@@ -71,7 +73,7 @@ func Mount(rt *httpx.Router, o Options) {
 // describe adds the operations under /api/v1 and returns the document of the API.
 func describe(rt *httpx.Router, o Options) *huma.OpenAPI {
 	a := &api{
-		proposals: o.Proposals, followups: o.Followups, frictions: o.Frictions, agents: o.Agents, tasks: o.Tasks,
+		proposals: o.Proposals, followups: o.Followups, frictions: o.Frictions, agents: o.Agents, tasks: o.Tasks, workers: o.Workers,
 		admin: o.OrgAdmin, clients: o.Clients, accounts: o.Accounts, router: rt, publicURL: o.PublicURL,
 	}
 	a.huma = newHuma(routes{rt, newPageCache(o)}, o)

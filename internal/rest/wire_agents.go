@@ -131,11 +131,11 @@ func (a *api) agentsOf(ctx context.Context, c *call, list []agent.Agent) ([]Agen
 	}
 	var seen map[string]time.Time // others than admins are not told
 	if admin, err := c.As(identity.ManageAgents); err == nil {
-		if seen, err = a.tasks.LastSeen(ctx, admin, ids); err != nil {
+		if seen, err = a.workers.LastSeen(ctx, admin, ids); err != nil {
 			return nil, err
 		}
 	}
-	presence, err := a.tasks.Presences(ctx)
+	presence, err := a.workers.Presences(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -3,7 +3,7 @@ package rest
 import (
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/parley-dev/parley/internal/task"
+	"github.com/parley-dev/parley/internal/dispatch"
 )
 
 // AgentConnection tells whether an agent has workers and, if not, why.
@@ -19,7 +19,7 @@ type AgentConnection struct {
 
 // TransformSchema takes the list from the domain.
 func (AgentConnection) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
-	property(s, "state", oneOf(task.ConnectionStates))
+	property(s, "state", oneOf(dispatch.ConnectionStates))
 	return s
 }
 
@@ -40,7 +40,7 @@ type ConnectionKey struct {
 	Problem    *string `json:"problem" doc:"Why it cannot work for the agent; null if it can." example:"wrong_scope"`
 }
 
-var keyProblems = []task.ConnectionState{task.WrongScope, task.OtherAgent}
+var keyProblems = []dispatch.ConnectionState{dispatch.WrongScope, dispatch.OtherAgent}
 
 // TransformSchema takes the list from the domain.
 func (ConnectionKey) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
@@ -62,7 +62,7 @@ func (RefusedWorker) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Sche
 	return s
 }
 
-func connectionOf(c *task.Connection) AgentConnection {
+func connectionOf(c *dispatch.Connection) AgentConnection {
 	out := AgentConnection{
 		State: string(c.State), Message: c.Sentence, PinnedStatus: orNull(c.Pinned), LastSeenAt: stampOrNull(c.LastSeen),
 		Workers: []ConnectedWorker{}, Keys: []ConnectionKey{}, Refusals: []RefusedWorker{},

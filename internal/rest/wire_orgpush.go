@@ -5,6 +5,8 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/parley-dev/parley/internal/delivery"
+	"github.com/parley-dev/parley/internal/dispatch"
 	"github.com/parley-dev/parley/internal/task"
 )
 
@@ -29,7 +31,7 @@ type PushConfig struct {
 
 // TransformSchema takes the lists from the domain.
 func (PushConfig) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
-	property(s, "state", oneOf(task.PushStates))
+	property(s, "state", oneOf(delivery.States))
 	property(s, "form", oneOf([]task.PushForm{task.PushV1, task.PushV03}))
 	return s
 }
@@ -45,7 +47,7 @@ type PushConfigPage struct {
 	NextCursor *string      `json:"next_cursor" doc:"Continues the list as the parameter cursor; null on the last page."`
 }
 
-func pushConfigsOf(list []task.Push) []PushConfig {
+func pushConfigsOf(list []dispatch.Push) []PushConfig {
 	out := make([]PushConfig, len(list))
 	for i := range list {
 		out[i] = pushConfigOf(&list[i])
@@ -53,7 +55,7 @@ func pushConfigsOf(list []task.Push) []PushConfig {
 	return out
 }
 
-func pushConfigOf(p *task.Push) PushConfig {
+func pushConfigOf(p *dispatch.Push) PushConfig {
 	return PushConfig{
 		ID: p.ID, TaskUID: p.UID, TaskID: p.TaskID, Receiver: p.Receiver(), Form: string(p.Form), State: string(p.State),
 		Cursor: p.Cursor, LastEvent: p.Head, Attempts: p.Attempts, LastError: orNull(p.LastError),

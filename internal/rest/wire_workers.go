@@ -7,6 +7,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/parley-dev/parley/internal/dispatch"
 	"github.com/parley-dev/parley/internal/task"
 	"github.com/parley-dev/parley/internal/wire"
 )
@@ -23,12 +24,12 @@ type ClaimRequest struct {
 
 // TransformSchema takes the limits from the domain.
 func (ClaimRequest) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
-	property(s, "worker", length(0, task.MaxWorker), matching(idText))
-	property(s, "max", between(0, task.MaxClaim))
-	property(s, "wait_seconds", between(0, int(task.MaxWait/time.Second)))
+	property(s, "worker", length(0, dispatch.MaxWorker), matching(idText))
+	property(s, "max", between(0, dispatch.MaxClaim))
+	property(s, "wait_seconds", between(0, int(dispatch.MaxWait/time.Second)))
 	property(s, "lease_seconds", between(int(task.MinLease/time.Second), int(task.MaxLease/time.Second)))
-	property(s, "capacity", between(1, task.MaxCapacity))
-	property(s, "ack", items(0, task.MaxAck), eachItem(length(0, task.MaxID), matching(idText)))
+	property(s, "capacity", between(1, dispatch.MaxCapacity))
+	property(s, "ack", items(0, dispatch.MaxAck), eachItem(length(0, task.MaxID), matching(idText)))
 	return s
 }
 
@@ -76,7 +77,7 @@ type WorkReport struct {
 func (WorkReport) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
 	property(s, "status", oneOf(task.ReportableStates))
 	property(s, "extend_seconds", between(int(task.MinLease/time.Second), int(task.MaxLease/time.Second)))
-	property(s, "artifacts", items(0, task.MaxClaim))
+	property(s, "artifacts", items(0, dispatch.MaxClaim))
 	// A reply is all that a completed task has to tell.
 	reply := map[string]*huma.Schema{"reply": {Enum: []any{true}}}
 	done := map[string]*huma.Schema{"status": {Enum: []any{string(task.Completed)}}, "artifacts": {MaxItems: new(int)}, "message": {}}
@@ -106,7 +107,7 @@ func schemaOf[T any](a *api) *huma.Schema {
 }
 
 // appendClaim writes a Claim; it is on the path of every task, hence by hand.
-func appendClaim(b []byte, c *task.Claim) []byte {
+func appendClaim(b []byte, c *dispatch.Claim) []byte {
 	b = append(b, `{"tasks":[`...)
 	for i := range c.Assignments {
 		if i > 0 {
@@ -133,7 +134,7 @@ func appendClaim(b []byte, c *task.Claim) []byte {
 	return append(b, "]}"...)
 }
 
-func appendAssignment(b []byte, a *task.Assignment) []byte {
+func appendAssignment(b []byte, a *dispatch.Assignment) []byte {
 	t := &a.Task
 	b = append(b, `{"id":`...)
 	b = wire.AppendString(b, t.UID)

@@ -10,6 +10,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
+	"github.com/parley-dev/parley/internal/dispatch"
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/httpx"
 	"github.com/parley-dev/parley/internal/identity"
@@ -75,7 +76,7 @@ func (a *api) claim(ctx context.Context, c *call, in *claimInput) (*claimOutput,
 			"a claim cannot be repeated; tasks of a claim whose response was lost come again when their lease is over"})
 	}
 	b := &in.Body.value
-	req := task.ClaimRequest{
+	req := dispatch.ClaimRequest{
 		Worker: or(b.Worker, httpx.CallerOf(ctx).Ref()), Max: or(b.Max, 1), Wait: seconds(or(b.WaitSeconds, 20)),
 		Lease: seconds(or(b.LeaseSeconds, int(task.DefaultLease/time.Second))), Capacity: or(b.Capacity, 1), Ack: b.Ack,
 	}
@@ -92,10 +93,10 @@ func (a *api) claim(ctx context.Context, c *call, in *claimInput) (*claimOutput,
 		r, w := humago.Unwrap(hc)
 		httpx.AllowWait(w, req.Wait)
 		wait, stop := a.router.WhileAllowed(ctx, r, func(ctx context.Context, caller *identity.Caller) error {
-			_, err := a.tasks.Serve(ctx, caller, in.Agent)
+			_, err := a.workers.Serve(ctx, caller, in.Agent)
 			return err
 		})
-		got, err := a.tasks.Claim(wait, c.post, req)
+		got, err := a.workers.Claim(wait, c.post, req)
 		closed := httpx.ClientClosed(ctx)
 		switch cause := context.Cause(wait); {
 		case cause != nil && cause != context.Canceled:
@@ -111,14 +112,14 @@ func (a *api) claim(ctx context.Context, c *call, in *claimInput) (*claimOutput,
 		}
 		// What did not reach the worker costs no attempt.
 		for _, as := range got.Assignments {
-			_ = a.tasks.Return(ctx, c.post, as.Lease.Token) // or else it expires
+			_ = a.workers.Return(ctx, c.post, as.Lease.Token) // or else it expires
 		}
 	}}, nil
 }
 
 // writeClaim sends the response. From then on the tasks are the worker's, also if the
 // client closes its connection at once, as many do.
-func writeClaim(w http.ResponseWriter, c *task.Claim) error {
+func writeClaim(w http.ResponseWriter, c *dispatch.Claim) error {
 	body := appendClaim(nil, c)
 	h := w.Header()
 	h["Content-Type"] = []string{"application/json"}
@@ -149,7 +150,7 @@ func (a *api) report(ctx context.Context, c *call, in *reportInput) (*reportOutp
 	if err != nil {
 		return nil, err
 	}
-	p, err := a.tasks.Report(ctx, c.post, in.Lease, r)
+	p, err := a.workers.Report(ctx, c.post, in.Lease, r)
 	if err != nil {
 		return nil, err
 	}
@@ -177,7 +178,7 @@ func (b *WorkReport) report() (task.Report, []errs.Field) {
 	}
 	if b.Artifacts != nil {
 		wrong = append(wrong, wire.Read(b.Artifacts, "/artifacts", true, func(d *wire.Reader) {
-			d.Array(task.MaxClaim, func(int) {
+			d.Array(dispatch.MaxClaim, func(int) {
 				r.Artifacts = append(r.Artifacts, task.ArtifactUpdate{})
 				d.ArtifactUpdate(&r.Artifacts[len(r.Artifacts)-1])
 			})
@@ -195,7 +196,7 @@ func (b *WorkReport) report() (task.Report, []errs.Field) {
 type returnInput struct{ LeasePath }
 
 func (a *api) handBack(ctx context.Context, c *call, in *returnInput) (*struct{}, error) {
-	return nil, a.tasks.Return(ctx, c.post, in.Lease)
+	return nil, a.workers.Return(ctx, c.post, in.Lease)
 }
 
 // seconds keeps a number that is far out of bounds from wrapping into them.

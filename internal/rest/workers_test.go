@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/parley-dev/parley/internal/agent"
+	"github.com/parley-dev/parley/internal/dispatch"
 	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/internal/task"
 )
@@ -33,7 +34,7 @@ func (w *world) send(user, id, text string) task.Task {
 	if err != nil {
 		w.tb.Fatal(err)
 	}
-	t, err := w.tasks.Send(ctx, to, task.SendRequest{
+	t, err := w.tasks.Send(ctx, to, dispatch.SendRequest{
 		ID: id, Message: task.Message{Role: task.RoleUser, Parts: []task.Part{{Kind: task.TextPart, Text: text}}},
 	}, 0)
 	if err != nil {
@@ -112,7 +113,7 @@ func TestAWorkerClaimsReportsAndFinishes(t *testing.T) {
 			t.Errorf("%s: %+v", c.method, p)
 		}
 	}
-	done, err := w.store.TaskByUID(context.Background(), "acme", sent.UID, task.All)
+	done, err := w.store.Tasks().ByUID(context.Background(), "acme", sent.UID, task.All)
 	if err != nil || done.State != task.Completed || len(done.Artifacts) != 3 || len(done.Artifacts[0].Parts) != 2 {
 		t.Fatalf("%+v %v", done, err)
 	}
@@ -304,7 +305,7 @@ func TestBadReportsAndClaimsNameWhatIsWrong(t *testing.T) {
 	if !strings.Contains(p.Detail, "6291456") {
 		t.Errorf("%+v", p)
 	}
-	if got, err := w.store.TaskByUID(context.Background(), "acme", sent.UID, task.All); err != nil || got.State != task.Working || len(got.Artifacts) > 0 {
+	if got, err := w.store.Tasks().ByUID(context.Background(), "acme", sent.UID, task.All); err != nil || got.State != task.Working || len(got.Artifacts) > 0 {
 		t.Errorf("%+v %v", got, err)
 	}
 }

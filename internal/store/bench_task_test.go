@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/parley-dev/parley/internal/dispatch"
 	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/internal/pgtest"
 	"github.com/parley-dev/parley/internal/store"
@@ -15,12 +16,12 @@ import (
 
 type everybody struct{}
 
-func (everybody) Target(_ context.Context, _, id string) (task.Target, *task.Target, error) {
-	return task.Target{ID: id, Org: "main", Public: true}, nil, nil
+func (everybody) Target(_ context.Context, _, id string) (dispatch.Target, *dispatch.Target, error) {
+	return dispatch.Target{ID: id, Org: "main", Public: true}, nil, nil
 }
 
-func (everybody) Own(_ context.Context, org, id string) (task.Target, error) {
-	return task.Target{ID: id, Org: org, Public: true}, nil
+func (everybody) Own(_ context.Context, org, id string) (dispatch.Target, error) {
+	return dispatch.Target{ID: id, Org: org, Public: true}, nil
 }
 
 // The whole life of a task, without HTTP: `go test ./internal/store -run - -bench Task`
@@ -37,11 +38,11 @@ func BenchmarkTask(b *testing.B) {
 			}
 			b.Cleanup(func() { _ = s.Close() })
 			var ids atomic.Int64
-			tasks := task.New(task.Options{
-				Store: s, Directory: everybody{}, Now: func() time.Time { return time.Now().UTC() }, Node: "here",
+			tasks := dispatch.New(dispatch.Options{
+				Stores: s.Dispatch(), Directory: everybody{}, Now: func() time.Time { return time.Now().UTC() }, Node: "here",
 				NewID: func(prefix string) string { return fmt.Sprintf("%s%026d", prefix, ids.Add(1)) },
 			})
-			tasks.Host(task.Target{ID: "echo", Org: "main"}, task.Echo{})
+			tasks.Host(dispatch.Target{ID: "echo", Org: "main"}, dispatch.Echo{})
 			ctx, cancel := context.WithCancel(context.Background())
 			ran := make(chan struct{})
 			go func() { tasks.Run(ctx); close(ran) }()
@@ -58,7 +59,7 @@ func BenchmarkTask(b *testing.B) {
 				b.ReportAllocs()
 				b.RunParallel(func(pb *testing.PB) {
 					for pb.Next() {
-						t, err := tasks.Send(ctx, call, task.SendRequest{ID: fmt.Sprint("t", n.Add(1)), Message: m}, 30*time.Second)
+						t, err := tasks.Send(ctx, call, dispatch.SendRequest{ID: fmt.Sprint("t", n.Add(1)), Message: m}, 30*time.Second)
 						if err != nil || t.State != task.Completed {
 							b.Error(t.State, err)
 							return

@@ -136,11 +136,6 @@ func (s Identity) Keys(ctx context.Context, org string, f identity.KeyFilter) ([
 	return keysWhere(ctx, s.eng, w.sql+order+limit(f.Limit), w.args...)
 }
 
-// Keys implements task.Store.
-func (s *Store) Keys(ctx context.Context, org string, f identity.KeyFilter) ([]identity.Key, error) {
-	return s.Identity().Keys(ctx, org, f)
-}
-
 // Key implements identity.Store.
 func (s Identity) Key(ctx context.Context, org, id string) (identity.Key, error) {
 	return oneKey(ctx, s.eng, `k.org_id = $1 AND k.id = $2`, org, id)

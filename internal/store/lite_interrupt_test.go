@@ -53,7 +53,7 @@ func TestAnInterruptedReadSaysThatItsCallerHasGone(t *testing.T) {
 		}
 	}
 	wantCanceled(t, "an epoch", s.readEpoch(gone))
-	_, err := s.TaskEvents(gone, "acme", "none", 0, 10)
+	_, err := s.Tasks().Events(gone, "acme", "none", 0, 10)
 	wantCanceled(t, "a log", err)
 	_, _, err = s.Proposals().List(gone, proposal.Filter{Org: "acme", Limit: 10})
 	wantCanceled(t, "a list", err)

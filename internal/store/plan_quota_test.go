@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/parley-dev/parley/internal/agent"
+	"github.com/parley-dev/parley/internal/delivery"
+	"github.com/parley-dev/parley/internal/dispatch"
 	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/internal/pgtest"
 	"github.com/parley-dev/parley/internal/task"
@@ -32,36 +34,36 @@ func TestQuotasAndPushesAreFoundByTheirIndexes(t *testing.T) {
 		slow  bool
 	}{
 		"live tasks": {
-			func() error { _, err := s.CountLiveTasks(t.Context(), who, 10); return err },
+			func() error { _, err := s.Tasks().CountLive(t.Context(), who, 10); return err },
 			[]string{"SCAN tasks USING INDEX tasks_queue", "tasks_leases", "tasks_asking (sender_org=? AND sender=?)"},
 			true,
 		},
-		"stored tasks": {func() error { _, err := s.CountTasks(t.Context(), "acme", 10); return err }, []string{"(org_id=?)"}, true},
+		"stored tasks": {func() error { _, err := s.Tasks().Count(t.Context(), "acme", 10); return err }, []string{"(org_id=?)"}, true},
 		"sender's pushes": {
-			func() error { _, err := s.CountSenderPushes(t.Context(), who, 10); return err },
+			func() error { _, err := s.Pushes().CountActive(t.Context(), who, 10); return err },
 			[]string{"push_active (sender_org=? AND sender=?)"},
 			false,
 		},
 		"all pushes": {
-			func() error { _, _, err := s.CountPushes(t.Context()); return err },
+			func() error { _, _, err := s.Deliveries().Count(t.Context()); return err },
 			[]string{"COVERING INDEX push_due (sender_org=? AND due_at>? AND due_at<?)", "push_dead"},
 			true,
 		},
 		"org's pushes": {
 			func() error {
-				_, err := s.CountSenderPushes(t.Context(), identity.Principal{Org: "acme"}, 10)
+				_, err := s.Pushes().CountActive(t.Context(), identity.Principal{Org: "acme"}, 10)
 				return err
 			},
 			[]string{"push_active (sender_org=?)"},
 			false,
 		},
 		"due orgs": {
-			func() error { _, err := s.dueOrgs(t.Context(), &task.PushClaim{}); return err },
+			func() error { _, err := s.Deliveries().dueOrgs(t.Context(), &delivery.Room{}); return err },
 			[]string{"COVERING INDEX push_due"},
 			false,
 		},
 		"due pushes": {
-			func() error { _, err := s.duePushes(t.Context(), "acme", &task.PushClaim{}, 8); return err },
+			func() error { _, err := s.Deliveries().duePushes(t.Context(), "acme", &delivery.Room{}, 8); return err },
 			[]string{"COVERING INDEX push_due (sender_org=? AND due_at>? AND due_at<?)"},
 			false,
 		},
@@ -77,7 +79,7 @@ func TestQuotasAndPushesAreFoundByTheirIndexes(t *testing.T) {
 		},
 		"own tasks": {
 			func() error {
-				_, err := s.OwnTasks(t.Context(), task.OwnFilter{Key: task.Key{Org: "acme", Agent: "bob", Sender: who}, HiddenOrg: "other", Limit: 10})
+				_, err := s.Tasks().Own(t.Context(), dispatch.OwnFilter{Key: task.Key{Org: "acme", Agent: "bob", Sender: who}, HiddenOrg: "other", Limit: 10})
 				return err
 			},
 			[]string{

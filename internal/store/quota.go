@@ -16,50 +16,6 @@ func countUpTo(ctx context.Context, r reader, most int, which string, args ...an
 	return n, err
 }
 
-// CountLiveTasks implements task.Store. A task that is not over waits, is leased, or
-// asks for input or for an authorization. The indexes of the first two are not sorted by sender, because every
-// send and claim would pay for it, so a count reads the live tasks of all senders. It is
-// rare, and a slow read, so that it takes no connection from anyone.
-func (s *Store) CountLiveTasks(ctx context.Context, sender identity.Principal, most int64) (int64, error) {
-	total := 0
-	err := s.slow(ctx, sender.Org, func(ctx context.Context, r reader) error {
-		total = 0
-		for _, which := range []string{
-			`tasks` + s.d.queue + ` WHERE queued = 1`,
-			`tasks` + s.d.by("tasks_leases") + ` WHERE lease_expires > 0`,
-			`tasks` + s.d.by("tasks_asking") + ` WHERE state IN ('input-required', 'auth-required')`,
-		} {
-			n, err := countUpTo(ctx, r, int(most)-total, which+` AND sender_org = $1 AND sender = $2`, sender.Org, sender.Ref())
-			if total += n; err != nil || total >= int(most) {
-				return err
-			}
-		}
-		return nil
-	})
-	return int64(total), err
-}
-
-// CountTasks implements task.Store. The limit on stored tasks is large, so this is a
-// slow read.
-func (s *Store) CountTasks(ctx context.Context, org string, most int64) (int64, error) {
-	n := 0
-	err := s.slow(ctx, org, func(ctx context.Context, r reader) (err error) {
-		n, err = countUpTo(ctx, r, int(most), `tasks WHERE org_id = $1`, org)
-		return err
-	})
-	return int64(n), err
-}
-
-// CountSenderPushes implements task.Store.
-func (s *Store) CountSenderPushes(ctx context.Context, sender identity.Principal, most int64) (int64, error) {
-	w := where{sql: `push_configs` + s.d.by("push_active") + ` WHERE state = 'active' AND sender_org = $1`, args: []any{sender.Org}}
-	if sender.Kind != "" {
-		w.and(`sender = ?`, sender.Ref())
-	}
-	n, err := countUpTo(ctx, s.eng, int(most), w.sql, w.args...)
-	return int64(n), err
-}
-
 // withinQuota refuses what goes beyond a limit. The org's row is locked, so that two at
 // once do not both find room for the last.
 func (t *tx) withinQuota(ctx context.Context, org string, limits []identity.Quota, count func(identity.Quota) (int, error)) error {

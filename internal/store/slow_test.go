@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/parley-dev/parley/internal/dispatch"
 	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/internal/proposal"
 	"github.com/parley-dev/parley/internal/task"
@@ -46,14 +47,14 @@ func TestWhichReadsAreSlow(t *testing.T) {
 		}
 		own := func(org string) func(context.Context) (int, error) {
 			return func(ctx context.Context) (int, error) {
-				rows, err := s.OwnTasks(ctx, task.OwnFilter{Key: task.Key{Org: org, Agent: "bot-" + org, Sender: annOf(org)}, Limit: 20})
+				rows, err := s.Tasks().Own(ctx, dispatch.OwnFilter{Key: task.Key{Org: org, Agent: "bot-" + org, Sender: annOf(org)}, Limit: 20})
 				return int(rows.Total), err
 			}
 		}
-		tasks := func(f task.Filter) func(context.Context) (int, error) {
+		tasks := func(f dispatch.Filter) func(context.Context) (int, error) {
 			f.Limit = 20
 			return func(ctx context.Context) (int, error) {
-				list, err := s.Tasks(ctx, f)
+				list, err := s.Tasks().List(ctx, f)
 				return len(list), err
 			}
 		}
@@ -93,21 +94,21 @@ func TestWhichReadsAreSlow(t *testing.T) {
 			{"search", list("b", func(f *proposal.Filter) { f.Words = []string{"upload"} }), true, 1},
 			{"tasks of a sender with many", own("large"), true, n},
 			{"tasks of a sender with few", own("b"), false, 1},
-			{"tasks of a large org", tasks(task.Filter{Org: "large"}), false, 20},
-			{"tasks of a large org, filtered", tasks(task.Filter{Org: "large", ContextID: "none"}), true, 0},
+			{"tasks of a large org", tasks(dispatch.Filter{Org: "large"}), false, 20},
+			{"tasks of a large org, filtered", tasks(dispatch.Filter{Org: "large", ContextID: "none"}), true, 0},
 			{"live tasks of a sender", func(ctx context.Context) (int, error) {
-				n, err := s.CountLiveTasks(ctx, annOf("b"), 10)
+				n, err := s.Tasks().CountLive(ctx, annOf("b"), 10)
 				return int(n), err
 			}, true, 0},
 			{"stored tasks of an org", func(ctx context.Context) (int, error) {
-				n, err := s.CountTasks(ctx, "large", 10)
+				n, err := s.Tasks().Count(ctx, "large", 10)
 				return int(n), err
 			}, true, 10},
 			{"pushes", func(ctx context.Context) (int, error) {
-				due, dead, err := s.CountPushes(ctx)
+				due, dead, err := s.Deliveries().Count(ctx)
 				return int(due + dead), err
 			}, true, 0},
-			{"tasks of a small org, filtered", tasks(task.Filter{Org: "b", ContextID: "none"}), false, 0},
+			{"tasks of a small org, filtered", tasks(dispatch.Filter{Org: "b", ContextID: "none"}), false, 0},
 		} {
 			w.slowly = false
 			got, err := c.read(t.Context())
@@ -145,7 +146,7 @@ func addTasks(t *testing.T, s *Store, org string, n int) {
 					},
 					Events: []task.Event{{Seq: 1, At: now, Kind: task.StatusEvent, State: task.Submitted}},
 				}
-				if err := s.InsertTask(t.Context(), c, 0); err != nil {
+				if err := s.Tasks().Insert(t.Context(), c, 0); err != nil {
 					t.Error(err)
 				}
 			}

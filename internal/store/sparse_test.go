@@ -29,7 +29,7 @@ func TestASparseReadHasAllArtifactsAndTheStatus(t *testing.T) {
 			Org: "a", UID: "t1", Agent: "bot", ID: "x", Sender: identity.Principal{Org: "a", Kind: identity.User, ID: "ann"},
 			State: task.Submitted, Seq: 2, StatusSeq: 2, CreatedAt: at, UpdatedAt: at,
 		}
-		if err := s.InsertTask(t.Context(), task.Change{Task: row, Events: []task.Event{turn(1, "hi"), status(2, task.Submitted, "")}}, 0); err != nil {
+		if err := s.Tasks().Insert(t.Context(), task.Change{Task: row, Events: []task.Event{turn(1, "hi"), status(2, task.Submitted, "")}}, 0); err != nil {
 			t.Fatal(err)
 		}
 		for _, events := range [][]task.Event{
@@ -39,7 +39,7 @@ func TestASparseReadHasAllArtifactsAndTheStatus(t *testing.T) {
 			{artifact(7, "second")},
 			{turn(8, "and more")},
 		} {
-			if _, err := s.UpdateTask(t.Context(), "a", "t1", 0, func(cur task.Current) (task.Change, error) {
+			if _, err := s.Tasks().Update(t.Context(), "a", "t1", 0, func(cur task.Current) (task.Change, error) {
 				c := task.Change{Task: cur.Task, Events: events}
 				for _, e := range events {
 					if c.Task.Seq = e.Seq; e.Kind == task.StatusEvent {
@@ -51,11 +51,11 @@ func TestASparseReadHasAllArtifactsAndTheStatus(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		want, err := s.TaskByUID(t.Context(), "a", "t1", task.Content{Artifacts: true})
+		want, err := s.Tasks().ByUID(t.Context(), "a", "t1", task.Content{Artifacts: true})
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := s.TaskByUID(t.Context(), "a", "t1", task.Content{Artifacts: true, Sparse: true})
+		got, err := s.Tasks().ByUID(t.Context(), "a", "t1", task.Content{Artifacts: true, Sparse: true})
 		if err != nil || len(got.Artifacts) != 2 {
 			t.Fatal(err, got.Artifacts)
 		}

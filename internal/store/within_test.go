@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/parley-dev/parley/internal/dispatch"
 	"github.com/parley-dev/parley/internal/task"
 )
 
@@ -40,9 +41,9 @@ func TestPostgresSendsNoMoreThanIsRead(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			m := task.DirectMessage{Org: "a", Agent: "bot", ID: fmt.Sprintf("m%02d", i), From: annOf("a"), At: time.Now()}
+			m := dispatch.DirectMessage{Org: "a", Agent: "bot", ID: fmt.Sprintf("m%02d", i), From: annOf("a"), At: time.Now()}
 			m.Message.Parts = []task.Part{{Kind: task.TextPart, Text: large}}
-			if err := s.PutMessage(t.Context(), m, task.DefaultMailbox); err != nil {
+			if err := s.Mailbox().Put(t.Context(), m, dispatch.DefaultMailbox); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -58,11 +59,11 @@ func TestPostgresSendsNoMoreThanIsRead(t *testing.T) {
 				t.Errorf("%s: %d bytes are sent; want at most %d", what, h.bytes, most)
 			}
 		}
-		messages, err := s.Messages(t.Context(), "a", "bot", task.Batch{Most: 100, Bytes: 100 << 10})
+		messages, err := s.Mailbox().List(t.Context(), "a", "bot", dispatch.Batch{Most: 100, Bytes: 100 << 10})
 		check("messages", len(messages), 2, 100<<10, err)
-		messages, err = s.Messages(t.Context(), "a", "bot", task.Batch{Most: 100, Bytes: 1})
+		messages, err = s.Mailbox().List(t.Context(), "a", "bot", dispatch.Batch{Most: 100, Bytes: 1})
 		check("a message that is larger than the limit", len(messages), 1, 50<<10, err)
-		events, err := s.TaskEvents(t.Context(), "a", "t000000", 1, 100)
+		events, err := s.Tasks().Events(t.Context(), "a", "t000000", 1, 100)
 		check("events", len(events), 1, pageBytes, err)
 	})
 }

@@ -3,23 +3,26 @@ package store
 import (
 	"cmp"
 	"context"
-	"encoding/json"
-	"errors"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/parley-dev/parley/internal/identity"
+	"github.com/parley-dev/parley/internal/dispatch"
 	"github.com/parley-dev/parley/internal/task"
 )
 
-// SeeWorker implements task.Store.
-func (s *Store) SeeWorker(ctx context.Context, w task.Worker, limit int) error {
-	write := s.eng.add
+// Workers keeps what is known of workers.
+type Workers struct{ *db }
+
+// Workers returns the workers of the store.
+func (s *Store) Workers() Workers { return Workers{s.db} }
+
+// See implements dispatch.WorkerStore.
+func (ws Workers) See(ctx context.Context, w dispatch.Worker, limit int) error {
+	write := ws.eng.add
 	if limit > 0 {
-		write = s.eng.write
+		write = ws.eng.write
 	}
 	return write(ctx, func(x *tx) error {
 		if limit > 0 {
@@ -34,11 +37,11 @@ func (s *Store) SeeWorker(ctx context.Context, w task.Worker, limit int) error {
 	})
 }
 
-// Workers implements task.Store.
-func (s *Store) Workers(ctx context.Context, org, agent string, most int) ([]task.Worker, error) {
-	var out []task.Worker
-	err := each(ctx, s.eng, func(r rows) error {
-		w := task.Worker{Org: org, Agent: agent}
+// List implements dispatch.WorkerStore.
+func (ws Workers) List(ctx context.Context, org, agent string, most int) ([]dispatch.Worker, error) {
+	var out []dispatch.Worker
+	err := each(ctx, ws.eng, func(r rows) error {
+		w := dispatch.Worker{Org: org, Agent: agent}
 		var seen int64
 		err := r.Scan(&w.Name, &w.Capacity, &seen)
 		w.SeenAt = fromMicros(seen)
@@ -48,8 +51,8 @@ func (s *Store) Workers(ctx context.Context, org, agent string, most int) ([]tas
 	return out, err
 }
 
-// LastSeen implements task.Store.
-func (s *Store) LastSeen(ctx context.Context, org string, agents []string) (map[string]time.Time, error) {
+// LastSeen implements dispatch.WorkerStore.
+func (ws Workers) LastSeen(ctx context.Context, org string, agents []string) (map[string]time.Time, error) {
 	out := map[string]time.Time{}
 	for part := range slices.Chunk(agents, maxMarks) {
 		marks, args := make([]string, len(part)), []any{org}
@@ -57,7 +60,7 @@ func (s *Store) LastSeen(ctx context.Context, org string, agents []string) (map[
 			args = append(args, id)
 			marks[i] = "$" + strconv.Itoa(len(args))
 		}
-		err := each(ctx, s.eng, func(r rows) error {
+		err := each(ctx, ws.eng, func(r rows) error {
 			var id string
 			var seen int64
 			err := r.Scan(&id, &seen)
@@ -76,7 +79,7 @@ const maxMarks = 1000
 
 // roomForWorker refuses a new worker of an agent that has enough, unless some of them
 // are silent for long: these are deleted.
-func (x *tx) roomForWorker(ctx context.Context, w task.Worker, limit int) error {
+func (x *tx) roomForWorker(ctx context.Context, w dispatch.Worker, limit int) error {
 	known, err := x.exists(ctx, `SELECT 1 FROM workers WHERE org_id = $1 AND agent_id = $2 AND name = $3`, w.Org, w.Agent, w.Name)
 	if err != nil || known {
 		return err
@@ -86,27 +89,27 @@ func (x *tx) roomForWorker(ctx context.Context, w task.Worker, limit int) error 
 	if err != nil || n < limit {
 		return err
 	}
-	old := micros(w.SeenAt.Add(-task.ForgetWorkers))
+	old := micros(w.SeenAt.Add(-dispatch.ForgetWorkers))
 	if n, err = countUpTo(ctx, x, limit, ofAgent+` AND seen_at >= $3`, w.Org, w.Agent, old); err != nil || n >= limit {
-		return cmp.Or(err, task.TooManyWorkers(limit))
+		return cmp.Or(err, dispatch.TooManyWorkers(limit))
 	}
 	x.exec(`DELETE FROM `+ofAgent+` AND seen_at < $3`, w.Org, w.Agent, old)
 	return nil
 }
 
-// ForgetWorker implements task.Store.
-func (s *Store) ForgetWorker(ctx context.Context, w task.Worker) error {
-	return s.eng.add(ctx, func(x *tx) error {
+// Forget implements dispatch.WorkerStore.
+func (ws Workers) Forget(ctx context.Context, w dispatch.Worker) error {
+	return ws.eng.add(ctx, func(x *tx) error {
 		x.exec(`DELETE FROM workers WHERE org_id = $1 AND agent_id = $2 AND name = $3`, w.Org, w.Agent, w.Name)
 		return nil
 	})
 }
 
-// Loads implements task.Store.
-func (s *Store) Loads(ctx context.Context, since time.Time) (map[task.AgentKey]task.Load, error) {
-	out := map[task.AgentKey]task.Load{}
-	sum := func(set func(l *task.Load, n int), sql string, args ...any) error {
-		return each(ctx, s.eng, func(r rows) error {
+// Loads implements dispatch.WorkerStore.
+func (ws Workers) Loads(ctx context.Context, since time.Time) (map[task.AgentKey]dispatch.Load, error) {
+	out := map[task.AgentKey]dispatch.Load{}
+	sum := func(set func(l *dispatch.Load, n int), sql string, args ...any) error {
+		return each(ctx, ws.eng, func(r rows) error {
 			var k task.AgentKey
 			var n int64
 			err := r.Scan(&k.Org, &k.ID, &n)
@@ -116,97 +119,11 @@ func (s *Store) Loads(ctx context.Context, since time.Time) (map[task.AgentKey]t
 			return err
 		}, sql, args...)
 	}
-	err := sum(func(l *task.Load, n int) { l.Capacity = n },
+	err := sum(func(l *dispatch.Load, n int) { l.Capacity = n },
 		`SELECT org_id, agent_id, CAST(sum(capacity) AS BIGINT) FROM workers WHERE seen_at > $1 GROUP BY org_id, agent_id`, micros(since))
 	if err != nil {
 		return nil, err
 	}
-	return out, sum(func(l *task.Load, n int) { l.Leased = n },
+	return out, sum(func(l *dispatch.Load, n int) { l.Leased = n },
 		`SELECT org_id, agent_id, count(*) FROM tasks WHERE lease_expires > 0 GROUP BY org_id, agent_id`)
-}
-
-// PutMessage implements task.Store.
-func (s *Store) PutMessage(ctx context.Context, m task.DirectMessage, b task.Mailbox) error {
-	data, err := json.Marshal(m.Message)
-	if err != nil {
-		return fmt.Errorf("encode a message: %w", err)
-	}
-	return s.eng.write(ctx, func(x *tx) error {
-		for _, share := range b.Shares(&m) {
-			w := where{sql: `org_id = $1 AND agent_id = $2`, args: []any{m.Org, m.Agent}}
-			if share.SenderOrg != "" {
-				w.and(`sender_org = ?`, share.SenderOrg)
-			}
-			if share.Sender != "" {
-				w.and(`sender = ?`, share.Sender)
-			}
-			if n, err := countUpTo(ctx, x, share.Most, `messages WHERE `+w.sql, w.args...); err != nil || n >= share.Most {
-				return cmp.Or(err, share.Full())
-			}
-		}
-		x.exec(`INSERT INTO messages (org_id, agent_id, id, sender_org, sender, at, data) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
-			m.Org, m.Agent, m.ID, m.From.Org, m.From.Ref(), micros(m.At), string(data))
-		return nil
-	})
-}
-
-// Messages implements task.Store.
-func (s *Store) Messages(ctx context.Context, org, agent string, b task.Batch) ([]task.DirectMessage, error) {
-	var out []task.DirectMessage
-	size := int64(0)
-	const columns = `id, sender_org, sender, at, data`
-	query := `SELECT ` + columns + ` FROM messages WHERE org_id = $1 AND agent_id = $2 ORDER BY id LIMIT $3`
-	if b.Bytes > 0 {
-		query = s.d.within(columns, query, "id", b.Bytes)
-	}
-	err := each(ctx, s.eng, func(r rows) error {
-		m := task.DirectMessage{Org: org, Agent: agent}
-		var sender, data string
-		var at int64
-		if err := r.Scan(&m.ID, &m.From.Org, &sender, &at, &data); err != nil {
-			return err
-		}
-		if size += int64(len(data)); b.Bytes > 0 && size > b.Bytes && len(out) > 0 {
-			return errEnough
-		}
-		kind, id, _ := strings.Cut(sender, ":")
-		m.From.Kind, m.From.ID, m.At = identity.Kind(kind), id, fromMicros(at)
-		out = append(out, m)
-		if err := json.Unmarshal([]byte(data), &out[len(out)-1].Message); err != nil {
-			return fmt.Errorf("decode a message: %w", err)
-		}
-		return nil
-	}, query, org, agent, b.Most)
-	if errors.Is(err, errEnough) {
-		err = nil
-	}
-	return out, err
-}
-
-// AckMessages implements task.Store.
-func (s *Store) AckMessages(ctx context.Context, org, agent string, ids []string) error {
-	return s.eng.add(ctx, func(x *tx) error {
-		for _, id := range ids {
-			x.exec(`DELETE FROM messages WHERE org_id = $1 AND agent_id = $2 AND id = $3`, org, agent, id)
-		}
-		return nil
-	})
-}
-
-// SweepMessages implements task.Store.
-func (s *Store) SweepMessages(ctx context.Context, before time.Time, most int) (int, error) {
-	n := 0
-	err := s.eng.write(ctx, func(x *tx) error {
-		n = 0
-		return each(ctx, x, func(r rows) error {
-			var org, agent, id string
-			if err := r.Scan(&org, &agent, &id); err != nil {
-				return err
-			}
-			n++
-			x.exec(`DELETE FROM messages WHERE org_id = $1 AND agent_id = $2 AND id = $3`, org, agent, id)
-			return nil
-		}, `SELECT org_id, agent_id, id FROM messages WHERE at < $1 ORDER BY at LIMIT $2`, micros(before), most)
-	})
-	return n, err
 }

@@ -1,6 +1,7 @@
 package task
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -60,10 +61,18 @@ func (c *Change) endLease(how LeaseEnd) Event {
 	return e
 }
 
-// decideNew makes a task. If a worker is at hand it is leased at once, and the
+// Turn is what the sender says: the first message of a task, or a further one.
+type Turn struct {
+	Message     Message
+	OutputModes []string        // media types that the sender accepts; nil: it does not say
+	Metadata    json.RawMessage // a JSON object; that of the first turn is in the task's row
+}
+
+// DecideNew makes a task. If a worker is at hand it is leased at once, and the
 // task is working before anybody sees it.
-func decideNew(t Task, m Message, modes []string, l *Lease, limits Limits, now time.Time) (Change, error) {
-	size := m.size() + listSize(modes)
+func DecideNew(t Task, first Turn, l *Lease, limits Limits, now time.Time) (Change, error) {
+	m, modes := first.Message, first.OutputModes
+	size := m.Size() + listSize(modes)
 	if err := limits.message(size); err != nil {
 		return Change{}, err
 	}
@@ -84,8 +93,8 @@ func (c *Change) claim(l Lease, now time.Time) {
 	c.Task.Delivered = c.Task.Seq // the claim carries all turns so far
 }
 
-// decideClaim gives a waiting task to a worker.
-func decideClaim(t Task, l Lease, now time.Time) (Change, error) {
+// DecideClaim gives a waiting task to a worker.
+func DecideClaim(t Task, l Lease, now time.Time) (Change, error) {
 	if !t.Queued || t.Lease.Live() || t.State.Terminal() {
 		return Change{Task: t}, nil
 	}
@@ -94,8 +103,8 @@ func decideClaim(t Task, l Lease, now time.Time) (Change, error) {
 	return c, nil
 }
 
-// decideSeen notes that the holder of the lease was given all turns up to an event.
-func decideSeen(t Task, token string, seq int64) (Change, error) {
+// DecideSeen notes that the holder of the lease was given all turns up to an event.
+func DecideSeen(t Task, token string, seq int64) (Change, error) {
 	c := Change{Task: t}
 	if t.Lease.Token == token && t.Delivered < seq {
 		c.Task.Delivered = seq
@@ -103,8 +112,8 @@ func decideSeen(t Task, token string, seq int64) (Change, error) {
 	return c, nil
 }
 
-// decideUnseen takes back that the holder of the lease was given the turns after an event.
-func decideUnseen(t Task, token string, seq int64) (Change, error) {
+// DecideUnseen takes back that the holder of the lease was given the turns after an event.
+func DecideUnseen(t Task, token string, seq int64) (Change, error) {
 	c := Change{Task: t}
 	if t.Lease.Token == token && t.Delivered > seq {
 		c.Task.Delivered = seq
@@ -112,10 +121,10 @@ func decideUnseen(t Task, token string, seq int64) (Change, error) {
 	return c, nil
 }
 
-// decideTurn is a further message on a known task. The same message again is a
+// DecideTurn is a further message on a known task. The same message again is a
 // safe retry as long as the agent has not asked for something since.
-func decideTurn(t Task, r *SendRequest, limits Limits, now time.Time) (Change, error) {
-	c, m := Change{Task: t}, r.Message
+func DecideTurn(t Task, turn Turn, limits Limits, now time.Time) (Change, error) {
+	c, m := Change{Task: t}, turn.Message
 	print := m.fingerprint()
 	if print != "" && print == t.LastTurn {
 		return c, nil
@@ -123,13 +132,13 @@ func decideTurn(t Task, r *SendRequest, limits Limits, now time.Time) (Change, e
 	if t.State.Terminal() {
 		return c, errs.New(errs.Conflict, CodeTerminal, "the task is %s and takes no further messages; send a new task", t.State)
 	}
-	size := m.size() + listSize(r.OutputModes) + int64(len(r.Metadata))
+	size := m.Size() + listSize(turn.OutputModes) + int64(len(turn.Metadata))
 	if err := limits.grow(t.Seq+2, t.Size+size); err != nil {
 		return c, err
 	}
 	c.Task.Size += size
 	c.Task.LastTurn = print
-	c.add(Event{Kind: TurnEvent, Message: &m, OutputModes: r.OutputModes, Metadata: r.Metadata}, now)
+	c.add(Event{Kind: TurnEvent, Message: &m, OutputModes: turn.OutputModes, Metadata: turn.Metadata}, now)
 	if t.State.Interrupted() {
 		c.Task.Queued = true
 		c.add(Event{Kind: StatusEvent, State: Working}, now)
@@ -145,8 +154,8 @@ const (
 	CodeTooLarge      = "task.too_large"
 )
 
-// decideCancel ends a task on behalf of its sender.
-func decideCancel(t Task, now time.Time) (Change, error) {
+// DecideCancel ends a task on behalf of its sender.
+func DecideCancel(t Task, now time.Time) (Change, error) {
 	c := Change{Task: t}
 	if t.State.Terminal() {
 		return c, errs.New(errs.Conflict, CodeNotCancelable, "the task is %s already and cannot be canceled", t.State)
@@ -171,9 +180,9 @@ type Report struct {
 	Seen *int64
 }
 
-// length is the bytes of the report's content.
-func (r *Report) length() int64 {
-	n := r.Message.length()
+// Length is the bytes of the report's content.
+func (r *Report) Length() int64 {
+	n := r.Message.Length()
 	for i := range r.Artifacts {
 		n += partsLength(r.Artifacts[i].Artifact.Parts)
 	}
@@ -189,7 +198,7 @@ type ArtifactUpdate struct {
 }
 
 // ReportableStates are what a worker may report. Canceled only confirms what the sender
-// did: see decideReport.
+// did: see DecideReport.
 var ReportableStates = []State{Working, Completed, Failed, InputRequired, AuthRequired, Rejected, Canceled}
 
 // lastChunk reports whether nothing follows the artifact at i. In a report that ends the
@@ -205,8 +214,8 @@ func (r *Report) lastChunk(i int) bool {
 	})
 }
 
-// decideReport writes a worker's report, if its lease is the live one.
-func decideReport(t Task, token string, r Report, limits Limits, now, clock time.Time) (Change, error) {
+// DecideReport writes a worker's report, if its lease is the live one.
+func DecideReport(t Task, token string, r Report, limits Limits, now, clock time.Time) (Change, error) {
 	c := Change{Task: t}
 	if t.State == Canceled && t.Lease.Token == token && token != "" {
 		return c, nil // the report came too late, or confirms it; the answer says so
@@ -222,7 +231,7 @@ func decideReport(t Task, token string, r Report, limits Limits, now, clock time
 		c.add(Event{Kind: ArtifactEvent, Artifact: &u.Artifact, Append: u.Append, LastChunk: r.lastChunk(i)}, now)
 	}
 	if r.Message != nil {
-		c.Task.Size += r.Message.size()
+		c.Task.Size += r.Message.Size()
 	}
 	switch {
 	case r.State == "" && r.Message == nil:
@@ -253,18 +262,29 @@ func decideReport(t Task, token string, r Report, limits Limits, now, clock time
 	return c, nil
 }
 
+// Known is the last event that the worker was told of before the report.
+func (r *Report) Known(t *Task) int64 {
+	if r.Seen != nil {
+		return *r.Seen
+	}
+	return t.Delivered
+}
+
+// ErrStaleLease refuses who does not hold the live lease.
+var ErrStaleLease = errs.New(errs.Conflict, CodeStaleLease,
+	"the lease is over: it expired, was handed back, or the task was canceled or finished; drop this work and claim again")
+
 // holds refuses a token that is not the live lease's.
 func holds(t Task, token string, clock time.Time) error {
 	if t.Lease.Token == token && token != "" && clock.Before(t.Lease.ExpiresAt) {
 		return nil
 	}
-	return errs.New(errs.Conflict, CodeStaleLease,
-		"the lease is over: it expired, was handed back, or the task was canceled or finished; drop this work and claim again")
+	return ErrStaleLease
 }
 
-// decideReturn hands a task back to the queue. A task that its worker never got
+// DecideReturn hands a task back to the queue. A task that its worker never got
 // costs no attempt, nor does one that was handed back in good order.
-func decideReturn(t Task, token string, now, clock time.Time) (Change, error) {
+func DecideReturn(t Task, token string, now, clock time.Time) (Change, error) {
 	c := Change{Task: t}
 	if err := holds(t, token, clock); err != nil {
 		return c, err
@@ -276,8 +296,8 @@ func decideReturn(t Task, token string, now, clock time.Time) (Change, error) {
 	return c, nil
 }
 
-// decideExpire takes a task from a worker that got lost.
-func decideExpire(t Task, now, clock time.Time) (Change, error) {
+// DecideExpire takes a task from a worker that got lost.
+func DecideExpire(t Task, now, clock time.Time) (Change, error) {
 	c := Change{Task: t}
 	if !t.Lease.Live() || !t.Lease.over(clock) {
 		return c, nil
@@ -286,16 +306,17 @@ func decideExpire(t Task, now, clock time.Time) (Change, error) {
 	c.Task.Attempts++
 	if c.Task.Attempts >= MaxAttempts {
 		e.State = Failed
-		e.Message = says(fmt.Sprintf("The worker was lost %d times; the task was given up.", c.Task.Attempts))
+		e.Message = Says(fmt.Sprintf("The worker was lost %d times; the task was given up.", c.Task.Attempts))
 	} else {
 		e.State = Working
-		e.Message = says(fmt.Sprintf("The worker was lost; waiting for attempt %d of %d.", c.Task.Attempts+1, MaxAttempts))
+		e.Message = Says(fmt.Sprintf("The worker was lost; waiting for attempt %d of %d.", c.Task.Attempts+1, MaxAttempts))
 		c.Task.Queued = true
 	}
 	c.add(e, now)
 	return c, nil
 }
 
-func says(text string) *Message {
+// Says is a message of the agent.
+func Says(text string) *Message {
 	return &Message{Role: RoleAgent, Parts: []Part{{Kind: TextPart, Text: text}}}
 }

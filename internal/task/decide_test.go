@@ -23,12 +23,12 @@ func in(s State) Task {
 // Every operation on every state: where it leads, or the code of its refusal.
 func TestEveryOperationOnEveryState(t *testing.T) {
 	t.Parallel()
-	text := func(s string) *SendRequest {
-		return &SendRequest{Message: Message{Role: RoleUser, Parts: []Part{{Kind: TextPart, Text: s}}}}
+	text := func(s string) Turn {
+		return Turn{Message: Message{Role: RoleUser, Parts: []Part{{Kind: TextPart, Text: s}}}}
 	}
 	report := func(s State) func(Task) (Change, error) {
 		return func(t Task) (Change, error) {
-			return decideReport(t, "lease-u-1", Report{State: s}, DefaultLimits, noon, noon)
+			return DecideReport(t, "lease-u-1", Report{State: s}, DefaultLimits, noon, noon)
 		}
 	}
 	const (
@@ -47,7 +47,7 @@ func TestEveryOperationOnEveryState(t *testing.T) {
 	}{
 		{
 			"claim", func(t Task) (Change, error) {
-				return decideClaim(t, Lease{Token: "lease-u-2", ExpiresAt: noon.Add(time.Minute)}, noon)
+				return DecideClaim(t, Lease{Token: "lease-u-2", ExpiresAt: noon.Add(time.Minute)}, noon)
 			},
 			with(ended(same), Submitted, "working", Working, same, InputRequired, same, AuthRequired, same),
 		},
@@ -60,19 +60,19 @@ func TestEveryOperationOnEveryState(t *testing.T) {
 		{"report canceled", report(Canceled), with(ended(stale), Submitted, stale, Working, "request.invalid", InputRequired, stale, AuthRequired, stale)},
 		{"report submitted", report(Submitted), with(ended(stale), Submitted, stale, Working, "request.invalid", InputRequired, stale, AuthRequired, stale)},
 		{
-			"cancel", func(t Task) (Change, error) { return decideCancel(t, noon) },
+			"cancel", func(t Task) (Change, error) { return DecideCancel(t, noon) },
 			with(ended(notCA), Submitted, "canceled", Working, "canceled", InputRequired, "canceled", AuthRequired, "canceled"),
 		},
 		{
-			"a further turn", func(t Task) (Change, error) { return decideTurn(t, text("more"), DefaultLimits, noon) },
+			"a further turn", func(t Task) (Change, error) { return DecideTurn(t, text("more"), DefaultLimits, noon) },
 			with(ended(over), Submitted, "submitted", Working, "working", InputRequired, "working", AuthRequired, "working"),
 		},
 		{
-			"hand back", func(t Task) (Change, error) { return decideReturn(t, "lease-u-1", noon, noon) },
+			"hand back", func(t Task) (Change, error) { return DecideReturn(t, "lease-u-1", noon, noon) },
 			with(ended(stale), Submitted, stale, Working, "working", InputRequired, stale, AuthRequired, stale),
 		},
 		{
-			"expire", func(t Task) (Change, error) { return decideExpire(t, noon, noon.Add(time.Hour)) },
+			"expire", func(t Task) (Change, error) { return DecideExpire(t, noon, noon.Add(time.Hour)) },
 			with(ended(same), Submitted, same, Working, "working", InputRequired, same, AuthRequired, same),
 		},
 	} {
@@ -140,14 +140,14 @@ func TestLimits(t *testing.T) {
 	t.Parallel()
 	limits := Limits{Size: 100, Events: 8}
 	big := Message{Role: RoleUser, Parts: []Part{{Kind: TextPart, Text: string(make([]byte, 200))}}}
-	if _, err := decideNew(Task{}, big, nil, nil, limits, noon); errs.As(err).Code != CodeTooLarge {
+	if _, err := DecideNew(Task{}, Turn{Message: big}, nil, limits, noon); errs.As(err).Code != CodeTooLarge {
 		t.Errorf("a large message: %v", err)
 	}
-	if _, err := decideTurn(in(Working), &SendRequest{Message: big}, limits, noon); errs.As(err).Code != CodeTooLarge {
+	if _, err := DecideTurn(in(Working), Turn{Message: big}, limits, noon); errs.As(err).Code != CodeTooLarge {
 		t.Errorf("a large turn: %v", err)
 	}
 	u := ArtifactUpdate{Artifact: Artifact{ID: "a", Parts: []Part{{Kind: TextPart, Text: "x"}}}, Append: true}
-	if _, err := decideReport(in(Working), "lease-u-1", Report{Artifacts: []ArtifactUpdate{u, u, u, u}}, limits, noon, noon); errs.As(err).Code != CodeTooLarge {
+	if _, err := DecideReport(in(Working), "lease-u-1", Report{Artifacts: []ArtifactUpdate{u, u, u, u}}, limits, noon, noon); errs.As(err).Code != CodeTooLarge {
 		t.Errorf("too many events: %v", err)
 	}
 }
@@ -155,17 +155,17 @@ func TestLimits(t *testing.T) {
 // A worker whose task was canceled confirms it, as often as it likes.
 func TestAWorkerConfirmsThatItsTaskWasCanceled(t *testing.T) {
 	t.Parallel()
-	canceled, err := decideCancel(in(Working), noon)
+	canceled, err := DecideCancel(in(Working), noon)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {
-		c, err := decideReport(canceled.Task, "lease-u-1", Report{State: Canceled}, DefaultLimits, noon, noon)
+		c, err := DecideReport(canceled.Task, "lease-u-1", Report{State: Canceled}, DefaultLimits, noon, noon)
 		if err != nil || len(c.Events) != 0 || c.Task.State != Canceled {
 			t.Fatalf("confirming: %d events, %s, %v", len(c.Events), c.Task.State, err)
 		}
 	}
-	if _, err := decideReport(canceled.Task, "lease-u-2", Report{State: Canceled}, DefaultLimits, noon, noon); errs.As(err).Code != CodeStaleLease {
+	if _, err := DecideReport(canceled.Task, "lease-u-2", Report{State: Canceled}, DefaultLimits, noon, noon); errs.As(err).Code != CodeStaleLease {
 		t.Errorf("confirming under another lease: %v", err)
 	}
 }
@@ -197,7 +197,7 @@ func TestArtifactsOfTheLastReportAreComplete(t *testing.T) {
 		{"no status", "", []ArtifactUpdate{piece("a", nil)}, []bool{false}},
 		{"input-required", InputRequired, []ArtifactUpdate{piece("a", nil)}, []bool{false}},
 	} {
-		change, err := decideReport(in(Working), "lease-u-1", Report{State: c.state, Artifacts: c.add}, DefaultLimits, noon, noon)
+		change, err := DecideReport(in(Working), "lease-u-1", Report{State: c.state, Artifacts: c.add}, DefaultLimits, noon, noon)
 		if err != nil {
 			t.Fatal(err)
 		}

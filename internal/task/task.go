@@ -1,10 +1,10 @@
-// Package task holds the life of A2A tasks: what a task is, which state follows
-// which, who may work on it and for how long.
+// Package task says what an A2A task is: its messages and artifacts, which state follows
+// which, and what its content may be.
 //
-// Everything that happens to a task is an event in its log. The log is the truth:
-// a task's messages and artifacts are folded from it, and streams follow it by
-// cursor. Decisions are pure functions (decide.go) that a Store runs in a
-// transaction. The package knows no wire form, no HTTP and no SQL.
+// Everything that happens to a task is an event in its log. The log is the truth: a task's
+// messages and artifacts are folded from it. Decisions are pure functions (decide.go) from
+// a task and a command to a Change, which a store writes in a transaction. The package
+// calls no store, starts no goroutine, and knows no wire form, no HTTP and no SQL.
 package task
 
 import (
@@ -201,6 +201,13 @@ type Lease struct {
 // Live reports whether somebody holds the lease, as far as its row says.
 func (l Lease) Live() bool { return !l.ExpiresAt.IsZero() }
 
+// Lease durations that a worker may ask for.
+const (
+	DefaultLease = 30 * time.Second
+	MinLease     = time.Second
+	MaxLease     = time.Hour
+)
+
 // MaxAhead is how far ahead a lease can end: the longest one, and a minute for small
 // corrections of the clock.
 const MaxAhead = MaxLease + time.Minute
@@ -219,7 +226,7 @@ func (t *Task) Apply(e *Event) {
 	t.Seq = e.Seq
 	switch e.Kind {
 	case TurnEvent:
-		if e.Message != nil { // see topic.append
+		if e.Message != nil { // a reader may be spared a large one
 			t.History = append(t.History, *e.Message)
 		}
 		if e.OutputModes != nil {

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/parley-dev/parley/internal/delivery"
+	"github.com/parley-dev/parley/internal/dispatch"
 	"github.com/parley-dev/parley/internal/friction"
 	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/internal/task"
@@ -189,7 +191,7 @@ func TestDeliveriesThatWereGivenUpAreTakenUp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sent, err := o.Tasks.Send(ctx, to, task.SendRequest{
+	sent, err := o.Tasks.Send(ctx, to, dispatch.SendRequest{
 		ID: "t-1", Message: task.Message{Role: task.RoleUser, Parts: []task.Part{{Kind: task.TextPart, Text: "hello"}}},
 	}, 0)
 	if err != nil {
@@ -200,8 +202,8 @@ func TestDeliveriesThatWereGivenUpAreTakenUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	uid := sent.UID
-	_, err = o.Store.UpdatePush(ctx, "acme", uid, id, func(p task.Push, clock time.Time) (task.Push, error) {
-		p.State, p.Attempts, p.LastError, p.LastAttemptAt, p.DueAt = task.PushDead, 12, "the receiver answered 500", clock, time.Time{}
+	_, err = o.Store.Deliveries().Update(ctx, delivery.Key{Org: "acme", Topic: uid, ID: id}, func(p delivery.Progress, clock time.Time) (delivery.Progress, error) {
+		p.State, p.Attempts, p.LastError, p.LastAttemptAt, p.DueAt = delivery.Dead, 12, "the receiver answered 500", clock, time.Time{}
 		return p, nil
 	})
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/parley-dev/parley/internal/agent"
+	"github.com/parley-dev/parley/internal/dispatch"
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/internal/task"
@@ -56,9 +57,9 @@ type agentRow struct {
 // Tone is how the status looks.
 func (r agentRow) Tone() string {
 	switch r.Status {
-	case string(task.Available):
+	case string(dispatch.Available):
 		return "ok"
-	case string(task.Busy):
+	case string(dispatch.Busy):
 		return "busy"
 	case disabledStatus:
 		return "high"
@@ -68,7 +69,7 @@ func (r agentRow) Tone() string {
 
 const disabledStatus = "disabled"
 
-func (v *visit) agentRow(g *agent.Agent, presence task.Presence) agentRow {
+func (v *visit) agentRow(g *agent.Agent, presence dispatch.Presence) agentRow {
 	row := agentRow{Agent: *g, Href: v.agentPath(g.ID), Status: string(presence)}
 	switch {
 	case g.Disabled:
@@ -101,7 +102,7 @@ func (v *visit) agentsPage() error {
 	if err != nil {
 		return err
 	}
-	presence, err := v.Tasks.Presences(ctx)
+	presence, err := v.Workers.Presences(ctx)
 	if err != nil {
 		return err
 	}
@@ -124,7 +125,7 @@ func (v *visit) agentsPage() error {
 		if a, err = v.access(identity.ManageAgents); err != nil {
 			return err
 		}
-		seen, err := v.Tasks.LastSeen(ctx, a, ids)
+		seen, err := v.Workers.LastSeen(ctx, a, ids)
 		if err != nil {
 			return err
 		}
@@ -262,7 +263,7 @@ func (v *visit) showAgent(typed *agentForm, message string, problem error) error
 	if g.Profile, err = v.Agents.Profile(ctx, &g); err != nil {
 		return err
 	}
-	presence, err := v.Tasks.Presence(ctx, task.AgentKey{Org: g.Org, ID: g.ID})
+	presence, err := v.Workers.Presence(ctx, task.AgentKey{Org: g.Org, ID: g.ID})
 	if err != nil {
 		return err
 	}

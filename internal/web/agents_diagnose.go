@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/parley-dev/parley/internal/agent"
+	"github.com/parley-dev/parley/internal/dispatch"
 	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/internal/task"
 )
@@ -12,7 +13,7 @@ import (
 type connecting struct {
 	Agent     agent.Agent
 	Href      string // of the agent
-	State     task.ConnectionState
+	State     dispatch.ConnectionState
 	Title     string
 	Text      string
 	Key       *identity.Key // that the words are about
@@ -24,17 +25,17 @@ type connecting struct {
 }
 
 // connectionTitles are the states in a few words; the service says the rest.
-var connectionTitles = map[task.ConnectionState]string{
-	task.Connected:       "Connected",
-	task.StatusPinned:    "Connected, but the status is pinned",
-	task.AgentDisabled:   "The agent is disabled",
-	task.NoKey:           "No key yet",
-	task.WrongScope:      "The key lacks the scope to work",
-	task.OtherAgent:      "The key is for another agent",
-	task.KeyNeverUsed:    "Waiting for the first worker",
-	task.NoWorker:        "The key is used, but nobody asks for work",
-	task.ConnectionLost:  "No worker at the moment",
-	task.RunsInTheServer: "Nothing to connect",
+var connectionTitles = map[dispatch.ConnectionState]string{
+	dispatch.Connected:       "Connected",
+	dispatch.StatusPinned:    "Connected, but the status is pinned",
+	dispatch.AgentDisabled:   "The agent is disabled",
+	dispatch.NoKey:           "No key yet",
+	dispatch.WrongScope:      "The key lacks the scope to work",
+	dispatch.OtherAgent:      "The key is for another agent",
+	dispatch.KeyNeverUsed:    "Waiting for the first worker",
+	dispatch.NoWorker:        "The key is used, but nobody asks for work",
+	dispatch.ConnectionLost:  "No worker at the moment",
+	dispatch.RunsInTheServer: "Nothing to connect",
 }
 
 // connecting finds out whether a worker is there and, if not, why. Who may not read keys learns
@@ -42,12 +43,12 @@ var connectionTitles = map[task.ConnectionState]string{
 func (v *visit) connecting(g *agent.Agent) (connecting, error) {
 	out := connecting{Agent: *g, Href: v.agentPath(g.ID), MayManage: v.may(identity.ManageAgents)}
 	if !out.MayManage {
-		presence, err := v.Tasks.Presence(v.r.Context(), task.AgentKey{Org: g.Org, ID: g.ID})
-		if out.Connected = presence != task.Offline; out.Connected {
-			out.State, out.Title, out.Text = task.Connected, connectionTitles[task.Connected],
+		presence, err := v.Workers.Presence(v.r.Context(), task.AgentKey{Org: g.Org, ID: g.ID})
+		if out.Connected = presence != dispatch.Offline; out.Connected {
+			out.State, out.Title, out.Text = dispatch.Connected, connectionTitles[dispatch.Connected],
 				"A worker is there, and waits for tasks."
 		} else {
-			out.State, out.Title, out.Text = task.NoWorker, "No worker at the moment",
+			out.State, out.Title, out.Text = dispatch.NoWorker, "No worker at the moment",
 				"An admin of your org makes the key that a worker needs."
 		}
 		out.Waits = !out.Connected
@@ -57,16 +58,16 @@ func (v *visit) connecting(g *agent.Agent) (connecting, error) {
 	if err != nil {
 		return out, err
 	}
-	c, err := v.Tasks.Connection(v.r.Context(), a, enlisted(g))
+	c, err := v.Workers.Connection(v.r.Context(), a, enlisted(g))
 	if err != nil {
 		return out, err
 	}
 	out.State, out.Title, out.Text, out.Workers, out.LastSeen = c.State, connectionTitles[c.State], c.Sentence,
 		len(c.Workers), c.LastSeen
 	switch c.State {
-	case task.Connected, task.StatusPinned, task.RunsInTheServer:
+	case dispatch.Connected, dispatch.StatusPinned, dispatch.RunsInTheServer:
 		out.Connected = true
-	case task.AgentDisabled: // nothing changes by itself
+	case dispatch.AgentDisabled: // nothing changes by itself
 	default:
 		out.Waits = true
 		if len(c.Keys) > 0 {
@@ -76,8 +77,8 @@ func (v *visit) connecting(g *agent.Agent) (connecting, error) {
 	return out, nil
 }
 
-func enlisted(g *agent.Agent) task.Enlisted {
-	return task.Enlisted{ID: g.ID, Disabled: g.Disabled, Pinned: g.Pinned, Builtin: g.Builtin}
+func enlisted(g *agent.Agent) dispatch.Enlisted {
+	return dispatch.Enlisted{ID: g.ID, Disabled: g.Disabled, Pinned: g.Pinned, Builtin: g.Builtin}
 }
 
 // everConnected reports whether an agent has, or had, a worker.
@@ -87,7 +88,7 @@ func (v *visit) everConnected(g *agent.Agent) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	done, err := v.Tasks.OrgTasks(ctx, tasks, task.Filter{Agent: g.ID, State: task.Completed, Limit: 1})
+	done, err := v.Tasks.OrgTasks(ctx, tasks, dispatch.Filter{Agent: g.ID, State: task.Completed, Limit: 1})
 	if err != nil || len(done) > 0 {
 		return err == nil, err
 	}
@@ -95,7 +96,7 @@ func (v *visit) everConnected(g *agent.Agent) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	c, err := v.Tasks.Connection(ctx, a, enlisted(g))
+	c, err := v.Workers.Connection(ctx, a, enlisted(g))
 	if err != nil {
 		return false, err
 	}

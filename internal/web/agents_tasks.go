@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/parley-dev/parley/internal/dispatch"
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/internal/task"
@@ -51,7 +52,7 @@ func (v *visit) ownTasks(id string) ([]taskRow, error) {
 	if err != nil {
 		return nil, err
 	}
-	own, err := v.Tasks.Own(ctx, call, task.OwnRequest{Limit: shownTasks})
+	own, err := v.Tasks.Own(ctx, call, dispatch.OwnRequest{Limit: shownTasks})
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +87,7 @@ func (v *visit) sendTask() error {
 	m, err := v.message()
 	var t task.Task
 	if err == nil {
-		t, err = v.Tasks.Send(v.r.Context(), call, task.SendRequest{ID: v.newTaskID(), Message: m}, 0)
+		t, err = v.Tasks.Send(v.r.Context(), call, dispatch.SendRequest{ID: v.newTaskID(), Message: m}, 0)
 	}
 	if err != nil {
 		return v.showAgent(nil, v.text("message"), err)
@@ -220,7 +221,7 @@ func (v *visit) replyToTask() error {
 	m, err := v.message()
 	if err == nil {
 		m.ID = v.newTaskID() // of the message: the same one sent again changes nothing
-		_, err = v.Tasks.Send(ctx, call, task.SendRequest{ID: taskID, Message: m, MustExist: true}, 0)
+		_, err = v.Tasks.Send(ctx, call, dispatch.SendRequest{ID: taskID, Message: m, MustExist: true}, 0)
 	}
 	if err != nil {
 		return v.showTask(v.text("message"), err)

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/parley-dev/parley/internal/account"
+	"github.com/parley-dev/parley/internal/dispatch"
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/followup"
 	"github.com/parley-dev/parley/internal/friction"
@@ -40,12 +41,12 @@ type dashboard struct {
 
 func newDashboard(tb testing.TB) *dashboard {
 	tb.Helper()
-	w := orgtest.New(tb, func(o *task.Options) { o.PushURL = func(string) error { return nil } })
+	w := orgtest.New(tb, func(o *dispatch.Options) { o.Push.URL = func(string) error { return nil } })
 	d := &dashboard{
 		World: w, accounts: account.New(w.Store.Accounts(), w.Store.Audit(), &counter{}, orgtest.Now),
 		admin:     identity.NewOrgAdmin(w.Store.Identity(), w.Store.Audit(), w.Agents, orgtest.Now, orgtest.NewID),
 		clients:   oauth.New(w.Store.OAuth(), w.Agents, orgtest.Now, orgtest.NewID, oauth.Lifetimes{}),
-		followups: followup.New(w.Store.Followups(), w.Store.Identity(), orgtest.Now, orgtest.NewID, messenger{w.Tasks}),
+		followups: followup.New(w.Store.Followups(), w.Store.Identity(), orgtest.Now, orgtest.NewID, messenger{w.Tasks.Tasks}),
 		frictions: friction.New(w.Store.Friction(), orgtest.Now, orgtest.NewID, proposal.Check),
 	}
 	d.clients.MaxClients = oauth.MaxClients
@@ -55,7 +56,7 @@ func newDashboard(tb testing.TB) *dashboard {
 	router := httpx.NewRouter(o)
 	pages, err := web.New(router, web.Options{
 		Accounts: d.accounts, OrgAdmin: d.admin, Proposals: d.proposals, Followups: d.followups, Frictions: d.frictions,
-		Agents: w.Agents, Tasks: w.Tasks, Sessions: w.Store.Sessions(), Programs: d.clients, PublicURL: "http://parley.test",
+		Agents: w.Agents, Tasks: w.Tasks.Tasks, Workers: w.Tasks.Workers, Sessions: w.Store.Sessions(), Programs: d.clients, PublicURL: "http://parley.test",
 		Logger: o.Logger, Now: orgtest.Now,
 	})
 	if err != nil {
@@ -116,14 +117,14 @@ func (s searchStore) Similar(ctx context.Context, like proposal.Likeness) ([]pro
 }
 
 // messenger sends follow-ups to agents as the server does.
-type messenger struct{ tasks *task.Tasks }
+type messenger struct{ tasks *dispatch.Tasks }
 
 func (e messenger) Send(ctx context.Context, a identity.Access, id string, f followup.Followup) error {
 	call, err := e.tasks.Reach(ctx, a.Caller(), id)
 	if err != nil {
 		return err
 	}
-	_, err = e.tasks.Send(ctx, call, task.SendRequest{
+	_, err = e.tasks.Send(ctx, call, dispatch.SendRequest{
 		ID: orgtest.NewID(f.ID + "-"), FollowupID: f.ID,
 		Message: task.Message{Role: task.RoleUser, Parts: []task.Part{{Kind: task.TextPart, Text: f.Title}}},
 	}, 0)

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/parley-dev/parley/internal/delivery"
+	"github.com/parley-dev/parley/internal/dispatch"
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/internal/task"
@@ -13,15 +15,15 @@ import (
 // deliveriesView is the page of where events of tasks are pushed to.
 type deliveriesView struct {
 	Tabs  []tab
-	State task.PushState
-	Rows  []delivery
+	State delivery.State
+	Rows  []deliveryRow
 	Pager cursorLinks
 	Task  string // only those of this task
 }
 
-// delivery is one push configuration. What may be secret of it is not shown.
-type delivery struct {
-	task.Push
+// deliveryRow is one push configuration. What may be secret of it is not shown.
+type deliveryRow struct {
+	dispatch.Push
 	To       string
 	Waiting  int64 // events that the receiver does not have
 	Failures int64
@@ -29,9 +31,9 @@ type delivery struct {
 }
 
 var deliveryViews = []struct {
-	state       task.PushState
+	state       delivery.State
 	value, name string
-}{{task.PushDead, "", "Given up"}, {task.PushActive, "active", "Active"}, {task.PushDone, "done", "Done"}}
+}{{delivery.Dead, "", "Given up"}, {delivery.Active, "active", "Active"}, {delivery.Done, "done", "Done"}}
 
 func (v *visit) deliveriesPage() error { return v.showDeliveries(nil) }
 
@@ -42,16 +44,16 @@ func (v *visit) showDeliveries(problem error) error {
 	}
 	q := v.r.URL.Query()
 	out := deliveriesView{Task: q.Get("task")}
-	f := task.PushFilter{State: task.PushState(q.Get("state")), Limit: adminPerPage + 1}
+	f := dispatch.PushFilter{State: delivery.State(q.Get("state")), Limit: adminPerPage + 1}
 	if f.State == "" {
-		f.State = task.PushDead
-	} else if !slices.Contains(task.PushStates, f.State) {
+		f.State = delivery.Dead
+	} else if !slices.Contains(delivery.States, f.State) {
 		return queryError("state", "must be one of the tabs")
 	}
 	if c := q.Get("cursor"); c != "" {
 		ok := false
 		f.Before, f.BeforeID, ok = strings.Cut(c, auditCursor)
-		if !ok || !task.ValidUID(f.Before) || !task.ValidPushID(f.BeforeID) {
+		if !ok || !task.ValidUID(f.Before) || !task.ValidID(f.BeforeID) {
 			return queryError("cursor", "is not a cursor of this list")
 		}
 	}
@@ -62,7 +64,7 @@ func (v *visit) showDeliveries(problem error) error {
 		})
 	}
 	out.State = f.State
-	var list []task.Push
+	var list []dispatch.Push
 	if out.Task != "" {
 		list, err = v.Tasks.OrgTaskPushes(v.r.Context(), a, out.Task)
 	} else {
@@ -79,8 +81,8 @@ func (v *visit) showDeliveries(problem error) error {
 	out.Pager = v.cursorPager(next)
 	for i := range list {
 		p := &list[i]
-		out.Rows = append(out.Rows, delivery{
-			Push: *p, To: p.Receiver(), Waiting: p.Head - p.Cursor, Failures: int64(p.Attempts), Dead: p.State == task.PushDead,
+		out.Rows = append(out.Rows, deliveryRow{
+			Push: *p, To: p.Receiver(), Waiting: p.Head - p.Cursor, Failures: int64(p.Attempts), Dead: p.State == delivery.Dead,
 		})
 	}
 	return renderForm(v, http.StatusOK, "deliveries", "Deliveries", out, problem)
@@ -94,7 +96,7 @@ func (v *visit) retryDelivery() error {
 	}
 	// The id is its sender's choice and may have any character, so it stands in a field.
 	uid, id := v.value("task"), v.r.PostFormValue("push")
-	if !task.ValidUID(uid) || !task.ValidPushID(id) {
+	if !task.ValidUID(uid) || !task.ValidID(id) {
 		return errs.ErrNotFound
 	}
 	ctx, _, err := v.begin()

@@ -5,9 +5,9 @@ import (
 	"strings"
 
 	"github.com/parley-dev/parley/internal/agent"
+	"github.com/parley-dev/parley/internal/dispatch"
 	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/internal/proposal"
-	"github.com/parley-dev/parley/internal/task"
 )
 
 func (p *Pages) mountFirstSteps() {
@@ -229,7 +229,7 @@ func (v *visit) firstAgent(own []agent.Agent) (connected, sent bool, err error) 
 		if i == maxLooked || connected && sent {
 			break
 		}
-		list, err := v.Tasks.OrgTasks(v.r.Context(), a, task.Filter{Agent: own[i].ID, Limit: 1})
+		list, err := v.Tasks.OrgTasks(v.r.Context(), a, dispatch.Filter{Agent: own[i].ID, Limit: 1})
 		if err != nil {
 			return false, false, err
 		}

@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/parley-dev/parley/internal/agent"
+	"github.com/parley-dev/parley/internal/dispatch"
 	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/internal/orgtest"
-	"github.com/parley-dev/parley/internal/task"
 )
 
 var linkText = regexp.MustCompile(`http://parley\.test/(join|setup)/[A-Za-z0-9_-]{43}`)
@@ -155,8 +155,8 @@ func TestTheListOfAgentsSaysWhenAWorkerWasSeen(t *testing.T) {
 	o := newOffice(t)
 	o.Agent(agent.Agent{ID: "idle", Org: "acme", Name: "Idle"})
 	at := orgtest.Now().Add(-3 * time.Hour).Truncate(time.Second)
-	w := task.Worker{Org: "acme", Agent: "scout", Name: "w", Capacity: 1, SeenAt: at}
-	if err := o.Store.SeeWorker(t.Context(), w, 0); err != nil {
+	w := dispatch.Worker{Org: "acme", Agent: "scout", Name: "w", Capacity: 1, SeenAt: at}
+	if err := o.Store.Workers().See(t.Context(), w, 0); err != nil {
 		t.Fatal(err)
 	}
 	seen := "worker seen <time datetime=\"" + at.UTC().Format(time.RFC3339)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/parley-dev/parley/internal/agent"
+	"github.com/parley-dev/parley/internal/dispatch"
 	"github.com/parley-dev/parley/internal/followup"
 	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/internal/proposal"
@@ -139,7 +140,7 @@ func (r *room) report(report task.Report) {
 	if err != nil {
 		r.Fatal(err)
 	}
-	got, err := r.Tasks.Claim(ctx, post, task.ClaimRequest{Worker: "w", Max: 1, Wait: 10 * time.Second, Lease: time.Minute, Capacity: 1})
+	got, err := r.Tasks.Claim(ctx, post, dispatch.ClaimRequest{Worker: "w", Max: 1, Wait: 10 * time.Second, Lease: time.Minute, Capacity: 1})
 	if err != nil || len(got.Assignments) != 1 {
 		r.Fatal(len(got.Assignments), err)
 	}

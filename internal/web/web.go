@@ -21,6 +21,7 @@ import (
 
 	"github.com/parley-dev/parley/internal/account"
 	"github.com/parley-dev/parley/internal/agent"
+	"github.com/parley-dev/parley/internal/dispatch"
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/followup"
 	"github.com/parley-dev/parley/internal/friction"
@@ -28,7 +29,6 @@ import (
 	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/internal/oauth"
 	"github.com/parley-dev/parley/internal/proposal"
-	"github.com/parley-dev/parley/internal/task"
 )
 
 // Options are what the pages need.
@@ -39,7 +39,8 @@ type Options struct {
 	Followups *followup.Followups
 	Frictions *friction.Frictions
 	Agents    *agent.Registry
-	Tasks     *task.Tasks
+	Tasks     *dispatch.Tasks
+	Workers   *dispatch.Workers
 	Sessions  Sessions
 	Programs  *oauth.Service
 	Providers []Provider // with which people sign in, too

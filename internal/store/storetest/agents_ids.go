@@ -2,7 +2,6 @@ package storetest
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -10,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/parley-dev/parley/internal/agent"
+	"github.com/parley-dev/parley/internal/dispatch"
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/task"
 )
@@ -180,34 +180,28 @@ func testPublicNameRace(w *world) {
 // registered shows the registry to the task service.
 type registered struct{ agents *registry }
 
-func (r registered) Target(ctx context.Context, org, id string) (task.Target, *task.Target, error) {
+func (r registered) Target(ctx context.Context, org, id string) (dispatch.Target, *dispatch.Target, error) {
 	a, other, err := r.agents.Reach(ctx, org, id)
-	t := task.Target{ID: a.ID, Org: a.Org, Public: a.Public}
+	t := dispatch.Target{ID: a.ID, Org: a.Org, Public: a.Public}
 	if other == nil {
 		return t, nil, err
 	}
-	return t, &task.Target{ID: other.ID, Org: other.Org, Public: true}, err
+	return t, &dispatch.Target{ID: other.ID, Org: other.Org, Public: true}, err
 }
 
-func (r registered) Own(ctx context.Context, org, id string) (task.Target, error) {
+func (r registered) Own(ctx context.Context, org, id string) (dispatch.Target, error) {
 	a, err := r.agents.Own(ctx, org, id)
-	return task.Target{ID: a.ID, Org: a.Org, Public: a.Public}, err
+	return dispatch.Target{ID: a.ID, Org: a.Org, Public: a.Public}, err
 }
 
 // useRegistry lets the task service find the agents that the test makes.
 func (w *world) useRegistry() {
-	w.tasks = task.New(task.Options{
-		Store: w.store, Directory: registered{w.agents}, Now: w.now, NewID: w.newID, Node: "here",
-		PushURL: func(string) error { return nil },
-		OnError: func(err error) {
-			if !errors.Is(err, context.Canceled) {
-				w.Error(err)
-			}
-		},
-	})
+	o := w.options()
+	o.Directory, o.Push.URL = registered{w.agents}, func(string) error { return nil }
+	w.tasks = dispatch.New(o)
 }
 
-func (w *world) postOf(org, agent string) task.Post {
+func (w *world) postOf(org, agent string) dispatch.Post {
 	w.Helper()
 	p, err := w.tasks.Serve(w.Context(), w.access(org, "agent:"+agent).Caller(), agent)
 	w.must(err)
@@ -226,14 +220,14 @@ func testSameIDInTwoOrgs(w *world) {
 	// A worker that waits is not handed what another org sends.
 	type claimed struct {
 		org string
-		task.Claim
+		dispatch.Claim
 		error
 	}
 	waiting, done := make(chan string, 2), make(chan claimed, 2)
 	for _, org := range []string{"acme", "other"} {
 		p := w.postOf(org, "bob")
 		go func() {
-			got, err := w.tasks.Claim(ctx, p, task.ClaimRequest{
+			got, err := w.tasks.Claim(ctx, p, dispatch.ClaimRequest{
 				Worker: "w", Max: 1, Lease: time.Minute, Wait: time.Minute, Capacity: 1, Waiting: func() { waiting <- org },
 			})
 			done <- claimed{org, got, err}
@@ -264,12 +258,12 @@ func testSameIDInTwoOrgs(w *world) {
 		if t, err := w.tasks.Get(ctx, c, "t-1", task.All); err != nil || t.Org != org || t.State != state {
 			w.Errorf("%s has %+v, %v", org, t, err)
 		}
-		if page, err := w.tasks.Own(ctx, c, task.OwnRequest{}); err != nil || page.Total != 1 || page.Tasks[0].Org != org {
+		if page, err := w.tasks.Own(ctx, c, dispatch.OwnRequest{}); err != nil || page.Total != 1 || page.Tasks[0].Org != org {
 			w.Errorf("%s lists %+v, %v", org, page, err)
 		}
 	}
 	w.advance(time.Second)
-	for org, want := range map[string]task.Presence{"acme": task.Available, "other": task.Busy} {
+	for org, want := range map[string]dispatch.Presence{"acme": dispatch.Available, "other": dispatch.Busy} {
 		if got, err := w.tasks.Presence(ctx, task.AgentKey{Org: org, ID: "bob"}); err != nil || got != want {
 			w.Errorf("%s's bob is %s, %v; want %s", org, got, err, want)
 		}
@@ -278,7 +272,7 @@ func testSameIDInTwoOrgs(w *world) {
 	m, err := w.tasks.Message(ctx, w.call("acme", "user:ann", "bob"), says("psst"))
 	w.must(err)
 	for org, want := range map[string]int{"acme": 1, "other": 0} {
-		got, err := w.tasks.Claim(ctx, w.postOf(org, "bob"), task.ClaimRequest{Worker: "w", Lease: time.Minute, Capacity: 1, Ack: []string{m.ID + "x"}})
+		got, err := w.tasks.Claim(ctx, w.postOf(org, "bob"), dispatch.ClaimRequest{Worker: "w", Lease: time.Minute, Capacity: 1, Ack: []string{m.ID + "x"}})
 		if err != nil || len(got.Messages) != want {
 			w.Errorf("%s's bob got %+v, %v", org, got.Messages, err)
 		}
@@ -308,7 +302,7 @@ func testHiddenAgent(w *world) {
 	if t, err := w.tasks.Get(ctx, c, "asked", task.All); err != nil || t.Org != "acme" || t.State != task.InputRequired {
 		w.Errorf("%+v, %v", t, err)
 	}
-	t, err := w.tasks.Send(ctx, c, task.SendRequest{ID: "asked", Message: says("yes"), MustExist: true}, 0)
+	t, err := w.tasks.Send(ctx, c, dispatch.SendRequest{ID: "asked", Message: says("yes"), MustExist: true}, 0)
 	if err != nil || t.Org != "acme" || !t.Queued {
 		w.Errorf("the answer led to %+v, %v", t, err)
 	}
@@ -327,7 +321,7 @@ func testHiddenAgent(w *world) {
 	if t := w.send(c, "new", "hello"); t.Org != "other" {
 		w.Errorf("a new task went to %s", t.Org)
 	}
-	page, err := w.tasks.Own(ctx, c, task.OwnRequest{})
+	page, err := w.tasks.Own(ctx, c, dispatch.OwnRequest{})
 	if err != nil || page.Total != 4 || len(page.Tasks) != 4 {
 		w.Errorf("lists %d of %d, %v", len(page.Tasks), page.Total, err)
 	}

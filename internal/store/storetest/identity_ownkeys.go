@@ -9,9 +9,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/parley-dev/parley/internal/account"
+	"github.com/parley-dev/parley/internal/dispatch"
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/identity"
-	"github.com/parley-dev/parley/internal/task"
 )
 
 func testOwnKeys(w *world) {
@@ -219,7 +219,7 @@ func testConnection(w *world) {
 	m, ann := w.manage()
 	ctx := w.Context()
 	w.useRegistry()
-	look := func(g task.Enlisted) task.Connection {
+	look := func(g dispatch.Enlisted) dispatch.Connection {
 		w.Helper()
 		g.ID = "scout"
 		c, err := w.tasks.Connection(ctx, w.as(ann, identity.ManageAgents), g)
@@ -229,9 +229,9 @@ func testConnection(w *world) {
 		}
 		return c
 	}
-	want := func(state task.ConnectionState) task.Connection {
+	want := func(state dispatch.ConnectionState) dispatch.Connection {
 		w.Helper()
-		c := look(task.Enlisted{})
+		c := look(dispatch.Enlisted{})
 		if c.State != state {
 			w.Errorf("the connection is %s (%s); want %s", c.State, c.Sentence, state)
 		}
@@ -244,37 +244,37 @@ func testConnection(w *world) {
 	}
 	_, err := w.access("acme", "user:ann", identity.TasksRead, identity.TasksWrite).As(identity.ManageAgents)
 	w.want(err, errs.Forbidden)
-	want(task.NoKey)
+	want(dispatch.NoKey)
 	key("service:crm", "svc:a2a:write", "agent:scout") // calls the agent, and does not work for it
-	want(task.NoKey)
+	want(dispatch.NoKey)
 	wrong := key("agent:scout", "svc:tasks:read")
-	if c := want(task.WrongScope); len(c.Keys) != 1 || c.Keys[0].Key.ID != wrong.ID || c.Keys[0].Problem != task.WrongScope {
+	if c := want(dispatch.WrongScope); len(c.Keys) != 1 || c.Keys[0].Key.ID != wrong.ID || c.Keys[0].Problem != dispatch.WrongScope {
 		w.Errorf("%+v", c)
 	}
 	right := key("service:crm", "svc:a2a:serve", "agent:scout")
-	if c := want(task.KeyNeverUsed); len(c.Keys) != 2 {
+	if c := want(dispatch.KeyNeverUsed); len(c.Keys) != 2 {
 		w.Errorf("%+v", c)
 	}
 	w.must(w.store.Identity().TouchKeys(ctx, map[string]time.Time{right.ID: w.now()}))
-	want(task.NoWorker)
+	want(dispatch.NoWorker)
 
 	// A worker that is refused says why, for a while.
-	serve := func(k identity.Key, agent string) (task.Post, error) {
+	serve := func(k identity.Key, agent string) (dispatch.Post, error) {
 		return w.tasks.Serve(ctx, &identity.Caller{Principal: k.Principal, KeyID: k.ID, Scopes: k.Scopes}, agent)
 	}
 	_, err = serve(wrong, "scout")
 	w.want(err, errs.Forbidden)
-	want(task.WrongScope)
+	want(dispatch.WrongScope)
 	other := key("service:crm", "svc:a2a:serve", "agent:open")
 	_, err = serve(other, "scout")
 	w.want(err, errs.Forbidden)
-	if c := want(task.OtherAgent); len(c.Refusals) != 2 || c.Refusals[0].KeyID != other.ID || c.Refusals[1].KeyID != wrong.ID {
+	if c := want(dispatch.OtherAgent); len(c.Refusals) != 2 || c.Refusals[0].KeyID != other.ID || c.Refusals[1].KeyID != wrong.ID {
 		w.Errorf("%+v", c.Refusals)
 	}
 	for range 3 {
 		_, _ = serve(other, "scout")
 	}
-	if c := want(task.OtherAgent); len(c.Refusals) != 2 {
+	if c := want(dispatch.OtherAgent); len(c.Refusals) != 2 {
 		w.Errorf("one key is remembered %d times", len(c.Refusals))
 	}
 
@@ -289,26 +289,26 @@ func testConnection(w *world) {
 	}
 	post, err := serve(right, "scout")
 	w.must(err)
-	_, err = w.tasks.Claim(ctx, post, task.ClaimRequest{Worker: "one", Max: 1, Lease: time.Minute, Capacity: 2})
+	_, err = w.tasks.Claim(ctx, post, dispatch.ClaimRequest{Worker: "one", Max: 1, Lease: time.Minute, Capacity: 2})
 	w.must(err)
-	if c := want(task.Connected); len(c.Workers) != 1 || c.Workers[0].Name != "one" || c.Workers[0].Capacity != 2 || c.LastSeen.IsZero() {
+	if c := want(dispatch.Connected); len(c.Workers) != 1 || c.Workers[0].Name != "one" || c.Workers[0].Capacity != 2 || c.LastSeen.IsZero() {
 		w.Errorf("%+v", c)
 	}
-	if c := look(task.Enlisted{Pinned: "offline"}); c.State != task.StatusPinned || c.Pinned != "offline" {
+	if c := look(dispatch.Enlisted{Pinned: "offline"}); c.State != dispatch.StatusPinned || c.Pinned != "offline" {
 		w.Errorf("%+v", c)
 	}
-	if c := look(task.Enlisted{Disabled: true}); c.State != task.AgentDisabled {
+	if c := look(dispatch.Enlisted{Disabled: true}); c.State != dispatch.AgentDisabled {
 		w.Errorf("%+v", c)
 	}
-	if c := look(task.Enlisted{Builtin: "echo"}); c.State != task.RunsInTheServer {
+	if c := look(dispatch.Enlisted{Builtin: "echo"}); c.State != dispatch.RunsInTheServer {
 		w.Errorf("%+v", c)
 	}
 	first := w.now()
-	w.must(w.store.SeeWorker(ctx, task.Worker{Org: "acme", Agent: "scout", Name: "two", Capacity: 1, SeenAt: first}, 0))
-	w.must(w.store.SeeWorker(ctx, task.Worker{Org: "acme", Agent: "bob", Name: "one", Capacity: 1, SeenAt: first.Add(-time.Hour)}, 0))
-	w.must(w.store.SeeWorker(ctx, task.Worker{Org: "other", Agent: "scout", Name: "one", Capacity: 1, SeenAt: first.Add(time.Hour)}, 0))
+	w.must(w.store.Workers().See(ctx, dispatch.Worker{Org: "acme", Agent: "scout", Name: "two", Capacity: 1, SeenAt: first}, 0))
+	w.must(w.store.Workers().See(ctx, dispatch.Worker{Org: "acme", Agent: "bob", Name: "one", Capacity: 1, SeenAt: first.Add(-time.Hour)}, 0))
+	w.must(w.store.Workers().See(ctx, dispatch.Worker{Org: "other", Agent: "scout", Name: "one", Capacity: 1, SeenAt: first.Add(time.Hour)}, 0))
 	w.advance(time.Hour)
-	lost := want(task.ConnectionLost)
+	lost := want(dispatch.ConnectionLost)
 	both := map[string]time.Time{"scout": lost.LastSeen, "bob": lost.LastSeen.Add(-time.Hour)}
 	if diff := cmp.Diff(both, seen(ann, append(numbered(2500), "scout", "bob", "none")...)); diff != "" || lost.LastSeen != first.Truncate(time.Microsecond) {
 		w.Errorf("seen at %s: %s", lost.LastSeen, diff)
@@ -326,11 +326,11 @@ func testConnection(w *world) {
 	if w.refusedAs(err, errs.Internal, "auth.wrong_action"); len(got) != 0 {
 		w.Errorf("seen: %v", got)
 	}
-	w.must(w.store.ForgetWorker(ctx, task.Worker{Org: "other", Agent: "scout", Name: "one"}))
+	w.must(w.store.Workers().Forget(ctx, dispatch.Worker{Org: "other", Agent: "scout", Name: "one"}))
 	// Another org learns nothing of it.
-	c, err := w.tasks.Connection(ctx, w.as(w.access("other", "user:ann"), identity.ManageAgents), task.Enlisted{ID: "scout"})
+	c, err := w.tasks.Connection(ctx, w.as(w.access("other", "user:ann"), identity.ManageAgents), dispatch.Enlisted{ID: "scout"})
 	w.must(err)
-	if c.State != task.NoKey || len(c.Keys)+len(c.Refusals)+len(c.Workers) > 0 {
+	if c.State != dispatch.NoKey || len(c.Keys)+len(c.Refusals)+len(c.Workers) > 0 {
 		w.Errorf("%+v", c)
 	}
 }

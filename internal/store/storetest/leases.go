@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/parley-dev/parley/internal/dispatch"
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/task"
 )
@@ -71,11 +72,11 @@ func testFencing(w *world) {
 }
 
 // checkLeases reads from the log that no two leases of a task were live at once.
-func (w *world) checkLeases(c task.Call, id string) {
+func (w *world) checkLeases(c dispatch.Call, id string) {
 	w.Helper()
 	t, err := w.tasks.Get(w.Context(), c, id, task.All)
 	w.must(err)
-	events, err := w.store.TaskEvents(w.Context(), t.Org, t.UID, 0, 1000)
+	events, err := w.store.Tasks().Events(w.Context(), t.Org, t.UID, 0, 1000)
 	w.must(err)
 	live := ""
 	for _, e := range events {
@@ -100,7 +101,7 @@ func testLostWorker(w *world) {
 	c, p := w.call("acme", "user:ann", "bob"), w.post("bob")
 	w.send(c, "t1", "x")
 	for attempt := 1; attempt <= task.MaxAttempts; attempt++ {
-		got, err := w.tasks.Claim(ctx, p, task.ClaimRequest{Worker: "w", Max: 1, Lease: task.MinLease, Capacity: 1})
+		got, err := w.tasks.Claim(ctx, p, dispatch.ClaimRequest{Worker: "w", Max: 1, Lease: task.MinLease, Capacity: 1})
 		w.must(err)
 		if len(got.Assignments) != 1 || got.Assignments[0].Number != attempt {
 			w.Fatalf("attempt %d: claimed %+v", attempt, got)
@@ -130,11 +131,11 @@ func testClockSetBack(w *world) {
 	w.background(w.tasks)
 	c, p := w.call("acme", "user:ann", "bob"), w.post("bob")
 	w.send(c, "longest", "x")
-	got, err := w.tasks.Claim(ctx, p, task.ClaimRequest{Worker: "w", Max: 1, Lease: task.MaxLease, Capacity: 2})
+	got, err := w.tasks.Claim(ctx, p, dispatch.ClaimRequest{Worker: "w", Max: 1, Lease: task.MaxLease, Capacity: 2})
 	w.must(err)
 	w.send(c, "frozen", "x")
 	a := w.claim(p)
-	_, err = w.store.UpdateTask(ctx, a.Task.Org, a.Task.UID, 0, func(cur task.Current) (task.Change, error) {
+	_, err = w.store.Tasks().Update(ctx, a.Task.Org, a.Task.UID, 0, func(cur task.Current) (task.Change, error) {
 		cur.Task.Lease.ExpiresAt = cur.Clock.Add(task.MaxAhead + time.Hour)
 		return task.Change{Task: cur.Task}, nil
 	})
@@ -159,7 +160,7 @@ func testRacingClaims(w *world) {
 	claimed := map[string]int{}
 	race(w, 8, func(i int) error {
 		for {
-			got, err := w.tasks.Claim(ctx, p, task.ClaimRequest{Worker: fmt.Sprint("w", i), Max: 3, Lease: time.Minute, Capacity: 3})
+			got, err := w.tasks.Claim(ctx, p, dispatch.ClaimRequest{Worker: fmt.Sprint("w", i), Max: 3, Lease: time.Minute, Capacity: 3})
 			if err != nil {
 				return err
 			}
@@ -185,9 +186,9 @@ func testWaitingWorker(w *world) {
 	ctx := w.Context()
 	c, p := w.call("acme", "user:ann", "bob"), w.post("bob")
 	for i := range 20 {
-		got := make(chan task.Claim, 1)
+		got := make(chan dispatch.Claim, 1)
 		go func() {
-			claim, err := w.tasks.Claim(ctx, p, task.ClaimRequest{Worker: "w", Max: 1, Wait: 20 * time.Second, Lease: time.Minute, Capacity: 1})
+			claim, err := w.tasks.Claim(ctx, p, dispatch.ClaimRequest{Worker: "w", Max: 1, Wait: 20 * time.Second, Lease: time.Minute, Capacity: 1})
 			if err != nil {
 				w.Error(err)
 			}

@@ -2,32 +2,59 @@ package storetest
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/parley-dev/parley/internal/delivery"
+	"github.com/parley-dev/parley/internal/dispatch"
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/internal/task"
 )
 
+// pushed is an event as a receiver gets it.
+type pushed struct {
+	delivery.Request
+	Config task.PushConfig
+	Task   task.Task // as it was encoded
+}
+
+// encodePush makes bodies that a receiver can read all of.
+func encodePush(p *task.PushConfig, t *task.Task, e *task.Event) (map[string]string, []byte) {
+	body, err := json.Marshal(struct {
+		Config task.PushConfig
+		Task   task.Task
+	}{*p, *t})
+	if err != nil {
+		panic(err)
+	}
+	return map[string]string{"event": strconv.FormatInt(e.Seq, 10)}, body
+}
+
 // receiver is whom events are pushed to, and notes what it got.
 type receiver struct {
 	mu       sync.Mutex
-	got      []task.Delivery
+	got      []*pushed
 	inFlight map[string]int // by configuration
 	doubled  []string
-	answer   func(d task.Delivery) error // nil: success
+	answer   func(d *pushed) error // nil: success
 }
 
-func (r *receiver) Push(_ context.Context, d task.Delivery) error {
-	key := d.Task.UID + "/" + d.Config.ID
+func (r *receiver) Send(_ context.Context, req *delivery.Request) error {
+	d := &pushed{Request: *req}
+	if err := json.Unmarshal(req.Body, d); err != nil {
+		return err
+	}
+	key := d.Topic + "/" + d.Config.ID
 	r.mu.Lock()
 	r.got = append(r.got, d)
 	if r.inFlight == nil {
@@ -50,7 +77,7 @@ func (r *receiver) Push(_ context.Context, d task.Delivery) error {
 	return nil
 }
 
-func (r *receiver) answers(fn func(d task.Delivery) error) {
+func (r *receiver) answers(fn func(d *pushed) error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.answer = fn
@@ -69,24 +96,23 @@ func (r *receiver) seqs(config string) []int64 {
 	return out
 }
 
-func (r *receiver) all() []task.Delivery {
+func (r *receiver) all() []*pushed {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.got)
 }
 
 // pushing makes the world's task service one that pushes, and runs it.
-func (w *world) pushing(r task.Pusher, retry task.PushRetry) *task.Tasks {
-	s := w.newTasks()
-	s = task.New(withPush(s.Options, r, retry))
+func (w *world) pushing(r delivery.Sender, retry delivery.Retry) *dispatch.Service {
+	s := dispatch.New(withPush(w.options(), r, retry))
 	w.tasks = s
 	w.background(s)
 	return s
 }
 
-func withPush(o task.Options, r task.Pusher, retry task.PushRetry) task.Options {
-	o.Pusher, o.PushRetry = r, retry
-	o.PushURL = func(raw string) error {
+func withPush(o dispatch.Options, r delivery.Sender, retry delivery.Retry) dispatch.Options {
+	o.Push = dispatch.PushOptions{Encode: encodePush, Sender: r, Retry: retry}
+	o.Push.URL = func(raw string) error {
 		if strings.Contains(raw, "forbidden") {
 			return errors.New("must be another one")
 		}
@@ -99,16 +125,16 @@ func hook(id string) task.PushConfig {
 	return task.PushConfig{ID: id, URL: "https://receiver.example/" + id, Form: task.PushV1}
 }
 
-func (w *world) sendPushed(c task.Call, id string, p task.PushConfig) task.Task {
+func (w *world) sendPushed(c dispatch.Call, id string, p task.PushConfig) task.Task {
 	w.Helper()
-	t, err := w.tasks.Send(w.Context(), c, task.SendRequest{ID: id, Message: says("hello"), Push: &p}, 0)
+	t, err := w.tasks.Send(w.Context(), c, dispatch.SendRequest{ID: id, Message: says("hello"), Push: &p}, 0)
 	w.must(err)
 	return t
 }
 
-func (w *world) push(uid, id string) task.Push {
+func (w *world) push(uid, id string) dispatch.Push {
 	w.Helper()
-	list, err := w.store.TaskPushes(w.Context(), "acme", uid)
+	list, err := w.store.Pushes().OfTask(w.Context(), "acme", uid)
 	w.must(err)
 	for _, p := range list {
 		if p.ID == id {
@@ -116,10 +142,10 @@ func (w *world) push(uid, id string) task.Push {
 		}
 	}
 	w.Fatalf("no configuration %s of %s", id, uid)
-	return task.Push{}
+	return dispatch.Push{}
 }
 
-func (w *world) report(p task.Post, a task.Assignment, r task.Report) {
+func (w *world) report(p dispatch.Post, a dispatch.Assignment, r task.Report) {
 	w.Helper()
 	_, err := w.tasks.Report(w.Context(), p, a.Lease.Token, r)
 	w.must(err)
@@ -137,7 +163,7 @@ func (w *world) wantSeqs(r *receiver, config string, want ...int64) {
 func testPushOrder(w *world) {
 	ctx := w.Context()
 	r := &receiver{}
-	w.pushing(r, task.PushRetry{})
+	w.pushing(r, delivery.Retry{})
 	c, p := w.call("acme", "user:ann", "bob"), w.post("bob")
 	first := hook("first")
 	first.Form, first.Token, first.Scheme, first.Credentials = task.PushV03, "tok", "Bearer", "cred"
@@ -152,19 +178,19 @@ func testPushOrder(w *world) {
 	a = w.claim(p)                                                                                                   // 8
 	w.report(p, a, task.Report{State: task.Completed, Artifacts: []task.ArtifactUpdate{artifact("a", "two", true)}}) // 9, 10
 	w.until("all is pushed", func() bool {
-		return w.push(t.UID, "first").State == task.PushDone && w.push(t.UID, "late").State == task.PushDone
+		return w.push(t.UID, "first").State == delivery.Done && w.push(t.UID, "late").State == delivery.Done
 	})
 	w.wantSeqs(r, "first", 2, 3, 4, 5, 7, 8, 9, 10)
 	w.wantSeqs(r, "late", 4, 5, 7, 8, 9, 10)
 	for _, d := range r.all() {
-		if d.Attempt != 1 || d.Event.Seq != d.Seq || d.Task.Seq != d.Seq || d.Task.ID != "t1" || d.Config.TaskID != "t1" {
+		if d.Attempt != 1 || d.Header["event"] != strconv.FormatInt(d.Seq, 10) || d.Task.Seq != d.Seq || d.Task.ID != "t1" || d.Config.TaskID != "t1" {
 			w.Errorf("delivered %+v", d)
 		}
 		if d.Config.ID != "first" {
 			continue
 		}
-		if d.Config.Token != "tok" || d.Config.Scheme != "Bearer" || d.Config.Credentials != "cred" {
-			w.Errorf("delivered with %+v", d.Config)
+		if d.Token != "tok" || d.Scheme != "Bearer" || d.Credentials != "cred" || d.Config.Token != "tok" {
+			w.Errorf("delivered with %+v", d)
 		}
 		switch d.Seq {
 		case 4:
@@ -180,7 +206,7 @@ func testPushOrder(w *world) {
 	// Whoever asks when all is over learns how it ended.
 	_, err = w.tasks.SetPush(ctx, c, "t1", hook("too-late"))
 	w.must(err)
-	w.until("the end is pushed", func() bool { return w.push(t.UID, "too-late").State == task.PushDone })
+	w.until("the end is pushed", func() bool { return w.push(t.UID, "too-late").State == delivery.Done })
 	w.wantSeqs(r, "too-late", 10)
 	// A repeated message means the same configuration, which is where it was.
 	w.sendPushed(c, "t2", task.PushConfig{URL: "https://receiver.example/same"})
@@ -192,7 +218,7 @@ func testPushOrder(w *world) {
 	}
 	w.until("the second task is pushed", func() bool { return len(r.seqs(list[0].ID)) > 0 })
 	w.wantSeqs(r, list[0].ID, 2)
-	if due, dead, err := w.store.CountPushes(ctx); err != nil || dead != 0 {
+	if due, dead, err := w.store.Deliveries().Count(ctx); err != nil || dead != 0 {
 		w.Errorf("counted %d due, %d dead, %v", due, dead, err)
 	}
 }
@@ -201,9 +227,9 @@ func testPushOrder(w *world) {
 // the next one repeats it under the same id, and what the first one finds out
 // afterwards counts no more.
 func testPushLost(w *world) {
-	retry := task.PushRetry{Claim: 400 * time.Millisecond}
+	retry := delivery.Retry{Claim: 400 * time.Millisecond}
 	stuck := make(chan struct{})
-	lost := &receiver{answer: func(task.Delivery) error { <-stuck; return errors.New("nobody should care") }}
+	lost := &receiver{answer: func(*pushed) error { <-stuck; return errors.New("nobody should care") }}
 	w.pushing(lost, retry)
 	c := w.call("acme", "user:ann", "bob")
 	t := w.sendPushed(c, "t1", hook("h"))
@@ -217,7 +243,7 @@ func testPushLost(w *world) {
 	}
 	w.until("the second node has pushed all", func() bool {
 		w.advance(50 * time.Millisecond) // SQLite's claims; PostgreSQL measures its own time
-		return w.push(t.UID, "h").State == task.PushDone
+		return w.push(t.UID, "h").State == delivery.Done
 	})
 	w.wantSeqs(next, "h", 2, 3)
 	if a, b := lost.all()[0], next.all()[0]; a.ID != b.ID {
@@ -229,15 +255,15 @@ func testPushLost(w *world) {
 		defer lost.mu.Unlock()
 		return lost.inFlight[t.UID+"/h"] == 0
 	})
-	if p := w.push(t.UID, "h"); p.State != task.PushDone || p.Attempts != 0 || p.LastError != "" || p.Cursor != 3 {
+	if p := w.push(t.UID, "h"); p.State != delivery.Done || p.Attempts != 0 || p.LastError != "" || p.Cursor != 3 {
 		w.Errorf("the lost node left %+v", p)
 	}
 }
 
 // testPushRetry: a failed delivery is repeated later, and nothing overtakes it.
 func testPushRetry(w *world) {
-	retry := task.PushRetry{First: 40 * time.Millisecond, Most: 100 * time.Millisecond}
-	r := &receiver{answer: func(d task.Delivery) error {
+	retry := delivery.Retry{First: 40 * time.Millisecond, Most: 100 * time.Millisecond}
+	r := &receiver{answer: func(d *pushed) error {
 		if d.Seq == 2 && d.Attempt < 5 {
 			return fmt.Errorf("not now (%d)", d.Attempt)
 		}
@@ -262,7 +288,7 @@ func testPushRetry(w *world) {
 			}
 		}
 		w.advance(5 * time.Millisecond)
-		return p.State == task.PushDone
+		return p.State == delivery.Done
 	})
 	if len(seen) == 0 {
 		w.Error("no back-off was seen")
@@ -283,7 +309,7 @@ func (refused) Permanent() bool { return true }
 // the other configurations of the task do not notice.
 func testPushDead(w *world) {
 	ctx := w.Context()
-	r := &receiver{answer: func(d task.Delivery) error {
+	r := &receiver{answer: func(d *pushed) error {
 		switch d.Config.ID {
 		case "gone":
 			return refused{errors.New("it is gone")}
@@ -292,7 +318,7 @@ func testPushDead(w *world) {
 		}
 		return nil
 	}}
-	w.pushing(r, task.PushRetry{First: time.Millisecond, Most: time.Millisecond, Attempts: 3})
+	w.pushing(r, delivery.Retry{First: time.Millisecond, Most: time.Millisecond, Attempts: 3})
 	c := w.call("acme", "user:ann", "bob")
 	t := w.sendPushed(c, "t1", hook("broken"))
 	for _, id := range []string{"fine", "gone"} {
@@ -302,11 +328,11 @@ func testPushDead(w *world) {
 	_, err := w.tasks.Cancel(ctx, c, "t1", task.All) // 3
 	w.must(err)
 	dead := func(id string) func() bool {
-		return func() bool { w.advance(5 * time.Millisecond); return w.push(t.UID, id).State == task.PushDead }
+		return func() bool { w.advance(5 * time.Millisecond); return w.push(t.UID, id).State == delivery.Dead }
 	}
 	w.until("broken is given up", dead("broken"))
 	w.until("gone is given up", dead("gone"))
-	w.until("fine is done", func() bool { return w.push(t.UID, "fine").State == task.PushDone })
+	w.until("fine is done", func() bool { return w.push(t.UID, "fine").State == delivery.Done })
 	w.wantSeqs(r, "broken", 2, 2, 2)
 	w.wantSeqs(r, "gone", 3)
 	w.wantSeqs(r, "fine", 3)
@@ -314,17 +340,17 @@ func testPushDead(w *world) {
 		w.Errorf("given up as %+v", p)
 	}
 	admin := w.access("acme", "user:root")
-	list, err := w.tasks.OrgPushes(ctx, w.as(admin, identity.ReadTasks), task.PushFilter{State: task.PushDead, Limit: 10})
+	list, err := w.tasks.OrgPushes(ctx, w.as(admin, identity.ReadTasks), dispatch.PushFilter{State: delivery.Dead, Limit: 10})
 	w.must(err)
 	if len(list) != 2 || list[0].ID != "gone" || list[1].ID != "broken" || list[0].TaskID != "t1" {
 		w.Errorf("the dead are %+v", list)
 	}
-	page, err := w.tasks.OrgPushes(ctx, w.as(admin, identity.ReadTasks), task.PushFilter{State: task.PushDead, Before: t.UID, BeforeID: "gone", Limit: 10})
+	page, err := w.tasks.OrgPushes(ctx, w.as(admin, identity.ReadTasks), dispatch.PushFilter{State: delivery.Dead, Before: t.UID, BeforeID: "gone", Limit: 10})
 	w.must(err)
 	if len(page) != 1 || page[0].ID != "broken" {
 		w.Errorf("the next page is %+v", page)
 	}
-	if _, n, err := w.store.CountPushes(ctx); err != nil || n != 2 {
+	if _, n, err := w.store.Deliveries().Count(ctx); err != nil || n != 2 {
 		w.Errorf("counted %d dead, %v", n, err)
 	}
 	_, err = w.tasks.RetryPush(ctx, w.as(admin, identity.ReadTasks), t.UID, "fine")
@@ -336,36 +362,36 @@ func testPushDead(w *world) {
 	r.answers(nil)
 	again, err := w.tasks.RetryPush(ctx, w.as(admin, identity.ReadTasks), t.UID, "broken")
 	w.must(err)
-	if again.State != task.PushActive || again.Attempts != 0 {
+	if again.State != delivery.Active || again.Attempts != 0 {
 		w.Errorf("taken up as %+v", again)
 	}
-	w.until("broken is done", func() bool { return w.push(t.UID, "broken").State == task.PushDone })
+	w.until("broken is done", func() bool { return w.push(t.UID, "broken").State == delivery.Done })
 	w.wantSeqs(r, "broken", 2, 2, 2, 2, 3)
 	// A dead one that is set again lives, too, and goes on where it was.
 	_, err = w.tasks.SetPush(ctx, c, "t1", hook("gone"))
 	w.must(err)
-	w.until("gone is done", func() bool { return w.push(t.UID, "gone").State == task.PushDone })
+	w.until("gone is done", func() bool { return w.push(t.UID, "gone").State == delivery.Done })
 	w.wantSeqs(r, "gone", 3, 3)
 }
 
 // testPushNodes: several nodes share the work, and none of it is done twice.
 func testPushNodes(w *world) {
 	r := &receiver{}
-	w.pushing(r, task.PushRetry{})
-	w.pushing(r, task.PushRetry{})
-	w.pushing(r, task.PushRetry{})
+	w.pushing(r, delivery.Retry{})
+	w.pushing(r, delivery.Retry{})
+	w.pushing(r, delivery.Retry{})
 	c, p := w.call("acme", "user:ann", "bob"), w.post("bob")
 	const n = 10
 	uids := make([]string, n)
 	race(w, n, func(i int) error {
 		id := fmt.Sprint("t", i)
 		h := hook("h-" + id)
-		t, err := w.tasks.Send(w.Context(), c, task.SendRequest{ID: id, Message: says("x"), Push: &h}, 0)
+		t, err := w.tasks.Send(w.Context(), c, dispatch.SendRequest{ID: id, Message: says("x"), Push: &h}, 0)
 		uids[i] = t.UID
 		return err
 	})
 	race(w, n, func(int) error {
-		got, err := w.tasks.Claim(w.Context(), p, task.ClaimRequest{Worker: "w", Max: 1, Lease: time.Minute, Capacity: 1})
+		got, err := w.tasks.Claim(w.Context(), p, dispatch.ClaimRequest{Worker: "w", Max: 1, Lease: time.Minute, Capacity: 1})
 		if err != nil || len(got.Assignments) != 1 {
 			return fmt.Errorf("claimed %+v, %w", got, err)
 		}
@@ -382,7 +408,7 @@ func testPushNodes(w *world) {
 	})
 	for i, uid := range uids {
 		id := fmt.Sprint("h-t", i)
-		w.until(id+" is done", func() bool { return w.push(uid, id).State == task.PushDone })
+		w.until(id+" is done", func() bool { return w.push(uid, id).State == delivery.Done })
 		w.wantSeqs(r, id, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11)
 	}
 	if len(r.doubled) > 0 {
@@ -394,13 +420,13 @@ func testPushNodes(w *world) {
 // nobody else.
 func testPushSlow(w *world) {
 	release := make(chan struct{})
-	r := &receiver{answer: func(d task.Delivery) error {
-		if strings.Contains(d.Config.URL, "slow") {
+	r := &receiver{answer: func(d *pushed) error {
+		if strings.Contains(d.URL, "slow") {
 			<-release
 		}
 		return nil
 	}}
-	w.pushing(r, task.PushRetry{Claim: time.Hour})
+	w.pushing(r, delivery.Retry{Claim: time.Hour})
 	c := w.call("acme", "user:ann", "bob")
 	for i := range 40 {
 		w.sendPushed(c, fmt.Sprint("slow-", i), task.PushConfig{ID: "slow", URL: "https://slow.example/"})

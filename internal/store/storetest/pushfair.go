@@ -6,6 +6,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/parley-dev/parley/internal/delivery"
+	"github.com/parley-dev/parley/internal/dispatch"
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/internal/task"
@@ -16,13 +18,13 @@ import (
 func (w *world) stalling() (r *receiver, release func()) {
 	stop := make(chan struct{})
 	release = sync.OnceFunc(func() { close(stop) })
-	r = &receiver{answer: func(d task.Delivery) error {
-		if strings.Contains(d.Config.URL, "//stall") {
+	r = &receiver{answer: func(d *pushed) error {
+		if strings.Contains(d.URL, "//stall") {
 			<-stop
 		}
 		return nil
 	}}
-	w.pushing(r, task.PushRetry{Claim: time.Hour})
+	w.pushing(r, delivery.Retry{Claim: time.Hour})
 	w.Cleanup(release)
 	return r, release
 }
@@ -50,7 +52,7 @@ func testPushOrgs(w *world) {
 // shares what room there is.
 func testPushClaims(w *world) {
 	ctx := w.Context()
-	w.tasks = task.New(withPush(w.newTasks().Options, nil, task.PushRetry{}))
+	w.tasks = dispatch.New(withPush(w.options(), nil, delivery.Retry{}))
 	greedy, honest := w.call("other", "user:ann", "bob"), w.call("acme", "user:ann", "bob")
 	for i := range 50 {
 		w.sendPushed(greedy, fmt.Sprint("g", i), task.PushConfig{ID: "g", URL: fmt.Sprintf("https://h%d.example/", i)})
@@ -58,40 +60,40 @@ func testPushClaims(w *world) {
 	w.sendPushed(honest, "t", hook("h"))
 	w.sendPushed(honest, "u", hook("h"))
 	w.advance(time.Second)
-	claim := func(c task.PushClaim) map[string]int {
+	claim := func(c delivery.Room) map[string]int {
 		w.Helper()
-		c.PerReceiver, c.Length, c.Bytes, c.BytesPerOrg = max(c.PerReceiver, 2), time.Hour, 1<<20, 1<<20
+		c.PerReceiver, c.Claim, c.Bytes, c.BytesPerOrg = max(c.PerReceiver, 2), time.Hour, 1<<20, 1<<20
 		if c.Receivers == nil {
 			c.Receivers = map[string]int{}
 		}
 		if c.Orgs == nil {
-			c.Orgs = map[string]task.PushLoad{}
+			c.Orgs = map[string]delivery.Load{}
 		}
-		got, err := w.store.ClaimPushes(ctx, c)
+		got, err := w.store.Deliveries().Claim(ctx, c)
 		w.must(err)
 		out := map[string]int{}
 		for _, p := range got {
-			out[p.SenderOrg]++
+			out[p.Owner]++
 			if p.Org != "acme" || p.ClaimedUntil.IsZero() {
 				w.Errorf("claimed %+v", p)
 			}
 		}
 		return out
 	}
-	busy := func() map[string]task.PushLoad { return map[string]task.PushLoad{"other": {Slots: 8}} }
-	if got := claim(task.PushClaim{Most: 1, PerOrg: 8, Orgs: busy()}); got["acme"] != 1 || got["other"] != 0 {
+	busy := func() map[string]delivery.Load { return map[string]delivery.Load{"other": {Slots: 8}} }
+	if got := claim(delivery.Room{Most: 1, PerOrg: 8, Orgs: busy()}); got["acme"] != 1 || got["other"] != 0 {
 		w.Errorf("beside a busy org: %v", got)
 	}
-	if got := claim(task.PushClaim{Most: 8, PerOrg: 8, Receivers: map[string]int{"https://receiver.example": 2}}); got["acme"] != 0 || got["other"] != 4 {
+	if got := claim(delivery.Room{Most: 8, PerOrg: 8, Receivers: map[string]int{"https://receiver.example": 2}}); got["acme"] != 0 || got["other"] != 4 {
 		w.Errorf("beside a busy receiver: %v", got)
 	}
-	if got := claim(task.PushClaim{Most: 8, PerOrg: 8}); got["acme"] != 1 || got["other"] != 4 {
+	if got := claim(delivery.Room{Most: 8, PerOrg: 8}); got["acme"] != 1 || got["other"] != 4 {
 		w.Errorf("with room for eight: %v", got)
 	}
-	if got := claim(task.PushClaim{Most: 8, PerOrg: 8, Orgs: busy()}); len(got) != 0 {
+	if got := claim(delivery.Room{Most: 8, PerOrg: 8, Orgs: busy()}); len(got) != 0 {
 		w.Errorf("all of the other org are claimed, but got %v", got)
 	}
-	if got := claim(task.PushClaim{Most: 8, PerOrg: 3}); got["other"] != 3 {
+	if got := claim(delivery.Room{Most: 8, PerOrg: 3}); got["other"] != 3 {
 		w.Errorf("with three for each org: %v", got)
 	}
 }
@@ -102,7 +104,7 @@ func testPushBytes(w *world) {
 	r, release := w.stalling()
 	c := w.call("acme", "user:ann", "bob")
 	for i := range 6 {
-		_, err := w.tasks.Send(w.Context(), c, task.SendRequest{
+		_, err := w.tasks.Send(w.Context(), c, dispatch.SendRequest{
 			ID: fmt.Sprint("big", i), Message: says(strings.Repeat("x", 5<<20)),
 			Push: &task.PushConfig{ID: "big", URL: fmt.Sprintf("https://stall-%d.example/", i), Form: task.PushV03},
 		}, 0)
@@ -123,11 +125,11 @@ func testPushBytes(w *world) {
 func testPushReplays(w *world) {
 	ctx := w.Context()
 	r := &receiver{}
-	w.pushing(r, task.PushRetry{})
+	w.pushing(r, delivery.Retry{})
 	c := w.call("other", "user:ann", "bob")
 	big := says(strings.Repeat("x", 7<<20))
 	for _, id := range []string{"t1", "t2"} {
-		_, err := w.tasks.Send(ctx, c, task.SendRequest{ID: id, Message: big}, 0)
+		_, err := w.tasks.Send(ctx, c, dispatch.SendRequest{ID: id, Message: big}, 0)
 		w.must(err)
 		_, err = w.tasks.Cancel(ctx, c, id, task.All)
 		w.must(err)
@@ -145,23 +147,23 @@ func testPushReplays(w *world) {
 	w.until("both are pushed", func() bool { return len(r.all()) == 2 })
 	w.must(w.tasks.DeletePush(ctx, c, "t1", "a"))
 	w.must(set("t1", hook("a"))) // deleted and set again: a replay
-	_, err := w.tasks.Send(ctx, c, task.SendRequest{ID: "t1", Message: big, Push: ptr(hook("b"))}, 0)
+	_, err := w.tasks.Send(ctx, c, dispatch.SendRequest{ID: "t1", Message: big, Push: ptr(hook("b"))}, 0)
 	w.must(err) // so is a repeated send with another one
 	for name, err := range map[string]error{
 		"another id":   set("t1", hook("c")),
 		"another task": set("t2", hook("d")),
 	} {
 		w.want(err, errs.RateLimited)
-		if e := errs.As(err); e.Code != task.CodePushReplay || e.RetryAfter <= 0 {
+		if e := errs.As(err); e.Code != dispatch.CodePushReplay || e.RetryAfter <= 0 {
 			w.Errorf("%s: %+v", name, e)
 		}
 	}
-	_, err = w.tasks.Send(ctx, c, task.SendRequest{ID: "t1", Message: big, Push: ptr(hook("e"))}, 0)
+	_, err = w.tasks.Send(ctx, c, dispatch.SendRequest{ID: "t1", Message: big, Push: ptr(hook("e"))}, 0)
 	w.want(err, errs.RateLimited)
 	w.must(set("t1", hook("a"))) // it exists
 	// Others have budgets of their own.
 	mine := w.call("acme", "user:ann", "bob")
-	_, err = w.tasks.Send(ctx, mine, task.SendRequest{ID: "t", Message: big}, 0)
+	_, err = w.tasks.Send(ctx, mine, dispatch.SendRequest{ID: "t", Message: big}, 0)
 	w.must(err)
 	_, err = w.tasks.Cancel(ctx, mine, "t", task.All)
 	w.must(err)
@@ -174,13 +176,13 @@ func testPushReplays(w *world) {
 
 func testMailbox(w *world) {
 	ctx := w.Context()
-	b := task.Mailbox{Places: 6, PerOrg: 3, PerSender: 2}
+	b := dispatch.MailboxLimits{Places: 6, PerOrg: 3, PerSender: 2}
 	n := 0
 	put := func(org, ref string) error {
 		p, err := identity.ParseRef(org, ref)
 		w.must(err)
 		n++
-		return w.store.PutMessage(ctx, task.DirectMessage{
+		return w.store.Mailbox().Put(ctx, dispatch.DirectMessage{
 			ID: fmt.Sprint("msg-", n), Org: "acme", Agent: "bob", From: p, Message: says("x"), At: w.now(),
 		}, b)
 	}
@@ -194,32 +196,32 @@ func testMailbox(w *world) {
 	}
 	w.must(put("other", "user:eve"))
 	w.must(put("other", "user:eve"))
-	refused(task.CodeSenderShare, "other", "user:eve")
+	refused(dispatch.CodeSenderShare, "other", "user:eve")
 	w.must(put("other", "user:mal"))
-	refused(task.CodeOrgShare, "other", "user:mal")
-	refused(task.CodeOrgShare, "other", "user:new")
+	refused(dispatch.CodeOrgShare, "other", "user:mal")
+	refused(dispatch.CodeOrgShare, "other", "user:new")
 	// The same name in another org is another sender, and the agent's own org has no share.
 	w.must(put("third", "user:eve"))
 	w.must(put("acme", "user:eve"))
 	w.must(put("acme", "user:bea"))
-	refused(task.CodeMailboxFull, "acme", "user:cid")
-	refused(task.CodeMailboxFull, "fourth", "user:dan")
+	refused(dispatch.CodeMailboxFull, "acme", "user:cid")
+	refused(dispatch.CodeMailboxFull, "fourth", "user:dan")
 	// Another agent's mailbox is another one.
 	p, err := identity.ParseRef("other", "user:eve")
 	w.must(err)
-	w.must(w.store.PutMessage(ctx, task.DirectMessage{ID: "msg-x", Org: "acme", Agent: "local", From: p, Message: says("x"), At: w.now()}, b))
-	w.must(w.store.PutMessage(ctx, task.DirectMessage{ID: "msg-x", Org: "other", Agent: "bob", From: p, Message: says("x"), At: w.now()}, b))
+	w.must(w.store.Mailbox().Put(ctx, dispatch.DirectMessage{ID: "msg-x", Org: "acme", Agent: "local", From: p, Message: says("x"), At: w.now()}, b))
+	w.must(w.store.Mailbox().Put(ctx, dispatch.DirectMessage{ID: "msg-x", Org: "other", Agent: "bob", From: p, Message: says("x"), At: w.now()}, b))
 	// What was read makes room.
-	w.must(w.store.AckMessages(ctx, "acme", "bob", []string{"msg-1"}))
+	w.must(w.store.Mailbox().Ack(ctx, "acme", "bob", []string{"msg-1"}))
 	w.must(put("other", "user:eve"))
 
-	_, err = w.tasks.Message(ctx, w.call("other", "user:zoe", "bob"), says(strings.Repeat("x", task.MaxMessage)))
+	_, err = w.tasks.Message(ctx, w.call("other", "user:zoe", "bob"), says(strings.Repeat("x", dispatch.MaxMessage)))
 	w.want(err, errs.TooLarge)
-	if errs.As(err).Code != task.CodeMessageTooLarge {
+	if errs.As(err).Code != dispatch.CodeMessageTooLarge {
 		w.Errorf("%+v", errs.As(err))
 	}
-	_, err = w.tasks.Message(ctx, w.call("other", "user:zoe", "bob"), says(strings.Repeat("\x01", task.MaxMessage/4)))
+	_, err = w.tasks.Message(ctx, w.call("other", "user:zoe", "bob"), says(strings.Repeat("\x01", dispatch.MaxMessage/4)))
 	w.want(err, errs.TooLarge) // escaped, it is larger
-	_, err = w.tasks.Message(ctx, w.call("other", "user:zoe", "bob"), says(strings.Repeat("x", task.MaxMessage-100)))
+	_, err = w.tasks.Message(ctx, w.call("other", "user:zoe", "bob"), says(strings.Repeat("x", dispatch.MaxMessage-100)))
 	w.must(err)
 }

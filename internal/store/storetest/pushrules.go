@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/parley-dev/parley/internal/delivery"
+	"github.com/parley-dev/parley/internal/dispatch"
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/internal/task"
@@ -23,7 +25,7 @@ func testPushConfigs(w *world) {
 	if w.want(err, errs.Conflict); errs.As(err).Code != task.CodePushUnsupported {
 		w.Errorf("turned off, the code is %s", errs.As(err).Code)
 	}
-	w.tasks = task.New(withPush(w.tasks.Options, nil, task.PushRetry{}))
+	w.tasks = dispatch.New(withPush(w.options(), nil, delivery.Retry{}))
 	t := w.send(c, "t1", "x")
 	list, err := w.tasks.ListPush(ctx, c, "t1")
 	if w.must(err); list == nil || len(list) != 0 {
@@ -53,7 +55,7 @@ func testPushConfigs(w *world) {
 		if w.want(err, errs.Invalid); errs.As(err).Fields[0].Name != k.at {
 			w.Errorf("%+v: refused %+v", k.p, errs.As(err).Fields)
 		}
-		_, err = w.tasks.Send(ctx, c, task.SendRequest{ID: "bad", Message: says("x"), Push: &k.p}, 0)
+		_, err = w.tasks.Send(ctx, c, dispatch.SendRequest{ID: "bad", Message: says("x"), Push: &k.p}, 0)
 		w.want(err, errs.Invalid)
 	}
 	full := task.PushConfig{URL: "https://a.example/x?y=1", Token: "tok", Scheme: "Bearer", Credentials: "cred", Form: task.PushV03}
@@ -88,7 +90,7 @@ func testPushConfigs(w *world) {
 	w.want(w.tasks.DeletePush(ctx, c, "t2", "a0"), errs.NotFound)
 
 	// Nobody else knows of them.
-	for _, other := range []task.Call{w.call("acme", "user:eve", "bob"), w.call("other", "user:ann", "bob"), w.call("acme", "user:ann", "cy")} {
+	for _, other := range []dispatch.Call{w.call("acme", "user:eve", "bob"), w.call("other", "user:ann", "bob"), w.call("acme", "user:ann", "cy")} {
 		_, err := w.tasks.SetPush(ctx, other, "t1", hook("mine"))
 		w.want(err, errs.NotFound)
 		_, err = w.tasks.GetPush(ctx, other, "t1", "a0")
@@ -100,7 +102,7 @@ func testPushConfigs(w *world) {
 	foreign := w.access("other", "user:root")
 	_, err = w.tasks.OrgTaskPushes(ctx, w.as(foreign, identity.ReadTasks), t.UID)
 	w.want(err, errs.NotFound)
-	if list, err := w.tasks.OrgPushes(ctx, w.as(foreign, identity.ReadTasks), task.PushFilter{Limit: 10}); err != nil || len(list) != 0 {
+	if list, err := w.tasks.OrgPushes(ctx, w.as(foreign, identity.ReadTasks), dispatch.PushFilter{Limit: 10}); err != nil || len(list) != 0 {
 		w.Errorf("another org sees %+v, %v", list, err)
 	}
 	if list, err := w.tasks.OrgTaskPushes(ctx, w.as(w.access("acme", "user:root"), identity.ReadTasks), t.UID); err != nil || len(list) != task.MaxPushes-1 {
@@ -114,20 +116,20 @@ func testPushConfigs(w *world) {
 	w.must(err)
 	_, err = w.tasks.Cancel(ctx, c, "t1", task.All)
 	w.must(err)
-	_, err = w.store.SweepTasks(ctx, w.now().Add(time.Hour), 100)
+	_, err = w.store.Tasks().Sweep(ctx, w.now().Add(time.Hour), 100)
 	w.must(err)
-	if list, err := w.store.TaskPushes(ctx, "acme", t.UID); err != nil || len(list) != 0 {
+	if list, err := w.store.Pushes().OfTask(ctx, "acme", t.UID); err != nil || len(list) != 0 {
 		w.Errorf("left behind: %d, %v", len(list), err)
 	}
-	if p, err := w.store.ClaimPushes(ctx, task.PushClaim{Most: 10, PerOrg: 10, PerReceiver: 10, Length: time.Minute}); err != nil || len(p) != 0 {
+	if p, err := w.store.Deliveries().Claim(ctx, delivery.Room{Most: 10, PerOrg: 10, PerReceiver: 10, Claim: time.Minute}); err != nil || len(p) != 0 {
 		w.Errorf("left to do: %d, %v", len(p), err)
 	}
 }
 
 // setter is an agent that learns of a push configuration while it works.
-type setter func(task.Assignment) error
+type setter func(dispatch.Assignment) error
 
-func (f setter) Run(ctx context.Context, a task.Assignment, report func(context.Context, task.Report) error) error {
+func (f setter) Run(ctx context.Context, a dispatch.Assignment, report func(context.Context, task.Report) error) error {
 	if err := f(a); err != nil {
 		return err
 	}
@@ -138,10 +140,10 @@ func (f setter) Run(ctx context.Context, a task.Assignment, report func(context.
 // row again; a configuration that was set meanwhile gets it all the same.
 func testPushInProcess(w *world) {
 	r := &receiver{}
-	s := task.New(withPush(w.tasks.Options, r, task.PushRetry{}))
+	s := dispatch.New(withPush(w.options(), r, delivery.Retry{}))
 	w.tasks = s
 	c := w.call("acme", "user:ann", "local")
-	s.Host(task.Target{ID: "local", Org: "acme", Public: true}, setter(func(a task.Assignment) error {
+	s.Host(dispatch.Target{ID: "local", Org: "acme", Public: true}, setter(func(a dispatch.Assignment) error {
 		if a.Task.ID != "meanwhile" {
 			return nil
 		}
@@ -150,7 +152,7 @@ func testPushInProcess(w *world) {
 	}))
 	w.background(s)
 	sent := w.sendPushed(c, "along", hook("along"))
-	w.until("the task with a configuration is pushed", func() bool { return w.push(sent.UID, "along").State == task.PushDone })
+	w.until("the task with a configuration is pushed", func() bool { return w.push(sent.UID, "along").State == delivery.Done })
 	w.wantSeqs(r, "along", 2, 3, 4)
 	sent = w.send(c, "meanwhile", "x")
 	w.until("the task is over", func() bool {
@@ -158,7 +160,7 @@ func testPushInProcess(w *world) {
 		w.must(err)
 		return t.State == task.Completed
 	})
-	w.until("its end is pushed", func() bool { return w.push(sent.UID, "meanwhile").State == task.PushDone })
+	w.until("its end is pushed", func() bool { return w.push(sent.UID, "meanwhile").State == delivery.Done })
 	w.wantSeqs(r, "meanwhile", 4)
 }
 

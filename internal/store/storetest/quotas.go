@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/parley-dev/parley/internal/agent"
+	"github.com/parley-dev/parley/internal/delivery"
+	"github.com/parley-dev/parley/internal/dispatch"
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/internal/task"
@@ -109,7 +111,7 @@ func testAdminQuotas(w *world) {
 func testTaskQuotas(w *world) {
 	ctx := w.Context()
 	limited := func(q task.Quotas) {
-		o := w.newTasks().Options
+		o := w.options()
 		o.Quotas = q
 		w.tasks = withPushOff(o)
 	}
@@ -119,7 +121,7 @@ func testTaskQuotas(w *world) {
 		w.send(c, id, id)
 	}
 	// Tasks in each of the states that are not over, and one that is.
-	got, err := w.tasks.Claim(ctx, p, task.ClaimRequest{Worker: "w", Max: 5, Lease: time.Minute, Capacity: 5})
+	got, err := w.tasks.Claim(ctx, p, dispatch.ClaimRequest{Worker: "w", Max: 5, Lease: time.Minute, Capacity: 5})
 	w.must(err)
 	for _, a := range got.Assignments {
 		switch a.Task.ID {
@@ -136,7 +138,7 @@ func testTaskQuotas(w *world) {
 	count := func(org, ref string, most int64) int64 {
 		who, err := identity.ParseRef(org, ref)
 		w.must(err)
-		n, err := w.store.CountLiveTasks(ctx, who, most)
+		n, err := w.store.Tasks().CountLive(ctx, who, most)
 		w.must(err)
 		return n
 	}
@@ -148,17 +150,17 @@ func testTaskQuotas(w *world) {
 	if n := count("acme", "user:ann", 10) + count("other", "user:bob", 10); n != 0 {
 		w.Errorf("others have %d live tasks", n)
 	}
-	if n, err := w.store.CountTasks(ctx, "acme", 10); err != nil || n != 5 {
+	if n, err := w.store.Tasks().Count(ctx, "acme", 10); err != nil || n != 5 {
 		w.Errorf("counted %d tasks, %v", n, err)
 	}
-	if n, err := w.store.CountTasks(ctx, "other", 10); err != nil || n != 0 {
+	if n, err := w.store.Tasks().Count(ctx, "other", 10); err != nil || n != 0 {
 		w.Errorf("counted %d tasks of the sender's org, %v", n, err)
 	}
 
 	limited(task.Quotas{LiveTasks: 4})
 	c = w.call("other", "user:ann", "bob")
-	send := func(c task.Call, id, text string) error {
-		_, err := w.tasks.Send(ctx, c, task.SendRequest{ID: id, Message: says(text)}, 0)
+	send := func(c dispatch.Call, id, text string) error {
+		_, err := w.tasks.Send(ctx, c, dispatch.SendRequest{ID: id, Message: says(text)}, 0)
 		return err
 	}
 	refused := func(kind errs.Kind, code string) {
@@ -186,19 +188,21 @@ func testTaskQuotas(w *world) {
 }
 
 // withPushOff is a service that pushes nothing but takes configurations.
-func withPushOff(o task.Options) *task.Tasks { return task.New(withPush(o, nil, task.PushRetry{})) }
+func withPushOff(o dispatch.Options) *dispatch.Service {
+	return dispatch.New(withPush(o, nil, delivery.Retry{}))
+}
 
 // testPushQuotas: active push configurations are counted for their sender and its org.
 func testPushQuotas(w *world) {
 	ctx := w.Context()
-	o := w.newTasks().Options
+	o := w.options()
 	w.tasks = withPushOff(o)
 	c := w.call("other", "user:ann", "bob")
 	for i := range 3 {
 		w.sendPushed(c, fmt.Sprint("t", i), hook("h"))
 	}
 	count := func(p identity.Principal) int64 {
-		n, err := w.store.CountSenderPushes(ctx, p, 10)
+		n, err := w.store.Pushes().CountActive(ctx, p, 10)
 		w.must(err)
 		return n
 	}
@@ -211,7 +215,7 @@ func testPushQuotas(w *world) {
 	}
 	o.Quotas = task.Quotas{SenderPushes: 3, OrgPushes: 100}
 	w.tasks = withPushOff(o)
-	set := func(c task.Call, id, config string) error {
+	set := func(c dispatch.Call, id, config string) error {
 		_, err := w.tasks.SetPush(ctx, c, id, hook(config))
 		return err
 	}
@@ -222,10 +226,10 @@ func testPushQuotas(w *world) {
 	changed.Token = "another"
 	_, err = w.tasks.SetPush(ctx, c, "t0", changed)
 	w.must(err)
-	_, err = w.tasks.Send(ctx, c, task.SendRequest{ID: "t9", Message: says("x"), Push: ptr(hook("h"))}, 0)
+	_, err = w.tasks.Send(ctx, c, dispatch.SendRequest{ID: "t9", Message: says("x"), Push: ptr(hook("h"))}, 0)
 	w.refusedAs(err, errs.Conflict, task.CodePushConfigs)
 	w.must(func() error {
-		_, err := w.tasks.Send(ctx, c, task.SendRequest{ID: "t9", Message: says("x")}, 0)
+		_, err := w.tasks.Send(ctx, c, dispatch.SendRequest{ID: "t9", Message: says("x")}, 0)
 		return err
 	}())
 	other := w.call("other", "user:bea", "bob")
@@ -241,23 +245,23 @@ func testPushQuotas(w *world) {
 func testWorkerQuota(w *world) {
 	ctx := w.Context()
 	see := func(agent, name string, limit int) error {
-		return w.store.SeeWorker(ctx, task.Worker{Org: "acme", Agent: agent, Name: name, Capacity: 1, SeenAt: w.now()}, limit)
+		return w.store.Workers().See(ctx, dispatch.Worker{Org: "acme", Agent: agent, Name: name, Capacity: 1, SeenAt: w.now()}, limit)
 	}
 	w.must(see("bob", "w1", 2))
 	w.must(see("bob", "w2", 2))
 	w.refusedAs(see("bob", "w3", 2), errs.RateLimited, task.CodeWorkers)
 	w.must(see("bob", "w1", 2))
 	w.must(see("local", "w3", 2))
-	w.advance(task.ForgetWorkers - time.Minute)
+	w.advance(dispatch.ForgetWorkers - time.Minute)
 	w.must(see("bob", "w1", 0))
 	w.advance(2 * time.Minute)
 	w.must(see("bob", "w3", 2)) // w2 is forgotten
 	w.refusedAs(see("bob", "w2", 2), errs.RateLimited, task.CodeWorkers)
-	o := w.newTasks().Options
+	o := w.options()
 	o.Quotas.Workers = 2
-	w.tasks = task.New(o)
+	w.tasks = dispatch.New(o)
 	claim := func(name string) error {
-		_, err := w.tasks.Claim(ctx, w.post("bob"), task.ClaimRequest{Worker: name, Max: 1, Lease: time.Minute, Capacity: 1})
+		_, err := w.tasks.Claim(ctx, w.post("bob"), dispatch.ClaimRequest{Worker: name, Max: 1, Lease: time.Minute, Capacity: 1})
 		return err
 	}
 	w.must(claim("w3"))

@@ -14,13 +14,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/parley-dev/parley/internal/dispatch"
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/followup"
 	"github.com/parley-dev/parley/internal/friction"
 	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/internal/proposal"
 	"github.com/parley-dev/parley/internal/store"
-	"github.com/parley-dev/parley/internal/task"
 )
 
 // Run runs the suite; open returns a fresh, empty store of the engine under test.
@@ -192,7 +192,7 @@ type world struct {
 	proposals proposals
 	followups followups
 	frictions frictions
-	tasks     *task.Tasks
+	tasks     *dispatch.Service
 
 	clock  time.Time
 	offset atomic.Int64 // microseconds; every look at the clock moves it by one

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/parley-dev/parley/internal/dispatch"
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/followup"
 	"github.com/parley-dev/parley/internal/proposal"
@@ -20,10 +21,10 @@ func testEcho(w *world) {
 	if early.State != task.Submitted {
 		w.Errorf("sent to an agent that is not there: %s", early.State)
 	}
-	w.tasks.Host(task.Target{ID: "echo", Org: "acme", Public: true}, task.Echo{})
+	w.tasks.Host(dispatch.Target{ID: "echo", Org: "acme", Public: true}, dispatch.Echo{})
 	w.background(w.tasks)
 	race(w, 50, func(i int) error {
-		t, err := w.tasks.Send(ctx, c, task.SendRequest{ID: fmt.Sprint("t", i), Message: says(fmt.Sprint("hello ", i))}, 20*time.Second)
+		t, err := w.tasks.Send(ctx, c, dispatch.SendRequest{ID: fmt.Sprint("t", i), Message: says(fmt.Sprint("hello ", i))}, 20*time.Second)
 		if err == nil && (t.State != task.Completed || t.Artifacts[0].Parts[0].Text != fmt.Sprint("hello ", i)) {
 			err = fmt.Errorf("answered %+v", t)
 		}
@@ -44,7 +45,7 @@ func testTakeOver(w *world) {
 	ctx := w.Context()
 	c := w.call("acme", "user:ann", "echo")
 	w.send(c, "t1", "hello")
-	killed, err := w.store.ClaimTasks(ctx, "acme", "echo", task.Batch{Most: 1}, func(cur task.Current) (task.Change, error) {
+	killed, err := w.store.Tasks().Claim(ctx, "acme", "echo", dispatch.Batch{Most: 1}, func(cur task.Current) (task.Change, error) {
 		ch := task.Change{Task: cur.Task}
 		ch.Task.Queued = false
 		ch.Task.Seq++
@@ -57,7 +58,7 @@ func testTakeOver(w *world) {
 	if len(killed) != 1 {
 		w.Fatalf("claimed %d", len(killed))
 	}
-	w.tasks.Host(task.Target{ID: "echo", Org: "acme", Public: true}, task.Echo{})
+	w.tasks.Host(dispatch.Target{ID: "echo", Org: "acme", Public: true}, dispatch.Echo{})
 	w.background(w.tasks)
 	w.until("the next server has done it", func() bool {
 		t, err := w.tasks.Get(ctx, c, "t1", task.All)
@@ -72,7 +73,7 @@ func testResume(w *world) {
 	c, p := w.call("acme", "user:ann", "bob"), w.post("bob")
 	t := w.send(c, "t1", "x")
 	a := w.claim(p)
-	collect := func(s *task.Tasks, after int64) chan []int64 {
+	collect := func(s *dispatch.Service, after int64) chan []int64 {
 		out := make(chan []int64, 1)
 		_, events, err := s.Follow(ctx, c, "t1", after, 0)
 		w.must(err)
@@ -119,9 +120,9 @@ func testDirectMessages(w *world) {
 	c, p := w.call("other", "user:ann", "bob"), w.post("bob")
 	m, err := w.tasks.Message(ctx, c, says("psst"))
 	w.must(err)
-	claim := func(ack ...string) []task.DirectMessage {
+	claim := func(ack ...string) []dispatch.DirectMessage {
 		w.Helper()
-		got, err := w.tasks.Claim(ctx, p, task.ClaimRequest{Worker: "w", Max: 0, Lease: time.Minute, Capacity: 1, Ack: ack})
+		got, err := w.tasks.Claim(ctx, p, dispatch.ClaimRequest{Worker: "w", Max: 0, Lease: time.Minute, Capacity: 1, Ack: ack})
 		w.must(err)
 		return got.Messages
 	}
@@ -137,7 +138,7 @@ func testDirectMessages(w *world) {
 	if _, err := w.tasks.Message(ctx, c, says("old")); err != nil {
 		w.Error(err)
 	}
-	w.advance(task.KeepMessages + time.Hour)
+	w.advance(dispatch.KeepMessages + time.Hour)
 	if n, err := w.tasks.Sweep(ctx, 0); err != nil || n != 1 {
 		w.Errorf("swept %d messages, %v", n, err)
 	}
@@ -146,23 +147,23 @@ func testDirectMessages(w *world) {
 func testPresence(w *world) {
 	ctx := w.Context()
 	c, p := w.call("acme", "user:ann", "bob"), w.post("bob")
-	expect := func(want task.Presence) {
+	expect := func(want dispatch.Presence) {
 		w.Helper()
 		w.advance(time.Second) // past what is kept in memory
 		if got, err := w.tasks.Presence(ctx, task.AgentKey{Org: "acme", ID: "bob"}); err != nil || got != want {
 			w.Errorf("presence %s, %v; want %s", got, err, want)
 		}
 	}
-	expect(task.Offline)
+	expect(dispatch.Offline)
 	w.send(c, "t1", "x")
-	expect(task.Offline)
+	expect(dispatch.Offline)
 	a := w.claim(p)
-	expect(task.Busy)
+	expect(dispatch.Busy)
 	_, err := w.tasks.Report(ctx, p, a.Lease.Token, task.Report{State: task.Completed})
 	w.must(err)
-	expect(task.Available)
+	expect(dispatch.Available)
 	w.advance(time.Minute)
-	expect(task.Offline)
+	expect(dispatch.Offline)
 }
 
 func testSweepTasks(w *world) {
@@ -203,7 +204,7 @@ func testMirror(w *world) {
 		}
 	}
 	c := w.call("acme", "user:root", "bob")
-	old, err := w.tasks.Send(ctx, c, task.SendRequest{Message: says("do it"), FollowupID: id}, 0)
+	old, err := w.tasks.Send(ctx, c, dispatch.SendRequest{Message: says("do it"), FollowupID: id}, 0)
 	w.must(err)
 	expect(followup.Open, task.Submitted)
 	a := w.claim(p)
@@ -211,7 +212,7 @@ func testMirror(w *world) {
 	_, err = w.tasks.Report(ctx, p, a.Lease.Token, task.Report{State: task.Failed})
 	w.must(err)
 	expect(followup.Open, task.Failed)
-	_, err = w.tasks.Send(ctx, c, task.SendRequest{Message: says("do it again"), FollowupID: id}, 0)
+	_, err = w.tasks.Send(ctx, c, dispatch.SendRequest{Message: says("do it again"), FollowupID: id}, 0)
 	w.must(err)
 	a = w.claim(p)
 	if a.Task.UID == old.UID {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/parley-dev/parley/internal/dispatch"
 	"github.com/parley-dev/parley/internal/task"
 )
 
@@ -35,7 +36,7 @@ func testTaskContent(w *world) {
 		{task.Content{Artifacts: true}, 0, 2},
 		{task.All, 2, 2},
 	} {
-		got, err := w.store.TaskByUID(ctx, "acme", uid, tt.content)
+		got, err := w.store.Tasks().ByUID(ctx, "acme", uid, tt.content)
 		w.must(err)
 		if len(got.History) != tt.history || len(got.Artifacts) != tt.artifacts {
 			w.Errorf("%+v: %d messages and %d artifacts; want %d and %d", tt.content, len(got.History), len(got.Artifacts), tt.history, tt.artifacts)
@@ -44,17 +45,17 @@ func testTaskContent(w *world) {
 			w.Errorf("%+v: the status is %s %+v after %d events; want the worker's, after 7", tt.content, got.State, got.Message, got.Seq)
 		}
 	}
-	whole, err := w.store.TaskByUID(ctx, "acme", uid, task.All)
+	whole, err := w.store.Tasks().ByUID(ctx, "acme", uid, task.All)
 	w.must(err)
 	if got := whole.Artifacts[0].Parts; len(got) != 2 || got[0].Text != large || got[1].Text != "more" {
 		w.Errorf("the artifact that grew has %d parts", len(got))
 	}
-	if _, err := w.store.TaskByUID(ctx, "other", uid, task.Content{}); err == nil {
+	if _, err := w.store.Tasks().ByUID(ctx, "other", uid, task.Content{}); err == nil {
 		w.Error("another org read the task")
 	}
 
 	refused := errors.New("no")
-	if _, err := w.store.TaskByUID(ctx, "acme", uid, task.Content{History: true, Admit: func(t task.Task) error {
+	if _, err := w.store.Tasks().ByUID(ctx, "acme", uid, task.Content{History: true, Admit: func(t task.Task) error {
 		if t.Size < 3*int64(len(large)) || t.Size > 5*int64(len(large)) {
 			w.Errorf("admission is asked for %d bytes; the task has about %d", t.Size, 3*len(large))
 		}
@@ -84,9 +85,9 @@ func testLogPages(w *world) {
 	var seqs []int64
 	after := int64(0)
 	for {
-		size, err := w.store.TaskEventsSize(ctx, "acme", a.Task.UID, after, 64)
+		size, err := w.store.Tasks().EventsSize(ctx, "acme", a.Task.UID, after, 64)
 		w.must(err)
-		events, err := w.store.TaskEvents(ctx, "acme", a.Task.UID, after, 64)
+		events, err := w.store.Tasks().Events(ctx, "acme", a.Task.UID, after, 64)
 		w.must(err)
 		if len(events) == 0 {
 			break
@@ -111,7 +112,7 @@ func testLogPages(w *world) {
 	if len(seqs) != 83 {
 		w.Errorf("%d events; want 83", len(seqs))
 	}
-	if n, err := w.store.TaskEventsSize(ctx, "other", a.Task.UID, 0, 64); err != nil || n != 0 {
+	if n, err := w.store.Tasks().EventsSize(ctx, "other", a.Task.UID, 0, 64); err != nil || n != 0 {
 		w.Errorf("another org sees %d bytes of the log, %v", n, err)
 	}
 }
@@ -125,7 +126,7 @@ func testClaimBytes(w *world) {
 		w.send(c, fmt.Sprint("t", i), text)
 	}
 	claim := func() (ids []string) {
-		got, err := w.tasks.Claim(ctx, p, task.ClaimRequest{Worker: "w1", Max: 10, Lease: time.Minute, Capacity: 10})
+		got, err := w.tasks.Claim(ctx, p, dispatch.ClaimRequest{Worker: "w1", Max: 10, Lease: time.Minute, Capacity: 10})
 		w.must(err)
 		for _, a := range got.Assignments {
 			ids = append(ids, a.Task.ID)
@@ -147,9 +148,9 @@ func testClaimBytes(w *world) {
 		_, err := w.tasks.Message(ctx, c, says(strings.Repeat("x", 200<<10)+fmt.Sprint(i)))
 		w.must(err)
 	}
-	first, err := w.store.Messages(ctx, "acme", "bob", task.Batch{Most: 100, Bytes: 500 << 10})
+	first, err := w.store.Mailbox().List(ctx, "acme", "bob", dispatch.Batch{Most: 100, Bytes: 500 << 10})
 	w.must(err)
-	all, err := w.store.Messages(ctx, "acme", "bob", task.Batch{Most: 100})
+	all, err := w.store.Mailbox().List(ctx, "acme", "bob", dispatch.Batch{Most: 100})
 	w.must(err)
 	if len(first) != 2 || len(all) != 6 || first[0].ID != all[0].ID {
 		w.Errorf("%d of %d messages fit into 500 KiB; want 2 of 6", len(first), len(all))
@@ -170,7 +171,7 @@ func testOwnPages(w *world) {
 	}
 	seen, pages := map[string]bool{}, 0
 	for token := ""; ; pages++ {
-		page, err := w.tasks.Own(ctx, c, task.OwnRequest{Token: token})
+		page, err := w.tasks.Own(ctx, c, dispatch.OwnRequest{Token: token})
 		w.must(err)
 		for _, t := range page.Tasks {
 			if seen[t.ID] || t.Message == nil || len(t.Message.Parts[0].Text) <= len(text) || len(t.History)+len(t.Artifacts) > 0 {

@@ -8,26 +8,29 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/parley-dev/parley/internal/dispatch"
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/internal/task"
 )
 
 // newTasks makes a task service over the store, as another node would.
-func (w *world) newTasks() *task.Tasks {
-	s := task.New(task.Options{
-		Store: w.store, Directory: agents{}, Now: w.now, NewID: w.newID, Node: "here",
+func (w *world) newTasks() *dispatch.Service { return dispatch.New(w.options()) }
+
+// options are those of the world's task service.
+func (w *world) options() dispatch.Options {
+	return dispatch.Options{
+		Stores: w.store.Dispatch(), Directory: agents{}, Now: w.now, NewID: w.newID, Node: "here",
 		OnError: func(err error) {
 			if !errors.Is(err, context.Canceled) {
 				w.Error(err)
 			}
 		},
-	})
-	return s
+	}
 }
 
 // background runs a service until the test ends.
-func (w *world) background(s *task.Tasks) {
+func (w *world) background(s *dispatch.Service) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
 	wg.Go(func() { s.Run(ctx) })
@@ -37,28 +40,28 @@ func (w *world) background(s *task.Tasks) {
 // agents knows the agents of these tests: all in org acme, public but for "own".
 type agents struct{}
 
-func (agents) Target(_ context.Context, _, id string) (task.Target, *task.Target, error) {
+func (agents) Target(_ context.Context, _, id string) (dispatch.Target, *dispatch.Target, error) {
 	if id == "nobody" {
-		return task.Target{}, nil, errs.ErrNotFound
+		return dispatch.Target{}, nil, errs.ErrNotFound
 	}
-	return task.Target{ID: id, Org: "acme", Public: id != "own"}, nil, nil
+	return dispatch.Target{ID: id, Org: "acme", Public: id != "own"}, nil, nil
 }
 
-func (agents) Own(_ context.Context, org, id string) (task.Target, error) {
+func (agents) Own(_ context.Context, org, id string) (dispatch.Target, error) {
 	if id == "nobody" || org != "acme" {
-		return task.Target{}, errs.ErrNotFound
+		return dispatch.Target{}, errs.ErrNotFound
 	}
-	return task.Target{ID: id, Org: "acme", Public: id != "own"}, nil
+	return dispatch.Target{ID: id, Org: "acme", Public: id != "own"}, nil
 }
 
-func (w *world) call(org, ref, agent string) task.Call {
+func (w *world) call(org, ref, agent string) dispatch.Call {
 	w.Helper()
 	c, err := w.tasks.Reach(w.Context(), w.access(org, ref).Caller(), agent)
 	w.must(err)
 	return c
 }
 
-func (w *world) post(agent string) task.Post {
+func (w *world) post(agent string) dispatch.Post {
 	w.Helper()
 	p, err := w.tasks.Serve(w.Context(), w.access("acme", "agent:"+agent).Caller(), agent)
 	w.must(err)
@@ -69,16 +72,16 @@ func says(text string) task.Message {
 	return task.Message{Role: task.RoleUser, Parts: []task.Part{{Kind: task.TextPart, Text: text}}}
 }
 
-func (w *world) send(c task.Call, id, text string) task.Task {
+func (w *world) send(c dispatch.Call, id, text string) task.Task {
 	w.Helper()
-	t, err := w.tasks.Send(w.Context(), c, task.SendRequest{ID: id, Message: says(text), Show: task.All}, 0)
+	t, err := w.tasks.Send(w.Context(), c, dispatch.SendRequest{ID: id, Message: says(text), Show: task.All}, 0)
 	w.must(err)
 	return t
 }
 
-func (w *world) claim(p task.Post) task.Assignment {
+func (w *world) claim(p dispatch.Post) dispatch.Assignment {
 	w.Helper()
-	got, err := w.tasks.Claim(w.Context(), p, task.ClaimRequest{Worker: "w1", Max: 1, Lease: time.Minute, Capacity: 1})
+	got, err := w.tasks.Claim(w.Context(), p, dispatch.ClaimRequest{Worker: "w1", Max: 1, Lease: time.Minute, Capacity: 1})
 	w.must(err)
 	if len(got.Assignments) != 1 {
 		w.Fatalf("claimed %d tasks; want 1", len(got.Assignments))
@@ -194,11 +197,11 @@ func testResend(w *world) {
 	if again := w.send(c, "t1", "and one more thing"); again.State != task.Failed {
 		w.Errorf("a retry of the last message on an ended task made %+v", again)
 	}
-	_, err = w.tasks.Send(ctx, c, task.SendRequest{ID: "t1", Message: says("new")}, 0)
+	_, err = w.tasks.Send(ctx, c, dispatch.SendRequest{ID: "t1", Message: says("new")}, 0)
 	if w.want(err, errs.Conflict); errs.As(err).Code != task.CodeTerminal {
 		w.Errorf("code %s", errs.As(err).Code)
 	}
-	_, err = w.tasks.Send(ctx, c, task.SendRequest{ID: "unknown", Message: says("new"), MustExist: true}, 0)
+	_, err = w.tasks.Send(ctx, c, dispatch.SendRequest{ID: "unknown", Message: says("new"), MustExist: true}, 0)
 	w.want(err, errs.NotFound)
 }
 
@@ -207,11 +210,11 @@ func testTasksSince(w *world) {
 	ctx := w.Context()
 	c := w.call("acme", "user:ann", "bob")
 	w.send(c, "t1", "hello")
-	list, err := w.tasks.Own(ctx, c, task.OwnRequest{})
+	list, err := w.tasks.Own(ctx, c, dispatch.OwnRequest{})
 	w.must(err)
 	at := list.Tasks[0].UpdatedAt
 	for since, want := range map[time.Duration]int64{-time.Microsecond: 1, -1: 1, 0: 1, 1: 0, time.Microsecond: 0} {
-		list, err := w.tasks.Own(ctx, c, task.OwnRequest{UpdatedAfter: at.Add(since)})
+		list, err := w.tasks.Own(ctx, c, dispatch.OwnRequest{UpdatedAfter: at.Add(since)})
 		w.must(err)
 		if list.Total != want || int64(len(list.Tasks)) != want {
 			w.Errorf("%v after the change there are %d tasks; want %d", since, list.Total, want)
@@ -223,7 +226,7 @@ func testTaskOwnership(w *world) {
 	ctx := w.Context()
 	ann, eve, twin := w.call("acme", "user:ann", "bob"), w.call("acme", "user:eve", "bob"), w.call("other", "user:ann", "bob")
 	mine := w.send(ann, "t1", "secret")
-	for _, c := range []task.Call{eve, twin} {
+	for _, c := range []dispatch.Call{eve, twin} {
 		_, err := w.tasks.Get(ctx, c, "t1", task.All)
 		w.want(err, errs.NotFound)
 		_, err = w.tasks.Cancel(ctx, c, "t1", task.All)
@@ -234,14 +237,14 @@ func testTaskOwnership(w *world) {
 		if own.UID == mine.UID || len(own.History) != 1 || own.Seq != mine.Seq {
 			w.Errorf("the same id of another sender made %+v", own)
 		}
-		list, err := w.tasks.Own(ctx, c, task.OwnRequest{})
+		list, err := w.tasks.Own(ctx, c, dispatch.OwnRequest{})
 		w.must(err)
 		if len(list.Tasks) != 1 || list.Tasks[0].UID != own.UID || list.Total != 1 {
 			w.Errorf("the other's list is %+v", list)
 		}
 	}
 	admin := w.access("acme", "user:root")
-	all, err := w.tasks.OrgTasks(ctx, w.as(admin, identity.ReadTasks), task.Filter{Limit: 10})
+	all, err := w.tasks.OrgTasks(ctx, w.as(admin, identity.ReadTasks), dispatch.Filter{Limit: 10})
 	w.must(err)
 	one, err := w.tasks.OrgTask(ctx, w.as(admin, identity.ReadTasks), mine.UID)
 	w.must(err)

@@ -5,14 +5,17 @@ import (
 	"slices"
 	"time"
 
+	"github.com/parley-dev/parley/internal/dispatch"
 	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/stream"
 	"github.com/parley-dev/parley/internal/task"
 )
 
 // between is a store in which something happens once between a write and the read
 // that follows it.
 type between struct {
-	task.Store
+	dispatch.TaskReader
+	stream.Log
 	then func()
 }
 
@@ -23,14 +26,14 @@ func (b *between) happen() {
 	}
 }
 
-func (b *between) TaskByUID(ctx context.Context, org, uid string, l task.Content) (task.Task, error) {
+func (b *between) ByUID(ctx context.Context, org, uid string, l task.Content) (task.Task, error) {
 	b.happen()
-	return b.Store.TaskByUID(ctx, org, uid, l)
+	return b.TaskReader.ByUID(ctx, org, uid, l)
 }
 
-func (b *between) TaskEvents(ctx context.Context, org, uid string, after int64, most int) ([]task.Event, error) {
+func (b *between) Events(ctx context.Context, org, uid string, after int64, most int) ([]task.Event, error) {
 	b.happen()
-	return b.Store.TaskEvents(ctx, org, uid, after, most)
+	return b.Log.Events(ctx, org, uid, after, most)
 }
 
 // testTurnsAgain: what a worker says it has not seen is given again, because the answer
@@ -79,14 +82,14 @@ func testTurnsAgain(w *world) {
 // worker once.
 func testTurnsOnce(w *world) {
 	ctx := w.Context()
-	store := &between{Store: w.tasks.Store}
-	o := w.tasks.Options
-	o.Store = store
-	s := task.New(o)
+	o := w.options()
+	store := &between{TaskReader: o.Stores.Read, Log: o.Stores.Log}
+	o.Stores.Read, o.Stores.Log = store, store
+	s := dispatch.New(o)
 	c, p := w.call("acme", "user:ada", "bot"), w.post("bot")
 	w.send(c, "t", "one")
 	store.then = func() { w.send(c, "t", "two") }
-	claim, err := s.Claim(ctx, p, task.ClaimRequest{Worker: "w1", Max: 1, Lease: time.Minute, Capacity: 1})
+	claim, err := s.Claim(ctx, p, dispatch.ClaimRequest{Worker: "w1", Max: 1, Lease: time.Minute, Capacity: 1})
 	w.must(err)
 	if len(claim.Assignments) != 1 || store.then != nil {
 		w.Fatalf("claimed %+v", claim)

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/parley-dev/parley/internal/budget"
+	"github.com/parley-dev/parley/internal/dispatch"
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/idempotency"
 	"github.com/parley-dev/parley/internal/task"
@@ -88,12 +89,12 @@ func testAuthRequired(w *world) {
 func testClaimShowsTheRequest(w *world) {
 	ctx := w.Context()
 	c, p := w.call("acme", "user:ann", "bob"), w.post("bob")
-	send := func(r task.SendRequest) {
+	send := func(r dispatch.SendRequest) {
 		r.ID = "mine"
 		_, err := w.tasks.Send(ctx, c, r, 0)
 		w.must(err)
 	}
-	check := func(modes []string, metadata string) task.Assignment {
+	check := func(modes []string, metadata string) dispatch.Assignment {
 		a := w.claim(p)
 		got := a.Task.RequestMetadata
 		if got == nil {
@@ -104,20 +105,20 @@ func testClaimShowsTheRequest(w *world) {
 		}
 		return a
 	}
-	send(task.SendRequest{Message: says("one"), OutputModes: []string{"text/plain", "image/png"}, Metadata: []byte(`{"a":1}`)})
+	send(dispatch.SendRequest{Message: says("one"), OutputModes: []string{"text/plain", "image/png"}, Metadata: []byte(`{"a":1}`)})
 	a := check([]string{"text/plain", "image/png"}, `{"a":1}`)
 	w.report(p, a, task.Report{State: task.InputRequired})
-	send(task.SendRequest{Message: says("two"), Metadata: []byte(`{"b":2}`)})
+	send(dispatch.SendRequest{Message: says("two"), Metadata: []byte(`{"b":2}`)})
 	a = check([]string{"text/plain", "image/png"}, `{"b":2}`)
 	w.report(p, a, task.Report{State: task.InputRequired})
-	send(task.SendRequest{Message: says("three"), OutputModes: []string{"text/html"}})
+	send(dispatch.SendRequest{Message: says("three"), OutputModes: []string{"text/html"}})
 	check([]string{"text/html"}, `{"b":2}`)
 	// The sender sees the metadata of its task as before.
 	if t, err := w.tasks.Get(ctx, c, "mine", task.All); err != nil || string(t.Metadata) != `{"a":1}` {
 		w.Errorf("%s %v", t.Metadata, err)
 	}
 	long := slices.Repeat([]string{"text/plain"}, task.MaxIDs+1)
-	_, err := w.tasks.Send(ctx, c, task.SendRequest{ID: "x", Message: says("x"), OutputModes: long}, 0)
+	_, err := w.tasks.Send(ctx, c, dispatch.SendRequest{ID: "x", Message: says("x"), OutputModes: long}, 0)
 	w.want(err, errs.Invalid)
 }
 
@@ -127,7 +128,7 @@ func testReportOnce(w *world) {
 	w.send(c, "t1", "hello")
 	a := w.claim(p)
 	w.send(c, "t1", "and this")
-	report := func(key string, r task.Report) (task.Progress, bool) {
+	report := func(key string, r task.Report) (dispatch.Progress, bool) {
 		k, err := idempotency.New("report "+a.Lease.Token, key, []byte(key))
 		w.must(err)
 		ctx, once, err := idempotency.Begin(w.Context(), k, "acme", "agent:bob", "secret")
@@ -168,7 +169,7 @@ func testReportOnceWithoutMemory(w *world) {
 	w.send(c, "t1", "hello")
 	a := w.claim(p)
 	w.send(c, "t1", strings.Repeat("x", 100<<10))
-	report := func(ctx context.Context) task.Progress {
+	report := func(ctx context.Context) dispatch.Progress {
 		k, err := idempotency.New("report", "k", nil)
 		w.must(err)
 		ctx, _, err = idempotency.Begin(ctx, k, "acme", "agent:bob", "secret")

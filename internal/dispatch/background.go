@@ -1,0 +1,147 @@
+package dispatch
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/parley-dev/parley/internal/task"
+)
+
+// Stop ends every wait, so that requests that wait for something end soon.
+func (s *Service) Stop() { s.board.stop() }
+
+// Stopping is closed by Stop.
+func (s *Service) Stopping() <-chan struct{} { return s.board.stopping.Done() }
+
+// How often the background work is done.
+const (
+	expireEvery = 500 * time.Millisecond
+	pollEvery   = 2 * time.Second
+	maxExpired  = 100
+)
+
+// Run does the background work until ctx ends: leases expire, agents of this
+// process take what waits, pushes are delivered, and what no hint told is found.
+func (s *Service) Run(ctx context.Context) {
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	b := s.board
+	every := pollEvery
+	if b.bus == nil {
+		every = 5 * pollEvery // nobody else writes; only a failed read needs it
+		if err := s.takeOver(ctx); err != nil && ctx.Err() == nil {
+			b.onError(err)
+		}
+	}
+	wg.Go(func() { b.hub.Poll(ctx, every, b.onError) })
+	wg.Go(func() { b.hosts.run(ctx) })
+	wg.Go(func() { b.deliveries.Run(ctx) })
+	expire, poll := time.NewTicker(expireEvery), time.NewTicker(pollEvery)
+	defer expire.Stop()
+	defer poll.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-expire.C:
+			if err := s.expire(ctx); err != nil && ctx.Err() == nil {
+				b.onError(err)
+			}
+		case <-poll.C:
+			if b.bus != nil {
+				b.queues.fireAll()
+				b.hosts.backlogAll()
+			}
+		}
+	}
+}
+
+// expire takes tasks from lost workers until none is left.
+func (s *Service) expire(ctx context.Context) error {
+	for {
+		now := s.board.now()
+		changes, err := s.queue.Expire(ctx, maxExpired, func(cur task.Current) (task.Change, error) {
+			return task.DecideExpire(cur.Task, now, cur.Clock)
+		})
+		for _, c := range changes {
+			s.board.publish(c)
+		}
+		if err != nil || len(changes) < maxExpired {
+			return err
+		}
+	}
+}
+
+// takeOver returns to the queue what a former server held when it ended. It is for
+// the one server of a store: where there are others, the leases may be theirs.
+func (s *Service) takeOver(ctx context.Context) error {
+	for {
+		now := s.board.now()
+		changes, err := s.queue.LeasesOf(ctx, hostPrefix, maxExpired, func(cur task.Current) (task.Change, error) {
+			if cur.Task.Lease.Worker == s.board.hostName() {
+				return task.Change{Task: cur.Task}, nil // this server's own: requests may have come already
+			}
+			return task.DecideReturn(cur.Task, cur.Task.Lease.Token, now, time.Time{})
+		})
+		for _, c := range changes {
+			s.board.publish(c)
+		}
+		if err != nil || len(changes) < maxExpired {
+			return err
+		}
+	}
+}
+
+// Hint is called with every topic that another node published.
+func (s *Service) Hint(ctx context.Context, topic string) {
+	if rest, ok := strings.CutPrefix(topic, queueTopic); ok {
+		if org, id, ok := strings.Cut(rest, "/"); ok {
+			s.board.queues.fire(task.AgentKey{Org: org, ID: id})
+			s.board.hosts.backlog(task.AgentKey{Org: org, ID: id})
+		}
+		return
+	}
+	if rest, ok := strings.CutPrefix(topic, taskTopic); ok {
+		if org, uid, ok := strings.Cut(rest, "/"); ok {
+			s.board.hub.Hint(ctx, task.Ref{Org: org, UID: uid})
+			s.checkRunning(ctx, org, uid)
+		}
+	}
+}
+
+// checkRunning stops work on a task whose lease another node has ended.
+func (s *Service) checkRunning(ctx context.Context, org, uid string) {
+	lease := s.board.running.of(uid)
+	if lease == "" {
+		return
+	}
+	t, err := s.board.read.Row(ctx, org, uid)
+	if err == nil && (t.Lease.Token != lease || !t.Lease.Live()) {
+		s.board.running.stop(uid, lease)
+	}
+}
+
+// HintAll is called when hints may have been lost: everything is looked at.
+func (s *Service) HintAll(ctx context.Context) {
+	s.board.queues.fireAll()
+	s.board.hosts.backlogAll()
+	s.board.hub.HintAll(ctx)
+}
+
+// Sweep deletes what is older than it need be, a bounded number of rows a call,
+// and reports how many it deleted.
+func (s *Service) Sweep(ctx context.Context, retention time.Duration) (int, error) {
+	const most = 500
+	now := s.board.now()
+	n, err := s.mailbox.Sweep(ctx, now.Add(-KeepMessages), most)
+	if err != nil || retention <= 0 {
+		return n, err
+	}
+	m, err := s.stock.Sweep(ctx, now.Add(-retention), most)
+	if m > 0 {
+		s.board.cache.Clear()
+	}
+	return n + m, err
+}

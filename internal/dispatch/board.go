@@ -1,0 +1,129 @@
+package dispatch
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/parley-dev/parley/internal/delivery"
+	"github.com/parley-dev/parley/internal/stream"
+	"github.com/parley-dev/parley/internal/task"
+)
+
+// board is what both sides share: where tasks are written, and who on this node and on
+// others is told of it.
+type board struct {
+	write TaskWriter
+	read  TaskReader
+	now   func() time.Time
+	newID func(prefix string) string
+
+	limits  task.Limits
+	node    string
+	onError func(error)
+
+	hub        *stream.Hub
+	cache      *stream.Cache
+	desk       *desk
+	queues     *signals
+	hosts      *hosts
+	running    *running
+	deliveries *delivery.Service
+	bus        Bus
+
+	stopping context.Context //nolint:containedctx // a signal, not a request's context
+	stop     context.CancelFunc
+}
+
+func newBoard(o *Options) *board {
+	stopping, stop := context.WithCancel(context.Background())
+	return &board{
+		write: o.Stores.Write, read: o.Stores.Read, now: o.Now, newID: o.NewID,
+		limits: o.Limits, node: o.Node, onError: o.OnError,
+		hub: stream.NewHub(o.Stores.Log, stopping.Done()), cache: stream.NewCache(),
+		desk: newDesk(), queues: newSignals(), hosts: newHosts(), running: newRunning(), bus: o.Bus,
+		deliveries: delivery.New(delivery.Options{
+			Store:  o.Stores.Deliveries,
+			Source: pushSource{read: o.Stores.Read, log: o.Stores.Log, encode: o.Push.Encode},
+			Sender: o.Push.Sender, Retry: o.Push.Retry, OnAttempt: o.Push.OnAttempt, OnError: o.OnError,
+		}),
+		stopping: stopping, stop: stop,
+	}
+}
+
+// Topics of hints between nodes.
+const (
+	taskTopic  = "t:" // + org + "/" + uid
+	queueTopic = "q:" // + org + "/" + agent
+)
+
+// publish tells this node and the others what a committed change means for them.
+func (b *board) publish(c task.Change) {
+	if c.Task.Push {
+		b.deliveries.Nudge()
+	}
+	if len(c.Events) == 0 {
+		return
+	}
+	b.cache.Drop(c.Task.Key())
+	b.hub.Publish(c.Task.Ref(), c.Events)
+	for i := range c.Events {
+		if c.Events[i].Ended != "" {
+			b.running.stop(c.Task.UID, c.Events[i].Lease)
+		}
+	}
+	if b.bus != nil {
+		b.bus.Publish(taskTopic + c.Task.Org + "/" + c.Task.UID)
+	}
+	if c.Task.Queued {
+		b.queueChanged(task.AgentKey{Org: c.Task.Org, ID: c.Task.Agent})
+	}
+}
+
+// queueChanged wakes the workers of an agent.
+func (b *board) queueChanged(agent task.AgentKey) {
+	b.queues.fire(agent)
+	b.hosts.backlog(agent)
+	if b.bus != nil {
+		b.bus.Publish(queueTopic + agent.Org + "/" + agent.ID)
+	}
+}
+
+// signals wakes whoever waits for an agent's work.
+type signals struct {
+	mu sync.Mutex
+	m  map[task.AgentKey]chan struct{}
+}
+
+func newSignals() *signals { return &signals{m: map[task.AgentKey]chan struct{}{}} }
+
+// wait returns a channel that closes at the next fire. Take it before you look,
+// and you miss nothing.
+func (s *signals) wait(key task.AgentKey) <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.m[key]
+	if c == nil {
+		c = make(chan struct{})
+		s.m[key] = c
+	}
+	return c
+}
+
+func (s *signals) fire(key task.AgentKey) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c := s.m[key]; c != nil {
+		close(c)
+		delete(s.m, key)
+	}
+}
+
+func (s *signals) fireAll() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for key, c := range s.m {
+		close(c)
+		delete(s.m, key)
+	}
+}

@@ -1,0 +1,211 @@
+package dispatch
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/parley-dev/parley/internal/budget"
+	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/task"
+)
+
+// Bounds of a claim.
+const (
+	MaxClaim    = 100
+	MaxWait     = 60 * time.Second
+	MaxCapacity = 10_000
+)
+
+// ClaimRequest asks for work.
+type ClaimRequest struct {
+	Worker   string
+	Max      int
+	Wait     time.Duration
+	Lease    time.Duration
+	Capacity int
+	Ack      []string // ids of direct messages that arrived
+	// Waiting is called whenever there is no work and Claim begins to wait; nil: nothing is.
+	Waiting func()
+}
+
+// MaxAck bounds how many messages one claim acknowledges: a claim delivers no
+// more than MaxClaim.
+const MaxAck = 1000
+
+// Validate refuses a claim that asks for what nobody gets.
+func (r *ClaimRequest) Validate() error {
+	var out []errs.Field
+	within := func(at string, n, low, high int64) {
+		if n < low || n > high {
+			out = append(out, field(at, fmt.Sprintf("must be an integer from %d to %d", low, high)))
+		}
+	}
+	within("/max", int64(r.Max), 0, MaxClaim)
+	within("/wait_seconds", int64(r.Wait/time.Second), 0, int64(MaxWait/time.Second))
+	within("/lease_seconds", int64(r.Lease/time.Second), int64(task.MinLease/time.Second), int64(task.MaxLease/time.Second))
+	within("/capacity", int64(r.Capacity), 1, MaxCapacity)
+	if len(r.Worker) > MaxWorker || len(task.CheckID("", r.Worker)) > 0 {
+		out = append(out, field("/worker", fmt.Sprintf("must have at most %d bytes and no control characters", MaxWorker)))
+	}
+	if len(r.Ack) > MaxAck {
+		out = append(out, field("/ack", fmt.Sprintf("must have at most %d entries", MaxAck)))
+	}
+	for i, id := range r.Ack {
+		out = append(out, task.CheckID(fmt.Sprintf("/ack/%d", i), id)...)
+	}
+	if len(out) > 0 {
+		return errs.InvalidFields(out...)
+	}
+	return nil
+}
+
+// MaxWorker bounds the name of a worker, in bytes.
+const MaxWorker = 128
+
+// Assignment is a task as a worker gets it.
+type Assignment struct {
+	Task   task.Task // with its history
+	Lease  task.Lease
+	Number int // of the attempt, from 1
+}
+
+// Claim is the work that was given.
+type Claim struct {
+	Assignments []Assignment
+	Messages    []DirectMessage
+}
+
+// Claim waits for work and takes it; the wait ends with ctx. The caller must call Return
+// for what does not reach the worker.
+func (s *Workers) Claim(ctx context.Context, p Post, r ClaimRequest) (Claim, error) {
+	// A claim that has begun is finished: whether a client that closed its side of the
+	// connection still reads is known when the response is written.
+	wait := ctx
+	ctx = context.WithoutCancel(ctx)
+	org, agent, queue := p.target.Org, p.target.ID, p.target.Key()
+	if strings.HasPrefix(r.Worker, hostPrefix) {
+		return Claim{}, errs.InvalidFields(field("/worker", "must not start with "+hostPrefix))
+	}
+	if len(r.Ack) > 0 {
+		if err := s.mailbox.Ack(ctx, org, agent, r.Ack); err != nil {
+			return Claim{}, err
+		}
+	}
+	if err := s.see(ctx, Worker{Org: org, Agent: agent, Name: r.Worker, Capacity: r.Capacity}); err != nil {
+		return Claim{}, err
+	}
+	timer := time.NewTimer(r.Wait)
+	defer timer.Stop()
+	for {
+		changed := s.board.queues.wait(queue)
+		claim, err := s.claimNow(ctx, p, r)
+		if err != nil || len(claim.Assignments)+len(claim.Messages) > 0 || r.Wait <= 0 {
+			return claim, err
+		}
+		if wait.Err() != nil {
+			return Claim{}, wait.Err()
+		}
+		var seat *seat
+		var served chan *task.Task // nil, and so never ready, for a worker that only wants messages
+		if r.Max > 0 {
+			seat = s.board.desk.sit(queue, r.Worker, r.Lease)
+			served = seat.served
+		}
+		if r.Waiting != nil {
+			r.Waiting()
+		}
+		over := false
+		select {
+		case t := <-served:
+			if t != nil {
+				return s.served(ctx, t)
+			}
+			continue
+		case <-changed:
+		case <-timer.C:
+			over = true
+		case <-s.board.stopping.Done():
+			over = true
+		case <-wait.Done():
+			over = true
+		}
+		if seat != nil && !s.board.desk.leave(seat) {
+			if t := <-seat.served; t != nil {
+				return s.served(ctx, t)
+			}
+		}
+		if over {
+			return Claim{}, wait.Err()
+		}
+	}
+}
+
+// served is the claim of a worker that a new task was handed to.
+func (s *Workers) served(ctx context.Context, t *task.Task) (Claim, error) {
+	c := Claim{Assignments: []Assignment{assignment(*t)}}
+	return c, budget.From(ctx).Take(ctx, t.Size)
+}
+
+// claimNow takes what waits.
+func (s *Workers) claimNow(ctx context.Context, p Post, r ClaimRequest) (Claim, error) {
+	org, agent := p.target.Org, p.target.ID
+	var out Claim
+	var err error
+	if out.Messages, err = s.mailbox.List(ctx, org, agent, Batch{MaxClaim, maxClaimMessages}); err != nil {
+		return out, err
+	}
+	size := int64(0)
+	for i := range out.Messages {
+		size += out.Messages[i].Message.Size()
+	}
+	if err := budget.From(ctx).Take(ctx, size); err != nil || r.Max <= 0 {
+		return out, err
+	}
+	out.Assignments, err = s.claimTasks(ctx, org, agent, r.Worker, Batch{r.Max, maxClaimTasks}, r.Lease)
+	return out, err
+}
+
+// Bounds of what one claim returns, in bytes. The rest is for the next claim.
+const (
+	maxClaimMessages = 1 << 20
+	maxClaimTasks    = 4 << 20 // or one task
+)
+
+func (s *Workers) claimTasks(
+	ctx context.Context, org, agent, worker string, b Batch, length time.Duration,
+) ([]Assignment, error) {
+	now := s.board.now()
+	changes, err := s.queue.Claim(ctx, org, agent, b, func(cur task.Current) (task.Change, error) {
+		return task.DecideClaim(cur.Task, s.board.newLease(cur.Task.UID, worker, cur.Clock.Add(length)), now)
+	})
+	if err != nil {
+		return nil, err
+	}
+	var out []Assignment
+	for _, c := range changes {
+		s.board.publish(c)
+		t, err := s.board.load(ctx, org, c.Task.UID, task.Content{History: true})
+		if err == nil && t.Seq > c.Task.Seq {
+			// What the sender said meanwhile is in the assignment, and must not come again.
+			_, err = s.board.write.Update(ctx, org, t.UID, 0, func(cur task.Current) (task.Change, error) {
+				return task.DecideSeen(cur.Task, c.Task.Lease.Token, t.Seq)
+			})
+		}
+		if err != nil {
+			// Nobody will work on what was not handed over: it costs no attempt.
+			for _, c := range changes {
+				_ = s.Return(context.WithoutCancel(ctx), Post{Target{ID: agent, Org: org}}, c.Task.Lease.Token)
+			}
+			return nil, err
+		}
+		t.Lease = c.Task.Lease
+		out = append(out, assignment(t))
+	}
+	return out, nil
+}
+
+func assignment(t task.Task) Assignment {
+	return Assignment{Task: t, Lease: t.Lease, Number: t.Attempts + 1}
+}

@@ -1,0 +1,195 @@
+package dispatch
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/identity"
+)
+
+// Enlisted is an agent as the registry has it, as far as its connection depends on it.
+type Enlisted struct {
+	ID       string
+	Disabled bool
+	Pinned   string // the presence that an admin set; empty: none
+	Builtin  string // the server does the agent's work itself
+}
+
+// ConnectionState says whether an agent has workers and, if not, why.
+type ConnectionState string
+
+// The states.
+const (
+	Connected       ConnectionState = "connected"
+	StatusPinned    ConnectionState = "status_pinned"      // connected, but others see another status
+	AgentDisabled   ConnectionState = "agent_disabled"     //
+	NoKey           ConnectionState = "no_key"             // nothing could work for the agent
+	WrongScope      ConnectionState = "wrong_scope"        // a key lacks svc:a2a:serve
+	OtherAgent      ConnectionState = "other_agent"        // a key is for another agent
+	KeyNeverUsed    ConnectionState = "key_never_used"     //
+	NoWorker        ConnectionState = "no_worker"          // a key was used, but nobody asks for work
+	ConnectionLost  ConnectionState = "connection_lost"    // there was a worker
+	RunsInTheServer ConnectionState = "runs_in_the_server" // needs no worker
+)
+
+// ConnectionStates lists them.
+var ConnectionStates = []ConnectionState{
+	Connected, StatusPinned, AgentDisabled, NoKey, WrongScope, OtherAgent, KeyNeverUsed, NoWorker, ConnectionLost,
+	RunsInTheServer,
+}
+
+// Connection tells whether an agent has workers and, if not, why.
+type Connection struct {
+	State    ConnectionState
+	Sentence string // the same in words, with what to do
+	Pinned   string
+	Workers  []Worker // that were seen lately, the last seen first
+	LastSeen time.Time
+	Keys     []ServingKey // live keys that are meant for the agent, the last used first
+	Refusals []Refusal    // of this node, the newest first
+}
+
+// ServingKey is a key that is meant to work for an agent.
+type ServingKey struct {
+	Key     identity.Key
+	Problem ConnectionState // WrongScope or OtherAgent; empty: it can
+}
+
+const (
+	maxConnection = 20               // bounds each list of a Connection
+	refusalCounts = 15 * time.Minute // how long a refusal is taken for what is wrong now
+)
+
+// Connection finds out whether an agent of the org has workers and, if not, why. What
+// workers were refused is known of this node only, since its start.
+func (s *Workers) Connection(ctx context.Context, a identity.Access, g Enlisted) (Connection, error) {
+	if err := a.For(identity.ManageAgents); err != nil {
+		return Connection{}, err
+	}
+	if !a.ReachesAgent(g.ID) {
+		return Connection{}, errs.ErrNotFound
+	}
+	c := Connection{Pinned: g.Pinned, Refusals: s.refused.of(a.Org(), g.ID)}
+	var err error
+	if c.Workers, err = s.store.List(ctx, a.Org(), g.ID, maxConnection); err != nil {
+		return Connection{}, err
+	}
+	now := s.board.now()
+	if len(c.Workers) > 0 {
+		c.LastSeen = c.Workers[0].SeenAt
+	}
+	c.Workers = slices.DeleteFunc(c.Workers, func(w Worker) bool { return !w.SeenAt.After(now.Add(-goneAfter)) })
+	if c.Keys, err = s.servingKeys(ctx, a.Org(), g.ID, now); err != nil {
+		return Connection{}, err
+	}
+	c.State, c.Sentence = diagnose(g, &c, now)
+	return c, nil
+}
+
+// LastSeen tells of agents of the org when a worker of each was seen last, as Connection does. Agents
+// without workers are left out, and so are those that the caller's credential does not reach.
+func (s *Workers) LastSeen(ctx context.Context, a identity.Access, agents []string) (map[string]time.Time, error) {
+	if err := a.For(identity.ManageAgents); err != nil {
+		return nil, err
+	}
+	var reached []string
+	for _, id := range agents {
+		if a.ReachesAgent(id) {
+			reached = append(reached, id)
+		}
+	}
+	if len(reached) == 0 {
+		return nil, nil
+	}
+	return s.store.LastSeen(ctx, a.Org(), reached)
+}
+
+// servingKeys finds the live keys that are meant for an agent: its own, and those that
+// name it.
+func (s *Workers) servingKeys(ctx context.Context, org, agent string, now time.Time) ([]ServingKey, error) {
+	var out []ServingKey
+	f := identity.KeyFilter{State: identity.KeyLive, Now: now, Limit: maxConnection}
+	own, named, every := f, f, f
+	own.Principal = identity.Principal{Org: org, Kind: identity.Agent, ID: agent}
+	named.Scope, every.Scope = identity.Scope("agent:"+agent), "agent:*"
+	for _, f := range []identity.KeyFilter{own, named, every} {
+		list, err := s.keys.Keys(ctx, org, f)
+		if err != nil {
+			return nil, err
+		}
+		for _, k := range list {
+			known := slices.ContainsFunc(out, func(o ServingKey) bool { return o.Key.ID == k.ID })
+			// Who only calls the agent is not meant to work for it.
+			if known || k.Disabled || k.Principal != own.Principal && !k.Scopes.Has(identity.A2AServe) {
+				continue
+			}
+			holder := identity.Caller{Principal: k.Principal, Scopes: k.Scopes}
+			out = append(out, ServingKey{Key: k, Problem: serveProblem(&holder, agent)})
+		}
+	}
+	slices.SortStableFunc(out, func(a, b ServingKey) int { return b.Key.LastUsedAt.Compare(a.Key.LastUsedAt) })
+	return out[:min(len(out), maxConnection)], nil
+}
+
+// serveProblem says why a caller cannot work for an agent of its org; empty: it can.
+func serveProblem(c *identity.Caller, agent string) ConnectionState {
+	a, err := identity.Authorize(c, c.Org, identity.ServeAgent)
+	switch {
+	case err != nil:
+		return WrongScope
+	case !a.ServesAgent(agent):
+		return OtherAgent
+	}
+	return ""
+}
+
+// diagnose is the rule: what is most likely wrong, and what to do about it.
+func diagnose(g Enlisted, c *Connection, now time.Time) (ConnectionState, string) {
+	usable := slices.IndexFunc(c.Keys, func(k ServingKey) bool { return k.Problem == "" })
+	refused := len(c.Refusals) > 0 && c.Refusals[0].At.After(c.LastSeen) && now.Sub(c.Refusals[0].At) < refusalCounts
+	switch {
+	case g.Disabled:
+		return AgentDisabled, "The agent is disabled: nobody can call it, and its keys do not work. Enable it."
+	case g.Builtin != "":
+		return RunsInTheServer, "The agent runs inside the server and needs no worker."
+	case len(c.Workers) > 0 && g.Pinned != "":
+		return StatusPinned, fmt.Sprintf("%s connected, but an admin pinned the status to %q, which is what others see. "+
+			"Unpin it.", plural(len(c.Workers)), g.Pinned)
+	case len(c.Workers) > 0:
+		return Connected, plural(len(c.Workers)) + " connected."
+	case refused:
+		r := c.Refusals[0]
+		return r.Reason, fmt.Sprintf("A worker tried with %s (%s) and was refused: %s.",
+			r.KeyID, r.Principal.Ref(), refusalText(r.Reason, g.ID))
+	case !c.LastSeen.IsZero():
+		return ConnectionLost, "A worker was connected and has stopped asking for work. See whether its process runs."
+	case usable >= 0 && c.Keys[usable].Key.LastUsedAt.IsZero():
+		return KeyNeverUsed, "There is a key for a worker, and it was never used. Start the worker with it. " +
+			"A first use shows within a minute."
+	case usable >= 0:
+		return NoWorker, fmt.Sprintf("The key %s was used, but no worker asks for the agent's work now. "+
+			"See whether its process runs, and which agent it works for: %q.", c.Keys[usable].Key.ID, g.ID)
+	case len(c.Keys) > 0:
+		k := c.Keys[0]
+		return k.Problem, fmt.Sprintf("The key %s cannot work for the agent: %s.", k.Key.ID, refusalText(k.Problem, g.ID))
+	}
+	return NoKey, fmt.Sprintf("There is no key with which a worker could work for the agent. "+
+		"Make one for agent:%s with %s.", g.ID, identity.A2AServe)
+}
+
+func refusalText(reason ConnectionState, agent string) string {
+	if reason == WrongScope {
+		return "it lacks the scope " + string(identity.A2AServe)
+	}
+	return fmt.Sprintf("it is for another agent; a worker uses a key of agent:%[1]s, or one with the scope agent:%[1]s", agent)
+}
+
+func plural(n int) string {
+	if n == 1 {
+		return "1 worker is"
+	}
+	return fmt.Sprintf("%d workers are", n)
+}

@@ -1,0 +1,27 @@
+package dispatch
+
+import (
+	"context"
+
+	"github.com/parley-dev/parley/internal/task"
+)
+
+// Echo is an agent that answers with what it was sent. It is built in, to try the
+// platform with and to measure it.
+type Echo struct{}
+
+// Run implements Runner.
+func (Echo) Run(ctx context.Context, a Assignment, report func(context.Context, task.Report) error) error {
+	var parts []task.Part
+	for i := len(a.Task.History) - 1; i >= 0 && parts == nil; i-- {
+		if a.Task.History[i].Role == task.RoleUser {
+			parts = a.Task.History[i].Parts
+		}
+	}
+	return report(ctx, task.Report{
+		State: task.Completed,
+		Artifacts: []task.ArtifactUpdate{{
+			Artifact: task.Artifact{ID: "echo", Type: "text", Name: "echo", Parts: parts}, LastChunk: true,
+		}},
+	})
+}

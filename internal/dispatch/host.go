@@ -1,0 +1,322 @@
+package dispatch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/task"
+)
+
+// Runner is an agent that runs inside this process. It gets what a worker gets
+// and reports as one.
+type Runner interface {
+	// Run works on one task. ctx ends when the task is canceled, the lease is lost
+	// or the server stops. An error fails the task.
+	Run(ctx context.Context, a Assignment, report func(context.Context, task.Report) error) error
+}
+
+// hosts are the agents that run in this process.
+type hosts struct {
+	mu sync.RWMutex
+	m  map[task.AgentKey]*host
+
+	ctx context.Context //nolint:containedctx // of Run; ends all work at shutdown
+}
+
+// host is one agent that runs in this process.
+type host struct {
+	s      *Workers
+	target Target
+	name   string // under which it holds leases
+	runner Runner
+	slots  chan struct{}
+	jobs   chan Assignment // to a goroutine that has nothing to do
+	wake   chan struct{}   // buffered
+	behind atomic.Bool     // something may wait in the queue
+	work   sync.WaitGroup
+}
+
+const (
+	// hostLease bounds how long the work of a node that was lost waits.
+	hostLease    = 10 * time.Second
+	hostCapacity = 256
+	// hostPrefix marks the workers that are servers themselves.
+	hostPrefix = "server:"
+)
+
+// hostName is the name under which agents of this process hold leases.
+func (b *board) hostName() string { return hostPrefix + b.node }
+
+func newHosts() *hosts { return &hosts{m: map[task.AgentKey]*host{}, ctx: context.Background()} }
+
+func (h *hosts) get(agent task.AgentKey) *host {
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	return h.m[agent]
+}
+
+// take reserves a slot of an agent that runs in this process; nil: none is free, or it
+// does not run here, as hosted says.
+func (h *hosts) take(agent task.AgentKey) (slot *host, hosted bool) {
+	one := h.get(agent)
+	if one == nil || !one.acquire() {
+		return nil, one != nil
+	}
+	return one, true
+}
+
+// Host runs an agent inside this process. Call it before Run.
+func (s *Workers) Host(target Target, runner Runner) {
+	h := &host{
+		s: s, target: target, name: s.board.hostName(), runner: runner,
+		slots: make(chan struct{}, hostCapacity), jobs: make(chan Assignment), wake: make(chan struct{}, 1),
+	}
+	h.behind.Store(true) // what waited while no server ran
+	s.board.hosts.mu.Lock()
+	defer s.board.hosts.mu.Unlock()
+	s.board.hosts.m[target.Key()] = h
+}
+
+func (h *hosts) all() []*host {
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	out := make([]*host, 0, len(h.m))
+	for _, one := range h.m {
+		out = append(out, one)
+	}
+	return out
+}
+
+func (h *hosts) backlog(agent task.AgentKey) {
+	if one := h.get(agent); one != nil {
+		one.lookAgain()
+	}
+}
+
+func (h *hosts) backlogAll() {
+	for _, one := range h.all() {
+		one.lookAgain()
+	}
+}
+
+// run serves the agents of this process until ctx ends, then waits for what they
+// are doing.
+func (h *hosts) run(ctx context.Context) {
+	h.mu.Lock()
+	h.ctx = ctx
+	h.mu.Unlock()
+	var wg sync.WaitGroup
+	for _, one := range h.all() {
+		wg.Go(func() { one.serve(ctx) })
+	}
+	wg.Wait()
+}
+
+func (h *hosts) context() context.Context {
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	return h.ctx
+}
+
+func (h *host) acquire() bool {
+	select {
+	case h.slots <- struct{}{}:
+		return true
+	default:
+		return false
+	}
+}
+
+func (h *host) release() {
+	<-h.slots
+	if h.behind.Load() {
+		h.nudge()
+	}
+}
+
+func (h *host) lookAgain() {
+	h.behind.Store(true)
+	h.nudge()
+}
+
+func (h *host) nudge() {
+	select {
+	case h.wake <- struct{}{}:
+	default:
+	}
+}
+
+// serve takes what waits in the queue whenever there may be something and a slot
+// is free, and keeps the agent present.
+func (h *host) serve(ctx context.Context) {
+	see := time.NewTicker(seeEvery)
+	defer see.Stop()
+	w := Worker{Org: h.target.Org, Agent: h.target.ID, Name: h.name, Capacity: hostCapacity}
+	for {
+		if err := h.s.see(ctx, w); err != nil && ctx.Err() == nil {
+			h.s.board.onError(err)
+		}
+		if err := h.catchUp(ctx); err != nil && ctx.Err() == nil {
+			h.s.board.onError(err)
+		}
+		select {
+		case <-ctx.Done():
+			h.work.Wait()
+			done, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+			defer cancel()
+			if err := h.s.store.Forget(done, w); err != nil {
+				h.s.board.onError(err)
+			}
+			return
+		case <-h.wake:
+		case <-see.C:
+		}
+	}
+}
+
+// catchUp claims what waits, as long as slots are free.
+func (h *host) catchUp(ctx context.Context) error {
+	for h.behind.Load() {
+		free := 0
+		for free < MaxClaim && h.acquire() {
+			free++
+		}
+		if free == 0 {
+			return nil // a release nudges
+		}
+		h.behind.Store(false)
+		claimed, err := h.s.claimTasks(ctx, h.target.Org, h.target.ID, h.name, Batch{free, maxClaimTasks}, hostLease)
+		for _, a := range claimed {
+			h.start(a)
+		}
+		for range free - len(claimed) {
+			<-h.slots
+		}
+		if err != nil {
+			h.behind.Store(true)
+			return err
+		}
+		if len(claimed) == free {
+			h.behind.Store(true) // there may be more
+		}
+	}
+	return nil
+}
+
+// start works on one task; the slot is held until it is over. Goroutines are kept
+// for the next task: a new one would grow its stack anew for every task.
+func (h *host) start(a Assignment) {
+	h.work.Add(1)
+	select {
+	case h.jobs <- a:
+	default:
+		go h.worker(a)
+	}
+}
+
+func (h *host) worker(a Assignment) {
+	for {
+		h.one(a)
+		select {
+		case a = <-h.jobs:
+		case <-h.s.board.hosts.context().Done():
+			return
+		}
+	}
+}
+
+func (h *host) one(a Assignment) {
+	defer h.work.Done()
+	defer h.release()
+	h.do(a)
+}
+
+func (h *host) do(a Assignment) {
+	s := h.s
+	ctx, cancel := context.WithCancelCause(s.board.hosts.context())
+	defer cancel(nil)
+	uid, token := a.Task.UID, a.Lease.Token
+	s.board.running.add(uid, token, cancel)
+	defer s.board.running.remove(uid, token)
+	report := func(ctx context.Context, r task.Report) error {
+		ctx = context.WithoutCancel(ctx)
+		err := s.finish(ctx, a.Task, r)
+		if !errors.Is(err, ErrChanged) {
+			return err
+		}
+		p, err := s.report(ctx, h.target.Org, h.target.ID, uid, token, r)
+		if err == nil && p.Canceled {
+			err = errCanceled
+		}
+		if err != nil && errs.As(err).Code == task.CodeStaleLease {
+			cancel(err)
+		}
+		return err
+	}
+	beat := keepLease(ctx, report)
+	defer beat.Stop()
+	err := runSafely(ctx, h.runner, a, report)
+	switch {
+	case context.Cause(ctx) != nil && s.board.hosts.context().Err() == nil:
+		return // canceled, or the lease is lost: there is nothing to say
+	case s.board.hosts.context().Err() != nil && err != nil:
+		// The server stops in the middle: another one shall take it.
+		if err := s.Return(context.WithoutCancel(ctx), Post{h.target}, token); err != nil {
+			s.board.onError(err)
+		}
+	case err != nil:
+		if err := report(ctx, task.Report{State: task.Failed, Message: task.Says(err.Error())}); err != nil && !errors.Is(err, errCanceled) {
+			s.board.onError(err)
+		}
+	}
+}
+
+// finish writes a report that ends the lease without reading the row again: most
+// work is done in one go, and then the row is still the one that was assigned.
+// ErrChanged: it is not, or the report is of another sort.
+func (s *Workers) finish(ctx context.Context, known task.Task, r task.Report) error {
+	if r.State == "" || r.State == task.Working {
+		return ErrChanged
+	}
+	now := s.board.now()
+	// The store tests whether the lease is live; it may have been extended since.
+	change, err := task.DecideReport(known, known.Lease.Token, r, s.board.limits, now, time.Time{})
+	if err != nil {
+		return err
+	}
+	if err := s.board.write.Finish(ctx, known, change); err != nil {
+		return err
+	}
+	s.board.publish(change)
+	return nil
+}
+
+var errCanceled = errors.New("the task was canceled")
+
+// keepLease extends the lease of work that takes long. A short piece of work
+// never gets to it.
+func keepLease(ctx context.Context, report func(context.Context, task.Report) error) *time.Timer {
+	var t *time.Timer
+	t = time.AfterFunc(time.Hour, func() {
+		if ctx.Err() == nil && report(ctx, task.Report{Extend: hostLease}) == nil {
+			t.Reset(hostLease / 3)
+		}
+	})
+	t.Reset(hostLease / 3) // only now, when t is set
+	return t
+}
+
+// runSafely turns a panic of an agent into a failed task.
+func runSafely(ctx context.Context, r Runner, a Assignment, report func(context.Context, task.Report) error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("the agent panicked: %v", p)
+		}
+	}()
+	return r.Run(ctx, a, report)
+}

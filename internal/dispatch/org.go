@@ -1,0 +1,101 @@
+package dispatch
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/identity"
+	"github.com/parley-dev/parley/internal/task"
+)
+
+// Filter selects tasks of an org's agents.
+type Filter struct {
+	Org        string
+	Agent      string
+	Sender     *identity.Principal
+	State      task.State
+	ContextID  string
+	FollowupID string
+	Before     string // uid; continues a list, newest first
+	Limit      int
+}
+
+// Bounds of a list of tasks.
+const (
+	MaxLimit     = 100
+	DefaultLimit = 20
+)
+
+// uidLength is the length of the ids that are made here.
+const uidLength = 26
+
+// Validate refuses a filter that cannot match.
+func (f *Filter) Validate() error {
+	var out []errs.Field
+	wrong := func(name, msg string) {
+		out = append(out, errs.Field{In: errs.Query, Name: name, Message: msg})
+	}
+	if f.Agent != "" && !identity.ValidAgentID(f.Agent) {
+		wrong("agent", "is not the id of an agent")
+	}
+	if f.State != "" && !slices.Contains(task.States, f.State) {
+		wrong("state", fmt.Sprintf("must be one of %v", task.States))
+	}
+	if len(task.CheckID("", f.ContextID)) > 0 {
+		wrong("context_id", fmt.Sprintf("must have at most %d bytes and no control characters", task.MaxID))
+	}
+	if f.Before != "" && (len(f.Before) != uidLength || !task.ValidUID(f.Before)) {
+		wrong("cursor", "is not a cursor of this list")
+	}
+	if len(out) > 0 {
+		return errs.InvalidFields(out...)
+	}
+	return nil
+}
+
+// OrgTasks lists the tasks of the org's agents, whoever sent them; for admins.
+func (s *Tasks) OrgTasks(ctx context.Context, a identity.Access, f Filter) ([]task.Task, error) {
+	if err := a.For(identity.ReadTasks); err != nil {
+		return nil, err
+	}
+	f.Org = a.Org()
+	return s.board.read.List(ctx, f)
+}
+
+// OrgTask returns one task of the org's agents by our own id; for admins.
+func (s *Tasks) OrgTask(ctx context.Context, a identity.Access, uid string) (task.Task, error) {
+	return s.OrgTaskWith(ctx, a, uid, task.All)
+}
+
+// OrgTaskWith is OrgTask with as much of the task's content as is asked for.
+func (s *Tasks) OrgTaskWith(ctx context.Context, a identity.Access, uid string, l task.Content) (task.Task, error) {
+	if err := a.For(identity.ReadTasks); err != nil {
+		return task.Task{}, err
+	}
+	if !task.ValidID(uid) {
+		return task.Task{}, errs.ErrNotFound
+	}
+	return s.board.load(ctx, a.Org(), uid, l)
+}
+
+// OrgArtifact returns one artifact of a task of the org's agents, by its number in Task.Artifacts.
+func (s *Tasks) OrgArtifact(ctx context.Context, a identity.Access, uid string, number int) (task.Artifact, error) {
+	if err := a.For(identity.ReadTasks); err != nil {
+		return task.Artifact{}, err
+	}
+	if !task.ValidID(uid) {
+		return task.Artifact{}, errs.ErrNotFound
+	}
+	return s.board.loadArtifact(ctx, a.Org(), uid, number)
+}
+
+// Recall cancels a task on behalf of the org whose agent has it.
+func (s *Tasks) Recall(ctx context.Context, org, uid string) error {
+	change, err := s.board.write.Update(ctx, org, uid, 0, canceledAt(s.board.now()))
+	if err == nil {
+		s.board.publish(change)
+	}
+	return err
+}

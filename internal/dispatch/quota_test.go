@@ -1,0 +1,378 @@
+package dispatch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/identity"
+	"github.com/parley-dev/parley/internal/task"
+)
+
+// counted is what a store would count.
+type counted struct {
+	n, asked atomic.Int64
+	fails    atomic.Bool
+}
+
+func (c *counted) count(_ context.Context, _ identity.Principal, most int64) (int64, error) {
+	c.asked.Add(1)
+	if c.fails.Load() {
+		return 0, errors.New("away")
+	}
+	return min(c.n.Load(), most), nil
+}
+
+func newTestGauge(c *counted, limit int64, now func() time.Time) *gauge {
+	return &gauge{
+		limit: limit, refusal: errs.New(errs.RateLimited, task.CodeLiveTasks, "full"), count: c.count, now: now,
+		onError: func(error) {}, levels: map[identity.Principal]*level{},
+	}
+}
+
+// add takes room and has the store written at once.
+func (g *gauge) add(t *testing.T, owner identity.Principal) error {
+	t.Helper()
+	h, err := g.take(t.Context(), owner)
+	h.settle(true)
+	return err
+}
+
+// settled waits until nothing is being counted.
+func (g *gauge) settled(owner identity.Principal) {
+	g.mu.Lock()
+	l := g.level(owner)
+	counting := l.counting
+	g.mu.Unlock()
+	if counting != nil {
+		<-counting
+	}
+}
+
+func TestAGaugeCountsSeldom(t *testing.T) {
+	t.Parallel()
+	ann := identity.Principal{Org: "acme", Kind: identity.User, ID: "ann"}
+	clock := time.Unix(0, 0)
+	store := &counted{}
+	g := newTestGauge(store, 1000, func() time.Time { return clock })
+	// The sender's tasks end as fast as it sends them: the estimate grows, the count does not.
+	for i := range 100_000 {
+		if err := g.add(t, ann); err != nil {
+			t.Fatalf("%d: %v", i, err)
+		}
+	}
+	if n := store.asked.Load(); n > 120 {
+		t.Errorf("%d counts for 100,000 sends; want about one for each thousand", n)
+	}
+	g.settled(ann)
+	// Now they do not end.
+	clock = clock.Add(time.Hour)
+	sent, err := 0, error(nil)
+	for ; err == nil && sent < 5000; sent++ {
+		if err = g.add(t, ann); err == nil {
+			store.n.Add(1)
+		}
+	}
+	if errs.As(err).Code != task.CodeLiveTasks || store.n.Load() < 1000 || store.n.Load() > 1050 {
+		t.Fatalf("refused at %d: %v", store.n.Load(), err)
+	}
+	g.settled(ann)
+	asked := store.asked.Load()
+	for range 1000 {
+		if err := g.add(t, ann); err == nil {
+			t.Fatal("not refused")
+		}
+	}
+	if n := store.asked.Load() - asked; n > 1 {
+		t.Errorf("1,000 refusals at one moment cost %d counts", n)
+	}
+	// Somebody else is not refused.
+	if err := g.add(t, identity.Principal{Org: "other", Kind: identity.User, ID: "ann"}); err != nil {
+		t.Error(err)
+	}
+	// When there is room again it is found within seconds.
+	store.n.Store(3)
+	clock = clock.Add(3 * recountEvery)
+	if err := g.add(t, ann); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAGaugeIsExactWhenSmall(t *testing.T) {
+	t.Parallel()
+	ann := identity.Principal{Org: "acme", Kind: identity.User, ID: "ann"}
+	store := &counted{}
+	g := newTestGauge(store, 10, time.Now)
+	for range 2 {
+		if err := g.add(t, ann); err != nil {
+			t.Fatal(err)
+		}
+		store.n.Add(1)
+	}
+	g.settled(ann) // counted from here on
+	var wg sync.WaitGroup
+	var taken atomic.Int64
+	for range 100 {
+		wg.Go(func() {
+			if g.add(t, ann) == nil {
+				taken.Add(1)
+				store.n.Add(1)
+			}
+		})
+	}
+	wg.Wait()
+	if n := store.n.Load(); n > 12 {
+		t.Errorf("%d of 10 were taken", n)
+	}
+	off := newTestGauge(store, 0, time.Now)
+	for range 100 {
+		if err := off.add(t, ann); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestAGaugeForgetsWhatItCannotHold(t *testing.T) {
+	t.Parallel()
+	store := &counted{}
+	store.fails.Store(true)
+	g := newTestGauge(store, 10, time.Now)
+	for i := range maxLevels + 100 {
+		if err := g.add(t, identity.Principal{Org: "acme", Kind: identity.User, ID: fmt.Sprint(i)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if n := len(g.levels); n > maxLevels+16 {
+		t.Errorf("%d levels", n)
+	}
+}
+
+func TestReplaysDrain(t *testing.T) {
+	t.Parallel()
+	r, now := newReplays(), time.Unix(1000, 0)
+	user := func(i int) identity.Principal {
+		return identity.Principal{Org: "acme", Kind: identity.User, ID: fmt.Sprint(i)}
+	}
+	if wait := r.take(user(1), replayPerSender, now); wait != 0 {
+		t.Fatal(wait)
+	}
+	if wait := r.take(user(1), replayPerSender/2, now); wait != 30*time.Second {
+		t.Errorf("wait %s; want 30s", wait)
+	}
+	if wait := r.take(user(1), replayPerSender/2, now.Add(30*time.Second)); wait != 0 {
+		t.Errorf("wait %s after half a minute", wait)
+	}
+	// All of an org share its budget, and other orgs have theirs.
+	for i := range 4 {
+		if wait := r.take(user(i+2), replayPerSender, now.Add(time.Minute)); wait != 0 {
+			t.Fatalf("user %d waits %s", i+2, wait)
+		}
+	}
+	if wait := r.take(user(9), replayPerSender, now.Add(time.Minute)); wait <= 0 {
+		t.Error("the org's budget is not used up")
+	}
+	other := identity.Principal{Org: "other", Kind: identity.User, ID: "1"}
+	if wait := r.take(other, replayPerSender, now.Add(time.Minute)); wait != 0 {
+		t.Error(wait)
+	}
+	r.take(other, -replayPerSender, now.Add(time.Minute))
+	if wait := r.take(other, replayPerSender, now.Add(time.Minute)); wait != 0 {
+		t.Errorf("what is given back is not there: %s", wait)
+	}
+}
+
+// Counting an owner reads through live tasks of all: those that add little are not
+// counted, and never two at a time.
+func TestAGaugeCountsOnlyWhoAddsMuch(t *testing.T) {
+	t.Parallel()
+	var running, most, asked atomic.Int64
+	g := newTestGauge(&counted{}, 100, time.Now)
+	g.count = func(context.Context, identity.Principal, int64) (int64, error) {
+		asked.Add(1)
+		most.Store(max(most.Load(), running.Add(1)))
+		time.Sleep(time.Millisecond)
+		running.Add(-1)
+		return 0, nil
+	}
+	user := func(i int) identity.Principal {
+		return identity.Principal{Org: "acme", Kind: identity.User, ID: fmt.Sprint(i)}
+	}
+	for i := range 1000 {
+		for range 10 {
+			if err := g.add(t, user(i)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if n := asked.Load(); n != 0 {
+		t.Errorf("%d counts of senders that sent ten tasks each", n)
+	}
+	for i := range 20 {
+		if err := g.add(t, user(i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range 20 {
+		g.settled(user(i))
+	}
+	if asked.Load() != 20 || most.Load() != 1 {
+		t.Errorf("%d counts, up to %d at a time; want 20, one at a time", asked.Load(), most.Load())
+	}
+}
+
+func (g *gauge) estimate(owner identity.Principal) int64 {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	l := g.level(owner)
+	return l.counted + l.added + l.flying
+}
+
+func TestWhatIsBeingWrittenIsNotLostByACount(t *testing.T) {
+	t.Parallel()
+	ann := identity.Principal{Org: "acme", Kind: identity.User, ID: "ann"}
+	store := &counted{}
+	g := newTestGauge(store, 10, time.Now)
+	if err := g.add(t, ann); err != nil {
+		t.Fatal(err)
+	}
+	store.n.Add(1)
+	var writing []held
+	for range 9 {
+		h, err := g.take(t.Context(), ann)
+		if err != nil {
+			t.Fatal(err)
+		}
+		writing = append(writing, h)
+		g.settled(ann)
+	}
+	if n := store.asked.Load(); n == 0 {
+		t.Fatal("the store was not asked")
+	}
+	if _, err := g.take(t.Context(), ann); err == nil {
+		t.Error("one more than the limit was admitted beside nine that are being written")
+	}
+	for _, h := range writing[:4] {
+		h.settle(false) // refused by the store
+	}
+	for _, h := range writing[4:] {
+		h.settle(true)
+	}
+	if n := g.estimate(ann); n != 6 {
+		t.Errorf("the estimate is %d; want 6", n)
+	}
+}
+
+func TestARefusalLeavesNothingBehind(t *testing.T) {
+	t.Parallel()
+	ann, org := identity.Principal{Org: "acme", Kind: identity.User, ID: "ann"}, identity.Principal{Org: "home"}
+	full := &counted{}
+	full.n.Store(10)
+	q := quotas{stored: newTestGauge(&counted{}, 1000, time.Now), live: newTestGauge(full, 10, time.Now)}
+	c := Call{sender: ann, target: Target{Org: "home"}}
+	refused := 0
+	for range 30 {
+		if r, err := q.admit(t.Context(), &c, false); err != nil {
+			refused++
+		} else {
+			r.end(nil)
+		}
+		q.live.settled(ann)
+	}
+	if n := q.stored.estimate(org); refused == 0 || n != int64(30-refused) {
+		t.Errorf("%d of 30 were refused, and %d are estimated to be stored", refused, n)
+	}
+}
+
+// pushSetter runs the decision about a configuration as a store does.
+type pushSetter struct {
+	TaskWriter
+	TaskReader
+	set  task.PushSet
+	same bool // the configuration is there as it is
+	err  error
+}
+
+func (s *pushSetter) UpdateByKey(_ context.Context, _ task.Key, _ int64, decide Decision) (task.Change, error) {
+	for range 2 { // a write may be run again
+		c, err := decide(task.Current{Task: task.Task{State: task.InputRequired}})
+		if err == nil && !s.same {
+			err = c.PushGuard(s.set)
+		}
+		if err != nil {
+			return c, err
+		}
+	}
+	return task.Change{}, s.err
+}
+
+func TestOnlyNewPushConfigurationsCount(t *testing.T) {
+	t.Parallel()
+	ann := identity.Principal{Org: "acme", Kind: identity.User, ID: "ann"}
+	for name, c := range map[string]struct {
+		store pushSetter
+		want  int64
+	}{
+		"new":                   {pushSetter{set: task.PushSet{New: true}}, 1},
+		"changed":               {pushSetter{}, 0},
+		"the same":              {pushSetter{same: true}, 0},
+		"refused":               {pushSetter{set: task.PushSet{New: true}, err: errs.ErrNotFound}, 0},
+		"perhaps written":       {pushSetter{set: task.PushSet{New: true}, err: context.DeadlineExceeded}, 1},
+		"failed, not a new one": {pushSetter{err: context.DeadlineExceeded}, 0},
+	} {
+		s := &Tasks{board: &board{write: &c.store, now: time.Now}, replays: newReplays()}
+		s.quotas = &quotas{orgPushes: newTestGauge(&counted{}, 1000, time.Now), senderPushes: newTestGauge(&counted{}, 1000, time.Now)}
+		guard := s.newPushGuard(t.Context(), ann)
+		_, err := s.board.write.UpdateByKey(t.Context(), task.Key{}, 0, func(cur task.Current) (task.Change, error) {
+			return task.Change{PushGuard: guard.of(&cur.Task)}, nil
+		})
+		guard.end(err)
+		if mine, org := s.quotas.senderPushes.estimate(ann), s.quotas.orgPushes.estimate(identity.Principal{Org: "acme"}); mine != c.want || org != c.want {
+			t.Errorf("%s: %d and %d are counted; want %d", name, mine, org, c.want)
+		}
+	}
+}
+
+func (s *pushSetter) Insert(context.Context, task.Change, time.Duration) error {
+	return errs.New(errs.Conflict, "task.exists", "it exists")
+}
+
+func (s *pushSetter) ByUID(context.Context, string, string, task.Content) (task.Task, error) {
+	return task.Task{}, nil
+}
+
+// noStores are stores that must not be called.
+var noStores = Stores{Stock: struct{ Stock }{}, Pushes: struct{ PushStore }{}}
+
+func TestARepeatedSendCountsNothing(t *testing.T) {
+	t.Parallel()
+	ann := identity.Principal{Org: "acme", Kind: identity.User, ID: "ann"}
+	store, stores := &pushSetter{same: true}, noStores
+	stores.Write, stores.Read = store, store
+	s := New(Options{
+		Stores: stores, Now: time.Now, NewID: func(prefix string) string { return prefix + "1" },
+		Push:   PushOptions{URL: func(string) error { return nil }},
+		Quotas: task.Quotas{LiveTasks: 1000, StoredTasks: 1000, SenderPushes: 1000, OrgPushes: 1000},
+	})
+	_, err := s.send(t.Context(), Call{sender: ann, target: Target{ID: "bot", Org: "home"}}, SendRequest{
+		ID: "t-1", Message: task.Message{ID: "m-1", Role: task.RoleUser, Parts: []task.Part{{Kind: task.TextPart, Text: "hello"}}},
+		Push: &task.PushConfig{URL: "https://receiver.example/"},
+	}, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, n := range map[string]int64{
+		"live": s.quotas.live.estimate(ann), "stored": s.quotas.stored.estimate(identity.Principal{Org: "home"}),
+		"pushes": s.quotas.senderPushes.estimate(ann), "pushes of the org": s.quotas.orgPushes.estimate(identity.Principal{Org: "acme"}),
+	} {
+		if n != 0 {
+			t.Errorf("%s: %d are counted; want none", name, n)
+		}
+	}
+}

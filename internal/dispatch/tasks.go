@@ -1,0 +1,93 @@
+package dispatch
+
+import (
+	"context"
+	"time"
+
+	"github.com/parley-dev/parley/internal/budget"
+	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/task"
+)
+
+// Tasks is the side of those who send tasks, and of the admins of the agents' orgs.
+type Tasks struct {
+	board     *board
+	directory Directory
+	mailbox   Mailbox
+	pushes    PushStore
+	pushURL   func(rawURL string) error // nil: push notifications are off
+	presence  func(context.Context, task.AgentKey) (Presence, error)
+	quotas    *quotas
+	replays   *replays
+}
+
+// Get returns a task of the caller's. It may show more than was asked for.
+func (s *Tasks) Get(ctx context.Context, c Call, id string, l task.Content) (task.Task, error) {
+	if !task.ValidID(id) {
+		return task.Task{}, errs.ErrNotFound
+	}
+	c, err := s.Aim(ctx, c, id)
+	if err != nil {
+		return task.Task{}, err
+	}
+	k := c.key(id)
+	t, mark, ok := s.board.cache.Get(k)
+	if ok {
+		return t, budget.From(ctx).Take(ctx, t.Size)
+	}
+	t, err = load(ctx, l, func(l task.Content) (task.Task, error) { return s.board.read.ByKey(ctx, k, l) })
+	if err == nil && l.History && l.Artifacts && l.Clip == 0 && (s.board.bus == nil || t.State.Terminal()) {
+		s.board.cache.Put(k, t, mark)
+	}
+	return t, err
+}
+
+// Artifact returns one artifact of a task of the caller's, by its number in Task.Artifacts.
+func (s *Tasks) Artifact(ctx context.Context, c Call, id string, number int) (task.Artifact, error) {
+	if !task.ValidID(id) {
+		return task.Artifact{}, errs.ErrNotFound
+	}
+	c, err := s.Aim(ctx, c, id)
+	if err != nil {
+		return task.Artifact{}, err
+	}
+	t, err := s.board.read.ByKey(ctx, c.key(id), task.Content{})
+	if err != nil {
+		return task.Artifact{}, err
+	}
+	return s.board.loadArtifact(ctx, t.Org, t.UID, number)
+}
+
+// Cancel ends a task of the caller's and returns as much of it as was asked for.
+func (s *Tasks) Cancel(ctx context.Context, c Call, id string, l task.Content) (task.Task, error) {
+	if !task.ValidID(id) {
+		return task.Task{}, errs.ErrNotFound
+	}
+	c, err := s.Aim(ctx, c, id)
+	if err != nil {
+		return task.Task{}, err
+	}
+	now := s.board.now()
+	change, err := s.board.write.UpdateByKey(ctx, c.key(id), 0, canceledAt(now))
+	if err != nil {
+		return task.Task{}, err
+	}
+	s.board.publish(change)
+	return s.board.loadStored(ctx, &change.Task, l)
+}
+
+func canceledAt(now time.Time) Decision {
+	return func(cur task.Current) (task.Change, error) { return task.DecideCancel(cur.Task, now) }
+}
+
+// Expected reports whether a task that is sent now can be expected to be worked on
+// soon. A caller that would wait for one that nobody works on is better told at
+// once that it waits in the queue.
+func (s *Tasks) Expected(ctx context.Context, c Call) bool {
+	agent := c.target.Key()
+	if s.board.hosts.get(agent) != nil || s.board.desk.waits(agent) > 0 {
+		return true
+	}
+	p, err := s.presence(ctx, agent)
+	return err != nil || p != Offline
+}

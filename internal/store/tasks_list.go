@@ -1,0 +1,141 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/parley-dev/parley/internal/dispatch"
+	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/task"
+)
+
+// List implements dispatch.TaskReader.
+func (ts Tasks) List(ctx context.Context, f dispatch.Filter) ([]task.Task, error) {
+	where, args := []string{"org_id = $1"}, []any{f.Org}
+	add := func(condition string, value any) {
+		args = append(args, value)
+		where = append(where, fmt.Sprintf(condition, len(args)))
+	}
+	if f.Agent != "" {
+		add("agent_id = $%d", f.Agent)
+	}
+	if f.Sender != nil {
+		add("sender_org = $%d", f.Sender.Org)
+		add("sender = $%d", f.Sender.Ref())
+	}
+	if f.State != "" {
+		add("state = $%d", string(f.State))
+	}
+	if f.ContextID != "" {
+		add("context_id = $%d", f.ContextID)
+	}
+	if f.FollowupID != "" {
+		add("followup_id = $%d", f.FollowupID)
+	}
+	if f.Before != "" {
+		add("uid < $%d", f.Before)
+	}
+	// No index holds the filters in the order of the list: a rare match is found by
+	// walking the tasks of the org.
+	large, filtered := false, f.Agent != "" || f.Sender != nil || f.State != "" || f.ContextID != "" || f.FollowupID != ""
+	if filtered {
+		var err error
+		if large, err = ts.large(ctx, `tasks WHERE org_id = $1`, f.Org); err != nil {
+			return nil, err
+		}
+	}
+	args = append(args, f.Limit)
+	out := []task.Task{}
+	err := ts.slowIf(ctx, large, f.Org, func(ctx context.Context, r reader) error {
+		return each(ctx, r, func(r rows) error {
+			cur, err := ts.scanTask(r)
+			out = append(out, cur.Task)
+			return err
+		}, fmt.Sprintf(`SELECT %s, 0 FROM tasks WHERE %s ORDER BY uid DESC LIMIT $%d`, taskColumns, strings.Join(where, " AND "), len(args)), args...)
+	})
+	return out, err
+}
+
+// Own implements dispatch.TaskReader.
+func (ts Tasks) Own(ctx context.Context, f dispatch.OwnFilter) (dispatch.OwnRows, error) {
+	where := []string{"sender_org = $1", "sender = $2", "agent_id = $3"}
+	args := []any{f.Sender.Org, f.Sender.Ref(), f.Agent}
+	add := func(condition string, values ...any) {
+		marks := make([]any, len(values))
+		for i, v := range values {
+			args = append(args, v)
+			marks[i] = len(args)
+		}
+		where = append(where, fmt.Sprintf(condition, marks...))
+	}
+	if f.HiddenOrg == "" {
+		add("tasks.org_id = $%d", f.Org)
+	} else {
+		add("tasks.org_id IN ($%d, $%d)", f.Org, f.HiddenOrg)
+	}
+	if f.State != "" {
+		add("state = $%d", string(f.State))
+	}
+	if f.ContextID != "" {
+		add("context_id = $%d", f.ContextID)
+	}
+	if !f.UpdatedAfter.IsZero() {
+		add("updated_at >= $%d", f.UpdatedAfter.Add(time.Microsecond-1).UnixMicro()) // rounded up: rows have microseconds
+	}
+	rows := dispatch.OwnRows{Tasks: []task.Task{}}
+	large, err := ts.large(ctx, `tasks WHERE sender_org = $1 AND sender = $2 AND agent_id = $3`, args[:3]...)
+	if err != nil {
+		return rows, err
+	}
+	err = ts.slowIf(ctx, large, f.Sender.Org, func(ctx context.Context, r reader) error {
+		if _, err := one(ctx, r, []any{&rows.Total}, `SELECT count(*) FROM tasks WHERE `+strings.Join(where, " AND "), args...); err != nil {
+			return err
+		}
+		if f.Before != nil {
+			add("(updated_at, tasks.uid) < ($%d, $%d)", micros(f.Before.UpdatedAt), f.Before.UID)
+		}
+		which := fmt.Sprintf(`%s ORDER BY updated_at DESC, tasks.uid DESC LIMIT %d`, strings.Join(where, " AND "), f.Limit+1)
+		return ts.ownPage(ctx, r, f, &rows, which, args...)
+	})
+	return rows, err
+}
+
+// ownPage reads the tasks of a page with their status.
+func (ts Tasks) ownPage(ctx context.Context, r reader, f dispatch.OwnFilter, out *dispatch.OwnRows, which string, args ...any) error {
+	unknown := []int(nil)
+	err := each(ctx, r, func(r rows) error {
+		var row logRow
+		cur, err := ts.scanTask(r, &row.seq, &row.at, &row.data)
+		if err != nil {
+			return err
+		}
+		size := out.Size + int64(len(row.data))
+		if n := len(out.Tasks); n == f.Limit || n > 0 && f.Bytes > 0 && size > f.Bytes {
+			out.More = true
+			return errEnough
+		}
+		out.Size = size
+		if t := &cur.Task; t.StatusSeq == 0 {
+			unknown = append(unknown, len(out.Tasks))
+		} else if err := fold(t, &row, task.Content{}); err != nil {
+			return err
+		}
+		out.Tasks = append(out.Tasks, cur.Task)
+		return nil
+	}, selectStatus+which, args...)
+	if err != nil && !errors.Is(err, errEnough) {
+		return err
+	}
+	for _, i := range unknown { // written by a version that did not note where the status is
+		t := &out.Tasks[i]
+		whole, err := ts.ByUID(ctx, t.Org, t.UID, task.Content{})
+		if err != nil && errs.KindOf(err) != errs.NotFound {
+			return err
+		}
+		t.Message, t.Reply = whole.Message, whole.Reply
+	}
+	return nil
+}

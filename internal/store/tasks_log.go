@@ -1,0 +1,292 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/task"
+)
+
+// storedEvent is an event in the log: without its number and time, which are the
+// row's, and with its kind.
+type storedEvent struct {
+	K task.EventKind
+	task.Event
+}
+
+// logRow is one row of a task's log: the events of one write or, if they are large,
+// one event.
+type logRow struct {
+	seq, at int64 // of the last event
+	data    string
+}
+
+// wideRow is from how many bytes on every event gets a row of its own. A reader that
+// wants a task's status must not have to read an artifact.
+const wideRow = 16 << 10
+
+// encodeEvents makes the rows of one write.
+func encodeEvents(events []task.Event) ([]logRow, error) {
+	if len(events) == 0 {
+		return nil, nil
+	}
+	whole, err := encodeRow(events)
+	if err != nil || len(whole.data) < wideRow || len(events) == 1 {
+		return []logRow{whole}, err
+	}
+	rows := make([]logRow, len(events))
+	for i := range events {
+		if rows[i], err = encodeRow(events[i : i+1]); err != nil {
+			return nil, err
+		}
+	}
+	return rows, nil
+}
+
+// wideRows reports whether the rows hold much text.
+func wideRows(rows []logRow) bool { return sizeOf(rows) >= wideRow }
+
+// wideWrite is from how many bytes on a write is a wide one; see queue.
+const wideWrite = 128 << 10
+
+func sizeOf(rows []logRow) (n int64) {
+	for i := range rows {
+		n += int64(len(rows[i].data))
+	}
+	return n
+}
+
+func encodeRow(events []task.Event) (logRow, error) {
+	out := make([]storedEvent, len(events))
+	for i := range events {
+		out[i] = storedEvent{events[i].Kind, events[i]}
+	}
+	data, err := marshal(out, events)
+	if err != nil {
+		return logRow{}, fmt.Errorf("encode events: %w", err)
+	}
+	last := &events[len(events)-1]
+	return logRow{last.Seq, micros(last.At), string(data)}, nil
+}
+
+// marshal encodes the events of a row. json.Marshal, which is the faster way, makes six
+// bytes of "<", which is too much for large events.
+func marshal(stored []storedEvent, events []task.Event) ([]byte, error) {
+	size := int64(0)
+	for i := range events {
+		size += events[i].Size()
+	}
+	if size < wideRow {
+		return json.Marshal(stored)
+	}
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(stored)
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
+}
+
+// decode is the inverse of encodeRow.
+func (r *logRow) decode() ([]task.Event, error) {
+	var stored []storedEvent
+	if err := jsonv2.Unmarshal([]byte(r.data), &stored, jsontext.AllowDuplicateNames(true)); err != nil {
+		return nil, fmt.Errorf("decode events: %w", err)
+	}
+	out := make([]task.Event, len(stored))
+	for i := range stored {
+		out[i] = stored[i].Event
+		out[i].Seq, out[i].At, out[i].Kind = r.seq-int64(len(stored)-1-i), fromMicros(r.at), stored[i].K
+	}
+	return out, nil
+}
+
+func (x *tx) insertEvents(t *task.Task, rows []logRow) {
+	for _, r := range rows {
+		x.exec(`INSERT INTO task_events (org_id, uid, seq, at, data) VALUES ($1, $2, $3, $4, $5)`, t.Org, t.UID, r.seq, r.at, r.data)
+	}
+}
+
+// ByKey implements dispatch.TaskReader.
+func (ts Tasks) ByKey(ctx context.Context, k task.Key, l task.Content) (task.Task, error) {
+	return ts.load(ctx, l, keyCondition, k.Org, k.Agent, k.Sender.Org, k.Sender.Ref(), k.ID)
+}
+
+// ByUID implements dispatch.TaskReader.
+func (ts Tasks) ByUID(ctx context.Context, org, uid string, l task.Content) (task.Task, error) {
+	return ts.load(ctx, l, `tasks.org_id = $1 AND tasks.uid = $2`, org, uid)
+}
+
+// Each query reads a task and its log, so that both are of one moment.
+const (
+	selectWhole = `SELECT ` + taskColumns + `, 0, e.seq, e.at, e.data
+		FROM tasks JOIN task_events e ON e.org_id = tasks.org_id AND e.uid = tasks.uid WHERE `
+	// selectStatus reads the one row of the log that has the current status.
+	selectStatus = `SELECT ` + taskColumns + `, 0, e.seq, e.at, e.data
+		FROM tasks JOIN task_events e ON e.org_id = tasks.org_id AND e.uid = tasks.uid AND e.seq = (
+			SELECT min(f.seq) FROM task_events f WHERE f.org_id = tasks.org_id AND f.uid = tasks.uid AND f.seq >= tasks.status_seq)
+		WHERE `
+)
+
+func (ts Tasks) load(ctx context.Context, l task.Content, where string, args ...any) (task.Task, error) {
+	if !l.History && !l.Artifacts {
+		t, err := ts.read(ctx, l, selectStatus+where, args...)
+		if err != nil || t.StatusSeq > 0 {
+			return t, err
+		}
+	}
+	if l.Sparse && !l.History {
+		// Rows of earlier versions do not say where the status is: all of them are read.
+		where += ` AND (tasks.status_seq = 0 OR ` + ts.d.contains("e.data", artifactMark) + ` OR e.seq = (
+			SELECT min(f.seq) FROM task_events f WHERE f.org_id = tasks.org_id AND f.uid = tasks.uid AND f.seq >= tasks.status_seq))`
+	}
+	return ts.read(ctx, l, selectWhole+where+` ORDER BY e.seq`, args...)
+}
+
+func (ts Tasks) read(ctx context.Context, l task.Content, query string, args ...any) (task.Task, error) {
+	var t task.Task
+	found := false
+	err := each(ctx, ts.eng, func(r rows) error {
+		var row logRow
+		cur, err := ts.scanTask(r, &row.seq, &row.at, &row.data)
+		if err != nil {
+			return err
+		}
+		if !found {
+			found, t = true, cur.Task
+			if l.Admit != nil {
+				if err := l.Admit(t); err != nil {
+					return err
+				}
+			}
+		}
+		return fold(&t, &row, l)
+	}, query, args...)
+	if err == nil && !found {
+		err = errs.ErrNotFound
+	}
+	return t, err
+}
+
+// fold adds the events of a row to a task that was read from its own row, as far as
+// they are asked for.
+func fold(t *task.Task, row *logRow, l task.Content) error {
+	events, err := row.decode()
+	seq, status, updated := t.Seq, t.StatusSeq, t.UpdatedAt
+	for i := range events {
+		if l.Clip > 0 && events[i].Artifact != nil {
+			events[i].Artifact.Clip(l.Clip)
+		}
+		t.Apply(&events[i])
+		if !l.History {
+			t.History = nil
+		}
+		if !l.Artifacts {
+			t.Artifacts = nil
+		}
+	}
+	t.Seq, t.StatusSeq, t.UpdatedAt = seq, status, updated
+	return err
+}
+
+// Row implements dispatch.TaskReader.
+func (ts Tasks) Row(ctx context.Context, org, uid string) (task.Task, error) {
+	var cur task.Current
+	found := false
+	err := each(ctx, ts.eng, func(r rows) (err error) {
+		found = true
+		cur, err = ts.scanTask(r)
+		return err
+	}, `SELECT `+taskColumns+`, 0 FROM tasks WHERE org_id = $1 AND uid = $2`, org, uid)
+	if err == nil && !found {
+		err = errs.ErrNotFound
+	}
+	return cur.Task, err
+}
+
+// Events implements stream.Log.
+func (ts Tasks) Events(ctx context.Context, org, uid string, after int64, most int) ([]task.Event, error) {
+	var out []task.Event
+	size := 0
+	err := each(ctx, ts.eng, func(r rows) error {
+		var row logRow
+		if err := r.Scan(&row.seq, &row.at, &row.data); err != nil {
+			return err
+		}
+		if len(out) >= most || len(out) > 0 && size+len(row.data) > pageBytes {
+			return errEnough
+		}
+		size += len(row.data)
+		events, err := row.decode()
+		for _, e := range events {
+			if e.Seq > after && len(out) < most {
+				out = append(out, e)
+			}
+		}
+		return err
+	}, ts.d.within(`seq, at, data`, `SELECT seq, at, data FROM task_events WHERE org_id = $1 AND uid = $2 AND seq > $3 ORDER BY seq LIMIT $4`,
+		"seq", pageBytes), org, uid, after, most)
+	if errors.Is(err, errEnough) {
+		err = nil
+	}
+	return out, err
+}
+
+// EventsSize implements stream.Log.
+func (ts Tasks) EventsSize(ctx context.Context, org, uid string, after int64, most int) (int64, error) {
+	size := int64(0)
+	err := each(ctx, ts.eng, func(r rows) error {
+		var n int64
+		if err := r.Scan(&n); err != nil {
+			return err
+		}
+		if size > 0 && size+n > pageBytes {
+			return errEnough
+		}
+		size += n
+		return nil
+	}, `SELECT octet_length(data) FROM task_events WHERE org_id = $1 AND uid = $2 AND seq > $3 ORDER BY seq`+fmt.Sprintf(` LIMIT %d`, most), org, uid, after)
+	if errors.Is(err, errEnough) {
+		err = nil
+	}
+	return size, err
+}
+
+// Seqs implements stream.Log.
+func (ts Tasks) Seqs(ctx context.Context, refs []task.Ref) (map[task.Ref]int64, error) {
+	out := make(map[task.Ref]int64, len(refs))
+	byOrg := map[string][]any{}
+	for _, r := range refs {
+		byOrg[r.Org] = append(byOrg[r.Org], r.UID)
+	}
+	for org, uids := range byOrg {
+		marks := make([]string, len(uids))
+		for i := range uids {
+			marks[i] = fmt.Sprintf("$%d", i+2)
+		}
+		err := each(ctx, ts.eng, func(r rows) error {
+			ref := task.Ref{Org: org}
+			var seq int64
+			err := r.Scan(&ref.UID, &seq)
+			out[ref] = seq
+			return err
+		}, `SELECT uid, seq FROM tasks WHERE org_id = $1 AND uid IN (`+strings.Join(marks, ", ")+`)`, append([]any{org}, uids...)...)
+		if err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// pageBytes is how much of a log is read at once, unless one event is larger. A
+// reader that stalls must not hold, nor have decoded, what it never takes.
+const pageBytes = 64 << 10
+
+var errEnough = errors.New("enough rows were read")

@@ -1,0 +1,90 @@
+package store
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/parley-dev/parley/internal/dispatch"
+	"github.com/parley-dev/parley/internal/task"
+)
+
+// Claim implements dispatch.Queue.
+func (ts Tasks) Claim(
+	ctx context.Context, org, agent string, b dispatch.Batch, decide dispatch.Decision,
+) ([]task.Change, error) {
+	// Most look-ups find nothing. They need not wait for the writer.
+	waiting := false
+	if err := each(ctx, ts.eng, func(rows) error { waiting = true; return nil },
+		`SELECT 1 FROM tasks`+ts.d.queue+` WHERE org_id = $1 AND agent_id = $2 AND queued = 1 LIMIT 1`, org, agent); err != nil || !waiting {
+		return nil, err
+	}
+	return ts.updateMany(ctx, b.Bytes, decide,
+		ts.d.queue+fmt.Sprintf(` WHERE org_id = $1 AND agent_id = $2 AND queued = 1 ORDER BY uid LIMIT %d`, b.Most), org, agent)
+}
+
+// Expire implements dispatch.Queue. Leases that end further ahead than any can
+// were made before the clock was set back.
+func (ts Tasks) Expire(ctx context.Context, most int, decide dispatch.Decision) ([]task.Change, error) {
+	now := ts.d.clockNow(ts.now)
+	var out []task.Change
+	for _, over := range []string{
+		` WHERE lease_expires > 0 AND lease_expires <= ` + now.sql,
+		fmt.Sprintf(` WHERE lease_expires > 0 AND lease_expires > %s + %d`, now.sql, task.MaxAhead.Microseconds()),
+	} {
+		found := false
+		if err := each(ctx, ts.eng, func(rows) error { found = true; return nil },
+			`SELECT 1 FROM tasks`+over+` LIMIT 1`, now.args...); err != nil {
+			return out, err
+		}
+		if !found {
+			continue
+		}
+		changes, err := ts.updateMany(ctx, 0, decide, over+fmt.Sprintf(` ORDER BY lease_expires LIMIT %d`, most), now.args...)
+		if out = append(out, changes...); err != nil {
+			return out, err
+		}
+	}
+	return out, nil
+}
+
+// LeasesOf implements dispatch.Queue.
+func (ts Tasks) LeasesOf(ctx context.Context, workerPrefix string, most int, decide dispatch.Decision) ([]task.Change, error) {
+	return ts.updateMany(ctx, 0, decide, ` WHERE lease_expires > 0 AND substr(lease_worker, 1, length($1)) = $1 ORDER BY lease_expires LIMIT $2`,
+		workerPrefix, most)
+}
+
+// updateMany runs a decision on several rows; rows that another node is at are
+// passed over. It stops before a row with which the tasks would hold more than the
+// given bytes; 0: no bound.
+func (ts Tasks) updateMany(
+	ctx context.Context, bytes int64, decide dispatch.Decision, which string, args ...any,
+) ([]task.Change, error) {
+	var out []task.Change
+	err := ts.eng.write(ctx, func(x *tx) error {
+		out = nil
+		var found []task.Current
+		err := each(ctx, x, func(r rows) error {
+			cur, err := ts.scanTask(r)
+			found = append(found, cur)
+			return err
+		}, `SELECT `+taskColumns+`, `+x.d.clock+` FROM tasks`+which+x.d.skipLocked, args...)
+		if err != nil {
+			return err
+		}
+		size := int64(0)
+		for i, cur := range found {
+			if size += cur.Task.Size; bytes > 0 && size > bytes && i > 0 {
+				break
+			}
+			c, err := x.applyTask(ctx, cur, encoded(decide))
+			if err != nil {
+				return err
+			}
+			if len(c.Events) > 0 {
+				out = append(out, c)
+			}
+		}
+		return nil
+	})
+	return out, err
+}

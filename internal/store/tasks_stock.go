@@ -1,0 +1,91 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/parley-dev/parley/internal/identity"
+)
+
+// CountLive implements dispatch.Stock. A task that is not over waits, is leased, or
+// asks for input or for an authorization. The indexes of the first two are not sorted by sender, because every
+// send and claim would pay for it, so a count reads the live tasks of all senders. It is
+// rare, and a slow read, so that it takes no connection from anyone.
+func (ts Tasks) CountLive(ctx context.Context, sender identity.Principal, most int64) (int64, error) {
+	total := 0
+	err := ts.slow(ctx, sender.Org, func(ctx context.Context, r reader) error {
+		total = 0
+		for _, which := range []string{
+			`tasks` + ts.d.queue + ` WHERE queued = 1`,
+			`tasks` + ts.d.by("tasks_leases") + ` WHERE lease_expires > 0`,
+			`tasks` + ts.d.by("tasks_asking") + ` WHERE state IN ('input-required', 'auth-required')`,
+		} {
+			n, err := countUpTo(ctx, r, int(most)-total, which+` AND sender_org = $1 AND sender = $2`, sender.Org, sender.Ref())
+			if total += n; err != nil || total >= int(most) {
+				return err
+			}
+		}
+		return nil
+	})
+	return int64(total), err
+}
+
+// Count implements dispatch.Stock. The limit on stored tasks is large, so this is a
+// slow read.
+func (ts Tasks) Count(ctx context.Context, org string, most int64) (int64, error) {
+	n := 0
+	err := ts.slow(ctx, org, func(ctx context.Context, r reader) (err error) {
+		n, err = countUpTo(ctx, r, int(most), `tasks WHERE org_id = $1`, org)
+		return err
+	})
+	return int64(n), err
+}
+
+// Sweep implements dispatch.Stock. Ids are sortable by time of creation, so each
+// org's oldest come first.
+func (ts Tasks) Sweep(ctx context.Context, endedBefore time.Time, most int) (int, error) {
+	var orgs []string
+	if err := each(ctx, ts.eng, func(r rows) error {
+		var id string
+		err := r.Scan(&id)
+		orgs = append(orgs, id)
+		return err
+	}, `SELECT id FROM orgs ORDER BY id`); err != nil {
+		return 0, err
+	}
+	n := 0
+	for _, org := range orgs {
+		if n >= most {
+			break
+		}
+		m, err := ts.sweepOrg(ctx, org, endedBefore, most-n)
+		n += m
+		if err != nil {
+			return n, err
+		}
+	}
+	return n, nil
+}
+
+func (ts Tasks) sweepOrg(ctx context.Context, org string, endedBefore time.Time, most int) (int, error) {
+	n := 0
+	err := ts.eng.write(ctx, func(x *tx) error {
+		n = 0
+		return each(ctx, x, func(r rows) error {
+			var uid string
+			var push int64
+			if err := r.Scan(&uid, &push); err != nil {
+				return err
+			}
+			n++
+			x.exec(`DELETE FROM task_events WHERE org_id = $1 AND uid = $2`, org, uid)
+			x.exec(`DELETE FROM tasks WHERE org_id = $1 AND uid = $2`, org, uid)
+			if push != 0 {
+				x.exec(`DELETE FROM push_configs WHERE org_id = $1 AND uid = $2`, org, uid)
+			}
+			return nil
+		}, `SELECT uid, push FROM tasks WHERE org_id = $1 AND updated_at < $2 AND created_at < $2
+			AND state IN ('completed', 'failed', 'canceled', 'rejected') ORDER BY uid LIMIT $3`, org, micros(endedBefore), most)
+	})
+	return n, err
+}
