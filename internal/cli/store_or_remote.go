@@ -2,14 +2,13 @@ package cli
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
-	"net/http"
 	"net/url"
 
 	"github.com/alecthomas/kong"
 
 	"github.com/parley-dev/parley/internal/config"
+	"github.com/parley-dev/parley/sdk/client"
 )
 
 // EitherFlags are part of a command that works on the store itself, or through a
@@ -21,7 +20,7 @@ type EitherFlags struct {
 }
 
 // remote returns the client of the server that was named, or nil if the store is meant.
-func (f *EitherFlags) remote(e *env, k *kong.Context, org string) (*client, error) {
+func (f *EitherFlags) remote(e *env, k *kong.Context, org string) (*remote, error) {
 	if f.Server == "" || !config.MoreExplicit(k, "server", "data", "database") {
 		if config.OnCommandLine(k, "server") {
 			return nil, usage("--server and --data or --database exclude each other: give one of them")
@@ -32,46 +31,46 @@ func (f *EitherFlags) remote(e *env, k *kong.Context, org string) (*client, erro
 }
 
 // pages prints one page of a list that has cursors, and how to go on.
-func (e *env) pages(t *table, none string, next *string) error {
+func (e *env) pages(t *table, none, next string) error {
 	if len(t.rows) == 0 {
 		_, err := fmt.Fprintln(e.stdout, none)
 		return err
 	}
 	p := e.palette()
-	if err := t.write(e.stdout, p); err != nil || next == nil {
+	if err := t.write(e.stdout, p); err != nil || next == "" {
 		return err
 	}
-	_, err := fmt.Fprintln(e.stdout, p.dim("more with --cursor "+cleanLine(*next)))
+	_, err := fmt.Fprintln(e.stdout, p.dim("more with --cursor "+cleanLine(next)))
 	return err
 }
 
 // all reads every page of a list, whose records stand under name: as they came, and
 // each decoded for row.
-func all[T any](e *env, cl *client, name string, query url.Values, row func(*T)) ([]json.RawMessage, error) {
-	query.Set("limit", "200")
+func all[T any](name string, list func(...client.Option) (*client.Page[T], error), row func(*T)) ([]json.RawMessage, error) {
+	query := url.Values{"limit": {"200"}}
 	out := []json.RawMessage{}
 	for {
-		var page map[string]json.RawMessage
-		if _, err := cl.into(e.ctx, call{method: http.MethodGet, path: "/" + name, query: query}, &page); err != nil {
+		var res client.Response
+		page, err := list(client.WithQuery(query), client.WithResponse(&res))
+		if err != nil {
+			return nil, explain(err)
+		}
+		var raw map[string]json.RawMessage
+		var records []json.RawMessage
+		if err := json.Unmarshal(res.Body, &raw); err != nil {
 			return nil, err
 		}
-		var records []json.RawMessage
-		var next *string
-		if err := errors.Join(json.Unmarshal(page[name], &records), json.Unmarshal(page["next_cursor"], &next)); err != nil {
-			return nil, badForm(err)
-		}
-		for _, raw := range records {
-			r := new(T)
-			if err := json.Unmarshal(raw, r); err != nil {
-				return nil, badForm(err)
-			}
-			row(r)
+		if err := json.Unmarshal(raw[name], &records); err != nil {
+			return nil, err
 		}
 		out = append(out, records...)
-		if next == nil {
+		for i := range page.Items {
+			row(&page.Items[i])
+		}
+		if page.Next == "" {
 			return out, nil
 		}
-		query.Set("cursor", *next)
+		query.Set("cursor", page.Next)
 	}
 }
 

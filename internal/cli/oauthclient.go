@@ -2,10 +2,9 @@ package cli
 
 import (
 	"fmt"
-	"net/http"
-	"net/url"
 	"strings"
-	"time"
+
+	"github.com/parley-dev/parley/sdk/client"
 )
 
 type clientCmd struct {
@@ -28,22 +27,6 @@ func (clientCmd) Help() string {
 	)
 }
 
-// clientRecord is what this program reads of a client.
-type clientRecord struct {
-	ID           string    `json:"id"`
-	Secret       *string   `json:"secret"`
-	Name         string    `json:"name"`
-	RedirectURIs []string  `json:"redirect_uris"`
-	Scopes       []string  `json:"scopes"`
-	Method       string    `json:"method"`
-	CreatedAt    time.Time `json:"created_at"`
-	CreatedBy    string    `json:"created_by"`
-
-	OldSecretExpiresAt *time.Time `json:"old_secret_expires_at"`
-}
-
-func clientPath(id string) string { return "/clients/" + url.PathEscape(id) }
-
 type clientCreateCmd struct {
 	serverFlags  `embed:""`
 	Name         string   `arg:"" help:"What people read when they are asked."`
@@ -61,24 +44,22 @@ func (clientCreateCmd) Help() string {
 }
 
 func (c *clientCreateCmd) Run(e *env) error {
-	fields := map[string]any{"name": c.Name, "redirect_uris": c.Redirect}
-	if len(c.Scope) > 0 {
-		fields["scopes"] = c.Scope
-	}
+	creation := client.OAuthClientCreation{Name: c.Name, RedirectURIs: c.Redirect, Scopes: c.Scope}
 	if c.Confidential {
-		fields["method"] = "client_secret_basic"
+		creation.Method = "client_secret_basic"
 	}
-	var made clientRecord
-	// It is sent once: whether it was carried out cannot be told from a lost answer.
-	if done, err := c.ask(e, call{method: http.MethodPost, path: "/clients", send: fields}, &made); done {
+	made, done, err := ask(e, &c.serverFlags, func(api *client.Client, raw client.Option) (*client.OAuthClient, error) {
+		return api.OAuthClients.Create(e.ctx, creation, raw)
+	})
+	if done {
 		return err
 	}
 	fmt.Fprintf(e.stderr, "registered %s in org %s; it may ask for %s\n", cleanLine(made.Name), cleanLine(c.Org), cleanLine(strings.Join(made.Scopes, " ")))
 	lines := cleanLine(made.ID) + "\n"
-	if made.Secret != nil {
-		lines += cleanLine(*made.Secret) + "\n"
+	if made.Secret != "" {
+		lines += cleanLine(made.Secret) + "\n"
 	}
-	_, err := e.stdout.Write([]byte(lines))
+	_, err = e.stdout.Write([]byte(lines))
 	return err
 }
 
@@ -98,7 +79,10 @@ func (c *clientListCmd) Run(e *env) error {
 		return err
 	}
 	t := table{head: []string{"ID", "NAME", "SECRET", "CREATED (UTC)", "BY", "SCOPES"}}
-	list, err := all(e, cl, "clients", url.Values{}, func(r *clientRecord) {
+	page := func(opts ...client.Option) (*client.Page[client.OAuthClient], error) {
+		return cl.OAuthClients.List(e.ctx, client.CursorParams{}, opts...)
+	}
+	list, err := all("clients", page, func(r *client.OAuthClient) {
 		t.add(r.ID, r.Name, yes(r.Method != "none"), when(r.CreatedAt), r.CreatedBy, strings.Join(r.Scopes, " "))
 	})
 	if err != nil {
@@ -121,13 +105,15 @@ func (clientShowCmd) Help() string {
 }
 
 func (c *clientShowCmd) Run(e *env) error {
-	return c.showClient(e, call{method: http.MethodGet, path: clientPath(c.ID)})
+	return c.showClient(e, func(api *client.Client, raw client.Option) (*client.OAuthClient, error) {
+		return api.OAuthClients.Get(e.ctx, c.ID, raw)
+	})
 }
 
-// showClient sends a call that answers with a client, and prints it.
-func (f *serverFlags) showClient(e *env, q call) error {
-	var r clientRecord
-	if done, err := f.ask(e, q, &r); done {
+// showClient makes a call that returns a client, and prints it.
+func (f *serverFlags) showClient(e *env, do func(*client.Client, client.Option) (*client.OAuthClient, error)) error {
+	r, done, err := ask(e, f, do)
+	if done {
 		return err
 	}
 	rec := record{p: e.palette()}
@@ -136,11 +122,11 @@ func (f *serverFlags) showClient(e *env, q call) error {
 	rec.field("scopes", cleanLine(strings.Join(r.Scopes, " ")))
 	rec.field("redirects", cleanLine(strings.Join(r.RedirectURIs, " ")))
 	rec.field("method", cleanLine(r.Method))
-	if r.OldSecretExpiresAt != nil {
-		rec.field("old secret", "until "+when(*r.OldSecretExpiresAt)+" UTC")
+	if !r.OldSecretExpiresAt.IsZero() {
+		rec.field("old secret", "until "+when(r.OldSecretExpiresAt)+" UTC")
 	}
 	rec.field("created", when(r.CreatedAt)+" UTC by "+cleanLine(r.CreatedBy))
-	_, err := e.stdout.Write([]byte(rec.b.String()))
+	_, err = e.stdout.Write([]byte(rec.b.String()))
 	return err
 }
 
@@ -155,10 +141,12 @@ func (clientDeleteCmd) Help() string {
 }
 
 func (c *clientDeleteCmd) Run(e *env) error {
-	var r clientRecord
-	if done, err := c.ask(e, call{method: http.MethodDelete, path: clientPath(c.ID)}, &r); done {
+	r, done, err := ask(e, &c.serverFlags, func(api *client.Client, raw client.Option) (*client.OAuthClient, error) {
+		return api.OAuthClients.Delete(e.ctx, c.ID, raw)
+	})
+	if done {
 		return err
 	}
-	_, err := fmt.Fprintf(e.stdout, "deleted %s\n", cleanLine(r.ID))
+	_, err = fmt.Fprintf(e.stdout, "deleted %s\n", cleanLine(r.ID))
 	return err
 }

@@ -1,10 +1,10 @@
-// Package login is how the command line acts for a person: it signs in at a server
+// Package clilogin is how the command line acts for a person: it signs in at a server
 // by OAuth 2.1, keeps what it was given in a file of the person's own, and renews it.
 //
 // It is a client like any other: it finds the server's endpoints by its documents
 // and knows nothing of how they work. Several processes share one file. A refresh
 // token works once, so they take turns under a lock.
-package login
+package clilogin
 
 import (
 	"context"

@@ -2,8 +2,9 @@ package cli
 
 import (
 	"fmt"
-	"net/http"
 	"time"
+
+	"github.com/parley-dev/parley/sdk/client"
 )
 
 type clientUpdateCmd struct {
@@ -24,20 +25,19 @@ func (clientUpdateCmd) Help() string {
 }
 
 func (c *clientUpdateCmd) Run(e *env) error {
-	fields := map[string]any{}
-	if c.Name != nil {
-		fields["name"] = *c.Name
-	}
-	if c.Redirect != nil {
-		fields["redirect_uris"] = c.Redirect
-	}
-	if c.Scope != nil {
-		fields["scopes"] = c.Scope
-	}
-	if len(fields) == 0 {
+	if c.Name == nil && c.Redirect == nil && c.Scope == nil {
 		return usage("nothing to change; give at least one of --name, --redirect and --scope")
 	}
-	return c.showClient(e, call{method: http.MethodPatch, path: clientPath(c.ID), send: fields, once: newOnce()})
+	change := client.OAuthClientPatch{Name: c.Name}
+	if c.Redirect != nil {
+		change.RedirectURIs = &c.Redirect
+	}
+	if c.Scope != nil {
+		change.Scopes = &c.Scope
+	}
+	return c.showClient(e, func(api *client.Client, raw client.Option) (*client.OAuthClient, error) {
+		return api.OAuthClients.Update(e.ctx, c.ID, change, raw)
+	})
 }
 
 type clientRotateCmd struct {
@@ -54,21 +54,17 @@ func (clientRotateCmd) Help() string {
 }
 
 func (c *clientRotateCmd) Run(e *env) error {
-	var r clientRecord
-	// It is sent once: whether it was carried out cannot be told from a lost answer.
-	send := map[string]any{"overlap_seconds": int(c.Overlap / time.Second)}
-	if done, err := c.ask(e, call{method: http.MethodPost, path: clientPath(c.ID) + "/rotate", send: send}, &r); done {
+	r, done, err := ask(e, &c.serverFlags, func(api *client.Client, raw client.Option) (*client.OAuthClient, error) {
+		return api.OAuthClients.Rotate(e.ctx, c.ID, client.KeyRotation{OverlapSeconds: int(c.Overlap / time.Second)}, raw)
+	})
+	if done {
 		return err
 	}
 	old := "ended"
-	if r.OldSecretExpiresAt != nil {
-		old = "works until " + when(*r.OldSecretExpiresAt) + " UTC"
+	if !r.OldSecretExpiresAt.IsZero() {
+		old = "works until " + when(r.OldSecretExpiresAt) + " UTC"
 	}
 	fmt.Fprintf(e.stderr, "rotated the secret of %s (%s); the old one %s\n", cleanLine(r.ID), cleanLine(r.Name), old)
-	secret := ""
-	if r.Secret != nil {
-		secret = *r.Secret
-	}
-	_, err := fmt.Fprintln(e.stdout, cleanLine(secret))
+	_, err = fmt.Fprintln(e.stdout, cleanLine(r.Secret))
 	return err
 }

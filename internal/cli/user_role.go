@@ -80,31 +80,3 @@ func (userDemoteCmd) Help() string {
 }
 
 func (c *userDemoteCmd) Run(e *env) error { return c.setAdmin(e, false) }
-
-type memberPromoteCmd struct {
-	oneMember `embed:""`
-}
-
-// Help is shown by --help.
-func (memberPromoteCmd) Help() string {
-	return "Needs the scope svc:admin:admin.\n\n" + examples("parley member promote user:ada")
-}
-
-func (c *memberPromoteCmd) Run(e *env) error {
-	return c.patch(e, map[string]any{"admin": true}, "%s is an admin\n")
-}
-
-type memberDemoteCmd struct {
-	oneMember `embed:""`
-}
-
-// Help is shown by --help.
-func (memberDemoteCmd) Help() string {
-	return "Revokes every key of the user that carries svc:admin:admin, and takes that scope from programs that act for the user. " +
-		"Other keys keep working. The last enabled admin of an org cannot be demoted. Needs the scope svc:admin:admin.\n\n" +
-		examples("parley member demote user:ada")
-}
-
-func (c *memberDemoteCmd) Run(e *env) error {
-	return c.patch(e, map[string]any{"admin": false}, "%s is not an admin\n")
-}

@@ -2,25 +2,10 @@ package cli
 
 import (
 	"fmt"
-	"net/http"
-	"net/url"
 	"strings"
-	"time"
-)
 
-// agentRecord is what this program reads of an agent, from the card or from its org.
-type agentRecord struct {
-	ID          string    `json:"id"`
-	Name        string    `json:"name"`
-	Description string    `json:"description"`
-	Skills      []string  `json:"skills"`
-	Public      bool      `json:"public"`
-	Disabled    bool      `json:"disabled"`
-	Status      string    `json:"status"`
-	Pinned      *string   `json:"pinned_status"`
-	URL         string    `json:"url"`
-	UpdatedAt   time.Time `json:"updated_at"`
-}
+	"github.com/parley-dev/parley/sdk/client"
+)
 
 type agentCardCmd struct {
 	serverFlags `embed:""`
@@ -42,21 +27,12 @@ func (c *agentCardCmd) Run(e *env) error {
 	p := e.palette()
 	t := table{head: []string{"ID", "STATUS", "NAME", "SKILLS", "DESCRIPTION"}, colour: map[int]func(string) string{1: p.status}}
 	n, first := 0, true
-	for after := c.After; first || after != ""; first = false {
-		var card struct {
-			Name     string        `json:"name"`
-			Version  string        `json:"version"`
-			Protocol string        `json:"protocol"`
-			Agents   []agentRecord `json:"agents"`
-			Next     string        `json:"next"`
-		}
-		page := call{method: http.MethodGet, path: "/.well-known/agent.json", global: true}
-		if after != "" {
-			page.query = url.Values{"after": {after}}
-		}
-		raw, err := cl.into(e.ctx, page, &card)
-		if err != nil || c.JSON {
-			return e.rawOr(raw, err)
+	for page := (client.PlatformCardParams{After: c.After}); first || page.After != ""; first = false {
+		card, done, err := askAt(e, cl, c.JSON, func(api *client.Client, raw client.Option) (*client.PlatformCard, error) {
+			return api.PlatformCard(e.ctx, page, raw)
+		})
+		if done {
+			return err
 		}
 		if first {
 			if _, err := fmt.Fprintf(e.stdout, "%s %s, %s\n", cleanLine(card.Name), cleanLine(card.Version), cleanLine(card.Protocol)); err != nil {
@@ -64,10 +40,10 @@ func (c *agentCardCmd) Run(e *env) error {
 			}
 		}
 		for _, a := range card.Agents {
-			t.add(a.ID, a.Status, a.Name, strings.Join(a.Skills, ", "), a.Description)
+			t.add(a.ID, string(a.Status), a.Name, strings.Join(a.Skills, ", "), a.Description)
 		}
 		n += len(card.Agents)
-		after = card.Next
+		page.After = card.Next
 	}
 	return e.list(&t, p, "agent", "agents", n, 1, false)
 }
@@ -83,53 +59,53 @@ func (agentStatusCmd) Help() string {
 		examples("parley agent status", "parley agent status scout --json | jq -r .status")
 }
 
-func agentPath(id string) string { return "/agents/" + url.PathEscape(id) }
-
 func (c *agentStatusCmd) Run(e *env) error {
 	if c.ID != "" {
-		return c.agent(e, call{method: http.MethodGet, path: agentPath(c.ID)})
+		return c.agent(e, func(api *client.Client, raw client.Option) (*client.Agent, error) {
+			return api.Agents.Get(e.ctx, c.ID, raw)
+		})
 	}
-	var list struct {
-		Agents []agentRecord `json:"agents"`
-		Total  int           `json:"total"`
-	}
-	if done, err := c.ask(e, call{method: http.MethodGet, path: "/agents"}, &list); done {
+	list, done, err := ask(e, &c.serverFlags, func(api *client.Client, raw client.Option) (*client.Page[client.Agent], error) {
+		return api.Agents.List(e.ctx, raw)
+	})
+	if done {
 		return err
 	}
 	p := e.palette()
 	t := table{head: []string{"ID", "STATUS", "PUBLIC", "NAME", "SKILLS"}, colour: map[int]func(string) string{1: p.status}}
-	for _, a := range list.Agents {
-		t.add(a.ID, a.presence(), yes(a.Public), a.Name, strings.Join(a.Skills, ", "))
+	for _, a := range list.Items {
+		t.add(a.ID, presence(&a), yes(a.Public), a.Name, strings.Join(a.Skills, ", "))
 	}
-	return e.list(&t, p, "agent", "agents", list.Total, 1, len(list.Agents) < list.Total)
+	total := int(list.Total)
+	return e.list(&t, p, "agent", "agents", total, 1, len(list.Items) < total)
 }
 
-func (a *agentRecord) presence() string {
+func presence(a *client.Agent) string {
 	switch {
 	case a.Disabled:
 		return "disabled"
-	case a.Pinned != nil:
-		return a.Status + " (pinned)"
+	case a.PinnedStatus != "":
+		return string(a.Status) + " (pinned)"
 	}
-	return a.Status
+	return string(a.Status)
 }
 
-// agent sends a call that answers with an agent, and prints it.
-func (f *serverFlags) agent(e *env, r call) error {
-	var a agentRecord
-	if done, err := f.ask(e, r, &a); done {
+// agent makes a call that returns an agent, and prints it.
+func (f *serverFlags) agent(e *env, do func(*client.Client, client.Option) (*client.Agent, error)) error {
+	a, done, err := ask(e, f, do)
+	if done {
 		return err
 	}
 	rec := record{p: e.palette()}
 	rec.heading(a.Name)
 	rec.field("id", cleanLine(a.ID))
-	rec.field("status", rec.p.status(cleanLine(a.presence())))
+	rec.field("status", rec.p.status(cleanLine(presence(a))))
 	rec.field("skills", cleanLine(strings.Join(a.Skills, ", ")))
 	rec.field("public", yes(a.Public))
 	rec.field("address", f.base()+cleanLine(a.URL))
 	rec.field("updated", when(a.UpdatedAt)+" UTC")
 	rec.text("Description", a.Description)
-	_, err := e.stdout.Write([]byte(rec.b.String()))
+	_, err = e.stdout.Write([]byte(rec.b.String()))
 	return err
 }
 
@@ -140,8 +116,9 @@ type oneAgent struct {
 }
 
 func (c *oneAgent) change(e *env, fields map[string]any) error {
-	// To set fields to values twice is the same as once.
-	return c.agent(e, call{method: http.MethodPatch, path: agentPath(c.ID), send: fields, safe: true})
+	return c.agent(e, func(api *client.Client, raw client.Option) (*client.Agent, error) {
+		return api.Agents.Update(e.ctx, c.ID, client.AgentPatch{}, client.WithBody(fields), raw)
+	})
 }
 
 type agentUpdateCmd struct {
