@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -335,8 +336,33 @@ func TestTransportKeepsTheKeyAtTheServer(t *testing.T) {
 	if _, err := h.Get(f.url + "/mcp"); !errors.As(err, &refused) || refused.Code != "auth.scope_missing" {
 		t.Errorf("error = %v; want the refusal", err)
 	}
-	if _, err := h.Get("http://127.0.0.1:1/"); err == nil || len(f.asked()) != 3 {
-		t.Errorf("error = %v after %d requests; want one for another server", err, len(f.asked()))
+	other := &fake{answers: []answer{{status: 200, body: `{}`}}}
+	other.client(t)
+	if _, err := h.Get(other.url + "/mcp"); err == nil || len(other.asked()) != 0 {
+		t.Errorf("error = %v after %d requests to another server; want one after none", err, len(other.asked()))
+	}
+}
+
+// A server that replays more than it was asked for does not make an event come twice.
+func TestReplayedEventsAreDropped(t *testing.T) {
+	t.Parallel()
+	stream := func(events ...string) answer {
+		return answer{status: 200, header: map[string]string{"Content-Type": "text/event-stream"}, body: strings.Join(events, "")}
+	}
+	event := func(id, state string, final bool) string {
+		return fmt.Sprintf("id: %s\ndata: {\"result\":{\"id\":\"t\",\"status\":{\"state\":%q},\"final\":%t}}\n\n", id, state, final)
+	}
+	one, two, three := event("1", "submitted", false), event("2", "working", false), event("3", "completed", true)
+	f := &fake{answers: []answer{stream(one, two), stream(one, two, three)}}
+	var got []string
+	for e, err := range f.client(t).Agent("scout").Subscribe(t.Context(), "t", SubscribeParams{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, e.ID)
+	}
+	if strings.Join(got, " ") != "1 2 3" || f.asked()[1].Header.Get("Last-Event-ID") != "2" {
+		t.Errorf("events %v; want 1 2 3", got)
 	}
 }
 
