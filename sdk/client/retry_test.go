@@ -323,7 +323,8 @@ func TestTokensThatCannotBeHad(t *testing.T) {
 func TestTransportKeepsTheKeyAtTheServer(t *testing.T) {
 	t.Parallel()
 	f := &fake{answers: []answer{
-		{status: 401, body: `{}`}, {status: 200, body: `fine`},
+		{status: 401, body: `{}`},
+		{status: 200, body: `fine`},
 		{status: 403, header: map[string]string{"Content-Type": "application/problem+json"}, body: `{"detail":"no","code":"auth.scope_missing"}`},
 	}}
 	h := &http.Client{Transport: f.client(t, func(c *Config) { c.Key, c.Tokens = "", &tokens{token: "old", renewed: "new"} }).Transport()}
