@@ -36,7 +36,12 @@ func newStage(t *testing.T, e engine) *stage {
 	key := s.newKey(t, "main", "agent:"+st.agent, "svc:a2a:serve")
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
-	w := worker.New(s.base, st.agent, key, worker.WithCapacity(32), worker.WithLogger(slog.New(slog.DiscardHandler)), worker.WithGrace(0))
+	w, err := worker.New(worker.Config{
+		URL: s.base, Agent: st.agent, Key: key, Capacity: 32, Logger: slog.New(slog.DiscardHandler), Grace: -1,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 	go func() { done <- w.Run(ctx, act) }()
 	t.Cleanup(func() {
 		cancel()

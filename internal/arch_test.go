@@ -28,7 +28,7 @@ var layers = [][]string{
 	{"cmd/parley", "bench", "e2e", "e2e/cli", "e2e/browser", "e2e/corpus"},
 	{"internal/cli"},
 	{"internal/app"},
-	{"internal/rest", "internal/a2a", "internal/mcp", "internal/web", "internal/authserver", "internal/sso", "internal/store", "internal/store/storetest", "internal/config", "internal/login"},
+	{"internal/rest", "internal/a2a", "internal/mcp", "internal/web", "internal/authserver", "internal/sso", "internal/store", "internal/store/storetest", "internal/config", "internal/clilogin"},
 	{"internal/httpx", "internal/wire"},
 	{"internal/dispatch"},
 	{"internal/stream", "internal/delivery"},
@@ -37,7 +37,8 @@ var layers = [][]string{
 	{"internal/identity", "internal/event", "internal/budget"},
 	{"internal/idempotency"},
 	{"internal/errs"},
-	{"sdk/worker"}, // public: others build on it, so it stands on nothing of ours
+	{"sdk/worker"}, // public: others build on them, so they stand on nothing of ours
+	{"sdk/client"},
 }
 
 // domain packages hold the rules: the standard library and later layers only,
@@ -142,6 +143,9 @@ func TestImportRulesRefuse(t *testing.T) {
 		{"examples/go", module + "sdk/worker", true},
 		{"examples/go", module + "internal/task", false},
 		{"sdk/worker", module + "internal/errs", false},
+		{"sdk/worker", module + "sdk/client", true},
+		{"sdk/client", module + "sdk/worker", false},
+		{"sdk/client", module + "internal/errs", false},
 	} {
 		if why := refuse(c.from, c.to); (why == "") != c.ok {
 			t.Errorf("refuse(%q, %q) = %q, want allowed: %v", c.from, c.to, why, c.ok)

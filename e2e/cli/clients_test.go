@@ -24,7 +24,7 @@ func TestClientsDocument(t *testing.T) {
 	t.Cleanup(srv.kill)
 	blocks := fenced(t, "docs/clients.md")
 	examples := map[string]string{
-		"go": sources(t, "a2a-go/main.go"), "js": sources(t, "a2a-js/v1.mjs", "a2a-js/v03.mjs"),
+		"go": sources(t, "client/main.go", "a2a-go/main.go"), "js": sources(t, "a2a-js/v1.mjs", "a2a-js/v03.mjs"),
 		"python": sources(t, "a2a-python/v1.py", "a2a-python/v03.py", "a2a-python/adk.py"),
 		"java":   sources(t, "a2a-java/src/main/java/Main.java"),
 	}

@@ -27,7 +27,7 @@ func buildAndRun(m *testing.M) (int, error) {
 	}
 	defer os.RemoveAll(dir)
 	for name, pkg := range map[string]string{
-		"parley": "./cmd/parley", "go-worker": "./examples/go", "countdown-worker": "./examples/countdown", "go-client": "./examples/a2a-go",
+		"parley": "./cmd/parley", "go-worker": "./examples/go", "countdown-worker": "./examples/countdown", "go-client": "./examples/a2a-go", "own-client": "./examples/client",
 	} {
 		build := exec.Command("go", "build", "-buildvcs=false", "-o", filepath.Join(dir, name), pkg)
 		build.Dir = "../.."

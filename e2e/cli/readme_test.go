@@ -139,7 +139,7 @@ func shims(t *testing.T, dir string) {
 	}
 	for name, text := range map[string]string{
 		"go": "case $* in 'install ./cmd/parley') ;; 'run ./examples/go') exec go-worker ;; " +
-			"'run ./examples/a2a-go '*) shift 2; exec go-client \"$@\" ;; *) exit 1 ;; esac",
+			"'run ./examples/a2a-go '*) shift 2; exec go-client \"$@\" ;; 'run ./examples/client '*) shift 2; exec own-client \"$@\" ;; *) exit 1 ;; esac",
 		"make": "test \"$*\" = test",
 	} {
 		text = "#!/bin/sh\n" + text + "\n"

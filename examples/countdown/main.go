@@ -28,14 +28,19 @@ func main() {
 	slog.SetDefault(slog.New(slog.NewTextHandler(os.Stderr, nil)))
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	w := worker.New(
-		cmp.Or(os.Getenv("PARLEY_SERVER"), "http://127.0.0.1:8080"), os.Args[1], os.Getenv("PARLEY_KEY"),
-		worker.WithCapacity(4),
-		worker.WithGrace(time.Second),
-		worker.WithMessages(func(_ context.Context, m worker.DirectMessage) {
+	w, err := worker.New(worker.Config{
+		URL:      cmp.Or(os.Getenv("PARLEY_SERVER"), "http://127.0.0.1:8080"),
+		Agent:    os.Args[1],
+		Key:      os.Getenv("PARLEY_KEY"),
+		Capacity: 4,
+		Grace:    time.Second,
+		OnMessage: func(_ context.Context, m worker.DirectMessage) {
 			slog.Info("message", "from", m.From, "text", m.Text())
-		}),
-	)
+		},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
 	if err := w.Run(ctx, countdown); err != nil {
 		log.Fatal(err)
 	}

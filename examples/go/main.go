@@ -17,8 +17,12 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	w := worker.New(cmp.Or(os.Getenv("PARLEY_SERVER"), "http://127.0.0.1:8080"), "scout", os.Getenv("PARLEY_KEY"))
-	err := w.Run(ctx, func(ctx context.Context, t *worker.Task) error {
+	server := cmp.Or(os.Getenv("PARLEY_SERVER"), "http://127.0.0.1:8080")
+	w, err := worker.New(worker.Config{URL: server, Agent: "scout", Key: os.Getenv("PARLEY_KEY")})
+	if err != nil {
+		log.Fatal(err)
+	}
+	err = w.Run(ctx, func(ctx context.Context, t *worker.Task) error {
 		return t.Complete(ctx, worker.Text("You said: "+t.Text()))
 	})
 	if err != nil {

@@ -1,8 +1,9 @@
 package cli
 
 import (
-	"net/http"
 	"time"
+
+	"github.com/parley-dev/parley/sdk/client"
 )
 
 type auditCmd struct {
@@ -26,32 +27,15 @@ func (auditCmd) Help() string {
 }
 
 func (c *auditCmd) Run(e *env) error {
-	query := c.query()
-	for name, value := range map[string]*string{
-		"actor": &c.Actor, "action": &c.Action, "target": &c.Target, "from": timestamp(c.From), "to": timestamp(c.To),
-	} {
-		if value != nil && *value != "" {
-			query.Set(name, *value)
-		}
-	}
-	var list struct {
-		Entries []struct {
-			At      time.Time `json:"at"`
-			Actor   string    `json:"actor"`
-			Action  string    `json:"action"`
-			Target  string    `json:"target"`
-			Detail  string    `json:"detail"`
-			Outcome string    `json:"outcome"`
-			Code    string    `json:"code"`
-			Address string    `json:"address"`
-		} `json:"entries"`
-		Next *string `json:"next_cursor"`
-	}
-	if done, err := c.ask(e, call{method: http.MethodGet, path: "/audit", query: query}, &list); done {
+	filter := client.AuditListParams{Actor: c.Actor, Action: c.Action, Target: c.Target, From: c.From, To: c.To}
+	list, done, err := ask(e, &c.serverFlags, func(api *client.Client, raw client.Option) (*client.Page[client.AuditEntry], error) {
+		return api.Audit.List(e.ctx, filter, client.WithQuery(c.query()), raw)
+	})
+	if done {
 		return err
 	}
 	t := table{head: []string{"AT (UTC)", "ACTOR", "ACTION", "TARGET", "OUTCOME", "FROM", "DETAIL"}}
-	for _, r := range list.Entries {
+	for _, r := range list.Items {
 		outcome := r.Outcome
 		if r.Code != "" {
 			outcome += ": " + r.Code

@@ -7,6 +7,10 @@
 // invite, client, audit, and key if a server is named) speak HTTP and know no more than any
 // other client. What people read goes through clean, so that stored text
 // cannot steer a terminal.
+//
+// A file has the name of its command. Where a command works both on the store and on a
+// running server, the latter is in <command>_remote.go. remote.go is how all of them call a
+// server, store_or_remote.go how a command chooses.
 package cli
 
 import (
@@ -18,6 +22,8 @@ import (
 	"strings"
 
 	"github.com/alecthomas/kong"
+
+	"github.com/parley-dev/parley/sdk/client"
 )
 
 // Exit codes.
@@ -73,6 +79,7 @@ type env struct {
 	stdin  io.Reader
 	stdout io.Writer
 	stderr io.Writer
+	retry  client.Retry // how requests are repeated; the zero value is the usual way
 }
 
 // jsonFlag is part of every command.

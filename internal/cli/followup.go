@@ -2,10 +2,9 @@ package cli
 
 import (
 	"fmt"
-	"net/http"
 	"net/url"
-	"strings"
-	"time"
+
+	"github.com/parley-dev/parley/sdk/client"
 )
 
 type followupCmd struct {
@@ -24,29 +23,11 @@ func (followupCmd) Help() string {
 	return examples("parley followup list --status open", "parley followup assign fup-01k… user:ada", "parley followup done fup-01k…")
 }
 
-// followupRecord is what this program reads of a task.
-type followupRecord struct {
-	ID          string    `json:"id"`
-	Title       string    `json:"title"`
-	Description string    `json:"description"`
-	ProposalID  *string   `json:"proposal_id"`
-	Status      string    `json:"status"`
-	Assignee    *string   `json:"assignee"`
-	CreatedBy   string    `json:"created_by"`
-	CreatedAt   time.Time `json:"created_at"`
-	UpdatedAt   time.Time `json:"updated_at"`
-	Next        []string  `json:"allowed_transitions"`
-	Task        *struct {
-		UID   string `json:"uid"`
-		State string `json:"state"`
-	} `json:"a2a_task"`
-}
-
-func orNone(s *string) string {
-	if s == nil || *s == "" {
+func orNone(s string) string {
+	if s == "" {
 		return "-"
 	}
-	return *s
+	return s
 }
 
 type followupListCmd struct {
@@ -68,12 +49,10 @@ func (c *followupListCmd) Run(e *env) error {
 	set(q, "assignee", c.Assignee)
 	set(q, "proposal_id", c.Proposal)
 	c.paging.add(q)
-	var list struct {
-		Followups []followupRecord `json:"followups"`
-		Total     int              `json:"total"`
-		Page      int              `json:"page"`
-	}
-	if done, err := c.ask(e, call{method: http.MethodGet, path: "/followups", query: q}, &list); done {
+	list, done, err := ask(e, &c.serverFlags, func(api *client.Client, raw client.Option) (*client.Page[client.Followup], error) {
+		return api.Followups.List(e.ctx, client.FollowupListParams{}, client.WithQuery(q), raw)
+	})
+	if done {
 		return err
 	}
 	p := e.palette()
@@ -81,16 +60,17 @@ func (c *followupListCmd) Run(e *env) error {
 		head:   []string{"ID", "STATUS", "ASSIGNEE", "CREATED (UTC)", "TITLE"},
 		colour: map[int]func(string) string{1: p.status},
 	}
-	for _, f := range list.Followups {
-		t.add(f.ID, f.Status, orNone(f.Assignee), when(f.CreatedAt), f.Title)
+	for _, f := range list.Items {
+		t.add(f.ID, string(f.Status), orNone(f.Assignee), when(f.CreatedAt), f.Title)
 	}
-	return e.list(&t, p, "follow-up", "follow-ups", list.Total, list.Page, c.more(list.Page, list.Total))
+	total := int(list.Total)
+	return e.list(&t, p, "follow-up", "follow-ups", total, list.Number, c.more(list.Number, total))
 }
 
-// followup sends a call that answers with a follow-up, and prints it, or its id alone.
-func (f *serverFlags) followup(e *env, r call, quiet bool) error {
-	var fu followupRecord
-	if done, err := f.ask(e, r, &fu); done {
+// followup makes a call that returns a follow-up, and prints it, or its id alone.
+func (f *serverFlags) followup(e *env, quiet bool, do func(*client.Client, client.Option) (*client.Followup, error)) error {
+	fu, done, err := ask(e, f, do)
+	if done {
 		return err
 	}
 	if quiet {
@@ -100,19 +80,19 @@ func (f *serverFlags) followup(e *env, r call, quiet bool) error {
 	return e.printFollowup(fu)
 }
 
-func (e *env) printFollowup(fu followupRecord) error {
+func (e *env) printFollowup(fu *client.Followup) error {
 	rec := record{p: e.palette()}
 	rec.heading(fu.Title)
 	rec.field("id", cleanLine(fu.ID))
-	rec.field("status", rec.p.status(cleanLine(fu.Status)))
+	rec.field("status", rec.p.status(cleanLine(string(fu.Status))))
 	rec.field("assignee", cleanLine(orNone(fu.Assignee)))
 	if fu.Task != nil {
-		rec.field("a2a task", rec.p.status(cleanLine(fu.Task.State))+", "+cleanLine(fu.Task.UID))
+		rec.field("a2a task", rec.p.status(cleanLine(string(fu.Task.State)))+", "+cleanLine(fu.Task.UID))
 	}
 	rec.field("proposal", cleanLine(orNone(fu.ProposalID)))
 	rec.field("created", cleanLine(fu.CreatedBy)+", "+when(fu.CreatedAt)+" UTC")
 	rec.field("updated", when(fu.UpdatedAt)+" UTC")
-	rec.field("may become", cleanLine(strings.Join(fu.Next, ", ")))
+	rec.field("may become", cleanLine(joined(fu.AllowedTransitions)))
 	rec.text("Description", fu.Description)
 	_, err := e.stdout.Write([]byte(rec.b.String()))
 	return err
@@ -124,10 +104,14 @@ type oneFollowup struct {
 	ID          string `arg:"" help:"Id of the follow-up, fup-…"`
 }
 
-func (c *oneFollowup) path() string { return "/followups/" + url.PathEscape(c.ID) }
+func (c *oneFollowup) change(e *env, once client.Option, p client.FollowupPatch) error {
+	return c.followup(e, false, func(api *client.Client, raw client.Option) (*client.Followup, error) {
+		return api.Followups.Update(e.ctx, c.ID, p, once, raw)
+	})
+}
 
-func (c *oneFollowup) change(e *env, once string, field, value string) error {
-	return c.followup(e, call{method: http.MethodPatch, path: c.path(), send: map[string]string{field: value}, once: once}, false)
+func (c *oneFollowup) become(e *env, once client.Option, status client.FollowupStatus) error {
+	return c.change(e, once, client.FollowupPatch{Status: &status})
 }
 
 type followupShowCmd struct {
@@ -138,7 +122,9 @@ type followupShowCmd struct {
 func (followupShowCmd) Help() string { return examples("parley followup show fup-01k…") }
 
 func (c *followupShowCmd) Run(e *env) error {
-	return c.followup(e, call{method: http.MethodGet, path: c.path()}, false)
+	return c.followup(e, false, func(api *client.Client, raw client.Option) (*client.Followup, error) {
+		return api.Followups.Get(e.ctx, c.ID, raw)
+	})
 }
 
 type followupCreateCmd struct {
@@ -156,18 +142,14 @@ func (followupCreateCmd) Help() string {
 }
 
 func (c *followupCreateCmd) Run(e *env) error {
-	fields := map[string]string{"title": c.Title}
-	if c.Description != "" {
-		text, err := e.readText(c.Description)
-		if err != nil {
-			return err
-		}
-		fields["description"] = text
+	text, err := e.readText(c.Description)
+	if err != nil {
+		return err
 	}
-	if c.Assignee != "" {
-		fields["assignee"] = c.Assignee
-	}
-	return c.followup(e, call{method: http.MethodPost, path: "/followups", send: fields, once: c.once()}, c.Quiet)
+	creation := client.FollowupCreation{Title: c.Title, Description: text, Assignee: c.Assignee}
+	return c.followup(e, c.Quiet, func(api *client.Client, raw client.Option) (*client.Followup, error) {
+		return api.Followups.Create(e.ctx, creation, c.once(), raw)
+	})
 }
 
 type followupAssignCmd struct {
@@ -187,7 +169,7 @@ func (c *followupAssignCmd) Run(e *env) error {
 	if to == "none" {
 		to = ""
 	}
-	return c.change(e, c.once(), "assignee", to)
+	return c.change(e, c.once(), client.FollowupPatch{Assignee: &to})
 }
 
 type followupStartCmd struct {
@@ -198,7 +180,9 @@ type followupStartCmd struct {
 // Help is shown by --help.
 func (followupStartCmd) Help() string { return examples("parley followup start fup-01k…") }
 
-func (c *followupStartCmd) Run(e *env) error { return c.change(e, c.once(), "status", "in_progress") }
+func (c *followupStartCmd) Run(e *env) error {
+	return c.become(e, c.once(), client.FollowupInProgress)
+}
 
 type followupDoneCmd struct {
 	oneFollowup `embed:""`
@@ -208,7 +192,9 @@ type followupDoneCmd struct {
 // Help is shown by --help.
 func (followupDoneCmd) Help() string { return examples("parley followup done fup-01k…") }
 
-func (c *followupDoneCmd) Run(e *env) error { return c.change(e, c.once(), "status", "done") }
+func (c *followupDoneCmd) Run(e *env) error {
+	return c.become(e, c.once(), client.FollowupDone)
+}
 
 type followupCancelCmd struct {
 	oneFollowup `embed:""`
@@ -218,7 +204,9 @@ type followupCancelCmd struct {
 // Help is shown by --help.
 func (followupCancelCmd) Help() string { return examples("parley followup cancel fup-01k…") }
 
-func (c *followupCancelCmd) Run(e *env) error { return c.change(e, c.once(), "status", "canceled") }
+func (c *followupCancelCmd) Run(e *env) error {
+	return c.become(e, c.once(), client.FollowupCanceled)
+}
 
 type followupReopenCmd struct {
 	oneFollowup `embed:""`
@@ -228,4 +216,6 @@ type followupReopenCmd struct {
 // Help is shown by --help.
 func (followupReopenCmd) Help() string { return examples("parley followup reopen fup-01k…") }
 
-func (c *followupReopenCmd) Run(e *env) error { return c.change(e, c.once(), "status", "open") }
+func (c *followupReopenCmd) Run(e *env) error {
+	return c.become(e, c.once(), client.FollowupOpen)
+}

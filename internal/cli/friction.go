@@ -2,11 +2,11 @@ package cli
 
 import (
 	"fmt"
-	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
-	"time"
+
+	"github.com/parley-dev/parley/sdk/client"
 )
 
 type frictionCmd struct {
@@ -20,27 +20,6 @@ func (frictionCmd) Help() string {
 	return examples(
 		"parley friction report registry:timeout --title 'The registry times out' --category reliability --problem 'Pulls of large images fail.' --evidence @error.log",
 		"parley friction list", "parley friction show registry:timeout")
-}
-
-// frictionRecord is what this program reads of a friction.
-type frictionRecord struct {
-	Fingerprint  string    `json:"fingerprint"`
-	Title        string    `json:"title"`
-	Category     string    `json:"category"`
-	Problem      string    `json:"problem"`
-	SuggestedFix string    `json:"suggested_fix"`
-	Priority     string    `json:"priority"`
-	Count        int64     `json:"count"`
-	ProposalID   *string   `json:"proposal_id"`
-	FirstAt      time.Time `json:"first_at"`
-	LastAt       time.Time `json:"last_at"`
-	LastBy       string    `json:"last_by"`
-	Evidence     []struct {
-		Reporter   string    `json:"reporter"`
-		Occurrence *string   `json:"occurrence"`
-		Evidence   string    `json:"evidence"`
-		At         time.Time `json:"at"`
-	} `json:"evidence"`
 }
 
 type frictionListCmd struct {
@@ -62,15 +41,14 @@ func (c *frictionListCmd) Run(e *env) error {
 	if c.Cursor != "" {
 		q.Set("cursor", c.Cursor)
 	}
-	var list struct {
-		Friction []frictionRecord `json:"friction"`
-		Next     *string          `json:"next_cursor"`
-	}
-	if done, err := c.ask(e, call{method: http.MethodGet, path: "/friction", query: q}, &list); done {
+	list, done, err := ask(e, &c.serverFlags, func(api *client.Client, raw client.Option) (*client.Page[client.Friction], error) {
+		return api.Friction.List(e.ctx, client.CursorParams{}, client.WithQuery(q), raw)
+	})
+	if done {
 		return err
 	}
 	t := table{head: []string{"FINGERPRINT", "COUNT", "LAST (UTC)", "PROPOSAL", "TITLE"}}
-	for _, f := range list.Friction {
+	for _, f := range list.Items {
 		t.add(f.Fingerprint, strconv.FormatInt(f.Count, 10), when(f.LastAt), orNone(f.ProposalID), f.Title)
 	}
 	return e.pages(&t, "nothing was reported", list.Next)
@@ -85,15 +63,17 @@ type frictionShowCmd struct {
 func (frictionShowCmd) Help() string { return examples("parley friction show registry:timeout") }
 
 func (c *frictionShowCmd) Run(e *env) error {
-	var f frictionRecord
-	if done, err := c.ask(e, call{method: http.MethodGet, path: "/friction/" + url.PathEscape(c.Fingerprint)}, &f); done {
+	f, done, err := ask(e, &c.serverFlags, func(api *client.Client, raw client.Option) (*client.Friction, error) {
+		return api.Friction.Get(e.ctx, c.Fingerprint, raw)
+	})
+	if done {
 		return err
 	}
 	rec := record{p: e.palette()}
 	rec.heading(f.Title)
 	rec.field("fingerprint", cleanLine(f.Fingerprint))
-	rec.field("category", cleanLine(f.Category))
-	rec.field("priority", cleanLine(f.Priority))
+	rec.field("category", cleanLine(string(f.Category)))
+	rec.field("priority", cleanLine(string(f.Priority)))
 	rec.field("reports", strconv.FormatInt(f.Count, 10))
 	rec.field("proposal", cleanLine(orNone(f.ProposalID)))
 	rec.field("first", when(f.FirstAt)+" UTC")
@@ -104,12 +84,12 @@ func (c *frictionShowCmd) Run(e *env) error {
 	}
 	for _, r := range f.Evidence {
 		head := cleanLine(r.Reporter) + ", " + when(r.At) + " UTC"
-		if r.Occurrence != nil {
-			head += ", " + cleanLine(*r.Occurrence)
+		if r.Occurrence != "" {
+			head += ", " + cleanLine(r.Occurrence)
 		}
 		rec.text(head, r.Evidence)
 	}
-	_, err := e.stdout.Write([]byte(rec.b.String()))
+	_, err = e.stdout.Write([]byte(rec.b.String()))
 	return err
 }
 
@@ -144,29 +124,23 @@ func (c *frictionReportCmd) Run(e *env) error {
 	if len(missing) > 0 {
 		return usage("missing %s", strings.Join(missing, ", "))
 	}
-	report := map[string]string{"fingerprint": c.Fingerprint, "title": c.Title, "category": c.Category}
-	for name, text := range map[string]string{"problem": c.Problem, "suggested_fix": c.SuggestedFix, "evidence": c.Evidence} {
-		text, err := e.readText(text)
+	report := client.FrictionReport{
+		Fingerprint: c.Fingerprint, Title: c.Title, Category: client.Category(c.Category), Occurrence: c.Occurrence, Priority: client.Priority(c.Priority),
+	}
+	for _, t := range []struct {
+		given string
+		into  *string
+	}{{c.Problem, &report.Problem}, {c.SuggestedFix, &report.SuggestedFix}, {c.Evidence, &report.Evidence}} {
+		text, err := e.readText(t.given)
 		if err != nil {
 			return err
 		}
-		if text != "" {
-			report[name] = text
-		}
+		*t.into = text
 	}
-	for name, text := range map[string]string{"occurrence": c.Occurrence, "priority": c.Priority} {
-		if text != "" {
-			report[name] = text
-		}
-	}
-	var out struct {
-		Count      int64   `json:"count"`
-		Threshold  int64   `json:"threshold"`
-		Counted    bool    `json:"counted"`
-		Filed      bool    `json:"filed"`
-		ProposalID *string `json:"proposal_id"`
-	}
-	if done, err := c.ask(e, call{method: http.MethodPost, path: "/friction", send: report, once: c.once()}, &out); done {
+	out, done, err := ask(e, &c.serverFlags, func(api *client.Client, raw client.Option) (*client.FrictionOutcome, error) {
+		return api.Friction.Report(e.ctx, report, c.once(), raw)
+	})
+	if done {
 		return err
 	}
 	said := fmt.Sprintf("Report %d", out.Count)
@@ -174,12 +148,12 @@ func (c *frictionReportCmd) Run(e *env) error {
 	case !out.Counted:
 		said = fmt.Sprintf("You had reported this occurrence before; it has %d reports", out.Count)
 	case out.Filed:
-		said += " filed the proposal " + *out.ProposalID
-	case out.ProposalID != nil:
-		said += " was added to the evidence; the proposal is " + *out.ProposalID
+		said += " filed the proposal " + out.ProposalID
+	case out.ProposalID != "":
+		said += " was added to the evidence; the proposal is " + out.ProposalID
 	case out.Threshold > 0:
 		said += fmt.Sprintf(" of the %d that file a proposal", out.Threshold)
 	}
-	_, err := fmt.Fprintln(e.stdout, cleanLine(said)+".")
+	_, err = fmt.Fprintln(e.stdout, cleanLine(said)+".")
 	return err
 }

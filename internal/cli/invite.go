@@ -2,10 +2,10 @@ package cli
 
 import (
 	"fmt"
-	"net/http"
-	"net/url"
 	"strings"
 	"time"
+
+	"github.com/parley-dev/parley/sdk/client"
 )
 
 type inviteCmd struct {
@@ -17,16 +17,6 @@ type inviteCmd struct {
 // Help is shown by parley invite --help.
 func (inviteCmd) Help() string {
 	return "Needs the scope svc:admin:admin.\n\n" + examples("parley invite create ada --name 'Ada Lovelace'", "parley invite list", "parley invite revoke inv-01k…")
-}
-
-type inviteRecord struct {
-	ID        string    `json:"id"`
-	URL       string    `json:"url"`
-	User      string    `json:"user"`
-	Admin     bool      `json:"admin"`
-	State     string    `json:"state"`
-	CreatedBy string    `json:"created_by"`
-	ExpiresAt time.Time `json:"expires_at"`
 }
 
 type inviteCreateCmd struct {
@@ -44,24 +34,23 @@ func (inviteCreateCmd) Help() string {
 }
 
 func (c *inviteCreateCmd) Run(e *env) error {
-	fields := map[string]any{"user": c.User, "admin": c.Admin}
-	if c.Name != "" {
-		fields["name"] = c.Name
-	}
-	if c.Expires != 0 {
-		fields["expires_in_seconds"] = int(c.Expires / time.Second)
-	}
-	var i inviteRecord
-	if done, err := c.ask(e, call{method: http.MethodPost, path: "/invitations", send: fields}, &i); done {
+	creation := client.InvitationCreation{User: c.User, Name: c.Name, Admin: c.Admin, ExpiresInSeconds: seconds(c.Expires)}
+	i, done, err := ask(e, &c.serverFlags, func(api *client.Client, raw client.Option) (*client.Invitation, error) {
+		return api.Invitations.Create(e.ctx, creation, raw)
+	})
+	if done {
 		return err
 	}
 	if strings.HasPrefix(i.URL, "/") { // the server does not know by which name others know it
 		i.URL = c.base() + i.URL
 	}
 	fmt.Fprintf(e.stderr, "created %s for user:%s; it can be accepted until %s UTC\n", cleanLine(i.ID), cleanLine(i.User), when(i.ExpiresAt))
-	_, err := fmt.Fprintln(e.stdout, cleanLine(i.URL))
+	_, err = fmt.Fprintln(e.stdout, cleanLine(i.URL))
 	return err
 }
+
+// seconds rounds up, so that a short time does not become none.
+func seconds(d time.Duration) int { return int((d + time.Second - 1) / time.Second) }
 
 type inviteListCmd struct {
 	serverFlags `embed:""`
@@ -74,15 +63,14 @@ func (inviteListCmd) Help() string {
 }
 
 func (c *inviteListCmd) Run(e *env) error {
-	var list struct {
-		Invitations []inviteRecord `json:"invitations"`
-		Next        *string        `json:"next_cursor"`
-	}
-	if done, err := c.ask(e, call{method: http.MethodGet, path: "/invitations", query: c.query()}, &list); done {
+	list, done, err := ask(e, &c.serverFlags, func(api *client.Client, raw client.Option) (*client.Page[client.Invitation], error) {
+		return api.Invitations.List(e.ctx, client.CursorParams{}, client.WithQuery(c.query()), raw)
+	})
+	if done {
 		return err
 	}
 	t := table{head: []string{"ID", "USER", "ADMIN", "STATE", "EXPIRES (UTC)", "BY"}}
-	for _, i := range list.Invitations {
+	for _, i := range list.Items {
 		t.add(i.ID, i.User, yes(i.Admin), i.State, when(i.ExpiresAt), i.CreatedBy)
 	}
 	return e.pages(&t, "no invitations", list.Next)
@@ -99,10 +87,12 @@ func (inviteRevokeCmd) Help() string {
 }
 
 func (c *inviteRevokeCmd) Run(e *env) error {
-	var i inviteRecord
-	if done, err := c.ask(e, call{method: http.MethodDelete, path: "/invitations/" + url.PathEscape(c.ID), safe: true}, &i); done {
+	i, done, err := ask(e, &c.serverFlags, func(api *client.Client, raw client.Option) (*client.Invitation, error) {
+		return api.Invitations.Revoke(e.ctx, c.ID, raw)
+	})
+	if done {
 		return err
 	}
-	_, err := fmt.Fprintf(e.stdout, "revoked %s\n", cleanLine(i.ID))
+	_, err = fmt.Fprintf(e.stdout, "revoked %s\n", cleanLine(i.ID))
 	return err
 }

@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"net/url"
-
 	"github.com/parley-dev/parley/internal/app"
 	"github.com/parley-dev/parley/internal/mcp"
 )
@@ -30,27 +28,9 @@ func (mcpServeCmd) Help() string {
 }
 
 func (c *mcpServeCmd) Run(e *env) error {
-	if err := checkServer(c.Server); err != nil {
+	r, err := (&serverFlags{Server: c.Server, Key: c.Key}).client(e)
+	if err != nil {
 		return err
 	}
-	remote := mcp.Remote{Server: c.Server, Key: c.Key, Version: app.Version()}
-	if c.Key == "" {
-		source, err := storedLogin(c.Server, newHTTPClient())
-		switch {
-		case err != nil:
-			return err
-		case source == nil:
-			return errNoCredential(c.Server)
-		}
-		remote.Login = source
-	}
-	return mcp.Forward(e.ctx, remote, e.stdin, e.stdout)
-}
-
-func checkServer(address string) error {
-	u, err := url.Parse(address)
-	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
-		return usage("--server must start with http:// or https:// and name a host; it is %q", address)
-	}
-	return nil
+	return mcp.Forward(e.ctx, mcp.Remote{Client: r.Client, Version: app.Version()}, e.stdin, e.stdout)
 }

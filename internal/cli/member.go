@@ -2,12 +2,11 @@ package cli
 
 import (
 	"fmt"
-	"net/http"
 	"net/url"
 	"strconv"
-	"time"
 
 	"github.com/parley-dev/parley/internal/identity"
+	"github.com/parley-dev/parley/sdk/client"
 )
 
 type memberCmd struct {
@@ -25,16 +24,7 @@ func (memberCmd) Help() string {
 		examples("parley member list --kind user", "parley member create service:billing", "parley member disable user:ada")
 }
 
-type memberRecord struct {
-	Ref       string    `json:"ref"`
-	Kind      string    `json:"kind"`
-	Name      string    `json:"name"`
-	Admin     bool      `json:"admin"`
-	Disabled  bool      `json:"disabled"`
-	CreatedAt time.Time `json:"created_at"`
-}
-
-func (m *memberRecord) state() string {
+func memberState(m *client.Member) string {
 	if m.Disabled {
 		return "disabled"
 	}
@@ -65,19 +55,15 @@ func (memberListCmd) Help() string {
 }
 
 func (c *memberListCmd) Run(e *env) error {
-	var list struct {
-		Members []memberRecord `json:"members"`
-		Next    *string        `json:"next_cursor"`
-	}
-	query := c.query()
-	query.Set("kind", c.Kind)
-	query.Set("state", c.State)
-	if done, err := c.ask(e, call{method: http.MethodGet, path: "/members", query: query}, &list); done {
+	list, done, err := ask(e, &c.serverFlags, func(api *client.Client, raw client.Option) (*client.Page[client.Member], error) {
+		return api.Members.List(e.ctx, client.MemberListParams{Kind: c.Kind, State: c.State}, client.WithQuery(c.query()), raw)
+	})
+	if done {
 		return err
 	}
 	t := table{head: []string{"REF", "ADMIN", "STATE", "CREATED (UTC)", "NAME"}}
-	for _, m := range list.Members {
-		t.add(m.Ref, yes(m.Admin), m.state(), when(m.CreatedAt), m.Name)
+	for _, m := range list.Items {
+		t.add(m.Ref, yes(m.Admin), memberState(&m), when(m.CreatedAt), m.Name)
 	}
 	return e.pages(&t, "no members", list.Next)
 }
@@ -100,23 +86,19 @@ func (c *memberCreateCmd) Run(e *env) error {
 	if err != nil {
 		return usageError{err}
 	}
-	fields := map[string]any{"kind": string(p.Kind), "id": p.ID}
-	if c.Name != "" {
-		fields["name"] = c.Name
-	}
-	if c.Admin {
-		fields["admin"] = true
-	}
-	return c.member(e, http.MethodPost, "/members", fields, false, "created %s\n")
+	creation := client.MemberCreation{Kind: client.PrincipalKind(p.Kind), ID: p.ID, Name: c.Name, Admin: c.Admin}
+	return c.member(e, "created %s\n", func(api *client.Client, raw client.Option) (*client.Member, error) {
+		return api.Members.Create(e.ctx, creation, raw)
+	})
 }
 
-// member sends a call that answers with a member, and says what became of it.
-func (f *serverFlags) member(e *env, method, path string, fields map[string]any, safe bool, format string) error {
-	var m memberRecord
-	if done, err := f.ask(e, call{method: method, path: path, send: fields, safe: safe}, &m); done {
+// member makes a call that returns a member, and says what became of it.
+func (f *serverFlags) member(e *env, format string, do func(*client.Client, client.Option) (*client.Member, error)) error {
+	m, done, err := ask(e, f, do)
+	if done {
 		return err
 	}
-	_, err := fmt.Fprintf(e.stdout, format, cleanLine(m.Ref))
+	_, err = fmt.Fprintf(e.stdout, format, cleanLine(m.Ref))
 	return err
 }
 
@@ -127,12 +109,13 @@ type oneMember struct {
 }
 
 func (c *oneMember) disabled(e *env, yes bool, format string) error {
-	return c.patch(e, map[string]any{"disabled": yes}, format)
+	return c.patch(e, client.MemberPatch{Disabled: &yes}, format)
 }
 
-func (c *oneMember) patch(e *env, fields map[string]any, format string) error {
-	// To set a field to a value twice is the same as once.
-	return c.member(e, http.MethodPatch, "/members/"+url.PathEscape(c.Ref), fields, true, format)
+func (c *oneMember) patch(e *env, p client.MemberPatch, format string) error {
+	return c.member(e, format, func(api *client.Client, raw client.Option) (*client.Member, error) {
+		return api.Members.Update(e.ctx, c.Ref, p, raw)
+	})
 }
 
 type memberDisableCmd struct {
@@ -157,3 +140,31 @@ func (memberEnableCmd) Help() string {
 }
 
 func (c *memberEnableCmd) Run(e *env) error { return c.disabled(e, false, "enabled %s\n") }
+
+type memberPromoteCmd struct {
+	oneMember `embed:""`
+}
+
+// Help is shown by --help.
+func (memberPromoteCmd) Help() string {
+	return "Needs the scope svc:admin:admin.\n\n" + examples("parley member promote user:ada")
+}
+
+func (c *memberPromoteCmd) Run(e *env) error {
+	return c.patch(e, client.MemberPatch{Admin: new(true)}, "%s is an admin\n")
+}
+
+type memberDemoteCmd struct {
+	oneMember `embed:""`
+}
+
+// Help is shown by --help.
+func (memberDemoteCmd) Help() string {
+	return "Revokes every key of the user that carries svc:admin:admin, and takes that scope from programs that act for the user. " +
+		"Other keys keep working. The last enabled admin of an org cannot be demoted. Needs the scope svc:admin:admin.\n\n" +
+		examples("parley member demote user:ada")
+}
+
+func (c *memberDemoteCmd) Run(e *env) error {
+	return c.patch(e, client.MemberPatch{Admin: new(false)}, "%s is not an admin\n")
+}

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/parley-dev/parley/sdk/client"
 )
 
 const evil = "a\x1b]0;owned\x07b\rc\u009b2Jd\u202ee\nf\tg\x00\xff"
@@ -45,16 +47,16 @@ func TestRecordsAndTablesAreClean(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	e := &env{stdout: &out}
-	vote := evil
-	p := proposalRecord{
-		ID: evil, Title: evil, Category: evil, Problem: evil, SuggestedFix: evil, Priority: evil, Status: evil,
-		SubmittedBy: evil, ResolutionNote: evil, MyVote: &vote, Next: []string{evil}, FollowupID: &vote,
+	p := &client.Proposal{
+		ID: evil, Title: evil, Category: evil, Problem: evil, SuggestedFix: evil, Priority: evil, Status: evil, SubmittedBy: evil,
+		ResolutionNote: evil, MyVote: evil, AllowedTransitions: []client.ProposalStatus{evil}, FollowupID: evil, FollowupStatus: evil,
 	}
 	if err := e.printProposal(p); err != nil {
 		t.Fatal(err)
 	}
-	if err := e.printFollowup(followupRecord{
-		ID: evil, Title: evil, Description: evil, ProposalID: &vote, Status: evil, Assignee: &vote, CreatedBy: evil, Next: []string{evil},
+	if err := e.printFollowup(&client.Followup{
+		ID: evil, Title: evil, Description: evil, ProposalID: evil, Status: evil, Assignee: evil, CreatedBy: evil,
+		AllowedTransitions: []client.FollowupStatus{evil},
 	}); err != nil {
 		t.Fatal(err)
 	}

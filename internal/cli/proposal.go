@@ -2,11 +2,11 @@ package cli
 
 import (
 	"fmt"
-	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
-	"time"
+
+	"github.com/parley-dev/parley/sdk/client"
 )
 
 type proposalCmd struct {
@@ -24,31 +24,6 @@ type proposalCmd struct {
 // Help is shown by parley proposal --help.
 func (proposalCmd) Help() string {
 	return examples("parley proposal list", "parley proposal vote prop-01k… for", "parley proposal resolve prop-01k… approved")
-}
-
-// proposalRecord is what this program reads of a record or of a list item.
-type proposalRecord struct {
-	ID             string    `json:"id"`
-	Title          string    `json:"title"`
-	Category       string    `json:"category"`
-	Problem        string    `json:"problem"`
-	SuggestedFix   string    `json:"suggested_fix"`
-	Priority       string    `json:"priority"`
-	Status         string    `json:"status"`
-	SubmittedBy    string    `json:"submitted_by"`
-	SubmittedAt    time.Time `json:"submitted_at"`
-	VotesFor       int       `json:"votes_for"`
-	VotesAgainst   int       `json:"votes_against"`
-	ResolutionNote string    `json:"resolution_note"`
-	MyVote         *string   `json:"my_vote"`
-	Next           []string  `json:"allowed_transitions"`
-	FollowupID     *string   `json:"followup_id"`
-	FollowupStatus *string   `json:"followup_status"`
-	Resolvable     bool      `json:"resolvable"`
-}
-
-func proposalPath(id string, rest ...string) string {
-	return strings.Join(append([]string{"/proposals", url.PathEscape(id)}, rest...), "/")
 }
 
 type paging struct {
@@ -100,13 +75,10 @@ func (c *proposalListCmd) Run(e *env) error {
 	set(q, "sort", c.Sort)
 	set(q, "cursor", c.Cursor)
 	c.paging.add(q)
-	var list struct {
-		Proposals []proposalRecord `json:"proposals"`
-		Total     int              `json:"total"`
-		Page      int              `json:"page"`
-		Next      *string          `json:"next_cursor"`
-	}
-	if done, err := c.ask(e, call{method: http.MethodGet, path: "/proposals", query: q}, &list); done {
+	list, done, err := ask(e, &c.serverFlags, func(api *client.Client, raw client.Option) (*client.Page[client.ProposalItem], error) {
+		return api.Proposals.List(e.ctx, client.ProposalListParams{}, client.WithQuery(q), raw)
+	})
+	if done {
 		return err
 	}
 	p := e.palette()
@@ -114,11 +86,11 @@ func (c *proposalListCmd) Run(e *env) error {
 		head:   []string{"ID", "PRIORITY", "CATEGORY", "STATUS", "FOR", "AGAINST", "SUBMITTED BY", "SUBMITTED (UTC)", "TITLE"},
 		colour: map[int]func(string) string{3: p.status},
 	}
-	for _, r := range list.Proposals {
-		t.add(r.ID, r.Priority, r.Category, r.Status, strconv.Itoa(r.VotesFor), strconv.Itoa(r.VotesAgainst),
+	for _, r := range list.Items {
+		t.add(r.ID, string(r.Priority), string(r.Category), string(r.Status), strconv.Itoa(r.VotesFor), strconv.Itoa(r.VotesAgainst),
 			r.SubmittedBy, when(r.SubmittedAt), r.Title)
 	}
-	return e.list(&t, p, "proposal", "proposals", list.Total, list.Page, list.Next != nil)
+	return e.list(&t, p, "proposal", "proposals", int(list.Total), list.Number, list.Next != "")
 }
 
 // list prints a table and what part of the whole it is.
@@ -149,6 +121,15 @@ func (e *env) list(t *table, p palette, one, many string, total, page int, more 
 	return err
 }
 
+// joined lists names of any type.
+func joined[T ~string](names []T) string {
+	out := make([]string, len(names))
+	for i, n := range names {
+		out[i] = string(n)
+	}
+	return strings.Join(out, ", ")
+}
+
 // rawOr prints the server's JSON unless the call failed.
 func (e *env) rawOr(raw []byte, err error) error {
 	if err != nil {
@@ -168,7 +149,9 @@ func (proposalShowCmd) Help() string {
 }
 
 func (c *proposalShowCmd) Run(e *env) error {
-	return c.record(e, call{method: http.MethodGet, path: proposalPath(c.ID)})
+	return c.record(e, false, func(api *client.Client, raw client.Option) (*client.Proposal, error) {
+		return api.Proposals.Get(e.ctx, c.ID, raw)
+	})
 }
 
 // quietFlag is for scripts: ID=$(parley proposal submit … --quiet).
@@ -176,12 +159,10 @@ type quietFlag struct {
 	Quiet bool `help:"Print the id alone."`
 }
 
-// record sends a call that answers with a whole proposal, and prints it.
-func (f *serverFlags) record(e *env, r call) error { return f.recordOrID(e, r, false) }
-
-func (f *serverFlags) recordOrID(e *env, r call, quiet bool) error {
-	var p proposalRecord
-	if done, err := f.ask(e, r, &p); done {
+// record makes a call that returns a whole proposal, and prints it, or its id alone.
+func (f *serverFlags) record(e *env, quiet bool, do func(*client.Client, client.Option) (*client.Proposal, error)) error {
+	p, done, err := ask(e, f, do)
+	if done {
 		return err
 	}
 	if quiet {
@@ -191,11 +172,11 @@ func (f *serverFlags) recordOrID(e *env, r call, quiet bool) error {
 	return e.printProposal(p)
 }
 
-// followup says what became of the approval, and what is left to do.
-func (p *proposalRecord) followup() string {
-	s := cleanLine(*p.FollowupID)
-	if p.FollowupStatus != nil {
-		s += ", " + cleanLine(*p.FollowupStatus)
+// followupOf says what became of the approval, and what is left to do.
+func followupOf(p *client.Proposal) string {
+	s := cleanLine(p.FollowupID)
+	if p.FollowupStatus != "" {
+		s += ", " + cleanLine(string(p.FollowupStatus))
 	}
 	if p.Resolvable {
 		s += "; the proposal can be resolved"
@@ -203,23 +184,23 @@ func (p *proposalRecord) followup() string {
 	return s
 }
 
-func (e *env) printProposal(p proposalRecord) error {
+func (e *env) printProposal(p *client.Proposal) error {
 	r := record{p: e.palette()}
 	r.heading(p.Title)
 	r.field("id", cleanLine(p.ID))
-	r.field("status", r.p.status(cleanLine(p.Status)))
-	r.field("priority", cleanLine(p.Priority))
-	r.field("category", cleanLine(p.Category))
+	r.field("status", r.p.status(cleanLine(string(p.Status))))
+	r.field("priority", cleanLine(string(p.Priority)))
+	r.field("category", cleanLine(string(p.Category)))
 	r.field("submitted", cleanLine(p.SubmittedBy)+", "+when(p.SubmittedAt)+" UTC")
 	votes := fmt.Sprintf("%d for, %d against", p.VotesFor, p.VotesAgainst)
-	if p.MyVote != nil {
-		votes += "; yours: " + cleanLine(*p.MyVote)
+	if p.MyVote != "" {
+		votes += "; yours: " + cleanLine(string(p.MyVote))
 	}
 	r.field("votes", votes)
-	if p.FollowupID != nil {
-		r.field("follow-up", p.followup())
+	if p.FollowupID != "" {
+		r.field("follow-up", followupOf(p))
 	}
-	r.field("may become", cleanLine(strings.Join(p.Next, ", ")))
+	r.field("may become", cleanLine(joined(p.AllowedTransitions)))
 	r.text("Problem", p.Problem)
 	r.text("Suggested fix", p.SuggestedFix)
 	r.text("Resolution note", p.ResolutionNote)

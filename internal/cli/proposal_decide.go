@@ -2,11 +2,11 @@ package cli
 
 import (
 	"fmt"
-	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
-	"time"
+
+	"github.com/parley-dev/parley/sdk/client"
 )
 
 type proposalVoteCmd struct {
@@ -27,24 +27,17 @@ func (c *proposalVoteCmd) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	send := struct {
-		Vote    string `json:"vote"`
-		Comment string `json:"comment,omitempty"`
-	}{c.Vote, comment}
-	var v struct {
-		Vote         string `json:"vote"`
-		VotesFor     int    `json:"votes_for"`
-		VotesAgainst int    `json:"votes_against"`
-		Replaced     bool   `json:"replaced"`
-	}
-	if done, err := c.ask(e, call{method: http.MethodPost, path: proposalPath(c.ID, "vote"), send: send, once: c.once()}, &v); done {
+	v, done, err := ask(e, &c.serverFlags, func(api *client.Client, raw client.Option) (*client.VoteResult, error) {
+		return api.Proposals.Vote(e.ctx, c.ID, client.Ballot{Vote: client.Choice(c.Vote), Comment: comment}, c.once(), raw)
+	})
+	if done {
 		return err
 	}
 	did := "voted"
 	if v.Replaced {
 		did = "changed your vote to"
 	}
-	_, err = fmt.Fprintf(e.stdout, "%s %s; %d for, %d against\n", did, cleanLine(v.Vote), v.VotesFor, v.VotesAgainst)
+	_, err = fmt.Fprintf(e.stdout, "%s %s; %d for, %d against\n", did, cleanLine(string(v.Vote)), v.VotesFor, v.VotesAgainst)
 	return err
 }
 
@@ -57,14 +50,13 @@ type proposalWithdrawCmd struct {
 func (proposalWithdrawCmd) Help() string { return examples("parley proposal withdraw prop-01k…") }
 
 func (c *proposalWithdrawCmd) Run(e *env) error {
-	var v struct {
-		VotesFor     int `json:"votes_for"`
-		VotesAgainst int `json:"votes_against"`
-	}
-	if done, err := c.ask(e, call{method: http.MethodDelete, path: proposalPath(c.ID, "vote")}, &v); done {
+	v, done, err := ask(e, &c.serverFlags, func(api *client.Client, raw client.Option) (*client.VoteWithdrawal, error) {
+		return api.Proposals.WithdrawVote(e.ctx, c.ID, raw)
+	})
+	if done {
 		return err
 	}
-	_, err := fmt.Fprintf(e.stdout, "vote withdrawn; %d for, %d against\n", v.VotesFor, v.VotesAgainst)
+	_, err = fmt.Fprintf(e.stdout, "vote withdrawn; %d for, %d against\n", v.VotesFor, v.VotesAgainst)
 	return err
 }
 
@@ -80,24 +72,18 @@ func (proposalVotesCmd) Help() string { return examples("parley proposal votes p
 func (c *proposalVotesCmd) Run(e *env) error {
 	q := url.Values{}
 	c.paging.add(q)
-	var list struct {
-		Votes []struct {
-			Voter   string    `json:"voter"`
-			Vote    string    `json:"vote"`
-			Comment string    `json:"comment"`
-			VotedAt time.Time `json:"voted_at"`
-		} `json:"votes"`
-		Total int `json:"total"`
-		Page  int `json:"page"`
-	}
-	if done, err := c.ask(e, call{method: http.MethodGet, path: proposalPath(c.ID, "votes"), query: q}, &list); done {
+	list, done, err := ask(e, &c.serverFlags, func(api *client.Client, raw client.Option) (*client.Page[client.Vote], error) {
+		return api.Proposals.Votes(e.ctx, c.ID, client.PageParams{}, client.WithQuery(q), raw)
+	})
+	if done {
 		return err
 	}
 	t := table{head: []string{"VOTER", "VOTE", "VOTED (UTC)", "COMMENT"}}
-	for _, v := range list.Votes {
-		t.add(v.Voter, v.Vote, when(v.VotedAt), v.Comment)
+	for _, v := range list.Items {
+		t.add(v.Voter, string(v.Vote), when(v.VotedAt), v.Comment)
 	}
-	return e.list(&t, e.palette(), "vote", "votes", list.Total, list.Page, c.more(list.Page, list.Total))
+	total := int(list.Total)
+	return e.list(&t, e.palette(), "vote", "votes", total, list.Number, c.more(list.Number, total))
 }
 
 // more reports whether pages follow, where the server does not say it.
@@ -131,11 +117,10 @@ func (c *proposalResolveCmd) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	send := struct {
-		Status string `json:"status"`
-		Note   string `json:"resolution_note,omitempty"`
-	}{c.Status, note}
-	return c.record(e, call{method: http.MethodPatch, path: proposalPath(c.ID), send: send, once: c.once()})
+	change := client.ProposalPatch{Status: new(client.ProposalStatus(c.Status)), ResolutionNote: given(note)}
+	return c.record(e, false, func(api *client.Client, raw client.Option) (*client.Proposal, error) {
+		return api.Proposals.Update(e.ctx, c.ID, change, c.once(), raw)
+	})
 }
 
 type proposalHistoryCmd struct {
@@ -147,41 +132,25 @@ type proposalHistoryCmd struct {
 // Help is shown by --help.
 func (proposalHistoryCmd) Help() string { return examples("parley proposal history prop-01k…") }
 
-type historyEntry struct {
-	Seq     int64     `json:"seq"`
-	At      time.Time `json:"at"`
-	Actor   string    `json:"actor"`
-	Kind    string    `json:"kind"`
-	From    string    `json:"from"`
-	To      string    `json:"to"`
-	Note    string    `json:"note"`
-	Vote    string    `json:"vote"`
-	Comment string    `json:"comment"`
-	Changes []struct {
-		Field string `json:"field"`
-	} `json:"changes"`
-}
-
 func (c *proposalHistoryCmd) Run(e *env) error {
 	q := url.Values{}
 	c.paging.add(q)
-	var list struct {
-		History []historyEntry `json:"history"`
-		Total   int            `json:"total"`
-		Page    int            `json:"page"`
-	}
-	if done, err := c.ask(e, call{method: http.MethodGet, path: proposalPath(c.ID, "history"), query: q}, &list); done {
+	list, done, err := ask(e, &c.serverFlags, func(api *client.Client, raw client.Option) (*client.Page[client.HistoryEntry], error) {
+		return api.Proposals.History(e.ctx, c.ID, client.PageParams{}, client.WithQuery(q), raw)
+	})
+	if done {
 		return err
 	}
 	t := table{head: []string{"#", "AT (UTC)", "WHO", "WHAT"}}
-	for _, h := range list.History {
-		t.add(strconv.FormatInt(h.Seq, 10), when(h.At), h.Actor, h.what())
+	for _, h := range list.Items {
+		t.add(strconv.Itoa(h.Seq), when(h.At), h.Actor, whatHappened(&h))
 	}
-	return e.list(&t, e.palette(), "entry", "entries", list.Total, list.Page, c.more(list.Page, list.Total))
+	total := int(list.Total)
+	return e.list(&t, e.palette(), "entry", "entries", total, list.Number, c.more(list.Number, total))
 }
 
-// what says an entry in words.
-func (h *historyEntry) what() string {
+// whatHappened says an entry in words.
+func whatHappened(h *client.HistoryEntry) string {
 	say := func(s, detail string) string {
 		if detail != "" {
 			return s + ": " + detail
@@ -190,7 +159,7 @@ func (h *historyEntry) what() string {
 	}
 	switch h.Kind {
 	case "submitted":
-		return "submitted as " + h.To
+		return "submitted as " + string(h.To)
 	case "edited":
 		fields := make([]string, len(h.Changes))
 		for i, f := range h.Changes {
@@ -198,11 +167,11 @@ func (h *historyEntry) what() string {
 		}
 		return "edited " + strings.Join(fields, ", ")
 	case "status_changed":
-		return say(h.From+" → "+h.To, h.Note)
+		return say(string(h.From+" → "+h.To), h.Note)
 	case "voted":
-		return say("voted "+h.Vote, h.Comment)
+		return say("voted "+string(h.Vote), h.Comment)
 	case "vote_withdrawn":
-		return "withdrew the vote " + h.Vote
+		return "withdrew the vote " + string(h.Vote)
 	}
 	return h.Kind
 }

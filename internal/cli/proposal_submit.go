@@ -2,22 +2,18 @@ package cli
 
 import (
 	"encoding/json"
-	"net/http"
 	"strings"
+
+	"github.com/parley-dev/parley/sdk/client"
 )
 
 // onceFlag lets a script repeat a command without doing it twice. Without it each
-// run of the command makes a key of its own, for its own retries.
+// run of the command has a key of its own, for its own retries.
 type onceFlag struct {
 	IdempotencyKey string `help:"Key under which a repeat of this command does nothing new, for 24 hours." placeholder:"KEY"`
 }
 
-func (o onceFlag) once() string {
-	if o.IdempotencyKey != "" {
-		return o.IdempotencyKey
-	}
-	return newOnce()
-}
+func (o onceFlag) once() client.Option { return client.WithIdempotencyKey(o.IdempotencyKey) }
 
 type proposalSubmitCmd struct {
 	serverFlags  `embed:""`
@@ -41,17 +37,7 @@ func (proposalSubmitCmd) Help() string {
 	)
 }
 
-// draft is the body of submit and edit; what was not given is left out.
-type draft struct {
-	Title        *string `json:"title,omitempty"`
-	Category     *string `json:"category,omitempty"`
-	Problem      *string `json:"problem,omitempty"`
-	SuggestedFix *string `json:"suggested_fix,omitempty"`
-	Priority     *string `json:"priority,omitempty"`
-	Status       *string `json:"status,omitempty"`
-}
-
-func given(s string) *string {
+func given[T ~string](s T) *T {
 	if s == "" {
 		return nil
 	}
@@ -59,19 +45,23 @@ func given(s string) *string {
 }
 
 func (c *proposalSubmitCmd) Run(e *env) error {
-	body, err := c.body(e)
+	submission, opts, err := c.submission(e)
 	if err != nil {
 		return err
 	}
-	return c.recordOrID(e, call{method: http.MethodPost, path: "/proposals", body: body, once: c.once()}, c.Quiet)
+	return c.record(e, c.Quiet, func(api *client.Client, raw client.Option) (*client.Proposal, error) {
+		return api.Proposals.Submit(e.ctx, submission, append(opts, c.once(), raw)...)
+	})
 }
 
-func (c *proposalSubmitCmd) body(e *env) ([]byte, error) {
+// submission is what the flags say, or an option that sends the file as it is.
+func (c *proposalSubmitCmd) submission(e *env) (s client.ProposalSubmission, _ []client.Option, err error) {
 	if c.File != "" {
 		if c.Title+c.Category+c.Problem+c.SuggestedFix+c.Priority != "" || c.Draft {
-			return nil, usage("--file holds the whole proposal; leave out the flags for its fields")
+			return s, nil, usage("--file holds the whole proposal; leave out the flags for its fields")
 		}
-		return e.readObject(c.File)
+		body, err := e.readObject(c.File)
+		return s, []client.Option{client.WithBody(json.RawMessage(body))}, err
 	}
 	var missing []string
 	for _, f := range []struct{ flag, value string }{
@@ -82,37 +72,27 @@ func (c *proposalSubmitCmd) body(e *env) ([]byte, error) {
 		}
 	}
 	if len(missing) > 0 {
-		return nil, usage("missing %s; or give the proposal as JSON with --file", strings.Join(missing, ", "))
+		return s, nil, usage("missing %s; or give the proposal as JSON with --file", strings.Join(missing, ", "))
 	}
-	d := draft{Title: &c.Title, Category: &c.Category, Priority: given(c.Priority)}
+	s = client.ProposalSubmission{Title: c.Title, Category: client.Category(c.Category), Priority: client.Priority(c.Priority)}
 	if c.Draft {
-		d.Status = given("draft")
+		s.Status = client.ProposalDraft
 	}
-	if err := d.texts(e, c.Problem, c.SuggestedFix); err != nil {
-		return nil, err
-	}
-	return json.Marshal(d)
+	s.Problem, s.SuggestedFix, err = e.texts(c.Problem, c.SuggestedFix)
+	return s, nil, err
 }
 
-// texts sets the long fields, which may name files.
-func (d *draft) texts(e *env, problem, fix string) error {
+// texts reads the long fields, which may name files.
+func (e *env) texts(problem, fix string) (string, string, error) {
 	if problem == "@-" && fix == "@-" {
-		return usage("stdin can be read once only; give one of --problem and --suggested-fix another way")
+		return "", "", usage("stdin can be read once only; give one of --problem and --suggested-fix another way")
 	}
-	for _, f := range []struct {
-		value string
-		into  **string
-	}{{problem, &d.Problem}, {fix, &d.SuggestedFix}} {
-		if f.value == "" {
-			continue
-		}
-		text, err := e.readText(f.value)
-		if err != nil {
-			return err
-		}
-		*f.into = &text
+	problem, err := e.readText(problem)
+	if err != nil {
+		return "", "", err
 	}
-	return nil
+	fix, err = e.readText(fix)
+	return problem, fix, err
 }
 
 // readObject reads a JSON object that is sent as it is.
@@ -148,9 +128,18 @@ func (c *proposalEditCmd) Run(e *env) error {
 	if c.Title+c.Category+c.Problem+c.SuggestedFix+c.Priority == "" {
 		return usage("nothing to change: give at least one of --title, --category, --problem, --suggested-fix, --priority")
 	}
-	d := draft{Title: given(c.Title), Category: given(c.Category), Priority: given(c.Priority)}
-	if err := d.texts(e, c.Problem, c.SuggestedFix); err != nil {
+	problem, fix, err := e.texts(c.Problem, c.SuggestedFix)
+	if err != nil {
 		return err
 	}
-	return c.record(e, call{method: http.MethodPatch, path: proposalPath(c.ID), send: d, once: c.once()})
+	change := client.ProposalPatch{Title: given(c.Title), Category: given(client.Category(c.Category)), Priority: given(client.Priority(c.Priority))}
+	if c.Problem != "" {
+		change.Problem = &problem
+	}
+	if c.SuggestedFix != "" {
+		change.SuggestedFix = &fix
+	}
+	return c.record(e, false, func(api *client.Client, raw client.Option) (*client.Proposal, error) {
+		return api.Proposals.Update(e.ctx, c.ID, change, c.once(), raw)
+	})
 }

@@ -2,16 +2,15 @@ package cli
 
 import (
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 	"net/url"
-	"strings"
 	"time"
 
 	"github.com/alecthomas/kong"
+
+	"github.com/parley-dev/parley/sdk/client"
 )
 
 type taskCmd struct {
@@ -76,11 +75,8 @@ func (taskSendCmd) Help() string {
 	)
 }
 
-// newTaskID makes an id that says where the task came from.
-func newTaskID() string { return "cli-" + strings.ToLower(rand.Text()[:16]) }
-
 func (c *taskSendCmd) Run(e *env) error {
-	cl, err := c.client(e)
+	r, err := c.client(e)
 	if err != nil {
 		return err
 	}
@@ -92,43 +88,27 @@ func (c *taskSendCmd) Run(e *env) error {
 		return err
 	}
 	if c.ID == "" {
-		c.ID = newTaskID()
+		c.ID = client.NewTaskID("cli-")
 	}
-	params := map[string]any{
-		"id":      c.ID,
-		"message": map[string]any{"role": "user", "parts": []any{map[string]string{"type": "text", "text": text}}},
-	}
-	if c.Context != "" {
-		params["contextId"] = c.Context
-	}
+	message := client.SendParams{ID: c.ID, ContextID: c.Context, Message: client.NewMessage(client.Text(text))}
 	ctx := e.ctx
 	if c.Wait.limit > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(e.ctx, c.Wait.limit)
 		defer cancel()
 	}
+	agent := r.Agent(c.Agent)
 	if c.Stream {
-		first, err := rpcCall(c.Agent, "tasks/sendSubscribe", params, true)
-		if err != nil {
-			return err
-		}
-		return e.watch(ctx, &follower{cl: cl, agent: c.Agent, id: c.ID, open: first, show: e.shower(c.JSON)})
+		return e.watch(ctx, c.Agent, c.ID, agent.Stream(ctx, message), e.shower(c.JSON))
 	}
-	r, err := rpcCall(c.Agent, "tasks/send", params, true)
+	var res client.Response
+	t, err := c.sendAndWait(ctx, e, agent, message, client.WithResponse(&res))
 	if err != nil {
-		return err
-	}
-	raw, err := c.sendAndWait(ctx, e, cl, r)
-	if err != nil {
-		return err
-	}
-	var t taskRecord
-	if err := json.Unmarshal(raw, &t); err != nil {
-		return err
+		return explain(err)
 	}
 	switch {
 	case c.JSON:
-		err = e.printRaw(raw)
+		err = e.printRaw(res.Body)
 	case c.Quiet:
 		_, err = fmt.Fprintln(e.stdout, cleanLine(t.ID))
 	default:
@@ -145,37 +125,38 @@ func (c *taskSendCmd) Run(e *env) error {
 const longestPrefer = 20 * time.Second
 
 // sendAndWait sends the task and, with --wait, returns it as it is when the wait is over.
-func (c *taskSendCmd) sendAndWait(ctx context.Context, e *env, cl *client, r call) (json.RawMessage, error) {
-	if c.Wait.limit == 0 {
-		return cl.rpc(ctx, r)
-	}
-	r.header = map[string]string{"Prefer": fmt.Sprintf("wait=%d", max(1, int(min(c.Wait.limit, longestPrefer)/time.Second)))}
+func (c *taskSendCmd) sendAndWait(ctx context.Context, e *env, agent *client.AgentClient, message client.SendParams, raw client.Option) (*client.Task, error) {
+	message.Wait = min(c.Wait.limit, longestPrefer)
 	// The server answers in time by itself; a limit here would leave the outcome unknown.
-	raw, err := cl.rpc(e.ctx, r)
-	if err != nil {
-		return nil, err
+	t, err := agent.Send(e.ctx, message, raw)
+	if err != nil || c.Wait.limit == 0 || t.Status.State.Rests() || ctx.Err() != nil {
+		return t, err
 	}
-	var t taskRecord
-	if err := json.Unmarshal(raw, &t); err != nil || rests(t.Status.State) || ctx.Err() != nil {
-		return raw, err
+	for _, err := range agent.Subscribe(ctx, c.ID, client.SubscribeParams{}) {
+		if err != nil && !errors.Is(err, context.DeadlineExceeded) {
+			return nil, err
+		}
 	}
-	f := &follower{cl: cl, agent: c.Agent, id: c.ID, show: func(string, json.RawMessage, *taskUpdate) error { return nil }}
-	if _, err := f.run(ctx); err != nil && !errors.Is(err, context.DeadlineExceeded) {
-		return nil, err
-	}
-	return cl.getTask(e.ctx, c.Agent, c.ID, nil)
+	return getTask(e.ctx, agent, c.ID, nil, raw)
 }
 
-func (c *client) getTask(ctx context.Context, agent, id string, history *int) (json.RawMessage, error) {
+// getTask gets a task in the specification's dialect, which is what --json shows.
+func getTask(ctx context.Context, agent *client.AgentClient, id string, history *int, raw client.Option) (*client.Task, error) {
 	params := map[string]any{"id": id}
 	if history != nil {
 		params["historyLength"] = *history
 	}
-	r, err := rpcCall(agent, "tasks/get", params, true)
+	return callTask(ctx, agent, "tasks/get", params, client.WithRepeat(), raw)
+}
+
+// callTask calls a method that returns a task.
+func callTask(ctx context.Context, agent *client.AgentClient, method string, params any, opts ...client.Option) (*client.Task, error) {
+	result, err := agent.Call(ctx, method, params, opts...)
 	if err != nil {
 		return nil, err
 	}
-	return c.rpc(ctx, r)
+	t := &client.Task{}
+	return t, json.Unmarshal(result, t)
 }
 
 // oneTask is a command about one task of one's own.
@@ -185,12 +166,12 @@ type oneTask struct {
 	ID          string `arg:"" help:"Id of the task."`
 }
 
-func (c *oneTask) print(e *env, raw json.RawMessage, err error) error {
-	if err != nil || c.JSON {
-		return e.rawOr(raw, err)
-	}
-	var t taskRecord
-	if err := json.Unmarshal(raw, &t); err != nil {
+// print makes a call that returns a task, and prints it.
+func (c *oneTask) print(e *env, do func(*client.AgentClient, client.Option) (*client.Task, error)) error {
+	t, done, err := ask(e, &c.serverFlags, func(api *client.Client, raw client.Option) (*client.Task, error) {
+		return do(api.Agent(c.Agent), raw)
+	})
+	if done {
 		return err
 	}
 	return e.printTask(c.Agent, t)
@@ -207,12 +188,9 @@ func (taskGetCmd) Help() string {
 }
 
 func (c *taskGetCmd) Run(e *env) error {
-	cl, err := c.client(e)
-	if err != nil {
-		return err
-	}
-	raw, err := cl.getTask(e.ctx, c.Agent, c.ID, c.History)
-	return c.print(e, raw, err)
+	return c.print(e, func(a *client.AgentClient, raw client.Option) (*client.Task, error) {
+		return getTask(e.ctx, a, c.ID, c.History, raw)
+	})
 }
 
 type taskCancelCmd struct {
@@ -223,16 +201,9 @@ type taskCancelCmd struct {
 func (taskCancelCmd) Help() string { return examples("parley task cancel scout cli-4k7…") }
 
 func (c *taskCancelCmd) Run(e *env) error {
-	cl, err := c.client(e)
-	if err != nil {
-		return err
-	}
-	r, err := rpcCall(c.Agent, "tasks/cancel", map[string]any{"id": c.ID}, false)
-	if err != nil {
-		return err
-	}
-	raw, err := cl.rpc(e.ctx, r)
-	return c.print(e, raw, err)
+	return c.print(e, func(a *client.AgentClient, raw client.Option) (*client.Task, error) {
+		return callTask(e.ctx, a, "tasks/cancel", map[string]any{"id": c.ID}, raw)
+	})
 }
 
 type taskWatchCmd struct {
@@ -246,11 +217,12 @@ func (taskWatchCmd) Help() string {
 }
 
 func (c *taskWatchCmd) Run(e *env) error {
-	cl, err := c.client(e)
+	r, err := c.client(e)
 	if err != nil {
 		return err
 	}
-	return e.watch(e.ctx, &follower{cl: cl, agent: c.Agent, id: c.ID, show: e.shower(c.JSON)})
+	events := r.Agent(c.Agent).Subscribe(e.ctx, c.ID, client.SubscribeParams{})
+	return e.watch(e.ctx, c.Agent, c.ID, events, e.shower(c.JSON))
 }
 
 type taskListCmd struct {
@@ -274,19 +246,10 @@ func (c *taskListCmd) Run(e *env) error {
 	set(q, "context_id", c.Context)
 	set(q, "limit", c.Limit)
 	set(q, "cursor", c.Cursor)
-	var list struct {
-		Tasks []struct {
-			ID        string    `json:"id"`
-			Agent     string    `json:"agent"`
-			Sender    string    `json:"sender"`
-			State     string    `json:"state"`
-			Attempt   int       `json:"attempt"`
-			CreatedAt time.Time `json:"created_at"`
-			UpdatedAt time.Time `json:"updated_at"`
-		} `json:"tasks"`
-		Next *string `json:"next_cursor"`
-	}
-	if done, err := c.ask(e, call{method: http.MethodGet, path: "/a2a/tasks", query: q}, &list); done {
+	list, done, err := ask(e, &c.serverFlags, func(api *client.Client, raw client.Option) (*client.Page[client.OrgTask], error) {
+		return api.OrgTasks.List(e.ctx, client.OrgTaskListParams{}, client.WithQuery(q), raw)
+	})
+	if done {
 		return err
 	}
 	p := e.palette()
@@ -294,8 +257,8 @@ func (c *taskListCmd) Run(e *env) error {
 		head:   []string{"AGENT", "STATE", "SENDER", "CREATED (UTC)", "UPDATED (UTC)", "ID"},
 		colour: map[int]func(string) string{1: p.status},
 	}
-	for _, r := range list.Tasks {
-		t.add(r.Agent, r.State, r.Sender, when(r.CreatedAt), when(r.UpdatedAt), r.ID)
+	for _, r := range list.Items {
+		t.add(r.Agent, string(r.State), r.Sender.String(), when(r.CreatedAt), when(r.UpdatedAt), r.ID)
 	}
 	return e.pages(&t, "no tasks", list.Next)
 }

@@ -2,23 +2,10 @@ package cli
 
 import (
 	"fmt"
-	"net/http"
 	"net/url"
-	"time"
-)
 
-// pushRecord is what this program reads of a push configuration.
-type pushRecord struct {
-	ID        string     `json:"id"`
-	TaskUID   string     `json:"task_uid"`
-	Receiver  string     `json:"receiver"`
-	State     string     `json:"state"`
-	Cursor    int64      `json:"cursor"`
-	LastEvent int64      `json:"last_event"`
-	Attempts  int        `json:"attempts"`
-	LastError *string    `json:"last_error"`
-	DueAt     *time.Time `json:"due_at"`
-}
+	"github.com/parley-dev/parley/sdk/client"
+)
 
 type taskPushCmd struct {
 	serverFlags `embed:""`
@@ -36,21 +23,21 @@ func (taskPushCmd) Help() string {
 }
 
 func (c *taskPushCmd) Run(e *env) error {
-	path, q := "/a2a/push", url.Values{}
+	q := url.Values{}
 	set(q, "state", c.State)
 	set(q, "limit", c.Limit)
 	set(q, "cursor", c.Cursor)
-	if c.UID != "" {
-		if len(q) > 0 {
-			return usage("--state, --limit and --cursor are for the list of all tasks: leave them or UID out")
+	if c.UID != "" && len(q) > 0 {
+		return usage("--state, --limit and --cursor are for the list of all tasks: leave them or UID out")
+	}
+	list, done, err := ask(e, &c.serverFlags, func(api *client.Client, raw client.Option) (*client.Page[client.PushState], error) {
+		if c.UID == "" {
+			return api.OrgTasks.Pushes(e.ctx, client.PushListParams{}, client.WithQuery(q), raw)
 		}
-		path = "/a2a/tasks/" + url.PathEscape(c.UID) + "/push"
-	}
-	var list struct {
-		Configs []pushRecord `json:"configs"`
-		Next    *string      `json:"next_cursor"`
-	}
-	if done, err := c.ask(e, call{method: http.MethodGet, path: path, query: q}, &list); done {
+		configs, err := api.OrgTasks.TaskPushes(e.ctx, c.UID, raw)
+		return &client.Page[client.PushState]{Items: configs}, err
+	})
+	if done {
 		return err
 	}
 	p := e.palette()
@@ -58,15 +45,12 @@ func (c *taskPushCmd) Run(e *env) error {
 		head:   []string{"TASK", "ID", "STATE", "EVENTS", "FAILED", "NEXT (UTC)", "RECEIVER", "LAST ERROR"},
 		colour: map[int]func(string) string{2: p.status},
 	}
-	for _, r := range list.Configs {
-		next, why := "-", ""
-		if r.DueAt != nil {
-			next = when(*r.DueAt)
+	for _, r := range list.Items {
+		next := "-"
+		if !r.DueAt.IsZero() {
+			next = when(r.DueAt)
 		}
-		if r.LastError != nil {
-			why = *r.LastError
-		}
-		t.add(r.TaskUID, r.ID, r.State, fmt.Sprintf("%d of %d", r.Cursor, r.LastEvent), fmt.Sprint(r.Attempts), next, r.Receiver, why)
+		t.add(r.TaskUID, r.ID, r.State, fmt.Sprintf("%d of %d", r.Cursor, r.LastEvent), fmt.Sprint(r.Attempts), next, r.Receiver, r.LastError)
 	}
 	return e.pages(&t, "no push configurations", list.Next)
 }
@@ -84,12 +68,12 @@ func (taskPushRetryCmd) Help() string {
 }
 
 func (c *taskPushRetryCmd) Run(e *env) error {
-	var r pushRecord
-	if done, err := c.ask(e, call{
-		method: http.MethodPost, path: "/a2a/tasks/" + url.PathEscape(c.UID) + "/push/" + url.PathEscape(c.ID) + "/retry",
-	}, &r); done {
+	r, done, err := ask(e, &c.serverFlags, func(api *client.Client, raw client.Option) (*client.PushState, error) {
+		return api.OrgTasks.RetryPush(e.ctx, c.UID, c.ID, raw)
+	})
+	if done {
 		return err
 	}
-	_, err := fmt.Fprintf(e.stdout, "%s is %s again; it goes on after event %d.\n", cleanLine(r.ID), cleanLine(r.State), r.Cursor)
+	_, err = fmt.Fprintf(e.stdout, "%s is %s again; it goes on after event %d.\n", cleanLine(r.ID), cleanLine(r.State), r.Cursor)
 	return err
 }

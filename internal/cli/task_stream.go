@@ -2,108 +2,42 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"strings"
 	"time"
+
+	"github.com/parley-dev/parley/sdk/client"
 )
 
-// taskUpdate is one event of a task's stream: a status or an artifact.
-type taskUpdate struct {
-	Status   *taskStatus   `json:"status"`
-	Artifact *taskArtifact `json:"artifact"`
-	Final    bool          `json:"final"`
-}
-
-// follower follows a task's events to the end, over as many connections as it takes.
-type follower struct {
-	cl    *client
-	agent string
-	id    string
-	open  call // what opens the first stream; the zero value: tasks/resubscribe
-	show  func(id string, raw json.RawMessage, u *taskUpdate) error
-
-	last  string // id of the last event
-	state string // as last heard
-}
-
-// maxBroken is how many connections in a row may break without a single event.
-const maxBroken = 8
-
-// run returns the state in which the stream ended.
-func (f *follower) run(ctx context.Context) (string, error) {
-	for broken := 1; ; broken++ {
-		before := f.last
-		retry, err := f.once(ctx)
-		switch {
-		case err == nil:
-			return f.state, nil
-		case ctx.Err() != nil:
-			return f.state, ctx.Err()
-		}
-		if f.last != before {
-			broken = 1
-		}
-		wait, again := patience(call{safe: true}, err, min(broken, maxAttempts-1))
-		if !again || broken >= maxBroken {
-			return f.state, err
-		}
-		wait = max(wait, retry)
-		f.cl.notice(fmt.Sprintf("%s; going on in %s", reason(err), wait.Round(100*time.Millisecond)))
-		if err := f.cl.sleep(ctx, wait); err != nil {
-			return f.state, err
-		}
-	}
-}
-
-// once follows one connection; nil: the last event has come.
-func (f *follower) once(ctx context.Context) (time.Duration, error) {
-	r := f.open
-	if f.last != "" || r.path == "" {
-		// To send again would be safe, but only this goes on exactly after the last event.
-		var err error
-		if r, err = rpcCall(f.agent, "tasks/resubscribe", map[string]any{"id": f.id}, true); err != nil {
-			return 0, err
-		}
-		if f.last != "" {
-			r.header = map[string]string{"Last-Event-ID": f.last}
-		}
-	}
-	return f.cl.stream(ctx, r, func(id string, raw json.RawMessage) (bool, error) {
-		var u taskUpdate
-		if err := json.Unmarshal(raw, &u); err != nil {
-			return false, fmt.Errorf("the stream has not the expected form: %w", err)
-		}
-		if id != "" {
-			f.last = id
-		}
-		if u.Status != nil {
-			f.state = u.Status.State
-		}
-		return !u.Final, f.show(id, raw, &u)
-	})
-}
-
 // watch shows a task's events until it rests, and returns the exit code as an error.
-func (e *env) watch(ctx context.Context, f *follower) error {
-	state, err := f.run(ctx)
-	if errors.Is(err, context.DeadlineExceeded) && e.ctx.Err() == nil {
-		err = nil // the wait is over, which is no failure
-		f.cl.notice("the task is not over yet; go on with: parley task watch " + f.agent + " " + f.id)
-	}
-	if err != nil {
-		return err
+func (e *env) watch(ctx context.Context, agent, id string, events iter.Seq2[client.Event, error], show func(*client.Event) error) error {
+	var state client.TaskState // as last heard
+	for event, err := range events {
+		if errors.Is(err, context.DeadlineExceeded) && ctx.Err() != nil && e.ctx.Err() == nil {
+			e.notice("the task is not over yet; go on with: parley task watch " + agent + " " + id)
+			break // the wait is over, which is no failure
+		}
+		if err != nil {
+			return explain(err)
+		}
+		if event.Status != nil {
+			state = event.Status.State
+		}
+		if err := show(&event); err != nil {
+			return err
+		}
 	}
 	return endOf(state)
 }
 
 // shower prints events: as JSON, one a line, or states on stderr and artifacts on
 // stdout, so that a file gets the artifacts alone.
-func (e *env) shower(asJSON bool) func(string, json.RawMessage, *taskUpdate) error {
+func (e *env) shower(asJSON bool) func(*client.Event) error {
 	if asJSON {
-		return func(_ string, raw json.RawMessage, _ *taskUpdate) error { return e.printRaw(raw) }
+		return func(event *client.Event) error { return e.printRaw(event.Raw) }
 	}
 	s := &taskShow{out: e.stdout, log: e.stderr, p: e.palette()}
 	return s.show
@@ -118,15 +52,15 @@ type taskShow struct {
 	midLine  bool   // nor does what a terminal shows
 }
 
-func (s *taskShow) show(_ string, _ json.RawMessage, u *taskUpdate) error {
+func (s *taskShow) show(u *client.Event) error {
 	if u.Artifact != nil {
-		return s.grow(u.Artifact)
+		return s.grow(u.Artifact, u.Append)
 	}
 	if u.Status == nil {
 		return nil
 	}
-	line := s.p.dim(u.Status.Timestamp.UTC().Format(time.TimeOnly)) + "  " + s.p.status(cleanLine(u.Status.State))
-	if text := cleanLine(u.Status.Message.text()); text != "" {
+	line := s.p.dim(u.Status.Timestamp.UTC().Format(time.TimeOnly)) + "  " + s.p.status(cleanLine(string(u.Status.State)))
+	if text := cleanLine(messageText(u.Status.Message)); text != "" {
 		line += "  " + text
 	}
 	switch {
@@ -144,12 +78,12 @@ func (s *taskShow) show(_ string, _ json.RawMessage, u *taskUpdate) error {
 }
 
 // grow prints an artifact, or a further piece of the one before.
-func (s *taskShow) grow(a *taskArtifact) error {
+func (s *taskShow) grow(a *client.Artifact, more bool) error {
 	text := clean(partsText(a.Parts))
 	if text == "" {
 		return nil
 	}
-	if s.open && (!a.Append || a.ID != s.artifact) {
+	if s.open && (!more || a.ID != s.artifact) {
 		text = "\n" + text
 	}
 	s.artifact, s.open = a.ID, !strings.HasSuffix(text, "\n")

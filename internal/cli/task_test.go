@@ -104,23 +104,6 @@ func TestStreamGoesOnAfterABrokenConnection(t *testing.T) {
 	}
 }
 
-func TestStreamGivesUp(t *testing.T) {
-	t.Parallel()
-	n := 0
-	ts := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		n++
-		w.Header().Set("Content-Type", "text/event-stream")
-	}))
-	defer ts.Close()
-	f := &fake{}
-	cl := f.client(t)
-	cl.base = ts.URL
-	fo := &follower{cl: cl, agent: "scout", id: "t", show: func(string, json.RawMessage, *taskUpdate) error { return nil }}
-	if _, err := fo.run(t.Context()); err == nil || n != maxBroken {
-		t.Errorf("after %d connections: %v", n, err)
-	}
-}
-
 func TestExitCodesOfTasks(t *testing.T) {
 	t.Parallel()
 	for state, want := range map[string]int{

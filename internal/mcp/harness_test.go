@@ -77,7 +77,7 @@ func (w *world) session(key string) *sdk.ClientSession {
 	w.Helper()
 	client := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, nil)
 	s, err := client.Connect(w.Context(), &sdk.StreamableClientTransport{
-		Endpoint: w.url + Path, HTTPClient: &http.Client{Transport: &bearer{key: key, base: http.DefaultTransport}}, MaxRetries: -1,
+		Endpoint: w.url + Path, HTTPClient: &http.Client{Transport: remoteClient(w, w.url, key).Transport()}, MaxRetries: -1,
 	}, nil)
 	if err != nil {
 		w.Fatal(err)

@@ -7,7 +7,18 @@ import (
 	"testing"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/parley-dev/parley/sdk/client"
 )
+
+func remoteClient(t testing.TB, server, key string) *client.Client {
+	t.Helper()
+	c, err := client.New(client.Config{URL: server, Key: key})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
 
 // pipe runs Forward and connects the SDK's client to it.
 func (w *world) pipe(key string) *sdk.ClientSession {
@@ -16,12 +27,12 @@ func (w *world) pipe(key string) *sdk.ClientSession {
 	out, fromServer := io.Pipe()
 	done := make(chan error, 1)
 	go func() {
-		err := Forward(w.Context(), Remote{Server: w.url + "/", Key: key, Version: "1"}, toServer, fromServer)
+		err := Forward(w.Context(), Remote{Client: remoteClient(w, w.url+"/", key), Version: "1"}, toServer, fromServer)
 		_ = fromServer.CloseWithError(io.EOF)
 		done <- err
 	}()
-	client := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, nil)
-	s, err := client.Connect(w.Context(), &sdk.IOTransport{Reader: out, Writer: in}, nil)
+	near := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, nil)
+	s, err := near.Connect(w.Context(), &sdk.IOTransport{Reader: out, Writer: in}, nil)
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -76,7 +87,7 @@ func TestForwardAnswersBeforeItEnds(t *testing.T) {
 			i+1, i, strings.Repeat("p", 9000))
 	}
 	var out strings.Builder
-	if err := Forward(t.Context(), Remote{Server: w.url, Key: w.member("acme", "user:ada")}, strings.NewReader(in.String()), &out); err != nil {
+	if err := Forward(t.Context(), Remote{Client: remoteClient(t, w.url, w.member("acme", "user:ada"))}, strings.NewReader(in.String()), &out); err != nil {
 		t.Fatal(err)
 	}
 	if n := strings.Count(out.String(), `"structuredContent"`); n != calls {
@@ -88,7 +99,7 @@ func TestForwardSaysWhyItCannotStart(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	for server, says := range map[string]string{w.url: "auth.invalid", "http://127.0.0.1:1": "refused"} {
-		err := Forward(t.Context(), Remote{Server: server, Key: "parley_bad"}, strings.NewReader(""), io.Discard)
+		err := Forward(t.Context(), Remote{Client: remoteClient(t, server, "parley_bad")}, strings.NewReader(""), io.Discard)
 		if err == nil || !strings.Contains(err.Error(), says) || !strings.Contains(err.Error(), server) {
 			t.Errorf("%s: %v", server, err)
 		}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 	"time"
+
+	"github.com/parley-dev/parley/sdk/client"
 )
 
 const (
@@ -50,15 +52,15 @@ func (s *shift) room(ctx context.Context) int {
 	return s.free()
 }
 
-func (s *shift) request(most int, wait time.Duration) claimRequest {
-	return claimRequest{
+func (s *shift) request(most int, wait time.Duration) client.ClaimRequest {
+	return client.ClaimRequest{
 		Worker: s.name, Max: min(most, maxClaim), WaitSeconds: int(wait / time.Second),
 		LeaseSeconds: int(s.lease / time.Second), Capacity: s.capacity, Ack: s.acks,
 	}
 }
 
 // claim asks for work. Without room it asks for direct messages, until there is room.
-func (s *shift) claim(ctx context.Context, room int) (claimAnswer, error) {
+func (s *shift) claim(ctx context.Context, room int) (*client.Claim, error) {
 	asked, cancel := context.WithTimeout(ctx, claimWait+reportTimeout)
 	defer cancel()
 	if room <= 0 {
@@ -70,10 +72,9 @@ func (s *shift) claim(ctx context.Context, room int) (claimAnswer, error) {
 			}
 		}()
 	}
-	var answer claimAnswer
-	err := s.post(asked, s.path("claim"), s.request(room, claimWait), &answer)
+	answer, err := s.leases.Claim(asked, s.request(room, claimWait), once)
 	if err != nil && room <= 0 && s.free() > 0 {
-		return claimAnswer{}, nil // given up on purpose; the confirmations go with the next claim
+		return &client.Claim{}, nil // given up on purpose; the confirmations go with the next claim
 	}
 	if err == nil {
 		answer.Messages = s.unseen(answer.Messages)
@@ -90,7 +91,7 @@ func (s *shift) unseen(messages []DirectMessage) []DirectMessage {
 	return slices.DeleteFunc(messages, func(m DirectMessage) bool { return slices.Contains(s.acks, m.ID) })
 }
 
-func (s *shift) take(a claimAnswer) {
+func (s *shift) take(a *client.Claim) {
 	s.inbox.put(a.Messages...)
 	for _, t := range a.Tasks {
 		s.begin(t)

@@ -3,8 +3,11 @@
 //
 // A complete agent:
 //
-//	w := worker.New("http://127.0.0.1:8080", "scout", os.Getenv("PARLEY_KEY"))
-//	err := w.Run(ctx, func(ctx context.Context, t *worker.Task) error {
+//	w, err := worker.New(worker.Config{URL: "http://127.0.0.1:8080", Agent: "scout", Key: os.Getenv("PARLEY_KEY")})
+//	if err != nil {
+//		return err
+//	}
+//	err = w.Run(ctx, func(ctx context.Context, t *worker.Task) error {
 //		return t.Complete(ctx, worker.Text("You said: "+t.Text()))
 //	})
 //

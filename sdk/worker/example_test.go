@@ -17,7 +17,10 @@ func Example() {
 	defer stop()
 	os.Setenv("PARLEY_KEY", register("scout"))
 
-	w := worker.New(server.url, "scout", os.Getenv("PARLEY_KEY"))
+	w, err := worker.New(worker.Config{URL: server.url, Agent: "scout", Key: os.Getenv("PARLEY_KEY")})
+	if err != nil {
+		panic(err)
+	}
 	go w.Run(ctx, func(ctx context.Context, t *worker.Task) error {
 		return t.Complete(ctx, worker.Text("You said: "+t.Text()))
 	})
@@ -31,7 +34,10 @@ func ExampleTask_AppendArtifact() {
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
 
-	w := worker.New(server.url, "writer", register("writer"))
+	w, err := worker.New(worker.Config{URL: server.url, Agent: "writer", Key: register("writer")})
+	if err != nil {
+		panic(err)
+	}
 	go w.Run(ctx, func(ctx context.Context, t *worker.Task) error {
 		if err := t.Progress(ctx, "Writing"); err != nil {
 			return err
@@ -54,7 +60,10 @@ func ExampleTask_AskForInput() {
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
 
-	w := worker.New(server.url, "barista", register("barista"))
+	w, err := worker.New(worker.Config{URL: server.url, Agent: "barista", Key: register("barista")})
+	if err != nil {
+		panic(err)
+	}
 	go w.Run(ctx, func(ctx context.Context, t *worker.Task) error {
 		if len(t.History) == 1 {
 			return t.AskForInput(ctx, "With milk?")
@@ -75,7 +84,10 @@ func ExampleWorker_Run_cancellation() {
 	defer stop()
 
 	began, ended := make(chan struct{}), make(chan struct{})
-	w := worker.New(server.url, "slow", register("slow"), worker.WithCapacity(8))
+	w, err := worker.New(worker.Config{URL: server.url, Agent: "slow", Key: register("slow"), Capacity: 8})
+	if err != nil {
+		panic(err)
+	}
 	go w.Run(ctx, func(ctx context.Context, t *worker.Task) error {
 		close(began)
 		select {
@@ -93,4 +105,53 @@ func ExampleWorker_Run_cancellation() {
 	call("slow", "tasks/cancel", "example-1", "")
 	<-ended
 	// Output: canceled: true
+}
+
+// Parts of several kinds. MediaType says what a file or a text is.
+func ExampleTask_Complete() {
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+
+	w, err := worker.New(worker.Config{URL: server.url, Agent: "reporter", Key: register("reporter")})
+	if err != nil {
+		panic(err)
+	}
+	go w.Run(ctx, func(ctx context.Context, t *worker.Task) error {
+		for _, p := range t.Message.Parts {
+			if p.Kind != worker.PartText {
+				return t.Reject(ctx, "I read text only")
+			}
+		}
+		return t.Complete(ctx,
+			worker.Text("A report for "+t.Sender.ID),
+			worker.Data(map[string]int{"rows": 2}),
+			worker.File("report.csv", "text/csv", []byte("a,b\n1,2\n")),
+		)
+	})
+
+	fmt.Println(send("reporter", "example-1", "Report, please"))
+	// Output: completed: A report for admin
+}
+
+// A friction is reported each time it happens. The third report files a proposal.
+func ExampleTask_Friction() {
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+
+	w, err := worker.New(worker.Config{URL: server.url, Agent: "puller", Key: register("puller", "svc:tasks:write")})
+	if err != nil {
+		panic(err)
+	}
+	go w.Run(ctx, func(ctx context.Context, t *worker.Task) error {
+		count, err := t.Friction(ctx, worker.Friction{
+			Fingerprint: "example:slow", Title: "Pulls are slow", Category: "performance", Problem: "A pull takes minutes.",
+		})
+		if err != nil {
+			return err
+		}
+		return t.Complete(ctx, worker.Text(fmt.Sprint("reported, counted: ", count.Counted)))
+	})
+
+	fmt.Println(send("puller", "example-1", "Pull"))
+	// Output: completed: reported, counted: true
 }

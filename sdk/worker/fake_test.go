@@ -12,6 +12,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/parley-dev/parley/sdk/client"
 )
 
 // fake stands for a server that fails in chosen ways, which a real one cannot be
@@ -23,13 +25,13 @@ type fake struct {
 	claimFails    func(n int, w http.ResponseWriter) bool
 
 	mu       sync.Mutex
-	tasks    []assignment
+	tasks    []client.ClaimedTask
 	messages []DirectMessage
 	turns    []Message // for the next report's answer
-	claims   []claimRequest
+	claims   []client.ClaimRequest
 	tries    int // reports that arrived, heartbeats not counted
-	reports  []report
-	beats    []report
+	reports  []client.WorkReport
+	beats    []client.WorkReport
 	over     map[string]string // state of leases that are over
 	down     bool              // nothing is answered any more
 	returned []string
@@ -41,7 +43,7 @@ func newFake(t *testing.T, tasks ...string) (*fake, *httptest.Server) {
 	for i, text := range tasks {
 		m := Message{Role: "user", Parts: []Part{Text(text)}}
 		id := string(rune('a' + i))
-		f.tasks = append(f.tasks, assignment{ID: id, Lease: "lease-" + id, Attempt: 1, Sender: "main/user:ada", Message: m, History: []Message{m}})
+		f.tasks = append(f.tasks, client.ClaimedTask{ID: id, Lease: "lease-" + id, Attempt: 1, Sender: Sender{Org: "main", Kind: client.KindUser, ID: "ada"}, Message: m, History: []Message{m}})
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /api/v1/agents/scout/claim", f.claim)
@@ -78,7 +80,7 @@ func (f *fake) touch() {
 }
 
 func (f *fake) claim(w http.ResponseWriter, r *http.Request) {
-	var req claimRequest
+	var req client.ClaimRequest
 	_ = json.NewDecoder(r.Body).Decode(&req)
 	f.mu.Lock()
 	f.claims = append(f.claims, req)
@@ -99,7 +101,7 @@ func (f *fake) claim(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	k := min(req.Max, len(f.tasks))
-	out := claimAnswer{Tasks: f.tasks[:k], Messages: f.messages}
+	out := client.Claim{Tasks: f.tasks[:k], Messages: f.messages}
 	f.tasks = f.tasks[k:]
 	f.mu.Unlock()
 	if len(out.Tasks)+len(out.Messages) == 0 && req.WaitSeconds > 0 {
@@ -112,7 +114,7 @@ func (f *fake) claim(w http.ResponseWriter, r *http.Request) {
 }
 
 func (f *fake) report(w http.ResponseWriter, r *http.Request) {
-	var req report
+	var req client.WorkReport
 	_ = json.NewDecoder(r.Body).Decode(&req)
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -131,7 +133,7 @@ func (f *fake) report(w http.ResponseWriter, r *http.Request) {
 	}
 	switch state := f.over[lease]; {
 	case state == "canceled":
-		answer(w, reportAnswer{State: state, Canceled: true})
+		answer(w, client.WorkProgress{State: client.TaskState(state), Canceled: true})
 		return
 	case state != "":
 		refuse(w, http.StatusConflict, "task.lease_stale")
@@ -142,13 +144,13 @@ func (f *fake) report(w http.ResponseWriter, r *http.Request) {
 	} else {
 		f.reports = append(f.reports, req)
 		if req.Status != "" && req.Status != "working" {
-			f.over[lease] = req.Status
+			f.over[lease] = string(req.Status)
 		}
 		if f.after != nil && f.after(f.tries, w) {
 			return
 		}
 	}
-	answer(w, reportAnswer{State: "working", Messages: f.turns})
+	answer(w, client.WorkProgress{State: "working", Messages: f.turns})
 	f.turns = nil
 }
 
@@ -181,12 +183,19 @@ func (f *fake) until(t *testing.T, what string, holds func() bool) {
 }
 
 // start runs a worker; stop ends it and returns what Run returned.
-func start(t *testing.T, srv *httptest.Server, handle Handler, options ...Option) (stop func() error) {
+func start(t *testing.T, srv *httptest.Server, handle Handler, change ...func(*Config)) (stop func() error) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	quiet := slog.New(slog.NewTextHandler(io.Discard, nil))
-	w := New(srv.URL+"/", "scout", "k", append([]Option{WithLogger(quiet), WithName("test")}, options...)...)
+	cfg := Config{URL: srv.URL + "/", Agent: "scout", Key: "k", Name: "test", Logger: quiet}
+	for _, f := range change {
+		f(&cfg)
+	}
+	w, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
 	go func() { done <- w.Run(ctx, handle) }()
 	once := sync.OnceValue(func() error {
 		cancel()
@@ -208,7 +217,7 @@ func (f *fake) said() string {
 	defer f.mu.Unlock()
 	var out []string
 	for _, r := range f.reports {
-		s := r.Status
+		s := string(r.Status)
 		if r.Reply {
 			s += " by reply"
 		}

@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"sync"
 	"time"
+
+	"github.com/parley-dev/parley/sdk/client"
 )
 
 // beatEvery is how often the server is asked whether the task was canceled: often
@@ -29,8 +31,6 @@ type hold struct {
 	expires time.Time // by our clock
 	over    error     // why it is over; nil: it is not
 }
-
-func (h *hold) path() string { return h.Worker.path("leases", h.token) }
 
 func (h *hold) ended() error {
 	h.mu.Lock()
@@ -91,9 +91,7 @@ func (h *hold) ask(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, max(time.Second, min(5*time.Second, h.lease/2)))
 	defer cancel()
-	var r report
-	r.ExtendSeconds = h.extension()
-	return h.send(ctx, r)
+	return h.send(ctx, client.WorkReport{ExtendSeconds: h.extension()})
 }
 
 // extension is by how much to prolong the lease now; 0: not yet.
@@ -105,11 +103,11 @@ func (h *hold) extension() int {
 }
 
 // send posts one report and takes in what the answer tells.
-func (h *hold) send(ctx context.Context, r report) error {
+func (h *hold) send(ctx context.Context, r client.WorkReport) error {
 	began := time.Now() // the server counts from later on
-	var a reportAnswer
 	r.Seen = h.seen
-	if err := h.post(ctx, h.path(), r, &a); err != nil {
+	a, err := h.leases.Report(ctx, h.token, r, once)
+	if err != nil {
 		return err
 	}
 	if r.ExtendSeconds > 0 {
@@ -128,7 +126,7 @@ func (h *hold) send(ctx context.Context, r report) error {
 // report sends a report, again and again while the lease lasts. make is told
 // whether an earlier try may have arrived. ends says that the report ends the lease:
 // then a stale lease after such a try means that it did arrive.
-func (h *hold) report(ctx context.Context, ends bool, make func(unsure bool) report) error {
+func (h *hold) report(ctx context.Context, ends bool, make func(unsure bool) client.WorkReport) error {
 	h.reports.Lock()
 	defer h.reports.Unlock()
 	unsure := false
@@ -180,7 +178,7 @@ func (h *hold) handBack() {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), reportTimeout)
 	defer cancel()
-	err := h.request(ctx, "DELETE", h.path(), nil, nil)
+	err := h.leases.Return(ctx, h.token, once)
 	h.close(ErrStopping)
 	switch {
 	case err == nil:

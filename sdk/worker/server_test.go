@@ -74,7 +74,7 @@ func withServer(m *testing.M) (int, error) {
 }
 
 // register makes an agent and a key for its workers.
-func register(id string) (key string) {
+func register(id string, more ...string) (key string) {
 	op, err := app.OpenOperator(context.Background(), server.store, false)
 	if err != nil {
 		panic(err)
@@ -87,7 +87,7 @@ func register(id string) (key string) {
 		panic(err)
 	}
 	_, key, err = op.Identity.CreateKey(context.Background(), identity.KeyRequest{
-		Principal: identity.Principal{Org: "main", Kind: identity.Agent, ID: id}, Scopes: []string{"svc:a2a:serve"},
+		Principal: identity.Principal{Org: "main", Kind: identity.Agent, ID: id}, Scopes: append(more, "svc:a2a:serve"),
 	})
 	if err != nil {
 		panic(err)
@@ -159,16 +159,19 @@ func call(agentID, method, id, text string) *task {
 func send(agentID, id, text string) *task { return call(agentID, "tasks/send", id, text) }
 
 // run starts a worker that ends with the test.
-func run(t *testing.T, id, key string, handle worker.Handler, options ...worker.Option) (stop func()) {
+func run(t *testing.T, id, key string, handle worker.Handler, change ...func(*worker.Config)) (stop func()) {
 	t.Helper()
-	return runAt(t, server.url, id, key, handle, options...)
-}
-
-func runAt(t *testing.T, base, id, key string, handle worker.Handler, options ...worker.Option) (stop func()) {
-	t.Helper()
+	cfg := worker.Config{URL: server.url, Agent: id, Key: key}
+	for _, f := range change {
+		f(&cfg)
+	}
+	w, err := worker.New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
-	go func() { done <- worker.New(base, id, key, options...).Run(ctx, handle) }()
+	go func() { done <- w.Run(ctx, handle) }()
 	ended := false
 	stop = func() {
 		cancel()
@@ -189,7 +192,7 @@ func TestEveryEndReachesTheSender(t *testing.T) {
 	run(t, "ends", register("ends"), func(ctx context.Context, t *worker.Task) error {
 		switch t.Text() {
 		case "complete":
-			return t.Complete(ctx, worker.Text("done for "+t.Sender))
+			return t.Complete(ctx, worker.Text("done for "+t.Sender.String()))
 		case "reply":
 			return t.Reply(ctx, worker.Text("hello yourself"))
 		case "nothing":
@@ -213,7 +216,7 @@ func TestEveryEndReachesTheSender(t *testing.T) {
 			return t.Complete(ctx, worker.Text(strings.Repeat("x", 17<<20)))
 		}
 		return fmt.Errorf("what is %q?", t.Text())
-	}, worker.WithCapacity(4))
+	}, func(c *worker.Config) { c.Capacity = 4 })
 	for text, want := range map[string]string{
 		"complete": "completed: done for main/user:admin",
 		"reply":    "completed (hello yourself)",
@@ -285,7 +288,9 @@ func TestFurtherTurnsAndMessages(t *testing.T) {
 		close(began)
 		turn := <-t.Turns()
 		return t.Complete(ctx, worker.Text(t.Text()+", "+turn.Text()))
-	}, worker.WithMessages(func(_ context.Context, m worker.DirectMessage) { heard <- m.From + ": " + m.Text() }))
+	}, func(c *worker.Config) {
+		c.OnMessage = func(_ context.Context, m worker.DirectMessage) { heard <- m.From.String() + ": " + m.Text() }
+	})
 	go send("hears", "t", "one")
 	<-began
 	if got := send("hears", "t", "two").String(); got != "completed: one, two" {
@@ -328,7 +333,7 @@ func TestTurnsOfLostAnswersAreHeardOnce(t *testing.T) {
 	})
 	t.Cleanup(proxy.Close)
 	said := make(chan string, 10)
-	runAt(t, proxy.URL, "deaf", register("deaf"), func(ctx context.Context, t *worker.Task) error {
+	run(t, "deaf", register("deaf"), func(ctx context.Context, t *worker.Task) error {
 		said <- t.Text()
 		heard := t.Text()
 		for range 2 {
@@ -346,7 +351,7 @@ func TestTurnsOfLostAnswersAreHeardOnce(t *testing.T) {
 		default:
 		}
 		return t.Complete(ctx, worker.Text(heard))
-	})
+	}, func(c *worker.Config) { c.URL = proxy.URL })
 	got := make(chan *task, 3)
 	for _, text := range []string{"one", "two", "three"} {
 		go func() { got <- send("deaf", "t", text) }()
@@ -379,14 +384,14 @@ func TestAHandedBackTaskGoesOnAtOnce(t *testing.T) {
 		close(began)
 		<-ctx.Done()
 		return ctx.Err()
-	}, worker.WithGrace(0), worker.WithName("first"))
+	}, func(c *worker.Config) { c.Grace, c.Name = -1, "first" })
 	got := make(chan *task, 1)
 	go func() { got <- send("moves", "t", "work") }()
 	<-began
 	stop()
 	run(t, "moves", key, func(ctx context.Context, t *worker.Task) error {
 		return t.Complete(ctx, worker.Text(fmt.Sprintf("attempt %d", t.Attempt)))
-	}, worker.WithName("second"))
+	}, func(c *worker.Config) { c.Name = "second" })
 	// Without the hand-back the sender would not wait long enough, and it would be attempt 2.
 	if got := (<-got).String(); got != "completed: attempt 1" {
 		t.Errorf("the sender sees %q", got)

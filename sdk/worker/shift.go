@@ -7,6 +7,8 @@ import (
 	"runtime/debug"
 	"sync"
 	"time"
+
+	"github.com/parley-dev/parley/sdk/client"
 )
 
 // shift is one run of a worker.
@@ -37,7 +39,7 @@ func newShift(ctx context.Context, w *Worker, handle Handler) *shift {
 func (s *shift) run(ctx context.Context) error {
 	defer s.stop(nil)
 	s.handlers.Go(s.readMessages)
-	s.log.Info("working", "agent", s.agent, "worker", s.name, "capacity", s.capacity, "server", s.server)
+	s.log.Info("working", "agent", s.agent, "worker", s.name, "capacity", s.capacity, "server", s.api.URL())
 	err := s.claimLoop(ctx)
 	s.inbox.close()
 	if err != nil {
@@ -82,7 +84,7 @@ func (s *shift) confirm() {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.work), reportTimeout)
 	defer cancel()
-	if err := s.post(ctx, s.path("claim"), s.request(0, 0), &claimAnswer{}); err != nil {
+	if _, err := s.leases.Claim(ctx, s.request(0, 0), once); err != nil {
 		s.log.Warn("direct messages that arrived could not be confirmed; they will be delivered again", "error", err)
 	}
 }
@@ -118,7 +120,7 @@ func (s *shift) protect(f func() error, what, id string) (err error) {
 }
 
 // begin starts the handler of a task.
-func (s *shift) begin(a assignment) {
+func (s *shift) begin(a client.ClaimedTask) {
 	ctx, end := context.WithCancelCause(s.work)
 	h := &hold{Worker: s.Worker, task: a.ID, token: a.Lease, end: end, expires: time.Now().Add(s.lease), turns: newQueue[Message](), seen: a.Seen}
 	s.mu.Lock()

@@ -40,7 +40,7 @@ func TestHowAHandlerEndsATask(t *testing.T) {
 		}, "working on it; whole=w; log=1; log+2; completed"},
 		{
 			"what cannot be encoded fails", func(ctx context.Context, t *Task) error { return t.Complete(ctx, Data(make(chan int))) },
-			"failed json: error calling MarshalJSON for type worker.Part: worker: encode a data part: json: unsupported type: chan int",
+			"failed encode the request: json: error calling MarshalJSON for type client.Part: encode a data part: json: unsupported type: chan int",
 		},
 	}
 	for _, tt := range tests {
@@ -176,7 +176,7 @@ func TestUnreachableServerCostsTheLease(t *testing.T) {
 		<-ctx.Done()
 		cause <- context.Cause(ctx)
 		return nil
-	}, WithLease(2*time.Second))
+	}, func(c *Config) { c.Lease = 2 * time.Second })
 	if err := <-cause; !errors.Is(err, ErrLeaseLost) {
 		t.Errorf("the cause is %v", err)
 	}
@@ -191,7 +191,7 @@ func TestLeaseIsProlongedSparingly(t *testing.T) {
 	start(t, srv, func(context.Context, *Task) error {
 		<-release
 		return nil
-	}, WithLease(8*time.Second))
+	}, func(c *Config) { c.Lease = 8 * time.Second })
 	f.until(t, "two prolongations, and heartbeats before each that prolong nothing", func() bool {
 		n, asked := 0, false
 		for _, b := range f.beats {
@@ -231,12 +231,12 @@ func TestDirectMessagesAreConfirmedOnce(t *testing.T) {
 	t.Parallel()
 	f, srv := newFake(t)
 	for _, id := range []string{"msg-1", "msg-2"} {
-		f.messages = append(f.messages, DirectMessage{ID: id, From: "main/user:ada", Message: Message{Parts: []Part{Text(id)}}})
+		f.messages = append(f.messages, DirectMessage{ID: id, From: Sender{Org: "main", Kind: "user", ID: "ada"}, Message: Message{Parts: []Part{Text(id)}}})
 	}
 	// The claim that confirms them is lost once, so they are delivered twice.
 	f.claimFails = func(n int, w http.ResponseWriter) bool { return n == 2 && hangUp(w) }
 	got := make(chan string, 10)
-	stop := start(t, srv, nil, WithMessages(func(_ context.Context, m DirectMessage) { got <- m.Text() }))
+	stop := start(t, srv, nil, func(c *Config) { c.OnMessage = func(_ context.Context, m DirectMessage) { got <- m.Text() } })
 	f.until(t, "both are confirmed", func() bool { return len(f.messages) == 0 })
 	if err := stop(); err != nil {
 		t.Error(err)
@@ -267,7 +267,7 @@ func TestStopHandsUnfinishedTasksBack(t *testing.T) {
 			panic(context.Cause(ctx))
 		}
 		return nil // which must not complete half of the work
-	}, WithCapacity(2), WithGrace(4*time.Second))
+	}, func(c *Config) { c.Capacity, c.Grace = 2, 4*time.Second })
 	<-began
 	<-began
 	close(stopping)
@@ -291,7 +291,7 @@ func TestAStuckHandlerDoesNotKeepRun(t *testing.T) {
 		close(began)
 		<-release
 		return nil
-	}, WithGrace(0))
+	}, func(c *Config) { c.Grace = -1 })
 	<-began
 	if err := stop(); err != nil {
 		t.Errorf("Run = %v", err)
@@ -312,7 +312,7 @@ func TestCapacityBoundsClaims(t *testing.T) {
 		running <- struct{}{}
 		<-release
 		return nil
-	}, WithCapacity(2))
+	}, func(c *Config) { c.Capacity = 2 })
 	<-running
 	<-running
 	// Full, it still shows that it is there, and takes direct messages.
@@ -331,7 +331,11 @@ func TestRefusalsForGoodEndRun(t *testing.T) {
 	for _, status := range []int{401, 403, 404, 422} {
 		f, srv := newFake(t)
 		f.claimFails = func(_ int, w http.ResponseWriter) bool { return refuse(w, status, "auth.x") }
-		err := New(srv.URL, "scout", "k").Run(t.Context(), nil)
+		w, err := New(Config{URL: srv.URL, Agent: "scout", Key: "k"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = w.Run(t.Context(), nil)
 		var e *Error
 		if !errors.As(err, &e) || e.Status != status || e.Code != "auth.x" {
 			t.Errorf("%d: Run = %v", status, err)
@@ -357,15 +361,16 @@ func TestClaimsAreRepeated(t *testing.T) {
 
 func TestMistakesAreToldAtOnce(t *testing.T) {
 	t.Parallel()
-	for _, w := range []*Worker{
-		New("127.0.0.1:8080", "scout", "k"),
-		New("http://x", "", "k"),
-		New("http://x", "scout", ""),
-		New("http://x", "scout", "k", WithCapacity(0)),
-		New("http://x", "scout", "k", WithLease(time.Millisecond)),
+	for _, cfg := range []Config{
+		{URL: "127.0.0.1:8080", Agent: "scout", Key: "k"},
+		{URL: "http://x", Key: "k"},
+		{URL: "http://x", Agent: "scout"},
+		{URL: "http://x", Agent: "scout", Key: "k", Capacity: -1},
+		{URL: "http://x", Agent: "scout", Key: "k", Lease: time.Millisecond},
+		{URL: "http://x", Agent: "scout", Key: "k", Lease: 2 * time.Hour},
 	} {
-		if err := w.Run(t.Context(), nil); err == nil {
-			t.Errorf("%+v was accepted", w)
+		if _, err := New(cfg); err == nil || !strings.HasPrefix(err.Error(), "worker: ") {
+			t.Errorf("New(%+v) = %v; want an error", cfg, err)
 		}
 	}
 }

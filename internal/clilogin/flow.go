@@ -1,0 +1,205 @@
+package clilogin
+
+import (
+	"bufio"
+	"context"
+	"crypto/rand"
+	"crypto/subtle"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"golang.org/x/oauth2"
+
+	"github.com/parley-dev/parley/internal/oauth"
+)
+
+const (
+	metadataPath = "/.well-known/oauth-authorization-server"
+	maxDocument  = 256 << 10
+	maxPasted    = 64 << 10
+	// askWithin is how long the person may take; the server forgets the question earlier.
+	askWithin = 15 * time.Minute
+)
+
+// Ask is how a person is asked.
+type Ask struct {
+	Server string
+	Scopes []string // empty: all that the person may give
+	HTTP   *http.Client
+	// Show tells the person the address to open.
+	Show func(address string)
+	// Pasted is where the address that the browser ended at is read from; nil: it comes
+	// to a port of this machine by itself.
+	Pasted io.Reader
+}
+
+// metadata is what a server's document says (RFC 8414).
+type metadata struct {
+	Issuer    string `json:"issuer"`
+	Authorize string `json:"authorization_endpoint"`
+	Token     string `json:"token_endpoint"`
+	Revoke    string `json:"revocation_endpoint"`
+	SendsIss  bool   `json:"authorization_response_iss_parameter_supported"`
+}
+
+// SignIn asks the person in the browser and returns what was allowed, without saying
+// whom it is for: that the server knows.
+func SignIn(ctx context.Context, a Ask) (Login, error) {
+	m, err := discover(ctx, a)
+	if err != nil {
+		return Login{}, err
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, askWithin, fmt.Errorf("nobody answered within %d minutes; run parley login again", askWithin/time.Minute))
+	defer cancel()
+	answers, redirect := pasted(a.Pasted), oauth.CommandLine.RedirectURIs[0]
+	q := &question{metadata: m, state: rand.Text()}
+	if a.Pasted == nil {
+		l, err := q.listen(redirect)
+		if err != nil {
+			return Login{}, err
+		}
+		defer l.close()
+		answers, redirect = l.answer, l.redirect
+	}
+	conf := config(m.Token, redirect)
+	conf.Endpoint.AuthURL, conf.Scopes = m.Authorize, a.Scopes
+	verifier := oauth2.GenerateVerifier()
+	a.Show(conf.AuthCodeURL(q.state, oauth2.S256ChallengeOption(verifier)))
+	given, err := answers(ctx)
+	if err != nil {
+		return Login{}, err
+	}
+	code, err := q.code(given)
+	if err != nil {
+		return Login{}, err
+	}
+	tok, err := conf.Exchange(with(ctx, a.HTTP), code, oauth2.VerifierOption(verifier))
+	if err != nil {
+		var refused *oauth2.RetrieveError
+		if errors.As(err, &refused) {
+			return Login{}, fmt.Errorf("%s refused the code (%s); run parley login again", m.Issuer, refused.ErrorCode)
+		}
+		return Login{}, fmt.Errorf("cannot trade the code at %s: %w", m.Issuer, bare(err))
+	}
+	if tok.RefreshToken == "" {
+		return Login{}, fmt.Errorf("%s gave no refresh token; is it a Parley server?", m.Issuer)
+	}
+	l := Login{Scopes: a.Scopes, Since: time.Now().UTC().Truncate(time.Second), TokenURL: m.Token, RevokeURL: m.Revoke}
+	l.take(tok)
+	return l, nil
+}
+
+func discover(ctx context.Context, a Ask) (metadata, error) {
+	var m metadata
+	server := Address(a.Server)
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, server+metadataPath, nil)
+	if err != nil {
+		return m, err
+	}
+	res, err := a.HTTP.Do(r)
+	if err != nil {
+		return m, fmt.Errorf("cannot reach %s: %w; is the server running, and is --server right?", server, bare(err))
+	}
+	defer res.Body.Close()
+	if res.StatusCode != http.StatusOK {
+		return m, fmt.Errorf("%s answered %s to the question how to sign in; is it a Parley server?", server, res.Status)
+	}
+	if err := json.NewDecoder(io.LimitReader(res.Body, maxDocument)).Decode(&m); err != nil {
+		return m, fmt.Errorf("%s does not say how to sign in: %w; is it a Parley server?", server, err)
+	}
+	// A server speaks for itself only (RFC 8414, 3.3): else one could send people to another.
+	if Address(m.Issuer) != server {
+		return m, fmt.Errorf("the server at %s calls itself %s; use that address: parley login --server %s", server, m.Issuer, m.Issuer)
+	}
+	for _, endpoint := range []string{m.Authorize, m.Token, m.Revoke} {
+		u, err := url.Parse(endpoint)
+		if err != nil || u.Host == "" || u.Scheme != "https" && (u.Scheme != "http" || strings.HasPrefix(server, "https:")) {
+			return m, fmt.Errorf("%s names an endpoint that cannot be used: %q", server, endpoint)
+		}
+	}
+	return m, nil
+}
+
+// question is what the person was asked, as far as the answer must match it.
+type question struct {
+	metadata
+	state string
+}
+
+// matches reports whether the answer is one to this question.
+func (q *question) matches(v url.Values) bool {
+	return subtle.ConstantTimeCompare([]byte(v.Get("state")), []byte(q.state)) == 1
+}
+
+// code is the code in an answer. One without a state is a code that was pasted alone:
+// PKCE ties it to this question all the same.
+func (q *question) code(v url.Values) (string, error) {
+	_, bare := v[pastedCode]
+	switch {
+	case bare:
+		return v.Get(pastedCode), nil
+	case !q.matches(v):
+		return "", errors.New("this is the answer to another login; run parley login again and use the address that it prints")
+	case v.Get("iss") != q.Issuer && (q.SendsIss || v.Has("iss")):
+		return "", fmt.Errorf("the answer does not come from %s; run parley login again", q.Issuer)
+	case v.Get("error") == "access_denied":
+		return "", errors.New("it was refused in the browser")
+	case v.Get("error") != "":
+		return "", fmt.Errorf("%s refused: %s %s", q.Issuer, v.Get("error"), v.Get("error_description"))
+	case v.Get("code") == "":
+		return "", errors.New("the answer holds no code; run parley login again")
+	}
+	return v.Get("code"), nil
+}
+
+// pastedCode is the name of a code that came without anything else.
+const pastedCode = " "
+
+// pasted reads what the person copied: the address that the browser ended at, or the
+// code in it.
+func pasted(in io.Reader) func(context.Context) (url.Values, error) {
+	return func(ctx context.Context) (url.Values, error) {
+		type read struct {
+			line string
+			err  error
+		}
+		lines := make(chan read, 1)
+		go func() {
+			line, err := bufio.NewReader(io.LimitReader(in, maxPasted)).ReadString('\n')
+			lines <- read{strings.TrimSpace(line), err}
+		}()
+		select {
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case r := <-lines:
+			if r.err != nil && !errors.Is(r.err, io.EOF) {
+				return nil, r.err
+			}
+			return parsePasted(r.line)
+		}
+	}
+}
+
+func parsePasted(s string) (url.Values, error) {
+	if s == "" {
+		return nil, errors.New("nothing was pasted; run parley login again")
+	}
+	if !strings.ContainsAny(s, ":/?=&") {
+		return url.Values{pastedCode: {s}}, nil
+	}
+	query := s
+	if _, after, ok := strings.Cut(s, "?"); ok {
+		query, _, _ = strings.Cut(after, "#")
+	}
+	v, err := url.ParseQuery(query)
+	if err != nil || !v.Has("code") && !v.Has("error") {
+		return nil, errors.New("that is not the address that the browser ended at: it has no code; run parley login again")
+	}
+	return v, nil
+}

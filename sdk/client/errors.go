@@ -1,0 +1,128 @@
+package client
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// Error is a refusal by the server.
+type Error struct {
+	Status     int           // of HTTP; 200 if the refusal is a JSON-RPC error in a normal response
+	RPCCode    int           // of JSON-RPC, such as -32001; 0 if the call is none
+	Code       string        // stable name of the reason, such as proposal.transition_not_allowed
+	Detail     string        // a sentence; empty if the response is not Parley's
+	Fields     []FieldError  // what is wrong with the request
+	Allowed    []string      // what the state of the record allows instead
+	Scope      string        // the scope that the key lacks
+	RequestID  string        // to quote to the operator of the server
+	RetryAfter time.Duration // how long the server asks to wait
+	Location   string        // where a redirect leads to; the client follows none
+}
+
+// FieldError says what is wrong with one field of a request.
+type FieldError struct {
+	In        string `json:"in"`        // body, query, path or header
+	Pointer   string `json:"pointer"`   // JSON pointer into the body
+	Parameter string `json:"parameter"` // name of a parameter
+	Detail    string `json:"detail"`
+}
+
+// Name returns the parameter, or the pointer without its first slash.
+func (f FieldError) Name() string {
+	if f.Parameter != "" {
+		return f.Parameter
+	}
+	return strings.TrimPrefix(f.Pointer, "/")
+}
+
+// Error implements error.
+func (e *Error) Error() string {
+	number := e.Status
+	if e.Status == http.StatusOK {
+		number = e.RPCCode
+	}
+	detail := e.Detail
+	if detail == "" {
+		detail = http.StatusText(e.Status)
+	}
+	s := fmt.Sprintf("the server answered %d: %s", number, detail)
+	if e.Code != "" {
+		s += " (" + e.Code + ")"
+	}
+	if e.Location != "" {
+		s += " to " + e.Location
+	}
+	return s
+}
+
+// newError reads a refusal: a problem document (RFC 9457), a JSON-RPC error, or anything.
+func newError(res *http.Response, body []byte) *Error {
+	var p struct {
+		Detail    string       `json:"detail"`
+		Code      string       `json:"code"`
+		RequestID string       `json:"request_id"`
+		Allowed   []string     `json:"allowed"`
+		Scope     string       `json:"scope"`
+		Errors    []FieldError `json:"errors"`
+	}
+	e := &Error{}
+	var envelope rpcResponse
+	switch {
+	case json.Unmarshal(body, &envelope) == nil && envelope.Error != nil && envelope.Error.Message != "":
+		e = envelope.Error.refusal()
+	case json.Unmarshal(body, &p) == nil && p.Detail != "":
+		*e = Error{Code: p.Code, Detail: p.Detail, Fields: p.Errors, Allowed: p.Allowed, Scope: p.Scope, RequestID: p.RequestID}
+	default:
+		e.Location = res.Header.Get("Location")
+	}
+	return e.of(res)
+}
+
+// of adds what the response says of any refusal.
+func (e *Error) of(res *http.Response) *Error {
+	e.Status = res.StatusCode
+	if e.RequestID == "" {
+		e.RequestID = res.Header.Get(requestIDHeader)
+	}
+	e.RetryAfter = parseRetryAfter(res.Header.Get("Retry-After"), time.Now())
+	return e
+}
+
+// ConnectionError is a request that got no response, or not all of it. The server may
+// have carried it out; see [ConnectionError.NotSent].
+type ConnectionError struct {
+	Server string // its address
+	Err    error
+}
+
+// Error implements error.
+func (e *ConnectionError) Error() string {
+	if e.NotSent() {
+		return fmt.Sprintf("cannot reach %s: %v", e.Server, e.Cause())
+	}
+	return fmt.Sprintf("no answer from %s: %v", e.Server, e.Cause())
+}
+
+// Unwrap returns what went wrong.
+func (e *ConnectionError) Unwrap() error { return e.Err }
+
+// Cause returns what went wrong without the address of the request.
+func (e *ConnectionError) Cause() error {
+	var ue *url.Error
+	if errors.As(e.Err, &ue) {
+		return ue.Err
+	}
+	return e.Err
+}
+
+// NotSent reports that the request certainly did not reach the server.
+func (e *ConnectionError) NotSent() bool {
+	var op *net.OpError
+	return errors.As(e.Err, &op) && op.Op == "dial"
+}

@@ -1,0 +1,108 @@
+package client
+
+import (
+	"context"
+	"iter"
+	"net/http"
+	"time"
+)
+
+// FrictionService reports and reads what gets in the way of work.
+type FrictionService struct{ service }
+
+// FrictionReport is one occurrence of a friction.
+type FrictionReport struct {
+	Fingerprint  string   `json:"fingerprint"` // what makes reports the same friction, such as "registry:timeout"
+	Title        string   `json:"title"`       // of the proposal that enough reports file
+	Category     Category `json:"category"`
+	Problem      string   `json:"problem"`
+	SuggestedFix string   `json:"suggested_fix,omitempty"`
+	Evidence     string   `json:"evidence,omitempty"`   // what was seen this time, up to 4 KiB
+	Occurrence   string   `json:"occurrence,omitempty"` // names this time: it counts once, however often it is reported
+	Priority     Priority `json:"priority,omitempty"`   // normal if empty
+}
+
+// FrictionOutcome is what a report led to.
+type FrictionOutcome struct {
+	Fingerprint string `json:"fingerprint"`
+	Count       int64  `json:"count"`       // reports so far
+	Threshold   int64  `json:"threshold"`   // how many file a proposal; 0: none do
+	Counted     bool   `json:"counted"`     // false: this occurrence had been reported before
+	Filed       bool   `json:"filed"`       // this report filed the proposal
+	ProposalID  string `json:"proposal_id"` // empty: none yet
+}
+
+// Report reports an occurrence. The report that reaches the org's threshold files a
+// proposal with the collected evidence.
+func (s *FrictionService) Report(ctx context.Context, f FrictionReport, opts ...Option) (*FrictionOutcome, error) {
+	return fetch[FrictionOutcome](ctx, s.c, post(f, "friction"), opts)
+}
+
+// Friction is what reports with one fingerprint say.
+type Friction struct {
+	Fingerprint  string    `json:"fingerprint"`
+	Title        string    `json:"title"`
+	Category     Category  `json:"category"`
+	Problem      string    `json:"problem"`
+	SuggestedFix string    `json:"suggested_fix"`
+	Priority     Priority  `json:"priority"`
+	Count        int64     `json:"count"`
+	ProposalID   string    `json:"proposal_id"` // empty: none yet
+	FirstAt      time.Time `json:"first_at"`
+	LastAt       time.Time `json:"last_at"`
+	LastBy       string    `json:"last_by"`
+	// Evidence is in the record of one friction, not in lists.
+	Evidence []FrictionEvidence `json:"evidence"`
+}
+
+// FrictionEvidence is what one report saw.
+type FrictionEvidence struct {
+	Seq        int64     `json:"seq"`
+	Reporter   string    `json:"reporter"`
+	Occurrence string    `json:"occurrence"` // empty: it has no name
+	Evidence   string    `json:"evidence"`
+	At         time.Time `json:"at"`
+}
+
+// CursorParams choose a page of a list that has cursors.
+type CursorParams struct {
+	Cursor string `url:"cursor"`
+	Limit  int    `url:"limit"`
+}
+
+func (s *FrictionService) list(p CursorParams) listing[Friction] {
+	r := read("friction")
+	r.query = values(p)
+	return listing[Friction]{c: s.c, call: r, member: "friction"}
+}
+
+// List returns one page of frictions, the latest first.
+func (s *FrictionService) List(ctx context.Context, p CursorParams, opts ...Option) (*Page[Friction], error) {
+	return s.list(p).page(ctx, opts)
+}
+
+// All iterates over the frictions of all pages.
+func (s *FrictionService) All(ctx context.Context, opts ...Option) iter.Seq2[Friction, error] {
+	return s.list(CursorParams{}).all(ctx, opts)
+}
+
+// Get returns one friction with its evidence.
+func (s *FrictionService) Get(ctx context.Context, fingerprint string, opts ...Option) (*Friction, error) {
+	return fetch[Friction](ctx, s.c, read("friction", fingerprint), opts)
+}
+
+// FrictionSettings says how many reports file a proposal.
+type FrictionSettings struct {
+	Threshold int `json:"threshold"` // 0: none do
+}
+
+// Settings returns the org's settings.
+func (s *FrictionService) Settings(ctx context.Context, opts ...Option) (*FrictionSettings, error) {
+	return fetch[FrictionSettings](ctx, s.c, read("settings", "friction"), opts)
+}
+
+// SetSettings changes the org's settings.
+func (s *FrictionService) SetSettings(ctx context.Context, f FrictionSettings, opts ...Option) (*FrictionSettings, error) {
+	r := call{method: http.MethodPut, path: escape("settings", "friction"), inOrg: true, in: f, repeat: true}
+	return fetch[FrictionSettings](ctx, s.c, r, opts)
+}

@@ -1,0 +1,85 @@
+package client
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"time"
+)
+
+// silence is how long a stream may say nothing: the server sends a comment every 15
+// seconds, so the connection is broken after three that did not come.
+const silence = 45 * time.Second
+
+// sseReader reads server-sent events.
+type sseReader struct {
+	lines *bufio.Scanner
+	max   int
+	retry time.Duration // how long the server wishes to wait before the next connection
+}
+
+func newSSEReader(r io.Reader, maxEvent int64) *sseReader {
+	s := &sseReader{lines: bufio.NewScanner(r), max: int(maxEvent)}
+	s.lines.Buffer(nil, s.max)
+	return s
+}
+
+// next returns the next event that has data; io.EOF at the end. An unfinished event is
+// dropped, as the standard demands.
+func (s *sseReader) next() (id string, data []byte, err error) {
+	for s.lines.Scan() {
+		line := s.lines.Bytes()
+		if len(line) == 0 {
+			if data != nil {
+				return id, data, nil
+			}
+			id = ""
+			continue
+		}
+		name, value, _ := bytes.Cut(line, []byte(":"))
+		value = bytes.TrimPrefix(value, []byte(" "))
+		switch string(name) {
+		case "id":
+			id = string(value)
+		case "data":
+			if data != nil {
+				data = append(data, '\n')
+			}
+			if data = append(data, value...); len(data) > s.max {
+				return "", nil, s.tooLarge()
+			}
+		case "retry":
+			if ms, err := strconv.Atoi(string(value)); err == nil && ms >= 0 {
+				s.retry = time.Duration(min(ms, 1<<30)) * time.Millisecond
+			}
+		}
+	}
+	switch err := s.lines.Err(); {
+	case errors.Is(err, bufio.ErrTooLong):
+		return "", nil, s.tooLarge()
+	case err != nil:
+		return "", nil, err
+	}
+	return "", nil, io.EOF
+}
+
+func (s *sseReader) tooLarge() error {
+	return fmt.Errorf("an event is larger than %d bytes; see Config.MaxResponse", s.max)
+}
+
+// heard calls a function when something arrives.
+type heard struct {
+	io.Reader
+	note func()
+}
+
+func (h heard) Read(p []byte) (int, error) {
+	n, err := h.Reader.Read(p)
+	if n > 0 {
+		h.note()
+	}
+	return n, err
+}

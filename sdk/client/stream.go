@@ -1,0 +1,261 @@
+package client
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"mime"
+	"net/http"
+	"strconv"
+	"time"
+)
+
+// Event is something that happened to a task: its status changed, or an artifact grew.
+type Event struct {
+	// ID is the number of the event; see [SubscribeParams].
+	ID        string
+	TaskID    string
+	ContextID string
+	Status    *TaskStatus
+	Artifact  *Artifact
+	// Append says that the artifact's parts are added to those of earlier events.
+	Append bool
+	// LastChunk says that nothing is added to the artifact any more.
+	LastChunk bool
+	// Task is how the task stood when a stream of A2A 1.0 began; nil in other events.
+	Task *Task
+	// Final says that the task rests, and that the stream ends here.
+	Final bool
+	// Raw is the event as it came.
+	Raw json.RawMessage
+}
+
+// eventJSON is an event in all forms that A2A has.
+type eventJSON struct {
+	ID        string          `json:"id"`
+	TaskID    string          `json:"taskId"`
+	ContextID string          `json:"contextId"`
+	Status    *TaskStatus     `json:"status"`
+	Artifact  json.RawMessage `json:"artifact"`
+	Final     bool            `json:"final"`
+	chunk
+
+	Task           *Task      `json:"task"`           // 1.0
+	StatusUpdate   *eventJSON `json:"statusUpdate"`   // 1.0
+	ArtifactUpdate *eventJSON `json:"artifactUpdate"` // 1.0
+}
+
+type chunk struct {
+	Append    bool `json:"append"`
+	LastChunk bool `json:"lastChunk"`
+}
+
+func newEvent(id string, raw json.RawMessage) (Event, error) {
+	var in eventJSON
+	if err := json.Unmarshal(raw, &in); err != nil {
+		return Event{}, fmt.Errorf("the stream has not the expected form: %w", err)
+	}
+	body, official := &in, true
+	switch {
+	case in.StatusUpdate != nil:
+		body = in.StatusUpdate
+	case in.ArtifactUpdate != nil:
+		body = in.ArtifactUpdate
+	default:
+		official = in.Task != nil
+	}
+	e := Event{
+		ID: id, TaskID: cmp.Or(body.TaskID, body.ID), ContextID: body.ContextID,
+		Status: body.Status, Task: in.Task, Final: body.Final, Raw: raw,
+	}
+	if body.Artifact != nil {
+		var inner chunk
+		if err := errors.Join(json.Unmarshal(body.Artifact, &e.Artifact), json.Unmarshal(body.Artifact, &inner)); err != nil {
+			return Event{}, fmt.Errorf("the stream has not the expected form: %w", err)
+		}
+		e.Append, e.LastChunk = body.Append || inner.Append, body.LastChunk || inner.LastChunk
+	}
+	if t := e.Task; t != nil {
+		e.TaskID, e.ContextID, e.Final = t.ID, t.ContextID, t.Status.State.Terminal()
+	}
+	if official && e.Status != nil {
+		e.Final = e.Status.State.Rests()
+	}
+	return e, nil
+}
+
+// Stream sends a task and iterates over its events until it rests. A further message on a
+// live task begins with its own events. The stream survives broken connections; an error
+// is its last value. The iterator can be used once.
+func (a *AgentClient) Stream(ctx context.Context, p SendParams, opts ...Option) iter.Seq2[Event, error] {
+	p.complete()
+	f := a.follow(p.ID, opts)
+	f.first = a.rpc("tasks/sendSubscribe", p, true)
+	return f.events(ctx)
+}
+
+// SubscribeParams says where to begin.
+type SubscribeParams struct {
+	After string // the ID of the last event that is known; the stream begins with the first event if empty
+}
+
+// Subscribe iterates over the events of a task that the caller sent, until it rests. The
+// iterator can be used once.
+func (a *AgentClient) Subscribe(ctx context.Context, id string, p SubscribeParams, opts ...Option) iter.Seq2[Event, error] {
+	f := a.follow(id, opts)
+	f.first, f.last = f.resume(), p.After
+	return f.events(ctx)
+}
+
+func (a *AgentClient) follow(id string, opts []Option) *follower {
+	f := &follower{c: a.c, opts: opts, task: id}
+	f.resume = func() call { return a.rpc("tasks/resubscribe", taskParams{ID: id}, true) }
+	return f
+}
+
+// follower follows the events of a task over as many connections as it takes.
+type follower struct {
+	c      *Client
+	opts   []Option
+	first  call        // opens the stream
+	resume func() call // continues it
+	task   string      // its id, when it is known
+	last   string      // id of the last event
+}
+
+// maxBroken is how many connections in a row may break without a single event.
+const maxBroken = 8
+
+// events is an iterator that can be used once.
+func (f *follower) events(ctx context.Context) iter.Seq2[Event, error] {
+	return func(yield func(Event, error) bool) {
+		stopped := false
+		each := func(e Event) bool {
+			stopped = !yield(e, nil)
+			return !stopped
+		}
+		if err := f.run(ctx, each); err != nil && !stopped {
+			yield(Event{}, err)
+		}
+	}
+}
+
+// run calls each until it returns false, or the last event has come.
+func (f *follower) run(ctx context.Context, each func(Event) bool) error {
+	for broken := 1; ; broken++ {
+		before := f.last
+		wish, err := f.connect(ctx, each)
+		switch {
+		case err == nil:
+			return nil
+		case ctx.Err() != nil:
+			return ctx.Err()
+		}
+		if f.last != before {
+			broken = 1
+		}
+		wait, again := f.c.retry.after(err, broken, f.last != "" || f.first.repeat)
+		if !again || broken >= maxBroken || f.c.retry.Attempts == 1 {
+			return err
+		}
+		wait = max(wait, min(wish, f.c.retry.MaxRetryAfter))
+		if err := f.c.pause(ctx, Retrying{Err: err, Wait: wait, Stream: true}); err != nil {
+			return err
+		}
+	}
+}
+
+// connect follows one connection. It returns nil at the end of the stream, and how long
+// the server wishes to wait before the next connection.
+func (f *follower) connect(ctx context.Context, each func(Event) bool) (time.Duration, error) {
+	r := f.first
+	if f.last != "" {
+		r = f.resume()
+		r.set("Last-Event-ID", f.last)
+	}
+	return f.c.stream(ctx, r, f.opts, func(id string, raw json.RawMessage) (bool, error) {
+		e, err := newEvent(id, raw)
+		if err != nil || !f.isNew(id) {
+			return err == nil, err
+		}
+		if id != "" {
+			f.last = id
+		}
+		if f.task == "" {
+			f.task = e.TaskID
+		}
+		return each(e) && !e.Final, nil
+	})
+}
+
+// isNew reports whether an event comes after the last one.
+func (f *follower) isNew(id string) bool {
+	n, err := strconv.ParseUint(id, 10, 64)
+	last, lastErr := strconv.ParseUint(f.last, 10, 64)
+	return err != nil || lastErr != nil || n > last
+}
+
+// eachEvent gets the id and the result of an event, and reports whether to go on.
+type eachEvent func(id string, result json.RawMessage) (bool, error)
+
+// stream opens a stream and calls each for every event until it returns false.
+func (c *Client) stream(ctx context.Context, r call, opts []Option, each eachEvent) (time.Duration, error) {
+	body, err := c.prepare(ctx, &r, opts)
+	if err != nil {
+		return 0, err
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	r.set("Accept", "text/event-stream, application/json")
+	watchdog := time.AfterFunc(silence, func() { cancel(fmt.Errorf("nothing was heard for %s", silence)) })
+	defer watchdog.Stop()
+	endless := *c.http
+	endless.Timeout = 0
+	res, err := c.send(ctx, &endless, &r, body)
+	if err != nil {
+		return 0, err
+	}
+	defer res.Body.Close()
+	if r.response != nil {
+		*r.response = Response{Status: res.StatusCode, Header: res.Header}
+	}
+	media, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
+	if res.StatusCode != http.StatusOK || media != "text/event-stream" {
+		return 0, c.notStream(res)
+	}
+	events := newSSEReader(heard{res.Body, func() { watchdog.Reset(silence) }}, c.maxResponse)
+	for {
+		id, data, err := events.next()
+		if err != nil {
+			if cause := context.Cause(ctx); cause != nil {
+				err = cause
+			}
+			return events.retry, &ConnectionError{Server: c.base, Err: err}
+		}
+		result, err := c.rpcResult(res, data)
+		if err != nil {
+			return 0, err
+		}
+		if more, err := each(id, result); err != nil || !more {
+			return 0, err
+		}
+	}
+}
+
+// notStream is the error in a response that is no stream.
+func (c *Client) notStream(res *http.Response) error {
+	body, err := c.readAll(res)
+	switch {
+	case err != nil:
+		return err
+	case res.StatusCode/100 != 2:
+		return newError(res, body)
+	}
+	if _, err := c.rpcResult(res, body); err != nil {
+		return err
+	}
+	return errors.New("the server did not answer with a stream")
+}
