@@ -137,7 +137,7 @@ func (a *api) createMember(ctx context.Context, c *call, in *createMemberInput) 
 	b := &in.Body.value
 	p := identity.Principal{Org: c.Org(), Kind: identity.Kind(b.Kind), ID: b.ID}
 	c.target = p.Ref()
-	if err := in.Body.check(identity.ValidateMember(p, deref(b.Name), b.Admin), notEmpty("/name", b.Name)...); err != nil {
+	if err := in.Body.check(identity.ValidateMember(p, deref(b.Name), b.Admin), notEmpty("name", b.Name)...); err != nil {
 		return nil, err
 	}
 	ctx, once, err := c.begin(ctx, b)

@@ -39,7 +39,9 @@ func (a *api) registerOrgPushes() {
 
 type pushStateFilter string
 
-func (pushStateFilter) Schema(huma.Registry) *huma.Schema { return text(oneOf(task.PushStates)) }
+func (pushStateFilter) Schema(huma.Registry) *huma.Schema {
+	return stringSchema(oneOf(task.PushStates))
+}
 
 type listOrgPushesInput struct {
 	OrgPath
@@ -62,7 +64,7 @@ func (a *api) listOrgPushes(ctx context.Context, c *call, in *listOrgPushesInput
 		ok := false
 		f.Before, f.BeforeID, ok = strings.Cut(in.Cursor, cursorSeparator)
 		if !ok || !task.ValidUID(f.Before) || !task.ValidPushID(f.BeforeID) {
-			return nil, errs.InvalidFields(errs.Field{In: errs.Query, Name: "cursor", Message: "is not a cursor of this list"})
+			return nil, errs.InvalidFields(errs.Field{Path: errs.At("cursor"), Message: "is not a cursor of this list"})
 		}
 	}
 	list, err := a.tasks.OrgPushes(ctx, c.Access, f)

@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/text"
 )
 
 // Limits bound what one task may hold.
@@ -134,109 +134,110 @@ func (m *Message) fingerprint() string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// Check refuses a message that cannot be kept; at is where it stands in the request.
-func (m *Message) Check(at string) []errs.Field {
-	f := checkParts(at+"/parts", m.Parts)
-	f = append(f, checkID(at+"/messageId", m.ID)...)
-	f = append(f, checkObject(at+"/metadata", m.Metadata)...)
-	f = append(f, checkIDs(at+"/extensions", m.Extensions)...)
-	f = append(f, checkIDs(at+"/referenceTaskIds", m.References)...)
+// Check refuses a message that cannot be kept. Paths are relative to the message.
+func (m *Message) Check() []errs.Field {
+	f := checkParts(m.Parts)
+	f = append(f, checkID("id", m.ID)...)
+	f = append(f, checkObject("metadata", m.Metadata)...)
+	f = append(f, checkIDs("extensions", m.Extensions)...)
+	f = append(f, checkIDs("references", m.References)...)
 	if m.Role != RoleUser && m.Role != RoleAgent {
-		f = append(f, field(at+"/role", "must be user or agent"))
+		f = append(f, field("role", "must be user or agent"))
 	}
 	return f
 }
 
 // Check refuses an artifact that cannot be kept.
-func (a *Artifact) Check(at string) []errs.Field {
-	f := checkParts(at+"/parts", a.Parts)
-	f = append(f, checkID(at+"/artifact_id", a.ID)...)
-	f = append(f, checkID(at+"/name", a.Name)...)
-	f = append(f, checkIDs(at+"/extensions", a.Extensions)...)
-	return append(f, checkObject(at+"/metadata", a.Metadata)...)
+func (a *Artifact) Check() []errs.Field {
+	f := checkParts(a.Parts)
+	f = append(f, checkID("id", a.ID)...)
+	f = append(f, checkID("name", a.Name)...)
+	f = append(f, checkIDs("extensions", a.Extensions)...)
+	return append(f, checkObject("metadata", a.Metadata)...)
 }
 
 // checkIDs accepts a list of ids or URIs.
-func checkIDs(at string, list []string) (f []errs.Field) {
+func checkIDs(name string, list []string) (f []errs.Field) {
 	if len(list) > MaxIDs {
-		return []errs.Field{field(at, fmt.Sprintf("must have at most %d entries", MaxIDs))}
+		return []errs.Field{field(name, fmt.Sprintf("must have at most %d entries", MaxIDs))}
 	}
 	for i, s := range list {
-		f = append(f, checkID(fmt.Sprintf("%s/%d", at, i), s)...)
-	}
-	return f
-}
-
-func checkParts(at string, parts []Part) (f []errs.Field) {
-	if len(parts) == 0 {
-		return []errs.Field{field(at, "must have at least one part")}
-	}
-	if len(parts) > MaxParts {
-		return []errs.Field{field(at, fmt.Sprintf("must have at most %d parts", MaxParts))}
-	}
-	for i := range parts {
-		if len(parts[i].check("")) > 0 { // where it stands is seldom needed
-			f = append(f, parts[i].check(fmt.Sprintf("%s/%d", at, i))...)
+		if badID(s) {
+			f = append(f, errs.Field{Path: errs.At(name, i), Message: idRule})
 		}
 	}
 	return f
 }
 
-func (p *Part) check(at string) (f []errs.Field) {
+func checkParts(parts []Part) (f []errs.Field) {
+	if len(parts) == 0 {
+		return []errs.Field{field("parts", "must have at least one part")}
+	}
+	if len(parts) > MaxParts {
+		return []errs.Field{field("parts", fmt.Sprintf("must have at most %d parts", MaxParts))}
+	}
+	for i := range parts {
+		f = append(f, errs.Under(parts[i].check(), "parts", i)...)
+	}
+	return f
+}
+
+func (p *Part) check() (f []errs.Field) {
 	switch p.Kind {
 	case TextPart:
-		if msg := badText(p.Text); msg != "" {
-			f = append(f, field(at+"/text", msg))
+		if !text.Storable(p.Text) {
+			f = append(f, field("text", text.Unstorable))
 		}
 	case DataPart:
 		if len(p.Data) == 0 || !json.Valid(p.Data) {
-			f = append(f, field(at+"/data", "must be a JSON value"))
+			f = append(f, field("data", "must be a JSON value"))
 		}
 	case FilePart:
 		if (len(p.Bytes) == 0) == (p.URL == "") {
-			f = append(f, field(at+"/file", "must have either bytes or a URL"))
+			f = append(f, field("file", "must have either bytes or a URL"))
 		}
 	default:
-		f = append(f, field(at+"/type", "must be text, data or file"))
+		f = append(f, field("type", "must be text, data or file"))
 	}
 	if p.Name != "" {
-		f = append(f, checkID(at+"/name", p.Name)...)
+		f = append(f, checkID("name", p.Name)...)
 	}
 	if p.MediaType != "" {
-		f = append(f, checkID(at+"/mediaType", p.MediaType)...)
+		f = append(f, checkID("media_type", p.MediaType)...)
 	}
-	if len(p.URL) > 4096 || badText(p.URL) != "" {
-		f = append(f, field(at+"/url", "must have at most 4096 characters and no NUL"))
+	if len(p.URL) > 4096 || !text.Storable(p.URL) {
+		f = append(f, field("url", "must have at most 4096 characters and no NUL"))
 	}
-	return append(f, checkObject(at+"/metadata", p.Metadata)...)
+	return append(f, checkObject("metadata", p.Metadata)...)
 }
 
-func checkID(at, s string) []errs.Field {
-	if len(s) > MaxID || badText(s) != "" || strings.ContainsFunc(s, func(r rune) bool { return r < ' ' }) {
-		return []errs.Field{field(at, fmt.Sprintf("must have at most %d bytes and no control characters", MaxID))}
+func checkID(name, s string) []errs.Field {
+	if badID(s) {
+		return []errs.Field{field(name, idRule)}
 	}
 	return nil
 }
 
+var idRule = fmt.Sprintf("must have at most %d bytes and no control characters", MaxID)
+
+// badID reports what cannot be an id, a name or a URI of a sender. Senders find their tasks by
+// such ids, so no more is refused than ever was: the control characters below U+0020.
+func badID(s string) bool {
+	return len(s) > MaxID || !text.Storable(s) || strings.ContainsFunc(s, func(r rune) bool { return r < ' ' })
+}
+
 // checkObject accepts nothing, or a JSON object.
-func checkObject(at string, raw json.RawMessage) []errs.Field {
+func checkObject(name string, raw json.RawMessage) []errs.Field {
 	if len(raw) == 0 {
 		return nil
 	}
 	if len(raw) > MaxMetadata || raw[0] != '{' || !json.Valid(raw) {
-		return []errs.Field{field(at, fmt.Sprintf("must be a JSON object of at most %d bytes", MaxMetadata))}
+		return []errs.Field{field(name, fmt.Sprintf("must be a JSON object of at most %d bytes", MaxMetadata))}
 	}
 	return nil
 }
 
-func badText(s string) string {
-	if !utf8.ValidString(s) || strings.ContainsRune(s, 0) {
-		return "must be valid UTF-8 without NUL"
-	}
-	return ""
-}
-
-func field(at, msg string) errs.Field { return errs.Field{In: errs.Body, Name: at, Message: msg} }
+func field(name, msg string) errs.Field { return errs.Field{Path: errs.At(name), Message: msg} }
 
 // Lease durations that a worker may ask for.
 const (

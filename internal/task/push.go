@@ -9,10 +9,10 @@ import (
 	"net/url"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/identity"
+	"github.com/parley-dev/parley/internal/text"
 )
 
 // PushConfig says where the events of one task are to be sent, as its sender wants
@@ -98,32 +98,31 @@ func (p *PushConfig) Receiver() string {
 	return u.Scheme + "://" + strings.ToLower(u.Host)
 }
 
-// Check refuses a configuration that cannot be kept; at is where it stands in the
-// request.
-func (p *PushConfig) Check(at string) []errs.Field {
-	f := checkID(at+"/id", p.ID)
+// Check refuses a configuration that cannot be kept.
+func (p *PushConfig) Check() []errs.Field {
+	f := checkID("id", p.ID)
 	if msg := badPushURL(p.URL); msg != "" {
-		f = append(f, field(at+"/url", msg))
+		f = append(f, field("url", msg))
 	}
 	secret := func(name, value string) {
-		if len(value) > maxPushSecret || badText(value) != "" || strings.ContainsFunc(value, unicode.IsControl) {
-			f = append(f, field(at+name, fmt.Sprintf("must have at most %d bytes and no control characters", maxPushSecret)))
+		if (text.Rule{Form: text.Plain, MaxBytes: maxPushSecret}).Check(value) != "" {
+			f = append(f, field(name, fmt.Sprintf("must have at most %d bytes and no control characters", maxPushSecret)))
 		}
 	}
-	secret("/token", p.Token)
-	secret("/authentication/credentials", p.Credentials)
+	secret("token", p.Token)
+	secret("credentials", p.Credentials)
 	switch {
 	case p.Scheme == "" && p.Credentials != "":
-		f = append(f, field(at+"/authentication/scheme", "is required with credentials, for example Bearer"))
+		f = append(f, field("scheme", "is required with credentials, for example Bearer"))
 	case len(p.Scheme) > maxPushScheme || strings.ContainsFunc(p.Scheme, notHTTPToken):
-		f = append(f, field(at+"/authentication/scheme",
+		f = append(f, field("scheme",
 			fmt.Sprintf("must be the name of an authentication scheme, such as Bearer, of at most %d bytes", maxPushScheme)))
 	}
 	return f
 }
 
 func badPushURL(s string) string {
-	if len(s) > maxPushURL || badText(s) != "" || strings.ContainsFunc(s, unicode.IsControl) {
+	if (text.Rule{Form: text.Plain, MaxBytes: maxPushURL}).Check(s) != "" {
 		return fmt.Sprintf("must have at most %d bytes and no control characters", maxPushURL)
 	}
 	u, err := url.Parse(s)
@@ -152,15 +151,15 @@ func (s *Tasks) pushable() error {
 
 // checkPush refuses a configuration that breaks a rule, or an address that may not
 // be used.
-func (s *Tasks) checkPush(p *PushConfig, at string) error {
-	f := p.Check(at)
+func (s *Tasks) checkPush(p *PushConfig, path ...any) error {
+	f := p.Check()
 	if len(f) == 0 {
 		if err := s.PushURL(p.URL); err != nil {
-			f = append(f, field(at+"/url", err.Error()))
+			f = append(f, field("url", err.Error()))
 		}
 	}
 	if len(f) > 0 {
-		return errs.InvalidFields(f...)
+		return errs.InvalidFields(errs.Under(f, path...)...)
 	}
 	return nil
 }
@@ -176,11 +175,7 @@ func (s *Tasks) sendPush(r *SendRequest) (*PushConfig, error) {
 		return nil, err
 	}
 	p := *r.Push
-	at := "/configuration/taskPushNotificationConfig"
-	if p.Form == PushV03 {
-		at = "/configuration/pushNotificationConfig"
-	}
-	if err := s.checkPush(&p, at); err != nil {
+	if err := s.checkPush(&p, "push"); err != nil {
 		return nil, err
 	}
 	if p.ID == "" {
@@ -200,7 +195,7 @@ func (s *Tasks) SetPush(ctx context.Context, c Call, taskID string, p PushConfig
 	if len(checkID("", taskID)) > 0 || taskID == "" {
 		return PushConfig{}, errs.ErrNotFound
 	}
-	if err := s.checkPush(&p, ""); err != nil {
+	if err := s.checkPush(&p); err != nil {
 		return PushConfig{}, err
 	}
 	if p.ID == "" {

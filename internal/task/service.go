@@ -201,11 +201,11 @@ type SendRequest struct {
 }
 
 func (r *SendRequest) check() error {
-	f := r.Message.Check("/message")
-	f = append(f, checkID("/id", r.ID)...)
-	f = append(f, checkID("/contextId", r.ContextID)...)
-	f = append(f, checkObject("/metadata", r.Metadata)...)
-	f = append(f, checkIDs("/configuration/acceptedOutputModes", r.OutputModes)...)
+	f := errs.Under(r.Message.Check(), "message")
+	f = append(f, checkID("id", r.ID)...)
+	f = append(f, checkID("context_id", r.ContextID)...)
+	f = append(f, checkObject("metadata", r.Metadata)...)
+	f = append(f, checkIDs("output_modes", r.OutputModes)...)
 	if len(f) > 0 {
 		return errs.InvalidFields(f...)
 	}
@@ -434,7 +434,9 @@ func (s *Tasks) turn(ctx context.Context, c Call, r SendRequest, follow bool) (s
 	}
 	change, err := s.Store.UpdateTaskByKey(ctx, s.key(c, r.ID), r.Message.length(), func(cur Current) (Change, error) {
 		if r.MustExist && r.ContextID != "" && r.ContextID != cur.Task.ContextID {
-			return Change{}, errs.InvalidFields(field("/message/contextId", "must be the context of the task, or be left out"))
+			return Change{}, errs.InvalidFields(errs.Field{
+				Path: errs.At("message", "context_id"), Message: "must be the context of the task, or be left out",
+			})
 		}
 		change, err := decideTurn(cur.Task, &r, s.Limits, now)
 		if change.Push = r.Push; guard != nil {

@@ -28,7 +28,7 @@ const (
 func (f *Filter) Validate() error {
 	var out []errs.Field
 	wrong := func(name, msg string) {
-		out = append(out, errs.Field{In: errs.Query, Name: name, Message: msg})
+		out = append(out, field(name, msg))
 	}
 	if f.Agent != "" && !identity.ValidAgentID(f.Agent) {
 		wrong("agent", "is not the id of an agent")
@@ -36,8 +36,8 @@ func (f *Filter) Validate() error {
 	if f.State != "" && !slices.Contains(States, f.State) {
 		wrong("state", fmt.Sprintf("must be one of %v", States))
 	}
-	if len(checkID("", f.ContextID)) > 0 {
-		wrong("context_id", fmt.Sprintf("must have at most %d bytes and no control characters", MaxID))
+	if badID(f.ContextID) {
+		wrong("context_id", idRule)
 	}
 	if f.Before != "" && (len(f.Before) != uidLength || !ValidUID(f.Before)) {
 		wrong("cursor", "is not a cursor of this list")
@@ -55,23 +55,25 @@ const MaxAck = 1000
 // Validate refuses a claim that asks for what nobody gets.
 func (r *ClaimRequest) Validate() error {
 	var out []errs.Field
-	within := func(at string, n, low, high int64) {
+	within := func(name string, n, low, high int64) {
 		if n < low || n > high {
-			out = append(out, field(at, fmt.Sprintf("must be an integer from %d to %d", low, high)))
+			out = append(out, field(name, fmt.Sprintf("must be an integer from %d to %d", low, high)))
 		}
 	}
-	within("/max", int64(r.Max), 0, MaxClaim)
-	within("/wait_seconds", int64(r.Wait/time.Second), 0, int64(MaxWait/time.Second))
-	within("/lease_seconds", int64(r.Lease/time.Second), int64(MinLease/time.Second), int64(MaxLease/time.Second))
-	within("/capacity", int64(r.Capacity), 1, MaxCapacity)
-	if len(r.Worker) > MaxWorker || len(checkID("", r.Worker)) > 0 {
-		out = append(out, field("/worker", fmt.Sprintf("must have at most %d bytes and no control characters", MaxWorker)))
+	within("max", int64(r.Max), 0, MaxClaim)
+	within("wait_seconds", int64(r.Wait/time.Second), 0, int64(MaxWait/time.Second))
+	within("lease_seconds", int64(r.Lease/time.Second), int64(MinLease/time.Second), int64(MaxLease/time.Second))
+	within("capacity", int64(r.Capacity), 1, MaxCapacity)
+	if len(r.Worker) > MaxWorker || badID(r.Worker) {
+		out = append(out, field("worker", fmt.Sprintf("must have at most %d bytes and no control characters", MaxWorker)))
 	}
 	if len(r.Ack) > MaxAck {
-		out = append(out, field("/ack", fmt.Sprintf("must have at most %d entries", MaxAck)))
+		out = append(out, field("ack", fmt.Sprintf("must have at most %d entries", MaxAck)))
 	}
 	for i, id := range r.Ack {
-		out = append(out, checkID(fmt.Sprintf("/ack/%d", i), id)...)
+		if badID(id) {
+			out = append(out, errs.Field{Path: errs.At("ack", i), Message: idRule})
+		}
 	}
 	if len(out) > 0 {
 		return errs.InvalidFields(out...)
@@ -86,24 +88,23 @@ const MaxWorker = 128
 func (r *Report) Validate() error {
 	var out []errs.Field
 	if r.State != "" && !slices.Contains(ReportableStates, r.State) {
-		out = append(out, field("/status", fmt.Sprintf("must be one of %v", ReportableStates)))
+		out = append(out, field("status", fmt.Sprintf("must be one of %v", ReportableStates)))
 	}
 	if r.Message != nil {
-		out = append(out, r.Message.Check("/message")...)
+		out = append(out, errs.Under(r.Message.Check(), "message")...)
 	}
 	if r.Reply && (r.State != Completed || r.Message == nil || len(r.Artifacts) > 0) {
-		out = append(out, field("/reply", "goes with the status completed and a message, and without artifacts"))
+		out = append(out, field("reply", "goes with the status completed and a message, and without artifacts"))
 	}
 	for i := range r.Artifacts {
 		u := &r.Artifacts[i]
-		at := fmt.Sprintf("/artifacts/%d", i)
-		out = append(out, u.Artifact.Check(at)...)
+		out = append(out, errs.Under(u.Artifact.Check(), "artifacts", i)...)
 		if u.Append && u.Artifact.ID == "" {
-			out = append(out, field(at+"/artifact_id", "is required to append to an artifact"))
+			out = append(out, errs.Field{Path: errs.At("artifacts", i, "id"), Message: "is required to append to an artifact"})
 		}
 	}
 	if r.Extend < 0 || r.Extend > MaxLease || r.Extend > 0 && r.Extend < MinLease {
-		out = append(out, field("/extend_seconds", fmt.Sprintf("must be an integer from %d to %d", MinLease/time.Second, MaxLease/time.Second)))
+		out = append(out, field("extend_seconds", fmt.Sprintf("must be an integer from %d to %d", MinLease/time.Second, MaxLease/time.Second)))
 	}
 	if len(out) > 0 {
 		return errs.InvalidFields(out...)

@@ -82,7 +82,7 @@ func (s *Tasks) Claim(ctx context.Context, p Post, r ClaimRequest) (Claim, error
 	ctx = context.WithoutCancel(ctx)
 	org, agent, queue := p.target.Org, p.target.ID, p.target.Key()
 	if strings.HasPrefix(r.Worker, localPrefix) {
-		return Claim{}, errs.InvalidFields(field("/worker", "must not start with "+localPrefix))
+		return Claim{}, errs.InvalidFields(field("worker", "must not start with "+localPrefix))
 	}
 	if len(r.Ack) > 0 {
 		if err := s.Store.AckMessages(ctx, org, agent, r.Ack); err != nil {

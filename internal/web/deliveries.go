@@ -46,13 +46,13 @@ func (v *visit) showDeliveries(problem error) error {
 	if f.State == "" {
 		f.State = task.PushDead
 	} else if !slices.Contains(task.PushStates, f.State) {
-		return queryError("state", "must be one of the tabs")
+		return fieldError("state", "must be one of the tabs")
 	}
 	if c := q.Get("cursor"); c != "" {
 		ok := false
 		f.Before, f.BeforeID, ok = strings.Cut(c, auditCursor)
 		if !ok || !task.ValidUID(f.Before) || !task.ValidPushID(f.BeforeID) {
-			return queryError("cursor", "is not a cursor of this list")
+			return fieldError("cursor", "is not a cursor of this list")
 		}
 	}
 	for _, d := range deliveryViews {
