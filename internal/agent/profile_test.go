@@ -119,6 +119,24 @@ func TestProfilesHaveBounds(t *testing.T) {
 	}
 }
 
+func TestAnEditChecksOnlyTheTextThatItChanges(t *testing.T) {
+	t.Parallel()
+	// Stored before U+009B was refused.
+	old := Agent{ID: "a", Name: "A", Description: "a\u009bb", Profile: Profile{Skills: []Skill{{ID: "s", Name: "s", Tags: []string{"s"}, Examples: []string{"\u009b"}}}}}
+	old.Skills = []string{"s"}
+	yes := true
+	if next, err := decideEdit(old, Edit{Disabled: &yes}, old.UpdatedAt); err != nil || !next.Disabled || next.Description != old.Description {
+		t.Errorf("got %+v, %v; want it disabled", next, err)
+	}
+	for at, e := range map[string]Edit{
+		"description": {Description: &old.Description}, "skills[0].examples[0]": {Skills: &old.Profile.Skills},
+	} {
+		if _, err := decideEdit(old, e, old.UpdatedAt); err == nil || errs.As(err).Fields[0].Path.String() != at {
+			t.Errorf("%s: got %v, want it refused", at, err)
+		}
+	}
+}
+
 func TestURLsOfProfiles(t *testing.T) {
 	t.Parallel()
 	for s, ok := range map[string]bool{

@@ -57,11 +57,7 @@ const (
 // made by package agent, because they carry more than a name.
 func ValidateMember(p Principal, name string, admin bool) error {
 	var wrong []errs.Field
-	switch p.Kind {
-	case User, Service:
-	case Agent:
-		wrong = append(wrong, field("kind", "must be user or service; agents are registered under …/agents"))
-	default:
+	if p.Kind != User && p.Kind != Service {
 		wrong = append(wrong, field("kind", "must be user or service"))
 	}
 	if !ValidAgentID(p.ID) {
