@@ -36,7 +36,7 @@ var layers = [][]string{
 	{"internal/proposal", "internal/followup", "internal/friction", "internal/task", "internal/agent", "internal/oauth", "internal/account"},
 	{"internal/identity", "internal/event", "internal/budget"},
 	{"internal/idempotency"},
-	{"internal/errs"},
+	{"internal/errs", "internal/text"},
 	{"sdk/worker"}, // public: others build on them, so they stand on nothing of ours
 	{"sdk/client"},
 }
@@ -46,7 +46,7 @@ var layers = [][]string{
 var domain = []string{
 	"internal/dispatch", "internal/stream",
 	"internal/proposal", "internal/followup", "internal/friction", "internal/task", "internal/agent", "internal/oauth", "internal/account",
-	"internal/identity", "internal/event", "internal/idempotency", "internal/budget", "internal/errs",
+	"internal/identity", "internal/event", "internal/idempotency", "internal/budget", "internal/errs", "internal/text",
 }
 
 var namedMember = regexp.MustCompile(`json:"[^",-]`)
@@ -102,6 +102,25 @@ func TestDomainTypesNameNoWireMembers(t *testing.T) {
 		ast.Inspect(f.syntax, func(n ast.Node) bool {
 			if field, ok := n.(*ast.Field); ok && field.Tag != nil && namedMember.MatchString(field.Tag.Value) {
 				t.Errorf("%s: a domain type has the tag %s", f.path, field.Tag.Value)
+			}
+			return true
+		})
+	}
+}
+
+// wireWords are spellings of one transport: JSON pointers, and names of members and headers.
+var wireWords = regexp.MustCompile(`^"/[A-Za-z_]|ETag|Idempotency-Key|[a-z]Token\b|[a-z]Config\b`)
+
+// Errors of the domain name fields by an errs.Path; transports spell it.
+func TestDomainSpeaksNoWire(t *testing.T) {
+	t.Parallel()
+	for _, f := range goFiles(t) {
+		if f.isTest() || !slices.Contains(domain, f.pkg) {
+			continue
+		}
+		ast.Inspect(f.syntax, func(n ast.Node) bool {
+			if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING && wireWords.MatchString(lit.Value) {
+				t.Errorf("%s: a domain package says %s", f.path, lit.Value)
 			}
 			return true
 		})

@@ -6,7 +6,7 @@ import (
 	"encoding/hex"
 	"strings"
 
-	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/httpx"
 	"github.com/parley-dev/parley/internal/identity"
 )
 
@@ -14,7 +14,7 @@ import (
 // cannot begin the id of an agent.
 const ofOthers = "~"
 
-var errCursor = errs.InvalidFields(errs.Field{In: errs.Query, Name: "after", Message: `must be the "next" of the page before`})
+var errCursor = httpx.InvalidParts(httpx.Part{In: httpx.Query, Name: "after", Message: `must be the "next" of the page before`})
 
 // Cursors of the card that everybody sees are signed. Each of its pages is built once a
 // second at most, however many ask for it; anonymous clients that could invent cursors

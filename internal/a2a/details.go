@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/httpx"
 	"github.com/parley-dev/parley/internal/wire"
 )
 
@@ -79,7 +81,7 @@ func appendDetails(b []byte, e *rpcError) []byte {
 				b = append(b, ',')
 			}
 			b = append(b, `{"field":`...)
-			b = wire.AppendString(b, fieldPath(f.Name))
+			b = wire.AppendString(b, fieldPath(f.Path))
 			b = append(b, `,"description":`...)
 			b = wire.AppendString(b, f.Message)
 			b = append(b, '}')
@@ -125,7 +127,7 @@ var sdkReasons = map[int]string{
 	codeInternal:       "INTERNAL_ERROR",
 }
 
-// fieldPath is a JSON pointer as google.rpc.BadRequest writes it.
-func fieldPath(pointer string) string {
-	return strings.ReplaceAll(strings.TrimPrefix(pointer, "/"), "/", ".")
+// fieldPath is a path as google.rpc.BadRequest writes it.
+func fieldPath(p errs.Path) string {
+	return strings.ReplaceAll(strings.TrimPrefix(httpx.Pointer(p), "/"), "/", ".")
 }

@@ -2,6 +2,7 @@ package a2a
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"strconv"
 	"strings"
@@ -55,6 +56,10 @@ func errorOf(ctx context.Context, err error) *rpcError {
 		return own
 	}
 	e := errs.As(err)
+	if e.Kind == errs.Invalid && len(e.Fields) > 0 && !errors.As(err, new(*badParams)) {
+		e = spelled(e)
+		err = e
+	}
 	p := httpx.NewProblem(ctx, err) // which notes for the log what is our fault
 	out := &rpcError{code: codeInternal, message: p.Detail, problem: p}
 	switch {
@@ -118,7 +123,7 @@ func appendError(b, id []byte, e *rpcError) []byte {
 				b = append(b, ',')
 			}
 			b = append(b, `{"pointer":`...)
-			b = wire.AppendString(b, f.Name)
+			b = wire.AppendString(b, httpx.Pointer(f.Path))
 			b = append(b, `,"detail":`...)
 			b = wire.AppendString(b, f.Message)
 			b = append(b, '}')

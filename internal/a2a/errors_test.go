@@ -30,7 +30,7 @@ func TestErrorsHaveOneMapping(t *testing.T) {
 		"not cancelable": {errs.New(errs.Conflict, task.CodeNotCancelable, "x"), codeNotCancelable, task.CodeNotCancelable, false},
 		"terminal":       {errs.New(errs.Conflict, task.CodeTerminal, "x"), codeUnsupported, task.CodeTerminal, false},
 		"too large":      {errs.New(errs.TooLarge, task.CodeTooLarge, "the limit is 7"), codeInvalidParams, task.CodeTooLarge, false},
-		"fields":         {errs.InvalidFields(errs.Field{Name: "/a", Message: "b"}), codeInvalidParams, `[{"pointer":"/a","detail":"b"}]`, false},
+		"fields":         {errs.InvalidFields(errs.Field{Path: errs.At("a"), Message: "b"}), codeInvalidParams, `[{"pointer":"/a","detail":"b"}]`, false},
 		"rate":           {errs.New(errs.RateLimited, "request.rate_limited", "x"), codeInvalidRequest, "request.rate_limited", false},
 		"share":          {errs.New(errs.RateLimited, dispatch.CodeSenderShare, "x"), codeUnsupported, dispatch.CodeSenderShare, false},
 		"quota":          {errs.New(errs.Conflict, "quota.stored_tasks", "x"), codeUnsupported, "quota.stored_tasks", false},

@@ -64,7 +64,7 @@ func (f *form) stream(c *call, params []byte) (*sseStream, error) {
 	}
 	t, events, err := c.s.Tasks.Stream(c, c.to, p.request, c.s.idle())
 	if err != nil {
-		return nil, err
+		return nil, p.asSent(err)
 	}
 	return f.show(c, &t, events, p.history)
 }

@@ -161,7 +161,7 @@ func (s *server) grpcCall(ctx context.Context, tenant string) (*call, error) {
 	if tenant == "" {
 		var ok bool
 		if tenant, ok = caller.Scopes.OnlyAgent(); !ok {
-			return nil, newInvalid("/tenant", "is required: the id of the agent")
+			return nil, newInvalid("tenant", "is required: the id of the agent")
 		}
 	}
 	to, err := s.Tasks.Reach(ctx, caller, tenant)
@@ -181,8 +181,8 @@ func refusal(p *httpx.Problem) *rpcError {
 	return e
 }
 
-func newInvalid(at, msg string) *rpcError {
-	f := bodyField(at, msg)
+func newInvalid(name, msg string) *rpcError {
+	f := mistake(msg, name)
 	return &rpcError{code: codeInvalidParams, message: errs.InvalidFields(f).Message, fields: append(noFields, f)}
 }
 

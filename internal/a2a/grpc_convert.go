@@ -19,22 +19,23 @@ func sendFromProto(r *a2apb.SendMessageRequest) (p officialSend, err error) {
 		p.wait = 0
 	}
 	var fields, more []errs.Field
-	p.history, fields = historyFromProto(lengthOf(r.GetConfiguration()), "/configuration/historyLength", wire.AllHistory)
+	p.history, fields = historyFromProto(lengthOf(r.GetConfiguration()), wire.AllHistory)
+	fields = errs.Under(fields, "configuration")
 	if push := r.GetConfiguration().GetTaskPushNotificationConfig(); push != nil {
 		config := pushFromProto(push)
 		p.request.Push = &config
 	}
 	p.request.OutputModes = keptModes(r.GetConfiguration().GetAcceptedOutputModes())
-	p.request.Metadata, more = objectFromProto(r.GetMetadata(), "/metadata")
+	p.request.Metadata, more = objectFromProto(r.GetMetadata())
 	fields = append(fields, more...)
 	m := r.GetMessage()
 	if m == nil {
-		return p, invalid(append(fields, bodyField("/message", "is required")))
+		return p, invalid(append(fields, mistake("is required", "message")))
 	}
 	p.request.ID, p.request.ContextID = m.GetTaskId(), m.GetContextId()
 	p.request.MustExist = m.GetTaskId() != ""
 	p.request.Message, more = messageFromProto(m)
-	if fields = append(fields, more...); len(fields) == 0 {
+	if fields = append(fields, errs.Under(more, "message")...); len(fields) == 0 {
 		fields = p.lacks(task.PushV1)
 	}
 	return p, invalid(fields)
@@ -48,21 +49,21 @@ func messageFromProto(m *a2apb.Message) (out task.Message, fields []errs.Field) 
 	case a2apb.Role_ROLE_AGENT:
 		out.Role = task.RoleAgent
 	}
-	out.Metadata, fields = objectFromProto(m.GetMetadata(), "/message/metadata")
+	out.Metadata, fields = objectFromProto(m.GetMetadata())
 	parts := m.GetParts()
 	if len(parts) > task.MaxParts {
-		return out, append(fields, bodyField("/message/parts", "must have at most "+strconv.Itoa(task.MaxParts)+" entries"))
+		return out, append(fields, mistake("must have at most "+strconv.Itoa(task.MaxParts)+" entries", "parts"))
 	}
 	out.Parts = make([]task.Part, len(parts))
 	for i, p := range parts {
-		fields = append(fields, partFromProto(&out.Parts[i], p, "/message/parts/"+strconv.Itoa(i))...)
+		fields = append(fields, errs.Under(partFromProto(&out.Parts[i], p), "parts", i)...)
 	}
 	return out, fields
 }
 
-func partFromProto(out *task.Part, p *a2apb.Part, at string) (fields []errs.Field) {
+func partFromProto(out *task.Part, p *a2apb.Part) (fields []errs.Field) {
 	out.Name, out.MediaType = p.GetFilename(), p.GetMediaType()
-	out.Metadata, fields = objectFromProto(p.GetMetadata(), at+"/metadata")
+	out.Metadata, fields = objectFromProto(p.GetMetadata())
 	switch v := p.GetContent().(type) {
 	case *a2apb.Part_Text:
 		out.Kind, out.Text = task.TextPart, v.Text
@@ -74,21 +75,21 @@ func partFromProto(out *task.Part, p *a2apb.Part, at string) (fields []errs.Fiel
 		out.Kind = task.DataPart
 		text, ok := appendValue(nil, v.Data, 0)
 		if !ok {
-			return append(fields, bodyField(at+"/data", notJSON))
+			return append(fields, mistake(notJSON, "data"))
 		}
 		out.Data = text
 	default:
-		fields = append(fields, bodyField(at, "must have text, raw, url or data"))
+		fields = append(fields, mistake("must have text, raw, url or data"))
 	}
 	return fields
 }
 
-func historyFromProto(length *int32, at string, unset int) (int, []errs.Field) {
+func historyFromProto(length *int32, unset int) (int, []errs.Field) {
 	switch {
 	case length == nil:
 		return unset, nil
 	case *length < 0 || *length > maxHistory:
-		return 0, append(noFields, bodyField(at, "must be an integer from 0 to "+strconv.Itoa(maxHistory)))
+		return 0, append(noFields, mistake("must be an integer from 0 to "+strconv.Itoa(maxHistory), "historyLength"))
 	}
 	return int(*length), nil
 }
@@ -102,20 +103,20 @@ func pushFromProto(p *a2apb.TaskPushNotificationConfig) task.PushConfig {
 
 func listFromProto(r *a2apb.ListTasksRequest) (own dispatch.OwnRequest, history int, err error) {
 	own = dispatch.OwnRequest{ContextID: r.GetContextId(), Token: r.GetPageToken(), Artifacts: r.GetIncludeArtifacts()}
-	history, fields := historyFromProto(r.HistoryLength, "/historyLength", 0)
+	history, fields := historyFromProto(r.HistoryLength, 0)
 	own.History = history > 0
 	if own.Limit = int(r.GetPageSize()); own.Limit < 0 || own.Limit > dispatch.MaxLimit {
-		fields = append(fields, bodyField("/pageSize", "must be an integer from 0 to "+strconv.Itoa(dispatch.MaxLimit)))
+		fields = append(fields, mistake("must be an integer from 0 to "+strconv.Itoa(dispatch.MaxLimit), "pageSize"))
 	}
 	if after := r.GetStatusTimestampAfter(); after != nil {
 		if after.CheckValid() != nil {
-			fields = append(fields, bodyField("/statusTimestampAfter", "must be a time"))
+			fields = append(fields, mistake("must be a time", "statusTimestampAfter"))
 		}
 		own.UpdatedAfter = after.AsTime()
 	}
 	var ok bool
 	if own.State, ok = stateFromProto(int32(r.GetStatus())); !ok {
-		fields = append(fields, bodyField("/status", "is not a state of a task"))
+		fields = append(fields, mistake("is not a state of a task", "status"))
 	}
 	return own, history, invalid(fields)
 }

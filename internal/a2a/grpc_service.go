@@ -92,7 +92,7 @@ func (g *grpcService) SubscribeToTask(r *a2apb.SubscribeToTaskRequest, out event
 	if err != nil {
 		return grpcError(ctx, err)
 	}
-	if err := required("/id", r.GetId()); err != nil {
+	if err := required("id", r.GetId()); err != nil {
 		return grpcError(ctx, err)
 	}
 	if err := c.s.router.Park(c, httpx.Stream); err != nil {
@@ -193,9 +193,9 @@ func (c *call) sendEvent(e *task.Event, send func(*task.Event) error) error {
 
 func (g *grpcService) GetTask(ctx context.Context, r *a2apb.GetTaskRequest) (*a2apb.Task, error) {
 	return unary(ctx, g, r.GetTenant(), func(c *call) (*a2apb.Task, error) {
-		history, fields := historyFromProto(r.HistoryLength, "/historyLength", wire.AllHistory)
+		history, fields := historyFromProto(r.HistoryLength, wire.AllHistory)
 		if r.GetId() == "" {
-			fields = append(fields, bodyField("/id", "is required"))
+			fields = append(fields, mistake("is required", "id"))
 		}
 		if err := invalid(fields); err != nil {
 			return nil, err
@@ -213,7 +213,7 @@ func (g *grpcService) GetTask(ctx context.Context, r *a2apb.GetTaskRequest) (*a2
 
 func (g *grpcService) CancelTask(ctx context.Context, r *a2apb.CancelTaskRequest) (*a2apb.Task, error) {
 	return unary(ctx, g, r.GetTenant(), func(c *call) (*a2apb.Task, error) {
-		if err := required("/id", r.GetId()); err != nil {
+		if err := required("id", r.GetId()); err != nil {
 			return nil, err
 		}
 		t, err := c.s.Tasks.Cancel(c, c.to, r.GetId(), task.All)
@@ -252,7 +252,7 @@ func (g *grpcService) ListTasks(ctx context.Context, r *a2apb.ListTasksRequest) 
 
 func (g *grpcService) CreateTaskPushNotificationConfig(ctx context.Context, r *a2apb.TaskPushNotificationConfig) (*a2apb.TaskPushNotificationConfig, error) {
 	return unary(ctx, g, r.GetTenant(), func(c *call) (*a2apb.TaskPushNotificationConfig, error) {
-		if err := required("/taskId", r.GetTaskId()); err != nil {
+		if err := required("taskId", r.GetTaskId()); err != nil {
 			return nil, err
 		}
 		p, err := c.s.Tasks.SetPush(c, c.to, r.GetTaskId(), pushFromProto(r))
@@ -264,7 +264,7 @@ func (g *grpcService) GetTaskPushNotificationConfig(
 	ctx context.Context, r *a2apb.GetTaskPushNotificationConfigRequest,
 ) (*a2apb.TaskPushNotificationConfig, error) {
 	return unary(ctx, g, r.GetTenant(), func(c *call) (*a2apb.TaskPushNotificationConfig, error) {
-		if err := required("/taskId", r.GetTaskId(), "/id", r.GetId()); err != nil {
+		if err := required("taskId", r.GetTaskId(), "id", r.GetId()); err != nil {
 			return nil, err
 		}
 		p, err := c.s.Tasks.GetPush(c, c.to, r.GetTaskId(), r.GetId())
@@ -276,11 +276,11 @@ func (g *grpcService) ListTaskPushNotificationConfigs(
 	ctx context.Context, r *a2apb.ListTaskPushNotificationConfigsRequest,
 ) (*a2apb.ListTaskPushNotificationConfigsResponse, error) {
 	return unary(ctx, g, r.GetTenant(), func(c *call) (*a2apb.ListTaskPushNotificationConfigsResponse, error) {
-		if err := required("/taskId", r.GetTaskId()); err != nil {
+		if err := required("taskId", r.GetTaskId()); err != nil {
 			return nil, err
 		}
 		if r.GetPageToken() != "" {
-			return nil, newInvalid("/pageToken", "is not a token of this list, which has one page")
+			return nil, newInvalid("pageToken", "is not a token of this list, which has one page")
 		}
 		list, err := c.s.Tasks.ListPush(c, c.to, r.GetTaskId())
 		out := &a2apb.ListTaskPushNotificationConfigsResponse{}
@@ -293,7 +293,7 @@ func (g *grpcService) ListTaskPushNotificationConfigs(
 
 func (g *grpcService) DeleteTaskPushNotificationConfig(ctx context.Context, r *a2apb.DeleteTaskPushNotificationConfigRequest) (*emptypb.Empty, error) {
 	return unary(ctx, g, r.GetTenant(), func(c *call) (*emptypb.Empty, error) {
-		if err := required("/taskId", r.GetTaskId(), "/id", r.GetId()); err != nil {
+		if err := required("taskId", r.GetTaskId(), "id", r.GetId()); err != nil {
 			return nil, err
 		}
 		return &emptypb.Empty{}, c.s.Tasks.DeletePush(c, c.to, r.GetTaskId(), r.GetId())
@@ -311,12 +311,12 @@ func (g *grpcService) GetExtendedAgentCard(ctx context.Context, r *a2apb.GetExte
 	})
 }
 
-// required refuses a request that lacks a member; they come as pointer, value pairs.
+// required refuses a request that lacks a member; they come as name, value pairs.
 func required(members ...string) error {
 	var f []errs.Field
 	for i := 0; i < len(members); i += 2 {
 		if members[i+1] == "" {
-			f = append(f, bodyField(members[i], "is required"))
+			f = append(f, mistake("is required", members[i]))
 		}
 	}
 	return invalid(f)

@@ -76,7 +76,7 @@ func grpcDetails(e *rpcError) (out []protoadapt.MessageV1) {
 		bad := &errdetails.BadRequest{}
 		for _, f := range e.fields {
 			bad.FieldViolations = append(bad.FieldViolations, &errdetails.BadRequest_FieldViolation{
-				Field: fieldPath(f.Name), Description: f.Message,
+				Field: fieldPath(f.Path), Description: f.Message,
 			})
 		}
 		add(bad)

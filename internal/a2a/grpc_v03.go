@@ -71,14 +71,14 @@ func (g *grpcV03Service) SendStreamingMessage(r *v03pb.SendMessageRequest, out v
 			return nil, nil, 0, err
 		}
 		t, events, err := c.s.Tasks.Stream(c, c.to, p.request, c.s.idle())
-		return &t, events, p.history, err
+		return &t, events, p.history, p.asSent(err)
 	})
 }
 
 func (g *grpcV03Service) TaskSubscription(r *v03pb.TaskSubscriptionRequest, out v03Stream) error {
 	return g.stream(out, func(c *call) (_ *task.Task, _ eventSeq, history int, err error) {
 		id, _ := named(r.GetName())
-		if err := required("/name", id); err != nil {
+		if err := required("name", id); err != nil {
 			return nil, nil, 0, err
 		}
 		t, events, err := c.followOfficial(id, 0, false)
@@ -115,9 +115,9 @@ func (g *grpcV03Service) stream(out v03Stream, open func(*call) (*task.Task, eve
 func (g *grpcV03Service) GetTask(ctx context.Context, r *v03pb.GetTaskRequest) (*v03pb.Task, error) {
 	return v03Unary(ctx, g, func(c *call) (*v03pb.Task, error) {
 		id, _ := named(r.GetName())
-		history, fields := v03History(r.GetHistoryLength(), "/historyLength")
+		history, fields := v03History(r.GetHistoryLength())
 		if id == "" {
-			fields = append(fields, bodyField("/name", "is required"))
+			fields = append(fields, mistake("is required", "name"))
 		}
 		if err := invalid(fields); err != nil {
 			return nil, err
@@ -136,7 +136,7 @@ func (g *grpcV03Service) GetTask(ctx context.Context, r *v03pb.GetTaskRequest) (
 func (g *grpcV03Service) CancelTask(ctx context.Context, r *v03pb.CancelTaskRequest) (*v03pb.Task, error) {
 	return v03Unary(ctx, g, func(c *call) (*v03pb.Task, error) {
 		id, _ := named(r.GetName())
-		if err := required("/name", id); err != nil {
+		if err := required("name", id); err != nil {
 			return nil, err
 		}
 		t, err := c.s.Tasks.Cancel(c, c.to, id, task.All)
@@ -176,7 +176,7 @@ func (g *grpcV03Service) CreateTaskPushNotificationConfig(
 ) (*v03pb.TaskPushNotificationConfig, error) {
 	return v03Unary(ctx, g, func(c *call) (*v03pb.TaskPushNotificationConfig, error) {
 		taskID, _ := named(r.GetParent())
-		if err := required("/parent", taskID); err != nil {
+		if err := required("parent", taskID); err != nil {
 			return nil, err
 		}
 		p := v03PushFromProto(r.GetConfig().GetPushNotificationConfig())
@@ -192,7 +192,7 @@ func (g *grpcV03Service) GetTaskPushNotificationConfig(
 	return v03Unary(ctx, g, func(c *call) (*v03pb.TaskPushNotificationConfig, error) {
 		taskID, id := named(r.GetName())
 		if taskID == "" || id == "" {
-			return nil, newInvalid("/name", mustNameConfig)
+			return nil, newInvalid("name", mustNameConfig)
 		}
 		p, err := c.s.Tasks.GetPush(c, c.to, taskID, id)
 		return v03ProtoPush(&p), err
@@ -206,11 +206,11 @@ func (g *grpcV03Service) ListTaskPushNotificationConfig(
 ) (*v03pb.ListTaskPushNotificationConfigResponse, error) {
 	return v03Unary(ctx, g, func(c *call) (*v03pb.ListTaskPushNotificationConfigResponse, error) {
 		taskID, _ := named(r.GetParent())
-		if err := required("/parent", taskID); err != nil {
+		if err := required("parent", taskID); err != nil {
 			return nil, err
 		}
 		if r.GetPageToken() != "" {
-			return nil, newInvalid("/pageToken", "is not a token of this list, which has one page")
+			return nil, newInvalid("pageToken", "is not a token of this list, which has one page")
 		}
 		list, err := c.s.Tasks.ListPush(c, c.to, taskID)
 		out := &v03pb.ListTaskPushNotificationConfigResponse{}
@@ -227,7 +227,7 @@ func (g *grpcV03Service) DeleteTaskPushNotificationConfig(
 	return v03Unary(ctx, g, func(c *call) (*emptypb.Empty, error) {
 		taskID, id := named(r.GetName())
 		if taskID == "" || id == "" {
-			return nil, newInvalid("/name", mustNameConfig)
+			return nil, newInvalid("name", mustNameConfig)
 		}
 		return &emptypb.Empty{}, c.s.Tasks.DeletePush(c, c.to, taskID, id)
 	})

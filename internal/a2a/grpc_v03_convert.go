@@ -25,32 +25,33 @@ func v03SendFromProto(r *v03pb.SendMessageRequest) (p officialSend, err error) {
 		p.wait = blockFor
 	}
 	var fields, more []errs.Field
-	p.history, fields = v03History(r.GetConfiguration().GetHistoryLength(), "/configuration/historyLength")
+	p.history, fields = v03History(r.GetConfiguration().GetHistoryLength())
+	fields = errs.Under(fields, "configuration")
 	if push := r.GetConfiguration().GetPushNotification(); push != nil {
 		config := v03PushFromProto(push)
 		p.request.Push = &config
 	}
 	p.request.OutputModes = keptModes(r.GetConfiguration().GetAcceptedOutputModes())
-	p.request.Metadata, more = objectFromProto(r.GetMetadata(), "/metadata")
+	p.request.Metadata, more = objectFromProto(r.GetMetadata())
 	fields = append(fields, more...)
 	m := r.GetRequest()
 	if m == nil {
-		return p, invalid(append(fields, bodyField("/request", "is required")))
+		return p, invalid(append(fields, mistake("is required", "request")))
 	}
 	p.request.ID, p.request.ContextID = m.GetTaskId(), m.GetContextId()
 	p.request.MustExist = m.GetTaskId() != ""
 	p.request.Message, more = v03MessageFromProto(m)
-	if fields = append(fields, more...); len(fields) == 0 {
+	if fields = append(fields, errs.Under(more, "request")...); len(fields) == 0 {
 		fields = p.lacks(task.PushV03)
 	}
 	return p, invalid(fields)
 }
 
-func v03History(length int32, at string) (int, []errs.Field) {
+func v03History(length int32) (int, []errs.Field) {
 	if length == 0 {
 		return wire.AllHistory, nil
 	}
-	return historyFromProto(&length, at, wire.AllHistory)
+	return historyFromProto(&length, wire.AllHistory)
 }
 
 func v03MessageFromProto(m *v03pb.Message) (out task.Message, fields []errs.Field) {
@@ -61,21 +62,21 @@ func v03MessageFromProto(m *v03pb.Message) (out task.Message, fields []errs.Fiel
 	case v03pb.Role_ROLE_AGENT:
 		out.Role = task.RoleAgent
 	}
-	out.Metadata, fields = objectFromProto(m.GetMetadata(), "/request/metadata")
+	out.Metadata, fields = objectFromProto(m.GetMetadata())
 	parts := m.GetParts()
 	if len(parts) > task.MaxParts {
-		tooMany := bodyField("/request/content", "must have at most "+strconv.Itoa(task.MaxParts)+" entries")
+		tooMany := mistake("must have at most "+strconv.Itoa(task.MaxParts)+" entries", "content")
 		return out, append(fields, tooMany)
 	}
 	out.Parts = make([]task.Part, len(parts))
 	for i, p := range parts {
-		fields = append(fields, v03PartFromProto(&out.Parts[i], p, "/request/content/"+strconv.Itoa(i))...)
+		fields = append(fields, errs.Under(v03PartFromProto(&out.Parts[i], p), "content", i)...)
 	}
 	return out, fields
 }
 
-func v03PartFromProto(out *task.Part, p *v03pb.Part, at string) (fields []errs.Field) {
-	out.Metadata, fields = objectFromProto(p.GetMetadata(), at+"/metadata")
+func v03PartFromProto(out *task.Part, p *v03pb.Part) (fields []errs.Field) {
+	out.Metadata, fields = objectFromProto(p.GetMetadata())
 	switch v := p.GetPart().(type) {
 	case *v03pb.Part_Text:
 		out.Kind, out.Text = task.TextPart, v.Text
@@ -86,11 +87,11 @@ func v03PartFromProto(out *task.Part, p *v03pb.Part, at string) (fields []errs.F
 		out.Kind = task.DataPart
 		text, ok := appendObject(nil, v.Data.GetData(), 0)
 		if !ok {
-			return append(fields, bodyField(at+"/data", notJSON))
+			return append(fields, mistake(notJSON, "data"))
 		}
 		out.Data = text
 	default:
-		fields = append(fields, bodyField(at, "must have text, file or data"))
+		fields = append(fields, mistake("must have text, file or data"))
 	}
 	return fields
 }
@@ -111,17 +112,17 @@ func v03ListFromProto(r *v03pb.ListTasksRequest) (own dispatch.OwnRequest, histo
 		ContextID: r.GetContextId(), Token: r.GetPageToken(), Limit: int(r.GetPageSize()), Artifacts: r.GetIncludeArtifacts(),
 	}
 	length := r.GetHistoryLength()
-	history, fields := historyFromProto(&length, "/historyLength", 0)
+	history, fields := historyFromProto(&length, 0)
 	own.History = history > 0
 	if after := r.GetLastUpdatedTime(); after != nil {
 		if after.CheckValid() != nil {
-			fields = append(fields, bodyField("/lastUpdatedTime", "must be a time"))
+			fields = append(fields, mistake("must be a time", "lastUpdatedTime"))
 		}
 		own.UpdatedAfter = after.AsTime()
 	}
 	var ok bool
 	if own.State, ok = stateFromProto(int32(r.GetStatus())); !ok {
-		fields = append(fields, bodyField("/status", "is not a state of a task"))
+		fields = append(fields, mistake("is not a state of a task", "status"))
 	}
 	return own, history, invalid(fields)
 }

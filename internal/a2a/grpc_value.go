@@ -77,14 +77,14 @@ func appendNumber(b []byte, f float64) ([]byte, bool) {
 	return strconv.AppendFloat(b, f, format, -1, 64), true
 }
 
-// objectFromProto is metadata as it is kept; at is where it stands in the request.
-func objectFromProto(s *structpb.Struct, at string) ([]byte, []errs.Field) {
+// objectFromProto is metadata as it is kept.
+func objectFromProto(s *structpb.Struct) ([]byte, []errs.Field) {
 	if s == nil {
 		return nil, nil
 	}
 	text, ok := appendObject(nil, s, 0)
 	if !ok {
-		return nil, append(noFields, bodyField(at, notJSON))
+		return nil, append(noFields, mistake(notJSON, "metadata"))
 	}
 	return text, nil
 }

@@ -3,14 +3,12 @@ package a2a
 import (
 	"math"
 	"strconv"
-	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/parley-dev/parley/internal/dispatch"
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/task"
+	"github.com/parley-dev/parley/internal/text"
 	"github.com/parley-dev/parley/internal/wire"
 )
 
@@ -37,7 +35,7 @@ func (c *call) readOfficialSend(params []byte, form task.PushForm) (p officialSe
 		p.wait = glance
 	}
 	var message, twice bool
-	fields := wire.Read(orEmpty(params), "", false, func(r *wire.Reader) {
+	fields := wire.Read(orEmpty(params), false, func(r *wire.Reader) {
 		r.Object(func(name []byte) bool {
 			switch string(name) {
 			case "message", "request": // the latter in the proto of version 0.3
@@ -62,11 +60,11 @@ func (c *call) readOfficialSend(params []byte, form task.PushForm) (p officialSe
 		})
 		switch {
 		case twice:
-			r.Add([]errs.Field{bodyField("/request", "is another name of message; send one of them")})
+			r.Add([]errs.Field{mistake("is another name of message; send one of them", "request")})
 		case message:
 			r.Add(p.lacks(form))
 		default:
-			r.Add([]errs.Field{bodyField("/message", "is required")})
+			r.Add([]errs.Field{mistake("is required", "message")})
 		}
 	})
 	if p.request.Push != nil {
@@ -79,9 +77,9 @@ func (c *call) readOfficialSend(params []byte, form task.PushForm) (p officialSe
 func (p *officialSend) lacks(form task.PushForm) []errs.Field {
 	switch m := &p.request.Message; {
 	case m.ID == "":
-		return []errs.Field{bodyField("/message/messageId", "is required")}
+		return []errs.Field{mistake("is required", "message", "messageId")}
 	case m.Role != task.RoleUser:
-		return []errs.Field{bodyField("/message/role", "must be "+userRole(form)+": the agent speaks for itself")}
+		return []errs.Field{mistake("must be "+userRole(form)+": the agent speaks for itself", "message", "role")}
 	}
 	return nil
 }
@@ -158,7 +156,7 @@ func keptModes(modes []string) (kept []string) {
 
 func addMode(kept []string, mode string) []string {
 	if len(kept) == task.MaxIDs || mode == "" || len(mode) > task.MaxID ||
-		!utf8.ValidString(mode) || strings.ContainsFunc(mode, unicode.IsControl) {
+		(text.Rule{Form: text.Plain}).Check(mode) != "" {
 		return kept
 	}
 	return append(kept, mode)
@@ -219,7 +217,8 @@ func (c *call) sendOfficial(p *officialSend) (task.Task, error) {
 	}
 	r := p.request
 	p.request.Message = task.Message{} // it may be large, and is not needed while the agent works
-	return c.send(r, wait)
+	t, err := c.send(r, wait)
+	return t, p.asSent(err)
 }
 
 // blocks is how long the request may still wait, all items of a batch together.
@@ -253,7 +252,7 @@ func (p *officialSend) isReply(t *task.Task) bool {
 // is named taskId where id names something else.
 func (c *call) readIDs(params []byte, idName string, more func(r *wire.Reader, name string) bool) (id string, history int, err error) {
 	history = wire.AllHistory
-	fields := wire.Read(orEmpty(params), "", false, func(r *wire.Reader) {
+	fields := wire.Read(orEmpty(params), false, func(r *wire.Reader) {
 		r.Object(func(name []byte) bool {
 			switch s := string(name); s {
 			case idName, snake(idName):
@@ -268,7 +267,7 @@ func (c *call) readIDs(params []byte, idName string, more func(r *wire.Reader, n
 			return true
 		})
 		if id == "" {
-			r.Add([]errs.Field{bodyField("/"+idName, "is required")})
+			r.Add([]errs.Field{mistake("is required", idName)})
 		}
 	})
 	return id, history, invalid(fields)
@@ -300,4 +299,5 @@ func (c *call) lastEventID() (after int64, ok bool, err error) {
 	return int64(n), true, nil
 }
 
-func bodyField(at, msg string) errs.Field { return errs.Field{In: errs.Body, Name: at, Message: msg} }
+// mistake is one in the params, at the path that its names make.
+func mistake(msg string, path ...any) errs.Field { return errs.Field{Path: path, Message: msg} }

@@ -119,7 +119,7 @@ func readSend(params []byte) (p sendParams, err error) {
 	var inner string // a context named in the message, as the newer protocol has it
 	var message bool
 	m := &p.request.Message
-	fields := wire.Read(orEmpty(params), "", false, func(r *wire.Reader) {
+	fields := wire.Read(orEmpty(params), false, func(r *wire.Reader) {
 		r.Object(func(name []byte) bool {
 			switch string(name) {
 			case "id", "taskId", "task_id":
@@ -147,11 +147,11 @@ func readSend(params []byte) (p sendParams, err error) {
 		switch {
 		case r.Failed():
 		case !message:
-			r.Add([]errs.Field{{In: errs.Body, Name: "/message", Message: "is required"}})
+			r.Add([]errs.Field{{Path: errs.At("message"), Message: "is required"}})
 		case m.Role == "":
 			m.Role = task.RoleUser
 		case m.Role != task.RoleUser:
-			r.Add([]errs.Field{{In: errs.Body, Name: "/message/role", Message: "must be user: the agent speaks for itself"}})
+			r.Add([]errs.Field{{Path: errs.At("message", "role"), Message: "must be user: the agent speaks for itself"}})
 		}
 	})
 	if p.request.ContextID == "" {
@@ -170,7 +170,7 @@ type idParams struct {
 
 func readTaskID(params []byte) (p idParams, err error) {
 	p.history = -1
-	fields := wire.Read(orEmpty(params), "", false, func(r *wire.Reader) {
+	fields := wire.Read(orEmpty(params), false, func(r *wire.Reader) {
 		r.Object(func(name []byte) bool {
 			switch string(name) {
 			case "id", "taskId", "task_id":
@@ -183,7 +183,7 @@ func readTaskID(params []byte) (p idParams, err error) {
 			return true
 		})
 		if p.id == "" {
-			r.Add([]errs.Field{{In: errs.Body, Name: "/id", Message: "is required"}})
+			r.Add([]errs.Field{{Path: errs.At("id"), Message: "is required"}})
 		}
 	})
 	return p, invalid(fields)
@@ -208,7 +208,7 @@ var noFields []errs.Field
 // isOfficial reports whether the params of a message/send are those of version
 // 0.3: a message with an id, or what else only they have.
 func isOfficial(params []byte) (yes bool) {
-	_ = wire.Read(orEmpty(params), "", false, func(r *wire.Reader) {
+	_ = wire.Read(orEmpty(params), false, func(r *wire.Reader) {
 		r.Object(func(name []byte) bool {
 			switch string(name) {
 			case "configuration":
@@ -233,5 +233,5 @@ func invalid(fields []errs.Field) error {
 	if len(fields) == 0 {
 		return nil
 	}
-	return errs.InvalidFields(fields...)
+	return &badParams{errs.InvalidFields(fields...)}
 }

@@ -21,7 +21,7 @@ var v03Dialect = dialect{
 
 func v03SetPush(c *call, params, out []byte) ([]byte, error) {
 	p := task.PushConfig{Form: task.PushV03}
-	fields := wire.Read(orEmpty(params), "", false, func(r *wire.Reader) {
+	fields := wire.Read(orEmpty(params), false, func(r *wire.Reader) {
 		r.Object(func(name []byte) bool {
 			switch string(name) {
 			case "taskId", "task_id":
@@ -50,12 +50,12 @@ func v03SetPush(c *call, params, out []byte) ([]byte, error) {
 
 func requireTask(r *wire.Reader, id string) {
 	if id == "" {
-		r.Add([]errs.Field{bodyField("/taskId", "is required")})
+		r.Add([]errs.Field{mistake("is required", "taskId")})
 	}
 }
 
 func v03PushID(params []byte) (taskID, id string, err error) {
-	fields := wire.Read(orEmpty(params), "", false, func(r *wire.Reader) {
+	fields := wire.Read(orEmpty(params), false, func(r *wire.Reader) {
 		r.Object(func(name []byte) bool {
 			switch string(name) {
 			case "id", "taskId", "task_id":
@@ -68,7 +68,7 @@ func v03PushID(params []byte) (taskID, id string, err error) {
 			return true
 		})
 		if taskID == "" {
-			r.Add([]errs.Field{bodyField("/id", "is required: the id of the task")})
+			r.Add([]errs.Field{mistake("is required: the id of the task", "id")})
 		}
 	})
 	return taskID, id, invalid(fields)
@@ -111,7 +111,7 @@ func v03ListPush(c *call, params, out []byte) ([]byte, error) {
 func v03DeletePush(c *call, params, out []byte) ([]byte, error) {
 	taskID, id, err := v03PushID(params)
 	if err == nil && id == "" {
-		err = invalid(append(noFields, bodyField("/pushNotificationConfigId", "is required")))
+		err = invalid(append(noFields, mistake("is required", "pushNotificationConfigId")))
 	}
 	if err != nil {
 		return out, err

@@ -74,7 +74,7 @@ func v03pSetPush(c *call, params, out []byte) ([]byte, error) {
 		}
 		return true
 	}
-	fields := wire.Read(orEmpty(params), "", false, func(r *wire.Reader) {
+	fields := wire.Read(orEmpty(params), false, func(r *wire.Reader) {
 		r.Object(func(name []byte) bool { return member(r, string(name)) })
 		requireTask(r, p.TaskID)
 	})

@@ -54,7 +54,7 @@ func v1List(c *call, params, out []byte) ([]byte, error) {
 
 // readList reads what to list, and how many messages of each task to show.
 func (c *call) readList(params []byte) (r dispatch.OwnRequest, history int, err error) {
-	fields := wire.Read(orEmpty(params), "", false, func(d *wire.Reader) {
+	fields := wire.Read(orEmpty(params), false, func(d *wire.Reader) {
 		d.Object(func(name []byte) bool {
 			switch string(name) {
 			case "tenant":
@@ -114,7 +114,7 @@ func readTime(r *wire.Reader, dst *time.Time) {
 
 func v1SetPush(c *call, params, out []byte) ([]byte, error) {
 	p := task.PushConfig{Form: task.PushV1}
-	fields := wire.Read(orEmpty(params), "", false, func(r *wire.Reader) {
+	fields := wire.Read(orEmpty(params), false, func(r *wire.Reader) {
 		readPushConfig(r, &p, func(name []byte) bool {
 			switch string(name) {
 			case "tenant":
@@ -151,7 +151,7 @@ func (c *call) readPushID(params []byte) (taskID, id string, err error) {
 		return false
 	})
 	if err == nil && id == "" {
-		err = invalid(append(noFields, bodyField("/id", "is required")))
+		err = invalid(append(noFields, mistake("is required", "id")))
 	}
 	return taskID, id, err
 }
@@ -237,7 +237,7 @@ func appendV1Push(b []byte, p *task.PushConfig) []byte {
 }
 
 func v1Card(c *call, params, out []byte) ([]byte, error) {
-	fields := wire.Read(orEmpty(params), "", false, func(r *wire.Reader) {
+	fields := wire.Read(orEmpty(params), false, func(r *wire.Reader) {
 		r.Object(func(name []byte) bool {
 			if string(name) == "tenant" {
 				c.readTenant(r)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/identity"
+	"github.com/parley-dev/parley/internal/text"
 )
 
 // The audit actions of memberships that are linked. Their entries name no other org.
@@ -265,7 +266,7 @@ func (a *Accounts) Join(ctx context.Context, by Entry, token string) (Entry, ide
 		if err := mayJoin(&i, of, &by, now); err != nil {
 			return identity.Member{}, nil, err
 		}
-		m, err := identity.NewMember(userOf(i.Org, i.User), identity.PlainName(i.Name), i.Admin, now)
+		m, err := identity.NewMember(userOf(i.Org, i.User), text.CleanName(i.Name), i.Admin, now)
 		e := a.entry(ctx, m.Principal, identity.InvitationAccept, m.Ref())
 		if e.Target = i.ID; m.Admin {
 			e.Detail += ", admin"

@@ -13,7 +13,7 @@ import (
 func CheckLifetime(d time.Duration) error {
 	if d < time.Second || d > MaxLinkLifetime {
 		return errs.InvalidFields(errs.Field{
-			In: errs.Body, Name: "/expires_in_seconds",
+			Path:    errs.At("expires_in_seconds"),
 			Message: fmt.Sprintf("must be an integer between 1 and %d", int(MaxLinkLifetime/time.Second)),
 		})
 	}

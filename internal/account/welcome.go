@@ -5,6 +5,7 @@ import (
 
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/identity"
+	"github.com/parley-dev/parley/internal/text"
 )
 
 // welcome is the rule of an arrival. Whoever is known by issuer and subject signs in.
@@ -73,7 +74,7 @@ func join(who Arrival, s Scene, now time.Time) (Outcome, error) {
 	case s.Account != nil:
 		return Outcome{}, conflict("identity.principal_exists", "the org has a user:%s already", i.User)
 	}
-	m, err := identity.NewMember(identity.Principal{Org: i.Org, Kind: identity.User, ID: i.User}, identity.PlainName(i.Name), i.Admin, now)
+	m, err := identity.NewMember(identity.Principal{Org: i.Org, Kind: identity.User, ID: i.User}, text.CleanName(i.Name), i.Admin, now)
 	detail := m.Ref()
 	if m.Admin {
 		detail += ", admin"

@@ -10,10 +10,10 @@ import (
 	"reflect"
 	"slices"
 	"time"
-	"unicode/utf8"
 
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/identity"
+	"github.com/parley-dev/parley/internal/text"
 )
 
 // Agent is one registered agent. Its id is unique within its org. An agent that is or
@@ -232,9 +232,21 @@ func decideEdit(a Agent, e Edit, now time.Time) (Agent, error) {
 	a.PublicName = a.PublicName || a.Public
 	a.UpdatedAt = now
 	if a.Pinned != "" && !slices.Contains(Presences, a.Pinned) {
-		return a, invalid("/status", fmt.Sprintf("must be one of %v, or empty to follow the workers", Presences))
+		return a, invalid("status", fmt.Sprintf("must be one of %v, or empty to follow the workers", Presences))
 	}
-	return a, a.Validate()
+	return a, e.check(a)
+}
+
+// check refuses an entry that breaks a rule. Text that the edit leaves as it is was checked by
+// the rules of its time: an agent whose old description breaks a newer one can be disabled.
+func (e *Edit) check(a Agent) error {
+	if e.Description == nil {
+		a.Description = ""
+	}
+	if e.Skills == nil {
+		a.Skills, a.Profile.Skills = nil, nil
+	}
+	return a.Validate()
 }
 
 func set[T any](old, val *T) {
@@ -246,18 +258,15 @@ func set[T any](old, val *T) {
 // Validate refuses an entry that breaks a rule. The id is checked with the
 // principal that it makes.
 func (a *Agent) Validate() error {
-	if problem := identity.NameProblem(a.Name); problem != "" {
-		return invalid("/name", problem)
+	if problem := identity.NameRule.Check(a.Name); problem != "" {
+		return invalid("name", problem)
 	}
-	if n := utf8.RuneCountInString(a.Description); n > MaxDescription {
-		return invalid("/description", fmt.Sprintf("has %d characters; at most %d are allowed", n, MaxDescription))
-	}
-	if problem := textProblem(a.Description); problem != "" {
-		return invalid("/description", problem)
+	if problem := (text.Rule{Max: MaxDescription}).Check(a.Description); problem != "" {
+		return invalid("description", problem)
 	}
 	var c checks
 	if len(a.Profile.Skills) == 0 { // else the tags are those of the skills
-		c.tags("/skills", a.Skills, MaxSkills)
+		c.tags(errs.At("skills"), a.Skills, MaxSkills)
 	}
 	if c.profile(&a.Profile); len(c.fields) > 0 {
 		return errs.InvalidFields(c.fields...)
@@ -265,8 +274,8 @@ func (a *Agent) Validate() error {
 	return nil
 }
 
-func invalid(at, msg string) error {
-	return errs.InvalidFields(errs.Field{In: errs.Body, Name: at, Message: msg})
+func invalid(name, msg string) error {
+	return errs.InvalidFields(errs.Field{Path: errs.At(name), Message: msg})
 }
 
 // Visible returns the agents of the caller's org that the credential's restriction to

@@ -8,10 +8,10 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/identity"
+	"github.com/parley-dev/parley/internal/text"
 )
 
 // Profile is what the card of an agent says beyond the agent's entry.
@@ -133,16 +133,16 @@ type checks struct{ fields []errs.Field }
 
 func (c *checks) profile(p *Profile) {
 	if p.Version != "" && !versionPattern.MatchString(p.Version) {
-		c.add("/version", "must have 1 to 64 letters, digits and . _ + -, and start with a letter or digit")
+		c.add(errs.At("version"), "must have 1 to 64 letters, digits and . _ + -, and start with a letter or digit")
 	}
-	c.url("/documentation_url", p.DocumentationURL)
-	c.url("/icon_url", p.IconURL)
+	c.url(errs.At("documentation_url"), p.DocumentationURL)
+	c.url(errs.At("icon_url"), p.IconURL)
 	if p.Provider != (Provider{}) {
-		if problem := identity.NameProblem(p.Provider.Organization); problem != "" {
-			c.add("/provider/organization", problem)
+		if problem := identity.NameRule.Check(p.Provider.Organization); problem != "" {
+			c.add(errs.At("provider", "organization"), problem)
 		}
-		if c.url("/provider/url", p.Provider.URL); p.Provider.URL == "" {
-			c.add("/provider/url", "is required with the organization")
+		if c.url(errs.At("provider", "url"), p.Provider.URL); p.Provider.URL == "" {
+			c.add(errs.At("provider", "url"), "is required with the organization")
 		}
 	}
 	c.skills(p.Skills)
@@ -151,56 +151,56 @@ func (c *checks) profile(p *Profile) {
 // maxProblems bounds what one response lists.
 const maxProblems = 32
 
-func (c *checks) add(at, msg string) {
+func (c *checks) add(at errs.Path, msg string) {
 	if len(c.fields) < maxProblems {
-		c.fields = append(c.fields, errs.Field{In: errs.Body, Name: at, Message: msg})
+		c.fields = append(c.fields, errs.Field{Path: at, Message: msg})
 	}
 }
 
 func (c *checks) skills(skills []Skill) {
-	c.count("/skills", len(skills), MaxSkills)
+	c.count(errs.At("skills"), len(skills), MaxSkills)
 	size := 0
 	ids := map[string]bool{}
 	for i, s := range skills {
-		at := fmt.Sprintf("/skills/%d", i)
+		at := errs.At("skills", i)
 		switch {
 		case !tagPattern.MatchString(s.ID):
-			c.add(at+"/id", fmt.Sprintf("%q is not the id of a skill; %s", clip(s.ID), tagRule))
+			c.add(at.Then("id"), fmt.Sprintf("%q is not the id of a skill; %s", clip(s.ID), tagRule))
 		case ids[s.ID]:
-			c.add(at+"/id", fmt.Sprintf("%q is given twice", s.ID))
+			c.add(at.Then("id"), fmt.Sprintf("%q is given twice", s.ID))
 		}
 		ids[s.ID] = true
-		if problem := identity.NameProblem(s.Name); problem != "" {
-			c.add(at+"/name", problem)
+		if problem := identity.NameRule.Check(s.Name); problem != "" {
+			c.add(at.Then("name"), problem)
 		}
-		c.text(at+"/description", s.Description, MaxDescription)
-		c.tags(at+"/tags", s.Tags, MaxSkillTags)
-		c.count(at+"/examples", len(s.Examples), MaxExamples)
+		c.text(at.Then("description"), s.Description, MaxDescription)
+		c.tags(at.Then("tags"), s.Tags, MaxSkillTags)
+		c.count(at.Then("examples"), len(s.Examples), MaxExamples)
 		for j, e := range s.Examples {
-			if c.text(fmt.Sprintf("%s/examples/%d", at, j), e, MaxExample); e == "" {
-				c.add(fmt.Sprintf("%s/examples/%d", at, j), "must not be empty")
+			if c.text(at.Then("examples", j), e, MaxExample); e == "" {
+				c.add(at.Then("examples", j), "must not be empty")
 			}
 			size += len(e)
 		}
-		c.modes(at+"/input_modes", s.InputModes)
-		c.modes(at+"/output_modes", s.OutputModes)
+		c.modes(at.Then("input_modes"), s.InputModes)
+		c.modes(at.Then("output_modes"), s.OutputModes)
 		size += len(s.Name) + len(s.Description)
 	}
 	if size > MaxProfileText {
-		c.add("/skills", fmt.Sprintf("have %d bytes of names, descriptions and examples; at most %d are allowed", size, MaxProfileText))
+		c.add(errs.At("skills"), fmt.Sprintf("have %d bytes of names, descriptions and examples; at most %d are allowed", size, MaxProfileText))
 	}
 	if n := len(tagsOf(skills)); n > MaxTags {
-		c.add("/skills", fmt.Sprintf("have %d different tags; at most %d are allowed", n, MaxTags))
+		c.add(errs.At("skills"), fmt.Sprintf("have %d different tags; at most %d are allowed", n, MaxTags))
 	}
 }
 
 const tagRule = "use 1 to 64 letters, digits, spaces and . _ : + # / -"
 
-func (c *checks) tags(at string, tags []string, most int) {
+func (c *checks) tags(at errs.Path, tags []string, most int) {
 	c.count(at, len(tags), most)
 	seen := map[string]bool{}
 	for i, tag := range tags {
-		switch at := fmt.Sprintf("%s/%d", at, i); {
+		switch at := at.Then(i); {
 		case !tagPattern.MatchString(tag):
 			c.add(at, fmt.Sprintf("%q is not a skill tag; %s", clip(tag), tagRule))
 		case seen[tag]:
@@ -210,43 +210,29 @@ func (c *checks) tags(at string, tags []string, most int) {
 	}
 }
 
-func (c *checks) modes(at string, modes []string) {
+func (c *checks) modes(at errs.Path, modes []string) {
 	c.count(at, len(modes), MaxModes)
 	for i, m := range modes {
 		if !modePattern.MatchString(m) {
-			c.add(fmt.Sprintf("%s/%d", at, i), fmt.Sprintf("%q is not a media type; an example is text/plain", clip(m)))
+			c.add(at.Then(i), fmt.Sprintf("%q is not a media type; an example is text/plain", clip(m)))
 		}
 	}
 }
 
-func (c *checks) count(at string, n, most int) {
+func (c *checks) count(at errs.Path, n, most int) {
 	if n > most {
 		c.add(at, fmt.Sprintf("has %d entries; at most %d are allowed", n, most))
 	}
 }
 
-func (c *checks) text(at, s string, most int) {
-	if n := utf8.RuneCountInString(s); n > most {
-		c.add(at, fmt.Sprintf("has %d characters; at most %d are allowed", n, most))
-	} else if problem := textProblem(s); problem != "" {
+func (c *checks) text(at errs.Path, s string, most int) {
+	if problem := (text.Rule{Max: most}).Check(s); problem != "" {
 		c.add(at, problem)
 	}
 }
 
-// textProblem says what is wrong with a text of several lines; empty: nothing. Cards are
-// public, and a control character could change the terminal of whoever reads one.
-func textProblem(s string) string {
-	if !utf8.ValidString(s) {
-		return "must be valid UTF-8"
-	}
-	if i := strings.IndexFunc(s, func(r rune) bool { return r < ' ' && r != '\t' && r != '\n' && r != '\r' || r == 0x7f }); i >= 0 {
-		return fmt.Sprintf("must not contain the control character %U", s[i])
-	}
-	return ""
-}
-
 // url checks the address of a page that people open. An empty one is none.
-func (c *checks) url(at, s string) {
+func (c *checks) url(at errs.Path, s string) {
 	if s == "" {
 		return
 	}

@@ -73,30 +73,30 @@ func TestProfilesHaveBounds(t *testing.T) {
 	}
 	long := strings.Repeat("ä", MaxDescription)
 	for at, p := range map[string]Profile{
-		"/skills":                 {Skills: skills(MaxSkills+1, Skill{Name: "n"})},
-		"/skills/0/id":            {Skills: []Skill{{ID: "é", Name: "n"}}},
-		"/skills/0/name":          {Skills: []Skill{{ID: "a", Name: "a\u202eb"}}},
-		"/skills/0/description":   {Skills: []Skill{{ID: "a", Name: "n", Description: long + "x"}}},
-		"/skills/0/tags":          {Skills: []Skill{{ID: "a", Name: "n", Tags: many(MaxSkillTags + 1)}}},
-		"/skills/0/tags/0":        {Skills: []Skill{{ID: "a", Name: "n", Tags: []string{""}}}},
-		"/skills/0/examples":      {Skills: []Skill{{ID: "a", Name: "n", Examples: many(MaxExamples + 1)}}},
-		"/skills/0/examples/0":    {Skills: []Skill{{ID: "a", Name: "n", Examples: []string{"\x07"}}}},
-		"/description":            {},
-		"/skills/0/examples/1":    {Skills: []Skill{{ID: "a", Name: "n", Examples: []string{"x", ""}}}},
-		"/skills/0/input_modes":   {Skills: []Skill{{ID: "a", Name: "n", InputModes: strings.Split(strings.Repeat("a/b ", MaxModes+1), " ")[:MaxModes+1]}}},
-		"/skills/0/input_modes/0": {Skills: []Skill{{ID: "a", Name: "n", InputModes: []string{"text"}}}},
-		"/version":                {Version: strings.Repeat("1", 65)},
-		"/documentation_url":      {DocumentationURL: "https://" + strings.Repeat("a", MaxURL)},
-		"/icon_url":               {IconURL: "data:image/png;base64,AAAA"},
-		"/provider/url":           {Provider: Provider{"Acme", ""}},
-		"/provider/organization":  {Provider: Provider{"", "https://acme.example"}},
+		"skills":                   {Skills: skills(MaxSkills+1, Skill{Name: "n"})},
+		"skills[0].id":             {Skills: []Skill{{ID: "é", Name: "n"}}},
+		"skills[0].name":           {Skills: []Skill{{ID: "a", Name: "a\u202eb"}}},
+		"skills[0].description":    {Skills: []Skill{{ID: "a", Name: "n", Description: long + "x"}}},
+		"skills[0].tags":           {Skills: []Skill{{ID: "a", Name: "n", Tags: many(MaxSkillTags + 1)}}},
+		"skills[0].tags[0]":        {Skills: []Skill{{ID: "a", Name: "n", Tags: []string{""}}}},
+		"skills[0].examples":       {Skills: []Skill{{ID: "a", Name: "n", Examples: many(MaxExamples + 1)}}},
+		"skills[0].examples[0]":    {Skills: []Skill{{ID: "a", Name: "n", Examples: []string{"\x07"}}}},
+		"description":              {},
+		"skills[0].examples[1]":    {Skills: []Skill{{ID: "a", Name: "n", Examples: []string{"x", ""}}}},
+		"skills[0].input_modes":    {Skills: []Skill{{ID: "a", Name: "n", InputModes: strings.Split(strings.Repeat("a/b ", MaxModes+1), " ")[:MaxModes+1]}}},
+		"skills[0].input_modes[0]": {Skills: []Skill{{ID: "a", Name: "n", InputModes: []string{"text"}}}},
+		"version":                  {Version: strings.Repeat("1", 65)},
+		"documentation_url":        {DocumentationURL: "https://" + strings.Repeat("a", MaxURL)},
+		"icon_url":                 {IconURL: "data:image/png;base64,AAAA"},
+		"provider.url":             {Provider: Provider{"Acme", ""}},
+		"provider.organization":    {Provider: Provider{"", "https://acme.example"}},
 	} {
 		a := Agent{ID: "a", Name: "A", Profile: p}
-		if at == "/description" {
+		if at == "description" {
 			a.Description = "red: \x1b[31m"
 		}
 		err := a.Validate()
-		if err == nil || errs.As(err).Fields[0].Name != at {
+		if err == nil || errs.As(err).Fields[0].Path.String() != at {
 			t.Errorf("%s: %v %+v", at, err, errs.As(err).Fields)
 		}
 	}
@@ -113,8 +113,26 @@ func TestProfilesHaveBounds(t *testing.T) {
 			}
 		}
 		a := Agent{ID: "a", Name: "A", Profile: p}
-		if err := a.Validate(); err == nil || errs.As(err).Fields[0].Name != "/skills" {
+		if err := a.Validate(); err == nil || errs.As(err).Fields[0].Path.String() != "skills" {
 			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
+func TestAnEditChecksOnlyTheTextThatItChanges(t *testing.T) {
+	t.Parallel()
+	// Stored before U+009B was refused.
+	old := Agent{ID: "a", Name: "A", Description: "a\u009bb", Profile: Profile{Skills: []Skill{{ID: "s", Name: "s", Tags: []string{"s"}, Examples: []string{"\u009b"}}}}}
+	old.Skills = []string{"s"}
+	yes := true
+	if next, err := decideEdit(old, Edit{Disabled: &yes}, old.UpdatedAt); err != nil || !next.Disabled || next.Description != old.Description {
+		t.Errorf("got %+v, %v; want it disabled", next, err)
+	}
+	for at, e := range map[string]Edit{
+		"description": {Description: &old.Description}, "skills[0].examples[0]": {Skills: &old.Profile.Skills},
+	} {
+		if _, err := decideEdit(old, e, old.UpdatedAt); err == nil || errs.As(err).Fields[0].Path.String() != at {
+			t.Errorf("%s: got %v, want it refused", at, err)
 		}
 	}
 }
@@ -128,7 +146,7 @@ func TestURLsOfProfiles(t *testing.T) {
 		"https://example.com/%zz": false, "file:///etc/passwd": false, "HTTPS://example.com": false,
 	} {
 		var c checks
-		c.url("/x", s)
+		c.url(errs.At("x"), s)
 		if (len(c.fields) == 0) != ok {
 			t.Errorf("%q: %v", s, c.fields)
 		}

@@ -37,23 +37,25 @@ const MaxAck = 1000
 // Validate refuses a claim that asks for what nobody gets.
 func (r *ClaimRequest) Validate() error {
 	var out []errs.Field
-	within := func(at string, n, low, high int64) {
+	within := func(name string, n, low, high int64) {
 		if n < low || n > high {
-			out = append(out, field(at, fmt.Sprintf("must be an integer from %d to %d", low, high)))
+			out = append(out, field(name, fmt.Sprintf("must be an integer from %d to %d", low, high)))
 		}
 	}
-	within("/max", int64(r.Max), 0, MaxClaim)
-	within("/wait_seconds", int64(r.Wait/time.Second), 0, int64(MaxWait/time.Second))
-	within("/lease_seconds", int64(r.Lease/time.Second), int64(task.MinLease/time.Second), int64(task.MaxLease/time.Second))
-	within("/capacity", int64(r.Capacity), 1, MaxCapacity)
-	if len(r.Worker) > MaxWorker || len(task.CheckID("", r.Worker)) > 0 {
-		out = append(out, field("/worker", fmt.Sprintf("must have at most %d bytes and no control characters", MaxWorker)))
+	within("max", int64(r.Max), 0, MaxClaim)
+	within("wait_seconds", int64(r.Wait/time.Second), 0, int64(MaxWait/time.Second))
+	within("lease_seconds", int64(r.Lease/time.Second), int64(task.MinLease/time.Second), int64(task.MaxLease/time.Second))
+	within("capacity", int64(r.Capacity), 1, MaxCapacity)
+	if len(r.Worker) > MaxWorker || task.BadID(r.Worker) {
+		out = append(out, field("worker", fmt.Sprintf("must have at most %d bytes and no control characters", MaxWorker)))
 	}
 	if len(r.Ack) > MaxAck {
-		out = append(out, field("/ack", fmt.Sprintf("must have at most %d entries", MaxAck)))
+		out = append(out, field("ack", fmt.Sprintf("must have at most %d entries", MaxAck)))
 	}
 	for i, id := range r.Ack {
-		out = append(out, task.CheckID(fmt.Sprintf("/ack/%d", i), id)...)
+		if task.BadID(id) {
+			out = append(out, errs.Field{Path: errs.At("ack", i), Message: task.IDRule})
+		}
 	}
 	if len(out) > 0 {
 		return errs.InvalidFields(out...)
@@ -86,7 +88,7 @@ func (s *Workers) Claim(ctx context.Context, p Post, r ClaimRequest) (Claim, err
 	ctx = context.WithoutCancel(ctx)
 	org, agent, queue := p.target.Org, p.target.ID, p.target.Key()
 	if strings.HasPrefix(r.Worker, hostPrefix) {
-		return Claim{}, errs.InvalidFields(field("/worker", "must not start with "+hostPrefix))
+		return Claim{}, errs.InvalidFields(field("worker", "must not start with "+hostPrefix))
 	}
 	if len(r.Ack) > 0 {
 		if err := s.mailbox.Ack(ctx, org, agent, r.Ack); err != nil {

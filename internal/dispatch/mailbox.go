@@ -72,8 +72,8 @@ func (s Share) Full() error {
 
 // Message sends a direct message: kept until a worker has it, tracked by nobody.
 func (s *Tasks) Message(ctx context.Context, c Call, m task.Message) (DirectMessage, error) {
-	if f := m.Check("/message"); len(f) > 0 {
-		return DirectMessage{}, errs.InvalidFields(f...)
+	if f := m.Check(); len(f) > 0 {
+		return DirectMessage{}, errs.InvalidFields(errs.Under(f, "message")...)
 	}
 	if n := encodedSize(&m); n > MaxMessage {
 		return DirectMessage{}, errs.New(errs.TooLarge, CodeMessageTooLarge,

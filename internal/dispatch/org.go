@@ -35,7 +35,7 @@ const uidLength = 26
 func (f *Filter) Validate() error {
 	var out []errs.Field
 	wrong := func(name, msg string) {
-		out = append(out, errs.Field{In: errs.Query, Name: name, Message: msg})
+		out = append(out, field(name, msg))
 	}
 	if f.Agent != "" && !identity.ValidAgentID(f.Agent) {
 		wrong("agent", "is not the id of an agent")
@@ -43,8 +43,8 @@ func (f *Filter) Validate() error {
 	if f.State != "" && !slices.Contains(task.States, f.State) {
 		wrong("state", fmt.Sprintf("must be one of %v", task.States))
 	}
-	if len(task.CheckID("", f.ContextID)) > 0 {
-		wrong("context_id", fmt.Sprintf("must have at most %d bytes and no control characters", task.MaxID))
+	if task.BadID(f.ContextID) {
+		wrong("context_id", task.IDRule)
 	}
 	if f.Before != "" && (len(f.Before) != uidLength || !task.ValidUID(f.Before)) {
 		wrong("cursor", "is not a cursor of this list")

@@ -131,20 +131,20 @@ func (r *OwnRequest) filter(k task.Key) (OwnFilter, error) {
 	f := OwnFilter{Key: k, State: r.State, ContextID: r.ContextID, UpdatedAfter: r.UpdatedAfter, Limit: r.Limit}
 	var out []errs.Field
 	if f.State != "" && !slices.Contains(task.States, f.State) {
-		out = append(out, field("/status", fmt.Sprintf("must be one of %v", task.States)))
+		out = append(out, field("status", fmt.Sprintf("must be one of %v", task.States)))
 	}
-	out = append(out, task.CheckID("/contextId", r.ContextID)...)
+	out = append(out, task.CheckID("context_id", r.ContextID)...)
 	if f.Limit == 0 {
 		f.Limit = OwnLimit
 	}
 	if f.Limit < 1 || f.Limit > MaxLimit {
-		out = append(out, field("/pageSize", fmt.Sprintf("must be an integer from 1 to %d", MaxLimit)))
+		out = append(out, field("limit", fmt.Sprintf("must be an integer from 1 to %d", MaxLimit)))
 	}
 	if r.Token != "" {
 		at, uid, ok := strings.Cut(r.Token, ".")
 		us, err := strconv.ParseInt(at, 36, 64)
 		if !ok || err != nil || us < 0 || !task.ValidUID(uid) {
-			out = append(out, field("/pageToken", "is not a token of this list; use the nextPageToken of the page before"))
+			out = append(out, field("cursor", "is not a token of this list"))
 		}
 		f.Before = &OwnPosition{time.UnixMicro(us).UTC(), uid}
 	}

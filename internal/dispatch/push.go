@@ -22,15 +22,15 @@ func (s *Tasks) pushable() error {
 
 // checkPush refuses a configuration that breaks a rule, or an address that may not
 // be used.
-func (s *Tasks) checkPush(p *task.PushConfig, at string) error {
-	f := p.Check(at)
+func (s *Tasks) checkPush(p *task.PushConfig, path ...any) error {
+	f := p.Check()
 	if len(f) == 0 {
 		if err := s.pushURL(p.URL); err != nil {
-			f = append(f, field(at+"/url", err.Error()))
+			f = append(f, field("url", err.Error()))
 		}
 	}
 	if len(f) > 0 {
-		return errs.InvalidFields(f...)
+		return errs.InvalidFields(errs.Under(f, path...)...)
 	}
 	return nil
 }
@@ -42,11 +42,7 @@ func (s *Tasks) sentPush(p task.PushConfig) (*task.PushConfig, error) {
 	if err := s.pushable(); err != nil {
 		return nil, err
 	}
-	at := "/configuration/taskPushNotificationConfig"
-	if p.Form == task.PushV03 {
-		at = "/configuration/pushNotificationConfig"
-	}
-	if err := s.checkPush(&p, at); err != nil {
+	if err := s.checkPush(&p, "push"); err != nil {
 		return nil, err
 	}
 	if p.ID == "" {
@@ -66,7 +62,7 @@ func (s *Tasks) SetPush(ctx context.Context, c Call, taskID string, p task.PushC
 	if !task.ValidID(taskID) {
 		return task.PushConfig{}, errs.ErrNotFound
 	}
-	if err := s.checkPush(&p, ""); err != nil {
+	if err := s.checkPush(&p); err != nil {
 		return task.PushConfig{}, err
 	}
 	if p.ID == "" {

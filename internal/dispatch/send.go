@@ -32,11 +32,11 @@ type SendRequest struct {
 }
 
 func (r *SendRequest) check() error {
-	f := r.Message.Check("/message")
-	f = append(f, task.CheckID("/id", r.ID)...)
-	f = append(f, task.CheckID("/contextId", r.ContextID)...)
-	f = append(f, task.CheckObject("/metadata", r.Metadata)...)
-	f = append(f, task.CheckIDs("/configuration/acceptedOutputModes", r.OutputModes)...)
+	f := errs.Under(r.Message.Check(), "message")
+	f = append(f, task.CheckID("id", r.ID)...)
+	f = append(f, task.CheckID("context_id", r.ContextID)...)
+	f = append(f, task.CheckObject("metadata", r.Metadata)...)
+	f = append(f, task.CheckIDs("output_modes", r.OutputModes)...)
 	if len(f) > 0 {
 		return errs.InvalidFields(f...)
 	}
@@ -213,8 +213,9 @@ func (s *Tasks) turn(ctx context.Context, c Call, r SendRequest, follow bool) (s
 	key, bytes := c.key(r.ID), r.Message.Length()
 	change, err := b.write.UpdateByKey(ctx, key, bytes, func(cur task.Current) (task.Change, error) {
 		if r.MustExist && r.ContextID != "" && r.ContextID != cur.Task.ContextID {
-			return task.Change{}, errs.InvalidFields(field("/message/contextId",
-				"must be the context of the task, or be left out"))
+			return task.Change{}, errs.InvalidFields(errs.Field{
+				Path: errs.At("message", "context_id"), Message: "must be the context of the task, or be left out",
+			})
 		}
 		change, err := task.DecideTurn(cur.Task, r.turn(), b.limits, now)
 		if change.Push = r.Push; guard != nil {
@@ -247,4 +248,4 @@ func (s *Tasks) turn(ctx context.Context, c Call, r SendRequest, follow bool) (s
 	return done, nil
 }
 
-func field(at, msg string) errs.Field { return errs.Field{In: errs.Body, Name: at, Message: msg} }
+func field(name, msg string) errs.Field { return errs.Field{Path: errs.At(name), Message: msg} }

@@ -2,9 +2,10 @@
 //
 // A rule that refuses a command returns an *Error: its Kind says what sort of
 // refusal it is, its Code is the stable name that clients may switch on, and its
-// Message is a sentence that says what was wrong and what to do. Transports turn
-// kinds into their own status codes; this package knows no HTTP, no JSON-RPC and
-// no SQL.
+// Message is a sentence that says what was wrong and what to do. Fields name what
+// broke a rule by a Path, in the words of the rule's package. Transports turn kinds
+// into their own status codes and paths into their own spelling; this package knows
+// no HTTP, no JSON-RPC and no SQL.
 package errs
 
 import (
@@ -47,22 +48,10 @@ func (k Kind) String() string {
 	return fmt.Sprintf("kind(%d)", k)
 }
 
-// Place says which part of a request a Field lies in.
-type Place string
-
-// The parts of a request.
-const (
-	Body   Place = "body"
-	Query  Place = "query"
-	Path   Place = "path"
-	Header Place = "header"
-)
-
-// Field names one part of the request that broke a rule.
+// Field is a part of a command or a query that broke a rule.
 type Field struct {
-	In      Place
-	Name    string // a JSON pointer such as "/title" in the body, else the parameter's name
-	Message string
+	Path    Path
+	Message string // follows the name of the part: "must not be empty"
 }
 
 // Error is a refusal with everything a transport needs to explain it.
@@ -75,6 +64,7 @@ type Error struct {
 	Scope      string        // the missing scope, for Forbidden
 	RetryAfter time.Duration // for RateLimited and Unavailable
 	cause      error
+	listed     bool // Message is the list of Fields
 }
 
 // New makes an Error; the message is formatted as by fmt.Sprintf.
@@ -91,11 +81,32 @@ func Wrap(cause error, kind Kind, code, format string, args ...any) *Error {
 
 // InvalidFields makes the error for fields that broke a rule.
 func InvalidFields(fields ...Field) *Error {
-	msgs := make([]string, len(fields))
-	for i, f := range fields {
-		msgs[i] = strings.TrimPrefix(f.Name, "/") + " " + f.Message
+	e := &Error{Kind: Invalid, Code: "request.invalid", Fields: fields, listed: true}
+	e.Message = e.Explain(Path.String)
+	return e
+}
+
+// Explain is the message as a transport words it, which spells the paths of fields itself.
+func (e *Error) Explain(spell func(Path) string) string {
+	if !e.listed {
+		return e.Message
 	}
-	return &Error{Kind: Invalid, Code: "request.invalid", Message: strings.Join(msgs, "; "), Fields: fields}
+	msgs := make([]string, len(e.Fields))
+	for i, f := range e.Fields {
+		msgs[i] = spell(f.Path) + " " + f.Message
+	}
+	return strings.Join(msgs, "; ")
+}
+
+// Spelled is the error with the fields as a transport names them.
+func (e *Error) Spelled(spell func(Field) Field) *Error {
+	out := *e
+	out.Fields = make([]Field, len(e.Fields))
+	for i, f := range e.Fields {
+		out.Fields[i] = spell(f)
+	}
+	out.Message = out.Explain(Path.String)
+	return &out
 }
 
 // ErrNotFound is the one answer for an unknown id and for an org that the caller

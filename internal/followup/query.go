@@ -41,7 +41,7 @@ func (q *Query) check(org string) (Filter, error) {
 	}
 	var fields []errs.Field
 	add := func(name, msg string) {
-		fields = append(fields, errs.Field{In: errs.Query, Name: name, Message: msg})
+		fields = append(fields, errs.Field{Path: errs.At(name), Message: msg})
 	}
 	f := Filter{Org: org, Limit: q.Limit}
 	switch {

@@ -156,7 +156,7 @@ func (s *Followups) Change(ctx context.Context, a identity.Access, id string, cm
 func decideEdit(f Followup, cmd Edit, now time.Time) (Followup, error) {
 	if cmd.IfVersion != nil && *cmd.IfVersion != f.Version {
 		return f, errs.New(errs.Stale, "request.stale",
-			"the task has changed since you read it; fetch it again and repeat the request with its new ETag")
+			"the task has changed since you read it; fetch it again and repeat the request")
 	}
 	if cmd.Title != nil {
 		f.Title = *cmd.Title
@@ -189,14 +189,14 @@ func (s *Followups) mayAssign(ctx context.Context, a identity.Access, ref string
 	}
 	p, err := identity.ParseRef(a.Org(), ref)
 	if err != nil || !p.IsMember() {
-		return invalid("/assignee", "must be user:ID or agent:ID")
+		return invalid("assignee", "must be user:ID or agent:ID")
 	}
 	if p.Kind == identity.Agent && (!a.Has(identity.A2AWrite) || !a.ReachesAgent(p.ID)) {
 		return identity.MissingScope("assign a task to "+identity.Action(ref), identity.A2AWrite)
 	}
 	_, err = s.members.Member(ctx, p)
 	if err != nil && errs.KindOf(err) == errs.NotFound {
-		return invalid("/assignee", "is not a member of this org")
+		return invalid("assignee", "is not a member of this org")
 	}
 	return err
 }

@@ -2,11 +2,11 @@ package friction
 
 import (
 	"fmt"
-	"strings"
-	"unicode/utf8"
+	"slices"
 
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/idempotency"
+	"github.com/parley-dev/parley/internal/text"
 )
 
 // Limits on what callers send. The problem leaves room for the evidence in the
@@ -40,27 +40,26 @@ func (r *Report) validate(check Check) error {
 		r.Priority = defaultPriority
 	}
 	var fields []errs.Field
-	add := func(name, format string, args ...any) {
-		fields = append(fields, errs.Field{In: errs.Body, Name: name, Message: fmt.Sprintf(format, args...)})
+	add := func(name, msg string) {
+		fields = append(fields, errs.Field{Path: errs.At(name), Message: msg})
 	}
 	switch {
 	case r.Fingerprint == "":
-		add("/fingerprint", "is required")
+		add("fingerprint", "is required")
 	case !ValidFingerprint(r.Fingerprint):
-		add("/fingerprint", "must have 1 to 200 characters of a-z, 0-9, '.', '_', ':' and '-', and begin with a letter or a digit")
+		add("fingerprint", "must have 1 to 200 characters of a-z, 0-9, '.', '_', ':' and '-', and begin with a letter or a digit")
 	}
-	if n := utf8.RuneCountInString(r.Problem); n > MaxProblem {
-		add("/problem", "must have at most %d characters; it has %d", MaxProblem, n)
-	}
-	if n := len(r.Evidence); n > MaxEvidence {
-		add("/evidence", "must have at most %d bytes; it has %d", MaxEvidence, n)
-	} else if bad(r.Evidence, "\r\n\t") {
-		add("/evidence", "must be valid UTF-8 without control characters")
-	}
-	if n := utf8.RuneCountInString(r.Occurrence); n > MaxOccurrence {
-		add("/occurrence", "must have at most %d characters; it has %d", MaxOccurrence, n)
-	} else if bad(r.Occurrence, "") {
-		add("/occurrence", "must be valid UTF-8 without control characters")
+	for _, f := range []struct {
+		name, text string
+		rule       text.Rule
+	}{
+		{"problem", r.Problem, text.Rule{Max: MaxProblem}},
+		{"evidence", r.Evidence, text.Rule{MaxBytes: MaxEvidence}},
+		{"occurrence", r.Occurrence, text.Rule{Form: text.Plain, Max: MaxOccurrence}},
+	} {
+		if problem := f.rule.Check(f.text); problem != "" {
+			add(f.name, problem)
+		}
 	}
 	if check != nil {
 		if err := check(r.Title, r.Category, r.Problem, orNoFix(r.SuggestedFix), r.Priority); err != nil {
@@ -69,7 +68,7 @@ func (r *Report) validate(check Check) error {
 				return err
 			}
 			for _, f := range e.Fields {
-				if !named(fields, f.Name) {
+				if !named(fields, f.Path) {
 					fields = append(fields, f)
 				}
 			}
@@ -81,20 +80,8 @@ func (r *Report) validate(check Check) error {
 	return nil
 }
 
-func named(fields []errs.Field, name string) bool {
-	for _, f := range fields {
-		if f.Name == name {
-			return true
-		}
-	}
-	return false
-}
-
-// bad reports text that cannot be stored by every engine or shown by every terminal.
-func bad(s, allowed string) bool {
-	return !utf8.ValidString(s) || strings.ContainsFunc(s, func(r rune) bool {
-		return (r < ' ' || r == 0x7f) && !strings.ContainsRune(allowed, r)
-	})
+func named(fields []errs.Field, p errs.Path) bool {
+	return slices.ContainsFunc(fields, func(f errs.Field) bool { return f.Path.Equal(p) })
 }
 
 // ValidateThreshold refuses a setting that makes no sense.
@@ -103,7 +90,7 @@ func ValidateThreshold(n int) error {
 		return nil
 	}
 	return errs.InvalidFields(errs.Field{
-		In: errs.Body, Name: "/threshold",
+		Path:    errs.At("threshold"),
 		Message: fmt.Sprintf("must be between %d and %d, or %d to file nothing", MinThreshold, MaxThreshold, Off),
 	})
 }

@@ -110,12 +110,12 @@ func (s *Frictions) List(ctx context.Context, a identity.Access, cursor string, 
 	f := Filter{Org: a.Org(), Limit: limit}
 	var wrong []errs.Field
 	if limit < 1 || limit > MaxLimit {
-		wrong = append(wrong, errs.Field{In: errs.Query, Name: "limit", Message: "must be between 1 and " + strconv.Itoa(MaxLimit)})
+		wrong = append(wrong, errs.Field{Path: errs.At("limit"), Message: "must be between 1 and " + strconv.Itoa(MaxLimit)})
 	}
 	if cursor != "" {
 		var ok bool
 		if f.After, ok = decodeCursor(cursor); !ok {
-			wrong = append(wrong, errs.Field{In: errs.Query, Name: "cursor", Message: "is not a cursor of this list; use the one of the previous page, or none"})
+			wrong = append(wrong, errs.Field{Path: errs.At("cursor"), Message: "is not a cursor of this list; use the one of the previous page, or none"})
 		}
 	}
 	if len(wrong) > 0 {

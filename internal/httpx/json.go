@@ -63,22 +63,22 @@ func syntaxError(err error) error {
 		}
 		return malformed("", "the body is not valid JSON")
 	}
-	pointer := clip(string(syn.JSONPointer))
 	if errors.Is(syn.Err, jsontext.ErrDuplicateName) {
-		return malformed(pointer, fmt.Sprintf("the member %s occurs more than once, the second time at byte %d", pointer, syn.ByteOffset))
+		pointer := clip(string(syn.JSONPointer))
+		return malformed(syn.JSONPointer, fmt.Sprintf("the member %s occurs more than once, the second time at byte %d", pointer, syn.ByteOffset))
 	}
-	return malformed(pointer, fmt.Sprintf("the body is not valid JSON at byte %d: %v", syn.ByteOffset, syn.Err))
+	return malformed(syn.JSONPointer, fmt.Sprintf("the body is not valid JSON at byte %d: %v", syn.ByteOffset, syn.Err))
 }
 
-func malformed(pointer, msg string) error {
+func malformed(at jsontext.Pointer, msg string) error {
 	e := errs.New(errs.Malformed, "request.malformed", "%s", msg)
-	e.Fields = []errs.Field{{In: errs.Body, Name: pointer, Message: msg}}
+	e.Fields = []errs.Field{{Path: errs.PathOf(clip(at).Tokens()), Message: msg}}
 	return e
 }
 
 // Decode reads an object into the struct that v points to. Names match exactly.
 // The error is about JSON itself; the fields are members that are unknown, null
-// or of another type, each with its pointer. All others are read, so that a
+// or of another type, each with its path. All others are read, so that a
 // caller can learn of every broken rule at once.
 func Decode(data []byte, v any) ([]errs.Field, error) {
 	if err := CheckJSON(data); err != nil {
@@ -86,7 +86,7 @@ func Decode(data []byte, v any) ([]errs.Field, error) {
 	}
 	dec := jsontext.NewDecoder(bytes.NewBuffer(data))
 	if dec.PeekKind() != '{' {
-		return []errs.Field{{In: errs.Body, Name: "", Message: "must be a JSON object"}}, nil
+		return []errs.Field{{Message: "must be a JSON object"}}, nil
 	}
 	_, _ = dec.ReadToken() // the syntax was checked above: reads cannot fail from here on
 	target := reflect.ValueOf(v).Elem()
@@ -97,9 +97,9 @@ func Decode(data []byte, v any) ([]errs.Field, error) {
 		member := name.String()
 		value, _ := dec.ReadValue()
 		if msg := readMember(target, members, member, value); msg != "" {
-			fields = append(fields, errs.Field{In: errs.Body, Name: pointerTo(member), Message: msg})
+			fields = append(fields, errs.Field{Path: errs.At(clip(member)), Message: msg})
 		} else if at := innerNull(target.Field(members[member]).Type(), value); at != "" {
-			fields = append(fields, errs.Field{In: errs.Body, Name: pointerTo(member) + clip(at), Message: "must not be null"})
+			fields = append(fields, errs.Field{Path: errs.At(member).Then(errs.PathOf(clip(at).Tokens())...), Message: "must not be null"})
 		}
 	}
 	return fields, nil
@@ -153,7 +153,7 @@ var innerNumbers = json.WithUnmarshalers(json.UnmarshalFromFunc(func(dec *jsonte
 
 // innerNull is where a null stands inside a list or an object; empty: nowhere. The decoder
 // would take it for a zero value. Types that decode themselves know what null means.
-func innerNull(t reflect.Type, value jsontext.Value) string {
+func innerNull(t reflect.Type, value jsontext.Value) jsontext.Pointer {
 	if k := value.Kind(); k != '[' && k != '{' {
 		return ""
 	}
@@ -171,7 +171,7 @@ func innerNull(t reflect.Type, value jsontext.Value) string {
 			return ""
 		}
 		if token.Kind() == 'n' {
-			return string(dec.StackPointer())
+			return dec.StackPointer()
 		}
 	}
 }
@@ -221,12 +221,8 @@ func membersOf(t reflect.Type) map[string]int {
 	return m
 }
 
-var pointerEscapes = strings.NewReplacer("~", "~0", "/", "~1")
-
-func pointerTo(member string) string { return "/" + pointerEscapes.Replace(clip(member)) }
-
 // clip keeps an answer short, however long a name the caller made up.
-func clip(s string) string {
+func clip[S ~string](s S) S {
 	const limit = 80
 	if len(s) <= limit {
 		return s

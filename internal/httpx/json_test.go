@@ -48,8 +48,8 @@ func TestDecodeSaysWhereJSONIsBroken(t *testing.T) {
 			if err == nil || e.Kind != errs.Malformed || e.Code != "request.malformed" || !strings.Contains(e.Message, c.message) {
 				t.Fatalf("%v", err)
 			}
-			if e.Fields[0].Name != c.pointer && c.pointer != "" {
-				t.Errorf("pointer %q, want %q", e.Fields[0].Name, c.pointer)
+			if got := Pointer(e.Fields[0].Path); got != c.pointer && c.pointer != "" {
+				t.Errorf("pointer %q, want %q", got, c.pointer)
 			}
 		})
 	}
@@ -63,12 +63,12 @@ func TestDecodeReadsWhatItCanAndNamesTheRest(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []errs.Field{
-		{In: errs.Body, Name: "/Title", Message: "is not a known field"},
-		{In: errs.Body, Name: "/count", Message: "must be an integer"},
-		{In: errs.Body, Name: "/tags", Message: "must be an array"},
-		{In: errs.Body, Name: "/deep", Message: "must not be null; leave it out instead"},
-		{In: errs.Body, Name: "/Skip", Message: "is not a known field"},
-		{In: errs.Body, Name: "/-", Message: "is not a known field"},
+		{Path: errs.At("Title"), Message: "is not a known field"},
+		{Path: errs.At("count"), Message: "must be an integer"},
+		{Path: errs.At("tags"), Message: "must be an array"},
+		{Path: errs.At("deep"), Message: "must not be null; leave it out instead"},
+		{Path: errs.At("Skip"), Message: "is not a known field"},
+		{Path: errs.At("-"), Message: "is not a known field"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -91,8 +91,8 @@ func TestDecodeListsABoundedNumberOfFields(t *testing.T) {
 	b.WriteString("}")
 	var v note
 	fields, err := Decode(b.Bytes(), &v)
-	if err != nil || len(fields) != maxFields || len(fields[0].Name) > 100 {
-		t.Errorf("%d fields, the first has a name of %d bytes: %v", len(fields), len(fields[0].Name), err)
+	if err != nil || len(fields) != maxFields || len(fields[0].Path.String()) > 100 {
+		t.Errorf("%d fields, the first has a name of %d bytes: %v", len(fields), len(fields[0].Path.String()), err)
 	}
 }
 

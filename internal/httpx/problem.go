@@ -27,15 +27,6 @@ type Problem struct {
 	headers http.Header
 }
 
-// ProblemField names one part of the request: Pointer is set in the body,
-// Parameter anywhere else.
-type ProblemField struct {
-	Pointer   *string    `json:"pointer,omitzero" nullable:"false" doc:"A JSON pointer into the body; empty: the body itself." example:"/title"`
-	Parameter string     `json:"parameter,omitzero" doc:"The name of a query, path or header parameter." example:"limit"`
-	In        errs.Place `json:"in" enum:"body,query,path,header" doc:"The part of the request." example:"query"`
-	Detail    string     `json:"detail" doc:"The rule that was broken." example:"must be an integer between 1 and 100"`
-}
-
 // ProblemType is the media type of a Problem.
 const ProblemType = "application/problem+json"
 
@@ -86,16 +77,14 @@ func NewProblem(ctx context.Context, err error) *Problem {
 		}
 	}
 	p := &Problem{
-		Type: "about:blank", Title: http.StatusText(status), Status: status, Detail: e.Message, Code: e.Code,
+		Type: "about:blank", Title: http.StatusText(status), Status: status, Detail: e.Explain(inBody), Code: e.Code,
 		RequestID: RequestID(ctx), Allowed: e.Allowed, Scope: e.Scope, headers: headersFor(e),
 	}
 	p.nameMetadata(ctx)
 	if status == http.StatusInternalServerError {
 		p.Detail, p.Code = internal.Message, internal.Code
 	}
-	for _, f := range e.Fields {
-		p.Errors = append(p.Errors, problemField(f))
-	}
+	p.Errors = problemFields(err, e)
 	return p
 }
 
@@ -117,13 +106,6 @@ func classify(ctx context.Context, err error) *errs.Error {
 		return e
 	}
 	return errs.As(err)
-}
-
-func problemField(f errs.Field) ProblemField {
-	if f.In == errs.Body {
-		return ProblemField{Pointer: &f.Name, In: f.In, Detail: f.Message}
-	}
-	return ProblemField{Parameter: f.Name, In: f.In, Detail: f.Message}
 }
 
 const challenge = `Bearer realm="parley"`

@@ -86,7 +86,7 @@ func TestEveryKindHasItsStatus(t *testing.T) {
 		header string // name: value
 	}{
 		{errs.New(errs.Malformed, "request.malformed", "m"), 400, "request.malformed", ""},
-		{errs.InvalidFields(errs.Field{In: errs.Body, Name: "/title", Message: "m"}), 422, "request.invalid", ""},
+		{errs.InvalidFields(errs.Field{Path: errs.At("title"), Message: "m"}), 422, "request.invalid", ""},
 		{errs.New(errs.Unauthenticated, "auth.missing", "m"), 401, "auth.missing", `WWW-Authenticate: Bearer realm="parley"`},
 		{errs.New(errs.Unauthenticated, "auth.invalid", "m"), 401, "auth.invalid", `WWW-Authenticate: Bearer realm="parley", error="invalid_token"`},
 		{identity.MissingScope(identity.ResolveProposal, identity.Admin), 403, "auth.scope_missing", `WWW-Authenticate: Bearer realm="parley", error="insufficient_scope", scope="svc:admin:admin"`},
@@ -129,15 +129,35 @@ func TestEveryKindHasItsStatus(t *testing.T) {
 
 func TestAFieldIsNamedByPointerOrByParameter(t *testing.T) {
 	t.Parallel()
-	p := NewProblem(context.Background(), errs.InvalidFields(
-		errs.Field{In: errs.Body, Name: "", Message: "a"}, errs.Field{In: errs.Query, Name: "limit", Message: "b"}))
-	got, err := json.Marshal(p.Errors)
-	if err != nil {
-		t.Fatal(err)
+	domain := errs.InvalidFields(errs.Field{Message: "a"}, errs.Field{Path: errs.At("a/b", 0, "~"), Message: "b"})
+	for name, c := range map[string]struct {
+		err          error
+		detail, want string
+	}{
+		"body": {
+			domain, " a; a~1b/0/~0 b",
+			`[{"pointer":"","in":"body","detail":"a"},{"pointer":"/a~1b/0/~0","in":"body","detail":"b"}]`,
+		},
+		"query": {
+			InQuery(fmt.Errorf("list: %w", errs.InvalidFields(errs.Field{Path: errs.At("limit"), Message: "b"}))), "limit b",
+			`[{"parameter":"limit","in":"query","detail":"b"}]`,
+		},
+		"parts": {
+			InvalidParts(Part{Header, "X-Y", "a"}, Part{Body, "/z/0", "b"}), "X-Y a; z/0 b",
+			`[{"parameter":"X-Y","in":"header","detail":"a"},{"pointer":"/z/0","in":"body","detail":"b"}]`,
+		},
+	} {
+		p := NewProblem(context.Background(), c.err)
+		got, err := json.Marshal(p.Errors)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(c.want, string(got)); diff != "" || p.Detail != c.detail || p.Status != 422 || p.Code != "request.invalid" {
+			t.Errorf("%s: %d %s %q, want %q\n%s", name, p.Status, p.Code, p.Detail, c.detail, diff)
+		}
 	}
-	want := `[{"pointer":"","in":"body","detail":"a"},{"parameter":"limit","in":"query","detail":"b"}]`
-	if diff := cmp.Diff(want, string(got)); diff != "" {
-		t.Error(diff)
+	if err := InQuery(errs.ErrNotFound); err != errs.ErrNotFound {
+		t.Errorf("an error without fields became %v", err)
 	}
 }
 

@@ -18,6 +18,9 @@ import (
 // TTL is how long an outcome is remembered.
 const TTL = 24 * time.Hour
 
+// Field names the caller's key in errors.
+const Field = "idempotency_key"
+
 // MaxLength bounds the key that a caller chooses.
 const MaxLength = 255
 
@@ -67,9 +70,9 @@ func NewOf(operation, value string, fingerprint [32]byte) (*Key, error) {
 }
 
 func invalid(msg string) error {
-	return errs.InvalidFields(errs.Field{In: errs.Header, Name: "Idempotency-Key", Message: msg})
+	return errs.InvalidFields(errs.Field{Path: errs.At(Field), Message: msg})
 }
 
 // ErrReused is the answer to a known key with another command.
 var ErrReused = errs.New(errs.Invalid, "idempotency.key_reused",
-	"this Idempotency-Key was already used with a different request; use a new key for a new request")
+	"this idempotency key was already used with a different request; use a new key for a new request")

@@ -121,4 +121,4 @@ func (o *Once) Replay(kept []byte) { o.sealed, o.replayed = kept, true }
 // for.
 var ErrSealed = errs.New(errs.Conflict, "idempotency.sealed",
 	"this request was carried out before with another credential, and its secret is shown again to that credential only; "+
-		"use it, or revoke what was made and send the request with a new Idempotency-Key")
+		"use it, or revoke what was made and send the request with a new idempotency key")

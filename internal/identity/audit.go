@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/text"
 )
 
 // AuditAction names what was done to who may do what. Packages with credentials of
@@ -79,7 +80,7 @@ const maxAuditText = 1000
 func clipText(s string) string {
 	s = anySecret.ReplaceAllString(s, "parley_…")
 	s = strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f {
+		if text.Control(r) {
 			return ' '
 		}
 		return r

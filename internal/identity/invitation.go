@@ -11,6 +11,7 @@ import (
 
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/idempotency"
+	"github.com/parley-dev/parley/internal/text"
 )
 
 // Invitation lets one person become a user of the org, once.
@@ -69,13 +70,13 @@ type InvitationRequest struct {
 func (r *InvitationRequest) Validate() error {
 	var wrong []errs.Field
 	if !ValidAgentID(r.User) {
-		wrong = append(wrong, body("/user", idRule))
+		wrong = append(wrong, field("user", idRule))
 	}
 	if r.Name != "" {
-		wrong = append(wrong, nameFields("/name", r.Name)...)
+		wrong = append(wrong, nameFields(r.Name)...)
 	}
 	if r.Expires < 0 || r.Expires > MaxInvitation {
-		wrong = append(wrong, body("/expires_in_seconds",
+		wrong = append(wrong, field("expires_in_seconds",
 			fmt.Sprintf("must be an integer between 1 and %d", int(MaxInvitation/time.Second))))
 	}
 	return invalid(wrong)
@@ -187,7 +188,7 @@ func (m *OrgAdmin) Accept(ctx context.Context, token, password string) (Member, 
 		if i.State(now) != InvitationOpen {
 			return Member{}, AuditEntry{}, errBadInvitation
 		}
-		made, err := NewMember(Principal{Org: i.Org, Kind: User, ID: i.User}, PlainName(i.Name), i.Admin, now)
+		made, err := NewMember(Principal{Org: i.Org, Kind: User, ID: i.User}, text.CleanName(i.Name), i.Admin, now)
 		e := NewEntry(ctx, now, i.Org, InvitationAccept, i.ID, i.says())
 		e.Actor, e.KeyID = made.Ref(), ""
 		return made, e, err

@@ -122,21 +122,21 @@ func (r *KeyRequest) Validate(now time.Time) error {
 	var wrong []errs.Field
 	switch n := len(r.Scopes); {
 	case n == 0:
-		wrong = append(wrong, body("/scopes", fmt.Sprintf("must have at least one scope, for example %s", TasksRead)))
+		wrong = append(wrong, field("scopes", fmt.Sprintf("must have at least one scope, for example %s", TasksRead)))
 	case n > MaxScopes:
-		wrong = append(wrong, body("/scopes", fmt.Sprintf("has %d entries; at most %d are allowed", n, MaxScopes)))
+		wrong = append(wrong, field("scopes", fmt.Sprintf("has %d entries; at most %d are allowed", n, MaxScopes)))
 	default:
 		for i, s := range r.Scopes {
 			if _, err := ParseScope(s); err != nil {
-				wrong = append(wrong, body(fmt.Sprintf("/scopes/%d", i), errs.As(err).Message))
+				wrong = append(wrong, errs.Field{Path: errs.At("scopes", i), Message: errs.As(err).Message})
 			}
 		}
 	}
 	if r.Name != "" {
-		wrong = append(wrong, nameFields("/name", r.Name)...)
+		wrong = append(wrong, nameFields(r.Name)...)
 	}
 	if !r.ExpiresAt.IsZero() && !r.ExpiresAt.After(now) {
-		wrong = append(wrong, body("/expires_at", "must lie in the future"))
+		wrong = append(wrong, field("expires_at", "must lie in the future"))
 	}
 	return invalid(wrong)
 }

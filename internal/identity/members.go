@@ -37,13 +37,13 @@ type MemberEdit struct {
 func (e *MemberEdit) Validate(kind Kind) error {
 	var wrong []errs.Field
 	if e.Name == nil && e.Admin == nil && e.Disabled == nil {
-		wrong = append(wrong, body("", "must contain at least one of name, admin and disabled"))
+		wrong = append(wrong, errs.Field{Message: "must contain at least one of name, admin and disabled"})
 	}
 	if e.Name != nil {
-		wrong = append(wrong, nameFields("/name", *e.Name)...)
+		wrong = append(wrong, nameFields(*e.Name)...)
 	}
 	if e.Admin != nil && *e.Admin && kind != User {
-		wrong = append(wrong, body("/admin", onlyUsers))
+		wrong = append(wrong, field("admin", onlyUsers))
 	}
 	return invalid(wrong)
 }
@@ -57,21 +57,17 @@ const (
 // made by package agent, because they carry more than a name.
 func ValidateMember(p Principal, name string, admin bool) error {
 	var wrong []errs.Field
-	switch p.Kind {
-	case User, Service:
-	case Agent:
-		wrong = append(wrong, body("/kind", "must be user or service; agents are registered under …/agents"))
-	default:
-		wrong = append(wrong, body("/kind", "must be user or service"))
+	if p.Kind != User && p.Kind != Service {
+		wrong = append(wrong, field("kind", "must be user or service"))
 	}
 	if !ValidAgentID(p.ID) {
-		wrong = append(wrong, body("/id", idRule))
+		wrong = append(wrong, field("id", idRule))
 	}
 	if name != "" {
-		wrong = append(wrong, nameFields("/name", name)...)
+		wrong = append(wrong, nameFields(name)...)
 	}
 	if admin && p.Kind == Service {
-		wrong = append(wrong, body("/admin", onlyUsers))
+		wrong = append(wrong, field("admin", onlyUsers))
 	}
 	return invalid(wrong)
 }
@@ -227,9 +223,7 @@ func NewMember(p Principal, name string, admin bool, now time.Time) (Member, err
 	return Member{Principal: p, Name: name, Admin: admin, CreatedAt: now}, nil
 }
 
-func body(pointer, msg string) errs.Field {
-	return errs.Field{In: errs.Body, Name: pointer, Message: msg}
-}
+func field(name, msg string) errs.Field { return errs.Field{Path: errs.At(name), Message: msg} }
 
 // invalid is nil without fields.
 func invalid(fields []errs.Field) error {

@@ -100,8 +100,8 @@ func (m *OrgAdmin) makeKey(ctx context.Context, a Access, r KeyRequest) (Key, st
 				return Key{}, "", err
 			}
 			if !reachable {
-				wrong = append(wrong, body(fmt.Sprintf("/scopes/%d", i),
-					fmt.Sprintf("names an agent that this org cannot reach: %q is neither one of its own nor a public one", id)))
+				wrong = append(wrong, errs.Field{Path: errs.At("scopes", i), Message: fmt.Sprintf(
+					"names an agent that this org cannot reach: %q is neither one of its own nor a public one", id)})
 			}
 		}
 	}
@@ -120,7 +120,7 @@ func (m *OrgAdmin) makeKey(ctx context.Context, a Access, r KeyRequest) (Key, st
 		secret, err = once.Secret(secret)
 	}
 	if err != nil && errs.KindOf(err) == errs.NotFound {
-		err = invalid([]errs.Field{body("/principal", fmt.Sprintf("is no principal of this org: there is no %s", r.Principal.Ref()))})
+		err = invalid([]errs.Field{field("principal", fmt.Sprintf("is no principal of this org: there is no %s", r.Principal.Ref()))})
 	}
 	return k, secret, err
 }
@@ -205,7 +205,7 @@ func (m *OrgAdmin) rotateKey(ctx context.Context, a Access, id string, overlap t
 // CheckOverlap refuses an overlap that is out of bounds.
 func CheckOverlap(d time.Duration) error {
 	if d < 0 || d > MaxOverlap {
-		return invalid([]errs.Field{body("/overlap_seconds", fmt.Sprintf("must be an integer between 0 and %d", int(MaxOverlap/time.Second)))})
+		return invalid([]errs.Field{field("overlap_seconds", fmt.Sprintf("must be an integer between 0 and %d", int(MaxOverlap/time.Second)))})
 	}
 	return nil
 }

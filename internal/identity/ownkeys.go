@@ -70,7 +70,7 @@ func (m *OrgAdmin) CreateOwnKey(ctx context.Context, a Access, r KeyRequest) (Ke
 			r.ExpiresAt = c.ExpiresAt
 		}
 		if r.ExpiresAt.After(c.ExpiresAt) {
-			return Key{}, "", invalid([]errs.Field{body("/expires_at", fmt.Sprintf(
+			return Key{}, "", invalid([]errs.Field{field("expires_at", fmt.Sprintf(
 				"must not be later than the end of the credential that makes the key, %s", c.ExpiresAt.Format(time.RFC3339)))})
 		}
 	}

@@ -56,7 +56,7 @@ func (s *server) reportFriction(ctx context.Context, a *arguments[frictionIn]) (
 		Fingerprint: a.in.Fingerprint, Title: a.in.Title, Category: a.in.Category, Problem: a.in.Problem, SuggestedFix: deref(a.in.SuggestedFix),
 		Evidence: deref(a.in.Evidence), Occurrence: deref(a.in.Occurrence), Priority: deref(a.in.Priority),
 	}
-	a.notEmpty("/priority", a.in.Priority)
+	a.notEmpty("priority", a.in.Priority)
 	if err := a.check(s.Frictions.Validate(&cmd)); err != nil {
 		return nil, err
 	}

@@ -2,12 +2,10 @@ package mcp
 
 import (
 	"context"
-	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/internal/proposal"
 )
@@ -143,7 +141,7 @@ func (s *server) submitProposal(ctx context.Context, a *arguments[submitIn]) (*r
 		Title: a.in.Title, Category: proposal.Category(a.in.Category), Problem: a.in.Problem, SuggestedFix: a.in.SuggestedFix,
 		Priority: proposal.Priority(deref(a.in.Priority)),
 	}
-	a.notEmpty("/priority", a.in.Priority)
+	a.notEmpty("priority", a.in.Priority)
 	if err := a.check(cmd.Validate()); err != nil {
 		return nil, err
 	}
@@ -156,7 +154,7 @@ func (s *server) submitProposal(ctx context.Context, a *arguments[submitIn]) (*r
 
 func (s *server) listProposals(ctx context.Context, a *arguments[listIn]) (*listOut, error) {
 	for name, v := range map[string]*string{
-		"/status": a.in.Status, "/category": a.in.Category, "/priority": a.in.Priority, "/submitted_by": a.in.SubmittedBy, "/q": a.in.Q, "/sort": a.in.Sort, "/cursor": a.in.Cursor,
+		"status": a.in.Status, "category": a.in.Category, "priority": a.in.Priority, "submitted_by": a.in.SubmittedBy, "q": a.in.Q, "sort": a.in.Sort, "cursor": a.in.Cursor,
 	} {
 		a.notEmpty(name, v)
 	}
@@ -171,7 +169,7 @@ func (s *server) listProposals(ctx context.Context, a *arguments[listIn]) (*list
 		SubmittedBy: deref(a.in.SubmittedBy), Text: deref(a.in.Q), Sort: proposal.Sort(deref(a.in.Sort)), Limit: deref(a.in.Limit), Cursor: deref(a.in.Cursor),
 	})
 	if err != nil {
-		return nil, asArguments(err)
+		return nil, err
 	}
 	out := &listOut{Proposals: make([]item, len(page.Items)), Total: page.Total, NextCursor: orNull(page.Next)}
 	for i := range page.Items {
@@ -183,19 +181,6 @@ func (s *server) listProposals(ctx context.Context, a *arguments[listIn]) (*list
 		}
 	}
 	return out, nil
-}
-
-// asArguments makes query parameters, as the domain calls them, arguments.
-func asArguments(err error) error {
-	e := errs.As(err)
-	if e.Kind != errs.Invalid || len(e.Fields) == 0 {
-		return err
-	}
-	fields := make([]errs.Field, len(e.Fields))
-	for i, f := range e.Fields {
-		fields[i] = errs.Field{In: errs.Body, Name: "/" + strings.TrimPrefix(f.Name, "/"), Message: f.Message}
-	}
-	return errs.InvalidFields(fields...)
 }
 
 func (s *server) getProposal(ctx context.Context, a *arguments[idIn]) (*record, error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -101,13 +102,13 @@ func (s *server) sendTask(ctx context.Context, a *arguments[sendIn]) (*taskOut, 
 	if err != nil {
 		return nil, err
 	}
-	a.notEmpty("/task_id", a.in.TaskID)
+	a.notEmpty("task_id", a.in.TaskID)
 	wait := defaultWait
 	if a.in.WaitSeconds != nil {
 		wait = *a.in.WaitSeconds
 	}
 	if wait < 0 || time.Duration(wait)*time.Second > maxWait {
-		a.broken = append(a.broken, errs.Field{In: errs.Body, Name: "/wait_seconds", Message: fmt.Sprintf("must be between 0 and %d", int(maxWait/time.Second))})
+		a.broken = append(a.broken, errs.Field{Path: errs.At("wait_seconds"), Message: fmt.Sprintf("must be between 0 and %d", int(maxWait/time.Second))})
 	}
 	message := a.sent(a.in.Message, a.in.Parts)
 	if err := a.check(nil); err != nil {
@@ -152,26 +153,26 @@ func (s *server) send(ctx context.Context, to dispatch.Call, r dispatch.SendRequ
 // sent reads either form of the message.
 func (a *arguments[In]) sent(text *string, parts []part) task.Message {
 	m := task.Message{Role: task.RoleUser}
-	wrong := func(name, msg string) {
-		if !names(a.broken, name) {
-			a.broken = append(a.broken, errs.Field{In: errs.Body, Name: name, Message: msg})
+	wrong := func(msg string, path ...any) {
+		if !names(a.broken, path...) {
+			a.broken = append(a.broken, errs.Field{Path: path, Message: msg})
 		}
 	}
 	switch {
 	case text != nil && parts != nil:
-		wrong("/parts", "cannot be combined with message")
+		wrong("cannot be combined with message", "parts")
 	case text != nil:
 		if strings.TrimSpace(*text) == "" {
-			wrong("/message", "must not be blank")
+			wrong("must not be blank", "message")
 		}
 		m.Parts = []task.Part{{Kind: task.TextPart, Text: *text}}
-	case len(parts) == 0 && !names(a.broken, "/parts"):
-		wrong("/message", "is required, unless there are parts")
+	case len(parts) == 0 && !names(a.broken, "parts"):
+		wrong("is required, unless there are parts", "message")
 	}
 	for i := range parts {
 		p, msg := parts[i].read()
 		if msg != "" {
-			wrong(fmt.Sprintf("/parts/%d", i), msg)
+			wrong(msg, "parts", i)
 		}
 		m.Parts = append(m.Parts, p)
 	}
@@ -197,18 +198,22 @@ func (p *part) read() (out task.Part, wrong string) {
 	return out, ""
 }
 
-// asSent names the fields of a message as they are called here.
+// asSent names the fields of a task that was not sent as the arguments do: the parts of its
+// message stand alone, and its id is task_id.
 func asSent(err error) error {
-	e := errs.As(err)
-	if e.Kind != errs.Invalid || len(e.Fields) == 0 {
+	var e *errs.Error
+	if !errors.As(err, &e) || e.Kind != errs.Invalid || len(e.Fields) == 0 {
 		return err
 	}
-	fields := make([]errs.Field, len(e.Fields))
-	for i, f := range e.Fields {
-		f.Name = strings.Replace(strings.Replace(f.Name, "/message/parts", "/parts", 1), "/id", "/task_id", 1)
-		fields[i] = f
-	}
-	return errs.InvalidFields(fields...)
+	return e.Spelled(func(f errs.Field) errs.Field {
+		switch {
+		case f.Path.Head() == "message" && len(f.Path) > 1:
+			f.Path = f.Path[1:]
+		case f.Path.Equal(errs.At("id")):
+			f.Path = errs.At("task_id")
+		}
+		return f
+	})
 }
 
 // shown is what the tools show of a task.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -79,7 +80,7 @@ func (a *arguments[In]) check(domain error) error {
 	fields := a.broken
 	if domain != nil {
 		for _, f := range errs.As(domain).Fields {
-			if !names(a.broken, f.Name) {
+			if !names(a.broken, f.Path...) {
 				fields = append(fields, f)
 			}
 		}
@@ -87,13 +88,8 @@ func (a *arguments[In]) check(domain error) error {
 	return errs.InvalidFields(fields...)
 }
 
-func names(fields []errs.Field, name string) bool {
-	for _, f := range fields {
-		if f.Name == name {
-			return true
-		}
-	}
-	return false
+func names(fields []errs.Field, path ...any) bool {
+	return slices.ContainsFunc(fields, func(f errs.Field) bool { return f.Path.Equal(path) })
 }
 
 // authorize allows the caller an action in its own org.
@@ -183,6 +179,6 @@ func deref[T any](p *T) (v T) {
 // notEmpty refuses "" where leaving it out means the default.
 func (a *arguments[In]) notEmpty(name string, v *string) {
 	if v != nil && *v == "" {
-		a.broken = append(a.broken, errs.Field{In: errs.Body, Name: name, Message: "must not be empty; leave it out for the default"})
+		a.broken = append(a.broken, errs.Field{Path: errs.At(name), Message: "must not be empty; leave it out for the default"})
 	}
 }

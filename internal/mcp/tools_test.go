@@ -175,6 +175,7 @@ func TestArgumentsAreRefusedAsTheAPIDoes(t *testing.T) {
 		{"send_task", object{"agent": "fixer", "message": "x", "task_id": strings.Repeat("x", task.MaxID+1)}, []string{"/task_id"}},
 		{"send_task", object{"agent": "fixer", "parts": []any{object{"type": "film"}}}, []string{"/parts/0/type"}},
 		{"send_task", object{"agent": "fixer", "parts": []any{object{"type": "file", "bytes": "%"}}}, []string{"/parts/0"}},
+		{"send_task", object{"agent": "fixer", "parts": []any{object{"type": "file", "url": "x:y", "media_type": "\n"}}}, []string{"/parts/0/media_type"}},
 		{"send_task", object{"agent": "fixer", "parts": []any{object{"type": "text", "text": "x", "x": 1}}}, []string{"/parts"}},
 	} {
 		f := w.fail(s, c.tool, c.args)

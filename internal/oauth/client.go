@@ -106,7 +106,7 @@ func (r *Registration) check() error {
 	default:
 		return metadata("token_endpoint_auth_method must be %s, %s or %s", Public, SecretBasic, SecretPost)
 	}
-	if problem := identity.NameProblem(r.Name); problem != "" && r.Name != "" {
+	if problem := identity.NameRule.Check(r.Name); problem != "" && r.Name != "" {
 		return metadata("client_name %s", problem)
 	}
 	return nil

@@ -35,7 +35,7 @@ func (e *ClientEdit) Empty() bool { return e.Name == nil && e.RedirectURIs == ni
 func (e *ClientEdit) Validate() error {
 	var wrong []errs.Field
 	if e.Empty() {
-		wrong = append(wrong, fault("", "must contain at least one of name, redirect_uris and scopes"))
+		wrong = append(wrong, errs.Field{Message: "must contain at least one of name, redirect_uris and scopes"})
 	}
 	if e.Name != nil {
 		wrong = append(wrong, nameFaults(*e.Name)...)
@@ -45,7 +45,7 @@ func (e *ClientEdit) Validate() error {
 	}
 	if e.Scopes != nil {
 		if len(*e.Scopes) == 0 {
-			wrong = append(wrong, fault("/scopes", "must not be empty; leave it out to keep what there is"))
+			wrong = append(wrong, fault(errs.At("scopes"), "must not be empty; leave it out to keep what there is"))
 		}
 		wrong = append(wrong, scopeFaults(*e.Scopes)...)
 	}
@@ -85,7 +85,7 @@ func (s *Service) UpdateClient(ctx context.Context, a identity.Access, id string
 func decideClient(c Client, e ClientEdit, scopes identity.Scopes) (Client, []string, error) {
 	if e.IfVersion != nil && *e.IfVersion != c.Version {
 		return c, nil, errs.New(errs.Stale, "request.stale",
-			"the client has changed since you read it; fetch it again and repeat the request with its new ETag")
+			"the client has changed since you read it; fetch it again and repeat the request")
 	}
 	next := c
 	var changes []string

@@ -9,6 +9,7 @@ import (
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/idempotency"
 	"github.com/parley-dev/parley/internal/identity"
+	"github.com/parley-dev/parley/internal/text"
 )
 
 // MaxClients bounds the clients of one org, unless the service is set otherwise.
@@ -44,7 +45,7 @@ func ValidClientID(s string) bool {
 func (r *ClientRequest) Validate() error {
 	wrong := slices.Concat(nameFaults(r.Name), redirectFaults(r.RedirectURIs), scopeFaults(r.Scopes))
 	if r.Method != "" && !slices.Contains(Methods, r.Method) {
-		wrong = append(wrong, fault("/method", "must be %s, %s or %s", Public, SecretBasic, SecretPost))
+		wrong = append(wrong, fault(errs.At("method"), "must be %s, %s or %s", Public, SecretBasic, SecretPost))
 	}
 	if len(wrong) > 0 {
 		return errs.InvalidFields(wrong...)
@@ -52,27 +53,27 @@ func (r *ClientRequest) Validate() error {
 	return nil
 }
 
-func fault(pointer, format string, args ...any) errs.Field {
-	return errs.Field{In: errs.Body, Name: pointer, Message: fmt.Sprintf(format, args...)}
+func fault(at errs.Path, format string, args ...any) errs.Field {
+	return errs.Field{Path: at, Message: fmt.Sprintf(format, args...)}
 }
 
 func nameFaults(name string) []errs.Field {
-	if strings.TrimSpace(name) == "" {
-		return []errs.Field{fault("/name", "is required and must not be blank: people read it when they are asked")}
+	if text.Blank(name) {
+		return []errs.Field{fault(errs.At("name"), "is required and must not be blank: people read it when they are asked")}
 	}
-	if problem := identity.NameProblem(name); problem != "" {
-		return []errs.Field{fault("/name", "%s", problem)}
+	if problem := identity.NameRule.Check(name); problem != "" {
+		return []errs.Field{fault(errs.At("name"), "%s", problem)}
 	}
 	return nil
 }
 
 func redirectFaults(uris []string) (wrong []errs.Field) {
 	if n := len(uris); n == 0 || n > maxRedirects {
-		return []errs.Field{fault("/redirect_uris", "must have 1 to %d entries", maxRedirects)}
+		return []errs.Field{fault(errs.At("redirect_uris"), "must have 1 to %d entries", maxRedirects)}
 	}
 	for i, u := range uris {
 		if err := checkRedirect(u); err != nil {
-			wrong = append(wrong, fault(fmt.Sprintf("/redirect_uris/%d", i), "%s", errs.As(err).Message))
+			wrong = append(wrong, fault(errs.At("redirect_uris", i), "%s", errs.As(err).Message))
 		}
 	}
 	return wrong
@@ -80,13 +81,13 @@ func redirectFaults(uris []string) (wrong []errs.Field) {
 
 func scopeFaults(scopes []string) (wrong []errs.Field) {
 	if n := len(scopes); n > identity.MaxScopes {
-		return []errs.Field{fault("/scopes", "has %d entries; at most %d are allowed", n, identity.MaxScopes)}
+		return []errs.Field{fault(errs.At("scopes"), "has %d entries; at most %d are allowed", n, identity.MaxScopes)}
 	}
 	for i, s := range scopes {
 		if scope, err := identity.ParseScope(s); err != nil {
-			wrong = append(wrong, fault(fmt.Sprintf("/scopes/%d", i), "%s", errs.As(err).Message))
+			wrong = append(wrong, fault(errs.At("scopes", i), "%s", errs.As(err).Message))
 		} else if scope == identity.A2AServe {
-			wrong = append(wrong, fault(fmt.Sprintf("/scopes/%d", i), "is for workers, which use a key; a person cannot give it to a program"))
+			wrong = append(wrong, fault(errs.At("scopes", i), "is for workers, which use a key; a person cannot give it to a program"))
 		}
 	}
 	return wrong
@@ -136,7 +137,7 @@ func (s *Service) clientScopes(ctx context.Context, org string, asked []string) 
 				return nil, err
 			}
 			if !reachable {
-				wrong = append(wrong, fault(fmt.Sprintf("/scopes/%d", i),
+				wrong = append(wrong, fault(errs.At("scopes", i),
 					"names an agent that this org cannot reach: %q is neither one of its own nor a public one", id))
 			}
 		}

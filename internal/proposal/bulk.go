@@ -2,12 +2,12 @@ package proposal
 
 import (
 	"context"
-	"fmt"
 	"sync"
 
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/idempotency"
 	"github.com/parley-dev/parley/internal/identity"
+	"github.com/parley-dev/parley/internal/text"
 )
 
 const (
@@ -45,26 +45,26 @@ func (b *Bulk) Validate() error {
 	if err := r.Validate(); err != nil {
 		c.fields = errs.As(err).Fields
 	}
-	if b.Status == Rejected && blank(b.Note) {
+	if b.Status == Rejected && text.Blank(b.Note) {
 		c.fields = append(c.fields, errNoReason)
 	}
 	switch n := len(b.Items); {
 	case n == 0:
-		c.add("/items", "is required and must not be empty")
+		c.add("items", "is required and must not be empty")
 	case n > MaxBulk:
-		c.add("/items", "must have at most %d items; it has %d", MaxBulk, n)
+		c.add("items", "must have at most %d items; it has %d", MaxBulk, n)
 		return c.err()
 	}
 	seen := map[string]bool{}
 	for i, it := range b.Items {
 		switch {
 		case !ValidID(it.ID):
-			c.add(fmt.Sprintf("/items/%d/id", i), "is no id of a proposal")
+			c.addAt(errs.At("items", i, "id"), "is no id of a proposal")
 		case seen[it.ID]:
-			c.add(fmt.Sprintf("/items/%d/id", i), "is there twice")
+			c.addAt(errs.At("items", i, "id"), "is there twice")
 		}
 		if seen[it.ID] = true; !validTextVersion(it.TextVersion) {
-			c.add(fmt.Sprintf("/items/%d/text_version", i), "%s", badTextVersion)
+			c.addAt(errs.At("items", i, "text_version"), "%s", badTextVersion)
 		}
 	}
 	return c.err()

@@ -5,12 +5,11 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/idempotency"
-	"github.com/parley-dev/parley/internal/identity"
+	"github.com/parley-dev/parley/internal/text"
 )
 
 // Limits on what callers send, in characters.
@@ -19,6 +18,11 @@ const (
 	MaxText    = 20_000 // problem, suggested_fix
 	MaxNote    = 20_000 // resolution_note
 	MaxComment = 4_000
+)
+
+var (
+	titleRule = text.Rule{Form: text.Line, Max: MaxTitle}
+	textRule  = text.Rule{Max: MaxText, Required: true}
 )
 
 // Submission asks for a new proposal. An empty Priority means normal, an empty
@@ -74,11 +78,11 @@ func (s *Submission) Validate() error {
 	}
 	var c check
 	c.title(s.Title)
-	enum(&c, "/category", s.Category, Categories)
-	c.text("/problem", s.Problem, 1, MaxText)
-	c.text("/suggested_fix", s.SuggestedFix, 1, MaxText)
-	enum(&c, "/priority", s.Priority, Priorities)
-	enum(&c, "/status", s.Status, []Status{Open, Draft})
+	enum(&c, "category", s.Category, Categories)
+	c.text("problem", s.Problem, textRule)
+	c.text("suggested_fix", s.SuggestedFix, textRule)
+	enum(&c, "priority", s.Priority, Priorities)
+	enum(&c, "status", s.Status, []Status{Open, Draft})
 	return c.err()
 }
 
@@ -97,19 +101,19 @@ func (e *Edit) Validate() error {
 		c.title(*e.Title)
 	}
 	if e.Category != nil {
-		enum(&c, "/category", *e.Category, Categories)
+		enum(&c, "category", *e.Category, Categories)
 	}
 	if e.Problem != nil {
-		c.text("/problem", *e.Problem, 1, MaxText)
+		c.text("problem", *e.Problem, textRule)
 	}
 	if e.SuggestedFix != nil {
-		c.text("/suggested_fix", *e.SuggestedFix, 1, MaxText)
+		c.text("suggested_fix", *e.SuggestedFix, textRule)
 	}
 	if e.Priority != nil {
-		enum(&c, "/priority", *e.Priority, Priorities)
+		enum(&c, "priority", *e.Priority, Priorities)
 	}
 	if v := e.IfTextVersion; v != nil && !validTextVersion(*v) {
-		c.add("/text_version", "%s", badTextVersion)
+		c.add("text_version", "%s", badTextVersion)
 	}
 	return c.err()
 }
@@ -117,17 +121,17 @@ func (e *Edit) Validate() error {
 // Validate is to Resolve what Submission.Validate is to Submit.
 func (r *Resolution) Validate() error {
 	var c check
-	enum(&c, "/status", r.Status, Statuses)
-	c.text("/resolution_note", r.Note, 0, MaxNote)
+	enum(&c, "status", r.Status, Statuses)
+	c.text("resolution_note", r.Note, text.Rule{Max: MaxNote})
 	switch {
 	case r.DuplicateOf == "":
 	case r.Status != Rejected:
-		c.add("/duplicate_of", "goes with the status rejected only")
+		c.add("duplicate_of", "goes with the status rejected only")
 	case !ValidID(r.DuplicateOf):
-		c.add("/duplicate_of", "must be the id of a proposal")
+		c.add("duplicate_of", "must be the id of a proposal")
 	}
 	if v := r.IfTextVersion; v != nil && !validTextVersion(*v) {
-		c.add("/text_version", "%s", badTextVersion)
+		c.add("text_version", "%s", badTextVersion)
 	}
 	return c.err()
 }
@@ -139,16 +143,18 @@ func validTextVersion(v int64) bool { return v >= 1 && v <= math.MaxInt32 }
 // Validate is to Vote what Submission.Validate is to Submit.
 func (b *Ballot) Validate() error {
 	var c check
-	enum(&c, "/vote", b.Choice, Choices)
-	c.text("/comment", b.Comment, 0, MaxComment)
+	enum(&c, "vote", b.Choice, Choices)
+	c.text("comment", b.Comment, text.Rule{Max: MaxComment})
 	return c.err()
 }
 
 // check collects every broken rule, so that a caller learns of all at once.
 type check struct{ fields []errs.Field }
 
-func (c *check) add(name, format string, args ...any) {
-	c.fields = append(c.fields, errs.Field{In: errs.Body, Name: name, Message: fmt.Sprintf(format, args...)})
+func (c *check) add(name, format string, args ...any) { c.addAt(errs.At(name), format, args...) }
+
+func (c *check) addAt(at errs.Path, format string, args ...any) {
+	c.fields = append(c.fields, errs.Field{Path: at, Message: fmt.Sprintf(format, args...)})
 }
 
 func (c *check) err() error {
@@ -158,45 +164,12 @@ func (c *check) err() error {
 	return errs.InvalidFields(c.fields...)
 }
 
-func (c *check) title(s string) { c.line("/title", s, MaxTitle) }
+func (c *check) title(s string) { c.text("title", s, titleRule) }
 
-func (c *check) line(name, s string, maxLen int) {
-	before := len(c.fields)
-	if c.text(name, s, 1, maxLen); len(c.fields) > before {
-		return
-	}
-	if problem := identity.LineProblem(s); problem != "" {
+func (c *check) text(name, s string, rule text.Rule) {
+	if problem := rule.Check(s); problem != "" {
 		c.add(name, "%s", problem)
 	}
-}
-
-func (c *check) text(name, s string, minLen, maxLen int) {
-	n, bad, blank := 0, rune(-1), true
-	for _, r := range s { // once: every submission passes here
-		n++
-		if forbidden(r) && bad < 0 {
-			bad = r
-		}
-		blank = blank && unicode.IsSpace(r)
-	}
-	switch {
-	case !utf8.ValidString(s):
-		c.add(name, "must be valid UTF-8")
-	case n > maxLen:
-		c.add(name, "must have at most %d characters; it has %d", maxLen, n)
-	case minLen > 0 && blank:
-		c.add(name, "is required and must not be blank")
-	case bad >= 0:
-		c.add(name, "must not contain the control character %U", bad)
-	}
-}
-
-// forbidden characters cannot be stored by every engine or shown by every
-// terminal; line breaks and tabs are fine.
-func forbidden(r rune) bool { return r < ' ' && r != '\n' && r != '\r' && r != '\t' || r == 0x7f }
-
-func blank(s string) bool {
-	return strings.IndexFunc(s, func(r rune) bool { return !unicode.IsSpace(r) }) < 0
 }
 
 func enum[S ~string](c *check, name string, v S, known []S) {

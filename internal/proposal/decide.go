@@ -7,6 +7,7 @@ import (
 
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/identity"
+	"github.com/parley-dev/parley/internal/text"
 )
 
 // Current is what a decision is made on: the proposal and the actor's own vote,
@@ -135,11 +136,11 @@ func decideStatus(cur Current, by Actor, r Resolution, newFollowupID string) (Ch
 		if err := checkOriginal(cur, by, r.DuplicateOf); err != nil {
 			return Change{}, err
 		}
-		if blank(r.Note) {
+		if text.Blank(r.Note) {
 			r.Note = "Duplicate of " + cur.Original.ID + ": " + cur.Original.Title
 		}
 	}
-	if r.Status == Rejected && blank(r.Note) {
+	if r.Status == Rejected && text.Blank(r.Note) {
 		return Change{}, errs.InvalidFields(errNoReason)
 	}
 	from := p.Status
@@ -162,13 +163,13 @@ func decideStatus(cur Current, by Actor, r Resolution, newFollowupID string) (Ch
 }
 
 var errNoReason = errs.Field{
-	In: errs.Body, Name: "/resolution_note", Message: "is required to reject a proposal: give the reason",
+	Path: errs.At("resolution_note"), Message: "is required to reject a proposal: give the reason",
 }
 
 // checkOriginal refuses an original that is none.
 func checkOriginal(cur Current, by Actor, id string) error {
 	wrong := func(msg string) error {
-		return errs.InvalidFields(errs.Field{In: errs.Body, Name: "/duplicate_of", Message: msg})
+		return errs.InvalidFields(errs.Field{Path: errs.At("duplicate_of"), Message: msg})
 	}
 	switch o := cur.Original; {
 	case id == cur.Proposal.ID:
@@ -250,7 +251,7 @@ func matchVersion(p Proposal, want *int64) error {
 		return nil
 	}
 	return errs.New(errs.Stale, "request.stale",
-		"the proposal has changed since you read it; fetch it again and repeat the request with its new ETag")
+		"the proposal has changed since you read it; fetch it again and repeat the request")
 }
 
 // matchText refuses a decision that was made on another text; a nil want asks for no

@@ -63,7 +63,7 @@ func TestADecisionIsRefusedOnlyIfTheTextChanged(t *testing.T) {
 			t.Errorf("%s: %v; want %q", name, err, c.code)
 		}
 	}
-	if diff := cmp.Diff([]string{"/text_version"}, fields((&Resolution{Status: Approved, IfTextVersion: version(0)}).Validate())); diff != "" {
+	if diff := cmp.Diff([]string{"text_version"}, fields((&Resolution{Status: Approved, IfTextVersion: version(0)}).Validate())); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -78,7 +78,7 @@ func TestAnEditIsRefusedIfTheTextChanged(t *testing.T) {
 			t.Errorf("version %d: %v; want %q", version, err, code)
 		}
 	}
-	if diff := cmp.Diff([]string{"/text_version"}, fields((&Edit{IfTextVersion: new(int64)}).Validate())); diff != "" {
+	if diff := cmp.Diff([]string{"text_version"}, fields((&Edit{IfTextVersion: new(int64)}).Validate())); diff != "" {
 		t.Error(diff)
 	}
 }

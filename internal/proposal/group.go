@@ -42,7 +42,7 @@ func (s *Proposals) Groups(ctx context.Context, a identity.Access, q Query, by G
 	q.Sort, q.Page, q.Limit, q.Cursor = "", 0, 0, ""
 	f, err := q.check(viewer(a))
 	if !slices.Contains(GroupBys, by) {
-		wrong := errs.Field{In: errs.Query, Name: "by", Message: "must be one of " + join(GroupBys)}
+		wrong := errs.Field{Path: errs.At("by"), Message: "must be one of " + join(GroupBys)}
 		if err != nil {
 			return nil, errs.InvalidFields(append(errs.As(err).Fields, wrong)...)
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/identity"
+	"github.com/parley-dev/parley/internal/text"
 )
 
 // Limits of saved notes.
@@ -37,8 +38,8 @@ type NoteCreation struct{ Title, Text string }
 // Validate reports every field that breaks a rule.
 func (n *NoteCreation) Validate() error {
 	var c check
-	c.line("/title", n.Title, MaxNoteTitle)
-	c.text("/text", n.Text, 1, MaxNote)
+	c.text("title", n.Title, text.Rule{Form: text.Line, Max: MaxNoteTitle})
+	c.text("text", n.Text, text.Rule{Max: MaxNote, Required: true})
 	return c.err()
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/identity"
+	"github.com/parley-dev/parley/internal/text"
 )
 
 // Limits of lists.
@@ -194,7 +195,7 @@ func (f *Filter) simplify() {
 type queryCheck struct{ fields []errs.Field }
 
 func (c *queryCheck) add(name, msg string) {
-	c.fields = append(c.fields, errs.Field{In: errs.Query, Name: name, Message: msg})
+	c.fields = append(c.fields, errs.Field{Path: errs.At(name), Message: msg})
 }
 
 func (c *queryCheck) enum(name, v string, known []string) {
@@ -205,8 +206,8 @@ func (c *queryCheck) enum(name, v string, known []string) {
 
 func (c *queryCheck) text(name, v string) {
 	switch {
-	case !utf8.ValidString(v) || strings.ContainsRune(v, 0):
-		c.add(name, "must be valid UTF-8 without NUL")
+	case !text.Storable(v):
+		c.add(name, text.Unstorable)
 	case utf8.RuneCountInString(v) > MaxSearch:
 		c.add(name, "must have at most "+strconv.Itoa(MaxSearch)+" characters")
 	}

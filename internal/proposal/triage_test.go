@@ -39,7 +39,7 @@ func TestADuplicateNamesAnotherProposal(t *testing.T) {
 		cur := Current{Proposal: Proposal{Org: "acme", ID: id, Status: Open}, Original: c.original}
 		change, err := decideStatus(cur, actor(identity.User, "root", true), Resolution{Status: Rejected, DuplicateOf: c.of, Note: c.note}, "")
 		if c.want == "" {
-			if diff := cmp.Diff([]string{"/duplicate_of"}, fields(err)); diff != "" {
+			if diff := cmp.Diff([]string{"duplicate_of"}, fields(err)); diff != "" {
 				t.Errorf("%s: %v", name, err)
 			}
 			continue
@@ -55,7 +55,7 @@ func TestADuplicateNamesAnotherProposal(t *testing.T) {
 		t.Errorf("reopened: %+v %v", change.Proposal, err)
 	}
 	r := Resolution{Status: Approved, DuplicateOf: other}
-	if diff := cmp.Diff([]string{"/duplicate_of"}, fields(r.Validate())); diff != "" {
+	if diff := cmp.Diff([]string{"duplicate_of"}, fields(r.Validate())); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -72,12 +72,12 @@ func TestBulkNamesEveryBrokenField(t *testing.T) {
 		want []string
 	}{
 		"good":      {Bulk{Status: Approved, Items: many[:MaxBulk]}, nil},
-		"too many":  {Bulk{Status: Approved, Items: many}, []string{"/items"}},
-		"empty":     {Bulk{}, []string{"/status", "/items"}},
-		"no reason": {Bulk{Status: Rejected, Note: " ", Items: many[:1]}, []string{"/resolution_note"}},
+		"too many":  {Bulk{Status: Approved, Items: many}, []string{"items"}},
+		"empty":     {Bulk{}, []string{"status", "items"}},
+		"no reason": {Bulk{Status: Rejected, Note: " ", Items: many[:1]}, []string{"resolution_note"}},
 		"items": {
 			Bulk{Status: Open, Items: []BulkItem{item(1), {ID: "x", TextVersion: 1}, item(1), {ID: item(2).ID}}},
-			[]string{"/items/1/id", "/items/2/id", "/items/3/text_version"},
+			[]string{"items[1].id", "items[2].id", "items[3].text_version"},
 		},
 	} {
 		if diff := cmp.Diff(c.want, fields(c.b.Validate())); diff != "" {
@@ -141,9 +141,9 @@ func TestNotesNameEveryBrokenField(t *testing.T) {
 		want []string
 	}{
 		{NoteCreation{strings.Repeat("é", MaxNoteTitle), strings.Repeat("é", MaxNote)}, nil},
-		{NoteCreation{}, []string{"/title", "/text"}},
-		{NoteCreation{"a\nb", "a\x00"}, []string{"/title", "/text"}},
-		{NoteCreation{strings.Repeat("x", MaxNoteTitle+1), strings.Repeat("x", MaxNote+1)}, []string{"/title", "/text"}},
+		{NoteCreation{}, []string{"title", "text"}},
+		{NoteCreation{"a\nb", "a\x00"}, []string{"title", "text"}},
+		{NoteCreation{strings.Repeat("x", MaxNoteTitle+1), strings.Repeat("x", MaxNote+1)}, []string{"title", "text"}},
 	} {
 		if diff := cmp.Diff(c.want, fields(c.n.Validate())); diff != "" {
 			t.Errorf("%.40q:\n%s", c.n.Title, diff)

@@ -85,9 +85,9 @@ func (a *api) createAgent(ctx context.Context, c *call, in *createAgentInput) (*
 	b := &in.Body.value
 	c.target = "agent:" + b.ID
 	var wrong []errs.Field
-	if !identity.ValidAgentID(b.ID) && !in.Body.failed("/id") {
+	if !identity.ValidAgentID(b.ID) && !in.Body.failed("id") {
 		wrong = append(wrong, errs.Field{
-			In: errs.Body, Name: "/id", Message: "must have 1 to 64 of a-z, 0-9, '.', '_' and '-', and start with a letter or digit",
+			Path: errs.At("id"), Message: "must have 1 to 64 of a-z, 0-9, '.', '_' and '-', and start with a letter or digit",
 		})
 	}
 	created := agent.Agent{
@@ -166,7 +166,6 @@ func (a *api) changeAgent(ctx context.Context, c *call, in *changeAgentInput) (*
 	}
 	if edit == (agent.Edit{}) && len(in.Body.broken) == 0 {
 		wrong = []errs.Field{{
-			In:      errs.Body,
 			Message: "must contain at least one of name, description, skills, version, documentation_url, icon_url, provider, public, disabled and status",
 		}}
 	}

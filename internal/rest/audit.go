@@ -6,12 +6,12 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/identity"
+	"github.com/parley-dev/parley/internal/text"
 )
 
 const auditPath = "/api/v1/orgs/{org}/audit"
@@ -39,13 +39,13 @@ type listAuditInput struct {
 type auditText string
 
 func (auditText) Schema(huma.Registry) *huma.Schema {
-	return text(length(1, 100), matching(without(nul)))
+	return stringSchema(length(1, 100), matching(storable))
 }
 
 type auditTarget string
 
 func (auditTarget) Schema(huma.Registry) *huma.Schema {
-	return text(length(1, identity.MaxAuditTarget), matching(without(nul)))
+	return stringSchema(length(1, identity.MaxAuditTarget), matching(storable))
 }
 
 type listAuditOutput struct{ Body AuditLog }
@@ -65,12 +65,12 @@ func (a *api) listAudit(ctx context.Context, c *call, in *listAuditInput) (*list
 			continue
 		}
 		if *t.into, ok = parseTime(t.value); !ok {
-			wrong = append(wrong, errs.Field{In: errs.Query, Name: t.name, Message: timeRule})
+			wrong = append(wrong, errs.Field{Path: errs.At(t.name), Message: timeRule})
 		}
 	}
 	for _, t := range []struct{ name, value string }{{"actor", f.Actor}, {"action", string(f.Action)}, {"target", f.Target}} {
-		if !utf8.ValidString(t.value) || strings.ContainsRune(t.value, 0) {
-			wrong = append(wrong, errs.Field{In: errs.Query, Name: t.name, Message: "must be valid UTF-8 without NUL"})
+		if !text.Storable(t.value) {
+			wrong = append(wrong, errs.Field{Path: errs.At(t.name), Message: text.Unstorable})
 		}
 	}
 	if in.Cursor != "" {

@@ -37,7 +37,7 @@ func (p *payload[T]) check(domain error, more ...errs.Field) error {
 		return p.err
 	}
 	fields := append(p.broken, more...)
-	if slices.ContainsFunc(fields, func(f errs.Field) bool { return f.Name == "" }) {
+	if slices.ContainsFunc(fields, func(f errs.Field) bool { return len(f.Path) == 0 }) {
 		domain = nil // there is no object whose fields could be looked at
 	}
 	if domain != nil {
@@ -46,7 +46,7 @@ func (p *payload[T]) check(domain error, more ...errs.Field) error {
 			return domain
 		}
 		for _, f := range e.Fields {
-			if !slices.ContainsFunc(fields, func(known errs.Field) bool { return known.Name == f.Name }) {
+			if !slices.ContainsFunc(fields, func(known errs.Field) bool { return known.Path.Equal(f.Path) }) {
 				fields = append(fields, f)
 			}
 		}
@@ -57,16 +57,16 @@ func (p *payload[T]) check(domain error, more ...errs.Field) error {
 	return nil
 }
 
-// failed reports whether the member at the pointer was there but could not be read.
-func (p *payload[T]) failed(pointer string) bool {
-	return slices.ContainsFunc(p.broken, func(f errs.Field) bool { return f.Name == pointer })
+// failed reports whether the member was there but could not be read.
+func (p *payload[T]) failed(name string) bool {
+	return slices.ContainsFunc(p.broken, func(f errs.Field) bool { return f.Path.Equal(errs.At(name)) })
 }
 
 // notEmpty refuses "" for an optional field: left out it means the default, but
 // an empty value is a mistake.
 func notEmpty(name string, v *string) []errs.Field {
 	if v != nil && *v == "" {
-		return []errs.Field{{In: errs.Body, Name: name, Message: "must not be empty; leave it out for the default"}}
+		return []errs.Field{{Path: errs.At(name), Message: "must not be empty; leave it out for the default"}}
 	}
 	return nil
 }

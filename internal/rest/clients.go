@@ -107,9 +107,9 @@ func (a *api) createClient(ctx context.Context, c *call, in *createClientInput) 
 	b := &in.Body.value
 	c.target = b.Name
 	r := oauth.ClientRequest{Name: b.Name, RedirectURIs: b.RedirectURIs, Scopes: b.Scopes, Method: oauth.Method(deref(b.Method))}
-	wrong := notEmpty("/method", b.Method)
+	wrong := notEmpty("method", b.Method)
 	if b.Scopes != nil && len(b.Scopes) == 0 {
-		wrong = append(wrong, errs.Field{In: errs.Body, Name: "/scopes", Message: "must not be empty; leave it out for the default"})
+		wrong = append(wrong, errs.Field{Path: errs.At("scopes"), Message: "must not be empty; leave it out for the default"})
 	}
 	if err := in.Body.check(r.Validate(), wrong...); err != nil {
 		return nil, err

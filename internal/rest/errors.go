@@ -31,7 +31,7 @@ func init() {
 // domain catch nearly everything before; what is left is mostly about reading
 // the body.
 func fromHuma(ctx context.Context, limit int64, status int, msg string, details []error) *httpx.Problem {
-	fields := make([]errs.Field, 0, len(details))
+	parts := make([]httpx.Part, 0, len(details))
 	for _, d := range details {
 		var e *errs.Error
 		if errors.As(d, &e) {
@@ -39,7 +39,7 @@ func fromHuma(ctx context.Context, limit int64, status int, msg string, details 
 		}
 		var detail *huma.ErrorDetail
 		if errors.As(d, &detail) {
-			fields = append(fields, fieldOf(detail))
+			parts = append(parts, partOf(detail))
 		}
 	}
 	switch {
@@ -54,8 +54,8 @@ func fromHuma(ctx context.Context, limit int64, status int, msg string, details 
 	case msg == "cannot read request body":
 		// The connection broke; huma would blame the server.
 		return httpx.NewProblem(ctx, errs.New(errs.Malformed, "request.malformed", "the body could not be read to its end"))
-	case len(fields) > 0 && status < http.StatusInternalServerError:
-		return httpx.NewProblem(ctx, errs.InvalidFields(fields...))
+	case len(parts) > 0 && status < http.StatusInternalServerError:
+		return httpx.NewProblem(ctx, httpx.InvalidParts(parts...))
 	case status == http.StatusBadRequest:
 		return httpx.NewProblem(ctx, errs.New(errs.Malformed, "request.malformed", "%s; send a JSON object", msg))
 	case status == http.StatusUnprocessableEntity:
@@ -64,15 +64,11 @@ func fromHuma(ctx context.Context, limit int64, status int, msg string, details 
 	return httpx.NewProblem(ctx, errors.Join(append([]error{errors.New(msg)}, details...)...))
 }
 
-// fieldOf reads a location such as "body.items[3].name" or "query.limit".
-func fieldOf(d *huma.ErrorDetail) errs.Field {
-	in, rest, _ := strings.Cut(d.Location, ".")
-	if in != string(errs.Body) {
-		return errs.Field{In: errs.Place(in), Name: rest, Message: d.Message}
+// partOf reads a location such as "body.items[3].name" or "query.limit".
+func partOf(d *huma.ErrorDetail) httpx.Part {
+	in, name, _ := strings.Cut(d.Location, ".")
+	if in == string(httpx.Body) {
+		name = httpx.Pointer(errs.PathOf(strings.FieldsFuncSeq(name, func(r rune) bool { return strings.ContainsRune(".[]", r) })))
 	}
-	pointer := strings.NewReplacer("~", "~0", "/", "~1", ".", "/", "[", "/", "]", "").Replace(rest)
-	if pointer != "" {
-		pointer = "/" + pointer
-	}
-	return errs.Field{In: errs.Body, Name: pointer, Message: d.Message}
+	return httpx.Part{In: httpx.Place(in), Name: name, Message: d.Message}
 }

@@ -152,7 +152,7 @@ func (a *api) changeFollowup(ctx context.Context, c *call, in *changeFollowupInp
 	cmd := followup.Edit{Title: b.Title, Description: b.Description, Status: (*followup.Status)(b.Status), Assignee: b.Assignee}
 	var wrong []errs.Field
 	if *b == (FollowupPatch{}) && len(in.Body.broken) == 0 {
-		wrong = []errs.Field{{In: errs.Body, Message: "must contain at least one of title, description, status and assignee"}}
+		wrong = []errs.Field{{Message: "must contain at least one of title, description, status and assignee"}}
 	}
 	if err := in.Body.check(cmd.Validate(), wrong...); err != nil {
 		return nil, err

@@ -65,7 +65,7 @@ func (a *api) reportFriction(ctx context.Context, c *call, in *reportFrictionInp
 		Fingerprint: b.Fingerprint, Title: b.Title, Category: b.Category, Problem: b.Problem, SuggestedFix: deref(b.SuggestedFix),
 		Evidence: deref(b.Evidence), Occurrence: deref(b.Occurrence), Priority: deref(b.Priority),
 	}
-	if err := in.Body.check(a.frictions.Validate(&cmd), notEmpty("/priority", b.Priority)...); err != nil {
+	if err := in.Body.check(a.frictions.Validate(&cmd), notEmpty("priority", b.Priority)...); err != nil {
 		return nil, err
 	}
 	var err error

@@ -86,7 +86,7 @@ func (a *api) createInvitation(ctx context.Context, c *call, in *createInvitatio
 			r.Expires = -1 // out of bounds; 0 would mean the default
 		}
 	}
-	if err := in.Body.check(r.Validate(), notEmpty("/name", b.Name)...); err != nil {
+	if err := in.Body.check(r.Validate(), notEmpty("name", b.Name)...); err != nil {
 		return nil, err
 	}
 	ctx, once, err := c.begin(ctx, b)

@@ -92,7 +92,7 @@ func (withinDays) Schema(huma.Registry) *huma.Schema {
 }
 
 func (scopeFilter) Schema(huma.Registry) *huma.Schema {
-	return text(matching(scopePattern(identity.AllScopes...)))
+	return stringSchema(matching(scopePattern(identity.AllScopes...)))
 }
 
 // filter reads the parameters; wrong ones are returned beside it.
@@ -106,7 +106,7 @@ func (k *KeyChoice) filter() (f identity.KeyFilter, wrong []errs.Field) {
 	if k.Scope != "" {
 		var err error
 		if f.Scope, err = identity.ParseScope(string(k.Scope)); err != nil {
-			wrong = append(wrong, errs.Field{In: errs.Query, Name: "scope", Message: errs.As(err).Message})
+			wrong = append(wrong, errs.Field{Path: errs.At("scope"), Message: errs.As(err).Message})
 		}
 	}
 	if k.Cursor != "" && !f.Continue(k.Cursor) {
@@ -155,7 +155,7 @@ func (a *api) listKeys(ctx context.Context, c *call, in *listKeysInput) (*listKe
 	if in.Principal != "" {
 		var err error
 		if f.Principal, err = identity.ParseRef(c.Org(), in.Principal); err != nil {
-			wrong = append(wrong, errs.Field{In: errs.Query, Name: "principal", Message: "must be user:ID, agent:ID or service:ID"})
+			wrong = append(wrong, errs.Field{Path: errs.At("principal"), Message: "must be user:ID, agent:ID or service:ID"})
 		}
 	}
 	if len(wrong) > 0 {
@@ -168,7 +168,7 @@ func (a *api) listKeys(ctx context.Context, c *call, in *listKeysInput) (*listKe
 	return in.page(&f, list), nil
 }
 
-var badCursor = errs.Field{In: errs.Query, Name: "cursor", Message: "is not a cursor of this list"}
+var badCursor = errs.Field{Path: errs.At("cursor"), Message: "is not a cursor of this list"}
 
 type createKeyInput struct {
 	OrgPath
@@ -197,10 +197,10 @@ func (a *api) createKey(ctx context.Context, c *call, in *createKeyInput) (*newK
 	r := identity.KeyRequest{Name: deref(b.Name), Scopes: b.Scopes}
 	var wrong []errs.Field
 	var err error
-	if r.Principal, err = identity.ParseRef(c.Org(), b.Principal); err != nil && !in.Body.failed("/principal") {
-		wrong = append(wrong, errs.Field{In: errs.Body, Name: "/principal", Message: errs.As(err).Message})
+	if r.Principal, err = identity.ParseRef(c.Org(), b.Principal); err != nil && !in.Body.failed("principal") {
+		wrong = append(wrong, errs.Field{Path: errs.At("principal"), Message: errs.As(err).Message})
 	}
-	wrong = append(wrong, notEmpty("/name", b.Name)...)
+	wrong = append(wrong, notEmpty("name", b.Name)...)
 	wrong = append(wrong, readEnd(b.ExpiresAt, &r.ExpiresAt)...)
 	if err := in.Body.check(r.Validate(time.Now()), wrong...); err != nil {
 		return nil, err
@@ -234,7 +234,7 @@ func readEnd(given *string, into *time.Time) []errs.Field {
 	}
 	end, ok := parseTime(*given)
 	if *into = end; !ok {
-		return []errs.Field{{In: errs.Body, Name: "/expires_at", Message: timeRule}}
+		return []errs.Field{{Path: errs.At("expires_at"), Message: timeRule}}
 	}
 	return nil
 }

@@ -137,7 +137,12 @@ func (a *api) createMember(ctx context.Context, c *call, in *createMemberInput) 
 	b := &in.Body.value
 	p := identity.Principal{Org: c.Org(), Kind: identity.Kind(b.Kind), ID: b.ID}
 	c.target = p.Ref()
-	if err := in.Body.check(identity.ValidateMember(p, deref(b.Name), b.Admin), notEmpty("/name", b.Name)...); err != nil {
+	var wrong []errs.Field
+	if p.Kind == identity.Agent {
+		wrong = append(wrong, errs.Field{Path: errs.At("kind"), Message: "must be user or service; agents are registered under …/agents"})
+	}
+	wrong = append(wrong, notEmpty("name", b.Name)...)
+	if err := in.Body.check(identity.ValidateMember(p, deref(b.Name), b.Admin), wrong...); err != nil {
 		return nil, err
 	}
 	ctx, once, err := c.begin(ctx, b)

@@ -56,7 +56,7 @@ type SavedNoteCreation struct {
 // TransformSchema takes the limits from the domain.
 func (SavedNoteCreation) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
 	property(s, "title", length(1, proposal.MaxNoteTitle), matching(titlePattern()))
-	property(s, "text", length(1, proposal.MaxNote), matching(notBlank(textControls)))
+	property(s, "text", length(1, proposal.MaxNote), matching(requiredPattern()))
 	return s
 }
 

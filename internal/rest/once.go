@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/httpx"
 	"github.com/parley-dev/parley/internal/idempotency"
 	"github.com/parley-dev/parley/internal/task"
@@ -38,10 +39,16 @@ func (c *call) once(body any) (*idempotency.Key, error) {
 		return nil, err
 	}
 	k, err := idempotency.NewOf(c.request.Method+" "+c.request.URL.Path, value, sum)
-	if _, ok := body.(*WorkReport); ok && k != nil {
+	if err != nil {
+		for _, f := range errs.As(err).Fields {
+			err = httpx.InvalidParts(httpx.Part{In: httpx.Header, Name: idempotencyHeader, Message: f.Message})
+		}
+		return nil, err
+	}
+	if _, ok := body.(*WorkReport); ok {
 		k.Keep = reportKept
 	}
-	return k, err
+	return k, nil
 }
 
 // reportKept is how long the outcome of a report is kept: longer than any lease lasts

@@ -18,7 +18,7 @@ func documentA2A(doc *huma.OpenAPI) {
 		"The agents that anybody may call; with credentials those of the own org come first. Needs no credentials.")
 	card.Security = []map[string][]string{{}, {"bearer": {}}}
 	card.Parameters = []*huma.Param{
-		{Name: "after", In: "query", Description: "Continues the list: `next` of the page before.", Schema: text(length(0, 200))},
+		{Name: "after", In: "query", Description: "Continues the list: `next` of the page before.", Schema: stringSchema(length(0, 200))},
 	}
 	card.Responses["200"] = documented("The card.", "application/json", component(schemas, "PlatformCard", platformCardSchema))
 	card.Responses["304"] = &huma.Response{Description: "What `If-None-Match` names is still right."}
@@ -79,14 +79,14 @@ func documented(description, media string, schema *huma.Schema) *huma.Response {
 }
 
 func agentParam() *huma.Param {
-	s := text(matching(agentIDPattern))
+	s := stringSchema(matching(agentIDPattern))
 	s.Examples = []any{"scout"}
 	return &huma.Param{Name: "agent", In: "path", Required: true, Description: "The agent's id.", Schema: s}
 }
 
 func platformCardSchema(r huma.Registry) *huma.Schema {
 	entry := component(r, "PlatformCardAgent", func(huma.Registry) *huma.Schema {
-		status := text(oneOf(agent.Presences))
+		status := stringSchema(oneOf(agent.Presences))
 		return object([]string{"id", "name", "description", "url", "skills", "status"}, map[string]*huma.Schema{
 			"id": described("Its id."), "name": described("What people call it."), "description": described("What it does, in a sentence."),
 			"url":    described("Where to call it, relative to the server."),

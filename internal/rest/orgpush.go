@@ -41,7 +41,9 @@ func (a *api) registerOrgPushes() {
 
 type pushStateFilter string
 
-func (pushStateFilter) Schema(huma.Registry) *huma.Schema { return text(oneOf(delivery.States)) }
+func (pushStateFilter) Schema(huma.Registry) *huma.Schema {
+	return stringSchema(oneOf(delivery.States))
+}
 
 type listOrgPushesInput struct {
 	OrgPath
@@ -64,7 +66,7 @@ func (a *api) listOrgPushes(ctx context.Context, c *call, in *listOrgPushesInput
 		ok := false
 		f.Before, f.BeforeID, ok = strings.Cut(in.Cursor, cursorSeparator)
 		if !ok || !task.ValidUID(f.Before) || !task.ValidID(f.BeforeID) {
-			return nil, errs.InvalidFields(errs.Field{In: errs.Query, Name: "cursor", Message: "is not a cursor of this list"})
+			return nil, errs.InvalidFields(errs.Field{Path: errs.At("cursor"), Message: "is not a cursor of this list"})
 		}
 	}
 	list, err := a.tasks.OrgPushes(ctx, c.Access, f)

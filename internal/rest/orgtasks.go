@@ -46,10 +46,10 @@ type (
 )
 
 func (contextID) Schema(huma.Registry) *huma.Schema {
-	return text(length(1, task.MaxID), matching(idText))
+	return stringSchema(length(1, task.MaxID), matching(idText))
 }
 
-func (taskStateFilter) Schema(huma.Registry) *huma.Schema { return text(oneOf(task.States)) }
+func (taskStateFilter) Schema(huma.Registry) *huma.Schema { return stringSchema(oneOf(task.States)) }
 
 func (a2aLimit) Schema(huma.Registry) *huma.Schema {
 	return integer(1, dispatch.MaxLimit, dispatch.DefaultLimit)

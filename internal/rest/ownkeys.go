@@ -83,7 +83,7 @@ func (a *api) createOwnKey(ctx context.Context, c *call, in *createOwnKeyInput) 
 	b, caller := &in.Body.value, c.Caller()
 	c.target = caller.Ref()
 	r := identity.KeyRequest{Principal: caller.Principal, Name: deref(b.Name), Scopes: b.Scopes}
-	wrong := append(notEmpty("/name", b.Name), readEnd(b.ExpiresAt, &r.ExpiresAt)...)
+	wrong := append(notEmpty("name", b.Name), readEnd(b.ExpiresAt, &r.ExpiresAt)...)
 	if err := in.Body.check(r.Validate(time.Now()), wrong...); err != nil {
 		return nil, err
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/httpx"
 )
 
 // maxParamErrors keeps the answer to a query of a thousand parameters short.
@@ -21,11 +22,11 @@ const maxParamErrors = 32
 // checkParameters holds a request against the documented parameters, so that
 // what the OpenAPI document says is what is enforced.
 func checkParameters(known []*huma.Param, r *http.Request) error {
-	var fields []errs.Field
+	var fields []httpx.Part
 	for _, p := range known {
 		if p.In == "header" && p.Name == idempotencyHeader {
 			if msg := checkHeader(r.Header.Values(p.Name)); msg != "" {
-				fields = append(fields, errs.Field{In: errs.Header, Name: p.Name, Message: msg})
+				fields = append(fields, httpx.Part{In: httpx.Header, Name: p.Name, Message: msg})
 			}
 		}
 	}
@@ -37,12 +38,12 @@ func checkParameters(known []*huma.Param, r *http.Request) error {
 		}
 		for _, name := range slices.Sorted(maps.Keys(query)) {
 			if msg := checkParameter(known, name, query[name]); msg != "" {
-				fields = append(fields, errs.Field{In: errs.Query, Name: clip(name), Message: msg})
+				fields = append(fields, httpx.Part{In: httpx.Query, Name: clip(name), Message: msg})
 			}
 		}
 	}
 	if len(fields) > 0 {
-		return errs.InvalidFields(fields[:min(len(fields), maxParamErrors)]...)
+		return httpx.InvalidParts(fields[:min(len(fields), maxParamErrors)]...)
 	}
 	return nil
 }

@@ -30,7 +30,7 @@ func (a *api) changeProposal(ctx context.Context, c *call, in *changeProposalInp
 	}
 	run := a.edit
 	// A status that cannot be read is still a status: its caller needs the right to decide.
-	if in.Body.value.Status != nil || in.Body.failed("/status") {
+	if in.Body.value.Status != nil || in.Body.failed("status") {
 		run = a.resolve
 	}
 	done, err := run(ctx, c, in, version)
@@ -52,7 +52,7 @@ func (a *api) resolve(ctx context.Context, c *call, in *changeProposalInput, ver
 	}
 	b := &in.Body.value
 	cmd := proposal.Resolution{Status: proposal.Status(deref(b.Status)), Note: deref(b.ResolutionNote), DuplicateOf: deref(b.DuplicateOf), IfTextVersion: b.TextVersion}
-	wrong := append(b.edits("cannot be changed together with status; send two requests"), notEmpty("/duplicate_of", b.DuplicateOf)...)
+	wrong := append(b.edits("cannot be changed together with status; send two requests"), notEmpty("duplicate_of", b.DuplicateOf)...)
 	if err := in.Body.check(cmd.Validate(), wrong...); err != nil {
 		return proposal.Outcome{}, err
 	}
@@ -76,7 +76,7 @@ func (a *api) edit(ctx context.Context, c *call, in *changeProposalInput, versio
 	case len(wrong) > 0:
 	case len(b.edits("")) == 0 && len(in.Body.broken) == 0:
 		wrong = append(wrong, errs.Field{
-			In: errs.Body, Message: "must contain status, or at least one of title, category, problem, suggested_fix and priority",
+			Message: "must contain status, or at least one of title, category, problem, suggested_fix and priority",
 		})
 	}
 	if err := in.Body.check(cmd.Validate(), wrong...); err != nil {
@@ -99,14 +99,14 @@ func (b *ProposalPatch) edits(msg string) []errs.Field {
 		name  string
 		value *string
 	}{
-		{"/title", b.Title},
-		{"/category", b.Category},
-		{"/problem", b.Problem},
-		{"/suggested_fix", b.SuggestedFix},
-		{"/priority", b.Priority},
+		{"title", b.Title},
+		{"category", b.Category},
+		{"problem", b.Problem},
+		{"suggested_fix", b.SuggestedFix},
+		{"priority", b.Priority},
 	} {
 		if f.value != nil {
-			out = append(out, errs.Field{In: errs.Body, Name: f.name, Message: msg})
+			out = append(out, errs.Field{Path: errs.At(f.name), Message: msg})
 		}
 	}
 	return out
@@ -116,10 +116,10 @@ func (b *ProposalPatch) edits(msg string) []errs.Field {
 func (b *ProposalPatch) decisions(msg string) []errs.Field {
 	var out []errs.Field
 	if b.ResolutionNote != nil {
-		out = append(out, errs.Field{In: errs.Body, Name: "/resolution_note", Message: msg})
+		out = append(out, errs.Field{Path: errs.At("resolution_note"), Message: msg})
 	}
 	if b.DuplicateOf != nil {
-		out = append(out, errs.Field{In: errs.Body, Name: "/duplicate_of", Message: msg})
+		out = append(out, errs.Field{Path: errs.At("duplicate_of"), Message: msg})
 	}
 	return out
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/parley-dev/parley/internal/identity"
+	"github.com/parley-dev/parley/internal/text"
 )
 
 // The patterns say what the domain's checks accept, so that a client can check a request
@@ -43,31 +44,38 @@ func scopePattern(scopes ...identity.Scope) string {
 	return "^(" + strings.Join(names(scopes), "|") + `|agent:(\*|` + memberIDPattern + "))$"
 }
 
-// Characters that fields refuse, as the inside of a bracket expression.
 const (
-	nul = `\x00`
-	// controls are those of ASCII. Text may have tabs and line breaks.
-	controls     = `\x00-\x1f\x7f`
-	textControls = `\x00-\x08\x0b\x0c\x0e-\x1f\x7f`
+	// storable is what can be kept at all.
+	storable = `^[^\x00]*$`
 	// idText is what ids of A2A may have.
 	idText = `^[^\x00-\x1f]*$`
-	// latinControls are those above ASCII.
-	latinControls = `\x80-\x9f`
 )
 
-// without matches text that has none of the characters; notBlank is for text that must
-// also have one that is no white space.
-func without(chars string) string { return "^[^" + chars + "]*$" }
+// refused are the characters that a form of text does not have, as the inside of a bracket
+// expression. They are asked of the form itself, so that the document says what is checked.
+func refused(f text.Form) string { return classOf(func(r rune) bool { return !f.Allows(r) }) }
 
-func notBlank(chars string) string {
-	blank := class(unicode.White_Space)
-	return "^[^" + chars + "]*[^" + chars + blank + "][^" + chars + "]*$"
+// formPattern matches text of the form; a required one is not blank, and a line or a name has
+// something to see, as far as a pattern can tell.
+func formPattern(f text.Form, required bool) string {
+	bad := refused(f)
+	if !required {
+		return "^[^" + bad + "]*$"
+	}
+	unseen := class(unicode.White_Space)
+	if f == text.Line {
+		unseen = refused(text.Name) + unseen
+	}
+	return "^[^" + bad + "]*[^" + bad + unseen + "][^" + bad + "]*$"
 }
 
-// deceptive are the characters that no name may have.
-var deceptive = sync.OnceValue(func() string { return classOf(identity.Deceptive) })
-
-func namePattern() string { return notBlank(deceptive()) }
+var (
+	prosePattern    = sync.OnceValue(func() string { return formPattern(text.Prose, false) })
+	requiredPattern = sync.OnceValue(func() string { return formPattern(text.Prose, true) })
+	plainPattern    = sync.OnceValue(func() string { return formPattern(text.Plain, false) })
+	titlePattern    = sync.OnceValue(func() string { return formPattern(text.Line, true) })
+	namePattern     = sync.OnceValue(func() string { return formPattern(text.Name, true) })
+)
 
 // class is the inside of a bracket expression with the characters of a table.
 func class(table *unicode.RangeTable) string {

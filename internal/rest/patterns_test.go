@@ -7,6 +7,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/parley-dev/parley/internal/agent"
 	"github.com/parley-dev/parley/internal/dispatch"
 	"github.com/parley-dev/parley/internal/followup"
 	"github.com/parley-dev/parley/internal/friction"
@@ -19,7 +20,7 @@ import (
 // samples are ids and texts that patterns and checks must judge alike.
 var samples = []string{
 	"", "a", "A", "main", "a-b", "a.b", "a_b", "-a", ".a", "a b", "ä", "\x00", "a\nb", "a\tb", "a\u0085b", "a\u2028b", "\u200b", "a\u200bb", " ", "\u3000",
-	" a ", "\u00ad", "\ufeff", "\ue000", "\u034f", "\u2800", "\x7f", "a\u009fb", strings.Repeat("x", 63), strings.Repeat("x", 64), strings.Repeat("x", 65),
+	" a ", "\u00ad", "\ufeff", "\ue000", "\u034f", "\u2800", "\x7f", "a\u0080b", "a\u009bb", "a\u009fb", "a\u00a0b", "a\u202eb", "a\u2066", "a\rb", "a\vb", strings.Repeat("x", 63), strings.Repeat("x", 64), strings.Repeat("x", 65),
 	"prop-01k5x8r2m4v7c9w3q6z1t0h8ye", "prop-01K5x8r2m4v7c9w3q6z1t0h8ye", "prop-1", "task-01k5x8r2m4v7c9w3q6z1t0h8ye", "key-1", "key-", "key-A", "inv-1", "inv-",
 	"client-1", "client-" + strings.Repeat("x", 57), "client-" + strings.Repeat("x", 58), "user:ada", "agent:a.b", "service:x", "group:x", "user:", "user:Ada",
 	"svc:tasks:read", "svc:a2a:serve", "agent:*", "agent:", "C++", "go/test", "#tag", "registry:timeout", "Registry:timeout",
@@ -44,6 +45,11 @@ func TestThePatternsAreTheDomainsRules(t *testing.T) {
 	}
 	unfit := regexp.MustCompile(schema("OAuthClientCreation", "redirect_uris").Items.Not.Pattern)
 	clean := func(err error) bool { return err == nil }
+	frictions := friction.New(nil, nil, nil, proposal.Check)
+	report := func(r friction.Report) error {
+		r.Fingerprint, r.Title, r.Category, r.Problem = "x", "x", "feature", "x"
+		return frictions.Validate(&r)
+	}
 	for _, c := range []struct {
 		what, pattern string
 		accepts       func(s string) bool
@@ -58,7 +64,7 @@ func TestThePatternsAreTheDomainsRules(t *testing.T) {
 		{"the fingerprint in a path", path(frictionPath, "fingerprint"), friction.ValidFingerprint},
 		{"the fingerprint in a body", schema("FrictionReport", "fingerprint").Pattern, friction.ValidFingerprint},
 		{"a principal", path(memberPath, "ref"), validRef},
-		{"a name", schema("MemberCreation", "name").Pattern, func(s string) bool { return s != "" && identity.NameProblem(s) == "" }},
+		{"a name", schema("MemberCreation", "name").Pattern, func(s string) bool { return s != "" && identity.NameRule.Check(s) == "" }},
 		{"a scope of a key", schema("KeyCreation", "scopes").Items.Pattern, func(s string) bool {
 			_, err := identity.ParseScope(s)
 			return err == nil
@@ -74,6 +80,21 @@ func TestThePatternsAreTheDomainsRules(t *testing.T) {
 		}},
 		{"the problem of a proposal", schema("ProposalSubmission", "problem").Pattern, func(s string) bool {
 			return clean(proposal.Check("x", "feature", s, "x", "normal"))
+		}},
+		{"the evidence of a friction", schema("FrictionReport", "evidence").Pattern, func(s string) bool {
+			return clean(report(friction.Report{Evidence: s}))
+		}},
+		{"the occurrence of a friction", schema("FrictionReport", "occurrence").Pattern, func(s string) bool {
+			return clean(report(friction.Report{Occurrence: s}))
+		}},
+		{"the description of an agent", schema("AgentCreation", "description").Pattern, func(s string) bool {
+			return clean((&agent.Agent{Name: "x", Description: s}).Validate())
+		}},
+		{"the title of a note", schema("SavedNoteCreation", "title").Pattern, func(s string) bool {
+			return clean((&proposal.NoteCreation{Title: s, Text: "x"}).Validate())
+		}},
+		{"the text of a note", schema("SavedNoteCreation", "text").Pattern, func(s string) bool {
+			return clean((&proposal.NoteCreation{Title: "x", Text: s}).Validate())
 		}},
 		{"a comment", schema("Ballot", "comment").Pattern, func(s string) bool {
 			return clean((&proposal.Ballot{Choice: "for", Comment: s}).Validate())

@@ -135,7 +135,7 @@ func (a *api) submitProposal(ctx context.Context, c *call, in *submitProposalInp
 	if b.Status != nil {
 		cmd.Status = proposal.Status(*b.Status)
 	}
-	if empty := append(notEmpty("/priority", b.Priority), notEmpty("/status", b.Status)...); in.Body.flawed() || len(empty) > 0 {
+	if empty := append(notEmpty("priority", b.Priority), notEmpty("status", b.Status)...); in.Body.flawed() || len(empty) > 0 {
 		return nil, in.Body.check(cmd.Validate(), empty...)
 	} // else the service checks it
 	var err error

@@ -40,7 +40,7 @@ func register[I, O any](a *api, op operation, handle func(context.Context, *call
 		}
 		if err != nil {
 			a.refused(c.request, op, c.target, err)
-			return nil, httpx.NewProblem(ctx, err)
+			return nil, httpx.NewProblem(ctx, worded(op.method, err))
 		}
 		return out, nil
 	})

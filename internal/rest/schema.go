@@ -44,7 +44,7 @@ func oneOf[S ~string](known []S) func(*huma.Schema) {
 
 func byDefault(v any) func(*huma.Schema) { return func(s *huma.Schema) { s.Default = v } }
 
-func text(edit ...func(*huma.Schema)) *huma.Schema {
+func stringSchema(edit ...func(*huma.Schema)) *huma.Schema {
 	s := &huma.Schema{Type: huma.TypeString}
 	for _, e := range edit {
 		e(s)
@@ -54,7 +54,7 @@ func text(edit ...func(*huma.Schema)) *huma.Schema {
 
 // filter is the schema of a filter: one of the list, or all.
 func filter[S ~string](known []S, def string) *huma.Schema {
-	return text(oneOf(known), oneOf([]string{proposal.All}), byDefault(def))
+	return stringSchema(oneOf(known), oneOf([]string{proposal.All}), byDefault(def))
 }
 
 func integer(low, high, def int) *huma.Schema {
@@ -103,15 +103,15 @@ func (priorityFilter) Schema(huma.Registry) *huma.Schema {
 }
 
 func (sortOrder) Schema(huma.Registry) *huma.Schema {
-	return text(oneOf(proposal.Sorts), byDefault(string(proposal.SortReview)))
+	return stringSchema(oneOf(proposal.Sorts), byDefault(string(proposal.SortReview)))
 }
 
 func (searchText) Schema(huma.Registry) *huma.Schema {
-	return text(length(1, proposal.MaxSearch), matching(without(nul)))
+	return stringSchema(length(1, proposal.MaxSearch), matching(storable))
 }
 
 func (submitterFilter) Schema(huma.Registry) *huma.Schema {
-	return text(length(1, proposal.MaxSearch), matching(without(nul)), byDefault(proposal.All))
+	return stringSchema(length(1, proposal.MaxSearch), matching(storable), byDefault(proposal.All))
 }
 
 func (submitterKind) Schema(huma.Registry) *huma.Schema { return filter(identity.Kinds, proposal.All) }
@@ -121,17 +121,19 @@ func (evidenceFilter) Schema(huma.Registry) *huma.Schema {
 }
 
 func (fingerprintFilter) Schema(huma.Registry) *huma.Schema {
-	return text(length(1, proposal.MaxSearch), matching(without(nul)), byDefault(proposal.All))
+	return stringSchema(length(1, proposal.MaxSearch), matching(storable), byDefault(proposal.All))
 }
 
-func (include) Schema(huma.Registry) *huma.Schema { return text(oneOf([]include{includeExcerpt})) }
+func (include) Schema(huma.Registry) *huma.Schema {
+	return stringSchema(oneOf([]include{includeExcerpt}))
+}
 
 func (followupStatusFilter) Schema(huma.Registry) *huma.Schema {
 	return filter(followup.Statuses, followup.All)
 }
 
 func (assigneeFilter) Schema(huma.Registry) *huma.Schema {
-	return text(matching("^("+followup.All+"|"+followup.Unassigned+"|(user|agent|service):"+memberIDPattern+")$"), byDefault(followup.All))
+	return stringSchema(matching("^("+followup.All+"|"+followup.Unassigned+"|(user|agent|service):"+memberIDPattern+")$"), byDefault(followup.All))
 }
 
 // Schema has no default: generated clients would send it, also beside a cursor.
@@ -150,7 +152,7 @@ func (followupLimit) Schema(huma.Registry) *huma.Schema {
 }
 
 func (idempotencyKey) Schema(huma.Registry) *huma.Schema {
-	return text(length(1, idempotency.MaxLength), matching(idempotencyPattern))
+	return stringSchema(length(1, idempotency.MaxLength), matching(idempotencyPattern))
 }
 
 // stamp writes a time as the wire has it: UTC, to the microsecond.

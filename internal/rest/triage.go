@@ -64,7 +64,7 @@ func (a *api) countProposals(ctx context.Context, c *call, in *countProposalsInp
 
 type groupBy string
 
-func (groupBy) Schema(huma.Registry) *huma.Schema { return text(oneOf(proposal.GroupBys)) }
+func (groupBy) Schema(huma.Registry) *huma.Schema { return stringSchema(oneOf(proposal.GroupBys)) }
 
 type groupProposalsInput struct {
 	OrgPath
@@ -99,9 +99,11 @@ type (
 // excerpt of the problem does as well as the whole.
 const maxLikeProblem = 2000
 
-func (likeTitle) Schema(huma.Registry) *huma.Schema { return text(length(1, proposal.MaxTitle)) }
+func (likeTitle) Schema(huma.Registry) *huma.Schema {
+	return stringSchema(length(1, proposal.MaxTitle))
+}
 
-func (likeProblem) Schema(huma.Registry) *huma.Schema { return text(length(1, maxLikeProblem)) }
+func (likeProblem) Schema(huma.Registry) *huma.Schema { return stringSchema(length(1, maxLikeProblem)) }
 
 func (similarLimit) Schema(huma.Registry) *huma.Schema {
 	return integer(1, proposal.MaxSimilar, proposal.MaxSimilar)
@@ -160,7 +162,7 @@ func (a *api) decideProposals(ctx context.Context, c *call, in *decideProposalsI
 	for i := range results {
 		r := &results[i]
 		if r.Err != nil {
-			p := httpx.NewProblem(ctx, r.Err)
+			p := httpx.NewProblem(ctx, worded(http.MethodPost, r.Err))
 			out.Body.Results[i] = DecisionResult{ID: r.ID, Error: &DecisionError{Status: p.Status, Code: p.Code, Detail: p.Detail}}
 			out.Body.Failed++
 			continue

@@ -93,7 +93,7 @@ func (AgentPatch) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema 
 
 func agentSchema(s *huma.Schema) {
 	property(s, "name", length(1, agent.MaxName), matching(namePattern()))
-	property(s, "description", length(0, agent.MaxDescription), matching(without(textControls)))
+	property(s, "description", length(0, agent.MaxDescription), matching(prosePattern()))
 	property(s, "skills", items(0, agent.MaxSkills))
 	property(s, "version", emptyOr(agent.VersionPattern))
 	property(s, "documentation_url", emptyOr(agent.URLPattern), length(0, agent.MaxURL))

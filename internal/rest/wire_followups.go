@@ -75,7 +75,7 @@ func (FollowupPatch) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Sche
 
 func followupSchema(s *huma.Schema) {
 	property(s, "title", length(1, followup.MaxTitle), matching(titlePattern()))
-	property(s, "description", length(0, followup.MaxDescription), matching(without(textControls+latinControls)))
+	property(s, "description", length(0, followup.MaxDescription), matching(prosePattern()))
 	property(s, "assignee", matching(assigneePattern))
 }
 

@@ -60,10 +60,10 @@ func (FrictionReport) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Sch
 	property(s, "fingerprint", func(p *huma.Schema) { p.Pattern = friction.Pattern() })
 	property(s, "title", length(1, proposal.MaxTitle), matching(titlePattern()))
 	property(s, "category", oneOf(proposal.Categories))
-	property(s, "problem", length(1, friction.MaxProblem), matching(notBlank(textControls)))
-	property(s, "suggested_fix", length(0, proposal.MaxText), matching(without(textControls)))
-	property(s, "evidence", length(0, friction.MaxEvidence), matching(without(textControls)))
-	property(s, "occurrence", length(0, friction.MaxOccurrence), matching(without(controls)))
+	property(s, "problem", length(1, friction.MaxProblem), matching(requiredPattern()))
+	property(s, "suggested_fix", length(0, proposal.MaxText), matching(prosePattern()))
+	property(s, "evidence", length(0, friction.MaxEvidence), matching(prosePattern()))
+	property(s, "occurrence", length(0, friction.MaxOccurrence), matching(plainPattern()))
 	property(s, "priority", oneOf(proposal.Priorities))
 	return s
 }

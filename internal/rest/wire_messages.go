@@ -78,7 +78,7 @@ func (reportArtifacts) Schema(r huma.Registry) *huma.Schema {
 		})
 		extend(s, "if", &huma.Schema{Required: []string{"append"}, Properties: map[string]*huma.Schema{"append": {Enum: []any{true}}}})
 		extend(s, "then", &huma.Schema{
-			Required: []string{"artifact_id"}, Properties: map[string]*huma.Schema{"artifact_id": text(length(1, task.MaxID))},
+			Required: []string{"artifact_id"}, Properties: map[string]*huma.Schema{"artifact_id": stringSchema(length(1, task.MaxID))},
 		})
 		return s
 	})}
@@ -136,7 +136,7 @@ func reportParts(r huma.Registry) *huma.Schema {
 	parts := &huma.Schema{
 		Type: huma.TypeArray, Description: "What it consists of.",
 		Items: &huma.Schema{OneOf: []*huma.Schema{
-			reportPart(r, "Text", "text", explained(text(matching(without(nul))), "The text.")),
+			reportPart(r, "Text", "text", explained(stringSchema(matching(storable)), "The text.")),
 			reportPart(r, "Data", "data", &huma.Schema{Description: "Any JSON value but null.", Not: &huma.Schema{Type: "null"}}),
 			reportPart(r, "File", "file", explained(component(r, "WorkerFile", fileSchema), "The file: bytes or a URI.")),
 		}},
@@ -160,8 +160,8 @@ func reportPart(r huma.Registry, name, sort string, content *huma.Schema) *huma.
 func fileSchema(huma.Registry) *huma.Schema {
 	s := closed(nil, map[string]*huma.Schema{
 		"name": idOf("Its name."), "mimeType": idOf("Its media type."),
-		"bytes": explained(text(matching(base64Pattern)), "Its content in base64; or else uri."),
-		"uri":   explained(text(length(1, maxFileURI), matching(without(nul))), "Where it is; or else bytes."),
+		"bytes": explained(stringSchema(matching(base64Pattern)), "Its content in base64; or else uri."),
+		"uri":   explained(stringSchema(length(1, maxFileURI), matching(storable)), "Where it is; or else bytes."),
 	})
 	ifThen(s, []string{"bytes"}, noneOf("uri"), anyField("uri"))
 	return s
@@ -172,11 +172,11 @@ const maxFileURI = 4096
 
 // idOf is an id that others choose.
 func idOf(doc string) *huma.Schema {
-	return explained(text(length(0, task.MaxID), matching(idText)), doc)
+	return explained(stringSchema(length(0, task.MaxID), matching(idText)), doc)
 }
 
 func idsOf(doc string) *huma.Schema {
-	s := &huma.Schema{Type: huma.TypeArray, Items: text(length(0, task.MaxID), matching(idText)), Description: doc}
+	s := &huma.Schema{Type: huma.TypeArray, Items: stringSchema(length(0, task.MaxID), matching(idText)), Description: doc}
 	items(0, task.MaxIDs)(s)
 	return s
 }

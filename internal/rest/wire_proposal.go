@@ -2,11 +2,9 @@ package rest
 
 import (
 	"math"
-	"unicode"
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/internal/proposal"
 )
 
@@ -115,8 +113,8 @@ func (ProposalSubmission) TransformSchema(_ huma.Registry, s *huma.Schema) *huma
 func editableSchema(s *huma.Schema) {
 	property(s, "title", length(1, proposal.MaxTitle), matching(titlePattern()))
 	property(s, "category", oneOf(proposal.Categories))
-	property(s, "problem", length(1, proposal.MaxText), matching(notBlank(textControls)))
-	property(s, "suggested_fix", length(1, proposal.MaxText), matching(notBlank(textControls)))
+	property(s, "problem", length(1, proposal.MaxText), matching(requiredPattern()))
+	property(s, "suggested_fix", length(1, proposal.MaxText), matching(requiredPattern()))
 	property(s, "priority", oneOf(proposal.Priorities))
 }
 
@@ -138,7 +136,7 @@ type ProposalPatch struct {
 func (ProposalPatch) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
 	editableSchema(s)
 	property(s, "status", oneOf(proposal.Statuses))
-	property(s, "resolution_note", length(0, proposal.MaxNote), matching(without(textControls)))
+	property(s, "resolution_note", length(0, proposal.MaxNote), matching(prosePattern()))
 	one := 1
 	s.MinProperties = &one
 	// One request decides or edits, and a note goes with a decision.
@@ -167,14 +165,8 @@ func rejection() *huma.Schema {
 // reason is the schema of a decision with a note.
 func reason() *huma.Schema {
 	return &huma.Schema{
-		Required: []string{"resolution_note"}, Properties: map[string]*huma.Schema{"resolution_note": text(matching(notBlank(textControls)))},
+		Required: []string{"resolution_note"}, Properties: map[string]*huma.Schema{"resolution_note": stringSchema(matching(requiredPattern()))},
 	}
-}
-
-// titlePattern is one line with something to see in it, as far as a pattern can tell.
-func titlePattern() string {
-	broken := classOf(func(r rune) bool { return identity.LineProblem("a"+string(r)) != "" })
-	return "^[^" + broken + "]*[^" + broken + deceptive() + class(unicode.White_Space) + "][^" + broken + "]*$"
 }
 
 func recordOf(p *proposal.Proposal, vote *proposal.Vote) Proposal {

@@ -2,7 +2,6 @@ package rest
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"reflect"
 
@@ -30,9 +29,9 @@ type AgentSkill struct {
 func (AgentSkill) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
 	property(s, "id", pattern(agent.TagPattern))
 	property(s, "name", length(0, identity.MaxName), emptyOr(namePattern())) // empty: the id
-	property(s, "description", length(0, agent.MaxDescription), matching(without(textControls)))
+	property(s, "description", length(0, agent.MaxDescription), matching(prosePattern()))
 	property(s, "tags", entries(agent.MaxSkillTags, pattern(agent.TagPattern)), func(p *huma.Schema) { p.UniqueItems = true })
-	property(s, "examples", entries(agent.MaxExamples, length(1, agent.MaxExample)), eachItem(matching(without(textControls))))
+	property(s, "examples", entries(agent.MaxExamples, length(1, agent.MaxExample)), eachItem(matching(prosePattern())))
 	property(s, "input_modes", entries(agent.MaxModes, pattern(agent.ModePattern)))
 	property(s, "output_modes", entries(agent.MaxModes, pattern(agent.ModePattern)))
 	return s
@@ -69,7 +68,7 @@ func (AgentProvider) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Sche
 // kept, so that the response can name each field.
 type skillInput struct {
 	skill  agent.Skill
-	broken []errs.Field // names are relative to the skill
+	broken []errs.Field // relative to the skill
 }
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -86,13 +85,13 @@ func (in *skillInput) UnmarshalJSON(data []byte) error {
 		in.broken, err = httpx.Decode(data, &s)
 		in.skill = agent.Skill(s)
 		if s.ID == "" && len(in.broken) == 0 {
-			in.broken = []errs.Field{{In: errs.Body, Name: "/id", Message: "is required"}}
+			in.broken = []errs.Field{{Path: errs.At("id"), Message: "is required"}}
 		}
 		return err
 	case 'n':
 		return nil // the decoder of the body refuses null
 	}
-	in.broken = []errs.Field{{In: errs.Body, Message: "must be a tag or an object"}}
+	in.broken = []errs.Field{{Message: "must be a tag or an object"}}
 	return nil
 }
 
@@ -108,10 +107,7 @@ func (skillInput) Schema(r huma.Registry) *huma.Schema {
 func readSkills(list []skillInput) (skills []agent.Skill, broken []errs.Field) {
 	skills = []agent.Skill{}
 	for i, in := range list {
-		for _, f := range in.broken {
-			f.Name = fmt.Sprintf("/skills/%d%s", i, f.Name)
-			broken = append(broken, f)
-		}
+		broken = append(broken, errs.Under(in.broken, "skills", i)...)
 		skills = append(skills, in.skill)
 	}
 	if len(broken) > 0 {
@@ -124,7 +120,7 @@ func readSkills(list []skillInput) (skills []agent.Skill, broken []errs.Field) {
 type providerInput struct {
 	set    bool
 	value  AgentProvider
-	broken []errs.Field // names are relative to the provider
+	broken []errs.Field // relative to the provider
 }
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -134,7 +130,7 @@ func (p *providerInput) UnmarshalJSON(data []byte) error {
 	p.broken, err = httpx.Decode(data, &p.value)
 	if len(p.broken) == 0 && p.value == (AgentProvider{}) {
 		p.broken = []errs.Field{
-			{In: errs.Body, Name: "/organization", Message: "is required"}, {In: errs.Body, Name: "/url", Message: "is required"},
+			{Path: errs.At("organization"), Message: "is required"}, {Path: errs.At("url"), Message: "is required"},
 		}
 	}
 	return err
@@ -182,12 +178,7 @@ func (p providerEdit) Schema(r huma.Registry) *huma.Schema {
 
 // read returns the provider of a request and what could not be read of it.
 func (p *providerInput) read() (agent.Provider, []errs.Field) {
-	var broken []errs.Field
-	for _, f := range p.broken {
-		f.Name = "/provider" + f.Name
-		broken = append(broken, f)
-	}
-	return agent.Provider(p.value), broken
+	return agent.Provider(p.value), errs.Under(p.broken, "provider")
 }
 
 // wholeAgent is an agent with its profile.

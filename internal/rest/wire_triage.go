@@ -96,7 +96,7 @@ type ProposalDecisions struct {
 // TransformSchema takes lists and limits from the domain.
 func (ProposalDecisions) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
 	property(s, "status", oneOf(proposal.Statuses))
-	property(s, "resolution_note", length(0, proposal.MaxNote), matching(without(textControls)))
+	property(s, "resolution_note", length(0, proposal.MaxNote), matching(prosePattern()))
 	low, high := 1, proposal.MaxBulk
 	s.Properties["items"].MinItems, s.Properties["items"].MaxItems = &low, &high
 	s.AllOf = []*huma.Schema{{Extensions: map[string]any{"if": rejection(), "then": reason()}}}

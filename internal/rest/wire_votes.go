@@ -15,7 +15,7 @@ type Ballot struct {
 // TransformSchema takes lists and limits from the domain.
 func (Ballot) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
 	property(s, "vote", oneOf(proposal.Choices))
-	property(s, "comment", length(0, proposal.MaxComment), matching(without(textControls)))
+	property(s, "comment", length(0, proposal.MaxComment), matching(prosePattern()))
 	return s
 }
 

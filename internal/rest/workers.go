@@ -72,7 +72,7 @@ type claimOutput struct {
 
 func (a *api) claim(ctx context.Context, c *call, in *claimInput) (*claimOutput, error) {
 	if len(c.request.Header.Values(idempotencyHeader)) > 0 {
-		return nil, errs.InvalidFields(errs.Field{In: errs.Header, Name: idempotencyHeader, Message: "is not taken here: " +
+		return nil, httpx.InvalidParts(httpx.Part{In: httpx.Header, Name: idempotencyHeader, Message: "is not taken here: " +
 			"a claim cannot be repeated; tasks of a claim whose response was lost come again when their lease is over"})
 	}
 	b := &in.Body.value
@@ -152,7 +152,7 @@ func (a *api) report(ctx context.Context, c *call, in *reportInput) (*reportOutp
 	}
 	p, err := a.workers.Report(ctx, c.post, in.Lease, r)
 	if err != nil {
-		return nil, err
+		return nil, asReported(err)
 	}
 	out := &reportOutput{Replayed: replayed(once.Replayed()), Body: WorkProgress{State: string(p.State), Canceled: p.Canceled, Messages: wire.AppendWorkMessages(nil, p.Turns), Seen: p.Seen, More: p.More}}
 	if !p.ExpiresAt.IsZero() {
@@ -174,23 +174,33 @@ func (b *WorkReport) report() (task.Report, []errs.Field) {
 	var wrong []errs.Field
 	if b.Message != nil {
 		r.Message = &task.Message{Role: task.RoleAgent}
-		wrong = wire.Read(b.Message, "/message", true, func(d *wire.Reader) { d.Message(r.Message, nil) })
+		wrong = errs.Under(wire.Read(b.Message, true, func(d *wire.Reader) { d.Message(r.Message, nil) }), "message")
 	}
 	if b.Artifacts != nil {
-		wrong = append(wrong, wire.Read(b.Artifacts, "/artifacts", true, func(d *wire.Reader) {
+		read := wire.Read(b.Artifacts, true, func(d *wire.Reader) {
 			d.Array(dispatch.MaxClaim, func(int) {
 				r.Artifacts = append(r.Artifacts, task.ArtifactUpdate{})
 				d.ArtifactUpdate(&r.Artifacts[len(r.Artifacts)-1])
 			})
-		})...)
+		})
+		wrong = append(wrong, errs.Under(read, "artifacts")...)
 	}
 	if r.Message != nil && r.Message.Role != task.RoleAgent && len(wrong) == 0 {
-		wrong = append(wrong, errs.Field{In: errs.Body, Name: "/message/role", Message: "must be agent"})
+		wrong = append(wrong, errs.Field{Path: errs.At("message", "role"), Message: "must be agent"})
 	}
 	if b.Status != nil && *b.Status == "" {
-		wrong = append(wrong, notEmpty("/status", b.Status)...)
+		wrong = append(wrong, notEmpty("status", b.Status)...)
 	}
 	return r, wrong
+}
+
+// asReported names the fields of messages and artifacts as a report does.
+func asReported(err error) error {
+	var e *errs.Error
+	if !errors.As(err, &e) || len(e.Fields) == 0 {
+		return err
+	}
+	return e.Spelled(func(f errs.Field) errs.Field { return errs.Field{Path: wire.Spell(f.Path), Message: f.Message} })
 }
 
 type returnInput struct{ LeasePath }

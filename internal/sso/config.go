@@ -20,12 +20,12 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/parley-dev/parley/internal/identity"
+	"github.com/parley-dev/parley/internal/text"
 )
 
 // Issuer is one provider as the operator describes it.
@@ -388,6 +388,5 @@ func unambiguous(list []Issuer) error {
 
 // plainText reports whether s is one line of text that is not empty.
 func plainText(s string, most int) bool {
-	return s != "" && utf8.ValidString(s) && utf8.RuneCountInString(s) <= most &&
-		!strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f })
+	return s != "" && text.Rule{Form: text.Plain, Max: most}.Check(s) == ""
 }

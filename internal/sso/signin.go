@@ -10,7 +10,7 @@ import (
 
 	"github.com/parley-dev/parley/internal/account"
 	"github.com/parley-dev/parley/internal/errs"
-	"github.com/parley-dev/parley/internal/identity"
+	"github.com/parley-dev/parley/internal/text"
 )
 
 // Bounds of what a provider says of a person.
@@ -161,7 +161,7 @@ func (p *Provider) arrival(subject string, c claims) account.Arrival {
 
 // display is what a provider calls somebody, as far as we show it.
 func display(s string) string {
-	s = identity.PlainName(s)
+	s = text.CleanName(s)
 	if r := []rune(s); len(r) > maxLabel {
 		s = string(r[:maxLabel])
 	}

@@ -3,12 +3,11 @@ package task
 import (
 	"encoding/json"
 	"fmt"
+	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/text"
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
-
-	"github.com/parley-dev/parley/internal/errs"
 )
 
 // Bounds of ids and names, in bytes.
@@ -20,137 +19,138 @@ const (
 	MaxMetadata = 64 << 10
 )
 
-// Check refuses a message that cannot be kept; at is where it stands in the request.
-func (m *Message) Check(at string) []errs.Field {
-	f := checkParts(at+"/parts", m.Parts)
-	f = append(f, CheckID(at+"/messageId", m.ID)...)
-	f = append(f, CheckObject(at+"/metadata", m.Metadata)...)
-	f = append(f, CheckIDs(at+"/extensions", m.Extensions)...)
-	f = append(f, CheckIDs(at+"/referenceTaskIds", m.References)...)
+// Check refuses a message that cannot be kept. Paths are relative to the message.
+func (m *Message) Check() []errs.Field {
+	f := checkParts(m.Parts)
+	f = append(f, CheckID("id", m.ID)...)
+	f = append(f, CheckObject("metadata", m.Metadata)...)
+	f = append(f, CheckIDs("extensions", m.Extensions)...)
+	f = append(f, CheckIDs("references", m.References)...)
 	if m.Role != RoleUser && m.Role != RoleAgent {
-		f = append(f, field(at+"/role", "must be user or agent"))
+		f = append(f, field("role", "must be user or agent"))
 	}
 	return f
 }
 
 // Check refuses an artifact that cannot be kept.
-func (a *Artifact) Check(at string) []errs.Field {
-	f := checkParts(at+"/parts", a.Parts)
-	f = append(f, CheckID(at+"/artifact_id", a.ID)...)
-	f = append(f, CheckID(at+"/name", a.Name)...)
-	f = append(f, CheckIDs(at+"/extensions", a.Extensions)...)
-	return append(f, CheckObject(at+"/metadata", a.Metadata)...)
+func (a *Artifact) Check() []errs.Field {
+	f := checkParts(a.Parts)
+	f = append(f, CheckID("id", a.ID)...)
+	f = append(f, CheckID("name", a.Name)...)
+	f = append(f, CheckIDs("extensions", a.Extensions)...)
+	return append(f, CheckObject("metadata", a.Metadata)...)
 }
 
 // CheckIDs accepts a list of ids or URIs.
-func CheckIDs(at string, list []string) (f []errs.Field) {
+func CheckIDs(name string, list []string) (f []errs.Field) {
 	if len(list) > MaxIDs {
-		return []errs.Field{field(at, fmt.Sprintf("must have at most %d entries", MaxIDs))}
+		return []errs.Field{field(name, fmt.Sprintf("must have at most %d entries", MaxIDs))}
 	}
 	for i, s := range list {
-		f = append(f, CheckID(fmt.Sprintf("%s/%d", at, i), s)...)
-	}
-	return f
-}
-
-func checkParts(at string, parts []Part) (f []errs.Field) {
-	if len(parts) == 0 {
-		return []errs.Field{field(at, "must have at least one part")}
-	}
-	if len(parts) > MaxParts {
-		return []errs.Field{field(at, fmt.Sprintf("must have at most %d parts", MaxParts))}
-	}
-	for i := range parts {
-		if len(parts[i].check("")) > 0 { // where it stands is seldom needed
-			f = append(f, parts[i].check(fmt.Sprintf("%s/%d", at, i))...)
+		if BadID(s) {
+			f = append(f, errs.Field{Path: errs.At(name, i), Message: IDRule})
 		}
 	}
 	return f
 }
 
-func (p *Part) check(at string) (f []errs.Field) {
+func checkParts(parts []Part) (f []errs.Field) {
+	if len(parts) == 0 {
+		return []errs.Field{field("parts", "must have at least one part")}
+	}
+	if len(parts) > MaxParts {
+		return []errs.Field{field("parts", fmt.Sprintf("must have at most %d parts", MaxParts))}
+	}
+	for i := range parts {
+		f = append(f, errs.Under(parts[i].check(), "parts", i)...)
+	}
+	return f
+}
+
+func (p *Part) check() (f []errs.Field) {
 	switch p.Kind {
 	case TextPart:
-		if msg := badText(p.Text); msg != "" {
-			f = append(f, field(at+"/text", msg))
+		if !text.Storable(p.Text) {
+			f = append(f, field("text", text.Unstorable))
 		}
 	case DataPart:
 		if len(p.Data) == 0 || !json.Valid(p.Data) {
-			f = append(f, field(at+"/data", "must be a JSON value"))
+			f = append(f, field("data", "must be a JSON value"))
 		}
 	case FilePart:
 		if (len(p.Bytes) == 0) == (p.URL == "") {
-			f = append(f, field(at+"/file", "must have either bytes or a URL"))
+			f = append(f, field("file", "must have either bytes or a URL"))
 		}
 	default:
-		f = append(f, field(at+"/type", "must be text, data or file"))
+		f = append(f, field("type", "must be text, data or file"))
 	}
 	if p.Name != "" {
-		f = append(f, CheckID(at+"/name", p.Name)...)
+		f = append(f, CheckID("name", p.Name)...)
 	}
 	if p.MediaType != "" {
-		f = append(f, CheckID(at+"/mediaType", p.MediaType)...)
+		f = append(f, CheckID("media_type", p.MediaType)...)
 	}
-	if len(p.URL) > 4096 || badText(p.URL) != "" {
-		f = append(f, field(at+"/url", "must have at most 4096 characters and no NUL"))
+	if len(p.URL) > 4096 || !text.Storable(p.URL) {
+		f = append(f, field("url", "must have at most 4096 characters and no NUL"))
 	}
-	return append(f, CheckObject(at+"/metadata", p.Metadata)...)
+	return append(f, CheckObject("metadata", p.Metadata)...)
 }
 
 // ValidID reports whether s can be the id of a task or of another thing that senders name.
-func ValidID(s string) bool { return s != "" && len(CheckID("", s)) == 0 }
+func ValidID(s string) bool { return s != "" && !BadID(s) }
 
-// CheckID refuses a text that cannot be an id; at is where it stands in the request. An
-// empty one passes.
-func CheckID(at, s string) []errs.Field {
-	if len(s) > MaxID || badText(s) != "" || strings.ContainsFunc(s, func(r rune) bool { return r < ' ' }) {
-		return []errs.Field{field(at, fmt.Sprintf("must have at most %d bytes and no control characters", MaxID))}
+// CheckID refuses a text that cannot be an id, under the name of its field. An empty one
+// passes.
+func CheckID(name, s string) []errs.Field {
+	if BadID(s) {
+		return []errs.Field{field(name, IDRule)}
 	}
 	return nil
 }
 
+// IDRule says what an id must be.
+var IDRule = fmt.Sprintf("must have at most %d bytes and no control characters", MaxID)
+
+// BadID reports what cannot be an id, a name or a URI of a sender. Senders find their tasks by
+// such ids, so no more is refused than ever was: the control characters below U+0020.
+func BadID(s string) bool {
+	return len(s) > MaxID || !text.Storable(s) || strings.ContainsFunc(s, func(r rune) bool { return r < ' ' })
+}
+
 // CheckObject accepts nothing, or a JSON object.
-func CheckObject(at string, raw json.RawMessage) []errs.Field {
+func CheckObject(name string, raw json.RawMessage) []errs.Field {
 	if len(raw) == 0 {
 		return nil
 	}
 	if len(raw) > MaxMetadata || raw[0] != '{' || !json.Valid(raw) {
-		return []errs.Field{field(at, fmt.Sprintf("must be a JSON object of at most %d bytes", MaxMetadata))}
+		return []errs.Field{field(name, fmt.Sprintf("must be a JSON object of at most %d bytes", MaxMetadata))}
 	}
 	return nil
 }
 
-func badText(s string) string {
-	if !utf8.ValidString(s) || strings.ContainsRune(s, 0) {
-		return "must be valid UTF-8 without NUL"
-	}
-	return ""
-}
-
-func field(at, msg string) errs.Field { return errs.Field{In: errs.Body, Name: at, Message: msg} }
+func field(name, msg string) errs.Field { return errs.Field{Path: errs.At(name), Message: msg} }
 
 // Validate refuses a report that cannot be kept.
 func (r *Report) Validate() error {
 	var out []errs.Field
 	if r.State != "" && !slices.Contains(ReportableStates, r.State) {
-		out = append(out, field("/status", fmt.Sprintf("must be one of %v", ReportableStates)))
+		out = append(out, field("status", fmt.Sprintf("must be one of %v", ReportableStates)))
 	}
 	if r.Message != nil {
-		out = append(out, r.Message.Check("/message")...)
+		out = append(out, errs.Under(r.Message.Check(), "message")...)
 	}
 	if r.Reply && (r.State != Completed || r.Message == nil || len(r.Artifacts) > 0) {
-		out = append(out, field("/reply", "goes with the status completed and a message, and without artifacts"))
+		out = append(out, field("reply", "goes with the status completed and a message, and without artifacts"))
 	}
 	for i := range r.Artifacts {
 		u := &r.Artifacts[i]
-		at := fmt.Sprintf("/artifacts/%d", i)
-		out = append(out, u.Artifact.Check(at)...)
+		out = append(out, errs.Under(u.Artifact.Check(), "artifacts", i)...)
 		if u.Append && u.Artifact.ID == "" {
-			out = append(out, field(at+"/artifact_id", "is required to append to an artifact"))
+			out = append(out, errs.Field{Path: errs.At("artifacts", i, "id"), Message: "is required to append to an artifact"})
 		}
 	}
 	if r.Extend < 0 || r.Extend > MaxLease || r.Extend > 0 && r.Extend < MinLease {
-		out = append(out, field("/extend_seconds", fmt.Sprintf("must be an integer from %d to %d", MinLease/time.Second, MaxLease/time.Second)))
+		out = append(out, field("extend_seconds", fmt.Sprintf("must be an integer from %d to %d", MinLease/time.Second, MaxLease/time.Second)))
 	}
 	if len(out) > 0 {
 		return errs.InvalidFields(out...)

@@ -224,7 +224,7 @@ func DecideReport(t Task, token string, r Report, limits Limits, now, clock time
 		return c, err
 	}
 	if r.Seen != nil && (*r.Seen < 0 || *r.Seen > t.Seq) {
-		return c, errs.InvalidFields(field("/seen", "must be the number that the claim or the last answer had"))
+		return c, errs.InvalidFields(field("seen", "must be the number that the claim or the last answer had"))
 	}
 	for i, u := range r.Artifacts {
 		c.Task.Size += u.Artifact.size()
@@ -238,12 +238,10 @@ func DecideReport(t Task, token string, r Report, limits Limits, now, clock time
 	case r.State == "" || r.State == Working:
 		c.add(Event{Kind: StatusEvent, State: Working, Message: r.Message}, now)
 	case r.State == Canceled:
-		return Change{}, errs.InvalidFields(field("/status",
+		return Change{}, errs.InvalidFields(field("status",
 			"canceled confirms that the sender canceled the task, which it has not; report failed or rejected instead"))
 	case !slices.Contains(ReportableStates, r.State) || !slices.Contains(t.State.Next(), r.State):
-		return Change{}, errs.InvalidFields(errs.Field{
-			In: errs.Body, Name: "/status", Message: fmt.Sprintf("must be one of %v", ReportableStates),
-		})
+		return Change{}, errs.InvalidFields(field("status", fmt.Sprintf("must be one of %v", ReportableStates)))
 	default:
 		if r.State.Interrupted() {
 			c.Task.LastTurn = "" // whatever the sender says next is an answer

@@ -5,9 +5,9 @@ import (
 	"net/url"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/text"
 )
 
 // PushConfig says where the events of one task are to be sent, as its sender wants it.
@@ -67,32 +67,31 @@ func (p *PushConfig) Receiver() string {
 	return u.Scheme + "://" + strings.ToLower(u.Host)
 }
 
-// Check refuses a configuration that cannot be kept; at is where it stands in the
-// request.
-func (p *PushConfig) Check(at string) []errs.Field {
-	f := CheckID(at+"/id", p.ID)
+// Check refuses a configuration that cannot be kept.
+func (p *PushConfig) Check() []errs.Field {
+	f := CheckID("id", p.ID)
 	if msg := badPushURL(p.URL); msg != "" {
-		f = append(f, field(at+"/url", msg))
+		f = append(f, field("url", msg))
 	}
 	secret := func(name, value string) {
-		if len(value) > maxPushSecret || badText(value) != "" || strings.ContainsFunc(value, unicode.IsControl) {
-			f = append(f, field(at+name, fmt.Sprintf("must have at most %d bytes and no control characters", maxPushSecret)))
+		if (text.Rule{Form: text.Plain, MaxBytes: maxPushSecret}).Check(value) != "" {
+			f = append(f, field(name, fmt.Sprintf("must have at most %d bytes and no control characters", maxPushSecret)))
 		}
 	}
-	secret("/token", p.Token)
-	secret("/authentication/credentials", p.Credentials)
+	secret("token", p.Token)
+	secret("credentials", p.Credentials)
 	switch {
 	case p.Scheme == "" && p.Credentials != "":
-		f = append(f, field(at+"/authentication/scheme", "is required with credentials, for example Bearer"))
+		f = append(f, field("scheme", "is required with credentials, for example Bearer"))
 	case len(p.Scheme) > maxPushScheme || strings.ContainsFunc(p.Scheme, notHTTPToken):
-		f = append(f, field(at+"/authentication/scheme",
+		f = append(f, field("scheme",
 			fmt.Sprintf("must be the name of an authentication scheme, such as Bearer, of at most %d bytes", maxPushScheme)))
 	}
 	return f
 }
 
 func badPushURL(s string) string {
-	if len(s) > maxPushURL || badText(s) != "" || strings.ContainsFunc(s, unicode.IsControl) {
+	if (text.Rule{Form: text.Plain, MaxBytes: maxPushURL}).Check(s) != "" {
 		return fmt.Sprintf("must have at most %d bytes and no control characters", maxPushURL)
 	}
 	u, err := url.Parse(s)

@@ -30,14 +30,9 @@ func (v *visit) audited(action identity.AuditAction, target string, err error) e
 // sealed reports whether a secret was made before and is not shown to this session again.
 func sealed(err error) bool { return errors.Is(err, idempotency.ErrSealed) }
 
-// fieldError is an error of one field of a form.
+// fieldError is an error of one field of a form, or of a parameter of the page's address.
 func fieldError(name, message string) error {
-	return errs.InvalidFields(errs.Field{In: errs.Body, Name: "/" + name, Message: message})
-}
-
-// queryError is an error of a parameter of the page's address.
-func queryError(name, message string) error {
-	return errs.InvalidFields(errs.Field{In: errs.Query, Name: name, Message: message})
+	return errs.InvalidFields(errs.Field{Path: errs.At(name), Message: message})
 }
 
 // secret is what a response shows once: a key, a client's secret or a link.

@@ -214,7 +214,7 @@ func checkAgent(g *agent.Agent) error {
 	var wrong []errs.Field
 	if !identity.ValidAgentID(g.ID) {
 		wrong = append(wrong, errs.Field{
-			In: errs.Body, Name: "/id",
+			Path:    errs.At("id"),
 			Message: "must have 1 to 64 of a-z, 0-9, '.', '_' and '-', and start with a letter or digit",
 		})
 	}

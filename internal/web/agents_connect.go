@@ -154,12 +154,12 @@ func (v *visit) workerKey(g *agent.Agent, view *connectView) (identity.KeyReques
 		Principal: identity.Principal{Org: g.Org, Kind: identity.Agent, ID: g.ID}, Name: "Worker of " + g.Name,
 		Scopes: workerRights[view.Rights],
 	}
-	if identity.NameProblem(r.Name) != "" { // too long with the words before it
+	if identity.NameRule.Check(r.Name) != "" { // too long with the words before it
 		r.Name = g.Name
 	}
 	var wrong []errs.Field
 	if r.Scopes == nil {
-		wrong = append(wrong, errs.Field{In: errs.Body, Name: "/rights", Message: "must be worker or tools"})
+		wrong = append(wrong, errs.Field{Path: errs.At("rights"), Message: "must be worker or tools"})
 	}
 	var err error
 	if r.ExpiresAt, err = endOf(view.Expires, v.Now()); err != nil {

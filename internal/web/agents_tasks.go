@@ -69,7 +69,7 @@ func (v *visit) message() (task.Message, error) {
 	text := v.text("message")
 	if text == "" {
 		return task.Message{}, errs.InvalidFields(errs.Field{
-			In: errs.Body, Name: "/message",
+			Path:    errs.At("message"),
 			Message: "must not be empty",
 		})
 	}

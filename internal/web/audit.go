@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/parley-dev/parley/internal/identity"
+	"github.com/parley-dev/parley/internal/text"
 )
 
 func (p *Pages) mountAudit() {
@@ -83,17 +84,16 @@ func (a *auditView) filter(cursor string) (identity.AuditFilter, error) {
 	f := identity.AuditFilter{
 		Actor: a.Actor, Action: identity.AuditAction(a.Action), Target: a.Target, Limit: adminPerPage + 1,
 	}
-	garbled := func(s string) bool { return !utf8.ValidString(s) || strings.ContainsRune(s, 0) }
-	bad := func(s string) bool { return len(s) > maxAuditFilter || garbled(s) }
+	bad := func(s string) bool { return len(s) > maxAuditFilter || !text.Storable(s) }
 	var wrong []error
 	if bad(a.Actor) {
-		wrong = append(wrong, queryError("actor", "must be a principal such as user:ada, operator or server"))
+		wrong = append(wrong, fieldError("actor", "must be a principal such as user:ada, operator or server"))
 	}
 	if bad(a.Action) {
-		wrong = append(wrong, queryError("action", "must be one of the choices"))
+		wrong = append(wrong, fieldError("action", "must be one of the choices"))
 	}
-	if utf8.RuneCountInString(a.Target) > identity.MaxAuditTarget || garbled(a.Target) {
-		wrong = append(wrong, queryError("target", "must be an id such as key-…, or a principal such as user:ada"))
+	if utf8.RuneCountInString(a.Target) > identity.MaxAuditTarget || !text.Storable(a.Target) {
+		wrong = append(wrong, fieldError("target", "must be an id such as key-…, or a principal such as user:ada"))
 	}
 	for _, d := range []struct {
 		name, value string
@@ -105,7 +105,7 @@ func (a *auditView) filter(cursor string) (identity.AuditFilter, error) {
 		}
 		day, ok := dayOf(d.value)
 		if !ok {
-			wrong = append(wrong, queryError(d.name, "must be a day such as 2026-03-31"))
+			wrong = append(wrong, fieldError(d.name, "must be a day such as 2026-03-31"))
 		}
 		*d.into = day.AddDate(0, 0, d.days)
 	}
@@ -113,7 +113,7 @@ func (a *auditView) filter(cursor string) (identity.AuditFilter, error) {
 		at, id, ok := strings.Cut(cursor, auditCursor)
 		micros, err := strconv.ParseInt(at, 10, 64)
 		if f.Before, f.BeforeID = time.UnixMicro(micros).UTC(), id; !ok || err != nil || id == "" || bad(id) {
-			wrong = append(wrong, queryError("cursor", "is not a cursor of this list"))
+			wrong = append(wrong, fieldError("cursor", "is not a cursor of this list"))
 		}
 	}
 	return f, together(wrong...)

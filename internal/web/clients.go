@@ -63,7 +63,7 @@ func (v *visit) clientsPage() error {
 	}
 	f := oauth.ClientFilter{Before: v.r.URL.Query().Get("cursor"), Limit: adminPerPage + 1}
 	if f.Before != "" && !oauth.ValidClientID(f.Before) {
-		return queryError("cursor", "is not a cursor of this list")
+		return fieldError("cursor", "is not a cursor of this list")
 	}
 	list, err := v.Programs.Clients(v.r.Context(), a, f)
 	if err != nil {
@@ -187,6 +187,6 @@ func together(list ...error) error {
 	if len(fields) == 0 {
 		return nil
 	}
-	slices.SortStableFunc(fields, func(a, b errs.Field) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortStableFunc(fields, func(a, b errs.Field) int { return strings.Compare(a.Path.String(), b.Path.String()) })
 	return errs.InvalidFields(fields...)
 }

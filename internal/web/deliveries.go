@@ -48,13 +48,13 @@ func (v *visit) showDeliveries(problem error) error {
 	if f.State == "" {
 		f.State = delivery.Dead
 	} else if !slices.Contains(delivery.States, f.State) {
-		return queryError("state", "must be one of the tabs")
+		return fieldError("state", "must be one of the tabs")
 	}
 	if c := q.Get("cursor"); c != "" {
 		ok := false
 		f.Before, f.BeforeID, ok = strings.Cut(c, auditCursor)
 		if !ok || !task.ValidUID(f.Before) || !task.ValidID(f.BeforeID) {
-			return queryError("cursor", "is not a cursor of this list")
+			return fieldError("cursor", "is not a cursor of this list")
 		}
 	}
 	for _, d := range deliveryViews {

@@ -14,7 +14,7 @@ import (
 	"github.com/parley-dev/parley/internal/identity"
 )
 
-// formErrors are what was wrong with a form: of fields, by the last part of their names, and
+// formErrors are what was wrong with a form: of fields, by the first name of their paths, and
 // of the whole.
 type formErrors struct {
 	Whole   string
@@ -30,7 +30,7 @@ func newFormErrors(err error, reads bool) formErrors {
 	e := errs.As(err)
 	out := formErrors{fields: map[string]string{}, shown: map[string]bool{}, reads: reads}
 	for _, f := range e.Fields {
-		name := fieldName(f.Name)
+		name := f.Path.Head() // "scopes" for one of the scopes
 		if _, ok := out.fields[name]; !ok {
 			out.fields[name] = f.Message
 		}
@@ -67,13 +67,6 @@ func (e *formErrors) rest() []string {
 	}
 	slices.Sort(out)
 	return out
-}
-
-// fieldName is the form's name of a field that a service knows by its JSON pointer: "title" for
-// "/title", "scopes" for "/scopes/2".
-func fieldName(pointer string) string {
-	name, _, _ := strings.Cut(strings.TrimPrefix(pointer, "/"), "/")
-	return name
 }
 
 // Field is what was wrong with a field; empty: nothing. Who asks shows it.

@@ -106,7 +106,7 @@ func (v *visit) showFollowups(status int, typed followup.Creation, problem error
 	view.Tabs = []tab{all}
 	if view.Status != "" && followupWords[view.Status] == "" {
 		return errs.InvalidFields(errs.Field{
-			In: errs.Query, Name: "status", Message: "must be one of open, in_progress, done, canceled",
+			Path: errs.At("status"), Message: "must be one of open, in_progress, done, canceled",
 		})
 	}
 	for _, s := range followup.Statuses {

@@ -62,7 +62,7 @@ func (v *visit) showInvitations(typed typedInvitation, problem error) error {
 	}
 	before := v.r.URL.Query().Get("cursor")
 	if before != "" && !identity.ValidInvitationID(before) {
-		return queryError("cursor", "is not a cursor of this list")
+		return fieldError("cursor", "is not a cursor of this list")
 	}
 	list, err := v.OrgAdmin.Invitations(v.r.Context(), a, before, adminPerPage+1)
 	if err != nil {

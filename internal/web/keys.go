@@ -89,17 +89,17 @@ func (v *visit) keysPage() error {
 	q := v.r.URL.Query()
 	at := slices.IndexFunc(keyViews, func(k keyView) bool { return k.value == q.Get("view") })
 	if at < 0 {
-		return queryError("view", "must be one of the tabs")
+		return fieldError("view", "must be one of the tabs")
 	}
 	f := keyViews[at].choose
 	f.Limit = adminPerPage + 1
 	if cursor := q.Get("cursor"); cursor != "" && !f.Continue(cursor) {
-		return queryError("cursor", "is not a cursor of this list")
+		return fieldError("cursor", "is not a cursor of this list")
 	}
 	out := keysView{Principal: q.Get("principal"), Empty: keyViews[at].empty, View: keyViews[at].value}
 	if out.Principal != "" {
 		if f.Principal, err = identity.ParseRef(v.member.Org, out.Principal); err != nil {
-			return queryError("principal", "must be user:ID, agent:ID or service:ID")
+			return fieldError("principal", "must be user:ID, agent:ID or service:ID")
 		}
 		out.Clear = v.withQuery("principal", "")
 	}

@@ -106,14 +106,14 @@ func (v *visit) newKeyPage() error {
 	}
 	at := slices.IndexFunc(presets, func(p keyPreset) bool { return p.value == typed.Preset })
 	if at < 0 {
-		return queryError("preset", "must be one of the presets")
+		return fieldError("preset", "must be one of the presets")
 	}
 	for _, s := range presets[at].scopes {
 		typed.Scopes = append(typed.Scopes, string(s))
 	}
 	if id := q.Get("agent"); id != "" {
 		if !identity.ValidAgentID(id) {
-			return queryError("agent", "must be the id of an agent")
+			return fieldError("agent", "must be the id of an agent")
 		}
 		typed.Principal = agentPrefix + id
 		if typed.Preset == "worker" {

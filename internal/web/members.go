@@ -78,16 +78,16 @@ func (v *visit) showMembers(kind string, typed typedMember, problem error) error
 	}
 	at := slices.IndexFunc(memberKinds, func(k memberKind) bool { return k.value == kind })
 	if at < 0 {
-		return queryError("kind", "must be agent or service, or be left out")
+		return fieldError("kind", "must be agent or service, or be left out")
 	}
 	q := v.r.URL.Query()
 	f := identity.MemberFilter{Kind: memberKinds[at].kind, State: q.Get("state"), Limit: adminPerPage + 1}
 	if f.State != "" && !slices.Contains(identity.MemberStates, f.State) {
-		return queryError("state", "must be enabled or disabled, or be left out")
+		return fieldError("state", "must be enabled or disabled, or be left out")
 	}
 	if c := q.Get("cursor"); c != "" {
 		if f.After, err = identity.ParseRef(v.member.Org, c); err != nil {
-			return queryError("cursor", "is not a cursor of this list")
+			return fieldError("cursor", "is not a cursor of this list")
 		}
 	}
 	out := membersView{

@@ -160,11 +160,11 @@ func (v *visit) badList(view proposalsView, err error) error {
 		return err
 	}
 	for _, f := range e.Fields {
-		if f.Name == "cursor" {
+		if f.Path.Head() == "cursor" {
 			view.Bad, view.Restart = append(view.Bad, "This page does not belong to the list: its filters or its order changed."), v.listLink("at", "")
 			continue
 		}
-		view.Bad = append(view.Bad, capital(badParts[f.Name])+" "+f.Message+".")
+		view.Bad = append(view.Bad, capital(badParts[f.Path.Head()])+" "+f.Message+".")
 	}
 	if len(view.Bad) == 0 {
 		view.Bad = []string{sentence(err)}

@@ -65,7 +65,7 @@ func (v *visit) noteOf(field string) (string, error) {
 		}
 	}
 	return "", errs.InvalidFields(errs.Field{
-		In: errs.Body, Name: "/saved_note", Message: "was deleted meanwhile; choose another one or write the note",
+		Path: errs.At("saved_note"), Message: "was deleted meanwhile; choose another one or write the note",
 	})
 }
 
@@ -76,7 +76,7 @@ func (v *visit) saveNote(note string) error {
 		return nil
 	}
 	if note == "" {
-		return errs.InvalidFields(errs.Field{In: errs.Body, Name: "/resolution_note", Message: "is required to be saved"})
+		return errs.InvalidFields(errs.Field{Path: errs.At("resolution_note"), Message: "is required to be saved"})
 	}
 	a, err := v.access(identity.ManageNotes)
 	if err != nil {
@@ -93,7 +93,7 @@ func (v *visit) saveNote(note string) error {
 	}
 	_, err = v.Proposals.CreateNote(v.r.Context(), a, proposal.NoteCreation{Title: title, Text: note})
 	if e := errs.As(err); err != nil && e.Kind == errs.Invalid {
-		return errs.InvalidFields(errs.Field{In: errs.Body, Name: "/save_as", Message: e.Fields[0].Message})
+		return errs.InvalidFields(errs.Field{Path: errs.At("save_as"), Message: e.Fields[0].Message})
 	}
 	return err
 }

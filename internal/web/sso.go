@@ -11,6 +11,7 @@ import (
 	"github.com/parley-dev/parley/internal/account"
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/identity"
+	"github.com/parley-dev/parley/internal/text"
 )
 
 // Provider is another identity provider with which people sign in.
@@ -278,7 +279,7 @@ func quote(code, description string) string {
 	if r := []rune(description); len(r) > maxSaid {
 		description = string(r[:maxSaid]) + "…"
 	}
-	if description = identity.PlainName(description); description == "" {
+	if description = text.CleanName(description); description == "" {
 		return ""
 	}
 	return "; it says: " + description

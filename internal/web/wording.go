@@ -20,7 +20,7 @@ func forPeople(err error) error {
 		return errFormReused
 	case errors.Is(err, identity.ErrMissing):
 		return errs.New(errs.Unauthenticated, e.Code, "you are signed out, so nothing was done; sign in again")
-	case len(e.Fields) > 0 && e.Fields[0].In == errs.Header:
+	case len(e.Fields) > 0 && e.Fields[0].Path.Head() == idempotency.Field:
 		return errIncomplete
 	case e.Scope != "": // it speaks of a key
 		return errs.New(errs.Forbidden, e.Code, "you may not do this; ask an admin of this org")

@@ -140,21 +140,21 @@ func (r *Reader) checkPart(p *task.Part, text, data, file bool) {
 	case task.TextPart:
 		clean.Text = p.Text
 		if !text {
-			r.failAt("/text", "is required")
+			r.failAt("is required", "text")
 		}
 	case task.DataPart:
 		clean.Data = p.Data
 		if !data {
-			r.failAt("/data", "is required")
+			r.failAt("is required", "data")
 		}
 	case task.FilePart:
 		clean.Bytes, clean.URL = p.Bytes, p.URL
 		if !file {
-			r.failAt("/file", "is required")
+			r.failAt("is required", "file")
 		}
 	default:
 		if !r.Failed() {
-			r.failAt("/type", "must be text, data or file")
+			r.failAt("must be text, data or file", "type")
 		}
 	}
 	*p = clean

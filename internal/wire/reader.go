@@ -41,27 +41,26 @@ func TooDeep(text []byte) bool {
 const maxFields = 32
 
 // Reader reads one JSON value that is known to be valid, and notes every mistake
-// with its pointer instead of stopping at the first.
+// with its path instead of stopping at the first.
 type Reader struct {
 	Strict bool // unknown members and nulls are mistakes; else they are passed over
 
 	dec    *jsontext.Decoder
 	src    bytes.Buffer
-	base   string // pointer to the value in the request
 	fields []errs.Field
 	name   []byte
 }
 
 var readers = sync.Pool{New: func() any { return &Reader{dec: new(jsontext.Decoder)} }}
 
-// Read runs fn on a reader of text and returns the mistakes; base is the pointer
-// under which the value stands in the request. text must be valid JSON.
-func Read(text []byte, base string, strict bool, fn func(*Reader)) []errs.Field {
+// Read runs fn on a reader of text and returns the mistakes, whose paths have the names that
+// the text has. text must be valid JSON.
+func Read(text []byte, strict bool, fn func(*Reader)) []errs.Field {
 	r := readers.Get().(*Reader)
 	r.src = *bytes.NewBuffer(text)
 	// Names were checked to be unique when the text was found to be valid.
 	r.dec.Reset(&r.src, jsontext.AllowDuplicateNames(true))
-	r.base, r.Strict, r.fields = base, strict, nil
+	r.Strict, r.fields = strict, nil
 	fn(r)
 	fields := r.fields
 	r.src, r.fields = bytes.Buffer{}, nil
@@ -70,12 +69,13 @@ func Read(text []byte, base string, strict bool, fn func(*Reader)) []errs.Field 
 }
 
 // Fail notes a mistake in the value that was read last.
-func (r *Reader) Fail(msg string) { r.failAt("", msg) }
+func (r *Reader) Fail(msg string) { r.failAt(msg) }
 
-// FailAt notes a mistake in a member of the object that was read last.
-func (r *Reader) failAt(member, msg string) {
+// failAt notes a mistake in a member of the object that was read last.
+func (r *Reader) failAt(msg string, member ...any) {
 	if len(r.fields) < maxFields {
-		r.fields = append(r.fields, errs.Field{In: errs.Body, Name: r.base + string(r.dec.StackPointer()) + member, Message: msg})
+		path := append(errs.PathOf(r.dec.StackPointer().Tokens()), member...)
+		r.fields = append(r.fields, errs.Field{Path: path, Message: msg})
 	}
 }
 

@@ -86,7 +86,7 @@ func TestV03ProtoContentIsReadAsTheSDKWritesIt(t *testing.T) {
 			rt.Fatal(err)
 		}
 		var got task.Message
-		fields := Read(body.Message, "", false, func(r *Reader) {
+		fields := Read(body.Message, false, func(r *Reader) {
 			r.Message(&got, func(name []byte) bool {
 				if string(name) == "content" {
 					got.Parts = r.Content()
@@ -112,7 +112,7 @@ func TestV03ProtoContentReadsPlainBytes(t *testing.T) {
 		`{"file":{"file_with_bytes":"` + base64.StdEncoding.EncodeToString([]byte("aGVsbG8gaGk=")) + `"}}`: "hello hi",
 	} {
 		var parts []task.Part
-		fields := Read([]byte("["+text+"]"), "", false, func(r *Reader) { parts = r.Content() })
+		fields := Read([]byte("["+text+"]"), false, func(r *Reader) { parts = r.Content() })
 		if len(fields) > 0 || len(parts) != 1 || string(parts[0].Bytes) != want {
 			t.Errorf("%s: %v %+v", text, fields, parts)
 		}
@@ -124,7 +124,7 @@ func TestV03ProtoContentReadsPlainBytes(t *testing.T) {
 		`{"data":[1]}`:                  `[1]`,
 	} {
 		var parts []task.Part
-		_ = Read([]byte("["+text+"]"), "", false, func(r *Reader) { parts = r.Content() })
+		_ = Read([]byte("["+text+"]"), false, func(r *Reader) { parts = r.Content() })
 		if len(parts) != 1 || string(parts[0].Data) != want {
 			t.Errorf("%s: %s", text, parts[0].Data)
 		}

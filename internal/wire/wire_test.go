@@ -11,7 +11,7 @@ import (
 )
 
 func read(text string) (m task.Message, ok bool) {
-	return m, len(Read([]byte(text), "", false, func(r *Reader) { r.Message(&m, nil) })) == 0
+	return m, len(Read([]byte(text), false, func(r *Reader) { r.Message(&m, nil) })) == 0
 }
 
 func TestTooDeep(t *testing.T) {
@@ -56,7 +56,7 @@ func FuzzMessage(f *testing.F) {
 			return // readers are given valid JSON
 		}
 		m, ok := read(text)
-		if !ok || len(m.Check("")) > 0 {
+		if !ok || len(m.Check()) > 0 {
 			return
 		}
 		out := string(AppendMessage(nil, &m))

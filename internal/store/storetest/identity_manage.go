@@ -86,17 +86,17 @@ func testManageKeys(w *world) {
 		at   string
 	}{
 		"another user":    {request("user:bob", "svc:tasks:read"), errs.Forbidden, ""},
-		"unknown service": {request("service:none", "svc:tasks:read"), errs.Invalid, "/principal"},
-		"another's agent": {request("agent:hidden", "svc:tasks:read"), errs.Invalid, "/principal"},
-		"no scope":        {request("service:crm"), errs.Invalid, "/scopes"},
-		"a bad scope":     {request("service:crm", "svc:tasks:read", "svc:fly"), errs.Invalid, "/scopes/1"},
-		"a hidden agent":  {request("service:crm", "agent:hidden"), errs.Invalid, "/scopes/0"},
-		"no such agent":   {request("service:crm", "svc:a2a:write", "agent:none"), errs.Invalid, "/scopes/1"},
-		"expired":         {identity.KeyRequest{Principal: principal("service:crm"), Scopes: []string{"agent:*"}, ExpiresAt: w.clock.Add(-1)}, errs.Invalid, "/expires_at"},
+		"unknown service": {request("service:none", "svc:tasks:read"), errs.Invalid, "principal"},
+		"another's agent": {request("agent:hidden", "svc:tasks:read"), errs.Invalid, "principal"},
+		"no scope":        {request("service:crm"), errs.Invalid, "scopes"},
+		"a bad scope":     {request("service:crm", "svc:tasks:read", "svc:fly"), errs.Invalid, "scopes[1]"},
+		"a hidden agent":  {request("service:crm", "agent:hidden"), errs.Invalid, "scopes[0]"},
+		"no such agent":   {request("service:crm", "svc:a2a:write", "agent:none"), errs.Invalid, "scopes[1]"},
+		"expired":         {identity.KeyRequest{Principal: principal("service:crm"), Scopes: []string{"agent:*"}, ExpiresAt: w.clock.Add(-1)}, errs.Invalid, "expires_at"},
 	} {
 		_, _, err := m.CreateKey(ctx, ann, c.r)
 		w.want(err, c.kind)
-		if f := errs.As(err).Fields; c.at != "" && (len(f) != 1 || f[0].Name != c.at) {
+		if f := errs.As(err).Fields; c.at != "" && (len(f) != 1 || f[0].Path.String() != c.at) {
 			w.Errorf("%s: fields %+v; want %s", name, f, c.at)
 		}
 	}

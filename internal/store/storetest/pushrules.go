@@ -35,24 +35,24 @@ func testPushConfigs(w *world) {
 		p  task.PushConfig
 		at string
 	}{
-		{task.PushConfig{URL: ""}, "/url"},
-		{task.PushConfig{URL: "/relative"}, "/url"},
-		{task.PushConfig{URL: "ftp://a.example/"}, "/url"},
-		{task.PushConfig{URL: "https://user@a.example/"}, "/url"},
-		{task.PushConfig{URL: "https://a.example/#x"}, "/url"},
-		{task.PushConfig{URL: "https://a.example/\n"}, "/url"},
-		{task.PushConfig{URL: "https://forbidden.example/"}, "/url"},
-		{task.PushConfig{URL: "https://a.example/" + strings.Repeat("x", 2048)}, "/url"},
-		{task.PushConfig{URL: "https://a.example/", ID: "a\tb"}, "/id"},
-		{task.PushConfig{URL: "https://a.example/", Token: "a\r\nb"}, "/token"},
-		{task.PushConfig{URL: "https://a.example/", Token: strings.Repeat("x", 4097)}, "/token"},
-		{task.PushConfig{URL: "https://a.example/", Scheme: "two words"}, "/authentication/scheme"},
-		{task.PushConfig{URL: "https://a.example/", Scheme: strings.Repeat("x", 65)}, "/authentication/scheme"},
-		{task.PushConfig{URL: "https://a.example/", Credentials: "x"}, "/authentication/scheme"},
-		{task.PushConfig{URL: "https://a.example/", Scheme: "Bearer", Credentials: "a\x7f"}, "/authentication/credentials"},
+		{task.PushConfig{URL: ""}, "url"},
+		{task.PushConfig{URL: "/relative"}, "url"},
+		{task.PushConfig{URL: "ftp://a.example/"}, "url"},
+		{task.PushConfig{URL: "https://user@a.example/"}, "url"},
+		{task.PushConfig{URL: "https://a.example/#x"}, "url"},
+		{task.PushConfig{URL: "https://a.example/\n"}, "url"},
+		{task.PushConfig{URL: "https://forbidden.example/"}, "url"},
+		{task.PushConfig{URL: "https://a.example/" + strings.Repeat("x", 2048)}, "url"},
+		{task.PushConfig{URL: "https://a.example/", ID: "a\tb"}, "id"},
+		{task.PushConfig{URL: "https://a.example/", Token: "a\r\nb"}, "token"},
+		{task.PushConfig{URL: "https://a.example/", Token: strings.Repeat("x", 4097)}, "token"},
+		{task.PushConfig{URL: "https://a.example/", Scheme: "two words"}, "scheme"},
+		{task.PushConfig{URL: "https://a.example/", Scheme: strings.Repeat("x", 65)}, "scheme"},
+		{task.PushConfig{URL: "https://a.example/", Credentials: "x"}, "scheme"},
+		{task.PushConfig{URL: "https://a.example/", Scheme: "Bearer", Credentials: "a\x7f"}, "credentials"},
 	} {
 		_, err := w.tasks.SetPush(ctx, c, "t1", k.p)
-		if w.want(err, errs.Invalid); errs.As(err).Fields[0].Name != k.at {
+		if w.want(err, errs.Invalid); errs.As(err).Fields[0].Path.String() != k.at {
 			w.Errorf("%+v: refused %+v", k.p, errs.As(err).Fields)
 		}
 		_, err = w.tasks.Send(ctx, c, dispatch.SendRequest{ID: "bad", Message: says("x"), Push: &k.p}, 0)

@@ -1,0 +1,53 @@
+package errs
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestPathsAreWrittenAsGoWould(t *testing.T) {
+	t.Parallel()
+	for want, p := range map[string]Path{
+		"": nil, "title": At("title"), "skills[0].id": At("skills", 0, "id"), "a.b[1][2]": At("a", "b", 1, 2),
+	} {
+		if got := p.String(); got != want {
+			t.Errorf("%#v is written %q, want %q", p, got, want)
+		}
+	}
+}
+
+func TestFieldsMoveUnderAPath(t *testing.T) {
+	t.Parallel()
+	got := Under([]Field{{At("id"), "a"}, {nil, "b"}}, "skills", 3)
+	want := []Field{{At("skills", 3, "id"), "a"}, {At("skills", 3), "b"}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestNoFieldsCostNothing(t *testing.T) { // not parallel: it counts allocations
+	index := 7
+	if allocs := testing.AllocsPerRun(100, func() { Under(nil, "parts", index) }); allocs != 0 {
+		t.Errorf("%v allocations, want none", allocs)
+	}
+}
+
+func TestATransportSpellsTheMessage(t *testing.T) {
+	t.Parallel()
+	e := InvalidFields(Field{At("skills", 0, "id"), "is required"}, Field{nil, "must be an object"})
+	if want := "skills[0].id is required;  must be an object"; e.Message != want || e.Error() != want {
+		t.Errorf("got %q, want %q", e.Message, want)
+	}
+	if got, want := e.Explain(func(p Path) string { return p.Head() }), "skills is required;  must be an object"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	renamed := e.Spelled(func(f Field) Field { return Field{append(At("agent"), f.Path...), f.Message} })
+	if want := "agent.skills[0].id is required; agent must be an object"; renamed.Message != want || e.Fields[1].Path != nil {
+		t.Errorf("got %q, want %q; the original has %v", renamed.Message, want, e.Fields)
+	}
+	other := New(Conflict, "x.y", "it is so")
+	if got := other.Explain(func(Path) string { return "z" }); got != "it is so" {
+		t.Errorf("got %q", got)
+	}
+}
