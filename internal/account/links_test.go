@@ -205,8 +205,8 @@ func TestWhatIsLinked(t *testing.T) {
 			false, false, "",
 		},
 		{
-			"the first is disabled", []Standing{standing("home", switchedOff)}, []Standing{standing("acme", other)}, false, false,
-			"account.bad_login",
+			"the first is disabled", []Standing{standing("home", switchedOff)}, []Standing{standing("acme", other)}, false,
+			false, "account.bad_login",
 		},
 		{
 			"the second is disabled", []Standing{standing("home")}, []Standing{standing("acme", other, switchedOff)}, false,
