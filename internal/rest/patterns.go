@@ -60,24 +60,24 @@ const (
 func without(chars string) string { return "^[^" + chars + "]*$" }
 
 func notBlank(chars string) string {
-	blank := class(unicode.White_Space)
-	return "^[^" + chars + "]*[^" + chars + blank + "][^" + chars + "]*$"
+	return "^[^" + chars + "]*[^" + chars + white() + "][^" + chars + "]*$"
 }
+
+// white is white space.
+var white = sync.OnceValue(func() string {
+	return classOf(func(r rune) bool { return unicode.Is(unicode.White_Space, r) })
+})
 
 // deceptive are the characters that no name may have.
 var deceptive = sync.OnceValue(func() string { return classOf(identity.Deceptive) })
 
 func namePattern() string { return notBlank(deceptive()) }
 
-// class is the inside of a bracket expression with the characters of a table.
-func class(table *unicode.RangeTable) string {
-	return classOf(func(r rune) bool { return unicode.Is(table, r) })
-}
-
 // maxClass is the last character that a pattern can name: in JavaScript, those behind it
 // are two characters, unless a flag is set.
 const maxClass = 0xffff
 
+// classOf is the inside of a bracket expression with the characters for which in holds.
 func classOf(in func(rune) bool) string {
 	var b strings.Builder
 	for r := rune(0); r <= maxClass; r++ {

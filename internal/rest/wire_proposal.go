@@ -2,7 +2,7 @@ package rest
 
 import (
 	"math"
-	"unicode"
+	"sync"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -171,11 +171,12 @@ func reason() *huma.Schema {
 	}
 }
 
-// titlePattern is one line with something to see in it, as far as a pattern can tell.
-func titlePattern() string {
+// titlePattern is one line with something to see in it, as far as a pattern can tell. To
+// make it, every character is looked at.
+var titlePattern = sync.OnceValue(func() string {
 	broken := classOf(func(r rune) bool { return identity.LineProblem("a"+string(r)) != "" })
-	return "^[^" + broken + "]*[^" + broken + deceptive() + class(unicode.White_Space) + "][^" + broken + "]*$"
-}
+	return "^[^" + broken + "]*[^" + broken + deceptive() + white() + "][^" + broken + "]*$"
+})
 
 func recordOf(p *proposal.Proposal, vote *proposal.Vote) Proposal {
 	r := Proposal{
