@@ -31,7 +31,7 @@ test: deps ## run all tests on SQLite and PostgreSQL (under 15 minutes on 2 core
 	$(GO) test -count=1 -timeout 20m ./...
 
 .PHONY: check
-check: ## run the fast tests while you work: SQLite only, without the end-to-end tests (about a minute)
+check: ## run the fast tests while you work: SQLite only, without the end-to-end tests (under a minute on 2 cores)
 	$(GO) test -short ./internal/... ./sdk/...
 
 .PHONY: race

@@ -47,7 +47,7 @@ func measureEngine(ctx context.Context, set settings, engine, program string) ([
 	if err != nil {
 		return nil, err
 	}
-	defer w.stop()
+	defer w.Kill()
 	var out []line
 	for _, rows := range set.rows {
 		if err := w.seed(ctx, rows); err != nil {
@@ -110,7 +110,7 @@ func (w *world) measure(ctx context.Context, set settings, rows int) ([]line, er
 	if err != nil {
 		return nil, err
 	}
-	defer bare.stop()
+	defer bare.Kill()
 	scenarios, err := w.scenarios(ctx, set, rows, bare.addr, ids)
 	if err != nil {
 		return nil, err

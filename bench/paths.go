@@ -34,7 +34,7 @@ func (w *taskWorld) hotPaths(set settings) ([]hotPath, error) {
 		out = append(out, paths...)
 	}
 	for i := range out {
-		out[i].pid = w.cmd.Process.Pid
+		out[i].pid = w.Cmd.Process.Pid
 	}
 	return out, nil
 }

@@ -1,19 +1,17 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"fmt"
 	"io"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
-	"time"
+
+	"github.com/parley-dev/parley/internal/servertest"
 )
 
 // buildParley builds the program that is measured.
@@ -60,14 +58,8 @@ func runRoleOf(ctx context.Context, program, role string, in []byte) ([]byte, er
 
 // process is a server in its own process.
 type process struct {
+	*servertest.Process
 	addr string // host:port
-	said string // what it printed until it was ready
-	cmd  *exec.Cmd
-}
-
-func (p *process) stop() {
-	_ = p.cmd.Process.Kill()
-	_ = p.cmd.Wait()
 }
 
 // cpuTicks is how much processor time a process has used, in ticks of the system's
@@ -87,61 +79,13 @@ func cpuTicks(pid int) float64 {
 	return user + system
 }
 
-var addressPattern = regexp.MustCompile(`http://(127\.0\.0\.1:\d+)`)
-
 // startServer starts a server that prints its address, and waits until it answers.
 func startServer(ctx context.Context, in io.Reader, ready, program string, args ...string) (*process, error) {
-	p := &process{cmd: exec.CommandContext(ctx, program, args...)}
-	p.cmd.Stdin = in
-	var stderr bytes.Buffer
-	p.cmd.Stderr = &stderr
-	stdout, err := p.cmd.StdoutPipe()
+	cmd := exec.CommandContext(ctx, program, args...)
+	cmd.Stdin = in
+	p, err := servertest.Start(cmd, ready)
 	if err != nil {
 		return nil, err
 	}
-	if err := p.cmd.Start(); err != nil {
-		return nil, err
-	}
-	said := make(chan string, 1)
-	go readGreeting(stdout, said)
-	select {
-	case p.said = <-said:
-	case <-time.After(time.Minute):
-	}
-	m := addressPattern.FindStringSubmatch(p.said)
-	if m == nil {
-		p.stop()
-		return nil, fmt.Errorf("%s did not say where it listens: %s%s", program, p.said, &stderr)
-	}
-	p.addr = m[1]
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
-		res, err := http.Get("http://" + p.addr + ready)
-		if err == nil {
-			_ = res.Body.Close()
-			if res.StatusCode == http.StatusOK {
-				return p, nil
-			}
-		}
-		if time.Now().After(deadline) {
-			p.stop()
-			return nil, fmt.Errorf("%s was not ready within a minute: %v\n%s", program, err, &stderr)
-		}
-	}
-}
-
-// readGreeting sends what a server prints up to its address; the rest is dropped
-// so that the pipe never fills.
-func readGreeting(r io.Reader, said chan<- string) {
-	var b strings.Builder
-	lines := bufio.NewScanner(r)
-	for lines.Scan() {
-		b.WriteString(lines.Text() + "\n")
-		if addressPattern.MatchString(lines.Text()) {
-			break
-		}
-	}
-	said <- b.String()
-	for lines.Scan() {
-		continue
-	}
+	return &process{Process: p, addr: strings.TrimPrefix(p.URL, "http://")}, nil
 }

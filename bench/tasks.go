@@ -150,7 +150,7 @@ func (w *taskWorld) startPeers(ctx context.Context) error {
 func (w *taskWorld) close() {
 	for _, p := range []*process{w.process, w.sdk, w.bare} {
 		if p != nil {
-			p.stop()
+			p.Kill()
 		}
 	}
 }

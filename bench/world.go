@@ -10,6 +10,8 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+
+	"github.com/parley-dev/parley/internal/servertest"
 )
 
 const (
@@ -61,7 +63,7 @@ func newWorld(ctx context.Context, engine, program string, data []string) (*worl
 	}
 	w := &world{process: p, engine: engine, program: program, data: data, rng: rand.New(rand.NewPCG(1, 2))}
 	if err := w.prepare(ctx); err != nil {
-		w.stop()
+		w.Kill()
 		return nil, err
 	}
 	return w, nil
@@ -87,14 +89,7 @@ func (w *world) prepare(ctx context.Context) error {
 }
 
 func (w *world) cli(ctx context.Context, args ...string) (string, error) {
-	var stderr bytes.Buffer
-	cmd := exec.CommandContext(ctx, w.program, append(args, w.data...)...)
-	cmd.Stderr = &stderr
-	out, err := cmd.Output()
-	if err != nil {
-		return "", fmt.Errorf("parley %s: %w: %s", strings.Join(args, " "), err, &stderr)
-	}
-	return strings.TrimSpace(string(out)), nil
+	return servertest.Run(exec.CommandContext(ctx, w.program, append(args, w.data...)...))
 }
 
 type page struct {

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/parley-dev/parley/internal/servertest"
 )
 
 // startBalancer starts haproxy in front of the nodes, as docs/operations.md has it,
@@ -47,7 +49,7 @@ backend nodes
 	if err := os.WriteFile(cfg, []byte(b.String()), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	said := &output{}
+	said := &servertest.Output{}
 	cmd := exec.Command(bin, "-db", "-f", cfg)
 	cmd.Stdout, cmd.Stderr = said, said
 	if err := cmd.Start(); err != nil {

@@ -248,14 +248,14 @@ func (c *chaos) notReady(t *testing.T, fault string) {
 func (c *chaos) killNode(t *testing.T) {
 	i := c.rng.IntN(len(c.nodes))
 	c.during(time.Second)
-	c.nodes[i].kill()
+	c.nodes[i].Kill()
 	c.during(time.Second)
 	c.startNode(t, i)
 	c.recovered(t, "a node was killed")
 }
 
 func (c *chaos) freezeNode(t *testing.T) {
-	p := c.nodes[c.rng.IntN(len(c.nodes))].cmd.Process
+	p := c.nodes[c.rng.IntN(len(c.nodes))].Cmd.Process
 	must(0, p.Signal(syscall.SIGSTOP))(t)
 	c.during(3 * time.Second)
 	must(0, p.Signal(syscall.SIGCONT))(t)
@@ -320,7 +320,7 @@ func (c *chaos) check(t *testing.T) {
 	c.tasks.tryAllStale(t)
 	c.tasks.checkStreams(t, c.base)
 	for _, s := range c.nodes {
-		s.kill()
+		s.Kill()
 	}
 	c.tasks.checkLog(t, c.e)
 	t.Logf("%d proposals and %d tasks were acknowledged: %v", len(c.fleet.ledger.all()), len(c.tasks.acknowledged()), c.tasks.ends())

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/parley-dev/parley/internal/servertest"
 )
 
 // TestADK calls an agent by the URL of its card with ADK's RemoteA2aAgent, as
@@ -23,7 +25,7 @@ func TestADK(t *testing.T) {
 	s.cli(t, "agent", "create", "repeater", "--org", "main", "--name", "Repeater", "--public")
 	worker := exec.Command("python3", example, "repeater")
 	worker.Env = append(os.Environ(), "PARLEY_SERVER="+s.base, "PARLEY_KEY="+s.newKey(t, "main", "agent:repeater", "svc:a2a:serve"))
-	said := &output{}
+	said := &servertest.Output{}
 	worker.Stdout, worker.Stderr = said, said
 	if err := worker.Start(); err != nil {
 		t.Fatal(err)

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/parley-dev/parley/internal/servertest"
 )
 
 // nodePackages installs what the scripts of a folder need, in a copy of the folder:
@@ -111,7 +113,7 @@ func testExamples(t *testing.T, s *stage, dir string) {
 			t.Errorf("%s prints %q, and %s (%v)", script, out, &stderr, err)
 		}
 	}
-	receiver, said := run("receiver.mjs"), &output{}
+	receiver, said := run("receiver.mjs"), &servertest.Output{}
 	receiver.Stdout, receiver.Stderr = said, said
 	if err := receiver.Start(); err != nil {
 		t.Fatal(err)

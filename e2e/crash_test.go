@@ -62,7 +62,7 @@ func (f *fleet) crashAfter(t *testing.T, s *server, answers int64, rng *rand.Ran
 			break
 		}
 	}
-	s.kill()
+	s.Kill()
 	wg.Wait()
 	f.http.CloseIdleConnections()
 }

@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/parley-dev/parley/internal/servertest"
 )
 
 // TestTheExampleWorkersExecuteEachTaskOnce gives tasks to the workers in Python, shell
@@ -40,7 +42,7 @@ func TestTheExampleWorkersExecuteEachTaskOnce(t *testing.T) {
 		} {
 			s.cli(t, "agent", "create", w.agent, "--org", org, "--name", "Bot")
 			key := s.newKey(t, org, "agent:"+w.agent, "svc:a2a:serve")
-			var said []*output
+			var said []*servertest.Output
 			for range w.many {
 				said = append(said, startExample(t, s, key, w.line))
 			}
@@ -51,9 +53,9 @@ func TestTheExampleWorkersExecuteEachTaskOnce(t *testing.T) {
 }
 
 // startExample runs a worker until the test is over, and returns what it complains of.
-func startExample(t *testing.T, s *server, key string, line []string) *output {
+func startExample(t *testing.T, s *server, key string, line []string) *servertest.Output {
 	t.Helper()
-	said := new(output)
+	said := new(servertest.Output)
 	cmd := exec.Command(line[0], line[1:]...) //nolint:gosec // ours
 	cmd.Env = append(os.Environ(), "PARLEY_SERVER="+s.base, "PARLEY_KEY="+key)
 	cmd.Stdout, cmd.Stderr = said, said
@@ -72,7 +74,7 @@ var staleLease = regexp.MustCompile(`\b409\b|lease_stale`)
 
 // serveOnce sends tasks and checks that each was executed once, under a lease that
 // was live to its end.
-func serveOnce(t *testing.T, from peer, agent string, said []*output) {
+func serveOnce(t *testing.T, from peer, agent string, said []*servertest.Output) {
 	tasks := siegeSize(120, 1000)
 	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute)
 	defer cancel()

@@ -18,6 +18,8 @@ import (
 
 	"golang.org/x/oauth2"
 	"golang.org/x/oauth2/clientcredentials"
+
+	"github.com/parley-dev/parley/internal/servertest"
 )
 
 // idp is a certified OpenID provider in a process of its own.
@@ -26,7 +28,7 @@ type idp struct{ base string }
 func newIDP(t *testing.T) *idp {
 	t.Helper()
 	dir := nodePackages(t, "idp")
-	cmd, said := exec.Command("node", "provider.mjs"), &output{}
+	cmd, said := exec.Command("node", "provider.mjs"), &servertest.Output{}
 	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, said, said
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -181,7 +183,7 @@ func TestSignInWithARealProvider(t *testing.T) {
 
 		// Who has a password connects on the account page.
 		admin := newGuest(t, s, "id-admin")
-		link := setupLink.FindString(s.out.String())
+		link := setupLink.FindString(s.Said.String())
 		if res, body := admin.do("POST", link, url.Values{"password": {password}, "repeat": {password}}); res.Request.URL.Path != "/orgs/main/start" {
 			t.Fatal(res.Status, body)
 		}

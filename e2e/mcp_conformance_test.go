@@ -17,6 +17,8 @@ import (
 	"slices"
 	"strconv"
 	"testing"
+
+	"github.com/parley-dev/parley/internal/servertest"
 )
 
 // scenarios lists what the official conformance suite can ask of a server: "" is run,
@@ -249,7 +251,7 @@ func TestAuthorizationConformance(t *testing.T) {
 			port := ownPort(t)
 			c := s.registered(t, "http://127.0.0.1:"+port+"/callback")
 			cmd := suite(t, dir, "authorization", "--url", s.base, "--client-id", c.ClientID, "--resource", resource, "--port", port, "--output-dir", t.TempDir())
-			var out output
+			var out servertest.Output
 			cmd.Stdout, cmd.Stderr = &out, &out
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)

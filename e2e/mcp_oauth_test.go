@@ -15,6 +15,8 @@ import (
 
 	"golang.org/x/oauth2"
 	"golang.org/x/oauth2/clientcredentials"
+
+	"github.com/parley-dev/parley/internal/servertest"
 )
 
 // TestMCPClientFindsItsWayIn runs the official TypeScript client, which is told the
@@ -106,7 +108,7 @@ func (p *person) guide(t *testing.T, dir, script string, checks int, env []strin
 	cmd := exec.CommandContext(t.Context(), "node", script)
 	cmd.Dir = dir
 	cmd.Env = append(append(os.Environ(), "NO_PROXY=127.0.0.1", "PARLEY_CALLBACK="+callback), env...)
-	var said output
+	var said servertest.Output
 	cmd.Stderr = &said
 	stdin, stdout := must(cmd.StdinPipe())(t), must(cmd.StdoutPipe())(t)
 	if err := cmd.Start(); err != nil {

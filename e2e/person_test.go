@@ -32,7 +32,7 @@ var setupLink = regexp.MustCompile(`http://127\.0\.0\.1:\d+/setup/\S+`)
 // firstAdmin opens the link that the first start printed, and is user:admin of main.
 func (s *server) firstAdmin(t *testing.T) *person {
 	t.Helper()
-	return s.enter(t, setupLink.FindString(s.out.String()))
+	return s.enter(t, setupLink.FindString(s.Said.String()))
 }
 
 // signIn makes a user with a link of the operator's, and signs it in.

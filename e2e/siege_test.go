@@ -108,8 +108,8 @@ func soaking() bool { return os.Getenv("PARLEY_SIEGE") == "soak" }
 func (s *siege) mustBeWell(t *testing.T) {
 	t.Helper()
 	select {
-	case <-s.done:
-		t.Fatalf("the server has ended:\n%s", s.out.tail(4000))
+	case <-s.Done:
+		t.Fatalf("the server has ended:\n%s", s.Said.Tail(4000))
 	default:
 	}
 	peak := s.peak(t)
@@ -122,7 +122,7 @@ func (s *siege) mustBeWell(t *testing.T) {
 // peak is the most memory that the server's process ever held, in MiB.
 func (s *server) peak(t *testing.T) int {
 	t.Helper()
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.cmd.Process.Pid))
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.Cmd.Process.Pid))
 	if err != nil {
 		t.Skipf("memory is read from /proc, which is not here: %v", err)
 	}

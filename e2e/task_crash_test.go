@@ -39,7 +39,7 @@ func TestTaskCrash(t *testing.T) {
 		stop()
 		f.tryAllStale(t)
 		f.checkStreams(t, s.base)
-		s.kill()
+		s.Kill()
 		e.settle(t)
 		f.checkLog(t, e)
 		t.Logf("%s: %d rounds, %d tasks acknowledged: %v; workers completed %d, asked %d, dropped %d, handed back %d; %d stale reports refused", e.name, rounds,
@@ -69,7 +69,7 @@ func (f *taskFleet) crashAfter(t *testing.T, s *server, answers int64, rng *rand
 	f.sendAll(t, rng, func() {
 		f.awaitAcks(t, answers)
 		f.serveOn()
-		s.kill()
+		s.Kill()
 	})
 }
 

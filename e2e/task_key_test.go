@@ -69,7 +69,7 @@ func TestTaskOffline(t *testing.T) {
 		}
 		v, err := o.peer().send(t.Context(), o.agent, "early", "go")
 		state("submitted", v, err)
-		s.kill()
+		s.Kill()
 		e.settle(t)
 		o.server = serve(t, e, "--rate-limit", "0")
 		v, err = o.peer().get(t.Context(), o.agent, "early")

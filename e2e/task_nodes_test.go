@@ -147,8 +147,8 @@ func TestTaskNodeLost(t *testing.T) {
 		}
 		return err
 	})
-	nodes[0].kill()
-	nodes[2].kill()
+	nodes[0].Kill()
+	nodes[2].Kill()
 	e.settle(t)
 	if taken := f.checkLog(t, e)["echo"]; taken < heldTasks {
 		t.Errorf("%d tasks of the agent inside the lost node were taken over, want at least %d", taken, heldTasks)
@@ -185,7 +185,7 @@ func (f *taskFleet) loseWith(t *testing.T, e engine, s *server) {
 		f.tasks = append(f.tasks, held)
 		f.mu.Unlock()
 	}
-	s.kill()
+	s.Kill()
 	// The database still has the reports of the killed server, and may not even have
 	// read them; it would carry them out.
 	role := must(url.Parse(s.data[1]))(t).User.Username()

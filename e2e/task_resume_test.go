@@ -209,7 +209,7 @@ func (o *taskOrg) acrossCrashes(t *testing.T, e engine, nodes []*server) {
 		// Written and answered, but perhaps not streamed any more.
 		o.tell(t, lease, object{"artifacts": []object{artifact("part", fmt.Sprintf("at crash %d", i))}})
 		for _, n := range nodes {
-			n.kill()
+			n.Kill()
 		}
 		for err == nil {
 			if ev, err = f.next(); err == nil {

@@ -98,7 +98,7 @@ func needFiles(t *testing.T, n uint64) {
 func resident(t *testing.T, s *server) int {
 	t.Helper()
 	read := func() int {
-		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.cmd.Process.Pid))
+		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.Cmd.Process.Pid))
 		if err != nil {
 			t.Skipf("memory is read from /proc, which is not here: %v", err)
 		}

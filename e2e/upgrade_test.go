@@ -170,11 +170,11 @@ func (s *server) gone(t *testing.T) bool {
 
 func (s *server) stop(t *testing.T) {
 	t.Helper()
-	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+	if err := s.Cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
 	select {
-	case <-s.done:
+	case <-s.Done:
 	case <-time.After(soon):
 		t.Fatal("the server did not stop")
 	}
@@ -268,7 +268,7 @@ func forceUpgrade(t *testing.T, e engine, last release, clients []*upgradeClient
 			}
 		}
 		c.node.saysSoon(t, "this node is out of service")
-		if n := strings.Count(c.node.out.String(), "this node is out of service"); n != 1 {
+		if n := strings.Count(c.node.Said.String(), "this node is out of service"); n != 1 {
 			t.Errorf("the node says %d times why it is out of service; want once", n)
 		}
 		c.node.stop(t)
@@ -295,7 +295,7 @@ func forceUpgrade(t *testing.T, e engine, last release, clients []*upgradeClient
 // saysSoon waits for words in the log.
 func (s *server) saysSoon(t *testing.T, words string) {
 	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); !strings.Contains(s.out.String(), words); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(10 * time.Second); !strings.Contains(s.Said.String(), words); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("the server does not say %q", words)
 		}

@@ -63,7 +63,7 @@ var (
 // exceptions to the direction, each with its reason.
 var exceptions = map[string][]string{
 	"internal/store/storetest": {"internal/store", "internal/pgtest"}, // the suite that every engine must pass
-	"bench":                    {"internal/pgtest"},
+	"bench":                    {"internal/pgtest", "internal/servertest"},
 }
 
 // apart are packages that must not import one another though the layers allow it, each
@@ -73,7 +73,7 @@ var apart = map[string][]string{
 }
 
 // tools stand outside the layers: nothing but tests and benchmarks imports them.
-var tools = []string{"internal/pgtest", "internal/idptest", "internal/orgtest"}
+var tools = []string{"internal/pgtest", "internal/idptest", "internal/orgtest", "internal/servertest"}
 
 const maxLines = 700
 

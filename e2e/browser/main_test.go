@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/chromedp/chromedp"
+
+	"github.com/parley-dev/parley/internal/servertest"
 )
 
 // patience bounds every wait; all of them end early when their condition holds.
@@ -24,30 +26,13 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	code, err := run(m)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		code = 1
-	}
-	os.Exit(code)
-}
-
-func run(m *testing.M) (int, error) {
 	// Seeds send many requests at a time to one server.
 	http.DefaultTransport.(*http.Transport).MaxIdleConnsPerHost = 16
-	var err error
-	if scratch, err = os.MkdirTemp("", "parley-browser-"); err != nil {
-		return 0, err
-	}
-	defer os.RemoveAll(scratch)
-	program = filepath.Join(scratch, "parley")
-	build := exec.Command("go", "build", "-buildvcs=false", "-o", program, "./cmd/parley")
-	build.Dir = "../.."
-	if out, err := build.CombinedOutput(); err != nil {
-		return 0, fmt.Errorf("build the program under test: %w\n%s", err, out)
-	}
-	defer end()
-	return m.Run(), nil
+	os.Exit(servertest.Main(servertest.Parley, func(dir string) int {
+		program, scratch = filepath.Join(dir, "parley"), dir
+		defer end()
+		return m.Run()
+	}))
 }
 
 // ending is what is stopped after all tests.

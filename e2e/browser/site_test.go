@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -18,6 +17,7 @@ import (
 	"testing"
 
 	"github.com/parley-dev/parley/internal/pgtest"
+	"github.com/parley-dev/parley/internal/servertest"
 )
 
 const (
@@ -25,21 +25,15 @@ const (
 	password = "four words of mine"
 )
 
-var (
-	addressPattern = regexp.MustCompile(`http://127\.0\.0\.1:\d+`)
-	secretPattern  = regexp.MustCompile(`parley_[0-9A-Za-z]{36}`)
-	setupLink      = regexp.MustCompile(`http://127\.0\.0\.1:\d+/setup/\S+`)
-)
+var setupLink = regexp.MustCompile(`http://127\.0\.0\.1:\d+/setup/\S+`)
 
 // site is a server with a fresh store.
 type site struct {
+	*servertest.Process
 	base  string   // http://127.0.0.1:port
 	setup string   // the link of the first start
 	key   string   // the first key, of user:admin
 	store []string // the flags that name the store
-	cmd   *exec.Cmd
-	out   *output
-	done  chan struct{}
 }
 
 // newSite starts a server for one test, on SQLite.
@@ -62,60 +56,25 @@ func newSiteOn(t *testing.T, store []string, flags ...string) *site {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		s.kill()
+		s.Kill()
 		if t.Failed() {
-			t.Logf("the server said:\n%s", s.out.warnings())
+			t.Logf("the server said:\n%s", warnings(s.Said.String()))
 		}
 	})
 	return s
 }
 
 func startSite(store []string, flags ...string) (*site, error) {
-	s := &site{store: store, out: &output{}, done: make(chan struct{})}
 	if !slices.Contains(flags, "--rate-limit") {
 		flags = append(flags, "--rate-limit", "0")
 	}
-	s.cmd = exec.Command(program, slices.Concat([]string{"serve", "--listen", "127.0.0.1:0"}, store, flags)...)
-	s.cmd.Env = append(
-		slices.DeleteFunc(os.Environ(), func(e string) bool { return strings.HasPrefix(e, "PARLEY_") }),
-		"PARLEY_SHUTDOWN_DELAY=0s",
-	)
-	s.cmd.Stdout, s.cmd.Stderr = s.out, s.out
-	if err := s.cmd.Start(); err != nil {
+	cmd := exec.Command(program, slices.Concat([]string{"serve", "--listen", "127.0.0.1:0"}, store, flags)...)
+	cmd.Env = servertest.Environ()
+	p, err := servertest.Start(cmd, "/readyz")
+	if err != nil {
 		return nil, err
 	}
-	go func() {
-		_ = s.cmd.Wait()
-		close(s.done)
-	}()
-	if err := eventually(s.ready); err != nil {
-		s.kill()
-		return nil, fmt.Errorf("the server is not ready: %w\n%s", err, s.out.tail(3000))
-	}
-	said := s.out.String()
-	s.setup, s.key = setupLink.FindString(said), secretPattern.FindString(said)
-	return s, nil
-}
-
-func (s *site) ready() error {
-	s.base = addressPattern.FindString(s.out.String())
-	if s.base == "" {
-		return fmt.Errorf("no address was printed")
-	}
-	res, err := http.Get(s.base + "/readyz")
-	if err != nil {
-		return err
-	}
-	_ = res.Body.Close()
-	if res.StatusCode != http.StatusOK {
-		return fmt.Errorf("readyz: %s", res.Status)
-	}
-	return nil
-}
-
-func (s *site) kill() {
-	_ = s.cmd.Process.Kill()
-	<-s.done
+	return &site{Process: p, base: p.URL, setup: setupLink.FindString(p.Stdout.String()), key: p.Key, store: store}, nil
 }
 
 // cli runs a command of the operator's on the data of the site, while it serves.
@@ -129,13 +88,7 @@ func (s *site) cli(t testing.TB, args ...string) string {
 }
 
 func (s *site) operator(args ...string) (string, error) {
-	var stdout, stderr bytes.Buffer
-	cmd := exec.Command(program, slices.Concat(args, s.store)...)
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	if err := cmd.Run(); err != nil {
-		return "", fmt.Errorf("parley %s: %w\n%s", strings.Join(args, " "), err, &stderr)
-	}
-	return strings.TrimSpace(stdout.String()), nil
+	return servertest.Run(exec.Command(program, slices.Concat(args, s.store)...))
 }
 
 // path is the path of a page of the org.
@@ -163,7 +116,7 @@ func (s *site) keyIn(org, principal string, scopes ...string) (api, error) {
 		args = append(args, "--scope", scope)
 	}
 	out, err := s.operator(args...)
-	return api{s, secretPattern.FindString(out)}, err
+	return api{s, servertest.Secret.FindString(out)}, err
 }
 
 // call makes a call below the org, such as "POST /proposals".
@@ -338,7 +291,7 @@ func sharing(name string, more ...func(*seeding)) func() (*shared, error) {
 		if err != nil {
 			return nil, err
 		}
-		atEnd(s.kill)
+		atEnd(s.Kill)
 		return s.filled(more...)
 	})
 }
@@ -382,33 +335,10 @@ func opened(t testing.TB, open func() (*shared, error)) *shared {
 	return s
 }
 
-// output collects what a process prints and may be read meanwhile.
-type output struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (o *output) Write(p []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.b.Write(p)
-}
-
-func (o *output) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.b.String()
-}
-
-func (o *output) tail(n int) string {
-	s := o.String()
-	return s[max(0, len(s)-n):]
-}
-
 // warnings are the lines of the log that say that something was wrong.
-func (o *output) warnings() string {
+func warnings(log string) string {
 	var b strings.Builder
-	for line := range strings.Lines(o.String()) {
+	for line := range strings.Lines(log) {
 		if strings.Contains(line, "level=WARN") || strings.Contains(line, "level=ERROR") || strings.Contains(line, "panic") {
 			b.WriteString(line)
 		}

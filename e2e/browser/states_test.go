@@ -5,6 +5,8 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+
+	"github.com/parley-dev/parley/internal/servertest"
 )
 
 // TestSecretOnce makes a key twice with one form: the secret is in the first answer alone, and
@@ -20,7 +22,7 @@ func TestSecretOnce(t *testing.T) {
 		}, "principal": {"user:admin"}, "scopes": {read}, "expires": {"90"}, "preset": {"reads"}, "name": {"twice"},
 	}
 	res, first := s.send(t, admin, http.MethodPost, s.path("/keys"), form)
-	secret := secretPattern.FindString(first)
+	secret := servertest.Secret.FindString(first)
 	if secret == "" || res.Header.Get("Cache-Control") != "no-store" || res.Header.Get("Content-Encoding") != "" {
 		t.Fatalf("%s %v: the secret is %q", res.Status, res.Header, secret)
 	}

@@ -4,6 +4,8 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+
+	"github.com/parley-dev/parley/internal/servertest"
 )
 
 // TestStory goes from the set-up link to a resolved proposal, with two people and an agent:
@@ -43,7 +45,7 @@ func tellStory(t *testing.T, s *site, how ...option) {
 	ada.click(button, "Make the key")
 	scout := s.api(ada.secret())
 	ada.reload()
-	if got := secretPattern.FindString(ada.text()); got != "" {
+	if got := servertest.Secret.FindString(ada.text()); got != "" {
 		t.Error("the secret is shown a second time")
 	}
 
@@ -107,7 +109,7 @@ func (w *tab) invite(user, name string) string {
 // secret is the secret that the page shows.
 func (w *tab) secret() string {
 	w.t.Helper()
-	found := secretPattern.FindString(
+	found := servertest.Secret.FindString(
 		js[string](
 			w,
 			`document.body.innerText + ' ' + [...document.querySelectorAll('input, output')].map(i => i.value).join(' ')`,

@@ -21,14 +21,14 @@ func TestClientsDocument(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(srv.kill)
+	t.Cleanup(srv.Kill)
 	blocks := fenced(t, "docs/clients.md")
 	examples := map[string]string{
 		"go": sources(t, "client/main.go", "a2a-go/main.go"), "js": sources(t, "a2a-js/v1.mjs", "a2a-js/v03.mjs"),
 		"python": sources(t, "a2a-python/v1.py", "a2a-python/v03.py", "a2a-python/adk.py"),
 		"java":   sources(t, "a2a-java/src/main/java/Main.java"),
 	}
-	script := "set -e\nexport PARLEY_KEY=" + srv.key + "\n"
+	script := "set -e\nexport PARLEY_KEY=" + srv.Key + "\n"
 	ran := map[int]int{} // block → its place in the script's output
 	for i, b := range blocks {
 		switch b.lang {

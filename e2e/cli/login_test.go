@@ -10,11 +10,13 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/parley-dev/parley/internal/servertest"
 )
 
 func TestALoginStandsForAKey(t *testing.T) { onEachEngine(t, testALoginStandsForAKey) }
 
-func testALoginStandsForAKey(t *testing.T, p *person, _ *server) {
+func testALoginStandsForAKey(t *testing.T, p *person, _ *servertest.Process) {
 	if code, _, stderr := p.run("proposal", "list"); code != 2 || !strings.Contains(stderr, "parley login --server "+p.base) {
 		t.Error(code, stderr)
 	}
@@ -106,7 +108,7 @@ func testALoginStandsForAKey(t *testing.T, p *person, _ *server) {
 
 func TestALoginWithoutABrowser(t *testing.T) { onEachEngine(t, testALoginWithoutABrowser) }
 
-func testALoginWithoutABrowser(t *testing.T, p *person, _ *server) {
+func testALoginWithoutABrowser(t *testing.T, p *person, _ *servertest.Process) {
 	ended := func(addr string) *url.URL {
 		t.Helper()
 		_, body, res := p.allow(addr, "svc:tasks:read")
@@ -159,7 +161,7 @@ func with(u *url.URL, name, value string) string {
 
 func TestNobodyElseAnswersALogin(t *testing.T) { onEachEngine(t, testNobodyElseAnswersALogin) }
 
-func testNobodyElseAnswersALogin(t *testing.T, p *person, _ *server) {
+func testNobodyElseAnswersALogin(t *testing.T, p *person, _ *servertest.Process) {
 	code, stdout, stderr := p.login(func(addr string, _ io.Writer) {
 		u, err := url.Parse(addr)
 		if err != nil {
@@ -199,7 +201,7 @@ func TestManyCommandsAtOnceShareOneLogin(t *testing.T) {
 	onEachEngine(t, testManyCommandsAtOnceShareOneLogin)
 }
 
-func testManyCommandsAtOnceShareOneLogin(t *testing.T, p *person, _ *server) {
+func testManyCommandsAtOnceShareOneLogin(t *testing.T, p *person, _ *servertest.Process) {
 	p.signIn()
 	for name, spoil := range map[string]func(){
 		"an access token that ended": func() { p.change("expires_at", "2020-01-01T00:00:00Z") },
@@ -230,7 +232,7 @@ func TestALoginIsEndedOnTheAccountPage(t *testing.T) {
 	onEachEngine(t, testALoginIsEndedOnTheAccountPage)
 }
 
-func testALoginIsEndedOnTheAccountPage(t *testing.T, p *person, _ *server) {
+func testALoginIsEndedOnTheAccountPage(t *testing.T, p *person, _ *servertest.Process) {
 	p.signIn()
 	p.signIn() // one login is enough: the first is over
 	_, body, _ := p.open("GET", "/account", nil)
@@ -261,11 +263,11 @@ func TestCommandsWorkInTheOrgOfTheLogin(t *testing.T) {
 	onEachEngine(t, testCommandsWorkInTheOrgOfTheLogin)
 }
 
-func testCommandsWorkInTheOrgOfTheLogin(t *testing.T, p *person, s *server) {
+func testCommandsWorkInTheOrgOfTheLogin(t *testing.T, p *person, s *servertest.Process) {
 	operator := func(args ...string) string {
 		t.Helper()
 		cmd := exec.Command(filepath.Join(binDir, "parley"), args...)
-		cmd.Dir, cmd.Env = s.cmd.Dir, s.cmd.Env
+		cmd.Dir, cmd.Env = s.Cmd.Dir, s.Cmd.Env
 		out, err := cmd.CombinedOutput()
 		if err != nil {
 			t.Fatal(args, err, string(out))

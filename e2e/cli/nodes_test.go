@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/parley-dev/parley/internal/pgtest"
+	"github.com/parley-dev/parley/internal/servertest"
 )
 
 // TestTwoServersShareAPostgres: what one accepts the other shows, and a key that
@@ -15,8 +16,8 @@ func TestTwoServersShareAPostgres(t *testing.T) {
 	t.Parallel()
 	database := pgtest.URL(t)
 	one, two := start(t, "--database", database), start(t, "--database", database)
-	if one.key == "" || two.key != "" {
-		t.Fatalf("the first server must print a key and the second none: %q, %q", one.key, two.key)
+	if one.Key == "" || two.Key != "" {
+		t.Fatalf("the first server must print a key and the second none: %q, %q", one.Key, two.Key)
 	}
 	parley := func(key string, args ...string) (string, error) {
 		cmd := exec.Command(filepath.Join(binDir, "parley"), args...)
@@ -32,13 +33,13 @@ func TestTwoServersShareAPostgres(t *testing.T) {
 		}
 		return out
 	}
-	secret := keyShape.FindString(must("", "key", "create", "--org", "main", "--as", "user:admin",
+	secret := servertest.Secret.FindString(must("", "key", "create", "--org", "main", "--as", "user:admin",
 		"--scope", "svc:tasks:read", "--scope", "svc:tasks:write", "--name", "shared"))
-	id := strings.TrimSpace(must(secret, "proposal", "submit", "--server", one.url, "--quiet",
+	id := strings.TrimSpace(must(secret, "proposal", "submit", "--server", one.URL, "--quiet",
 		"--title", "Shared", "--category", "process", "--problem", "P", "--fix", "F"))
-	for _, s := range []*server{two, one} {
-		if out := must(secret, "proposal", "list", "--server", s.url); !strings.Contains(out, id) {
-			t.Errorf("%s is not in the list of %s:\n%s", id, s.url, out)
+	for _, s := range []*servertest.Process{two, one} {
+		if out := must(secret, "proposal", "list", "--server", s.URL); !strings.Contains(out, id) {
+			t.Errorf("%s is not in the list of %s:\n%s", id, s.URL, out)
 		}
 	}
 
@@ -47,9 +48,9 @@ func TestTwoServersShareAPostgres(t *testing.T) {
 			must("", "key", "revoke", strings.Fields(line)[0], "--org", "main")
 		}
 	}
-	for _, s := range []*server{one, two} {
+	for _, s := range []*servertest.Process{one, two} {
 		if err := eventually(func() error {
-			out, err := parley(secret, "proposal", "list", "--server", s.url)
+			out, err := parley(secret, "proposal", "list", "--server", s.URL)
 			if err == nil {
 				return errStillWorks
 			}
@@ -58,7 +59,7 @@ func TestTwoServersShareAPostgres(t *testing.T) {
 			}
 			return nil
 		}); err != nil {
-			t.Errorf("the revoked key on %s: %v", s.url, err)
+			t.Errorf("the revoked key on %s: %v", s.URL, err)
 		}
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/parley-dev/parley/internal/pgtest"
+	"github.com/parley-dev/parley/internal/servertest"
 )
 
 // person is somebody with a browser that keeps cookies. It goes wherever it is sent,
@@ -40,7 +41,7 @@ const password = "four words of mine"
 
 // onEachEngine runs the test with a server on a fresh store of each engine, whose
 // first admin is signed in.
-func onEachEngine(t *testing.T, test func(t *testing.T, p *person, s *server)) {
+func onEachEngine(t *testing.T, test func(t *testing.T, p *person, s *servertest.Process)) {
 	t.Parallel()
 	for engine, settings := range map[string]func(t *testing.T) []string{
 		"sqlite":   func(*testing.T) []string { return nil },
@@ -55,14 +56,14 @@ func onEachEngine(t *testing.T, test func(t *testing.T, p *person, s *server)) {
 }
 
 // newPerson starts a server with the settings and signs its first admin in.
-func newPerson(t *testing.T, settings ...string) (*person, *server) {
+func newPerson(t *testing.T, settings ...string) (*person, *servertest.Process) {
 	t.Helper()
 	dir := t.TempDir()
 	s, err := startServer(dir, cleanEnv(dir, settings...))
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(s.kill)
+	t.Cleanup(s.Kill)
 	jar, err := cookiejar.New(nil)
 	if err != nil {
 		t.Fatal(err)
@@ -72,12 +73,12 @@ func newPerson(t *testing.T, settings ...string) (*person, *server) {
 			return http.ErrUseLastResponse
 		}
 		return nil
-	}}, s.url, t.TempDir()}
+	}}, s.URL, t.TempDir()}
 	// The machine's browser only notes what it was told to open; the person has another.
 	if err := os.WriteFile(filepath.Join(p.dir, "open.sh"), []byte("printf %s \"$1\" > opened.new && mv opened.new opened\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p.enter(setupLink.FindString(s.stdout.String()))
+	p.enter(setupLink.FindString(s.Stdout.String()))
 	return p, s
 }
 

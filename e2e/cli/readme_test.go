@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/parley-dev/parley/internal/servertest"
 )
 
 // block is one fenced part of a document.
@@ -50,7 +52,7 @@ func TestReadme(t *testing.T) {
 	dir := t.TempDir()
 	shims(t, dir)
 	blocks := fenced(t, "README.md")
-	var srv *server
+	var srv *servertest.Process
 	var script strings.Builder
 	script.WriteString("set -e\n")
 	ran := map[int]int{} // block → its place in the script's output
@@ -61,7 +63,7 @@ func TestReadme(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			t.Cleanup(s.kill)
+			t.Cleanup(s.Kill)
 			srv = s
 		case b.lang == "sh" && !runnable(b):
 			t.Logf("README.md:%d is not run: there is no python3 here", b.line)
@@ -86,7 +88,7 @@ func TestReadme(t *testing.T) {
 		if b.lang != "text" || !runnable(blocks[lastCommand(blocks, i)]) {
 			continue
 		}
-		got := srv.stdout.String() + srv.stderr.String()
+		got := srv.Stdout.String() + srv.Stderr.String()
 		if at, ok := ran[lastCommand(blocks, i)]; ok {
 			got = outputs[at]
 		}
@@ -112,14 +114,14 @@ func lastCommand(blocks []block, i int) int {
 	return i
 }
 
-func runSession(t *testing.T, dir string, srv *server, script string) []string {
+func runSession(t *testing.T, dir string, srv *servertest.Process, script string) []string {
 	t.Helper()
 	// The reader pastes the key and the address of their own server.
-	script = keyShape.ReplaceAllString(script, srv.key)
-	script = strings.ReplaceAll(script, "http://127.0.0.1:8080", srv.url)
+	script = servertest.Secret.ReplaceAllString(script, srv.Key)
+	script = strings.ReplaceAll(script, "http://127.0.0.1:8080", srv.URL)
 	sh := exec.Command("sh", "-c", script)
 	sh.Dir = dir
-	sh.Env = cleanEnv(dir, "PARLEY_SERVER="+srv.url)
+	sh.Env = cleanEnv(dir, "PARLEY_SERVER="+srv.URL)
 	sh.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // what it leaves in the background ends with the test
 	t.Cleanup(func() { _ = syscall.Kill(-sh.Process.Pid, syscall.SIGTERM) })
 	sh.Env[0] = "PATH=" + filepath.Join(dir, "shims") + string(os.PathListSeparator) + strings.TrimPrefix(sh.Env[0], "PATH=")
@@ -156,7 +158,7 @@ var varying = []struct {
 }{
 	{regexp.MustCompile(`\b(prop|task|key|ctx|artifact|t)-[0-9a-z]{26}`), "$1-ID"},
 	{regexp.MustCompile(`\bcli-[0-9a-z]{16}`), "cli-ID"},
-	{keyShape, "KEY"},
+	{servertest.Secret, "KEY"},
 	{regexp.MustCompile(`/setup/[\w-]{43}`), "/setup/TOKEN"},
 	{regexp.MustCompile(`http://127\.0\.0\.1:\d+`), "ADDRESS"},
 	{regexp.MustCompile(`\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?Z)?`), "TIME"},

@@ -18,6 +18,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/parley-dev/parley/internal/pgtest"
+	"github.com/parley-dev/parley/internal/servertest"
 )
 
 func TestOnSQLite(t *testing.T) {
@@ -52,7 +53,7 @@ func params(dir string, extra ...string) testscript.Params {
 				return err
 			}
 			e.Vars = append(e.Vars, cleanEnv(e.WorkDir, append(extra, "EXAMPLES="+examples)...)...)
-			e.Values[serverKey{}] = new(*server)
+			e.Values[serverKey{}] = new(*servertest.Process)
 			return nil
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
@@ -77,7 +78,7 @@ var settings = []string{"PARLEY_DATA", "PARLEY_DATABASE", "PARLEY_CONFIG", "PARL
 // empty store, PARLEY_KEY, and leaves what was printed in serve.out and serve.err; or
 // "server stop", which demands a clean end, or "server kill", which leaves it no time.
 func serverCmd(ts *testscript.TestScript, neg bool, args []string) {
-	held := ts.Value(serverKey{}).(**server)
+	held := ts.Value(serverKey{}).(**servertest.Process)
 	switch {
 	case neg || len(args) == 0:
 		ts.Fatalf("usage: server start|stop|kill")
@@ -97,19 +98,19 @@ func serverCmd(ts *testscript.TestScript, neg bool, args []string) {
 		s, err := startServer(ts.MkAbs("."), environ, args...)
 		ts.Check(err)
 		*held = s
-		ts.Defer(func() { s.kill() })
-		ts.Setenv("PARLEY_SERVER", s.url)
-		ts.Setenv("ADDRESS", strings.TrimPrefix(s.url, "http://"))
-		if s.key != "" {
-			ts.Setenv("PARLEY_KEY", s.key)
+		ts.Defer(func() { s.Kill() })
+		ts.Setenv("PARLEY_SERVER", s.URL)
+		ts.Setenv("ADDRESS", strings.TrimPrefix(s.URL, "http://"))
+		if s.Key != "" {
+			ts.Setenv("PARLEY_KEY", s.Key)
 		}
-		ts.Check(os.WriteFile(ts.MkAbs("serve.out"), []byte(s.stdout.String()), 0o600))
+		ts.Check(os.WriteFile(ts.MkAbs("serve.out"), []byte(s.Stdout.String()), 0o600))
 	case args[0] == "kill":
-		(*held).kill()
+		(*held).Kill()
 	case args[0] == "stop":
 		s := *held
-		ts.Check(s.stop(syscall.SIGTERM))
-		ts.Check(os.WriteFile(ts.MkAbs("serve.err"), []byte(s.stderr.String()), 0o600))
+		ts.Check(s.Stop(syscall.SIGTERM))
+		ts.Check(os.WriteFile(ts.MkAbs("serve.err"), []byte(s.Stderr.String()), 0o600))
 	}
 }
 

@@ -1,98 +1,33 @@
 package cli
 
 import (
-	"bytes"
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
-	"strings"
-	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
+
+	"github.com/parley-dev/parley/internal/servertest"
 )
 
 // patience bounds every wait; all of them end early when their condition holds.
 const patience = time.Minute
 
-var (
-	addressLine = regexp.MustCompile(`Parley is listening on (https?://\S+)`)
-	keyShape    = regexp.MustCompile(`parley_[0-9A-Za-z]{36}`)
-)
-
-// server is a running parley serve.
-type server struct {
-	cmd    *exec.Cmd
-	stdout output
-	stderr output
-	exited chan struct{}
-	err    error  // of the process, once exited is closed
-	url    string // as it was printed
-	key    string // the first key; empty if none was printed
-}
-
-// output collects what a process prints while others read it.
-type output struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (o *output) Write(p []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.b.Write(p)
-}
-
-func (o *output) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.b.String()
-}
-
 // startServer runs parley serve, on a free port unless args say otherwise, and
-// waits until it has printed its address.
-func startServer(dir string, environ []string, args ...string) (*server, error) {
+// waits until it is ready.
+func startServer(dir string, environ []string, args ...string) (*servertest.Process, error) {
 	if !slices.Contains(args, "--listen") {
 		args = append([]string{"--listen", "127.0.0.1:0"}, args...)
 	}
-	s := &server{exited: make(chan struct{})}
-	s.cmd = exec.Command(filepath.Join(binDir, "parley"), append([]string{"serve"}, args...)...)
-	s.cmd.Dir, s.cmd.Stdout, s.cmd.Stderr = dir, &s.stdout, &s.stderr
+	cmd := exec.Command(filepath.Join(binDir, "parley"), append([]string{"serve"}, args...)...)
 	// No balancer has to notice that it stops.
-	s.cmd.Env = append([]string{"PARLEY_SHUTDOWN_DELAY=0s"}, environ...)
-	if err := s.cmd.Start(); err != nil {
-		return nil, err
-	}
-	go func() {
-		s.err = s.cmd.Wait()
-		close(s.exited)
-	}()
-	err := eventually(func() error {
-		select {
-		case <-s.exited:
-			return fatal{fmt.Errorf("the server ended: %v", s.err)}
-		default:
-		}
-		// The last line of the greeting on a store that is not empty is the first.
-		if m := addressLine.FindStringSubmatch(s.stdout.String()); m != nil && strings.Contains(s.stderr.String(), "serving") {
-			s.url = m[1]
-			return nil
-		}
-		return fmt.Errorf("no address was printed")
-	})
-	if err != nil {
-		s.kill()
-		return nil, fmt.Errorf("%w\nstdout:\n%s\nstderr:\n%s", err, s.stdout.String(), s.stderr.String())
-	}
-	s.key = keyShape.FindString(s.stdout.String())
-	return s, nil
+	cmd.Dir, cmd.Env = dir, append([]string{"PARLEY_SHUTDOWN_DELAY=0s"}, environ...)
+	return servertest.Start(cmd, "/readyz")
 }
 
 var ports atomic.Int32 // how many were tried
@@ -112,29 +47,6 @@ func ownPort() (string, error) {
 			return addr, free.Close()
 		}
 	}
-}
-
-// stop asks the server to end and returns how it did.
-func (s *server) stop(sig syscall.Signal) error {
-	if err := s.cmd.Process.Signal(sig); err != nil {
-		return err
-	}
-	return s.wait()
-}
-
-func (s *server) wait() error {
-	select {
-	case <-s.exited:
-		return s.err
-	case <-time.After(patience):
-		s.kill()
-		return fmt.Errorf("the server did not end within %s", patience)
-	}
-}
-
-func (s *server) kill() {
-	_ = s.cmd.Process.Kill()
-	<-s.exited
 }
 
 var errStillWorks = errors.New("the key still works")

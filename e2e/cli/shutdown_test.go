@@ -12,31 +12,33 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/parley-dev/parley/internal/servertest"
 )
 
-func start(t *testing.T, args ...string) *server {
+func start(t *testing.T, args ...string) *servertest.Process {
 	t.Helper()
 	dir := t.TempDir()
 	s, err := startServer(dir, cleanEnv(dir), args...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(s.kill)
+	t.Cleanup(s.Kill)
 	return s
 }
 
 // halfASubmission opens a request, waits until the server reads its body, and
 // returns what sends it and reads the answer.
-func halfASubmission(t *testing.T, s *server) (finish func() (*http.Response, error)) {
+func halfASubmission(t *testing.T, s *servertest.Process) (finish func() (*http.Response, error)) {
 	t.Helper()
 	body := `{"title":"Finish what was begun","category":"reliability","problem":"P","suggested_fix":"F"}`
-	conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
+	conn, err := net.Dial("tcp", strings.TrimPrefix(s.URL, "http://"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = conn.Close() })
 	_, err = fmt.Fprintf(conn, "POST /api/v1/orgs/main/proposals HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n"+
-		"Content-Type: application/json\r\nContent-Length: %d\r\nExpect: 100-continue\r\n\r\n", s.key, len(body))
+		"Content-Type: application/json\r\nContent-Length: %d\r\nExpect: 100-continue\r\n\r\n", s.Key, len(body))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,8 +55,8 @@ func halfASubmission(t *testing.T, s *server) (finish func() (*http.Response, er
 	}
 }
 
-func readyz(s *server) (int, error) {
-	res, err := http.Get(s.url + "/readyz")
+func readyz(s *servertest.Process) (int, error) {
+	res, err := http.Get(s.URL + "/readyz")
 	if err != nil {
 		return 0, err
 	}
@@ -69,7 +71,7 @@ func TestShutdownDrains(t *testing.T) {
 		t.Fatalf("/readyz = %d, %v before the signal", code, err)
 	}
 	finish := halfASubmission(t, s)
-	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+	if err := s.Cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
 
@@ -99,8 +101,8 @@ func TestShutdownDrains(t *testing.T) {
 	if err != nil || res.StatusCode != http.StatusCreated {
 		t.Fatalf("the request in flight got %v, %v; want 201", res, err)
 	}
-	if err := s.wait(); err != nil {
-		t.Errorf("the server ended with %v; want a clean end\n%s", err, s.stderr.String())
+	if err := s.Wait(); err != nil {
+		t.Errorf("the server ended with %v; want a clean end\n%s", err, s.Stderr.String())
 	}
 }
 
@@ -108,21 +110,21 @@ func TestShutdownDoesNotWaitForEver(t *testing.T) {
 	t.Parallel()
 	s := start(t, "--shutdown-timeout", "500ms")
 	halfASubmission(t, s)
-	err := s.stop(syscall.SIGTERM)
+	err := s.Stop(syscall.SIGTERM)
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) || exit.ExitCode() != 1 {
 		t.Errorf("the server ended with %v; want exit code 1", err)
 	}
-	if !strings.Contains(s.stderr.String(), "were cut off") {
-		t.Errorf("nothing was said of the request:\n%s", s.stderr.String())
+	if !strings.Contains(s.Stderr.String(), "were cut off") {
+		t.Errorf("nothing was said of the request:\n%s", s.Stderr.String())
 	}
 }
 
 func TestInterruptEndsCleanly(t *testing.T) {
 	t.Parallel()
 	s := start(t)
-	if err := s.stop(syscall.SIGINT); err != nil {
-		t.Errorf("the server ended with %v\n%s", err, s.stderr.String())
+	if err := s.Stop(syscall.SIGINT); err != nil {
+		t.Errorf("the server ended with %v\n%s", err, s.Stderr.String())
 	}
 }
 
@@ -130,7 +132,7 @@ func TestInterruptEndsCleanly(t *testing.T) {
 func TestSlowClientsAreDropped(t *testing.T) {
 	t.Parallel()
 	s := start(t)
-	conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
+	conn, err := net.Dial("tcp", strings.TrimPrefix(s.URL, "http://"))
 	if err != nil {
 		t.Fatal(err)
 	}

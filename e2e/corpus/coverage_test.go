@@ -91,7 +91,7 @@ func (c *coverage) check(t *testing.T, s *server) {
 	want("JSON-RPC method", jsonRPCMethods(t), func(m string) bool { return c.rpcs[m] })
 	want("gRPC method", grpcMethods(t), func(m string) bool { return c.grpcs[m] })
 	want("address of HTTP+JSON", bindings(), c.served)
-	n.names.set("key", secret.FindString(s.out.String()))
+	n.names.set("key", s.Key)
 	tools := n.quiet("key", "POST /mcp", call("tools/list", "{}"), "Accept: application/json, text/event-stream")
 	want("tool", toolNames(t, tools.body), func(name string) bool { return c.tools[name] })
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os/exec"
 	"strings"
+
+	"github.com/parley-dev/parley/internal/servertest"
 )
 
 // mcp is the tools over streamable HTTP and over stdio.
@@ -80,8 +82,8 @@ func (s *session) stdio(lines []string) {
 	s.Helper()
 	s.say("parley mcp, over stdio")
 	cmd := exec.CommandContext(s.Context(), program, "mcp", "--server", s.base)
-	cmd.Env = cleanEnv("PARLEY_KEY=" + s.expand("<ann>"))
-	var stderr output
+	cmd.Env = servertest.Environ("PARLEY_KEY=" + s.expand("<ann>"))
+	var stderr servertest.Output
 	cmd.Stderr = &stderr
 	stdin, err := cmd.StdinPipe()
 	if err != nil {

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+
+	"github.com/parley-dev/parley/internal/servertest"
 )
 
 // session is the scripted session of one topic, and its transcript.
@@ -208,7 +210,7 @@ type stream struct {
 	line string
 	body string // of the request
 	at   string // the request's part of the transcript
-	got  output
+	got  servertest.Output
 	done chan error
 }
 

@@ -23,9 +23,12 @@ func (s *Server) base() string {
 	return s.URL()
 }
 
+// passwordCost is what tests lower.
+var passwordCost = web.StandardCost
+
 // newLogin makes the services of people who sign in and of clients that act for them.
 func (s *Server) newLogin(ids *ids) {
-	s.accounts = account.New(s.store.Accounts(), s.store.Audit(), web.NewArgon2id(), Now)
+	s.accounts = account.New(s.store.Accounts(), s.store.Audit(), web.NewArgon2id(passwordCost), Now)
 	s.oauth = oauth.New(s.store.OAuth(), s.agents, s.now, ids.next, oauth.Lifetimes{
 		Token: s.cfg.TokenLifetime, Refresh: s.cfg.RefreshLifetime,
 	})

@@ -12,7 +12,11 @@ import (
 	"time"
 
 	"github.com/parley-dev/parley/internal/config"
+	"github.com/parley-dev/parley/internal/web"
 )
+
+// Passwords are hashed for nearly every test; what that costs is the business of package web.
+func init() { passwordCost = web.Cost{Passes: 1, Memory: 64} }
 
 func testConfig(t *testing.T) config.Config {
 	t.Helper()

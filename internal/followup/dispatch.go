@@ -18,22 +18,37 @@ type Agents interface {
 
 // agentIn is the agent that a ref names, if follow-ups can be sent to agents.
 func (s *Followups) agentIn(ref string) string {
+	if s.agents == nil {
+		return ""
+	}
+	return agentOf(ref)
+}
+
+// agentOf is the agent that a ref names; empty: it names none.
+func agentOf(ref string) string {
 	p, err := identity.ParseRef("", ref)
-	if err != nil || p.Kind != identity.Agent || s.agents == nil {
+	if err != nil || p.Kind != identity.Agent {
 		return ""
 	}
 	return p.ID
 }
 
+// decideDispatch decides whether the agent is sent a task: not if it is at it already.
+func decideDispatch(f Followup, agent string) (send bool, err error) {
+	if f.over() {
+		e := errs.New(errs.Conflict, "task.transition_not_allowed",
+			"the task is %s; reopen it before an agent works on it", f.Status)
+		e.Allowed = []string{string(Open)}
+		return false, e
+	}
+	return agentOf(f.Assignee) != agent || !f.atWork(), nil
+}
+
 // dispatch sends the follow-up to an agent, unless that agent is at it already.
 func (s *Followups) dispatch(ctx context.Context, a identity.Access, f Followup, agent string) (Followup, error) {
-	if f.Status == Done || f.Status == Canceled {
-		e := errs.New(errs.Conflict, "task.transition_not_allowed", "the task is %s; reopen it before an agent works on it", f.Status)
-		e.Allowed = []string{string(Open)}
-		return f, e
-	}
-	if s.agentIn(f.Assignee) == agent && f.atWork() {
-		return f, nil
+	send, err := decideDispatch(f, agent)
+	if err != nil || !send {
+		return f, err
 	}
 	if err := s.agents.Send(ctx, a, agent, f); err != nil {
 		return f, err
@@ -41,11 +56,15 @@ func (s *Followups) dispatch(ctx context.Context, a identity.Access, f Followup,
 	return s.store.Get(ctx, f.Org, f.ID)
 }
 
-// recall cancels the task of an agent that is no longer wanted: another one was
-// assigned, or people ended the follow-up themselves.
+// decideRecall decides whether the task that an agent was at is canceled: another assignee
+// has the follow-up now, or people ended it themselves.
+func decideRecall(before, after Followup) bool {
+	return before.atWork() && (before.TaskUID != after.TaskUID || after.over())
+}
+
+// recall cancels the task of an agent that is no longer wanted.
 func (s *Followups) recall(ctx context.Context, a identity.Access, before, after Followup) error {
-	over := after.Status == Done || after.Status == Canceled
-	if s.agents == nil || !before.atWork() || before.TaskUID == after.TaskUID && !over {
+	if s.agents == nil || !decideRecall(before, after) {
 		return nil
 	}
 	err := s.agents.Recall(ctx, a, before.TaskUID)

@@ -59,7 +59,7 @@ type Followup struct {
 func (f Followup) Mirror(taskUID, state string, now time.Time) Followup {
 	f.TaskUID, f.TaskState, f.UpdatedAt = taskUID, state, now
 	switch {
-	case f.Status == Done || f.Status == Canceled:
+	case f.over():
 	case state == "working" || state == "input-required" || state == "auth-required":
 		f.Status = InProgress
 	case state == "completed":
@@ -69,6 +69,9 @@ func (f Followup) Mirror(taskUID, state string, now time.Time) Followup {
 	}
 	return f
 }
+
+// over reports whether nobody is to work on it any more, unless it is opened again.
+func (f *Followup) over() bool { return f.Status == Done || f.Status == Canceled }
 
 // atWork reports whether an agent's task is still under way.
 func (f *Followup) atWork() bool {

@@ -187,16 +187,25 @@ func (s *Followups) mayAssign(ctx context.Context, a identity.Access, ref string
 	if ref == "" {
 		return nil
 	}
-	p, err := identity.ParseRef(a.Org(), ref)
-	if err != nil || !p.IsMember() {
-		return invalid("assignee", "must be user:ID or agent:ID")
-	}
-	if p.Kind == identity.Agent && (!a.Has(identity.A2AWrite) || !a.ReachesAgent(p.ID)) {
-		return identity.MissingScope("assign a task to "+identity.Action(ref), identity.A2AWrite)
+	p, err := decideAssignee(a, ref)
+	if err != nil {
+		return err
 	}
 	_, err = s.members.Member(ctx, p)
 	if err != nil && errs.KindOf(err) == errs.NotFound {
 		return invalid("assignee", "is not a member of this org")
 	}
 	return err
+}
+
+// decideAssignee is the part of mayAssign that needs no look-up.
+func decideAssignee(a identity.Access, ref string) (identity.Principal, error) {
+	p, err := identity.ParseRef(a.Org(), ref)
+	if err != nil || !p.IsMember() {
+		return p, invalid("assignee", "must be user:ID or agent:ID")
+	}
+	if p.Kind == identity.Agent && (!a.Has(identity.A2AWrite) || !a.ReachesAgent(p.ID)) {
+		return p, identity.MissingScope("assign a task to "+identity.Action(ref), identity.A2AWrite)
+	}
+	return p, nil
 }

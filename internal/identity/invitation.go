@@ -151,16 +151,24 @@ func (m *OrgAdmin) RevokeInvitation(ctx context.Context, a Access, id string) (I
 	}
 	now := m.now()
 	return m.store.ChangeInvitation(ctx, a.Org(), id, func(i *Invitation) ([]AuditEntry, error) {
-		switch i.State(now) {
-		case InvitationAccepted:
-			return nil, errs.New(errs.Conflict, "identity.invitation_accepted",
-				"the invitation was accepted; disable %s:%s instead", User, i.User)
-		case InvitationRevoked:
-			return nil, nil
+		if changed, err := i.revoke(now); err != nil || !changed {
+			return nil, err
 		}
-		i.RevokedAt = now
 		return []AuditEntry{NewEntry(originFor(ctx, a), now, i.Org, InvitationRevoke, i.ID, i.says())}, nil
 	})
+}
+
+// revoke ends the invitation, unless that was done before.
+func (i *Invitation) revoke(now time.Time) (changed bool, err error) {
+	switch i.State(now) {
+	case InvitationAccepted:
+		return false, errs.New(errs.Conflict, "identity.invitation_accepted",
+			"the invitation was accepted; disable %s:%s instead", User, i.User)
+	case InvitationRevoked:
+		return false, nil
+	}
+	i.RevokedAt = now
+	return true, nil
 }
 
 // Invitation returns an invitation that can be accepted, for a page that asks
@@ -185,18 +193,26 @@ func (m *OrgAdmin) Accept(ctx context.Context, token, password string) (Member, 
 	}
 	now := m.now()
 	out, err := m.store.AcceptInvitation(ctx, HashToken(token), password, func(i Invitation) (Member, AuditEntry, error) {
-		if i.State(now) != InvitationOpen {
-			return Member{}, AuditEntry{}, errBadInvitation
+		made, err := i.accept(now)
+		if err != nil {
+			return Member{}, AuditEntry{}, err
 		}
-		made, err := NewMember(Principal{Org: i.Org, Kind: User, ID: i.User}, text.CleanName(i.Name), i.Admin, now)
 		e := NewEntry(ctx, now, i.Org, InvitationAccept, i.ID, i.says())
 		e.Actor, e.KeyID = made.Ref(), ""
-		return made, e, err
+		return made, e, nil
 	})
 	if err != nil && errs.KindOf(err) == errs.NotFound {
 		return Member{}, errBadInvitation
 	}
 	return out, err
+}
+
+// accept makes the user that the invitation is for.
+func (i *Invitation) accept(now time.Time) (Member, error) {
+	if i.State(now) != InvitationOpen {
+		return Member{}, errBadInvitation
+	}
+	return NewMember(Principal{Org: i.Org, Kind: User, ID: i.User}, text.CleanName(i.Name), i.Admin, now)
 }
 
 // ValidInvitationID reports whether s can be the id of an invitation.

@@ -174,40 +174,20 @@ func (m *OrgAdmin) rotateKey(ctx context.Context, a Access, id string, overlap t
 		if err := may(&old); err != nil {
 			return Rotation{}, err
 		}
-		if old.Disabled {
-			return Rotation{}, DisabledPrincipal(old.Principal)
+		r, err := decideRotation(old, now, overlap)
+		if err != nil {
+			return Rotation{}, err
 		}
-		if s := old.State(now); s != KeyLive {
-			return Rotation{}, errs.New(errs.Conflict, "identity.key_not_live", "the key is %s; make a new one instead", s)
-		}
-		if old.ReplacedBy != "" {
-			return Rotation{}, errs.New(errs.Conflict, "identity.key_replaced", "the key was rotated already; rotate %s instead", old.ReplacedBy)
-		}
-		next := old
-		next.ID, next.Prefix, next.CreatedAt, next.CreatedBy = newID, ShownPrefix(secret), now, a.Principal().Ref()
-		next.LastUsedAt, next.Replaces = time.Time{}, old.ID
-		end := now.Add(overlap)
-		if !old.ExpiresAt.IsZero() && old.ExpiresAt.Before(end) {
-			end = old.ExpiresAt
-		}
-		detail := fmt.Sprintf("replaced by %s; works until %s", next.ID, end.Format(time.RFC3339))
-		return Rotation{
-			OldExpires: end, New: next, Grantor: grantor(a, old.Scopes),
-			Entry: NewEntry(originFor(ctx, a), now, a.Org(), KeyRotate, old.ID, detail), Limits: m.Quotas.rotations(),
-		}, nil
+		r.New.ID, r.New.Prefix, r.New.CreatedBy = newID, ShownPrefix(secret), a.Principal().Ref()
+		r.Grantor, r.Limits = grantor(a, old.Scopes), m.Quotas.rotations()
+		detail := fmt.Sprintf("replaced by %s; works until %s", newID, r.OldExpires.Format(time.RFC3339))
+		r.Entry = NewEntry(originFor(ctx, a), now, a.Org(), KeyRotate, old.ID, detail)
+		return r, nil
 	})
 	if err == nil {
 		secret, err = once.Secret(secret)
 	}
 	return k, secret, err
-}
-
-// CheckOverlap refuses an overlap that is out of bounds.
-func CheckOverlap(d time.Duration) error {
-	if d < 0 || d > MaxOverlap {
-		return invalid([]errs.Field{field("overlap_seconds", fmt.Sprintf("must be an integer between 0 and %d", int(MaxOverlap/time.Second)))})
-	}
-	return nil
 }
 
 // DisabledPrincipal is the refusal of a key for a principal that is disabled.

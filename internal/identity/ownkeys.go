@@ -58,23 +58,33 @@ func (m *OrgAdmin) CreateOwnKey(ctx context.Context, a Access, r KeyRequest) (Ke
 	if err := r.Validate(m.now()); err != nil {
 		return Key{}, "", err
 	}
+	if err := c.bound(&r); err != nil {
+		return Key{}, "", err
+	}
+	return m.makeKey(ctx, a, r)
+}
+
+// bound refuses a key of the caller's own that could do more than the caller's credential, and
+// lets it end with the credential.
+func (c *Caller) bound(r *KeyRequest) error {
 	var scopes Scopes
 	for _, s := range r.Scopes {
 		scopes = append(scopes, Scope(s))
 	}
 	if missing := c.lacks(scopes); missing != "" {
-		return Key{}, "", notHeld(missing)
+		return notHeld(missing)
 	}
-	if !c.ExpiresAt.IsZero() {
-		if r.ExpiresAt.IsZero() {
-			r.ExpiresAt = c.ExpiresAt
-		}
-		if r.ExpiresAt.After(c.ExpiresAt) {
-			return Key{}, "", invalid([]errs.Field{field("expires_at", fmt.Sprintf(
-				"must not be later than the end of the credential that makes the key, %s", c.ExpiresAt.Format(time.RFC3339)))})
-		}
+	if c.ExpiresAt.IsZero() {
+		return nil
 	}
-	return m.makeKey(ctx, a, r)
+	if r.ExpiresAt.IsZero() {
+		r.ExpiresAt = c.ExpiresAt
+	}
+	if r.ExpiresAt.After(c.ExpiresAt) {
+		return invalid([]errs.Field{field("expires_at", fmt.Sprintf(
+			"must not be later than the end of the credential that makes the key, %s", c.ExpiresAt.Format(time.RFC3339)))})
+	}
+	return nil
 }
 
 // RotateOwnKey is RotateKey for one of the caller's own keys. The secret of the new key is
@@ -86,18 +96,23 @@ func (m *OrgAdmin) RotateOwnKey(ctx context.Context, a Access, id string, overla
 	}
 	c := a.Caller()
 	return m.rotateKey(ctx, a, id, overlap, func(old *Key) error {
-		if old.Principal != a.Principal() {
-			return errs.ErrNotFound
-		}
-		if missing := c.lacks(old.Scopes); missing != "" {
-			return notHeld(missing)
-		}
-		if !c.ExpiresAt.IsZero() && (old.ExpiresAt.IsZero() || old.ExpiresAt.After(c.ExpiresAt)) {
-			return errs.New(errs.Forbidden, "identity.key_outlives",
-				"the key works longer than the credential that would rotate it; use the key itself, or sign in")
-		}
-		return nil
+		return c.mayRotate(old)
 	})
+}
+
+// mayRotate refuses a key whose successor is not for the caller.
+func (c *Caller) mayRotate(old *Key) error {
+	if old.Principal != c.Principal {
+		return errs.ErrNotFound
+	}
+	if missing := c.lacks(old.Scopes); missing != "" {
+		return notHeld(missing)
+	}
+	if !c.ExpiresAt.IsZero() && (old.ExpiresAt.IsZero() || old.ExpiresAt.After(c.ExpiresAt)) {
+		return errs.New(errs.Forbidden, "identity.key_outlives",
+			"the key works longer than the credential that would rotate it; use the key itself, or sign in")
+	}
+	return nil
 }
 
 // RevokeOwnKey ends one of the caller's own keys; one that is revoked already stays as it is.

@@ -6,6 +6,8 @@ import (
 	"bytes"
 	"context"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -36,7 +38,11 @@ type World struct {
 func New(tb testing.TB, edit ...func(*dispatch.Options)) *World {
 	tb.Helper()
 	ctx := context.Background()
-	st, err := store.Open(ctx, store.Options{Dir: tb.TempDir()})
+	dir := tb.TempDir()
+	if err := copyEmpty(dir); err != nil {
+		tb.Fatal(err)
+	}
+	st, err := store.Open(ctx, store.Options{Dir: dir})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -59,6 +65,43 @@ func New(tb testing.TB, edit ...func(*dispatch.Options)) *World {
 		}
 	}
 	return w
+}
+
+// emptyStore is what a data folder holds whose store has its schema and nothing else: to
+// migrate takes most of the time that a small test needs.
+var emptyStore = sync.OnceValues(func() (map[string][]byte, error) {
+	dir, err := os.MkdirTemp("", "parley-orgtest-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	st, err := store.Open(context.Background(), store.Options{Dir: dir})
+	if err != nil {
+		return nil, err
+	}
+	if err := st.Close(); err != nil {
+		return nil, err
+	}
+	list, err := os.ReadDir(dir)
+	files := map[string][]byte{}
+	for _, f := range list {
+		b, err := os.ReadFile(filepath.Join(dir, f.Name()))
+		if err != nil {
+			return nil, err
+		}
+		files[f.Name()] = b
+	}
+	return files, err
+})
+
+func copyEmpty(dir string) error {
+	files, err := emptyStore()
+	for name, b := range files {
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, name), b, 0o600)
+		}
+	}
+	return err
 }
 
 // Router are the options of a router that knows the world's keys.

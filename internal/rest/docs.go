@@ -27,7 +27,7 @@ var docsTemplate = template.Must(template.New("docs").Funcs(template.FuncMap{
 func docsPage(doc *huma.OpenAPI, o Options) http.Handler {
 	var page bytes.Buffer
 	if err := docsTemplate.Execute(&page, viewOf(doc, o.PublicURL)); err != nil {
-		panic("rest: the page of the documentation cannot be rendered: " + err.Error()) // found at the start
+		panic("rest: the page of the documentation cannot be rendered: " + err.Error()) // found by the tests
 	}
 	sum := sha256.Sum256([]byte(docsCSS))
 	policy := "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) +

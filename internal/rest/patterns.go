@@ -62,7 +62,7 @@ func formPattern(f text.Form, required bool) string {
 	if !required {
 		return "^[^" + bad + "]*$"
 	}
-	unseen := class(unicode.White_Space)
+	unseen := white()
 	if f == text.Line {
 		unseen = refused(text.Name) + unseen
 	}
@@ -77,15 +77,16 @@ var (
 	namePattern     = sync.OnceValue(func() string { return formPattern(text.Name, true) })
 )
 
-// class is the inside of a bracket expression with the characters of a table.
-func class(table *unicode.RangeTable) string {
-	return classOf(func(r rune) bool { return unicode.Is(table, r) })
-}
+// white is white space.
+var white = sync.OnceValue(func() string {
+	return classOf(func(r rune) bool { return unicode.Is(unicode.White_Space, r) })
+})
 
 // maxClass is the last character that a pattern can name: in JavaScript, those behind it
 // are two characters, unless a flag is set.
 const maxClass = 0xffff
 
+// classOf is the inside of a bracket expression with the characters for which in holds.
 func classOf(in func(rune) bool) string {
 	var b strings.Builder
 	for r := rune(0); r <= maxClass; r++ {

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -20,12 +21,19 @@ import (
 // mountSystem adds what needs no key: health, metrics and the documents, which
 // are rendered here once.
 func mountSystem(rt *httpx.Router, o Options, doc *huma.OpenAPI) {
-	jsonDoc, yamlDoc := render(doc)
+	// Rendered when somebody asks for it: that takes as long as all the rest of a start.
+	rendered := sync.OnceValues(func() ([]byte, []byte) { return render(doc) })
 	rt.HandleHealth("GET /healthz", static("application/json", []byte(`{"status":"ok"}`+"\n")))
 	rt.HandleHealth("GET /readyz", ready(o))
-	rt.HandlePublic("GET /openapi.json", static("application/openapi+json", jsonDoc))
-	rt.HandlePublic("GET /openapi.yaml", static("application/openapi+yaml", yamlDoc))
-	rt.HandlePublic("GET /docs", docsPage(doc, o))
+	rt.HandlePublic("GET /openapi.json", lazy(func() http.Handler {
+		jsonDoc, _ := rendered()
+		return static("application/openapi+json", jsonDoc)
+	}))
+	rt.HandlePublic("GET /openapi.yaml", lazy(func() http.Handler {
+		_, yamlDoc := rendered()
+		return static("application/openapi+yaml", yamlDoc)
+	}))
+	rt.HandlePublic("GET /docs", lazy(func() http.Handler { return docsPage(doc, o) }))
 	if o.Metrics != nil {
 		rt.HandleHealth("GET /metrics", o.Metrics)
 	}
@@ -39,7 +47,7 @@ func render(doc *huma.OpenAPI) (jsonDoc, yamlDoc []byte) {
 		err = yaml.Convert(&buf, bytes.NewReader(jsonDoc))
 	}
 	if err != nil {
-		panic("rest: the OpenAPI document cannot be rendered: " + err.Error()) // a mistake in the code, found at the start
+		panic("rest: the OpenAPI document cannot be rendered: " + err.Error()) // a mistake in the code, found by the tests
 	}
 	return jsonDoc, buf.Bytes()
 }
@@ -69,6 +77,12 @@ func escapePatterns(doc []byte) []byte {
 		}
 		return append([]byte(`"pattern":`), text...)
 	})
+}
+
+// lazy is a handler that is built when it is first needed.
+func lazy(build func() http.Handler) http.Handler {
+	once := sync.OnceValue(build)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { once().ServeHTTP(w, r) })
 }
 
 func static(contentType string, body []byte) http.Handler {

@@ -154,7 +154,7 @@ func TestSigningInCostsNoTurnOfTheAccount(t *testing.T) {
 
 func TestThePasswordQueueIsBounded(t *testing.T) {
 	t.Parallel()
-	h := web.NewArgon2id()
+	h := web.NewArgon2id(web.StandardCost)
 	hash := h.Decoy()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

@@ -18,14 +18,21 @@ import (
 // Argon2id hashes passwords. What is kept names its parameters, so that they can be
 // raised without making old passwords useless.
 type Argon2id struct {
+	cost    Cost
 	turns   chan struct{} // bounds the memory that many logins at once may take
 	waiting chan struct{} // bounds how many wait for a turn, or have one
 }
 
-// The cost of one hash: about 50 ms, and as much memory as keeps graphics cards slow.
+// Cost is what one hash takes.
+type Cost struct {
+	Passes uint32
+	Memory uint32 // in KiB
+}
+
+// StandardCost is about 50 ms, and as much memory as keeps graphics cards slow.
+var StandardCost = Cost{Passes: 3, Memory: 32 << 10}
+
 const (
-	argonTime    = 3
-	argonMemory  = 32 << 10 // KiB
 	argonThreads = 1
 	argonSalt    = 16
 	argonKey     = 32
@@ -45,9 +52,9 @@ var errBusy = func() error {
 }()
 
 // NewArgon2id makes the hasher.
-func NewArgon2id() *Argon2id {
+func NewArgon2id(cost Cost) *Argon2id {
 	n := atOnce()
-	return &Argon2id{turns: make(chan struct{}, n), waiting: make(chan struct{}, n+argonQueue)}
+	return &Argon2id{cost: cost, turns: make(chan struct{}, n), waiting: make(chan struct{}, n+argonQueue)}
 }
 
 // turn waits until the caller may hash. done gives the turn back.
@@ -70,7 +77,7 @@ func (a *Argon2id) turn(ctx context.Context) (done func(), err error) {
 func (a *Argon2id) Decoy() string {
 	random := make([]byte, argonSalt+argonKey)
 	_, _ = rand.Read(random) // never fails: crypto/rand ends the program instead
-	return encode(random[:argonSalt], random[argonSalt:])
+	return a.cost.encode(random[:argonSalt], random[argonSalt:])
 }
 
 // Hash implements account.Hasher.
@@ -82,11 +89,12 @@ func (a *Argon2id) Hash(ctx context.Context, password string) (string, error) {
 	defer done()
 	salt := make([]byte, argonSalt)
 	_, _ = rand.Read(salt)
-	return encode(salt, argon2.IDKey([]byte(password), salt, argonTime, argonMemory, argonThreads, argonKey)), nil
+	key := argon2.IDKey([]byte(password), salt, a.cost.Passes, a.cost.Memory, argonThreads, argonKey)
+	return a.cost.encode(salt, key), nil
 }
 
-func encode(salt, key []byte) string {
-	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version, argonMemory, argonTime, argonThreads,
+func (c Cost) encode(salt, key []byte) string {
+	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version, c.Memory, c.Passes, argonThreads,
 		base64.RawStdEncoding.EncodeToString(salt), base64.RawStdEncoding.EncodeToString(key))
 }
 

@@ -1,0 +1,333 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/identity"
+)
+
+var (
+	madeAt    = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	changedAt = madeAt.Add(time.Hour)
+)
+
+// made is the agent that the tables start from.
+func made() Agent {
+	a := Agent{ID: "scout", Org: "acme", Name: "Scout", Description: "Looks around.", CreatedAt: madeAt, UpdatedAt: madeAt}
+	a.Describe([]Skill{PlainSkill("look")})
+	return a
+}
+
+func ptr[T any](v T) *T { return &v }
+
+// broken lists the names of the fields that an error is about.
+func broken(err error) []string {
+	var out []string
+	if err != nil {
+		for _, f := range errs.As(err).Fields {
+			out = append(out, f.Path.String())
+		}
+	}
+	return out
+}
+
+// actions lists what the audit log is told of a change.
+func actions(old, next Agent) []identity.AuditAction {
+	var out []identity.AuditAction
+	for _, e := range entries(context.Background(), old, next) {
+		out = append(out, e.Action)
+	}
+	return out
+}
+
+// Each field that an update may change, alone: what becomes of the agent, and what the audit
+// log is told.
+func TestWhatAnUpdateChanges(t *testing.T) {
+	t.Parallel()
+	update, disable := []identity.AuditAction{identity.AgentUpdate}, []identity.AuditAction{identity.AgentDisable}
+	skill := Skill{ID: "x", Name: "X", Tags: []string{"a", "b"}, Examples: []string{"Do it."}}
+	for name, c := range map[string]struct {
+		edit Edit
+		want func(*Agent)
+		told []identity.AuditAction
+	}{
+		"nothing":         {Edit{}, func(*Agent) {}, nil},
+		"the same name":   {Edit{Name: ptr("Scout")}, func(*Agent) {}, nil},
+		"the same skills": {Edit{Skills: &[]Skill{{ID: "look"}}}, func(*Agent) {}, nil},
+		"the name":        {Edit{Name: ptr("S")}, func(a *Agent) { a.Name = "S" }, update},
+		"the description": {Edit{Description: ptr("")}, func(a *Agent) { a.Description = "" }, update},
+		"tags": {
+			Edit{Skills: &[]Skill{PlainSkill("a"), {ID: "b"}}}, func(a *Agent) { a.Skills = []string{"a", "b"} }, update,
+		},
+		"no skills": {Edit{Skills: &[]Skill{}}, func(a *Agent) { a.Skills = []string{} }, update},
+		"a described skill": {
+			Edit{Skills: &[]Skill{skill}}, func(a *Agent) { a.Skills, a.Profile.Skills = skill.Tags, []Skill{skill} }, update,
+		},
+		"made public":  {Edit{Public: ptr(true)}, func(a *Agent) { a.Public, a.PublicName = true, true }, update},
+		"kept private": {Edit{Public: ptr(false)}, func(*Agent) {}, nil},
+		"disabled":     {Edit{Disabled: ptr(true)}, func(a *Agent) { a.Disabled = true }, disable},
+		"kept enabled": {Edit{Disabled: ptr(false)}, func(*Agent) {}, nil},
+		"pinned":       {Edit{Pinned: ptr("busy")}, func(a *Agent) { a.Pinned = "busy" }, update},
+		"not pinned":   {Edit{Pinned: ptr("")}, func(*Agent) {}, nil},
+		"the version":  {Edit{Version: ptr("1.2")}, func(a *Agent) { a.Profile.Version = "1.2" }, update},
+		"the documentation": {
+			Edit{DocumentationURL: ptr("https://a.example")},
+			func(a *Agent) { a.Profile.DocumentationURL = "https://a.example" }, update,
+		},
+		"the icon": {
+			Edit{IconURL: ptr("https://a.example/i")}, func(a *Agent) { a.Profile.IconURL = "https://a.example/i" }, update,
+		},
+		"the provider": {
+			Edit{Provider: &Provider{"A", "https://a.example"}},
+			func(a *Agent) { a.Profile.Provider = Provider{"A", "https://a.example"} }, update,
+		},
+		"renamed and disabled": {
+			Edit{Name: ptr("S"), Disabled: ptr(true)}, func(a *Agent) { a.Name, a.Disabled = "S", true },
+			[]identity.AuditAction{identity.AgentUpdate, identity.AgentDisable},
+		},
+	} {
+		want := made()
+		want.UpdatedAt = changedAt
+		c.want(&want)
+		got, err := decideEdit(made(), c.edit, changedAt)
+		if err != nil {
+			t.Errorf("%s: got %v, want no error", name, err)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got)\n%s", name, diff)
+		}
+		if diff := cmp.Diff(c.told, actions(made(), got)); diff != "" {
+			t.Errorf("%s: entries of the audit log (-want +got)\n%s", name, diff)
+		}
+	}
+}
+
+// Every state of public, public name and disabled, and every edit of the two that an admin
+// can change: the public name stays with the agent whatever is done to it.
+func TestVisibilityAndThePublicName(t *testing.T) {
+	t.Parallel()
+	states := []*bool{nil, ptr(false), ptr(true)}
+	for state := range 8 {
+		before := made()
+		before.Public, before.PublicName, before.Disabled = state&1 != 0, state&2 != 0, state&4 != 0
+		if before.Public && !before.PublicName {
+			continue // cannot be
+		}
+		for _, public := range states {
+			for _, disabled := range states {
+				name := fmt.Sprintf("public %v, name %v, disabled %v, edited to public %s, disabled %s",
+					before.Public, before.PublicName, before.Disabled, show(public), show(disabled))
+				got, err := decideEdit(before, Edit{Public: public, Disabled: disabled}, changedAt)
+				if err != nil {
+					t.Errorf("%s: got %v, want no error", name, err)
+				}
+				want := before
+				if want.UpdatedAt = changedAt; public != nil {
+					want.Public = *public
+					want.PublicName = before.PublicName || *public
+				}
+				if disabled != nil {
+					want.Disabled = *disabled
+				}
+				if diff := cmp.Diff(want, got); diff != "" {
+					t.Errorf("%s (-want +got)\n%s", name, diff)
+				}
+				var told []identity.AuditAction
+				if want.Public != before.Public || want.PublicName != before.PublicName {
+					told = append(told, identity.AgentUpdate)
+				}
+				switch {
+				case want.Disabled && !before.Disabled:
+					told = append(told, identity.AgentDisable)
+				case !want.Disabled && before.Disabled:
+					told = append(told, identity.AgentEnable)
+				}
+				if diff := cmp.Diff(told, actions(before, got)); diff != "" {
+					t.Errorf("%s: entries of the audit log (-want +got)\n%s", name, diff)
+				}
+			}
+		}
+	}
+}
+
+func show(b *bool) string {
+	if b == nil {
+		return "unchanged"
+	}
+	return fmt.Sprint(*b)
+}
+
+func TestPinnedPresences(t *testing.T) {
+	t.Parallel()
+	for pinned, ok := range map[string]bool{
+		"": true, "available": true, "busy": true, "offline": true, "Busy": false, "online": false, "busy ": false,
+		"disabled": false,
+	} {
+		for _, before := range append([]string{""}, Presences...) {
+			a := made()
+			a.Pinned = before
+			got, err := decideEdit(a, Edit{Pinned: &pinned}, changedAt)
+			if !ok {
+				if diff := cmp.Diff([]string{"status"}, broken(err)); diff != "" {
+					t.Errorf("%q after %q: broken fields (-want +got)\n%s", pinned, before, diff)
+				}
+				continue
+			}
+			if err != nil || got.Pinned != pinned {
+				t.Errorf("%q after %q: got %q, %v; want %q", pinned, before, got.Pinned, err, pinned)
+			}
+		}
+	}
+}
+
+func TestNamesDescriptionsAndTags(t *testing.T) {
+	t.Parallel()
+	many := make([]string, MaxSkills+1)
+	for i := range many {
+		many[i] = fmt.Sprint("tag ", i)
+	}
+	for _, c := range []struct {
+		name string
+		set  func(*Agent)
+		want []string
+	}{
+		{"as it was made", func(*Agent) {}, nil},
+		{"no name", func(a *Agent) { a.Name = "" }, []string{"name"}},
+		{"a blank name", func(a *Agent) { a.Name = "  " }, []string{"name"}},
+		{"a deceptive name", func(a *Agent) { a.Name = "a\u202eb" }, []string{"name"}},
+		{"the longest name", func(a *Agent) { a.Name = strings.Repeat("é", MaxName) }, nil},
+		{"a name too long", func(a *Agent) { a.Name = strings.Repeat("é", MaxName+1) }, []string{"name"}},
+		{"no description", func(a *Agent) { a.Description = "" }, nil},
+		{"lines of description", func(a *Agent) { a.Description = "a\r\n\tb" }, nil},
+		{"the longest description", func(a *Agent) { a.Description = strings.Repeat("é", MaxDescription) }, nil},
+		{
+			"a description too long", func(a *Agent) { a.Description = strings.Repeat("é", MaxDescription+1) },
+			[]string{"description"},
+		},
+		{"a description with an escape", func(a *Agent) { a.Description = "\x1b[31m" }, []string{"description"}},
+		{"a description that is not UTF-8", func(a *Agent) { a.Description = "\xff" }, []string{"description"}},
+		{"no tags", func(a *Agent) { a.Skills = nil }, nil},
+		{"as many tags as can be", func(a *Agent) { a.Skills = many[:MaxSkills] }, nil},
+		{"too many tags", func(a *Agent) { a.Skills = many }, []string{"skills"}},
+		{"a tag twice", func(a *Agent) { a.Skills = []string{"a", "b", "a"} }, []string{"skills[2]"}},
+		{"an empty tag", func(a *Agent) { a.Skills = []string{"a", ""} }, []string{"skills[1]"}},
+		{"every character of a tag", func(a *Agent) { a.Skills = []string{"aZ0 ._:+#/-"} }, nil},
+		{"a tag that begins with a dot", func(a *Agent) { a.Skills = []string{".a"} }, []string{"skills[0]"}},
+		{"the longest tag", func(a *Agent) { a.Skills = []string{strings.Repeat("a", 64)} }, nil},
+		{"a tag too long", func(a *Agent) { a.Skills = []string{strings.Repeat("a", 65)} }, []string{"skills[0]"}},
+	} {
+		a := made()
+		c.set(&a)
+		if diff := cmp.Diff(c.want, broken(a.Validate())); diff != "" {
+			t.Errorf("%s: broken fields (-want +got)\n%s", c.name, diff)
+		}
+	}
+}
+
+// One response lists a bounded number of problems, whatever was sent.
+func TestTheNumberOfProblemsIsBounded(t *testing.T) {
+	t.Parallel()
+	a := made()
+	a.Skills = slices.Repeat([]string{""}, MaxSkills)
+	if got := len(broken(a.Validate())); got != maxProblems {
+		t.Errorf("%d broken tags: got %d problems, want %d", MaxSkills, got, maxProblems)
+	}
+}
+
+// shelf is a store that knows what one org reaches under one id.
+type shelf struct {
+	Store
+	found Reached
+}
+
+func (s *shelf) Reached(context.Context, string, string) (Reached, error) { return s.found, nil }
+
+// An own agent hides the public one, also while it is disabled.
+func TestWhatCallersReach(t *testing.T) {
+	t.Parallel()
+	own, disabled, public := &Agent{ID: "a", Org: "acme"}, &Agent{ID: "a", Org: "acme", Disabled: true}, &Agent{ID: "a",
+		Org: "other", Public: true}
+	for name, c := range map[string]struct {
+		found  Reached
+		want   *Agent // nil: NotFound
+		hidden *Agent
+		own    *Agent // nil: NotFound
+	}{
+		"neither":                         {Reached{}, nil, nil, nil},
+		"the own one":                     {Reached{Own: own}, own, nil, own},
+		"the public one":                  {Reached{Public: public}, public, nil, nil},
+		"both":                            {Reached{Own: own, Public: public}, own, public, own},
+		"the own one, disabled":           {Reached{Own: disabled}, nil, nil, disabled},
+		"the own one, disabled, and both": {Reached{Own: disabled, Public: public}, nil, nil, disabled},
+	} {
+		for _, id := range []string{"a", "A", "", "../a"} { // an id that cannot be one is not looked up
+			r := NewRegistry(&shelf{found: c.found}, time.Now)
+			want, hidden, ours, reachable := c.want, c.hidden, c.own, c.found != Reached{}
+			if id != "a" {
+				want, hidden, ours, reachable = nil, nil, nil, false
+			}
+			got, alsoHidden, err := r.Reach(t.Context(), "acme", id)
+			check(t, name+", reached as "+id, got, err, want)
+			if alsoHidden != hidden {
+				t.Errorf("%s: hidden: got %+v, want %+v", name, alsoHidden, hidden)
+			}
+			got, err = r.Own(t.Context(), "acme", id)
+			check(t, name+", as the own "+id, got, err, ours)
+			if ok, err := r.Reachable(t.Context(), "acme", id); ok != reachable || err != nil {
+				t.Errorf("%s, reachable as %q: got %v, %v; want %v", name, id, ok, err, reachable)
+			}
+		}
+	}
+}
+
+func check(t *testing.T, name string, got Agent, err error, want *Agent) {
+	t.Helper()
+	if want == nil {
+		if err == nil || errs.KindOf(err) != errs.NotFound {
+			t.Errorf("%s: got %+v, %v; want not found", name, got, err)
+		}
+		return
+	}
+	if diff := cmp.Diff(*want, got); diff != "" || err != nil {
+		t.Errorf("%s: %v (-want +got)\n%s", name, err, diff)
+	}
+}
+
+// What was found is remembered for a second, on this node until it changes here, and a miss
+// never.
+func TestHowLongAnAgentIsRemembered(t *testing.T) {
+	t.Parallel()
+	now := madeAt
+	s := &shelf{}
+	r := NewRegistry(s, func() time.Time { return now })
+	reaches := func(what string, want bool) {
+		t.Helper()
+		if got, err := r.Reachable(t.Context(), "acme", "a"); got != want || err != nil {
+			t.Errorf("%s: got %v, %v; want %v", what, got, err, want)
+		}
+	}
+	reaches("before it is made", false)
+	s.found.Own = &Agent{ID: "a", Org: "acme"}
+	reaches("as soon as it is made", true)
+	s.found.Own = nil
+	now = now.Add(rememberFor - 1)
+	reaches("within a second of its end on another node", true)
+	now = now.Add(1)
+	reaches("after that second", false)
+	for what, drop := range map[string]func(){"its change here": func() { r.known.forget("a") },
+		"a change of members": r.Forget} {
+		s.found.Own = &Agent{ID: "a", Org: "acme"}
+		reaches("made again", true)
+		s.found.Own = nil
+		drop()
+		reaches("at once after "+what, false)
+	}
+}
