@@ -96,6 +96,24 @@ func TestDomainTypesNameNoWireMembers(t *testing.T) {
 	}
 }
 
+// Transports tell httpx how their paths are treated. A path in its code would decide for them.
+func TestHTTPXNamesNoPath(t *testing.T) {
+	t.Parallel()
+	for _, f := range goFiles(t) {
+		if f.isTest() || f.pkg != "internal/httpx" {
+			continue
+		}
+		ast.Inspect(f.syntax, func(n ast.Node) bool {
+			if lit, ok := n.(*ast.BasicLit); ok && namedPath.MatchString(lit.Value) {
+				t.Errorf("%s names the path %s", f.path, lit.Value)
+			}
+			return true
+		})
+	}
+}
+
+var namedPath = regexp.MustCompile("^[\"`](?:[A-Z]+ )?/[a-z.]")
+
 // The rules themselves are worth nothing if they let everything through.
 func TestImportRulesRefuse(t *testing.T) {
 	t.Parallel()

@@ -24,6 +24,7 @@ import (
 	"github.com/parley-dev/parley/internal/proposal"
 	"github.com/parley-dev/parley/internal/rest"
 	"github.com/parley-dev/parley/internal/web"
+	"github.com/parley-dev/parley/internal/webhook"
 )
 
 // handler builds the services and puts the transports in front of them.
@@ -56,6 +57,8 @@ func (s *Server) handler(ctx context.Context, ids *ids, proxies []netip.Prefix) 
 		ResourceMetadata: s.base() + authserver.ResourceMetadata,
 		Origins:          s.cfg.CORSOrigins,
 	})
+	// Several transports publish documents there.
+	router.Area(httpx.Area{Programs: true, CrossOrigin: true}, "/.well-known/")
 	manager := identity.NewManager(s.store, s.agents, Now, ids.next)
 	manager.Quotas = identity.Quotas{
 		OrgKeys: s.cfg.MaxKeys, PrincipalKeys: s.cfg.MaxPrincipalKeys, Invitations: s.cfg.MaxInvitations,
@@ -84,7 +87,7 @@ func (s *Server) handler(ctx context.Context, ids *ids, proxies []netip.Prefix) 
 	if s.pusher != nil {
 		s.pusher.Mount(router, cardKey.JWK())
 	} else {
-		router.HandlePublic("GET "+httpx.KeysPath, httpx.KeySet(cardKey.JWK()))
+		router.HandlePublic("GET "+webhook.KeysPath, httpx.KeySet(cardKey.JWK()))
 	}
 	base, err := url.Parse(s.base())
 	if err != nil {
@@ -96,7 +99,7 @@ func (s *Server) handler(ctx context.Context, ids *ids, proxies []netip.Prefix) 
 	}
 	a2a.Mount(router, a2a.Options{
 		Tasks: s.tasks, Agents: s.agents, Version: Version(), PublicURL: base, CardAgents: s.cfg.MaxCardAgents, CursorKey: []byte(cursors),
-		CardBindings: s.cfg.CardBindings, OAuth: s.oauthURLs(), CardKey: cardKey, KeysURL: s.base() + httpx.KeysPath,
+		CardBindings: s.cfg.CardBindings, OAuth: s.oauthURLs(), CardKey: cardKey, KeysURL: s.base() + webhook.KeysPath,
 	})
 	mcp.Mount(router, mcp.Options{
 		Proposals: proposals, Frictions: frictions, Agents: s.agents, Tasks: s.tasks, Version: Version(), PublicURL: s.publicURL(),

@@ -21,6 +21,7 @@ import (
 // are rendered here once.
 func mountSystem(rt *httpx.Router, o Options, doc *huma.OpenAPI) {
 	jsonDoc, yamlDoc := render(doc)
+	rt.Area(httpx.Area{CrossOrigin: true}, "/openapi.json", "/openapi.yaml")
 	rt.HandleHealth("GET /healthz", static("application/json", []byte(`{"status":"ok"}`+"\n")))
 	rt.HandleHealth("GET /readyz", ready(o))
 	rt.HandlePublic("GET /openapi.json", static("application/openapi+json", jsonDoc))

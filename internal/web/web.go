@@ -103,6 +103,7 @@ func New(rt *httpx.Router, o Options) (*Pages, error) {
 
 // Mount adds the routes.
 func (p *Pages) Mount() {
+	p.router.Area(httpx.Area{Secret: true}, "/join/", "/setup/")
 	for pattern, h := range map[string]http.HandlerFunc{
 		"GET /login":              p.loginPage,
 		"POST /login":             p.login,

@@ -61,6 +61,9 @@ func secretOf(token string) []byte {
 	return []byte(token)
 }
 
+// KeysPath is where the public keys of the server are published.
+const KeysPath = "/.well-known/jwks.json"
+
 // Mount publishes the key by which receivers verify what this server sends, before other
 // keys of the server.
 func (s *Sender) Mount(rt *httpx.Router, others ...string) {
@@ -69,5 +72,5 @@ func (s *Sender) Mount(rt *httpx.Router, others ...string) {
 	sum := sha256.Sum256(fmt.Appendf(nil, `{"crv":"Ed25519","kty":"OKP","x":"%s"}`, x))
 	kid := base64.RawURLEncoding.EncodeToString(sum[:])
 	own := fmt.Sprintf(`{"kty":"OKP","crv":"Ed25519","alg":"EdDSA","use":"sig","kid":"%s","x":"%s"}`, kid, x)
-	rt.HandlePublic("GET "+httpx.KeysPath, httpx.KeySet(append([]string{own}, others...)...))
+	rt.HandlePublic("GET "+KeysPath, httpx.KeySet(append([]string{own}, others...)...))
 }
