@@ -169,7 +169,7 @@ func TestKeysThatHoldNothingAreForgotten(t *testing.T) {
 	for i := range s.shards {
 		n += len(s.shards[i].held)
 	}
-	if n > 2*64*limitShards {
+	if n > 2*64*shareShards {
 		t.Errorf("%d keys are kept", n)
 	}
 	if s.take(-1, 1) != nil || kept.Load() != 1 {

@@ -43,7 +43,7 @@ func (rt *Router) serveCaller(w http.ResponseWriter, r *http.Request, caller *id
 	if caller != nil {
 		x.caller, x.limit = caller, limit
 		x.account.Owner = budget.Owner{Org: caller.Org, Principal: caller.Ref()}
-		if wait := limit.take(caller.Principal, x.start); wait > 0 {
+		if wait := limit.Take(caller.Principal, 1, x.start); wait > 0 {
 			refuse(w, r, limit.refusal(w.Header(), wait, "too many requests; wait as long as Retry-After says"))
 			return
 		}
@@ -111,7 +111,7 @@ func (rt *Router) refuseCredentials(w http.ResponseWriter, r *http.Request, refu
 // CountFailure counts bad credentials against the client's address. It returns the
 // refusal to send instead of the usual one if there were too many.
 func (rt *Router) CountFailure(h http.Header, r *http.Request) error {
-	wait := rt.perAddress.take(rt.ClientAddr(r), rt.now())
+	wait := rt.perAddress.Take(rt.ClientAddr(r), 1, rt.now())
 	if wait <= 0 {
 		return nil
 	}

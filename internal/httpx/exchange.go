@@ -26,7 +26,7 @@ type exchange struct {
 	shed   bool         // refused to protect others: neither our fault nor the caller's
 	busy   []shedReason // why the handler refused it, or parts of it, to protect others
 
-	limit  *limits[identity.Principal] // that the caller's requests are taken from; nil: none
+	limit  *limits[identity.Principal] // that the caller's requests are taken from; nil: no caller
 	holder holder                      // whom the request is counted for
 	place  place
 
