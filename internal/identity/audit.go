@@ -9,6 +9,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/parley-dev/parley/internal/cursor"
 	"github.com/parley-dev/parley/internal/errs"
 )
 
@@ -100,6 +101,24 @@ type AuditFilter struct {
 	Before   time.Time
 	BeforeID string
 	Limit    int
+}
+
+var auditPages = cursor.Of("audit")
+
+// Cursor is where the page after e begins.
+func (f *AuditFilter) Cursor(e *AuditEntry) string {
+	return auditPages.At().Time(e.At).Text(e.ID).String()
+}
+
+// maxAuditID bounds the id of an entry in a cursor.
+const maxAuditID = 100
+
+// Continue makes the filter begin behind a cursor; false: it is none of this list.
+func (f *AuditFilter) Continue(after string) bool {
+	r := auditPages.Read(after)
+	f.Before, f.BeforeID = r.Time(), r.Text()
+	return r.Done() && f.BeforeID != "" && len(f.BeforeID) <= maxAuditID && utf8.ValidString(f.BeforeID) &&
+		!strings.ContainsRune(f.BeforeID, 0)
 }
 
 // Bounds of a page of any list of this package.

@@ -3,7 +3,6 @@ package web
 import (
 	"net/http"
 	"slices"
-	"strings"
 
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/identity"
@@ -48,12 +47,8 @@ func (v *visit) showDeliveries(problem error) error {
 	} else if !slices.Contains(task.PushStates, f.State) {
 		return queryError("state", "must be one of the tabs")
 	}
-	if c := q.Get("cursor"); c != "" {
-		ok := false
-		f.Before, f.BeforeID, ok = strings.Cut(c, auditCursor)
-		if !ok || !task.ValidUID(f.Before) || !task.ValidPushID(f.BeforeID) {
-			return queryError("cursor", "is not a cursor of this list")
-		}
+	if c := q.Get("cursor"); c != "" && !f.Continue(c) {
+		return queryError("cursor", "is not a cursor of this list")
 	}
 	for _, d := range deliveryViews {
 		out.Tabs = append(out.Tabs, tab{
@@ -74,7 +69,7 @@ func (v *visit) showDeliveries(problem error) error {
 	next := ""
 	if len(list) > adminPerPage {
 		list = list[:adminPerPage]
-		next = list[adminPerPage-1].UID + auditCursor + list[adminPerPage-1].ID
+		next = f.Cursor(&list[adminPerPage-1])
 	}
 	out.Pager = v.cursorPager(next)
 	for i := range list {
