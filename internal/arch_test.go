@@ -30,8 +30,8 @@ var layers = [][]string{
 	{"internal/rest", "internal/a2a", "internal/mcp", "internal/web", "internal/authserver", "internal/sso", "internal/webhook", "internal/store", "internal/store/storetest", "internal/config", "internal/login"},
 	{"internal/httpx", "internal/wire", "internal/outbound"},
 	{"internal/proposal", "internal/followup", "internal/friction", "internal/task", "internal/agent", "internal/oauth", "internal/account"},
-	{"internal/identity", "internal/event", "internal/budget", "internal/limit"},
-	{"internal/idempotency", "internal/cursor"},
+	{"internal/identity", "internal/event", "internal/budget"},
+	{"internal/idempotency", "internal/cursor", "internal/limit"},
 	{"internal/errs"},
 	{"sdk/worker"}, // public: others build on it, so it stands on nothing of ours
 }

@@ -7,8 +7,6 @@ import (
 	"strconv"
 	"time"
 
-	"golang.org/x/time/rate"
-
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/limit"
 )
@@ -27,7 +25,7 @@ type limits[K comparable] struct {
 
 // newLimits allows everything for a rate of 0.
 func newLimits[K comparable](name string, perSecond int) *limits[K] {
-	keyed := limit.New[K](rate.Limit(perSecond), perSecond*burstSeconds, maxLimited)
+	keyed := limit.New[K](float64(perSecond), perSecond*burstSeconds, maxLimited)
 	return &limits[K]{Keyed: keyed, name: name, rate: perSecond}
 }
 

@@ -3,8 +3,6 @@ package httpx
 import (
 	"time"
 
-	"golang.org/x/time/rate"
-
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/limit"
 )
@@ -21,14 +19,14 @@ const maxThrottled = 20_000
 
 // NewThrottle lets a key act burst times at once, and once more after each every.
 func NewThrottle(every time.Duration, burst int, now func() time.Time) *Throttle {
-	return &Throttle{every: every, now: now, keys: limit.New[string](rate.Every(every), burst, maxThrottled)}
+	return &Throttle{every: every, now: now, keys: limit.New[string](1/every.Seconds(), burst, maxThrottled)}
 }
 
 // Take uses one turn of the key; without one left it returns the refusal.
 func (t *Throttle) Take(key string) error { return t.refusal(t.keys.Take(key, 1, t.now())) }
 
 // GiveBack undoes a Take of the key: the attempt was not one of those that are counted.
-func (t *Throttle) GiveBack(key string) { t.keys.GiveBack(key, t.now()) }
+func (t *Throttle) GiveBack(key string) { t.keys.GiveBack(key, 1, t.now()) }
 
 // Check is Take that uses nothing up.
 func (t *Throttle) Check(key string) error { return t.refusal(t.keys.Check(key, t.now())) }

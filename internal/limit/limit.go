@@ -35,13 +35,13 @@ type shard[K comparable] struct {
 
 const firstSweep = 64
 
-// New lets a key act burst times at once and r times a second after that. It remembers
-// about as many keys as given. A rate of 0 or less makes nil.
-func New[K comparable](r rate.Limit, burst, keys int) *Keyed[K] {
-	if r <= 0 {
+// New lets a key act burst times at once, and perSecond times a second after that. It
+// remembers about as many keys as given. A rate of 0 or less makes nil.
+func New[K comparable](perSecond float64, burst, keys int) *Keyed[K] {
+	if perSecond <= 0 {
 		return nil
 	}
-	l := &Keyed[K]{rate: r, burst: burst, most: max(keys/shards, 2), seed: maphash.MakeSeed()}
+	l := &Keyed[K]{rate: rate.Limit(perSecond), burst: burst, most: max(keys/shards, 2), seed: maphash.MakeSeed()}
 	for i := range l.shards {
 		l.shards[i] = shard[K]{buckets: map[K]*rate.Limiter{}, sweepAt: min(firstSweep, l.most)}
 	}
@@ -72,10 +72,10 @@ func (l *Keyed[K]) Check(key K, now time.Time) (wait time.Duration) {
 	return l.wait(b, 1, now)
 }
 
-// GiveBack undoes a Take of one token.
-func (l *Keyed[K]) GiveBack(key K, now time.Time) {
+// GiveBack undoes a Take of n tokens.
+func (l *Keyed[K]) GiveBack(key K, n int, now time.Time) {
 	if l != nil {
-		l.bucket(key, now).AllowN(now, -1) // the bucket holds no more than the burst
+		l.bucket(key, now).AllowN(now, -n) // the bucket holds no more than the burst
 	}
 }
 
