@@ -31,7 +31,7 @@ var layers = [][]string{
 	{"internal/httpx", "internal/wire", "internal/outbound"},
 	{"internal/proposal", "internal/followup", "internal/friction", "internal/task", "internal/agent", "internal/oauth", "internal/account"},
 	{"internal/identity", "internal/event", "internal/budget"},
-	{"internal/idempotency", "internal/cursor", "internal/limit"},
+	{"internal/idempotency", "internal/cursor", "internal/limit", "internal/cache"},
 	{"internal/errs"},
 	{"sdk/worker"}, // public: others build on it, so it stands on nothing of ours
 }
@@ -40,7 +40,7 @@ var layers = [][]string{
 // and nothing of the wire or of the database.
 var domain = []string{
 	"internal/proposal", "internal/followup", "internal/friction", "internal/task", "internal/agent", "internal/oauth", "internal/account",
-	"internal/identity", "internal/event", "internal/idempotency", "internal/cursor", "internal/budget", "internal/errs",
+	"internal/identity", "internal/event", "internal/idempotency", "internal/cursor", "internal/cache", "internal/budget", "internal/errs",
 }
 
 var namedMember = regexp.MustCompile(`json:"[^",-]`)

@@ -66,7 +66,7 @@ type server struct {
 
 	firstPage, laterPages *cardCache // of the card that everybody sees
 	roots                 *cardCache // of the platform's card at the root
-	cards                 agentCards
+	cards                 *agentCards
 	signer                *cardSigner   // nil: cards are not signed
 	building              chan struct{} // holds a value for each page that is built for a caller
 }
@@ -88,7 +88,7 @@ func Mount(rt *httpx.Router, o Options) {
 	}
 	s := &server{
 		Options: o, router: rt, table: map[string]method{},
-		firstPage: newCardCache(), laterPages: newCardCache(), roots: newCardCache(),
+		firstPage: newCardCache(), laterPages: newCardCache(), roots: newCardCache(), cards: newAgentCards(),
 		signer: newCardSigner(o.CardKey, o.KeysURL), building: make(chan struct{}, 4),
 	}
 	s.speak(specDialect)
