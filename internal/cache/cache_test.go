@@ -66,7 +66,7 @@ func TestSizesAreBounded(t *testing.T) {
 func TestValuesAge(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		c := New(Options[string, int]{Max: 10, For: time.Second})
+		c := New(Options[string, int]{Max: 10, For: time.Second, Shards: 1})
 		m := c.Mark("read")
 		time.Sleep(600 * time.Millisecond)
 		c.Set("set", 1)

@@ -45,7 +45,7 @@ func newCrowd(t *testing.T, o Options) *crowd {
 		<-c.release
 	})
 	c.rt.Handle("GET /x", stay)
-	c.rt.HandleRoute("GET /work/{agent}", Route{Worker: true}, stay)
+	c.rt.HandleRoute("GET /agents/{agent}", Route{Worker: true}, stay)
 	c.rt.HandlePublic("GET /public", stay)
 	c.rt.HandleHealth("GET /healthz", http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	t.Cleanup(c.leave)
@@ -96,7 +96,7 @@ func TestRequestsBeyondTheTotalAreRefusedByClass(t *testing.T) {
 	c.enter(2, "/x", "other:eve")
 	refused(t, c.try("/x", "third:joe"), 503, "server.overloaded")
 	refused(t, c.try("/public", ""), 503, "server.overloaded")
-	c.enter(1, "/work/bot", "acme:bot") // workers have slots of their own
+	c.enter(1, "/agents/bot", "acme:bot") // workers have slots of their own
 	if rec := c.try("/healthz", ""); rec.Code != 200 {
 		t.Errorf("/healthz: %d", rec.Code)
 	}
@@ -181,7 +181,7 @@ func TestTheDefaultsAdmit256CallersOfOnePrincipal(t *testing.T) {
 	t.Parallel()
 	c := newCrowd(t, Options{MaxRequests: DefaultMaxRequests})
 	c.enter(256, "/x", "acme:ada")
-	c.enter(256, "/work/bot", "acme:ada")
+	c.enter(256, "/agents/bot", "acme:ada")
 }
 
 func TestARefusalHasTheFormOfItsRoute(t *testing.T) {

@@ -70,8 +70,8 @@ func TestOnlyFullBucketsAreForgotten(t *testing.T) {
 	const keys = 16_000
 	start := time.Unix(1_700_000_000, 0)
 	l := New[int](1, 5, keys)
-	for i := range 200_000 {
-		l.Take(i, 1, start.Add(time.Duration(i)*time.Microsecond)) // all within 0.2 s: none is full again
+	for i := range 60_000 {
+		l.Take(i, 1, start.Add(time.Duration(i)*time.Microsecond)) // all within 0.06 s: none is full again
 		if i%1000 == 0 && l.size() > keys {
 			t.Fatalf("%d buckets after %d keys; want at most %d", l.size(), i+1, keys)
 		}
@@ -80,7 +80,7 @@ func TestOnlyFullBucketsAreForgotten(t *testing.T) {
 	for range 5 {
 		l.Take(-1, 1, start)
 	}
-	for i := range 100_000 {
+	for i := range 40_000 {
 		l.Take(i, 1, start.Add(time.Duration(i)*time.Millisecond)) // far apart: most are full again
 		if i == 2000 {
 			for left := 2; left >= 0; left-- {
