@@ -33,12 +33,13 @@ func TestAnAreaIsAPathOrAllBelowIt(t *testing.T) {
 	t.Parallel()
 	rt := NewRouter(Options{Logger: quiet(), Origins: []string{"*"}})
 	rt.Area(Area{Programs: true, CrossOrigin: true}, "/one", "/all/")
+	rt.Area(Area{Secret: true}, "/join/")
 	rt.ShowErrors(func(w http.ResponseWriter, _ *http.Request, status int, _ string) {
 		w.Header().Set("Content-Type", "text/html")
 		w.WriteHeader(status)
 	})
 	for path, in := range map[string]bool{
-		"/one": true, "/one/more": false, "/oneself": false, "/all/": true, "/all/below": true, "/all": false, "/": false,
+		"/one": true, "/one/more": false, "/oneself": false, "/all/": true, "/all/below": true, "/all": false, "/join/x": false, "/": false,
 	} {
 		h := send(rt, "GET", path, "Accept", "text/html", "Origin", "https://app.example").Header()
 		if got := h.Get("Content-Type") == ProblemType; got != in {
