@@ -96,6 +96,26 @@ func TestDomainTypesNameNoWireMembers(t *testing.T) {
 	}
 }
 
+// An exception for a linter that does not run excuses nothing. (nolintlint finds those that
+// are not needed, but only of linters that run.)
+func TestExceptionsAreForLintersThatRun(t *testing.T) {
+	t.Parallel()
+	config, err := os.ReadFile(filepath.Join("..", ".golangci.yml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	exception := regexp.MustCompile(`//` + `nolint(?::([a-z0-9,]+))?`)
+	for _, f := range goFiles(t) {
+		for _, m := range exception.FindAllSubmatch(f.src, -1) {
+			for name := range strings.SplitSeq(string(m[1]), ",") {
+				if name == "" || !bytes.Contains(config, []byte("    - "+name+" ")) {
+					t.Errorf("%s: %s names no linter of .golangci.yml", f.path, m[0])
+				}
+			}
+		}
+	}
+}
+
 // Transports tell httpx how their paths are treated. A path in its code would decide for them.
 func TestHTTPXNamesNoPath(t *testing.T) {
 	t.Parallel()

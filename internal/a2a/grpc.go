@@ -109,7 +109,7 @@ func expectMessage(r *http.Request) error {
 		io.Closer
 	}{io.MultiReader(bytes.NewReader(head[:n]), r.Body), r.Body}
 	if err != nil {
-		return nil // the transport finds out, too
+		return nil //nolint:nilerr // the transport finds out, too
 	}
 	return httpx.ExpectBody(r.Context(), min(maxBody, int64(binary.BigEndian.Uint32(head[1:]))))
 }

@@ -17,7 +17,7 @@ import (
 func storedLogin(server string, c *http.Client) (*login.Source, error) {
 	file, err := login.Default()
 	if err != nil {
-		return nil, nil
+		return nil, nil //nolint:nilerr // see above
 	}
 	return file.Source(server, c)
 }

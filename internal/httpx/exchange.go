@@ -33,7 +33,7 @@ type exchange struct {
 	account budget.Account // of the memory that the request holds
 	body    io.ReadCloser  // if it is counted while it is read; else nil
 
-	client  context.Context //nolint:containedctx // of the connection of a detached request; nil: it is not
+	client  context.Context // of the connection of a detached request; nil: it is not
 	request *http.Request   // as it came
 	trusted []netip.Prefix
 

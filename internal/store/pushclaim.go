@@ -56,7 +56,7 @@ func (s *Store) ClaimPushes(ctx context.Context, c task.PushClaim) ([]task.Push,
 // is at it.
 func (s *Store) claimPush(ctx context.Context, x *tx, k pushKey, length time.Duration, out *[]task.Push) error {
 	now := x.d.clockNow(s.now)
-	args := append(now.args, k.org, k.uid, k.id) //nolint:gocritic // args are ours
+	args := append(now.args, k.org, k.uid, k.id) // args are ours
 	n := len(now.args)
 	return each(ctx, x, func(r rows) error {
 		p, clock, err := scanPush(r)
@@ -123,7 +123,7 @@ const pushWindow = 4096
 func (s *Store) duePushes(ctx context.Context, org string, c *task.PushClaim, most int) ([]pushKey, error) {
 	now := s.d.clockNow(s.now)
 	most = max(most, 0)
-	args := append(now.args, org) //nolint:gocritic // args are ours
+	args := append(now.args, org) // args are ours
 	stalling, sep := "", " WHERE d.receiver NOT IN ("
 	mine := len(args)
 	for receiver := range c.Receivers {

@@ -171,7 +171,7 @@ func (s *Tasks) checkPush(p *PushConfig, at string) error {
 // repeated one, means the same configuration.
 func (s *Tasks) sendPush(r *SendRequest) (*PushConfig, error) {
 	if r.Push == nil {
-		return nil, nil //nolint:nilnil // there is none
+		return nil, nil // there is none
 	}
 	if err := s.pushable(); err != nil {
 		return nil, err

@@ -69,7 +69,7 @@ type runners struct {
 	mu sync.RWMutex
 	m  map[AgentKey]*local
 
-	ctx context.Context //nolint:containedctx // of Run; ends all work at shutdown
+	ctx context.Context // of Run; ends all work at shutdown
 }
 
 // local is one agent that runs in this process.

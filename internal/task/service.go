@@ -74,7 +74,7 @@ type Tasks struct {
 
 	encodings shared[encodingKey, Encoding]
 
-	stopping context.Context //nolint:containedctx // a signal, not a request's context
+	stopping context.Context // a signal, not a request's context
 	stop     context.CancelFunc
 }
 

@@ -160,7 +160,7 @@ func (v *visit) holders(a identity.Access, kind identity.Kind, chosen string) ([
 	case err != nil && errs.KindOf(err) != errs.NotFound:
 		return nil, err
 	case err != nil || m.Disabled:
-		return list, nil
+		return list, nil //nolint:nilerr // who is chosen is gone
 	}
 	return including(list, m), nil
 }
