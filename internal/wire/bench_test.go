@@ -15,6 +15,13 @@ import (
 // would write with encoding/json; TestStructsWriteTheSameForm holds them against the form.
 //
 //	go test -run '^$' -bench . ./internal/wire
+//
+// The best of eight runs on a shared machine with two cores (Go 1.26):
+//
+//	             by hand            structs and encoding/json
+//	task         1.7 µs, 0 allocs   8.2 µs, 3.1 KB, 11 allocs
+//	event        0.6 µs, 0 allocs   2.7 µs, 0.8 KB, 5 allocs
+//	message in   1.7 µs, 5 allocs   4.1 µs, 0.8 KB, 15 allocs
 
 type structTask struct {
 	ID        string           `json:"id"`
