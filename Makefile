@@ -1,7 +1,6 @@
 # What you can do here; 'make help' lists it.
 GO ?= go
-GOFUMPT     := $(GO) run mvdan.cc/gofumpt@v0.12.0
-STATICCHECK := $(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2
+GOLANGCI    := $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.14.0
 GOVULNCHECK := $(GO) run golang.org/x/vuln/cmd/govulncheck@v1.9.0
 
 # Packages whose goroutines share memory. The rest is pure, or runs in its own process.
@@ -44,15 +43,12 @@ sdkcheck: ## run generators, linters and schemathesis on the OpenAPI document (a
 	$(GO) test -tags sdkcheck -count=1 -timeout 30m ./e2e/sdkcheck
 
 .PHONY: lint
-lint: ## check formatting, vet and staticcheck
-	@unformatted="$$($(GOFUMPT) -l .)" && test -z "$$unformatted" || \
-		{ echo "not formatted; run 'make fmt':" >&2; echo "$$unformatted" >&2; exit 1; }
-	$(GO) vet -tags sdkcheck ./...
-	$(STATICCHECK) -tags sdkcheck ./...
+lint: ## run golangci-lint: formatting, go vet, staticcheck and what .golangci.yml explains (the first time builds it, which takes minutes)
+	$(GOLANGCI) run ./...
 
 .PHONY: fmt
 fmt: ## format the code
-	$(GOFUMPT) -l -w .
+	$(GOLANGCI) fmt
 
 .PHONY: vuln
 vuln: ## look for known vulnerabilities (needs the network)

@@ -35,7 +35,7 @@ var layers = [][]string{
 	{"internal/outbound"},
 	{"internal/proposal", "internal/followup", "internal/friction", "internal/task", "internal/agent", "internal/oauth", "internal/account"},
 	{"internal/identity", "internal/event", "internal/budget"},
-	{"internal/idempotency"},
+	{"internal/idempotency", "internal/cursor", "internal/limit", "internal/cache"},
 	{"internal/errs", "internal/text"},
 	{"sdk/worker"}, // public: others build on them, so they stand on nothing of ours
 	{"sdk/client"},
@@ -46,7 +46,7 @@ var layers = [][]string{
 var domain = []string{
 	"internal/dispatch", "internal/stream",
 	"internal/proposal", "internal/followup", "internal/friction", "internal/task", "internal/agent", "internal/oauth", "internal/account",
-	"internal/identity", "internal/event", "internal/idempotency", "internal/budget", "internal/errs", "internal/text",
+	"internal/identity", "internal/event", "internal/idempotency", "internal/cursor", "internal/cache", "internal/budget", "internal/errs", "internal/text",
 }
 
 var namedMember = regexp.MustCompile(`json:"[^",-]`)
@@ -126,6 +126,44 @@ func TestDomainSpeaksNoWire(t *testing.T) {
 		})
 	}
 }
+
+// An exception for a linter that does not run excuses nothing. (nolintlint finds those that
+// are not needed, but only of linters that run.)
+func TestExceptionsAreForLintersThatRun(t *testing.T) {
+	t.Parallel()
+	config, err := os.ReadFile(filepath.Join("..", ".golangci.yml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	exception := regexp.MustCompile(`//` + `nolint(?::([a-z0-9,]+))?`)
+	for _, f := range goFiles(t) {
+		for _, m := range exception.FindAllSubmatch(f.src, -1) {
+			for name := range strings.SplitSeq(string(m[1]), ",") {
+				if name == "" || !bytes.Contains(config, []byte("    - "+name+" ")) {
+					t.Errorf("%s: %s names no linter of .golangci.yml", f.path, m[0])
+				}
+			}
+		}
+	}
+}
+
+// Transports tell httpx how their paths are treated. A path in its code would decide for them.
+func TestHTTPXNamesNoPath(t *testing.T) {
+	t.Parallel()
+	for _, f := range goFiles(t) {
+		if f.isTest() || f.pkg != "internal/httpx" {
+			continue
+		}
+		ast.Inspect(f.syntax, func(n ast.Node) bool {
+			if lit, ok := n.(*ast.BasicLit); ok && namedPath.MatchString(lit.Value) {
+				t.Errorf("%s names the path %s", f.path, lit.Value)
+			}
+			return true
+		})
+	}
+}
+
+var namedPath = regexp.MustCompile("^[\"`](?:[A-Z]+ )?/[a-z.]")
 
 // The rules themselves are worth nothing if they let everything through.
 func TestImportRulesRefuse(t *testing.T) {

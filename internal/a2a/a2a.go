@@ -67,7 +67,7 @@ type server struct {
 
 	firstPage, laterPages *cardCache // of the card that everybody sees
 	roots                 *cardCache // of the platform's card at the root
-	cards                 agentCards
+	cards                 *agentCards
 	signer                *cardSigner   // nil: cards are not signed
 	building              chan struct{} // holds a value for each page that is built for a caller
 }
@@ -89,26 +89,28 @@ func Mount(rt *httpx.Router, o Options) {
 	}
 	s := &server{
 		Options: o, router: rt, table: map[string]method{},
-		firstPage: newCardCache(), laterPages: newCardCache(), roots: newCardCache(),
+		firstPage: newCardCache(), laterPages: newCardCache(), roots: newCardCache(), cards: newAgentCards(),
 		signer: newCardSigner(o.CardKey, o.KeysURL), building: make(chan struct{}, 4),
 	}
 	s.speak(specDialect)
 	s.speak(v03Dialect)
 	s.speak(v1Dialect)
+	rt.Area(httpx.Area{Programs: true, CrossOrigin: true}, "/a2a", "/a2a/")
 	rt.HandleFunc("GET /.well-known/agent.json", s.card)
 	rt.HandleFunc("GET /.well-known/agent-card.json", s.rootCard)
 	rpc := http.HandlerFunc(s.serve)
-	rt.HandleAs("POST /a2a", refuse, http.HandlerFunc(s.noAgent))
-	rt.HandleAs("POST /a2a/{$}", refuse, http.HandlerFunc(s.noAgent))
-	rt.HandleAs("POST /a2a/{agent}", refuse, rpc)
-	rt.HandleAs("POST /a2a/{agent}/{$}", refuse, rpc)
+	jsonRPC := httpx.Route{Refuse: refuse}
+	rt.HandleRoute("POST /a2a", jsonRPC, http.HandlerFunc(s.noAgent))
+	rt.HandleRoute("POST /a2a/{$}", jsonRPC, http.HandlerFunc(s.noAgent))
+	rt.HandleRoute("POST /a2a/{agent}", jsonRPC, rpc)
+	rt.HandleRoute("POST /a2a/{agent}/{$}", jsonRPC, rpc)
 	for _, card := range []string{"agent-card.json", "agent.json"} {
 		rt.HandleFunc("GET /a2a/{agent}/.well-known/"+card, s.agentCard)
 		rt.HandleFunc("GET /a2a/.well-known/"+card, s.onlyCard)
 	}
 	binding := http.HandlerFunc(s.rest)
 	for _, verb := range []string{"GET", "POST", "PUT", "PATCH", "DELETE"} {
-		rt.HandleAs(verb+" /a2a/{agent}/{path...}", refuseREST, binding)
+		rt.HandleRoute(verb+" /a2a/{agent}/{path...}", httpx.Route{Refuse: refuseREST}, binding)
 	}
 	// Else the mux would redirect other methods to the binding's path below.
 	for _, path := range []string{"/a2a/{agent}", "/a2a/{agent}/{$}"} {

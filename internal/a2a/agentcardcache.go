@@ -4,11 +4,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
-	"sync"
-	"time"
 
 	"github.com/parley-dev/parley/internal/agent"
+	"github.com/parley-dev/parley/internal/cache"
 )
 
 // maxCardCache bounds the cards of agents that are kept, in bytes.
@@ -18,10 +16,15 @@ const maxCardCache = 16 << 20
 // signed once a second at most in each of its forms. Requests for a card that is being
 // built wait for it.
 type agentCards struct {
-	mu       sync.Mutex
-	cards    map[agentCardKey]keptAgentCard
-	size     int
-	building map[agentBuildKey]*agentBuild
+	kept     *cache.Cache[agentCardKey, keptAgentCard]
+	building cache.Flights[agentBuildKey, []byte]
+}
+
+func newAgentCards() *agentCards {
+	return &agentCards{kept: cache.New(cache.Options[agentCardKey, keptAgentCard]{
+		Max: maxCardCache, For: cardFor, Shards: 1,
+		Size: func(_ agentCardKey, c keptAgentCard) int64 { return int64(len(c.body)) },
+	})}
 }
 
 type agentCardKey struct {
@@ -32,7 +35,6 @@ type agentCardKey struct {
 type keptAgentCard struct {
 	body    []byte
 	updated int64 // when the agent was changed, in ns
-	at      time.Time
 }
 
 // agentBuildKey names a card of an agent as it was after its last change: a request that
@@ -42,62 +44,30 @@ type agentBuildKey struct {
 	updated int64
 }
 
-// agentBuild is a card that is being built. Its results may be read once done is closed.
-type agentBuild struct {
-	done chan struct{}
-	body []byte
-	err  error
-}
-
-var errNotBuilt = errors.New("a2a: building the card ended early")
-
 // get returns the card, or builds it. The build does not end with the request that started
 // it, because others wait for it, too. They wait no longer than their own requests last.
 func (c *agentCards) get(ctx context.Context, k agentBuildKey, build func(context.Context) ([]byte, error)) ([]byte, error) {
-	c.mu.Lock()
-	if kept, ok := c.cards[k.agentCardKey]; ok && kept.updated == k.updated && time.Since(kept.at) < cardFor {
-		c.mu.Unlock()
+	if kept, ok := c.kept.Get(k.agentCardKey); ok && kept.updated == k.updated {
 		return kept.body, nil
 	}
-	b, running := c.building[k]
-	if !running {
-		b = &agentBuild{done: make(chan struct{}), err: errNotBuilt}
-		if c.building == nil {
-			c.building = map[agentBuildKey]*agentBuild{}
-		}
-		c.building[k] = b
+	flight, first := c.building.Join(k)
+	if !first {
+		return flight.Wait(ctx)
 	}
-	c.mu.Unlock()
-	if running {
-		select {
-		case <-b.done:
-			return b.body, b.err
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
+	defer flight.Abandon() // if build panics
+	if kept, ok := c.kept.Get(k.agentCardKey); ok && kept.updated == k.updated {
+		flight.Land(kept.body, nil) // another has built it since
+		return kept.body, nil
 	}
-	began := time.Now()
-	defer func() { c.finish(k, b, began) }() // also if build panics
+	mark := c.kept.Mark(k.agentCardKey)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cardTimeout)
 	defer cancel()
-	b.body, b.err = build(ctx)
-	return b.body, b.err
-}
-
-// finish keeps a card that was built and lets those go on that wait for it.
-func (c *agentCards) finish(k agentBuildKey, b *agentBuild, began time.Time) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	delete(c.building, k)
-	close(b.done)
-	if b.err != nil {
-		return
+	body, err := build(ctx)
+	if err == nil {
+		c.kept.Put(k.agentCardKey, keptAgentCard{body, k.updated}, mark)
 	}
-	c.size += len(b.body) - len(c.cards[k.agentCardKey].body)
-	if c.cards == nil || c.size > maxCardCache {
-		c.cards, c.size = map[agentCardKey]keptAgentCard{}, len(b.body)
-	}
-	c.cards[k.agentCardKey] = keptAgentCard{b.body, k.updated, began}
+	flight.Land(body, err)
+	return body, err
 }
 
 // agentCardBody is the card of an agent, signed. It is shared and must not be changed.

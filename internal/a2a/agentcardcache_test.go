@@ -12,7 +12,7 @@ import (
 func TestACardIsBuiltOnceForAllWhoWait(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var cards agentCards
+		cards := newAgentCards()
 		key := agentBuildKey{agentCardKey{"acme", "bot", cardForm{}}, 1}
 		newer := key
 		newer.updated++

@@ -9,11 +9,12 @@ import (
 	"sync"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/parley-dev/parley/internal/agent"
 	"github.com/parley-dev/parley/internal/httpx"
 	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/internal/task"
-	"github.com/parley-dev/parley/internal/wire"
 )
 
 // protocol is the version of A2A that the card names (section 9 of the specification).
@@ -173,55 +174,55 @@ func (s *server) entries(ctx context.Context, p agent.Page, shown func(*agent.Ag
 		if status == "" {
 			status = string(present(task.AgentKey{Org: a.Org, ID: a.ID}))
 		}
-		out.add(cardEntry{a.ID, a.Org, appendEntry(nil, a, status), a})
+		out.add(cardEntry{a.ID, a.Org, appendJSON(nil, agentEntry{a.ID, a.Name, a.Description, "/a2a/" + a.ID, a.Skills, status}), a})
 	}
 	return out, nil
 }
 
-// build puts a page together.
-func (s *server) build(part cardPart, seen *sightings, viewer string) builtCard {
-	b := make([]byte, 0, part.size+len(part.entries)+1024)
-	b = append(b, `{"name":`...)
-	b = wire.AppendString(b, s.Name)
-	b = append(b, `,"version":`...)
-	b = wire.AppendString(b, s.Version)
-	b = append(b, `,"protocol":"`+protocol+`","agents":[`...)
-	for i, e := range part.entries {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = append(b, e.json...)
-	}
-	b = append(b, ']')
-	if part.next != "" {
-		b = append(b, `,"next":`...)
-		b = wire.AppendString(b, part.next)
-	}
-	b = append(b, `,"capabilities":{"tasks":true,"streaming":true,"discovery":true},`+
-		`"authentication":{"schemes":["bearer","oauth2"]}}`...)
-	tag := tagOf(b)
-	return builtCard{b, tag, seen.since(viewer, tag, time.Now())}
+// platformCard is a page of the platform's card.
+type platformCard struct {
+	Name           string           `json:"name"`
+	Version        string           `json:"version"`
+	Protocol       string           `json:"protocol"`
+	Agents         []jsontext.Value `json:"agents"`
+	Next           string           `json:"next,omitzero"`
+	Capabilities   capabilities     `json:"capabilities"`
+	Authentication authentication   `json:"authentication"`
 }
 
-func appendEntry(b []byte, a *agent.Agent, status string) []byte {
-	b = append(b, `{"id":`...)
-	b = wire.AppendString(b, a.ID)
-	b = append(b, `,"name":`...)
-	b = wire.AppendString(b, a.Name)
-	b = append(b, `,"description":`...)
-	b = wire.AppendString(b, a.Description)
-	b = append(b, `,"url":`...)
-	b = wire.AppendString(b, "/a2a/"+a.ID)
-	b = append(b, `,"skills":[`...)
-	for i, skill := range a.Skills {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = wire.AppendString(b, skill)
+type capabilities struct {
+	Tasks     bool `json:"tasks"`
+	Streaming bool `json:"streaming"`
+	Discovery bool `json:"discovery"`
+}
+
+type authentication struct {
+	Schemes []string `json:"schemes"`
+}
+
+// agentEntry is an agent on the platform's card.
+type agentEntry struct {
+	ID          string   `json:"id"`
+	Name        string   `json:"name"`
+	Description string   `json:"description"`
+	URL         string   `json:"url"`
+	Skills      []string `json:"skills"`
+	Status      string   `json:"status"`
+}
+
+// build puts a page together.
+func (s *server) build(part cardPart, seen *sightings, viewer string) builtCard {
+	card := platformCard{
+		Name: s.Name, Version: s.Version, Protocol: protocol, Next: part.next,
+		Agents:       make([]jsontext.Value, len(part.entries)),
+		Capabilities: capabilities{Tasks: true, Streaming: true, Discovery: true}, Authentication: authentication{[]string{"bearer", "oauth2"}},
 	}
-	b = append(b, `],"status":`...)
-	b = wire.AppendString(b, status)
-	return append(b, '}')
+	for i, e := range part.entries {
+		card.Agents[i] = e.json
+	}
+	b := appendJSON(nil, card)
+	tag := tagOf(b)
+	return builtCard{b, tag, seen.since(viewer, tag, time.Now())}
 }
 
 // holds reports whether the client has what the tag names.

@@ -2,10 +2,10 @@ package a2a
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"github.com/parley-dev/parley/internal/agent"
+	"github.com/parley-dev/parley/internal/cache"
 )
 
 // builtCard is a page of the card, ready to be sent. It is shared and never changed.
@@ -49,25 +49,21 @@ const (
 // cardCache keeps pages for a moment. One page is built at a time, and whoever asks for
 // it meanwhile gets the same bytes.
 type cardCache struct {
-	turn chan struct{} // to build; holds one value at most
-
-	mu    sync.Mutex
-	pages map[string]keptCard
+	turn  chan struct{} // to build; holds one value at most
+	pages *cache.Cache[string, publicPage]
 }
 
 func newCardCache() *cardCache {
-	return &cardCache{turn: make(chan struct{}, 1), pages: map[string]keptCard{}}
-}
-
-type keptCard struct {
-	publicPage
-	at time.Time
+	return &cardCache{
+		turn:  make(chan struct{}, 1),
+		pages: cache.New(cache.Options[string, publicPage]{Max: maxPages, For: cardFor, Shards: 1}),
+	}
 }
 
 // get returns the page, or builds it. The build does not end with the request that
 // started it: others wait for it, too. They wait no longer than their own requests last.
 func (c *cardCache) get(ctx context.Context, key string, build func(context.Context) (publicPage, error)) (publicPage, error) {
-	if page, ok := c.kept(key); ok {
+	if page, ok := c.pages.Get(key); ok {
 		return page, nil
 	}
 	select {
@@ -76,7 +72,7 @@ func (c *cardCache) get(ctx context.Context, key string, build func(context.Cont
 	case <-ctx.Done():
 		return publicPage{}, ctx.Err()
 	}
-	if page, ok := c.kept(key); ok {
+	if page, ok := c.pages.Get(key); ok {
 		return page, nil
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cardTimeout)
@@ -85,22 +81,6 @@ func (c *cardCache) get(ctx context.Context, key string, build func(context.Cont
 	if err != nil {
 		return publicPage{}, err
 	}
-	c.keep(key, built)
+	c.pages.Set(key, built)
 	return built, nil
-}
-
-func (c *cardCache) kept(key string) (publicPage, bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	page, ok := c.pages[key]
-	return page.publicPage, ok && time.Since(page.at) < cardFor
-}
-
-func (c *cardCache) keep(key string, page publicPage) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if _, known := c.pages[key]; !known && len(c.pages) >= maxPages {
-		clear(c.pages)
-	}
-	c.pages[key] = keptCard{page, time.Now()}
 }

@@ -6,7 +6,6 @@ import (
 
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/httpx"
-	"github.com/parley-dev/parley/internal/wire"
 )
 
 // kind is an error of the official protocol as its three bindings name it.
@@ -44,57 +43,56 @@ func (e *rpcError) kind() kind {
 const (
 	errorDomain = "a2a-protocol.org"
 	ownDomain   = "parley"
-	typePrefix  = `{"@type":"type.googleapis.com/google.rpc.`
+	typePrefix  = "type.googleapis.com/google.rpc."
 )
 
-// appendDetails appends what is known of an error beyond its message, as an array
-// of google.protobuf.Any.
-func appendDetails(b []byte, e *rpcError) []byte {
-	reason, domain := e.reason()
-	b = append(b, '[')
-	start := len(b)
-	next := func() {
-		if len(b) > start {
-			b = append(b, ',')
-		}
+// The details of an error are messages of google.rpc as google.protobuf.Any.
+type (
+	errorInfo struct {
+		Type     string         `json:"@type"`
+		Reason   string         `json:"reason"`
+		Domain   string         `json:"domain"`
+		Metadata *errorMetadata `json:"metadata,omitzero"`
 	}
-	if reason != "" {
-		b = append(b, typePrefix+`ErrorInfo","reason":`...)
-		b = wire.AppendString(b, reason)
-		b = append(b, `,"domain":"`+domain+`"`...)
+	errorMetadata struct {
+		Code  string `json:"code"`
+		Scope string `json:"scope,omitzero"`
+	}
+	badRequest struct {
+		Type       string           `json:"@type"`
+		Violations []fieldViolation `json:"fieldViolations"`
+	}
+	fieldViolation struct {
+		Field       string `json:"field"`
+		Description string `json:"description"`
+	}
+	requestInfo struct {
+		Type      string `json:"@type"`
+		RequestID string `json:"requestId"`
+	}
+)
+
+// details is what is known of an error beyond its message.
+func (e *rpcError) details() []any {
+	out := []any{}
+	if reason, domain := e.reason(); reason != "" {
+		info := errorInfo{Type: typePrefix + "ErrorInfo", Reason: reason, Domain: domain}
 		if e.problem != nil && e.problem.Code != "" {
-			b = append(b, `,"metadata":{"code":`...)
-			b = wire.AppendString(b, e.problem.Code)
-			if e.problem.Scope != "" {
-				b = append(b, `,"scope":`...)
-				b = wire.AppendString(b, e.problem.Scope)
-			}
-			b = append(b, '}')
+			info.Metadata = &errorMetadata{e.problem.Code, e.problem.Scope}
 		}
-		b = append(b, '}')
+		out = append(out, info)
 	}
 	if len(e.fields) > 0 {
-		next()
-		b = append(b, typePrefix+`BadRequest","fieldViolations":[`...)
-		for i, f := range e.fields {
-			if i > 0 {
-				b = append(b, ',')
-			}
-			b = append(b, `{"field":`...)
-			b = wire.AppendString(b, fieldPath(f.Path))
-			b = append(b, `,"description":`...)
-			b = wire.AppendString(b, f.Message)
-			b = append(b, '}')
+		bad := badRequest{Type: typePrefix + "BadRequest"}
+		for _, f := range e.fields {
+			bad.Violations = append(bad.Violations, fieldViolation{fieldPath(f.Path), f.Message})
 		}
-		b = append(b, "]}"...)
+		out = append(out, bad)
 	}
 	if e.problem != nil && e.problem.RequestID != "" {
-		next()
-		b = append(b, typePrefix+`RequestInfo","requestId":`...)
-		b = wire.AppendString(b, e.problem.RequestID)
-		b = append(b, '}')
+		out = append(out, requestInfo{typePrefix + "RequestInfo", e.problem.RequestID})
 	}
-	return append(b, ']')
+	return out
 }
 
 // reason names the error, and who says so: the protocol, its SDKs, or else we.

@@ -4,13 +4,11 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"strconv"
 	"strings"
 
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/httpx"
 	"github.com/parley-dev/parley/internal/task"
-	"github.com/parley-dev/parley/internal/wire"
 )
 
 // The codes of JSON-RPC 2.0, and those that A2A adds.
@@ -107,40 +105,45 @@ func refuseRequest(w http.ResponseWriter, r *http.Request, id []byte, err error)
 }
 
 func appendError(b, id []byte, e *rpcError) []byte {
-	b = appendHead(b, id)
-	b = append(b, `,"error":{"code":`...)
-	b = strconv.AppendInt(b, int64(e.code), 10)
-	b = append(b, `,"message":`...)
-	b = wire.AppendString(b, e.message)
+	b = append(appendHead(b, id), `,"error":`...)
+	return append(appendJSON(b, e.body()), '}')
+}
+
+// errorBody is the error member of a response.
+type errorBody struct {
+	Code    int    `json:"code"`
+	Message string `json:"message"`
+	Data    any    `json:"data,omitzero"`
+}
+
+// fieldError is an error of one member.
+type fieldError struct {
+	Pointer string `json:"pointer"`
+	Detail  string `json:"detail"`
+}
+
+// problemData says more of any other error.
+type problemData struct {
+	Code      string `json:"code"`
+	Scope     string `json:"scope,omitzero"`
+	RequestID string `json:"request_id"`
+}
+
+func (e *rpcError) body() errorBody {
+	out := errorBody{Code: e.code, Message: e.message}
 	switch {
 	case e.official:
-		b = append(b, `,"data":`...)
-		b = appendDetails(b, e)
+		out.Data = e.details()
 	case len(e.fields) > 0:
-		b = append(b, `,"data":[`...)
+		fields := make([]fieldError, len(e.fields))
 		for i, f := range e.fields {
-			if i > 0 {
-				b = append(b, ',')
-			}
-			b = append(b, `{"pointer":`...)
-			b = wire.AppendString(b, httpx.Pointer(f.Path))
-			b = append(b, `,"detail":`...)
-			b = wire.AppendString(b, f.Message)
-			b = append(b, '}')
+			fields[i] = fieldError{httpx.Pointer(f.Path), f.Message}
 		}
-		b = append(b, ']')
+		out.Data = fields
 	case e.problem != nil:
-		b = append(b, `,"data":{"code":`...)
-		b = wire.AppendString(b, e.problem.Code)
-		if e.problem.Scope != "" {
-			b = append(b, `,"scope":`...)
-			b = wire.AppendString(b, e.problem.Scope)
-		}
-		b = append(b, `,"request_id":`...)
-		b = wire.AppendString(b, e.problem.RequestID)
-		b = append(b, '}')
+		out.Data = problemData{e.problem.Code, e.problem.Scope, e.problem.RequestID}
 	}
-	return append(b, "}}"...)
+	return out
 }
 
 // appendHead appends what every answer starts with.

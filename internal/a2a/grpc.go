@@ -48,7 +48,7 @@ func (s *server) mountGRPC() {
 	)
 	mount := func(d grpc.ServiceDesc, service any, version string) {
 		srv.RegisterService(decoding(d), service)
-		s.router.HandleAs("POST /"+d.ServiceName+"/{method}", refuseGRPC,
+		s.router.HandleRoute("POST /"+d.ServiceName+"/{method}", httpx.Route{Refuse: refuseGRPC},
 			http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { serveGRPC(srv, version, w, r) }))
 	}
 	mount(a2apb.A2AService_ServiceDesc, &grpcService{s: s}, version1)
@@ -109,7 +109,7 @@ func expectMessage(r *http.Request) error {
 		io.Closer
 	}{io.MultiReader(bytes.NewReader(head[:n]), r.Body), r.Body}
 	if err != nil {
-		return nil // the transport finds out, too
+		return nil //nolint:nilerr // the transport finds out, too
 	}
 	return httpx.ExpectBody(r.Context(), min(maxBody, int64(binary.BigEndian.Uint32(head[1:]))))
 }

@@ -264,13 +264,13 @@ var (
 	times      = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z`)
 	ulids      = regexp.MustCompile(`\b[0-9a-hjkmnp-tv-z]{26}\b`)
 	requestIDs = regexp.MustCompile(`"(request_id|requestId)": ?"[^"]*"`)
-	tokens     = regexp.MustCompile(`[0-9a-z]{10}\.01k0{23}`)
+	tokens     = regexp.MustCompile(`"nextPageToken": ?"[0-9A-Za-z_-]{16,}"`)
 )
 
 func stable(s string) string {
 	s = times.ReplaceAllString(s, "2026-01-02T03:04:05.000000Z")
 	s = ulids.ReplaceAllString(s, "01k00000000000000000000000")
-	s = tokens.ReplaceAllString(s, "page-2")
+	s = tokens.ReplaceAllString(s, `"nextPageToken": "page-2"`)
 	return requestIDs.ReplaceAllString(s, `"$1": "req-1"`)
 }
 

@@ -351,21 +351,24 @@ func writeRESTError(w http.ResponseWriter, r *http.Request, status int, e *rpcEr
 	if s, ok := statusNames[status]; ok && k.reason == "" {
 		k.status = s
 	}
-	b := []byte{'{'}
+	body := restError{Error: rpcStatus{status, k.status, e.message, e.details()}}
 	if isV03REST(r) {
-		b = append(b, `"code":`...)
-		b = strconv.AppendInt(b, int64(e.code), 10)
-		b = append(b, `,"message":`...)
-		b = wire.AppendString(b, e.message)
-		b = append(b, ',')
+		body.Code, body.Message = e.code, e.message
 	}
-	b = append(b, `"error":{"code":`...)
-	b = strconv.AppendInt(b, int64(status), 10)
-	b = append(b, `,"status":"`+k.status+`","message":`...)
-	b = wire.AppendString(b, e.message)
-	b = append(b, `,"details":`...)
-	b = appendDetails(b, e)
-	writeJSON(w, status, append(b, "}}"...)) // the SDK for Go reads errors of this type only
+	writeJSON(w, status, appendJSON(nil, body)) // the SDK for Go reads errors of this type only
+}
+
+type restError struct {
+	Code    int       `json:"code,omitzero"`
+	Message string    `json:"message,omitzero"`
+	Error   rpcStatus `json:"error"`
+}
+
+type rpcStatus struct {
+	Code    int    `json:"code"`
+	Status  string `json:"status"`
+	Message string `json:"message"`
+	Details []any  `json:"details"`
 }
 
 // statusNames are the names that google.rpc has for HTTP's statuses.

@@ -45,7 +45,7 @@ func v03SetPush(c *call, params, out []byte) ([]byte, error) {
 	if err != nil {
 		return out, err
 	}
-	return appendV03Push(out, &p), nil
+	return appendJSON(out, v03PushOf(&p)), nil
 }
 
 func requireTask(r *wire.Reader, id string) {
@@ -86,7 +86,7 @@ func v03GetPush(c *call, params, out []byte) ([]byte, error) {
 	if err != nil {
 		return out, err
 	}
-	return appendV03Push(out, &p), nil
+	return appendJSON(out, v03PushOf(&p)), nil
 }
 
 func v03ListPush(c *call, params, out []byte) ([]byte, error) {
@@ -98,14 +98,7 @@ func v03ListPush(c *call, params, out []byte) ([]byte, error) {
 	if err != nil {
 		return out, err
 	}
-	out = append(out, '[')
-	for i := range list {
-		if i > 0 {
-			out = append(out, ',')
-		}
-		out = appendV03Push(out, &list[i])
-	}
-	return append(out, ']'), nil
+	return appendJSON(out, each(list, v03PushOf)), nil
 }
 
 func v03DeletePush(c *call, params, out []byte) ([]byte, error) {
@@ -117,27 +110,6 @@ func v03DeletePush(c *call, params, out []byte) ([]byte, error) {
 		return out, err
 	}
 	return append(out, "null"...), c.s.Tasks.DeletePush(c, c.to, taskID, id)
-}
-
-func appendV03Push(b []byte, p *task.PushConfig) []byte {
-	b = append(b, `{"taskId":`...)
-	b = wire.AppendString(b, p.TaskID)
-	b = append(b, `,"pushNotificationConfig":{"id":`...)
-	b = wire.AppendString(b, p.ID)
-	b = append(b, `,"url":`...)
-	b = wire.AppendString(b, p.URL)
-	if p.Token != "" {
-		b = append(b, `,"token":`...)
-		b = wire.AppendString(b, p.Token)
-	}
-	if p.Scheme != "" {
-		b = append(b, `,"authentication":{"schemes":[`...)
-		b = wire.AppendString(b, p.Scheme)
-		b = append(b, `],"credentials":`...)
-		b = wire.AppendString(b, p.Credentials)
-		b = append(b, '}')
-	}
-	return append(b, "}}"...)
 }
 
 func v03Card(c *call, _, out []byte) ([]byte, error) {

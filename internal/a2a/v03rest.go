@@ -86,7 +86,7 @@ func v03pSetPush(c *call, params, out []byte) ([]byte, error) {
 	if err != nil {
 		return out, err
 	}
-	return wire.AppendV03ProtoPush(out, &p), nil
+	return appendJSON(out, v03ProtoPushOf(&p)), nil
 }
 
 func v03pGetPush(c *call, params, out []byte) ([]byte, error) {
@@ -98,7 +98,7 @@ func v03pGetPush(c *call, params, out []byte) ([]byte, error) {
 	if err != nil {
 		return out, err
 	}
-	return wire.AppendV03ProtoPush(out, &p), nil
+	return appendJSON(out, v03ProtoPushOf(&p)), nil
 }
 
 func v03pListPush(c *call, params, out []byte) ([]byte, error) {
@@ -110,14 +110,7 @@ func v03pListPush(c *call, params, out []byte) ([]byte, error) {
 	if err != nil {
 		return out, err
 	}
-	out = append(out, `{"configs":[`...)
-	for i := range list {
-		if i > 0 {
-			out = append(out, ',')
-		}
-		out = wire.AppendV03ProtoPush(out, &list[i])
-	}
-	return append(out, "]}"...), nil
+	return appendJSON(out, v03ProtoPushList{each(list, v03ProtoPushOf)}), nil
 }
 
 // v03pCard is the card that serves every version: clients of this binding read

@@ -139,7 +139,7 @@ func v1SetPush(c *call, params, out []byte) ([]byte, error) {
 	if err != nil {
 		return out, err
 	}
-	return appendV1Push(out, &p), nil
+	return appendJSON(out, v1PushOf(&p)), nil
 }
 
 // readPushID reads the params that name one push configuration.
@@ -165,7 +165,7 @@ func v1GetPush(c *call, params, out []byte) ([]byte, error) {
 	if err != nil {
 		return out, err
 	}
-	return appendV1Push(out, &p), nil
+	return appendJSON(out, v1PushOf(&p)), nil
 }
 
 // readPushList reads of which task the configurations are to be listed.
@@ -197,14 +197,7 @@ func v1ListPush(c *call, params, out []byte) ([]byte, error) {
 	if err != nil {
 		return out, err
 	}
-	out = append(out, `{"configs":[`...)
-	for i := range list {
-		if i > 0 {
-			out = append(out, ',')
-		}
-		out = appendV1Push(out, &list[i])
-	}
-	return append(out, `],"nextPageToken":""}`...), nil
+	return appendJSON(out, v1PushList{Configs: each(list, v1PushOf)}), nil
 }
 
 func v1DeletePush(c *call, params, out []byte) ([]byte, error) {
@@ -213,27 +206,6 @@ func v1DeletePush(c *call, params, out []byte) ([]byte, error) {
 		return out, err
 	}
 	return append(out, "{}"...), c.s.Tasks.DeletePush(c, c.to, taskID, id)
-}
-
-func appendV1Push(b []byte, p *task.PushConfig) []byte {
-	b = append(b, `{"id":`...)
-	b = wire.AppendString(b, p.ID)
-	b = append(b, `,"taskId":`...)
-	b = wire.AppendString(b, p.TaskID)
-	b = append(b, `,"url":`...)
-	b = wire.AppendString(b, p.URL)
-	if p.Token != "" {
-		b = append(b, `,"token":`...)
-		b = wire.AppendString(b, p.Token)
-	}
-	if p.Scheme != "" {
-		b = append(b, `,"authentication":{"scheme":`...)
-		b = wire.AppendString(b, p.Scheme)
-		b = append(b, `,"credentials":`...)
-		b = wire.AppendString(b, p.Credentials)
-		b = append(b, '}')
-	}
-	return append(b, '}')
 }
 
 func v1Card(c *call, params, out []byte) ([]byte, error) {

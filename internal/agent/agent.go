@@ -104,12 +104,12 @@ type Registry struct {
 	// Of one org, to be set before use; 0: no limit.
 	MaxAgents, MaxPublicNames int
 
-	known resolutions
+	known *resolutions
 }
 
 // NewRegistry makes the service.
 func NewRegistry(store Store, now func() time.Time) *Registry {
-	return &Registry{store: store, now: now, known: resolutions{m: map[key]entry{}}}
+	return &Registry{store: store, now: now, known: newResolutions(now)}
 }
 
 // Bounds of an agent's entry; lengths in characters.
@@ -143,7 +143,7 @@ func (r *Registry) create(ctx context.Context, a Agent) (Agent, error) {
 	a.PublicName = a.Public
 	e := identity.NewEntry(ctx, a.CreatedAt, a.Org, identity.AgentCreate, p.Ref(), "")
 	a, err = r.store.Create(ctx, a, m, e, r.limits())
-	r.known.forget(a.ID)
+	r.forget(a.ID)
 	return a, err
 }
 
@@ -184,13 +184,13 @@ func (r *Registry) update(ctx context.Context, org, id string, decide func(Agent
 		next, err := decide(a)
 		return next, entries(ctx, a, next), err
 	})
-	r.known.forget(id)
+	r.forget(id)
 	return a, err
 }
 
 // Forget drops what is remembered of agents, because one of them may have been disabled
 // as a member of its org.
-func (r *Registry) Forget() { r.known.clear() }
+func (r *Registry) Forget() { r.known.Clear() }
 
 // entries tell the audit log of a change.
 func entries(ctx context.Context, old, next Agent) []identity.AuditEntry {

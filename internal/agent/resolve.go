@@ -2,11 +2,10 @@ package agent
 
 import (
 	"context"
-	"maps"
 	"slices"
-	"sync"
 	"time"
 
+	"github.com/parley-dev/parley/internal/cache"
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/identity"
 )
@@ -83,7 +82,7 @@ func (r *Registry) resolve(ctx context.Context, org, id string) (Reached, error)
 	if !identity.ValidAgentID(id) {
 		return Reached{}, errs.ErrNotFound
 	}
-	if found, ok := r.known.get(key{org, id}, r.now()); ok {
+	if found, ok := r.known.Get(key{org, id}); ok {
 		return found, nil
 	}
 	return r.read(ctx, org, id)
@@ -91,7 +90,7 @@ func (r *Registry) resolve(ctx context.Context, org, id string) (Reached, error)
 
 // read asks the store.
 func (r *Registry) read(ctx context.Context, org, id string) (Reached, error) {
-	now, mark := r.now(), r.known.mark()
+	mark := r.known.Mark(key{org, id})
 	found, err := r.store.Reached(ctx, org, id)
 	if err == nil && found == (Reached{}) {
 		err = errs.ErrNotFound
@@ -99,7 +98,7 @@ func (r *Registry) read(ctx context.Context, org, id string) (Reached, error) {
 	if err != nil {
 		return Reached{}, err
 	}
-	r.known.put(key{org, id}, entry{found, now}, mark)
+	r.known.Put(key{org, id}, found, mark)
 	return found, nil
 }
 
@@ -111,58 +110,14 @@ const (
 )
 
 // resolutions remembers for a moment what ids meant to the callers of an org.
-type resolutions struct {
-	mu    sync.RWMutex
-	m     map[key]entry
-	drops uint64 // grows with every drop; tells a read that it may be out of date
-}
+type resolutions = cache.Cache[key, Reached]
 
-// key is an id as the callers of an org use it.
-type key struct{ org, id string }
-
-// entry is what was found a moment ago. It is shared and never changed.
-type entry struct {
-	found Reached
-	at    time.Time
-}
-
-func (c *resolutions) get(k key, now time.Time) (Reached, bool) {
-	c.mu.RLock()
-	defer c.mu.RUnlock()
-	e, ok := c.m[k]
-	return e.found, ok && now.Sub(e.at) < rememberFor
-}
-
-func (c *resolutions) mark() uint64 {
-	c.mu.RLock()
-	defer c.mu.RUnlock()
-	return c.drops
-}
-
-// put keeps what was read after mark, unless something was dropped since.
-func (c *resolutions) put(k key, e entry, mark uint64) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.drops != mark {
-		return
-	}
-	if len(c.m) >= maxKnown {
-		clear(c.m)
-	}
-	c.m[k] = e
+func newResolutions(now func() time.Time) *resolutions {
+	return cache.New(cache.Options[key, Reached]{Max: maxKnown, For: rememberFor, Now: now})
 }
 
 // forget drops an id, whichever org uses it.
-func (c *resolutions) forget(id string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.drops++
-	maps.DeleteFunc(c.m, func(k key, _ entry) bool { return k.id == id })
-}
+func (r *Registry) forget(id string) { r.known.DropFunc(func(k key) bool { return k.id == id }) }
 
-func (c *resolutions) clear() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.drops++
-	clear(c.m)
-}
+// key is an id as the callers of an org use it.
+type key struct{ org, id string }

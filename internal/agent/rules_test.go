@@ -322,7 +322,7 @@ func TestHowLongAnAgentIsRemembered(t *testing.T) {
 	reaches("within a second of its end on another node", true)
 	now = now.Add(1)
 	reaches("after that second", false)
-	for what, drop := range map[string]func(){"its change here": func() { r.known.forget("a") },
+	for what, drop := range map[string]func(){"its change here": func() { r.forget("a") },
 		"a change of members": r.Forget} {
 		s.found.Own = &Agent{ID: "a", Org: "acme"}
 		reaches("made again", true)

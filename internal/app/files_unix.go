@@ -14,5 +14,5 @@ func maxFiles() int {
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &l); err != nil || l.Cur > math.MaxInt32 {
 		return 0
 	}
-	return int(l.Cur) //nolint:gosec // bounded above
+	return int(l.Cur) // bounded above
 }

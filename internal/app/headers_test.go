@@ -207,7 +207,7 @@ func TestUnfinishedHeadersCountOverTLS(t *testing.T) {
 	plain.Close()
 	server.pendingIs(t, "none", isZero)
 
-	conn, err := tls.Dial("tcp", addr, &tls.Config{InsecureSkipVerify: true}) //nolint:gosec // a test
+	conn, err := tls.Dial("tcp", addr, &tls.Config{InsecureSkipVerify: true}) // a test
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -90,7 +90,7 @@ func newServer(ctx context.Context, cfg config.Config, log *slog.Logger, now fun
 	s := &Server{cfg: cfg, log: log, now: now, files: maxFiles(), unlock: func() {}, failed: make(chan error, 2)}
 	defer func() {
 		if err != nil {
-			s.release()
+			_ = s.release() // the first error is the one that counts
 		}
 	}()
 	// Whatever can be refused is refused before the store is touched.

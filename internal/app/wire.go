@@ -26,6 +26,9 @@ import (
 	"github.com/parley-dev/parley/internal/web"
 )
 
+// keysPath is where the public keys of the server are published.
+const keysPath = "/.well-known/jwks.json"
+
 // handler builds the services and puts the transports in front of them.
 func (s *Server) handler(ctx context.Context, ids *ids, proxies []netip.Prefix) (http.Handler, error) {
 	metrics := prometheus.NewRegistry()
@@ -56,6 +59,8 @@ func (s *Server) handler(ctx context.Context, ids *ids, proxies []netip.Prefix) 
 		ResourceMetadata: s.base() + authserver.ResourceMetadata,
 		Origins:          s.cfg.CORSOrigins,
 	})
+	// Several transports publish documents there.
+	router.Area(httpx.Area{Programs: true, CrossOrigin: true}, "/.well-known/")
 	admin := identity.NewOrgAdmin(s.store.Identity(), s.store.Audit(), s.agents, Now, ids.next)
 	admin.Quotas = identity.Quotas{
 		OrgKeys: s.cfg.MaxKeys, PrincipalKeys: s.cfg.MaxPrincipalKeys, Invitations: s.cfg.MaxInvitations,
@@ -86,7 +91,7 @@ func (s *Server) handler(ctx context.Context, ids *ids, proxies []netip.Prefix) 
 	if s.pusher != nil {
 		keys = []string{s.pusher.JWK(), cardKey.JWK()}
 	}
-	router.HandlePublic("GET "+httpx.KeysPath, httpx.KeySet(keys...))
+	router.HandlePublic("GET "+keysPath, httpx.KeySet(keys...))
 	base, err := url.Parse(s.base())
 	if err != nil {
 		return nil, err
@@ -97,7 +102,7 @@ func (s *Server) handler(ctx context.Context, ids *ids, proxies []netip.Prefix) 
 	}
 	a2a.Mount(router, a2a.Options{
 		Tasks: s.tasks.Tasks, Workers: s.tasks.Workers, Agents: s.agents, Version: Version(), PublicURL: base, CardAgents: s.cfg.MaxCardAgents, CursorKey: []byte(cursors),
-		CardBindings: s.cfg.CardBindings, OAuth: s.oauthURLs(), CardKey: cardKey, KeysURL: s.base() + httpx.KeysPath,
+		CardBindings: s.cfg.CardBindings, OAuth: s.oauthURLs(), CardKey: cardKey, KeysURL: s.base() + keysPath,
 	})
 	mcp.Mount(router, mcp.Options{
 		Proposals: proposals, Frictions: frictions, Agents: s.agents, Tasks: s.tasks.Tasks, Workers: s.tasks.Workers, Version: Version(), PublicURL: s.publicURL(),

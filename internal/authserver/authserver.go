@@ -122,6 +122,9 @@ func Mount(rt *httpx.Router, o Options) error {
 		return fmt.Errorf("set up the authorization server: %w", err)
 	}
 	s.protocol = op.Handler()
+	rt.Area(httpx.Area{Programs: true}, prefix+"/")
+	rt.Area(httpx.Area{CrossOrigin: true}, TokenPath, introspect, revokePath, registerPath)
+	rt.Area(httpx.Area{Secret: true}, AuthorizePath+"/")
 	rt.HandlePublic("GET "+AuthorizePath, o.Pages.Wrap(http.HandlerFunc(s.authorize)))
 	rt.HandlePublic("POST "+AuthorizePath+"/{callback}", o.Pages.Wrap(http.HandlerFunc(s.answer)))
 	rt.HandlePublic("POST "+TokenPath, http.HandlerFunc(s.direct))

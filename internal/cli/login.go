@@ -36,7 +36,7 @@ const requestTimeout = 30 * time.Second
 func storedLogin(server string, c *http.Client) (*clilogin.Source, error) {
 	file, err := clilogin.Default()
 	if err != nil {
-		return nil, nil
+		return nil, nil //nolint:nilerr // see above
 	}
 	return file.Source(server, c)
 }

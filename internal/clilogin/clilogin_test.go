@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -165,7 +164,7 @@ func FuzzPasted(f *testing.F) {
 			t.Errorf("%q is an empty code", s)
 		}
 		if err == nil && strings.ContainsAny(s, ":/?=&") && (v.Get("state") != "right" || v.Get("iss") != q.Issuer) {
-			t.Errorf("%q was taken: %v", s, url.Values(v))
+			t.Errorf("%q was taken: %v", s, v)
 		}
 	})
 }

@@ -20,7 +20,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rogpeppe/go-internal/lockedfile"
+	"github.com/gofrs/flock"
 )
 
 // Login is what one person was given at one server.
@@ -143,28 +143,19 @@ func (f *File) locked(ctx context.Context, do func(*turn) error) (err error) {
 	return do(t)
 }
 
-// lock waits for its turn, or until ctx ends: then the turn is given back when it comes.
+// lockEvery is how often a process that waits for its turn looks again.
+const lockEvery = 20 * time.Millisecond
+
+// lock waits for its turn, or until ctx ends.
 func lock(ctx context.Context, path string) (unlock func(), err error) {
-	type turn struct {
-		unlock func()
-		err    error
+	l := flock.New(path, flock.SetPermissions(fileMode))
+	if _, err := l.TryLockContext(ctx, lockEvery); err != nil {
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
+		return nil, err
 	}
-	turns := make(chan turn, 1)
-	go func() {
-		unlock, err := lockedfile.MutexAt(path).Lock()
-		turns <- turn{unlock, err}
-	}()
-	select {
-	case t := <-turns:
-		return t.unlock, t.err
-	case <-ctx.Done():
-		go func() {
-			if t := <-turns; t.err == nil {
-				t.unlock()
-			}
-		}()
-		return nil, context.Cause(ctx)
-	}
+	return func() { _ = l.Unlock() }, nil
 }
 
 // prepare makes room for what will be saved. It comes before a refresh token is used

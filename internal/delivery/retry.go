@@ -31,7 +31,7 @@ func (r Retry) after(failures int) time.Duration {
 	if n := failures - 1; n < 40 {
 		d = min(r.First<<n, r.Most)
 	}
-	return d - time.Duration(rand.Int64N(int64(d)/4+1)) //nolint:gosec // jitter
+	return d - time.Duration(rand.Int64N(int64(d)/4+1)) // jitter
 }
 
 // next is after, or what the receiver asks for if that is longer, up to Most: who

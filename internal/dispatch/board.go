@@ -31,7 +31,7 @@ type board struct {
 	deliveries *delivery.Service
 	bus        Bus
 
-	stopping context.Context //nolint:containedctx // a signal, not a request's context
+	stopping context.Context // a signal, not a request's context
 	stop     context.CancelFunc
 }
 

@@ -25,7 +25,7 @@ type hosts struct {
 	mu sync.RWMutex
 	m  map[task.AgentKey]*host
 
-	ctx context.Context //nolint:containedctx // of Run; ends all work at shutdown
+	ctx context.Context // of Run; ends all work at shutdown
 }
 
 // host is one agent that runs in this process.

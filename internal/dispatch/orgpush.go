@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/parley-dev/parley/internal/cursor"
 	"github.com/parley-dev/parley/internal/delivery"
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/identity"
@@ -26,6 +27,18 @@ type PushFilter struct {
 	// Before continues a list, newest task first: the uid and the id of the last one.
 	Before, BeforeID string
 	Limit            int
+}
+
+var pushPages = cursor.Of("push configurations")
+
+// Cursor is where the page after p begins.
+func (f *PushFilter) Cursor(p *Push) string { return pushPages.At().Text(p.UID).Text(p.ID).String() }
+
+// Continue makes the filter begin behind a cursor; false: it is none of this list.
+func (f *PushFilter) Continue(after string) bool {
+	r := pushPages.Read(after)
+	f.Before, f.BeforeID = r.Text(), r.Text()
+	return r.Done() && task.ValidUID(f.Before) && task.ValidID(f.BeforeID)
 }
 
 // OrgPushes lists the configurations of the tasks of the org's agents; for admins.

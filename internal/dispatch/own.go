@@ -5,11 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/parley-dev/parley/internal/budget"
+	"github.com/parley-dev/parley/internal/cursor"
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/task"
 )
@@ -90,10 +89,12 @@ func (s *Tasks) Own(ctx context.Context, c Call, r OwnRequest) (OwnPage, error) 
 	}
 	if rows.More && len(page.Tasks) > 0 {
 		last := &page.Tasks[len(page.Tasks)-1]
-		page.Next = strconv.FormatInt(last.UpdatedAt.UnixMicro(), 36) + "." + last.UID
+		page.Next = ownPages.At().Time(last.UpdatedAt).Text(last.UID).String()
 	}
 	return page, nil
 }
+
+var ownPages = cursor.Of("own tasks")
 
 // maxPageBytes bounds the statuses of one page.
 const maxPageBytes = 4 << 20
@@ -141,12 +142,11 @@ func (r *OwnRequest) filter(k task.Key) (OwnFilter, error) {
 		out = append(out, field("limit", fmt.Sprintf("must be an integer from 1 to %d", MaxLimit)))
 	}
 	if r.Token != "" {
-		at, uid, ok := strings.Cut(r.Token, ".")
-		us, err := strconv.ParseInt(at, 36, 64)
-		if !ok || err != nil || us < 0 || !task.ValidUID(uid) {
+		token := ownPages.Read(r.Token)
+		f.Before = &OwnPosition{token.Time(), token.Text()}
+		if !token.Done() || !task.ValidUID(f.Before.UID) {
 			out = append(out, field("cursor", "is not a token of this list"))
 		}
-		f.Before = &OwnPosition{time.UnixMicro(us).UTC(), uid}
 	}
 	if len(out) > 0 {
 		return f, errs.InvalidFields(out...)

@@ -2,11 +2,10 @@ package friction
 
 import (
 	"context"
-	"encoding/base64"
 	"strconv"
-	"strings"
 	"time"
 
+	"github.com/parley-dev/parley/internal/cursor"
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/idempotency"
 	"github.com/parley-dev/parley/internal/identity"
@@ -100,7 +99,7 @@ type Page struct {
 }
 
 // List returns what was reported, the latest first.
-func (s *Frictions) List(ctx context.Context, a identity.Access, cursor string, limit int) (Page, error) {
+func (s *Frictions) List(ctx context.Context, a identity.Access, after string, limit int) (Page, error) {
 	if err := a.For(identity.ReadFriction); err != nil {
 		return Page{}, err
 	}
@@ -112,9 +111,9 @@ func (s *Frictions) List(ctx context.Context, a identity.Access, cursor string, 
 	if limit < 1 || limit > MaxLimit {
 		wrong = append(wrong, errs.Field{Path: errs.At("limit"), Message: "must be between 1 and " + strconv.Itoa(MaxLimit)})
 	}
-	if cursor != "" {
+	if after != "" {
 		var ok bool
-		if f.After, ok = decodeCursor(cursor); !ok {
+		if f.After, ok = decodeCursor(after); !ok {
 			wrong = append(wrong, errs.Field{Path: errs.At("cursor"), Message: "is not a cursor of this list; use the one of the previous page, or none"})
 		}
 	}
@@ -129,22 +128,17 @@ func (s *Frictions) List(ctx context.Context, a identity.Access, cursor string, 
 	if len(list) > limit {
 		page.Frictions = list[:limit]
 		last := &list[limit-1]
-		page.Next = base64.RawURLEncoding.EncodeToString([]byte(strconv.FormatInt(last.LastAt.UnixMicro(), 36) + " " + last.Fingerprint))
+		page.Next = pages.At().Time(last.LastAt).Text(last.Fingerprint).String()
 	}
 	return page, nil
 }
 
+var pages = cursor.Of("friction")
+
 func decodeCursor(s string) (*Position, bool) {
-	b, err := base64.RawURLEncoding.Strict().DecodeString(s)
-	if err != nil {
-		return nil, false
-	}
-	at, fingerprint, _ := strings.Cut(string(b), " ")
-	us, err := strconv.ParseInt(at, 36, 64)
-	if err != nil || !ValidFingerprint(fingerprint) {
-		return nil, false
-	}
-	return &Position{LastAt: time.UnixMicro(us).UTC(), Fingerprint: fingerprint}, true
+	r := pages.Read(s)
+	pos := &Position{LastAt: r.Time(), Fingerprint: r.Text()}
+	return pos, r.Done() && ValidFingerprint(pos.Fingerprint)
 }
 
 // Get returns one friction and the evidence that is kept, newest first.

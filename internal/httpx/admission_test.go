@@ -45,7 +45,7 @@ func newCrowd(t *testing.T, o Options) *crowd {
 		<-c.release
 	})
 	c.rt.Handle("GET /x", stay)
-	c.rt.Handle("GET /api/v1/agents/{agent}/x", stay)
+	c.rt.HandleRoute("GET /agents/{agent}", Route{Worker: true}, stay)
 	c.rt.HandlePublic("GET /public", stay)
 	c.rt.HandleHealth("GET /healthz", http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	t.Cleanup(c.leave)
@@ -96,7 +96,7 @@ func TestRequestsBeyondTheTotalAreRefusedByClass(t *testing.T) {
 	c.enter(2, "/x", "other:eve")
 	refused(t, c.try("/x", "third:joe"), 503, "server.overloaded")
 	refused(t, c.try("/public", ""), 503, "server.overloaded")
-	c.enter(1, "/api/v1/agents/bot/x", "acme:bot") // workers have slots of their own
+	c.enter(1, "/agents/bot", "acme:bot") // workers have slots of their own
 	if rec := c.try("/healthz", ""); rec.Code != 200 {
 		t.Errorf("/healthz: %d", rec.Code)
 	}
@@ -109,12 +109,12 @@ func TestRequestsBeyondTheTotalAreRefusedByClass(t *testing.T) {
 func TestOneCallerAndOneOrgHaveAShare(t *testing.T) {
 	t.Parallel()
 	c := newCrowd(t, Options{MaxRequests: 12})
-	c.rt.HandleAs("GET /told", func(w http.ResponseWriter, r *http.Request, err error) {
+	c.rt.HandleRoute("GET /told", Route{Refuse: func(w http.ResponseWriter, r *http.Request, err error) {
 		if n := c.rt.admission.admitted(ordinary); n != 6 {
 			t.Errorf("%d slots are used while a refusal is written; want 6", n)
 		}
 		WriteError(w, r, err)
-	}, http.NotFoundHandler())
+	}}, http.NotFoundHandler())
 	c.enter(6, "/x", "acme:ada")
 	refused(t, c.try("/told", "acme:ada"), 429, "request.too_many_concurrent")
 	c.enter(2, "/x", "acme:bob")
@@ -169,7 +169,7 @@ func TestKeysThatHoldNothingAreForgotten(t *testing.T) {
 	for i := range s.shards {
 		n += len(s.shards[i].held)
 	}
-	if n > 2*64*limitShards {
+	if n > 2*64*shareShards {
 		t.Errorf("%d keys are kept", n)
 	}
 	if s.take(-1, 1) != nil || kept.Load() != 1 {
@@ -181,16 +181,16 @@ func TestTheDefaultsAdmit256CallersOfOnePrincipal(t *testing.T) {
 	t.Parallel()
 	c := newCrowd(t, Options{MaxRequests: DefaultMaxRequests})
 	c.enter(256, "/x", "acme:ada")
-	c.enter(256, "/api/v1/agents/bot/x", "acme:ada")
+	c.enter(256, "/agents/bot", "acme:ada")
 }
 
 func TestARefusalHasTheFormOfItsRoute(t *testing.T) {
 	t.Parallel()
 	c := newCrowd(t, Options{MaxRequests: 1})
-	c.rt.HandleAs("GET /own", func(w http.ResponseWriter, _ *http.Request, err error) {
+	c.rt.HandleRoute("GET /own", Route{Refuse: func(w http.ResponseWriter, _ *http.Request, err error) {
 		w.WriteHeader(StatusOf(errs.KindOf(err)))
 		fmt.Fprint(w, "own: ", errs.As(err).Code)
-	}, http.NotFoundHandler())
+	}}, http.NotFoundHandler())
 	c.enter(1, "/x", "acme:ada")
 	if rec := c.try("/own", ""); rec.Code != 503 || rec.Body.String() != "own: server.overloaded" {
 		t.Errorf("%d %s", rec.Code, rec.Body)

@@ -16,10 +16,13 @@ import (
 // brings no second budget.
 //
 // path is the route's: a credential for one path only is good for nothing elsewhere.
-func (rt *Router) authenticate(path string, limit *limits[identity.Principal], refuse ErrorWriter, next http.Handler) http.Handler {
-	takesSessions := strings.HasPrefix(path, sessionPrefix) || path == sessionSelf || strings.HasPrefix(path, sessionSelf+"/")
+func (rt *Router) authenticate(path string, ro Route, next http.Handler) http.Handler {
+	limit, refuse := rt.perPrincipal, ro.Refuse
+	if ro.Worker {
+		limit = rt.perWorker
+	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		caller, err := rt.callerOf(exchangeOf(r.Context()), r, takesSessions)
+		caller, err := rt.callerOf(exchangeOf(r.Context()), r, ro.Sessions)
 		if err == nil && caller != nil && caller.Audience != "" && caller.Audience != path {
 			err = errOtherAudience
 		}
@@ -40,7 +43,7 @@ func (rt *Router) serveCaller(w http.ResponseWriter, r *http.Request, caller *id
 	if caller != nil {
 		x.caller, x.limit = caller, limit
 		x.account.Owner = budget.Owner{Org: caller.Org, Principal: caller.Ref()}
-		if wait := limit.take(caller.Principal, x.start); wait > 0 {
+		if wait := limit.Take(caller.Principal, 1, x.start); wait > 0 {
 			refuse(w, r, limit.refusal(w.Header(), wait, "too many requests; wait as long as Retry-After says"))
 			return
 		}
@@ -108,7 +111,7 @@ func (rt *Router) refuseCredentials(w http.ResponseWriter, r *http.Request, refu
 // CountFailure counts bad credentials against the client's address. It returns the
 // refusal to send instead of the usual one if there were too many.
 func (rt *Router) CountFailure(h http.Header, r *http.Request) error {
-	wait := rt.perAddress.take(rt.ClientAddr(r), rt.now())
+	wait := rt.perAddress.Take(rt.ClientAddr(r), 1, rt.now())
 	if wait <= 0 {
 		return nil
 	}
@@ -132,16 +135,8 @@ type Sessions interface {
 	CallerBySession(r *http.Request) (*identity.Caller, error)
 }
 
-// A session is taken instead of a key below sessionPrefix and at and below sessionSelf:
-// that is what pages call. The protocols of programs take none, since a browser sends its
-// cookies wherever it is told to.
-const (
-	sessionPrefix = "/api/v1/orgs/"
-	sessionSelf   = "/api/v1/me"
-)
-
-// AcceptSessions lets people who are signed in call the interface from their
-// browser. It is called before the first request.
+// AcceptSessions lets people who are signed in call the routes that take sessions. It is
+// called before the first request.
 func (rt *Router) AcceptSessions(s Sessions) { rt.sessions = s }
 
 // BearerOf returns the token of the request, however its header is spelled; empty: it has

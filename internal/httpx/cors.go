@@ -21,19 +21,6 @@ func newCORS(origins []string) *cors {
 	return &cors{any: slices.Contains(origins, "*"), origins: origins}
 }
 
-// corsPaths are what pages of other origins may call; one that ends in a slash has all
-// below it. The pages of this server are not among them.
-var corsPaths = []string{
-	"/api/", "/a2a", "/a2a/", "/mcp", "/.well-known/", "/openapi.json", "/openapi.yaml",
-	"/oauth/token", "/oauth/revoke", "/oauth/introspect", "/oauth/register",
-}
-
-func corsPath(path string) bool {
-	return slices.ContainsFunc(corsPaths, func(p string) bool {
-		return path == p || p[len(p)-1] == '/' && strings.HasPrefix(path, p)
-	})
-}
-
 // Headers of requests and responses beside those that are always allowed.
 const (
 	corsAllow = "Authorization, Content-Type, Accept, Idempotency-Key, If-Match, If-None-Match, Last-Event-ID, Prefer, X-Request-Id, " +
@@ -53,7 +40,7 @@ func (c *cors) allows(origin []string) bool {
 // answer adds the headers for a request of an allowed origin. A preflight is answered by
 // it alone, before any credentials are looked at, since it has none.
 func (c *cors) answer(w http.ResponseWriter, r *http.Request, rt *Router) (done bool) {
-	if !corsPath(r.URL.Path) {
+	if !rt.crossOrigin(r.URL.Path) {
 		return false
 	}
 	h := w.Header()

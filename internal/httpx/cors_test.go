@@ -9,6 +9,7 @@ func TestPagesOfConfiguredOriginsMayCall(t *testing.T) {
 	t.Parallel()
 	router := func(origins ...string) *Router {
 		rt := NewRouter(Options{Authenticator: known{}, Logger: quiet(), Origins: origins})
+		rt.Area(Area{CrossOrigin: true}, "/api/", "/a2a/", "/mcp", "/oauth/token", "/.well-known/")
 		ok := func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) }
 		for _, pattern := range []string{"GET /api/v1/me", "POST /a2a/{agent}", "POST /mcp", "GET /login"} {
 			rt.HandleFunc(pattern, ok)

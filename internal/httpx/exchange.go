@@ -26,14 +26,14 @@ type exchange struct {
 	shed   bool         // refused to protect others: neither our fault nor the caller's
 	busy   []shedReason // why the handler refused it, or parts of it, to protect others
 
-	limit  *limits[identity.Principal] // that the caller's requests are taken from; nil: none
+	limit  *limits[identity.Principal] // that the caller's requests are taken from; nil: no caller
 	holder holder                      // whom the request is counted for
 	place  place
 
 	account budget.Account // of the memory that the request holds
 	body    io.ReadCloser  // if it is counted while it is read; else nil
 
-	client  context.Context //nolint:containedctx // of the connection of a detached request; nil: it is not
+	client  context.Context // of the connection of a detached request; nil: it is not
 	request *http.Request   // as it came
 	trusted []netip.Prefix
 

@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"net/http"
 	"runtime/debug"
-	"strings"
 	"time"
 )
 
@@ -68,19 +67,6 @@ func (rt *Router) survive(x *exchange, r *http.Request, p any) (abort any) {
 	return nil
 }
 
-// secretPaths are where invitations and links are used, and questions of clients
-// answered; what follows is a secret.
-var secretPaths = []string{"/join/", "/setup/", "/oauth/authorize/"}
-
-func loggedPath(p string) string {
-	for _, prefix := range secretPaths {
-		if strings.HasPrefix(p, prefix) {
-			return prefix + "…"
-		}
-	}
-	return p
-}
-
 // logRequest writes one line. It has the path but neither query nor headers:
 // those may hold secrets.
 func (rt *Router) logRequest(level slog.Level, msg string, x *exchange, r *http.Request, status int, took time.Duration) {
@@ -88,7 +74,7 @@ func (rt *Router) logRequest(level slog.Level, msg string, x *exchange, r *http.
 	attrs = append(attrs,
 		slog.String("request_id", x.id[0]),
 		slog.String("method", r.Method),
-		slog.String("path", loggedPath(r.URL.Path)),
+		slog.String("path", rt.loggedPath(r.URL.Path)),
 		slog.String("route", x.route.pattern),
 		slog.Int("status", status),
 		slog.Int64("bytes", x.rec.bytes),

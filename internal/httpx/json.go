@@ -114,42 +114,39 @@ func readMember(target reflect.Value, members map[string]int, name string, value
 	if _, ok := field.Addr().Interface().(Nullable); value.Kind() == 'n' && !ok {
 		return "must not be null; leave it out instead"
 	}
-	if err := json.Unmarshal(wholeNumber(field, value), field.Addr().Interface(), json.RejectUnknownMembers(true), innerNumbers); err != nil {
+	if err := json.Unmarshal(value, field.Addr().Interface(), json.RejectUnknownMembers(true), wholeNumbers); err != nil {
 		field.SetZero()
 		return "must be " + typeName(field.Type())
 	}
 	return ""
 }
 
-// wholeNumber writes a number such as 20.0 or 2e1 as 20 if the field is an integer: it is
-// one to JSON Schema, and some clients write all numbers with a point.
-func wholeNumber(field reflect.Value, value jsontext.Value) jsontext.Value {
-	t := field.Type()
-	for t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
-	if value.Kind() != '0' || !t.ConvertibleTo(reflect.TypeFor[int64]()) || !bytes.ContainsAny(value, ".eE") {
-		return value
-	}
-	f, err := strconv.ParseFloat(string(value), 64)
-	if err != nil || f != math.Trunc(f) || math.Abs(f) > 1<<53 {
-		return value
-	}
-	return strconv.AppendInt(nil, int64(f), 10)
-}
+// wholeNumbers reads a number such as 20.0 or 2e1 into an integer, wherever it stands: it
+// is one to JSON Schema, and some clients write all numbers with a point.
+var wholeNumbers = json.WithUnmarshalers(json.JoinUnmarshalers(
+	json.UnmarshalFromFunc(readWhole[int]), json.UnmarshalFromFunc(readWhole[int64])))
 
-// innerNumbers does the same for numbers inside a list or an object.
-var innerNumbers = json.WithUnmarshalers(json.UnmarshalFromFunc(func(dec *jsontext.Decoder, v *int64) error {
+func readWhole[T int | int64](dec *jsontext.Decoder, v *T) error {
 	if dec.PeekKind() != '0' {
-		return errors.ErrUnsupported
+		return errors.ErrUnsupported // the decoder says what is wrong
 	}
 	value, err := dec.ReadValue()
 	if err != nil {
 		return err
 	}
-	*v, err = strconv.ParseInt(string(wholeNumber(reflect.ValueOf(v), value)), 10, 64)
-	return err
-}))
+	n, err := strconv.ParseInt(string(value), 10, 64)
+	if err != nil {
+		f, ferr := strconv.ParseFloat(string(value), 64)
+		if ferr != nil || f != math.Trunc(f) || math.Abs(f) > 1<<53 {
+			return err
+		}
+		n = int64(f)
+	}
+	if *v = T(n); int64(*v) != n {
+		return strconv.ErrRange
+	}
+	return nil
+}
 
 // innerNull is where a null stands inside a list or an object; empty: nowhere. The decoder
 // would take it for a zero value. Types that decode themselves know what null means.

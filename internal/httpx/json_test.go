@@ -168,7 +168,7 @@ func TestAWholeNumberMayHaveAPoint(t *testing.T) {
 			t.Errorf("%s: %v %v %+v", body, fields, err, v)
 		}
 	}
-	for _, body := range []string{`{"count":20.5}`, `{"count":1e300}`, `{"count":"20"}`} {
+	for _, body := range []string{`{"count":20.5}`, `{"count":1e300}`, `{"count":9223372036854775808}`, `{"count":"20"}`} {
 		var v note
 		if fields, _ := Decode([]byte(body), &v); len(fields) != 1 || v.Count != nil {
 			t.Errorf("%s: %v %+v", body, fields, v)

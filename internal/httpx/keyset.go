@@ -6,9 +6,6 @@ import (
 	"strings"
 )
 
-// KeysPath is where the public keys of the server are published.
-const KeysPath = "/.well-known/jwks.json"
-
 // KeySet serves public keys, each as a JWK (RFC 7517).
 func KeySet(jwks ...string) http.Handler {
 	body := []byte(`{"keys":[` + strings.Join(jwks, ",") + "]}\n")

@@ -45,7 +45,7 @@ func TestAWorkerHasABudgetOfItsOwn(t *testing.T) {
 	if rt.perWorker.rate != workerFactor || rt.perPrincipal.rate != 1 {
 		t.Errorf("a worker may make %d requests a second, others %d", rt.perWorker.rate, rt.perPrincipal.rate)
 	}
-	if off := NewRouter(Options{}); off.perWorker != nil || off.perPrincipal != nil {
+	if off := NewRouter(Options{}); off.perWorker.Keyed != nil || off.perPrincipal.Keyed != nil {
 		t.Error("a rate of 0 limits")
 	}
 }
@@ -80,47 +80,6 @@ func TestBadCredentialsAreLimitedByAddressAndGoodOnesAreNot(t *testing.T) {
 	rt.ServeHTTP(rec, r)
 	if rec.Code != 401 {
 		t.Errorf("another address: %d", rec.Code)
-	}
-}
-
-func TestLimitsForgetOnlyWhatIsFullAgain(t *testing.T) {
-	t.Parallel()
-	l := newLimits[int]("test", 1)
-	start := time.Unix(1_700_000_000, 0)
-	for i := range 200_000 {
-		l.take(i, start.Add(time.Duration(i)*time.Microsecond)) // all within 0.2 s: none is idle
-	}
-	size := 0
-	for i := range l.shards {
-		size += len(l.shards[i].buckets)
-	}
-	if size > limitShards*maxBuckets {
-		t.Errorf("%d buckets", size)
-	}
-	l = newLimits[int]("test", 1)
-	for range 5 {
-		l.take(-1, start)
-	}
-	for i := range 100_000 {
-		l.take(i, start.Add(time.Duration(i)*time.Millisecond)) // far apart: most are idle
-		if i == 2000 {
-			for left := 2; left >= 0; left-- {
-				if allowed := l.take(-1, start.Add(2*time.Second)) == 0; allowed != (left > 0) {
-					t.Error("a bucket in use was forgotten")
-				}
-			}
-		}
-	}
-	size = 0
-	for i := range l.shards {
-		size += len(l.shards[i].buckets)
-	}
-	if size > 20_000 {
-		t.Errorf("%d buckets after a sweep", size)
-	}
-	var off *limits[int]
-	if off.take(1, start) != 0 || newLimits[int]("off", 0) != nil {
-		t.Error("a rate of 0 limits")
 	}
 }
 

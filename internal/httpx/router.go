@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/netip"
 	"path"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -84,6 +83,7 @@ type Router struct {
 	now       func() time.Time
 	trusted   []netip.Prefix
 	hsts      bool
+	areas     []area
 	cors      *cors    // nil: no origin is allowed
 	vary      []string // what a private response depends on
 	recheck   time.Duration
@@ -131,32 +131,26 @@ func NewRouter(o Options) *Router {
 // request without credentials passes with no caller: whether one is needed is
 // the handler's decision. The answers are private unless the handler says
 // otherwise.
-func (rt *Router) Handle(pattern string, h http.Handler) { rt.HandleAs(pattern, WriteError, h) }
+func (rt *Router) Handle(pattern string, h http.Handler) { rt.HandleRoute(pattern, Route{}, h) }
 
-// ErrorWriter answers with an error in the form of one transport.
-type ErrorWriter func(w http.ResponseWriter, r *http.Request, err error)
-
-// HandleAs is Handle for a transport whose refusals are no problem documents:
-// what is refused before the handler runs is answered by refuse.
-func (rt *Router) HandleAs(pattern string, refuse ErrorWriter, h http.Handler) {
-	limit, c := rt.perPrincipal, ordinary
+// HandleRoute is Handle with options.
+func (rt *Router) HandleRoute(pattern string, ro Route, h http.Handler) {
+	if ro.Refuse == nil {
+		ro.Refuse = WriteError
+	}
+	c := ordinary
+	if ro.Worker {
+		c = worker
+	}
 	path := pattern
 	if _, p, ok := strings.Cut(pattern, " "); ok {
 		path = p
 	}
-	if strings.HasPrefix(path, workerPrefix) {
-		limit, c = rt.perWorker, worker
-	}
-	rt.add(pattern, c, refuse, rt.private(rt.authenticate(path, limit, refuse, h)))
+	rt.add(pattern, c, ro.Refuse, rt.private(rt.authenticate(path, ro, h)))
 }
 
-// A worker's requests have a larger budget of their own: it makes several for
-// each task that others were allowed to send, and must not lose its leases because
-// there are many.
-const (
-	workerPrefix = "/api/v1/agents/"
-	workerFactor = 50
-)
+// workerFactor is how many times the requests of others a worker may make.
+const workerFactor = 50
 
 // HandleFunc is Handle for a function.
 func (rt *Router) HandleFunc(pattern string, h func(http.ResponseWriter, *http.Request)) {
@@ -276,7 +270,7 @@ func (rt *Router) ShowErrors(p Page) { rt.pages = p }
 
 // refuse answers a request that no route serves.
 func (rt *Router) refuse(w http.ResponseWriter, r *http.Request, p *Problem) {
-	if rt.pages == nil || !fromBrowser(r) {
+	if rt.pages == nil || !fromBrowser(r) || rt.forPrograms(r.URL.Path) {
 		p.Write(w)
 		return
 	}
@@ -288,16 +282,8 @@ func (rt *Router) refuse(w http.ResponseWriter, r *http.Request, p *Problem) {
 	rt.pages(w, r, p.Status, strings.ToUpper(message[:1])+message[1:]+".")
 }
 
-// programPrefixes are where programs call; they get problem documents whatever they accept.
-var programPrefixes = []string{"/api/", "/a2a", "/mcp", "/oauth/", "/.well-known/"}
-
 // fromBrowser reports whether a person has opened the address.
-func fromBrowser(r *http.Request) bool {
-	if !strings.Contains(r.Header.Get("Accept"), "text/html") {
-		return false
-	}
-	return !slices.ContainsFunc(programPrefixes, func(p string) bool { return strings.HasPrefix(r.URL.Path, p) })
-}
+func fromBrowser(r *http.Request) bool { return strings.Contains(r.Header.Get("Accept"), "text/html") }
 
 // allowed lists the methods to which the request's path answers.
 func (rt *Router) allowed(r *http.Request) (out []string) {

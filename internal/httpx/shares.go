@@ -6,11 +6,13 @@ import (
 	"sync/atomic"
 )
 
+const shareShards = 16
+
 // shares counts what each key holds at the moment. Counting takes a read lock only,
 // so that the many requests of one key do not queue for it.
 type shares[K comparable] struct {
 	seed   maphash.Seed
-	shards [limitShards]shareShard[K]
+	shards [shareShards]shareShard[K]
 }
 
 type shareShard[K comparable] struct {
@@ -30,7 +32,7 @@ func newShares[K comparable]() *shares[K] {
 // take adds one to what the key holds and returns its count, from which the caller
 // takes it off again; nil: the key holds most already.
 func (s *shares[K]) take(key K, most int) *atomic.Int64 {
-	sh := &s.shards[maphash.Comparable(s.seed, key)%limitShards]
+	sh := &s.shards[maphash.Comparable(s.seed, key)%shareShards]
 	sh.mu.RLock()
 	n := sh.held[key]
 	if n != nil {

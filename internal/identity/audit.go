@@ -9,7 +9,9 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/parley-dev/parley/internal/cursor"
 	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/limit"
 	"github.com/parley-dev/parley/internal/text"
 )
 
@@ -103,6 +105,24 @@ type AuditFilter struct {
 	Limit    int
 }
 
+var auditPages = cursor.Of("audit")
+
+// Cursor is where the page after e begins.
+func (f *AuditFilter) Cursor(e *AuditEntry) string {
+	return auditPages.At().Time(e.At).Text(e.ID).String()
+}
+
+// maxAuditID bounds the id of an entry in a cursor.
+const maxAuditID = 100
+
+// Continue makes the filter begin behind a cursor; false: it is none of this list.
+func (f *AuditFilter) Continue(after string) bool {
+	r := auditPages.Read(after)
+	f.Before, f.BeforeID = r.Time(), r.Text()
+	return r.Done() && f.BeforeID != "" && len(f.BeforeID) <= maxAuditID && utf8.ValidString(f.BeforeID) &&
+		!strings.ContainsRune(f.BeforeID, 0)
+}
+
 // Bounds of a page of any list of this package.
 const (
 	DefaultLimit = 50
@@ -122,15 +142,10 @@ type Auditor struct {
 	log AuditStore
 	now func() time.Time
 
-	mu    sync.Mutex
-	spent map[string]*refusals // by org and actor
-}
+	refusals *limit.Keyed[string] // by org and actor
 
-// refusals is what is left to an actor of a bounded part of the log.
-type refusals struct {
-	tokens  float64
-	at      time.Time
-	skipped int
+	mu      sync.Mutex
+	skipped map[string]int // refusals that were not written
 }
 
 const (
@@ -138,13 +153,16 @@ const (
 	// every refusalEvery. How many were left out is said by the next that is not.
 	refusalBurst = 20
 	refusalEvery = 10 * time.Second
-	maxSpent     = 10_000
+	maxActors    = 10_000
 	appendWithin = 2 * time.Second
 )
 
 // NewAuditor makes the service.
 func NewAuditor(log AuditStore, now func() time.Time) *Auditor {
-	return &Auditor{log: log, now: now, spent: map[string]*refusals{}}
+	return &Auditor{
+		log: log, now: now, skipped: map[string]int{},
+		refusals: limit.New[string](1/refusalEvery.Seconds(), refusalBurst, maxActors),
+	}
 }
 
 // Done writes that something was done.
@@ -179,25 +197,19 @@ func (a *Auditor) Refused(ctx context.Context, org string, action AuditAction, t
 	return a.log.Append(ctx, e)
 }
 
-// take uses one token of the actor.
+// take uses up one of the refusals that an actor may have written.
 func (a *Auditor) take(who string, now time.Time) (skipped int, ok bool) {
+	ok = a.refusals.Take(who, 1, now) == 0
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	r := a.spent[who]
-	if r == nil {
-		if len(a.spent) >= maxSpent {
-			clear(a.spent)
+	if !ok {
+		if len(a.skipped) >= maxActors {
+			clear(a.skipped)
 		}
-		r = &refusals{tokens: refusalBurst, at: now}
-		a.spent[who] = r
-	}
-	r.tokens = min(refusalBurst, r.tokens+float64(now.Sub(r.at))/float64(refusalEvery))
-	r.at = now
-	if r.tokens < 1 {
-		r.skipped++
+		a.skipped[who]++
 		return 0, false
 	}
-	r.tokens--
-	skipped, r.skipped = r.skipped, 0
+	skipped = a.skipped[who]
+	delete(a.skipped, who)
 	return skipped, true
 }

@@ -5,10 +5,9 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"hash/crc32"
-	"strconv"
-	"strings"
 	"time"
 
+	"github.com/parley-dev/parley/internal/cursor"
 	"github.com/parley-dev/parley/internal/errs"
 )
 
@@ -67,8 +66,7 @@ type KeyFilter struct {
 	Scope      Scope         // only keys that carry it; empty: all
 }
 
-// endMark stands between the end and the id of a key in a cursor.
-const endMark = "~"
+var keysByEnd = cursor.Of("keys by end")
 
 // Cursor is where the page after k begins. The end of k is part of it, since a rotation may
 // change that end while a client reads the pages.
@@ -76,19 +74,17 @@ func (f *KeyFilter) Cursor(k *Key) string {
 	if f.EndsWithin == 0 {
 		return k.ID
 	}
-	return strconv.FormatInt(k.ExpiresAt.UnixMicro(), 10) + endMark + k.ID
+	return keysByEnd.At().Time(k.ExpiresAt).Text(k.ID).String()
 }
 
 // Continue makes the filter begin behind a cursor; false: it is none of this list.
-func (f *KeyFilter) Continue(cursor string) bool {
-	f.Before = cursor
+func (f *KeyFilter) Continue(after string) bool {
+	f.Before = after
 	if f.EndsWithin > 0 {
-		end, id, _ := strings.Cut(cursor, endMark)
-		micros, err := strconv.ParseInt(end, 10, 64)
-		if err != nil {
+		r := keysByEnd.Read(after)
+		if f.BeforeEnd, f.Before = r.Time(), r.Text(); !r.Done() {
 			return false
 		}
-		f.Before, f.BeforeEnd = id, time.UnixMicro(micros)
 	}
 	return ValidKeyID(f.Before)
 }

@@ -233,6 +233,7 @@ func TestAKeyOfOnesOwnEndsWithTheCredential(t *testing.T) {
 func TestPagesOfKeys(t *testing.T) {
 	t.Parallel()
 	k := &Key{ID: "key-abc", ExpiresAt: time.UnixMicro(1_700_000_000_000_001)}
+	byEnd := func(id string) string { return keysByEnd.At().Time(k.ExpiresAt).Text(id).String() }
 	for _, c := range []struct {
 		name   string
 		within time.Duration
@@ -240,13 +241,13 @@ func TestPagesOfKeys(t *testing.T) {
 		want   bool
 	}{
 		{"by age", 0, "key-abc", true},
-		{"by age, with an end", 0, "1700000000000001~key-abc", false},
+		{"by age, with an end", 0, byEnd("key-abc"), false},
 		{"by age, no id", 0, "abc", false},
 		{"by age, nothing", 0, "", false},
-		{"by end", time.Hour, "1700000000000001~key-abc", true},
+		{"by end", time.Hour, byEnd("key-abc"), true},
 		{"by end, without one", time.Hour, "key-abc", false},
-		{"by end, no number", time.Hour, "x~key-abc", false},
-		{"by end, no id", time.Hour, "1700000000000001~", false},
+		{"by end, of another list", time.Hour, auditPages.At().Time(k.ExpiresAt).Text("key-abc").String(), false},
+		{"by end, no id", time.Hour, byEnd(""), false},
 	} {
 		f := KeyFilter{EndsWithin: c.within}
 		if got := f.Continue(c.cursor); got != c.want {

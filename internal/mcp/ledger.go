@@ -12,7 +12,7 @@ import (
 // ledger passes messages on, one a line, and knows which calls are not answered yet.
 // Its input ends only when all are: what was piped in is answered before the end.
 type ledger struct {
-	ctx context.Context //nolint:containedctx // of the whole connection
+	ctx context.Context // of the whole connection
 	in  *bufio.Reader
 	out io.Writer
 

@@ -73,7 +73,9 @@ func Mount(rt *httpx.Router, o Options) {
 		Stateless: true, JSONResponse: true, MaxRequestBodyBytes: MaxBody, PropagateRequestCancellation: true,
 		DisableLocalhostProtection: true, // see local, which knows the public address
 	})
-	rt.HandleAs("POST "+Path, s.refuse, s)
+	rt.Area(httpx.Area{Programs: true, CrossOrigin: true}, Path)
+	rt.Area(httpx.Area{Programs: true}, Path+"/")
+	rt.HandleRoute("POST "+Path, httpx.Route{Refuse: s.refuse}, s)
 }
 
 // ServeHTTP checks what concerns a request as a whole; the SDK does the rest.

@@ -45,7 +45,7 @@ func TestErrorsTellWhatTheReceiverCanMend(t *testing.T) {
 	gone := httptest.NewServer(http.NotFoundHandler())
 	gone.Close()
 	for address, says := range map[string]string{site.URL: "certificate", gone.URL: "refused"} {
-		res, err := client.Get(address) //nolint:noctx // a test
+		res, err := client.Get(address) // a test
 		if err == nil {
 			_ = res.Body.Close()
 			t.Fatal(address, "answered")

@@ -54,7 +54,7 @@ server_round_robin = 1
 logfile = %s
 `, u.Query().Get("host"), dir, filepath.Join(dir, "log"))
 	ini := filepath.Join(dir, "pgbouncer.ini")
-	if err := os.WriteFile(ini, []byte(settings), 0o644); err != nil { //nolint:gosec // another account reads it
+	if err := os.WriteFile(ini, []byte(settings), 0o644); err != nil { // another account reads it
 		t.Fatal(err)
 	}
 	cmd := exec.Command(bin, "-q", ini)

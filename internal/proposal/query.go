@@ -1,15 +1,13 @@
 package proposal
 
 import (
-	"encoding/base64"
-	"encoding/binary"
-	"hash/fnv"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/parley-dev/parley/internal/cursor"
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/internal/text"
@@ -241,60 +239,21 @@ func (f *Filter) position(it *Item) Position {
 	return pos
 }
 
-const cursorVersion = 1
-
-// A cursor is version, filter sum, page, rank, score and id, in base64. It
-// carries the filter's sum so that one taken from another list is refused
-// instead of answering nonsense.
 func (f *Filter) encodeCursor(pos Position, page int) string {
-	b := []byte{cursorVersion}
-	b = binary.BigEndian.AppendUint32(b, f.sum())
-	b = binary.AppendUvarint(b, uint64(page))
-	b = binary.AppendVarint(b, int64(pos.Rank))
-	b = binary.AppendVarint(b, pos.Score)
-	b = append(b, pos.ID...)
-	return base64.RawURLEncoding.EncodeToString(b)
+	return f.list().At().Int(int64(page)).Int(int64(pos.Rank)).Int(pos.Score).Text(pos.ID).String()
 }
 
 func (f *Filter) decodeCursor(s string) (*Position, int, bool) {
-	b, err := base64.RawURLEncoding.Strict().DecodeString(s)
-	if err != nil || len(b) < 5 || len(b) > 200 || b[0] != cursorVersion || binary.BigEndian.Uint32(b[1:]) != f.sum() {
+	r := f.list().Read(s)
+	page, rank, score, id := r.Int(), r.Int(), r.Int(), r.Text()
+	if !r.Done() || page < 1 || page > math.MaxInt32 || rank < 0 || rank >= int64(len(Priorities)) || !ValidID(id) {
 		return nil, 0, false
 	}
-	b = b[5:]
-	page, n := binary.Uvarint(b)
-	if n <= 0 || page == 0 || page > math.MaxInt32 {
-		return nil, 0, false
-	}
-	b = b[n:]
-	rank, n := binary.Varint(b)
-	if n <= 0 {
-		return nil, 0, false
-	}
-	b = b[n:]
-	score, n := binary.Varint(b)
-	if n <= 0 || !ValidID(string(b[n:])) || rank < 0 || rank >= int64(len(Priorities)) {
-		return nil, 0, false
-	}
-	return &Position{Rank: int(rank), Score: score, ID: string(b[n:])}, int(page), true
+	return &Position{Rank: int(rank), Score: score, ID: id}, int(page), true
 }
 
-// sum tells lists apart. The limit is not part of it: a reader may change it on the way.
-func (f *Filter) sum() uint32 {
-	h := fnv.New32a()
-	for _, s := range []string{
-		f.Org, string(f.Status), string(f.Category), string(f.Priority), f.SubmittedBy,
-		strings.Join(f.Words, " "), string(f.Sort),
-	} {
-		h.Write([]byte(s))
-		h.Write([]byte{0})
-	}
-	// Only if they are set: cursors from before there were these stay valid.
-	if f.Kind != "" || f.Evidence != "" || f.Fingerprint != "" {
-		for _, s := range []string{string(f.Kind), string(f.Evidence), f.Fingerprint} {
-			h.Write([]byte(s))
-			h.Write([]byte{0})
-		}
-	}
-	return h.Sum32()
+// list tells lists apart. The limit is not part of it: a reader may change it on the way.
+func (f *Filter) list() cursor.List {
+	return cursor.Of("proposals", f.Org, string(f.Status), string(f.Category), string(f.Priority), f.SubmittedBy,
+		strings.Join(f.Words, " "), string(f.Sort), string(f.Kind), string(f.Evidence), f.Fingerprint)
 }

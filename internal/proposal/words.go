@@ -41,17 +41,17 @@ type wordSet struct {
 
 // newWordSet makes a set for up to n words; more would not fit.
 func newWordSet(n int) wordSet {
-	return wordSet{maphash.MakeSeed(), make([]int32, 1<<bits.Len(uint(n+1)))} //nolint:gosec // a length
+	return wordSet{maphash.MakeSeed(), make([]int32, 1<<bits.Len(uint(n+1)))} // a length
 }
 
 // add reports whether the word is new to the list; if so, it will be put at the
 // list's end.
 func (s wordSet) add(word string, list []string) bool {
-	mask := uint64(len(s.slots) - 1) //nolint:gosec // a length
+	mask := uint64(len(s.slots) - 1) // a length
 	for i := maphash.String(s.seed, word); ; i++ {
 		slot := &s.slots[i&mask]
 		if *slot == 0 {
-			*slot = int32(len(list) + 1) //nolint:gosec // bounded by the text's length
+			*slot = int32(len(list) + 1) // bounded by the text's length
 			return true
 		}
 		if list[*slot-1] == word {

@@ -3,8 +3,6 @@ package rest
 import (
 	"context"
 	"net/http"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -73,12 +71,8 @@ func (a *api) listAudit(ctx context.Context, c *call, in *listAuditInput) (*list
 			wrong = append(wrong, errs.Field{Path: errs.At(t.name), Message: text.Unstorable})
 		}
 	}
-	if in.Cursor != "" {
-		at, id, ok := strings.Cut(in.Cursor, cursorSeparator)
-		micros, err := strconv.ParseInt(at, 10, 64)
-		if f.Before, f.BeforeID = time.UnixMicro(micros).UTC(), id; !ok || err != nil || id == "" || len(id) > 100 {
-			wrong = append(wrong, badCursor)
-		}
+	if in.Cursor != "" && !f.Continue(in.Cursor) {
+		wrong = append(wrong, badCursor)
 	}
 	if len(wrong) > 0 {
 		return nil, errs.InvalidFields(wrong...)
@@ -90,7 +84,7 @@ func (a *api) listAudit(ctx context.Context, c *call, in *listAuditInput) (*list
 	out := &listAuditOutput{}
 	if len(list) > n {
 		list = list[:n]
-		next := strconv.FormatInt(list[n-1].At.UnixMicro(), 10) + cursorSeparator + list[n-1].ID
+		next := f.Cursor(&list[n-1])
 		out.Body.NextCursor = &next
 	}
 	out.Body.Entries = make([]AuditEntry, len(list))

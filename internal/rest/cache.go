@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
+	"github.com/parley-dev/parley/internal/cache"
 	"github.com/parley-dev/parley/internal/httpx"
 	"github.com/parley-dev/parley/internal/identity"
 )
@@ -28,11 +28,9 @@ const maxCachedPage = 256 << 10
 // Requests for the same page of the same version wait for the first of them. Each has read
 // the version itself, so the page has all that was written before the request.
 type pageCache struct {
-	lru     *lru
+	pages   *cache.Cache[pageKey, *page]
 	version func(ctx context.Context, a identity.Access) (uint64, error)
-
-	mu     sync.Mutex
-	making map[versionedPage]*making
+	making  cache.Flights[versionedPage, *page] // nil: the page cannot be shared
 }
 
 func newPageCache(o Options) *pageCache {
@@ -43,11 +41,27 @@ func newPageCache(o Options) *pageCache {
 	if size == 0 {
 		size = DefaultPageCache
 	}
-	return newPageCacheOf(newLRU(size), o.Proposals.DataVersion)
+	return newPageCacheOf(newPages(size), o.Proposals.DataVersion)
 }
 
-func newPageCacheOf(l *lru, version func(ctx context.Context, a identity.Access) (uint64, error)) *pageCache {
-	return &pageCache{lru: l, version: version, making: map[versionedPage]*making{}}
+func newPageCacheOf(pages *cache.Cache[pageKey, *page], version func(ctx context.Context, a identity.Access) (uint64, error)) *pageCache {
+	return &pageCache{pages: pages, version: version}
+}
+
+// newPages makes a cache of so many bytes.
+func newPages(limit int64) *cache.Cache[pageKey, *page] {
+	return cache.New(cache.Options[pageKey, *page]{Max: limit, Size: pageSize})
+}
+
+// entryOverhead is what a page costs beside its strings and its body.
+const entryOverhead = 512
+
+func pageSize(key pageKey, p *page) int64 {
+	size := len(p.body) + len(key.keyID) + len(key.path) + len(key.query) + entryOverhead
+	for _, link := range p.link {
+		size += len(link)
+	}
+	return int64(size)
 }
 
 // pageKey identifies a request. Path and query are compared as they came.
@@ -79,84 +93,41 @@ func (c *pageCache) wrap(next http.Handler) http.Handler {
 			return
 		}
 		key := pageKey{keyID: caller.KeyID, path: r.URL.Path, query: r.URL.RawQuery}
-		if p := c.lru.get(key); p != nil && p.version == version && p.isFor(caller) {
+		if p, ok := c.pages.Get(key); ok && p.version == version && p.isFor(caller) {
 			p.write(w)
 			return
 		}
-		m, first := c.join(versionedPage{key, version})
+		flight, first := c.making.Join(versionedPage{key, version})
 		if !first {
-			select {
-			case <-m.done:
-			case <-r.Context().Done():
-			}
-			if p := m.result(); p != nil && p.isFor(caller) {
+			if p, err := flight.Wait(r.Context()); err == nil && p != nil && p.isFor(caller) {
 				p.write(w)
 				return
 			}
 			next.ServeHTTP(w, r)
 			return
 		}
-		rec := &pageRecorder{ResponseWriter: w}
-		c.record(rec, r, next, m, caller)
+		rec := &pageRecorder{ResponseWriter: w, passing: flight.Abandon}
+		defer flight.Abandon() // if next panics
+		flight.Land(c.record(rec, r, next, versionedPage{key, version}, caller), nil)
 		rec.send() // when nobody waits for it any more
 	})
 }
 
-// record makes a page, and keeps it if it can be kept.
-func (c *pageCache) record(rec *pageRecorder, r *http.Request, next http.Handler, m *making, caller *identity.Caller) {
-	made := sync.OnceFunc(func() { c.made(m) })
-	defer made()
-	rec.passing = made
+// record makes a page, and keeps it if it can be kept; nil: it cannot.
+func (c *pageCache) record(rec *pageRecorder, r *http.Request, next http.Handler, key versionedPage, caller *identity.Caller) *page {
 	next.ServeHTTP(rec, r)
-	if p := rec.page(m.key.version); p != nil {
+	p := rec.page(key.version)
+	if p != nil {
 		p.principal, p.scopes = caller.Principal, caller.Scopes
-		c.lru.put(m.key.pageKey, p)
-		m.page = p
+		c.pages.Set(key.clone(), p)
 	}
+	return p
 }
 
 // versionedPage is a page as it is with one version of the data.
 type versionedPage struct {
 	pageKey
 	version uint64
-}
-
-// making is a page that a request makes, and others wait for.
-type making struct {
-	key  versionedPage
-	done chan struct{}
-	page *page // set before done is closed; nil: it cannot be shared
-}
-
-// join returns the page that is being made. first: the caller has to make it.
-func (c *pageCache) join(key versionedPage) (m *making, first bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if m := c.making[key]; m != nil {
-		return m, false
-	}
-	key.pageKey = key.clone()
-	m = &making{key: key, done: make(chan struct{})}
-	c.making[key] = m
-	return m, true
-}
-
-// made lets those go on who wait for the page.
-func (c *pageCache) made(m *making) {
-	c.mu.Lock()
-	delete(c.making, m.key)
-	c.mu.Unlock()
-	close(m.done)
-}
-
-// result is the page; nil: there is none, or not yet.
-func (m *making) result() *page {
-	select {
-	case <-m.done:
-		return m.page
-	default:
-		return nil
-	}
 }
 
 func (p *page) isFor(c *identity.Caller) bool {

@@ -33,12 +33,11 @@ type cacheWorld struct {
 	status  int
 	body    string
 	handler http.Handler
-	lru     *lru
 }
 
 func newCacheWorld(limit int64) *cacheWorld {
-	w := &cacheWorld{status: http.StatusOK, lru: newLRU(limit)}
-	c := newPageCacheOf(w.lru, func(context.Context, identity.Access) (uint64, error) { return w.version, w.err })
+	w := &cacheWorld{status: http.StatusOK}
+	c := newPageCacheOf(newPages(limit), func(context.Context, identity.Access) (uint64, error) { return w.version, w.err })
 	rt := httpx.NewRouter(httpx.Options{Authenticator: fixedAuth{}})
 	rt.Handle("GET "+proposalsPath, c.wrap(http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
 		w.calls++
@@ -131,31 +130,28 @@ func TestOnlySmallSuccessesAreKept(t *testing.T) {
 
 func TestTheCacheForgetsTheLeastRecentlyUsedAndStaysInItsBounds(t *testing.T) {
 	t.Parallel()
-	l := newLRU(lruShards * 4 * (1000 + entryOverhead + 16))
+	const shards = 16
+	l := newPages(shards * 4 * (1000 + entryOverhead + 15))
 	key := func(i int) pageKey { return pageKey{keyID: "k", query: fmt.Sprintf("page=%09d", i)} }
 	for i := range 10_000 {
-		l.put(key(i), &page{body: make([]byte, 1000)})
-		l.get(key(0)) // in use all the time
+		l.Set(key(i), &page{body: make([]byte, 1000)})
+		l.Get(key(0)) // in use all the time
 	}
-	entries := 0
-	for i := range l.shards {
-		s := &l.shards[i]
-		entries += len(s.entries)
-		if s.bytes > s.limit || len(s.entries) != s.order.Len() {
-			t.Errorf("shard %d: %d of %d bytes, %d entries, %d in order", i, s.bytes, s.limit, len(s.entries), s.order.Len())
-		}
+	if n := l.Len(); n != shards*4 {
+		t.Errorf("%d pages of 1000 bytes are kept; want %d", n, shards*4)
 	}
-	if entries != lruShards*4 {
-		t.Errorf("%d entries", entries)
+	has := func(i int) bool {
+		_, ok := l.Get(key(i))
+		return ok
 	}
-	if l.get(key(0)) == nil {
+	if !has(0) {
 		t.Error("the page in use was forgotten")
 	}
-	if l.get(key(9999)) == nil || l.get(key(1)) != nil {
+	if !has(9999) || has(1) {
 		t.Error("not the oldest was forgotten")
 	}
-	l.put(key(0), &page{body: make([]byte, 1<<20)})
-	if l.get(key(0)) != nil {
+	l.Set(key(0), &page{body: make([]byte, 1<<20)})
+	if has(0) {
 		t.Error("a page larger than a shard was kept, or its older version was")
 	}
 }
@@ -207,7 +203,7 @@ func TestRequestsForAPageThatIsBeingMadeWaitForIt(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var calls atomic.Int64
 				version, release := uint64(1), make(chan struct{})
-				cache := newPageCacheOf(newLRU(1<<20), func(context.Context, identity.Access) (uint64, error) { return version, nil })
+				cache := newPageCacheOf(newPages(1<<20), func(context.Context, identity.Access) (uint64, error) { return version, nil })
 				rt := httpx.NewRouter(httpx.Options{Authenticator: fixedAuth{}, Logger: slog.New(slog.DiscardHandler)})
 				rt.Handle("GET "+proposalsPath, cache.wrap(http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
 					n := calls.Add(1)
@@ -246,7 +242,7 @@ func TestRequestsForAPageThatIsBeingMadeWaitForIt(t *testing.T) {
 func TestALargePageKeepsNobodyWaiting(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		cache := newPageCacheOf(newLRU(1<<20), func(context.Context, identity.Access) (uint64, error) { return 1, nil })
+		cache := newPageCacheOf(newPages(1<<20), func(context.Context, identity.Access) (uint64, error) { return 1, nil })
 		rt := httpx.NewRouter(httpx.Options{Authenticator: fixedAuth{}})
 		rt.Handle("GET "+proposalsPath, cache.wrap(http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
 			_, _ = rw.Write(make([]byte, maxCachedPage+1))
@@ -281,7 +277,7 @@ func TestAPageThatIsBeingMadeIsOfItsVersion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var version, calls atomic.Uint64
 		release := make(chan struct{})
-		cache := newPageCacheOf(newLRU(1<<20), func(context.Context, identity.Access) (uint64, error) { return version.Load(), nil })
+		cache := newPageCacheOf(newPages(1<<20), func(context.Context, identity.Access) (uint64, error) { return version.Load(), nil })
 		rt := httpx.NewRouter(httpx.Options{Authenticator: fixedAuth{}})
 		rt.Handle("GET "+proposalsPath, cache.wrap(http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
 			if calls.Add(1) == 1 {

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
-	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"github.com/parley-dev/parley/internal/httpx"
 	"github.com/parley-dev/parley/internal/identity"
@@ -40,7 +39,7 @@ const (
 	tagSystem    = "System"
 )
 
-func newHuma(mux humago.Mux, o Options) huma.API {
+func newHuma(routes huma.Adapter, o Options) huma.API {
 	version := o.Version
 	if version == "" {
 		version = "dev"
@@ -73,7 +72,7 @@ func newHuma(mux humago.Mux, o Options) huma.API {
 		{Name: tagAudit, Description: "Who did what to keys, members and agents, and who was refused; for admins."},
 		{Name: tagSystem, Description: "Health and documentation; no key needed."},
 	}
-	return humago.New(mux, config)
+	return huma.NewAPI(config, routes)
 }
 
 // operation is what a route is, beside its handler.
@@ -137,6 +136,7 @@ func (op operation) document() huma.Operation {
 		SkipValidateParams: true, SkipValidateBody: true,
 		MaxBodyBytes:    cmp.Or(op.maxBody, httpx.MaxBody) + 1, // huma refuses a body that reaches its limit
 		BodyReadTimeout: bodyTimeout,
+		Metadata:        map[string]any{routeOf: httpx.Route{Worker: op.worker, Sessions: !op.worker}},
 	}
 	codes := append([]int{}, anyOperation...)
 	if op.method == http.MethodPost || op.method == http.MethodPatch || op.method == http.MethodPut {

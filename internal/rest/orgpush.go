@@ -3,7 +3,6 @@ package rest
 import (
 	"context"
 	"net/http"
-	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -54,20 +53,13 @@ type listOrgPushesInput struct {
 
 type listOrgPushesOutput struct{ Body PushConfigPage }
 
-// A cursor is the task's uid and the configuration's id; a uid has no tilde.
-const cursorSeparator = "~"
-
 func (a *api) listOrgPushes(ctx context.Context, c *call, in *listOrgPushesInput) (*listOrgPushesOutput, error) {
 	f := dispatch.PushFilter{State: delivery.State(in.State), Limit: int(in.Limit) + 1}
 	if in.Limit == 0 {
 		f.Limit = dispatch.DefaultLimit + 1
 	}
-	if in.Cursor != "" {
-		ok := false
-		f.Before, f.BeforeID, ok = strings.Cut(in.Cursor, cursorSeparator)
-		if !ok || !task.ValidUID(f.Before) || !task.ValidID(f.BeforeID) {
-			return nil, errs.InvalidFields(errs.Field{Path: errs.At("cursor"), Message: "is not a cursor of this list"})
-		}
+	if in.Cursor != "" && !f.Continue(in.Cursor) {
+		return nil, errs.InvalidFields(badCursor)
 	}
 	list, err := a.tasks.OrgPushes(ctx, c.Access, f)
 	if err != nil {
@@ -76,7 +68,7 @@ func (a *api) listOrgPushes(ctx context.Context, c *call, in *listOrgPushesInput
 	out := &listOrgPushesOutput{}
 	if n := f.Limit - 1; len(list) > n {
 		list = list[:n]
-		next := list[n-1].UID + cursorSeparator + list[n-1].ID
+		next := f.Cursor(&list[n-1])
 		out.Body.NextCursor = &next
 	}
 	out.Body.Configs = pushConfigsOf(list)

@@ -11,6 +11,7 @@ import (
 	"net/http"
 
 	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"github.com/parley-dev/parley/internal/account"
 	"github.com/parley-dev/parley/internal/agent"
@@ -76,6 +77,7 @@ func describe(rt *httpx.Router, o Options) *huma.OpenAPI {
 		proposals: o.Proposals, followups: o.Followups, frictions: o.Frictions, agents: o.Agents, tasks: o.Tasks, workers: o.Workers,
 		admin: o.OrgAdmin, clients: o.Clients, accounts: o.Accounts, router: rt, publicURL: o.PublicURL,
 	}
+	rt.Area(httpx.Area{Programs: true, CrossOrigin: true}, "/api/")
 	a.huma = newHuma(routes{rt, newPageCache(o)}, o)
 	schemaOf[httpx.Problem](a)
 	a.registerProposals()
@@ -104,17 +106,21 @@ func describe(rt *httpx.Router, o Options) *huma.OpenAPI {
 	return doc
 }
 
-// routes is the mux that huma registers on. The page cache stands in front of
+// routes puts huma's operations on the router. The page cache stands in front of
 // the list alone, and behind authentication.
 type routes struct {
 	*httpx.Router
 	pages *pageCache
 }
 
-func (m routes) HandleFunc(pattern string, h func(http.ResponseWriter, *http.Request)) {
-	var handler http.Handler = http.HandlerFunc(h)
-	if pattern == "GET "+proposalsPath && m.pages != nil {
-		handler = m.pages.wrap(handler)
+// routeOf is where an operation's metadata has its httpx.Route.
+const routeOf = "route"
+
+// Handle implements huma.Adapter.
+func (m routes) Handle(op *huma.Operation, handle func(huma.Context)) {
+	var h http.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { handle(humago.NewContext(op, r, w)) })
+	if op.Method == http.MethodGet && op.Path == proposalsPath && m.pages != nil {
+		h = m.pages.wrap(h)
 	}
-	m.Handle(pattern, handler)
+	m.HandleRoute(op.Method+" "+op.Path, op.Metadata[routeOf].(httpx.Route), h)
 }

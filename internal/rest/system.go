@@ -23,6 +23,7 @@ import (
 func mountSystem(rt *httpx.Router, o Options, doc *huma.OpenAPI) {
 	// Rendered when somebody asks for it: that takes as long as all the rest of a start.
 	rendered := sync.OnceValues(func() ([]byte, []byte) { return render(doc) })
+	rt.Area(httpx.Area{CrossOrigin: true}, "/openapi.json", "/openapi.yaml")
 	rt.HandleHealth("GET /healthz", static("application/json", []byte(`{"status":"ok"}`+"\n")))
 	rt.HandleHealth("GET /readyz", ready(o))
 	rt.HandlePublic("GET /openapi.json", lazy(func() http.Handler {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/parley-dev/parley/internal/agent"
 	"github.com/parley-dev/parley/internal/dispatch"
+	"github.com/parley-dev/parley/internal/httpx"
 	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/internal/task"
 )
@@ -307,5 +308,21 @@ func TestBadReportsAndClaimsNameWhatIsWrong(t *testing.T) {
 	}
 	if got, err := w.store.Tasks().ByUID(context.Background(), "acme", sent.UID, task.All); err != nil || got.State != task.Working || len(got.Artifacts) > 0 {
 		t.Errorf("%+v %v", got, err)
+	}
+}
+
+// A worker's calls do not use up the requests that its principal may make elsewhere.
+func TestWorkersHaveARateLimitOfTheirOwn(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, func(o *httpx.Options, _ *Options) { o.RateLimit = 1 })
+	key := w.worker()
+	for range 20 { // far over the burst of others
+		w.do(key, "POST", claim, `{"wait_seconds":0}`).want(200)
+	}
+	for range 5 {
+		w.do(key, "GET", "/api/v1/me", "").want(200)
+	}
+	if got := w.do(key, "GET", "/api/v1/me", "").want(429).Header.Get("RateLimit-Policy"); got != `"principal";q=5;w=5` {
+		t.Errorf("the policy is %s", got)
 	}
 }

@@ -137,7 +137,7 @@ func (ds Deliveries) claim(
 	ctx context.Context, x *tx, k dueKey, length time.Duration, out *[]delivery.Subscription,
 ) error {
 	now := x.d.clockNow(ds.now)
-	args := append(now.args, k.Org, k.Topic, k.ID) //nolint:gocritic // args are ours
+	args := append(now.args, k.Org, k.Topic, k.ID) // args are ours
 	n := len(now.args)
 	return each(ctx, x, func(r rows) error {
 		sub := delivery.Subscription{Key: k.Key, Size: k.size}
@@ -209,7 +209,7 @@ const pushWindow = 4096
 func (ds Deliveries) duePushes(ctx context.Context, org string, room *delivery.Room, most int) ([]dueKey, error) {
 	now := ds.d.clockNow(ds.now)
 	most = max(most, 0)
-	args := append(now.args, org) //nolint:gocritic // args are ours
+	args := append(now.args, org) // args are ours
 	stalling, sep := "", " WHERE d.receiver NOT IN ("
 	mine := len(args)
 	for receiver := range room.Receivers {

@@ -15,7 +15,7 @@ import (
 )
 
 // Not parallel: the umask belongs to the process.
-func TestFilesOfTheStoreArePrivate(t *testing.T) { //nolint:paralleltest // see above
+func TestFilesOfTheStoreArePrivate(t *testing.T) { // see above
 	old := syscall.Umask(0)
 	t.Cleanup(func() { syscall.Umask(old) })
 	dir := filepath.Join(t.TempDir(), "shared")

@@ -187,7 +187,7 @@ func (e *pg) query(ctx context.Context, sql string, args ...any) (rows, error) {
 // finish queues what every write ends with: counters, then data versions, each
 // in a fixed order.
 func (t *tx) finish() {
-	slot := rand.IntN(slots) //nolint:gosec // spreads load
+	slot := rand.IntN(slots) // spreads load
 	t.flushCountsAtOnce(slot)
 	orgs := make([]string, 0, len(t.touched))
 	for org := range t.touched {
@@ -234,7 +234,7 @@ func (e *pg) dataVersion(ctx context.Context, org string) (uint64, error) {
 func (e *pg) readVersion(ctx context.Context, org string) (uint64, error) {
 	var v int64
 	_, err := one(ctx, e, []any{&v}, `SELECT CAST(coalesce(sum(version), 0) AS BIGINT) FROM data_versions WHERE org_id = $1`, org)
-	return uint64(v), err //nolint:gosec // a count of changes
+	return uint64(v), err // a count of changes
 }
 
 func (e *pg) migrate(ctx context.Context, fn func(migrator) error) error {

@@ -62,7 +62,7 @@ func parsePostgres(o Options) (*pgxpool.Config, error) {
 		return nil, errors.New("the database address cannot be read; write postgres://user:password@host:5432/database")
 	}
 	if o.ReadConns > 0 {
-		cfg.MaxConns = int32(min(o.ReadConns, 10_000)) //nolint:gosec // bounded above
+		cfg.MaxConns = int32(min(o.ReadConns, 10_000)) // bounded above
 	} else if cfg.MaxConns < defaultConns {
 		cfg.MaxConns = defaultConns
 	}

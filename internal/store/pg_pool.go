@@ -25,7 +25,7 @@ func newConnPool(p *pgxpool.Pool) *connPool {
 // turn is the context of all that began to wait for a connection at about the same
 // time. It ends when they have waited for long enough or the database stops to respond.
 type turn struct {
-	context.Context //nolint:containedctx // a period, not a call
+	context.Context // a period, not a call
 	end             context.CancelFunc
 	beating         *lifetime
 	over            time.Time // when the next one begins
@@ -162,7 +162,7 @@ func (e *pg) read(ctx context.Context, pool *connPool, limit time.Duration, sql 
 type pgRows struct {
 	pgx.Rows
 	held held
-	ctx  context.Context //nolint:containedctx // as long as the rows
+	ctx  context.Context // as long as the rows
 }
 
 // Err implements rows.

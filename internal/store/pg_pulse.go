@@ -37,7 +37,7 @@ type pulse struct {
 }
 
 type lifetime struct {
-	context.Context //nolint:containedctx // a period, not a call
+	context.Context // a period, not a call
 	end             context.CancelFunc
 }
 

@@ -52,7 +52,7 @@ func (e *pg) write(ctx context.Context, fn func(*tx) error) error {
 		if try == maxTries || !retryable(err) || time.Now().After(until) {
 			return translate(err)
 		}
-		time.Sleep(time.Duration(rand.IntN(try*2000)) * time.Microsecond) //nolint:gosec // jitter
+		time.Sleep(time.Duration(rand.IntN(try*2000)) * time.Microsecond) // jitter
 	}
 }
 
@@ -130,7 +130,7 @@ func (e *pg) notice(conn *pgx.Conn, err error) {
 // break the connection in mid-transaction.
 type pgConn struct {
 	conn   *pgx.Conn
-	ctx    context.Context //nolint:containedctx // see above
+	ctx    context.Context // see above
 	fence  *fence
 	limits []statement // what it sets; none: what the session has
 	begun  bool

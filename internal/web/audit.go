@@ -3,7 +3,6 @@ package web
 import (
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -63,8 +62,7 @@ func (v *visit) auditPage() error {
 	next := ""
 	if len(list) > adminPerPage {
 		list = list[:adminPerPage]
-		last := &list[adminPerPage-1]
-		next = strconv.FormatInt(last.At.UnixMicro(), 10) + auditCursor + last.ID
+		next = f.Cursor(&list[adminPerPage-1])
 	}
 	out.Pager = v.cursorPager(next)
 	for i := range list {
@@ -72,9 +70,6 @@ func (v *visit) auditPage() error {
 	}
 	return render(v, http.StatusOK, "audit", "Audit log", out)
 }
-
-// auditCursor stands between the time and the id of the last entry of a page.
-const auditCursor = "~"
 
 // maxAuditFilter bounds the length of a filter.
 const maxAuditFilter = 100
@@ -109,12 +104,8 @@ func (a *auditView) filter(cursor string) (identity.AuditFilter, error) {
 		}
 		*d.into = day.AddDate(0, 0, d.days)
 	}
-	if cursor != "" {
-		at, id, ok := strings.Cut(cursor, auditCursor)
-		micros, err := strconv.ParseInt(at, 10, 64)
-		if f.Before, f.BeforeID = time.UnixMicro(micros).UTC(), id; !ok || err != nil || id == "" || bad(id) {
-			wrong = append(wrong, fieldError("cursor", "is not a cursor of this list"))
-		}
+	if cursor != "" && !f.Continue(cursor) {
+		wrong = append(wrong, fieldError("cursor", "is not a cursor of this list"))
 	}
 	return f, together(wrong...)
 }

@@ -3,7 +3,6 @@ package web
 import (
 	"net/http"
 	"slices"
-	"strings"
 
 	"github.com/parley-dev/parley/internal/delivery"
 	"github.com/parley-dev/parley/internal/dispatch"
@@ -50,12 +49,8 @@ func (v *visit) showDeliveries(problem error) error {
 	} else if !slices.Contains(delivery.States, f.State) {
 		return fieldError("state", "must be one of the tabs")
 	}
-	if c := q.Get("cursor"); c != "" {
-		ok := false
-		f.Before, f.BeforeID, ok = strings.Cut(c, auditCursor)
-		if !ok || !task.ValidUID(f.Before) || !task.ValidID(f.BeforeID) {
-			return fieldError("cursor", "is not a cursor of this list")
-		}
+	if c := q.Get("cursor"); c != "" && !f.Continue(c) {
+		return fieldError("cursor", "is not a cursor of this list")
 	}
 	for _, d := range deliveryViews {
 		out.Tabs = append(out.Tabs, tab{
@@ -76,7 +71,7 @@ func (v *visit) showDeliveries(problem error) error {
 	next := ""
 	if len(list) > adminPerPage {
 		list = list[:adminPerPage]
-		next = list[adminPerPage-1].UID + auditCursor + list[adminPerPage-1].ID
+		next = f.Cursor(&list[adminPerPage-1])
 	}
 	out.Pager = v.cursorPager(next)
 	for i := range list {

@@ -164,7 +164,7 @@ func (v *visit) holders(kind identity.Kind, chosen string) ([]identity.Member, e
 	case err != nil && errs.KindOf(err) != errs.NotFound:
 		return nil, err
 	case err != nil || m.Disabled:
-		return list, nil
+		return list, nil //nolint:nilerr // who is chosen is gone
 	}
 	return including(list, m), nil
 }

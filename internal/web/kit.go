@@ -92,7 +92,7 @@ func (p *Pages) visitorAs(
 	}
 	cookie, err := r.Cookie(p.sessions.Cookie.Name)
 	if err != nil || cookie.Value == "" {
-		return nil, r, nil
+		return nil, r, nil //nolint:nilerr // nobody is signed in
 	}
 	ctx, err := p.sessions.Load(context.WithValue(r.Context(), loadedKey{}, new(string)), cookie.Value)
 	if err != nil {

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/parley-dev/parley/internal/account"
 	"github.com/parley-dev/parley/internal/errs"
@@ -97,7 +96,7 @@ func (p *Pages) guess(r *http.Request, org, user string, check func() (wrong boo
 	if err := p.byPair.Take(pair); err != nil {
 		return err
 	}
-	known := p.known.has(pair)
+	_, known := p.known.Get(pair)
 	if !known {
 		if err := p.byAccount.Take(name); err != nil {
 			p.byPair.GiveBack(pair)
@@ -106,7 +105,7 @@ func (p *Pages) guess(r *http.Request, org, user string, check func() (wrong boo
 	}
 	wrong, err := check()
 	if err == nil {
-		p.known.add(pair)
+		p.known.Set(pair, struct{}{})
 	}
 	if !wrong {
 		p.byPair.GiveBack(pair)
@@ -117,30 +116,9 @@ func (p *Pages) guess(r *http.Request, org, user string, check func() (wrong boo
 	return err
 }
 
-// pairs remembers from which addresses accounts have signed in, on this node since its
-// start. Past a bound it forgets all: that only costs those pairs their privilege.
-type pairs struct {
-	mu  sync.Mutex
-	set map[string]struct{}
-}
-
+// maxPairs bounds the addresses from which accounts have signed in that are remembered, on
+// this node since its start. What is forgotten costs those pairs their privilege only.
 const maxPairs = 20_000
-
-func (k *pairs) has(pair string) bool {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	_, ok := k.set[pair]
-	return ok
-}
-
-func (k *pairs) add(pair string) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.set == nil || len(k.set) >= maxPairs {
-		k.set = map[string]struct{}{}
-	}
-	k.set[pair] = struct{}{}
-}
 
 // again shows a form once more, with what was wrong.
 func (p *Pages) again(w http.ResponseWriter, r *http.Request, page string, v view, err error) {

@@ -50,7 +50,7 @@ func markdown(source string, level ...int) (template.HTML, error) {
 	if err := markdownParser.Renderer().Render(&b, src, doc); err != nil {
 		return "", err
 	}
-	return template.HTML(markdownPolicy.SanitizeBytes(b.Bytes())), nil //nolint:gosec // sanitized
+	return template.HTML(markdownPolicy.SanitizeBytes(b.Bytes())), nil // sanitized
 }
 
 // markdownParser reads CommonMark with tables, strikethrough and bare URLs, and without HTML.
@@ -83,7 +83,7 @@ func without(parsers []util.PrioritizedValue, priority int) []util.PrioritizedVa
 
 // verbatim is a text as it was written.
 func verbatim(source string) template.HTML {
-	return template.HTML(`<p dir="auto" class="raw">` + template.HTMLEscapeString(source) + `</p>`) //nolint:gosec // escaped
+	return template.HTML(`<p dir="auto" class="raw">` + template.HTMLEscapeString(source) + `</p>`) // escaped
 }
 
 // maxEmphasis bounds the marks of emphasis in one block: the parser compares each with all

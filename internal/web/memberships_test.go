@@ -124,7 +124,7 @@ func newTown(t *testing.T, st *store.Store) *town {
 	} {
 		router.HandlePublic(pattern, pages.Wrap(h))
 	}
-	router.Handle("GET /api/v1/orgs/{org}/who", http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+	router.HandleRoute("GET /api/v1/orgs/{org}/who", httpx.Route{Sessions: true}, http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		c := httpx.CallerOf(r.Context())
 		if c == nil {
 			c = &identity.Caller{}

@@ -40,7 +40,7 @@ func (v *visit) rowWriter(view *proposalsView, items []proposal.Item) *rowWriter
 	return w
 }
 
-func (w *rowWriter) html() template.HTML { return template.HTML(w.b.String()) } //nolint:gosec // see rowWriter
+func (w *rowWriter) html() template.HTML { return template.HTML(w.b.String()) } // see rowWriter
 
 // put writes parts that are markup or harmless.
 func (w *rowWriter) put(parts ...string) {

@@ -21,6 +21,7 @@ import (
 
 	"github.com/parley-dev/parley/internal/account"
 	"github.com/parley-dev/parley/internal/agent"
+	"github.com/parley-dev/parley/internal/cache"
 	"github.com/parley-dev/parley/internal/dispatch"
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/followup"
@@ -60,7 +61,7 @@ type Pages struct {
 	sign     *template.Template            // without an org
 
 	byAddress, byPair, byAccount *httpx.Throttle
-	known                        pairs // of account and address
+	known                        *cache.Cache[string, struct{}] // pairs of account and address that have signed in
 }
 
 // How often an address may try to sign in, an address may try one account, and an
@@ -93,6 +94,7 @@ func New(rt *httpx.Router, o Options) (*Pages, error) {
 		byAddress: httpx.NewThrottle(addressEvery, addressBurst, o.Now),
 		byPair:    httpx.NewThrottle(pairEvery, pairBurst, o.Now),
 		byAccount: httpx.NewThrottle(accountEvery, accountBurst, o.Now),
+		known:     cache.New(cache.Options[string, struct{}]{Max: maxPairs, Shards: 1}),
 	}
 	p.sessions.ErrorFunc = func(w http.ResponseWriter, r *http.Request, err error) { p.failed(w, r, err) }
 	p.forms.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -104,6 +106,7 @@ func New(rt *httpx.Router, o Options) (*Pages, error) {
 
 // Mount adds the routes.
 func (p *Pages) Mount() {
+	p.router.Area(httpx.Area{Secret: true}, "/join/", "/setup/")
 	for pattern, h := range map[string]http.HandlerFunc{
 		"GET /login":              p.loginPage,
 		"POST /login":             p.login,

@@ -177,25 +177,6 @@ func AppendV03ProtoEvent(b []byte, t *task.Task, e *task.Event, last bool) []byt
 	return append(b, "}}"...)
 }
 
-// AppendV03ProtoPush appends a push configuration.
-func AppendV03ProtoPush(b []byte, p *task.PushConfig) []byte {
-	b = append(b, `{"name":`...)
-	b = AppendString(b, "tasks/"+p.TaskID+"/pushNotificationConfigs/"+p.ID)
-	b = append(b, `,"pushNotificationConfig":{"id":`...)
-	b = AppendString(b, p.ID)
-	b = append(b, `,"url":`...)
-	b = AppendString(b, p.URL)
-	b = appendMember(b, "token", p.Token)
-	if p.Scheme != "" {
-		b = append(b, `,"authentication":{"schemes":[`...)
-		b = AppendString(b, p.Scheme)
-		b = append(b, ']')
-		b = appendMember(b, "credentials", p.Credentials)
-		b = append(b, '}')
-	}
-	return append(b, "}}"...)
-}
-
 // Content reads the parts of a message in this form: data is wrapped once more, and
 // so is the base64 of files, unless the sender took ProtoJSON at its word.
 func (r *Reader) Content() []task.Part {

@@ -53,25 +53,6 @@ func TestV03ProtoIsWhatTheSDKWrites(t *testing.T) {
 	})
 }
 
-func TestV03ProtoPushIsWhatTheSDKWrites(t *testing.T) {
-	t.Parallel()
-	for _, p := range []task.PushConfig{
-		{ID: "p", TaskID: "t", URL: "https://x.example/?a=b&c"},
-		{ID: "p", TaskID: "t", URL: "https://x.example", Token: "tok", Scheme: "Bearer", Credentials: "c"},
-		{ID: "p", TaskID: "t", URL: "https://x.example", Scheme: "Basic"},
-	} {
-		sdk := &a2a.PushConfig{ID: p.ID, TaskID: a2a.TaskID(p.TaskID), URL: p.URL, Token: p.Token}
-		if p.Scheme != "" {
-			sdk.Auth = &a2a.PushAuthInfo{Scheme: p.Scheme, Credentials: p.Credentials}
-		}
-		want, err := pbjson.ToProtoPushConfigResponse(sdk)
-		if err != nil {
-			t.Fatal(err)
-		}
-		compare(t, want, AppendV03ProtoPush(nil, &p))
-	}
-}
-
 // What the SDK's client sends is read as what it meant.
 func TestV03ProtoContentIsReadAsTheSDKWritesIt(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {

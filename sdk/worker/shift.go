@@ -98,7 +98,7 @@ func (s *shift) readMessages() {
 		case s.onMessage == nil:
 			s.log.Warn("a direct message was dropped: the worker has no function for them", "agent", s.agent, "message", m.ID, "from", m.From)
 		default:
-			s.protect(func() error {
+			_ = s.protect(func() error { // which logs a panic
 				s.onMessage(s.work, m)
 				return nil
 			}, "message", m.ID)

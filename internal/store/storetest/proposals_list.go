@@ -17,7 +17,7 @@ import (
 // with votes, and returns them as they are now.
 func populate(w *world, n int) []proposal.Proposal {
 	ctx := w.Context()
-	rnd := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // the same rows at every run
+	rnd := rand.New(rand.NewPCG(1, 2)) // the same rows at every run
 	admin := w.access("acme", "user:root")
 	members := []identity.Access{
 		w.access("acme", "user:ann", memberScopes...), w.access("acme", "agent:bob", memberScopes...),
