@@ -56,15 +56,18 @@ func TestErrorsOfTheDomainAreSpelledOnce(t *testing.T) {
 		says string
 	}{
 		"1.0": {
-			send(task.PushV1), []string{"/configuration/taskPushNotificationConfig/url", "/contextId"},
+			send(task.PushV1),
+			[]string{"/configuration/taskPushNotificationConfig/url", "/contextId"},
 			"configuration/taskPushNotificationConfig/url is bad; contextId too",
 		},
 		"0.3": {
-			send(task.PushV03), []string{"/configuration/pushNotificationConfig/url", "/contextId"},
+			send(task.PushV03),
+			[]string{"/configuration/pushNotificationConfig/url", "/contextId"},
 			"configuration/pushNotificationConfig/url is bad; contextId too",
 		},
 		"a page": {
-			errs.InvalidFields(errs.Field{Path: errs.At("cursor"), Message: "is not a token of this list"}), []string{"/pageToken"},
+			errs.InvalidFields(errs.Field{Path: errs.At("cursor"), Message: "is not a token of this list"}),
+			[]string{"/pageToken"},
 			"pageToken is not a token of this list; use the nextPageToken of the page before",
 		},
 		"params": {invalid([]errs.Field{mistake("must be a string", "context_id")}), []string{"/context_id"}, "context_id must be a string"},

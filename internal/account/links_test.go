@@ -100,8 +100,10 @@ func TestWhenAnEntryOfASessionStands(t *testing.T) {
 	via := &Opener{Org: "home", User: "ann", Epoch: 2}
 	for _, s := range states {
 		own := standing("acme", s.edit)
-		itself, opened := Entry{Org: "acme", User: "ann", Generation: 4}, Entry{Org: "acme", User: "ann", Generation: 4,
-			Via: via}
+		itself, opened := Entry{Org: "acme", User: "ann", Generation: 4}, Entry{
+			Org: "acme", User: "ann", Generation: 4,
+			Via: via,
+		}
 		now := map[identity.Principal]*Standing{userOf("acme", "ann"): &own}
 		if got := itself.good(now); got != s.itself {
 			t.Errorf("%s, proven itself: got %v, want %v", s.name, got, s.itself)
@@ -185,52 +187,80 @@ func TestWhatIsLinked(t *testing.T) {
 		want    string
 	}{
 		{
-			"two that were never linked", []Standing{standing("home", unlinked)}, []Standing{standing("acme", unlinked)}, true,
+			"two that were never linked",
+			[]Standing{standing("home", unlinked)},
+			[]Standing{standing("acme", unlinked)},
+			true,
 			true, "",
 		},
 		{
-			"two accounts", []Standing{standing("home"), standing("b")},
-			[]Standing{standing("acme", other), standing("c", other)}, true, true, "",
+			"two accounts",
+			[]Standing{standing("home"), standing("b")},
+			[]Standing{standing("acme", other), standing("c", other)},
+			true, true, "",
 		},
 		{
-			"one account already", []Standing{standing("home"), standing("acme")},
-			[]Standing{standing("home"), standing("acme")}, true, false, "",
+			"one account already",
+			[]Standing{standing("home"), standing("acme")},
+			[]Standing{standing("home"), standing("acme")},
+			true, false, "",
 		},
 		{
-			"the first has a provider", []Standing{standing("home", withProvider)}, []Standing{standing("acme", other)}, false,
+			"the first has a provider",
+			[]Standing{standing("home", withProvider)},
+			[]Standing{standing("acme", other)},
+			false,
 			false, "",
 		},
 		{
-			"the second has a provider", []Standing{standing("home")}, []Standing{standing("acme", other, withProvider)},
+			"the second has a provider",
+			[]Standing{standing("home")},
+			[]Standing{standing("acme", other, withProvider)},
 			false, false, "",
 		},
 		{
-			"the first is disabled", []Standing{standing("home", switchedOff)}, []Standing{standing("acme", other)}, false,
+			"the first is disabled",
+			[]Standing{standing("home", switchedOff)},
+			[]Standing{standing("acme", other)},
+			false,
 			false, "account.bad_login",
 		},
 		{
-			"the second is disabled", []Standing{standing("home")}, []Standing{standing("acme", other, switchedOff)}, false,
+			"the second is disabled",
+			[]Standing{standing("home")},
+			[]Standing{standing("acme", other, switchedOff)},
+			false,
 			false, "account.bad_login",
 		},
 		{
-			"the second was signed out meanwhile", []Standing{standing("home")},
-			[]Standing{standing("acme", other, signedOut)}, false, false, "account.bad_login",
+			"the second was signed out meanwhile",
+			[]Standing{standing("home")},
+			[]Standing{standing("acme", other, signedOut)},
+			false, false, "account.bad_login",
 		},
 		{"the first is gone", nil, []Standing{standing("acme", other)}, false, false, "account.bad_login"},
 		{
-			"both are in a third org", []Standing{standing("home"), standing("b")},
-			[]Standing{standing("acme", other), standing("b", other)}, false, false, "account.same_org",
+			"both are in a third org",
+			[]Standing{standing("home"), standing("b")},
+			[]Standing{standing("acme", other), standing("b", other)},
+			false, false, "account.same_org",
 		},
 		{
-			"the second's account is in the first's org", []Standing{standing("home")},
-			[]Standing{standing("acme", other), standing("home", other)}, false, false, "account.same_org",
+			"the second's account is in the first's org",
+			[]Standing{standing("home")},
+			[]Standing{standing("acme", other), standing("home", other)},
+			false, false, "account.same_org",
 		},
 		{
-			"as many as can be", append([]Standing{standing("home")}, many[2:]...), []Standing{standing("acme", other)}, true,
+			"as many as can be", append([]Standing{standing("home")}, many[2:]...),
+			[]Standing{standing("acme", other)},
+			true,
 			true, "",
 		},
 		{
-			"too many", append([]Standing{standing("home")}, many[1:]...), []Standing{standing("acme", other)}, false, false,
+			"too many", append([]Standing{standing("home")}, many[1:]...),
+			[]Standing{standing("acme", other)},
+			false, false,
 			"account.too_many",
 		},
 	} {
@@ -265,18 +295,22 @@ func TestWhatIsUnlinked(t *testing.T) {
 		{"each with a password", []Standing{standing("home"), standing("acme")}, true, ""},
 		{"without a password", []Standing{standing("home", noPassword), standing("acme")}, false, "account.last_way"},
 		{
-			"without a password, with a provider", []Standing{standing("home", noPassword, withProvider), standing("acme")},
+			"without a password, with a provider",
+			[]Standing{standing("home", noPassword, withProvider), standing("acme")},
 			true, "",
 		},
 		{"the other has none", []Standing{standing("home"), standing("acme", noPassword)}, false, "account.last_way"},
 		{"the other has a provider", []Standing{standing("home"), standing("acme", noPassword, withProvider)}, true, ""},
 		{
-			"a third has one for the other", []Standing{standing("home"), standing("acme", noPassword), standing("b")}, true,
+			"a third has one for the other",
+			[]Standing{standing("home"), standing("acme", noPassword), standing("b")},
+			true,
 			"",
 		},
 		{
 			"a third has one, and is disabled",
-			[]Standing{standing("home"), standing("acme", noPassword), standing("b", switchedOff)}, false, "account.last_way",
+			[]Standing{standing("home"), standing("acme", noPassword), standing("b", switchedOff)},
+			false, "account.last_way",
 		},
 	} {
 		d := &desk{of: c.of}

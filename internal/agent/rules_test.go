@@ -90,7 +90,8 @@ func TestWhatAnUpdateChanges(t *testing.T) {
 			func(a *Agent) { a.Profile.Provider = Provider{"A", "https://a.example"} }, update,
 		},
 		"renamed and disabled": {
-			Edit{Name: ptr("S"), Disabled: ptr(true)}, func(a *Agent) { a.Name, a.Disabled = "S", true },
+			Edit{Name: ptr("S"), Disabled: ptr(true)},
+			func(a *Agent) { a.Name, a.Disabled = "S", true },
 			[]identity.AuditAction{identity.AgentUpdate, identity.AgentDisable},
 		},
 	} {
@@ -253,8 +254,10 @@ func (s *shelf) Reached(context.Context, string, string) (Reached, error) { retu
 // An own agent hides the public one, also while it is disabled.
 func TestWhatCallersReach(t *testing.T) {
 	t.Parallel()
-	own, disabled, public := &Agent{ID: "a", Org: "acme"}, &Agent{ID: "a", Org: "acme", Disabled: true}, &Agent{ID: "a",
-		Org: "other", Public: true}
+	own, disabled, public := &Agent{ID: "a", Org: "acme"}, &Agent{ID: "a", Org: "acme", Disabled: true}, &Agent{
+		ID:  "a",
+		Org: "other", Public: true,
+	}
 	for name, c := range map[string]struct {
 		found  Reached
 		want   *Agent // nil: NotFound
@@ -322,8 +325,10 @@ func TestHowLongAnAgentIsRemembered(t *testing.T) {
 	reaches("within a second of its end on another node", true)
 	now = now.Add(1)
 	reaches("after that second", false)
-	for what, drop := range map[string]func(){"its change here": func() { r.forget("a") },
-		"a change of members": r.Forget} {
+	for what, drop := range map[string]func(){
+		"its change here":     func() { r.forget("a") },
+		"a change of members": r.Forget,
+	} {
 		s.found.Own = &Agent{ID: "a", Org: "acme"}
 		reaches("made again", true)
 		s.found.Own = nil

@@ -204,8 +204,10 @@ func TestWhenAnAgentIsSentATask(t *testing.T) {
 	t.Parallel()
 	for _, status := range Statuses {
 		for state, s := range taskStates {
-			for assignee, same := range map[string]bool{"agent:scout": true, "agent:other": false, "user:scout": false,
-				"": false} {
+			for assignee, same := range map[string]bool{
+				"agent:scout": true, "agent:other": false, "user:scout": false,
+				"": false,
+			} {
 				name := fmt.Sprintf("%s, assigned to %q, whose task is %q", status, assignee, state)
 				f := made(status)
 				f.Assignee, f.TaskState = assignee, state
@@ -265,8 +267,10 @@ func TestWhoMayAssignWhom(t *testing.T) {
 		{"svc:tasks:write svc:a2a:serve agent:scout", map[string]string{"user:bob": ok, "agent:scout": scope}},
 		{
 			"svc:tasks:write svc:a2a:write",
-			map[string]string{"user:bob": ok, "agent:scout": ok, "agent:other": ok, "service:crm": invalid, "bob": invalid,
-				"user:": invalid, "user:B": invalid},
+			map[string]string{
+				"user:bob": ok, "agent:scout": ok, "agent:other": ok, "service:crm": invalid, "bob": invalid,
+				"user:": invalid, "user:B": invalid,
+			},
 		},
 		{
 			"svc:tasks:write svc:a2a:write agent:scout",
@@ -407,7 +411,9 @@ func TestEveryFilterOfAQuery(t *testing.T) {
 		{"a page behind it", Query{Page: 1<<56 + 1}, Filter{}, []string{"page"}},
 		{"the largest number", Query{Page: math.MaxInt64}, Filter{}, []string{"page"}},
 		{
-			"everything wrong", Query{Status: "x", Assignee: "x", ProposalID: "?", Limit: -1, Page: -1}, Filter{},
+			"everything wrong",
+			Query{Status: "x", Assignee: "x", ProposalID: "?", Limit: -1, Page: -1},
+			Filter{},
 			[]string{"status", "assignee", "proposal_id", "limit", "page"},
 		},
 	} {

@@ -209,8 +209,10 @@ func TestAKeyOfOnesOwnEndsWithTheCredential(t *testing.T) {
 		{"a key that ends with the credential", early, early, early, "", ""},
 		{"a key that ends after the credential", early, late, late, "request.invalid", "identity.key_outlives"},
 	} {
-		caller := &Caller{Principal: Principal{Org: "acme", Kind: User, ID: "ann"}, Scopes: Scopes{TasksRead},
-			ExpiresAt: c.credential}
+		caller := &Caller{
+			Principal: Principal{Org: "acme", Kind: User, ID: "ann"}, Scopes: Scopes{TasksRead},
+			ExpiresAt: c.credential,
+		}
 		r := KeyRequest{Scopes: []string{"svc:tasks:read"}, ExpiresAt: c.key}
 		if got := refusal(caller.bound(&r)); got != c.create || !r.ExpiresAt.Equal(c.made) {
 			t.Errorf("%s, to make: got %q, end %v; want %q, %v", c.name, got, r.ExpiresAt, c.create, c.made)

@@ -165,9 +165,13 @@ func TestWhoMayHoldAKeyForWhom(t *testing.T) {
 	for _, kind := range Kinds {
 		a := Access{caller: &Caller{Principal: Principal{Org: "acme", Kind: kind, ID: "ann"}}}
 		for _, p := range []Principal{
-			{Org: "acme", Kind: User, ID: "ann"}, {Org: "acme", Kind: User, ID: "bob"}, {Org: "other", Kind: User, ID: "ann"},
-			{Org: "acme", Kind: Agent, ID: "ann"}, {Org: "acme", Kind: Agent, ID: "bob"},
-			{Org: "acme", Kind: Service, ID: "ann"}, {Org: "acme", Kind: Service, ID: "bob"},
+			{Org: "acme", Kind: User, ID: "ann"},
+			{Org: "acme", Kind: User, ID: "bob"},
+			{Org: "other", Kind: User, ID: "ann"},
+			{Org: "acme", Kind: Agent, ID: "ann"},
+			{Org: "acme", Kind: Agent, ID: "bob"},
+			{Org: "acme", Kind: Service, ID: "ann"},
+			{Org: "acme", Kind: Service, ID: "bob"},
 		} {
 			want := ""
 			if p.Kind == User && p != a.Principal() {
@@ -280,8 +284,10 @@ func TestWhatAnInvitationIsGoodFor(t *testing.T) {
 
 				m, err := i.accept(ruleNow)
 				if state == InvitationOpen {
-					want := Member{Principal: Principal{Org: "acme", Kind: User, ID: "ann"}, Name: "Ann", Admin: true,
-						CreatedAt: ruleNow}
+					want := Member{
+						Principal: Principal{Org: "acme", Kind: User, ID: "ann"}, Name: "Ann", Admin: true,
+						CreatedAt: ruleNow,
+					}
 					if diff := cmp.Diff(want, m); diff != "" || err != nil {
 						t.Errorf("%s: to accept: %v (-want +got)\n%s", name, err, diff)
 					}
@@ -321,7 +327,8 @@ func TestRequestsForInvitations(t *testing.T) {
 		{"too long", InvitationRequest{User: "ann", Expires: MaxInvitation + 1}, []string{"expires_in_seconds"}},
 		{"over before it begins", InvitationRequest{User: "ann", Expires: -1}, []string{"expires_in_seconds"}},
 		{
-			"all wrong", InvitationRequest{User: "A", Name: "\u202e", Expires: -1},
+			"all wrong",
+			InvitationRequest{User: "A", Name: "\u202e", Expires: -1},
 			[]string{"user", "name", "expires_in_seconds"},
 		},
 	} {

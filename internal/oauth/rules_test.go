@@ -50,7 +50,8 @@ func TestWhatEndsAToken(t *testing.T) {
 			s.ClientScopes = append(s.ClientScopes, identity.Admin)
 		}},
 		{
-			"the client was narrowed", []identity.Kind{identity.User},
+			"the client was narrowed",
+			[]identity.Kind{identity.User},
 			func(s *TokenState) { s.ClientScopes = identity.Scopes{identity.TasksWrite} },
 		},
 		{"the client is not kept", nil, func(s *TokenState) { s.ClientScopes = nil }},
@@ -66,7 +67,8 @@ func TestWhatEndsAToken(t *testing.T) {
 			st := TokenState{
 				Token: Token{
 					Scopes:    slices.Clone(scopes),
-					ExpiresAt: ruleNow.Add(1)}, Grant: Grant{Principal: p}, Member: identity.Member{Principal: p},
+					ExpiresAt: ruleNow.Add(1),
+				}, Grant: Grant{Principal: p}, Member: identity.Member{Principal: p},
 				Key: &identity.Key{Scopes: slices.Clone(scopes)}, ClientScopes: slices.Clone(scopes),
 			}
 			c.edit(&st)
@@ -149,23 +151,28 @@ func TestEveryFieldOfAClient(t *testing.T) {
 		{"no address", ClientRequest{Name: "App"}, []string{"redirect_uris"}},
 		{"as many addresses as can be", ClientRequest{Name: "App", RedirectURIs: slices.Repeat(ok, MaxRedirects)}, nil},
 		{
-			"too many addresses", ClientRequest{Name: "App", RedirectURIs: slices.Repeat(ok, MaxRedirects+1)},
+			"too many addresses",
+			ClientRequest{Name: "App", RedirectURIs: slices.Repeat(ok, MaxRedirects+1)},
 			[]string{"redirect_uris"},
 		},
 		{
-			"a bad address", ClientRequest{Name: "App", RedirectURIs: []string{ok[0], "http://a.example"}},
+			"a bad address",
+			ClientRequest{Name: "App", RedirectURIs: []string{ok[0], "http://a.example"}},
 			[]string{"redirect_uris[1]"},
 		},
 		{
-			"the admin's right", ClientRequest{Name: "App", RedirectURIs: ok, Scopes: []string{"svc:admin:admin", "agent:a"}},
+			"the admin's right",
+			ClientRequest{Name: "App", RedirectURIs: ok, Scopes: []string{"svc:admin:admin", "agent:a"}},
 			nil,
 		},
 		{
-			"an unknown scope", ClientRequest{Name: "App", RedirectURIs: ok, Scopes: []string{"svc:tasks:read", "openid"}},
+			"an unknown scope",
+			ClientRequest{Name: "App", RedirectURIs: ok, Scopes: []string{"svc:tasks:read", "openid"}},
 			[]string{"scopes[1]"},
 		},
 		{
-			"the workers' right", ClientRequest{Name: "App", RedirectURIs: ok, Scopes: []string{"svc:a2a:serve"}},
+			"the workers' right",
+			ClientRequest{Name: "App", RedirectURIs: ok, Scopes: []string{"svc:a2a:serve"}},
 			[]string{"scopes[0]"},
 		},
 		{
@@ -174,7 +181,8 @@ func TestEveryFieldOfAClient(t *testing.T) {
 			[]string{"scopes"},
 		},
 		{
-			"all wrong", ClientRequest{Method: "x", Scopes: []string{"x"}},
+			"all wrong",
+			ClientRequest{Method: "x", Scopes: []string{"x"}},
 			[]string{"name", "redirect_uris", "scopes[0]", "method"},
 		},
 	} {

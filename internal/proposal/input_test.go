@@ -44,8 +44,10 @@ var (
 	badTexts = map[string]string{
 		"not UTF-8": "a\xff", "NUL": "a\x00", "bell": "a\x07", "escape": "a\x1b[31m", "delete": "a\x7f",
 	}
-	goodTexts = map[string]string{"lines and tabs": "a\r\n\tb", "letters of any script": "größe 北京 שלום",
-		"emoji": "👩\u200d💻"}
+	goodTexts = map[string]string{
+		"lines and tabs": "a\r\n\tb", "letters of any script": "größe 北京 שלום",
+		"emoji": "👩\u200d💻",
+	}
 )
 
 func TestEveryTextIsCheckedByTheSameRules(t *testing.T) {
@@ -113,7 +115,9 @@ func TestEveryValueOfEveryEnumeration(t *testing.T) {
 			func(v string) error { b := base; b.Priority = Priority(v); return b.Validate() },
 		},
 		{
-			"status", []string{"open", "draft"}, true,
+			"status",
+			[]string{"open", "draft"},
+			true,
 			func(v string) error { b := base; b.Status = Status(v); return b.Validate() },
 		},
 		{
@@ -322,8 +326,10 @@ func TestTextsOfAQuery(t *testing.T) {
 		"submitted_by": func(q *Query, s string) { q.SubmittedBy = s },
 		"fingerprint":  func(q *Query, s string) { q.Fingerprint = s },
 	} {
-		for text, ok := range map[string]bool{"": true, "a": true, long: true, long + "x": false, "a\x00": false,
-			"a\xff": false} {
+		for text, ok := range map[string]bool{
+			"": true, "a": true, long: true, long + "x": false, "a\x00": false,
+			"a\xff": false,
+		} {
 			var q Query
 			ask(&q, text)
 			_, err := q.check(Viewer{})
@@ -419,7 +425,8 @@ func TestWhatSimilarOnesAreLookedForBy(t *testing.T) {
 		{"a title", SimilarTo{Title: "t"}, 1, nil},
 		{"a problem", SimilarTo{Problem: "p"}, MaxSimilar, nil},
 		{
-			"both, as long as can be", SimilarTo{Title: strings.Repeat("é", MaxTitle), Problem: strings.Repeat("é", MaxText)},
+			"both, as long as can be",
+			SimilarTo{Title: strings.Repeat("é", MaxTitle), Problem: strings.Repeat("é", MaxText)},
 			1, nil,
 		},
 		{"neither", SimilarTo{}, 1, []string{"title"}},

@@ -167,8 +167,10 @@ func TestOnlyARejectionNeedsAReason(t *testing.T) {
 	for from, next := range permitted {
 		for _, to := range next {
 			for _, note := range []string{"", " \n\t\u00a0"} {
-				_, err := decideStatus(Current{Proposal: submitted(from)}, admin.actor(), Resolution{Status: to,
-					Note: note}, "f")
+				_, err := decideStatus(Current{Proposal: submitted(from)}, admin.actor(), Resolution{
+					Status: to,
+					Note:   note,
+				}, "f")
 				var want []string
 				if to == Rejected {
 					want = []string{"resolution_note"}
@@ -195,23 +197,28 @@ func TestTheOrderOfRefusals(t *testing.T) {
 	}{
 		{
 			"everything is wrong", submitted(Draft), stranger,
-			Resolution{Status: Resolved, IfVersion: &old, IfTextVersion: &old, DuplicateOf: "x"}, "resource.not_found",
+			Resolution{Status: Resolved, IfVersion: &old, IfTextVersion: &old, DuplicateOf: "x"},
+			"resource.not_found",
 		},
 		{
 			"all but the caller is wrong", submitted(Draft), admin,
-			Resolution{Status: Resolved, IfVersion: &old, IfTextVersion: &old, DuplicateOf: "x"}, "request.stale",
+			Resolution{Status: Resolved, IfVersion: &old, IfTextVersion: &old, DuplicateOf: "x"},
+			"request.stale",
 		},
 		{
 			"the text and the status are wrong", submitted(Draft), admin,
-			Resolution{Status: Resolved, IfTextVersion: &old, DuplicateOf: "x"}, "proposal.text_changed",
+			Resolution{Status: Resolved, IfTextVersion: &old, DuplicateOf: "x"},
+			"proposal.text_changed",
 		},
 		{
-			"the status and the original are wrong", submitted(Draft), admin, Resolution{Status: Resolved, DuplicateOf: "x"},
+			"the status and the original are wrong", submitted(Draft), admin,
+			Resolution{Status: Resolved, DuplicateOf: "x"},
 			"proposal.transition_not_allowed",
 		},
 		{
 			"the original is wrong, and the reason is missing", submitted(Open), admin,
-			Resolution{Status: Rejected, DuplicateOf: "x"}, "request.invalid",
+			Resolution{Status: Rejected, DuplicateOf: "x"},
+			"request.invalid",
 		},
 		{"nothing is wrong", submitted(Open), admin, Resolution{Status: Approved}, ""},
 	} {
@@ -429,13 +436,17 @@ func TestVersionsThatADecisionWasMadeOn(t *testing.T) {
 		{"the record is current, the text older", ptr(int64(7)), ptr(int64(1)), "proposal.text_changed"},
 		{"both are older", ptr(int64(6)), ptr(int64(1)), "request.stale"},
 	} {
-		_, err := decideStatus(Current{Proposal: p}, admin.actor(), Resolution{Status: Approved, IfVersion: c.version,
-			IfTextVersion: c.text}, "f")
+		_, err := decideStatus(Current{Proposal: p}, admin.actor(), Resolution{
+			Status: Approved, IfVersion: c.version,
+			IfTextVersion: c.text,
+		}, "f")
 		if got := refusal(err); got != c.want {
 			t.Errorf("%s, to approve: got %q, want %q", c.name, got, c.want)
 		}
-		_, err = decideEdit(Current{Proposal: p}, admin.actor(), Edit{Title: &title, IfVersion: c.version,
-			IfTextVersion: c.text})
+		_, err = decideEdit(Current{Proposal: p}, admin.actor(), Edit{
+			Title: &title, IfVersion: c.version,
+			IfTextVersion: c.text,
+		})
 		if got := refusal(err); got != c.want {
 			t.Errorf("%s, to edit: got %q, want %q", c.name, got, c.want)
 		}
@@ -476,7 +487,9 @@ func TestTheHashOfATextIsItsOwn(t *testing.T) {
 	seen := map[string]string{}
 	for _, c := range [][3]string{
 		{
-			"", "", ""}, {"a", "", ""}, {"", "a", ""}, {"", "", "a"}, {"ab", "c", ""}, {"a", "bc", ""}, {"a", "b", "c"}, {"c",
+			"", "", "",
+		}, {"a", "", ""}, {"", "a", ""}, {"", "", "a"}, {"ab", "c", ""}, {"a", "bc", ""}, {"a", "b", "c"}, {
+			"c",
 			"b", "a",
 		},
 	} {

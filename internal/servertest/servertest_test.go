@@ -40,7 +40,8 @@ func TestWhatIsSaidIsKeptApartAndTogether(t *testing.T) {
 	}
 	for name, c := range map[string]struct{ got, want string }{
 		"stdout": {
-			p.Stdout.String(), "one three"}, "stderr": {p.Stderr.String(), "two "}, "both": {p.Said.String(), "one two three"},
+			p.Stdout.String(), "one three",
+		}, "stderr": {p.Stderr.String(), "two "}, "both": {p.Said.String(), "one two three"},
 		"the end": {p.Said.Tail(5), "… three"}, "all of it": {p.Said.Tail(13), "one two three"},
 	} {
 		if c.got != c.want {

@@ -3,11 +3,12 @@ package task
 import (
 	"encoding/json"
 	"fmt"
-	"github.com/parley-dev/parley/internal/errs"
-	"github.com/parley-dev/parley/internal/text"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/text"
 )
 
 // Bounds of ids and names, in bytes.

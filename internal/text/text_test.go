@@ -45,8 +45,12 @@ func TestARuleSaysWhatIsWrong(t *testing.T) {
 		{"a long name", Rule{Form: Name, Max: 5}, "abcdef", "must have 1 to 5 characters"},
 		{"a blank name", Rule{Form: Name, Max: 5}, "\u00a0 ", "must not be blank"},
 		{"a mark alone", Rule{Form: Name, Max: 5}, "\u0301", unseen},
-		{"a hidden character", Rule{Form: Name, Max: 5}, "a\u200bb",
-			"cannot contain the character U+200B, which is invisible or changes how others are shown"},
+		{
+			"a hidden character",
+			Rule{Form: Name, Max: 5},
+			"a\u200bb",
+			"cannot contain the character U+200B, which is invisible or changes how others are shown",
+		},
 
 		{"plain", Rule{Form: Plain, Max: 9}, "job 7/ä\u2028", ""},
 		{"nothing plain", Rule{Form: Plain}, "", ""},
