@@ -1,9 +1,13 @@
 package storetest
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/parley-dev/parley/internal/dispatch"
 	"github.com/parley-dev/parley/internal/errs"
@@ -69,6 +73,91 @@ func testFencing(w *world) {
 	_, err = w.tasks.Report(ctx, p, b.Lease.Token, task.Report{State: task.Failed})
 	w.want(err, errs.Conflict)
 	w.checkLeases(c, "t1")
+}
+
+// testFinish: a result that was decided on a known row is written if the row still is that
+// one, under a live lease; else nothing is, also if many are written at once.
+func testFinish(w *world) {
+	ctx, tasks := w.Context(), w.store.Tasks()
+	c, p := w.call("acme", "user:ann", "bob"), w.post("bob")
+	finish := func(known task.Task) error {
+		change, err := task.DecideReport(known, known.Lease.Token, task.Report{State: task.Completed}, task.DefaultLimits, w.now(), time.Time{})
+		w.must(err)
+		return tasks.Finish(ctx, known, change)
+	}
+	row := func(uid string) task.Task {
+		w.Helper()
+		t, err := tasks.Row(ctx, "acme", uid)
+		w.must(err)
+		return t
+	}
+	var good, bad []task.Task
+	for i := range 12 {
+		w.send(c, fmt.Sprintf("t%d", i), "x")
+		known := row(w.claim(p).Task.UID)
+		switch i % 4 {
+		case 0:
+			good = append(good, known)
+			continue
+		case 1: // the sender said more
+			w.send(c, known.ID, "and y")
+		case 2: // another lease
+			w.must(w.tasks.Return(ctx, p, known.Lease.Token))
+			w.claim(p)
+		case 3: // another lease token, as a mistake would have it
+			known.Lease.Token += "x"
+		}
+		bad = append(bad, known)
+	}
+	before := map[string]task.Task{}
+	for _, t := range bad {
+		before[t.UID] = row(t.UID)
+	}
+	var wg sync.WaitGroup
+	results := make([]error, len(good)+len(bad))
+	for i, t := range slices.Concat(good, bad) {
+		wg.Go(func() { results[i] = finish(t) })
+	}
+	wg.Wait()
+	for i, t := range slices.Concat(good, bad) {
+		after := row(t.UID)
+		if i < len(good) {
+			if results[i] != nil || after.State != task.Completed || after.Lease.Token != "" {
+				w.Errorf("%s: got %v, %s with the lease %q; want it completed without one", t.ID, results[i], after.State, after.Lease.Token)
+			}
+			continue
+		}
+		if !errors.Is(results[i], dispatch.ErrChanged) {
+			w.Errorf("%s: got %v, want %v", t.ID, results[i], dispatch.ErrChanged)
+		}
+		if diff := cmp.Diff(before[t.UID], after); diff != "" {
+			w.Errorf("%s has changed: %s", t.ID, diff)
+		}
+	}
+	for _, t := range good {
+		if err := finish(t); !errors.Is(err, dispatch.ErrChanged) {
+			w.Errorf("%s again: got %v, want %v", t.ID, err, dispatch.ErrChanged)
+		}
+		w.checkLeases(c, t.ID)
+	}
+	// A lease that has run out is none.
+	w.send(c, "late", "x")
+	late, err := w.tasks.Claim(ctx, p, dispatch.ClaimRequest{Worker: "w1", Max: 1, Lease: task.MinLease, Capacity: 1})
+	w.must(err)
+	known := row(late.Assignments[0].Task.UID)
+	w.advance(task.MinLease + time.Second) // SQLite's leases; PostgreSQL measures its own time
+	w.until("the lease is over", func() bool {
+		over := false
+		_, err := tasks.Update(ctx, "acme", known.UID, 0, func(cur task.Current) (task.Change, error) {
+			over = !cur.Clock.Before(cur.Task.Lease.ExpiresAt)
+			return task.Change{}, errs.ErrNotFound // nothing is to be written
+		})
+		w.want(err, errs.NotFound)
+		return over
+	})
+	if err := finish(known); !errors.Is(err, dispatch.ErrChanged) {
+		w.Errorf("late: got %v, want %v", err, dispatch.ErrChanged)
+	}
 }
 
 // checkLeases reads from the log that no two leases of a task were live at once.

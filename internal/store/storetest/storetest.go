@@ -93,6 +93,7 @@ func Run(t *testing.T, open func(*testing.T, store.Options) *store.Store, words 
 		{"a worker learns what the sender asked for", testClaimShowsTheRequest},
 		{"a report is repeated once", testReportOnce},
 		{"a repeated report takes nothing back", testReportOnceWithoutMemory},
+		{"a result is written on the row that it was decided on", testFinish},
 		{"an agent in this process answers", testEcho},
 		{"a server takes over what a killed one held", testTakeOver},
 		{"a stream resumed anywhere is the same stream", testResume},
