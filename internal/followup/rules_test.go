@@ -429,3 +429,16 @@ func TestEveryFilterOfAQuery(t *testing.T) {
 		}
 	}
 }
+
+func TestIDsOfFollowups(t *testing.T) {
+	t.Parallel()
+	const good = "01k5x8r2m4v7c9w3q6z1t0h8ye"
+	for id, want := range map[string]bool{
+		"fup-" + good: true, "task-" + good: false, good: false, "fup-": false, "": false, "fup-" + good[1:]: false,
+		"fup-" + good + "0": false, "fup-" + good[1:] + "A": false, "fup-" + good[1:] + "-": false, "FUP-" + good: false,
+	} {
+		if got := ValidID(id); got != want {
+			t.Errorf("%q: got %v, want %v", id, got, want)
+		}
+	}
+}

@@ -51,11 +51,11 @@ func TestFollowupsAreGroupedAndPaged(t *testing.T) {
 	r.followup("Work of Bob", followup.Edit{Assignee: &bob})
 	page := r.bob.get("/followups").want(http.StatusOK)
 	page.has("Work of Bob", "Finished work", `id="group-open"`, `id="group-done"`, "All 121 of “Open”", "status=open").lacks(`id="group-canceled"`, "Open work 000")
-	if n := strings.Count(page.Body, "<li id=\"task-"); n != 11 {
+	if n := strings.Count(page.Body, "<li id=\"fup-"); n != 11 {
 		t.Errorf("%d rows; want 10 open and 1 done", n)
 	}
 	second := r.bob.get("/followups?status=open&page=2").want(http.StatusOK).has("51–100 of 121", "page=1", "page=3")
-	if n := strings.Count(second.Body, "<li id=\"task-"); n != 50 {
+	if n := strings.Count(second.Body, "<li id=\"fup-"); n != 50 {
 		t.Errorf("%d rows; want 50", n)
 	}
 	r.bob.get("/followups?status=open&page=99").want(http.StatusOK).has("behind the last one", "/followups?status=open")
@@ -102,7 +102,7 @@ func TestAFollowupIsAddedAndChanged(t *testing.T) {
 	if f := r.readFollowup(id); f.Title != "New title" || f.Assignee != "user:bob" || f.Status != followup.Done {
 		t.Errorf("%+v", f)
 	}
-	for _, bad := range []string{"x", "task-01k5x8r2m4v7c9w3q6z1t0h8ye"} {
+	for _, bad := range []string{"x", "task-01k5x8r2m4v7c9w3q6z1t0h8ye", "fup-01k5x8r2m4v7c9w3q6z1t0h8ye"} {
 		r.ada.get("/followups/" + bad).want(http.StatusNotFound)
 		r.ada.post("/followups/"+bad, "status", "done").want(http.StatusNotFound)
 	}

@@ -48,7 +48,7 @@ func TestAProposalOffersWhatIsAllowed(t *testing.T) {
 				check(page, status == proposal.Open, `name="choice" value="for"`)
 				check(page, !who.admin && status == proposal.Open, "Admins of the org decide.")
 				check(page, status == proposal.Resolved, "No further decision follows.")
-				check(page, status == proposal.Approved || status == proposal.Resolved, "/orgs/acme/followups/task-")
+				check(page, status == proposal.Approved || status == proposal.Resolved, "/orgs/acme/followups/fup-")
 			})
 		}
 	}
