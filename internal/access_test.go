@@ -49,7 +49,6 @@ var withoutProof = []struct {
 		"dispatch.Service.Run", "dispatch.Service.Sweep", "dispatch.Service.Hint", "dispatch.Service.HintAll",
 	}},
 	{"encodes what its caller has read already", []string{"dispatch.Tasks.EncodeEvent", "dispatch.Tasks.EncodeTask"}},
-	{"cancels the task of a follow-up, whose service has authorized the change", []string{"dispatch.Tasks.Recall"}},
 	{"cards show it to anybody", []string{
 		"dispatch.Workers.Presence", "dispatch.Workers.Presences", "agent.Registry.Page", "agent.Registry.Profile",
 	}},
@@ -122,6 +121,7 @@ var accepted = map[string][]identity.Action{
 	"dispatch.Tasks.OrgArtifact":   {identity.ReadTasks},
 	"dispatch.Tasks.OrgPushes":     {identity.ReadTasks},
 	"dispatch.Tasks.OrgTaskPushes": {identity.ReadTasks},
+	"dispatch.Tasks.Recall":        {identity.ChangeFollowup},
 	"dispatch.Tasks.RetryPush":     {identity.ReadTasks},
 	"dispatch.Workers.Connection":  {identity.ManageAgents},
 	"dispatch.Workers.LastSeen":    {identity.ManageAgents},

@@ -129,5 +129,5 @@ func (s sender) Send(ctx context.Context, a identity.Access, id string, f follow
 
 // Recall implements followup.Agents.
 func (s sender) Recall(ctx context.Context, a identity.Access, uid string) error {
-	return s.tasks.Recall(ctx, a.Org(), uid)
+	return s.tasks.Recall(ctx, a, uid)
 }

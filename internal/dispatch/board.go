@@ -23,7 +23,7 @@ type board struct {
 	onError func(error)
 
 	hub        *stream.Hub
-	cache      *stream.Cache
+	cache      stream.Cache
 	desk       *desk
 	queues     *signals
 	hosts      *hosts

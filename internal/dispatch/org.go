@@ -91,9 +91,13 @@ func (s *Tasks) OrgArtifact(ctx context.Context, a identity.Access, uid string, 
 	return s.board.loadArtifact(ctx, a.Org(), uid, number)
 }
 
-// Recall cancels a task on behalf of the org whose agent has it.
-func (s *Tasks) Recall(ctx context.Context, org, uid string) error {
-	change, err := s.board.write.Update(ctx, org, uid, 0, canceledAt(s.board.now()))
+// Recall cancels the task of a follow-up that was changed, on behalf of the org whose agent
+// has it.
+func (s *Tasks) Recall(ctx context.Context, a identity.Access, uid string) error {
+	if err := a.For(identity.ChangeFollowup); err != nil {
+		return err
+	}
+	change, err := s.board.write.Update(ctx, a.Org(), uid, 0, canceledAt(s.board.now()))
 	if err == nil {
 		s.board.publish(change)
 	}

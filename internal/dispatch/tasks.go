@@ -31,11 +31,11 @@ func (s *Tasks) Get(ctx context.Context, c Call, id string, l task.Content) (tas
 		return task.Task{}, err
 	}
 	k := c.key(id)
-	t, mark, ok := s.board.cache.Get(k)
-	if ok {
+	if t, ok := s.board.cache.Get(k); ok {
 		return t, budget.From(ctx).Take(ctx, t.Size)
 	}
-	t, err = load(ctx, l, func(l task.Content) (task.Task, error) { return s.board.read.ByKey(ctx, k, l) })
+	mark := s.board.cache.Mark(k)
+	t, err := load(ctx, l, func(l task.Content) (task.Task, error) { return s.board.read.ByKey(ctx, k, l) })
 	if err == nil && l.History && l.Artifacts && l.Clip == 0 && (s.board.bus == nil || t.State.Terminal()) {
 		s.board.cache.Put(k, t, mark)
 	}

@@ -1,7 +1,6 @@
 package rest
 
 import (
-	"context"
 	"strings"
 	"testing"
 
@@ -167,9 +166,7 @@ func TestAdminsSeeTheTasksOfTheOrgsAgents(t *testing.T) {
 	const tasks = "/api/v1/orgs/acme/a2a/tasks"
 	admin := w.key("acme", "user:boss", identity.Admin)
 	first, second, third := w.send("ada", "t-1", "one"), w.send("bob", "t-1", "two"), w.send("ada", "t-2", "three")
-	if err := w.tasks.Recall(context.Background(), "acme", third.UID); err != nil {
-		t.Fatal(err)
-	}
+	w.recall(third.UID)
 	list := func(query string) (uids []string, next string) {
 		var l OrgTaskList
 		w.do(admin, "GET", tasks+query, "").want(200).into(&l)

@@ -19,8 +19,8 @@ type dialect struct {
 	orNothing string // ends an insert that shall change no row if its key is taken
 	// orFail makes an update fail that changes no row, where execUnless cannot see that it did.
 	orFail func(update string) string
-	// clockOr is the clock of leases, in an update that has Go's time as a parameter.
-	clockOr func(mark string) string
+	// leaseClock is the clock of leases, in an update that has Go's time as a parameter.
+	leaseClock func(mark string) string
 
 	// clock is the time by which leases are measured, as a column: the database's
 	// own where several nodes share it, else 0, which stands for this process's.
@@ -80,7 +80,7 @@ var sqliteDialect = dialect{
 	withoutRowid: "WITHOUT ROWID",
 	orNothing:    " ON CONFLICT DO NOTHING",
 	orFail:       func(update string) string { return update },
-	clockOr:      func(mark string) string { return mark },
+	leaseClock:   func(mark string) string { return mark },
 	clock:        "0",
 	clockNow:     func(now func() time.Time) statement { return statement{sql: "$1", args: []any{micros(now())}} },
 	leaseUntil:   func(mark string, _ time.Duration, until time.Time) (string, any) { return mark, micros(until) },
@@ -129,7 +129,7 @@ var postgresDialect = dialect{
 	orFail: func(update string) string {
 		return `WITH changed AS (` + update + ` RETURNING 1) SELECT 1 / count(*) FROM changed` // codeMoved
 	},
-	clockOr: func(string) string { return postgresClock },
+	leaseClock: func(string) string { return postgresClock },
 	leaseUntil: func(mark string, length time.Duration, _ time.Time) (string, any) {
 		return "CASE WHEN " + mark + "::bigint > 0 THEN " + postgresClock + " + " + mark + " ELSE 0 END", length.Microseconds()
 	},

@@ -78,7 +78,7 @@ func (ts Tasks) Finish(ctx context.Context, known task.Task, c task.Change) erro
 	return ts.insertFor(events)(ctx, func(x *tx) error {
 		x.execUnless(dispatch.ErrChanged, x.d.orFail(`UPDATE tasks SET state = $3, seq = $4, size = $5, lease = '', lease_expires = 0,
 				delivered = $4, last_turn = $6, updated_at = $7, status_seq = $10
-			WHERE org_id = $1 AND uid = $2 AND seq = $8 AND lease = $9 AND lease_expires > `+x.d.clockOr("$7")+` AND push = 0`),
+			WHERE org_id = $1 AND uid = $2 AND seq = $8 AND lease = $9 AND lease_expires > `+x.d.leaseClock("$7")+` AND push = 0`),
 			t.Org, t.UID, string(t.State), t.Seq, t.Size, t.LastTurn, micros(t.UpdatedAt), known.Seq, known.Lease.Token, t.StatusSeq)
 		x.insertEvents(t, events)
 		return nil

@@ -132,5 +132,5 @@ func (e messenger) Send(ctx context.Context, a identity.Access, id string, f fol
 }
 
 func (e messenger) Recall(ctx context.Context, a identity.Access, uid string) error {
-	return e.tasks.Recall(ctx, a.Org(), uid)
+	return e.tasks.Recall(ctx, a, uid)
 }
