@@ -75,7 +75,7 @@ var taskTable = table{"3.1 and 6 follow-ups", []row{
 	{rule: "5 assigning to an agent needs svc:a2a:write", as: "ann", call: "PATCH /followups/{t}", body: `{"assignee":"agent:bot-{org}"}`, status: 403, want: `{"code":"auth.scope_missing","scope":"svc:a2a:write"}`},
 	{rule: "6 unassign", as: "ann", call: "PATCH /followups/{t}", body: `{"assignee":""}`, status: 200, want: `{"assignee":null}`},
 	{rule: "6 done", as: "ann", call: "PATCH /followups/{t}", body: `{"status":"done"}`, status: 200, want: `{"status":"done","allowed_transitions":["open"]}`},
-	{rule: "6 what is done can only be opened again", as: "ann", call: "PATCH /followups/{t}", body: `{"status":"canceled"}`, status: 409, want: `{"code":"task.transition_not_allowed","allowed":["open"]}`},
+	{rule: "6 what is done can only be opened again", as: "ann", call: "PATCH /followups/{t}", body: `{"status":"canceled"}`, status: 409, want: `{"code":"followup.transition_not_allowed","allowed":["open"]}`},
 	{rule: "6 an empty title", as: "ann", call: "POST /followups", body: `{"title":""}`, status: 422, want: complains("/title")},
 	{rule: "6 a title of 201", as: "ann", call: "POST /followups", body: `{"title":` + long(201) + `}`, status: 422, want: complains("/title")},
 	{rule: "6 proposal_id is the service's", as: "ann", call: "POST /followups", body: `{"title":"x","proposal_id":"{p}"}`, status: 422, want: complains("/proposal_id")},

@@ -45,6 +45,7 @@ func followups(s *session) {
 	})
 	s.do("so the follow-up is done", "reader", "GET "+org+"/followups/<fup-1>", "")
 	s.do("and the proposal can be resolved", "reader", "GET "+org+"/proposals/<prop-1>", "")
+	s.do("not under the old name", "reader", "GET "+org+"/tasks", "")
 	s.do("not found", "reader", "GET "+org+"/followups/fup-nope", "")
 	s.do("change what does not exist", "ann", "PATCH "+org+"/followups/fup-nope", `{"status":"done"}`)
 	s.do("in another org", "ann", "GET /api/v1/orgs/main/followups", "")

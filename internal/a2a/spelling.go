@@ -9,7 +9,7 @@ import (
 )
 
 // badParams refuses params. Its fields have the names that the params have; those of
-// other errors have the names of package task.
+// other errors have the names of the domain.
 type badParams struct{ cause *errs.Error }
 
 // Error implements error.
@@ -18,7 +18,7 @@ func (e *badParams) Error() string { return e.cause.Error() }
 // Unwrap lets errs.As find the Error.
 func (e *badParams) Unwrap() error { return e.cause }
 
-// spelled is an error of package task with the names that its fields have in the params.
+// spelled is an error of the domain with the names that its fields have in the params.
 func spelled(e *errs.Error) *errs.Error {
 	return e.Spelled(func(f errs.Field) errs.Field {
 		if f.Path = spell(f.Path, "taskPushNotificationConfig"); f.Path.Head() == pageToken {

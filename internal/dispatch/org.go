@@ -12,14 +12,12 @@ import (
 
 // Filter selects tasks of an org's agents.
 type Filter struct {
-	Org        string
-	Agent      string
-	Sender     *identity.Principal
-	State      task.State
-	ContextID  string
-	FollowupID string
-	Before     string // uid; continues a list, newest first
-	Limit      int
+	Org       string
+	Agent     string
+	State     task.State
+	ContextID string
+	Before    string // uid; continues a list, newest first
+	Limit     int
 }
 
 // Bounds of a list of tasks.

@@ -36,8 +36,8 @@ func agentOf(ref string) string {
 // decideDispatch decides whether the agent is sent a task: not if it is at it already.
 func decideDispatch(f Followup, agent string) (send bool, err error) {
 	if f.over() {
-		e := errs.New(errs.Conflict, "task.transition_not_allowed",
-			"the task is %s; reopen it before an agent works on it", f.Status)
+		e := errs.New(errs.Conflict, "followup.transition_not_allowed",
+			"the follow-up is %s; reopen it before an agent works on it", f.Status)
 		e.Allowed = []string{string(Open)}
 		return false, e
 	}

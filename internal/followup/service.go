@@ -156,7 +156,7 @@ func (s *Followups) Change(ctx context.Context, a identity.Access, id string, cm
 func decideEdit(f Followup, cmd Edit, now time.Time) (Followup, error) {
 	if cmd.IfVersion != nil && *cmd.IfVersion != f.Version {
 		return f, errs.New(errs.Stale, "request.stale",
-			"the task has changed since you read it; fetch it again and repeat the request")
+			"the follow-up has changed since you read it; fetch it again and repeat the request")
 	}
 	if cmd.Title != nil {
 		f.Title = *cmd.Title
@@ -169,7 +169,7 @@ func decideEdit(f Followup, cmd Edit, now time.Time) (Followup, error) {
 	}
 	if cmd.Status != nil && *cmd.Status != f.Status {
 		if !slices.Contains(f.Status.Next(), *cmd.Status) {
-			e := errs.New(errs.Conflict, "task.transition_not_allowed", "a task cannot go from %s to %s", f.Status, *cmd.Status)
+			e := errs.New(errs.Conflict, "followup.transition_not_allowed", "a follow-up cannot go from %s to %s", f.Status, *cmd.Status)
 			for _, next := range f.Status.Next() {
 				e.Allowed = append(e.Allowed, string(next))
 			}
@@ -205,7 +205,7 @@ func decideAssignee(a identity.Access, ref string) (identity.Principal, error) {
 		return p, invalid("assignee", "must be user:ID or agent:ID")
 	}
 	if p.Kind == identity.Agent && (!a.Has(identity.A2AWrite) || !a.ReachesAgent(p.ID)) {
-		return p, identity.MissingScope("assign a task to "+identity.Action(ref), identity.A2AWrite)
+		return p, identity.MissingScope("assign a follow-up to "+identity.Action(ref), identity.A2AWrite)
 	}
 	return p, nil
 }

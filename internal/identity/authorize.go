@@ -43,7 +43,7 @@ func (c *Caller) CheckConfirmed(scopes Scopes) error {
 // Action is something a caller may ask for.
 type Action string
 
-// The actions of the Proposals API and of task management.
+// The actions of the Proposals API and on follow-ups.
 const (
 	ListProposals   Action = "list proposals"
 	ReadProposal    Action = "read a proposal"

@@ -54,7 +54,7 @@ func TestADecisionIsRefusedOnlyIfTheTextChanged(t *testing.T) {
 		"older text, no such transition": {Resolution{Status: Resolved, IfTextVersion: version(1)}, "proposal.text_changed"},
 	} {
 		p := Proposal{Org: "acme", Status: Open, TextVersion: 2, Version: 9}
-		_, err := decideStatus(Current{Proposal: p}, actor(identity.User, "root", true), c.r, "task-1")
+		_, err := decideStatus(Current{Proposal: p}, actor(identity.User, "root", true), c.r, "fup-1")
 		code := ""
 		if err != nil {
 			code = errs.As(err).Code

@@ -1,4 +1,4 @@
-// Package rest is the Proposals API, task management, and what agents and their
+// Package rest is the Proposals API, follow-ups, and what agents and their
 // workers need, over HTTP: the operations under /api/v1, their OpenAPI document
 // and its page.
 //

@@ -22,25 +22,18 @@ func (ts Tasks) List(ctx context.Context, f dispatch.Filter) ([]task.Task, error
 	if f.Agent != "" {
 		add("agent_id = $%d", f.Agent)
 	}
-	if f.Sender != nil {
-		add("sender_org = $%d", f.Sender.Org)
-		add("sender = $%d", f.Sender.Ref())
-	}
 	if f.State != "" {
 		add("state = $%d", string(f.State))
 	}
 	if f.ContextID != "" {
 		add("context_id = $%d", f.ContextID)
 	}
-	if f.FollowupID != "" {
-		add("followup_id = $%d", f.FollowupID)
-	}
 	if f.Before != "" {
 		add("uid < $%d", f.Before)
 	}
 	// No index holds the filters in the order of the list: a rare match is found by
 	// walking the tasks of the org.
-	large, filtered := false, f.Agent != "" || f.Sender != nil || f.State != "" || f.ContextID != "" || f.FollowupID != ""
+	large, filtered := false, f.Agent != "" || f.State != "" || f.ContextID != ""
 	if filtered {
 		var err error
 		if large, err = ts.large(ctx, `tasks WHERE org_id = $1`, f.Org); err != nil {

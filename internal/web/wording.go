@@ -30,7 +30,7 @@ func forPeople(err error) error {
 		return errs.New(errs.Stale, e.Code,
 			"somebody else changed it meanwhile, so nothing was saved; "+
 				"check what is below, and save it again if you still want to")
-	case "task.transition_not_allowed":
+	case "followup.transition_not_allowed":
 		return errs.New(errs.Conflict, e.Code,
 			"nothing was changed: somebody else has moved it meanwhile; see its status below")
 	}

@@ -44,7 +44,7 @@ func testFollowups(w *world) {
 	w.want(change(two.Followup.ID, followup.Edit{Status: &canceled}), errs.Conflict)
 	stale := int64(1)
 	w.want(change(two.Followup.ID, followup.Edit{Assignee: &nobody, IfVersion: &stale}), errs.Stale)
-	w.want(change("task-00000000000000000000009999", followup.Edit{Status: &done}), errs.NotFound)
+	w.want(change("fup-00000000000000000000009999", followup.Edit{Status: &done}), errs.NotFound)
 
 	p := w.submit(admin, nil)
 	_, err = w.proposals.Resolve(ctx, admin, p.ID, proposal.Resolution{Status: proposal.Approved})
@@ -93,7 +93,7 @@ func testIsolation(w *world) {
 	approved := w.submit(ann, nil)
 	out, err := w.proposals.Resolve(ctx, ann, approved.ID, proposal.Resolution{Status: proposal.Approved})
 	w.must(err)
-	task := out.Proposal.FollowupID
+	followed := out.Proposal.FollowupID
 
 	title, done := "Stolen", followup.Done
 	for name, call := range map[string]func() error{
@@ -110,8 +110,11 @@ func testIsolation(w *world) {
 			_, err := w.proposals.Resolve(ctx, eve, p.ID, proposal.Resolution{Status: proposal.Approved})
 			return err
 		},
-		"task get":    func() error { _, err := w.followups.Get(ctx, eve, task); return err },
-		"task change": func() error { _, err := w.followups.Change(ctx, eve, task, followup.Edit{Status: &done}); return err },
+		"follow-up get": func() error { _, err := w.followups.Get(ctx, eve, followed); return err },
+		"follow-up change": func() error {
+			_, err := w.followups.Change(ctx, eve, followed, followup.Edit{Status: &done})
+			return err
+		},
 	} {
 		if err := call(); err == nil || errs.As(err) != errs.ErrNotFound {
 			w.Errorf("%s across orgs gave %v", name, err)

@@ -25,7 +25,7 @@ func testSubmitAndGet(w *world) {
 	if p.Status != proposal.Open || p.SubmittedBy != "user:ann" || p.Version != 1 {
 		w.Errorf("submitted as %+v", p)
 	}
-	for _, id := range []string{"prop-00000000000000000000009999", "prop-1", "", "task-00000000000000000000000001", "prop-'; DROP TABLE"} {
+	for _, id := range []string{"prop-00000000000000000000009999", "prop-1", "", "fup-00000000000000000000000001", "prop-'; DROP TABLE"} {
 		_, err := w.proposals.Get(w.Context(), ann, id)
 		w.want(err, errs.NotFound)
 	}
