@@ -101,7 +101,7 @@ func crawled(t testing.TB, s *shared) []string {
 
 var (
 	href     = regexp.MustCompile(`href="([^"]+)"`)
-	someID   = regexp.MustCompile(`\b(prop|task|key|client|inv|audit)-[0-9a-z]{20,}`)
+	someID   = regexp.MustCompile(`\b(prop|fup|key|client|inv|audit)-[0-9a-z]{20,}`)
 	someName = regexp.MustCompile(`/(agents|members|friction|tasks)/[^/?]+`)
 	cursors  = regexp.MustCompile(`^(cursor|page|at|before|after|from|q|pos|seen|p)$`)
 )
