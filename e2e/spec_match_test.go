@@ -13,7 +13,7 @@ import (
 // mismatch compares an answer with a pattern and says where they differ, or "".
 //
 // The pattern is JSON in which some strings stand for a set of values: "<any>",
-// "<string>", "<int>", "<time>" (ISO 8601, UTC), "<prop>" and "<task>" (ids). An
+// "<string>", "<int>", "<time>" (ISO 8601, UTC), "<prop>" and "<followup>" (ids). An
 // object may have more members than its pattern, unless the pattern has the
 // member "=", which asks for exactly its members. Arrays have the same length.
 func mismatch(pattern string, answer []byte) string {
@@ -88,12 +88,12 @@ func differObject(at string, want, got map[string]any) string {
 }
 
 var placeholders = map[string]func(any) bool{
-	"<any>":    func(any) bool { return true },
-	"<string>": func(v any) bool { s, ok := v.(string); return ok && s != "" },
-	"<int>":    func(v any) bool { f, ok := v.(float64); return ok && f == float64(int64(f)) },
-	"<time>":   isTime,
-	"<prop>":   matches(`^prop-[0-9a-z]{26}$`),
-	"<task>":   matches(`^task-[0-9a-z]{26}$`),
+	"<any>":      func(any) bool { return true },
+	"<string>":   func(v any) bool { s, ok := v.(string); return ok && s != "" },
+	"<int>":      func(v any) bool { f, ok := v.(float64); return ok && f == float64(int64(f)) },
+	"<time>":     isTime,
+	"<prop>":     matches(`^prop-[0-9a-z]{26}$`),
+	"<followup>": matches(`^fup-[0-9a-z]{26}$`),
 }
 
 func matches(pattern string) func(any) bool {

@@ -43,7 +43,7 @@ var otherTable = table{"4.5 reading and editing one proposal", []row{
 	{rule: "4.5 deleting is not offered", as: "root", call: "DELETE /proposals/{p}", status: 405, header: []string{"Allow: .*GET.*"}},
 }}
 
-const task = `{"=":0,"id":"<task>","title":"Write the runbook","description":"For the night shift.","proposal_id":null,"text_hash":null,"status":"open","assignee":null,
+const task = `{"=":0,"id":"<followup>","title":"Write the runbook","description":"For the night shift.","proposal_id":null,"text_hash":null,"status":"open","assignee":null,
 	"a2a_task":null,"created_by":"user:ann","created_at":"<time>","updated_at":"<time>","allowed_transitions":["in_progress","done","canceled"]}`
 
 var taskTable = table{"3.1 and 6 follow-ups", []row{
@@ -54,7 +54,7 @@ var taskTable = table{"3.1 and 6 follow-ups", []row{
 	},
 	{rule: "6 get", as: "reader", call: "GET /followups/{t}", status: 200, want: task, header: []string{"Etag: .+"}},
 	{rule: "4.2 submit", as: "ann", call: "POST /proposals", body: good, status: 201, save: "p"},
-	{rule: "3.1 approval creates one", as: "root", call: "PATCH /proposals/{p}", body: `{"status":"approved"}`, status: 200, want: `{"followup_id":"<task>"}`},
+	{rule: "3.1 approval creates one", as: "root", call: "PATCH /proposals/{p}", body: `{"status":"approved"}`, status: 200, want: `{"followup_id":"<followup>"}`},
 	{
 		rule: "6 the list, newest first", as: "reader", call: "GET /followups", status: 200,
 		want: `{"followups":[{"proposal_id":"{p}","title":"Retry failed uploads","created_by":"user:root"},{"id":"{t}"}],"total":2,"page":1}`,

@@ -23,7 +23,7 @@ var resolveTable = table{"3.1 and 4.4 resolving", []row{
 	},
 	{
 		rule: "3.1 open → approved creates a follow-up", as: "root", call: "PATCH /proposals/{p}", body: `{"status":"approved","resolution_note":"Do it."}`, status: 200,
-		want: `{"status":"approved","resolution_note":"Do it.","followup_id":"<task>","followup_status":"open","resolvable":false,"allowed_transitions":["resolved"]}`,
+		want: `{"status":"approved","resolution_note":"Do it.","followup_id":"<followup>","followup_status":"open","resolvable":false,"allowed_transitions":["resolved"]}`,
 	},
 	{
 		rule: "3.1 exactly one follow-up", as: "ann", call: "GET /followups?proposal_id={p}", status: 200,

@@ -156,7 +156,7 @@ var varying = []struct {
 	pattern *regexp.Regexp
 	stand   string
 }{
-	{regexp.MustCompile(`\b(prop|task|key|ctx|artifact|t)-[0-9a-z]{26}`), "$1-ID"},
+	{regexp.MustCompile(`\b(prop|fup|key|ctx|artifact|t)-[0-9a-z]{26}`), "$1-ID"},
 	{regexp.MustCompile(`\bcli-[0-9a-z]{16}`), "cli-ID"},
 	{servertest.Secret, "KEY"},
 	{regexp.MustCompile(`/setup/[\w-]{43}`), "/setup/TOKEN"},
