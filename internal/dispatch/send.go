@@ -16,6 +16,7 @@ type SendRequest struct {
 	Message    task.Message
 	ContextID  string
 	FollowupID string
+	Replaces   string // the task that has the follow-up now; empty: none
 	Metadata   []byte // a JSON object
 	// OutputModes are the media types that the sender accepts; nil: it does not say.
 	OutputModes []string
@@ -145,7 +146,7 @@ func (s *Tasks) send(ctx context.Context, c Call, r SendRequest, follow bool) (_
 	if refusal == nil {
 		done, err := s.insert(ctx, c, r, follow)
 		room.end(err)
-		if err == nil || errs.KindOf(err) != errs.Conflict {
+		if err == nil || errs.As(err).Code != errs.CodeExists {
 			return done, err
 		}
 	}
@@ -176,6 +177,7 @@ func (s *Tasks) insert(ctx context.Context, c Call, r SendRequest, follow bool) 
 		return sent{}, err
 	}
 	change.Push, change.Task.Push = r.Push, r.Push != nil
+	change.Replaces = r.Replaces
 	var topic *stream.Topic
 	if follow {
 		topic = b.hub.Follow(t.Ref(), c.sender.Org, 0)

@@ -109,6 +109,9 @@ func (e *Error) Spelled(spell func(Field) Field) *Error {
 	return &out
 }
 
+// CodeExists is the code of a conflict with something that has the same id.
+const CodeExists = "resource.exists"
+
 // ErrNotFound is the one answer for an unknown id and for an org that the caller
 // is not in. It carries no detail on purpose: both cases must look the same.
 var ErrNotFound = New(NotFound, "resource.not_found", "there is no such resource, or it is not visible with these credentials")

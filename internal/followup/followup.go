@@ -7,6 +7,8 @@ package followup
 
 import (
 	"time"
+
+	"github.com/parley-dev/parley/internal/identity"
 )
 
 // Status is where a follow-up stands.
@@ -68,6 +70,19 @@ func (f Followup) Mirror(taskUID, state string, now time.Time) Followup {
 		f.Status = Open
 	}
 	return f
+}
+
+// TakeOver is the follow-up with a new task of an agent, unless somebody has ended it
+// meanwhile, or an agent is at work on it and the new task does not replace that one's.
+func (f Followup) TakeOver(agent, taskUID, state, replaces string, now time.Time) (Followup, error) {
+	switch {
+	case f.over():
+		return f, f.errOver()
+	case f.atWork() && f.TaskUID != replaces:
+		return f, errTakenOver
+	}
+	f.Assignee = identity.Principal{Kind: identity.Agent, ID: agent}.Ref()
+	return f.Mirror(taskUID, state, now), nil
 }
 
 // over reports whether nobody is to work on it any more, unless it is opened again.

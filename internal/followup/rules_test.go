@@ -442,3 +442,34 @@ func TestIDsOfFollowups(t *testing.T) {
 		}
 	}
 }
+
+// A new task takes a follow-up over from the task that it replaces, and from no other that is
+// under way.
+func TestWhichTaskTakesAFollowUpOver(t *testing.T) {
+	t.Parallel()
+	for _, status := range Statuses {
+		for _, state := range []string{"", "submitted", "working", "input-required", "auth-required", "completed", "failed", "canceled", "rejected"} {
+			for _, replaces := range []string{"", "t-1", "t-2"} {
+				f := Followup{Status: status, Assignee: "user:ann"}
+				if state != "" {
+					f.TaskUID, f.TaskState = "t-1", state
+				}
+				live := slices.Contains([]string{"submitted", "working", "input-required", "auth-required"}, state)
+				want := ""
+				switch {
+				case status == Done || status == Canceled:
+					want = "followup.transition_not_allowed"
+				case live && replaces != "t-1":
+					want = "followup.taken_over"
+				}
+				got, err := f.TakeOver("scout", "t-9", "submitted", replaces, time.UnixMicro(5))
+				if code := refusal(err); code != want {
+					t.Errorf("%s, its task %s, replacing %q: got %q, want %q", status, state, replaces, code, want)
+				}
+				if err == nil && (got.TaskUID != "t-9" || got.TaskState != "submitted" || got.Assignee != "agent:scout") {
+					t.Errorf("%s, its task %s, replacing %q: got %+v", status, state, replaces, got)
+				}
+			}
+		}
+	}
+}

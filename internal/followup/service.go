@@ -2,6 +2,7 @@ package followup
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -20,6 +21,8 @@ type Outcome struct {
 // Store keeps follow-ups; every method is scoped by org.
 type Store interface {
 	Insert(ctx context.Context, f Followup, by identity.Principal, once *idempotency.Key) (Outcome, error)
+	// Replayed returns the outcome of an earlier command with the same key, if there was one.
+	Replayed(ctx context.Context, by identity.Principal, once *idempotency.Key) (Outcome, bool, error)
 	// Update locks the follow-up, runs edit on it and writes the result in
 	// one transaction. edit may run more than once and must be pure.
 	Update(ctx context.Context, id string, by identity.Principal, once *idempotency.Key,
@@ -82,7 +85,15 @@ func (s *Followups) Create(ctx context.Context, a identity.Access, cmd Creation)
 	if err != nil || agent == "" {
 		return out, err
 	}
-	out.Followup, err = s.dispatch(ctx, a, out.Followup, agent)
+	if out.Replayed {
+		if out.Followup, err = s.store.Get(ctx, a.Org(), out.Followup.ID); err != nil || out.Followup.Version > 1 {
+			return out, err // the first request has sent it
+		}
+	}
+	if _, err := s.dispatch(ctx, a, out.Followup, agent); err != nil {
+		return out, err
+	}
+	out.Followup, err = s.store.Get(ctx, a.Org(), out.Followup.ID)
 	return out, err
 }
 
@@ -120,37 +131,60 @@ func (s *Followups) Change(ctx context.Context, a identity.Access, id string, cm
 	if err := cmd.Validate(); err != nil {
 		return Outcome{}, err
 	}
+	// A task that was sent cannot be taken back by the transaction that finds the key.
+	if out, done, err := s.store.Replayed(ctx, a.Principal(), cmd.Once); done || err != nil {
+		return out, err
+	}
 	if cmd.Assignee != nil {
 		if err := s.mayAssign(ctx, a, *cmd.Assignee); err != nil {
 			return Outcome{}, err
 		}
 	}
 	now := s.now()
-	before, err := s.store.Get(ctx, a.Org(), id)
+	seen, err := s.store.Get(ctx, a.Org(), id)
 	if err != nil {
 		return Outcome{}, err
 	}
+	sent := "" // the task that was sent to an agent
 	if cmd.Assignee != nil {
 		if agent := s.agentIn(*cmd.Assignee); agent != "" {
 			// The task comes first: what fails now has changed nothing, and what
 			// fails after it is repaired by asking again.
-			if _, err := decideEdit(before, cmd, now); err != nil {
+			if _, err := decideEdit(seen, cmd, now); err != nil {
 				return Outcome{}, err
 			}
-			if _, err := s.dispatch(ctx, a, before, agent); err != nil {
+			if sent, err = s.dispatch(ctx, a, seen, agent); err != nil {
 				return Outcome{}, err
 			}
 			cmd.IfVersion = nil // it was checked, and the dispatch has changed the version
 		}
 	}
+	var before Followup // as it was locked
 	out, err := s.store.Update(ctx, id, a.Principal(), cmd.Once, func(f Followup) (Followup, error) {
+		before = f
+		if sent != "" && f.TaskUID != sent {
+			return f, errTakenOver
+		}
 		return decideEdit(f, cmd, now)
 	})
 	if err != nil {
+		if errs.As(err) == errTakenOver {
+			err = errors.Join(err, s.cancel(ctx, a, sent))
+		}
 		return out, err
 	}
-	return out, s.recall(ctx, a, before, out.Followup)
+	if out.Replayed {
+		return out, nil
+	}
+	if err := s.recall(ctx, a, seen, out.Followup); err != nil || before.TaskUID == seen.TaskUID {
+		return out, err
+	}
+	return out, s.recall(ctx, a, before, out.Followup) // it was assigned after it was seen
 }
+
+// errTakenOver refuses an assignment that another one has overtaken.
+var errTakenOver = errs.New(errs.Conflict, "followup.taken_over",
+	"somebody else assigned the follow-up at the same time; fetch it again and repeat the request if you still want to")
 
 // decideEdit is the rule of a change.
 func decideEdit(f Followup, cmd Edit, now time.Time) (Followup, error) {

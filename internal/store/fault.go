@@ -38,7 +38,7 @@ func unavailable(cause error, fault string) error {
 
 // errTaken is the refusal of an id that is in use, seen only when two writers
 // race for it; otherwise the method has said it in better words before.
-var errTaken = errs.New(errs.Conflict, "resource.exists", "it exists already; choose another id")
+var errTaken = errs.New(errs.Conflict, errs.CodeExists, "it exists already; choose another id")
 
 // translate gives an engine's error the kind that the rest of the program knows.
 func translate(err error) error {

@@ -44,6 +44,14 @@ func (t *tx) insertFollowup(f *followup.Followup) {
 	t.countFollowup(f, +1)
 }
 
+// Replayed implements followup.Store.
+func (s Followups) Replayed(ctx context.Context, by identity.Principal, once *idempotency.Key) (followup.Outcome, bool, error) {
+	var out followup.Outcome
+	done, err := replayed(ctx, s.eng, once, by.Org, by.Ref(), s.now(), &out)
+	out.Replayed = done
+	return out, done, err
+}
+
 // Update implements followup.Store.
 func (s Followups) Update(ctx context.Context, id string, by identity.Principal, once *idempotency.Key,
 	edit func(followup.Followup) (followup.Followup, error),
@@ -85,8 +93,9 @@ func (t *tx) updateFollowup(old, f followup.Followup) followup.Followup {
 }
 
 // mirror brings the follow-up that an A2A task works on up to date with it. A new
-// task takes the follow-up over; an older one that was replaced says nothing more.
-func (t *tx) mirror(ctx context.Context, a *task.Task, first bool) error {
+// task takes the follow-up over from the one that it replaces; an older one that was replaced
+// says nothing more.
+func (t *tx) mirror(ctx context.Context, a *task.Task, first bool, replaces string) error {
 	if a.FollowupID == "" {
 		return nil
 	}
@@ -97,9 +106,13 @@ func (t *tx) mirror(ctx context.Context, a *task.Task, first bool) error {
 	if old.TaskUID != a.UID && !first {
 		return nil
 	}
-	f := old.Mirror(a.UID, string(a.State), a.UpdatedAt)
+	f := old
 	if first {
-		f.Assignee = identity.Principal{Kind: identity.Agent, ID: a.Agent}.Ref()
+		if f, err = old.TakeOver(a.Agent, a.UID, string(a.State), replaces, a.UpdatedAt); err != nil {
+			return err
+		}
+	} else {
+		f = old.Mirror(a.UID, string(a.State), a.UpdatedAt)
 	}
 	t.updateFollowup(old, f)
 	return nil

@@ -73,11 +73,16 @@ func (t *tx) replay(ctx context.Context, once *idempotency.Key, by identity.Prin
 }
 
 func (t *tx) replayOf(ctx context.Context, once *idempotency.Key, org, by string, now time.Time, out any) (bool, error) {
+	return replayed(ctx, t, once, org, by, now, out)
+}
+
+// replayed is replayOf inside or outside of a write.
+func replayed(ctx context.Context, r reader, once *idempotency.Key, org, by string, now time.Time, out any) (bool, error) {
 	if once == nil {
 		return false, nil
 	}
 	var fingerprint, outcome string
-	found, err := one(ctx, t, []any{&fingerprint, &outcome},
+	found, err := one(ctx, r, []any{&fingerprint, &outcome},
 		`SELECT fingerprint, outcome FROM idempotency
 		WHERE org_id = $1 AND principal = $2 AND operation = $3 AND key = $4 AND expires_at > $5`,
 		org, by, once.Operation, once.Value, micros(now))

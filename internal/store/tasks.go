@@ -53,7 +53,7 @@ func (ts Tasks) Insert(ctx context.Context, c task.Change, lease time.Duration) 
 		if c.Push != nil {
 			x.insertPush(t, c.Push)
 		}
-		return x.mirror(ctx, t, true)
+		return x.mirror(ctx, t, true, c.Replaces)
 	})
 }
 
@@ -200,7 +200,7 @@ func (x *tx) applyTask(ctx context.Context, cur task.Current, decided decision) 
 	if t.State == old.State {
 		return c, nil
 	}
-	return c, x.mirror(ctx, t, false)
+	return c, x.mirror(ctx, t, false, "")
 }
 
 const taskColumns = `tasks.org_id, tasks.uid, agent_id, sender_org, sender, id, context_id, followup_id, state, queued, tasks.seq, size,

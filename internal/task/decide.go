@@ -19,6 +19,8 @@ type Change struct {
 	Task   Task
 	Events []Event
 	Push   *PushConfig // to set; nil: none
+	// Replaces is the task that a new one takes its follow-up over from; empty: there is none.
+	Replaces string
 	// PushGuard is asked before Push is written, unless it is there already as it is.
 	PushGuard func(PushSet) error
 	Reported  Reported

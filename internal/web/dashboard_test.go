@@ -119,16 +119,16 @@ func (s searchStore) Similar(ctx context.Context, like proposal.Likeness) ([]pro
 // messenger sends follow-ups to agents as the server does.
 type messenger struct{ tasks *dispatch.Tasks }
 
-func (e messenger) Send(ctx context.Context, a identity.Access, id string, f followup.Followup) error {
+func (e messenger) Send(ctx context.Context, a identity.Access, id string, f followup.Followup) (string, error) {
 	call, err := e.tasks.Reach(ctx, a.Caller(), id)
 	if err != nil {
-		return err
+		return "", err
 	}
-	_, err = e.tasks.Send(ctx, call, dispatch.SendRequest{
-		ID: orgtest.NewID(f.ID + "-"), FollowupID: f.ID,
+	sent, err := e.tasks.Send(ctx, call, dispatch.SendRequest{
+		ID: orgtest.NewID(f.ID + "-"), FollowupID: f.ID, Replaces: f.TaskUID,
 		Message: task.Message{Role: task.RoleUser, Parts: []task.Part{{Kind: task.TextPart, Text: f.Title}}},
 	}, 0)
-	return err
+	return sent.UID, err
 }
 
 func (e messenger) Recall(ctx context.Context, a identity.Access, uid string) error {
