@@ -106,13 +106,11 @@ func (t *tx) mirror(ctx context.Context, a *task.Task, first bool, replaces stri
 	if old.TaskUID != a.UID && !first {
 		return nil
 	}
-	f := old
+	f := old.Mirror(a.UID, string(a.State), a.UpdatedAt)
 	if first {
 		if f, err = old.TakeOver(a.Agent, a.UID, string(a.State), replaces, a.UpdatedAt); err != nil {
 			return err
 		}
-	} else {
-		f = old.Mirror(a.UID, string(a.State), a.UpdatedAt)
 	}
 	t.updateFollowup(old, f)
 	return nil
