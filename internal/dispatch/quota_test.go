@@ -340,7 +340,7 @@ func TestOnlyNewPushConfigurationsCount(t *testing.T) {
 }
 
 func (s *pushSetter) Insert(context.Context, task.Change, time.Duration) error {
-	return errs.New(errs.Conflict, "task.exists", "it exists")
+	return errs.New(errs.Conflict, errs.CodeExists, "it exists")
 }
 
 func (s *pushSetter) ByUID(context.Context, string, string, task.Content) (task.Task, error) {

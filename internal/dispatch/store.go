@@ -31,7 +31,7 @@ type Decision = func(task.Current) (task.Change, error)
 
 // TaskWriter changes tasks: a row and the events that lead to it, all or nothing.
 type TaskWriter interface {
-	// Insert writes a new task and its first events. A taken key is Conflict and
+	// Insert writes a new task and its first events. A taken key is errs.CodeExists and
 	// nothing is written. lease, if not zero, is how long the task's lease lasts,
 	// measured by the store's clock.
 	Insert(ctx context.Context, c task.Change, lease time.Duration) error
