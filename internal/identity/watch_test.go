@@ -3,6 +3,7 @@ package identity_test
 import (
 	"context"
 	"errors"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -10,13 +11,28 @@ import (
 	"github.com/parley-dev/parley/internal/identity"
 )
 
-// drowsy is a shelf that can be out of reach.
+// drowsy is a shelf that can be out of reach, and that others change meanwhile.
 type drowsy struct {
 	*shelf
+	mu  sync.Mutex
 	err error
 }
 
+func (d *drowsy) change(f func()) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	f()
+}
+
+func (d *drowsy) TouchKeys(ctx context.Context, used map[string]time.Time) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.shelf.TouchKeys(ctx, used)
+}
+
 func (d *drowsy) Epoch(ctx context.Context) (int64, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	if d.err != nil {
 		return 0, d.err
 	}
@@ -51,14 +67,12 @@ func TestWatchKeepsTheMemoryHonest(t *testing.T) {
 		}
 		works("at first", true)
 		after(poll)
-		s.disabled = true
-		s.epoch++
+		d.change(func() { s.disabled, s.epoch = true, s.epoch+1 })
 		after(poll - 1)
 		works("a moment before the poll", true)
 		after(1)
 		works("after the poll", false)
-		s.disabled = false
-		s.epoch++
+		d.change(func() { s.disabled, s.epoch = false, s.epoch+1 })
 		works("enabled again", true) // a refusal is not remembered
 
 		lookups := s.lookups.Load()
@@ -70,19 +84,22 @@ func TestWatchKeepsTheMemoryHonest(t *testing.T) {
 			t.Errorf("looked up %d times in eleven polls, want once", got)
 		}
 
-		s.touched = nil
+		d.change(func() { s.touched = nil })
 		after(flush)
-		if got := s.touched["key-1"]; got.IsZero() {
-			t.Errorf("after a flush the key was last used at %v, want a time", got)
-		}
+		d.change(func() {
+			if got := s.touched["key-1"]; got.IsZero() {
+				t.Errorf("after a flush the key was last used at %v, want a time", got)
+			}
+		})
 
 		// What cannot be confirmed is not granted from memory.
 		works("before the store is out of reach", true)
 		lookups = s.lookups.Load()
-		d.err = errors.New("out of reach")
+		unreachable := errors.New("out of reach")
+		d.change(func() { d.err = unreachable })
 		after(poll)
-		if len(failures) == 0 || !errors.Is(failures[0], d.err) {
-			t.Errorf("got the failures %v, want %v", failures, d.err)
+		if len(failures) == 0 || !errors.Is(failures[0], unreachable) {
+			t.Errorf("got the failures %v, want %v", failures, unreachable)
 		}
 		works("the keys can still be read", true)
 		if got := s.lookups.Load() - lookups; got != 1 {
