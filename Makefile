@@ -31,7 +31,7 @@ test: deps ## run all tests on SQLite and PostgreSQL (under 15 minutes on 2 core
 
 .PHONY: check
 check: ## run the fast tests while you work: SQLite only, without the end-to-end tests (under a minute on 2 cores)
-	$(GO) test -short ./internal/... ./sdk/...
+	$(GO) test -short -p 4 ./sdk/... ./internal/...
 
 .PHONY: race
 race: deps ## run the tests of what shares memory under the race detector
