@@ -1,14 +1,14 @@
-# What you can do here; 'make help' lists it.
+# 'make help' lists the targets.
 GO ?= go
 GOLANGCI    := $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.14.0
 GOVULNCHECK := $(GO) run golang.org/x/vuln/cmd/govulncheck@v1.9.0
 
-# Packages whose goroutines share memory. The rest is pure, or runs in its own process.
+# Packages with goroutines that share memory. The others are pure, or run in their own process.
 RACE ?= ./internal/...
-# How long each fuzz target runs, and what 'make bench' is told.
+# How long each fuzz target runs, and the arguments of 'make bench'.
 FUZZTIME ?= 30s
 BENCH ?=
-# Which pages 'make screenshots' takes: a pattern of their names.
+# Pattern of the page names for 'make screenshots'.
 PAGES ?=
 
 .DEFAULT_GOAL := help
@@ -22,7 +22,7 @@ build: ## build bin/parley
 	CGO_ENABLED=0 $(GO) build -trimpath -o bin/parley ./cmd/parley
 
 .PHONY: deps
-deps: ## install what the tests need beside Go (PostgreSQL's programs, haproxy, pgbouncer, Chromium, Node.js, Python and the packages of its clients), if missing
+deps: ## install missing dependencies of the tests: PostgreSQL, haproxy, pgbouncer, Chromium, Node.js, Python
 	@scripts/deps
 
 .PHONY: test
@@ -30,20 +30,20 @@ test: deps ## run all tests on SQLite and PostgreSQL (under 15 minutes on 2 core
 	$(GO) test -count=1 -timeout 20m ./...
 
 .PHONY: check
-check: ## run the fast tests while you work: SQLite only, without the end-to-end tests (under a minute on 2 cores)
-	$(GO) test -short -p 4 ./sdk/... ./internal/...
+check: ## run the fast tests: SQLite only, no end-to-end tests (under a minute on 2 cores)
+	GOGC=400 $(GO) test -short -p 4 ./sdk/... ./internal/...
 
 .PHONY: race
-race: deps ## run the tests of what shares memory under the race detector
+race: deps ## run the tests of RACE under the race detector
 	$(GO) test -race -timeout 20m $(RACE)
 
 .PHONY: sdkcheck
-sdkcheck: ## run generators, linters and schemathesis on the OpenAPI document (about 10 minutes; needs the network)
+sdkcheck: ## check the OpenAPI document with generators, linters and schemathesis (10 minutes; network)
 	@scripts/deps sdkcheck
 	$(GO) test -tags sdkcheck -count=1 -timeout 30m ./e2e/sdkcheck
 
 .PHONY: lint
-lint: ## run golangci-lint: formatting, go vet, staticcheck and what .golangci.yml explains (the first time builds it, which takes minutes)
+lint: ## run golangci-lint with .golangci.yml (the first run builds it, which takes minutes)
 	$(GOLANGCI) run ./...
 
 .PHONY: fmt
@@ -51,15 +51,15 @@ fmt: ## format the code
 	$(GOLANGCI) fmt
 
 .PHONY: vuln
-vuln: ## look for known vulnerabilities (needs the network)
+vuln: ## look for known vulnerabilities (network)
 	$(GOVULNCHECK) ./...
 
 .PHONY: bench
-bench: deps ## measure Parley beside its limits and the official A2A SDK; BENCH='-quick' for a short run, '-only a2a' for tasks, '-only auth' for keys and tokens, '-base REV' to compare with another revision
+bench: deps ## run the benchmarks; BENCH='-quick', '-only a2a', '-only auth' or '-base REV' (compare revisions)
 	$(GO) run ./bench $(BENCH)
 
 .PHONY: soak
-soak: deps ## the long runs: load, 20 crashes on each engine, 10,000 streams, 5 rounds of chaos, attacks beside honest callers
+soak: deps ## run the long tests: load, 20 crashes per engine, 10,000 streams, 5 rounds of chaos, attacks
 	PARLEY_LOAD_SECONDS=60 PARLEY_CRASH_ROUNDS=20 PARLEY_STREAMS=10000 PARLEY_CHAOS_ROUNDS=5 \
 		$(GO) test -count=1 -timeout 60m -v -run 'Load|Crash|Streams|Chaos' ./e2e
 	PARLEY_SIEGE=soak $(GO) test -count=1 -timeout 60m -v -run 'Siege|ExampleWorkers' ./e2e
@@ -74,7 +74,7 @@ fuzz: ## run every fuzz target for FUZZTIME (30s)
 	done
 
 .PHONY: cover
-cover: deps ## show how much of each function the tests reach
+cover: deps ## show the test coverage of each function
 	$(GO) test -timeout 12m -coverpkg=./internal/... -coverprofile=cover.out ./internal/...
 	$(GO) tool cover -func=cover.out
 
@@ -83,14 +83,15 @@ looks: deps ## run axe-core on every page of the dashboard, light and dark, at t
 	PARLEY_LOOKS=full $(GO) test -count=1 -timeout 20m -run TestAxe ./e2e/browser
 
 .PHONY: screenshots
-screenshots: deps ## take pictures of every page, light and dark, at three widths, into build/screenshots; PAGES='^proposal' for some
+screenshots: deps ## save screenshots of every page in build/screenshots; PAGES='^proposal' for some
 	@rm -rf build/screenshots
-	PARLEY_SCREENSHOTS=$(CURDIR)/build/screenshots PARLEY_PAGES='$(PAGES)' $(GO) test -count=1 -timeout 20m -run 'TestScreenshots|TestScenes' ./e2e/browser
+	PARLEY_SCREENSHOTS=$(CURDIR)/build/screenshots PARLEY_PAGES='$(PAGES)' \
+		$(GO) test -count=1 -timeout 20m -run 'TestScreenshots|TestScenes' ./e2e/browser
 
 .PHONY: openapi
-openapi: ## write api/openapi.yaml anew from the code
+openapi: ## generate api/openapi.yaml from the code
 	$(GO) test ./internal/rest -update
 
 .PHONY: clean
-clean: ## remove what was built
+clean: ## remove build artifacts
 	rm -rf bin build cover.out

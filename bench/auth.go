@@ -18,8 +18,8 @@ import (
 	"github.com/parley-dev/parley/internal/store"
 )
 
-// cost is what a credential adds to a request. Unlike a rate it needs no limit
-// beside it: it is measured in this process, without a network.
+// cost is what a credential adds to a request. It needs no limit to compare with: it is measured in
+// this process, without a network.
 type cost struct {
 	Engine  string  `json:"engine"`
 	Name    string  `json:"name"`
@@ -28,7 +28,7 @@ type cost struct {
 	Verdict string  `json:"verdict,omitempty"`
 }
 
-// measureAuth verifies credentials as the server does, on a store of its own.
+// measureAuth verifies credentials as the server does, on a new store.
 func measureAuth(ctx context.Context, set settings, engine string) ([]cost, error) {
 	data, cleanup, err := newData(ctx, engine)
 	if err != nil {
@@ -77,12 +77,14 @@ func measureAuth(ctx context.Context, set settings, engine string) ([]cost, erro
 	return out, nil
 }
 
-// newCredentials makes a service with a key and an access token for it, which the
-// authenticator knows when this returns.
+// newCredentials makes a service with a key and an access token, and authenticates both once, so
+// that the authenticator has cached them.
 func newCredentials(ctx context.Context, s *store.Store, auth *identity.Authenticator) (key, token string, err error) {
 	newID := func(prefix string) string { return prefix + strings.ToLower(rand.Text()) }
-	operator := identity.NewOperator(s.Identity(), app.Now, newID)
-	tokens := oauth.New(s.OAuth(), nil, app.Now, newID, oauth.Lifetimes{Token: 24 * time.Hour})
+	operator := identity.NewOperator(s.IdentityStores(), app.Now, newID)
+	tokens := oauth.New(oauth.Options{
+		Stores: s.OAuthStores(), Now: app.Now, NewID: newID, Lifetimes: oauth.Lifetimes{Token: 24 * time.Hour},
+	})
 	auth.AcceptTokens(tokens)
 	p := identity.Principal{Org: "bench", Kind: identity.Service, ID: "crm"}
 	if _, err = operator.CreateOrg(ctx, p.Org, ""); err != nil {
@@ -91,18 +93,24 @@ func newCredentials(ctx context.Context, s *store.Store, auth *identity.Authenti
 	if _, err = operator.CreateMember(ctx, p, "", false); err != nil {
 		return "", "", err
 	}
-	k, key, err := operator.CreateKey(ctx, identity.KeyRequest{Principal: p, Scopes: []string{string(identity.TasksRead), string(identity.A2AWrite)}})
+	k, key, err := operator.CreateKey(ctx, identity.KeyRequest{
+		Principal: p, Scopes: []string{string(identity.TasksRead), string(identity.A2AWrite)},
+	})
 	if err != nil {
 		return "", "", err
 	}
 	now := app.Now()
 	end := now.Add(tokens.Lifetimes().Token)
-	g := oauth.Grant{ID: tokens.NewGrantID(), Principal: p, ClientID: k.ID, Scopes: k.Scopes, CreatedAt: now, EndsAt: end}
+	g := oauth.Grant{
+		ID: tokens.NewGrantID(), Principal: p, ClientID: k.ID, Scopes: k.Scopes, CreatedAt: now, EndsAt: end,
+	}
 	if err = tokens.Create(ctx, g); err != nil {
 		return "", "", err
 	}
 	token = identity.NewToken()
-	err = tokens.Issue(ctx, g, oauth.Token{GrantID: g.ID, ClientID: k.ID, Scopes: k.Scopes, CreatedAt: now, ExpiresAt: end}, identity.HashSecret(token))
+	err = tokens.Issue(ctx, g, oauth.Token{
+		GrantID: g.ID, ClientID: k.ID, Scopes: k.Scopes, CreatedAt: now, ExpiresAt: end,
+	}, identity.HashSecret(token))
 	for _, secret := range []string{key, token} {
 		if err == nil {
 			_, err = auth.Authenticate(ctx, secret)
@@ -111,8 +119,8 @@ func newCredentials(ctx context.Context, s *store.Store, auth *identity.Authenti
 	return key, token, err
 }
 
-// keyJob asks the role "keys" how many checks of a known key a second the identity
-// package does with which this program was built.
+// keyJob is the input of the role "keys", which measures how many checks of a known key per second
+// the identity package of this program does.
 type keyJob struct{ Duration time.Duration }
 
 func runKeys(in io.Reader, out io.Writer) error {
@@ -143,9 +151,11 @@ func runKeys(in io.Reader, out io.Writer) error {
 	return json.NewEncoder(out).Encode(1e6 / us)
 }
 
-// timeAuth returns the median of the rounds, in µs for each verification.
-func timeAuth(ctx context.Context, set settings, auth *identity.Authenticator, secret string, good bool) (float64, error) {
-	const batch = 100 // between two looks at the clock
+// timeAuth returns the median of the rounds, in µs per verification.
+func timeAuth(
+	ctx context.Context, set settings, auth *identity.Authenticator, secret string, good bool,
+) (float64, error) {
+	const batch = 100 // between two readings of the clock
 	rounds := make([]float64, set.rounds)
 	for i := range rounds {
 		n, start := 0, time.Now()
@@ -153,7 +163,7 @@ func timeAuth(ctx context.Context, set settings, auth *identity.Authenticator, s
 			for range batch {
 				_, err := auth.Authenticate(ctx, secret)
 				if (err == nil) != good || err != nil && errs.KindOf(err) != errs.Unauthenticated {
-					return 0, fmt.Errorf("the answer is %w", err)
+					return 0, fmt.Errorf("unexpected result: %w", err)
 				}
 			}
 			n += batch

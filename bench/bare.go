@@ -9,7 +9,7 @@ import (
 	"strconv"
 )
 
-// submission is the body of a submit; the echo decodes and encodes just this.
+// submission is the body of a submit. The echo decodes and encodes only this.
 type submission struct {
 	Title        string `json:"title"`
 	Category     string `json:"category"`
@@ -24,12 +24,11 @@ type ballot struct {
 	Comment string `json:"comment"`
 }
 
-// answers is what the bare server answers to GET: the bytes that Parley answered.
+// answers are the responses of the bare server to GET: the bytes that Parley sent.
 type answers struct{ List, Record []byte }
 
-// serveBare is the limit: net/http with nothing behind it. GET answers bytes it
-// was given, POST the body it was sent. It checks no key, keeps no request id,
-// stores nothing.
+// serveBare is the limit: net/http with nothing behind it. GET returns fixed bytes, POST the body
+// that was sent. It checks no key, has no request ids and stores nothing.
 func serveBare(in io.Reader, out io.Writer) error {
 	var a answers
 	if err := json.NewDecoder(in).Decode(&a); err != nil {

@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// buildBase builds another revision from an archive of it. The benchmark itself is
-// built there as well, with its present code, for what is measured without a server;
-// keys is empty if it does not compile with that revision.
+// buildBase builds another revision from an archive of it. The present benchmark is also built
+// there, for what is measured without a server; keys is empty if it does not compile with that
+// revision.
 func buildBase(ctx context.Context, revision string) (parley, keys string, cleanup func(), err error) {
 	top, err := git(ctx, "rev-parse", "--show-toplevel")
 	if err != nil {

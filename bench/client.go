@@ -11,9 +11,8 @@ import (
 	"strings"
 )
 
-// conn is an HTTP/1.1 client reduced to what a benchmark needs: one kept-alive
-// connection, requests that were rendered beforehand, answers that are read to
-// their end. net/http's client costs more than the servers it would measure.
+// conn is a minimal HTTP/1.1 client: one kept-alive connection, prepared requests, responses read
+// to their end. The client of net/http costs more than the servers it would measure.
 type conn struct {
 	net.Conn
 	r *bufio.Reader
@@ -27,7 +26,7 @@ func dial(addr string) (*conn, error) {
 	return &conn{Conn: c, r: bufio.NewReaderSize(c, 64<<10)}, nil
 }
 
-// request renders a request; an empty body means none, headers are "Name: value".
+// request encodes a request. An empty body means none; headers are "Name: value".
 func request(method, host, path, key, body string, headers ...string) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%s %s HTTP/1.1\r\nHost: %s\r\n", method, path, host)
@@ -44,8 +43,7 @@ func request(method, host, path, key, body string, headers ...string) []byte {
 	return b.Bytes()
 }
 
-// do sends a request and reads the answer. The body is appended to into if that
-// is not nil, else dropped.
+// do sends a request and reads the response. The body is appended to into unless that is nil.
 func (c *conn) do(req []byte, into *bytes.Buffer) (status int, err error) {
 	if _, err := c.Write(req); err != nil {
 		return 0, err
@@ -70,7 +68,7 @@ func (c *conn) do(req []byte, into *bytes.Buffer) (status int, err error) {
 	case length > 0:
 		return status, c.take(length, into)
 	case length < 0 && status != 204 && status != 304:
-		return status, errors.New("an answer without Content-Length")
+		return status, errors.New("a response without Content-Length")
 	}
 	return status, nil
 }

@@ -13,33 +13,33 @@ import (
 	"time"
 )
 
-// job is one measurement, as the load process gets it.
+// job is one measurement, as input of the load process.
 type job struct {
 	Addr     string
 	Callers  int
-	Requests [][]byte // sent in turn, each caller starting elsewhere
+	Requests [][]byte // sent in turn; each caller starts at another one
 	Warmup   time.Duration
 	Duration time.Duration
-	Rate     int // requests a second of all callers together; 0: as many as possible
-	Count    int // requests in all, instead of a duration
-	// Expect is what every answer must contain; an error may come with status 200.
+	Rate     int // requests per second of all callers together; 0: as many as possible
+	Count    int // total number of requests, instead of a duration
+	// Expect is what every response must contain; an error may have status 200.
 	Expect string
-	Stamp  bool // put the time of sending in the place of stampText
+	Stamp  bool // replace stampText by the time of sending
 }
 
-// result is what came of it.
+// result is the result of a job.
 type result struct {
 	Requests int
 	Seconds  float64
 	P50, P99 float64     // microseconds
-	Statuses map[int]int // how many answers of each
-	Failure  string      // the first one that was no answer
+	Statuses map[int]int // number of responses by status
+	Failure  string      // the first failed request
 }
 
 func (r result) rate() float64 { return float64(r.Requests) / r.Seconds }
 
-// load runs a job in a process of its own: the client's garbage collector and
-// scheduler must not be the server's.
+// load runs a job in another process, so that client and server do not share a garbage collector
+// and scheduler.
 func load(ctx context.Context, j job) (result, error) {
 	var r result
 	in, err := json.Marshal(j)
@@ -58,7 +58,7 @@ func load(ctx context.Context, j job) (result, error) {
 	}
 	for status, n := range r.Statuses {
 		if status >= 400 {
-			return r, fmt.Errorf("load: %d answers of status %d", n, status)
+			return r, fmt.Errorf("load: %d responses with status %d", n, status)
 		}
 	}
 	return r, nil
@@ -85,7 +85,10 @@ func (j job) run() result {
 	end := start.Add(j.Duration)
 	for i := range j.Callers {
 		wg.Go(func() {
-			c := caller{job: j, index: i, next: i * len(j.Requests) / j.Callers, start: start, end: end, left: &left, statuses: map[int]int{}}
+			c := caller{
+				job: j, index: i, next: i * len(j.Requests) / j.Callers,
+				start: start, end: end, left: &left, statuses: map[int]int{},
+			}
 			err := c.run()
 			mu.Lock()
 			defer mu.Unlock()
@@ -115,7 +118,7 @@ func percentile(sorted []time.Duration, p float64) float64 {
 	return float64(sorted[int(math.Ceil(p*float64(len(sorted))))-1].Nanoseconds()) / 1000
 }
 
-// caller is one connection's part of a job.
+// caller is the part of a job that one connection does.
 type caller struct {
 	job
 	index      int
@@ -127,7 +130,7 @@ type caller struct {
 	body       bytes.Buffer
 }
 
-// ask sends one request and looks at the answer as far as the job wants it.
+// ask sends one request and checks the response as the job requires.
 func (c *caller) ask(conn *conn, req []byte, now time.Time) (int, error) {
 	if c.Stamp {
 		if i := bytes.Index(req, []byte(stampText)); i >= 0 {
@@ -141,7 +144,7 @@ func (c *caller) ask(conn *conn, req []byte, now time.Time) (int, error) {
 	c.body.Reset()
 	status, err := conn.do(req, &c.body)
 	if err == nil && !bytes.Contains(c.body.Bytes(), []byte(c.Expect)) {
-		err = fmt.Errorf("an answer without %s: %d %.300s", c.Expect, status, &c.body)
+		err = fmt.Errorf("a response without %s: %d %.300s", c.Expect, status, &c.body)
 	}
 	return status, err
 }
@@ -156,7 +159,7 @@ func (c *caller) run() error {
 	if c.Rate > 0 {
 		pause = time.Second * time.Duration(c.Callers) / time.Duration(c.Rate)
 	}
-	// Each starts a little later than the one before: a rate, not a burst.
+	// Each caller starts a little later than the one before, for an even rate instead of bursts.
 	due := time.Now().Add(pause * time.Duration(c.index) / time.Duration(c.Callers))
 	for ; ; c.next++ {
 		if c.Count > 0 && c.left.Add(-1) < 0 {

@@ -1,14 +1,12 @@
-// Command bench measures Parley beside its limits and prints both from one run.
+// Command bench measures Parley and its limits, and prints both from one run.
 //
-// The limit of a read is a bare net/http server that answers the same bytes; the
-// limit of a write is one that decodes and encodes the body and stores nothing.
-// Each server runs in its own process, and one small client in a process of its
-// own loads both in turn, A/B/A/B: what else happens on the machine hits both
-// alike, and the ratio says more than either rate. Beside them stands a bare
-// loop of inserts on the same engine. Tasks stand beside the official Go SDK of
-// A2A, which keeps them in memory. What a credential adds to a request is measured
-// in this process. With -base, Parley stands beside another revision of itself
-// instead (see versus.go). Nothing here asserts; see -h for the size of a run.
+// The limit of a read is a bare net/http server that returns the same bytes; the limit of a write
+// is one that decodes and encodes the body and stores nothing. Each server runs in its own process,
+// and a small client in another process loads both in turn, A/B/A/B: other load on the machine
+// affects both alike, so the ratio means more than either rate. Submits are also compared with bare
+// inserts on the same engine, and tasks with the official Go SDK of A2A, which keeps them in
+// memory. The cost of credentials is measured in this process. With -base, Parley is compared with
+// another revision instead (see versus.go). Nothing here asserts; see -h for the size of a run.
 package main
 
 import (
@@ -24,20 +22,20 @@ import (
 	"time"
 )
 
-// settings is what a run is asked to do.
+// settings are the flags of a run.
 type settings struct {
 	engines   []string
 	rows      []int
 	duration  time.Duration // of one measurement
 	rounds    int
-	writeRate int // writes a second for "list under writes"
+	writeRate int // writes per second for "list under writes"
 	json      bool
 	only      string // "proposals", "a2a" or "auth"; empty: all
 	base      string // revision to compare with, instead of the limits
 }
 
 func main() {
-	// The same program plays the other roles, each in its own process.
+	// The same program runs the other roles, each in its own process.
 	if len(os.Args) > 1 {
 		switch os.Args[1] {
 		case "bare":
@@ -72,16 +70,17 @@ func exit(err error) {
 
 func parse(args []string) (settings, error) {
 	fs := flag.NewFlagSet("bench", flag.ExitOnError)
-	quick := fs.Bool("quick", false, "a few minutes instead of half an hour: 1 thousand and 60 thousand proposals, short rounds")
+	quick := fs.Bool("quick", false,
+		"a few minutes instead of half an hour: 1 thousand and 60 thousand proposals, short rounds")
 	engine := fs.String("engine", "sqlite,postgres", "engines to measure")
 	rows := fs.String("rows", "1000,100000,1000000", "numbers of proposals in the org, growing")
 	duration := fs.Duration("duration", 3*time.Second, "length of one measurement")
 	rounds := fs.Int("rounds", 5, "measurements of each side; the median counts")
-	rate := fs.Int("writes", 100, "proposals and votes written a second for 'list under writes'")
+	rate := fs.Int("writes", 100, "proposals and votes written per second for 'list under writes'")
 	only := fs.String("only", "", "measure proposals, a2a or auth alone")
 	asJSON := fs.Bool("json", false, "print JSON instead of a table")
-	base := fs.String("base", "", "compare every hot path with this git `revision` instead of the limits, in alternating rounds"+
-		" (10 of 700ms each with 10000 proposals, unless given)")
+	base := fs.String("base", "", "compare every hot path with this git `revision` instead of the limits, "+
+		"in alternating rounds (10 of 700ms each with 10000 proposals, unless given)")
 	if err := fs.Parse(args); err != nil {
 		return settings{}, err
 	}
@@ -133,7 +132,7 @@ func isSet(fs *flag.FlagSet, name string) (set bool) {
 	return set
 }
 
-// parts are what can be measured alone, beside a limit.
+// parts can be measured alone, each with a limit.
 var parts = []struct {
 	name    string
 	measure func(ctx context.Context, set settings, engine, program string) ([]line, error)
@@ -168,7 +167,7 @@ func run(ctx context.Context, set settings) error {
 	return all.print(os.Stdout)
 }
 
-// compare measures what has a limit beside it.
+// compare measures what has a limit.
 func (r *report) compare(ctx context.Context, set settings) error {
 	program, cleanup, err := buildParley(ctx)
 	if err != nil {
@@ -190,7 +189,7 @@ func (r *report) compare(ctx context.Context, set settings) error {
 	return nil
 }
 
-// progress tells the person who waits.
+// progress prints a line for the person who waits.
 func progress(format string, args ...any) {
 	fmt.Fprintf(os.Stderr, "%s  %s\n", time.Now().Format("15:04:05"), fmt.Sprintf(format, args...))
 }

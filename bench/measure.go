@@ -15,7 +15,7 @@ import (
 const (
 	callers   = 4      // of reads
 	deepRow   = 50_000 // where the deep page starts
-	trickle   = 20     // votes a second that keep lists from being answered from memory
+	trickle   = 20     // votes per second that keep lists from being served from the cache
 	warmup    = 200 * time.Millisecond
 	listName  = "list 20, nothing written"
 	freshName = "list 20, while written"
@@ -34,7 +34,7 @@ type scenario struct {
 	name       string
 	parley     job
 	limit      job
-	background *job // runs beside Parley's part
+	background *job // runs during Parley's job
 }
 
 func measureEngine(ctx context.Context, set settings, engine, program string) ([]line, error) {
@@ -66,8 +66,7 @@ func measureEngine(ctx context.Context, set settings, engine, program string) ([
 	return append(out, raw), nil
 }
 
-// newData returns the flags that name a fresh store. PostgreSQL runs with its
-// default durability, as SQLite does.
+// newData returns the flags for a new store. PostgreSQL has its default durability, as SQLite does.
 func newData(ctx context.Context, engine string) ([]string, func(), error) {
 	if engine == "sqlite" {
 		dir, err := os.MkdirTemp("", "parley-bench")
@@ -122,13 +121,16 @@ func (w *world) measure(ctx context.Context, set settings, rows int) ([]line, er
 			return nil, fmt.Errorf("%s at %d rows: %w", sc.name, rows, err)
 		}
 		l.Engine, l.Rows = w.engine, rows
-		progress("%s, %d rows, %s: %.0f/s, limit %.0f/s, ratio %.2f", w.engine, rows, l.Name, l.Rate, l.LimitRate, l.Ratio)
+		progress("%s, %d rows, %s: %.0f/s, limit %.0f/s, ratio %.2f",
+			w.engine, rows, l.Name, l.Rate, l.LimitRate, l.Ratio)
 		out = append(out, l)
 	}
 	return out, nil
 }
 
-func (w *world) scenarios(ctx context.Context, set settings, rows int, bare string, ids []string) ([]scenario, error) {
+func (w *world) scenarios(
+	ctx context.Context, set settings, rows int, bare string, ids []string,
+) ([]scenario, error) {
 	read := func(addr string, requests ...[]byte) job {
 		return job{Addr: addr, Callers: callers, Requests: requests}
 	}
@@ -136,7 +138,7 @@ func (w *world) scenarios(ctx context.Context, set settings, rows int, bare stri
 		return job{Addr: addr, Callers: writers, Requests: requests}
 	}
 	list := request("GET", w.addr, path, w.keys[0], "")
-	searches := w.searches() // before further bodies are rendered
+	searches := w.searches() // before further bodies are made
 	bareList := read(bare, request("GET", bare, "/list", w.keys[0], ""))
 	submits, votes := w.submits(), w.votes(ids)
 	var mixed [][]byte
@@ -165,13 +167,17 @@ func (w *world) scenarios(ctx context.Context, set settings, rows int, bare stri
 	if err != nil {
 		return nil, err
 	}
-	out = append(out, scenario{name: pageName, parley: read(w.addr, pages...), limit: read(w.addr, first...), background: votesNow})
+	out = append(out, scenario{
+		name: pageName, parley: read(w.addr, pages...), limit: read(w.addr, first...), background: votesNow,
+	})
 	if rows > deepRow+variety {
 		deep, err := w.cursors(deepRow)
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, scenario{name: deepName, parley: read(w.addr, deep...), limit: read(w.addr, first...), background: votesNow})
+		out = append(out, scenario{
+			name: deepName, parley: read(w.addr, deep...), limit: read(w.addr, first...), background: votesNow,
+		})
 	}
 	gets := make([][]byte, len(ids))
 	for i, id := range ids {
@@ -185,15 +191,18 @@ func (w *world) scenarios(ctx context.Context, set settings, rows int, bare stri
 	if err != nil {
 		return nil, err
 	}
+	bareGet := request("GET", bare, "/record", w.keys[0], "")
+	bareVote := request("POST", bare, "/vote", w.keys[0], string(vote))
+	bareSubmit := request("POST", bare, "/submit", w.keys[0], string(body))
 	return append(
 		out,
-		scenario{name: getName, parley: read(w.addr, gets...), limit: read(bare, request("GET", bare, "/record", w.keys[0], ""))},
-		scenario{name: voteName, parley: write(w.addr, votes...), limit: write(bare, request("POST", bare, "/vote", w.keys[0], string(vote)))},
-		scenario{name: subName, parley: write(w.addr, submits...), limit: write(bare, request("POST", bare, "/submit", w.keys[0], string(body)))},
+		scenario{name: getName, parley: read(w.addr, gets...), limit: read(bare, bareGet)},
+		scenario{name: voteName, parley: write(w.addr, votes...), limit: write(bare, bareVote)},
+		scenario{name: subName, parley: write(w.addr, submits...), limit: write(bare, bareSubmit)},
 	), nil
 }
 
-// run measures both sides in turn and takes the medians.
+// run measures both sides in turn and returns the medians.
 func (sc scenario) run(ctx context.Context, set settings) (line, error) {
 	var rates, limits, ratios, p50, p99 []float64
 	for range set.rounds {
@@ -219,7 +228,7 @@ func (sc scenario) run(ctx context.Context, set settings) (line, error) {
 	}, nil
 }
 
-// beside runs a job while another runs in the background.
+// beside runs a job while another one runs in the background.
 func beside(ctx context.Context, set settings, background *job, j job) (result, error) {
 	j.Warmup, j.Duration = warmup, set.duration
 	if background == nil {

@@ -14,8 +14,8 @@ const (
 	password = "correct horse battery bench"
 )
 
-// signIn sets the password of the first person by a set-up link, and returns the cookie of the
-// session that starts with it.
+// signIn sets the password of the first person with a set-up link, and returns the cookie of the
+// session that this starts.
 func (w *world) signIn(ctx context.Context) (string, error) {
 	link, err := w.cli(ctx, "admin", "link", "--org", org, "--user", "person0", "--public-url", "http://"+w.addr)
 	if err != nil {
@@ -27,7 +27,7 @@ func (w *world) signIn(ctx context.Context) (string, error) {
 		return "", err
 	}
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	res, err := http.DefaultTransport.RoundTrip(req) // without following where it leads
+	res, err := http.DefaultTransport.RoundTrip(req) // does not follow redirects
 	if err != nil {
 		return "", err
 	}
@@ -37,10 +37,10 @@ func (w *world) signIn(ctx context.Context) (string, error) {
 			return c.Name + "=" + c.Value, nil
 		}
 	}
-	return "", fmt.Errorf("the set-up link answered %s without a session", res.Status)
+	return "", fmt.Errorf("the set-up link returned %s without a session", res.Status)
 }
 
-// pages are the first page of the list as a browser gets it, and pages after it.
+// pages returns requests for the first HTML page of the list and for pages after it.
 func (w *world) pages(ctx context.Context, lists [][]byte) ([][]byte, error) {
 	if w.cookie == "" {
 		var err error
@@ -50,7 +50,7 @@ func (w *world) pages(ctx context.Context, lists [][]byte) ([][]byte, error) {
 	}
 	out := make([][]byte, len(lists))
 	for i, list := range lists {
-		// The lists continue at other rows each; so do the pages.
+		// Each list continues at another row; so do the pages.
 		line, _, _ := strings.Cut(string(list), "\r\n")
 		_, query, _ := strings.Cut(line, "cursor=")
 		cursor, _, _ := strings.Cut(query, " ")

@@ -8,15 +8,14 @@ import (
 	"time"
 )
 
-// hotPath is what a change must not make slower. rate measures it once.
+// hotPath is an operation that a change must not make slower. rate measures it once.
 type hotPath struct {
 	name string
 	rate func(ctx context.Context, set settings) (float64, error)
-	pid  int // of the server; 0: there is none
+	pid  int // of the server; 0: none
 }
 
-// hotPaths returns the hot paths of a server that has proposals, in the same order
-// for every server.
+// hotPaths returns the hot paths of a server with proposals, in the same order for every server.
 func (w *taskWorld) hotPaths(set settings) ([]hotPath, error) {
 	var out []hotPath
 	if set.only == "" || set.only == "proposals" {
@@ -39,7 +38,7 @@ func (w *taskWorld) hotPaths(set settings) ([]hotPath, error) {
 	return out, nil
 }
 
-// jobPath measures a job, beside another if there is one.
+// jobPath measures a job, with another one in the background if background is set.
 func jobPath(name string, background *job, j job) hotPath {
 	return hotPath{name: name, rate: func(ctx context.Context, set settings) (float64, error) {
 		r, err := beside(ctx, set, background, j)
@@ -84,15 +83,15 @@ func (w *taskWorld) proposalPaths(set settings) ([]hotPath, error) {
 	}, nil
 }
 
-// settle waits until the text index holds what was submitted: indexing must not
-// fall into the next measurement, which is that of the other server.
+// settle waits until the text index contains all submissions: indexing must not overlap with the
+// next measurement, which is that of the other server.
 func (w *taskWorld) settle(ctx context.Context) error {
 	var err error
 	for range 20 {
 		if _, err = w.get(path + "?limit=1&q=settled"); err == nil || ctx.Err() != nil {
 			break
 		}
-		time.Sleep(time.Second) // a search may say that it takes too long
+		time.Sleep(time.Second) // a search may time out
 	}
 	return err
 }
@@ -115,10 +114,10 @@ func (w *taskWorld) taskPaths() ([]hotPath, error) {
 	}, nil
 }
 
-// keyPath measures the check of a known key in a process of its own, which runs the
-// identity package that the program was built with.
+// keyPath measures the check of a known key in another process, with the identity package of its
+// program.
 func keyPath(program string) hotPath {
-	return hotPath{name: "check of a known key", rate: func(ctx context.Context, set settings) (rate float64, err error) {
+	measure := func(ctx context.Context, set settings) (rate float64, err error) {
 		in, err := json.Marshal(keyJob{Duration: set.duration})
 		if err != nil {
 			return 0, err
@@ -133,5 +132,6 @@ func keyPath(program string) hotPath {
 			return 0, fmt.Errorf("check keys: %w", err)
 		}
 		return rate, json.Unmarshal(out, &rate)
-	}}
+	}
+	return hotPath{name: "check of a known key", rate: measure}
 }

@@ -10,8 +10,8 @@ import (
 	"strconv"
 )
 
-// addPgbench measures PostgreSQL's own benchmark on the same server, its "simple
-// update" of three statements, and sets the tasks beside it.
+// addPgbench measures PostgreSQL's own benchmark on the same server (the three statements of
+// "simple update") and adds lines that compare tasks with it.
 func addPgbench(ctx context.Context, set settings, url string, lines []line) ([]line, error) {
 	progress("postgres: pgbench")
 	program, err := findPgbench()
@@ -23,14 +23,15 @@ func addPgbench(ctx context.Context, set settings, url string, lines []line) ([]
 	}
 	var rates []float64
 	for range set.rounds {
-		out, err := exec.CommandContext(ctx, program, "-n", "-N", "-M", "prepared", "-c", strconv.Itoa(writers/2), "-j", "2",
+		out, err := exec.CommandContext(ctx, program, "-n", "-N", "-M", "prepared",
+			"-c", strconv.Itoa(writers/2), "-j", "2",
 			"-T", strconv.Itoa(max(1, int(set.duration.Seconds()))), url).CombinedOutput()
 		if err != nil {
 			return nil, fmt.Errorf("pgbench: %w\n%s", err, out)
 		}
 		m := tpsPattern.FindSubmatch(out)
 		if m == nil {
-			return nil, fmt.Errorf("pgbench did not say how fast it was:\n%s", out)
+			return nil, fmt.Errorf("no tps in the output of pgbench:\n%s", out)
 		}
 		tps, err := strconv.ParseFloat(string(m[1]), 64)
 		if err != nil {
@@ -56,12 +57,14 @@ func addPgbench(ctx context.Context, set settings, url string, lines []line) ([]
 
 var tpsPattern = regexp.MustCompile(`tps = ([0-9.]+)`)
 
-// findPgbench looks in PATH and where packages put it.
+// findPgbench looks in PATH and in the folders of common packages.
 func findPgbench() (string, error) {
 	if path, err := exec.LookPath("pgbench"); err == nil {
 		return path, nil
 	}
-	for _, pattern := range []string{"/usr/lib/postgresql/*/bin/pgbench", "/usr/pgsql-*/bin/pgbench", "/opt/homebrew/opt/postgresql@*/bin/pgbench"} {
+	for _, pattern := range []string{
+		"/usr/lib/postgresql/*/bin/pgbench", "/usr/pgsql-*/bin/pgbench", "/opt/homebrew/opt/postgresql@*/bin/pgbench",
+	} {
 		if found, _ := filepath.Glob(pattern); len(found) > 0 { // the patterns are constant and well formed
 			return found[len(found)-1], nil
 		}

@@ -30,9 +30,9 @@ func buildParley(ctx context.Context) (program string, cleanup func(), err error
 	return program, cleanup, nil
 }
 
-// build builds a package as seen from the folder dir.
+// build builds a package in the folder dir.
 func build(ctx context.Context, dir, program, pkg string) error {
-	// Without paths in it, what is built in another folder comes from the cache as well.
+	// Without paths in the binary, builds in another folder use the build cache too.
 	cmd := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-trimpath", "-o", program, pkg)
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
@@ -41,7 +41,7 @@ func build(ctx context.Context, dir, program, pkg string) error {
 	return nil
 }
 
-// runRole runs this program in another role and returns what it printed.
+// runRole runs this program in another role and returns its output.
 func runRole(ctx context.Context, role string, in []byte) ([]byte, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -62,8 +62,8 @@ type process struct {
 	addr string // host:port
 }
 
-// cpuTicks is how much processor time a process has used, in ticks of the system's
-// clock; 0 where that cannot be read.
+// cpuTicks returns the processor time that a process has used, in clock ticks of the system; 0 if
+// unknown.
 func cpuTicks(pid int) float64 {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if pid == 0 || err != nil {
@@ -79,7 +79,7 @@ func cpuTicks(pid int) float64 {
 	return user + system
 }
 
-// startServer starts a server that prints its address, and waits until it answers.
+// startServer starts a server that prints its URL, and waits until it is ready.
 func startServer(ctx context.Context, in io.Reader, ready, program string, args ...string) (*process, error) {
 	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Stdin = in

@@ -18,9 +18,9 @@ import (
 	"github.com/parley-dev/parley/internal/pgtest"
 )
 
-// measureRaw is the store's limit: one table, one row per call, the same number
-// of callers and the same durability, and nothing else. SQLite commits what waits
-// in groups, as the store does; PostgreSQL commits each insert by itself.
+// measureRaw measures the store's limit: one table, one row per call, the same number of callers
+// and the same durability, and nothing else. SQLite commits waiting rows in groups, as the store
+// does; PostgreSQL commits each insert alone.
 func measureRaw(ctx context.Context, set settings, engine string) (line, error) {
 	progress("%s: bare inserts", engine)
 	insert, cleanup, err := rawInserter(ctx, engine)
@@ -28,7 +28,7 @@ func measureRaw(ctx context.Context, set settings, engine string) (line, error) 
 		return line{}, err
 	}
 	defer cleanup()
-	body := strings.Repeat("x", 600) // about what a proposal's row weighs
+	body := strings.Repeat("x", 600) // about the size of a proposal's row
 	var rates []float64
 	var n atomic.Int64
 	for range set.rounds {
@@ -128,7 +128,7 @@ func rawSQLite(ctx context.Context) (inserter, func(), error) {
 	}, cleanup, nil
 }
 
-// commitGroup writes what waits in one transaction, then answers all.
+// commitGroup writes all waiting rows in one transaction, then notifies their callers.
 func commitGroup(ctx context.Context, db *sql.DB, stmt *sql.Stmt, first rawRow, queue <-chan rawRow) {
 	group := []rawRow{first}
 	for waiting := true; waiting && len(group) < 256; {

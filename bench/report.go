@@ -30,9 +30,9 @@ type report struct {
 // slack is how much more a list may cost when it is deep or the org is large.
 const slack = 1.5
 
-// targets are promised for SQLite, at every size; elsewhere they are shown too,
-// because a ratio means the same there. Those of tasks are not: a store in memory
-// says nothing about PostgreSQL, whose own limit stands in lines of its own.
+// targets are promised for SQLite, at every size; they are shown for PostgreSQL too, because the
+// ratios mean the same there. The targets of tasks are not: an in-memory store says nothing about
+// PostgreSQL, whose limit has its own lines.
 var targets = map[string]float64{
 	listName: 0.5, freshName: 0.3, subName: 0.25, deepName: 1 / slack, pageName: 0.25,
 	taskSends: 3, taskV1: 2, taskStream: 3, taskGets: 0.4,
@@ -40,7 +40,7 @@ var targets = map[string]float64{
 
 var memoryPeer = map[string]bool{taskSends: true, taskV1: true, taskStream: true}
 
-// judge sets each line beside its target and adds the lines that compare sizes.
+// judge adds the targets and the lines that compare sizes.
 func (r *report) judge() {
 	for i := range r.Lines {
 		l := &r.Lines[i]
@@ -63,7 +63,7 @@ func verdict(ok bool) string {
 	return "MISS"
 }
 
-// compareRaw puts Parley's submit at the smallest size beside the bare inserts.
+// compareRaw adds Parley's submit at the smallest size to the line of the bare inserts.
 func (r *report) compareRaw(raw *line) {
 	for _, l := range r.Lines {
 		if l.Engine == raw.Engine && l.Name == subName {
@@ -74,8 +74,8 @@ func (r *report) compareRaw(raw *line) {
 	}
 }
 
-// growth compares the largest org with the smallest. Each was measured beside the
-// bare server at its own time, so their ratios compare better than their rates.
+// growth compares the largest org with the smallest. Each was measured at the same time as the bare
+// server, so their ratios compare better than their rates.
 func (r *report) growth(name string) []line {
 	var out []line
 	first := map[string]line{}
@@ -121,7 +121,8 @@ func (r *report) print(out io.Writer) error {
 	fmt.Fprintln(tw, "engine\trows\tcallers\tparley/s\tlimit/s\tratio\tp50 µs\tp99 µs\ttarget\t\t  what")
 	for _, l := range r.Lines {
 		fmt.Fprintf(tw, "%s\t%s\t%d\t%.0f\t%.0f\t%.2f\t%.0f\t%.0f\t%s\t%s\t  %s\n",
-			l.Engine, strconv.Itoa(l.Rows), l.Callers, l.Rate, l.LimitRate, l.Ratio, l.P50, l.P99, l.Target, l.Verdict, l.Name)
+			l.Engine, strconv.Itoa(l.Rows), l.Callers, l.Rate, l.LimitRate, l.Ratio, l.P50, l.P99,
+			l.Target, l.Verdict, l.Name)
 	}
 	return tw.Flush()
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
 )
 
-// serveSDK is the peer for tasks: the official Go SDK as its examples use it, with
-// its default handler and its store in memory. It checks no key and keeps nothing.
+// serveSDK is the peer for tasks: the official Go SDK as in its examples, with its default handler
+// and its in-memory store. It checks no key and stores nothing.
 func serveSDK(out io.Writer) error {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /ready", func(http.ResponseWriter, *http.Request) {})
@@ -32,9 +32,9 @@ func serveSDK(out io.Writer) error {
 	return http.Serve(l, mux)
 }
 
-// atOnce is an agent that answers with what it was sent, as the built-in echo
-// does. It is the cheapest that the SDK allows: one event, a task that is
-// completed already, where the echo's task has four.
+// atOnce is an agent that returns what it was sent, like the built-in echo. It is the cheapest
+// agent that the SDK allows: one event, a task that is already completed, where the echo's task has
+// four events.
 type atOnce struct{}
 
 // Execute implements a2asrv.AgentExecutor.
@@ -47,12 +47,12 @@ func (atOnce) Execute(_ context.Context, e *a2asrv.ExecutorContext) iter.Seq2[a2
 	}
 }
 
-// Cancel implements a2asrv.AgentExecutor; nothing here lives long enough for it.
+// Cancel implements a2asrv.AgentExecutor. No task lives long enough to be canceled.
 func (atOnce) Cancel(context.Context, *a2asrv.ExecutorContext) iter.Seq2[a2a.Event, error] {
 	return func(func(a2a.Event, error) bool) {}
 }
 
-// inSteps does what the built-in echo does, event by event.
+// inSteps sends the same events as the built-in echo.
 type inSteps struct{ atOnce }
 
 // Execute implements a2asrv.AgentExecutor.

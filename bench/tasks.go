@@ -23,8 +23,7 @@ const (
 	bot        = "bench-bot"
 )
 
-// rpcCall is a JSON-RPC request with one message; the echo decodes and encodes
-// just this.
+// rpcCall is a JSON-RPC request with one message. The echo decodes and encodes only this.
 type rpcCall struct {
 	Version string    `json:"jsonrpc"`
 	ID      int       `json:"id"`
@@ -54,8 +53,7 @@ func (c rpcCall) body() string {
 	return string(b)
 }
 
-// taskWorld is a Parley server with an agent, and with a peer and a limit beside it
-// where it is compared with those.
+// taskWorld is a Parley server with an agent, and the servers that it is compared with, if any.
 type taskWorld struct {
 	*world
 	caller, worker string // keys
@@ -128,7 +126,8 @@ func (w *taskWorld) setUp(ctx context.Context) error {
 		}
 	}
 	var err error
-	if w.caller, err = w.cli(ctx, "key", "create", "--org", org, "--as", "service:partner", "--scope", "svc:a2a:write"); err != nil {
+	w.caller, err = w.cli(ctx, "key", "create", "--org", org, "--as", "service:partner", "--scope", "svc:a2a:write")
+	if err != nil {
 		return err
 	}
 	w.worker, err = w.cli(ctx, "key", "create", "--org", org, "--as", "agent:"+bot, "--scope", "svc:a2a:serve")
@@ -155,7 +154,7 @@ func (w *taskWorld) close() {
 	}
 }
 
-// What a response says when its task is done, in ours and in the SDK's dialect.
+// Parts of a response whose task is done, in Parley's and in the SDK's dialect.
 const done, sdkDone = `"state":"completed"`, `"TASK_STATE_COMPLETED"`
 
 // taskCalls are requests that make tasks.
@@ -165,29 +164,30 @@ func (w *taskWorld) taskCalls() (c taskCalls) {
 	for i := range variety {
 		say := w.words(80)
 		call := func(method string, headers ...string) []byte {
-			call := rpcCall{Method: method, Params: rpcParams{Message: &rpcMessage{Role: "user", Parts: []rpcPart{{Type: "text", Text: say}}}}}
+			call := rpcCall{Method: method, Params: textParams("", say)}
 			return request("POST", w.addr, "/a2a/echo", w.caller, call.body(), headers...)
 		}
+		v1 := official("SendMessage", i, say)
 		c.sends = append(c.sends, call("tasks/send", "Prefer: wait=30"))
-		c.v1 = append(c.v1, request("POST", w.addr, "/a2a/echo", w.caller, official("SendMessage", i, say), "A2A-Version: 1.0"))
+		c.v1 = append(c.v1, request("POST", w.addr, "/a2a/echo", w.caller, v1, "A2A-Version: 1.0"))
 		c.streams = append(c.streams, call("tasks/sendSubscribe"))
 	}
 	return c
 }
 
-// official is a call in the terms of A2A 1.0.
+// official returns a call of A2A 1.0.
 func official(method string, i int, say string) string {
 	return rpcCall{Method: method, Params: rpcParams{Message: &rpcMessage{
 		Role: "ROLE_USER", MessageID: fmt.Sprintf("m%d", i), Parts: []rpcPart{{Text: say}},
 	}}}.body()
 }
 
-// taskJob has many callers make tasks.
+// taskJob makes tasks with many callers.
 func taskJob(addr, expect string, requests [][]byte) job {
 	return job{Addr: addr, Callers: writers, Requests: requests, Expect: expect}
 }
 
-// taskScenarios are Parley, durable and with keys, beside a peer that is neither.
+// taskScenarios compares Parley, durable and with keys, with a peer that is neither.
 func (w *taskWorld) taskScenarios() ([]scenario, error) {
 	ours := w.taskCalls()
 	var sdkSends, sdkSteps, sdkStreams [][]byte
@@ -210,7 +210,10 @@ func (w *taskWorld) taskScenarios() ([]scenario, error) {
 		{name: taskSends, parley: sends, limit: taskJob(w.sdk.addr, sdkDone, sdkSends)},
 		{name: taskSteps, parley: sends, limit: taskJob(w.sdk.addr, sdkDone, sdkSteps)},
 		{name: taskV1, parley: taskJob(w.addr, sdkDone, ours.v1), limit: taskJob(w.sdk.addr, sdkDone, sdkSends)},
-		{name: taskStream, parley: taskJob(w.addr, done, ours.streams), limit: taskJob(w.sdk.addr, sdkDone, sdkStreams)},
+		{
+			name: taskStream, parley: taskJob(w.addr, done, ours.streams),
+			limit: taskJob(w.sdk.addr, sdkDone, sdkStreams),
+		},
 		{
 			name: taskGets, parley: job{Addr: w.addr, Callers: getters, Requests: gets, Expect: done},
 			limit: job{
@@ -231,7 +234,7 @@ func (w *taskWorld) taskGets() ([][]byte, error) {
 	out := make([][]byte, variety)
 	for i := range out {
 		id := fmt.Sprintf("bench-%04d", i)
-		call := rpcCall{Method: "tasks/send", Params: rpcParams{ID: id, Message: &rpcMessage{Role: "user", Parts: []rpcPart{{Type: "text", Text: w.words(80)}}}}}
+		call := rpcCall{Method: "tasks/send", Params: textParams(id, w.words(80))}
 		var body bytes.Buffer
 		status, err := c.do(request("POST", w.addr, "/a2a/echo", w.caller, call.body(), "Prefer: wait=30"), &body)
 		if err == nil && (status != 200 || !strings.Contains(body.String(), `"completed"`)) {
@@ -240,7 +243,13 @@ func (w *taskWorld) taskGets() ([][]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		out[i] = request("POST", w.addr, "/a2a/echo", w.caller, rpcCall{Method: "tasks/get", Params: rpcParams{ID: id}}.body())
+		get := rpcCall{Method: "tasks/get", Params: rpcParams{ID: id}}
+		out[i] = request("POST", w.addr, "/a2a/echo", w.caller, get.body())
 	}
 	return out, nil
+}
+
+// textParams are the params of a message with one text part.
+func textParams(id, text string) rpcParams {
+	return rpcParams{ID: id, Message: &rpcMessage{Role: "user", Parts: []rpcPart{{Type: "text", Text: text}}}}
 }

@@ -10,12 +10,12 @@ import (
 	"text/tabwriter"
 )
 
-// leastRatio is how much of the base's rate a hot path must keep.
+// leastRatio is the share of the base's rate that a hot path must keep.
 const leastRatio = 0.95
 
-// comparison is one hot path of this revision beside that of another. Each round
-// measures both, one after the other, and the one that goes first alternates: what
-// else happens on the machine hits both alike.
+// comparison compares one hot path of this revision with another revision. Each round measures
+// both, one after the other, and the one that goes first alternates: other load on the machine
+// affects both alike.
 type comparison struct {
 	Engine  string  `json:"engine"`
 	Name    string  `json:"name"`
@@ -24,7 +24,7 @@ type comparison struct {
 	Ratio   float64 `json:"ratio"` // median of the rounds' ratios
 	Q1      float64 `json:"ratio_q1"`
 	Q3      float64 `json:"ratio_q3"`
-	CPU     float64 `json:"cpu_ratio,omitempty"` // processor time of the base's server for a request, beside this one's
+	CPU     float64 `json:"cpu_ratio,omitempty"` // processor time per request: the base's divided by this one's
 	Rounds  int     `json:"rounds"`
 	Verdict string  `json:"verdict"` // ok, MISS, or MISS? if the rounds differ too much to tell
 }
@@ -43,7 +43,7 @@ func runVersus(ctx context.Context, set settings) error {
 	defer cleanup()
 	var all []comparison
 	if (set.only == "" || set.only == "auth") && baseKeys != "" {
-		// A known key is not looked up, so no engine has a part in it.
+		// A known key is not looked up, so the engine does not matter.
 		found, err := versus(ctx, set, "-", []hotPath{keyPath(baseKeys)}, []hotPath{keyPath("")})
 		if err != nil {
 			return err
@@ -68,7 +68,7 @@ func runVersus(ctx context.Context, set settings) error {
 	return printVersus(os.Stdout, all)
 }
 
-// versusEngine runs both servers, each on a store of its own with the same rows.
+// versusEngine runs both servers, each on its own store with the same rows.
 func versusEngine(ctx context.Context, set settings, engine, base, program string) ([]comparison, error) {
 	var sides [2][]hotPath
 	for i, p := range []string{base, program} {
@@ -113,7 +113,8 @@ func versus(ctx context.Context, set settings, engine string, base, now []hotPat
 					err = fmt.Errorf("nothing was done in %s", set.duration)
 				}
 				if err != nil {
-					return nil, fmt.Errorf("%s of %s: %w", now[i].name, [2]string{"the base", "this revision"}[side], err)
+					name := [2]string{"the base", "this revision"}[side]
+					return nil, fmt.Errorf("%s of %s: %w", now[i].name, name, err)
 				}
 				rates[i][side] = append(rates[i][side], rate)
 				costs[i][side] = append(costs[i][side], spent/rate)
@@ -138,7 +139,8 @@ func compareRounds(base, now []float64) comparison {
 		ratios[i] = now[i] / base[i]
 	}
 	c := comparison{
-		Base: median(base), Rate: median(now), Ratio: median(ratios), Q1: quantile(ratios, 0.25), Q3: quantile(ratios, 0.75),
+		Base: median(base), Rate: median(now),
+		Ratio: median(ratios), Q1: quantile(ratios, 0.25), Q3: quantile(ratios, 0.75),
 		Rounds: len(now),
 	}
 	if c.Verdict = verdict(c.Ratio >= leastRatio); c.Ratio < leastRatio && c.Q3 >= leastRatio {

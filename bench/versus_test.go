@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// TestVersus checks that both sides are measured in every round, that they take
-// turns in going first, and what is made of their rates.
+// TestVersus checks that both sides are measured in every round, that they alternate in going
+// first, and how their rates are compared.
 func TestVersus(t *testing.T) {
 	t.Parallel()
 	var order []string
@@ -39,7 +39,7 @@ func TestVersus(t *testing.T) {
 	}
 }
 
-// A path that is slower in nearly all rounds is surely slower.
+// The verdict is certain if a path is slower in nearly all rounds.
 func TestVersusVerdict(t *testing.T) {
 	t.Parallel()
 	base := []float64{100, 100, 100, 100, 100}

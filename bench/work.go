@@ -14,28 +14,28 @@ import (
 )
 
 const (
-	hands     = 16 // workers at once
+	hands     = 16 // concurrent workers
 	claimMost = 4
-	// stampText is where a request carries the time of its sending, so that the
-	// worker can tell how long the task took to reach it. All run on one clock.
+	// stampText is the place of the time of sending in a request, from which the worker computes
+	// how long the task took to reach it. All processes share one clock.
 	stampText = "0000000000000000000"
 )
 
-// workJob is what the process of workers is asked to do.
+// workJob is the input of the workers' process.
 type workJob struct {
 	Addr, Key string
 	Duration  time.Duration
 }
 
-// workResult is what came of it.
+// workResult is the result of the workers.
 type workResult struct {
 	Tasks    int
 	P50, P99 float64 // from send to claim, microseconds
 	Failure  string
 }
 
-// measureWork has senders in one process and workers in another. rate 0 means as
-// many as possible, each sender waiting for the end of its task.
+// measureWork runs senders in one process and workers in another. A rate of 0 means as many as
+// possible, where each sender waits for the end of its task.
 func (w *taskWorld) measureWork(ctx context.Context, set settings, rate int) (line, error) {
 	var rates, p50, p99 []float64
 	for range set.rounds {
@@ -49,11 +49,13 @@ func (w *taskWorld) measureWork(ctx context.Context, set settings, rate int) (li
 	if rate > 0 {
 		name = taskPaced
 	}
-	return line{Engine: w.engine, Name: name, Callers: writers, Rate: median(rates), P50: median(p50), P99: median(p99)}, nil
+	return line{
+		Engine: w.engine, Name: name, Callers: writers, Rate: median(rates), P50: median(p50), P99: median(p99),
+	}, nil
 }
 
 func (w *taskWorld) workRound(ctx context.Context, set settings, rate int) (sent result, r workResult, err error) {
-	call := rpcCall{Method: "tasks/send", Params: rpcParams{Message: &rpcMessage{Role: "user", Parts: []rpcPart{{Type: "text", Text: stampText}}}}}
+	call := rpcCall{Method: "tasks/send", Params: textParams("", stampText)}
 	j := taskJob(w.addr, done, [][]byte{request("POST", w.addr, "/a2a/"+bot, w.caller, call.body(), "Prefer: wait=30")})
 	j.Rate, j.Warmup, j.Duration, j.Stamp = rate, warmup, set.duration, true
 	in, err := json.Marshal(workJob{Addr: w.addr, Key: w.worker, Duration: warmup + set.duration + 2*time.Second})
@@ -108,8 +110,7 @@ func runWork(in io.Reader, out io.Writer) error {
 	return json.NewEncoder(out).Encode(r)
 }
 
-// work claims and completes until the end; it returns how long each task took
-// from its sending to its claim.
+// work claims and completes tasks until end. It returns the time of each task from send to claim.
 func (j workJob) work(name string, end time.Time) (waits []time.Duration, err error) {
 	c, err := dial(j.Addr)
 	if err != nil {
@@ -117,7 +118,8 @@ func (j workJob) work(name string, end time.Time) (waits []time.Duration, err er
 	}
 	defer func() { _ = c.Close() }()
 	base := "/api/v1/agents/" + bot
-	claim := request("POST", j.Addr, base+"/claim", j.Key, fmt.Sprintf(`{"worker":%q,"max":%d,"wait_seconds":1,"capacity":%d}`, name, claimMost, claimMost))
+	claim := request("POST", j.Addr, base+"/claim", j.Key, fmt.Sprintf(
+		`{"worker":%q,"max":%d,"wait_seconds":1,"capacity":%d}`, name, claimMost, claimMost))
 	const done = `{"status":"completed","artifacts":[{"name":"result","parts":[{"type":"text","text":"done"}]}]}`
 	var body bytes.Buffer
 	for time.Now().Before(end) {

@@ -17,9 +17,9 @@ import (
 const (
 	org     = "bench"
 	path    = "/api/v1/orgs/" + org + "/proposals"
-	people  = 8    // who submit and vote
-	variety = 1000 // different requests in turn, so that none is answered from memory unless all are
-	writers = 256  // callers at once for writes: an org's agents, each with its own connection
+	people  = 8    // users who submit and vote
+	variety = 1000 // different requests in turn, so that the cache serves either all or none
+	writers = 256  // concurrent callers of writes: an org's agents, each with its own connection
 )
 
 // world is a Parley server with an org to measure.
@@ -30,11 +30,11 @@ type world struct {
 	data    []string
 	keys    []string
 	rng     *rand.Rand
-	refs    int    // how many different bodies were rendered
-	cookie  string // of somebody who is signed in
+	refs    int    // number of different bodies so far
+	cookie  string // of a signed-in user
 }
 
-// serveFlags are given to the servers that know them; another revision may not.
+// serveFlags are given to servers that support them; another revision may not.
 var serveFlags = []string{"--rate-limit=0", "--log-level=error"}
 
 func knownFlags(ctx context.Context, program string, flags []string) (known []string, err error) {
@@ -98,11 +98,10 @@ type page struct {
 	Next      *string `json:"next_cursor"`
 }
 
-// get reads one answer.
+// get returns the body of a response.
 func (w *world) get(path string) ([]byte, error) {
 	var body bytes.Buffer
-	// A connection of its own: minutes lie between two calls, and the server closes
-	// what is idle.
+	// Use a new connection: minutes pass between two calls, and the server closes idle connections.
 	c, err := dial(w.addr)
 	if err != nil {
 		return nil, err
@@ -153,8 +152,8 @@ func (w *world) submits() [][]byte {
 	return out
 }
 
-// submission is a body of a usual size. Its words are common but for one, so that
-// a search for that one finds only what was submitted with the same body.
+// submission returns a body of a usual size. All its words but one are common, so that a search for
+// that word finds only submissions with the same body.
 func (w *world) submission() submission {
 	w.refs++
 	return submission{
@@ -166,7 +165,7 @@ func (w *world) submission() submission {
 
 func pick(rng *rand.Rand, of ...string) string { return of[rng.IntN(len(of))] }
 
-// words is text of about n characters.
+// words returns text of about n characters.
 func (w *world) words(n int) string {
 	var b strings.Builder
 	for b.Len() < n {
@@ -215,15 +214,18 @@ func (w *world) ids() ([]string, error) {
 	return out, nil
 }
 
-// filters are lists that differ from each other in what they ask for.
+// filters returns requests for lists with different filters.
 func (w *world) filters() [][]byte {
 	var out [][]byte
 	for _, status := range []string{"open", "all"} {
-		for _, category := range []string{"all", "reliability", "performance", "security", "process", "feature", "documentation"} {
+		for _, category := range []string{
+			"all", "reliability", "performance", "security", "process", "feature", "documentation",
+		} {
 			for _, sort := range []string{"review", "newest", "oldest", "votes"} {
 				for _, who := range append([]string{"all"}, w.people()...) {
 					for n := 1; n <= 2; n++ {
-						q := fmt.Sprintf("?status=%s&category=%s&sort=%s&submitted_by=%s&page=%d", status, category, sort, who, n)
+						q := fmt.Sprintf("?status=%s&category=%s&sort=%s&submitted_by=%s&page=%d",
+							status, category, sort, who, n)
 						out = append(out, request("GET", w.addr, path+q, w.keys[0], ""))
 					}
 				}
@@ -234,7 +236,7 @@ func (w *world) filters() [][]byte {
 	return out
 }
 
-// searches look for the rare word of each body submitted lately.
+// searches returns searches for the rare word of each recently submitted body.
 func (w *world) searches() [][]byte {
 	out := make([][]byte, min(variety, w.refs))
 	for i := range out {
@@ -251,9 +253,9 @@ func (w *world) people() []string {
 	return out
 }
 
-// cursors returns requests for pages that start after rows depth+1, depth+2, … of
-// the list, each by its cursor: the same work as the default list, and no two
-// alike, so that none is answered from memory.
+// cursors returns requests for pages that start after rows depth+1, depth+2, … of the list, each by
+// its cursor: the same work as the default list, but all different, so that none is served from the
+// cache.
 func (w *world) cursors(depth int) ([][]byte, error) {
 	next := ""
 	step := func(limit int) error {

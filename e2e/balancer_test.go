@@ -14,8 +14,8 @@ import (
 	"github.com/parley-dev/parley/internal/servertest"
 )
 
-// startBalancer starts haproxy in front of the nodes, as docs/operations.md has it,
-// and returns its address.
+// startBalancer starts haproxy in front of the nodes, configured as in docs/operations.md, and
+// returns its URL.
 func startBalancer(t *testing.T, ports []int) string {
 	t.Helper()
 	bin, err := exec.LookPath("haproxy")
@@ -86,11 +86,11 @@ func freePort(t *testing.T) int {
 	return l.Addr().(*net.TCPAddr).Port
 }
 
-// passingHosts has the balancers of tests in which faults are part of the play: host
-// to *chaos. All tests share taskClient.
+// passingHosts maps the host of a balancer to the *chaos of a test that expects faults. All tests
+// share taskClient.
 var passingHosts sync.Map
 
-// sharedTransport is that of taskClient.
+// sharedTransport is the transport of taskClient.
 type sharedTransport struct{ base http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper.
@@ -101,7 +101,7 @@ func (s sharedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return s.base.RoundTrip(r)
 }
 
-// CloseIdleConnections serves http.Client.
+// CloseIdleConnections implements the optional method that http.Client calls.
 func (s sharedTransport) CloseIdleConnections() {
 	if c, ok := s.base.(interface{ CloseIdleConnections() }); ok {
 		c.CloseIdleConnections()

@@ -16,10 +16,9 @@ import (
 	"github.com/parley-dev/parley/internal/pgtest"
 )
 
-// TestChaos has three nodes behind haproxy on a PostgreSQL with a replica, and lets
-// nodes and the database fail in turn while clients work. What was acknowledged is
-// there in the end, exactly once. Clients see 503, the balancer's 502 and 504, or a
-// closed connection, and nothing else.
+// TestChaos runs three nodes behind haproxy on a PostgreSQL with a replica, and makes nodes and
+// the database fail in turn under load. Everything acknowledged is there in the end, exactly once.
+// Clients see only 503, the balancer's 502 and 504, or a closed connection.
 func TestChaos(t *testing.T) {
 	rounds := fromEnv(t, "PARLEY_CHAOS_ROUNDS", 1)
 	seed := uint64(time.Now().UnixNano())
@@ -39,21 +38,21 @@ func TestChaos(t *testing.T) {
 	c.check(t)
 }
 
-// chaos is the stage and its clients.
+// chaos is the set-up of TestChaos and its clients.
 type chaos struct {
 	db    *pgtest.Pair
 	e     engine
 	rng   *rand.Rand
 	ports []int
 	nodes []*server
-	base  string // of the balancer
+	base  string // URL of the balancer
 	fleet *fleet
 	tasks *taskFleet
 
 	endWorkers func()
 
 	pushes *receiver
-	probes []string // tasks that were acknowledged and whose end is pushed
+	probes []string // acknowledged tasks whose end is pushed
 
 	mu      sync.Mutex
 	failed  map[int]int // by status
@@ -86,8 +85,8 @@ func (c *chaos) startNode(t *testing.T, i int) {
 	c.nodes[i] = serve(t, c.e, append([]string{"--listen", fmt.Sprintf("127.0.0.1:%d", c.ports[i])}, chaosFlags...)...)
 }
 
-// passingTransport turns the responses that clients may see during a fault into
-// errors, as a closed connection is one: whether the request was done is unknown.
+// passingTransport turns the responses that are allowed during a fault into errors, like a closed
+// connection: the request may or may not have been carried out.
 type passingTransport struct {
 	c    *chaos
 	base http.RoundTripper
@@ -103,8 +102,9 @@ func (p passingTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	status := 0
 	switch {
 	case err == nil && (res.StatusCode == 502 || res.StatusCode == 503 || res.StatusCode == 504):
-		if status = res.StatusCode; status == 503 && res.Header.Get("X-Request-Id") != "" && res.Header.Get("Retry-After") == "" {
-			return res, nil // ours, and it lacks something: let it be noticed
+		if status = res.StatusCode; status == 503 && res.Header.Get("X-Request-Id") != "" &&
+			res.Header.Get("Retry-After") == "" {
+			return res, nil // a response of Parley's own that lacks something: report it
 		}
 		_ = res.Body.Close()
 		res, err = nil, fmt.Errorf("%w: %d", errPassing, status)
@@ -124,8 +124,8 @@ func (c *chaos) seen() map[int]int {
 	return c.failed
 }
 
-// work lets all clients work, through all faults, until stop is called. Workers go
-// on, to finish what was sent.
+// work runs all clients through all faults until stop is called. Workers go on, to finish what was
+// sent.
 func (c *chaos) work(t *testing.T) (stop func()) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
@@ -169,7 +169,7 @@ func (c *chaos) work(t *testing.T) (stop func()) {
 	}
 }
 
-// during lets the clients meet a fault for a while.
+// during keeps a fault in place for a while.
 func (c *chaos) during(d time.Duration) { time.Sleep(d) }
 
 // recovered waits until new requests of both kinds succeed.
@@ -226,7 +226,7 @@ func readyStatus(t *testing.T, s *server) int {
 	return res.StatusCode
 }
 
-// notReady waits until no node says that it is ready.
+// notReady waits until no node is ready.
 func (c *chaos) notReady(t *testing.T, fault string) {
 	t.Helper()
 	start := time.Now()
@@ -287,7 +287,7 @@ func (c *chaos) makeReadOnly(t *testing.T) {
 }
 
 func (c *chaos) promote(t *testing.T) {
-	c.db.Primary.Freeze(t) // for good: it must take nothing any more
+	c.db.Primary.Freeze(t) // for good: it must accept no more writes
 	c.notReady(t, "the primary is lost")
 	c.db.Replica.Promote(t)
 	c.recovered(t, "the replica was promoted")
@@ -311,7 +311,7 @@ func (c *chaos) checkPushes(t *testing.T) {
 	t.Logf("the ends of all %d probes were pushed", len(c.probes))
 }
 
-// check compares what is there with what was acknowledged.
+// check compares the stored data with what was acknowledged.
 func (c *chaos) check(t *testing.T) {
 	c.fleet.verify(t, false)
 	c.tasks.finish(t)
@@ -323,5 +323,6 @@ func (c *chaos) check(t *testing.T) {
 		s.Kill()
 	}
 	c.tasks.checkLog(t, c.e)
-	t.Logf("%d proposals and %d tasks were acknowledged: %v", len(c.fleet.ledger.all()), len(c.tasks.acknowledged()), c.tasks.ends())
+	t.Logf("%d proposals and %d tasks were acknowledged: %v", len(c.fleet.ledger.all()), len(c.tasks.acknowledged()),
+		c.tasks.ends())
 }

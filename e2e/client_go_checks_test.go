@@ -13,27 +13,28 @@ import (
 func goCards(t *testing.T, c *goClient) {
 	for name, url := range map[string]string{"the address": c.stage.url(), "with a slash": c.stage.url() + "/"} {
 		card, err := agentcard.DefaultResolver.Resolve(t.Context(), url)
-		if err != nil || card.Name != "Actor" || !card.Capabilities.Streaming || !card.Capabilities.PushNotifications || !card.Capabilities.ExtendedAgentCard {
-			t.Errorf("%s leads to %+v, %v", name, card, err)
+		if err != nil || card.Name != "Actor" || !card.Capabilities.Streaming || !card.Capabilities.PushNotifications ||
+			!card.Capabilities.ExtendedAgentCard {
+			t.Errorf("card of %s = %+v, %v; want Actor with streaming, push and an extended card", name, card, err)
 			continue
 		}
 		if len(card.Skills) != 1 || card.Skills[0].ID != "acting" || len(card.SecuritySchemes) != 3 {
-			t.Errorf("the card has the skills %+v and the schemes %+v", card.Skills, card.SecuritySchemes)
+			t.Errorf("card: skills %+v, schemes %+v; want the skill acting and 3 schemes", card.Skills, card.SecuritySchemes)
 		}
 	}
-	// One that reaches one agent only need not name it.
+	// A key for one agent need not name it.
 	card, err := agentcard.DefaultResolver.Resolve(t.Context(), c.stage.base+"/a2a",
 		agentcard.WithRequestHeader("Authorization", "Bearer "+c.stage.only))
 	if err != nil || card.Name != "Actor" {
-		t.Errorf("the card below /a2a with a key for one agent is %+v, %v", card, err)
+		t.Errorf("card below /a2a with a key of one agent = %+v, %v; want that of Actor", card, err)
 	}
 	extended, err := c.GetExtendedAgentCard(t.Context(), &a2a.GetExtendedAgentCardRequest{})
 	if err != nil || extended.Name != "Actor" || extended.Provider == nil || extended.Provider.Org != "main" {
-		t.Errorf("the extended card is %+v, %v", extended, err)
+		t.Errorf("extended card = %+v, %v; want Actor of the provider main", extended, err)
 	}
 }
 
-// goCredentials: the SDK's own interceptor finds in the card how to send a key.
+// goCredentials: the SDK's own interceptor reads from the card how to send a key.
 func goCredentials(t *testing.T, c *goClient) {
 	card, err := agentcard.DefaultResolver.Resolve(t.Context(), c.stage.url())
 	if err != nil {
@@ -50,11 +51,11 @@ func goCredentials(t *testing.T, c *goClient) {
 	t.Cleanup(func() { _ = client.Destroy() })
 	ctx := a2aclient.AttachSessionID(t.Context(), session)
 	if res, err := client.SendMessage(ctx, &a2a.SendMessageRequest{Message: say("echo hello")}); err != nil {
-		t.Errorf("%v, %v", res, err)
+		t.Errorf("send = %v, %v; want no error", res, err)
 	}
 }
 
-// goParts: what a worker delivers arrives, whatever its kind.
+// goParts: parts of every kind arrive as the worker sent them.
 func goParts(t *testing.T, c *goClient) {
 	task := c.order(t, "kinds")
 	wantTask(t, task, a2a.TaskStateCompleted, "plain")
@@ -68,15 +69,14 @@ func goParts(t *testing.T, c *goClient) {
 		file, far,
 	}
 	if len(task.Artifacts) != 1 {
-		t.Fatalf("the artifacts are %+v", task.Artifacts)
+		t.Fatalf("artifacts = %+v, want 1", task.Artifacts)
 	}
 	if diff := cmp.Diff(want, task.Artifacts[0].Parts); diff != "" {
 		t.Errorf("the parts (-want +got):\n%s", diff)
 	}
 }
 
-// goRoundTrip: what a client sends reaches the worker and comes back unchanged, and
-// what it notes beside that is kept.
+// goRoundTrip: parts and metadata of the client reach the worker and come back unchanged.
 func goRoundTrip(t *testing.T, c *goClient) {
 	file := a2a.NewRawPart([]byte("\x00file\xff"))
 	file.Filename, file.MediaType = "a.bin", "application/octet-stream"
@@ -89,34 +89,35 @@ func goRoundTrip(t *testing.T, c *goClient) {
 	m.Metadata = map[string]any{"trace": "abc", "depth": map[string]any{"n": 2.0}}
 	task := c.send(t, &a2a.SendMessageRequest{Message: m, Metadata: map[string]any{"job": "17"}})
 	if task.Status.State != a2a.TaskStateCompleted || len(task.Artifacts) != 1 || len(task.History) == 0 {
-		t.Fatalf("the task is %+v", task)
+		t.Fatalf("task = %+v, want it completed, with 1 artifact and a history", task)
 	}
 	a := task.Artifacts[0]
 	if a.ID != "echo" || a.Name != "What you sent" {
-		t.Errorf("the artifact is %q, %q", a.ID, a.Name)
+		t.Errorf("artifact = %q, %q; want echo, What you sent", a.ID, a.Name)
 	}
 	if diff := cmp.Diff(m.Parts, a.Parts); diff != "" {
-		t.Errorf("the parts came back changed (-sent +got):\n%s", diff)
+		t.Errorf("parts of the artifact (-want +got):\n%s", diff)
 	}
 	first := task.History[0]
-	if first.ID != m.ID || first.Role != a2a.MessageRoleUser || first.TaskID != task.ID || first.ContextID != task.ContextID {
-		t.Errorf("the history starts with %+v", first)
+	if first.ID != m.ID || first.Role != a2a.MessageRoleUser || first.TaskID != task.ID ||
+		first.ContextID != task.ContextID {
+		t.Errorf("first message of the history = %+v, want message %s of the user in task %s", first, m.ID, task.ID)
 	}
 	if diff := cmp.Diff(m.Metadata, first.Metadata); diff != "" {
-		t.Errorf("the message's metadata (-sent +got):\n%s", diff)
+		t.Errorf("metadata of the message (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff(m.Parts, first.Parts); diff != "" {
-		t.Errorf("the history's parts (-sent +got):\n%s", diff)
+		t.Errorf("parts of the history (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff(map[string]any{"job": "17"}, task.Metadata); diff != "" {
-		t.Errorf("the task's metadata (-sent +got):\n%s", diff)
+		t.Errorf("metadata of the task (-want +got):\n%s", diff)
 	}
 }
 
 func goPoll(t *testing.T, c *goClient) {
 	task := c.start(t, "stay")
 	if task.Status.State.Terminal() {
-		t.Fatalf("a send that does not wait answers with %s", task.Status.State)
+		t.Fatalf("state after a send that does not wait = %s, want a state that is not terminal", task.Status.State)
 	}
 	c.waitFor(t, task.ID, a2a.TaskStateWorking, "on it")
 	wantTask(t, c.tell(t, task, "finish"), a2a.TaskStateCompleted, "Told to finish")
@@ -137,18 +138,18 @@ func goStream(t *testing.T, c *goClient) {
 		}
 		info := event.TaskInfo()
 		if info.TaskID == "" || info.ContextID == "" || last != nil && info != last.TaskInfo() {
-			t.Errorf("an event is about %+v", info)
+			t.Errorf("event is about %+v, want the same task and context in every event", info)
 		}
 		switch e := event.(type) {
 		case *a2a.Task:
 			if last != nil {
-				t.Error("the stream shows the task again")
+				t.Error("got the task a second time in the stream, want it once")
 			}
 		case *a2a.TaskStatusUpdateEvent:
 			states += strings.TrimPrefix(string(e.Status.State), "TASK_STATE_") + " "
 		case *a2a.TaskArtifactUpdateEvent:
 			if e.Artifact.ID != "log" || e.Append != (chunks > 0) || e.LastChunk != (chunks == 2) {
-				t.Errorf("piece %d is %+v", chunks, e)
+				t.Errorf("chunk %d = %+v; want artifact log, append after the first, last_chunk on the third", chunks, e)
 			}
 			chunks++
 			text += partsText(e.Artifact.Parts)
@@ -156,7 +157,7 @@ func goStream(t *testing.T, c *goClient) {
 		last = event
 	}
 	if chunks != 3 || text != "one two three" || !strings.HasSuffix(states, "COMPLETED ") {
-		t.Errorf("the stream shows %d pieces, %q, and the states %s", chunks, text, states)
+		t.Errorf("stream = %d chunks, %q, states %s; want 3, one two three, ending in COMPLETED", chunks, text, states)
 	}
 	task, err := c.GetTask(t.Context(), &a2a.GetTaskRequest{ID: last.TaskInfo().TaskID})
 	if err != nil {
@@ -181,10 +182,10 @@ func goHistory(t *testing.T, c *goClient) {
 	}
 	none, one, many := 0, 1, 10
 	if got := texts(&none); len(got) != 0 {
-		t.Errorf("a history of length 0 has %q", got)
+		t.Errorf("history of length 0 = %q, want nothing", got)
 	}
 	if got := texts(&one); len(got) != 1 || got[0] != "blue" {
-		t.Errorf("a history of length 1 has %q", got)
+		t.Errorf("history of length 1 = %q, want blue", got)
 	}
 	whole := []string{"ask", "Which one?", "blue"}
 	if got := texts(&many); !cmp.Equal(got, whole) {
@@ -201,7 +202,7 @@ func goCancel(t *testing.T, c *goClient) {
 	wantTask(t, got, a2a.TaskStateCanceled, "")
 }
 
-// goResubscribe cuts a stream off and goes on with another.
+// goResubscribe cuts a stream and continues with another.
 func goResubscribe(t *testing.T, c *goClient) {
 	var task a2a.TaskInfo
 	for event, err := range c.SendStreamingMessage(t.Context(), &a2a.SendMessageRequest{Message: say("stay")}) {
@@ -220,7 +221,7 @@ func goResubscribe(t *testing.T, c *goClient) {
 		}
 		if states == "" {
 			go func() {
-				// The stream shows what comes of it.
+				// The stream shows the result.
 				_, _ = c.SendMessage(t.Context(), &a2a.SendMessageRequest{
 					Message: a2a.NewMessageForTask(a2a.MessageRoleUser, task, a2a.NewTextPart("finish")),
 				})
@@ -236,7 +237,7 @@ func goResubscribe(t *testing.T, c *goClient) {
 		}
 	}
 	if !strings.HasSuffix(states, string(a2a.TaskStateCompleted)+" ") || result != "Told to finish" {
-		t.Errorf("the second stream shows %q and the states %s", result, states)
+		t.Errorf("second stream = %q, states %s; want Told to finish, ending in completed", result, states)
 	}
 }
 
@@ -244,12 +245,12 @@ func goAsk(t *testing.T, c *goClient) {
 	task := c.order(t, "ask")
 	wantTask(t, task, a2a.TaskStateInputRequired, "")
 	if m := task.Status.Message; messageText(m) != "Which one?" || m.Role != a2a.MessageRoleAgent {
-		t.Fatalf("the question is %+v", m)
+		t.Fatalf("question = %+v, want Which one? from the agent", m)
 	}
 	done := c.tell(t, task, "blue")
 	wantTask(t, done, a2a.TaskStateCompleted, "You chose blue")
 	if done.ID != task.ID || done.ContextID != task.ContextID {
-		t.Errorf("the answer went to %s in %s, not to %s in %s", done.ID, done.ContextID, task.ID, task.ContextID)
+		t.Errorf("reply went to task %s in %s, want %s in %s", done.ID, done.ContextID, task.ID, task.ContextID)
 	}
 }
 
@@ -263,7 +264,7 @@ func goEnds(t *testing.T, c *goClient) {
 	} {
 		task := c.order(t, order)
 		if got := messageText(task.Status.Message); task.Status.State != want.state || got != want.text {
-			t.Errorf("%s: the task is %s, %q", order, task.Status.State, got)
+			t.Errorf("%s: task is %s, %q; want %s, %q", order, task.Status.State, got, want.state, want.text)
 		}
 	}
 }
@@ -275,7 +276,7 @@ func goReply(t *testing.T, c *goClient) {
 	}
 	m, ok := res.(*a2a.Message)
 	if !ok || messageText(m) != "Hello yourself" || m.Role != a2a.MessageRoleAgent || m.ID == "" || m.ContextID == "" {
-		t.Errorf("the answer is %T %+v", res, res)
+		t.Errorf("response = %T %+v, want a message of the agent: Hello yourself", res, res)
 	}
 }
 
@@ -290,12 +291,15 @@ func goList(t *testing.T, c *goClient) {
 	var ids []a2a.TaskID
 	token := ""
 	for {
-		page, err := c.ListTasks(t.Context(), &a2a.ListTasksRequest{ContextID: first.ContextID, PageSize: 1, PageToken: token, IncludeArtifacts: true})
+		page, err := c.ListTasks(t.Context(), &a2a.ListTasksRequest{
+			ContextID: first.ContextID, PageSize: 1, PageToken: token,
+			IncludeArtifacts: true,
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if len(page.Tasks) != 1 || page.TotalSize != 2 || page.PageSize != 1 {
-			t.Fatalf("a page is %+v", page)
+			t.Fatalf("page = %+v, want 1 task of 2", page)
 		}
 		ids = append(ids, page.Tasks[0].ID)
 		if token = page.NextPageToken; token == "" {
@@ -305,8 +309,12 @@ func goList(t *testing.T, c *goClient) {
 	if want := []a2a.TaskID{second.ID, first.ID}; !cmp.Equal(ids, want) {
 		t.Errorf("the list is %v; want the newest first: %v", ids, want)
 	}
-	page, err := c.ListTasks(t.Context(), &a2a.ListTasksRequest{ContextID: first.ContextID, Status: a2a.TaskStateCompleted, PageSize: 10, IncludeArtifacts: true})
-	if err != nil || len(page.Tasks) != 1 || page.Tasks[0].ID != second.ID || resultText(page.Tasks[0]) != "one two three" {
-		t.Errorf("the completed ones are %+v, %v", page, err)
+	page, err := c.ListTasks(t.Context(), &a2a.ListTasksRequest{
+		ContextID: first.ContextID, Status: a2a.TaskStateCompleted,
+		PageSize: 10, IncludeArtifacts: true,
+	})
+	if err != nil || len(page.Tasks) != 1 || page.Tasks[0].ID != second.ID ||
+		resultText(page.Tasks[0]) != "one two three" {
+		t.Errorf("completed tasks = %+v, %v; want only %s", page, err, second.ID)
 	}
 }

@@ -15,16 +15,19 @@ func goPush(t *testing.T, c *goClient) {
 	task := c.start(t, "stay")
 	ctx := t.Context()
 	set, err := c.CreateTaskPushConfig(ctx, &a2a.PushConfig{
-		TaskID: task.ID, ID: "mine", URL: r.url, Token: "a-token", Auth: &a2a.PushAuthInfo{Scheme: "Bearer", Credentials: "secret"},
+		TaskID: task.ID, ID: "mine", URL: r.url, Token: "a-token",
+		Auth: &a2a.PushAuthInfo{Scheme: "Bearer", Credentials: "secret"},
 	})
 	if err != nil || set.ID != "mine" || set.URL != r.url {
-		t.Fatalf("the configuration is %+v, %v", set, err)
+		t.Fatalf("configuration = %+v, %v; want mine at %s", set, err, r.url)
 	}
 	got, err := c.GetTaskPushConfig(ctx, &a2a.GetTaskPushConfigRequest{TaskID: task.ID, ID: "mine"})
-	if err != nil || got.URL != r.url || got.Token != "a-token" || got.Auth == nil || got.Auth.Scheme != "Bearer" || got.TaskID != task.ID {
-		t.Errorf("the configuration reads %+v, %v", got, err)
+	if err != nil || got.URL != r.url || got.Token != "a-token" || got.Auth == nil || got.Auth.Scheme != "Bearer" ||
+		got.TaskID != task.ID {
+		t.Errorf("configuration reads %+v, %v; want URL %s, a-token and Bearer for %s", got, err, r.url, task.ID)
 	}
-	if _, err := c.CreateTaskPushConfig(ctx, &a2a.PushConfig{TaskID: task.ID, ID: "other", URL: r.url + "/other"}); err != nil {
+	if _, err := c.CreateTaskPushConfig(ctx,
+		&a2a.PushConfig{TaskID: task.ID, ID: "other", URL: r.url + "/other"}); err != nil {
 		t.Fatal(err)
 	}
 	if err := c.DeleteTaskPushConfig(ctx, &a2a.DeleteTaskPushConfigRequest{TaskID: task.ID, ID: "other"}); err != nil {
@@ -32,7 +35,7 @@ func goPush(t *testing.T, c *goClient) {
 	}
 	list, err := c.ListTaskPushConfigs(ctx, &a2a.ListTaskPushConfigRequest{TaskID: task.ID})
 	if err != nil || len(list) != 1 || list[0].ID != "mine" {
-		t.Errorf("the configurations are %+v, %v", list, err)
+		t.Errorf("configurations = %+v, %v; want only mine", list, err)
 	}
 	c.tell(t, task, "finish")
 	c.receives(t, r, task.ID, "a-token", "Bearer secret")
@@ -47,8 +50,8 @@ func goPushWithMessage(t *testing.T, c *goClient) {
 	c.receives(t, r, task.ID, "another-token", "")
 }
 
-// receives waits for the push that tells of the task's end. Every push must be
-// signed and be what the version says: an event in 1.0, the task in 0.3.
+// receives waits for the push of the task's end. Every push must be signed and have the form of
+// its version: an event in 1.0, the task in 0.3.
 func (c *goClient) receives(t *testing.T, r *receiver, id a2a.TaskID, token, authorization string) {
 	t.Helper()
 	key := c.stage.signingKey(t)
@@ -62,29 +65,29 @@ func (c *goClient) receives(t *testing.T, r *receiver, id a2a.TaskID, token, aut
 				Status   struct{ State string }
 			}
 			if err := json.Unmarshal(p.body, &task); err != nil || task.ID != string(id) || task.Kind != "task" {
-				t.Fatalf("a push is %s, %v", p.body, err)
+				t.Fatalf("push = %s, %v; want task %s", p.body, err, id)
 			}
 			return task.Status.State == "completed"
 		}
 		var event a2a.StreamResponse
 		if err := json.Unmarshal(p.body, &event); err != nil || event.TaskInfo().TaskID != id {
-			t.Fatalf("a push is %s, %v", p.body, err)
+			t.Fatalf("push = %s, %v; want an event of task %s", p.body, err, id)
 		}
 		status, ok := event.Event.(*a2a.TaskStatusUpdateEvent)
 		return ok && status.Status.State == a2a.TaskStateCompleted
 	})
 }
 
-// goPending lists what the SDK takes for a failure of the server, since it knows the
-// error by a reason or a code that the server does not use. Nothing else may be wrong
-// with these.
+// goPending lists cases in which the SDK reports an internal error, because it identifies the
+// error by a reason or code that the server does not use. Everything else about these cases must
+// be right.
 var goPending = map[string][]string{
-	"v1-grpc": {"a version from the future"}, // UNIMPLEMENTED, as the text of 1.0 has it
+	"v1-grpc": {"a version from the future"}, // UNIMPLEMENTED, as the text of 1.0 says
 }
 
 func (c *goClient) pending(what string) bool { return slices.Contains(goPending[c.name], what) }
 
-// goMistakes: each mistake is the error that the SDK has for it.
+// goMistakes: each mistake returns the SDK's error for it.
 func goMistakes(t *testing.T, c *goClient) {
 	ctx := t.Context()
 	done := c.order(t, "kinds")
@@ -137,7 +140,10 @@ func goMistakes(t *testing.T, c *goClient) {
 			return errors.New("the stream is empty")
 		}},
 		{"a message without parts", a2a.ErrInvalidParams, func() error {
-			_, err := c.SendMessage(ctx, &a2a.SendMessageRequest{Message: &a2a.Message{ID: "x", Role: a2a.MessageRoleUser, Parts: a2a.ContentParts{}}})
+			_, err := c.SendMessage(ctx, &a2a.SendMessageRequest{Message: &a2a.Message{
+				ID: "x", Role: a2a.MessageRoleUser,
+				Parts: a2a.ContentParts{},
+			}})
 			return err
 		}},
 		{"a version from the future", a2a.ErrVersionNotSupported, func() error {
@@ -151,7 +157,7 @@ func goMistakes(t *testing.T, c *goClient) {
 	}
 }
 
-// goKeys: whoever has no key, or not the right one, is told so.
+// goKeys: calls with no key, or the wrong one, are refused.
 func goKeys(t *testing.T, c *goClient) {
 	for _, row := range []struct {
 		what, key, status string
@@ -161,9 +167,9 @@ func goKeys(t *testing.T, c *goClient) {
 		{"a key that may not call", c.stage.none, "403", a2a.ErrUnauthorized},
 	} {
 		_, err := c.dial(t, c.stage, row.key).SendMessage(t.Context(), &a2a.SendMessageRequest{Message: say("kinds")})
-		// Over JSON-RPC the SDK keeps nothing of such an answer but its status.
+		// Over JSON-RPC the SDK keeps only the status of such a response.
 		if !errors.Is(err, row.want) && (err == nil || !strings.Contains(err.Error(), row.status) && !c.pending(row.what)) {
-			t.Errorf("%s: %v (%T)", row.what, err, err)
+			t.Errorf("%s: got %v (%T), want %v or status %s", row.what, err, err, row.want, row.status)
 		}
 	}
 	own := c.dial(t, c.stage, c.stage.only)

@@ -14,7 +14,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 )
 
-// goDialect is one way in which the official Go client speaks to an agent.
+// goDialect is a version and transport of the official Go client.
 type goDialect struct {
 	name    string
 	v1      bool // version 1.0; else 0.3, which has no list of tasks
@@ -25,7 +25,10 @@ type goDialect struct {
 var goDialects = []goDialect{
 	{"v1-jsonrpc", true, a2a.TransportProtocolJSONRPC, a2aclient.WithJSONRPCTransport(nil)},
 	{"v1-rest", true, a2a.TransportProtocolHTTPJSON, a2aclient.WithRESTTransport(nil)},
-	{"v1-grpc", true, a2a.TransportProtocolGRPC, a2agrpc.WithGRPCTransport(grpc.WithTransportCredentials(insecure.NewCredentials()))},
+	{
+		"v1-grpc", true, a2a.TransportProtocolGRPC,
+		a2agrpc.WithGRPCTransport(grpc.WithTransportCredentials(insecure.NewCredentials())),
+	},
 	{"v03-jsonrpc", false, a2a.TransportProtocolJSONRPC, a2av0.WithJSONRPCTransport(a2av0.JSONRPCTransportConfig{})},
 	{"v03-rest", false, a2a.TransportProtocolHTTPJSON, a2av0.WithRESTTransport(a2av0.RESTTransportConfig{})},
 }
@@ -50,8 +53,8 @@ func (p withParam) Before(ctx context.Context, req *a2aclient.Request) (context.
 	return ctx, nil, nil
 }
 
-// dial makes a client as the SDK's users do: from the card that the agent's address
-// leads to. The factory knows one transport only, so the card must offer it.
+// dial makes a client as users of the SDK do: from the card at the agent's URL. The factory has
+// one transport only, so the card must offer it.
 func (d goDialect) dial(t *testing.T, s *stage, key string, more ...a2aclient.CallInterceptor) *goClient {
 	t.Helper()
 	card, err := agentcard.DefaultResolver.Resolve(t.Context(), s.url())
@@ -71,15 +74,15 @@ func (d goDialect) dial(t *testing.T, s *stage, key string, more ...a2aclient.Ca
 	return &goClient{c, d, s}
 }
 
-// TestGoClient makes every call of the official Go client, over each binding of
-// both versions, and looks at what the client makes of the answers.
+// TestGoClient makes every call of the official Go client, over each binding of both versions, and
+// checks the results that the client returns.
 func TestGoClient(t *testing.T) {
 	t.Parallel()
 	eachEngine(t, func(t *testing.T, e engine) {
 		t.Parallel()
 		s := newStage(t, e)
 		dialects, checks := goDialects, goChecks
-		if e.name != "sqlite" { // what differs between engines is below the wire
+		if e.name != "sqlite" { // the engines differ below the wire only
 			dialects, checks = dialects[:1], []goCheck{{"stream", goStream}, {"ask", goAsk}, {"list", goList}, {"push", goPush}}
 		}
 		for _, d := range dialects {
@@ -124,7 +127,7 @@ var goChecks = []goCheck{
 
 func say(text string) *a2a.Message { return a2a.NewMessage(a2a.MessageRoleUser, a2a.NewTextPart(text)) }
 
-// send sends and expects a task.
+// send sends a message and expects a task.
 func (c *goClient) send(t *testing.T, req *a2a.SendMessageRequest) *a2a.Task {
 	t.Helper()
 	res, err := c.SendMessage(t.Context(), req)
@@ -133,12 +136,12 @@ func (c *goClient) send(t *testing.T, req *a2a.SendMessageRequest) *a2a.Task {
 	}
 	task, ok := res.(*a2a.Task)
 	if !ok {
-		t.Fatalf("the answer is %T, not a task", res)
+		t.Fatalf("response = %T, want a task", res)
 	}
 	return task
 }
 
-// order sends a text and waits until the task rests.
+// order sends a text and waits until the task is at rest.
 func (c *goClient) order(t *testing.T, text string) *a2a.Task {
 	t.Helper()
 	return c.send(t, &a2a.SendMessageRequest{Message: say(text)})
@@ -150,7 +153,7 @@ func (c *goClient) start(t *testing.T, text string) *a2a.Task {
 	return c.send(t, &a2a.SendMessageRequest{Message: say(text), Config: &a2a.SendMessageConfig{ReturnImmediately: true}})
 }
 
-// tell says something more to a task.
+// tell sends a further message to a task.
 func (c *goClient) tell(t *testing.T, task a2a.TaskInfoProvider, text string) *a2a.Task {
 	t.Helper()
 	return c.send(t, &a2a.SendMessageRequest{
@@ -185,7 +188,7 @@ func partsText(parts a2a.ContentParts) (out string) {
 	return out
 }
 
-// resultText is the text of all artifacts.
+// resultText returns the text of all artifacts.
 func resultText(task *a2a.Task) (out string) {
 	for _, a := range task.Artifacts {
 		out += partsText(a.Parts)
@@ -193,11 +196,11 @@ func resultText(task *a2a.Task) (out string) {
 	return out
 }
 
-// wantTask checks how a task stands and what came of it.
+// wantTask checks the state and the result of a task.
 func wantTask(t *testing.T, task *a2a.Task, state a2a.TaskState, result string) {
 	t.Helper()
 	if task.ID == "" || task.ContextID == "" || task.Status.Timestamp == nil {
-		t.Errorf("the task lacks an id, a context or a time: %+v", task)
+		t.Errorf("task = %+v, want an id, a context and a time", task)
 	}
 	if got := resultText(task); task.Status.State != state || got != result {
 		t.Errorf("the task is %s with %q; want %s with %q", task.Status.State, got, state, result)

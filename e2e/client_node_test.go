@@ -13,8 +13,8 @@ import (
 	"github.com/parley-dev/parley/internal/servertest"
 )
 
-// nodePackages installs what the scripts of a folder need, in a copy of the folder:
-// exactly what its lock file names. Tests that need the same share it.
+// nodePackages installs the packages of a directory's lock file in a copy of the directory. Tests
+// that need the same packages share it.
 func nodePackages(t *testing.T, from string) string {
 	t.Helper()
 	install, _ := installed.LoadOrStore(from, sync.OnceValues(func() (string, error) { return installPackages(from) }))
@@ -56,14 +56,14 @@ func TestJavaScriptClients(t *testing.T) {
 			t.Parallel()
 			out := s.node(t, filepath.Join(dir, script))
 			if n := strings.Count(out, "ok  "); n < 60 {
-				t.Errorf("only %d checks were made:\n%s", n, out)
+				t.Errorf("got %d checks, want at least 60:\n%s", n, out)
 			}
 		})
 	}
 	t.Run("webhooks.mjs", func(t *testing.T) {
 		t.Parallel()
 		if out := s.node(t, filepath.Join(dir, "webhooks.mjs")); strings.Count(out, "ok  ") != 2 {
-			t.Error(out)
+			t.Errorf("got %d checks, want 2:\n%s", strings.Count(out, "ok  "), out)
 		}
 	})
 	t.Run("examples", func(t *testing.T) {
@@ -86,17 +86,18 @@ func (s *stage) node(t *testing.T, script string) string {
 	return string(out)
 }
 
-// testExamples runs examples/a2a-js as docs/clients.md says: the callers, and a
-// receiver that gets a push and one that was not signed.
+// testExamples runs examples/a2a-js as docs/clients.md describes: the clients, and a receiver that
+// gets a signed push and a forged one.
 func testExamples(t *testing.T, s *stage, dir string) {
-	dir = must(os.MkdirTemp(dir, "examples"))(t) // where they find the packages
+	dir = must(os.MkdirTemp(dir, "examples"))(t) // where Node.js finds the packages
 	if err := os.CopyFS(dir, os.DirFS("../examples/a2a-js")); err != nil {
 		t.Fatal(err)
 	}
 	// Both versions of the SDK are installed here, one of them by another name.
 	old := filepath.Join(dir, "v03.mjs")
 	script := must(os.ReadFile(old))(t)
-	if err := os.WriteFile(old, []byte(strings.ReplaceAll(string(script), "@a2a-js/sdk/", "a2a-js-sdk-0.3/")), 0o600); err != nil {
+	if err := os.WriteFile(old, []byte(strings.ReplaceAll(string(script), "@a2a-js/sdk/", "a2a-js-sdk-0.3/")),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	run := func(script string, args ...string) *exec.Cmd {
@@ -110,7 +111,7 @@ func testExamples(t *testing.T, s *stage, dir string) {
 		cmd.Stderr = &stderr
 		out, err := cmd.Output()
 		if err != nil || string(out) != "Hello\n" || !strings.Contains(strings.ToLower(stderr.String()), "completed") {
-			t.Errorf("%s prints %q, and %s (%v)", script, out, &stderr, err)
+			t.Errorf("%s printed %q and %s (%v), want %q and the state completed", script, out, &stderr, err, "Hello\n")
 		}
 	}
 	receiver, said := run("receiver.mjs"), &servertest.Output{}
@@ -128,10 +129,11 @@ func testExamples(t *testing.T, s *stage, dir string) {
 	}
 	says("receiving at ")
 	address := addressPattern.FindString(said.String())
-	res := must(post(t.Context(), address, "", object{"statusUpdate": object{}}, "X-A2A-Notification-Token: a-token", "webhook-signature: v1a,AAAA"))(t)
+	res := must(post(t.Context(), address, "", object{"statusUpdate": object{}}, "X-A2A-Notification-Token: a-token",
+		"webhook-signature: v1a,AAAA"))(t)
 	_ = res.Body.Close()
 	if res.StatusCode != 401 {
-		t.Errorf("a forged push is answered with %d", res.StatusCode)
+		t.Errorf("status of a forged push = %d, want 401", res.StatusCode)
 	}
 	p := peer{s.base, s.key}
 	a := must(p.call(t.Context(), "echo", "SendMessage", object{
@@ -139,7 +141,7 @@ func testExamples(t *testing.T, s *stage, dir string) {
 		"configuration": object{"taskPushNotificationConfig": object{"url": address, "token": "a-token"}},
 	}))(t)
 	if a.Error != nil {
-		t.Fatalf("%+v", a.Error)
+		t.Fatalf("got error %+v, want none", a.Error)
 	}
 	says("TASK_STATE_COMPLETED")
 }

@@ -11,12 +11,12 @@ import (
 	"testing"
 )
 
-// python is the interpreter of a virtual environment with the packages of a
-// requirements file in clients/python. scripts/venv makes it if it is missing, and
-// the test fails if that is not possible.
+// python returns the interpreter of a virtual environment with the packages of a requirements file
+// in clients/python. scripts/venv makes it if it is missing.
 func python(t *testing.T, requirements string) string {
 	t.Helper()
-	make, _ := interpreters.LoadOrStore(requirements, sync.OnceValues(func() (string, error) { return makeVenv(requirements) }))
+	make, _ := interpreters.LoadOrStore(requirements,
+		sync.OnceValues(func() (string, error) { return makeVenv(requirements) }))
 	interpreter, err := make.(func() (string, error))()
 	if err != nil {
 		t.Fatal(err)
@@ -56,7 +56,7 @@ func TestPythonClients(t *testing.T) {
 			t.Parallel()
 			out := s.python(t, python(t, c.requirements), filepath.Join("clients/python", c.script))
 			if n := strings.Count(out, "ok  "); n < c.checks {
-				t.Errorf("only %d checks were made:\n%s", n, out)
+				t.Errorf("got %d checks, want at least %d:\n%s", n, c.checks, out)
 			}
 		})
 	}
@@ -66,7 +66,8 @@ func TestPythonClients(t *testing.T) {
 func (s *stage) python(t *testing.T, interpreter, script string, args ...string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), interpreter, append([]string{script}, args...)...)
-	cmd.Env = append(pythonEnv(interpreter), "PARLEY_URL="+s.base, "PARLEY_AGENT="+s.agent, "PARLEY_KEY="+s.key, "PARLEY_ONLY_KEY="+s.only, "PARLEY_NONE_KEY="+s.none)
+	cmd.Env = append(pythonEnv(interpreter), "PARLEY_URL="+s.base, "PARLEY_AGENT="+s.agent, "PARLEY_KEY="+s.key,
+		"PARLEY_ONLY_KEY="+s.only, "PARLEY_NONE_KEY="+s.none)
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%s: %v\n%s", filepath.Base(script), err, out)
@@ -74,8 +75,8 @@ func (s *stage) python(t *testing.T, interpreter, script string, args ...string)
 	return string(out)
 }
 
-// pythonEnv is the surroundings of a Python client. What Python compiles is kept in
-// the virtual environment, not in the checkout.
+// pythonEnv returns the environment of a Python client. Python keeps its bytecode in the virtual
+// environment, not in the checkout.
 func pythonEnv(interpreter string) []string {
 	compiled := filepath.Join(filepath.Dir(filepath.Dir(interpreter)), "compiled")
 	return append(os.Environ(), "NO_PROXY=127.0.0.1,localhost", "PYTHONPYCACHEPREFIX="+compiled)

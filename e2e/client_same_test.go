@@ -11,8 +11,8 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 )
 
-// TestOneTaskInAllDialects: a task that was sent in one dialect is the same task in
-// all others, and streams in different dialects show the same events.
+// TestOneTaskInAllDialects: a task sent in one dialect is the same task in all others, and streams
+// in different dialects show the same events.
 func TestOneTaskInAllDialects(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, engine{"sqlite", []string{"--data", t.TempDir()}})
@@ -56,7 +56,8 @@ func TestOneTaskInAllDialects(t *testing.T) {
 	})
 }
 
-// specView is what must be the same in all dialects, read by the specification's.
+// specView returns the part of a task that must be the same in all dialects, read in the dialect
+// of the specification.
 func specView(t *testing.T, p peer, agent, id string) string {
 	t.Helper()
 	a := must(p.call(t.Context(), agent, "tasks/get", object{"id": id, "historyLength": 10}))(t)
@@ -70,16 +71,17 @@ func specView(t *testing.T, p peer, agent, id string) string {
 		History []struct{ Role, MessageID string }
 	}
 	if err := json.Unmarshal(a.Result, &task); err != nil || len(task.Artifacts) != 1 || len(task.History) != 1 {
-		t.Fatalf("the task reads %s %+v (%v)", a.Result, a.Error, err)
+		t.Fatalf("task = %s %+v (%v), want 1 artifact and 1 message", a.Result, a.Error, err)
 	}
 	var kinds []string
 	for _, p := range task.Artifacts[0].Parts {
 		kinds = append(kinds, p.Type)
 	}
-	return fmt.Sprintf("%s %s %v %s %s %s", task.ID, task.Status.State, kinds, task.Artifacts[0].ArtifactID, task.ContextID, task.History[0].MessageID)
+	return fmt.Sprintf("%s %s %v %s %s %s", task.ID, task.Status.State, kinds, task.Artifacts[0].ArtifactID,
+		task.ContextID, task.History[0].MessageID)
 }
 
-// goView is the same, read by the SDK.
+// goView returns the same, read by the SDK.
 func goView(task *a2a.Task) string {
 	if len(task.Artifacts) != 1 || len(task.History) != 1 {
 		return fmt.Sprintf("%+v", task)
@@ -95,10 +97,11 @@ func goView(task *a2a.Task) string {
 			kinds = append(kinds, "file")
 		}
 	}
-	return fmt.Sprintf("%s %s %v %s %s %s", task.ID, plainState(task.Status.State), kinds, task.Artifacts[0].ID, task.ContextID, task.History[0].ID)
+	return fmt.Sprintf("%s %s %v %s %s %s", task.ID, plainState(task.Status.State), kinds, task.Artifacts[0].ID,
+		task.ContextID, task.History[0].ID)
 }
 
-// plainState is a state as the specification spells it.
+// plainState spells a state as the specification does.
 func plainState(s a2a.TaskState) string {
 	return strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(string(s), "TASK_STATE_")), "_", "-")
 }
@@ -147,7 +150,7 @@ func testStreamsAgree(t *testing.T, s *stage, spec peer, clients []*goClient) {
 		t.Fatalf("the specification's stream shows %q", want)
 	}
 	for i, c := range clients {
-		// Those streams start with the task as it stood, the other with its first event.
+		// These streams start with the task as it stood, the other one with its first event.
 		if len(seen[i]) < 2 || !slices.Equal(seen[i], want[len(want)-len(seen[i]):]) {
 			t.Errorf("%s shows %q; the specification's stream %q", c.name, seen[i], want)
 		}

@@ -13,14 +13,14 @@ import (
 	"github.com/parley-dev/parley/sdk/worker"
 )
 
-// stage is a server with a public agent whose worker does what it is told, and the
-// keys of those who call it.
+// stage is a server with a public agent, a worker that obeys commands, and keys of several
+// callers.
 type stage struct {
 	*server
 	agent string
 	key   string // may call every agent
-	only  string // may call this agent alone
-	none  string // may call nobody
+	only  string // may call this agent only
+	none  string // may call no agent
 }
 
 func newStage(t *testing.T, e engine) *stage {
@@ -49,14 +49,14 @@ func newStage(t *testing.T, e engine) *stage {
 			t.Errorf("the worker ended: %v", err)
 		}
 	})
-	// Only an agent that is there is waited for.
+	// A send waits only for an agent that is present.
 	eventually(t, time.Minute, "the worker at work", func() bool {
 		return s.presence(t, st.agent) == "available"
 	})
 	return st
 }
 
-// presence is whether an agent is there, as the platform's card says.
+// presence returns an agent's status from the platform's card.
 func (s *server) presence(t *testing.T, agent string) string {
 	t.Helper()
 	res, err := http.Get(s.base + "/.well-known/agent.json")
@@ -76,11 +76,11 @@ func (s *server) presence(t *testing.T, agent string) string {
 	return ""
 }
 
-// url is the agent's address.
+// url returns the agent's URL.
 func (s *stage) url() string { return s.base + "/a2a/" + s.agent }
 
-// act does what the first word of the first message says. docs/clients.md and the
-// scripts in clients/js rely on these words.
+// act executes the first word of the first message. docs/clients.md and the scripts in clients/js
+// rely on these words.
 func act(ctx context.Context, t *worker.Task) error {
 	first := t.History[0]
 	order, _, _ := strings.Cut(first.Text(), " ")
@@ -96,7 +96,10 @@ func act(ctx context.Context, t *worker.Task) error {
 			worker.FileURL("far.txt", "text/plain", "https://example.com/far.txt"))
 	case "chunks":
 		for i, s := range []string{"one ", "two ", "three"} {
-			if err := t.AppendArtifact(ctx, worker.Artifact{ID: "log", Parts: []worker.Part{worker.Text(s)}, LastChunk: i == 2}); err != nil {
+			if err := t.AppendArtifact(ctx, worker.Artifact{
+				ID: "log", Parts: []worker.Part{worker.Text(s)},
+				LastChunk: i == 2,
+			}); err != nil {
 				return err
 			}
 		}
@@ -106,11 +109,11 @@ func act(ctx context.Context, t *worker.Task) error {
 			return t.AskForInput(ctx, "Which one?")
 		}
 		return t.Complete(ctx, worker.Text("You chose "+t.Text()))
-	case "stay": // until told or canceled
+	case "stay": // until told otherwise or canceled
 		if err := t.Progress(ctx, "on it"); err != nil {
 			return err
 		}
-		if t.Text() != first.Text() { // told before this worker, or the one after a lost one, began
+		if t.Text() != first.Text() { // the turn arrived before this worker began
 			return t.Complete(ctx, worker.Text("Told to "+t.Text()))
 		}
 		select {

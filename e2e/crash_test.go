@@ -11,10 +11,10 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// TestCrash kills the server without warning at random moments under load,
-// starts it again on the same data, and expects everything that was acknowledged.
+// TestCrash kills the server at random moments under load, starts it again on the same data, and
+// expects everything that was acknowledged.
 func TestCrash(t *testing.T) {
-	const clients = 16 // one per voter: each knows what it asked for last
+	const clients = 16 // one per voter: each remembers its last request
 	rounds := fromEnv(t, "PARLEY_CRASH_ROUNDS", 3)
 	eachEngine(t, func(t *testing.T, e engine) {
 		seed := uint64(time.Now().UnixNano())
@@ -23,7 +23,7 @@ func TestCrash(t *testing.T) {
 		s := serve(t, e, "--rate-limit", "0")
 		f := newFleet(t, s, clients)
 		for round := range rounds {
-			// A number of answers instead of a time: the test means the same on a slow machine.
+			// A number of responses instead of a time: the test means the same on a slow machine.
 			f.crashAfter(t, s, 50+rng.Int64N(3000), rng)
 			e.settle(t)
 			s = serve(t, e, "--rate-limit", "0")
@@ -37,7 +37,7 @@ func TestCrash(t *testing.T) {
 	})
 }
 
-// crashAfter lets the clients work and kills the server after so many more answers.
+// crashAfter runs the clients and kills the server after the given number of responses.
 func (f *fleet) crashAfter(t *testing.T, s *server, answers int64, rng *rand.Rand) {
 	t.Helper()
 	goal := f.acks.Load() + answers
@@ -52,7 +52,7 @@ func (f *fleet) crashAfter(t *testing.T, s *server, answers int64, rng *rand.Ran
 				t.Errorf("before the crash: %v", u)
 			}
 			if err == nil {
-				t.Error("a client stopped, and no crash had stopped it")
+				t.Error("a client stopped before the crash, want it to run until then")
 			}
 		})
 	}
@@ -67,9 +67,8 @@ func (f *fleet) crashAfter(t *testing.T, s *server, answers int64, rng *rand.Ran
 	f.http.CloseIdleConnections()
 }
 
-// settle waits until PostgreSQL has noticed that the killed server is gone: a
-// commit that was on its way may still happen, and must not happen between two
-// reads of the check.
+// settle waits until PostgreSQL has noticed that the killed server is gone. A commit that was
+// under way may still happen, and must not happen between two reads of the check.
 func (e engine) settle(t *testing.T) {
 	t.Helper()
 	if e.name != "postgres" {
@@ -91,7 +90,7 @@ func (e engine) settle(t *testing.T) {
 			return
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("PostgreSQL still serves %d connections of the killed server", others)
+			t.Fatalf("PostgreSQL still serves %d connections of the killed server, want 0", others)
 		}
 	}
 }

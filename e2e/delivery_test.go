@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// plug is a client that treats its connections in its own way.
+// plug is a client with an unusual way of handling its connections.
 type plug struct {
 	name  string
 	http  string // version
@@ -35,10 +35,11 @@ func plugs() []*plug {
 	}
 }
 
-// request is a request of a worker in bytes.
+// request encodes a request of a worker.
 func (h hand) request(p *plug, path string, body object) []byte {
 	b, _ := json.Marshal(body)
-	head := fmt.Sprintf("POST /api/v1/agents/%s%s HTTP/%s\r\nHost: parley\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n",
+	head := fmt.Sprintf("POST /api/v1/agents/%s%s HTTP/%s\r\nHost: parley\r\n"+
+		"Authorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n",
 		h.agent, path, p.http, h.key, len(b))
 	if p.close {
 		head += "Connection: close\r\n"
@@ -54,7 +55,7 @@ func dialServer(ctx context.Context, base string) (*net.TCPConn, error) {
 	return c.(*net.TCPConn), nil
 }
 
-// call sends a request and reads the response, and not one byte more.
+// call sends a request and reads the response, not one byte more.
 func (p *plug) call(ctx context.Context, h hand, path string, body object, into any) (int, error) {
 	var conn net.Conn
 	from := p.from
@@ -92,18 +93,22 @@ func (p *plug) call(ctx context.Context, h hand, path string, body object, into 
 	return res.StatusCode, json.Unmarshal(b, into)
 }
 
-// workThrough claims and completes tasks until there are none left to do.
+// workThrough claims and completes tasks until none are left.
 func (p *plug) workThrough(ctx context.Context, h hand, left *atomic.Int64) error {
 	for left.Load() > 0 {
 		var got struct{ Tasks []work }
-		status, err := p.call(ctx, h, "/claim", object{"worker": h.name, "max": 2, "wait_seconds": 1, "lease_seconds": 3600}, &got)
+		status, err := p.call(ctx, h, "/claim", object{"worker": h.name, "max": 2, "wait_seconds": 1, "lease_seconds": 3600},
+			&got)
 		if err != nil || status != http.StatusOK {
 			return fmt.Errorf("claim: %d %v", status, err)
 		}
 		for _, w := range got.Tasks {
 			var done progress
-			// A beat first, so that both paths of a report are taken.
-			for _, body := range []object{{"extend_seconds": 3600}, {"status": "completed", "artifacts": []object{artifact("a", w.text())}}} {
+			// A heartbeat first, so that both kinds of report are used.
+			for _, body := range []object{
+				{"extend_seconds": 3600},
+				{"status": "completed", "artifacts": []object{artifact("a", w.text())}},
+			} {
 				status, err := p.call(ctx, h, "/leases/"+w.Lease, body, &done)
 				if err != nil || status != http.StatusOK {
 					return fmt.Errorf("report %v: %d %+v %v", body, status, done, err)
@@ -115,8 +120,8 @@ func (p *plug) workThrough(ctx context.Context, h hand, left *atomic.Int64) erro
 	return nil
 }
 
-// TestDeliveredClaimsStayClaimed works with clients that close their connections in every
-// way. Each task is executed once, and no lease is stale.
+// TestDeliveredClaimsStayClaimed uses clients that close their connections in every way. Each task
+// runs once, and no lease is stale.
 func TestDeliveredClaimsStayClaimed(t *testing.T) {
 	t.Parallel()
 	eachEngine(t, func(t *testing.T, e engine) {
@@ -156,7 +161,7 @@ func TestDeliveredClaimsStayClaimed(t *testing.T) {
 	})
 }
 
-// checkExecutedOnce reads the log of a task: it was given to one worker, which completed it.
+// checkExecutedOnce reads the log of a task: one worker claimed it and completed it.
 func checkExecutedOnce(ctx context.Context, t *testing.T, p peer, agent, id string) {
 	t.Helper()
 	events := must(p.whole(ctx, agent, id))(t)
@@ -170,12 +175,12 @@ func checkExecutedOnce(ctx context.Context, t *testing.T, p peer, agent, id stri
 		}
 	}
 	if given != 1 || last != "completed" {
-		t.Errorf("task %s was given to workers %d times and is %s", id, given, last)
+		t.Errorf("task %s was claimed %d times and is %s, want 1 and completed", id, given, last)
 	}
 }
 
-// TestNothingIsLostWithAClientThatIsGone sends tasks right after the workers that wait for
-// them are gone. Their leases would last an hour, so whatever they keep is lost.
+// TestNothingIsLostWithAClientThatIsGone sends tasks right after the waiting workers are gone.
+// Their leases would last an hour, so a task that they keep is lost.
 func TestNothingIsLostWithAClientThatIsGone(t *testing.T) {
 	t.Parallel()
 	eachEngine(t, func(t *testing.T, e engine) {
@@ -215,11 +220,11 @@ func TestNothingIsLostWithAClientThatIsGone(t *testing.T) {
 					got = must(h.claim(ctx, 1, 5, 60))(t)
 				}
 				if got[0].Attempt != 1 {
-					t.Errorf("%s: attempt %d", id, got[0].Attempt)
+					t.Errorf("%s: attempt = %d, want 1", id, got[0].Attempt)
 				}
 				must2(h.report(ctx, got[0].Lease, object{"status": "completed"}))(t)
 				if v := must(o.peer().get(ctx, o.agent, id))(t); v.Status.State != "completed" {
-					t.Errorf("%s is %s", id, v.Status.State)
+					t.Errorf("%s: state = %s, want completed", id, v.Status.State)
 				}
 			}
 		}
@@ -236,8 +241,8 @@ func must2[A, B any](a A, b B, err error) func(*testing.T) (A, B) {
 	}
 }
 
-// TestAReportIsStoredThoughItsClientIsGone closes the connection right after the report,
-// or its sending side, without waiting for the response.
+// TestAReportIsStoredThoughItsClientIsGone closes the connection, or its sending side, right after
+// the report, without waiting for the response.
 func TestAReportIsStoredThoughItsClientIsGone(t *testing.T) {
 	t.Parallel()
 	eachEngine(t, func(t *testing.T, e engine) {

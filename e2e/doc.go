@@ -1,12 +1,10 @@
-// Package e2e tests the built binary from outside, over HTTP: the specification
-// as a table of calls and answers, the official A2A clients, load, and crashes, on
-// both engines. It imports nothing of the program but the public sdk/worker, so that
-// it breaks only when a user would notice; but for task_log_test.go, which reads the
-// leases that the log has and no interface shows, and token_grpc_test.go, which moves
-// the end of a token instead of waiting for it.
+// Package e2e tests the built binary from outside, over HTTP, on both engines: the specification
+// as a table of calls and responses, the official A2A clients, load, and crashes.
 //
-// The tests build the program, which Go's cache of results does not see: without
-// -count=1 it shows old results when only the program has changed.
+// It imports only the public sdk/worker, so that it breaks only when a user would notice. There
+// are two exceptions: task_log_test.go reads leases from the log, which no API shows, and
+// token_grpc_test.go moves the expiry of a token instead of waiting for it.
 //
-// The command line and the README have their tests in the folder cli.
+// The tests build the program, which Go's test cache does not see: run them with -count=1. The
+// tests of the command line and the README are in e2e/cli.
 package e2e

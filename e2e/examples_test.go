@@ -16,12 +16,14 @@ import (
 	"github.com/parley-dev/parley/internal/servertest"
 )
 
-// TestTheExampleWorkersExecuteEachTaskOnce gives tasks to the workers in Python, shell
-// and Go, 1,000 to each in the soak. The first two open a connection for each request and close it at once.
+// TestTheExampleWorkersExecuteEachTaskOnce sends tasks to the workers in Python, shell and Go,
+// 1,000 to each in the soak. The first two open a connection for each request and close it at
+// once.
 func TestTheExampleWorkersExecuteEachTaskOnce(t *testing.T) {
 	t.Parallel()
 	goWorker := filepath.Join(t.TempDir(), "go-worker")
-	if out, err := exec.Command("go", "build", "-buildvcs=false", "-o", goWorker, "../examples/go").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-buildvcs=false", "-o", goWorker,
+		"../examples/go").CombinedOutput(); err != nil {
 		t.Fatalf("%v %s", err, out)
 	}
 	eachEngine(t, func(t *testing.T, e engine) {
@@ -34,7 +36,7 @@ func TestTheExampleWorkersExecuteEachTaskOnce(t *testing.T) {
 		for _, w := range []struct {
 			agent string
 			line  []string
-			many  int // processes, so that it does not take minutes
+			many  int // processes, to save minutes
 		}{
 			{"py", []string{"python3", "../examples/python/worker.py", "py"}, 2},
 			{"sh", []string{"sh", "../examples/shell/worker.sh", "sh"}, 4},
@@ -52,7 +54,7 @@ func TestTheExampleWorkersExecuteEachTaskOnce(t *testing.T) {
 	})
 }
 
-// startExample runs a worker until the test is over, and returns what it complains of.
+// startExample runs a worker until the test is over, and returns its error output.
 func startExample(t *testing.T, s *server, key string, line []string) *servertest.Output {
 	t.Helper()
 	said := new(servertest.Output)
@@ -69,11 +71,10 @@ func startExample(t *testing.T, s *server, key string, line []string) *servertes
 	return said
 }
 
-// staleLease is what a worker says whose lease was taken from it; a port may begin with 409.
+// staleLease matches the error of a worker whose lease was taken away; a port may begin with 409.
 var staleLease = regexp.MustCompile(`\b409\b|lease_stale`)
 
-// serveOnce sends tasks and checks that each was executed once, under a lease that
-// was live to its end.
+// serveOnce sends tasks and checks that each ran once, under a lease that was live to its end.
 func serveOnce(t *testing.T, from peer, agent string, said []*servertest.Output) {
 	tasks := siegeSize(120, 1000)
 	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute)
@@ -96,15 +97,16 @@ func serveOnce(t *testing.T, from peer, agent string, said []*servertest.Output)
 			if e.state == "working" {
 				given++
 			}
-			answered = answered || strings.Contains(e.data, fmt.Sprintf(`You said: number %d"`, i)) && strings.Contains(e.data, `"lastChunk":true`)
+			answered = answered || strings.Contains(e.data, fmt.Sprintf(`You said: number %d"`, i)) &&
+				strings.Contains(e.data, `"lastChunk":true`)
 		}
 		if given != 1 || !answered || events[len(events)-1].state != "completed" {
-			t.Errorf("%s was executed %d times and ended as %s", id(i), given, events[len(events)-1].data)
+			t.Errorf("%s ran %d times and ended as %s, want 1 and completed", id(i), given, events[len(events)-1].data)
 		}
 	}
 	for _, o := range said {
 		if got := o.String(); staleLease.MatchString(got) {
-			t.Errorf("%s met a stale lease: %s", agent, got)
+			t.Errorf("worker of %s printed %s, want no stale lease", agent, got)
 		}
 	}
 }

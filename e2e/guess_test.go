@@ -10,8 +10,8 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// TestGuessingIsSlow sends bad credentials until the server has had enough of the
-// address, at every door; good ones from there still work.
+// TestGuessingIsSlow sends bad credentials to every endpoint until the server refuses their IP
+// address; good ones from there still work.
 func TestGuessingIsSlow(t *testing.T) {
 	t.Parallel()
 	s := serve(t, engine{"sqlite", []string{"--data", t.TempDir()}})
@@ -34,11 +34,11 @@ func TestGuessingIsSlow(t *testing.T) {
 	n := 0
 	for res := guess(http.MethodGet, list, secret); res.StatusCode != http.StatusTooManyRequests; res = guess(http.MethodGet, list, secret) {
 		if n++; res.StatusCode != http.StatusUnauthorized || n > 10_000 {
-			t.Fatalf("guess %d: %s", n, res.Status)
+			t.Fatalf("guess %d: status = %s, want 401 until guessing is limited", n, res.Status)
 		}
 	}
 	t.Logf("%d guesses were answered", n)
-	// Guesses come faster than the budget grows; one may fall into a moment when it has.
+	// Guesses arrive faster than the budget refills; a single one may find it refilled.
 	limited := func(what string, try func() (limited bool)) {
 		t.Helper()
 		for range 10_000 {
@@ -46,7 +46,7 @@ func TestGuessingIsSlow(t *testing.T) {
 				return
 			}
 		}
-		t.Errorf("%s: guessing is not limited", what)
+		t.Errorf("%s: got no limit on guessing, want 429", what)
 	}
 	for what, target := range map[string]string{"MCP": s.base + "/mcp", "A2A": s.base + "/a2a/echo"} {
 		limited(what, func() bool {

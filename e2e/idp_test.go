@@ -22,7 +22,7 @@ import (
 	"github.com/parley-dev/parley/internal/servertest"
 )
 
-// idp is a certified OpenID provider in a process of its own.
+// idp is a certified OpenID provider in its own process.
 type idp struct{ base string }
 
 func newIDP(t *testing.T) *idp {
@@ -40,17 +40,19 @@ func newIDP(t *testing.T) *idp {
 			t.Logf("the provider said:\n%s", said)
 		}
 	})
-	eventually(t, time.Minute, "the provider says where it is", func() bool { return addressPattern.MatchString(said.String()) })
+	eventually(t, time.Minute, "the provider says where it is",
+		func() bool { return addressPattern.MatchString(said.String()) })
 	return &idp{addressPattern.FindString(said.String())}
 }
 
-// set starts the provider anew, with a new key.
+// set restarts the provider with a new key.
 func (p *idp) set(t *testing.T, server string, groups object) {
 	t.Helper()
-	res := must(post(t.Context(), p.base+"/test", "", object{"callback": server + "/login/sso/acme/callback", "groups": groups}))(t)
+	res := must(post(t.Context(), p.base+"/test", "",
+		object{"callback": server + "/login/sso/acme/callback", "groups": groups}))(t)
 	defer res.Body.Close()
 	if res.StatusCode != 200 {
-		t.Fatal(res.Status)
+		t.Fatalf("status = %s, want 200", res.Status)
 	}
 }
 
@@ -75,7 +77,7 @@ func (p *idp) trusting(t *testing.T, e engine, settings string) *server {
 	return s
 }
 
-// guest is a person who is called something else at the provider, and goes there.
+// guest is a browser of a person who has another name at the provider.
 type guest struct {
 	*testing.T
 	*person
@@ -108,18 +110,18 @@ var (
 	leadsTo     = regexp.MustCompile(`^0;url=(.+)$`)
 )
 
-// press sends a form of ours that leads to the provider.
+// press submits a form that leads to the provider.
 func (p *guest) press(path string) (*http.Response, string) {
 	p.Helper()
 	res, body := p.do("POST", path, url.Values{})
 	m := leadsTo.FindStringSubmatch(res.Header.Get("Refresh"))
 	if m == nil {
-		p.Fatal(res.Status, body)
+		p.Fatalf("got %s without a form, want one: %s", res.Status, body)
 	}
 	return p.follow(m[1])
 }
 
-// follow goes to the provider, answers what it asks, and comes back.
+// follow goes to the provider, logs in there, and returns.
 func (p *guest) follow(addr string) (*http.Response, string) {
 	p.Helper()
 	res, body := p.do("GET", addr, nil)
@@ -128,7 +130,8 @@ func (p *guest) follow(addr string) (*http.Response, string) {
 		if m == nil {
 			break
 		}
-		res, body = p.do("POST", html.UnescapeString(m[1]), url.Values{"prompt": {m[2]}, "login": {p.id}, "password": {"any"}})
+		res, body = p.do("POST", html.UnescapeString(m[1]),
+			url.Values{"prompt": {m[2]}, "login": {p.id}, "password": {"any"}})
 	}
 	if strings.HasPrefix(res.Request.URL.Path, "/orgs/") { // signed in
 		return p.do("GET", "/account", nil)
@@ -138,10 +141,11 @@ func (p *guest) follow(addr string) (*http.Response, string) {
 
 // isIn reports whether a page is the account page of the user.
 func isIn(res *http.Response, body, user string) bool {
-	return res.StatusCode == 200 && res.Request.URL.Path == "/account" && strings.Contains(body, "<code>user:"+user+"</code>")
+	return res.StatusCode == 200 && res.Request.URL.Path == "/account" &&
+		strings.Contains(body, "<code>user:"+user+"</code>")
 }
 
-// TestSignInWithARealProvider goes all ways into an org with a certified provider.
+// TestSignInWithARealProvider signs in to an org with a certified provider in every way.
 func TestSignInWithARealProvider(t *testing.T) {
 	t.Parallel()
 	op := newIDP(t)
@@ -153,14 +157,15 @@ func TestSignInWithARealProvider(t *testing.T) {
 			defer res.Body.Close()
 			text := string(must(io.ReadAll(res.Body))(t))
 			if res.StatusCode != 201 {
-				t.Fatal(res.Status, text)
+				t.Fatalf("status = %s, want 201: %s", res.Status, text)
 			}
 			return text
 		}
 		var invitation struct {
 			URL string `json:"url"`
 		}
-		if err := json.Unmarshal([]byte(api("/api/v1/orgs/main/invitations", object{"user": "dot"})), &invitation); err != nil {
+		if err := json.Unmarshal([]byte(api("/api/v1/orgs/main/invitations", object{"user": "dot"})),
+			&invitation); err != nil {
 			t.Fatal(err)
 		}
 		api("/api/v1/orgs/main/members", object{"kind": "user", "id": "ada"})
@@ -168,46 +173,54 @@ func TestSignInWithARealProvider(t *testing.T) {
 		invited := newGuest(t, s, "id-somebody")
 		join := must(url.Parse(invitation.URL))(t).Path
 		if res, body := invited.press(join + "/sso/acme"); !isIn(res, body, "dot") {
-			t.Fatal("by an invitation:", res.Status, res.Request.URL, body)
+			t.Fatalf("by an invitation: got %s at %s, want dot signed in: %s", res.Status, res.Request.URL, body)
 		}
 		ada := newGuest(t, s, "id-ada")
-		if res, body := ada.press("/login/sso/acme"); !isIn(res, body, "ada") || !strings.Contains(body, "id-ada@acme.example") {
-			t.Error("by a name without a password:", res.Status, body)
+		if res, body := ada.press("/login/sso/acme"); !isIn(res, body, "ada") ||
+			!strings.Contains(body, "id-ada@acme.example") {
+			t.Errorf("a user without a password: got %s, want ada signed in: %s", res.Status, body)
 		}
 		if res, body := newGuest(t, s, "ada").press("/login/sso/acme"); res.StatusCode != 409 {
-			t.Error("another subject of that name:", res.Status, body)
+			t.Errorf("another subject with that name: status = %s, want 409: %s", res.Status, body)
 		}
-		if res, body := newGuest(t, s, "id-eve").press("/login/sso/acme"); res.StatusCode != 403 || !strings.Contains(body, "invite you") {
-			t.Error("nobody's name:", res.Status, body)
+		if res, body := newGuest(t, s, "id-eve").press("/login/sso/acme"); res.StatusCode != 403 ||
+			!strings.Contains(body, "invite you") {
+			t.Errorf("an unknown name: status = %s, want 403: %s", res.Status, body)
 		}
 
-		// Who has a password connects on the account page.
+		// A user with a password connects on the account page.
 		admin := newGuest(t, s, "id-admin")
 		link := setupLink.FindString(s.Said.String())
-		if res, body := admin.do("POST", link, url.Values{"password": {password}, "repeat": {password}}); res.Request.URL.Path != "/orgs/main/start" {
-			t.Fatal(res.Status, body)
+		if res, body := admin.do("POST", link, url.Values{
+			"password": {password},
+			"repeat":   {password},
+		}); res.Request.URL.Path != "/orgs/main/start" {
+			t.Fatalf("got %s at %s, want the start page: %s", res.Status, res.Request.URL, body)
 		}
-		if res, body := newGuest(t, s, "id-admin").press("/login/sso/acme"); res.StatusCode != 409 || !strings.Contains(body, "sign in with it first") {
-			t.Error("a name with a password:", res.Status, body)
+		if res, body := newGuest(t, s, "id-admin").press("/login/sso/acme"); res.StatusCode != 409 ||
+			!strings.Contains(body, "sign in with it first") {
+			t.Errorf("a user with a password: status = %s, want 409: %s", res.Status, body)
 		}
-		if res, body := admin.press("/account/sso/acme"); !isIn(res, body, "admin") || !strings.Contains(body, "Disconnect Acme") {
-			t.Error("connecting:", res.Status, body)
+		if res, body := admin.press("/account/sso/acme"); !isIn(res, body, "admin") ||
+			!strings.Contains(body, "Disconnect Acme") {
+			t.Errorf("connect: got %s, want admin connected to Acme: %s", res.Status, body)
 		}
 		if res, body := newGuest(t, s, "id-admin").press("/login/sso/acme"); !isIn(res, body, "admin") {
-			t.Error("connected:", res.Status, body)
+			t.Errorf("login after connecting: got %s, want admin signed in: %s", res.Status, body)
 		}
 
-		// Disabled, the person is out, and stays out.
-		r := must(http.NewRequestWithContext(t.Context(), "PATCH", s.base+"/api/v1/orgs/main/members/user:ada", strings.NewReader(`{"disabled":true}`)))(t)
+		// A disabled user is signed out and cannot sign in again.
+		r := must(http.NewRequestWithContext(t.Context(), "PATCH", s.base+"/api/v1/orgs/main/members/user:ada",
+			strings.NewReader(`{"disabled":true}`)))(t)
 		r.Header.Set("Authorization", "Bearer "+s.key)
 		r.Header.Set("Content-Type", "application/json")
 		res := must(http.DefaultClient.Do(r))(t)
 		_ = res.Body.Close()
 		if res, _ := ada.do("GET", "/account", nil); res.StatusCode != 200 || res.Request.URL.Path != "/login" {
-			t.Error(res.Status, res.Request.URL)
+			t.Errorf("got %s at %s, want 200 at /login", res.Status, res.Request.URL)
 		}
 		if res, body := ada.press("/login/sso/acme"); res.StatusCode != 403 || !strings.Contains(body, "disabled") {
-			t.Error("disabled:", res.Status, body)
+			t.Errorf("a disabled user: status = %s, want 403: %s", res.Status, body)
 		}
 	})
 }
@@ -218,23 +231,24 @@ func TestARealProviderMakesMembersAndAdmins(t *testing.T) {
 	s := op.trusting(t, engine{"sqlite", []string{"--data", t.TempDir()}},
 		`, "create_users": true, "require": {"claim": "groups", "value": "staff"}, "admin": {"claim": "groups", "value": "parley-admins"}`)
 	if res, body := newGuest(t, s, "id-eve").press("/login/sso/acme"); res.StatusCode != 403 {
-		t.Error("not of the staff:", res.Status, body)
+		t.Errorf("a user outside of the group: status = %s, want 403: %s", res.Status, body)
 	}
-	if res, body := newGuest(t, s, "id-ada").press("/login/sso/acme"); !isIn(res, body, "ada") || strings.Contains(body, ", an admin") {
-		t.Error(res.Status, body)
+	if res, body := newGuest(t, s, "id-ada").press("/login/sso/acme"); !isIn(res, body, "ada") ||
+		strings.Contains(body, ", an admin") {
+		t.Errorf("got %s, want ada signed in and no admin: %s", res.Status, body)
 	}
 	cy := newGuest(t, s, "id-cy")
 	if res, body := cy.press("/login/sso/acme"); !isIn(res, body, "cy") || !strings.Contains(body, ", an admin") {
-		t.Error(res.Status, body)
+		t.Errorf("got %s, want cy signed in as an admin: %s", res.Status, body)
 	}
-	// The provider has new keys and another opinion.
+	// The provider has new keys and other groups.
 	op.set(t, s.base, object{"id-cy": []string{"staff"}})
 	if res, body := cy.press("/login/sso/acme"); !isIn(res, body, "cy") || strings.Contains(body, ", an admin") {
-		t.Error(res.Status, body)
+		t.Errorf("got %s, want cy signed in and no admin any more: %s", res.Status, body)
 	}
 }
 
-// TestTokensOfARealIssuer brings its access tokens to REST and MCP.
+// TestTokensOfARealIssuer uses its access tokens at REST and MCP.
 func TestTokensOfARealIssuer(t *testing.T) {
 	t.Parallel()
 	op, other := newIDP(t), newIDP(t)
@@ -268,44 +282,52 @@ func TestTokensOfARealIssuer(t *testing.T) {
 	}
 	token := of(op, idpAudience)
 	if code, body := ask(token, list, nil); code != 200 {
-		t.Error("REST:", code, body)
+		t.Errorf("REST: status = %d, want 200: %s", code, body)
 	}
-	call := object{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": object{"name": "list_proposals", "arguments": object{}}}
+	call := object{
+		"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+		"params": object{"name": "list_proposals", "arguments": object{}},
+	}
 	if code, body := ask(token, s.base+"/mcp", call); code != 200 || strings.Contains(body, `"isError":true`) {
-		t.Error("MCP:", code, body)
+		t.Errorf("MCP: status = %d, want 200 without an error: %s", code, body)
 	}
-	if code, body := ask(token, s.base+"/api/v1/orgs/main/keys", nil); code != 403 || !strings.Contains(body, "svc:admin:admin") {
-		t.Error("without the scope:", code, body)
+	if code, body := ask(token, s.base+"/api/v1/orgs/main/keys", nil); code != 403 ||
+		!strings.Contains(body, "svc:admin:admin") {
+		t.Errorf("without the scope: status = %d, want 403: %s", code, body)
 	}
-	if code, body := ask(of(op, "https://other.example"), list, nil); code != 401 || !strings.Contains(body, "auth.audience") {
-		t.Error("another audience:", code, body)
+	if code, body := ask(of(op, "https://other.example"), list, nil); code != 401 ||
+		!strings.Contains(body, "auth.audience") {
+		t.Errorf("another audience: got %d, want 401 auth.audience: %s", code, body)
 	}
 	if code, body := ask(of(other, idpAudience), list, nil); code != 401 || !strings.Contains(body, "auth.token_issuer") {
-		t.Error("another issuer:", code, body)
+		t.Errorf("another issuer: got %d, want 401 auth.token_issuer: %s", code, body)
 	}
 
-	// A person's token, by way of a program that is not ours.
+	// A person's token, obtained by a client of the provider.
 	ada := newGuest(t, s, "id-ada")
 	if res, body := ada.press("/login/sso/acme"); !isIn(res, body, "ada") {
-		t.Fatal(res.Status, body)
+		t.Fatalf("got %s, want ada signed in: %s", res.Status, body)
 	}
 	tool := oauth2.Config{
 		ClientID: "tool", RedirectURL: "http://127.0.0.1:5/done", Scopes: []string{"parley.read"},
-		Endpoint: oauth2.Endpoint{AuthURL: op.base + "/auth", TokenURL: op.base + "/token", AuthStyle: oauth2.AuthStyleInParams},
+		Endpoint: oauth2.Endpoint{
+			AuthURL: op.base + "/auth", TokenURL: op.base + "/token",
+			AuthStyle: oauth2.AuthStyleInParams,
+		},
 	}
 	verifier, resource := oauth2.GenerateVerifier(), oauth2.SetAuthURLParam("resource", idpAudience)
 	res, body := ada.follow(tool.AuthCodeURL("state", oauth2.S256ChallengeOption(verifier), resource))
 	code := must(url.Parse(res.Header.Get("Location")))(t).Query().Get("code")
 	if code == "" {
-		t.Fatal(res.Status, res.Header, body)
+		t.Fatalf("got %s %v, want a redirect with a code: %s", res.Status, res.Header, body)
 	}
 	personal := must(tool.Exchange(t.Context(), code, oauth2.VerifierOption(verifier), resource))(t).AccessToken
 	if code, body := ask(personal, list, nil); code != 200 {
-		t.Error("a person's token:", code, body)
+		t.Errorf("token of a person: status = %d, want 200: %s", code, body)
 	}
 
-	// With new keys the old tokens end with their time, and new ones work at once, or
-	// as soon as the issuer may be asked again.
+	// With new keys the old tokens stay valid until they expire, and new ones work at once, or as
+	// soon as the issuer may be asked again.
 	op.set(t, s.base, object{})
 	token = of(op, idpAudience)
 	eventually(t, time.Minute, "a token with a new key works", func() bool {

@@ -13,7 +13,7 @@ import (
 	"github.com/parley-dev/parley/internal/pgtest"
 )
 
-// api asks the REST interface of a server as an admin of the org would.
+// api calls the REST API.
 func api(ctx context.Context, method, url, key string, body, into any) (int, error) {
 	var res *http.Response
 	var err error
@@ -46,9 +46,8 @@ func api(ctx context.Context, method, url, key string, body, into any) (int, err
 	return res.StatusCode, err
 }
 
-// TestRightsEnd takes rights away, by revoking keys and by disabling principals,
-// and demands that every node soon refuses them everywhere: requests, streams, and
-// whoever waits for work or for an answer.
+// TestRightsEnd revokes keys and disables principals, and expects every node to refuse them soon:
+// requests, streams, and calls that wait for work or for a result.
 func TestRightsEnd(t *testing.T) {
 	t.Parallel()
 	t.Run("sqlite", func(t *testing.T) {
@@ -65,7 +64,7 @@ func TestRightsEnd(t *testing.T) {
 func testRightsEnd(t *testing.T, nodes []*server) {
 	o := newTaskOrg(t, nodes[0], "rights")
 	nodes[0].cli(t, "user", "create", "root", "--org", o.org, "--admin")
-	const idle = "idle" // an agent that nobody sends anything to
+	const idle = "idle" // an agent without tasks
 	nodes[0].cli(t, "agent", "create", idle, "--org", o.org, "--name", "Idle")
 	root := nodes[0].newKey(t, o.org, "user:root", "svc:admin:admin")
 	org := nodes[0].base + "/api/v1/orgs/" + o.org
@@ -113,14 +112,16 @@ func testRightsEnd(t *testing.T, nodes []*server) {
 				}
 			}()
 			go func() {
-				status, err := hand{base: n.base, key: h.Secret, agent: idle}.do(t.Context(), http.MethodPost, "/claim", object{"wait_seconds": 60}, nil)
+				status, err := hand{base: n.base, key: h.Secret, agent: idle}.do(t.Context(), http.MethodPost, "/claim",
+					object{"wait_seconds": 60}, nil)
 				if err == nil && status != 401 {
 					t.Errorf("the claim on node %d gets %d, want 401", i, status)
 				}
 				ended <- fmt.Sprintf("claim on node %d: %d %v", i, status, err)
 			}()
 			go func() {
-				a, err := p.call(t.Context(), o.agent, "tasks/send", object{"id": fmt.Sprintf("w%d", i), "message": text("quiet")}, "Prefer: wait=60")
+				a, err := p.call(t.Context(), o.agent, "tasks/send", object{"id": fmt.Sprintf("w%d", i), "message": text("quiet")},
+					"Prefer: wait=60")
 				if err == nil && a.Error == nil {
 					err = fmt.Errorf("an answer: %s", a.Result)
 					t.Error(err)
@@ -129,7 +130,8 @@ func testRightsEnd(t *testing.T, nodes []*server) {
 			}()
 		}
 		for i, n := range nodes {
-			eventually(t, soon, fmt.Sprintf("all three wait on node %d", i), func() bool { return inFlight(t, n) > 3 }) // the look itself is one more
+			// The metrics request is one more.
+			eventually(t, soon, fmt.Sprintf("all three wait on node %d", i), func() bool { return inFlight(t, n) > 3 })
 		}
 		start := time.Now()
 		end(c, h)
@@ -138,7 +140,8 @@ func testRightsEnd(t *testing.T, nodes []*server) {
 			eventually(t, soon, fmt.Sprintf("node %d refuses the %s key", i, round), func() bool {
 				status, err := api(t.Context(), "GET", n.base+"/api/v1/orgs/"+o.org+"/proposals", c.Secret, nil, nil)
 				a, err2 := p.call(t.Context(), o.agent, "tasks/get", object{"id": "x"})
-				claim, err3 := hand{base: n.base, key: h.Secret, agent: idle}.do(t.Context(), http.MethodPost, "/claim", object{"wait_seconds": 0}, nil)
+				claim, err3 := hand{base: n.base, key: h.Secret, agent: idle}.do(t.Context(), http.MethodPost, "/claim",
+					object{"wait_seconds": 0}, nil)
 				if err != nil || err2 != nil || err3 != nil {
 					t.Fatal(err, err2, err3)
 				}
@@ -155,17 +158,18 @@ func testRightsEnd(t *testing.T, nodes []*server) {
 				t.Fatalf("%s: something still runs after %v", round, soon)
 			}
 		}
-		// Nobody else is harmed.
+		// Other principals are not affected.
 		must(o.peer().send(t.Context(), o.agent, "other-"+round, "go"))(t)
 		must(o.hand().claim(t.Context(), 1, 1, 600))(t)
 	}
-	// Enabled again, a live key works again, on all nodes at once.
+	// Enabled again, a live key works on all nodes at once.
 	var k struct{ ID, Secret string }
 	ask("PATCH", "/members/service:caller-disabled", object{"disabled": false}, 200, nil)
 	ask("POST", "/keys", object{"principal": "service:caller-disabled", "scopes": []string{"svc:tasks:read"}}, 201, &k)
 	for _, n := range nodes {
-		if status, err := api(t.Context(), "GET", n.base+"/api/v1/orgs/"+o.org+"/proposals", k.Secret, nil, nil); err != nil || status != 200 {
-			t.Errorf("enabled again: %d %v", status, err)
+		if status, err := api(t.Context(), "GET", n.base+"/api/v1/orgs/"+o.org+"/proposals", k.Secret, nil,
+			nil); err != nil || status != 200 {
+			t.Errorf("enabled again: got %d, %v; want 200", status, err)
 		}
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// The rows as the interface shows them.
+// The rows as the API returns them.
 type (
 	proposalRow struct {
 		ID, Title, Category, Status string
@@ -24,10 +24,10 @@ type (
 	}
 )
 
-// verify reads everything back and compares it with the ledger and with itself:
-// nothing acknowledged is missing, nothing is counted twice, and no counter
-// disagrees with its rows. exclusive says that each voter had one client only, so
-// that the ledger knows the last choice of each.
+// verify reads everything back and compares it with the ledger and with itself: nothing
+// acknowledged is missing, nothing is counted twice, and no counter disagrees with its rows.
+// exclusive means that each voter had one client only, so that the ledger has the last choice of
+// each.
 func (f *fleet) verify(t *testing.T, exclusive bool) {
 	t.Helper()
 	rows := f.walk(t)
@@ -35,7 +35,7 @@ func (f *fleet) verify(t *testing.T, exclusive bool) {
 	byID := map[string]proposalRow{}
 	for _, r := range rows {
 		if _, twice := byID[r.ID]; twice {
-			t.Errorf("%s is listed twice", r.ID)
+			t.Errorf("%s is listed twice, want once", r.ID)
 		}
 		byID[r.ID] = r
 	}
@@ -43,17 +43,18 @@ func (f *fleet) verify(t *testing.T, exclusive bool) {
 	for _, fa := range f.ledger.all() {
 		r, ok := byID[fa.id]
 		if !ok {
-			t.Errorf("%s was acknowledged and is not there", fa.id)
+			t.Errorf("acknowledged proposal %s is missing, want it listed", fa.id)
 			continue
 		}
 		if !slices.Contains(fa.titles, r.Title) || r.Category != fa.category || r.SubmittedBy != f.voters[fa.owner] {
-			t.Errorf("%s is %+v; acknowledged were title %q, category %s, submitter %s", fa.id, r, fa.titles, fa.category, f.voters[fa.owner])
+			t.Errorf("%s = %+v; want one of the titles %q, category %s, submitter %s", fa.id, r, fa.titles, fa.category,
+				f.voters[fa.owner])
 		}
 		switch {
 		case fa.approvals > 1:
-			t.Errorf("%s was approved %d times", fa.id, fa.approvals)
+			t.Errorf("%s was approved %d times, want at most 1", fa.id, fa.approvals)
 		case fa.approvals == 1 && r.Status != "approved", r.Status == "approved" && fa.approvals == 0 && !fa.maybeApproved:
-			t.Errorf("%s is %s after %d acknowledged approvals", fa.id, r.Status, fa.approvals)
+			t.Errorf("%s is %s after %d acknowledged approvals, want approved after 1 only", fa.id, r.Status, fa.approvals)
 		}
 	}
 	for _, r := range rows {
@@ -82,7 +83,7 @@ func (f *fleet) walk(t *testing.T) []proposalRow {
 		all = append(all, page.Proposals...)
 		if page.Next == nil {
 			if page.Total != len(all) {
-				t.Errorf("total is %d, and there are %d rows", page.Total, len(all))
+				t.Errorf("total = %d, want %d, the number of rows", page.Total, len(all))
 			}
 			return all
 		}
@@ -126,7 +127,7 @@ func (f *fleet) followups(t *testing.T) map[string]int {
 		}
 		if len(page.Followups) == 0 {
 			if page.Total != seen {
-				t.Errorf("total of follow-ups is %d, and there are %d rows", page.Total, seen)
+				t.Errorf("total of follow-ups = %d, want %d, the number of rows", page.Total, seen)
 			}
 			return out
 		}
@@ -147,7 +148,7 @@ func (f *fleet) verifyVotes(t *testing.T, byID map[string]proposalRow, exclusive
 	}
 	for _, fa := range f.ledger.all() {
 		r := byID[fa.id]
-		// Without any sign of a vote there is nothing to compare.
+		// Without any trace of a vote there is nothing to compare.
 		if len(fa.votes) > 0 || r.VotesFor+r.VotesAgainst > 0 {
 			work <- fa
 		}
@@ -166,13 +167,14 @@ func (f *fleet) verifyBallots(t *testing.T, fa *fact, r proposalRow, exclusive b
 	tally := map[string]int{}
 	for _, v := range page.Votes {
 		if _, twice := choices[v.Voter]; twice {
-			t.Errorf("%s: %s has two votes", fa.id, v.Voter)
+			t.Errorf("%s: %s has two votes, want one", fa.id, v.Voter)
 		}
 		choices[v.Voter] = v.Vote
 		tally[v.Vote]++
 	}
 	if tally["for"] != r.VotesFor || tally["against"] != r.VotesAgainst || page.Total != len(page.Votes) {
-		t.Errorf("%s counts %d for and %d against, total %d; its votes are %v", fa.id, r.VotesFor, r.VotesAgainst, page.Total, page.Votes)
+		t.Errorf("%s counts %d for and %d against, total %d; want the tally of %v", fa.id, r.VotesFor, r.VotesAgainst,
+			page.Total, page.Votes)
 	}
 	known := 0
 	for voter, b := range fa.votes {
@@ -183,15 +185,15 @@ func (f *fleet) verifyBallots(t *testing.T, fa *fact, r proposalRow, exclusive b
 		possible := append([]string{b.acked}, b.maybe...)
 		switch {
 		case b.acked == "" && len(b.maybe) == 0 && got != "":
-			t.Errorf("%s: %s has a vote that was refused", fa.id, f.voters[voter])
+			t.Errorf("%s: vote of %s = %q, want none: it was refused", fa.id, f.voters[voter], got)
 		case b.acked != "" && got == "":
-			t.Errorf("%s: the acknowledged vote of %s is not there", fa.id, f.voters[voter])
+			t.Errorf("%s: got no vote of %s, want the acknowledged %q", fa.id, f.voters[voter], b.acked)
 		case exclusive && !slices.Contains(possible, got):
-			t.Errorf("%s: %s votes %q; acknowledged was %q, asked for since %v", fa.id, f.voters[voter], got, b.acked, b.maybe)
+			t.Errorf("%s: vote of %s = %q, want %q or a later try %v", fa.id, f.voters[voter], got, b.acked, b.maybe)
 		}
 	}
 	if known != len(choices) {
-		t.Errorf("%s has votes of %d voters, and only %d have voted", fa.id, len(choices), known)
+		t.Errorf("%s has votes of %d voters, want %d", fa.id, len(choices), known)
 	}
 }
 

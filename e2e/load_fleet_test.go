@@ -15,20 +15,19 @@ import (
 	"time"
 )
 
-// fleet is many clients of one server that work at once and remember, in a
-// ledger, what the server acknowledged.
+// fleet is many concurrent clients of one server, with a ledger of what the server acknowledged.
 type fleet struct {
 	org    string
 	admin  string   // a key with every scope
 	voters []string // refs
 	keys   []string // of the voters
 	http   *http.Client
-	base   string // changes when the server is started anew
+	base   string // changes when the server restarts
 	ledger ledger
 	acks   atomic.Int64
 }
 
-// newFleet makes an org with the given number of voters, each with a key.
+// newFleet creates an org with the given number of voters, each with a key.
 func newFleet(t *testing.T, s *server, voters int) *fleet {
 	t.Helper()
 	f := &fleet{org: "fleet", base: s.base, http: &http.Client{
@@ -47,32 +46,32 @@ func newFleet(t *testing.T, s *server, voters int) *fleet {
 	return f
 }
 
-// ledger is what the clients know to be true.
+// ledger records what the clients know to be true.
 type ledger struct {
 	mu        sync.Mutex
 	proposals []*fact
 }
 
-// fact is what is known of one proposal. What was asked for and not answered may
-// or may not have happened.
+// fact is what is known of one proposal. A request without a response may or may not have
+// happened.
 type fact struct {
 	id       string
 	owner    int // which voter submitted it
 	category string
 
 	mu            sync.Mutex
-	titles        []string // the one acknowledged, then those asked for since
+	titles        []string // the acknowledged one, then those requested since
 	votes         map[int]*ballot
 	approvals     int // acknowledged
 	maybeApproved bool
 }
 
 type ballot struct {
-	acked string   // the last choice acknowledged; empty: none
-	maybe []string // choices asked for since
+	acked string   // the last acknowledged choice, or empty
+	maybe []string // choices requested since
 }
 
-// pick returns one of the latest proposals, so that clients meet.
+// pick returns one of the latest proposals, so that clients collide.
 func (l *ledger) pick(rng *rand.Rand, among int) *fact {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -89,7 +88,7 @@ func (l *ledger) all() []*fact {
 	return append([]*fact(nil), l.proposals...)
 }
 
-// work sends random writes as one voter until ctx ends or an answer fails to come.
+// work sends random writes as one voter until ctx ends or a response is missing.
 func (f *fleet) work(ctx context.Context, voter int, rng *rand.Rand) error {
 	for ctx.Err() == nil {
 		var err error
@@ -123,7 +122,10 @@ func (f *fleet) submit(voter int, rng *rand.Rand) error {
 	if err != nil {
 		return err
 	}
-	fa := &fact{id: answer{body: body}.str("id"), owner: voter, category: category, titles: []string{title}, votes: map[int]*ballot{}}
+	fa := &fact{
+		id: answer{body: body}.str("id"), owner: voter, category: category, titles: []string{title},
+		votes: map[int]*ballot{},
+	}
 	f.ledger.mu.Lock()
 	f.ledger.proposals = append(f.ledger.proposals, fa)
 	f.ledger.mu.Unlock()
@@ -133,8 +135,8 @@ func (f *fleet) submit(voter int, rng *rand.Rand) error {
 	return nil
 }
 
-// seesOwn checks that a list read after an acknowledged submit shows it: nearly
-// always on its first page, but other clients of the voter submit meanwhile.
+// seesOwn checks that a list read after an acknowledged submit shows it. It is nearly always on
+// the first page, but other clients of the voter submit meanwhile.
 func (f *fleet) seesOwn(voter int, fa *fact) error {
 	query := "/proposals?status=all&sort=newest&limit=100&submitted_by=" + url.QueryEscape(f.voters[voter])
 	for cursor := ""; ; {
@@ -196,8 +198,8 @@ func (f *fleet) approve(rng *rand.Rand) error {
 	return nil
 }
 
-// edit changes a title. Only the owner's own client does it, and one at a time,
-// so that the ledger knows which edit was the last.
+// edit changes a title. Only the owner's client does so, one edit at a time, so that the ledger
+// knows the last one.
 func (f *fleet) edit(voter int, rng *rand.Rand) error {
 	fa := f.ledger.pick(rng, 200)
 	if fa == nil || fa.owner != voter {
@@ -220,13 +222,13 @@ func (f *fleet) edit(voter int, rng *rand.Rand) error {
 	return nil
 }
 
-// unexpected is an answer that the server should not have given; anything else
-// that goes wrong in a call is a lost connection.
+// unexpected is a response that the server should not have sent; any other error of a call is a
+// lost connection.
 type unexpected struct{ msg string }
 
 func (u unexpected) Error() string { return u.msg }
 
-// call makes one request; a status that is not expected is an error.
+// call makes one request; an unexpected status is an error.
 func (f *fleet) call(key, method, path string, body any, expected ...int) ([]byte, error) {
 	var r io.Reader
 	if body != nil {

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// fromEnv lets 'make soak' run the long form of a test.
+// fromEnv returns the size of a test: short, or that of 'make soak'.
 func fromEnv(t *testing.T, name string, short int) int {
 	t.Helper()
 	v := os.Getenv(name)
@@ -19,7 +19,7 @@ func fromEnv(t *testing.T, name string, short int) int {
 	}
 	n, err := strconv.Atoi(v)
 	if err != nil || n < 1 {
-		t.Fatalf("%s must be a positive number; it is %q", name, v)
+		t.Fatalf("%s = %q, want a positive number", name, v)
 	}
 	return n
 }
@@ -39,7 +39,7 @@ func TestLoad(t *testing.T) {
 			wg.Go(func() {
 				if err := f.work(ctx, i%voters, rand.New(rand.NewPCG(uint64(i), 0))); err != nil {
 					t.Errorf("client %d: %v", i, err)
-					cancel() // one is enough to know
+					cancel() // one failure is enough
 				}
 			})
 		}
@@ -48,9 +48,10 @@ func TestLoad(t *testing.T) {
 		for _, fa := range f.ledger.all() {
 			approved += fa.approvals
 		}
-		t.Logf("%s: %d answers in %d s; %d proposals, %d approved", e.name, f.acks.Load(), seconds, len(f.ledger.all()), approved)
+		t.Logf("%s: %d answers in %d s; %d proposals, %d approved", e.name, f.acks.Load(), seconds, len(f.ledger.all()),
+			approved)
 		if approved == 0 {
-			t.Error("nothing was approved, so nothing was tested")
+			t.Error("got no approvals, want at least one: nothing was tested")
 		}
 		f.verify(t, false)
 	})

@@ -28,19 +28,20 @@ func TestMCPClient(t *testing.T) {
 		}
 		cmd := exec.CommandContext(t.Context(), "node", "client.mjs")
 		cmd.Dir = dir
-		cmd.Env = append(os.Environ(), "NO_PROXY=127.0.0.1", "PARLEY_URL="+s.base, "PARLEY_KEY="+keys[0], "PARLEY_PROGRAM="+program)
+		cmd.Env = append(os.Environ(), "NO_PROXY=127.0.0.1", "PARLEY_URL="+s.base, "PARLEY_KEY="+keys[0],
+			"PARLEY_PROGRAM="+program)
 		out, err := cmd.CombinedOutput()
 		if err != nil {
 			t.Fatalf("client.mjs: %v\n%s", err, out)
 		}
 		if n := strings.Count(string(out), "ok   "); n != 14 {
-			t.Errorf("%d checks were made:\n%s", n, out)
+			t.Errorf("got %d checks, want 14:\n%s", n, out)
 		}
 		m := votedOn.FindSubmatch(out)
 		if m == nil {
-			t.Fatalf("which proposal?\n%s", out)
+			t.Fatalf("got no proposal id, want one:\n%s", out)
 		}
-		// It was voted against over MCP; over REST that vote is replaced.
+		// MCP voted against; the REST vote replaces it.
 		target := s.base + "/api/v1/orgs/main/proposals/" + string(m[1])
 		request(t, keys[1], http.MethodPost, target+"/vote", `{"vote":"for"}`)
 		var p struct {
@@ -52,12 +53,12 @@ func TestMCPClient(t *testing.T) {
 			t.Fatal(err)
 		}
 		if p.VotesFor != 1 || p.VotesAgainst != 0 || p.MyVote != "for" {
-			t.Errorf("one person holds %+v", p)
+			t.Errorf("votes = %+v, want one vote for, held by one person", p)
 		}
 	})
 }
 
-// request makes a request that must succeed, and returns its answer's body.
+// request makes a request that must succeed, and returns the response body.
 func request(t *testing.T, key, method, target, body string) []byte {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, target, strings.NewReader(body))
@@ -72,7 +73,7 @@ func request(t *testing.T, key, method, target, body string) []byte {
 	defer func() { _ = res.Body.Close() }()
 	text, err := io.ReadAll(res.Body)
 	if err != nil || res.StatusCode/100 != 2 {
-		t.Fatalf("%s %s: %d %v %s", method, target, res.StatusCode, err, text)
+		t.Fatalf("%s %s: got %d, %v; want 2xx: %s", method, target, res.StatusCode, err, text)
 	}
 	return text
 }

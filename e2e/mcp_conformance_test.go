@@ -21,18 +21,18 @@ import (
 	"github.com/parley-dev/parley/internal/servertest"
 )
 
-// scenarios lists what the official conformance suite can ask of a server: "" is run,
-// anything else is why it is not. Most call tools, prompts or resources of the
-// suite's own example server by their names.
+// scenarios lists the scenarios of the official conformance suite. An empty value means that it is
+// run; any other value is the reason why not. Most call tools, prompts or resources of the suite's
+// own example server by name.
 var scenarios = map[string]string{
 	"server-initialize":        "",
-	"server-stateless":         "", // but for what excused lists
+	"server-stateless":         "", // except for the checks in excused
 	"ping":                     "",
 	"tools-list":               "",
 	"dns-rebinding-protection": "",
 	"http-header-validation":   "",
 	"caching":                  "",
-	// Nothing of these is announced, and asking all the same does no harm.
+	// None of these is announced, and calling them all the same does no harm.
 	"logging-set-level":                         "",
 	"resources-list":                            "",
 	"prompts-list":                              "",
@@ -106,11 +106,11 @@ const (
 	noQuestions = "is about tools that ask the client for something before they answer; ours never do"
 )
 
-// excused are single checks that may fail in a scenario that is run, and why. The
-// suite fails if one of them passes.
+// excused lists single checks that may fail in a scenario, and why. The suite fails if one of them
+// passes.
 var excused = map[string]map[string]string{"server-stateless": {
-	// An empty list, as the scenario prompts-list wants it; clients ask without having
-	// looked at what is announced.
+	// An empty list, as the scenario prompts-list requires; clients ask without looking at what is
+	// announced.
 	"sep-2575-server-declares-prompts-in-discover": "takes an empty list of prompts for a support of prompts",
 
 	"sep-2575-server-rejects-undeclared-capability":          exampleTool,
@@ -119,14 +119,14 @@ var excused = map[string]map[string]string{"server-stateless": {
 	"sep-2575-server-no-log-without-loglevel":                exampleTool,
 }}
 
-// authScenarios is the same for what the suite asks of an authorization server. What
-// it has under auth/ is about clients.
+// authScenarios is the same for authorization servers. The suite's scenarios under auth/ are about
+// clients.
 var authScenarios = map[string]string{
 	"authorization-server-metadata-endpoint": "",
 	"authorization-code-grant":               "",
 }
 
-// passed matches at least one check, and neither a failed one nor a warning.
+// passed matches a result with at least one check and no failure or warning.
 var passed = regexp.MustCompile(`Passed: [1-9]\d*/\d+, 0 failed, 0 warnings`)
 
 var scenarioLine = regexp.MustCompile(`(?m)^  - ([a-z0-9-]+)\b`)
@@ -142,7 +142,7 @@ func suite(t *testing.T, dir string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// judged demands that somebody thought about every scenario that the suite has.
+// judged checks that the list covers every scenario of the suite.
 func judged(t *testing.T, dir, kind string, scenarios map[string]string) {
 	t.Helper()
 	out, err := suite(t, dir, "list", kind).CombinedOutput()
@@ -155,7 +155,7 @@ func judged(t *testing.T, dir, kind string, scenarios map[string]string) {
 	}
 	slices.Sort(known)
 	if listed := slices.Sorted(maps.Keys(scenarios)); !slices.Equal(known, listed) {
-		t.Errorf("the suite has %v\nthe test lists %v", known, listed)
+		t.Errorf("scenarios of the suite = %v\nwant %v, which this test lists", known, listed)
 	}
 }
 
@@ -176,9 +176,9 @@ func TestMCPConformance(t *testing.T) {
 		r.Out.Header.Set("Authorization", "Bearer "+s.key)
 	}}
 	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		// Read to its end before it is forwarded: on a busy machine the answer may be
-		// there before the proxy has noticed that nothing follows, and then net/http
-		// cuts the answer off. The suite waits for the rest of it for ever.
+		// Read the body before forwarding it. On a busy machine the response may arrive before the
+		// proxy has noticed the end of the request, and then net/http cuts the response off. The
+		// suite would wait for the rest forever.
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
 			t.Error(err)
@@ -198,7 +198,7 @@ func TestMCPConformance(t *testing.T) {
 			}
 			out, err := suite(t, dir, args...).CombinedOutput()
 			if err != nil || len(excused[name]) == 0 && !passed.Match(out) {
-				t.Errorf("%v\n%s", err, out)
+				t.Errorf("got %v, want the scenario to pass\n%s", err, out)
 			}
 			if testing.Verbose() {
 				t.Logf("%s", out)
@@ -207,7 +207,7 @@ func TestMCPConformance(t *testing.T) {
 	}
 }
 
-// baseline writes down what may fail of a scenario.
+// baseline writes the file of checks that may fail in a scenario.
 func baseline(t *testing.T, scenario string) string {
 	t.Helper()
 	text := "server:\n"
@@ -221,8 +221,8 @@ func baseline(t *testing.T, scenario string) string {
 	return name
 }
 
-// ownPort finds a free port for a program that cannot choose one itself. It is none of
-// those that the system gives out by itself, so no other test gets it meanwhile.
+// ownPort finds a free port for a program that cannot choose one itself. It is outside of the
+// range that the system assigns, so no other test gets it meanwhile.
 func ownPort(t *testing.T) string {
 	t.Helper()
 	for range 1000 {
@@ -238,8 +238,8 @@ func ownPort(t *testing.T) string {
 
 var question = regexp.MustCompile(`(?m)^http://\S+/oauth/authorize\?\S+$`)
 
-// TestAuthorizationConformance lets the suite's own client of OAuth look at the
-// authorization server and ask it for a token, while the test plays the person.
+// TestAuthorizationConformance lets the suite's OAuth client inspect the authorization server and
+// request a token, while the test plays the person.
 func TestAuthorizationConformance(t *testing.T) {
 	t.Parallel()
 	dir := nodePackages(t, "mcp")
@@ -250,7 +250,8 @@ func TestAuthorizationConformance(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			port := ownPort(t)
 			c := s.registered(t, "http://127.0.0.1:"+port+"/callback")
-			cmd := suite(t, dir, "authorization", "--url", s.base, "--client-id", c.ClientID, "--resource", resource, "--port", port, "--output-dir", t.TempDir())
+			cmd := suite(t, dir, "authorization", "--url", s.base, "--client-id", c.ClientID, "--resource", resource, "--port",
+				port, "--output-dir", t.TempDir())
 			var out servertest.Output
 			cmd.Stdout, cmd.Stderr = &out, &out
 			if err := cmd.Start(); err != nil {
@@ -258,13 +259,13 @@ func TestAuthorizationConformance(t *testing.T) {
 			}
 			ended := make(chan error, 1)
 			go func() { ended <- cmd.Wait() }()
-			// until waits for the suite, which ends early when it has seen enough.
+			// until waits for the suite, which may end early.
 			until := func(what string, ok func() bool) {
 				t.Helper()
 				eventually(t, soon, what, func() bool {
 					select {
 					case err := <-ended:
-						t.Fatalf("the suite ended (%v), and not yet %s:\n%s", err, what, out.String())
+						t.Fatalf("the suite ended (%v), want it to wait until %s:\n%s", err, what, out.String())
 					default:
 					}
 					return ok()
@@ -272,7 +273,7 @@ func TestAuthorizationConformance(t *testing.T) {
 			}
 			until("the suite names an address", func() bool { return question.MatchString(out.String()) })
 			to := admin.consent(t, question.FindString(out.String()), "svc:tasks:read")
-			// It names the address before it listens there.
+			// The suite prints the URL before it listens there.
 			until("the suite listens", func() bool {
 				c, err := net.Dial("tcp", to.Host)
 				if err == nil {
@@ -281,14 +282,14 @@ func TestAuthorizationConformance(t *testing.T) {
 				return err == nil
 			})
 			if res, body := admin.do(t, "GET", to.String(), nil); res.StatusCode != 200 {
-				t.Error(res.Status, body)
+				t.Errorf("status = %s, want 200: %s", res.Status, body)
 			}
 			if err := <-ended; err != nil {
 				t.Errorf("%v\n%s", err, out.String())
 			}
 			for scenario := range authScenarios {
 				if ok := regexp.MustCompile(scenario + `: [1-9]\d* passed, 0 failed`); !ok.MatchString(out.String()) {
-					t.Errorf("%s did not pass:\n%s", scenario, out.String())
+					t.Errorf("%s did not pass, want all of its checks to pass:\n%s", scenario, out.String())
 				}
 			}
 			if testing.Verbose() {

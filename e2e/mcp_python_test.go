@@ -21,10 +21,10 @@ func TestMCPClientInPython(t *testing.T) {
 		t.Fatalf("mcp_client.py: %v\n%s", err, out)
 	}
 	if n := strings.Count(string(out), "ok   "); n != 10 {
-		t.Errorf("%d checks were made:\n%s", n, out)
+		t.Errorf("got %d checks, want 10:\n%s", n, out)
 	}
 	got := st.example(t, "requirements-1.txt", "mcp-python/client.py", s.base+"/mcp")
 	if !strings.HasPrefix(got, "prop-") || !strings.HasSuffix(got, " open\n") {
-		t.Errorf("the example prints %q", got)
+		t.Errorf("the example printed %q, want the id of a proposal and open", got)
 	}
 }

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestOpenIDClientAuthenticatesWithHTTPBasic runs a certified OAuth client, which
-// form-encodes its credentials as RFC 6749 says: as a service, and for a person.
+// TestOpenIDClientAuthenticatesWithHTTPBasic runs a certified OAuth client, which form-encodes its
+// credentials as RFC 6749 requires: for a service, and for a person.
 func TestOpenIDClientAuthenticatesWithHTTPBasic(t *testing.T) {
 	t.Parallel()
 	dir := nodePackages(t, "openid")
@@ -16,7 +16,8 @@ func TestOpenIDClientAuthenticatesWithHTTPBasic(t *testing.T) {
 		admin := s.firstAdmin(t)
 		s.cli(t, "service", "create", "crm", "--org", "main")
 		var key struct{ ID, Secret string }
-		if err := json.Unmarshal([]byte(s.cli(t, "key", "create", "--org", "main", "--as", "service:crm", "--scope", "svc:tasks:read", "--json")), &key); err != nil {
+		if err := json.Unmarshal([]byte(s.cli(t, "key", "create", "--org", "main", "--as", "service:crm", "--scope",
+			"svc:tasks:read", "--json")), &key); err != nil {
 			t.Fatal(err)
 		}
 		var client struct{ ID, Secret string }

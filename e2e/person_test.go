@@ -13,17 +13,16 @@ import (
 	"golang.org/x/oauth2"
 )
 
-// person is somebody at a browser: cookies, forms, and a stop where the program
-// that asked would take over.
+// person is a browser with cookies and forms. It stops where the OAuth client would take over.
 type person struct {
 	http *http.Client
-	base string // the server that this person knows
+	base string // URL of the server
 }
 
 const (
 	password = "four words of mine"
-	// callback is where a program of the tests waits for its person. Nobody listens:
-	// the address is read, and not followed.
+	// callback is the redirect URI of the tests' clients. Nothing listens there: the URL is read,
+	// not followed.
 	callback = "http://127.0.0.1:1/done"
 )
 
@@ -35,14 +34,15 @@ func (s *server) firstAdmin(t *testing.T) *person {
 	return s.enter(t, setupLink.FindString(s.Said.String()))
 }
 
-// signIn makes a user with a link of the operator's, and signs it in.
+// signIn creates a user with an operator's link, and signs the user in.
 func (s *server) signIn(t *testing.T, org, user string) *person {
 	t.Helper()
 	s.cli(t, "user", "create", user, "--org", org)
-	return s.enter(t, setupLink.FindString(s.cli(t, "admin", "link", "--org", org, "--user", user, "--public-url", s.base)))
+	return s.enter(t, setupLink.FindString(s.cli(t, "admin", "link", "--org", org, "--user", user, "--public-url",
+		s.base)))
 }
 
-// enter chooses a password behind a link, which signs in.
+// enter sets a password with a link, which signs in.
 func (s *server) enter(t *testing.T, link string) *person {
 	t.Helper()
 	p := &person{base: s.base, http: &http.Client{
@@ -56,12 +56,12 @@ func (s *server) enter(t *testing.T, link string) *person {
 	}}
 	res, body := p.do(t, http.MethodPost, link, url.Values{"password": {password}, "repeat": {password}})
 	if !strings.HasPrefix(res.Request.URL.Path, "/orgs/") {
-		t.Fatalf("the link %q leads to %s: %s %s", link, res.Request.URL, res.Status, body)
+		t.Fatalf("link %q leads to %s, want a page below /orgs/: %s %s", link, res.Request.URL, res.Status, body)
 	}
 	return p
 }
 
-// do opens a page, or sends a form.
+// do opens a page, or submits a form.
 func (p *person) do(t *testing.T, method, addr string, form url.Values) (*http.Response, string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, addr, strings.NewReader(form.Encode()))
@@ -79,7 +79,7 @@ func (p *person) do(t *testing.T, method, addr string, form url.Values) (*http.R
 	return res, string(must(io.ReadAll(res.Body))(t))
 }
 
-// call asks the REST interface as a page in the browser would: by the session.
+// call calls the REST API with the session, as a page in the browser would.
 func (p *person) call(t *testing.T, method, addr, body string) (int, string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, addr, strings.NewReader(body))
@@ -99,33 +99,32 @@ func (p *person) call(t *testing.T, method, addr, body string) (int, string) {
 
 var answerPath = regexp.MustCompile(`action="(/oauth/authorize/[0-9a-z]+)"`)
 
-// consent opens the address that a program names, allows the scopes, and returns
-// the address that the program is told.
+// consent opens the authorization URL, allows the scopes, and returns the redirect URL.
 func (p *person) consent(t *testing.T, addr string, scopes ...string) *url.URL {
 	t.Helper()
 	_, page := p.do(t, http.MethodGet, addr, nil)
 	form := answerPath.FindStringSubmatch(page)
 	if form == nil {
-		t.Fatalf("%s asks nothing: %s", addr, page)
+		t.Fatalf("%s has no form, want the consent form: %s", addr, page)
 	}
 	for _, scope := range scopes {
 		if !strings.Contains(page, "<code>"+scope+"</code>") {
-			t.Errorf("the question does not name %s: %s", scope, page)
+			t.Errorf("consent page lacks the scope %s, want it named: %s", scope, page)
 		}
 	}
 	res, body := p.do(t, http.MethodPost, p.base+form[1], url.Values{"decision": {"allow"}, "scope": scopes})
 	to, err := res.Location()
 	if err != nil || to.Query().Get("code") == "" {
-		t.Fatalf("no code: %s %v %s", res.Status, to, body)
+		t.Fatalf("got %s %v, want a redirect with a code: %s", res.Status, to, body)
 	}
 	return to
 }
 
-// registered is a program that registered itself with the server, to come back to an
-// address.
+// registered registers an OAuth client with the given redirect URI.
 func (s *server) registered(t *testing.T, callback string) *oauth2.Config {
 	t.Helper()
-	res, err := post(t.Context(), s.base+"/oauth/register", "", object{"client_name": "Editor", "redirect_uris": []string{callback}})
+	res, err := post(t.Context(), s.base+"/oauth/register", "",
+		object{"client_name": "Editor", "redirect_uris": []string{callback}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,15 +133,15 @@ func (s *server) registered(t *testing.T, callback string) *oauth2.Config {
 		ClientID string `json:"client_id"`
 	}
 	if err := json.NewDecoder(res.Body).Decode(&c); err != nil || c.ClientID == "" {
-		t.Fatal(res.Status, err)
+		t.Fatalf("register: got %s, %v; want a client id", res.Status, err)
 	}
 	return &oauth2.Config{ClientID: c.ClientID, RedirectURL: callback, Endpoint: oauth2.Endpoint{
 		AuthURL: s.base + "/oauth/authorize", TokenURL: s.base + "/oauth/token", AuthStyle: oauth2.AuthStyleInParams,
 	}}
 }
 
-// token goes the whole way of a program: question, code, token. A resource that is
-// not empty is what the token is for.
+// token runs the whole authorization code flow. A resource that is not empty is the token's
+// audience.
 func (p *person) token(t *testing.T, c *oauth2.Config, resource string, scopes ...string) *oauth2.Token {
 	t.Helper()
 	verifier := oauth2.GenerateVerifier()
@@ -154,7 +153,7 @@ func (p *person) token(t *testing.T, c *oauth2.Config, resource string, scopes .
 	return must(c.Exchange(t.Context(), code, oauth2.VerifierOption(verifier)))(t)
 }
 
-// revokeToken ends a token, or with a refresh token its grant (RFC 7009).
+// revokeToken revokes a token or, by its refresh token, a grant (RFC 7009).
 func (s *server) revokeToken(t *testing.T, c *oauth2.Config, token string) {
 	t.Helper()
 	res, err := http.PostForm(s.base+"/oauth/revoke", url.Values{"client_id": {c.ClientID}, "token": {token}})
@@ -163,6 +162,6 @@ func (s *server) revokeToken(t *testing.T, c *oauth2.Config, token string) {
 	}
 	_ = res.Body.Close()
 	if res.StatusCode != http.StatusOK {
-		t.Fatal("revoke:", res.Status)
+		t.Fatalf("revoke: status = %s, want 200", res.Status)
 	}
 }

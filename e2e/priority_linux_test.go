@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// yieldProcessor lowers the priority of this process until restore is called, if times
-// are compared. Attackers have processors of their own; here they would take those of
-// the server and of the honest callers, and the test would measure that.
+// yieldProcessor lowers the priority of this process until restore is called, if times are
+// compared. Real attackers have processors of their own; here they would take those of the server
+// and of the honest callers, and the test would measure that.
 func yieldProcessor(t *testing.T) (restore func()) {
 	t.Helper()
 	if !soaking() {
@@ -20,17 +20,17 @@ func yieldProcessor(t *testing.T) (restore func()) {
 	return func() { setPriority(t, 0) }
 }
 
-// ownSession starts a command in a session of its own, if times are compared: Linux
-// shares the processors between sessions first, and heeds priorities within one.
+// ownSession starts a command in its own session, if times are compared: Linux first shares the
+// processors between sessions, and applies priorities within one.
 func ownSession(cmd *exec.Cmd) {
 	if soaking() {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	}
 }
 
-// setPriority sets the nice value of this session and of every thread of this process. New threads get it
-// from the one that starts them. Raising the priority again needs root; without it the
-// rest of the soak runs at the lower one, which is fair, too.
+// setPriority sets the nice value of this session and of every thread of this process. New threads
+// inherit it. Raising the priority again needs root; without it the rest of the soak runs at the
+// lower priority.
 func setPriority(t *testing.T, nice int) {
 	t.Helper()
 	_ = os.WriteFile("/proc/self/autogroup", []byte(strconv.Itoa(nice)), 0) // if the kernel has it

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// yieldProcessor does nothing here: priorities are set by thread on Linux only.
+// yieldProcessor does nothing: priorities per thread exist on Linux only.
 func yieldProcessor(*testing.T) (restore func()) { return func() {} }
 
 func ownSession(*exec.Cmd) {}

@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// TestFullDisk fills the disk of a running server. /readyz says so, requests get 503,
-// and both recover when there is room again.
+// TestFullDisk fills the disk of a running server: /readyz reports it, requests get 503, and both
+// recover when there is space again.
 func TestFullDisk(t *testing.T) {
 	dir := t.TempDir()
 	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size=16m", "tmpfs", dir).CombinedOutput(); err != nil {
@@ -47,7 +47,7 @@ func TestFullDisk(t *testing.T) {
 	})
 	a, err := o.peer().call(t.Context(), "echo", "tasks/send", object{"id": "t", "message": text("x")})
 	if err != nil || a.status != http.StatusServiceUnavailable || a.Error == nil {
-		t.Errorf("a send on a full disk: %+v, %v", a, err)
+		t.Errorf("send on a full disk = %+v, %v; want 503 with an error", a, err)
 	}
 	if err := os.Remove(ballast); err != nil {
 		t.Fatal(err)

@@ -20,9 +20,8 @@ import (
 	"github.com/parley-dev/parley/internal/pgtest"
 )
 
-// TestCredentialsEndOnEveryNode takes away each kind of credential on one node,
-// while the other has just seen it work, and demands that soon no door of either node
-// opens for it and no stream goes on.
+// TestCredentialsEndOnEveryNode revokes each kind of credential on one node right after it worked
+// on the other. Soon no endpoint of either node accepts it, and its streams have ended.
 func TestCredentialsEndOnEveryNode(t *testing.T) {
 	t.Parallel()
 	e := engine{"postgres", []string{"--database", pgtest.URL(t)}}
@@ -33,25 +32,27 @@ func TestCredentialsEndOnEveryNode(t *testing.T) {
 	root := a.newKey(t, o.org, "user:root", "svc:admin:admin")
 	admin := func(method, path string, body, into any) {
 		t.Helper()
-		if code, err := api(t.Context(), method, a.base+"/api/v1/orgs/"+o.org+path, root, body, into); err != nil || code != http.StatusOK {
-			t.Fatalf("%s %s: %d %v", method, path, code, err)
+		if code, err := api(t.Context(), method, a.base+"/api/v1/orgs/"+o.org+path, root, body, into); err != nil ||
+			code != http.StatusOK {
+			t.Fatalf("%s %s: got %d, %v; want 200", method, path, code, err)
 		}
 	}
 	client := a.registered(t, callback)
 	scopes := []string{"svc:tasks:read", "svc:tasks:write", "svc:a2a:write"}
 
-	// One after the other: what ends one credential must not empty the other node's
-	// memory for the next.
+	// One after the other: revoking one credential must not clear the other node's cache for the
+	// next.
 	for _, round := range []struct {
 		name string
-		// take gets the person something to come in with, and what takes it away.
+		// take creates the credentials of a person, and the function that ends them.
 		take func(t *testing.T, ada *person, user string) (credentials map[string]string, end func())
-		// left is whether the person stays signed in.
+		// left reports whether the person stays signed in.
 		left bool
 	}{
 		{"key", func(t *testing.T, _ *person, user string) (map[string]string, func()) {
 			secret := a.newKey(t, o.org, user, scopes...)
-			return map[string]string{"the key": secret}, func() { admin(http.MethodDelete, "/keys/"+a.keyID(t, o.org, secret), nil, nil) }
+			return map[string]string{"the key": secret},
+				func() { admin(http.MethodDelete, "/keys/"+a.keyID(t, o.org, secret), nil, nil) }
 		}, true},
 		{"access token", func(t *testing.T, ada *person, _ string) (map[string]string, func()) {
 			tok := ada.token(t, client, "", scopes...)
@@ -63,7 +64,10 @@ func TestCredentialsEndOnEveryNode(t *testing.T) {
 		}, true},
 		{"member", func(t *testing.T, ada *person, user string) (map[string]string, func()) {
 			tok := ada.token(t, client, "", scopes...)
-			return map[string]string{"the member's key": a.newKey(t, o.org, user, scopes...), "the member's token": tok.AccessToken},
+			return map[string]string{
+					"the member's key":   a.newKey(t, o.org, user, scopes...),
+					"the member's token": tok.AccessToken,
+				},
 				func() { admin(http.MethodPatch, "/members/"+user, object{"disabled": true}, nil) }
 		}, false},
 	} {
@@ -73,7 +77,7 @@ func TestCredentialsEndOnEveryNode(t *testing.T) {
 			credentials, end := round.take(t, ada, "user:"+user)
 			task := "task-" + user
 			var doors []door
-			ended := make(chan error, 4*len(nodes)) // nobody waits for those of a test that failed
+			ended := make(chan error, 4*len(nodes)) // buffered: a failed test reads none of them
 			streams := 0
 			for what, credential := range credentials {
 				for i, n := range nodes {
@@ -100,18 +104,18 @@ func TestCredentialsEndOnEveryNode(t *testing.T) {
 			}
 			for _, d := range append(doors, session...) {
 				if got := d.try(); got != open {
-					t.Fatalf("%s is not open: %s", d.name, got)
+					t.Fatalf("%s: got %s, want %s", d.name, got, open)
 				}
 			}
 
 			start := time.Now()
 			end()
 			for _, d := range doors {
-				// No door is tried again once it is shut: bad credentials are counted.
+				// A refused credential is not tried again: failures are counted.
 				eventually(t, soon, d.name+" is shut", func() bool {
 					got := d.try()
 					if got != open && got != shut {
-						t.Fatalf("%s: %s", d.name, got)
+						t.Fatalf("%s: got %s, want %s or %s", d.name, got, open, shut)
 					}
 					return got == shut
 				})
@@ -125,14 +129,14 @@ func TestCredentialsEndOnEveryNode(t *testing.T) {
 						t.Error(err)
 					}
 				case <-late:
-					t.Fatalf("a stream still runs after %v", soon)
+					t.Fatalf("a stream still runs after %v, want it ended", soon)
 				}
 			}
 			t.Logf("%d streams have ended after %v", streams, time.Since(start).Round(time.Millisecond))
 			if round.left {
 				for _, d := range session {
 					if got := d.try(); got != open {
-						t.Errorf("%s is %s, though only the %s ended", d.name, got, round.name)
+						t.Errorf("%s: got %s, want %s: only the %s ended", d.name, got, open, round.name)
 					}
 				}
 			}
@@ -140,15 +144,15 @@ func TestCredentialsEndOnEveryNode(t *testing.T) {
 	}
 }
 
-// door is one way in, and whether it is open.
+// door is one endpoint, and whether it accepts a credential.
 type door struct {
 	name string
-	try  func() string // open, shut, or what else was seen
+	try  func() string // open, shut, or another outcome
 }
 
 const open, shut = "open", "shut"
 
-// opened is what an HTTP status says of a door.
+// opened translates an HTTP status.
 func opened(code int) string {
 	switch code {
 	case http.StatusOK:
@@ -159,7 +163,7 @@ func opened(code int) string {
 	return fmt.Sprint("status ", code)
 }
 
-// visitor comes to one node with one credential.
+// visitor calls one node with one credential.
 type visitor struct {
 	peer
 	agent, task string
@@ -168,7 +172,8 @@ type visitor struct {
 
 func dialGRPC(t *testing.T, s *server) a2apb.A2AServiceClient {
 	t.Helper()
-	conn, err := grpc.NewClient(strings.TrimPrefix(s.base, "http://"), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	conn, err := grpc.NewClient(strings.TrimPrefix(s.base, "http://"),
+		grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -176,7 +181,7 @@ func dialGRPC(t *testing.T, s *server) a2apb.A2AServiceClient {
 	return a2apb.NewA2AServiceClient(conn)
 }
 
-// bearing is a context of gRPC calls with a credential.
+// bearing returns a context for gRPC calls with a credential.
 func bearing(ctx context.Context, credential string) context.Context {
 	return metadata.AppendToOutgoingContext(ctx, "authorization", "Bearer "+credential)
 }
@@ -211,7 +216,7 @@ func (v *visitor) doors(t *testing.T, at string, n *server, org string) []door {
 	}
 }
 
-// doors are those that a session opens.
+// doors returns the endpoints that accept a session.
 func (p *person) doors(t *testing.T, at string, n *server, org string) []door {
 	return []door{
 		{"pages: " + at, func() string {
@@ -231,7 +236,7 @@ func (p *person) doors(t *testing.T, at string, n *server, org string) []door {
 	}
 }
 
-// followSSE opens a stream, and tells when it ends: in good order, or it is an error.
+// followSSE opens a stream and reports how it ends; an error unless it ends with EOF.
 func (v *visitor) followSSE(ctx context.Context, ended chan<- error, at string) error {
 	f, err := v.resubscribe(ctx, v.agent, v.task, 0)
 	if err != nil {
@@ -251,7 +256,7 @@ func (v *visitor) followSSE(ctx context.Context, ended chan<- error, at string) 
 	return nil
 }
 
-// followGRPC is the same over gRPC, where the end has a reason.
+// followGRPC is the same over gRPC, where the end has a status.
 func (v *visitor) followGRPC(ctx context.Context, ended chan<- error, at string) error {
 	stream, err := v.grpc.SubscribeToTask(bearing(ctx, v.key), &a2apb.SubscribeToTaskRequest{Tenant: v.agent, Id: v.task})
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// batchOf is a JSON-RPC batch of n equal requests.
+// batchOf returns a JSON-RPC batch of n equal requests.
 func batchOf(n int, method string, params any) []object {
 	out := make([]object, n)
 	for i := range out {
@@ -36,7 +36,7 @@ func (s *siege) attack(t *testing.T, path string, body any) (*http.Response, []b
 	return res, b
 }
 
-// mustShed checks that a response is a success or says when to come again.
+// mustShed checks that a response is a success or has Retry-After.
 func mustShed(t *testing.T, res *http.Response) {
 	t.Helper()
 	switch {
@@ -44,13 +44,12 @@ func mustShed(t *testing.T, res *http.Response) {
 	case res.StatusCode != http.StatusServiceUnavailable && res.StatusCode != http.StatusTooManyRequests:
 		t.Errorf("status %s; want 200, 429 or 503", res.Status)
 	case res.Header.Get("Retry-After") == "":
-		t.Errorf("status %s without Retry-After", res.Status)
+		t.Errorf("got %s without Retry-After, want the header", res.Status)
 	}
 }
 
-// TestSiegeBatches gets a task of nearly 16 MiB fifty times in one batch, in several
-// batches at once and in every dialect: one item gets the task, the others an error
-// of their own.
+// TestSiegeBatches gets a task of nearly 16 MiB fifty times in one batch, in several batches at
+// once and in every dialect: one item gets the task, the others an error each.
 func TestSiegeBatches(t *testing.T) {
 	eachSiege(t, func(t *testing.T, s *siege) {
 		s.sendLarge(t, "big")
@@ -65,20 +64,23 @@ func TestSiegeBatches(t *testing.T) {
 	})
 }
 
-// sayInBatch sends fifty messages to one task in one batch. Each is stored, so none may
-// be answered with an error, though the task is larger than the response may be.
+// sayInBatch sends fifty messages to one task in one batch. Each is stored, so none may return an
+// error, although the task is larger than a response may be.
 func (s *siege) sayInBatch(t *testing.T, id string) {
 	must(s.attacker.send(t.Context(), s.prey.agent, id, largest[:1<<20]))(t)
 	batch := batchOf(50, "SendMessage", nil)
 	for i := range batch {
 		batch[i]["params"] = object{
-			"message":       object{"messageId": fmt.Sprint("m", i), "taskId": id, "role": "ROLE_USER", "parts": []object{{"text": fmt.Sprint(i)}}},
+			"message": object{
+				"messageId": fmt.Sprint("m", i), "taskId": id, "role": "ROLE_USER",
+				"parts": []object{{"text": fmt.Sprint(i)}},
+			},
 			"configuration": object{"historyLength": 0, "returnImmediately": true},
 		}
 	}
 	res, b := s.attack(t, "/a2a/"+s.prey.agent, batch)
 	if n := bytes.Count(b, []byte(`"result":`)); res == nil || n != 50 {
-		t.Errorf("%d of 50 messages to a large task were answered with a result: %.300s", n, b)
+		t.Errorf("%d messages to a large task returned a result, want 50: %.300s", n, b)
 	}
 }
 
@@ -108,7 +110,7 @@ func TestSiegeLists(t *testing.T) {
 			seen := map[string]bool{}
 			for token, tries := "", 0; ; tries++ {
 				if tries > 500 {
-					t.Errorf("%d tasks after %d pages", len(ids), tries)
+					t.Errorf("got %d tasks after %d pages, want all after at most 500", len(ids), tries)
 					return ids, size
 				}
 				params["pageToken"] = token
@@ -129,13 +131,14 @@ func TestSiegeLists(t *testing.T) {
 					}
 				}
 				if err := json.Unmarshal(b, &page); err != nil || len(page.Result.Tasks) == 0 || page.Result.TotalSize != tasks {
-					t.Errorf("a page of %d bytes has %d tasks of %d: %v %.200s", len(b), len(page.Result.Tasks), page.Result.TotalSize, err, b)
+					t.Errorf("page of %d bytes: %d tasks of %d, want at least 1 of %d: %v %.200s", len(b), len(page.Result.Tasks),
+						page.Result.TotalSize, tasks, err, b)
 					return ids, size
 				}
 				size = max(size, len(b))
 				for _, one := range page.Result.Tasks {
 					if seen[one.ID] {
-						t.Errorf("%s is listed twice", one.ID)
+						t.Errorf("%s is listed twice, want once", one.ID)
 					}
 					seen[one.ID] = true
 					ids = append(ids, one.ID)
@@ -168,18 +171,18 @@ func TestSiegeStalledReaders(t *testing.T) {
 		for i := range siegeSize(60, 120) {
 			s.openStalled(t, []string{"SubscribeToTask", "tasks/resubscribe"}[i%2], "big")
 		}
-		keepOn(func() { time.Sleep(time.Duration(siegeSize(0, 1000)) * time.Millisecond) }) // what stalls goes on
-		// A reader that does read gets all of it beside them.
+		keepOn(func() { time.Sleep(time.Duration(siegeSize(0, 1000)) * time.Millisecond) }) // keep the stall up
+		// A reader that does read gets all of it meanwhile.
 		f := must(s.attacker.resubscribe(t.Context(), s.prey.agent, "big", 0))(t)
 		defer f.close()
-		must(f.next())(t) // submitted: the stream's readers know what they said themselves
+		must(f.next())(t) // submitted: readers do not get their own messages
 		eventually(t, soon, "the stalled streams are open or refused", func() bool {
 			return s.metric(t, "parley_http_requests_in_flight") < 2+s.metric(t, "parley_http_streams")
 		})
 	})
 }
 
-// openStalled asks for a stream as the attacker and never reads it.
+// openStalled opens a stream as the attacker and never reads it.
 func (s *siege) openStalled(t *testing.T, method, id string) {
 	t.Helper()
 	body, err := json.Marshal(envelope(method, object{"id": id}))
@@ -193,7 +196,7 @@ func (s *siege) openStalled(t *testing.T, method, id string) {
 	}
 }
 
-// TestSiegeClaims sends an agent more than one response can hold: messages and tasks.
+// TestSiegeClaims sends an agent more messages and tasks than one response can hold.
 func TestSiegeClaims(t *testing.T) {
 	eachSiege(t, func(t *testing.T, s *siege) {
 		for i := range 20 {
@@ -206,14 +209,14 @@ func TestSiegeClaims(t *testing.T) {
 		for i := range 100 {
 			p := object{"message": text(fmt.Sprint(largest[:250<<10], i))}
 			if a, err := s.attacker.call(t.Context(), s.prey.agent, "message/send", p); err != nil || a.Error != nil {
-				t.Fatalf("message %d: %+v %v", i, a.Error, err)
+				t.Fatalf("message %d: got %+v, %v; want no error", i, a.Error, err)
 			}
 		}
 		tasks, messages := 0, map[string]bool{}
 		ack := []string{}
 		for round := 0; tasks < 20 || len(messages) < 100; round++ {
 			if round > 60 {
-				t.Fatalf("%d tasks and %d messages after %d claims", tasks, len(messages), round)
+				t.Fatalf("got %d tasks and %d messages after %d claims, want all after at most 60", tasks, len(messages), round)
 			}
 			res, err := post(t.Context(), s.base+"/api/v1/agents/"+s.prey.agent+"/claim", s.prey.worker,
 				object{"max": 100, "wait_seconds": 5, "lease_seconds": 600, "capacity": 100, "ack": ack})

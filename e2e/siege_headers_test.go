@@ -9,20 +9,20 @@ import (
 	"time"
 )
 
-// TestSiegeUnfinishedHeaders opens 12,000 connections without credentials, sends a
-// part of a request's header on each, and leaves them. The store has no part in it, so
-// one engine is enough. How fast others are served is not looked at: the clients alone
-// fill the machine.
+// TestSiegeUnfinishedHeaders opens 12,000 connections without credentials, sends a part of a
+// request header on each, and leaves them. One engine is enough: the store has no part in it.
+// Latency is not checked: the clients alone use all processors.
 func TestSiegeUnfinishedHeaders(t *testing.T) {
 	const most = 12_000
 	needFiles(t, most+2000)
 	fewer := siegeSize(most/2, most)
 	const start = "GET / HTTP/1.1\r\nHost: parley\r\n"
+	s := newSiege(t, serve(t, engine{"sqlite", []string{"--data", t.TempDir()}}))
 	for _, c := range []struct {
 		name  string
 		conns int
 		sends string
-		from  int // addresses
+		from  int // IP addresses
 	}{
 		{"one long line", most, start + "X: " + strings.Repeat("x", 30_000), 1},
 		{"many short lines", fewer, start + shortLines(30_000), 1},
@@ -32,13 +32,12 @@ func TestSiegeUnfinishedHeaders(t *testing.T) {
 		{"HTTP/2", most, unfinishedHTTP2(), 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := newSiege(t, serve(t, engine{"sqlite", []string{"--data", t.TempDir()}}))
 			s.beside(t, func(t *testing.T, s *siege) { s.leaveUnfinished(t, c.conns, c.from, c.sends) })
 		})
 	}
 }
 
-// leaveUnfinished opens connections from a number of addresses, sends the same on each
+// leaveUnfinished opens connections from a number of IP addresses, sends the same bytes on each
 // and reads nothing.
 func (s *siege) leaveUnfinished(t *testing.T, conns, addresses int, sends string) {
 	t.Helper()
@@ -50,7 +49,7 @@ func (s *siege) leaveUnfinished(t *testing.T, conns, addresses int, sends string
 				d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, byte(1+n%addresses))}}
 				conn, err := d.DialContext(t.Context(), "tcp", strings.TrimPrefix(s.base, "http://"))
 				if err != nil {
-					continue // refused, which is as good
+					continue // refused, which is fine too
 				}
 				t.Cleanup(func() {
 					_ = conn.(*net.TCPConn).SetLinger(0) // or its port would be in use for a minute
@@ -62,11 +61,11 @@ func (s *siege) leaveUnfinished(t *testing.T, conns, addresses int, sends string
 		})
 	}
 	wg.Wait()
-	time.Sleep(time.Second) // what they can make the server hold, it holds by now
+	time.Sleep(time.Second) // time for the server's memory to peak
 }
 
-// shortLines are lines of a header that take as much memory as so many bytes can: the
-// names differ and are as short as can be.
+// shortLines returns header lines that need as much memory as possible for their size: the names
+// differ and are as short as possible.
 func shortLines(size int) string {
 	var b strings.Builder
 	for i := 0; b.Len() < size; i++ {
@@ -75,13 +74,16 @@ func shortLines(size int) string {
 	return b.String()
 }
 
-// unfinishedHTTP2 is the start of an HTTP/2 connection with a header of 850 fields, one
-// byte each, that does not end.
+// unfinishedHTTP2 returns the start of an HTTP/2 connection with a header of 850 one-byte fields
+// that does not end.
 func unfinishedHTTP2() string {
 	frame := func(length, kind, flags, stream int) string {
-		return string([]byte{byte(length >> 16), byte(length >> 8), byte(length), byte(kind), byte(flags), 0, 0, 0, byte(stream)})
+		return string([]byte{
+			byte(length >> 16), byte(length >> 8), byte(length), byte(kind), byte(flags), 0, 0, 0,
+			byte(stream),
+		})
 	}
 	const settings, headers, fields = 4, 1, 850
 	return "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + frame(0, settings, 0, 0) +
-		frame(fields, headers, 0, 1) + strings.Repeat("\x93", fields) // 19 of the static table: accept
+		frame(fields, headers, 0, 1) + strings.Repeat("\x93", fields) // entry 19 of the static table: accept
 }

@@ -14,19 +14,19 @@ import (
 	"time"
 )
 
-// honestEnv holds the JSON of a caller. TestMain then runs this program as honest
-// callers instead of as tests: they have a process of their own, because the attacker
-// in the tests' process would take their CPU time and be measured in their stead.
+// honestEnv holds the JSON of a caller. With it, TestMain runs this program as honest callers
+// instead of tests. They have their own process, because the attacker in the tests' process would
+// take their CPU time and distort the measurement.
 const honestEnv = "PARLEY_HONEST_CALLER"
 
-// caller is who calls honestly, and where.
+// caller holds the keys of an honest caller.
 type caller struct {
 	Base   string
 	Sender string // key of a service, svc:a2a:write
 	Reader string // key of a user of the org honest
 }
 
-// sightings is what honest callers saw.
+// sightings is what the honest callers measured.
 type sightings struct {
 	Took   []time.Duration
 	ByKind [3][]time.Duration // of sends, gets and lists
@@ -45,7 +45,7 @@ func (s *sightings) note(i int, took time.Duration, err error) {
 	s.ByKind[i%3] = append(s.ByKind[i%3], took)
 }
 
-// percentile is the time that so many of a hundred calls did not exceed.
+// percentile returns the p-th percentile of the durations.
 func (s *sightings) percentile(p int) time.Duration { return percentile(s.Took, p) }
 
 func percentile(took []time.Duration, p int) time.Duration {
@@ -56,7 +56,7 @@ func percentile(took []time.Duration, p int) time.Duration {
 	return took[min(len(took)-1, len(took)*p/100)]
 }
 
-// runHonest calls until stdin ends and then writes what was seen to stdout.
+// runHonest calls until stdin ends and then writes the sightings to stdout.
 func runHonest(config string) error {
 	var c caller
 	if err := json.Unmarshal([]byte(config), &c); err != nil {
@@ -71,8 +71,8 @@ func runHonest(config string) error {
 	return json.NewEncoder(os.Stdout).Encode(c.callHonestly(ctx))
 }
 
-// callHonestly sends a task, gets it and lists proposals, over and over, at a rate
-// that leaves the server room. It runs until ctx ends.
+// callHonestly sends a task, gets it and lists proposals, over and over, at a rate that leaves the
+// server idle time. It runs until ctx ends.
 func (c caller) callHonestly(ctx context.Context) *sightings {
 	out := &sightings{}
 	pace := time.NewTicker(15 * time.Millisecond)
@@ -127,7 +127,7 @@ type honestRun struct {
 	out *bufio.Reader
 }
 
-// startHonest starts honest callers; it returns when they call.
+// startHonest starts honest callers; it returns once they call.
 func (s *siege) startHonest(t *testing.T) *honestRun {
 	t.Helper()
 	config, err := json.Marshal(s.caller())
@@ -147,7 +147,7 @@ func (s *siege) startHonest(t *testing.T) *honestRun {
 	return h
 }
 
-// stop ends the calls and returns what was seen.
+// stop ends the calls and returns the sightings.
 func (h *honestRun) stop(t *testing.T) *sightings {
 	t.Helper()
 	_ = h.in.Close()
@@ -169,12 +169,14 @@ func (s *siege) watch(t *testing.T, d time.Duration) *sightings {
 	return h.stop(t)
 }
 
-// mustBeUnharmed compares how long honest calls took.
+// mustBeUnharmed compares the durations of honest calls with those of a quiet server.
 func (s *sightings) mustBeUnharmed(t *testing.T, quiet *sightings) {
 	t.Helper()
 	before, during := quiet.percentile(99), s.percentile(99)
-	t.Logf("honest callers: %d calls, p50 %v, p99 %v (quiet: %v, %v)", len(s.Took), s.percentile(50), during, quiet.percentile(50), before)
-	t.Logf("honest callers: p99 of sends %v, gets %v, lists %v", percentile(s.ByKind[0], 99), percentile(s.ByKind[1], 99), percentile(s.ByKind[2], 99))
+	t.Logf("honest callers: %d calls, p50 %v, p99 %v (quiet: %v, %v)", len(s.Took), s.percentile(50), during,
+		quiet.percentile(50), before)
+	t.Logf("honest callers: p99 of sends %v, gets %v, lists %v", percentile(s.ByKind[0], 99), percentile(s.ByKind[1], 99),
+		percentile(s.ByKind[2], 99))
 	if limit := max(3*before, 25*time.Millisecond); soaking() && during > limit {
 		t.Errorf("honest callers: p99 is %v beside the attack; want at most %v", during, limit)
 	}

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// metric reads a metric of the server, on a connection of its own.
+// metric reads a metric of the server on a new connection.
 func (s *server) metric(t *testing.T, name string) int {
 	t.Helper()
 	_, rest, ok := strings.Cut(s.fresh(t, "/metrics"), "\n"+name+" ")
@@ -27,7 +27,7 @@ func (s *server) metric(t *testing.T, name string) int {
 	return int(n)
 }
 
-// fresh gets a path on a new connection; it must be there.
+// fresh gets a path on a new connection; the status must be 200.
 func (s *server) fresh(t *testing.T, path string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), soon)
@@ -36,19 +36,19 @@ func (s *server) fresh(t *testing.T, path string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	res, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(req)
+	res, err := (&http.Transport{DisableKeepAlives: true, DisableCompression: true}).RoundTrip(req)
 	if err != nil {
 		t.Fatalf("%s: %v", path, err)
 	}
 	defer func() { _ = res.Body.Close() }()
 	b, err := io.ReadAll(res.Body)
 	if err != nil || res.StatusCode != http.StatusOK {
-		t.Fatalf("%s: %s %s %v", path, res.Status, b, err)
+		t.Fatalf("%s: got %s, %v; want 200: %s", path, res.Status, err, b)
 	}
 	return string(b)
 }
 
-// mustBeHealthy checks what monitoring asks, on new connections.
+// mustBeHealthy checks the monitoring endpoints, on new connections.
 func (s *server) mustBeHealthy(t *testing.T) {
 	t.Helper()
 	for _, path := range []string{"/healthz", "/readyz", "/metrics"} {
@@ -56,12 +56,11 @@ func (s *server) mustBeHealthy(t *testing.T) {
 	}
 }
 
-// TestSiegeOverload lets a thousand clients of one key send requests as fast as they
-// can. What is over the share of a principal, half of all, is refused at once, and health
-// checks and others are served beside it. How fast is not looked at: the clients alone
-// fill the machine.
+// TestSiegeOverload has a thousand clients of one key send requests as fast as they can. Requests
+// over a principal's share, half of all, are refused at once; health checks and other callers are
+// served. Latency is not checked: the clients alone use all processors.
 func TestSiegeOverload(t *testing.T) {
-	const limit, share = 256, 128 // four times the limit may enter, which is more than the clients
+	const limit, share = 256, 128 // four times the limit may queue, more than there are clients
 	needFiles(t, 4000)
 	eachEngine(t, func(t *testing.T, e engine) {
 		s := newSiege(t, serve(t, e, "--rate-limit", "0", "--max-requests", strconv.Itoa(limit)))
@@ -78,7 +77,8 @@ func TestSiegeOverload(t *testing.T) {
 						body = envelope("tasks/send", object{"id": fmt.Sprintf("t-%d-%d", i, n), "message": text("hello")})
 					}
 					b, _ := json.Marshal(body)
-					req, _ := http.NewRequestWithContext(ctx, http.MethodPost, s.base+"/a2a/"+s.prey.agent, strings.NewReader(string(b)))
+					req, _ := http.NewRequestWithContext(ctx, http.MethodPost, s.base+"/a2a/"+s.prey.agent,
+						strings.NewReader(string(b)))
 					req.Header.Set("Authorization", "Bearer "+s.attacker.key)
 					req.Header.Set("Content-Type", "application/json")
 					res, err := client.Do(req)
@@ -94,7 +94,7 @@ func TestSiegeOverload(t *testing.T) {
 						served.Add(1)
 					} else {
 						shed.Add(1)
-						time.Sleep(50 * time.Millisecond) // or the clients need all the processor
+						time.Sleep(50 * time.Millisecond) // leave the server some CPU time
 					}
 				}
 			})
@@ -121,7 +121,7 @@ func TestSiegeOverload(t *testing.T) {
 	})
 }
 
-// Test256CallersAreNotShed has as many clients of one key as a busy org would.
+// Test256CallersAreNotShed runs as many clients of one key as a busy org has.
 func Test256CallersAreNotShed(t *testing.T) {
 	eachEngine(t, func(t *testing.T, e engine) {
 		s := serve(t, e, "--rate-limit", "0")
@@ -140,14 +140,14 @@ func Test256CallersAreNotShed(t *testing.T) {
 		wg.Wait()
 		for _, reason := range []string{"overload", "share", "streams", "waits"} {
 			if n := s.metric(t, `parley_http_requests_shed_total{reason="`+reason+`"}`); n != 0 {
-				t.Errorf("%d requests were shed by %s", n, reason)
+				t.Errorf("%d requests were shed by %s, want 0", n, reason)
 			}
 		}
 	})
 }
 
-// TestSiegeFewFiles opens a thousand streams on a server that may open a thousand
-// files. Health checks and others still get connections.
+// TestSiegeFewFiles opens a thousand streams on a server that may open a thousand files. Health
+// checks and other callers still get connections.
 func TestSiegeFewFiles(t *testing.T) {
 	needFiles(t, 4000)
 	eachEngine(t, func(t *testing.T, e engine) {
@@ -173,7 +173,7 @@ func TestSiegeFewFiles(t *testing.T) {
 			case strings.Contains(line, " 429 "), strings.Contains(line, " 503 "):
 				refused++
 			default:
-				t.Fatal(line)
+				t.Fatalf("got %q, want status 200, 429 or 503", line)
 			}
 			if i%50 == 49 {
 				s.mustBeHealthy(t)
@@ -193,8 +193,8 @@ func TestSiegeFewFiles(t *testing.T) {
 	})
 }
 
-// TestSiegeBatchesPay sends batches of small requests as fast as it can: they are
-// limited as the same requests alone would be.
+// TestSiegeBatchesPay sends batches of small requests as fast as it can: the rate limit counts
+// their items like single requests.
 func TestSiegeBatchesPay(t *testing.T) {
 	eachSiege(t, func(t *testing.T, s *siege) {
 		start, ran, refused := time.Now(), 0, 0
@@ -209,7 +209,7 @@ func TestSiegeBatchesPay(t *testing.T) {
 		}
 		allowed := 500 + 100*int(time.Since(start)/time.Second+1)
 		if ran == 0 || ran > allowed || refused == 0 {
-			t.Errorf("%d items ran and %d batches were refused; the rate limit allows %d", ran, refused, allowed)
+			t.Errorf("%d items ran and %d batches were refused, want at most %d items and a refusal", ran, refused, allowed)
 		}
 	})
 }
@@ -223,7 +223,10 @@ func TestSiegeOAuth(t *testing.T) {
 			path := []string{"/oauth/token", "/oauth/introspect", "/oauth/revoke", "/oauth/authorize"}[i%4]
 			wg.Go(func() {
 				for range siegeSize(50, 1000) {
-					form := url.Values{"grant_type": {"client_credentials"}, "client_id": {"key-none"}, "client_secret": {"guess"}, "token": {"none"}}
+					form := url.Values{
+						"grant_type": {"client_credentials"}, "client_id": {"key-none"}, "client_secret": {"guess"},
+						"token": {"none"},
+					}
 					var res *http.Response
 					var err error
 					if path == "/oauth/authorize" {
@@ -240,14 +243,14 @@ func TestSiegeOAuth(t *testing.T) {
 					case res.StatusCode == http.StatusTooManyRequests && res.Header.Get("Retry-After") != "":
 						refused.Add(1)
 					case res.StatusCode >= http.StatusInternalServerError, res.StatusCode == http.StatusTooManyRequests:
-						t.Errorf("%s: %s %v", path, res.Status, res.Header)
+						t.Errorf("%s: got %s %v, want neither 429 nor 5xx", path, res.Status, res.Header)
 					}
 				}
 			})
 		}
 		wg.Wait()
 		if refused.Load() < 200 {
-			t.Errorf("%d calls from one address were refused", refused.Load())
+			t.Errorf("%d calls from one address were refused, want at least 200", refused.Load())
 		}
 	})
 }

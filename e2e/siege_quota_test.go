@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// TestSiegeMailbox fills a mailbox: one sender gets its share, and others theirs.
+// TestSiegeMailbox fills a mailbox: each sender can use only its share.
 func TestSiegeMailbox(t *testing.T) {
 	eachSiege(t, func(t *testing.T, s *siege) {
 		say := strings.Repeat("x", 20<<10)
@@ -31,7 +31,8 @@ func TestSiegeMailbox(t *testing.T) {
 			var a rpcAnswer
 			if err := json.Unmarshal(b, &a); err != nil || a.Error == nil || a.Error.Code != -32004 ||
 				!bytes.Contains(a.Error.Data, []byte(`"message.sender_share"`)) || res.Header.Get("Retry-After") == "" {
-				t.Fatalf("message %d: %s %v %s", i, res.Status, res.Header, b)
+				t.Fatalf("message %d: got %s %v, want error -32004 message.sender_share with Retry-After: %s", i, res.Status,
+					res.Header, b)
 			}
 		}
 		if accepted != 1000 {
@@ -39,12 +40,12 @@ func TestSiegeMailbox(t *testing.T) {
 		}
 		a, err := s.honest.call(t.Context(), s.prey.agent, "message/send", object{"message": text("hello")})
 		if err != nil || a.Error != nil {
-			t.Errorf("another sender's message: %+v, %v", a.Error, err)
+			t.Errorf("message of another sender: got %+v, %v; want no error", a.Error, err)
 		}
 	}, "--rate-limit", "0")
 }
 
-// TestSiegeCard has three orgs fill the platform's card, and twenty readers at once.
+// TestSiegeCard has three orgs fill the platform's card, with twenty readers at once.
 func TestSiegeCard(t *testing.T) {
 	eachSiege(t, func(t *testing.T, s *siege) {
 		description := strings.Repeat("d", 1900)
@@ -64,7 +65,7 @@ func TestSiegeCard(t *testing.T) {
 						}
 						_ = res.Body.Close()
 						if res.StatusCode != http.StatusCreated {
-							t.Errorf("create an agent: %s", res.Status)
+							t.Errorf("create an agent: status = %s, want 201", res.Status)
 							return
 						}
 					}
@@ -78,7 +79,7 @@ func TestSiegeCard(t *testing.T) {
 			b, _ := io.ReadAll(res.Body)
 			_ = res.Body.Close()
 			if res.StatusCode != http.StatusConflict || !bytes.Contains(b, []byte(`"quota.agents"`)) {
-				t.Errorf("agent 1,001 of an org: %s %s", res.Status, b)
+				t.Errorf("agent 1,001 of an org: got %s, want 409 quota.agents: %s", res.Status, b)
 			}
 		}
 		read := func(key, query string) (size int, next string, ids []string) {
@@ -102,7 +103,7 @@ func TestSiegeCard(t *testing.T) {
 				Next   string
 			}
 			if err != nil || res.StatusCode != http.StatusOK || json.Unmarshal(b, &card) != nil {
-				t.Errorf("the card: %s, %v", res.Status, err)
+				t.Errorf("card: got %s, %v; want 200", res.Status, err)
 			}
 			for _, a := range card.Agents {
 				ids = append(ids, a.ID)
@@ -114,20 +115,20 @@ func TestSiegeCard(t *testing.T) {
 				wg.Go(func() {
 					for range 15 {
 						if size, _, _ := read(key, ""); size > 1100<<10 {
-							t.Errorf("a page of %d bytes", size)
+							t.Errorf("page has %d bytes, want at most %d", size, 1100<<10)
 						}
 					}
 				})
 			}
 			wg.Wait()
 		}
-		// Whoever follows the pages finds every agent once, and one's own come first.
+		// The pages list every agent once, the caller's own first.
 		seen := map[string]bool{}
 		for query := ""; ; {
 			_, next, ids := read("", query)
 			for _, id := range ids {
 				if seen[id] {
-					t.Errorf("%s is on two pages", id)
+					t.Errorf("%s is on two pages, want one", id)
 				}
 				seen[id] = true
 			}
@@ -137,20 +138,21 @@ func TestSiegeCard(t *testing.T) {
 			query = "?after=" + next
 		}
 		if len(seen) < 3002 || !seen[s.prey.agent] || !seen["echo"] {
-			t.Errorf("%d agents on all pages", len(seen))
+			t.Errorf("got %d agents on all pages, want at least 3002 with the own one and echo", len(seen))
 		}
 		if _, _, ids := read(s.prey.sender, ""); len(ids) == 0 || ids[0] != s.prey.agent {
-			t.Errorf("the own agent is not the first of %d", len(ids))
+			t.Errorf("own agent is not first of %d, want it first", len(ids))
 		}
 	}, "--rate-limit", "0", "--max-public-agents", "0")
 }
 
-// TestSiegeTasks sends tasks that nobody works on until the sender's quota is used up.
+// TestSiegeTasks sends tasks to an agent without workers until the sender's quota is used up.
 func TestSiegeTasks(t *testing.T) {
 	eachSiege(t, func(t *testing.T, s *siege) {
 		accepted, refused := 0, 0
 		for i := range 300 {
-			res, b := s.attack(t, "/a2a/"+s.prey.agent, envelope("tasks/send", object{"id": fmt.Sprint("t", i), "message": text("x")}))
+			res, b := s.attack(t, "/a2a/"+s.prey.agent,
+				envelope("tasks/send", object{"id": fmt.Sprint("t", i), "message": text("x")}))
 			switch {
 			case res == nil:
 				return
@@ -160,15 +162,15 @@ func TestSiegeTasks(t *testing.T) {
 				bytes.Contains(b, []byte(`-32004`)) && bytes.Contains(b, []byte(`"quota.live_tasks"`)):
 				refused++
 			default:
-				t.Fatalf("task %d: %s %s", i, res.Status, b)
+				t.Fatalf("task %d: got %s, want it accepted or quota.live_tasks: %s", i, res.Status, b)
 			}
 		}
 		if accepted < 90 || accepted > 110 || refused == 0 {
-			t.Errorf("%d tasks were accepted and %d refused; the quota is about 100", accepted, refused)
+			t.Errorf("%d tasks were accepted and %d refused, want about 100 accepted", accepted, refused)
 		}
-		// A retry is none, and a task that ends makes room.
+		// A retry is not a new task, and a task that ends frees its place.
 		if v, err := s.attacker.send(t.Context(), s.prey.agent, "t0", "x"); err != nil || v.ID != "t0" {
-			t.Errorf("a retry: %+v, %v", v, err)
+			t.Errorf("retry = %+v, %v; want task t0", v, err)
 		}
 		for i := range 20 {
 			must(s.attacker.task(t.Context(), s.prey.agent, "tasks/cancel", object{"id": fmt.Sprint("t", i)}))(t)
@@ -180,11 +182,11 @@ func TestSiegeTasks(t *testing.T) {
 	}, "--rate-limit", "0", "--max-live-tasks", "100")
 }
 
-// stall is a set of receivers that do not answer until the test ends.
+// stall is a set of receivers that do not respond until the test ends.
 type stall struct {
 	urls    []string
 	waiting atomic.Int64
-	most    atomic.Int64 // that waited at the same time
+	most    atomic.Int64 // most requests that waited at the same time
 }
 
 func newStall(t *testing.T, n int) *stall {
@@ -221,7 +223,7 @@ func TestSiegePushes(t *testing.T) {
 				"configuration": object{"returnImmediately": true, "taskPushNotificationConfig": object{"url": url}},
 			}, "A2A-Version: 1.0")
 			if err != nil || a.Error != nil {
-				t.Fatalf("send %s: %+v, %v", id, a.Error, err)
+				t.Fatalf("send %s: got %+v, %v; want no error", id, a.Error, err)
 			}
 		}
 		for i := range 200 {
@@ -234,8 +236,8 @@ func TestSiegePushes(t *testing.T) {
 			fine.until(t, "the honest push", func(pushed) bool { return true })
 		}
 		t.Logf("five honest pushes took %v", time.Since(start))
-		// A push that reaches its timeout makes room for another. For a moment there are fewer,
-		// or more if its receiver has not noticed the end.
+		// A push that reaches its timeout makes room for another. Briefly there are fewer, or more
+		// if its receiver has not noticed the end.
 		if n := st.most.Load(); n > 2*8 {
 			t.Errorf("up to %d pushes of one org were under way; want 8", n)
 		}
@@ -263,7 +265,7 @@ func TestSiegeReplays(t *testing.T) {
 				i := sent
 				sent++
 				id, config := ids[i%len(ids)], fmt.Sprintf("c%d", i/10)
-				if i%2 == 1 && refused == 0 { // what is deleted before it was pushed never arrives
+				if i%2 == 1 && refused == 0 { // a config deleted before its push arrives
 					_, _ = s.attacker.call(t.Context(), s.prey.agent, "tasks/pushNotificationConfig/delete",
 						object{"id": id, "pushNotificationConfigId": config})
 				}
@@ -275,11 +277,12 @@ func TestSiegeReplays(t *testing.T) {
 					t.FailNow()
 				case res.StatusCode == http.StatusOK && !bytes.Contains(b, []byte(`"error"`)):
 					allowed++
-				case res.StatusCode == http.StatusTooManyRequests && bytes.Contains(b, []byte(`"push.replay_limit"`)) && res.Header.Get("Retry-After") != "":
+				case res.StatusCode == http.StatusTooManyRequests && bytes.Contains(b, []byte(`"push.replay_limit"`)) &&
+					res.Header.Get("Retry-After") != "":
 					refused++
 				case bytes.Contains(b, []byte("task.push_too_many")):
 				default:
-					t.Fatalf("set %d: %s %.300s", i, res.Status, b)
+					t.Fatalf("set %d: got %s, want it accepted or task.push_too_many: %.300s", i, res.Status, b)
 				}
 			}
 		})

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// TestSiegeSearches has one org search its many proposals for words that all of them
-// contain, with many requests at once. Gets, lists and searches of another org go on.
+// TestSiegeSearches has one org search its many proposals for words that all of them contain, with
+// many concurrent requests. Gets, lists and searches of another org go on.
 func TestSiegeSearches(t *testing.T) {
 	rows, callers, length := 6000, 32, 4*time.Second
 	if soaking() {
@@ -28,13 +28,13 @@ func TestSiegeSearches(t *testing.T) {
 		for i := range callers {
 			wg.Go(func() {
 				for n := 0; time.Now().Before(end) && !t.Failed(); n++ {
-					// No two requests are alike: the server remembers responses.
+					// No two requests are equal: the server caches responses.
 					k := i + n*callers
 					res := s.list(t, "mallory", eve, fmt.Sprintf([]string{
 						"q=the&sort=votes&limit=%d&page=%d", "q=upload&limit=%d&page=%d", "q=th&sort=oldest&limit=%d&page=%d",
 					}[k%3], 1+k%100, 1+k/100%20))
 					if res.StatusCode == http.StatusTooManyRequests {
-						t.Error("the rate limit hides the attack")
+						t.Error("got 429, want none: the rate limit hides the attack")
 					}
 					mustShed(t, res)
 					mu.Lock()
@@ -45,22 +45,23 @@ func TestSiegeSearches(t *testing.T) {
 		}
 		for n := 0; time.Now().Before(end); n++ {
 			if res := s.list(t, "honest", s.reader, fmt.Sprintf("q=upload&limit=%d", 1+n%100)); res.StatusCode != http.StatusOK {
-				t.Errorf("a search of another org: %s", res.Status)
+				t.Errorf("search in another org: status = %s, want 200", res.Status)
 			}
 			time.Sleep(20 * time.Millisecond)
 		}
 		wg.Wait()
 		t.Logf("the attacker's searches: %v", statuses)
 		if statuses[http.StatusOK] == 0 {
-			t.Error("the attacker's org gets no search through at all")
+			t.Error("got no successful search in the attacker's org, want at least one")
 		}
 	}, "--rate-limit", "0")
 }
 
-// list lists proposals; the body is dropped.
+// list lists proposals and discards the body.
 func (s *siege) list(t *testing.T, org, key, query string) *http.Response {
 	res := &http.Response{Status: "no response"}
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.base+"/api/v1/orgs/"+org+"/proposals?"+query, nil)
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.base+"/api/v1/orgs/"+org+"/proposals?"+query,
+		nil)
 	if err == nil {
 		req.Header.Set("Authorization", "Bearer "+key)
 		if res, err = taskClient.Do(req); err == nil {
@@ -78,7 +79,8 @@ func (s *siege) list(t *testing.T, org, key, query string) *http.Response {
 func (s *siege) submitMany(t *testing.T, org, key string, n int) {
 	t.Helper()
 	body := object{
-		"title": "The upload fails", "category": "reliability", "problem": strings.Repeat("The upload stops when the link drops. ", 8),
+		"title": "The upload fails", "category": "reliability",
+		"problem":       strings.Repeat("The upload stops when the link drops. ", 8),
 		"suggested_fix": strings.Repeat("Retry the upload with a pause. ", 8),
 	}
 	var wg sync.WaitGroup
@@ -92,7 +94,7 @@ func (s *siege) submitMany(t *testing.T, org, key string, n int) {
 				}
 				_ = res.Body.Close()
 				if res.StatusCode != http.StatusCreated {
-					t.Errorf("submit: %s", res.Status)
+					t.Errorf("submit: status = %s, want 201", res.Status)
 				}
 			}
 		})

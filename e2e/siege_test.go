@@ -1,19 +1,21 @@
 package e2e
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
 
-// maxResident is what the server's memory may come to under any attack, in MiB.
+// maxResident is the limit of the server's memory under any attack, in MiB.
 const maxResident = 512
 
-// siege is a server with honest callers and an attacker. The attacker's key belongs
-// to another org and may do nothing but send tasks to public agents.
+// siege is a server with honest callers and an attacker. The attacker's key belongs to another org
+// and may only send tasks to public agents.
 type siege struct {
 	*server
 	prey     *taskOrg // the org whose public agent is attacked
@@ -22,31 +24,34 @@ type siege struct {
 	reader   string   // key of a user of the org honest, svc:tasks:read and svc:tasks:write
 }
 
-// eachSiege runs an attack on a fresh server of each engine. Afterwards the process
-// must be alive, must never have held more than maxResident, and must not have
-// failed an honest caller.
+// eachSiege runs an attack on a fresh server of each engine. Afterwards the process must be alive,
+// must never have held more than maxResident, and must not have failed an honest caller.
 func eachSiege(t *testing.T, attack func(t *testing.T, s *siege), flags ...string) {
 	eachEngine(t, func(t *testing.T, e engine) {
 		if !soaking() {
-			t.Parallel() // beside the other engine; the soak compares times, and runs alone
+			t.Parallel() // beside the other engine; the soak compares times and runs alone
 		}
 		quiet, during := newSiege(t, serve(t, e, flags...)).beside(t, attack)
 		during.mustBeUnharmed(t, quiet)
 	})
 }
 
-// beside runs one attack beside honest callers, who must be served. It returns what they
-// saw before and during the attack.
+// beside runs one attack beside honest callers, whose calls must succeed. It returns their
+// sightings during the attack and, in the soak, which compares times, before it.
 func (s *siege) beside(t *testing.T, attack func(t *testing.T, s *siege)) (quiet, during *sightings) {
 	t.Helper()
-	quiet = s.watch(t, siegeQuiet())
+	quiet = &sightings{}
+	if soaking() {
+		quiet = s.watch(t, 15*time.Second)
+	}
 	honest := s.startHonest(t)
 	restore := yieldProcessor(t)
 	attack(t, s)
 	restore()
 	during = honest.stop(t)
 	if during.Count > 0 || len(during.Took) == 0 {
-		t.Errorf("honest callers: %d calls succeeded and %d failed beside the attack, such as %q", len(during.Took), during.Count, during.Failed)
+		t.Errorf("calls during the attack: %d succeeded, %d failed (such as %q); want at least 1 and 0",
+			len(during.Took), during.Count, during.Failed)
 	}
 	s.mustBeWell(t)
 	return quiet, during
@@ -56,33 +61,35 @@ func (s *siege) beside(t *testing.T, attack func(t *testing.T, s *siege)) (quiet
 func newSiege(t *testing.T, s *server) *siege {
 	t.Helper()
 	out := &siege{server: s, prey: &taskOrg{server: s, org: "prey", agent: "bot-prey"}}
-	s.cli(t, "org", "create", "prey")
-	s.cli(t, "agent", "create", out.prey.agent, "--org", "prey", "--name", "Prey", "--public")
-	out.prey.worker = s.newKey(t, "prey", "agent:"+out.prey.agent, "svc:a2a:serve")
-	s.cli(t, "service", "create", "partner", "--org", "prey")
-	out.prey.sender = s.newKey(t, "prey", "service:partner", "svc:a2a:write")
-	s.cli(t, "org", "create", "mallory")
-	s.cli(t, "service", "create", "attacker", "--org", "mallory")
-	out.attacker = peer{s.base, s.newKey(t, "mallory", "service:attacker", "svc:a2a:write")}
-	s.cli(t, "org", "create", "honest")
-	s.cli(t, "service", "create", "caller", "--org", "honest")
-	out.honest = peer{s.base, s.newKey(t, "honest", "service:caller", "svc:a2a:write")}
-	s.cli(t, "user", "create", "ann", "--org", "honest")
-	out.reader = s.newKey(t, "honest", "user:ann", "svc:tasks:read", "svc:tasks:write")
+	var wg sync.WaitGroup // an org each, at the same time: commands mostly start and wait
+	prey, mallory, honest := commands{server: s}, commands{server: s}, commands{server: s}
+	wg.Go(func() {
+		prey.run("org", "create", "prey")
+		prey.run("agent", "create", out.prey.agent, "--org", "prey", "--name", "Prey", "--public")
+		out.prey.worker = prey.newKey("prey", "agent:"+out.prey.agent, "svc:a2a:serve")
+		prey.run("service", "create", "partner", "--org", "prey")
+		out.prey.sender = prey.newKey("prey", "service:partner", "svc:a2a:write")
+	})
+	wg.Go(func() {
+		mallory.run("org", "create", "mallory")
+		mallory.run("service", "create", "attacker", "--org", "mallory")
+		out.attacker = peer{s.base, mallory.newKey("mallory", "service:attacker", "svc:a2a:write")}
+	})
+	wg.Go(func() {
+		honest.run("org", "create", "honest")
+		honest.run("service", "create", "caller", "--org", "honest")
+		out.honest = peer{s.base, honest.newKey("honest", "service:caller", "svc:a2a:write")}
+		honest.run("user", "create", "ann", "--org", "honest")
+		out.reader = honest.newKey("honest", "user:ann", "svc:tasks:read", "svc:tasks:write")
+	})
+	wg.Wait()
+	if err := errors.Join(prey.err, mallory.err, honest.err); err != nil {
+		t.Fatal(err)
+	}
 	return out
 }
 
-// siegeQuiet is how long the quiet server is watched first. The soak compares times,
-// so it watches long enough for a percentile.
-func siegeQuiet() time.Duration {
-	if soaking() {
-		return 15 * time.Second
-	}
-	return 300 * time.Millisecond
-}
-
-// keepOn repeats an attack for as long as a percentile needs in the soak, and runs it
-// once otherwise.
+// keepOn repeats an attack long enough for a percentile in the soak, and runs it once otherwise.
 func keepOn(attack func()) {
 	for start := time.Now(); ; {
 		attack()
@@ -92,8 +99,7 @@ func keepOn(attack func()) {
 	}
 }
 
-// siegeSize is how large an attack is: as it was first seen in the soak, smaller
-// otherwise.
+// siegeSize returns the size of an attack: the original size in the soak, a smaller one otherwise.
 func siegeSize(short, soak int) int {
 	if soaking() {
 		return soak
@@ -104,12 +110,12 @@ func siegeSize(short, soak int) int {
 // soaking reports whether this is the long run, in which times are compared.
 func soaking() bool { return os.Getenv("PARLEY_SIEGE") == "soak" }
 
-// mustBeWell checks that the process lives and never held too much.
+// mustBeWell checks that the process lives and never exceeded its memory limit.
 func (s *siege) mustBeWell(t *testing.T) {
 	t.Helper()
 	select {
 	case <-s.Done:
-		t.Fatalf("the server has ended:\n%s", s.Said.Tail(4000))
+		t.Fatalf("the server has ended, want it to run:\n%s", s.Said.Tail(4000))
 	default:
 	}
 	peak := s.peak(t)
@@ -119,7 +125,7 @@ func (s *siege) mustBeWell(t *testing.T) {
 	}
 }
 
-// peak is the most memory that the server's process ever held, in MiB.
+// peak returns the peak memory of the server's process, in MiB.
 func (s *server) peak(t *testing.T) int {
 	t.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.Cmd.Process.Pid))
@@ -137,10 +143,10 @@ func (s *server) peak(t *testing.T) int {
 // largest is a text of which four fill a task.
 var largest = strings.Repeat("x", 3900<<10)
 
-// sendLarge makes a task of the attacker's that holds nearly as much as a task may.
+// sendLarge sends a task of nearly the largest size as the attacker.
 func (s *siege) sendLarge(t *testing.T, id string) {
 	t.Helper()
-	for i := range 4 { // each message differs: an equal one would be taken for a retry
+	for i := range 4 { // they differ: an equal message would be a retry
 		must(s.attacker.send(t.Context(), s.prey.agent, id, largest+strconv.Itoa(i)))(t)
 	}
 }

@@ -17,8 +17,8 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// TestSiegeValues sends small JSON values, which take many times their text in memory,
-// over gRPC and to the tools of /mcp: about as many as a request may have, and far more.
+// TestSiegeValues sends small JSON values, which take many times their text in memory, over gRPC
+// and to the tools of /mcp: about as many as a request may have, and far more.
 func TestSiegeValues(t *testing.T) {
 	callers := siegeSize(24, 128)
 	eachSiege(t, func(t *testing.T, s *siege) {
@@ -54,7 +54,8 @@ func TestSiegeValues(t *testing.T) {
 func (s *siege) sendValuesGRPC(t *testing.T, id string, n int) (outcome string) {
 	ctx, cancel := context.WithTimeout(bearing(t.Context(), s.attacker.key), soon)
 	defer cancel()
-	conn, err := grpc.NewClient(strings.TrimPrefix(s.base, "http://"), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	conn, err := grpc.NewClient(strings.TrimPrefix(s.base, "http://"),
+		grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		return err.Error()
 	}
@@ -77,7 +78,7 @@ func (s *siege) sendValuesGRPC(t *testing.T, id string, n int) (outcome string) 
 	return err.Error()
 }
 
-// manyValues is a list of n values that share their memory here, but not in the server.
+// manyValues returns a list of n values that share their memory here, but not in the server.
 func manyValues(n int) *structpb.Value {
 	list := make([]*structpb.Value, n)
 	one := structpb.NewBoolValue(true)
@@ -89,7 +90,8 @@ func manyValues(n int) *structpb.Value {
 
 // sendValuesMCP sends a task with n values as its data.
 func (s *siege) sendValuesMCP(t *testing.T, n int) (outcome string) {
-	body := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"send_task","arguments":{"agent":"` + s.prey.agent +
+	body := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"send_task","arguments":{"agent":"` +
+		s.prey.agent +
 		`","wait_seconds":0,"parts":[{"type":"data","data":{"v":[` + strings.Repeat("1,", n) + `1]}}]}}}`
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.base+"/mcp", strings.NewReader(body))
 	if err != nil {

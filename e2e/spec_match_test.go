@@ -10,12 +10,12 @@ import (
 	"time"
 )
 
-// mismatch compares an answer with a pattern and says where they differ, or "".
+// mismatch compares a response with a pattern and returns where they differ, or "".
 //
-// The pattern is JSON in which some strings stand for a set of values: "<any>",
-// "<string>", "<int>", "<time>" (ISO 8601, UTC), "<prop>" and "<followup>" (ids). An
-// object may have more members than its pattern, unless the pattern has the
-// member "=", which asks for exactly its members. Arrays have the same length.
+// The pattern is JSON in which some strings stand for a set of values: "<any>", "<string>",
+// "<int>", "<time>" (ISO 8601, UTC), "<prop>" and "<followup>" (ids). An object may have more
+// members than its pattern, unless the pattern has the member "=", which requires exactly its
+// members. Arrays have the same length.
 func mismatch(pattern string, answer []byte) string {
 	var want, got any
 	if err := json.Unmarshal([]byte(pattern), &want); err != nil {
@@ -111,7 +111,7 @@ func isTime(v any) bool {
 	return err == nil && time.Since(at).Abs() < time.Hour
 }
 
-// A matcher that lets everything through would make every row pass.
+// A matcher that accepts everything would make every row pass.
 func TestSpecMatcherSeesDifferences(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

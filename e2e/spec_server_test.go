@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"regexp"
@@ -12,8 +13,7 @@ import (
 	"github.com/parley-dev/parley/internal/servertest"
 )
 
-// An engine is where a server keeps its data: the flags that name it, on every
-// command alike.
+// engine is a store of a server: the flags that select it, on every command.
 type engine struct {
 	name string
 	data []string
@@ -22,7 +22,17 @@ type engine struct {
 // eachEngine runs the test on a fresh store of each engine.
 func eachEngine(t *testing.T, test func(t *testing.T, e engine)) {
 	t.Run("sqlite", func(t *testing.T) { test(t, engine{"sqlite", []string{"--data", t.TempDir()}}) })
-	t.Run("postgres", func(t *testing.T) { test(t, engine{"postgres", []string{"--database", pgtest.URL(t)}}) })
+	t.Run("postgres", func(t *testing.T) { test(t, engine{"postgres", []string{"--database", emptyDatabase(t)}}) })
+}
+
+// emptyDatabase returns the URL of a PostgreSQL database with the schema and nothing else. It is a
+// copy: migrating takes longer than many tests.
+func emptyDatabase(t *testing.T) string {
+	t.Helper()
+	return pgtest.Copy(t, func(url string) error {
+		_, err := servertest.Run(exec.Command(program, "migrate", "--database", url))
+		return err
+	})
 }
 
 // server is the built binary, serving.
@@ -33,7 +43,7 @@ type server struct {
 	key  string // the first key; empty unless this was the first start on its data
 }
 
-// addressPattern finds where a program that we start says that it listens.
+// addressPattern matches the URL that a started program prints.
 var addressPattern = regexp.MustCompile(`http://127\.0\.0\.1:\d+`)
 
 // serve starts the binary on a free port and waits until it is ready.
@@ -42,14 +52,13 @@ func serve(t *testing.T, e engine, flags ...string) *server {
 	return serveIn(t, e, nil, flags...)
 }
 
-// serveIn is serve with more in the environment.
+// serveIn is serve with additional environment variables.
 func serveIn(t *testing.T, e engine, env []string, flags ...string) *server {
 	t.Helper()
 	return serveThrough(t, e, nil, env, flags...)
 }
 
-// serveThrough is serveIn with words before the command line, as of a shell that
-// limits what the program may have.
+// serveThrough is serveIn with a command line prefix, such as a shell that sets limits.
 func serveThrough(t *testing.T, e engine, through, env []string, flags ...string) *server {
 	t.Helper()
 	return launch(t, e, slices.Concat(through, []string{program}, e.serveArgs(), flags), env)
@@ -78,18 +87,46 @@ func launch(t *testing.T, e engine, line, env []string) *server {
 	return &server{engine: e, Process: p, base: p.URL, key: p.Key}
 }
 
-// cli runs a command of the binary on the server's own data, while it serves,
-// and returns what it printed.
+// cli runs a command on the server's store while it serves, and returns its output.
 func (s *server) cli(t *testing.T, args ...string) string {
 	t.Helper()
-	out, err := servertest.Run(exec.Command(program, append(args, s.data...)...))
-	if err != nil {
-		t.Fatal(err)
+	c := commands{server: s}
+	out := c.run(args...)
+	if c.err != nil {
+		t.Fatal(c.err)
 	}
 	return out
 }
 
-// newOrg makes an org, with the cast that the tests speak of.
+// commands runs commands on the server's store until one fails. Each goroutine needs its own; the
+// goroutine of the test checks err, because only that one may end the test.
+type commands struct {
+	server *server
+	err    error // of the first command that failed
+}
+
+// run runs a command and returns its output.
+func (c *commands) run(args ...string) (out string) {
+	if c.err == nil {
+		out, c.err = servertest.Run(exec.Command(program, append(args, c.server.data...)...))
+	}
+	return out
+}
+
+// newKey creates a key and returns its secret.
+func (c *commands) newKey(org, as string, scopes ...string) string {
+	args := []string{"key", "create", "--org", org, "--as", as}
+	for _, scope := range scopes {
+		args = append(args, "--scope", scope)
+	}
+	secret := c.run(args...)
+	if c.err == nil && (!servertest.Secret.MatchString(secret) || strings.ContainsAny(secret, " \n")) {
+		c.err = fmt.Errorf("key create printed %q; want the secret alone", secret)
+	}
+	return secret
+}
+
+// newOrg creates an org with the cast of the tests.
 func (s *server) newOrg(t *testing.T, org string) {
 	t.Helper()
 	s.cli(t, "org", "create", org)
@@ -100,16 +137,13 @@ func (s *server) newOrg(t *testing.T, org string) {
 	s.cli(t, "service", "create", "partner", "--org", org)
 }
 
-// newKey makes a key through the command line.
+// newKey creates a key through the command line.
 func (s *server) newKey(t *testing.T, org, as string, scopes ...string) string {
 	t.Helper()
-	args := []string{"key", "create", "--org", org, "--as", as}
-	for _, scope := range scopes {
-		args = append(args, "--scope", scope)
-	}
-	secret := s.cli(t, args...)
-	if !servertest.Secret.MatchString(secret) || strings.ContainsAny(secret, " \n") {
-		t.Fatalf("key create printed %q; want the secret alone", secret)
+	c := commands{server: s}
+	secret := c.newKey(org, as, scopes...)
+	if c.err != nil {
+		t.Fatal(c.err)
 	}
 	return secret
 }

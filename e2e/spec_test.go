@@ -11,18 +11,18 @@ import (
 	"testing"
 )
 
-// row is one line of the specification as a call and its answer.
+// row is one line of the specification as a call and its response.
 type row struct {
 	rule   string // begins with the section it comes from
-	as     string // who calls, from the cast; "-" sends no key
+	as     string // a member of the cast; "-" sends no key
 	call   string // method and path under /api/v1/orgs/{org}; "~" before a path means the bare base
 	body   string
 	with   []string // headers to send
 	status int
-	want   string   // what the answer contains, see mismatch; empty: anything
-	header []string // patterns of "Name: value" lines of the answer
-	absent string   // text that the answer must not contain
-	save   string   // keeps the answer's id under this name, for {name} in later rows
+	want   string   // pattern of the body, see mismatch; empty: anything
+	header []string // patterns of "Name: value" header lines
+	absent string   // text that the response must not contain
+	save   string   // keeps the response's id under this name, for {name} in later rows
 }
 
 // table is one section. Its rows run in order, on an org of their own.
@@ -31,9 +31,8 @@ type table struct {
 	rows    []row
 }
 
-// TestSpec holds the service to the specification, section by section, over HTTP
-// and on both engines. Where a row cites a section that is silent on it, the
-// decision is the one in docs/api.md.
+// TestSpec checks the service against the specification, section by section, over HTTP and on both
+// engines. Where a row cites a section that does not cover it, docs/api.md has the decision.
 func TestSpec(t *testing.T) {
 	t.Parallel()
 	eachEngine(t, func(t *testing.T, e engine) {
@@ -58,14 +57,17 @@ func TestSpec(t *testing.T) {
 	})
 }
 
-var specTables = []table{listTable, listFilterTable, submitTable, malformedTable, voteTable, resolveTable, otherTable, taskTable, authTable}
+var specTables = []table{
+	listTable, listFilterTable, submitTable, malformedTable, voteTable, resolveTable, otherTable,
+	taskTable, authTable,
+}
 
-// world is one org on a running server, and what the rows so far have made there.
+// world is one org on a running server, and the ids that rows have saved.
 type world struct {
 	server *server
 	org    string
-	keys   map[string]string // by the name of who holds it
-	names  map[string]string // what {name} stands for
+	keys   map[string]string // by the holder's name in the cast
+	names  map[string]string // values of {name}
 }
 
 func newWorld(t *testing.T, s *server, org string) *world {
@@ -76,13 +78,13 @@ func newWorld(t *testing.T, s *server, org string) *world {
 	}}
 	for ref, scopes := range cast(org) {
 		_, name, _ := strings.Cut(ref, ":")
-		name, _, _ = strings.Cut(name, "-") // bot-<org> goes by bot
+		name, _, _ = strings.Cut(name, "-") // bot-<org> is called bot
 		w.keys[name] = s.newKey(t, org, ref, scopes...)
 	}
 	return w
 }
 
-// answer is a response, read whole.
+// answer is a response, read to its end.
 type answer struct {
 	status int
 	header http.Header
@@ -139,17 +141,17 @@ func (w *world) call(t *testing.T, as, call, body string, with ...string) answer
 	return answer{status: res.StatusCode, header: res.Header, body: b}
 }
 
-// must makes a call that the test needs to succeed.
+// must makes a call that must succeed.
 func (w *world) must(t *testing.T, as, call, body string) answer {
 	t.Helper()
 	a := w.call(t, as, call, body)
 	if a.status/100 != 2 {
-		t.Fatalf("%s as %s: %d %s", w.fill(call), as, a.status, a.body)
+		t.Fatalf("%s as %s: status = %d, want 2xx: %s", w.fill(call), as, a.status, a.body)
 	}
 	return a
 }
 
-// str returns a string member of the answer.
+// str returns a string member of the response.
 func (a answer) str(name string) string {
 	var m map[string]any
 	_ = json.Unmarshal(a.body, &m)
@@ -162,7 +164,8 @@ func (w *world) check(t *testing.T, r row) {
 	a := w.call(t, r.as, r.call, r.body, r.with...)
 	fail := func(format string, args ...any) {
 		t.Helper()
-		t.Errorf("%s\n  %s as %s: %s\n  answer: %d %s", r.rule, w.fill(r.call), r.as, fmt.Sprintf(format, args...), a.status, a.body)
+		t.Errorf("%s\n  %s as %s: %s\n  answer: %d %s", r.rule, w.fill(r.call), r.as, fmt.Sprintf(format, args...), a.status,
+			a.body)
 	}
 	if a.status != r.status {
 		fail("got %d, want %d", a.status, r.status)
@@ -198,10 +201,11 @@ func hasHeader(h http.Header, pattern string) bool {
 	return false
 }
 
-// good is a submission that nothing is wrong with.
-const good = `{"title":"Retry failed uploads","category":"reliability","problem":"Uploads fail now and then.","suggested_fix":"Try three times."}`
+// good is a valid submission.
+const good = `{"title":"Retry failed uploads","category":"reliability",
+	"problem":"Uploads fail now and then.","suggested_fix":"Try three times."}`
 
-// but is good with some members replaced or added; a bare name leaves that member out.
+// but returns good with some members replaced or added; a bare name omits that member.
 func but(members ...string) string {
 	var m map[string]json.RawMessage
 	_ = json.Unmarshal([]byte(good), &m)
@@ -220,16 +224,17 @@ func but(members ...string) string {
 	return string(b)
 }
 
-// long is a JSON string of n characters that take two bytes each, so that a limit
-// counted in bytes is noticed.
+// long returns a JSON string of n characters of two bytes each, to detect limits that count bytes.
 func long(n int) string { return `"` + strings.Repeat("é", n) + `"` }
 
-// complains is the problem whose errors name exactly one member of the body.
+// complains returns a problem whose errors name exactly one member of the body.
 func complains(pointer string) string {
-	return `{"status":422,"code":"request.invalid","errors":[{"pointer":"` + pointer + `","in":"body","detail":"<string>"}]}`
+	return `{"status":422,"code":"request.invalid","errors":[{"pointer":"` + pointer +
+		`","in":"body","detail":"<string>"}]}`
 }
 
-// refuses is the problem whose errors name exactly one query parameter.
+// refuses returns a problem whose errors name exactly one query parameter.
 func refuses(parameter string) string {
-	return `{"status":422,"code":"request.invalid","errors":[{"parameter":"` + parameter + `","in":"query","detail":"<string>"}]}`
+	return `{"status":422,"code":"request.invalid","errors":[{"parameter":"` + parameter +
+		`","in":"query","detail":"<string>"}]}`
 }

@@ -15,13 +15,13 @@ import (
 	"time"
 )
 
-// peer is an outside party: one key, one server at a time.
+// peer is a client with one key, of one server at a time.
 type peer struct {
 	base string
 	key  string
 }
 
-// rpcAnswer is the answer to one JSON-RPC request.
+// rpcAnswer is the response to one JSON-RPC request.
 type rpcAnswer struct {
 	status int             // of HTTP
 	Result json.RawMessage `json:"result"`
@@ -45,8 +45,7 @@ type taskView struct {
 	} `json:"artifacts"`
 }
 
-// taskClient has room for many connections at once, and no limit of time: the
-// context of each call has one.
+// taskClient allows many connections at once and has no timeout: the context of each call has one.
 var taskClient = &http.Client{Transport: sharedTransport{&http.Transport{MaxIdleConns: 512, MaxIdleConnsPerHost: 256}}}
 
 // post sends a body as JSON; headers are "Name: value".
@@ -76,7 +75,7 @@ func envelope(method string, params any) object {
 	return object{"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
 }
 
-// call makes one JSON-RPC call. The error says that no answer came.
+// call makes one JSON-RPC call. The error means that no response arrived.
 func (p peer) call(ctx context.Context, agent, method string, params any, headers ...string) (rpcAnswer, error) {
 	var out rpcAnswer
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
@@ -97,12 +96,12 @@ func (p peer) call(ctx context.Context, agent, method string, params any, header
 	return out, nil
 }
 
-// text is a message of one text part.
+// text returns a message of one text part.
 func text(s string) object {
 	return object{"role": "user", "parts": []object{{"type": "text", "text": s}}}
 }
 
-// task makes a call whose answer must be a task.
+// task makes a call that must return a task.
 func (p peer) task(ctx context.Context, agent, method string, params any, headers ...string) (taskView, error) {
 	var t taskView
 	a, err := p.call(ctx, agent, method, params, headers...)
@@ -123,7 +122,7 @@ func (p peer) get(ctx context.Context, agent, id string) (taskView, error) {
 	return p.task(ctx, agent, "tasks/get", object{"id": id})
 }
 
-// must is for calls that the test cannot do without.
+// must returns a function that fails the test on an error.
 func must[T any](v T, err error) func(t *testing.T) T {
 	return func(t *testing.T) T {
 		t.Helper()
@@ -137,7 +136,7 @@ func must[T any](v T, err error) func(t *testing.T) T {
 // streamed is one event of a stream.
 type streamed struct {
 	id    int64
-	data  string // the JSON as it came
+	data  string // the JSON as received
 	state string // of a status, else empty
 	final bool
 }
@@ -149,7 +148,7 @@ type follower struct {
 	cancel context.CancelFunc
 }
 
-// stream opens a stream; an answer that is none is an error.
+// stream opens a stream; a response that is none is an error.
 func (p peer) stream(ctx context.Context, agent, method string, params any, after int64) (*follower, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	var headers []string
@@ -180,8 +179,7 @@ func (f *follower) close() {
 	_ = f.res.Body.Close()
 }
 
-// next returns the next event; io.EOF says that the server ended the stream in
-// good order.
+// next returns the next event, or io.EOF when the server ended the stream properly.
 func (f *follower) next() (streamed, error) {
 	var e streamed
 	for {
@@ -225,7 +223,7 @@ func (e *streamed) read() error {
 	return nil
 }
 
-// rest reads to the end of the stream, which must come in good order.
+// rest reads to the end of the stream, which must be a proper one.
 func (f *follower) rest() ([]streamed, error) {
 	defer f.close()
 	var out []streamed
@@ -254,15 +252,21 @@ var terminalStates = []string{"completed", "failed", "canceled", "rejected"}
 
 func terminal(state string) bool { return slices.Contains(terminalStates, state) }
 
-// soon is the limit for what takes a few seconds, such as the end of a right on all
-// nodes, with room for a machine that is busy.
+// soon is the limit for what takes a few seconds, such as a revocation on all nodes, with room for
+// a busy machine.
 const soon = time.Minute
 
-// eventually waits for a condition. The limit is generous: it is there to end a
-// test that would never end, not to measure.
+// eventually waits for a condition. The limit is generous: it ends a test that would hang, and
+// measures nothing.
 func eventually(t *testing.T, limit time.Duration, what string, ok func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(limit); !ok(); time.Sleep(10 * time.Millisecond) {
+	poll(t, 10*time.Millisecond, limit, what, ok)
+}
+
+// poll is eventually with a chosen interval, for conditions that cost the server much.
+func poll(t *testing.T, every, limit time.Duration, what string, ok func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(limit); !ok(); time.Sleep(every) {
 		if time.Now().After(deadline) {
 			t.Fatalf("not within %v: %s", limit, what)
 		}

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// taskFleet is senders and workers that go on through crashes of their servers,
-// and a ledger of what was acknowledged.
+// taskFleet is senders and workers that go on through crashes of their servers, with a ledger of
+// what was acknowledged.
 type taskFleet struct {
 	*taskOrg
 	peers []string // keys of the senders
@@ -20,9 +20,9 @@ type taskFleet struct {
 	mu    sync.Mutex
 	bases []string // of the live servers; none while all are down
 	tasks []*sentTask
-	stale []string // leases that were let expire
+	stale []string // leases that were left to expire
 	acks  atomic.Int64
-	// What the workers did, so that a run that tested nothing is noticed.
+	// Counts of the workers' actions, to detect a run that tested nothing.
 	done, asked, dropped, returned, refused atomic.Int64
 }
 
@@ -52,14 +52,14 @@ func newTaskFleetIn(t *testing.T, s *server, org string, senders int) *taskFleet
 	return f
 }
 
-// serveOn names the servers that are up.
+// serveOn sets the running servers.
 func (f *taskFleet) serveOn(bases ...string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.bases = bases
 }
 
-// base picks one of the live servers; empty: there is none.
+// base picks one of the running servers; empty if there is none.
 func (f *taskFleet) base(rng *rand.Rand) string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -69,8 +69,7 @@ func (f *taskFleet) base(rng *rand.Rand) string {
 	return f.bases[rng.IntN(len(f.bases))]
 }
 
-// note adds a task to the ledger before it is sent: an answer that gets lost may
-// mean either.
+// note adds a task to the ledger before it is sent: with a lost response it may or may not exist.
 func (f *taskFleet) note(sender int, agent string, rng *rand.Rand) *sentTask {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -91,7 +90,7 @@ func (f *taskFleet) acknowledged() []*sentTask {
 	return out
 }
 
-// sendOn sends tasks as one sender until ctx ends or an answer fails to come.
+// sendOn sends tasks as one sender until ctx ends or a response is missing.
 func (f *taskFleet) sendOn(ctx context.Context, sender int, rng *rand.Rand) error {
 	for ctx.Err() == nil {
 		p := peer{base: f.base(rng), key: f.peers[sender]}
@@ -134,7 +133,7 @@ func (f *taskFleet) sendOne(ctx context.Context, p peer, sender int, rng *rand.R
 	case t.Status.State == "input-required":
 		return f.answer(ctx, p, s)
 	case n < 10:
-		// A repeated send is the same task, whatever became of it.
+		// A repeated send returns the same task in any state.
 		if _, err := p.send(ctx, agent, s.id, say); err != nil && say != "ask" {
 			return err
 		}
@@ -142,7 +141,7 @@ func (f *taskFleet) sendOne(ctx context.Context, p peer, sender int, rng *rand.R
 	return nil
 }
 
-// cancel asks to cancel; a task that was over already refuses.
+// cancel cancels a task; one that was over already refuses.
 func (f *taskFleet) cancel(ctx context.Context, p peer, s *sentTask) error {
 	a, err := p.call(ctx, s.agent, "tasks/cancel", object{"id": s.id})
 	switch {
@@ -157,21 +156,21 @@ func (f *taskFleet) cancel(ctx context.Context, p peer, s *sentTask) error {
 	return nil
 }
 
-// answer gives an agent the input that it asked for.
+// answer sends an agent the input that it asked for.
 func (f *taskFleet) answer(ctx context.Context, p peer, s *sentTask) error {
 	a, err := p.call(ctx, s.agent, "tasks/send", object{"id": s.id, "message": text("the answer")})
 	switch {
 	case err != nil:
 		return err
-	case a.Error != nil && a.Error.Code != -32004: // over, by an answer that got lost
+	case a.Error != nil && a.Error.Code != -32004: // over, by an earlier send whose response was lost
 		return unexpected{fmt.Sprintf("answer %s: %+v", s.id, a.Error)}
 	}
 	f.acks.Add(1)
 	return nil
 }
 
-// workOn does the agent's work until ctx ends. A lost connection is no reason to
-// stop: the worker tries again until a server is up.
+// workOn works for the agent until ctx ends. After a lost connection the worker tries again until
+// a server is up.
 func (f *taskFleet) workOn(ctx context.Context, t *testing.T, name string, rng *rand.Rand) {
 	pause := time.NewTicker(10 * time.Millisecond)
 	defer pause.Stop()
@@ -231,15 +230,15 @@ func (f *taskFleet) work(ctx context.Context, h hand, w work, rng *rand.Rand) er
 			return err
 		}
 	}
-	_, status, err := h.report(ctx, w.Lease, object{"status": "completed", "artifacts": []object{artifact("result", "done")}})
+	_, status, err := h.report(ctx, w.Lease,
+		object{"status": "completed", "artifacts": []object{artifact("result", "done")}})
 	if status == 200 {
 		f.done.Add(1)
 	}
 	return err
 }
 
-// workLong keeps its lease until the sender cancels, or until it has waited long
-// enough for that.
+// workLong keeps its lease until the sender cancels, or until it has waited long enough.
 func (f *taskFleet) workLong(ctx context.Context, h hand, w work) error {
 	beat := time.NewTicker(50 * time.Millisecond)
 	defer beat.Stop()
@@ -254,7 +253,7 @@ func (f *taskFleet) workLong(ctx context.Context, h hand, w work) error {
 	return err
 }
 
-// drop forgets a task as a worker does that dies; the lease is kept for later.
+// drop abandons a task like a worker that dies; the lease is kept for later.
 func (f *taskFleet) drop(lease string) {
 	f.dropped.Add(1)
 	f.mu.Lock()
@@ -262,9 +261,8 @@ func (f *taskFleet) drop(lease string) {
 	f.stale = append(f.stale, lease)
 }
 
-// takeStale returns a lease that has expired for long: those after it were
-// dropped later, and their number tells the time well enough for a guess. Whether
-// it is really over, the answer says.
+// takeStale returns a lease that has probably expired: enough others were dropped after it. The
+// response shows whether it has.
 func (f *taskFleet) takeStale(rng *rand.Rand) string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -276,8 +274,8 @@ func (f *taskFleet) takeStale(rng *rand.Rand) string {
 	return lease
 }
 
-// tryStale reports under a lease that is over. If it is not over yet, this
-// extends nothing and is dropped anew.
+// tryStale reports under an expired lease. If it has not expired yet, the report extends nothing,
+// and the lease is dropped again.
 func (f *taskFleet) tryStale(ctx context.Context, h hand, lease string) error {
 	p, status, err := h.report(ctx, lease, object{})
 	if err != nil {
@@ -309,9 +307,9 @@ func (f *taskFleet) tryStale(ctx context.Context, h hand, lease string) error {
 	return err
 }
 
-// tryAllStale tries every lease that was dropped and not tried yet. The tasks
-// that were acknowledged are over, so their leases are refused. One whose sender
-// lost its answer may be with a worker that dropped it: its lease must expire.
+// tryAllStale tries every dropped lease that was not tried yet. Acknowledged tasks are over, so
+// their leases are refused. A task whose response was lost may be with a worker that dropped it:
+// its lease must expire.
 func (f *taskFleet) tryAllStale(t *testing.T) {
 	t.Helper()
 	h := f.hand()
@@ -323,7 +321,7 @@ func (f *taskFleet) tryAllStale(t *testing.T) {
 				t.Fatal(err)
 			}
 			if status == 200 && terminal(p.State) && !p.Canceled {
-				t.Fatalf("the lease %s of a task that is %s is good", lease, p.State)
+				t.Fatalf("lease %s of a task that is %s is valid, want it refused", lease, p.State)
 			}
 			return status != 200 || p.Canceled
 		})
@@ -333,5 +331,5 @@ func (f *taskFleet) tryAllStale(t *testing.T) {
 	}
 }
 
-// staleName is the artifact of reports that must change nothing.
+// staleName is the artifact of reports that must have no effect.
 const staleName = "stale"

@@ -9,8 +9,7 @@ import (
 	"time"
 )
 
-// TestTaskKeyRevoked: a stream does not outlive the revocation of its key for long,
-// and says in good order that it ends.
+// TestTaskKeyRevoked: a stream ends soon after its key is revoked, and ends properly.
 func TestTaskKeyRevoked(t *testing.T) {
 	t.Parallel()
 	eachEngine(t, func(t *testing.T, e engine) {
@@ -22,7 +21,7 @@ func TestTaskKeyRevoked(t *testing.T) {
 		ends := func(p peer) <-chan error {
 			f := must(p.resubscribe(t.Context(), o.agent, "x", 0))(t)
 			if first, err := f.next(); err != nil || first.state != "submitted" {
-				t.Fatalf("the stream starts with %+v, %v", first, err)
+				t.Fatalf("first event = %+v, %v; want submitted", first, err)
 			}
 			end := make(chan error, 1)
 			go func() {
@@ -36,25 +35,25 @@ func TestTaskKeyRevoked(t *testing.T) {
 		select {
 		case err := <-lost:
 			if err != io.EOF {
-				t.Errorf("the stream broke instead of ending: %v", err)
+				t.Errorf("end of the stream = %v, want EOF", err)
 			}
 		case <-time.After(soon):
-			t.Errorf("the stream of a revoked key still runs after %v", soon)
+			t.Errorf("the stream of a revoked key still runs after %v, want it ended", soon)
 		}
 		select {
 		case err := <-kept:
-			t.Errorf("the stream of a good key ended too: %v", err)
+			t.Errorf("the stream of a valid key ended too (%v), want it open", err)
 		default:
 		}
 		if a, err := gone.call(t.Context(), o.agent, "tasks/get", object{"id": "x"}); err != nil || a.status != 401 {
-			t.Errorf("the revoked key still gets an answer: %d %v", a.status, err)
+			t.Errorf("call with a revoked key: got %d, %v; want 401", a.status, err)
 		}
 	})
 }
 
-// TestTaskOffline: a task for an agent without workers waits, also through a
-// crash, and runs when a worker comes. With somebody at hand the answer to the
-// send already says working, or completed if the caller waits.
+// TestTaskOffline: a task for an agent without workers waits, also through a crash, and runs when
+// a worker arrives. With a worker present the response to the send is already working, or
+// completed if the caller waits.
 func TestTaskOffline(t *testing.T) {
 	t.Parallel()
 	eachEngine(t, func(t *testing.T, e engine) {
@@ -76,7 +75,7 @@ func TestTaskOffline(t *testing.T) {
 		state("submitted", v, err)
 		w := o.hand().take(t, 60)
 		if w.text() != "go" || w.Attempt != 1 {
-			t.Errorf("the worker gets %+v", w)
+			t.Errorf("worker claimed %+v, want text go at attempt 1", w)
 		}
 		v, err = o.peer().get(t.Context(), o.agent, "early")
 		state("working", v, err)
@@ -84,11 +83,11 @@ func TestTaskOffline(t *testing.T) {
 		v, err = o.peer().get(t.Context(), o.agent, "early")
 		state("completed", v, err)
 		if len(v.Artifacts) != 1 || v.Artifacts[0].Name != "result" {
-			t.Errorf("its artifacts are %+v", v.Artifacts)
+			t.Errorf("artifacts = %+v, want one named result", v.Artifacts)
 		}
 
-		// A worker that waits gets the task inside the send. That it waits cannot be
-		// seen from outside, so a task may come too early and is worked off then.
+		// A waiting worker gets the task inside the send. Whether it waits is not visible from
+		// outside, so a task may come too early and is then worked off.
 		h := o.hand()
 		eventually(t, time.Minute, "a send that a waiting worker takes", func() bool {
 			claimed := make(chan error, 1)
@@ -107,14 +106,14 @@ func TestTaskOffline(t *testing.T) {
 		})
 		v, err = o.peer().send(t.Context(), "echo", "now", "hello")
 		if err != nil || v.Status.State == "submitted" {
-			t.Errorf("the echo agent's task is %q at once, %v", v.Status.State, err)
+			t.Errorf("state of the echo agent's task = %q, %v; want it past submitted at once", v.Status.State, err)
 		}
 		v, err = o.peer().send(t.Context(), "echo", "wait", "hello", "Prefer: wait=30")
 		state("completed", v, err)
 	})
 }
 
-// TestTaskReach: who may call which agent, and whose task is whose.
+// TestTaskReach: which keys may call which agent, and who sees a task.
 func TestTaskReach(t *testing.T) {
 	t.Parallel()
 	eachEngine(t, func(t *testing.T, e engine) {
@@ -156,7 +155,7 @@ func TestTaskReach(t *testing.T) {
 	})
 }
 
-// testRestriction asks each agent with each key.
+// testRestriction calls each agent with each key.
 func testRestriction(t *testing.T, keys map[string]peer) {
 	for _, row := range []struct {
 		key, agent string
@@ -167,7 +166,7 @@ func testRestriction(t *testing.T, keys map[string]peer) {
 		{"a", "b", 403, "auth.agent_out_of_scope"},
 		{"a", "b.c", 403, "auth.agent_out_of_scope"},
 		{"a", "echo", 403, "auth.agent_out_of_scope"},
-		{"a", "nobody", 403, "auth.agent_out_of_scope"}, // whether it exists is not told
+		{"a", "nobody", 403, "auth.agent_out_of_scope"}, // does not reveal whether it exists
 		{"all", "a", 200, ""},
 		{"all", "b", 200, ""},
 		{"all", "echo", 200, ""}, // public, of another org
@@ -184,24 +183,26 @@ func testRestriction(t *testing.T, keys map[string]peer) {
 			t.Error(err)
 			continue
 		}
-		if a.status != row.status || (row.code == "") != (a.Error == nil) || row.code != "" && !strings.Contains(string(a.Error.Data), row.code) {
+		if a.status != row.status || (row.code == "") != (a.Error == nil) || row.code != "" &&
+			!strings.Contains(string(a.Error.Data), row.code) {
 			t.Errorf("key %q at agent %q: %d %+v; want %d %s", row.key, row.agent, a.status, a.Error, row.status, row.code)
 		}
 	}
 	a, err := peer{base: keys["a"].base}.call(t.Context(), "a", "tasks/send", object{"message": text("hello")})
 	if err != nil || a.status != 401 {
-		t.Errorf("without a key: %d %v", a.status, err)
+		t.Errorf("without a key: got %d, %v; want 401", a.status, err)
 	}
 }
 
-// testOwners looks at a task with the keys of others: to them it does not exist,
-// and its id is free.
+// testOwners accesses a task with the keys of others: for them it does not exist, and its id is
+// free.
 func testOwners(t *testing.T, agent string, owner peer, others map[string]peer) {
 	ctx := t.Context()
 	id := "shared-" + agent
 	must(owner.send(ctx, agent, id, "the owner's secret"))(t)
-	if agent == "echo" { // the other has no worker, and its task waits
-		eventually(t, soon, "the end of the owner's task", func() bool { return must(owner.get(ctx, agent, id))(t).Status.State == "completed" })
+	if agent == "echo" { // the other agent has no worker, so its task waits
+		eventually(t, soon, "the end of the owner's task",
+			func() bool { return must(owner.get(ctx, agent, id))(t).Status.State == "completed" })
 	}
 	mine := must(owner.call(ctx, agent, "tasks/get", object{"id": id, "historyLength": 10}))(t)
 	for name, p := range others {
@@ -213,16 +214,18 @@ func testOwners(t *testing.T, agent string, owner peer, others map[string]peer) 
 				continue
 			}
 			if there.Error.Message != nowhere.Error.Message || there.status != nowhere.status {
-				t.Errorf("%s, %s: an id that another uses can be told from an unused one: %q, %q", name, method, there.Error.Message, nowhere.Error.Message)
+				t.Errorf("%s, %s: error for an id in use = %q, want that for an unused one, %q", name, method, there.Error.Message,
+					nowhere.Error.Message)
 			}
 		}
 		own := must(p.call(ctx, agent, "tasks/send", object{"id": id, "message": text("mine"), "historyLength": 10}))(t)
-		if own.Error != nil || strings.Contains(string(own.Result), "secret") || !strings.Contains(string(own.Result), "mine") {
-			t.Errorf("%s sends with the same id: %s %+v", name, own.Result, own.Error)
+		if own.Error != nil || strings.Contains(string(own.Result), "secret") ||
+			!strings.Contains(string(own.Result), "mine") {
+			t.Errorf("%s sends with the same id: got %s %+v, want a task of its own", name, own.Result, own.Error)
 		}
 	}
 	after := must(owner.call(ctx, agent, "tasks/get", object{"id": id, "historyLength": 10}))(t)
 	if !slices.Equal(mine.Result, after.Result) {
-		t.Errorf("the owner's task changed:\n%s\n%s", mine.Result, after.Result)
+		t.Errorf("task of the owner = %s\nwant %s", after.Result, mine.Result)
 	}
 }

@@ -9,8 +9,8 @@ import (
 	domain "github.com/parley-dev/parley/internal/task"
 )
 
-// checkStreams reads every acknowledged task's stream from the first event: one
-// terminal event, marked final, and the last.
+// checkStreams reads every acknowledged task's stream from the first event: one terminal event,
+// marked final, at the end.
 func (f *taskFleet) checkStreams(t *testing.T, base string) {
 	t.Helper()
 	f.each(t, func(p peer, s *sentTask) error {
@@ -23,7 +23,7 @@ func (f *taskFleet) checkStreams(t *testing.T, base string) {
 	})
 }
 
-// checkStream says what is wrong with the whole stream of a task that has ended.
+// checkStream returns what is wrong with the whole stream of a task that has ended.
 func checkStream(events []streamed, end string) error {
 	for i, e := range events {
 		last := i == len(events)-1
@@ -44,9 +44,8 @@ func checkStream(events []streamed, end string) error {
 	return nil
 }
 
-// checkLog looks at what no interface shows: the whole log, with the leases. This
-// is the one place that opens the store itself, when no server has it. It returns
-// how many leases expired, by agent.
+// checkLog reads the whole log with the leases, which no API shows. Only this function opens the
+// store itself, while no server uses it. It returns how many leases expired, by agent.
 func (f *taskFleet) checkLog(t *testing.T, e engine) (expired map[string]int) {
 	t.Helper()
 	expired = map[string]int{}
@@ -88,7 +87,7 @@ func (f *taskFleet) checkLog(t *testing.T, e engine) (expired map[string]int) {
 				}
 				want, acked := ended[fmt.Sprintf("%s %s %s", row.Agent, row.Sender.Ref(), row.ID)]
 				if !acked {
-					continue // its answer was lost; it may be in any state
+					continue // its response was lost; any state is possible
 				}
 				seen++
 				if got := events[len(events)-1].State; string(got) != want || !got.Terminal() {
@@ -98,7 +97,7 @@ func (f *taskFleet) checkLog(t *testing.T, e engine) (expired map[string]int) {
 		}
 	}
 	if seen != len(ended) {
-		t.Errorf("%d tasks were acknowledged, and %d are in the log", len(ended), seen)
+		t.Errorf("%d tasks are in the log, want %d, all that were acknowledged", seen, len(ended))
 	}
 	t.Logf("%s: %d leases in the log; expired: %v", e.name, leases, expired)
 	return expired
@@ -118,9 +117,8 @@ func readLog(t *testing.T, db *store.Store, row domain.Task) (out []domain.Event
 	}
 }
 
-// checkEvents follows one log: numbers without gaps, nothing after the end, no
-// lease given while another is live, nothing of a stale report. It returns how
-// many leases there were.
+// checkEvents checks one log: numbers without gaps, nothing after the end, no lease while another
+// is live, nothing of a stale report. It returns the number of leases.
 func checkEvents(events []domain.Event) (leases int, err error) {
 	live, over := "", false
 	for i, e := range events {

@@ -25,12 +25,12 @@ func threeNodes(t *testing.T) (engine, []*server) {
 	return e, out
 }
 
-// as is the same database for one who comes there under another name.
+// as returns the same database with another role.
 func (e engine) as(t *testing.T, role string) engine {
 	t.Helper()
 	db := must(pgx.Connect(t.Context(), e.data[1]))(t)
 	defer func() { _ = db.Close(context.WithoutCancel(t.Context())) }()
-	// Roles belong to all databases, so another test may have made it, even now.
+	// Roles belong to all databases, so another test may have created it, even right now.
 	if _, err := db.Exec(t.Context(), `DO $$ BEGIN
 			CREATE ROLE `+role+` LOGIN SUPERUSER;
 		EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL;
@@ -47,7 +47,7 @@ func TestTaskNodes(t *testing.T) {
 	t.Parallel()
 	_, nodes := threeNodes(t)
 	o := newTaskOrg(t, nodes[0], "nodes")
-	// Each part is played on each node once.
+	// Each node plays each part once.
 	for turn := range nodes {
 		send, claim, read := nodes[turn], nodes[(turn+1)%3], nodes[(turn+2)%3]
 		id := fmt.Sprintf("turn%d", turn)
@@ -55,7 +55,7 @@ func TestTaskNodes(t *testing.T) {
 		h := o.hand()
 		h.base = claim.base
 
-		// The worker waits before there is anything to do: the hint must reach it.
+		// The worker waits before there is a task: the notification must reach it.
 		claimed := make(chan []work, 1)
 		go func() {
 			got, err := h.claim(t.Context(), 1, 60, 600)
@@ -81,8 +81,9 @@ func TestTaskNodes(t *testing.T) {
 		next("submitted")
 		next("working")
 		start := time.Now()
-		if _, status, err := h.report(ctx, w.Lease, object{"artifacts": []object{artifact("part", "one")}}); err != nil || status != 200 {
-			t.Fatal(status, err)
+		if _, status, err := h.report(ctx, w.Lease, object{"artifacts": []object{artifact("part", "one")}}); err != nil ||
+			status != 200 {
+			t.Fatalf("report: got %d, %v; want 200", status, err)
 		}
 		next("")
 		t.Logf("an event took %v from the second node to the third", time.Since(start).Round(time.Millisecond))
@@ -90,18 +91,18 @@ func TestTaskNodes(t *testing.T) {
 		if turn == 2 {
 			must(on(send).task(ctx, o.agent, "tasks/cancel", object{"id": id}))(t)
 			if p, _, err := h.report(ctx, w.Lease, object{}); err != nil || !p.Canceled {
-				t.Errorf("the worker is told %+v, %v", p, err)
+				t.Errorf("report = %+v, %v; want canceled", p, err)
 			}
 			next("canceled")
 		} else {
 			if _, status, err := h.report(ctx, w.Lease, object{"status": "completed"}); err != nil || status != 200 {
-				t.Fatal(status, err)
+				t.Fatalf("report: got %d, %v; want 200", status, err)
 			}
 			next("completed")
 		}
 		rest, err := f.rest()
 		if err != nil || len(rest) > 0 {
-			t.Errorf("after the end: %v, %v", rest, err)
+			t.Errorf("events after the end = %v, %v; want none", rest, err)
 		}
 		cancel()
 		want := must(on(read).whole(t.Context(), o.agent, id))(t)
@@ -109,9 +110,9 @@ func TestTaskNodes(t *testing.T) {
 	}
 }
 
-// TestTaskNodeLost kills one of three nodes while tasks run on all of them. Its
-// workers and senders go on elsewhere, what ran inside it is taken over, and
-// every acknowledged task ends.
+// TestTaskNodeLost kills one of three nodes while tasks run on all of them. Its workers and
+// senders go on elsewhere, another node takes over what ran inside it, and every acknowledged task
+// ends.
 func TestTaskNodeLost(t *testing.T) {
 	t.Parallel()
 	const senders, workers = 12, 8
@@ -132,7 +133,7 @@ func TestTaskNodeLost(t *testing.T) {
 	stop()
 	f.tryAllStale(t)
 	f.checkStreams(t, all[0])
-	// Whichever node is asked, the streams are the same.
+	// The streams are the same on every node.
 	f.each(t, func(p peer, s *sentTask) error {
 		if s.sender%4 != 0 {
 			return nil // a sample is enough
@@ -156,8 +157,8 @@ func TestTaskNodeLost(t *testing.T) {
 	t.Logf("%d tasks acknowledged: %v", len(f.acknowledged()), f.ends())
 }
 
-// loseWith kills a node while the agent inside it works on tasks. The echo is too
-// quick to be caught at it, so the database holds its reports up until then.
+// loseWith kills a node while the agent inside it works on tasks. The echo agent is too fast to
+// interrupt, so a lock in the database delays its reports.
 func (f *taskFleet) loseWith(t *testing.T, e engine, s *server) {
 	t.Helper()
 	ctx := t.Context()
@@ -179,15 +180,14 @@ func (f *taskFleet) loseWith(t *testing.T, e engine, s *server) {
 		held := &sentTask{agent: "echo", id: fmt.Sprintf("held-%d", i), acked: true}
 		got := must(peer{s.base, f.peers[0]}.send(ctx, "echo", held.id, "go"))(t)
 		if held.state = got.Status.State; held.state != "working" {
-			t.Errorf("the agent inside the node has the task, and it is %s", held.state)
+			t.Errorf("state of the task at the agent in this process = %s, want working", held.state)
 		}
 		f.mu.Lock()
 		f.tasks = append(f.tasks, held)
 		f.mu.Unlock()
 	}
 	s.Kill()
-	// The database still has the reports of the killed server, and may not even have
-	// read them; it would carry them out.
+	// PostgreSQL may still hold reports of the killed server and would carry them out.
 	role := must(url.Parse(s.data[1]))(t).User.Username()
 	eventually(t, soon, "the database has ended what the killed server began", func() bool {
 		var left int
@@ -204,7 +204,7 @@ func (f *taskFleet) loseWith(t *testing.T, e engine, s *server) {
 
 const heldTasks = 3
 
-// awaitAcks waits for so many more answers.
+// awaitAcks waits for the given number of further responses.
 func (f *taskFleet) awaitAcks(t *testing.T, n int64) {
 	t.Helper()
 	goal := f.acks.Load() + n

@@ -10,9 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestTaskResume cuts a stream after every event and resumes it with
-// Last-Event-ID: the pieces must be what an uncut stream has, nothing twice and
-// nothing missing; while the task runs, after it ended, across a crash and, on
+// TestTaskResume cuts a stream after every event and resumes it with Last-Event-ID. The pieces
+// must equal an uncut stream: while the task runs, after it ended, across a crash and, on
 // PostgreSQL, on another node.
 func TestTaskResume(t *testing.T) {
 	t.Parallel()
@@ -73,7 +72,7 @@ func newCutter(t *testing.T, nodes []*server, p peer, agent, id string) *cutter 
 	return &cutter{t: t, nodes: nodes, p: p, agent: agent, id: id}
 }
 
-// step opens a stream after the last event that is known, takes one and cuts.
+// step opens a stream after the last known event, reads one event and closes it.
 func (c *cutter) step() {
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(c.t.Context(), soon)
@@ -94,12 +93,12 @@ func (c *cutter) step() {
 		c.t.Fatalf("the event after %d: %v", after, err)
 	}
 	if e.id <= after {
-		c.t.Fatalf("resumed after event %d, event %d comes", after, e.id)
+		c.t.Fatalf("resumed after event %d: got event %d, want a later one", after, e.id)
 	}
 	c.events = append(c.events, e)
 }
 
-// finish takes steps to the end of the task, after which there is nothing.
+// finish takes steps to the end of the task, after which no event may follow.
 func (c *cutter) finish() {
 	c.t.Helper()
 	for !c.events[len(c.events)-1].final {
@@ -111,13 +110,12 @@ func (c *cutter) finish() {
 		p.base = n.base
 		f := must(p.resubscribe(c.t.Context(), c.agent, c.id, last))(c.t)
 		if more, err := f.rest(); err != nil || len(more) > 0 {
-			c.t.Errorf("after the final event there is %v, %v", more, err)
+			c.t.Errorf("after the final event: got %v, %v; want nothing", more, err)
 		}
 	}
 }
 
-// cutAfterwards resumes the stream of a task that is over at every event, on
-// every node.
+// cutAfterwards resumes the stream of a finished task after every event, on every node.
 func (o *taskOrg) cutAfterwards(t *testing.T, nodes []*server, id string, want []streamed) {
 	t.Helper()
 	for _, n := range nodes {
@@ -144,12 +142,12 @@ func (o *taskOrg) cutAfterwards(t *testing.T, nodes []*server, id string, want [
 func (o *taskOrg) tell(t *testing.T, lease string, body object) {
 	t.Helper()
 	if p, status, err := o.hand().report(t.Context(), lease, body); err != nil || status != 200 {
-		t.Fatalf("report %v: %d %+v %v", body, status, p, err)
+		t.Fatalf("report %v: got %d %+v, %v; want 200", body, status, p, err)
 	}
 }
 
-// overPauses follows a task that asks for input twice: its stream ends each time,
-// and resumes with the answer.
+// overPauses follows a task that asks for input twice: its stream ends each time, and resumes with
+// the input.
 func (o *taskOrg) overPauses(t *testing.T, nodes []*server) {
 	t.Helper()
 	p := o.peer()
@@ -159,7 +157,7 @@ func (o *taskOrg) overPauses(t *testing.T, nodes []*server) {
 		f := must(p.stream(t.Context(), o.agent, "tasks/sendSubscribe", say, 0))(t)
 		w := o.hand().take(t, 600)
 		if w.turns() != i+1 {
-			t.Errorf("the worker has %d turns after %d", w.turns(), i+1)
+			t.Errorf("the worker has %d turns, want %d", w.turns(), i+1)
 		}
 		status := "input-required"
 		if i == 2 {
@@ -168,7 +166,7 @@ func (o *taskOrg) overPauses(t *testing.T, nodes []*server) {
 		o.tell(t, w.Lease, object{"status": status, "artifacts": []object{artifact("part", say["id"].(string))}})
 		pieces = append(pieces, must(f.rest())(t)...)
 		if last := pieces[len(pieces)-1]; last.state != status || !last.final {
-			t.Errorf("turn %d ends with %s", i, last.data)
+			t.Errorf("turn %d ends with %s, want %s and final", i, last.data, status)
 		}
 	}
 	for _, n := range nodes {
@@ -177,18 +175,18 @@ func (o *taskOrg) overPauses(t *testing.T, nodes []*server) {
 		if err := checkStream(all, "completed"); err != nil {
 			t.Error(err)
 		}
-		// A pause that is over is no longer the end of the stream.
+		// A pause that is over no longer ends the stream.
 		over := strings.NewReplacer(`"final":true`, `"final":false`)
-		if d := cmp.Diff(over.Replace(strings.Join(datas(pieces), "\n")), over.Replace(strings.Join(datas(all), "\n"))); d != "" {
+		if d := cmp.Diff(over.Replace(strings.Join(datas(pieces), "\n")),
+			over.Replace(strings.Join(datas(all), "\n"))); d != "" {
 			t.Errorf("over pauses (-pieces +whole):\n%s", d)
 		}
 		o.cutAfterwards(t, []*server{n}, "pause", all)
 	}
 }
 
-// acrossCrashes kills the servers between any two events. A reader that holds on
-// to its stream until the crash, and then resumes, sees what one sees that comes
-// when all is over.
+// acrossCrashes kills the servers between any two events. A reader that keeps its stream until the
+// crash and then resumes sees the same events as one that reads everything at the end.
 func (o *taskOrg) acrossCrashes(t *testing.T, e engine, nodes []*server) {
 	t.Helper()
 	p := o.peer()
@@ -206,7 +204,7 @@ func (o *taskOrg) acrossCrashes(t *testing.T, e engine, nodes []*server) {
 			t.Fatal(err)
 		}
 		cut.events = append(cut.events, ev)
-		// Written and answered, but perhaps not streamed any more.
+		// Committed and acknowledged, but perhaps not streamed any more.
 		o.tell(t, lease, object{"artifacts": []object{artifact("part", fmt.Sprintf("at crash %d", i))}})
 		for _, n := range nodes {
 			n.Kill()
@@ -217,7 +215,7 @@ func (o *taskOrg) acrossCrashes(t *testing.T, e engine, nodes []*server) {
 			}
 		}
 		if err == io.EOF {
-			t.Error("a killed server ended a stream in good order")
+			t.Error("stream of a killed server ended with EOF, want it broken")
 		}
 		f.close()
 		e.settle(t)
@@ -236,12 +234,12 @@ func (o *taskOrg) acrossCrashes(t *testing.T, e engine, nodes []*server) {
 		t.Errorf("across crashes (-uncut +resumed):\n%s", d)
 	}
 	if n := strings.Count(strings.Join(datas(all), "\n"), "crash "); n != 6 {
-		t.Errorf("the log has %d of the 6 events that were acknowledged around crashes:\n%v", n, datas(all))
+		t.Errorf("the log has %d events acknowledged around crashes, want 6:\n%v", n, datas(all))
 	}
 	o.cutAfterwards(t, nodes, "crash", all)
 }
 
-// datas are the events as they came, with their ids.
+// datas returns the events as received, with their ids.
 func datas(events []streamed) []string {
 	out := make([]string, len(events))
 	for i, e := range events {

@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// TestSameAgentIDInTwoOrgs: two orgs have a private agent of the same id, with workers
-// and senders of the same names and tasks of the same ids, at the same time and on
-// several nodes. Neither gets anything of the other's.
+// TestSameAgentIDInTwoOrgs: two orgs have a private agent with the same id, workers and senders
+// with the same names and tasks with the same ids, at the same time and on several nodes. Neither
+// gets anything of the other.
 func TestSameAgentIDInTwoOrgs(t *testing.T) {
 	t.Parallel()
 	t.Run("sqlite", func(t *testing.T) {
@@ -68,7 +68,7 @@ func testSameAgentID(t *testing.T, nodes []*server) {
 			sending.Go(func() {
 				a, err := to.call(ctx, "bot", "message/send", object{"message": text(fmt.Sprintf("%s %02d", org, n))})
 				if err != nil || a.Error != nil {
-					t.Errorf("message: %+v, %v", a.Error, err)
+					t.Errorf("message: got %+v, %v; want no error", a.Error, err)
 				}
 			})
 		}
@@ -83,7 +83,7 @@ func testSameAgentID(t *testing.T, nodes []*server) {
 	working.Wait()
 	for org, list := range got {
 		slices.Sort(list)
-		for n, m := range slices.Compact(list) { // a message comes again until it is acknowledged
+		for n, m := range slices.Compact(list) { // a message is delivered again until it is acknowledged
 			if want := fmt.Sprintf("%s %02d", org, n); m != want {
 				t.Errorf("a worker of %s got the message %q; want %q", org, m, want)
 			}
@@ -91,8 +91,8 @@ func testSameAgentID(t *testing.T, nodes []*server) {
 	}
 }
 
-// serveOnce does what there is to do, in the name of the org, and returns the direct
-// messages that came.
+// serveOnce does the waiting work in the name of the org, and returns the direct messages that
+// arrived.
 func (h hand) serveOnce(ctx context.Context, org string) (found []string, err error) {
 	var out struct {
 		Tasks    []work
@@ -112,7 +112,8 @@ func (h hand) serveOnce(ctx context.Context, org string) (found []string, err er
 		found, ids = append(found, m.Message.Parts[0].Text), append(ids, m.ID)
 	}
 	if len(ids) > 0 {
-		status, err := h.do(ctx, http.MethodPost, "/claim", object{"worker": h.name, "max": 0, "wait_seconds": 0, "ack": ids}, nil)
+		status, err := h.do(ctx, http.MethodPost, "/claim", object{"worker": h.name, "max": 0, "wait_seconds": 0, "ack": ids},
+			nil)
 		if err != nil || status != http.StatusOK {
 			return found, fmt.Errorf("acknowledge: %d, %w", status, err)
 		}
@@ -129,7 +130,7 @@ func (h hand) serveOnce(ctx context.Context, org string) (found []string, err er
 	return found, nil
 }
 
-// sendSame sends a task, follows it to its end elsewhere and reads it.
+// sendSame sends a task, follows it to its end on another node and reads it.
 func sendSame(t *testing.T, to, from peer, org string, n int) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
@@ -140,17 +141,17 @@ func sendSame(t *testing.T, to, from peer, org string, n int) {
 	}
 	events, err := from.whole(ctx, "bot", id)
 	if err != nil || len(events) == 0 {
-		t.Errorf("%s: %d events, %v", say, len(events), err)
+		t.Errorf("%s: got %d events, %v; want some", say, len(events), err)
 		return
 	}
 	all := strings.Join(datas(events), "\n")
 	if last := events[len(events)-1]; last.state != "completed" || !strings.Contains(all, "done by "+org+": "+say) {
-		t.Errorf("%s streams\n%s", say, all)
+		t.Errorf("%s: got\n%s\nwant it completed with the result of %s", say, all, org)
 	}
 }
 
-// TestPublicNamesAreFew: an org that takes public ids away from others gets few of them,
-// and keeps nobody from private agents of these ids.
+// TestPublicNamesAreFew: an org can take only a few public ids from others, and prevents no
+// private agents with these ids.
 func TestPublicNamesAreFew(t *testing.T) {
 	t.Parallel()
 	eachEngine(t, func(t *testing.T, e engine) {
@@ -172,18 +173,18 @@ func TestPublicNamesAreFew(t *testing.T) {
 		for n := range 25 {
 			status, code := create("mallory", n, true)
 			if n < 20 && status != 201 || n >= 20 && (status != 409 || code != "quota.public_agents") {
-				t.Errorf("public id %d: %d %s", n, status, code)
+				t.Errorf("public id %d: got %d %s, want 201 up to 20, then 409 quota.public_agents", n, status, code)
 			}
 		}
 		honest := peer{s.base, keys["honest"]}
 		for n := range 25 {
 			if n < 20 {
 				if status, code := create("honest", n, true); status != 409 || code != "agent.public_id_taken" {
-					t.Errorf("the public id of another org: %d %s", status, code)
+					t.Errorf("public id of another org: got %d %s, want 409 agent.public_id_taken", status, code)
 				}
 			}
 			if status, code := create("honest", n, n >= 20); status != 201 {
-				t.Errorf("id %d: %d %s", n, status, code)
+				t.Errorf("id %d: got %d %s, want 201", n, status, code)
 			}
 			if _, err := honest.send(t.Context(), fmt.Sprint("bot", n), "t-1", "hello"); err != nil {
 				t.Error(err)
@@ -196,11 +197,12 @@ func TestPublicNamesAreFew(t *testing.T) {
 				t.Errorf("%s has %d tasks; want %d", org, len(list.Tasks), want)
 			}
 		}
-		// The operator takes an id back.
+		// The operator releases an id.
 		s.cli(t, "agent", "release", "bot0", "--org", "mallory")
 		bot0 := s.base + "/api/v1/orgs/honest/agents/bot0"
-		if status := must(api(t.Context(), http.MethodPatch, bot0, keys["honest"], object{"public": true}, nil))(t); status != 200 {
-			t.Errorf("a released id: %d", status)
+		if status := must(api(t.Context(), http.MethodPatch, bot0, keys["honest"], object{"public": true},
+			nil))(t); status != 200 {
+			t.Errorf("released id: status = %d, want 200", status)
 		}
 	})
 }

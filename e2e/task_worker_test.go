@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// hand is a worker of an agent, in plain HTTP as any language would speak it.
+// hand is a worker of an agent in plain HTTP.
 type hand struct {
 	base  string
 	key   string
@@ -18,7 +18,7 @@ type hand struct {
 	name  string
 }
 
-// work is a task as a claim gives it.
+// work is a task as a claim returns it.
 type work struct {
 	ID      string `json:"id"`
 	Lease   string `json:"lease"`
@@ -36,7 +36,7 @@ func (w work) text() string {
 	return w.Message.Parts[0].Text
 }
 
-// turns is how often the sender has spoken.
+// turns counts the messages of the sender.
 func (w work) turns() (n int) {
 	for _, m := range w.History {
 		if m.Role == "user" {
@@ -46,7 +46,7 @@ func (w work) turns() (n int) {
 	return n
 }
 
-// claim waits for work.
+// claim waits for tasks.
 func (h hand) claim(ctx context.Context, most, waitSeconds, leaseSeconds int) ([]work, error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(waitSeconds+30)*time.Second)
 	defer cancel()
@@ -60,14 +60,14 @@ func (h hand) claim(ctx context.Context, most, waitSeconds, leaseSeconds int) ([
 	return out.Tasks, err
 }
 
-// progress is the answer to a report.
+// progress is the response to a report.
 type progress struct {
 	State    string
 	Canceled bool
 	Code     string // of a refusal
 }
 
-// report says something about a task; a stale lease is an answer, not an error.
+// report reports on a task; a stale lease is a response, not an error.
 func (h hand) report(ctx context.Context, lease string, body object) (progress, int, error) {
 	var out progress
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
@@ -79,7 +79,7 @@ func (h hand) report(ctx context.Context, lease string, body object) (progress, 
 	return out, status, err
 }
 
-// giveBack hands a task back to the queue.
+// giveBack returns a task to the queue.
 func (h hand) giveBack(ctx context.Context, lease string) (int, error) {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
@@ -114,12 +114,12 @@ func (h hand) do(ctx context.Context, method, path string, body, into any) (int,
 	return res.StatusCode, json.Unmarshal(b, into)
 }
 
-// artifact is one of a single text part.
+// artifact returns an artifact with a single text part.
 func artifact(name, say string) object {
 	return object{"name": name, "parts": []object{{"type": "text", "text": say}}}
 }
 
-// says is a message of the agent.
+// says returns a message of the agent.
 func says(s string) object { return object{"parts": []object{{"type": "text", "text": s}}} }
 
 // taskOrg is an org with an agent, its worker's key and a sender.

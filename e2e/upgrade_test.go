@@ -17,22 +17,30 @@ import (
 	"time"
 )
 
-// release is a build that plays a newer version: 9.1.0 has one more migration, which
-// is compatible, and 9.2.0 another, which is not.
+// release is a build that stands for a newer version: 9.1.0 has one more migration, which is
+// compatible, and 9.2.0 another, which is not.
 type release struct{ version, tag, path string }
+
+// releases builds both once, for all tests.
+var releases = sync.OnceValues(func() ([2]release, error) {
+	both := [2]release{{version: "9.1.0", tag: "upgradetest"}, {version: "9.2.0", tag: "upgradetest2"}}
+	for i := range both {
+		r := &both[i]
+		r.path = filepath.Join(filepath.Dir(program), "parley-"+r.version) // TestMain removes it
+		out, err := exec.Command("go", "build", "-buildvcs=false", "-tags", r.tag,
+			"-ldflags", "-s -w -X github.com/parley-dev/parley/internal/app.version="+r.version, "-o", r.path,
+			"../cmd/parley").CombinedOutput()
+		if err != nil {
+			return both, fmt.Errorf("build %s: %w\n%s", r.version, err, out)
+		}
+	}
+	return both, nil
+})
 
 func buildReleases(t *testing.T) (compatible, incompatible release) {
 	t.Helper()
-	compatible, incompatible = release{version: "9.1.0", tag: "upgradetest"}, release{version: "9.2.0", tag: "upgradetest2"}
-	for _, r := range []*release{&compatible, &incompatible} {
-		r.path = filepath.Join(t.TempDir(), "parley-"+r.version)
-		out, err := exec.Command("go", "build", "-buildvcs=false", "-tags", r.tag,
-			"-ldflags", "-X github.com/parley-dev/parley/internal/app.version="+r.version, "-o", r.path, "../cmd/parley").CombinedOutput()
-		if err != nil {
-			t.Fatalf("build %s: %v\n%s", r.version, err, out)
-		}
-	}
-	return compatible, incompatible
+	both := must(releases())(t)
+	return both[0], both[1]
 }
 
 func (r release) serve(t *testing.T, e engine) *server {
@@ -40,7 +48,7 @@ func (r release) serve(t *testing.T, e engine) *server {
 	return launch(t, e, slices.Concat([]string{r.path}, e.serveArgs(), []string{"--rate-limit", "0"}), nil)
 }
 
-// run runs a command that is expected to end by itself.
+// run runs a command that ends by itself.
 func (r release) run(t *testing.T, e engine, args ...string) (stdout, stderr string, err error) {
 	t.Helper()
 	var out, errOut bytes.Buffer
@@ -61,7 +69,7 @@ func (r release) must(t *testing.T, e engine, args ...string) string {
 	return stdout
 }
 
-// refuses wants a command to fail with all the words in its error.
+// refuses expects a command to fail with all the words in its error.
 func (r release) refuses(t *testing.T, e engine, args []string, words ...string) {
 	t.Helper()
 	_, stderr, err := r.run(t, e, args...)
@@ -75,13 +83,13 @@ func (r release) refuses(t *testing.T, e engine, args []string, words ...string)
 	}
 }
 
-// upgradeClient is load on one node: proposals of a fleet, and tasks.
+// upgradeClient is the load on one node: proposals of a fleet, and tasks.
 type upgradeClient struct {
 	*fleet
 	node   *server
 	sender peer
 	sent   []string // ids of the tasks that were acknowledged
-	ended  error    // what the load ended with; nil: it was asked to
+	ended  error    // why the load ended; nil: it was stopped
 }
 
 func (f *fleet) at(node *server, senderKey string) *upgradeClient {
@@ -110,7 +118,7 @@ func (c *upgradeClient) run(ctx context.Context, name string) {
 	wg.Go(func() {
 		for i := 0; ctx.Err() == nil; i++ {
 			id := fmt.Sprintf("%s-%d", name, i)
-			// Not ctx: a task that was cut off may have been made.
+			// Not ctx: an interrupted send may have created the task.
 			if _, err := c.sender.send(context.WithoutCancel(ctx), "echo", id, "hello"); err != nil {
 				end(err)
 				return
@@ -122,7 +130,8 @@ func (c *upgradeClient) run(ctx context.Context, name string) {
 	wg.Wait()
 }
 
-// during runs the load on all nodes while do runs, and for so many more answers of each.
+// during runs the load on all nodes while do runs, and for the given number of further responses
+// of each.
 func during(t *testing.T, phase string, clients []*upgradeClient, answers int64, do func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -135,7 +144,8 @@ func during(t *testing.T, phase string, clients []*upgradeClient, answers int64,
 	await := func() {
 		for _, c := range clients {
 			goal := c.acks.Load() + answers
-			for deadline := time.Now().Add(soon); c.acks.Load() < goal && time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+			for deadline := time.Now().Add(soon); c.acks.Load() < goal &&
+				time.Now().Before(deadline); time.Sleep(time.Millisecond) {
 				if c.node.gone(t) {
 					break
 				}
@@ -149,7 +159,7 @@ func during(t *testing.T, phase string, clients []*upgradeClient, answers int64,
 	wg.Wait()
 }
 
-// gone reports whether a node says that it is not ready because of a migration.
+// gone reports whether a node is not ready because of a migration.
 func (s *server) gone(t *testing.T) bool {
 	t.Helper()
 	res, err := http.Get(s.base + "/readyz")
@@ -163,7 +173,7 @@ func (s *server) gone(t *testing.T) bool {
 	}
 	if err := json.NewDecoder(res.Body).Decode(&problem); err != nil || problem.Code != "store.migrated" ||
 		!strings.Contains(problem.Detail, "restart this node with that version") {
-		t.Errorf("/readyz: %s %+v %v", res.Status, problem, err)
+		t.Errorf("/readyz: got %s %+v %v, want store.migrated", res.Status, problem, err)
 	}
 	return true
 }
@@ -176,14 +186,14 @@ func (s *server) stop(t *testing.T) {
 	select {
 	case <-s.Done:
 	case <-time.After(soon):
-		t.Fatal("the server did not stop")
+		t.Fatal("the server still runs, want it stopped")
 	}
 }
 
-// TestRollingUpgrade has nodes of three versions share a store under load: a compatible
-// migration changes nothing for the older ones; an incompatible one is refused while
-// they are alive, or takes them out of service when it is forced. At the end everything
-// acknowledged is there, and the counters equal the rows.
+// TestRollingUpgrade runs nodes of three versions on one store under load: a compatible migration
+// changes nothing for the older ones; an incompatible one is refused while they are alive, or
+// takes them out of service when forced. In the end everything acknowledged is there, and the
+// counters equal the rows.
 func TestRollingUpgrade(t *testing.T) {
 	next, last := buildReleases(t)
 	eachEngine(t, func(t *testing.T, e engine) {
@@ -201,18 +211,19 @@ func TestRollingUpgrade(t *testing.T) {
 			during(t, "compatible", clients, 50, func() {
 				if e.name == "postgres" {
 					clients = append(clients, base.at(next.serve(whole, e), sender)) // it migrates at its start
-				} else if said := next.must(t, e, "migrate"); !strings.Contains(said, "applied upgradetest_compatible.sql (compatible)") {
-					t.Errorf("migrate printed %q", said)
+				} else if said := next.must(t, e, "migrate"); !strings.Contains(said,
+					"applied upgradetest_compatible.sql (compatible)") {
+					t.Errorf("migrate printed %q, want upgradetest_compatible.sql applied", said)
 				}
 			})
 			during(t, "together", clients, 100, func() {})
 			for _, c := range clients {
 				if c.ended != nil || c.node.gone(t) {
-					t.Errorf("a node of a compatible version: %v", c.ended)
+					t.Errorf("node of a compatible version: load ended with %v, want it to run", c.ended)
 				}
 				c.verify(t, false)
 			}
-			first.saysSoon(t, "this version may go on")
+			first.saysSoon(t, "this version can keep running")
 			next.must(t, e, "org", "list")
 			first.cli(t, "org", "list") // the older program may still work on the store
 		})
@@ -220,7 +231,8 @@ func TestRollingUpgrade(t *testing.T) {
 			last.refuses(t, e, []string{"migrate"}, "upgradetest_incompatible.sql", "stop them", "parley migrate --force")
 			last.refuses(t, e, []string{"org", "list"}, "an older server uses the store")
 			if e.name == "postgres" {
-				last.refuses(t, e, []string{"serve", "--listen", "127.0.0.1:0"}, "these still use the store", "parley "+next.version, "seen")
+				last.refuses(t, e, []string{"serve", "--listen", "127.0.0.1:0"}, "these still use the store",
+					"parley "+next.version, "seen")
 			}
 			var plan struct {
 				Status  string
@@ -233,12 +245,13 @@ func TestRollingUpgrade(t *testing.T) {
 			if err := json.Unmarshal([]byte(last.must(t, e, "migrate", "--dry-run", "--json")), &plan); err != nil {
 				t.Fatal(err)
 			}
-			if plan.Status != "pending" || len(plan.Pending) != 1 || plan.Pending[0].Compatible || len(plan.Nodes) != len(clients) {
-				t.Errorf("the plan is %+v", plan)
+			if plan.Status != "pending" || len(plan.Pending) != 1 || plan.Pending[0].Compatible ||
+				len(plan.Nodes) != len(clients) {
+				t.Errorf("plan = %+v, want 1 pending migration, incompatible, and %d nodes", plan, len(clients))
 			}
 			for _, c := range clients {
 				if c.node.gone(t) {
-					t.Error("a refused migration took a node out of service")
+					t.Error("a refused migration took a node out of service, want it ready")
 				}
 			}
 		})
@@ -264,7 +277,7 @@ func forceUpgrade(t *testing.T, e engine, last release, clients []*upgradeClient
 	for _, c := range clients {
 		for deadline := time.Now().Add(5 * time.Second); !c.node.gone(t); time.Sleep(50 * time.Millisecond) {
 			if time.Now().After(deadline) {
-				t.Fatal("a node of an older version is still ready after 5 s")
+				t.Fatal("a node of an older version is still ready after 5 s, want it out of service")
 			}
 		}
 		c.node.saysSoon(t, "this node is out of service")
@@ -279,14 +292,14 @@ func forceUpgrade(t *testing.T, e engine, last release, clients []*upgradeClient
 		c.verify(t, false)
 		for _, id := range c.sent {
 			if _, err := c.sender.get(t.Context(), "echo", id); err != nil {
-				t.Errorf("task %s was acknowledged: %v", id, err)
+				t.Errorf("acknowledged task %s: got %v, want it there", id, err)
 			}
 		}
 		if len(c.sent) == 0 || len(c.ledger.all()) == 0 {
-			t.Error("nothing was sent, so nothing was tested")
+			t.Error("nothing was sent, want some load: nothing was tested")
 		}
 		if c.ended == nil {
-			t.Error("the load on a node of an older version was not refused")
+			t.Error("the load on a node of an older version went on, want it refused")
 		}
 	}
 	newest.stop(t)
@@ -295,15 +308,18 @@ func forceUpgrade(t *testing.T, e engine, last release, clients []*upgradeClient
 // saysSoon waits for words in the log.
 func (s *server) saysSoon(t *testing.T, words string) {
 	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); !strings.Contains(s.Said.String(), words); time.Sleep(10 * time.Millisecond) {
+	deadline := time.Now().Add(10 * time.Second)
+	for !strings.Contains(s.Said.String(), words) {
 		if time.Now().After(deadline) {
-			t.Fatalf("the server does not say %q", words)
+			t.Fatalf("the server did not log %q within 10 s:\n%s", words, s.Said.Tail(4000))
 		}
+		time.Sleep(10 * time.Millisecond)
 	}
 }
 
-// TestUpgradeWithAStop stops all nodes first: then nothing needs force.
+// TestUpgradeWithAStop stops all nodes first: then force is not needed.
 func TestUpgradeWithAStop(t *testing.T) {
+	t.Parallel()
 	_, last := buildReleases(t)
 	eachEngine(t, func(t *testing.T, e engine) {
 		old := serve(t, e, "--rate-limit", "0")

@@ -22,14 +22,14 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 )
 
-// network is a network namespace that is connected to this one by a link.
+// network is a network namespace that a link connects to this one.
 type network struct {
 	name string
 	link string // its end here
-	here string // the address of this end
+	here string // IP address of this end
 }
 
-// newNetwork makes one. It takes the rights of root.
+// newNetwork creates one. It needs root.
 func newNetwork(t *testing.T) *network {
 	t.Helper()
 	if os.Getuid() != 0 {
@@ -40,7 +40,10 @@ func newNetwork(t *testing.T) *network {
 		t.Skip(why)
 	}
 	pid := os.Getpid()
-	n := &network{name: fmt.Sprintf("parley-%d", pid), link: fmt.Sprintf("pv%d", pid), here: fmt.Sprintf("10.213.%d.%d", pid/64%256, pid%64*4+1)}
+	n := &network{
+		name: fmt.Sprintf("parley-%d", pid), link: fmt.Sprintf("pv%d", pid),
+		here: fmt.Sprintf("10.213.%d.%d", pid/64%256, pid%64*4+1),
+	}
 	there := fmt.Sprintf("10.213.%d.%d/30", pid/64%256, pid%64*4+2)
 	inside := []string{"netns", "exec", n.name, "ip"}
 	n.ip(t, "netns", "add", n.name)
@@ -89,8 +92,8 @@ func (n *network) dial(ctx context.Context, _, addr string) (net.Conn, error) {
 	return r.conn, r.err
 }
 
-// TestVanishedClientsAreNoticed cuts the network under clients that wait: streams over
-// HTTP/1.1, HTTP/2 and gRPC, and a claim. No packet tells the server that they are gone.
+// TestVanishedClientsAreNoticed cuts the network under waiting clients: streams over HTTP/1.1,
+// HTTP/2 and gRPC, and a claim. No packet tells the server that they are gone.
 func TestVanishedClientsAreNoticed(t *testing.T) {
 	t.Parallel()
 	n := newNetwork(t)
@@ -119,7 +122,8 @@ func TestVanishedClientsAreNoticed(t *testing.T) {
 	stream := envelope("tasks/resubscribe", object{"id": "watched"})
 	open(one, "/a2a/"+o.agent, o.sender, stream)
 	open(two, "/a2a/"+o.agent, o.sender, stream)
-	conn, err := grpc.NewClient("passthrough:///"+net.JoinHostPort(n.here, port), grpc.WithTransportCredentials(insecure.NewCredentials()),
+	conn, err := grpc.NewClient("passthrough:///"+net.JoinHostPort(n.here, port),
+		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithContextDialer(func(ctx context.Context, addr string) (net.Conn, error) { return n.dial(ctx, "tcp", addr) }))
 	if err != nil {
 		t.Fatal(err)
@@ -141,7 +145,8 @@ func TestVanishedClientsAreNoticed(t *testing.T) {
 	n.ip(t, "link", "set", n.link, "down")
 	start := time.Now()
 	for _, name := range []string{"parley_http_waits", "parley_http_streams"} {
-		eventually(t, 75*time.Second-time.Since(start), name+" is 0 after the clients vanished", func() bool { return s.metric(t, name) == 0 })
+		eventually(t, 75*time.Second-time.Since(start), name+" is 0 after the clients vanished",
+			func() bool { return s.metric(t, name) == 0 })
 		t.Logf("%s: 0 after %v", name, time.Since(start).Round(time.Second))
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestOnePersonHoldsOneVote: whichever way a person votes, it is the same vote.
+// TestOnePersonHoldsOneVote: a person has one vote, by every way of voting.
 func TestOnePersonHoldsOneVote(t *testing.T) {
 	t.Parallel()
 	eachEngine(t, func(t *testing.T, e engine) {
@@ -21,7 +21,9 @@ func TestOnePersonHoldsOneVote(t *testing.T) {
 
 		proposals := s.base + "/api/v1/orgs/main/proposals"
 		var p struct{ ID string }
-		if err := json.Unmarshal(request(t, s.key, http.MethodPost, proposals, `{"title":"One vote","category":"process","problem":"Many ways in.","suggested_fix":"One person."}`), &p); err != nil {
+		if err := json.Unmarshal(request(t, s.key, http.MethodPost, proposals,
+			`{"title":"One vote","category":"process","problem":"Many ways in.","suggested_fix":"One person."}`),
+			&p); err != nil {
 			t.Fatal(err)
 		}
 		target := proposals + "/" + p.ID
@@ -37,14 +39,17 @@ func TestOnePersonHoldsOneVote(t *testing.T) {
 			{"a key", vote(key)},
 			{"a token", vote(token)},
 			{"MCP", func(t *testing.T, way string) { s.tool(t, tools, "vote_on_proposal", object{"id": p.ID, "vote": way}) }},
-			{"MCP with a key", func(t *testing.T, way string) { s.tool(t, key, "vote_on_proposal", object{"id": p.ID, "vote": way}) }},
+			{"MCP with a key", func(t *testing.T, way string) {
+				s.tool(t, key, "vote_on_proposal",
+					object{"id": p.ID, "vote": way})
+			}},
 			{"the session", func(t *testing.T, way string) {
 				if code, body := ada.call(t, http.MethodPost, target+"/vote", `{"vote":"`+way+`"}`); code/100 != 2 {
-					t.Fatal(code, body)
+					t.Fatalf("vote: status = %d, want 2xx: %s", code, body)
 				}
 			}},
 		}
-		// For by each way, then against by each: it is one vote all the time.
+		// For by each way, then against by each: it stays one vote.
 		for _, way := range []string{"for", "against"} {
 			for _, w := range ways {
 				w.vote(t, way)
@@ -62,10 +67,10 @@ func TestOnePersonHoldsOneVote(t *testing.T) {
 					}
 				}
 				if got.For+got.Against != 1 || (got.For == 1) != (way == "for") {
-					t.Errorf("%s through %s: the proposal has %+v", way, w.name, got)
+					t.Errorf("%s through %s: votes = %+v, want one %s", way, w.name, got, way)
 				}
 				if list.Total != 1 || len(list.Votes) != 1 || list.Votes[0].Voter != "user:ada" || list.Votes[0].Vote != way {
-					t.Errorf("%s through %s: the votes are %+v", way, w.name, list)
+					t.Errorf("%s through %s: votes = %+v, want one of user:ada", way, w.name, list)
 				}
 			}
 		}
@@ -75,7 +80,8 @@ func TestOnePersonHoldsOneVote(t *testing.T) {
 // tool calls a tool, which must succeed.
 func (s *server) tool(t *testing.T, credential, name string, arguments object) {
 	t.Helper()
-	res, err := post(t.Context(), s.base+"/mcp", credential, envelope("tools/call", object{"name": name, "arguments": arguments}),
+	res, err := post(t.Context(), s.base+"/mcp", credential,
+		envelope("tools/call", object{"name": name, "arguments": arguments}),
 		"Accept: application/json, text/event-stream")
 	if err != nil {
 		t.Fatal(err)
@@ -87,8 +93,9 @@ func (s *server) tool(t *testing.T, credential, name string, arguments object) {
 			StructuredContent json.RawMessage
 		}
 	}
-	if err := json.NewDecoder(res.Body).Decode(&answer); err != nil || res.StatusCode != http.StatusOK || answer.Result.IsError ||
+	if err := json.NewDecoder(res.Body).Decode(&answer); err != nil || res.StatusCode != http.StatusOK ||
+		answer.Result.IsError ||
 		!strings.HasPrefix(string(answer.Result.StructuredContent), "{") {
-		t.Fatalf("%s: %s %v %+v", name, res.Status, err, answer)
+		t.Fatalf("%s: got %s, %v, %+v; want 200 with structured content", name, res.Status, err, answer)
 	}
 }

@@ -23,61 +23,77 @@ import (
 	"github.com/parley-dev/parley/internal/proposal"
 )
 
-// proofs are what a service method can ask for: an Access, or what a service made of one
-// after it checked more.
+// proofs are the parameters that prove an authorization: an Access, or what a service made
+// of one after further checks.
 var proofs = []string{"identity.Access", "dispatch.Call", "dispatch.Post"}
 
-// withoutProof lists the types, and the methods, that take a context and ask for no proof,
-// with the reason.
+// withoutData lists the domain packages that hold no data of an org.
+var withoutData = []string{
+	"internal/budget", "internal/cache", "internal/cursor", "internal/errs", "internal/idempotency", "internal/text",
+}
+
+// withoutProof lists the service types and methods that take no proof, with the reason.
 var withoutProof = []struct {
 	why   string
 	names []string
 }{
-	{"the operator's: no transport has it (see TestOnlyTheOperatorHasItsServices)", []string{
-		"identity.Operator", "agent.Operator",
+	{"for the operator; no transport has it (see TestOnlyTheOperatorHasItsServices)", []string{
+		"identity.Operator", "agent.Operator", "account.Operator",
 	}},
-	{"finds out who the caller is, before there is anything to authorize", []string{"identity.Authenticator"}},
-	{"no service: it holds no data of an org", []string{"budget.Account", "dispatch.Echo", "identity.AdminRights"}},
-	{"reads a task's log for package dispatch, which has authorized the caller", []string{"stream.Hub", "stream.Topic"}},
-	{"writes what was refused, which is known without an Access", []string{"identity.Auditor"}},
+	{"is the proof itself", []string{"identity.Access", "dispatch.Call", "dispatch.Post"}},
+	{"finds out who the caller is, before anything can be authorized", []string{"identity.Authenticator"}},
+	{"holds no data of an org", []string{"dispatch.Echo", "identity.AdminRights"}},
+	{"reads and caches the log of a task for package dispatch, which authorizes the caller", []string{
+		"stream.Hub", "stream.Topic", "stream.Cache",
+	}},
+	{"delivers events for package dispatch, which authorizes the caller; its keys name the org", []string{
+		"delivery.Service", "delivery.Client",
+	}},
+	{"finds agents for package dispatch, which authorizes the caller, and for public cards", []string{
+		"agent.Directory",
+	}},
+	{"records refusals, so there may be no Access", []string{"identity.Auditor.Done", "identity.Auditor.Refused"}},
 	{"the token of an invitation or of a link is the proof", []string{
 		"identity.OrgAdmin.Invitation", "identity.OrgAdmin.Accept",
 		"account.Accounts.Link", "account.Accounts.UseLink", "account.Accounts.Join",
 	}},
-	{"makes the proof of its caller", []string{"dispatch.Tasks.Reach", "dispatch.Tasks.Still", "dispatch.Workers.Serve"}},
-	{"a loop of the server, for all orgs", []string{
+	{"returns the proof", []string{"dispatch.Tasks.Reach", "dispatch.Tasks.Still", "dispatch.Workers.Serve"}},
+	{"runs in the background, for all orgs", []string{
 		"dispatch.Service.Run", "dispatch.Service.Sweep", "dispatch.Service.Hint", "dispatch.Service.HintAll",
+		"dispatch.Service.Stop", "dispatch.Service.Stopping",
 	}},
+	{"wires a built-in agent at the start of the server", []string{"dispatch.Workers.Host"}},
+	{"returns a setting of the server", []string{"dispatch.Tasks.Pushes", "oauth.Service.Lifetimes"}},
 	{"encodes what its caller has read already", []string{"dispatch.Tasks.EncodeEvent", "dispatch.Tasks.EncodeTask"}},
-	{"cards show it to anybody", []string{
-		"dispatch.Workers.Presence", "dispatch.Workers.Presences", "agent.Registry.Page", "agent.Registry.Profile",
+	{"public: cards show the presence of an agent", []string{
+		"dispatch.Workers.Presence", "dispatch.Workers.Presences",
 	}},
-	{"a look-up of another service, which has authorized the caller, or of a public card", []string{
-		"agent.Registry.Reach", "agent.Registry.Own", "agent.Registry.Reachable",
-	}},
-	{"signs people in, or out", []string{
+	{"counts the workers that wait on this node; only tests use it", []string{"dispatch.Workers.Waiting"}},
+	{"signs people in or out", []string{
 		"account.Accounts.Login", "account.Accounts.Resume", "account.Accounts.Joined", "account.Accounts.Arrive",
 		"account.Accounts.Members", "account.Accounts.Open", "account.Accounts.HashPassword",
 		"account.Accounts.Logout", "account.Accounts.LogoutEverywhere",
 	}},
 	{"a person's own account, which spans orgs: the session is the proof", []string{
 		"account.Accounts.ChangePassword", "account.Accounts.HasPassword", "account.Accounts.CheckOwnPassword",
-		"account.Accounts.Ways", "account.Accounts.Disconnect", "account.Accounts.Memberships", "account.Accounts.OrgNames",
-		"account.Accounts.LinkMembership", "account.Accounts.UnlinkMembership",
+		"account.Accounts.Ways", "account.Accounts.Disconnect", "account.Accounts.Memberships",
+		"account.Accounts.OrgNames", "account.Accounts.LinkMembership", "account.Accounts.UnlinkMembership",
 	}},
-	{"the operator's, and no transport calls it", []string{"account.Accounts.NewLink", "account.Accounts.SetPassword"}},
-	{"OAuth: a client, a code or a token is the proof, and what it may have is decided from the grant", []string{
+	{"OAuth: a client, a code or a token is the proof, and the grant decides on the scopes", []string{
 		"oauth.Service.Register", "oauth.Service.Describe", "oauth.Service.Client", "oauth.Service.ClientFor",
 		"oauth.Service.Vouched", "oauth.Service.KeyClient", "oauth.Service.Offer", "oauth.Service.Create",
 		"oauth.Service.Grant", "oauth.Service.GrantByCode", "oauth.Service.GrantByRefresh", "oauth.Service.Use",
-		"oauth.Service.Revoke",
-		"oauth.Service.TokenScopes", "oauth.Service.Issue", "oauth.Service.Token", "oauth.Service.RevokeToken",
-		"oauth.Service.CallerByToken",
+		"oauth.Service.Revoke", "oauth.Service.TokenScopes", "oauth.Service.Issue", "oauth.Service.Token",
+		"oauth.Service.RevokeToken", "oauth.Service.CallerByToken",
+	}},
+	{"computes from its arguments and reads nothing", []string{
+		"oauth.Service.NewGrantID", "oauth.Service.Secrets", "oauth.Service.Works", "friction.Frictions.Validate",
 	}},
 }
 
-// accepted lists the actions that a method takes an Access for. A read of one record also
-// takes that of its change: a conditional change reads the version first.
+// accepted lists the actions for which a method accepts an Access. A method that reads one
+// record also accepts the action that changes it: a conditional change reads the version
+// first.
 var accepted = map[string][]identity.Action{
 	"proposal.Proposals.Submit":       {identity.SubmitProposal},
 	"proposal.Proposals.Get":          {identity.ReadProposal, identity.ChangeProposal},
@@ -113,6 +129,7 @@ var accepted = map[string][]identity.Action{
 	"agent.Registry.Update":     {identity.ManageAgents},
 	"agent.Registry.Visible":    {identity.ReadAgents},
 	"agent.Registry.Get":        {identity.ReadAgents, identity.ManageAgents},
+	"agent.Registry.Profile":    {identity.ReadAgents, identity.ManageAgents},
 	"agent.Registry.HiddenFrom": {identity.CallAgent},
 
 	"dispatch.Tasks.OrgTasks":      {identity.ReadTasks},
@@ -122,7 +139,7 @@ var accepted = map[string][]identity.Action{
 	"dispatch.Tasks.OrgPushes":     {identity.ReadTasks},
 	"dispatch.Tasks.OrgTaskPushes": {identity.ReadTasks},
 	"dispatch.Tasks.Recall":        {identity.ChangeFollowup},
-	"dispatch.Tasks.RetryPush":     {identity.ReadTasks},
+	"dispatch.Tasks.RetryPush":     {identity.ManageAgents},
 	"dispatch.Workers.Connection":  {identity.ManageAgents},
 	"dispatch.Workers.LastSeen":    {identity.ManageAgents},
 
@@ -159,38 +176,64 @@ var accepted = map[string][]identity.Action{
 	"oauth.Service.EndProgram":   {identity.ManageOwnCredentials},
 }
 
-func TestServiceMethodsAskForAProof(t *testing.T) {
+func TestServiceMethodsTakeAProof(t *testing.T) {
 	t.Parallel()
-	excepted := map[string]bool{} // false: not used yet
+	used := map[string]bool{}
 	for _, e := range withoutProof {
 		for _, name := range e.names {
-			excepted[name] = false
+			used[name] = false
 		}
 	}
 	for _, m := range serviceMethods(t) {
-		_, whole := excepted[m.service]
-		_, one := excepted[m.name()]
+		_, typeExcepted := used[m.service]
+		_, methodExcepted := used[m.name()]
 		proven := slices.ContainsFunc(m.params, func(p string) bool { return slices.Contains(proofs, p) })
 		switch {
-		case whole:
-			excepted[m.service] = true
-		case one && proven:
-			t.Errorf("%s asks for a proof and is still an exception", m.name())
-		case one:
-			excepted[m.name()] = true
+		case typeExcepted:
+			used[m.service] = true
+		case methodExcepted && proven:
+			t.Errorf("%s takes a proof; remove it from withoutProof", m.name())
+		case methodExcepted:
+			used[m.name()] = true
 		case !proven:
-			t.Errorf("%s takes none of %v: have it take an Access, or say in withoutProof why it needs none", m.name(), proofs)
+			t.Errorf("%s takes none of %v: add an Access, or an exception with a reason to withoutProof", m.name(), proofs)
 		}
 	}
-	for name, used := range excepted {
-		if !used {
-			t.Errorf("withoutProof lists %s, which is no method that takes a context", name)
+	for name, ok := range used {
+		if !ok {
+			t.Errorf("withoutProof lists %s, which is not a method of a service type", name)
 		}
 	}
 }
 
-// A method refuses an Access for an action that it does not name, before anything else. The
-// services have no store, so that a method which goes on is noticed.
+// An embedded store would give every holder of the service its methods.
+func TestServicesEmbedOnlyServices(t *testing.T) {
+	t.Parallel()
+	types := serviceTypes(t)
+	for name, s := range types {
+		if excepted(name) {
+			continue
+		}
+		for _, field := range s.embedded {
+			if _, ok := types[field]; !ok {
+				t.Errorf("%s embeds %s, whose methods are not checked; make it a named field", name, field)
+			}
+		}
+	}
+}
+
+// excepted reports whether withoutProof lists a type.
+func excepted(service string) bool {
+	for _, e := range withoutProof {
+		if slices.Contains(e.names, service) {
+			return true
+		}
+	}
+	return false
+}
+
+// A method refuses an Access for another action before it does anything else. The services
+// have no store, so a method that goes on panics.
 func TestServicesRefuseAnAccessForAnotherAction(t *testing.T) {
 	t.Parallel()
 	actions, tried := actionsOf(t), map[string]bool{}
@@ -198,23 +241,24 @@ func TestServicesRefuseAnAccessForAnotherAction(t *testing.T) {
 		of := reflect.TypeOf(s)
 		for i := range of.NumMethod() {
 			m := of.Method(i)
-			if takesAccess(m.Type) < 0 {
+			at := takes[identity.Access](m.Type)
+			if at < 0 {
 				continue
 			}
 			name := path.Base(of.Elem().PkgPath()) + "." + of.Elem().Name() + "." + m.Name
 			tried[name] = true
 			want := accepted[name]
 			if len(want) == 0 {
-				t.Errorf("say in accepted for which action %s takes an Access", name)
+				t.Errorf("accepted does not list %s", name)
 			}
 			for _, action := range actions {
-				refused, trouble := tryAccess(s, m, accessFor(t, action))
+				refused, trouble := tryProof(s, m, at, accessFor(t, action))
 				if should := !slices.Contains(want, action); refused != should {
-					t.Errorf("%s with an Access to %q: refused %v; want %v (%v)", name, action, refused, should, trouble)
+					t.Errorf("%s with an Access to %q: refused %v, want %v (%v)", name, action, refused, should, trouble)
 				}
 			}
-			if refused, trouble := tryAccess(s, m, identity.Access{}); !refused {
-				t.Errorf("%s with the zero Access: %v; want a refusal", name, trouble)
+			if refused, trouble := tryProof(s, m, at, identity.Access{}); !refused {
+				t.Errorf("%s with the zero Access: got %v, want a refusal", name, trouble)
 			}
 		}
 	}
@@ -225,24 +269,26 @@ func TestServicesRefuseAnAccessForAnotherAction(t *testing.T) {
 	}
 	for name := range accepted {
 		if !tried[name] {
-			t.Errorf("accepted lists %s, which is no method that takes an Access", name)
+			t.Errorf("accepted lists %s, which is not a method that takes an Access", name)
 		}
 	}
 }
 
-// services are all services that take an Access, without a store.
+// services returns all services with methods that take an Access, without a store.
 func services() []any {
 	now, newID := time.Now, func(prefix string) string { return prefix + "1" }
-	tasks := dispatch.New(dispatch.Options{Stores: dispatch.Stores{Stock: noStock{}, Pushes: noPushes{}}, Now: now, NewID: newID})
+	tasks := dispatch.New(dispatch.Options{
+		Stores: dispatch.Stores{Stock: noStock{}, Pushes: noPushes{}}, Now: now, NewID: newID,
+	})
 	return []any{
 		proposal.New(nil, now, newID),
 		followup.New(nil, nil, now, newID, nil),
 		friction.New(nil, now, newID, proposal.Check),
-		agent.NewRegistry(nil, now),
+		agent.NewRegistry(nil, agent.NewDirectory(nil, now), agent.Quotas{}, now),
 		tasks.Tasks, tasks.Workers,
-		identity.NewOrgAdmin(nil, nil, nil, now, newID),
+		identity.NewOrgAdmin(identity.OrgAdminOptions{Now: now, NewID: newID}),
 		account.New(nil, nil, nil, now),
-		oauth.New(nil, nil, now, newID, oauth.Lifetimes{}),
+		oauth.New(oauth.Options{Now: now, NewID: newID}),
 	}
 }
 
@@ -252,33 +298,68 @@ type (
 	noPushes struct{ dispatch.PushStore }
 )
 
-// takesAccess is which parameter of a method is the Access; -1: none.
-func takesAccess(method reflect.Type) int {
+// A Call and a Post that no service made are refused like the zero Access.
+func TestServicesRefuseTheZeroCallAndPost(t *testing.T) {
+	t.Parallel()
+	tried := 0
+	for _, s := range services() {
+		of := reflect.TypeOf(s)
+		for i := range of.NumMethod() {
+			m := of.Method(i)
+			var refused bool
+			var trouble any
+			if at := takes[dispatch.Call](m.Type); at >= 0 {
+				refused, trouble = tryProof(s, m, at, dispatch.Call{})
+			} else if at := takes[dispatch.Post](m.Type); at >= 0 {
+				refused, trouble = tryProof(s, m, at, dispatch.Post{})
+			} else {
+				continue
+			}
+			if tried++; m.Name == "Expected" { // returns a bool and no error: false, without a look at a store
+				refused = trouble == nil
+			}
+			if !refused {
+				t.Errorf("%s.%s with the zero proof: %v; want a refusal", of, m.Name, trouble)
+			}
+		}
+	}
+	if tried < 15 {
+		t.Errorf("tried %d methods; want all that take a Call or a Post", tried)
+	}
+}
+
+// takes returns which parameter of a method has the type T; -1 if none has.
+func takes[T any](method reflect.Type) int {
 	for i := range method.NumIn() {
-		if method.In(i) == reflect.TypeFor[identity.Access]() {
+		if method.In(i) == reflect.TypeFor[T]() {
 			return i
 		}
 	}
 	return -1
 }
 
-// tryAccess calls a method with an Access, and reports whether it was refused as one for
-// another action. trouble is what happened otherwise: another error, or the panic of a
-// method that went on without a store.
-func tryAccess(s any, m reflect.Method, a identity.Access) (refused bool, trouble any) {
+// tryProof calls a method with a proof at the given parameter, and reports whether the proof
+// was refused as one for another action. trouble is what happened otherwise: another error, or
+// the panic of a method that went on without a store.
+func tryProof(s any, m reflect.Method, at int, proof any) (refused bool, trouble any) {
 	defer func() {
 		if p := recover(); p != nil {
 			refused, trouble = false, p
 		}
 	}()
-	in := []reflect.Value{reflect.ValueOf(s), reflect.ValueOf(context.Background())}
-	for i := 2; i < m.Type.NumIn(); i++ {
+	in := []reflect.Value{reflect.ValueOf(s)}
+	for i := 1; i < m.Type.NumIn(); i++ {
 		in = append(in, reflect.Zero(m.Type.In(i)))
 	}
-	in[takesAccess(m.Type)] = reflect.ValueOf(a)
+	if i := takes[context.Context](m.Type); i > 0 {
+		in[i] = reflect.ValueOf(context.Background())
+	}
+	in[at] = reflect.ValueOf(proof)
 	out := m.Func.Call(in)
-	err, _ := out[len(out)-1].Interface().(error)
-	return err != nil && errs.As(err).Code == "auth.wrong_action", err
+	if err, _ := out[len(out)-1].Interface().(error); err != nil {
+		return errs.As(err).Code == "auth.wrong_action", err
+	}
+	return false, nil
 }
 
 func accessFor(t *testing.T, action identity.Action) identity.Access {
@@ -291,7 +372,7 @@ func accessFor(t *testing.T, action identity.Action) identity.Access {
 	return a
 }
 
-// The operator's services ask for no proof, so nothing that serves a client may have them.
+// The services of the operator take no proof, so no transport may have them.
 func TestOnlyTheOperatorHasItsServices(t *testing.T) {
 	t.Parallel()
 	may := []string{"internal/app", "internal/cli", "internal/orgtest", "bench"}
@@ -305,7 +386,7 @@ func TestOnlyTheOperatorHasItsServices(t *testing.T) {
 			if !ok || sel.Sel.Name != "Operator" && sel.Sel.Name != "NewOperator" {
 				return true
 			}
-			if of, ok := sel.X.(*ast.Ident); ok && (of.Name == "identity" || of.Name == "agent") {
+			if of, ok := sel.X.(*ast.Ident); ok && slices.Contains([]string{"identity", "agent", "account"}, of.Name) {
 				if found++; !slices.Contains(may, f.pkg) {
 					t.Errorf("%s uses %s.%s", f.path, of.Name, sel.Sel.Name)
 				}
@@ -314,11 +395,20 @@ func TestOnlyTheOperatorHasItsServices(t *testing.T) {
 		})
 	}
 	if found == 0 {
-		t.Error("found no use at all: the test looks for the wrong names")
+		t.Error("found no use at all: the test looks for wrong names")
 	}
 }
 
-// method is a method of a service.
+// service is an exported type of a domain package that has a method with a context, or no
+// exported field: other types are records.
+type service struct {
+	hidden   bool // has no exported field
+	active   bool // has a method with a context
+	embedded []string
+	methods  []method
+}
+
+// method is an exported method of a service.
 type method struct {
 	service, method string
 	params          []string // types, each with its package
@@ -326,41 +416,88 @@ type method struct {
 
 func (m *method) name() string { return m.service + "." + m.method }
 
-// serviceMethods are the exported methods of exported domain types that take a context: what
-// reads or changes something.
+// serviceMethods returns the exported methods of all services.
 func serviceMethods(t *testing.T) []method {
 	t.Helper()
 	var out []method
-	for _, f := range goFiles(t) {
-		if f.isTest() || !slices.Contains(domain, f.pkg) {
-			continue
-		}
-		pkg := f.syntax.Name.Name
-		for _, d := range f.syntax.Decls {
-			fn, ok := d.(*ast.FuncDecl)
-			if !ok || fn.Recv == nil || !fn.Name.IsExported() {
-				continue
-			}
-			m := method{service: typeName(pkg, fn.Recv.List[0].Type), method: fn.Name.Name}
-			for _, p := range fn.Type.Params.List {
-				m.params = append(m.params, typeName(pkg, p.Type))
-			}
-			exported := ast.IsExported(strings.TrimPrefix(m.service, pkg+"."))
-			if exported && slices.Contains(m.params, "context.Context") {
-				out = append(out, m)
-			}
-		}
+	for _, s := range serviceTypes(t) {
+		out = append(out, s.methods...)
 	}
 	if len(out) < len(accepted) {
-		t.Fatalf("found %d service methods; want %d at least", len(out), len(accepted))
+		t.Fatalf("found %d service methods, want at least %d", len(out), len(accepted))
 	}
 	return out
 }
 
-// typeName is the name of a type with its package; a pointer is as what it points to.
+// serviceTypes returns the services by name.
+func serviceTypes(t *testing.T) map[string]*service {
+	t.Helper()
+	types := map[string]*service{}
+	of := func(name string) *service {
+		if types[name] == nil {
+			types[name] = &service{}
+		}
+		return types[name]
+	}
+	for _, f := range goFiles(t) {
+		holdsData := slices.Contains(domain, f.pkg) && !slices.Contains(withoutData, f.pkg) || f.pkg == "internal/delivery"
+		if f.isTest() || !holdsData {
+			continue
+		}
+		pkg := f.syntax.Name.Name
+		ast.Inspect(f.syntax, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.TypeSpec:
+				if fields, ok := n.Type.(*ast.StructType); ok && n.Name.IsExported() {
+					of(pkg+"."+n.Name.Name).describe(pkg, fields)
+				}
+			case *ast.FuncDecl:
+				if n.Recv == nil || !n.Name.IsExported() {
+					return false
+				}
+				m := method{service: typeName(pkg, n.Recv.List[0].Type), method: n.Name.Name}
+				for _, p := range n.Type.Params.List {
+					m.params = append(m.params, typeName(pkg, p.Type))
+				}
+				s := of(m.service)
+				s.methods = append(s.methods, m)
+				s.active = s.active || slices.Contains(m.params, "context.Context")
+				return false
+			}
+			return true
+		})
+	}
+	for name, s := range types {
+		_, local, _ := strings.Cut(name, ".")
+		if !ast.IsExported(local) || len(s.methods) == 0 || !s.hidden && !s.active {
+			delete(types, name)
+		}
+	}
+	return types
+}
+
+// describe reads the fields of a service.
+func (s *service) describe(pkg string, fields *ast.StructType) {
+	s.hidden = true
+	for _, f := range fields.Fields.List {
+		if len(f.Names) == 0 {
+			s.embedded = append(s.embedded, typeName(pkg, f.Type))
+		}
+		if slices.ContainsFunc(f.Names, (*ast.Ident).IsExported) {
+			s.hidden = false
+		}
+	}
+}
+
+// typeName returns the name of a type with its package. A pointer has the name of its
+// element.
 func typeName(pkg string, e ast.Expr) string {
 	switch e := e.(type) {
 	case *ast.StarExpr:
+		return typeName(pkg, e.X)
+	case *ast.IndexExpr:
+		return typeName(pkg, e.X)
+	case *ast.IndexListExpr:
 		return typeName(pkg, e.X)
 	case *ast.Ident:
 		return pkg + "." + e.Name
@@ -372,7 +509,7 @@ func typeName(pkg string, e ast.Expr) string {
 	return ""
 }
 
-// actionsOf reads the actions from the source: a list in the program would be for this test alone.
+// actionsOf reads the actions from the source. Only this test needs a list of them.
 func actionsOf(t *testing.T) []identity.Action {
 	t.Helper()
 	var out []identity.Action

@@ -1,6 +1,5 @@
-// Package internal_test keeps the shape of the code: which package may import
-// which, how long a file may get, and what the repository must not mention. The
-// rules are those of docs/architecture.md.
+// Package internal_test enforces the rules of docs/architecture.md: the imports of each package,
+// the length of files, and words that the repository must not contain.
 package internal_test
 
 import (
@@ -22,60 +21,71 @@ import (
 
 const module = "github.com/parley-dev/parley/"
 
-// layers runs from the outside in. A package may import what stands in a later
-// layer, never its own layer or an earlier one.
+// layers are listed from the outside in. A package may import packages of later layers, but not
+// of its own layer or an earlier one.
 var layers = [][]string{
 	{"cmd/parley", "bench", "e2e", "e2e/cli", "e2e/browser", "e2e/corpus"},
 	{"internal/cli"},
 	{"internal/app"},
-	{"internal/rest", "internal/a2a", "internal/mcp", "internal/web", "internal/authserver", "internal/sso", "internal/store", "internal/store/storetest", "internal/config", "internal/clilogin"},
+	{
+		"internal/rest", "internal/a2a", "internal/mcp", "internal/web", "internal/authserver", "internal/sso",
+		"internal/store", "internal/store/storetest", "internal/config", "internal/clilogin",
+	},
 	{"internal/httpx", "internal/wire"},
 	{"internal/dispatch"},
 	{"internal/stream", "internal/delivery"},
 	{"internal/outbound"},
-	{"internal/proposal", "internal/followup", "internal/friction", "internal/task", "internal/agent", "internal/oauth", "internal/account"},
+	{
+		"internal/proposal", "internal/followup", "internal/friction", "internal/task", "internal/agent", "internal/oauth",
+		"internal/account",
+	},
 	{"internal/identity", "internal/budget"},
 	{"internal/idempotency", "internal/cursor", "internal/limit", "internal/cache"},
 	{"internal/errs", "internal/text"},
-	{"sdk/worker"}, // public: others build on them, so they stand on nothing of ours
+	{"sdk/worker"}, // public: users import these packages, so they import no other package of the module
 	{"sdk/client"},
 }
 
-// domain packages hold the rules: the standard library and later layers only,
-// and nothing of the wire or of the database.
+// domain packages contain the rules. They import only the standard library and later layers, and
+// neither net/http nor database/sql.
 var domain = []string{
 	"internal/dispatch", "internal/stream",
-	"internal/proposal", "internal/followup", "internal/friction", "internal/task", "internal/agent", "internal/oauth", "internal/account",
-	"internal/identity", "internal/idempotency", "internal/cursor", "internal/cache", "internal/budget", "internal/errs", "internal/text",
+	"internal/proposal", "internal/followup", "internal/friction", "internal/task", "internal/agent", "internal/oauth",
+	"internal/account",
+	"internal/identity", "internal/idempotency", "internal/cursor", "internal/cache", "internal/budget", "internal/errs",
+	"internal/text",
 }
 
 var namedMember = regexp.MustCompile(`json:"[^",-]`)
 
 var notInDomain = []string{"net/http", "database/sql"}
 
-// databases may be imported by the store alone. pgtest makes databases for
-// tests, and bench measures the bare driver beside the store.
+// Only the store may import databases. pgtest creates databases for tests, and bench compares the
+// store with the bare driver.
 var (
 	databases     = []string{"database/sql", "github.com/jackc/pgx", "modernc.org/sqlite", "zombiezen.com/go/sqlite"}
 	mayUseDrivers = []string{"internal/store", "internal/store/storetest", "internal/pgtest", "bench"}
 )
 
-// exceptions to the direction, each with its reason.
+// exceptions are imports that are allowed against the order of the layers.
 var exceptions = map[string][]string{
 	"internal/store/storetest": {"internal/store", "internal/pgtest"}, // the suite that every engine must pass
 	"bench":                    {"internal/pgtest", "internal/servertest"},
 }
 
-// apart are packages that must not import one another though the layers allow it, each
-// with its reason.
+// apart lists imports that are forbidden although the layers allow them.
 var apart = map[string][]string{
-	"internal/delivery": { // it delivers events of any sort
-		"internal/task", "internal/agent", "internal/proposal", "internal/followup", "internal/friction", "internal/oauth", "internal/account",
+	"internal/delivery": { // it delivers any kind of event
+		"internal/task", "internal/agent", "internal/proposal", "internal/followup", "internal/friction", "internal/oauth",
+		"internal/account",
 	},
 }
 
-// tools stand outside the layers: nothing but tests and benchmarks imports them.
-var tools = []string{"internal/pgtest", "internal/idptest", "internal/orgtest", "internal/servertest"}
+// tools are outside the layers. Only tests and benchmarks import them.
+var tools = []string{
+	"internal/apptest", "internal/errs/errstest", "internal/idptest", "internal/orgtest", "internal/pgtest",
+	"internal/servertest",
+}
 
 const maxLines = 700
 
@@ -93,8 +103,8 @@ func TestImportsRunOneWay(t *testing.T) {
 	}
 }
 
-// A tag that names a member ties the rules to one wire format; transports have
-// types of their own. Options without a name are for what the store keeps as JSON.
+// A tag with a member name ties a domain type to one wire format; each transport defines its own
+// types. Options without a name are for values that the store keeps as JSON.
 func TestDomainTypesNameNoWireMembers(t *testing.T) {
 	t.Parallel()
 	for _, f := range goFiles(t) {
@@ -110,7 +120,7 @@ func TestDomainTypesNameNoWireMembers(t *testing.T) {
 	}
 }
 
-// wireWords are spellings of one transport: JSON pointers, and names of members and headers.
+// wireWords match spellings of one transport: JSON pointers, and names of members and headers.
 var wireWords = regexp.MustCompile(`^"/[A-Za-z_]|ETag|Idempotency-Key|[a-z]Token\b|[a-z]Config\b`)
 
 // Errors of the domain name fields by an errs.Path; transports spell it.
@@ -122,15 +132,15 @@ func TestDomainSpeaksNoWire(t *testing.T) {
 		}
 		ast.Inspect(f.syntax, func(n ast.Node) bool {
 			if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING && wireWords.MatchString(lit.Value) {
-				t.Errorf("%s: a domain package says %s", f.path, lit.Value)
+				t.Errorf("%s: a domain package contains %s, a spelling of a transport", f.path, lit.Value)
 			}
 			return true
 		})
 	}
 }
 
-// An exception for a linter that does not run excuses nothing. (nolintlint finds those that
-// are not needed, but only of linters that run.)
+// A nolint comment for a linter that does not run has no effect. nolintlint reports unneeded
+// comments only for linters that run.
 func TestExceptionsAreForLintersThatRun(t *testing.T) {
 	t.Parallel()
 	config, err := os.ReadFile(filepath.Join("..", ".golangci.yml"))
@@ -149,7 +159,7 @@ func TestExceptionsAreForLintersThatRun(t *testing.T) {
 	}
 }
 
-// Transports tell httpx how their paths are treated. A path in its code would decide for them.
+// Transports configure how httpx treats their paths, so its code must not contain any.
 func TestHTTPXNamesNoPath(t *testing.T) {
 	t.Parallel()
 	for _, f := range goFiles(t) {
@@ -167,7 +177,7 @@ func TestHTTPXNamesNoPath(t *testing.T) {
 
 var namedPath = regexp.MustCompile("^[\"`](?:[A-Z]+ )?/[a-z.]")
 
-// The rules themselves are worth nothing if they let everything through.
+// TestImportRulesRefuse tests the import rules themselves.
 func TestImportRulesRefuse(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -212,14 +222,14 @@ func TestImportRulesRefuse(t *testing.T) {
 	}
 }
 
-// refuse says why pkg may not import path, or returns "".
+// refuse returns the reason why pkg may not import path, or "".
 func refuse(pkg, path string) string {
 	if slices.Contains(tools, pkg) {
 		return ""
 	}
 	if strings.HasPrefix(pkg, "examples/") {
 		if strings.HasPrefix(path, module) && !strings.HasPrefix(path, module+"sdk/") {
-			return "an example shows what anybody can write: the public packages only"
+			return "examples import only the public packages"
 		}
 		return ""
 	}
@@ -229,23 +239,23 @@ func refuse(pkg, path string) string {
 	}
 	for _, db := range databases {
 		if (path == db || strings.HasPrefix(path, db+"/")) && !slices.Contains(mayUseDrivers, pkg) {
-			return "only internal/store talks to a database"
+			return "only internal/store may use a database"
 		}
 	}
 	target, ours := strings.CutPrefix(path, module)
 	if ours {
 		if slices.Contains(apart[pkg], target) {
-			return "it must not know what this package is about"
+			return "this import is forbidden; see apart in internal/arch_test.go"
 		}
 		to := layer(target)
 		if slices.Contains(exceptions[pkg], target) || to > from {
 			return ""
 		}
-		return "imports run outside in, never sideways or back"
+		return "a package may import only later layers"
 	}
 	if slices.Contains(domain, pkg) {
 		if slices.Contains(notInDomain, path) {
-			return "a domain package knows no transport and no database"
+			return "a domain package imports neither a transport nor a database"
 		}
 		if first, _, _ := strings.Cut(path, "/"); strings.Contains(first, ".") {
 			return "a domain package uses the standard library only"
@@ -283,10 +293,10 @@ func TestEveryPackageSaysWhatItIsFor(t *testing.T) {
 	}
 }
 
-// Paths of one machine help nobody else and tend to slip into scripts and docs.
+// Paths of one machine are useless on others, and slip easily into scripts and docs.
 func TestNothingNamesALocalPath(t *testing.T) {
 	t.Parallel()
-	// Put together here, so that this file does not contain them.
+	// Concatenated, so that this file does not contain them.
 	forbidden := []string{"/" + "work/", "/" + "root/"}
 	walk(t, func(path string) {
 		if filepath.Base(path) == "go.sum" {
@@ -376,7 +386,8 @@ func walk(t *testing.T, visit func(path string)) {
 			return fmt.Errorf("walk %s: %w", path, err)
 		case d.IsDir() && slices.Contains([]string{".git", "bin", "build", "parley-data"}, d.Name()):
 			return fs.SkipDir
-		case !d.Type().IsRegular() || path == "parley" || slices.Contains([]string{".test", ".prof", ".out"}, filepath.Ext(path)):
+		case !d.Type().IsRegular() || path == "parley" || path == ".git" || // a file in a worktree
+			slices.Contains([]string{".test", ".prof", ".out"}, filepath.Ext(path)):
 			return nil
 		}
 		visit(path)

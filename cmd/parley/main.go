@@ -12,8 +12,8 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	// The first signal asks to stop; a second one finds the default behaviour and
-	// ends the program at once.
+	// The first signal asks the command to stop. It also restores the default behaviour, so
+	// that a second one ends the program at once.
 	context.AfterFunc(ctx, stop)
 	code := cli.Main(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
 	stop()

@@ -30,7 +30,7 @@ var axeScript = sync.OnceValues(func() (string, error) {
 	return string(b), err
 })
 
-// axe runs axe-core on the page and lists what it finds. With rules it runs those only.
+// axe runs axe-core on the page and returns its findings. With rules it runs those only.
 func (w *tab) axe(rules ...string) []string {
 	w.t.Helper()
 	script, err := axeScript()
@@ -52,7 +52,8 @@ func (w *tab) axe(rules ...string) []string {
 	found, err := evaluate[[]string](
 		w,
 		`axe.run(document, `+string(given)+`).then(r => r.violations.flatMap(v => v.nodes.slice(0, 5).map(
-		n => v.id + ' (' + v.help + '): ' + n.target.join(' ') + ' ' + n.html.slice(0, 200) + ' ' + (n.failureSummary || '').replace(/\s+/g, ' ').slice(0, 300))))`,
+		n => v.id + ' (' + v.help + '): ' + n.target.join(' ') + ' ' + n.html.slice(0, 200) + ' ' +
+			(n.failureSummary || '').replace(/\s+/g, ' ').slice(0, 300))))`,
 		chromedp.EvalAwaitPromise,
 	)
 	if err != nil {
@@ -61,10 +62,11 @@ func (w *tab) axe(rules ...string) []string {
 	return found
 }
 
-// mustBeAccessible fails for what axe-core finds.
+// mustBeAccessible fails for every finding of axe-core.
 func (w *tab) mustBeAccessible(state string, rules ...string) {
 	w.t.Helper()
 	if found := w.axe(rules...); len(found) > 0 {
-		w.t.Errorf("axe-core on %s, %s:\n  %s", w.path(), state, strings.Join(found, "\n  "))
+		w.t.Errorf("axe-core on %s, %s: got %d findings, want none:\n  %s", w.path(), state, len(found),
+			strings.Join(found, "\n  "))
 	}
 }

@@ -29,13 +29,13 @@ const (
 	summary  = "DisclosureTriangle"
 )
 
-// control is something that assistive technology can reach.
+// control is an element that assistive technology can reach.
 type control struct {
 	role, name string
 	node       cdp.BackendNodeID
 }
 
-// controls lists what has the role, in the order of the page.
+// controls lists the controls with the role, in page order.
 func (w *tab) controls(role string) ([]control, error) { return w.controlsIn("html", role) }
 
 // controlsIn is controls for a part of the page.
@@ -66,8 +66,8 @@ func axText(v *accessibility.Value) string {
 	return s
 }
 
-// find waits for the control with the name. A name that ends in … is a beginning. There must
-// be one: two controls with the same name confuse people, too.
+// find waits for the control with the name. A name that ends in … is a prefix. There must be
+// exactly one: two controls with the same name confuse people, too.
 func (w *tab) find(role, name string) control {
 	w.t.Helper()
 	var found control
@@ -147,7 +147,7 @@ func (w *tab) on(c control, function string) error {
 	return err
 }
 
-// tap presses the mouse on a control, times times in a row, without waiting for what follows.
+// tap clicks a control, times times in a row, without waiting for a response.
 func (w *tab) tap(c control, times int64) {
 	w.t.Helper()
 	x, y, err := w.place(c)
@@ -159,7 +159,7 @@ func (w *tab) tap(c control, times int64) {
 	}
 }
 
-// mouse presses the mouse at a point, for the nth time in a row.
+// mouse clicks at a point, for the nth time in a row.
 func (w *tab) mouse(x, y float64, nth int64) (err error) {
 	for _, kind := range []input.DispatchMouseEventType{chromedp.MousePressed, chromedp.MouseReleased} {
 		if err == nil {
@@ -173,7 +173,7 @@ func (w *tab) mouse(x, y float64, nth int64) (err error) {
 	return err
 }
 
-// place is the middle of a control, after it was scrolled into view.
+// place returns the middle of a control, after scrolling it into view.
 func (w *tab) place(c control) (x, y float64, err error) {
 	if _, err := ask(w, dom.ScrollIntoViewIfNeeded, dom.ScrollIntoViewIfNeededParams{BackendNodeID: c.node}); err != nil {
 		return 0, 0, err
@@ -189,26 +189,26 @@ func (w *tab) place(c control) (x, y float64, err error) {
 	return (q[0] + q[2] + q[4] + q[6]) / 4, (q[1] + q[3] + q[5] + q[7]) / 4, nil
 }
 
-// press clicks on what asks nobody: a summary, a checkbox, a radio button.
+// press clicks a control that sends no request: a summary, a checkbox, a radio button.
 func (w *tab) press(role, name string) {
 	w.t.Helper()
 	w.tap(w.find(role, name), 1)
 }
 
-// click clicks on a button or link, and waits for the page that follows.
+// click clicks a button or link, and waits for the page that follows.
 func (w *tab) click(role, name string) {
 	w.t.Helper()
 	c := w.find(role, name)
 	w.follow("click on "+name, func() { w.tap(c, 1) })
 }
 
-// fill writes into the field with the label, in place of what is there.
+// fill replaces the text of the field with the label.
 func (w *tab) fill(label, text string) {
 	w.t.Helper()
 	w.write(w.field(label), text)
 }
 
-// field is the input with the label, of whatever sort.
+// field returns the input with the label, of any type.
 func (w *tab) field(label string) control {
 	w.t.Helper()
 	var found control
@@ -284,7 +284,7 @@ func (w *tab) key(r rune) error {
 	return err
 }
 
-// focused describes where the focus is: "button#vote-for", and "" if it is nowhere.
+// focused describes the focused element, such as "button#vote-for"; "" if there is none.
 func (w *tab) focused() string {
 	w.t.Helper()
 	return js[string](w, `(e => !e || e === document.body || e === document.documentElement ? ''

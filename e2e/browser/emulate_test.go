@@ -9,7 +9,7 @@ import (
 // viewport sets the size of the window, in CSS pixels.
 func viewport(width, height int64) option { return metrics(width, height, 1) }
 
-// zoomed is a window of 1280 × 1024 whose page is enlarged to 200 %.
+// zoomed sets a window of 1280 × 1024 with the page enlarged to 200 %.
 func zoomed(w *tab) error { return metrics(640, 512, 2)(w) }
 
 func metrics(width, height int64, scale float64) option {
@@ -23,7 +23,7 @@ func metrics(width, height int64, scale float64) option {
 	}
 }
 
-// touch is a screen for fingers.
+// touch sets a touch screen.
 func touch(w *tab) error {
 	_, err := ask(
 		w,
@@ -33,7 +33,13 @@ func touch(w *tab) error {
 	return err
 }
 
-// media sets what the person has told their system: "prefers-color-scheme", "dark", …
+// mouse undoes touch.
+func mouse(w *tab) error {
+	_, err := ask(w, emulation.SetTouchEmulationEnabled, emulation.SetTouchEmulationEnabledParams{})
+	return err
+}
+
+// media sets the user's preferences: "prefers-color-scheme", "dark", …
 func media(pairs ...string) option {
 	return func(w *tab) error {
 		var features []*emulation.MediaFeature
@@ -47,20 +53,20 @@ func media(pairs ...string) option {
 
 func scheme(name string) option { return media("prefers-color-scheme", name) }
 
-// noScripts is a browser without JavaScript.
+// noScripts turns JavaScript off.
 func noScripts(w *tab) error {
 	w.plain = true
 	_, err := ask(w, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
 	return err
 }
 
-// picture is a screenshot of the whole page, in a window that is as high as the page.
+// picture returns a screenshot of the whole page.
 func (w *tab) picture() []byte {
 	w.t.Helper()
 	const lowest, tallest = 900, 8000
 	size := call(w, page.GetLayoutMetrics, cdp.Empty{}).CSSContentSize
 	if size == nil || size.Width < 1 {
-		w.t.Fatal("the page has no size")
+		w.t.Fatal("got a page without a size, want one with a width")
 	}
 	height := min(max(size.Height, lowest), tallest)
 	w.set(viewport(js[int64](w, "innerWidth"), int64(height)))

@@ -9,10 +9,10 @@ import (
 	"testing"
 )
 
-// form is one of a page, as a browser would send it.
+// form is a form of a page, as a browser would submit it.
 type form struct {
 	page, action string
-	behind       string // where scripts send it; empty: they do not
+	behind       string // URL that scripts send it to; empty: none
 	fields       url.Values
 	types        map[string]string // of the fields that people fill in
 }
@@ -39,7 +39,10 @@ func pageForms(path, body string) []form {
 		if !strings.EqualFold(head["method"], "post") {
 			continue
 		}
-		f := form{page: path, action: head["action"], behind: head["hx-post"], fields: url.Values{}, types: map[string]string{}}
+		f := form{
+			page: path, action: head["action"], behind: head["hx-post"], fields: url.Values{},
+			types: map[string]string{},
+		}
 		pressed := false
 		for _, tag := range fieldTag.FindAllStringSubmatch(m[2], -1) {
 			a := attributes(tag[2])
@@ -69,9 +72,8 @@ func pageForms(path, body string) []form {
 	return out
 }
 
-// TestEveryFormsErrors sends each form of the dashboard with what cannot be: fields that are empty,
-// and fields that are far too long. Nobody gets a 5xx or an empty page: the answer has words, and
-// what was typed is still there.
+// TestEveryFormsErrors submits each form of the dashboard with empty fields and with far too long
+// ones. The response is never a 5xx or an empty page: it has an error message and the typed text.
 func TestEveryFormsErrors(t *testing.T) {
 	begin(t)
 	s := newFilled(t, newSite(t))
@@ -91,7 +93,7 @@ func TestEveryFormsErrors(t *testing.T) {
 					texts++
 				}
 			}
-			// Messages to agents may be long, and hold anything.
+			// Messages to agents may be long and contain any text.
 			if tried[route] || texts == 0 || strings.HasPrefix(route, "/account") || strings.Contains(route, "/tasks") {
 				continue
 			}
@@ -107,7 +109,7 @@ func TestEveryFormsErrors(t *testing.T) {
 						switch kind {
 						case "textarea", "", "text", "search":
 							fields.Set(name, text)
-						case "checkbox", "radio": // as they are
+						case "checkbox", "radio": // unchanged
 						default:
 							fields.Set(name, "no-such-choice")
 						}
@@ -115,20 +117,20 @@ func TestEveryFormsErrors(t *testing.T) {
 					fields.Del("once")
 					res, body := s.send(t, s.admin, http.MethodPost, f.action, fields)
 					if res.StatusCode < 400 || res.StatusCode >= 500 {
-						t.Errorf("%s of %s answers %s", f.action, f.page, res.Status)
+						t.Errorf("%s of %s: status = %s, want 4xx", f.action, f.page, res.Status)
 					}
 					if !strings.Contains(body, `role="alert"`) && !strings.Contains(body, `class="card failure"`) {
-						t.Errorf("%s of %s says nothing: %s", f.action, f.page, cut(body, 400))
+						t.Errorf("%s of %s: got no error on the page, want one: %s", f.action, f.page, cut(body, 400))
 					}
 					if res.StatusCode == http.StatusUnprocessableEntity && !strings.Contains(text, "\x00") &&
 						!strings.Contains(body, mark) {
-						t.Errorf("%s of %s has lost what was typed", f.action, f.page)
+						t.Errorf("%s of %s: got a form without the typed text, want the text kept", f.action, f.page)
 					}
 				}
 			})
 		}
 	}
 	if len(tried) < 3 {
-		t.Errorf("only %d forms were found: %v", len(tried), tried)
+		t.Errorf("got %d forms, want at least 3: %v", len(tried), tried)
 	}
 }

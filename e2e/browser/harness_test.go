@@ -5,14 +5,14 @@ import (
 	"testing"
 )
 
-// TestHarness checks that the watch of a tab can fail: what it must notice, it notices.
+// TestHarness checks that the watch of a tab notices each kind of fault.
 func TestHarness(t *testing.T) {
 	begin(t)
 	s := readOnly(t)
 	w := s.tab(t, s.admin)
 	w.open("/account")
 	if faults := w.watch.take(); len(faults) > 0 {
-		t.Fatalf("a good page is blamed: %q", faults)
+		t.Fatalf("faults of a good page = %q, want none", faults)
 	}
 	for _, c := range [][2]string{
 		{"content policy", `void document.body.append(Object.assign(document.createElement('script'), {textContent: 'window.x = 1'}))`},
@@ -34,13 +34,13 @@ func TestHarness(t *testing.T) {
 			return nil
 		})
 		if err != nil {
-			t.Errorf("the watch does not notice %q, but %q", what, seen)
+			t.Errorf("got %q, want %q", seen, what)
 		}
 	}
 	w.open("/account")
 	w.watch.take()
 	if js[bool](s.tab(t, s.admin, noScripts), "typeof window === 'undefined'") {
-		t.Error("expressions do not run without scripts")
+		t.Error("got undefined for window, want expressions to run without scripts")
 	}
 }
 
@@ -56,7 +56,7 @@ func TestNoScriptsMeansNone(t *testing.T) {
 		w := s.tab(t, s.admin, options...)
 		w.openPage("/followups")
 		if ran := js[bool](w, "'htmx' in window"); ran == plain {
-			t.Errorf("without scripts: %t, and a script ran: %t", plain, ran)
+			t.Errorf("a script ran: %t, want %t", ran, !plain)
 		}
 	}
 }

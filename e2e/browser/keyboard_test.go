@@ -8,7 +8,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// reachable lists what the Tab key must reach: one of each group of radio buttons.
+// reachable lists the elements that the Tab key must reach: one of each group of radio buttons.
 const reachable = `(() => { let n = 0; const out = [];
 	for (const e of document.querySelectorAll('a[href], button, input:not([type=hidden]), select, textarea, summary, [tabindex="0"]')) {
 		if (!e.checkVisibility({visibilityProperty: true}) || e.disabled || e.tabIndex < 0 || e.closest('[inert]')) continue;
@@ -21,13 +21,14 @@ const reachable = `(() => { let n = 0; const out = [];
 	}
 	return out })()`
 
-// here describes the focus: which stop it is, and whether one can see it.
+// here describes the focus: which stop it is, and whether it is visible.
 const here = `(() => { const e = document.activeElement;
 	if (!e || e === document.body) return {stop: '', seen: false, what: ''};
 	const s = getComputedStyle(e), r = e.getBoundingClientRect();
 	const ring = s => s.outlineStyle !== 'none' && parseFloat(s.outlineWidth) >= 1 || s.boxShadow !== 'none';
 	let seen = ring(s);
-	for (let p = e.parentElement; p && !seen; p = p.parentElement) seen = p.matches(':focus-within') && ring(getComputedStyle(p)) && p.contains(e) && p.matches('label, li, tr, .field');
+	for (let p = e.parentElement; p && !seen; p = p.parentElement)
+		seen = p.matches(':focus-within') && ring(getComputedStyle(p)) && p.contains(e) && p.matches('label, li, tr, .field');
 	const inside = r.bottom > 0 && r.top < innerHeight && r.right > 0 && r.left < innerWidth && r.width > 0 && r.height > 0;
 	return {stop: e.dataset.stop ?? '', seen: seen && inside, what: e.outerHTML.replace(/\s+/g, ' ').slice(0, 140)} })()`
 
@@ -37,46 +38,42 @@ type focus struct {
 	What string `json:"what"`
 }
 
-// TestTabKey goes through every page by the Tab key alone: everything can be reached, in the
-// order of the page, and one always sees where the focus is.
+// TestTabKey goes through every page by the Tab key alone: everything can be reached, in page
+// order, and the focus is always visible.
 func TestTabKey(t *testing.T) {
 	begin(t)
 	s := readOnly(t)
 	const most = 60
-	for _, c := range allPages(t, s) {
-		t.Run(c.name, func(t *testing.T) {
-			w := s.tab(t, s.who(c))
-			w.open(c.path)
-			stops := js[[]string](w, reachable)
-			reached := map[string]bool{}
-			hidden := 0
-			dates := js[int](w, "document.querySelectorAll('[type=date]').length") // each has parts to stop at
-			for range min(len(stops)+4*dates, most) {
-				w.keys(kb.Tab)
-				at := js[focus](w, here)
-				if at.Stop == "" && at.What == "" {
-					break // beyond the last one
-				}
-				reached[at.Stop] = true
-				if !at.Seen && hidden < 5 {
-					hidden++
-					t.Errorf("%s: one does not see the focus on %s", c.path, at.What)
-				}
+	eachPage(t, s, func(t *testing.T, w *tab, c pageCase) {
+		stops := js[[]string](w, reachable)
+		reached := map[string]bool{}
+		hidden := 0
+		dates := js[int](w, "document.querySelectorAll('[type=date]').length") // each has several stops
+		for range min(len(stops)+4*dates, most) {
+			w.keys(kb.Tab)
+			at := js[focus](w, here)
+			if at.Stop == "" && at.What == "" {
+				break // beyond the last one
 			}
-			if len(stops) > most || strings.Contains(c.path, "/login") {
-				return // a page that puts the focus into a field starts there
+			reached[at.Stop] = true
+			if !at.Seen && hidden < 5 {
+				hidden++
+				t.Errorf("%s: focus on %s is invisible, want it visible", c.path, at.What)
 			}
-			for i, stop := range stops {
-				if !reached[strconv.Itoa(i)] {
-					t.Errorf("%s: the Tab key does not reach %s", c.path, stop)
-				}
+		}
+		if len(stops) > most || strings.Contains(c.path, "/login") {
+			return // a page that focuses a field starts there
+		}
+		for i, stop := range stops {
+			if !reached[strconv.Itoa(i)] {
+				t.Errorf("%s: the Tab key does not reach %s, want it to", c.path, stop)
 			}
-		})
-	}
+		}
+	})
 }
 
 // tabTo presses Tab until the focus is on the control with the name, and checks on the way that
-// one sees where it is.
+// the focus is visible.
 func (w *tab) tabTo(name string) {
 	w.t.Helper()
 	var seen []string
@@ -84,7 +81,7 @@ func (w *tab) tabTo(name string) {
 		w.keys(kb.Tab)
 		at := js[focus](w, here)
 		if at.What != "" && !at.Seen {
-			w.t.Errorf("one does not see the focus on %s", at.What)
+			w.t.Errorf("focus on %s is invisible, want it visible", at.What)
 		}
 		called := js[string](
 			w,
@@ -95,10 +92,10 @@ func (w *tab) tabTo(name string) {
 		}
 		seen = append(seen, called)
 	}
-	w.t.Fatalf("the Tab key does not lead to %q, but to %q", name, seen)
+	w.t.Fatalf("the Tab key leads to %q, want %q", seen, name)
 }
 
-// enterOn goes to a control and presses Enter, after which the focus must be somewhere.
+// enterOn goes to a control and presses Enter, after which something must have the focus.
 func (w *tab) enterOn(name string) {
 	w.t.Helper()
 	w.tabTo(name)
@@ -129,7 +126,7 @@ func TestKeyboardStory(t *testing.T) {
 	w.enterOn("For")
 	w.sees("You voted for")
 	if w.focused() == "" {
-		t.Error("the focus is lost after a vote")
+		t.Error("got no focus after a vote, want it kept")
 	}
 	w.tabTo("Note…")
 	w.keys("By keyboard, too.")
@@ -138,6 +135,6 @@ func TestKeyboardStory(t *testing.T) {
 	w.enterOn("Resolve")
 	w.sees("No further decision follows.")
 	if got := d.scout.do(t, "GET /proposals/"+id, nil)["status"]; got != "resolved" {
-		t.Errorf("it is %v", got)
+		t.Errorf("status = %v, want resolved", got)
 	}
 }

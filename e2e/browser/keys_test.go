@@ -9,8 +9,8 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// TestListKeys tries the keys of the list: they move and vote, rest in fields and with modifiers,
-// can be switched off, and none of them decides.
+// TestListKeys tries the keys of the list: they move and vote, do nothing in fields and with
+// modifiers, can be switched off, and none of them decides.
 func TestListKeys(t *testing.T) {
 	d := newDesk(t)
 	ids := []string{d.file("Three"), d.file("Two"), d.file("One")}
@@ -33,17 +33,17 @@ func TestListKeys(t *testing.T) {
 		d.sees(words)
 		p := d.scout.do(t, "GET /proposals/"+ids[1], nil)
 		if p["votes_for"] != votesFor || p["votes_against"] != votesAgainst {
-			t.Errorf("after %s there are %v for and %v against", key, p["votes_for"], p["votes_against"])
+			t.Errorf("after %s: votes = %v, %v; want %v, %v", key, p["votes_for"], p["votes_against"], votesFor, votesAgainst)
 		}
 		if row() != ids[1] {
-			t.Errorf("after %s the focus is on %q", key, d.focused())
+			t.Errorf("after %s: focus on %q, want row %s", key, d.focused(), ids[1])
 		}
 	}
 	vote("y", "You voted for", 1, 0)
 	vote("n", "You voted against", 0, 1)
-	vote("u", "taken back", 0, 0)
+	vote("u", "withdrawn", 0, 0)
 
-	// With modifiers, during composition, and in fields they are not ours.
+	// With modifiers, during composition, and in fields they have no effect.
 	mark := d.mark()
 	for _, modifier := range []kb.Modifier{kb.ModifierCtrl, kb.ModifierAlt, kb.ModifierMeta} {
 		for _, kind := range []input.DispatchKeyEventType{kb.KeyRawDown, kb.KeyUp} {
@@ -61,7 +61,7 @@ func TestListKeys(t *testing.T) {
 	d.keys("ynjk?")
 	d.waitFor("document.activeElement.value === 'ynjk?'")
 	if sent := d.posts(mark); len(sent) > 0 {
-		t.Errorf("keys that are not ours sent %q", sent)
+		t.Errorf("keys without a meaning sent %q, want nothing", sent)
 	}
 
 	// No key decides.
@@ -75,11 +75,11 @@ func TestListKeys(t *testing.T) {
 	}
 	d.keys("0123456789.,;+-#" + kb.Delete + kb.Backspace)
 	if sent := d.posts(mark); len(sent) > 0 {
-		t.Errorf("a key sent %q", sent)
+		t.Errorf("a key sent %q, want nothing", sent)
 	}
 	for _, id := range ids {
 		if got := d.scout.do(t, "GET /proposals/"+id, nil)["status"]; got != "open" {
-			t.Errorf("a key decided: %v", got)
+			t.Errorf("status after a key = %v, want open", got)
 		}
 	}
 
@@ -95,12 +95,12 @@ func TestListKeys(t *testing.T) {
 	d.keys("y")
 	d.keys("j")
 	if sent := d.posts(mark); len(sent) > 0 || row() == ids[1] {
-		t.Errorf("keys that are switched off sent %q and went to %s", sent, row())
+		t.Errorf("keys that are switched off sent %q and went to %s, want neither", sent, row())
 	}
 	d.reload()
 	d.keys("j")
 	if row() == ids[2] && d.focused() != "" && js[bool](d.tab, "localStorage.getItem('parley-keys') !== 'off'") {
-		t.Error("the keys came back with a reload")
+		t.Error("keys are on again after a reload, want them off")
 	}
 
 	// Enter opens the proposal in focus.
@@ -110,7 +110,7 @@ func TestListKeys(t *testing.T) {
 }
 
 // TestPaneFollowsClicks clicks beside a row's title, which shows the row in the pane, and on the
-// title of another, which opens it, whatever the pane shows.
+// title of another, which opens it.
 func TestPaneFollowsClicks(t *testing.T) {
 	d := newDesk(t)
 	first, second := d.file("The first one"), d.file("The second one")

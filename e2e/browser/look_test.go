@@ -8,49 +8,46 @@ import (
 	"testing"
 )
 
-// widths are a desk, a tablet and a phone.
+// widths are those of a desktop, a tablet and a phone.
 var widths = []int64{1280, 768, 380}
 
-// TestAxe runs axe-core on every page: all rules at each width, and what depends on colours in
-// the dark, too.
-// It takes minutes at every width in both schemes; 'make looks' does that.
+// TestAxe runs axe-core on every page: all rules at each width, and the rules about colours in the
+// dark scheme, too. All widths in both schemes take minutes; 'make looks' runs them.
 func TestAxe(t *testing.T) {
 	begin(t)
 	full := os.Getenv("PARLEY_LOOKS") == "full"
 	s := readOnly(t)
-	for _, c := range allPages(t, s) {
-		t.Run(c.name, func(t *testing.T) {
-			w := s.tab(t, s.who(c))
-			w.open(c.path)
-			for _, width := range widths {
-				if !full && width == 768 {
-					continue
-				}
-				w.set(viewport(width, 900), scheme("light"))
-				w.mustBeAccessible(fmt.Sprintf("%d px, light", width))
-				if !full && width != 1280 {
-					continue
-				}
-				w.set(scheme("dark"))
-				w.mustBeAccessible(fmt.Sprintf("%d px, dark", width), "color-contrast")
+	eachPage(t, s, func(t *testing.T, w *tab, _ pageCase) {
+		for _, width := range widths {
+			if !full && width == 768 {
+				continue
 			}
-		})
-	}
+			w.set(viewport(width, 900), scheme("light"))
+			w.mustBeAccessible(fmt.Sprintf("%d px, light", width))
+			if !full && width != 1280 {
+				continue
+			}
+			w.set(scheme("dark"))
+			w.mustBeAccessible(fmt.Sprintf("%d px, dark", width), "color-contrast")
+		}
+	})
 }
 
-// overflow lists what makes the page wider than its window.
+// overflow lists the elements that make the page wider than its window.
 const overflow = `(() => {
 	const page = document.scrollingElement, width = document.documentElement.clientWidth;
 	if (page.scrollWidth <= width) return [];
-	const inside = e => { for (let p = e.parentElement; p; p = p.parentElement) if (getComputedStyle(p).overflowX !== 'visible') return true; return false };
+	const inside = e => { for (let p = e.parentElement; p; p = p.parentElement)
+		if (getComputedStyle(p).overflowX !== 'visible') return true; return false };
 	return ['the page is ' + page.scrollWidth + ' px wide'].concat([...document.body.querySelectorAll('*')]
 		.filter(e => e.getBoundingClientRect().right > width + 1 && !inside(e)).slice(0, 5).map(e => e.outerHTML.slice(0, 150)));
 })()`
 
-// faint lists fields whose border can hardly be told from what is around it.
+// faint lists fields whose border has too little contrast.
 const faint = `(() => {
 	const canvas = document.createElement('canvas').getContext('2d', {willReadFrequently: true});
-	const over = (colour, under) => { canvas.fillStyle = under; canvas.fillRect(0, 0, 1, 1); canvas.fillStyle = colour; canvas.fillRect(0, 0, 1, 1);
+	const over = (colour, under) => { canvas.fillStyle = under; canvas.fillRect(0, 0, 1, 1);
+		canvas.fillStyle = colour; canvas.fillRect(0, 0, 1, 1);
 		const [r, g, b] = canvas.getImageData(0, 0, 1, 1).data; return 'rgb(' + [r, g, b] + ')' };
 	const behind = e => { const all = []; for (; e; e = e.parentElement) all.unshift(getComputedStyle(e).backgroundColor);
 		return all.reduce((under, c) => over(c, under), 'Canvas') };
@@ -66,8 +63,8 @@ const faint = `(() => {
 		});
 })()`
 
-// small lists targets that a finger misses: a finger may come down anywhere within 22 px of the
-// middle. Links within a sentence are as high as the sentence.
+// small lists targets that are too small for a finger, which may come down anywhere within 22 px
+// of the middle. Links within a sentence are as high as the sentence.
 const small = `(() => {
 	const least = 43.5;
 	const hits = (e, label) => {
@@ -95,49 +92,45 @@ const small = `(() => {
 		return Math.round(r.width) + '×' + Math.round(r.height) + ' ' + e.outerHTML.replace(/\s+/g, ' ').slice(0, 140) });
 })()`
 
-// none fails for each thing that an expression lists.
+// none fails for each item that an expression lists.
 func (w *tab) none(what, expression string) {
 	w.t.Helper()
 	for _, found := range js[[]string](w, expression) {
-		w.t.Errorf("%s on %s: %s", what, w.path(), found)
+		w.t.Errorf("%s on %s: %s, want none", what, w.path(), found)
 	}
 }
 
-// TestLooks is what axe-core does not see, on every page.
+// TestLooks checks what axe-core does not, on every page.
 func TestLooks(t *testing.T) {
 	begin(t)
 	s := readOnly(t)
-	for _, c := range allPages(t, s) {
-		t.Run(c.name, func(t *testing.T) {
-			w := s.tab(t, s.who(c))
-			w.open(c.path)
-			for _, width := range append(widths, 320) {
-				w.set(viewport(width, 900))
-				w.none(fmt.Sprintf("too wide at %d px", width), overflow)
-			}
-			w.set(zoomed)
-			w.none("too wide at 200 %", overflow)
-			w.set(viewport(1280, 900))
-			for _, name := range []string{"light", "dark"} {
-				w.set(scheme(name))
-				w.none("faint border in "+name, faint)
-			}
-			w.set(viewport(380, 800), touch)
-			if !js[bool](w, "matchMedia('(pointer: coarse)').matches") {
-				t.Fatal("touch is not emulated")
-			}
-			w.none("small target", small)
-			w.set(media("prefers-reduced-motion", "reduce"))
-			w.none(
-				"motion",
-				`document.getAnimations().filter(a => a.playState === 'running').map(a => String(a.animationName || a))`,
-			)
-			w.set(media("forced-colors", "active"))
-			if n := colours(t, w.picture()); n < 3 {
-				t.Errorf("in forced colours the page has %d colours", n)
-			}
-		})
-	}
+	eachPage(t, s, func(t *testing.T, w *tab, _ pageCase) {
+		for _, width := range append(widths, 320) {
+			w.set(viewport(width, 900))
+			w.none(fmt.Sprintf("too wide at %d px", width), overflow)
+		}
+		w.set(zoomed)
+		w.none("too wide at 200 %", overflow)
+		w.set(viewport(1280, 900))
+		for _, name := range []string{"light", "dark"} {
+			w.set(scheme(name))
+			w.none("faint border in "+name, faint)
+		}
+		w.set(viewport(380, 800), touch)
+		if !js[bool](w, "matchMedia('(pointer: coarse)').matches") {
+			t.Fatal("got a fine pointer, want touch to be emulated")
+		}
+		w.none("small target", small)
+		w.set(media("prefers-reduced-motion", "reduce"))
+		w.none(
+			"motion",
+			`document.getAnimations().filter(a => a.playState === 'running').map(a => String(a.animationName || a))`,
+		)
+		w.set(media("forced-colors", "active"))
+		if n := colours(t, w.picture()); n < 3 {
+			t.Errorf("page in forced colours has %d colours, want at least 3", n)
+		}
+	})
 }
 
 // colours counts the colours of a picture, up to ten.

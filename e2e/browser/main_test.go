@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 	}))
 }
 
-// ending is what is stopped after all tests.
+// ending holds what is stopped after all tests.
 var ending struct {
 	sync.Mutex
 	list []func()
@@ -55,7 +55,7 @@ func end() {
 	}
 }
 
-// chromium is the one browser that all tests share; each tab has a context of its own in it.
+// chromium is the one browser that all tests share; each tab has its own context in it.
 var chromium = sync.OnceValues(startChromium)
 
 func startChromium() (context.Context, error) {

@@ -38,7 +38,7 @@ func TestTwoOrgs(t *testing.T) {
 	add("not the right one at all")
 	d.sees("wrong")
 	if got := js[string](d.tab, "document.getElementById('link-org').value"); got != there {
-		t.Errorf("the form has lost the org: %q", got)
+		t.Errorf("org in the form = %q, want %q", got, there)
 	}
 	add(secret)
 	d.sees("You are signed in to second, too.", "linked")
@@ -60,15 +60,15 @@ func TestTwoOrgs(t *testing.T) {
 		)
 		for _, word := range []string{"Hide the treasure", "Under the tree", "scout", "user:admin"} {
 			if strings.Contains(squeeze(shown), squeeze(word)) {
-				t.Errorf("%s of the second org shows %q of the first", page, word)
+				t.Errorf("%s of the second org shows %q of the first, want nothing of it", page, word)
 			}
 		}
 		if n := js[int](d.tab, "document.querySelectorAll('main a[href*=\"/orgs/main\"]').length"); n > 0 {
-			t.Errorf("%s leads into the first org", page)
+			t.Errorf("%s has %d links into the first org, want 0", page, n)
 		}
 	}
 	d.open("/orgs/" + there + "/proposals/" + id)
-	d.sees("There is nothing here")
+	d.sees("Page not found")
 	d.open("/orgs/" + there + "/proposals")
 	d.sees("Paint the harbour", "lovelace")
 	for _, width := range []int64{1280, 380} {
@@ -77,7 +77,7 @@ func TestTwoOrgs(t *testing.T) {
 	}
 	d.set(viewport(1280, 900))
 
-	// Back in the first one, nothing of the second is shown but its name in the menu.
+	// Back in the first org, only the name of the second is shown, in the menu.
 	d.click(link, js[string](d.tab, "document.querySelector('nav .orgs a').innerText"))
 	d.waitFor("location.pathname.startsWith('/orgs/main/')")
 	d.openPage("/proposals?status=all")

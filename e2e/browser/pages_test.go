@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// A pageCase is a page in a state: its path, and who looks at it (admin, member or nobody).
+// A pageCase is a page in a state: its path, and its viewer (admin, member or signed out).
 type pageCase struct {
 	name string
 	path string
@@ -53,10 +53,10 @@ func fixedPages(s *shared) []pageCase {
 	}
 }
 
-// refused are the pages that answer with an error, on purpose.
+// refused lists the pages that return an error on purpose.
 var refused = map[string]bool{"not-found": true, "forbidden": true, "proposals-wrong": true, "start-member": true}
 
-// who is the person of a page.
+// who returns the viewer of a page.
 func (s *shared) who(c pageCase) *person {
 	switch c.who {
 	case "admin":
@@ -68,7 +68,7 @@ func (s *shared) who(c pageCase) *person {
 	}
 }
 
-// allPages are the fixed pages and all that links lead to, one of each sort.
+// allPages returns the fixed pages and all that links lead to, one of each kind.
 func allPages(t testing.TB, s *shared) []pageCase {
 	t.Helper()
 	cases := fixedPages(s)
@@ -86,13 +86,32 @@ func allPages(t testing.TB, s *shared) []pageCase {
 	return cases
 }
 
+// eachPage opens all pages, one after the other, in one tab for each viewer: a tab for each page
+// would start a process of the browser each time.
+func eachPage(t *testing.T, s *shared, test func(t *testing.T, w *tab, c pageCase)) {
+	t.Helper()
+	tabs := map[*person]*tab{}
+	for _, c := range allPages(t, s) {
+		p := s.who(c)
+		if tabs[p] == nil {
+			tabs[p] = s.tab(t, p)
+		}
+		t.Run(c.name, func(t *testing.T) {
+			w := tabs[p].lend(t)
+			w.set(viewport(1280, 900), mouse, media())
+			w.open(c.path)
+			test(t, w, c)
+		})
+	}
+}
+
 var (
 	crawlOnce  sync.Once
 	crawlPaths []string
 )
 
-// crawled are the paths that links of an admin's pages lead to, from the start on, one of each
-// pattern.
+// crawled follows the links of an admin's pages, from the start page on, and returns one path of
+// each pattern.
 func crawled(t testing.TB, s *shared) []string {
 	t.Helper()
 	crawlOnce.Do(func() { crawlPaths = crawl(t, s, s.admin) })
@@ -126,7 +145,7 @@ func crawl(t testing.TB, s *shared, p *person) []string {
 		seen[pattern(path)] = true
 		res, body := s.get(t, p, path)
 		if res.StatusCode >= 400 {
-			t.Errorf("a link leads to %s: %s", path, res.Status)
+			t.Errorf("link to %s: status = %s, want below 400", path, res.Status)
 			continue
 		}
 		if !strings.HasPrefix(res.Header.Get("Content-Type"), "text/html") {
@@ -139,7 +158,8 @@ func crawl(t testing.TB, s *shared, p *person) []string {
 		}
 		for _, m := range href.FindAllStringSubmatch(body, -1) {
 			to, err := base.Parse(html.UnescapeString(m[1]))
-			if err == nil && to.Host == base.Host && !strings.HasPrefix(to.Path, "/static/") && !strings.HasPrefix(to.Path, "/docs") &&
+			if err == nil && to.Host == base.Host && !strings.HasPrefix(to.Path, "/static/") &&
+				!strings.HasPrefix(to.Path, "/docs") &&
 				!strings.HasPrefix(to.Path, "/api/") &&
 				!strings.HasPrefix(to.Path, "/a2a/") {
 				to.Fragment = ""
@@ -151,7 +171,7 @@ func crawl(t testing.TB, s *shared, p *person) []string {
 	return found
 }
 
-// pattern is a path with its ids taken out; two pages with the same pattern are of one sort.
+// pattern returns a path without its ids; two pages with the same pattern are of one kind.
 func pattern(path string) string {
 	bare, query, _ := strings.Cut(path, "?")
 	bare = someID.ReplaceAllString(bare, "{id}")
@@ -187,12 +207,12 @@ func name(pattern string) string {
 
 var routeText = regexp.MustCompile(`"(GET|POST) (/[^"]*)"`)
 
-// routes are the patterns of the pages with the method, as the source has them.
+// routes returns the route patterns with the method, read from the source.
 func routes(t testing.TB, method string) []string {
 	t.Helper()
 	files, err := filepath.Glob("../../internal/web/*.go")
 	if err != nil || len(files) == 0 {
-		t.Fatal("no source of the pages", err)
+		t.Fatalf("got %d source files of the pages, %v; want some", len(files), err)
 	}
 	var out []string
 	for _, file := range files {

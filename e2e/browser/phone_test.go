@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestPhone compares a proposal on a phone with the one on a desk: the text comes before the
+// TestPhone compares a proposal on a phone with the same on a desktop: the text comes before the
 // decision, and nothing is missing.
 func TestPhone(t *testing.T) {
 	begin(t)
@@ -37,11 +37,11 @@ func TestPhone(t *testing.T) {
 		w.set(viewport(380, 800))
 		w.reload()
 		phone := things()
-		// What stands in the pane beside the list, phones show as a page; they have no keys.
+		// Phones show the content of the pane as a page of its own, and have no shortcut keys.
 		beside := js[string](w, "location.pathname") == s.path("/proposals")
 		for _, thing := range desk {
 			if !slices.Contains(phone, thing) && !beside {
-				t.Errorf("%s lacks on a phone: %s", c.path, thing)
+				t.Errorf("%s lacks %s on a phone, want it shown", c.path, thing)
 			}
 		}
 	}
@@ -54,7 +54,7 @@ func TestPhone(t *testing.T) {
 				part,
 			),
 		) {
-			t.Errorf("the decision comes before %s", part)
+			t.Errorf("the decision comes before %s, want it after", part)
 		}
 	}
 }

@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// counterparts say which call of REST does what a form of the dashboard does. Calls are made
-// on what does not exist or with a body that cannot be carried out: a caller who may do it is
-// told so, and one who may not gets 403 before anything is looked at.
+// counterparts maps each form of the dashboard to its REST call. Calls are made on objects that do
+// not exist or with an invalid body: an authorized caller gets another error, and an unauthorized
+// one gets 403 before anything else is checked.
 var counterparts = map[string]string{
 	"POST /proposals/new":                   "POST /proposals",
 	"POST /proposals/{id}/vote":             "POST /proposals/{noprop}/vote",
@@ -57,15 +57,15 @@ var counterparts = map[string]string{
 	"GET /settings":            "PUT /settings/friction",
 }
 
-// ownMatters are forms that concern nobody but the person, calls of agents, and the repetition of
-// deliveries that failed, of which there are none here.
+// ownMatters matches forms about the person's own account, calls of agents, and the repetition of
+// failed deliveries, of which there are none here.
 var ownMatters = regexp.MustCompile(
 	`^POST (/login|/logout|/account|/setup|/join|/start/hide|/switch|/settings/deliveries)|^POST /agents/\{id\}/tasks`,
 )
 
-// TestRoles compares for an admin and a member what the dashboard shows with what REST would
-// allow: every form that is shown is one that REST would not refuse, every form whose call REST
-// allows is shown somewhere, and every page opens exactly if its call does.
+// TestRoles compares the dashboard with REST for an admin and a member: every form that is shown
+// is allowed by REST, every form whose call REST allows is shown somewhere, and every page opens
+// exactly if its call is allowed.
 func TestRoles(t *testing.T) {
 	t.Run("sqlite", func(t *testing.T) { begin(t); compareRoles(t, readOnly(t)) })
 	t.Run("postgres", func(t *testing.T) { begin(t); compareRoles(t, newFilled(t, newSiteOn(t, onPostgres(t)))) })
@@ -95,11 +95,11 @@ func compareRoles(t *testing.T, s *shared) {
 				switch {
 				case ownMatters.MatchString(route):
 				case !known:
-					t.Errorf("the test does not know which call of REST does what %q does", route)
+					t.Errorf("got %q, want a route with a known REST call", route)
 				default:
 					allowed := s.allows(t, rest, call)
 					if shown := slices.Contains(forms, route); shown != allowed {
-						t.Errorf("%s is shown to the %s: %t; REST allows %q: %t", route, role.name, shown, call, allowed)
+						t.Errorf("%s is shown to the %s: %t, want %t as REST has it for %q", route, role.name, shown, allowed, call)
 					}
 				}
 			}
@@ -111,10 +111,10 @@ func compareRoles(t *testing.T, s *shared) {
 				res, _ := s.get(t, role.person, s.path(path))
 				allowed := s.allows(t, rest, call)
 				if opens := res.StatusCode == http.StatusOK; opens != allowed {
-					t.Errorf("%s opens for the %s: %s; REST allows %q: %t", path, role.name, res.Status, call, allowed)
+					t.Errorf("%s opens for the %s: %s, want %t as REST has it for %q", path, role.name, res.Status, allowed, call)
 				}
 				if linked := slices.ContainsFunc(pages, func(p string) bool { return pattern(p) == s.path(path) }); linked != allowed {
-					t.Errorf("a link leads the %s to %s: %t; REST allows %q: %t", role.name, path, linked, call, allowed)
+					t.Errorf("the %s has a link to %s: %t, want %t as REST has it for %q", role.name, path, linked, allowed, call)
 				}
 			}
 			s.compareProposals(t, role.person, rest)
@@ -122,7 +122,7 @@ func compareRoles(t *testing.T, s *shared) {
 	}
 }
 
-// records are pages of single things, in every state.
+// records returns pages of single objects, in every state.
 func (s *shared) records() []string {
 	var out []string
 	for _, id := range []string{s.open, s.approved, s.rejected, s.resolved, s.mine} {
@@ -139,7 +139,7 @@ func (s *shared) records() []string {
 	)
 }
 
-// allows reports whether REST would not refuse the call for want of a right.
+// allows reports whether REST authorizes the call.
 func (s *shared) allows(t *testing.T, a api, call string) bool {
 	t.Helper()
 	none := strings.Repeat("0", 26)
@@ -175,7 +175,7 @@ func (s *shared) allows(t *testing.T, a api, call string) bool {
 	}
 	status, out, err := a.call(method+" "+path, body)
 	if err != nil || status >= 500 || status == http.StatusUnauthorized || method != http.MethodGet && status < 300 {
-		t.Fatal(call, status, out, err)
+		t.Fatalf("%s: got %d, %v, %v; want no 401, no 5xx and no change", call, status, out, err)
 	}
 	return status != http.StatusForbidden
 }
@@ -189,19 +189,19 @@ func (s *shared) forms(t *testing.T, p *person, pages []string) []string {
 		_, body := s.get(t, p, path)
 		for _, f := range pageForms(path, body) {
 			if f.behind != "" && f.behind != f.action {
-				t.Errorf("%s: the form of %s is sent to %s by scripts", path, f.action, f.behind)
+				t.Errorf("%s: scripts send the form of %s to %s, want the same URL", path, f.action, f.behind)
 			}
 			u, err := url.Parse(f.action)
 			if err != nil || f.action == "" {
-				t.Errorf("%s: a form leads nowhere: %q", path, f.action)
+				t.Errorf("%s: form action = %q, want a URL", path, f.action)
 				continue
 			}
 			if strings.HasPrefix(u.Path, "/account/") {
-				continue // one's own matters
+				continue // the person's own account
 			}
 			route := routeOf(all, strings.TrimPrefix(u.Path, s.path("")))
 			if route == "" {
-				t.Errorf("%s: a form leads to %s, which is no route", path, u.Path)
+				t.Errorf("%s: form leads to %s, want a route", path, u.Path)
 			}
 			out = append(out, "POST "+route)
 		}
@@ -212,7 +212,7 @@ func (s *shared) forms(t *testing.T, p *person, pages []string) []string {
 
 var wildcard = regexp.MustCompile(`\\\{[a-z]+\\\}`)
 
-// routeOf is the route that a path belongs to: the one with the fewest wildcards.
+// routeOf returns the route of a path: the one with the fewest wildcards.
 func routeOf(routes []string, path string) string {
 	best := ""
 	for _, r := range routes {
@@ -229,8 +229,8 @@ var (
 	voteForm    = regexp.MustCompile(`action="[^"]*/vote"`)
 )
 
-// compareProposals checks for proposals in each status that the page offers the decisions which
-// REST allows, and a vote where REST takes one.
+// compareProposals checks for proposals in each status that the page offers exactly the decisions
+// and votes that REST allows.
 func (s *shared) compareProposals(t *testing.T, p *person, rest api) {
 	t.Helper()
 	for _, id := range []string{s.open, s.approved, s.rejected, s.resolved} {
@@ -256,7 +256,7 @@ func (s *shared) compareProposals(t *testing.T, p *person, rest api) {
 			t.Errorf("%s is %v, and its page offers %q; REST allows %q", id, record["status"], got, want)
 		}
 		if votes := voteForm.MatchString(body); votes != (record["status"] == "open") {
-			t.Errorf("%s is %v, and its page offers a vote: %t", id, record["status"], votes)
+			t.Errorf("%s is %v, and its page offers a vote: %t, want it only while open", id, record["status"], votes)
 		}
 	}
 }

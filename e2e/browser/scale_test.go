@@ -16,7 +16,7 @@ import (
 	"github.com/chromedp/cdproto/target"
 )
 
-// How much the large org has.
+// Sizes of the large org.
 const (
 	manyAgents    = 200 // that are enabled
 	manyServices  = 320
@@ -25,12 +25,12 @@ const (
 	largeOutput   = 10 << 20
 )
 
-// large is an org where there is much of everything.
+// large is an org with many objects of every kind.
 type large struct {
 	*site
 	admin    *person
 	root     api
-	voted    string // id of the proposal on which all vote
+	voted    string // id of the proposal that all agents vote on
 	followup string // id of the one whose agent made large outputs
 	text     string // the large text that the agent made
 	file     []byte // and a file
@@ -61,7 +61,7 @@ func each(t *testing.T, n int, f func(i int) error) {
 	}
 }
 
-// try is call whose refusal is an error.
+// try is call with a refusal as an error.
 func (a api) try(line string, body any) (object, error) {
 	status, out, err := a.call(line, body)
 	if err == nil && status/100 != 2 {
@@ -84,7 +84,7 @@ func newLarge(t *testing.T) *large {
 	return l
 }
 
-// vote registers agents, all of whom vote on one proposal. Some of them are disabled afterwards.
+// vote registers agents, all of whom vote on one proposal. Some are disabled afterwards.
 func (l *large) vote(t *testing.T) {
 	t.Helper()
 	l.voted = l.root.do(t, "POST /proposals", object{
@@ -132,7 +132,7 @@ func (l *large) propose(t *testing.T) {
 	})
 }
 
-// work has an agent make large outputs for a follow-up.
+// work has an agent produce large outputs for a follow-up.
 func (l *large) work(t *testing.T) {
 	t.Helper()
 	l.followup = l.root.do(t, "POST /followups", object{
@@ -171,7 +171,7 @@ func (l *large) work(t *testing.T) {
 	}}})
 }
 
-// fits opens a page in a new tab, with an empty cache: it has the words, is not too heavy, and is
+// fits opens a page in a new tab with an empty cache: it has the words, is not too heavy, and is
 // no wider than its window.
 func (l *large) fits(t *testing.T, path string, words ...string) *tab {
 	t.Helper()
@@ -187,7 +187,7 @@ func (l *large) fits(t *testing.T, path string, words ...string) *tab {
 	return w
 }
 
-// TestLargeOrg opens the pages of an org where there is much of everything.
+// TestLargeOrg opens the pages of the large org.
 func TestLargeOrg(t *testing.T) {
 	begin(t)
 	l := newLarge(t)
@@ -218,7 +218,7 @@ func TestLargeOrg(t *testing.T) {
 				.filter(e => [...e.options].some(o => o.value.startsWith('agent:')))`
 			pickers := js[[]int](w, picker+`.map(e => [...e.options].filter(o => o.value.startsWith('agent:')).length)`)
 			if len(pickers) == 0 {
-				t.Errorf("%s has no picker", path)
+				t.Errorf("%s has no picker, want one", path)
 			}
 			for _, n := range pickers {
 				if n < manyAgents {
@@ -227,7 +227,7 @@ func TestLargeOrg(t *testing.T) {
 			}
 			for _, ok := range js[[]bool](w, picker+`.map(e => [...e.options].some(o => o.value === 'user:admin'))`) {
 				if !ok {
-					t.Errorf("a picker on %s lacks people", path)
+					t.Errorf("a picker on %s lacks people, want all", path)
 				}
 			}
 		}
@@ -235,8 +235,7 @@ func TestLargeOrg(t *testing.T) {
 	t.Run("outputs", func(t *testing.T) { l.downloads(t) })
 }
 
-// downloads gets what the agent made, in the browser: every byte of it, as a file and as nothing
-// else.
+// downloads fetches the agent's output in the browser: complete, and only as a file.
 func (l *large) downloads(t *testing.T) {
 	w := l.fits(t, "/followups/"+l.followup, "The long report", "10.0 MB", "The text goes on.", "1.0 MB")
 	dir := t.TempDir()
@@ -249,7 +248,7 @@ func (l *large) downloads(t *testing.T) {
 			.find(a => a.textContent === 'Download %s')?.getAttribute('href') ?? ''`, name))
 		if href == "" {
 			list, _ := w.controlsIn("#work", link)
-			t.Fatalf("there is no link to %s, but %q", name, names(list))
+			t.Fatalf("links = %q, want one to %s", names(list), name)
 		}
 		w.press(link, "Download "+name)
 		var got []byte
@@ -261,7 +260,7 @@ func (l *large) downloads(t *testing.T) {
 			return err
 		})
 		if err != nil || !bytes.Equal(got, want) {
-			t.Errorf("%s was downloaded with %d bytes that are not those of the agent: %v", name, len(got), err)
+			t.Errorf("download of %s: got %d other bytes (%v), want the agent's %d", name, len(got), err, len(want))
 		}
 		res, body := l.get(t, l.admin, href)
 		if body != string(want) {
@@ -279,7 +278,7 @@ func (l *large) downloads(t *testing.T) {
 		}
 	}
 	if n := len(w.watch.take()); n > 0 {
-		t.Errorf("%d faults", n)
+		t.Errorf("got %d faults, want 0", n)
 	}
-	w.at(l.path("/followups/" + l.followup)) // nothing was opened
+	w.at(l.path("/followups/" + l.followup)) // no page was opened
 }

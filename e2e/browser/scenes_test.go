@@ -10,7 +10,7 @@ import (
 	"github.com/chromedp/cdproto/cdp"
 )
 
-// A scene is a state that no address leads to: it takes steps to get there.
+// A scene is a state without a URL: it takes steps to get there.
 type scene struct {
 	name string
 	play func(d *desk)
@@ -130,7 +130,7 @@ var scenes = []scene{
 	}},
 }
 
-// unfold opens all that can be opened on the page.
+// unfold opens all details on the page.
 func (d *desk) unfold() {
 	d.t.Helper()
 	js[any](d.tab, "document.querySelectorAll('main details:not([name])').forEach(e => { e.open = true }), null")
@@ -142,7 +142,7 @@ func (d *desk) openFirst() {
 	d.open(js[string](d.tab, "document.querySelector('.sheet a.title').getAttribute('href')"))
 }
 
-// offline cuts the tab off, or connects it again.
+// offline disconnects the tab, or connects it again.
 func (w *tab) offline(on bool) {
 	w.t.Helper()
 	type conditions struct {
@@ -155,8 +155,8 @@ func (w *tab) offline(on bool) {
 	call(w, command, conditions{Offline: on, DownloadThroughput: -1, UploadThroughput: -1})
 }
 
-// TestScenes plays the scenes, and checks in each that axe-core finds nothing and that nothing is
-// too wide. With PARLEY_SCREENSHOTS it takes pictures.
+// TestScenes plays the scenes, and checks each with axe-core and for overflow. With
+// PARLEY_SCREENSHOTS it takes pictures.
 func TestScenes(t *testing.T) {
 	d := newDesk(t)
 	dir, wanted := os.Getenv("PARLEY_SCREENSHOTS"), regexp.MustCompile(os.Getenv("PARLEY_PAGES"))
@@ -167,7 +167,7 @@ func TestScenes(t *testing.T) {
 			d.set(viewport(width, 900), scheme("light"))
 			d.mustBeAccessible(fmt.Sprintf("%s, %d px, light", s.name, width))
 			for _, found := range js[[]string](d.tab, overflow) {
-				t.Errorf("%s is too wide at %d px: %s", s.name, width, found)
+				t.Errorf("%s at %d px: %s overflows, want it to fit", s.name, width, found)
 			}
 			for _, colours := range []string{"light", "dark"} {
 				d.set(scheme(colours))

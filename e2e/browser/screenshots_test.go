@@ -8,13 +8,12 @@ import (
 	"testing"
 )
 
-// TestScreenshots takes pictures of every page, light and dark, at each width, into the folder
-// that PARLEY_SCREENSHOTS names; PARLEY_PAGES is a pattern of the names of the pages wanted.
-// 'make screenshots' runs it.
+// TestScreenshots takes pictures of every page, light and dark, at each width, into the directory
+// PARLEY_SCREENSHOTS; PARLEY_PAGES is a pattern of page names. 'make screenshots' runs it.
 func TestScreenshots(t *testing.T) {
 	dir := os.Getenv("PARLEY_SCREENSHOTS")
 	if dir == "" {
-		return // nobody asked for them
+		return // not requested
 	}
 	wanted := regexp.MustCompile(os.Getenv("PARLEY_PAGES"))
 	if err := os.MkdirAll(dir, 0o755); err != nil {

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// TestPolicy checks the headers and the text of every page: a strict policy, and nothing that
+// TestPolicy checks the headers and the HTML of every page: a strict policy, and nothing that
 // would need a weaker one.
 func TestPolicy(t *testing.T) {
 	begin(t)
@@ -20,30 +20,31 @@ func TestPolicy(t *testing.T) {
 			res, body := s.get(t, s.who(c), c.path)
 			policy := res.Header.Get("Content-Security-Policy")
 			for _, part := range []string{
-				"default-src 'none'", "script-src 'self'", "style-src 'self'", "base-uri 'none'", "frame-ancestors 'none'", "form-action 'self'",
+				"default-src 'none'", "script-src 'self'", "style-src 'self'", "base-uri 'none'", "frame-ancestors 'none'",
+				"form-action 'self'",
 			} {
 				if !strings.Contains(policy, part) {
-					t.Errorf("the policy lacks %s: %s", part, policy)
+					t.Errorf("policy = %s, want it to have %s", policy, part)
 				}
 			}
 			if strings.Contains(policy, "unsafe") || strings.Contains(policy, "*") || strings.Contains(policy, "http") {
-				t.Errorf("the policy is weak: %s", policy)
+				t.Errorf("policy = %s, want no unsafe, wildcard or foreign source", policy)
 			}
 			if res.Header.Get("X-Content-Type-Options") != "nosniff" {
-				t.Error("the type can be guessed")
+				t.Error("got no X-Content-Type-Options: nosniff, want it")
 			}
 			for _, m := range inlineScript.FindAllString(body, -1) {
-				t.Errorf("%s has %s", c.path, cut(m, 200))
+				t.Errorf("%s has %s, want no inline script", c.path, cut(m, 200))
 			}
 			for _, m := range inlineAttribute.FindAllString(quoted.ReplaceAllString(body, `=""`), -1) {
-				t.Errorf("%s has %s", c.path, cut(m, 200))
+				t.Errorf("%s has %s, want no inline attribute", c.path, cut(m, 200))
 			}
 		})
 	}
 }
 
-// What the policy refuses: scripts and styles in the page, JSON blocks included, and the
-// attributes of htmx that need eval.
+// The policy forbids inline scripts and styles, JSON blocks included, and the htmx attributes that
+// need eval.
 var (
 	inlineScript = regexp.MustCompile(
 		`(?i)<script(?:\s+(?:src="/static/[^"]+"|defer|async|type="module"))*\s*>[^<]|<script>|` +
@@ -53,8 +54,8 @@ var (
 	quoted          = regexp.MustCompile(`="[^"]*"`)
 )
 
-// TestNoForeignLinks checks that pages of ours lead nowhere else, in an org whose people wrote
-// no links.
+// TestNoForeignLinks checks that pages link to no other site, in an org whose texts contain no
+// links.
 func TestNoForeignLinks(t *testing.T) {
 	begin(t)
 	s := calmReadOnly(t)
@@ -67,13 +68,13 @@ func TestNoForeignLinks(t *testing.T) {
 			if strings.Contains(m, s.base) {
 				m = "its own address, which a proxy may have changed:" + m
 			}
-			t.Errorf("%s has %s", path, m)
+			t.Errorf("%s has %s, want no absolute URL", path, m)
 		}
 	}
 }
 
-// TestHostileText opens every page of an org where all that can be written attacks. Nothing runs,
-// nothing is fetched (the tab watches), and the text is there to be read.
+// TestHostileText opens every page of an org in which every text is an attack. Nothing runs,
+// nothing is fetched (the tab watches), and the text is shown as text.
 func TestHostileText(t *testing.T) {
 	begin(t)
 	s := readOnly(t)
@@ -94,19 +95,21 @@ func TestHostileText(t *testing.T) {
 	for _, path := range slices.Compact(paths) {
 		w.open(path)
 		if js[bool](w, "'pwned' in window") {
-			t.Errorf("a text ran as a script on %s", path)
+			t.Errorf("a text ran as a script on %s, want it shown", path)
 		}
 		w.waitFor("getComputedStyle(document.body).display !== 'none'")
-		if n := js[int](w, `document.querySelectorAll('main script, main style, main base, main meta, main iframe, main object, main embed').length`); n > 0 {
-			t.Errorf("%s has elements that a text made", path)
+		if n := js[int](w, `document.querySelectorAll(
+			'main script, main style, main base, main meta, main iframe, main object, main embed').length`); n > 0 {
+			t.Errorf("%s has %d elements made by a text, want 0", path, n)
 		}
-		for _, found := range js[[]string](w, `[...document.querySelectorAll('main *')].flatMap(e => [...e.attributes].map(a => a.name + '=' + a.value)
+		for _, found := range js[[]string](w, `[...document.querySelectorAll('main *')]
+			.flatMap(e => [...e.attributes].map(a => a.name + '=' + a.value)
 			.filter(a => /^on|^(href|src|action|formaction)=\s*(javascript|data|vbscript):|^(src|action)=\/\//i.test(a)))`) {
-			t.Errorf("%s has %s", path, found)
+			t.Errorf("%s has %s, want no such attribute", path, found)
 		}
 		for _, found := range js[[]string](w, `[...document.querySelectorAll('main a[href]')].filter(a => a.origin !== location.origin)
 			.filter(a => !/noopener/.test(a.rel) || !/nofollow/.test(a.rel)).map(a => a.outerHTML)`) {
-			t.Errorf("%s leads elsewhere: %s", path, found)
+			t.Errorf("%s has %s, want noopener and nofollow", path, found)
 		}
 		text := js[string](
 			w,
@@ -119,12 +122,12 @@ func TestHostileText(t *testing.T) {
 	}
 	for _, mark := range s.marks {
 		if !shown[mark] {
-			t.Errorf("no page shows the text with %s", mark)
+			t.Errorf("no page shows the text with %s, want at least one", mark)
 		}
 	}
 }
 
-// TestBidi checks that a text cannot turn what stands beside it: user texts are isolated.
+// TestBidi checks that a text cannot reorder its surroundings: user texts are isolated.
 func TestBidi(t *testing.T) {
 	begin(t)
 	s := readOnly(t)
@@ -142,29 +145,32 @@ func TestBidi(t *testing.T) {
 				if (e.closest('bdi, [dir], textarea, option, title, pre, svg')) continue;
 				const isolated = (() => { for (let p = e; p && p.tagName !== 'MAIN'; p = p.parentElement) {
 					const s = getComputedStyle(p);
-					if (/isolate|plaintext/.test(s.unicodeBidi) && (s.display !== 'block' || p.textContent.trim() === n.data.trim())) return true } return false })();
+					if (/isolate|plaintext/.test(s.unicodeBidi) &&
+						(s.display !== 'block' || p.textContent.trim() === n.data.trim())) return true } return false })();
 				if (!isolated) out.push(e.outerHTML.slice(0, 160));
 			}
 			return out })()`) {
-			t.Errorf("%s: a text is not isolated: %s", c.path, found)
+			t.Errorf("%s: %s is not isolated, want it to be", c.path, found)
 		}
 	}
 }
 
-// TestGetChangesNothing asks for every page, and for every POST route by GET: neither the data
-// nor the audit log change.
+// TestGetChangesNothing requests every page, and every POST route by GET: neither the data nor the
+// audit log change.
 func TestGetChangesNothing(t *testing.T) {
 	begin(t)
 	s := newFilled(t, newSite(t), (*seeding).attack)
 	state := func() string {
 		var b strings.Builder
 		for _, line := range []string{
-			"GET /audit?limit=5", "GET /proposals?limit=100", "GET /proposals?status=approved", "GET /followups?limit=100", "GET /keys?limit=100",
-			"GET /clients?limit=100", "GET /members?limit=100", "GET /invitations?limit=100", "GET /settings/friction", "GET /agents",
+			"GET /audit?limit=5", "GET /proposals?limit=100", "GET /proposals?status=approved", "GET /followups?limit=100",
+			"GET /keys?limit=100",
+			"GET /clients?limit=100", "GET /members?limit=100", "GET /invitations?limit=100", "GET /settings/friction",
+			"GET /agents",
 		} {
 			status, out, err := s.root.call(line, nil)
 			if err != nil || status != http.StatusOK {
-				t.Fatal(line, status, out, err)
+				t.Fatalf("%s: got %d, %v, %v; want 200", line, status, out, err)
 			}
 			fmt.Fprintln(&b, line, lastUse(out))
 		}
@@ -188,16 +194,16 @@ func TestGetChangesNothing(t *testing.T) {
 			}
 			res, _ := s.send(t, s.admin, method, path+"?status=rejected&vote=for&confirm=yes&decision=approved&note=x", nil)
 			if res.StatusCode >= 500 {
-				t.Errorf("%s %s: %s", method, path, res.Status)
+				t.Errorf("%s %s: status = %s, want below 500", method, path, res.Status)
 			}
 		}
 	}
 	if after := state(); after != before {
-		t.Errorf("a GET changed something:\n%s\n%s", before, after)
+		t.Errorf("state after GETs = %s\nwant %s", after, before)
 	}
 }
 
-// lastUse takes out when keys were last used and workers last seen, which changes by itself.
+// lastUse removes the times when keys were last used and workers last seen.
 func lastUse(v any) any {
 	switch v := v.(type) {
 	case object:
@@ -220,17 +226,22 @@ func (s *shared) sample(route string) string {
 		route = s.path(route)
 	}
 	id := s.open
-	for part, known := range map[string]string{"/followups/": s.followup, "/keys/": s.keyID, "/clients/": s.client, "/invitations/": s.invited} {
+	for part, known := range map[string]string{
+		"/followups/": s.followup, "/keys/": s.keyID, "/clients/": s.client,
+		"/invitations/": s.invited,
+	} {
 		if strings.Contains(route, part) {
 			id = known
 		}
 	}
-	return strings.NewReplacer("{id}", id, "{agent}", "scout", "{ref}", "user:carol", "{user}", "carol", "{token}", strings.Repeat("A", 43),
-		"{$}", "", "{file}", "app.css", "{name}", "x", "{fingerprint}", "registry:timeout", "{uid}", "x", "{member}", "user:carol").
+	return strings.NewReplacer("{id}", id, "{agent}", "scout", "{ref}", "user:carol", "{user}", "carol", "{token}",
+		strings.Repeat("A", 43),
+		"{$}", "", "{file}", "app.css", "{name}", "x", "{fingerprint}", "registry:timeout", "{uid}", "x", "{member}",
+		"user:carol").
 		Replace(route)
 }
 
-// TestOtherSites sends every form as another site would: all are refused, and nothing is done.
+// TestOtherSites submits every form as another site would: all are refused without effect.
 func TestOtherSites(t *testing.T) {
 	begin(t)
 	s := calmReadOnly(t)
@@ -238,7 +249,7 @@ func TestOtherSites(t *testing.T) {
 	for _, route := range routes(t, "POST") {
 		path := s.sample(route)
 		if strings.Contains(path, "/sso") {
-			continue // answers 404 without providers
+			continue // returns 404 without providers
 		}
 		for _, headers := range [][]string{
 			{"Sec-Fetch-Site: cross-site", "Origin: http://evil.example"},
@@ -254,11 +265,11 @@ func TestOtherSites(t *testing.T) {
 				url.Values{"status": {"approved"}, "vote": {"for"}, "name": {"x"}},
 				headers...)
 			if res.StatusCode != http.StatusForbidden || !strings.Contains(body, "another site") {
-				t.Errorf("POST %s with %v: %s", path, headers, res.Status)
+				t.Errorf("POST %s with %v: status = %s, want 403", path, headers, res.Status)
 			}
 		}
 	}
 	if after := s.root.do(t, "GET /audit?limit=5", nil); fmt.Sprint(lastUse(after)) != fmt.Sprint(lastUse(before)) {
-		t.Errorf("a form of another site did something: %v, was %v", after, before)
+		t.Errorf("audit log after forms of another site = %v, want %v", after, before)
 	}
 }

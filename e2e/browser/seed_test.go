@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// seeded names what a seed made, for the pages that show one thing.
+// seeded holds ids of a seed, for the pages of single objects.
 type seeded struct {
 	root, scout, fixer api // an admin's key, and those of two agents
 
@@ -15,15 +15,15 @@ type seeded struct {
 	approved string
 	rejected string
 	resolved string
-	decided  string // one whose note attacks
-	hostile  string // one whose every field attacks
+	decided  string // one with a hostile note
+	hostile  string // one with every field hostile
 	long     string // one with a title of 200 characters without a space
 	followup string
-	keyID    string // id of a key that ends soon
+	keyID    string // id of a key that expires soon
 	client   string
 	invited  string // id of an invitation
 
-	marks []string // texts that attack; each must show as text
+	marks []string // hostile texts; each must show as text
 }
 
 const (
@@ -31,7 +31,7 @@ const (
 	sendTasks, serveTasks   = "svc:a2a:write", "svc:a2a:serve"
 )
 
-// subjects are what agents file: title, category, problem, fix.
+// subjects are proposals of agents: title, category, problem, fix.
 var subjects = [][4]string{
 	{
 		"Retry failed webhook deliveries",
@@ -98,7 +98,7 @@ func (d *seeding) keyOf(principal string, scopes ...string) api {
 	return a
 }
 
-// seed fills the org with what a busy one has; more adds to it, such as texts that attack.
+// seed fills the org like a busy one; more adds to it, such as hostile texts.
 func (s *site) seed(more ...func(*seeding)) (*seeded, error) {
 	d := &seeding{seeded: &seeded{}, s: s}
 	d.calm()
@@ -110,7 +110,11 @@ func (s *site) seed(more ...func(*seeding)) (*seeded, error) {
 
 func (d *seeding) calm() {
 	d.root = d.keyOf("user:admin", read, write, administer, sendTasks)
-	for _, a := range [][3]string{{"scout", "Scout", "Finds what is slow."}, {"fixer", "Fixer", "Mends what broke."}, {"idle", "Idle", ""}} {
+	for _, a := range [][3]string{
+		{"scout", "Scout", "Finds what is slow."},
+		{"fixer", "Fixer", "Mends what broke."},
+		{"idle", "Idle", ""},
+	} {
 		d.do(
 			d.root,
 			"POST /agents",
@@ -158,7 +162,8 @@ func (d *seeding) proposals() {
 			title = fmt.Sprintf("%s (part %d)", s[0], i/len(subjects)+1)
 		}
 		id := d.id(by, "POST /proposals", object{
-			"title": title, "category": s[1], "problem": s[2] + "\n\nSeen " + fmt.Sprint(i+2) + " times.", "suggested_fix": s[3], "priority": priority,
+			"title": title, "category": s[1], "problem": s[2] + "\n\nSeen " + fmt.Sprint(i+2) + " times.", "suggested_fix": s[3],
+			"priority": priority,
 		})
 		for n, v := range voters {
 			if (i+n)%3 == 0 || i == 0 {
@@ -200,7 +205,7 @@ func (d *seeding) proposals() {
 	})
 }
 
-// decide submits a proposal and takes it through statuses.
+// decide submits a proposal and moves it through statuses.
 func (d *seeding) decide(title string, to ...string) string {
 	id := d.id(
 		d.fixer,
@@ -220,12 +225,14 @@ func (d *seeding) decide(title string, to ...string) string {
 func (d *seeding) frictions() {
 	for i := range 4 {
 		d.do(d.scout, "POST /friction", object{
-			"fingerprint": "registry:timeout", "title": "The registry times out", "category": "reliability", "problem": "Pulls of large images fail.",
+			"fingerprint": "registry:timeout", "title": "The registry times out", "category": "reliability",
+			"problem":  "Pulls of large images fail.",
 			"evidence": fmt.Sprintf("504 after 60 s in job %d", i), "occurrence": fmt.Sprintf("run-%d", i),
 		})
 	}
 	d.do(d.fixer, "POST /friction", object{
-		"fingerprint": "tests:flaky", "title": "A test fails now and then", "category": "reliability", "problem": "TestClock fails on Mondays.", "evidence": "exit status 1",
+		"fingerprint": "tests:flaky", "title": "A test fails now and then", "category": "reliability",
+		"problem": "TestClock fails on Mondays.", "evidence": "exit status 1",
 	})
 }
 
@@ -259,10 +266,16 @@ func (d *seeding) access() {
 		"POST /keys",
 		object{"principal": "agent:scout", "scopes": []string{read, write}, "name": "staging", "expires_at": soon},
 	)
-	if old := d.id(d.root, "POST /keys", object{"principal": "agent:fixer", "scopes": []string{read}, "name": "rotated"}); d.err == nil {
+	if old := d.id(d.root, "POST /keys", object{
+		"principal": "agent:fixer", "scopes": []string{read},
+		"name": "rotated",
+	}); d.err == nil {
 		d.do(d.root, "POST /keys/"+old+"/rotate", object{"overlap_seconds": 86400})
 	}
-	if old := d.id(d.root, "POST /keys", object{"principal": "service:ci", "scopes": []string{read}, "name": "revoked"}); d.err == nil {
+	if old := d.id(d.root, "POST /keys", object{
+		"principal": "service:ci", "scopes": []string{read},
+		"name": "revoked",
+	}); d.err == nil {
 		d.do(d.root, "DELETE /keys/"+old, nil)
 	}
 	d.do(
@@ -271,15 +284,16 @@ func (d *seeding) access() {
 		object{"name": "Reports", "redirect_uris": []string{"com.example.reports:/done"}, "scopes": []string{read}},
 	)
 	d.client = d.id(d.root, "POST /clients", object{
-		"name": "Billing", "redirect_uris": []string{"com.example.billing:/done"}, "scopes": []string{read, write}, "method": "client_secret_basic",
+		"name": "Billing", "redirect_uris": []string{"com.example.billing:/done"}, "scopes": []string{read, write},
+		"method": "client_secret_basic",
 	})
-	// Something refused, for the audit log.
+	// A refused call, for the audit log.
 	if d.err == nil {
 		_, _, d.err = d.scout.call("POST /members", object{"kind": "user", "id": "mallory"})
 	}
 }
 
-// Texts that attack. Each has a word of its own, by which a test finds it on a page.
+// Hostile texts. Each has its own word, by which a test finds it on a page.
 const (
 	scriptText = `<script>window.pwned=1</script><img src=x onerror="window.pwned=1">`
 	markText   = "[press](javascript:window.pwned=1) ![x](//evil.example/p.png) <svg onload=window.pwned=1> " +
@@ -322,13 +336,15 @@ func (d *seeding) attack() {
 		object{"user": "hostile-guest", "name": say("guest", `"><svg onload=window.pwned=1>`)},
 	)
 	d.hostile = d.id(mallory, "POST /proposals", object{
-		"title": "Edited below " + scriptText + rightToLeft, "category": "security", "problem": long("problem"), "suggested_fix": long("fix"), "priority": "high",
+		"title": "Edited below " + scriptText + rightToLeft, "category": "security", "problem": long("problem"),
+		"suggested_fix": long("fix"), "priority": "high",
 	})
 	d.do(mallory, "POST /proposals/"+d.hostile+"/vote", object{"vote": "for", "comment": long("comment")})
 	d.do(mallory, "PATCH /proposals/"+d.hostile, object{"title": say("edited", quoteText+rightToLeft)})
 	for i := range 3 {
 		d.do(mallory, "POST /friction", object{
-			"fingerprint": "hostile:x", "title": say("friction", scriptText), "category": "security", "problem": long("friction-problem"),
+			"fingerprint": "hostile:x", "title": say("friction", scriptText), "category": "security",
+			"problem":  long("friction-problem"),
 			"evidence": long("evidence"), "occurrence": fmt.Sprint(i),
 		})
 	}

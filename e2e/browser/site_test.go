@@ -31,19 +31,19 @@ var setupLink = regexp.MustCompile(`http://127\.0\.0\.1:\d+/setup/\S+`)
 type site struct {
 	*servertest.Process
 	base  string   // http://127.0.0.1:port
-	setup string   // the link of the first start
+	setup string   // the link that the first start printed
 	key   string   // the first key, of user:admin
-	store []string // the flags that name the store
+	store []string // flags that select the store
 }
 
 // newSite starts a server for one test, on SQLite.
 func newSite(t *testing.T, flags ...string) *site {
 	t.Helper()
-	data := filepath.Join(t.TempDir(), "data") // which the server makes, for itself alone
+	data := filepath.Join(t.TempDir(), "data") // created by the server with its own permissions
 	return newSiteOn(t, []string{"--data", data}, flags...)
 }
 
-// onPostgres are the flags of a fresh PostgreSQL database.
+// onPostgres returns the flags of a fresh PostgreSQL database.
 func onPostgres(t *testing.T) []string {
 	t.Helper()
 	return []string{"--database", pgtest.URL(t)}
@@ -77,7 +77,7 @@ func startSite(store []string, flags ...string) (*site, error) {
 	return &site{Process: p, base: p.URL, setup: setupLink.FindString(p.Stdout.String()), key: p.Key, store: store}, nil
 }
 
-// cli runs a command of the operator's on the data of the site, while it serves.
+// cli runs an operator's command on the store of the site, while it serves.
 func (s *site) cli(t testing.TB, args ...string) string {
 	t.Helper()
 	out, err := s.operator(args...)
@@ -91,13 +91,13 @@ func (s *site) operator(args ...string) (string, error) {
 	return servertest.Run(exec.Command(program, slices.Concat(args, s.store)...))
 }
 
-// path is the path of a page of the org.
+// path returns the path of a page of the org.
 func (s *site) path(page string) string { return "/orgs/" + org + page }
 
 // object is a JSON object.
 type object = map[string]any
 
-// api is a caller of REST.
+// api is a REST client.
 type api struct {
 	s   *site
 	key string
@@ -105,7 +105,7 @@ type api struct {
 
 func (s *site) api(key string) api { return api{s, key} }
 
-// keyOf makes a key for a principal by the command line.
+// keyOf creates a key for a principal with the command line.
 func (s *site) keyOf(principal string, scopes ...string) (api, error) {
 	return s.keyIn(org, principal, scopes...)
 }
@@ -155,29 +155,29 @@ func (a api) call(line string, body any, headers ...string) (int, object, error)
 	var out object
 	b, err := io.ReadAll(res.Body)
 	if len(b) > 0 {
-		_ = json.Unmarshal(b, &out) // what is no object is told by the status
+		_ = json.Unmarshal(b, &out) // the status reports a body that is no object
 	}
 	return res.StatusCode, out, err
 }
 
-// do is call that must succeed.
+// do is call with any refusal as a failure.
 func (a api) do(t testing.TB, line string, body any, headers ...string) object {
 	t.Helper()
 	status, out, err := a.call(line, body, headers...)
 	if err != nil || status/100 != 2 {
-		t.Fatalf("%s: %d %v %v", line, status, out, err)
+		t.Fatalf("%s: got %d, %v, %v; want 2xx", line, status, out, err)
 	}
 	return out
 }
 
-// person is somebody with a session.
+// person is a user with a session.
 type person struct {
 	user   string
 	http   *http.Client
 	cookie *http.Cookie
 }
 
-// signIn makes the user if it is not there, and a session for it.
+// signIn creates the user if needed, and a session.
 func (s *site) signIn(t testing.TB, user string, admin bool) *person {
 	t.Helper()
 	p, err := s.enter(user, admin)
@@ -191,7 +191,7 @@ func (s *site) enter(user string, admin bool) (*person, error) {
 	return s.enterIn(org, user, password, admin)
 }
 
-// enterIn is enter for any org, with a password of the person's choice.
+// enterIn is enter for any org and password.
 func (s *site) enterIn(org, user, password string, admin bool) (*person, error) {
 	args := []string{"user", "create", user, "--org", org}
 	if admin {
@@ -271,20 +271,20 @@ func (s *site) send(
 	return res, string(b)
 }
 
-// shared is a site with much in it, and two people.
+// shared is a filled site with two people.
 type shared struct {
 	*site
 	*seeded
 	admin, member *person
 }
 
-// Sites that tests share: one with texts that attack, and one without.
+// Sites that tests share: one with hostile texts, and one without.
 var (
 	openShared = sharing("shared", (*seeding).attack)
 	openCalm   = sharing("calm")
 )
 
-// sharing opens a site when it is first asked for; it lives as long as the tests.
+// sharing starts a site on first use; it lives as long as the tests.
 func sharing(name string, more ...func(*seeding)) func() (*shared, error) {
 	return sync.OnceValues(func() (*shared, error) {
 		s, err := startSite([]string{"--data", filepath.Join(scratch, name)})
@@ -296,7 +296,7 @@ func sharing(name string, more ...func(*seeding)) func() (*shared, error) {
 	})
 }
 
-// filled fills a new site with what a busy org has, and more.
+// filled fills a new site like a busy org, and more.
 func (s *site) filled(more ...func(*seeding)) (*shared, error) {
 	out := &shared{site: s}
 	var err error
@@ -310,7 +310,7 @@ func (s *site) filled(more ...func(*seeding)) (*shared, error) {
 	return out, err
 }
 
-// newFilled is a site of a test's own, as filled makes it.
+// newFilled is filled for the use of one test.
 func newFilled(t *testing.T, s *site, more ...func(*seeding)) *shared {
 	t.Helper()
 	out, err := s.filled(more...)
@@ -320,10 +320,10 @@ func newFilled(t *testing.T, s *site, more ...func(*seeding)) *shared {
 	return out
 }
 
-// readOnly is the site with texts that attack. Who changes it breaks other tests.
+// readOnly returns the site with hostile texts. Changing it breaks other tests.
 func readOnly(t testing.TB) *shared { t.Helper(); return opened(t, openShared) }
 
-// calmReadOnly is the site without them.
+// calmReadOnly returns the site without them.
 func calmReadOnly(t testing.TB) *shared { t.Helper(); return opened(t, openCalm) }
 
 func opened(t testing.TB, open func() (*shared, error)) *shared {
@@ -335,7 +335,7 @@ func opened(t testing.TB, open func() (*shared, error)) *shared {
 	return s
 }
 
-// warnings are the lines of the log that say that something was wrong.
+// warnings returns the log lines of level WARN and above.
 func warnings(log string) string {
 	var b strings.Builder
 	for line := range strings.Lines(log) {

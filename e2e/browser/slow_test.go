@@ -10,18 +10,18 @@ import (
 	"github.com/chromedp/cdproto/runtime"
 )
 
-// hold keeps requests whose URL matches the pattern from being sent, until release is called.
+// hold delays requests whose URL matches the pattern until release is called.
 func (w *tab) hold(pattern string) (release func()) {
 	w.t.Helper()
 	call(w, fetch.Enable, fetch.EnableParams{Patterns: []*fetch.RequestPattern{{URLPattern: pattern}}})
 	return func() {
 		w.t.Helper()
-		call(w, fetch.Disable, cdp.Empty{}) // which lets go what was held
+		call(w, fetch.Disable, cdp.Empty{}) // continues the held requests
 	}
 }
 
-// noteSlow notes in the page when each background request began and ended, and when the page
-// said that it is slow.
+// noteSlow records in the page when each background request began and ended, and when the page was
+// marked slow.
 const noteSlow = `window.parleySlow = {began: 0, shown: 0, ended: 0},
 	document.addEventListener('htmx:before:request', () => {
 		parleySlow = {began: performance.now(), shown: 0, ended: 0} }),
@@ -29,16 +29,16 @@ const noteSlow = `window.parleySlow = {began: 0, shown: 0, ended: 0},
 	new MutationObserver(() => { if (document.body.classList.contains('slow')) parleySlow.shown ||= performance.now() })
 		.observe(document.body, {attributes: true}), null`
 
-// places are where everything on the page stands.
+// places returns the positions of all elements on the page.
 const places = `JSON.stringify([...document.body.querySelectorAll('main, main *, nav, nav *')].map(e => {
 	const r = e.getBoundingClientRect(); return [r.x, r.y, r.width, r.height] }))`
 
-// slowSays is what the page shows while it waits, to eyes and to screen readers.
+// slowSays returns what the page shows while it waits, visually and to screen readers.
 const slowSays = `[getComputedStyle(document.body, '::after').content.replace(/^"([^"]*)".*/, '$1'),
 	document.getElementById('status').textContent].join('|')`
 
-// TestSlow holds responses back: after 400 ms the page says so, and nothing moves. A response that
-// is faster shows nothing.
+// TestSlow delays responses: after 400 ms the page shows it, and nothing moves. A faster response
+// shows nothing.
 func TestSlow(t *testing.T) {
 	d := newDesk(t)
 	id := d.file("Retry failed uploads")
@@ -56,48 +56,48 @@ func TestSlow(t *testing.T) {
 			t.Errorf("the page says %q; want %q", got, want)
 		}
 		if js[string](d.tab, places) != before {
-			t.Error("something moved when the response was late")
+			t.Error("the layout moved when the response was late, want it still")
 		}
 		if waited := js[float64](d.tab, "parleySlow.shown - parleySlow.began"); waited < 399 {
-			t.Errorf("the page was slow after %.0f ms", waited)
+			t.Errorf("the page was marked slow after %.0f ms, want 400", waited)
 		}
 		if n := js[int](d.tab, "document.getAnimations().length"); n > 0 {
-			t.Errorf("%d things move while the page waits", n)
+			t.Errorf("%d animations run while the page waits, want 0", n)
 		}
 		release()
 		d.sees("You voted for")
 		d.waitFor("!document.body.classList.contains('slow')")
 		if got := js[string](d.tab, "document.getElementById('status').textContent"); strings.Contains(got, "Still") {
-			t.Errorf("the status still says %q", got)
+			t.Errorf("status = %q, want no Still", got)
 		}
 	})
 	t.Run("a fast one", func(t *testing.T) {
 		d.openPage("/proposals/" + id)
 		js[any](d.tab, noteSlow)
-		// On a machine with much to do a response may be late; some are in time.
+		// On a busy machine a response may be late; some are in time.
 		for _, name := range []string{"Against", "For", "Against", "For", "Against", "For"} {
 			d.click(button, name)
 			d.waitFor("parleySlow.ended > 0")
 			if js[float64](d.tab, "parleySlow.ended - parleySlow.began") < 390 {
 				if js[bool](d.tab, "parleySlow.shown > 0") {
-					t.Error("a fast response was called slow")
+					t.Error("a fast response was marked slow, want it unmarked")
 				}
 				return
 			}
 		}
-		t.Error("no response was fast")
+		t.Error("got no fast response, want one")
 	})
 	t.Run("a plain form", func(t *testing.T) {
 		d.openPage("/followups")
 		d.fill("Title", "By hand")
 		release := d.hold("*/followups")
-		// While a page is on its way the old one answers nothing; it tells by itself.
+		// While a page loads, the old one cannot be queried; it reports by itself.
 		told := make(chan string, 1)
 		on(d.ctx, runtime.ConsoleAPICalled, func(e runtime.EventConsoleAPICalled) {
 			if e.Type == runtime.ConsoleAPICalledTypeInfo {
 				select {
 				case told <- consoleText(e.Args):
-				default: // it was told before
+				default: // reported before
 				}
 			}
 		})
@@ -111,7 +111,7 @@ func TestSlow(t *testing.T) {
 				t.Errorf("the page says %s; want %s|still", got, want)
 			}
 		case <-time.After(patience):
-			t.Error("the page says nothing")
+			t.Error("the page shows no status, want one")
 		}
 		release()
 		d.sees("By hand")
@@ -125,7 +125,7 @@ func TestSlow(t *testing.T) {
 		js[any](d.tab, "document.querySelector('#queue > li:nth-child(2) .title').focus(), null")
 		d.waitFor("document.body.classList.contains('slow')")
 		if js[string](d.tab, places) != before {
-			t.Error("something moved when the pane was late")
+			t.Error("the layout moved when the pane was late, want it still")
 		}
 		release()
 		d.waitFor("!document.body.classList.contains('slow')")

@@ -12,7 +12,7 @@ import (
 	"github.com/parley-dev/parley/internal/idptest"
 )
 
-// trusting starts a site whose people sign in with the identity provider.
+// trusting starts a site with sign-in by the identity provider.
 func trusting(t *testing.T, op *idptest.Issuer) *site {
 	t.Helper()
 	dir := t.TempDir()
@@ -28,7 +28,7 @@ func trusting(t *testing.T, op *idptest.Issuer) *site {
 	return newSite(t, "--issuers", filepath.Join(dir, "issuers.json"))
 }
 
-// alsoAt lets a tab leave the site for another one.
+// alsoAt allows a tab to visit another site.
 func alsoAt(base string) option {
 	return func(w *tab) error {
 		w.watch.mu.Lock()
@@ -38,7 +38,7 @@ func alsoAt(base string) option {
 	}
 }
 
-// throughProvider presses the button of the provider, and waits until the tab is back from there.
+// throughProvider presses the button of the provider, and waits until the tab has returned.
 func (w *tab) throughProvider() {
 	w.t.Helper()
 	w.click(button, "Sign in with Acme")
@@ -57,8 +57,8 @@ func (w *tab) throughProvider() {
 	}
 }
 
-// TestSignInWithProvider signs in with an identity provider, and comes back to the first page. A
-// sign-in that is refused ends on a page with words.
+// TestSignInWithProvider signs in with an identity provider, and returns to the first page. A
+// refused sign-in ends on a page with an explanation.
 func TestSignInWithProvider(t *testing.T) {
 	begin(t)
 	op := idptest.New(t)
@@ -75,7 +75,7 @@ func TestSignInWithProvider(t *testing.T) {
 	w.sees("Signed in as", "user:bob", "Acme: Bob")
 	w.signOut()
 
-	// The page that was asked for comes after the sign-in.
+	// After the sign-in the requested page opens.
 	w.openPage("/agents")
 	w.at("/login?next=" + url.QueryEscape(s.path("/agents")))
 	w.throughProvider()
@@ -101,7 +101,7 @@ func TestSignInWithProvider(t *testing.T) {
 			op.Answer = func(back url.Values) { back.Set("state", "forged") }
 		}, "start again"},
 		{"the provider is down", func() {
-			op.Answer = func(url.Values) { op.Down(true) } // once the person is on the way back
+			op.Answer = func(url.Values) { op.Down(true) } // while the person is on the way back
 		}, "Acme"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -111,10 +111,10 @@ func TestSignInWithProvider(t *testing.T) {
 			w.throughProvider()
 			w.sees("That did not work", c.words, "Back to the start")
 			if got := js[string](w, "document.contentType"); got != "text/html" {
-				t.Errorf("the refusal is %s", got)
+				t.Errorf("content type of the refusal = %s, want text/html", got)
 			}
 			if text := w.text(); strings.Contains(text, "{") {
-				t.Errorf("the refusal is no page: %s", text)
+				t.Errorf("refusal = %s, want a page", text)
 			}
 			var last request
 			for _, r := range w.watch.since(mark) {
@@ -123,7 +123,7 @@ func TestSignInWithProvider(t *testing.T) {
 				}
 			}
 			if last.status < 400 {
-				t.Errorf("the refusal is %d", last.status)
+				t.Errorf("status of the refusal = %d, want 400 or more", last.status)
 			}
 			w.openPage("/proposals")
 			w.sees("Sign in")

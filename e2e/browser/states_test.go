@@ -9,8 +9,8 @@ import (
 	"github.com/parley-dev/parley/internal/servertest"
 )
 
-// TestSecretOnce makes a key twice with one form: the secret is in the first answer alone, and
-// nothing may keep that answer.
+// TestSecretOnce submits the form for a key twice: only the first response has the secret, and it
+// must not be stored.
 func TestSecretOnce(t *testing.T) {
 	begin(t)
 	s := newSite(t)
@@ -24,19 +24,19 @@ func TestSecretOnce(t *testing.T) {
 	res, first := s.send(t, admin, http.MethodPost, s.path("/keys"), form)
 	secret := servertest.Secret.FindString(first)
 	if secret == "" || res.Header.Get("Cache-Control") != "no-store" || res.Header.Get("Content-Encoding") != "" {
-		t.Fatalf("%s %v: the secret is %q", res.Status, res.Header, secret)
+		t.Fatalf("got %s %v with the secret %q, want one, not to be stored or compressed", res.Status, res.Header, secret)
 	}
 	res, second := s.send(t, admin, http.MethodPost, s.path("/keys"), form)
 	if res.StatusCode >= 400 || strings.Contains(second, secret) || !strings.Contains(second, "shown once") {
-		t.Errorf("sent again: %s, with the secret: %t", res.Status, strings.Contains(second, secret))
+		t.Errorf("sent again: got %s, with the secret: %t; want it not shown", res.Status, strings.Contains(second, secret))
 	}
 	if _, list := s.get(t, admin, s.path("/keys")); strings.Count(list, ">twice<") != 1 || strings.Contains(list, secret) {
-		t.Errorf("the list has %d such keys", strings.Count(list, ">twice<"))
+		t.Errorf("the list has %d such keys, want 1", strings.Count(list, ">twice<"))
 	}
 }
 
-// TestRefusalsHaveWords asks for what is refused: each answer is a page of the dashboard that says
-// why, and how to go on.
+// TestRefusalsHaveWords requests what is refused: each response is a page of the dashboard with
+// the reason and a way on.
 func TestRefusalsHaveWords(t *testing.T) {
 	begin(t)
 	s := readOnly(t)
@@ -48,10 +48,18 @@ func TestRefusalsHaveWords(t *testing.T) {
 		words              string
 	}{
 		{"403", "GET", s.path("/keys"), s.member, nil, 403, "You may not do this"},
-		{"404", "GET", s.path("/proposals/prop-00000000000000000000000000"), s.admin, nil, 404, "There is nothing here"},
+		{"404", "GET", s.path("/proposals/prop-00000000000000000000000000"), s.admin, nil, 404, "Page not found"},
 		{"404 of another org", "GET", "/orgs/elsewhere/proposals", s.admin, nil, 404, ""},
-		{"409", "POST", s.path("/proposals/" + s.resolved + "/decide"), s.admin, url.Values{"status": {"open"}, "text_version": {"1"}}, 409, ""},
-		{"412", "POST", s.path("/proposals/" + s.open + "/decide"), s.admin, url.Values{"status": {"approved"}, "text_version": {"1"}}, 412, "changed while you read"},
+		{
+			"409", "POST", s.path("/proposals/" + s.resolved + "/decide"), s.admin,
+			url.Values{"status": {"open"}, "text_version": {"1"}},
+			409, "",
+		},
+		{
+			"412", "POST", s.path("/proposals/" + s.open + "/decide"), s.admin,
+			url.Values{"status": {"approved"}, "text_version": {"1"}},
+			412, "changed while you read",
+		},
 		{"413", "POST", s.path("/proposals/new"), s.admin, url.Values{"problem": {strings.Repeat("x", 2<<20)}}, 413, ""},
 		{"422", "POST", s.path("/proposals/new"), s.admin, url.Values{"title": {"x"}}, 422, "Nothing was saved"},
 	} {
@@ -59,13 +67,13 @@ func TestRefusalsHaveWords(t *testing.T) {
 			res, body := s.send(t, c.who, c.method, c.path, c.form)
 			if res.StatusCode != c.status || !strings.Contains(body, c.words) || !strings.Contains(body, "<main") ||
 				!strings.Contains(body, "<h1") {
-				t.Errorf("%s %s: %s %s", c.method, c.path, res.Status, cut(body, 300))
+				t.Errorf("%s %s: got %s %s, want %d with %q", c.method, c.path, res.Status, cut(body, 300), c.status, c.words)
 			}
 		})
 	}
 }
 
-// TestTooFastHasWords asks faster than the server allows: the page says how long to wait.
+// TestTooFastHasWords exceeds the rate limit: the page shows how long to wait.
 func TestTooFastHasWords(t *testing.T) {
 	begin(t)
 	s := newSite(t, "--rate-limit", "1")
@@ -75,10 +83,10 @@ func TestTooFastHasWords(t *testing.T) {
 		if res.StatusCode == http.StatusTooManyRequests {
 			if !strings.Contains(body, "Try again in") || !strings.Contains(body, "<main") ||
 				res.Header.Get("Retry-After") == "" {
-				t.Errorf("%v %s", res.Header, cut(body, 600))
+				t.Errorf("got %v %s, want a page with Retry-After", res.Header, cut(body, 600))
 			}
 			return
 		}
 	}
-	t.Error("nobody was asked to wait")
+	t.Error("got no request to wait, want one")
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/parley-dev/parley/internal/servertest"
 )
 
-// TestStory goes from the set-up link to a resolved proposal, with two people and an agent:
-// in a browser with scripts on each engine, and in one without.
+// TestStory goes from the set-up link to a resolved proposal, with two people and an agent: in a
+// browser with scripts on each engine, and in one without.
 func TestStory(t *testing.T) {
 	t.Run("with scripts", func(t *testing.T) { begin(t); tellStory(t, newSite(t)) })
 	t.Run("on PostgreSQL", func(t *testing.T) { begin(t); tellStory(t, newSiteOn(t, onPostgres(t))) })
@@ -46,18 +46,19 @@ func tellStory(t *testing.T, s *site, how ...option) {
 	scout := s.api(ada.secret())
 	ada.reload()
 	if got := servertest.Secret.FindString(ada.text()); got != "" {
-		t.Error("the secret is shown a second time")
+		t.Error("got the secret a second time, want it shown once")
 	}
 
 	// The agent files a proposal; Bob reads it and votes; Ada approves it.
 	id := scout.do(t, "POST /proposals", object{
-		"title": "Retry failed uploads", "category": "reliability", "problem": "Uploads **fail** now and then.", "suggested_fix": "Try three times.",
+		"title": "Retry failed uploads", "category": "reliability", "problem": "Uploads **fail** now and then.",
+		"suggested_fix": "Try three times.",
 	})["id"].(string)
 	bob.openPage("/proposals")
 	bob.click(link, "Retry failed uploads…")
 	bob.sees("Uploads fail now and then.", "Admins of the org decide")
 	if bob.has(button, "Approve") {
-		t.Error("a member is offered a decision")
+		t.Error("a member is offered a decision, want admins only")
 	}
 	bob.fill("Comment on your vote…", "Lost two of them last week.")
 	bob.click(button, "For")
@@ -79,7 +80,7 @@ func tellStory(t *testing.T, s *site, how ...option) {
 	ada.click(button, "Resolve")
 	ada.sees("No further decision follows.")
 	if got := scout.do(t, "GET /proposals/"+id, nil)["status"]; got != "resolved" {
-		t.Errorf("the agent finds it %v", got)
+		t.Errorf("status that the agent reads = %v, want resolved", got)
 	}
 
 	// The checklist has ticked itself.
@@ -87,7 +88,7 @@ func tellStory(t *testing.T, s *site, how ...option) {
 	ada.misses("0 of")
 }
 
-// invite fills in the form for an invitation and returns its address.
+// invite submits the invitation form and returns the link.
 func (w *tab) invite(user, name string) string {
 	w.t.Helper()
 	w.fill("User…", user)
@@ -95,10 +96,11 @@ func (w *tab) invite(user, name string) string {
 	w.click(button, "Make the invitation")
 	address := js[string](
 		w,
-		`(document.body.innerText + ' ' + [...document.querySelectorAll('input')].map(i => i.value).join(' ')).match(/\S*\/join\/[-_0-9A-Za-z]{20,}/)?.[0] ?? ''`,
+		`(document.body.innerText + ' ' + [...document.querySelectorAll('input')].map(i => i.value).join(' '))
+			.match(/\S*\/join\/[-_0-9A-Za-z]{20,}/)?.[0] ?? ''`,
 	)
 	if address == "" {
-		w.t.Fatal("the page shows no address of the invitation")
+		w.t.Fatal("got no link of the invitation on the page, want one")
 	}
 	if u, err := url.Parse(address); err == nil && u.Host != "" {
 		address = u.RequestURI()
@@ -106,7 +108,7 @@ func (w *tab) invite(user, name string) string {
 	return strings.TrimSpace(address)
 }
 
-// secret is the secret that the page shows.
+// secret returns the secret that the page shows.
 func (w *tab) secret() string {
 	w.t.Helper()
 	found := servertest.Secret.FindString(
@@ -116,7 +118,7 @@ func (w *tab) secret() string {
 		),
 	)
 	if found == "" {
-		w.t.Fatal("the page shows no secret")
+		w.t.Fatal("got no secret on the page, want one")
 	}
 	return found
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// tab is a window of somebody: a browser context with its own cookies.
+// tab is a browser context with its own cookies.
 type tab struct {
 	t     *testing.T
 	ctx   context.Context
@@ -31,7 +31,7 @@ type tab struct {
 // option changes a tab before it opens its first page, or later.
 type option func(*tab) error
 
-// tab opens an empty window of a person; nobody is signed in without one.
+// tab opens an empty tab of a person; with nil, signed out.
 func (s *site) tab(t *testing.T, p *person, options ...option) *tab {
 	t.Helper()
 	b, err := chromium()
@@ -40,7 +40,7 @@ func (s *site) tab(t *testing.T, p *person, options ...option) *tab {
 	}
 	ctx, cancel := chromedp.NewContext(b, chromedp.WithNewBrowserContext())
 	w := &tab{t: t, ctx: ctx, site: s, watch: &watch{base: s.base, results: map[network.RequestID]result{}}}
-	// The first call makes the target, which lives as long as the context that is given here.
+	// The first call creates the target, which lives as long as this context.
 	if err := chromedp.Do(ctx); err != nil {
 		cancel()
 		t.Fatal(err)
@@ -64,15 +64,24 @@ func (s *site) tab(t *testing.T, p *person, options ...option) *tab {
 	return w
 }
 
-// cookie signs a person in in this tab.
+// lend returns the tab for use in a subtest, which fails for the faults of its time.
+func (w *tab) lend(t *testing.T) *tab {
+	out := *w
+	out.t = t
+	t.Cleanup(out.ended)
+	return &out
+}
+
+// cookie signs a person in.
 func (w *tab) cookie(p *person) {
 	w.t.Helper()
 	call(w, network.SetCookie, network.SetCookieParams{
-		Name: p.cookie.Name, Value: p.cookie.Value, URL: w.site.base, HTTPOnly: new(true), SameSite: network.CookieSameSiteLax,
+		Name: p.cookie.Name, Value: p.cookie.Value, URL: w.site.base, HTTPOnly: new(true),
+		SameSite: network.CookieSameSiteLax,
 	})
 }
 
-// signOut takes the cookies away, as the end of a session does.
+// signOut deletes the cookies, like the end of a session.
 func (w *tab) signOut() {
 	w.t.Helper()
 	call(w, network.ClearBrowserCookies, cdp.Empty{})
@@ -85,7 +94,7 @@ func ask[P, R any](w *tab, c cdp.Command[P, R], params P) (R, error) {
 	return chromedp.Call(ctx, c, params)
 }
 
-// call is ask that must succeed.
+// call is ask with any error as a failure.
 func call[P, R any](w *tab, c cdp.Command[P, R], params P) R {
 	w.t.Helper()
 	out, err := ask(w, c, params)
@@ -95,7 +104,7 @@ func call[P, R any](w *tab, c cdp.Command[P, R], params P) R {
 	return out
 }
 
-// ended fails the test for what the tab noticed.
+// ended fails the test for every fault that the tab noticed.
 func (w *tab) ended() {
 	w.t.Helper()
 	for _, fault := range w.watch.take() {
@@ -111,7 +120,7 @@ func (w *tab) ended() {
 	}
 }
 
-// keepPicture keeps how the tab looked when its test failed, if somebody wants to know.
+// keepPicture saves a screenshot of a failed test, if requested.
 func (w *tab) keepPicture() {
 	dir := os.Getenv("PARLEY_FAILED")
 	if dir == "" {
@@ -141,14 +150,14 @@ func (w *tab) set(options ...option) {
 	}
 }
 
-// evaluate runs an expression in the page, scripts or not.
+// evaluate runs an expression in the page, also without scripts.
 func evaluate[T any](w *tab, expression string, options ...chromedp.EvaluateOption) (T, error) {
 	ctx, cancel := context.WithTimeout(w.ctx, patience)
 	defer cancel()
 	return chromedp.Run(ctx, chromedp.Evaluate[T](expression, options...))
 }
 
-// js is evaluate that must succeed.
+// js is evaluate with any error as a failure.
 func js[T any](w *tab, expression string) T {
 	w.t.Helper()
 	out, err := evaluate[T](w, expression)
@@ -166,7 +175,7 @@ func (w *tab) try(expression string) string {
 	return s
 }
 
-// open goes to a page of the site by its path, and waits until it is there.
+// open opens a page of the site by its path, and waits until it is loaded.
 func (w *tab) open(path string) {
 	w.t.Helper()
 	if !strings.HasPrefix(path, "http") {
@@ -185,8 +194,8 @@ func (w *tab) openPage(path string) {
 	w.open(w.site.path(path))
 }
 
-// follow does something that asks the server, and waits until the answer is shown: the new
-// page is loaded, or the old one is up to date.
+// follow does something that sends a request, and waits until the response is shown: the new page
+// is loaded, or the old one updated.
 func (w *tab) follow(what string, do func()) {
 	w.t.Helper()
 	before, _ := w.watch.count()
@@ -232,7 +241,7 @@ func (w *tab) waitFor(expression string) {
 	}
 }
 
-// text is what the page shows.
+// text returns the visible text of the page.
 func (w *tab) text() string {
 	w.t.Helper()
 	return js[string](w, "document.body.innerText")
@@ -261,7 +270,7 @@ func (w *tab) misses(words ...string) {
 	text := squeeze(w.text())
 	for _, word := range words {
 		if strings.Contains(text, squeeze(word)) {
-			w.t.Errorf("the page says %q", word)
+			w.t.Errorf("the page shows %q, want it not shown", word)
 		}
 	}
 }
@@ -270,7 +279,7 @@ var space = regexp.MustCompile(`\s+`)
 
 func squeeze(s string) string { return strings.ToLower(space.ReplaceAllString(s, " ")) }
 
-// path is where the tab is, without the site.
+// path returns the path and query of the tab's URL.
 func (w *tab) path() string {
 	w.t.Helper()
 	return js[string](w, "location.pathname + location.search")
@@ -282,12 +291,12 @@ func (w *tab) at(path string) {
 	w.waitFor(fmt.Sprintf("location.pathname + location.search === %q", path))
 }
 
-// back, forward and reload are the buttons of the browser.
+// back, forward and reload are the browser's buttons.
 func (w *tab) back()    { w.t.Helper(); w.travel("back", "history.back()") }
 func (w *tab) forward() { w.t.Helper(); w.travel("forward", "history.forward()") }
 
-// travel goes through the history. A page from the browser's own memory asks nobody, so it
-// waits for the address to change, and then for the page.
+// travel goes through the history. A page from the browser's cache sends no request, so it waits
+// for the URL to change, and then for the page.
 func (w *tab) travel(what, expression string) {
 	w.t.Helper()
 	js[any](w, "window.parleyOld = true, null")
@@ -307,7 +316,7 @@ func (w *tab) travel(what, expression string) {
 func (w *tab) reload() {
 	w.t.Helper()
 	w.follow("reload", func() {
-		// A page from the history may be loading itself again at this moment.
+		// A page from the history may be reloading itself at this moment.
 		err := eventually(func() error {
 			_, err := ask(w, page.Reload, page.ReloadParams{})
 			return err
@@ -329,7 +338,7 @@ func (w *tab) posts(n int) []string {
 	return out
 }
 
-// mark is how many requests were made until now, for posts.
+// mark returns the number of requests so far, for posts.
 func (w *tab) mark() int {
 	n, _ := w.watch.count()
 	return n

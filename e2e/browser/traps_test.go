@@ -10,7 +10,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// desk is a small org for one test: an admin with a tab, and an agent that files proposals.
+// desk is a small org for one test: an admin with a tab, and an agent that submits proposals.
 type desk struct {
 	*tab
 	ada   *person
@@ -31,7 +31,7 @@ func newDesk(t *testing.T, options ...option) *desk {
 	return d
 }
 
-// file files a proposal.
+// file submits a proposal.
 func (d *desk) file(title string, more ...string) string {
 	d.t.Helper()
 	body := object{
@@ -46,8 +46,8 @@ func (d *desk) file(title string, more ...string) string {
 	return d.scout.do(d.t, "POST /proposals", body)["id"].(string)
 }
 
-// TestMorphKeepsRows votes in the list while its order changes: the tick, the focus and the row
-// that is current stay with their proposal.
+// TestMorphKeepsRows votes in the list while its order changes: the tick, the focus and the
+// current row stay with their proposal.
 func TestMorphKeepsRows(t *testing.T) {
 	d := newDesk(t)
 	first, second := d.file("The first one"), d.file("The second one")
@@ -57,7 +57,7 @@ func TestMorphKeepsRows(t *testing.T) {
 		d.tab,
 		fmt.Sprintf("document.getElementById('s-%s').click(), document.getElementById('f-%s').focus(), null", first, first),
 	)
-	for i := range 3 { // they come before the two
+	for i := range 3 { // sorted before the two
 		d.file(fmt.Sprintf("A newer one, number %d", i))
 	}
 	d.follow("vote", func() { d.keys(kb.Enter) })
@@ -70,15 +70,15 @@ func TestMorphKeepsRows(t *testing.T) {
 		t.Errorf("ticked are %q; want the first one", ticked)
 	}
 	if got := js[string](d.tab, "document.querySelector('#queue > [aria-current]')?.id ?? ''"); got != first {
-		t.Errorf("the current row is %q", got)
+		t.Errorf("current row = %q, want %q", got, first)
 	}
 	if n := d.scout.do(t, "GET /proposals/"+first, nil)["votes_for"]; n != 1.0 {
-		t.Errorf("the first one has %v votes", n)
+		t.Errorf("the first proposal has %v votes, want 1", n)
 	}
 }
 
-// TestEveryMorphTargetHasAnID looks at all pages: a form that is sent in the background has an id
-// on each of its controls, and no id is there twice.
+// TestEveryMorphTargetHasAnID checks all pages: every control of a background form has an id, and
+// ids are unique.
 func TestEveryMorphTargetHasAnID(t *testing.T) {
 	begin(t)
 	s := readOnly(t)
@@ -88,16 +88,18 @@ func TestEveryMorphTargetHasAnID(t *testing.T) {
 			continue
 		}
 		w.open(c.path)
-		for _, found := range js[[]string](w, `[...document.querySelectorAll('[hx-post] button, [hx-post] select, [hx-post] textarea, [hx-post] input:not([type=hidden]), .rows > li, details')]
+		for _, found := range js[[]string](w, `[...document.querySelectorAll(
+			'[hx-post] button, [hx-post] select, [hx-post] textarea, [hx-post] input:not([type=hidden]), .rows > li, details')]
 			.filter(e => !e.id).map(e => 'no id: ' + e.outerHTML.slice(0, 160))
-			.concat(Object.entries(Object.groupBy([...document.querySelectorAll('[id]')], e => e.id)).filter(([, all]) => all.length > 1).map(([id]) => 'twice: ' + id))`) {
-			t.Errorf("%s: %s", c.path, found)
+			.concat(Object.entries(Object.groupBy([...document.querySelectorAll('[id]')], e => e.id))
+				.filter(([, all]) => all.length > 1).map(([id]) => 'twice: ' + id))`) {
+			t.Errorf("%s: got %s, want unique ids", c.path, found)
 		}
 	}
 }
 
 // TestDecisionIsAboutTheText changes the text while an admin reads: the decision is refused with
-// words and what was typed is kept. Votes meanwhile change nothing.
+// an explanation, and the typed text is kept. Votes meanwhile change nothing.
 func TestDecisionIsAboutTheText(t *testing.T) {
 	d := newDesk(t)
 	id := d.file("Retry failed uploads")
@@ -107,22 +109,22 @@ func TestDecisionIsAboutTheText(t *testing.T) {
 	d.click(button, "Approve")
 	d.sees("changed while you read", "Delete everything.")
 	if got := js[string](d.tab, "document.getElementById('note').value"); got != "Good idea." {
-		t.Errorf("the note is %q", got)
+		t.Errorf("note = %q, want Good idea.", got)
 	}
 	if got := d.scout.do(t, "GET /proposals/"+id, nil)["status"]; got != "open" {
-		t.Fatalf("a text was approved that nobody had read: %v", got)
+		t.Fatalf("status = %v, want open: the text changed after it was read", got)
 	}
 	d.scout.do(t, "POST /proposals/"+id+"/vote", object{"vote": "for"})
 	d.click(button, "Approve")
 	d.sees("approved", "Good idea.")
 	if got := d.scout.do(t, "GET /proposals/"+id, nil)["status"]; got != "approved" {
-		t.Errorf("it is %v", got)
+		t.Errorf("status = %v, want approved", got)
 	}
 }
 
-// TestDecisionFormIsNotMorphed votes on a page whose text changed meanwhile: the vote brings the
-// page up to date, and the form for the decision must not take over the new text's version
-// unless its reader sees that text.
+// TestDecisionFormIsNotMorphed votes on a page whose text changed meanwhile: the vote updates the
+// page, but the decision form must not take over the version of a text that its reader has not
+// seen.
 func TestDecisionFormIsNotMorphed(t *testing.T) {
 	d := newDesk(t)
 	id := d.file("Retry failed uploads")
@@ -137,20 +139,20 @@ func TestDecisionFormIsNotMorphed(t *testing.T) {
 	d.click(button, "For")
 	d.sees("You voted for")
 	if got := js[string](d.tab, "document.getElementById('note').value"); got != "Half a thou" {
-		t.Errorf("the vote changed the note that was being typed into %q", got)
+		t.Errorf("note after a vote = %q, want Half a thou", got)
 	}
 	if version("decide") != decide || version("reject-as-"+twin) != reject {
-		t.Error("the vote changed which text the forms decide on")
+		t.Error("the vote changed the text version in the forms, want them unchanged")
 	}
 	d.click(button, "Approve")
 	got := d.scout.do(t, "GET /proposals/"+id, nil)["status"]
 	if got != "open" {
-		t.Errorf("the form blessed a text that came in by a morph: it is %v", got)
+		t.Errorf("status = %v, want open: the form decided on a text that a morph brought", got)
 	}
 	d.sees("changed while you read", "Delete everything.")
 }
 
-// TestDoubleClick clicks twice on forms of both sorts: one request is sent, and the focus stays.
+// TestDoubleClick double-clicks forms of both kinds: one request is sent, and the focus stays.
 func TestDoubleClick(t *testing.T) {
 	d := newDesk(t)
 	id := d.file("Retry failed uploads")
@@ -159,7 +161,7 @@ func TestDoubleClick(t *testing.T) {
 		c, mark := d.find(button, name), d.mark()
 		d.follow("two clicks on "+name, func() { d.tap(c, 2) })
 		if sent := d.posts(mark); len(sent) != 1 {
-			t.Errorf("two clicks on %s sent %q", name, sent)
+			t.Errorf("two clicks on %s sent %q, want 1 request", name, sent)
 		}
 	}
 	d.openPage("/followups")
@@ -167,11 +169,11 @@ func TestDoubleClick(t *testing.T) {
 	c, mark := d.find(button, "Add"), d.mark()
 	d.follow("two clicks on Add", func() { d.tap(c, 2) })
 	if sent := d.posts(mark); len(sent) != 1 {
-		t.Errorf("two clicks on Add sent %q", sent)
+		t.Errorf("two clicks on Add sent %q, want 1 request", sent)
 	}
 }
 
-// TestTwiceIsOnce sends the same forms twice, without scripts: they are carried out once.
+// TestTwiceIsOnce submits the same forms twice, without scripts: they take effect once.
 func TestTwiceIsOnce(t *testing.T) {
 	d := newDesk(t, noScripts)
 	d.openPage("/followups")
@@ -181,22 +183,22 @@ func TestTwiceIsOnce(t *testing.T) {
 	mark := d.mark()
 	d.reload()
 	if sent := d.posts(mark); len(sent) > 0 {
-		t.Errorf("a reload sent %q", sent)
+		t.Errorf("a reload sent %q, want nothing", sent)
 	}
 	_, body := d.site.get(t, d.ada, d.site.path("/followups"))
 	token := between(body, `name="once" value="`, `"`)
 	form := url.Values{"once": {token}, "title": {"By hand, twice"}}
 	for range 2 {
 		if res, _ := d.site.send(t, d.ada, "POST", d.site.path("/followups"), form); res.StatusCode != 200 {
-			t.Fatal(res.Status)
+			t.Fatalf("status = %s, want 200", res.Status)
 		}
 	}
 	if n := strings.Count(fmt.Sprint(d.scout.do(t, "GET /followups", nil)), "By hand, twice"); n != 1 {
-		t.Errorf("a form that was sent twice made %d follow-ups", n)
+		t.Errorf("a form that was sent twice made %d follow-ups, want 1", n)
 	}
 }
 
-// TestBackAndReload goes back and reloads after every sort of form: nothing is sent again.
+// TestBackAndReload goes back and reloads after every kind of form: nothing is sent again.
 func TestBackAndReload(t *testing.T) {
 	d := newDesk(t)
 	id := d.file("Retry failed uploads")
@@ -220,7 +222,7 @@ func TestBackAndReload(t *testing.T) {
 		d.back()
 	}
 	if sent := d.posts(mark); len(sent) > 0 {
-		t.Errorf("going back and reloading sent %q", sent)
+		t.Errorf("going back and reloading sent %q, want nothing", sent)
 	}
 	if n := d.scout.do(t, "GET /followups", nil)["total"]; n != 2.0 {
 		t.Errorf("there are %v follow-ups; want 2", n)
@@ -238,7 +240,7 @@ func TestSignedOutInTheMiddle(t *testing.T) {
 		d.click(button, "For")
 		d.sees("You are signed out")
 		if got := js[string](d.tab, "document.getElementById('comment').value"); got != "A long thought." {
-			t.Errorf("the draft is %q", got)
+			t.Errorf("draft = %q, want A long thought.", got)
 		}
 		d.at(d.site.path("/proposals/" + id))
 		d.cookie(d.ada)
@@ -260,28 +262,30 @@ func TestSignedOutInTheMiddle(t *testing.T) {
 	})
 }
 
-// TestFocusStays sends a form by the keyboard: while it is on its way and afterwards the focus is
-// on the same button.
+// TestFocusStays submits a form by the keyboard: during the request and afterwards the focus is on
+// the same button.
 func TestFocusStays(t *testing.T) {
 	d := newDesk(t)
 	id := d.file("Retry failed uploads")
 	d.openPage("/proposals/" + id)
 	js[any](
 		d.tab,
-		`window.parleyLost = [], document.addEventListener('focusout', e => { if (!e.relatedTarget) parleyLost.push(e.target.outerHTML.slice(0, 100)) }), null`,
+		`window.parleyLost = [], document.addEventListener('focusout', e => {
+			 if (!e.relatedTarget) parleyLost.push(e.target.outerHTML.slice(0, 100)) }), null`,
 	)
 	d.focus(button, "Against")
 	d.follow("vote", func() { d.keys(kb.Enter) })
 	d.sees("You voted against")
 	if got := d.focused(); got != "button#vote-against" {
-		t.Errorf("the focus is on %q", got)
+		t.Errorf("focus on %q, want button#vote-against", got)
 	}
 	if lost := js[[]string](d.tab, "parleyLost"); len(lost) > 0 {
-		t.Errorf("the focus was lost from %q", lost)
+		t.Errorf("the focus was lost from %q, want it kept", lost)
 	}
 }
 
-// TestMorphKeepsState opens folds and votes: they stay open, and the menu still says where one is.
+// TestMorphKeepsState opens details and votes: they stay open, and the menu keeps its current
+// entry.
 func TestMorphKeepsState(t *testing.T) {
 	d := newDesk(t)
 	id := d.file("Retry failed uploads")
@@ -294,15 +298,15 @@ func TestMorphKeepsState(t *testing.T) {
 	}
 	before := open()
 	if len(before) != 2 {
-		t.Fatalf("open are %q", before)
+		t.Fatalf("open details = %q, want 2", before)
 	}
 	d.click(button, "For")
 	d.sees("You voted for")
 	if after := open(); !slices.Equal(after, before) {
-		t.Errorf("open were %q, and are %q", before, after)
+		t.Errorf("open details = %q, want %q", after, before)
 	}
 	if n := js[int](d.tab, "document.querySelectorAll('nav [aria-current=page]').length"); n != 1 {
-		t.Errorf("%d entries of the menu are current", n)
+		t.Errorf("%d entries of the menu are current, want 1", n)
 	}
 }
 
@@ -323,7 +327,7 @@ func TestStalePages(t *testing.T) {
 	d.misses("An old title")
 }
 
-// between is what stands between two texts.
+// between returns the text between two texts.
 func between(s, before, after string) string {
 	_, s, _ = strings.Cut(s, before)
 	s, _, _ = strings.Cut(s, after)

@@ -15,35 +15,35 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// watch notes what a tab does: what it asks for, and what went wrong.
+// watch records the requests of a tab and its faults.
 type watch struct {
 	mu       sync.Mutex
 	base     string
-	also     string // another site where it may go
+	also     string // another site that it may visit
 	faults   []string
 	requests []request
 	results  map[network.RequestID]result
 	current  cdp.LoaderID // of the page that is shown
 }
 
-// request is one that a tab made.
+// request is a request of a tab.
 type request struct {
 	id     network.RequestID
-	loader cdp.LoaderID // of the page that asks
-	page   bool         // asks for a page
+	loader cdp.LoaderID // of the requesting page
+	page   bool         // requests a page
 	method string
 	url    string
 	result
 }
 
-// result is what came of a request.
+// result is the outcome of a request.
 type result struct {
 	status int64
 	bytes  float64 // over the wire, with headers
 	ended  bool
 }
 
-// report is a script that tells of broken content policies.
+// report is a script that reports violations of the content policy.
 const report = `document.addEventListener('securitypolicyviolation', e =>
 	globalThis.parleyFault?.('content policy: ' + e.violatedDirective + ' refused ' + (e.blockedURI || e.sample) + ' on ' + e.documentURI));`
 
@@ -53,7 +53,7 @@ func (w *watch) fault(format string, args ...any) {
 	w.faults = append(w.faults, fmt.Sprintf(format, args...))
 }
 
-// listen begins to watch. Events of different sorts may come in another order than they happened.
+// listen begins to watch. Events of different kinds may arrive out of order.
 func (w *watch) listen(ctx context.Context) {
 	on(ctx, network.RequestWillBeSent, w.sent)
 	on(ctx, network.ResponseReceived, func(e network.EventResponseReceived) {
@@ -82,7 +82,7 @@ func (w *watch) listen(ctx context.Context) {
 		}
 	})
 	on(ctx, cdplog.EntryAdded, func(e cdplog.EventEntryAdded) {
-		// That a server refuses is no fault of the page.
+		// A refusal by the server is no fault of the page.
 		if e.Entry.Level == cdplog.EntryLevelError && e.Entry.Source != cdplog.EntrySourceNetwork {
 			w.fault("log of %s: %s %s", e.Entry.Source, e.Entry.Text, e.Entry.URL)
 		}
@@ -95,7 +95,7 @@ func (w *watch) listen(ctx context.Context) {
 	})
 }
 
-// on calls f for each event of a sort, until the tab closes.
+// on calls f for each event of a kind, until the tab closes.
 func on[E any](ctx context.Context, sort cdp.Event[E], f func(E)) {
 	events := chromedp.Events(ctx, sort)
 	go func() {
@@ -137,16 +137,16 @@ func (w *watch) note(id network.RequestID, change func(*result)) {
 	w.results[id] = r
 }
 
-// count is how many requests were made, and which are on their way.
+// count returns the number of requests, and those in flight.
 func (w *watch) count() (started int, open []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, r := range w.requests {
-		// What an old page asked for does not matter any more.
+		// Requests of an old page do not matter any more.
 		if !r.page && r.loader != w.current {
 			continue
 		}
-		// A browser fetches the picture of a page when it likes, and may not tell when it has it.
+		// A browser fetches the icon at any time, and may not report when it has it.
 		if !w.results[r.id].ended && !strings.Contains(r.url, "favicon") {
 			open = append(open, r.method+" "+r.url)
 		}
@@ -154,8 +154,8 @@ func (w *watch) count() (started int, open []string) {
 	return len(w.requests), open
 }
 
-// since lists the requests after the first n, with what came of them. Of several that a redirect
-// joins, the last one has the result.
+// since lists the requests after the first n with their results. Of several joined by a redirect,
+// the last has the result.
 func (w *watch) since(n int) []request {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -170,7 +170,7 @@ func (w *watch) since(n int) []request {
 	return out
 }
 
-// take returns what went wrong so far, and forgets it.
+// take returns the faults so far and clears them.
 func (w *watch) take() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -7,16 +7,17 @@ import (
 	"github.com/chromedp/cdproto/page"
 )
 
-// What a page may weigh when a browser sees the site for the first time.
+// Limits of a page's weight with an empty cache.
 const (
 	maxBytes    = 60_000
 	maxRequests = 8
 )
 
 const noteShifts = `window.parleyShift = []; new PerformanceObserver(list => { for (const e of list.getEntries())
-	window.parleyShift.push(e.value.toFixed(4) + ' ' + e.sources.map(s => s.node?.outerHTML?.slice(0, 120)).join(' | ')) }).observe({type: 'layout-shift', buffered: true});`
+	window.parleyShift.push(e.value.toFixed(4) + ' ' + e.sources.map(s => s.node?.outerHTML?.slice(0, 120)).join(' | ')) })
+	.observe({type: 'layout-shift', buffered: true});`
 
-// mustBeLight checks what the first page of a tab has asked for.
+// mustBeLight checks the requests of the first page of a tab.
 func (w *tab) mustBeLight() {
 	w.t.Helper()
 	var bytes float64
@@ -34,8 +35,8 @@ func (w *tab) mustBeLight() {
 	}
 }
 
-// TestWeight opens each page with an empty cache: how much it asks for, and that nothing moves
-// after it was shown.
+// TestWeight opens each page with an empty cache, checks its weight, and that nothing moves after
+// it was shown.
 func TestWeight(t *testing.T) {
 	begin(t)
 	s := readOnly(t)
@@ -45,14 +46,14 @@ func TestWeight(t *testing.T) {
 			call(w, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: noteShifts})
 			w.open(c.path)
 			w.mustBeLight()
-			// A frame after the page was complete: what moves has moved.
+			// A frame after the page was complete: all shifts have happened.
 			js[any](
 				w,
 				"window.parleyFrames = 0, requestAnimationFrame(() => requestAnimationFrame(() => { parleyFrames = 2 })), null",
 			)
 			w.waitFor("parleyFrames === 2")
 			for _, shift := range js[[]string](w, "parleyShift") {
-				t.Errorf("%s shifts: %s", c.path, shift)
+				t.Errorf("%s shifts: %s, want no layout shift", c.path, shift)
 			}
 		})
 	}

@@ -1,6 +1,7 @@
-// Package cli tests the built binary as a person uses it: what is typed, what is
-// printed, how it starts and stops. It imports nothing of the program.
+// Package cli tests the built binary: its arguments, its output, how it starts and stops.
+// It imports nothing of the program.
 //
 // The scripts in testdata/both run on SQLite and on PostgreSQL, those in
-// testdata/sqlite on SQLite alone. README.md is run as it is written.
+// testdata/sqlite on SQLite alone. The examples of README.md and docs are run as they are
+// written.
 package cli

@@ -13,7 +13,7 @@ var binDir string
 func TestMain(m *testing.M) {
 	programs := servertest.Programs{
 		"parley": "cmd/parley", "go-worker": "examples/go", "countdown-worker": "examples/countdown",
-		"go-client": "examples/a2a-go", "own-client": "examples/client",
+		"go-client": "examples/a2a-go", "own-client": "examples/client", "mcp-client": "examples/mcp-go",
 	}
 	os.Exit(servertest.Main(programs, func(dir string) int {
 		binDir = dir

@@ -21,8 +21,8 @@ import (
 	"github.com/parley-dev/parley/internal/servertest"
 )
 
-// person is somebody with a browser that keeps cookies. It goes wherever it is sent,
-// but for addresses that are there to be copied.
+// person is a user with a browser that keeps cookies. It follows redirects, except to URLs
+// that are there to be copied.
 type person struct {
 	*testing.T
 	http *http.Client
@@ -33,7 +33,7 @@ type person struct {
 var (
 	endForm      = regexp.MustCompile(`action="(/account/programs/[^"]+/end[^"]*)"`)
 	setupLink    = regexp.MustCompile(`http://\S+/setup/[-_0-9A-Za-z]{43}`)
-	answerForm   = regexp.MustCompile(`action="(/oauth/authorize/[0-9a-z]+)"`)
+	consentForm  = regexp.MustCompile(`action="(/oauth/authorize/[0-9a-z]+)"`)
 	authorizeURL = regexp.MustCompile(`https?://\S+/oauth/authorize\?\S+`)
 )
 
@@ -69,13 +69,14 @@ func newPerson(t *testing.T, settings ...string) (*person, *servertest.Process) 
 		t.Fatal(err)
 	}
 	p := &person{t, &http.Client{Jar: jar, CheckRedirect: func(r *http.Request, _ []*http.Request) error {
-		if r.URL.Host == "127.0.0.1" { // without a port: nobody is there
+		if r.URL.Host == "127.0.0.1" { // without a port: no server listens there
 			return http.ErrUseLastResponse
 		}
 		return nil
 	}}, s.URL, t.TempDir()}
-	// The machine's browser only notes what it was told to open; the person has another.
-	if err := os.WriteFile(filepath.Join(p.dir, "open.sh"), []byte("printf %s \"$1\" > opened.new && mv opened.new opened\n"), 0o600); err != nil {
+	// The machine's browser only notes the URL that it was given; the person has another.
+	script := "printf %s \"$1\" > opened.new && mv opened.new opened\n"
+	if err := os.WriteFile(filepath.Join(p.dir, "open.sh"), []byte(script), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	p.enter(setupLink.FindString(s.Stdout.String()))
@@ -90,7 +91,7 @@ func (p *person) enter(link string) {
 	}
 }
 
-// open fetches a page and returns where the browser ended.
+// open fetches a page and returns the response at which the browser ended.
 func (p *person) open(method, addr string, form url.Values) (int, string, *http.Response) {
 	p.Helper()
 	if strings.HasPrefix(addr, "/") {
@@ -115,11 +116,11 @@ func (p *person) open(method, addr string, form url.Values) (int, string, *http.
 	return res.StatusCode, string(body), res
 }
 
-// allow answers the question at the address, with all scopes unless some are given.
+// allow grants what the consent page asks for: all scopes, unless some are given.
 func (p *person) allow(addr string, scopes ...string) (int, string, *http.Response) {
 	p.Helper()
 	status, body, _ := p.open("GET", addr, nil)
-	m := answerForm.FindStringSubmatch(body)
+	m := consentForm.FindStringSubmatch(body)
 	if m == nil {
 		p.Fatal(status, body)
 	}
@@ -153,8 +154,8 @@ func (p *person) run(args ...string) (code int, stdout, stderr string) {
 	return cmd.ProcessState.ExitCode(), out.String(), errs.String()
 }
 
-// login runs parley login; answer gets the address and what to type into.
-func (p *person) login(answer func(addr string, stdin io.Writer), args ...string) (code int, stdout, stderr string) {
+// login runs parley login. The function gets the URL to open, and stdin.
+func (p *person) login(decide func(addr string, stdin io.Writer), args ...string) (code int, stdout, stderr string) {
 	p.Helper()
 	cmd := p.parley(append([]string{"login"}, args...)...)
 	var out bytes.Buffer
@@ -178,14 +179,14 @@ func (p *person) login(answer func(addr string, stdin io.Writer), args ...string
 		errs.WriteString(lines.Text() + "\n")
 		if addr := authorizeURL.FindString(lines.Text()); addr != "" && !asked {
 			asked = true
-			answer(addr, stdin)
+			decide(addr, stdin)
 		}
 	}
 	_ = cmd.Wait()
 	return cmd.ProcessState.ExitCode(), out.String(), errs.String()
 }
 
-// signIn logs in by the port of the person's own machine.
+// signIn logs in through the port on the person's own machine.
 func (p *person) signIn() {
 	p.Helper()
 	code, stdout, stderr := p.login(func(addr string, _ io.Writer) {
@@ -207,7 +208,7 @@ func (p *person) signIn() {
 	}
 }
 
-// stored is the one login in the file.
+// stored returns the only login in the file.
 func (p *person) stored() (all map[string]map[string]map[string]any, login map[string]any) {
 	p.Helper()
 	data, err := os.ReadFile(p.credentials())
@@ -220,7 +221,7 @@ func (p *person) stored() (all map[string]map[string]map[string]any, login map[s
 	return all, all["logins"][p.base]
 }
 
-// change edits the one login in the file.
+// change edits the only login in the file.
 func (p *person) change(name string, value any) {
 	p.Helper()
 	all, login := p.stored()

@@ -24,7 +24,7 @@ import (
 func TestOnSQLite(t *testing.T) {
 	t.Parallel()
 	for _, dir := range []string{"testdata/both", "testdata/sqlite"} {
-		testscript.Run(t, params(dir))
+		testscript.Run(t, params(dir, ""))
 	}
 }
 
@@ -36,14 +36,18 @@ func TestOnPostgres(t *testing.T) {
 	}
 	for _, script := range scripts {
 		t.Run(strings.TrimSuffix(filepath.Base(script), ".txtar"), func(t *testing.T) {
-			p := params("", "PARLEY_DATABASE="+pgtest.URL(t))
+			t.Parallel()
+			p := params("", pgtest.URL(t))
 			p.Files = []string{script}
 			testscript.Run(t, p)
 		})
 	}
 }
 
-func params(dir string, extra ...string) testscript.Params {
+// params returns the parameters of scripts. Their servers use the database, or the folder
+// parley-data if it is empty; $STORE is the flag that names that store. It is not in the
+// environment, where PARLEY_SERVER would be in conflict with it.
+func params(dir, database string) testscript.Params {
 	return testscript.Params{
 		Dir:                dir,
 		RequireUniqueNames: true,
@@ -52,7 +56,11 @@ func params(dir string, extra ...string) testscript.Params {
 			if err != nil {
 				return err
 			}
-			e.Vars = append(e.Vars, cleanEnv(e.WorkDir, append(extra, "EXAMPLES="+examples)...)...)
+			store := "--data=parley-data"
+			if database != "" {
+				store = "--database=" + database
+			}
+			e.Vars = append(e.Vars, cleanEnv(e.WorkDir, "STORE="+store, "EXAMPLES="+examples)...)
 			e.Values[serverKey{}] = new(*servertest.Process)
 			return nil
 		},
@@ -72,11 +80,16 @@ func params(dir string, extra ...string) testscript.Params {
 type serverKey struct{}
 
 // settings are the variables of a script that reach the server it starts.
-var settings = []string{"PARLEY_DATA", "PARLEY_DATABASE", "PARLEY_CONFIG", "PARLEY_LISTEN", "PARLEY_RATE_LIMIT", "PARLEY_LOG_FORMAT"}
+var settings = []string{"PARLEY_DATA", "PARLEY_CONFIG", "PARLEY_LISTEN", "PARLEY_RATE_LIMIT", "PARLEY_LOG_FORMAT"}
 
-// serverCmd is "server start [flags]", which sets PARLEY_SERVER, ADDRESS and, on an
-// empty store, PARLEY_KEY, and leaves what was printed in serve.out and serve.err; or
-// "server stop", which demands a clean end, or "server kill", which leaves it no time.
+// namesStore reports whether a flag or a variable says where the data is.
+func namesStore(s string) bool {
+	return strings.HasPrefix(s, "--data") || strings.HasPrefix(s, "PARLEY_DATA=") || strings.HasPrefix(s, "PARLEY_CONFIG=")
+}
+
+// serverCmd is "server start [flags]", which sets PARLEY_SERVER, ADDRESS and, on an empty
+// store, PARLEY_KEY, and writes the output to serve.out and serve.err; or "server stop",
+// which requires a clean end; or "server kill".
 func serverCmd(ts *testscript.TestScript, neg bool, args []string) {
 	held := ts.Value(serverKey{}).(**servertest.Process)
 	switch {
@@ -90,6 +103,9 @@ func serverCmd(ts *testscript.TestScript, neg bool, args []string) {
 			}
 		}
 		args = args[1:]
+		if !slices.ContainsFunc(append(args, environ...), namesStore) {
+			args = append([]string{ts.Getenv("STORE")}, args...)
+		}
 		if !slices.Contains(args, "--listen") {
 			addr, err := ownPort()
 			ts.Check(err)
@@ -171,7 +187,7 @@ func lookup(ts *testscript.TestScript, path string) any {
 	return v
 }
 
-// fieldCmd is "field PATH WANT", and "field PATH" alone for "it is there".
+// fieldCmd is "field PATH WANT", or "field PATH", which requires that the field exists.
 func fieldCmd(ts *testscript.TestScript, neg bool, args []string) {
 	got := fmt.Sprint(lookup(ts, args[0]))
 	if len(args) > 1 && (got == args[1]) == neg {
@@ -189,7 +205,7 @@ func setJSONCmd(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Setenv(args[0], fmt.Sprint(lookup(ts, args[1])))
 }
 
-// needsCmd is "needs PROGRAM…": without one of them the test cannot say anything.
+// needsCmd is "needs PROGRAM…": it fails if one of them is not installed.
 func needsCmd(ts *testscript.TestScript, _ bool, args []string) {
 	for _, name := range args {
 		if _, err := exec.LookPath(name); err != nil {
@@ -200,9 +216,8 @@ func needsCmd(ts *testscript.TestScript, _ bool, args []string) {
 
 var logTime = regexp.MustCompile(`^time=(\S+)`)
 
-// loggedCmd is "logged FILE PATTERN": it waits until the file has such a line. With
-// "logged FILE PATTERN SINCE LIMIT" the time in the line must not be later than SINCE
-// by more than the limit.
+// loggedCmd is "logged FILE PATTERN": it waits until a line of the file matches. With
+// "logged FILE PATTERN SINCE LIMIT" the time in the line must be at most LIMIT after SINCE.
 func loggedCmd(ts *testscript.TestScript, _ bool, args []string) {
 	pattern, err := regexp.Compile(args[1])
 	ts.Check(err)

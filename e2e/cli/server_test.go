@@ -15,27 +15,27 @@ import (
 	"github.com/parley-dev/parley/internal/servertest"
 )
 
-// patience bounds every wait; all of them end early when their condition holds.
+// patience bounds every wait. A wait ends early when its condition holds.
 const patience = time.Minute
 
-// startServer runs parley serve, on a free port unless args say otherwise, and
-// waits until it is ready.
+// startServer runs parley serve, on a free port unless args name one, and waits until it
+// is ready.
 func startServer(dir string, environ []string, args ...string) (*servertest.Process, error) {
 	if !slices.Contains(args, "--listen") {
 		args = append([]string{"--listen", "127.0.0.1:0"}, args...)
 	}
 	cmd := exec.Command(filepath.Join(binDir, "parley"), append([]string{"serve"}, args...)...)
-	// No balancer has to notice that it stops.
+	// There is no load balancer to wait for.
 	cmd.Dir, cmd.Env = dir, append([]string{"PARLEY_SHUTDOWN_DELAY=0s"}, environ...)
 	return servertest.Start(cmd, "/readyz")
 }
 
-var ports atomic.Int32 // how many were tried
+var ports atomic.Int32 // that were tried
 
 var firstPort = rand.IntN(5000)
 
-// ownPort finds a free port that a server can come back to: it is none of those that
-// the system gives out by itself, so nobody else gets it meanwhile.
+// ownPort finds a free port that a server can use again after a restart. It is outside of
+// the ephemeral range, so that no other process gets it in between.
 func ownPort() (string, error) {
 	for {
 		n := int(ports.Add(1))
@@ -51,7 +51,7 @@ func ownPort() (string, error) {
 
 var errStillWorks = errors.New("the key still works")
 
-// fatal is an error after which waiting is in vain.
+// fatal is an error that ends a wait at once.
 type fatal struct{ error }
 
 // eventually waits until f returns nil.
@@ -66,7 +66,7 @@ func eventually(f func() error) error {
 	}
 }
 
-// cleanEnv is an environment without settings of whoever runs the tests.
+// cleanEnv returns an environment without the settings of the user who runs the tests.
 func cleanEnv(dir string, extra ...string) []string {
 	return append([]string{
 		"PATH=" + binDir + string(os.PathListSeparator) + os.Getenv("PATH"),

@@ -27,8 +27,8 @@ func start(t *testing.T, args ...string) *servertest.Process {
 	return s
 }
 
-// halfASubmission opens a request, waits until the server reads its body, and
-// returns what sends it and reads the answer.
+// halfASubmission opens a request and waits until the server reads its body. The function
+// that it returns sends the body and reads the response.
 func halfASubmission(t *testing.T, s *servertest.Process) (finish func() (*http.Response, error)) {
 	t.Helper()
 	body := `{"title":"Finish what was begun","category":"reliability","problem":"P","suggested_fix":"F"}`
@@ -43,15 +43,15 @@ func halfASubmission(t *testing.T, s *servertest.Process) (finish func() (*http.
 		t.Fatal(err)
 	}
 	_ = conn.SetReadDeadline(time.Now().Add(patience))
-	answers := bufio.NewReader(conn)
-	if res, err := http.ReadResponse(answers, nil); err != nil || res.StatusCode != http.StatusContinue {
-		t.Fatalf("the server did not ask for the body: %v, %v", res, err)
+	responses := bufio.NewReader(conn)
+	if res, err := http.ReadResponse(responses, nil); err != nil || res.StatusCode != http.StatusContinue {
+		t.Fatalf("got %v, %v; want 100 Continue", res, err)
 	}
 	return func() (*http.Response, error) {
 		if _, err := io.WriteString(conn, body); err != nil {
 			return nil, err
 		}
-		return http.ReadResponse(answers, nil)
+		return http.ReadResponse(responses, nil)
 	}
 }
 
@@ -66,16 +66,16 @@ func readyz(s *servertest.Process) (int, error) {
 
 func TestShutdownDrains(t *testing.T) {
 	t.Parallel()
-	s := start(t, "--shutdown-delay", "5s") // long enough to see it, also on a busy machine
+	s := start(t, "--shutdown-delay", "5s") // long enough to observe, also on a busy machine
 	if code, err := readyz(s); code != http.StatusOK {
-		t.Fatalf("/readyz = %d, %v before the signal", code, err)
+		t.Fatalf("/readyz before the signal = %d, %v; want 200", code, err)
 	}
 	finish := halfASubmission(t, s)
 	if err := s.Cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
 
-	// First the load balancer is told, while connections are still accepted.
+	// First /readyz fails for the load balancer, while connections are still accepted.
 	if err := eventually(func() error {
 		switch code, err := readyz(s); {
 		case err != nil:
@@ -87,16 +87,16 @@ func TestShutdownDrains(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	// Then no new connection is taken.
+	// Then new connections are refused.
 	if err := eventually(func() error {
 		if code, err := readyz(s); err == nil {
-			return fmt.Errorf("/readyz still answers %d", code)
+			return fmt.Errorf("/readyz still responds with %d", code)
 		}
 		return nil
 	}); err != nil {
 		t.Fatal(err)
 	}
-	// What was begun is finished.
+	// The request in flight is finished.
 	res, err := finish()
 	if err != nil || res.StatusCode != http.StatusCreated {
 		t.Fatalf("the request in flight got %v, %v; want 201", res, err)
@@ -116,7 +116,7 @@ func TestShutdownDoesNotWaitForEver(t *testing.T) {
 		t.Errorf("the server ended with %v; want exit code 1", err)
 	}
 	if !strings.Contains(s.Stderr.String(), "were cut off") {
-		t.Errorf("nothing was said of the request:\n%s", s.Stderr.String())
+		t.Errorf("got no line about the request that was cut off, want one:\n%s", s.Stderr.String())
 	}
 }
 

@@ -11,8 +11,8 @@ import (
 
 var param = regexp.MustCompile(`\{(\w+)\}`)
 
-// access tries every operation of the OpenAPI document with every kind of credential, and
-// those with a body with bodies that are wrong as a whole: one line each.
+// access tries every operation of the OpenAPI document with every kind of credential, and those
+// with a body with invalid bodies: one line each.
 func access(s *session) {
 	s.cast()
 	s.names.set("stranger", s.server.Key) // an admin of another org

@@ -2,7 +2,7 @@ package corpus
 
 import "strings"
 
-// cards are the agents of an org as admins manage them and as others see them.
+// cards covers the agents of an org as admins manage them and as others see them.
 func cards(s *session) {
 	s.cast()
 	const org = "/api/v1/orgs/cards/agents"
@@ -27,7 +27,7 @@ func cards(s *session) {
 	s.do("follow the worker", "root", "PATCH "+org+"/cards-bot", `{"status":null}`)
 	s.do("a worker that is refused", "ann", "POST /api/v1/agents/cards-bot/claim", `{}`)
 	s.do("a worker that connects", "worker", "POST /api/v1/agents/cards-bot/claim", `{"worker":"w","wait_seconds":0}`)
-	// Nodes that share a database tell each other of their workers once a second.
+	// Nodes that share a database exchange the presence of their workers once a second.
 	eventually(s.T, "the agent is available", func() error {
 		if r := s.quiet("root", "GET "+org+"/cards-bot", ""); r.member("status") != "available" {
 			return errStill(r.body)
@@ -36,7 +36,7 @@ func cards(s *session) {
 	})
 	s.do("connected", "root", "GET "+org+"/cards-bot/connection", "")
 
-	// The public part of the card is at most a second old.
+	// The public part of the card is cached for at most a second.
 	eventually(s.T, "the public card has the agent", func() error {
 		if r := s.quiet("", "GET /.well-known/agent.json", ""); !strings.Contains(r.body, "cards-pub") {
 			return errStill(r.body)

@@ -8,9 +8,9 @@ import (
 
 var secret = regexp.MustCompile(`parley_[0-9A-Za-z]{36}`)
 
-// cast makes the org of the topic with its principals: root, an admin; ann, a user;
-// the agent <org>-bot and the service partner. Their keys are called root, ann, bot and
-// partner; reader is a key of root's that only reads, worker one of the agent's.
+// cast creates the org of the topic with its principals: root, an admin; ann, a user; the agent
+// <org>-bot and the service partner. Their keys are called root, ann, bot and partner; reader is a
+// read-only key of root, worker a key of the agent.
 func (s *session) cast() {
 	s.Helper()
 	bot := s.org + "-bot"
@@ -28,7 +28,7 @@ func (s *session) cast() {
 	s.names.set("bad", "parley_000000000000000000000000000000000000")
 }
 
-// key makes a key through the command line, which alone can do so for another user.
+// key creates a key with the command line, the only way to do so for another user.
 func (s *session) key(name, as string, scopes ...string) {
 	s.Helper()
 	args := []string{"key", "create", "--org", s.org, "--as", as}
@@ -38,7 +38,7 @@ func (s *session) key(name, as string, scopes ...string) {
 	s.names.set(name, secret.FindString(s.cli(s.T, args...)))
 }
 
-// ownKey makes a key as root.
+// ownKey creates a key as root.
 func (s *session) ownKey(name, as, scopes string) {
 	s.Helper()
 	r := s.quiet("root", "POST /api/v1/orgs/"+s.org+"/keys", `{"principal":"`+as+`","scopes":[`+scopes+`]}`)
@@ -54,7 +54,7 @@ func (s *session) must(status int, r *reply) {
 	}
 }
 
-// member is a member of a response that is an object.
+// member returns a string member of a response.
 func (r *reply) member(name string) string {
 	var v map[string]any
 	_ = json.Unmarshal([]byte(r.body), &v)
@@ -62,5 +62,5 @@ func (r *reply) member(name string) string {
 	return text
 }
 
-// errStill says what is still so.
+// errStill reports that something has not changed yet.
 func errStill(what string) error { return errors.New("still " + what) }

@@ -1,6 +1,6 @@
 package corpus
 
-// clients are programs that an org registers for OAuth.
+// clients covers OAuth clients of an org.
 func clients(s *session) {
 	s.cast()
 	const at = "/api/v1/orgs/clients/clients"

@@ -87,7 +87,7 @@ func run(t *testing.T, s *session, script func(s *session), keep bool) {
 	s.unfinished = false
 	s.seen.finished()
 	if len(s.unknown) > 0 {
-		t.Errorf("the script uses %v, which no response had", s.unknown)
+		t.Errorf("the script uses %v, want only values of earlier responses", s.unknown)
 	}
 	path := filepath.Join("testdata", s.org+".txt")
 	if keep {

@@ -20,7 +20,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoregistry"
 )
 
-// coverage is what the recorded exchanges asked for with success, over all topics.
+// coverage collects the recorded exchanges that succeeded, over all topics.
 type coverage struct {
 	mu    sync.Mutex
 	ran   int             // topics
@@ -40,7 +40,7 @@ func (c *coverage) finished() {
 	c.ran++
 }
 
-// http notes a request that succeeded.
+// http records a request that succeeded.
 func (c *coverage) http(line, body, response string, status int) {
 	if status >= http.StatusBadRequest {
 		return
@@ -73,17 +73,17 @@ func (c *coverage) grpc(method string, ok bool) {
 	}
 }
 
-// check fails for what no exchange asked for with success.
+// check fails for operations without a successful exchange.
 func (c *coverage) check(t *testing.T, s *server) {
 	n := newSession(t, s, "", newCoverage())
 	want := func(kind string, all []string, has func(string) bool) {
 		t.Helper()
 		if len(all) == 0 {
-			t.Errorf("coverage: no %s is known; what lists them has moved", kind)
+			t.Errorf("coverage: got no %s, want some; their list has moved", kind)
 		}
 		for _, name := range all {
 			if !has(name) {
-				t.Errorf("coverage: the %s %s is in no exchange that succeeds", kind, name)
+				t.Errorf("coverage: no exchange of %s %s succeeds, want at least one", kind, name)
 			}
 		}
 	}
@@ -96,7 +96,7 @@ func (c *coverage) check(t *testing.T, s *server) {
 	want("tool", toolNames(t, tools.body), func(name string) bool { return c.tools[name] })
 }
 
-// served reports whether a pattern, "METHOD /path/{param}", was asked for.
+// served reports whether a request matched the pattern, "METHOD /path/{param}".
 func (c *coverage) served(pattern string) bool {
 	const value = "\x00" // stands for a parameter while the rest is quoted
 	quoted := regexp.QuoteMeta(param.ReplaceAllString(pattern, value))
@@ -109,7 +109,7 @@ func (c *coverage) served(pattern string) bool {
 	return false
 }
 
-// operations are those of the OpenAPI document.
+// operations returns those of the OpenAPI document.
 func operations(t *testing.T, doc string) []string {
 	t.Helper()
 	var d struct {
@@ -128,8 +128,8 @@ func operations(t *testing.T, doc string) []string {
 	return all
 }
 
-// jsonRPCMethods are the keys of the tables of type dialect in the program, but for
-// those of HTTP+JSON in version 0.3, which are no names on the wire.
+// jsonRPCMethods returns the keys of the tables of type dialect in the program, except those of
+// HTTP+JSON in version 0.3, which are no names on the wire.
 func jsonRPCMethods(t *testing.T) []string {
 	t.Helper()
 	all := map[string]bool{}
@@ -166,7 +166,7 @@ func jsonRPCMethods(t *testing.T) []string {
 	return slices.Sorted(maps.Keys(all))
 }
 
-// grpcMethods are those of the services of both versions.
+// grpcMethods returns those of the services of both versions.
 func grpcMethods(t *testing.T) []string {
 	t.Helper()
 	var all []string
@@ -183,7 +183,7 @@ func grpcMethods(t *testing.T) []string {
 	return all
 }
 
-// bindings are the addresses of HTTP+JSON that both versions define, below an agent.
+// bindings returns the HTTP+JSON paths that both versions define, below an agent.
 func bindings() []string {
 	all := []string{"GET /a2a/{agent}/extendedAgentCard", "GET /a2a/{agent}/v1/card"}
 	for _, version := range []string{"/a2a/{agent}", "/a2a/{agent}/v1"} {

@@ -1,6 +1,6 @@
 package corpus
 
-// followups are the tasks of task management.
+// followups covers follow-ups of proposals.
 func followups(s *session) {
 	s.cast()
 	const org = "/api/v1/orgs/followups"

@@ -1,6 +1,6 @@
 package corpus
 
-// friction is reported until a proposal is filed; notes and settings are beside it.
+// friction covers reports until a proposal is filed, notes and settings.
 func friction(s *session) {
 	s.cast()
 	const org = "/api/v1/orgs/friction"

@@ -27,7 +27,7 @@ const (
 	grpcV03 = "a2a.v1.A2AService"
 )
 
-// overGRPC is versions 1.0 and 0.3 over gRPC, messages as ProtoJSON.
+// overGRPC covers versions 1.0 and 0.3 over gRPC, with messages as ProtoJSON.
 func overGRPC(s *session) {
 	s.cast()
 	defer s.dial()()
@@ -94,7 +94,7 @@ func overGRPC(s *session) {
 	old("no key", "", "GetTask", `{"name":"tasks/x"}`)
 }
 
-// dial connects the session over gRPC, until the function that it returns is called.
+// dial connects the session over gRPC until the returned function is called.
 func (s *session) dial() func() {
 	s.Helper()
 	conn, err := grpc.NewClient(strings.TrimPrefix(s.base, "http://"),
@@ -109,8 +109,8 @@ func (s *session) dial() func() {
 // anyTime is a time as ProtoJSON has it, with as many digits as it needs.
 var anyTime = regexp.MustCompile(`"20[2-8]\d-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z"`)
 
-// invoke calls a method, unary or with a stream of responses, and records it. A
-// subscription's task is canceled once the first response is there, so that it ends.
+// invoke calls a method, unary or with a stream of responses, and records it. The task of a
+// subscription is canceled after the first response, so that the stream ends.
 func (s *session) invoke(title, who, method, request string) {
 	s.Helper()
 	s.say("%s", title)
@@ -184,7 +184,7 @@ func message(s *session, d protoreflect.MessageDescriptor) proto.Message {
 	return t.New().Interface()
 }
 
-// protoJSON is a message as indented JSON.
+// protoJSON returns a message as indented JSON.
 func (s *session) protoJSON(m proto.Message) string {
 	b, err := protojson.Marshal(m)
 	if err != nil {
@@ -193,7 +193,7 @@ func (s *session) protoJSON(m proto.Message) string {
 	return anyTime.ReplaceAllString(pretty(string(b)), `"<time>"`)
 }
 
-// canonical is a key of metadata as HTTP writes it.
+// canonical spells a metadata key as HTTP does.
 func canonical(k string) string {
 	parts := strings.Split(k, "-")
 	for i, p := range parts {

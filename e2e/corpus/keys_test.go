@@ -1,6 +1,7 @@
 package corpus
 
-// keys are made, listed, rotated and revoked: by admins for others, and by each for itself.
+// keys covers creating, listing, rotating and revoking keys: by admins for others, and by
+// principals for themselves.
 func keys(s *session) {
 	s.cast()
 	const at = "/api/v1/orgs/keys/keys"

@@ -2,7 +2,7 @@ package corpus
 
 import "net/http"
 
-// limits is what a sender is told who has too many live tasks.
+// limits covers the refusal of a sender with too many live tasks.
 func limits(s *session) {
 	s.cast()
 	const send = `{"message":` + hello + `}`

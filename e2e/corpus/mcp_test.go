@@ -9,7 +9,7 @@ import (
 	"github.com/parley-dev/parley/internal/servertest"
 )
 
-// mcp is the tools over streamable HTTP and over stdio.
+// mcp covers the tools over streamable HTTP and over stdio.
 func mcp(s *session) {
 	s.cast()
 	const accept, revision = "Accept: application/json, text/event-stream", "MCP-Protocol-Version: 2025-06-18"
@@ -76,8 +76,7 @@ func mcp(s *session) {
 	})
 }
 
-// stdio speaks with parley mcp: a line for each message, and one back for each that has
-// an id.
+// stdio talks to parley mcp: a line for each message, and a response line for each that has an id.
 func (s *session) stdio(lines []string) {
 	s.Helper()
 	s.say("parley mcp, over stdio")

@@ -1,6 +1,6 @@
 package corpus
 
-// members are created, changed and invited; the audit log tells of it.
+// members covers creating, changing and inviting members, and the audit log.
 func members(s *session) {
 	s.cast()
 	const org = "/api/v1/orgs/members"

@@ -12,8 +12,8 @@ import (
 	"strings"
 )
 
-// names gives placeholders to the values that differ from run to run, and finds the
-// value of a placeholder that a script uses.
+// names assigns placeholders to the values that differ from run to run, and returns the value of a
+// placeholder that a script uses.
 type names struct {
 	values map[string]string // by placeholder, without its brackets
 	names  map[string]string // placeholder by value
@@ -27,7 +27,7 @@ func newNames() *names {
 	return &names{values: map[string]string{}, names: map[string]string{}, count: map[string]int{}}
 }
 
-// set gives a value a name of the script's choice.
+// set gives a value a name that the script chooses.
 func (n *names) set(name, value string) {
 	n.values[name], n.names[value] = value, name
 }
@@ -42,7 +42,7 @@ func (n *names) add(kind, value string) {
 
 var placeholder = regexp.MustCompile(`<([a-z][a-z0-9_-]*)(?::(\d+))?>`)
 
-// expand puts values in place of placeholders. <pad:N> is N letters.
+// expand replaces placeholders by their values. <pad:N> is N letters.
 func (n *names) expand(s string) string {
 	return placeholder.ReplaceAllStringFunc(s, func(p string) string {
 		m := placeholder.FindStringSubmatch(p)
@@ -60,8 +60,8 @@ func (n *names) expand(s string) string {
 
 const ulid = `[0-9a-hjkmnp-tv-z]{26}`
 
-// finders find what differs, most specific first. The first group with a match is
-// the value; an empty kind means that the prefix of the value is its kind.
+// finders match values that differ, most specific first. The first group with a match is the
+// value; an empty kind means that the prefix of the value is its kind.
 var finders = []struct {
 	kind string
 	*regexp.Regexp
@@ -77,7 +77,7 @@ var finders = []struct {
 	{"cursor", regexp.MustCompile(`"(?:next_cursor|nextPageToken|next_page_token|next)": ?"([0-9A-Za-z_=.~-]{16,})"`)},
 	{"cursor", regexp.MustCompile(`[?&]cursor=([0-9A-Za-z_=.~-]{16,})`)},
 	{"lease", regexp.MustCompile(`\blease-` + ulid + `-` + ulid)},
-	// Tags of records say their version and are the same in every run; those of cards are hashes.
+	// ETags of records are versions and the same in every run; those of cards are hashes.
 	{"etag", regexp.MustCompile(`Etag: (?:W/)?"([^"]{16,})"`)},
 	{"hash", regexp.MustCompile(`"text_hash": ?"([^"]+)"`)},
 	{"kid", regexp.MustCompile(`"kid": ?"([^"]+)"`)},
@@ -89,21 +89,21 @@ var finders = []struct {
 // plainID is an id; some lists use those of their entries as cursors.
 var plainID = regexp.MustCompile(`^(?:[a-z]+-)?[0-9a-z]{26}$`)
 
-// requestID is one that the server made. They are counted, so one can begin with another.
+// requestID matches ids made by the server. They are counted, so one can begin with another.
 var requestID = regexp.MustCompile(`\b[0-9A-Z]{12}-[0-9a-z]{1,8}\b`)
 
-// rules replace what is not worth a name of its own.
+// rules replace values that need no name.
 var rules = []struct {
 	*regexp.Regexp
 	with string
 }{
-	// A time that a script chose lies in 2099 or 2001 and stays as it is.
+	// Times chosen by a script are in 2099 or 2001 and stay unchanged.
 	{regexp.MustCompile(`\b20[2-8]\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z`), "<time>"},
 	{regexp.MustCompile(`\b20[2-8]\d-\d\d-\d\dT\d\d:\d\d:\d\dZ`), "<time in seconds>"},
 	{regexp.MustCompile(`\b20[2-8]\d-\d\d-\d\d \d\d:\d\d UTC`), "<time to the minute>"},
 	{regexp.MustCompile(`\b(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d\d \w{3} 20[2-8]\d \d\d:\d\d:\d\d GMT`), "<http-date>"},
 	{regexp.MustCompile(`"(exp|iat|nbf|auth_time|client_id_issued_at)": ?\d{10}\b`), `"$1": "<seconds>"`},
-	// A key's last use is noted within a minute of it, so it may be there or not.
+	// A key's last use is stored within a minute, so it may be there or not.
 	{regexp.MustCompile(`"(last_used_at)": ?(?:null|"<time>")`), `"$1": "<time or null>"`},
 	{regexp.MustCompile(`(Set-Cookie: [^=]+=)[^;\s]+`), "$1<cookie>"},
 	{regexp.MustCompile(`'sha256-[^']+'`), "'sha256-<hash>'"},
@@ -112,9 +112,9 @@ var rules = []struct {
 
 var protected = regexp.MustCompile(`"protected": ?"([0-9A-Za-z_-]+)"`)
 
-// normalize replaces what differs from run to run.
+// normalize replaces the values that differ from run to run.
 func (n *names) normalize(s string) string {
-	// The header of a JSON Web Signature is base64, and shown as the JSON in it.
+	// The header of a JSON Web Signature is base64; the transcript shows its JSON.
 	s = protected.ReplaceAllStringFunc(s, func(p string) string {
 		b, err := base64.RawURLEncoding.DecodeString(protected.FindStringSubmatch(p)[1])
 		if err != nil {

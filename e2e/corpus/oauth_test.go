@@ -16,8 +16,8 @@ var (
 	question  = regexp.MustCompile(`action="/oauth/authorize/([0-9a-z]+)"`)
 )
 
-// oauth is the authorization server: documents, registration, tokens, and a person who
-// allows a program something.
+// oauth covers the authorization server: documents, registration, tokens, and the consent of a
+// person.
 func oauth(s *session) {
 	s.cast()
 	s.names.set("base-escaped", url.QueryEscape(s.base))
@@ -76,7 +76,7 @@ func oauth(s *session) {
 	person(s)
 }
 
-// person signs in, and allows a program that registered itself something.
+// person signs in, and grants access to a client that registered itself.
 func person(s *session) {
 	const verifier = "a-verifier-of-at-least-forty-three-characters"
 	ask := "GET /oauth/authorize?response_type=code&client_id=<client-1>&redirect_uri=http://127.0.0.1:1/done" +
@@ -96,7 +96,7 @@ func person(s *session) {
 		r := s.do(title, "", ask, "")
 		m := question.FindStringSubmatch(r.body)
 		if m == nil {
-			s.Fatalf("nothing is asked: %s", r.body)
+			s.Fatalf("got no consent form, want one: %s", r.body)
 		}
 		s.names.set("question", m[1])
 		s.form(decision, "POST /oauth/authorize/<question>", "decision="+decision+"&scope=svc:tasks:read")

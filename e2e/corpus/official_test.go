@@ -2,7 +2,7 @@ package corpus
 
 const say = `{"messageId":"m-1","role":"ROLE_USER","parts":[{"text":"Hello."}]}`
 
-// v1 is version 1.0 of the official protocol over JSON-RPC.
+// v1 covers version 1.0 of the official protocol over JSON-RPC.
 func v1(s *session) {
 	s.cast()
 	const bot = "v1-bot"
@@ -68,7 +68,7 @@ func v1(s *session) {
 	s.rpc("a stream of nothing", "ann", bot, "SendStreamingMessage", `{}`, version, "Accept: text/event-stream")
 }
 
-// v03 is version 0.3 of the official protocol over JSON-RPC.
+// v03 covers version 0.3 of the official protocol over JSON-RPC.
 func v03(s *session) {
 	s.cast()
 	const bot = "v03-bot"
@@ -111,7 +111,7 @@ func v03(s *session) {
 	s.rpc("the extended card", "ann", bot, "agent/getAuthenticatedExtendedCard", `{}`)
 }
 
-// binding is HTTP+JSON of versions 1.0 and 0.3.
+// binding covers HTTP+JSON of versions 1.0 and 0.3.
 func binding(s *session) {
 	s.cast()
 	const bot = "binding-bot"

@@ -1,6 +1,6 @@
 package corpus
 
-// proposals are submitted, listed, voted on and decided over REST.
+// proposals covers submitting, listing, voting on and deciding proposals over REST.
 func proposals(s *session) {
 	s.cast()
 	const at = "/api/v1/orgs/proposals/proposals"

@@ -14,7 +14,7 @@ import (
 	"sync"
 )
 
-// receiver is where events are pushed to.
+// receiver receives pushes.
 type receiver struct {
 	mu     sync.Mutex
 	status int
@@ -35,7 +35,7 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	w.WriteHeader(r.status)
 }
 
-// take waits until the last delivery contains the text, and takes all there are.
+// take waits until the last delivery contains the text, and returns all of them.
 func (r *receiver) take(s *session, last string) []delivery {
 	s.Helper()
 	var got []delivery
@@ -57,7 +57,7 @@ func (r *receiver) answer(status int) {
 	r.status = status
 }
 
-// push is what a receiver gets, and what admins see of it.
+// push covers deliveries to a receiver, and how admins see them.
 func push(s *session) {
 	s.cast()
 	r := &receiver{status: http.StatusOK}
@@ -108,7 +108,7 @@ func push(s *session) {
 	s.do("list without the scope", "ann", "GET "+org+"/push", "")
 }
 
-// pushed records deliveries. Signatures are checked, and shown by their outcome.
+// pushed records deliveries. Signatures are checked, and recorded by the result.
 func (s *session) pushed(title string, got []delivery) {
 	s.Helper()
 	var keys struct {

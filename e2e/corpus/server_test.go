@@ -11,13 +11,13 @@ import (
 // patience bounds every wait; all of them end early when their condition holds.
 const patience = time.Minute
 
-// liveTasks is how many tasks one sender may have that are not over.
+// liveTasks is the quota of live tasks of one sender.
 const liveTasks = "20"
 
 // server is the built program, serving.
 type server struct {
 	*servertest.Process
-	data []string // the flags that name its store, on every command alike
+	data []string // flags that select its store, on every command
 	base string
 }
 
@@ -42,7 +42,7 @@ func serve(t *testing.T, data ...string) *server {
 	return &server{Process: p, data: data, base: p.URL}
 }
 
-// cli runs a command on the server's own data and returns what it printed.
+// cli runs a command on the server's store and returns its output.
 func (s *server) cli(t *testing.T, args ...string) string {
 	t.Helper()
 	cmd := exec.Command(program, append(args, s.data...)...)
@@ -64,7 +64,7 @@ func eventually(t *testing.T, what string, f func() error) {
 			return
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("after %v it is not so that %s: %v", patience, what, err)
+			t.Fatalf("after %v: %v, want %s", patience, err, what)
 		}
 		time.Sleep(10 * time.Millisecond)
 	}

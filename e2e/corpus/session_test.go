@@ -27,7 +27,7 @@ type session struct {
 	seen   *coverage
 	out    bytes.Buffer
 
-	unfinished bool // the script was ended by a failure
+	unfinished bool // a failure ended the script
 }
 
 var httpClient = &http.Client{
@@ -54,9 +54,9 @@ type reply struct {
 	body   string
 }
 
-// do makes a request and records it with its response. The line is "METHOD /path"; who
-// names a credential, or is empty. Headers are "Name: value"; the path, the headers and
-// the body may use placeholders.
+// do makes a request and records it with its response. The line is "METHOD /path"; who names a
+// credential, or is empty. Headers are "Name: value". The path, the headers and the body may use
+// placeholders.
 func (s *session) do(title, who, line, body string, headers ...string) *reply {
 	s.Helper()
 	s.say("%s", title)
@@ -130,7 +130,7 @@ func (s *session) finish(res *http.Response, line, body string) *reply {
 	return r
 }
 
-// head is a response as text, before its values are replaced.
+// head returns a response as text, before its values are replaced.
 func (s *session) head(h http.Header, status, body string) string {
 	var b strings.Builder
 	fmt.Fprintln(&b, "<", status)
@@ -144,7 +144,7 @@ func (s *session) head(h http.Header, status, body string) string {
 			}
 		}
 	}
-	// A header that every response should have is recorded where it is missing.
+	// A common header is recorded where it is missing.
 	for _, name := range slices.Sorted(maps.Keys(common)) {
 		if h.Get(name) == "" {
 			fmt.Fprintf(&b, "< no %s\n", name)
@@ -159,19 +159,19 @@ func (s *session) head(h http.Header, status, body string) string {
 	return text + prefixed("< ", s.body(h, body))
 }
 
-// unrecorded are headers of the connection, and the id of the request, which a body
-// that repeats it shows as <request>.
+// unrecorded lists headers of the connection, and the request id, which a body that repeats it
+// shows as <request>.
 var unrecorded = map[string]bool{"Date": true, "Content-Length": true, "Connection": true, "X-Request-Id": true}
 
-// common are headers that are the same on every response; only others are recorded.
+// common lists headers that are the same on every response; they are not recorded.
 var common = map[string]string{
 	"Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
 	"Referrer-Policy":         "no-referrer",
 	"X-Content-Type-Options":  "nosniff",
 }
 
-// body is what a response says: JSON indented, events one after the other, and of pages
-// for people only that there is one.
+// body returns a response body: JSON indented, events one after the other, and for HTML only that
+// there is a page.
 func (s *session) body(h http.Header, body string) string {
 	media, _, _ := strings.Cut(h.Get("Content-Type"), ";")
 	switch {
@@ -187,7 +187,7 @@ func (s *session) body(h http.Header, body string) string {
 	return pretty(body)
 }
 
-// events are the events of a stream, their data as indented JSON.
+// events returns the events of a stream, their data as indented JSON.
 func events(body string) string {
 	var b strings.Builder
 	for line := range strings.SplitSeq(strings.TrimSpace(body), "\n") {
@@ -203,7 +203,7 @@ func events(body string) string {
 	return strings.TrimRight(b.String(), "\n")
 }
 
-// stream is a response that is read while others are made.
+// stream is a response that is read while other requests are made.
 type stream struct {
 	s    *session
 	res  *http.Response
@@ -214,8 +214,8 @@ type stream struct {
 	done chan error
 }
 
-// stream sends a request whose response is a stream of events, and goes on when the
-// first n of them are there. The transcript gets it when its end is awaited.
+// stream sends a request whose response is a stream of events, and returns after the first n of
+// them. The transcript gets it when its end is awaited.
 func (s *session) stream(title, who, line, body string, n int, headers ...string) *stream {
 	s.Helper()
 	before := s.out.Len()
@@ -233,7 +233,7 @@ func (s *session) stream(title, who, line, body string, n int, headers ...string
 	return st
 }
 
-// await waits until the stream has had n events.
+// await waits until the stream has sent n events.
 func (st *stream) await(n int) {
 	st.s.Helper()
 	eventually(st.s.T, fmt.Sprintf("%s had %d events", st.line, n), func() error {
@@ -269,12 +269,12 @@ func (s *session) rpc(title, who, agent, method, params string, headers ...strin
 	return s.do(title, who, "POST /a2a/"+agent, call(method, params), headers...)
 }
 
-// call is a JSON-RPC request.
+// call returns a JSON-RPC request.
 func call(method, params string) string {
 	return fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":%q,"params":%s}`, method, params)
 }
 
-// form posts a form, whose values are written so that they need no escaping.
+// form posts a form, whose values need no escaping.
 func (s *session) form(title, line, form string, headers ...string) *reply {
 	s.Helper()
 	return s.do(title, "", line, form, append(headers, "Content-Type: application/x-www-form-urlencoded")...)

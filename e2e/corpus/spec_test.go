@@ -2,8 +2,8 @@ package corpus
 
 const hello = `{"role":"user","parts":[{"type":"text","text":"Hello."}]}`
 
-// spec is the dialect of the specification over JSON-RPC, from both sides: what the
-// sender is told while the script works as the agent's worker.
+// spec covers the dialect of the specification over JSON-RPC from both sides: the sender's view,
+// while the script works as the agent's worker.
 func spec(s *session) {
 	s.cast()
 	const bot, claim = "spec-bot", "POST /api/v1/agents/spec-bot/claim"

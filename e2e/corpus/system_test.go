@@ -1,6 +1,6 @@
 package corpus
 
-// system is what needs no key: health, documents, and addresses that do not exist.
+// system covers what needs no key: health, documents, and unknown paths.
 func system(s *session) {
 	s.cast()
 	s.do("alive", "", "GET /healthz", "")

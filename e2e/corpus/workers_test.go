@@ -1,6 +1,6 @@
 package corpus
 
-// workers is what a worker says and is told, with all that can go wrong.
+// workers covers the worker API, with all its errors.
 func workers(s *session) {
 	s.cast()
 	const bot, claim = "workers-bot", "POST /api/v1/agents/workers-bot/claim"

@@ -8,7 +8,9 @@ import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/
 const { PARLEY_URL: base, PARLEY_KEY: key, PARLEY_PROGRAM: program } = process.env;
 
 const ok = what => console.log('ok   ' + what);
-const http = secret => new StreamableHTTPClientTransport(new URL('/mcp', base), secret && { requestInit: { headers: { Authorization: 'Bearer ' + secret } } });
+const http = secret => new StreamableHTTPClientTransport(new URL('/mcp', base), secret && {
+  requestInit: { headers: { Authorization: 'Bearer ' + secret } },
+});
 
 async function session(transport) {
   const client = new Client({ name: 'e2e', version: '1.0.0' });

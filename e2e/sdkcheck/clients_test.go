@@ -10,12 +10,12 @@ import (
 	"testing"
 )
 
-// Each client is generated from the document that the server shows, compiled, and used:
-// it submits three proposals, lists them by two, and fetches the second page, once by
-// its number and once by the cursor.
+// Each client is generated from the document that the server serves, compiled, and used: it
+// submits three proposals, lists them by two, and fetches the second page, once by its number and
+// once by the cursor.
 const checks = 4
 
-// used fails unless the client said that each of the checks was made.
+// used fails unless the client printed that each of the checks was made.
 func used(t *testing.T, said string) {
 	t.Helper()
 	if n := strings.Count(said, "ok "); n != checks {
@@ -23,8 +23,8 @@ func used(t *testing.T, said string) {
 	}
 }
 
-// stage is a server with the credentials for a client, as its environment, and the
-// document that it shows.
+// stage is a server with the credentials for a client, as its environment, and the document that
+// it serves.
 func stage(t *testing.T) (env []string, document string) {
 	t.Helper()
 	s := serve(t, []string{"--data", t.TempDir()})
@@ -41,7 +41,8 @@ func TestOapiCodegen(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(dir, "client"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	run(t, dir, nil, "go", "run", oapiCodegen, "-generate", "types,client", "-package", "client", "-o", "client/client.go", document)
+	run(t, dir, nil, "go", "run", oapiCodegen, "-generate", "types,client", "-package", "client", "-o", "client/client.go",
+		document)
 	run(t, dir, nil, "go", "vet", "./...")
 	used(t, run(t, dir, env, "go", "run", "."))
 }
@@ -64,15 +65,17 @@ func TestOpenAPIGeneratorPython(t *testing.T) {
 func TestOpenAPIGeneratorJava(t *testing.T) {
 	env, document := stage(t)
 	dir := fresh(t, "generator-java")
-	generate(t, document, "java", filepath.Join(dir, "client"), "library=native,invokerPackage=dev.parley,apiPackage=dev.parley.api,modelPackage=dev.parley.model,hideGenerationTimestamp=true")
+	generate(t, document, "java", filepath.Join(dir, "client"),
+		"library=native,invokerPackage=dev.parley,apiPackage=dev.parley.api,modelPackage=dev.parley.model,hideGenerationTimestamp=true")
 	run(t, dir, nil, "mvn", "-q", "-B", "dependency:copy-dependencies", "-DoutputDirectory="+filepath.Join(dir, "lib"))
 	sources := []string{"-d", "classes", "-cp", "lib/*", "Main.java"}
-	err := filepath.WalkDir(filepath.Join(dir, "client", "src", "main", "java"), func(path string, _ os.DirEntry, err error) error {
-		if strings.HasSuffix(path, ".java") {
-			sources = append(sources, path)
-		}
-		return err
-	})
+	err := filepath.WalkDir(filepath.Join(dir, "client", "src", "main", "java"),
+		func(path string, _ os.DirEntry, err error) error {
+			if strings.HasSuffix(path, ".java") {
+				sources = append(sources, path)
+			}
+			return err
+		})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +98,8 @@ func TestOpenAPIPythonClient(t *testing.T) {
 	env, document := stage(t)
 	dir := fresh(t, "python-client")
 	path := "PATH=" + filepath.Dir(python(t, "ruff")) + string(os.PathListSeparator) + os.Getenv("PATH")
-	run(t, dir, []string{path}, python(t, "openapi-python-client"), "generate", "--path", document, "--meta", "none", "--output-path", filepath.Join(dir, "parley_api"), "--fail-on-warning")
+	run(t, dir, []string{path}, python(t, "openapi-python-client"), "generate", "--path", document, "--meta", "none",
+		"--output-path", filepath.Join(dir, "parley_api"), "--fail-on-warning")
 	used(t, run(t, dir, env, python(t, "python"), "main.py"))
 }
 
@@ -117,7 +121,7 @@ func TestLintersReportNothing(t *testing.T) {
 	dir := filepath.Dir(document)
 	said := run(t, dir, nil, tool(t, "redocly"), "lint", "--extends", "recommended", "--format", "stylish", document)
 	if redoclyFinding.MatchString(said) {
-		t.Errorf("Redocly:\n%s", said)
+		t.Errorf("Redocly has findings, want none:\n%s", said)
 	}
 	copyFile(t, "spectral.yaml", filepath.Join(dir, "spectral.yaml"))
 	run(t, dir, nil, tool(t, "spectral"), "lint", "--ruleset", "spectral.yaml", "--fail-severity", "hint", document)

@@ -1,8 +1,8 @@
-// Package sdkcheck holds the OpenAPI document against other people's tools, with the
-// built server behind it: the code generators that people use, two linters, and
-// schemathesis, which compares what the document says with what the server does.
+// Package sdkcheck checks the OpenAPI document with common tools against the built server: code
+// generators, two linters, and schemathesis, which compares the document with the behaviour of the
+// server.
 //
-// The tools come from PyPI, npm, Maven Central and Go's module proxy, each with its
-// version pinned. That is too much for every test run, so the tests have a build tag of
-// their own: make sdkcheck, after scripts/deps sdkcheck.
+// The tools come from PyPI, npm, Maven Central and Go's module proxy, with pinned versions. That
+// is too much for every test run, so the tests have their own build tag: make sdkcheck, after
+// scripts/deps sdkcheck.
 package sdkcheck

@@ -1,7 +1,7 @@
 """What the schemas of the document cannot say, for schemathesis.
 
-Requests that are valid by their schema may still be refused: a cursor is what an earlier
-answer had, a principal must exist, a time of expiry lies in the future. The table RULES
+Requests that are valid by their schema may still be refused: a cursor comes from an earlier
+response, a principal must exist, a time of expiry lies in the future. The table RULES
 has all such rules. Some requests are changed so that they succeed more often, and claims
 do not wait.
 """
@@ -14,19 +14,20 @@ from schemathesis.openapi.checks import RejectedPositiveData
 
 ID = r"[a-z0-9][a-z0-9._-]{0,63}"
 
-# The place in the request, and what the server says of it.
+# The place in the request, and the message of the server.
 RULES = [
     (r"cursor", r"is not a cursor of this list|cannot be combined with page"),
     (r"after", r'must be the "next" of the page before'),
     (r"q", r"must contain a letter or a digit"),
-    (r"/title", r"must have a character that can be seen"),
+    (r"/title", r"must have a visible character"),
     (r"title", r"is required, unless there is a problem"),
-    (r"/items/\d+/id", r"is there twice"),
+    (r"/items/\d+/id", r"appears twice"),
     (r"/skills(/.*)?", r"is given twice|different tags|bytes of names"),
+    (r"/duplicate_of", r"must be the id of an existing proposal|must be another proposal|is itself a duplicate"),
     (r"/assignee", r"is not a member of this org"),
     (r"/scopes/\d+", r"names an agent that this org cannot reach"),
     (r"/expires_at", r"must lie in the future"),
-    (r"/seen", r"must be the number that the claim or the last answer had"),
+    (r"/seen", r"must be the number from the claim or the last response"),
     (r"/admin", r"can be true for users only"),
     # Patterns cannot name characters above U+FFFF in a way that all tools understand.
     (r"/name|/provider/organization|/skills/\d+/name", r"cannot contain the character U\+[0-9A-F]{5}"),
@@ -42,7 +43,7 @@ PINNED = {"org", "agent"}
 @schemathesis.hook
 def filter_failure(context, failure, case, response):
     if case.operation.path == "/a2a/{agent}" and isinstance(case.body, list):
-        return False  # a batch is answered by an array; the document has the single request
+        return False  # the response to a batch is an array; the document has the single request
     if isinstance(failure, RejectedPositiveData):
         return not ruled_out(response.json())
     if isinstance(failure, AcceptedNegativeData) and case.meta is not None:

@@ -17,7 +17,7 @@ import (
 	"github.com/parley-dev/parley/internal/servertest"
 )
 
-// work is a folder for everything that the tests make; program is the binary under test.
+// work is a directory for all files of the tests; program is the binary under test.
 var work, program string
 
 func TestMain(m *testing.M) {
@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 
 // server is the built program, serving.
 type server struct {
-	data []string // the flags that name its store
+	data []string // flags that select its store
 	base string
 	key  string // of the first admin
 }
@@ -51,7 +51,7 @@ func serve(t *testing.T, data []string, flags ...string) *server {
 	return &server{data: data, base: p.URL, key: p.Key}
 }
 
-// cli runs a command of the program on the server's own data.
+// cli runs a command of the program on the server's store.
 func (s *server) cli(t *testing.T, args ...string) string {
 	t.Helper()
 	out, err := servertest.Run(exec.Command(program, append(args, s.data...)...))
@@ -61,7 +61,7 @@ func (s *server) cli(t *testing.T, args ...string) string {
 	return out
 }
 
-// newKey makes a key with the scopes.
+// newKey creates a key with the scopes.
 func (s *server) newKey(t *testing.T, as string, scopes ...string) string {
 	t.Helper()
 	args := []string{"key", "create", "--org", "main", "--as", as}
@@ -71,7 +71,7 @@ func (s *server) newKey(t *testing.T, as string, scopes ...string) string {
 	return s.cli(t, args...)
 }
 
-// document writes the OpenAPI document, as the server shows it, into a file.
+// document writes the OpenAPI document, as served, into a file.
 func (s *server) document(t *testing.T, dir string) string {
 	t.Helper()
 	res, err := http.Get(s.base + "/openapi.yaml")
@@ -81,7 +81,7 @@ func (s *server) document(t *testing.T, dir string) string {
 	defer res.Body.Close()
 	text, err := io.ReadAll(res.Body)
 	if err != nil || res.StatusCode != http.StatusOK {
-		t.Fatal(res.Status, err)
+		t.Fatalf("got %s, %v; want 200", res.Status, err)
 	}
 	file := filepath.Join(dir, "openapi.yaml")
 	if err := os.WriteFile(file, text, 0o644); err != nil {
@@ -90,7 +90,7 @@ func (s *server) document(t *testing.T, dir string) string {
 	return file
 }
 
-// run runs a program in a folder and returns what it said. It must succeed.
+// run runs a program in a directory and returns its output. It must succeed.
 func run(t *testing.T, dir string, env []string, name string, args ...string) string {
 	t.Helper()
 	said, err := try(t, dir, env, name, args...)

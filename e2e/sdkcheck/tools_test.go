@@ -12,14 +12,14 @@ import (
 	"testing"
 )
 
-// The tools are installed once, by whichever test needs them first.
+// The tools are installed once, by the first test that needs them.
 var (
 	pythonOnce, nodeOnce sync.Once
 	pythonDir, nodeDir   string
 )
 
-// python is a program of the virtual environment, which has what requirements.txt lists.
-// The environment is kept in the user's cache, under a name that changes with the list.
+// python returns a program of the virtual environment of requirements.txt. The environment is kept
+// in the user's cache, under a name that changes with the file.
 func python(t *testing.T, name string) string {
 	t.Helper()
 	pythonOnce.Do(func() {
@@ -39,7 +39,8 @@ func python(t *testing.T, name string) string {
 				t.Fatal(err)
 			}
 			run(t, ".", nil, "python3", "-m", "venv", dir)
-			run(t, ".", nil, filepath.Join(dir, "bin", "pip"), "install", "--quiet", "--disable-pip-version-check", "-r", "requirements.txt")
+			run(t, ".", nil, filepath.Join(dir, "bin", "pip"), "install", "--quiet", "--disable-pip-version-check", "-r",
+				"requirements.txt")
 			if err := os.WriteFile(complete, nil, 0o644); err != nil {
 				t.Fatal(err)
 			}
@@ -52,7 +53,7 @@ func python(t *testing.T, name string) string {
 	return filepath.Join(pythonDir, "bin", name)
 }
 
-// node is the folder with the packages of package.json.
+// node returns the directory with the packages of package.json.
 func node(t *testing.T) string {
 	t.Helper()
 	nodeOnce.Do(func() {
@@ -72,13 +73,13 @@ func node(t *testing.T) string {
 	return nodeDir
 }
 
-// tool is a program of the packages of npm.
+// tool returns a program of the npm packages.
 func tool(t *testing.T, name string) string {
 	t.Helper()
 	return filepath.Join(node(t), "node_modules", ".bin", name)
 }
 
-// generate runs openapi-generator, which is a Java program in a package of PyPI.
+// generate runs openapi-generator, a Java program in a PyPI package.
 func generate(t *testing.T, document, generator, into string, properties string) {
 	t.Helper()
 	if _, err := exec.LookPath("java"); err != nil {
@@ -88,7 +89,7 @@ func generate(t *testing.T, document, generator, into string, properties string)
 		"--additional-properties="+properties, "--global-property=apiTests=false,modelTests=false,apiDocs=false,modelDocs=false")
 }
 
-// fresh is a new folder with a copy of one of the clients.
+// fresh returns a new directory with a copy of one of the clients.
 func fresh(t *testing.T, client string) string {
 	t.Helper()
 	dir := filepath.Join(work, "clients", client)

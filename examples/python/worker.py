@@ -31,13 +31,13 @@ def call(method, path, body=None):
 
 
 def keep(lease, finished, canceled):
-    """Prolong the lease until the work is finished; notice when the sender cancels."""
+    """Extend the lease until the work is finished; notice when the sender cancels."""
     while not finished.wait(1.5):
         try:
             if call("POST", "/leases/" + lease, {"extend_seconds": 30})["canceled"]:
                 canceled.set()
         except urllib.error.HTTPError as error:
-            if error.code == 409:  # the task is somebody else's by now
+            if error.code == 409:  # another worker has the task
                 canceled.set()
         except OSError:
             pass  # the next one may arrive

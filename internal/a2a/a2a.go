@@ -1,10 +1,9 @@
-// Package a2a is the agent-to-agent interface over HTTP: the platform's card and
-// one JSON-RPC endpoint for each agent, POST /a2a/<agent_id>.
+// Package a2a serves the agent-to-agent protocol: the platform's card and, for each agent, JSON-RPC
+// at POST /a2a/<agent_id>, the HTTP+JSON binding below it and gRPC.
 //
-// The front (rpc.go, serve.go, stream.go) knows JSON-RPC 2.0 and nothing of the
-// form of tasks; a dialect (spec.go) knows one form of them and nothing of
-// envelopes. Every rule lives in the task service. The package knows no SQL and
-// no other transport.
+// The front (rpc.go, serve.go, stream.go) implements JSON-RPC 2.0 and does not know how tasks are
+// encoded; a dialect (spec.go, v03.go, v1.go) encodes tasks and does not know envelopes. All rules
+// are in package dispatch. This package knows no SQL and no other transport.
 package a2a
 
 import (
@@ -19,41 +18,41 @@ import (
 	"github.com/parley-dev/parley/internal/httpx"
 )
 
-// Options are what the interface needs.
+// Options configure the interface.
 type Options struct {
-	Tasks   *dispatch.Tasks
-	Workers *dispatch.Workers
-	Agents  *agent.Registry
+	Tasks     *dispatch.Tasks
+	Workers   *dispatch.Workers
+	Agents    *agent.Registry
+	Directory *agent.Directory
 
-	Name    string // of the platform, shown in the card; empty: "Parley"
-	Version string // of the platform, semver, shown in the card; empty: "0.0.0"
+	Name    string // name of the platform in the card; empty: "Parley"
+	Version string // version of the platform in the card, semver; empty: "0.0.0"
 
-	// PublicURL is the address under which clients reach the server. It is required:
-	// the Host header of a request is the client's own word, and a cache would hand a
-	// card made of it to others.
+	// PublicURL is the URL under which clients reach the server. It is required: the Host header of
+	// a request is chosen by the client, and a cache would serve a card made from it to others.
 	PublicURL *url.URL
 
-	// CardAgents is how many agents a page of the platform's card has; 0: 1,000.
+	// CardAgents is the number of agents on a page of the platform's card; 0: 1,000.
 	CardAgents int
-	// CardBindings are the bindings that cards of agents advertise, the preferred one
-	// first: "jsonrpc", "http+json" and "grpc", one of the first two among them. All are
-	// served, advertised or not. Empty: all but gRPC.
+	// CardBindings are the bindings that cards of agents advertise, the preferred one first:
+	// "jsonrpc", "http+json" and "grpc", with at least one of the first two. All are served,
+	// advertised or not. Empty: all but gRPC.
 	CardBindings []string
-	// OAuth is where clients get access tokens, for the cards; nil: nowhere.
+	// OAuth has the URLs where clients get access tokens, for the cards; nil: none.
 	OAuth *OAuthURLs
-	// CardKey signs the cards of agents, and KeysURL is where its public key is published;
-	// nil: cards are not signed.
+	// CardKey signs the cards of agents, and KeysURL publishes its public key; nil: cards are not
+	// signed.
 	CardKey *CardKey
 	KeysURL string
-	// CursorKey signs the cursors of the platform's card. All nodes must have the same;
-	// nil: a random one.
+	// CursorKey signs the cursors of the platform's card. All nodes must have the same key; nil: a
+	// random one.
 	CursorKey []byte
 
-	// KeepAlive is how often a silent stream sends a comment, and Recheck how often
-	// it asks whether its key is still good. 0: every 15 and 5 seconds.
+	// KeepAlive is how often a silent stream sends a comment, and Recheck how often it checks
+	// whether its key is still valid. 0: every 15 and 4 seconds.
 	KeepAlive, Recheck time.Duration
-	// BlockFor is how long a request of the official protocol waits at most for its tasks to
-	// rest, all items of a batch together; 0: 60 seconds.
+	// BlockFor is the longest time that a request of the official protocol waits for its tasks to
+	// rest, for all items of a batch together; 0: 60 seconds.
 	BlockFor time.Duration
 }
 
@@ -62,14 +61,14 @@ type server struct {
 	router *httpx.Router
 	table  map[string]method
 
-	seen          sightings // of the card that everybody sees
-	seenByCallers sightings // apart, because callers choose their cursors
+	seen          sightings // for the public card
+	seenByCallers sightings // separate, because callers choose their cursors
 
-	firstPage, laterPages *cardCache // of the card that everybody sees
-	roots                 *cardCache // of the platform's card at the root
+	firstPage, laterPages *cardCache // pages of the public card
+	roots                 *cardCache // the platform's card at the root
 	cards                 *agentCards
 	signer                *cardSigner   // nil: cards are not signed
-	building              chan struct{} // holds a value for each page that is built for a caller
+	building              chan struct{} // holds a value for each page that is being built for a caller
 }
 
 // Mount adds the routes of the interface to the router.
@@ -78,7 +77,7 @@ func Mount(rt *httpx.Router, o Options) {
 	o.KeepAlive, o.Recheck = cmp.Or(o.KeepAlive, 15*time.Second), cmp.Or(o.Recheck, 4*time.Second)
 	o.BlockFor = cmp.Or(o.BlockFor, blockFor)
 	if o.PublicURL == nil {
-		panic("a2a: no public address for the cards") // a mistake in the code, found at the start
+		panic("a2a: Options.PublicURL is required") // a programming error, found at the start
 	}
 	o.CardAgents = cmp.Or(o.CardAgents, maxCardAgents)
 	if len(o.CardBindings) == 0 {
@@ -112,7 +111,7 @@ func Mount(rt *httpx.Router, o Options) {
 	for _, verb := range []string{"GET", "POST", "PUT", "PATCH", "DELETE"} {
 		rt.HandleRoute(verb+" /a2a/{agent}/{path...}", httpx.Route{Refuse: refuseREST}, binding)
 	}
-	// Else the mux would redirect other methods to the binding's path below.
+	// Otherwise the mux would redirect other methods to the path of the binding.
 	for _, path := range []string{"/a2a/{agent}", "/a2a/{agent}/{$}"} {
 		rt.RefuseMethods(path, "PUT", "PATCH", "DELETE")
 	}
@@ -121,28 +120,28 @@ func Mount(rt *httpx.Router, o Options) {
 	rt.HandleFunc("GET /a2a/{agent}/{$}", s.agentCard)
 }
 
-// dialect is one wire form of A2A: the methods it answers to.
+// dialect is one wire form of A2A: its methods by name.
 type dialect map[string]method
 
-// method is what a dialect does for one method name. Either call or stream is set.
+// method implements one method of a dialect. Either call or stream is set.
 type method struct {
 	// call appends its result to out.
 	call func(c *call, params, out []byte) ([]byte, error)
-	// stream answers with events.
+	// stream responds with events.
 	stream func(c *call, params []byte) (*sseStream, error)
-	// official says that errors have the details of version 1.0.
+	// official methods have errors with the details of version 1.0.
 	official bool
-	// eventErrors says that a client that takes nothing but events gets the refusal
-	// of a stream as one: those of version 0.3 do not understand it otherwise.
+	// eventErrors methods send the refusal of a stream as an event to clients that accept only
+	// events: clients of version 0.3 do not understand it otherwise.
 	eventErrors bool
 }
 
-// speak adds a dialect. The name of a method decides which dialect is spoken, so
-// no two may claim the same name.
+// speak adds a dialect. The method name selects the dialect, so no two dialects may have the same
+// name.
 func (s *server) speak(d dialect) {
 	for name, m := range d {
 		if _, taken := s.table[name]; taken {
-			panic("a2a: two dialects answer to " + name) // a mistake in the code, found at the start
+			panic("a2a: two dialects have the method " + name) // a programming error, found at the start
 		}
 		s.table[name] = m
 	}

@@ -9,15 +9,15 @@ import (
 	"github.com/parley-dev/parley/internal/httpx"
 )
 
-// agentCard answers with the official card of one agent: everybody sees that of a
-// public agent, others only who may call the agent.
+// agentCard serves the official card of one agent. The card of a public agent is public; other
+// cards are for callers that may call the agent.
 func (s *server) agentCard(w http.ResponseWriter, r *http.Request) {
 	s.writeAgentCard(w, r, r.PathValue("agent"))
 }
 
-// onlyCard answers clients that cut the last segment off an agent's address
-// before they add the card's name, as relative URLs do without a trailing slash:
-// who may call one agent only can mean no other.
+// onlyCard serves clients that cut the last segment off an agent's URL before they add the name of
+// the card, as relative URLs do without a trailing slash. A caller that may call only one agent can
+// mean no other.
 func (s *server) onlyCard(w http.ResponseWriter, r *http.Request) {
 	id, ok := "", false
 	if caller := httpx.CallerOf(r.Context()); caller != nil {
@@ -25,7 +25,7 @@ func (s *server) onlyCard(w http.ResponseWriter, r *http.Request) {
 	}
 	if !ok {
 		httpx.WriteError(w, r, errs.New(errs.NotFound, "resource.not_found",
-			"there is no card here; end the agent's address with a slash, as in /a2a/<agent_id>/"))
+			"there is no card at this URL; end the agent's URL with a slash: /a2a/<agent_id>/"))
 		return
 	}
 	s.writeAgentCard(w, r, id)
@@ -51,26 +51,25 @@ func (s *server) sendAgentCard(w http.ResponseWriter, r *http.Request, a *agent.
 		httpx.WriteError(w, r, err)
 		return
 	}
-	// Everybody who reaches a public agent by its id gets the same card, up to what Vary
-	// names, so shared caches may keep it. Where the path has no id, the key chose the agent.
+	// The card of a public agent is the same for all callers, except for what Vary names, so shared
+	// caches may keep it. Where the path has no id, the key selected the agent.
 	cache := "public, max-age=60"
 	if !a.Public || r.PathValue("agent") == "" {
 		cache = "private, no-cache"
 	}
 	varyByCard(w.Header())
-	// The time of the agent's last change is not that of the card, which also depends on
-	// the settings and the signing key. So the only validator is the ETag.
+	// The time of the agent's last change is not that of the card, which also depends on the
+	// settings and the signing key. So the ETag is the only validator.
 	writeCard(w, r, body, tagOf(body), cache, time.Time{})
 }
 
-// varyByCard adds to what the response depends on, beside the credentials, what the form
-// of a card depends on.
+// varyByCard adds what the form of a card depends on to the Vary header, next to the credentials.
 func varyByCard(h http.Header) {
 	h["Vary"] = []string{h.Get("Vary") + ", " + versionHeader + ", User-Agent"}
 }
 
-// cardAgent finds the agent that the caller would call. Who may not call it sees the
-// public agent of that id, as everybody does.
+// cardAgent finds the agent that the caller would call. A caller that may not call it sees the
+// public agent of that id.
 func (s *server) cardAgent(r *http.Request, id string) (agent.Agent, error) {
 	ctx, org := r.Context(), ""
 	var refused error
@@ -83,7 +82,7 @@ func (s *server) cardAgent(r *http.Request, id string) (agent.Agent, error) {
 			return agent.Agent{}, refused
 		}
 	}
-	a, _, err := s.Agents.Reach(ctx, org, id)
+	a, _, err := s.Directory.Reach(ctx, org, id)
 	if refused != nil && errs.KindOf(err) == errs.NotFound {
 		err = refused
 	}
@@ -92,7 +91,7 @@ func (s *server) cardAgent(r *http.Request, id string) (agent.Agent, error) {
 
 // appendAgentCard appends the extended card of an agent that the caller may call.
 func (s *server) appendAgentCard(c *call, b []byte, f cardForm) ([]byte, error) {
-	a, _, err := s.Agents.Reach(c, httpx.CallerOf(c).Org, c.agent)
+	a, _, err := s.Directory.Reach(c, httpx.CallerOf(c).Org, c.agent)
 	if err != nil {
 		return b, err
 	}
@@ -100,8 +99,7 @@ func (s *server) appendAgentCard(c *call, b []byte, f cardForm) ([]byte, error) 
 	return append(b, body...), err
 }
 
-// writeCard answers with a card, or with 304 if the client has it. A zero time of the last
-// change means that it is not known.
+// writeCard responds with a card, or with 304 if the client has it. A zero modified means unknown.
 func writeCard(w http.ResponseWriter, r *http.Request, body []byte, tag, cache string, modified time.Time) {
 	h := w.Header()
 	h["Cache-Control"] = []string{cache}
@@ -116,7 +114,7 @@ func writeCard(w http.ResponseWriter, r *http.Request, body []byte, tag, cache s
 	writeJSON(w, http.StatusOK, body)
 }
 
-// unchanged reports whether the client's copy is still right (RFC 9110, 13.2.2).
+// unchanged reports whether the client's copy is still current (RFC 9110, section 13.2.2).
 func unchanged(r *http.Request, tag string, modified time.Time) bool {
 	if lines := r.Header["If-None-Match"]; len(lines) > 0 {
 		return holds(lines, tag)

@@ -9,12 +9,11 @@ import (
 	"github.com/parley-dev/parley/internal/cache"
 )
 
-// maxCardCache bounds the cards of agents that are kept, in bytes.
+// maxCardCache bounds the cache of agent cards, in bytes.
 const maxCardCache = 16 << 20
 
-// agentCards keeps cards of agents for a moment, so that a card is read, encoded and
-// signed once a second at most in each of its forms. Requests for a card that is being
-// built wait for it.
+// agentCards caches cards of agents for a moment, so that each form of a card is read, encoded and
+// signed at most once a second. Requests for a card that is being built wait for it.
 type agentCards struct {
 	kept     *cache.Cache[agentCardKey, keptAgentCard]
 	building cache.Flights[agentBuildKey, []byte]
@@ -37,16 +36,18 @@ type keptAgentCard struct {
 	updated int64 // when the agent was changed, in ns
 }
 
-// agentBuildKey names a card of an agent as it was after its last change: a request that
-// knows of a change must not get the card from before.
+// agentBuildKey identifies a card of an agent as of its last change: a request that knows of a
+// change must not get an older card.
 type agentBuildKey struct {
 	agentCardKey
 	updated int64
 }
 
-// get returns the card, or builds it. The build does not end with the request that started
-// it, because others wait for it, too. They wait no longer than their own requests last.
-func (c *agentCards) get(ctx context.Context, k agentBuildKey, build func(context.Context) ([]byte, error)) ([]byte, error) {
+// get returns the card, or builds it. The build does not end with the request that started it,
+// because others wait for it too. They wait no longer than their own requests last.
+func (c *agentCards) get(
+	ctx context.Context, k agentBuildKey, build func(context.Context) ([]byte, error),
+) ([]byte, error) {
 	if kept, ok := c.kept.Get(k.agentCardKey); ok && kept.updated == k.updated {
 		return kept.body, nil
 	}
@@ -56,7 +57,7 @@ func (c *agentCards) get(ctx context.Context, k agentBuildKey, build func(contex
 	}
 	defer flight.Abandon() // if build panics
 	if kept, ok := c.kept.Get(k.agentCardKey); ok && kept.updated == k.updated {
-		flight.Land(kept.body, nil) // another has built it since
+		flight.Land(kept.body, nil) // another request has built it meanwhile
 		return kept.body, nil
 	}
 	mark := c.kept.Mark(k.agentCardKey)
@@ -70,11 +71,11 @@ func (c *agentCards) get(ctx context.Context, k agentBuildKey, build func(contex
 	return body, err
 }
 
-// agentCardBody is the card of an agent, signed. It is shared and must not be changed.
+// agentCardBody returns the signed card of an agent. It is shared and must not be modified.
 func (s *server) agentCardBody(ctx context.Context, a *agent.Agent, f cardForm) ([]byte, error) {
 	key := agentBuildKey{agentCardKey{a.Org, a.ID, f}, a.UpdatedAt.UnixNano()}
 	return s.cards.get(ctx, key, func(ctx context.Context) ([]byte, error) {
-		profile, err := s.Agents.Profile(ctx, a)
+		profile, err := s.Directory.Profile(ctx, a)
 		if err != nil {
 			return nil, err
 		}
@@ -82,7 +83,7 @@ func (s *server) agentCardBody(ctx context.Context, a *agent.Agent, f cardForm) 
 	})
 }
 
-// encodeCard encodes a card in one of its forms, with its signatures.
+// encodeCard encodes one form of a card, with its signatures.
 func (s *server) encodeCard(f cardForm, of func(cardForm) officialCard) ([]byte, error) {
 	card := of(f)
 	if s.signer != nil {

@@ -20,7 +20,7 @@ func TestACardIsBuiltOnceForAllWhoWait(t *testing.T) {
 		for _, want := range []struct {
 			body string
 			err  error
-		}{{"", fault}, {"card", nil}} { // what failed is tried again
+		}{{"", fault}, {"card", nil}} { // a failed build is tried again
 			builds, release := 0, make(chan struct{})
 			build := func(ctx context.Context) ([]byte, error) {
 				builds++
@@ -31,7 +31,7 @@ func TestACardIsBuiltOnceForAllWhoWait(t *testing.T) {
 			var wg sync.WaitGroup
 			ask := func(ctx context.Context) {
 				if body, err := cards.get(ctx, key, build); string(body) != want.body || !errors.Is(err, want.err) {
-					t.Errorf("%q, %v", body, err)
+					t.Errorf("got %q, %v, want %q, %v", body, err, want.body, want.err)
 				}
 			}
 			wg.Go(func() { ask(ctx) })
@@ -39,25 +39,25 @@ func TestACardIsBuiltOnceForAllWhoWait(t *testing.T) {
 			for range 10 {
 				wg.Go(func() { ask(t.Context()) })
 			}
-			leave() // the card is built although the first does not want it any more
+			leave() // the card is built although the first request has ended
 			synctest.Wait()
 			if builds != 1 {
-				t.Errorf("the card was built %d times", builds)
+				t.Errorf("builds = %d, want 1", builds)
 			}
 			gone, cancel := context.WithCancel(t.Context())
 			cancel()
 			if _, err := cards.get(gone, key, build); !errors.Is(err, context.Canceled) {
-				t.Errorf("a request that has ended waits for the card: %v", err)
+				t.Errorf("a request that has ended: err = %v, want context.Canceled", err)
 			}
 			close(release)
 			wg.Wait()
 		}
 		none := func(context.Context) ([]byte, error) { return []byte("new"), nil }
 		if body, _ := cards.get(t.Context(), key, none); string(body) != "card" {
-			t.Errorf("%q was built although the card was kept", body)
+			t.Errorf("got %q, want the kept card", body)
 		}
 		if body, _ := cards.get(t.Context(), newer, none); string(body) != "new" {
-			t.Errorf("%q is from before the change", body)
+			t.Errorf("got %q, want the card after the change", body)
 		}
 	})
 }

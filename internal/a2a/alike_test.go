@@ -15,8 +15,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// outcome is what a binding makes of a request: its result, or that it is refused as
-// invalid.
+// outcome is the result of a request over one binding, or that it was refused as invalid.
 type outcome struct {
 	binding string
 	invalid bool
@@ -38,7 +37,7 @@ func (b *bindings) jsonrpc(agent, method, params string) outcome {
 		Error  *struct{ Code int }
 	}
 	if err := json.Unmarshal([]byte(r.Body), &reply); err != nil {
-		b.tb.Fatal(err, r.Body)
+		b.tb.Fatalf("not a JSON-RPC response: %v in %s", err, r.Body)
 	}
 	if reply.Error != nil {
 		return outcome{"JSON-RPC", reply.Error.Code == codeInvalidParams, r.Body}
@@ -68,8 +67,8 @@ func (b *bindings) rest(agent, method, params string) outcome {
 	return outcome{"HTTP+JSON", false, comparable(b.tb, []byte(r.Body))}
 }
 
-// overGRPC sends the message that protobuf's own JSON reader makes of the params. What
-// it refuses is something that cannot be sent.
+// overGRPC sends the message that protobuf's JSON reader makes of the params. What the reader
+// refuses cannot be sent.
 func (b *bindings) overGRPC(agent, method, params string) outcome {
 	b.tb.Helper()
 	ctx := as(b.tb.Context(), b.secret)
@@ -97,8 +96,8 @@ func (b *bindings) overGRPC(agent, method, params string) outcome {
 	return outcome{"gRPC", false, comparable(b.tb, text)}
 }
 
-// comparable is a result without ids and times, and without empty members, which
-// ProtoJSON may leave out.
+// comparable returns a result without ids and times, and without empty members, which ProtoJSON may
+// omit.
 func comparable(tb testing.TB, text []byte) string {
 	tb.Helper()
 	v := normal(tb, text)
@@ -112,8 +111,7 @@ func comparable(tb testing.TB, text []byte) string {
 	return stable(string(out))
 }
 
-// TestBindingsReadAlike sends what ProtoJSON allows, and what it does not, over all
-// three bindings.
+// TestBindingsReadAlike sends what ProtoJSON allows, and what it does not, over all three bindings.
 func TestBindingsReadAlike(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -132,18 +130,33 @@ func TestBindingsReadAlike(t *testing.T) {
 	}{
 		{"data null", "SendMessage", part(`{"data":null}`), `"parts":[{`},
 		{"text and data null", "SendMessage", part(`{"text":"a","data":null}`), ""},
-		{"data null with a media type", "SendMessage", part(`{"data":null,"mediaType":"application/json"}`), `"application/json"`},
+		{
+			"data null with a media type", "SendMessage", part(`{"data":null,"mediaType":"application/json"}`),
+			`"application/json"`,
+		},
 		{"text null beside data", "SendMessage", part(`{"text":null,"data":[1]}`), `"data":[1]`},
 		{"a part without content", "SendMessage", part(`{"mediaType":"text/plain"}`), ""},
 		{"text and data", "SendMessage", part(`{"text":"a","data":{"b":1}}`), ""},
 		{"text and a URL", "SendMessage", part(`{"text":"a","url":"https://example.com/a"}`), ""},
 		{"bytes and a URL", "SendMessage", part(`{"raw":"AAAA","url":"https://example.com/a"}`), ""},
-		{"role as a number", "SendMessage", `{"message":{"messageId":"m","contextId":"c","role":1,"parts":[{"text":"a"}]}}`, `"ROLE_USER"`},
-		{"role of the agent as a number", "SendMessage", `{"message":{"messageId":"m","role":2,"parts":[{"text":"a"}]}}`, ""},
+		{
+			"role as a number", "SendMessage",
+			`{"message":{"messageId":"m","contextId":"c","role":1,"parts":[{"text":"a"}]}}`, `"ROLE_USER"`,
+		},
+		{
+			"role of the agent as a number", "SendMessage",
+			`{"message":{"messageId":"m","role":2,"parts":[{"text":"a"}]}}`, "",
+		},
 		{"no role as a number", "SendMessage", `{"message":{"messageId":"m","role":0,"parts":[{"text":"a"}]}}`, ""},
 		{"an unknown role", "SendMessage", `{"message":{"messageId":"m","role":17,"parts":[{"text":"a"}]}}`, ""},
-		{"historyLength in quotes", "SendMessage", `{"message":{` + message + `,"parts":[{"text":"a"}]},"configuration":{"historyLength":"1"}}`, `"history"`},
-		{"historyLength not a number", "SendMessage", `{"message":{` + message + `,"parts":[{"text":"a"}]},"configuration":{"historyLength":"one"}}`, ""},
+		{
+			"historyLength in quotes", "SendMessage",
+			`{"message":{` + message + `,"parts":[{"text":"a"}]},"configuration":{"historyLength":"1"}}`, `"history"`,
+		},
+		{
+			"historyLength not a number", "SendMessage",
+			`{"message":{` + message + `,"parts":[{"text":"a"}]},"configuration":{"historyLength":"one"}}`, "",
+		},
 		{"pageSize 0", "ListTasks", `{"pageSize":0}`, `"pageSize":50`},
 		{"pageSize in quotes", "ListTasks", `{"pageSize":"2"}`, `"pageSize":2`},
 		{"pageSize 0 in quotes", "ListTasks", `{"pageSize":"0"}`, `"pageSize":50`},
@@ -164,16 +177,21 @@ func TestBindingsReadAlike(t *testing.T) {
 		if c.method == "SendMessage" {
 			agent = "echo"
 		}
-		outcomes := []outcome{b.jsonrpc(agent, c.method, c.params), b.rest(agent, c.method, c.params), b.overGRPC(agent, c.method, c.params)}
+		outcomes := []outcome{
+			b.jsonrpc(agent, c.method, c.params), b.rest(agent, c.method, c.params),
+			b.overGRPC(agent, c.method, c.params),
+		}
 		for _, o := range outcomes {
 			if o.invalid != (c.want == "") || !strings.Contains(o.result, c.want) {
-				t.Errorf("%s, %s: want %q, got %s", c.name, o.binding, c.want, o.result)
+				t.Errorf("%s, %s: got %s, want %q in it", c.name, o.binding, o.result, c.want)
 			}
 			if !o.invalid && o.result != outcomes[0].result {
-				t.Errorf("%s (- %s, + %s): %s", c.name, outcomes[0].binding, o.binding, cmp.Diff(outcomes[0].result, o.result))
+				t.Errorf("%s (- %s, + %s): %s", c.name, outcomes[0].binding, o.binding,
+					cmp.Diff(outcomes[0].result, o.result))
 			}
 		}
 	}
 	w.rpc(ada, "bot", "ListTasks", `{"status":99}`).contains("unknown enum number 99; use a name such as TASK_STATE_")
-	w.rpc(ada, "echo", "SendMessage", part(`{"data":null}`)).contains(`"parts":[{"data":null}]`) // which the comparison leaves out
+	// The comparison above omits null.
+	w.rpc(ada, "echo", "SendMessage", part(`{"data":null}`)).contains(`"parts":[{"data":null}]`)
 }

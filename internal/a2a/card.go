@@ -17,17 +17,17 @@ import (
 	"github.com/parley-dev/parley/internal/task"
 )
 
-// protocol is the version of A2A that the card names (section 9 of the specification).
+// protocol is the protocol version in the card (section 9 of the specification).
 const protocol = "a2a/1.0"
 
-// Bounds of one page of the card.
+// Limits of one page of the card.
 const (
 	maxCardAgents = 1000
 	maxCardBytes  = 1 << 20
 )
 
-// card answers with a page of the platform's card. Everybody sees the public agents;
-// with credentials those of the own org that they reach come first.
+// card serves a page of the platform's card. Without credentials it lists the public agents; with
+// credentials, the reachable agents of the caller's org come first.
 func (s *server) card(w http.ResponseWriter, r *http.Request) {
 	caller := httpx.CallerOf(r.Context())
 	page, err := s.cardPage(r.Context(), caller, r.URL.Query().Get("after"))
@@ -42,8 +42,8 @@ func (s *server) card(w http.ResponseWriter, r *http.Request) {
 	writeCard(w, r, page.body, page.tag, cache, page.modified)
 }
 
-// cardPage is a page for a caller, or for everybody if it is nil: the latter is built at
-// most once a second, however many ask for it, and callers share the entries of the first.
+// cardPage returns a page for a caller, or the public page if caller is nil. Public pages are built
+// at most once a second, and callers share the entries of the first one.
 func (s *server) cardPage(ctx context.Context, caller *identity.Caller, after string) (builtCard, error) {
 	if caller == nil {
 		id, err := s.readPublicCursor(after)
@@ -59,7 +59,7 @@ func (s *server) cardPage(ctx context.Context, caller *identity.Caller, after st
 	}
 	var first publicPage
 	if !others || last == "" {
-		// Before a place is taken: others build it, too, and this may have to wait for them.
+		// Before a slot is taken: others build this page too, and this may have to wait for them.
 		if first, err = s.publicPage(ctx, ""); err != nil {
 			return builtCard{}, err
 		}
@@ -77,11 +77,11 @@ func (s *server) cardPage(ctx context.Context, caller *identity.Caller, after st
 	return s.build(part, &s.seenByCallers, caller.KeyID+"/"+after), nil
 }
 
-// publicPage is a page of what everybody sees, behind an agent.
+// publicPage returns the public page that follows an agent.
 func (s *server) publicPage(ctx context.Context, after string) (publicPage, error) {
 	pages := s.firstPage
 	if after != "" {
-		pages = s.laterPages // which do not delay the first page
+		pages = s.laterPages // separate, so that they do not delay the first page
 	}
 	return pages.get(ctx, after, func(ctx context.Context) (publicPage, error) {
 		part, err := s.entries(ctx, agent.Page{Others: true, After: after, Limit: s.CardAgents}, everyAgent)
@@ -103,24 +103,27 @@ func tagOf(body []byte) string {
 	return `"` + hex.EncodeToString(sum[:12]) + `"`
 }
 
-// visible is the page of a caller behind an agent: agents of the own org by id, so that
-// others cannot push them out, then the public ones of other orgs by id. An id is listed
-// once: for the agent that the caller reaches under it. first is the first page that
-// everybody sees.
-func (s *server) visible(ctx context.Context, caller *identity.Caller, last string, others bool, first cardPart) (cardPart, error) {
+// visible returns the page of a caller that follows an agent: agents of the caller's org by id, so
+// that others cannot push them out, then the public ones of other orgs by id. Each id is listed
+// once, for the agent that the caller reaches under it. first is the first public page.
+func (s *server) visible(
+	ctx context.Context, caller *identity.Caller, last string, others bool, first cardPart,
+) (cardPart, error) {
 	var out cardPart
 	public := first
 	var err error
 	access, denied := identity.Authorize(caller, caller.Org, identity.CallAgent)
 	switch {
 	case !others:
-		out, err = s.entries(ctx, agent.Page{Org: caller.Org, After: last, Limit: s.CardAgents}, func(a *agent.Agent) bool {
-			// A key that may call nobody sees what everybody sees.
+		page := agent.Page{Org: caller.Org, After: last, Limit: s.CardAgents}
+		out, err = s.entries(ctx, page, func(a *agent.Agent) bool {
+			// A key that may not call agents sees the public ones.
 			return a.Public || denied == nil && access.ReachesAgent(a.ID)
 		})
 		last = ""
 	case last != "":
-		public, err = s.entries(ctx, agent.Page{Org: caller.Org, Others: true, After: last, Limit: s.CardAgents}, everyAgent)
+		page := agent.Page{Org: caller.Org, Others: true, After: last, Limit: s.CardAgents}
+		public, err = s.entries(ctx, page, everyAgent)
 	}
 	if err != nil || out.next != "" {
 		return out, err
@@ -146,12 +149,12 @@ func (s *server) visible(ctx context.Context, caller *identity.Caller, last stri
 	return out, nil
 }
 
-// entries encodes a page of agents, as many as fit.
+// entries encodes as many agents of a page as fit.
 func (s *server) entries(ctx context.Context, p agent.Page, shown func(*agent.Agent) bool) (cardPart, error) {
 	var out cardPart
 	limit := p.Limit
 	p.Limit++
-	agents, err := s.Agents.Page(ctx, p)
+	agents, err := s.Directory.Page(ctx, p)
 	if err != nil {
 		return out, err
 	}
@@ -174,7 +177,8 @@ func (s *server) entries(ctx context.Context, p agent.Page, shown func(*agent.Ag
 		if status == "" {
 			status = string(present(task.AgentKey{Org: a.Org, ID: a.ID}))
 		}
-		out.add(cardEntry{a.ID, a.Org, appendJSON(nil, agentEntry{a.ID, a.Name, a.Description, "/a2a/" + a.ID, a.Skills, status}), a})
+		entry := agentEntry{a.ID, a.Name, a.Description, "/a2a/" + a.ID, a.Skills, status}
+		out.add(cardEntry{a.ID, a.Org, appendJSON(nil, entry), a})
 	}
 	return out, nil
 }
@@ -210,12 +214,13 @@ type agentEntry struct {
 	Status      string   `json:"status"`
 }
 
-// build puts a page together.
+// build encodes a page.
 func (s *server) build(part cardPart, seen *sightings, viewer string) builtCard {
 	card := platformCard{
 		Name: s.Name, Version: s.Version, Protocol: protocol, Next: part.next,
-		Agents:       make([]jsontext.Value, len(part.entries)),
-		Capabilities: capabilities{Tasks: true, Streaming: true, Discovery: true}, Authentication: authentication{[]string{"bearer", "oauth2"}},
+		Agents:         make([]jsontext.Value, len(part.entries)),
+		Capabilities:   capabilities{Tasks: true, Streaming: true, Discovery: true},
+		Authentication: authentication{[]string{"bearer", "oauth2"}},
 	}
 	for i, e := range part.entries {
 		card.Agents[i] = e.json
@@ -225,7 +230,7 @@ func (s *server) build(part cardPart, seen *sightings, viewer string) builtCard 
 	return builtCard{b, tag, seen.since(viewer, tag, time.Now())}
 }
 
-// holds reports whether the client has what the tag names.
+// holds reports whether a tag is in the lines of If-None-Match.
 func holds(lines []string, tag string) bool {
 	for _, line := range lines {
 		for t := range strings.SplitSeq(line, ",") {
@@ -237,9 +242,9 @@ func holds(lines []string, tag string) bool {
 	return false
 }
 
-// sightings remembers since when a viewer's card reads as it does. Presence is no
-// column with a date, and an agent that was taken off the card leaves none, so
-// this is the only honest Last-Modified; it never goes back while the server runs.
+// sightings remembers since when a viewer's card is unchanged. Presence has no date, and an agent
+// that left the card leaves none, so this is the only correct Last-Modified. It never goes back
+// while the server runs.
 type sightings struct {
 	mu   sync.Mutex
 	last map[string]sighting

@@ -24,7 +24,7 @@ func (w *world) until(what string, ok func() bool) {
 	w.tb.Helper()
 	for deadline := time.Now().Add(20 * time.Second); !ok(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			w.tb.Fatalf("waited in vain until %s", what)
+			w.tb.Fatalf("timeout while waiting until %s", what)
 		}
 	}
 }
@@ -36,7 +36,7 @@ func (w *world) walkCard(secret string) (pages [][]string) {
 	for range 100 {
 		a := w.do(secret, "GET", "/.well-known/agent.json"+after, "")
 		if a.Status != 200 || len(a.Body) > maxCardBytes+64<<10 {
-			w.tb.Fatalf("%d, %d bytes: %.200s", a.Status, len(a.Body), a.Body)
+			w.tb.Fatalf("status = %d, %d bytes, want 200 and at most a page: %.200s", a.Status, len(a.Body), a.Body)
 		}
 		var card struct {
 			Agents []struct{ ID string }
@@ -69,9 +69,12 @@ func TestACardHasPages(t *testing.T) {
 		key  string
 		want [][]string
 	}{
-		"everybody":         {"", [][]string{{"echo", "g0", "g1"}, {"g2", "g3"}}},
-		"own agents first":  {w.caller("user:ada"), [][]string{{"bot", "echo", "other"}, {"g0", "g1"}, {"g2", "g3"}}},
-		"an agent of one's": {w.key("acme", "service:x", "svc:a2a:write", "agent:other"), [][]string{{"echo", "other", "g0"}, {"g1", "g2", "g3"}}},
+		"everybody":        {"", [][]string{{"echo", "g0", "g1"}, {"g2", "g3"}}},
+		"own agents first": {w.caller("user:ada"), [][]string{{"bot", "echo", "other"}, {"g0", "g1"}, {"g2", "g3"}}},
+		"an agent of one's": {
+			w.key("acme", "service:x", "svc:a2a:write", "agent:other"),
+			[][]string{{"echo", "other", "g0"}, {"g1", "g2", "g3"}},
+		},
 		"another org": {
 			w.key("globex", "service:y", "svc:a2a:write"),
 			[][]string{{"g0", "g1", "g2"}, {"g3", "hidden", "echo"}, {}},
@@ -82,14 +85,14 @@ func TestACardHasPages(t *testing.T) {
 			t.Errorf("%s: %s", name, diff)
 		}
 	}
-	// Whoever has no key cannot have pages built that begin anywhere.
+	// Without a key, clients cannot make the server build pages that begin anywhere.
 	for _, after := range []string{"a/b", "nobody", "g1", "~g1", "~~g1", "~0123456789abcdef01234567~g1", "~"} {
 		if a := w.do("", "GET", "/.well-known/agent.json?after="+after, ""); a.Status != 422 {
-			t.Errorf("%s: %d %s", after, a.Status, a.Body)
+			t.Errorf("%s: status = %d, want 422: %s", after, a.Status, a.Body)
 		}
 	}
 	if a := w.do(w.caller("user:ada"), "GET", "/.well-known/agent.json?after=a/b", ""); a.Status != 422 {
-		t.Errorf("%d %s", a.Status, a.Body)
+		t.Errorf("status = %d, want 422: %s", a.Status, a.Body)
 	}
 }
 
@@ -101,11 +104,14 @@ func TestAPageOfACardHasBoundedBytes(t *testing.T) {
 	for i := range n {
 		id := fmt.Sprintf("big%03d", i)
 		want = append(want, id)
-		w.orgs.Agent(agent.Agent{ID: id, Org: "globex", Name: "Big", Description: strings.Repeat("\U0001F98A", agent.MaxDescription), Public: true})
+		w.orgs.Agent(agent.Agent{
+			ID: id, Org: "globex", Name: "Big", Public: true,
+			Description: strings.Repeat("\U0001F98A", agent.MaxDescription),
+		})
 	}
 	pages := w.walkCard("")
 	if len(pages) != 2 {
-		t.Errorf("%d pages; want 2 of a mebibyte at most", len(pages))
+		t.Errorf("pages = %d, want 2 of at most a mebibyte", len(pages))
 	}
 	slices.Sort(want)
 	if diff := cmp.Diff(want, slices.Concat(pages...)); diff != "" {
@@ -124,7 +130,7 @@ func testACardIsBuiltOnceForAll(t *testing.T) {
 	build := func(ctx context.Context) (publicPage, error) {
 		builds.Add(1)
 		if ctx.Err() != nil {
-			t.Error("the build ends with the request that started it")
+			t.Error("the build ended with the request that started it")
 		}
 		return publicPage{built: builtCard{body: []byte("x")}}, nil
 	}
@@ -151,20 +157,21 @@ func testACardIsBuiltOnceForAll(t *testing.T) {
 	wg.Wait()
 	slices.SortFunc(bodies, func(a, b *byte) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
 	if n, copies := builds.Load(), len(slices.Compact(bodies)); n != 1 || copies != 1 {
-		t.Errorf("%d builds and %d copies for 20 readers", n, copies)
+		t.Errorf("%d builds and %d copies for 20 readers, want 1 and 1", n, copies)
 	}
 	time.Sleep(cardFor)
 	before := builds.Load()
 	if _, err := c.get(t.Context(), "", build); err != nil || builds.Load() != before+1 {
-		t.Errorf("not built again after %s: %v", cardFor, err)
+		t.Errorf("builds after %s: %d more, %v, want 1", cardFor, builds.Load()-before, err)
 	}
 	fails := errors.New("fails")
-	if _, err := c.get(t.Context(), "y", func(context.Context) (publicPage, error) { return publicPage{}, fails }); !errors.Is(err, fails) {
+	failing := func(context.Context) (publicPage, error) { return publicPage{}, fails }
+	if _, err := c.get(t.Context(), "y", failing); !errors.Is(err, fails) {
 		t.Error(err)
 	}
 	for i := range 10 * maxPages {
 		if _, err := c.get(t.Context(), fmt.Sprint(i), build); err != nil || c.pages.Len() > maxPages {
-			t.Fatalf("%d pages are kept, %v", c.pages.Len(), err)
+			t.Fatalf("kept pages = %d, %v, want at most %d", c.pages.Len(), err, maxPages)
 		}
 	}
 }
@@ -185,7 +192,7 @@ func TestWhoWaitsForACardFollowsItsRequest(t *testing.T) {
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := c.get(gone, "b", nil); !errors.Is(err, context.Canceled) {
-		t.Errorf("a request that has ended waits for a page: %v", err)
+		t.Errorf("a request that has ended: err = %v, want context.Canceled", err)
 	}
 	close(release)
 	if err := <-done; err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/parley-dev/parley/internal/cache"
 )
 
-// builtCard is a page of the card, ready to be sent. It is shared and never changed.
+// builtCard is an encoded page of the card. It is shared and never modified.
 type builtCard struct {
 	body     []byte
 	tag      string
@@ -22,11 +22,11 @@ type cardEntry struct {
 	agent   *agent.Agent // without its profile
 }
 
-// cardPart is some of the agents of a card.
+// cardPart is a part of the agents of a card.
 type cardPart struct {
 	entries []cardEntry
-	size    int    // of their JSON
-	next    string // cursor of the next page; empty: there is none
+	size    int    // bytes of JSON
+	next    string // cursor of the next page; empty: none
 }
 
 func (p *cardPart) add(e cardEntry) {
@@ -34,22 +34,22 @@ func (p *cardPart) add(e cardEntry) {
 	p.size += len(e.json)
 }
 
-// publicPage is a page that everybody sees, with its entries for the pages of callers.
+// publicPage is a public page, with its entries for the pages of callers.
 type publicPage struct {
 	cardPart
 	built builtCard
 }
 
 const (
-	cardFor     = time.Second      // how long a page for everybody is kept
-	cardTimeout = 10 * time.Second // to build one
+	cardFor     = time.Second      // how long a public page is kept
+	cardTimeout = 10 * time.Second // to build one page
 	maxPages    = 16
 )
 
-// cardCache keeps pages for a moment. One page is built at a time, and whoever asks for
-// it meanwhile gets the same bytes.
+// cardCache caches pages for a moment. One page is built at a time; requests for it in the meantime
+// get the same bytes.
 type cardCache struct {
-	turn  chan struct{} // to build; holds one value at most
+	turn  chan struct{} // to build; holds at most one value
 	pages *cache.Cache[string, publicPage]
 }
 
@@ -60,9 +60,11 @@ func newCardCache() *cardCache {
 	}
 }
 
-// get returns the page, or builds it. The build does not end with the request that
-// started it: others wait for it, too. They wait no longer than their own requests last.
-func (c *cardCache) get(ctx context.Context, key string, build func(context.Context) (publicPage, error)) (publicPage, error) {
+// get returns the page, or builds it. The build does not end with the request that started it:
+// others wait for it too. They wait no longer than their own requests last.
+func (c *cardCache) get(
+	ctx context.Context, key string, build func(context.Context) (publicPage, error),
+) (publicPage, error) {
 	if page, ok := c.pages.Get(key); ok {
 		return page, nil
 	}

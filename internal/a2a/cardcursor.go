@@ -10,17 +10,19 @@ import (
 	"github.com/parley-dev/parley/internal/identity"
 )
 
-// ofOthers begins a cursor among the public agents, in any org but a caller's own. It
-// cannot begin the id of an agent.
+// ofOthers begins a cursor among the public agents, in any org but the caller's. It cannot begin
+// the id of an agent.
 const ofOthers = "~"
 
-var errCursor = httpx.InvalidParts(httpx.Part{In: httpx.Query, Name: "after", Message: `must be the "next" of the page before`})
+var errCursor = httpx.InvalidParts(httpx.Part{
+	In: httpx.Query, Name: "after", Message: `must be the "next" of the page before`,
+})
 
-// Cursors of the card that everybody sees are signed. Each of its pages is built once a
-// second at most, however many ask for it; anonymous clients that could invent cursors
-// could have any number of different pages built.
+// Cursors of the public card are signed. Each of its pages is built at most once a second; if
+// anonymous clients could invent cursors, they could make the server build any number of different
+// pages.
 
-// publicCursor is the cursor of the page behind an agent.
+// publicCursor returns the cursor of the page that follows an agent.
 func (s *server) publicCursor(id string) string { return ofOthers + s.signCursor(id) + ofOthers + id }
 
 // readPublicCursor is the inverse of publicCursor.
@@ -41,8 +43,8 @@ func (s *server) signCursor(id string) string {
 	return hex.EncodeToString(h.Sum(nil)[:12])
 }
 
-// readCursor reads the cursor of a caller: behind an agent of its own org or, if others
-// is set, of other orgs.
+// readCursor reads the cursor of a caller: after an agent of the caller's org or, if others is set,
+// of other orgs.
 func readCursor(after string) (id string, others bool, err error) {
 	id, others = strings.CutPrefix(after, ofOthers)
 	if id != "" && !identity.ValidAgentID(id) {

@@ -10,15 +10,15 @@ import (
 	"github.com/parley-dev/parley/internal/agent"
 )
 
-// cardForm says which form of a card a client reads.
+// cardForm is a form of a card.
 type cardForm struct {
-	version  string // version1 or version03; empty: one card that serves both
+	version  string // version1 or version03; empty: one card for both
 	extended bool   // with what only callers see
 	// bareScopes writes scopes as a list, where version 1.0 has an object with a list in it.
 	bareScopes bool
 }
 
-// String names the form, for caches.
+// String returns a cache key.
 func (f cardForm) String() string {
 	return fmt.Sprintf("%s %t %t", f.version, f.extended, f.bareScopes)
 }
@@ -26,20 +26,20 @@ func (f cardForm) String() string {
 func (f cardForm) v1() bool  { return f.version != version03 }
 func (f cardForm) v03() bool { return f.version != version1 }
 
-// formFor is the form of a version for the client that sent the request.
+// formFor returns the form of a version for the client that sent the request.
 func formFor(r *http.Request, version string, extended bool) cardForm {
 	return cardForm{version, extended, isGoClient(r)}
 }
 
-// isGoClient reports whether the client is the official SDK for Go, as far as one can
-// tell. Its version 2.4 cannot read a card whose securityRequirements have the form of the
-// protocol (a2a-go issue 430), nor the refusal of a stream that is no event.
+// isGoClient guesses whether the client is the official SDK for Go. Its version 2.4 cannot read a
+// card whose securityRequirements follow the protocol (a2a-go issue 430), nor the refusal of a
+// stream that is not an event.
 func isGoClient(r *http.Request) bool {
 	return strings.Contains(r.Header.Get("User-Agent"), "Go-http-client/")
 }
 
-// officialCard is the card of an agent. Members of version 0.3 and of 1.0 stand side by
-// side: those that both have mean the same in both.
+// officialCard is the card of an agent. It has the members of versions 0.3 and 1.0; members that
+// both versions have mean the same in both.
 type officialCard struct {
 	Name        string `json:"name"`
 	Description string `json:"description"`
@@ -68,13 +68,13 @@ type officialCard struct {
 	Signatures         []cardSignature           `json:"signatures,omitempty"`
 }
 
-// transportInterface is where an agent is reached, in version 0.3.
+// transportInterface is a URL of an agent in version 0.3.
 type transportInterface struct {
 	URL       string `json:"url"`
 	Transport string `json:"transport"`
 }
 
-// cardInterface is where an agent is reached, in version 1.0.
+// cardInterface is a URL of an agent in version 1.0.
 type cardInterface struct {
 	URL             string `json:"url"`
 	ProtocolBinding string `json:"protocolBinding"`
@@ -102,32 +102,34 @@ type cardSkill struct {
 	Examples    []string `json:"examples,omitempty"`
 	InputModes  []string `json:"inputModes,omitempty"`
 	OutputModes []string `json:"outputModes,omitempty"`
-	URL         string   `json:"url,omitempty"` // of the agent, on the platform's card; not in version 1.0
+	URL         string   `json:"url,omitempty"` // URL of the agent, on the platform's card; not in version 1.0
 }
 
-// The bindings that a card can advertise, as settings name them.
+// The bindings that a card can advertise, as named in the settings.
 const (
 	bindingJSONRPC = "jsonrpc"
 	bindingREST    = "http+json"
 	bindingGRPC    = "grpc"
 )
 
-// transports are the names that cards use for bindings.
+// transports maps bindings to their names in cards.
 var transports = map[string]string{bindingJSONRPC: "JSONRPC", bindingREST: "HTTP+JSON", bindingGRPC: "GRPC"}
 
-// defaultBindings leave gRPC out: ADK refuses every card with a gRPC interface.
+// defaultBindings omits gRPC: ADK refuses every card with a gRPC interface.
 var defaultBindings = []string{bindingJSONRPC, bindingREST}
 
-// inputModes are what agents take and give, unless they say otherwise: any.
+// inputModes are the default media types of agents: any.
 var inputModes = []string{"text/plain", "application/json", "*/*"}
 
-// cardOf makes the card of an agent with a profile.
+// cardOf makes the card of an agent with its profile.
 func (s *server) cardOf(a *agent.Agent, p *agent.Profile, f cardForm) officialCard {
 	base := s.PublicURL.String()
 	address := base + "/a2a/" + a.ID
 	c := officialCard{
 		Name: a.Name, Description: a.Description, Version: cmp.Or(p.Version, s.Version),
-		Capabilities:      cardCapabilities{Streaming: true, PushNotifications: s.Tasks.Pushes(), ExtendedAgentCard: f.v1()},
+		Capabilities: cardCapabilities{
+			Streaming: true, PushNotifications: s.Tasks.Pushes(), ExtendedAgentCard: f.v1(),
+		},
 		DefaultInputModes: inputModes, DefaultOutputModes: inputModes,
 		Skills: skillsOf(a, p), DocumentationURL: cmp.Or(p.DocumentationURL, base+"/docs"), IconURL: p.IconURL,
 	}
@@ -146,8 +148,8 @@ func (s *server) cardOf(a *agent.Agent, p *agent.Profile, f cardForm) officialCa
 	return c
 }
 
-// addInterfaces lists where an agent is reached: by version 1.0 first, then by 0.3. Over
-// gRPC a tenant names the agent; without one there is no such interface.
+// addInterfaces lists the URLs of an agent: those of version 1.0 first, then those of 0.3. Over
+// gRPC the tenant names the agent; without one there is no such interface.
 func (s *server) addInterfaces(c *officialCard, f cardForm, address, tenant string) {
 	var old []cardInterface
 	for _, b := range s.CardBindings {
@@ -163,7 +165,7 @@ func (s *server) addInterfaces(c *officialCard, f cardForm, address, tenant stri
 		c.SupportedInterfaces = append(c.SupportedInterfaces, i)
 	}
 	c.SupportedInterfaces = append(c.SupportedInterfaces, old...)
-	if f.v03() { // settings always name a binding of this version
+	if f.v03() { // the settings always have a binding of this version
 		c.ProtocolVersion, c.URL, c.PreferredTransport = "0.3.0", address, old[0].ProtocolBinding
 		c.Capabilities.StateTransitionHistory = new(bool)
 		for _, i := range old {
@@ -175,7 +177,7 @@ func (s *server) addInterfaces(c *officialCard, f cardForm, address, tenant stri
 	}
 }
 
-// skillsOf lists what the agent can do. A card must name something.
+// skillsOf lists the skills of the agent. A card must have at least one.
 func skillsOf(a *agent.Agent, p *agent.Profile) []cardSkill {
 	skills := a.Described(p)
 	if len(skills) == 0 {
@@ -184,14 +186,14 @@ func skillsOf(a *agent.Agent, p *agent.Profile) []cardSkill {
 	out := make([]cardSkill, len(skills))
 	for i, skill := range skills {
 		out[i] = cardSkill{
-			ID: skill.ID, Name: skill.Name, Description: cmp.Or(skill.Description, a.Name+": "+skill.Name), Tags: skill.Tags,
-			Examples: skill.Examples, InputModes: skill.InputModes, OutputModes: skill.OutputModes,
+			ID: skill.ID, Name: skill.Name, Description: cmp.Or(skill.Description, a.Name+": "+skill.Name),
+			Tags: skill.Tags, Examples: skill.Examples, InputModes: skill.InputModes, OutputModes: skill.OutputModes,
 		}
 	}
 	return out
 }
 
-// hostPort is an address as gRPC wants it: without a scheme, with a port.
+// hostPort returns an address as gRPC expects it: without a scheme, with a port.
 func hostPort(u *url.URL) string {
 	if u.Port() != "" {
 		return u.Host

@@ -6,10 +6,10 @@ import (
 	"github.com/parley-dev/parley/internal/identity"
 )
 
-// OAuthURLs are the addresses of the authorization server that cards name.
+// OAuthURLs are the URLs of the authorization server in cards.
 type OAuthURLs struct {
 	Authorize, Token string
-	Metadata         string // of the server (RFC 8414)
+	Metadata         string // of the authorization server (RFC 8414)
 }
 
 // The names of the security schemes in cards.
@@ -19,16 +19,16 @@ const (
 	schemeClientCredentials = "oauth2ClientCredentials"
 )
 
-// callScopes is what a credential needs to call agents.
+// callScopes are the scopes that a credential needs to call agents.
 var callScopes = []string{string(identity.A2AWrite)}
 
-// securityRequirement is one way to authenticate, in version 1.0.
+// securityRequirement is one way to authenticate in version 1.0.
 type securityRequirement struct {
 	Schemes map[string]scopeList `json:"schemes"`
 }
 
-// scopeList is an object in version 1.0 (StringList of its protobuf definition), and a
-// bare list for clients that read nothing else.
+// scopeList is an object in version 1.0 (StringList of its protobuf definition), and a bare list
+// for clients that cannot read the object.
 type scopeList struct {
 	List []string
 	bare bool
@@ -42,7 +42,7 @@ func (l scopeList) MarshalJSON() ([]byte, error) {
 	return json.Marshal(map[string][]string{"list": l.List})
 }
 
-// securityScheme has the members of version 0.3, those of 1.0, or both with equal content.
+// securityScheme has the members of version 0.3, of 1.0, or both with equal content.
 type securityScheme struct {
 	// Version 0.3.
 	Type        string      `json:"type,omitempty"`
@@ -67,7 +67,7 @@ type oauth2Scheme struct {
 	MetadataURL string      `json:"oauth2MetadataUrl"`
 }
 
-// oauthFlows has one flow: in version 1.0 it cannot have more, so there is a scheme for each.
+// oauthFlows has one flow: version 1.0 allows no more, so each flow has its own scheme.
 type oauthFlows struct {
 	AuthorizationCode *oauthFlow `json:"authorizationCode,omitempty"`
 	ClientCredentials *oauthFlow `json:"clientCredentials,omitempty"`
@@ -81,12 +81,16 @@ type oauthFlow struct {
 	PKCERequired     bool              `json:"pkceRequired,omitempty"`
 }
 
-// addSecurity says how to authenticate. Each scheme is an alternative; keys come first,
+// addSecurity adds the ways to authenticate. Each scheme is an alternative; keys come first,
 // because some clients look at the first alternative only.
 func (s *server) addSecurity(c *officialCard, f cardForm) {
-	key := httpScheme{"Bearer", "An API key with the scope " + callScopes[0] + ", which an admin of the calling org hands out."}
-	// Version 0.3 knows no scopes but those of OAuth.
-	c.addScheme(f, schemeBearer, []string{}, securityScheme{Type: "http", Scheme: key.Scheme, Description: key.Description, HTTPAuth: &key})
+	key := httpScheme{
+		"Bearer", "An API key with the scope " + callScopes[0] + ", issued by an admin of the calling org.",
+	}
+	// Version 0.3 has scopes for OAuth only.
+	c.addScheme(f, schemeBearer, []string{}, securityScheme{
+		Type: "http", Scheme: key.Scheme, Description: key.Description, HTTPAuth: &key,
+	})
 	if s.OAuth == nil {
 		return
 	}
@@ -94,7 +98,8 @@ func (s *server) addSecurity(c *officialCard, f cardForm) {
 	c.addOAuth2(f, schemeOAuth2, &oauth2Scheme{
 		"An access token that a person grants to a program.",
 		&oauthFlows{AuthorizationCode: &oauthFlow{
-			AuthorizationURL: s.OAuth.Authorize, TokenURL: s.OAuth.Token, RefreshURL: s.OAuth.Token, Scopes: scopes, PKCERequired: f.v1(),
+			AuthorizationURL: s.OAuth.Authorize, TokenURL: s.OAuth.Token, RefreshURL: s.OAuth.Token,
+			Scopes: scopes, PKCERequired: f.v1(),
 		}},
 		s.OAuth.Metadata,
 	})
@@ -111,11 +116,12 @@ func (c *officialCard) addOAuth2(f cardForm, name string, o *oauth2Scheme) {
 	})
 }
 
-// addScheme adds an alternative, without the members of a version that the card does not
-// serve. scopes03 are its scopes in version 0.3.
+// addScheme adds an alternative, without the members of versions that the card does not serve.
+// scopes03 are its scopes in version 0.3.
 func (c *officialCard) addScheme(f cardForm, name string, scopes03 []string, scheme securityScheme) {
 	if f.v1() {
-		c.SecurityRequirements = append(c.SecurityRequirements, securityRequirement{map[string]scopeList{name: {callScopes, f.bareScopes}}})
+		schemes := map[string]scopeList{name: {callScopes, f.bareScopes}}
+		c.SecurityRequirements = append(c.SecurityRequirements, securityRequirement{schemes})
 	} else {
 		scheme.HTTPAuth, scheme.OAuth2 = nil, nil
 	}

@@ -33,8 +33,8 @@ func withOAuth(h *httpx.Options, o *Options) {
 // alternatives are the schemes of which a client needs one, in order.
 var alternatives = []string{"bearer", "oauth2", "oauth2ClientCredentials"}
 
-// Clients that follow the protobuf definition read what is required from the card of
-// version 1.0, from the one for all versions, and from the extended card of every binding.
+// Clients that follow the protobuf definition read the requirements from the card of version 1.0,
+// from the card for all versions, and from the extended card of every binding.
 func TestCardsSayHowToAuthenticate(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, withOAuth)
@@ -47,23 +47,26 @@ func TestCardsSayHowToAuthenticate(t *testing.T) {
 		"for 0.3 REST": w.do(ada, "GET", "/a2a/echo/v1/card", "").Body,
 	}
 	ctx := as(t.Context(), ada)
-	extended, err := a2apb.NewA2AServiceClient(dial(t, w.h2c())).GetExtendedAgentCard(ctx, &a2apb.GetExtendedAgentCardRequest{Tenant: "echo"})
+	request := &a2apb.GetExtendedAgentCardRequest{Tenant: "echo"}
+	extended, err := a2apb.NewA2AServiceClient(dial(t, w.h2c())).GetExtendedAgentCard(ctx, request)
 	if err != nil {
 		t.Fatal(err)
 	}
-	asGo, err := grpc.NewClient(w.h2c(), grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithUserAgent(goAgent))
+	asGo, err := grpc.NewClient(w.h2c(),
+		grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithUserAgent(goAgent))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer asGo.Close()
-	toGo, err := a2apb.NewA2AServiceClient(asGo).GetExtendedAgentCard(ctx, &a2apb.GetExtendedAgentCardRequest{Tenant: "echo"})
+	toGo, err := a2apb.NewA2AServiceClient(asGo).GetExtendedAgentCard(ctx, request)
 	if err != nil {
 		t.Fatal(err)
 	}
 	read := map[string]*a2apb.AgentCard{"of gRPC": extended, "of gRPC, whatever the client": toGo}
 	for name, text := range cards {
 		read[name] = &a2apb.AgentCard{}
-		if err := (protojson.UnmarshalOptions{DiscardUnknown: true}).Unmarshal([]byte(text), read[name]); err != nil {
+		err := (protojson.UnmarshalOptions{DiscardUnknown: true}).Unmarshal([]byte(text), read[name])
+		if err != nil {
 			t.Errorf("%s: %v in %s", name, err, text)
 		}
 	}
@@ -82,21 +85,22 @@ func TestCardsSayHowToAuthenticate(t *testing.T) {
 		}
 		schemes := card.GetSecuritySchemes()
 		if s := schemes["bearer"].GetHttpAuthSecurityScheme(); s.GetScheme() != "Bearer" {
-			t.Errorf("%s: %v", name, s)
+			t.Errorf("%s: scheme = %v, want Bearer", name, s)
 		}
 		code := schemes["oauth2"].GetOauth2SecurityScheme()
-		if f := code.GetFlows().GetAuthorizationCode(); f.GetTokenUrl() != "https://example.com/oauth/token" || !f.GetPkceRequired() || f.GetScopes()["svc:a2a:write"] == "" {
-			t.Errorf("%s: %v", name, code)
+		f := code.GetFlows().GetAuthorizationCode()
+		if f.GetTokenUrl() != "https://example.com/oauth/token" || !f.GetPkceRequired() ||
+			f.GetScopes()["svc:a2a:write"] == "" {
+			t.Errorf("%s: flow = %v, want PKCE, the token URL and the scope", name, code)
 		}
 		credentials := schemes["oauth2ClientCredentials"].GetOauth2SecurityScheme()
 		if f := credentials.GetFlows().GetClientCredentials(); f.GetTokenUrl() != "https://example.com/oauth/token" {
-			t.Errorf("%s: %v", name, credentials)
+			t.Errorf("%s: flow = %v, want the token URL", name, credentials)
 		}
 	}
 }
 
-// The SDK for Go reads the scopes as a bare list and nothing else, with the parsers of
-// both versions.
+// The parsers of both versions in the SDK for Go read scopes only as a bare list.
 func TestTheGoSDKReadsCards(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, withOAuth)
@@ -119,7 +123,7 @@ func TestTheGoSDKReadsCards(t *testing.T) {
 		for version, parse := range parsers {
 			card, err := parse([]byte(text))
 			if err != nil {
-				t.Errorf("%s, parser of %s: %v", name, version, err)
+				t.Errorf("%s, parser of %s: err = %v, want nil", name, version, err)
 				continue
 			}
 			var got []string
@@ -133,12 +137,13 @@ func TestTheGoSDKReadsCards(t *testing.T) {
 			}
 		}
 	}
-	if vary := w.do("", "GET", echoCard, "").Header.Get("Vary"); !strings.Contains(vary, "User-Agent") || !strings.Contains(vary, "Authorization") {
-		t.Errorf("caches do not know that cards differ: %s", vary)
+	vary := w.do("", "GET", echoCard, "").Header.Get("Vary")
+	if !strings.Contains(vary, "User-Agent") || !strings.Contains(vary, "Authorization") {
+		t.Errorf("Vary = %s, want User-Agent and Authorization", vary)
 	}
 }
 
-// A refused caller learns where access tokens come from.
+// The challenge of a refused caller names where to get access tokens.
 func TestChallengesNameTheMetadata(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, withOAuth)
@@ -152,8 +157,9 @@ func TestChallengesNameTheMetadata(t *testing.T) {
 		"the own card": w.do("", "GET", "/a2a/echo/extendedAgentCard", ""),
 	} {
 		challenge := a.Header.Get("WWW-Authenticate")
-		if !strings.HasSuffix(challenge, `, resource_metadata="https://example.com/.well-known/oauth-protected-resource"`) {
-			t.Errorf("%s: %d %q", name, a.Status, challenge)
+		const want = `, resource_metadata="https://example.com/.well-known/oauth-protected-resource"`
+		if !strings.HasSuffix(challenge, want) {
+			t.Errorf("%s: got %d %q, want the suffix %q", name, a.Status, challenge, want)
 		}
 	}
 }
@@ -166,9 +172,21 @@ func TestCardsAdvertiseTheBindingsThatAreSet(t *testing.T) {
 		v03  []string
 		pref string
 	}{
-		"by default":  {nil, []string{"JSONRPC 1.0", "HTTP+JSON 1.0", "JSONRPC 0.3", "HTTP+JSON 0.3"}, []string{"JSONRPC", "HTTP+JSON"}, "JSONRPC"},
-		"all":         {[]string{"grpc", "http+json", "jsonrpc"}, []string{"GRPC 1.0", "HTTP+JSON 1.0", "JSONRPC 1.0", "HTTP+JSON 0.3", "JSONRPC 0.3"}, []string{"HTTP+JSON", "JSONRPC"}, "HTTP+JSON"},
-		"one of them": {[]string{"http+json"}, []string{"HTTP+JSON 1.0", "HTTP+JSON 0.3"}, []string{"HTTP+JSON"}, "HTTP+JSON"},
+		"by default": {
+			nil,
+			[]string{"JSONRPC 1.0", "HTTP+JSON 1.0", "JSONRPC 0.3", "HTTP+JSON 0.3"},
+			[]string{"JSONRPC", "HTTP+JSON"},
+			"JSONRPC",
+		},
+		"all": {
+			[]string{"grpc", "http+json", "jsonrpc"},
+			[]string{"GRPC 1.0", "HTTP+JSON 1.0", "JSONRPC 1.0", "HTTP+JSON 0.3", "JSONRPC 0.3"},
+			[]string{"HTTP+JSON", "JSONRPC"},
+			"HTTP+JSON",
+		},
+		"one of them": {
+			[]string{"http+json"}, []string{"HTTP+JSON 1.0", "HTTP+JSON 0.3"}, []string{"HTTP+JSON"}, "HTTP+JSON",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -183,7 +201,7 @@ func TestCardsAdvertiseTheBindingsThatAreSet(t *testing.T) {
 			for _, i := range card.SupportedInterfaces {
 				v1 = append(v1, i.ProtocolBinding+" "+i.ProtocolVersion)
 				if (i.ProtocolBinding == "GRPC") != (i.URL == "example.com:80" && i.Tenant == "echo") {
-					t.Errorf("%+v", i)
+					t.Errorf("interface = %+v, want host:port and a tenant for gRPC only", i)
 				}
 			}
 			var old struct {
@@ -203,12 +221,12 @@ func TestCardsAdvertiseTheBindingsThatAreSet(t *testing.T) {
 	}
 }
 
-// result is the result of a JSON-RPC response.
+// result returns the result of a JSON-RPC response.
 func result(tb testing.TB, body string) string {
 	tb.Helper()
 	var envelope struct{ Result json.RawMessage }
 	if err := json.Unmarshal([]byte(body), &envelope); err != nil || envelope.Result == nil {
-		tb.Fatalf("%v: %s", err, body)
+		tb.Fatalf("no result: %v in %s", err, body)
 	}
 	return string(envelope.Result)
 }

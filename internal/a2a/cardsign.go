@@ -21,14 +21,14 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// CardKey signs cards (JWS with ES256). All nodes of a store have the same one.
+// CardKey signs cards (JWS with ES256). All nodes share it.
 type CardKey struct {
 	key *ecdsa.PrivateKey
 	jwk string
 	kid string
 }
 
-// NewCardKey makes a private key, as text for a store.
+// NewCardKey generates a private key, as text for the store.
 func NewCardKey() (string, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -38,9 +38,9 @@ func NewCardKey() (string, error) {
 	return base64.StdEncoding.EncodeToString(der), err
 }
 
-// ParseCardKey reads what NewCardKey made.
+// ParseCardKey reads a key that NewCardKey made.
 func ParseCardKey(s string) (*CardKey, error) {
-	unreadable := errors.New("the stored key for cards cannot be read") // without it: it is secret
+	unreadable := errors.New("the stored key for cards cannot be parsed") // without the key, which is secret
 	der, err := base64.StdEncoding.DecodeString(s)
 	if err != nil {
 		return nil, unreadable
@@ -58,14 +58,15 @@ func ParseCardKey(s string) (*CardKey, error) {
 		return nil, unreadable
 	}
 	x, y := encode64(point[1:33]), encode64(point[33:])
-	// The members and their order are those that RFC 7638 wants for a thumbprint.
+	// The members and their order are those of a thumbprint (RFC 7638).
 	sum := sha256.Sum256(fmt.Appendf(nil, `{"crv":"P-256","kty":"EC","x":"%s","y":"%s"}`, x, y))
 	k := &CardKey{key: key, kid: encode64(sum[:])}
-	k.jwk = fmt.Sprintf(`{"kty":"EC","crv":"P-256","alg":"ES256","use":"sig","kid":"%s","x":"%s","y":"%s"}`, k.kid, x, y)
+	k.jwk = fmt.Sprintf(`{"kty":"EC","crv":"P-256","alg":"ES256","use":"sig","kid":"%s","x":"%s","y":"%s"}`,
+		k.kid, x, y)
 	return k, nil
 }
 
-// JWK is the public key (RFC 7517).
+// JWK returns the public key (RFC 7517).
 func (k *CardKey) JWK() string { return k.jwk }
 
 func encode64(b []byte) string { return base64.RawURLEncoding.EncodeToString(b) }
@@ -79,23 +80,23 @@ type cardSignature struct {
 // cardSigner makes the signatures of cards.
 type cardSigner struct {
 	key       *CardKey
-	protected string // the header, the same for all
+	protected string // the header, the same for all cards
 }
 
-// newCardSigner makes a signer whose header says where the public key is.
+// newCardSigner makes a signer whose header has the URL of the public key.
 func newCardSigner(key *CardKey, keysURL string) *cardSigner {
 	if key == nil {
 		return nil
 	}
 	header, err := json.Marshal(map[string]string{"alg": "ES256", "typ": "JOSE", "kid": key.kid, "jku": keysURL})
 	if err != nil {
-		panic(err) // strings can be encoded
+		panic(err) // strings can always be encoded
 	}
 	return &cardSigner{key, encode64(header)}
 }
 
-// sign signs a payload. The same payload has the same signature on every node (RFC 6979),
-// so that the tag of a card changes with its content alone.
+// sign signs a payload. The same payload has the same signature on every node (RFC 6979), so that
+// the ETag of a card changes only with its content.
 func (s *cardSigner) sign(payload []byte) (cardSignature, error) {
 	digest := sha256.Sum256([]byte(s.protected + "." + encode64(payload)))
 	der, err := s.key.key.Sign(nil, digest[:], crypto.SHA256)
@@ -112,9 +113,9 @@ func (s *cardSigner) sign(payload []byte) (cardSignature, error) {
 	return cardSignature{s.protected, encode64(out[:])}, nil
 }
 
-// signatures signs a card. Clients take it if one signature is right. The first is that of
-// the protocol (section 8.4 of version 1.0). Two more are for SDKs that compute the payload
-// otherwise: see docs/decisions.md.
+// signatures signs a card. Clients accept it if one signature is valid. The first is that of the
+// protocol (section 8.4 of version 1.0). Two more are for SDKs that compute the payload
+// differently: see docs/decisions.md.
 func (s *cardSigner) signatures(card func(cardForm) officialCard, f cardForm) ([]cardSignature, error) {
 	var payloads [][]byte
 	if f.v1() {
@@ -145,8 +146,8 @@ func (s *cardSigner) signatures(card func(cardForm) officialCard, f cardForm) ([
 	return out, nil
 }
 
-// canonical encodes a card without signatures by RFC 8785. Cards hold no empty values: the
-// protocol drops some of them here, and SDKs drop all.
+// canonical encodes a card without signatures (RFC 8785). Cards contain no empty values: the
+// protocol omits some of them here, and SDKs omit all.
 func canonical(c officialCard) ([]byte, error) {
 	c.Signatures = nil
 	text, err := json.Marshal(c)
@@ -158,8 +159,8 @@ func canonical(c officialCard) ([]byte, error) {
 	return v, err
 }
 
-// withoutDefaults leaves out what the SDK for Python of version 0.3 leaves out of the
-// payload: members that have the default value of their type, and empty lists.
+// withoutDefaults omits what the Python SDK for version 0.3 omits from the payload: members with
+// the default value of their type, and empty lists.
 func (c officialCard) withoutDefaults() officialCard {
 	c.ProtocolVersion = "" // 0.3.0
 	if c.PreferredTransport == transports[bindingJSONRPC] {
@@ -186,12 +187,12 @@ func (c officialCard) withoutDefaults() officialCard {
 	c.Security = security
 	c.Skills = slices.Clone(c.Skills)
 	for i := range c.Skills {
-		c.Skills[i].URL = "" // which the version does not know
+		c.Skills[i].URL = "" // not in version 0.3
 	}
 	return c
 }
 
-// asciiOnly escapes what is not ASCII, as the SDK for Python does before it signs.
+// asciiOnly escapes non-ASCII characters, as the Python SDK does before it signs.
 func asciiOnly(text []byte) []byte {
 	const hex = "0123456789abcdef"
 	out := make([]byte, 0, len(text)+len(text)/4)

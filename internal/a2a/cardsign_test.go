@@ -35,7 +35,7 @@ func signed(tb testing.TB) (edit func(*httpx.Options, *Options), public jose.JSO
 		tb.Fatal(err)
 	}
 	if _, ok := public.Key.(*ecdsa.PublicKey); !ok || !public.Valid() || !public.IsPublic() {
-		tb.Fatalf("published: %s", key.JWK())
+		tb.Fatalf("JWK = %s, want a valid public key", key.JWK())
 	}
 	return func(h *httpx.Options, o *Options) {
 		withOAuth(h, o)
@@ -46,24 +46,31 @@ func signed(tb testing.TB) (edit func(*httpx.Options, *Options), public jose.JSO
 // verify checks a signature of a payload with another library, as any client would.
 func verify(public jose.JSONWebKey, s *a2apb.AgentCardSignature, payload []byte) bool {
 	jws, err := jose.ParseSignedCompact(
-		s.GetProtected()+"."+base64.RawURLEncoding.EncodeToString(payload)+"."+s.GetSignature(), []jose.SignatureAlgorithm{jose.ES256})
+		s.GetProtected()+"."+base64.RawURLEncoding.EncodeToString(payload)+"."+s.GetSignature(),
+		[]jose.SignatureAlgorithm{jose.ES256})
 	if err != nil {
 		return false
 	}
 	header := jws.Signatures[0].Protected
 	_, err = jws.Verify(public)
-	return err == nil && header.KeyID == public.KeyID && header.ExtraHeaders["jku"] == testKeys && header.ExtraHeaders["typ"] == "JOSE"
+	return err == nil && header.KeyID == public.KeyID &&
+		header.ExtraHeaders["jku"] == testKeys && header.ExtraHeaders["typ"] == "JOSE"
 }
 
-// Whoever reads a card into the type of the protocol finds a right signature over its
-// canonical form: of the card of version 1.0, of the one for all, and of extended ones.
+// Clients that read a card into the type of the protocol find a valid signature over its canonical
+// form: for the card of version 1.0, the card for all versions, and extended cards.
 func TestCardsAreSigned(t *testing.T) {
 	t.Parallel()
 	edit, public := signed(t)
 	w := newWorld(t, edit)
 	ada := w.caller("user:ada")
-	rich := agent.Agent{ID: "rich", Org: "acme", Name: "Übersetzer", Description: "Says <it> & more\u2028 in 日本語 and 🦜.", Public: true}
-	rich.Describe([]agent.Skill{{ID: "t", Name: "Translate", Tags: []string{"nlp"}, Examples: []string{"Ça va?"}, InputModes: []string{"text/plain"}}})
+	rich := agent.Agent{
+		ID: "rich", Org: "acme", Name: "Übersetzer", Public: true,
+		Description: "Says <it> & more\u2028 in 日本語 and 🦜.",
+	}
+	rich.Describe([]agent.Skill{{
+		ID: "t", Name: "Translate", Tags: []string{"nlp"}, Examples: []string{"Ça va?"}, InputModes: []string{"text/plain"},
+	}})
 	rich.Profile.Provider = agent.Provider{Organization: "Acme", URL: "https://acme.example"}
 	w.orgs.Agent(rich)
 	for name, text := range map[string]string{
@@ -76,7 +83,8 @@ func TestCardsAreSigned(t *testing.T) {
 		"1.0, platform": w.do(ada, "GET", "/.well-known/agent-card.json", "", "A2A-Version", "1.0").Body,
 	} {
 		card := &a2apb.AgentCard{}
-		if err := (protojson.UnmarshalOptions{DiscardUnknown: true}).Unmarshal([]byte(text), card); err != nil {
+		err := (protojson.UnmarshalOptions{DiscardUnknown: true}).Unmarshal([]byte(text), card)
+		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
 		signatures := card.GetSignatures()
@@ -90,30 +98,36 @@ func TestCardsAreSigned(t *testing.T) {
 			t.Fatal(err)
 		}
 		holds := func(payload []byte) bool {
-			return slices.ContainsFunc(signatures, func(s *a2apb.AgentCardSignature) bool { return verify(public, s, payload) })
+			return slices.ContainsFunc(signatures, func(s *a2apb.AgentCardSignature) bool {
+				return verify(public, s, payload)
+			})
 		}
 		if !holds(payload) {
-			t.Errorf("%s: no signature is right: %s", name, text)
+			t.Errorf("%s: no valid signature: %s", name, text)
 		}
 		if !holds(asciiOnly(payload)) {
-			t.Errorf("%s: no signature is right for clients that escape what is not ASCII", name)
+			t.Errorf("%s: no valid signature for clients that escape non-ASCII characters", name)
 		}
 		if holds([]byte(strings.Replace(string(payload), "/a2a", "/evil", 1))) {
-			t.Errorf("%s: a changed card has a right signature", name)
+			t.Errorf("%s: a changed card has a valid signature", name)
 		}
 	}
-	// The tag stays the same while the card does: signing is deterministic.
+	// The ETag is the same as long as the card is: signing is deterministic.
 	first := w.do("", "GET", echoCard, "").Header.Get("ETag")
 	other := newSigner(t, w, edit)
 	if again := other.do("", "GET", echoCard, "").Header.Get("ETag"); again != first {
-		t.Errorf("another node has the tag %s; want %s", again, first)
+		t.Errorf("ETag of another node = %s, want %s", again, first)
 	}
 }
 
-// newSigner is another node on the same store.
+// newSigner returns another node on the same store.
 func newSigner(tb testing.TB, w *world, edit func(*httpx.Options, *Options)) *world {
 	tb.Helper()
-	h, o := w.orgs.Router(), Options{Tasks: w.tasks.Tasks, Workers: w.tasks.Workers, Agents: w.registry, Version: "1.2.3", PublicURL: exampleURL}
+	h := w.orgs.Router()
+	o := Options{
+		Tasks: w.tasks.Tasks, Workers: w.tasks.Workers, Agents: w.registry, Directory: w.orgs.Directory,
+		Version: "1.2.3", PublicURL: exampleURL,
+	}
 	edit(&h, &o)
 	rt := httpx.NewRouter(h)
 	Mount(rt, o)
@@ -122,7 +136,7 @@ func newSigner(tb testing.TB, w *world, edit func(*httpx.Options, *Options)) *wo
 	return &other
 }
 
-// What is signed for version 0.3 is what its SDK for Python reads: no default values.
+// The payload for version 0.3 is that of its Python SDK: without default values.
 func TestCardsOfVersion03AreSigned(t *testing.T) {
 	t.Parallel()
 	edit, public := signed(t)
@@ -134,7 +148,9 @@ func TestCardsOfVersion03AreSigned(t *testing.T) {
 	var signatures []*a2apb.AgentCardSignature
 	for _, s := range card["signatures"].([]any) {
 		m := s.(map[string]any)
-		signatures = append(signatures, &a2apb.AgentCardSignature{Protected: m["protected"].(string), Signature: m["signature"].(string)})
+		signatures = append(signatures, &a2apb.AgentCardSignature{
+			Protected: m["protected"].(string), Signature: m["signature"].(string),
+		})
 	}
 	for _, name := range []string{"signatures", "protocolVersion", "preferredTransport"} {
 		delete(card, name)
@@ -151,8 +167,9 @@ func TestCardsOfVersion03AreSigned(t *testing.T) {
 	if err := v.Canonicalize(); err != nil {
 		t.Fatal(err)
 	}
-	if !slices.ContainsFunc(signatures, func(s *a2apb.AgentCardSignature) bool { return verify(public, s, v) }) {
-		t.Errorf("no signature is right for %s", v)
+	valid := func(s *a2apb.AgentCardSignature) bool { return verify(public, s, v) }
+	if !slices.ContainsFunc(signatures, valid) {
+		t.Errorf("no valid signature for %s", v)
 	}
 }
 
@@ -160,7 +177,7 @@ func TestAStoredCardKeyThatIsNoneIsNotShown(t *testing.T) {
 	t.Parallel()
 	for _, s := range []string{"", "!", "c2VjcmV0", base64.StdEncoding.EncodeToString([]byte("secret"))} {
 		if _, err := ParseCardKey(s); err == nil || strings.Contains(err.Error(), "secret\"") {
-			t.Errorf("%q: %v", s, err)
+			t.Errorf("%q: err = %v, want one without the key", s, err)
 		}
 	}
 }

@@ -9,8 +9,7 @@ import (
 	"github.com/parley-dev/parley/internal/agent"
 )
 
-// What an admin says of an agent is on its cards of every version; the platform's card
-// keeps the tags.
+// The profile of an agent is on its cards of every version; the platform's card has only the tags.
 func TestCardsShowTheProfileOfAnAgent(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -20,7 +19,8 @@ func TestCardsShowTheProfileOfAnAgent(t *testing.T) {
 	}}
 	rich.Describe([]agent.Skill{
 		{
-			ID: "t", Name: "Translate", Description: "To and fro.", Tags: []string{"nlp", "de"}, Examples: []string{"Ja?"},
+			ID: "t", Name: "Translate", Description: "To and fro.",
+			Tags: []string{"nlp", "de"}, Examples: []string{"Ja?"},
 			InputModes: []string{"text/plain"}, OutputModes: []string{"application/json"},
 		},
 		agent.PlainSkill("Small Talk"),
@@ -35,7 +35,8 @@ func TestCardsShowTheProfileOfAnAgent(t *testing.T) {
 		"1.4.0", "https://example.com/rich", "https://example.com/i.png", &cardProvider{"Acme", "https://acme.example"},
 		[]cardSkill{
 			{
-				ID: "t", Name: "Translate", Description: "To and fro.", Tags: []string{"nlp", "de"}, Examples: []string{"Ja?"},
+				ID: "t", Name: "Translate", Description: "To and fro.",
+				Tags: []string{"nlp", "de"}, Examples: []string{"Ja?"},
 				InputModes: []string{"text/plain"}, OutputModes: []string{"application/json"},
 			},
 			{ID: "Small Talk", Name: "Small Talk", Description: "Rich: Small Talk", Tags: []string{"Small Talk"}},
@@ -60,8 +61,9 @@ func TestCardsShowTheProfileOfAnAgent(t *testing.T) {
 	}
 	w.do(ada, "GET", "/.well-known/agent.json", "").contains(`"skills":["nlp","de","Small Talk"]`)
 
-	// A change shows at once, although cards are kept for a moment.
+	// A change shows at once, although cards are cached for a moment.
 	name := "Richer"
 	w.orgs.EditAgent("acme", "rich", agent.Edit{Name: &name, Skills: &[]agent.Skill{agent.PlainSkill("x")}})
-	w.do("", "GET", path, "").contains(`"name":"Richer"`, `"skills":[{"id":"x","name":"x","description":"Richer: x","tags":["x"]}]`)
+	w.do("", "GET", path, "").contains(`"name":"Richer"`,
+		`"skills":[{"id":"x","name":"x","description":"Richer: x","tags":["x"]}]`)
 }

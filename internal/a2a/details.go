@@ -8,15 +8,15 @@ import (
 	"github.com/parley-dev/parley/internal/httpx"
 )
 
-// kind is an error of the official protocol as its three bindings name it.
+// kind is an error of the official protocol in its three bindings.
 type kind struct {
-	reason string // of google.rpc.ErrorInfo; empty: the error is none of A2A's own
+	reason string // of google.rpc.ErrorInfo; empty: not an error of A2A
 	status string // of google.rpc.Status
 	http   int
 }
 
-// kinds is the table of errors (section 5.4 of the specification, as of 1.0.1), by
-// JSON-RPC's code. 1.0.0 had other statuses for four of them.
+// kinds is the table of errors by JSON-RPC code (section 5.4 of the specification, as of 1.0.1).
+// 1.0.0 had other statuses for four of them.
 var kinds = map[int]kind{
 	codeParse:          {"", "INVALID_ARGUMENT", http.StatusBadRequest},
 	codeInvalidRequest: {"", "INVALID_ARGUMENT", http.StatusBadRequest},
@@ -31,8 +31,8 @@ var kinds = map[int]kind{
 	codeVersion:        {"VERSION_NOT_SUPPORTED", "FAILED_PRECONDITION", http.StatusBadRequest},
 }
 
-// kind is the error's line of the table. A quota is JSON-RPC's -32004, but none of
-// A2A's own errors: the other bindings show its HTTP status.
+// kind returns the error's row of the table. A quota is -32004 in JSON-RPC, but not an error of
+// A2A: the other bindings show its HTTP status.
 func (e *rpcError) kind() kind {
 	if e.quota {
 		return kind{"", "FAILED_PRECONDITION", http.StatusConflict}
@@ -72,7 +72,7 @@ type (
 	}
 )
 
-// details is what is known of an error beyond its message.
+// details returns the details of an error in addition to its message.
 func (e *rpcError) details() []any {
 	out := []any{}
 	if reason, domain := e.reason(); reason != "" {
@@ -95,7 +95,7 @@ func (e *rpcError) details() []any {
 	return out
 }
 
-// reason names the error, and who says so: the protocol, its SDKs, or else we.
+// reason returns the name of the error and its domain: the protocol, its SDKs, or Parley.
 func (e *rpcError) reason() (reason, domain string) {
 	status := 0
 	if e.problem != nil {
@@ -115,8 +115,7 @@ func (e *rpcError) reason() (reason, domain string) {
 	return strings.ToUpper(strings.ReplaceAll(e.problem.Code, ".", "_")), ownDomain
 }
 
-// sdkReasons are the names that the SDKs have for errors which the protocol leaves
-// to JSON-RPC.
+// sdkReasons are the names that the SDKs have for errors of JSON-RPC.
 var sdkReasons = map[int]string{
 	codeParse:          "PARSE_ERROR",
 	codeInvalidRequest: "INVALID_REQUEST",
@@ -125,7 +124,7 @@ var sdkReasons = map[int]string{
 	codeInternal:       "INTERNAL_ERROR",
 }
 
-// fieldPath is a path as google.rpc.BadRequest writes it.
+// fieldPath returns a path as google.rpc.BadRequest writes it.
 func fieldPath(p errs.Path) string {
 	return strings.ReplaceAll(strings.TrimPrefix(httpx.Pointer(p), "/"), "/", ".")
 }

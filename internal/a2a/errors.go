@@ -11,7 +11,7 @@ import (
 	"github.com/parley-dev/parley/internal/task"
 )
 
-// The codes of JSON-RPC 2.0, and those that A2A adds.
+// The error codes of JSON-RPC 2.0 and of A2A.
 const (
 	codeParse          = -32700
 	codeInvalidRequest = -32600
@@ -26,7 +26,7 @@ const (
 	codeVersion        = -32009
 )
 
-// rpcError is the error member of an answer.
+// rpcError is the error member of a response.
 type rpcError struct {
 	code    int
 	message string
@@ -39,16 +39,17 @@ type rpcError struct {
 
 func newError(code int, message string) *rpcError { return &rpcError{code: code, message: message} }
 
-// sheds reports whether the request was refused because there are too many, which is
-// told to plain HTTP clients, too.
+// sheds reports whether the request was refused because there are too many. The HTTP status then
+// shows it to plain HTTP clients too.
 func (e *rpcError) sheds() bool {
-	return e.problem != nil && (e.problem.Status == http.StatusTooManyRequests || e.problem.Status == http.StatusServiceUnavailable)
+	return e.problem != nil &&
+		(e.problem.Status == http.StatusTooManyRequests || e.problem.Status == http.StatusServiceUnavailable)
 }
 
 // Error implements error.
 func (e *rpcError) Error() string { return e.message }
 
-// errorOf is the one mapping of errors to JSON-RPC codes.
+// errorOf maps errors to JSON-RPC codes.
 func errorOf(ctx context.Context, err error) *rpcError {
 	if own, ok := err.(*rpcError); ok {
 		return own
@@ -58,7 +59,7 @@ func errorOf(ctx context.Context, err error) *rpcError {
 		e = spelled(e)
 		err = e
 	}
-	p := httpx.NewProblem(ctx, err) // which notes for the log what is our fault
+	p := httpx.NewProblem(ctx, err) // also records server errors for the log
 	out := &rpcError{code: codeInternal, message: p.Detail, problem: p}
 	switch {
 	case e.Code == task.CodeNotCancelable:
@@ -79,8 +80,8 @@ func errorOf(ctx context.Context, err error) *rpcError {
 	return out
 }
 
-// usedUp reports whether an error is the refusal of a quota or a share: the request is
-// right, but this caller or its org has too much of something.
+// usedUp reports whether an error is the refusal of a quota or a share: the request is valid, but
+// this caller or its org has too much of something.
 func usedUp(e *errs.Error) bool {
 	if e.Kind != errs.RateLimited && e.Kind != errs.Conflict {
 		return false
@@ -89,11 +90,11 @@ func usedUp(e *errs.Error) bool {
 	return thing == "quota" || thing == "message" || thing == "push"
 }
 
-// refuse answers what is refused before the request is looked at: with a status
-// that plain HTTP clients understand, and a body that JSON-RPC clients do.
+// refuse responds to a request that is refused before it is parsed, with an HTTP status for plain
+// HTTP clients and a JSON-RPC body for others.
 func refuse(w http.ResponseWriter, r *http.Request, err error) { refuseRequest(w, r, nullID, err) }
 
-// refuseRequest is refuse for a request whose id is known.
+// refuseRequest is refuse for a request with a known id.
 func refuseRequest(w http.ResponseWriter, r *http.Request, id []byte, err error) {
 	p := httpx.Explain(w, r, err)
 	e := &rpcError{code: codeInvalidRequest, message: p.Detail, problem: p}
@@ -122,7 +123,7 @@ type fieldError struct {
 	Detail  string `json:"detail"`
 }
 
-// problemData says more of any other error.
+// problemData has the details of any other error.
 type problemData struct {
 	Code      string `json:"code"`
 	Scope     string `json:"scope,omitzero"`
@@ -146,7 +147,7 @@ func (e *rpcError) body() errorBody {
 	return out
 }
 
-// appendHead appends what every answer starts with.
+// appendHead appends the beginning of every response.
 func appendHead(b, id []byte) []byte {
 	b = append(b, `{"jsonrpc":"2.0","id":`...)
 	return append(b, id...)

@@ -9,8 +9,8 @@ import (
 	"google.golang.org/grpc/codes"
 )
 
-// A store that cannot be reached is 503 on every binding, with a body that the
-// binding's clients understand, so that balancers and clients try again.
+// An unavailable store is a 503 in every binding, with a body that the binding's clients
+// understand, so that load balancers and clients try again.
 func TestAStoreFaultIsUnavailable(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -28,22 +28,24 @@ func TestAStoreFaultIsUnavailable(t *testing.T) {
 		"stream":        w.rpc(ada, "echo", "tasks/sendSubscribe", hello("s")),
 		"1.0":           w.rpc(ada, "echo", "SendMessage", official, "A2A-Version", "1.0"),
 		"1.0 stream":    w.rpc(ada, "echo", "SendStreamingMessage", official, "A2A-Version", "1.0"),
-		"HTTP+JSON":     w.do(ada, "POST", "/a2a/echo/message:send", official, "A2A-Version", "1.0", "Content-Type", "application/json"),
+		"HTTP+JSON": w.do(ada, "POST", "/a2a/echo/message:send", official,
+			"A2A-Version", "1.0", "Content-Type", "application/json"),
 	} {
-		if a.Status != http.StatusServiceUnavailable || a.Header.Get("Retry-After") == "" || !strings.Contains(a.Body, "try again") {
-			t.Errorf("%s: %d, Retry-After %q: %s", name, a.Status, a.Header.Get("Retry-After"), a.Body)
+		retry := a.Header.Get("Retry-After")
+		if a.Status != http.StatusServiceUnavailable || retry == "" || !strings.Contains(a.Body, "try again") {
+			t.Errorf("%s: status = %d, Retry-After = %q, want 503: %s", name, a.Status, retry, a.Body)
 		}
 		if name != "HTTP+JSON" && !strings.Contains(a.Body, `"code":-32603`) {
-			t.Errorf("%s: no JSON-RPC error in %s", name, a.Body)
+			t.Errorf("%s: body = %s, want a JSON-RPC error", name, a.Body)
 		}
 	}
 	_, err := a2apb.NewA2AServiceClient(dial(t, w.h2c())).SendMessage(as(t.Context(), ada), protoSend("echo", "x"))
 	failsGRPC(t, err, codes.Unavailable, reasonOf(err))
 
-	// Of a batch some of which was done, the rest must not be repeated blindly.
+	// If some items of a batch were carried out, the client must not repeat all of it.
 	mixed := w.do(ada, "POST", "/a2a/echo", "["+send+","+envelope("tasks/get", `{"id":"none"}`)+"]")
 	if mixed.Status != http.StatusOK || !strings.Contains(mixed.Body, "store.unavailable") {
-		t.Errorf("a batch of which one was answered: %d %s", mixed.Status, mixed.Body)
+		t.Errorf("a batch with one result: status = %d, want 200: %s", mixed.Status, mixed.Body)
 	}
 	w.down.Store(false)
 	w.do(ada, "POST", "/a2a/echo", send, "Prefer", "wait=30").state("completed")

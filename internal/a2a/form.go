@@ -9,12 +9,12 @@ import (
 	"github.com/parley-dev/parley/internal/wire"
 )
 
-// form is how one version and binding of the official protocol writes tasks. What
-// is done for a request is the same in all of them.
+// form encodes tasks for one version and binding of the official protocol. The handling of a
+// request is the same in all of them.
 type form struct {
-	name    string // tells its encodings from others
+	name    string // identifies the encoding in caches
 	push    task.PushForm
-	wrapped bool // a task and a message stand in an object that says which it is
+	wrapped bool // a task or a message is wrapped in an object that names its type
 	task    func(b []byte, t *task.Task, history int) []byte
 	reply   func(b []byte, t *task.Task) []byte
 	event   func(b []byte, t *task.Task, e *task.Event, last bool) []byte
@@ -25,10 +25,14 @@ var (
 		name: "1.0", push: task.PushV1, wrapped: true, task: wire.AppendV1Task, reply: wire.AppendV1Reply,
 		event: func(b []byte, t *task.Task, e *task.Event, _ bool) []byte { return wire.AppendV1Event(b, t, e) },
 	}
-	v03Form = &form{name: "0.3", push: task.PushV03, task: wire.AppendV03Task, reply: wire.AppendV03Reply, event: wire.AppendV03Event}
-	// v03ProtoForm is that of version 0.3's HTTP+JSON binding.
+	v03Form = &form{
+		name: "0.3", push: task.PushV03,
+		task: wire.AppendV03Task, reply: wire.AppendV03Reply, event: wire.AppendV03Event,
+	}
+	// v03ProtoForm is the form of version 0.3's HTTP+JSON binding.
 	v03ProtoForm = &form{
-		name: "0.3 proto", push: task.PushV03, wrapped: true, task: wire.AppendV03ProtoTask, reply: wire.AppendV03ProtoReply, event: wire.AppendV03ProtoEvent,
+		name: "0.3 proto", push: task.PushV03, wrapped: true,
+		task: wire.AppendV03ProtoTask, reply: wire.AppendV03ProtoReply, event: wire.AppendV03ProtoEvent,
 	}
 )
 
@@ -83,7 +87,7 @@ func (f *form) subscribe(c *call, params []byte) (*sseStream, error) {
 		return nil, err
 	}
 	if resume {
-		// The client goes on where it was cut off, and needs no task to begin with.
+		// The client continues where it was cut off, and does not need the task again.
 		st := f.events(&t, events)
 		st.known = after
 		return st, nil
@@ -91,11 +95,11 @@ func (f *form) subscribe(c *call, params []byte) (*sseStream, error) {
 	return f.show(c, &t, events, wire.AllHistory)
 }
 
-// show streams a task and then what happens to it.
+// show streams a task and then its events.
 func (f *form) show(c *call, t *task.Task, events eventSeq, history int) (*sseStream, error) {
 	st := f.events(t, events)
 	encode := func(t *task.Task) []byte { return f.appendTask(room(nil, t), t, history) }
-	if len(t.History) > 0 && t.Size <= smallTask { // new, so it is all there
+	if len(t.History) > 0 && t.Size <= smallTask { // a new task, whose content is complete
 		st.first = &stream.Encoding{Text: encode(t), Seq: t.Seq, Over: t.State.Terminal()}
 		return st, nil
 	}
@@ -108,10 +112,10 @@ func (f *form) show(c *call, t *task.Task, events eventSeq, history int) (*sseSt
 	return st, nil
 }
 
-// smallTask is the size up to which every reader encodes a task for itself.
+// smallTask is the size up to which each reader encodes a task itself.
 const smallTask = 8 << 10
 
-// events streams what happens to a task.
+// events streams the events of a task.
 func (f *form) events(t *task.Task, events eventSeq) *sseStream {
 	t = names(t)
 	return &sseStream{
@@ -123,15 +127,14 @@ func (f *form) events(t *task.Task, events eventSeq) *sseStream {
 	}
 }
 
-// names is the task without its content: what its events are encoded with.
+// names returns the task without its content, to encode its events with.
 func names(t *task.Task) *task.Task {
 	n := *t
 	n.History, n.Artifacts, n.Message, n.Metadata = nil, nil, nil, nil
 	return &n
 }
 
-// room makes room for the encoding of a task, so that a large one is not copied while
-// it grows.
+// room grows b for the encoding of a task, so that a large one is not copied while it grows.
 func room(b []byte, t *task.Task) []byte {
 	if t.Size > smallTask && (len(t.Artifacts) > 0 || len(t.History) > 0) {
 		return slices.Grow(b, int(t.Size+t.Size/16)+4096)

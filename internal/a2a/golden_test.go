@@ -11,7 +11,7 @@ import (
 	"github.com/parley-dev/parley/internal/task"
 )
 
-// exchange is a request and its answer as a golden file shows them.
+// exchange formats a request and its response for a golden file.
 func exchange(tb testing.TB, target, body string, headers []string, a *answer) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "POST %s\n", target)
@@ -33,25 +33,30 @@ func exchange(tb testing.TB, target, body string, headers []string, a *answer) s
 	return stable(b.String())
 }
 
-// The golden files are section 4.7 of the specification, each method and each
-// error as they are on the wire.
+// The golden files are section 4.7 of the specification: each method and each error on the wire.
 func TestTheWire(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	ada := w.caller("user:ada")
 	p := w.post("bot")
-	w.rpc(ada, "bot", "tasks/send", hello("crm-1")).state("submitted") // done by a worker
+	w.rpc(ada, "bot", "tasks/send", hello("crm-1")).state("submitted") // completed by a worker
 	lease := w.claim(p)
 	w.report(p, lease, task.Report{Artifacts: []task.ArtifactUpdate{
-		{Artifact: task.Artifact{ID: "report", Type: "text", Name: "report.txt", Description: "What was found.", Parts: []task.Part{{Kind: task.TextPart, Text: "One. "}}}},
-		{Artifact: task.Artifact{ID: "report", Type: "text", Parts: []task.Part{{Kind: task.TextPart, Text: "Two."}}}, Append: true, LastChunk: true},
+		{Artifact: task.Artifact{
+			ID: "report", Type: "text", Name: "report.txt", Description: "What was found.",
+			Parts: []task.Part{{Kind: task.TextPart, Text: "One. "}},
+		}},
+		{
+			Artifact: task.Artifact{ID: "report", Type: "text", Parts: []task.Part{{Kind: task.TextPart, Text: "Two."}}},
+			Append:   true, LastChunk: true,
+		},
 		{Artifact: task.Artifact{ID: "data", Parts: []task.Part{
 			{Kind: task.DataPart, Data: []byte(`{"n":1}`)},
 			{Kind: task.FilePart, Name: "a.txt", MediaType: "text/plain", Bytes: []byte("hi")},
 			{Kind: task.FilePart, URL: "https://example.com/b"},
 		}}},
 	}, State: task.Completed, Message: says("done")})
-	w.rpc(ada, "bot", "tasks/send", hello("crm-2")).state("submitted") // waits for an answer
+	w.rpc(ada, "bot", "tasks/send", hello("crm-2")).state("submitted") // waits for input
 	w.report(p, w.claim(p), task.Report{State: task.InputRequired, Message: says("Which one?")})
 	w.rpc(ada, "bot", "tasks/send", hello("crm-3")).state("submitted") // to be canceled
 	w.rpc(ada, "bot", "tasks/send", hello("crm-4")).state("submitted") // waits for a worker
@@ -64,17 +69,30 @@ func TestTheWire(t *testing.T) {
 		headers                    []string
 	}{
 		{"tasks_send_offline_agent", ada, "/a2a/bot", envelope("tasks/send", hello("crm-5")), nil},
-		{"tasks_send_wait", ada, "/a2a/echo", envelope("tasks/send", `{"id":"crm-6","contextId":"ctx-1","metadata":{"a":1},"historyLength":3,
-			"message":{"role":"user","parts":[{"type":"text","text":"hello"},{"kind":"data","data":{"x":[1,2]}}],"messageId":"m-1","metadata":{"b":2}}}`), []string{"Prefer", "wait=5"}},
+		{
+			"tasks_send_wait", ada, "/a2a/echo", envelope("tasks/send", `{"id":"crm-6","contextId":"ctx-1",`+
+				`"metadata":{"a":1},"historyLength":3,
+			"message":{"role":"user","parts":[{"type":"text","text":"hello"},{"kind":"data","data":{"x":[1,2]}}],`+
+				`"messageId":"m-1","metadata":{"b":2}}}`), []string{"Prefer", "wait=5"},
+		},
 		{"tasks_send_known_id", ada, "/a2a/bot", envelope("tasks/send", hello("crm-4")), nil},
-		{"tasks_send_further_turn", ada, "/a2a/bot", envelope("tasks/send", `{"id":"crm-2","historyLength":9,"message":{"role":"user","parts":[{"type":"text","text":"That one."}]}}`), nil},
+		{
+			"tasks_send_further_turn", ada, "/a2a/bot", envelope("tasks/send", `{"id":"crm-2","historyLength":9,`+
+				`"message":{"role":"user","parts":[{"type":"text","text":"That one."}]}}`), nil,
+		},
 		{"tasks_get", ada, "/a2a/bot", envelope("tasks/get", `{"id":"crm-4"}`), nil},
 		{"tasks_get_completed", ada, "/a2a/bot", envelope("tasks/get", `{"id":"crm-1","historyLength":2}`), nil},
 		{"tasks_cancel", ada, "/a2a/bot", envelope("tasks/cancel", `{"id":"crm-3"}`), nil},
 		{"tasks_sendSubscribe", ada, "/a2a/echo", envelope("tasks/sendSubscribe", hello("crm-7")), nil},
 		{"tasks_resubscribe", ada, "/a2a/bot", envelope("tasks/resubscribe", `{"id":"crm-1"}`), nil},
-		{"tasks_resubscribe_from", ada, "/a2a/bot", envelope("tasks/resubscribe", `{"id":"crm-1"}`), []string{"Last-Event-ID", "5"}},
-		{"message_send", ada, "/a2a/bot", envelope("message/send", `{"message":{"role":"user","parts":[{"type":"text","text":"psst"}]}}`), nil},
+		{
+			"tasks_resubscribe_from", ada, "/a2a/bot", envelope("tasks/resubscribe", `{"id":"crm-1"}`),
+			[]string{"Last-Event-ID", "5"},
+		},
+		{
+			"message_send", ada, "/a2a/bot",
+			envelope("message/send", `{"message":{"role":"user","parts":[{"type":"text","text":"psst"}]}}`), nil,
+		},
 		{"notification", ada, "/a2a/echo", `{"jsonrpc":"2.0","method":"tasks/get","params":{"id":"crm-7"}}`, nil},
 		{"batch", ada, "/a2a/bot", `[` + envelope("tasks/get", `{"id":"crm-3"}`) + `,{"jsonrpc":"2.0","method":"tasks/get"},7,` +
 			envelope("tasks/resubscribe", `{"id":"crm-1"}`) + `]`, nil},
@@ -85,11 +103,20 @@ func TestTheWire(t *testing.T) {
 		{"error_empty_batch", ada, "/a2a/bot", `[]`, nil},
 		{"error_no_such_method", ada, "/a2a/bot", envelope("tasks/delete", `{}`), nil},
 		{"error_params_array", ada, "/a2a/bot", envelope("tasks/get", `["crm-1"]`), nil},
-		{"error_params", ada, "/a2a/bot", envelope("tasks/send", `{"id":7,"message":{"role":"agent","parts":[{"type":"text"},{"type":"sound"},{"text":1}]},"historyLength":-1}`), nil},
+		{
+			"error_params", ada, "/a2a/bot", envelope("tasks/send", `{"id":7,"message":{"role":"agent",`+
+				`"parts":[{"type":"text"},{"type":"sound"},{"text":1}]},"historyLength":-1}`), nil,
+		},
 		{"error_no_such_task", ada, "/a2a/bot", envelope("tasks/get", `{"id":"crm-0"}`), nil},
 		{"error_not_cancelable", ada, "/a2a/bot", envelope("tasks/cancel", `{"id":"crm-1"}`), nil},
-		{"error_terminal", ada, "/a2a/bot", envelope("tasks/send", `{"id":"crm-1","message":{"role":"user","parts":[{"type":"text","text":"more"}]}}`), nil},
-		{"error_last_event_id", ada, "/a2a/bot", envelope("tasks/resubscribe", `{"id":"crm-1"}`), []string{"Last-Event-ID", "x"}},
+		{
+			"error_terminal", ada, "/a2a/bot", envelope("tasks/send",
+				`{"id":"crm-1","message":{"role":"user","parts":[{"type":"text","text":"more"}]}}`), nil,
+		},
+		{
+			"error_last_event_id", ada, "/a2a/bot", envelope("tasks/resubscribe", `{"id":"crm-1"}`),
+			[]string{"Last-Event-ID", "x"},
+		},
 		{"error_401_missing", "", "/a2a/bot", send, nil},
 		{"error_401_invalid", "parley_nonsense", "/a2a/bot", send, nil},
 		{"error_403_scope", reader, "/a2a/bot", send, nil},
@@ -126,49 +153,59 @@ func TestTheCard(t *testing.T) {
 	const path = "/.well-known/agent.json"
 	public := w.do("", "GET", path, "")
 	deadline := time.Now().Add(10 * time.Second)
-	for !strings.Contains(public.Body, `"available"`) { // until echo has shown itself
+	for !strings.Contains(public.Body, `"available"`) { // until echo is available
 		if time.Now().After(deadline) {
-			t.Fatal(public.Body)
+			t.Fatalf("card = %s, want an available agent", public.Body)
 		}
 		public = w.do("", "GET", path, "")
 	}
 	golden(t, "card_public.json", indent(t, public.Body)+"\n")
-	if h := public.Header; h.Get("Cache-Control") != "public, max-age=5" || h.Get("Vary") != "Authorization" || h.Get("Last-Modified") == "" {
-		t.Errorf("%v", h)
+	if h := public.Header; h.Get("Cache-Control") != "public, max-age=5" || h.Get("Vary") != "Authorization" ||
+		h.Get("Last-Modified") == "" {
+		t.Errorf("public card: headers = %v, want those of a public response", h)
 	}
-	if a := w.do("", "GET", path, "", "If-None-Match", `"x", W/`+public.Header.Get("ETag")); a.Status != 304 || a.Body != "" {
-		t.Errorf("%d %s", a.Status, a.Body)
+	known := `"x", W/` + public.Header.Get("ETag")
+	if a := w.do("", "GET", path, "", "If-None-Match", known); a.Status != 304 || a.Body != "" {
+		t.Errorf("If-None-Match: status = %d, want 304: %s", a.Status, a.Body)
 	}
 	if a := w.do("", "HEAD", path, ""); a.Status != 200 || a.Header.Get("ETag") != public.Header.Get("ETag") {
-		t.Errorf("%+v", a)
+		t.Errorf("HEAD: got %+v, want 200 with the same ETag", a)
 	}
 	if a := w.do("parley_nonsense", "GET", path, ""); a.Status != 401 {
-		t.Errorf("%d %s", a.Status, a.Body)
+		t.Errorf("bad key: status = %d, want 401: %s", a.Status, a.Body)
 	}
 	own := w.do(w.caller("user:ada"), "GET", path, "")
 	golden(t, "card_member.json", indent(t, own.Body)+"\n")
 	if h := own.Header; h.Get("Cache-Control") != "private, no-cache" || h.Get("Vary") != "Authorization" {
-		t.Errorf("%v", h)
+		t.Errorf("own card: headers = %v, want those of a private response", h)
 	}
 	for name, c := range map[string]struct {
 		key  string
 		want []string
 		not  []string
 	}{
-		"restricted":  {w.key("acme", "service:x", "svc:a2a:write", "agent:bot"), []string{`"bot"`, `"echo"`}, []string{`"other"`}},
-		"all":         {w.key("acme", "service:x", "svc:a2a:write", "agent:*"), []string{`"bot"`, `"echo"`, `"other"`}, nil},
-		"no right":    {w.key("acme", "service:x", "svc:tasks:read"), []string{`"echo"`}, []string{`"bot"`, `"other"`}},
-		"another org": {w.key("globex", "service:x", "svc:a2a:write"), []string{`"echo"`}, []string{`"bot"`, `"other"`}},
+		"restricted": {
+			w.key("acme", "service:x", "svc:a2a:write", "agent:bot"),
+			[]string{`"bot"`, `"echo"`},
+			[]string{`"other"`},
+		},
+		"all": {
+			w.key("acme", "service:x", "svc:a2a:write", "agent:*"), []string{`"bot"`, `"echo"`, `"other"`}, nil,
+		},
+		"no right": {w.key("acme", "service:x", "svc:tasks:read"), []string{`"echo"`}, []string{`"bot"`, `"other"`}},
+		"another org": {
+			w.key("globex", "service:x", "svc:a2a:write"), []string{`"echo"`}, []string{`"bot"`, `"other"`},
+		},
 	} {
 		body := w.do(c.key, "GET", path, "").Body
 		for _, s := range c.want {
 			if !strings.Contains(body, `"id":`+s) {
-				t.Errorf("%s: %s is missing in %s", name, s, body)
+				t.Errorf("%s: got %s, want %s in it", name, body, s)
 			}
 		}
 		for _, s := range c.not {
 			if strings.Contains(body, `"id":`+s) {
-				t.Errorf("%s: %s is in %s", name, s, body)
+				t.Errorf("%s: got %s, want no %s in it", name, body, s)
 			}
 		}
 	}
@@ -182,8 +219,8 @@ func TestACardFollowsWhatAnAdminDoes(t *testing.T) {
 	busy := "busy"
 	yes := true
 	w.orgs.EditAgent("acme", "echo", agentEdit(&busy, nil))
-	// The card that everybody sees is kept for a second.
-	w.until("the card tells it", func() bool {
+	// The public card is cached for a second.
+	w.until("the card shows it", func() bool {
 		pinned := w.do("", "GET", path, "", "If-None-Match", before.Header.Get("ETag"))
 		return pinned.Status == 200 && strings.Contains(pinned.Body, `"status":"busy"`)
 	})

@@ -25,24 +25,28 @@ import (
 	"github.com/parley-dev/parley/internal/identity"
 )
 
-// The gRPC bindings of versions 1.0 and 0.3 share the port: their requests are HTTP/2
-// posts that pass the same router, so request ids, metrics, credentials and rate limits
-// are those of every other request. The agent is named by the request's tenant or, as
-// 0.3 has none, by the key.
+// The gRPC bindings of versions 1.0 and 0.3 share the port: their requests are HTTP/2 posts through
+// the same router, with the same request ids, metrics, credentials and rate limits as every other
+// request. The tenant of the request names the agent. Version 0.3 has no tenant; there the scope of
+// the key selects the agent.
 
-// mountGRPC adds the services' methods to the router.
+// mountGRPC adds the methods of the services to the router.
 func (s *server) mountGRPC() {
 	srv := grpc.NewServer(
 		grpc.MaxRecvMsgSize(maxBody),
 		grpc.ForceServerCodecV2(countingCodec{encoding.GetCodecV2("proto")}),
-		grpc.UnaryInterceptor(func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (out any, err error) {
+		grpc.UnaryInterceptor(func(
+			ctx context.Context, req any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler,
+		) (out any, err error) {
 			err = rpcOf(ctx).run(func() error {
 				out, err = next(ctx, req)
 				return err
 			})
 			return out, err
 		}),
-		grpc.StreamInterceptor(func(srv any, st grpc.ServerStream, _ *grpc.StreamServerInfo, next grpc.StreamHandler) error {
+		grpc.StreamInterceptor(func(
+			srv any, st grpc.ServerStream, _ *grpc.StreamServerInfo, next grpc.StreamHandler,
+		) error {
 			return rpcOf(st.Context()).run(func() error { return next(srv, st) })
 		}),
 	)
@@ -56,19 +60,19 @@ func (s *server) mountGRPC() {
 }
 
 var errNotGRPC = errs.New(errs.Unsupported, "request.not_grpc",
-	"this path speaks gRPC only: HTTP/2 with the content type application/grpc; JSON is spoken below /a2a/<agent_id>")
+	"this path accepts only gRPC (HTTP/2 with the content type application/grpc); for JSON use /a2a/<agent_id>")
 
-// isGRPC reports whether the client understands an answer in gRPC's form.
+// isGRPC reports whether the client understands a gRPC response.
 func isGRPC(r *http.Request) bool {
 	rest, ok := strings.CutPrefix(r.Header.Get("Content-Type"), "application/grpc")
 	return ok && r.ProtoMajor == 2 && (rest == "" || rest[0] == '+' || rest[0] == ';')
 }
 
-// framing is what gRPC puts before a message.
+// framing is the size of the prefix of a gRPC message.
 const framing = 5
 
-// serveGRPC answers one request to the service of a version. Who asks, and whether
-// they may call agents at all, is settled before the message is read.
+// serveGRPC serves one request to the service of a version. The caller is authorized before the
+// message is read.
 func serveGRPC(srv *grpc.Server, version string, w http.ResponseWriter, r *http.Request) {
 	if !isGRPC(r) {
 		httpx.WriteError(w, r, errNotGRPC)
@@ -83,14 +87,14 @@ func serveGRPC(srv *grpc.Server, version string, w http.ResponseWriter, r *http.
 		return
 	}
 	if v := askedVersion(r); v != "" && v != version {
-		e := newError(codeVersion, "version "+clip(v)+" of A2A is not spoken by this service; use "+version)
+		e := newError(codeVersion, "A2A version "+clip(v)+" is not supported by this service; use "+version)
 		writeStatus(w, grpcStatus(e))
 		return
 	}
 	x := &rpc{w: w, r: r, out: httpx.NewPatient(w)}
 	defer x.end()
 	r = r.WithContext(context.WithValue(r.Context(), rpcKey{}, x))
-	// The transport reads ahead, and has no bound for it.
+	// The transport reads ahead without a bound.
 	r.Body = http.MaxBytesReader(w, r.Body, maxBody+framing)
 	if err := expectMessage(r); err != nil {
 		refuseGRPC(w, r, err)
@@ -99,8 +103,8 @@ func serveGRPC(srv *grpc.Server, version string, w http.ResponseWriter, r *http.
 	srv.ServeHTTP(x.out, r)
 }
 
-// expectMessage takes memory for the message of a request, whose length gRPC writes
-// before it. A refusal while the transport reads would not be told to the client.
+// expectMessage takes memory for the message of a request, whose length precedes it in gRPC. A
+// refusal while the transport reads would not reach the client.
 func expectMessage(r *http.Request) error {
 	var head [framing]byte
 	n, err := io.ReadFull(r.Body, head[:])
@@ -109,13 +113,12 @@ func expectMessage(r *http.Request) error {
 		io.Closer
 	}{io.MultiReader(bytes.NewReader(head[:n]), r.Body), r.Body}
 	if err != nil {
-		return nil //nolint:nilerr // the transport finds out, too
+		return nil //nolint:nilerr // the transport reports it
 	}
 	return httpx.ExpectBody(r.Context(), min(maxBody, int64(binary.BigEndian.Uint32(head[1:]))))
 }
 
-// rpc is the HTTP request below a gRPC call, whose handler runs in a goroutine of
-// its own.
+// rpc is the HTTP request below a gRPC call, whose handler runs in another goroutine.
 type rpc struct {
 	w   http.ResponseWriter
 	r   *http.Request
@@ -131,12 +134,12 @@ type rpcKey struct{}
 
 func rpcOf(ctx context.Context) *rpc { return ctx.Value(rpcKey{}).(*rpc) }
 
-// run runs the handler, and survives its panic: nobody above it would.
+// run runs the handler and recovers from its panic, which gRPC would not.
 func (x *rpc) run(handler func() error) (err error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.over {
-		return status.Error(codes.Canceled, "the request is over")
+		return status.Error(codes.Canceled, "the request has ended")
 	}
 	defer func() {
 		if p := recover(); p != nil {
@@ -146,16 +149,15 @@ func (x *rpc) run(handler func() error) (err error) {
 	return handler()
 }
 
-// end waits for the handler: a client that goes away ends the request first, and
-// neither its writer nor what is noted for the log may be used after that.
+// end waits for the handler: a client that goes away ends the request first, and after that neither
+// its writer nor its log entry may be used.
 func (x *rpc) end() {
 	x.mu.Lock()
 	x.over = true
 	x.mu.Unlock()
 }
 
-// grpcCall finds the agent that a request means and checks that the caller may call
-// it.
+// grpcCall finds the agent of a request and checks that the caller may call it.
 func (s *server) grpcCall(ctx context.Context, tenant string) (*call, error) {
 	caller := httpx.CallerOf(ctx)
 	if tenant == "" {
@@ -172,7 +174,7 @@ func (s *server) grpcCall(ctx context.Context, tenant string) (*call, error) {
 	return &call{Context: ctx, s: s, to: to, agent: tenant, w: x.w, r: x.r}, nil
 }
 
-// refusal is an error that is known by its problem only.
+// refusal makes an error from a problem.
 func refusal(p *httpx.Problem) *rpcError {
 	e := &rpcError{code: codeInvalidRequest, message: p.Detail, problem: p}
 	if p.Status >= http.StatusInternalServerError {
@@ -186,7 +188,7 @@ func newInvalid(name, msg string) *rpcError {
 	return &rpcError{code: codeInvalidParams, message: errs.InvalidFields(f).Message, fields: append(noFields, f)}
 }
 
-// grpcError is what a client is told of an error.
+// grpcError returns the error that a client sees.
 func grpcError(ctx context.Context, err error) error {
 	if err == nil {
 		return nil

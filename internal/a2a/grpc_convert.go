@@ -102,7 +102,7 @@ func pushFromProto(p *a2apb.TaskPushNotificationConfig) task.PushConfig {
 }
 
 func listFromProto(r *a2apb.ListTasksRequest) (own dispatch.OwnRequest, history int, err error) {
-	own = dispatch.OwnRequest{ContextID: r.GetContextId(), Token: r.GetPageToken(), Artifacts: r.GetIncludeArtifacts()}
+	own = dispatch.OwnRequest{ContextID: r.GetContextId(), Cursor: r.GetPageToken(), Artifacts: r.GetIncludeArtifacts()}
 	history, fields := historyFromProto(r.HistoryLength, 0)
 	own.History = history > 0
 	if own.Limit = int(r.GetPageSize()); own.Limit < 0 || own.Limit > dispatch.MaxLimit {
@@ -121,7 +121,7 @@ func listFromProto(r *a2apb.ListTasksRequest) (own dispatch.OwnRequest, history 
 	return own, history, invalid(fields)
 }
 
-// stateFromProto is the state with the number, which both versions share; zero is any.
+// stateFromProto returns the state with the number, which both versions share. Zero means any.
 func stateFromProto(n int32) (task.State, bool) {
 	for _, s := range task.States {
 		if int32(protoState(s)) == n {
@@ -138,7 +138,8 @@ func protoState(s task.State) a2apb.TaskState {
 // protoTask is wire.AppendV1TaskWith for gRPC.
 func protoTask(t *task.Task, history int, artifacts bool) *a2apb.Task {
 	out := &a2apb.Task{
-		Id: t.ID, ContextId: t.ContextID, Status: protoStatus(t, t.State, t.UpdatedAt, t.Message), Metadata: protoObject(t.Metadata),
+		Id: t.ID, ContextId: t.ContextID, Metadata: protoObject(t.Metadata),
+		Status: protoStatus(t, t.State, t.UpdatedAt, t.Message),
 	}
 	if artifacts {
 		for i := range t.Artifacts {
@@ -164,7 +165,8 @@ func protoStatus(t *task.Task, s task.State, at time.Time, m *task.Message) *a2a
 
 func protoMessage(taskID, contextID string, m *task.Message) *a2apb.Message {
 	out := &a2apb.Message{
-		MessageId: m.ID, ContextId: contextID, TaskId: taskID, Role: a2apb.Role_ROLE_AGENT, Parts: protoParts(m.Parts),
+		MessageId: m.ID, ContextId: contextID, TaskId: taskID, Role: a2apb.Role_ROLE_AGENT,
+		Parts:    protoParts(m.Parts),
 		Metadata: protoObject(m.Metadata), Extensions: m.Extensions, ReferenceTaskIds: m.References,
 	}
 	if m.Role == task.RoleUser {
@@ -203,13 +205,16 @@ func protoArtifact(a *task.Artifact) *a2apb.Artifact {
 // protoEvent is wire.AppendV1Event for gRPC.
 func protoEvent(t *task.Task, e *task.Event) *a2apb.StreamResponse {
 	if e.Kind == task.ArtifactEvent {
-		return &a2apb.StreamResponse{Payload: &a2apb.StreamResponse_ArtifactUpdate{ArtifactUpdate: &a2apb.TaskArtifactUpdateEvent{
-			TaskId: t.ID, ContextId: t.ContextID, Artifact: protoArtifact(e.Artifact), Append: e.Append, LastChunk: e.LastChunk,
-		}}}
+		update := &a2apb.TaskArtifactUpdateEvent{
+			TaskId: t.ID, ContextId: t.ContextID,
+			Artifact: protoArtifact(e.Artifact), Append: e.Append, LastChunk: e.LastChunk,
+		}
+		return &a2apb.StreamResponse{Payload: &a2apb.StreamResponse_ArtifactUpdate{ArtifactUpdate: update}}
 	}
-	return &a2apb.StreamResponse{Payload: &a2apb.StreamResponse_StatusUpdate{StatusUpdate: &a2apb.TaskStatusUpdateEvent{
+	update := &a2apb.TaskStatusUpdateEvent{
 		TaskId: t.ID, ContextId: t.ContextID, Status: protoStatus(t, e.State, e.At, e.Message),
-	}}}
+	}
+	return &a2apb.StreamResponse{Payload: &a2apb.StreamResponse_StatusUpdate{StatusUpdate: update}}
 }
 
 func protoPush(p *task.PushConfig) *a2apb.TaskPushNotificationConfig {

@@ -17,26 +17,26 @@ import (
 )
 
 const (
-	// maxElements is how many fields, nested ones included, a request may have.
+	// maxElements is the maximum number of fields of a request, including nested ones.
 	maxElements = 50_000
-	// fewBytes is the size of a message whose fields need not be counted: one takes two bytes
-	// at least.
+	// fewBytes is the size below which fields need not be counted: a field takes at least two
+	// bytes.
 	fewBytes = 4 << 10
 )
 
 var (
-	errManyFields = fmt.Errorf("the message has more than %d fields, nested ones included; send fewer", maxElements)
-	errNoMessage  = errors.New("the message is not the protobuf encoding of this method's request")
+	errManyFields = fmt.Errorf("the message has more than %d fields, including nested ones; send fewer", maxElements)
+	errNoMessage  = errors.New("the message is not a valid protobuf encoding of this method's request")
 )
 
-// countingCodec is gRPC's own, but refuses a message of very many fields before it is
-// decoded: four megabytes of empty ones would become hundreds.
+// countingCodec is gRPC's codec, but refuses a message with very many fields before it is decoded:
+// four megabytes of empty fields would become hundreds of megabytes.
 type countingCodec struct{ encoding.CodecV2 }
 
-// received is a message to be decoded, and why it was refused. gRPC makes INTERNAL of
-// every error of a codec, as if it were the server's fault, so the codec returns none.
+// received is a message to be decoded, and why it was refused. gRPC turns every error of a codec
+// into INTERNAL, a server error, so the codec returns none.
 type received struct {
-	ctx     context.Context // of the call; the codec is given none
+	ctx     context.Context // of the call; the codec gets none
 	into    any
 	refused error
 }
@@ -63,8 +63,8 @@ func (c countingCodec) Unmarshal(data mem.BufferSlice, v any) error {
 	return nil
 }
 
-// prepare takes the memory of decoded fields and, if there are many, a lane to decode them
-// in: a request of few bytes can keep a processor busy for long.
+// prepare takes the memory of decoded fields and, if there are many, a lane to decode them in: a
+// small request can keep a processor busy for long.
 func prepare(ctx context.Context, fields int) error {
 	account := budget.From(ctx)
 	if err := account.Hold(ctx, int64(fields)*valueSize); err != nil {
@@ -73,8 +73,8 @@ func prepare(ctx context.Context, fields int) error {
 	return account.Work(ctx)
 }
 
-// countFields reports whether the encoded message has at most as many fields as are
-// left. What is not valid is left to the decoder.
+// countFields reports whether the encoded message has at most left fields. Invalid encodings are
+// left to the decoder.
 func countFields(b []byte, d protoreflect.MessageDescriptor, left *int) bool {
 	for len(b) > 0 {
 		number, kind, n := protowire.ConsumeTag(b)
@@ -99,7 +99,7 @@ func countFields(b []byte, d protoreflect.MessageDescriptor, left *int) bool {
 	return true
 }
 
-// decode decodes a message with the function that gRPC has for it.
+// decode decodes a message with gRPC's decode function.
 func decode(ctx context.Context, with func(any) error, v any) error {
 	in := &received{ctx: ctx, into: v}
 	if err := with(in); err != nil {
@@ -115,7 +115,7 @@ func decode(ctx context.Context, with func(any) error, v any) error {
 	}
 }
 
-// decoding is the description of a service whose messages are decoded as above.
+// decoding returns the description of a service that decodes its messages with decode.
 func decoding(d grpc.ServiceDesc) *grpc.ServiceDesc {
 	d.Methods, d.Streams = slices.Clone(d.Methods), slices.Clone(d.Streams)
 	for i := range d.Methods {
@@ -128,7 +128,9 @@ func decoding(d grpc.ServiceDesc) *grpc.ServiceDesc {
 	}
 	for i := range d.Streams {
 		handle := d.Streams[i].Handler
-		d.Streams[i].Handler = func(srv any, stream grpc.ServerStream) error { return handle(srv, decodingStream{stream}) }
+		d.Streams[i].Handler = func(srv any, stream grpc.ServerStream) error {
+			return handle(srv, decodingStream{stream})
+		}
 	}
 	return &d
 }

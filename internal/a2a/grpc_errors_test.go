@@ -39,7 +39,7 @@ func TestGRPCMistakes(t *testing.T) {
 			}
 		}
 		if !cmp.Equal(got, want) {
-			t.Errorf("%v: %v", err, got)
+			t.Errorf("%v: fields = %v, want %v", err, got, want)
 		}
 	}
 	failsGRPC(t, get(ctx, "echo", "none"), codes.NotFound, "TASK_NOT_FOUND")
@@ -70,13 +70,17 @@ func TestGRPCMistakes(t *testing.T) {
 	badFields(send(func(r *a2apb.SendMessageRequest) {
 		r.Configuration = &a2apb.SendMessageConfiguration{HistoryLength: proto.Int32(-1)}
 	}), "configuration.historyLength")
-	failsGRPC(t, send(func(r *a2apb.SendMessageRequest) { r.Message.TaskId = "unknown" }), codes.NotFound, "TASK_NOT_FOUND")
+	failsGRPC(t, send(func(r *a2apb.SendMessageRequest) { r.Message.TaskId = "unknown" }),
+		codes.NotFound, "TASK_NOT_FOUND")
 	failsGRPC(t, send(func(r *a2apb.SendMessageRequest) {
 		r.Message.Parts[0].Content = &a2apb.Part_Text{Text: strings.Repeat("x", maxBody)}
 	}), codes.ResourceExhausted, "")
-	_, err := c.ListTasks(ctx, &a2apb.ListTasksRequest{Tenant: "echo", PageSize: proto.Int32(-1), Status: a2apb.TaskState(99)})
+	_, err := c.ListTasks(ctx, &a2apb.ListTasksRequest{
+		Tenant: "echo", PageSize: proto.Int32(-1), Status: a2apb.TaskState(99),
+	})
 	badFields(err, "pageSize", "status")
-	_, err = c.CreateTaskPushNotificationConfig(ctx, &a2apb.TaskPushNotificationConfig{Tenant: "echo", Url: "https://x.example"})
+	_, err = c.CreateTaskPushNotificationConfig(ctx,
+		&a2apb.TaskPushNotificationConfig{Tenant: "echo", Url: "https://x.example"})
 	badFields(err, "taskId")
 	_, err = c.GetTaskPushNotificationConfig(ctx, &a2apb.GetTaskPushNotificationConfigRequest{Tenant: "echo"})
 	badFields(err, "taskId", "id")
@@ -85,15 +89,18 @@ func TestGRPCMistakes(t *testing.T) {
 	none := t.Context()
 	failsGRPC(t, get(none, "echo", "t"), codes.Unauthenticated, "UNAUTHENTICATED")
 	failsGRPC(t, get(as(none, "plk_bad"), "echo", "t"), codes.Unauthenticated, "UNAUTHENTICATED")
-	failsGRPC(t, get(as(none, w.key("acme", "user:bo", "svc:tasks:read")), "nobody", "t"), codes.PermissionDenied, "UNAUTHORIZED")
+	failsGRPC(t, get(as(none, w.key("acme", "user:bo", "svc:tasks:read")), "nobody", "t"),
+		codes.PermissionDenied, "UNAUTHORIZED")
 	other := w.key("acme", "user:cy", "svc:a2a:write", "agent:other")
 	st := failsGRPC(t, get(as(none, other), "bot", "t"), codes.PermissionDenied, "UNAUTHORIZED")
 	if !strings.Contains(st.Message(), "agent:bot") {
-		t.Error(st.Message())
+		t.Errorf("message = %q, want the scope agent:bot", st.Message())
 	}
 	failsGRPC(t, get(as(none, other), "nobody", "t"), codes.PermissionDenied, "UNAUTHORIZED")
-	failsGRPC(t, get(as(none, other), "", "t"), codes.NotFound, "TASK_NOT_FOUND") // the one agent is meant
-	failsGRPC(t, get(as(none, w.key("globex", "user:di", "svc:a2a:write")), "bot", "t"), codes.NotFound, "RESOURCE_NOT_FOUND")
+	// Without a tenant, the key's only agent is called.
+	failsGRPC(t, get(as(none, other), "", "t"), codes.NotFound, "TASK_NOT_FOUND")
+	failsGRPC(t, get(as(none, w.key("globex", "user:di", "svc:a2a:write")), "bot", "t"),
+		codes.NotFound, "RESOURCE_NOT_FOUND")
 
 	// Versions.
 	for _, v := range []string{"1.0", "1", "1.0.1"} {
@@ -103,7 +110,7 @@ func TestGRPCMistakes(t *testing.T) {
 		failsGRPC(t, get(as(none, ada, "a2a-version", v), "echo", "t"), coded(t, codeVersion), "VERSION_NOT_SUPPORTED")
 	}
 
-	// What is no gRPC.
+	// Requests that are not gRPC.
 	for _, contentType := range []string{"application/json", "application/grpc", "application/grpc-web"} {
 		res, err := http.Post("http://"+addr+"/lf.a2a.v1.A2AService/GetTask", contentType, strings.NewReader("{}"))
 		if err != nil {
@@ -111,7 +118,7 @@ func TestGRPCMistakes(t *testing.T) {
 		}
 		body := readAll(t, res.Body)
 		if res.StatusCode != http.StatusUnsupportedMediaType || !strings.Contains(body, "request.not_grpc") {
-			t.Errorf("%s: %d %s", contentType, res.StatusCode, body)
+			t.Errorf("%s: status = %d, want 415 request.not_grpc: %s", contentType, res.StatusCode, body)
 		}
 	}
 	err = dial(t, addr).Invoke(ctx, "/lf.a2a.v1.A2AService/Nothing", &a2apb.GetTaskRequest{}, &a2apb.Task{})
@@ -146,5 +153,5 @@ func TestGRPCRateLimit(t *testing.T) {
 			return
 		}
 	}
-	t.Error(st.Details())
+	t.Errorf("details = %v, want RetryInfo", st.Details())
 }

@@ -20,7 +20,7 @@ import (
 	"github.com/parley-dev/parley/internal/wire"
 )
 
-// grpcService is version 1.0 over gRPC. It does what v1.go does, in another form.
+// grpcService is version 1.0 over gRPC. It does the same as v1.go.
 type grpcService struct {
 	a2apb.UnimplementedA2AServiceServer
 	s *server
@@ -28,8 +28,10 @@ type grpcService struct {
 
 type eventStream = grpc.ServerStreamingServer[a2apb.StreamResponse]
 
-// unary runs a method for the agent that the request means.
-func unary[T any](ctx context.Context, g *grpcService, tenant string, method func(c *call) (T, error)) (out T, err error) {
+// unary runs a method for the agent of the request.
+func unary[T any](
+	ctx context.Context, g *grpcService, tenant string, method func(c *call) (T, error),
+) (out T, err error) {
 	c, err := g.s.grpcCall(ctx, tenant)
 	return runUnary(ctx, c, err, method)
 }
@@ -45,7 +47,9 @@ func runUnary[T any](ctx context.Context, c *call, err error, method func(c *cal
 	return none, grpcError(ctx, err)
 }
 
-func (g *grpcService) SendMessage(ctx context.Context, r *a2apb.SendMessageRequest) (*a2apb.SendMessageResponse, error) {
+func (g *grpcService) SendMessage(
+	ctx context.Context, r *a2apb.SendMessageRequest,
+) (*a2apb.SendMessageResponse, error) {
 	return unary(ctx, g, r.GetTenant(), func(c *call) (*a2apb.SendMessageResponse, error) {
 		p, err := sendFromProto(r)
 		if err != nil {
@@ -58,10 +62,13 @@ func (g *grpcService) SendMessage(ctx context.Context, r *a2apb.SendMessageReque
 		if err != nil {
 			return nil, err
 		}
+		out := &a2apb.SendMessageResponse{}
 		if p.isReply(&t) {
-			return &a2apb.SendMessageResponse{Payload: &a2apb.SendMessageResponse_Message{Message: protoMessage(t.ID, t.ContextID, t.Message)}}, nil
+			out.Payload = &a2apb.SendMessageResponse_Message{Message: protoMessage(t.ID, t.ContextID, t.Message)}
+		} else {
+			out.Payload = &a2apb.SendMessageResponse_Task{Task: protoTask(&t, p.history, true)}
 		}
-		return &a2apb.SendMessageResponse{Payload: &a2apb.SendMessageResponse_Task{Task: protoTask(&t, p.history, true)}}, nil
+		return out, nil
 	})
 }
 
@@ -106,7 +113,7 @@ func (g *grpcService) SubscribeToTask(r *a2apb.SubscribeToTaskRequest, out event
 	return c.streamProto(out, &t, events, wire.AllHistory)
 }
 
-// streamProto shows a task and then what happens to it, until it rests.
+// streamProto sends a task and then its events, until it rests.
 func (c *call) streamProto(out eventStream, t *task.Task, events eventSeq, history int) error {
 	t, err := c.sendFirst(t, func(t *task.Task) error {
 		return out.Send(&a2apb.StreamResponse{Payload: &a2apb.StreamResponse_Task{Task: protoTask(t, history, true)}})
@@ -118,7 +125,7 @@ func (c *call) streamProto(out eventStream, t *task.Task, events eventSeq, histo
 	return c.followGRPC(t, events, func(e *task.Event) error { return out.Send(protoEvent(t, e)) })
 }
 
-// followGRPC sends what happens to a task until it rests. send encodes an event.
+// followGRPC sends the events of a task until it rests. send encodes and sends an event.
 func (c *call) followGRPC(t *task.Task, events eventSeq, send func(*task.Event) error) error {
 	checked := time.Now()
 	for e, err := range events {
@@ -128,7 +135,8 @@ func (c *call) followGRPC(t *task.Task, events eventSeq, send func(*task.Event) 
 		if now := time.Now(); c.s.recheckDue(checked, now) {
 			checked = now
 			if !c.stillAllowed(t) {
-				return status.Error(codes.Unauthenticated, "the key was revoked, has expired, or may no longer call this agent")
+				return status.Error(codes.Unauthenticated,
+					"the key was revoked, has expired, or may no longer call this agent")
 			}
 		}
 		if e.Seq == 0 || e.Kind == task.TurnEvent || e.Seq <= t.Seq {
@@ -147,9 +155,9 @@ func (c *call) followGRPC(t *task.Task, events eventSeq, send func(*task.Event) 
 	return status.Error(codes.Unavailable, "the server is stopping; subscribe to the task again")
 }
 
-// sendFirst sends the task as it is now and returns what its events are encoded with.
+// sendFirst sends the current task and returns it without content, to encode its events with.
 func (c *call) sendFirst(t *task.Task, send func(*task.Task) error) (*task.Task, error) {
-	if len(t.History) == 0 { // it is not new: its content was not loaded
+	if len(t.History) == 0 { // not a new task: its content was not loaded
 		whole, err := c.s.Tasks.Get(c, c.to, t.ID, task.All)
 		if err != nil {
 			return t, grpcError(c, err)
@@ -164,8 +172,8 @@ func (c *call) sendFirst(t *task.Task, send func(*task.Task) error) (*task.Task,
 	return names(t), err
 }
 
-// sendProto sends a message of a stream. If it is large, it returns when the client
-// has taken it: gRPC itself only hands it to the goroutine that writes.
+// sendProto sends a message of a stream. If the message is large, sendProto returns when the client
+// has received it; gRPC itself only hands it to the goroutine that writes.
 func (c *call) sendProto(send func() error, large bool) error {
 	x := rpcOf(c)
 	x.sends++
@@ -177,8 +185,8 @@ func (c *call) sendProto(send func() error, large bool) error {
 	return err
 }
 
-// sendEvent sends an event. The encoding of a large one is counted: gRPC makes it anew
-// for every reader.
+// sendEvent sends an event. The memory of a large encoding is counted: gRPC encodes it again for
+// every reader.
 func (c *call) sendEvent(e *task.Event, send func(*task.Event) error) error {
 	if stream.Large(e) {
 		worked, release, err := budget.From(c).Borrow(c, e.Size()+eventValues(e)*valueSize)
@@ -250,7 +258,9 @@ func (g *grpcService) ListTasks(ctx context.Context, r *a2apb.ListTasksRequest) 
 	})
 }
 
-func (g *grpcService) CreateTaskPushNotificationConfig(ctx context.Context, r *a2apb.TaskPushNotificationConfig) (*a2apb.TaskPushNotificationConfig, error) {
+func (g *grpcService) CreateTaskPushNotificationConfig(
+	ctx context.Context, r *a2apb.TaskPushNotificationConfig,
+) (*a2apb.TaskPushNotificationConfig, error) {
 	return unary(ctx, g, r.GetTenant(), func(c *call) (*a2apb.TaskPushNotificationConfig, error) {
 		if err := required("taskId", r.GetTaskId()); err != nil {
 			return nil, err
@@ -280,7 +290,7 @@ func (g *grpcService) ListTaskPushNotificationConfigs(
 			return nil, err
 		}
 		if r.GetPageToken() != "" {
-			return nil, newInvalid("pageToken", "is not a token of this list, which has one page")
+			return nil, newInvalid("pageToken", "must be empty: the list has one page")
 		}
 		list, err := c.s.Tasks.ListPush(c, c.to, r.GetTaskId())
 		out := &a2apb.ListTaskPushNotificationConfigsResponse{}
@@ -291,7 +301,9 @@ func (g *grpcService) ListTaskPushNotificationConfigs(
 	})
 }
 
-func (g *grpcService) DeleteTaskPushNotificationConfig(ctx context.Context, r *a2apb.DeleteTaskPushNotificationConfigRequest) (*emptypb.Empty, error) {
+func (g *grpcService) DeleteTaskPushNotificationConfig(
+	ctx context.Context, r *a2apb.DeleteTaskPushNotificationConfigRequest,
+) (*emptypb.Empty, error) {
 	return unary(ctx, g, r.GetTenant(), func(c *call) (*emptypb.Empty, error) {
 		if err := required("taskId", r.GetTaskId(), "id", r.GetId()); err != nil {
 			return nil, err
@@ -300,18 +312,20 @@ func (g *grpcService) DeleteTaskPushNotificationConfig(ctx context.Context, r *a
 	})
 }
 
-func (g *grpcService) GetExtendedAgentCard(ctx context.Context, r *a2apb.GetExtendedAgentCardRequest) (*a2apb.AgentCard, error) {
+func (g *grpcService) GetExtendedAgentCard(
+	ctx context.Context, r *a2apb.GetExtendedAgentCardRequest,
+) (*a2apb.AgentCard, error) {
 	return unary(ctx, g, r.GetTenant(), func(c *call) (*a2apb.AgentCard, error) {
 		text, err := c.s.appendAgentCard(c, nil, cardForm{version: version1, extended: true})
 		if err != nil {
 			return nil, err
 		}
 		card := &a2apb.AgentCard{}
-		return card, protojson.Unmarshal(text, card) // which is ProtoJSON
+		return card, protojson.Unmarshal(text, card) // the text is ProtoJSON
 	})
 }
 
-// required refuses a request that lacks a member; they come as name, value pairs.
+// required returns an error for empty members, which are given as name, value pairs.
 func required(members ...string) error {
 	var f []errs.Field
 	for i := 0; i < len(members); i += 2 {

@@ -6,13 +6,13 @@ import (
 	"github.com/parley-dev/parley/internal/wire"
 )
 
-// In protobuf every JSON value and every part is an object of its own, many times as
-// large as its text. So gRPC counts them.
+// In protobuf every JSON value and every part is an object that is many times as large as its text,
+// so gRPC counts them.
 
-// valueSize is about what a google.protobuf.Value takes in memory.
+// valueSize is the approximate size of a google.protobuf.Value in memory.
 const valueSize = 128
 
-// takeValues takes memory for the JSON values of a task that is to be encoded.
+// takeValues takes memory for the JSON values of a task before it is encoded.
 func (c *call) takeValues(t *task.Task) error {
 	n := wire.Values(t.Metadata)
 	if t.Message != nil {
@@ -30,7 +30,7 @@ func (c *call) takeValues(t *task.Task) error {
 	return budget.From(c).Take(c, n*valueSize)
 }
 
-// manyValues is how many values are counted as part of their text.
+// manyValues is the number of values from which on they are counted in addition to their text.
 const manyValues = 1000
 
 func eventValues(e *task.Event) (n int64) {

@@ -30,26 +30,29 @@ func TestAMessageOfVeryManyFieldsIsNotDecoded(t *testing.T) {
 		t.Fatal(err)
 	}
 	if m, err := decode(b); err != nil || m.GetMessage().GetMessageId() != "m" {
-		t.Errorf("a small message: %v, %v", m, err)
+		t.Errorf("a small message: got %v, %v, want it decoded", m, err)
 	}
 	wrapped := append([]byte{0x12}, append(appendUvarint(nil, uint64(len(parts))), parts...)...)
 	if m, err := decode(wrapped); err == nil {
-		t.Errorf("a message of %d parts was decoded", len(m.GetMessage().GetParts()))
+		t.Errorf("a message of %d parts was decoded, want an error", len(m.GetMessage().GetParts()))
 	}
-	text, err := proto.Marshal(&a2apb.SendMessageRequest{Message: &a2apb.Message{MessageId: string(bytes.Repeat([]byte("x"), 3<<20))}})
+	text, err := proto.Marshal(&a2apb.SendMessageRequest{
+		Message: &a2apb.Message{MessageId: string(bytes.Repeat([]byte("x"), 3<<20))},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := decode(text); err != nil {
-		t.Errorf("a message of 3 MiB of text: %v", err)
+		t.Errorf("a message of 3 MiB of text: err = %v, want nil", err)
 	}
 }
 
-// What a client sends that cannot be decoded is the client's mistake, not INTERNAL.
+// A message that cannot be decoded is a client error, not INTERNAL.
 func TestAMessageThatIsNotDecodedIsInvalid(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	conn := dial(t, w.h2c())
+	raw := grpc.ForceCodecV2(rawCodec{encoding.GetCodecV2("proto")})
 	ctx := as(t.Context(), w.caller("user:ada"))
 	parts := bytes.Repeat([]byte{0x2a, 0}, 1<<20)
 	for name, body := range map[string][]byte{
@@ -58,26 +61,28 @@ func TestAMessageThatIsNotDecodedIsInvalid(t *testing.T) {
 		"bad text":    {0x0a, 1, 0xff},
 	} {
 		for _, method := range []string{"/lf.a2a.v1.A2AService/SendMessage", "/a2a.v1.A2AService/GetTask"} {
-			err := conn.Invoke(ctx, method, body, &a2apb.SendMessageResponse{}, grpc.ForceCodecV2(rawCodec{encoding.GetCodecV2("proto")}))
+			err := conn.Invoke(ctx, method, body, &a2apb.SendMessageResponse{}, raw)
 			if status.Code(err) != codes.InvalidArgument {
-				t.Errorf("%s, %s: %v", name, method, err)
+				t.Errorf("%s, %s: err = %v, want InvalidArgument", name, method, err)
 			}
 		}
-		for _, method := range []string{"/lf.a2a.v1.A2AService/SendStreamingMessage", "/a2a.v1.A2AService/SendStreamingMessage"} {
-			st, err := conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true}, method, grpc.ForceCodecV2(rawCodec{encoding.GetCodecV2("proto")}))
+		for _, method := range []string{
+			"/lf.a2a.v1.A2AService/SendStreamingMessage", "/a2a.v1.A2AService/SendStreamingMessage",
+		} {
+			st, err := conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true}, method, raw)
 			if err != nil {
 				t.Fatal(err)
 			}
-			_ = st.SendMsg(body) // the answer says more
+			_ = st.SendMsg(body) // the response has the error
 			_ = st.CloseSend()
 			if err := st.RecvMsg(&a2apb.StreamResponse{}); status.Code(err) != codes.InvalidArgument {
-				t.Errorf("%s, %s: %v", name, method, err)
+				t.Errorf("%s, %s: err = %v, want InvalidArgument", name, method, err)
 			}
 		}
 	}
 }
 
-// rawCodec sends bytes as they are.
+// rawCodec sends bytes unchanged.
 type rawCodec struct{ encoding.CodecV2 }
 
 func (c rawCodec) Marshal(v any) (mem.BufferSlice, error) {

@@ -17,7 +17,7 @@ import (
 	"github.com/parley-dev/parley/internal/httpx"
 )
 
-// codesByStatus has the codes of errors that A2A has no name for.
+// codesByStatus maps HTTP statuses to gRPC codes, for errors that A2A has no name for.
 var codesByStatus = map[int]codes.Code{
 	http.StatusBadRequest:            codes.InvalidArgument,
 	http.StatusUnauthorized:          codes.Unauthenticated,
@@ -34,14 +34,14 @@ var codesByStatus = map[int]codes.Code{
 	http.StatusInternalServerError:   codes.Internal,
 }
 
-// statusClosed is what a problem has whose client is gone.
+// statusClosed is the status of a problem whose client is gone.
 const statusClosed = 499
 
-// grpcStatus is an error as gRPC shows it. Its details are those of appendDetails.
+// grpcStatus returns an error as a gRPC status. Its details are those of rpcError.details.
 func grpcStatus(e *rpcError) *status.Status {
 	st := status.New(grpcCode(e), strings.ToValidUTF8(e.message, "�"))
 	detailed, err := st.WithDetails(grpcDetails(e)...)
-	if err != nil { // text that is no UTF-8, which errors do not have
+	if err != nil { // invalid UTF-8, which errors do not have
 		return st
 	}
 	return detailed
@@ -93,7 +93,7 @@ func grpcDetails(e *rpcError) (out []protoadapt.MessageV1) {
 	return out
 }
 
-// refuseGRPC answers what is refused before the message is read.
+// refuseGRPC responds to a request that is refused before the message is read.
 func refuseGRPC(w http.ResponseWriter, r *http.Request, err error) {
 	if !isGRPC(r) {
 		httpx.WriteError(w, r, err)
@@ -102,8 +102,7 @@ func refuseGRPC(w http.ResponseWriter, r *http.Request, err error) {
 	writeStatus(w, grpcStatus(refusal(httpx.Explain(w, r, err))))
 }
 
-// writeStatus answers with a status and nothing else, which gRPC sends in the
-// headers.
+// writeStatus writes a response that is only a status, which gRPC sends in the headers.
 func writeStatus(w http.ResponseWriter, st *status.Status) {
 	h := w.Header()
 	h["Content-Type"] = []string{"application/grpc"}
@@ -115,7 +114,7 @@ func writeStatus(w http.ResponseWriter, st *status.Status) {
 	w.WriteHeader(http.StatusOK)
 }
 
-// escapeMessage escapes what a header cannot hold as gRPC wants it.
+// escapeMessage escapes a message for a gRPC header.
 func escapeMessage(s string) string {
 	const hex = "0123456789ABCDEF"
 	var b strings.Builder

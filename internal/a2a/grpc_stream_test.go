@@ -21,16 +21,17 @@ import (
 	"github.com/parley-dev/parley/internal/task"
 )
 
-// openGRPC starts a stream on a task that nobody works on, and reads its first
-// message.
-func openGRPC(t *testing.T, ctx context.Context, c a2apb.A2AServiceClient) grpc.ServerStreamingClient[a2apb.StreamResponse] {
+// openGRPC starts a stream on a task without a worker, and reads its first message.
+func openGRPC(
+	t *testing.T, ctx context.Context, c a2apb.A2AServiceClient,
+) grpc.ServerStreamingClient[a2apb.StreamResponse] {
 	t.Helper()
 	st, err := c.SendStreamingMessage(ctx, protoSend("bot", "hello"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if first, err := st.Recv(); err != nil || first.GetTask().GetId() == "" {
-		t.Fatal(first, err)
+		t.Fatalf("first message = %v, %v, want a task", first, err)
 	}
 	return st
 }
@@ -48,7 +49,7 @@ func TestAGRPCStreamEndsWithItsKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	if e, err := st.Recv(); status.Code(err) != codes.Unauthenticated {
-		t.Error(e, err)
+		t.Errorf("got %v, %v, want Unauthenticated", e, err)
 	}
 }
 
@@ -62,16 +63,16 @@ func TestGRPCStreamsAndWaitsEndWhenTheServerStops(t *testing.T) {
 	w.claim(p)
 	waiting := make(chan error, 1)
 	go func() {
-		// A worker was here a moment ago, so the call waits.
+		// A worker was connected a moment ago, so the call waits.
 		res, err := c.SendMessage(ctx, protoSend("bot", "wait"))
 		if err == nil && res.GetTask().GetStatus().GetState() != a2apb.TaskState_TASK_STATE_SUBMITTED {
-			err = fmt.Errorf("%v", res)
+			err = fmt.Errorf("response = %v, want TASK_STATE_SUBMITTED", res)
 		}
 		waiting <- err
 	}()
 	select {
 	case err := <-waiting:
-		t.Fatal("it did not wait", err)
+		t.Fatalf("the call returned %v, want it to wait", err)
 	case <-time.After(100 * time.Millisecond):
 	}
 	w.tasks.Stop()
@@ -90,11 +91,11 @@ func TestGRPCStreamsAndWaitsEndWhenTheServerStops(t *testing.T) {
 	}
 }
 
-// The server's timeouts are for answers, not for streams and waits.
+// The server's timeouts are not for streams and waits.
 func TestAGRPCStreamOutlivesTheTimeouts(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, fast)
-	const timeout = time.Second // far more than it takes to begin
+	const timeout = time.Second // far more than a stream takes to begin
 	addr := w.h2c(func(s *http.Server) { s.WriteTimeout, s.ReadTimeout = timeout, timeout })
 	c := a2apb.NewA2AServiceClient(dial(t, addr))
 	ctx := as(t.Context(), w.caller("user:ada"))
@@ -117,14 +118,14 @@ func TestAGRPCStreamOutlivesTheTimeouts(t *testing.T) {
 		last = e.GetStatusUpdate().GetStatus().GetState()
 	}
 	if last != a2apb.TaskState_TASK_STATE_COMPLETED {
-		t.Error(last)
+		t.Errorf("last state = %v, want TASK_STATE_COMPLETED", last)
 	}
-	// The agent was there a moment ago, so a call waits for it.
+	// The agent was connected a moment ago, so a call waits for it.
 	answered := make(chan error, 1)
 	go func() {
 		res, err := c.SendMessage(ctx, protoSend("bot", "again"))
 		if err == nil && res.GetTask().GetStatus().GetState() != a2apb.TaskState_TASK_STATE_COMPLETED {
-			err = fmt.Errorf("%v", res)
+			err = fmt.Errorf("response = %v, want TASK_STATE_COMPLETED", res)
 		}
 		answered <- err
 	}()
@@ -135,7 +136,7 @@ func TestAGRPCStreamOutlivesTheTimeouts(t *testing.T) {
 	}
 }
 
-// Some readers take nothing; the others, and the agent, must not notice.
+// Some readers receive nothing; the others, and the agent, must not be affected.
 func TestAStalledGRPCReaderDelaysNobody(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -150,7 +151,8 @@ func TestAStalledGRPCReaderDelaysNobody(t *testing.T) {
 	}
 	stalled := a2apb.NewA2AServiceClient(dial(t, addr))
 	for range 3 {
-		sub, err := stalled.SubscribeToTask(ctx, &a2apb.SubscribeToTaskRequest{Tenant: "bot", Id: list.GetTasks()[0].GetId()})
+		request := &a2apb.SubscribeToTaskRequest{Tenant: "bot", Id: list.GetTasks()[0].GetId()}
+		sub, err := stalled.SubscribeToTask(ctx, request)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -161,7 +163,8 @@ func TestAStalledGRPCReaderDelaysNobody(t *testing.T) {
 	const pieces, size = 14, 1 << 20 // more than flow control and the sockets hold
 	go func() {
 		for i := range pieces {
-			w.report(p, lease, task.Report{Artifacts: []task.ArtifactUpdate{artifact(fmt.Sprint(i), strings.Repeat("x", size))}})
+			chunk := artifact(fmt.Sprint(i), strings.Repeat("x", size))
+			w.report(p, lease, task.Report{Artifacts: []task.ArtifactUpdate{chunk}})
 		}
 		w.report(p, lease, task.Report{State: task.Completed})
 	}()
@@ -179,14 +182,14 @@ func TestAStalledGRPCReaderDelaysNobody(t *testing.T) {
 		}
 	}
 	if got != pieces {
-		t.Errorf("%d artifacts", got)
+		t.Errorf("artifacts = %d, want %d", got, pieces)
 	}
 }
 
-// A panic costs one call, and is logged; a client that goes away ends its request.
+// A panic ends only its call, and is logged; a client that goes away ends its request.
 func TestGRPCSurvives(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, fast, func(_ *httpx.Options, o *Options) { o.Agents = nil }) // whoever asks for a card panics
+	w := newWorld(t, fast, func(_ *httpx.Options, o *Options) { o.Directory = nil }) // reading a card panics
 	c := a2apb.NewA2AServiceClient(dial(t, w.h2c()))
 	ctx := as(t.Context(), w.caller("user:ada"))
 	_, err := c.GetExtendedAgentCard(ctx, &a2apb.GetExtendedAgentCardRequest{Tenant: "bot"})
@@ -212,7 +215,7 @@ func waitFor(t *testing.T, ok func() bool) {
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
-	t.Error("it did not happen")
+	t.Error("the condition is still false after 30 s")
 }
 
 // A request without a key is refused before its message is read.
@@ -231,13 +234,15 @@ func TestGRPCOverTLS(t *testing.T) {
 	srv.EnableHTTP2 = true
 	srv.StartTLS()
 	t.Cleanup(srv.Close)
-	conn, err := grpc.NewClient(srv.Listener.Addr().String(), grpc.WithTransportCredentials(credentials.NewTLS(&tls.Config{InsecureSkipVerify: true})))
+	conn, err := grpc.NewClient(srv.Listener.Addr().String(),
+		grpc.WithTransportCredentials(credentials.NewTLS(&tls.Config{InsecureSkipVerify: true})))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = conn.Close() })
-	res, err := a2apb.NewA2AServiceClient(conn).SendMessage(as(t.Context(), w.caller("user:ada")), protoSend("echo", "hello"))
+	ctx := as(t.Context(), w.caller("user:ada"))
+	res, err := a2apb.NewA2AServiceClient(conn).SendMessage(ctx, protoSend("echo", "hello"))
 	if err != nil || res.GetTask().GetStatus().GetState() != a2apb.TaskState_TASK_STATE_COMPLETED {
-		t.Error(res, err)
+		t.Errorf("got %v, %v, want TASK_STATE_COMPLETED", res, err)
 	}
 }

@@ -29,7 +29,7 @@ import (
 	"github.com/parley-dev/parley/internal/task"
 )
 
-// h2c serves the world with HTTP/2 and without TLS, and returns host and port.
+// h2c serves the world over HTTP/2 without TLS, and returns host and port.
 func (w *world) h2c(edit ...func(*http.Server)) string {
 	srv := httptest.NewUnstartedServer(w.handler)
 	p := new(http.Protocols)
@@ -57,14 +57,15 @@ func dial(tb testing.TB, addr string) *grpc.ClientConn {
 	return conn
 }
 
-// as is a context that carries the key.
+// as returns a context with the key.
 func as(ctx context.Context, secret string, more ...string) context.Context {
 	return metadata.AppendToOutgoingContext(ctx, append([]string{"authorization", "Bearer " + secret}, more...)...)
 }
 
 func protoSend(tenant, text string) *a2apb.SendMessageRequest {
 	return &a2apb.SendMessageRequest{Tenant: tenant, Message: &a2apb.Message{
-		MessageId: newID("m-"), Role: a2apb.Role_ROLE_USER, Parts: []*a2apb.Part{{Content: &a2apb.Part_Text{Text: text}}},
+		MessageId: newID("m-"), Role: a2apb.Role_ROLE_USER,
+		Parts: []*a2apb.Part{{Content: &a2apb.Part_Text{Text: text}}},
 	}}
 }
 
@@ -78,7 +79,7 @@ func now(r *a2apb.SendMessageRequest) *a2apb.SendMessageRequest {
 	return r
 }
 
-// failsGRPC fails the test unless err has the code and names the reason.
+// failsGRPC fails the test unless err has the code and the reason.
 func failsGRPC(tb testing.TB, err error, code codes.Code, reason string) *status.Status {
 	tb.Helper()
 	st := status.Convert(err)
@@ -89,12 +90,12 @@ func failsGRPC(tb testing.TB, err error, code codes.Code, reason string) *status
 		}
 	}
 	if st.Code() != code || got != reason || reason != "" && domain == "" {
-		tb.Fatalf("want %v with %q, got %v with %q: %s", code, reason, st.Code(), got, st.Message())
+		tb.Fatalf("got %v with %q, want %v with %q: %s", st.Code(), got, code, reason, st.Message())
 	}
 	return st
 }
 
-// coded is the code that the table of errors has for one of JSON-RPC's.
+// coded returns the gRPC code of a JSON-RPC code.
 func coded(tb testing.TB, rpc int) (code codes.Code) {
 	tb.Helper()
 	if err := code.UnmarshalJSON([]byte(`"` + kinds[rpc].status + `"`)); err != nil {
@@ -103,7 +104,7 @@ func coded(tb testing.TB, rpc int) (code codes.Code) {
 	return code
 }
 
-// The real client, every method.
+// The official client, every method.
 func TestGRPCWithTheOfficialClient(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -126,11 +127,11 @@ func TestGRPCWithTheOfficialClient(t *testing.T) {
 	}
 	sent, ok := res.(*a2a.Task)
 	if !ok || sent.Status.State != a2a.TaskStateCompleted || len(sent.Artifacts) != 1 {
-		t.Fatalf("%+v", res)
+		t.Fatalf("got %+v, want a completed task with one artifact", res)
 	}
 	got, err := c.GetTask(ctx, &a2a.GetTaskRequest{ID: sent.ID})
 	if err != nil || cmp.Diff(sent, got) != "" {
-		t.Fatal(err, cmp.Diff(sent, got))
+		t.Fatalf("GetTask: %v (-want +got):\n%s", err, cmp.Diff(sent, got))
 	}
 	var states []string
 	for e, err := range c.SendStreamingMessage(ctx, message()) {
@@ -140,42 +141,47 @@ func TestGRPCWithTheOfficialClient(t *testing.T) {
 		states = append(states, fmt.Sprintf("%T", e))
 	}
 	if len(states) < 3 || states[0] != "*a2a.Task" || states[len(states)-1] != "*a2a.TaskStatusUpdateEvent" {
-		t.Error(states)
+		t.Errorf("events = %v, want a task first and a status last", states)
 	}
 	list, err := c.ListTasks(ctx, &a2a.ListTasksRequest{PageSize: 1, IncludeArtifacts: true})
 	if err != nil || len(list.Tasks) != 1 || list.TotalSize != 2 || list.NextPageToken == "" {
-		t.Fatalf("%+v %v", list, err)
+		t.Fatalf("got %+v, %v, want one of two tasks and a next page", list, err)
 	}
 	rest, err := c.ListTasks(ctx, &a2a.ListTasksRequest{PageSize: 1, PageToken: list.NextPageToken})
 	if err != nil || len(rest.Tasks) != 1 || rest.NextPageToken != "" || rest.Tasks[0].ID != sent.ID {
-		t.Fatalf("%+v %v", rest, err)
+		t.Fatalf("got %+v, %v, want the other task on the last page", rest, err)
 	}
 	if _, err := c.CancelTask(ctx, &a2a.CancelTaskRequest{ID: sent.ID}); err == nil {
-		t.Error("a completed task was canceled")
+		t.Error("canceling a completed task: err = nil, want an error")
 	}
 	push, err := c.CreateTaskPushConfig(ctx, &a2a.PushConfig{
-		TaskID: sent.ID, ID: "p", URL: "https://hook.example/x", Token: "tok", Auth: &a2a.PushAuthInfo{Scheme: "Bearer", Credentials: "cred"},
+		TaskID: sent.ID, ID: "p", URL: "https://hook.example/x", Token: "tok",
+		Auth: &a2a.PushAuthInfo{Scheme: "Bearer", Credentials: "cred"},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	again, err := c.GetTaskPushConfig(ctx, &a2a.GetTaskPushConfigRequest{TaskID: sent.ID, ID: "p"})
-	if err != nil || cmp.Diff(push, again) != "" || push.Auth.Credentials != "cred" || push.Token != "tok" || push.TaskID != sent.ID {
-		t.Error(err, push, again)
+	if err != nil || cmp.Diff(push, again) != "" || push.Auth.Credentials != "cred" || push.Token != "tok" ||
+		push.TaskID != sent.ID {
+		t.Errorf("got %+v, %v, want %+v", again, err, push)
 	}
-	if all, err := c.ListTaskPushConfigs(ctx, &a2a.ListTaskPushConfigRequest{TaskID: sent.ID}); err != nil || len(all) != 1 {
-		t.Error(all, err)
+	request := &a2a.ListTaskPushConfigRequest{TaskID: sent.ID}
+	if all, err := c.ListTaskPushConfigs(ctx, request); err != nil || len(all) != 1 {
+		t.Errorf("configs = %v, %v, want one", all, err)
 	}
 	if err := c.DeleteTaskPushConfig(ctx, &a2a.DeleteTaskPushConfigRequest{TaskID: sent.ID, ID: "p"}); err != nil {
 		t.Error(err)
 	}
-	if all, err := c.ListTaskPushConfigs(ctx, &a2a.ListTaskPushConfigRequest{TaskID: sent.ID}); err != nil || len(all) != 0 {
-		t.Error(all, err)
+	if all, err := c.ListTaskPushConfigs(ctx, request); err != nil || len(all) != 0 {
+		t.Errorf("configs after the deletion = %v, %v, want none", all, err)
 	}
-	card, err := a2apb.NewA2AServiceClient(dial(t, addr)).GetExtendedAgentCard(as(ctx, ada), &a2apb.GetExtendedAgentCardRequest{Tenant: "echo"})
-	if err != nil || card.GetName() != "Echo" || len(card.GetSupportedInterfaces()) != 4 || card.GetProvider().GetOrganization() != "acme" ||
+	card, err := a2apb.NewA2AServiceClient(dial(t, addr)).GetExtendedAgentCard(
+		as(ctx, ada), &a2apb.GetExtendedAgentCardRequest{Tenant: "echo"})
+	if err != nil || card.GetName() != "Echo" || len(card.GetSupportedInterfaces()) != 4 ||
+		card.GetProvider().GetOrganization() != "acme" ||
 		card.GetSecuritySchemes()["bearer"].GetHttpAuthSecurityScheme().GetScheme() != "Bearer" {
-		t.Error(card, err)
+		t.Errorf("got %v, %v, want the extended card of echo", card, err)
 	}
 }
 
@@ -189,7 +195,7 @@ func (k bearerKey) Before(ctx context.Context, req *a2aclient.Request) (context.
 	return ctx, nil, nil
 }
 
-// What is sent by one binding is the same by the other, to the last member.
+// A task is the same over both bindings, to the last member.
 func TestGRPCAndJSONShowTheSameTask(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -197,10 +203,13 @@ func TestGRPCAndJSONShowTheSameTask(t *testing.T) {
 	ada := w.caller("user:ada")
 	ctx := as(t.Context(), ada)
 	r := now(protoSend("bot", "hello"))
-	data, _ := structpb.NewValue(map[string]any{"z": 1.0, "a": []any{true, nil, "x", 1e300, -0.5}, "": map[string]any{}})
+	data, _ := structpb.NewValue(map[string]any{
+		"z": 1.0, "a": []any{true, nil, "x", 1e300, -0.5}, "": map[string]any{},
+	})
 	meta, _ := structpb.NewStruct(map[string]any{"k": "v", "n": 12345678.0})
 	r.Metadata = meta
-	r.Message.Metadata, r.Message.Extensions, r.Message.ReferenceTaskIds = meta, []string{"https://x.example/e"}, []string{"t-9"}
+	r.Message.Metadata = meta
+	r.Message.Extensions, r.Message.ReferenceTaskIds = []string{"https://x.example/e"}, []string{"t-9"}
 	r.Message.Parts = append(r.Message.Parts,
 		&a2apb.Part{Content: &a2apb.Part_Data{Data: data}, MediaType: "application/json"},
 		&a2apb.Part{Content: &a2apb.Part_Raw{Raw: []byte("\x00\xff")}, Filename: "f", Metadata: meta},
@@ -211,7 +220,7 @@ func TestGRPCAndJSONShowTheSameTask(t *testing.T) {
 	}
 	id := res.GetTask().GetId()
 	if res.GetTask().GetStatus().GetState() != a2apb.TaskState_TASK_STATE_SUBMITTED {
-		t.Fatal(res)
+		t.Fatalf("got %v, want TASK_STATE_SUBMITTED", res)
 	}
 	want := proto.Clone(r.Message).(*a2apb.Message)
 	want.TaskId, want.ContextId = id, res.GetTask().GetContextId()
@@ -220,7 +229,9 @@ func TestGRPCAndJSONShowTheSameTask(t *testing.T) {
 	}
 	p := w.post("bot")
 	lease := w.claim(p)
-	w.report(p, lease, task.Report{State: task.Completed, Message: says("done"), Artifacts: []task.ArtifactUpdate{artifact("a", "x")}})
+	w.report(p, lease, task.Report{
+		State: task.Completed, Message: says("done"), Artifacts: []task.ArtifactUpdate{artifact("a", "x")},
+	})
 	overGRPC, err := c.GetTask(ctx, &a2apb.GetTaskRequest{Tenant: "bot", Id: id})
 	if err != nil {
 		t.Fatal(err)
@@ -229,12 +240,12 @@ func TestGRPCAndJSONShowTheSameTask(t *testing.T) {
 	text = strings.TrimSuffix(text[strings.Index(text, `"result":`)+len(`"result":`):], "}")
 	overJSON := &a2apb.Task{}
 	if err := protojson.Unmarshal([]byte(text), overJSON); err != nil {
-		t.Fatal(err, text)
+		t.Fatalf("%v in %s", err, text)
 	}
 	if diff := cmp.Diff(overJSON, overGRPC, protocmp.Transform()); diff != "" {
 		t.Error(diff)
 	}
-	// The same message again, however its maps are ordered, is a repetition.
+	// The same message again is a repetition, however its maps are ordered.
 	for range 5 {
 		again := proto.Clone(r).(*a2apb.SendMessageRequest)
 		again.Message.TaskId = id
@@ -244,19 +255,22 @@ func TestGRPCAndJSONShowTheSameTask(t *testing.T) {
 	}
 	short, err := c.GetTask(ctx, &a2apb.GetTaskRequest{Tenant: "bot", Id: id, HistoryLength: proto.Int32(1)})
 	if err != nil || len(short.GetHistory()) != 1 || short.GetHistory()[0].GetRole() != a2apb.Role_ROLE_AGENT {
-		t.Error(short, err)
+		t.Errorf("got %v, %v, want one message of the agent", short, err)
 	}
-	// What JSON can say and a double cannot stays readable.
-	w.rpc(ada, "bot", "SendMessage", `{"configuration":{"returnImmediately":true},"message":{"messageId":"m","role":"ROLE_USER","parts":[{"data":[1e999]}]}}`)
-	list, err := c.ListTasks(ctx, &a2apb.ListTasksRequest{Tenant: "bot", HistoryLength: proto.Int32(9), Status: a2apb.TaskState_TASK_STATE_SUBMITTED})
+	// A number that fits into JSON but not into a double stays readable.
+	w.rpc(ada, "bot", "SendMessage", `{"configuration":{"returnImmediately":true},`+
+		`"message":{"messageId":"m","role":"ROLE_USER","parts":[{"data":[1e999]}]}}`)
+	list, err := c.ListTasks(ctx, &a2apb.ListTasksRequest{
+		Tenant: "bot", HistoryLength: proto.Int32(9), Status: a2apb.TaskState_TASK_STATE_SUBMITTED,
+	})
 	if err != nil || len(list.GetTasks()) != 1 ||
 		list.GetTasks()[0].GetHistory()[0].GetParts()[0].GetData().GetListValue().GetValues()[0].GetStringValue() != "1e999" {
-		t.Error(list, err)
+		t.Errorf("got %v, %v, want one task with 1e999 as text", list, err)
 	}
 }
 
-// A blocking call waits while somebody can be expected to work; a conversation
-// goes on under the task's id.
+// A blocking call waits while a worker can be expected; a conversation continues under the task's
+// id.
 func TestGRPCConversation(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -265,12 +279,13 @@ func TestGRPCConversation(t *testing.T) {
 	ctx := as(t.Context(), ada)
 	begun := time.Now()
 	queued, err := c.SendMessage(ctx, protoSend("bot", "nobody is there"))
-	if err != nil || queued.GetTask().GetStatus().GetState() != a2apb.TaskState_TASK_STATE_SUBMITTED || time.Since(begun) > 20*time.Second {
-		t.Fatal(queued, err)
+	if err != nil || queued.GetTask().GetStatus().GetState() != a2apb.TaskState_TASK_STATE_SUBMITTED ||
+		time.Since(begun) > 20*time.Second {
+		t.Fatalf("got %v, %v after %s, want TASK_STATE_SUBMITTED at once", queued, err, time.Since(begun))
 	}
-	if canceled, err := c.CancelTask(ctx, &a2apb.CancelTaskRequest{Tenant: "bot", Id: queued.GetTask().GetId()}); err != nil ||
-		canceled.GetStatus().GetState() != a2apb.TaskState_TASK_STATE_CANCELED {
-		t.Fatal(canceled, err)
+	canceled, err := c.CancelTask(ctx, &a2apb.CancelTaskRequest{Tenant: "bot", Id: queued.GetTask().GetId()})
+	if err != nil || canceled.GetStatus().GetState() != a2apb.TaskState_TASK_STATE_CANCELED {
+		t.Fatalf("got %v, %v, want TASK_STATE_CANCELED", canceled, err)
 	}
 
 	p := w.post("bot")
@@ -295,24 +310,26 @@ func TestGRPCConversation(t *testing.T) {
 	go send(protoSend("bot", "hello"))
 	got := <-answered
 	<-working
-	if got.GetStatus().GetState() != a2apb.TaskState_TASK_STATE_INPUT_REQUIRED || got.GetStatus().GetMessage().GetParts()[0].GetText() != "Which?" {
-		t.Fatal(got)
+	if got.GetStatus().GetState() != a2apb.TaskState_TASK_STATE_INPUT_REQUIRED ||
+		got.GetStatus().GetMessage().GetParts()[0].GetText() != "Which?" {
+		t.Fatalf("got %v, want TASK_STATE_INPUT_REQUIRED with the question", got)
 	}
 
-	// Who subscribes to a task that waits sees it, and then what comes of the answer.
+	// A subscriber of a task that waits sees the task, and then its events after the input.
 	sub, err := c.SubscribeToTask(ctx, &a2apb.SubscribeToTaskRequest{Tenant: "bot", Id: got.GetId()})
 	if err != nil {
 		t.Fatal(err)
 	}
 	first, err := sub.Recv()
 	if err != nil || first.GetTask().GetStatus().GetState() != a2apb.TaskState_TASK_STATE_INPUT_REQUIRED {
-		t.Fatal(first, err)
+		t.Fatalf("got %v, %v, want TASK_STATE_INPUT_REQUIRED", first, err)
 	}
 	go work(task.Completed, "done")
 	w.expect(ada, "bot")
 	go send(at(protoSend("bot", "that"), got.GetId()))
-	if last := <-answered; last.GetStatus().GetState() != a2apb.TaskState_TASK_STATE_COMPLETED || len(last.GetHistory()) != 4 {
-		t.Error(last)
+	last := <-answered
+	if last.GetStatus().GetState() != a2apb.TaskState_TASK_STATE_COMPLETED || len(last.GetHistory()) != 4 {
+		t.Errorf("got %v, want TASK_STATE_COMPLETED with 4 messages", last)
 	}
 	var states []string
 	for {
@@ -326,7 +343,7 @@ func TestGRPCConversation(t *testing.T) {
 		states = append(states, e.GetStatusUpdate().GetStatus().GetState().String())
 	}
 	if len(states) < 2 || states[len(states)-1] != "TASK_STATE_COMPLETED" {
-		t.Error(states)
+		t.Errorf("states = %v, want TASK_STATE_COMPLETED last", states)
 	}
 
 	sub, err = c.SubscribeToTask(ctx, &a2apb.SubscribeToTaskRequest{Tenant: "bot", Id: got.GetId()})
@@ -340,7 +357,7 @@ func TestGRPCConversation(t *testing.T) {
 	failsGRPC(t, err, coded(t, codeNotCancelable), "TASK_NOT_CANCELABLE")
 }
 
-// expect waits until somebody can be expected to answer for the agent.
+// expect waits until a worker of the agent can be expected.
 func (w *world) expect(secret, agent string) {
 	w.tb.Helper()
 	ctx := context.Background()
@@ -358,10 +375,10 @@ func (w *world) expect(secret, agent string) {
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
-	w.tb.Fatal("nobody came")
+	w.tb.Fatal("timeout while waiting for a worker")
 }
 
-// A message that is all there is comes instead of a task.
+// A reply is returned as a message instead of a task.
 func TestGRPCReply(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -374,7 +391,8 @@ func TestGRPCReply(t *testing.T) {
 	ada := w.caller("user:ada")
 	w.expect(ada, "bot")
 	res, err := c.SendMessage(as(t.Context(), ada), protoSend("bot", "hello"))
-	if err != nil || res.GetMessage().GetParts()[0].GetText() != "hi" || res.GetMessage().GetRole() != a2apb.Role_ROLE_AGENT {
-		t.Error(res, err)
+	if err != nil || res.GetMessage().GetParts()[0].GetText() != "hi" ||
+		res.GetMessage().GetRole() != a2apb.Role_ROLE_AGENT {
+		t.Errorf("got %v, %v, want a message of the agent", res, err)
 	}
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/parley-dev/parley/internal/wire"
 )
 
-// grpcV03Service is version 0.3 over gRPC: what v03rest.go does, in another form.
+// grpcV03Service is version 0.3 over gRPC. It does the same as v03rest.go.
 type grpcV03Service struct {
 	v03pb.UnimplementedA2AServiceServer
 	s *server
@@ -24,12 +24,12 @@ type grpcV03Service struct {
 
 type v03Stream = grpc.ServerStreamingServer[v03pb.StreamResponse]
 
-// grpcCall finds the agent, which no request of this version names.
+// grpcCall finds the agent. Requests of this version do not name it.
 func (g *grpcV03Service) grpcCall(ctx context.Context) (*call, error) {
 	only, ok := httpx.CallerOf(ctx).Scopes.OnlyAgent()
 	if !ok {
-		return nil, newError(codeInvalidParams, "version 0.3 of gRPC cannot name an agent; "+
-			"use a key that is restricted to one with the scope agent:<id>, or another binding")
+		return nil, newError(codeInvalidParams, "gRPC of version 0.3 cannot name an agent; "+
+			"use a key that is restricted to one agent by the scope agent:<id>, or another binding")
 	}
 	return g.s.grpcCall(ctx, only)
 }
@@ -86,7 +86,7 @@ func (g *grpcV03Service) TaskSubscription(r *v03pb.TaskSubscriptionRequest, out 
 	})
 }
 
-// stream shows the task that open finds, and then what happens to it, until it rests.
+// stream sends the task that open returns and then its events, until it rests.
 func (g *grpcV03Service) stream(out v03Stream, open func(*call) (*task.Task, eventSeq, int, error)) error {
 	ctx := out.Context()
 	c, err := g.grpcCall(ctx)
@@ -210,7 +210,7 @@ func (g *grpcV03Service) ListTaskPushNotificationConfig(
 			return nil, err
 		}
 		if r.GetPageToken() != "" {
-			return nil, newInvalid("pageToken", "is not a token of this list, which has one page")
+			return nil, newInvalid("pageToken", "must be empty: the list has one page")
 		}
 		list, err := c.s.Tasks.ListPush(c, c.to, taskID)
 		out := &v03pb.ListTaskPushNotificationConfigResponse{}
@@ -240,7 +240,7 @@ func (g *grpcV03Service) GetAgentCard(ctx context.Context, _ *v03pb.GetAgentCard
 			return nil, err
 		}
 		card := &v03pb.AgentCard{}
-		// The card is for clients of every version; this one has no names for some of it.
+		// The card is for clients of every version; this version does not have some of its members.
 		if err := (protojson.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(text, card); err != nil {
 			return nil, err
 		}
@@ -249,8 +249,8 @@ func (g *grpcV03Service) GetAgentCard(ctx context.Context, _ *v03pb.GetAgentCard
 	})
 }
 
-// v03ProtoSecurity reads what a card requires, whose JSON has lists of scopes where the
-// protobuf definition has messages.
+// v03ProtoSecurity reads the security requirements of a card. Its JSON has lists of scopes where
+// the protobuf definition has messages.
 func v03ProtoSecurity(card []byte) (out []*v03pb.Security, err error) {
 	var required struct{ Security []map[string][]string }
 	if err := json.Unmarshal(card, &required); err != nil {

@@ -16,8 +16,8 @@ import (
 	"github.com/parley-dev/parley/internal/wire"
 )
 
-// What grpc_convert.go does for version 1.0, for 0.3. Fields of this version that are
-// zero are those that were not set.
+// The conversions of grpc_convert.go, for version 0.3. In this version a zero field means that it
+// was not set.
 
 // v03SendFromProto is readOfficialSend for gRPC.
 func v03SendFromProto(r *v03pb.SendMessageRequest) (p officialSend, err error) {
@@ -109,7 +109,8 @@ func v03PushFromProto(p *v03pb.PushNotificationConfig) task.PushConfig {
 
 func v03ListFromProto(r *v03pb.ListTasksRequest) (own dispatch.OwnRequest, history int, err error) {
 	own = dispatch.OwnRequest{
-		ContextID: r.GetContextId(), Token: r.GetPageToken(), Limit: int(r.GetPageSize()), Artifacts: r.GetIncludeArtifacts(),
+		ContextID: r.GetContextId(), Cursor: r.GetPageToken(),
+		Limit: int(r.GetPageSize()), Artifacts: r.GetIncludeArtifacts(),
 	}
 	length := r.GetHistoryLength()
 	history, fields := historyFromProto(&length, 0)
@@ -127,8 +128,7 @@ func v03ListFromProto(r *v03pb.ListTasksRequest) (own dispatch.OwnRequest, histo
 	return own, history, invalid(fields)
 }
 
-// named splits the name of a resource: tasks/<id>, or
-// tasks/<id>/pushNotificationConfigs/<id>.
+// named splits the name of a resource: tasks/<id>, or tasks/<id>/pushNotificationConfigs/<id>.
 func named(name string) (taskID, configID string) {
 	taskID, configID, _ = strings.Cut(strings.TrimPrefix(name, "tasks/"), "/pushNotificationConfigs")
 	return taskID, strings.TrimPrefix(configID, "/")
@@ -162,7 +162,8 @@ func v03ProtoStatus(t *task.Task, s task.State, at time.Time, m *task.Message) *
 
 func v03ProtoMessage(t *task.Task, m *task.Message) *v03pb.Message {
 	out := &v03pb.Message{
-		MessageId: m.ID, ContextId: t.ContextID, TaskId: t.ID, Role: v03pb.Role_ROLE_AGENT, Parts: v03ProtoParts(m.Parts),
+		MessageId: m.ID, ContextId: t.ContextID, TaskId: t.ID, Role: v03pb.Role_ROLE_AGENT,
+		Parts:    v03ProtoParts(m.Parts),
 		Metadata: protoObject(m.Metadata), Extensions: m.Extensions,
 	}
 	if m.Role == task.RoleUser {
@@ -189,7 +190,7 @@ func v03ProtoParts(parts []task.Part) []*v03pb.Part {
 	return out
 }
 
-// v03ProtoData is data, which must be an object; see wire.AppendV03ProtoTask.
+// v03ProtoData returns data as an object, which it must be; see wire.AppendV03ProtoTask.
 func v03ProtoData(data []byte) *structpb.Struct {
 	v := protoValue(data)
 	if object := v.GetStructValue(); object != nil {
@@ -198,7 +199,7 @@ func v03ProtoData(data []byte) *structpb.Struct {
 	return &structpb.Struct{Fields: map[string]*structpb.Value{"value": v}}
 }
 
-// v03ProtoFile has the base64 of bytes, as the SDKs expect it.
+// v03ProtoFile contains bytes as base64, as the SDKs expect it.
 func v03ProtoFile(p *task.Part) *v03pb.FilePart {
 	out := &v03pb.FilePart{MimeType: p.MediaType, Name: p.Name}
 	if p.URL != "" {
@@ -226,7 +227,8 @@ func v03ProtoEvent(t *task.Task, e *task.Event) *v03pb.StreamResponse {
 		return &v03pb.StreamResponse{Payload: &v03pb.StreamResponse_ArtifactUpdate{ArtifactUpdate: update}}
 	}
 	update := &v03pb.TaskStatusUpdateEvent{
-		TaskId: t.ID, ContextId: t.ContextID, Status: v03ProtoStatus(t, e.State, e.At, e.Message), Final: e.State.Rests(),
+		TaskId: t.ID, ContextId: t.ContextID,
+		Status: v03ProtoStatus(t, e.State, e.At, e.Message), Final: e.State.Rests(),
 	}
 	return &v03pb.StreamResponse{Payload: &v03pb.StreamResponse_StatusUpdate{StatusUpdate: update}}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/parley-dev/parley/internal/task"
 )
 
-// The SDK for Go as it was at version 0.3, over gRPC.
+// The SDK for Go of version 0.3, over gRPC.
 func TestTheSDKOf03OverGRPC(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -24,7 +24,8 @@ func TestTheSDKOf03OverGRPC(t *testing.T) {
 		a2a.TextPart{Text: "hello"},
 		a2a.DataPart{Data: map[string]any{"a": []any{1.0, nil}}},
 		a2a.FilePart{File: a2a.FileBytes{
-			FileMeta: a2a.FileMeta{Name: "f", MimeType: "text/plain"}, Bytes: base64.StdEncoding.EncodeToString([]byte("\x00raw")),
+			FileMeta: a2a.FileMeta{Name: "f", MimeType: "text/plain"},
+			Bytes:    base64.StdEncoding.EncodeToString([]byte("\x00raw")),
 		}},
 		a2a.FilePart{File: a2a.FileURI{URI: "https://example.com/f"}},
 	}
@@ -37,13 +38,13 @@ func TestTheSDKOf03OverGRPC(t *testing.T) {
 	}
 	sent, ok := res.(*a2a.Task)
 	if !ok || sent.Status.State != a2a.TaskStateCompleted || len(sent.Artifacts) != 1 {
-		t.Fatalf("%+v", res)
+		t.Fatalf("got %+v, want a completed task with one artifact", res)
 	}
 	if diff := cmp.Diff(parts, []a2a.Part(sent.Artifacts[0].Parts)); diff != "" {
 		t.Error(diff)
 	}
 	if got, err := c.GetTask(ctx, &a2a.TaskQueryParams{ID: sent.ID}); err != nil || cmp.Diff(sent, got) != "" {
-		t.Error(err, cmp.Diff(sent, got))
+		t.Errorf("GetTask: %v (-want +got):\n%s", err, cmp.Diff(sent, got))
 	}
 	var last a2a.Event
 	more := a2a.NewMessage(a2a.MessageRoleUser, a2a.TextPart{Text: "more"})
@@ -56,22 +57,22 @@ func TestTheSDKOf03OverGRPC(t *testing.T) {
 	switch e := last.(type) {
 	case *a2a.TaskStatusUpdateEvent:
 		if !e.Final || e.Status.State != a2a.TaskStateCompleted {
-			t.Errorf("%+v", e)
+			t.Errorf("last event = %+v, want a final completed status", e)
 		}
-	case *a2a.Task: // it was over before the stream began
+	case *a2a.Task: // the task was over before the stream began
 		if e.Status.State != a2a.TaskStateCompleted {
-			t.Errorf("%+v", e)
+			t.Errorf("task = %+v, want it completed", e)
 		}
 	default:
-		t.Errorf("%+v", last)
+		t.Errorf("last event = %+v, want a status or a task", last)
 	}
 	card, err := c.GetAgentCard(ctx)
 	if err != nil || card.Name != "Echo" || len(card.Security) == 0 || len(card.SecuritySchemes) == 0 {
-		t.Errorf("%+v, %v", card, err)
+		t.Errorf("got %+v, %v, want the card of echo with its security", card, err)
 	}
 }
 
-// The card over gRPC requires the same as the card in JSON.
+// The card over gRPC has the same requirements as the card in JSON.
 func TestTheCardOf03OverGRPCHasScopes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, withOAuth)
@@ -80,7 +81,8 @@ func TestTheCardOf03OverGRPCHasScopes(t *testing.T) {
 	if err := json.Unmarshal([]byte(w.do("", "GET", echoCard, "", "A2A-Version", "0.3").Body), &want); err != nil {
 		t.Fatal(err)
 	}
-	card, err := v03pb.NewA2AServiceClient(dial(t, w.h2c())).GetAgentCard(as(t.Context(), key), &v03pb.GetAgentCardRequest{})
+	client := v03pb.NewA2AServiceClient(dial(t, w.h2c()))
+	card, err := client.GetAgentCard(as(t.Context(), key), &v03pb.GetAgentCardRequest{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +120,7 @@ func TestV03GRPCRefusals(t *testing.T) {
 	_, err = st.Recv()
 	failsGRPC(t, err, codes.NotFound, "TASK_NOT_FOUND")
 
-	// Nothing but the key can name the agent.
+	// Only the key can name the agent.
 	_, err = c.GetTask(as(t.Context(), w.caller("user:ada")), &v03pb.GetTaskRequest{Name: "tasks/x"})
 	failsGRPC(t, err, codes.InvalidArgument, "INVALID_PARAMS")
 	_, err = c.GetTask(t.Context(), &v03pb.GetTaskRequest{Name: "tasks/x"})

@@ -16,13 +16,14 @@ import (
 	"github.com/parley-dev/parley/internal/wire"
 )
 
-// maxValueDepth leaves room for what JSON has around a value.
+// maxValueDepth leaves room for the JSON around a value.
 const maxValueDepth = wire.MaxDepth - 8
 
-var notJSON = "must be a JSON value without NaN and infinities, nested at most " + strconv.Itoa(maxValueDepth) + " levels deep"
+var notJSON = "must be a JSON value without NaN and infinities, nested at most " +
+	strconv.Itoa(maxValueDepth) + " levels deep"
 
-// appendValue appends a value as JSON. The members of objects are sorted, so that
-// the same message twice is the same text. ok is false for what JSON cannot say.
+// appendValue appends a value as JSON. The members of objects are sorted, so that equal messages
+// have equal text. ok is false for a value that JSON cannot represent.
 func appendValue(b []byte, v *structpb.Value, depth int) (_ []byte, ok bool) {
 	if depth > maxValueDepth {
 		return b, false
@@ -77,7 +78,7 @@ func appendNumber(b []byte, f float64) ([]byte, bool) {
 	return strconv.AppendFloat(b, f, format, -1, 64), true
 }
 
-// objectFromProto is metadata as it is kept.
+// objectFromProto converts metadata to JSON.
 func objectFromProto(s *structpb.Struct) ([]byte, []errs.Field) {
 	if s == nil {
 		return nil, nil
@@ -89,7 +90,7 @@ func objectFromProto(s *structpb.Struct) ([]byte, []errs.Field) {
 	return text, nil
 }
 
-// protoObject is metadata as gRPC shows it.
+// protoObject converts metadata from JSON.
 func protoObject(text json.RawMessage) *structpb.Struct {
 	if len(text) == 0 {
 		return nil
@@ -97,16 +98,15 @@ func protoObject(text json.RawMessage) *structpb.Struct {
 	return protoValue(text).GetStructValue()
 }
 
-// protoValue is what gRPC shows of JSON that was kept. A number that is too large
-// for a double stays text.
+// protoValue converts stored JSON. A number that is too large for a double becomes a string.
 func protoValue(text json.RawMessage) *structpb.Value {
-	d := jsontext.NewDecoder(bytes.NewReader(text), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
-	return readValue(d)
+	return readValue(jsontext.NewDecoder(bytes.NewReader(text),
+		jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)))
 }
 
 func readValue(d *jsontext.Decoder) *structpb.Value {
 	token, err := d.ReadToken()
-	if err != nil { // what is kept was checked
+	if err != nil { // stored JSON was checked
 		return structpb.NewNullValue()
 	}
 	switch token.Kind() {
@@ -144,11 +144,11 @@ func readValue(d *jsontext.Decoder) *structpb.Value {
 	return structpb.NewNullValue()
 }
 
-// more reports whether another element comes before the end.
+// more reports whether another element precedes the end.
 func more(d *jsontext.Decoder, end jsontext.Kind) bool {
 	k := d.PeekKind()
 	return k != end && k != 0
 }
 
-// validText is text as protobuf demands it.
+// validText returns valid UTF-8, which protobuf requires.
 func validText(s string) string { return strings.ToValidUTF8(s, "�") }

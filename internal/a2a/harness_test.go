@@ -33,8 +33,8 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// world is a whole server on a real SQLite file. Org acme has the agents bot and
-// other, served by nobody, and the public agent echo, which runs in the process.
+// world is a whole server on a real SQLite file. Org acme has the agents bot and other, which have
+// no workers, and the public agent echo, which runs in the process.
 type world struct {
 	tb       testing.TB
 	handler  http.Handler
@@ -49,7 +49,10 @@ type world struct {
 	lost     *atomic.Bool // while set, no agent can be found
 }
 
-// faultyStore fails as a store that cannot be reached.
+var errStoreDown = errs.Wrap(io.EOF, errs.Unavailable, "store.unavailable",
+	"the store cannot be reached right now; try again in a moment")
+
+// faultyStore fails like an unavailable store.
 type faultyStore struct {
 	dispatch.TaskWriter
 	down *atomic.Bool
@@ -57,12 +60,12 @@ type faultyStore struct {
 
 func (s faultyStore) Insert(ctx context.Context, c task.Change, lease time.Duration) error {
 	if s.down.Load() {
-		return errs.Wrap(io.EOF, errs.Unavailable, "store.unavailable", "the store cannot be reached right now; try again in a moment")
+		return errStoreDown
 	}
 	return s.TaskWriter.Insert(ctx, c, lease)
 }
 
-// faultyDirectory fails as one whose store cannot be reached.
+// faultyDirectory fails like a directory on an unavailable store.
 type faultyDirectory struct {
 	dispatch.Directory
 	lost *atomic.Bool
@@ -70,7 +73,7 @@ type faultyDirectory struct {
 
 func (d faultyDirectory) Target(ctx context.Context, org, id string) (dispatch.Target, *dispatch.Target, error) {
 	if d.lost.Load() {
-		return dispatch.Target{}, nil, errs.Wrap(io.EOF, errs.Unavailable, "store.unavailable", "the store cannot be reached right now; try again in a moment")
+		return dispatch.Target{}, nil, errStoreDown
 	}
 	return d.Directory.Target(ctx, org, id)
 }
@@ -84,7 +87,7 @@ func newWorld(tb testing.TB, edit ...func(*httpx.Options, *Options)) *world {
 	down, lost := new(atomic.Bool), new(atomic.Bool)
 	base := orgtest.New(tb, func(o *dispatch.Options) {
 		o.Stores.Write, o.Directory = faultyStore{o.Stores.Write, down}, faultyDirectory{o.Directory, lost}
-		o.Push.URL = func(url string) error {
+		o.CheckPushURL = func(url string) error {
 			if strings.Contains(url, "refused") {
 				return errors.New("is refused")
 			}
@@ -93,7 +96,8 @@ func newWorld(tb testing.TB, edit ...func(*httpx.Options, *Options)) *world {
 		o.OnError = func(err error) { tb.Error(err) }
 	})
 	w := &world{
-		tb: tb, store: base.Store, operator: base.Operator, auth: base.Auth, registry: base.Agents, tasks: base.Tasks, logs: base.Logs, orgs: base,
+		tb: tb, store: base.Store, operator: base.Operator, auth: base.Auth, registry: base.Agents,
+		tasks: base.Tasks, logs: base.Logs, orgs: base,
 		down: down, lost: lost,
 	}
 	for _, a := range []agent.Agent{
@@ -105,7 +109,10 @@ func newWorld(tb testing.TB, edit ...func(*httpx.Options, *Options)) *world {
 	}
 	w.tasks.Host(dispatch.Target{ID: "echo", Org: "acme", Public: true}, dispatch.Echo{})
 	ho := base.Router()
-	o := Options{Tasks: w.tasks.Tasks, Workers: w.tasks.Workers, Agents: w.registry, Version: "1.2.3", PublicURL: exampleURL}
+	o := Options{
+		Tasks: w.tasks.Tasks, Workers: w.tasks.Workers, Agents: w.registry, Directory: base.Directory,
+		Version: "1.2.3", PublicURL: exampleURL,
+	}
 	for _, e := range edit {
 		e(&ho, &o)
 	}
@@ -123,14 +130,14 @@ func newWorld(tb testing.TB, edit ...func(*httpx.Options, *Options)) *world {
 	return w
 }
 
-// key makes the principal if need be, and a key with the scopes.
+// key makes the principal if necessary, and a key with the scopes.
 func (w *world) key(org, ref string, scopes ...identity.Scope) string {
 	w.tb.Helper()
 	secret, _ := w.orgs.Key(org, ref, scopes...)
 	return secret
 }
 
-// caller is a key that may call every agent.
+// caller returns a key that may call every agent.
 func (w *world) caller(ref string) string { return w.key("acme", ref, "svc:a2a:write") }
 
 // answer is a response with its body read.
@@ -166,12 +173,12 @@ func envelope(method, params string) string {
 	return `{"jsonrpc":"2.0","id":1,"method":"` + method + `","params":` + params + `}`
 }
 
-// hello is the params of a send.
+// hello returns the params of a send.
 func hello(id string) string {
 	return `{"id":"` + id + `","message":{"role":"user","parts":[{"type":"text","text":"hello"}]}}`
 }
 
-// reply is a JSON-RPC answer.
+// reply is a JSON-RPC response.
 type reply struct {
 	Result struct {
 		ID        string
@@ -193,32 +200,32 @@ func (a *answer) reply() reply {
 	a.tb.Helper()
 	var r reply
 	if err := json.Unmarshal([]byte(a.Body), &r); err != nil {
-		a.tb.Fatalf("%v in %s", err, a.Body)
+		a.tb.Fatalf("not a JSON-RPC response: %v in %s", err, a.Body)
 	}
 	return r
 }
 
-// state fails the test unless the answer is a task in the state.
+// state fails the test unless the response is a task in the state.
 func (a *answer) state(want string) reply {
 	a.tb.Helper()
 	r := a.reply()
 	if a.Status != http.StatusOK || r.Error != nil || r.Result.Status.State != want {
-		a.tb.Fatalf("want a task that is %s, got %d %s", want, a.Status, a.Body)
+		a.tb.Fatalf("got %d %s, want a task with the state %s", a.Status, a.Body, want)
 	}
 	return r
 }
 
-// fails fails the test unless the answer is the error.
+// fails fails the test unless the response is the error.
 func (a *answer) fails(status, code int) reply {
 	a.tb.Helper()
 	r := a.reply()
 	if a.Status != status || r.Error == nil || r.Error.Code != code {
-		a.tb.Fatalf("want %d with %d, got %d %s", status, code, a.Status, a.Body)
+		a.tb.Fatalf("got %d %s, want %d with the code %d", a.Status, a.Body, status, code)
 	}
 	return r
 }
 
-// post is the right to work for an agent.
+// post returns the access to work for an agent.
 func (w *world) post(agent string) dispatch.Post {
 	w.tb.Helper()
 	ctx := context.Background()
@@ -234,12 +241,14 @@ func (w *world) post(agent string) dispatch.Post {
 	return p
 }
 
-// claim takes the one task that waits for the agent and returns its lease.
+// claim claims the waiting task of the agent and returns its lease.
 func (w *world) claim(p dispatch.Post) string {
 	w.tb.Helper()
-	c, err := w.tasks.Claim(context.Background(), p, dispatch.ClaimRequest{Worker: "w", Max: 1, Wait: 10 * time.Second, Lease: time.Minute, Capacity: 1})
+	c, err := w.tasks.Claim(context.Background(), p, dispatch.ClaimRequest{
+		Worker: "w", Max: 1, Wait: 10 * time.Second, Lease: time.Minute, Capacity: 1,
+	})
 	if err != nil || len(c.Assignments) != 1 {
-		w.tb.Fatalf("claimed %d, %v", len(c.Assignments), err)
+		w.tb.Fatalf("claimed %d tasks, %v, want 1", len(c.Assignments), err)
 	}
 	return c.Assignments[0].Lease.Token
 }
@@ -256,10 +265,12 @@ func says(text string) *task.Message {
 }
 
 func artifact(id, text string) task.ArtifactUpdate {
-	return task.ArtifactUpdate{Artifact: task.Artifact{ID: id, Type: "text", Parts: []task.Part{{Kind: task.TextPart, Text: text}}}}
+	return task.ArtifactUpdate{Artifact: task.Artifact{
+		ID: id, Type: "text", Parts: []task.Part{{Kind: task.TextPart, Text: text}},
+	}}
 }
 
-// What differs from run to run is replaced in golden files.
+// Values that differ from run to run are replaced in golden files.
 var (
 	times      = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z`)
 	ulids      = regexp.MustCompile(`\b[0-9a-hjkmnp-tv-z]{26}\b`)
@@ -300,11 +311,11 @@ func golden(t *testing.T, name, got string) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); diff != "" {
-		t.Errorf("%s (run with -update and look at the change):\n%s", file, diff)
+		t.Errorf("%s (-want +got; run with -update and review the change):\n%s", file, diff)
 	}
 }
 
-// serve puts the world on a network.
+// serve serves the world over a network.
 func (w *world) serve() string {
 	srv := httptest.NewServer(w.handler)
 	w.tb.Cleanup(func() {
@@ -336,7 +347,7 @@ func open(tb testing.TB, ctx context.Context, url, secret, body, lastEventID str
 	return res
 }
 
-// parseEvents reads what a stream sent.
+// parseEvents parses the events of a stream.
 func parseEvents(text string) (out []event) {
 	for block := range strings.SplitSeq(text, "\n\n") {
 		var e event

@@ -9,8 +9,8 @@ import (
 	"github.com/parley-dev/parley/internal/task"
 )
 
-// A task that needs an authorization rests in every version and binding, and goes on with
-// the sender's next message.
+// A task that needs an authorization rests in every version and binding, and continues with the
+// sender's next message.
 func TestAuthRequiredIsAnsweredAsInputRequiredIs(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -24,28 +24,31 @@ func TestAuthRequiredIsAnsweredAsInputRequiredIs(t *testing.T) {
 	w.do(ada, "GET", "/a2a/bot/tasks/t-1", "").contains(`"TASK_STATE_AUTH_REQUIRED"`)
 	w.do(ada, "GET", "/a2a/bot/v1/tasks/t-1", "").contains(`"TASK_STATE_AUTH_REQUIRED"`)
 	w.rpc(ada, "bot", "ListTasks", `{"status":"TASK_STATE_AUTH_REQUIRED"}`).contains(`"t-1"`)
-	if got, err := c.GetTask(ctx, &a2apb.GetTaskRequest{Tenant: "bot", Id: "t-1"}); err != nil || got.GetStatus().GetState() != a2apb.TaskState_TASK_STATE_AUTH_REQUIRED {
-		t.Error(got, err)
+	got, err := c.GetTask(ctx, &a2apb.GetTaskRequest{Tenant: "bot", Id: "t-1"})
+	if err != nil || got.GetStatus().GetState() != a2apb.TaskState_TASK_STATE_AUTH_REQUIRED {
+		t.Errorf("got %v, %v, want TASK_STATE_AUTH_REQUIRED", got, err)
 	}
-	list, err := c.ListTasks(ctx, &a2apb.ListTasksRequest{Tenant: "bot", Status: a2apb.TaskState_TASK_STATE_AUTH_REQUIRED})
+	list, err := c.ListTasks(ctx, &a2apb.ListTasksRequest{
+		Tenant: "bot", Status: a2apb.TaskState_TASK_STATE_AUTH_REQUIRED,
+	})
 	if err != nil || len(list.GetTasks()) != 1 {
-		t.Error(list, err)
+		t.Errorf("got %v, %v, want one task", list, err)
 	}
-	// Streams end with it.
+	// Streams end with this state.
 	events := w.rpc(ada, "bot", "tasks/resubscribe", `{"id":"t-1"}`)
 	events.contains(`"state":"auth-required"`, `"final":true`)
 
-	// The same words are an answer.
+	// The same text is a new message here, not a repetition.
 	again := w.rpc(ada, "bot", "tasks/send", hello("t-1")).state("working")
 	if again.Result.ContextID != first.Result.ContextID {
-		t.Errorf("%+v", again)
+		t.Errorf("context = %q, want %q", again.Result.ContextID, first.Result.ContextID)
 	}
 	w.report(p, w.claim(p), task.Report{State: task.Completed})
 	w.rpc(ada, "bot", "tasks/get", `{"id":"t-1"}`).state("completed")
 }
 
-// Clients drop artifacts that they believe to be incomplete, so what comes with the end of
-// a task is complete, in every form of a stream.
+// Clients drop artifacts that seem incomplete, so an artifact in the last report of a task is
+// complete in every form of a stream.
 func TestTheLastArtifactIsMarkedAsComplete(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -64,7 +67,7 @@ func TestTheLastArtifactIsMarkedAsComplete(t *testing.T) {
 			w.report(p, w.claim(p), task.Report{State: task.Completed, Artifacts: []task.ArtifactUpdate{u}})
 			body := (<-done).Body
 			if strings.Contains(body, `"lastChunk":true`) != want || !strings.Contains(body, "all of it") {
-				t.Errorf("%s, more %v: %s", method, more, body)
+				t.Errorf("%s, more %v: lastChunk = %v, want %v: %s", method, more, !want, want, body)
 			}
 		}
 	}

@@ -10,8 +10,7 @@ import (
 	"github.com/parley-dev/parley/internal/task"
 )
 
-// drive brings a new task of bot into a state, and returns the lease if somebody
-// holds it.
+// drive brings a new task of bot into a state, and returns the lease if there is one.
 func (w *world) drive(secret string, p dispatch.Post, id string, to task.State) string {
 	w.tb.Helper()
 	w.rpc(secret, "bot", "tasks/send", hello(id)).state("submitted")
@@ -30,15 +29,18 @@ func (w *world) drive(secret string, p dispatch.Post, id string, to task.State) 
 	return lease
 }
 
-// Section 3.2 of the specification and the table of design: what may follow each
-// state, by every way there is to bring it about, and nothing else.
+// Section 3.2 of the specification and the table of the design: what may follow each state, in
+// every way to cause it, and nothing else.
 func TestEveryStateAndWhatMayFollowIt(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	ada := w.caller("user:ada")
 	p := w.post("bot")
 	for _, from := range task.States {
-		for _, try := range []string{"cancel", "turn", "working", "completed", "failed", "input-required", "auth-required", "rejected", "submitted", "canceled"} {
+		for _, try := range []string{
+			"cancel", "turn", "working", "completed", "failed", "input-required", "auth-required",
+			"rejected", "submitted", "canceled",
+		} {
 			id := string(from) + "-" + try
 			lease := w.drive(ada, p, id, from)
 			var want string
@@ -63,7 +65,7 @@ func TestEveryStateAndWhatMayFollowIt(t *testing.T) {
 				_, err := w.tasks.Report(context.Background(), p, lease, task.Report{State: task.State(try)})
 				allowed := from == task.Working && try != "submitted" && try != "canceled"
 				if (err == nil) != allowed {
-					t.Errorf("a worker reports %s on a task that is %s: %v", try, from, err)
+					t.Errorf("report of %s on a task that is %s: err = %v, want allowed: %v", try, from, err, allowed)
 				}
 				if allowed {
 					want = try
@@ -85,19 +87,20 @@ func TestASendThatIsRepeatedIsOneTask(t *testing.T) {
 	w := newWorld(t)
 	ada := w.caller("user:ada")
 	first := w.rpc(ada, "bot", "tasks/send", hello("t-1")).state("submitted")
-	again := w.rpc(ada, "bot", "tasks/send", strings.Replace(hello("t-1"), `{"id"`, `{"historyLength":9,"id"`, 1)).state("submitted")
+	more := strings.Replace(hello("t-1"), `{"id"`, `{"historyLength":9,"id"`, 1)
+	again := w.rpc(ada, "bot", "tasks/send", more).state("submitted")
 	if first.Result.ContextID != again.Result.ContextID || len(again.Result.History) != 1 {
-		t.Errorf("%+v", again)
+		t.Errorf("got %+v, want the same task with one message", again)
 	}
 	other := w.rpc(ada, "bot", "tasks/send", strings.Replace(hello("t-1"), `"hello"`, `"more"`, 1)).state("submitted")
 	got := w.rpc(ada, "bot", "tasks/get", `{"id":"t-1","historyLength":9}`).state("submitted")
 	if other.Result.ContextID != first.Result.ContextID || len(got.Result.History) != 2 {
-		t.Errorf("%+v", got)
+		t.Errorf("got %+v, want the same context and two messages", got)
 	}
 }
 
-// A task belongs to its sender. To everybody else its id is free, and nothing
-// tells that somebody uses it.
+// A task belongs to its sender. For everyone else its id is free, and no response reveals that it
+// is used.
 func TestAnothersTaskLooksLikeNone(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -114,20 +117,22 @@ func TestAnothersTaskLooksLikeNone(t *testing.T) {
 			got := w.rpc(key, "echo", method, `{"id":"t-1"}`, "X-Request-Id", "r").fails(200, codeNoTask)
 			none := w.rpc(key, "echo", method, `{"id":"t-none"}`, "X-Request-Id", "r").fails(200, codeNoTask)
 			if got.Error.Message != none.Error.Message || string(got.Error.Data) != string(none.Error.Data) {
-				t.Errorf("%s, %s: %+v, %+v", name, method, got.Error, none.Error)
+				t.Errorf("%s, %s: error = %+v, want that of an unknown id: %+v", name, method, got.Error, none.Error)
 			}
 		}
-		own := w.rpc(key, "echo", "tasks/send", strings.Replace(hello("t-1"), `"hello"`, `"mine"`, 1), "Prefer", "wait=5").state("completed")
+		params := strings.Replace(hello("t-1"), `"hello"`, `"mine"`, 1)
+		own := w.rpc(key, "echo", "tasks/send", params, "Prefer", "wait=5").state("completed")
 		if own.Result.ContextID == mine.Result.ContextID {
-			t.Errorf("%s: the same context", name)
+			t.Errorf("%s: context = that of the other sender, want another", name)
 		}
-		if a := w.rpc(key, "echo", "tasks/get", `{"id":"t-1","historyLength":9}`); !strings.Contains(a.Body, "mine") || strings.Contains(a.Body, "hello") {
-			t.Errorf("%s: %s", name, a.Body)
+		a := w.rpc(key, "echo", "tasks/get", `{"id":"t-1","historyLength":9}`)
+		if !strings.Contains(a.Body, "mine") || strings.Contains(a.Body, "hello") {
+			t.Errorf("%s: got %s, want the caller's own task", name, a.Body)
 		}
 	}
 	// A second key of the same principal is the same principal.
 	w.rpc(w.caller("user:ada"), "echo", "tasks/get", `{"id":"t-1"}`).state("completed")
-	// And an id is free for each agent.
+	// Ids are free for each agent.
 	w.rpc(ada, "bot", "tasks/get", `{"id":"t-1"}`).fails(200, codeNoTask)
 }
 
@@ -141,18 +146,24 @@ func TestAKeyReachesOnlyItsAgents(t *testing.T) {
 		status    int
 		code      string
 	}{
-		"its own":            {one, "/a2a/bot", 200, ""},
-		"with a slash":       {one, "/a2a/bot/", 200, ""},
-		"another":            {one, "/a2a/other", 403, "auth.agent_out_of_scope"},
-		"a public one":       {one, "/a2a/echo", 403, "auth.agent_out_of_scope"},
-		"one that is not":    {one, "/a2a/nobody", 403, "auth.agent_out_of_scope"},
-		"all":                {w.key("acme", "service:all", "svc:a2a:write", "agent:*"), "/a2a/other", 200, ""},
-		"unrestricted":       {w.caller("service:un"), "/a2a/other", 200, ""},
-		"two":                {w.key("acme", "service:two", "svc:a2a:write", "agent:bot", "agent:echo"), "/a2a/echo", 200, ""},
-		"another org's":      {w.key("globex", "service:x", "svc:a2a:write"), "/a2a/bot", 404, "resource.not_found"},
-		"another org's, all": {w.key("globex", "service:x", "svc:a2a:write", "agent:*"), "/a2a/bot", 404, "resource.not_found"},
-		"a public, abroad":   {w.key("globex", "service:x", "svc:a2a:write"), "/a2a/echo", 200, ""},
-		"no scope":           {w.key("acme", "service:no", "agent:bot", "svc:tasks:read"), "/a2a/bot", 403, "auth.scope_missing"},
+		"its own":         {one, "/a2a/bot", 200, ""},
+		"with a slash":    {one, "/a2a/bot/", 200, ""},
+		"another":         {one, "/a2a/other", 403, "auth.agent_out_of_scope"},
+		"a public one":    {one, "/a2a/echo", 403, "auth.agent_out_of_scope"},
+		"one that is not": {one, "/a2a/nobody", 403, "auth.agent_out_of_scope"},
+		"all":             {w.key("acme", "service:all", "svc:a2a:write", "agent:*"), "/a2a/other", 200, ""},
+		"unrestricted":    {w.caller("service:un"), "/a2a/other", 200, ""},
+		"two": {
+			w.key("acme", "service:two", "svc:a2a:write", "agent:bot", "agent:echo"), "/a2a/echo", 200, "",
+		},
+		"another org's": {w.key("globex", "service:x", "svc:a2a:write"), "/a2a/bot", 404, "resource.not_found"},
+		"another org's, all": {
+			w.key("globex", "service:x", "svc:a2a:write", "agent:*"), "/a2a/bot", 404, "resource.not_found",
+		},
+		"a public, abroad": {w.key("globex", "service:x", "svc:a2a:write"), "/a2a/echo", 200, ""},
+		"no scope": {
+			w.key("acme", "service:no", "agent:bot", "svc:tasks:read"), "/a2a/bot", 403, "auth.scope_missing",
+		},
 
 		"upper case":         {one, "/a2a/BOT", 404, "resource.not_found"},
 		"encoded":            {one, "/a2a/%62ot", 404, "resource.not_found"},
@@ -177,7 +188,7 @@ func TestAKeyReachesOnlyItsAgents(t *testing.T) {
 	} {
 		a := w.do(c.key, "POST", c.path, get)
 		if a.Status != c.status || c.code != "" && !strings.Contains(a.Body, c.code) {
-			t.Errorf("%s: %s: %d %s", name, c.path, a.Status, a.Body)
+			t.Errorf("%s: %s: status = %d, want %d %s: %s", name, c.path, a.Status, c.status, c.code, a.Body)
 		}
 		if c.status == 200 {
 			a.fails(200, codeNoTask)
@@ -185,7 +196,7 @@ func TestAKeyReachesOnlyItsAgents(t *testing.T) {
 	}
 }
 
-// Every spelling of a part that is understood, and how it is answered.
+// Every accepted spelling of a part, and its spelling in the response.
 func TestPartsAreReadLiberallyAndWrittenStrictly(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -204,15 +215,16 @@ func TestPartsAreReadLiberallyAndWrittenStrictly(t *testing.T) {
 		a := w.rpc(ada, "echo", "tasks/send", `{"message":{"kind":"message","parts":[`+given+`]}}`, "Prefer", "wait=10")
 		a.state("completed")
 		if !strings.Contains(a.Body, `"parts":[`+want+`]`) {
-			t.Errorf("%s: %s", given, a.Body)
+			t.Errorf("%s: got %s, want the part %s", given, a.Body, want)
 		}
 	}
 	for _, params := range []string{
 		`{"task_id":"s-1","session_id":"ctx","history_length":1,"message":{"role":"ROLE_USER","message_id":"m","parts":[{"text":"x"}]}}`,
 		`{"id":"s-2","message":{"contextId":"ctx","parts":[{"text":"x"}]}}`,
 	} {
-		if r := w.rpc(ada, "echo", "tasks/send", params, "Prefer", "wait=10").state("completed"); r.Result.ContextID != "ctx" {
-			t.Errorf("%+v", r)
+		r := w.rpc(ada, "echo", "tasks/send", params, "Prefer", "wait=10").state("completed")
+		if r.Result.ContextID != "ctx" {
+			t.Errorf("context = %q, want ctx", r.Result.ContextID)
 		}
 	}
 	for params, pointer := range map[string]string{
@@ -241,8 +253,9 @@ func TestPartsAreReadLiberallyAndWrittenStrictly(t *testing.T) {
 		for _, method := range []string{"tasks/send", "tasks/sendSubscribe"} {
 			r := w.rpc(ada, "echo", method, params).fails(200, codeInvalidParams)
 			var data []struct{ Pointer, Detail string }
-			if err := json.Unmarshal(r.Error.Data, &data); err != nil || len(data) != 1 || data[0].Pointer != pointer || data[0].Detail == "" {
-				t.Errorf("%.200s: %s", params, r.Error.Data)
+			err := json.Unmarshal(r.Error.Data, &data)
+			if err != nil || len(data) != 1 || data[0].Pointer != pointer || data[0].Detail == "" {
+				t.Errorf("%.200s: data = %s, want the pointer %s", params, r.Error.Data, pointer)
 			}
 		}
 	}
@@ -261,18 +274,20 @@ func TestAMessageIsNoTask(t *testing.T) {
 			Status   *struct{}
 		}
 	}
-	if err := json.Unmarshal([]byte(a.Body), &r); err != nil || r.Result.Kind != "ack" || !r.Result.Accepted || r.Result.Status != nil {
-		t.Fatalf("%s %v", a.Body, err)
+	err := json.Unmarshal([]byte(a.Body), &r)
+	if err != nil || r.Result.Kind != "ack" || !r.Result.Accepted || r.Result.Status != nil {
+		t.Fatalf("got %s, %v, want an acknowledgement", a.Body, err)
 	}
 	w.rpc(ada, "bot", "tasks/get", `{"id":"`+r.Result.ID+`"}`).fails(200, codeNoTask)
-	c, err := w.tasks.Claim(context.Background(), w.post("bot"), dispatch.ClaimRequest{Max: 0, Worker: "w", Capacity: 1})
+	c, err := w.tasks.Claim(context.Background(), w.post("bot"),
+		dispatch.ClaimRequest{Max: 0, Worker: "w", Capacity: 1})
 	if err != nil || len(c.Messages) != 1 || c.Messages[0].ID != r.Result.ID {
-		t.Errorf("%+v %v", c, err)
+		t.Errorf("claim = %+v, %v, want the message %s", c, err, r.Result.ID)
 	}
-	// With a messageId it is version 0.3, and asks for a task.
+	// With a messageId it is version 0.3, and makes a task.
 	named := strings.Replace(params, `{"role"`, `{"messageId":"m-1","role"`, 1)
 	named = strings.Replace(named, `{"message"`, `{"configuration":{"blocking":false},"message"`, 1)
 	if a := w.rpc(ada, "bot", "message/send", named); !strings.Contains(a.Body, `"result":{"kind":"task"`) {
-		t.Error(a.Body)
+		t.Errorf("got %s, want a task", a.Body)
 	}
 }

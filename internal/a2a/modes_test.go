@@ -15,8 +15,8 @@ import (
 	"github.com/parley-dev/parley/internal/task"
 )
 
-// TestWorkersGetTheAcceptedOutputModes sends media types over every binding, among them
-// such that cannot be kept: those are left out, and nothing is refused.
+// TestWorkersGetTheAcceptedOutputModes sends media types over every binding, including some that
+// cannot be kept: those are dropped, and nothing is refused.
 func TestWorkersGetTheAcceptedOutputModes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -37,14 +37,14 @@ func TestWorkersGetTheAcceptedOutputModes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// configured adds to a message what to accept.
+	// configured adds the accepted modes to a message.
 	configured := func(message, now string) string {
 		return `{"message":` + message + `,"configuration":{"acceptedOutputModes":` + string(list) + `,` + now + `}}`
 	}
 	v1 := configured(`{"messageId":"m","role":"ROLE_USER","parts":[{"text":"a"}]}`, `"returnImmediately":true`)
 	succeeds := func(a *answer) error {
 		if a.Status != 200 || strings.Contains(a.Body, `"error"`) {
-			return fmt.Errorf("%d %s", a.Status, a.Body)
+			return fmt.Errorf("status = %d, want 200 without an error: %s", a.Status, a.Body)
 		}
 		return nil
 	}
@@ -59,7 +59,8 @@ func TestWorkersGetTheAcceptedOutputModes(t *testing.T) {
 		},
 		"JSON-RPC 0.3": func() error {
 			return succeeds(w.rpc(only, "bot", "message/send",
-				configured(`{"kind":"message","messageId":"m","role":"user","parts":[{"kind":"text","text":"a"}]}`, `"blocking":false`)))
+				configured(`{"kind":"message","messageId":"m","role":"user","parts":[{"kind":"text","text":"a"}]}`,
+					`"blocking":false`)))
 		},
 		"HTTP+JSON 0.3": func() error {
 			return succeeds(w.do(only, "POST", "/a2a/bot/v1/message:send",
@@ -68,7 +69,8 @@ func TestWorkersGetTheAcceptedOutputModes(t *testing.T) {
 		"gRPC 0.3": func() error {
 			_, err := v03pb.NewA2AServiceClient(conn).SendMessage(ctx, &v03pb.SendMessageRequest{
 				Request: &v03pb.Message{
-					MessageId: "m", Role: v03pb.Role_ROLE_USER, Parts: []*v03pb.Part{{Part: &v03pb.Part_Text{Text: "a"}}},
+					MessageId: "m", Role: v03pb.Role_ROLE_USER,
+					Parts: []*v03pb.Part{{Part: &v03pb.Part_Text{Text: "a"}}},
 				},
 				Configuration: &v03pb.SendMessageConfiguration{AcceptedOutputModes: sent},
 			})
@@ -79,9 +81,11 @@ func TestWorkersGetTheAcceptedOutputModes(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		got, err := w.tasks.Claim(t.Context(), p, dispatch.ClaimRequest{Worker: "w", Max: 1, Wait: 10 * time.Second, Lease: time.Minute, Capacity: 100})
+		got, err := w.tasks.Claim(t.Context(), p, dispatch.ClaimRequest{
+			Worker: "w", Max: 1, Wait: 10 * time.Second, Lease: time.Minute, Capacity: 100,
+		})
 		if err != nil || len(got.Assignments) != 1 {
-			t.Fatalf("%s: claimed %d, %v", name, len(got.Assignments), err)
+			t.Fatalf("%s: claimed %d tasks, %v, want 1", name, len(got.Assignments), err)
 		}
 		if diff := cmp.Diff(want, got.Assignments[0].Task.OutputModes); diff != "" {
 			t.Errorf("%s: %s", name, diff)

@@ -12,19 +12,18 @@ import (
 	"github.com/parley-dev/parley/internal/wire"
 )
 
-// blockFor is how long a call of the official protocol waits for its task to rest
-// before it answers with the task as it is: no client keeps a connection for ever.
+// blockFor is how long a call of the official protocol waits for its task to rest before it returns
+// the task as it is. Clients do not keep a connection open forever.
 const blockFor = 60 * time.Second
 
-// glance is how long a call of version 0.3 waits that does not say whether it
-// wants to: a quick answer is worth more than a promise, but its clients expect to
-// get hold of a task that is still running.
+// glance is how long a call of version 0.3 waits that does not set blocking. A quick result is
+// better than a running task, but clients of this version expect to get a task that still runs.
 const glance = time.Second
 
-// officialSend is what SendMessage and message/send ask for.
+// officialSend is the request of SendMessage and message/send.
 type officialSend struct {
 	request dispatch.SendRequest
-	history int           // how many messages of the history to show
+	history int           // number of messages of the history in the response
 	wait    time.Duration // for the task to rest
 }
 
@@ -38,7 +37,7 @@ func (c *call) readOfficialSend(params []byte, form task.PushForm) (p officialSe
 	fields := wire.Read(orEmpty(params), false, func(r *wire.Reader) {
 		r.Object(func(name []byte) bool {
 			switch string(name) {
-			case "message", "request": // the latter in the proto of version 0.3
+			case "message", "request": // "request" in the proto of version 0.3
 				if string(name) == "request" && form != task.PushV03 {
 					return false
 				}
@@ -60,7 +59,7 @@ func (c *call) readOfficialSend(params []byte, form task.PushForm) (p officialSe
 		})
 		switch {
 		case twice:
-			r.Add([]errs.Field{mistake("is another name of message; send one of them", "request")})
+			r.Add([]errs.Field{mistake("is another name for message; send only one of them", "request")})
 		case message:
 			r.Add(p.lacks(form))
 		default:
@@ -73,13 +72,14 @@ func (c *call) readOfficialSend(params []byte, form task.PushForm) (p officialSe
 	return p, invalid(fields)
 }
 
-// lacks names what a message of a client must have, and this one has not.
+// lacks returns what is missing or wrong in a message from a client.
 func (p *officialSend) lacks(form task.PushForm) []errs.Field {
 	switch m := &p.request.Message; {
 	case m.ID == "":
 		return []errs.Field{mistake("is required", "message", "messageId")}
 	case m.Role != task.RoleUser:
-		return []errs.Field{mistake("must be "+userRole(form)+": the agent speaks for itself", "message", "role")}
+		msg := "must be " + userRole(form) + "; clients cannot send messages as the agent"
+		return []errs.Field{mistake(msg, "message", "role")}
 	}
 	return nil
 }
@@ -97,7 +97,7 @@ func (p *officialSend) readMessage(r *wire.Reader) {
 		case "contextId", "context_id":
 			r.String(&p.request.ContextID)
 		case "taskId", "task_id":
-			// An empty one is ProtoJSON's way to say that there is none.
+			// ProtoJSON may send an empty string for no id.
 			p.request.MustExist = r.String(&p.request.ID) && p.request.ID != ""
 		case "content": // the name of the parts in the gRPC and REST forms of version 0.3
 			p.request.Message.Parts = r.Content()
@@ -133,7 +133,8 @@ func (p *officialSend) readConfiguration(r *wire.Reader) {
 			var yes bool
 			r.Bool(&yes)
 			block(yes)
-		case "taskPushNotificationConfig", "task_push_notification_config", "pushNotificationConfig", "push_notification_config",
+		case "taskPushNotificationConfig", "task_push_notification_config",
+			"pushNotificationConfig", "push_notification_config",
 			"pushNotification", "push_notification":
 			p.request.Push = &task.PushConfig{}
 			readPushConfig(r, p.request.Push, nil)
@@ -144,9 +145,9 @@ func (p *officialSend) readConfiguration(r *wire.Reader) {
 	})
 }
 
-// keptModes are the media types that a task keeps of those that the sender accepts. They are
-// a hint for the worker, so a list that is too long is cut and an entry that cannot be kept
-// is left out: no message is refused because of them.
+// keptModes returns the accepted media types that a task keeps. They are a hint for the worker, so
+// a list that is too long is cut and an invalid entry is dropped; they never cause a message to be
+// refused.
 func keptModes(modes []string) (kept []string) {
 	for _, mode := range modes {
 		kept = addMode(kept, mode)
@@ -162,8 +163,8 @@ func addMode(kept []string, mode string) []string {
 	return append(kept, mode)
 }
 
-// readPushConfig reads where to push, in the form of either version. Members that
-// only one method has are offered to more, which may be nil.
+// readPushConfig reads a push configuration of either version. Members that only one method has are
+// passed to more, which may be nil.
 func readPushConfig(r *wire.Reader, p *task.PushConfig, more func(name []byte) bool) {
 	r.Object(func(name []byte) bool {
 		switch string(name) {
@@ -187,7 +188,7 @@ func readPushAuth(r *wire.Reader, p *task.PushConfig) {
 		switch string(name) {
 		case "scheme":
 			r.String(&p.Scheme)
-		case "schemes": // version 0.3 names several; the first one is used
+		case "schemes": // version 0.3 has a list; the first one is used
 			if list := r.Strings(); len(list) > 0 {
 				p.Scheme = list[0]
 			}
@@ -200,15 +201,15 @@ func readPushAuth(r *wire.Reader, p *task.PushConfig) {
 	})
 }
 
-// readTenant refuses a tenant that is not the agent of the address.
+// readTenant refuses a tenant that is not the agent of the URL.
 func (c *call) readTenant(r *wire.Reader) {
 	var tenant string
 	if r.String(&tenant) && tenant != "" && tenant != c.agent {
-		r.Fail("must be the agent of the address, or be left out")
+		r.Fail("must be the agent of the URL, or be left out")
 	}
 }
 
-// sendOfficial sends and, unless told otherwise, waits.
+// sendOfficial sends and, unless the client declines, waits.
 func (c *call) sendOfficial(p *officialSend) (task.Task, error) {
 	p.request.Show = task.Content{History: p.history > 0, Artifacts: true}
 	wait := time.Duration(0)
@@ -221,7 +222,7 @@ func (c *call) sendOfficial(p *officialSend) (task.Task, error) {
 	return t, p.asSent(err)
 }
 
-// blocks is how long the request may still wait, all items of a batch together.
+// blocks returns how long the request may still wait, for all items of a batch together.
 func (c *call) blocks() time.Duration {
 	if c.blockUntil.IsZero() {
 		c.blockUntil = time.Now().Add(c.s.BlockFor)
@@ -229,28 +230,30 @@ func (c *call) blocks() time.Duration {
 	return max(0, time.Until(c.blockUntil))
 }
 
-// followOfficial is how a task stands, and what happens to it from now on or, if
-// the client resumes, after the event that it saw last.
+// followOfficial returns the task and its events from now on or, if the client resumes, after the
+// event that it saw last.
 func (c *call) followOfficial(id string, after int64, resume bool) (task.Task, eventSeq, error) {
 	if !resume {
 		after = dispatch.FromNow
 	}
 	t, events, err := c.s.Tasks.Follow(c, c.to, id, after, c.s.idle())
 	if err == nil && t.State.Terminal() && (!resume || after >= t.Seq) {
-		err = newError(codeUnsupported, "the task is "+string(t.State)+": nothing will happen to it; use GetTask")
+		err = newError(codeUnsupported, "the task is "+string(t.State)+" and has no more events; use GetTask")
 	}
 	return t, events, err
 }
 
-// isReply reports whether the task is to be shown as a message: the agent wants it
-// so, and the client knows of no task yet.
+// isReply reports whether the task is to be returned as a message: the agent wants that, and the
+// client does not know of a task yet.
 func (p *officialSend) isReply(t *task.Task) bool {
 	return t.Reply && t.Message != nil && t.State == task.Completed && !p.request.MustExist
 }
 
-// readIDs reads params that consist of ids and a length of history. The task's id
-// is named taskId where id names something else.
-func (c *call) readIDs(params []byte, idName string, more func(r *wire.Reader, name string) bool) (id string, history int, err error) {
+// readIDs reads params that consist of ids and a history length. The task's id is named taskId
+// where id has another meaning.
+func (c *call) readIDs(
+	params []byte, idName string, more func(r *wire.Reader, name string) bool,
+) (id string, history int, err error) {
 	history = wire.AllHistory
 	fields := wire.Read(orEmpty(params), false, func(r *wire.Reader) {
 		r.Object(func(name []byte) bool {
@@ -273,7 +276,7 @@ func (c *call) readIDs(params []byte, idName string, more func(r *wire.Reader, n
 	return id, history, invalid(fields)
 }
 
-// snake is the name of a member in the other spelling that ProtoJSON allows.
+// snake returns the snake_case spelling of a name, which ProtoJSON also allows.
 func snake(name string) string {
 	b := make([]byte, 0, len(name)+4)
 	for i := range len(name) {
@@ -286,18 +289,18 @@ func snake(name string) string {
 	return string(b)
 }
 
-// lastEventID is the event that the client saw last; ok is false if it names none.
+// lastEventID returns the event that the client saw last. ok is false if it sent none.
 func (c *call) lastEventID() (after int64, ok bool, err error) {
 	v := c.r.Header.Get("Last-Event-ID")
 	if v == "" {
 		return 0, false, nil
 	}
-	n, bad := strconv.ParseUint(v, 10, 62) // the next event's number must still be one
+	n, bad := strconv.ParseUint(v, 10, 62) // the number of the next event must fit too
 	if bad != nil {
 		return 0, false, newError(codeInvalidParams, "Last-Event-ID must be the id of an event of this task")
 	}
 	return int64(n), true, nil
 }
 
-// mistake is one in the params, at the path that its names make.
+// mistake is an invalid field of the params.
 func mistake(msg string, path ...any) errs.Field { return errs.Field{Path: path, Message: msg} }

@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// maxWait is the longest wait that a caller gets.
+// maxWait is the longest wait of a request, in seconds.
 const maxWait = 60
 
-// preferredWait reads `Prefer: wait=N` (RFC 7240). The first one counts, and what
-// cannot be understood is ignored, as the RFC wants it.
+// preferredWait reads `Prefer: wait=N` (RFC 7240). As the RFC requires, the first one counts and
+// invalid ones are ignored.
 func preferredWait(lines []string) time.Duration {
 	for _, line := range lines {
 		for pref := range strings.SplitSeq(line, ",") {
-			pref, _, _ = strings.Cut(pref, ";") // its parameters
+			pref, _, _ = strings.Cut(pref, ";") // drop parameters
 			name, value, _ := strings.Cut(pref, "=")
 			if !strings.EqualFold(strings.TrimSpace(name), "wait") {
 				continue

@@ -7,12 +7,12 @@ import (
 	"github.com/parley-dev/parley/internal/task"
 )
 
-// appendJSON appends a value of one of our own types, none of which can fail. Text that is
-// not UTF-8 is shown with replacement characters.
+// appendJSON appends a value of one of this package's types, which can always be encoded. Invalid
+// UTF-8 is written with replacement characters.
 func appendJSON(b []byte, v any) []byte {
 	text, err := json.Marshal(v, jsontext.AllowInvalidUTF8(true))
 	if err != nil {
-		panic("a2a: " + err.Error()) // a mistake in the code
+		panic("a2a: " + err.Error()) // a programming error
 	}
 	return append(b, text...)
 }
@@ -39,14 +39,14 @@ func v1PushOf(p *task.PushConfig) v1Push {
 	return out
 }
 
-// v1PushList is the one page of a task's configurations.
+// v1PushList is the only page of a task's configurations.
 type v1PushList struct {
 	Configs       []v1Push `json:"configs"`
 	NextPageToken string   `json:"nextPageToken"`
 }
 
-// v03Push is a push configuration in version 0.3: with its task in JSON-RPC, and with the
-// name of the resource in HTTP+JSON.
+// v03Push is a push configuration in version 0.3: with its task in JSON-RPC, and with the name of
+// the resource in HTTP+JSON.
 type v03Push struct {
 	Name   string        `json:"name,omitzero"`
 	TaskID string        `json:"taskId,omitzero"`
@@ -65,12 +65,14 @@ type v03PushAuth struct {
 	Credentials *string  `json:"credentials,omitzero"`
 }
 
-func v03PushOf(p *task.PushConfig) v03Push { return v03Push{TaskID: p.TaskID, Config: v03ConfigOf(p)} }
+func v03PushOf(p *task.PushConfig) v03Push {
+	return v03Push{TaskID: p.TaskID, Config: v03ConfigOf(p)}
+}
 
 func v03ProtoPushOf(p *task.PushConfig) v03Push {
 	out := v03Push{Name: "tasks/" + p.TaskID + "/pushNotificationConfigs/" + p.ID, Config: v03ConfigOf(p)}
 	if auth := out.Config.Authentication; auth != nil && p.Credentials == "" {
-		auth.Credentials = nil // ProtoJSON leaves empty values out
+		auth.Credentials = nil // ProtoJSON omits empty values
 	}
 	return out
 }
@@ -88,7 +90,7 @@ type v03ProtoPushList struct {
 	Configs []v03Push `json:"configs"`
 }
 
-// each converts a list; an empty one stays a list.
+// each converts a list. An empty list stays a list.
 func each[T any](list []task.PushConfig, of func(*task.PushConfig) T) []T {
 	out := make([]T, len(list))
 	for i := range list {

@@ -17,7 +17,7 @@ var pushes = []task.PushConfig{
 	{ID: "p", TaskID: "t", URL: "https://x.example", Scheme: "Basic"},
 }
 
-// The official SDK's own writer of this form is the oracle.
+// The official SDK's encoder of this form is the reference.
 func TestV03ProtoPushIsWhatTheSDKWrites(t *testing.T) {
 	t.Parallel()
 	for _, p := range pushes {
@@ -46,15 +46,20 @@ func TestTheFormsOfPushConfigurations(t *testing.T) {
 	t.Parallel()
 	want := []string{
 		`{"configs":[{"id":"p","taskId":"t","url":"https://x.example/?a=b&c"},` +
-			`{"id":"p","taskId":"t","url":"https://x.example","token":"tok","authentication":{"scheme":"Bearer","credentials":"c"}},` +
-			`{"id":"p","taskId":"t","url":"https://x.example","authentication":{"scheme":"Basic","credentials":""}}],"nextPageToken":""}`,
+			`{"id":"p","taskId":"t","url":"https://x.example","token":"tok",` +
+			`"authentication":{"scheme":"Bearer","credentials":"c"}},` +
+			`{"id":"p","taskId":"t","url":"https://x.example",` +
+			`"authentication":{"scheme":"Basic","credentials":""}}],"nextPageToken":""}`,
 		`[{"taskId":"t","pushNotificationConfig":{"id":"p","url":"https://x.example/?a=b&c"}},` +
 			`{"taskId":"t","pushNotificationConfig":{"id":"p","url":"https://x.example","token":"tok",` +
 			`"authentication":{"schemes":["Bearer"],"credentials":"c"}}},` +
-			`{"taskId":"t","pushNotificationConfig":{"id":"p","url":"https://x.example","authentication":{"schemes":["Basic"],"credentials":""}}}]`,
+			`{"taskId":"t","pushNotificationConfig":{"id":"p","url":"https://x.example",` +
+			`"authentication":{"schemes":["Basic"],"credentials":""}}}]`,
 		`{"configs":[]}`,
 	}
-	for i, v := range []any{v1PushList{Configs: each(pushes, v1PushOf)}, each(pushes, v03PushOf), v03ProtoPushList{each(nil, v03ProtoPushOf)}} {
+	for i, v := range []any{
+		v1PushList{Configs: each(pushes, v1PushOf)}, each(pushes, v03PushOf), v03ProtoPushList{each(nil, v03ProtoPushOf)},
+	} {
 		if diff := cmp.Diff(want[i], string(appendJSON(nil, v))); diff != "" {
 			t.Error(diff)
 		}

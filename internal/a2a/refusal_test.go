@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// A refusal before the method runs names the request that it refuses, if it can be read.
+// A refusal before the method runs has the id of the request if it can be read.
 func TestRefusalsEchoTheID(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -27,12 +27,15 @@ func TestRefusalsEchoTheID(t *testing.T) {
 		{"a batch", ada, "/a2a/nobody", `[` + request + `]`, nil, `null`},
 		{"an id that is none", ada, "/a2a/nobody", `{"jsonrpc":"2.0","id":{},"method":"x"}`, nil, `null`},
 		{"no JSON", ada, "/a2a/nobody", `{"id":1`, nil, `null`},
-		{"a large body", ada, "/a2a/nobody", strings.Replace(request, `"t"`, `"`+strings.Repeat("x", maxRefused)+`"`, 1), nil, `null`},
+		{
+			"a large body", ada, "/a2a/nobody",
+			strings.Replace(request, `"t"`, `"`+strings.Repeat("x", maxRefused)+`"`, 1), nil, `null`,
+		},
 		{"a body that waits", ada, "/a2a/nobody", request, []string{"Expect", "100-continue"}, `null`},
 	} {
 		got := w.do(c.key, "POST", c.path, c.body, c.headers...)
 		if !strings.HasPrefix(got.Body, `{"jsonrpc":"2.0","id":`+c.want+`,"error":`) {
-			t.Errorf("%s: %d %.200s", c.name, got.Status, got.Body)
+			t.Errorf("%s: got %d %.200s, want the id %s", c.name, got.Status, got.Body, c.want)
 		}
 	}
 }
@@ -44,7 +47,7 @@ func TestOtherMethodsOnAnAgentAreRefused(t *testing.T) {
 	for _, method := range []string{"PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"} {
 		for _, path := range []string{"/a2a/bot", "/a2a/bot/", "/a2a/nobody"} {
 			if got := w.do(ada, method, path, ""); got.Status != 405 || got.Header.Get("Allow") != "GET, HEAD, POST" {
-				t.Errorf("%s %s: %d %v", method, path, got.Status, got.Header)
+				t.Errorf("%s %s: status = %d, want 405 with Allow: %v", method, path, got.Status, got.Header)
 			}
 		}
 	}

@@ -17,19 +17,18 @@ import (
 	"github.com/parley-dev/parley/internal/wire"
 )
 
-// The HTTP+JSON binding of the official protocol lives below the agent's address:
-// version 1.0 directly, 0.3 below v1/. A request's path, query and body become the
-// params of the method that JSON-RPC would name, so both fronts share all that
-// follows.
+// The HTTP+JSON binding of the official protocol is below the agent's URL: version 1.0 directly,
+// 0.3 below v1/. The path, query and body of a request become the params of the JSON-RPC method, so
+// that both bindings share the rest.
 
-// restRoute is what a request asks for.
+// restRoute is the method that a request calls.
 type restRoute struct {
-	method  string            // of the dialect
-	members map[string]string // what the path says
+	method  string            // name in the dialect
+	members map[string]string // values from the path
 }
 
-// matchREST finds what is asked for. The segments are those below the agent's
-// address. allowed lists the HTTP methods if only the method is wrong.
+// matchREST finds the method. segments is the path below the agent's URL. allowed lists the HTTP
+// methods if only the HTTP method is wrong.
 func matchREST(verb string, segments []string) (route restRoute, allowed []string) {
 	prefix, names := "", v1Names
 	if len(segments) > 0 && segments[0] == "v1" {
@@ -49,10 +48,10 @@ func matchREST(verb string, segments []string) (route restRoute, allowed []strin
 	return restRoute{}, allowed
 }
 
-// v03Prefix marks the methods of version 0.3's HTTP+JSON binding.
+// v03Prefix begins the methods of version 0.3's HTTP+JSON binding.
 const v03Prefix = "v03/"
 
-// operation is one of the protocol, whatever its name.
+// operation is an operation of the protocol, independent of its name.
 type operation int
 
 const (
@@ -71,19 +70,22 @@ const (
 )
 
 var v1Names = map[operation]string{
-	opSend: "SendMessage", opStream: "SendStreamingMessage", opList: "ListTasks", opGet: "GetTask", opCancel: "CancelTask",
-	opSubscribe: "SubscribeToTask", opSetPush: "CreateTaskPushNotificationConfig", opGetPush: "GetTaskPushNotificationConfig",
-	opListPush: "ListTaskPushNotificationConfigs", opDeletePush: "DeleteTaskPushNotificationConfig", opCard: "GetExtendedAgentCard",
+	opSend: "SendMessage", opStream: "SendStreamingMessage",
+	opList: "ListTasks", opGet: "GetTask", opCancel: "CancelTask", opSubscribe: "SubscribeToTask",
+	opSetPush: "CreateTaskPushNotificationConfig", opGetPush: "GetTaskPushNotificationConfig",
+	opListPush: "ListTaskPushNotificationConfigs", opDeletePush: "DeleteTaskPushNotificationConfig",
+	opCard: "GetExtendedAgentCard",
 }
 
 var v03Names = map[operation]string{
-	opSend: "SendMessage", opStream: "SendStreamingMessage", opList: "ListTasks", opGet: "GetTask", opCancel: "CancelTask",
-	opSubscribe: "SubscribeToTask", opSetPush: "SetPush", opGetPush: "GetPush", opListPush: "ListPush", opDeletePush: "DeletePush",
+	opSend: "SendMessage", opStream: "SendStreamingMessage",
+	opList: "ListTasks", opGet: "GetTask", opCancel: "CancelTask", opSubscribe: "SubscribeToTask",
+	opSetPush: "SetPush", opGetPush: "GetPush", opListPush: "ListPush", opDeletePush: "DeletePush",
 	opCard03: "Card",
 }
 
-// restPattern is one row of the binding's table. A segment in braces is a value,
-// with what follows it as a suffix.
+// restPattern is one row of the binding's table. A segment in braces is a value, and the text after
+// the braces is its suffix.
 type restPattern struct {
 	verb      string
 	path      []string
@@ -129,12 +131,12 @@ func (p *restPattern) match(segments []string) (map[string]string, bool) {
 	return members, true
 }
 
-// restSegments splits the path below the agent's address, each part unescaped. A
-// leading tenant that is the agent itself, which the protocol allows, is dropped.
+// restSegments splits the path below the agent's URL and unescapes each segment. A leading tenant
+// that equals the agent, which the protocol allows, is dropped.
 func restSegments(u *url.URL, agent string) ([]string, bool) {
 	rest, ok := strings.CutPrefix(u.EscapedPath(), "/a2a/"+agent+"/")
 	if !ok {
-		return nil, false // the agent's id was escaped on the way
+		return nil, false // the agent's id is escaped in the URL
 	}
 	segments := strings.Split(rest, "/")
 	for i, s := range segments {
@@ -150,8 +152,8 @@ func restSegments(u *url.URL, agent string) ([]string, bool) {
 	return segments, true
 }
 
-// rest answers the HTTP+JSON binding. As with JSON-RPC, who asks, and whether they
-// may, is settled before anything else is looked at.
+// rest serves the HTTP+JSON binding. As with JSON-RPC, the caller is authorized before anything
+// else is parsed.
 func (s *server) rest(w http.ResponseWriter, r *http.Request) {
 	if c := s.answerREST(w, r); c != nil {
 		httpx.ReleaseMemory(c)
@@ -177,10 +179,11 @@ func (s *server) answerREST(w http.ResponseWriter, r *http.Request) *call {
 	case route.method != "":
 	case len(allowed) > 0:
 		w.Header()["Allow"] = []string{strings.Join(allowed, ", ")}
-		writeRESTError(w, r, http.StatusMethodNotAllowed, newError(codeNoMethod, "this address takes "+strings.Join(allowed, " and ")+" only"))
+		e := newError(codeNoMethod, "this URL allows "+strings.Join(allowed, " and ")+" only")
+		writeRESTError(w, r, http.StatusMethodNotAllowed, e)
 		return nil
 	default:
-		refuseREST(w, r, errs.New(errs.NotFound, "resource.not_found", "there is no such address below that of the agent"))
+		refuseREST(w, r, errs.New(errs.NotFound, "resource.not_found", "there is no such path below the agent's URL"))
 		return nil
 	}
 	m, ok := s.table[route.method]
@@ -222,7 +225,7 @@ func (s *server) answerREST(w http.ResponseWriter, r *http.Request) *call {
 	return nil
 }
 
-// restType is the media type of results: version 1.0 has one of its own.
+// restType returns the media type of results: version 1.0 has its own.
 func restType(r *http.Request) []string {
 	if isV03REST(r) {
 		return jsonType
@@ -238,8 +241,8 @@ func isV03REST(r *http.Request) bool {
 	return strings.HasPrefix(path, "v1/")
 }
 
-// restParams makes one object of the body, the query and what the path says,
-// which has the last word.
+// restParams merges the body, the query and the values from the path into one object. The path
+// takes precedence.
 func restParams(r *http.Request, body []byte, members map[string]string) ([]byte, *rpcError) {
 	inner, bad := restBody(r, body)
 	if bad != nil {
@@ -268,8 +271,8 @@ func restParams(r *http.Request, body []byte, members map[string]string) ([]byte
 	return append(b, '}'), nil
 }
 
-// appendQueryValue appends a value as the JSON that its name asks for; what is no
-// such value stays text, which the method then refuses.
+// appendQueryValue appends a value with the JSON type that its name requires. A value of another
+// type stays a string, which the method then refuses.
 func appendQueryValue(b []byte, name, value string) []byte {
 	switch name {
 	case "historyLength", "history_length", "pageSize", "page_size", "status":
@@ -294,7 +297,8 @@ func restBody(r *http.Request, body []byte) ([]byte, *rpcError) {
 		return nil, bad
 	}
 	if wire.TooDeep(body) {
-		return nil, newError(codeInvalidRequest, "the body is nested deeper than "+strconv.Itoa(wire.MaxDepth)+" levels")
+		return nil, newError(codeInvalidRequest,
+			"the body is nested deeper than "+strconv.Itoa(wire.MaxDepth)+" levels")
 	}
 	if _, err := jsontext.AppendFormat(nil, body); err != nil {
 		return nil, newError(codeParse, syntaxMessage(err))
@@ -308,7 +312,7 @@ func restBody(r *http.Request, body []byte) ([]byte, *rpcError) {
 // jsonMedia are the media types of JSON bodies.
 var jsonMedia = []string{"application/json", "application/a2a+json"}
 
-// checkContentType refuses a body that says it is something else.
+// checkContentType refuses a body with another media type.
 func checkContentType(r *http.Request, allowed []string) *rpcError {
 	t := r.Header.Get("Content-Type")
 	if t == "" || t == jsonMedia[0] {
@@ -322,7 +326,7 @@ func checkContentType(r *http.Request, allowed []string) *rpcError {
 	return e
 }
 
-// refuseREST answers what is refused before the request is looked at.
+// refuseREST responds to a request that is refused before it is parsed.
 func refuseREST(w http.ResponseWriter, r *http.Request, err error) {
 	p := httpx.Explain(w, r, err)
 	e := &rpcError{code: codeInvalidRequest, message: p.Detail, problem: p}
@@ -332,14 +336,14 @@ func refuseREST(w http.ResponseWriter, r *http.Request, err error) {
 	writeRESTError(w, r, p.Status, e)
 }
 
-// writeRESTError answers with an error as google.rpc.Status (AIP-193). A status of
-// 0 is that of the error's kind. Version 0.3 did not say what an error looks like:
-// some of its clients look for that status, others for the members of JSON-RPC.
+// writeRESTError writes an error as google.rpc.Status (AIP-193). A status of 0 means that of the
+// error's kind. Version 0.3 does not define the form of errors: some clients look for that status,
+// others for the members of JSON-RPC.
 func writeRESTError(w http.ResponseWriter, r *http.Request, status int, e *rpcError) {
 	k := e.kind()
 	if e.problem != nil && k.reason == "" {
 		if k.http = e.problem.Status; k.http == http.StatusUnprocessableEntity {
-			k.http = http.StatusBadRequest // google.rpc has no other word for it
+			k.http = http.StatusBadRequest // google.rpc has no other code for it
 		}
 		for name, v := range e.problem.GetHeaders() {
 			w.Header()[name] = v
@@ -355,7 +359,7 @@ func writeRESTError(w http.ResponseWriter, r *http.Request, status int, e *rpcEr
 	if isV03REST(r) {
 		body.Code, body.Message = e.code, e.message
 	}
-	writeJSON(w, status, appendJSON(nil, body)) // the SDK for Go reads errors of this type only
+	writeJSON(w, status, appendJSON(nil, body)) // the SDK for Go reads errors of this media type only
 }
 
 type restError struct {
@@ -371,7 +375,7 @@ type rpcStatus struct {
 	Details []any  `json:"details"`
 }
 
-// statusNames are the names that google.rpc has for HTTP's statuses.
+// statusNames maps HTTP statuses to the names of google.rpc.
 var statusNames = map[int]string{
 	http.StatusUnauthorized:       "UNAUTHENTICATED",
 	http.StatusForbidden:          "PERMISSION_DENIED",

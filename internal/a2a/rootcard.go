@@ -11,9 +11,9 @@ import (
 	"github.com/parley-dev/parley/internal/identity"
 )
 
-// rootCard answers clients that know the address of the server alone. A key that reaches
-// one agent gets the card of that agent. All others get a card of the platform, whose
-// skills are the agents that the caller sees.
+// rootCard serves clients that know only the URL of the server. A key that reaches one agent gets
+// the card of that agent. All others get a card of the platform, whose skills are the agents that
+// the caller sees.
 func (s *server) rootCard(w http.ResponseWriter, r *http.Request) {
 	ctx := r.Context()
 	version, err := cardVersion(r)
@@ -49,8 +49,8 @@ func (s *server) rootCard(w http.ResponseWriter, r *http.Request) {
 	writeCard(w, r, page.body, page.tag, cache, page.modified)
 }
 
-// platformCard is the card of the platform for a caller, or for everybody if it is nil: the
-// latter is built once a second at most in each form.
+// platformCard returns the card of the platform for a caller, or the public one if caller is nil.
+// Each form of the public card is built at most once a second.
 func (s *server) platformCard(ctx context.Context, caller *identity.Caller, f cardForm) (builtCard, error) {
 	first, err := s.publicPage(ctx, "")
 	if err != nil {
@@ -86,14 +86,14 @@ func (s *server) buildPlatformCard(part cardPart, f cardForm, seen *sightings, v
 	return builtCard{body, tag, seen.since(viewer, tag, time.Now())}, nil
 }
 
-// Bounds of the platform's card at the root, which has no pages: clients read it as a whole,
-// and it is signed.
+// Limits of the platform's card at the root. It has no pages: clients read it as a whole, and it is
+// signed.
 const (
 	maxRootAgents = 200
 	maxRootBytes  = 128 << 10 // of the entries of its agents
 )
 
-// bounded is as much of a page as fits.
+// bounded returns as much of a page as fits.
 func (p cardPart) bounded() cardPart {
 	size := 0
 	for i, e := range p.entries {
@@ -104,16 +104,17 @@ func (p cardPart) bounded() cardPart {
 	return p
 }
 
-// platformCardOf makes a card whose skills are agents. The protocol has no member for the
-// address of a skill, so it ends the description; clients of 0.3 find it in url, too.
+// platformCardOf makes a card whose skills are agents. The protocol has no member for the URL of a
+// skill, so it is at the end of the description; clients of 0.3 also find it in url.
 func (s *server) platformCardOf(part cardPart, f cardForm) officialCard {
 	base := s.PublicURL.String()
-	about := "A platform of agents. Each skill is an agent, which has an address and a card of its own. "
+	about := "A platform of agents. Each skill is an agent with its own URL and card. "
 	if part.next != "" {
 		about += "There are more agents than this card lists. "
 	}
 	c := officialCard{
-		Name: s.Name, Version: s.Version, Description: about + "All agents are listed at " + base + "/.well-known/agent.json.",
+		Name: s.Name, Version: s.Version,
+		Description:       about + "All agents are listed at " + base + "/.well-known/agent.json.",
 		Capabilities:      cardCapabilities{Streaming: true, PushNotifications: s.Tasks.Pushes()},
 		DefaultInputModes: inputModes, DefaultOutputModes: inputModes, DocumentationURL: base + "/docs",
 	}
@@ -132,18 +133,21 @@ func (s *server) platformCardOf(part cardPart, f cardForm) officialCard {
 		}
 		c.Skills = append(c.Skills, skill)
 	}
-	if len(c.Skills) == 0 { // a card must name something
-		c.Skills = []cardSkill{{ID: "discovery", Name: "Discovery", Description: "Lists the agents of the platform.", Tags: []string{"discovery"}}}
+	if len(c.Skills) == 0 { // a card must have a skill
+		c.Skills = []cardSkill{{
+			ID: "discovery", Name: "Discovery", Description: "Lists the agents of the platform.",
+			Tags: []string{"discovery"},
+		}}
 	}
 	return c
 }
 
-// noAgent refuses a call of the platform itself.
+// noAgent refuses a call to the platform itself.
 func (s *server) noAgent(w http.ResponseWriter, r *http.Request) {
 	if httpx.CallerOf(r.Context()) == nil {
 		refuse(w, r, identity.ErrMissing)
 		return
 	}
 	refuse(w, r, errs.New(errs.NotFound, "resource.not_found",
-		"there is no agent at this address; send to /a2a/<agent_id>, which the skills of /.well-known/agent-card.json name"))
+		"there is no agent at this URL; send to /a2a/<agent_id>; /.well-known/agent-card.json lists the agents"))
 }

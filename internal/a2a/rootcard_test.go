@@ -15,7 +15,7 @@ import (
 
 const rootPath = "/.well-known/agent-card.json"
 
-// rootSkills are the ids of the skills of the card at the root.
+// rootSkills returns the ids of the skills of the card at the root.
 func (w *world) rootSkills(secret string, headers ...string) []string {
 	w.tb.Helper()
 	a := w.do(secret, "GET", rootPath, "", headers...)
@@ -30,8 +30,9 @@ func (w *world) rootSkills(secret string, headers ...string) []string {
 	ids := []string{}
 	for _, s := range card.Skills {
 		ids = append(ids, s.ID)
-		if card.Name == "Parley" && s.ID != "discovery" && !strings.HasSuffix(s.Description, "\nhttp://example.com/a2a/"+s.ID) {
-			w.tb.Errorf("the skill %s lacks the address of the agent: %q", s.ID, s.Description)
+		url := "\nhttp://example.com/a2a/" + s.ID
+		if card.Name == "Parley" && s.ID != "discovery" && !strings.HasSuffix(s.Description, url) {
+			w.tb.Errorf("description of the skill %s = %q, want the agent's URL at the end", s.ID, s.Description)
 		}
 	}
 	return ids
@@ -46,10 +47,13 @@ func TestTheCardAtTheRoot(t *testing.T) {
 		key  string
 		want []string
 	}{
-		"nobody in particular":    {"", []string{"echo", "open"}},
-		"a member":                {w.caller("user:ada"), []string{"bot", "echo", "other", "open"}},
-		"another org":             {w.key("globex", "user:eve", "svc:a2a:write"), []string{"hidden", "open", "echo"}},
-		"two agents":              {w.key("acme", "service:two", "svc:a2a:write", "agent:bot", "agent:other"), []string{"bot", "echo", "other", "open"}},
+		"nobody in particular": {"", []string{"echo", "open"}},
+		"a member":             {w.caller("user:ada"), []string{"bot", "echo", "other", "open"}},
+		"another org":          {w.key("globex", "user:eve", "svc:a2a:write"), []string{"hidden", "open", "echo"}},
+		"two agents": {
+			w.key("acme", "service:two", "svc:a2a:write", "agent:bot", "agent:other"),
+			[]string{"bot", "echo", "other", "open"},
+		},
 		"no right":                {w.key("acme", "service:none", "svc:tasks:read"), []string{"echo", "open"}},
 		"one agent":               {w.key("acme", "service:one", "svc:a2a:write", "agent:bot"), []string{"things"}},
 		"one agent, no right":     {w.key("acme", "service:few", "svc:tasks:read", "agent:bot"), []string{"echo", "open"}},
@@ -61,11 +65,13 @@ func TestTheCardAtTheRoot(t *testing.T) {
 		}
 	}
 	a := w.do("", "GET", rootPath, "")
-	if h := a.Header; h.Get("Cache-Control") != "public, max-age=5" || !strings.Contains(h.Get("Vary"), "Authorization") || h.Get("Last-Modified") == "" {
-		t.Errorf("%v", h)
+	if h := a.Header; h.Get("Cache-Control") != "public, max-age=5" ||
+		!strings.Contains(h.Get("Vary"), "Authorization") || h.Get("Last-Modified") == "" {
+		t.Errorf("headers = %v, want those of a public response", h)
 	}
-	if h := w.do(w.caller("user:ada"), "GET", rootPath, "").Header; h.Get("Cache-Control") != "private, no-cache" || !strings.Contains(h.Get("Vary"), "Authorization") {
-		t.Errorf("%v", h)
+	h := w.do(w.caller("user:ada"), "GET", rootPath, "").Header
+	if h.Get("Cache-Control") != "private, no-cache" || !strings.Contains(h.Get("Vary"), "Authorization") {
+		t.Errorf("headers = %v, want those of a private response", h)
 	}
 	w.do("", "GET", rootPath, "", "If-None-Match", a.Header.Get("ETag")).status(304)
 	w.do("parley_bad", "GET", rootPath, "").status(401)
@@ -73,13 +79,13 @@ func TestTheCardAtTheRoot(t *testing.T) {
 	w.do("", "GET", rootPath, "", "A2A-Version", "1.2").contains(`"supportedInterfaces"`)
 	golden(t, "root_card.json", indent(t, a.Body)+"\n")
 	golden(t, "v1/root_card.json", indent(t, w.do("", "GET", rootPath, "", "A2A-Version", "1.0").Body)+"\n")
-	// The platform itself takes no tasks, and says where to send them.
+	// The platform itself accepts no tasks; its error explains where to send them.
 	for _, path := range []string{"/a2a", "/a2a/"} {
 		w.do(w.caller("user:ada"), "POST", path, envelope("SendMessage", "{}")).fails(404, codeInvalidRequest)
 	}
 }
 
-// Where the key chooses the agent, nobody else may get the card from a cache.
+// If the key selects the agent, no cache may serve the card to others.
 func TestACardThatTheKeyChoosesIsPrivate(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -94,12 +100,12 @@ func TestACardThatTheKeyChoosesIsPrivate(t *testing.T) {
 		a.status(200)
 		a.contains(`"Echo"`)
 		if got := a.Header.Get("Cache-Control"); got != want {
-			t.Errorf("%s: %q, want %q", path, got, want)
+			t.Errorf("%s: Cache-Control = %q, want %q", path, got, want)
 		}
 	}
 }
 
-// A fault is no reason to answer with another card.
+// After a failure, no other card may be served instead.
 func TestTheCardAtTheRootReportsFaults(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -110,7 +116,7 @@ func TestTheCardAtTheRootReportsFaults(t *testing.T) {
 	w.do(one, "GET", rootPath, "").status(200)
 }
 
-// goneAgent is a key for an agent that was disabled.
+// goneAgent returns a key for an agent that was disabled.
 func (w *world) goneAgent() string {
 	w.tb.Helper()
 	w.orgs.Agent(agent.Agent{ID: "gone", Org: "acme", Name: "Gone"})
@@ -120,8 +126,7 @@ func (w *world) goneAgent() string {
 	return key
 }
 
-// A card cannot have pages: it lists as many agents as a page has, and says that there
-// are more.
+// A card has no pages: it lists as many agents as a page has, and mentions that there are more.
 func TestTheCardAtTheRootIsBounded(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(_ *httpx.Options, o *Options) { o.CardAgents = 3 })
@@ -129,9 +134,10 @@ func TestTheCardAtTheRootIsBounded(t *testing.T) {
 		w.orgs.Agent(agent.Agent{ID: fmt.Sprint("g", i), Org: "globex", Name: "G", Public: true})
 	}
 	if got := w.rootSkills(""); len(got) != 3 {
-		t.Errorf("%v", got)
+		t.Errorf("skills = %v, want 3", got)
 	}
-	w.do("", "GET", rootPath, "").contains("more agents than this card lists", "http://example.com/.well-known/agent.json")
+	w.do("", "GET", rootPath, "").contains(
+		"more agents than this card lists", "http://example.com/.well-known/agent.json")
 
 	entry := func(size int) cardEntry { return cardEntry{id: "x", json: make([]byte, size)} }
 	for name, c := range map[string]struct{ entries, size, want int }{
@@ -146,7 +152,7 @@ func TestTheCardAtTheRootIsBounded(t *testing.T) {
 			part.add(entry(c.size))
 		}
 		if got := part.bounded(); len(got.entries) != c.want || (got.next != "") != (c.want < c.entries) {
-			t.Errorf("%s: %d agents, next %q", name, len(got.entries), got.next)
+			t.Errorf("%s: agents = %d, next %q, want %d", name, len(got.entries), got.next, c.want)
 		}
 	}
 }

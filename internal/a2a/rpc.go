@@ -13,15 +13,15 @@ import (
 	"github.com/parley-dev/parley/internal/wire"
 )
 
-// maxBatch is how many requests one body may hold.
+// maxBatch is the maximum number of requests in one body.
 const maxBatch = 50
 
 // request is one JSON-RPC request. Its slices are parts of the body.
 type request struct {
-	id     []byte // as it was sent, to be echoed as it was sent; nil: a notification
+	id     []byte // as it was sent, to be echoed; nil: a notification
 	method string
 	params []byte    // an object; nil: none
-	err    *rpcError // set: it is no request
+	err    *rpcError // set: it is not a valid request
 }
 
 var nullID = []byte("null")
@@ -34,11 +34,12 @@ type parser struct {
 
 var parsers = sync.Pool{New: func() any { return &parser{dec: new(jsontext.Decoder)} }}
 
-// parse reads a body: one request, or a batch of them. The error is the answer to
-// a body that is neither.
+// parse reads a body: one request, or a batch of them. The error is the response to a body that is
+// neither.
 func parse(body []byte, into []request) (reqs []request, batch bool, err *rpcError) {
 	if wire.TooDeep(body) {
-		return nil, false, newError(codeInvalidRequest, "the body is nested deeper than "+strconv.Itoa(wire.MaxDepth)+" levels")
+		return nil, false, newError(codeInvalidRequest,
+			"the body is nested deeper than "+strconv.Itoa(wire.MaxDepth)+" levels")
 	}
 	p := parsers.Get().(*parser)
 	defer func() {
@@ -72,8 +73,8 @@ func syntaxMessage(err error) string {
 	return "the body is not valid JSON at byte " + strconv.FormatInt(syn.ByteOffset, 10)
 }
 
-// idOf is the id of the one request in a body that is refused as a whole; null if it has
-// none that can be read.
+// idOf returns the id of the request in a body that is refused as a whole, or null if there is
+// none.
 func idOf(body []byte) []byte {
 	var space [1]request
 	reqs, batch, bad := parse(body, space[:0])
@@ -86,8 +87,8 @@ func idOf(body []byte) []byte {
 // maxRefused is the size up to which the body of a refused request is read for its id.
 const maxRefused = 64 << 10
 
-// idOfRefused is the id of a request that is refused before its body is needed. A body
-// that is large, of unknown length or not sent yet is not read.
+// idOfRefused returns the id of a request that is refused before its body is needed. A body that is
+// large, of unknown length or not sent yet is not read.
 func idOfRefused(w http.ResponseWriter, r *http.Request) []byte {
 	if r.ContentLength <= 0 || r.ContentLength > maxRefused || r.Header.Get("Expect") != "" {
 		return nullID
@@ -143,7 +144,7 @@ func (p *parser) batch(reqs []request) ([]request, error) {
 	return reqs, err
 }
 
-// request reads one object. Members that JSON-RPC does not know are passed over.
+// request reads one object. Members that are not in JSON-RPC are ignored.
 func (p *parser) request(req *request) error {
 	if _, err := p.dec.ReadToken(); err != nil {
 		return err
@@ -176,8 +177,7 @@ func (p *parser) request(req *request) error {
 	return nil
 }
 
-// value reads a value and returns it as a part of the body, which outlives the
-// decoder's own buffer.
+// value reads a value and returns it as a slice of the body, which outlives the decoder's buffer.
 func (p *parser) value() (jsontext.Value, error) {
 	v, err := p.dec.ReadValue()
 	if err != nil {
@@ -187,9 +187,8 @@ func (p *parser) value() (jsontext.Value, error) {
 	return p.body[end-int64(len(v)) : end], nil
 }
 
-// check fills in the rest of a request, or says why it is none. A mistake in the
-// envelope is answered even if there is no id: who made it may not know what a
-// notification is.
+// check fills in the rest of a request, or sets its error. An invalid envelope gets a response even
+// without an id: its sender may not know about notifications.
 func (req *request) check(version, name, params jsontext.Value) {
 	switch req.idKind() {
 	case 0, '"', '0', 'n':
@@ -213,7 +212,7 @@ func (req *request) check(version, name, params jsontext.Value) {
 	case params.Kind() == '{':
 		req.params = params
 	case params.Kind() == '[' && req.err == nil:
-		req.err = newError(codeInvalidParams, "params must be an object; by-position params have no meaning here")
+		req.err = newError(codeInvalidParams, "params must be an object; positional params are not supported")
 	default:
 		req.fail("params must be an object")
 	}

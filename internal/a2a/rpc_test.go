@@ -15,11 +15,13 @@ func TestAnyLegalIDComesBackAsItWasSent(t *testing.T) {
 	w := newWorld(t)
 	ada := w.caller("user:ada")
 	for _, id := range []string{
-		`1`, `0`, `-0`, `-7`, `1.50`, `1e400`, `123456789012345678901234567890`, `""`, `"x"`, `"\u00e9\n\""`, `"é"`, `null`,
+		`1`, `0`, `-0`, `-7`, `1.50`, `1e400`, `123456789012345678901234567890`,
+		`""`, `"x"`, `"\u00e9\n\""`, `"é"`, `null`,
 	} {
-		a := w.do(ada, "POST", "/a2a/bot", `{"id": `+id+` ,"method":"tasks/get","params":{"id":"x"},"jsonrpc":"2.0","extra":[1]}`)
+		a := w.do(ada, "POST", "/a2a/bot",
+			`{"id": `+id+` ,"method":"tasks/get","params":{"id":"x"},"jsonrpc":"2.0","extra":[1]}`)
 		if a.Status != 200 || !strings.HasPrefix(a.Body, `{"jsonrpc":"2.0","id":`+id+`,"error":{"code":-32001,`) {
-			t.Errorf("%s: %d %s", id, a.Status, a.Body)
+			t.Errorf("%s: got %d %s, want the same id", id, a.Status, a.Body)
 		}
 	}
 }
@@ -60,7 +62,7 @@ func TestWhatIsNoRequest(t *testing.T) {
 	} {
 		r := w.do(ada, "POST", "/a2a/bot", body).fails(200, want.code)
 		if string(r.ID) != want.id {
-			t.Errorf("%s: id %s", body, r.ID)
+			t.Errorf("%s: id = %s, want %s", body, r.ID, want.id)
 		}
 	}
 }
@@ -76,7 +78,7 @@ func TestABatchIsAnsweredElementByElement(t *testing.T) {
 	a := w.do(ada, "POST", "/a2a/bot", `[`+note+`,1,`+get(`"a"`)+`,{},[],`+note+`,`+get(`2`)+`]`)
 	var replies []reply
 	if err := json.Unmarshal([]byte(a.Body), &replies); err != nil {
-		t.Fatalf("%v in %s", err, a.Body)
+		t.Fatalf("not a batch: %v in %s", err, a.Body)
 	}
 	type line struct {
 		id   string
@@ -92,9 +94,12 @@ func TestABatchIsAnsweredElementByElement(t *testing.T) {
 	}
 	w.rpc(ada, "bot", "tasks/get", `{"id":"noted"}`).state("submitted")
 
-	for _, body := range []string{note, `[` + note + `]`, `[` + note + `,` + note + `]`, `{"jsonrpc":"2.0","method":"no/such"}`} {
-		if a := w.do(ada, "POST", "/a2a/bot", body); a.Status != http.StatusNoContent || a.Body != "" || a.Header.Get("Content-Type") != "" {
-			t.Errorf("%s: %d %q", body, a.Status, a.Body)
+	for _, body := range []string{
+		note, `[` + note + `]`, `[` + note + `,` + note + `]`, `{"jsonrpc":"2.0","method":"no/such"}`,
+	} {
+		a := w.do(ada, "POST", "/a2a/bot", body)
+		if a.Status != http.StatusNoContent || a.Body != "" || a.Header.Get("Content-Type") != "" {
+			t.Errorf("%s: got %d %q, want 204 without a body", body, a.Status, a.Body)
 		}
 	}
 	many := func(n int) string {
@@ -104,11 +109,12 @@ func TestABatchIsAnsweredElementByElement(t *testing.T) {
 		}
 		return `[` + strings.Join(list, ",") + `]`
 	}
-	if err := json.Unmarshal([]byte(w.do(ada, "POST", "/a2a/bot", many(50)).Body), &replies); err != nil || len(replies) != 50 {
-		t.Errorf("%d answers, %v", len(replies), err)
+	err := json.Unmarshal([]byte(w.do(ada, "POST", "/a2a/bot", many(50)).Body), &replies)
+	if err != nil || len(replies) != 50 {
+		t.Errorf("responses = %d, %v, want 50", len(replies), err)
 	}
 	w.do(ada, "POST", "/a2a/bot", many(51)).fails(200, codeInvalidRequest)
-	// A stream in a batch, or as a notification, does nothing at all.
+	// A stream in a batch, or as a notification, has no effect.
 	w.do(ada, "POST", "/a2a/bot", `[`+envelope("tasks/sendSubscribe", hello("batched"))+`]`)
 	w.do(ada, "POST", "/a2a/bot", `{"jsonrpc":"2.0","method":"tasks/sendSubscribe","params":`+hello("batched")+`}`)
 	w.rpc(ada, "bot", "tasks/get", `{"id":"batched"}`).fails(200, codeNoTask)
@@ -117,11 +123,12 @@ func TestABatchIsAnsweredElementByElement(t *testing.T) {
 func TestPreferWait(t *testing.T) {
 	t.Parallel()
 	for header, want := range map[string]int{
-		"wait=5": 5, "WAIT=5": 5, `wait="7"`: 7, "respond-async, wait=3": 3, "wait = 4 ; x=y": 4, "wait=600": 60, "wait=0": 0,
-		"wait": 0, "wait=": 0, "wait=-1": 0, "wait=1.5": 0, "wait=99999999999999999999": 0, "": 0, "waiting=5": 0, "wait=2, wait=9": 2,
+		"wait=5": 5, "WAIT=5": 5, `wait="7"`: 7, "respond-async, wait=3": 3, "wait = 4 ; x=y": 4, "wait=600": 60,
+		"wait=0": 0, "wait": 0, "wait=": 0, "wait=-1": 0, "wait=1.5": 0, "wait=99999999999999999999": 0,
+		"": 0, "waiting=5": 0, "wait=2, wait=9": 2,
 	} {
 		if got := preferredWait([]string{header}); int(got.Seconds()) != want {
-			t.Errorf("%q: %s, want %d s", header, got, want)
+			t.Errorf("%q: got %s, want %d s", header, got, want)
 		}
 	}
 	w := newWorld(t)
@@ -129,12 +136,13 @@ func TestPreferWait(t *testing.T) {
 	a := w.rpc(ada, "echo", "tasks/send", hello("t-1"), "Prefer", "wait=600")
 	a.state("completed")
 	if h := a.Header.Get("Preference-Applied"); h != "wait=60" {
-		t.Errorf("Preference-Applied: %q", h)
+		t.Errorf("Preference-Applied = %q, want wait=60", h)
 	}
-	if h := w.rpc(ada, "echo", "tasks/get", `{"id":"t-1"}`, "Prefer", "wait=5").Header.Get("Preference-Applied"); h != "" {
-		t.Errorf("Preference-Applied: %q", h)
+	got := w.rpc(ada, "echo", "tasks/get", `{"id":"t-1"}`, "Prefer", "wait=5").Header.Get("Preference-Applied")
+	if got != "" {
+		t.Errorf("Preference-Applied = %q, want none", got)
 	}
-	// Nobody works for bot: the time runs out, and the task is as it was.
+	// The agent bot has no workers: the time runs out, and the task is unchanged.
 	w.rpc(ada, "bot", "tasks/send", hello("t-1"), "Prefer", "wait=1").state("submitted")
 }
 
@@ -143,28 +151,31 @@ func FuzzRPC(f *testing.F) {
 	ada := w.caller("user:ada")
 	w.rpc(ada, "bot", "tasks/send", hello("known")).state("submitted")
 	for _, s := range []string{
-		envelope("tasks/send", hello("known")), envelope("tasks/get", `{"id":"known","historyLength":1}`), envelope("tasks/cancel", `{"id":"known"}`),
-		`[` + envelope("message/send", hello("x")) + `,{"jsonrpc":"2.0","method":"tasks/get"}]`, `{"a":1,"a":2}`, `[[[[`, `{"id":1e999,"jsonrpc":"2.0","method":"\u0000"}`,
-		envelope("tasks/send", `{"message":{"parts":[{"kind":"file","file":{"bytes":"aGk","mimeType":"x"}},{"data":null},{"url":"x"}],"metadata":{"a":{}}},"sessionId":"s"}`),
+		envelope("tasks/send", hello("known")), envelope("tasks/get", `{"id":"known","historyLength":1}`),
+		envelope("tasks/cancel", `{"id":"known"}`),
+		`[` + envelope("message/send", hello("x")) + `,{"jsonrpc":"2.0","method":"tasks/get"}]`,
+		`{"a":1,"a":2}`, `[[[[`, `{"id":1e999,"jsonrpc":"2.0","method":"\u0000"}`,
+		envelope("tasks/send", `{"message":{"parts":[{"kind":"file","file":{"bytes":"aGk","mimeType":"x"}},`+
+			`{"data":null},{"url":"x"}],"metadata":{"a":{}}},"sessionId":"s"}`),
 		envelope("tasks/send", `{"id":"\ud83d\ude00","message":{"role":"ROLE_USER","parts":[{"text":"\u0000"}]}}`),
 	} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, body string) {
 		if strings.Contains(body, "ubscribe") || strings.Contains(body, `\u00`) && strings.Contains(body, "tasks") {
-			return // a stream would have no end here
+			return // a stream would not end here
 		}
 		here := *w
 		here.tb = t
 		a := here.do(ada, "POST", "/a2a/bot", body)
 		if a.Status != 200 && a.Status != 204 && a.Status != 429 {
-			t.Fatalf("%d %s", a.Status, a.Body)
+			t.Fatalf("status = %d, want 200, 204 or 429: %s", a.Status, a.Body)
 		}
 		if a.Status == 200 && !json.Valid([]byte(a.Body)) {
-			t.Fatalf("no JSON: %s", a.Body)
+			t.Fatalf("body = %s, want JSON", a.Body)
 		}
 		if strings.Contains(a.Body, `"code":-32603`) {
-			t.Fatalf("our fault: %s\n%s", a.Body, w.logs)
+			t.Fatalf("got a server error: %s\n%s", a.Body, w.logs)
 		}
 	})
 }

@@ -19,10 +19,10 @@ import (
 	"github.com/parley-dev/parley/internal/httpx"
 )
 
-// maxBody is the size of the largest body.
+// maxBody is the maximum size of a body, in bytes.
 const maxBody = 4 << 20
 
-// call is what a method knows of the request it answers.
+// call is the state of one request.
 type call struct {
 	context.Context
 	s     *server
@@ -31,8 +31,8 @@ type call struct {
 	w     http.ResponseWriter
 	r     *http.Request
 
-	version   *rpcError     // set: the caller speaks a version that nobody here does
-	official  bool          // the caller names a version, so it reads errors as 1.0 has them
+	version   *rpcError     // set: the caller's version is not supported
+	official  bool          // the caller named a version, so it reads errors in the form of 1.0
 	preferred time.Duration // how long the caller wants to wait
 	until     time.Time     // zero: not at all
 	waited    bool
@@ -41,12 +41,12 @@ type call struct {
 	body       *buffer   // of the request
 	batch      bool
 
-	id     []byte // of the request that the stream answers
+	id     []byte // of the request that the stream belongs to
 	stream *sseStream
 }
 
-// serve answers POST /a2a/{agent}. A stream stays in this frame for as long as it
-// lives, so the frame is kept small: what a stream costs is mostly its stack.
+// serve serves POST /a2a/{agent}. A stream stays in this frame for as long as it lives, so the
+// frame is kept small: a stream costs mostly its stack.
 func (s *server) serve(w http.ResponseWriter, r *http.Request) {
 	if c := s.answer(w, r); c != nil {
 		httpx.ReleaseMemory(c)
@@ -54,8 +54,8 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// answer answers everything but a stream: if there is one to be sent, its call is
-// returned. Who asks, and whether they may, is settled before the body is read.
+// answer handles everything but a stream: if a stream is to be sent, it returns its call. The
+// caller is authorized before the body is read.
 func (s *server) answer(w http.ResponseWriter, r *http.Request) *call {
 	agent := r.PathValue("agent")
 	if !plain(r.URL, agent) {
@@ -109,15 +109,14 @@ func (s *server) answer(w http.ResponseWriter, r *http.Request) *call {
 	return nil
 }
 
-// plain reports whether the path names the agent and nothing but it. An id that
-// was escaped on the way is not looked up under the name it decodes to.
+// plain reports whether the path is exactly that of the agent. An id that is escaped in the URL is
+// not looked up under its decoded name.
 func plain(u *url.URL, agent string) bool {
 	rest, ok := strings.CutPrefix(u.EscapedPath(), "/a2a/")
 	return ok && (rest == agent || strings.TrimSuffix(rest, "/") == agent)
 }
 
-// rpcMedia are what a JSON-RPC body may call itself; the last is what curl says
-// unless told otherwise.
+// rpcMedia are the accepted media types of a JSON-RPC body; the last one is curl's default.
 var rpcMedia = append(slices.Clone(jsonMedia), "application/x-www-form-urlencoded")
 
 var errTooLarge = errs.New(errs.TooLarge, "request.too_large", "the body is larger than %d bytes", maxBody)
@@ -141,19 +140,19 @@ func readBody(w http.ResponseWriter, r *http.Request, b []byte) ([]byte, error) 
 		case errors.As(err, &tooLarge):
 			return b, errTooLarge
 		case budget.IsBusy(err):
-			return b, err // there is no memory for it
+			return b, err // no memory for the body
 		case err != nil:
 			return b, errs.Wrap(err, errs.Malformed, "request.malformed", "the body could not be read to its end")
 		}
 	}
 }
 
-// run runs the requests, one after the other, and writes their answers.
+// run runs the requests one after the other and writes their responses.
 func (c *call) run(reqs []request, batch bool) {
 	out := buffers.Get().(*buffer)
 	defer out.free()
 	status := http.StatusOK
-	var shed *rpcError // the last that was refused only for now
+	var shed *rpcError // the last one that was refused only for now
 	served := 0
 	if batch {
 		out.b = append(out.b, '[')
@@ -173,21 +172,21 @@ func (c *call) run(reqs []request, batch bool) {
 		}
 		if err != nil && err.sheds() {
 			if shed = err; reqs[i].id == nil && !batch {
-				reqs[i].id = nullID // a notification that was not taken must not look like one that was
+				reqs[i].id = nullID // the client must see that the notification was refused
 			}
 		} else if err == nil || reqs[i].id != nil {
 			served++
 		}
 		switch {
 		case reqs[i].id == nil:
-			out.b = out.b[:before] // nobody asked
+			out.b = out.b[:before] // no response to a notification
 		case err != nil:
 			out.b = appendError(out.b, reqs[i].id, err)
 		default:
 			out.b = b
 		}
 	}
-	if shed != nil && served == 0 { // of a batch, some may have been done
+	if shed != nil && served == 0 { // of a batch, some may have been carried out
 		status = shed.problem.Status
 		for name, v := range shed.problem.GetHeaders() {
 			c.w.Header()[name] = v
@@ -211,19 +210,18 @@ func (c *call) run(reqs []request, batch bool) {
 	writeJSON(c.w, status, out.b)
 }
 
-// lacksID reports whether what looks like a notification is a request without its
-// id: a message that could never have been sent. Version 0.3 knows no
-// notifications, and its clients expect to be told.
+// lacksID reports whether a notification is a request that lacks its id: a message that could never
+// have been sent. Version 0.3 has no notifications, and its clients expect a response.
 func (req *request) lacksID(err *rpcError) bool {
 	return strings.HasPrefix(req.method, "message/") && (err.code == codeNoMethod || err.code == codeInvalidParams)
 }
 
-// one appends the whole answer to one request, but not that to a failed one.
+// one appends the whole response to one request, but not that to a failed one.
 func (c *call) one(req *request, out []byte) ([]byte, *rpcError) {
 	if req.err != nil {
 		return out, req.err
 	}
-	if err := c.s.router.Resume(c); err != nil { // the item before may have waited
+	if err := c.s.router.Resume(c); err != nil { // the previous item may have waited
 		return out, errorOf(c, err)
 	}
 	if c.version != nil {
@@ -232,16 +230,17 @@ func (c *call) one(req *request, out []byte) ([]byte, *rpcError) {
 	m, ok := c.s.table[req.method]
 	switch {
 	case !ok:
-		return out, newError(codeNoMethod, "there is no method "+strconv.Quote(clip(req.method)))
+		return out, newError(codeNoMethod, "unknown method "+strconv.Quote(clip(req.method)))
 	case m.call == nil:
-		e := newError(codeUnsupported, "a stream cannot be part of a batch, nor a notification; send the request alone, with an id")
+		e := newError(codeUnsupported,
+			"a stream cannot be part of a batch or a notification; send the request alone, with an id")
 		e.official = m.official
 		return out, e
 	}
 	out = appendHead(out, req.id)
 	out = append(out, `,"result":`...)
 	params := req.params
-	req.params = nil // so that dropBody can let go of it
+	req.params = nil // so that dropBody can release it
 	out, err := m.call(c, params, out)
 	if err != nil {
 		return out, c.failed(&m, err)
@@ -249,20 +248,20 @@ func (c *call) one(req *request, out []byte) ([]byte, *rpcError) {
 	return append(out, '}'), nil
 }
 
-// failed is the answer to a request whose method failed. Clients of 1.0 name their
-// version, also when they speak 0.3, and read errors in the form of 1.0 alone.
+// failed returns the error of a request whose method failed. Clients of 1.0 send their version even
+// when they speak 0.3, and read errors only in the form of 1.0.
 func (c *call) failed(m *method, err error) *rpcError {
 	e := errorOf(c, err)
 	e.official = m.official || c.official
 	return e
 }
 
-// streams reports whether the answer to the request is a stream.
+// streams reports whether the response to the request is a stream.
 func (c *call) streams(req *request) bool {
 	return req.err == nil && req.id != nil && c.version == nil && c.s.table[req.method].stream != nil
 }
 
-// start begins a stream and returns the call with it; nil: it was refused.
+// start begins a stream and returns the call with it, or nil if it was refused.
 func (c *call) start(req *request) *call {
 	m := c.s.table[req.method]
 	st, err := c.open(&m, req.params)
@@ -285,12 +284,12 @@ func (c *call) start(req *request) *call {
 		writeJSON(c.w, http.StatusOK, body)
 		return nil
 	}
-	// The body is given back: what the stream needs of it is copied.
+	// The body is returned to the pool: copy what the stream needs.
 	c.stream, c.id = st, bytes.Clone(req.id)
 	return c
 }
 
-// open makes the stream. It is counted as one before anything is done for it.
+// open makes the stream. It is counted before anything is done for it.
 func (c *call) open(m *method, params []byte) (*sseStream, error) {
 	if err := c.s.router.Park(c, httpx.Stream); err != nil {
 		return nil, err
@@ -302,8 +301,8 @@ func (c *call) open(m *method, params []byte) (*sseStream, error) {
 	return st, err
 }
 
-// onlyEvents reports whether the client asks for a stream and for nothing else by name.
-// The Python SDK 0.3 sends a line of its HTTP library's own, */*, beside its own line.
+// onlyEvents reports whether the client accepts event streams and names nothing else. The Python
+// SDK 0.3 sends */*, the default of its HTTP library, in addition.
 func onlyEvents(r *http.Request) bool {
 	events := false
 	for _, line := range r.Header["Accept"] {
@@ -320,7 +319,7 @@ func onlyEvents(r *http.Request) bool {
 	return events
 }
 
-// wait is how long the caller still wants to wait.
+// wait returns how long the caller still wants to wait.
 func (c *call) wait() time.Duration {
 	if c.until.IsZero() {
 		return 0
@@ -329,7 +328,7 @@ func (c *call) wait() time.Duration {
 	return c.allowWait(max(0, time.Until(c.until)))
 }
 
-// allowWait lets the answer take that long.
+// allowWait extends the write deadline of the response.
 func (c *call) allowWait(d time.Duration) time.Duration {
 	httpx.AllowWait(c.w, d)
 	return d
@@ -344,32 +343,34 @@ func clip(s string) string {
 
 var jsonType = []string{"application/json"}
 
-func writeJSON(w http.ResponseWriter, status int, body []byte) { writeBody(w, status, jsonType, body) }
+func writeJSON(w http.ResponseWriter, status int, body []byte) {
+	writeBody(w, status, jsonType, body)
+}
 
 func writeBody(w http.ResponseWriter, status int, media []string, body []byte) {
 	h := w.Header()
 	h["Content-Type"] = media
 	h["Content-Length"] = []string{strconv.Itoa(len(body))}
 	w.WriteHeader(status)
-	_, _ = w.Write(body) // the client may be gone; there is nobody to tell
+	_, _ = w.Write(body) // the client may be gone
 }
 
-// dropBody lets go of a large body, for a request that waits.
+// dropBody releases a large body, for a request that waits.
 func (c *call) dropBody() {
 	if c.body != nil && cap(c.body.b) > pooled {
 		c.body.b = nil
 	}
 }
 
-// pooled is the size up to which buffers are used again.
+// pooled is the size up to which buffers are reused.
 const pooled = 64 << 10
 
-// buffer is scratch space for bodies and answers.
+// buffer is scratch space for bodies and responses.
 type buffer struct{ b []byte }
 
 var buffers = sync.Pool{New: func() any { return &buffer{b: make([]byte, 0, 2048)} }}
 
-// free gives the buffer back, unless it grew so large that it is better forgotten.
+// free returns the buffer to the pool unless it grew too large.
 func (b *buffer) free() {
 	if cap(b.b) <= pooled {
 		b.b = b.b[:0]

@@ -7,8 +7,8 @@ import (
 	"github.com/parley-dev/parley/internal/wire"
 )
 
-// specDialect is the form of section 4.7 of the specification, which is also that
-// of the first A2A there was.
+// specDialect is the form of section 4.7 of the specification, which is also the first version of
+// A2A.
 var specDialect = dialect{
 	"tasks/send":          {call: specSend},
 	"tasks/get":           {call: specGet},
@@ -31,8 +31,7 @@ func specSend(c *call, params, out []byte) ([]byte, error) {
 	return appendTask(out, &t, p.history), nil
 }
 
-// specGet shows the whole history unless told otherwise, as clients of version 0.3
-// expect it.
+// specGet returns the whole history by default, as clients of version 0.3 expect.
 func specGet(c *call, params, out []byte) ([]byte, error) {
 	p, err := readTaskID(params)
 	if err != nil {
@@ -88,9 +87,8 @@ func specResubscribe(c *call, params []byte) (*sseStream, error) {
 	return &sseStream{task: names(&t), events: events, form: "spec", encode: eventsOf(&t)}, nil
 }
 
-// specMessage is a direct message: nobody tracks it, so nothing can be asked of
-// it later. With a messageId or a kind it is a call of version 0.3 of the official
-// protocol, whose answer is a task.
+// specMessage is a direct message: it is not tracked and cannot be queried later. With a messageId
+// or a kind it is a call of version 0.3 of the official protocol, which returns a task.
 func specMessage(c *call, params, out []byte) ([]byte, error) {
 	if isOfficial(params) {
 		return v03Form.send(c, params, out)
@@ -108,15 +106,15 @@ func specMessage(c *call, params, out []byte) ([]byte, error) {
 	return append(out, `,"accepted":true}`...), nil
 }
 
-// sendParams are the params of tasks/send and its relatives.
+// sendParams are the params of tasks/send and similar methods.
 type sendParams struct {
 	request dispatch.SendRequest
-	history int // how many messages of the history to show; negative: no history
+	history int // number of messages of the history in the response; negative: no history
 }
 
 func readSend(params []byte) (p sendParams, err error) {
 	p.history = -1
-	var inner string // a context named in the message, as the newer protocol has it
+	var inner string // a context inside the message, as in the newer protocol
 	var message bool
 	m := &p.request.Message
 	fields := wire.Read(orEmpty(params), false, func(r *wire.Reader) {
@@ -151,7 +149,9 @@ func readSend(params []byte) (p sendParams, err error) {
 		case m.Role == "":
 			m.Role = task.RoleUser
 		case m.Role != task.RoleUser:
-			r.Add([]errs.Field{{Path: errs.At("message", "role"), Message: "must be user: the agent speaks for itself"}})
+			r.Add([]errs.Field{{
+				Path: errs.At("message", "role"), Message: "must be user; clients cannot send messages as the agent",
+			}})
 		}
 	})
 	if p.request.ContextID == "" {
@@ -202,11 +202,11 @@ func orEmpty(params []byte) []byte {
 	return params
 }
 
-// noFields is where a list of mistakes starts.
+// noFields is the start of a list of invalid fields.
 var noFields []errs.Field
 
-// isOfficial reports whether the params of a message/send are those of version
-// 0.3: a message with an id, or what else only they have.
+// isOfficial reports whether the params of a message/send are those of version 0.3: a message with
+// an id, or members that only they have.
 func isOfficial(params []byte) (yes bool) {
 	_ = wire.Read(orEmpty(params), false, func(r *wire.Reader) {
 		r.Object(func(name []byte) bool {

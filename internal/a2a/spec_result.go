@@ -7,8 +7,8 @@ import (
 	"github.com/parley-dev/parley/internal/wire"
 )
 
-// appendTask appends a task with as much of its history as was asked for;
-// negative: none, not even an empty one.
+// appendTask appends a task with the given number of messages of its history; negative: without the
+// member history.
 func appendTask(b []byte, t *task.Task, history int) []byte {
 	b = append(b, `{"id":`...)
 	b = wire.AppendString(b, t.ID)
@@ -40,12 +40,12 @@ func appendStatus(b []byte, s task.State, at time.Time, m *task.Message) []byte 
 	return append(b, '}')
 }
 
-// eventsOf encodes the events of a task. A stream ends when the task does, and
-// when the agent waits for an answer; but a pause that was over when the stream
-// began, known by the number of the newest event then, ends nothing.
+// eventsOf encodes the events of a task. A stream ends when the task ends or waits for input. A
+// pause that was over when the stream began (its event is older than the newest event at that time)
+// does not end the stream.
 //
-// The events also have what version 0.3 of the official protocol wants of them,
-// since tasks/resubscribe is a method of both.
+// The events also have the members of version 0.3 of the official protocol, since tasks/resubscribe
+// is a method of both.
 func eventsOf(t *task.Task) func([]byte, *task.Event) ([]byte, bool, bool) {
 	id, context, known := t.ID, t.ContextID, t.Seq
 	return func(b []byte, e *task.Event) (_ []byte, show, last bool) {
@@ -80,5 +80,5 @@ func appendKind(b []byte, kind, id, context string) []byte {
 	return wire.AppendString(b, context)
 }
 
-// idle is how often a silent stream looks around.
+// idle is how often a silent stream wakes up.
 func (s *server) idle() time.Duration { return min(s.Recheck, s.KeepAlive) }

@@ -8,8 +8,8 @@ import (
 	"github.com/parley-dev/parley/internal/wire"
 )
 
-// badParams refuses params. Its fields have the names that the params have; those of
-// other errors have the names of the domain.
+// badParams refuses params. Its fields have the names of the params; the fields of other errors
+// have the names of the domain.
 type badParams struct{ cause *errs.Error }
 
 // Error implements error.
@@ -18,11 +18,11 @@ func (e *badParams) Error() string { return e.cause.Error() }
 // Unwrap lets errs.As find the Error.
 func (e *badParams) Unwrap() error { return e.cause }
 
-// spelled is an error of the domain with the names that its fields have in the params.
+// spelled returns a domain error with the names that its fields have in the params.
 func spelled(e *errs.Error) *errs.Error {
 	return e.Spelled(func(f errs.Field) errs.Field {
 		if f.Path = spell(f.Path, "taskPushNotificationConfig"); f.Path.Head() == pageToken {
-			f.Message += "; use the nextPageToken of the page before"
+			f.Message = "is not a token of this list; use the nextPageToken of the page before"
 		}
 		return f
 	})
@@ -30,7 +30,7 @@ func spelled(e *errs.Error) *errs.Error {
 
 const pageToken = "pageToken"
 
-// spell is the path in params; push is the member of a send that says where to push.
+// spell returns the path in params. push is the member of a send that has the push configuration.
 func spell(p errs.Path, push string) errs.Path {
 	p = wire.Spell(p)
 	out := make(errs.Path, 0, len(p)+2)
@@ -44,6 +44,8 @@ func spell(p errs.Path, push string) errs.Path {
 			out = append(out, "authentication", step)
 		case step == "context_id":
 			out = append(out, "contextId")
+		case step == "state" && i == 0:
+			out = append(out, "status")
 		case step == "limit":
 			out = append(out, "pageSize")
 		case step == "cursor":
@@ -55,7 +57,7 @@ func spell(p errs.Path, push string) errs.Path {
 	return out
 }
 
-// asSent names the fields of what a send was refused for as its version does.
+// asSent renames the fields of a refused send to the names of its version.
 func (p *officialSend) asSent(err error) error {
 	var e *errs.Error
 	if p.request.Push == nil || p.request.Push.Form != task.PushV03 || !errors.As(err, &e) || len(e.Fields) == 0 {

@@ -28,7 +28,7 @@ func TestFieldsHaveTheNamesOfTheParams(t *testing.T) {
 		"/url":                        errs.At("url"),
 		"/authentication/scheme":      errs.At("scheme"),
 		"/authentication/credentials": errs.At("credentials"),
-		"/status":                     errs.At("status"),
+		"/status":                     errs.At("state"),
 		"/pageSize":                   errs.At("limit"),
 		"/pageToken":                  errs.At("cursor"),
 		"/configuration/x/id":         errs.At("push", "id"),
@@ -38,14 +38,16 @@ func TestFieldsHaveTheNamesOfTheParams(t *testing.T) {
 		"/configuration/acceptedOutputModes/3":        errs.At("output_modes", 3),
 	} {
 		if got := httpx.Pointer(spell(p, "x")); got != want {
-			t.Errorf("%v is spelled %q, want %q", p, got, want)
+			t.Errorf("%v: got %q, want %q", p, got, want)
 		}
 	}
 }
 
 func TestErrorsOfTheDomainAreSpelledOnce(t *testing.T) {
 	t.Parallel()
-	refused := errs.InvalidFields(errs.Field{Path: errs.At("push", "url"), Message: "is bad"}, errs.Field{Path: errs.At("context_id"), Message: "too"})
+	refused := errs.InvalidFields(
+		errs.Field{Path: errs.At("push", "url"), Message: "is bad"},
+		errs.Field{Path: errs.At("context_id"), Message: "too"})
 	send := func(form task.PushForm) error {
 		p := officialSend{request: dispatch.SendRequest{Push: &task.PushConfig{Form: form}}}
 		return p.asSent(refused)
@@ -58,19 +60,23 @@ func TestErrorsOfTheDomainAreSpelledOnce(t *testing.T) {
 		"1.0": {
 			send(task.PushV1),
 			[]string{"/configuration/taskPushNotificationConfig/url", "/contextId"},
-			"configuration/taskPushNotificationConfig/url is bad; contextId too",
+			"configuration.taskPushNotificationConfig.url is bad; contextId too",
 		},
 		"0.3": {
 			send(task.PushV03),
 			[]string{"/configuration/pushNotificationConfig/url", "/contextId"},
-			"configuration/pushNotificationConfig/url is bad; contextId too",
+			"configuration.pushNotificationConfig.url is bad; contextId too",
 		},
 		"a page": {
-			errs.InvalidFields(errs.Field{Path: errs.At("cursor"), Message: "is not a token of this list"}),
+			errs.InvalidFields(errs.Field{Path: errs.At("cursor"), Message: "is not a cursor of this list"}),
 			[]string{"/pageToken"},
 			"pageToken is not a token of this list; use the nextPageToken of the page before",
 		},
-		"params": {invalid([]errs.Field{mistake("must be a string", "context_id")}), []string{"/context_id"}, "context_id must be a string"},
+		"params": {
+			invalid([]errs.Field{mistake("must be a string", "context_id")}),
+			[]string{"/context_id"},
+			"context_id must be a string",
+		},
 	} {
 		e := errorOf(context.Background(), c.err)
 		var got []string
@@ -78,7 +84,7 @@ func TestErrorsOfTheDomainAreSpelledOnce(t *testing.T) {
 			got = append(got, httpx.Pointer(f.Path))
 		}
 		if diff := cmp.Diff(c.want, got); diff != "" || e.message != c.says || e.code != codeInvalidParams {
-			t.Errorf("%s: %d %q, want %q\n%s", name, e.code, e.message, c.says, diff)
+			t.Errorf("%s: got %d %q, want %d %q\n%s", name, e.code, e.message, codeInvalidParams, c.says, diff)
 		}
 	}
 }

@@ -12,36 +12,34 @@ import (
 
 // sseStream is a response in events.
 type sseStream struct {
-	// first, if set, is shown before all events: the task as it was after an event.
-	// Events up to known are not shown.
+	// first, if set, is sent before all events: the task after an event. Events up to known are not
+	// sent.
 	first     *stream.Encoding
-	firstDone func() // nil: there is nothing to give back
+	firstDone func() // nil: nothing to release
 	known     int64
 
-	task   *task.Task // whose events they are, without its content
+	task   *task.Task // the task of the events, without its content
 	events eventSeq
-	form   string // names the encoding
-	// encode appends the event as the dialect shows it. show is false for an event
-	// that its readers are not told of, last says that nothing follows.
+	form   string // identifies the encoding in caches
+	// encode appends the event in the dialect's form. show is false for an event that is not sent;
+	// last reports that nothing follows.
 	encode func(out []byte, e *task.Event) (_ []byte, show, last bool)
 }
 
 type eventSeq = iter.Seq2[task.Event, error]
 
-// drop lets go of the task whose events nobody will read: an iterator that never
-// ran would hold it for ever.
+// drop releases an iterator that will not be read: it would hold its task forever.
 func drop(events eventSeq) {
 	for range events {
 		return
 	}
 }
 
-// comeAgain is how long a client shall wait before it continues a stream that
-// ended early.
+// comeAgain is how long a client should wait before it continues a stream that ended early.
 const comeAgain = time.Second
 
-// stream writes events until the last. It needs no goroutine beside the request's
-// own: whenever the task has nothing to say, the events have a zero one.
+// stream writes events until the last one. It needs no goroutine besides the request's: while the
+// task has no events, the iterator yields zero events.
 func (s *server) stream(c *call) {
 	sse := httpx.NewSSE(c.w)
 	now := time.Now()
@@ -53,7 +51,7 @@ func (s *server) stream(c *call) {
 	}
 	for e, err := range c.stream.events {
 		if err != nil {
-			_ = httpx.NewProblem(c, err) // notes it for the log, if it is our fault
+			_ = httpx.NewProblem(c, err) // records a server error for the log
 			break
 		}
 		if e.Seq == 0 {
@@ -93,11 +91,10 @@ func (s *server) stream(c *call) {
 	}
 }
 
-// writeEvent writes one event. The space for it is given back at once: an idle
-// stream holds none.
+// writeEvent writes one event. Its buffer is released at once: an idle stream holds none.
 func writeEvent(sse *httpx.SSE, c *call, e *task.Event) (shown, last bool, err error) {
 	if e.Kind == task.TurnEvent || e.Seq <= c.stream.known {
-		return false, false, nil // the sender knows what it said, and what it was shown
+		return false, false, nil // the sender's own turn, or already sent
 	}
 	if stream.Large(e) {
 		return writeLarge(sse, c, e)
@@ -113,10 +110,12 @@ func writeEvent(sse *httpx.SSE, c *call, e *task.Event) (shown, last bool, err e
 	return shown, last, err
 }
 
-// writeLarge writes an event whose encoding all its readers share.
+// writeLarge writes an event whose encoding is shared by all its readers.
 func writeLarge(sse *httpx.SSE, c *call, e *task.Event) (shown, last bool, err error) {
 	st := c.stream
-	_, shown, last = st.encode(nil, &task.Event{Seq: e.Seq, At: e.At, Kind: e.Kind, State: e.State, Artifact: &task.Artifact{}})
+	_, shown, last = st.encode(nil, &task.Event{
+		Seq: e.Seq, At: e.At, Kind: e.Kind, State: e.State, Artifact: &task.Artifact{},
+	})
 	if !shown {
 		return false, last, nil
 	}
@@ -135,7 +134,7 @@ func writeLarge(sse *httpx.SSE, c *call, e *task.Event) (shown, last bool, err e
 	return true, last, c.writeShared(sse, e.Seq, text)
 }
 
-// writeFirst writes what comes before all events; over: nothing follows it.
+// writeFirst writes what precedes all events. over reports that nothing follows.
 func writeFirst(sse *httpx.SSE, c *call) (over bool, err error) {
 	st := c.stream
 	if st.first == nil {
@@ -150,14 +149,14 @@ func writeFirst(sse *httpx.SSE, c *call) (over bool, err error) {
 	return over, err
 }
 
-// writeShared writes a text that others write too, in this stream's envelope.
+// writeShared writes a shared text in this stream's envelope.
 func (c *call) writeShared(sse *httpx.SSE, id int64, text []byte) error {
 	head := c.openEnvelope(nil)
 	return sse.Event(id, head, text, c.closeEnvelope(nil))
 }
 
-// openEnvelope and closeEnvelope wrap what is streamed in JSON-RPC; other bindings
-// have no envelope, as they have no id.
+// openEnvelope and closeEnvelope wrap a result in JSON-RPC. Other bindings have no id and no
+// envelope.
 func (c *call) openEnvelope(b []byte) []byte {
 	if c.id == nil {
 		return b
@@ -173,7 +172,7 @@ func (c *call) closeEnvelope(b []byte) []byte {
 }
 
 // stillAllowed reports whether the caller may still read the task's events. Only a refusal ends a
-// stream: a store that cannot be asked for a moment is none.
+// stream: a store that is unavailable for a moment does not.
 func (c *call) stillAllowed(t *task.Task) bool {
 	caller, err := c.s.router.Recheck(c, c.r)
 	if err == nil {

@@ -20,8 +20,8 @@ import (
 	"github.com/parley-dev/parley/internal/task"
 )
 
-// play is the life of a task of bot from its claim on: progress, artifacts in
-// pieces, a question, and the end.
+// play is the life of a task of bot after its claim: progress, artifacts in chunks, a question, and
+// the end.
 func (w *world) play(secret string, p dispatch.Post, id string) {
 	w.tb.Helper()
 	lease := w.claim(p)
@@ -48,7 +48,7 @@ func TestAStreamResumedAnywhereIsTheUncutOne(t *testing.T) {
 	golden(t, "stream_life.txt", stable(a.Body))
 	uncut := parseEvents(a.Body)
 	if len(uncut) != 10 {
-		t.Fatalf("%d events", len(uncut))
+		t.Fatalf("events = %d, want 10", len(uncut))
 	}
 	for i := range uncut {
 		rest := parseEvents(w.do(ada, "POST", "/a2a/bot", resubscribe("t-1"), "Last-Event-ID", uncut[i].ID).Body)
@@ -56,20 +56,21 @@ func TestAStreamResumedAnywhereIsTheUncutOne(t *testing.T) {
 			t.Errorf("after %s: %s", uncut[i].ID, diff)
 		}
 	}
-	// A turn has a number too, though streams leave it out; nothing else is lost or doubled by it.
-	if got := parseEvents(w.do(ada, "POST", "/a2a/bot", resubscribe("t-1"), "Last-Event-ID", "1").Body); !cmp.Equal(got, uncut) {
-		t.Error(got)
+	// A turn has a number too, though streams omit it; resuming after it loses and repeats nothing.
+	resumed := w.do(ada, "POST", "/a2a/bot", resubscribe("t-1"), "Last-Event-ID", "1")
+	if got := parseEvents(resumed.Body); !cmp.Equal(got, uncut) {
+		t.Errorf("after a turn (-want +got):\n%s", cmp.Diff(uncut, got))
 	}
-	// The same message again is the same stream again.
+	// The same message again returns the same stream again.
 	repeated := w.rpc(ada, "bot", "tasks/sendSubscribe", strings.Replace(hello("t-1"), `"hello"`, `"that"`, 1))
 	if got := parseEvents(repeated.Body); !cmp.Equal(got, uncut) {
-		t.Error(cmp.Diff(uncut, got))
+		t.Errorf("repeated send (-want +got):\n%s", cmp.Diff(uncut, got))
 	}
 }
 
 var equalEmpty = cmp.Transformer("list", func(l []event) []event { return append([]event{}, l...) })
 
-// A stream that is cut while the task goes on.
+// A stream that is cut while the task continues.
 func TestALiveStreamCutAtEveryEventIsWhole(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -109,20 +110,21 @@ func TestALiveStreamCutAtEveryEventIsWhole(t *testing.T) {
 		}
 		<-done
 		for i := range got {
-			// Whether a pause ends the stream depends on when one looks.
-			got[i].Data = strings.Replace(strings.ReplaceAll(stable(got[i].Data), id, "ID"), `"final":true`, `"final":false`, 1)
+			// Whether a pause ends the stream depends on the time of reading.
+			data := strings.ReplaceAll(stable(got[i].Data), id, "ID")
+			got[i].Data = strings.Replace(data, `"final":true`, `"final":false`, 1)
 		}
 		if want == nil {
 			want = got
 		}
 		if diff := cmp.Diff(want, got); diff != "" || len(got) != events {
-			t.Errorf("cut after %d: %d events: %s", cut, len(got), diff)
+			t.Errorf("cut after %d: events = %d, want %d: %s", cut, len(got), events, diff)
 		}
 		cancel()
 	}
 }
 
-// nextEvent reads up to the next event.
+// nextEvent reads the next event.
 func nextEvent(r *bufio.Reader) (event, error) {
 	var block strings.Builder
 	for {
@@ -149,19 +151,21 @@ func TestAQuestionEndsTheStream(t *testing.T) {
 	go func() { done <- w.rpc(ada, "bot", "tasks/sendSubscribe", hello("t-1")) }()
 	w.report(p, w.claim(p), task.Report{State: task.InputRequired, Message: says("Which?")})
 	live := <-done
-	if !strings.Contains(live.Body, `"state":"input-required"`) || strings.Count(live.Body, `"final":true`) != 1 || strings.Contains(live.Body, "retry:") {
-		t.Error(live.Body)
+	if !strings.Contains(live.Body, `"state":"input-required"`) || strings.Count(live.Body, `"final":true`) != 1 ||
+		strings.Contains(live.Body, "retry:") {
+		t.Errorf("got %s, want one final event with input-required", live.Body)
 	}
 	if a := w.do(ada, "POST", "/a2a/bot", resubscribe("t-1")); a.Body != live.Body {
-		t.Error(cmp.Diff(live.Body, a.Body))
+		t.Errorf("resubscribed (-want +got):\n%s", cmp.Diff(live.Body, a.Body))
 	}
 	go func() {
 		done <- w.rpc(ada, "bot", "tasks/sendSubscribe", strings.Replace(hello("t-1"), `"hello"`, `"that"`, 1))
 	}()
 	w.report(p, w.claim(p), task.Report{State: task.Completed})
 	further := parseEvents((<-done).Body)
-	if len(further) != 3 || !strings.Contains(further[0].Data, `"working"`) || !strings.Contains(further[2].Data, `"completed"`) {
-		t.Errorf("a further turn begins with itself: %v", further)
+	if len(further) != 3 || !strings.Contains(further[0].Data, `"working"`) ||
+		!strings.Contains(further[2].Data, `"completed"`) {
+		t.Errorf("events of a further turn = %v, want 3 from working to completed", further)
 	}
 }
 
@@ -171,8 +175,9 @@ func TestAStreamOfWhatIsOverEnds(t *testing.T) {
 	ada := w.caller("user:ada")
 	w.rpc(ada, "echo", "tasks/send", hello("t-1"), "Prefer", "wait=10").state("completed")
 	for _, after := range []string{"5", "6", "4611686018427387903"} {
-		if a := w.rpc(ada, "echo", "tasks/resubscribe", `{"id":"t-1"}`, "Last-Event-ID", after); a.Status != 200 || len(parseEvents(a.Body)) != 0 {
-			t.Errorf("after %s: %d %s", after, a.Status, a.Body)
+		a := w.rpc(ada, "echo", "tasks/resubscribe", `{"id":"t-1"}`, "Last-Event-ID", after)
+		if a.Status != 200 || len(parseEvents(a.Body)) != 0 {
+			t.Errorf("after %s: got %d %s, want 200 without events", after, a.Status, a.Body)
 		}
 	}
 	for _, after := range []string{"-1", "x", "1.0", "9223372036854775808", "+1"} {
@@ -184,9 +189,11 @@ func TestHeadersOfAStream(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	a := w.rpc(w.caller("user:ada"), "echo", "tasks/sendSubscribe", hello("t-1"))
-	for name, want := range map[string]string{"Content-Type": "text/event-stream", "Cache-Control": "no-store", "X-Accel-Buffering": "no"} {
+	for name, want := range map[string]string{
+		"Content-Type": "text/event-stream", "Cache-Control": "no-store", "X-Accel-Buffering": "no",
+	} {
 		if got := a.Header.Get(name); got != want {
-			t.Errorf("%s: %q", name, got)
+			t.Errorf("%s = %q, want %q", name, got, want)
 		}
 	}
 }
@@ -213,7 +220,7 @@ func TestASilentStreamSendsComments(t *testing.T) {
 	}
 }
 
-// The server's write timeout is for answers, not for streams.
+// The server's write timeout is not for streams.
 func TestAStreamOutlivesTheWriteTimeout(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, fast)
@@ -229,13 +236,12 @@ func TestAStreamOutlivesTheWriteTimeout(t *testing.T) {
 	in := bufio.NewReader(res.Body)
 	for time.Since(begun) < 3*timeout {
 		if _, err := in.ReadString('\n'); err != nil {
-			t.Fatalf("after %s: %v", time.Since(begun), err)
+			t.Fatalf("after %s: err = %v, want nil", time.Since(begun), err)
 		}
 	}
 }
 
-// endOf reads a stream that has begun to its end, and returns what came after the
-// first event.
+// endOf reads a stream to its end, and returns what follows the first event.
 func endOf(t *testing.T, res *http.Response, begun func()) string {
 	t.Helper()
 	in := bufio.NewReader(res.Body)
@@ -266,7 +272,7 @@ func TestAStreamEndsWithItsKey(t *testing.T) {
 		}
 	})
 	if strings.Contains(end, "data:") {
-		t.Error(end)
+		t.Errorf("got %s, want no more events", end)
 	}
 
 	p := identity.Principal{Org: "acme", Kind: identity.User, ID: "ada"}
@@ -278,9 +284,10 @@ func TestAStreamEndsWithItsKey(t *testing.T) {
 	}
 	endOf(t, open(t, ctx, url+"/a2a/bot", secret, envelope("tasks/sendSubscribe", hello("t-2")), ""), func() {})
 
-	// So does one whose agent is taken away.
+	// A stream also ends when its agent is disabled.
 	yes := true
-	endOf(t, open(t, ctx, url+"/a2a/bot", w.caller("user:ada"), envelope("tasks/sendSubscribe", hello("t-3")), ""), func() {
+	body := envelope("tasks/sendSubscribe", hello("t-3"))
+	endOf(t, open(t, ctx, url+"/a2a/bot", w.caller("user:ada"), body, ""), func() {
 		w.orgs.EditAgent("acme", "bot", agentEdit(nil, &yes))
 	})
 }
@@ -295,12 +302,12 @@ func TestStreamsAndWaitsEndWhenTheServerStops(t *testing.T) {
 	go func() { waiting <- w.rpc(ada, "bot", "tasks/send", hello("t-2"), "Prefer", "wait=60") }()
 	end := endOf(t, res, w.tasks.Stop)
 	if end != "retry: 1000\n\n" {
-		t.Errorf("%q", end)
+		t.Errorf("got %q, want a retry hint", end)
 	}
 	(<-waiting).state("submitted")
 }
 
-// One reader takes nothing; the others must not notice.
+// One reader receives nothing; the others must not be affected.
 func TestAStalledReaderDelaysNobody(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -316,17 +323,19 @@ func TestAStalledReaderDelaysNobody(t *testing.T) {
 		}
 		t.Cleanup(func() { _ = conn.Close() })
 		body := resubscribe("t-1")
-		fmt.Fprintf(conn, "POST /a2a/bot HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Length: %d\r\n\r\n%s", ada, len(body), body)
+		fmt.Fprintf(conn, "POST /a2a/bot HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n"+
+			"Content-Length: %d\r\n\r\n%s", ada, len(body), body)
 	}
 	res := open(t, t.Context(), url+"/a2a/bot", ada, resubscribe("t-1"), "")
 	const pieces, size = 14, 1 << 20 // more than the buffers between two sockets hold
 	go func() {
 		for i := range pieces {
-			w.report(p, lease, task.Report{Artifacts: []task.ArtifactUpdate{artifact(fmt.Sprint(i), strings.Repeat("x", size))}})
+			chunk := artifact(fmt.Sprint(i), strings.Repeat("x", size))
+			w.report(p, lease, task.Report{Artifacts: []task.ArtifactUpdate{chunk}})
 		}
 		w.report(p, lease, task.Report{State: task.Completed})
 	}()
 	if n := len(parseEvents(readAll(t, res.Body))); n != pieces+3 {
-		t.Errorf("%d events", n)
+		t.Errorf("events = %d, want %d", n, pieces+3)
 	}
 }

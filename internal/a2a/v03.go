@@ -6,10 +6,9 @@ import (
 	"github.com/parley-dev/parley/internal/wire"
 )
 
-// v03Dialect is version 0.3 of the official protocol, but for the methods that it
-// shares with the specification's: tasks/get, tasks/cancel and tasks/resubscribe
-// answer in a form that serves both, and message/send is told apart by its
-// messageId (see specMessage).
+// v03Dialect is version 0.3 of the official protocol, except for the methods that it shares with
+// the specification's dialect: tasks/get, tasks/cancel and tasks/resubscribe return a form that
+// serves both, and message/send is recognized by its messageId (see specMessage).
 var v03Dialect = dialect{
 	"message/stream":                      {stream: v03Form.stream, eventErrors: true},
 	"tasks/pushNotificationConfig/set":    {call: v03SetPush},
@@ -39,7 +38,7 @@ func v03SetPush(c *call, params, out []byte) ([]byte, error) {
 		return out, err
 	}
 	if p.ID == "" {
-		p.ID = p.TaskID // as the SDKs of 0.3 have it: a task has one, unless they are named
+		p.ID = p.TaskID // as in the SDKs of 0.3: a task has one configuration unless they have ids
 	}
 	p, err := c.s.Tasks.SetPush(c, c.to, p.TaskID, p)
 	if err != nil {
@@ -79,7 +78,7 @@ func v03GetPush(c *call, params, out []byte) ([]byte, error) {
 	if err != nil {
 		return out, err
 	}
-	if id == "" || id == "default" { // whichever it is that was set without a name
+	if id == "" || id == "default" { // the configuration that was set without an id
 		id = taskID
 	}
 	p, err := c.s.Tasks.GetPush(c, c.to, taskID, id)

@@ -8,8 +8,8 @@ import (
 	"github.com/parley-dev/parley/internal/wire"
 )
 
-// v03RESTDialect is version 0.3 as its HTTP+JSON binding writes it: the ProtoJSON
-// of its messages. The names are ours; the front knows which address means which.
+// v03RESTDialect is version 0.3 in its HTTP+JSON binding: the ProtoJSON of its messages. The method
+// names are Parley's; restTable maps URLs to them.
 var v03RESTDialect = dialect{
 	"v03/SendMessage":          {call: v03ProtoForm.send},
 	"v03/SendStreamingMessage": {stream: v03ProtoForm.stream},
@@ -48,8 +48,7 @@ func v03pList(c *call, params, out []byte) ([]byte, error) {
 	return append(out, '}'), nil
 }
 
-// v03pSetPush takes the configuration itself, or the request around it; clients do
-// either.
+// v03pSetPush accepts the configuration itself, or the request around it; clients send either.
 func v03pSetPush(c *call, params, out []byte) ([]byte, error) {
 	p := task.PushConfig{Form: task.PushV03}
 	var id string
@@ -113,8 +112,8 @@ func v03pListPush(c *call, params, out []byte) ([]byte, error) {
 	return appendJSON(out, v03ProtoPushList{each(list, v03ProtoPushOf)}), nil
 }
 
-// v03pCard is the card that serves every version: clients of this binding read
-// either form of its security schemes.
+// v03pCard returns the card for every version: clients of this binding read either form of its
+// security schemes.
 func v03pCard(c *call, _, out []byte) ([]byte, error) {
 	return c.s.appendAgentCard(c, out, formFor(c.r, "", true))
 }

@@ -19,7 +19,9 @@ func TestV03WithTheOfficialClients(t *testing.T) {
 	t.Parallel()
 	for name, open := range map[string]func(*world) (a2aclient.Transport, error){
 		"HTTP+JSON": func(w *world) (a2aclient.Transport, error) {
-			return a2av0.NewRESTTransport(a2av0.RESTTransportConfig{URL: w.serve() + "/a2a/bot", Client: http.DefaultClient})
+			return a2av0.NewRESTTransport(a2av0.RESTTransportConfig{
+				URL: w.serve() + "/a2a/bot", Client: http.DefaultClient,
+			})
 		},
 		"gRPC": func(w *world) (a2aclient.Transport, error) {
 			return a2agrpcv0.NewGRPCTransport(dial(w.tb, w.h2c())), nil
@@ -39,30 +41,36 @@ func TestV03WithTheOfficialClients(t *testing.T) {
 
 func everyV03Method(t *testing.T, w *world, c a2aclient.Transport) {
 	ctx := t.Context()
-	key := a2aclient.ServiceParams{"Authorization": {"Bearer " + w.key("acme", "user:ada", "svc:a2a:write", "agent:bot")}}
+	bearer := "Bearer " + w.key("acme", "user:ada", "svc:a2a:write", "agent:bot")
+	key := a2aclient.ServiceParams{"Authorization": {bearer}}
 	p := w.post("bot")
 
-	message := a2a.NewMessage(a2a.MessageRoleUser, a2a.NewTextPart("hello"), a2a.NewDataPart(map[string]any{"a": []any{1.0}}), a2a.NewRawPart([]byte("\x00raw")))
+	message := a2a.NewMessage(a2a.MessageRoleUser, a2a.NewTextPart("hello"),
+		a2a.NewDataPart(map[string]any{"a": []any{1.0}}), a2a.NewRawPart([]byte("\x00raw")))
 	message.Metadata = map[string]any{"k": "v"}
-	res, err := c.SendMessage(ctx, key, &a2a.SendMessageRequest{Message: message, Config: &a2a.SendMessageConfig{ReturnImmediately: true}})
+	atOnce := &a2a.SendMessageConfig{ReturnImmediately: true}
+	res, err := c.SendMessage(ctx, key, &a2a.SendMessageRequest{Message: message, Config: atOnce})
 	if err != nil {
 		t.Fatal(err)
 	}
 	sent, ok := res.(*a2a.Task)
 	if !ok || sent.Status.State != a2a.TaskStateSubmitted || len(sent.History) != 1 {
-		t.Fatalf("%+v", res)
+		t.Fatalf("got %+v, want a submitted task with one message", res)
 	}
 	if diff := cmp.Diff(message.Parts, sent.History[0].Parts); diff != "" {
 		t.Error(diff)
 	}
 	lease := w.claim(p)
-	w.report(p, lease, task.Report{State: task.InputRequired, Message: says("Which?"), Artifacts: []task.ArtifactUpdate{artifact("a", "x")}})
+	w.report(p, lease, task.Report{
+		State: task.InputRequired, Message: says("Which?"), Artifacts: []task.ArtifactUpdate{artifact("a", "x")},
+	})
 	waits, err := c.GetTask(ctx, key, &a2a.GetTaskRequest{ID: sent.ID})
-	if err != nil || waits.Status.State != a2a.TaskStateInputRequired || len(waits.Artifacts) != 1 || len(waits.History) != 2 {
-		t.Fatal(waits, err)
+	if err != nil || waits.Status.State != a2a.TaskStateInputRequired || len(waits.Artifacts) != 1 ||
+		len(waits.History) != 2 {
+		t.Fatalf("got %+v, %v, want input-required with an artifact and 2 messages", waits, err)
 	}
 
-	// Who subscribes while the task waits sees what comes of the answer.
+	// A subscriber of a task that waits sees its events after the input.
 	done := make(chan []string)
 	first := make(chan struct{})
 	go func() {
@@ -83,19 +91,21 @@ func everyV03Method(t *testing.T, w *world, c a2aclient.Transport) {
 	<-first
 	turn := a2a.NewMessage(a2a.MessageRoleUser, a2a.NewTextPart("that"))
 	turn.TaskID = sent.ID
-	if _, err := c.SendMessage(ctx, key, &a2a.SendMessageRequest{Message: turn, Config: &a2a.SendMessageConfig{ReturnImmediately: true}}); err != nil {
+	if _, err := c.SendMessage(ctx, key, &a2a.SendMessageRequest{Message: turn, Config: atOnce}); err != nil {
 		t.Fatal(err)
 	}
 	w.report(p, w.claim(p), task.Report{State: task.Completed})
 	if got := <-done; len(got) < 2 || got[len(got)-1] != string(a2a.TaskStateCompleted) {
-		t.Error(got)
+		t.Errorf("states = %v, want completed last", got)
 	}
 
 	var kinds []string
 	go func() {
-		w.report(p, w.claim(p), task.Report{State: task.Completed, Artifacts: []task.ArtifactUpdate{artifact("a", "x")}})
+		end := task.Report{State: task.Completed, Artifacts: []task.ArtifactUpdate{artifact("a", "x")}}
+		w.report(p, w.claim(p), end)
 	}()
-	for e, err := range c.SendStreamingMessage(ctx, key, &a2a.SendMessageRequest{Message: a2a.NewMessage(a2a.MessageRoleUser, a2a.NewTextPart("more"))}) {
+	more := &a2a.SendMessageRequest{Message: a2a.NewMessage(a2a.MessageRoleUser, a2a.NewTextPart("more"))}
+	for e, err := range c.SendStreamingMessage(ctx, key, more) {
 		switch e.(type) {
 		case *a2a.Task:
 			kinds = append(kinds, "task")
@@ -107,43 +117,47 @@ func everyV03Method(t *testing.T, w *world, c a2aclient.Transport) {
 		}
 	}
 	if !cmp.Equal(kinds, []string{"task", "artifact"}) {
-		t.Error(kinds)
+		t.Errorf("events = %v, want a task and an artifact", kinds)
 	}
 
 	list, err := c.ListTasks(ctx, key, &a2a.ListTasksRequest{PageSize: 1})
 	if err != nil || len(list.Tasks) != 1 || list.NextPageToken == "" {
-		t.Fatal(list, err)
+		t.Fatalf("got %+v, %v, want one task and a next page", list, err)
 	}
 	if _, err := c.CancelTask(ctx, key, &a2a.CancelTaskRequest{ID: sent.ID}); err == nil {
-		t.Error("a completed task was canceled")
+		t.Error("canceling a completed task: err = nil, want an error")
 	}
 	push, err := c.CreateTaskPushConfig(ctx, key, &a2a.PushConfig{
-		TaskID: sent.ID, ID: "p", URL: "https://hook.example/x", Token: "tok", Auth: &a2a.PushAuthInfo{Scheme: "Bearer", Credentials: "cred"},
+		TaskID: sent.ID, ID: "p", URL: "https://hook.example/x", Token: "tok",
+		Auth: &a2a.PushAuthInfo{Scheme: "Bearer", Credentials: "cred"},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	again, err := c.GetTaskPushConfig(ctx, key, &a2a.GetTaskPushConfigRequest{TaskID: sent.ID, ID: "p"})
-	if err != nil || cmp.Diff(push, again) != "" || push.ID != "p" || push.Token != "tok" || push.Auth.Credentials != "cred" {
-		t.Error(err, push, again)
+	if err != nil || cmp.Diff(push, again) != "" || push.ID != "p" || push.Token != "tok" ||
+		push.Auth.Credentials != "cred" {
+		t.Errorf("got %+v, %v, want %+v", again, err, push)
 	}
-	if all, err := c.ListTaskPushConfigs(ctx, key, &a2a.ListTaskPushConfigRequest{TaskID: sent.ID}); err != nil || len(all) != 1 {
-		t.Error(all, err)
+	all, err := c.ListTaskPushConfigs(ctx, key, &a2a.ListTaskPushConfigRequest{TaskID: sent.ID})
+	if err != nil || len(all) != 1 {
+		t.Errorf("configs = %v, %v, want one", all, err)
 	}
 	if err := c.DeleteTaskPushConfig(ctx, key, &a2a.DeleteTaskPushConfigRequest{TaskID: sent.ID, ID: "p"}); err != nil {
 		t.Error(err)
 	}
-	if card, err := c.GetExtendedAgentCard(ctx, key, &a2a.GetExtendedAgentCardRequest{}); err != nil || card.Name != "Bot" {
-		t.Error(card, err)
+	card, err := c.GetExtendedAgentCard(ctx, key, &a2a.GetExtendedAgentCardRequest{})
+	if err != nil || card.Name != "Bot" {
+		t.Errorf("got %+v, %v, want the card of bot", card, err)
 	}
 }
 
-// What other clients of the binding send.
+// The forms that other clients of the binding send.
 func TestV03RESTForms(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	ada := w.caller("user:ada")
-	// Without a name a task has one configuration, which bears its own.
+	// Without an id a task has one configuration, whose id is that of the task.
 	w.rpc(ada, "bot", "tasks/send", hello("t-1")).state("submitted")
 	for body, id := range map[string]string{
 		`{"name":"tasks/t-1/pushNotificationConfigs/p-1","pushNotificationConfig":{"url":"https://x.example"}}`:                 "p-1",
@@ -153,42 +167,51 @@ func TestV03RESTForms(t *testing.T) {
 	} {
 		a := w.do(ada, "POST", "/a2a/bot/v1/tasks/t-1/pushNotificationConfigs", body)
 		if a.Status != http.StatusOK || !strings.Contains(a.Body, `"name":"tasks/t-1/pushNotificationConfigs/`+id+`"`) {
-			t.Errorf("%s: %d %s", body, a.Status, a.Body)
+			t.Errorf("%s: got %d %s, want the id %s", body, a.Status, a.Body, id)
 		}
 	}
-	a := w.do(ada, "POST", "/a2a/bot/v1/message:send", `{"message":{"messageId":"m","role":"ROLE_USER","content":[{"text":"x"}],"taskId":"","contextId":"ctx-1"},
+	a := w.do(ada, "POST", "/a2a/bot/v1/message:send", `{"message":{"messageId":"m","role":"ROLE_USER",`+
+		`"content":[{"text":"x"}],"taskId":"","contextId":"ctx-1"},
 		"configuration":{"blocking":false,"historyLength":1}}`)
-	if a.Status != http.StatusOK || !strings.HasPrefix(a.Body, `{"task":{"id":`) || !strings.Contains(a.Body, `"content":[{"text":"x"}]`) ||
-		!strings.Contains(a.Body, `"contextId":"ctx-1"`) {
-		t.Errorf("%d %s", a.Status, a.Body)
+	if a.Status != http.StatusOK || !strings.HasPrefix(a.Body, `{"task":{"id":`) ||
+		!strings.Contains(a.Body, `"content":[{"text":"x"}]`) || !strings.Contains(a.Body, `"contextId":"ctx-1"`) {
+		t.Errorf("got %d %s, want 200 with the task", a.Status, a.Body)
 	}
-	if a := w.do(ada, "GET", "/a2a/bot/v1/tasks?status=TASK_STATE_CANCELLED&contextId=ctx-1", ""); a.Body != `{"tasks":[]}` {
-		t.Errorf("%d %s", a.Status, a.Body)
+	a = w.do(ada, "GET", "/a2a/bot/v1/tasks?status=TASK_STATE_CANCELLED&contextId=ctx-1", "")
+	if a.Body != `{"tasks":[]}` {
+		t.Errorf("got %d %s, want no tasks", a.Status, a.Body)
 	}
-	if a := w.do(ada, "GET", "/a2a/bot/v1/tasks/t-1?historyLength=0", ""); a.Status != http.StatusOK || strings.Contains(a.Body, "history") {
-		t.Errorf("%d %s", a.Status, a.Body)
+	a = w.do(ada, "GET", "/a2a/bot/v1/tasks/t-1?historyLength=0", "")
+	if a.Status != http.StatusOK || strings.Contains(a.Body, "history") {
+		t.Errorf("got %d %s, want 200 without history", a.Status, a.Body)
 	}
-	if a := w.do(ada, "POST", "/a2a/bot/v1/message:send", `{"message":{"messageId":"m","role":"ROLE_USER"}}`); a.Status != http.StatusBadRequest {
-		t.Errorf("%d %s", a.Status, a.Body)
+	a = w.do(ada, "POST", "/a2a/bot/v1/message:send", `{"message":{"messageId":"m","role":"ROLE_USER"}}`)
+	if a.Status != http.StatusBadRequest {
+		t.Errorf("status = %d, want 400: %s", a.Status, a.Body)
 	}
 	if a := w.do(ada, "GET", "/a2a/bot/v1/tasks/none", ""); a.Status != http.StatusNotFound {
-		t.Errorf("%d %s", a.Status, a.Body)
+		t.Errorf("status = %d, want 404: %s", a.Status, a.Body)
 	}
 }
 
-// In the proto of 0.3 the message is called request, and ProtoJSON allows that name.
+// The proto of 0.3 calls the message request, and ProtoJSON allows that name.
 func TestV03RESTTakesTheProtoName(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	ada := w.caller("user:ada")
 	const m = `{"messageId":"m-1","role":"ROLE_USER","content":[{"text":"hello"}]}`
-	w.do(ada, "POST", "/a2a/echo/v1/message:send", `{"request":`+m+`,"configuration":{"blocking":true}}`).contains(`"TASK_STATE_COMPLETED"`)
-	w.do(ada, "POST", "/a2a/echo/v1/message:send", `{"message":`+m+`,"configuration":{"blocking":true}}`).contains(`"TASK_STATE_COMPLETED"`)
-	for _, both := range []string{`{"request":` + m + `,"message":` + m + `}`, `{"message":` + m + `,"request":` + m + `}`} {
+	for _, name := range []string{"request", "message"} {
+		w.do(ada, "POST", "/a2a/echo/v1/message:send", `{"`+name+`":`+m+`,"configuration":{"blocking":true}}`).
+			contains(`"TASK_STATE_COMPLETED"`)
+	}
+	for _, both := range []string{
+		`{"request":` + m + `,"message":` + m + `}`, `{"message":` + m + `,"request":` + m + `}`,
+	} {
 		a := w.do(ada, "POST", "/a2a/echo/v1/message:send", both)
-		if a.contains("another name of message"); a.Status != 400 {
-			t.Error(a.Status, a.Body)
+		if a.contains("another name for message"); a.Status != 400 {
+			t.Errorf("status = %d, want 400: %s", a.Status, a.Body)
 		}
 	}
-	w.do(ada, "POST", "/a2a/echo/message:send", `{"request":`+m+`}`).contains(`"message"`, "is required") // 1.0 has no such name
+	// 1.0 does not have this name.
+	w.do(ada, "POST", "/a2a/echo/message:send", `{"request":`+m+`}`).contains(`"message"`, "is required")
 }

@@ -52,7 +52,7 @@ func v1List(c *call, params, out []byte) ([]byte, error) {
 	return append(out, '}'), nil
 }
 
-// readList reads what to list, and how many messages of each task to show.
+// readList reads the filters of a list, and the number of messages per task in the response.
 func (c *call) readList(params []byte) (r dispatch.OwnRequest, history int, err error) {
 	fields := wire.Read(orEmpty(params), false, func(d *wire.Reader) {
 		d.Object(func(name []byte) bool {
@@ -64,13 +64,14 @@ func (c *call) readList(params []byte) (r dispatch.OwnRequest, history int, err 
 			case "status":
 				readV1State(d, &r.State)
 			case "pageSize", "page_size":
-				d.Int(&r.Limit, 0, dispatch.MaxLimit) // the SDK for Go writes 0 for none
+				d.Int(&r.Limit, 0, dispatch.MaxLimit) // the SDK for Go sends 0 if unset
 			case "pageToken", "page_token":
-				d.String(&r.Token)
+				d.String(&r.Cursor)
 			case "historyLength", "history_length":
 				d.Int(&history, 0, maxHistory)
-			case "statusTimestampAfter", "status_timestamp_after", "lastUpdatedAfter", "last_updated_after", // the latter in 0.3
-				"lastUpdatedTime", "last_updated_time": // or in its proto
+			case "statusTimestampAfter", "status_timestamp_after",
+				"lastUpdatedAfter", "last_updated_after", // 0.3
+				"lastUpdatedTime", "last_updated_time": // the proto of 0.3
 				readTime(d, &r.UpdatedAfter)
 			case "includeArtifacts", "include_artifacts":
 				d.Bool(&r.Artifacts)
@@ -84,14 +85,15 @@ func (c *call) readList(params []byte) (r dispatch.OwnRequest, history int, err 
 	return r, history, invalid(fields)
 }
 
-// readV1State reads a state as version 1.0 spells it, or as the others do.
+// readV1State reads a state in the spelling of version 1.0 or of the others.
 func readV1State(r *wire.Reader, dst *task.State) {
 	var s string
 	if !r.Enum(&s, a2apb.TaskState_name) || s == "" || s == "TASK_STATE_UNSPECIFIED" {
 		return
 	}
 	for _, st := range task.States {
-		if s == wire.V1State(st) || strings.EqualFold(s, string(st)) || s == "TASK_STATE_CANCELLED" && st == task.Canceled {
+		if s == wire.V1State(st) || strings.EqualFold(s, string(st)) ||
+			s == "TASK_STATE_CANCELLED" && st == task.Canceled {
 			*dst = st
 			return
 		}
@@ -123,7 +125,7 @@ func v1SetPush(c *call, params, out []byte) ([]byte, error) {
 				r.String(&p.TaskID)
 			case "configId", "config_id":
 				r.String(&p.ID)
-			case "config", "pushNotificationConfig", "push_notification_config": // as drafts of 1.0 had it
+			case "config", "pushNotificationConfig", "push_notification_config": // in drafts of 1.0
 				readPushConfig(r, &p, nil)
 			default:
 				return false
@@ -168,17 +170,17 @@ func v1GetPush(c *call, params, out []byte) ([]byte, error) {
 	return appendJSON(out, v1PushOf(&p)), nil
 }
 
-// readPushList reads of which task the configurations are to be listed.
+// readPushList reads the task whose configurations are listed.
 func (c *call) readPushList(params []byte) (taskID string, err error) {
 	taskID, _, err = c.readIDs(params, "taskId", func(r *wire.Reader, name string) bool {
 		switch name {
-		case "pageSize", "page_size": // a task has so few that they are one page
+		case "pageSize", "page_size": // a task has few configurations, which are one page
 			var n int
 			r.Int(&n, 0, maxHistory)
 		case "pageToken", "page_token":
 			var s string
 			if r.String(&s) && s != "" {
-				r.Fail("is not a token of this list, which has one page")
+				r.Fail("must be empty: the list has one page")
 			}
 		default:
 			return false

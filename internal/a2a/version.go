@@ -8,18 +8,17 @@ import (
 	"github.com/parley-dev/parley/internal/errs"
 )
 
-// The versions of the official protocol, as clients name them.
+// The versions of the official protocol.
 const (
 	version1  = "1.0"
 	version03 = "0.3"
 )
 
-// versionHeader names the version that a client speaks. It decides nothing, since
-// the methods of the versions have different names; but one that nobody here
-// speaks is refused.
+// versionHeader names the client's protocol version. It does not select the dialect, since the
+// methods of the versions have different names, but an unsupported version is refused.
 const versionHeader = "A2A-Version"
 
-// askedVersion is the version that a request names, as major.minor; empty: none.
+// askedVersion returns the version that a request names, as major.minor, or "".
 func askedVersion(r *http.Request) string {
 	v := r.Header.Get(versionHeader)
 	if v == "" && strings.Contains(r.URL.RawQuery, versionHeader) {
@@ -37,19 +36,19 @@ func askedVersion(r *http.Request) string {
 	return major + "." + minor
 }
 
-// checkVersion refuses a version that is not spoken here.
+// checkVersion refuses an unsupported version.
 func checkVersion(v string) *rpcError {
 	switch v {
 	case "", version1, version03:
 		return nil
 	}
-	e := newError(codeVersion, "version "+clip(v)+" of A2A is not spoken here; use 1.0 or 0.3")
+	e := newError(codeVersion, "A2A version "+clip(v)+" is not supported; use 1.0 or 0.3")
 	e.official = true
 	return e
 }
 
-// cardVersion is the version of the card that a request asks for; empty: any. Minor
-// versions are compatible, so that a client of a newer one gets the newest that there is.
+// cardVersion returns the version of the card that a request asks for; empty: any. Minor versions
+// are compatible, so a client of a newer one gets the newest supported version.
 func cardVersion(r *http.Request) (string, error) {
 	asked := askedVersion(r)
 	major, minor, _ := strings.Cut(asked, ".")
@@ -63,5 +62,5 @@ func cardVersion(r *http.Request) (string, error) {
 		return version03, nil
 	}
 	return "", errs.New(errs.Malformed, "request.version",
-		"there is no card of version %q of A2A; ask with %s 1.0 or 0.3, or without", clip(asked), versionHeader)
+		"there is no card for A2A version %q; set %s to 1.0 or 0.3, or leave it out", clip(asked), versionHeader)
 }

@@ -10,8 +10,7 @@ import (
 	"github.com/parley-dev/parley/internal/task"
 )
 
-// send sends a message and waits for what comes of it, but no longer than the
-// caller may know it.
+// send sends a message and waits for the result, but only while the caller may read it.
 func (c *call) send(r dispatch.SendRequest, wait time.Duration) (task.Task, error) {
 	if wait <= 0 {
 		return c.s.Tasks.Send(c, c.to, r, 0)
@@ -24,7 +23,7 @@ func (c *call) send(r dispatch.SendRequest, wait time.Duration) (task.Task, erro
 		return task.Task{}, err
 	}
 	r.Waiting = func() {
-		if !c.batch { // else the results so far are held
+		if !c.batch { // a batch still holds its earlier results
 			c.dropBody()
 			httpx.ReleaseMemory(c)
 		}
@@ -41,9 +40,8 @@ func (c *call) send(r dispatch.SendRequest, wait time.Duration) (task.Task, erro
 	return t, err
 }
 
-// recheckDue reports whether it is time to ask again who reads a stream. The tick at
-// which a silent stream looks may come a moment early: to skip it would double the
-// time that a revoked key is good for.
+// recheckDue reports whether it is time to authenticate the reader of a stream again. The tick of a
+// silent stream may be a moment early; skipping it would double the time that a revoked key works.
 func (s *server) recheckDue(checked, now time.Time) bool {
 	return now.Sub(checked) >= s.Recheck-s.Recheck/10
 }

@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// commonText lists passwords that are tried first by whoever guesses, one in a line, in
-// lower case. Only those that the bounds of a password let through are of use here.
+// commonText lists common passwords, one per line, in lower case. Only passwords within the
+// length bounds are useful here.
 //
 //go:embed common.txt
 var commonText string
@@ -20,7 +20,7 @@ var commonSet = sync.OnceValue(func() map[string]struct{} {
 	return set
 })
 
-// common reports whether the password, in lower case, is one of the list.
+// common reports whether the password, in lower case, is in the list.
 func common(lower string) bool {
 	_, ok := commonSet()[strings.TrimSpace(lower)]
 	return ok

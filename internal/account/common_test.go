@@ -13,7 +13,8 @@ func TestPasswordsThatAreGuessedFirstAreRefused(t *testing.T) {
 	t.Parallel()
 	ada := identity.Principal{Org: "acme", Kind: identity.User, ID: "ada"}
 	for _, bad := range []string{
-		"qwertyuiop123", "QwertyUiop123", "1q2w3e4r5t6y", "iloveyou1234", "Welcome12345", "letmein12345", " qwertyuiop123 ", "administrator",
+		"qwertyuiop123", "QwertyUiop123", "1q2w3e4r5t6y", "iloveyou1234", "Welcome12345", "letmein12345", " qwertyuiop123 ",
+		"administrator",
 		strings.Repeat(" ", 12), " \t  \u00a0  \u2003      ",
 	} {
 		if err := CheckPassword(ada, bad); errs.KindOf(err) != errs.Invalid {

@@ -8,14 +8,14 @@ import (
 	"github.com/parley-dev/parley/internal/identity"
 )
 
-// The actions of accounts elsewhere that go to the audit log.
+// Audit actions of federated identities.
 const (
 	IdentityLink   identity.AuditAction = "identity.link"
 	IdentityUnlink identity.AuditAction = "identity.unlink"
 )
 
-// Identity is an account elsewhere with which a user signs in here. Issuer and
-// subject are what a person is known by; the label is for people to read.
+// Identity is an account at an identity provider that a user signs in with. Issuer and
+// subject identify it; the label is for display.
 type Identity struct {
 	Org, Issuer, Subject string
 	User                 string
@@ -23,52 +23,52 @@ type Identity struct {
 	CreatedAt            time.Time
 }
 
-// Arrival is somebody for whom another identity provider vouches.
+// Arrival is a federated login: a person whom an identity provider has authenticated.
 type Arrival struct {
-	Org             string // whose people the provider's people are
+	Org             string // the org that the provider belongs to
 	Issuer, Subject string
-	Provider        string // what people call it
-	User            string // what the person would be called here; empty: NoUser says why there is no name
-	NoUser          string
+	Provider        string // display name of the provider
+	User            string // user id from the provider's claims; empty: see NoUser
+	NoUser          string // why there is no user id
 	Name, Label     string
-	Barred          string // why the person may not come in at all; empty: may
-	Create          bool   // unknown people become members
-	Admin           *bool  // the provider's word on who is an admin; nil: it has none
+	Barred          string // why the person may not sign in; empty: allowed
+	Create          bool   // create a member for an unknown person
+	Admin           *bool  // whether the person is an admin; nil: the provider does not decide
 }
 
-// Proof is what an arrival brings along beside the provider's word; the zero value
-// is nothing.
+// Proof is what a federated login comes with besides the provider's claims. The zero value
+// is no proof.
 type Proof struct {
 	Invitation identity.Hash
 	Link       identity.Hash
-	User       string // is signed in already, and wants to be connected
+	User       string // the signed-in user who connects the provider
 }
 
-// ProofOfInvitation is the proof of somebody who opened an invitation.
+// ProofOfInvitation returns the proof of a person who opened an invitation.
 func ProofOfInvitation(token string) Proof { return Proof{Invitation: identity.HashToken(token)} }
 
-// ProofOfLink is the proof of somebody who opened a link.
+// ProofOfLink returns the proof of a person who opened a link.
 func ProofOfLink(token string) Proof { return Proof{Link: hashLink(token)} }
 
-// Scene is what the store knows of an arrival.
+// Scene is the state that a federated login depends on.
 type Scene struct {
-	Linked     string               // the user whose account elsewhere this is; empty: nobody's
-	Account    *Credentials         // of that user, or else of the one whom the arrival is about; nil: there is none
-	Identities []Identity           // of that user
-	Opened     bool                 // that user is linked with other memberships
-	Admins     int                  // enabled admins of the org beside that user; only counted if the provider has a word on it
-	Rights     identity.AdminRights // of that user; only read if the provider has a word on it
+	Linked     string               // the user that has this identity; empty: none
+	Account    *Credentials         // of that user, or else of the user that the login names; nil: none
+	Identities []Identity           // of the user of Account
+	Opened     bool                 // the user is linked with other memberships
+	Admins     int                  // other enabled admins of the org; only set if Arrival.Admin is
+	Rights     identity.AdminRights // of the user; only set if Arrival.Admin is
 	Invitation *identity.Invitation
 	Link       *Link
 }
 
-// Outcome is what becomes of an arrival.
+// Outcome is the result of a federated login.
 type Outcome struct {
-	Member        identity.Member      // as it is then
+	Member        identity.Member      // after the login
 	Create        bool                 // the member is new
-	Update        bool                 // its role changes
+	Update        bool                 // the role of the member changes
 	End           identity.AdminRights // credentials that end because the member is no longer an admin
-	Connect       bool                 // the account elsewhere becomes the member's
+	Connect       bool                 // the identity is connected with the member
 	UseInvitation bool
 	UseLink       bool
 	Entries       []identity.AuditEntry
@@ -76,31 +76,33 @@ type Outcome struct {
 	notes []note
 }
 
-// note becomes an audit entry; with a code it is one of a refusal.
+// note becomes an audit entry. With a code, the entry is a refusal.
 type note struct {
 	action       identity.AuditAction
 	detail, code string
 	target       string // empty: the member
 }
 
-// Federation is the part of the store that knows accounts elsewhere.
+// Federation is the part of the store that keeps federated identities.
 type Federation interface {
-	// Arrive carries out what decide makes of an arrival, all in one transaction. Of
-	// several at once that exclude each other all but one get Conflict.
+	// Arrive calls decide and writes its outcome, in one transaction. Of several
+	// concurrent logins that exclude each other, all but one get Conflict.
 	Arrive(ctx context.Context, a Arrival, by Proof, at time.Time, decide func(Scene) (Outcome, error)) (Signed, error)
 	Identities(ctx context.Context, p identity.Principal) ([]Identity, error)
-	// Disconnect deletes the user's account at the issuer if decide lets it; NotFound:
-	// there is none.
-	Disconnect(ctx context.Context, p identity.Principal, issuer string, decide func(Credentials, []Identity) (identity.AuditEntry, error)) error
+	// Disconnect deletes the user's identity at the issuer unless decide returns an error.
+	// It returns NotFound if there is none.
+	Disconnect(
+		ctx context.Context, p identity.Principal, issuer string,
+		decide func(Credentials, []Identity) (identity.AuditEntry, error),
+	) error
 }
 
-// Arrive signs somebody in for whom another provider vouches, and connects both
-// accounts the first time. Refusals are written to the audit log as well: somebody
-// whom the provider knows tried.
+// Arrive signs in a person whom an identity provider has authenticated. The first time, it
+// connects the identity with a member. Refusals are recorded in the audit log, too.
 func (a *Accounts) Arrive(ctx context.Context, who Arrival, by Proof) (Signed, error) {
 	signed, err := a.arrive(ctx, who, by)
 	if code := errs.As(err).Code; code == "resource.exists" || code == "identity.principal_exists" {
-		// Somebody was quicker, perhaps the same person in another tab: what is there now decides.
+		// Another login was faster, perhaps of the same person in another tab: decide again.
 		signed, err = a.arrive(ctx, who, by)
 	}
 	switch errs.KindOf(err) {
@@ -155,13 +157,13 @@ func (who *Arrival) says() string {
 	return who.Label + " (" + who.Subject + ")"
 }
 
-// Ways are how somebody can sign in.
+// Ways are the ways in which a user can sign in.
 type Ways struct {
 	Password   bool
 	Identities []Identity
 }
 
-// Ways returns how a user can sign in.
+// Ways returns the ways in which a user can sign in.
 func (a *Accounts) Ways(ctx context.Context, p identity.Principal) (Ways, error) {
 	c, err := a.store.Credentials(ctx, p)
 	if err != nil {
@@ -171,12 +173,12 @@ func (a *Accounts) Ways(ctx context.Context, p identity.Principal) (Ways, error)
 	return Ways{c.Hash != "", list}, err
 }
 
-// Disconnect takes an account elsewhere from a user, who must be able to sign in
-// without it.
+// Disconnect removes an identity from a user, who must have another way to sign in.
 func (a *Accounts) Disconnect(ctx context.Context, p identity.Principal, issuer, provider string) error {
-	err := a.store.Disconnect(ctx, p, issuer, func(c Credentials, list []Identity) (identity.AuditEntry, error) {
+	decide := func(c Credentials, list []Identity) (identity.AuditEntry, error) {
 		return a.entry(ctx, p, IdentityUnlink, provider), mayDisconnect(c, list, provider)
-	})
+	}
+	err := a.store.Disconnect(ctx, p, issuer, decide)
 	if err != nil && errs.KindOf(err) == errs.NotFound {
 		err = errs.New(errs.NotFound, "account.not_connected", "your account is not connected with %s", provider)
 	}
@@ -186,7 +188,8 @@ func (a *Accounts) Disconnect(ctx context.Context, p identity.Principal, issuer,
 func mayDisconnect(c Credentials, list []Identity, provider string) error {
 	if c.Hash == "" && len(list) < 2 {
 		return errs.New(errs.Conflict, "account.last_way",
-			"%s is your only way to sign in; ask the operator for a link to set a password first: parley admin link", provider)
+			"%s is your only way to sign in; "+
+				"ask the operator for a link to set a password first: parley admin link", provider)
 	}
 	return nil
 }

@@ -12,37 +12,37 @@ import (
 	"github.com/parley-dev/parley/internal/text"
 )
 
-// The audit actions of memberships that are linked. Their entries name no other org.
+// Audit actions of linked memberships. Their entries do not name the other org.
 const (
 	AccountLink   identity.AuditAction = "account.link"
 	AccountUnlink identity.AuditAction = "account.unlink"
 )
 
-// MaxMemberships bounds the memberships of one account, and of one session.
+// MaxMemberships is the maximum number of memberships of one account and of one session.
 const MaxMemberships = 50
 
-// Standing is a membership as it is now.
+// Standing is the current state of a membership.
 type Standing struct {
 	Credentials
-	Account  string // the account that it is linked to; empty: none
-	Epoch    int64  // of the link; what was opened under another one is closed
+	Account  string // id of the account that it is linked to; empty: none
+	Epoch    int64  // of the link; memberships that were opened in another epoch are closed
 	Provider bool   // an identity provider is connected
 }
 
-// ownWay reports whether the person can sign in to the membership itself.
+// ownWay reports whether the person can sign in to the membership directly.
 func (s *Standing) ownWay() bool { return s.Hash != "" || s.Provider }
 
-// LinkStore is the part of the store that knows which memberships belong to one account.
+// LinkStore is the part of the store that keeps which memberships belong to one account.
 type LinkStore interface {
-	// Standings returns those of the users that exist, in any order.
+	// Standings returns the standings of the users that exist, in any order.
 	Standings(ctx context.Context, users []identity.Principal) ([]Standing, error)
 	// Linked returns the memberships of the user's account, by org. A user without links
 	// is returned alone; NotFound: there is no such user.
 	Linked(ctx context.Context, p identity.Principal) ([]Standing, error)
-	// OrgNames returns the display names of those of the orgs that exist.
+	// OrgNames returns the display names of the orgs that exist.
 	OrgNames(ctx context.Context, orgs []string) (map[string]string, error)
 	// LinkUsers locks both users and their accounts, and merges the accounts if decide
-	// returns audit entries. fresh is the id of a new account.
+	// returns audit entries. fresh is the id to use for a new account.
 	LinkUsers(ctx context.Context, p, with identity.Principal, fresh string, at time.Time,
 		decide func(of, and []Standing) ([]identity.AuditEntry, error)) error
 	// JoinLinked accepts an invitation with a new user that is linked to p, and returns
@@ -50,14 +50,15 @@ type LinkStore interface {
 	JoinLinked(ctx context.Context, h identity.Hash, p identity.Principal, fresh string, at time.Time,
 		decide func(i identity.Invitation, of []Standing) (identity.Member, []identity.AuditEntry, error),
 	) (identity.Member, int64, error)
-	// Unlink takes the user out of its account if decide lets it.
+	// Unlink removes the user from its account, unless decide returns an error or no audit
+	// entries.
 	Unlink(ctx context.Context, p identity.Principal, decide func(of []Standing) ([]identity.AuditEntry, error)) error
 }
 
-// Way is how somebody proved a membership.
+// Way is a way to sign in.
 type Way string
 
-// The ways.
+// Ways to sign in.
 const (
 	ByPassword Way = "password"
 	ByProvider Way = "provider"
@@ -67,32 +68,32 @@ const (
 type Entry struct {
 	Org, User  string
 	Generation int64
-	At         int64 // unix seconds, when the membership or its opener was proven
+	At         int64 // unix seconds of the sign-in to the membership or its opener
 	By         Way
-	Via        *Opener // nil: it was proven itself
+	Via        *Opener // the membership that opened it; nil: direct sign-in
 }
 
-// Opener is the membership whose password opened another one.
+// Opener is a membership whose password opened another one.
 type Opener struct {
 	Org, User string
 	Epoch     int64
 }
 
-// Principal is the user of the entry.
+// Principal returns the user of the entry.
 func (e *Entry) Principal() identity.Principal { return userOf(e.Org, e.User) }
 
 func userOf(org, id string) identity.Principal {
 	return identity.Principal{Org: org, Kind: identity.User, ID: id}
 }
 
-// Entry is how a session remembers who signed in.
+// Entry returns the session entry of the sign-in.
 func (s *Signed) Entry(at time.Time) Entry {
 	return Entry{Org: s.Member.Org, User: s.Member.ID, Generation: s.Generation, At: at.Unix(), By: s.By}
 }
 
-// good reports whether the entry still stands. One that was opened by another membership
-// needs the link, too. Whether the opener is disabled does not matter: that is the
-// business of the opener's org.
+// good reports whether the entry is still valid. An entry that was opened by another
+// membership also needs the link. It does not matter whether the opener is disabled: that is
+// up to the opener's org.
 func (e *Entry) good(now map[identity.Principal]*Standing) bool {
 	s := now[e.Principal()]
 	if s == nil || s.Member.Disabled || s.Generation != e.Generation {
@@ -105,7 +106,7 @@ func (e *Entry) good(now map[identity.Principal]*Standing) bool {
 	return via != nil && via.Account != "" && via.Account == s.Account && via.Epoch == e.Via.Epoch && !s.Provider
 }
 
-// Members returns those entries of a session that still stand, in their order, with one
+// Members returns the members of the valid entries of a session, in their order, with one
 // read.
 func (a *Accounts) Members(ctx context.Context, list []Entry) ([]identity.Member, error) {
 	var ask []identity.Principal
@@ -140,10 +141,10 @@ func (a *Accounts) Members(ctx context.Context, list []Entry) ([]identity.Member
 	return out, nil
 }
 
-// Open returns the memberships that come with a sign-in: those that are linked with it. A
-// password opens them. A sign-in with an identity provider opens nothing, because the
-// provider speaks for its own org only; and what has a provider is opened by nothing else.
-// Orgs that the session has already are left out.
+// Open returns the linked memberships that a sign-in with a password opens. A sign-in with an
+// identity provider opens none, because the provider is trusted by its own org only. For the
+// same reason, a membership with a provider is not opened by another one. Orgs that the
+// session has already are omitted.
 func (a *Accounts) Open(ctx context.Context, s Signed, at time.Time, session ...Entry) ([]Entry, error) {
 	if s.By != ByPassword {
 		return nil, nil
@@ -153,7 +154,9 @@ func (a *Accounts) Open(ctx context.Context, s Signed, at time.Time, session ...
 		return nil, err
 	}
 	var out []Entry
-	known := func(org string) bool { return slices.ContainsFunc(session, func(e Entry) bool { return e.Org == org }) }
+	known := func(org string) bool {
+		return slices.ContainsFunc(session, func(e Entry) bool { return e.Org == org })
+	}
 	via := Opener{Org: s.Member.Org, User: s.Member.ID}
 	for i := range list {
 		if list[i].Member.Principal == s.Member.Principal {
@@ -177,8 +180,8 @@ func (a *Accounts) Open(ctx context.Context, s Signed, at time.Time, session ...
 	return out, nil
 }
 
-// Memberships lists the memberships of the user's account, the user's own among them, for
-// that person only.
+// Memberships lists the memberships of the user's account, including p. Only that person
+// may see them.
 func (a *Accounts) Memberships(ctx context.Context, p identity.Principal) ([]identity.Member, error) {
 	list, err := a.store.Linked(ctx, p)
 	out := make([]identity.Member, len(list))
@@ -188,7 +191,7 @@ func (a *Accounts) Memberships(ctx context.Context, p identity.Principal) ([]ide
 	return out, err
 }
 
-// OrgNames returns the display names of orgs, for somebody who is in them.
+// OrgNames returns the display names of orgs. The caller must be a member of them.
 func (a *Accounts) OrgNames(ctx context.Context, orgs ...string) (map[string]string, error) {
 	return a.store.OrgNames(ctx, orgs[:min(len(orgs), MaxMemberships)])
 }
@@ -198,9 +201,9 @@ func sameOrg(p identity.Principal) error {
 		"you are a member of the org %s already, as %s; an account has one membership in an org", p.Org, p.Ref())
 }
 
-// LinkMembership signs in to a membership in another org and links it with p, which is signed in:
-// both are one account from then on. If one of them signs in with an identity provider,
-// they are not linked, and linked is false.
+// LinkMembership signs in to a membership in another org and links it with p, which is signed
+// in, to one account. If one of them has an identity provider, they are not linked, and linked
+// is false.
 func (a *Accounts) LinkMembership(
 	ctx context.Context, p identity.Principal, org, name, password string,
 ) (s Signed, linked bool, _ error) {
@@ -244,7 +247,8 @@ func (a *Accounts) LinkMembership(
 
 func newAccountID() string { return "acct-" + strings.ToLower(rand.Text()) }
 
-var errTooMany = errs.New(errs.Conflict, "account.too_many", "an account can have %d memberships at most", MaxMemberships)
+var errTooMany = errs.New(errs.Conflict, "account.too_many",
+	"an account can have %d memberships at most", MaxMemberships)
 
 func find(list []Standing, p identity.Principal) *Standing {
 	for i := range list {
@@ -255,8 +259,8 @@ func find(list []Standing, p identity.Principal) *Standing {
 	return nil
 }
 
-// Join accepts an invitation as the account that p belongs to. The new membership has no
-// password of its own; that of p opens it. By is the entry of p in the session.
+// Join accepts an invitation with the account of a signed-in user. The new membership has no
+// password; the password of the user opens it. by is the session entry of the user.
 func (a *Accounts) Join(ctx context.Context, by Entry, token string) (Entry, identity.Member, error) {
 	now, p := a.now(), by.Principal()
 	if by.By != ByPassword || by.Via != nil {
@@ -271,7 +275,9 @@ func (a *Accounts) Join(ctx context.Context, by Entry, token string) (Entry, ide
 		if e.Target = i.ID; m.Admin {
 			e.Detail += ", admin"
 		}
-		return m, []identity.AuditEntry{e, a.entry(ctx, m.Principal, AccountLink, ""), a.entry(ctx, p, AccountLink, "")}, err
+		return m, []identity.AuditEntry{
+			e, a.entry(ctx, m.Principal, AccountLink, ""), a.entry(ctx, p, AccountLink, ""),
+		}, err
 	}
 	m, epoch, err := a.store.JoinLinked(ctx, identity.HashToken(token), p, newAccountID(), now, decide)
 	if err != nil {
@@ -284,7 +290,7 @@ func (a *Accounts) Join(ctx context.Context, by Entry, token string) (Entry, ide
 	return Entry{Org: m.Org, User: m.ID, At: by.At, By: by.By, Via: via}, m, nil
 }
 
-// mayJoin refuses an invitation that the account cannot accept.
+// mayJoin returns an error if the account cannot accept the invitation.
 func mayJoin(i *identity.Invitation, of []Standing, by *Entry, now time.Time) error {
 	self := find(of, by.Principal())
 	switch {
@@ -312,8 +318,8 @@ var errNoPassword = errs.New(errs.Conflict, "account.no_password",
 	"you did not sign in with a password, so your account cannot open the new membership; "+
 		"choose a password for it, or an identity provider")
 
-// UnlinkMembership takes a membership out of its account. Every membership must keep a way to sign
-// in. To unlink what is not linked changes nothing.
+// UnlinkMembership removes a membership from its account. Every membership must keep a way to
+// sign in. It does nothing if the membership is not linked.
 func (a *Accounts) UnlinkMembership(ctx context.Context, p identity.Principal) error {
 	return a.store.Unlink(ctx, p, func(of []Standing) ([]identity.AuditEntry, error) {
 		self := find(of, p)

@@ -8,18 +8,11 @@ import (
 	"time"
 
 	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/errs/errstest"
 	"github.com/parley-dev/parley/internal/identity"
 )
 
 var ruleNow = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-
-// refusal is what a caller can tell errors apart by; empty: there is none.
-func refusal(err error) string {
-	if err == nil {
-		return ""
-	}
-	return errs.As(err).Code
-}
 
 // standing is a membership of the user ann with a password, of generation 4.
 func standing(org string, edit ...func(*Standing)) Standing {
@@ -166,7 +159,7 @@ func TestWhoMayJoin(t *testing.T) {
 		{"a member of this org by a link", open, []Standing{standing("home"), standing("acme")}, "account.same_org"},
 	} {
 		by := Entry{Org: "home", User: "ann", Generation: 4, By: ByPassword}
-		if got := refusal(mayJoin(&c.invited, c.of, &by, ruleNow)); got != c.want {
+		if got := errstest.Code(mayJoin(&c.invited, c.of, &by, ruleNow)); got != c.want {
 			t.Errorf("%s: got %q, want %q", c.name, got, c.want)
 		}
 	}
@@ -267,14 +260,14 @@ func TestWhatIsLinked(t *testing.T) {
 		d := &desk{of: c.of, and: c.and}
 		a := New(d, d, anyPassword{}, func() time.Time { return ruleNow })
 		_, linked, err := a.LinkMembership(t.Context(), userOf("home", "ann"), "acme", "ann", "password")
-		if refusal(err) != c.want || linked != c.linked || (len(d.written) == 2) != c.writes {
+		if errstest.Code(err) != c.want || linked != c.linked || (len(d.written) == 2) != c.writes {
 			t.Errorf("%s: got %q, linked %v, %d entries; want %q, %v, written %v",
-				c.name, refusal(err), linked, len(d.written), c.want, c.linked, c.writes)
+				c.name, errstest.Code(err), linked, len(d.written), c.want, c.linked, c.writes)
 		}
 	}
 	a := New(&desk{}, &desk{}, anyPassword{}, func() time.Time { return ruleNow })
 	if _, _, err := a.LinkMembership(t.Context(), userOf("home", "ann"), "home", "bob",
-		"password"); refusal(err) != "account.same_org" {
+		"password"); errstest.Code(err) != "account.same_org" {
 		t.Errorf("another user of the same org: got %v, want account.same_org", err)
 	}
 }
@@ -316,8 +309,8 @@ func TestWhatIsUnlinked(t *testing.T) {
 		d := &desk{of: c.of}
 		a := New(d, d, nil, func() time.Time { return ruleNow })
 		err := a.UnlinkMembership(t.Context(), userOf("home", "ann"))
-		if refusal(err) != c.want || (len(d.written) == 1) != c.writes {
-			t.Errorf("%s: got %q, %d entries; want %q, written %v", c.name, refusal(err), len(d.written), c.want, c.writes)
+		if errstest.Code(err) != c.want || (len(d.written) == 1) != c.writes {
+			t.Errorf("%s: got %q, %d entries; want %q, written %v", c.name, errstest.Code(err), len(d.written), c.want, c.writes)
 		}
 	}
 }
@@ -367,7 +360,7 @@ func TestLifetimesOfLinks(t *testing.T) {
 		LinkLifetime:    "",
 		MaxLinkLifetime: "", MaxLinkLifetime + 1: "request.invalid",
 	} {
-		if got := refusal(CheckLifetime(d)); got != want {
+		if got := errstest.Code(CheckLifetime(d)); got != want {
 			t.Errorf("%v: got %q, want %q", d, got, want)
 		}
 	}
@@ -394,7 +387,7 @@ func TestPasswords(t *testing.T) {
 		{"the user's id", "annabelle2026", "account.bad_password"},
 		{"the user's id among words", "annabelle likes rain", ""},
 	} {
-		if got := refusal(CheckPassword(ann, c.password)); got != c.want {
+		if got := errstest.Code(CheckPassword(ann, c.password)); got != c.want {
 			t.Errorf("%s: got %q, want %q", c.name, got, c.want)
 		}
 	}

@@ -9,20 +9,18 @@ import (
 	"github.com/parley-dev/parley/internal/identity"
 )
 
-// CheckLifetime refuses a lifetime of a link that is out of bounds.
+// CheckLifetime returns an error if the lifetime of a link is out of bounds.
 func CheckLifetime(d time.Duration) error {
 	if d < time.Second || d > MaxLinkLifetime {
-		return errs.InvalidFields(errs.Field{
-			Path:    errs.At("expires_in_seconds"),
-			Message: fmt.Sprintf("must be an integer between 1 and %d", int(MaxLinkLifetime/time.Second)),
-		})
+		return errs.InvalidFields(errs.NewField("expires_in",
+			fmt.Sprintf("must be an integer between 1 and %d", int(MaxLinkLifetime/time.Second))))
 	}
 	return nil
 }
 
-// ResetLink makes a link with which a user of the org sets a new password, and returns its
-// token, which is shown this once. It replaces earlier links of the user; using it ends the
-// user's sessions and unlinks the membership from those in other orgs.
+// ResetLink creates a link with which a user of the org sets a new password, and returns its
+// token, which cannot be read again. It replaces earlier links of the user. Using the link
+// ends the user's sessions and unlinks the membership from those in other orgs.
 func (a *Accounts) ResetLink(
 	ctx context.Context, by identity.Access, p identity.Principal, lifetime time.Duration,
 ) (token string, _ Link, _ error) {
@@ -37,15 +35,16 @@ func (a *Accounts) ResetLink(
 			"%s cannot sign in: only users have passwords; make a key for it instead", p.Ref())
 	}
 	if p == by.Principal() && by.Caller().IsSession() {
-		// Or whoever finds an open browser could set the password without knowing it.
-		return "", Link{}, conflict("account.own_link", "change your own password on the page of your account, or ask another admin for a link")
+		// Otherwise anyone at an unattended browser could set the password without knowing it.
+		return "", Link{}, conflict("account.own_link",
+			"change your own password on the page of your account, or ask another admin for a link")
 	}
 	if err := CheckLifetime(lifetime); err != nil {
 		return "", Link{}, err
 	}
 	o := identity.OriginOf(ctx)
 	o.Actor, o.KeyID = by.Principal().Ref(), by.Caller().KeyID
-	token, l, err := a.newLink(identity.WithOrigin(ctx, o), p, lifetime)
+	token, l, err := newLink(identity.WithOrigin(ctx, o), a.store, p, a.now(), lifetime)
 	if err != nil && errs.KindOf(err) == errs.NotFound {
 		err = errs.ErrNotFound
 	}

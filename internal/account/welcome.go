@@ -8,8 +8,8 @@ import (
 	"github.com/parley-dev/parley/internal/text"
 )
 
-// welcome is the rule of an arrival. Whoever is known by issuer and subject signs in.
-// Who is not needs a proof, or a name that nobody else can have a claim to.
+// welcome maps a federated login to a member. A known identity, by issuer and subject, signs
+// in. An unknown one needs a proof, or a user id that no one else can claim.
 func welcome(who Arrival, by Proof, s Scene, now time.Time) (Outcome, error) {
 	var out Outcome
 	var err error
@@ -35,7 +35,7 @@ func welcome(who Arrival, by Proof, s Scene, now time.Time) (Outcome, error) {
 		out.notes = append(out.notes, note{action: IdentityLink, detail: who.Provider + ": " + who.says()})
 	}
 	if by.User != "" {
-		return out, nil // signed in already, with the role that it was given then
+		return out, nil // signed in already; the role does not change
 	}
 	role(who, s, &out)
 	out.notes = append(out.notes, note{action: LoggedIn, detail: "with " + who.Provider})
@@ -55,9 +55,11 @@ func connect(who Arrival, user string, s Scene) (Outcome, error) {
 	case s.Linked == user:
 		return Outcome{Member: s.Account.Member}, nil
 	case s.Linked != "":
-		return Outcome{}, conflict("account.identity_taken", "this account of %s signs in here as user:%s already", who.Provider, s.Linked)
+		return Outcome{}, conflict("account.identity_taken",
+			"this account of %s signs in here as user:%s already", who.Provider, s.Linked)
 	case s.has(who.Issuer):
-		return Outcome{}, conflict("account.other_identity", "you are connected with another account of %s; disconnect that one first", who.Provider)
+		return Outcome{}, conflict("account.other_identity",
+			"you are connected with another account of %s; disconnect that one first", who.Provider)
 	}
 	return Outcome{Member: s.Account.Member, Connect: true}, nil
 }
@@ -70,11 +72,12 @@ func join(who Arrival, s Scene, now time.Time) (Outcome, error) {
 			"the invitation is unknown, used, expired or revoked; ask an admin of the org for a new one")
 	case s.Linked != "":
 		return Outcome{}, conflict("account.identity_taken",
-			"this account of %s signs in here as user:%s already; the invitation can still be accepted by somebody else", who.Provider, s.Linked)
+			"this account of %s signs in here as user:%s already; another person can still accept the invitation",
+			who.Provider, s.Linked)
 	case s.Account != nil:
 		return Outcome{}, conflict("identity.principal_exists", "the org has a user:%s already", i.User)
 	}
-	m, err := identity.NewMember(identity.Principal{Org: i.Org, Kind: identity.User, ID: i.User}, text.CleanName(i.Name), i.Admin, now)
+	m, err := identity.NewMember(userOf(i.Org, i.User), text.CleanName(i.Name), i.Admin, now)
 	detail := m.Ref()
 	if m.Admin {
 		detail += ", admin"
@@ -92,16 +95,18 @@ func useLink(who Arrival, s Scene) (Outcome, error) {
 	case s.Linked == s.Link.User:
 		return Outcome{Member: s.Account.Member, UseLink: true}, nil
 	case s.Linked != "":
-		return Outcome{}, conflict("account.identity_taken", "this account of %s signs in here as user:%s already", who.Provider, s.Linked)
+		return Outcome{}, conflict("account.identity_taken",
+			"this account of %s signs in here as user:%s already", who.Provider, s.Linked)
 	case s.has(who.Issuer):
 		return Outcome{}, conflict("account.other_identity",
-			"user:%s is connected with another account of %s; choose a password, and disconnect that one on the account page", s.Link.User, who.Provider)
+			"user:%s is connected with another account of %s; "+
+				"choose a password, and disconnect that one on the account page", s.Link.User, who.Provider)
 	}
 	return Outcome{Member: s.Account.Member, Connect: true, UseLink: true}, nil
 }
 
-// byName has nothing but the provider's word. A user who can sign in already proves
-// to be that user first; an admin is not made of a name alone.
+// byName decides on the provider's claims alone. A user who has another way to sign in must
+// use it first. A matching user id alone does not make an admin.
 func byName(who Arrival, s Scene, now time.Time) (Outcome, error) {
 	switch {
 	case s.Linked != "" && s.Account != nil:
@@ -110,11 +115,11 @@ func byName(who Arrival, s Scene, now time.Time) (Outcome, error) {
 		return Outcome{}, errs.New(errs.Forbidden, "account.no_name", "%s", who.NoUser)
 	case s.Account == nil && !who.Create:
 		return Outcome{}, errs.New(errs.Forbidden, "account.unknown_person",
-			"%s knows you, but the org %s has no user:%s; ask an admin of the org to invite you, and open the invitation with %s",
+			"%s knows you, but the org %s has no user:%s; "+
+				"ask an admin of the org to invite you, and open the invitation with %s",
 			who.Provider, who.Org, who.User, who.Provider)
 	case s.Account == nil:
-		p := identity.Principal{Org: who.Org, Kind: identity.User, ID: who.User}
-		m, err := identity.NewMember(p, who.Name, false, now)
+		m, err := identity.NewMember(userOf(who.Org, who.User), who.Name, false, now)
 		return Outcome{
 			Member: m, Create: true, Connect: true,
 			notes: []note{{action: identity.MemberCreate, detail: "by signing in with " + who.Provider}},
@@ -123,22 +128,26 @@ func byName(who Arrival, s Scene, now time.Time) (Outcome, error) {
 		return Outcome{}, errDisabled
 	case s.has(who.Issuer):
 		return Outcome{}, conflict("account.other_identity",
-			"user:%s signs in with another account of %s; if you are somebody else, ask an admin of the org to invite you by another name",
+			"user:%s signs in with another account of %s; "+
+				"if this is not you, ask an admin of the org to invite you by another name",
 			who.User, who.Provider)
 	case s.Account.Hash != "":
 		return Outcome{}, conflict("account.has_password",
-			"user:%s has a password: sign in with it first, then connect %s on the account page", who.User, who.Provider)
+			"user:%s has a password: sign in with it first, then connect %s on the account page",
+			who.User, who.Provider)
 	case len(s.Identities) > 0 || s.Opened:
 		return Outcome{}, conflict("account.has_identity",
-			"user:%s signs in another way already: sign in like that first, then connect %s on the account page", who.User, who.Provider)
+			"user:%s signs in another way already: sign in like that first, then connect %s on the account page",
+			who.User, who.Provider)
 	case s.Account.Member.Admin && (who.Admin == nil || !*who.Admin):
 		return Outcome{}, conflict("account.is_admin",
-			"user:%s is an admin, and a name is not enough for that: ask the operator for a link (parley admin link), and open it with %s", who.User, who.Provider)
+			"user:%s is an admin, and a name is not enough for that: "+
+				"ask the operator for a link (parley admin link), and open it with %s", who.User, who.Provider)
 	}
 	return Outcome{Member: s.Account.Member, Connect: true}, nil
 }
 
-// has reports whether the user has an account at the issuer.
+// has reports whether the user has an identity at the issuer.
 func (s *Scene) has(issuer string) bool {
 	for _, i := range s.Identities {
 		if i.Issuer == issuer {
@@ -148,8 +157,8 @@ func (s *Scene) has(issuer string) bool {
 	return false
 }
 
-// role gives and takes what the provider decides on. The last admin keeps the role:
-// a group renamed elsewhere must not leave an org without one.
+// role sets the admin role as the provider decides. The last admin keeps the role: renaming a
+// group at the provider must not leave the org without an admin.
 func role(who Arrival, s Scene, out *Outcome) {
 	m := &out.Member
 	if who.Admin == nil || m.Admin == *who.Admin {

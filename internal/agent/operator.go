@@ -2,11 +2,11 @@ package agent
 
 import "context"
 
-// Operator is what the operator does to the agents of any org, with the data at hand.
-// Nothing of it is served to a client, so it asks for no Access.
+// Operator is what the operator does to the agents of any org, with direct access to the
+// data. No transport serves it, so it takes no Access.
 type Operator struct{ registry *Registry }
 
-// NewOperator makes the service. Its changes are known to the registry at once.
+// NewOperator returns the service. The directory of the registry sees its changes at once.
 func NewOperator(r *Registry) *Operator { return &Operator{registry: r} }
 
 // Create registers an agent of the org that it names.
@@ -24,8 +24,8 @@ func (o *Operator) Builtin(ctx context.Context) ([]Agent, error) {
 	return o.registry.store.Builtin(ctx)
 }
 
-// Release makes an agent private and gives up its public name, so that another org can
-// take it: whoever takes the name gets the tasks of those who still call it.
+// Release makes an agent private and gives up its public name, so that another org can take
+// it. That org then receives the tasks of callers that still use the name.
 func (o *Operator) Release(ctx context.Context, org, id string) (Agent, error) {
 	now := o.registry.now()
 	return o.registry.update(ctx, org, id, func(a Agent) (Agent, error) {

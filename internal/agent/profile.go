@@ -14,38 +14,38 @@ import (
 	"github.com/parley-dev/parley/internal/text"
 )
 
-// Profile is what the card of an agent says beyond the agent's entry.
+// Profile holds the parts of an agent's card that are not in Agent itself.
 type Profile struct {
-	Skills           []Skill // empty: one for each tag of the agent
-	Version          string  // of the agent; empty: that of the platform
+	Skills           []Skill // empty: one plain skill for each tag of the agent
+	Version          string  // of the agent; empty: the version of the platform
 	DocumentationURL string
 	IconURL          string
 	Provider         Provider
 }
 
-// Skill is something that an agent can do.
+// Skill is a capability of an agent.
 type Skill struct {
 	ID, Name, Description string
 	Tags                  []string
-	Examples              []string // of what to ask for
+	Examples              []string // example requests
 	InputModes            []string // media types; empty: those of the agent
 	OutputModes           []string
 }
 
-// Provider is who offers an agent. It has both members or none.
+// Provider is the organization that offers an agent. Either both fields are set or none.
 type Provider struct {
 	Organization, URL string
 }
 
-// PlainSkill is the skill of which nothing is known but a tag.
+// PlainSkill returns a skill that has nothing but a tag.
 func PlainSkill(tag string) Skill { return Skill{ID: tag, Name: tag, Tags: []string{tag}} }
 
-// IsPlain reports whether nothing is known of the skill but a tag.
+// IsPlain reports whether the skill has nothing but a tag.
 func (s Skill) IsPlain() bool { return reflect.DeepEqual(s, PlainSkill(s.ID)) }
 
 // Bounds of a profile; lengths in characters.
 const (
-	MaxTags        = 128 // of all skills of an agent
+	MaxTags        = 128 // of all skills together
 	MaxSkillTags   = 16
 	MaxExamples    = 16
 	MaxExample     = 1000
@@ -54,8 +54,7 @@ const (
 	MaxProfileText = 32768 // of all skills together, in bytes
 )
 
-// The forms of a tag, which is also that of the id of a skill, of a media type, of the
-// version of an agent, and of a URL that people open.
+// Regular expressions for tags and skill ids, media types, versions, and URLs for people.
 const (
 	TagPattern     = `^[A-Za-z0-9][A-Za-z0-9 ._:+#/-]{0,63}$`
 	ModePattern    = `^[A-Za-z0-9!#$&^_.+*-]{1,63}/[A-Za-z0-9!#$&^_.+*-]{1,63}(; ?[A-Za-z0-9!#$&^_.+-]{1,31}=[A-Za-z0-9!#$&^_.+-]{1,63})?$`
@@ -70,8 +69,8 @@ var (
 	urlPattern     = regexp.MustCompile(URLPattern)
 )
 
-// Describe sets the skills. A skill without a name or tags gets its id for them. Skills
-// that are all plain are kept as tags alone.
+// Describe sets the skills. The name and tags of a skill default to its id. If all skills are
+// plain, only their tags are kept.
 func (a *Agent) Describe(skills []Skill) {
 	skills = slices.Clone(skills)
 	for i := range skills {
@@ -91,9 +90,9 @@ func (a *Agent) Describe(skills []Skill) {
 	}
 }
 
-// Rich returns the skills in the profile of an agent; none: there is nothing to say beyond
-// the tags. A profile whose tags are not those of the agent is out of date: nodes of an
-// earlier version change the tags alone.
+// Rich returns the skills in the profile of an agent. It is empty if the agent has only tags.
+// A profile whose tags differ from those of the agent is out of date, because nodes of an
+// earlier version change only the tags.
 func (a *Agent) Rich(p *Profile) []Skill {
 	if slices.Equal(tagsOf(p.Skills), a.Skills) {
 		return p.Skills
@@ -101,7 +100,7 @@ func (a *Agent) Rich(p *Profile) []Skill {
 	return nil
 }
 
-// Described returns the skills of an agent with the profile.
+// Described returns the skills of an agent, from the profile or else from its tags.
 func (a *Agent) Described(p *Profile) []Skill {
 	if rich := a.Rich(p); len(rich) > 0 {
 		return rich
@@ -113,7 +112,7 @@ func (a *Agent) Described(p *Profile) []Skill {
 	return out
 }
 
-// tagsOf lists the tags of skills, each once.
+// tagsOf lists the tags of skills, without duplicates.
 func tagsOf(skills []Skill) []string {
 	out := []string{}
 	seen := map[string]bool{}
@@ -128,7 +127,7 @@ func tagsOf(skills []Skill) []string {
 	return out
 }
 
-// checks collects what is wrong with an agent.
+// checks collects the problems of an agent.
 type checks struct{ fields []errs.Field }
 
 func (c *checks) profile(p *Profile) {
@@ -148,7 +147,7 @@ func (c *checks) profile(p *Profile) {
 	c.skills(p.Skills)
 }
 
-// maxProblems bounds what one response lists.
+// maxProblems is the maximum number of problems in one error.
 const maxProblems = 32
 
 func (c *checks) add(at errs.Path, msg string) {
@@ -187,7 +186,8 @@ func (c *checks) skills(skills []Skill) {
 		size += len(s.Name) + len(s.Description)
 	}
 	if size > MaxProfileText {
-		c.add(errs.At("skills"), fmt.Sprintf("have %d bytes of names, descriptions and examples; at most %d are allowed", size, MaxProfileText))
+		c.add(errs.At("skills"), fmt.Sprintf(
+			"have %d bytes of names, descriptions and examples; at most %d are allowed", size, MaxProfileText))
 	}
 	if n := len(tagsOf(skills)); n > MaxTags {
 		c.add(errs.At("skills"), fmt.Sprintf("have %d different tags; at most %d are allowed", n, MaxTags))
@@ -231,7 +231,7 @@ func (c *checks) text(at errs.Path, s string, most int) {
 	}
 }
 
-// url checks the address of a page that people open. An empty one is none.
+// url checks the URL of a page for people. It may be empty.
 func (c *checks) url(at errs.Path, s string) {
 	if s == "" {
 		return

@@ -16,13 +16,25 @@ func TestSkillsAreTagsUnlessThereIsMoreToSay(t *testing.T) {
 		skills, kept []Skill
 		tags         []string
 	}{
-		"none":         {nil, nil, []string{}},
-		"tags":         {[]Skill{PlainSkill("a b"), {ID: "c"}}, nil, []string{"a b", "c"}},
-		"a tag twice":  {[]Skill{PlainSkill("a"), PlainSkill("a")}, nil, []string{"a", "a"}}, // which Validate refuses
-		"a name":       {[]Skill{{ID: "a", Name: "A"}}, []Skill{{ID: "a", Name: "A", Tags: []string{"a"}}}, []string{"a"}},
-		"shared tags":  {[]Skill{{ID: "x", Tags: []string{"a", "b"}}, PlainSkill("a")}, []Skill{{ID: "x", Name: "x", Tags: []string{"a", "b"}}, PlainSkill("a")}, []string{"a", "b"}},
-		"other tags":   {[]Skill{{ID: "x", Tags: []string{"y"}}}, []Skill{{ID: "x", Name: "x", Tags: []string{"y"}}}, []string{"y"}},
-		"with a tag's": {[]Skill{{ID: "a", Examples: []string{"do"}}}, []Skill{{ID: "a", Name: "a", Tags: []string{"a"}, Examples: []string{"do"}}}, []string{"a"}},
+		"none":        {nil, nil, []string{}},
+		"tags":        {[]Skill{PlainSkill("a b"), {ID: "c"}}, nil, []string{"a b", "c"}},
+		"a tag twice": {[]Skill{PlainSkill("a"), PlainSkill("a")}, nil, []string{"a", "a"}}, // which Validate refuses
+		"a name":      {[]Skill{{ID: "a", Name: "A"}}, []Skill{{ID: "a", Name: "A", Tags: []string{"a"}}}, []string{"a"}},
+		"shared tags": {
+			[]Skill{{ID: "x", Tags: []string{"a", "b"}}, PlainSkill("a")},
+			[]Skill{{ID: "x", Name: "x", Tags: []string{"a", "b"}}, PlainSkill("a")},
+			[]string{"a", "b"},
+		},
+		"other tags": {
+			[]Skill{{ID: "x", Tags: []string{"y"}}},
+			[]Skill{{ID: "x", Name: "x", Tags: []string{"y"}}},
+			[]string{"y"},
+		},
+		"with a tag's": {
+			[]Skill{{ID: "a", Examples: []string{"do"}}},
+			[]Skill{{ID: "a", Name: "a", Tags: []string{"a"}, Examples: []string{"do"}}},
+			[]string{"a"},
+		},
 	} {
 		var a Agent
 		a.Describe(c.skills)
@@ -73,17 +85,20 @@ func TestProfilesHaveBounds(t *testing.T) {
 	}
 	long := strings.Repeat("ä", MaxDescription)
 	for at, p := range map[string]Profile{
-		"skills":                   {Skills: skills(MaxSkills+1, Skill{Name: "n"})},
-		"skills[0].id":             {Skills: []Skill{{ID: "é", Name: "n"}}},
-		"skills[0].name":           {Skills: []Skill{{ID: "a", Name: "a\u202eb"}}},
-		"skills[0].description":    {Skills: []Skill{{ID: "a", Name: "n", Description: long + "x"}}},
-		"skills[0].tags":           {Skills: []Skill{{ID: "a", Name: "n", Tags: many(MaxSkillTags + 1)}}},
-		"skills[0].tags[0]":        {Skills: []Skill{{ID: "a", Name: "n", Tags: []string{""}}}},
-		"skills[0].examples":       {Skills: []Skill{{ID: "a", Name: "n", Examples: many(MaxExamples + 1)}}},
-		"skills[0].examples[0]":    {Skills: []Skill{{ID: "a", Name: "n", Examples: []string{"\x07"}}}},
-		"description":              {},
-		"skills[0].examples[1]":    {Skills: []Skill{{ID: "a", Name: "n", Examples: []string{"x", ""}}}},
-		"skills[0].input_modes":    {Skills: []Skill{{ID: "a", Name: "n", InputModes: strings.Split(strings.Repeat("a/b ", MaxModes+1), " ")[:MaxModes+1]}}},
+		"skills":                {Skills: skills(MaxSkills+1, Skill{Name: "n"})},
+		"skills[0].id":          {Skills: []Skill{{ID: "é", Name: "n"}}},
+		"skills[0].name":        {Skills: []Skill{{ID: "a", Name: "a\u202eb"}}},
+		"skills[0].description": {Skills: []Skill{{ID: "a", Name: "n", Description: long + "x"}}},
+		"skills[0].tags":        {Skills: []Skill{{ID: "a", Name: "n", Tags: many(MaxSkillTags + 1)}}},
+		"skills[0].tags[0]":     {Skills: []Skill{{ID: "a", Name: "n", Tags: []string{""}}}},
+		"skills[0].examples":    {Skills: []Skill{{ID: "a", Name: "n", Examples: many(MaxExamples + 1)}}},
+		"skills[0].examples[0]": {Skills: []Skill{{ID: "a", Name: "n", Examples: []string{"\x07"}}}},
+		"description":           {},
+		"skills[0].examples[1]": {Skills: []Skill{{ID: "a", Name: "n", Examples: []string{"x", ""}}}},
+		"skills[0].input_modes": {Skills: []Skill{{
+			ID: "a", Name: "n",
+			InputModes: strings.Split(strings.Repeat("a/b ", MaxModes+1), " ")[:MaxModes+1],
+		}}},
 		"skills[0].input_modes[0]": {Skills: []Skill{{ID: "a", Name: "n", InputModes: []string{"text"}}}},
 		"version":                  {Version: strings.Repeat("1", 65)},
 		"documentation_url":        {DocumentationURL: "https://" + strings.Repeat("a", MaxURL)},
@@ -122,10 +137,14 @@ func TestProfilesHaveBounds(t *testing.T) {
 func TestAnEditChecksOnlyTheTextThatItChanges(t *testing.T) {
 	t.Parallel()
 	// Stored before U+009B was refused.
-	old := Agent{ID: "a", Name: "A", Description: "a\u009bb", Profile: Profile{Skills: []Skill{{ID: "s", Name: "s", Tags: []string{"s"}, Examples: []string{"\u009b"}}}}}
+	old := Agent{
+		ID: "a", Name: "A", Description: "a\u009bb",
+		Profile: Profile{Skills: []Skill{{ID: "s", Name: "s", Tags: []string{"s"}, Examples: []string{"\u009b"}}}},
+	}
 	old.Skills = []string{"s"}
 	yes := true
-	if next, err := decideEdit(old, Edit{Disabled: &yes}, old.UpdatedAt); err != nil || !next.Disabled || next.Description != old.Description {
+	if next, err := decideEdit(old, Edit{Disabled: &yes}, old.UpdatedAt); err != nil || !next.Disabled ||
+		next.Description != old.Description {
 		t.Errorf("got %+v, %v; want it disabled", next, err)
 	}
 	for at, e := range map[string]Edit{
@@ -141,8 +160,10 @@ func TestURLsOfProfiles(t *testing.T) {
 	t.Parallel()
 	for s, ok := range map[string]bool{
 		"https://example.com": true, "http://example.com:8080/a?b=c#d": true, "https://example.com/%C3%A9@x": true, "": true,
-		"https://u@example.com": false, "https://u:p@example.com/": false, "//example.com": false, "example.com": false, "https://": false,
-		"javascript:alert(1)": false, "https://exa mple.com": false, "https://example.com/\n": false, "https://example.com/é": false,
+		"https://u@example.com": false, "https://u:p@example.com/": false, "//example.com": false, "example.com": false,
+		"https://":            false,
+		"javascript:alert(1)": false, "https://exa mple.com": false, "https://example.com/\n": false,
+		"https://example.com/é":   false,
 		"https://example.com/%zz": false, "file:///etc/passwd": false, "HTTPS://example.com": false,
 	} {
 		var c checks

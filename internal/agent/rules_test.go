@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/errs/errstest"
 	"github.com/parley-dev/parley/internal/identity"
 )
 
@@ -27,17 +27,6 @@ func made() Agent {
 }
 
 func ptr[T any](v T) *T { return &v }
-
-// broken lists the names of the fields that an error is about.
-func broken(err error) []string {
-	var out []string
-	if err != nil {
-		for _, f := range errs.As(err).Fields {
-			out = append(out, f.Path.String())
-		}
-	}
-	return out
-}
 
 // actions lists what the audit log is told of a change.
 func actions(old, next Agent) []identity.AuditAction {
@@ -177,7 +166,7 @@ func TestPinnedPresences(t *testing.T) {
 			a.Pinned = before
 			got, err := decideEdit(a, Edit{Pinned: &pinned}, changedAt)
 			if !ok {
-				if diff := cmp.Diff([]string{"status"}, broken(err)); diff != "" {
+				if diff := cmp.Diff([]string{"status"}, errstest.Fields(err)); diff != "" {
 					t.Errorf("%q after %q: broken fields (-want +got)\n%s", pinned, before, diff)
 				}
 				continue
@@ -227,7 +216,7 @@ func TestNamesDescriptionsAndTags(t *testing.T) {
 	} {
 		a := made()
 		c.set(&a)
-		if diff := cmp.Diff(c.want, broken(a.Validate())); diff != "" {
+		if diff := cmp.Diff(c.want, errstest.Fields(a.Validate())); diff != "" {
 			t.Errorf("%s: broken fields (-want +got)\n%s", c.name, diff)
 		}
 	}
@@ -238,101 +227,7 @@ func TestTheNumberOfProblemsIsBounded(t *testing.T) {
 	t.Parallel()
 	a := made()
 	a.Skills = slices.Repeat([]string{""}, MaxSkills)
-	if got := len(broken(a.Validate())); got != maxProblems {
+	if got := len(errstest.Fields(a.Validate())); got != maxProblems {
 		t.Errorf("%d broken tags: got %d problems, want %d", MaxSkills, got, maxProblems)
-	}
-}
-
-// shelf is a store that knows what one org reaches under one id.
-type shelf struct {
-	Store
-	found Reached
-}
-
-func (s *shelf) Reached(context.Context, string, string) (Reached, error) { return s.found, nil }
-
-// An own agent hides the public one, also while it is disabled.
-func TestWhatCallersReach(t *testing.T) {
-	t.Parallel()
-	own, disabled, public := &Agent{ID: "a", Org: "acme"}, &Agent{ID: "a", Org: "acme", Disabled: true}, &Agent{
-		ID:  "a",
-		Org: "other", Public: true,
-	}
-	for name, c := range map[string]struct {
-		found  Reached
-		want   *Agent // nil: NotFound
-		hidden *Agent
-		own    *Agent // nil: NotFound
-	}{
-		"neither":                         {Reached{}, nil, nil, nil},
-		"the own one":                     {Reached{Own: own}, own, nil, own},
-		"the public one":                  {Reached{Public: public}, public, nil, nil},
-		"both":                            {Reached{Own: own, Public: public}, own, public, own},
-		"the own one, disabled":           {Reached{Own: disabled}, nil, nil, disabled},
-		"the own one, disabled, and both": {Reached{Own: disabled, Public: public}, nil, nil, disabled},
-	} {
-		for _, id := range []string{"a", "A", "", "../a"} { // an id that cannot be one is not looked up
-			r := NewRegistry(&shelf{found: c.found}, time.Now)
-			want, hidden, ours, reachable := c.want, c.hidden, c.own, c.found != Reached{}
-			if id != "a" {
-				want, hidden, ours, reachable = nil, nil, nil, false
-			}
-			got, alsoHidden, err := r.Reach(t.Context(), "acme", id)
-			check(t, name+", reached as "+id, got, err, want)
-			if alsoHidden != hidden {
-				t.Errorf("%s: hidden: got %+v, want %+v", name, alsoHidden, hidden)
-			}
-			got, err = r.Own(t.Context(), "acme", id)
-			check(t, name+", as the own "+id, got, err, ours)
-			if ok, err := r.Reachable(t.Context(), "acme", id); ok != reachable || err != nil {
-				t.Errorf("%s, reachable as %q: got %v, %v; want %v", name, id, ok, err, reachable)
-			}
-		}
-	}
-}
-
-func check(t *testing.T, name string, got Agent, err error, want *Agent) {
-	t.Helper()
-	if want == nil {
-		if err == nil || errs.KindOf(err) != errs.NotFound {
-			t.Errorf("%s: got %+v, %v; want not found", name, got, err)
-		}
-		return
-	}
-	if diff := cmp.Diff(*want, got); diff != "" || err != nil {
-		t.Errorf("%s: %v (-want +got)\n%s", name, err, diff)
-	}
-}
-
-// What was found is remembered for a second, on this node until it changes here, and a miss
-// never.
-func TestHowLongAnAgentIsRemembered(t *testing.T) {
-	t.Parallel()
-	now := madeAt
-	s := &shelf{}
-	r := NewRegistry(s, func() time.Time { return now })
-	reaches := func(what string, want bool) {
-		t.Helper()
-		if got, err := r.Reachable(t.Context(), "acme", "a"); got != want || err != nil {
-			t.Errorf("%s: got %v, %v; want %v", what, got, err, want)
-		}
-	}
-	reaches("before it is made", false)
-	s.found.Own = &Agent{ID: "a", Org: "acme"}
-	reaches("as soon as it is made", true)
-	s.found.Own = nil
-	now = now.Add(rememberFor - 1)
-	reaches("within a second of its end on another node", true)
-	now = now.Add(1)
-	reaches("after that second", false)
-	for what, drop := range map[string]func(){
-		"its change here":     func() { r.forget("a") },
-		"a change of members": r.Forget,
-	} {
-		s.found.Own = &Agent{ID: "a", Org: "acme"}
-		reaches("made again", true)
-		s.found.Own = nil
-		drop()
-		reaches("at once after "+what, false)
 	}
 }

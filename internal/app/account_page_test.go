@@ -48,7 +48,7 @@ func TestOwnKeysOnTheAccountPage(t *testing.T) {
 		t.Error("the key does not work:", code)
 	}
 	if _, again := bob.do("POST", "/account/keys", form); strings.Contains(again, found[1]) ||
-		!strings.Contains(again, "was shown before") ||
+		!strings.Contains(again, "was already shown") ||
 		len(ownKeyRow.FindAllString(again, -1)) != 1 {
 		t.Error("the form sent again:", again)
 	}

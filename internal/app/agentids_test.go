@@ -24,7 +24,7 @@ import (
 // stranger is a key of the org globex with every right that an org can give.
 func (s *Server) stranger(t *testing.T) string {
 	t.Helper()
-	op := identity.NewOperator(s.store.Identity(), Now, newIDs(Now).next)
+	op := identity.NewOperator(s.store.IdentityStores(), Now, newIDs(Now).next)
 	if _, err := op.CreateOrg(t.Context(), "globex", ""); err != nil {
 		t.Fatal(err)
 	}
@@ -61,8 +61,10 @@ func TestPrivateAgentsAreInvisibleToOtherOrgs(t *testing.T) {
 		if _, err := agent.NewOperator(s.agents).Create(t.Context(), a); err != nil {
 			t.Fatal(err)
 		}
-		body := `{"jsonrpc":"2.0","id":1,"method":"tasks/send","params":{"id":"t-1","message":{"role":"user","parts":[{"type":"text","text":"x"}]}}}`
-		if res, answer := send(t, "POST", s.URL()+"/a2a/"+id, s.First().Secret, body, ""); res.StatusCode != 200 || strings.Contains(answer, `"error"`) {
+		body := `{"jsonrpc":"2.0","id":1,"method":"tasks/send","params":{"id":"t-1",` +
+			`"message":{"role":"user","parts":[{"type":"text","text":"x"}]}}}`
+		if res, answer := send(t, "POST", s.URL()+"/a2a/"+id, s.First().Secret, body, ""); res.StatusCode != 200 ||
+			strings.Contains(answer, `"error"`) {
 			t.Fatal(res.Status, answer)
 		}
 		if res, answer := send(t, "PATCH", s.URL()+"/api/v1/orgs/main/agents/"+id, s.First().Secret,
@@ -78,7 +80,8 @@ func TestPrivateAgentsAreInvisibleToOtherOrgs(t *testing.T) {
 	var probes []probe
 	over := func(key, method, path, body string) {
 		probes = append(probes, probe{fmt.Sprintf("%s %s %.60s", method, path, body), func(id string) string {
-			res, answer := send(t, method, s.URL()+strings.ReplaceAll(path, "ID", id), key, strings.ReplaceAll(body, "ID", id), "")
+			res, answer := send(t, method, s.URL()+strings.ReplaceAll(path, "ID", id), key,
+				strings.ReplaceAll(body, "ID", id), "")
 			return fmt.Sprintln(res.StatusCode, res.Header.Get("Content-Type"), res.Header.Get("Location"), answer)
 		}})
 	}
@@ -100,7 +103,8 @@ func TestPrivateAgentsAreInvisibleToOtherOrgs(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	proto, bearing := a2apb.NewA2AServiceClient(conn), metadata.AppendToOutgoingContext(t.Context(), "authorization", "Bearer "+key)
+	proto, bearing := a2apb.NewA2AServiceClient(conn),
+		metadata.AppendToOutgoingContext(t.Context(), "authorization", "Bearer "+key)
 	everywhere := func() {
 		for _, key := range []string{"", key} {
 			over(key, "GET", "/a2a/ID", "")
@@ -125,7 +129,8 @@ func TestPrivateAgentsAreInvisibleToOtherOrgs(t *testing.T) {
 		over(key, "GET", "/api/v1/orgs/main/agents/ID", "")
 		over(key, "GET", "/api/v1/orgs/globex/a2a/tasks?agent=ID", "")
 		over(key, "POST", "/api/v1/orgs/globex/keys", `{"principal":"service:probe","scopes":["svc:a2a:write","agent:ID"]}`)
-		over(key, "POST", "/api/v1/orgs/globex/clients", `{"name":"C","redirect_uris":["http://127.0.0.1/cb"],"scopes":["agent:ID"]}`)
+		over(key, "POST", "/api/v1/orgs/globex/clients",
+			`{"name":"C","redirect_uris":["http://127.0.0.1/cb"],"scopes":["agent:ID"]}`)
 		over(key, "POST", "/api/v1/orgs/globex/followups", `{"title":"T","assignee":"agent:ID"}`)
 		tool("send_task", map[string]any{"message": "x", "wait_seconds": 0})
 		tool("get_task", map[string]any{"task_id": "t-1"})
@@ -177,11 +182,13 @@ func TestPrivateAgentsAreInvisibleToOtherOrgs(t *testing.T) {
 	// Created as public ones at once.
 	for _, id := range []string{"privat2", "neithe2"} {
 		if id == "privat2" {
-			if _, err := agent.NewOperator(s.agents).Create(t.Context(), agent.Agent{ID: id, Org: "main", Name: "Private"}); err != nil {
+			if _, err := agent.NewOperator(s.agents).Create(t.Context(),
+				agent.Agent{ID: id, Org: "main", Name: "Private"}); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if res, body := send(t, "POST", s.URL()+"/api/v1/orgs/globex/agents", key, `{"id":"`+id+`","name":"N","public":true}`, ""); res.StatusCode != http.StatusCreated {
+		if res, body := send(t, "POST", s.URL()+"/api/v1/orgs/globex/agents", key, `{"id":"`+id+`","name":"N","public":true}`,
+			""); res.StatusCode != http.StatusCreated {
 			t.Error(res.Status, body)
 		}
 	}
@@ -221,14 +228,17 @@ func TestFollowUpsStayInTheirOrg(t *testing.T) {
 	t.Parallel()
 	s := running(t)
 	key := s.stranger(t)
-	if _, err := agent.NewOperator(s.agents).Create(t.Context(), agent.Agent{ID: "ghost", Org: "globex", Name: "Ghost", Public: true}); err != nil {
+	if _, err := agent.NewOperator(s.agents).Create(t.Context(),
+		agent.Agent{ID: "ghost", Org: "globex", Name: "Ghost", Public: true}); err != nil {
 		t.Fatal(err)
 	}
-	op := identity.NewOperator(s.store.Identity(), Now, newIDs(Now).next)
-	if _, err := op.CreateMember(t.Context(), identity.Principal{Org: "main", Kind: identity.Agent, ID: "ghost"}, "", false); err != nil {
+	op := identity.NewOperator(s.store.IdentityStores(), Now, newIDs(Now).next)
+	if _, err := op.CreateMember(t.Context(), identity.Principal{Org: "main", Kind: identity.Agent, ID: "ghost"}, "",
+		false); err != nil {
 		t.Fatal(err)
 	}
-	if res, body := send(t, "POST", s.URL()+"/api/v1/orgs/main/followups", s.First().Secret, `{"title":"Secret","assignee":"agent:ghost"}`, ""); res.StatusCode != 404 {
+	if res, body := send(t, "POST", s.URL()+"/api/v1/orgs/main/followups", s.First().Secret,
+		`{"title":"Secret","assignee":"agent:ghost"}`, ""); res.StatusCode != 404 {
 		t.Error(res.Status, body)
 	}
 	if _, body := send(t, "GET", s.URL()+"/api/v1/orgs/globex/a2a/tasks", key, "", ""); !strings.Contains(body, `"tasks":[]`) {

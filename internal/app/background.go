@@ -6,27 +6,27 @@ import (
 )
 
 const (
-	// keyPoll bounds how long a revoked key still works.
+	// keyPoll bounds how long a key still works after another process revoked it.
 	keyPoll  = time.Second
 	keyFlush = time.Minute
-	// quiet is how long a fault of the store is not logged again.
+	// quiet is the minimum time between two log lines about the same fault of the store.
 	quiet      = 30 * time.Second
 	sweepEvery = 10 * time.Minute
 )
 
-// watchKeys notices revocations by other processes, and records when keys were used.
+// watchKeys follows revocations by other processes and records when keys were last used.
 func (s *Server) watchKeys(ctx context.Context) {
 	var logged time.Time
 	s.auth.Watch(ctx, keyPoll, keyFlush, func(err error) {
 		if now := Now(); now.Sub(logged) > quiet {
 			logged = now
-			s.log.Error("the store cannot be asked about keys; every request looks its key up until it can", "error", err)
+			s.log.Error("cannot check for revoked keys; keys are not cached until the store responds", "error", err)
 		}
 	})
 }
 
-// sweep deletes what has expired. Each call to the store deletes a bounded number
-// of rows, so that requests get their turn between two.
+// sweep deletes expired rows. Each call to the store deletes a bounded number of rows, so that
+// requests are not blocked.
 func (s *Server) sweep(ctx context.Context) {
 	tick := time.NewTicker(sweepEvery)
 	defer tick.Stop()

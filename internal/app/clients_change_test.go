@@ -36,7 +36,9 @@ func refused(err error, code string) bool {
 func TestTheOldSecretOfAClientWorksUntilTheOverlapEnds(t *testing.T) {
 	t.Parallel()
 	var ahead atomic.Int64
-	s, err := newServer(t.Context(), testConfig(t), slog.New(slog.DiscardHandler), func() time.Time { return Now().Add(time.Duration(ahead.Load())) })
+	with := testSettings
+	with.now = func() time.Time { return Now().Add(time.Duration(ahead.Load())) }
+	s, err := newServer(t.Context(), testConfig(t), slog.New(slog.DiscardHandler), with)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,7 +170,8 @@ func TestAClientThatMovedIsAnsweredThere(t *testing.T) {
 	}
 	for _, call := range [][3]string{{"PATCH", "", `{"redirect_uris":["https://evil.example/"]}`}, {"POST", "/rotate", "{}"}} {
 		path := "/clients/" + c.ClientID + call[1]
-		if code, body := bob.call(call[0], "/api/v1/orgs/main"+path, call[2]); code != 403 || !strings.Contains(body, "auth.scope_missing") {
+		if code, body := bob.call(call[0], "/api/v1/orgs/main"+path, call[2]); code != 403 ||
+			!strings.Contains(body, "auth.scope_missing") {
 			t.Error("a member who is no admin:", code, body)
 		}
 		if code, body := eve.call(call[0], "/api/v1/orgs/globex"+path, call[2]); code != 404 {
@@ -192,11 +195,13 @@ func TestAClientThatMovedIsAnsweredThere(t *testing.T) {
 			t.Errorf("%s is sent to where the client is no more: %s %s", decision, res.Status, body)
 		}
 	}
-	if res, body := admin.do("GET", c.AuthCodeURL("s", oauth2.S256ChallengeOption(verifier)), url.Values{}); res.StatusCode != 400 {
+	if res, body := admin.do("GET", c.AuthCodeURL("s", oauth2.S256ChallengeOption(verifier)),
+		url.Values{}); res.StatusCode != 400 {
 		t.Error(res.Status, body)
 	}
 	c.RedirectURL = "http://127.0.0.1:8123/moved"
-	if _, body := admin.do("GET", c.AuthCodeURL("s", oauth2.S256ChallengeOption(verifier)), nil); !strings.Contains(body, "Monthly") {
+	if _, body := admin.do("GET", c.AuthCodeURL("s", oauth2.S256ChallengeOption(verifier)),
+		nil); !strings.Contains(body, "Monthly") {
 		t.Error(body)
 	}
 	if tok := admin.token(c, nil, "svc:tasks:read"); tok.AccessToken == "" {

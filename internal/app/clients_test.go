@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/oauth2"
 
+	"github.com/parley-dev/parley/internal/account"
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/identity"
 )
@@ -18,7 +19,8 @@ import (
 func (s *Server) member(t *testing.T, org, user string, admin bool) *browser {
 	t.Helper()
 	ctx := t.Context()
-	operator := identity.NewOperator(s.store.Identity(), Now, func(prefix string) string { return prefix + strings.ToLower(t.Name()) })
+	operator := identity.NewOperator(s.store.IdentityStores(), Now,
+		func(prefix string) string { return prefix + strings.ToLower(t.Name()) })
 	if _, err := operator.CreateOrg(ctx, org, ""); err != nil && errs.KindOf(err) != errs.Conflict {
 		t.Fatal(err)
 	}
@@ -26,12 +28,15 @@ func (s *Server) member(t *testing.T, org, user string, admin bool) *browser {
 	if _, err := operator.CreateMember(ctx, p, "", admin); err != nil {
 		t.Fatal(err)
 	}
-	token, _, err := s.accounts.NewLink(ctx, p)
+	token, _, err := account.NewOperator(s.store.Accounts(), Now).NewLink(ctx, p)
 	if err != nil {
 		t.Fatal(err)
 	}
 	b := newBrowser(t, s)
-	if res, body := b.do("POST", "/setup/"+token, url.Values{"password": {adminPassword}, "repeat": {adminPassword}}); !strings.HasPrefix(res.Request.URL.Path, "/orgs/"+org) {
+	if res, body := b.do("POST", "/setup/"+token, url.Values{
+		"password": {adminPassword},
+		"repeat":   {adminPassword},
+	}); !strings.HasPrefix(res.Request.URL.Path, "/orgs/"+org) {
 		t.Fatal(res.Status, body)
 	}
 	return b
@@ -70,14 +75,16 @@ func TestAClientOfTheOrgCanGetAdminFromAnAdminOnly(t *testing.T) {
 	for _, extra := range []string{scopes, scopes + `,"method":"client_secret_basic"`} {
 		c := admin.ofTheOrg(extra)
 		_, body := ann.do("GET", c.AuthCodeURL("s", oauth2.S256ChallengeOption("x")), nil)
-		if !strings.Contains(body, "An admin of your org, <code>user:admin</code>, registered it.") || strings.Contains(body, "nobody vouches") {
+		if !strings.Contains(body, "An admin of your org, <code>user:admin</code>, registered it.") ||
+			strings.Contains(body, "its name is not verified") {
 			t.Error(body)
 		}
 		if tok := bob.token(c, nil, all...); tok.Extra("scope") != "svc:tasks:read svc:tasks:write svc:a2a:write" {
 			t.Error("a member gave", tok.Extra("scope"))
 		}
 		// What the person is not, the program cannot get by asking for it alone.
-		if q := bob.consent(c.AuthCodeURL("s", oauth2.S256ChallengeOption("x"), oauth2.SetAuthURLParam("scope", "svc:admin:admin")), "allow"); q.Get("error") != "invalid_scope" {
+		if q := bob.consent(c.AuthCodeURL("s", oauth2.S256ChallengeOption("x"),
+			oauth2.SetAuthURLParam("scope", "svc:admin:admin")), "allow"); q.Get("error") != "invalid_scope" {
 			t.Error(q)
 		}
 		tok := ann.token(c, nil, all...)
@@ -95,7 +102,8 @@ func TestAClientOfTheOrgCanGetAdminFromAnAdminOnly(t *testing.T) {
 	}
 	// Nor does one that registered itself, and the page says what it is.
 	own, _ := registered(t, s, "")
-	if _, body := ann.do("GET", own.AuthCodeURL("s", oauth2.S256ChallengeOption("x")), nil); !strings.Contains(body, "nobody vouches") {
+	if _, body := ann.do("GET", own.AuthCodeURL("s", oauth2.S256ChallengeOption("x")),
+		nil); !strings.Contains(body, "its name is not verified") {
 		t.Error(body)
 	}
 	if tok := ann.token(own, nil, all...); strings.Contains(tok.Extra("scope").(string), "admin") {
@@ -133,7 +141,8 @@ func TestAClientOfAnotherOrgIsAsUnknownAsNone(t *testing.T) {
 	} {
 		res, body := eve.do("GET", c.AuthCodeURL("s", opts...), nil)
 		want, none := eve.do("GET", unknown.AuthCodeURL("s", opts...), nil)
-		if res.StatusCode != 400 || want.StatusCode != 400 || body != none || strings.Contains(body, "Reports") || res.Header.Get("Location") != "" {
+		if res.StatusCode != 400 || want.StatusCode != 400 || body != none || strings.Contains(body, "Reports") ||
+			res.Header.Get("Location") != "" {
 			t.Errorf("%s: %s\n%s: %s", res.Status, body, want.Status, none)
 		}
 	}
@@ -143,7 +152,10 @@ func TestAClientOfAnotherOrgIsAsUnknownAsNone(t *testing.T) {
 	if m == nil {
 		t.Fatal(body)
 	}
-	if res, _ := eve.do("POST", m[1], url.Values{"decision": {"allow"}, "scope": {"svc:tasks:read"}}); res.StatusCode == http.StatusSeeOther && redirected(t, res).Get("code") != "" {
+	if res, _ := eve.do("POST", m[1], url.Values{
+		"decision": {"allow"},
+		"scope":    {"svc:tasks:read"},
+	}); res.StatusCode == http.StatusSeeOther && redirected(t, res).Get("code") != "" {
 		t.Error("somebody of another org answered")
 	}
 	// The REST interface of her own org does not know it, either.
@@ -172,7 +184,8 @@ func TestDeletingAClientEndsWhatItWasAllowed(t *testing.T) {
 		t.Error("another client's token ended:", code)
 	}
 	// A question that was open meanwhile leads nowhere.
-	res, body := admin.do("POST", answerPath.FindStringSubmatch(page)[1], url.Values{"decision": {"allow"}, "scope": {"svc:tasks:read"}})
+	res, body := admin.do("POST", answerPath.FindStringSubmatch(page)[1],
+		url.Values{"decision": {"allow"}, "scope": {"svc:tasks:read"}})
 	if res.StatusCode >= 500 || res.StatusCode == http.StatusSeeOther && redirected(t, res).Get("code") != "" {
 		t.Error(res.Status, body)
 	}
@@ -193,7 +206,10 @@ func TestAPersonTakesBackWhatAProgramWasAllowed(t *testing.T) {
 	}, "svc:tasks:read", "svc:a2a:write")
 	bobs := bob.token(c, nil, "svc:tasks:read")
 	_, body := admin.do("GET", "/account", nil)
-	for _, want := range []string{"<h3><bdi>Reports</bdi></h3>", "<li>Read proposals", "<li>Send tasks", "agents only: <code>echo</code>", "Since 20"} {
+	for _, want := range []string{
+		"<h3><bdi>Reports</bdi></h3>", "<li>Read proposals", "<li>Send tasks",
+		"agents only: <code>echo</code>", "Since 20",
+	} {
 		if !strings.Contains(body, want) {
 			t.Errorf("the page lacks %q:\n%s", want, body)
 		}
@@ -234,7 +250,8 @@ func TestAPersonTakesBackWhatAProgramWasAllowed(t *testing.T) {
 	}
 
 	stays := admin.token(other, []oauth2.AuthCodeOption{oauth2.SetAuthURLParam("resource", s.URL()+"/mcp")}, "svc:tasks:read")
-	if res, body := admin.do("POST", end[0][1], url.Values{}); res.StatusCode != 200 || !strings.Contains(body, "It can use this at <code>/mcp</code> only") ||
+	if res, body := admin.do("POST", end[0][1], url.Values{}); res.StatusCode != 200 ||
+		!strings.Contains(body, "It can use this at <code>/mcp</code> only") ||
 		strings.Contains(body, end[0][1]) {
 		t.Error(res.Status, body)
 	}
@@ -250,7 +267,8 @@ func TestAPersonTakesBackWhatAProgramWasAllowed(t *testing.T) {
 	if code, _ := get(t, s.URL()+list, bobs.AccessToken); code != 200 {
 		t.Error("another person's token ended:", code)
 	}
-	if _, body := admin.call("GET", "/api/v1/orgs/main/audit?action=oauth.grant.revoke", ""); strings.Count(body, `"target":"grant-`) != 1 || !strings.Contains(body, `"actor":"user:admin"`) {
+	if _, body := admin.call("GET", "/api/v1/orgs/main/audit?action=oauth.grant.revoke",
+		""); strings.Count(body, `"target":"grant-`) != 1 || !strings.Contains(body, `"actor":"user:admin"`) {
 		t.Error(body)
 	}
 	if res, _ := admin.do("POST", end[0][1], url.Values{}); res.StatusCode != 404 {

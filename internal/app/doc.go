@@ -1,6 +1,6 @@
-// Package app puts the parts together: store, services, transports and the
-// server around them, with everything that must start and stop in order.
+// Package app wires the store, the services and the transports together and runs the server.
 //
-// Run is the whole life of a server; tests use New, Start and Shutdown to run the
-// same thing on a free port. The package holds no rule of the domain and no route.
+// Run starts a server and stops it when its context ends. Tests use New, Start and Shutdown
+// to run the same server on a free port. OpenOperator opens the store for the operator's
+// commands. The package must hold no rules of the domain and no routes.
 package app

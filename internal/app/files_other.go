@@ -2,5 +2,5 @@
 
 package app
 
-// maxFiles is how many files the process may have open; 0: no limit is known.
+// maxFiles returns the limit of open files, or 0 if it is unknown.
 func maxFiles() int { return 0 }

@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// maxFiles is how many files the process may have open, the hard limit: the runtime
-// has raised the soft one to it. 0: no limit is known.
+// maxFiles returns the limit of open files, or 0 if it is unknown. It is the hard limit,
+// because the Go runtime raises the soft limit to it.
 func maxFiles() int {
 	var l syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &l); err != nil || l.Cur > math.MaxInt32 {

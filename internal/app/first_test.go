@@ -135,7 +135,7 @@ func TestFirstMinutes(t *testing.T) {
 		t.Fatal(res.Status, res.Header, body)
 	}
 	if res, again := b.do("POST", connect, ask); res.StatusCode != 200 || strings.Contains(again, found[1]) ||
-		!strings.Contains(again, "was shown before") {
+		!strings.Contains(again, "was already shown") {
 		t.Error("a form sent again shows the secret:", res.Status, again)
 	}
 	if _, keys := b.call("GET", "/api/v1/orgs/main/keys?principal=agent:scout", ""); strings.Count(keys, `"id"`) != 1 ||
@@ -315,7 +315,7 @@ func TestMembersAndAgents(t *testing.T) {
 	res, body := bob.do("POST", "/orgs/main/agents/scout/tasks", url.Values{"message": {"Hello"}})
 	task := res.Request.URL.Path
 	if res.StatusCode != 200 || !strings.Contains(body, "submitted") ||
-		!strings.Contains(body, "Nobody works for this agent now") || !strings.Contains(body, "data-poll") {
+		!strings.Contains(body, "No worker is connected to this agent") || !strings.Contains(body, "data-poll") {
 		t.Error(res.Status, body)
 	}
 	// A task is its sender's.

@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/oauth2"
 
+	"github.com/parley-dev/parley/internal/account"
 	"github.com/parley-dev/parley/internal/config"
 	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/internal/idptest"
@@ -26,7 +27,11 @@ func keepStore(t *testing.T, engine string) {
 	cfg := fixtureConfig(t, engine)
 	is := idptest.New(t)
 	is.Person = idptest.Claims{"sub": "s-1", "preferred_username": "ada", "name": "Ada Lovelace", "email": "ada@acme.example"}
-	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) }))
+	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter,
+		_ *http.Request,
+	) {
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}))
 	defer receiver.Close()
 	cfg.Issuers, cfg.PushAllow = issuerFile(t, "", map[string]*idptest.Issuer{"acme": is}), []string{"127.0.0.1"}
 	s := startServer(t, cfg)
@@ -91,7 +96,8 @@ func fillStore(t *testing.T, s *Server, receiver string) {
 	if res, body := newBrowser(t, s).press("/login/sso/acme", url.Values{}); !at(res, body, "user:ada") {
 		t.Fatal(res.Status, body)
 	}
-	if _, _, err := s.accounts.NewLink(t.Context(), identity.Principal{Org: "main", Kind: identity.User, ID: "ada"}); err != nil {
+	ada := identity.Principal{Org: "main", Kind: identity.User, ID: "ada"}
+	if _, _, err := account.NewOperator(s.store.Accounts(), Now).NewLink(t.Context(), ada); err != nil {
 		t.Fatal(err)
 	}
 	do("POST", org+"/invitations", `{"user":"bob"}`)
@@ -100,7 +106,8 @@ func fillStore(t *testing.T, s *Server, receiver string) {
 	worker := do("POST", org+"/keys", `{"principal":"agent:helper","name":"worker","scopes":["svc:a2a:serve"]}`)
 
 	for i, category := range []string{"process", "security", "reliability", "process"} {
-		p := do("POST", org+"/proposals", fmt.Sprintf(`{"title":"Proposal %d","category":%q,"problem":"It fails.","suggested_fix":"Repair it."}`, i, category),
+		p := do("POST", org+"/proposals", fmt.Sprintf(
+			`{"title":"Proposal %d","category":%q,"problem":"It fails.","suggested_fix":"Repair it."}`, i, category),
 			"Idempotency-Key", fmt.Sprintf("key-%d", i))
 		do("POST", org+"/proposals/"+p.ID+"/vote", `{"vote":"for","comment":"Yes."}`)
 		if i == 0 {
@@ -120,23 +127,30 @@ func fillStore(t *testing.T, s *Server, receiver string) {
 		t.Fatal(err)
 	}
 	parts := `"message":{"role":"user","parts":[{"type":"text","text":"hello"}]}`
-	for _, call := range []string{`"method":"tasks/send","params":{"id":"task-2",` + parts + `}`, `"method":"message/send","params":{` + parts + `}`} {
-		if code, body := post(t, s.URL()+"/a2a/helper", key, `{"jsonrpc":"2.0","id":1,`+call+`}`); code != 200 || strings.Contains(body, `"error"`) {
+	for _, call := range []string{
+		`"method":"tasks/send","params":{"id":"task-2",` + parts + `}`,
+		`"method":"message/send","params":{` + parts + `}`,
+	} {
+		if code, body := post(t, s.URL()+"/a2a/helper", key, `{"jsonrpc":"2.0","id":1,`+call+`}`); code != 200 ||
+			strings.Contains(body, `"error"`) {
 			t.Fatal(call, code, body)
 		}
 	}
-	if code, body := post(t, s.URL()+"/api/v1/agents/helper/claim", worker.Secret, `{"worker":"host-1","max":1,"wait_seconds":0,"lease_seconds":30}`); code != 200 ||
+	if code, body := post(t, s.URL()+"/api/v1/agents/helper/claim", worker.Secret,
+		`{"worker":"host-1","max":1,"wait_seconds":0,"lease_seconds":30}`); code != 200 ||
 		!strings.Contains(body, `"lease"`) {
 		t.Fatal(code, body)
 	}
 
 	c := admin.ofTheOrg(``)
 	tok := admin.token(c, nil, "svc:tasks:read")
-	if _, err := c.TokenSource(t.Context(), &oauth2.Token{RefreshToken: tok.RefreshToken, Expiry: time.Unix(1, 0)}).Token(); err != nil {
+	if _, err := c.TokenSource(t.Context(), &oauth2.Token{RefreshToken: tok.RefreshToken, Expiry: time.Unix(1,
+		0)}).Token(); err != nil {
 		t.Fatal(err)
 	}
 	own, _ := registered(t, s, "")
-	if res, body := admin.do("GET", own.AuthCodeURL("undecided", oauth2.S256ChallengeOption(oauth2.GenerateVerifier())), nil); answerPath.FindString(body) == "" {
+	if res, body := admin.do("GET", own.AuthCodeURL("undecided", oauth2.S256ChallengeOption(oauth2.GenerateVerifier())),
+		nil); answerPath.FindString(body) == "" {
 		t.Fatal(res.Status, body)
 	}
 }
@@ -147,7 +161,8 @@ func (s *Server) settle(t *testing.T) {
 	t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
 		_, body := get(t, s.URL()+"/api/v1/orgs/main/a2a/tasks", s.First().Secret)
-		if strings.Contains(body, `"completed"`) && strings.Contains(body, `"working"`) && countRows(t, s.cfg)["proposal_search"] > 0 {
+		if strings.Contains(body, `"completed"`) && strings.Contains(body, `"working"`) &&
+			countRows(t, s.cfg)["proposal_search"] > 0 {
 			return
 		}
 		if time.Now().After(deadline) {
@@ -156,13 +171,13 @@ func (s *Server) settle(t *testing.T) {
 	}
 }
 
-// fixtureReads lists what is read of a store.
+// fixtureReads lists the URLs that are read from a store.
 func fixtureReads(t *testing.T, s *Server, key string) []string {
 	t.Helper()
 	const org = "/api/v1/orgs/main/"
 	out := []string{
-		org + "followups", org + "friction", org + "friction/registry:timeout", org + "settings/friction", org + "members", org + "keys", org + "clients",
-		org + "agents",
+		org + "followups", org + "friction", org + "friction/registry:timeout", org + "settings/friction",
+		org + "members", org + "keys", org + "clients", org + "agents",
 	}
 	_, body := get(t, s.URL()+org+"proposals?status=all&sort=oldest", key)
 	var page struct{ Proposals []struct{ ID string } }
@@ -198,7 +213,8 @@ func dumpStore(t *testing.T, cfg config.Config, folder string) {
 		zipped(t, filepath.Join(folder, "sqlite.db.gz"), data)
 		return
 	}
-	text, err := exec.Command("pg_dump", "--inserts", "--no-owner", "--no-privileges", "--no-comments", "--dbname", cfg.Database).Output()
+	text, err := exec.Command("pg_dump", "--inserts", "--no-owner", "--no-privileges", "--no-comments", "--dbname",
+		cfg.Database).Output()
 	if err != nil {
 		t.Fatalf("pg_dump: %v", err)
 	}

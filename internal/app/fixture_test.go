@@ -121,7 +121,8 @@ func checkCounters(t *testing.T, s *Server, key string) {
 			Proposals, Followups []json.RawMessage
 			Total                int
 		}
-		if err := json.Unmarshal([]byte(body), &page); err != nil || page.Total == 0 || page.Total != len(page.Proposals)+len(page.Followups) {
+		if err := json.Unmarshal([]byte(body), &page); err != nil || page.Total == 0 ||
+			page.Total != len(page.Proposals)+len(page.Followups) {
 			t.Errorf("%s: total %d, %d and %d rows, %v", path, page.Total, len(page.Proposals), len(page.Followups), err)
 		}
 	}
@@ -132,7 +133,8 @@ func checkCounters(t *testing.T, s *Server, key string) {
 func renamed(data []byte) []byte {
 	data = regexp.MustCompile(`"task-([0-9a-z]{26})"`).ReplaceAll(data, []byte(`"fup-$1"`))
 	data = bytes.ReplaceAll(data, []byte(`"/api/v1/orgs/main/tasks"`), []byte(`"/api/v1/orgs/main/followups"`))
-	return regexp.MustCompile(`"tasks":(\s*)\[(\s*)\{(\s*)"id":(\s*)"fup-`).ReplaceAll(data, []byte(`"followups":$1[$2{$3"id":$4"fup-`))
+	return regexp.MustCompile(`"tasks":(\s*)\[(\s*)\{(\s*)"id":(\s*)"fup-`).ReplaceAll(data,
+		[]byte(`"followups":$1[$2{$3"id":$4"fup-`))
 }
 
 func decoded(t *testing.T, data []byte) any {
@@ -290,7 +292,8 @@ func countRows(t *testing.T, cfg config.Config) map[string]int64 {
 	each(`SELECT name FROM sqlite_master WHERE type = 'table'`, func(s *sqlite.Stmt) { names = append(names, s.ColumnText(0)) })
 	for _, name := range names {
 		// The tables of the text index change with its merges; its documents do not.
-		if strings.HasPrefix(name, "sqlite_") || strings.HasPrefix(name, "proposal_search_") && name != "proposal_search_docsize" {
+		if strings.HasPrefix(name, "sqlite_") || strings.HasPrefix(name, "proposal_search_") &&
+			name != "proposal_search_docsize" {
 			continue
 		}
 		each(`SELECT count(*) FROM `+name, func(s *sqlite.Stmt) { out[name] = s.ColumnInt64(0) })

@@ -39,12 +39,14 @@ func newAssigned(t *testing.T, cfg config.Config) assigned {
 	t.Helper()
 	s := startServer(t, cfg)
 	t.Cleanup(func() { _ = s.Shutdown() })
-	if _, err := agent.NewOperator(s.agents).Create(t.Context(), agent.Agent{ID: "scout", Org: "main", Name: "Scout"}); err != nil {
+	if _, err := agent.NewOperator(s.agents).Create(t.Context(),
+		agent.Agent{ID: "scout", Org: "main", Name: "Scout"}); err != nil {
 		t.Fatal(err)
 	}
-	_, key, err := identity.NewOperator(s.store.Identity(), Now, newIDs(Now).next).CreateKey(t.Context(), identity.KeyRequest{
-		Principal: identity.Principal{Org: "main", Kind: identity.Agent, ID: "scout"}, Scopes: []string{"svc:a2a:serve"},
-	})
+	_, key, err := identity.NewOperator(s.store.IdentityStores(), Now, newIDs(Now).next).CreateKey(t.Context(),
+		identity.KeyRequest{
+			Principal: identity.Principal{Org: "main", Kind: identity.Agent, ID: "scout"}, Scopes: []string{"svc:a2a:serve"},
+		})
 	if err != nil {
 		t.Fatal(err)
 	}

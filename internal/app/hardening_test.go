@@ -47,7 +47,7 @@ func TestADemotedAdminIsOutAtOnce(t *testing.T) {
 		t.Fatal(res.Status, body)
 	}
 	eve := identity.Principal{Org: "main", Kind: identity.User, ID: "eve"}
-	operator := identity.NewOperator(s.store.Identity(), Now, newIDs(Now).next)
+	operator := identity.NewOperator(s.store.IdentityStores(), Now, newIDs(Now).next)
 	_, admin, err := operator.CreateKey(t.Context(), identity.KeyRequest{Principal: eve, Scopes: []string{"svc:admin:admin"}})
 	if err != nil {
 		t.Fatal(err)
@@ -70,7 +70,8 @@ func TestADemotedAdminIsOutAtOnce(t *testing.T) {
 	if res, body := send(t, "GET", s.URL()+list, reader, "", ""); res.StatusCode != 200 {
 		t.Error("her other key:", res.Status, body)
 	}
-	if _, body := send(t, "GET", s.URL()+"/api/v1/orgs/main/audit?action=key.revoke", root, "", ""); !strings.Contains(body, "user:eve is no longer an admin") {
+	if _, body := send(t, "GET", s.URL()+"/api/v1/orgs/main/audit?action=key.revoke", root, "",
+		""); !strings.Contains(body, "user:eve is no longer an admin") {
 		t.Error(body)
 	}
 	// Not an admin, with a key that the operator gave her: no further one.
@@ -79,9 +80,11 @@ func TestADemotedAdminIsOutAtOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, body := range []string{
-		`{"principal":"user:eve","scopes":["svc:admin:admin"]}`, `{"principal":"agent:echo","scopes":["svc:tasks:read","svc:admin:admin"]}`,
+		`{"principal":"user:eve","scopes":["svc:admin:admin"]}`,
+		`{"principal":"agent:echo","scopes":["svc:tasks:read","svc:admin:admin"]}`,
 	} {
-		if res, answer := send(t, "POST", keys, again, body, ""); res.StatusCode != 403 || !strings.Contains(answer, "identity.not_an_admin") {
+		if res, answer := send(t, "POST", keys, again, body, ""); res.StatusCode != 403 ||
+			!strings.Contains(answer, "identity.not_an_admin") {
 			t.Error(res.Status, answer)
 		}
 	}
@@ -91,7 +94,10 @@ func TestADemotedAdminIsOutAtOnce(t *testing.T) {
 	if err := json.Unmarshal([]byte(body), &made); err != nil {
 		t.Fatal(err, body)
 	}
-	for _, step := range [][3]string{{"DELETE", keys + "/" + made.ID, ""}, {"PATCH", members + "/user:eve", `{"disabled":true}`}} {
+	for _, step := range [][3]string{
+		{"DELETE", keys + "/" + made.ID, ""},
+		{"PATCH", members + "/user:eve", `{"disabled":true}`},
+	} {
 		key := map[string]string{"DELETE": made.Secret, "PATCH": reader}[step[0]]
 		if res, _ := send(t, "GET", s.URL()+list, key, "", ""); res.StatusCode != 200 {
 			t.Fatal(res.Status)
@@ -196,7 +202,8 @@ func TestNamesThatDeceiveAreRefusedEverywhere(t *testing.T) {
 		{"POST", "/invitations", `{"user":"ada","name":` + bad + `}`},
 		{"POST", "/clients", `{"name":` + bad + `,"redirect_uris":["` + callback + `"]}`},
 	} {
-		if res, body := send(t, c[0], base+c[1], s.First().Secret, c[2], ""); res.StatusCode != 422 || !strings.Contains(body, "U+202E") {
+		if res, body := send(t, c[0], base+c[1], s.First().Secret, c[2], ""); res.StatusCode != 422 ||
+			!strings.Contains(body, "U+202E") {
 			t.Errorf("%s %s: %s %s", c[0], c[1], res.Status, body)
 		}
 	}

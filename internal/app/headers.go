@@ -9,51 +9,50 @@ import (
 	"time"
 )
 
-// The memory of request headers that are not complete yet is bounded for the whole
-// process. No credentials are known at that point, and an address says little: behind a
-// proxy all clients have the same one. So the bound is on bytes, and when it is exceeded
-// the connections are closed that hold much for long. The header of an ordinary request
+// The memory of incomplete request headers is bounded for the whole process. At that point no
+// credentials are known, and an IP address does not identify a client: behind a proxy all
+// clients have the same one. So the bound is in bytes. When it is exceeded, the connections
+// are closed that hold the most memory for the longest time. The header of an ordinary request
 // is small and complete within milliseconds.
 //
-// While a connection serves a request, what it sends is not counted: it cannot be told from
-// the bodies of its streams, and to count those would close honest connections. So an
-// HTTP/2 client with an open stream can hold one more unfinished header (CONTINUATION),
-// which net/http bounds: one block at a time, of maxHeaderBytes with 32 bytes for each field,
-// or some 150 KiB of memory, and no longer than pingAfter and pingTimeout together, because a
-// client cannot answer a ping before the block ends. How many connections can do so follows
-// from the limits on requests and streams.
+// While a connection serves a request, the bytes that it sends are not counted, because they
+// cannot be told from the bodies of its streams. So an HTTP/2 client with an open stream can
+// hold one more incomplete header (CONTINUATION), which net/http bounds: one block at a time,
+// of maxHeaderBytes with 32 bytes for each field, or about 150 KiB of memory. It can hold it
+// for pingAfter plus pingTimeout, because a client cannot reply to a ping before the block
+// ends. The limits on requests and streams bound the number of such connections.
 const (
-	// maxPending is how much memory unfinished headers may take, by estimate.
+	// maxPending is the estimated memory that incomplete headers may take.
 	maxPending = 32 << 20
-	// maxPendingOne is the most that one connection counts. The server refuses headers
-	// that would take more.
+	// maxPendingOne is the maximum that is counted for one connection. The server refuses
+	// larger headers.
 	maxPendingOne = 1 << 20
-	// lineCost is what a line of a header takes in memory beyond its bytes.
+	// lineCost is the memory that a header line takes in addition to its bytes.
 	lineCost = 128
-	// sealedCost is what a byte may take of a header that cannot be read here, because it
-	// is encrypted or compressed: an HTTP/2 client names a known field in one byte.
+	// sealedCost is the memory per byte of a header that is encrypted or compressed: an
+	// HTTP/2 client can send a known field in one byte.
 	sealedCost = 64
-	// pendingFor is how long bytes count at most. HTTP/2 connections also send bytes that
-	// belong to no header. A header takes less time than this or is refused.
+	// pendingFor is how long bytes are counted. HTTP/2 connections also send bytes that
+	// belong to no header. A header that takes longer is refused.
 	pendingFor = time.Minute
-	// bufferSize is how much the server reads of a connection at once, so that a part of
-	// the next request may be read with one that is being served.
+	// bufferSize is the size of the server's reads. A read may contain the end of one
+	// request and the start of the next.
 	bufferSize = 4 << 10
-	// smallTail is what such a part may take without being counted.
+	// smallTail is the cost of such a start that is not counted.
 	smallTail = 16 << 10
 )
 
-// header is what a connection has sent of the header of its next request.
+// header describes the incomplete header of the next request of a connection.
 type header struct {
-	cost   atomic.Int64 // what it takes in memory, by estimate
-	since  atomic.Int64 // when its first bytes came, in ns
-	read   atomic.Int64 // when its latest bytes came, in ns
-	tail   atomic.Int64 // the cost of the latest bytes, if a next request may be among them
-	whole  atomic.Bool  // its end has come: the request waits to be served
-	closed atomic.Bool  // the connection is closed and counts no more
+	cost   atomic.Int64 // estimated memory
+	since  atomic.Int64 // when its first bytes were read, in ns
+	read   atomic.Int64 // when its latest bytes were read, in ns
+	tail   atomic.Int64 // cost of the latest bytes, if the next request may start in them
+	whole  atomic.Bool  // the header is complete, and the request waits to be served
+	closed atomic.Bool  // the connection is closed and no longer counted
 
-	start  []byte // of the connection, until the protocol is known
-	line   int    // how much of the latest line has come
+	start  []byte // first bytes of the connection, until the protocol is known
+	line   int    // length of the latest line so far
 	sealed bool   // the bytes are encrypted or compressed
 }
 
@@ -68,7 +67,7 @@ func (c *guarded) Read(p []byte) (int, error) {
 			c.countHeader(cost)
 		}
 		switch {
-		case len(p) == 1: // the server looks whether the client is still there
+		case len(p) == 1: // the server checks whether the client is still connected
 		case len(p) <= bufferSize && !c.header.sealed:
 			c.header.tail.Store(cost)
 		default:
@@ -80,8 +79,8 @@ func (c *guarded) Read(p []byte) (int, error) {
 
 var http2Preface = []byte("PRI")
 
-// estimate is how much memory the header takes for the next bytes of a connection. It
-// is called by one goroutine at a time.
+// estimate returns the estimated memory for the next bytes of a connection. It must not be
+// called concurrently.
 func (h *header) estimate(b []byte) int64 {
 	if missing := len(http2Preface) - len(h.start); missing > 0 {
 		h.start = append(h.start, b[:min(missing, len(b))]...)
@@ -93,8 +92,8 @@ func (h *header) estimate(b []byte) int64 {
 	return int64(len(b)) + int64(bytes.Count(b, []byte{'\n'}))*lineCost
 }
 
-// ends reports whether an empty line, which ends a header, is among the next bytes. Of
-// bytes that cannot be read here it reports false.
+// ends reports whether the next bytes contain an empty line, which ends a header. For
+// encrypted or compressed bytes it returns false.
 func (h *header) ends(b []byte) (ended bool) {
 	for !h.sealed {
 		line, rest, whole := bytes.Cut(b, []byte{'\n'})
@@ -108,8 +107,8 @@ func (h *header) ends(b []byte) (ended bool) {
 	return false
 }
 
-// noteHello is called for a TLS connection whose client has said hello: what follows is
-// encrypted. It leaves the configuration as it is.
+// noteHello marks the bytes of a TLS connection as encrypted from the ClientHello on. It does
+// not change the configuration.
 func noteHello(hello *tls.ClientHelloInfo) (*tls.Config, error) {
 	if c, ok := hello.Conn.(*guarded); ok {
 		c.header.sealed = true
@@ -117,7 +116,7 @@ func noteHello(hello *tls.ClientHelloInfo) (*tls.Config, error) {
 	return nil, nil
 }
 
-// countHeader adds to the cost of the unfinished header.
+// countHeader adds to the cost of the incomplete header.
 func (c *guarded) countHeader(cost int64) {
 	h, now := &c.header, time.Now().UnixNano()
 	if h.cost.Load() == 0 {
@@ -133,37 +132,37 @@ func (c *guarded) countHeader(cost int64) {
 	total := c.guard.pending.Add(cost)
 	switch {
 	case h.closed.Load():
-		c.headerDone() // it was closed meanwhile
+		c.headerDone() // closed during the read
 	case total > maxPending:
 		c.guard.shedHeaders()
 	}
 }
 
-// countTail counts a part of the next request that was read with one that has ended. It
-// cannot tell where the one ended, so it counts only what no single request sends.
+// countTail counts the start of the next request that was read together with the previous
+// one. It is not known where that one ended, so only a cost above smallTail is counted.
 func (c *guarded) countTail() {
 	if cost := c.header.tail.Swap(0); cost > smallTail {
 		c.countHeader(cost)
 	}
 }
 
-// headerDone notes that the header is complete, or that its connection is closed.
+// headerDone stops counting the header, because it is complete or its connection is closed.
 func (c *guarded) headerDone() {
 	if cost := c.header.cost.Swap(0); cost != 0 {
 		c.guard.pending.Add(-cost)
 	}
 }
 
-// shedHeaders closes connections until unfinished headers take clearly less than they
-// may. Readers that come meanwhile wait for it, so that the bound holds.
+// shedHeaders closes connections until incomplete headers take three quarters of maxPending.
+// Concurrent readers wait for it, so that the bound holds.
 func (g *guard) shedHeaders() {
 	g.shedding.Lock()
 	defer g.shedding.Unlock()
 	if g.pending.Load() <= maxPending {
 		return
 	}
-	// What others read meanwhile is not in the list, and must not count: it would cost
-	// the connections at its end.
+	// Bytes that others read from now on are not in the list, so they must not cause further
+	// connections of the list to be closed.
 	excess := g.pending.Load() - maxPending*3/4
 	for _, c := range g.byHeader(time.Now()) {
 		if excess <= 0 || g.pending.Load() <= maxPending*3/4 { // others close connections, too
@@ -171,19 +170,19 @@ func (g *guard) shedHeaders() {
 		}
 		s, cost := c.state.Load(), c.header.cost.Load()
 		if s&(closing|serving) != 0 || cost == 0 {
-			continue // its header was completed meanwhile
+			continue // the header is complete now
 		}
 		if c.state.CompareAndSwap(s, s|closing) {
 			_ = c.Close()
 			excess -= cost
 		}
 	}
-	g.complain("unfinished request headers take too much memory: connections were closed", nil)
+	g.complain("incomplete request headers take too much memory: connections were closed", nil)
 }
 
-// byHeader lists the connections with an unfinished header, those first that take much
-// memory for long. Size counts more than time: on a busy machine ordinary headers take
-// long, too, but they are smaller than the headers that can exceed the bound.
+// byHeader lists the connections with an incomplete header, in the order in which to close
+// them: by memory and age. Memory has more weight than age: on a busy machine ordinary headers
+// take long, too, but they are small.
 func (g *guard) byHeader(now time.Time) []*guarded {
 	type weighed struct {
 		conn   *guarded

@@ -27,8 +27,8 @@ func TestBodiesThatAreNotTaken(t *testing.T) {
 			t.Fatal(err)
 		}
 		_ = conn.SetDeadline(time.Now().Add(30 * time.Second))
-		fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nExpect: 100-continue\r\nContent-Length: 99999999\r\n\r\n",
-			path, key)
+		fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\n"+
+			"Expect: 100-continue\r\nContent-Length: 99999999\r\n\r\n", path, key)
 		if line, err := bufio.NewReader(conn).ReadString('\n'); err != nil || !strings.HasPrefix(line, "HTTP/1.1 413 ") {
 			t.Errorf("%s: %q %v", path, line, err)
 		}
@@ -45,8 +45,12 @@ func TestBodiesThatAreNotTaken(t *testing.T) {
 			t.Errorf("%s, compressed: %d", path, res.StatusCode)
 		}
 	}
-	for path, media := range map[string]string{"/oauth/token": "application/x-www-form-urlencoded", "/oauth/register": "application/json"} {
-		body := io.MultiReader(strings.NewReader(`{"client_name":"`), strings.NewReader(strings.Repeat("x", 4<<20))) // of unknown length
+	for path, media := range map[string]string{
+		"/oauth/token":    "application/x-www-form-urlencoded",
+		"/oauth/register": "application/json",
+	} {
+		body := io.MultiReader(strings.NewReader(`{"client_name":"`),
+			strings.NewReader(strings.Repeat("x", 4<<20))) // of unknown length
 		req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL()+path, body)
 		req.Header.Set("Content-Type", media)
 		res, err := http.DefaultClient.Do(req)
@@ -95,21 +99,27 @@ func TestPagesOfOtherOrigins(t *testing.T) {
 		{"POST", "/oauth/register", "{}"},
 		{"GET", "/.well-known/jwks.json", ""},
 	} {
-		pre := send("OPTIONS", c.path, "https://app.example", "", "Access-Control-Request-Method", c.method, "Access-Control-Request-Headers", "authorization")
+		pre := send("OPTIONS", c.path, "https://app.example", "", "Access-Control-Request-Method", c.method,
+			"Access-Control-Request-Headers", "authorization")
 		if pre.StatusCode != 204 || pre.Header.Get("Access-Control-Allow-Origin") != "https://app.example" ||
 			!strings.Contains(pre.Header.Get("Access-Control-Allow-Methods"), c.method) {
 			t.Errorf("preflight of %s: %d %v", c.path, pre.StatusCode, pre.Header)
 		}
-		headers := []string{"Content-Type", "application/json", "Accept", "application/json, text/event-stream", "Sec-Fetch-Site", "cross-site"}
+		headers := []string{
+			"Content-Type", "application/json", "Accept", "application/json, text/event-stream",
+			"Sec-Fetch-Site", "cross-site",
+		}
 		if !strings.HasPrefix(c.path, "/oauth/") {
 			headers = append(headers, "Authorization", bearer)
 		}
 		res := send(c.method, c.path, "https://app.example", c.body, headers...)
-		if res.Header.Get("Access-Control-Allow-Origin") != "https://app.example" || res.StatusCode == 403 || res.StatusCode >= 500 ||
+		if res.Header.Get("Access-Control-Allow-Origin") != "https://app.example" || res.StatusCode == 403 ||
+			res.StatusCode >= 500 ||
 			!strings.Contains(res.Header.Get("Vary"), "Origin") {
 			t.Errorf("%s: %d %v", c.path, res.StatusCode, res.Header)
 		}
-		if evil := send(c.method, c.path, "https://evil.example", c.body, headers...); evil.Header.Get("Access-Control-Allow-Origin") != "" {
+		if evil := send(c.method, c.path, "https://evil.example", c.body,
+			headers...); evil.Header.Get("Access-Control-Allow-Origin") != "" {
 			t.Errorf("%s may be read by any origin", c.path)
 		}
 	}
@@ -121,7 +131,8 @@ func TestPagesOfOtherOrigins(t *testing.T) {
 			}
 		}
 	}
-	if res := send("POST", "/mcp", "https://evil.example", ping, "Authorization", bearer, "Sec-Fetch-Site", "cross-site"); res.StatusCode != 403 {
+	if res := send("POST", "/mcp", "https://evil.example", ping, "Authorization", bearer, "Sec-Fetch-Site",
+		"cross-site"); res.StatusCode != 403 {
 		t.Errorf("/mcp: %d", res.StatusCode)
 	}
 }

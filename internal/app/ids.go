@@ -9,12 +9,12 @@ import (
 	"github.com/oklog/ulid/v2"
 )
 
-// Now is the clock of the program: UTC, and no finer than what the store keeps,
-// so that a record reads the same before and after it was stored.
+// Now is the clock of the program. It returns UTC with the precision of the store, so that a
+// record is equal before and after it was stored.
 func Now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }
 
-// ids makes sortable ids. Within one process each is greater than the one before,
-// even if the clock is set back.
+// ids makes sortable ids. Within one process each id is greater than the previous one, even
+// if the clock is set back.
 type ids struct {
 	mu      sync.Mutex
 	entropy *ulid.MonotonicEntropy
@@ -33,8 +33,8 @@ func (g *ids) next(prefix string) string {
 	g.last = max(g.last, ulid.Timestamp(g.now()))
 	id, err := ulid.New(g.last, g.entropy)
 	if err != nil {
-		// The 80 random bits of this millisecond ran over, which takes a start near
-		// their very end; the next millisecond starts afresh.
+		// The 80 random bits of this millisecond overflowed, because they started near
+		// their maximum. The next millisecond starts with new bits.
 		g.last++
 		id = ulid.MustNew(g.last, g.entropy)
 	}

@@ -20,31 +20,33 @@ import (
 )
 
 const (
-	// A connection may be closed to make room for another when it has been quiet for so
-	// long: since it was opened, or since its last response.
+	// A connection is idle, and may be closed to make room for another, after quietNew since
+	// it was opened, or quietUsed since its last response.
 	quietNew  = time.Second
 	quietUsed = 100 * time.Millisecond
-	// On a busy machine it may take a while until a request is served that was read.
+	// quietRead is the minimum time since the last read: on a busy machine it may take a
+	// while until a request that was read is served.
 	quietRead = 250 * time.Millisecond
-	// A request that was received whole is closed last, for so long: it may still be served.
-	// That is no right to stay, since anybody can send what looks like one.
+	// waitsFor is how long a connection with a complete request that is not served yet is
+	// closed after all others. It may still be closed, since any client can send such a
+	// request.
 	waitsFor = 5 * time.Second
 
 	// roomWait is how long a new connection waits for room before it is refused.
 	roomWait = 250 * time.Millisecond
 	roomLook = 10 * time.Millisecond
-	// evictAtOnce bounds how many connections one look closes. Looking costs more than
-	// closing, so it closes some more than the one that is needed.
+	// evictAtOnce is how many connections are closed at once. Finding them costs more than
+	// closing them, so more are closed than needed.
 	evictAtOnce = 16
 
-	// maxQuiet is how many connections of one address may be quiet. Each holds memory,
-	// up to the size of a request's header.
+	// maxQuiet is how many idle connections one IP address may have. Each holds memory, up
+	// to the size of a request header.
 	maxQuiet  = 1000
 	thinEvery = 250 * time.Millisecond
 )
 
-// maxConns is how many connections may be open: the open files less a reserve for the
-// store and for what the server itself connects to. 0: no limit.
+// maxConns returns how many connections may be open: the limit of open files minus a reserve
+// for the store and outbound connections. 0 means no limit.
 func maxConns(files int) int {
 	if files == 0 {
 		return 0
@@ -53,35 +55,35 @@ func maxConns(files int) int {
 	return max(files-reserve, files/4, 1)
 }
 
-// parkLimits are the configured limits, lowered to what the open files allow: streams
-// and waits together must leave connections for other requests.
+// parkLimits returns the configured limits of streams and long polls, lowered so that they
+// leave connections for other requests.
 func parkLimits(cfg config.Config, files int) httpx.ParkLimits {
 	l := httpx.ParkLimits{Process: cfg.MaxStreams, PerPrincipal: cfg.MaxStreamsPerPrincipal}
 	if files > 0 {
 		l.Both = max(1, min(files*3/5, maxConns(files)*3/4))
 		if most := max(1, l.Both*9/10); l.PerPrincipal == 0 || l.PerPrincipal > most {
-			l.PerPrincipal = most // or one caller could take them all
+			l.PerPrincipal = most // otherwise one caller could take them all
 		}
 	}
 	return l
 }
 
-// guard is a listener that bounds the number of open connections. At the bound it
-// closes connections that nothing is served on, of the address that has the most, so
-// that one client cannot keep others out by opening connections and leaving them.
+// guard is a listener that bounds the number of open connections. At the bound it closes idle
+// connections of the IP address that has the most, so that one client cannot lock out others
+// with idle connections.
 type guard struct {
 	net.Listener
 	max int // 0: no bound
 	log *slog.Logger
 
-	pending  atomic.Int64 // memory of unfinished headers, by estimate; see headers.go
-	shedding sync.Mutex   // held while connections are closed because of it
+	pending  atomic.Int64 // estimated memory of incomplete headers; see headers.go
+	shedding sync.Mutex   // held by shedHeaders
 
 	mu       sync.Mutex
 	conns    map[netip.Addr]map[*guarded]struct{}
 	open     int
 	full     time.Time // when a connection was last refused
-	thinning bool      // quiet connections will be counted soon
+	thinning bool      // thinOut is scheduled
 	logged   time.Time
 }
 
@@ -89,8 +91,8 @@ func newGuard(l net.Listener, most int, log *slog.Logger) *guard {
 	return &guard{Listener: l, max: most, log: log, conns: map[netip.Addr]map[*guarded]struct{}{}}
 }
 
-// Accept returns the next connection that there is room for. It fails only when the
-// listener is closed: having no files left is a reason to close some.
+// Accept returns the next connection that there is room for. It fails only when the listener
+// is closed. When files run out, it closes idle connections.
 func (g *guard) Accept() (net.Conn, error) {
 	for {
 		nc, err := g.Listener.Accept()
@@ -112,9 +114,9 @@ func (g *guard) Accept() (net.Conn, error) {
 	}
 }
 
-// thinOut closes the longest quiet connections of addresses that have too many. It runs
-// again while an address has connections that may become too many: a burst of them ends
-// before the first is old enough to count.
+// thinOut closes the longest idle connections of IP addresses that have too many. It runs
+// again while an address has connections that may become idle, because the connections of a
+// burst are not idle yet when it ends.
 func (g *guard) thinOut() {
 	now := time.Now()
 	var idle []*guarded
@@ -138,14 +140,14 @@ func (g *guard) thinOut() {
 	}
 }
 
-// tooQuiet lists the quiet connections beyond maxQuiet, those that are closed first.
-// unserved is how many there are that nothing is served on, young ones included.
+// tooQuiet returns the idle connections beyond maxQuiet, in the order in which to close them.
+// unserved is the number of connections that serve no request, including new ones.
 func tooQuiet(list map[*guarded]struct{}, now time.Time) (idle []*guarded, unserved int) {
 	for c := range list {
 		if c.state.Load()&serving == 0 {
 			unserved++
 		}
-		if c.idleSince(now, quietNew) { // there is time: a client that is busy now may send in a moment
+		if c.idleSince(now, quietNew) { // no hurry: a busy client may send a request in a moment
 			idle = append(idle, c)
 		}
 	}
@@ -156,14 +158,15 @@ func tooQuiet(list map[*guarded]struct{}, now time.Time) (idle []*guarded, unser
 	return idle[:len(idle)-maxQuiet], unserved
 }
 
-// exhausted reports whether the system has run out of something that connections
-// that end give back.
+// exhausted reports whether the system has run out of a resource that closing a connection
+// frees.
 func exhausted(err error) bool {
-	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) || errors.Is(err, syscall.ENOBUFS) || errors.Is(err, syscall.ENOMEM)
+	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) ||
+		errors.Is(err, syscall.ENOBUFS) || errors.Is(err, syscall.ENOMEM)
 }
 
-// makeRoom reports whether there is room for one more. Requests end soon and leave
-// connections that can be closed, so it waits a moment, unless that has just failed.
+// makeRoom reports whether there is room for one more connection. Requests end soon and leave
+// idle connections, so it waits a moment, unless waiting has just failed.
 func (g *guard) makeRoom() bool {
 	if g.max == 0 {
 		return true
@@ -186,8 +189,8 @@ func (g *guard) makeRoom() bool {
 	}
 }
 
-// evict closes connections that nothing is served on, of the address that has the most, and
-// returns how many.
+// evict closes idle connections of the IP address that has the most connections, and returns
+// how many it closed.
 func (g *guard) evict(now time.Time) int {
 	g.mu.Lock()
 	var idle []*guarded
@@ -227,7 +230,7 @@ func (g *guard) complain(msg string, err error) {
 	}
 }
 
-// clientOf is whom a connection is counted for, as all limits by address count.
+// clientOf returns the IP address or prefix that a connection is counted for.
 func clientOf(addr net.Addr) netip.Addr {
 	at, ok := addr.(*net.TCPAddr)
 	if !ok {
@@ -260,7 +263,7 @@ func (g *guard) add(nc net.Conn) net.Conn {
 	return c
 }
 
-// remove forgets a connection that was closed. It may be called again.
+// remove stops counting a closed connection. It may be called more than once.
 func (g *guard) remove(c *guarded) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -274,28 +277,28 @@ func (g *guard) remove(c *guarded) {
 	}
 }
 
-// guarded is a connection that knows how many requests are being served on it.
+// guarded is a connection that counts the requests that are being served on it.
 type guarded struct {
 	*net.TCPConn
 	guard *guard
 	addr  netip.Addr
-	state atomic.Uint64 // how many requests are served, how many began, and closing
+	state atomic.Uint64 // see serving, began and closing
 	used  atomic.Bool
-	quiet atomic.Int64 // since when nothing was served on it, in ns
+	quiet atomic.Int64 // end of the last request, in ns
 
-	header header // that is being read
+	header header // being read
 }
 
-// A connection's state, so that one operation can tell that no request has begun and
-// that none will: the lower half counts the requests that are being served, the upper
-// half, without its highest bit, those that ever began.
+// The parts of a connection's state. The lower half counts the requests that are being served.
+// The upper half, without its highest bit, counts all requests, so that one compare-and-swap
+// can close a connection on which no request has begun.
 const (
 	serving = 1<<32 - 1
 	began   = 1 << 32
 	closing = 1 << 63
 )
 
-// begin notes a request; false: the connection is being closed.
+// begin counts a request. It returns false if the connection is being closed.
 func (c *guarded) begin() bool {
 	for {
 		s := c.state.Load()
@@ -310,7 +313,7 @@ func (c *guarded) begin() bool {
 	}
 }
 
-// end notes that a request was served.
+// end marks the end of a request.
 func (c *guarded) end() {
 	c.used.Store(true)
 	c.quiet.Store(time.Now().UnixNano())
@@ -318,8 +321,8 @@ func (c *guarded) end() {
 	c.countTail()
 }
 
-// claim makes an idle connection serve no more requests, so that it can be closed
-// without loss. It fails if a request has begun since the connection became idle.
+// claim marks an idle connection as closing, so that it serves no more requests and can be
+// closed without losing one. It returns false if a request has begun.
 func (c *guarded) claim(now time.Time) bool {
 	s := c.state.Load()
 	return s&closing == 0 && c.idle(now) && !c.unread() && c.state.CompareAndSwap(s, s|closing)
@@ -327,21 +330,21 @@ func (c *guarded) claim(now time.Time) bool {
 
 // Close implements net.Conn.
 func (c *guarded) Close() error {
-	err := c.TCPConn.Close() // at once: a request that comes from now on is lost
+	err := c.TCPConn.Close() // first: a request that arrives from now on would be lost
 	c.guard.remove(c)
 	c.header.closed.Store(true)
 	c.headerDone()
 	return err
 }
 
-// unread reports whether the client has sent something that the server has not read yet:
-// on a busy machine a request may wait for a long time.
+// unread reports whether there are bytes that the server has not read yet. On a busy machine
+// a request may wait there for a long time.
 func (c *guarded) unread() bool { return c.TCPConn != nil && bytesWaiting(c.TCPConn) > 0 }
 
-// idle reports whether the connection can be closed without loss.
+// idle reports whether the connection can be closed without losing a request.
 func (c *guarded) idle(now time.Time) bool { return c.idleSince(now, quietUsed) }
 
-// idleSince is idle for a connection whose last response was sent at least so long ago.
+// idleSince is idle with another minimum time since the last response.
 func (c *guarded) idleSince(now time.Time, used time.Duration) bool {
 	if c.state.Load()&serving != 0 {
 		return false
@@ -350,16 +353,17 @@ func (c *guarded) idleSince(now time.Time, used time.Duration) bool {
 	if c.used.Load() {
 		least = used
 	}
-	return now.UnixNano()-c.quiet.Load() >= int64(least) && now.UnixNano()-c.header.read.Load() >= int64(quietRead)
+	return now.UnixNano()-c.quiet.Load() >= int64(least) &&
+		now.UnixNano()-c.header.read.Load() >= int64(quietRead)
 }
 
-// waits reports whether a request was received that is not being served yet.
+// waits reports whether a complete request was received that is not being served yet.
 func (c *guarded) waits(now time.Time) bool {
 	return c.header.whole.Load() && now.UnixNano()-c.header.read.Load() < int64(waitsFor)
 }
 
-// closeFirst orders connections that may be closed: those where no request waits come first,
-// and of them those that are quiet the longest.
+// closeFirst compares connections by the order in which to close them: first those without a
+// waiting request, and among them the longest idle ones.
 func closeFirst(now time.Time) func(a, b *guarded) int {
 	return func(a, b *guarded) int {
 		if w := a.waits(now); w != b.waits(now) {
@@ -374,7 +378,7 @@ func closeFirst(now time.Time) func(a, b *guarded) int {
 
 type connKey struct{}
 
-// withConn lets the handler find the connection of a request.
+// withConn adds the connection to the context of its requests.
 func withConn(ctx context.Context, nc net.Conn) context.Context {
 	if t, ok := nc.(*tls.Conn); ok {
 		nc = t.NetConn()
@@ -385,13 +389,13 @@ func withConn(ctx context.Context, nc net.Conn) context.Context {
 	return ctx
 }
 
-// watch notes on each connection what is being served on it. The server's own states
-// do not tell a request that is served from one whose header never ends.
+// watch counts the requests of each connection. The connection states of net/http do not
+// distinguish a request that is being served from one whose header is incomplete.
 func (g *guard) watch(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if c, ok := r.Context().Value(connKey{}).(*guarded); ok {
 			if !c.begin() {
-				panic(http.ErrAbortHandler) // before anything is done for the request, which can be sent again
+				panic(http.ErrAbortHandler) // nothing was done for the request, so the client can retry
 			}
 			defer c.end()
 		}

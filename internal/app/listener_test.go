@@ -40,7 +40,10 @@ func newGuardedServer(t *testing.T, most int) *guardedServer {
 		s.inside <- struct{}{}
 		<-s.release
 	})
-	srv := &http.Server{Handler: s.watch(mux), ConnContext: withConn, Protocols: protocols(), MaxHeaderBytes: maxHeaderBytes} // a test
+	srv := &http.Server{
+		Handler: s.watch(mux), ConnContext: withConn, Protocols: protocols(),
+		MaxHeaderBytes: maxHeaderBytes,
+	} // a test
 	go srv.Serve(s.guard)
 	t.Cleanup(func() {
 		s.free()

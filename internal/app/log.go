@@ -7,8 +7,8 @@ import (
 	"github.com/parley-dev/parley/internal/config"
 )
 
-// NewLogger makes the program's log. It never gets a secret: keys are printed on
-// stdout, once, and nothing else in the program holds one in clear.
+// NewLogger returns the program's logger. Secrets must never be logged: a new key is printed
+// once, on stdout.
 func NewLogger(w io.Writer, cfg config.Config) (*slog.Logger, error) {
 	level, err := cfg.Level()
 	if err != nil {

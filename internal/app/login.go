@@ -14,8 +14,8 @@ import (
 	"github.com/parley-dev/parley/internal/web"
 )
 
-// base is the address that browsers and clients use: the public one, or else the
-// one that the server listens on. It is never taken from a request.
+// base returns the URL that browsers and clients use: the public one, or else the one that
+// the server listens on. It is never taken from a request.
 func (s *Server) base() string {
 	if s.cfg.PublicURL != "" {
 		return strings.TrimRight(s.cfg.PublicURL, "/")
@@ -23,16 +23,14 @@ func (s *Server) base() string {
 	return s.URL()
 }
 
-// passwordCost is what tests lower.
-var passwordCost = web.StandardCost
-
-// newLogin makes the services of people who sign in and of clients that act for them.
+// newLogin makes the services for sign-in and OAuth.
 func (s *Server) newLogin(ids *ids) {
-	s.accounts = account.New(s.store.Accounts(), s.store.Audit(), web.NewArgon2id(passwordCost), Now)
-	s.oauth = oauth.New(s.store.OAuth(), s.agents, s.now, ids.next, oauth.Lifetimes{
-		Token: s.cfg.TokenLifetime, Refresh: s.cfg.RefreshLifetime,
+	s.accounts = account.New(s.store.Accounts(), s.store.Audit(), web.NewArgon2id(s.cost), Now)
+	s.oauth = oauth.New(oauth.Options{
+		Stores: s.store.OAuthStores(), Agents: s.directory, Now: s.now, NewID: ids.next,
+		Lifetimes:  oauth.Lifetimes{Token: s.cfg.TokenLifetime, Refresh: s.cfg.RefreshLifetime},
+		MaxClients: s.cfg.MaxClients,
 	})
-	s.oauth.MaxClients = s.cfg.MaxClients
 	s.auth.AcceptTokens(s.oauth)
 	s.newIssuers()
 }
@@ -55,13 +53,17 @@ func (s *Server) mountPages(router *httpx.Router, o web.Options) error {
 	})
 }
 
-// oauthURLs are where clients of agents get access tokens.
+// oauthURLs returns the URLs where clients of agents get access tokens.
 func (s *Server) oauthURLs() *a2a.OAuthURLs {
 	at := s.base()
-	return &a2a.OAuthURLs{Authorize: at + authserver.AuthorizePath, Token: at + authserver.TokenPath, Metadata: at + authserver.ServerMetadata}
+	return &a2a.OAuthURLs{
+		Authorize: at + authserver.AuthorizePath,
+		Token:     at + authserver.TokenPath,
+		Metadata:  at + authserver.ServerMetadata,
+	}
 }
 
-// clientDocuments is how documents of clients are read; nil: they are not.
+// clientDocuments returns the HTTP guard for client documents, or nil if they are turned off.
 func (s *Server) clientDocuments() (*outbound.Guard, error) {
 	if !s.cfg.ClientDocuments {
 		return nil, nil
@@ -69,12 +71,12 @@ func (s *Server) clientDocuments() (*outbound.Guard, error) {
 	return outbound.New(outbound.Options{Allow: s.cfg.ClientDocumentsAllow, Flag: "--client-documents-allow"})
 }
 
-// newFirstLink makes the link with which the first admin chooses a password.
+// newFirstLink makes the link with which the first admin sets a password.
 func (s *Server) newFirstLink(ctx context.Context) error {
 	if s.first == nil {
 		return nil
 	}
-	token, _, err := s.accounts.NewLink(ctx, s.first.Admin.Principal)
+	token, _, err := account.NewOperator(s.store.Accounts(), Now).NewLink(ctx, s.first.Admin.Principal)
 	if err != nil {
 		return err
 	}
@@ -82,5 +84,6 @@ func (s *Server) newFirstLink(ctx context.Context) error {
 	return nil
 }
 
-// Link is where the first admin chooses a password; empty unless the store was empty.
+// Link returns the URL where the first admin sets a password. It is empty unless the store
+// was empty.
 func (s *Server) Link() string { return s.link }

@@ -25,7 +25,8 @@ func TestTheFirstLinkSetsThePasswordOnce(t *testing.T) {
 	}
 	res, body := b.do("GET", s.Link(), nil)
 	csp := res.Header.Get("Content-Security-Policy")
-	if res.StatusCode != 200 || !strings.Contains(csp, "default-src 'none'") || !strings.Contains(csp, "frame-ancestors 'none'") ||
+	if res.StatusCode != 200 || !strings.Contains(csp, "default-src 'none'") ||
+		!strings.Contains(csp, "frame-ancestors 'none'") ||
 		strings.Contains(csp, "unsafe") || strings.Contains(body, "<script") || res.Header.Get("Cache-Control") != "no-store" {
 		t.Error(res.Status, res.Header, body)
 	}
@@ -34,14 +35,23 @@ func TestTheFirstLinkSetsThePasswordOnce(t *testing.T) {
 			t.Errorf("the password %q: %s", bad, res.Status)
 		}
 	}
-	if res, _ := b.do("POST", s.Link(), url.Values{"password": {adminPassword}, "repeat": {adminPassword + "x"}}); res.StatusCode != 422 {
+	if res, _ := b.do("POST", s.Link(), url.Values{
+		"password": {adminPassword},
+		"repeat":   {adminPassword + "x"},
+	}); res.StatusCode != 422 {
 		t.Error(res.Status)
 	}
-	if res, _ := b.do("POST", s.Link(), url.Values{"password": {adminPassword}, "repeat": {adminPassword}}); res.StatusCode != 200 {
+	if res, _ := b.do("POST", s.Link(), url.Values{
+		"password": {adminPassword},
+		"repeat":   {adminPassword},
+	}); res.StatusCode != 200 {
 		t.Error(res.Status)
 	}
 	other := newBrowser(t, s)
-	if res, _ := other.do("POST", s.Link(), url.Values{"password": {"another password"}, "repeat": {"another password"}}); res.StatusCode != 404 {
+	if res, _ := other.do("POST", s.Link(), url.Values{
+		"password": {"another password"},
+		"repeat":   {"another password"},
+	}); res.StatusCode != 404 {
 		t.Error("a link worked twice:", res.Status)
 	}
 }
@@ -110,7 +120,10 @@ func TestSigningInAndOut(t *testing.T) {
 		t.Error(res.Status)
 	}
 	_, body := get(t, s.URL()+"/api/v1/orgs/main/audit?limit=50", s.First().Secret)
-	for _, action := range []string{`"login"`, `"logout"`, `"logout.everywhere"`, `"password.change"`, `"login.failed"`, `"login.link"`} {
+	for _, action := range []string{
+		`"login"`, `"logout"`, `"logout.everywhere"`, `"password.change"`, `"login.failed"`,
+		`"login.link"`,
+	} {
 		if !strings.Contains(body, `"action":`+action) {
 			t.Errorf("the audit log lacks %s: %s", action, body)
 		}
@@ -170,7 +183,10 @@ func TestFormsOfOtherSitesAreRefused(t *testing.T) {
 			t.Error("a GET changes something:", path, res.Status)
 		}
 	}
-	for _, next := range []string{"https://evil.example", "//evil.example", "/\\evil.example", "/oauth/authorize@evil", "javascript:x", "/logout"} {
+	for _, next := range []string{
+		"https://evil.example", "//evil.example", "/\\evil.example", "/oauth/authorize@evil",
+		"javascript:x", "/logout",
+	} {
 		res, _ := b.do("GET", "/login?next="+url.QueryEscape(next), nil)
 		if res.Request.URL.Path != "/orgs/main/start" {
 			t.Errorf("next %q leads to %s", next, res.Request.URL)
@@ -185,13 +201,17 @@ func TestCookiesOfHTTPS(t *testing.T) {
 	s := startServer(t, cfg)
 	t.Cleanup(func() { _ = s.Shutdown() })
 	path := strings.TrimPrefix(s.Link(), "https://parley.example")
-	r := httptest.NewRequest("POST", path, strings.NewReader(url.Values{"password": {adminPassword}, "repeat": {adminPassword}}.Encode()))
+	r := httptest.NewRequest("POST", path, strings.NewReader(url.Values{
+		"password": {adminPassword},
+		"repeat":   {adminPassword},
+	}.Encode()))
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	r.Header.Set("Origin", "https://parley.example") // a proxy has changed the host
 	rec := httptest.NewRecorder()
 	s.http.Handler.ServeHTTP(rec, r)
 	c := rec.Header().Get("Set-Cookie")
-	if rec.Code != 303 || !strings.HasPrefix(c, "__Host-") || !strings.Contains(c, "Secure") || !strings.Contains(c, "HttpOnly") ||
+	if rec.Code != 303 || !strings.HasPrefix(c, "__Host-") || !strings.Contains(c, "Secure") ||
+		!strings.Contains(c, "HttpOnly") ||
 		!strings.Contains(c, "SameSite=Lax") || !strings.Contains(c, "Path=/") || strings.Contains(c, "Domain") {
 		t.Error(rec.Code, c)
 	}
@@ -212,10 +232,14 @@ func TestAnInvitationIsAcceptedInABrowser(t *testing.T) {
 	if res, _ := b.do("POST", inv.URL, url.Values{"password": {"short"}, "repeat": {"short"}}); res.StatusCode != 422 {
 		t.Error(res.Status)
 	}
-	if res, body := b.do("POST", inv.URL, url.Values{"password": {adminPassword}, "repeat": {adminPassword}}); !strings.HasPrefix(res.Request.URL.Path, "/orgs/main") {
+	if res, body := b.do("POST", inv.URL, url.Values{
+		"password": {adminPassword},
+		"repeat":   {adminPassword},
+	}); !strings.HasPrefix(res.Request.URL.Path, "/orgs/main") {
 		t.Error(res.Status, body)
 	}
-	if res, _ := newBrowser(t, s).do("POST", inv.URL, url.Values{"password": {adminPassword}, "repeat": {adminPassword}}); res.StatusCode != 404 {
+	if res, _ := newBrowser(t, s).do("POST", inv.URL,
+		url.Values{"password": {adminPassword}, "repeat": {adminPassword}}); res.StatusCode != 404 {
 		t.Error(res.Status)
 	}
 
@@ -228,7 +252,7 @@ func TestAnInvitationIsAcceptedInABrowser(t *testing.T) {
 
 	// Whatever the credential, a person has one vote.
 	p, secret := identity.Principal{Org: "main", Kind: identity.User, ID: "ada"}, ""
-	_, secret, err := identity.NewOperator(s.store.Identity(), Now, newIDs(Now).next).CreateKey(t.Context(),
+	_, secret, err := identity.NewOperator(s.store.IdentityStores(), Now, newIDs(Now).next).CreateKey(t.Context(),
 		identity.KeyRequest{Principal: p, Scopes: []string{"svc:tasks:read", "svc:tasks:write"}})
 	if err != nil {
 		t.Fatal(err)
@@ -239,16 +263,19 @@ func TestAnInvitationIsAcceptedInABrowser(t *testing.T) {
 		t.Fatal(body, err)
 	}
 	for _, cred := range []string{secret, tok.AccessToken, secret} {
-		if code, body := post(t, s.URL()+list+"/"+prop.ID+"/vote", cred, `{"vote":"for"}`); code/100 != 2 || !strings.Contains(body, `"votes_for":1`) {
+		if code, body := post(t, s.URL()+list+"/"+prop.ID+"/vote", cred, `{"vote":"for"}`); code/100 != 2 ||
+			!strings.Contains(body, `"votes_for":1`) {
 			t.Error(code, body)
 		}
 	}
-	if code, body := b.call("POST", list+"/"+prop.ID+"/vote", `{"vote":"for"}`); code/100 != 2 || !strings.Contains(body, `"votes_for":1`) {
+	if code, body := b.call("POST", list+"/"+prop.ID+"/vote", `{"vote":"for"}`); code/100 != 2 ||
+		!strings.Contains(body, `"votes_for":1`) {
 		t.Error("by the session:", code, body)
 	}
 
 	// Disabling the member ends session, token and refresh token.
-	req, _ := http.NewRequestWithContext(t.Context(), "PATCH", s.URL()+"/api/v1/orgs/main/members/user:ada", strings.NewReader(`{"disabled":true}`))
+	req, _ := http.NewRequestWithContext(t.Context(), "PATCH", s.URL()+"/api/v1/orgs/main/members/user:ada",
+		strings.NewReader(`{"disabled":true}`))
 	req.Header.Set("Authorization", "Bearer "+s.First().Secret)
 	req.Header.Set("Content-Type", "application/json")
 	res, err := http.DefaultClient.Do(req)

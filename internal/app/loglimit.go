@@ -9,17 +9,17 @@ import (
 )
 
 const (
-	// logWindow and logBurst bound the warnings and errors of one kind: a store that
-	// is away fails every request, and the hundredth line says no more than the first.
+	// logBurst warnings and errors of one kind are written per logWindow. If the store is
+	// down, every request fails with the same message.
 	logWindow = 10 * time.Second
 	logBurst  = 5
-	// logKinds bounds the memory of what was logged.
+	// logKinds bounds the number of kinds that are kept in memory.
 	logKinds = 1000
 )
 
-// boundedHandler leaves out warnings and errors that repeat. Lines are of one kind if
-// their messages are equal but for digits, and their routes and statuses are equal.
-// The first line after a window says how many of its kind were left out.
+// boundedHandler drops repeated warnings and errors. Lines have the same kind if their
+// messages are equal except for digits, and their routes and statuses are equal. The first
+// line after a window reports how many of its kind were dropped.
 type boundedHandler struct {
 	slog.Handler
 	seen *seenLines
@@ -33,7 +33,7 @@ type seenLines struct {
 }
 
 type seenLine struct {
-	since   time.Time // when the window began
+	since   time.Time // start of the window
 	written int
 	leftOut int64
 }
@@ -86,8 +86,7 @@ func kindOf(r slog.Record) string {
 	return b.String()
 }
 
-// note counts a line and says whether to write it, and how many were left out
-// before it.
+// note counts a line. It returns whether to write it, and how many were dropped before it.
 func (s *seenLines) note(kind string) (write bool, leftOut int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// mountMetrics puts what guards /metrics before it: a key, if there is one, and a
-// listener of its own. It returns what the router serves; nil: nothing.
+// mountMetrics protects /metrics with the configured key, and serves it on the configured
+// listener. It returns the handler for the router, or nil if there is a separate listener.
 func (s *Server) mountMetrics(h http.Handler) http.Handler {
 	if s.cfg.MetricsKey != "" {
 		h = requireKey(s.cfg.MetricsKey, h)
@@ -22,14 +22,19 @@ func (s *Server) mountMetrics(h http.Handler) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", h)
 	s.metricsHTTP = &http.Server{
-		Handler: mux, ReadHeaderTimeout: readHeaderTimeout, ReadTimeout: readTimeout, WriteTimeout: writeTimeout, IdleTimeout: idleTimeout,
-		MaxHeaderBytes: maxHeaderBytes, ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
+		Handler:           mux,
+		ReadHeaderTimeout: readHeaderTimeout,
+		ReadTimeout:       readTimeout,
+		WriteTimeout:      writeTimeout,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    maxHeaderBytes,
+		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
 	}
 	return nil
 }
 
-// requireKey lets requests through that bear the key. The hashes are compared, so that
-// the time it takes tells nothing of the key, not even its length.
+// requireKey refuses requests without the key. It compares hashes, so that the time does not
+// reveal anything about the key, not even its length.
 func requireKey(key string, next http.Handler) http.Handler {
 	want := sha256.Sum256([]byte(key))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -18,8 +18,9 @@ import (
 )
 
 // What Cursor sends when it registers: three addresses, one with a scheme of its own.
-const cursorRegistration = `{"client_name":"Cursor","redirect_uris":["http://localhost:8787/callback","https://www.cursor.com/agents/mcp/oauth/callback",` +
-	`"cursor://anysphere.cursor-mcp/oauth/callback"],"grant_types":["authorization_code","refresh_token"],"response_types":["code"],` +
+const cursorRegistration = `{"client_name":"Cursor","redirect_uris":["http://localhost:8787/callback",` +
+	`"https://www.cursor.com/agents/mcp/oauth/callback","cursor://anysphere.cursor-mcp/oauth/callback"],` +
+	`"grant_types":["authorization_code","refresh_token"],"response_types":["code"],` +
 	`"token_endpoint_auth_method":"none","application_type":"native"}`
 
 func TestAnEditorWithASchemeOfItsOwn(t *testing.T) {
@@ -39,7 +40,8 @@ func TestAnEditorWithASchemeOfItsOwn(t *testing.T) {
 	}}
 	res, body := b.do("GET", c.AuthCodeURL("s", oauth2.S256ChallengeOption("v")), nil)
 	// The browser must be able to go on to the app.
-	if policy := res.Header.Get("Content-Security-Policy"); !strings.Contains(policy, "form-action 'self' cursor:;") && !strings.HasSuffix(policy, "form-action 'self' cursor:") {
+	if policy := res.Header.Get("Content-Security-Policy"); !strings.Contains(policy, "form-action 'self' cursor:;") &&
+		!strings.HasSuffix(policy, "form-action 'self' cursor:") {
 		t.Error(policy)
 	}
 	if !strings.Contains(body, "cursor://anysphere.cursor-mcp") {
@@ -75,21 +77,27 @@ func TestADocumentIsReadForPeopleOnly(t *testing.T) {
 	s := startServer(t, cfg)
 	t.Cleanup(func() { _ = s.Shutdown() })
 	question := "/oauth/authorize?" + url.Values{
-		"response_type": {"code"}, "client_id": {id}, "redirect_uri": {callback}, "code_challenge": {strings.Repeat("x", 43)}, "code_challenge_method": {"S256"},
+		"response_type": {"code"}, "client_id": {id}, "redirect_uri": {callback}, "code_challenge": {strings.Repeat("x", 43)},
+		"code_challenge_method": {"S256"},
 	}.Encode()
 	if _, body := newBrowser(t, s).do("GET", question, nil); !strings.Contains(body, `name="password"`) || connected.Load() != 0 {
 		t.Errorf("nobody is signed in: %d connections\n%s", connected.Load(), body)
 	}
 	// What a program calls itself does not read it either.
-	form := url.Values{"grant_type": {"authorization_code"}, "client_id": {id}, "code": {"x"}, "code_verifier": {"x"}, "redirect_uri": {callback}}
+	form := url.Values{
+		"grant_type": {"authorization_code"}, "client_id": {id}, "code": {"x"}, "code_verifier": {"x"},
+		"redirect_uri": {callback},
+	}
 	for _, path := range []string{"/oauth/token", "/oauth/revoke", "/oauth/introspect"} {
-		if res, body := newBrowser(t, s).do("POST", path, form); res.StatusCode >= 500 || res.StatusCode == 200 && path == "/oauth/token" || connected.Load() != 0 {
+		if res, body := newBrowser(t, s).do("POST", path, form); res.StatusCode >= 500 || res.StatusCode == 200 &&
+			path == "/oauth/token" || connected.Load() != 0 {
 			t.Errorf("%s: %s %s, %d connections", path, res.Status, body, connected.Load())
 		}
 	}
 	b := s.admin(t)
 	res, body := b.do("GET", question, nil)
-	if res.StatusCode != 400 || !strings.Contains(body, id) || !strings.Contains(body, "could not be reached") || connected.Load() != 1 {
+	if res.StatusCode != 400 || !strings.Contains(body, id) || !strings.Contains(body, "could not be reached") ||
+		connected.Load() != 1 {
 		t.Errorf("%s, %d connections\n%s", res.Status, connected.Load(), body)
 	}
 	// One person cannot make the server read without end.
@@ -136,7 +144,9 @@ func TestDocumentsCanBeOff(t *testing.T) {
 		if err := s.oauth.Describe(t.Context(), id, oauth.Registration{RedirectURIs: []string{callback}}); err != nil {
 			t.Fatal(err)
 		}
-		res, body := s.admin(t).do("GET", "/oauth/authorize?response_type=code&code_challenge_method=S256&code_challenge="+strings.Repeat("x", 43)+"&redirect_uri="+url.QueryEscape(callback)+"&client_id="+url.QueryEscape(id), nil)
+		res, body := s.admin(t).do("GET", "/oauth/authorize?response_type=code&code_challenge_method=S256"+
+			"&code_challenge="+strings.Repeat("x", 43)+"&redirect_uri="+url.QueryEscape(callback)+
+			"&client_id="+url.QueryEscape(id), nil)
 		if res.StatusCode != 400 || !strings.Contains(body, "must register") || connected.Load() != 0 {
 			t.Errorf("%s, %d connections\n%s", res.Status, connected.Load(), body)
 		}

@@ -40,7 +40,10 @@ func TestRevokedTokensEnd(t *testing.T) {
 	c, _ := registered(t, s, "")
 	other, _ := registered(t, s, "")
 	tok := b.token(c, nil, "svc:tasks:read")
-	if res, body := b.do("POST", "/oauth/revoke", url.Values{"token": {tok.AccessToken}, "client_id": {other.ClientID}}); res.StatusCode != 403 {
+	if res, body := b.do("POST", "/oauth/revoke", url.Values{
+		"token":     {tok.AccessToken},
+		"client_id": {other.ClientID},
+	}); res.StatusCode != 403 {
 		t.Error("another client's token:", res.Status, body)
 	}
 	// The first look at the epoch empties the memory in any case.
@@ -50,7 +53,10 @@ func TestRevokedTokensEnd(t *testing.T) {
 	if code, _ := get(t, s.URL()+list, tok.AccessToken); code != 200 {
 		t.Error(code)
 	}
-	if res, body := b.do("POST", "/oauth/revoke", url.Values{"token": {tok.AccessToken}, "client_id": {c.ClientID}}); res.StatusCode != 200 {
+	if res, body := b.do("POST", "/oauth/revoke", url.Values{
+		"token":     {tok.AccessToken},
+		"client_id": {c.ClientID},
+	}); res.StatusCode != 200 {
 		t.Error(res.Status, body)
 	}
 	if !ends(t, s, tok.AccessToken) {
@@ -61,14 +67,18 @@ func TestRevokedTokensEnd(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if res, body := b.do("POST", "/oauth/revoke", url.Values{"token": {fresh.RefreshToken}, "client_id": {c.ClientID}}); res.StatusCode != 200 {
+	if res, body := b.do("POST", "/oauth/revoke", url.Values{
+		"token":     {fresh.RefreshToken},
+		"client_id": {c.ClientID},
+	}); res.StatusCode != 200 {
 		t.Error(res.Status, body)
 	}
 	if !ends(t, s, fresh.AccessToken) {
 		t.Error("a token of a revoked grant works")
 	}
 	for _, unknown := range []string{"x", identity.NewToken(), "a.b.c", "eyJhbGciOiJub25lIn0.e30."} {
-		if res, body := b.do("POST", "/oauth/revoke", url.Values{"token": {unknown}, "client_id": {c.ClientID}}); res.StatusCode != 200 {
+		if res, body := b.do("POST", "/oauth/revoke",
+			url.Values{"token": {unknown}, "client_id": {c.ClientID}}); res.StatusCode != 200 {
 			t.Error(unknown, res.Status, body)
 		}
 	}
@@ -92,7 +102,8 @@ func TestIntrospection(t *testing.T) {
 		return m
 	}
 	m := ask(c.ClientID, c.ClientSecret, tok.AccessToken)
-	if m["active"] != true || m["scope"] != "svc:tasks:read" || m["sub"] != "main/user:admin" || m["principal"] != "user:admin" || m["client_id"] != c.ClientID {
+	if m["active"] != true || m["scope"] != "svc:tasks:read" || m["sub"] != "main/user:admin" ||
+		m["principal"] != "user:admin" || m["client_id"] != c.ClientID {
 		t.Error(m)
 	}
 	if m := ask(c.ClientID, c.ClientSecret, tok.RefreshToken); m["active"] != true {
@@ -131,7 +142,10 @@ func TestNativeClientsComeBackToAnyPort(t *testing.T) {
 			t.Error(uri)
 		}
 	}
-	for _, uri := range []string{"http://127.0.0.1:5/other", "http://evil.example:8123/done", "http://127.0.0.1:5@evil.example/done", "http://localhost:8123/done", ""} {
+	for _, uri := range []string{
+		"http://127.0.0.1:5/other", "http://evil.example:8123/done",
+		"http://127.0.0.1:5@evil.example/done", "http://localhost:8123/done", "",
+	} {
 		c.RedirectURL = uri
 		res, body := b.do("GET", c.AuthCodeURL("s", oauth2.S256ChallengeOption("x")), nil)
 		if res.StatusCode != 400 || !strings.Contains(body, "Nothing was allowed") {
@@ -146,15 +160,19 @@ func TestWhatTheAuthorizationEndpointRefuses(t *testing.T) {
 	b := s.admin(t)
 	c, _ := registered(t, s, "")
 	for name, opts := range map[string][]oauth2.AuthCodeOption{
-		"no PKCE":    nil,
-		"plain PKCE": {oauth2.SetAuthURLParam("code_challenge", strings.Repeat("x", 43)), oauth2.SetAuthURLParam("code_challenge_method", "plain")},
-		"implicit":   {oauth2.SetAuthURLParam("response_type", "token"), oauth2.S256ChallengeOption("x")},
-		"openid":     {oauth2.SetAuthURLParam("scope", "openid"), oauth2.S256ChallengeOption("x")},
+		"no PKCE": nil,
+		"plain PKCE": {
+			oauth2.SetAuthURLParam("code_challenge", strings.Repeat("x", 43)),
+			oauth2.SetAuthURLParam("code_challenge_method", "plain"),
+		},
+		"implicit": {oauth2.SetAuthURLParam("response_type", "token"), oauth2.S256ChallengeOption("x")},
+		"openid":   {oauth2.SetAuthURLParam("scope", "openid"), oauth2.S256ChallengeOption("x")},
 	} {
 		// Nobody has allowed the client anything, so the person sees it, and the client
 		// does not get the person.
 		res, body := b.do("GET", c.AuthCodeURL("s", opts...), nil)
-		if res.StatusCode != 400 || res.Header.Get("Location") != "" || !strings.Contains(body, "nothing was sent to the program") {
+		if res.StatusCode != 400 || res.Header.Get("Location") != "" ||
+			!strings.Contains(body, "nothing was sent to the program") {
 			t.Error(name, res.Status, res.Header.Get("Location"), body)
 		}
 	}
@@ -173,7 +191,9 @@ func TestWhatTheAuthorizationEndpointRefuses(t *testing.T) {
 	// One question has one answer, and only from whom it was put to.
 	_, body := b.do("GET", c.AuthCodeURL("s", oauth2.S256ChallengeOption(verifier)), nil)
 	answer := answerPath.FindStringSubmatch(body)[1]
-	if res, _ := newBrowser(t, s).do("POST", answer, url.Values{"decision": {"allow"}, "scope": {"svc:tasks:read"}}); res.StatusCode != 400 || res.Header.Get("Location") != "" {
+	if res, _ := newBrowser(t, s).do("POST", answer,
+		url.Values{"decision": {"allow"}, "scope": {"svc:tasks:read"}}); res.StatusCode != 400 ||
+		res.Header.Get("Location") != "" {
 		t.Error("a stranger answered:", res.Status, res.Header)
 	}
 	_, body = b.do("GET", c.AuthCodeURL("s", oauth2.S256ChallengeOption(verifier)), nil)
@@ -184,7 +204,10 @@ func TestWhatTheAuthorizationEndpointRefuses(t *testing.T) {
 	if res, _ := b.do("GET", answer, nil); res.StatusCode != 405 {
 		t.Error(res.Status)
 	}
-	if res, _ := b.do("POST", answer, url.Values{"decision": {"allow"}, "scope": {"svc:tasks:read"}}); redirected(t, res).Get("code") == "" {
+	if res, _ := b.do("POST", answer, url.Values{
+		"decision": {"allow"},
+		"scope":    {"svc:tasks:read"},
+	}); redirected(t, res).Get("code") == "" {
 		t.Error("no code")
 	}
 	if res, _ := b.do("POST", answer, url.Values{"decision": {"allow"}, "scope": {"svc:tasks:read"}}); res.StatusCode != 400 {
@@ -199,7 +222,8 @@ func TestWhatTheAuthorizationEndpointRefuses(t *testing.T) {
 	res, body = stranger.do("POST", "/login", url.Values{
 		"org": {"main"}, "user": {"admin"}, "password": {adminPassword}, "next": {res.Request.URL.Query().Get("next")},
 	})
-	if !answerPath.MatchString(body) || !strings.Contains(res.Header.Get("Content-Security-Policy"), "form-action 'self' http://127.0.0.1:8123;") {
+	if !answerPath.MatchString(body) || !strings.Contains(res.Header.Get("Content-Security-Policy"),
+		"form-action 'self' http://127.0.0.1:8123;") {
 		t.Error(res.Status, res.Header, body)
 	}
 }
@@ -257,7 +281,8 @@ func TestTheDocumentsOfTheAuthorizationServer(t *testing.T) {
 		}
 	}
 	res, err := http.Post(s.URL()+"/mcp", "application/json", strings.NewReader("{}"))
-	if err != nil || res.StatusCode != 401 || !strings.Contains(res.Header.Get("WWW-Authenticate"), s.URL()+"/.well-known/oauth-protected-resource/mcp") {
+	if err != nil || res.StatusCode != 401 || !strings.Contains(res.Header.Get("WWW-Authenticate"),
+		s.URL()+"/.well-known/oauth-protected-resource/mcp") {
 		t.Error(res, err)
 	}
 	for _, path := range []string{"/a2a/echo", "/a2a/echo/message:send", "/api/v1/me"} {
@@ -269,7 +294,8 @@ func TestTheDocumentsOfTheAuthorizationServer(t *testing.T) {
 			req.Method = http.MethodGet
 		}
 		res, err := http.DefaultClient.Do(req)
-		if err != nil || res.StatusCode != 401 || !strings.HasSuffix(res.Header.Get("WWW-Authenticate"), `"`+s.URL()+`/.well-known/oauth-protected-resource"`) {
+		if err != nil || res.StatusCode != 401 || !strings.HasSuffix(res.Header.Get("WWW-Authenticate"),
+			`"`+s.URL()+`/.well-known/oauth-protected-resource"`) {
 			t.Error(path, res, err)
 		}
 	}
@@ -311,7 +337,8 @@ func TestAnErrorBeforeConsentReachesOnlyClientsThatAreVouchedFor(t *testing.T) {
 		t.Error("a client that is allowed nothing any more:", res.Status)
 	}
 	// An admin of the org stands for this one.
-	_, body := post(t, s.URL()+"/api/v1/orgs/main/clients", s.First().Secret, `{"name":"Reports","redirect_uris":["`+callback+`"]}`)
+	_, body := post(t, s.URL()+"/api/v1/orgs/main/clients", s.First().Secret,
+		`{"name":"Reports","redirect_uris":["`+callback+`"]}`)
 	var made struct {
 		ID string `json:"id"`
 	}

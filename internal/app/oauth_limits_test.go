@@ -45,7 +45,10 @@ func TestNamingAClientUsesUpNothingOfIts(t *testing.T) {
 	b := newBrowser(t, s)
 	client, _ := registered(t, s, `,"token_endpoint_auth_method":"client_secret_post"`)
 	for i := range 110 {
-		res, body := b.do("POST", "/oauth/token", url.Values{"grant_type": {"x"}, "client_id": {client.ClientID}, "client_secret": {"junk"}})
+		res, body := b.do("POST", "/oauth/token", url.Values{
+			"grant_type": {"x"}, "client_id": {client.ClientID},
+			"client_secret": {"junk"},
+		})
 		if res.StatusCode != http.StatusBadRequest {
 			t.Fatalf("junk %d: %s %s", i+1, res.Status, body)
 		}

@@ -82,7 +82,10 @@ func (b *browser) do(method, addr string, form url.Values) (*http.Response, stri
 func (s *Server) admin(t *testing.T) *browser {
 	t.Helper()
 	b := newBrowser(t, s)
-	if res, body := b.do("POST", s.Link(), url.Values{"password": {adminPassword}, "repeat": {adminPassword}}); res.StatusCode != 200 ||
+	if res, body := b.do("POST", s.Link(), url.Values{
+		"password": {adminPassword},
+		"repeat":   {adminPassword},
+	}); res.StatusCode != 200 ||
 		!strings.Contains(body, "user:admin") {
 		t.Fatal(res.Status, body)
 	}
@@ -203,7 +206,8 @@ func TestACodeIsTradedForTokensThatWorkEverywhere(t *testing.T) {
 			t.Error(code, body)
 		}
 		if code, body := post(t, s.URL()+"/a2a/echo", tok.AccessToken,
-			`{"jsonrpc":"2.0","id":1,"method":"tasks/send","params":{"id":"t-`+method+`","message":{"role":"user","parts":[{"type":"text","text":"hi"}]}}}`,
+			`{"jsonrpc":"2.0","id":1,"method":"tasks/send","params":{"id":"t-`+method+`",`+
+				`"message":{"role":"user","parts":[{"type":"text","text":"hi"}]}}}`,
 		); code != 200 || !strings.Contains(body, `"result"`) {
 			t.Error(code, body)
 		}
@@ -240,7 +244,10 @@ func TestATokenForOneResourceWorksThereOnly(t *testing.T) {
 		t.Error(code, body)
 	}
 	// A refresh cannot shake it off.
-	form := url.Values{"grant_type": {"refresh_token"}, "refresh_token": {tok.RefreshToken}, "client_id": {c.ClientID}, "resource": {s.URL()}}
+	form := url.Values{
+		"grant_type": {"refresh_token"}, "refresh_token": {tok.RefreshToken}, "client_id": {c.ClientID},
+		"resource": {s.URL()},
+	}
 	if res, body := b.do("POST", "/oauth/token", form); res.StatusCode != 400 || !strings.Contains(body, "invalid_target") {
 		t.Error(res.Status, body)
 	}
@@ -253,7 +260,8 @@ func TestATokenForOneResourceWorksThereOnly(t *testing.T) {
 	if code, _ := get(t, s.URL()+list, fresh.AccessToken); code != 401 {
 		t.Error(code)
 	}
-	if q := b.consent(c.AuthCodeURL("s", oauth2.S256ChallengeOption("x"), oauth2.SetAuthURLParam("resource", "https://other.example")), "allow"); q.Get("error") != "invalid_target" {
+	if q := b.consent(c.AuthCodeURL("s", oauth2.S256ChallengeOption("x"),
+		oauth2.SetAuthURLParam("resource", "https://other.example")), "allow"); q.Get("error") != "invalid_target" {
 		t.Error(q)
 	}
 }
@@ -261,12 +269,15 @@ func TestATokenForOneResourceWorksThereOnly(t *testing.T) {
 func TestAKeyOfAServiceIsAClientOfItsOwn(t *testing.T) {
 	t.Parallel()
 	s := running(t)
-	ctx, op := t.Context(), identity.NewOperator(s.store.Identity(), Now, newIDs(Now).next)
+	ctx, op := t.Context(), identity.NewOperator(s.store.IdentityStores(), Now, newIDs(Now).next)
 	p := identity.Principal{Org: "main", Kind: identity.Service, ID: "crm"}
 	if _, err := op.CreateMember(ctx, p, "", false); err != nil {
 		t.Fatal(err)
 	}
-	k, secret, err := op.CreateKey(ctx, identity.KeyRequest{Principal: p, Scopes: []string{"svc:tasks:read", "svc:a2a:write", "agent:nobody"}})
+	k, secret, err := op.CreateKey(ctx, identity.KeyRequest{
+		Principal: p,
+		Scopes:    []string{"svc:tasks:read", "svc:a2a:write", "agent:nobody"},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -289,7 +300,8 @@ func TestAKeyOfAServiceIsAClientOfItsOwn(t *testing.T) {
 	if err != nil || tok.Extra("scope") != "svc:a2a:write agent:nobody" {
 		t.Error(tok, err)
 	}
-	if code, body := post(t, s.URL()+"/a2a/echo", tok.AccessToken, `{"jsonrpc":"2.0","id":1,"method":"tasks/get","params":{"id":"x"}}`); code != 403 {
+	if code, body := post(t, s.URL()+"/a2a/echo", tok.AccessToken,
+		`{"jsonrpc":"2.0","id":1,"method":"tasks/get","params":{"id":"x"}}`); code != 403 {
 		t.Error(code, body)
 	}
 	for _, scope := range []string{"svc:admin:admin", "svc:tasks:write", "agent:*", "svc:a2a:write agent:echo"} {
@@ -329,19 +341,26 @@ func TestRegistrationYieldsNothingByItself(t *testing.T) {
 		`{"redirect_uris":["http://evil.example/"]}`,
 		`{"redirect_uris":[]}`, `{}`, `[]`, `x`,
 	} {
-		if code, answer := post(t, s.URL()+"/oauth/register", "", body); code != 400 || !strings.Contains(answer, `"error":"invalid_`) {
+		if code, answer := post(t, s.URL()+"/oauth/register", "", body); code != 400 ||
+			!strings.Contains(answer, `"error":"invalid_`) {
 			t.Errorf("%s: %d %s", body, code, answer)
 		}
 	}
 	for _, method := range []string{"none", "client_secret_post"} {
 		c, _ := registered(t, s, `,"token_endpoint_auth_method":"`+method+`"`)
-		form := url.Values{"grant_type": {"client_credentials"}, "client_id": {c.ClientID}, "client_secret": {c.ClientSecret}, "scope": {"svc:admin:admin"}}
-		if res, body := b.do("POST", "/oauth/token", form); res.StatusCode != 400 || !strings.Contains(body, "unauthorized_client") {
+		form := url.Values{
+			"grant_type": {"client_credentials"}, "client_id": {c.ClientID}, "client_secret": {c.ClientSecret},
+			"scope": {"svc:admin:admin"},
+		}
+		if res, body := b.do("POST", "/oauth/token", form); res.StatusCode != 400 ||
+			!strings.Contains(body, "unauthorized_client") {
 			t.Error(res.Status, body)
 		}
 		// Not even the admin can give it what it must not have.
-		res, body := b.do("GET", c.AuthCodeURL("s", oauth2.S256ChallengeOption("x"), oauth2.SetAuthURLParam("scope", "svc:admin:admin")), nil)
-		if res.StatusCode != 400 || !strings.Contains(body, "none of the scopes can be given") && !strings.Contains(body, "scope") {
+		res, body := b.do("GET", c.AuthCodeURL("s", oauth2.S256ChallengeOption("x"),
+			oauth2.SetAuthURLParam("scope", "svc:admin:admin")), nil)
+		if res.StatusCode != 400 || !strings.Contains(body, "none of the scopes can be given") &&
+			!strings.Contains(body, "scope") {
 			t.Error(res.Status, body)
 		}
 		tok := b.token(c, nil, "svc:tasks:read", "svc:admin:admin", "svc:a2a:serve")
@@ -349,20 +368,24 @@ func TestRegistrationYieldsNothingByItself(t *testing.T) {
 			t.Error(tok.Extra("scope"))
 		}
 		// Agents out of reach are none that one could be restricted to.
-		tok = b.token(c, []oauth2.AuthCodeOption{oauth2.SetAuthURLParam("scope", "svc:tasks:read svc:a2a:write agent:hidden")}, "svc:tasks:read", "svc:a2a:write", "agent:hidden")
+		tok = b.token(c, []oauth2.AuthCodeOption{oauth2.SetAuthURLParam("scope", "svc:tasks:read svc:a2a:write agent:hidden")},
+			"svc:tasks:read", "svc:a2a:write", "agent:hidden")
 		if tok.Extra("scope") != "svc:tasks:read" {
 			t.Error(tok.Extra("scope"))
 		}
-		tok = b.token(c, []oauth2.AuthCodeOption{oauth2.SetAuthURLParam("scope", "svc:tasks:read svc:a2a:write agent:echo")}, "svc:tasks:read", "svc:a2a:write")
+		tok = b.token(c, []oauth2.AuthCodeOption{oauth2.SetAuthURLParam("scope", "svc:tasks:read svc:a2a:write agent:echo")},
+			"svc:tasks:read", "svc:a2a:write")
 		if tok.Extra("scope") != "svc:tasks:read svc:a2a:write agent:echo" {
 			t.Error(tok.Extra("scope"))
 		}
 		// A refresh for one scope keeps its restriction.
 		form = url.Values{
-			"grant_type": {"refresh_token"}, "refresh_token": {tok.RefreshToken}, "client_id": {c.ClientID}, "client_secret": {c.ClientSecret},
-			"scope": {"svc:a2a:write"},
+			"grant_type": {"refresh_token"}, "refresh_token": {tok.RefreshToken}, "client_id": {c.ClientID},
+			"client_secret": {c.ClientSecret},
+			"scope":         {"svc:a2a:write"},
 		}
-		if res, body := b.do("POST", "/oauth/token", form); res.StatusCode != 200 || !strings.Contains(body, `"svc:a2a:write agent:echo"`) {
+		if res, body := b.do("POST", "/oauth/token", form); res.StatusCode != 200 ||
+			!strings.Contains(body, `"svc:a2a:write agent:echo"`) {
 			t.Error(res.Status, body)
 		}
 	}
@@ -404,7 +427,8 @@ func TestCodesAndRefreshTokensWorkOnce(t *testing.T) {
 	verifier := oauth2.GenerateVerifier()
 	q := b.consent(c.AuthCodeURL("s", oauth2.S256ChallengeOption(verifier)), "allow", "svc:tasks:read")
 	n, body := race(url.Values{
-		"grant_type": {"authorization_code"}, "code": {q.Get("code")}, "client_id": {c.ClientID}, "redirect_uri": {callback}, "code_verifier": {verifier},
+		"grant_type": {"authorization_code"}, "code": {q.Get("code")}, "client_id": {c.ClientID}, "redirect_uri": {callback},
+		"code_verifier": {verifier},
 	})
 	if n != 1 {
 		t.Errorf("one code was redeemed %d times", n)
@@ -418,7 +442,10 @@ func TestCodesAndRefreshTokensWorkOnce(t *testing.T) {
 	}
 
 	first := b.token(c, nil, "svc:tasks:read")
-	if n, body = race(url.Values{"grant_type": {"refresh_token"}, "refresh_token": {first.RefreshToken}, "client_id": {c.ClientID}}); n != 1 {
+	if n, body = race(url.Values{
+		"grant_type": {"refresh_token"}, "refresh_token": {first.RefreshToken},
+		"client_id": {c.ClientID},
+	}); n != 1 {
 		t.Errorf("one refresh token was used %d times", n)
 	}
 	if err := json.Unmarshal([]byte(body), &tok); err != nil {

@@ -14,18 +14,17 @@ import (
 	"github.com/parley-dev/parley/internal/store"
 )
 
-// Operator is what the operator's commands work with: the services on an open
-// store, without a server and without its lock, so that they work while one runs.
+// Operator holds the services of the operator's commands. It takes no lock on the data
+// folder, so it works while a server runs.
 type Operator struct {
 	Identity *identity.Operator
 	Agents   *agent.Operator
-	// Accounts makes links; it cannot check passwords.
-	Accounts *account.Accounts
+	Accounts *account.Operator
 	store    *store.Store
 }
 
-// OpenOperator opens a store. It sets up an empty one, but never migrates: a server may
-// be using the store. Unless create is set, a missing data folder is an error.
+// OpenOperator opens a store. It initializes an empty one but never migrates, because a
+// server may be using the store. Unless create is set, a missing data folder is an error.
 func OpenOperator(ctx context.Context, cfg config.Store, create bool) (*Operator, error) {
 	if !create {
 		if err := mustExist(cfg); err != nil {
@@ -36,10 +35,12 @@ func OpenOperator(ctx context.Context, cfg config.Store, create bool) (*Operator
 	if err != nil {
 		return nil, err
 	}
+	// The quotas are settings of the server, and do not bind the operator.
+	agents := agent.NewRegistry(s.Agents(), agent.NewDirectory(s.Agents(), Now), agent.Quotas{}, Now)
 	return &Operator{
-		Identity: identity.NewOperator(s.Identity(), Now, newIDs(Now).next),
-		Agents:   agent.NewOperator(agent.NewRegistry(s.Agents(), Now)),
-		Accounts: account.New(s.Accounts(), s.Audit(), nil, Now),
+		Identity: identity.NewOperator(s.IdentityStores(), Now, newIDs(Now).next),
+		Agents:   agent.NewOperator(agents),
+		Accounts: account.NewOperator(s.Accounts(), Now),
 		store:    s,
 	}, nil
 }
@@ -47,19 +48,20 @@ func OpenOperator(ctx context.Context, cfg config.Store, create bool) (*Operator
 // Close closes the store.
 func (o *Operator) Close() error { return o.store.Close() }
 
-// Migration is what the command migrate is to do.
+// Migration holds the options of the command migrate.
 type Migration struct {
-	Force  bool // also incompatible migrations, while other nodes use the store
+	Force  bool // run incompatible migrations even while other nodes use the store
 	DryRun bool
 }
 
-// Migrate brings the schema of a store up to date, or reports what there is to do.
+// Migrate brings the schema of a store up to date. With DryRun it only reports the pending
+// migrations.
 func Migrate(ctx context.Context, cfg config.Store, m Migration) (store.Report, error) {
+	if err := mustExist(cfg); err != nil {
+		return store.Report{}, err
+	}
 	o := storeOptions(cfg, store.Options{})
 	if m.DryRun {
-		if err := mustExist(cfg); err != nil {
-			return store.Report{}, err
-		}
 		return store.Plan(ctx, o)
 	}
 	if m.Force {
@@ -72,14 +74,14 @@ func Migrate(ctx context.Context, cfg config.Store, m Migration) (store.Report, 
 	return s.Migrated(), s.Close()
 }
 
-// mustExist refuses a data folder that is not there: with a mistyped --data a command
-// would otherwise work on an empty store and appear to succeed.
+// mustExist returns an error if the data folder does not exist. Otherwise a command with a
+// mistyped --data would work on an empty store and appear to succeed.
 func mustExist(cfg config.Store) error {
 	if cfg.Database != "" {
 		return nil
 	}
 	if _, err := os.Stat(cfg.Data); errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("there is no data in %s; start the server once, or name its folder with --data", cfg.Data)
+		return fmt.Errorf("data folder %q not found; start the server once (parley serve), or name its folder with --data", cfg.Data)
 	}
 	return nil
 }

@@ -42,5 +42,10 @@ func TestWrongAddressesArePagesForPeople(t *testing.T) {
 		if res.StatusCode != c.status || page != c.page || (c.status == 405) != (res.Header.Get("Allow") != "") {
 			t.Errorf("%s %s for %q: %s %v %.200s", c.method, c.path, c.accept, res.Status, res.Header, body)
 		}
+		if page && c.status == 404 && (!strings.Contains(string(body), "<h1>Page not found</h1>") ||
+			!strings.Contains(string(body), `<link rel="stylesheet" href="/static/app.`) ||
+			!strings.Contains(res.Header.Get("Content-Security-Policy"), "style-src 'self'")) {
+			t.Errorf("%s: not the styled page: %v %s", c.path, res.Header, body)
+		}
 	}
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/parley-dev/parley/internal/wire"
 )
 
-// newPusher makes what pushes events, with the key that all nodes of the store
-// share: the first one makes it.
+// newPusher makes the client that pushes events. Its signing key is shared by all nodes; the
+// first one makes it.
 func (s *Server) newPusher(ctx context.Context) error {
 	if !s.cfg.Push {
 		return nil
@@ -33,34 +33,46 @@ func (s *Server) newPusher(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.pusher, err = delivery.NewClient(delivery.ClientOptions{Allow: s.cfg.PushAllow, Key: key, Version: Version(), Now: Now, Logger: s.log})
+	s.pusher, err = delivery.NewClient(delivery.ClientOptions{
+		Allow: s.cfg.PushAllow, AllowFlag: "--push-allow", Key: key, Version: Version(), Now: Now, Logger: s.log,
+	})
 	s.pushes = newPushMetrics(s.store, s.log)
 	return err
 }
 
-// pushInto turns pushes on, unless they are to be off.
-func (s *Server) pushInto(o *dispatch.Options) {
-	if s.pusher == nil {
-		return
+// newDeliveries makes what delivers events to URLs. Each kind of subscription has its source
+// here. Without --push nothing is sent.
+func (s *Server) newDeliveries() {
+	o := delivery.Options{
+		Store: s.store.Deliveries(),
+		Sources: map[delivery.Kind]delivery.Source{
+			dispatch.PushKind: dispatch.NewPushSource(s.store.DispatchStores(), wire.Push),
+		},
+		OnError: func(err error) { s.log.Error("background work on deliveries failed", "error", err) },
 	}
-	o.Push = dispatch.PushOptions{URL: s.pusher.CheckURL, Encode: wire.Push, Sender: s.pusher, OnAttempt: s.pushes.count}
+	if s.pusher != nil {
+		o.Sender, o.OnAttempt = s.pusher, s.pushes.count
+	}
+	s.deliveries = delivery.New(o)
 }
 
-// pushMetrics tells how pushes are doing. Its only label has a fixed set of values.
+// pushMetrics are the metrics of push notifications. Their only label has a fixed set of
+// values.
 type pushMetrics struct {
 	store    *store.Store
 	log      *slog.Logger
 	attempts *prometheus.CounterVec
 
-	due, dead atomic.Int64 // as of the last look at the store
+	due, dead atomic.Int64 // as of the last query
 }
 
 func newPushMetrics(st *store.Store, log *slog.Logger) *pushMetrics {
 	m := &pushMetrics{store: st, log: log, attempts: prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "parley_push_attempts_total", Help: "Attempts to push an event, by outcome: delivered, failed (will be repeated) or dead (given up).",
+		Name: "parley_push_attempts_total",
+		Help: "Attempts to push an event, by outcome: delivered, failed (will be repeated) or dead (given up).",
 	}, []string{"outcome"})}
 	for _, o := range delivery.Outcomes {
-		m.attempts.WithLabelValues(string(o)) // so that all are there from the start
+		m.attempts.WithLabelValues(string(o)) // export all outcomes from the start
 	}
 	return m
 }
@@ -69,20 +81,23 @@ func (m *pushMetrics) count(o delivery.Outcome) { m.attempts.WithLabelValues(str
 
 func (m *pushMetrics) collectors() []prometheus.Collector {
 	gauge := func(name, help string, value *atomic.Int64) prometheus.Collector {
-		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 { return float64(value.Load()) })
+		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 {
+			return float64(value.Load())
+		})
 	}
 	return []prometheus.Collector{
 		m.attempts,
-		gauge("parley_push_configs_due", "Push configurations that have something to push right now, on all nodes.", &m.due),
+		gauge("parley_push_configs_due",
+			"Push configurations that have something to push right now, on all nodes.", &m.due),
 		gauge("parley_push_configs_dead", "Push configurations that were given up, on all nodes.", &m.dead),
 	}
 }
 
-// pushLook is how old the gauges get.
+// pushLook is the interval between two updates of the gauges.
 const pushLook = 2 * time.Second
 
-// run keeps the gauges up to date. A scrape only reads them: it must not wait for the
-// store.
+// run updates the gauges until ctx ends. A scrape only reads them, so that it does not wait
+// for the store.
 func (m *pushMetrics) run(ctx context.Context) {
 	tick := time.NewTicker(pushLook)
 	defer tick.Stop()

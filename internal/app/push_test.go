@@ -113,7 +113,8 @@ func TestPushesCanBeTurnedOff(t *testing.T) {
 	cfg.Push = false
 	s := startServer(t, cfg)
 	t.Cleanup(func() { _ = s.Shutdown() })
-	if status, keys := get(t, s.URL()+"/.well-known/jwks.json", ""); status != http.StatusOK || strings.Contains(keys, "Ed25519") {
+	if status, keys := get(t, s.URL()+"/.well-known/jwks.json", ""); status != http.StatusOK ||
+		strings.Contains(keys, "Ed25519") {
 		t.Errorf("a key for pushes is published: %d %s", status, keys)
 	}
 	if s.tasks.Pushes() {

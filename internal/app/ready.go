@@ -11,22 +11,25 @@ import (
 const (
 	probeStore   = time.Second     // how often the store is checked
 	probeTimeout = 3 * time.Second // how long one check may take
-	probeStale   = 4 * time.Second // how old the last good check may be
+	probeStale   = 4 * time.Second // how old the last successful check may be
 )
 
-// probe knows whether the store works. It checks in the background, so that a health
-// check gets its response at once, whatever the store is busy with.
+// probe checks the store in the background, so that a health check never waits for the
+// store.
 type probe struct {
 	check func(context.Context) error
 	now   func() time.Time
 
 	mu   sync.Mutex
-	good time.Time // when the last good check ended
+	good time.Time // when the last successful check ended
 	err  error     // of the last check
 }
 
 func newProbe(check func(context.Context) error) *probe {
-	return &probe{check: check, now: time.Now, err: errs.New(errs.Unavailable, "store.unavailable", "the store was not checked yet")}
+	return &probe{
+		check: check, now: time.Now,
+		err: errs.New(errs.Unavailable, "store.unavailable", "the store was not checked yet"),
+	}
 }
 
 // run checks until ctx ends.
@@ -54,7 +57,7 @@ func (p *probe) once(ctx context.Context) {
 	}
 }
 
-// state returns why the server is not ready; nil: it is.
+// state returns nil if the store works.
 func (p *probe) state() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -62,7 +65,8 @@ func (p *probe) state() error {
 		return p.err
 	}
 	if age := p.now().Sub(p.good); age > probeStale {
-		e := errs.New(errs.Unavailable, "store.unavailable", "the last successful check of the store was %s ago", age.Round(time.Second))
+		e := errs.New(errs.Unavailable, "store.unavailable",
+			"the last successful check of the store was %s ago", age.Round(time.Second))
 		e.RetryAfter = time.Second
 		return e
 	}

@@ -11,14 +11,14 @@ import (
 	"strings"
 
 	"github.com/parley-dev/parley/internal/config"
+	"github.com/parley-dev/parley/internal/identity"
 )
 
-// Output is where a server says things: greetings, with the first key, on stdout;
-// the log on stderr.
+// Output holds the writers of a server: stdout gets its URL and the first key, stderr the log.
 type Output struct {
 	Stdout io.Writer
 	Stderr io.Writer
-	JSON   bool // greet with a JSON object
+	JSON   bool // write a JSON object to stdout
 }
 
 // Run serves until ctx ends, then shuts down.
@@ -32,15 +32,17 @@ func Run(ctx context.Context, cfg config.Config, out Output) error {
 		return err
 	}
 	for _, name := range config.UnknownEnv(os.Environ()) {
-		log.Warn("an environment variable looks like a setting and is none", "name", name)
+		log.Warn("unknown PARLEY_* environment variable", "name", name)
 	}
 	s.warnIfExposed()
 	s.warnOfAddress()
 	limitMemory(log)
 	tuneCollector()
+	another := s.keyCommand(ctx) // before the server starts, so that its URL is printed soon after
 	s.Start()
-	if err := s.greet(out); err != nil {
-		log.Error("could not print the address; if a first key was lost with it, make one with: parley key create", "error", err)
+	defer s.noteURL()()
+	if err := s.greet(out, another); err != nil {
+		log.Error("could not print the URL and the first key; make a new key with: parley key create", "error", err)
 	}
 	log.Info("serving", "address", s.URL(), "store", s.store.Engine(), "version", Version())
 	if s.metricsListener != nil {
@@ -60,32 +62,33 @@ func Run(ctx context.Context, cfg config.Config, out Output) error {
 	return err
 }
 
-// warnIfExposed points out that keys would travel in clear.
+// warnIfExposed logs a warning if keys are sent without encryption.
 func (s *Server) warnIfExposed() {
 	addr, ok := s.listener.Addr().(*net.TCPAddr)
 	if ok && addr.IP.IsLoopback() || s.cfg.TLS() || strings.HasPrefix(s.cfg.PublicURL, "https://") {
 		return
 	}
-	s.log.Warn("other machines can reach this server without TLS, so keys travel in clear; "+
+	s.log.Warn("other machines can reach this server without TLS, so keys are not encrypted; "+
 		"use --tls-cert and --tls-key, or put a TLS proxy in front and name it with --public-url https://…",
 		slog.String("address", s.listener.Addr().String()))
 }
 
-// warnOfAddress points out that cards and links name an address that other machines
-// cannot use: they are never made of what a request says.
+// warnOfAddress logs a warning if cards and links contain a URL that other machines may not
+// reach. That URL is never taken from a request.
 func (s *Server) warnOfAddress() {
 	addr, ok := s.listener.Addr().(*net.TCPAddr)
 	if !ok || addr.IP.IsLoopback() || s.cfg.PublicURL != "" {
 		return
 	}
-	s.log.Warn("cards of agents, links and the OAuth issuer name the address that the server listens on; "+
-		"name the one by which others reach it with --public-url", slog.String("address", s.base()))
+	s.log.Warn("cards of agents, links and the OAuth issuer contain the address that the server listens on; "+
+		"set the URL by which others reach it with --public-url", slog.String("address", s.base()))
 }
 
-// greeting is what a server says when it is up.
+// greeting is what a server prints when it has started.
 type greeting struct {
 	Address   string `json:"address"`
 	PublicURL string `json:"public_url,omitempty"`
+	Store     string `json:"store"`
 	Org       string `json:"org,omitempty"`
 	User      string `json:"user,omitempty"`
 	Key       string `json:"key,omitempty"`
@@ -93,12 +96,13 @@ type greeting struct {
 	Link      string `json:"link,omitempty"`
 }
 
-func (s *Server) greet(out Output) error {
-	g := greeting{Address: s.URL(), PublicURL: s.cfg.PublicURL}
+// greet prints the URL, the first key, and the command for another key.
+func (s *Server) greet(out Output, another string) error {
+	g := greeting{Address: s.URL(), PublicURL: s.cfg.PublicURL, Store: StoreName(s.cfg.Store)}
 	if s.first != nil {
 		base := s.URL()
 		if s.cfg.TLS() && s.cfg.PublicURL != "" {
-			// A certificate is made out to the public name, not to an address.
+			// The certificate is for the public name, not for the IP address.
 			base = strings.TrimRight(s.cfg.PublicURL, "/")
 		}
 		g.Link = s.link
@@ -111,15 +115,50 @@ func (s *Server) greet(out Output) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Parley is listening on %s\n", g.Address)
 	if g.PublicURL != "" {
-		fmt.Fprintf(&b, "Public address: %s\n", g.PublicURL)
+		fmt.Fprintf(&b, "Public URL: %s\n", g.PublicURL)
 	}
+	fmt.Fprintf(&b, "Data: %s\n", g.Store)
 	if g.Key != "" {
 		fmt.Fprintf(&b, "\nThe store was empty: org %q and its user %q were created.\n", g.Org, g.User)
 		fmt.Fprintf(&b, "This is the first key. It is shown once:\n\n  %s\n\nTry it:\n\n  %s\n\n", g.Key, g.Curl)
 		if g.Link != "" {
-			fmt.Fprintf(&b, "Open this to choose the password of %q. It works once, for a day:\n\n  %s\n\n", g.User, g.Link)
+			fmt.Fprintf(&b, "Open this to choose the password of %q. It works once, for a day:\n\n  %s\n\n",
+				g.User, g.Link)
 		}
 	}
+	fmt.Fprintf(&b, "Another key: %s\n\n", another)
 	_, err := io.WriteString(out.Stdout, b.String())
 	return err
+}
+
+// keyCommand returns a command that creates a key for an admin. It has placeholders for what
+// is not known.
+func (s *Server) keyCommand(ctx context.Context) string {
+	user, org := "USER", ""
+	op := identity.NewOperator(s.store.IdentityStores(), Now, nil)
+	if orgs, err := op.Orgs(ctx); err == nil && len(orgs) > 0 {
+		if len(orgs) > 1 {
+			org = " --org " + orgs[0].ID
+		}
+		users, _ := op.Members(ctx, orgs[0].ID, identity.User) // without one the placeholder stays
+		for _, u := range users {
+			if u.Admin && !u.Disabled {
+				user = u.ID
+				break
+			}
+		}
+	}
+	return "parley key create --as user:" + user + " --scope svc:tasks:read " + s.storeFlag() + org
+}
+
+// storeFlag returns the flag that names the store on the command line. The URL of a database
+// may have a password, so it is not printed.
+func (s *Server) storeFlag() string {
+	switch s.cfg.Database {
+	case "":
+		return "--data " + ShellQuote(s.cfg.Data)
+	case os.Getenv("PARLEY_DATABASE"):
+		return `--database "$PARLEY_DATABASE"`
+	}
+	return "--database URL"
 }

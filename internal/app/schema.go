@@ -10,11 +10,10 @@ import (
 	"github.com/parley-dev/parley/internal/store"
 )
 
-// schemaPoll is how often a server says that it is alive, and looks whether the schema
-// moved on.
+// schemaPoll is the interval in which a node registers itself and checks the schema version.
 const schemaPoll = time.Second
 
-// nodeName names this process among those that share a database.
+// nodeName returns a name for this process that is unique among those that share a database.
 func nodeName(ids *ids) string {
 	node := ids.next("node-")
 	if host, err := os.Hostname(); err == nil {
@@ -26,9 +25,9 @@ func nodeName(ids *ids) string {
 // holder describes this process in the lock file of the data folder.
 func holder() string { return fmt.Sprintf("process %d, parley %s", os.Getpid(), Version()) }
 
-// watchSchema keeps this node registered, and logs once that a newer program has
-// migrated the store. After an incompatible migration nothing is left to do: the store
-// refuses every use, and /readyz says why.
+// watchSchema keeps this node registered. It logs once that a newer program has migrated the
+// store. After an incompatible migration it ends: the store refuses every use, and /readyz
+// returns the reason.
 func (s *Server) watchSchema(ctx context.Context) {
 	tick := time.NewTicker(schemaPoll)
 	defer tick.Stop()
@@ -39,15 +38,15 @@ func (s *Server) watchSchema(ctx context.Context) {
 		switch {
 		case err != nil && errs.As(err).Code == store.CodeMigrated:
 			s.log.Error("this node is out of service", "error", err)
-			s.tasks.Stop() // whoever waits for something is to ask another node
-			s.endWork()    // all of it would fail from now on
+			s.tasks.Stop() // waiting clients should retry on another node
+			s.endWork()    // background work would only fail
 			return
 		case err != nil && ctx.Err() == nil && Now().Sub(logged) > quiet:
 			logged = Now()
 			s.log.Error("this node cannot tell the others that it is alive", "error", err)
 		case len(newer) > known:
 			known = len(newer)
-			s.log.Info("a newer parley has migrated the store; this version may go on", "schema", newer[known-1].Number)
+			s.log.Info("a newer parley has migrated the store; this version can keep running", "schema", newer[known-1].Number)
 		}
 		select {
 		case <-ctx.Done():

@@ -24,6 +24,7 @@ import (
 	"github.com/parley-dev/parley/internal/outbound"
 	"github.com/parley-dev/parley/internal/sso"
 	"github.com/parley-dev/parley/internal/store"
+	"github.com/parley-dev/parley/internal/web"
 )
 
 // Limits against clients that hold a connection without using it.
@@ -34,12 +35,11 @@ const (
 	idleTimeout       = 2 * time.Minute
 	maxHeaderBytes    = 32 << 10
 
-	// Of HTTP/2: streams of one connection, and when a silent one is asked whether it
-	// is still there.
+	// HTTP/2: streams per connection, and when a silent connection is pinged.
 	maxStreams  = 250
 	pingAfter   = 30 * time.Second
 	pingTimeout = 15 * time.Second
-	// A frame's buffer is allocated by its declared size, before a byte of it has come.
+	// The buffer of a frame is allocated by its declared size, before its first byte is read.
 	maxFrameSize = 16 << 10
 )
 
@@ -47,53 +47,63 @@ const (
 type Server struct {
 	cfg config.Config
 	log *slog.Logger
-	now func() time.Time // of what programs are allowed; tests move it
+	now func() time.Time // clock of OAuth grants
 
-	files    int // that the process may open; 0: no limit is known
-	listener *guard
-	probe    *probe
-	node     string // names this process
-	unlock   func() // of the data folder
-	store    *store.Store
-	auth     *identity.Authenticator
-	agents   *agent.Registry
-	tasks    *dispatch.Service
-	pusher   *delivery.Client // nil: nothing is pushed
-	pushes   *pushMetrics
-	bus      *store.Bus // nil: no other node
-	http     *http.Server
+	cost       web.Cost // of hashing a password
+	files      int      // limit of open files; 0: unknown
+	listener   *guard
+	probe      *probe
+	node       string // name of this process
+	unlock     func() // unlocks the data folder
+	store      *store.Store
+	auth       *identity.Authenticator
+	agents     *agent.Registry
+	directory  *agent.Directory
+	tasks      *dispatch.Service
+	pusher     *delivery.Client // nil: push notifications are off
+	pushes     *pushMetrics
+	deliveries *delivery.Service
+	bus        *store.Bus // nil: there is no other node
+	http       *http.Server
 
-	metricsListener net.Listener // nil: /metrics is where everything is
+	metricsListener net.Listener // nil: /metrics is on the main listener
 	metricsHTTP     *http.Server
 
 	first    *identity.First
-	link     string // to set the first password with; empty: there is none
+	link     string // URL to set the first password; empty: none
 	accounts *account.Accounts
 	oauth    *oauth.Service
-	issuers  []*sso.Provider // other identity providers
-	external *sso.Verifier   // of their access tokens; nil: none are taken
+	issuers  []*sso.Provider // external identity providers
+	external *sso.Verifier   // verifies their access tokens; nil: none are accepted
 
 	stopping   atomic.Bool
-	failed     chan error // the error that ended serving, if it was not asked for
+	failed     chan error // the error that ended serving unexpectedly
 	endWork    context.CancelFunc
 	background sync.WaitGroup
 }
 
-// New takes the address and the data folder, opens the store and wires everything
-// to it. The address comes first: a server that cannot have it must not touch the
-// data.
+// New listens on the configured address, locks the data folder, opens the store and wires
+// everything together. It listens first: a server that cannot listen must not touch the data.
 func New(ctx context.Context, cfg config.Config, log *slog.Logger) (*Server, error) {
-	return newServer(ctx, cfg, log, Now)
+	return newServer(ctx, cfg, log, settings{now: Now, cost: web.StandardCost})
 }
 
-func newServer(ctx context.Context, cfg config.Config, log *slog.Logger, now func() time.Time) (_ *Server, err error) {
-	s := &Server{cfg: cfg, log: log, now: now, files: maxFiles(), unlock: func() {}, failed: make(chan error, 2)}
+// settings are what only tests change.
+type settings struct {
+	now  func() time.Time // clock of OAuth grants
+	cost web.Cost         // of hashing a password
+}
+
+func newServer(ctx context.Context, cfg config.Config, log *slog.Logger, t settings) (_ *Server, err error) {
+	s := &Server{
+		cfg: cfg, log: log, now: t.now, cost: t.cost, files: maxFiles(), unlock: func() {}, failed: make(chan error, 2),
+	}
 	defer func() {
 		if err != nil {
-			_ = s.release() // the first error is the one that counts
+			_ = s.release() // the first error is returned
 		}
 	}()
-	// Whatever can be refused is refused before the store is touched.
+	// Validate the configuration before opening the store.
 	tlsConfig, err := newTLS(cfg, log, Now)
 	if err != nil {
 		return nil, err
@@ -144,12 +154,13 @@ func newServer(ctx context.Context, cfg config.Config, log *slog.Logger, now fun
 	if err := s.newPusher(ctx); err != nil {
 		return nil, err
 	}
+	s.newDeliveries()
 	s.newTasks(ids)
 	s.newLogin(ids)
-	// What this node revokes it refuses at once; other nodes follow the epoch.
+	// Revocations by this node take effect here at once. Other nodes poll the epoch.
 	s.store.OnRevoke(func(org string) {
 		s.auth.Revoked(org)
-		s.agents.Forget()
+		s.directory.Forget()
 	})
 	handler, err := s.handler(ctx, ids, proxies)
 	if err != nil {
@@ -166,19 +177,22 @@ func newServer(ctx context.Context, cfg config.Config, log *slog.Logger, now fun
 		MaxHeaderBytes:    maxHeaderBytes,
 		Protocols:         protocols(),
 		HTTP2: &http.HTTP2Config{
-			MaxConcurrentStreams: maxStreams, MaxReadFrameSize: maxFrameSize, SendPingTimeout: pingAfter, PingTimeout: pingTimeout,
+			MaxConcurrentStreams: maxStreams,
+			MaxReadFrameSize:     maxFrameSize,
+			SendPingTimeout:      pingAfter,
+			PingTimeout:          pingTimeout,
 		},
 		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 	}
-	// Last of all: the first key is made once, and would be lost if anything failed after it.
-	if s.first, err = identity.NewOperator(s.store.Identity(), Now, ids.next).Bootstrap(ctx); err != nil {
+	// Bootstrap last: the first key is shown once, and would be lost if New failed after it.
+	if s.first, err = identity.NewOperator(s.store.IdentityStores(), Now, ids.next).Bootstrap(ctx); err != nil {
 		return nil, fmt.Errorf("prepare the empty store: %w", err)
 	}
 	if err := s.newFirstLink(ctx); err != nil {
-		s.log.Error("there is no link for the first login; make one with: parley admin link", "error", err)
+		s.log.Error("cannot make a link for the first login; make one with: parley admin link", "error", err)
 	}
 	if err := s.warnOfUnknownOrgs(ctx); err != nil {
-		s.log.Error("it is unknown whether the orgs of --issuers exist", "error", err)
+		s.log.Error("cannot check whether the orgs of --issuers exist", "error", err)
 	}
 	if err := s.hostEcho(ctx); err != nil {
 		s.log.Error("the built-in agent does not run", "error", err)
@@ -186,7 +200,7 @@ func newServer(ctx context.Context, cfg config.Config, log *slog.Logger, now fun
 	return s, nil
 }
 
-// protocols are HTTP/1.1 and HTTP/2, the latter also without TLS: gRPC shares the
+// protocols returns HTTP/1.1 and HTTP/2. HTTP/2 also works without TLS, because gRPC shares the
 // port.
 func protocols() *http.Protocols {
 	p := new(http.Protocols)
@@ -196,9 +210,9 @@ func protocols() *http.Protocols {
 	return p
 }
 
-// A client that vanished without closing its connection is noticed within a minute.
-// If it owes nothing, by the kernel's probes: after 45 s. If something was sent to
-// it, which a stream does every 15 s, by unacknowledged: at most 15 + 35 s.
+// A client that disappears without closing its connection is detected within a minute: on an
+// idle connection by the keep-alive probes of the kernel, after 45 s; on a stream, which sends
+// every 15 s, by the limit of unacknowledged data, after at most 15 + 35 s.
 const (
 	probeAfter     = 15 * time.Second
 	probeEvery     = 10 * time.Second
@@ -214,14 +228,15 @@ func listen(ctx context.Context, addr, flag string) (net.Listener, error) {
 	l, err := config.Listen(ctx, "tcp", addr)
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
-		return nil, fmt.Errorf("the address %s is already in use; stop the program that uses it, or choose another with %s", addr, flag)
+		return nil, fmt.Errorf(
+			"the address %s is already in use; stop the program that uses it, or choose another with %s", addr, flag)
 	case err != nil:
 		return nil, fmt.Errorf("cannot listen on %s: %w", addr, err)
 	}
 	return l, nil
 }
 
-// serverOptions are the options of a server's store.
+// serverOptions returns the store options of a server.
 func serverOptions(cfg config.Config, log *slog.Logger) store.Options {
 	o := store.Options{SearchTimeout: cfg.SearchTimeout, Log: log}
 	if cfg.Database != "" {
@@ -232,7 +247,7 @@ func serverOptions(cfg config.Config, log *slog.Logger) store.Options {
 	return o
 }
 
-// openStore opens the store that cfg names; o holds the other options.
+// openStore opens the store that cfg names. o holds the other options.
 func openStore(ctx context.Context, cfg config.Store, o store.Options) (*store.Store, error) {
 	return store.Open(ctx, storeOptions(cfg, o))
 }
@@ -249,15 +264,17 @@ func storeOptions(cfg config.Store, o store.Options) store.Options {
 func (s *Server) Start() {
 	ctx, cancel := context.WithCancel(context.Background())
 	s.endWork = cancel
-	s.probe.once(ctx) // so that the first health check finds a result
+	s.probe.once(ctx) // the first health check needs a result
 	s.background.Go(func() { s.probe.run(ctx) })
 	if s.pushes != nil {
 		s.background.Go(func() { s.pushes.run(ctx) })
 	}
+	s.background.Go(func() { trimStacks(ctx) })
 	s.background.Go(func() { s.watchSchema(ctx) })
 	s.background.Go(func() { s.watchKeys(ctx) })
 	s.background.Go(func() { s.sweep(ctx) })
 	s.background.Go(func() { s.tasks.Run(ctx) })
+	s.background.Go(func() { s.deliveries.Run(ctx) })
 	if s.bus != nil {
 		s.background.Go(func() { s.listen(ctx) })
 	}
@@ -277,24 +294,25 @@ func (s *Server) Start() {
 	})
 }
 
-// Shutdown ends the server: /readyz fails first, then no connection is accepted
-// any more, requests in flight get the time that was configured, and the store is
-// closed last. A non-nil error means that requests were cut off.
+// Shutdown stops the server. First /readyz fails, then no connection is accepted, then
+// running requests get the configured time to finish. The store is closed last. An error means
+// that requests were cut off.
 func (s *Server) Shutdown() error {
 	s.stopping.Store(true)
 	time.Sleep(s.cfg.StopDelay())
 	ctx, cancel := context.WithTimeout(context.Background(), s.cfg.ShutdownTimeout)
 	defer cancel()
-	s.tasks.Stop() // whoever waits for something waits no longer
+	s.tasks.Stop() // ends long polls and streams
 	err := s.http.Shutdown(ctx)
 	if err != nil {
-		err = errors.Join(fmt.Errorf("requests were still running after %s and were cut off", s.cfg.ShutdownTimeout), s.http.Close())
+		cut := fmt.Errorf("requests were still running after %s and were cut off", s.cfg.ShutdownTimeout)
+		err = errors.Join(cut, s.http.Close())
 	}
 	s.endWork()
 	if s.metricsHTTP != nil {
-		_ = s.metricsHTTP.Close() // a scrape that is cut off is repeated
+		_ = s.metricsHTTP.Close() // an interrupted scrape is repeated
 	}
-	s.background.Wait() // also for pushes on their way, which have a limit of their own
+	s.background.Wait() // also waits for pushes in flight, which have their own time limit
 	if s.pusher != nil {
 		s.pusher.Close()
 	}
@@ -306,11 +324,11 @@ func (s *Server) Shutdown() error {
 	return errors.Join(err, s.release())
 }
 
-// release gives back what New took.
+// release frees the resources that New acquired.
 func (s *Server) release() error {
 	var err error
 	if s.listener != nil {
-		_ = s.listener.Close() // closed already if it was served
+		_ = s.listener.Close() // already closed if the server was started
 	}
 	if s.metricsListener != nil {
 		_ = s.metricsListener.Close()
@@ -322,7 +340,7 @@ func (s *Server) release() error {
 	return err
 }
 
-// ready is what /readyz asks.
+// ready returns nil if the server is ready, for /readyz.
 func (s *Server) ready(context.Context) error {
 	if s.stopping.Load() {
 		return errs.New(errs.Unavailable, "server.stopping", "the server is stopping")
@@ -333,10 +351,10 @@ func (s *Server) ready(context.Context) error {
 	return s.probe.state()
 }
 
-// First is what was created because the store was empty; nil if it was not.
+// First returns what New created because the store was empty, or nil.
 func (s *Server) First() *identity.First { return s.first }
 
-// URL is the address of the server as a program on the same machine reaches it.
+// URL returns the URL of the server for programs on the same machine.
 func (s *Server) URL() string {
 	scheme := "http"
 	if s.cfg.TLS() {

@@ -12,23 +12,24 @@ import (
 	"time"
 
 	"github.com/parley-dev/parley/internal/config"
+	"github.com/parley-dev/parley/internal/orgtest"
 	"github.com/parley-dev/parley/internal/web"
 )
 
-// Passwords are hashed for nearly every test; what that costs is the business of package web.
-func init() { passwordCost = web.Cost{Passes: 1, Memory: 64} }
+// testSettings make passwords cheap to hash: nearly every test hashes one.
+var testSettings = settings{now: Now, cost: web.Cost{Passes: 1, Memory: 64}}
 
 func testConfig(t *testing.T) config.Config {
 	t.Helper()
 	cfg := config.Default()
-	cfg.Listen, cfg.Data = "127.0.0.1:0", t.TempDir()
+	cfg.Listen, cfg.Data = "127.0.0.1:0", orgtest.EmptyDir(t)
 	cfg.ShutdownTimeout = 10 * time.Second
 	return cfg
 }
 
 func startServer(t *testing.T, cfg config.Config) *Server {
 	t.Helper()
-	s, err := New(t.Context(), cfg, slog.New(slog.DiscardHandler))
+	s, err := newServer(t.Context(), cfg, slog.New(slog.DiscardHandler), testSettings)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +81,8 @@ func TestServerStartsStopsAndStartsAgain(t *testing.T) {
 		}
 	}
 
-	if _, err := New(t.Context(), cfg, slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), "another parley server") {
+	if _, err := New(t.Context(), cfg, slog.New(slog.DiscardHandler)); err == nil ||
+		!strings.Contains(err.Error(), "another parley server") {
 		t.Errorf("a second server on the folder: %v", err)
 	}
 	if err := s.Shutdown(); err != nil {

@@ -44,17 +44,19 @@ func TestASessionCallsTheInterface(t *testing.T) {
 		t.Error("nobody is signed in:", code, body)
 	}
 	b := s.admin(t)
-	if code, body := b.call("POST", list, aProposal, "Sec-Fetch-Site", "same-origin"); code != 201 || !strings.Contains(body, `"submitted_by":"user:admin"`) {
+	if code, body := b.call("POST", list, aProposal, "Sec-Fetch-Site", "same-origin"); code != 201 ||
+		!strings.Contains(body, `"submitted_by":"user:admin"`) {
 		t.Fatal(code, body)
 	}
 	if code, body := b.call("GET", list, ""); code != 200 || !strings.Contains(body, "By a session") {
 		t.Error(code, body)
 	}
-	// An admin who is signed in administers, and the log tells by which session.
+	// An admin who is signed in administers, and the log names the session.
 	if code, body := b.call("PUT", "/api/v1/orgs/main/settings/friction", `{"threshold":5}`); code != 200 {
 		t.Error(code, body)
 	}
-	if _, body := b.call("GET", "/api/v1/orgs/main/audit?action=friction.threshold", ""); !strings.Contains(body, `"actor":"user:admin"`) ||
+	if _, body := b.call("GET", "/api/v1/orgs/main/audit?action=friction.threshold",
+		""); !strings.Contains(body, `"actor":"user:admin"`) ||
 		!strings.Contains(body, `"session-`) {
 		t.Error(body)
 	}
@@ -73,7 +75,8 @@ func TestASessionCallsTheInterface(t *testing.T) {
 	if code, body := b.call("POST", "/api/v1/me/keys", `{"scopes":["svc:tasks:read"]}`); code != 201 {
 		t.Error(code, body)
 	}
-	if code, body := b.call("POST", "/api/v1/orgs/main/members/user:admin/link", `{}`); code != 409 || !strings.Contains(body, "account.own_link") {
+	if code, body := b.call("POST", "/api/v1/orgs/main/members/user:admin/link", `{}`); code != 409 ||
+		!strings.Contains(body, "account.own_link") {
 		t.Error(code, body)
 	}
 	// Another org's paths are as unknown as with a key.
@@ -86,7 +89,8 @@ func TestASessionCallsTheInterface(t *testing.T) {
 	}
 	// Programs' protocols take no cookie.
 	for _, path := range []string{"/mcp", "/a2a/echo"} {
-		if code, body := b.call("POST", path, `{"jsonrpc":"2.0","id":1,"method":"tasks/list","params":{}}`); code == 200 && !strings.Contains(body, "error") {
+		if code, body := b.call("POST", path, `{"jsonrpc":"2.0","id":1,"method":"tasks/list","params":{}}`); code == 200 &&
+			!strings.Contains(body, "error") {
 			t.Error(path, code, body)
 		}
 	}
@@ -119,7 +123,8 @@ func TestOtherSitesCannotUseASession(t *testing.T) {
 		t.Error("another site filed a proposal", body)
 	}
 	// With a key the page of another site acts for itself.
-	if code, body := b.call("POST", list, aProposal, "Origin", "https://tool.example", "Authorization", "Bearer "+s.First().Secret); code != 201 {
+	if code, body := b.call("POST", list, aProposal, "Origin", "https://tool.example", "Authorization",
+		"Bearer "+s.First().Secret); code != 201 {
 		t.Error(code, body)
 	}
 }
@@ -177,7 +182,8 @@ func TestASessionLosesItsRightsAtOnce(t *testing.T) {
 			t.Fatal(code, body)
 		}
 	}
-	r, _ := http.NewRequestWithContext(t.Context(), "PATCH", s.URL()+"/api/v1/orgs/main/members/user:ada", strings.NewReader(`{"admin":false}`))
+	r, _ := http.NewRequestWithContext(t.Context(), "PATCH", s.URL()+"/api/v1/orgs/main/members/user:ada",
+		strings.NewReader(`{"admin":false}`))
 	r.Header.Set("Authorization", "Bearer "+key)
 	if res, err := http.DefaultClient.Do(r); err != nil || res.StatusCode != 200 {
 		t.Fatal(res, err)

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// limitUnacknowledged makes connections end that have not acknowledged what was sent
-// for so long. It is set on the listening socket; accepted ones inherit it.
+// limitUnacknowledged closes connections whose peer has not acknowledged data for d. It sets
+// the option on the listening socket; accepted sockets inherit it.
 func limitUnacknowledged(d time.Duration) func(network, address string, c syscall.RawConn) error {
 	return func(_, _ string, c syscall.RawConn) error {
 		var failed error
@@ -22,7 +22,7 @@ func limitUnacknowledged(d time.Duration) func(network, address string, c syscal
 	}
 }
 
-// bytesWaiting is how many bytes have come on a connection that were not read yet.
+// bytesWaiting returns the number of received bytes that were not read yet.
 func bytesWaiting(c *net.TCPConn) (n int) {
 	raw, err := c.SyscallConn()
 	if err != nil {

@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// limitUnacknowledged has no counterpart here; the kernel's own limit applies.
+// limitUnacknowledged does nothing on this system; the limit of the kernel applies.
 func limitUnacknowledged(time.Duration) func(network, address string, c syscall.RawConn) error {
 	return nil
 }
 
-// bytesWaiting is not known here.
+// bytesWaiting returns 0, because this system does not tell.
 func bytesWaiting(*net.TCPConn) int { return 0 }

@@ -11,8 +11,8 @@ import (
 	"github.com/parley-dev/parley/internal/web"
 )
 
-// loadIssuers reads which other identity providers are trusted. They are asked when
-// they are first needed.
+// loadIssuers reads the trusted identity providers from the configured file. A provider is
+// contacted when it is first needed.
 func (s *Server) loadIssuers() error {
 	if s.cfg.Issuers == "" {
 		return nil
@@ -25,7 +25,7 @@ func (s *Server) loadIssuers() error {
 	return nil
 }
 
-// warnOfUnknownOrgs points out issuers that can let nobody in yet.
+// warnOfUnknownOrgs logs a warning for issuers whose org does not exist.
 func (s *Server) warnOfUnknownOrgs(ctx context.Context) error {
 	if len(s.issuers) == 0 {
 		return nil
@@ -33,20 +33,21 @@ func (s *Server) warnOfUnknownOrgs(ctx context.Context) error {
 	orgs, err := s.store.Identity().Orgs(ctx)
 	for _, p := range s.issuers {
 		if !slices.ContainsFunc(orgs, func(o identity.Org) bool { return o.ID == p.Org }) {
-			s.log.Warn("an issuer is for an org that does not exist; create it, or correct --issuers", "issuer", p.Name, "org", p.Org)
+			s.log.Warn("the org of an issuer does not exist; create it, or correct --issuers",
+				"issuer", p.Name, "org", p.Org)
 		}
 	}
 	return err
 }
 
-// newIssuers lets their access tokens in.
+// newIssuers makes the server accept access tokens of the issuers.
 func (s *Server) newIssuers() {
 	if s.external = sso.NewVerifier(s.issuers, s.store.Identity(), Now); s.external != nil {
 		s.auth.AcceptExternal(s.external)
 	}
 }
 
-// otherIssuers are those whose tokens are taken.
+// otherIssuers returns the issuers whose tokens are accepted.
 func (s *Server) otherIssuers() []string {
 	if s.external == nil {
 		return nil
@@ -54,7 +55,7 @@ func (s *Server) otherIssuers() []string {
 	return s.external.Issuers()
 }
 
-// providers are those with which people sign in, as the pages know them.
+// providers returns the issuers that people can sign in with.
 func (s *Server) providers() []web.Provider {
 	var out []web.Provider
 	for _, p := range s.issuers {
@@ -65,7 +66,7 @@ func (s *Server) providers() []web.Provider {
 	return out
 }
 
-// provider shows the pages one of ours.
+// provider adapts an issuer to the interface of the pages.
 type provider struct{ op *sso.Provider }
 
 // Is implements web.Provider.
@@ -79,6 +80,8 @@ func (p provider) Address(ctx context.Context, callback, state, nonce, verifier 
 }
 
 // Arrived implements web.Provider.
-func (p provider) Arrived(ctx context.Context, callback, code, nonce, verifier, issuer string) (account.Arrival, error) {
+func (p provider) Arrived(
+	ctx context.Context, callback, code, nonce, verifier, issuer string,
+) (account.Arrival, error) {
 	return p.op.Arrived(ctx, callback, code, nonce, verifier, issuer)
 }

@@ -21,7 +21,8 @@ func TestTheServerStartsWithoutTheProvider(t *testing.T) {
 	s := withIssuers(t, `, "create_users": true`, map[string]*idptest.Issuer{"acme": is})
 	b := newBrowser(t, s)
 	res, body := b.do("POST", "/login/sso/acme", url.Values{})
-	if res.StatusCode != 503 || res.Header.Get("Retry-After") == "" || !strings.Contains(body, "The acme cannot be reached at the moment") {
+	if res.StatusCode != 503 || res.Header.Get("Retry-After") == "" ||
+		!strings.Contains(body, "The acme cannot be reached at the moment") {
 		t.Error(res.Status, res.Header, body)
 	}
 	if n := is.Documents.Load(); n != 0 {
@@ -41,7 +42,8 @@ func TestTheServerStartsWithoutTheProvider(t *testing.T) {
 		}
 	}
 	is.Down(true)
-	code := strings.Replace(to, is.URL+"/authorize", s.URL()+"/login/sso/acme/callback", 1) + "&code=x&iss=" + url.QueryEscape(is.URL)
+	code := strings.Replace(to, is.URL+"/authorize", s.URL()+"/login/sso/acme/callback", 1) + "&code=x&iss=" +
+		url.QueryEscape(is.URL)
 	if res, _ := b.do("GET", code, nil); res.StatusCode != 503 {
 		t.Error("down when the code comes:", res.Status)
 	}
@@ -65,7 +67,8 @@ func TestTheSecretIsShownAsTheProviderSays(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := os.WriteFile(cfg.Issuers, bytes.Replace(data, []byte(`, "client_secret_file": "secret"`), nil, 1), 0o600); err != nil {
+			if err := os.WriteFile(cfg.Issuers, bytes.Replace(data, []byte(`, "client_secret_file": "secret"`), nil, 1),
+				0o600); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -87,7 +90,8 @@ func TestAProviderOfAnotherOrgIsNotThere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(cfg.Issuers, bytes.ReplaceAll(data, []byte(`"org": "main"`), []byte(`"org": "other"`)), 0o600); err != nil {
+	if err := os.WriteFile(cfg.Issuers, bytes.ReplaceAll(data, []byte(`"org": "main"`), []byte(`"org": "other"`)),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	s := startServer(t, cfg)
@@ -95,7 +99,8 @@ func TestAProviderOfAnotherOrgIsNotThere(t *testing.T) {
 	setup := strings.TrimPrefix(s.Link(), s.URL())
 	nowhere := func(b *browser, path string) {
 		t.Helper()
-		if res, body := b.do("POST", path, url.Values{}); res.StatusCode != 404 || !strings.Contains(body, "no such identity provider") {
+		if res, body := b.do("POST", path, url.Values{}); res.StatusCode != 404 ||
+			!strings.Contains(body, "no such identity provider") {
 			t.Error(path, res.Status, body)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/internal/idptest"
+	"github.com/parley-dev/parley/internal/orgtest"
 )
 
 // issuerFile writes what --issuers reads: each provider by its name, with more
@@ -26,11 +27,13 @@ func issuerFile(t *testing.T, settings string, issuers map[string]*idptest.Issue
 			"sign_in": {"client_id": "parley", "client_secret_file": "secret"%s},
 			"tokens": {"audience": "https://parley.example", "users": true,
 				"principals": [{"claim": "sub", "value": "crm-backend", "principal": "service:crm"}],
-				"scopes": [{"claim": "scope", "value": "read", "grants": ["svc:tasks:read"]}, {"claim": "scope", "value": "admin", "grants": ["svc:admin:admin"]},
+				"scopes": [{"claim": "scope", "value": "read", "grants": ["svc:tasks:read"]},
+					{"claim": "scope", "value": "admin", "grants": ["svc:admin:admin"]},
 					{"claim": "scope", "value": "a2a", "grants": ["svc:a2a:write", "agent:echo"]}]}}`,
 			name, name, is.URL, settings))
 	}
-	for name, text := range map[string]string{"secret": "s3cret\n", "issuers.json": `{"issuers": [` + strings.Join(list, ",") + `]}`} {
+	for name, text := range map[string]string{"secret": "s3cret\n", "issuers.json": `{"issuers": [` +
+		strings.Join(list, ",") + `]}`} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -105,16 +108,19 @@ func TestSigningInWithAnotherProvider(t *testing.T) {
 	admin := s.admin(t)
 	b := newBrowser(t, s)
 	res, body := b.do("GET", "/login", nil)
-	if !strings.Contains(body, "Sign in with The acme") || !strings.Contains(res.Header.Get("Content-Security-Policy"), "form-action 'self';") {
+	if !strings.Contains(body, "Sign in with The acme") ||
+		!strings.Contains(res.Header.Get("Content-Security-Policy"), "form-action 'self';") {
 		t.Error(res.Header, body)
 	}
 	// Nobody knows the person, and a page says what to do.
-	if res, body := b.press("/login/sso/acme", url.Values{}); res.StatusCode != 403 || !strings.Contains(body, "ask an admin of the org to invite you") {
+	if res, body := b.press("/login/sso/acme", url.Values{}); res.StatusCode != 403 ||
+		!strings.Contains(body, "ask an admin of the org to invite you") {
 		t.Error(res.Status, body)
 	}
 	// A user of the name who cannot sign in yet is that person from now on.
 	admin.create("ada")
-	if res, body := b.press("/login/sso/acme", url.Values{}); !at(res, body, "user:ada") || !strings.Contains(body, "ada@acme.example") || strings.Contains(body, "Old password") {
+	if res, body := b.press("/login/sso/acme", url.Values{}); !at(res, body, "user:ada") ||
+		!strings.Contains(body, "ada@acme.example") || strings.Contains(body, "Old password") {
 		t.Fatal(res.Status, body)
 	}
 	// It is the subject that is known; another of that name is not.
@@ -124,14 +130,16 @@ func TestSigningInWithAnotherProvider(t *testing.T) {
 		t.Error(res.Status, body)
 	}
 	is.Person = idptest.Claims{"sub": "s-2", "preferred_username": "ada"}
-	if res, body := newBrowser(t, s).press("/login/sso/acme", url.Values{}); res.StatusCode != 409 || !strings.Contains(body, "another account of The acme") {
+	if res, body := newBrowser(t, s).press("/login/sso/acme", url.Values{}); res.StatusCode != 409 ||
+		!strings.Contains(body, "another account of The acme") {
 		t.Error(res.Status, body)
 	}
 	// The session calls the interface, and ends with all others.
 	if code, body := b.call("POST", list, aProposal); code != 201 || !strings.Contains(body, `"submitted_by":"user:ada"`) {
 		t.Error(code, body)
 	}
-	if res, body := b.do("POST", "/account/sso/acme/disconnect", url.Values{}); res.StatusCode != 409 || !strings.Contains(body, "only way to sign in") {
+	if res, body := b.do("POST", "/account/sso/acme/disconnect", url.Values{}); res.StatusCode != 409 ||
+		!strings.Contains(body, "only way to sign in") {
 		t.Error(res.Status, body)
 	}
 	b.do("POST", "/logout/everywhere", url.Values{})
@@ -153,7 +161,10 @@ func TestSigningInWithAnotherProvider(t *testing.T) {
 		t.Error(res.Status, body)
 	}
 	_, log := admin.call("GET", "/api/v1/orgs/main/audit?limit=100", "")
-	for _, want := range []string{`"identity.link"`, `"with The acme"`, `account.unknown_person`, `account.other_identity`, `account.disabled`, "s-2"} {
+	for _, want := range []string{
+		`"identity.link"`, `"with The acme"`, `account.unknown_person`, `account.other_identity`,
+		`account.disabled`, "s-2",
+	} {
 		if !strings.Contains(log, want) {
 			t.Errorf("the log lacks %s: %s", want, log)
 		}
@@ -171,25 +182,27 @@ func TestWhoHasAPasswordConnectsFirst(t *testing.T) {
 	s := withIssuers(t, "", map[string]*idptest.Issuer{"acme": is})
 	// The first admin has no password yet: a name is not enough for an admin.
 	b := newBrowser(t, s)
-	if res, body := b.press("/login/sso/acme", url.Values{}); res.StatusCode != 409 || !strings.Contains(body, "parley admin link") {
+	if res, body := b.press("/login/sso/acme", url.Values{}); res.StatusCode != 409 ||
+		!strings.Contains(body, "parley admin link") {
 		t.Error(res.Status, body)
 	}
 	admin := s.admin(t)
-	if res, body := b.press("/login/sso/acme", url.Values{}); res.StatusCode != 409 || !strings.Contains(body, "sign in with it first, then connect The acme") {
+	if res, body := b.press("/login/sso/acme", url.Values{}); res.StatusCode != 409 ||
+		!strings.Contains(body, "sign in with it first, then connect The acme") {
 		t.Error(res.Status, body)
 	}
-	if res, body := admin.press("/account/sso/acme", url.Values{}); !at(res, body, "user:admin") || !strings.Contains(body, "Disconnect The acme") {
+	if res, body := admin.press("/account/sso/acme", url.Values{}); !at(res, body, "user:admin") ||
+		!strings.Contains(body, "Disconnect The acme") {
 		t.Fatal(res.Status, body)
 	}
-	if res, body := b.press("/login/sso/acme", url.Values{}); !at(res, body, "user:admin") || !strings.Contains(body, "Old password") {
+	if res, body := b.press("/login/sso/acme", url.Values{}); !at(res, body, "user:admin") ||
+		!strings.Contains(body, "Old password") {
 		t.Error(res.Status, body)
 	}
 	// Signed out everywhere meanwhile, or somebody else in the same browser: nobody is connected.
 	admin.create("bob")
 	bob := identity.Principal{Org: "main", Kind: identity.User, ID: "bob"}
-	if _, err := s.accounts.SetPassword(t.Context(), bob, "four other words"); err != nil {
-		t.Fatal(err)
-	}
+	orgtest.SetPassword(t, s.store, s.accounts, bob, "four other words")
 	is.Person = idptest.Claims{"sub": "s-2"}
 	eve := newBrowser(t, s)
 	signIn(eve, "main", "bob", "four other words")
@@ -210,7 +223,8 @@ func TestWhoHasAPasswordConnectsFirst(t *testing.T) {
 		t.Error(ways, err)
 	}
 	is.Person = idptest.Claims{"sub": "s-1", "preferred_username": "admin"}
-	if res, body := b.do("POST", "/account/sso/acme/disconnect", url.Values{}); !at(res, body, "user:admin") || !strings.Contains(body, "Connect The acme") {
+	if res, body := b.do("POST", "/account/sso/acme/disconnect", url.Values{}); !at(res, body, "user:admin") ||
+		!strings.Contains(body, "Connect The acme") {
 		t.Error(res.Status, body)
 	}
 	if res, _ := b.do("POST", "/account/sso/acme/disconnect", url.Values{}); res.StatusCode != 404 {
@@ -268,8 +282,10 @@ func TestTheProviderDecidesWhoIsMadeAndWhoIsAdmin(t *testing.T) {
 	t.Parallel()
 	is := idptest.New(t)
 	// Names and groups are told by userinfo only.
-	is.Person, is.More = idptest.Claims{"sub": "s-1"}, idptest.Claims{"preferred_username": "cy", "name": "Cy", "groups": []string{"staff", "bosses"}}
-	s := withIssuers(t, `, "create_users": true, "admin": {"claim": "groups", "value": "bosses"}, "require": {"claim": "groups", "value": "staff"}`,
+	is.Person, is.More = idptest.Claims{"sub": "s-1"},
+		idptest.Claims{"preferred_username": "cy", "name": "Cy", "groups": []string{"staff", "bosses"}}
+	s := withIssuers(t, `, "create_users": true, "admin": {"claim": "groups", "value": "bosses"}, `+
+		`"require": {"claim": "groups", "value": "staff"}`,
 		map[string]*idptest.Issuer{"acme": is})
 	b := newBrowser(t, s)
 	if res, body := b.press("/login/sso/acme", url.Values{}); !at(res, body, "user:cy") || !strings.Contains(body, ", an admin") {
@@ -286,10 +302,12 @@ func TestTheProviderDecidesWhoIsMadeAndWhoIsAdmin(t *testing.T) {
 	}
 	delete(is.Person, "groups")
 	is.More["groups"] = []string{"guests"}
-	if res, body := b.press("/login/sso/acme", url.Values{}); res.StatusCode != 403 || !strings.Contains(body, "not as one of those") {
+	if res, body := b.press("/login/sso/acme", url.Values{}); res.StatusCode != 403 ||
+		!strings.Contains(body, "not as one of those") {
 		t.Error(res.Status, body)
 	}
-	if _, log := s.admin(t).call("GET", "/api/v1/orgs/main/audit?action=login.failed", ""); !strings.Contains(log, "account.barred") {
+	if _, log := s.admin(t).call("GET", "/api/v1/orgs/main/audit?action=login.failed",
+		""); !strings.Contains(log, "account.barred") {
 		t.Error(log)
 	}
 	is.More = idptest.Claims{"sub": "s-9", "groups": []string{"staff"}}
@@ -377,7 +395,8 @@ func TestHostileAnswers(t *testing.T) {
 	// What a provider says is shown as text.
 	b = browser()
 	is.Answer = func(q url.Values) { q.Set("error", "x"); q.Set("error_description", "<script>alert(1)</script>") }
-	if res, body := b.press("/login/sso/acme", url.Values{}); res.StatusCode != 403 || strings.Contains(body, "<script>") || !strings.Contains(body, "&lt;script&gt;") {
+	if res, body := b.press("/login/sso/acme", url.Values{}); res.StatusCode != 403 || strings.Contains(body, "<script>") ||
+		!strings.Contains(body, "&lt;script&gt;") {
 		t.Error(res.Status, body)
 	}
 	is.Answer = nil

@@ -18,6 +18,7 @@ import (
 
 	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/internal/idptest"
+	"github.com/parley-dev/parley/internal/orgtest"
 )
 
 func TestAnotherIssuersTokenOverHTTP(t *testing.T) {
@@ -57,12 +58,14 @@ func TestAnotherIssuersTokenOverHTTP(t *testing.T) {
 		t.Error(code, body)
 	}
 	// MCP takes it as well, A2A does, and gRPC.
-	if code, body := post(t, s.URL()+"/mcp", crm, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"list_proposals","arguments":{}}}`); code != 200 ||
+	list := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"list_proposals","arguments":{}}}`
+	if code, body := post(t, s.URL()+"/mcp", crm, list); code != 200 ||
 		strings.Contains(body, `"isError":true`) || !strings.Contains(body, "proposals") {
 		t.Error(code, body)
 	}
 	a2a := sign("crm-backend", "a2a")
-	send := `{"jsonrpc":"2.0","id":1,"method":"tasks/send","params":{"id":"t-1","message":{"role":"user","parts":[{"type":"text","text":"hello"}]}}}`
+	send := `{"jsonrpc":"2.0","id":1,"method":"tasks/send","params":{"id":"t-1",` +
+		`"message":{"role":"user","parts":[{"type":"text","text":"hello"}]}}}`
 	if code, body := post(t, s.URL()+"/a2a/echo", a2a, send); code != 200 || !strings.Contains(body, `"id":"t-1"`) {
 		t.Error(code, body)
 	}
@@ -77,7 +80,8 @@ func TestAnotherIssuersTokenOverHTTP(t *testing.T) {
 	defer conn.Close()
 	for token, want := range map[string]codes.Code{a2a: codes.OK, crm: codes.PermissionDenied, a2a + "x": codes.Unauthenticated} {
 		ctx := metadata.AppendToOutgoingContext(t.Context(), "authorization", "Bearer "+token)
-		if _, err := a2apb.NewA2AServiceClient(conn).ListTasks(ctx, &a2apb.ListTasksRequest{Tenant: echo}); status.Code(err) != want {
+		if _, err := a2apb.NewA2AServiceClient(conn).ListTasks(ctx,
+			&a2apb.ListTasksRequest{Tenant: echo}); status.Code(err) != want {
 			t.Error(err, want)
 		}
 	}
@@ -85,7 +89,8 @@ func TestAnotherIssuersTokenOverHTTP(t *testing.T) {
 		Servers []string `json:"authorization_servers"`
 	}
 	_, text := get(t, s.URL()+"/.well-known/oauth-protected-resource/mcp", "")
-	if err := json.Unmarshal([]byte(text), &doc); err != nil || len(doc.Servers) != 2 || doc.Servers[0] != s.URL() || doc.Servers[1] != is.URL {
+	if err := json.Unmarshal([]byte(text), &doc); err != nil || len(doc.Servers) != 2 || doc.Servers[0] != s.URL() ||
+		doc.Servers[1] != is.URL {
 		t.Error(text, err)
 	}
 	// The log never has a token, only its name.
@@ -108,9 +113,7 @@ func TestAnotherIssuersTokenOverHTTP(t *testing.T) {
 	problem(crm, "auth.token_disabled", 401)
 	// Disconnected, the subject is nobody's again.
 	ada := identity.Principal{Org: "main", Kind: identity.User, ID: "ada"}
-	if _, err := s.accounts.SetPassword(t.Context(), ada, "four other words"); err != nil {
-		t.Fatal(err)
-	}
+	orgtest.SetPassword(t, s.store, s.accounts, ada, "four other words")
 	problem(read, `"proposals"`, 200)
 	if err := s.accounts.Disconnect(t.Context(), ada, is.URL, "The acme"); err != nil {
 		t.Fatal(err)
@@ -124,7 +127,7 @@ func TestAnotherIssuersTokenOverHTTP(t *testing.T) {
 func TestABadFileOfIssuersIsRefusedAtTheStart(t *testing.T) {
 	t.Parallel()
 	cfg := testConfig(t)
-	cfg.Issuers = filepath.Join(t.TempDir(), "none.json")
+	cfg.Data, cfg.Issuers = t.TempDir(), filepath.Join(t.TempDir(), "none.json")
 	if _, err := New(t.Context(), cfg, slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), "--issuers") {
 		t.Error(err)
 	}

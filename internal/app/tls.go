@@ -11,11 +11,10 @@ import (
 	"github.com/parley-dev/parley/internal/config"
 )
 
-// certCheck is how often a handshake looks whether the certificate was renewed.
+// certCheck is the minimum time between two checks for a renewed certificate.
 const certCheck = 10 * time.Second
 
-// certificate serves a certificate from two files, and takes up a renewed one
-// without a restart.
+// certificate serves a certificate from two files and reloads it when it is renewed.
 type certificate struct {
 	certFile, keyFile string
 	log               *slog.Logger
@@ -23,12 +22,12 @@ type certificate struct {
 
 	mu      sync.Mutex
 	current *tls.Certificate
-	changed time.Time // of the certificate's file
+	changed time.Time // modification time of the certificate file
 	checked time.Time
 }
 
-// newTLS reads the certificate, so that a bad one is noticed before anything is
-// touched; nil means plain HTTP.
+// newTLS loads the certificate, so that a bad one is found before the store is opened. It
+// returns nil for plain HTTP.
 func newTLS(cfg config.Config, log *slog.Logger, now func() time.Time) (*tls.Config, error) {
 	if !cfg.TLS() {
 		return nil, nil
@@ -53,8 +52,8 @@ func (c *certificate) load() error {
 	return nil
 }
 
-// get returns the certificate for a handshake. A renewal that cannot be read, as
-// when only one of the files is written yet, leaves the old one in use.
+// get returns the certificate for a handshake. If the renewed files cannot be loaded, for
+// example because only one of them is written yet, the old certificate stays in use.
 func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -67,9 +66,9 @@ func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 		return c.current, nil
 	}
 	if err := c.load(); err != nil {
-		c.log.Error("the renewed certificate cannot be used; the old one still is", "error", err)
+		c.log.Error("cannot load the renewed certificate; the old one stays in use", "error", err)
 		return c.current, nil
 	}
-	c.log.Info("took up a renewed certificate")
+	c.log.Info("loaded a renewed certificate")
 	return c.current, nil
 }

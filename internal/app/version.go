@@ -8,8 +8,8 @@ import (
 // version is set by release builds with -ldflags "-X …/internal/app.version=1.2.3".
 var version string
 
-// Version is the version of this build: the release's, the module's when it was
-// installed by version, else 0.0.0-dev with the revision.
+// Version returns the version of this build: that of the release, that of the module if it
+// was installed with "go install", or else 0.0.0-dev with the revision.
 func Version() string {
 	if version != "" {
 		return strings.TrimPrefix(version, "v")

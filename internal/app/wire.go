@@ -26,10 +26,10 @@ import (
 	"github.com/parley-dev/parley/internal/web"
 )
 
-// keysPath is where the public keys of the server are published.
+// keysPath is the path of the server's public keys.
 const keysPath = "/.well-known/jwks.json"
 
-// handler builds the services and puts the transports in front of them.
+// handler makes the remaining services and mounts the transports.
 func (s *Server) handler(ctx context.Context, ids *ids, proxies []netip.Prefix) (http.Handler, error) {
 	metrics := prometheus.NewRegistry()
 	metrics.MustRegister(
@@ -59,12 +59,14 @@ func (s *Server) handler(ctx context.Context, ids *ids, proxies []netip.Prefix) 
 		ResourceMetadata: s.base() + authserver.ResourceMetadata,
 		Origins:          s.cfg.CORSOrigins,
 	})
-	// Several transports publish documents there.
+	// Several transports publish documents under this path.
 	router.Area(httpx.Area{Programs: true, CrossOrigin: true}, "/.well-known/")
-	admin := identity.NewOrgAdmin(s.store.Identity(), s.store.Audit(), s.agents, Now, ids.next)
-	admin.Quotas = identity.Quotas{
-		OrgKeys: s.cfg.MaxKeys, PrincipalKeys: s.cfg.MaxPrincipalKeys, Invitations: s.cfg.MaxInvitations,
-	}
+	admin := identity.NewOrgAdmin(identity.OrgAdminOptions{
+		Stores: s.store.IdentityStores(), Agents: s.directory, Now: Now, NewID: ids.next,
+		Quotas: identity.Quotas{
+			OrgKeys: s.cfg.MaxKeys, PrincipalKeys: s.cfg.MaxPrincipalKeys, Invitations: s.cfg.MaxInvitations,
+		},
+	})
 	proposals := proposal.New(s.store.Proposals(), Now, ids.next)
 	frictions := friction.New(s.store.Friction(), Now, ids.next, proposal.Check)
 	followups := followup.New(s.store.Followups(), s.store.Identity(), Now, ids.next, sender{s.tasks.Tasks, ids})
@@ -96,26 +98,29 @@ func (s *Server) handler(ctx context.Context, ids *ids, proxies []netip.Prefix) 
 	if err != nil {
 		return nil, err
 	}
-	cursors, err := s.store.Secret(ctx, "card_cursor_key", rand.Text()) // all nodes of the store share it
+	cursors, err := s.store.Secret(ctx, "card_cursor_key", rand.Text()) // shared by all nodes
 	if err != nil {
 		return nil, fmt.Errorf("read the key of card cursors: %w", err)
 	}
 	a2a.Mount(router, a2a.Options{
-		Tasks: s.tasks.Tasks, Workers: s.tasks.Workers, Agents: s.agents, Version: Version(), PublicURL: base, CardAgents: s.cfg.MaxCardAgents, CursorKey: []byte(cursors),
-		CardBindings: s.cfg.CardBindings, OAuth: s.oauthURLs(), CardKey: cardKey, KeysURL: s.base() + keysPath,
+		Tasks: s.tasks.Tasks, Workers: s.tasks.Workers, Agents: s.agents, Directory: s.directory,
+		Version: Version(), PublicURL: base, OAuth: s.oauthURLs(),
+		CardAgents: s.cfg.MaxCardAgents, CardBindings: s.cfg.CardBindings, CursorKey: []byte(cursors),
+		CardKey: cardKey, KeysURL: s.base() + keysPath,
 	})
 	mcp.Mount(router, mcp.Options{
-		Proposals: proposals, Frictions: frictions, Agents: s.agents, Tasks: s.tasks.Tasks, Workers: s.tasks.Workers, Version: Version(), PublicURL: s.publicURL(),
+		Proposals: proposals, Frictions: frictions, Agents: s.agents,
+		Tasks: s.tasks.Tasks, Workers: s.tasks.Workers, Version: Version(), PublicURL: s.publicURL(),
 		ResourceMetadata: s.base() + authserver.ResourceMetadata + mcp.Path,
 	})
 	return router, s.mountPages(router, web.Options{
 		Accounts: s.accounts, OrgAdmin: admin, Proposals: proposals, Followups: followups, Frictions: frictions,
-		Agents: s.agents, Tasks: s.tasks.Tasks, Workers: s.tasks.Workers, Sessions: s.store.Sessions(), Programs: s.oauth, Providers: s.providers(),
-		PublicURL: s.base(), Logger: s.log, Now: Now,
+		Agents: s.agents, Tasks: s.tasks.Tasks, Workers: s.tasks.Workers, Sessions: s.store.Sessions(),
+		Programs: s.oauth, Providers: s.providers(), PublicURL: s.base(), Logger: s.log, Now: Now,
 	})
 }
 
-// cardKey is the key that signs cards. All nodes of the store share it: the first one makes it.
+// cardKey returns the key that signs cards. All nodes share it; the first one makes it.
 func (s *Server) cardKey(ctx context.Context) (*a2a.CardKey, error) {
 	fresh, err := a2a.NewCardKey()
 	if err != nil {
@@ -128,11 +133,11 @@ func (s *Server) cardKey(ctx context.Context) (*a2a.CardKey, error) {
 	return a2a.ParseCardKey(text)
 }
 
-// hsts reports whether browsers reach the server by HTTPS alone: it speaks it itself, or
-// a proxy does under the public address.
+// hsts reports whether browsers use HTTPS only: the server itself or a proxy under the public
+// URL terminates TLS.
 func (s *Server) hsts() bool { return s.cfg.TLS() || strings.HasPrefix(s.cfg.PublicURL, "https://") }
 
-// publicURL is the configured address, if there is one.
+// publicURL returns the configured public URL, or nil.
 func (s *Server) publicURL() *url.URL {
 	u, err := url.Parse(strings.TrimRight(s.cfg.PublicURL, "/"))
 	if err != nil || u.Host == "" {
@@ -141,9 +146,11 @@ func (s *Server) publicURL() *url.URL {
 	return u
 }
 
-// memory bounds what requests and responses hold.
+// memory returns the pool that bounds the memory of requests and responses.
 func (s *Server) memory(reg prometheus.Registerer) *budget.Pool {
-	pool := budget.NewPool(budget.Limits{Memory: int64(s.cfg.RequestMemory) << 20, Response: budget.DefaultLimits.Response})
+	pool := budget.NewPool(budget.Limits{
+		Memory: int64(s.cfg.RequestMemory) << 20, Response: budget.DefaultLimits.Response,
+	})
 	reg.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "parley_request_memory_bytes", Help: "Memory taken by large requests and responses.",
 	}, func() float64 { return float64(pool.Used()) }))

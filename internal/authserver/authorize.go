@@ -14,8 +14,7 @@ import (
 	"github.com/parley-dev/parley/internal/oauth"
 )
 
-// authorize is where a client sends its user. Nothing is kept of it until somebody
-// is signed in.
+// authorize is the authorization endpoint. Nothing is stored before the person is signed in.
 func (s *server) authorize(w http.ResponseWriter, r *http.Request) {
 	address := s.router.ClientAddr(r).String()
 	if err := s.limits.addresses.Take(address); err != nil {
@@ -31,7 +30,8 @@ func (s *server) authorize(w http.ResponseWriter, r *http.Request) {
 		s.Pages.SignIn(w, r, r.URL.RequestURI())
 		return
 	}
-	// By person, too: anyone can name a client, and must not use up what others have.
+	// The limit is per person and client: anyone can send a client's id, and must not use up
+	// the budget of others.
 	if err := s.limits.clients.Take(subject(member.Principal) + " " + r.URL.Query().Get("client_id")); err != nil {
 		s.refusePage(w, r, err)
 		return
@@ -49,7 +49,7 @@ func (s *server) authorize(w http.ResponseWriter, r *http.Request) {
 	switch r.URL.Query().Get("response_mode") {
 	case "", "query", "fragment":
 	default:
-		// The library would answer in any mode that is asked for, at least with an error.
+		// The library would respond in any requested mode, at least with an error.
 		s.Pages.Problem(w, r, http.StatusBadRequest,
 			"The program that sent you here made a mistake: response_mode must be query or fragment. Nothing was allowed.")
 		return
@@ -63,14 +63,13 @@ func (s *server) authorize(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// decidedKey is where the context of a request keeps whether the person has decided:
-// a *bool.
+// decidedKey is the context key of a *bool that is true once the person has decided.
 type decidedKey struct{}
 
-// unlessUndecided runs the protocol, and shows the person a page where it would send
-// them to the client with an error before they have decided anything. Anybody can
-// register a client, so a link to this server would lead anywhere otherwise. A client
-// that is vouched for gets its errors.
+// unlessUndecided runs the protocol. If it would redirect the person to the client with an
+// error before the person has decided, it shows a page instead. Anyone can register a client,
+// so otherwise the server would be an open redirector. Errors are redirected to a client that
+// is vouched for.
 func (s *server) unlessUndecided(w http.ResponseWriter, r *http.Request, vouched func() (bool, error)) {
 	decided := new(bool)
 	b := &buffer{header: w.Header(), status: http.StatusOK}
@@ -85,7 +84,8 @@ func (s *server) unlessUndecided(w http.ResponseWriter, r *http.Request, vouched
 		if !ok {
 			w.Header().Del("Location")
 			s.Pages.Problem(w, r, http.StatusBadRequest,
-				"The program that sent you here made a mistake: "+mistake(to)+". Nothing was allowed, and nothing was sent to the program.")
+				"The program that sent you here made a mistake: "+mistake(to)+
+					". Nothing was allowed, and nothing was sent to the program.")
 			return
 		}
 	}
@@ -93,11 +93,11 @@ func (s *server) unlessUndecided(w http.ResponseWriter, r *http.Request, vouched
 	_, _ = w.Write(b.body.Bytes()) // the browser went away
 }
 
-// mistake is what the address that the person would be sent to says of the error.
+// mistake returns the error description in a redirect URL.
 func mistake(to string) string {
 	u, err := url.Parse(to)
 	if err != nil {
-		return "the request cannot be answered"
+		return "the authorization request is invalid"
 	}
 	q := u.Query()
 	if u.Fragment != "" {
@@ -108,10 +108,10 @@ func mistake(to string) string {
 	if said := cmp.Or(q.Get("error_description"), q.Get("error")); said != "" {
 		return said
 	}
-	return "the request cannot be answered"
+	return "the authorization request is invalid"
 }
 
-// answer is where the form of the question goes.
+// answer handles the form of the consent page.
 func (s *server) answer(w http.ResponseWriter, r *http.Request) {
 	address := s.router.ClientAddr(r).String()
 	if err := s.limits.addresses.Take(address); err != nil {
@@ -124,14 +124,17 @@ func (s *server) answer(w http.ResponseWriter, r *http.Request) {
 	s.unlessUndecided(w, r.WithContext(ctx), func() (bool, error) { return false, nil })
 }
 
-// decide asks the person who is signed in, and takes the answer. Only a POST answers.
-func (s *server) decide(w http.ResponseWriter, r *http.Request, as *goidc.AuthnSession, _ *goidc.Client) (goidc.Status, error) {
+// decide shows the consent page, or handles its form if the method is POST.
+func (s *server) decide(
+	w http.ResponseWriter, r *http.Request, as *goidc.AuthnSession, _ *goidc.Client,
+) (goidc.Status, error) {
 	member, err := s.Pages.SignedIn(r)
 	if err != nil {
 		return goidc.StatusFailure, err
 	}
 	if member == nil || as.Subject != "" && as.Subject != subject(member.Principal) {
-		return goidc.StatusFailure, goidc.NewError(goidc.ErrorCodeAccessDenied, "somebody else is signed in now")
+		return goidc.StatusFailure, goidc.NewError(goidc.ErrorCodeAccessDenied,
+			"a different user is signed in; start again")
 	}
 	as.Subject, as.Username = subject(member.Principal), member.ID
 	as.Store = map[string]any{storedOrg: member.Org, storedUser: member.ID}
@@ -143,8 +146,9 @@ func (s *server) decide(w http.ResponseWriter, r *http.Request, as *goidc.AuthnS
 		return goidc.StatusFailure, err
 	}
 	if !oauth.MatchRedirect(client.RedirectURIs, as.RedirectURI) {
-		// It was, when the question was put; nothing is sent there now, not even a refusal.
-		s.Pages.Problem(w, r, http.StatusBadRequest, "The program that sent you here is not at its address any more. Nothing was allowed; start again from the program.")
+		// The client was edited since the page was shown. Nothing is sent to the old URI.
+		s.Pages.Problem(w, r, http.StatusBadRequest, "The program that sent you here is not at its address any more. "+
+			"Nothing was allowed; start again from the program.")
 		return goidc.StatusPending, nil
 	}
 	wanted, err := oauth.ParseScopes(as.Scopes)
@@ -156,11 +160,12 @@ func (s *server) decide(w http.ResponseWriter, r *http.Request, as *goidc.AuthnS
 	case err != nil:
 		return goidc.StatusFailure, err
 	case len(offer) == 0:
-		return goidc.StatusFailure, goidc.NewError(goidc.ErrorCodeInvalidScope, "none of the scopes can be given by this user to this client")
+		return goidc.StatusFailure, goidc.NewError(goidc.ErrorCodeInvalidScope,
+			"none of the scopes can be given by this user to this client")
 	}
 	q := oauth.Question{
-		Client: client, Member: *member, Scopes: offer, Audience: s.audience(as.Resources), RedirectURI: as.RedirectURI,
-		Answer: AuthorizePath + "/" + as.ID,
+		Client: client, Member: *member, Scopes: offer, Audience: s.audience(as.Resources),
+		RedirectURI: as.RedirectURI, Answer: AuthorizePath + "/" + as.ID,
 	}
 	if r.Method == http.MethodPost {
 		decided, _ := r.Context().Value(decidedKey{}).(*bool)
@@ -186,8 +191,7 @@ func (s *server) decide(w http.ResponseWriter, r *http.Request, as *goidc.AuthnS
 	return goidc.StatusPending, nil
 }
 
-// renderError shows what cannot be sent to the client, because it is not known where
-// that would be.
+// renderError shows an error that cannot be redirected to the client.
 func (s *server) renderError(w http.ResponseWriter, r *http.Request, err error) error {
 	var known goidc.Error
 	if errors.As(err, &known) && known.StatusCode() < http.StatusInternalServerError {
@@ -195,8 +199,9 @@ func (s *server) renderError(w http.ResponseWriter, r *http.Request, err error) 
 			"The program that sent you here made a mistake: "+known.Description+". Nothing was allowed.")
 		return nil
 	}
-	if errors.Is(err, goidc.ErrNotFound) { // the client was deleted while the person decided
-		s.Pages.Problem(w, r, http.StatusBadRequest, "The program that sent you here is not known any more. Nothing was allowed.")
+	if errors.Is(err, goidc.ErrNotFound) { // the client was deleted while the page was shown
+		s.Pages.Problem(w, r, http.StatusBadRequest,
+			"The program that sent you here is not known any more. Nothing was allowed.")
 		return nil
 	}
 	s.fail(w, r, err)
@@ -208,7 +213,7 @@ func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	s.Pages.Problem(w, r, http.StatusInternalServerError, "Something went wrong here. Try again in a moment.")
 }
 
-// logError sees every refusal of the library; only those that are our fault are told.
+// logError is called for every error of the library. It logs only internal errors.
 func (s *server) logError(ctx context.Context, err error) {
 	var known goidc.Error
 	if errors.Is(err, goidc.ErrNotFound) {

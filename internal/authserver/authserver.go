@@ -1,12 +1,10 @@
-// Package authserver speaks OAuth 2.1 to clients: authorization codes with PKCE,
-// client credentials, refresh tokens, revocation, introspection, registration and
-// the documents that describe all that.
+// Package authserver is the OAuth 2.1 transport: authorization codes with PKCE, client
+// credentials, refresh tokens, revocation, introspection, dynamic registration and metadata.
 //
-// The protocol is spoken by a library; this package shows it our grants and tokens,
-// and puts right what the library leaves to its user: nothing secret reaches the
-// store, every code and refresh token works once, and scopes only ever shrink. What
-// may be granted to whom is decided in package oauth. Pages are shown by whoever
-// implements Pages.
+// A library implements the protocol. This package connects it with the grants and tokens of
+// package oauth, which decides what may be granted. It makes sure that no secret is stored in
+// clear, that codes and refresh tokens work once, and that scopes only shrink. It must not
+// know SQL or how pages look.
 package authserver
 
 import (
@@ -27,50 +25,48 @@ import (
 	"github.com/parley-dev/parley/internal/outbound"
 )
 
-// Pages is what people see.
+// Pages shows pages to people.
 type Pages interface {
-	// Wrap gives a handler the session of whoever is signed in, and keeps forms of
-	// other sites out.
+	// Wrap adds the session of the signed-in person to requests, and refuses forms of other
+	// sites.
 	Wrap(h http.Handler) http.Handler
-	// SignedIn returns who is signed in; nil: nobody.
+	// SignedIn returns the signed-in person, or nil.
 	SignedIn(r *http.Request) (*identity.Member, error)
-	// SignIn leads to a page to sign in on, and to the address after that.
+	// SignIn redirects to the sign-in page, and from there to next.
 	SignIn(w http.ResponseWriter, r *http.Request, next string)
 	Consent(w http.ResponseWriter, r *http.Request, q oauth.Question)
 	Problem(w http.ResponseWriter, r *http.Request, status int, message string)
 }
 
-// Requests keeps what clients asked for while people decide.
+// Requests stores authorization requests while people decide.
 type Requests interface {
 	PutRequest(ctx context.Context, id identity.Hash, data []byte, expires time.Time) error
 	Request(ctx context.Context, id identity.Hash, now time.Time) ([]byte, error)
-	// EndRequest deletes a request; NotFound: it was answered before.
+	// EndRequest deletes a request. It returns NotFound if the request was decided before.
 	EndRequest(ctx context.Context, id identity.Hash) error
 }
 
-// Members knows who is in an org.
+// Members looks up the members of an org.
 type Members interface {
 	Member(ctx context.Context, p identity.Principal) (identity.Member, error)
 }
 
-// Options are what the server needs.
+// Options configure the authorization server.
 type Options struct {
 	Service  *oauth.Service
 	Requests Requests
 	Members  Members
 	Pages    Pages
-	Issuer   string   // the public address, without a slash at its end
-	Only     []string // paths that a token can be made for alone, as "/mcp"
-	Others   []string // issuers whose tokens are taken, too
-	// Documents is how the documents of clients are read that are named by their
-	// addresses; nil: there are no such clients.
+	Issuer   string   // the public URL, without a trailing slash
+	Only     []string // paths that a token can be restricted to, such as "/mcp"
+	Others   []string // other issuers whose tokens are accepted
+	// Documents guards requests for OAuth Client ID Metadata Documents; nil: not supported.
 	Documents *outbound.Guard
 	Logger    *slog.Logger
 	Now       func() time.Time
 }
 
-// The paths. AuthorizePath and TokenPath are the endpoints of the OAuth flows; those of
-// the documents are fixed by RFC 8414 and RFC 9728.
+// Paths of the endpoints. RFC 8414 and RFC 9728 fix those of the metadata.
 const (
 	prefix        = "/oauth"
 	AuthorizePath = prefix + "/authorize"
@@ -79,10 +75,10 @@ const (
 	revokePath    = prefix + "/revoke"
 	registerPath  = prefix + "/register"
 
-	// ServerMetadata is where the authorization server describes itself.
+	// ServerMetadata is the path of the metadata of the authorization server.
 	ServerMetadata = "/.well-known/oauth-authorization-server"
-	// ResourceMetadata is where a resource says who gives out tokens for it; the
-	// resource's own path follows.
+	// ResourceMetadata is the path of the metadata of the protected resource. The path of the
+	// resource follows it.
 	ResourceMetadata = "/.well-known/oauth-protected-resource"
 )
 
@@ -91,8 +87,8 @@ const (
 	requestLifetime = 10 * time.Minute
 	maxForm         = 64 << 10
 
-	// One address may register this many clients at once, and one more every so often;
-	// one person may be sent here by as many that are described elsewhere.
+	// Per IP address, registerBurst clients can be registered at once, and one more every
+	// registerEvery. The same limit applies to metadata documents per person.
 	registerBurst = 20
 	registerEvery = 10 * time.Second
 )
@@ -102,8 +98,8 @@ type server struct {
 	router    *httpx.Router
 	protocol  http.Handler
 	registers *httpx.Throttle
-	readings  *httpx.Throttle // of documents, by person
-	documents *http.Client    // nil: there are none
+	readings  *httpx.Throttle // of metadata documents, by person
+	documents *http.Client    // for metadata documents; nil: not supported
 	limits    callLimits
 }
 
@@ -111,8 +107,9 @@ type server struct {
 func Mount(rt *httpx.Router, o Options) error {
 	s := &server{
 		Options: o, router: rt,
-		registers: httpx.NewThrottle(registerEvery, registerBurst, o.Now), readings: httpx.NewThrottle(registerEvery, registerBurst, o.Now),
-		limits: newCallLimits(o.Now),
+		registers: httpx.NewThrottle(registerEvery, registerBurst, o.Now),
+		readings:  httpx.NewThrottle(registerEvery, registerBurst, o.Now),
+		limits:    newCallLimits(o.Now),
 	}
 	if o.Documents != nil {
 		s.documents = o.Documents.Client(documentTimeout)
@@ -150,7 +147,9 @@ func (s *server) provider() (*provider.Provider, error) {
 	}))
 	resources := s.resources()
 	life := s.Service.Lifetimes()
-	return provider.New(s.Issuer, m, func(context.Context) (goidc.JSONWebKeySet, error) { return goidc.JSONWebKeySet{}, nil },
+	noKeys := func(context.Context) (goidc.JSONWebKeySet, error) { return goidc.JSONWebKeySet{}, nil }
+	always := func(*http.Request, *goidc.AuthnSession, *goidc.Client) bool { return true }
+	return provider.New(s.Issuer, m, noKeys,
 		provider.WithPathPrefix(prefix),
 		provider.WithAuthorizeEndpoint("/authorize"), provider.WithTokenEndpoint("/token"),
 		provider.WithTokenIntrospectionEndpoint("/introspect"), provider.WithTokenRevocationEndpoint("/revoke"),
@@ -182,12 +181,12 @@ func (s *server) provider() (*provider.Provider, error) {
 		provider.WithClientSecretVerifier(m.verifySecret),
 		provider.WithTokenIntrospection(m.mayIntrospect),
 		provider.WithTokenRevocation(func(context.Context, *goidc.Client) bool { return true }),
-		// Clients are looked up by it; its own routes are not among ours.
+		// Needed to look up clients. Its routes are not mounted.
 		provider.WithDCR(m),
-		provider.WithPolicies(goidc.NewPolicy("consent", func(*http.Request, *goidc.AuthnSession, *goidc.Client) bool { return true }, s.decide)),
+		provider.WithPolicies(goidc.NewPolicy("consent", always, s.decide)),
 		provider.WithErrorRenderer(s.renderError),
 		provider.WithErrorHandler(s.logError),
-		provider.WithJTIConsumer(func(context.Context, string) error { return nil }), // no assertions are taken
+		provider.WithJTIConsumer(func(context.Context, string) error { return nil }), // assertions are not supported
 	)
 }
 
@@ -196,8 +195,8 @@ const agentScope = "agent"
 
 func random(context.Context) string { return strings.ToLower(rand.Text() + rand.Text()) }
 
-// resources are the addresses that a token can be asked for. Some clients write the
-// service's own with a slash at the end.
+// resources returns the resource URLs that a token can be requested for. Some clients append a
+// slash.
 func (s *server) resources() []string {
 	out := []string{s.Issuer, s.Issuer + "/"}
 	for _, path := range s.Only {
@@ -206,13 +205,13 @@ func (s *server) resources() []string {
 	return out
 }
 
-// audience is the path that the resources stand for; empty: the whole service.
+// audience returns the path of the resources. It is empty for the whole service.
 func (s *server) audience(resources goidc.Resources) string {
 	only := ""
 	for i, r := range resources {
 		path := strings.TrimSuffix(strings.TrimPrefix(r, s.Issuer), "/")
 		if i > 0 && path != only {
-			return "" // several were asked for and allowed
+			return "" // several resources
 		}
 		only = path
 	}

@@ -13,13 +13,14 @@ import (
 	"github.com/parley-dev/parley/internal/httpx"
 )
 
-// direct serves what clients call themselves, and puts right how the library answers.
+// direct serves the endpoints that clients call directly, and corrects the responses of the
+// library.
 //
-// Each address has a budget of requests. A client that authenticates with a secret has
-// one, too, wherever it calls from. It is charged when the secret has been verified (see
-// manager.verifySecret) and before any work is done: its id is no secret, so a request
-// that only names the client must not use up its budget. A wrong secret counts as a bad
-// key does.
+// Each IP address has a rate limit. A client that authenticates with a secret has one, too,
+// independent of its address. It is charged after the secret was verified (see
+// manager.verifySecret) and before any work is done: the id of a client is public, so a
+// request that only names the client must not use up its budget. A wrong secret counts like a
+// wrong key.
 func (s *server) direct(w http.ResponseWriter, r *http.Request) {
 	if err := s.limits.addresses.Take(s.router.ClientAddr(r).String()); err != nil {
 		refuseCall(w, err)
@@ -32,7 +33,7 @@ func (s *server) direct(w http.ResponseWriter, r *http.Request) {
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 	var tooLarge *http.MaxBytesError
-	if errors.As(r.ParseForm(), &tooLarge) { // the library sees and answers whatever else is wrong with it
+	if errors.As(r.ParseForm(), &tooLarge) { // the library responds to all other errors
 		httpx.WriteError(w, r, httpx.ErrTooLarge(maxForm))
 		return
 	}
@@ -60,7 +61,7 @@ func (s *server) direct(w http.ResponseWriter, r *http.Request) {
 	}
 	switch {
 	case b.status == http.StatusForbidden && r.URL.Path == introspect:
-		// What a client may not know about does not exist for it (RFC 7662, 2.2).
+		// A token that the client may not ask about is reported as inactive (RFC 7662, 2.2).
 		b.status, b.body = http.StatusOK, *bytes.NewBufferString(`{"active":false}` + "\n")
 	case b.status == http.StatusUnauthorized && bytes.Contains(b.body.Bytes(), []byte(`"unauthorized_client"`)):
 		b.status = http.StatusBadRequest // RFC 6749, 5.2
@@ -72,10 +73,10 @@ func (s *server) direct(w http.ResponseWriter, r *http.Request) {
 }
 
 // decodeBasic decodes the client credentials of an HTTP Basic header, which clients
-// form-encode first (RFC 6749, 2.3.1): some escape every character that is not a letter
-// or a digit, also the "-" of our ids and the "_" of our secrets. Ids and secrets of this
-// server contain neither "%" nor "+", so those of clients that do not encode are read
-// alike, and what cannot be decoded names no client.
+// form-encode first (RFC 6749, 2.3.1). Some clients escape every character that is not a
+// letter or a digit, including the "-" of our ids and the "_" of our secrets. Our ids and
+// secrets contain neither "%" nor "+", so clients that do not encode work, too. What cannot be
+// decoded belongs to no client.
 func decodeBasic(r *http.Request) {
 	id, secret, ok := r.BasicAuth()
 	if !ok {
@@ -83,21 +84,21 @@ func decodeBasic(r *http.Request) {
 	}
 	plainID, badID := url.QueryUnescape(id)
 	plainSecret, badSecret := url.QueryUnescape(secret)
-	// A colon in an id would move the border between id and secret. No client with a
-	// secret has such an id, so the header is left as it is, and refused.
+	// A colon in the id would shift the border between id and secret. No client with a secret
+	// has such an id, so the header stays as it is and is refused later.
 	if badID != nil || badSecret != nil || strings.Contains(plainID, ":") {
 		return
 	}
 	r.SetBasicAuth(plainID, plainSecret)
 }
 
-// proof follows the authentication of one request through the library.
+// proof carries the authentication of a request through the library.
 type proof struct {
-	client  string // that the request authenticates as
-	refusal error  // set: the client has used up its budget
+	client  string // id of the client
+	refusal error  // set if the client has used up its budget
 }
 
-// buffer holds an answer back until it is known.
+// buffer holds back a response of the library.
 type buffer struct {
 	header http.Header
 	status int

@@ -49,7 +49,8 @@ func ask(h http.Handler, from int, client, secret string) *httptest.ResponseReco
 func wantTooMany(t *testing.T, rec *httptest.ResponseRecorder) {
 	t.Helper()
 	var e protocolError
-	if err := json.Unmarshal(rec.Body.Bytes(), &e); err != nil || rec.Code != 429 || e.Error != "temporarily_unavailable" || rec.Header().Get("Retry-After") == "" {
+	if err := json.Unmarshal(rec.Body.Bytes(), &e); err != nil || rec.Code != 429 || e.Error != "temporarily_unavailable" ||
+		rec.Header().Get("Retry-After") == "" {
 		t.Errorf("%d %s %v; want 429 in the form of the protocol, with Retry-After", rec.Code, rec.Body, rec.Header())
 	}
 }

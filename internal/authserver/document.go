@@ -19,15 +19,15 @@ const (
 	documentTimeout = 5 * time.Second
 )
 
-// introduce makes a client known that is named by the address of a document. The
-// document is read for people who are signed in only, and each time anew: they are
-// asked on the ground of what it says now.
+// introduce fetches and stores the metadata document of a client whose id is a URL. The
+// document is fetched only for a signed-in person, and each time again, so that the consent
+// page shows its current content.
 func (s *server) introduce(r *http.Request, to identity.Principal) error {
 	id := r.URL.Query().Get("client_id")
 	if !oauth.ValidDocumentID(id) {
-		return nil // the library looks for it among the others
+		return nil // the library looks up other clients
 	}
-	if s.documents == nil { // also if it was known before the operator turned them off
+	if s.documents == nil { // even if the client was stored before documents were turned off
 		return unreadable("this server reads no such documents; the program must register")
 	}
 	if err := s.readings.Take(subject(to)); err != nil {
@@ -44,8 +44,7 @@ func unreadable(format string, args ...any) error {
 	return errs.New(errs.Invalid, "oauth.bad_client_metadata", format, args...)
 }
 
-// readDocument fetches what describes a client. Errors do not repeat what was
-// answered.
+// readDocument fetches the metadata document of a client. Errors do not quote the response.
 func (s *server) readDocument(ctx context.Context, id string) (clientMetadata, error) {
 	var m clientMetadata
 	if err := s.Documents.Check(id); err != nil {
@@ -63,11 +62,13 @@ func (s *server) readDocument(ctx context.Context, id string) (clientMetadata, e
 	}
 	defer res.Body.Close()
 	if res.StatusCode != http.StatusOK {
-		return m, unreadable("the answer has the status %d; it must be 200, and redirects are not followed", res.StatusCode)
+		return m, unreadable(
+			"the response has the status %d; it must be 200, and redirects are not followed", res.StatusCode)
 	}
 	kind, _, err := mime.ParseMediaType(res.Header.Get("Content-Type"))
-	if err != nil || kind != "application/json" && !(strings.HasPrefix(kind, "application/") && strings.HasSuffix(kind, "+json")) {
-		return m, unreadable("the answer is no application/json")
+	if err != nil || kind != "application/json" &&
+		!(strings.HasPrefix(kind, "application/") && strings.HasSuffix(kind, "+json")) {
+		return m, unreadable("the response is not application/json")
 	}
 	body, err := io.ReadAll(io.LimitReader(res.Body, maxDocument+1))
 	switch {
@@ -78,28 +79,30 @@ func (s *server) readDocument(ctx context.Context, id string) (clientMetadata, e
 	case json.Unmarshal(body, &m) != nil:
 		return m, unreadable("it is not the JSON object that describes a client")
 	case m.ClientID != id:
-		return m, unreadable("its client_id is not its own address")
+		return m, unreadable("its client_id is not its own URL")
 	case m.ClientSecret != "":
-		return m, unreadable("it holds a client_secret; everybody can read that")
+		return m, unreadable("it contains a client_secret, which everybody can read")
 	}
 	return m, nil
 }
 
-// whyNot says why a document could not be fetched, without its address.
+// whyNot returns why a document could not be fetched, without its URL.
 func (s *server) whyNot(err error) string {
 	s.Logger.Debug("the document of a client cannot be read", "error", err)
 	return "it could not be reached: " + s.Documents.Explain(err)
 }
 
-// unknown tells the person why the client that sent them here is not known.
+// unknown shows the person why the metadata document of the client cannot be used.
 func (s *server) unknown(w http.ResponseWriter, r *http.Request, err error) {
 	known := errs.As(err)
 	switch known.Kind {
 	case errs.Invalid:
 		s.Pages.Problem(w, r, http.StatusBadRequest,
-			"The program that sent you here is described at "+r.URL.Query().Get("client_id")+", and that cannot be used: "+known.Message+". Nothing was allowed.")
+			"The program that sent you here is described at "+r.URL.Query().Get("client_id")+
+				", and that cannot be used: "+known.Message+". Nothing was allowed.")
 	case errs.RateLimited:
-		s.Pages.Problem(w, r, http.StatusTooManyRequests, "Programs asked for your permission too often. Try again in a minute.")
+		s.Pages.Problem(w, r, http.StatusTooManyRequests,
+			"Programs asked for your permission too often. Try again in a minute.")
 	default:
 		s.fail(w, r, err)
 	}

@@ -71,15 +71,17 @@ func TestDocumentsAreReadWithCare(t *testing.T) {
 	s := reader(t, site, "127.0.0.1")
 	for path, says := range map[string]string{
 		"/fine": "", "/plus": "",
-		"/page": "no application/json", "/untyped": "no application/json", "/moved": "redirects are not followed", "/gone": "410",
-		"/other": "not its own address", "/nameless": "not its own address", "/secret": "client_secret", "/broken": "JSON object",
+		"/page": "not application/json", "/untyped": "not application/json", "/moved": "redirects are not followed",
+		"/gone":  "410",
+		"/other": "not its own URL", "/nameless": "not its own URL", "/secret": "client_secret", "/broken": "JSON object",
 		"/list": "JSON object", "/large": "larger than", "/cut": "could not be reached",
 	} {
 		m, err := s.readDocument(t.Context(), site.URL+path)
 		switch {
 		case says == "" && (err != nil || m.ClientName != "App" || len(m.RedirectURIs) != 1):
 			t.Errorf("%s: %+v %v", path, m, err)
-		case says != "" && (errs.KindOf(err) != errs.Invalid || !strings.Contains(err.Error(), says) || strings.Contains(err.Error(), site.URL)):
+		case says != "" && (errs.KindOf(err) != errs.Invalid || !strings.Contains(err.Error(), says) ||
+			strings.Contains(err.Error(), site.URL)):
 			t.Errorf("%s: %v", path, err)
 		}
 	}
@@ -88,12 +90,17 @@ func TestDocumentsAreReadWithCare(t *testing.T) {
 	}
 	// What is not public is not asked, by its number or by a name that leads there.
 	closed := reader(t, site)
-	for _, address := range []string{site.URL + "/fine", "https://localhost/fine", "https://10.0.0.1/fine", "https://[::1]/fine"} {
-		if _, err := closed.readDocument(t.Context(), address); err == nil || !strings.Contains(err.Error(), "--client-documents-allow") {
+	for _, address := range []string{
+		site.URL + "/fine", "https://localhost/fine", "https://10.0.0.1/fine",
+		"https://[::1]/fine",
+	} {
+		if _, err := closed.readDocument(t.Context(), address); err == nil ||
+			!strings.Contains(err.Error(), "--client-documents-allow") {
 			t.Errorf("%s: %v", address, err)
 		}
 	}
-	if _, err := s.readDocument(t.Context(), "https://127.0.0.1:1/fine"); err == nil || !strings.Contains(err.Error(), "could not be reached") {
+	if _, err := s.readDocument(t.Context(), "https://127.0.0.1:1/fine"); err == nil ||
+		!strings.Contains(err.Error(), "could not be reached") {
 		t.Error(err)
 	}
 }

@@ -11,17 +11,17 @@ import (
 	"github.com/parley-dev/parley/internal/identity"
 )
 
-// Limits of what needs no access token. A fleet behind one address that refreshes its
-// tokens every 15 minutes stays far below them.
+// Limits of the endpoints that need no access token. A fleet behind one IP address that
+// refreshes its tokens every 15 minutes stays far below them.
 const (
-	// One address may make this many requests at once, and 50 a second.
+	// Per IP address: 250 requests at once, then 50 per second.
 	addressBurst = 250
 	addressEvery = 20 * time.Millisecond
-	// One client may make this many requests at once, and 20 a second.
+	// Per client: 100 requests at once, then 20 per second.
 	clientBurst = 100
 	clientEvery = 50 * time.Millisecond
 
-	// Questions that are open at a time: authorization requests that wait for a person.
+	// Open questions: authorization requests that wait for a person.
 	maxQuestions           = 10_000
 	maxQuestionsPerAddress = 100
 )
@@ -35,13 +35,14 @@ type callLimits struct {
 
 func newCallLimits(now func() time.Time) callLimits {
 	return callLimits{
-		addresses: httpx.NewThrottle(addressEvery, addressBurst, now), clients: httpx.NewThrottle(clientEvery, clientBurst, now),
+		addresses: httpx.NewThrottle(addressEvery, addressBurst, now),
+		clients:   httpx.NewThrottle(clientEvery, clientBurst, now),
 		questions: newQuestions(now),
 	}
 }
 
-// secretClient is the client that the request authenticates as; empty: it presents no
-// secret. The form must have been read.
+// secretClient returns the id of the client that the request authenticates as, or empty if it
+// has no secret. The form must have been parsed.
 func secretClient(r *http.Request) string {
 	if id, secret, ok := r.BasicAuth(); ok && secret != "" {
 		return id
@@ -52,31 +53,32 @@ func secretClient(r *http.Request) string {
 	return ""
 }
 
-// refuseCall answers a client with an error of the protocol.
+// refuseCall responds to a client with an OAuth error.
 func refuseCall(w http.ResponseWriter, err error) {
 	e := errs.As(err)
 	w.Header().Set("Retry-After", retryAfter(e))
 	writeJSON(w, http.StatusTooManyRequests, protocolError{"temporarily_unavailable", e.Message})
 }
 
-// refusePage answers a person.
+// refusePage responds to a person with a page.
 func (s *server) refusePage(w http.ResponseWriter, r *http.Request, err error) {
 	w.Header().Set("Retry-After", retryAfter(errs.As(err)))
-	s.Pages.Problem(w, r, http.StatusTooManyRequests, "There were too many requests from your network. Wait a moment and try again.")
+	s.Pages.Problem(w, r, http.StatusTooManyRequests,
+		"There were too many requests from your network. Wait a moment and try again.")
 }
 
 func retryAfter(e *errs.Error) string {
 	return strconv.Itoa(max(1, int((e.RetryAfter+time.Second-1)/time.Second)))
 }
 
-// questions counts the open questions of this process, in all and by the address of
-// the browser.
+// questions counts the open questions of this process, in total and by the IP address of the
+// browser.
 type questions struct {
 	now func() time.Time
 
 	mu    sync.Mutex
 	open  map[identity.Hash]question
-	count map[string]int // by address, with those that are being put
+	count map[string]int // by address, including reserved ones
 	all   int
 	swept time.Time
 }
@@ -90,14 +92,15 @@ func newQuestions(now func() time.Time) *questions {
 	return &questions{now: now, open: map[identity.Hash]question{}, count: map[string]int{}}
 }
 
-// reserve makes sure that one more question may be put; done must be called when it
-// was put, or not.
+// reserve checks that one more question may be opened. done must be called in any case when
+// the request ends.
 func (q *questions) reserve(address string) (done func(), err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.sweep()
 	if q.all >= maxQuestions || q.count[address] >= maxQuestionsPerAddress {
-		e := errs.New(errs.RateLimited, "oauth.too_many_questions", "too many authorization requests wait for a decision; decide on some, or wait until they expire")
+		e := errs.New(errs.RateLimited, "oauth.too_many_questions",
+			"too many authorization requests wait for a decision; decide on some, or wait until they expire")
 		e.RetryAfter = time.Minute
 		return nil, e
 	}
@@ -109,7 +112,7 @@ func (q *questions) reserve(address string) (done func(), err error) {
 	}, nil
 }
 
-// put notes an open question. One that is put again is counted once.
+// put counts an open question. A question is counted once, even if it is put again.
 func (q *questions) put(id identity.Hash, address string, expires time.Time) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -119,7 +122,7 @@ func (q *questions) put(id identity.Hash, address string, expires time.Time) {
 	}
 }
 
-// end forgets a question.
+// end stops counting a question.
 func (q *questions) end(id identity.Hash) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -136,7 +139,7 @@ func (q *questions) add(address string, n int) {
 	}
 }
 
-// sweep forgets expired questions, every few seconds.
+// sweep removes expired questions, every few seconds.
 func (q *questions) sweep() {
 	now := q.now()
 	if now.Sub(q.swept) < 5*time.Second {

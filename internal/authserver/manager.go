@@ -17,20 +17,20 @@ import (
 	"github.com/parley-dev/parley/internal/oauth"
 )
 
-// manager shows our grants, tokens and clients to the library.
+// manager implements the storage interfaces of the library with package oauth.
 type manager struct{ *server }
 
-// What a request tells the manager beside what the library does.
+// Context keys of a request for the manager.
 type (
 	styleKey    struct{} // how the client sent its secret: a goidc.AuthnMethod
-	redirectKey struct{} // the redirect address that was asked for: a string
-	orgKey      struct{} // the org of whoever is signed in: a string
-	addressKey  struct{} // the address of the browser, as limits count it: a string
-	redeemKey   struct{} // set at the token endpoint, where a refresh token is used up
-	proofKey    struct{} // how far the client's authentication is: a *proof
+	redirectKey struct{} // the requested redirect URI: a string
+	orgKey      struct{} // the org of the signed-in person: a string
+	addressKey  struct{} // the IP address of the browser, for limits: a string
+	redeemKey   struct{} // set at the token endpoint, where a refresh token is consumed
+	proofKey    struct{} // the authentication of the client: a *proof
 )
 
-// Under these names a grant's Store keeps what it was read from, and who consented.
+// Keys in the Store of a goidc.Grant: the oauth.Grant, and the person who consented.
 const (
 	storedGrant = "grant"
 	storedOrg   = "org"
@@ -41,7 +41,7 @@ func hashCode(s string) identity.Hash    { return identity.HashSecret("code:" + 
 func hashRefresh(s string) identity.Hash { return identity.HashSecret("refresh:" + s) }
 func hashRequest(s string) identity.Hash { return identity.HashSecret("request:" + s) }
 
-// notFound gives the library the error that it knows.
+// notFound translates NotFound into the error of the library.
 func notFound(err error) error {
 	if err != nil && errs.KindOf(err) == errs.NotFound {
 		return goidc.ErrNotFound
@@ -51,9 +51,8 @@ func notFound(err error) error {
 
 var errOver = goidc.NewError(goidc.ErrorCodeInvalidGrant, "invalid grant")
 
-// SaveGrant implements goidc.GrantManager. The library reads a grant, changes it and
-// saves it, with nothing between that keeps others from doing the same; the version
-// that was read decides who was first.
+// SaveGrant implements goidc.GrantManager. The library reads, changes and saves a grant
+// without a lock, so the version of the grant detects concurrent changes.
 func (m *manager) SaveGrant(ctx context.Context, g *goidc.Grant) error {
 	now, life := m.Now(), m.Service.Lifetimes()
 	dom, known := g.Store[storedGrant].(oauth.Grant)
@@ -91,8 +90,9 @@ func (m *manager) SaveGrant(ctx context.Context, g *goidc.Grant) error {
 		dom.EndsAt = later(dom.EndsAt, dom.CodeExpires)
 	}
 	if g.RefreshToken != "" {
-		// The library makes the token now and hands it out when the code is redeemed, which
-		// would need it in clear until then. Another is made at that time.
+		// The library makes the refresh token now and returns it when the code is redeemed.
+		// The token would have to be stored in clear until then, so another one is made at
+		// that time.
 		dom.RefreshExpires = now.Add(life.Refresh)
 		dom.EndsAt = later(dom.EndsAt, dom.RefreshExpires)
 	}
@@ -109,17 +109,20 @@ func later(a, b time.Time) time.Time {
 
 func (m *manager) grantOf(dom oauth.Grant) *goidc.Grant {
 	return &goidc.Grant{
-		ID: dom.ID, CreatedAt: seconds(dom.CreatedAt), RevokedAt: seconds(dom.RevokedAt), Subject: subject(dom.Principal), ClientID: dom.ClientID,
+		ID: dom.ID, CreatedAt: seconds(dom.CreatedAt), RevokedAt: seconds(dom.RevokedAt),
+		Subject: subject(dom.Principal), ClientID: dom.ClientID,
 		Username: dom.Principal.ID, Scopes: dom.Scopes.String(), Resources: m.resourcesOf(dom.Audience),
-		RefreshTokenExpiresAt: seconds(dom.RefreshExpires), AuthCodeExpiresAt: seconds(dom.CodeExpires), AuthCodeConsumedAt: seconds(dom.CodeUsedAt),
+		RefreshTokenExpiresAt: seconds(dom.RefreshExpires), AuthCodeExpiresAt: seconds(dom.CodeExpires),
+		AuthCodeConsumedAt: seconds(dom.CodeUsedAt),
 		AuthParams: goidc.AuthorizationParameters{
-			RedirectURI: dom.RedirectURI, CodeChallenge: dom.Challenge, CodeChallengeMethod: goidc.CodeChallengeMethodSHA256,
+			RedirectURI: dom.RedirectURI, CodeChallenge: dom.Challenge,
+			CodeChallengeMethod: goidc.CodeChallengeMethodSHA256,
 		},
 		Store: map[string]any{storedGrant: dom},
 	}
 }
 
-// subject names a principal to those who may ask about a token.
+// subject returns the sub claim of a principal.
 func subject(p identity.Principal) string { return p.Org + "/" + p.Ref() }
 
 func seconds(t time.Time) int {
@@ -160,7 +163,7 @@ func (m *manager) GrantByRefreshToken(ctx context.Context, token string) (*goidc
 	return m.grantOf(dom), nil
 }
 
-// handleGrant sees every grant before it is saved.
+// handleGrant is called for every grant before it is saved.
 func (m *manager) handleGrant(ctx context.Context, typ goidc.GrantType, g *goidc.Grant) error {
 	if typ != goidc.GrantClientCredentials {
 		return nil
@@ -178,9 +181,9 @@ func (m *manager) handleGrant(ctx context.Context, typ goidc.GrantType, g *goidc
 	return nil
 }
 
-// handleToken sees every token before it is saved. The library has only checked that
-// each scope was granted, so asking for one without its restriction to agents would
-// shake the restriction off.
+// handleToken is called for every token before it is saved. The library has only checked that
+// each scope was granted, so a request for a scope without its restriction to agents would
+// remove the restriction.
 func (m *manager) handleToken(ctx context.Context, t *goidc.Token, g *goidc.Grant) error {
 	dom, ok := g.Store[storedGrant].(oauth.Grant)
 	if !ok {
@@ -213,7 +216,8 @@ func (m *manager) SaveToken(ctx context.Context, t *goidc.Token) error {
 		return err
 	}
 	return m.Service.Issue(ctx, dom, oauth.Token{
-		GrantID: t.GrantID, ClientID: t.ClientID, Scopes: identity.SplitScopes(t.Scopes), Audience: m.audience(t.Resources),
+		GrantID: t.GrantID, ClientID: t.ClientID,
+		Scopes: identity.SplitScopes(t.Scopes), Audience: m.audience(t.Resources),
 		CreatedAt: time.Unix(int64(t.CreatedAt), 0).UTC(), ExpiresAt: time.Unix(int64(t.ExpiresAt), 0).UTC(),
 	}, h)
 }
@@ -230,7 +234,8 @@ func (m *manager) Token(ctx context.Context, value string) (*goidc.Token, error)
 	t := &goidc.Token{
 		ID: value, GrantID: st.GrantID, ClientID: st.ClientID, Subject: subject(st.Grant.Principal),
 		CreatedAt: seconds(st.CreatedAt), ExpiresAt: seconds(st.ExpiresAt), RevokedAt: seconds(st.RevokedAt),
-		Format: goidc.TokenFormatOpaque, Type: goidc.TokenTypeBearer, Scopes: st.Scopes.String(), Resources: m.resourcesOf(st.Audience),
+		Format: goidc.TokenFormatOpaque, Type: goidc.TokenTypeBearer,
+		Scopes: st.Scopes.String(), Resources: m.resourcesOf(st.Audience),
 	}
 	if t.RevokedAt == 0 && !m.Service.Works(&st) {
 		t.RevokedAt = seconds(m.Now())
@@ -238,7 +243,7 @@ func (m *manager) Token(ctx context.Context, value string) (*goidc.Token, error)
 	return t, nil
 }
 
-// claims is what introspection tells beside the standard.
+// claims returns the claims of introspection beyond the standard ones.
 func (m *manager) claims(_ context.Context, _ *goidc.Token, g *goidc.Grant) map[string]any {
 	dom, ok := g.Store[storedGrant].(oauth.Grant)
 	if !ok {
@@ -247,8 +252,8 @@ func (m *manager) claims(_ context.Context, _ *goidc.Token, g *goidc.Grant) map[
 	return map[string]any{"org": dom.Principal.Org, "principal": dom.Principal.Ref()}
 }
 
-// mayIntrospect lets a client with a secret ask about its own tokens, and a key with
-// svc:admin:admin about all of its org.
+// mayIntrospect reports whether a client may introspect a token: a client with a secret its
+// own tokens, a key with svc:admin:admin all tokens of its org.
 func (m *manager) mayIntrospect(ctx context.Context, c *goidc.Client, info goidc.TokenInfo) bool {
 	if c.IsPublic() {
 		return false
@@ -264,25 +269,26 @@ func (m *manager) mayIntrospect(ctx context.Context, c *goidc.Client, info goidc
 	return err == nil && g.Principal.Org == key.Principal.Org
 }
 
-// Client implements goidc.DCRManager: the id of a registered client, or of a key.
+// Client implements goidc.DCRManager. The id is that of a client or of a key.
 func (m *manager) Client(ctx context.Context, id string) (*goidc.Client, error) {
 	if strings.HasPrefix(id, oauth.KeyPrefix) {
 		key, h, err := m.Service.KeyClient(ctx, id)
 		if err != nil {
 			return nil, notFound(err)
 		}
-		// The library wants one way of authentication for each client; a key takes both.
+		// The library supports one authentication method per client, but a key accepts both.
 		style, _ := ctx.Value(styleKey{}).(goidc.AuthnMethod)
 		if style == "" {
 			style = goidc.AuthnMethodSecretBasic
 		}
 		return &goidc.Client{ID: id, Secret: stored(h), ClientMeta: goidc.ClientMeta{
-			GrantTypes: []goidc.GrantType{goidc.GrantClientCredentials}, ScopeIDs: scopeIDs(key.Scopes), TokenAuthnMethod: style,
+			GrantTypes: []goidc.GrantType{goidc.GrantClientCredentials},
+			ScopeIDs:   scopeIDs(key.Scopes), TokenAuthnMethod: style,
 		}}, nil
 	}
 	find := m.Service.Client
 	if org, signedIn := ctx.Value(orgKey{}).(string); signedIn {
-		// A client of another org does not exist for this person, from the first step on.
+		// For this person, clients of other orgs do not exist.
 		find = func(ctx context.Context, id string) (oauth.Client, identity.Hash, error) {
 			return m.Service.ClientFor(ctx, org, id)
 		}
@@ -292,11 +298,12 @@ func (m *manager) Client(ctx context.Context, id string) (*goidc.Client, error) 
 		return nil, notFound(err)
 	}
 	out := &goidc.Client{ID: id, Secret: stored(m.Service.Secrets(c, h)...), ClientMeta: goidc.ClientMeta{
-		Name: c.Name, RedirectURIs: slices.Clone(c.RedirectURIs), ScopeIDs: scopeIDs(c.Scopes), TokenAuthnMethod: goidc.AuthnMethod(c.Method),
-		GrantTypes:    []goidc.GrantType{goidc.GrantAuthorizationCode, goidc.GrantRefreshToken},
-		ResponseTypes: []goidc.ResponseType{goidc.ResponseTypeCode},
-		// The library would take ports off addresses of native clients, and then find none
-		// that was registered with one. Addresses are matched by our own rule instead.
+		Name: c.Name, RedirectURIs: slices.Clone(c.RedirectURIs), ScopeIDs: scopeIDs(c.Scopes),
+		TokenAuthnMethod: goidc.AuthnMethod(c.Method),
+		GrantTypes:       []goidc.GrantType{goidc.GrantAuthorizationCode, goidc.GrantRefreshToken},
+		ResponseTypes:    []goidc.ResponseType{goidc.ResponseTypeCode},
+		// For native clients the library would remove the port of the requested URI and not
+		// match URIs that were registered with one. oauth.MatchRedirect is used instead.
 		ApplicationType: goidc.ApplicationTypeWeb,
 	}}
 	if asked, _ := ctx.Value(redirectKey{}).(string); asked != "" && oauth.MatchRedirect(c.RedirectURIs, asked) {
@@ -305,8 +312,8 @@ func (m *manager) Client(ctx context.Context, id string) (*goidc.Client, error) 
 	return out, nil
 }
 
-// scopeIDs are the scopes as the library compares them: restrictions to agents are
-// one scope to it, and any client may ask for less.
+// scopeIDs returns the scopes as the library compares them: all restrictions to agents are one
+// scope, which every client may request.
 func scopeIDs(s identity.Scopes) string {
 	ids := []string{agentScope}
 	for _, scope := range s {
@@ -319,14 +326,13 @@ func scopeIDs(s identity.Scopes) string {
 
 var errNotHere = errors.New("clients are registered elsewhere")
 
-// SaveClient and DeleteClient implement goidc.DCRManager; the routes that use them
-// are not mounted.
+// SaveClient implements goidc.DCRManager. The routes that use it are not mounted.
 func (m *manager) SaveClient(context.Context, *goidc.Client) error { return errNotHere }
 
-// DeleteClient see SaveClient.
+// DeleteClient implements goidc.DCRManager. The routes that use it are not mounted.
 func (m *manager) DeleteClient(context.Context, string) error { return errNotHere }
 
-// stored is what the library is told of the secrets of a client, any of which will do.
+// stored returns the hashes of a client's secrets for the library. Each of them is valid.
 func stored(secrets ...identity.Hash) string {
 	out := make([]string, len(secrets))
 	for i, h := range secrets {
@@ -335,8 +341,8 @@ func stored(secrets ...identity.Hash) string {
 	return strings.Join(out, " ")
 }
 
-// verifySecret compares the hashes that are kept with a secret, every one of them,
-// whichever it is. With the right secret the request is charged to the client.
+// verifySecret compares a secret with all stored hashes, in constant time. If the secret is
+// right, the request is charged to the client.
 func (m *manager) verifySecret(ctx context.Context, stored, presented string) error {
 	h := identity.HashSecret(presented)
 	asked := []byte(hex.EncodeToString(h[:]))
@@ -354,8 +360,8 @@ func (m *manager) verifySecret(ctx context.Context, stored, presented string) er
 	return nil
 }
 
-// SaveSession implements goidc.AuthManager. A request that was answered is deleted,
-// so of two answers the second finds none.
+// SaveSession implements goidc.AuthManager. An authorization request is deleted when it is
+// decided, so a second decision fails.
 func (m *manager) SaveSession(ctx context.Context, as *goidc.AuthnSession) error {
 	id := hashRequest(as.ID)
 	if as.Status == goidc.StatusPending {
@@ -373,7 +379,7 @@ func (m *manager) SaveSession(ctx context.Context, as *goidc.AuthnSession) error
 	err := m.Requests.EndRequest(ctx, id)
 	if err != nil && errs.KindOf(err) == errs.NotFound {
 		if as.Status == goidc.StatusSuccess {
-			return goidc.NewError(goidc.ErrorCodeInvalidRequest, "the question was answered already")
+			return goidc.NewError(goidc.ErrorCodeInvalidRequest, "this authorization request was already decided")
 		}
 		return nil
 	}

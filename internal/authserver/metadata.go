@@ -7,20 +7,22 @@ import (
 	"github.com/parley-dev/parley/internal/oauth"
 )
 
-// serverDocument describes the server (RFC 8414).
+// serverDocument returns the metadata of the authorization server (RFC 8414).
 func (s *server) serverDocument() any {
 	methods := []string{string(oauth.Public), string(oauth.SecretBasic), string(oauth.SecretPost)}
 	return map[string]any{
-		"issuer":                                         s.Issuer,
-		"authorization_endpoint":                         s.Issuer + AuthorizePath,
-		"token_endpoint":                                 s.Issuer + TokenPath,
-		"introspection_endpoint":                         s.Issuer + introspect,
-		"revocation_endpoint":                            s.Issuer + revokePath,
-		"registration_endpoint":                          s.Issuer + registerPath,
-		"scopes_supported":                               oauth.Registrable,
-		"response_types_supported":                       []string{"code"},
-		"response_modes_supported":                       []string{"query"},
-		"grant_types_supported":                          []string{oauth.AuthorizationCode, oauth.RefreshToken, oauth.ClientCredentials},
+		"issuer":                   s.Issuer,
+		"authorization_endpoint":   s.Issuer + AuthorizePath,
+		"token_endpoint":           s.Issuer + TokenPath,
+		"introspection_endpoint":   s.Issuer + introspect,
+		"revocation_endpoint":      s.Issuer + revokePath,
+		"registration_endpoint":    s.Issuer + registerPath,
+		"scopes_supported":         oauth.Registrable,
+		"response_types_supported": []string{"code"},
+		"response_modes_supported": []string{"query"},
+		"grant_types_supported": []string{
+			oauth.AuthorizationCode, oauth.RefreshToken, oauth.ClientCredentials,
+		},
 		"code_challenge_methods_supported":               []string{"S256"},
 		"token_endpoint_auth_methods_supported":          methods,
 		"revocation_endpoint_auth_methods_supported":     methods,
@@ -31,7 +33,8 @@ func (s *server) serverDocument() any {
 	}
 }
 
-// resourceDocument describes the service, or one path of it, as a resource (RFC 9728).
+// resourceDocument returns the metadata of the service, or of one path, as a protected
+// resource (RFC 9728).
 func (s *server) resourceDocument(path string) any {
 	return map[string]any{
 		"resource":                 s.Issuer + path,
@@ -43,8 +46,8 @@ func (s *server) resourceDocument(path string) any {
 	}
 }
 
-// document serves what never changes while the server runs; pages of other sites may
-// read it, too.
+// document serves a document that does not change while the server runs. Pages of other
+// origins may read it.
 func document(v any) http.Handler {
 	body, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {

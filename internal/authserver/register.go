@@ -11,7 +11,7 @@ import (
 	"github.com/parley-dev/parley/internal/oauth"
 )
 
-// clientMetadata is what RFC 7591 calls so, as far as it matters here.
+// clientMetadata is the client metadata of RFC 7591, as far as it is supported.
 type clientMetadata struct {
 	ClientID              string   `json:"client_id,omitempty"`
 	ClientIDIssuedAt      int64    `json:"client_id_issued_at,omitempty"`
@@ -37,8 +37,8 @@ type protocolError struct {
 	Description string `json:"error_description,omitempty"`
 }
 
-// register makes a client for whoever asks (RFC 7591). The library's own endpoint
-// hands out client_credentials and any scope, and keeps its tokens in clear.
+// register is the dynamic client registration endpoint (RFC 7591). The endpoint of the library
+// is not used: it allows client_credentials and any scope, and stores tokens in clear.
 func (s *server) register(w http.ResponseWriter, r *http.Request) {
 	if err := s.registers.Take(s.router.ClientAddr(r).String()); err != nil {
 		httpx.WriteError(w, r, err)
@@ -72,7 +72,8 @@ func (s *server) register(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	out := clientMetadata{
-		ClientID: c.ID, ClientIDIssuedAt: c.CreatedAt.Unix(), ClientSecret: secret, ClientName: c.Name, RedirectURIs: c.RedirectURIs,
+		ClientID: c.ID, ClientIDIssuedAt: c.CreatedAt.Unix(), ClientSecret: secret,
+		ClientName: c.Name, RedirectURIs: c.RedirectURIs,
 		GrantTypes: []string{oauth.AuthorizationCode, oauth.RefreshToken}, ResponseTypes: []string{"code"},
 		AuthMethod: string(c.Method), Scope: c.Scopes.String(),
 	}

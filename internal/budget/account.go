@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// Account is what one request holds. The zero Account, and a nil one, are bound by
-// nothing. Its methods may be called from several goroutines: a transport may read the
-// body and write the response in goroutines of its own.
+// Account counts the bytes that one request holds. A nil Account and the zero Account have no
+// limits. Its methods are safe for concurrent use: a transport may read the body and write the
+// response in separate goroutines.
 type Account struct {
 	Pool  *Pool
 	Owner Owner
@@ -20,14 +20,14 @@ type Account struct {
 	closed   bool
 	response int64     // bytes of the response so far
 	held     int64     // bytes that the request holds
-	counted  int64     // of these, how many are taken from the pool
-	until    time.Time // until when the request waits, however often; zero: it has not waited yet
+	counted  int64     // the part of held that is taken from the pool
+	until    time.Time // when the request stops waiting, over all its waits; zero: it has not waited yet
 }
 
 // Key is the context key of an Account.
 type Key struct{}
 
-// From returns the account of the request with the given context; nil: it has none.
+// From returns the account in ctx, or nil.
 func From(ctx context.Context) *Account {
 	a, _ := ctx.Value(Key{}).(*Account)
 	return a
@@ -35,8 +35,8 @@ func From(ctx context.Context) *Account {
 
 func (a *Account) unbound() bool { return a == nil || a.Pool == nil }
 
-// Take counts n bytes of the response, takes memory for them and, if they are many, a
-// lane to work in. It waits a few seconds for both.
+// Take counts n bytes of the response, takes memory for them and, if the request holds much, a
+// lane. It waits a few seconds for both.
 func (a *Account) Take(ctx context.Context, n int64) error {
 	if a.unbound() {
 		return nil
@@ -55,14 +55,14 @@ func (a *Account) Take(ctx context.Context, n int64) error {
 	return err
 }
 
-// TakeNow is Take that waits for nothing.
+// TakeNow is like Take but does not wait.
 func (a *Account) TakeNow(n int64) error {
 	now, cancel := context.WithCancel(context.Background())
 	cancel()
 	return a.Take(now, n)
 }
 
-// Count is Take for what is in memory already: it does not wait for room, but it does
+// Count is like Take, for bytes that are in memory already. It does not wait for room, but it does
 // wait for a lane.
 func (a *Account) Count(ctx context.Context, n int64) error {
 	if a.unbound() {
@@ -79,7 +79,7 @@ func (a *Account) Count(ctx context.Context, n int64) error {
 	return a.Work(ctx)
 }
 
-// grow adds to the size of the response. Its first part may have any size.
+// grow adds n to the size of the response. The first part may have any size.
 func (a *Account) grow(n int64) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -90,7 +90,8 @@ func (a *Account) grow(n int64) error {
 	return nil
 }
 
-// Hold takes memory until Release. It waits a few seconds for room, without its lane.
+// Hold takes memory until Release. It waits a few seconds for room and leaves its lane while it
+// waits.
 func (a *Account) Hold(ctx context.Context, n int64) error {
 	if a.unbound() {
 		return nil
@@ -127,7 +128,7 @@ func (a *Account) Hold(ctx context.Context, n int64) error {
 	return nil
 }
 
-// Drop gives back a part of what Hold took.
+// Drop gives back n of the bytes that Hold took.
 func (a *Account) Drop(n int64) {
 	if a.unbound() {
 		return
@@ -140,7 +141,7 @@ func (a *Account) Drop(n int64) {
 	a.Pool.give(a.Owner, n)
 }
 
-// Work waits for a lane if the request holds much. Settle leaves it.
+// Work waits for a lane if the request holds much. Settle leaves the lane.
 func (a *Account) Work(ctx context.Context) error {
 	if a.unbound() || a.inLane.Load() {
 		return nil
@@ -162,15 +163,14 @@ func (a *Account) Work(ctx context.Context) error {
 	return nil
 }
 
-// Settle leaves the lane: what is left to do is to wait, for the client, the agent or
-// memory.
+// Settle leaves the lane. Call it when only waiting remains: for the client, the agent or memory.
 func (a *Account) Settle() {
 	if a != nil && a.inLane.Load() && a.inLane.CompareAndSwap(true, false) {
 		a.Pool.leave()
 	}
 }
 
-// wait bounds how long the request waits, however often it has to.
+// wait bounds the total time that the request waits.
 func (a *Account) wait(ctx context.Context) (context.Context, context.CancelFunc) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -180,8 +180,8 @@ func (a *Account) wait(ctx context.Context) (context.Context, context.CancelFunc
 	return context.WithDeadline(ctx, a.until)
 }
 
-// Insist lets the request wait longer than others, for a result that it would be wrong
-// to refuse: what it asked for is done.
+// Insist lets the request wait longer than others, for a result that must not be refused because
+// the command was already carried out.
 func (a *Account) Insist() {
 	if a.unbound() {
 		return
@@ -191,14 +191,13 @@ func (a *Account) Insist() {
 	a.until = time.Now().Add(insistence)
 }
 
-// Borrow takes n bytes and, if they are many, a lane, for something that several
-// requests share. It waits a few seconds. worked leaves the lane, release gives the
-// bytes back; both must be called.
+// Borrow takes n bytes and, if they are many, a lane, for a value that several requests share. It
+// waits a few seconds. worked leaves the lane, release gives the bytes back; both must be called.
 func (a *Account) Borrow(ctx context.Context, n int64) (worked, release func(), err error) {
 	if a.unbound() {
 		return func() {}, func() {}, nil
 	}
-	a.Settle() // a request must not wait for itself
+	a.Settle() // a request must not wait for its own lane
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	if err := a.Pool.hold(ctx, a.Owner, n); err != nil {
@@ -215,7 +214,7 @@ func (a *Account) Borrow(ctx context.Context, n int64) (worked, release func(), 
 	return a.Pool.leave, release, nil
 }
 
-// Release gives back what the account holds, and lets the request wait again.
+// Release gives back all that the account holds, and restarts the time that it may wait.
 func (a *Account) Release() {
 	if a.unbound() {
 		return
@@ -227,7 +226,7 @@ func (a *Account) Release() {
 	a.response, a.held, a.counted, a.until = 0, 0, 0, time.Time{}
 }
 
-// Close is Release at the end of the request: nothing can be taken after it.
+// Close releases the account at the end of the request. Nothing can be taken after it.
 func (a *Account) Close() {
 	if a.unbound() {
 		return

@@ -20,14 +20,14 @@ func TestAResponseHoldsAtMostItsLimit(t *testing.T) {
 	t.Parallel()
 	a := account(NewPool(DefaultLimits), "acme", "user:ann")
 	if err := a.Take(t.Context(), 16*mib); err != nil {
-		t.Fatalf("a largest task: %v", err)
+		t.Fatalf("the largest task: err = %v, want nil", err)
 	}
 	if err := a.Take(t.Context(), 2*mib); !errors.Is(err, ErrResponseTooLarge) {
-		t.Errorf("beyond the limit: %v; want response.too_large", err)
+		t.Errorf("beyond the limit: err = %v, want response.too_large", err)
 	}
 	a.Release()
 	if err := a.Take(t.Context(), 16*mib); err != nil {
-		t.Errorf("after a release: %v", err)
+		t.Errorf("after a release: err = %v, want nil", err)
 	}
 }
 
@@ -38,19 +38,19 @@ func TestNoOwnerUsesUpThePool(t *testing.T) {
 		busy := func(a *Account, n int64) bool { return IsBusy(a.Hold(t.Context(), n)) }
 		ann, bob, eve := account(p, "acme", "user:ann"), account(p, "acme", "user:bob"), account(p, "other", "user:eve")
 		if busy(ann, 16*mib) || !busy(ann, mib) {
-			t.Error("a principal does not have a quarter of the pool, or more than that")
+			t.Error("the share of a principal is not a quarter of the pool")
 		}
 		if cat := account(p, "acme", "user:cat"); busy(bob, 16*mib) || !busy(cat, mib) {
-			t.Error("an org does not have half of the pool, or more than that")
+			t.Error("the share of an org is not half of the pool")
 		}
 		if busy(eve, 16*mib) {
-			t.Error("another org found no room")
+			t.Error("no room for another org")
 		}
 		for _, a := range []*Account{ann, bob, eve} {
 			a.Release()
 		}
 		if n := p.Used(); n != 0 {
-			t.Errorf("%d bytes are held after all was released", n)
+			t.Errorf("bytes held after all was released = %d, want 0", n)
 		}
 	})
 }
@@ -74,12 +74,12 @@ func TestAHoldWaitsUntilBytesAreGivenBack(t *testing.T) {
 		synctest.Wait()
 		select {
 		case <-got:
-			t.Fatal("the share was exceeded")
+			t.Fatal("the share was exceeded, want a wait")
 		default:
 		}
 		p.give(o, mib)
 		if err := <-got; err != nil || p.Used() != 0 {
-			t.Errorf("after the release: %v, %d bytes held", err, p.Used())
+			t.Errorf("after the release: err = %v, want nil; %d bytes held", err, p.Used())
 		}
 	})
 }
@@ -94,7 +94,7 @@ func TestABusyPoolSaysWhenToComeAgain(t *testing.T) {
 	cancel()
 	err := p.hold(ctx, Owner{"b", "y"}, mib)
 	if e := errs.As(err); !IsBusy(err) || e.Kind != errs.Unavailable || e.RetryAfter <= 0 {
-		t.Errorf("%+v; want an Unavailable with RetryAfter", e)
+		t.Errorf("got %+v, want Unavailable with RetryAfter", e)
 	}
 }
 
@@ -102,11 +102,11 @@ func TestSmallAmountsAndNoPoolAreFree(t *testing.T) {
 	t.Parallel()
 	p := NewPool(Limits{Memory: mib, Response: mib})
 	if err := account(p, "a", "x").Hold(t.Context(), small); err != nil || p.Used() != 0 {
-		t.Errorf("a small amount: %v, %d bytes held", err, p.Used())
+		t.Errorf("a small amount: err = %v, want nil; %d bytes held, want 0", err, p.Used())
 	}
 	var none *Account
 	if err := errors.Join(none.Take(t.Context(), 1<<40), (&Account{}).Hold(t.Context(), 1<<40)); err != nil {
-		t.Errorf("without a pool: %v", err)
+		t.Errorf("without a pool: err = %v, want nil", err)
 	}
 	none.Release()
 }
@@ -119,21 +119,21 @@ func TestHalfOfTheProcessorsAreLeftToSmallRequests(t *testing.T) {
 		for i := range cap(p.lanes) {
 			a := account(p, "acme", "user:ann")
 			if err := a.Take(t.Context(), mib); err != nil {
-				t.Fatalf("lane %d: %v", i, err)
+				t.Fatalf("lane %d: err = %v, want nil", i, err)
 			}
 			first = a
 		}
 		late := account(p, "other", "user:eve")
 		held := p.Used()
 		if err := late.Take(t.Context(), mib); !IsBusy(err) || p.Used() != held {
-			t.Errorf("one more large request: %v, %d bytes more are held; want server.busy and none", err, p.Used()-held)
+			t.Errorf("one more large request: err = %v, %d more bytes held, want server.busy and 0", err, p.Used()-held)
 		}
 		if err := account(p, "other", "user:eve").Take(t.Context(), 1000); err != nil {
-			t.Errorf("a small request: %v", err)
+			t.Errorf("a small request: err = %v, want nil", err)
 		}
 		first.Settle()
 		if err := account(p, "other", "user:eve").Take(t.Context(), mib); err != nil {
-			t.Errorf("after one has settled: %v", err)
+			t.Errorf("after one has settled: err = %v, want nil", err)
 		}
 	})
 }
@@ -153,10 +153,10 @@ func TestARequestWaitsForMemoryOutsideOfItsLane(t *testing.T) {
 		go func() { done <- full.Take(t.Context(), 16*mib) }()
 		synctest.Wait()
 		if err := account(p, "other", "user:eve").TakeNow(mib); err != nil {
-			t.Errorf("another org beside a request that waits for memory: %v", err)
+			t.Errorf("another org during a wait for memory: err = %v, want nil", err)
 		}
 		if err := <-done; !IsBusy(err) {
-			t.Errorf("beyond the share: %v; want server.busy", err)
+			t.Errorf("beyond the share: err = %v, want server.busy", err)
 		}
 	})
 }
@@ -179,7 +179,7 @@ func TestPatienceBeginsWithTheFirstWait(t *testing.T) {
 			p.give(other, 2*mib-200<<10)
 		}()
 		if err := a.Take(t.Context(), 400<<10); err != nil {
-			t.Errorf("memory that was free after a second: %v", err)
+			t.Errorf("memory that was free after a second: err = %v, want nil", err)
 		}
 	})
 }
@@ -193,7 +193,8 @@ func TestNothingIsTakenAfterTheEnd(t *testing.T) {
 	}
 	a.Close()
 	if err := a.Hold(t.Context(), mib); !IsBusy(err) || p.Used() != 0 || len(p.lanes) != 0 {
-		t.Errorf("after the end: %v, %d bytes held, %d lanes taken", err, p.Used(), len(p.lanes))
+		t.Errorf("after the end: err = %v, want server.busy; %d bytes held and %d lanes taken, want 0",
+			err, p.Used(), len(p.lanes))
 	}
 }
 
@@ -214,10 +215,10 @@ func TestACountedPageWaitsForALaneOnly(t *testing.T) {
 			busy[0].Settle()
 		}()
 		if err := account(p, "acme", "user:ann").Count(t.Context(), mib); err != nil {
-			t.Errorf("a page beside others that encode: %v", err)
+			t.Errorf("a page while others encode: err = %v, want nil", err)
 		}
 		if err := account(p, "acme", "user:bob").Count(t.Context(), 60*mib); !IsBusy(err) {
-			t.Errorf("a page without memory for it: %v; want server.busy", err)
+			t.Errorf("a page without memory for it: err = %v, want server.busy", err)
 		}
 	})
 }

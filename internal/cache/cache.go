@@ -1,9 +1,9 @@
-// Package cache keeps values in memory within a bound. It forgets the least recently used
-// first, and what is too old.
+// Package cache keeps values in memory within a limit. It evicts the least recently used
+// values, and those that are too old.
 //
-// A value that was read while somebody changed what it was read from must not be kept: take
-// a Mark before the read, and Put keeps nothing if the key's part of the cache was dropped
-// from since.
+// A value that was read during a change must not be cached. Take a Mark before the read: Put
+// stores nothing if a key in the same shard was dropped since. Flights makes concurrent callers
+// share one computation. The package knows nothing about the values.
 package cache
 
 import (
@@ -13,21 +13,21 @@ import (
 	"time"
 )
 
-// Options are the bounds of a cache.
+// Options configure a cache.
 type Options[K comparable, V any] struct {
-	// Max is the sum of the sizes of all values.
+	// Max limits the sum of the sizes of all values.
 	Max int64
-	// Size is what a value counts; nil: each counts one.
+	// Size returns the size of a value. By default each value counts 1.
 	Size func(K, V) int64
-	// For is how long a value is kept; 0: as long as there is room.
+	// For is how long a value is kept. 0 means no limit.
 	For time.Duration
-	Now func() time.Time // nil: time.Now
-	// Shards is how many locks there are. Each has its part of Max, so a cache of few or of
-	// large values needs few. 0: 16.
+	Now func() time.Time // default time.Now
+	// Shards is the number of locks, by default 16. Each shard has its part of Max, so a cache
+	// of few or large values needs few shards.
 	Shards int
 }
 
-// Cache keeps values by key. Values are shared by all who get them.
+// Cache keeps values by key. Callers share the values and must not change them.
 type Cache[K comparable, V any] struct {
 	o      Options[K, V]
 	seed   maphash.Seed
@@ -37,9 +37,9 @@ type Cache[K comparable, V any] struct {
 type shard[K comparable, V any] struct {
 	mu      sync.Mutex
 	entries map[K]*list.Element
-	order   list.List // of *entry, the most recently used in front
+	order   list.List // of *entry, the most recently used first
 	size    int64
-	drops   uint64 // grows with every drop
+	drops   uint64 // number of drops
 }
 
 type entry[K comparable, V any] struct {
@@ -49,7 +49,7 @@ type entry[K comparable, V any] struct {
 	at    time.Time
 }
 
-// New makes an empty cache.
+// New returns an empty cache.
 func New[K comparable, V any](o Options[K, V]) *Cache[K, V] {
 	if o.Shards == 0 {
 		o.Shards = 16
@@ -74,7 +74,7 @@ func (c *Cache[K, V]) shard(key K) *shard[K, V] {
 	return &c.shards[maphash.Comparable(c.seed, key)%uint64(len(c.shards))]
 }
 
-// Get returns the value of a key.
+// Get returns the cached value of a key.
 func (c *Cache[K, V]) Get(key K) (value V, ok bool) {
 	s := c.shard(key)
 	s.mu.Lock()
@@ -92,13 +92,13 @@ func (c *Cache[K, V]) Get(key K) (value V, ok bool) {
 	return e.value, true
 }
 
-// Mark is a moment in the life of a cache.
+// Mark is a point in time of a cache.
 type Mark struct {
 	drops uint64
 	at    time.Time
 }
 
-// Mark is taken before a value of the key is read from elsewhere.
+// Mark returns a mark to take before the value of the key is read from its source.
 func (c *Cache[K, V]) Mark(key K) Mark {
 	s := c.shard(key)
 	s.mu.Lock()
@@ -106,7 +106,7 @@ func (c *Cache[K, V]) Mark(key K) Mark {
 	return Mark{drops: s.drops, at: c.at()}
 }
 
-// at is the time of a value that is kept; nobody looks at that of one that does not age.
+// at returns the time of a new value, or zero if values do not expire.
 func (c *Cache[K, V]) at() (now time.Time) {
 	if c.o.For > 0 {
 		now = c.o.Now()
@@ -114,8 +114,8 @@ func (c *Cache[K, V]) at() (now time.Time) {
 	return now
 }
 
-// Put keeps a value that was read after the mark, unless something was dropped since. Its
-// age counts from the mark.
+// Put stores a value that was read after the mark, unless a key of the shard was dropped since.
+// Its age counts from the mark.
 func (c *Cache[K, V]) Put(key K, value V, m Mark) {
 	s := c.shard(key)
 	s.mu.Lock()
@@ -125,7 +125,7 @@ func (c *Cache[K, V]) Put(key K, value V, m Mark) {
 	}
 }
 
-// Set keeps a value whatever was dropped.
+// Set stores a value unconditionally.
 func (c *Cache[K, V]) Set(key K, value V) {
 	s := c.shard(key)
 	s.mu.Lock()
@@ -154,7 +154,7 @@ func (s *shard[K, V]) remove(el *list.Element) {
 	s.size -= e.size
 }
 
-// Drop forgets a key whose value has changed.
+// Drop removes a key whose value has changed.
 func (c *Cache[K, V]) Drop(key K) {
 	s := c.shard(key)
 	s.mu.Lock()
@@ -165,7 +165,7 @@ func (c *Cache[K, V]) Drop(key K) {
 	}
 }
 
-// DropFunc forgets all keys for which drop is true. It looks at every key.
+// DropFunc removes all keys for which drop returns true. It visits every key.
 func (c *Cache[K, V]) DropFunc(drop func(K) bool) {
 	for i := range c.shards {
 		s := &c.shards[i]
@@ -180,7 +180,7 @@ func (c *Cache[K, V]) DropFunc(drop func(K) bool) {
 	}
 }
 
-// Clear forgets everything.
+// Clear removes all values.
 func (c *Cache[K, V]) Clear() {
 	for i := range c.shards {
 		s := &c.shards[i]
@@ -193,7 +193,7 @@ func (c *Cache[K, V]) Clear() {
 	}
 }
 
-// Len is how many values are kept.
+// Len returns the number of values.
 func (c *Cache[K, V]) Len() (n int) {
 	for i := range c.shards {
 		s := &c.shards[i]

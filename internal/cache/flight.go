@@ -6,27 +6,27 @@ import (
 	"sync"
 )
 
-// Flights are values that are being made. Whoever asks for one that somebody makes already
-// waits for it. The zero value is ready.
+// Flights makes concurrent callers of the same key share one computation: the first computes
+// the value, the others wait for it. The zero value is ready to use.
 type Flights[K comparable, V any] struct {
 	mu sync.Mutex
 	m  map[K]*Flight[K, V]
 }
 
-// Flight is one value that is being made.
+// Flight is one computation.
 type Flight[K comparable, V any] struct {
 	flights *Flights[K, V]
 	key     K
 	done    chan struct{}
-	value   V // these two are read once done is closed
+	value   V // value and err are set before done is closed
 	err     error
 }
 
-// ErrAbandoned is what waiters get if whoever made the value gave up without a result.
-var ErrAbandoned = errors.New("cache: making the value ended early")
+// ErrAbandoned is the error of waiters if the first caller gave up.
+var ErrAbandoned = errors.New("cache: the computation was abandoned")
 
-// Join returns the flight of a key. The first who joins makes the value and must call Land
-// or Abandon, by defer if making it can panic.
+// Join returns the flight of a key. If first is true, the caller must compute the value and call
+// Land or Abandon, by defer if it can panic.
 func (f *Flights[K, V]) Join(key K) (flight *Flight[K, V], first bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -41,7 +41,7 @@ func (f *Flights[K, V]) Join(key K) (flight *Flight[K, V], first bool) {
 	return flight, true
 }
 
-// Land gives the result to those who wait. Only the first call counts.
+// Land passes the result to the waiters. Only the first call has an effect.
 func (f *Flight[K, V]) Land(value V, err error) {
 	f.flights.mu.Lock()
 	defer f.flights.mu.Unlock()
@@ -53,13 +53,13 @@ func (f *Flight[K, V]) Land(value V, err error) {
 	close(f.done)
 }
 
-// Abandon lets those go on who wait, with ErrAbandoned. After Land it has no effect.
+// Abandon ends the flight with ErrAbandoned. It has no effect after Land.
 func (f *Flight[K, V]) Abandon() {
 	var none V
 	f.Land(none, ErrAbandoned)
 }
 
-// Wait returns the result. It waits no longer than ctx lasts.
+// Wait waits for the result or the end of ctx.
 func (f *Flight[K, V]) Wait(ctx context.Context) (value V, err error) {
 	select {
 	case <-f.done:

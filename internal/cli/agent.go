@@ -1,28 +1,31 @@
 package cli
 
 import (
-	"fmt"
+	"strings"
 
 	"github.com/parley-dev/parley/internal/agent"
 	"github.com/parley-dev/parley/internal/app"
+	"github.com/parley-dev/parley/sdk/client"
 )
 
 type agentCmd struct {
-	Create agentCreateCmd `cmd:"" help:"Register an agent (works on the store)."`
-	List   agentListCmd   `cmd:"" help:"List the agents of an org (works on the store)."`
-
-	Release agentReleaseCmd `cmd:"" help:"Make an agent private and free its public id for other orgs (works on the store)."`
-
-	Card    agentCardCmd    `cmd:"" help:"Show the card of a running server: the agents that you can reach."`
-	Status  agentStatusCmd  `cmd:"" help:"Show whether the agents of your org are there, on a running server."`
-	Update  agentUpdateCmd  `cmd:"" help:"Change what an agent's card says, or pin its status, on a running server."`
-	Disable agentDisableCmd `cmd:"" help:"Take an agent off the card; nobody can call it any more."`
+	Create  agentCreateCmd  `cmd:"" help:"Register an agent."`
+	List    agentListCmd    `cmd:"" help:"List the agents of an org."`
+	Card    agentCardCmd    `cmd:"" help:"List the agents that you can call, of all orgs."`
+	Status  agentStatusCmd  `cmd:"" help:"Show whether the agents of your org have workers."`
+	Update  agentUpdateCmd  `cmd:"" help:"Change an agent's card, or pin its status."`
+	Disable agentDisableCmd `cmd:"" help:"Take an agent off the card; it cannot be called any more."`
 	Enable  agentEnableCmd  `cmd:"" help:"Let a disabled agent be called again."`
+	Release agentReleaseCmd `cmd:"" help:"Free the public id of an agent for other orgs (operator)."`
 }
 
 // Help is shown by parley agent --help.
 func (agentCmd) Help() string {
-	return examples("parley agent create scout --org main --name Scout --skill triage", "parley agent card", "parley agent status scout")
+	return examples(
+		"parley agent create scout --name Scout --skill triage",
+		"parley agent card",
+		"parley agent status scout",
+	)
 }
 
 type agentJSON struct {
@@ -39,64 +42,118 @@ type agentJSON struct {
 
 func newAgentJSON(a agent.Agent) agentJSON {
 	skills := append([]string{}, a.Skills...) // never null
-	return agentJSON{a.ID, "agent:" + a.ID, a.Org, a.Name, a.Description, skills, a.Public, a.PublicName, timestamp(a.CreatedAt)}
+	return agentJSON{
+		a.ID, "agent:" + a.ID, a.Org, a.Name, a.Description, skills, a.Public, a.PublicName, timestamp(a.CreatedAt),
+	}
 }
 
 type agentCreateCmd struct {
-	StoreFlags   `embed:""`
-	orgFlag      `embed:""`
+	EitherFlags  `embed:""`
 	ID           string `arg:"" help:"Id of the agent, unique in its org: a-z, 0-9, '.', '_' and '-'."`
 	Name         string `help:"Display name." required:"" placeholder:"NAME"`
 	Description  string `help:"What the agent does." placeholder:"TEXT"`
 	profileFlags `embed:""`
-	Public       bool `help:"Other orgs may reach the agent, too; its id must be free among the public agents of all orgs."`
+	Public       bool `help:"Other orgs may call the agent, too; its id must be free among the public agents of all orgs."`
 }
 
 // Help is shown by --help.
 func (agentCreateCmd) Help() string {
-	return examples("parley agent create scout --org main --name Scout --description 'Watches deployments' --skill triage --skill go",
-		"parley agent create scout --org main --name Scout --skills-file skills.json --agent-version 1.4.0")
+	return "On a server this needs the scope svc:admin:admin.\n\n" + examples(
+		"parley agent create scout --name Scout --description 'Watches deployments' --skill triage --skill go",
+		"parley agent create scout --name Scout --skills-file skills.json --agent-version 1.4.0",
+		"parley agent create scout --name Scout --data ./parley-data --org main",
+	)
 }
 
 func (c *agentCreateCmd) Run(e *env) error {
-	return c.with(e, func(op *app.Operator) error {
+	r, err := c.remote(e)
+	if err != nil {
+		return err
+	}
+	if r != nil {
+		return c.post(e, r)
+	}
+	return c.inOrg(e, &c.Org, func(op *app.Operator) error {
 		a := agent.Agent{ID: c.ID, Org: c.Org, Name: c.Name, Description: c.Description, Public: c.Public}
 		if err := c.apply(e, &a); err != nil {
 			return err
 		}
 		a, err := op.Agents.Create(e.ctx, a)
 		if err != nil {
-			return notFound(err, "there is no org %q; parley org list shows all", c.Org)
+			return err
 		}
-		return e.created(c.JSON, newAgentJSON(a), "created agent:%s in org %s\n", a.ID, a.Org)
+		return e.created(c.JSON, newAgentJSON(a), "created agent %q %s", a.ID, c.in(a.Org))
 	})
 }
 
+// post creates the agent on a server.
+func (c *agentCreateCmd) post(e *env, r *remote) error {
+	fields := map[string]any{"id": c.ID, "name": c.Name}
+	if c.Description != "" {
+		fields["description"] = c.Description
+	}
+	if c.Public {
+		fields["public"] = true
+	}
+	if err := c.fields(e, fields); err != nil {
+		return err
+	}
+	a, done, err := askAt(e, r, c.JSON, aboutOrg, func(api *client.Client, raw client.Option) (*client.Agent, error) {
+		return api.Agents.Create(e.ctx, client.AgentCreation{}, client.WithBody(fields), raw)
+	})
+	if done {
+		return err
+	}
+	return e.say("created agent %q %s", a.ID, r.in(e))
+}
+
 type agentListCmd struct {
-	StoreFlags `embed:""`
-	orgFlag    `embed:""`
+	EitherFlags `embed:""`
+	wideFlag    `embed:""`
 }
 
 // Help is shown by --help.
-func (agentListCmd) Help() string { return examples("parley agent list --org main") }
+func (agentListCmd) Help() string {
+	return examples("parley agent list", "parley agent list --data ./parley-data --org main")
+}
 
 func (c *agentListCmd) Run(e *env) error {
-	return c.with(e, func(op *app.Operator) error {
-		if err := knownOrg(e, op, c.Org); err != nil {
-			return err
-		}
+	r, err := c.remote(e)
+	if err != nil {
+		return err
+	}
+	t := table{head: []string{"ID", "PUBLIC", "CREATED (UTC)", "NAME", "SKILLS"}, drop: []string{"CREATED (UTC)", "PUBLIC"}, wide: c.Wide}
+	if r != nil {
+		return c.get(e, r, &t)
+	}
+	return c.inOrg(e, &c.Org, func(op *app.Operator) error {
 		agents, err := op.Agents.List(e.ctx, c.Org)
 		if err != nil {
 			return err
 		}
 		out := make([]agentJSON, len(agents))
-		t := table{head: []string{"ID", "PUBLIC", "CREATED (UTC)", "NAME", "SKILLS"}}
 		for i, a := range agents {
 			out[i] = newAgentJSON(a)
-			t.add(a.ID, yes(a.Public), when(a.CreatedAt), a.Name, fmt.Sprint(a.Skills))
+			t.add(a.ID, yes(a.Public), when(a.CreatedAt), a.Name, strings.Join(a.Skills, ", "))
 		}
 		return e.all(c.JSON, map[string]any{"agents": out}, &t)
 	})
+}
+
+// get lists the agents of an org on a server.
+func (c *agentListCmd) get(e *env, r *remote, t *table) error {
+	list, done, err := askAt(e, r, c.JSON, aboutOrg,
+		func(api *client.Client, raw client.Option) (*client.Page[client.Agent], error) {
+			return api.Agents.List(e.ctx, raw)
+		})
+	if done {
+		return err
+	}
+	for _, a := range list.Items {
+		t.add(a.ID, yes(a.Public), when(a.CreatedAt), a.Name, strings.Join(a.Skills, ", "))
+	}
+	total := int(list.Total)
+	return e.list(t, "agent", "agents", total, 1, len(list.Items) < total)
 }
 
 type agentReleaseCmd struct {
@@ -107,16 +164,19 @@ type agentReleaseCmd struct {
 
 // Help is shown by --help.
 func (agentReleaseCmd) Help() string {
-	return "An agent that is or was public holds its id among the public agents of all orgs, so that no other org gets the tasks of its callers. " +
-		"This makes the agent private and lets any org make an agent of that id public.\n\n" + examples("parley agent release scout --org main")
+	return operatorHelp + "An agent that is or was public holds its id among the public agents of all orgs, so that " +
+		"no other org receives the tasks of its callers. This makes the agent private and lets any org use the id for a " +
+		"public agent.\n\n" +
+		examples("parley agent release scout --org main")
 }
 
 func (c *agentReleaseCmd) Run(e *env) error {
-	return c.with(e, func(op *app.Operator) error {
+	return c.inOrg(e, &c.Org, func(op *app.Operator) error {
 		a, err := op.Agents.Release(e.ctx, c.Org, c.ID)
 		if err != nil {
-			return notFound(err, "there is no agent %q in org %q; parley agent list --org %s shows all", c.ID, c.Org, c.Org)
+			return c.notFound(err, "agent", c.ID, c.Org)
 		}
-		return e.created(c.JSON, newAgentJSON(a), "agent:%s of org %s is private; other orgs can use its id for a public agent\n", a.ID, a.Org)
+		return e.created(c.JSON, newAgentJSON(a),
+			"agent %q %s is private; other orgs can use its id for a public agent", a.ID, c.in(a.Org))
 	})
 }

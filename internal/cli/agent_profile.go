@@ -8,10 +8,10 @@ import (
 	"github.com/parley-dev/parley/internal/agent"
 )
 
-// profileFlags are what the card of an agent says beyond its name and description.
+// profileFlags set what the card of an agent says beside its name and description.
 type profileFlags struct {
 	Skill            []string `help:"Skill tag; may be repeated." sep:"none" placeholder:"TAG"`
-	SkillsFile       string   `help:"JSON file with a list of skills instead of --skill: tags, or objects with id, name, description, tags, examples, input_modes and output_modes; - reads stdin." placeholder:"FILE"`
+	SkillsFile       string   `help:"${skills_file}." placeholder:"FILE"`
 	AgentVersion     *string  `help:"Version of the agent." placeholder:"VERSION"`
 	DocumentationURL *string  `help:"Where the agent is documented." placeholder:"URL"`
 	IconURL          *string  `help:"Picture of the agent." placeholder:"URL"`
@@ -19,7 +19,7 @@ type profileFlags struct {
 	ProviderURL      *string  `help:"Website of the --provider." placeholder:"URL"`
 }
 
-// skillFile is a skill as --skills-file has it.
+// skillFile is a skill in --skills-file.
 type skillFile struct {
 	ID          string   `json:"id"`
 	Name        string   `json:"name"`
@@ -30,7 +30,7 @@ type skillFile struct {
 	OutputModes []string `json:"output_modes"`
 }
 
-// UnmarshalJSON implements json.Unmarshaler: a string is a tag.
+// UnmarshalJSON implements json.Unmarshaler. A string is a tag.
 func (s *skillFile) UnmarshalJSON(data []byte) error {
 	if data[0] == '"' {
 		var tag string
@@ -44,7 +44,7 @@ func (s *skillFile) UnmarshalJSON(data []byte) error {
 	return d.Decode((*plain)(s))
 }
 
-// provider refuses half of a provider.
+// provider returns --provider and --provider-url, which go together.
 func (f *profileFlags) provider() (organization, url string, err error) {
 	if (f.Provider == nil) != (f.ProviderURL == nil) {
 		return "", "", usage("--provider and --provider-url go together: give both or none")
@@ -55,7 +55,7 @@ func (f *profileFlags) provider() (organization, url string, err error) {
 	return *f.Provider, *f.ProviderURL, nil
 }
 
-// skillsFile is the content of --skills-file; nil: it was not given.
+// skillsFile returns the content of --skills-file; nil if it was not given.
 func (f *profileFlags) skillsFile(e *env) ([]byte, error) {
 	if f.SkillsFile == "" {
 		return nil, nil
@@ -70,7 +70,7 @@ func (f *profileFlags) skillsFile(e *env) ([]byte, error) {
 	return text, err
 }
 
-// apply sets what the flags say on a new agent.
+// apply sets the flags on a new agent.
 func (f *profileFlags) apply(e *env, a *agent.Agent) error {
 	text, err := f.skillsFile(e)
 	if err != nil {
@@ -90,12 +90,14 @@ func (f *profileFlags) apply(e *env, a *agent.Agent) error {
 		skills[i] = agent.Skill(s)
 	}
 	a.Describe(skills)
-	a.Profile.Version, a.Profile.DocumentationURL, a.Profile.IconURL = orEmpty(f.AgentVersion), orEmpty(f.DocumentationURL), orEmpty(f.IconURL)
+	a.Profile.Version = orEmpty(f.AgentVersion)
+	a.Profile.DocumentationURL = orEmpty(f.DocumentationURL)
+	a.Profile.IconURL = orEmpty(f.IconURL)
 	a.Profile.Provider.Organization, a.Profile.Provider.URL, err = f.provider()
 	return err
 }
 
-// fields adds what the flags say to a change over HTTP. The server checks the skills.
+// fields adds the flags to the body of a request. The server checks the skills.
 func (f *profileFlags) fields(e *env, out map[string]any) error {
 	text, err := f.skillsFile(e)
 	if err != nil {
@@ -107,7 +109,9 @@ func (f *profileFlags) fields(e *env, out map[string]any) error {
 	case f.Skill != nil:
 		out["skills"] = f.Skill
 	}
-	for name, v := range map[string]*string{"version": f.AgentVersion, "documentation_url": f.DocumentationURL, "icon_url": f.IconURL} {
+	for name, v := range map[string]*string{
+		"version": f.AgentVersion, "documentation_url": f.DocumentationURL, "icon_url": f.IconURL,
+	} {
 		if v != nil {
 			out[name] = *v
 		}

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/parley-dev/parley/sdk/client"
@@ -9,33 +8,42 @@ import (
 
 type agentCardCmd struct {
 	serverFlags `embed:""`
-	After       string `help:"Start with the page that the \"next\" of another one names; with --json one page is shown." placeholder:"CURSOR"`
+	wideFlag    `embed:""`
+	After       string `help:"Start after this page: the value of next in the JSON of the page before." placeholder:"CURSOR"`
 }
 
 // Help is shown by --help.
 func (agentCardCmd) Help() string {
-	return "Without a key it shows the public agents; with one, also those of your org that the key reaches.\n\n" +
+	return "Without a key or login it shows the public agents; with one, also those of your org that you may call. " +
+		"With --json it prints one page.\n\n" +
 		examples("parley agent card", "parley agent card --server https://parley.example --json")
 }
 
-// Run shows one page as JSON, or all agents as a table.
 func (c *agentCardCmd) Run(e *env) error {
 	cl, err := c.anyClient(e)
 	if err != nil {
 		return err
 	}
-	p := e.palette()
-	t := table{head: []string{"ID", "STATUS", "NAME", "SKILLS", "DESCRIPTION"}, colour: map[int]func(string) string{1: p.status}}
+	if err := cl.checkOrg(e); err != nil {
+		return err
+	}
+	t := table{
+		head:   []string{"ID", "STATUS", "NAME", "SKILLS", "DESCRIPTION"},
+		colour: map[int]func(string) string{1: e.palette().status},
+		drop:   []string{"NAME", "SKILLS"},
+		wide:   c.Wide,
+	}
 	n, first := 0, true
 	for page := (client.PlatformCardParams{After: c.After}); first || page.After != ""; first = false {
-		card, done, err := askAt(e, cl, c.JSON, func(api *client.Client, raw client.Option) (*client.PlatformCard, error) {
-			return api.PlatformCard(e.ctx, page, raw)
-		})
+		card, done, err := askAt(e, cl, c.JSON, aboutOrg,
+			func(api *client.Client, raw client.Option) (*client.PlatformCard, error) {
+				return api.PlatformCard(e.ctx, page, raw)
+			})
 		if done {
 			return err
 		}
 		if first {
-			if _, err := fmt.Fprintf(e.stdout, "%s %s, %s\n", cleanLine(card.Name), cleanLine(card.Version), cleanLine(card.Protocol)); err != nil {
+			if err := e.say("%s %s, %s", card.Name, card.Version, card.Protocol); err != nil {
 				return err
 			}
 		}
@@ -45,39 +53,46 @@ func (c *agentCardCmd) Run(e *env) error {
 		n += len(card.Agents)
 		page.After = card.Next
 	}
-	return e.list(&t, p, "agent", "agents", n, 1, false)
+	return e.list(&t, "agent", "agents", n, 1, false)
 }
 
 type agentStatusCmd struct {
 	serverFlags `embed:""`
+	wideFlag    `embed:""`
 	ID          string `arg:"" optional:"" help:"Id of the agent; all of the org if not given."`
 }
 
 // Help is shown by --help.
 func (agentStatusCmd) Help() string {
-	return "An agent is offline without a worker, busy when all its workers are full, and else available, unless its status is pinned.\n\n" +
+	return "An agent without workers is offline; one whose workers have no free capacity is busy; any other is " +
+		"available. An admin can pin the status.\n\n" +
 		examples("parley agent status", "parley agent status scout --json | jq -r .status")
 }
 
 func (c *agentStatusCmd) Run(e *env) error {
 	if c.ID != "" {
-		return c.agent(e, func(api *client.Client, raw client.Option) (*client.Agent, error) {
+		return c.agent(e, &c.ID, func(api *client.Client, raw client.Option) (*client.Agent, error) {
 			return api.Agents.Get(e.ctx, c.ID, raw)
 		})
 	}
-	list, done, err := ask(e, &c.serverFlags, func(api *client.Client, raw client.Option) (*client.Page[client.Agent], error) {
-		return api.Agents.List(e.ctx, raw)
-	})
+	list, done, err := ask(e, &c.serverFlags, aboutOrg,
+		func(api *client.Client, raw client.Option) (*client.Page[client.Agent], error) {
+			return api.Agents.List(e.ctx, raw)
+		})
 	if done {
 		return err
 	}
-	p := e.palette()
-	t := table{head: []string{"ID", "STATUS", "PUBLIC", "NAME", "SKILLS"}, colour: map[int]func(string) string{1: p.status}}
+	t := table{
+		head:   []string{"ID", "STATUS", "PUBLIC", "NAME", "SKILLS"},
+		colour: map[int]func(string) string{1: e.palette().status},
+		drop:   []string{"PUBLIC", "NAME"},
+		wide:   c.Wide,
+	}
 	for _, a := range list.Items {
 		t.add(a.ID, presence(&a), yes(a.Public), a.Name, strings.Join(a.Skills, ", "))
 	}
 	total := int(list.Total)
-	return e.list(&t, p, "agent", "agents", total, 1, len(list.Items) < total)
+	return e.list(&t, "agent", "agents", total, 1, len(list.Items) < total)
 }
 
 func presence(a *client.Agent) string {
@@ -90,9 +105,15 @@ func presence(a *client.Agent) string {
 	return string(a.Status)
 }
 
-// agent makes a call that returns an agent, and prints it.
-func (f *serverFlags) agent(e *env, do func(*client.Client, client.Option) (*client.Agent, error)) error {
-	a, done, err := ask(e, f, do)
+// agent makes a call about an agent and prints the agent.
+func (f *serverFlags) agent(
+	e *env, id *string, do func(*client.Client, client.Option) (*client.Agent, error),
+) error {
+	r, err := f.client(e)
+	if err != nil {
+		return err
+	}
+	a, done, err := askAt(e, r, f.JSON, about("agent", id), do)
 	if done {
 		return err
 	}
@@ -102,21 +123,21 @@ func (f *serverFlags) agent(e *env, do func(*client.Client, client.Option) (*cli
 	rec.field("status", rec.p.status(cleanLine(presence(a))))
 	rec.field("skills", cleanLine(strings.Join(a.Skills, ", ")))
 	rec.field("public", yes(a.Public))
-	rec.field("address", f.base()+cleanLine(a.URL))
+	rec.field("url", r.Server+cleanLine(a.URL))
 	rec.field("updated", when(a.UpdatedAt)+" UTC")
 	rec.text("Description", a.Description)
 	_, err = e.stdout.Write([]byte(rec.b.String()))
 	return err
 }
 
-// oneAgent is a command that changes an agent.
+// oneAgent is part of commands that change an agent.
 type oneAgent struct {
 	serverFlags `embed:""`
 	ID          string `arg:"" help:"Id of the agent."`
 }
 
 func (c *oneAgent) change(e *env, fields map[string]any) error {
-	return c.agent(e, func(api *client.Client, raw client.Option) (*client.Agent, error) {
+	return c.agent(e, &c.ID, func(api *client.Client, raw client.Option) (*client.Agent, error) {
 		return api.Agents.Update(e.ctx, c.ID, client.AgentPatch{}, client.WithBody(fields), raw)
 	})
 }
@@ -126,13 +147,14 @@ type agentUpdateCmd struct {
 	Name         *string `help:"New display name." placeholder:"NAME"`
 	Description  *string `help:"What the agent does; @FILE reads a file, @- stdin." placeholder:"TEXT"`
 	profileFlags `embed:""`
-	Public       *bool   `help:"Other orgs may reach the agent, too, or may not." negatable:""`
+	Public       *bool   `help:"Whether other orgs may call the agent, too." negatable:""`
 	Status       *string `help:"Pin the status to available, busy or offline; auto lets it follow the workers." placeholder:"STATUS"`
 }
 
 // Help is shown by --help.
 func (agentUpdateCmd) Help() string {
-	return "Skills that are given replace all. An empty value takes a version, a URL or the provider away. Needs the scope svc:admin:admin.\n\n" + examples(
+	return "The skills given replace all others. An empty value removes a version, a URL or the provider. " +
+		"Needs the scope svc:admin:admin.\n\n" + examples(
 		"parley agent update scout --description 'Watches deployments' --skill triage --skill go",
 		"parley agent update scout --status offline",
 		"parley agent update scout --status auto --no-public",
@@ -164,7 +186,8 @@ func (c *agentUpdateCmd) Run(e *env) error {
 		}
 	}
 	if len(fields) == 0 {
-		return usage("nothing to change; give at least one of --name, --description, --skill, --skills-file, --agent-version, --documentation-url, --icon-url, --provider, --public and --status")
+		return usage("nothing to change; give at least one of --name, --description, --skill, --skills-file, " +
+			"--agent-version, --documentation-url, --icon-url, --provider, --public and --status")
 	}
 	return c.change(e, fields)
 }

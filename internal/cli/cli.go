@@ -1,16 +1,13 @@
-// Package cli is the command line: it reads arguments, calls package app or a
-// running server, and prints what came back.
+// Package cli is the command line. It parses arguments, calls a server through sdk/client
+// or opens a store through package app, and prints the result.
 //
-// Two sorts of commands exist. Those of the operator (serve, migrate, org, user,
-// service, key, admin, agent create and list) open the store itself; those of a member
-// (proposal, followup, task, login, the other agent commands) and of an admin (member,
-// invite, client, audit, and key if a server is named) speak HTTP and know no more than any
-// other client. What people read goes through clean, so that stored text
-// cannot steer a terminal.
+// target.go holds the one rule for what a command works on. Most commands work on a
+// server. Those that create and list agents, users, services and keys also work on a store
+// that --data or --database names, and those of the operator (serve, migrate, org, admin,
+// agent release) on a store only. A file has the name of its command.
 //
-// A file has the name of its command. Where a command works both on the store and on a
-// running server, the latter is in <command>_remote.go. remote.go is how all of them call a
-// server, store_or_remote.go how a command chooses.
+// The package knows no SQL and no routes. Text that is printed goes through clean, so that
+// stored text cannot control a terminal.
 package cli
 
 import (
@@ -19,10 +16,15 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"reflect"
+	"slices"
 	"strings"
+	"time"
+	"unicode/utf8"
 
 	"github.com/alecthomas/kong"
 
+	"github.com/parley-dev/parley/internal/config"
 	"github.com/parley-dev/parley/sdk/client"
 )
 
@@ -31,55 +33,68 @@ const (
 	exitOK     = 0
 	exitFailed = 1
 	exitUsage  = 2
-	// How a task ended that somebody waited for.
+	// How a task ended that a command waited for.
 	exitTaskFailed  = 3 // failed, rejected or canceled
 	exitTaskWaiting = 4 // it needs input, or is not over yet
+	exitInterrupted = 130
 )
 
 type root struct {
-	Serve   serveCmd   `cmd:"" help:"Run the server."`
-	Migrate migrateCmd `cmd:"" help:"Bring the store's schema up to date and stop."`
-	Version versionCmd `cmd:"" help:"Print the version."`
+	Proposal proposalCmd `cmd:"" help:"Submit, list, vote on and decide proposals." group:"work"`
+	Followup followupCmd `cmd:"" help:"Work on the follow-ups of approved proposals." group:"work"`
+	Friction frictionCmd `cmd:"" help:"Report what gets in the way; enough reports file a proposal." group:"work"`
+	Task     taskCmd     `cmd:"" help:"Send tasks to agents and follow them." group:"work"`
 
-	Org     orgCmd     `cmd:"" help:"Manage orgs, the tenants (works on the store; the server may be running)." group:"operator"`
-	User    userCmd    `cmd:"" help:"Manage the people of an org." group:"operator"`
-	Service serviceCmd `cmd:"" help:"Manage external systems that an org gives keys to." group:"operator"`
-	Agent   agentCmd   `cmd:"" help:"Manage the agents of an org." group:"operator"`
-	Key     keyCmd     `cmd:"" help:"Manage API keys, on the store or on a running server." group:"operator"`
-	Admin   adminCmd   `cmd:"" help:"Let people sign in who have no password." group:"operator"`
+	Login  loginCmd  `cmd:"" help:"Sign in at a server, so that commands need no key." group:"login"`
+	Logout logoutCmd `cmd:"" help:"End your login at a server." group:"login"`
+	Whoami whoamiCmd `cmd:"" help:"Show which principal your key or login acts as, and what it may do." group:"login"`
 
-	Member memberCmd `cmd:"" help:"List, create, disable and enable the principals of your org, on a running server." group:"admin"`
-	Invite inviteCmd `cmd:"" help:"Invite people to your org, on a running server." group:"admin"`
-	Client clientCmd `cmd:"" help:"Register programs that members of your org may allow to act for them, on a running server." group:"admin"`
-	Audit  auditCmd  `cmd:"" help:"Read who did what to keys, members and agents, on a running server." group:"admin"`
+	Agent   agentCmd   `cmd:"" help:"Register, list and change agents." group:"manage"`
+	User    userCmd    `cmd:"" help:"Create, list, promote and demote users." group:"manage"`
+	Service serviceCmd `cmd:"" help:"Create and list services: external systems that hold keys." group:"manage"`
+	Key     keyCmd     `cmd:"" help:"Create, list, rotate and revoke API keys." group:"manage"`
+	Member  memberCmd  `cmd:"" help:"List, disable and enable users, agents and services." group:"manage"`
+	Invite  inviteCmd  `cmd:"" help:"Invite people to an org." group:"manage"`
+	Client  clientCmd  `cmd:"" help:"Register OAuth clients: programs that act for members." group:"manage"`
+	Audit   auditCmd   `cmd:"" help:"Show who did what to keys, members and agents." group:"manage"`
 
-	Task     taskCmd     `cmd:"" help:"Send tasks to agents and follow them, on a running server." group:"member"`
-	Proposal proposalCmd `cmd:"" help:"List, submit, vote on and resolve proposals on a running server." group:"member"`
-	Followup followupCmd `cmd:"" help:"Work on the tasks that approved proposals led to, on a running server." group:"member"`
-	Friction frictionCmd `cmd:"" help:"Report what gets in the way, and see what was reported, on a running server." group:"member"`
-	Login    loginCmd    `cmd:"" help:"Sign in at a running server, so that commands need no key." group:"member"`
-	Logout   logoutCmd   `cmd:"" help:"End your login at a server." group:"member"`
-	Whoami   whoamiCmd   `cmd:"" help:"Print whom your key or your login speaks for, and what it may do." group:"member"`
-	MCP      mcpCmd      `cmd:"" name:"mcp" help:"Offer the tools of a running server to a local MCP client." group:"member"`
+	Serve   serveCmd   `cmd:"" help:"Run the server." group:"operator"`
+	Migrate migrateCmd `cmd:"" help:"Bring the store's schema up to date and stop." group:"operator"`
+	Org     orgCmd     `cmd:"" help:"Create and list orgs, the tenants of a store." group:"operator"`
+	Admin   adminCmd   `cmd:"" help:"Make a link with which a user sets a password." group:"operator"`
+
+	MCP        mcpCmd        `cmd:"" name:"mcp" help:"Offer the tools of a server to a local MCP client." group:"more"`
+	Completion completionCmd `cmd:"" help:"Print a completion script for bash, zsh or fish." group:"more"`
+	Explain    helpCmd       `cmd:"" name:"help" help:"Show the help of a command." group:"more"`
+	Version    versionCmd    `cmd:"" help:"Print the version; also --version." group:"more"`
 }
 
 // Help is shown by parley --help.
 func (root) Help() string {
-	return examples(
-		"parley serve",
-		"parley proposal submit --title 'Retry the deploy step' --category reliability --problem 'It fails on a busy registry.' --fix 'Retry it three times.'",
-		"parley proposal list",
-		"parley task send echo 'Are you there?' --wait",
-	)
+	return "Commands work on a server: --server, PARLEY_SERVER, that of your latest login, or http://127.0.0.1:8080 " +
+		"if you give a key or have no login. " +
+		"These also work on a store, if --data or --database names one: agent create|list, user, service, and " +
+		"key create|list|revoke.\n\n" +
+		examples(
+			"parley serve",
+			"parley proposal submit --title 'Retry the deploy step' --category reliability "+
+				"--problem 'It fails on a busy registry.' --fix 'Retry it three times.'",
+			"parley proposal list",
+			"parley task send echo 'Are you there?' --wait",
+		) + "\n\nThe words that Parley uses: https://github.com/parley-dev/parley/blob/main/docs/glossary.md"
 }
 
 // env is what a command gets from the program it runs in.
 type env struct {
-	ctx    context.Context
-	stdin  io.Reader
-	stdout io.Writer
-	stderr io.Writer
-	retry  client.Retry // how requests are repeated; the zero value is the usual way
+	ctx     context.Context
+	stdin   io.Reader
+	stdout  io.Writer
+	stderr  io.Writer
+	kong    *kong.Context // the parsed command line
+	retry   client.Retry  // how requests are repeated; the zero value is the default
+	columns int           // width of the terminal in tests; 0: find out
+	sending bool          // a task is being sent, and the server has not responded yet
+	lost    error         // why the last request was repeated
 }
 
 // jsonFlag is part of every command.
@@ -87,11 +102,11 @@ type jsonFlag struct {
 	JSON bool `help:"Print JSON." name:"json"`
 }
 
-// exit is how kong's wish to end the program (after --help) reaches Main.
+// exit carries kong's request to end the program (after --help) to Main.
 type exit int
 
-// taskEnd is the exit code that tells a script how a task ended. What there is to
-// say has been printed.
+// taskEnd is the exit code that tells a script how a task ended. The command has printed
+// the rest.
 type taskEnd int
 
 func (t taskEnd) Error() string { return fmt.Sprintf("exit code %d", int(t)) }
@@ -101,8 +116,8 @@ type usageError struct{ error }
 
 func usage(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
-// Main runs one command and returns the exit code: 0, 2 for a wrong call, 3 and 4
-// for a task that did not end well or not yet, 1 for anything else that failed.
+// Main runs one command and returns the exit code: 0, 2 for a wrong call, 3 and 4 for a
+// task that did not complete or is not over, 130 after Ctrl-C, 1 for any other failure.
 func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) (code int) {
 	defer func() {
 		switch r := recover().(type) {
@@ -117,33 +132,121 @@ func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io
 	if err != nil {
 		return report(stderr, err)
 	}
-	if len(args) == 0 {
+	switch {
+	case len(args) == 0:
 		args = []string{"--help"}
+	case args[0] == "--version":
+		args = append([]string{"version"}, args[1:]...)
+	case args[0] == completeCommand:
+		return report(stderr, complete(k.Model.Node, args[1:], stdout))
+	}
+	for _, arg := range args {
+		if !utf8.ValidString(arg) {
+			return report(stderr, usage("the argument %q is not valid UTF-8", arg))
+		}
 	}
 	parsed, err := k.Parse(args)
 	if err != nil {
 		return report(stderr, err)
 	}
-	e := &env{ctx: ctx, stdin: stdin, stdout: stdout, stderr: stderr}
-	return report(stderr, parsed.Run(e))
+	if err := checkEmpty(parsed); err != nil {
+		return report(stderr, err)
+	}
+	e := &env{ctx: ctx, stdin: stdin, stdout: stdout, stderr: stderr, kong: parsed}
+	err = parsed.Run(e)
+	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
+		fmt.Fprintln(stderr, "parley: interrupted")
+		return exitInterrupted
+	}
+	return report(stderr, err)
+}
+
+// checkEmpty refuses empty values that would silently mean something else, such as those of
+// unset shell variables.
+func checkEmpty(k *kong.Context) error {
+	for _, p := range k.Path {
+		switch {
+		case p.Flag != nil && !p.Resolved && slices.Contains([]string{"server", "org", "data", "database"}, p.Flag.Name):
+			if s, ok := k.FlagValue(p.Flag).(string); ok && s == "" {
+				return usage("--%s must not be empty; leave it out, or name one", p.Flag.Name)
+			}
+		case p.Positional != nil && p.Positional.Name != "text":
+			if p.Positional.Target.Kind() == reflect.String && p.Positional.Target.String() == "" {
+				return usage("%s must not be empty", strings.ToUpper(p.Positional.Name))
+			}
+		}
+	}
+	return nil
 }
 
 func newParser(stdout, stderr io.Writer) (*kong.Kong, error) {
-	return kong.New(&root{},
+	k, err := kong.New(&root{},
 		kong.Name("parley"),
-		kong.Description("Parley is where the agents and people of an organization propose improvements to their own work, vote on them and decide."),
+		kong.Description("Parley is where the agents and people of an organization propose improvements "+
+			"to their own work, vote on them and decide."),
 		kong.Writers(stdout, stderr),
 		kong.Exit(func(code int) { panic(exit(code)) }),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
+		kong.Vars{
+			"server": "URL of the server; if not given, that of your latest login, or " + defaultServer +
+				" if you give a key or have no login",
+			"key":        "API key; your login at the server if not given. Prefer PARLEY_KEY: other users can see flags",
+			"public_url": "URL by which browsers reach the server; that of the server which runs on --data if not given",
+			"key_scopes": "svc:tasks:read, svc:tasks:write, svc:admin:admin, svc:a2a:write, svc:a2a:serve, agent:ID or agent:*",
+			"client_scopes": "svc:tasks:read, svc:tasks:write, svc:a2a:write, svc:admin:admin, agent:ID or agent:*; " +
+				"all but svc:admin:admin if not given",
+			"task_states": "submitted, working, input-required, auth-required, completed, failed, rejected or canceled",
+			"redirects":   "https, http to the person's own machine, or a scheme such as com.example.app:/done",
+			"skills_file": "JSON file with a list of skills, instead of --skill: tags, or objects with id, name, description, " +
+				"tags, examples, input_modes and output_modes; - reads stdin",
+		},
+		config.Help,
+		kong.TypeMapper(reflect.TypeFor[time.Duration](), kong.MapperFunc(decodeDuration)),
+		kong.ConfigureHelp(kong.HelpOptions{
+			Compact: true, NoExpandSubcommands: true, FlagsLast: true, WrapUpperBound: 100,
+		}),
 		kong.ExplicitGroups([]kong.Group{
-			{Key: "operator", Title: "Commands for the operator:"},
-			{Key: "admin", Title: "Commands for admins of an org, against a running server:"},
-			{Key: "member", Title: "Commands for members, against a running server:"},
-			{Key: "store", Title: "Where the data is:"},
+			{Key: "work", Title: "Improve work, and call agents:"},
+			{Key: "login", Title: "Sign in:"},
+			{Key: "manage", Title: "Manage an org (admins):"},
+			{Key: "operator", Title: "Run a server (the operator, on the store):"},
+			{Key: "more", Title: "More:"},
+			{Key: "store", Title: "Which store:"},
 			{Key: "server", Title: "Which server:"},
 			{Key: "quotas", Title: "Quotas, per org or per principal:"},
 		}),
 	)
+	if err != nil {
+		return nil, err
+	}
+	_ = kong.Visit(k.Model, func(node kong.Visitable, next kong.Next) error {
+		if n, ok := node.(*kong.Node); ok {
+			describeTarget(n)
+			for _, c := range n.Children {
+				c.Group = &kong.Group{Key: "commands", Title: "Commands:"}
+			}
+		}
+		return next(nil)
+	})
+	return k, nil
+}
+
+// describeTarget adapts the flags of a command that accepts a server or a store: there only
+// the flags name a store, so --data has no default, and neither variables nor a file count.
+func describeTarget(n *kong.Node) {
+	flags := map[string]*kong.Flag{}
+	for _, f := range n.Flags {
+		flags[f.Name] = f
+	}
+	data, database, file := flags["data"], flags["database"], flags["config"]
+	if data == nil || flags["server"] == nil {
+		return
+	}
+	data.Help = "Work on the SQLite store in this folder, instead of a server."
+	database.Help = "Work on this PostgreSQL store, instead of a server: postgres://user:password@host/name."
+	file.Hidden = true
+	for _, f := range []*kong.Flag{data, database, file} {
+		f.Envs, f.Tag.Envs = nil, nil
+	}
 }
 
 // report prints an error, if there is one, and chooses the exit code.
@@ -162,9 +265,7 @@ func report(stderr io.Writer, err error) int {
 	switch {
 	case errors.As(err, &parse):
 		code = exitUsage
-		if hint := commandPath(parse.Context); hint != "" {
-			msg += "\nRun \"" + hint + " --help\" to see how it is used."
-		}
+		msg = explainParse(selected(parse.Context), msg)
 	case errors.As(err, &use):
 		code = exitUsage
 	}
@@ -172,14 +273,34 @@ func report(stderr io.Writer, err error) int {
 	return code
 }
 
-func commandPath(ctx *kong.Context) string {
+// explainParse says what is wrong with a command line, and where to read on.
+func explainParse(n *kong.Node, msg string) string {
+	if n == nil {
+		return msg
+	}
+	if arg, ok := strings.CutPrefix(msg, "unexpected argument "); ok && !n.Leaf() {
+		name, similar, found := strings.Cut(arg, ", did you mean ")
+		path := strings.TrimSpace(n.Path() + " " + name)
+		if found {
+			return fmt.Sprintf("unknown command %q; did you mean %s", path, similar)
+		}
+		return fmt.Sprintf("unknown command %q; run %q", path, strings.TrimSpace("parley help "+n.Path()))
+	}
+	if why := otherTarget(n, msg); why != "" {
+		msg = why
+	}
+	return msg + fmt.Sprintf("\nRun %q to see how it is used.", n.FullPath()+" --help")
+}
+
+// selected returns the command that was chosen before parsing failed.
+func selected(ctx *kong.Context) *kong.Node {
 	if ctx == nil {
-		return ""
+		return nil
 	}
 	if n := ctx.Selected(); n != nil {
-		return n.FullPath()
+		return n
 	}
-	return "parley"
+	return ctx.Model.Node
 }
 
 // examples renders the end of a command's help. go/doc keeps indented lines as they are.
@@ -187,8 +308,8 @@ func examples(lines ...string) string {
 	return "Examples:\n\n    " + strings.Join(lines, "\n    ")
 }
 
-// readText resolves a text argument: "@FILE" stands for the file's content, "@-"
-// for stdin, and "@@" for a leading @.
+// readText resolves a text argument: "@FILE" stands for the file's content, "@-" for
+// stdin, and "@@" for a leading @.
 func (e *env) readText(s string) (string, error) {
 	rest, ok := strings.CutPrefix(s, "@")
 	if !ok {
@@ -201,8 +322,46 @@ func (e *env) readText(s string) (string, error) {
 	return string(data), err
 }
 
-// maxInput is more than any request may have, so that the server is the one that
-// says what is too large, while a wrong file does not fill the memory.
+// textFlag is a flag whose value readText resolves in place.
+type textFlag struct {
+	name  string
+	value *string
+}
+
+// readTexts resolves the values of text flags. Only one of them can read stdin.
+func (e *env) readTexts(flags ...textFlag) error {
+	stdin := ""
+	for _, f := range flags {
+		if *f.value == "@-" {
+			if stdin != "" {
+				return usage("stdin can be read only once; give one of %s and %s another way", stdin, f.name)
+			}
+			stdin = f.name
+		}
+	}
+	for _, f := range flags {
+		text, err := e.readText(*f.value)
+		if err != nil {
+			return err
+		}
+		*f.value = text
+	}
+	return nil
+}
+
+// notGiven lists the names of the flags that are empty.
+func notGiven(flags ...textFlag) string {
+	var names []string
+	for _, f := range flags {
+		if *f.value == "" {
+			names = append(names, f.name)
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// maxInput is larger than any request may be, so that the server refuses what is too
+// large. It keeps a wrong file from filling the memory.
 const maxInput = 1 << 20
 
 func (e *env) readInput(name string) ([]byte, error) {

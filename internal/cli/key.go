@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/alecthomas/kong"
-
 	"github.com/parley-dev/parley/internal/app"
 	"github.com/parley-dev/parley/internal/identity"
 )
@@ -13,17 +11,19 @@ import (
 type keyCmd struct {
 	Create keyCreateCmd `cmd:"" help:"Create a key and print its secret."`
 	List   keyListCmd   `cmd:"" help:"List the keys of an org, without their secrets."`
-	Show   keyShowCmd   `cmd:"" help:"Show one key, without its secret, on a running server."`
+	Show   keyShowCmd   `cmd:"" help:"Show one key, without its secret."`
 	Revoke keyRevokeCmd `cmd:"" help:"Revoke a key; it stops working within seconds."`
-	Rotate keyRotateCmd `cmd:"" help:"Replace a key and print the new secret, on a running server."`
+	Rotate keyRotateCmd `cmd:"" help:"Replace a key and print the new secret."`
 }
 
 // Help is shown by parley key --help.
 func (keyCmd) Help() string {
-	return examples(
-		"PARLEY_KEY=$(parley key create --org main --as user:ada --scope svc:tasks:read --scope svc:tasks:write)",
-		"parley key list --org main",
-		"parley key revoke key-01k… --org main",
+	return "On a server an admin creates keys for agents, services and themselves. " +
+		"On a store (--data or --database) the operator creates keys for any principal, with any scope.\n\n" + examples(
+		"PARLEY_KEY=$(parley key create --as agent:scout --scope svc:tasks:read --scope svc:tasks:write)",
+		"parley key create --as user:ada --scope svc:tasks:read --data ./parley-data --org main",
+		"parley key list",
+		"parley key revoke key-01k…",
 		"NEW=$(parley key rotate key-01k… --overlap 1h)",
 	)
 }
@@ -49,31 +49,33 @@ func newKeyJSON(k identity.Key, secret string) keyJSON {
 		scopes[i] = string(s)
 	}
 	return keyJSON{
-		ID: k.ID, Secret: secret, Prefix: k.Prefix, Org: k.Principal.Org, Principal: k.Principal.Ref(), Name: k.Name, Scopes: scopes,
-		CreatedAt: timestamp(k.CreatedAt), CreatedBy: k.CreatedBy, ExpiresAt: timestamp(k.ExpiresAt),
+		ID: k.ID, Secret: secret, Prefix: k.Prefix, Org: k.Principal.Org, Principal: k.Principal.Ref(),
+		Name: k.Name, Scopes: scopes, CreatedAt: timestamp(k.CreatedAt), CreatedBy: k.CreatedBy, ExpiresAt: timestamp(k.ExpiresAt),
 		RevokedAt: timestamp(k.RevokedAt), LastUsedAt: timestamp(k.LastUsedAt),
 	}
 }
 
 type keyCreateCmd struct {
 	EitherFlags `embed:""`
-	orgFlag     `embed:""`
-	As          string        `help:"Principal that the key speaks for: user:ID, agent:ID or service:ID." required:"" placeholder:"REF"`
-	Scope       []string      `help:"Right that the key carries; may be repeated. svc:tasks:read, svc:tasks:write, svc:admin:admin, svc:a2a:write, svc:a2a:serve, agent:ID or agent:*." required:"" placeholder:"SCOPE"`
-	Expires     time.Duration `help:"How long the key works, e.g. 720h; for ever if not given." placeholder:"DURATION"`
-	Name        string        `help:"What the key is for." placeholder:"NAME"`
+	As          string         `help:"Principal that the key belongs to: user:ID, agent:ID or service:ID." required:"" placeholder:"REF"`
+	Scope       []string       `help:"Scope of the key; may be repeated: ${key_scopes}." required:"" placeholder:"SCOPE"`
+	Expires     *time.Duration `help:"How long the key works, e.g. 30d or 12h; for ever if not given." placeholder:"DURATION"`
+	Name        string         `help:"What the key is for." placeholder:"NAME"`
 }
 
 // Help is shown by --help.
 func (keyCreateCmd) Help() string {
-	return "The secret alone goes to stdout, and the rest to stderr. It is shown this once. It works at once, also on a running server.\n\n" + examples(
-		"KEY=$(parley key create --org main --as agent:scout --scope svc:tasks:read --scope svc:tasks:write)",
-		"parley key create --org main --as service:billing --scope svc:tasks:read --expires 720h --json",
+	return "Only the secret goes to stdout; the rest goes to stderr. The secret is shown once, and the key works at " +
+		"once. " +
+		adminHelp + examples(
+		"KEY=$(parley key create --as agent:scout --scope svc:tasks:read --scope svc:tasks:write)",
+		"parley key create --as service:billing --scope svc:tasks:read --expires 30d --json",
+		"parley key create --as user:ada --scope svc:tasks:read --data ./parley-data --org main",
 	)
 }
 
-func (c *keyCreateCmd) Run(e *env, k *kong.Context) error {
-	cl, err := c.remote(e, k, c.Org)
+func (c *keyCreateCmd) Run(e *env) error {
+	r, err := c.remote(e)
 	if err != nil {
 		return err
 	}
@@ -85,15 +87,16 @@ func (c *keyCreateCmd) Run(e *env, k *kong.Context) error {
 	if err != nil {
 		return err
 	}
-	if cl != nil {
-		return c.post(e, cl, expires)
+	if r != nil {
+		return c.post(e, r, expires)
 	}
-	return c.with(e, func(op *app.Operator) error {
+	return c.inOrg(e, &c.Org, func(op *app.Operator) error {
+		p.Org = c.Org
 		k, secret, err := op.Identity.CreateKey(e.ctx, identity.KeyRequest{
 			Principal: p, Name: c.Name, Scopes: c.Scope, CreatedBy: "parley key create", ExpiresAt: expires,
 		})
 		if err != nil {
-			return notFound(err, "there is no %s in org %q; create it first with parley %s create", p.Ref(), p.Org, p.Kind)
+			return c.notFound(err, string(p.Kind), p.ID, p.Org)
 		}
 		if err := c.warnOfAdmin(e, op, k); err != nil {
 			return err
@@ -101,14 +104,14 @@ func (c *keyCreateCmd) Run(e *env, k *kong.Context) error {
 		if c.JSON {
 			return e.printJSON(newKeyJSON(k, secret))
 		}
-		fmt.Fprintf(e.stderr, "created %s for %s in org %s: %s; %s\n", k.ID, p.Ref(), p.Org, k.Scopes, until(k.ExpiresAt))
+		fmt.Fprintf(e.stderr, "created key %q for %s %s: %s; %s\n", k.ID, p.Ref(), c.in(p.Org), k.Scopes, until(k.ExpiresAt))
 		_, err = fmt.Fprintln(e.stdout, secret)
 		return err
 	})
 }
 
-// warnOfAdmin says on stderr that the key makes its principal an admin. Only the
-// operator can make such a key for a user who is not one.
+// warnOfAdmin warns that the key makes its principal an admin. Only the operator can make
+// such a key for a user who is not one.
 func (c *keyCreateCmd) warnOfAdmin(e *env, op *app.Operator, k identity.Key) error {
 	if !k.Scopes.Has(identity.Admin) {
 		return nil
@@ -118,8 +121,8 @@ func (c *keyCreateCmd) warnOfAdmin(e *env, op *app.Operator, k identity.Key) err
 		return err
 	}
 	if m.Kind == identity.User && !m.Admin {
-		fmt.Fprintf(e.stderr, "%s is not an admin of org %s; with this key it can administer the org all the same, until the key is revoked (parley key revoke %s --org %s)\n",
-			m.Ref(), m.Org, k.ID, m.Org)
+		fmt.Fprintf(e.stderr, "%s is not an admin of org %s, but this key can administer the org until it is revoked "+
+			"(parley key revoke %s%s)\n", m.Ref(), m.Org, k.ID, c.again(m.Org))
 		return nil
 	}
 	fmt.Fprintf(e.stderr, "with this key %s can administer org %s\n", m.Ref(), m.Org)
@@ -135,31 +138,51 @@ func until(t time.Time) string {
 
 type keyListCmd struct {
 	EitherFlags `embed:""`
-	orgFlag     `embed:""`
+	wideFlag    `embed:""`
 	As          string `help:"Only keys of this principal." placeholder:"REF"`
 	State       string `help:"Only keys that are live, revoked or expired." enum:"live,revoked,expired,all" default:"all" placeholder:"STATE"`
 }
 
 // Help is shown by --help.
 func (keyListCmd) Help() string {
-	return examples("parley key list --org main", "parley key list --org main --json")
+	return adminHelp + examples("parley key list", "parley key list --as agent:scout --state live --json",
+		"parley key list --data ./parley-data --org main")
 }
 
-func (c *keyListCmd) Run(e *env, k *kong.Context) error {
-	if cl, err := c.remote(e, k, c.Org); err != nil || cl != nil {
-		return c.get(e, cl, err)
+func newKeyTable(wide bool) table {
+	return table{
+		head: []string{"ID", "PREFIX", "PRINCIPAL", "STATE", "LAST USED (UTC)", "NAME", "SCOPES"},
+		ids:  "key",
+		drop: []string{"PREFIX", "NAME", "LAST USED (UTC)"},
+		wide: wide,
 	}
-	return c.with(e, func(op *app.Operator) error {
-		if err := knownOrg(e, op, c.Org); err != nil {
-			return err
-		}
+}
+
+func (c *keyListCmd) Run(e *env) error {
+	r, err := c.remote(e)
+	if err != nil {
+		return err
+	}
+	if r != nil {
+		return c.get(e, r)
+	}
+	return c.inOrg(e, &c.Org, func(op *app.Operator) error {
 		keys, err := op.Identity.Keys(e.ctx, c.Org)
 		if err != nil {
 			return err
 		}
+		if c.As != "" {
+			p, err := identity.ParseRef(c.Org, c.As)
+			if err != nil {
+				return usageError{err}
+			}
+			if _, err := op.Identity.Member(e.ctx, p); err != nil {
+				return c.notFound(err, string(p.Kind), p.ID, p.Org)
+			}
+		}
 		now := app.Now()
 		out := []keyJSON{}
-		t := table{head: []string{"ID", "PREFIX", "PRINCIPAL", "STATE", "LAST USED (UTC)", "NAME", "SCOPES"}}
+		t := newKeyTable(c.Wide)
 		for _, k := range keys {
 			if c.As != "" && k.Principal.Ref() != c.As || c.State != "all" && string(k.State(now)) != c.State {
 				continue
@@ -185,21 +208,49 @@ func keyState(k identity.Key, now time.Time) string {
 
 type keyRevokeCmd struct {
 	EitherFlags `embed:""`
-	orgFlag     `embed:""`
-	ID          string `arg:"" help:"Id of the key, key-…"`
+	ID          string `arg:"" help:"Id of the key, key-…, or a unique prefix of it."`
 }
 
 // Help is shown by --help.
-func (keyRevokeCmd) Help() string { return examples("parley key revoke key-01k… --org main") }
+func (keyRevokeCmd) Help() string {
+	return adminHelp + examples("parley key revoke key-01k…", "parley key revoke key-01k… --data ./parley-data --org main")
+}
 
-func (c *keyRevokeCmd) Run(e *env, k *kong.Context) error {
-	if cl, err := c.remote(e, k, c.Org); err != nil || cl != nil {
-		return c.revoke(e, cl, err)
+func (c *keyRevokeCmd) Run(e *env) error {
+	r, err := c.remote(e)
+	if err != nil {
+		return err
 	}
-	return c.with(e, func(op *app.Operator) error {
-		if err := op.Identity.RevokeKey(e.ctx, c.Org, c.ID); err != nil {
-			return notFound(err, "there is no key %q in org %q; parley key list shows all", c.ID, c.Org)
+	if r != nil {
+		return c.revoke(e, r)
+	}
+	return c.inOrg(e, &c.Org, func(op *app.Operator) error {
+		if err := c.complete(e, op); err != nil {
+			return err
 		}
-		return e.created(c.JSON, map[string]string{"id": c.ID, "org": c.Org, "status": "revoked"}, "revoked %s\n", c.ID)
+		if err := op.Identity.RevokeKey(e.ctx, c.Org, c.ID); err != nil {
+			return c.notFound(err, "key", c.ID, c.Org)
+		}
+		return e.created(c.JSON, map[string]string{"id": c.ID, "org": c.Org, "status": "revoked"},
+			"revoked key %q %s", c.ID, c.in(c.Org))
 	})
+}
+
+// complete replaces a prefix of the id by the id.
+func (c *keyRevokeCmd) complete(e *env, op *app.Operator) error {
+	if !abbreviated(c.ID, idKinds["key"].prefix) {
+		return nil
+	}
+	keys, err := op.Identity.Keys(e.ctx, c.Org)
+	if err != nil {
+		return err
+	}
+	c.ID, err = onlyMatch("key", c.ID, func(yield func(string, error) bool) {
+		for _, k := range keys {
+			if !yield(k.ID, nil) {
+				return
+			}
+		}
+	})
+	return err
 }

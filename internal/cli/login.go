@@ -14,7 +14,7 @@ import (
 	"github.com/parley-dev/parley/sdk/client"
 )
 
-// newHTTPClient sends the requests that sign in, renew a login and end it.
+// newHTTPClient returns the client that signs in, renews a login and ends it.
 func newHTTPClient() *http.Client {
 	return &http.Client{
 		Timeout: requestTimeout,
@@ -24,15 +24,15 @@ func newHTTPClient() *http.Client {
 			TLSHandshakeTimeout: 10 * time.Second,
 			ForceAttemptHTTP2:   true,
 		},
-		// No secret must follow a redirect to wherever it leads.
+		// Secrets must not follow a redirect.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 }
 
 const requestTimeout = 30 * time.Second
 
-// storedLogin is the login at a server; nil: there is none. Who has no place for
-// logins has none.
+// storedLogin returns the login at a server, or nil. Without a configuration folder there
+// are no logins.
 func storedLogin(server string, c *http.Client) (*clilogin.Source, error) {
 	file, err := clilogin.Default()
 	if err != nil {
@@ -41,27 +41,46 @@ func storedLogin(server string, c *http.Client) (*clilogin.Source, error) {
 	return file.Source(server, c)
 }
 
-// whereFlags say which server a login is about.
+// latestLogin returns the server of the latest login; "" if there is none.
+func latestLogin() (string, error) {
+	file, err := clilogin.Default()
+	if err != nil {
+		return "", nil //nolint:nilerr // as in storedLogin
+	}
+	return file.Latest()
+}
+
+// whereFlags say which server a login is at.
 type whereFlags struct {
 	jsonFlag `embed:""`
-	Server   string `help:"Address of the server; ${default} if not given." default:"http://127.0.0.1:8080" env:"PARLEY_SERVER" placeholder:"URL" group:"server"`
+	Server   string `help:"${server}." env:"PARLEY_SERVER" placeholder:"URL" group:"server"`
+}
+
+// resolve fills in the server that was not named.
+func (f *whereFlags) resolve() error {
+	var err error
+	f.Server, err = (&connection{Server: f.Server}).resolve()
+	return err
 }
 
 type loginCmd struct {
 	whereFlags `embed:""`
-	Scope      []string `help:"Right to ask for; may be repeated. All that you may give if not given." placeholder:"SCOPE"`
-	NoBrowser  bool     `help:"Open no browser: open the printed address anywhere, and paste here the address at which that browser ends."`
+	Scope      []string `help:"Scope to ask for; may be repeated. All that you may grant if not given." placeholder:"SCOPE"`
+	NoBrowser  bool     `help:"Open no browser: open the printed URL on any machine, and paste the URL where that browser ends."`
 }
 
 // Help is shown by --help.
 func (loginCmd) Help() string {
-	return "Opens your browser, where you sign in and choose what commands of this machine may do. PARLEY_BROWSER names the program that opens addresses. " +
-		"The login is kept in a file of your own, " + clilogin.Variable + " or parley/credentials.json in your folder of settings; a key (PARLEY_KEY, --key) goes before it.\n\n" +
+	return "Opens your browser, where you sign in and choose what commands on this machine may do. Later commands use " +
+		"the login, its server and its org; a key (PARLEY_KEY or --key) takes precedence. The login is kept in a file " +
+		"that only you can read: " +
+		clilogin.Variable + ", or parley/credentials.json in your configuration folder. PARLEY_BROWSER names the " +
+		"program that opens URLs.\n\n" +
 		examples("parley login --server https://parley.example", "parley login --scope svc:tasks:read", "parley login --no-browser")
 }
 
 func (c *loginCmd) Run(e *env) error {
-	if err := checkServer(c.Server); err != nil {
+	if err := c.resolve(); err != nil {
 		return err
 	}
 	file, err := clilogin.Default()
@@ -69,39 +88,45 @@ func (c *loginCmd) Run(e *env) error {
 		return err
 	}
 	if _, _, err := file.Login(c.Server); err != nil {
-		return err // before somebody signs in for nothing
+		return err // before the person signs in for nothing
 	}
-	ask := clilogin.Ask{Server: c.Server, Scopes: c.Scope, HTTP: newHTTPClient(), Show: func(address string) { c.show(e, address) }}
+	request := clilogin.Ask{
+		Server: c.Server, Scopes: c.Scope, HTTP: newHTTPClient(), Show: func(url string) { c.show(e, url) },
+	}
 	if c.NoBrowser {
-		ask.Pasted = e.stdin
+		request.Pasted = e.stdin
 	}
-	l, err := clilogin.SignIn(e.ctx, ask)
+	l, err := clilogin.SignIn(e.ctx, request)
 	if err != nil {
 		return err
 	}
-	old, had, err := c.keep(e, file, &l, ask.HTTP)
+	old, had, err := c.keep(e, file, &l, request.HTTP)
 	if err != nil {
-		// What cannot be used must not work on, either.
-		return errors.Join(err, clilogin.Revoke(e.ctx, l, ask.HTTP))
+		// A login that cannot be kept must not stay valid.
+		return errors.Join(err, clilogin.Revoke(e.ctx, l, request.HTTP))
 	}
 	if had {
-		// One login is enough; what it replaces must not work on.
-		if err := clilogin.Revoke(e.ctx, old, ask.HTTP); err != nil {
-			fmt.Fprintf(e.stderr, "parley: the login before this one was not ended: %s\n", cleanLine(err.Error()))
+		// The login that it replaces must not stay valid.
+		if err := clilogin.Revoke(e.ctx, old, request.HTTP); err != nil {
+			e.notice("the previous login was not ended: " + cleanLine(err.Error()))
 		}
 	}
 	if os.Getenv("PARLEY_KEY") != "" {
-		fmt.Fprintln(e.stderr, "parley: PARLEY_KEY is set and goes before this login; unset it to use the login")
+		e.notice("PARLEY_KEY is set and takes precedence over this login; unset it to use the login")
 	}
 	if c.JSON {
-		return e.printJSON(object{"server", clilogin.Address(c.Server), "org", l.Org, "principal", l.Principal, "scopes", l.Scopes})
+		return e.printJSON(object{
+			"server", clilogin.Address(c.Server), "org", l.Org, "principal", l.Principal, "scopes", l.Scopes,
+		})
 	}
-	_, err = fmt.Fprintf(e.stdout, "signed in at %s as %s of org %s: %s\n", clilogin.Address(c.Server), cleanLine(l.Principal), cleanLine(l.Org), cleanLine(strings.Join(l.Scopes, " ")))
-	return err
+	return e.say("signed in at %s as %s of org %s: %s",
+		clilogin.Address(c.Server), l.Principal, l.Org, strings.Join(l.Scopes, " "))
 }
 
-// keep asks whom the login is for, and puts it into the file.
-func (c *loginCmd) keep(e *env, file *clilogin.File, l *clilogin.Login, h *http.Client) (old clilogin.Login, had bool, err error) {
+// keep asks the server which principal the login acts as, and stores it in the file.
+func (c *loginCmd) keep(
+	e *env, file *clilogin.File, l *clilogin.Login, h *http.Client,
+) (old clilogin.Login, had bool, err error) {
 	api, err := client.New(client.Config{URL: c.Server, Key: l.AccessToken, HTTPClient: h})
 	if err != nil {
 		return old, false, err
@@ -114,16 +139,17 @@ func (c *loginCmd) keep(e *env, file *clilogin.File, l *clilogin.Login, h *http.
 	return file.Put(e.ctx, c.Server, *l)
 }
 
-// show tells where to go. It goes to stderr: stdout is for what came of it.
-func (c *loginCmd) show(e *env, address string) {
+// show prints where to sign in. It prints to stderr: stdout is for the result.
+func (c *loginCmd) show(e *env, url string) {
 	if c.NoBrowser {
-		fmt.Fprintf(e.stderr, "Open this address in a browser, on any machine:\n\n  %s\n\n"+
-			"At the end it goes to an address that begins with http://127.0.0.1/callback and shows nothing. Paste that address here:\n", address)
+		fmt.Fprintf(e.stderr, "Open this URL in a browser, on any machine:\n\n  %s\n\n"+
+			"The browser ends at a URL that begins with http://127.0.0.1/callback and shows nothing. Paste that URL here:\n", url)
 		return
 	}
-	fmt.Fprintf(e.stderr, "Your browser opens to sign in. If it does not, open this address on this machine, or try --no-browser:\n\n  %s\n\n", address)
-	if err := clilogin.Open(address); err != nil {
-		fmt.Fprintf(e.stderr, "parley: no browser was opened: %s\n", cleanLine(err.Error()))
+	fmt.Fprintf(e.stderr, "Your browser opens to sign in. If it does not, open this URL on this machine, "+
+		"or try --no-browser:\n\n  %s\n\n", url)
+	if err := clilogin.Open(url); err != nil {
+		e.notice("no browser was opened: " + cleanLine(err.Error()))
 	}
 }
 
@@ -133,11 +159,12 @@ type logoutCmd struct {
 
 // Help is shown by --help.
 func (logoutCmd) Help() string {
-	return "Ends the login at the server and forgets it here. Keys stay as they are.\n\n" + examples("parley logout", "parley logout --server https://parley.example")
+	return "Ends the login at the server and deletes it here. Keys stay as they are.\n\n" +
+		examples("parley logout", "parley logout --server https://parley.example")
 }
 
 func (c *logoutCmd) Run(e *env) error {
-	if err := checkServer(c.Server); err != nil {
+	if err := c.resolve(); err != nil {
 		return err
 	}
 	file, err := clilogin.Default()
@@ -152,12 +179,10 @@ func (c *logoutCmd) Run(e *env) error {
 	if c.JSON {
 		return e.printJSON(object{"server", server, "was_signed_in", had})
 	}
-	text := "signed out at %s\n"
 	if !had {
-		text = "you were not signed in at %s\n"
+		return e.say("you were not signed in at %s", server)
 	}
-	_, err = fmt.Fprintf(e.stdout, text, server)
-	return err
+	return e.say("signed out at %s", server)
 }
 
 type whoamiCmd struct {
@@ -166,7 +191,8 @@ type whoamiCmd struct {
 
 // Help is shown by --help.
 func (whoamiCmd) Help() string {
-	return "Asks the server, so it also tells whether the key or the login works.\n\n" + examples("parley whoami", "parley whoami --server https://parley.example --json")
+	return "Asks the server, so it also shows whether the key or the login works.\n\n" +
+		examples("parley whoami", "parley whoami --server https://parley.example --json")
 }
 
 func (c *whoamiCmd) Run(e *env) error {
@@ -177,7 +203,13 @@ func (c *whoamiCmd) Run(e *env) error {
 	var res client.Response
 	me, err := cl.Me(e.ctx, client.WithResponse(&res))
 	if err != nil {
-		return explain(err)
+		return cl.explain(e, aboutOrg, err)
+	}
+	if me.Principal == "" || me.Org == "" {
+		return fmt.Errorf("unexpected response of %s: it has no principal; is it a Parley server?", cl.Server)
+	}
+	if err := cl.isOrg(e, me); err != nil {
+		return err
 	}
 	by := "key"
 	if cl.login != nil {
@@ -188,7 +220,7 @@ func (c *whoamiCmd) Run(e *env) error {
 		if err := json.Unmarshal(res.Body, &all); err != nil {
 			return err
 		}
-		all["server"], all["by"] = clilogin.Address(c.Server), by
+		all["server"], all["by"] = clilogin.Address(cl.Server), by
 		return e.printJSON(all)
 	}
 	rec := record{p: e.palette()}
@@ -196,7 +228,7 @@ func (c *whoamiCmd) Run(e *env) error {
 	rec.field("name", cleanLine(me.Name))
 	rec.field("org", cleanLine(me.Org))
 	rec.field("admin", yes(me.Admin))
-	rec.field("server", cleanLine(clilogin.Address(c.Server)))
+	rec.field("server", cleanLine(clilogin.Address(cl.Server)))
 	rec.field("by", by+" ("+cleanLine(me.Credential)+")")
 	rec.field("scopes", cleanLine(strings.Join(me.Scopes, " ")))
 	if cl.login != nil {

@@ -6,24 +6,27 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/parley-dev/parley/internal/app"
 	"github.com/parley-dev/parley/internal/mcp"
 )
 
 type mcpInstallCmd struct {
-	jsonFlag `embed:""`
-
-	Client string `help:"claude-desktop, claude-code, cursor, vscode, codex or generic (default)." enum:"claude-desktop,claude-code,cursor,vscode,codex,generic" default:"generic" placeholder:"CLIENT"`
-	OAuth  bool   `help:"Without a key: the client asks its person in the browser, and acts for that person." name:"oauth"`
-	Server string `help:"Address of the server; ${default} if not given." default:"http://127.0.0.1:8080" env:"PARLEY_SERVER" placeholder:"URL" group:"server"`
+	whereFlags `embed:""`
+	Client     string `help:"One of ${enum}." enum:"claude-desktop,claude-code,cursor,vscode,codex,generic" default:"generic"`
+	OAuth      bool   `help:"Without a key: the client lets its user sign in, and acts for that user." name:"oauth"`
 }
 
 // Help is shown by --help.
 func (mcpInstallCmd) Help() string {
-	return "Prints the configuration on stdout and where it goes on stderr. Nothing is written, and no key is printed: put yours where it says, or let the client sign you in (--oauth).\n\n" +
-		examples("parley mcp install --client cursor", "parley mcp install --client vscode --oauth", "parley mcp install --client codex >> ~/.codex/config.toml")
+	return "Prints the configuration on stdout, and on stderr where to put it. It writes no file and prints no key: " +
+		"put yours in the marked place, or let the client sign you in (--oauth).\n\n" + examples(
+		"parley mcp install --client cursor",
+		"parley mcp install --client vscode --oauth",
+		"parley mcp install --client codex >> ~/.codex/config.toml",
+	)
 }
 
-// object is a JSON object whose members keep their order, by a name before each value.
+// object is a JSON object with ordered members: name, value, name, value, …
 type object []any
 
 // MarshalJSON implements json.Marshaler.
@@ -49,14 +52,14 @@ func (o object) MarshalJSON() ([]byte, error) {
 const keyPlaceholder = "YOUR_PARLEY_KEY"
 
 func (c *mcpInstallCmd) Run(e *env) error {
-	if err := checkServer(c.Server); err != nil {
+	if err := c.resolve(); err != nil {
 		return err
 	}
 	configure := c.withKey
 	if c.OAuth {
 		configure = c.withoutKey
 	}
-	where, config := configure(strings.TrimRight(c.Server, "/"))
+	where, config := configure(c.Server)
 	if c.JSON {
 		return e.printJSON(object{"client", c.Client, "where", where, "config", config})
 	}
@@ -68,23 +71,32 @@ func (c *mcpInstallCmd) Run(e *env) error {
 	return e.printJSON(config)
 }
 
-// withKey is the configuration of a client that sends a key.
+// withKey returns the configuration of a client that sends a key.
 func (c *mcpInstallCmd) withKey(server string) (where string, config any) {
 	url := server + mcp.Path
-	stdio := object{"command", "parley", "args", []string{"mcp", "--server", server}, "env", object{"PARLEY_KEY", keyPlaceholder}}
+	stdio := object{
+		"command", "parley",
+		"args",
+		[]string{"mcp", "--server", server},
+		"env",
+		object{"PARLEY_KEY", keyPlaceholder},
+	}
 	header := func(key string) object { return object{"Authorization", "Bearer " + key} }
 	switch c.Client {
 	case "claude-code":
-		where = "Run this; the key is read from PARLEY_KEY now and kept by Claude Code:"
-		config = fmt.Sprintf(`claude mcp add --transport http parley %s --header "Authorization: Bearer $PARLEY_KEY"`, shellQuote(url))
+		where = "Run this; Claude Code stores the key that PARLEY_KEY has now:"
+		config = "claude mcp add --transport http parley " + app.ShellQuote(url) +
+			` --header "Authorization: Bearer $PARLEY_KEY"`
 	case "claude-desktop":
-		where = "Claude Desktop takes no header, so parley runs beside it. Add this to claude_desktop_config.json (Settings > Developer > Edit Config), with your key and, if parley is not on its PATH, the full path of the program:"
+		where = "Claude Desktop sends no header, so it runs parley. Add this to claude_desktop_config.json " +
+			"(Settings > Developer > Edit Config), with your key and, if parley is not on its PATH, the path of the program:"
 		config = object{"mcpServers", object{"parley", stdio}}
 	case "cursor":
 		where = "Add this to ~/.cursor/mcp.json, or to .cursor/mcp.json of a project; the key is read from PARLEY_KEY:"
 		config = object{"mcpServers", object{"parley", object{"url", url, "headers", header("${env:PARLEY_KEY}")}}}
 	case "vscode":
-		where = "Add this to .vscode/mcp.json, or to the user's (command \"MCP: Open User Configuration\"); VS Code asks for the key and keeps it:"
+		where = "Add this to .vscode/mcp.json, or to the user's (command \"MCP: Open User Configuration\"); " +
+			"VS Code asks for the key and stores it:"
 		config = object{
 			"inputs",
 			[]object{{"type", "promptString", "id", "parley-key", "description", "Parley API key", "password", true}},
@@ -95,7 +107,8 @@ func (c *mcpInstallCmd) withKey(server string) (where string, config any) {
 		where = "Add this to ~/.codex/config.toml; the key is read from PARLEY_KEY:"
 		config = codex(url) + "bearer_token_env_var = \"PARLEY_KEY\"\n"
 	default:
-		where = "A client that speaks streamable HTTP takes the first, one that runs a program the second; put your key where it says " + keyPlaceholder + ":"
+		where = "Use the first for a client that speaks streamable HTTP, the second for one that runs a program; " +
+			"replace " + keyPlaceholder + " with your key:"
 		config = object{"mcpServers", object{
 			"parley",
 			object{"type", "http", "url", url, "headers", header(keyPlaceholder)},
@@ -105,43 +118,36 @@ func (c *mcpInstallCmd) withKey(server string) (where string, config any) {
 	return where, config
 }
 
-// withoutKey is that of a client which finds the authorization server by itself.
+// withoutKey returns the configuration of a client that discovers the authorization server.
 func (c *mcpInstallCmd) withoutKey(server string) (where string, config any) {
 	url := server + mcp.Path
 	http := object{"parley", object{"type", "http", "url", url}}
 	switch c.Client {
 	case "claude-code":
 		where = "Run this, then /mcp in Claude Code to sign in:"
-		config = "claude mcp add --transport http parley " + shellQuote(url)
+		config = "claude mcp add --transport http parley " + app.ShellQuote(url)
 	case "claude-desktop":
-		where = "Add this address in Settings > Connectors > Add custom connector, if the server can be reached from the internet; else run parley login, and add this to claude_desktop_config.json:"
-		config = object{"mcpServers", object{"parley", object{"command", "parley", "args", []string{"mcp", "--server", server}}}}
+		where = "If the server can be reached from the internet, add its URL in Settings > Connectors > Add custom " +
+			"connector. Otherwise run parley login, and add this to claude_desktop_config.json:"
+		stdio := object{"command", "parley", "args", []string{"mcp", "--server", server}}
+		config = object{"mcpServers", object{"parley", stdio}}
 	case "cursor":
 		where = "Add this to ~/.cursor/mcp.json, or to .cursor/mcp.json of a project; Cursor asks you to sign in:"
 		config = object{"mcpServers", object{"parley", object{"url", url}}}
 	case "vscode":
-		where = "Add this to .vscode/mcp.json, or to the user's (command \"MCP: Open User Configuration\"); VS Code asks you to sign in:"
+		where = "Add this to .vscode/mcp.json, or to the user's (command \"MCP: Open User Configuration\"); " +
+			"VS Code asks you to sign in:"
 		config = object{"servers", http}
 	case "codex":
 		where = "Add this to ~/.codex/config.toml, then run: codex mcp login parley"
 		config = codex(url)
 	default:
-		where = "A client that knows OAuth needs the address alone:"
+		where = "A client that supports OAuth needs only the URL:"
 		config = object{"mcpServers", http}
 	}
 	return where, config
 }
 
-// codex is the beginning of a configuration in TOML, where a string of such characters
-// is written as in JSON.
+// codex returns the start of a TOML configuration. A TOML string of these characters is
+// written as in JSON.
 func codex(url string) string { return "[mcp_servers.parley]\nurl = " + strconv.Quote(url) + "\n" }
-
-// shellQuote protects what a shell would take apart.
-func shellQuote(s string) string {
-	if strings.IndexFunc(s, func(r rune) bool {
-		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune(":/.-_[]%", r))
-	}) < 0 {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
-}

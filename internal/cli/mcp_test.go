@@ -12,7 +12,10 @@ func TestMCPInstall(t *testing.T) {
 	t.Setenv("PARLEY_KEY", "parley_secret")
 	t.Setenv("PARLEY_SERVER", "https://parley.example/")
 	for client, says := range map[string][]string{
-		"claude-code":    {`claude mcp add --transport http parley https://parley.example/mcp --header "Authorization: Bearer $PARLEY_KEY"`},
+		"claude-code": {
+			"claude mcp add --transport http parley https://parley.example/mcp",
+			`--header "Authorization: Bearer $PARLEY_KEY"`,
+		},
 		"claude-desktop": {`"command": "parley"`, `"PARLEY_KEY": "YOUR_PARLEY_KEY"`, `"https://parley.example"`},
 		"cursor":         {`"url": "https://parley.example/mcp"`, `"Bearer ${env:PARLEY_KEY}"`},
 		"vscode":         {`"type": "http"`, `"Bearer ${input:parley-key}"`, `"password": true`},
@@ -20,7 +23,8 @@ func TestMCPInstall(t *testing.T) {
 		"generic":        {`"https://parley.example/mcp"`, `"Bearer YOUR_PARLEY_KEY"`, `"mcp"`},
 	} {
 		var stdout, stderr bytes.Buffer
-		if code := Main(t.Context(), []string{"mcp", "install", "--client", client}, strings.NewReader(""), &stdout, &stderr); code != 0 {
+		args := []string{"mcp", "install", "--client", client}
+		if code := Main(t.Context(), args, strings.NewReader(""), &stdout, &stderr); code != 0 {
 			t.Fatalf("%s: %d %s", client, code, &stderr)
 		}
 		for _, s := range says {
@@ -44,14 +48,18 @@ func TestMCPInstall(t *testing.T) {
 		"codex": "url = \"https://parley.example/mcp\"\n", "generic": `"https://parley.example/mcp"`,
 	} {
 		var stdout, stderr bytes.Buffer
-		if code := Main(t.Context(), []string{"mcp", "install", "--oauth", "--client", client}, strings.NewReader(""), &stdout, &stderr); code != 0 {
+		args := []string{"mcp", "install", "--oauth", "--client", client}
+		if code := Main(t.Context(), args, strings.NewReader(""), &stdout, &stderr); code != 0 {
 			t.Fatalf("%s: %d %s", client, code, &stderr)
 		}
-		if !strings.Contains(stdout.String(), says) || strings.Contains(strings.ToLower(stdout.String()), "key") || stderr.Len() == 0 {
+		if !strings.Contains(stdout.String(), says) || strings.Contains(strings.ToLower(stdout.String()), "key") ||
+			stderr.Len() == 0 {
 			t.Errorf("%s:\n%s%s", client, &stdout, &stderr)
 		}
 	}
-	for _, args := range [][]string{{"mcp", "install", "--client", "emacs"}, {"mcp", "install", "--server", "parley.example"}, {"mcp", "--server", "x"}} {
+	for _, args := range [][]string{
+		{"mcp", "install", "--client", "emacs"}, {"mcp", "install", "--server", "parley.example"}, {"mcp", "--server", "x"},
+	} {
 		var stdout, stderr bytes.Buffer
 		if code := Main(t.Context(), args, strings.NewReader(""), &stdout, &stderr); code != exitUsage || stdout.Len() > 0 {
 			t.Errorf("%v: %d %s%s", args, code, &stdout, &stderr)
@@ -63,11 +71,13 @@ func TestMCPNeedsAKeyAndAServer(t *testing.T) {
 	t.Setenv("PARLEY_KEY", "")
 	t.Setenv("PARLEY_CREDENTIALS", filepath.Join(t.TempDir(), "none.json"))
 	var stdout, stderr bytes.Buffer
-	if code := Main(t.Context(), []string{"mcp"}, strings.NewReader(""), &stdout, &stderr); code != exitUsage || !strings.Contains(stderr.String(), "PARLEY_KEY") {
+	code := Main(t.Context(), []string{"mcp"}, strings.NewReader(""), &stdout, &stderr)
+	if code != exitUsage || !strings.Contains(stderr.String(), "PARLEY_KEY") {
 		t.Errorf("%d %s", code, &stderr)
 	}
 	stderr.Reset()
-	code := Main(t.Context(), []string{"mcp", "--server", "http://127.0.0.1:1", "--key", "k"}, strings.NewReader(""), &stdout, &stderr)
+	args := []string{"mcp", "--server", "http://127.0.0.1:1", "--key", "k"}
+	code = Main(t.Context(), args, strings.NewReader(""), &stdout, &stderr)
 	if code != exitFailed || stdout.Len() > 0 || !strings.Contains(stderr.String(), "http://127.0.0.1:1") {
 		t.Errorf("%d %s%s", code, &stdout, &stderr)
 	}

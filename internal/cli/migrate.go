@@ -8,7 +8,7 @@ import (
 	"github.com/parley-dev/parley/internal/store"
 )
 
-// migrationJSON is what parley migrate did, or would do.
+// migrationJSON is the outcome of parley migrate, or of its dry run.
 type migrationJSON struct {
 	Engine  string     `json:"engine"`
 	Status  string     `json:"status"` // "up to date" or "pending"

@@ -8,17 +8,17 @@ import (
 )
 
 type clientCmd struct {
-	Create clientCreateCmd `cmd:"" help:"Register a program and print its client id."`
-	List   clientListCmd   `cmd:"" help:"List the programs that were registered in your org."`
-	Show   clientShowCmd   `cmd:"" help:"Show one of them."`
-	Update clientUpdateCmd `cmd:"" help:"Change the name, the addresses or the rights of one."`
-	Rotate clientRotateCmd `cmd:"" help:"Replace the secret of one and print the new one."`
-	Delete clientDeleteCmd `cmd:"" help:"Delete one, with all that people allowed it."`
+	Create clientCreateCmd `cmd:"" help:"Register a client and print its id."`
+	List   clientListCmd   `cmd:"" help:"List the clients of your org."`
+	Show   clientShowCmd   `cmd:"" help:"Show one client."`
+	Update clientUpdateCmd `cmd:"" help:"Change the name, the redirect URIs or the scopes of a client."`
+	Rotate clientRotateCmd `cmd:"" help:"Replace the secret of a client and print the new one."`
+	Delete clientDeleteCmd `cmd:"" help:"Delete a client and all grants to it."`
 }
 
 // Help is shown by parley client --help.
 func (clientCmd) Help() string {
-	return "A client is a program that members of your org may allow to act for them, by OAuth 2.1. Needs the scope svc:admin:admin.\n\n" + examples(
+	return "An OAuth 2.1 client is a program that members of your org may allow to act for them. " + needsAdmin + examples(
 		"parley client create Reports --redirect https://reports.example/done --scope svc:tasks:read --confidential",
 		"parley client list",
 		"parley client update client-01k… --scope svc:tasks:read",
@@ -29,15 +29,16 @@ func (clientCmd) Help() string {
 
 type clientCreateCmd struct {
 	serverFlags  `embed:""`
-	Name         string   `arg:"" help:"What people read when they are asked."`
-	Redirect     []string `help:"Where the answer may go; may be repeated. https, http to the person's own machine, or a scheme like com.example.app:/done." required:"" placeholder:"URI" sep:"none"`
-	Scope        []string `help:"Right that the program may ask for; may be repeated. svc:tasks:read, svc:tasks:write, svc:a2a:write, svc:admin:admin, agent:ID or agent:*; all but svc:admin:admin if not given." placeholder:"SCOPE"`
-	Confidential bool     `help:"The program can keep a secret: make one for it."`
+	Name         string   `arg:"" help:"Name on the consent page."`
+	Redirect     []string `help:"Redirect URI; may be repeated: ${redirects}." required:"" placeholder:"URI" sep:"none"`
+	Scope        []string `help:"Scope that the client may ask for; may be repeated: ${client_scopes}." placeholder:"SCOPE"`
+	Confidential bool     `help:"The client can keep a secret: make one for it."`
 }
 
 // Help is shown by --help.
 func (clientCreateCmd) Help() string {
-	return "The client id alone goes to stdout, and the rest to stderr; with --confidential the secret is the second line. It is shown this once. Needs the scope svc:admin:admin.\n\n" + examples(
+	return "Only the client id goes to stdout, with --confidential followed by the secret on a second line; the rest " +
+		"goes to stderr. The secret is shown once. " + needsAdmin + examples(
 		"parley client create Editor --redirect http://127.0.0.1/done",
 		"parley client create Reports --redirect https://reports.example/done --scope svc:tasks:read --confidential --json",
 	)
@@ -48,13 +49,19 @@ func (c *clientCreateCmd) Run(e *env) error {
 	if c.Confidential {
 		creation.Method = "client_secret_basic"
 	}
-	made, done, err := ask(e, &c.serverFlags, func(api *client.Client, raw client.Option) (*client.OAuthClient, error) {
-		return api.OAuthClients.Create(e.ctx, creation, raw)
-	})
+	r, err := c.client(e)
+	if err != nil {
+		return err
+	}
+	made, done, err := askAt(e, r, c.JSON, aboutOrg,
+		func(api *client.Client, raw client.Option) (*client.OAuthClient, error) {
+			return api.OAuthClients.Create(e.ctx, creation, raw)
+		})
 	if done {
 		return err
 	}
-	fmt.Fprintf(e.stderr, "registered %s in org %s; it may ask for %s\n", cleanLine(made.Name), cleanLine(c.Org), cleanLine(strings.Join(made.Scopes, " ")))
+	fmt.Fprintf(e.stderr, "registered client %q %s; it may ask for %s\n",
+		cleanLine(made.Name), r.in(e), cleanLine(strings.Join(made.Scopes, " ")))
 	lines := cleanLine(made.ID) + "\n"
 	if made.Secret != "" {
 		lines += cleanLine(made.Secret) + "\n"
@@ -65,11 +72,12 @@ func (c *clientCreateCmd) Run(e *env) error {
 
 type clientListCmd struct {
 	serverFlags `embed:""`
+	wideFlag    `embed:""`
 }
 
 // Help is shown by --help.
 func (clientListCmd) Help() string {
-	return "Without their secrets. Programs that registered themselves belong to no org and are not listed. Needs the scope svc:admin:admin.\n\n" +
+	return "Without their secrets. Clients that registered themselves belong to no org and are not listed. " + needsAdmin +
 		examples("parley client list", "parley client list --json")
 }
 
@@ -78,41 +86,48 @@ func (c *clientListCmd) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	t := table{head: []string{"ID", "NAME", "SECRET", "CREATED (UTC)", "BY", "SCOPES"}}
+	t := table{
+		head: []string{"ID", "NAME", "SECRET", "CREATED (UTC)", "BY", "SCOPES"},
+		ids:  "client",
+		drop: []string{"CREATED (UTC)", "BY", "SECRET"},
+		wide: c.Wide,
+	}
 	page := func(opts ...client.Option) (*client.Page[client.OAuthClient], error) {
 		return cl.OAuthClients.List(e.ctx, client.CursorParams{}, opts...)
 	}
-	list, err := all("clients", page, func(r *client.OAuthClient) {
+	list, err := everything("clients", page, func(r *client.OAuthClient) {
 		t.add(r.ID, r.Name, yes(r.Method != "none"), when(r.CreatedAt), r.CreatedBy, strings.Join(r.Scopes, " "))
 	})
 	if err != nil {
-		return err
+		return cl.explain(e, aboutOrg, err)
 	}
 	if c.JSON {
 		return e.printJSON(map[string]any{"clients": list})
 	}
-	return e.list(&t, e.palette(), "client", "clients", len(list), 1, false)
+	return e.list(&t, "client", "clients", len(list), 1, false)
 }
 
 type clientShowCmd struct {
 	serverFlags `embed:""`
-	ID          string `arg:"" help:"Id of the client, client-…"`
+	ID          string `arg:"" help:"Id of the client, client-…, or a unique prefix of it."`
 }
 
 // Help is shown by --help.
 func (clientShowCmd) Help() string {
-	return "Without its secret. Needs the scope svc:admin:admin.\n\n" + examples("parley client show client-01k…", "parley client show client-01k… --json")
+	return "Without its secret. " + needsAdmin + examples("parley client show client-01k…", "parley client show client-01k… --json")
 }
 
 func (c *clientShowCmd) Run(e *env) error {
-	return c.showClient(e, func(api *client.Client, raw client.Option) (*client.OAuthClient, error) {
+	return c.showClient(e, &c.ID, func(api *client.Client, raw client.Option) (*client.OAuthClient, error) {
 		return api.OAuthClients.Get(e.ctx, c.ID, raw)
 	})
 }
 
-// showClient makes a call that returns a client, and prints it.
-func (f *serverFlags) showClient(e *env, do func(*client.Client, client.Option) (*client.OAuthClient, error)) error {
-	r, done, err := ask(e, f, do)
+// showClient makes a call about a client and prints the client.
+func (f *serverFlags) showClient(
+	e *env, id *string, do func(*client.Client, client.Option) (*client.OAuthClient, error),
+) error {
+	r, done, err := ask(e, f, about("client", id), do)
 	if done {
 		return err
 	}
@@ -132,21 +147,25 @@ func (f *serverFlags) showClient(e *env, do func(*client.Client, client.Option) 
 
 type clientDeleteCmd struct {
 	serverFlags `embed:""`
-	ID          string `arg:"" help:"Id of the client, client-…"`
+	ID          string `arg:"" help:"Id of the client, client-…, or a unique prefix of it."`
 }
 
 // Help is shown by --help.
 func (clientDeleteCmd) Help() string {
-	return "All that people allowed it ends, on all nodes, within seconds. Needs the scope svc:admin:admin.\n\n" + examples("parley client delete client-01k…")
+	return "All grants to it end on all nodes within seconds. " + needsAdmin + examples("parley client delete client-01k…")
 }
 
 func (c *clientDeleteCmd) Run(e *env) error {
-	r, done, err := ask(e, &c.serverFlags, func(api *client.Client, raw client.Option) (*client.OAuthClient, error) {
-		return api.OAuthClients.Delete(e.ctx, c.ID, raw)
-	})
+	r, err := c.client(e)
+	if err != nil {
+		return err
+	}
+	gone, done, err := askAt(e, r, c.JSON, about("client", &c.ID),
+		func(api *client.Client, raw client.Option) (*client.OAuthClient, error) {
+			return api.OAuthClients.Delete(e.ctx, c.ID, raw)
+		})
 	if done {
 		return err
 	}
-	_, err = fmt.Fprintf(e.stdout, "deleted %s\n", cleanLine(r.ID))
-	return err
+	return e.say("deleted client %q %s", gone.ID, r.in(e))
 }

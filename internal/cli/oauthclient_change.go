@@ -9,17 +9,19 @@ import (
 
 type clientUpdateCmd struct {
 	serverFlags `embed:""`
-	ID          string   `arg:"" help:"Id of the client, client-…"`
-	Name        *string  `help:"What people read when they are asked." placeholder:"NAME"`
-	Redirect    []string `help:"Where the answer may go; may be repeated. Those given replace all." placeholder:"URI" sep:"none"`
-	Scope       []string `help:"Right that the program may ask for; may be repeated. Those given replace all." placeholder:"SCOPE"`
+	ID          string   `arg:"" help:"Id of the client, client-…, or a unique prefix of it."`
+	Name        *string  `help:"Name on the consent page." placeholder:"NAME"`
+	Redirect    []string `help:"Redirect URI; may be repeated. Those given replace all others." placeholder:"URI" sep:"none"`
+	Scope       []string `help:"Scope that the client may ask for; may be repeated. Those given replace all others." placeholder:"SCOPE"`
 }
 
 // Help is shown by --help.
 func (clientUpdateCmd) Help() string {
-	return "What is not given stays, and so does what people allowed the program. Tokens with a right that it may not have any more are refused within seconds, and a refresh yields what is left; " +
-		"for a further right people are asked again. Needs the scope svc:admin:admin.\n\n" + examples(
-		"parley client update client-01k… --redirect https://reports.example/done --redirect https://reports.example/callback",
+	return "What is not given stays, and so do grants. Tokens with a scope that the client lost are refused within " +
+		"seconds, and a refresh returns the scopes that are left. People are asked again before a new scope is granted. " +
+		needsAdmin + examples(
+		"parley client update client-01k… --redirect https://reports.example/done --redirect "+
+			"https://reports.example/callback",
 		"parley client update client-01k… --name 'Monthly reports' --scope svc:tasks:read --json",
 	)
 }
@@ -35,28 +37,34 @@ func (c *clientUpdateCmd) Run(e *env) error {
 	if c.Scope != nil {
 		change.Scopes = &c.Scope
 	}
-	return c.showClient(e, func(api *client.Client, raw client.Option) (*client.OAuthClient, error) {
+	return c.showClient(e, &c.ID, func(api *client.Client, raw client.Option) (*client.OAuthClient, error) {
 		return api.OAuthClients.Update(e.ctx, c.ID, change, raw)
 	})
 }
 
 type clientRotateCmd struct {
 	serverFlags `embed:""`
-	ID          string        `arg:"" help:"Id of the client, client-…"`
-	Overlap     time.Duration `help:"How long the old secret works beside the new one, at most 168h; not at all if not given." placeholder:"DURATION"`
+	ID          string        `arg:"" help:"Id of the client, client-…, or a unique prefix of it."`
+	Overlap     time.Duration `help:"How long the old secret keeps working, at most 7d; not at all if not given." placeholder:"DURATION"`
 }
 
 // Help is shown by --help.
 func (clientRotateCmd) Help() string {
-	return "The client keeps its id, and all that people allowed it. The new secret alone goes to stdout, and the rest to stderr. It is shown this once. A second rotation ends the oldest secret at once, " +
-		"whatever its overlap was. Needs the scope svc:admin:admin.\n\n" +
+	return "The client keeps its id and its grants. Only the new secret goes to stdout; the rest goes to stderr. It is " +
+		"shown once. A second rotation ends the oldest secret at once, even during its overlap. " + needsAdmin +
 		examples("SECRET=$(parley client rotate client-01k… --overlap 1h)", "parley client rotate client-01k… --json")
 }
 
 func (c *clientRotateCmd) Run(e *env) error {
-	r, done, err := ask(e, &c.serverFlags, func(api *client.Client, raw client.Option) (*client.OAuthClient, error) {
-		return api.OAuthClients.Rotate(e.ctx, c.ID, client.KeyRotation{OverlapSeconds: int(c.Overlap / time.Second)}, raw)
-	})
+	rotation := client.KeyRotation{OverlapSeconds: seconds(c.Overlap)}
+	at, err := c.client(e)
+	if err != nil {
+		return err
+	}
+	r, done, err := askAt(e, at, c.JSON, about("client", &c.ID),
+		func(api *client.Client, raw client.Option) (*client.OAuthClient, error) {
+			return api.OAuthClients.Rotate(e.ctx, c.ID, rotation, raw)
+		})
 	if done {
 		return err
 	}
@@ -64,7 +72,8 @@ func (c *clientRotateCmd) Run(e *env) error {
 	if !r.OldSecretExpiresAt.IsZero() {
 		old = "works until " + when(r.OldSecretExpiresAt) + " UTC"
 	}
-	fmt.Fprintf(e.stderr, "rotated the secret of %s (%s); the old one %s\n", cleanLine(r.ID), cleanLine(r.Name), old)
+	fmt.Fprintf(e.stderr, "rotated the secret of client %q (%s) %s; the old one %s\n",
+		cleanLine(r.ID), cleanLine(r.Name), at.in(e), old)
 	_, err = fmt.Fprintln(e.stdout, cleanLine(r.Secret))
 	return err
 }

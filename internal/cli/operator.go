@@ -2,21 +2,14 @@ package cli
 
 import (
 	"errors"
-	"time"
+	"strings"
 
 	"github.com/parley-dev/parley/internal/app"
-	"github.com/parley-dev/parley/internal/config"
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/identity"
 )
 
-// StoreFlags are part of every command that works on the store itself. The name is
-// exported because kong looks for hooks, and config.Store has some, in exported
-// fields only.
-type StoreFlags struct {
-	jsonFlag     `embed:""`
-	config.Store `embed:""`
-}
+const operatorHelp = "For the operator: works on the store, also while a server runs on it.\n\n"
 
 // with opens the store for one command.
 func (f *StoreFlags) with(e *env, do func(*app.Operator) error) error {
@@ -32,103 +25,51 @@ func (f *StoreFlags) open(e *env, create bool, do func(*app.Operator) error) err
 	return errors.Join(do(op), op.Close())
 }
 
-// notFound says what was not found, which the domain keeps to itself because it
-// must not tell strangers; the operator is none.
-func notFound(err error, format string, args ...any) error {
-	if err != nil && errs.KindOf(err) == errs.NotFound {
-		return errs.New(errs.NotFound, "resource.not_found", format, args...)
-	}
-	return err
-}
-
-type orgCmd struct {
-	Create orgCreateCmd `cmd:"" help:"Create an org."`
-	List   orgListCmd   `cmd:"" help:"List all orgs."`
-}
-
-// Help is shown by parley org --help.
-func (orgCmd) Help() string {
-	return examples("parley org create acme --name 'Acme Inc.'", "parley org list")
-}
-
-type orgJSON struct {
-	ID        string  `json:"id"`
-	Name      string  `json:"name"`
-	CreatedAt *string `json:"created_at"`
-}
-
-func newOrgJSON(o identity.Org) orgJSON { return orgJSON{o.ID, o.Name, timestamp(o.CreatedAt)} }
-
-type orgCreateCmd struct {
-	StoreFlags `embed:""`
-	ID         string `arg:"" help:"Id of the org: a-z, 0-9 and '-'."`
-	Name       string `help:"Display name; the id if not given." placeholder:"NAME"`
-}
-
-// Help is shown by --help.
-func (orgCreateCmd) Help() string {
-	return examples("parley org create acme --name 'Acme Inc.'", "parley org create acme --database postgres://parley@db/parley")
-}
-
-func (c *orgCreateCmd) Run(e *env) error {
-	return c.open(e, true, func(op *app.Operator) error {
-		o, err := op.Identity.CreateOrg(e.ctx, c.ID, c.Name)
-		if err != nil {
-			return err
-		}
-		return e.created(c.JSON, newOrgJSON(o), "created org %s\n", o.ID)
-	})
-}
-
-type orgListCmd struct {
-	StoreFlags `embed:""`
-}
-
-// Help is shown by --help.
-func (orgListCmd) Help() string { return examples("parley org list", "parley org list --json") }
-
-func (c *orgListCmd) Run(e *env) error {
-	return c.with(e, func(op *app.Operator) error {
+// inOrg opens the store for a command that works in one org. The only org of a store need
+// not be named.
+func (f *StoreFlags) inOrg(e *env, org *string, do func(*app.Operator) error) error {
+	return f.with(e, func(op *app.Operator) error {
 		orgs, err := op.Identity.Orgs(e.ctx)
 		if err != nil {
 			return err
 		}
-		out := make([]orgJSON, len(orgs))
-		t := table{head: []string{"ID", "CREATED (UTC)", "NAME"}}
+		ids := make([]string, len(orgs))
 		for i, o := range orgs {
-			out[i] = newOrgJSON(o)
-			t.add(o.ID, when(o.CreatedAt), o.Name)
+			ids[i] = o.ID
 		}
-		return e.all(c.JSON, map[string]any{"orgs": out}, &t)
+		switch {
+		case *org == "" && len(ids) == 1:
+			*org = ids[0]
+		case *org == "":
+			return usage("--org is needed: store %s has these orgs: %s", app.StoreName(f.Store), strings.Join(ids, ", "))
+		}
+		for _, id := range ids {
+			if id == *org {
+				return do(op)
+			}
+		}
+		return f.notFound(errs.ErrNotFound, "org", *org, "")
 	})
 }
 
-// knownOrg refuses an org that does not exist: the empty list of a mistyped one
-// would look like an answer.
-func knownOrg(e *env, op *app.Operator, id string) error {
-	orgs, err := op.Identity.Orgs(e.ctx)
-	if err != nil {
+// notFound names what was not found. The domain does not, because it must not tell
+// strangers what exists; the operator may know.
+func (f *StoreFlags) notFound(err error, kind, id, org string) error {
+	if err == nil || errs.KindOf(err) != errs.NotFound {
 		return err
 	}
-	for _, o := range orgs {
-		if o.ID == id {
-			return nil
-		}
-	}
-	return noOrg(id)
+	return errs.New(errs.NotFound, "resource.not_found", "%s", missing(kind, id, f.in(org), f.again(org)))
 }
 
-func noOrg(id string) error {
-	return errs.New(errs.NotFound, "resource.not_found", "there is no org %q; parley org list shows all", id)
-}
-
-// expiry turns --expires into a time.
-func expiry(d time.Duration) (time.Time, error) {
-	switch {
-	case d < 0:
-		return time.Time{}, usage("--expires must lie in the future")
-	case d == 0:
-		return time.Time{}, nil
+// again returns the flags that name the same store and org once more. A URL with a
+// password is not repeated.
+func (f *StoreFlags) again(org string) string {
+	s := " --database …"
+	if f.Database == "" {
+		s = " --data " + app.ShellQuote(f.Data)
 	}
-	return app.Now().Add(d), nil
+	if org != "" {
+		s += " --org " + org
+	}
+	return s
 }

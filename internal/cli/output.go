@@ -4,17 +4,16 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
-	"unicode/utf8"
 )
 
-// clean makes text safe to print on a terminal: control characters (a terminal
-// obeys them) and marks that reorder text (a reader is deceived by them) are left
-// out; line breaks and tabs stay.
+// clean makes text safe to print on a terminal. It removes control characters, which a
+// terminal obeys, and marks that reorder text, which deceive a reader. Line breaks and tabs
+// stay.
 func clean(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -47,9 +46,8 @@ func (e *env) printJSON(v any) error {
 	return e.printRaw(data)
 }
 
-// printRaw prints JSON that somebody else encoded. Outside of strings JSON has
-// only ASCII, so a hostile character can be written as an escape wherever it
-// stands, and the meaning stays the same.
+// printRaw prints JSON that was encoded elsewhere. Outside of strings JSON has only ASCII,
+// so a hostile character can be escaped wherever it occurs without changing the meaning.
 func (e *env) printRaw(data []byte) error {
 	var b bytes.Buffer
 	for _, r := range string(bytes.TrimSpace(data)) {
@@ -65,16 +63,36 @@ func (e *env) printRaw(data []byte) error {
 	return err
 }
 
-// palette colours what people read, if they read it on a terminal.
+// palette colours text for people, if stdout is a terminal.
 type palette bool
 
 func (e *env) palette() palette {
-	f, ok := e.stdout.(*os.File)
-	if !ok || os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb" {
+	if os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb" {
 		return false
 	}
-	st, err := f.Stat()
-	return palette(err == nil && st.Mode()&os.ModeCharDevice != 0)
+	return palette(e.width() > 0)
+}
+
+// width returns the number of columns of the terminal; 0 if stdout is not a terminal.
+func (e *env) width() int {
+	if e.columns > 0 {
+		return e.columns
+	}
+	f, ok := e.stdout.(*os.File)
+	if !ok {
+		return 0
+	}
+	width, terminal := terminalWidth(f)
+	if !terminal {
+		return 0
+	}
+	if n, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && n > 0 {
+		return n
+	}
+	if width <= 0 {
+		return 80
+	}
+	return width
 }
 
 func (p palette) paint(code, s string) string {
@@ -87,7 +105,7 @@ func (p palette) paint(code, s string) string {
 func (p palette) bold(s string) string { return p.paint("1", s) }
 func (p palette) dim(s string) string  { return p.paint("2", s) }
 
-// status colours what somebody scans a list for: what waits, what went well, what did not.
+// status colours the status of things: what waits, what succeeded, what failed.
 func (p palette) status(s string) string {
 	switch strings.TrimSpace(s) {
 	case "open", "in_progress", "working", "input-required", "auth-required", "busy":
@@ -98,54 +116,6 @@ func (p palette) status(s string) string {
 		return p.paint("31", s)
 	}
 	return p.dim(s)
-}
-
-// table prints aligned columns. The last column is not padded, so long titles
-// wrap as the terminal likes.
-type table struct {
-	head   []string
-	rows   [][]string
-	colour map[int]func(string) string // by column
-}
-
-func (t *table) add(cells ...string) {
-	for i, c := range cells {
-		cells[i] = cleanLine(c)
-	}
-	t.rows = append(t.rows, cells)
-}
-
-func (t *table) write(w io.Writer, p palette) error {
-	width := make([]int, len(t.head))
-	for _, row := range append([][]string{t.head}, t.rows...) {
-		for i, c := range row {
-			width[i] = max(width[i], utf8.RuneCountInString(c))
-		}
-	}
-	var b strings.Builder
-	line := func(row []string, paint func(i int, s string) string) {
-		for i, c := range row {
-			if i < len(row)-1 {
-				c += strings.Repeat(" ", width[i]-utf8.RuneCountInString(c))
-			}
-			b.WriteString(paint(i, c))
-			if i < len(row)-1 {
-				b.WriteString("  ")
-			}
-		}
-		b.WriteByte('\n')
-	}
-	line(t.head, func(_ int, s string) string { return p.dim(s) })
-	for _, row := range t.rows {
-		line(row, func(i int, s string) string {
-			if f := t.colour[i]; f != nil {
-				return f(s)
-			}
-			return s
-		})
-	}
-	_, err := io.WriteString(w, b.String())
-	return err
 }
 
 // record prints one thing: a list of named values, then its longer texts.
@@ -186,4 +156,41 @@ func timestamp(t time.Time) *string {
 	}
 	s := t.UTC().Format(time.RFC3339Nano)
 	return &s
+}
+
+func yes(b bool) string {
+	if b {
+		return "yes"
+	}
+	return "no"
+}
+
+func orNone(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}
+
+// joined lists names of any type.
+func joined[T ~string](names []T) string {
+	out := make([]string, len(names))
+	for i, n := range names {
+		out[i] = string(n)
+	}
+	return strings.Join(out, ", ")
+}
+
+// created prints the outcome of a command on the store: the value as JSON, or its success line.
+func (e *env) created(asJSON bool, v any, format string, args ...any) error {
+	if asJSON {
+		return e.printJSON(v)
+	}
+	return e.say(format, args...)
+}
+
+// say prints the success line of a command.
+func (e *env) say(format string, args ...any) error {
+	_, err := fmt.Fprintln(e.stdout, cleanLine(fmt.Sprintf(format, args...)))
+	return err
 }

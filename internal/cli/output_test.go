@@ -38,7 +38,8 @@ func TestJSONKeepsItsMeaningAndLosesItsTeeth(t *testing.T) {
 		t.Errorf("printed %q; want %q", got, want)
 	}
 	var before, after any
-	if json.Unmarshal([]byte(in), &before) != nil || json.Unmarshal(out.Bytes(), &after) != nil || !cmp.Equal(before, after) {
+	if json.Unmarshal([]byte(in), &before) != nil || json.Unmarshal(out.Bytes(), &after) != nil ||
+		!cmp.Equal(before, after) {
 		t.Errorf("the meaning changed from %v to %v", before, after)
 	}
 }
@@ -48,8 +49,9 @@ func TestRecordsAndTablesAreClean(t *testing.T) {
 	var out bytes.Buffer
 	e := &env{stdout: &out}
 	p := &client.Proposal{
-		ID: evil, Title: evil, Category: evil, Problem: evil, SuggestedFix: evil, Priority: evil, Status: evil, SubmittedBy: evil,
-		ResolutionNote: evil, MyVote: evil, AllowedTransitions: []client.ProposalStatus{evil}, FollowupID: evil, FollowupStatus: evil,
+		ID: evil, Title: evil, Category: evil, Problem: evil, SuggestedFix: evil, Priority: evil, Status: evil,
+		SubmittedBy: evil, ResolutionNote: evil, MyVote: evil, FollowupID: evil, FollowupStatus: evil,
+		AllowedTransitions: []client.ProposalStatus{evil},
 	}
 	if err := e.printProposal(p); err != nil {
 		t.Fatal(err)
@@ -62,7 +64,7 @@ func TestRecordsAndTablesAreClean(t *testing.T) {
 	}
 	tab := table{head: []string{"A", "B"}}
 	tab.add(evil, evil)
-	if err := e.list(&tab, false, "thing", "things", 1, 1, false); err != nil {
+	if err := e.list(&tab, "thing", "things", 1, 1, false); err != nil {
 		t.Fatal(err)
 	}
 	for _, r := range out.String() {

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"bytes"
-	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -18,8 +17,8 @@ import (
 	"github.com/parley-dev/parley/sdk/client"
 )
 
-// answering starts a server that answers every request in one way.
-func answering(t *testing.T, status int, header map[string]string, body string) string {
+// responding starts a server that gives every request the same response.
+func responding(t *testing.T, status int, header map[string]string, body string) string {
 	t.Helper()
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		for k, v := range header {
@@ -34,30 +33,43 @@ func answering(t *testing.T, status int, header map[string]string, body string) 
 
 func TestTheKeyDoesNotFollowARedirect(t *testing.T) {
 	t.Parallel()
-	server := answering(t, 307, map[string]string{"Location": "http://elsewhere.example/"}, "")
+	server := responding(t, 307, map[string]string{"Location": "http://elsewhere.example/"}, "")
 	code, _, stderr := run(t, "whoami", "--server", server, "--key", "k")
-	want := "parley: the server answered 307 Temporary Redirect to http://elsewhere.example/; use that address as --server if it is right\n"
+	want := "parley: the server responded with 307 Temporary Redirect to http://elsewhere.example/; " +
+		"if that is the server, name it with --server\n"
 	if code != exitFailed || stderr != want {
 		t.Errorf("exit code %d, stderr %q; want %q", code, stderr, want)
 	}
 }
 
-func TestAnswersThatAreNotParleys(t *testing.T) {
+func TestResponsesThatAreNotParleys(t *testing.T) {
 	t.Parallel()
 	for name, a := range map[string]struct {
 		status int
 		body   string
 		want   string
 	}{
-		"a page":       {200, "<html>", "did not answer with JSON; is it a Parley server?"},
-		"a fault":      {500, "<html>oops", "the server answered 500 Internal Server Error"},
-		"another JSON": {404, `{"error":"x"}`, "the server answered 404 Not Found"},
-		"nothing":      {200, "", "did not answer with JSON; is it a Parley server?"},
-		"another form": {200, `{"org":1}`, "the server's answer has not the expected form"},
+		"a page":       {200, "<html>", "is not JSON; is it a Parley server?"},
+		"a fault":      {500, "<html>oops", "the server responded with 500 Internal Server Error"},
+		"another JSON": {404, `{"error":"x"}`, "the server responded with 404 Not Found"},
+		"nothing":      {200, "", "is not JSON; is it a Parley server?"},
+		"another form": {200, `{"org":1}`, `unexpected response of the server: number in the field "org"`},
+		"null":         {200, "null", "unexpected response of"},
+		"no fields":    {200, "{}", "unexpected response of"},
 	} {
-		code, _, stderr := run(t, "whoami", "--server", answering(t, a.status, nil, a.body), "--key", "k")
-		if code != exitFailed || !strings.Contains(stderr, a.want) {
-			t.Errorf("%s: exit code %d, stderr %q; want %q in it", name, code, stderr, a.want)
+		for _, args := range [][]string{
+			{"whoami"},
+			{"whoami", "--json"},
+			{"agent", "create", "x", "--name", "X", "--org", "1"},
+			{"key", "show", "key-x", "--org", "1", "--json"},
+		} {
+			if name == "another form" && args[0] != "whoami" {
+				continue // it is only in the form of whoami
+			}
+			code, stdout, stderr := run(t, append(args, "--server", responding(t, a.status, nil, a.body), "--key", "k")...)
+			if code != exitFailed || stdout != "" || !strings.Contains(stderr, a.want) {
+				t.Errorf("%s, %v: exit code %d, stdout %q, stderr %q; want %q in it", name, args, code, stdout, stderr, a.want)
+			}
 		}
 	}
 }
@@ -66,17 +78,19 @@ func TestRefusalsInLines(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct{ body, want string }{
 		"one field": {
-			`{"detail":"title is required","code":"request.invalid","request_id":"r1","errors":[{"pointer":"/title","detail":"is required"}]}`,
+			`{"detail":"title is required","code":"request.invalid","request_id":"r1",` +
+				`"errors":[{"pointer":"/title","detail":"is required"}]}`,
 			"title is required\n  code: request.invalid\n  request id: r1",
 		},
 		"two fields": {
-			`{"detail":"title is required; limit is wrong","errors":[{"pointer":"/title","detail":"is required"},{"parameter":"limit","detail":"is wrong"}]}`,
+			`{"detail":"title is required; limit is wrong","errors":[` +
+				`{"pointer":"/title","detail":"is required"},{"parameter":"limit","detail":"is wrong"}]}`,
 			"the server did not accept these fields:\n  title: is required\n  limit: is wrong",
 		},
 		"transitions": {`{"detail":"no","allowed":["a","b"]}`, "no\n  allowed: a, b"},
-		"not JSON":    {`<html>`, "the server answered 422 Unprocessable Entity"},
+		"not JSON":    {`<html>`, "the server responded with 422 Unprocessable Entity"},
 	} {
-		_, _, stderr := run(t, "whoami", "--server", answering(t, 422, nil, tt.body), "--key", "k")
+		_, _, stderr := run(t, "whoami", "--server", responding(t, 422, nil, tt.body), "--key", "k")
 		if diff := cmp.Diff("parley: "+tt.want+"\n", stderr); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
@@ -95,20 +109,22 @@ func TestErrorsCannotSteerATerminal(t *testing.T) {
 func TestAnUnreachableServerSaysWhatToLookAt(t *testing.T) {
 	t.Parallel()
 	var stderr bytes.Buffer
-	e := &env{ctx: t.Context(), stderr: &stderr, retry: client.Retry{Attempts: 2, MinWait: time.Millisecond, MaxWait: time.Millisecond}}
+	retry := client.Retry{Attempts: 3, MinWait: time.Millisecond, MaxWait: time.Millisecond}
+	e := &env{ctx: t.Context(), stderr: &stderr, retry: retry}
 	closed := httptest.NewServer(nil)
 	closed.Close()
-	c := whoamiCmd{serverFlags{Server: closed.URL, Key: "k"}}
+	c := whoamiCmd{serverFlags{connection: connection{Server: closed.URL, Key: "k"}}}
 	err := c.Run(e)
-	if err == nil || !strings.HasPrefix(err.Error(), "cannot reach "+closed.URL+": ") || !strings.HasSuffix(err.Error(), "is --server right?") {
+	if err == nil || !strings.HasPrefix(err.Error(), "cannot reach "+closed.URL+": ") ||
+		!strings.HasSuffix(err.Error(), "is the server running, and is --server right?") {
 		t.Errorf("error = %v", err)
 	}
-	if want := err.Error() + "; trying again in 0s\n"; stderr.String() != "parley: "+want {
+	if want := "parley: " + closed.URL + " is not reachable; trying again for up to 1 s\n"; stderr.String() != want {
 		t.Errorf("stderr = %q; want %q", stderr.String(), want)
 	}
 }
 
-// A server that restarts while a login is renewed is waited for, as by any other call.
+// A command waits for a server that restarts while a login is renewed, as in any other call.
 func TestALoginIsRenewedWhenTheServerIsBack(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "credentials.json")
 	t.Setenv(clilogin.Variable, file)
@@ -117,19 +133,22 @@ func TestALoginIsRenewedWhenTheServerIsBack(t *testing.T) {
 	requests := 0
 	srv := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { requests++ }))
 	t.Cleanup(srv.Close)
-	stored := `{"logins":{"` + srv.URL + `":{"org":"acme","token_endpoint":"` + closed.URL + `","refresh_token":"r","expires_at":"2020-01-01T00:00:00Z"}}}`
+	stored := `{"logins":{"` + srv.URL + `":{"org":"acme","token_endpoint":"` + closed.URL +
+		`","refresh_token":"r","expires_at":"2020-01-01T00:00:00Z"}}}`
 	if err := os.WriteFile(file, []byte(stored), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	var stderr bytes.Buffer
-	e := &env{ctx: t.Context(), stderr: &stderr, retry: client.Retry{Attempts: 3, MinWait: time.Millisecond, MaxWait: time.Millisecond}}
-	c := proposalVoteCmd{serverFlags: serverFlags{Server: srv.URL}, ID: "prop-1", Vote: "for"}
-	err := c.Run(e)
-	if err == nil || !strings.Contains(err.Error(), "cannot reach") || requests != 0 || c.Org != "acme" {
-		t.Error(err, requests, c.Org)
+	retry := client.Retry{Attempts: 3, MinWait: time.Millisecond, MaxWait: time.Millisecond}
+	e := &env{ctx: t.Context(), stderr: &stderr, retry: retry}
+	c := proposalVoteCmd{Vote: "for"}
+	c.ID = "prop-1"
+	err := c.Run(e) // at the server of the login
+	if err == nil || !strings.Contains(err.Error(), "cannot reach "+srv.URL) || requests != 0 {
+		t.Error(err, requests)
 	}
-	if n := strings.Count(stderr.String(), "trying again"); n != 2 {
-		t.Error(fmt.Sprintf("tried again %d times; want 2:", n), stderr.String())
+	if n := strings.Count(stderr.String(), "trying again for up to"); n != 1 {
+		t.Errorf("%d lines about retries; want 1: %s", n, stderr.String())
 	}
 	if after, err := os.ReadFile(file); err != nil || string(after) != stored {
 		t.Error("the login was changed:", string(after), err)

@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"fmt"
-
 	"github.com/parley-dev/parley/internal/app"
 	"github.com/parley-dev/parley/internal/config"
 )
@@ -14,8 +12,9 @@ type serveCmd struct {
 
 // Help is shown by --help.
 func (serveCmd) Help() string {
-	return "The first start on an empty store creates the org main with the user admin, and prints a first key.\n\n" +
-		"Settings come from flags, else from PARLEY_* variables, else from the file named with --config.\n\n" + examples(
+	return "For the operator. The first start on an empty store creates the org main with the user admin, and prints " +
+		"a first key.\n\nA flag takes precedence over its PARLEY_* variable, and a variable over the file of " +
+		"--config.\n\n" + examples(
 		"parley serve",
 		"parley serve --listen 0.0.0.0:8443 --tls-cert cert.pem --tls-key key.pem --data /var/lib/parley",
 		"parley serve --database postgres://parley@db/parley --public-url https://parley.example --log-format json",
@@ -29,14 +28,15 @@ func (c *serveCmd) Run(e *env) error {
 type migrateCmd struct {
 	jsonFlag     `embed:""`
 	config.Store `embed:""`
-	DryRun       bool `help:"List what is pending and who uses the store, and change nothing."`
-	Force        bool `help:"Apply incompatible migrations although older servers use the store; they refuse all requests from then on."`
+	DryRun       bool `help:"List pending migrations and the servers that use the store, and change nothing."`
+	Force        bool `help:"Apply incompatible migrations while older servers use the store; those then refuse all requests."`
 }
 
 // Help is shown by --help.
 func (migrateCmd) Help() string {
-	return "Every start of the server does this, too; run it alone to separate the two. Compatible migrations may run " +
-		"beside older servers; an incompatible one is refused while any is alive.\n\n" + examples(
+	return "For the operator: works on the store. Every start of the server migrates, too; run this to do it " +
+		"separately. Compatible migrations may run beside older servers; an incompatible one is refused while any is " +
+		"alive.\n\n" + examples(
 		"parley migrate --dry-run",
 		"parley migrate --database postgres://parley@db/parley",
 		"parley migrate --force",
@@ -56,19 +56,4 @@ func (c *migrateCmd) Run(e *env) error {
 		return e.printJSON(out)
 	}
 	return out.print(e.stdout, r)
-}
-
-type versionCmd struct {
-	jsonFlag `embed:""`
-}
-
-// Help is shown by --help.
-func (versionCmd) Help() string { return examples("parley version", "parley version --json") }
-
-func (c *versionCmd) Run(e *env) error {
-	if c.JSON {
-		return e.printJSON(map[string]string{"version": app.Version()})
-	}
-	_, err := fmt.Fprintln(e.stdout, "parley "+app.Version())
-	return err
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/parley-dev/parley/sdk/client"
 )
 
-// artifactTitle names an artifact, unless the server alone has named it.
+// artifactTitle returns the heading of an artifact. Ids that the server made are left out.
 func artifactTitle(a *client.Artifact) string {
 	switch {
 	case a.Name != "":
@@ -18,7 +18,7 @@ func artifactTitle(a *client.Artifact) string {
 	return "Artifact"
 }
 
-// partText is the part as people can read it: a file is named, not poured out.
+// partText returns a part for people to read. A file is named, not printed.
 func partText(p *client.Part) string {
 	switch {
 	case p.Kind == client.PartFile && p.URL != "":
@@ -46,7 +46,7 @@ func messageText(m *client.Message) string {
 	return partsText(m.Parts)
 }
 
-// endOf is the exit code for a task that was waited for; nil: it is completed.
+// endOf returns the exit code for a task that a command waited for; nil if it is completed.
 func endOf(state client.TaskState) error {
 	switch state {
 	case client.TaskCompleted:

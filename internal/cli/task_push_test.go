@@ -9,10 +9,11 @@ import (
 	"testing"
 )
 
-func TestPushesAreListedAndTakenUp(t *testing.T) {
+func TestPushesAreListedAndRetried(t *testing.T) {
 	t.Parallel()
-	const config = `{"id":"h/1","task_uid":"01k","task_id":"t-1","receiver":"https://hooks.example","form":"1.0","state":"dead","cursor":3,"last_event":5,` +
-		`"attempts":12,"last_error":"the receiver\nanswered 500","last_attempt_at":null,"due_at":null,"created_at":"2026-03-02T10:00:00Z"}`
+	const config = `{"id":"h/1","task_uid":"01k","task_id":"t-1","receiver":"https://hooks.example","form":"1.0",` +
+		`"state":"dead","cursor":3,"last_event":5,"attempts":12,"last_error":"the receiver\nresponded with 500",` +
+		`"last_attempt_at":null,"due_at":null,"created_at":"2026-03-02T10:00:00Z"}`
 	ts := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		switch r.Method + " " + r.URL.EscapedPath() + "?" + r.URL.RawQuery {
@@ -32,7 +33,8 @@ func TestPushesAreListedAndTakenUp(t *testing.T) {
 	t.Cleanup(ts.Close)
 	run := func(args ...string) (int, string) {
 		var stdout, stderr bytes.Buffer
-		code := Main(t.Context(), append(append([]string{"task"}, args...), "--server", ts.URL, "--key", "k", "--org", "acme"), strings.NewReader(""), &stdout, &stderr)
+		args = append(append([]string{"task"}, args...), "--server", ts.URL, "--key", "k", "--org", "acme")
+		code := Main(t.Context(), args, strings.NewReader(""), &stdout, &stderr)
 		return code, stdout.String() + stderr.String()
 	}
 	for _, c := range []struct {
@@ -40,12 +42,14 @@ func TestPushesAreListedAndTakenUp(t *testing.T) {
 		code int
 		want []string
 	}{
-		{[]string{"push", "01k"}, exitOK, []string{"TASK", "01k", "h/1", "dead", "3 of 5", "12", "https://hooks.example", "the receiver answered 500"}},
+		{[]string{"push", "01k"}, exitOK, []string{
+			"TASK", "01k", "h/1", "dead", "3 of 5", "12", "https://hooks.example", "the receiver responded with 500",
+		}},
 		{[]string{"push", "--state", "dead"}, exitOK, []string{"h/1", "more with --cursor 01k~h/1"}},
 		{[]string{"push"}, exitOK, []string{"no push configurations"}},
 		{[]string{"push", "01k", "--json"}, exitOK, []string{`"last_event":5`}},
 		{[]string{"push", "01k", "--state", "dead"}, exitUsage, []string{"leave them or UID out"}},
-		{[]string{"push-retry", "01k", "h/1"}, exitOK, []string{"h/1 is active again; it goes on after event 3."}},
+		{[]string{"push-retry", "01k", "h/1"}, exitOK, []string{`push configuration "h/1" of task "01k" is active again; it continues after event 3`}},
 		{[]string{"push-retry", "01k", "h/1", "--json"}, exitOK, []string{`"state":"active"`}},
 	} {
 		code, out := run(c.args...)

@@ -13,16 +13,22 @@ import (
 )
 
 // watch shows a task's events until it rests, and returns the exit code as an error.
-func (e *env) watch(ctx context.Context, agent, id string, events iter.Seq2[client.Event, error], show func(*client.Event) error) error {
-	var state client.TaskState // as last heard
+func (e *env) watch(
+	ctx context.Context, r *remote, s subject, events iter.Seq2[client.Event, error], show func(*client.Event) error,
+) error {
+	var state client.TaskState // the last one received
 	for event, err := range events {
 		if errors.Is(err, context.DeadlineExceeded) && ctx.Err() != nil && e.ctx.Err() == nil {
-			e.notice("the task is not over yet; go on with: parley task watch " + agent + " " + id)
+			if e.unsent() {
+				return r.explain(e, s, e.lost)
+			}
+			e.notOver(s)
 			break // the wait is over, which is no failure
 		}
 		if err != nil {
-			return explain(err)
+			return e.interrupted(s, r.explain(e, s, err))
 		}
+		e.sending = false
 		if event.Status != nil {
 			state = event.Status.State
 		}
@@ -33,8 +39,8 @@ func (e *env) watch(ctx context.Context, agent, id string, events iter.Seq2[clie
 	return endOf(state)
 }
 
-// shower prints events: as JSON, one a line, or states on stderr and artifacts on
-// stdout, so that a file gets the artifacts alone.
+// shower returns a function that prints events: as lines of JSON, or states on stderr and
+// artifacts on stdout, so that a file receives only the artifacts.
 func (e *env) shower(asJSON bool) func(*client.Event) error {
 	if asJSON {
 		return func(event *client.Event) error { return e.printRaw(event.Raw) }
@@ -47,9 +53,9 @@ func (e *env) shower(asJSON bool) func(*client.Event) error {
 type taskShow struct {
 	out, log io.Writer
 	p        palette
-	artifact string // that was printed last
-	open     bool   // what went to out does not end with a line's end
-	midLine  bool   // nor does what a terminal shows
+	artifact string // id of the one printed last
+	open     bool   // the text on out does not end with a line break
+	midLine  bool   // nor does the text on the terminal, which shows log, too
 }
 
 func (s *taskShow) show(u *client.Event) error {
@@ -59,7 +65,8 @@ func (s *taskShow) show(u *client.Event) error {
 	if u.Status == nil {
 		return nil
 	}
-	line := s.p.dim(u.Status.Timestamp.UTC().Format(time.TimeOnly)) + "  " + s.p.status(cleanLine(string(u.Status.State)))
+	at := u.Status.Timestamp.UTC().Format(time.TimeOnly)
+	line := s.p.dim(at) + "  " + s.p.status(cleanLine(string(u.Status.State)))
 	if text := cleanLine(messageText(u.Status.Message)); text != "" {
 		line += "  " + text
 	}
@@ -70,7 +77,7 @@ func (s *taskShow) show(u *client.Event) error {
 		}
 		s.open = false
 	case s.midLine:
-		line = "\n" + line // not to out, where the artifact may go on
+		line = "\n" + line // not to out, where the artifact may continue
 	}
 	s.midLine = false
 	_, err := fmt.Fprintln(s.log, line)

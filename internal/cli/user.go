@@ -1,33 +1,10 @@
 package cli
 
 import (
-	"fmt"
-
 	"github.com/parley-dev/parley/internal/app"
 	"github.com/parley-dev/parley/internal/identity"
+	"github.com/parley-dev/parley/sdk/client"
 )
-
-// orgFlag names the org that a command of the operator works on.
-type orgFlag struct {
-	Org string `help:"Org it belongs to." required:"" env:"PARLEY_ORG" placeholder:"ORG"`
-}
-
-// created prints the outcome of a command that made something.
-func (e *env) created(asJSON bool, v any, format string, args ...any) error {
-	if asJSON {
-		return e.printJSON(v)
-	}
-	_, err := fmt.Fprintf(e.stdout, format, args...)
-	return err
-}
-
-// all prints a list that has no pages.
-func (e *env) all(asJSON bool, v any, t *table) error {
-	if asJSON {
-		return e.printJSON(v)
-	}
-	return t.write(e.stdout, e.palette())
-}
 
 type memberJSON struct {
 	Ref       string  `json:"ref"`
@@ -43,80 +20,120 @@ func newMemberJSON(m identity.Member) memberJSON {
 	return memberJSON{m.Ref(), m.ID, string(m.Kind), m.Org, m.Name, m.Admin, timestamp(m.CreatedAt)}
 }
 
-func (f *StoreFlags) createMember(e *env, p identity.Principal, name string, admin bool) error {
-	return f.with(e, func(op *app.Operator) error {
-		m, err := op.Identity.CreateMember(e.ctx, p, name, admin)
+// createMember creates a user or a service on the server or on the store.
+func (f *EitherFlags) createMember(e *env, m client.MemberCreation) error {
+	r, err := f.remote(e)
+	if err != nil {
+		return err
+	}
+	if r != nil {
+		return r.createMember(e, f.JSON, m)
+	}
+	return f.inOrg(e, &f.Org, func(op *app.Operator) error {
+		p := identity.Principal{Org: f.Org, Kind: identity.Kind(m.Kind), ID: m.ID}
+		made, err := op.Identity.CreateMember(e.ctx, p, m.Name, m.Admin)
 		if err != nil {
-			return notFound(err, "there is no org %q; parley org list shows all", p.Org)
+			return err
 		}
-		return e.created(f.JSON, newMemberJSON(m), "created %s in org %s\n", m.Ref(), m.Org)
+		return e.created(f.JSON, newMemberJSON(made), "created %s %q %s", made.Kind, made.ID, f.in(made.Org))
 	})
 }
 
-func (f *StoreFlags) listMembers(e *env, org string, kind identity.Kind) error {
-	return f.with(e, func(op *app.Operator) error {
-		if err := knownOrg(e, op, org); err != nil {
-			return err
+// createMember creates a user or a service on the server.
+func (r *remote) createMember(e *env, asJSON bool, m client.MemberCreation) error {
+	made, done, err := askAt(e, r, asJSON, aboutOrg,
+		func(api *client.Client, raw client.Option) (*client.Member, error) {
+			return api.Members.Create(e.ctx, m, raw)
+		})
+	if done {
+		return err
+	}
+	return e.say("created %s %q %s", made.Kind, made.ID, r.in(e))
+}
+
+// listMembers lists the users or the services of an org.
+func (f *EitherFlags) listMembers(e *env, wide bool, kind identity.Kind) error {
+	r, err := f.remote(e)
+	if err != nil {
+		return err
+	}
+	t := table{
+		head: []string{"ID", "ADMIN", "CREATED (UTC)", "NAME"},
+		drop: []string{"CREATED (UTC)", "ADMIN"},
+		wide: wide,
+	}
+	name := string(kind) + "s"
+	if r != nil {
+		page := func(opts ...client.Option) (*client.Page[client.Member], error) {
+			return r.Members.List(e.ctx, client.MemberListParams{Kind: string(kind)}, opts...)
 		}
-		members, err := op.Identity.Members(e.ctx, org, kind)
+		list, err := everything("members", page, func(m *client.Member) {
+			t.add(m.ID, yes(m.Admin), when(m.CreatedAt), m.Name)
+		})
+		if err != nil {
+			return r.explain(e, aboutOrg, err)
+		}
+		return e.all(f.JSON, map[string]any{name: list}, &t)
+	}
+	return f.inOrg(e, &f.Org, func(op *app.Operator) error {
+		members, err := op.Identity.Members(e.ctx, f.Org, kind)
 		if err != nil {
 			return err
 		}
 		out := make([]memberJSON, len(members))
-		t := table{head: []string{"ID", "ADMIN", "CREATED (UTC)", "NAME"}}
 		for i, m := range members {
 			out[i] = newMemberJSON(m)
 			t.add(m.ID, yes(m.Admin), when(m.CreatedAt), m.Name)
 		}
-		return e.all(f.JSON, map[string]any{string(kind) + "s": out}, &t)
+		return e.all(f.JSON, map[string]any{name: out}, &t)
 	})
-}
-
-func yes(b bool) string {
-	if b {
-		return "yes"
-	}
-	return "no"
 }
 
 type userCmd struct {
 	Create  userCreateCmd  `cmd:"" help:"Create a user."`
 	List    userListCmd    `cmd:"" help:"List the users of an org."`
 	Promote userPromoteCmd `cmd:"" help:"Make a user an admin of the org."`
-	Demote  userDemoteCmd  `cmd:"" help:"Take the admin role from a user, with every key that carries svc:admin:admin."`
+	Demote  userDemoteCmd  `cmd:"" help:"Take the admin role from a user, and revoke keys that carry svc:admin:admin."`
 }
+
+const adminHelp = "On a server this needs the scope svc:admin:admin.\n\n"
 
 // Help is shown by parley user --help.
 func (userCmd) Help() string {
-	return examples("parley user create ada --org main --name 'Ada Lovelace'", "parley user list --org main", "parley user demote ada --org main")
+	return adminHelp +
+		examples("parley user create ada --name 'Ada Lovelace'", "parley user list", "parley user demote ada")
 }
 
 type userCreateCmd struct {
-	StoreFlags `embed:""`
-	orgFlag    `embed:""`
-	ID         string `arg:"" help:"Id of the user: a-z, 0-9, '.', '_' and '-'."`
-	Admin      bool   `help:"May administer the org when signed in. Keys carry their scopes by themselves."`
-	Name       string `help:"Display name; the id if not given." placeholder:"NAME"`
+	EitherFlags `embed:""`
+	ID          string `arg:"" help:"Id of the user: a-z, 0-9, '.', '_' and '-'."`
+	Admin       bool   `help:"May administer the org when signed in. Keys carry their own scopes."`
+	Name        string `help:"Display name; the id if not given." placeholder:"NAME"`
 }
 
 // Help is shown by --help.
 func (userCreateCmd) Help() string {
-	return examples("parley user create ada --org main --admin --name 'Ada Lovelace'")
+	return adminHelp + "To let people choose their own password, invite them (parley invite create).\n\n" + examples(
+		"parley user create ada --admin --name 'Ada Lovelace'",
+		"parley user create ada --data ./parley-data --org main",
+	)
 }
 
 func (c *userCreateCmd) Run(e *env) error {
-	return c.createMember(e, identity.Principal{Org: c.Org, Kind: identity.User, ID: c.ID}, c.Name, c.Admin)
+	return c.createMember(e, client.MemberCreation{Kind: client.PrincipalKind(identity.User), ID: c.ID, Name: c.Name, Admin: c.Admin})
 }
 
 type userListCmd struct {
-	StoreFlags `embed:""`
-	orgFlag    `embed:""`
+	EitherFlags `embed:""`
+	wideFlag    `embed:""`
 }
 
 // Help is shown by --help.
-func (userListCmd) Help() string { return examples("parley user list --org main") }
+func (userListCmd) Help() string {
+	return adminHelp + examples("parley user list", "parley user list --data ./parley-data --org main")
+}
 
-func (c *userListCmd) Run(e *env) error { return c.listMembers(e, c.Org, identity.User) }
+func (c *userListCmd) Run(e *env) error { return c.listMembers(e, c.Wide, identity.User) }
 
 type serviceCmd struct {
 	Create serviceCreateCmd `cmd:"" help:"Create a service."`
@@ -125,32 +142,31 @@ type serviceCmd struct {
 
 // Help is shown by parley service --help.
 func (serviceCmd) Help() string {
-	return examples("parley service create billing --org main", "parley service list --org main")
+	return adminHelp + examples("parley service create billing", "parley service list")
 }
 
 type serviceCreateCmd struct {
-	StoreFlags `embed:""`
-	orgFlag    `embed:""`
-	ID         string `arg:"" help:"Id of the service: a-z, 0-9, '.', '_' and '-'."`
-	Name       string `help:"Display name; the id if not given." placeholder:"NAME"`
+	EitherFlags `embed:""`
+	ID          string `arg:"" help:"Id of the service: a-z, 0-9, '.', '_' and '-'."`
+	Name        string `help:"Display name; the id if not given." placeholder:"NAME"`
 }
 
 // Help is shown by --help.
 func (serviceCreateCmd) Help() string {
-	return "A service is no member: with a scope it reads, but it neither submits nor votes.\n\n" +
-		examples("parley service create billing --org main --name 'Billing system'")
+	return "A service is not a member: with scopes it reads and calls agents, but it neither submits nor votes. " +
+		adminHelp + examples("parley service create billing --name 'Billing system'")
 }
 
 func (c *serviceCreateCmd) Run(e *env) error {
-	return c.createMember(e, identity.Principal{Org: c.Org, Kind: identity.Service, ID: c.ID}, c.Name, false)
+	return c.createMember(e, client.MemberCreation{Kind: client.PrincipalKind(identity.Service), ID: c.ID, Name: c.Name})
 }
 
 type serviceListCmd struct {
-	StoreFlags `embed:""`
-	orgFlag    `embed:""`
+	EitherFlags `embed:""`
+	wideFlag    `embed:""`
 }
 
 // Help is shown by --help.
-func (serviceListCmd) Help() string { return examples("parley service list --org main") }
+func (serviceListCmd) Help() string { return adminHelp + examples("parley service list") }
 
-func (c *serviceListCmd) Run(e *env) error { return c.listMembers(e, c.Org, identity.Service) }
+func (c *serviceListCmd) Run(e *env) error { return c.listMembers(e, c.Wide, identity.Service) }

@@ -32,14 +32,18 @@ func TestTheFileIsRefusedUnlessItIsOnesOwn(t *testing.T) {
 	if _, ok, err := f.Login("http://a.example"); ok || err != nil {
 		t.Error("no file is no login:", ok, err)
 	}
-	for text, says := range map[string]string{"": "delete it and run parley login", "[]": "delete it", `{"logins":[]}`: "delete it", "{}": ""} {
+	for text, says := range map[string]string{
+		"": "delete it and run parley login", "[]": "delete it",
+		`{"logins":[]}`: "delete it", "{}": "",
+	} {
 		if err := os.MkdirAll(filepath.Dir(f.path), 0o700); err != nil {
 			t.Fatal(err)
 		}
 		if err := os.WriteFile(f.path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := f.Login("http://a.example"); (err == nil) != (says == "") || err != nil && !strings.Contains(err.Error(), says) {
+		if _, _, err := f.Login("http://a.example"); (err == nil) != (says == "") || err != nil &&
+			!strings.Contains(err.Error(), says) {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
@@ -106,7 +110,10 @@ func TestALoginSurvivesAServerThatFails(t *testing.T) {
 	}))
 	defer srv.Close()
 	f := &File{filepath.Join(t.TempDir(), "credentials.json")}
-	if _, _, err := f.Put(t.Context(), srv.URL, Login{TokenURL: srv.URL, RefreshToken: "r", ExpiresAt: time.Now().Add(-time.Hour)}); err != nil {
+	if _, _, err := f.Put(t.Context(), srv.URL, Login{
+		TokenURL: srv.URL, RefreshToken: "r",
+		ExpiresAt: time.Now().Add(-time.Hour),
+	}); err != nil {
 		t.Fatal(err)
 	}
 	for _, answer = range []int{500, 502, 503, 429, 404, 400, 401, 200} {
@@ -133,10 +140,13 @@ func TestOnlyAServersOwnWordIsTaken(t *testing.T) {
 	defer srv.Close()
 	const good = `{"issuer":"$","authorization_endpoint":"$/a","token_endpoint":"$/t","revocation_endpoint":"$/r"}`
 	for name, c := range map[string]struct{ document, says string }{
-		"a good one":          {good, ""},
-		"another issuer":      {strings.Replace(good, `"$"`, `"https://evil.example"`, 1), "parley login --server https://evil.example"},
+		"a good one": {good, ""},
+		"another issuer": {
+			strings.Replace(good, `"$"`, `"https://evil.example"`, 1),
+			"parley login --server https://evil.example",
+		},
 		"no JSON":             {"<html>", "is it a Parley server?"},
-		"nothing":             {"{}", "calls itself"},
+		"nothing":             {"{}", "has the public URL"},
 		"an endpoint missing": {strings.Replace(good, `"$/r"`, `""`, 1), "cannot be used"},
 		"one without TLS":     {strings.Replace(good, "$/t", "http://parley.example/t", 1), "cannot be used"},
 		"another scheme":      {strings.Replace(good, "$/a", "javascript:alert(1)", 1), "cannot be used"},

@@ -1,9 +1,9 @@
-// Package clilogin is how the command line acts for a person: it signs in at a server
-// by OAuth 2.1, keeps what it was given in a file of the person's own, and renews it.
+// Package clilogin signs the command line in at a server with OAuth 2.1, stores the tokens in
+// a file of the person, and renews them.
 //
-// It is a client like any other: it finds the server's endpoints by its documents
-// and knows nothing of how they work. Several processes share one file. A refresh
-// token works once, so they take turns under a lock.
+// It is an ordinary OAuth client: it discovers the endpoints of the server by their metadata
+// and must not know how the server implements them. Several processes share one file. A
+// refresh token works once, so they renew it under a lock.
 package clilogin
 
 import (
@@ -23,7 +23,7 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// Login is what one person was given at one server.
+// Login holds the tokens of one person at one server.
 type Login struct {
 	Org          string    `json:"org"`
 	Principal    string    `json:"principal"`
@@ -36,10 +36,10 @@ type Login struct {
 	ExpiresAt    time.Time `json:"expires_at"` // of the access token
 }
 
-// File holds the logins of one person, by the address of the server.
+// File holds the logins of one person, by the URL of the server.
 type File struct{ path string }
 
-// Variable names another file than the usual one.
+// Variable is the environment variable with the path of another file.
 const Variable = "PARLEY_CREDENTIALS"
 
 const (
@@ -49,20 +49,20 @@ const (
 	others   = 0o077
 )
 
-// Default is the file of whoever runs the program.
+// Default returns the file of the current user.
 func Default() (*File, error) {
 	if path := os.Getenv(Variable); path != "" {
 		return &File{path}, nil
 	}
 	dir, err := os.UserConfigDir()
 	if err != nil {
-		return nil, fmt.Errorf("there is no place for logins: %w; name a file with %s", err, Variable)
+		return nil, fmt.Errorf("no folder for logins: %w; name a file with %s", err, Variable)
 	}
 	return &File{filepath.Join(dir, "parley", "credentials.json")}, nil
 }
 
-// Address is the name under which a server's login is kept: its address without a
-// slash at the end, the host in small letters.
+// Address returns the normalized URL of a server, under which its login is stored: without a
+// trailing slash, the host in lower case.
 func Address(server string) string {
 	server = strings.TrimRight(server, "/")
 	if u, err := url.Parse(server); err == nil {
@@ -74,7 +74,7 @@ func Address(server string) string {
 
 type logins map[string]Login
 
-// content is what the file holds.
+// content is the content of the file.
 type content struct {
 	Logins logins `json:"logins"`
 }
@@ -84,6 +84,18 @@ func (f *File) Login(server string) (Login, bool, error) {
 	all, err := f.read()
 	l, ok := all[Address(server)]
 	return l, ok, err
+}
+
+// Latest returns the server of the latest login; "" if there is none.
+func (f *File) Latest() (string, error) {
+	all, err := f.read()
+	server := ""
+	for s, l := range all {
+		if server == "" || l.Since.After(all[server].Since) || l.Since.Equal(all[server].Since) && s < server {
+			server = s
+		}
+	}
+	return server, err
 }
 
 func (f *File) read() (logins, error) {
@@ -99,10 +111,10 @@ func (f *File) read() (logins, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Windows keeps rights elsewhere; the person's own folder is closed to others there.
+	// On Windows the mode does not tell; there the user's folder is closed to others.
 	if mode := info.Mode().Perm(); mode&others != 0 && runtime.GOOS != "windows" {
-		return nil, fmt.Errorf("%s holds your logins, and others can read or change it (mode %04o): run chmod 600 %s, and parley logout if others may have read it",
-			f.path, mode, f.path)
+		return nil, fmt.Errorf("%s holds your logins, and others can read or change it (mode %04o): "+
+			"run chmod 600 %s, and parley logout if others may have read it", f.path, mode, f.path)
 	}
 	var c content
 	data, err := io.ReadAll(io.LimitReader(file, maxFile))
@@ -118,21 +130,21 @@ func (f *File) read() (logins, error) {
 	return c.Logins, nil
 }
 
-// turn is the file while nobody else changes it.
+// turn is the file while this process holds its lock.
 type turn struct {
 	logins
 	file *File
 	temp *os.File
 }
 
-// locked runs do while no other process changes the file.
+// locked calls do while it holds the lock of the file.
 func (f *File) locked(ctx context.Context, do func(*turn) error) (err error) {
 	if err := os.MkdirAll(filepath.Dir(f.path), dirMode); err != nil {
 		return err
 	}
 	unlock, err := lock(ctx, f.path+".lock")
 	if err != nil {
-		return fmt.Errorf("cannot take turns at %s: %w", f.path, err)
+		return fmt.Errorf("cannot lock %s: %w", f.path, err)
 	}
 	defer unlock()
 	t := &turn{file: f}
@@ -143,10 +155,10 @@ func (f *File) locked(ctx context.Context, do func(*turn) error) (err error) {
 	return do(t)
 }
 
-// lockEvery is how often a process that waits for its turn looks again.
+// lockEvery is the interval in which a process tries to get the lock.
 const lockEvery = 20 * time.Millisecond
 
-// lock waits for its turn, or until ctx ends.
+// lock waits for the lock until ctx ends.
 func lock(ctx context.Context, path string) (unlock func(), err error) {
 	l := flock.New(path, flock.SetPermissions(fileMode))
 	if _, err := l.TryLockContext(ctx, lockEvery); err != nil {
@@ -158,14 +170,14 @@ func lock(ctx context.Context, path string) (unlock func(), err error) {
 	return func() { _ = l.Unlock() }, nil
 }
 
-// prepare makes room for what will be saved. It comes before a refresh token is used
-// up: a disk that cannot be written to must not cost the login.
+// prepare creates the temporary file for save. It is called before a refresh token is used:
+// if the disk cannot be written to, the login must not be lost.
 func (t *turn) prepare() (err error) {
 	t.temp, err = os.CreateTemp(filepath.Dir(t.file.path), ".credentials-*") // mode 0600
 	return err
 }
 
-// save replaces the file whole, so that readers see the old or the new one.
+// save replaces the file atomically.
 func (t *turn) save() error {
 	if t.temp == nil {
 		if err := t.prepare(); err != nil {
@@ -200,8 +212,8 @@ func (t *turn) drop() {
 	}
 }
 
-// replace renames. Windows refuses while somebody reads the old file, which takes
-// no longer than a moment.
+// replace renames a file. On Windows it retries, because renaming fails while another process
+// reads the old file.
 func replace(from, to string) error {
 	for attempt := 1; ; attempt++ {
 		err := os.Rename(from, to)
@@ -212,7 +224,7 @@ func replace(from, to string) error {
 	}
 }
 
-// Put keeps a login, and returns the one that it replaces.
+// Put stores a login and returns the one that it replaces.
 func (f *File) Put(ctx context.Context, server string, l Login) (old Login, had bool, err error) {
 	err = f.locked(ctx, func(t *turn) error {
 		old, had = t.logins[Address(server)]

@@ -23,23 +23,23 @@ const (
 	metadataPath = "/.well-known/oauth-authorization-server"
 	maxDocument  = 256 << 10
 	maxPasted    = 64 << 10
-	// askWithin is how long the person may take; the server forgets the question earlier.
+	// askWithin is how long the person may take. The request expires earlier on the server.
 	askWithin = 15 * time.Minute
 )
 
-// Ask is how a person is asked.
+// Ask holds the options of SignIn.
 type Ask struct {
 	Server string
-	Scopes []string // empty: all that the person may give
+	Scopes []string // empty: all that the person may grant
 	HTTP   *http.Client
-	// Show tells the person the address to open.
+	// Show shows the person the URL to open.
 	Show func(address string)
-	// Pasted is where the address that the browser ended at is read from; nil: it comes
-	// to a port of this machine by itself.
+	// Pasted is read for the URL that the browser was redirected to; nil: SignIn listens on a
+	// local port for the redirect.
 	Pasted io.Reader
 }
 
-// metadata is what a server's document says (RFC 8414).
+// metadata is the metadata of the authorization server (RFC 8414).
 type metadata struct {
 	Issuer    string `json:"issuer"`
 	Authorize string `json:"authorization_endpoint"`
@@ -48,14 +48,15 @@ type metadata struct {
 	SendsIss  bool   `json:"authorization_response_iss_parameter_supported"`
 }
 
-// SignIn asks the person in the browser and returns what was allowed, without saying
-// whom it is for: that the server knows.
+// SignIn asks the person for consent in the browser and returns the tokens. It does not set
+// the org and the principal, which only the server knows.
 func SignIn(ctx context.Context, a Ask) (Login, error) {
 	m, err := discover(ctx, a)
 	if err != nil {
 		return Login{}, err
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, askWithin, fmt.Errorf("nobody answered within %d minutes; run parley login again", askWithin/time.Minute))
+	ctx, cancel := context.WithTimeoutCause(ctx, askWithin,
+		fmt.Errorf("no decision in the browser within %d minutes; run parley login again", askWithin/time.Minute))
 	defer cancel()
 	answers, redirect := pasted(a.Pasted), oauth.CommandLine.RedirectURIs[0]
 	q := &question{metadata: m, state: rand.Text()}
@@ -85,10 +86,10 @@ func SignIn(ctx context.Context, a Ask) (Login, error) {
 		if errors.As(err, &refused) {
 			return Login{}, fmt.Errorf("%s refused the code (%s); run parley login again", m.Issuer, refused.ErrorCode)
 		}
-		return Login{}, fmt.Errorf("cannot trade the code at %s: %w", m.Issuer, bare(err))
+		return Login{}, fmt.Errorf("cannot exchange the code at %s: %w", m.Issuer, bare(err))
 	}
 	if tok.RefreshToken == "" {
-		return Login{}, fmt.Errorf("%s gave no refresh token; is it a Parley server?", m.Issuer)
+		return Login{}, fmt.Errorf("%s returned no refresh token; is it a Parley server?", m.Issuer)
 	}
 	l := Login{Scopes: a.Scopes, Since: time.Now().UTC().Truncate(time.Second), TokenURL: m.Token, RevokeURL: m.Revoke}
 	l.take(tok)
@@ -108,61 +109,63 @@ func discover(ctx context.Context, a Ask) (metadata, error) {
 	}
 	defer res.Body.Close()
 	if res.StatusCode != http.StatusOK {
-		return m, fmt.Errorf("%s answered %s to the question how to sign in; is it a Parley server?", server, res.Status)
+		return m, fmt.Errorf("%s%s returned %s; is it a Parley server?", server, metadataPath, res.Status)
 	}
 	if err := json.NewDecoder(io.LimitReader(res.Body, maxDocument)).Decode(&m); err != nil {
-		return m, fmt.Errorf("%s does not say how to sign in: %w; is it a Parley server?", server, err)
+		return m, fmt.Errorf("cannot read %s%s: %w; is it a Parley server?", server, metadataPath, err)
 	}
-	// A server speaks for itself only (RFC 8414, 3.3): else one could send people to another.
+	// The issuer must be the server itself (RFC 8414, 3.3). Otherwise a server could send
+	// people to another one.
 	if Address(m.Issuer) != server {
-		return m, fmt.Errorf("the server at %s calls itself %s; use that address: parley login --server %s", server, m.Issuer, m.Issuer)
+		return m, fmt.Errorf("the server at %s has the public URL %s; use that: parley login --server %s",
+			server, m.Issuer, m.Issuer)
 	}
 	for _, endpoint := range []string{m.Authorize, m.Token, m.Revoke} {
 		u, err := url.Parse(endpoint)
-		if err != nil || u.Host == "" || u.Scheme != "https" && (u.Scheme != "http" || strings.HasPrefix(server, "https:")) {
-			return m, fmt.Errorf("%s names an endpoint that cannot be used: %q", server, endpoint)
+		if err != nil || u.Host == "" || u.Scheme != "https" &&
+			(u.Scheme != "http" || strings.HasPrefix(server, "https:")) {
+			return m, fmt.Errorf("%s has an endpoint with a URL that cannot be used: %q", server, endpoint)
 		}
 	}
 	return m, nil
 }
 
-// question is what the person was asked, as far as the answer must match it.
+// question is an authorization request that a redirect must match.
 type question struct {
 	metadata
 	state string
 }
 
-// matches reports whether the answer is one to this question.
+// matches reports whether the redirect belongs to this request.
 func (q *question) matches(v url.Values) bool {
 	return subtle.ConstantTimeCompare([]byte(v.Get("state")), []byte(q.state)) == 1
 }
 
-// code is the code in an answer. One without a state is a code that was pasted alone:
-// PKCE ties it to this question all the same.
+// code returns the code in a redirect. A code that was pasted alone has no state, but PKCE
+// binds it to this request.
 func (q *question) code(v url.Values) (string, error) {
 	_, bare := v[pastedCode]
 	switch {
 	case bare:
 		return v.Get(pastedCode), nil
 	case !q.matches(v):
-		return "", errors.New("this is the answer to another login; run parley login again and use the address that it prints")
+		return "", errors.New("this URL belongs to another login; run parley login again and use the URL that it prints")
 	case v.Get("iss") != q.Issuer && (q.SendsIss || v.Has("iss")):
-		return "", fmt.Errorf("the answer does not come from %s; run parley login again", q.Issuer)
+		return "", fmt.Errorf("the response does not come from %s; run parley login again", q.Issuer)
 	case v.Get("error") == "access_denied":
 		return "", errors.New("it was refused in the browser")
 	case v.Get("error") != "":
 		return "", fmt.Errorf("%s refused: %s %s", q.Issuer, v.Get("error"), v.Get("error_description"))
 	case v.Get("code") == "":
-		return "", errors.New("the answer holds no code; run parley login again")
+		return "", errors.New("the response has no code; run parley login again")
 	}
 	return v.Get("code"), nil
 }
 
-// pastedCode is the name of a code that came without anything else.
+// pastedCode is the key of a code that was pasted alone.
 const pastedCode = " "
 
-// pasted reads what the person copied: the address that the browser ended at, or the
-// code in it.
+// pasted reads a line with the URL that the browser was redirected to, or with the code alone.
 func pasted(in io.Reader) func(context.Context) (url.Values, error) {
 	return func(ctx context.Context) (url.Values, error) {
 		type read struct {
@@ -199,7 +202,7 @@ func parsePasted(s string) (url.Values, error) {
 	}
 	v, err := url.ParseQuery(query)
 	if err != nil || !v.Has("code") && !v.Has("error") {
-		return nil, errors.New("that is not the address that the browser ended at: it has no code; run parley login again")
+		return nil, errors.New("that is not the URL of the browser's last page: it has no code; run parley login again")
 	}
 	return v, nil
 }

@@ -3,7 +3,6 @@ package clilogin
 import (
 	"context"
 	"fmt"
-	"html"
 	"net"
 	"net/http"
 	"net/url"
@@ -14,14 +13,14 @@ import (
 	"time"
 )
 
-// listener waits on a port of this machine for the browser to come back.
+// listener waits on a local port for the redirect of the browser.
 type listener struct {
 	redirect string
 	answers  chan url.Values
 	server   *http.Server
 }
 
-// listen opens a free port for the path of the redirect address.
+// listen opens a free port for the path of the redirect URI.
 func (q *question) listen(redirect string) (*listener, error) {
 	u, err := url.Parse(redirect)
 	if err != nil {
@@ -29,24 +28,24 @@ func (q *question) listen(redirect string) (*listener, error) {
 	}
 	ln, err := net.Listen("tcp", net.JoinHostPort(u.Hostname(), "0"))
 	if err != nil {
-		return nil, fmt.Errorf("cannot listen for the answer of the browser: %w; try parley login --no-browser", err)
+		return nil, fmt.Errorf("cannot listen for the redirect of the browser: %w; try parley login --no-browser", err)
 	}
 	u.Host = ln.Addr().String()
 	l := &listener{redirect: u.String(), answers: make(chan url.Values, 1)}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+u.Path, func(w http.ResponseWriter, r *http.Request) {
 		v := r.URL.Query()
-		// Any page can send a browser here. What does not know the state is no answer, and
-		// must not keep the real one from arriving.
+		// Any page can send a browser here. A request without the right state must not
+		// replace the real redirect.
 		if !q.matches(v) {
-			page(w, http.StatusBadRequest, "This is not the answer that parley login waits for.")
+			page(w, http.StatusBadRequest, "Not signed in", "This is not the response that parley login waits for.")
 			return
 		}
 		select {
 		case l.answers <- v:
-			page(w, http.StatusOK, "Parley has your answer. You can close this window and go back to the terminal.")
+			page(w, http.StatusOK, "Back to the terminal", "Parley has your decision. You can close this window.")
 		default:
-			page(w, http.StatusConflict, "This was answered already. You can close this window.")
+			page(w, http.StatusConflict, "Already decided", "Parley has your decision. You can close this window.")
 		}
 	})
 	l.server = &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second, MaxHeaderBytes: 32 << 10}
@@ -63,7 +62,7 @@ func (l *listener) answer(ctx context.Context) (url.Values, error) {
 	}
 }
 
-// close lets the browser have its page.
+// close stops the listener after the browser got its page.
 func (l *listener) close() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
@@ -72,22 +71,10 @@ func (l *listener) close() {
 	}
 }
 
-func page(w http.ResponseWriter, status int, text string) {
-	h := w.Header()
-	h.Set("Content-Type", "text/html; charset=utf-8")
-	h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
-	h.Set("Cache-Control", "no-store")
-	h.Set("Referrer-Policy", "no-referrer") // the address holds the code
-	h.Set("Connection", "close")
-	w.WriteHeader(status)
-	// The browser may have gone away.
-	_, _ = fmt.Fprintf(w, "<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8\"><title>Parley</title>\n<p>%s</p>\n", html.EscapeString(text))
-}
-
-// BrowserVariable names the program that opens addresses instead of the system's own.
+// BrowserVariable is the environment variable with the command that opens URLs.
 const BrowserVariable = "PARLEY_BROWSER"
 
-// Open shows an address in the person's browser, if there is a way.
+// Open opens a URL in the person's browser.
 func Open(address string) error {
 	var command []string
 	switch chosen := strings.Fields(os.Getenv(BrowserVariable)); {

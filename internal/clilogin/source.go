@@ -16,21 +16,21 @@ import (
 )
 
 const (
-	// early is how long before its end an access token is renewed, so that it does not
-	// end on its way.
+	// early is how long before its expiry an access token is renewed, so that it does not
+	// expire during a request.
 	early = 30 * time.Second
-	// renewWithin bounds a renewal: others wait for it.
+	// renewWithin bounds a renewal, because other processes wait for it.
 	renewWithin = 30 * time.Second
 )
 
-// Ended says that a login is over.
+// Ended is the error for a login that has ended.
 type Ended struct{ Server string }
 
 func (e *Ended) Error() string {
 	return fmt.Sprintf("your login at %s has ended; sign in again with: parley login --server %s", e.Server, e.Server)
 }
 
-// Source hands out the access token of a login, and renews it in time.
+// Source returns the access token of a login and renews it in time.
 type Source struct {
 	file   *File
 	server string
@@ -40,7 +40,7 @@ type Source struct {
 	login Login
 }
 
-// Source returns the source of a server's tokens; nil: nobody is signed in there.
+// Source returns the source of a server's tokens, or nil if there is no login.
 func (f *File) Source(server string, c *http.Client) (*Source, error) {
 	l, ok, err := f.Login(server)
 	if err != nil || !ok {
@@ -49,7 +49,7 @@ func (f *File) Source(server string, c *http.Client) (*Source, error) {
 	return &Source{file: f, server: Address(server), http: c, login: l}, nil
 }
 
-// Login returns what is known of the login.
+// Login returns the current login.
 func (s *Source) Login() Login {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -58,7 +58,7 @@ func (s *Source) Login() Login {
 
 func (l *Login) fresh() bool { return time.Until(l.ExpiresAt) > early }
 
-// Token returns an access token that works, as far as can be told here.
+// Token returns an access token that has not expired.
 func (s *Source) Token(ctx context.Context) (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -68,15 +68,14 @@ func (s *Source) Token(ctx context.Context) (string, error) {
 	return s.renew(ctx, (*Login).fresh)
 }
 
-// Renew returns another access token than the one that the server refused.
+// Renew returns a new access token after the server refused the given one.
 func (s *Source) Renew(ctx context.Context, refused string) (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.renew(ctx, func(l *Login) bool { return l.AccessToken != refused && l.fresh() })
 }
 
-// renew uses the refresh token, unless another process has done so meanwhile and what
-// it got is good.
+// renew uses the refresh token, unless another process has stored a good access token.
 func (s *Source) renew(ctx context.Context, good func(*Login) bool) (string, error) {
 	err := s.file.locked(ctx, func(t *turn) error {
 		l, ok := t.logins[s.server]
@@ -108,10 +107,11 @@ func (s *Source) renew(ctx context.Context, good func(*Login) bool) (string, err
 }
 
 func (s *Source) refresh(ctx context.Context, l *Login) error {
-	// What was begun is brought to its end: an answer that nobody reads costs the login.
+	// Do not cancel a refresh: if its response is not read, the login is lost.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), renewWithin)
 	defer cancel()
-	tok, err := config(l.TokenURL, "").TokenSource(with(ctx, s.http), &oauth2.Token{RefreshToken: l.RefreshToken}).Token()
+	old := &oauth2.Token{RefreshToken: l.RefreshToken}
+	tok, err := config(l.TokenURL, "").TokenSource(with(ctx, s.http), old).Token()
 	var refused *oauth2.RetrieveError
 	switch {
 	case errors.As(err, &refused) && refused.ErrorCode == "invalid_grant":
@@ -125,7 +125,7 @@ func (s *Source) refresh(ctx context.Context, l *Login) error {
 	return nil
 }
 
-// take keeps what a token's answer says.
+// take stores the tokens of a token response.
 func (l *Login) take(tok *oauth2.Token) {
 	l.AccessToken, l.RefreshToken, l.ExpiresAt = tok.AccessToken, tok.RefreshToken, tok.Expiry.UTC()
 	if scope, ok := tok.Extra("scope").(string); ok {
@@ -133,11 +133,11 @@ func (l *Login) take(tok *oauth2.Token) {
 	}
 }
 
-// config is the command line as a client.
+// config returns the OAuth configuration of the command line.
 func config(tokenURL, redirect string) *oauth2.Config {
 	return &oauth2.Config{
 		ClientID: oauth.CommandLine.ID, RedirectURL: redirect,
-		// Told, not found out by trying: a second try would use a token twice.
+		// Set explicitly: trying out the style would use a refresh token twice.
 		Endpoint: oauth2.Endpoint{TokenURL: tokenURL, AuthStyle: oauth2.AuthStyleInParams},
 	}
 }
@@ -146,7 +146,7 @@ func with(ctx context.Context, c *http.Client) context.Context {
 	return context.WithValue(ctx, oauth2.HTTPClient, c)
 }
 
-// bare is an error without the address of the request, which may hold secrets.
+// bare returns an error without the URL of the request, which may contain secrets.
 func bare(err error) error {
 	var ue *url.Error
 	if errors.As(err, &ue) {
@@ -155,8 +155,8 @@ func bare(err error) error {
 	return err
 }
 
-// Logout forgets a login and ends it at the server. It reports whether there was one.
-// The lock is held until the server has answered, so that nobody renews meanwhile.
+// Logout deletes a login and revokes it at the server. It reports whether there was one. It
+// holds the lock until the server has responded, so that no other process renews the login.
 func (f *File) Logout(ctx context.Context, server string, c *http.Client) (bool, error) {
 	had := false
 	err := f.locked(ctx, func(t *turn) error {
@@ -170,7 +170,8 @@ func (f *File) Logout(ctx context.Context, server string, c *http.Client) (bool,
 			return err
 		}
 		if revoked != nil {
-			return fmt.Errorf("the login was forgotten here, but %s could not be told: %w; end it on the page %s/account", Address(server), revoked, Address(server))
+			return fmt.Errorf("the login was deleted here, but %s did not revoke it: %w; end it on the page %s/account",
+				Address(server), revoked, Address(server))
 		}
 		return nil
 	})
@@ -181,7 +182,9 @@ func (f *File) Logout(ctx context.Context, server string, c *http.Client) (bool,
 func Revoke(ctx context.Context, l Login, c *http.Client) error {
 	ctx, cancel := context.WithTimeout(ctx, renewWithin)
 	defer cancel()
-	form := url.Values{"token": {l.RefreshToken}, "token_type_hint": {"refresh_token"}, "client_id": {oauth.CommandLine.ID}}
+	form := url.Values{
+		"token": {l.RefreshToken}, "token_type_hint": {"refresh_token"}, "client_id": {oauth.CommandLine.ID},
+	}
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, l.RevokeURL, strings.NewReader(form.Encode()))
 	if err != nil {
 		return err
@@ -193,7 +196,7 @@ func Revoke(ctx context.Context, l Login, c *http.Client) error {
 	}
 	defer res.Body.Close()
 	if res.StatusCode != http.StatusOK {
-		return fmt.Errorf("it answered %s", res.Status)
+		return fmt.Errorf("it returned %s", res.Status)
 	}
 	return nil
 }

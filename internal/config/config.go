@@ -1,9 +1,8 @@
-// Package config is what an operator can set, in one place.
+// Package config defines all settings of the server.
 //
-// Each setting has a default, and is overridden by the file named with --config,
-// then by its PARLEY_* environment variable, then by its flag. The struct tags are
-// read by package cli; nothing here opens a store or a socket, so a wrong value is
-// refused before anything is touched.
+// The order of precedence, lowest first: default, the file named with --config, PARLEY_*
+// environment variable, flag. Package cli reads the struct tags. Nothing here opens a store or a
+// socket, so a bad value is rejected before anything changes.
 package config
 
 import (
@@ -16,68 +15,67 @@ import (
 	"time"
 )
 
-// Store says where the data is. Every command that works on the data itself has
-// these settings.
+// Store selects the database. Every command that opens the database has these settings.
 type Store struct {
-	Data     string `help:"Folder of the embedded SQLite store; ${default} if not given." default:"./parley-data" env:"PARLEY_DATA" placeholder:"DIR" group:"store"`
-	Database string `help:"PostgreSQL to use instead of --data, as postgres://user:password@host/name." env:"PARLEY_DATABASE" placeholder:"URL" group:"store"`
-	Config   string `help:"JSON file with settings, e.g. {\"listen\": \"127.0.0.1:9000\", \"rate_limit\": 50}." env:"PARLEY_CONFIG" placeholder:"FILE" group:"store"`
+	Data     string `default:"./parley-data" env:"PARLEY_DATA" placeholder:"DIR" group:"store"`
+	Database string `env:"PARLEY_DATABASE" placeholder:"URL" group:"store"`
+	Config   string `env:"PARLEY_CONFIG" placeholder:"FILE" group:"store"`
 }
 
-// Config is every setting of a server.
+// Config holds all settings of a server.
 type Config struct {
 	Store `embed:""`
 
-	Listen         string   `help:"Address to listen on; port 0 takes a free one; ${default} if not given." default:"127.0.0.1:8080" env:"PARLEY_LISTEN" placeholder:"HOST:PORT"`
-	PublicURL      string   `help:"Address by which others reach this server, for links in answers." env:"PARLEY_PUBLIC_URL" placeholder:"URL"`
-	TrustedProxies []string `help:"Addresses or networks of proxies whose X-Forwarded-For is believed, e.g. 10.0.0.0/8,::1." env:"PARLEY_TRUSTED_PROXIES" placeholder:"CIDR"`
-	CORSOrigins    []string `help:"Web origins whose pages may call this server with bearer credentials, e.g. https://app.example; * is any. Cookies are never taken from other origins." name:"cors-origins" env:"PARLEY_CORS_ORIGINS" placeholder:"ORIGIN"`
-	TLSCert        string   `help:"Certificate (PEM) to serve HTTPS with." name:"tls-cert" env:"PARLEY_TLS_CERT" placeholder:"FILE"`
-	TLSKey         string   `help:"Private key (PEM) of --tls-cert." name:"tls-key" env:"PARLEY_TLS_KEY" placeholder:"FILE"`
-	RateLimit      int      `help:"Requests per second that one principal may make, in bursts of five times as many; ${default} if not given, and 0 turns the limit off." default:"100" env:"PARLEY_RATE_LIMIT" placeholder:"N"`
+	Listen         string   `default:"127.0.0.1:8080" env:"PARLEY_LISTEN" placeholder:"HOST:PORT"`
+	PublicURL      string   `env:"PARLEY_PUBLIC_URL" placeholder:"URL"`
+	TrustedProxies []string `env:"PARLEY_TRUSTED_PROXIES" placeholder:"CIDR"`
+	CORSOrigins    []string `name:"cors-origins" env:"PARLEY_CORS_ORIGINS" placeholder:"ORIGIN"`
+	TLSCert        string   `name:"tls-cert" env:"PARLEY_TLS_CERT" placeholder:"FILE"`
+	TLSKey         string   `name:"tls-key" env:"PARLEY_TLS_KEY" placeholder:"FILE"`
+	RateLimit      int      `default:"100" env:"PARLEY_RATE_LIMIT" placeholder:"N"`
 
-	MaxRequests            int           `help:"Requests that are served at the same time, apart from streams and requests that wait; workers have as many of their own. One principal may have half of them, one org two thirds. ${default} if not given, and 0 turns the limit off." default:"768" env:"PARLEY_MAX_REQUESTS" placeholder:"N"`
-	MaxStreams             int           `help:"Open streams, and as many requests that wait; ${default} if not given, and 0 turns the limit off. The limit on open files can lower it." default:"12000" env:"PARLEY_MAX_STREAMS" placeholder:"N"`
-	MaxStreamsPerPrincipal int           `help:"Open streams of one principal, and as many requests that wait; ${default} if not given, and 0 turns the limit off." default:"1000" env:"PARLEY_MAX_STREAMS_PER_PRINCIPAL" placeholder:"N"`
-	RequestMemory          int           `help:"Memory in MiB that large requests and responses may hold together; a principal has a quarter of it and an org half; ${default} if not given, and 0 turns the limit off." default:"160" env:"PARLEY_REQUEST_MEMORY" placeholder:"MIB"`
-	SearchTimeout          time.Duration `help:"How long a search or another slow read may take, waiting for its turn included; ${default} if not given." default:"5s" env:"PARLEY_SEARCH_TIMEOUT" placeholder:"DURATION"`
+	MaxRequests            int           `default:"768" env:"PARLEY_MAX_REQUESTS" placeholder:"N"`
+	MaxStreams             int           `default:"12000" env:"PARLEY_MAX_STREAMS" placeholder:"N"`
+	MaxStreamsPerPrincipal int           `default:"1000" env:"PARLEY_MAX_STREAMS_PER_PRINCIPAL" placeholder:"N"`
+	RequestMemory          int           `default:"160" env:"PARLEY_REQUEST_MEMORY" placeholder:"MIB"`
+	SearchTimeout          time.Duration `default:"5s" env:"PARLEY_SEARCH_TIMEOUT" placeholder:"DURATION"`
 
-	DatabaseConnections      int           `help:"Connections to PostgreSQL for requests, at least 2; slow reads have up to 4 more, and health checks and hints 3. ${default} if not given." default:"20" env:"PARLEY_DATABASE_CONNECTIONS" placeholder:"N" group:"store"`
-	DatabaseStatementTimeout time.Duration `help:"How long one statement of a request may take on PostgreSQL; ${default} if not given." default:"10s" env:"PARLEY_DATABASE_STATEMENT_TIMEOUT" placeholder:"DURATION" group:"store"`
-	DatabaseLockTimeout      time.Duration `help:"How long a write may wait for rows that another transaction has locked; ${default} if not given." default:"3s" env:"PARLEY_DATABASE_LOCK_TIMEOUT" placeholder:"DURATION" group:"store"`
-	DatabaseAcquireTimeout   time.Duration `help:"How long a request may wait for a connection to PostgreSQL; ${default} if not given." default:"3s" env:"PARLEY_DATABASE_ACQUIRE_TIMEOUT" placeholder:"DURATION" group:"store"`
+	DatabaseConnections      int           `default:"20" env:"PARLEY_DATABASE_CONNECTIONS" placeholder:"N" group:"store"`
+	DatabaseStatementTimeout time.Duration `default:"10s" env:"PARLEY_DATABASE_STATEMENT_TIMEOUT" placeholder:"DURATION" group:"store"`
+	DatabaseLockTimeout      time.Duration `default:"3s" env:"PARLEY_DATABASE_LOCK_TIMEOUT" placeholder:"DURATION" group:"store"`
+	DatabaseAcquireTimeout   time.Duration `default:"3s" env:"PARLEY_DATABASE_ACQUIRE_TIMEOUT" placeholder:"DURATION" group:"store"`
 
-	CardBindings []string `help:"Bindings that the cards of agents advertise, the preferred one first: jsonrpc, http+json and grpc, one of the first two among them. All are served in any case; ADK refuses cards that name grpc. ${default} if not given." default:"jsonrpc,http+json" env:"PARLEY_CARD_BINDINGS" placeholder:"BINDING"`
+	CardBindings []string `default:"jsonrpc,http+json" env:"PARLEY_CARD_BINDINGS" placeholder:"BINDING"`
 
-	EchoAgent     bool          `help:"Run the built-in agent echo, which the first start registers in org main." default:"true" env:"PARLEY_ECHO_AGENT" negatable:""`
-	TaskRetention time.Duration `help:"How long a task is kept after it ended; ${default} if not given, and 0 keeps all." default:"720h" env:"PARLEY_TASK_RETENTION" placeholder:"DURATION"`
+	EchoAgent     bool          `default:"true" env:"PARLEY_ECHO_AGENT" negatable:""`
+	TaskRetention time.Duration `default:"720h" env:"PARLEY_TASK_RETENTION" placeholder:"DURATION"`
 
-	Push      bool     `help:"Push events of tasks to the addresses that their senders name." default:"true" env:"PARLEY_PUSH" negatable:""`
-	PushAllow []string `help:"Host, host:port, IP or network that events may be pushed to although it is not public, also over http; repeat it or separate by commas." env:"PARLEY_PUSH_ALLOW" placeholder:"ADDRESS"`
+	Push      bool     `default:"true" env:"PARLEY_PUSH" negatable:""`
+	PushAllow []string `env:"PARLEY_PUSH_ALLOW" placeholder:"ADDRESS"`
 
-	TokenLifetime   time.Duration `help:"How long an OAuth access token works; ${default} if not given." default:"15m" env:"PARLEY_TOKEN_LIFETIME" placeholder:"DURATION"`
-	RefreshLifetime time.Duration `help:"How long an OAuth refresh token works that is not used; ${default} if not given." default:"720h" env:"PARLEY_REFRESH_LIFETIME" placeholder:"DURATION"`
+	TokenLifetime   time.Duration `default:"15m" env:"PARLEY_TOKEN_LIFETIME" placeholder:"DURATION"`
+	RefreshLifetime time.Duration `default:"720h" env:"PARLEY_REFRESH_LIFETIME" placeholder:"DURATION"`
 
-	ClientDocuments      bool     `help:"Let programs name themselves by the address of a document that describes them, which the server reads when somebody who is signed in is sent by one." default:"true" env:"PARLEY_CLIENT_DOCUMENTS" negatable:""`
-	ClientDocumentsAllow []string `help:"Host, host:port, IP or network that such documents may be read from although it is not public; repeat it or separate by commas." env:"PARLEY_CLIENT_DOCUMENTS_ALLOW" placeholder:"ADDRESS"`
+	ClientDocuments      bool     `default:"true" env:"PARLEY_CLIENT_DOCUMENTS" negatable:""`
+	ClientDocumentsAllow []string `env:"PARLEY_CLIENT_DOCUMENTS_ALLOW" placeholder:"ADDRESS"`
 
-	Issuers string `help:"JSON file that describes other identity providers: people sign in with them, and their access tokens are taken." env:"PARLEY_ISSUERS" placeholder:"FILE"`
+	Issuers string `env:"PARLEY_ISSUERS" placeholder:"FILE"`
 
-	MetricsListen string `help:"Address on which /metrics is served instead of --listen, over plain HTTP, e.g. 127.0.0.1:9090." env:"PARLEY_METRICS_LISTEN" placeholder:"HOST:PORT"`
-	MetricsKey    string `help:"Bearer token that /metrics requires, 16 characters or more; better given as PARLEY_METRICS_KEY, because other users of the machine can see flags." env:"PARLEY_METRICS_KEY" placeholder:"TOKEN"`
+	MetricsListen string `env:"PARLEY_METRICS_LISTEN" placeholder:"HOST:PORT"`
+	MetricsKey    string `env:"PARLEY_METRICS_KEY" placeholder:"TOKEN"`
 
 	Quotas `embed:""`
 
-	ShutdownDelay   *time.Duration `help:"How long /readyz fails before a stopping server refuses connections, so that load balancers notice; if not given, 3s with --database and 0s without." env:"PARLEY_SHUTDOWN_DELAY" placeholder:"DURATION"`
-	ShutdownTimeout time.Duration  `help:"How long a stopping server waits for requests in flight; ${default} if not given." default:"30s" env:"PARLEY_SHUTDOWN_TIMEOUT" placeholder:"DURATION"`
+	ShutdownDelay   *time.Duration `env:"PARLEY_SHUTDOWN_DELAY" placeholder:"DURATION"`
+	ShutdownTimeout time.Duration  `default:"30s" env:"PARLEY_SHUTDOWN_TIMEOUT" placeholder:"DURATION"`
 
-	LogFormat string `help:"Form of the log on stderr: text or json; ${default} if not given." default:"text" env:"PARLEY_LOG_FORMAT" placeholder:"FORMAT"`
-	LogLevel  string `help:"Least severe lines to log: debug, info, warn or error; ${default} if not given." default:"info" env:"PARLEY_LOG_LEVEL" placeholder:"LEVEL"`
-	AccessLog bool   `help:"Log every request." default:"false" env:"PARLEY_ACCESS_LOG" negatable:""`
+	LogFormat string `default:"text" env:"PARLEY_LOG_FORMAT" placeholder:"FORMAT"`
+	LogLevel  string `default:"info" env:"PARLEY_LOG_LEVEL" placeholder:"LEVEL"`
+	AccessLog bool   `default:"false" env:"PARLEY_ACCESS_LOG" negatable:""`
 }
 
-// Default returns the settings of a server that nobody configured. The tags above
-// repeat them for the command line; a test keeps the two together.
+// Default returns the default settings. The tags above repeat them for the command line; a test
+// keeps the two equal.
 func Default() Config {
 	return Config{
 		Store: Store{Data: "./parley-data"}, Listen: "127.0.0.1:8080", RateLimit: 100, RequestMemory: 160,
@@ -91,11 +89,11 @@ func Default() Config {
 	}
 }
 
-// Validate refuses a store that cannot be meant.
+// Validate rejects a bad database URL or folder.
 func (s *Store) Validate() error {
 	if s.Database != "" {
 		u, err := url.Parse(s.Database)
-		// The parser's own message would repeat the URL, password and all.
+		// The parser's message would repeat the URL with its password.
 		if err != nil || (u.Scheme != "postgres" && u.Scheme != "postgresql") {
 			return errors.New("--database must be a URL that starts with postgres://")
 		}
@@ -107,7 +105,7 @@ func (s *Store) Validate() error {
 	return nil
 }
 
-// Validate refuses settings that cannot work, in words that name the flag.
+// Validate rejects settings that cannot work. The error names the flag.
 func (c *Config) Validate() error {
 	if err := c.Store.Validate(); err != nil {
 		return err
@@ -118,10 +116,11 @@ func (c *Config) Validate() error {
 	if _, port, err := net.SplitHostPort(c.MetricsListen); c.MetricsListen != "" && (err != nil || port == "") {
 		return fmt.Errorf("--metrics-listen must be HOST:PORT, for example 127.0.0.1:9090; it is %q", c.MetricsListen)
 	}
-	if c.MetricsKey != "" && (len(c.MetricsKey) < minMetricsKey || strings.ContainsFunc(c.MetricsKey, func(r rune) bool { return r <= ' ' || r > '~' })) {
+	badKey := func(r rune) bool { return r <= ' ' || r > '~' }
+	if c.MetricsKey != "" && (len(c.MetricsKey) < minMetricsKey || strings.ContainsFunc(c.MetricsKey, badKey)) {
 		return fmt.Errorf("--metrics-key must have %d or more printable ASCII characters and no spaces", minMetricsKey)
 	}
-	if err := checkPublicURL(c.PublicURL); err != nil {
+	if err := CheckPublicURL(c.PublicURL); err != nil {
 		return err
 	}
 	for _, origin := range c.CORSOrigins {
@@ -164,7 +163,7 @@ func (c *Config) Validate() error {
 	return err
 }
 
-// validateDatabase refuses limits with which no request could succeed.
+// validateDatabase rejects limits with which no request could succeed.
 func (c *Config) validateDatabase() error {
 	if c.DatabaseConnections < 2 || c.DatabaseConnections > 10_000 {
 		return fmt.Errorf("--database-connections must be between 2 and 10000; it is %d", c.DatabaseConnections)
@@ -182,8 +181,8 @@ func (c *Config) validateDatabase() error {
 	return nil
 }
 
-// StopDelay is how long a stopping server still accepts connections. Several nodes
-// share a PostgreSQL, and the balancer in front of them has to notice.
+// StopDelay returns how long a stopping server still accepts connections. With PostgreSQL there may
+// be several nodes, and the load balancer in front of them needs time to notice.
 func (c *Config) StopDelay() time.Duration {
 	switch {
 	case c.ShutdownDelay != nil:
@@ -194,14 +193,14 @@ func (c *Config) StopDelay() time.Duration {
 	return 0
 }
 
-// minMetricsKey keeps the key from being guessed.
+// minMetricsKey is a length that cannot be guessed.
 const minMetricsKey = 16
 
-// minRequestMemory gives a principal a share that holds one largest task.
+// minRequestMemory gives each principal a share that fits the largest task.
 const minRequestMemory = 128
 
-// checkCardBindings refuses bindings that do not exist, and cards without one for version
-// 0.3 of A2A: cards of that version cannot offer gRPC, although it is served.
+// checkCardBindings rejects unknown bindings, and lists without a binding for A2A 0.3: cards of
+// that version cannot offer gRPC, although it is served.
 func checkCardBindings(bindings []string) error {
 	seen := map[string]bool{}
 	for _, b := range bindings {
@@ -214,12 +213,14 @@ func checkCardBindings(bindings []string) error {
 		seen[b] = true
 	}
 	if !seen["jsonrpc"] && !seen["http+json"] {
-		return fmt.Errorf("--card-bindings must name jsonrpc or http+json, perhaps beside others; it is %q", strings.Join(bindings, ","))
+		return fmt.Errorf("--card-bindings must name jsonrpc or http+json, perhaps with others; it is %q",
+			strings.Join(bindings, ","))
 	}
 	return nil
 }
 
-func checkPublicURL(s string) error {
+// CheckPublicURL returns an error unless s is empty or a scheme and a host.
+func CheckPublicURL(s string) error {
 	if s == "" {
 		return nil
 	}
@@ -233,16 +234,18 @@ func checkPublicURL(s string) error {
 	return nil
 }
 
-// checkOrigin accepts what a browser sends as Origin, and *.
+// checkOrigin accepts * and the Origin header values of browsers.
 func checkOrigin(s string) error {
 	u, err := url.Parse(s)
-	if s == "*" || err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Hostname() != "" && !strings.Contains(s, "*") && s == strings.ToLower(u.Scheme+"://"+u.Host) {
+	if s == "*" || err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Hostname() != "" &&
+		!strings.Contains(s, "*") && s == strings.ToLower(u.Scheme+"://"+u.Host) {
 		return nil
 	}
-	return fmt.Errorf("--cors-origins must be origins such as https://app.example or http://localhost:3000, in lower case and without a path, or *; it has %q", s)
+	return fmt.Errorf("--cors-origins must be origins such as https://app.example or http://localhost:3000, "+
+		"in lower case and without a path, or *; it has %q", s)
 }
 
-// Level is the log level as slog knows it.
+// Level returns the log level.
 func (c *Config) Level() (slog.Level, error) {
 	switch c.LogLevel {
 	case "debug":
@@ -257,5 +260,5 @@ func (c *Config) Level() (slog.Level, error) {
 	return 0, fmt.Errorf("--log-level must be debug, info, warn or error; it is %q", c.LogLevel)
 }
 
-// TLS reports whether the server itself speaks HTTPS.
+// TLS reports whether the server serves HTTPS itself.
 func (c *Config) TLS() bool { return c.TLSCert != "" }

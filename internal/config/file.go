@@ -14,9 +14,8 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// BeforeResolve is called by kong for the command that was chosen: it reads the
-// file, if one was named, and has it answer for settings that were given neither
-// as a flag nor in the environment.
+// BeforeResolve is a kong hook. It reads the configuration file, if one was named, for settings
+// that have neither a flag nor an environment variable.
 func (s *Store) BeforeResolve(ctx *kong.Context, path *kong.Path) error {
 	i := slices.IndexFunc(path.Flags, func(f *kong.Flag) bool { return f.Name == "config" })
 	if i < 0 {
@@ -36,7 +35,7 @@ func (s *Store) BeforeResolve(ctx *kong.Context, path *kong.Path) error {
 	}
 	ctx.AddResolver(kong.ResolverFunc(func(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
 		v, ok := values[key(flag.Name)]
-		// kong would let a resolver override the environment; our order is the other way round.
+		// kong lets a resolver override the environment; here the environment wins.
 		if !ok || slices.ContainsFunc(flag.Envs, isSet) {
 			return nil, nil
 		}
@@ -45,13 +44,13 @@ func (s *Store) BeforeResolve(ctx *kong.Context, path *kong.Path) error {
 	return nil
 }
 
-// AfterApply is called by kong when every setting has its value. One of --data
-// and --database is used, and it must be the one that was named the more
-// explicitly: with PARLEY_DATABASE set, a command with --data means the folder.
+// AfterApply is a kong hook that runs when every setting has its value. Only one of --data and
+// --database is used: the one with the higher precedence. With PARLEY_DATABASE set, a command with
+// --data uses the folder.
 func (s *Store) AfterApply(ctx *kong.Context) error {
-	data, database := source(ctx, "data"), source(ctx, "database")
+	data, database := SourceOf(ctx, "data"), SourceOf(ctx, "database")
 	switch {
-	case data == fromFlag && database == fromFlag:
+	case data == FromFlag && database == FromFlag:
 		return errors.New("--data and --database exclude each other: give one of them")
 	case data > database:
 		s.Database = ""
@@ -59,42 +58,32 @@ func (s *Store) AfterApply(ctx *kong.Context) error {
 	return nil
 }
 
-// Where a setting came from, the stronger source last.
+// Source is where a setting came from. A greater source takes precedence.
+type Source int
+
+// The sources of settings.
 const (
-	fromDefault = iota
-	fromFile
-	fromEnv
-	fromFlag
+	FromDefault Source = iota
+	FromFile
+	FromEnv
+	FromFlag
 )
 
-// MoreExplicit reports whether a flag was named more explicitly than all the others:
-// on the command line, in the environment, in the file, or by default.
-func MoreExplicit(ctx *kong.Context, flag string, others ...string) bool {
-	for _, o := range others {
-		if source(ctx, flag) <= source(ctx, o) {
-			return false
-		}
-	}
-	return true
-}
-
-// OnCommandLine reports whether a flag was given as such.
-func OnCommandLine(ctx *kong.Context, flag string) bool { return source(ctx, flag) == fromFlag }
-
-func source(ctx *kong.Context, flag string) int {
+// SourceOf returns where the value of a flag came from.
+func SourceOf(ctx *kong.Context, flag string) Source {
 	for _, p := range ctx.Path {
 		switch {
 		case p.Flag == nil || p.Flag.Name != flag:
 		case p.Resolved:
-			return fromFile
+			return FromFile
 		default:
-			return fromFlag
+			return FromFlag
 		}
 	}
-	if isSet("PARLEY_" + strings.ToUpper(key(flag))) {
-		return fromEnv
+	if os.Getenv("PARLEY_"+strings.ToUpper(key(flag))) != "" {
+		return FromEnv
 	}
-	return fromDefault
+	return FromDefault
 }
 
 func isSet(env string) bool {
@@ -102,9 +91,9 @@ func isSet(env string) bool {
 	return ok
 }
 
-// parseFile reads a flat JSON object. Every value becomes the string that the flag
-// would have, so that a file and a command line are checked by the same code. An
-// unknown or repeated key is refused: a typing error must not fall back to a default.
+// parseFile reads a flat JSON object. Every value becomes the string that the flag would have, so
+// that the same code checks the file and the command line. An unknown or repeated key is an error:
+// a typo must not fall back to a default.
 func parseFile(data []byte) (map[string]string, error) {
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.UseNumber()
@@ -120,7 +109,7 @@ func parseFile(data []byte) (map[string]string, error) {
 		}
 		k, _ := t.(string)
 		if !slices.Contains(known, k) {
-			return nil, fmt.Errorf("there is no setting %q; there are %s", k, strings.Join(known, ", "))
+			return nil, fmt.Errorf("unknown setting %q; the settings are %s", k, strings.Join(known, ", "))
 		}
 		if _, dup := values[k]; dup {
 			return nil, fmt.Errorf("%q is set twice", k)
@@ -137,7 +126,7 @@ func parseFile(data []byte) (map[string]string, error) {
 		return nil, err
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("has something after the JSON object")
+		return nil, errors.New("must end after the JSON object")
 	}
 	return values, nil
 }
@@ -164,12 +153,12 @@ func flagValue(v any) (string, error) {
 	return "", errors.New("must be a string, a number, true, false or a list of strings")
 }
 
-// Keys lists the keys that a file may have: the flags, with '_' for '-'.
+// Keys lists the keys that a file may have: the names of the flags with '_' for '-'.
 func Keys() []string {
 	var out []string
 	for _, f := range reflect.VisibleFields(reflect.TypeFor[Config]()) {
 		env, ok := f.Tag.Lookup("env")
-		if ok && env != "PARLEY_CONFIG" { // a file cannot name another
+		if ok && env != "PARLEY_CONFIG" { // a file cannot name another file
 			out = append(out, strings.ToLower(strings.TrimPrefix(env, "PARLEY_")))
 		}
 	}

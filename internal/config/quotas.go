@@ -2,23 +2,23 @@ package config
 
 import "fmt"
 
-// Quotas bound what is stored for one org or one principal. 0 turns a quota off.
+// Quotas limit what is stored for one org or one principal. 0 means no limit.
 type Quotas struct {
-	MaxAgents         int   `help:"Agents of one org; ${default} if not given, and 0 is no limit, as for all quotas." default:"1000" env:"PARLEY_MAX_AGENTS" placeholder:"N" group:"quotas"`
-	MaxPublicAgents   int   `help:"Public agent ids that one org holds; ${default} if not given." default:"100" env:"PARLEY_MAX_PUBLIC_AGENTS" placeholder:"N" group:"quotas"`
-	MaxKeys           int   `help:"Keys of one org that work; ${default} if not given." default:"10000" env:"PARLEY_MAX_KEYS" placeholder:"N" group:"quotas"`
-	MaxPrincipalKeys  int   `help:"Keys of one principal that work; ${default} if not given." default:"100" env:"PARLEY_MAX_PRINCIPAL_KEYS" placeholder:"N" group:"quotas"`
-	MaxClients        int   `help:"OAuth clients that the admins of one org registered; ${default} if not given." default:"1000" env:"PARLEY_MAX_CLIENTS" placeholder:"N" group:"quotas"`
-	MaxInvitations    int   `help:"Pending invitations of one org; ${default} if not given." default:"1000" env:"PARLEY_MAX_INVITATIONS" placeholder:"N" group:"quotas"`
-	MaxLiveTasks      int64 `help:"Tasks of one sender that are not over; ${default} if not given." default:"100000" env:"PARLEY_MAX_LIVE_TASKS" placeholder:"N" group:"quotas"`
-	MaxStoredTasks    int64 `help:"Tasks of the agents of one org, over or not; ${default} if not given." default:"5000000" env:"PARLEY_MAX_STORED_TASKS" placeholder:"N" group:"quotas"`
-	MaxPushConfigs    int64 `help:"Active push configurations of one sender; ${default} if not given." default:"10000" env:"PARLEY_MAX_PUSH_CONFIGS" placeholder:"N" group:"quotas"`
-	MaxOrgPushConfigs int64 `help:"Active push configurations of all senders of one org; ${default} if not given." default:"100000" env:"PARLEY_MAX_ORG_PUSH_CONFIGS" placeholder:"N" group:"quotas"`
-	MaxWorkers        int   `help:"Workers of one agent, by their names; ${default} if not given." default:"1000" env:"PARLEY_MAX_WORKERS" placeholder:"N" group:"quotas"`
-	MaxCardAgents     int   `help:"Agents on one page of the platform's card; from 1 to 1000; ${default} if not given." default:"1000" env:"PARLEY_MAX_CARD_AGENTS" placeholder:"N" group:"quotas"`
+	MaxAgents         int   `default:"1000" env:"PARLEY_MAX_AGENTS" placeholder:"N" group:"quotas"`
+	MaxPublicAgents   int   `default:"100" env:"PARLEY_MAX_PUBLIC_AGENTS" placeholder:"N" group:"quotas"`
+	MaxKeys           int   `default:"10000" env:"PARLEY_MAX_KEYS" placeholder:"N" group:"quotas"`
+	MaxPrincipalKeys  int   `default:"100" env:"PARLEY_MAX_PRINCIPAL_KEYS" placeholder:"N" group:"quotas"`
+	MaxClients        int   `default:"1000" env:"PARLEY_MAX_CLIENTS" placeholder:"N" group:"quotas"`
+	MaxInvitations    int   `default:"1000" env:"PARLEY_MAX_INVITATIONS" placeholder:"N" group:"quotas"`
+	MaxLiveTasks      int64 `default:"100000" env:"PARLEY_MAX_LIVE_TASKS" placeholder:"N" group:"quotas"`
+	MaxStoredTasks    int64 `default:"5000000" env:"PARLEY_MAX_STORED_TASKS" placeholder:"N" group:"quotas"`
+	MaxPushConfigs    int64 `default:"10000" env:"PARLEY_MAX_PUSH_CONFIGS" placeholder:"N" group:"quotas"`
+	MaxOrgPushConfigs int64 `default:"100000" env:"PARLEY_MAX_ORG_PUSH_CONFIGS" placeholder:"N" group:"quotas"`
+	MaxWorkers        int   `default:"1000" env:"PARLEY_MAX_WORKERS" placeholder:"N" group:"quotas"`
+	MaxCardAgents     int   `default:"1000" env:"PARLEY_MAX_CARD_AGENTS" placeholder:"N" group:"quotas"`
 }
 
-// DefaultQuotas repeats the tags.
+// DefaultQuotas repeats the defaults of the tags.
 func DefaultQuotas() Quotas {
 	return Quotas{
 		MaxAgents: 1000, MaxPublicAgents: 100, MaxKeys: 10_000, MaxPrincipalKeys: 100, MaxClients: 1000, MaxInvitations: 1000,
@@ -27,7 +27,7 @@ func DefaultQuotas() Quotas {
 	}
 }
 
-// Validate refuses a quota that cannot be meant.
+// Validate rejects negative quotas.
 func (q *Quotas) Validate() error {
 	for _, c := range []struct {
 		flag string

@@ -1,10 +1,9 @@
-// Package cursor encodes where the next page of a list begins, for clients that hand it
-// back without looking into it. A cursor carries a version and a sum of its list's name and
-// filters: one that was made for another list is refused instead of answered with nonsense.
-// It is not signed; readers check the values as they check any input.
+// Package cursor encodes where the next page of a list begins. Clients hand a cursor back without
+// looking into it.
 //
-// Lists that are ordered by the ids of their entries need none of it: there the id of the
-// last entry is the cursor.
+// A cursor carries a version and a checksum of its list's name and filters, so a cursor of another
+// list is rejected. It is not signed: readers check its values like any input. Lists that are
+// ordered by the ids of their entries need no cursor; they use the id of the last entry.
 package cursor
 
 import (
@@ -15,17 +14,17 @@ import (
 
 const (
 	version = 2
-	header  = 1 + 4 // version and sum
-	// maxLen bounds what is decoded: the longest ids with room to spare.
+	header  = 1 + 4 // version and checksum
+	// maxLen bounds what is decoded. The longest ids fit with room to spare.
 	maxLen = 2048
 )
 
-// List is a list that cursors are made for.
+// List identifies a list that has cursors.
 type List struct{ sum uint32 }
 
-// Of returns the list with a name; the filters are those under which its cursors are good.
+// Of returns the list with the given name. Its cursors are valid only with the same filters.
 func Of(name string, filters ...string) List {
-	// FNV-1a, with a zero byte behind each text. It keeps lists apart, not attackers out.
+	// FNV-1a, with a zero byte after each string. It distinguishes lists; it does not stop attackers.
 	const offset, prime = 2166136261, 16777619
 	sum := uint32(offset)
 	add := func(s string) {
@@ -41,10 +40,10 @@ func Of(name string, filters ...string) List {
 	return List{sum}
 }
 
-// Writer makes a cursor of its values.
+// Writer builds a cursor from values.
 type Writer struct{ b []byte }
 
-// At begins a cursor of the list.
+// At begins a cursor.
 func (l List) At() *Writer {
 	b := make([]byte, 0, 64)
 	return &Writer{binary.BigEndian.AppendUint32(append(b, version), l.sum)}
@@ -59,23 +58,23 @@ func (w *Writer) Int(n int64) *Writer {
 // Time adds a time, in microseconds.
 func (w *Writer) Time(t time.Time) *Writer { return w.Int(t.UnixMicro()) }
 
-// Text adds a text.
+// Text adds a string.
 func (w *Writer) Text(s string) *Writer {
 	w.b = append(binary.AppendUvarint(w.b, uint64(len(s))), s...)
 	return w
 }
 
-// String is the cursor.
+// String returns the encoded cursor.
 func (w *Writer) String() string { return base64.RawURLEncoding.EncodeToString(w.b) }
 
-// Reader reads the values of a cursor, in the order in which they were written. It
-// remembers a failure, so that Done is all there is to look at.
+// Reader reads the values of a cursor in the order in which they were written. It remembers a
+// failure; callers check Done once, at the end.
 type Reader struct {
 	b   []byte
 	bad bool
 }
 
-// Read begins to read a cursor of the list.
+// Read begins to read a cursor.
 func (l List) Read(s string) *Reader {
 	if len(s) > base64.RawURLEncoding.EncodedLen(maxLen) {
 		return &Reader{bad: true}
@@ -87,7 +86,7 @@ func (l List) Read(s string) *Reader {
 	return &Reader{b: b[header:]}
 }
 
-// Int reads a number; 0 if there is none.
+// Int reads a number. It returns 0 if there is none left.
 func (r *Reader) Int() int64 {
 	v, n := binary.Varint(r.b)
 	if n <= 0 {
@@ -98,7 +97,7 @@ func (r *Reader) Int() int64 {
 	return v
 }
 
-// Time reads a time, in UTC. No list goes back beyond 1970.
+// Time reads a time, in UTC. Times before 1970 are rejected.
 func (r *Reader) Time() time.Time {
 	us := r.Int()
 	if us < 0 {
@@ -107,7 +106,7 @@ func (r *Reader) Time() time.Time {
 	return time.UnixMicro(us).UTC()
 }
 
-// Text reads a text; empty if there is none.
+// Text reads a string. It returns "" if there is none left.
 func (r *Reader) Text() string {
 	size, n := binary.Uvarint(r.b)
 	if n <= 0 || size > uint64(len(r.b)-n) {
@@ -119,7 +118,7 @@ func (r *Reader) Text() string {
 	return s
 }
 
-// Done reports whether everything was read and nothing was wrong.
+// Done reports whether the whole cursor was read without a failure.
 func (r *Reader) Done() bool { return !r.bad && len(r.b) == 0 }
 
 func (r *Reader) fail() { r.b, r.bad = nil, true }

@@ -17,7 +17,8 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 		text := rapid.StringN(0, -1, 300).Draw(t, "text")
 		s := l.At().Int(n).Time(time.UnixMicro(us)).Text(text).String()
 		r := l.Read(s)
-		if gotN, gotT, gotS := r.Int(), r.Time(), r.Text(); gotN != n || gotT.UnixMicro() != us || gotS != text || !r.Done() {
+		gotN, gotT, gotS := r.Int(), r.Time(), r.Text()
+		if gotN != n || gotT.UnixMicro() != us || gotS != text || !r.Done() {
 			t.Fatalf("%q: got %d, %s, %q, done %v; want %d, %d, %q", s, gotN, gotT, gotS, r.Done(), n, us, text)
 		}
 	})
@@ -34,7 +35,7 @@ func TestACursorOfAnotherListIsRefused(t *testing.T) {
 		"shifted by some": Of("thingso", "pen", ""),
 	} {
 		if r := other.Read(s); r.Int() == 1 || r.Done() {
-			t.Errorf("%s: the cursor was accepted", name)
+			t.Errorf("%s: Done = true, want false", name)
 		}
 	}
 }
@@ -53,20 +54,21 @@ func TestBadCursorsAreRefused(t *testing.T) {
 		"another version": encode(append([]byte{version + 1}, raw[1:]...)...),
 		"no value":        encode(raw[:header]...), "cut off": encode(raw[:len(raw)-1]...),
 		"more than there should be": encode(append(raw, 0)...),
-		"a length beyond the end":   encode(append(raw[:header:header], 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1)...),
-		"long":                      l.At().Text(strings.Repeat("x", maxLen)).String(),
+		"a length beyond the end": encode(append(raw[:header:header], 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+			1)...),
+		"long": l.At().Text(strings.Repeat("x", maxLen)).String(),
 	} {
 		r := l.Read(s)
 		if got := r.Text(); r.Done() {
-			t.Errorf("%s: %q was read as %q", name, s, got)
+			t.Errorf("%s: %q was read as %q, want a failure", name, s, got)
 		}
 	}
 	r := l.Read(l.At().Time(time.UnixMicro(-1)).String())
 	if r.Time(); r.Done() {
-		t.Error("a time before 1970 was read")
+		t.Error("a time before 1970 was accepted")
 	}
 	if r = l.Read(good); r.Text() != "id" || !r.Done() {
-		t.Error("a good cursor was refused")
+		t.Error("a valid cursor was refused")
 	}
 }
 

@@ -1,12 +1,14 @@
-// Package delivery brings events to receivers over HTTP, durably: what was accepted is
-// delivered, in order and at least once, though receivers and servers are away for a while.
+// Package delivery sends events to receivers over HTTP, durably: in order, at least once,
+// and across restarts of the receiver and of this server.
 //
-// A Subscription follows a list of numbered events with a cursor. What is due is claimed
-// from the store for a short time, so that several nodes share the work and none of it is
-// done twice (service.go); fairly, by the org that it is for (room.go); with back-off
-// (retry.go); and signed (http.go, sign.go). What cannot be delivered is dead, and can be
-// taken up again. Where the events come from, a Source knows: the package knows no tasks
-// and no SQL.
+// A Subscription follows a list of numbered events with a cursor. A node claims due
+// subscriptions from the store for a short time, so that several nodes share the work
+// (service.go, inflight.go), within limits per org and receiver (room.go). It sends one event
+// after the other (attempt.go), backs off after a failure (retry.go) and signs each request
+// (http.go, sign.go). A subscription that keeps failing is dead until it is retried.
+//
+// Each kind of subscription has a Source that reads its events. The package must not know
+// what the events are about, and contains no SQL.
 package delivery
 
 import (
@@ -15,102 +17,107 @@ import (
 	"time"
 )
 
-// Key names a subscription.
+// Kind says what a subscription follows. It selects the Source of its events.
+type Kind string
+
+// Key identifies a subscription.
 type Key struct {
-	Org   string // whose events they are
-	Topic string // what the events are about, unique in the org
-	ID    string // of the subscription, unique for the topic
+	Kind  Kind
+	Org   string // the org whose events these are
+	Topic string // what the events are about; unique within the org, across all kinds
+	ID    string // unique within the topic
 }
 
-// State is what becomes of a subscription.
+// State is the state of a subscription.
 type State string
 
 // The states.
 const (
 	Active State = "active"
-	Done   State = "done" // nothing will follow, and the receiver knows
-	Dead   State = "dead" // given up; the cursor stays where it was
+	Done   State = "done" // the last event was delivered
+	Dead   State = "dead" // given up; the cursor stays at the last delivered event
 )
 
 // States lists every state.
 var States = []State{Active, Done, Dead}
 
-// Progress is how far a subscription is.
+// Progress records how far a subscription has been delivered.
 type Progress struct {
 	State         State
-	Cursor        int64     // the last event that the receiver has
-	Head          int64     // the last event there is
-	DueAt         time.Time // zero: there is nothing to do
+	Cursor        int64     // the last event that was delivered
+	Head          int64     // the last event that exists
+	DueAt         time.Time // zero if there is nothing to deliver
 	ClaimedUntil  time.Time
-	Attempts      int // to deliver the event after the cursor
+	Attempts      int // failed attempts to deliver the event after the cursor
 	LastError     string
 	LastAttemptAt time.Time
 }
 
-// Subscription says where events are sent, and how far that is.
+// Subscription is a receiver of events, and its progress.
 type Subscription struct {
 	Key
-	Owner    string // the org in whose share of the node it is delivered
+	Owner    string // the org whose share of the node's capacity it uses
 	Receiver string // scheme and host of the URL
 	URL      string
-	Token    string // signs, beside the key of the server; empty: none
-	// Scheme and Credentials are the Authorization header that the receiver wants.
+	Token    string // shared secret for a second signature; may be empty
+	// Scheme and Credentials make up the Authorization header; both may be empty.
 	Scheme      string
 	Credentials string
-	Form        string // in which the source encodes events
-	Size        int64  // of what is sent at the most, in bytes, about
+	Form        string // the encoding that the Source uses
+	Size        int64  // upper estimate of a request body, in bytes
 	Progress
 }
 
-// Event is one entry of what a subscription follows.
+// Event is one entry of the list that a subscription follows.
 type Event struct {
 	Seq  int64
-	Last bool // nothing will follow
-	// Encode makes what is sent. nil: the receiver is not told of this event.
+	Last bool // no event follows
+	// Encode returns the request to send. It is nil for events that the receiver does not
+	// get.
 	Encode func() (header map[string]string, body []byte)
 }
 
-// Source has the events of subscriptions.
+// Source reads the events of one kind of subscription.
 type Source interface {
-	// Events yields what a subscription is to get after its cursor, in order, as far as
-	// it has happened.
+	// Events yields the events after the subscription's cursor, in order, up to the last
+	// one that exists.
 	Events(ctx context.Context, s *Subscription) iter.Seq2[Event, error]
 }
 
 // Store keeps subscriptions.
 type Store interface {
-	// Claim takes what is due, as far as there is room for it; no one else gets it until
-	// the claim is over.
+	// Claim takes due subscriptions that fit into the room. No other node gets them until
+	// the claim expires.
 	Claim(ctx context.Context, r Room) ([]Subscription, error)
-	// Update locks a subscription, runs decide and writes the progress that it returns,
-	// except for Head. One that was deleted is NotFound.
+	// Update locks a subscription, calls decide and writes the progress that it returns,
+	// except for Head. If the subscription was deleted, the error is NotFound.
 	Update(ctx context.Context, k Key, decide func(p Progress, clock time.Time) (Progress, error)) (Progress, error)
 }
 
-// Request is one event on its way to a receiver.
+// Request is one attempt to deliver an event.
 type Request struct {
 	Subscription
 	Seq     int64
 	ID      string // the same for every attempt
-	Attempt int    // from 1
+	Attempt int    // starts at 1
 	Header  map[string]string
 	Body    []byte
 }
 
-// Sender sends requests to receivers. An error whose Permanent method answers true is not
-// tried again; one with a RetryAfter not before that.
+// Sender sends requests to receivers. An error with a Permanent method that returns true
+// is not retried. An error with a RetryAfter method delays the next attempt.
 type Sender interface {
 	Send(ctx context.Context, r *Request) error
 }
 
-// Outcome is what became of one attempt.
+// Outcome is the result of one attempt.
 type Outcome string
 
-// The outcomes of attempts.
+// The outcomes.
 const (
 	Delivered Outcome = "delivered"
 	Failed    Outcome = "failed"
-	GivenUp   Outcome = "dead" // failed, and was the last
+	GivenUp   Outcome = "dead" // failed, and will not be retried
 )
 
 // Outcomes lists every outcome.

@@ -20,7 +20,8 @@ func TestRetriesBackOff(t *testing.T) {
 	t.Parallel()
 	r := Retry{}.orDefault()
 	for failures, most := range map[int]time.Duration{
-		1: time.Second, 2: 2 * time.Second, 5: 16 * time.Second, 10: 512 * time.Second, 11: 10 * time.Minute, 12: 10 * time.Minute, 1000: 10 * time.Minute,
+		1: time.Second, 2: 2 * time.Second, 5: 16 * time.Second, 10: 512 * time.Second,
+		11: 10 * time.Minute, 12: 10 * time.Minute, 1000: 10 * time.Minute,
 	} {
 		for range 100 {
 			if got := r.after(failures); got > most || got < most*3/4 {
@@ -33,7 +34,7 @@ func TestRetriesBackOff(t *testing.T) {
 	}
 }
 
-// A request's id travels in a header and is signed with a dot behind it.
+// The id of a request is sent in a header, and signed with a trailing dot.
 func TestRequestIDsAreSafeAndTellSubscriptionsApart(t *testing.T) {
 	t.Parallel()
 	seen := map[string]string{}
@@ -85,10 +86,11 @@ func TestAReceiverMayAskForLongerNotForShorter(t *testing.T) {
 	}
 }
 
-// kept is a store of one subscription, as it was last written.
-type kept struct {
-	Store
-	Subscription
+// kept is a store of one subscription. Claim ignores the room.
+type kept struct{ Subscription }
+
+func (s *kept) Claim(context.Context, Room) ([]Subscription, error) {
+	return []Subscription{s.Subscription}, nil
 }
 
 func (s *kept) Update(_ context.Context, _ Key, decide func(Progress, time.Time) (Progress, error)) (Progress, error) {
@@ -99,6 +101,11 @@ func (s *kept) Update(_ context.Context, _ Key, decide func(Progress, time.Time)
 	return out, err
 }
 
+const testKind Kind = "test"
+
+// from returns the sources of a service for testKind.
+func from(s Source) map[Kind]Source { return map[Kind]Source{testKind: s} }
+
 // gone is a source whose events were deleted.
 type gone struct{}
 
@@ -106,29 +113,32 @@ func (gone) Events(context.Context, *Subscription) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) { yield(Event{}, errs.ErrNotFound) }
 }
 
-// A subscription can be changed after it was chosen and before it is claimed.
+// A subscription may change between the choice and the claim.
 func TestAClaimThatNoLongerFitsIsReleased(t *testing.T) {
 	t.Parallel()
 	const stalls = "https://stalls.example"
 	until := time.Unix(2030, 0)
-	store := &kept{Subscription: Subscription{
-		Key: Key{Org: "acme", Topic: "1", ID: "p"}, Owner: "acme", Receiver: stalls, URL: stalls + "/x",
+	store := &kept{Subscription{
+		Key: Key{Kind: testKind, Org: "acme", Topic: "1", ID: "p"}, Owner: "acme", Receiver: stalls, URL: stalls + "/x",
 		Progress: Progress{State: Active, Head: 1, DueAt: until, ClaimedUntil: until},
 	}}
-	s := New(Options{Store: store, Source: gone{}, OnError: func(err error) { t.Error(err) }})
-	s.room.Receivers[stalls] = perReceiver
-	claimed := store.Subscription
-	s.start(t.Context(), &claimed)
-	s.work.Wait()
-	if s.room.Most != slots || len(s.room.Orgs) != 0 || s.room.Receivers[stalls] != perReceiver {
-		t.Errorf("room for %d, orgs %v, receivers %v; want what was there before", s.room.Most, s.room.Orgs, s.room.Receivers)
+	s := New(Options{Store: store, Sources: from(gone{}), OnError: func(err error) { t.Error(err) }})
+	room := &s.inFlight.room
+	room.Receivers[stalls] = perReceiver
+	claimed, err := s.inFlight.claim(t.Context())
+	if err != nil || len(claimed) != 1 {
+		t.Fatalf("claimed %+v, %v; want one", claimed, err)
+	}
+	s.run(t.Context(), &claimed[0])
+	if room.Most != slots || len(room.Orgs) != 0 || room.Receivers[stalls] != perReceiver {
+		t.Errorf("room for %d, orgs %v, receivers %v; want it unchanged", room.Most, room.Orgs, room.Receivers)
 	}
 	if p := store.Progress; !p.ClaimedUntil.IsZero() || !p.DueAt.Equal(time.Unix(2000, 0)) {
 		t.Errorf("claimed until %s, due at %s; want it due at once and not claimed", p.ClaimedUntil, p.DueAt)
 	}
 }
 
-// list is a source of a few events.
+// list is a source with fixed events.
 type list []Event
 
 func (l list) Events(_ context.Context, s *Subscription) iter.Seq2[Event, error] {
@@ -141,13 +151,13 @@ func (l list) Events(_ context.Context, s *Subscription) iter.Seq2[Event, error]
 	}
 }
 
-// answers is a receiver that fails or not, as it is told, and notes what it got.
-type answers struct {
+// recorder is a receiver that records its requests and fails those in fail.
+type recorder struct {
 	fail map[int64]error
 	got  []string
 }
 
-func (a *answers) Send(_ context.Context, r *Request) error {
+func (a *recorder) Send(_ context.Context, r *Request) error {
 	a.got = append(a.got, fmt.Sprintf("%s %s %s", r.ID, r.Header["Content-Type"], r.Body))
 	return a.fail[r.Seq]
 }
@@ -170,14 +180,33 @@ func TestASubscriptionGetsItsEventsInOrderUntilTheLast(t *testing.T) {
 		got    []string
 		ended  Outcome // of the last attempt; empty: there was none
 	}{
-		"all":              {Progress{Head: 4}, events, nil, Progress{State: Done, Cursor: 4}, []string{first, last}, Delivered},
-		"from the middle":  {Progress{Cursor: 2, Head: 4}, events, nil, Progress{State: Done, Cursor: 4}, []string{last}, Delivered},
-		"not over":         {Progress{Head: 2}, events[:2], nil, Progress{State: Active, Cursor: 2}, []string{first}, Delivered},
-		"nothing to tell":  {Progress{Cursor: 2, Head: 3}, events[2:3], nil, Progress{State: Active, Cursor: 3}, nil, ""},
-		"refused for good": {Progress{Head: 4}, events, map[int64]error{2: never{}}, Progress{State: Dead, Attempts: 1, LastError: "never"}, []string{first}, GivenUp},
-		"refused for now":  {Progress{Head: 4}, events, map[int64]error{2: io.EOF}, Progress{State: Active, Attempts: 1, LastError: "EOF"}, []string{first}, Failed},
+		"all":             {Progress{Head: 4}, events, nil, Progress{State: Done, Cursor: 4}, []string{first, last}, Delivered},
+		"from the middle": {Progress{Cursor: 2, Head: 4}, events, nil, Progress{State: Done, Cursor: 4}, []string{last}, Delivered},
+		"not over":        {Progress{Head: 2}, events[:2], nil, Progress{State: Active, Cursor: 2}, []string{first}, Delivered},
+		"nothing to tell": {Progress{Cursor: 2, Head: 3}, events[2:3], nil, Progress{State: Active, Cursor: 3}, nil, ""},
+		"refused for good": {
+			Progress{Head: 4},
+			events,
+			map[int64]error{2: never{}},
+			Progress{State: Dead, Attempts: 1, LastError: "never"},
+			[]string{first},
+			GivenUp,
+		},
+		"refused for now": {
+			Progress{Head: 4},
+			events,
+			map[int64]error{2: io.EOF},
+			Progress{State: Active, Attempts: 1, LastError: "EOF"},
+			[]string{first},
+			Failed,
+		},
 		"the last attempt": {
-			Progress{Head: 4, Attempts: 11}, events, map[int64]error{2: io.EOF}, Progress{State: Dead, Attempts: 12, LastError: "EOF"}, []string{first}, GivenUp,
+			Progress{Head: 4, Attempts: 11},
+			events,
+			map[int64]error{2: io.EOF},
+			Progress{State: Dead, Attempts: 12, LastError: "EOF"},
+			[]string{first},
+			GivenUp,
 		},
 		"an encoder that panics": {
 			Progress{Head: 4}, broken, nil, Progress{State: Active, Attempts: 1, LastError: "the sender panicked: no"}, nil, Failed,
@@ -185,9 +214,12 @@ func TestASubscriptionGetsItsEventsInOrderUntilTheLast(t *testing.T) {
 	} {
 		until := time.Unix(2030, 0)
 		c.from.State, c.from.DueAt, c.from.ClaimedUntil = Active, until, until
-		store := &kept{Subscription: Subscription{Key: Key{Org: "acme", Topic: "u", ID: "p"}, Owner: "acme", Progress: c.from}}
-		to, ended := &answers{fail: c.fail}, Outcome("")
-		s := New(Options{Store: store, Source: c.events, Sender: to, OnError: func(err error) { t.Error(err) }, OnAttempt: func(o Outcome) { ended = o }})
+		store := &kept{Subscription{Key: Key{Kind: testKind, Org: "acme", Topic: "u", ID: "p"}, Owner: "acme", Progress: c.from}}
+		to, ended := &recorder{fail: c.fail}, Outcome("")
+		s := New(Options{
+			Store: store, Sources: from(c.events), Sender: to,
+			OnError: func(err error) { t.Error(err) }, OnAttempt: func(o Outcome) { ended = o },
+		})
 		claimed := store.Subscription
 		if err := s.deliver(t.Context(), &claimed); err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -205,15 +237,49 @@ func TestASubscriptionGetsItsEventsInOrderUntilTheLast(t *testing.T) {
 	}
 }
 
+// Each kind of subscription gets the events of its own source.
+func TestTheKindSelectsTheSource(t *testing.T) {
+	t.Parallel()
+	says := func(text string) list {
+		return list{{Seq: 1, Last: true, Encode: func() (map[string]string, []byte) { return nil, []byte(text) }}}
+	}
+	sources := map[Kind]Source{"push": says("a push"), "webhook": says("a webhook")}
+	for _, c := range []struct {
+		kind Kind
+		got  []string
+		fail bool
+	}{
+		{"push", []string{"u-p-1  a push"}, false},
+		{"webhook", []string{"u-p-1  a webhook"}, false},
+		{"other", nil, true},
+	} {
+		until := time.Unix(2030, 0)
+		store := &kept{Subscription{
+			Key:      Key{Kind: c.kind, Org: "acme", Topic: "u", ID: "p"},
+			Progress: Progress{State: Active, Head: 1, DueAt: until, ClaimedUntil: until},
+		}}
+		to := &recorder{}
+		s := New(Options{Store: store, Sources: sources, Sender: to})
+		claimed := store.Subscription
+		err := s.deliver(t.Context(), &claimed)
+		if (err != nil) != c.fail || !slices.Equal(to.got, c.got) {
+			t.Errorf("kind %q: got %q, %v; want %q, an error: %v", c.kind, to.got, err, c.got, c.fail)
+		}
+		if done := store.State == Done; done == c.fail {
+			t.Errorf("kind %q: state %s", c.kind, store.State)
+		}
+	}
+}
+
 type never struct{}
 
 func (never) Error() string   { return "never" }
 func (never) Permanent() bool { return true }
 
-// What was claimed by someone else meanwhile is left alone.
+// A subscription that another node claimed meanwhile is not changed.
 func TestALostClaimChangesNothing(t *testing.T) {
 	t.Parallel()
-	store := &kept{Subscription: Subscription{Progress: Progress{State: Active, Head: 1, ClaimedUntil: time.Unix(2030, 0)}}}
+	store := &kept{Subscription{Progress: Progress{State: Active, Head: 1, ClaimedUntil: time.Unix(2030, 0)}}}
 	before := store.Progress
 	claimed := store.Subscription
 	claimed.ClaimedUntil = time.Unix(2029, 0)
@@ -226,11 +292,33 @@ func TestALostClaimChangesNothing(t *testing.T) {
 	}
 }
 
+// A failed attempt counts as failed, also if another node has the claim by then.
+func TestALostClaimCountsTheAttempt(t *testing.T) {
+	t.Parallel()
+	event := Event{Seq: 1, Encode: func() (map[string]string, []byte) { return nil, nil }}
+	for want, failure := range map[Outcome]error{Delivered: nil, Failed: io.EOF} {
+		store := &kept{Subscription{
+			Key: Key{Kind: testKind}, Progress: Progress{State: Active, Head: 1, ClaimedUntil: time.Unix(2030, 0)},
+		}}
+		claimed := store.Subscription
+		claimed.ClaimedUntil = time.Unix(2029, 0)
+		var got Outcome
+		s := New(Options{
+			Store: store, Sources: from(list{event}), Sender: &recorder{fail: map[int64]error{1: failure}},
+			OnAttempt: func(o Outcome) { got = o },
+		})
+		if err := s.deliver(t.Context(), &claimed); !over(err) || got != want {
+			t.Errorf("outcome = %q, %v; want %q and a lost claim", got, err, want)
+		}
+	}
+}
+
 func TestRetryTakesUpWhatIsDead(t *testing.T) {
 	t.Parallel()
-	store := &kept{Subscription: Subscription{Progress: Progress{State: Dead, Cursor: 3, Head: 5, Attempts: 12, LastError: "no"}}}
+	store := &kept{Subscription{Progress: Progress{State: Dead, Cursor: 3, Head: 5, Attempts: 12, LastError: "no"}}}
 	s := New(Options{Store: store})
-	if _, err := s.Retry(t.Context(), Key{}, func(Progress) error { return io.EOF }); !errors.Is(err, io.EOF) || store.State != Dead {
+	refuse := func(Progress) error { return io.EOF }
+	if _, err := s.Retry(t.Context(), Key{}, refuse); !errors.Is(err, io.EOF) || store.State != Dead {
 		t.Errorf("refused: got %v, %s; want EOF, dead", err, store.State)
 	}
 	p, err := s.Retry(t.Context(), Key{}, func(Progress) error { return nil })
@@ -240,7 +328,7 @@ func TestRetryTakesUpWhatIsDead(t *testing.T) {
 	}
 }
 
-// dueAt is a store that gives out its subscription when it is due, by the clock of the test.
+// dueAt is a store whose subscription can be claimed when it is due.
 type dueAt struct {
 	mu sync.Mutex
 	Subscription
@@ -249,12 +337,17 @@ type dueAt struct {
 func (s *dueAt) Claim(_ context.Context, r Room) ([]Subscription, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.DueAt.IsZero() || s.DueAt.After(time.Now()) || !r.Take(s.Owner, s.Receiver, s.Size) {
+	if s.DueAt.IsZero() || s.DueAt.After(time.Now()) || !fits(&r, &s.Subscription) {
 		return nil, nil
 	}
 	s.DueAt = time.Now().Add(r.Claim)
 	s.ClaimedUntil = s.DueAt
 	return []Subscription{s.Subscription}, nil
+}
+
+func fits(r *Room, s *Subscription) bool {
+	_, ok := r.Take(s.Owner, s.Receiver, s.Size)
+	return ok
 }
 
 func (s *dueAt) Update(_ context.Context, _ Key, decide func(Progress, time.Time) (Progress, error)) (Progress, error) {
@@ -267,7 +360,7 @@ func (s *dueAt) Update(_ context.Context, _ Key, decide func(Progress, time.Time
 	return out, err
 }
 
-// failing is a receiver that is away for a while, and notes when it was asked.
+// failing is a receiver that fails for a while and records the times of its requests.
 type failing struct {
 	until time.Time
 	asked []time.Time
@@ -285,20 +378,22 @@ func TestAReceiverThatWasAwayGetsItsEvent(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
-		store := &dueAt{Subscription: Subscription{Owner: "acme", Progress: Progress{State: Active, Head: 1, DueAt: start}}}
+		store := &dueAt{Subscription: Subscription{
+			Key: Key{Kind: testKind}, Owner: "acme", Progress: Progress{State: Active, Head: 1, DueAt: start},
+		}}
 		to := &failing{until: start.Add(time.Minute)}
 		event := Event{Seq: 1, Encode: func() (map[string]string, []byte) { return nil, nil }}
-		s := New(Options{Store: store, Source: list{event}, Sender: to, OnError: func(err error) { t.Error(err) }})
+		s := New(Options{Store: store, Sources: from(list{event}), Sender: to, OnError: func(err error) { t.Error(err) }})
 		ctx, stop := context.WithCancel(t.Context())
 		var run sync.WaitGroup
 		run.Go(func() { s.Run(ctx) })
-		time.Sleep(2 * time.Minute)
+		time.Sleep(3 * time.Minute)
 		stop()
 		run.Wait()
 		if store.Cursor != 1 || store.Attempts != 0 || !store.DueAt.IsZero() {
 			t.Errorf("got %+v; want the event delivered", store.Progress)
 		}
-		// After 1, 2, 4, … seconds at the most, and a second until the next look.
+		// The delays are at most 1, 2, 4, … seconds, and a second until the next poll.
 		if n := len(to.asked); n < 6 || n > 9 {
 			t.Fatalf("asked %d times; want a few: %v", n, to.asked)
 		}

@@ -19,30 +19,32 @@ import (
 	"github.com/parley-dev/parley/internal/outbound"
 )
 
-// ClientOptions are what a Client needs.
+// ClientOptions configure a Client.
 type ClientOptions struct {
-	Allow   []string // host, host:port, IP or CIDR that is used although it is not public, also over http
+	Allow     []string // host, host:port, IP or CIDR to allow although it is not public, also over http
+	AllowFlag string   // names the setting of Allow in errors
+
 	Key     ed25519.PrivateKey
-	Version string           // of the program; empty: "dev"
-	Now     func() time.Time // nil: time.Now
-	Timeout time.Duration    // of a request, all in all; 0: 10 s
+	Version string           // of the program; default "dev"
+	Now     func() time.Time // default time.Now
+	Timeout time.Duration    // of a whole request; default 10 s
 
-	Logger *slog.Logger // of details that receivers must not see; nil: slog.Default()
+	Logger *slog.Logger // gets details that owners of subscriptions must not see; default slog.Default()
 
-	Resolver *net.Resolver // nil: the system's
-	TLS      *tls.Config   // nil: the system's roots
+	Resolver *net.Resolver // default: the system's
+	TLS      *tls.Config   // default: the system's roots
 }
 
 const (
 	defaultTimeout = 10 * time.Second
-	maxAnswer      = 64 << 10 // bytes that are read of an answer; they are thrown away
+	maxResponse    = 64 << 10 // bytes of a response body that are read and discarded
 )
 
-// Client is the Sender over HTTP. The URLs come from strangers, so connections are made by
-// package outbound, which keeps them away from what only the server can reach.
+// Client is the Sender over HTTP. The URLs are untrusted, so connections go through package
+// outbound, which blocks private networks.
 //
-// What is sent follows Standard Webhooks: an id that is the same for every attempt, a
-// time, and signatures over both and the body.
+// Requests follow Standard Webhooks: an id that is the same for every attempt, a timestamp,
+// and signatures over both and the body.
 type Client struct {
 	guard   *outbound.Guard
 	key     ed25519.PrivateKey
@@ -53,19 +55,24 @@ type Client struct {
 	log     *slog.Logger
 }
 
-// NewClient makes a Client.
+// NewClient returns a Client.
 func NewClient(o ClientOptions) (*Client, error) {
-	g, err := outbound.New(outbound.Options{Allow: o.Allow, Flag: "--push-allow", Resolver: o.Resolver, TLS: o.TLS})
+	g, err := outbound.New(outbound.Options{Allow: o.Allow, Flag: o.AllowFlag, Resolver: o.Resolver, TLS: o.TLS})
 	if err != nil {
 		return nil, err
 	}
 	if len(o.Key) != ed25519.PrivateKeySize {
-		return nil, errors.New("a signing key is needed")
+		return nil, errors.New("delivery: the signing key is missing or has the wrong size")
 	}
 	timeout := cmp.Or(o.Timeout, defaultTimeout)
 	c := &Client{
-		guard: g, key: o.Key, agent: "Parley/" + cmp.Or(o.Version, "dev"), now: o.Now, timeout: timeout, client: g.Client(timeout),
-		log: cmp.Or(o.Logger, slog.Default()),
+		guard:   g,
+		key:     o.Key,
+		agent:   "Parley/" + cmp.Or(o.Version, "dev"),
+		now:     o.Now,
+		timeout: timeout,
+		client:  g.Client(timeout),
+		log:     cmp.Or(o.Logger, slog.Default()),
 	}
 	if c.now == nil {
 		c.now = time.Now
@@ -73,32 +80,32 @@ func NewClient(o ClientOptions) (*Client, error) {
 	return c, nil
 }
 
-// Close closes connections that are kept for the next request.
+// Close closes idle connections.
 func (c *Client) Close() { c.client.CloseIdleConnections() }
 
-// CheckURL refuses an address that nothing is sent to.
+// CheckURL refuses a URL that requests must not be sent to.
 func (c *Client) CheckURL(raw string) error { return c.guard.Check(raw) }
 
-// failure says why a request did not succeed. It never repeats the address or what
-// the receiver answered: both may hold what others must not see.
+// failure is the error of a failed request. Its text must contain neither the URL nor the
+// response body: both may be secret.
 type failure struct {
 	why       string
 	permanent bool
-	wait      time.Duration // that the receiver asks for; 0: it does not say
+	wait      time.Duration // from the Retry-After header; 0 if there is none
 }
 
 func (f *failure) Error() string { return f.why }
 
-// Permanent reports whether trying again is of no use.
+// Permanent reports whether a retry cannot succeed.
 func (f *failure) Permanent() bool { return f.permanent }
 
-// RetryAfter is how long the receiver wants to be left alone.
+// RetryAfter returns the delay that the receiver asked for.
 func (f *failure) RetryAfter() time.Duration { return f.wait }
 
 // Send implements Sender.
 func (c *Client) Send(ctx context.Context, r *Request) error {
 	if err := c.guard.Check(r.URL); err != nil {
-		return &failure{why: "the address " + err.Error(), permanent: true} // the operator's list may have changed
+		return &failure{why: "the URL " + err.Error(), permanent: true} // the operator may have changed --push-allow
 	}
 	req, err := c.request(ctx, r)
 	if err != nil {
@@ -109,20 +116,23 @@ func (c *Client) Send(ctx context.Context, r *Request) error {
 		return c.explain(err)
 	}
 	defer res.Body.Close()
-	// What is read to the end leaves the connection for the next request.
-	_, _ = io.CopyN(io.Discard, res.Body, maxAnswer)
+	// A connection can be reused only if the body was read to the end.
+	_, _ = io.CopyN(io.Discard, res.Body, maxResponse)
 	switch {
 	case res.StatusCode >= 200 && res.StatusCode < 300:
 		return nil
 	case res.StatusCode >= 300 && res.StatusCode < 400:
-		return &failure{why: fmt.Sprintf("the receiver answered %d; redirects are not followed", res.StatusCode)}
+		return &failure{why: fmt.Sprintf("the receiver responded with %d; redirects are not followed", res.StatusCode)}
 	case res.StatusCode == http.StatusGone:
-		return &failure{why: "the receiver answered 410: it wants no more", permanent: true}
+		return &failure{why: "the receiver responded with 410 Gone and gets no more requests", permanent: true}
 	}
-	return &failure{why: fmt.Sprintf("the receiver answered %d", res.StatusCode), wait: c.retryAfter(res.Header.Get("Retry-After"))}
+	return &failure{
+		why:  fmt.Sprintf("the receiver responded with %d", res.StatusCode),
+		wait: c.retryAfter(res.Header.Get("Retry-After")),
+	}
 }
 
-// retryAfter reads the header, which is a number of seconds or a date.
+// retryAfter parses the header, which is a number of seconds or a date.
 func (c *Client) retryAfter(header string) time.Duration {
 	const most = 24 * time.Hour
 	if n, err := strconv.ParseUint(header, 10, 31); err == nil {
@@ -143,7 +153,7 @@ func (c *Client) request(ctx context.Context, r *Request) (*http.Request, error)
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, r.URL, bytes.NewReader(r.Body))
 	if err != nil {
-		return nil, &failure{why: "the address cannot be used", permanent: true}
+		return nil, &failure{why: "the URL is malformed", permanent: true}
 	}
 	h := req.Header
 	for name, value := range r.Header {
@@ -163,19 +173,19 @@ func (c *Client) request(ctx context.Context, r *Request) (*http.Request, error)
 	return req, nil
 }
 
-// explain turns an error of the client into one that can be shown to the owner of
-// the subscription. A name that leads nowhere may lead somewhere later, and one that leads inside
-// must not be told from it; so neither is permanent.
+// explain turns an error of the HTTP client into one that the owner of the subscription may
+// see. An unknown host may exist later, and must look the same as a host in a private network,
+// so neither is permanent.
 func (c *Client) explain(err error) error {
 	var outer *url.Error
 	if errors.As(err, &outer) {
-		err = outer.Err // the outer one has the whole address
+		err = outer.Err // the outer error contains the URL
 	}
-	c.log.Debug("a delivery failed", "error", err)
+	c.log.Debug("delivery failed", "error", err)
 	var unknown *net.DNSError
 	var timeout net.Error
 	if !errors.As(err, &unknown) && errors.As(err, &timeout) && timeout.Timeout() {
-		return &failure{why: fmt.Sprintf("the receiver did not answer within %s", c.timeout)}
+		return &failure{why: fmt.Sprintf("the receiver did not respond within %s", c.timeout)}
 	}
 	return &failure{why: "the receiver could not be reached: " + c.guard.Explain(err)}
 }

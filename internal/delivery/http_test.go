@@ -33,7 +33,7 @@ func newClient(t *testing.T, edit func(*ClientOptions)) *Client {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := ClientOptions{Key: key, Version: "1.2.3", Allow: []string{"127.0.0.1"}}
+	o := ClientOptions{Key: key, Version: "1.2.3", Allow: []string{"127.0.0.1"}, AllowFlag: "--push-allow"}
 	if edit != nil {
 		edit(&o)
 	}
@@ -45,13 +45,13 @@ func newClient(t *testing.T, edit func(*ClientOptions)) *Client {
 	return s
 }
 
-// received is a request as the receiver saw it.
+// received is a request that the receiver got.
 type received struct {
 	header http.Header
 	body   []byte
 }
 
-// receive starts a receiver that answers with a status.
+// receive starts a receiver that responds with a status.
 func receive(t *testing.T, status int) (*httptest.Server, chan received) {
 	t.Helper()
 	got := make(chan received, 10)
@@ -99,7 +99,7 @@ func TestARequestIsSignedForAnybodyAndForTheToken(t *testing.T) {
 	if string(r.body) != `{"a":1}` {
 		t.Errorf("the body is %s", r.body)
 	}
-	// The token's signature, with the library that receivers use.
+	// Verify the symmetric signature with the library that receivers use.
 	wh, err := standard.NewWebhookRaw([]byte("a token"))
 	if err != nil {
 		t.Fatal(err)
@@ -110,7 +110,7 @@ func TestARequestIsSignedForAnybodyAndForTheToken(t *testing.T) {
 	if err := wh.Verify(append(r.body, ' '), r.header); err == nil {
 		t.Error("another body has the same signature")
 	}
-	// The other one, with the published key.
+	// Verify the asymmetric signature with the published key.
 	if !verify(publishedKey(t, s), r.header, r.body) {
 		t.Error("the published key does not verify it")
 	}
@@ -119,7 +119,7 @@ func TestARequestIsSignedForAnybodyAndForTheToken(t *testing.T) {
 	}
 }
 
-// A token that the libraries of Standard Webhooks take as a secret is used as they do.
+// A token in the notation of Standard Webhooks is decoded like in their libraries.
 func TestATokenMayBeASecretOfStandardWebhooks(t *testing.T) {
 	t.Parallel()
 	s := newClient(t, nil)
@@ -146,7 +146,7 @@ func TestATokenMayBeASecretOfStandardWebhooks(t *testing.T) {
 	}
 }
 
-// verify is what a receiver does.
+// verify verifies the asymmetric signature.
 func verify(key ed25519.PublicKey, h http.Header, body []byte) bool {
 	content := h.Get("webhook-id") + "." + h.Get("webhook-timestamp") + "." + string(body)
 	for _, s := range strings.Fields(h.Get("webhook-signature")) {
@@ -175,7 +175,7 @@ func publishedKey(t *testing.T, s *Client) ed25519.PublicKey {
 	return x
 }
 
-// Without a token there is one signature, and without credentials no header for them.
+// Without a token there is one signature; without credentials there is no Authorization header.
 func TestARequestWithoutATokenIsSignedForAnybody(t *testing.T) {
 	t.Parallel()
 	s := newClient(t, nil)
@@ -207,10 +207,10 @@ func TestOnlySuccessIsSuccess(t *testing.T) {
 	}{
 		{301, "redirects are not followed", false},
 		{307, "redirects are not followed", false},
-		{400, "answered 400", false},
-		{410, "answered 410", true},
-		{429, "answered 429", false},
-		{500, "answered 500", false},
+		{400, "responded with 400", false},
+		{410, "responded with 410", true},
+		{429, "responded with 429", false},
+		{500, "responded with 500", false},
 	} {
 		srv, got := receive(t, c.status)
 		err := s.Send(t.Context(), request(srv.URL+"/secret-path"))
@@ -218,7 +218,7 @@ func TestOnlySuccessIsSuccess(t *testing.T) {
 			t.Errorf("%d: %v, permanent %v", c.status, err, isPermanent(err))
 		}
 		if strings.Contains(err.Error(), "secret") {
-			t.Errorf("%d: %v tells a secret", c.status, err)
+			t.Errorf("%d: %v contains a secret", c.status, err)
 		}
 		if len(got) != 1 {
 			t.Errorf("%d: %d requests", c.status, len(got))
@@ -245,7 +245,7 @@ func TestASpecialAddressIsGivenUp(t *testing.T) {
 	}
 }
 
-// nameServer answers every question for an IPv4 address with the given one.
+// nameServer resolves every name to the given IPv4 address.
 func nameServer(t *testing.T, ip [4]byte) *net.Resolver {
 	t.Helper()
 	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
@@ -280,7 +280,7 @@ func TestPrivateNamesCannotBeToldFromUnknownOnes(t *testing.T) {
 		s := newClient(t, func(o *ClientOptions) { o.Allow, o.Resolver = nil, r })
 		return s.Send(t.Context(), request("https://vault.corp.example/"))
 	}
-	// This one's address would be in the error.
+	// Its address must not be in the error.
 	broken := &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "tcp", "127.0.0.1:1")
 	}}
@@ -290,7 +290,7 @@ func TestPrivateNamesCannotBeToldFromUnknownOnes(t *testing.T) {
 	}
 	for _, secret := range []string{"127.0.0.1", "10.1.2.3", "vault", "dial"} {
 		if strings.Contains(inside.Error()+unknown.Error(), secret) {
-			t.Errorf("%v, %v: tells %q", inside, unknown, secret)
+			t.Errorf("%v, %v: contains %q", inside, unknown, secret)
 		}
 	}
 }
@@ -346,7 +346,7 @@ func TestAReceiverThatDoesNotAnswerIsGivenUpInTime(t *testing.T) {
 	}
 }
 
-// A receiver that never stops answering does not keep us.
+// A response without end does not block the sender.
 func TestAnAnswerIsReadToABound(t *testing.T) {
 	t.Parallel()
 	var sent atomic.Int64

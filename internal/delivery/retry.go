@@ -8,13 +8,12 @@ import (
 	"time"
 )
 
-// Retry says how often and when a delivery that failed is tried again. Zero
-// fields mean the default.
+// Retry is the policy for failed deliveries. Zero fields mean the default.
 type Retry struct {
-	First    time.Duration // after the first failure; doubles with each; 1 s
-	Most     time.Duration // 10 min
-	Attempts int           // to deliver one event; 12
-	Claim    time.Duration // how long a node may take for one event; 30 s
+	First    time.Duration // the first delay; doubles with each failure; default 1 s
+	Most     time.Duration // the longest delay; default 10 min
+	Attempts int           // to deliver one event; default 12
+	Claim    time.Duration // how long a node may take for one event; default 30 s
 }
 
 func (r Retry) orDefault() Retry {
@@ -24,18 +23,18 @@ func (r Retry) orDefault() Retry {
 	}
 }
 
-// after is how long to wait after so many failures: between three quarters and all
-// of the time, so that what failed together does not come back together.
+// after returns the delay after a number of failures. It is shortened by up to a quarter at
+// random, so that deliveries that failed together are not retried together.
 func (r Retry) after(failures int) time.Duration {
 	d := r.Most
 	if n := failures - 1; n < 40 {
 		d = min(r.First<<n, r.Most)
 	}
-	return d - time.Duration(rand.Int64N(int64(d)/4+1)) // jitter
+	return d - time.Duration(rand.Int64N(int64(d)/4+1))
 }
 
-// next is after, or what the receiver asks for if that is longer, up to Most: who
-// says 429 knows better, and who asks for a day would only keep the events.
+// next returns the delay before the next attempt: that of after, or the one that the receiver
+// asks for if it is longer, but at most Most.
 func (r Retry) next(failures int, cause error) time.Duration {
 	var asks interface{ RetryAfter() time.Duration }
 	d := r.after(failures)
@@ -45,7 +44,7 @@ func (r Retry) next(failures int, cause error) time.Duration {
 	return d
 }
 
-// settled is the progress after an attempt to deliver an event, and what became of it.
+// settled returns the progress after an attempt, and the outcome of the attempt.
 func (r Retry) settled(p Progress, e *Event, failure error, clock time.Time) (Progress, Outcome) {
 	p.LastAttemptAt = clock
 	if failure == nil {
@@ -65,14 +64,14 @@ func (r Retry) settled(p Progress, e *Event, failure error, clock time.Time) (Pr
 	return p, Failed
 }
 
-const maxError = 500 // bytes of an error that are kept
+const maxError = 500 // bytes of an error text that are stored
 
 func permanent(err error) bool {
 	var p interface{ Permanent() bool }
 	return errors.As(err, &p) && p.Permanent()
 }
 
-// shorten cuts a text for people.
+// shorten cuts a text to a length and makes it storable.
 func shorten(s string, most int) string {
 	s = strings.ToValidUTF8(strings.ReplaceAll(s, "\x00", ""), "")
 	if len(s) > most {

@@ -14,7 +14,7 @@ import (
 	standard "github.com/standard-webhooks/standard-webhooks/libraries/go"
 )
 
-// NewKey makes a private key, as text for a store.
+// NewKey returns a new private key, encoded for the store.
 func NewKey() (string, error) {
 	_, key, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
@@ -23,17 +23,17 @@ func NewKey() (string, error) {
 	return base64.StdEncoding.EncodeToString(key.Seed()), nil
 }
 
-// ParseKey reads what NewKey made.
+// ParseKey decodes a key that NewKey made.
 func ParseKey(s string) (ed25519.PrivateKey, error) {
 	seed, err := base64.StdEncoding.DecodeString(s)
 	if err != nil || len(seed) != ed25519.SeedSize {
-		return nil, errors.New("the stored signing key cannot be read") // without it: it is secret
+		return nil, errors.New("the stored signing key is malformed") // the cause would show the key
 	}
 	return ed25519.NewKeyFromSeed(seed), nil
 }
 
-// sign makes the signatures of Standard Webhooks: one that anybody can verify with
-// the published key and, if there is a token, one that whoever knows it can.
+// sign returns the signatures of Standard Webhooks: an asymmetric one that verifies with the
+// published key and, if there is a token, a symmetric one that verifies with the token.
 func sign(key ed25519.PrivateKey, token, id string, at time.Time, body []byte) (string, error) {
 	content := append([]byte(id+"."+strconv.FormatInt(at.Unix(), 10)+"."), body...)
 	out := "v1a," + base64.StdEncoding.EncodeToString(ed25519.Sign(key, content))
@@ -48,8 +48,8 @@ func sign(key ed25519.PrivateKey, token, id string, at time.Time, body []byte) (
 	return out + " " + more, err
 }
 
-// secretOf is the key of the signature under a token. The libraries of Standard Webhooks
-// write a key as whsec_ and its base64; any other token is a key as it stands.
+// secretOf returns the key of the symmetric signature. A token may be a key in the notation of
+// Standard Webhooks (whsec_ and base64); any other token is used as it is.
 func secretOf(token string) []byte {
 	if text, ok := strings.CutPrefix(token, "whsec_"); ok {
 		if key, err := base64.StdEncoding.DecodeString(text); err == nil && len(key) > 0 {
@@ -59,10 +59,10 @@ func secretOf(token string) []byte {
 	return []byte(token)
 }
 
-// JWK is the public key by which receivers verify what this server sends.
+// JWK returns the public key with which receivers verify signatures, as JSON.
 func (c *Client) JWK() string {
 	x := base64.RawURLEncoding.EncodeToString(c.key.Public().(ed25519.PublicKey))
-	// The members and their order are those that RFC 7638 wants for a thumbprint.
+	// RFC 7638 prescribes these members in this order for a thumbprint.
 	sum := sha256.Sum256(fmt.Appendf(nil, `{"crv":"Ed25519","kty":"OKP","x":"%s"}`, x))
 	kid := base64.RawURLEncoding.EncodeToString(sum[:])
 	return fmt.Sprintf(`{"kty":"OKP","crv":"Ed25519","alg":"EdDSA","use":"sig","kid":"%s","x":"%s"}`, kid, x)

@@ -9,7 +9,7 @@ import (
 	"github.com/parley-dev/parley/internal/task"
 )
 
-// Stop ends every wait, so that requests that wait for something end soon.
+// Stop ends all waits, so that waiting requests return soon.
 func (s *Service) Stop() { s.board.stop() }
 
 // Stopping is closed by Stop.
@@ -22,22 +22,21 @@ const (
 	maxExpired  = 100
 )
 
-// Run does the background work until ctx ends: leases expire, agents of this
-// process take what waits, pushes are delivered, and what no hint told is found.
+// Run does the background work until ctx ends: it expires leases, runs the hosted agents and
+// polls for changes that no hint announced.
 func (s *Service) Run(ctx context.Context) {
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	b := s.board
 	every := pollEvery
 	if b.bus == nil {
-		every = 5 * pollEvery // nobody else writes; only a failed read needs it
+		every = 5 * pollEvery // no other node writes, so this only repeats failed reads
 		if err := s.takeOver(ctx); err != nil && ctx.Err() == nil {
 			b.onError(err)
 		}
 	}
 	wg.Go(func() { b.hub.Poll(ctx, every, b.onError) })
 	wg.Go(func() { b.hosts.run(ctx) })
-	wg.Go(func() { b.deliveries.Run(ctx) })
 	expire, poll := time.NewTicker(expireEvery), time.NewTicker(pollEvery)
 	defer expire.Stop()
 	defer poll.Stop()
@@ -58,7 +57,7 @@ func (s *Service) Run(ctx context.Context) {
 	}
 }
 
-// expire takes tasks from lost workers until none is left.
+// expire returns tasks with expired leases to the queue.
 func (s *Service) expire(ctx context.Context) error {
 	for {
 		now := s.board.now()
@@ -74,14 +73,14 @@ func (s *Service) expire(ctx context.Context) error {
 	}
 }
 
-// takeOver returns to the queue what a former server held when it ended. It is for
-// the one server of a store: where there are others, the leases may be theirs.
+// takeOver returns tasks to the queue that a former server process held when it ended. It must
+// run only if this is the only node: otherwise the leases may belong to other nodes.
 func (s *Service) takeOver(ctx context.Context) error {
 	for {
 		now := s.board.now()
 		changes, err := s.queue.LeasesOf(ctx, hostPrefix, maxExpired, func(cur task.Current) (task.Change, error) {
 			if cur.Task.Lease.Worker == s.board.hostName() {
-				return task.Change{Task: cur.Task}, nil // this server's own: requests may have come already
+				return task.Change{Task: cur.Task}, nil // leased by this process since its start
 			}
 			return task.DecideReturn(cur.Task, cur.Task.Lease.Token, now, time.Time{})
 		})
@@ -94,7 +93,7 @@ func (s *Service) takeOver(ctx context.Context) error {
 	}
 }
 
-// Hint is called with every topic that another node published.
+// Hint handles a topic that another node published.
 func (s *Service) Hint(ctx context.Context, topic string) {
 	if rest, ok := strings.CutPrefix(topic, queueTopic); ok {
 		if org, id, ok := strings.Cut(rest, "/"); ok {
@@ -111,7 +110,7 @@ func (s *Service) Hint(ctx context.Context, topic string) {
 	}
 }
 
-// checkRunning stops work on a task whose lease another node has ended.
+// checkRunning stops the work on a task if another node has ended its lease.
 func (s *Service) checkRunning(ctx context.Context, org, uid string) {
 	lease := s.board.running.of(uid)
 	if lease == "" {
@@ -123,15 +122,15 @@ func (s *Service) checkRunning(ctx context.Context, org, uid string) {
 	}
 }
 
-// HintAll is called when hints may have been lost: everything is looked at.
+// HintAll checks everything, because hints may have been lost.
 func (s *Service) HintAll(ctx context.Context) {
 	s.board.queues.fireAll()
 	s.board.hosts.backlogAll()
 	s.board.hub.HintAll(ctx)
 }
 
-// Sweep deletes what is older than it need be, a bounded number of rows a call,
-// and reports how many it deleted.
+// Sweep deletes old messages and ended tasks. It deletes a bounded number of rows and returns
+// how many.
 func (s *Service) Sweep(ctx context.Context, retention time.Duration) (int, error) {
 	const most = 500
 	now := s.board.now()

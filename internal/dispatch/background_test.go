@@ -10,12 +10,13 @@ type heard []string
 
 func (h *heard) Publish(topic string) { *h = append(*h, topic) }
 
-// A hint to other nodes wakes the workers of the agent that it is about and no others.
+// A hint wakes the workers of its agent on other nodes, and no others.
 func TestHintsNameTheOrg(t *testing.T) {
 	t.Parallel()
 	var bus heard
 	here, there := New(Options{Stores: noStores, Bus: &bus}), New(Options{Stores: noStores})
-	bob, other := there.board.queues.wait(task.AgentKey{Org: "acme", ID: "bob"}), there.board.queues.wait(task.AgentKey{Org: "other", ID: "bob"})
+	bob := there.board.queues.wait(task.AgentKey{Org: "acme", ID: "bob"})
+	other := there.board.queues.wait(task.AgentKey{Org: "other", ID: "bob"})
 	here.board.queueChanged(task.AgentKey{Org: "acme", ID: "bob"})
 	for _, topic := range bus {
 		there.Hint(t.Context(), topic)

@@ -10,8 +10,8 @@ import (
 	"github.com/parley-dev/parley/internal/task"
 )
 
-// board is what both sides share: where tasks are written, and who on this node and on
-// others is told of it.
+// board is the state that Tasks and Workers share: it writes tasks and notifies this node
+// and the others of changes.
 type board struct {
 	write TaskWriter
 	read  TaskReader
@@ -31,7 +31,7 @@ type board struct {
 	deliveries *delivery.Service
 	bus        Bus
 
-	stopping context.Context // a signal, not a request's context
+	stopping context.Context // canceled by stop; not the context of a request
 	stop     context.CancelFunc
 }
 
@@ -42,12 +42,8 @@ func newBoard(o *Options) *board {
 		limits: o.Limits, node: o.Node, onError: o.OnError,
 		hub: stream.NewHub(o.Stores.Log, stopping.Done()), cache: stream.NewCache(),
 		desk: newDesk(), queues: newSignals(), hosts: newHosts(), running: newRunning(), bus: o.Bus,
-		deliveries: delivery.New(delivery.Options{
-			Store:  o.Stores.Deliveries,
-			Source: pushSource{read: o.Stores.Read, log: o.Stores.Log, encode: o.Push.Encode},
-			Sender: o.Push.Sender, Retry: o.Push.Retry, OnAttempt: o.Push.OnAttempt, OnError: o.OnError,
-		}),
-		stopping: stopping, stop: stop,
+		deliveries: o.Deliveries,
+		stopping:   stopping, stop: stop,
 	}
 }
 
@@ -57,7 +53,7 @@ const (
 	queueTopic = "q:" // + org + "/" + agent
 )
 
-// publish tells this node and the others what a committed change means for them.
+// publish notifies readers, workers and other nodes of a committed change.
 func (b *board) publish(c task.Change) {
 	if c.Task.Push {
 		b.deliveries.Nudge()
@@ -89,7 +85,7 @@ func (b *board) queueChanged(agent task.AgentKey) {
 	}
 }
 
-// signals wakes whoever waits for an agent's work.
+// signals wakes those who wait for work of an agent.
 type signals struct {
 	mu sync.Mutex
 	m  map[task.AgentKey]chan struct{}
@@ -97,8 +93,8 @@ type signals struct {
 
 func newSignals() *signals { return &signals{m: map[task.AgentKey]chan struct{}{}} }
 
-// wait returns a channel that closes at the next fire. Take it before you look,
-// and you miss nothing.
+// wait returns a channel that is closed by the next fire. Call it before looking for work,
+// so that no change is missed.
 func (s *signals) wait(key task.AgentKey) <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()

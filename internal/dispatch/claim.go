@@ -9,48 +9,48 @@ import (
 	"github.com/parley-dev/parley/internal/budget"
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/task"
+	"github.com/parley-dev/parley/internal/text"
 )
 
-// Bounds of a claim.
+// Limits of a claim.
 const (
 	MaxClaim    = 100
 	MaxWait     = 60 * time.Second
 	MaxCapacity = 10_000
 )
 
-// ClaimRequest asks for work.
+// ClaimRequest is a request for tasks.
 type ClaimRequest struct {
 	Worker   string
 	Max      int
 	Wait     time.Duration
 	Lease    time.Duration
 	Capacity int
-	Ack      []string // ids of direct messages that arrived
-	// Waiting is called whenever there is no work and Claim begins to wait; nil: nothing is.
+	Ack      []string // ids of direct messages that were received
+	// Waiting is called whenever Claim begins to wait; may be nil.
 	Waiting func()
 }
 
-// MaxAck bounds how many messages one claim acknowledges: a claim delivers no
-// more than MaxClaim.
+// MaxAck limits how many messages one claim acknowledges.
 const MaxAck = 1000
 
-// Validate refuses a claim that asks for what nobody gets.
+// Validate reports every field that is out of range or malformed.
 func (r *ClaimRequest) Validate() error {
 	var out []errs.Field
 	within := func(name string, n, low, high int64) {
 		if n < low || n > high {
-			out = append(out, field(name, fmt.Sprintf("must be an integer from %d to %d", low, high)))
+			out = append(out, errs.NewField(name, fmt.Sprintf("must be an integer from %d to %d", low, high)))
 		}
 	}
 	within("max", int64(r.Max), 0, MaxClaim)
-	within("wait_seconds", int64(r.Wait/time.Second), 0, int64(MaxWait/time.Second))
-	within("lease_seconds", int64(r.Lease/time.Second), int64(task.MinLease/time.Second), int64(task.MaxLease/time.Second))
+	within("wait", int64(r.Wait/time.Second), 0, int64(MaxWait/time.Second))
+	within("lease", int64(r.Lease/time.Second), int64(task.MinLease/time.Second), int64(task.MaxLease/time.Second))
 	within("capacity", int64(r.Capacity), 1, MaxCapacity)
-	if len(r.Worker) > MaxWorker || task.BadID(r.Worker) {
-		out = append(out, field("worker", fmt.Sprintf("must have at most %d bytes and no control characters", MaxWorker)))
+	if problem := (text.Rule{Form: text.Plain, MaxBytes: MaxWorker}).Check(r.Worker); problem != "" {
+		out = append(out, errs.NewField("worker", problem))
 	}
 	if len(r.Ack) > MaxAck {
-		out = append(out, field("ack", fmt.Sprintf("must have at most %d entries", MaxAck)))
+		out = append(out, errs.NewField("ack", fmt.Sprintf("must have at most %d entries", MaxAck)))
 	}
 	for i, id := range r.Ack {
 		if task.BadID(id) {
@@ -63,32 +63,35 @@ func (r *ClaimRequest) Validate() error {
 	return nil
 }
 
-// MaxWorker bounds the name of a worker, in bytes.
+// MaxWorker limits the name of a worker, in bytes.
 const MaxWorker = 128
 
-// Assignment is a task as a worker gets it.
+// Assignment is a task that a worker has claimed.
 type Assignment struct {
 	Task   task.Task // with its history
 	Lease  task.Lease
-	Number int // of the attempt, from 1
+	Number int // of the attempt, starting at 1
 }
 
-// Claim is the work that was given.
+// Claim is the response to a claim.
 type Claim struct {
 	Assignments []Assignment
 	Messages    []DirectMessage
 }
 
-// Claim waits for work and takes it; the wait ends with ctx. The caller must call Return
-// for what does not reach the worker.
+// Claim waits for tasks and claims them. The wait ends with ctx. The caller must call Return
+// for assignments that do not reach the worker.
 func (s *Workers) Claim(ctx context.Context, p Post, r ClaimRequest) (Claim, error) {
-	// A claim that has begun is finished: whether a client that closed its side of the
-	// connection still reads is known when the response is written.
+	// A claim that has begun is completed even if ctx ends: a client that closed its sending
+	// side may still read the response.
 	wait := ctx
 	ctx = context.WithoutCancel(ctx)
+	if err := p.check(); err != nil {
+		return Claim{}, err
+	}
 	org, agent, queue := p.target.Org, p.target.ID, p.target.Key()
 	if strings.HasPrefix(r.Worker, hostPrefix) {
-		return Claim{}, errs.InvalidFields(field("worker", "must not start with "+hostPrefix))
+		return Claim{}, errs.InvalidFields(errs.NewField("worker", "must not start with "+hostPrefix))
 	}
 	if len(r.Ack) > 0 {
 		if err := s.mailbox.Ack(ctx, org, agent, r.Ack); err != nil {
@@ -110,7 +113,7 @@ func (s *Workers) Claim(ctx context.Context, p Post, r ClaimRequest) (Claim, err
 			return Claim{}, wait.Err()
 		}
 		var seat *seat
-		var served chan *task.Task // nil, and so never ready, for a worker that only wants messages
+		var served chan *task.Task // nil for a worker that wants messages only
 		if r.Max > 0 {
 			seat = s.board.desk.sit(queue, r.Worker, r.Lease)
 			served = seat.served
@@ -144,13 +147,13 @@ func (s *Workers) Claim(ctx context.Context, p Post, r ClaimRequest) (Claim, err
 	}
 }
 
-// served is the claim of a worker that a new task was handed to.
+// served returns the claim for a task that a send handed over.
 func (s *Workers) served(ctx context.Context, t *task.Task) (Claim, error) {
 	c := Claim{Assignments: []Assignment{assignment(*t)}}
 	return c, budget.From(ctx).Take(ctx, t.Size)
 }
 
-// claimNow takes what waits.
+// claimNow claims what is there, without waiting.
 func (s *Workers) claimNow(ctx context.Context, p Post, r ClaimRequest) (Claim, error) {
 	org, agent := p.target.Org, p.target.ID
 	var out Claim
@@ -169,10 +172,10 @@ func (s *Workers) claimNow(ctx context.Context, p Post, r ClaimRequest) (Claim, 
 	return out, err
 }
 
-// Bounds of what one claim returns, in bytes. The rest is for the next claim.
+// Limits of the response to one claim, in bytes. The rest is left for the next claim.
 const (
 	maxClaimMessages = 1 << 20
-	maxClaimTasks    = 4 << 20 // or one task
+	maxClaimTasks    = 4 << 20 // or a single task
 )
 
 func (s *Workers) claimTasks(
@@ -190,15 +193,15 @@ func (s *Workers) claimTasks(
 		s.board.publish(c)
 		t, err := s.board.load(ctx, org, c.Task.UID, task.Content{History: true})
 		if err == nil && t.Seq > c.Task.Seq {
-			// What the sender said meanwhile is in the assignment, and must not come again.
+			// The assignment includes messages that were sent meanwhile; do not deliver them again.
 			_, err = s.board.write.Update(ctx, org, t.UID, 0, func(cur task.Current) (task.Change, error) {
 				return task.DecideSeen(cur.Task, c.Task.Lease.Token, t.Seq)
 			})
 		}
 		if err != nil {
-			// Nobody will work on what was not handed over: it costs no attempt.
+			// Tasks that were not handed over go back to the queue, and cost no attempt.
 			for _, c := range changes {
-				_ = s.Return(context.WithoutCancel(ctx), Post{Target{ID: agent, Org: org}}, c.Task.Lease.Token)
+				_ = s.giveBack(context.WithoutCancel(ctx), org, agent, c.Task.Lease.Token)
 			}
 			return nil, err
 		}

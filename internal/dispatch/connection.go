@@ -10,61 +10,61 @@ import (
 	"github.com/parley-dev/parley/internal/identity"
 )
 
-// Enlisted is an agent as the registry has it, as far as its connection depends on it.
+// Enlisted is the part of an agent that Connection depends on.
 type Enlisted struct {
 	ID       string
 	Disabled bool
-	Pinned   string // the presence that an admin set; empty: none
-	Builtin  string // the server does the agent's work itself
+	Pinned   string // the presence that an admin set; may be empty
+	Builtin  string // not empty if the agent runs in the server
 }
 
-// ConnectionState says whether an agent has workers and, if not, why.
+// ConnectionState says whether an agent has workers and, if not, why not.
 type ConnectionState string
 
 // The states.
 const (
 	Connected       ConnectionState = "connected"
-	StatusPinned    ConnectionState = "status_pinned"      // connected, but others see another status
+	StatusPinned    ConnectionState = "status_pinned"      // connected, but shown with another status
 	AgentDisabled   ConnectionState = "agent_disabled"     //
-	NoKey           ConnectionState = "no_key"             // nothing could work for the agent
+	NoKey           ConnectionState = "no_key"             // no key can work for the agent
 	WrongScope      ConnectionState = "wrong_scope"        // a key lacks svc:a2a:serve
 	OtherAgent      ConnectionState = "other_agent"        // a key is for another agent
 	KeyNeverUsed    ConnectionState = "key_never_used"     //
-	NoWorker        ConnectionState = "no_worker"          // a key was used, but nobody asks for work
+	NoWorker        ConnectionState = "no_worker"          // a key was used, but no worker claims tasks
 	ConnectionLost  ConnectionState = "connection_lost"    // there was a worker
 	RunsInTheServer ConnectionState = "runs_in_the_server" // needs no worker
 )
 
-// ConnectionStates lists them.
+// ConnectionStates lists every state.
 var ConnectionStates = []ConnectionState{
 	Connected, StatusPinned, AgentDisabled, NoKey, WrongScope, OtherAgent, KeyNeverUsed, NoWorker, ConnectionLost,
 	RunsInTheServer,
 }
 
-// Connection tells whether an agent has workers and, if not, why.
+// Connection describes whether an agent has workers and, if not, why not.
 type Connection struct {
 	State    ConnectionState
-	Sentence string // the same in words, with what to do
+	Sentence string // explains the state and what to do
 	Pinned   string
-	Workers  []Worker // that were seen lately, the last seen first
+	Workers  []Worker // live workers, the last seen first
 	LastSeen time.Time
-	Keys     []ServingKey // live keys that are meant for the agent, the last used first
-	Refusals []Refusal    // of this node, the newest first
+	Keys     []ServingKey // live keys for the agent, the last used first
+	Refusals []Refusal    // on this node, the newest first
 }
 
-// ServingKey is a key that is meant to work for an agent.
+// ServingKey is a key for work for an agent.
 type ServingKey struct {
 	Key     identity.Key
-	Problem ConnectionState // WrongScope or OtherAgent; empty: it can
+	Problem ConnectionState // WrongScope or OtherAgent; empty if the key works
 }
 
 const (
-	maxConnection = 20               // bounds each list of a Connection
-	refusalCounts = 15 * time.Minute // how long a refusal is taken for what is wrong now
+	maxConnection = 20               // limits each list of a Connection
+	refusalCounts = 15 * time.Minute // how long a refusal explains the state
 )
 
-// Connection finds out whether an agent of the org has workers and, if not, why. What
-// workers were refused is known of this node only, since its start.
+// Connection finds out whether an agent of the org has workers and, if not, why not. Refused
+// workers are known only on this node, since its start.
 func (s *Workers) Connection(ctx context.Context, a identity.Access, g Enlisted) (Connection, error) {
 	if err := a.For(identity.ManageAgents); err != nil {
 		return Connection{}, err
@@ -89,8 +89,8 @@ func (s *Workers) Connection(ctx context.Context, a identity.Access, g Enlisted)
 	return c, nil
 }
 
-// LastSeen tells of agents of the org when a worker of each was seen last, as Connection does. Agents
-// without workers are left out, and so are those that the caller's credential does not reach.
+// LastSeen returns when a worker of each agent was last seen. Agents without workers, and those
+// that the caller's credential does not reach, are omitted.
 func (s *Workers) LastSeen(ctx context.Context, a identity.Access, agents []string) (map[string]time.Time, error) {
 	if err := a.For(identity.ManageAgents); err != nil {
 		return nil, err
@@ -107,8 +107,7 @@ func (s *Workers) LastSeen(ctx context.Context, a identity.Access, agents []stri
 	return s.store.LastSeen(ctx, a.Org(), reached)
 }
 
-// servingKeys finds the live keys that are meant for an agent: its own, and those that
-// name it.
+// servingKeys finds the live keys of an agent, and those whose scopes name it.
 func (s *Workers) servingKeys(ctx context.Context, org, agent string, now time.Time) ([]ServingKey, error) {
 	var out []ServingKey
 	f := identity.KeyFilter{State: identity.KeyLive, Now: now, Limit: maxConnection}
@@ -122,7 +121,7 @@ func (s *Workers) servingKeys(ctx context.Context, org, agent string, now time.T
 		}
 		for _, k := range list {
 			known := slices.ContainsFunc(out, func(o ServingKey) bool { return o.Key.ID == k.ID })
-			// Who only calls the agent is not meant to work for it.
+			// A key that can only call the agent is not for work.
 			if known || k.Disabled || k.Principal != own.Principal && !k.Scopes.Has(identity.A2AServe) {
 				continue
 			}
@@ -134,7 +133,7 @@ func (s *Workers) servingKeys(ctx context.Context, org, agent string, now time.T
 	return out[:min(len(out), maxConnection)], nil
 }
 
-// serveProblem says why a caller cannot work for an agent of its org; empty: it can.
+// serveProblem returns why a caller cannot work for an agent of its org, or "".
 func serveProblem(c *identity.Caller, agent string) ConnectionState {
 	a, err := identity.Authorize(c, c.Org, identity.ServeAgent)
 	switch {
@@ -146,13 +145,13 @@ func serveProblem(c *identity.Caller, agent string) ConnectionState {
 	return ""
 }
 
-// diagnose is the rule: what is most likely wrong, and what to do about it.
+// diagnose decides what is most likely wrong, and what to do about it.
 func diagnose(g Enlisted, c *Connection, now time.Time) (ConnectionState, string) {
 	usable := slices.IndexFunc(c.Keys, func(k ServingKey) bool { return k.Problem == "" })
 	refused := len(c.Refusals) > 0 && c.Refusals[0].At.After(c.LastSeen) && now.Sub(c.Refusals[0].At) < refusalCounts
 	switch {
 	case g.Disabled:
-		return AgentDisabled, "The agent is disabled: nobody can call it, and its keys do not work. Enable it."
+		return AgentDisabled, "The agent is disabled: it cannot be called, and its keys do not work. Enable it."
 	case g.Builtin != "":
 		return RunsInTheServer, "The agent runs inside the server and needs no worker."
 	case len(c.Workers) > 0 && g.Pinned != "":
@@ -184,7 +183,8 @@ func refusalText(reason ConnectionState, agent string) string {
 	if reason == WrongScope {
 		return "it lacks the scope " + string(identity.A2AServe)
 	}
-	return fmt.Sprintf("it is for another agent; a worker uses a key of agent:%[1]s, or one with the scope agent:%[1]s", agent)
+	return fmt.Sprintf(
+		"it is for another agent; a worker uses a key of agent:%[1]s, or one with the scope agent:%[1]s", agent)
 }
 
 func plural(n int) string {

@@ -7,37 +7,31 @@ import (
 	"github.com/parley-dev/parley/internal/task"
 )
 
-// place is where a new task can be worked on at once: a worker that waits on this
-// node, or a free slot of an agent that runs in it. A nil place is none.
+// place is a worker that waits on this node, or a free slot of an agent that runs in it. Its
+// methods do nothing on a nil place.
 type place struct {
-	lease  task.Lease
-	length time.Duration
-	seat   *seat
-	host   *host
+	lease task.Lease
+	seat  *seat
+	host  *host
 }
 
-// place reserves one for a new task, if there is any.
-func (b *board) place(agent task.AgentKey, uid string, now time.Time) *place {
+// place reserves a place for a new task, and returns the lease of the task and its length.
+// All are zero if there is no place.
+func (b *board) place(agent task.AgentKey, uid string, now time.Time) (*place, *task.Lease, time.Duration) {
 	if h, hosted := b.hosts.take(agent); h != nil {
-		return &place{lease: b.newLease(uid, h.name, now.Add(hostLease)), length: hostLease, host: h}
+		p := &place{lease: b.newLease(uid, h.name, now.Add(hostLease)), host: h}
+		return p, &p.lease, hostLease
 	} else if hosted {
-		return nil
+		return nil, nil, 0
 	}
 	if s := b.desk.take(agent); s != nil {
-		return &place{lease: b.newLease(uid, s.worker, now.Add(s.length)), length: s.length, seat: s}
+		p := &place{lease: b.newLease(uid, s.worker, now.Add(s.length)), seat: s}
+		return p, &p.lease, s.length
 	}
-	return nil
+	return nil, nil, 0
 }
 
-// leased is the lease of the task and how long it lasts; nil: there is no place.
-func (p *place) leased() (*task.Lease, time.Duration) {
-	if p == nil {
-		return nil, 0
-	}
-	return &p.lease, p.length
-}
-
-// free gives the place up.
+// free gives up the place.
 func (p *place) free() {
 	switch {
 	case p == nil:
@@ -48,7 +42,7 @@ func (p *place) free() {
 	}
 }
 
-// start begins the work.
+// start hands over the task.
 func (p *place) start(t task.Task) {
 	switch {
 	case p == nil:
@@ -59,20 +53,19 @@ func (p *place) start(t task.Task) {
 	}
 }
 
-// desk is where a new task meets a worker that is waiting on the same node, so
-// that sending and claiming can be one write.
+// desk holds the workers that wait on this node, so that sending a task and claiming it can
+// be one write.
 type desk struct {
 	mu      sync.Mutex
-	waiting map[task.AgentKey][]*seat // first come first served
+	waiting map[task.AgentKey][]*seat // first come, first served
 }
 
-// seat is one waiting worker. It is taken at most once; who takes it must either
-// serve it or free it.
+// seat is one waiting worker. It is taken at most once. The caller that takes it must call serve.
 type seat struct {
 	agent  task.AgentKey
 	worker string
-	length time.Duration   // of the lease that it wants
-	served chan *task.Task // buffered; nil: nothing came of it
+	length time.Duration   // of the lease that the worker asked for
+	served chan *task.Task // buffered
 }
 
 func newDesk() *desk { return &desk{waiting: map[task.AgentKey][]*seat{}} }
@@ -86,7 +79,7 @@ func (d *desk) sit(agent task.AgentKey, worker string, length time.Duration) *se
 	return s
 }
 
-// take reserves a waiting worker, if there is one.
+// take reserves the worker that has waited longest. It returns nil if none waits.
 func (d *desk) take(agent task.AgentKey) *seat {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -99,15 +92,15 @@ func (d *desk) take(agent task.AgentKey) *seat {
 	return s
 }
 
-// waits is how many workers wait for the agent's tasks.
+// waits returns how many workers wait for tasks of the agent.
 func (d *desk) waits(agent task.AgentKey) int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return len(d.waiting[agent])
 }
 
-// leave takes a worker off the desk. It returns false if the seat was taken
-// meanwhile: then something will be served.
+// leave removes a waiting worker. It returns false if the seat was taken meanwhile; then
+// the worker must receive from served.
 func (d *desk) leave(s *seat) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -129,5 +122,5 @@ func (d *desk) set(agent task.AgentKey, q []*seat) {
 	d.waiting[agent] = q
 }
 
-// serve gives the task to the worker; nil means that nothing came of it.
+// serve hands the task to the worker. A nil task means that it was not written.
 func (s *seat) serve(t *task.Task) { s.served <- t }

@@ -1,12 +1,12 @@
-// Package dispatch brings tasks from senders to workers, and what workers report back to
-// the log, where senders read it.
+// Package dispatch assigns tasks to workers and writes their reports to the tasks' logs.
 //
-// It has two sides, over one board: Tasks is what senders, and the admins of an agent's org,
-// do with tasks; Workers is what the processes do that work for an agent. A new task meets a
-// worker that waits on the same node at the desk, and is written and leased at once; else it
-// waits in the store's queue. What is decided comes from package task, and is written by a
-// store; readers are served by package stream, and pushes are delivered by package delivery.
-// The package knows no wire form, no HTTP and no SQL.
+// It has two services that share a board. Tasks is for senders and for the admins of an
+// agent's org. Workers is for the processes that do an agent's work. If a worker waits on the
+// same node, a new task is written and leased to it in one write; otherwise the task waits in
+// the store's queue.
+//
+// Package task makes the decisions, package stream serves readers of the logs, and package
+// delivery delivers push notifications. The package contains no wire format, HTTP or SQL.
 package dispatch
 
 import (
@@ -17,37 +17,26 @@ import (
 	"github.com/parley-dev/parley/internal/task"
 )
 
-// Options are what the service is made of.
+// Options configure a Service.
 type Options struct {
 	Stores    Stores
 	Directory Directory
-	Bus       Bus // nil: this is the only node
+	Bus       Bus // nil if this is the only node
 	Now       func() time.Time
 	NewID     func(prefix string) string
 	Limits    task.Limits
 	Quotas    task.Quotas
-	Node      string // names this process in leases of agents that run in it
+	Node      string // the name of this process in leases of agents that run in it
 	OnError   func(error)
 
-	Push PushOptions
+	// Deliveries delivers push notifications; see NewPushSource.
+	Deliveries *delivery.Service
+	// CheckPushURL refuses a URL that must not be pushed to, in words that follow the name
+	// of the field. If it is nil, push notifications are turned off.
+	CheckPushURL func(rawURL string) error
 }
 
-// PushOptions say how events are pushed.
-type PushOptions struct {
-	// URL says whether events may be pushed to an address, in words that follow the
-	// field's name; nil: push notifications are off.
-	URL func(rawURL string) error
-	// Encode makes what is pushed of an event. In form 0.3, which sends the task, it is
-	// folded up to the event; in form 1.0 it has its names and no messages or artifacts,
-	// so that a push costs what it sends and not what the task holds.
-	Encode func(p *task.PushConfig, t *task.Task, e *task.Event) (header map[string]string, body []byte)
-	Sender delivery.Sender // nil: nothing is pushed from here
-	Retry  delivery.Retry
-	// OnAttempt is told of every attempt; nil: nobody is.
-	OnAttempt func(delivery.Outcome)
-}
-
-// Service is both sides of the board, and the work behind them (background.go).
+// Service combines Tasks and Workers with the background work (background.go).
 type Service struct {
 	*Tasks
 	*Workers
@@ -58,8 +47,8 @@ type Service struct {
 	stock   Stock
 }
 
-// New makes the service; Run must be running for leases to expire and hints to
-// be followed up.
+// New returns a Service. Run must be running for leases to expire and for hosted agents to
+// work.
 func New(o Options) *Service {
 	if o.Limits == (task.Limits{}) {
 		o.Limits = task.DefaultLimits
@@ -74,7 +63,7 @@ func New(o Options) *Service {
 		seen: newSightings(), refused: newRefusals(), loads: &loads{},
 	}
 	tasks := &Tasks{
-		board: b, directory: o.Directory, mailbox: o.Stores.Mailbox, pushes: o.Stores.Pushes, pushURL: o.Push.URL,
+		board: b, directory: o.Directory, mailbox: o.Stores.Mailbox, pushes: o.Stores.Pushes, pushURL: o.CheckPushURL,
 		presence: workers.Presence, quotas: newQuotas(&o), replays: newReplays(),
 	}
 	return &Service{
@@ -83,28 +72,28 @@ func New(o Options) *Service {
 	}
 }
 
-// Bus carries hints between nodes. A hint may be lost: the log is the truth, and
-// a slow poll finds what a hint did not tell.
+// Bus carries hints between nodes. Hints may be lost: the log is authoritative, and a slow
+// poll finds changes that no hint announced.
 type Bus interface {
 	Publish(topic string)
 }
 
-// Directory finds agents; an unknown or disabled one is NotFound.
+// Directory finds agents. For an unknown or disabled agent the error is NotFound.
 type Directory interface {
-	// Target returns the agent that callers of an org reach under an id: its own one or
-	// else the public one. hidden is the public agent of another org that the own one
-	// hides; nil: there is none.
+	// Target returns the agent that callers of an org reach under an id: the org's own
+	// agent, or else the public one. hidden is the public agent of another org that the own
+	// agent hides, or nil.
 	Target(ctx context.Context, org, id string) (t Target, hidden *Target, err error)
 	// Own returns an agent of the org.
 	Own(ctx context.Context, org, id string) (Target, error)
 }
 
-// Target is an agent as tasks see it.
+// Target is an agent that tasks can be sent to.
 type Target struct {
 	ID     string
 	Org    string
 	Public bool // reachable from other orgs
 }
 
-// Key names the agent.
+// Key returns the key of the agent.
 func (t Target) Key() task.AgentKey { return task.AgentKey{Org: t.Org, ID: t.ID} }

@@ -6,8 +6,8 @@ import (
 	"github.com/parley-dev/parley/internal/task"
 )
 
-// Echo is an agent that answers with what it was sent. It is built in, to try the
-// platform with and to measure it.
+// Echo is a built-in agent that returns the message that it was sent. It serves for trying
+// out and benchmarking the platform.
 type Echo struct{}
 
 // Run implements Runner.

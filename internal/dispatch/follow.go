@@ -9,9 +9,9 @@ import (
 	"github.com/parley-dev/parley/internal/task"
 )
 
-// Stream sends as Send does and yields what comes of it: the events of the send
-// itself and all that follow. A send that was only repeated yields the task's
-// events from the first. What idle is, stream.Topic says; the returned task is as of now.
+// Stream sends like Send and yields the events of the send and all that follow. If the send
+// was a repetition, it yields the task's events from the first. See stream.Topic.Events for
+// idle. The returned task is the current one.
 func (s *Tasks) Stream(
 	ctx context.Context, c Call, r SendRequest, idle time.Duration,
 ) (task.Task, iter.Seq2[task.Event, error], error) {
@@ -22,11 +22,11 @@ func (s *Tasks) Stream(
 	return sent.task, sent.topic.Stream(ctx, sent.before, idle), nil
 }
 
-// FromNow is a cursor behind what the returned task shows.
+// FromNow is the cursor after the last event that the returned task includes.
 const FromNow = -1
 
-// Follow yields the events of a task after a cursor; the returned task is as of
-// now, without history and artifacts.
+// Follow yields the events of a task after a cursor. The returned task is the current one,
+// without history and artifacts.
 func (s *Tasks) Follow(
 	ctx context.Context, c Call, id string, after int64, idle time.Duration,
 ) (task.Task, iter.Seq2[task.Event, error], error) {
@@ -41,21 +41,20 @@ func (s *Tasks) Follow(
 		return t, func(func(task.Event, error) bool) {}, nil
 	}
 	topic := s.board.hub.Follow(t.Ref(), t.Sender.Org, t.Seq)
-	// Between the read and the follow something may have happened that nobody here
-	// was told of.
+	// Events between Get and Follow may have been missed.
 	go s.board.hub.Hint(context.WithoutCancel(ctx), t.Ref())
 	return t, topic.Stream(ctx, after, idle), nil
 }
 
-// EncodeEvent returns the encoding of a large event of a task, made once for all readers on
-// this node that need it at the same time; see stream.Hub.
+// EncodeEvent returns the encoding of a large event. Readers on this node that need it at the
+// same time share it; see stream.Hub.EncodeEvent.
 func (s *Tasks) EncodeEvent(
 	ctx context.Context, t *task.Task, e *task.Event, form string, encode func() []byte,
 ) (text []byte, done func(), err error) {
 	return s.board.hub.EncodeEvent(ctx, t.Ref(), e.Seq, form, encode)
 }
 
-// EncodeTask is EncodeEvent for a whole task as it is now.
+// EncodeTask is like EncodeEvent, for the current state of a whole task.
 func (s *Tasks) EncodeTask(
 	ctx context.Context, t *task.Task, form string, encode func(*task.Task) []byte,
 ) (_ stream.Encoding, done func(), err error) {

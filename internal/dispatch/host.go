@@ -12,11 +12,11 @@ import (
 	"github.com/parley-dev/parley/internal/task"
 )
 
-// Runner is an agent that runs inside this process. It gets what a worker gets
-// and reports as one.
+// Runner is an agent that runs inside this process. It gets the same assignments as a worker
+// and reports in the same way.
 type Runner interface {
-	// Run works on one task. ctx ends when the task is canceled, the lease is lost
-	// or the server stops. An error fails the task.
+	// Run works on one task. ctx ends when the task is canceled, the lease is lost or the
+	// server stops. An error fails the task.
 	Run(ctx context.Context, a Assignment, report func(context.Context, task.Report) error) error
 }
 
@@ -25,31 +25,31 @@ type hosts struct {
 	mu sync.RWMutex
 	m  map[task.AgentKey]*host
 
-	ctx context.Context // of Run; ends all work at shutdown
+	ctx context.Context // of run; its end stops all work
 }
 
 // host is one agent that runs in this process.
 type host struct {
 	s      *Workers
 	target Target
-	name   string // under which it holds leases
+	name   string // worker name in its leases
 	runner Runner
 	slots  chan struct{}
-	jobs   chan Assignment // to a goroutine that has nothing to do
+	jobs   chan Assignment // to idle goroutines
 	wake   chan struct{}   // buffered
-	behind atomic.Bool     // something may wait in the queue
+	behind atomic.Bool     // tasks may wait in the queue
 	work   sync.WaitGroup
 }
 
 const (
-	// hostLease bounds how long the work of a node that was lost waits.
+	// hostLease is short, because the tasks of a lost node wait until it expires.
 	hostLease    = 10 * time.Second
 	hostCapacity = 256
-	// hostPrefix marks the workers that are servers themselves.
+	// hostPrefix begins the worker names of agents that run in a server.
 	hostPrefix = "server:"
 )
 
-// hostName is the name under which agents of this process hold leases.
+// hostName returns the worker name of agents that run in this process.
 func (b *board) hostName() string { return hostPrefix + b.node }
 
 func newHosts() *hosts { return &hosts{m: map[task.AgentKey]*host{}, ctx: context.Background()} }
@@ -60,8 +60,8 @@ func (h *hosts) get(agent task.AgentKey) *host {
 	return h.m[agent]
 }
 
-// take reserves a slot of an agent that runs in this process; nil: none is free, or it
-// does not run here, as hosted says.
+// take reserves a slot of an agent that runs in this process. slot is nil if none is free, or
+// if the agent does not run here; hosted distinguishes the two.
 func (h *hosts) take(agent task.AgentKey) (slot *host, hosted bool) {
 	one := h.get(agent)
 	if one == nil || !one.acquire() {
@@ -76,7 +76,7 @@ func (s *Workers) Host(target Target, runner Runner) {
 		s: s, target: target, name: s.board.hostName(), runner: runner,
 		slots: make(chan struct{}, hostCapacity), jobs: make(chan Assignment), wake: make(chan struct{}, 1),
 	}
-	h.behind.Store(true) // what waited while no server ran
+	h.behind.Store(true) // tasks may have arrived while no server ran
 	s.board.hosts.mu.Lock()
 	defer s.board.hosts.mu.Unlock()
 	s.board.hosts.m[target.Key()] = h
@@ -104,8 +104,7 @@ func (h *hosts) backlogAll() {
 	}
 }
 
-// run serves the agents of this process until ctx ends, then waits for what they
-// are doing.
+// run runs the agents of this process until ctx ends, then waits for their work.
 func (h *hosts) run(ctx context.Context) {
 	h.mu.Lock()
 	h.ctx = ctx
@@ -151,8 +150,8 @@ func (h *host) nudge() {
 	}
 }
 
-// serve takes what waits in the queue whenever there may be something and a slot
-// is free, and keeps the agent present.
+// serve claims tasks from the queue while slots are free, and records that the agent is
+// present.
 func (h *host) serve(ctx context.Context) {
 	see := time.NewTicker(seeEvery)
 	defer see.Stop()
@@ -179,7 +178,7 @@ func (h *host) serve(ctx context.Context) {
 	}
 }
 
-// catchUp claims what waits, as long as slots are free.
+// catchUp claims waiting tasks while slots are free.
 func (h *host) catchUp(ctx context.Context) error {
 	for h.behind.Load() {
 		free := 0
@@ -187,7 +186,7 @@ func (h *host) catchUp(ctx context.Context) error {
 			free++
 		}
 		if free == 0 {
-			return nil // a release nudges
+			return nil // release nudges
 		}
 		h.behind.Store(false)
 		claimed, err := h.s.claimTasks(ctx, h.target.Org, h.target.ID, h.name, Batch{free, maxClaimTasks}, hostLease)
@@ -208,8 +207,8 @@ func (h *host) catchUp(ctx context.Context) error {
 	return nil
 }
 
-// start works on one task; the slot is held until it is over. Goroutines are kept
-// for the next task: a new one would grow its stack anew for every task.
+// start works on one task, which holds its slot until it ends. Goroutines are reused: a new
+// one would have to grow its stack for every task.
 func (h *host) start(a Assignment) {
 	h.work.Add(1)
 	select {
@@ -263,28 +262,29 @@ func (h *host) do(a Assignment) {
 	err := runSafely(ctx, h.runner, a, report)
 	switch {
 	case context.Cause(ctx) != nil && s.board.hosts.context().Err() == nil:
-		return // canceled, or the lease is lost: there is nothing to say
+		return // canceled, or the lease is lost: nothing to report
 	case s.board.hosts.context().Err() != nil && err != nil:
-		// The server stops in the middle: another one shall take it.
-		if err := s.Return(context.WithoutCancel(ctx), Post{h.target}, token); err != nil {
+		// The server stops during the work: another node takes the task.
+		if err := s.giveBack(context.WithoutCancel(ctx), h.target.Org, h.target.ID, token); err != nil {
 			s.board.onError(err)
 		}
 	case err != nil:
-		if err := report(ctx, task.Report{State: task.Failed, Message: task.Says(err.Error())}); err != nil && !errors.Is(err, errCanceled) {
+		failed := task.Report{State: task.Failed, Message: task.Says(err.Error())}
+		if err := report(ctx, failed); err != nil && !errors.Is(err, errCanceled) {
 			s.board.onError(err)
 		}
 	}
 }
 
-// finish writes a report that ends the lease without reading the row again: most
-// work is done in one go, and then the row is still the one that was assigned.
-// ErrChanged: it is not, or the report is of another sort.
+// finish writes a report that ends the lease without reading the row again: usually the row
+// has not changed since the claim. It returns ErrChanged if the row has changed, or if the
+// report does not end the lease.
 func (s *Workers) finish(ctx context.Context, known task.Task, r task.Report) error {
 	if r.State == "" || r.State == task.Working {
 		return ErrChanged
 	}
 	now := s.board.now()
-	// The store tests whether the lease is live; it may have been extended since.
+	// Finish checks whether the lease is live; it may have been extended.
 	change, err := task.DecideReport(known, known.Lease.Token, r, s.board.limits, now, time.Time{})
 	if err != nil {
 		return err
@@ -298,8 +298,7 @@ func (s *Workers) finish(ctx context.Context, known task.Task, r task.Report) er
 
 var errCanceled = errors.New("the task was canceled")
 
-// keepLease extends the lease of work that takes long. A short piece of work
-// never gets to it.
+// keepLease extends the lease of long work until the timer is stopped.
 func keepLease(ctx context.Context, report func(context.Context, task.Report) error) *time.Timer {
 	var t *time.Timer
 	t = time.AfterFunc(time.Hour, func() {
@@ -307,12 +306,14 @@ func keepLease(ctx context.Context, report func(context.Context, task.Report) er
 			t.Reset(hostLease / 3)
 		}
 	})
-	t.Reset(hostLease / 3) // only now, when t is set
+	t.Reset(hostLease / 3) // after t is assigned, which the function uses
 	return t
 }
 
 // runSafely turns a panic of an agent into a failed task.
-func runSafely(ctx context.Context, r Runner, a Assignment, report func(context.Context, task.Report) error) (err error) {
+func runSafely(
+	ctx context.Context, r Runner, a Assignment, report func(context.Context, task.Report) error,
+) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("the agent panicked: %v", p)

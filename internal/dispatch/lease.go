@@ -7,13 +7,13 @@ import (
 	"github.com/parley-dev/parley/internal/task"
 )
 
-// newLease makes a lease of a task. Its token names the task, so that a report needs no
-// index of tokens, and is new for every lease, so that an old one is told from a live one.
+// newLease returns a new lease. The token contains the uid of the task, so that a report needs
+// no index of tokens. It is unique, so that a stale lease is recognized.
 func (b *board) newLease(uid, worker string, until time.Time) task.Lease {
 	return task.Lease{Token: b.newID("lease-" + uid + "-"), Worker: worker, ExpiresAt: until}
 }
 
-// taskOf is the uid in a lease's token.
+// taskOf returns the uid of the task in a lease token.
 func taskOf(token string) (string, bool) {
 	rest, ok := strings.CutPrefix(token, "lease-")
 	if !ok {

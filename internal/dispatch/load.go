@@ -8,9 +8,9 @@ import (
 	"github.com/parley-dev/parley/internal/task"
 )
 
-// load reads a task whose content becomes part of the response. The memory for it is
-// taken when its size is known and before its content is read. If there is none at the
-// moment, load waits for it without a connection to the store, and reads again.
+// load reads a task for a response. It takes memory from the budget when the size is known
+// and before the content is read. If there is not enough memory at the moment, load waits for
+// it without a connection to the store, and then reads again.
 func load(ctx context.Context, l task.Content, read func(task.Content) (task.Task, error)) (task.Task, error) {
 	if !l.History && !l.Artifacts {
 		return read(l)
@@ -32,15 +32,15 @@ func load(ctx context.Context, l task.Content, read func(task.Content) (task.Tas
 	return read(l)
 }
 
-// admit counts a task as part of the response, if there is memory for it right now.
+// admit returns a function that takes memory for a task without waiting.
 func admit(ctx context.Context) func(task.Task) error {
 	account := budget.From(ctx)
 	return func(t task.Task) error { return account.TakeNow(t.Footprint()) }
 }
 
-// loadStored loads a task for the response to a command that is done. If the response has
-// no room for its content, it shows the status alone: an error would say that nothing was
-// done.
+// loadStored loads a task for the response to a command that was carried out. If there is no
+// memory for the content, it returns the status alone: an error would suggest that the command
+// failed.
 func (b *board) loadStored(ctx context.Context, t *task.Task, l task.Content) (task.Task, error) {
 	l.Sparse = true
 	out, err := b.load(ctx, t.Org, t.UID, l)
@@ -50,12 +50,12 @@ func (b *board) loadStored(ctx context.Context, t *task.Task, l task.Content) (t
 	return out, err
 }
 
-// load is load for a task that is known by our own id.
+// load reads a task by its uid; see the function load.
 func (b *board) load(ctx context.Context, org, uid string, l task.Content) (task.Task, error) {
 	return load(ctx, l, func(l task.Content) (task.Task, error) { return b.read.ByUID(ctx, org, uid, l) })
 }
 
-// loadArtifact reads an artifact for a response, when there is memory for it.
+// loadArtifact reads an artifact for a response, within the memory budget.
 func (b *board) loadArtifact(ctx context.Context, org, uid string, number int) (task.Artifact, error) {
 	return b.read.Artifact(ctx, org, uid, number, func(bytes int64) error {
 		return budget.From(ctx).Take(ctx, bytes)

@@ -16,24 +16,24 @@ type Filter struct {
 	Agent     string
 	State     task.State
 	ContextID string
-	Before    string // uid; continues a list, newest first
+	Before    string // uid of the last task of the previous page
 	Limit     int
 }
 
-// Bounds of a list of tasks.
+// Limits of lists of tasks.
 const (
 	MaxLimit     = 100
 	DefaultLimit = 20
 )
 
-// uidLength is the length of the ids that are made here.
+// uidLength is the length of generated uids.
 const uidLength = 26
 
-// Validate refuses a filter that cannot match.
+// Validate reports every field that is malformed.
 func (f *Filter) Validate() error {
 	var out []errs.Field
 	wrong := func(name, msg string) {
-		out = append(out, field(name, msg))
+		out = append(out, errs.NewField(name, msg))
 	}
 	if f.Agent != "" && !identity.ValidAgentID(f.Agent) {
 		wrong("agent", "is not the id of an agent")
@@ -53,7 +53,7 @@ func (f *Filter) Validate() error {
 	return nil
 }
 
-// OrgTasks lists the tasks of the org's agents, whoever sent them; for admins.
+// OrgTasks lists the tasks of the org's agents, of all senders; for admins.
 func (s *Tasks) OrgTasks(ctx context.Context, a identity.Access, f Filter) ([]task.Task, error) {
 	if err := a.For(identity.ReadTasks); err != nil {
 		return nil, err
@@ -62,12 +62,12 @@ func (s *Tasks) OrgTasks(ctx context.Context, a identity.Access, f Filter) ([]ta
 	return s.board.read.List(ctx, f)
 }
 
-// OrgTask returns one task of the org's agents by our own id; for admins.
+// OrgTask returns a task of one of the org's agents by its uid; for admins.
 func (s *Tasks) OrgTask(ctx context.Context, a identity.Access, uid string) (task.Task, error) {
 	return s.OrgTaskWith(ctx, a, uid, task.All)
 }
 
-// OrgTaskWith is OrgTask with as much of the task's content as is asked for.
+// OrgTaskWith is like OrgTask, with the given content.
 func (s *Tasks) OrgTaskWith(ctx context.Context, a identity.Access, uid string, l task.Content) (task.Task, error) {
 	if err := a.For(identity.ReadTasks); err != nil {
 		return task.Task{}, err
@@ -78,7 +78,7 @@ func (s *Tasks) OrgTaskWith(ctx context.Context, a identity.Access, uid string, 
 	return s.board.load(ctx, a.Org(), uid, l)
 }
 
-// OrgArtifact returns one artifact of a task of the org's agents, by its number in Task.Artifacts.
+// OrgArtifact returns one artifact of a task by its index in Task.Artifacts; for admins.
 func (s *Tasks) OrgArtifact(ctx context.Context, a identity.Access, uid string, number int) (task.Artifact, error) {
 	if err := a.For(identity.ReadTasks); err != nil {
 		return task.Artifact{}, err
@@ -89,8 +89,7 @@ func (s *Tasks) OrgArtifact(ctx context.Context, a identity.Access, uid string, 
 	return s.board.loadArtifact(ctx, a.Org(), uid, number)
 }
 
-// Recall cancels the task of a follow-up that was changed, on behalf of the org whose agent
-// has it.
+// Recall cancels the task of a follow-up that was changed, on behalf of the agent's org.
 func (s *Tasks) Recall(ctx context.Context, a identity.Access, uid string) error {
 	if err := a.For(identity.ChangeFollowup); err != nil {
 		return err

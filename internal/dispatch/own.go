@@ -13,57 +13,60 @@ import (
 	"github.com/parley-dev/parley/internal/task"
 )
 
-// OwnRequest asks for a page of the caller's own tasks with one agent.
+// OwnRequest selects a page of the tasks that the caller sent to one agent.
 type OwnRequest struct {
 	State        task.State // empty: any
 	ContextID    string
-	UpdatedAfter time.Time // or at that very time; zero: any time
-	Token        string    // of the page before; empty: the first page
+	UpdatedAfter time.Time // inclusive; zero: any time
+	Cursor       string    // OwnPage.Next of the previous page; empty: the first page
 	Limit        int       // 0: OwnLimit
 	History      bool      // with messages
 	Artifacts    bool      // with artifacts
 }
 
-// OwnPage is a page of tasks, the one that changed last first.
+// OwnPage is a page of tasks, the most recently changed first.
 type OwnPage struct {
 	Tasks []task.Task
 	Total int64  // of all pages
-	Next  string // token of the next page; empty: there is none
-	Limit int    // as it was applied
+	Next  string // cursor of the next page; empty: this is the last
+	Limit int    // the limit that was applied
 }
 
-// OwnFilter is what a store is asked for.
+// OwnFilter is an OwnRequest as the store gets it.
 type OwnFilter struct {
-	task.Key            // whose, without an id
-	HiddenOrg    string // see Call; empty: none
+	task.Key            // without an id
+	HiddenOrg    string // org of the hidden agent, see Call; may be empty
 	State        task.State
 	ContextID    string
 	UpdatedAfter time.Time
-	Before       *OwnPosition // continues a list behind this task
+	Before       *OwnPosition // the last task of the previous page
 	Limit        int
-	Bytes        int64 // of all statuses; the first task is always listed
+	Bytes        int64 // limit for all statuses; the first task is always listed
 }
 
-// OwnPosition is where a task stands in the list.
+// OwnPosition is the position of a task in the list.
 type OwnPosition struct {
 	UpdatedAt time.Time
 	UID       string
 }
 
-// OwnLimit is the size of a page unless asked otherwise.
+// OwnLimit is the default size of a page.
 const OwnLimit = 50
 
-// OwnRows is what a store finds.
+// OwnRows is the result of TaskReader.Own.
 type OwnRows struct {
 	Tasks []task.Task
 	Total int64
-	More  bool  // further tasks follow, beyond the limit or the bytes
+	More  bool  // further tasks follow
 	Size  int64 // of all statuses, in bytes
 }
 
-// Own lists the caller's own tasks with an agent, the one that changed last first. A
+// Own lists the tasks that the caller sent to an agent, the most recently changed first. A
 // page that would be too large for one response is shorter than its limit.
 func (s *Tasks) Own(ctx context.Context, c Call, r OwnRequest) (OwnPage, error) {
+	if err := c.check(); err != nil {
+		return OwnPage{}, err
+	}
 	f, err := r.filter(c.key(""))
 	if err != nil {
 		return OwnPage{}, err
@@ -96,11 +99,11 @@ func (s *Tasks) Own(ctx context.Context, c Call, r OwnRequest) (OwnPage, error) 
 
 var ownPages = cursor.Of("own tasks")
 
-// maxPageBytes bounds the statuses of one page.
+// maxPageBytes limits the size of the statuses of one page.
 const maxPageBytes = 4 << 20
 
-// fillPage loads the content of tasks, as many as fit into the response, and returns
-// how many did. The first one must fit.
+// fillPage loads the content of as many tasks as fit into the response and returns their
+// number. The first one must fit.
 func (s *Tasks) fillPage(ctx context.Context, tasks []task.Task, l task.Content) (int, error) {
 	for i := range tasks {
 		t := &tasks[i]
@@ -110,20 +113,20 @@ func (s *Tasks) fillPage(ctx context.Context, tasks []task.Task, l task.Content)
 		var err error
 		if i == 0 {
 			whole, err = load(ctx, l, read)
-		} else { // a shorter page now is better than a longer one later
+		} else { // a shorter page is better than waiting
 			l.Admit = admit(ctx)
 			whole, err = read(l)
 		}
 		switch {
 		case errs.KindOf(err) == errs.NotFound:
-			continue // deleted since; its status is still a true answer
+			continue // deleted meanwhile; the status was true when it was read
 		case i > 0 && (budget.IsBusy(err) || errors.Is(err, budget.ErrResponseTooLarge)):
 			return i, nil
 		case err != nil:
 			return 0, err
 		}
 		*t = whole
-		t.UpdatedAt = at // the page's order and its cursor stay those of the list
+		t.UpdatedAt = at // keeps the order and the cursor of the page consistent
 	}
 	return len(tasks), nil
 }
@@ -132,20 +135,20 @@ func (r *OwnRequest) filter(k task.Key) (OwnFilter, error) {
 	f := OwnFilter{Key: k, State: r.State, ContextID: r.ContextID, UpdatedAfter: r.UpdatedAfter, Limit: r.Limit}
 	var out []errs.Field
 	if f.State != "" && !slices.Contains(task.States, f.State) {
-		out = append(out, field("status", fmt.Sprintf("must be one of %v", task.States)))
+		out = append(out, errs.NewField("state", fmt.Sprintf("must be one of %v", task.States)))
 	}
 	out = append(out, task.CheckID("context_id", r.ContextID)...)
 	if f.Limit == 0 {
 		f.Limit = OwnLimit
 	}
 	if f.Limit < 1 || f.Limit > MaxLimit {
-		out = append(out, field("limit", fmt.Sprintf("must be an integer from 1 to %d", MaxLimit)))
+		out = append(out, errs.NewField("limit", fmt.Sprintf("must be an integer from 1 to %d", MaxLimit)))
 	}
-	if r.Token != "" {
-		token := ownPages.Read(r.Token)
-		f.Before = &OwnPosition{token.Time(), token.Text()}
-		if !token.Done() || !task.ValidUID(f.Before.UID) {
-			out = append(out, field("cursor", "is not a token of this list"))
+	if r.Cursor != "" {
+		at := ownPages.Read(r.Cursor)
+		f.Before = &OwnPosition{at.Time(), at.Text()}
+		if !at.Done() || !task.ValidUID(f.Before.UID) {
+			out = append(out, errs.NewField("cursor", "is not a cursor of this list"))
 		}
 	}
 	if len(out) > 0 {

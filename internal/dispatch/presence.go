@@ -9,7 +9,7 @@ import (
 	"github.com/parley-dev/parley/internal/task"
 )
 
-// Presence is whether an agent can be expected to answer.
+// Presence says whether an agent has workers.
 type Presence string
 
 // The values of presence.
@@ -23,21 +23,21 @@ const (
 var Presences = []Presence{Available, Busy, Offline}
 
 const (
-	// goneAfter is how long a worker may be silent before it counts as gone.
+	// goneAfter is how long a worker may be silent before it is considered gone.
 	goneAfter = 30 * time.Second
-	// seeEvery bounds how often the same worker is written down.
+	// seeEvery limits how often the same worker is recorded in the store.
 	seeEvery = 5 * time.Second
-	// loadsFor is how long the loads of all agents are kept in memory.
+	// loadsFor is how long the loads of all agents are cached.
 	loadsFor = 500 * time.Millisecond
 )
 
-// Load is what an agent's workers have to do.
+// Load is the capacity and the load of an agent's workers.
 type Load struct {
 	Capacity int // of the live workers
-	Leased   int // tasks under a live lease
+	Leased   int // tasks with a live lease
 }
 
-// presence follows from the load: nobody there, everybody busy, or neither.
+// presence derives the presence from the load.
 func (l Load) presence() Presence {
 	switch {
 	case l.Capacity == 0:
@@ -48,7 +48,7 @@ func (l Load) presence() Presence {
 	return Available
 }
 
-// sightings remembers which workers were written down lately.
+// sightings remembers which workers were recorded lately.
 type sightings struct {
 	mu   sync.Mutex
 	last map[Worker]time.Time
@@ -56,7 +56,7 @@ type sightings struct {
 
 func newSightings() *sightings { return &sightings{last: map[Worker]time.Time{}} }
 
-// due reports whether the worker must be written down again, and whether it never was.
+// due reports whether the worker must be recorded again, and whether it is new here.
 func (s *sightings) due(w Worker, now time.Time) (due, first bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -77,7 +77,7 @@ func (s *sightings) forget(w Worker) {
 	delete(s.last, w)
 }
 
-// see records that a worker is there, at most every few seconds.
+// see records that a worker is alive, at most every few seconds.
 func (s *Workers) see(ctx context.Context, w Worker) error {
 	now := s.board.now()
 	due, first := s.seen.due(w, now)
@@ -97,26 +97,27 @@ func (s *Workers) see(ctx context.Context, w Worker) error {
 	return err
 }
 
-// ForgetWorkers is how long a worker must be silent to make room for another one, if its
-// agent has as many as it may have.
+// ForgetWorkers is how long a worker must be silent before a new one may replace it, if the
+// agent has reached its limit.
 const ForgetWorkers = 10 * time.Minute
 
-// TooManyWorkers refuses a worker of an agent that has as many as it may have.
+// TooManyWorkers refuses a worker of an agent that has reached its limit.
 func TooManyWorkers(limit int) error {
 	e := errs.New(errs.RateLimited, task.CodeWorkers,
-		"the agent has %d workers with different names, which is the limit (--max-workers); a worker keeps its name from one claim to the next", limit)
+		"the agent has %d workers with different names, which is the limit (--max-workers); "+
+			"a worker keeps its name from one claim to the next", limit)
 	e.RetryAfter = time.Minute
 	return e
 }
 
-// loads keeps the loads of all agents for a moment: a card lists many.
+// loads caches the loads of all agents for a moment, because a card lists many.
 type loads struct {
 	mu sync.Mutex
 	at time.Time
 	m  map[task.AgentKey]Load
 }
 
-// Presence tells whether an agent is there.
+// Presence returns the presence of an agent.
 func (s *Workers) Presence(ctx context.Context, agent task.AgentKey) (Presence, error) {
 	all, err := s.Presences(ctx)
 	if err != nil {
@@ -125,7 +126,7 @@ func (s *Workers) Presence(ctx context.Context, agent task.AgentKey) (Presence, 
 	return all(agent), nil
 }
 
-// Presences tells of every agent whether it is there, as of one moment.
+// Presences returns a function for the presence of any agent, as of one moment.
 func (s *Workers) Presences(ctx context.Context) (func(agent task.AgentKey) Presence, error) {
 	s.loads.mu.Lock()
 	defer s.loads.mu.Unlock()

@@ -13,20 +13,23 @@ import (
 // Pushes reports whether push notifications are turned on.
 func (s *Tasks) Pushes() bool { return s.pushURL != nil }
 
-func (s *Tasks) pushable() error {
+// pushable refuses a command on push configurations if they are turned off.
+func (s *Tasks) pushable(c *Call) error {
+	if err := c.check(); err != nil {
+		return err
+	}
 	if s.pushURL == nil {
 		return errs.New(errs.Conflict, task.CodePushUnsupported, "push notifications are turned off on this server")
 	}
 	return nil
 }
 
-// checkPush refuses a configuration that breaks a rule, or an address that may not
-// be used.
+// checkPush refuses an invalid configuration or a URL that must not be pushed to.
 func (s *Tasks) checkPush(p *task.PushConfig, path ...any) error {
 	f := p.Check()
 	if len(f) == 0 {
 		if err := s.pushURL(p.URL); err != nil {
-			f = append(f, field("url", err.Error()))
+			f = append(f, errs.NewField("url", err.Error()))
 		}
 	}
 	if len(f) > 0 {
@@ -35,11 +38,11 @@ func (s *Tasks) checkPush(p *task.PushConfig, path ...any) error {
 	return nil
 }
 
-// sentPush is the configuration that comes with a message. Without an id it gets
-// one that follows from the address: the next message with the same address, or a
-// repeated one, means the same configuration.
-func (s *Tasks) sentPush(p task.PushConfig) (*task.PushConfig, error) {
-	if err := s.pushable(); err != nil {
+// sentPush checks a configuration that was sent with a message. Without an id it gets one that
+// is derived from the URL, so that a repeated message, or another one with the same URL, sets
+// the same configuration.
+func (s *Tasks) sentPush(c *Call, p task.PushConfig) (*task.PushConfig, error) {
+	if err := s.pushable(c); err != nil {
 		return nil, err
 	}
 	if err := s.checkPush(&p, "push"); err != nil {
@@ -53,10 +56,10 @@ func (s *Tasks) sentPush(p task.PushConfig) (*task.PushConfig, error) {
 	return &p, nil
 }
 
-// SetPush makes a configuration, or replaces the one with the same id. A new one
-// gets the events from now on; if the task is over, it gets the last one.
+// SetPush creates a configuration, or replaces the one with the same id. A new one receives
+// events from now on; if the task has ended, it receives the last event.
 func (s *Tasks) SetPush(ctx context.Context, c Call, taskID string, p task.PushConfig) (task.PushConfig, error) {
-	if err := s.pushable(); err != nil {
+	if err := s.pushable(&c); err != nil {
 		return task.PushConfig{}, err
 	}
 	if !task.ValidID(taskID) {
@@ -73,7 +76,7 @@ func (s *Tasks) SetPush(ctx context.Context, c Call, taskID string, p task.PushC
 	if err != nil {
 		return task.PushConfig{}, err
 	}
-	guard := s.newPushGuard(ctx, c.sender)
+	guard := s.newPushGuard(ctx, c.sender())
 	change, err := s.board.write.UpdateByKey(ctx, c.key(taskID), 0, func(cur task.Current) (task.Change, error) {
 		return task.Change{Task: cur.Task, Push: &p, PushGuard: guard.of(&cur.Task)}, nil
 	})
@@ -85,7 +88,7 @@ func (s *Tasks) SetPush(ctx context.Context, c Call, taskID string, p task.PushC
 	return *change.Push, nil
 }
 
-// GetPush returns a configuration of a task of the caller's.
+// GetPush returns a configuration of a task that the caller sent.
 func (s *Tasks) GetPush(ctx context.Context, c Call, taskID, id string) (task.PushConfig, error) {
 	list, err := s.ListPush(ctx, c, taskID)
 	if err != nil {
@@ -99,9 +102,9 @@ func (s *Tasks) GetPush(ctx context.Context, c Call, taskID, id string) (task.Pu
 	return task.PushConfig{}, errs.ErrNotFound
 }
 
-// ListPush returns the configurations of a task of the caller's, ordered by id.
+// ListPush returns the configurations of a task that the caller sent, ordered by id.
 func (s *Tasks) ListPush(ctx context.Context, c Call, taskID string) ([]task.PushConfig, error) {
-	if err := s.pushable(); err != nil {
+	if err := s.pushable(&c); err != nil {
 		return nil, err
 	}
 	t, err := s.Get(ctx, c, taskID, task.Content{})
@@ -116,9 +119,9 @@ func (s *Tasks) ListPush(ctx context.Context, c Call, taskID string) ([]task.Pus
 	return out, err
 }
 
-// DeletePush deletes a configuration of a task of the caller's, if it is there.
+// DeletePush deletes a configuration of a task that the caller sent, if it exists.
 func (s *Tasks) DeletePush(ctx context.Context, c Call, taskID, id string) error {
-	if err := s.pushable(); err != nil {
+	if err := s.pushable(&c); err != nil {
 		return err
 	}
 	t, err := s.Get(ctx, c, taskID, task.Content{})

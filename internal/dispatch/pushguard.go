@@ -2,45 +2,45 @@ package dispatch
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/identity"
+	"github.com/parley-dev/parley/internal/limit"
 	"github.com/parley-dev/parley/internal/task"
 )
 
-// Replays: a configuration that is set when there are events already makes the server
-// push them again, in form 0.3 the whole task. Whatever request causes it, the size of
-// the task is taken from a budget of whoever asks, and of its org.
+// Limits of replays. A configuration that is set when events exist already makes the server
+// push them, in form 0.3 with the whole task each. The size of the task is taken from the
+// budgets of the caller and of its org.
 const (
-	replayPerSender = 32 << 20 // bytes a minute
+	replayPerSender = 32 << 20 // bytes per minute
 	replayPerOrg    = 4 * replayPerSender
-	minReplay       = 4 << 10 // what the smallest counts
+	minReplay       = 4 << 10 // the least that a replay counts
 )
 
-// CodePushReplay is the error code of a replay beyond the budget.
+// CodePushReplay is the error code of a replay that exceeds the budget.
 const CodePushReplay = "push.replay_limit"
 
-// pushGuard decides about one configuration inside of the write that sets it. The write
-// may be run again: the guard then decides anew.
+// pushGuard admits or refuses one configuration inside the transaction that sets it. The
+// transaction may run more than once.
 type pushGuard struct {
 	s       *Tasks
 	who     identity.Principal
-	refusal error // of a new one; nil: room is reserved
+	refusal error // of a new configuration; nil if room is reserved
 	room    reservation
-	isNew   bool  // there was none with its id
-	taken   int64 // from the budget
+	isNew   bool // no configuration with the id existed
+	taken   int  // from the budgets
 }
 
-// newPushGuard reserves room in the quotas, which must not be done inside of a write.
-// The guard must be told how the write ended.
+// newPushGuard reserves room in the quotas, which must not be done inside a transaction. The
+// caller must call end.
 func (s *Tasks) newPushGuard(ctx context.Context, who identity.Principal) *pushGuard {
 	room, refusal := s.quotas.admitPush(ctx, who)
 	return &pushGuard{s: s, who: who, room: room, refusal: refusal}
 }
 
-// of is the guard for a configuration of the task.
+// of returns the guard function for a configuration of the task.
 func (g *pushGuard) of(t *task.Task) func(task.PushSet) error {
 	return func(set task.PushSet) error {
 		g.undo()
@@ -55,13 +55,14 @@ func (g *pushGuard) of(t *task.Task) func(task.PushSet) error {
 	}
 }
 
-// replay takes a task of the size from the budgets.
+// replay takes the size of the task from the budgets.
 func (g *pushGuard) replay(size int64) error {
-	n := min(max(size, minReplay), replayPerSender)
+	n := int(min(max(size, minReplay), replayPerSender))
 	wait := g.s.replays.take(g.who, n, g.s.board.now())
 	if wait > 0 {
 		e := errs.New(errs.RateLimited, CodePushReplay,
-			"pushing the task again would be more than %d MiB of repeated events a minute; try again later, or get the task instead", replayPerSender>>20)
+			"pushing the task again would exceed %d MiB of repeated events per minute; try again later, or get the task instead",
+			replayPerSender>>20)
 		e.RetryAfter = wait
 		return e
 	}
@@ -69,8 +70,7 @@ func (g *pushGuard) replay(size int64) error {
 	return nil
 }
 
-// end settles what was taken, after the write ended with err. A nil guard has taken
-// nothing.
+// end settles the reservations after the write ended with err. It does nothing on a nil guard.
 func (g *pushGuard) end(err error) {
 	if g == nil {
 		return
@@ -81,67 +81,41 @@ func (g *pushGuard) end(err error) {
 	g.room.settle(g.isNew && mayBeWritten(err))
 }
 
-// undo gives back what was taken for a write that did not happen.
+// undo gives back what was taken for a write that failed.
 func (g *pushGuard) undo() {
 	if g.taken > 0 {
-		g.s.replays.take(g.who, -g.taken, g.s.board.now())
+		g.s.replays.giveBack(g.who, g.taken, g.s.board.now())
 		g.taken = 0
 	}
 }
 
-// replays keeps the budgets.
+// replays keeps the budgets of senders and of their orgs.
 type replays struct {
-	mu      sync.Mutex
-	buckets map[identity.Principal]bucket // an org's has no kind and no id
+	senders *limit.Keyed[identity.Principal]
+	orgs    *limit.Keyed[string]
 }
 
-// bucket is how much was taken at a time; it drains steadily.
-type bucket struct {
-	taken int64
-	at    time.Time
-}
+const replayKeys = 10_000 // budgets in memory, of each sort
 
-const maxBuckets = 10_000
-
-func newReplays() *replays { return &replays{buckets: map[identity.Principal]bucket{}} }
-
-// take takes n bytes from both budgets, or reports how long to wait.
-func (r *replays) take(who identity.Principal, n int64, now time.Time) (wait time.Duration) {
-	org := identity.Principal{Org: who.Org}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	mine, all := r.buckets[who].drained(replayPerSender, now), r.buckets[org].drained(replayPerOrg, now)
-	if wait := max(mine.wait(n, replayPerSender), all.wait(n, replayPerOrg)); wait > 0 {
-		return wait
+func newReplays() *replays {
+	return &replays{
+		senders: limit.New[identity.Principal](replayPerSender/60., replayPerSender, replayKeys),
+		orgs:    limit.New[string](replayPerOrg/60., replayPerOrg, replayKeys),
 	}
-	if len(r.buckets) >= maxBuckets {
-		for k, b := range r.buckets { // in no order; those that are empty mean nothing
-			if b.drained(replayPerSender, now).taken == 0 || len(r.buckets) >= 2*maxBuckets {
-				delete(r.buckets, k)
-			}
+}
+
+// take takes n bytes from both budgets, or from none and returns how long to wait.
+func (r *replays) take(who identity.Principal, n int, now time.Time) (wait time.Duration) {
+	if wait = r.senders.Take(who, n, now); wait == 0 {
+		if wait = r.orgs.Take(who.Org, n, now); wait > 0 {
+			r.senders.GiveBack(who, n, now)
 		}
 	}
-	mine.taken, all.taken = max(0, mine.taken+n), max(0, all.taken+n)
-	r.buckets[who], r.buckets[org] = mine, all
-	return 0
+	return wait
 }
 
-// drained is the bucket as of now.
-func (b bucket) drained(perMinute int64, now time.Time) bucket {
-	if gone := now.Sub(b.at); gone < time.Minute {
-		b.taken = max(0, b.taken-int64(float64(perMinute)*gone.Minutes()))
-	} else {
-		b.taken = 0
-	}
-	b.at = now
-	return b
-}
-
-// wait is how long it takes until n more fit.
-func (b bucket) wait(n, perMinute int64) time.Duration {
-	over := b.taken + n - perMinute
-	if n <= 0 || over <= 0 {
-		return 0
-	}
-	return max(time.Second, time.Duration(float64(over)/float64(perMinute)*float64(time.Minute)))
+// giveBack undoes a take.
+func (r *replays) giveBack(who identity.Principal, n int, now time.Time) {
+	r.senders.GiveBack(who, n, now)
+	r.orgs.GiveBack(who.Org, n, now)
 }

@@ -56,15 +56,22 @@ func TestPushesFollowTheLog(t *testing.T) {
 		want   []string
 	}{
 		"1.0": {task.PushV1, 0, 1, []string{
-			"1", "p of t-1: 2 submitted, 0 messages", "3", "p of t-1: 4 working, 0 messages", "p of t-1: 5 completed, 0 messages, the last",
+			"1", "p of t-1: 2 submitted, 0 messages", "3", "p of t-1: 4 working, 0 messages",
+			"p of t-1: 5 completed, 0 messages, the last",
 		}},
-		"1.0, from the middle": {task.PushV1, 3, 4, []string{"p of t-1: 4 working, 0 messages", "p of t-1: 5 completed, 0 messages, the last"}},
-		"0.3, from the middle": {task.PushV03, 3, 1, []string{"p of t-1: 4 working, 2 messages", "p of t-1: 5 completed, 2 messages, the last"}},
-		"nothing more":         {task.PushV1, 5, 6, nil},
+		"1.0, from the middle": {task.PushV1, 3, 4, []string{
+			"p of t-1: 4 working, 0 messages", "p of t-1: 5 completed, 0 messages, the last",
+		}},
+		"0.3, from the middle": {task.PushV03, 3, 1, []string{
+			"p of t-1: 4 working, 2 messages", "p of t-1: 5 completed, 2 messages, the last",
+		}},
+		"nothing more": {task.PushV1, 5, 6, nil},
 	} {
 		log := &logged{events: events}
 		source := pushSource{read: log, log: log, encode: encode}
-		sub := &delivery.Subscription{Key: delivery.Key{Topic: "u", ID: "p"}, Form: string(c.form), Progress: delivery.Progress{Cursor: c.cursor}}
+		sub := &delivery.Subscription{
+			Key: delivery.Key{Topic: "u", ID: "p"}, Form: string(c.form), Progress: delivery.Progress{Cursor: c.cursor},
+		}
 		var got []string
 		for e, err := range source.Events(t.Context(), sub) {
 			if err != nil {

@@ -8,27 +8,33 @@ import (
 	"github.com/parley-dev/parley/internal/task"
 )
 
-// Call is proof that a principal may send tasks to an agent.
+// Call is proof that a principal may send tasks to an agent. Only Reach makes one. Every
+// method that takes a Call refuses the zero value.
 type Call struct {
+	access identity.Access
 	target Target
-	// hidden is a public agent of another org with the id of the target, which is of the
-	// sender's own org. New tasks go to the target; those that the sender sent to the
-	// hidden one, before its org had an agent of that id, are still found.
+	// hidden is a public agent of another org that has the same id as the target, which is
+	// an agent of the sender's org. New tasks go to the target. Tasks that were sent to the
+	// hidden agent before the target existed are still found.
 	hidden *Target
-	sender identity.Principal
 }
 
-// Target is the agent that may be called.
+// Target returns the agent that may be called.
 func (c Call) Target() Target { return c.target }
 
-// key is how the sender names a task with the agent.
+// check refuses a Call that Reach did not make.
+func (c *Call) check() error { return c.access.For(identity.CallAgent) }
+
+func (c *Call) sender() identity.Principal { return c.access.Principal() }
+
+// key returns the sender's key of a task.
 func (c *Call) key(id string) task.Key {
-	return task.Key{Org: c.target.Org, Agent: c.target.ID, Sender: c.sender, ID: id}
+	return task.Key{Org: c.target.Org, Agent: c.target.ID, Sender: c.sender(), ID: id}
 }
 
-// Reach checks that the caller may call the agent. Scope and restriction are
-// checked before the agent is looked up, so a refusal says nothing about which
-// agents exist.
+// Reach checks that the caller may call the agent. It checks the scope and the agent
+// restriction before it looks up the agent, so that a refusal does not reveal which agents
+// exist.
 func (s *Tasks) Reach(ctx context.Context, c *identity.Caller, agent string) (Call, error) {
 	if !identity.ValidAgentID(agent) {
 		return Call{}, errs.ErrNotFound
@@ -51,10 +57,10 @@ func (s *Tasks) Reach(ctx context.Context, c *identity.Caller, agent string) (Ca
 	if target.Org != a.Org() && !target.Public {
 		return Call{}, errs.ErrNotFound
 	}
-	return Call{target: target, hidden: hidden, sender: a.Principal()}, nil
+	return Call{access: a, target: target, hidden: hidden}, nil
 }
 
-// Still checks that the caller may still call an agent of an org under its id.
+// Still checks that the caller may still call the agent under its id.
 func (s *Tasks) Still(ctx context.Context, c *identity.Caller, agent task.AgentKey) error {
 	now, err := s.Reach(ctx, c, agent.ID)
 	if err == nil && now.target.Org != agent.Org && (now.hidden == nil || now.hidden.Org != agent.Org) {
@@ -63,13 +69,13 @@ func (s *Tasks) Still(ctx context.Context, c *identity.Caller, agent task.AgentK
 	return err
 }
 
-// Aim returns the call for what concerns one task: the agent that it is for is the one
-// that has the task. A task that does not exist is for the target.
+// Aim returns a Call to the agent that has the task. If the task does not exist, that is the
+// target.
 func (s *Tasks) Aim(ctx context.Context, c Call, id string) (Call, error) {
-	if c.hidden == nil {
-		return c, nil
+	if err := c.check(); err != nil || c.hidden == nil {
+		return c, err
 	}
-	own, other := Call{target: c.target, sender: c.sender}, Call{target: *c.hidden, sender: c.sender}
+	own, other := Call{access: c.access, target: c.target}, Call{access: c.access, target: *c.hidden}
 	if !task.ValidID(id) {
 		return own, nil
 	}
@@ -82,8 +88,18 @@ func (s *Tasks) Aim(ctx context.Context, c Call, id string) (Call, error) {
 	return own, nil
 }
 
+// aimAt is Aim for a task that must exist.
+func (s *Tasks) aimAt(ctx context.Context, c Call, id string) (Call, error) {
+	c, err := s.Aim(ctx, c, id)
+	if err == nil && !task.ValidID(id) {
+		err = errs.ErrNotFound
+	}
+	return c, err
+}
+
 func refuseAgent(verb, agent string) error {
-	e := errs.New(errs.Forbidden, "auth.agent_out_of_scope", "this key may not %s the agent %q; it needs the scope agent:%s", verb, agent, agent)
+	e := errs.New(errs.Forbidden, "auth.agent_out_of_scope",
+		"this key may not %s the agent %q; it needs the scope agent:%s", verb, agent, agent)
 	e.Scope = "agent:" + agent
 	return e
 }

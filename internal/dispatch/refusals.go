@@ -8,7 +8,7 @@ import (
 	"github.com/parley-dev/parley/internal/identity"
 )
 
-// Refusal is the last time that a credential was refused to work for an agent.
+// Refusal is the last attempt of a credential to work for an agent that was refused.
 type Refusal struct {
 	Agent     string
 	KeyID     string
@@ -17,16 +17,16 @@ type Refusal struct {
 	At        time.Time
 }
 
-// refusals remembers refused workers on this node, so that an admin who connects one is
-// told what is wrong. It is bounded: by the refusals of an org, so that no org makes those
-// of another be forgotten, and by the number of orgs.
+// refusals remembers refused workers on this node, to help an admin who connects one. The
+// number of refusals is limited per org, so that one org cannot displace those of another, and
+// so is the number of orgs.
 type refusals struct {
 	mu    sync.Mutex
 	byOrg map[string][]Refusal // the newest last
 }
 
 const (
-	maxRefusals    = 50 // of an org
+	maxRefusals    = 50 // per org
 	maxRefusalOrgs = 1000
 )
 

@@ -8,7 +8,7 @@ import (
 	"github.com/parley-dev/parley/internal/identity"
 )
 
-// However many are refused, little is remembered, and no org makes another's be forgotten.
+// The number of remembered refusals is limited, and no org displaces those of another.
 func TestRefusalsAreBounded(t *testing.T) {
 	t.Parallel()
 	r := newRefusals()

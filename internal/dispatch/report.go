@@ -12,20 +12,22 @@ import (
 	"github.com/parley-dev/parley/internal/task"
 )
 
-// Progress is the answer to a report.
+// Progress is the response to a report.
 type Progress struct {
 	State     task.State
 	Canceled  bool
-	ExpiresAt time.Time      // of the lease; zero: it is over
-	Turns     []task.Message // what the sender said since the claim or the last report
-	Seen      int64          // the number of the last event that the worker knows by now
-	More      bool           // not all that the sender said is in Turns; the next report returns the rest
+	ExpiresAt time.Time      // of the lease; zero if it has ended
+	Turns     []task.Message // from the sender, since the claim or the last report
+	Seen      int64          // the last event that was delivered to the worker
+	More      bool           // Turns is incomplete; the next report returns the rest
 }
 
-// Report takes a worker's report. When the lease is over nothing is changed, and
-// the answer is Conflict, unless the task was canceled under this very lease:
-// then the answer says so.
+// Report handles a worker's report. If the lease has ended, it changes nothing and the error is
+// Conflict, unless the task was canceled under this lease: then Progress.Canceled is set.
 func (s *Workers) Report(ctx context.Context, p Post, token string, r task.Report) (Progress, error) {
+	if err := p.check(); err != nil {
+		return Progress{}, err
+	}
 	uid, ok := taskOf(token)
 	if !ok {
 		return Progress{}, task.ErrStaleLease
@@ -63,9 +65,8 @@ func (s *Workers) report(ctx context.Context, org, agent, uid, token string, r t
 	return s.progress(ctx, token, change), nil
 }
 
-// progress publishes a report that is stored, and makes the response to it. The report is
-// stored, so it is no failure if the turns cannot be read: they stay undelivered, and the
-// response says that there is more.
+// progress publishes a stored report and returns the response. If the turns cannot be read,
+// that is no error, because the report is stored: they stay undelivered and More is set.
 func (s *Workers) progress(ctx context.Context, token string, change task.Change) Progress {
 	s.board.publish(change)
 	t := &change.Task
@@ -76,8 +77,8 @@ func (s *Workers) progress(ctx context.Context, token string, change task.Change
 	return out
 }
 
-// addTurns adds what the sender said between what the worker knew and the report. It
-// reports whether all of that could be read; if not, the response says that there is more.
+// addTurns adds the sender's messages from before the report that the worker does not have. It
+// returns false if not all of them could be read; then More is set.
 func (s *Workers) addTurns(ctx context.Context, p *Progress, t *task.Task, r task.Reported) bool {
 	if r.Given >= r.Before {
 		return true
@@ -90,9 +91,9 @@ func (s *Workers) addTurns(ctx context.Context, p *Progress, t *task.Task, r tas
 	return err == nil
 }
 
-// repeated is the response to a report that was stored before under its idempotency key.
-// It has the same messages as the first one and the state of now. Nothing is changed: what
-// counts as delivered may have moved on with later reports.
+// repeated returns the response to a report that was stored before under its idempotency key:
+// the same messages as the first response, and the current state. It changes nothing, because
+// later reports may have delivered more.
 func (s *Workers) repeated(ctx context.Context, org, uid, token string, r task.Reported) (Progress, error) {
 	t, err := s.board.read.Row(ctx, org, uid)
 	if err != nil {
@@ -106,17 +107,16 @@ func (s *Workers) repeated(ctx context.Context, org, uid, token string, r task.R
 	return out, nil
 }
 
-// undeliver notes that the worker was not given the turns after an event.
+// undeliver records that the turns after an event were not delivered to the worker.
 func (s *Workers) undeliver(ctx context.Context, t *task.Task, token string, seq int64) {
-	_, err := s.board.write.Update(context.WithoutCancel(ctx), t.Org, t.UID, 0, func(cur task.Current) (task.Change, error) {
-		return task.DecideUnseen(cur.Task, token, seq)
-	})
+	unseen := func(cur task.Current) (task.Change, error) { return task.DecideUnseen(cur.Task, token, seq) }
+	_, err := s.board.write.Update(context.WithoutCancel(ctx), t.Org, t.UID, 0, unseen)
 	if err != nil {
 		s.board.onError(fmt.Errorf("messages of task %s may not reach its worker: %w", t.UID, err))
 	}
 }
 
-// stale turns "no such task" into the stale lease that it means to a worker.
+// stale turns NotFound into ErrStaleLease, which is what it means to a worker.
 func stale(err error) error {
 	if errs.KindOf(err) == errs.NotFound {
 		return task.ErrStaleLease
@@ -124,10 +124,12 @@ func stale(err error) error {
 	return err
 }
 
-// turns reads what the sender said after one event and up to another. What comes later
-// is for the next report. read is the last event that was read. Memory is taken once,
-// before anything is read: reports that took it bit by bit would wait for each other.
-func (s *Workers) turns(ctx context.Context, t *task.Task, after, upTo int64) (out []task.Message, read int64, err error) {
+// turns reads the sender's messages after one event and up to another. read is the last event
+// that was read. Memory is taken once, before anything is read: reports that took it in steps
+// could wait for each other.
+func (s *Workers) turns(
+	ctx context.Context, t *task.Task, after, upTo int64,
+) (out []task.Message, read int64, err error) {
 	account, held := budget.From(ctx), int64(0)
 	if t.Size > maxFolded {
 		held = 2 * t.Size
@@ -144,7 +146,7 @@ func (s *Workers) turns(ctx context.Context, t *task.Task, after, upTo int64) (o
 		for _, e := range events {
 			if e.Kind == task.TurnEvent && e.Seq <= upTo {
 				out = append(out, *e.Message)
-				held -= 2 * e.Size() // that much is kept
+				held -= 2 * e.Size() // this much stays in use
 			}
 			after = e.Seq
 		}
@@ -152,15 +154,22 @@ func (s *Workers) turns(ctx context.Context, t *task.Task, after, upTo int64) (o
 	return out, after, nil
 }
 
-// Return hands a task back to the queue at once.
+// Return puts a claimed task back into the queue at once.
 func (s *Workers) Return(ctx context.Context, p Post, token string) error {
+	if err := p.check(); err != nil {
+		return err
+	}
+	return s.giveBack(ctx, p.target.Org, p.target.ID, token)
+}
+
+func (s *Workers) giveBack(ctx context.Context, org, agent, token string) error {
 	uid, ok := taskOf(token)
 	if !ok {
 		return task.ErrStaleLease
 	}
 	now := s.board.now()
-	change, err := s.board.write.Update(ctx, p.target.Org, uid, 0, func(cur task.Current) (task.Change, error) {
-		if cur.Task.Agent != p.target.ID {
+	change, err := s.board.write.Update(ctx, org, uid, 0, func(cur task.Current) (task.Change, error) {
+		if cur.Task.Agent != agent {
 			return task.Change{}, errs.ErrNotFound
 		}
 		return task.DecideReturn(cur.Task, token, now, cur.Clock)
@@ -172,8 +181,7 @@ func (s *Workers) Return(ctx context.Context, p Post, token string) error {
 	return nil
 }
 
-// named gives artifacts without an id one of ours: without, two of them would be
-// taken for one.
+// named gives artifacts without an id a generated one, so that two of them are not merged.
 func (s *Workers) named(list []task.ArtifactUpdate) []task.ArtifactUpdate {
 	if !slices.ContainsFunc(list, func(u task.ArtifactUpdate) bool { return u.Artifact.ID == "" }) {
 		return list

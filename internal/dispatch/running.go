@@ -5,8 +5,7 @@ import (
 	"sync"
 )
 
-// running knows what the agents of this process work on, and under which lease, to
-// stop them.
+// running tracks the tasks that agents of this process work on, to be able to stop them.
 type running struct {
 	mu sync.Mutex
 	m  map[string]job // by uid
@@ -25,7 +24,7 @@ func (r *running) add(uid, lease string, cancel context.CancelCauseFunc) {
 	r.m[uid] = job{lease, cancel}
 }
 
-// remove forgets the work, unless a later lease has taken its place.
+// remove removes a task, unless a later lease has replaced the given one.
 func (r *running) remove(uid, lease string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -34,14 +33,14 @@ func (r *running) remove(uid, lease string) {
 	}
 }
 
-// of returns the lease under which a task is worked on here; empty: it is not.
+// of returns the lease under which a task is worked on here, or "".
 func (r *running) of(uid string) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.m[uid].lease
 }
 
-// stop ends the work under a lease that is over.
+// stop cancels the work under a lease that has ended.
 func (r *running) stop(uid, lease string) {
 	r.mu.Lock()
 	j := r.m[uid]

@@ -10,25 +10,24 @@ import (
 	"github.com/parley-dev/parley/internal/task"
 )
 
-// SendRequest asks for a task, or for a further turn of one.
+// SendRequest creates a task, or adds a message to one.
 type SendRequest struct {
-	ID         string // empty: a new task with an id of ours
+	ID         string // empty for a new task with a generated id
 	Message    task.Message
 	ContextID  string
 	FollowupID string
-	Replaces   string // the task that has the follow-up now; empty: none
+	Replaces   string // uid of the task that works on the follow-up now; may be empty
 	Metadata   []byte // a JSON object
-	// OutputModes are the media types that the sender accepts; nil: it does not say.
+	// OutputModes are the media types that the sender accepts; may be nil.
 	OutputModes []string
-	// MustExist refuses an id that the sender has not used before, and a context that
-	// is not the task's.
+	// MustExist refuses an id that the sender has not used before, and a context other than
+	// the task's.
 	MustExist bool
-	// Push is set in the same write; nil: none.
+	// Push is set in the same write; may be nil.
 	Push *task.PushConfig
-	// Waiting is called when the message is stored and Send begins to wait; nil: nothing
-	// is.
+	// Waiting is called when the message is stored and Send begins to wait; may be nil.
 	Waiting func()
-	// Show is how much of a known task is returned.
+	// Show selects the content that is returned of an existing task.
 	Show task.Content
 }
 
@@ -48,8 +47,8 @@ func (r *SendRequest) turn() task.Turn {
 	return task.Turn{Message: r.Message, OutputModes: r.OutputModes, Metadata: r.Metadata}
 }
 
-// Send sends a task, or a further message on one. The answer is given when it is
-// durable; with wait it is given when the task rests or the time is over.
+// Send sends a task, or a further message on one. It returns when the write is durable; with
+// wait, it returns when the task rests or the time is over.
 func (s *Tasks) Send(ctx context.Context, c Call, r SendRequest, wait time.Duration) (task.Task, error) {
 	sent, err := s.send(ctx, c, r, wait > 0)
 	t, topic := sent.task, sent.topic
@@ -60,7 +59,7 @@ func (s *Tasks) Send(ctx context.Context, c Call, r SendRequest, wait time.Durat
 	if t.State.Rests() {
 		return t, nil
 	}
-	if t.Size > maxFolded { // nothing large is held while the agent works
+	if t.Size > maxFolded { // hold nothing large while the agent works
 		t.History, t.Artifacts, r.Message = nil, nil, task.Message{}
 	}
 	if r.Waiting != nil {
@@ -75,12 +74,12 @@ func (s *Tasks) Send(ctx context.Context, c Call, r SendRequest, wait time.Durat
 	return s.board.loadStored(ctx, &t, r.Show)
 }
 
-// maxFolded is the size up to which a task is folded while it is waited for. A larger
-// one is read when the wait is over.
+// maxFolded is the size up to which a task is kept in memory while a caller waits for it. A
+// larger task is read again after the wait.
 const maxFolded = 16 << 10
 
-// await follows a task until it rests or the time is over. Unless t is whole, only its
-// state is kept up to date.
+// await applies events to t until the task rests or the time is over. If whole is false, only
+// the state of t is up to date.
 func await(ctx context.Context, topic *stream.Topic, t *task.Task, wait time.Duration) (whole bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
@@ -90,7 +89,7 @@ func await(ctx context.Context, topic *stream.Topic, t *task.Task, wait time.Dur
 			return false, err
 		}
 		if err != nil {
-			break // the time is over, not the task
+			break // the wait is over
 		}
 		size += e.Size()
 		switch {
@@ -110,16 +109,18 @@ func await(ctx context.Context, topic *stream.Topic, t *task.Task, wait time.Dur
 	return size <= maxFolded, nil
 }
 
-// sent is what a send leads to.
+// sent is the result of a send.
 type sent struct {
 	task   task.Task
-	before int64         // the events after it are those of the send
-	topic  *stream.Topic // if it is to be followed; must be left
+	before int64         // the events of the send come after this one
+	topic  *stream.Topic // nil unless it was asked for; the caller must call Leave
 }
 
-// send writes the task or the turn. If follow is set the caller gets the topic of
-// the task, and must leave it.
+// send writes a new task or a turn. With follow, the result has the topic of the task.
 func (s *Tasks) send(ctx context.Context, c Call, r SendRequest, follow bool) (_ sent, err error) {
+	if err := c.check(); err != nil {
+		return sent{}, err
+	}
 	if err := r.check(); err != nil {
 		return sent{}, err
 	}
@@ -129,7 +130,7 @@ func (s *Tasks) send(ctx context.Context, c Call, r SendRequest, follow bool) (_
 		}
 	}
 	if r.Push != nil {
-		if r.Push, err = s.sentPush(*r.Push); err != nil {
+		if r.Push, err = s.sentPush(&c, *r.Push); err != nil {
 			return sent{}, err
 		}
 	}
@@ -152,25 +153,24 @@ func (s *Tasks) send(ctx context.Context, c Call, r SendRequest, follow bool) (_
 	}
 	done, err := s.turn(ctx, c, r, follow)
 	if refusal != nil && errs.KindOf(err) == errs.NotFound {
-		err = refusal // it would have been a new task
+		err = refusal // the task would be new
 	}
 	return done, err
 }
 
-// insert makes a new task. A worker that waits on this node, or an agent that
-// runs in it, gets it in the same write.
+// insert creates a task. If a worker waits on this node, or the agent runs in it, the task is
+// leased in the same write.
 func (s *Tasks) insert(ctx context.Context, c Call, r SendRequest, follow bool) (sent, error) {
 	b := s.board
 	now := b.now()
 	t := task.Task{
-		UID: b.newID(""), Org: c.target.Org, Agent: c.target.ID, Sender: c.sender, ID: r.ID, ContextID: r.ContextID,
-		FollowupID: r.FollowupID, Metadata: r.Metadata,
+		UID: b.newID(""), Org: c.target.Org, Agent: c.target.ID, Sender: c.sender(), ID: r.ID,
+		ContextID: r.ContextID, FollowupID: r.FollowupID, Metadata: r.Metadata,
 	}
 	if t.ContextID == "" {
 		t.ContextID = b.newID("ctx-")
 	}
-	place := b.place(c.target.Key(), t.UID, now)
-	lease, length := place.leased()
+	place, lease, length := b.place(c.target.Key(), t.UID, now)
 	change, err := task.DecideNew(t, r.turn(), lease, b.limits, now)
 	if err != nil {
 		place.free()
@@ -180,7 +180,7 @@ func (s *Tasks) insert(ctx context.Context, c Call, r SendRequest, follow bool) 
 	change.Replaces = r.Replaces
 	var topic *stream.Topic
 	if follow {
-		topic = b.hub.Follow(t.Ref(), c.sender.Org, 0)
+		topic = b.hub.Follow(t.Ref(), c.sender().Org, 0)
 	}
 	if err := b.write.Insert(ctx, change, length); err != nil {
 		place.free()
@@ -195,7 +195,7 @@ func (s *Tasks) insert(ctx context.Context, c Call, r SendRequest, follow bool) 
 	return sent{task: t, topic: topic}, nil
 }
 
-// fold makes the task that a first change describes.
+// fold returns the task after its first change.
 func fold(c task.Change) task.Task {
 	t := c.Task
 	for i := range c.Events {
@@ -204,13 +204,13 @@ func fold(c task.Change) task.Task {
 	return t
 }
 
-// turn adds a message to a task that the sender has.
+// turn adds a message to an existing task of the sender.
 func (s *Tasks) turn(ctx context.Context, c Call, r SendRequest, follow bool) (sent, error) {
 	b := s.board
 	now := b.now()
 	var guard *pushGuard
 	if r.Push != nil {
-		guard = s.newPushGuard(ctx, c.sender)
+		guard = s.newPushGuard(ctx, c.sender())
 	}
 	key, bytes := c.key(r.ID), r.Message.Length()
 	change, err := b.write.UpdateByKey(ctx, key, bytes, func(cur task.Current) (task.Change, error) {
@@ -232,11 +232,11 @@ func (s *Tasks) turn(ctx context.Context, c Call, r SendRequest, follow bool) (s
 	ref := change.Task.Ref()
 	done := sent{before: change.Task.Seq - int64(len(change.Events))}
 	if follow {
-		done.topic = b.hub.Follow(ref, c.sender.Org, done.before)
+		done.topic = b.hub.Follow(ref, c.sender().Org, done.before)
 	}
 	b.publish(change)
 	if len(change.Events) == 0 {
-		done.before = 0 // repeated: its events may be any
+		done.before = 0 // a repetition: its events are not known
 	}
 	if done.task, err = b.loadStored(ctx, &change.Task, r.Show); err != nil {
 		if done.topic != nil {
@@ -249,5 +249,3 @@ func (s *Tasks) turn(ctx context.Context, c Call, r SendRequest, follow bool) (s
 	}
 	return done, nil
 }
-
-func field(name, msg string) errs.Field { return errs.Field{Path: errs.At(name), Message: msg} }

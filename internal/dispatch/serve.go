@@ -10,8 +10,7 @@ import (
 	"github.com/parley-dev/parley/internal/task"
 )
 
-// Workers is the side of the processes that work for agents, and of those who ask after
-// them.
+// Workers is the service for the processes that do agents' work, and for queries about them.
 type Workers struct {
 	board     *board
 	directory Directory
@@ -20,14 +19,14 @@ type Workers struct {
 	keys      KeyStore
 	queue     Queue
 	log       stream.Log
-	limit     int // of workers of one agent; 0: none
+	limit     int // workers per agent; 0 means no limit
 
 	seen    *sightings
 	refused *refusals
 	loads   *loads
 }
 
-// Worker is a process that does an agent's work, as presence sees it.
+// Worker is a process that does an agent's work.
 type Worker struct {
 	Org      string
 	Agent    string
@@ -36,14 +35,20 @@ type Worker struct {
 	SeenAt   time.Time
 }
 
-// Post is proof that a principal may work for an agent.
-type Post struct{ target Target }
+// Post is proof that a principal may work for an agent. Only Serve makes one. Every method
+// that takes a Post refuses the zero value.
+type Post struct {
+	access identity.Access
+	target Target
+}
 
-// Target is the agent that is worked for.
+// Target returns the agent.
 func (p Post) Target() Target { return p.target }
 
-// Serve checks that the caller may work for the agent, which belongs to the
-// caller's org.
+// check refuses a Post that Serve did not make.
+func (p *Post) check() error { return p.access.For(identity.ServeAgent) }
+
+// Serve checks that the caller may work for an agent of its org.
 func (s *Workers) Serve(ctx context.Context, c *identity.Caller, agent string) (Post, error) {
 	if !identity.ValidAgentID(agent) {
 		return Post{}, errs.ErrNotFound
@@ -62,10 +67,10 @@ func (s *Workers) Serve(ctx context.Context, c *identity.Caller, agent string) (
 		return Post{}, refuseAgent("work for", agent)
 	}
 	target, err := s.directory.Own(ctx, a.Org(), agent)
-	return Post{target: target}, err
+	return Post{access: a, target: target}, err
 }
 
-// noteRefusal remembers for Connection that a worker was refused.
+// noteRefusal records for Connection that a worker was refused.
 func (s *Workers) noteRefusal(c *identity.Caller, agent string) {
 	if c != nil {
 		s.refused.note(Refusal{
@@ -74,5 +79,5 @@ func (s *Workers) noteRefusal(c *identity.Caller, agent string) {
 	}
 }
 
-// Waiting tells how many workers of an agent wait on this node.
+// Waiting returns how many workers of an agent wait on this node.
 func (s *Workers) Waiting(agent task.AgentKey) int { return s.board.desk.waits(agent) }

@@ -5,28 +5,24 @@ import (
 	"time"
 
 	"github.com/parley-dev/parley/internal/budget"
-	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/task"
 )
 
-// Tasks is the side of those who send tasks, and of the admins of the agents' orgs.
+// Tasks is the service for senders of tasks and for the admins of the agents' orgs.
 type Tasks struct {
 	board     *board
 	directory Directory
 	mailbox   Mailbox
 	pushes    PushStore
-	pushURL   func(rawURL string) error // nil: push notifications are off
+	pushURL   func(rawURL string) error // nil if push notifications are turned off
 	presence  func(context.Context, task.AgentKey) (Presence, error)
 	quotas    *quotas
 	replays   *replays
 }
 
-// Get returns a task of the caller's. It may show more than was asked for.
+// Get returns a task that the caller sent. It may contain more than was asked for.
 func (s *Tasks) Get(ctx context.Context, c Call, id string, l task.Content) (task.Task, error) {
-	if !task.ValidID(id) {
-		return task.Task{}, errs.ErrNotFound
-	}
-	c, err := s.Aim(ctx, c, id)
+	c, err := s.aimAt(ctx, c, id)
 	if err != nil {
 		return task.Task{}, err
 	}
@@ -42,12 +38,9 @@ func (s *Tasks) Get(ctx context.Context, c Call, id string, l task.Content) (tas
 	return t, err
 }
 
-// Artifact returns one artifact of a task of the caller's, by its number in Task.Artifacts.
+// Artifact returns one artifact of a task that the caller sent, by its index in Task.Artifacts.
 func (s *Tasks) Artifact(ctx context.Context, c Call, id string, number int) (task.Artifact, error) {
-	if !task.ValidID(id) {
-		return task.Artifact{}, errs.ErrNotFound
-	}
-	c, err := s.Aim(ctx, c, id)
+	c, err := s.aimAt(ctx, c, id)
 	if err != nil {
 		return task.Artifact{}, err
 	}
@@ -58,12 +51,9 @@ func (s *Tasks) Artifact(ctx context.Context, c Call, id string, number int) (ta
 	return s.board.loadArtifact(ctx, t.Org, t.UID, number)
 }
 
-// Cancel ends a task of the caller's and returns as much of it as was asked for.
+// Cancel cancels a task that the caller sent and returns the requested content.
 func (s *Tasks) Cancel(ctx context.Context, c Call, id string, l task.Content) (task.Task, error) {
-	if !task.ValidID(id) {
-		return task.Task{}, errs.ErrNotFound
-	}
-	c, err := s.Aim(ctx, c, id)
+	c, err := s.aimAt(ctx, c, id)
 	if err != nil {
 		return task.Task{}, err
 	}
@@ -80,10 +70,12 @@ func canceledAt(now time.Time) Decision {
 	return func(cur task.Current) (task.Change, error) { return task.DecideCancel(cur.Task, now) }
 }
 
-// Expected reports whether a task that is sent now can be expected to be worked on
-// soon. A caller that would wait for one that nobody works on is better told at
-// once that it waits in the queue.
+// Expected reports whether a worker is likely to claim a new task soon. If not, a caller
+// should not wait for the result of a send.
 func (s *Tasks) Expected(ctx context.Context, c Call) bool {
+	if c.check() != nil {
+		return false
+	}
 	agent := c.target.Key()
 	if s.board.hosts.get(agent) != nil || s.board.desk.waits(agent) > 0 {
 		return true

@@ -1,10 +1,9 @@
-// Package errs defines the one error type that crosses package borders.
+// Package errs defines the error type that crosses package borders.
 //
-// A rule that refuses a command returns an *Error: its Kind says what sort of
-// refusal it is, its Code is the stable name that clients may switch on, and its
-// Message is a sentence that says what was wrong and what to do. Fields name what
-// broke a rule by a Path, in the words of the rule's package. Transports turn kinds
-// into their own status codes and paths into their own spelling; this package knows
+// A rule that refuses a command returns an *Error. Its Kind classifies the refusal, its Code is a
+// stable name that clients may switch on, and its Message is a sentence that says what was wrong
+// and what to do. Fields locate the parts that broke a rule by a Path, in the terms of the rule's
+// package. Transports map kinds to status codes and paths to their own spelling; this package knows
 // no HTTP, no JSON-RPC and no SQL.
 package errs
 
@@ -15,22 +14,22 @@ import (
 	"time"
 )
 
-// Kind is the sort of a refusal.
+// Kind classifies a refusal.
 type Kind uint8
 
-// The kinds. The zero value is Internal, so that an error somebody forgot to
-// classify is reported as our fault and never as the caller's.
+// The kinds. The zero value is Internal, so that an unclassified error is reported as the server's
+// fault and never as the caller's.
 const (
 	Internal        Kind = iota
-	Malformed            // the request cannot be read at all
-	Invalid              // the request reads well, but fields of it break a rule
-	Unauthenticated      // no credentials, or bad ones
-	Forbidden            // known caller, missing right
-	NotFound             // no such thing, or none that this caller may know of
+	Malformed            // the request cannot be parsed
+	Invalid              // the request was parsed, but fields break a rule
+	Unauthenticated      // missing or bad credentials
+	Forbidden            // known caller, missing permission
+	NotFound             // the thing does not exist, or the caller may not know of it
 	Conflict             // the current state does not allow it
-	Stale                // the caller decided on an older version
+	Stale                // the caller decided on an older version (If-Match)
 	TooLarge             // over a size limit
-	Unsupported          // a media type that is not understood
+	Unsupported          // the media type is not supported
 	RateLimited          // too many requests
 	Unavailable          // try again later
 )
@@ -40,7 +39,7 @@ var kindNames = [...]string{
 	"stale", "too large", "unsupported", "rate limited", "unavailable",
 }
 
-// String names the kind for logs.
+// String returns the name of the kind, for logs.
 func (k Kind) String() string {
 	if int(k) < len(kindNames) {
 		return kindNames[k]
@@ -48,11 +47,34 @@ func (k Kind) String() string {
 	return fmt.Sprintf("kind(%d)", k)
 }
 
-// Field is a part of a command or a query that broke a rule.
+// Field is a part of a command or query that broke a rule.
 type Field struct {
 	Path    Path
-	Message string // follows the name of the part: "must not be empty"
+	Message string // a predicate: "must not be empty"
+
+	// Whole marks a Message that is a sentence by itself, such as an error about the value. A
+	// colon separates it from the path.
+	Whole bool
 }
+
+// In returns the message about a part with the name.
+func (f Field) In(name string) string {
+	switch {
+	case name == "":
+		return f.Message
+	case f.Whole:
+		return name + ": " + f.Message
+	}
+	return name + " " + f.Message
+}
+
+// Refused returns the field at the path, with the message of the error about its value.
+func Refused(path Path, err error) Field {
+	return Field{Path: path, Message: As(err).Message, Whole: true}
+}
+
+// NewField returns the problem of a named part.
+func NewField(name, message string) Field { return Field{Path: At(name), Message: message} }
 
 // Error is a refusal with everything a transport needs to explain it.
 type Error struct {
@@ -60,7 +82,7 @@ type Error struct {
 	Code       string // stable, dotted, e.g. "proposal.transition_not_allowed"
 	Message    string // one sentence for the caller
 	Fields     []Field
-	Allowed    []string      // what would be accepted instead, if it can be listed
+	Allowed    []string      // the values that would be accepted, if they can be listed
 	Scope      string        // the missing scope, for Forbidden
 	RetryAfter time.Duration // for RateLimited and Unavailable
 	cause      error
@@ -79,26 +101,26 @@ func Wrap(cause error, kind Kind, code, format string, args ...any) *Error {
 	return e
 }
 
-// InvalidFields makes the error for fields that broke a rule.
+// InvalidFields makes the error for fields that broke a rule. Its message lists them.
 func InvalidFields(fields ...Field) *Error {
 	e := &Error{Kind: Invalid, Code: "request.invalid", Fields: fields, listed: true}
 	e.Message = e.Explain(Path.String)
 	return e
 }
 
-// Explain is the message as a transport words it, which spells the paths of fields itself.
+// Explain returns the message with the paths of fields as a transport spells them.
 func (e *Error) Explain(spell func(Path) string) string {
 	if !e.listed {
 		return e.Message
 	}
 	msgs := make([]string, len(e.Fields))
 	for i, f := range e.Fields {
-		msgs[i] = spell(f.Path) + " " + f.Message
+		msgs[i] = f.In(spell(f.Path))
 	}
 	return strings.Join(msgs, "; ")
 }
 
-// Spelled is the error with the fields as a transport names them.
+// Spelled returns a copy of the error with the fields as a transport names them.
 func (e *Error) Spelled(spell func(Field) Field) *Error {
 	out := *e
 	out.Fields = make([]Field, len(e.Fields))
@@ -109,14 +131,15 @@ func (e *Error) Spelled(spell func(Field) Field) *Error {
 	return &out
 }
 
-// CodeExists is the code of a conflict with something that has the same id.
+// CodeExists is the code of a conflict with a resource that has the same id.
 const CodeExists = "resource.exists"
 
-// ErrNotFound is the one answer for an unknown id and for an org that the caller
-// is not in. It carries no detail on purpose: both cases must look the same.
-var ErrNotFound = New(NotFound, "resource.not_found", "there is no such resource, or it is not visible with these credentials")
+// ErrNotFound is returned for an unknown id and for an org that the caller is not in.
+// It carries no detail on purpose: both cases must look the same.
+var ErrNotFound = New(NotFound, "resource.not_found",
+	"there is no such resource, or it is not visible with these credentials")
 
-// Error includes the cause, for logs; transports show Message only.
+// Error includes the cause, for logs. Transports show Message only.
 func (e *Error) Error() string {
 	if e.cause != nil {
 		return e.Message + ": " + e.cause.Error()
@@ -127,13 +150,14 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.cause }
 
-// As finds the Error in err's chain. An error without one becomes Internal.
+// As returns the first *Error in err's chain. An error without one becomes Internal.
 func As(err error) *Error {
 	var e *Error
 	if errors.As(err, &e) {
 		return e
 	}
-	return Wrap(err, Internal, "internal", "something went wrong on our side; quote the request id when you report it")
+	return Wrap(err, Internal, "internal",
+		"something went wrong on our side; quote the request id when you report it")
 }
 
 // KindOf returns the kind of err; an unclassified error is Internal.

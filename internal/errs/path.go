@@ -7,15 +7,15 @@ import (
 	"strings"
 )
 
-// Path leads to a part of a command: names of members and indexes of lists, such as
-// {"skills", 0, "id"}. Names are the domain's own; transports have other spellings. An
-// empty Path is the command as a whole.
+// Path locates a part of a command: names of members and indexes of lists, such as {"skills", 0,
+// "id"}. Names are the domain's own; transports spell them differently. An empty Path is the
+// command as a whole.
 type Path []any
 
-// At makes a Path of names (string) and indexes (int).
+// At makes a Path from names (string) and indexes (int).
 func At(steps ...any) Path { return steps }
 
-// PathOf makes a Path of steps that a decoder reports as text: digits are an index.
+// PathOf makes a Path from the steps that a decoder reports as text. Decimal digits are an index.
 func PathOf(steps iter.Seq[string]) (p Path) {
 	for step := range steps {
 		if i, err := strconv.Atoi(step); err == nil && strconv.Itoa(i) == step {
@@ -27,13 +27,13 @@ func PathOf(steps iter.Seq[string]) (p Path) {
 	return p
 }
 
-// Then is the path that leads on from p.
+// Then appends steps to a copy of p.
 func (p Path) Then(steps ...any) Path { return slices.Concat(p, steps) }
 
-// Equal reports whether both lead to the same part.
+// Equal reports whether both paths are the same.
 func (p Path) Equal(to Path) bool { return slices.Equal(p, to) }
 
-// Head is the first name; empty: the Path is.
+// Head returns the first name, or "" for an empty path.
 func (p Path) Head() string {
 	if len(p) == 0 {
 		return ""
@@ -42,7 +42,7 @@ func (p Path) Head() string {
 	return name
 }
 
-// String writes the path as Go would: skills[0].id.
+// String writes the path in Go syntax: skills[0].id.
 func (p Path) String() string {
 	var b strings.Builder
 	for _, step := range p {
@@ -59,11 +59,11 @@ func (p Path) String() string {
 	return b.String()
 }
 
-// Under puts fields of a part under the path of that part. It costs nothing if there are
-// no fields.
+// Under prefixes the paths of fields with path. It allocates nothing if there are no fields.
 func Under(fields []Field, path ...any) (out []Field) {
 	for _, f := range fields {
-		out = append(out, Field{Path: At(path...).Then(f.Path...), Message: f.Message})
+		f.Path = At(path...).Then(f.Path...)
+		out = append(out, f)
 	}
 	return out
 }

@@ -12,17 +12,17 @@ func TestPathsAreWrittenAsGoWould(t *testing.T) {
 		"": nil, "title": At("title"), "skills[0].id": At("skills", 0, "id"), "a.b[1][2]": At("a", "b", 1, 2),
 	} {
 		if got := p.String(); got != want {
-			t.Errorf("%#v is written %q, want %q", p, got, want)
+			t.Errorf("%#v: got %q, want %q", p, got, want)
 		}
 	}
 }
 
 func TestFieldsMoveUnderAPath(t *testing.T) {
 	t.Parallel()
-	got := Under([]Field{{At("id"), "a"}, {nil, "b"}}, "skills", 3)
-	want := []Field{{At("skills", 3, "id"), "a"}, {At("skills", 3), "b"}}
+	got := Under([]Field{{Path: At("id"), Message: "a"}, {Path: nil, Message: "b"}}, "skills", 3)
+	want := []Field{{Path: At("skills", 3, "id"), Message: "a"}, {Path: At("skills", 3), Message: "b"}}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
+		t.Errorf("paths (-want +got):\n%s", diff)
 	}
 }
 
@@ -35,19 +35,25 @@ func TestNoFieldsCostNothing(t *testing.T) { // not parallel: it counts allocati
 
 func TestATransportSpellsTheMessage(t *testing.T) {
 	t.Parallel()
-	e := InvalidFields(Field{At("skills", 0, "id"), "is required"}, Field{nil, "must be an object"})
-	if want := "skills[0].id is required;  must be an object"; e.Message != want || e.Error() != want {
+	e := InvalidFields(Field{Path: At("skills", 0, "id"), Message: "is required"}, Field{Message: "must be an object"})
+	if want := "skills[0].id is required; must be an object"; e.Message != want || e.Error() != want {
 		t.Errorf("got %q, want %q", e.Message, want)
 	}
-	if got, want := e.Explain(func(p Path) string { return p.Head() }), "skills is required;  must be an object"; got != want {
+	head := func(p Path) string { return p.Head() }
+	if got, want := e.Explain(head), "skills is required; must be an object"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	renamed := e.Spelled(func(f Field) Field { return Field{append(At("agent"), f.Path...), f.Message} })
-	if want := "agent.skills[0].id is required; agent must be an object"; renamed.Message != want || e.Fields[1].Path != nil {
+	renamed := e.Spelled(func(f Field) Field { return Under([]Field{f}, "agent")[0] })
+	want := "agent.skills[0].id is required; agent must be an object"
+	if renamed.Message != want || e.Fields[1].Path != nil {
 		t.Errorf("got %q, want %q; the original has %v", renamed.Message, want, e.Fields)
+	}
+	whole := InvalidFields(Under([]Field{Refused(At("grants", 1), New(Invalid, "x.y", "unknown grant"))}, "rules", 0)...)
+	if want := "rules[0].grants[1]: unknown grant"; whole.Message != want {
+		t.Errorf("got %q, want %q", whole.Message, want)
 	}
 	other := New(Conflict, "x.y", "it is so")
 	if got := other.Explain(func(Path) string { return "z" }); got != "it is so" {
-		t.Errorf("got %q", got)
+		t.Errorf("got %q, want it is so", got)
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/parley-dev/parley/internal/text"
 )
 
-// Creation asks for a follow-up made by hand.
+// Creation creates a follow-up by hand.
 type Creation struct {
 	Title       string
 	Description string
@@ -27,13 +27,13 @@ type Edit struct {
 	Once        *idempotency.Key
 }
 
-// Validate reports every field that breaks a rule. Create does it too; a
-// transport calls it to report fields that it could not read beside these.
+// Validate reports every field that breaks a rule. Create calls it too. A transport calls it to
+// report these fields together with those that it could not decode.
 func (c *Creation) Validate() error {
 	return (&Edit{Title: &c.Title, Description: &c.Description, Assignee: &c.Assignee}).Validate()
 }
 
-// Validate is to Change what Creation.Validate is to Create.
+// Validate reports every field that breaks a rule; see Creation.Validate.
 func (e *Edit) Validate() error {
 	var fields []errs.Field
 	add := func(name, msg string) {

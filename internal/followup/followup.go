@@ -1,8 +1,8 @@
-// Package followup holds the rules of follow-ups: the work that approved proposals
-// lead to, and what people add beside it. A task is always an A2A task; a follow-up
-// that is assigned to an agent is sent to it as one.
+// Package followup has the rules for follow-ups: the work that approved proposals lead to, and
+// work that people add by hand. A follow-up that is assigned to an agent is sent to it as an A2A
+// task.
 //
-// The package knows no HTTP, no SQL, and nothing of proposals but an id.
+// The package contains no HTTP and no SQL. Of proposals it knows only the id.
 package followup
 
 import (
@@ -11,7 +11,7 @@ import (
 	"github.com/parley-dev/parley/internal/identity"
 )
 
-// Status is where a follow-up stands.
+// Status is the status of a follow-up.
 type Status string
 
 // The statuses.
@@ -25,8 +25,7 @@ const (
 // Statuses lists every status.
 var Statuses = []Status{Open, InProgress, Done, Canceled}
 
-// transitions: work can be taken up, put back, finished and dropped; what is
-// over can only be opened again.
+// transitions lists the allowed transitions. A done or canceled follow-up can only be reopened.
 var transitions = map[Status][]Status{
 	Open:       {InProgress, Done, Canceled},
 	InProgress: {Open, Done, Canceled},
@@ -43,21 +42,21 @@ type Followup struct {
 	ID          string
 	Title       string
 	Description string
-	ProposalID  string // empty: made by hand
-	TextHash    string // of the approved text; empty: made by hand
+	ProposalID  string // empty if it was created by hand
+	TextHash    string // of the approved text; empty if it was created by hand
 	Status      Status
-	Assignee    string // a ref; empty: nobody
+	Assignee    string // a ref; may be empty
 	CreatedBy   string // a ref
 	CreatedAt   time.Time
 	UpdatedAt   time.Time
 	Version     int64
-	TaskUID     string // the A2A task that an agent works on it with; empty: none
+	TaskUID     string // the A2A task of the agent that works on it; may be empty
 	TaskState   string // of that task
 }
 
-// Mirror is the follow-up as its A2A task's state makes it: what an agent works on
-// is in progress, what it finished is done, and what it could not do is open
-// again for somebody else. What people ended meanwhile stays ended.
+// Mirror returns the follow-up after its A2A task changed its state: in progress while the agent
+// works, done if it completed, and open again if it failed. A follow-up that people ended
+// meanwhile stays ended.
 func (f Followup) Mirror(taskUID, state string, now time.Time) Followup {
 	f.TaskUID, f.TaskState, f.UpdatedAt = taskUID, state, now
 	switch {
@@ -72,8 +71,8 @@ func (f Followup) Mirror(taskUID, state string, now time.Time) Followup {
 	return f
 }
 
-// TakeOver is the follow-up with a new task of an agent, unless somebody has ended it
-// meanwhile, or an agent is at work on it and the new task does not replace that one's.
+// TakeOver returns the follow-up with a new task of an agent. It refuses if the follow-up has
+// ended meanwhile, or if an agent works on it under a task that the new one does not replace.
 func (f Followup) TakeOver(agent, taskUID, state, replaces string, now time.Time) (Followup, error) {
 	switch {
 	case f.over():
@@ -85,10 +84,10 @@ func (f Followup) TakeOver(agent, taskUID, state, replaces string, now time.Time
 	return f.Mirror(taskUID, state, now), nil
 }
 
-// over reports whether nobody is to work on it any more, unless it is opened again.
+// over reports whether the follow-up is done or canceled.
 func (f *Followup) over() bool { return f.Status == Done || f.Status == Canceled }
 
-// atWork reports whether an agent's task is still under way.
+// atWork reports whether an agent's task is still active.
 func (f *Followup) atWork() bool {
 	switch f.TaskState {
 	case "submitted", "working", "input-required", "auth-required":
@@ -105,5 +104,5 @@ const (
 	MaxLimit       = 100
 )
 
-// All stands for "no filter".
+// All is the value of a filter that matches all.
 const All = "all"

@@ -9,19 +9,19 @@ import (
 	"github.com/parley-dev/parley/internal/identity"
 )
 
-// Query asks for a page of the list; zero fields mean no filter, page 1, limit 20.
+// Query selects a page of the list. Zero fields mean no filter, page 1, limit 20.
 type Query struct {
 	Status     Status
-	Assignee   string // a ref, or "none" for those without one
+	Assignee   string // a ref, or Unassigned
 	ProposalID string
 	Page       int
 	Limit      int
 }
 
-// Unassigned is the Assignee filter for follow-ups without one.
+// Unassigned as Assignee matches follow-ups without an assignee.
 const Unassigned = "none"
 
-// Filter is a checked Query as the store gets it.
+// Filter is a valid Query for the store.
 type Filter struct {
 	Org        string
 	Status     Status
@@ -81,5 +81,5 @@ func (q *Query) check(org string) (Filter, error) {
 	return f, nil
 }
 
-// notOfID reports a character that no id has.
+// notOfID reports whether a character cannot be part of an id.
 func notOfID(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '-' }

@@ -11,17 +11,18 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/errs/errstest"
 	"github.com/parley-dev/parley/internal/identity"
 )
 
-// The tables of this file are whole: every status, every state of a task.
+// The tables of this file are complete: every status, every state of a task.
 
 var (
 	madeAt    = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	changedAt = madeAt.Add(time.Hour)
 )
 
-// permitted is the status table; a status is also its own successor, which changes nothing.
+// permitted is the status table. A status may follow itself, which changes nothing.
 var permitted = map[Status][]Status{
 	Open:       {InProgress, Done, Canceled},
 	InProgress: {Open, Done, Canceled},
@@ -29,8 +30,8 @@ var permitted = map[Status][]Status{
 	Canceled:   {Open},
 }
 
-// taskStates are the states of A2A tasks, with whether an agent is at work in it, and with
-// what a follow-up that is not over becomes.
+// taskStates are the states of A2A tasks, whether an agent works in each, and the status of an
+// active follow-up in each.
 var taskStates = map[string]struct {
 	atWork  bool
 	becomes Status
@@ -47,7 +48,7 @@ var taskStates = map[string]struct {
 	"":               {false, Open},
 }
 
-// made is the follow-up that the tables start from.
+// made returns the follow-up that the tables start from.
 func made(s Status) Followup {
 	return Followup{
 		Org: "acme", ID: "f-1", Title: "Retry", Description: "Repeat calls.", ProposalID: "prop-1", TextHash: "sha256:1",
@@ -58,25 +59,6 @@ func made(s Status) Followup {
 }
 
 func ptr[T any](v T) *T { return &v }
-
-// refusal is what a caller can tell errors apart by; empty: there is none.
-func refusal(err error) string {
-	if err == nil {
-		return ""
-	}
-	return errs.As(err).Code
-}
-
-// broken lists the names of the fields that an error is about.
-func broken(err error) []string {
-	var out []string
-	if err != nil {
-		for _, f := range errs.As(err).Fields {
-			out = append(out, f.Path.String())
-		}
-	}
-	return out
-}
 
 func TestEveryStatusChange(t *testing.T) {
 	t.Parallel()
@@ -143,7 +125,7 @@ func TestEverySetOfEditedFields(t *testing.T) {
 	}
 }
 
-// A task belongs to the assignee that it was sent to, and only another assignee ends that.
+// A follow-up keeps its task until it gets another assignee.
 func TestAnotherAssigneeHasNoTaskYet(t *testing.T) {
 	t.Parallel()
 	for assignee, uid := range map[string]string{
@@ -160,13 +142,13 @@ func TestAnotherAssigneeHasNoTaskYet(t *testing.T) {
 func TestVersionsThatAChangeWasMadeOn(t *testing.T) {
 	t.Parallel()
 	for version, want := range map[int64]string{6: "request.stale", 7: "", 8: "request.stale", 0: "request.stale"} {
-		// It is told before what else is wrong: the caller must read again anyway.
+		// A stale version is reported before other errors.
 		_, err := decideEdit(made(Done), Edit{IfVersion: &version, Status: ptr(Open)}, changedAt)
-		if got := refusal(err); got != want {
+		if got := errstest.Code(err); got != want {
 			t.Errorf("version %d: got %q, want %q", version, got, want)
 		}
 		_, err = decideEdit(made(Done), Edit{IfVersion: &version, Status: ptr(Canceled)}, changedAt)
-		if got := refusal(err); want != "" && got != want {
+		if got := errstest.Code(err); want != "" && got != want {
 			t.Errorf("version %d and a wrong status: got %q, want %q", version, got, want)
 		}
 	}
@@ -211,7 +193,7 @@ func TestWhenAnAgentIsSentATask(t *testing.T) {
 				name := fmt.Sprintf("%s, assigned to %q, whose task is %q", status, assignee, state)
 				f := made(status)
 				f.Assignee, f.TaskState = assignee, state
-				got, err := decideDispatch(f, "scout")
+				got, err := decideSend(f, "scout")
 				if status == Done || status == Canceled {
 					if err == nil || errs.KindOf(err) != errs.Conflict || !slices.Equal(errs.As(err).Allowed, []string{"open"}) {
 						t.Errorf("%s: got %v, want a conflict that allows open", name, err)
@@ -246,8 +228,8 @@ func TestWhenATaskIsRecalled(t *testing.T) {
 	}
 }
 
-// To assign a follow-up to an agent is to call the agent: it needs the scope, and a
-// restriction to agents binds.
+// Assigning a follow-up to an agent calls the agent, so it needs the scope, and the agent
+// restriction of the key applies.
 func TestWhoMayAssignWhom(t *testing.T) {
 	t.Parallel()
 	const (
@@ -287,7 +269,7 @@ func TestWhoMayAssignWhom(t *testing.T) {
 		}
 		for ref, want := range c.want {
 			p, err := decideAssignee(a, ref)
-			if got := refusal(err); got != want {
+			if got := errstest.Code(err); got != want {
 				t.Errorf("%s with %s: got %q, want %q", ref, c.scopes, got, want)
 			}
 			if want == ok && (p.Org != "acme" || p.Ref() != ref) {
@@ -341,7 +323,7 @@ func TestEveryFieldOfAFollowup(t *testing.T) {
 		check := func(what, value string, want []string) {
 			var e Edit
 			f.ask(&e, value)
-			if diff := cmp.Diff(want, broken(e.Validate())); diff != "" {
+			if diff := cmp.Diff(want, errstest.Fields(e.Validate())); diff != "" {
 				t.Errorf("%s, %s: broken fields (-want +got)\n%s", f.name, what, diff)
 			}
 			if f.name == "status" {
@@ -356,7 +338,7 @@ func TestEveryFieldOfAFollowup(t *testing.T) {
 			case "assignee":
 				c.Assignee = value
 			}
-			if diff := cmp.Diff(want, broken(c.Validate())); diff != "" {
+			if diff := cmp.Diff(want, errstest.Fields(c.Validate())); diff != "" {
 				t.Errorf("%s of a new one, %s: broken fields (-want +got)\n%s", f.name, what, diff)
 			}
 		}
@@ -368,7 +350,7 @@ func TestEveryFieldOfAFollowup(t *testing.T) {
 		}
 	}
 	all := Edit{Title: ptr(""), Description: ptr("\x00"), Status: ptr(Status("x")), Assignee: ptr("x")}
-	if diff := cmp.Diff([]string{"title", "description", "status", "assignee"}, broken(all.Validate())); diff != "" {
+	if diff := cmp.Diff([]string{"title", "description", "status", "assignee"}, errstest.Fields(all.Validate())); diff != "" {
 		t.Errorf("all at once: broken fields (-want +got)\n%s", diff)
 	}
 	if err := (&Edit{}).Validate(); err != nil {
@@ -418,7 +400,7 @@ func TestEveryFilterOfAQuery(t *testing.T) {
 		},
 	} {
 		got, err := c.q.check("acme")
-		if diff := cmp.Diff(c.bad, broken(err)); diff != "" {
+		if diff := cmp.Diff(c.bad, errstest.Fields(err)); diff != "" {
 			t.Errorf("%s: broken parameters (-want +got)\n%s", c.name, diff)
 		}
 		if c.bad == nil {
@@ -443,12 +425,14 @@ func TestIDsOfFollowups(t *testing.T) {
 	}
 }
 
-// A new task takes a follow-up over from the task that it replaces, and from no other that is
-// under way.
+// A new task takes over a follow-up from the task that it replaces, but not from another active
+// one.
 func TestWhichTaskTakesAFollowUpOver(t *testing.T) {
 	t.Parallel()
 	for _, status := range Statuses {
-		for _, state := range []string{"", "submitted", "working", "input-required", "auth-required", "completed", "failed", "canceled", "rejected"} {
+		for _, state := range []string{
+			"", "submitted", "working", "input-required", "auth-required", "completed", "failed", "canceled", "rejected",
+		} {
 			for _, replaces := range []string{"", "t-1", "t-2"} {
 				f := Followup{Status: status, Assignee: "user:ann"}
 				if state != "" {
@@ -463,7 +447,7 @@ func TestWhichTaskTakesAFollowUpOver(t *testing.T) {
 					want = "followup.taken_over"
 				}
 				got, err := f.TakeOver("scout", "t-9", "submitted", replaces, time.UnixMicro(5))
-				if code := refusal(err); code != want {
+				if code := errstest.Code(err); code != want {
 					t.Errorf("%s, its task %s, replacing %q: got %q, want %q", status, state, replaces, code, want)
 				}
 				if err == nil && (got.TaskUID != "t-9" || got.TaskState != "submitted" || got.Assignee != "agent:scout") {

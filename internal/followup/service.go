@@ -12,29 +12,29 @@ import (
 	"github.com/parley-dev/parley/internal/identity"
 )
 
-// Outcome is the result of a command, kept for its idempotency key.
+// Outcome is the result of a command. It is stored under the idempotency key.
 type Outcome struct {
 	Followup Followup
 	Replayed bool
 }
 
-// Store keeps follow-ups; every method is scoped by org.
+// Store keeps follow-ups. Every method is scoped by org.
 type Store interface {
 	Insert(ctx context.Context, f Followup, by identity.Principal, once *idempotency.Key) (Outcome, error)
 	// Replayed returns the outcome of an earlier command with the same key, if there was one.
 	Replayed(ctx context.Context, by identity.Principal, once *idempotency.Key) (Outcome, bool, error)
-	// Update locks the follow-up, runs edit on it and writes the result in
-	// one transaction. edit may run more than once and must be pure.
+	// Update locks the follow-up, runs edit and writes the result in one transaction. edit may
+	// run more than once and must be pure.
 	Update(ctx context.Context, id string, by identity.Principal, once *idempotency.Key,
 		edit func(Followup) (Followup, error)) (Outcome, error)
 	Get(ctx context.Context, org, id string) (Followup, error)
-	// List returns one page, newest first, and the number of all that match.
+	// List returns one page, newest first, and the total number of matches.
 	List(ctx context.Context, f Filter) ([]Followup, int64, error)
 }
 
-// Members knows who can be assigned.
+// Members finds principals that follow-ups can be assigned to.
 type Members interface {
-	// Member returns NotFound for an unknown principal.
+	// Member returns a member. For an unknown principal the error is NotFound.
 	Member(ctx context.Context, p identity.Principal) (identity.Member, error)
 }
 
@@ -47,13 +47,15 @@ type Followups struct {
 	agents  Agents
 }
 
-// New makes the service. Without agents, a follow-up that is assigned to one just
-// bears its name.
-func New(store Store, members Members, now func() time.Time, newID func(prefix string) string, agents Agents) *Followups {
+// New returns the service. If agents is nil, follow-ups that are assigned to agents are not sent
+// to them.
+func New(
+	store Store, members Members, now func() time.Time, newID func(prefix string) string, agents Agents,
+) *Followups {
 	return &Followups{store: store, members: members, now: now, newID: newID, agents: agents}
 }
 
-// ValidID reports whether s has the shape of a follow-up's id.
+// ValidID reports whether s has the form of a follow-up's id.
 func ValidID(s string) bool {
 	rest, ok := strings.CutPrefix(s, "fup-")
 	return ok && len(rest) == 26 && strings.IndexFunc(rest, func(r rune) bool {
@@ -61,7 +63,7 @@ func ValidID(s string) bool {
 	}) < 0
 }
 
-// Create makes a follow-up by hand.
+// Create creates a follow-up by hand.
 func (s *Followups) Create(ctx context.Context, a identity.Access, cmd Creation) (Outcome, error) {
 	if err := a.For(identity.CreateFollowup); err != nil {
 		return Outcome{}, err
@@ -90,7 +92,7 @@ func (s *Followups) Create(ctx context.Context, a identity.Access, cmd Creation)
 			return out, err // the first request has sent it
 		}
 	}
-	if _, err := s.dispatch(ctx, a, out.Followup, agent); err != nil {
+	if _, err := s.send(ctx, a, out.Followup, agent); err != nil {
 		return out, err
 	}
 	out.Followup, err = s.store.Get(ctx, a.Org(), out.Followup.ID)
@@ -120,7 +122,7 @@ func (s *Followups) List(ctx context.Context, a identity.Access, q *Query) ([]Fo
 	return s.store.List(ctx, f)
 }
 
-// Change edits a follow-up.
+// Change changes a follow-up.
 func (s *Followups) Change(ctx context.Context, a identity.Access, id string, cmd Edit) (Outcome, error) {
 	if err := a.For(identity.ChangeFollowup); err != nil {
 		return Outcome{}, err
@@ -131,7 +133,7 @@ func (s *Followups) Change(ctx context.Context, a identity.Access, id string, cm
 	if err := cmd.Validate(); err != nil {
 		return Outcome{}, err
 	}
-	// A task that was sent cannot be taken back by the transaction that finds the key.
+	// Check the key first: the transaction that checks it cannot take back a task that was sent.
 	if out, done, err := s.store.Replayed(ctx, a.Principal(), cmd.Once); done || err != nil {
 		return out, err
 	}
@@ -148,15 +150,15 @@ func (s *Followups) Change(ctx context.Context, a identity.Access, id string, cm
 	sent := "" // the task that was sent to an agent
 	if cmd.Assignee != nil {
 		if agent := s.agentIn(*cmd.Assignee); agent != "" {
-			// The task comes first: what fails now has changed nothing, and what
-			// fails after it is repaired by asking again.
+			// Send the task before the update: a failure to send changes nothing, and a failure
+			// of the update is repaired by a retry.
 			if _, err := decideEdit(seen, cmd, now); err != nil {
 				return Outcome{}, err
 			}
-			if sent, err = s.dispatch(ctx, a, seen, agent); err != nil {
+			if sent, err = s.send(ctx, a, seen, agent); err != nil {
 				return Outcome{}, err
 			}
-			cmd.IfVersion = nil // it was checked, and the dispatch has changed the version
+			cmd.IfVersion = nil // it was checked, and sending has changed the version
 		}
 	}
 	var before Followup // as it was locked
@@ -179,14 +181,15 @@ func (s *Followups) Change(ctx context.Context, a identity.Access, id string, cm
 	if err := s.recall(ctx, a, seen, out.Followup); err != nil || before.TaskUID == seen.TaskUID {
 		return out, err
 	}
-	return out, s.recall(ctx, a, before, out.Followup) // it was assigned after it was seen
+	return out, s.recall(ctx, a, before, out.Followup) // it was assigned between Get and Update
 }
 
-// errTakenOver refuses an assignment that another one has overtaken.
+// errTakenOver refuses an assignment after a concurrent one.
 var errTakenOver = errs.New(errs.Conflict, "followup.taken_over",
-	"somebody else assigned the follow-up at the same time; fetch it again and repeat the request if you still want to")
+	"another request assigned the follow-up at the same time; "+
+		"fetch it again and repeat the request if you still want to")
 
-// decideEdit is the rule of a change.
+// decideEdit applies an edit.
 func decideEdit(f Followup, cmd Edit, now time.Time) (Followup, error) {
 	if cmd.IfVersion != nil && *cmd.IfVersion != f.Version {
 		return f, errs.New(errs.Stale, "request.stale",
@@ -203,7 +206,8 @@ func decideEdit(f Followup, cmd Edit, now time.Time) (Followup, error) {
 	}
 	if cmd.Status != nil && *cmd.Status != f.Status {
 		if !slices.Contains(f.Status.Next(), *cmd.Status) {
-			e := errs.New(errs.Conflict, "followup.transition_not_allowed", "a follow-up cannot go from %s to %s", f.Status, *cmd.Status)
+			e := errs.New(errs.Conflict, "followup.transition_not_allowed",
+				"a follow-up cannot go from %s to %s", f.Status, *cmd.Status)
 			for _, next := range f.Status.Next() {
 				e.Allowed = append(e.Allowed, string(next))
 			}
@@ -215,8 +219,8 @@ func decideEdit(f Followup, cmd Edit, now time.Time) (Followup, error) {
 	return f, nil
 }
 
-// mayAssign refuses an assignee that is no member of the org, and an agent that
-// the caller could not send a task to itself.
+// mayAssign refuses an assignee that is not a member of the org, and an agent that the caller may
+// not send tasks to.
 func (s *Followups) mayAssign(ctx context.Context, a identity.Access, ref string) error {
 	if ref == "" {
 		return nil
@@ -232,7 +236,7 @@ func (s *Followups) mayAssign(ctx context.Context, a identity.Access, ref string
 	return err
 }
 
-// decideAssignee is the part of mayAssign that needs no look-up.
+// decideAssignee is the part of mayAssign that needs no lookup.
 func decideAssignee(a identity.Access, ref string) (identity.Principal, error) {
 	p, err := identity.ParseRef(a.Org(), ref)
 	if err != nil || !p.IsMember() {

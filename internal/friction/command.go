@@ -9,18 +9,18 @@ import (
 	"github.com/parley-dev/parley/internal/text"
 )
 
-// Limits on what callers send. The problem leaves room for the evidence in the
-// proposal's own; a proposal's other limits hold for its other fields.
+// Limits of reports. The limit of the problem leaves room for the evidence in the problem of the
+// proposal. The other fields have the limits of a proposal.
 const (
 	MaxProblem    = 10_000 // characters
 	MaxEvidence   = 4 << 10
 	MaxOccurrence = 200 // characters
 )
 
-// defaultPriority is a proposal's.
+// defaultPriority is that of proposals.
 const defaultPriority = "normal"
 
-// Report says that a friction was met.
+// Report is one report of a friction.
 type Report struct {
 	Fingerprint  string
 	Title        string
@@ -29,12 +29,12 @@ type Report struct {
 	SuggestedFix string // may be empty
 	Evidence     string // may be empty
 	Occurrence   string // may be empty
-	Priority     string // empty: normal
+	Priority     string // default normal
 	Once         *idempotency.Key
 }
 
-// validate fills in defaults and reports every field that breaks a rule of friction,
-// or one of proposals, which check knows.
+// validate sets defaults and reports every field that breaks a rule of this package, or a rule of
+// proposals, which check has.
 func (r *Report) validate(check Check) error {
 	if r.Priority == "" {
 		r.Priority = defaultPriority
@@ -47,7 +47,8 @@ func (r *Report) validate(check Check) error {
 	case r.Fingerprint == "":
 		add("fingerprint", "is required")
 	case !ValidFingerprint(r.Fingerprint):
-		add("fingerprint", "must have 1 to 200 characters of a-z, 0-9, '.', '_', ':' and '-', and begin with a letter or a digit")
+		add("fingerprint", "must have 1 to 200 characters of a-z, 0-9, '.', '_', ':' and '-', "+
+			"and begin with a letter or a digit")
 	}
 	for _, f := range []struct {
 		name, text string
@@ -84,7 +85,7 @@ func named(fields []errs.Field, p errs.Path) bool {
 	return slices.ContainsFunc(fields, func(f errs.Field) bool { return f.Path.Equal(p) })
 }
 
-// ValidateThreshold refuses a setting that makes no sense.
+// ValidateThreshold refuses a threshold that is out of range.
 func ValidateThreshold(n int) error {
 	if n == Off || n >= MinThreshold && n <= MaxThreshold {
 		return nil

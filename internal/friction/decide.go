@@ -8,25 +8,25 @@ import (
 	"unicode/utf8"
 )
 
-// Current is what a decision is made on, locked until it is written.
+// Current is the input of a decision. It is locked until the change is written.
 type Current struct {
-	Friction  Friction   // without a Count: the fingerprint is new
+	Friction  Friction   // zero Count if the fingerprint is new
 	Known     bool       // the reporter has reported this occurrence before
-	Evidence  []Evidence // what is kept, oldest first; not read if a proposal was filed
+	Evidence  []Evidence // kept evidence, oldest first; not read if a proposal was filed
 	Threshold int
 }
 
-// Change is what a decision asks the store to write, all or nothing.
+// Change is the result of a decision, which the store writes atomically.
 type Change struct {
 	Friction Friction
-	Evidence *Evidence // nil: the report was a repeat, and nothing changes
-	File     *Draft    // nil: no proposal is filed now
+	Evidence *Evidence // nil if the report was a repetition and changes nothing
+	File     *Draft    // nil if no proposal is filed
 }
 
-// maxText is how long a proposal's problem may be.
+// maxText limits the problem of a proposal, in characters.
 const maxText = 20_000
 
-// noFix stands where a proposal needs a suggestion and nobody had one.
+// noFix is the suggested fix of a proposal if no report had one.
 const noFix = "Nobody who met this has suggested a fix yet."
 
 func orNoFix(s string) string {
@@ -36,9 +36,8 @@ func orNoFix(s string) string {
 	return s
 }
 
-// decideReport counts a report, and files a proposal if it is the one that was
-// still needed. A proposal is filed once, whatever becomes of it: later reports
-// only add to the evidence.
+// decideReport counts a report and files a proposal when the threshold is reached. A proposal is
+// filed once; later reports only add evidence, even if the proposal was rejected.
 func decideReport(cur Current, r Report, org, by, newID string, at time.Time) Change {
 	f := cur.Friction
 	if cur.Known {
@@ -65,14 +64,14 @@ func decideReport(cur Current, r Report, org, by, newID string, at time.Time) Ch
 	return c
 }
 
-// problem is the text of the proposal: what the last reporter wrote, and the
-// evidence, the newest first, as far as there is room for it.
+// problem returns the problem of the proposal: the text of the last report, and as much evidence
+// as fits, newest first.
 func problem(f *Friction, evidence []Evidence) string {
 	var b strings.Builder
 	b.WriteString(f.Problem)
 	fmt.Fprintf(&b, "\n\nReported %d times as %s, first on %s.", f.Count, f.Fingerprint, day(f.FirstAt))
 	room := maxText - utf8.RuneCountInString(b.String())
-	const left = "\n\n(and earlier reports)" // kept free for its own sake
+	const left = "\n\n(and earlier reports)" // room is reserved for it
 	room -= len(left)
 	for _, e := range slices.Backward(evidence) {
 		s := fmt.Sprintf("\n\n%s on %s", e.Reporter, day(e.At))

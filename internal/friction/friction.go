@@ -1,11 +1,10 @@
-// Package friction holds the rules of reported friction: agents and people say
-// that the same thing got in their way again, and when it did so often enough a
-// proposal is filed.
+// Package friction has the rules for reported friction: agents and people report a recurring
+// problem, and after enough reports a proposal is filed.
 //
-// What makes two reports the same friction is their fingerprint. Deciding is a
-// pure function (decide.go) that a Store runs in a transaction, so that two reports
-// at once cannot file two proposals. The package knows no HTTP, no SQL and no
-// proposals: it describes the one to be filed as a Draft.
+// Reports with the same fingerprint are about the same friction. The decision is a pure function
+// (decide.go) that a Store runs in a transaction, so that two concurrent reports cannot file two
+// proposals. The package contains no HTTP and no SQL, and knows no proposals: it describes the
+// one to file as a Draft.
 package friction
 
 import (
@@ -15,32 +14,32 @@ import (
 	"github.com/parley-dev/parley/internal/identity"
 )
 
-// Friction is what is known of one fingerprint in one org.
+// Friction is the state of one fingerprint in one org.
 type Friction struct {
 	Org          string
 	Fingerprint  string
-	Title        string // title, category, problem and priority as the latest report has them
+	Title        string // title, category, problem and priority come from the latest report
 	Category     string
 	Problem      string
-	SuggestedFix string // the latest that anybody gave
+	SuggestedFix string // the latest one; may be empty
 	Priority     string
-	Count        int64 // reports that counted
+	Count        int64 // reports, without repetitions
 	ProposalID   string
 	FirstAt      time.Time
 	LastAt       time.Time
 	LastBy       string // a ref
 }
 
-// Evidence is one report that counted.
+// Evidence is one counted report.
 type Evidence struct {
-	Seq        int64  // from 1, without gaps
+	Seq        int64  // starts at 1, without gaps
 	Reporter   string // a ref
-	Occurrence string // the reporter's name for this time; empty: none
-	Text       string // empty if there was none, or if it is too old to be kept
+	Occurrence string // the reporter's id of this occurrence; may be empty
+	Text       string // empty if there was none, or if it is no longer kept
 	At         time.Time
 }
 
-// Draft is the proposal that shall be filed.
+// Draft is a proposal to file.
 type Draft struct {
 	Org          string
 	ID           string
@@ -49,23 +48,23 @@ type Draft struct {
 	Problem      string
 	SuggestedFix string
 	Priority     string
-	By           string // a ref: whose report was the last that was needed
+	By           string // a ref: the reporter that reached the threshold
 	At           time.Time
 }
 
-// Thresholds: how many reports file a proposal. An org may choose another one.
+// Thresholds: the number of reports that files a proposal. Each org may set its own.
 const (
 	DefaultThreshold = 3
 	MinThreshold     = 2
 	MaxThreshold     = 100
-	Off              = 0 // reports are kept and counted, and nothing is filed
+	Off              = 0 // reports are counted, and nothing is filed
 )
 
-// ThresholdSet is the audit log's name for the change of it.
+// ThresholdSet is the action in the audit log.
 const ThresholdSet identity.AuditAction = "friction.threshold"
 
-// What is kept of a fingerprint: the evidence of the latest reports, and the
-// occurrences of more of them.
+// How many reports of a fingerprint are kept with their evidence, and how many occurrences are
+// remembered.
 const (
 	KeepEvidence    = 50
 	KeepOccurrences = 1000
@@ -73,9 +72,8 @@ const (
 
 var pattern = regexp.MustCompile(`^[a-z0-9][a-z0-9._:-]{0,199}$`)
 
-// Pattern is what a fingerprint matches, for documents.
+// Pattern returns the regular expression of fingerprints, for documentation.
 func Pattern() string { return pattern.String() }
 
-// ValidFingerprint reports whether s can be a fingerprint. Anything else is not
-// looked up.
+// ValidFingerprint reports whether s has the form of a fingerprint. Others are not looked up.
 func ValidFingerprint(s string) bool { return pattern.MatchString(s) }

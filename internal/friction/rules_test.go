@@ -10,23 +10,13 @@ import (
 
 	"github.com/parley-dev/parley/internal/cursor"
 	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/errs/errstest"
 )
 
 var (
 	firstAt = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	nowAt   = firstAt.Add(time.Hour)
 )
-
-// broken lists the names of the fields that an error is about.
-func broken(err error) []string {
-	var out []string
-	if err != nil {
-		for _, f := range errs.As(err).Fields {
-			out = append(out, f.Path.String())
-		}
-	}
-	return out
-}
 
 // report is one that keeps all rules.
 func report() Report {
@@ -37,7 +27,7 @@ func report() Report {
 	}
 }
 
-// reported is what is known after so many reports; none: nothing.
+// reported returns the state after n reports; zero after none.
 func reported(count int64, filed string) Friction {
 	if count == 0 {
 		return Friction{}
@@ -48,8 +38,8 @@ func reported(count int64, filed string) Friction {
 	}
 }
 
-// Every threshold from none to a few, every number of earlier reports, filed or not, new or
-// repeated: a proposal is filed by the report that reaches the threshold, and once.
+// A proposal is filed once, by the report that reaches the threshold. Tried for several
+// thresholds and numbers of earlier reports, filed or not, new or repeated.
 func TestWhichReportFilesAProposal(t *testing.T) {
 	t.Parallel()
 	for _, threshold := range []int{Off, 2, 3, 4, 5} {
@@ -97,8 +87,7 @@ func TestWhichReportFilesAProposal(t *testing.T) {
 	}
 }
 
-// A later report without a suggestion does not lose an earlier one, and without any there is
-// a sentence in its place.
+// A report without a suggestion keeps an earlier one. If there is none, a sentence replaces it.
 func TestTheSuggestionOfAFiledProposal(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ name, earlier, now, kept, filed string }{
@@ -148,7 +137,7 @@ func TestThresholds(t *testing.T) {
 		if n < 0 || n == 1 || n > 100 {
 			want = []string{"threshold"}
 		}
-		if diff := cmp.Diff(want, broken(ValidateThreshold(n))); diff != "" {
+		if diff := cmp.Diff(want, errstest.Fields(ValidateThreshold(n))); diff != "" {
 			t.Errorf("%d: broken fields (-want +got)\n%s", n, diff)
 		}
 	}
@@ -194,7 +183,7 @@ func TestEveryFieldOfAReport(t *testing.T) {
 		check := func(what, value string, want []string) {
 			r := report()
 			f.set(&r, value)
-			if diff := cmp.Diff(want, broken(r.validate(nil))); diff != "" {
+			if diff := cmp.Diff(want, errstest.Fields(r.validate(nil))); diff != "" {
 				t.Errorf("%s, %s: broken fields (-want +got)\n%s", f.name, what, diff)
 			}
 		}
@@ -207,8 +196,8 @@ func TestEveryFieldOfAReport(t *testing.T) {
 	}
 }
 
-// What a report leaves to the rules of proposals is checked by these, with what would be
-// filed; a field is named once.
+// The fields of the proposal to file are checked by the rules of proposals. Each field is
+// reported once.
 func TestTheRulesOfProposalsHoldForReports(t *testing.T) {
 	t.Parallel()
 	var asked []string
@@ -234,7 +223,7 @@ func TestTheRulesOfProposalsHoldForReports(t *testing.T) {
 		t.Errorf("what proposals are asked about (-want +got)\n%s", diff)
 	}
 	r.Fingerprint, r.Problem = "", strings.Repeat("p", MaxProblem+1)
-	got := broken(r.validate(refuse("title", "problem")))
+	got := errstest.Fields(r.validate(refuse("title", "problem")))
 	if diff := cmp.Diff([]string{"fingerprint", "problem", "title"}, got); diff != "" {
 		t.Errorf("rules of both: broken fields (-want +got)\n%s", diff)
 	}

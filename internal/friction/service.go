@@ -11,47 +11,46 @@ import (
 	"github.com/parley-dev/parley/internal/identity"
 )
 
-// Store keeps what was reported. Every method is scoped by org.
+// Store keeps reports. Every method is scoped by org.
 type Store interface {
-	// Report locks what is known of the fingerprint, runs decide on it and
-	// writes what it returns, the proposal included, in one transaction. decide may
-	// run more than once and must be pure.
+	// Report locks the fingerprint, runs decide and writes the change, including the proposal,
+	// in one transaction. decide may run more than once and must be pure.
 	Report(ctx context.Context, by identity.Principal, fingerprint, occurrence string, once *idempotency.Key,
 		decide func(Current) Change) (Outcome, error)
-	// List lists what was reported last first; it returns up to Limit+1, so that
-	// the caller can tell whether more follow.
+	// List lists frictions, the last reported first. It returns up to Limit+1, so that the
+	// caller can tell whether more follow.
 	List(ctx context.Context, f Filter) ([]Friction, error)
-	// Get returns NotFound for a fingerprint that nobody reported, and the
-	// evidence that is kept, newest first.
+	// Get returns a friction and its kept evidence, newest first. For an unknown fingerprint
+	// the error is NotFound.
 	Get(ctx context.Context, org, fingerprint string) (Friction, []Evidence, error)
-	// Threshold returns the org's setting, and DefaultThreshold without one.
+	// Threshold returns the org's threshold, or DefaultThreshold if it has not set one.
 	Threshold(ctx context.Context, org string) (int, error)
 	SetThreshold(ctx context.Context, org string, n int, e identity.AuditEntry) error
 }
 
-// Outcome is what a report led to, kept for its idempotency key.
+// Outcome is the result of a report. It is stored under the idempotency key.
 type Outcome struct {
 	Friction  Friction
 	Threshold int
-	Counted   bool // false: the reporter had reported this occurrence before
+	Counted   bool // false if the reporter had reported this occurrence before
 	Filed     bool // this report filed the proposal
-	Replayed  bool // the report had been made before under the same idempotency key
+	Replayed  bool // the report was made before under the same idempotency key
 }
 
-// Filter asks a store for a page.
+// Filter selects a page.
 type Filter struct {
 	Org   string
-	After *Position // continues behind this one
+	After *Position // the last entry of the previous page
 	Limit int
 }
 
-// Position is where a page ended.
+// Position is the sort key of the last entry of a page.
 type Position struct {
 	LastAt      time.Time
 	Fingerprint string
 }
 
-// Check refuses what cannot be a proposal; it is proposal.Check.
+// Check validates the fields of a proposal; see proposal.Check.
 type Check func(title, category, problem, suggestedFix, priority string) error
 
 // Frictions is the service.
@@ -62,17 +61,17 @@ type Frictions struct {
 	check Check
 }
 
-// New makes the service. newID returns a fresh sortable id with the given prefix.
+// New returns the service. newID returns a new sortable id with the given prefix.
 func New(store Store, now func() time.Time, newID func(prefix string) string, check Check) *Frictions {
 	return &Frictions{store: store, now: now, newID: newID, check: check}
 }
 
-// Validate is what Report does first; a transport calls it to report fields that it
-// could not read beside these.
+// Validate sets defaults and reports every field that breaks a rule. Report calls it too. A
+// transport calls it to report these fields together with those that it could not decode.
 func (s *Frictions) Validate(r *Report) error { return r.validate(s.check) }
 
-// Report counts a report of the caller's, and files a proposal in its name if it is
-// the one that was still needed.
+// Report counts a report of the caller. If it reaches the threshold, a proposal is filed in the
+// caller's name.
 func (s *Frictions) Report(ctx context.Context, a identity.Access, r Report) (Outcome, error) {
 	if err := a.For(identity.ReportFriction); err != nil {
 		return Outcome{}, err
@@ -95,10 +94,10 @@ const (
 // Page is one page of the list.
 type Page struct {
 	Frictions []Friction
-	Next      string // cursor of the next page; empty: this is the last
+	Next      string // cursor of the next page; empty on the last page
 }
 
-// List returns what was reported, the latest first.
+// List returns a page of frictions, the last reported first.
 func (s *Frictions) List(ctx context.Context, a identity.Access, after string, limit int) (Page, error) {
 	if err := a.For(identity.ReadFriction); err != nil {
 		return Page{}, err
@@ -109,12 +108,16 @@ func (s *Frictions) List(ctx context.Context, a identity.Access, after string, l
 	f := Filter{Org: a.Org(), Limit: limit}
 	var wrong []errs.Field
 	if limit < 1 || limit > MaxLimit {
-		wrong = append(wrong, errs.Field{Path: errs.At("limit"), Message: "must be between 1 and " + strconv.Itoa(MaxLimit)})
+		wrong = append(wrong, errs.Field{
+			Path: errs.At("limit"), Message: "must be between 1 and " + strconv.Itoa(MaxLimit),
+		})
 	}
 	if after != "" {
 		var ok bool
 		if f.After, ok = decodeCursor(after); !ok {
-			wrong = append(wrong, errs.Field{Path: errs.At("cursor"), Message: "is not a cursor of this list; use the one of the previous page, or none"})
+			wrong = append(wrong, errs.Field{
+				Path: errs.At("cursor"), Message: "is not a cursor of this list; use the one of the previous page, or none",
+			})
 		}
 	}
 	if len(wrong) > 0 {
@@ -141,7 +144,7 @@ func decodeCursor(s string) (*Position, bool) {
 	return pos, r.Done() && ValidFingerprint(pos.Fingerprint)
 }
 
-// Get returns one friction and the evidence that is kept, newest first.
+// Get returns one friction and its kept evidence, newest first.
 func (s *Frictions) Get(ctx context.Context, a identity.Access, fingerprint string) (Friction, []Evidence, error) {
 	if err := a.For(identity.ReadFriction); err != nil {
 		return Friction{}, nil, err
@@ -152,7 +155,7 @@ func (s *Frictions) Get(ctx context.Context, a identity.Access, fingerprint stri
 	return s.store.Get(ctx, a.Org(), fingerprint)
 }
 
-// Threshold is how many reports file a proposal in the caller's org.
+// Threshold returns how many reports file a proposal in the caller's org.
 func (s *Frictions) Threshold(ctx context.Context, a identity.Access) (int, error) {
 	if err := a.For(identity.ReadFriction); err != nil {
 		return 0, err
@@ -160,7 +163,7 @@ func (s *Frictions) Threshold(ctx context.Context, a identity.Access) (int, erro
 	return s.store.Threshold(ctx, a.Org())
 }
 
-// SetThreshold changes it; reports that were made before count.
+// SetThreshold sets the threshold. Earlier reports count.
 func (s *Frictions) SetThreshold(ctx context.Context, a identity.Access, n int) error {
 	if err := a.For(identity.ManageFriction); err != nil {
 		return err

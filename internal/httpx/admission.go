@@ -9,28 +9,27 @@ import (
 	"github.com/parley-dev/parley/internal/identity"
 )
 
-// class says which budget of concurrent requests a route uses. The reports of
-// workers have a budget of their own, so that senders cannot keep an agent from
-// finishing its tasks.
+// class selects the budget of concurrent requests that a route uses. Workers have their own budget,
+// so that senders cannot keep an agent from finishing its tasks.
 type class uint8
 
 const (
 	unlimited class = iota // health checks, and requests that match no route
 	ordinary
 	worker
-	classes // how many there are
+	classes // the number of classes
 )
 
 var classNames = [classes]string{ordinary: "ordinary", worker: "worker"}
 
-// admission bounds how many requests are served at the same time. What is over a
-// bound is refused at once: a queue would only add to the delay of everyone in it.
+// admission bounds how many requests are served at the same time. Requests over the bound are
+// refused at once: a queue would only delay everyone in it.
 //
-// A request first enters, before its credentials are looked at and its body is read.
-// Once it is known whom it is counted for, it takes a share, of its principal and org
-// or of its address if it has no credentials, and a slot of its class. What has only
-// entered costs little, so many may: a caller that is over its share cannot take the
-// slots of others with requests that are about to be refused.
+// A request first enters, before its credentials are checked and its body is read. Once its holder
+// is known, it takes a share of its principal and org, or of its client address without
+// credentials, and a slot of its class. A request that has only entered costs little, so many may
+// enter: a caller over its share cannot fill the slots of others with requests that are about to be
+// refused.
 type admission struct {
 	total, perHolder, perOrg int
 	classes                  [classes]slots
@@ -46,13 +45,13 @@ type slots struct {
 	orgs    *shares[string]
 }
 
-// holder is whom a request is counted for: a principal, or a client address.
+// holder identifies what a request is counted for: a principal, or a client address.
 type holder struct {
 	principal identity.Principal
 	addr      netip.Addr
 }
 
-// newAdmission returns nil for a total of 0: nil admits everything.
+// newAdmission returns nil for a total of 0. A nil admission has no bound.
 func newAdmission(total int) *admission {
 	if total <= 0 {
 		return nil
@@ -67,15 +66,15 @@ func newAdmission(total int) *admission {
 var (
 	errOverloaded = &errs.Error{
 		Kind: errs.Unavailable, Code: "server.overloaded", RetryAfter: time.Second,
-		Message: "the server is serving as many requests as it can; wait as long as Retry-After says and try again",
+		Message: "the server is at its limit of concurrent requests; wait for the time in Retry-After and try again",
 	}
 	errTooManyConcurrent = &errs.Error{
 		Kind: errs.RateLimited, Code: "request.too_many_concurrent", RetryAfter: time.Second,
-		Message: "too many requests of this caller or its org are being served at the same time; wait for responses before you send more",
+		Message: "too many concurrent requests of this caller or its org; wait for responses before you send more",
 	}
 )
 
-// enter lets a request in; false: too many have entered.
+// enter lets a request in. It reports false if too many have entered.
 func (a *admission) enter(x *exchange, c class) bool {
 	if a == nil || c == unlimited {
 		return true
@@ -87,7 +86,7 @@ func (a *admission) enter(x *exchange, c class) bool {
 	return true
 }
 
-// admit takes the shares of whom the request is counted for, and a slot.
+// admit takes the shares of the request's holder, and a slot.
 func (a *admission) admit(x *exchange) (shedReason, error) {
 	a.classes[x.place.class].entered.Add(-1)
 	x.place.entered = false
@@ -116,7 +115,7 @@ func (a *admission) seat(x *exchange) (shedReason, error) {
 	return 0, nil
 }
 
-// leave gives back what the request has taken. It may be called again.
+// leave gives back all that the request has taken. It may be called more than once.
 func (a *admission) leave(x *exchange) {
 	if x.place.entered {
 		a.classes[x.place.class].entered.Add(-1)
@@ -130,7 +129,7 @@ func (a *admission) leave(x *exchange) {
 	}
 }
 
-// admitted is how many requests of the class are being served.
+// admitted returns how many requests of the class are being served.
 func (a *admission) admitted(c class) int64 {
 	if a == nil {
 		return 0
@@ -138,7 +137,7 @@ func (a *admission) admitted(c class) int64 {
 	return a.classes[c].used.Load()
 }
 
-// holderOf is whom the request is counted for, once it is known who sent it.
+// holderOf returns the holder of a request that was authenticated.
 func (rt *Router) holderOf(x *exchange) holder {
 	if x.caller != nil {
 		return holder{principal: x.caller.Principal}
@@ -146,7 +145,7 @@ func (rt *Router) holderOf(x *exchange) holder {
 	return holder{addr: rt.ClientAddr(x.request)}
 }
 
-// admit counts the request for its caller, or returns the refusal.
+// admit counts the request for its holder, or returns the refusal.
 func (rt *Router) admit(x *exchange) error {
 	if !x.place.entered {
 		return nil
@@ -158,25 +157,26 @@ func (rt *Router) admit(x *exchange) error {
 	return nil
 }
 
-// shedLogEvery is how often the log mentions that requests are refused.
+// shedLogEvery is the interval of log lines about refused requests.
 const shedLogEvery = 30 * time.Second
 
-// shed notes a request that is refused to protect the others. Each is counted, and
-// few are logged: a log line for each would add to the load.
+// shed records a request that is refused to protect others. Each one is counted but few are logged:
+// a log line for each would add to the load.
 func (rt *Router) shed(x *exchange, reason shedReason, err error) error {
 	x.shed = true
 	if rt.metrics != nil {
 		rt.metrics.shed[reason].Inc()
 	}
 	last := rt.shedLogged.Load()
-	if now := rt.now(); now.Sub(time.Unix(0, last)) >= shedLogEvery && rt.shedLogged.CompareAndSwap(last, now.UnixNano()) {
-		rt.log.Warn("requests are being refused to protect the others; see parley_http_requests_shed_total",
+	now := rt.now()
+	if now.Sub(time.Unix(0, last)) >= shedLogEvery && rt.shedLogged.CompareAndSwap(last, now.UnixNano()) {
+		rt.log.Warn("refusing requests to protect others; see the metric parley_http_requests_shed_total",
 			"reason", shedReasons[reason], "route", x.route.pattern)
 	}
 	return err
 }
 
-// shedReason says which bound refused a request.
+// shedReason identifies the bound that refused a request.
 type shedReason uint8
 
 const (
@@ -189,5 +189,10 @@ const (
 )
 
 var shedReasons = [...]string{
-	shedOverload: "overload", shedShare: "share", shedStreams: "streams", shedWaits: "waits", shedMemory: "memory", shedSearch: "search",
+	shedOverload: "overload",
+	shedShare:    "share",
+	shedStreams:  "streams",
+	shedWaits:    "waits",
+	shedMemory:   "memory",
+	shedSearch:   "search",
 }

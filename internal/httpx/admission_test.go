@@ -16,7 +16,7 @@ import (
 	"github.com/parley-dev/parley/internal/identity"
 )
 
-// members takes the secret "<org>:<id>" for the user of that id in that org.
+// members accepts the secret "<org>:<id>" for the user of that id in that org.
 type members struct{}
 
 func (members) Authenticate(_ context.Context, secret string) (*identity.Caller, error) {
@@ -27,7 +27,7 @@ func (members) Authenticate(_ context.Context, secret string) (*identity.Caller,
 	return &identity.Caller{Principal: identity.Principal{Org: org, Kind: identity.User, ID: id}}, nil
 }
 
-// crowd is a router whose handlers stay until they are let go.
+// crowd is a router whose handlers block until they are released.
 type crowd struct {
 	t       *testing.T
 	rt      *Router
@@ -52,12 +52,12 @@ func newCrowd(t *testing.T, o Options) *crowd {
 	return c
 }
 
-// enter sends n requests that stay; it returns when all are being served.
+// enter sends n requests that block. It returns when all of them are being served.
 func (c *crowd) enter(n int, path, as string) {
 	for range n {
 		c.ends.Go(func() {
 			if rec := c.try(path, as); rec.Code != 200 {
-				c.t.Errorf("%s as %q: %d %s", path, as, rec.Code, rec.Body)
+				c.t.Errorf("%s as %q: status = %d, want 200: %s", path, as, rec.Code, rec.Body)
 			}
 		})
 		<-c.inside
@@ -71,7 +71,7 @@ func (c *crowd) try(path, as string) *httptest.ResponseRecorder {
 	return send(c.rt, "GET", path, "Authorization", "Bearer "+as)
 }
 
-// leave lets all go.
+// leave releases all handlers.
 func (c *crowd) leave() {
 	select {
 	case <-c.release:
@@ -84,7 +84,7 @@ func (c *crowd) leave() {
 func refused(t *testing.T, rec *httptest.ResponseRecorder, status int, code string) {
 	t.Helper()
 	if p := problemOf(t, rec); rec.Code != status || p.Code != code || rec.Header().Get("Retry-After") == "" {
-		t.Errorf("%d %s %v; want %d %s and Retry-After", rec.Code, rec.Body, rec.Header(), status, code)
+		t.Errorf("status = %d %s %v, want %d %s and Retry-After", rec.Code, rec.Body, rec.Header(), status, code)
 	}
 }
 
@@ -96,13 +96,13 @@ func TestRequestsBeyondTheTotalAreRefusedByClass(t *testing.T) {
 	c.enter(2, "/x", "other:eve")
 	refused(t, c.try("/x", "third:joe"), 503, "server.overloaded")
 	refused(t, c.try("/public", ""), 503, "server.overloaded")
-	c.enter(1, "/agents/bot", "acme:bot") // workers have slots of their own
+	c.enter(1, "/agents/bot", "acme:bot") // workers have their own slots
 	if rec := c.try("/healthz", ""); rec.Code != 200 {
-		t.Errorf("/healthz: %d", rec.Code)
+		t.Errorf("/healthz: status = %d, want 200", rec.Code)
 	}
 	c.leave()
 	if n := c.rt.admission.admitted(ordinary); n != 0 {
-		t.Errorf("%d slots were not given back", n)
+		t.Errorf("used slots after all requests ended = %d, want 0", n)
 	}
 }
 
@@ -111,7 +111,7 @@ func TestOneCallerAndOneOrgHaveAShare(t *testing.T) {
 	c := newCrowd(t, Options{MaxRequests: 12})
 	c.rt.HandleRoute("GET /told", Route{Refuse: func(w http.ResponseWriter, r *http.Request, err error) {
 		if n := c.rt.admission.admitted(ordinary); n != 6 {
-			t.Errorf("%d slots are used while a refusal is written; want 6", n)
+			t.Errorf("used slots while a refusal is written = %d, want 6", n)
 		}
 		WriteError(w, r, err)
 	}}, http.NotFoundHandler())
@@ -121,7 +121,7 @@ func TestOneCallerAndOneOrgHaveAShare(t *testing.T) {
 	refused(t, c.try("/x", "acme:bob"), 429, "request.too_many_concurrent")
 	c.enter(4, "/x", "other:eve")
 	if n := c.rt.admission.admitted(ordinary); n != 12 {
-		t.Errorf("%d requests are counted; want 12: a refused one keeps no slot", n)
+		t.Errorf("used slots = %d, want 12: a refused request keeps no slot", n)
 	}
 }
 
@@ -132,7 +132,7 @@ func TestCallersWithoutCredentialsShareByAddress(t *testing.T) {
 	c.enter(1, "/x", "")
 	refused(t, c.try("/public", ""), 429, "request.too_many_concurrent")
 	refused(t, c.try("/x", ""), 429, "request.too_many_concurrent")
-	c.enter(1, "/x", "acme:ada") // from the same address, but known
+	c.enter(1, "/x", "acme:ada") // from the same address, but authenticated
 }
 
 func TestRequestsThatOnlyEnteredAreBoundedToo(t *testing.T) {
@@ -140,21 +140,21 @@ func TestRequestsThatOnlyEnteredAreBoundedToo(t *testing.T) {
 	a := newAdmission(2)
 	for range 2 * enterFactor {
 		if !a.enter(new(exchange), ordinary) {
-			t.Fatal("refused below the bound")
+			t.Fatal("enter below the bound: got false, want true")
 		}
 	}
 	x := new(exchange)
 	if a.enter(x, ordinary) {
-		t.Error("there is no bound")
+		t.Error("enter at the bound: got true, want false")
 	}
 	a.leave(x)
 	if !a.enter(x, worker) {
-		t.Error("workers are refused because of others")
+		t.Error("enter of a worker: got false, want true")
 	}
 	a.leave(x)
 	a.leave(x)
 	if n := a.classes[worker].entered.Load(); n != 0 {
-		t.Errorf("%d have entered after all left", n)
+		t.Errorf("entered after all left = %d, want 0", n)
 	}
 }
 
@@ -170,10 +170,10 @@ func TestKeysThatHoldNothingAreForgotten(t *testing.T) {
 		n += len(s.shards[i].held)
 	}
 	if n > 2*64*shareShards {
-		t.Errorf("%d keys are kept", n)
+		t.Errorf("kept keys = %d, want at most %d", n, 2*64*shareShards)
 	}
 	if s.take(-1, 1) != nil || kept.Load() != 1 {
-		t.Error("a key that holds something was forgotten")
+		t.Error("a key that still holds a share was dropped")
 	}
 }
 
@@ -193,7 +193,7 @@ func TestARefusalHasTheFormOfItsRoute(t *testing.T) {
 	}}, http.NotFoundHandler())
 	c.enter(1, "/x", "acme:ada")
 	if rec := c.try("/own", ""); rec.Code != 503 || rec.Body.String() != "own: server.overloaded" {
-		t.Errorf("%d %s", rec.Code, rec.Body)
+		t.Errorf("response = %d %s, want 503 in the route's own form", rec.Code, rec.Body)
 	}
 }
 
@@ -220,15 +220,18 @@ func TestAParkedRequestHoldsNoSlot(t *testing.T) {
 	c.enter(1, "/stream", "acme:bob")
 	refused(t, c.try("/stream", "other:eve"), 503, "server.overloaded")
 	if n := c.rt.admission.admitted(ordinary); n != 0 {
-		t.Errorf("parked requests hold %d slots", n)
+		t.Errorf("slots of parked requests = %d, want 0", n)
 	}
 	c.enter(1, "/x", "acme:ada")
-	if streams, waits := gaugeOf(t, reg, "parley_http_streams"), gaugeOf(t, reg, "parley_http_waits"); streams != 3 || waits != 2 {
-		t.Errorf("gauges: %v streams, %v waits; want 3 and 2", streams, waits)
+	gauges := func() (streams, waits float64) {
+		return gaugeOf(t, reg, "parley_http_streams"), gaugeOf(t, reg, "parley_http_waits")
+	}
+	if streams, waits := gauges(); streams != 3 || waits != 2 {
+		t.Errorf("gauges = %v streams, %v waits, want 3 and 2", streams, waits)
 	}
 	c.leave()
-	if streams, waits := gaugeOf(t, reg, "parley_http_streams"), gaugeOf(t, reg, "parley_http_waits"); streams != 0 || waits != 0 {
-		t.Errorf("gauges after the end: %v streams, %v waits", streams, waits)
+	if streams, waits := gauges(); streams != 0 || waits != 0 {
+		t.Errorf("gauges after the end = %v streams, %v waits, want 0 and 0", streams, waits)
 	}
 }
 
@@ -243,7 +246,7 @@ func TestStreamsAndWaitsShareTheFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := p.take(Wait, holder{}); err == nil {
-		t.Error("a third was allowed")
+		t.Error("a third request: got nil, want an error")
 	}
 	p.give(Stream, stream)
 	if _, err := p.take(Wait, holder{}); err != nil {
@@ -269,20 +272,20 @@ func TestABatchIsChargedForEachItem(t *testing.T) {
 		return send(rt, "GET", fmt.Sprint("/batch/", n), "Authorization", "Bearer good:ada")
 	}
 	if a, b := batch(40).Code, batch(9).Code; a != 200 || b != 200 || ran != 49 {
-		t.Fatalf("%d and %d within a burst of 50; %d ran", a, b, ran)
+		t.Fatalf("statuses within a burst of 50 = %d and %d, %d ran, want 200, 200 and 49", a, b, ran)
 	}
 	rec := batch(9) // one token is left for the request itself
 	if refused(t, rec, 429, "request.rate_limited"); ran != 49 || rec.Header().Get("RateLimit") == "" {
-		t.Errorf("%d ran; %v", ran, rec.Header())
+		t.Errorf("%d ran, want 49; headers = %v, want RateLimit", ran, rec.Header())
 	}
 	clock.add(burstSeconds * 1e9)
 	rec = batch(51)
 	if refused(t, rec, 429, "request.rate_limited"); !strings.Contains(rec.Body.String(), "send at most 50") {
-		t.Error(rec.Body)
+		t.Errorf("body = %s, want the largest batch", rec.Body)
 	}
 }
 
-// gaugeOf reads a metric without labels.
+// gaugeOf returns the value of a metric without labels.
 func gaugeOf(t *testing.T, reg *prometheus.Registry, name string) float64 {
 	t.Helper()
 	families, err := reg.Gather()
@@ -294,7 +297,7 @@ func gaugeOf(t *testing.T, reg *prometheus.Registry, name string) float64 {
 			return f.GetMetric()[0].GetGauge().GetValue()
 		}
 	}
-	t.Fatalf("there is no metric %s", name)
+	t.Fatalf("metric %s does not exist", name)
 	return 0
 }
 

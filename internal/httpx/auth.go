@@ -10,12 +10,11 @@ import (
 	"github.com/parley-dev/parley/internal/identity"
 )
 
-// authenticate puts the caller into the exchange. No credentials mean no caller;
-// bad ones are refused here, and counted against the client's address so that
-// guessing is slow. The rate limit counts principals, not keys: a second key
-// brings no second budget.
+// authenticate puts the caller into the exchange. A request without credentials has no caller. Bad
+// credentials are refused here and counted against the client's address, which slows down guessing.
+// The rate limit counts principals, not keys: a second key has no second budget.
 //
-// path is the route's: a credential for one path only is good for nothing elsewhere.
+// path is the path of the route: a credential for one path is not valid elsewhere.
 func (rt *Router) authenticate(path string, ro Route, next http.Handler) http.Handler {
 	limit, refuse := rt.perPrincipal, ro.Refuse
 	if ro.Worker {
@@ -34,8 +33,8 @@ func (rt *Router) authenticate(path string, ro Route, next http.Handler) http.Ha
 	})
 }
 
-// serveCaller serves a request whose sender is known, within the sender's limits. A nil
-// caller is nobody.
+// serveCaller serves a request of an authenticated caller within the caller's limits. A nil caller
+// is anonymous.
 func (rt *Router) serveCaller(w http.ResponseWriter, r *http.Request, caller *identity.Caller,
 	limit *limits[identity.Principal], refuse ErrorWriter, next http.Handler,
 ) {
@@ -44,7 +43,7 @@ func (rt *Router) serveCaller(w http.ResponseWriter, r *http.Request, caller *id
 		x.caller, x.limit = caller, limit
 		x.account.Owner = budget.Owner{Org: caller.Org, Principal: caller.Ref()}
 		if wait := limit.Take(caller.Principal, 1, x.start); wait > 0 {
-			refuse(w, r, limit.refusal(w.Header(), wait, "too many requests; wait as long as Retry-After says"))
+			refuse(w, r, limit.refusal(w.Header(), wait, "too many requests; wait for the time in Retry-After"))
 			return
 		}
 	}
@@ -61,9 +60,9 @@ func (rt *Router) serveCaller(w http.ResponseWriter, r *http.Request, caller *id
 	next.ServeHTTP(w, r)
 }
 
-// HandlePeople adds a route for people who use a browser. find returns who is signed in,
-// nil for nobody, and the request to go on with. What is refused before the handler runs is
-// answered by refuse.
+// HandlePeople adds a route for people with a browser. find returns the signed-in user, or nil, and
+// the request to continue with. refuse writes the responses of requests that are refused before the
+// handler runs.
 func (rt *Router) HandlePeople(pattern string, find func(*http.Request) (*identity.Caller, *http.Request, error),
 	refuse ErrorWriter, h http.Handler,
 ) {
@@ -77,7 +76,7 @@ func (rt *Router) HandlePeople(pattern string, find func(*http.Request) (*identi
 	})))
 }
 
-// callerOf returns who sent the request; nil: it carries no credentials.
+// callerOf returns the caller of the request, or nil if it carries no credentials.
 func (rt *Router) callerOf(ctx context.Context, r *http.Request, takesSessions bool) (*identity.Caller, error) {
 	header := r.Header["Authorization"]
 	if len(header) == 0 {
@@ -94,10 +93,10 @@ func (rt *Router) callerOf(ctx context.Context, r *http.Request, takesSessions b
 }
 
 var errBadHeader = errs.New(errs.Unauthenticated, "auth.invalid",
-	`the Authorization header must be "Bearer <API_KEY>", once`)
+	`the Authorization header must be "Bearer <API_KEY>" and occur once`)
 
 var errOtherAudience = errs.New(errs.Unauthenticated, "auth.audience",
-	"the access token was made for another resource; ask for one without a resource, or for this one")
+	"the access token was issued for another resource; request one for this resource, or without a resource")
 
 func (rt *Router) refuseCredentials(w http.ResponseWriter, r *http.Request, refuse ErrorWriter, err error) {
 	if errs.KindOf(err) == errs.Unauthenticated {
@@ -108,18 +107,19 @@ func (rt *Router) refuseCredentials(w http.ResponseWriter, r *http.Request, refu
 	refuse(w, r, err)
 }
 
-// CountFailure counts bad credentials against the client's address. It returns the
-// refusal to send instead of the usual one if there were too many.
+// CountFailure counts bad credentials against the client's address. If there were too many, it
+// returns the refusal to send instead of the usual one.
 func (rt *Router) CountFailure(h http.Header, r *http.Request) error {
 	wait := rt.perAddress.Take(rt.ClientAddr(r), 1, rt.now())
 	if wait <= 0 {
 		return nil
 	}
-	return rt.perAddress.refusal(h, wait, "too many bad credentials from this address; wait as long as Retry-After says")
+	return rt.perAddress.refusal(h, wait,
+		"too many bad credentials from this client address; wait for the time in Retry-After")
 }
 
-// Recheck asks again who sent the request, for an answer that takes so long that
-// its key may have been revoked or expired meanwhile.
+// Recheck authenticates the request again, for a long response whose key may have been revoked or
+// have expired in the meantime.
 func (rt *Router) Recheck(ctx context.Context, r *http.Request) (*identity.Caller, error) {
 	caller, err := rt.callerOf(ctx, r, true)
 	if err == nil && caller == nil {
@@ -128,25 +128,25 @@ func (rt *Router) Recheck(ctx context.Context, r *http.Request) (*identity.Calle
 	return caller, err
 }
 
-// Sessions knows who is signed in in a browser.
+// Sessions finds the user of a browser session.
 type Sessions interface {
-	// CallerBySession returns who holds the request's session; nil: nobody does. A
-	// request that another site made a browser send is Forbidden.
+	// CallerBySession returns the user of the request's session, or nil without a session. It
+	// returns a Forbidden error for a cross-site request.
 	CallerBySession(r *http.Request) (*identity.Caller, error)
 }
 
-// AcceptSessions lets people who are signed in call the routes that take sessions. It is
-// called before the first request.
+// AcceptSessions lets signed-in people call the routes with Route.Sessions. Call it before the
+// first request.
 func (rt *Router) AcceptSessions(s Sessions) { rt.sessions = s }
 
-// BearerOf returns the token of the request, however its header is spelled; empty: it has
-// none.
+// BearerOf returns the bearer token of the request, or "". The spelling of the header does not
+// matter.
 func BearerOf(r *http.Request) string {
 	token, _ := bearer(r.Header["Authorization"])
 	return token
 }
 
-// bearer returns the token; the name of the scheme is case-insensitive (RFC 9110, 11.1).
+// bearer returns the token. The scheme is case-insensitive (RFC 9110, section 11.1).
 func bearer(header []string) (string, bool) {
 	const scheme = "bearer "
 	if len(header) != 1 {

@@ -7,8 +7,8 @@ import (
 	"github.com/parley-dev/parley/internal/errs"
 )
 
-// CheckLength refuses a body whose declared length is over the limit. Nothing of it is
-// read, so that a client that asks first (Expect: 100-continue) does not send it.
+// CheckLength refuses a body whose declared length is over the limit. It reads nothing, so that a
+// client that sent Expect: 100-continue does not send the body.
 func CheckLength(r *http.Request, limit int64) error {
 	if r.ContentLength <= limit {
 		return nil
@@ -16,7 +16,7 @@ func CheckLength(r *http.Request, limit int64) error {
 	return ErrTooLarge(limit)
 }
 
-// ErrTooLarge refuses a body that is over the limit.
+// ErrTooLarge is the error for a body over the limit.
 func ErrTooLarge(limit int64) error {
 	return errs.New(errs.TooLarge, "request.too_large", "the body is larger than %d bytes", limit)
 }
@@ -33,4 +33,5 @@ func encoded(h http.Header) bool {
 
 var identityOnly = []string{"identity"}
 
-var errEncoded = errs.New(errs.Unsupported, "request.encoded", "send the body as it is: compressed bodies (Content-Encoding) are not taken")
+var errEncoded = errs.New(errs.Unsupported, "request.encoded",
+	"compressed bodies (Content-Encoding) are not supported; send the body uncompressed")

@@ -6,17 +6,16 @@ import (
 	"time"
 )
 
-// detach lets the request go on when its client closes its side of the connection, which
-// is for the requests of workers. A client that has only finished sending (a half-close)
-// looks like one that is gone, and is not: it waits for its response. One that is gone
-// may have had its report stored, and must find it stored whole.
+// detach lets a worker's request continue after its client has closed its side of the connection. A
+// client that has only finished sending (a half-close) looks like one that is gone, but still waits
+// for its response. The report of a client that is gone must still be stored as a whole.
 func (x *exchange) detach() {
 	x.client, x.Context = x.Context, context.WithoutCancel(x.Context)
 }
 
-// ClientClosed reports whether the client of a worker's request has closed its side of
-// the connection. The HTTP server notices that in a goroutine of its own, a moment late,
-// so the kernel is asked, too.
+// ClientClosed reports whether the client of a worker's request has closed its side of the
+// connection. The HTTP server notices that in another goroutine, a moment late, so the kernel is
+// asked too.
 func ClientClosed(ctx context.Context) bool {
 	x := exchangeOf(ctx)
 	if x == nil || x.client == nil {
@@ -28,27 +27,27 @@ func ClientClosed(ctx context.Context) bool {
 
 type connKey struct{}
 
-// WithConn lets Received find the connection of a request. It is the ConnContext of a
-// server whose connections are TCP.
+// WithConn lets Received find the connection of a request. Use it as the ConnContext of a server
+// with TCP connections.
 func WithConn(ctx context.Context, conn net.Conn) context.Context {
 	return context.WithValue(ctx, connKey{}, conn)
 }
 
 const (
-	// receivedWait is how long Received waits for a client that acknowledges nothing more.
+	// receivedWait is how long Received waits for a client that acknowledges no more bytes.
 	receivedWait = 5 * time.Second
-	// Received looks often at first, then less often.
+	// Received polls with these intervals, from the first to the second.
 	receivedLook, receivedLookMost = 2 * time.Millisecond, 50 * time.Millisecond
 )
 
-// Received reports whether the client has taken what was written. It is for a client that
-// closed its side of the connection before: a write to it succeeds whether or not someone
-// reads, but only the kernel of one that still reads acknowledges what it gets. Without a
-// connection that can be asked, the write that succeeded counts. A client on a slow link
-// is waited for as long as it goes on taking, but not longer than most.
+// Received reports whether the client has received what was written. It is for a client that closed
+// its side of the connection: a write to it succeeds whether or not it still reads, but only the
+// kernel of a client that reads acknowledges the bytes. If the connection cannot be inspected, a
+// successful write counts. Received waits for a slow client as long as it makes progress, but no
+// longer than most.
 func Received(ctx context.Context, most time.Duration) bool {
 	if x := exchangeOf(ctx); x != nil && x.request.ProtoMajor > 1 {
-		return false // the stream was reset: there is no half-closed one
+		return false // the stream was reset; HTTP/2 has no half-closed clients here
 	}
 	conn, ok := ctx.Value(connKey{}).(net.Conn)
 	if !ok {
@@ -57,11 +56,11 @@ func Received(ctx context.Context, most time.Duration) bool {
 	return awaitTaken(func() delivery { return acknowledged(conn) }, most, time.Now, time.Sleep)
 }
 
-// delivery is how far a peer has taken what was sent to it.
+// delivery is how much of the sent data a peer has acknowledged.
 type delivery struct {
 	acked uint64 // bytes that it has acknowledged
-	taken bool   // all of them
-	over  bool   // nothing more will change: all is taken, or the connection is closed
+	taken bool   // all bytes are acknowledged
+	over  bool   // final: all is acknowledged, or the connection is closed
 }
 
 func awaitTaken(look func() delivery, most time.Duration, now func() time.Time, sleep func(time.Duration)) bool {

@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// States of a connection in Linux: one that was reset (TCP_CLOSE), and one whose peer has
-// closed its side (TCP_CLOSE_WAIT).
+// TCP states in Linux: the connection was reset (TCP_CLOSE), and the peer has closed its side
+// (TCP_CLOSE_WAIT).
 const (
 	tcpClosed    = 7
 	tcpCloseWait = 8
@@ -20,7 +20,7 @@ func finished(conn net.Conn) bool {
 	return err == nil && info != nil && (info.State == tcpClosed || info.State == tcpCloseWait)
 }
 
-// infoOf asks the kernel about a connection; nil: it is no TCP connection.
+// infoOf asks the kernel about a connection. It returns nil if it is not a TCP connection.
 func infoOf(conn net.Conn) (info *unix.TCPInfo, err error) {
 	sc, ok := conn.(syscall.Conn)
 	if !ok {
@@ -31,7 +31,9 @@ func infoOf(conn net.Conn) (info *unix.TCPInfo, err error) {
 		return nil, err // closed
 	}
 	var none error
-	if err := raw.Control(func(fd uintptr) { info, none = unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO) }); err != nil {
+	if err := raw.Control(func(fd uintptr) {
+		info, none = unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO)
+	}); err != nil {
 		return nil, err
 	}
 	if none != nil {
@@ -40,7 +42,7 @@ func infoOf(conn net.Conn) (info *unix.TCPInfo, err error) {
 	return info, nil
 }
 
-// acknowledged asks the kernel what the peer has acknowledged of what was sent.
+// acknowledged asks the kernel how much of the sent data the peer has acknowledged.
 func acknowledged(conn net.Conn) delivery {
 	info, err := infoOf(conn)
 	switch {

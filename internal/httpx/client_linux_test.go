@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Received tells a client that has closed its sending side from one that is gone.
+// Received distinguishes a client that has closed its sending side from one that is gone.
 func TestReceivedKnowsWhetherSomeoneReads(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -34,23 +34,23 @@ func TestReceivedKnowsWhetherSomeoneReads(t *testing.T) {
 			t.Fatal(err)
 		}
 		if n, _ := server.Read(make([]byte, 1)); n != 0 {
-			t.Fatal("read something")
+			t.Fatal("read a byte from a client that sent none")
 		}
 		if _, err := server.Write([]byte("response")); err != nil {
 			t.Errorf("%s: %v", name, err) // the first write always succeeds
 		}
 		if got := Received(WithConn(context.Background(), server), time.Minute); got != c.want {
-			t.Errorf("%s: received %v", name, got)
+			t.Errorf("%s: Received = %v, want %v", name, got, c.want)
 		}
 		if n := acknowledged(server).acked; c.want && n == 0 {
-			t.Errorf("%s: the kernel counts no acknowledged bytes", name)
+			t.Errorf("%s: acknowledged bytes = 0, want more", name)
 		}
 		_ = server.Close()
 		_ = client.Close()
 	}
 }
 
-// finished knows before anyone has read from the connection.
+// finished works before the connection is read.
 func TestFinishedKnowsBeforeARead(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -68,12 +68,12 @@ func TestFinishedKnowsBeforeARead(t *testing.T) {
 	}
 	defer func() { _ = server.Close() }()
 	if _, err := client.Write([]byte("request")); err != nil || finished(server) {
-		t.Fatalf("%v; a client that is there: %v", err, finished(server))
+		t.Fatalf("err = %v, finished = %v, want nil and false", err, finished(server))
 	}
 	_ = client.Close()
 	for deadline := time.Now().Add(10 * time.Second); !finished(server); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatal("a client that is gone was not noticed")
+			t.Fatal("finished = false for a client that is gone, want true")
 		}
 	}
 }

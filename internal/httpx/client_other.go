@@ -4,8 +4,8 @@ package httpx
 
 import "net"
 
-// acknowledged cannot tell: a write that succeeded counts.
+// acknowledged cannot inspect the connection: a successful write counts.
 func acknowledged(net.Conn) delivery { return delivery{taken: true, over: true} }
 
-// finished cannot tell either: the HTTP server notices.
+// finished cannot inspect the connection: only the HTTP server notices a close.
 func finished(net.Conn) bool { return false }

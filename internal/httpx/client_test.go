@@ -5,15 +5,15 @@ import (
 	"time"
 )
 
-// A client that is still taking the response is waited for, however slow it is; one that
-// has stopped is not.
+// Received waits for a client that still receives the response, however slow it is, but not for one
+// that has stopped.
 func TestASlowClientIsWaitedForWhileItTakes(t *testing.T) {
 	t.Parallel()
 	const most = 30 * time.Second
 	for name, c := range map[string]struct {
 		acked func(at time.Duration) uint64 // 10 is all
 		want  bool
-		until time.Duration // when it is decided, at the latest
+		until time.Duration // the latest time of the decision
 	}{
 		"at once":        {func(time.Duration) uint64 { return 10 }, true, 0},
 		"slowly":         {func(at time.Duration) uint64 { return uint64(at / (2 * time.Second)) }, true, 21 * time.Second},
@@ -28,7 +28,7 @@ func TestASlowClientIsWaitedForWhileItTakes(t *testing.T) {
 			return delivery{acked: n, taken: n >= 10, over: n >= 10}
 		}, most, func() time.Time { return clock }, func(d time.Duration) { clock = clock.Add(d) })
 		if took := clock.Sub(start); got != c.want || took > c.until {
-			t.Errorf("%s: %v after %v; want %v within %v", name, got, took, c.want, c.until)
+			t.Errorf("%s: got %v after %v, want %v within %v", name, got, took, c.want, c.until)
 		}
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/parley-dev/parley/internal/errs"
 )
 
-// ParsePrefixes reads a list of networks such as 10.0.0.0/8, or single addresses.
+// ParsePrefixes parses a list of networks such as 10.0.0.0/8, or single IP addresses.
 func ParsePrefixes(list []string) ([]netip.Prefix, error) {
 	var out []netip.Prefix
 	for _, s := range list {
@@ -23,17 +23,17 @@ func ParsePrefixes(list []string) ([]netip.Prefix, error) {
 		}
 		p, err := netip.ParsePrefix(s)
 		if err != nil {
-			return nil, errs.New(errs.Invalid, "config.bad_prefix", "%q is neither a network such as 10.0.0.0/8 nor an address", s)
+			return nil, errs.New(errs.Invalid, "config.bad_prefix",
+				"%q is neither a network such as 10.0.0.0/8 nor an IP address", s)
 		}
 		out = append(out, p.Masked())
 	}
 	return out, nil
 }
 
-// clientAddr is the address nearest to the client that can be believed: the
-// peer's own, or, as long as the hop is a trusted proxy, what that hop says it
-// got the request from. X-Forwarded-For is read from the right, because
-// everything left of the first untrusted hop may be made up.
+// clientAddr returns the most distant address that can be trusted: the peer's, or, while the hop is
+// a trusted proxy, the one that the hop reports. X-Forwarded-For is read from the right, because
+// everything left of the first untrusted hop may be forged.
 func clientAddr(r *http.Request, trusted []netip.Prefix) netip.Addr {
 	peer, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {
@@ -54,7 +54,7 @@ func clientAddr(r *http.Request, trusted []netip.Prefix) netip.Addr {
 	return addr
 }
 
-// parseHop also reads an address with a port, as some proxies write it.
+// parseHop also accepts an address with a port, which some proxies write.
 func parseHop(s string) (netip.Addr, bool) {
 	addr, err := netip.ParseAddr(s)
 	if err != nil {
@@ -76,8 +76,8 @@ func contains(list []netip.Prefix, addr netip.Addr) bool {
 	return false
 }
 
-// LimitKey is what a limit per client counts: an IPv6 client owns a whole /64
-// and could otherwise take a new address for every try.
+// LimitKey returns what limits per client count: for IPv6 the /64 network, since its owner could
+// use a new address for every try.
 func LimitKey(addr netip.Addr) netip.Addr {
 	if addr.Is6() {
 		if p, err := addr.Prefix(64); err == nil {
@@ -87,6 +87,6 @@ func LimitKey(addr netip.Addr) netip.Addr {
 	return addr
 }
 
-// ClientAddr is the address of whoever sent the request, as far as the trusted
-// proxies can be believed; of IPv6 the network, as limits count it.
+// ClientAddr returns the address of the client, as far as the trusted proxies report it; for IPv6
+// the network that limits count.
 func (rt *Router) ClientAddr(r *http.Request) netip.Addr { return LimitKey(clientAddr(r, rt.trusted)) }

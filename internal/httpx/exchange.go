@@ -11,38 +11,37 @@ import (
 	"github.com/parley-dev/parley/internal/identity"
 )
 
-// exchange is everything the server remembers of one request. It is the
-// request's context and carries its response writer, so that a request costs one
-// allocation here and not one per middleware.
+// exchange is the state of one request. It is the request's context and contains its response
+// writer, so that a request costs one allocation here instead of one per middleware.
 type exchange struct {
-	context.Context // of the connection, unless it was detached from it
+	context.Context // of the connection, unless detached
 
 	rec    recorder
 	start  time.Time
-	id     [1]string // the request id, in the shape in which a header map takes it
+	id     [1]string // the request id, as a header value
 	caller *identity.Caller
 	route  *route
-	cause  error        // of an answer that is our fault, for the log
-	shed   bool         // refused to protect others: neither our fault nor the caller's
-	busy   []shedReason // why the handler refused it, or parts of it, to protect others
+	cause  error        // of a response with a server error, for the log
+	shed   bool         // refused to protect others: not a failure of the server or the caller
+	busy   []shedReason // why the handler refused the request, or parts of it, to protect others
 
-	limit  *limits[identity.Principal] // that the caller's requests are taken from; nil: no caller
-	holder holder                      // whom the request is counted for
+	limit  *limits[identity.Principal] // rate limit of the caller; nil: no caller
+	holder holder                      // what the request is counted for
 	place  place
 
-	account budget.Account // of the memory that the request holds
-	body    io.ReadCloser  // if it is counted while it is read; else nil
+	account budget.Account // memory that the request holds
+	body    io.ReadCloser  // the body if it is counted while it is read, else nil
 
-	client  context.Context // of the connection of a detached request; nil: it is not
-	request *http.Request   // as it came
+	client  context.Context // the connection's context of a detached request, else nil
+	request *http.Request   // the original request
 	trusted []netip.Prefix
 
-	metadata string // of the protected resource, named in challenges; empty: none
+	metadata string // URL of the resource metadata, for challenges; empty: none
 }
 
 type exchangeKey struct{}
 
-// Value makes the exchange find itself below contexts derived from it.
+// Value lets exchangeOf find the exchange in derived contexts.
 func (x *exchange) Value(key any) any {
 	switch key.(type) {
 	case exchangeKey:
@@ -55,7 +54,7 @@ func (x *exchange) Value(key any) any {
 	return x.Context.Value(key)
 }
 
-// origin is what the audit log keeps of the request.
+// origin returns what the audit log keeps of the request.
 func (x *exchange) origin() identity.Origin {
 	o := identity.Origin{RequestID: x.id[0]}
 	if addr := clientAddr(x.request, x.trusted); addr.IsValid() {
@@ -67,7 +66,7 @@ func (x *exchange) origin() identity.Origin {
 	return o
 }
 
-// exchangeOf returns nil outside a Router, as in a test of one handler.
+// exchangeOf returns nil outside of a Router, as in a test of one handler.
 func exchangeOf(ctx context.Context) *exchange {
 	if x, ok := ctx.(*exchange); ok {
 		return x
@@ -76,7 +75,7 @@ func exchangeOf(ctx context.Context) *exchange {
 	return x
 }
 
-// CallerOf returns who sent the request; nil: nobody that is known.
+// CallerOf returns the caller of the request, or nil for an anonymous one.
 func CallerOf(ctx context.Context) *identity.Caller {
 	if x := exchangeOf(ctx); x != nil {
 		return x.caller
@@ -92,7 +91,7 @@ func RequestID(ctx context.Context) string {
 	return ""
 }
 
-// recorder notes what was answered, for metrics and the log.
+// recorder records the response for metrics and the log.
 type recorder struct {
 	http.ResponseWriter
 	account *budget.Account // of the request
@@ -100,9 +99,9 @@ type recorder struct {
 	bytes   int64
 }
 
-// WriteHeader notes the final status; informational ones may come before it. A
-// handler that fails after it began to write, as when its client is gone, may try to
-// write another; that one comes too late.
+// WriteHeader records the final status; informational ones may precede it. A handler that fails
+// after it began to write, for example because the client is gone, may write a second status; it is
+// ignored.
 func (r *recorder) WriteHeader(status int) {
 	if r.status != 0 {
 		return
@@ -126,7 +125,7 @@ func (r *recorder) Write(p []byte) (int, error) {
 // Unwrap lets http.ResponseController reach the connection.
 func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
 
-// Flush serves code that asserts http.Flusher instead of asking a ResponseController.
+// Flush supports code that asserts http.Flusher instead of using a ResponseController.
 func (r *recorder) Flush() {
 	if r.status == 0 {
 		r.status = http.StatusOK

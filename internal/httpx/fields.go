@@ -5,10 +5,12 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/parley-dev/parley/internal/errs"
 )
 
-// Place says which part of a request a field lies in.
+// Place is the part of a request that contains a field.
 type Place string
 
 // The parts of a request.
@@ -19,16 +21,15 @@ const (
 	Header Place = "header"
 )
 
-// ProblemField names one part of the request: Pointer is set in the body,
-// Parameter anywhere else.
+// ProblemField locates one part of the request: Pointer is set for the body, Parameter otherwise.
 type ProblemField struct {
-	Pointer   *string `json:"pointer,omitzero" nullable:"false" doc:"A JSON pointer into the body; empty: the body itself." example:"/title"`
+	Pointer   *string `json:"pointer,omitzero" nullable:"false" doc:"JSON pointer into the body; empty: the body itself." example:"/title"`
 	Parameter string  `json:"parameter,omitzero" doc:"The name of a query, path or header parameter." example:"limit"`
 	In        Place   `json:"in" enum:"body,query,path,header" doc:"The part of the request." example:"query"`
 	Detail    string  `json:"detail" doc:"The rule that was broken." example:"must be an integer between 1 and 100"`
 }
 
-// Pointer is the path as a JSON pointer into a body with the same names.
+// Pointer returns the path as a JSON pointer into a body with the same names.
 func Pointer(p errs.Path) string {
 	var b strings.Builder
 	for _, step := range p {
@@ -45,17 +46,23 @@ func Pointer(p errs.Path) string {
 
 var pointerEscapes = strings.NewReplacer("~", "~0", "/", "~1")
 
-// inBody names a part of the body in a sentence: its pointer without the first slash.
-func inBody(p errs.Path) string { return strings.TrimPrefix(Pointer(p), "/") }
-
-// Part is a part of a request that broke a rule, named as the request names it.
-type Part struct {
-	In      Place
-	Name    string // a JSON pointer in the body, else the name of the parameter
-	Message string
+// inBody names a part of the body in a sentence: skills[0].id.
+func inBody(p errs.Path) string {
+	if len(p) == 0 {
+		return "the body"
+	}
+	return p.String()
 }
 
-// partsError is an error about parts of a request. The Error in it has no fields.
+// Part is a part of a request that broke a rule, with the name that it has in the request.
+type Part struct {
+	In      Place
+	Name    string // a JSON pointer for the body, else the name of the parameter
+	Message string
+	Whole   bool // as in errs.Field
+}
+
+// partsError is an error about parts of a request. Its errs.Error has no fields.
 type partsError struct {
 	cause *errs.Error
 	parts []Part
@@ -67,17 +74,21 @@ func (e *partsError) Error() string { return e.cause.Error() }
 // Unwrap lets errs.As find the Error.
 func (e *partsError) Unwrap() error { return e.cause }
 
-// InvalidParts makes the error for parts of a request that broke a rule. Fields of an
-// errs.Error are parts of the body.
+// InvalidParts makes the error for parts of a request that broke a rule. Unlike the fields of an
+// errs.Error, which are parts of the body, these can be anywhere.
 func InvalidParts(parts ...Part) error {
 	msgs := make([]string, len(parts))
 	for i, p := range parts {
-		msgs[i] = strings.TrimPrefix(p.Name, "/") + " " + p.Message
+		name := p.Name
+		if p.In == Body {
+			name = inBody(errs.PathOf(jsontext.Pointer(p.Name).Tokens()))
+		}
+		msgs[i] = errs.Field{Message: p.Message, Whole: p.Whole}.In(name)
 	}
 	return &partsError{errs.New(errs.Invalid, "request.invalid", "%s", strings.Join(msgs, "; ")), parts}
 }
 
-// InQuery says that the fields of an error are parameters of the query.
+// InQuery marks the fields of an error as query parameters.
 func InQuery(err error) error {
 	var e *errs.Error
 	if !errors.As(err, &e) || e.Kind != errs.Invalid || len(e.Fields) == 0 {
@@ -85,12 +96,12 @@ func InQuery(err error) error {
 	}
 	parts := make([]Part, len(e.Fields))
 	for i, f := range e.Fields {
-		parts[i] = Part{In: Query, Name: f.Path.String(), Message: f.Message}
+		parts[i] = Part{In: Query, Name: f.Path.String(), Message: f.Message, Whole: f.Whole}
 	}
 	return InvalidParts(parts...)
 }
 
-// problemFields are the parts of the request that an error is about.
+// problemFields returns the parts of the request that an error is about.
 func problemFields(err error, e *errs.Error) (out []ProblemField) {
 	var own *partsError
 	if errors.As(err, &own) {
@@ -100,7 +111,7 @@ func problemFields(err error, e *errs.Error) (out []ProblemField) {
 		return out
 	}
 	for _, f := range e.Fields {
-		out = append(out, Part{Body, Pointer(f.Path), f.Message}.field())
+		out = append(out, Part{In: Body, Name: Pointer(f.Path), Message: f.Message}.field())
 	}
 	return out
 }

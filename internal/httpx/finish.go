@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// finish ends every request: a panic becomes a 500, and what happened is counted
-// and, if it is worth it, logged. It must be deferred directly, for recover.
+// finish ends every request: it turns a panic into a 500, counts the request and logs it if it
+// failed. It must be deferred directly, for recover.
 func (rt *Router) finish(x *exchange, r *http.Request) {
 	var abort any
 	if p := recover(); p != nil {
@@ -44,22 +44,24 @@ func (rt *Router) finish(x *exchange, r *http.Request) {
 	}
 }
 
-// abandoned reports whether the request failed because its client is gone, which is
-// nothing that an operator should look into.
+// abandoned reports whether the request failed because its client is gone, which operators need not
+// look into.
 func (x *exchange) abandoned(status int) bool {
 	return x.Context.Err() != nil && (status == statusCanceled || status == http.StatusServiceUnavailable ||
 		errors.Is(x.cause, context.Canceled))
 }
 
-// survive answers a panic with a 500. It returns what must be panicked on: a
-// handler that aborts on purpose, and an answer that is already half sent, must
-// end the connection, or the client would take the half for the whole.
+// survive responds to a panic with a 500. It returns the value to panic with again, or nil: a
+// handler that aborts on purpose and a response that is half sent must end the connection, or the
+// client would take the half for the whole.
 func (rt *Router) survive(x *exchange, r *http.Request, p any) (abort any) {
 	if err, ok := p.(error); ok && errors.Is(err, http.ErrAbortHandler) {
 		return http.ErrAbortHandler
 	}
 	rt.log.LogAttrs(x, slog.LevelError, "panic",
-		slog.String("request_id", x.id[0]), slog.String("panic", fmt.Sprint(p)), slog.String("stack", string(debug.Stack())))
+		slog.String("request_id", x.id[0]),
+		slog.String("panic", fmt.Sprint(p)),
+		slog.String("stack", string(debug.Stack())))
 	if x.rec.status != 0 {
 		return http.ErrAbortHandler
 	}
@@ -67,9 +69,11 @@ func (rt *Router) survive(x *exchange, r *http.Request, p any) (abort any) {
 	return nil
 }
 
-// logRequest writes one line. It has the path but neither query nor headers:
-// those may hold secrets.
-func (rt *Router) logRequest(level slog.Level, msg string, x *exchange, r *http.Request, status int, took time.Duration) {
+// logRequest writes one log line. It has the path but neither the query nor headers, which may
+// contain secrets.
+func (rt *Router) logRequest(
+	level slog.Level, msg string, x *exchange, r *http.Request, status int, took time.Duration,
+) {
 	attrs := make([]slog.Attr, 0, 10)
 	attrs = append(attrs,
 		slog.String("request_id", x.id[0]),

@@ -15,8 +15,8 @@ import (
 	"github.com/parley-dev/parley/internal/errs"
 )
 
-// A client that goes away is no error of the server's, whatever its request fails
-// with then; a bug stays one.
+// A disconnected client is not a server error, whatever error its request fails with; a bug still
+// is.
 func TestAClientsDisconnectIsNoError(t *testing.T) {
 	t.Parallel()
 	for err, want := range map[error]bool{
@@ -34,12 +34,12 @@ func TestAClientsDisconnectIsNoError(t *testing.T) {
 		}))
 		rt.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, "GET", "/x", nil))
 		if got := strings.Contains(logs.String(), "level=ERROR"); got != want {
-			t.Errorf("%v: logged as an error: %v; %s", err, got, &logs)
+			t.Errorf("%v: logged as an error = %v, want %v: %s", err, got, want, &logs)
 		}
 	}
 }
 
-// net/http complains about a second header in a log line of its own.
+// net/http logs a second WriteHeader; the recorder prevents that.
 func TestTheFirstStatusCounts(t *testing.T) {
 	t.Parallel()
 	var logs bytes.Buffer
@@ -59,11 +59,11 @@ func TestTheFirstStatusCounts(t *testing.T) {
 	_ = res.Body.Close()
 	srv.Close()
 	if res.StatusCode != http.StatusOK || logs.Len() > 0 {
-		t.Errorf("%s; logged %s", res.Status, &logs)
+		t.Errorf("status = %s, want 200; log = %q, want none", res.Status, &logs)
 	}
 }
 
-// An invitation's address is a secret, and so it is not logged.
+// The URL of an invitation contains a secret, which must not be logged.
 func TestTheTokenOfAnInvitationIsNotLogged(t *testing.T) {
 	t.Parallel()
 	var logs bytes.Buffer
@@ -76,12 +76,12 @@ func TestTheTokenOfAnInvitationIsNotLogged(t *testing.T) {
 	send(rt, "GET", "/setup/s3cret")
 	send(rt, "POST", "/answer/s3cret")
 	if got := logs.String(); strings.Contains(got, "s3cret") || strings.Count(got, "/join/") < 3 {
-		t.Errorf("logged: %s", got)
+		t.Errorf("log = %s, want /join/ without the token", got)
 	}
 }
 
-// What a handler refuses because the server is busy is shed, as what the router refuses:
-// it is counted, and the log has few lines of it. A failure beside it is still logged.
+// A refusal of a handler because the server is busy counts as shed, like the router's own refusals,
+// and few of them are logged. Other failures are still logged.
 func TestRefusalsOfABusyHandlerAreShed(t *testing.T) {
 	t.Parallel()
 	var logs bytes.Buffer
@@ -96,7 +96,7 @@ func TestRefusalsOfABusyHandlerAreShed(t *testing.T) {
 		}
 	}
 	if got := logs.String(); strings.Contains(got, "level=ERROR") || strings.Count(got, "\n") != 1 {
-		t.Errorf("logged: %s", got)
+		t.Errorf("log = %s, want one line without errors", got)
 	}
 	families, err := reg.Gather()
 	if err != nil {
@@ -111,7 +111,7 @@ func TestRefusalsOfABusyHandlerAreShed(t *testing.T) {
 		}
 	}
 	if counted["memory"] != 20 || counted["search"] != 20 || counted["overload"] != 0 {
-		t.Errorf("counted: %v; want 20 of memory and 20 of search", counted)
+		t.Errorf("counted = %v, want 20 of memory and 20 of search", counted)
 	}
 	rt.HandlePublic("GET /both", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_ = NewProblem(r.Context(), errs.New(errs.Unavailable, "server.busy", "later"))
@@ -119,6 +119,6 @@ func TestRefusalsOfABusyHandlerAreShed(t *testing.T) {
 	}))
 	send(rt, "GET", "/both")
 	if got := logs.String(); !strings.Contains(got, "the disk is gone") {
-		t.Errorf("a failure beside a refusal was not logged: %s", got)
+		t.Errorf("log = %s, want the failure next to the refusal", got)
 	}
 }

@@ -22,17 +22,17 @@ import (
 const (
 	MaxBody   = 256 << 10 // bytes
 	MaxDepth  = 32        // objects and arrays inside each other
-	maxFields = 32        // broken fields that one answer lists; a body could hold thousands
+	maxFields = 32        // invalid fields that one response lists; a body could have thousands
 )
 
-// WriteJSON writes v. Text that is not UTF-8 can only come from a request that
-// is being refused; it is shown with replacement characters.
+// WriteJSON writes v. Text that is not UTF-8 can only come from a request that is being refused; it
+// is written with replacement characters.
 func WriteJSON(w io.Writer, v any) error {
 	return json.MarshalWrite(w, v, jsontext.AllowInvalidUTF8(true))
 }
 
-// CheckJSON refuses what is not exactly one JSON value in UTF-8 without
-// duplicate names and without nesting deeper than MaxDepth. The error says where.
+// CheckJSON accepts exactly one JSON value in UTF-8, without duplicate names and without nesting
+// deeper than MaxDepth. The error contains the position.
 func CheckJSON(data []byte) error {
 	dec := jsontext.NewDecoder(bytes.NewBuffer(data))
 	for first := true; ; first = false {
@@ -43,7 +43,8 @@ func CheckJSON(data []byte) error {
 		case err != nil:
 			return syntaxError(err)
 		case dec.StackDepth() > MaxDepth:
-			return malformed("", fmt.Sprintf("the body is nested deeper than %d levels at byte %d", MaxDepth, dec.InputOffset()))
+			return malformed("", fmt.Sprintf("the body is nested deeper than %d levels at byte %d",
+				MaxDepth, dec.InputOffset()))
 		case dec.StackDepth() > 0:
 			continue
 		}
@@ -64,8 +65,9 @@ func syntaxError(err error) error {
 		return malformed("", "the body is not valid JSON")
 	}
 	if errors.Is(syn.Err, jsontext.ErrDuplicateName) {
-		pointer := clip(string(syn.JSONPointer))
-		return malformed(syn.JSONPointer, fmt.Sprintf("the member %s occurs more than once, the second time at byte %d", pointer, syn.ByteOffset))
+		at := errs.PathOf(clip(syn.JSONPointer).Tokens())
+		return malformed(syn.JSONPointer, fmt.Sprintf(
+			"the member %s occurs more than once, the second time at byte %d", at, syn.ByteOffset))
 	}
 	return malformed(syn.JSONPointer, fmt.Sprintf("the body is not valid JSON at byte %d: %v", syn.ByteOffset, syn.Err))
 }
@@ -76,10 +78,9 @@ func malformed(at jsontext.Pointer, msg string) error {
 	return e
 }
 
-// Decode reads an object into the struct that v points to. Names match exactly.
-// The error is about JSON itself; the fields are members that are unknown, null
-// or of another type, each with its path. All others are read, so that a
-// caller can learn of every broken rule at once.
+// Decode reads an object into the struct that v points to. Names match exactly. The error is about
+// the syntax of JSON; the fields are members that are unknown, null or of the wrong type, each with
+// its path. All other members are read, so that a caller can report every broken rule at once.
 func Decode(data []byte, v any) ([]errs.Field, error) {
 	if err := CheckJSON(data); err != nil {
 		return nil, err
@@ -99,7 +100,9 @@ func Decode(data []byte, v any) ([]errs.Field, error) {
 		if msg := readMember(target, members, member, value); msg != "" {
 			fields = append(fields, errs.Field{Path: errs.At(clip(member)), Message: msg})
 		} else if at := innerNull(target.Field(members[member]).Type(), value); at != "" {
-			fields = append(fields, errs.Field{Path: errs.At(member).Then(errs.PathOf(clip(at).Tokens())...), Message: "must not be null"})
+			fields = append(fields, errs.Field{
+				Path: errs.At(member).Then(errs.PathOf(clip(at).Tokens())...), Message: "must not be null",
+			})
 		}
 	}
 	return fields, nil
@@ -114,21 +117,22 @@ func readMember(target reflect.Value, members map[string]int, name string, value
 	if _, ok := field.Addr().Interface().(Nullable); value.Kind() == 'n' && !ok {
 		return "must not be null; leave it out instead"
 	}
-	if err := json.Unmarshal(value, field.Addr().Interface(), json.RejectUnknownMembers(true), wholeNumbers); err != nil {
+	err := json.Unmarshal(value, field.Addr().Interface(), json.RejectUnknownMembers(true), wholeNumbers)
+	if err != nil {
 		field.SetZero()
 		return "must be " + typeName(field.Type())
 	}
 	return ""
 }
 
-// wholeNumbers reads a number such as 20.0 or 2e1 into an integer, wherever it stands: it
-// is one to JSON Schema, and some clients write all numbers with a point.
+// wholeNumbers reads a number such as 20.0 or 2e1 into an integer, at any depth: JSON Schema
+// accepts it as an integer, and some clients write all numbers with a decimal point.
 var wholeNumbers = json.WithUnmarshalers(json.JoinUnmarshalers(
 	json.UnmarshalFromFunc(readWhole[int]), json.UnmarshalFromFunc(readWhole[int64])))
 
 func readWhole[T int | int64](dec *jsontext.Decoder, v *T) error {
 	if dec.PeekKind() != '0' {
-		return errors.ErrUnsupported // the decoder says what is wrong
+		return errors.ErrUnsupported // let the decoder report the error
 	}
 	value, err := dec.ReadValue()
 	if err != nil {
@@ -148,8 +152,8 @@ func readWhole[T int | int64](dec *jsontext.Decoder, v *T) error {
 	return nil
 }
 
-// innerNull is where a null stands inside a list or an object; empty: nowhere. The decoder
-// would take it for a zero value. Types that decode themselves know what null means.
+// innerNull returns the position of a null inside a list or an object, or "". The decoder would
+// read it as a zero value. Types that decode themselves handle null.
 func innerNull(t reflect.Type, value jsontext.Value) jsontext.Pointer {
 	if k := value.Kind(); k != '[' && k != '{' {
 		return ""
@@ -157,7 +161,7 @@ func innerNull(t reflect.Type, value jsontext.Value) jsontext.Pointer {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
-	// The type is asked first: to look through the text of a report can mean megabytes.
+	// Check the type first: the value of a report can have megabytes of text.
 	if reflect.PointerTo(t).Implements(selfDecoding) || !bytes.Contains(value, []byte("null")) {
 		return ""
 	}
@@ -175,7 +179,7 @@ func innerNull(t reflect.Type, value jsontext.Value) jsontext.Pointer {
 
 var selfDecoding = reflect.TypeFor[interface{ UnmarshalJSON([]byte) error }]()
 
-// Nullable is implemented by the few members to which null is a value.
+// Nullable is implemented by the few members that accept null.
 type Nullable interface{ AcceptsNull() (typeName string) }
 
 func typeName(t reflect.Type) string {
@@ -218,7 +222,7 @@ func membersOf(t reflect.Type) map[string]int {
 	return m
 }
 
-// clip keeps an answer short, however long a name the caller made up.
+// clip shortens names that the caller chose, to keep responses short.
 func clip[S ~string](s S) S {
 	const limit = 80
 	if len(s) <= limit {

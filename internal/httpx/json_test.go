@@ -45,11 +45,12 @@ func TestDecodeSaysWhereJSONIsBroken(t *testing.T) {
 			var v note
 			_, err := Decode([]byte(c.body), &v)
 			e := errs.As(err)
-			if err == nil || e.Kind != errs.Malformed || e.Code != "request.malformed" || !strings.Contains(e.Message, c.message) {
-				t.Fatalf("%v", err)
+			if err == nil || e.Kind != errs.Malformed || e.Code != "request.malformed" ||
+				!strings.Contains(e.Message, c.message) {
+				t.Fatalf("err = %v, want request.malformed with %q", err, c.message)
 			}
 			if got := Pointer(e.Fields[0].Path); got != c.pointer && c.pointer != "" {
-				t.Errorf("pointer %q, want %q", got, c.pointer)
+				t.Errorf("pointer = %q, want %q", got, c.pointer)
 			}
 		})
 	}
@@ -77,7 +78,7 @@ func TestDecodeReadsWhatItCanAndNamesTheRest(t *testing.T) {
 		t.Error(diff)
 	}
 	if _, err := Decode([]byte(nested(32)), &v); err != nil {
-		t.Errorf("32 levels: %v", err)
+		t.Errorf("32 levels: err = %v, want nil", err)
 	}
 }
 
@@ -92,17 +93,19 @@ func TestDecodeListsABoundedNumberOfFields(t *testing.T) {
 	var v note
 	fields, err := Decode(b.Bytes(), &v)
 	if err != nil || len(fields) != maxFields || len(fields[0].Path.String()) > 100 {
-		t.Errorf("%d fields, the first has a name of %d bytes: %v", len(fields), len(fields[0].Path.String()), err)
+		t.Errorf("got %d fields, the first name of %d bytes, %v; want %d fields of at most 100 bytes",
+			len(fields), len(fields[0].Path.String()), err, maxFields)
 	}
 }
 
-// FuzzDecode: the decoder never panics, and what it takes has no duplicate name
+// FuzzDecode checks that the decoder never panics, and that what it accepts has no duplicate names
 // and at most MaxDepth levels, as the standard library's tokenizer sees it.
 func FuzzDecode(f *testing.F) {
 	for _, s := range []string{
 		``, `{}`, `[]`, `null`, `{"title":"a"}`, `{"title":"a","title":"b"}`, `{"a":{"b":1,"b":2}}`, nested(32), nested(33),
 		`{"title":"\u0061","\u0074itle":1}`, "{\"title\":\"\xff\"}", `{"title":"\ud800"}`, `{"deep":[{"a":1},{"a":1}]}`, `{} {}`,
-		`{"count":1e999}`, `{"count":-0}`, ` {"tags":["x",1]} `, "\ufeff{}", `{"a/b":1,"a~b":2,"":3}`, `"` + strings.Repeat("x", 1000) + `"`,
+		`{"count":1e999}`, `{"count":-0}`, ` {"tags":["x",1]} `, "\ufeff{}", `{"a/b":1,"a~b":2,"":3}`,
+		`"` + strings.Repeat("x", 1000) + `"`,
 	} {
 		f.Add([]byte(s))
 	}
@@ -110,7 +113,7 @@ func FuzzDecode(f *testing.F) {
 		var v note
 		if _, err := Decode(data, &v); err != nil {
 			if errs.KindOf(err) != errs.Malformed {
-				t.Fatalf("%q: %v", data, err)
+				t.Fatalf("%q: err = %v, want Malformed", data, err)
 			}
 			return
 		}
@@ -125,7 +128,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// checkTokens reads one value and returns how deep it goes.
+// checkTokens reads one value and returns its depth.
 func checkTokens(t *testing.T, dec *stdjson.Decoder) int {
 	tok, err := dec.Token()
 	if err != nil {
@@ -159,19 +162,24 @@ func checkTokens(t *testing.T, dec *stdjson.Decoder) int {
 	return deepest + 1
 }
 
-// To JSON Schema, and so to those who read the contract, 20.0 is an integer.
+// JSON Schema, and thus the API's contract, accepts 20.0 as an integer.
 func TestAWholeNumberMayHaveAPoint(t *testing.T) {
 	t.Parallel()
-	for body, want := range map[string]int{`{"count":20.0}`: 20, `{"count":2e1}`: 20, `{"count":-0.0}`: 0, `{"count":7}`: 7} {
+	for body, want := range map[string]int{
+		`{"count":20.0}`: 20, `{"count":2e1}`: 20, `{"count":-0.0}`: 0, `{"count":7}`: 7,
+	} {
 		var v note
-		if fields, err := Decode([]byte(body), &v); err != nil || len(fields) > 0 || v.Count == nil || *v.Count != want {
-			t.Errorf("%s: %v %v %+v", body, fields, err, v)
+		fields, err := Decode([]byte(body), &v)
+		if err != nil || len(fields) > 0 || v.Count == nil || *v.Count != want {
+			t.Errorf("%s: got %+v, %v, %v, want %d", body, v, fields, err, want)
 		}
 	}
-	for _, body := range []string{`{"count":20.5}`, `{"count":1e300}`, `{"count":9223372036854775808}`, `{"count":"20"}`} {
+	for _, body := range []string{
+		`{"count":20.5}`, `{"count":1e300}`, `{"count":9223372036854775808}`, `{"count":"20"}`,
+	} {
 		var v note
 		if fields, _ := Decode([]byte(body), &v); len(fields) != 1 || v.Count != nil {
-			t.Errorf("%s: %v %+v", body, fields, v)
+			t.Errorf("%s: got %v, %+v, want one invalid field", body, fields, v)
 		}
 	}
 }
@@ -184,12 +192,13 @@ func TestWholeNumbersInsideAreRead(t *testing.T) {
 		} `json:"items"`
 	}
 	broken, err := Decode([]byte(`{"items":[{"n":310.0},{"n":2e1},{"n":7}]}`), &v)
-	if err != nil || len(broken) != 0 || len(v.Items) != 3 || v.Items[0].N != 310 || v.Items[1].N != 20 || v.Items[2].N != 7 {
-		t.Errorf("got %+v, %v, %v", v, broken, err)
+	if err != nil || len(broken) != 0 || len(v.Items) != 3 ||
+		v.Items[0].N != 310 || v.Items[1].N != 20 || v.Items[2].N != 7 {
+		t.Errorf("got %+v, %v, %v, want 310, 20 and 7", v, broken, err)
 	}
 	for _, bad := range []string{`{"items":[{"n":1.5}]}`, `{"items":[{"n":"1"}]}`, `{"items":[{"n":1e30}]}`} {
 		if broken, err := Decode([]byte(bad), &v); err != nil || len(broken) != 1 {
-			t.Errorf("%s: got %v, %v; want one broken field", bad, broken, err)
+			t.Errorf("%s: got %v, %v, want one invalid field", bad, broken, err)
 		}
 	}
 }

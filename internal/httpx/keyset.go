@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// KeySet serves public keys, each as a JWK (RFC 7517).
+// KeySet serves a set of public keys (RFC 7517). Each argument is one JWK.
 func KeySet(jwks ...string) http.Handler {
 	body := []byte(`{"keys":[` + strings.Join(jwks, ",") + "]}\n")
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

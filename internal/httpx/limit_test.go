@@ -1,7 +1,6 @@
 package httpx
 
 import (
-	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
@@ -21,21 +20,22 @@ func TestAPrincipalHasOneBudgetWithABurst(t *testing.T) {
 	}
 	for i := range 50 {
 		if rec := get("ada"); rec.Code != 200 {
-			t.Fatalf("request %d of the burst: %d", i+1, rec.Code)
+			t.Fatalf("request %d of the burst: status = %d, want 200", i+1, rec.Code)
 		}
 	}
 	rec := get("ada")
 	p := problemOf(t, rec)
 	if rec.Code != 429 || p.Code != "request.rate_limited" || rec.Header().Get("Retry-After") != "1" ||
-		rec.Header().Get("RateLimit-Policy") != `"principal";q=50;w=5` || rec.Header().Get("RateLimit") != `"principal";r=0;t=1` {
-		t.Errorf("%d %s %v", rec.Code, rec.Body, rec.Header())
+		rec.Header().Get("RateLimit-Policy") != `"principal";q=50;w=5` ||
+		rec.Header().Get("RateLimit") != `"principal";r=0;t=1` {
+		t.Errorf("after the burst: status = %d, want 429 with RateLimit: %s %v", rec.Code, rec.Body, rec.Header())
 	}
 	if rec := get("bob"); rec.Code != 200 {
-		t.Errorf("another principal: %d", rec.Code)
+		t.Errorf("another principal: status = %d, want 200", rec.Code)
 	}
 	c.add(100 * time.Millisecond)
 	if a, b := get("ada").Code, get("ada").Code; a != 200 || b != 429 {
-		t.Errorf("after a tenth of a second: %d, %d", a, b)
+		t.Errorf("after a tenth of a second: statuses = %d, %d, want 200, 429", a, b)
 	}
 }
 
@@ -43,10 +43,11 @@ func TestAWorkerHasABudgetOfItsOwn(t *testing.T) {
 	t.Parallel()
 	rt := NewRouter(Options{RateLimit: 1})
 	if rt.perWorker.rate != workerFactor || rt.perPrincipal.rate != 1 {
-		t.Errorf("a worker may make %d requests a second, others %d", rt.perWorker.rate, rt.perPrincipal.rate)
+		t.Errorf("rates = %d for workers and %d for others, want %d and 1",
+			rt.perWorker.rate, rt.perPrincipal.rate, workerFactor)
 	}
 	if off := NewRouter(Options{}); off.perWorker.Keyed != nil || off.perPrincipal.Keyed != nil {
-		t.Error("a rate of 0 limits")
+		t.Error("a rate of 0 has a limiter, want none")
 	}
 }
 
@@ -62,16 +63,16 @@ func TestBadCredentialsAreLimitedByAddressAndGoodOnesAreNot(t *testing.T) {
 		codes = append(codes, last.Code)
 	}
 	if codes[9] != 401 || codes[10] != 429 || last.Header().Get("Retry-After") != "1" {
-		t.Errorf("%v %v", codes, last.Header())
+		t.Errorf("statuses = %v, want 401 ten times, then 429: %v", codes, last.Header())
 	}
 	if rec := send(rt, "GET", "/x", "Authorization", "Basic x"); rec.Code != 429 {
-		t.Errorf("another kind of bad credentials: %d", rec.Code)
+		t.Errorf("another kind of bad credentials: status = %d, want 429", rec.Code)
 	}
 	if rec := send(rt, "GET", "/x", "Authorization", "Bearer good:ada"); rec.Code != 200 {
-		t.Errorf("a good key from the same address: %d", rec.Code)
+		t.Errorf("a good key from the same address: status = %d, want 200", rec.Code)
 	}
 	if rec := send(rt, "GET", "/x"); rec.Code != 200 {
-		t.Errorf("no credentials: %d", rec.Code)
+		t.Errorf("no credentials: status = %d, want 200", rec.Code)
 	}
 	r := httptest.NewRequest("GET", "/x", nil)
 	r.RemoteAddr = "192.0.2.2:1"
@@ -79,7 +80,7 @@ func TestBadCredentialsAreLimitedByAddressAndGoodOnesAreNot(t *testing.T) {
 	rec := httptest.NewRecorder()
 	rt.ServeHTTP(rec, r)
 	if rec.Code != 401 {
-		t.Errorf("another address: %d", rec.Code)
+		t.Errorf("another address: status = %d, want 401", rec.Code)
 	}
 }
 
@@ -117,11 +118,11 @@ func TestTheClientAddressIsReadThroughTrustedProxiesOnly(t *testing.T) {
 			r.Header.Add("X-Forwarded-For", f)
 		}
 		if got := clientAddr(r, c.trusted).String(); got != c.want {
-			t.Errorf("%s %q: %s, want %s", c.peer, c.forwarded, got, c.want)
+			t.Errorf("%s %q: got %s, want %s", c.peer, c.forwarded, got, c.want)
 		}
 	}
 	if _, err := ParsePrefixes([]string{"10.0.0.0/33"}); errs.KindOf(err) != errs.Invalid || err == nil {
-		t.Errorf("%v", err)
+		t.Errorf("err = %v, want Invalid", err)
 	}
 }
 
@@ -129,9 +130,10 @@ func TestAnIPv6ClientIsItsNetwork(t *testing.T) {
 	t.Parallel()
 	a, b := netip.MustParseAddr("2001:db8:1:2:3::4"), netip.MustParseAddr("2001:db8:1:2:9::9")
 	if LimitKey(a) != LimitKey(b) || LimitKey(a) == LimitKey(netip.MustParseAddr("2001:db8:1:3::1")) {
-		t.Error(LimitKey(a), LimitKey(b))
+		t.Errorf("keys = %s and %s, want the same /64 for both and another for the next network",
+			LimitKey(a), LimitKey(b))
 	}
 	if v4 := netip.MustParseAddr("192.0.2.1"); LimitKey(v4) != v4 {
-		t.Error(fmt.Sprint(LimitKey(v4)))
+		t.Errorf("LimitKey(%s) = %s, want the address itself", v4, LimitKey(v4))
 	}
 }

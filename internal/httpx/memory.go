@@ -8,15 +8,15 @@ import (
 	"github.com/parley-dev/parley/internal/budget"
 )
 
-// largeBody is the size from which on a request's body is counted. Smaller ones are
-// bounded by the number of requests.
+// largeBody is the size from which on a request's body is counted. The number of requests bounds
+// smaller ones.
 const largeBody = 32 << 10
 
-// maxDeclared is the most that a declared length counts: no handler reads more.
+// maxDeclared is the most that a declared length counts. No handler reads more.
 const maxDeclared = 8 << 20
 
-// holdBody takes memory for the request's body, and for what it is decoded to, before
-// it is read. A client that sends slowly must not hold more than its share.
+// holdBody takes memory for the request's body, and for what it is decoded to, before it is read. A
+// client that sends slowly must not hold more than its share.
 func (x *exchange) holdBody(r *http.Request) error {
 	switch n := r.ContentLength; {
 	case n < 0:
@@ -28,11 +28,11 @@ func (x *exchange) holdBody(r *http.Request) error {
 	return nil
 }
 
-// countedBody is a body of unknown length, counted while it is read.
+// countedBody is a body of unknown length, which is counted while it is read.
 type countedBody struct {
 	io.ReadCloser
 	x    *exchange
-	free int64 // bytes that may be read before more is taken
+	free int64 // bytes that may be read before more memory is taken
 }
 
 const bodyPortion = 128 << 10
@@ -48,8 +48,8 @@ func (b *countedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// ExpectBody takes memory for n bytes of a body whose length HTTP does not tell, for a
-// protocol that tells it in the body itself.
+// ExpectBody takes memory for n bytes of a body whose length HTTP does not declare, for a protocol
+// that declares it in the body itself.
 func ExpectBody(ctx context.Context, n int64) error {
 	x := exchangeOf(ctx)
 	if x == nil || n <= largeBody {
@@ -64,6 +64,6 @@ func ExpectBody(ctx context.Context, n int64) error {
 	return nil
 }
 
-// ReleaseMemory gives back what the request holds so far, for a handler that goes on
-// without its body and without the response so far, as a stream does.
+// ReleaseMemory gives back all that the request holds, for a handler that no longer needs its body
+// and the response so far, such as a stream.
 func ReleaseMemory(ctx context.Context) { budget.From(ctx).Release() }

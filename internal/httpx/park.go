@@ -10,19 +10,18 @@ import (
 	"github.com/parley-dev/parley/internal/errs"
 )
 
-// ParkKind says what a parked request waits for.
+// ParkKind is the reason why a request is parked.
 type ParkKind uint8
 
 // The kinds of parked requests.
 const (
-	Stream ParkKind = iota + 1 // a response in events that may be far apart
-	Wait                       // a response that comes when something has happened
+	Stream ParkKind = iota + 1 // a stream of events that may be far apart
+	Wait                       // a response that is delayed until something happens
 	parkKinds
 )
 
-// parking bounds how many requests are open without being worked on. They cost
-// memory and a file, but no processor time, so there may be many more of them than
-// there are slots of the admission.
+// parking bounds how many requests are open without being worked on. They cost memory and a file
+// descriptor but no processor time, so many more of them are allowed than admission has slots.
 type parking struct {
 	limits ParkLimits
 	all    atomic.Int64
@@ -33,7 +32,7 @@ type parking struct {
 type ParkLimits struct {
 	Process      int // of each kind
 	PerPrincipal int // of each kind
-	Both         int // of both kinds together, for what they share: open files
+	Both         int // of both kinds together, for their shared resource: open files
 }
 
 type parked struct {
@@ -49,25 +48,24 @@ func newParking(l ParkLimits) *parking {
 	return p
 }
 
-// place is what a request holds of the bounds. A handler may run in a goroutine that
-// outlives its request by a moment, hence the lock.
+// place is what a request holds of the bounds. A handler may run in a goroutine that outlives its
+// request by a moment, hence the lock.
 type place struct {
 	mu      sync.Mutex
 	class   class
-	entered bool          // and not yet admitted
-	slot    *atomic.Int64 // what it was counted in when it was admitted
-	held    *atomic.Int64 // of its holder
+	entered bool          // entered and not yet admitted
+	slot    *atomic.Int64 // the count that it was admitted to
+	held    *atomic.Int64 // the count of its holder
 	org     *atomic.Int64
 	parked  ParkKind
 	yielded bool          // it was admitted and has given its slot back
-	waits   *atomic.Int64 // what its holder has parked
+	waits   *atomic.Int64 // the count of its holder's parked requests
 	over    bool          // the request has ended
 }
 
-// Park counts the request of the context as one that will be open without being
-// worked on, until it ends. The refusal comes before anything was done: call it
-// before the work, and Yield once the work is done and the waiting begins. Parking
-// a parked request has no effect.
+// Park counts the request of ctx as one that will be open without being worked on, until it ends.
+// Call it before the work, so that a refusal comes before anything was done, and call Yield when
+// the work is done and the waiting begins. Parking a parked request has no effect.
 func (rt *Router) Park(ctx context.Context, kind ParkKind) error {
 	x := exchangeOf(ctx)
 	if x == nil {
@@ -86,7 +84,7 @@ func (rt *Router) Park(ctx context.Context, kind ParkKind) error {
 	return nil
 }
 
-// Yield gives the slot of a parked request back: from now on it only waits.
+// Yield gives back the slot of a parked request, which only waits from now on.
 func (rt *Router) Yield(ctx context.Context) {
 	x := exchangeOf(ctx)
 	if x == nil {
@@ -100,16 +98,15 @@ func (rt *Router) Yield(ctx context.Context) {
 	}
 }
 
-// How long Resume waits for a slot, and how often it looks for one.
+// How long Resume waits for a slot, and how often it tries.
 const (
 	resumeWait = time.Second
 	resumeLook = 10 * time.Millisecond
 )
 
-// Resume takes a slot again for a request that has yielded its own and has more work to
-// do, as a batch has after an item that waited. It waits for one a moment, because the
-// work that the request has done would be lost with a refusal. Without a yield it has
-// no effect.
+// Resume takes a slot again for a request that has yielded and has more work to do, such as the
+// next item of a batch. It waits a moment for a slot, because a refusal would lose the work that
+// the request has done. Without a Yield it has no effect.
 func (rt *Router) Resume(ctx context.Context) error {
 	x := exchangeOf(ctx)
 	if x == nil {
@@ -179,7 +176,7 @@ func orUnlimited(limit int) int {
 	return limit
 }
 
-// parkRetry is how long a client waits that has to wait for others to end.
+// parkRetry is the Retry-After of a client that has to wait for other requests to end.
 const parkRetry = 5 * time.Second
 
 func tooManyOfCaller(kind ParkKind, limit int) error {
@@ -187,7 +184,8 @@ func tooManyOfCaller(kind ParkKind, limit int) error {
 	if kind == Wait {
 		code, what = "wait.too_many", "waiting requests"
 	}
-	e := errs.New(errs.RateLimited, code, "this caller has %d open %s, which is the limit; end some of them, or try again later", limit, what)
+	e := errs.New(errs.RateLimited, code,
+		"this caller has %d open %s, which is the limit; end some of them, or try again later", limit, what)
 	e.RetryAfter = parkRetry
 	return e
 }
@@ -197,7 +195,8 @@ func tooManyInAll(kind ParkKind) error {
 	if kind == Wait {
 		what = "waiting requests"
 	}
-	e := errs.New(errs.Unavailable, "server.overloaded", "the server has as many open %s as it can hold; try again later", what)
+	e := errs.New(errs.Unavailable, "server.overloaded",
+		"the server has as many open %s as it can hold; try again later", what)
 	e.RetryAfter = parkRetry
 	return e
 }

@@ -7,27 +7,27 @@ import (
 	"time"
 )
 
-// Patient is a response writer for an answer in pieces that may be far apart. No
-// time runs while there is nothing to send; for each piece the reader gets as long
-// as one of server-sent events does. One goroutine at a time may use it.
+// Patient is a response writer for a response in pieces that may be far apart. There is no deadline
+// while there is nothing to send; each piece has the same deadline as a server-sent event. It is
+// not safe for concurrent use.
 type Patient struct {
 	http.ResponseWriter
 	rc      *http.ResponseController
 	sending bool
 
 	mu      sync.Mutex
-	pieces  int           // that were sent
-	another chan struct{} // closed with the next one
+	pieces  int           // number of pieces sent
+	another chan struct{} // closed when the next piece is sent
 }
 
-// NewPatient takes over the answer from the server's own write timeout.
+// NewPatient removes the server's write deadline from the response.
 func NewPatient(w http.ResponseWriter) *Patient {
 	p := &Patient{ResponseWriter: w, rc: http.NewResponseController(w), another: make(chan struct{})}
-	_ = p.rc.SetWriteDeadline(time.Time{}) // a connection that knows no deadlines is as good
+	_ = p.rc.SetWriteDeadline(time.Time{}) // connections without deadlines work too
 	return p
 }
 
-// Write sends a piece, or a part of one.
+// Write writes a piece, or a part of one.
 func (p *Patient) Write(b []byte) (int, error) {
 	p.begin()
 	return p.ResponseWriter.Write(b)
@@ -47,8 +47,8 @@ func (p *Patient) Flush() {
 	p.another = make(chan struct{})
 }
 
-// Sent waits until n pieces were sent, or until ctx ends. It may be called by another
-// goroutine than the one that writes.
+// Sent waits until n pieces were sent or ctx ends. Unlike the other methods, it may be called from
+// any goroutine.
 func (p *Patient) Sent(ctx context.Context, n int) {
 	for {
 		p.mu.Lock()

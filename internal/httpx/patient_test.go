@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// deadlines is a writer that notes its deadline.
+// deadlines is a writer that records its deadline.
 type deadlines struct {
 	*httptest.ResponseRecorder
 	deadline time.Time
@@ -20,7 +20,7 @@ func (c *deadlines) SetWriteDeadline(t time.Time) error {
 
 func (c *deadlines) FlushError() error {
 	if c.stalled {
-		return errBadHeader // any
+		return errBadHeader // any error
 	}
 	return nil
 }
@@ -30,24 +30,24 @@ func TestPatientHasADeadlineOnlyWhileItSends(t *testing.T) {
 	w := &deadlines{ResponseRecorder: httptest.NewRecorder(), deadline: time.Now()}
 	p := NewPatient(w)
 	if !w.deadline.IsZero() {
-		t.Fatal("the server's own deadline is left")
+		t.Fatal("the server's own deadline is still set")
 	}
 	for range 2 {
 		_, _ = p.Write([]byte("x"))
 		if left := time.Until(w.deadline); left < sseDeadline/2 || left > sseDeadline {
-			t.Fatal(left)
+			t.Fatalf("deadline in %s, want about %s", left, sseDeadline)
 		}
 		p.Flush()
 		if !w.deadline.IsZero() {
-			t.Fatal("time runs while there is nothing to send")
+			t.Fatal("a deadline is set while there is nothing to send")
 		}
 	}
 	w.stalled = true
 	p.Flush()
 	if w.deadline.IsZero() {
-		t.Error("a reader that stalls has for ever")
+		t.Error("no deadline for a reader that stalls")
 	}
 	if w.Body.String() != "xx" {
-		t.Error(w.Body)
+		t.Errorf("body = %q, want xx", w.Body)
 	}
 }

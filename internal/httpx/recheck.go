@@ -9,15 +9,13 @@ import (
 	"github.com/parley-dev/parley/internal/identity"
 )
 
-// recheckEvery is how often an answer that is long in coming asks again whether its
-// caller may still have it.
+// recheckEvery is how often a long request authenticates its caller again.
 const recheckEvery = 4 * time.Second
 
-// WhileAllowed returns a context that ends when the request's credentials are no
-// longer good, or when check refuses their caller; its cause is the refusal. A
-// store that cannot be asked for a moment refuses nothing. The context of a worker's
-// request also ends, as canceled, when the client closes its side of the connection.
-// stop must be called.
+// WhileAllowed returns a context that ends when the request's credentials are no longer valid, or
+// when check refuses their caller; its cause is the refusal. A store that is unavailable for a
+// moment refuses nothing. The context of a worker's request also ends, as canceled, when the client
+// closes its side of the connection. The caller must call stop.
 func (rt *Router) WhileAllowed(
 	ctx context.Context, r *http.Request, check func(context.Context, *identity.Caller) error,
 ) (_ context.Context, stop func()) {

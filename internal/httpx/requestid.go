@@ -6,8 +6,8 @@ import (
 	"sync/atomic"
 )
 
-// requestIDs makes ids that are unique and cheap: a random prefix per process
-// and a counter. They need not be secret.
+// requestIDs makes unique ids cheaply: a random prefix per process and a counter. They are not
+// secret.
 type requestIDs struct {
 	prefix string
 	count  atomic.Uint64
@@ -15,7 +15,7 @@ type requestIDs struct {
 
 func newRequestIDs() *requestIDs { return &requestIDs{prefix: rand.Text()[:12] + "-"} }
 
-// next keeps the client's own id if it is fit for a log line.
+// next keeps the client's id if it is safe in a log line.
 func (g *requestIDs) next(sent []string) string {
 	if len(sent) == 1 && validRequestID(sent[0]) {
 		return sent[0]

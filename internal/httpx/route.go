@@ -6,36 +6,36 @@ import (
 	"strings"
 )
 
-// Route says how the requests of one pattern are treated before its handler runs. The zero
-// value is a route for programs.
+// Route configures how requests of one pattern are treated before the handler runs. The zero value
+// is a route for API clients.
 type Route struct {
-	// Refuse answers what is refused before the handler runs; nil: WriteError.
+	// Refuse writes the responses of requests that are refused before the handler runs; nil:
+	// WriteError.
 	Refuse ErrorWriter
-	// Sessions takes the session of a browser instead of a key. It is for what pages call;
-	// the protocols of programs take none, since a browser sends its cookies wherever it
-	// is told to.
+	// Sessions accepts a browser session instead of a key. It is for routes that pages call; API
+	// protocols do not accept sessions, since other sites can make a browser send its cookies.
 	Sessions bool
-	// Worker counts the requests against the budgets of workers. A worker makes several
-	// requests for each task that others were allowed to send, and must not lose its leases
-	// because there are many.
+	// Worker counts the requests against the budgets of workers. A worker makes several requests
+	// for each task that others were allowed to send, and must not lose its leases because there
+	// are many.
 	Worker bool
 }
 
-// ErrorWriter answers with an error in the form of one transport.
+// ErrorWriter writes an error in the format of one transport.
 type ErrorWriter func(w http.ResponseWriter, r *http.Request, err error)
 
-// Area says how requests below a path are treated whether or not a route matches them.
+// Area configures how requests below a path are treated, whether or not a route matches them.
 type Area struct {
-	// Programs get problem documents, whatever they accept; no page is shown.
+	// Programs gets problem documents for every Accept header, never HTML pages.
 	Programs bool
 	// CrossOrigin lets pages of the configured origins call (CORS).
 	CrossOrigin bool
-	// Secret keeps what follows the path out of the log.
+	// Secret keeps the rest of the path out of the log.
 	Secret bool
 }
 
 type area struct {
-	path string // one that ends in a slash has all below it
+	path string // if it ends in a slash, it includes all paths below
 	Area
 }
 
@@ -43,8 +43,8 @@ func (a *area) has(path string) bool {
 	return path == a.path || a.path[len(a.path)-1] == '/' && strings.HasPrefix(path, a.path)
 }
 
-// Area adds an area at each of the paths: all below one that ends in a slash, else that path
-// alone. Areas may overlap. It is called before the first request.
+// Area adds an area at each of the paths. A path that ends in a slash includes all paths below it.
+// Areas may overlap. Call Area before the first request.
 func (rt *Router) Area(a Area, paths ...string) {
 	for _, path := range paths {
 		rt.areas = append(rt.areas, area{path, a})
@@ -59,7 +59,7 @@ func (rt *Router) crossOrigin(path string) bool {
 	return slices.ContainsFunc(rt.areas, func(a area) bool { return a.CrossOrigin && a.has(path) })
 }
 
-// loggedPath is the path without its secret.
+// loggedPath returns the path without its secret part.
 func (rt *Router) loggedPath(path string) string {
 	for _, a := range rt.areas {
 		if a.Secret && a.has(path) {

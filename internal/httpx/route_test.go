@@ -14,7 +14,8 @@ func (s *signedIn) CallerBySession(*http.Request) (*identity.Caller, error) { re
 func TestARouteTakesSessionsIfItSaysSo(t *testing.T) {
 	t.Parallel()
 	rt := NewRouter(Options{Authenticator: known{}, Logger: quiet()})
-	rt.AcceptSessions(&signedIn{identity.Caller{Principal: identity.Principal{Org: "acme", Kind: identity.User, ID: "ada"}}})
+	ada := identity.Principal{Org: "acme", Kind: identity.User, ID: "ada"}
+	rt.AcceptSessions(&signedIn{identity.Caller{Principal: ada}})
 	who := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if CallerOf(r.Context()) == nil {
 			w.WriteHeader(http.StatusUnauthorized)
@@ -39,14 +40,15 @@ func TestAnAreaIsAPathOrAllBelowIt(t *testing.T) {
 		w.WriteHeader(status)
 	})
 	for path, in := range map[string]bool{
-		"/one": true, "/one/more": false, "/oneself": false, "/all/": true, "/all/below": true, "/all": false, "/join/x": false, "/": false,
+		"/one": true, "/one/more": false, "/oneself": false, "/all/": true, "/all/below": true,
+		"/all": false, "/join/x": false, "/": false,
 	} {
 		h := send(rt, "GET", path, "Accept", "text/html", "Origin", "https://app.example").Header()
 		if got := h.Get("Content-Type") == ProblemType; got != in {
-			t.Errorf("%s: the content type is %q; in the area: %v", path, h.Get("Content-Type"), in)
+			t.Errorf("%s: problem document = %v, want %v: %s", path, got, in, h.Get("Content-Type"))
 		}
 		if got := h.Get("Access-Control-Allow-Origin") != ""; got != in {
-			t.Errorf("%s: readable by another origin: got %v, want %v", path, got, in)
+			t.Errorf("%s: readable by another origin = %v, want %v", path, got, in)
 		}
 	}
 }

@@ -19,65 +19,62 @@ import (
 	"github.com/parley-dev/parley/internal/identity"
 )
 
-// Authenticator turns the secret of a bearer token into a caller.
+// Authenticator authenticates the bearer of a token.
 type Authenticator interface {
 	Authenticate(ctx context.Context, secret string) (*identity.Caller, error)
 }
 
-// Options are what a Router needs. The zero value serves without limits, metrics
-// or an access log; routes added by Handle need an Authenticator.
+// Options configure a Router. The zero value serves without limits, metrics or an access log;
+// routes added with Handle need an Authenticator.
 type Options struct {
 	Authenticator Authenticator
 	Logger        *slog.Logger          // nil: slog.Default()
-	AccessLog     bool                  // log every request, not only the failed ones
+	AccessLog     bool                  // log every request, not only failed ones
 	Registerer    prometheus.Registerer // nil: no metrics
 
-	// RateLimit is how many requests a second a principal may make; bursts of five
-	// times as many are let through, and fifty times as many from an agent's workers.
-	// 0: no limit.
+	// RateLimit is how many requests a second a principal may make, with bursts of five times as
+	// many. An agent's workers may make fifty times as many. 0: no limit.
 	RateLimit int
-	// AuthFailureLimit is how many bad credentials a second one client address may
-	// send; bursts as above. 0: no limit.
+	// AuthFailureLimit is how many bad credentials a second one client address may send, with
+	// bursts as above. 0: no limit.
 	AuthFailureLimit int
-	// MaxRequests is how many requests are served at the same time in each class; one
-	// principal may have half of them, and one org two thirds. 0: no limit.
+	// MaxRequests is how many requests are served at the same time in each class; one principal may
+	// have half of them, and one org two thirds. 0: no limit.
 	MaxRequests int
-	// Parked bounds streams and requests that wait; they do not count as being served.
+	// Parked bounds streams and waiting requests, which do not count as being served.
 	Parked ParkLimits
-	// Origins are the web origins whose pages may call the server with bearer credentials;
-	// "*" is any.
+	// Origins are the web origins whose pages may call the server with bearer credentials; "*" is
+	// any.
 	Origins []string
-	// HSTS tells browsers to use nothing but HTTPS for this host from now on.
+	// HSTS tells browsers to use only HTTPS for this host from now on.
 	HSTS bool
-	// ResourceMetadata is the URL of the document that says where access tokens come
-	// from (RFC 9728). Challenges name it. Empty: there is none.
+	// ResourceMetadata is the URL of the document that describes where to get access tokens (RFC
+	// 9728). Challenges contain it. Empty: none.
 	ResourceMetadata string
-	// Memory is what requests and responses may hold; nil: no bound.
+	// Memory bounds what requests and responses may hold; nil: no limit.
 	Memory *budget.Pool
-	// TrustedProxies are the hops whose X-Forwarded-For is believed.
+	// TrustedProxies are the hops whose X-Forwarded-For is trusted.
 	TrustedProxies []netip.Prefix
 
-	// Recheck is how often an answer that is long in coming asks again who waits for
-	// it; 0: every four seconds.
+	// Recheck is how often a long request authenticates its caller again; 0: every four seconds.
 	Recheck time.Duration
 
 	Now func() time.Time // nil: time.Now
 }
 
-// DefaultMaxRequests is the MaxRequests of a server that was not told otherwise.
+// DefaultMaxRequests is the default of MaxRequests.
 const DefaultMaxRequests = 768
 
-// DefaultAuthFailureLimit is the AuthFailureLimit of a server that was not told otherwise.
+// DefaultAuthFailureLimit is the default of AuthFailureLimit.
 const DefaultAuthFailureLimit = 20
 
-// Router is the door of the server: it gives every request an id, routes it, and
-// survives, counts and logs what happens to it.
+// Router gives every request an id, routes it, recovers from panics, counts and logs it.
 type Router struct {
 	mux       *http.ServeMux
 	refused   map[string]bool // patterns of RefuseMethods
 	auth      Authenticator
-	sessions  Sessions // nil: none are taken
-	pages     Page     // nil: people get problem documents, too
+	sessions  Sessions // nil: no sessions
+	pages     Page     // nil: browsers get problem documents too
 	log       *slog.Logger
 	accessLog bool
 	now       func() time.Time
@@ -85,7 +82,7 @@ type Router struct {
 	hsts      bool
 	areas     []area
 	cors      *cors    // nil: no origin is allowed
-	vary      []string // what a private response depends on
+	vary      []string // the Vary header of private responses
 	recheck   time.Duration
 	ids       *requestIDs
 	memory    *budget.Pool
@@ -96,7 +93,7 @@ type Router struct {
 	perPrincipal *limits[identity.Principal]
 	perWorker    *limits[identity.Principal]
 	perAddress   *limits[netip.Addr]
-	admission    *admission // nil: no bound
+	admission    *admission // nil: no limit
 	parking      *parking
 	shedLogged   atomic.Int64 // when the log last mentioned refusals, in ns
 }
@@ -104,10 +101,12 @@ type Router struct {
 // NewRouter makes a Router without routes.
 func NewRouter(o Options) *Router {
 	rt := &Router{
-		mux: http.NewServeMux(), refused: map[string]bool{}, auth: o.Authenticator, log: o.Logger, accessLog: o.AccessLog, now: o.Now,
+		mux: http.NewServeMux(), refused: map[string]bool{}, auth: o.Authenticator,
+		log: o.Logger, accessLog: o.AccessLog, now: o.Now,
 		trusted: o.TrustedProxies, recheck: cmp.Or(o.Recheck, recheckEvery), ids: newRequestIDs(), memory: o.Memory,
 		metadata: o.ResourceMetadata,
-		metrics:  newMetrics(o.Registerer), admission: newAdmission(o.MaxRequests), parking: newParking(o.Parked), hsts: o.HSTS, vary: varyAuth,
+		metrics:  newMetrics(o.Registerer), admission: newAdmission(o.MaxRequests), parking: newParking(o.Parked),
+		hsts: o.HSTS, vary: varyAuth,
 		perPrincipal: newLimits[identity.Principal]("principal", o.RateLimit),
 		perWorker:    newLimits[identity.Principal]("worker", o.RateLimit*workerFactor),
 		perAddress:   newLimits[netip.Addr]("credentials", o.AuthFailureLimit),
@@ -127,10 +126,9 @@ func NewRouter(o Options) *Router {
 	return rt
 }
 
-// Handle adds a route whose caller is authenticated and rate limited first. A
-// request without credentials passes with no caller: whether one is needed is
-// the handler's decision. The answers are private unless the handler says
-// otherwise.
+// Handle adds a route whose caller is authenticated and rate limited first. A request without
+// credentials passes with no caller: the handler decides whether it needs one. Responses are
+// private unless the handler changes that.
 func (rt *Router) Handle(pattern string, h http.Handler) { rt.HandleRoute(pattern, Route{}, h) }
 
 // HandleRoute is Handle with options.
@@ -149,7 +147,7 @@ func (rt *Router) HandleRoute(pattern string, ro Route, h http.Handler) {
 	rt.add(pattern, c, ro.Refuse, rt.private(rt.authenticate(path, ro, h)))
 }
 
-// workerFactor is how many times the requests of others a worker may make.
+// workerFactor is how many times the rate of others a worker may have.
 const workerFactor = 50
 
 // HandleFunc is Handle for a function.
@@ -157,7 +155,7 @@ func (rt *Router) HandleFunc(pattern string, h func(http.ResponseWriter, *http.R
 	rt.Handle(pattern, http.HandlerFunc(h))
 }
 
-// HandlePublic adds a route that looks at no credentials.
+// HandlePublic adds a route that ignores credentials.
 func (rt *Router) HandlePublic(pattern string, h http.Handler) {
 	rt.add(pattern, ordinary, WriteError, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := rt.admit(exchangeOf(r.Context())); err != nil {
@@ -168,13 +166,13 @@ func (rt *Router) HandlePublic(pattern string, h http.Handler) {
 	}))
 }
 
-// HandleHealth adds a public route that is served however busy the server is. Its
-// handler must not wait for anything.
+// HandleHealth adds a public route that is served however busy the server is. Its handler must not
+// wait for anything.
 func (rt *Router) HandleHealth(pattern string, h http.Handler) {
 	rt.add(pattern, unlimited, WriteError, h)
 }
 
-// add adds a route. What its class has no slot for is answered by refuse.
+// add adds a route. refuse writes the response when the class has no slot.
 func (rt *Router) add(pattern string, c class, refuse ErrorWriter, h http.Handler) {
 	method, target, ok := strings.Cut(pattern, " ")
 	if !ok {
@@ -202,7 +200,10 @@ func (rt *Router) add(pattern string, c class, refuse ErrorWriter, h http.Handle
 
 // ServeHTTP implements http.Handler.
 func (rt *Router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	x := &exchange{Context: r.Context(), route: rt.unmatched, start: rt.now(), request: r, trusted: rt.trusted, metadata: rt.metadata}
+	x := &exchange{
+		Context: r.Context(), route: rt.unmatched, start: rt.now(),
+		request: r, trusted: rt.trusted, metadata: rt.metadata,
+	}
 	x.rec.ResponseWriter = w
 	x.rec.account, x.account.Pool = &x.account, rt.memory
 	x.id[0] = rt.ids.next(r.Header["X-Request-Id"])
@@ -225,8 +226,8 @@ func (rt *Router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	rt.mux.ServeHTTP(&x.rec, r)
 }
 
-// clean reports whether the mux would take the path as it is. It answers any
-// other with a redirect to a path that nobody asked for; here that is a 404.
+// clean reports whether the mux would accept the path unchanged. The mux redirects any other path
+// to its clean form; here such a path is a 404.
 func clean(p string) bool {
 	if p == "" || p[0] != '/' {
 		return false
@@ -235,15 +236,15 @@ func clean(p string) bool {
 	return c == p || len(c)+1 == len(p) && c != "/" && p[len(p)-1] == '/'
 }
 
-// Log is where the router logs to.
+// Log returns the router's logger.
 func (rt *Router) Log() *slog.Logger { return rt.log }
 
 var methods = []string{
 	http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete,
 }
 
-// RefuseMethods answers the methods with 405, for a path at which the mux would do
-// something else for want of a route.
+// RefuseMethods responds to the methods with 405, for a path that the mux would otherwise match
+// with another route.
 func (rt *Router) RefuseMethods(path string, methods ...string) {
 	for _, m := range methods {
 		rt.refused[m+" "+path] = true
@@ -251,7 +252,7 @@ func (rt *Router) RefuseMethods(path string, methods ...string) {
 	}
 }
 
-// fallback answers what no route matches: 405 if another method would match, else 404.
+// fallback serves requests that no route matches: 405 if another method would match, else 404.
 func (rt *Router) fallback(w http.ResponseWriter, r *http.Request) {
 	allowed := rt.allowed(r)
 	if len(allowed) == 0 {
@@ -261,14 +262,14 @@ func (rt *Router) fallback(w http.ResponseWriter, r *http.Request) {
 	rt.refuse(w, r, methodNotAllowed(r.Context(), allowed))
 }
 
-// Page shows people what went wrong.
+// Page shows an error to people.
 type Page func(w http.ResponseWriter, r *http.Request, status int, message string)
 
-// ShowErrors has people who open a wrong address in a browser see a page. It is called before
-// the first request.
+// ShowErrors shows error pages to people who open an unknown URL in a browser. Call it before the
+// first request.
 func (rt *Router) ShowErrors(p Page) { rt.pages = p }
 
-// refuse answers a request that no route serves.
+// refuse responds to a request that no route serves.
 func (rt *Router) refuse(w http.ResponseWriter, r *http.Request, p *Problem) {
 	if rt.pages == nil || !fromBrowser(r) || rt.forPrograms(r.URL.Path) {
 		p.Write(w)
@@ -277,15 +278,17 @@ func (rt *Router) refuse(w http.ResponseWriter, r *http.Request, p *Problem) {
 	maps.Copy(w.Header(), p.headers)
 	message := p.Detail
 	if p.Status == http.StatusNotFound {
-		message = "there is no page at this address"
+		message = "there is no page at this URL"
 	}
 	rt.pages(w, r, p.Status, strings.ToUpper(message[:1])+message[1:]+".")
 }
 
-// fromBrowser reports whether a person has opened the address.
-func fromBrowser(r *http.Request) bool { return strings.Contains(r.Header.Get("Accept"), "text/html") }
+// fromBrowser reports whether a person opened the URL.
+func fromBrowser(r *http.Request) bool {
+	return strings.Contains(r.Header.Get("Accept"), "text/html")
+}
 
-// allowed lists the methods to which the request's path answers.
+// allowed lists the methods that routes accept for the request's path.
 func (rt *Router) allowed(r *http.Request) (out []string) {
 	for _, m := range methods {
 		probe := &http.Request{Method: m, URL: r.URL, Host: r.Host}

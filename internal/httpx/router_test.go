@@ -22,7 +22,7 @@ import (
 	"github.com/parley-dev/parley/internal/identity"
 )
 
-// known takes the secret "good:<id>" for the user of that id, and fails on "down".
+// known accepts the secret "good:<id>" for the user of that id, and fails on "down".
 type known struct{}
 
 func (known) Authenticate(_ context.Context, secret string) (*identity.Caller, error) {
@@ -36,7 +36,7 @@ func (known) Authenticate(_ context.Context, secret string) (*identity.Caller, e
 	return &identity.Caller{Principal: identity.Principal{Org: "acme", Kind: identity.User, ID: id}, KeyID: secret}, nil
 }
 
-// clock is a time that tests move.
+// clock is a clock that tests advance.
 type clock struct {
 	mu sync.Mutex
 	t  time.Time
@@ -72,7 +72,7 @@ func problemOf(t *testing.T, rec *httptest.ResponseRecorder) Problem {
 	t.Helper()
 	var p Problem
 	if err := json.Unmarshal(rec.Body.Bytes(), &p); err != nil || rec.Header().Get("Content-Type") != ProblemType {
-		t.Fatalf("%v in %q %s", err, rec.Header().Get("Content-Type"), rec.Body)
+		t.Fatalf("not a problem document: %v, %q %s", err, rec.Header().Get("Content-Type"), rec.Body)
 	}
 	return p
 }
@@ -88,15 +88,26 @@ func TestEveryKindHasItsStatus(t *testing.T) {
 		{errs.New(errs.Malformed, "request.malformed", "m"), 400, "request.malformed", ""},
 		{errs.InvalidFields(errs.Field{Path: errs.At("title"), Message: "m"}), 422, "request.invalid", ""},
 		{errs.New(errs.Unauthenticated, "auth.missing", "m"), 401, "auth.missing", `WWW-Authenticate: Bearer realm="parley"`},
-		{errs.New(errs.Unauthenticated, "auth.invalid", "m"), 401, "auth.invalid", `WWW-Authenticate: Bearer realm="parley", error="invalid_token"`},
-		{identity.MissingScope(identity.ResolveProposal, identity.Admin), 403, "auth.scope_missing", `WWW-Authenticate: Bearer realm="parley", error="insufficient_scope", scope="svc:admin:admin"`},
+		{
+			errs.New(errs.Unauthenticated, "auth.invalid", "m"), 401, "auth.invalid",
+			`WWW-Authenticate: Bearer realm="parley", error="invalid_token"`,
+		},
+		{
+			identity.MissingScope(identity.ResolveProposal, identity.Admin), 403, "auth.scope_missing",
+			`WWW-Authenticate: Bearer realm="parley", error="insufficient_scope", scope="svc:admin:admin"`,
+		},
 		{errs.New(errs.Forbidden, "proposal.not_yours", "m"), 403, "proposal.not_yours", "WWW-Authenticate: "},
 		{errs.ErrNotFound, 404, "resource.not_found", ""},
 		{errs.New(errs.Conflict, "c", "m"), 409, "c", ""},
 		{errs.New(errs.Stale, "request.stale", "m"), 412, "request.stale", ""},
 		{errs.New(errs.TooLarge, "request.too_large", "m"), 413, "request.too_large", ""},
 		{errs.New(errs.Unsupported, "u", "m"), 415, "u", ""},
-		{&errs.Error{Kind: errs.RateLimited, Code: "request.rate_limited", Message: "m", RetryAfter: 1100 * time.Millisecond}, 429, "request.rate_limited", "Retry-After: 2"},
+		{
+			&errs.Error{
+				Kind: errs.RateLimited, Code: "request.rate_limited", Message: "m", RetryAfter: 1100 * time.Millisecond,
+			},
+			429, "request.rate_limited", "Retry-After: 2",
+		},
 		{errs.New(errs.Unavailable, "store.unavailable", "m"), 503, "store.unavailable", "Retry-After: 1"},
 		{errs.Wrap(errors.New("secret"), errs.Internal, "store.broken", "secret table"), 500, "internal", ""},
 		{errors.New("secret"), 500, "internal", ""},
@@ -107,22 +118,23 @@ func TestEveryKindHasItsStatus(t *testing.T) {
 	} {
 		rt := NewRouter(Options{Logger: quiet()})
 		rt.HandlePublic("GET /", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			w.Header().Set("ETag", `"of what did not come"`)
+			w.Header().Set("ETag", `"of the intended response"`)
 			WriteError(w, r, c.err)
 		}))
 		rec := send(rt, "GET", "/", "X-Request-Id", "id-1")
 		p := problemOf(t, rec)
-		if rec.Code != c.status || p.Status != c.status || p.Code != c.code || p.RequestID != "id-1" || p.Title != http.StatusText(c.status) {
-			t.Errorf("%v: %d %s", c.err, rec.Code, rec.Body)
+		if rec.Code != c.status || p.Status != c.status || p.Code != c.code || p.RequestID != "id-1" ||
+			p.Title != http.StatusText(c.status) {
+			t.Errorf("%v: got %d %s, want %d %s", c.err, rec.Code, rec.Body, c.status, c.code)
 		}
 		if strings.Contains(rec.Body.String(), "secret") {
-			t.Errorf("%v: the cause is shown: %s", c.err, rec.Body)
+			t.Errorf("%v: the response contains the cause: %s", c.err, rec.Body)
 		}
 		if name, value, ok := strings.Cut(c.header, ": "); ok && rec.Header().Get(name) != value {
-			t.Errorf("%v: %s: %q", c.err, name, rec.Header().Get(name))
+			t.Errorf("%v: %s = %q, want %q", c.err, name, rec.Header().Get(name), value)
 		}
 		if rec.Header().Get("ETag") != "" || rec.Header().Get("Cache-Control") != "no-store" {
-			t.Errorf("%v: headers %v", c.err, rec.Header())
+			t.Errorf("%v: headers = %v, want no ETag and no-store", c.err, rec.Header())
 		}
 	}
 }
@@ -135,15 +147,17 @@ func TestAFieldIsNamedByPointerOrByParameter(t *testing.T) {
 		detail, want string
 	}{
 		"body": {
-			domain, " a; a~1b/0/~0 b",
+			domain, "the body a; a/b[0].~ b",
 			`[{"pointer":"","in":"body","detail":"a"},{"pointer":"/a~1b/0/~0","in":"body","detail":"b"}]`,
 		},
 		"query": {
-			InQuery(fmt.Errorf("list: %w", errs.InvalidFields(errs.Field{Path: errs.At("limit"), Message: "b"}))), "limit b",
+			InQuery(fmt.Errorf("list: %w", errs.InvalidFields(errs.Field{Path: errs.At("limit"), Message: "b"}))),
+			"limit b",
 			`[{"parameter":"limit","in":"query","detail":"b"}]`,
 		},
 		"parts": {
-			InvalidParts(Part{Header, "X-Y", "a"}, Part{Body, "/z/0", "b"}), "X-Y a; z/0 b",
+			InvalidParts(Part{In: Header, Name: "X-Y", Message: "a"}, Part{In: Body, Name: "/z/0", Message: "b", Whole: true}),
+			"X-Y a; z[0]: b",
 			`[{"parameter":"X-Y","in":"header","detail":"a"},{"pointer":"/z/0","in":"body","detail":"b"}]`,
 		},
 	} {
@@ -152,12 +166,14 @@ func TestAFieldIsNamedByPointerOrByParameter(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(c.want, string(got)); diff != "" || p.Detail != c.detail || p.Status != 422 || p.Code != "request.invalid" {
-			t.Errorf("%s: %d %s %q, want %q\n%s", name, p.Status, p.Code, p.Detail, c.detail, diff)
+		if diff := cmp.Diff(c.want, string(got)); diff != "" || p.Detail != c.detail || p.Status != 422 ||
+			p.Code != "request.invalid" {
+			t.Errorf("%s: got %d %s %q, want 422 request.invalid %q\n%s",
+				name, p.Status, p.Code, p.Detail, c.detail, diff)
 		}
 	}
 	if err := InQuery(errs.ErrNotFound); err != errs.ErrNotFound {
-		t.Errorf("an error without fields became %v", err)
+		t.Errorf("InQuery of an error without fields = %v, want the error itself", err)
 	}
 }
 
@@ -173,7 +189,7 @@ func TestAClientThatLeavesIsNotAFailure(t *testing.T) {
 	rec := httptest.NewRecorder()
 	rt.ServeHTTP(rec, httptest.NewRequestWithContext(ctx, "GET", "/", nil))
 	if rec.Code != statusCanceled || log.Len() != 0 {
-		t.Errorf("%d, log %q", rec.Code, log.String())
+		t.Errorf("status = %d, want %d; log = %q, want none", rec.Code, statusCanceled, log.String())
 	}
 }
 
@@ -186,20 +202,24 @@ func TestAPanicIsA500WithItsStackInTheLog(t *testing.T) {
 		_, _ = w.Write([]byte("half"))
 		panic("boom")
 	}))
-	rt.HandlePublic("GET /abort", http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }))
+	rt.HandlePublic("GET /abort", http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		panic(http.ErrAbortHandler)
+	}))
 
 	rec := send(rt, "GET", "/early", "X-Request-Id", "id-1")
 	if p := problemOf(t, rec); rec.Code != 500 || p.Code != "internal" || strings.Contains(rec.Body.String(), "boom") {
-		t.Errorf("%d %s", rec.Code, rec.Body)
+		t.Errorf("response = %d %s, want 500 internal without the cause", rec.Code, rec.Body)
 	}
-	if l := log.String(); !strings.Contains(l, "boom") || !strings.Contains(l, "router_test.go") || !strings.Contains(l, "request_id=id-1") {
-		t.Errorf("log %q", l)
+	l := log.String()
+	if !strings.Contains(l, "boom") || !strings.Contains(l, "router_test.go") ||
+		!strings.Contains(l, "request_id=id-1") {
+		t.Errorf("log = %q, want the panic, its stack and the request id", l)
 	}
 	for _, path := range []string{"/late", "/abort"} {
 		func() {
 			defer func() {
 				if p := recover(); p != http.ErrAbortHandler {
-					t.Errorf("%s: the connection is not ended: %v", path, p)
+					t.Errorf("%s: panic = %v, want http.ErrAbortHandler", path, p)
 				}
 			}()
 			send(rt, "GET", path)
@@ -214,19 +234,20 @@ func TestRequestIDsAreKeptOnlyIfHarmless(t *testing.T) {
 		_, _ = w.Write([]byte(RequestID(r.Context())))
 	}))
 	for id, kept := range map[string]bool{
-		"a": true, "A.b_c-9": true, strings.Repeat("x", 64): true, strings.Repeat("x", 65): false, "": false, "a b": false, "é": false, "a\"b": false, "a/b": false,
+		"a": true, "A.b_c-9": true, strings.Repeat("x", 64): true, strings.Repeat("x", 65): false,
+		"": false, "a b": false, "é": false, "a\"b": false, "a/b": false,
 	} {
 		rec := send(rt, "GET", "/", "X-Request-Id", id)
 		got := rec.Header().Get("X-Request-Id")
 		if (got == id) != kept || got == "" || rec.Body.String() != got {
-			t.Errorf("%q became %q, %q inside", id, got, rec.Body)
+			t.Errorf("%q: id = %q in the header, %q in the handler, want it kept: %v", id, got, rec.Body, kept)
 		}
 	}
 	if rec := send(rt, "GET", "/", "X-Request-Id", "a", "X-Request-Id", "b"); rec.Header().Get("X-Request-Id") == "a" {
-		t.Error("one of two ids was kept")
+		t.Error("one of two ids was kept, want a new one")
 	}
 	if a, b := send(rt, "GET", "/").Body.String(), send(rt, "GET", "/").Body.String(); a == b || !validRequestID(a) {
-		t.Errorf("%q and %q", a, b)
+		t.Errorf("ids = %q and %q, want two different valid ones", a, b)
 	}
 }
 
@@ -237,13 +258,16 @@ func TestTheAccessLogHoldsNoSecrets(t *testing.T) {
 	rt.HandleFunc("GET /x", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("hello")) })
 	send(rt, "GET", "/x?token=hidden", "Authorization", "Bearer good:ada", "Cookie", "hidden", "X-Request-Id", "id-1")
 	l := log.String()
-	for _, want := range []string{"method=GET", "path=/x", "route=/x", "status=200", "bytes=5", "request_id=id-1", "principal=user:ada", "org=acme", "client=192.0.2.1"} {
+	for _, want := range []string{
+		"method=GET", "path=/x", "route=/x", "status=200", "bytes=5",
+		"request_id=id-1", "principal=user:ada", "org=acme", "client=192.0.2.1",
+	} {
 		if !strings.Contains(l, want) {
-			t.Errorf("the log lacks %s: %s", want, l)
+			t.Errorf("log = %s, want %s in it", l, want)
 		}
 	}
 	if strings.Contains(l, "hidden") || strings.Contains(l, "good:") {
-		t.Errorf("the log has a secret: %s", l)
+		t.Errorf("log = %s, want no secrets", l)
 	}
 }
 
@@ -273,10 +297,10 @@ func TestMetricsKnowRoutesAndNoOrgs(t *testing.T) {
 				got[name] = v
 			}
 			if m.GetGauge() != nil && m.GetGauge().GetValue() != 0 {
-				t.Errorf("%s is %v after all requests ended", name, m.GetGauge().GetValue())
+				t.Errorf("%s = %v after all requests ended, want 0", name, m.GetGauge().GetValue())
 			}
 			if strings.Contains(name, "acme") || strings.Contains(name, "ada") {
-				t.Errorf("the metric %q tells who uses the server", name)
+				t.Errorf("the metric %q reveals who uses the server", name)
 			}
 		}
 	}
@@ -297,7 +321,7 @@ func TestAnUnavailableStoreIsNotABadKey(t *testing.T) {
 	rt.HandleFunc("GET /x", func(http.ResponseWriter, *http.Request) {})
 	for range 20 {
 		if rec := send(rt, "GET", "/x", "Authorization", "Bearer down"); rec.Code != 503 {
-			t.Fatalf("%d", rec.Code)
+			t.Fatalf("status = %d, want 503", rec.Code)
 		}
 	}
 }

@@ -8,8 +8,8 @@ import (
 
 const shareShards = 16
 
-// shares counts what each key holds at the moment. Counting takes a read lock only,
-// so that the many requests of one key do not queue for it.
+// shares counts what each key holds at the moment. Counting takes a read lock only, so that many
+// requests of one key do not wait for each other.
 type shares[K comparable] struct {
 	seed   maphash.Seed
 	shards [shareShards]shareShard[K]
@@ -18,7 +18,7 @@ type shares[K comparable] struct {
 type shareShard[K comparable] struct {
 	mu      sync.RWMutex
 	held    map[K]*atomic.Int64
-	sweepAt int // the size at which keys that hold nothing are forgotten
+	sweepAt int // size at which keys that hold nothing are dropped
 }
 
 func newShares[K comparable]() *shares[K] {
@@ -29,8 +29,8 @@ func newShares[K comparable]() *shares[K] {
 	return s
 }
 
-// take adds one to what the key holds and returns its count, from which the caller
-// takes it off again; nil: the key holds most already.
+// take adds one to the count of the key and returns the count, which the caller decrements when
+// done. It returns nil if the key holds most already.
 func (s *shares[K]) take(key K, most int) *atomic.Int64 {
 	sh := &s.shards[maphash.Comparable(s.seed, key)%shareShards]
 	sh.mu.RLock()
@@ -61,8 +61,7 @@ func takeOne(n *atomic.Int64, most int) *atomic.Int64 {
 	return n
 }
 
-// sweep forgets keys that hold nothing. Nobody adds to a count without the lock, so
-// none is lost.
+// sweep drops keys that hold nothing. Counts are only incremented under the lock, so none is lost.
 func (sh *shareShard[K]) sweep() {
 	for k, n := range sh.held {
 		if n.Load() == 0 {

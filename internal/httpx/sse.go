@@ -6,33 +6,33 @@ import (
 	"time"
 )
 
-// sseDeadline is how long a reader may take to accept what is sent to it. One
-// that stalls longer loses its stream, and costs nobody else anything meanwhile.
+// sseDeadline is how long a reader may take to accept what is sent to it. A reader that stalls
+// longer loses its stream.
 const sseDeadline = 30 * time.Second
 
-// SSE writes server-sent events. It holds nothing but the connection: what is
-// written is buffered by net/http until Flush. The server's own write timeout
-// would end a stream that lives longer, so every write sets a deadline of its own.
+// SSE writes server-sent events. It holds only the connection: net/http buffers what is written
+// until Flush. The server's write timeout would end a longer stream, so every write sets its own
+// deadline.
 type SSE struct {
 	w     http.ResponseWriter
 	rc    *http.ResponseController
-	dirty bool // something waits for a flush
+	dirty bool // something is not flushed yet
 }
 
-// NewSSE starts the answer.
+// NewSSE starts the response.
 func NewSSE(w http.ResponseWriter) *SSE {
 	h := w.Header()
 	h["Content-Type"] = []string{"text/event-stream"}
 	h["Cache-Control"] = noStore
-	h["X-Accel-Buffering"] = []string{"no"} // or nginx would hold events back
+	h["X-Accel-Buffering"] = []string{"no"} // or nginx would buffer events
 	w.WriteHeader(http.StatusOK)
 	s := &SSE{w: w, rc: http.NewResponseController(w), dirty: true}
 	s.extend()
 	return s
 }
 
-// Event writes one event. The data, of one or more pieces, must be one line, as JSON
-// without white space is.
+// Event writes one event. The data, in one or more pieces, must be one line, such as JSON without
+// white space.
 func (s *SSE) Event(id int64, data ...[]byte) error {
 	var head [40]byte
 	b := strconv.AppendInt(append(head[:0], "id: "...), id, 10)
@@ -47,7 +47,7 @@ func (s *SSE) Event(id int64, data ...[]byte) error {
 	return s.write(blank)
 }
 
-// Data writes an event without an id: one that no stream can be resumed behind.
+// Data writes an event without an id, after which no stream can be resumed.
 func (s *SSE) Data(data []byte) error {
 	if err := s.write([]byte("data: ")); err != nil {
 		return err
@@ -60,10 +60,10 @@ func (s *SSE) Data(data []byte) error {
 
 var blank = []byte("\n\n")
 
-// Comment writes a line that clients ignore; it keeps proxies from giving up.
+// Comment writes a line that clients ignore. It keeps proxies from closing an idle stream.
 func (s *SSE) Comment() error { return s.write([]byte(":\n\n")) }
 
-// Retry tells the client how long to wait before it comes again.
+// Retry tells the client how long to wait before it reconnects.
 func (s *SSE) Retry(after time.Duration) error {
 	return s.write(append(strconv.AppendInt([]byte("retry: "), after.Milliseconds(), 10), "\n\n"...))
 }
@@ -77,8 +77,7 @@ func (s *SSE) write(p []byte) error {
 	return err
 }
 
-// extend gives the reader its time. A connection that knows no deadlines, as in a
-// test without a network, is as good.
+// extend sets the write deadline. Connections without deadlines, as in tests, work too.
 func (s *SSE) extend() { _ = s.rc.SetWriteDeadline(time.Now().Add(sseDeadline)) }
 
 // Flush sends what was written.
@@ -90,13 +89,12 @@ func (s *SSE) Flush() error {
 	return s.rc.Flush()
 }
 
-// AllowWait lets an answer come later than the server's write timeout allows; it
-// is for handlers that wait for something on purpose.
+// AllowWait extends the server's write timeout, for handlers that wait on purpose.
 func AllowWait(w http.ResponseWriter, wait time.Duration) {
 	if wait > shortWait {
 		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(wait + sseDeadline))
 	}
 }
 
-// shortWait is what the write timeout of any sensible server allows.
+// shortWait is within the write timeout of any sensible server.
 const shortWait = 20 * time.Second

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// slow is a connection that knows deadlines.
+// slow is a connection with deadlines.
 type slow struct {
 	*httptest.ResponseRecorder
 	deadlines []time.Time
@@ -30,16 +30,16 @@ func TestServerSentEvents(t *testing.T) {
 	}
 	const want = "id: 7\ndata: {\"a\":1}\n\n:\n\nretry: 1500\n\n"
 	if got := w.Body.String(); got != want || !w.Flushed {
-		t.Errorf("%q", got)
+		t.Errorf("got %q, want %q and a flush", got, want)
 	}
-	// A stream outlives the server's write timeout, and a reader that stalls does not
-	// outlive its own: what is sent together has one deadline.
+	// A stream outlives the server's write timeout, but a stalled reader does not outlive its own
+	// deadline. What is sent together has one deadline.
 	if len(w.deadlines) != 2 {
-		t.Fatalf("%d deadlines", len(w.deadlines))
+		t.Fatalf("deadlines = %d, want 2", len(w.deadlines))
 	}
 	for _, d := range w.deadlines {
 		if left := time.Until(d); left < 20*time.Second || left > sseDeadline {
-			t.Errorf("a deadline in %s", left)
+			t.Errorf("deadline in %s, want 20s to %s", left, sseDeadline)
 		}
 	}
 }
@@ -49,10 +49,10 @@ func TestAllowWait(t *testing.T) {
 	w := &slow{ResponseRecorder: httptest.NewRecorder()}
 	AllowWait(w, 5*time.Second)
 	if len(w.deadlines) != 0 {
-		t.Error("a short wait needs none")
+		t.Error("a short wait set a deadline, want none")
 	}
 	AllowWait(w, time.Minute)
 	if len(w.deadlines) != 1 || time.Until(w.deadlines[0]) < time.Minute {
-		t.Errorf("%v", w.deadlines)
+		t.Errorf("deadlines = %v, want one in more than a minute", w.deadlines)
 	}
 }

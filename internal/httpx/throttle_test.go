@@ -20,19 +20,19 @@ func TestAThrottleLetsAKeyActSlowly(t *testing.T) {
 		time.Sleep(4 * time.Second)
 		for _, err := range []error{th.Take("ada"), th.Check("ada")} {
 			if errs.KindOf(err) != errs.RateLimited || errs.As(err).RetryAfter != 10*time.Second {
-				t.Errorf("without a turn: got %v, want a refusal for 10s", err)
+				t.Errorf("without a turn: err = %v, want RateLimited for 10s", err)
 			}
 		}
 		if err := th.Take("bob"); err != nil {
-			t.Errorf("another key: %v", err)
+			t.Errorf("another key: err = %v, want nil", err)
 		}
 		th.GiveBack("ada")
 		if err := th.Take("ada"); err != nil {
-			t.Errorf("after a turn was given back: %v", err)
+			t.Errorf("after a turn was given back: err = %v, want nil", err)
 		}
 		time.Sleep(6 * time.Second)
 		if err := th.Check("ada"); err != nil {
-			t.Errorf("ten seconds after the burst: %v", err)
+			t.Errorf("ten seconds after the burst: err = %v, want nil", err)
 		}
 	})
 }

@@ -1,9 +1,8 @@
-// Package idempotency names a command that may arrive more than once.
+// Package idempotency identifies a command that may arrive more than once.
 //
-// A transport makes a Key from what its caller sent; the store writes it in the
-// transaction that carries out the command, beside the outcome. A second arrival
-// finds the row and gets the first outcome again. The package holds no state and
-// knows neither HTTP nor SQL.
+// A transport makes a Key from the request; the store writes it in the transaction that carries out
+// the command, with the outcome. A repeated command finds the row and gets the first outcome again.
+// The package holds no state and knows neither HTTP nor SQL.
 package idempotency
 
 import (
@@ -18,27 +17,26 @@ import (
 // TTL is how long an outcome is remembered.
 const TTL = 24 * time.Hour
 
-// Field names the caller's key in errors.
+// Field is the name of the caller's key in errors.
 const Field = "idempotency_key"
 
-// MaxLength bounds the key that a caller chooses.
+// MaxLength is the maximum length of the caller's key.
 const MaxLength = 255
 
-// Key identifies one command of one principal. A nil *Key means that the caller
-// asked for no protection.
+// Key identifies one command of one principal. A nil *Key means that the caller sent no key.
 type Key struct {
-	Operation   string   // what is done to what, e.g. "POST /api/v1/orgs/main/proposals"
+	Operation   string   // method and target, e.g. "POST /api/v1/orgs/main/proposals"
 	Value       string   // the caller's own key
-	Fingerprint [32]byte // of the command, so that a reuse with another body is noticed
+	Fingerprint [32]byte // of the command, to detect a key reused with another body
 
 	// Keep is how long the outcome is remembered; zero: TTL.
 	Keep time.Duration
 }
 
-// Kept is how long the outcome is remembered.
+// Kept returns how long the outcome is remembered.
 func (k *Key) Kept() time.Duration { return cmp.Or(k.Keep, TTL) }
 
-// Of is the key of one part of the command, which is carried out on its own.
+// Of returns the key of one part of the command, which is carried out separately.
 func (k *Key) Of(part string) *Key {
 	if k == nil {
 		return nil
@@ -48,12 +46,12 @@ func (k *Key) Of(part string) *Key {
 	return &out
 }
 
-// New checks the caller's value and makes a Key; an empty value makes none.
+// New checks value and makes a Key. It returns nil for an empty value.
 func New(operation, value string, command []byte) (*Key, error) {
 	return NewOf(operation, value, sha256.Sum256(command))
 }
 
-// NewOf is New with the SHA-256 of a command that is too large to be put into one text.
+// NewOf is New with the SHA-256 of a command that is too large to hold as one string.
 func NewOf(operation, value string, fingerprint [32]byte) (*Key, error) {
 	if value == "" {
 		return nil, nil
@@ -73,6 +71,6 @@ func invalid(msg string) error {
 	return errs.InvalidFields(errs.Field{Path: errs.At(Field), Message: msg})
 }
 
-// ErrReused is the answer to a known key with another command.
+// ErrReused is returned when a known key arrives with a different command.
 var ErrReused = errs.New(errs.Invalid, "idempotency.key_reused",
 	"this idempotency key was already used with a different request; use a new key for a new request")

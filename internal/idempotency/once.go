@@ -12,16 +12,15 @@ import (
 	"github.com/parley-dev/parley/internal/errs"
 )
 
-// Once is a command with its Key on the way from a transport to the store. It travels in
-// the request's context, so that a service whose result needs nothing but to be repeated
-// does not have to know of it. A nil *Once is a command without a key.
+// Once carries a command's Key from a transport to the store, in the request's context. Services
+// that only repeat their result need not know of it. A nil *Once is a command without a key.
 type Once struct {
 	Key     *Key
 	Org, By string // the principal that sent the command
 
-	// Of an outcome with a secret. The secret is kept encrypted under a key that is made
-	// of the caller's own credential, which the server does not keep: whoever reads the
-	// store cannot read the secret, and the caller gets it again.
+	// For an outcome with a secret. The secret is encrypted under a key derived from the caller's
+	// credential, which the server does not store: the store alone does not reveal the secret, and
+	// the caller can get it again.
 	vault    [32]byte
 	sealed   []byte
 	replayed bool
@@ -30,14 +29,15 @@ type Once struct {
 
 type onceKey struct{}
 
-// Begin makes a Once of the key and puts it into the context; without a key it does
-// nothing. credential is the secret that the caller has authenticated with.
+// Begin puts a Once for the key into the context; without a key it does nothing. credential is the
+// secret with which the caller authenticated.
 func Begin(ctx context.Context, k *Key, org, by, credential string) (context.Context, *Once, error) {
 	if k == nil {
 		return ctx, nil, nil
 	}
 	o := &Once{Key: k, Org: org, By: by}
-	vault, err := hkdf.Key(sha256.New, []byte(credential), []byte(k.Value), "parley idempotency "+k.Operation, len(o.vault))
+	info := "parley idempotency " + k.Operation
+	vault, err := hkdf.Key(sha256.New, []byte(credential), []byte(k.Value), info, len(o.vault))
 	if err != nil {
 		return ctx, nil, fmt.Errorf("derive a key: %w", err)
 	}
@@ -45,17 +45,17 @@ func Begin(ctx context.Context, k *Key, org, by, credential string) (context.Con
 	return context.WithValue(ctx, onceKey{}, o), o, nil
 }
 
-// From returns the command of the request with the given context; nil: it has no key.
+// From returns the Once in ctx, or nil if the command has no key.
 func From(ctx context.Context) *Once {
 	o, _ := ctx.Value(onceKey{}).(*Once)
 	return o
 }
 
-// Replayed reports whether the command had been carried out before.
+// Replayed reports whether the command was carried out before.
 func (o *Once) Replayed() bool { return o != nil && o.replayed }
 
-// Unused is an error if a write of this request was carried out under the key before. A
-// second one would get the outcome of the first, though it does something else.
+// Unused returns an error if an earlier write of this request already used the key. A second write
+// would get the outcome of the first, although it does something else.
 func (o *Once) Unused() error {
 	if o.done {
 		return fmt.Errorf("two writes of one request use its idempotency key: %s", o.Key.Operation)
@@ -63,11 +63,11 @@ func (o *Once) Unused() error {
 	return nil
 }
 
-// Done notes that a write was carried out under the key.
+// Done records that a write was carried out under the key.
 func (o *Once) Done() { o.done = true }
 
-// Seal encrypts the secret of the outcome, to be kept with it. It is called before the
-// command is carried out.
+// Seal encrypts the secret of the outcome so that it can be stored. Call it before the command is
+// carried out.
 func (o *Once) Seal(secret string) error {
 	if o == nil {
 		return nil
@@ -82,8 +82,7 @@ func (o *Once) Seal(secret string) error {
 	return nil
 }
 
-// Secret is the secret of the outcome: the one that was made for this command or, if
-// another was carried out before, the one of that.
+// Secret returns made, or the secret of the first outcome if the command was replayed.
 func (o *Once) Secret(made string) (string, error) {
 	if !o.Replayed() {
 		return made, nil
@@ -111,14 +110,13 @@ func (o *Once) aead() (cipher.AEAD, error) {
 	return cipher.NewGCM(block)
 }
 
-// Kept is what the store keeps beside the outcome.
+// Kept returns what the store keeps with the outcome.
 func (o *Once) Kept() []byte { return o.sealed }
 
-// Replay notes that the command had been carried out before, and what was kept of it.
+// Replay records that the command was carried out before, and what was kept of it.
 func (o *Once) Replay(kept []byte) { o.sealed, o.replayed = kept, true }
 
-// ErrSealed refuses to show a secret to another credential than the one that it was made
-// for.
+// ErrSealed is returned when a replay uses another credential than the first request.
 var ErrSealed = errs.New(errs.Conflict, "idempotency.sealed",
-	"this request was carried out before with another credential, and its secret is shown again to that credential only; "+
-		"use it, or revoke what was made and send the request with a new idempotency key")
+	"this request was carried out before with another credential, "+
+		"and its secret is shown again to that credential only; use it, or revoke what was made and send the request with a new idempotency key")

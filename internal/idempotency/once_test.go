@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// A secret is shown again to whoever has the credential that it was made for, and the
-// store does not see it.
+// A secret is shown again only to the credential that it was made for, and is not readable in the
+// store.
 func TestASecretIsSealedForItsCaller(t *testing.T) {
 	t.Parallel()
 	begin := func(value, operation, credential string) *Once {
@@ -25,10 +25,10 @@ func TestASecretIsSealedForItsCaller(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, err := first.Secret("plk_secret"); err != nil || got != "plk_secret" || first.Replayed() {
-		t.Errorf("%q %v", got, err)
+		t.Errorf("secret = %q, %v; want plk_secret, not a replay", got, err)
 	}
 	if bytes.Contains(first.Kept(), []byte("secret")) {
-		t.Error("the secret is kept in clear")
+		t.Error("the secret is stored unencrypted")
 	}
 	for _, c := range []struct {
 		name string
@@ -43,7 +43,7 @@ func TestASecretIsSealedForItsCaller(t *testing.T) {
 		c.o.Replay(first.Kept())
 		got, err := c.o.Secret("another")
 		if err != c.want || err == nil && got != "plk_secret" || !c.o.Replayed() {
-			t.Errorf("%s: %q %v", c.name, got, err)
+			t.Errorf("%s: secret = %q, %v; want %v and a replay", c.name, got, err, c.want)
 		}
 	}
 	empty := begin("k", "POST /keys", "Bearer a")
@@ -57,9 +57,9 @@ func TestACommandWithoutAKeyIsNotKept(t *testing.T) {
 	t.Parallel()
 	ctx, o, err := Begin(t.Context(), nil, "acme", "user:ann", "c")
 	if o != nil || err != nil || From(ctx) != nil || o.Replayed() || o.Seal("x") != nil {
-		t.Error(o, err)
+		t.Errorf("got %v, %v; want nil, nil", o, err)
 	}
 	if got, err := o.Secret("x"); got != "x" || err != nil {
-		t.Error(got, err)
+		t.Errorf("secret = %q, %v; want x", got, err)
 	}
 }

@@ -6,17 +6,17 @@ import (
 	"github.com/parley-dev/parley/internal/errs"
 )
 
-// Access is proof that a caller was authorized for one action inside one org. Only
-// Authorize makes one. Every service method that touches the data of an org takes one and
-// begins with For, so a transport can neither forget the check nor pass the proof of one
-// operation to another.
+// Access proves that a caller was authorized for one action in one org. Only Authorize
+// returns one. Every service method that touches the data of an org takes an Access and
+// calls For first, so a transport can neither forget the check nor use an Access for
+// another action.
 type Access struct {
 	caller *Caller
 	action Action
 }
 
-// For refuses an Access that was given for none of the actions. A wrong one, the zero
-// Access included, is a mistake in the program and not of the caller.
+// For returns an error unless the Access is for one of the actions. A wrong Access,
+// including the zero one, is a bug in the program and not a mistake of the caller.
 func (a Access) For(actions ...Action) error {
 	for _, action := range actions {
 		if a.action == action && a.caller != nil {
@@ -34,7 +34,7 @@ func (a Access) As(action Action) (Access, error) {
 	return Authorize(a.caller, a.caller.Org, action)
 }
 
-// wrongAction does not keep want: the list of a call to For stays on the stack.
+// wrongAction does not retain want, so that the variadic list of For stays on the stack.
 func wrongAction(have Action, want []Action) error {
 	names := make([]string, len(want))
 	for i, w := range want {
@@ -44,23 +44,23 @@ func wrongAction(have Action, want []Action) error {
 		"an Access for the action %q was used for %q", have, strings.Join(names, " or "))
 }
 
-// Org is the org in which the caller was authorized.
+// Org returns the org in which the caller was authorized.
 func (a Access) Org() string { return a.caller.Org }
 
-// Caller is who acts, with the rights of its credential.
+// Caller returns the caller with the scopes of its credential.
 func (a Access) Caller() *Caller { return a.caller }
 
-// Principal is who acts.
+// Principal returns the principal that acts.
 func (a Access) Principal() Principal { return a.caller.Principal }
 
 // Has reports whether the caller's credential carries the scope.
 func (a Access) Has(s Scope) bool { return a.caller.Scopes.Has(s) }
 
-// ReachesAgent reports whether the credential's agent restriction lets the agent through.
+// ReachesAgent reports whether the scopes of the credential allow the agent.
 func (a Access) ReachesAgent(id string) bool { return a.caller.Scopes.ReachesAgent(id) }
 
-// ServesAgent reports whether the caller may work for the agent: an agent's own
-// credential works for that agent only, any other needs an explicit agent: scope.
+// ServesAgent reports whether the caller may work for the agent. The credential of an agent
+// is good for that agent only; any other credential needs an explicit agent: scope.
 func (a Access) ServesAgent(id string) bool {
 	if a.caller.Kind == Agent && a.caller.ID != id {
 		return false

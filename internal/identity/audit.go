@@ -7,7 +7,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-	"unicode/utf8"
 
 	"github.com/parley-dev/parley/internal/cursor"
 	"github.com/parley-dev/parley/internal/errs"
@@ -15,11 +14,11 @@ import (
 	"github.com/parley-dev/parley/internal/text"
 )
 
-// AuditAction names what was done to who may do what. Packages with credentials of
-// their own add actions of their own, named in the same way.
+// AuditAction is the type of an audit entry, such as "key.create". Other packages define
+// further actions.
 type AuditAction string
 
-// The actions of this package and of package agent.
+// Actions of this package and of package agent.
 const (
 	OrgCreate        AuditAction = "org.create"
 	KeyCreate        AuditAction = "key.create"
@@ -38,7 +37,7 @@ const (
 	AgentEnable      AuditAction = "agent.enable"
 )
 
-// AuditOutcome says whether it was done.
+// AuditOutcome reports whether the action was carried out.
 type AuditOutcome string
 
 // The outcomes.
@@ -47,59 +46,50 @@ const (
 	Refused AuditOutcome = "refused"
 )
 
-// AuditEntry is one line of the audit log. It never holds a secret.
+// AuditEntry is one entry of the audit log. It never contains a secret.
 type AuditEntry struct {
 	Origin
 	ID      string
 	Org     string
 	At      time.Time
 	Action  AuditAction
-	Target  string // an id or a ref; empty: it had none yet
-	Detail  string // what a reader wants to know beside it
+	Target  string // id or ref; empty if it did not exist yet
+	Detail  string // free text
 	Outcome AuditOutcome
-	Code    string // of the refusal
+	Code    string // error code of a refusal
 }
 
-// NewEntry makes the entry of something that is about to be done; it is written in
-// the same transaction.
+// NewEntry returns the entry of an action. The store writes it in the transaction that
+// carries out the action.
 func NewEntry(ctx context.Context, at time.Time, org string, action AuditAction, target, detail string) AuditEntry {
 	return AuditEntry{
 		Origin: OriginOf(ctx), ID: "audit-" + strings.ToLower(rand.Text()), Org: org, At: at, Action: action,
-		Target: clipText(target), Detail: clipText(detail), Outcome: Done,
+		Target: auditText(target), Detail: auditText(detail), Outcome: Done,
 	}
 }
 
-// anySecret matches what a caller may have put where a name belongs.
+// anySecret matches a secret that a caller may have sent in place of a name.
 var anySecret = regexp.MustCompile(`parley_[0-9A-Za-z_]{20,}`)
 
-// MaxAuditTarget is the longest target, in characters, that the log can be filtered by. Longer
-// ones are not indexed.
+// MaxAuditTarget is the length, in characters, of the longest target that is indexed. The log
+// cannot be filtered by a longer one.
 const MaxAuditTarget = 500
 
-// maxAuditText bounds what a caller can put into an entry.
+// maxAuditText bounds the target and the detail of an entry, in characters.
 const maxAuditText = 1000
 
-func clipText(s string) string {
-	s = anySecret.ReplaceAllString(s, "parley_…")
-	s = strings.Map(func(r rune) rune {
-		if text.Control(r) {
-			return ' '
-		}
-		return r
-	}, strings.ToValidUTF8(s, "\uFFFD"))
-	if utf8.RuneCountInString(s) > maxAuditText {
-		s = string([]rune(s)[:maxAuditText]) + "…"
-	}
-	return s
+// auditText removes secrets and what a log cannot show from text that a caller may have sent.
+func auditText(s string) string {
+	return text.Clean(anySecret.ReplaceAllString(s, "parley_…"), maxAuditText)
 }
 
-// AuditFilter chooses entries, newest first.
+// AuditFilter selects entries, newest first.
 type AuditFilter struct {
 	Actor    string
 	Action   AuditAction
-	Target   string    // exactly; longer than MaxAuditTarget: none
-	From, To time.Time // From is included, To is not; zero: no bound
-	// Before and BeforeID are the last entry of the page before.
+	Target   string    // exact match; longer than MaxAuditTarget matches nothing
+	From, To time.Time // From is inclusive, To is exclusive; zero: no bound
+	// Before and BeforeID are the time and id of the last entry of the previous page.
 	Before   time.Time
 	BeforeID string
 	Limit    int
@@ -107,7 +97,7 @@ type AuditFilter struct {
 
 var auditPages = cursor.Of("audit")
 
-// Cursor is where the page after e begins.
+// Cursor returns the cursor of the page that starts after e.
 func (f *AuditFilter) Cursor(e *AuditEntry) string {
 	return auditPages.At().Time(e.At).Text(e.ID).String()
 }
@@ -115,12 +105,11 @@ func (f *AuditFilter) Cursor(e *AuditEntry) string {
 // maxAuditID bounds the id of an entry in a cursor.
 const maxAuditID = 100
 
-// Continue makes the filter begin behind a cursor; false: it is none of this list.
+// Continue makes the filter start after a cursor. It reports whether the cursor is valid.
 func (f *AuditFilter) Continue(after string) bool {
 	r := auditPages.Read(after)
 	f.Before, f.BeforeID = r.Time(), r.Text()
-	return r.Done() && f.BeforeID != "" && len(f.BeforeID) <= maxAuditID && utf8.ValidString(f.BeforeID) &&
-		!strings.ContainsRune(f.BeforeID, 0)
+	return r.Done() && f.BeforeID != "" && len(f.BeforeID) <= maxAuditID && text.Storable(f.BeforeID)
 }
 
 // Bounds of a page of any list of this package.
@@ -129,15 +118,15 @@ const (
 	MaxLimit     = 200
 )
 
-// AuditStore keeps the log. Nothing of it is ever changed or deleted.
+// AuditStore keeps the audit log. Entries are never changed or deleted.
 type AuditStore interface {
-	// Append writes an entry that is part of no other write.
+	// Append writes an entry in its own transaction.
 	Append(ctx context.Context, e AuditEntry) error
 	List(ctx context.Context, org string, f AuditFilter) ([]AuditEntry, error)
 }
 
-// Auditor writes what no other write contains: refusals, and what other packages
-// do that changes no row.
+// Auditor writes the entries that are not part of another write: refusals, and actions of
+// other packages that change no row.
 type Auditor struct {
 	log AuditStore
 	now func() time.Time
@@ -145,19 +134,19 @@ type Auditor struct {
 	refusals *limit.Keyed[string] // by org and actor
 
 	mu      sync.Mutex
-	skipped map[string]int // refusals that were not written
+	skipped map[string]int // number of refusals that were not written
 }
 
 const (
-	// An actor may fill the log with this many refusals at once, and with one more
-	// every refusalEvery. How many were left out is said by the next that is not.
+	// refusalBurst refusals of one actor are written at once, and one more every
+	// refusalEvery. The next one that is written reports how many were skipped.
 	refusalBurst = 20
 	refusalEvery = 10 * time.Second
 	maxActors    = 10_000
 	appendWithin = 2 * time.Second
 )
 
-// NewAuditor makes the service.
+// NewAuditor returns the service.
 func NewAuditor(log AuditStore, now func() time.Time) *Auditor {
 	return &Auditor{
 		log: log, now: now, skipped: map[string]int{},
@@ -165,13 +154,13 @@ func NewAuditor(log AuditStore, now func() time.Time) *Auditor {
 	}
 }
 
-// Done writes that something was done.
+// Done writes the entry of an action that was carried out.
 func (a *Auditor) Done(ctx context.Context, org string, action AuditAction, target, detail string) error {
 	return a.log.Append(ctx, NewEntry(ctx, a.now(), org, action, target, detail))
 }
 
-// Refused writes that something was refused, if the cause is a refusal and the
-// actor has not filled the log with them already.
+// Refused writes the entry of an action that was refused. It writes nothing if the cause is
+// not a refusal, or if the actor caused too many already.
 func (a *Auditor) Refused(ctx context.Context, org string, action AuditAction, target string, cause error) error {
 	switch errs.KindOf(cause) {
 	case errs.Forbidden, errs.Conflict, errs.Invalid:
@@ -191,13 +180,14 @@ func (a *Auditor) Refused(ctx context.Context, org string, action AuditAction, t
 	if skipped > 0 {
 		e.Detail = plural(skipped, "refusal", "refusals") + " before this one not written"
 	}
-	// The answer is decided; that the caller went away does not make it undone.
+	// The refusal is recorded even if the client has disconnected.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), appendWithin)
 	defer cancel()
 	return a.log.Append(ctx, e)
 }
 
-// take uses up one of the refusals that an actor may have written.
+// take reports whether a refusal of the actor may be written, and how many were skipped
+// before it.
 func (a *Auditor) take(who string, now time.Time) (skipped int, ok bool) {
 	ok = a.refusals.Take(who, 1, now) == 0
 	a.mu.Lock()

@@ -10,60 +10,60 @@ import (
 	"github.com/parley-dev/parley/internal/errs"
 )
 
-// KeyStore is the part of the store that an Authenticator asks.
-type KeyStore interface {
+// CredentialStore is the part of the store that an Authenticator uses.
+type CredentialStore interface {
 	// KeyByHash returns NotFound for an unknown hash.
 	KeyByHash(ctx context.Context, h Hash) (Key, error)
 	// TouchKeys records when keys were last used.
 	TouchKeys(ctx context.Context, used map[string]time.Time) error
-	// Epoch changes whenever a right may have been taken away, by whatever process;
-	// caches of rights are emptied when it does.
+	// Epoch returns a number that changes whenever any process may have revoked a right.
+	// Caches of rights are emptied when it changes.
 	Epoch(ctx context.Context) (int64, error)
 }
 
-// Authenticator turns a secret into a Caller. Known keys and tokens are kept in memory and
-// cost no look-up; a miss is never kept, so a new key works at once. Revoked is told
-// what this process revokes, and drops it at once; Watch
-// empties the memory within a poll of any revocation, by whatever process, and of
-// the disabling of a principal.
+// Authenticator turns a secret into a Caller. It caches the callers of keys and tokens. A
+// miss is not cached, so a new key works at once. Revoked drops what this process revokes at
+// once. Watch empties the cache within one poll after any process revoked a credential or
+// disabled a principal.
 type Authenticator struct {
-	store    KeyStore
+	store    CredentialStore
 	tokens   Tokens         // nil: keys only
-	external ExternalTokens // nil: no other issuer's
+	external ExternalTokens // nil: no tokens of other issuers
 	now      func() time.Time
 
-	callers atomic.Pointer[sync.Map] // Hash → *known; replaced whole when rights change
+	callers atomic.Pointer[sync.Map] // Hash → *known; replaced as a whole when rights change
 	size    atomic.Int64
 	epoch   atomic.Int64
 
-	// Revocations by this process are numbered. What was looked up before the last one
-	// of its org, or before the last one of unknown org, is looked up again.
+	// Revocations by this process are numbered. A cached caller is looked up again if it is
+	// older than the last revocation in its org, or the last one whose org is unknown.
 	changes atomic.Int64
 	orgs    sync.Map     // org → *atomic.Int64, the number of its last revocation
-	all     atomic.Int64 // the number of the last one of unknown org
+	all     atomic.Int64 // the number of the last revocation whose org is unknown
 }
 
 type known struct {
 	caller *Caller
-	seen   int64         // the number of the last revocation before the look-up began
+	seen   int64         // the number of the last revocation before the look-up
 	org    *atomic.Int64 // the number of the last revocation in the caller's org
-	token  bool          // of tokens nobody asks when they were last used
-	until  time.Time     // when to look again; zero: never
-	used   atomic.Int64  // unix seconds of the last use; 0: not since the last flush
+	token  bool          // not a key; the last use of tokens is not recorded
+	until  time.Time     // when to look it up again; zero: never
+	used   atomic.Int64  // unix seconds of the last use; 0: not used since the last flush
 }
 
-// maxKnown bounds the memory; past it the keys are looked up afresh.
+// maxKnown bounds the cache. When it is full, it is emptied.
 const maxKnown = 100_000
 
-// NewAuthenticator makes an Authenticator with an empty memory.
-func NewAuthenticator(store KeyStore, now func() time.Time) *Authenticator {
+// NewAuthenticator returns an Authenticator with an empty cache.
+func NewAuthenticator(store CredentialStore, now func() time.Time) *Authenticator {
 	a := &Authenticator{store: store, now: now}
 	a.callers.Store(new(sync.Map))
 	return a
 }
 
 var errBadKey = errs.New(errs.Unauthenticated, "auth.invalid",
-	"the API key or access token is unknown, expired or revoked; ask an admin of your org for a new key, or ask for a new token")
+	"the API key or access token is unknown, expired or revoked; "+
+		"ask an admin of your org for a new key, or ask for a new token")
 
 // Authenticate returns the caller that holds the secret.
 func (a *Authenticator) Authenticate(ctx context.Context, secret string) (*Caller, error) {
@@ -74,8 +74,8 @@ func (a *Authenticator) Authenticate(ctx context.Context, secret string) (*Calle
 	}
 	now := a.now()
 	hash := HashSecret(secret)
-	// Taken before the look-up: if rights change meanwhile, the result lands in a
-	// map that nobody reads any more.
+	// Loaded before the look-up: if rights change during it, the result goes into a map
+	// that is no longer read.
 	callers, seen := a.callers.Load(), a.changes.Load()
 	if v, ok := callers.Load(hash); ok && a.current(v.(*known)) {
 		k := v.(*known)
@@ -117,9 +117,8 @@ func (a *Authenticator) Authenticate(ctx context.Context, secret string) (*Calle
 	return k.caller, nil
 }
 
-// Revoked drops what is remembered of an org, of all orgs if it is empty: rights may
-// have been taken away there. A look-up that is under way is not remembered either,
-// since it may have begun before. It takes no time, whatever the size of the memory.
+// Revoked drops the cached callers of an org, or of all orgs if org is empty. The result of
+// a look-up that has begun is dropped, too. It takes constant time.
 func (a *Authenticator) Revoked(org string) {
 	last := &a.all
 	if org != "" {
@@ -146,7 +145,8 @@ func (a *Authenticator) current(k *known) bool {
 	return k.seen >= k.org.Load() && k.seen >= a.all.Load()
 }
 
-// lookUp asks the store who holds a secret; NotFound: nobody any more.
+// lookUp reads the caller of a key or token from the store. It returns NotFound if the
+// credential no longer works.
 func (a *Authenticator) lookUp(ctx context.Context, h Hash, token bool, now time.Time) (*Caller, error) {
 	if token {
 		return a.tokens.CallerByToken(ctx, h)
@@ -161,14 +161,13 @@ func (a *Authenticator) lookUp(ctx context.Context, h Hash, token bool, now time
 	return &Caller{Principal: key.Principal, KeyID: key.ID, Scopes: key.Scopes, ExpiresAt: key.ExpiresAt}, nil
 }
 
-// forget empties the memory and returns what was in it.
+// forget empties the cache and returns its content.
 func (a *Authenticator) forget() *sync.Map {
 	a.size.Store(0)
 	return a.callers.Swap(new(sync.Map))
 }
 
-// Watch keeps the memory honest until ctx ends: every interval it compares the
-// epoch, and every flush it records when keys were last used.
+// Watch calls Refresh every interval and Flush every flush, until ctx ends.
 func (a *Authenticator) Watch(ctx context.Context, interval, flush time.Duration, onError func(error)) {
 	poll, touch := time.NewTicker(interval), time.NewTicker(flush)
 	defer poll.Stop()
@@ -189,9 +188,8 @@ func (a *Authenticator) Watch(ctx context.Context, interval, flush time.Duration
 	}
 }
 
-// Refresh empties the memory if rights changed since the last call. When the
-// store cannot be asked, it empties it too: a right that cannot be confirmed is
-// not granted from memory.
+// Refresh empties the cache if rights changed since the last call. It also empties the cache
+// if the store fails: a right that cannot be confirmed is not granted from the cache.
 func (a *Authenticator) Refresh(ctx context.Context) error {
 	epoch, err := a.store.Epoch(ctx)
 	if err != nil {

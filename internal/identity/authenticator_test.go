@@ -42,7 +42,8 @@ func newShelf() (*shelf, string) {
 	return &shelf{
 		hash: identity.HashSecret(secret),
 		key: identity.Key{
-			ID: "key-1", Principal: identity.Principal{Org: "acme", Kind: identity.User, ID: "ada"}, Scopes: identity.Scopes{identity.TasksRead},
+			ID: "key-1", Principal: identity.Principal{Org: "acme", Kind: identity.User, ID: "ada"},
+			Scopes: identity.Scopes{identity.TasksRead},
 		},
 	}, secret
 }

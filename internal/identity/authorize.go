@@ -7,32 +7,32 @@ import (
 	"github.com/parley-dev/parley/internal/errs"
 )
 
-// Caller is an authenticated principal together with the rights of the
-// credential it came with.
+// Caller is an authenticated principal with the rights of the credential that it used.
 type Caller struct {
 	Principal
-	KeyID     string // the credential: a key's id, or an access token's
+	KeyID     string // id of the key, access token or session
 	Scopes    Scopes
 	ExpiresAt time.Time // zero: never
-	Audience  string    // the only path that the credential is for; empty: all of them
-	Delegated bool      // a person allowed a program to act, and can be asked for more
+	Audience  string    // the only path that the credential is good for; empty: all paths
+	Delegated bool      // a program acts for a person, who can be asked for more scopes
 }
 
-// sessionPrefix begins the ids of credentials that are sessions of a browser.
+// sessionPrefix starts the KeyID of a browser session.
 const sessionPrefix = "session-"
 
-// SessionID names a session in logs; it tells nothing of its secret.
+// SessionID returns the KeyID of a session. It does not reveal the session's secret.
 func SessionID(sum string) string { return sessionPrefix + sum }
 
-// IsSession reports whether the caller is a person who is signed in in a browser.
+// IsSession reports whether the caller is a person who is signed in with a browser.
 func (c *Caller) IsSession() bool { return strings.HasPrefix(c.KeyID, sessionPrefix) }
 
-// ErrConfirm refuses a session what only a page can ask the password again for.
+// ErrConfirm is the error for a request by a session that needs the password again, which
+// only a page can ask for.
 var ErrConfirm = errs.New(errs.Forbidden, "auth.confirm",
 	"a session alone cannot do this: use the page of the dashboard, which asks for the password again, or a key")
 
-// CheckConfirmed refuses scopes that administer the org to a session. Pages call the services
-// directly, after they have asked for the password again.
+// CheckConfirmed returns ErrConfirm if a session asks for scopes that administer the org.
+// Pages do not call it: they ask for the password again.
 func (c *Caller) CheckConfirmed(scopes Scopes) error {
 	if c.IsSession() && c.Scopes.Has(Admin) && scopes.Has(Admin) {
 		return ErrConfirm
@@ -40,10 +40,10 @@ func (c *Caller) CheckConfirmed(scopes Scopes) error {
 	return nil
 }
 
-// Action is something a caller may ask for.
+// Action is an operation that a caller is authorized for.
 type Action string
 
-// The actions of the Proposals API and on follow-ups.
+// Actions on proposals, follow-ups and friction.
 const (
 	ListProposals   Action = "list proposals"
 	ReadProposal    Action = "read a proposal"
@@ -61,8 +61,7 @@ const (
 	ManageFriction  Action = "change what reported friction leads to"
 )
 
-// The actions of the A2A interface. Which agent is meant is checked beside the
-// scope, by ReachesAgent and ServesAgent.
+// Actions on agents and their tasks. ReachesAgent and ServesAgent check the agent itself.
 const (
 	CallAgent    Action = "call an agent"
 	ServeAgent   Action = "work for an agent"
@@ -71,7 +70,7 @@ const (
 	ReadTasks    Action = "read the tasks of the org's agents"
 )
 
-// The actions of whoever says who may do what.
+// Actions on keys, members, clients and the audit log.
 const (
 	ReadKeys      Action = "read the keys of the org"
 	ManageKeys    Action = "manage the keys of the org"
@@ -82,19 +81,18 @@ const (
 	ReadAudit     Action = "read the audit log of the org"
 )
 
-// The actions of a caller on what is its own.
+// Actions of a caller on itself.
 const (
 	ReadSelf             Action = "read who you are"
 	ManageOwnCredentials Action = "manage your own keys and programs"
 )
 
-// rule is what an action demands: at least one of the scopes, unless any credential will
-// do, and for some actions more.
+// rule lists what an action requires of the caller.
 type rule struct {
-	anyOf    []Scope
-	anyScope bool // needs no scope
-	members  bool // not for services
-	direct   bool // not for a program that a person allowed to act: what it makes would outlive the consent
+	anyOf    []Scope // at least one of them
+	anyScope bool    // no scope at all
+	members  bool    // users and agents only
+	direct   bool    // no delegated caller: the keys that it makes would outlive the consent
 }
 
 // rules is the table of section 5 of the specification.
@@ -132,12 +130,13 @@ var rules = map[Action]rule{
 	ManageOwnCredentials: {anyScope: true, direct: true},
 }
 
-// ErrMissing is the refusal of a request without credentials.
-var ErrMissing = errs.New(errs.Unauthenticated, "auth.missing", "authentication is required: send your API key as \"Authorization: Bearer <API_KEY>\"")
+// ErrMissing is the error for a request without credentials.
+var ErrMissing = errs.New(errs.Unauthenticated, "auth.missing",
+	"authentication is required: send your API key as \"Authorization: Bearer <API_KEY>\"")
 
-// Authorize decides whether the caller may do the action in the org. It is the
-// only place where that is decided, and it runs before any look-up: a caller from
-// elsewhere gets the answer of an org that does not exist.
+// Authorize decides whether the caller may perform the action in the org. No other code
+// decides that. It runs before any look-up, so a caller from another org gets the same error
+// as for an org that does not exist.
 func Authorize(c *Caller, org string, action Action) (Access, error) {
 	if c == nil {
 		return Access{}, ErrMissing
@@ -172,7 +171,7 @@ func hasAny(have Scopes, want []Scope) bool {
 	return false
 }
 
-// MissingScope is the refusal of an action for want of a scope.
+// MissingScope returns the error for a missing scope.
 func MissingScope(action Action, scopes ...Scope) *errs.Error {
 	names := make([]string, len(scopes))
 	for i, s := range scopes {

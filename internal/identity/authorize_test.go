@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/errs/errstest"
 )
 
 // demands is what every action needs: one of the scopes, and for some of them membership.
@@ -86,7 +87,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 					code = "auth.not_a_member"
 				}
 				a, err := Authorize(c, "acme", action)
-				if got := refusal(err); got != code {
+				if got := errstest.Code(err); got != code {
 					t.Errorf("%s: got %q, want %q", name, got, code)
 					continue
 				}
@@ -99,8 +100,8 @@ func TestWhoMayDoWhat(t *testing.T) {
 					e, named := errs.As(err), Scopes(want.scopes).String()
 					said := strings.Contains(e.Message, strings.ReplaceAll(named, " ", " or "))
 					if e.Kind != errs.Forbidden || e.Scope != named || !said {
-						t.Errorf("%s: got %s of the scope %q (%s), want forbidden for want of %q", name, e.Kind, e.Scope, e.Message,
-							named)
+						t.Errorf("%s: got %s, missing scope %q (%s); want forbidden, missing scope %q",
+							name, e.Kind, e.Scope, e.Message, named)
 					}
 				default:
 					if got := errs.KindOf(err); got != errs.Forbidden {
@@ -115,36 +116,17 @@ func TestWhoMayDoWhat(t *testing.T) {
 				}
 			}
 		}
-		if _, err := Authorize(nil, "acme", action); refusal(err) != "auth.missing" {
+		if _, err := Authorize(nil, "acme", action); errstest.Code(err) != "auth.missing" {
 			t.Errorf("nobody, to %s: got %v, want auth.missing", action, err)
 		}
 	}
 	c := &Caller{Principal: Principal{Org: "acme", Kind: User, ID: "x"}, Scopes: AllScopes}
 	for _, action := range []Action{"", "fly"} {
-		if _, err := Authorize(c, "acme", action); refusal(err) != "auth.unknown_action" ||
+		if _, err := Authorize(c, "acme", action); errstest.Code(err) != "auth.unknown_action" ||
 			errs.KindOf(err) != errs.Internal {
 			t.Errorf("an action without a rule, %q: got %v, want an internal error", action, err)
 		}
 	}
-}
-
-// refusal is what a caller can tell errors apart by; empty: there is none.
-func refusal(err error) string {
-	if err == nil {
-		return ""
-	}
-	return errs.As(err).Code
-}
-
-// broken lists the names of the fields that an error is about.
-func broken(err error) []string {
-	var out []string
-	if err != nil {
-		for _, f := range errs.As(err).Fields {
-			out = append(out, f.Path.String())
-		}
-	}
-	return out
 }
 
 // Every kind of principal × every restriction: whom it may call, and whom it may work for.
@@ -214,7 +196,7 @@ func TestWhatASessionMustConfirm(t *testing.T) {
 				if session && holds && asks {
 					want = "auth.confirm"
 				}
-				if got := refusal(c.CheckConfirmed(scopes)); got != want {
+				if got := errstest.Code(c.CheckConfirmed(scopes)); got != want {
 					t.Errorf("session %v, holds admin %v, asks for admin %v: got %q, want %q", session, holds, asks, got, want)
 				}
 				if got := c.IsSession(); got != session {
@@ -237,7 +219,7 @@ func TestKindsOfPrincipals(t *testing.T) {
 		if known && (err != nil || got != p) {
 			t.Errorf("%s: got %+v, %v; want %+v", p.Ref(), got, err, p)
 		}
-		if !known && refusal(err) != "identity.bad_principal" {
+		if !known && errstest.Code(err) != "identity.bad_principal" {
 			t.Errorf("%s: got %v, want identity.bad_principal", p.Ref(), err)
 		}
 	}

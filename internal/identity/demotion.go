@@ -15,23 +15,23 @@ const (
 	GrantNarrow AuditAction = "oauth.grant.narrow"
 )
 
-// AdminRights are the live credentials of one user that carry svc:admin:admin. They
-// must end in the transaction that takes the admin role from the user: with any of
-// them the user could take the role back.
+// AdminRights are the live credentials of one user that carry svc:admin:admin. The
+// transaction that takes the admin role from the user must end them: with one of them the
+// user could take the role back.
 type AdminRights struct {
 	Keys   []Key
 	Grants []AdminGrant
 }
 
-// AdminGrant is an OAuth grant that carries svc:admin:admin. A key ends with the role,
-// while a grant only loses the scope: the program goes on with what is left, which is
-// what it would get by a refresh. Its tokens that carry the scope end.
+// AdminGrant is an OAuth grant that carries svc:admin:admin. When its user loses the role,
+// the grant loses the scope and keeps the others, as it would at the next refresh. Its
+// tokens that carry the scope are revoked.
 type AdminGrant struct {
 	ID   string
 	Left Scopes // without svc:admin:admin; empty: the grant ends
 }
 
-// NewAdminGrant returns the grant if its scopes carry svc:admin:admin.
+// NewAdminGrant returns an AdminGrant, if the scopes include svc:admin:admin.
 func NewAdminGrant(id string, scopes Scopes) (g AdminGrant, ok bool) {
 	if !scopes.Has(Admin) {
 		return AdminGrant{}, false
@@ -48,12 +48,12 @@ func NewAdminGrant(id string, scopes Scopes) (g AdminGrant, ok bool) {
 		}
 	}
 	if rights == 0 {
-		g.Left = nil // a restriction to agents is no right
+		g.Left = nil // a restriction to agents alone grants nothing
 	}
 	return g, true
 }
 
-// End returns the audit entries of ending the rights, one for each key and grant.
+// End returns the audit entries for ending the rights, one for each key and grant.
 func (r AdminRights) End(ctx context.Context, p Principal, now time.Time) []AuditEntry {
 	var out []AuditEntry
 	why := p.Ref() + " is no longer an admin"
@@ -71,23 +71,24 @@ func (r AdminRights) End(ctx context.Context, p Principal, now time.Time) []Audi
 	return out
 }
 
-// MemberScene is what the change of a member is decided on.
+// MemberScene is the state that the change of a member depends on.
 type MemberScene struct {
 	Member      Member
-	OtherAdmins int         // enabled admin users of the org beside the member
-	Rights      AdminRights // of the member; only read for users
+	OtherAdmins int         // number of other enabled admin users of the org
+	Rights      AdminRights // of the member; only set for users
 }
 
-// MemberOutcome is what becomes of a member. Without entries nothing is written.
+// MemberOutcome is the result of the change of a member. Without entries, nothing is
+// written.
 type MemberOutcome struct {
 	Member  Member
 	End     AdminRights // credentials that end with the change
 	Entries []AuditEntry
 }
 
-// grantor returns who must be an admin for the key to be made: a user who hands out
-// svc:admin:admin. The zero Principal means that nobody must be; agents and services
-// are admins by the scopes of their keys alone.
+// grantor returns the user who must be an admin for the key to be created: a user who
+// grants svc:admin:admin. For agents and services it is the zero Principal: the scopes of
+// their key suffice.
 func grantor(a Access, scopes Scopes) Principal {
 	if a.Principal().Kind == User && scopes.Has(Admin) {
 		return a.Principal()
@@ -95,9 +96,10 @@ func grantor(a Access, scopes Scopes) Principal {
 	return Principal{}
 }
 
-// NotAnAdmin is the refusal of a key with svc:admin:admin that a user who is not an
-// admin asks for.
+// NotAnAdmin returns the error for a user who asks for a key with svc:admin:admin and is not
+// an admin.
 func NotAnAdmin(p Principal) error {
 	return errs.New(errs.Forbidden, "identity.not_an_admin",
-		"%s is not an admin of the org, and cannot make or rotate a key with the scope %s; ask an admin", p.Ref(), Admin)
+		"%s is not an admin of the org, and cannot make or rotate a key with the scope %s; ask an admin",
+		p.Ref(), Admin)
 }

@@ -56,7 +56,8 @@ func TestAnotherIssuersTokenIsAskedAboutOnce(t *testing.T) {
 		t.Error("keys work no more, or the issuer was asked about one")
 	}
 	// Nobody asks about what cannot be one; a miss is never kept.
-	for _, bad := range []string{"", "a.b", "a.b.c.d", "parley_a.b.c", identity.TokenPrefix + "a.b.c", strings.Repeat("a", identity.MaxJWT) + ".b.c"} {
+	for _, bad := range []string{"", "a.b", "a.b.c.d", "parley_a.b.c", identity.TokenPrefix +
+		"a.b.c", strings.Repeat("a", identity.MaxJWT) + ".b.c"} {
 		if c := code(bad); c != "auth.invalid" || is.asked != 1 {
 			t.Errorf("%.20q: %s, asked %d times", bad, c, is.asked)
 		}
@@ -93,7 +94,8 @@ func TestAnotherIssuersTokenIsAskedAboutOnce(t *testing.T) {
 // size, adds to a request; it must stay under five microseconds.
 func BenchmarkAuthenticateExternal(b *testing.B) {
 	s, _ := newShelf()
-	a, jwt := identity.NewAuthenticator(s, time.Now), "eyJhbGciOiJSUzI1NiJ9."+strings.Repeat("a", 900)+"."+strings.Repeat("b", 342)
+	a, jwt := identity.NewAuthenticator(s, time.Now),
+		"eyJhbGciOiJSUzI1NiJ9."+strings.Repeat("a", 900)+"."+strings.Repeat("b", 342)
 	a.AcceptExternal(&issuer{token: jwt, caller: &identity.Caller{KeyID: "ext-acme-1", ExpiresAt: time.Now().Add(time.Hour)}})
 	ctx := context.Background()
 	b.ReportAllocs()

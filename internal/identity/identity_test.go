@@ -44,6 +44,15 @@ func TestScopes(t *testing.T) {
 			t.Errorf("%q: %v; want Invalid", bad, err)
 		}
 	}
+	for bad, want := range map[string]string{
+		"tasks:read":     `unknown scope "tasks:read"; did you mean "svc:tasks:read"?`,
+		"SVC:Tasks:Read": `unknown scope "SVC:Tasks:Read"; did you mean "svc:tasks:read"?`,
+		"write":          `unknown scope "write"; use svc:tasks:read, svc:tasks:write, svc:admin:admin, `, // ambiguous
+	} {
+		if _, err := identity.ParseScope(bad); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("ParseScope(%q): got error %v, want %q", bad, err, want)
+		}
+	}
 }
 
 func TestReachesAgent(t *testing.T) {
@@ -100,7 +109,8 @@ func TestAuthorize(t *testing.T) {
 				}
 				continue
 			}
-			if e := errs.As(err); err == nil || e.Kind != errs.Forbidden || e.Scope != string(c.scope) || !strings.Contains(e.Message, string(c.scope)) {
+			if e := errs.As(err); err == nil || e.Kind != errs.Forbidden || e.Scope != string(c.scope) ||
+				!strings.Contains(e.Message, string(c.scope)) {
 				t.Errorf("%s with %s: %v; want a refusal that names %s", c.action, have, err, c.scope)
 			}
 		}
@@ -108,7 +118,8 @@ func TestAuthorize(t *testing.T) {
 		if c.member != (err != nil) {
 			t.Errorf("%s by a service: %v", c.action, err)
 		}
-		if _, err := identity.Authorize(caller("user:ann", identity.AllScopes...), "other", c.action); errs.As(err) != errs.ErrNotFound {
+		if _, err := identity.Authorize(caller("user:ann", identity.AllScopes...), "other",
+			c.action); errs.As(err) != errs.ErrNotFound {
 			t.Errorf("%s in another org: %v", c.action, err)
 		}
 		if _, err := identity.Authorize(nil, "acme", c.action); errs.KindOf(err) != errs.Unauthenticated {
@@ -125,6 +136,15 @@ func TestParseRef(t *testing.T) {
 	for _, bad := range []string{"", "ann", "user:", "user:Ann", "robot:x", "user:a/b", "user:" + strings.Repeat("a", 65)} {
 		if _, err := identity.ParseRef("acme", bad); errs.KindOf(err) != errs.Invalid {
 			t.Errorf("%q: %v; want Invalid", bad, err)
+		}
+	}
+	for bad, want := range map[string]string{
+		"tasks:read":     `unknown scope "tasks:read"; did you mean "svc:tasks:read"?`,
+		"SVC:Tasks:Read": `unknown scope "SVC:Tasks:Read"; did you mean "svc:tasks:read"?`,
+		"write":          `unknown scope "write"; use svc:tasks:read, svc:tasks:write, svc:admin:admin, `, // ambiguous
+	} {
+		if _, err := identity.ParseScope(bad); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("ParseScope(%q): got error %v, want %q", bad, err, want)
 		}
 	}
 }

@@ -18,7 +18,7 @@ import (
 type Invitation struct {
 	ID         string
 	Org        string
-	User       string // id of the user that it makes
+	User       string // id of the user that it creates
 	Name       string
 	Admin      bool
 	CreatedAt  time.Time
@@ -28,7 +28,7 @@ type Invitation struct {
 	RevokedAt  time.Time // zero: not revoked
 }
 
-// The states of an invitation.
+// States of an invitation.
 const (
 	InvitationOpen     = "open"
 	InvitationAccepted = "accepted"
@@ -36,10 +36,10 @@ const (
 	InvitationExpired  = "expired"
 )
 
-// InvitationStates lists them all.
+// InvitationStates lists all states.
 var InvitationStates = []string{InvitationOpen, InvitationAccepted, InvitationRevoked, InvitationExpired}
 
-// State is where the invitation stands.
+// State returns the state of the invitation.
 func (i *Invitation) State(now time.Time) string {
 	switch {
 	case !i.AcceptedAt.IsZero():
@@ -52,7 +52,7 @@ func (i *Invitation) State(now time.Time) string {
 	return InvitationOpen
 }
 
-// How long an invitation can be accepted.
+// Lifetimes of an invitation.
 const (
 	DefaultInvitation = 7 * 24 * time.Hour
 	MaxInvitation     = 30 * 24 * time.Hour
@@ -66,30 +66,30 @@ type InvitationRequest struct {
 	Expires time.Duration // 0: DefaultInvitation
 }
 
-// Validate lists what is wrong with the request.
+// Validate returns all problems of the request.
 func (r *InvitationRequest) Validate() error {
 	var wrong []errs.Field
 	if !ValidAgentID(r.User) {
-		wrong = append(wrong, field("user", idRule))
+		wrong = append(wrong, errs.NewField("user", idRule))
 	}
 	if r.Name != "" {
 		wrong = append(wrong, nameFields(r.Name)...)
 	}
 	if r.Expires < 0 || r.Expires > MaxInvitation {
-		wrong = append(wrong, field("expires_in_seconds",
+		wrong = append(wrong, errs.NewField("expires_in",
 			fmt.Sprintf("must be an integer between 1 and %d", int(MaxInvitation/time.Second))))
 	}
 	return invalid(wrong)
 }
 
-// newToken makes the secret of an invitation: 256 random bits.
+// newToken returns the secret of an invitation: 256 random bits.
 func newToken() string {
 	var b [32]byte
 	_, _ = rand.Read(b[:]) // never fails: crypto/rand ends the program instead
 	return base64.RawURLEncoding.EncodeToString(b[:])
 }
 
-// HashToken is the stored form of an invitation's token.
+// HashToken returns the stored form of an invitation's token.
 func HashToken(token string) Hash { return sha256.Sum256([]byte("invitation:" + token)) }
 
 const tokenLength = 43
@@ -97,7 +97,7 @@ const tokenLength = 43
 var errBadInvitation = errs.New(errs.NotFound, "identity.bad_invitation",
 	"the invitation is unknown, used, expired or revoked; ask an admin of the org for a new one")
 
-// Invite makes an invitation and returns its token, which is shown this once.
+// Invite creates an invitation and returns its token, which cannot be read again.
 func (m *OrgAdmin) Invite(ctx context.Context, a Access, r InvitationRequest) (Invitation, string, error) {
 	if err := a.For(ManageMembers); err != nil {
 		return Invitation{}, "", err
@@ -121,7 +121,7 @@ func (m *OrgAdmin) Invite(ctx context.Context, a Access, r InvitationRequest) (I
 	if err := once.Seal(token); err != nil {
 		return Invitation{}, "", err
 	}
-	inv, err := m.store.CreateInvitation(ctx, inv, HashToken(token), e, m.Quotas.invitations()...)
+	inv, err := m.invitations.CreateInvitation(ctx, inv, HashToken(token), e, m.quotas.invitations()...)
 	if err == nil {
 		token, err = once.Secret(token)
 	}
@@ -141,16 +141,16 @@ func (m *OrgAdmin) Invitations(ctx context.Context, a Access, before string, lim
 	if err := a.For(ReadMembers); err != nil {
 		return nil, err
 	}
-	return m.store.Invitations(ctx, a.Org(), before, limit)
+	return m.invitations.Invitations(ctx, a.Org(), before, limit)
 }
 
-// RevokeInvitation ends an invitation; one that was accepted stays so.
+// RevokeInvitation ends an invitation. An accepted one is Conflict.
 func (m *OrgAdmin) RevokeInvitation(ctx context.Context, a Access, id string) (Invitation, error) {
 	if err := a.For(ManageMembers); err != nil {
 		return Invitation{}, err
 	}
 	now := m.now()
-	return m.store.ChangeInvitation(ctx, a.Org(), id, func(i *Invitation) ([]AuditEntry, error) {
+	return m.invitations.ChangeInvitation(ctx, a.Org(), id, func(i *Invitation) ([]AuditEntry, error) {
 		if changed, err := i.revoke(now); err != nil || !changed {
 			return nil, err
 		}
@@ -158,7 +158,7 @@ func (m *OrgAdmin) RevokeInvitation(ctx context.Context, a Access, id string) (I
 	})
 }
 
-// revoke ends the invitation, unless that was done before.
+// revoke ends the invitation, unless it is revoked already.
 func (i *Invitation) revoke(now time.Time) (changed bool, err error) {
 	switch i.State(now) {
 	case InvitationAccepted:
@@ -171,43 +171,44 @@ func (i *Invitation) revoke(now time.Time) (changed bool, err error) {
 	return true, nil
 }
 
-// Invitation returns an invitation that can be accepted, for a page that asks
-// whether to. It uses nothing up.
+// Invitation returns an invitation that can be accepted, for the page that asks whether to
+// accept it. It does not change the invitation.
 func (m *OrgAdmin) Invitation(ctx context.Context, token string) (Invitation, error) {
 	if len(token) != tokenLength {
 		return Invitation{}, errBadInvitation
 	}
-	i, err := m.store.InvitationByHash(ctx, HashToken(token))
+	i, err := m.invitations.InvitationByHash(ctx, HashToken(token))
 	if err == nil && i.State(m.now()) != InvitationOpen || err != nil && errs.KindOf(err) == errs.NotFound {
 		return Invitation{}, errBadInvitation
 	}
 	return i, err
 }
 
-// Accept uses an invitation up and makes its user. Of several at once one succeeds;
-// the others, and whoever comes later, get NotFound. Whoever has the token acts: no
-// Access is needed. password is the hash of the password that the user starts with; empty: none.
+// Accept accepts an invitation and creates its user. The token is the proof, so it takes no
+// Access. An invitation can be accepted once; all other attempts, concurrent or later, are
+// NotFound. password is the hash of the user's first password, or empty.
 func (m *OrgAdmin) Accept(ctx context.Context, token, password string) (Member, error) {
 	if len(token) != tokenLength {
 		return Member{}, errBadInvitation
 	}
 	now := m.now()
-	out, err := m.store.AcceptInvitation(ctx, HashToken(token), password, func(i Invitation) (Member, AuditEntry, error) {
-		made, err := i.accept(now)
-		if err != nil {
-			return Member{}, AuditEntry{}, err
-		}
-		e := NewEntry(ctx, now, i.Org, InvitationAccept, i.ID, i.says())
-		e.Actor, e.KeyID = made.Ref(), ""
-		return made, e, nil
-	})
+	out, err := m.invitations.AcceptInvitation(ctx, HashToken(token), password,
+		func(i Invitation) (Member, AuditEntry, error) {
+			made, err := i.accept(now)
+			if err != nil {
+				return Member{}, AuditEntry{}, err
+			}
+			e := NewEntry(ctx, now, i.Org, InvitationAccept, i.ID, i.says())
+			e.Actor, e.KeyID = made.Ref(), ""
+			return made, e, nil
+		})
 	if err != nil && errs.KindOf(err) == errs.NotFound {
 		return Member{}, errBadInvitation
 	}
 	return out, err
 }
 
-// accept makes the user that the invitation is for.
+// accept returns the user that the invitation is for.
 func (i *Invitation) accept(now time.Time) (Member, error) {
 	if i.State(now) != InvitationOpen {
 		return Member{}, errBadInvitation

@@ -11,37 +11,37 @@ import (
 	"github.com/parley-dev/parley/internal/errs"
 )
 
-// Key is an API key as it is kept: everything but its secret.
+// Key is an API key as it is stored: without its secret.
 type Key struct {
 	ID         string
 	Principal  Principal
 	Name       string
-	Prefix     string // the first characters of the secret, to recognize it by
+	Prefix     string // the first characters of the secret, to recognize it
 	Scopes     Scopes
 	CreatedAt  time.Time
 	CreatedBy  string
 	ExpiresAt  time.Time // zero: never
 	RevokedAt  time.Time // zero: not revoked
 	LastUsedAt time.Time // zero: never used
-	ReplacedBy string    // the key that a rotation put in its place
-	Replaces   string    // the key in whose place a rotation put it
-	Disabled   bool      // its principal is, so nothing can be done with it
+	ReplacedBy string    // its successor after a rotation
+	Replaces   string    // its predecessor before a rotation
+	Disabled   bool      // its principal is disabled, so the key does not work
 }
 
-// KeyState is where a key stands, whatever its principal.
+// KeyState is the state of a key. It does not depend on the principal.
 type KeyState string
 
-// The states.
+// States of a key.
 const (
 	KeyLive    KeyState = "live"
 	KeyRevoked KeyState = "revoked"
 	KeyExpired KeyState = "expired"
 )
 
-// KeyStates lists them.
+// KeyStates lists all states.
 var KeyStates = []KeyState{KeyLive, KeyRevoked, KeyExpired}
 
-// State is where the key stands at the given time.
+// State returns the state of the key at the given time.
 func (k *Key) State(now time.Time) KeyState {
 	switch {
 	case !k.RevokedAt.IsZero():
@@ -52,24 +52,24 @@ func (k *Key) State(now time.Time) KeyState {
 	return KeyLive
 }
 
-// KeyFilter chooses keys, newest first, or by their end if EndsWithin is set.
+// KeyFilter selects keys, newest first, or by their expiry if EndsWithin is set.
 type KeyFilter struct {
-	Principal Principal // zero: of all; its org is not looked at
+	Principal Principal // zero: all principals; its org is ignored
 	State     KeyState  // empty: all
-	Now       time.Time // by which State and EndsWithin are meant
-	Before    string    // the last of the page before
-	BeforeEnd time.Time // and its end, if EndsWithin is set
+	Now       time.Time // the time that State and EndsWithin refer to
+	Before    string    // id of the last key of the previous page
+	BeforeEnd time.Time // and its expiry, if EndsWithin is set
 	Limit     int       // 0: all
 
-	EndsWithin time.Duration // live keys that expire within it; 0: all
-	NeverUsed  bool          // only keys that were never used, as far as it was written down
-	Scope      Scope         // only keys that carry it; empty: all
+	EndsWithin time.Duration // live keys that expire within this time; 0: all
+	NeverUsed  bool          // only keys without a recorded use
+	Scope      Scope         // only keys with this scope; empty: all
 }
 
 var keysByEnd = cursor.Of("keys by end")
 
-// Cursor is where the page after k begins. The end of k is part of it, since a rotation may
-// change that end while a client reads the pages.
+// Cursor returns the cursor of the page that starts after k. It includes the expiry of k,
+// which a rotation may change while a client reads the pages.
 func (f *KeyFilter) Cursor(k *Key) string {
 	if f.EndsWithin == 0 {
 		return k.ID
@@ -77,7 +77,7 @@ func (f *KeyFilter) Cursor(k *Key) string {
 	return keysByEnd.At().Time(k.ExpiresAt).Text(k.ID).String()
 }
 
-// Continue makes the filter begin behind a cursor; false: it is none of this list.
+// Continue makes the filter start after a cursor. It reports whether the cursor is valid.
 func (f *KeyFilter) Continue(after string) bool {
 	f.Before = after
 	if f.EndsWithin > 0 {
@@ -92,13 +92,13 @@ func (f *KeyFilter) Continue(after string) bool {
 // MaxEndsWithin bounds KeyFilter.EndsWithin.
 const MaxEndsWithin = 3650 * 24 * time.Hour
 
-// Rotation is what becomes of a key and of its successor.
+// Rotation is the result of rotating a key.
 type Rotation struct {
 	OldExpires time.Time
 	New        Key
-	Grantor    Principal // must be an admin; zero: nobody must be
+	Grantor    Principal // must be an admin; zero: not checked
 	Entry      AuditEntry
-	Limits     []Quota // as of CreateKey
+	Limits     []Quota // as in KeyStore.CreateKey
 }
 
 // KeyRequest asks for a key.
@@ -113,18 +113,20 @@ type KeyRequest struct {
 // MaxScopes bounds the scopes of a key.
 const MaxScopes = 64
 
-// Validate lists what is wrong with the request.
+// Validate returns all problems of the request.
 func (r *KeyRequest) Validate(now time.Time) error {
 	var wrong []errs.Field
 	switch n := len(r.Scopes); {
 	case n == 0:
-		wrong = append(wrong, field("scopes", fmt.Sprintf("must have at least one scope, for example %s", TasksRead)))
+		wrong = append(wrong,
+			errs.NewField("scopes", fmt.Sprintf("must have at least one scope, for example %s", TasksRead)))
 	case n > MaxScopes:
-		wrong = append(wrong, field("scopes", fmt.Sprintf("has %d entries; at most %d are allowed", n, MaxScopes)))
+		wrong = append(wrong,
+			errs.NewField("scopes", fmt.Sprintf("has %d entries; at most %d are allowed", n, MaxScopes)))
 	default:
 		for i, s := range r.Scopes {
 			if _, err := ParseScope(s); err != nil {
-				wrong = append(wrong, errs.Field{Path: errs.At("scopes", i), Message: errs.As(err).Message})
+				wrong = append(wrong, errs.Refused(errs.At("scopes", i), err))
 			}
 		}
 	}
@@ -132,12 +134,12 @@ func (r *KeyRequest) Validate(now time.Time) error {
 		wrong = append(wrong, nameFields(r.Name)...)
 	}
 	if !r.ExpiresAt.IsZero() && !r.ExpiresAt.After(now) {
-		wrong = append(wrong, field("expires_at", "must lie in the future"))
+		wrong = append(wrong, errs.NewField("expires_at", "must lie in the future"))
 	}
 	return invalid(wrong)
 }
 
-// newKey makes the key of a request that was checked.
+// newKey returns the key of a validated request, and its secret.
 func newKey(r KeyRequest, id string, now time.Time) (Key, string) {
 	var scopes Scopes
 	for _, s := range r.Scopes {
@@ -157,9 +159,9 @@ func (k *Key) Live(now time.Time) bool {
 	return k.RevokedAt.IsZero() && (k.ExpiresAt.IsZero() || now.Before(k.ExpiresAt))
 }
 
-// A secret is "parley_" + 30 random base62 characters + 6 of their CRC-32. The
-// fixed prefix and the checksum let a secret scanner recognize one, and let us
-// refuse a mistyped one before any look-up.
+// A secret is "parley_" + 30 random base62 characters + 6 characters of their CRC-32. By the
+// prefix and the checksum, secret scanners recognize a key, and mistyped keys are refused
+// without a look-up.
 const (
 	secretPrefix = "parley_"
 	secretRandom = 30
@@ -173,10 +175,10 @@ const (
 // SecretPattern is the regular expression by which secret scanners find a key.
 const SecretPattern = `parley_[0-9A-Za-z]{36}`
 
-// Hash is what is stored of a secret.
+// Hash is the stored form of a secret.
 type Hash [sha256.Size]byte
 
-// NewSecret makes a secret of 178 random bits.
+// NewSecret returns a secret of 178 random bits.
 func NewSecret() string { return randomSecret(secretPrefix) }
 
 func randomSecret(prefix string) string {
@@ -217,9 +219,9 @@ func wellFormed(prefix, s string) bool {
 	return string(appendChecksum(body)) == s
 }
 
-// HashSecret is the stored form of a secret. Secrets carry enough randomness of
-// their own, so a plain fast hash is safe here.
+// HashSecret returns the stored form of a secret. Secrets are random, so a plain fast hash
+// is safe.
 func HashSecret(s string) Hash { return sha256.Sum256([]byte(s)) }
 
-// ShownPrefix is the part of a secret that may be shown again.
+// ShownPrefix returns the part of a secret that may be shown again.
 func ShownPrefix(secret string) string { return secret[:shownPrefix] }

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/parley-dev/parley/internal/errs/errstest"
 )
 
 func TestEveryStateOfAKey(t *testing.T) {
@@ -40,7 +42,8 @@ func TestEveryRotationOfAKey(t *testing.T) {
 				for _, replaced := range []string{"", "key-2"} {
 					for _, overlap := range []time.Duration{0, time.Minute, time.Hour, 2 * time.Hour} {
 						old := Key{
-							ID: "key-1", Principal: Principal{Org: "acme", Kind: Agent, ID: "scout"}, Name: "CI", Prefix: "parley_abcdef",
+							ID: "key-1", Principal: Principal{Org: "acme", Kind: Agent, ID: "scout"}, Name: "CI",
+							Prefix: "parley_abcdef",
 							Scopes: Scopes{TasksRead, "agent:scout"}, CreatedAt: ruleNow.Add(-time.Hour), CreatedBy: "user:ann",
 							Replaces:   "key-0",
 							LastUsedAt: ruleNow.Add(-time.Minute), ExpiresAt: expires, RevokedAt: revoked, ReplacedBy: replaced,
@@ -58,8 +61,8 @@ func TestEveryRotationOfAKey(t *testing.T) {
 							code = "identity.key_replaced"
 						}
 						got, err := decideRotation(old, ruleNow, overlap)
-						if refusal(err) != code {
-							t.Errorf("%s: got %q, want %q", name, refusal(err), code)
+						if errstest.Code(err) != code {
+							t.Errorf("%s: got %q, want %q", name, errstest.Code(err), code)
 						}
 						if code != "" {
 							continue
@@ -91,9 +94,9 @@ func TestOverlaps(t *testing.T) {
 	} {
 		var want []string
 		if !ok {
-			want = []string{"overlap_seconds"}
+			want = []string{"overlap"}
 		}
-		if diff := cmp.Diff(want, broken(CheckOverlap(d))); diff != "" {
+		if diff := cmp.Diff(want, errstest.Fields(CheckOverlap(d))); diff != "" {
 			t.Errorf("%v: broken fields (-want +got)\n%s", d, diff)
 		}
 	}
@@ -116,7 +119,7 @@ func TestRequestsForKeys(t *testing.T) {
 		{"over now", KeyRequest{Scopes: []string{"svc:tasks:read"}, ExpiresAt: ruleNow}, []string{"expires_at"}},
 		{"all wrong", KeyRequest{Name: "\u202e", ExpiresAt: ruleNow.Add(-1)}, []string{"scopes", "name", "expires_at"}},
 	} {
-		if diff := cmp.Diff(c.want, broken(c.r.Validate(ruleNow))); diff != "" {
+		if diff := cmp.Diff(c.want, errstest.Fields(c.r.Validate(ruleNow))); diff != "" {
 			t.Errorf("%s: broken fields (-want +got)\n%s", c.name, diff)
 		}
 	}
@@ -181,11 +184,11 @@ func TestAKeyOfOnesOwnHasNoMoreThanTheCredential(t *testing.T) {
 			if want != "" {
 				code = "identity.scope_not_held"
 			}
-			if got := refusal(caller.bound(&KeyRequest{Scopes: strings.Fields(c.asks)})); got != code {
+			if got := errstest.Code(caller.bound(&KeyRequest{Scopes: strings.Fields(c.asks)})); got != code {
 				t.Errorf("a %s with %q that makes a key with %q: got %q, want %q", kind, c.holds, c.asks, got, code)
 			}
 			old := &Key{Principal: caller.Principal, Scopes: SplitScopes(c.asks)}
-			if got := refusal(caller.mayRotate(old)); got != code {
+			if got := errstest.Code(caller.mayRotate(old)); got != code {
 				t.Errorf("a %s with %q that rotates a key with %q: got %q, want %q", kind, c.holds, c.asks, got, code)
 			}
 		}
@@ -214,18 +217,18 @@ func TestAKeyOfOnesOwnEndsWithTheCredential(t *testing.T) {
 			ExpiresAt: c.credential,
 		}
 		r := KeyRequest{Scopes: []string{"svc:tasks:read"}, ExpiresAt: c.key}
-		if got := refusal(caller.bound(&r)); got != c.create || !r.ExpiresAt.Equal(c.made) {
+		if got := errstest.Code(caller.bound(&r)); got != c.create || !r.ExpiresAt.Equal(c.made) {
 			t.Errorf("%s, to make: got %q, end %v; want %q, %v", c.name, got, r.ExpiresAt, c.create, c.made)
 		}
 		old := &Key{Principal: caller.Principal, Scopes: Scopes{TasksRead}, ExpiresAt: c.key}
-		if got := refusal(caller.mayRotate(old)); got != c.rotate {
+		if got := errstest.Code(caller.mayRotate(old)); got != c.rotate {
 			t.Errorf("%s, to rotate: got %q, want %q", c.name, got, c.rotate)
 		}
 		for _, p := range []Principal{
 			{Org: "acme", Kind: User, ID: "bob"}, {Org: "acme", Kind: Agent, ID: "ann"}, {Org: "other", Kind: User, ID: "ann"},
 		} {
 			old.Principal = p
-			if got := refusal(caller.mayRotate(old)); got != "resource.not_found" {
+			if got := errstest.Code(caller.mayRotate(old)); got != "resource.not_found" {
 				t.Errorf("%s, of %s of %s, to rotate: got %q, want resource.not_found", c.name, p.Ref(), p.Org, got)
 			}
 		}
@@ -291,7 +294,7 @@ func TestQuotas(t *testing.T) {
 			if most > 0 && n >= most {
 				want = "quota.x"
 			}
-			if got := refusal(q.Check(n)); got != want {
+			if got := errstest.Code(q.Check(n)); got != want {
 				t.Errorf("one more than %d of %d: got %q, want %q", n, most, got, want)
 			}
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/errs/errstest"
 )
 
 var ruleNow = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -18,7 +19,7 @@ func ptr[T any](v T) *T { return &v }
 
 // hall is a store that holds one member and runs the decision on it.
 type hall struct {
-	Store
+	MemberStore
 	scene MemberScene
 }
 
@@ -73,7 +74,7 @@ func checkMemberChange(t *testing.T, scene MemberScene, e MemberEdit) {
 	got, err := updateMember(t.Context(), &hall{scene: scene}, before.Principal, e, ruleNow)
 	acts := func(m Member) bool { return m.Kind == User && m.Admin && !m.Disabled }
 	if acts(before) && !acts(want) && scene.OtherAdmins == 0 {
-		if code := refusal(err); code != "identity.last_admin" || len(got.Entries) > 0 || len(got.End.Keys) > 0 {
+		if code := errstest.Code(err); code != "identity.last_admin" || len(got.Entries) > 0 || len(got.End.Keys) > 0 {
 			t.Errorf("%s: got %q, %+v; want identity.last_admin and no change", name, code, got)
 		}
 		return
@@ -177,14 +178,14 @@ func TestWhoMayHoldAKeyForWhom(t *testing.T) {
 			if p.Kind == User && p != a.Principal() {
 				want = "identity.key_of_another_user"
 			}
-			if got := refusal(mayHold(a, p)); got != want {
+			if got := errstest.Code(mayHold(a, p)); got != want {
 				t.Errorf("%s for %s of %s: got %q, want %q", a.Principal().Ref(), p.Ref(), p.Org, got, want)
 			}
 			want = ""
 			if p == a.Principal() {
 				want = "identity.not_oneself"
 			}
-			if got := refusal(NotOneself(a, p)); got != want {
+			if got := errstest.Code(NotOneself(a, p)); got != want {
 				t.Errorf("%s disables %s of %s: got %q, want %q", a.Principal().Ref(), p.Ref(), p.Org, got, want)
 			}
 		}
@@ -230,7 +231,7 @@ func TestNewMembersAndEdits(t *testing.T) {
 					if admin && kind == Service {
 						want = append(want, "admin")
 					}
-					if diff := cmp.Diff(want, broken(ValidateMember(Principal{Org: "acme", Kind: kind, ID: id}, name,
+					if diff := cmp.Diff(want, errstest.Fields(ValidateMember(Principal{Org: "acme", Kind: kind, ID: id}, name,
 						admin))); diff != "" {
 						t.Errorf("%q %q named %q, admin %v: broken fields (-want +got)\n%s", kind, id, name, admin, diff)
 					}
@@ -240,12 +241,12 @@ func TestNewMembersAndEdits(t *testing.T) {
 			if admin && kind != User {
 				want = []string{"admin"}
 			}
-			if diff := cmp.Diff(want, broken((&MemberEdit{Admin: &admin}).Validate(kind))); diff != "" {
+			if diff := cmp.Diff(want, errstest.Fields((&MemberEdit{Admin: &admin}).Validate(kind))); diff != "" {
 				t.Errorf("a %q becomes admin %v: broken fields (-want +got)\n%s", kind, admin, diff)
 			}
 		}
 	}
-	if err := (&MemberEdit{}).Validate(User); refusal(err) != "request.invalid" {
+	if err := (&MemberEdit{}).Validate(User); errstest.Code(err) != "request.invalid" {
 		t.Errorf("an edit of nothing: got %v, want request.invalid", err)
 	}
 	for name, want := range map[string]string{"": "ann", "Ann": "Ann"} {
@@ -264,8 +265,9 @@ func TestWhatAnInvitationIsGoodFor(t *testing.T) {
 		for _, revoked := range []time.Time{{}, past} {
 			for _, expires := range []time.Time{past, ruleNow, future} {
 				i := Invitation{
-					ID: "inv-1", Org: "acme", User: "ann", Name: "An\u200bn", Admin: true, ExpiresAt: expires, AcceptedAt: accepted,
-					RevokedAt: revoked,
+					ID: "inv-1", Org: "acme", User: "ann", Name: "An\u200bn", Admin: true, ExpiresAt: expires,
+					AcceptedAt: accepted,
+					RevokedAt:  revoked,
 				}
 				state := InvitationOpen
 				switch {
@@ -291,7 +293,7 @@ func TestWhatAnInvitationIsGoodFor(t *testing.T) {
 					if diff := cmp.Diff(want, m); diff != "" || err != nil {
 						t.Errorf("%s: to accept: %v (-want +got)\n%s", name, err, diff)
 					}
-				} else if refusal(err) != "identity.bad_invitation" || errs.KindOf(err) != errs.NotFound {
+				} else if errstest.Code(err) != "identity.bad_invitation" || errs.KindOf(err) != errs.NotFound {
 					t.Errorf("%s: to accept: got %v, want identity.bad_invitation", name, err)
 				}
 
@@ -304,8 +306,9 @@ func TestWhatAnInvitationIsGoodFor(t *testing.T) {
 				case InvitationOpen, InvitationExpired:
 					want.RevokedAt = ruleNow
 				}
-				if diff := cmp.Diff(want, ended); diff != "" || refusal(err) != code || changed != (want != i) {
-					t.Errorf("%s: to revoke: got %q, changed %v; want %q (-want +got)\n%s", name, refusal(err), changed, code, diff)
+				if diff := cmp.Diff(want, ended); diff != "" || errstest.Code(err) != code || changed != (want != i) {
+					t.Errorf("%s: to revoke: got %q, changed %v; want %q (-want +got)\n%s", name, errstest.Code(err), changed,
+						code, diff)
 				}
 			}
 		}
@@ -324,15 +327,15 @@ func TestRequestsForInvitations(t *testing.T) {
 		{"no id", InvitationRequest{}, []string{"user"}},
 		{"an id with its kind", InvitationRequest{User: "user:ann"}, []string{"user"}},
 		{"a deceptive name", InvitationRequest{User: "ann", Name: "\u202e"}, []string{"name"}},
-		{"too long", InvitationRequest{User: "ann", Expires: MaxInvitation + 1}, []string{"expires_in_seconds"}},
-		{"over before it begins", InvitationRequest{User: "ann", Expires: -1}, []string{"expires_in_seconds"}},
+		{"too long", InvitationRequest{User: "ann", Expires: MaxInvitation + 1}, []string{"expires_in"}},
+		{"over before it begins", InvitationRequest{User: "ann", Expires: -1}, []string{"expires_in"}},
 		{
 			"all wrong",
 			InvitationRequest{User: "A", Name: "\u202e", Expires: -1},
-			[]string{"user", "name", "expires_in_seconds"},
+			[]string{"user", "name", "expires_in"},
 		},
 	} {
-		if diff := cmp.Diff(c.want, broken(c.r.Validate())); diff != "" {
+		if diff := cmp.Diff(c.want, errstest.Fields(c.r.Validate())); diff != "" {
 			t.Errorf("%s: broken fields (-want +got)\n%s", c.name, diff)
 		}
 	}

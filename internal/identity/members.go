@@ -9,20 +9,20 @@ import (
 	"github.com/parley-dev/parley/internal/errs"
 )
 
-// The states of a member.
+// States of a member.
 const (
 	MemberEnabled  = "enabled"
 	MemberDisabled = "disabled"
 )
 
-// MemberStates lists them.
+// MemberStates lists all states.
 var MemberStates = []string{MemberEnabled, MemberDisabled}
 
-// MemberFilter chooses principals of an org, by kind and id.
+// MemberFilter selects principals of an org, in the order of kind and id.
 type MemberFilter struct {
 	Kind  Kind      // empty: all
 	State string    // empty: all
-	After Principal // the last of the page before; its org is not looked at
+	After Principal // the last one of the previous page; its org is ignored
 	Limit int       // 0: all
 }
 
@@ -33,7 +33,7 @@ type MemberEdit struct {
 	Disabled *bool
 }
 
-// Validate lists what is wrong with the edit of a principal of the kind.
+// Validate returns all problems of the edit of a principal of the kind.
 func (e *MemberEdit) Validate(kind Kind) error {
 	var wrong []errs.Field
 	if e.Name == nil && e.Admin == nil && e.Disabled == nil {
@@ -43,7 +43,7 @@ func (e *MemberEdit) Validate(kind Kind) error {
 		wrong = append(wrong, nameFields(*e.Name)...)
 	}
 	if e.Admin != nil && *e.Admin && kind != User {
-		wrong = append(wrong, field("admin", onlyUsers))
+		wrong = append(wrong, errs.NewField("admin", onlyUsers))
 	}
 	return invalid(wrong)
 }
@@ -53,21 +53,21 @@ const (
 	idRule    = "must have 1 to 64 of a-z, 0-9, '.', '_' and '-', and start with a letter or digit"
 )
 
-// ValidateMember lists what is wrong with a member that shall be made. Agents are
-// made by package agent, because they carry more than a name.
+// ValidateMember returns all problems of a new user or service. Package agent creates
+// agents, because they have more than a name.
 func ValidateMember(p Principal, name string, admin bool) error {
 	var wrong []errs.Field
 	if p.Kind != User && p.Kind != Service {
-		wrong = append(wrong, field("kind", "must be user or service"))
+		wrong = append(wrong, errs.NewField("kind", "must be user or service"))
 	}
 	if !ValidAgentID(p.ID) {
-		wrong = append(wrong, field("id", idRule))
+		wrong = append(wrong, errs.NewField("id", idRule))
 	}
 	if name != "" {
 		wrong = append(wrong, nameFields(name)...)
 	}
 	if admin && p.Kind == Service {
-		wrong = append(wrong, field("admin", onlyUsers))
+		wrong = append(wrong, errs.NewField("admin", onlyUsers))
 	}
 	return invalid(wrong)
 }
@@ -77,7 +77,7 @@ func (m *OrgAdmin) Members(ctx context.Context, a Access, f MemberFilter) ([]Mem
 	if err := a.For(ReadMembers); err != nil {
 		return nil, err
 	}
-	return m.store.Members(ctx, a.Org(), f)
+	return m.members.Members(ctx, a.Org(), f)
 }
 
 // Member returns one principal of the org.
@@ -88,10 +88,10 @@ func (m *OrgAdmin) Member(ctx context.Context, a Access, p Principal) (Member, e
 	if p.Org != a.Org() {
 		return Member{}, errs.ErrNotFound
 	}
-	return m.store.Member(ctx, p)
+	return m.members.Member(ctx, p)
 }
 
-// CreateMember makes a user or a service of the org.
+// CreateMember creates a user or a service of the org.
 func (m *OrgAdmin) CreateMember(ctx context.Context, a Access, kind Kind, id, name string, admin bool) (Member, error) {
 	if err := a.For(ManageMembers); err != nil {
 		return Member{}, err
@@ -105,7 +105,8 @@ func (m *OrgAdmin) CreateMember(ctx context.Context, a Access, kind Kind, id, na
 	if err != nil {
 		return Member{}, err
 	}
-	return m.store.CreateMember(ctx, out, NewEntry(originFor(ctx, a), now, a.Org(), MemberCreate, p.Ref(), out.says()))
+	e := NewEntry(originFor(ctx, a), now, a.Org(), MemberCreate, p.Ref(), out.says())
+	return m.members.CreateMember(ctx, out, e)
 }
 
 func (m *Member) says() string {
@@ -115,9 +116,9 @@ func (m *Member) says() string {
 	return ""
 }
 
-// UpdateMember changes, disables or enables a principal of the org. What is disabled
-// cannot authenticate, whatever its keys; enabled again, it can. A user who stops
-// being an admin loses every key and grant that carries svc:admin:admin.
+// UpdateMember changes, disables or enables a principal of the org. A disabled principal
+// cannot authenticate with any key until it is enabled again. A user who stops being an
+// admin loses every key and grant that carries svc:admin:admin.
 func (m *OrgAdmin) UpdateMember(ctx context.Context, a Access, p Principal, e MemberEdit) (Member, error) {
 	if err := a.For(ManageMembers); err != nil {
 		return Member{}, err
@@ -133,12 +134,14 @@ func (m *OrgAdmin) UpdateMember(ctx context.Context, a Access, p Principal, e Me
 			return Member{}, err
 		}
 	}
-	out, err := updateMember(originFor(ctx, a), m.store, p, e, m.now())
+	out, err := updateMember(originFor(ctx, a), m.members, p, e, m.now())
 	return out.Member, err
 }
 
-// updateMember is shared with the operator.
-func updateMember(ctx context.Context, s Store, p Principal, e MemberEdit, now time.Time) (MemberOutcome, error) {
+// updateMember is shared with Operator.
+func updateMember(
+	ctx context.Context, s MemberStore, p Principal, e MemberEdit, now time.Time,
+) (MemberOutcome, error) {
 	return s.UpdateMember(ctx, p, now, func(scene MemberScene) (MemberOutcome, error) {
 		out := MemberOutcome{Member: scene.Member}
 		next, changes, err := decideMember(scene.Member, e, scene.OtherAdmins)
@@ -157,7 +160,7 @@ func updateMember(ctx context.Context, s Store, p Principal, e MemberEdit, now t
 	})
 }
 
-// NotOneself refuses that callers disable themselves: nobody else may be left to
+// NotOneself returns an error if callers disable themselves: there may be no one else to
 // undo it.
 func NotOneself(a Access, p Principal) error {
 	if p == a.Principal() {
@@ -171,8 +174,8 @@ type memberChange struct {
 	detail string
 }
 
-// decideMember is the rule of a change; others is how many other enabled admin
-// users the org has.
+// decideMember applies an edit to a member. others is the number of other enabled admin
+// users of the org.
 func decideMember(cur Member, e MemberEdit, others int) (Member, []memberChange, error) {
 	next := cur
 	set(&next.Name, e.Name)
@@ -209,7 +212,7 @@ func set[T any](old, val *T) {
 	}
 }
 
-// NewMember checks a principal and makes the record of it; an empty name becomes the id.
+// NewMember validates a principal and returns its record. An empty name becomes the id.
 func NewMember(p Principal, name string, admin bool, now time.Time) (Member, error) {
 	if _, err := ParseRef(p.Org, p.Ref()); err != nil {
 		return Member{}, err
@@ -223,9 +226,7 @@ func NewMember(p Principal, name string, admin bool, now time.Time) (Member, err
 	return Member{Principal: p, Name: name, Admin: admin, CreatedAt: now}, nil
 }
 
-func field(name, msg string) errs.Field { return errs.Field{Path: errs.At(name), Message: msg} }
-
-// invalid is nil without fields.
+// invalid returns nil if there are no fields.
 func invalid(fields []errs.Field) error {
 	if len(fields) == 0 {
 		return nil

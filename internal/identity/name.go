@@ -5,15 +5,15 @@ import (
 	"github.com/parley-dev/parley/internal/text"
 )
 
-// MaxName bounds the name of an org, a member, a key or a client, in characters.
+// MaxName is the length limit of the name of an org, member, key or client, in characters.
 const MaxName = 200
 
-// NameRule is what such a name must be: people see it, and trust it.
+// NameRule is the rule for such a name. It is strict because people trust what they see.
 var NameRule = text.Rule{Form: text.Name, Max: MaxName}
 
 func nameFields(name string) []errs.Field {
 	if problem := NameRule.Check(name); problem != "" {
-		return []errs.Field{field("name", problem)}
+		return []errs.Field{errs.NewField("name", problem)}
 	}
 	return nil
 }

@@ -9,46 +9,61 @@ import (
 	"github.com/parley-dev/parley/internal/idempotency"
 )
 
-// Agents knows which agents an org can reach.
+// Agents reports which agents an org can reach.
 type Agents interface {
 	// Reachable reports whether the agent exists and belongs to the org or is public.
 	Reachable(ctx context.Context, org, id string) (bool, error)
 }
 
-// OrgAdmin is what the admins of an org do there: keys, members and invitations; and what
-// every principal does to its own keys. What the operator does to any org is Operator.
+// OrgAdmin manages the keys, members and invitations of an org, for its admins, and the own
+// keys of every principal. Operator is for the operator of the platform.
 type OrgAdmin struct {
 	*Auditor
-	store  Store
-	agents Agents
-	now    func() time.Time
-	newID  func(prefix string) string
-
-	Quotas Quotas // to be set before use
+	orgs        OrgStore
+	members     MemberStore
+	keys        KeyStore
+	invitations InvitationStore
+	agents      Agents
+	quotas      Quotas
+	now         func() time.Time
+	newID       func(prefix string) string
 }
 
-// NewOrgAdmin makes the service. newID returns a fresh id with the given prefix.
-func NewOrgAdmin(store Store, log AuditStore, agents Agents, now func() time.Time, newID func(prefix string) string) *OrgAdmin {
-	return &OrgAdmin{Auditor: NewAuditor(log, now), store: store, agents: agents, now: now, newID: newID}
+// OrgAdminOptions configure an OrgAdmin.
+type OrgAdminOptions struct {
+	Stores Stores
+	Agents Agents
+	Quotas Quotas
+	Now    func() time.Time
+	NewID  func(prefix string) string // returns a new id with the prefix
 }
 
-// Self returns whom a credential speaks for.
+// NewOrgAdmin returns the service.
+func NewOrgAdmin(o OrgAdminOptions) *OrgAdmin {
+	return &OrgAdmin{
+		Auditor: NewAuditor(o.Stores.Audit, o.Now),
+		orgs:    o.Stores.Orgs, members: o.Stores.Members, keys: o.Stores.Keys, invitations: o.Stores.Invitations,
+		agents: o.Agents, quotas: o.Quotas, now: o.Now, newID: o.NewID,
+	}
+}
+
+// Self returns the member that the credential belongs to.
 func (m *OrgAdmin) Self(ctx context.Context, a Access) (Member, error) {
 	if err := a.For(ReadSelf); err != nil {
 		return Member{}, err
 	}
-	return m.store.Member(ctx, a.Principal())
+	return m.members.Member(ctx, a.Principal())
 }
 
-// Org returns the org that a credential belongs to.
+// Org returns the org that the credential belongs to.
 func (m *OrgAdmin) Org(ctx context.Context, a Access) (Org, error) {
 	if err := a.For(ReadSelf); err != nil {
 		return Org{}, err
 	}
-	return m.store.Org(ctx, a.Org())
+	return m.orgs.Org(ctx, a.Org())
 }
 
-// Audit lists the org's log, newest first.
+// Audit lists the org's audit log, newest first.
 func (m *OrgAdmin) Audit(ctx context.Context, a Access, f AuditFilter) ([]AuditEntry, error) {
 	if err := a.For(ReadAudit); err != nil {
 		return nil, err
@@ -62,7 +77,7 @@ func (m *OrgAdmin) Keys(ctx context.Context, a Access, f KeyFilter) ([]Key, erro
 		return nil, err
 	}
 	f.Now = m.now()
-	return m.store.Keys(ctx, a.Org(), f)
+	return m.keys.Keys(ctx, a.Org(), f)
 }
 
 // Key returns one key of the org.
@@ -70,12 +85,12 @@ func (m *OrgAdmin) Key(ctx context.Context, a Access, id string) (Key, error) {
 	if err := a.For(ReadKeys, ManageKeys); err != nil {
 		return Key{}, err
 	}
-	return m.store.Key(ctx, a.Org(), id)
+	return m.keys.Key(ctx, a.Org(), id)
 }
 
-// CreateKey makes a key and returns its secret, which is shown this once. It can be
-// for an agent or a service of the org, or for whoever asks. A user who is not an admin
-// cannot make one with svc:admin:admin, for anybody.
+// CreateKey creates a key for an agent or a service of the org, or for the caller, and
+// returns its secret, which cannot be read again. A user who is not an admin cannot create a
+// key with svc:admin:admin.
 func (m *OrgAdmin) CreateKey(ctx context.Context, a Access, r KeyRequest) (Key, string, error) {
 	if err := a.For(ManageKeys); err != nil {
 		return Key{}, "", err
@@ -89,7 +104,7 @@ func (m *OrgAdmin) CreateKey(ctx context.Context, a Access, r KeyRequest) (Key, 
 	return m.makeKey(ctx, a, r)
 }
 
-// makeKey is CreateKey after its checks.
+// makeKey creates a key for a request that was checked.
 func (m *OrgAdmin) makeKey(ctx context.Context, a Access, r KeyRequest) (Key, string, error) {
 	now := m.now()
 	var wrong []errs.Field
@@ -100,8 +115,9 @@ func (m *OrgAdmin) makeKey(ctx context.Context, a Access, r KeyRequest) (Key, st
 				return Key{}, "", err
 			}
 			if !reachable {
-				wrong = append(wrong, errs.Field{Path: errs.At("scopes", i), Message: fmt.Sprintf(
-					"names an agent that this org cannot reach: %q is neither one of its own nor a public one", id)})
+				msg := fmt.Sprintf("names an agent that this org cannot reach: "+
+					"%q is neither one of its own nor a public one", id)
+				wrong = append(wrong, errs.Field{Path: errs.At("scopes", i), Message: msg})
 			}
 		}
 	}
@@ -115,44 +131,45 @@ func (m *OrgAdmin) makeKey(ctx context.Context, a Access, r KeyRequest) (Key, st
 	if err := once.Seal(secret); err != nil {
 		return Key{}, "", err
 	}
-	k, err := m.store.CreateKey(ctx, k, HashSecret(secret), grantor(a, k.Scopes), e, m.Quotas.keys()...)
+	k, err := m.keys.CreateKey(ctx, k, HashSecret(secret), grantor(a, k.Scopes), e, m.quotas.keys()...)
 	if err == nil {
 		secret, err = once.Secret(secret)
 	}
 	if err != nil && errs.KindOf(err) == errs.NotFound {
-		err = invalid([]errs.Field{field("principal", fmt.Sprintf("is no principal of this org: there is no %s", r.Principal.Ref()))})
+		msg := fmt.Sprintf("%q not found in this org", r.Principal.Ref())
+		err = errs.InvalidFields(errs.NewField("principal", msg))
 	}
 	return k, secret, err
 }
 
-// mayHold refuses to give the caller a key that speaks for another person: votes
-// and decisions of people must be their own.
+// mayHold returns an error if the caller would get a key of another user: the votes and
+// decisions of people must be their own.
 func mayHold(a Access, p Principal) error {
 	if p.Kind == User && p != a.Principal() {
 		return errs.New(errs.Forbidden, "identity.key_of_another_user",
-			"nobody can have a key that speaks for another user; make keys for agents, for services and for yourself (%s)", a.Principal().Ref())
+			"you cannot create a key for another user; create keys for agents, services or yourself (%s)", a.Principal().Ref())
 	}
 	return nil
 }
 
-// RevokeKey ends a key of the org; one that is revoked already stays as it is.
+// RevokeKey ends a key of the org. A key that is revoked already does not change.
 func (m *OrgAdmin) RevokeKey(ctx context.Context, a Access, id string) (Key, error) {
 	if err := a.For(ManageKeys); err != nil {
 		return Key{}, err
 	}
-	return revokeKey(originFor(ctx, a), m.store, a.Org(), id, m.now())
+	return revokeKey(originFor(ctx, a), m.keys, a.Org(), id, m.now())
 }
 
-// How long a key works beside the one that replaces it. The default is for pages, where
-// people choose it; REST rotates without an overlap unless it is told otherwise.
+// How long a key and its successor both work. The default is for pages, where people choose
+// the overlap. In REST the default is no overlap.
 const (
 	DefaultOverlap = 24 * time.Hour
 	MaxOverlap     = 7 * 24 * time.Hour
 )
 
-// RotateKey makes a key that can do what the old one can, for as long as that one
-// could, and lets the old one expire after the overlap. A key is rotated once: of two
-// rotations at the same time one is refused, whatever their clocks say.
+// RotateKey creates a successor with the scopes and the expiry of the old key, and lets the
+// old key expire after the overlap. A key can be rotated once: of two concurrent rotations
+// one is refused.
 func (m *OrgAdmin) RotateKey(ctx context.Context, a Access, id string, overlap time.Duration) (Key, string, error) {
 	if err := a.For(ManageKeys); err != nil {
 		return Key{}, "", err
@@ -160,8 +177,10 @@ func (m *OrgAdmin) RotateKey(ctx context.Context, a Access, id string, overlap t
 	return m.rotateKey(ctx, a, id, overlap, func(old *Key) error { return mayHold(a, old.Principal) })
 }
 
-// rotateKey rotates a key that may lets pass.
-func (m *OrgAdmin) rotateKey(ctx context.Context, a Access, id string, overlap time.Duration, may func(old *Key) error) (Key, string, error) {
+// rotateKey rotates a key if may returns nil.
+func (m *OrgAdmin) rotateKey(
+	ctx context.Context, a Access, id string, overlap time.Duration, may func(old *Key) error,
+) (Key, string, error) {
 	if err := CheckOverlap(overlap); err != nil {
 		return Key{}, "", err
 	}
@@ -170,7 +189,7 @@ func (m *OrgAdmin) rotateKey(ctx context.Context, a Access, id string, overlap t
 	if err := once.Seal(secret); err != nil {
 		return Key{}, "", err
 	}
-	k, err := m.store.RotateKey(ctx, a.Org(), id, HashSecret(secret), func(old Key) (Rotation, error) {
+	k, err := m.keys.RotateKey(ctx, a.Org(), id, HashSecret(secret), func(old Key) (Rotation, error) {
 		if err := may(&old); err != nil {
 			return Rotation{}, err
 		}
@@ -179,7 +198,7 @@ func (m *OrgAdmin) rotateKey(ctx context.Context, a Access, id string, overlap t
 			return Rotation{}, err
 		}
 		r.New.ID, r.New.Prefix, r.New.CreatedBy = newID, ShownPrefix(secret), a.Principal().Ref()
-		r.Grantor, r.Limits = grantor(a, old.Scopes), m.Quotas.rotations()
+		r.Grantor, r.Limits = grantor(a, old.Scopes), m.quotas.rotations()
 		detail := fmt.Sprintf("replaced by %s; works until %s", newID, r.OldExpires.Format(time.RFC3339))
 		r.Entry = NewEntry(originFor(ctx, a), now, a.Org(), KeyRotate, old.ID, detail)
 		return r, nil
@@ -190,13 +209,13 @@ func (m *OrgAdmin) rotateKey(ctx context.Context, a Access, id string, overlap t
 	return k, secret, err
 }
 
-// DisabledPrincipal is the refusal of a key for a principal that is disabled.
+// DisabledPrincipal returns the error for a key of a disabled principal.
 func DisabledPrincipal(p Principal) error {
 	return errs.New(errs.Conflict, "identity.principal_disabled", "%s is disabled; enable it first", p.Ref())
 }
 
-// revokeKey is shared with the operator.
-func revokeKey(ctx context.Context, s Store, org, id string, now time.Time) (Key, error) {
+// revokeKey is shared with Operator.
+func revokeKey(ctx context.Context, s KeyStore, org, id string, now time.Time) (Key, error) {
 	return s.RevokeKey(ctx, org, id, func(k *Key) ([]AuditEntry, error) {
 		if !k.RevokedAt.IsZero() {
 			return nil, nil
@@ -206,5 +225,5 @@ func revokeKey(ctx context.Context, s Store, org, id string, now time.Time) (Key
 	})
 }
 
-// says describes a key in the log.
+// says describes the key in the audit log.
 func (k *Key) says() string { return "for " + k.Principal.Ref() + ": " + k.Scopes.String() }

@@ -2,32 +2,30 @@ package identity
 
 import "context"
 
-// Origin is where an action comes from: who asks for it, with which credential,
-// and by which request.
+// Origin is where an action comes from: the actor, its credential and its request.
 type Origin struct {
 	Actor     string // a principal's ref, OperatorActor or ServerActor
-	KeyID     string // the credential; empty: none
+	KeyID     string // id of the credential; empty: none
 	RequestID string
-	Address   string // of the client
+	Address   string // IP address of the client
 }
 
-// The actors that are no principals.
+// Actors that are not principals.
 const (
-	OperatorActor = "operator" // the command line, on the data itself
-	ServerActor   = "server"   // the server of its own accord, as at its first start
+	OperatorActor = "operator" // the command line, directly on the store
+	ServerActor   = "server"   // the server itself, for example at its first start
 )
 
-// OriginKey is the key under which a context holds its Origin. A context of its own
-// kind may answer to it, so that an origin nobody asks for costs nothing.
+// OriginKey is the context key of an Origin. It is exported so that a context of another
+// package can compute its Origin only when it is asked for.
 type OriginKey struct{}
 
-// WithOrigin says where what happens under the context comes from.
+// WithOrigin returns a context that carries the Origin.
 func WithOrigin(ctx context.Context, o Origin) context.Context {
 	return context.WithValue(ctx, OriginKey{}, o)
 }
 
-// OriginOf returns where the context's request comes from. What was started by no
-// request and no operator was started by the server.
+// OriginOf returns the Origin of a context. The default is the server itself.
 func OriginOf(ctx context.Context) Origin {
 	o, ok := ctx.Value(OriginKey{}).(Origin)
 	if !ok {
@@ -36,7 +34,7 @@ func OriginOf(ctx context.Context) Origin {
 	return o
 }
 
-// originFor is OriginOf for a caller that is known for sure.
+// originFor returns a context whose Origin has the caller of the Access as its actor.
 func originFor(ctx context.Context, a Access) context.Context {
 	o := OriginOf(ctx)
 	o.Actor, o.KeyID = a.Principal().Ref(), a.Caller().KeyID

@@ -9,8 +9,8 @@ import (
 	"github.com/parley-dev/parley/internal/errs"
 )
 
-// Entitled are the scopes that a person may have and give away; agents and services have
-// theirs from their keys.
+// Entitled returns the scopes that a user may have and grant. Agents and services get their
+// scopes from their keys.
 func (m *Member) Entitled() Scopes {
 	if m.Kind != User || m.Disabled {
 		return nil
@@ -28,7 +28,7 @@ func (m *OrgAdmin) OwnKeys(ctx context.Context, a Access, f KeyFilter) ([]Key, e
 		return nil, err
 	}
 	f.Now, f.Principal = m.now(), a.Principal()
-	return m.store.Keys(ctx, a.Org(), f)
+	return m.keys.Keys(ctx, a.Org(), f)
 }
 
 // OwnKey returns one of the caller's own keys.
@@ -36,7 +36,7 @@ func (m *OrgAdmin) OwnKey(ctx context.Context, a Access, id string) (Key, error)
 	if err := a.For(ManageOwnCredentials); err != nil {
 		return Key{}, err
 	}
-	k, err := m.store.Key(ctx, a.Org(), id)
+	k, err := m.keys.Key(ctx, a.Org(), id)
 	if err == nil && k.Principal != a.Principal() {
 		err = errs.ErrNotFound
 	}
@@ -46,9 +46,9 @@ func (m *OrgAdmin) OwnKey(ctx context.Context, a Access, id string) (Key, error)
 	return k, nil
 }
 
-// CreateOwnKey makes a key for the caller and returns its secret, which is shown this
-// once. It has no scope that the caller's credential lacks, and ends with it at the latest:
-// without an end of its own it gets that of the credential.
+// CreateOwnKey creates a key for the caller and returns its secret, which cannot be read
+// again. The key can have no scope that the caller's credential lacks. It expires no later
+// than the credential, and by default at the same time.
 func (m *OrgAdmin) CreateOwnKey(ctx context.Context, a Access, r KeyRequest) (Key, string, error) {
 	if err := a.For(ManageOwnCredentials); err != nil {
 		return Key{}, "", err
@@ -64,8 +64,8 @@ func (m *OrgAdmin) CreateOwnKey(ctx context.Context, a Access, r KeyRequest) (Ke
 	return m.makeKey(ctx, a, r)
 }
 
-// bound refuses a key of the caller's own that could do more than the caller's credential, and
-// lets it end with the credential.
+// bound returns an error if the key could do more than the caller's credential, and bounds
+// its expiry by that of the credential.
 func (c *Caller) bound(r *KeyRequest) error {
 	var scopes Scopes
 	for _, s := range r.Scopes {
@@ -81,15 +81,15 @@ func (c *Caller) bound(r *KeyRequest) error {
 		r.ExpiresAt = c.ExpiresAt
 	}
 	if r.ExpiresAt.After(c.ExpiresAt) {
-		return invalid([]errs.Field{field("expires_at", fmt.Sprintf(
-			"must not be later than the end of the credential that makes the key, %s", c.ExpiresAt.Format(time.RFC3339)))})
+		return errs.InvalidFields(errs.NewField("expires_at", fmt.Sprintf(
+			"must not be later than the end of the credential that makes the key, %s",
+			c.ExpiresAt.Format(time.RFC3339))))
 	}
 	return nil
 }
 
-// RotateOwnKey is RotateKey for one of the caller's own keys. The secret of the new key is
-// for the caller, so the old one must not be able to do more than the caller's credential,
-// nor for longer.
+// RotateOwnKey rotates one of the caller's own keys. The caller gets the new secret, so the
+// key must not have more scopes or a later expiry than the caller's credential.
 func (m *OrgAdmin) RotateOwnKey(ctx context.Context, a Access, id string, overlap time.Duration) (Key, string, error) {
 	if err := a.For(ManageOwnCredentials); err != nil {
 		return Key{}, "", err
@@ -100,7 +100,7 @@ func (m *OrgAdmin) RotateOwnKey(ctx context.Context, a Access, id string, overla
 	})
 }
 
-// mayRotate refuses a key whose successor is not for the caller.
+// mayRotate returns an error if the caller may not have the successor of the key.
 func (c *Caller) mayRotate(old *Key) error {
 	if old.Principal != c.Principal {
 		return errs.ErrNotFound
@@ -115,7 +115,8 @@ func (c *Caller) mayRotate(old *Key) error {
 	return nil
 }
 
-// RevokeOwnKey ends one of the caller's own keys; one that is revoked already stays as it is.
+// RevokeOwnKey ends one of the caller's own keys. A key that is revoked already does not
+// change.
 func (m *OrgAdmin) RevokeOwnKey(ctx context.Context, a Access, id string) (Key, error) {
 	if err := a.For(ManageOwnCredentials); err != nil {
 		return Key{}, err
@@ -123,7 +124,7 @@ func (m *OrgAdmin) RevokeOwnKey(ctx context.Context, a Access, id string) (Key, 
 	if _, err := m.OwnKey(ctx, a, id); err != nil { // a key never changes its principal
 		return Key{}, err
 	}
-	return revokeKey(originFor(ctx, a), m.store, a.Org(), id, m.now())
+	return revokeKey(originFor(ctx, a), m.keys, a.Org(), id, m.now())
 }
 
 func notHeld(what string) error {
@@ -132,8 +133,8 @@ func notHeld(what string) error {
 			"leave that out, or ask an admin of the org for the key", what)
 }
 
-// lacks names what the scopes have and the caller's credential does not; empty: nothing. A
-// restriction to agents must be kept.
+// lacks names a right that the scopes have and the caller's credential does not have. It is
+// empty if there is none. A restriction to agents must be kept.
 func (c *Caller) lacks(scopes Scopes) string {
 	only := Scopes{}
 	for _, s := range scopes {
@@ -146,7 +147,7 @@ func (c *Caller) lacks(scopes Scopes) string {
 	}
 	switch held := c.Scopes; {
 	case !held.restricted():
-		// To work for an agent, a user or a service needs to be given the agent by name.
+		// To work for an agent, a user or a service needs a scope that names the agent.
 		if len(only) > 0 && scopes.Has(A2AServe) && c.Kind != Agent {
 			return "the scope " + string(only[0])
 		}

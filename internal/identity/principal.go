@@ -1,8 +1,10 @@
-// Package identity knows who acts: orgs, principals, their keys and scopes, and
-// the one function that decides whether a caller may do a thing.
+// Package identity holds the rules for orgs, principals, keys, scopes and the audit log, and
+// Authorize, which decides what a caller may do.
 //
-// It holds rules only. It knows nothing of HTTP headers or SQL rows, and it is
-// imported by every domain package, so it imports none of them.
+// Authenticator turns a secret into a Caller, Authorize turns a Caller into an Access for one
+// action, and services of all domain packages take that Access. OrgAdmin serves the admins of
+// an org, Operator the operator of the platform. Every domain package imports this one, so it
+// must import none of them. It must not know HTTP or SQL.
 package identity
 
 import (
@@ -12,59 +14,59 @@ import (
 	"github.com/parley-dev/parley/internal/errs"
 )
 
-// Kind is the sort of a principal.
+// Kind is the kind of a principal.
 type Kind string
 
-// The kinds of principals. A service is an external system that an org gives
-// keys to: it may call agents and, if scoped, read, but it is no member.
+// The kinds of principals. A service is an external system that has keys of an org. It may
+// call agents and, with the right scopes, read, but it is not a member.
 const (
 	User    Kind = "user"
 	Agent   Kind = "agent"
 	Service Kind = "service"
 )
 
-// Kinds lists every kind, in the order in which they are documented.
+// Kinds lists all kinds, in the order of the documentation.
 var Kinds = []Kind{User, Agent, Service}
 
-// Org is a tenant. Everything but the platform itself belongs to one.
+// Org is a tenant.
 type Org struct {
 	ID        string
 	Name      string
 	CreatedAt time.Time
 }
 
-// Principal is who acts, always inside one org. Votes and tasks belong to the
-// principal, never to the key it came with.
+// Principal is a user, agent or service of one org. Votes and tasks belong to the principal,
+// never to the key that it used.
 type Principal struct {
 	Org  string
 	Kind Kind
 	ID   string
 }
 
-// Ref is the principal's name inside its org, e.g. "agent:scout".
+// Ref returns the principal's name inside its org, for example "agent:scout".
 func (p Principal) Ref() string { return string(p.Kind) + ":" + p.ID }
 
-// IsMember reports whether the principal takes part in the org's decisions.
+// IsMember reports whether the principal may submit and vote.
 func (p Principal) IsMember() bool { return p.Kind == User || p.Kind == Agent }
 
-// Member is a principal as the org keeps it.
+// Member is the record of a principal.
 type Member struct {
 	Principal
 	Name      string
-	Admin     bool // users only: what a person may grant, and what a session may do
+	Admin     bool // users only; decides what the user may grant and what sessions may do
 	Disabled  bool // cannot authenticate
 	CreatedAt time.Time
 }
 
-// ValidOrgID reports whether s can be the id of an org: a slug of at most 63 characters.
+// ValidOrgID reports whether s is a valid org id: a slug of at most 63 characters.
 func ValidOrgID(s string) bool { return slug(s, 63, "-") }
 
-// ValidAgentID reports whether s can be the id of an agent; users and services
-// follow the same pattern. It is on the path of every request, so it uses no regexp.
+// ValidAgentID reports whether s is a valid id of an agent, user or service. It runs on
+// every request, so it uses no regexp.
 func ValidAgentID(s string) bool { return slug(s, 64, "._-") }
 
-// slug reports whether s has lower-case letters, digits and, behind the first
-// character, what else is allowed.
+// slug reports whether s consists of lower-case letters and digits and, after the first
+// character, the bytes of also.
 func slug(s string, most int, also string) bool {
 	for i := range len(s) {
 		c := s[i]
@@ -82,7 +84,8 @@ func ParseRef(org, ref string) (Principal, error) {
 	p := Principal{Org: org, Kind: Kind(kind), ID: id}
 	if !ok || !knownKind(p.Kind) || !ValidAgentID(id) {
 		return Principal{}, errs.New(errs.Invalid, "identity.bad_principal",
-			"%q is not a principal; write user:ID, agent:ID or service:ID, where ID consists of a-z, 0-9, '.', '_' and '-'", ref)
+			"%q is not a principal; write user:ID, agent:ID or service:ID, "+
+				"where ID consists of a-z, 0-9, '.', '_' and '-'", ref)
 	}
 	return p, nil
 }

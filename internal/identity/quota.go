@@ -2,16 +2,16 @@ package identity
 
 import "github.com/parley-dev/parley/internal/errs"
 
-// Quota bounds how many of something an org or a principal may have. A store counts and
-// asks Check inside of the write that would add one.
+// Quota limits how many records of a kind an org or a principal may have. The store counts
+// them and calls Check in the transaction that adds one.
 type Quota struct {
 	Most         int  // 0: no limit
-	PerPrincipal bool // of one principal, not of all of the org
+	PerPrincipal bool // counts the records of one principal, not of the whole org
 	Code         string
-	Message      string // a format of Most
+	Message      string // format string with Most as its argument
 }
 
-// Check refuses one more if there are n.
+// Check returns an error if n records reach the limit.
 func (q Quota) Check(n int) error {
 	if q.Most <= 0 || n < q.Most {
 		return nil
@@ -19,8 +19,8 @@ func (q Quota) Check(n int) error {
 	return errs.New(errs.Conflict, q.Code, q.Message, q.Most)
 }
 
-// Quotas bound what the admins of an org can make; 0: no limit. They do not bind the
-// operator's commands, which do not know the settings of the server.
+// Quotas limit what the admins of an org can create; 0 means no limit. They do not apply to
+// the operator's commands, which do not read the settings of the server.
 type Quotas struct {
 	OrgKeys       int
 	PrincipalKeys int
@@ -31,7 +31,8 @@ func (q Quotas) keys() []Quota {
 	return []Quota{
 		{
 			Most: q.PrincipalKeys, PerPrincipal: true, Code: "quota.keys",
-			Message: "the principal has %d keys that work, which is the limit (--max-principal-keys); revoke some that are not used",
+			Message: "the principal has %d keys that work, which is the limit (--max-principal-keys); " +
+				"revoke some that are not used",
 		},
 		{
 			Most: q.OrgKeys, Code: "quota.keys",
@@ -40,13 +41,14 @@ func (q Quotas) keys() []Quota {
 	}
 }
 
-// rotations lets each key have a successor beside it: who has all the keys allowed can
-// still rotate them.
+// rotations allows twice the number of keys, so that keys can be rotated when the limit is
+// reached.
 func (q Quotas) rotations() []Quota {
 	out := q.keys()
 	for i := range out {
 		out[i].Most *= 2
-		out[i].Message = "there are %d keys that work, the replaced ones among them, which is the limit; wait until these expire or revoke them"
+		out[i].Message = "there are %d keys that work, the replaced ones among them, which is the limit; " +
+			"wait until these expire or revoke them"
 	}
 	return out
 }
@@ -54,6 +56,7 @@ func (q Quotas) rotations() []Quota {
 func (q Quotas) invitations() []Quota {
 	return []Quota{{
 		Most: q.Invitations, Code: "quota.invitations",
-		Message: "the org has %d pending invitations, which is the limit (--max-invitations); revoke some, or wait until they expire",
+		Message: "the org has %d pending invitations, which is the limit (--max-invitations); " +
+			"revoke some, or wait until they expire",
 	}}
 }

@@ -7,17 +7,17 @@ import (
 	"github.com/parley-dev/parley/internal/errs"
 )
 
-// CheckOverlap refuses an overlap that is out of bounds.
+// CheckOverlap returns an error if an overlap is out of bounds.
 func CheckOverlap(d time.Duration) error {
 	if d < 0 || d > MaxOverlap {
-		return invalid([]errs.Field{field("overlap_seconds", fmt.Sprintf("must be an integer between 0 and %d",
-			int(MaxOverlap/time.Second)))})
+		return errs.InvalidFields(errs.NewField("overlap",
+			fmt.Sprintf("must be an integer between 0 and %d", int(MaxOverlap/time.Second))))
 	}
 	return nil
 }
 
-// decideRotation decides what becomes of a key and of its successor, which still lacks what
-// is new about it: id, prefix and maker.
+// decideRotation returns the successor of a key, without id, prefix and creator, and the
+// expiry of the old key.
 func decideRotation(old Key, now time.Time, overlap time.Duration) (Rotation, error) {
 	if old.Disabled {
 		return Rotation{}, DisabledPrincipal(old.Principal)

@@ -7,12 +7,10 @@ import (
 	"github.com/parley-dev/parley/internal/errs"
 )
 
-// Scope is one right that a key carries. Scopes are explicit: none implies
-// another, svc:admin:admin included.
+// Scope is a right of a key. No scope implies another, not even svc:admin:admin.
 type Scope string
 
-// The scopes of the platform. Beside them stand the restrictions "agent:<id>"
-// and "agent:*".
+// The scopes of the platform. "agent:<id>" and "agent:*" restrict them to agents.
 const (
 	TasksRead  Scope = "svc:tasks:read"
 	TasksWrite Scope = "svc:tasks:write"
@@ -34,27 +32,44 @@ func ParseScope(s string) (Scope, error) {
 	if id, ok := strings.CutPrefix(s, agentScopePrefix); ok && (id == "*" || ValidAgentID(id)) {
 		return Scope(s), nil
 	}
+	if known, ok := similarScope(s); ok {
+		return "", errs.New(errs.Invalid, "identity.bad_scope", "unknown scope %q; did you mean %q?", s, known)
+	}
 	names := make([]string, len(AllScopes))
 	for i, known := range AllScopes {
 		names[i] = string(known)
 	}
-	return "", errs.New(errs.Invalid, "identity.bad_scope", "%q is not a scope; use %s, agent:<agent_id> or agent:*",
+	return "", errs.New(errs.Invalid, "identity.bad_scope", "unknown scope %q; use %s, agent:<agent_id> or agent:*",
 		s, strings.Join(names, ", "))
 }
 
-// agent returns the one agent that the scope restricts to, if it does.
+// similarScope returns the only scope that ends with s, regardless of case.
+func similarScope(s string) (found Scope, ok bool) {
+	for _, known := range AllScopes {
+		if !strings.HasSuffix(":"+string(known), ":"+strings.ToLower(s)) {
+			continue
+		}
+		if ok {
+			return "", false
+		}
+		found, ok = known, true
+	}
+	return found, ok
+}
+
+// agent returns the agent of an "agent:<id>" scope.
 func (s Scope) agent() (id string, ok bool) {
 	id, ok = strings.CutPrefix(string(s), agentScopePrefix)
 	return id, ok && id != "*"
 }
 
-// Scopes is what a key carries.
+// Scopes are the rights of a key.
 type Scopes []Scope
 
 // Has reports whether s contains the scope.
 func (s Scopes) Has(scope Scope) bool { return slices.Contains(s, scope) }
 
-// OnlyAgent returns the one agent that the scopes are restricted to, if it is one.
+// OnlyAgent returns the agent that the scopes are restricted to, if it is exactly one.
 func (s Scopes) OnlyAgent() (id string, ok bool) {
 	for _, scope := range s {
 		rest, is := strings.CutPrefix(string(scope), agentScopePrefix)
@@ -69,8 +84,8 @@ func (s Scopes) OnlyAgent() (id string, ok bool) {
 	return id, ok
 }
 
-// ReachesAgent reports whether the agent restriction, if there is one, lets the
-// agent through. No agent: scope means no restriction.
+// ReachesAgent reports whether the scopes allow the agent. Without an agent: scope, all
+// agents are allowed.
 func (s Scopes) ReachesAgent(id string) bool {
 	restricted := false
 	for _, scope := range s {
@@ -84,7 +99,7 @@ func (s Scopes) ReachesAgent(id string) bool {
 	return !restricted
 }
 
-// restricted reports whether there is an agent: scope at all.
+// restricted reports whether there is an agent: scope.
 func (s Scopes) restricted() bool {
 	return slices.ContainsFunc(s, func(scope Scope) bool { return strings.HasPrefix(string(scope), agentScopePrefix) })
 }
@@ -101,7 +116,7 @@ func (s Scopes) String() string {
 	return b.String()
 }
 
-// SplitScopes is the inverse of Scopes.String for scopes that were checked before.
+// SplitScopes is the inverse of Scopes.String. It does not validate the scopes.
 func SplitScopes(s string) Scopes {
 	fields := strings.Fields(s)
 	out := make(Scopes, len(fields))

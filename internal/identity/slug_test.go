@@ -14,7 +14,10 @@ func TestIDsFollowTheirPatterns(t *testing.T) {
 	check := func(s string) bool {
 		return ValidOrgID(s) == org.MatchString(s) && ValidAgentID(s) == agent.MatchString(s)
 	}
-	for _, s := range []string{"", "a", "-", ".a", "a.b", "a_b", "A", "a b", "a\n", "ä", strings.Repeat("a", 63), strings.Repeat("a", 64), strings.Repeat("a", 65)} {
+	for _, s := range []string{
+		"", "a", "-", ".a", "a.b", "a_b", "A", "a b", "a\n", "ä", strings.Repeat("a", 63),
+		strings.Repeat("a", 64), strings.Repeat("a", 65),
+	} {
 		if !check(s) {
 			t.Errorf("%q is not judged as its pattern does", s)
 		}

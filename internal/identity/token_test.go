@@ -71,7 +71,10 @@ func TestATokenIsToldFromAKeyByItsPrefix(t *testing.T) {
 func BenchmarkAuthenticateToken(b *testing.B) {
 	s, _ := newShelf()
 	a, token := identity.NewAuthenticator(s, time.Now), identity.NewToken()
-	a.AcceptTokens(&drawer{hash: identity.HashSecret(token), caller: identity.Caller{KeyID: "tok-1", ExpiresAt: time.Now().Add(time.Hour)}})
+	a.AcceptTokens(&drawer{
+		hash:   identity.HashSecret(token),
+		caller: identity.Caller{KeyID: "tok-1", ExpiresAt: time.Now().Add(time.Hour)},
+	})
 	ctx := context.Background()
 	b.ReportAllocs()
 	for b.Loop() {

@@ -1,8 +1,7 @@
-// Package idptest is an identity provider for tests, on a port of its own. It signs
-// whatever a test asks for, good or hostile, and counts what it is asked.
+// Package idptest is an identity provider for tests, on its own port. It signs any token that
+// a test wants, valid or hostile, and counts the requests.
 //
-// It is a double of a remote party: that a real provider is understood is shown by
-// the tests of e2e.
+// It is a test double. The tests in e2e use real providers.
 package idptest
 
 import (
@@ -27,28 +26,28 @@ import (
 	"github.com/go-jose/go-jose/v4"
 )
 
-// Claims are what a token says.
+// Claims are the claims of a token.
 type Claims = map[string]any
 
-// Issuer is the provider. Its fields are set before it is asked.
+// Issuer is the provider. Set its fields before the first request.
 type Issuer struct {
 	*testing.T
 	URL    string
 	Secret string // of the client "parley"; empty: a public client
-	Method string // how the client shows it; empty: any way
+	Method string // how the client sends it; empty: any method
 
-	// Person is who signs in, as the ID token says it; More is what only userinfo tells.
+	// Person holds the claims of the ID token, More those of the userinfo endpoint.
 	Person, More Claims
 	// Edit changes an ID token before it is signed.
 	Edit func(Claims)
-	// Signer signs the ID tokens instead, with a key that is not this issuer's.
+	// Signer signs the ID tokens with the key of another issuer.
 	Signer *Issuer
-	// Answer changes what the browser brings back.
+	// Answer changes the query of the redirect.
 	Answer func(url.Values)
-	// Hold is called before the keys are answered.
+	// Hold is called before the keys are returned.
 	Hold func()
 
-	Documents, KeyReads atomic.Int64 // how often each was asked for
+	Documents, KeyReads atomic.Int64 // number of requests
 	down                atomic.Bool
 
 	mu    sync.Mutex
@@ -56,7 +55,7 @@ type Issuer struct {
 	codes map[string]asked
 }
 
-// asked is what a code stands for.
+// asked holds the authorization request of a code.
 type asked struct{ nonce, challenge, redirect string }
 
 // New starts a provider with an RSA key.
@@ -84,7 +83,7 @@ func New(t *testing.T) *Issuer {
 	return is
 }
 
-// Down makes the provider fail, or work again.
+// Down makes the provider fail or work again.
 func (is *Issuer) Down(down bool) { is.down.Store(down) }
 
 // Rotate replaces the key.
@@ -99,7 +98,7 @@ func (is *Issuer) Rotate(kid string) {
 	is.keys = []jose.JSONWebKey{{Key: key, KeyID: kid, Use: "sig", Algorithm: "RS256"}}
 }
 
-// UseEd25519 replaces the key by one of another kind.
+// UseEd25519 replaces the key by an Ed25519 key.
 func (is *Issuer) UseEd25519(kid string) {
 	_, key, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
@@ -110,14 +109,14 @@ func (is *Issuer) UseEd25519(kid string) {
 	is.keys = []jose.JSONWebKey{{Key: key, KeyID: kid, Use: "sig"}}
 }
 
-// Key is the key that signs now.
+// Key returns the current signing key.
 func (is *Issuer) Key() jose.JSONWebKey {
 	is.mu.Lock()
 	defer is.mu.Unlock()
 	return is.keys[len(is.keys)-1]
 }
 
-// Sign makes a token. Further headers come in pairs.
+// Sign returns a token. headers are pairs of names and values.
 func (is *Issuer) Sign(c Claims, headers ...string) string {
 	is.Helper()
 	key := is.Key()
@@ -128,7 +127,7 @@ func (is *Issuer) Sign(c Claims, headers ...string) string {
 	return SignWith(is.T, jose.SigningKey{Algorithm: alg, Key: key}, c, headers...)
 }
 
-// SignWith makes a token with any key.
+// SignWith returns a token that is signed with the key.
 func SignWith(t *testing.T, key jose.SigningKey, c Claims, headers ...string) string {
 	t.Helper()
 	o := &jose.SignerOptions{}
@@ -154,10 +153,12 @@ func SignWith(t *testing.T, key jose.SigningKey, c Claims, headers ...string) st
 	return out
 }
 
-// Access are the claims of a good access token for the audience.
+// Access returns the claims of a valid access token for the audience.
 func (is *Issuer) Access(audience, subject string, more Claims) Claims {
 	now := time.Now()
-	return merge(Claims{"iss": is.URL, "aud": audience, "sub": subject, "iat": now.Unix(), "exp": now.Add(5 * time.Minute).Unix()}, more)
+	return merge(Claims{
+		"iss": is.URL, "aud": audience, "sub": subject, "iat": now.Unix(), "exp": now.Add(5 * time.Minute).Unix(),
+	}, more)
 }
 
 func merge(into, more Claims) Claims {
@@ -199,7 +200,7 @@ func (is *Issuer) jwks(w http.ResponseWriter, _ *http.Request) {
 	reply(w, Claims{"keys": set})
 }
 
-// authorize signs the person in without a question.
+// authorize signs the person in without asking.
 func (is *Issuer) authorize(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	if q.Get("client_id") != "parley" || q.Get("response_type") != "code" || q.Get("code_challenge_method") != "S256" ||
@@ -229,16 +230,21 @@ func (is *Issuer) token(w http.ResponseWriter, r *http.Request) {
 	if !basic {
 		id, secret, method = r.FormValue("client_id"), r.FormValue("client_secret"), "client_secret_post"
 	}
-	if !known || is.Method != "" && method != is.Method || base64.RawURLEncoding.EncodeToString(sum[:]) != a.challenge || r.FormValue("redirect_uri") != a.redirect || id != "parley" || secret != is.Secret {
+	if !known || is.Method != "" && method != is.Method || id != "parley" || secret != is.Secret ||
+		base64.RawURLEncoding.EncodeToString(sum[:]) != a.challenge || r.FormValue("redirect_uri") != a.redirect {
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(http.StatusBadRequest)
 		_, _ = w.Write([]byte(`{"error":"invalid_grant","error_description":"<b>no</b>"}`))
 		return
 	}
 	now := time.Now()
-	c := merge(Claims{"iss": is.URL, "aud": "parley", "iat": now.Unix(), "exp": now.Add(5 * time.Minute).Unix(), "nonce": a.nonce}, is.Person)
+	c := merge(Claims{
+		"iss": is.URL, "aud": "parley", "iat": now.Unix(), "exp": now.Add(5 * time.Minute).Unix(), "nonce": a.nonce,
+	}, is.Person)
 	if is.Edit != nil {
 		is.Edit(c)
 	}
-	reply(w, Claims{"access_token": "opaque", "token_type": "Bearer", "expires_in": 300, "id_token": cmp.Or(is.Signer, is).Sign(c)})
+	reply(w, Claims{
+		"access_token": "opaque", "token_type": "Bearer", "expires_in": 300, "id_token": cmp.Or(is.Signer, is).Sign(c),
+	})
 }

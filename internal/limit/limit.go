@@ -1,6 +1,5 @@
-// Package limit counts what each key does and says when it has done too much: one token
-// bucket for each key, and a bound on the number of keys. It knows neither HTTP nor what a
-// key is; the caller turns a wait into a refusal.
+// Package limit is a rate limiter with one token bucket per key and a bound on the number of keys.
+// It knows neither HTTP nor what a key is; callers turn a wait into a refusal.
 package limit
 
 import (
@@ -14,15 +13,15 @@ import (
 
 const shards = 16
 
-// Keyed holds one token bucket for each key. A nil *Keyed allows everything.
+// Keyed holds one token bucket per key. A nil *Keyed has no limits.
 //
-// A bucket that is full equals a new one, so forgetting it loses nothing. Only a flood of
-// keys can reach the bound; then half of the buckets are dropped, which forgives each at
-// most one burst.
+// A full bucket equals a new one, so dropping it loses nothing. Only a flood of keys can reach the
+// bound; then half of the buckets are dropped, which gives each of their keys at most one extra
+// burst.
 type Keyed[K comparable] struct {
 	rate   rate.Limit
 	burst  int
-	most   int // buckets of one shard
+	most   int // maximum number of buckets in one shard
 	seed   maphash.Seed
 	shards [shards]shard[K]
 }
@@ -30,13 +29,13 @@ type Keyed[K comparable] struct {
 type shard[K comparable] struct {
 	mu      sync.Mutex
 	buckets map[K]*rate.Limiter
-	sweepAt int // the size at which full buckets are looked for
+	sweepAt int // size at which full buckets are dropped
 }
 
 const firstSweep = 64
 
-// New lets a key act burst times at once, and perSecond times a second after that. It
-// remembers about as many keys as given. A rate of 0 or less makes nil.
+// New lets a key act burst times at once, then perSecond times a second. It remembers about the
+// given number of keys. It returns nil for a rate of 0 or less.
 func New[K comparable](perSecond float64, burst, keys int) *Keyed[K] {
 	if perSecond <= 0 {
 		return nil
@@ -48,7 +47,7 @@ func New[K comparable](perSecond float64, burst, keys int) *Keyed[K] {
 	return l
 }
 
-// Take uses n tokens of the key, or none: then it returns how long to wait for them.
+// Take uses n tokens of the key. If there are too few, it uses none and returns how long to wait.
 func (l *Keyed[K]) Take(key K, n int, now time.Time) (wait time.Duration) {
 	if l == nil {
 		return 0
@@ -60,7 +59,7 @@ func (l *Keyed[K]) Take(key K, n int, now time.Time) (wait time.Duration) {
 	return l.wait(b, n, now)
 }
 
-// Check is Take of one token that uses nothing up.
+// Check is like Take of one token, but uses none.
 func (l *Keyed[K]) Check(key K, now time.Time) (wait time.Duration) {
 	if l == nil {
 		return 0
@@ -75,7 +74,7 @@ func (l *Keyed[K]) Check(key K, now time.Time) (wait time.Duration) {
 // GiveBack undoes a Take of n tokens.
 func (l *Keyed[K]) GiveBack(key K, n int, now time.Time) {
 	if l != nil {
-		l.bucket(key, now).AllowN(now, -n) // the bucket holds no more than the burst
+		l.bucket(key, now).AllowN(now, -n) // a bucket never holds more than the burst
 	}
 }
 
@@ -111,7 +110,6 @@ func (l *Keyed[K]) sweep(s *shard[K], now time.Time) {
 		}
 		delete(s.buckets, k)
 	}
-	// The next sweep comes when twice as many are there, so that it costs the same
-	// per new key however many there are.
+	// Sweep again at twice the size, so that the cost per new key stays constant.
 	s.sweepAt = min(l.most, max(firstSweep, 2*len(s.buckets)))
 }

@@ -19,7 +19,7 @@ type agentOut struct {
 	Skills      []string `json:"skills"`
 	Public      bool     `json:"public"`
 	Disabled    bool     `json:"disabled"`
-	Status      string   `json:"status" jsonschema:"available, busy or offline; a task that is sent to one that is offline waits."`
+	Status      string   `json:"status" jsonschema:"available, busy or offline; tasks for an offline agent wait."`
 	Reachable   bool     `json:"reachable" jsonschema:"Whether your key may send it tasks."`
 }
 
@@ -30,8 +30,11 @@ type agentsOut struct {
 
 func (s *server) addAgents(m *sdk.Server) {
 	add(s, m, tool{
-		name: "list_agents", title: "List agents", action: identity.ReadAgents, effect: effect{readOnly: true, idempotent: true},
-		description: "Lists the agents of your org, or those that your key is restricted to: what each can do and whether it can be expected to answer. Changes nothing. Needs one of the scopes svc:tasks:read, svc:a2a:write and svc:admin:admin.",
+		name: "list_agents", title: "List agents", action: identity.ReadAgents,
+		effect: effect{readOnly: true, idempotent: true},
+		description: "Lists the agents of your org, or those that your key is restricted to: " +
+			"their skills and whether they are available. Changes nothing. " +
+			"Needs one of the scopes svc:tasks:read, svc:a2a:write and svc:admin:admin.",
 	}, s.listAgents)
 }
 
@@ -51,14 +54,15 @@ func (s *server) listAgents(ctx context.Context, a *arguments[agentsIn]) (*agent
 			return nil, err
 		}
 		out.Agents[i] = agentOut{
-			ID: g.ID, Name: g.Name, Description: g.Description, Skills: append([]string{}, g.Skills...), Public: g.Public, Disabled: g.Disabled,
-			Status: status, Reachable: !g.Disabled && a.access.Has(identity.A2AWrite) && a.access.ReachesAgent(g.ID),
+			ID: g.ID, Name: g.Name, Description: g.Description, Skills: append([]string{}, g.Skills...),
+			Public: g.Public, Disabled: g.Disabled, Status: status,
+			Reachable: !g.Disabled && a.access.Has(identity.A2AWrite) && a.access.ReachesAgent(g.ID),
 		}
 	}
 	return out, nil
 }
 
-// presence is the one that counts: the pinned one, or else what follows from the workers.
+// presence returns the pinned status, or else the one that follows from the workers.
 func (s *server) presence(ctx context.Context, g *agent.Agent) (string, error) {
 	if g.Pinned != "" {
 		return g.Pinned, nil

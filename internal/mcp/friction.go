@@ -12,30 +12,32 @@ import (
 )
 
 type frictionIn struct {
-	Fingerprint  string  `json:"fingerprint" jsonschema:"What makes reports the same friction, such as registry:timeout; choose it so that the same cause has the same one."`
+	Fingerprint  string  `json:"fingerprint" jsonschema:"Identifies the friction, such as registry:timeout; the same for the same cause."`
 	Title        string  `json:"title" jsonschema:"One line that names the friction; the proposal's title."`
-	Category     string  `json:"category" jsonschema:"What it is about."`
+	Category     string  `json:"category" jsonschema:"The topic."`
 	Problem      string  `json:"problem" jsonschema:"What gets in the way."`
 	SuggestedFix *string `json:"suggested_fix,omitempty" jsonschema:"What to do about it, if you know."`
 	Evidence     *string `json:"evidence,omitempty" jsonschema:"What you saw this time: a log line, an error."`
-	Occurrence   *string `json:"occurrence,omitempty" jsonschema:"Your own name for this time, such as a job's id: it counts once, however often you report it."`
+	Occurrence   *string `json:"occurrence,omitempty" jsonschema:"Your name for this time, such as a job's id; it counts once."`
 	Priority     *string `json:"priority,omitempty" jsonschema:"How soon it should be reviewed."`
 }
 
 type frictionOut struct {
 	Fingerprint string  `json:"fingerprint"`
 	Count       int64   `json:"count" jsonschema:"How many reports counted so far."`
-	Threshold   int     `json:"threshold" jsonschema:"How many file a proposal; 0: none do."`
-	Counted     bool    `json:"counted" jsonschema:"false: you had reported this occurrence before."`
+	Threshold   int     `json:"threshold" jsonschema:"How many reports file a proposal; 0: never."`
+	Counted     bool    `json:"counted" jsonschema:"false: you reported this occurrence before."`
 	Filed       bool    `json:"filed" jsonschema:"Whether this report filed the proposal."`
-	ProposalID  *string `json:"proposal_id" jsonschema:"The proposal that was filed, now or before; null before."`
+	ProposalID  *string `json:"proposal_id" jsonschema:"The proposal that was filed, now or before; null: none yet."`
 }
 
 func (s *server) addFriction(m *sdk.Server) {
 	add(s, m, tool{
 		name: "report_friction", title: "Report friction", action: identity.ReportFriction,
-		description: "Reports something that got in your way. Call it each time it does, with the same fingerprint: the report that reaches your org's threshold (3 unless set) " +
-			"files a proposal in your name with the collected evidence; later ones only add evidence. Needs the scope svc:tasks:write; services cannot report. " +
+		description: "Reports something that got in your way. Call it each time, with the same fingerprint: " +
+			"the report that reaches your org's threshold (default 3) files a proposal in your name " +
+			"with the collected evidence; later reports only add evidence. " +
+			"Needs the scope svc:tasks:write; services cannot report. " +
 			"A repeat counts again, unless it has the same occurrence.",
 		limits: func(s *jsonschema.Schema) {
 			s.Properties["fingerprint"].Pattern = friction.Pattern()
@@ -53,8 +55,9 @@ func (s *server) addFriction(m *sdk.Server) {
 
 func (s *server) reportFriction(ctx context.Context, a *arguments[frictionIn]) (*frictionOut, error) {
 	cmd := friction.Report{
-		Fingerprint: a.in.Fingerprint, Title: a.in.Title, Category: a.in.Category, Problem: a.in.Problem, SuggestedFix: deref(a.in.SuggestedFix),
-		Evidence: deref(a.in.Evidence), Occurrence: deref(a.in.Occurrence), Priority: deref(a.in.Priority),
+		Fingerprint: a.in.Fingerprint, Title: a.in.Title, Category: a.in.Category, Problem: a.in.Problem,
+		SuggestedFix: deref(a.in.SuggestedFix), Evidence: deref(a.in.Evidence), Occurrence: deref(a.in.Occurrence),
+		Priority: deref(a.in.Priority),
 	}
 	a.notEmpty("priority", a.in.Priority)
 	if err := a.check(s.Frictions.Validate(&cmd)); err != nil {
@@ -65,7 +68,7 @@ func (s *server) reportFriction(ctx context.Context, a *arguments[frictionIn]) (
 		return nil, err
 	}
 	return &frictionOut{
-		Fingerprint: done.Friction.Fingerprint, Count: done.Friction.Count, Threshold: done.Threshold, Counted: done.Counted,
-		Filed: done.Filed, ProposalID: orNull(done.Friction.ProposalID),
+		Fingerprint: done.Friction.Fingerprint, Count: done.Friction.Count, Threshold: done.Threshold,
+		Counted: done.Counted, Filed: done.Filed, ProposalID: orNull(done.Friction.ProposalID),
 	}, nil
 }

@@ -21,7 +21,7 @@ import (
 	"github.com/parley-dev/parley/internal/store"
 )
 
-// world is a server with both interfaces on a real SQLite file and a real port.
+// world is a server with both transports on a real SQLite file and a real port.
 type world struct {
 	*testing.T
 	url      string
@@ -45,7 +45,8 @@ func newWorld(t *testing.T, edit ...func(*httpx.Options, *Options)) *world {
 	ho := w.Router()
 	o := Options{
 		Proposals: proposal.New(w.Store.Proposals(), utcNow, newID),
-		Frictions: friction.New(w.Store.Friction(), utcNow, newID, proposal.Check), Agents: w.Agents, Tasks: w.Tasks.Tasks, Workers: w.Tasks.Workers,
+		Frictions: friction.New(w.Store.Friction(), utcNow, newID, proposal.Check),
+		Agents:    w.Agents, Tasks: w.Tasks.Tasks, Workers: w.Tasks.Workers,
 	}
 	for _, e := range edit {
 		e(&ho, &o)
@@ -58,10 +59,12 @@ func newWorld(t *testing.T, edit ...func(*httpx.Options, *Options)) *world {
 	})
 	srv := httptest.NewServer(rt)
 	t.Cleanup(srv.Close)
-	return &world{T: t, url: srv.URL, store: w.Store, auth: w.Auth, operator: w.Operator, tasks: w.Tasks, logs: w.Logs, orgs: w}
+	return &world{
+		T: t, url: srv.URL, store: w.Store, auth: w.Auth, operator: w.Operator, tasks: w.Tasks, logs: w.Logs, orgs: w,
+	}
 }
 
-// key makes the principal if need be, and a key with the scopes.
+// key makes the principal if necessary, and a key with the scopes.
 func (w *world) key(org, ref string, scopes ...identity.Scope) string {
 	w.Helper()
 	secret, _ := w.orgs.Key(org, ref, scopes...)
@@ -72,12 +75,13 @@ func (w *world) member(org, ref string) string {
 	return w.key(org, ref, identity.TasksRead, identity.TasksWrite, identity.A2AWrite)
 }
 
-// session connects the SDK's own client.
+// session connects the SDK's client.
 func (w *world) session(key string) *sdk.ClientSession {
 	w.Helper()
 	client := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, nil)
 	s, err := client.Connect(w.Context(), &sdk.StreamableClientTransport{
-		Endpoint: w.url + Path, HTTPClient: &http.Client{Transport: remoteClient(w, w.url, key).Transport()}, MaxRetries: -1,
+		Endpoint: w.url + Path, MaxRetries: -1,
+		HTTPClient: &http.Client{Transport: remoteClient(w, w.url, key).Transport()},
 	}, nil)
 	if err != nil {
 		w.Fatal(err)
@@ -91,10 +95,10 @@ func call[Out any](w *world, s *sdk.ClientSession, name string, args any) (out O
 	w.Helper()
 	res, err := s.CallTool(w.Context(), &sdk.CallToolParams{Name: name, Arguments: args})
 	if err != nil {
-		w.Fatalf("%s: %v", name, err)
+		w.Fatalf("%s: err = %v, want nil", name, err)
 	}
 	if res.IsError {
-		w.Fatalf("%s: %s", name, texts(res))
+		w.Fatalf("%s: got the tool error %s, want a result", name, texts(res))
 	}
 	raw, err := json.Marshal(res.StructuredContent)
 	if err != nil {
@@ -105,12 +109,12 @@ func call[Out any](w *world, s *sdk.ClientSession, name string, args any) (out O
 	}
 	var a, b any
 	if json.Unmarshal(raw, &a) != nil || json.Unmarshal([]byte(texts(res)), &b) != nil {
-		w.Errorf("%s: the text %q is not the structured content", name, texts(res))
+		w.Errorf("%s: text = %q, want the structured content", name, texts(res))
 	}
 	return out
 }
 
-// failure is what a tool error says.
+// failure is the content of a tool error.
 type failure struct {
 	text  string
 	Code  string
@@ -126,10 +130,10 @@ func (w *world) fail(s *sdk.ClientSession, name string, args any) (f failure) {
 	w.Helper()
 	res, err := s.CallTool(w.Context(), &sdk.CallToolParams{Name: name, Arguments: args})
 	if err != nil {
-		w.Fatalf("%s: %v", name, err)
+		w.Fatalf("%s: err = %v, want nil", name, err)
 	}
 	if !res.IsError || len(res.Content) != 2 || res.StructuredContent != nil {
-		w.Fatalf("%s: no tool error: %s", name, texts(res))
+		w.Fatalf("%s: got %s, want a tool error", name, texts(res))
 	}
 	f.text = res.Content[0].(*sdk.TextContent).Text
 	if err := json.Unmarshal([]byte(res.Content[1].(*sdk.TextContent).Text), &f); err != nil {

@@ -14,8 +14,7 @@ import (
 
 const ping = `{"jsonrpc":"2.0","id":1,"method":"ping"}`
 
-// post sends a request as an MCP client does; headers are name, value pairs, and
-// Host is one of them.
+// post sends a request as an MCP client does; headers are name, value pairs, and may contain Host.
 func (w *world) post(key, body string, headers ...string) (*http.Response, string) {
 	w.Helper()
 	return w.send(http.MethodPost, key, body, headers...)
@@ -66,23 +65,26 @@ func TestChallenges(t *testing.T) {
 			}{
 				{"no key", "", 401, []string{"Bearer "}},
 				{"a bad key", "parley_bad", 401, []string{"Bearer ", `error="invalid_token"`}},
-				{"no useful scope", none, 403, []string{"Bearer ", `error="insufficient_scope"`, `scope="svc:tasks:read svc:tasks:write svc:a2a:write"`}},
+				{"no useful scope", none, 403, []string{
+					"Bearer ", `error="insufficient_scope"`, `scope="svc:tasks:read svc:tasks:write svc:a2a:write"`,
+				}},
 			} {
 				res, body := w.post(c.key, ping)
 				header := res.Header.Get("WWW-Authenticate")
-				if res.StatusCode != c.status || res.Header.Get("Content-Type") != httpx.ProblemType || res.Header.Get("X-Request-Id") == "" {
-					t.Errorf("%s: %d %s", c.name, res.StatusCode, body)
+				if res.StatusCode != c.status || res.Header.Get("Content-Type") != httpx.ProblemType ||
+					res.Header.Get("X-Request-Id") == "" {
+					t.Errorf("%s: status = %d, want %d: %s", c.name, res.StatusCode, c.status, body)
 				}
 				for _, s := range c.says {
 					if !strings.Contains(header, s) {
-						t.Errorf("%s: %s lacks %s", c.name, header, s)
+						t.Errorf("%s: challenge = %s, want %s in it", c.name, header, s)
 					}
 				}
 				if has := strings.Contains(header, `resource_metadata="`+metadata+`"`); has != (o != "") {
-					t.Errorf("%s: %s", c.name, header)
+					t.Errorf("%s: challenge = %s, want metadata: %v", c.name, header, o != "")
 				}
 				if o != "" && strings.Count(header, `scope="svc:tasks:read svc:tasks:write svc:a2a:write"`) != 1 {
-					t.Errorf("%s: %s does not say once what to ask for", c.name, header)
+					t.Errorf("%s: challenge = %s, want the scopes once", c.name, header)
 				}
 			}
 		})
@@ -92,19 +94,24 @@ func TestChallenges(t *testing.T) {
 func TestRequestsAreBounded(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	if a := call[agentsOut](w, w.session(w.key("acme", "user:root", identity.Admin)), "list_agents", nil); a.Total != 1 || a.Agents[0].Reachable {
-		t.Errorf("an admin sees %+v", a)
+	a := call[agentsOut](w, w.session(w.key("acme", "user:root", identity.Admin)), "list_agents", nil)
+	if a.Total != 1 || a.Agents[0].Reachable {
+		t.Errorf("agents of an admin = %+v, want one that is not reachable", a)
 	}
 	ada := w.member("acme", "user:ada")
-	if res, body := w.post(ada, ping); res.StatusCode != 200 || !strings.Contains(body, `"result"`) || res.Header.Get("Mcp-Session-Id") != "" {
-		t.Errorf("%d %s", res.StatusCode, body)
+	res, body := w.post(ada, ping)
+	if res.StatusCode != 200 || !strings.Contains(body, `"result"`) || res.Header.Get("Mcp-Session-Id") != "" {
+		t.Errorf("ping: got %d %s, want 200 without a session", res.StatusCode, body)
 	}
 	for _, c := range []struct {
 		name, body string
 		status     int
 		headers    []string
 	}{
-		{"too large", `{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":"` + strings.Repeat("x", MaxBody) + `"}}`, 413, nil},
+		{
+			"too large",
+			`{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":"` + strings.Repeat("x", MaxBody) + `"}}`, 413, nil,
+		},
 		{"a batch", " [" + ping + "," + ping + "]", 400, nil},
 		{"no JSON", `{"jsonrpc":`, 400, nil},
 		{"nothing", "", 400, nil},
@@ -112,12 +119,12 @@ func TestRequestsAreBounded(t *testing.T) {
 		{"an unknown revision", ping, 400, []string{"MCP-Protocol-Version", "1999-01-01"}},
 	} {
 		if res, body := w.post(ada, c.body, c.headers...); res.StatusCode != c.status {
-			t.Errorf("%s: %d %s", c.name, res.StatusCode, body)
+			t.Errorf("%s: status = %d, want %d: %s", c.name, res.StatusCode, c.status, body)
 		}
 	}
 	for _, method := range []string{http.MethodGet, http.MethodDelete, http.MethodPut} {
 		if res, _ := w.send(method, ada, ""); res.StatusCode != 405 || res.Header.Get("Allow") != "POST" {
-			t.Errorf("%s: %d, Allow: %s", method, res.StatusCode, res.Header.Get("Allow"))
+			t.Errorf("%s: got %d, Allow %q, want 405 and POST", method, res.StatusCode, res.Header.Get("Allow"))
 		}
 	}
 }
@@ -138,7 +145,7 @@ func TestPagesOfOtherHostsAreRefused(t *testing.T) {
 		{"no browser", 200, nil},
 		{"no browser, behind a proxy", 200, []string{"Host", "parley.internal"}},
 		{"the same host", 200, []string{"Origin", w.url}},
-		{"the public address, behind a proxy", 200, []string{"Host", "parley.example", "Origin", "https://parley.example"}},
+		{"the public URL, behind a proxy", 200, []string{"Host", "parley.example", "Origin", "https://parley.example"}},
 		{"an allowed origin", 200, []string{"Origin", "https://app.example"}},
 		{"an allowed origin, behind a proxy", 200, []string{"Host", "parley.example", "Origin", "https://app.example"}},
 		{"an allowed origin, with the name of another", 403, []string{"Host", "evil.example", "Origin", "https://app.example"}},
@@ -149,7 +156,7 @@ func TestPagesOfOtherHostsAreRefused(t *testing.T) {
 		{"what a browser says of itself", 403, []string{"Origin", "http://" + host, "Sec-Fetch-Site", "cross-site"}},
 	} {
 		if res, body := w.post(ada, ping, c.headers...); res.StatusCode != c.status {
-			t.Errorf("%s: %d %s", c.name, res.StatusCode, body)
+			t.Errorf("%s: status = %d, want %d: %s", c.name, res.StatusCode, c.status, body)
 		}
 	}
 }
@@ -162,11 +169,11 @@ func TestRateLimitIsTheRouters(t *testing.T) {
 		w.post(ada, ping)
 	}
 	if res, body := w.post(ada, ping); res.StatusCode != 429 || res.Header.Get("Retry-After") == "" {
-		t.Errorf("%d %s", res.StatusCode, body)
+		t.Errorf("status = %d, want 429 with Retry-After: %s", res.StatusCode, body)
 	}
 }
 
-// A body whose length is not known beforehand is counted while it is read.
+// A body of unknown length is counted while it is read.
 func TestABodyThatThereIsNoMemoryForIsNotTooLarge(t *testing.T) {
 	t.Parallel()
 	pool := budget.NewPool(budget.Limits{Memory: 1 << 20})
@@ -190,7 +197,8 @@ func TestABodyThatThereIsNoMemoryForIsNotTooLarge(t *testing.T) {
 	}
 	defer func() { _ = res.Body.Close() }()
 	text, _ := io.ReadAll(res.Body)
-	if res.StatusCode != http.StatusServiceUnavailable || res.Header.Get("Retry-After") == "" || !strings.Contains(string(text), "server.busy") {
-		t.Errorf("%s %v %s; want 503 server.busy with Retry-After", res.Status, res.Header, text)
+	if res.StatusCode != http.StatusServiceUnavailable || res.Header.Get("Retry-After") == "" ||
+		!strings.Contains(string(text), "server.busy") {
+		t.Errorf("got %s %v %s, want 503 server.busy with Retry-After", res.Status, res.Header, text)
 	}
 }

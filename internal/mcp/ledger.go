@@ -9,19 +9,19 @@ import (
 	"sync"
 )
 
-// ledger passes messages on, one a line, and knows which calls are not answered yet.
-// Its input ends only when all are: what was piped in is answered before the end.
+// ledger forwards messages, one per line, and counts the calls without a response. Its input ends
+// only when all calls have one, so that every piped call gets its response.
 type ledger struct {
 	ctx context.Context // of the whole connection
 	in  *bufio.Reader
 	out io.Writer
 
-	rest []byte // of a line that the reader has taken a part of
+	rest []byte // of a line that was partly read
 
 	mu       sync.Mutex
 	open     int
-	answered chan struct{} // closed and made anew by every answer
-	written  []byte        // of a line that has not ended
+	answered chan struct{} // closed and replaced by every response
+	written  []byte        // an unfinished line
 }
 
 func newLedger(ctx context.Context, in io.Reader, out io.Writer) *ledger {
@@ -51,7 +51,7 @@ func (l *ledger) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// end waits until every call is answered.
+// end waits until every call has a response.
 func (l *ledger) end(err error) error {
 	for {
 		l.mu.Lock()
@@ -88,10 +88,10 @@ func (l *ledger) Write(p []byte) (int, error) {
 	}
 }
 
-// Close implements io.Closer for both sides, which are not ours to close.
+// Close implements io.Closer. The owners of the streams close them.
 func (l *ledger) Close() error { return nil }
 
-// kind says whether a line is a call or the answer to one.
+// kind reports whether a line is a call or a response.
 func kind(line []byte) (call, answer bool) {
 	var m struct {
 		ID     json.RawMessage `json:"id"`

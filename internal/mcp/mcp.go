@@ -1,10 +1,8 @@
-// Package mcp shows the platform to agents as tools, over the Model Context
-// Protocol: streamable HTTP without sessions at POST /mcp, and on stdio for local
-// clients (stdio.go), which forwards to it.
+// Package mcp offers the platform to agents as tools of the Model Context Protocol: streamable HTTP
+// without sessions at POST /mcp, and stdio for local clients (stdio.go), which forwards to it.
 //
-// A tool decodes, calls one service method and encodes, as an operation of the REST
-// interface does, with the same rules and the same errors. The org is always the
-// caller's own. The package knows no SQL and no other transport.
+// A tool decodes, calls one service method and encodes, with the same rules and errors as the REST
+// API. The org is always the caller's. The package knows no SQL and no other transport.
 package mcp
 
 import (
@@ -32,7 +30,7 @@ import (
 	"github.com/parley-dev/parley/internal/wire"
 )
 
-// Options are what the tools need.
+// Options are the dependencies of the tools.
 type Options struct {
 	Proposals *proposal.Proposals
 	Frictions *friction.Frictions
@@ -41,17 +39,17 @@ type Options struct {
 	Workers   *dispatch.Workers
 
 	Version string // of the build; empty: "dev"
-	// PublicURL is the address under which clients reach the server; nil: unknown.
+	// PublicURL is the URL under which clients reach the server; nil: unknown.
 	PublicURL *url.URL
-	// ResourceMetadata is the address of the document that says where tokens come
-	// from (RFC 9728), for those who come without one; empty: there is none.
+	// ResourceMetadata is the URL of the document that describes where to get tokens (RFC 9728).
+	// Challenges contain it; empty: none.
 	ResourceMetadata string
 }
 
-// Path is where the tools are.
+// Path is the path of the endpoint.
 const Path = "/mcp"
 
-// MaxBody bounds a request, in bytes.
+// MaxBody is the maximum size of a request, in bytes.
 const MaxBody = 1 << 20
 
 // server holds the services for the tools.
@@ -60,25 +58,27 @@ type server struct {
 	router *httpx.Router
 	origin *http.CrossOriginProtection
 	next   http.Handler
-	// actions is what each tool does, as far as rights go.
+	// actions are the actions that the tools need permission for.
 	actions map[string]identity.Action
 }
 
-// Mount adds the route of the tools to the router.
+// Mount adds the endpoint to the router.
 func Mount(rt *httpx.Router, o Options) {
 	o.Version = cmp.Or(o.Version, "dev")
-	s := &server{Options: o, router: rt, origin: http.NewCrossOriginProtection(), actions: map[string]identity.Action{}}
+	s := &server{
+		Options: o, router: rt, origin: http.NewCrossOriginProtection(), actions: map[string]identity.Action{},
+	}
 	tools := s.tools()
 	s.next = sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return tools }, &sdk.StreamableHTTPOptions{
 		Stateless: true, JSONResponse: true, MaxRequestBodyBytes: MaxBody, PropagateRequestCancellation: true,
-		DisableLocalhostProtection: true, // see local, which knows the public address
+		DisableLocalhostProtection: true, // local checks instead, with the public URL
 	})
 	rt.Area(httpx.Area{Programs: true, CrossOrigin: true}, Path)
 	rt.Area(httpx.Area{Programs: true}, Path+"/")
 	rt.HandleRoute("POST "+Path, httpx.Route{Refuse: s.refuse}, s)
 }
 
-// ServeHTTP checks what concerns a request as a whole; the SDK does the rest.
+// ServeHTTP checks the request as a whole; the SDK does the rest.
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err := s.check(r); err != nil {
 		s.refuse(w, r, err)
@@ -90,11 +90,12 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, MaxBody))
 	if budget.IsBusy(err) {
-		s.refuse(w, r, err) // there is no memory for it
+		s.refuse(w, r, err) // no memory for the body
 		return
 	}
 	if err != nil {
-		s.refuse(w, r, errs.Wrap(err, errs.TooLarge, "request.too_large", "the body is larger than %d bytes, or could not be read", MaxBody))
+		s.refuse(w, r, errs.Wrap(err, errs.TooLarge, "request.too_large",
+			"the body is larger than %d bytes, or could not be read", MaxBody))
 		return
 	}
 	values := wire.Values(body)
@@ -107,9 +108,10 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.refuse(w, r, err)
 		return
 	}
-	// One request is one call: the rate limit counts requests.
+	// One request is one call, because the rate limit counts requests.
 	if bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n"), []byte("[")) {
-		s.refuse(w, r, errs.New(errs.Malformed, "request.batch", "send one JSON-RPC message a request; batches are not supported"))
+		s.refuse(w, r, errs.New(errs.Malformed, "request.batch",
+			"batches are not supported; send one JSON-RPC message per request"))
 		return
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
@@ -117,15 +119,15 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), requestKey{}, r)))
 }
 
-// maxValues is how many JSON values a request may have: each is decoded to an object of
-// its own, more than once.
+// maxValues is the maximum number of JSON values in a request: each becomes an object, more than
+// once.
 const maxValues = 20_000
 
-// valueSize is about what one value takes once it is decoded, each time.
+// valueSize is the approximate size of a decoded value.
 const valueSize = 160
 
-// prepare takes the memory of decoded values and, if there are many, a lane to decode them
-// in: a request of few bytes can keep a processor busy for long.
+// prepare takes the memory of decoded values and, if there are many, a lane to decode them in: a
+// small request can keep a processor busy for long.
 func prepare(ctx context.Context, values int64) error {
 	account := budget.From(ctx)
 	if err := account.Hold(ctx, values*valueSize); err != nil {
@@ -134,18 +136,18 @@ func prepare(ctx context.Context, values int64) error {
 	return account.Work(ctx)
 }
 
-// requestKey is where a tool finds the request that it was called by.
+// requestKey is the context key of the HTTP request, for tools.
 type requestKey struct{}
 
-// scopes are those that the tools need; with svc:admin:admin alone there is
-// list_agents.
+// scopes are the scopes that the tools need. With svc:admin:admin alone, only list_agents works.
 var scopes = []identity.Scope{identity.TasksRead, identity.TasksWrite, identity.A2AWrite}
 
 func (s *server) check(r *http.Request) error {
 	if r.Header.Get("Origin") != "" && (!s.local(r) || !s.router.AllowsOrigin(r) && s.origin.Check(r) != nil) {
 		return errs.New(errs.Forbidden, "auth.cross_origin",
-			"pages of other hosts may not call this; a browser must come from the server's own public address "+
-				"or an origin of --cors-origins, and on a loopback address Host must be a loopback name or that of --public-url")
+			"pages of other origins may not call this endpoint; a browser must use the server's public URL "+
+				"or an origin of --cors-origins, "+
+				"and on a loopback address Host must be a loopback name or that of --public-url")
 	}
 	c := httpx.CallerOf(r.Context())
 	if c == nil {
@@ -158,15 +160,15 @@ func (s *server) check(r *http.Request) error {
 	return s.askForMore(r, c)
 }
 
-// stepUp is the first revision whose official client asks its person for the scope
-// that a refusal names. Older ones fail with less than the tool's own error says.
+// stepUp is the first revision whose official client asks the user for the scope that a refusal
+// names. With older ones, the tool's own error is more helpful.
 const stepUp = "2026-07-28"
 
-// askForMore refuses a request as a whole if it calls a tool for which its person has
-// not given the program the scope, but can.
+// askForMore refuses a request as a whole if it calls a tool whose scope the user has not granted
+// to the program, but could.
 func (s *server) askForMore(r *http.Request, c *identity.Caller) error {
-	// Revisions are dates. From this one on the headers say what is called, and the SDK
-	// holds them against the body.
+	// Revisions are dates. From this one on, headers name the method and the tool, and the SDK
+	// compares them with the body.
 	if !c.Delegated || r.Header.Get("MCP-Protocol-Version") < stepUp || r.Header.Get("Mcp-Method") != "tools/call" {
 		return nil
 	}
@@ -180,9 +182,9 @@ func (s *server) askForMore(r *http.Request, c *identity.Caller) error {
 	return nil
 }
 
-// local reports whether a browser's request that arrived on this machine names this
-// machine, or the public address: if a name of somebody else's was made to lead here
-// (DNS rebinding), the page is not ours.
+// local reports whether the Host of a browser request that arrived on a loopback address is a
+// loopback name or the public URL. Another name means DNS rebinding: the page belongs to another
+// site.
 func (s *server) local(r *http.Request) bool {
 	at, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
 	if !ok || !loopback(at.String()) {
@@ -203,12 +205,12 @@ func loopback(address string) bool {
 	return err == nil && ip.IsLoopback()
 }
 
-// refuse answers with a problem document; a challenge says where tokens come from, and
-// what to ask for.
+// refuse writes a problem document. Its challenge names where to get tokens and which scopes to
+// request.
 func (s *server) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	p := httpx.NewProblem(r.Context(), err)
 	if h := p.GetHeaders(); s.ResourceMetadata != "" && h.Get("WWW-Authenticate") != "" {
-		// The metadata of this resource takes the place of that of the whole service.
+		// The metadata of this resource replaces that of the whole service.
 		challenge, _, _ := strings.Cut(h.Get("WWW-Authenticate"), httpx.MetadataParameter)
 		if p.Scope == "" {
 			challenge += `, scope="` + identity.Scopes(scopes).String() + `"`

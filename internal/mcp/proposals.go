@@ -12,7 +12,7 @@ import (
 
 type submitIn struct {
 	Title        string  `json:"title" jsonschema:"One line that names the improvement."`
-	Category     string  `json:"category" jsonschema:"What the proposal is about. reliability: error handling, retries. performance: latency, resources. security: access, secrets. process: workflow, handoffs. feature: new capabilities. documentation: missing or outdated docs."`
+	Category     string  `json:"category"`
 	Problem      string  `json:"problem" jsonschema:"What is wrong today, with what you saw of it."`
 	SuggestedFix string  `json:"suggested_fix" jsonschema:"What to do about it."`
 	Priority     *string `json:"priority,omitempty" jsonschema:"How soon it should be reviewed; high ones come first."`
@@ -22,11 +22,11 @@ type listIn struct {
 	Status      *string `json:"status,omitempty" jsonschema:"Only this status."`
 	Category    *string `json:"category,omitempty" jsonschema:"Only this category."`
 	Priority    *string `json:"priority,omitempty" jsonschema:"Only this priority."`
-	SubmittedBy *string `json:"submitted_by,omitempty" jsonschema:"Only what this user or agent submitted, such as agent:scout."`
+	SubmittedBy *string `json:"submitted_by,omitempty" jsonschema:"Only proposals of this user or agent, such as agent:scout."`
 	Q           *string `json:"q,omitempty" jsonschema:"Words that must all occur, the last one as a prefix."`
-	Sort        *string `json:"sort,omitempty" jsonschema:"review: priority, then the newest. votes: votes for less votes against."`
+	Sort        *string `json:"sort,omitempty" jsonschema:"review: priority, then newest. votes: net votes (for minus against)."`
 	Limit       *int    `json:"limit,omitempty" jsonschema:"Results on a page."`
-	Cursor      *string `json:"cursor,omitempty" jsonschema:"The next_cursor of the page before, with the same filters and sort."`
+	Cursor      *string `json:"cursor,omitempty" jsonschema:"The next_cursor of the previous page; filters and sort must be the same."`
 }
 
 type idIn struct {
@@ -39,7 +39,7 @@ type voteIn struct {
 	Comment *string `json:"comment,omitempty" jsonschema:"Why."`
 }
 
-// record is the whole proposal, as the REST interface shows it.
+// record is a whole proposal, as in the REST API.
 type record struct {
 	ID                 string   `json:"id"`
 	Title              string   `json:"title"`
@@ -76,13 +76,13 @@ type item struct {
 
 type listOut struct {
 	Proposals  []item  `json:"proposals"`
-	Total      int64   `json:"total" jsonschema:"How many match in all."`
+	Total      int64   `json:"total" jsonschema:"How many proposals match."`
 	NextCursor *string `json:"next_cursor" jsonschema:"Continues the list as the argument cursor; null on the last page."`
 }
 
 type voteOut struct {
 	ProposalID   string  `json:"proposal_id"`
-	Vote         *string `json:"vote" jsonschema:"Your vote from now on; null: none."`
+	Vote         *string `json:"vote" jsonschema:"Your vote now; null: none."`
 	VotesFor     int     `json:"votes_for"`
 	VotesAgainst int     `json:"votes_against"`
 	Replaced     bool    `json:"replaced" jsonschema:"Whether you had voted before."`
@@ -91,11 +91,17 @@ type voteOut struct {
 func (s *server) addProposals(m *sdk.Server) {
 	add(s, m, tool{
 		name: "submit_proposal", title: "Submit a proposal", action: identity.SubmitProposal,
-		description: "Files an improvement proposal in your org, where members vote on it and an admin decides. Needs the scope svc:tasks:write; services cannot submit. " +
-			"A repeat files a second proposal: look with list_proposals first. For something that keeps getting in your way, report_friction is better.",
+		description: "Files an improvement proposal in your org, where members vote on it and an admin decides. " +
+			"Needs the scope svc:tasks:write; services cannot submit. " +
+			"A repeat files a second proposal: look with list_proposals first. " +
+			"For something that keeps getting in your way, report_friction is better.",
 		limits: func(s *jsonschema.Schema) {
 			length(s, "title", 1, proposal.MaxTitle)
 			oneOf(s, "category", proposal.Categories)
+			s.Properties["category"].Description = "What the proposal is about. " +
+				"reliability: error handling, retries. performance: latency, resources. " +
+				"security: access, secrets. process: workflow, handoffs. feature: new capabilities. " +
+				"documentation: missing or outdated docs."
 			length(s, "problem", 1, proposal.MaxText)
 			length(s, "suggested_fix", 1, proposal.MaxText)
 			oneOf(s, "priority", proposal.Priorities)
@@ -103,8 +109,10 @@ func (s *server) addProposals(m *sdk.Server) {
 		},
 	}, s.submitProposal)
 	add(s, m, tool{
-		name: "list_proposals", title: "List proposals", action: identity.ListProposals, effect: effect{readOnly: true, idempotent: true},
-		description: "Lists the proposals of your org: open ones, the most urgent and then the newest first, unless asked otherwise. Changes nothing. Needs the scope svc:tasks:read.",
+		name: "list_proposals", title: "List proposals", action: identity.ListProposals,
+		effect: effect{readOnly: true, idempotent: true},
+		description: "Lists the proposals of your org. By default the open ones, " +
+			"the most urgent first, then the newest. Changes nothing. Needs the scope svc:tasks:read.",
 		limits: func(s *jsonschema.Schema) {
 			oneOf(s, "status", proposal.Statuses, proposal.All)
 			byDefault(s, "status", `"open"`)
@@ -119,27 +127,33 @@ func (s *server) addProposals(m *sdk.Server) {
 		},
 	}, s.listProposals)
 	add(s, m, tool{
-		name: "get_proposal", title: "Get a proposal", action: identity.ReadProposal, effect: effect{readOnly: true, idempotent: true},
-		description: "Shows one proposal of your org in full, with your own vote. Changes nothing. Needs the scope svc:tasks:read.",
+		name: "get_proposal", title: "Get a proposal", action: identity.ReadProposal,
+		effect: effect{readOnly: true, idempotent: true},
+		description: "Returns one proposal of your org in full, with your own vote. Changes nothing. " +
+			"Needs the scope svc:tasks:read.",
 	}, s.getProposal)
 	add(s, m, tool{
-		name: "vote_on_proposal", title: "Vote on a proposal", action: identity.VoteOnProposal, effect: effect{idempotent: true, destructive: true},
-		description: "Casts your vote on an open proposal. Needs the scope svc:tasks:write; services cannot vote. You have one vote, whichever way you cast it: a repeat replaces it.",
+		name: "vote_on_proposal", title: "Vote on a proposal", action: identity.VoteOnProposal,
+		effect: effect{idempotent: true, destructive: true},
+		description: "Casts your vote on an open proposal. Needs the scope svc:tasks:write; services cannot vote. " +
+			"You have one vote, whichever way you cast it: a repeat replaces it.",
 		limits: func(s *jsonschema.Schema) {
 			oneOf(s, "vote", proposal.Choices)
 			length(s, "comment", 0, proposal.MaxComment)
 		},
 	}, s.vote)
 	add(s, m, tool{
-		name: "withdraw_vote", title: "Withdraw a vote", action: identity.VoteOnProposal, effect: effect{idempotent: true, destructive: true},
-		description: "Takes your vote on an open proposal back. Needs the scope svc:tasks:write. A repeat finds no vote and fails, which changes nothing.",
+		name: "withdraw_vote", title: "Withdraw a vote", action: identity.VoteOnProposal,
+		effect: effect{idempotent: true, destructive: true},
+		description: "Withdraws your vote on an open proposal. Needs the scope svc:tasks:write. " +
+			"A repeat finds no vote and fails, which changes nothing.",
 	}, s.withdrawVote)
 }
 
 func (s *server) submitProposal(ctx context.Context, a *arguments[submitIn]) (*record, error) {
 	cmd := proposal.Submission{
-		Title: a.in.Title, Category: proposal.Category(a.in.Category), Problem: a.in.Problem, SuggestedFix: a.in.SuggestedFix,
-		Priority: proposal.Priority(deref(a.in.Priority)),
+		Title: a.in.Title, Category: proposal.Category(a.in.Category), Problem: a.in.Problem,
+		SuggestedFix: a.in.SuggestedFix, Priority: proposal.Priority(deref(a.in.Priority)),
 	}
 	a.notEmpty("priority", a.in.Priority)
 	if err := a.check(cmd.Validate()); err != nil {
@@ -154,7 +168,8 @@ func (s *server) submitProposal(ctx context.Context, a *arguments[submitIn]) (*r
 
 func (s *server) listProposals(ctx context.Context, a *arguments[listIn]) (*listOut, error) {
 	for name, v := range map[string]*string{
-		"status": a.in.Status, "category": a.in.Category, "priority": a.in.Priority, "submitted_by": a.in.SubmittedBy, "q": a.in.Q, "sort": a.in.Sort, "cursor": a.in.Cursor,
+		"status": a.in.Status, "category": a.in.Category, "priority": a.in.Priority,
+		"submitted_by": a.in.SubmittedBy, "q": a.in.Q, "sort": a.in.Sort, "cursor": a.in.Cursor,
 	} {
 		a.notEmpty(name, v)
 	}
@@ -165,8 +180,10 @@ func (s *server) listProposals(ctx context.Context, a *arguments[listIn]) (*list
 		return nil, err
 	}
 	page, err := s.Proposals.List(ctx, a.access, proposal.Query{
-		Status: proposal.Status(deref(a.in.Status)), Category: proposal.Category(deref(a.in.Category)), Priority: proposal.Priority(deref(a.in.Priority)),
-		SubmittedBy: deref(a.in.SubmittedBy), Text: deref(a.in.Q), Sort: proposal.Sort(deref(a.in.Sort)), Limit: deref(a.in.Limit), Cursor: deref(a.in.Cursor),
+		Status: proposal.Status(deref(a.in.Status)), Category: proposal.Category(deref(a.in.Category)),
+		Priority: proposal.Priority(deref(a.in.Priority)), SubmittedBy: deref(a.in.SubmittedBy),
+		Text: deref(a.in.Q), Sort: proposal.Sort(deref(a.in.Sort)),
+		Limit: deref(a.in.Limit), Cursor: deref(a.in.Cursor),
 	})
 	if err != nil {
 		return nil, err
@@ -175,9 +192,9 @@ func (s *server) listProposals(ctx context.Context, a *arguments[listIn]) (*list
 	for i := range page.Items {
 		it := &page.Items[i]
 		out.Proposals[i] = item{
-			ID: it.ID, Title: it.Title, Category: string(it.Category), Status: string(it.Status), Priority: string(it.Priority),
-			SubmittedBy: it.SubmittedBy, SubmittedAt: stamp(it.SubmittedAt), VotesFor: it.VotesFor, VotesAgainst: it.VotesAgainst,
-			MyVote: orNull(string(it.MyVote)),
+			ID: it.ID, Title: it.Title, Category: string(it.Category), Status: string(it.Status),
+			Priority: string(it.Priority), SubmittedBy: it.SubmittedBy, SubmittedAt: stamp(it.SubmittedAt),
+			VotesFor: it.VotesFor, VotesAgainst: it.VotesAgainst, MyVote: orNull(string(it.MyVote)),
 		}
 	}
 	return out, nil
@@ -218,7 +235,10 @@ func (s *server) withdrawVote(ctx context.Context, a *arguments[idIn]) (*voteOut
 }
 
 func voteOf(o *proposal.Outcome) *voteOut {
-	out := &voteOut{ProposalID: o.Proposal.ID, VotesFor: o.Proposal.VotesFor, VotesAgainst: o.Proposal.VotesAgainst, Replaced: o.Replaced}
+	out := &voteOut{
+		ProposalID: o.Proposal.ID, VotesFor: o.Proposal.VotesFor, VotesAgainst: o.Proposal.VotesAgainst,
+		Replaced: o.Replaced,
+	}
 	if o.Vote != nil {
 		out.Vote = orNull(string(o.Vote.Choice))
 	}
@@ -228,9 +248,10 @@ func voteOf(o *proposal.Outcome) *voteOut {
 func recordOf(p *proposal.Proposal, vote *proposal.Vote) *record {
 	r := &record{
 		ID: p.ID, Title: p.Title, Category: string(p.Category), Problem: p.Problem, SuggestedFix: p.SuggestedFix,
-		Priority: string(p.Priority), Status: string(p.Status), SubmittedBy: p.SubmittedBy, SubmittedAt: stamp(p.SubmittedAt),
-		UpdatedAt: stamp(p.UpdatedAt), VotesFor: p.VotesFor, VotesAgainst: p.VotesAgainst, ResolutionNote: p.ResolutionNote,
-		AllowedTransitions: []string{}, FollowupID: orNull(p.FollowupID), FollowupStatus: orNull(p.FollowupStatus), Resolvable: p.Resolvable(),
+		Priority: string(p.Priority), Status: string(p.Status), SubmittedBy: p.SubmittedBy,
+		SubmittedAt: stamp(p.SubmittedAt), UpdatedAt: stamp(p.UpdatedAt), VotesFor: p.VotesFor,
+		VotesAgainst: p.VotesAgainst, ResolutionNote: p.ResolutionNote, AllowedTransitions: []string{},
+		FollowupID: orNull(p.FollowupID), FollowupStatus: orNull(p.FollowupStatus), Resolvable: p.Resolvable(),
 	}
 	for _, next := range p.Status.Next() {
 		r.AllowedTransitions = append(r.AllowedTransitions, string(next))

@@ -7,18 +7,18 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// Schemas come from the types; lists and limits are the domain's, so that a rule is
-// written once. These helpers put them in.
+// Schemas come from the types; lists and limits come from the domain, so that each rule is written
+// once. The helpers below add them.
 
 func schemaOf[T any]() *jsonschema.Schema {
 	s, err := jsonschema.For[T](nil)
 	if err != nil {
-		panic(fmt.Sprintf("mcp: %v", err)) // a mistake in the code, found at the start
+		panic(fmt.Sprintf("mcp: %v", err)) // a programming error, found at the start
 	}
 	return s
 }
 
-// inputSchema is closed, and knows no null: what is not given is left out.
+// inputSchema allows no other properties and no null: a missing value is left out.
 func inputSchema[T any](limits func(*jsonschema.Schema)) *jsonschema.Schema {
 	s := schemaOf[T]()
 	visit(s, func(s *jsonschema.Schema) {
@@ -33,7 +33,7 @@ func inputSchema[T any](limits func(*jsonschema.Schema)) *jsonschema.Schema {
 	return s
 }
 
-// outputSchema is open: a client must not break when a later version adds a field.
+// outputSchema allows other properties: clients must not break when a later version adds a field.
 func outputSchema[T any]() *jsonschema.Schema {
 	s := schemaOf[T]()
 	visit(s, func(s *jsonschema.Schema) { s.AdditionalProperties = nil })

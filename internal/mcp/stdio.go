@@ -16,20 +16,19 @@ import (
 	"github.com/parley-dev/parley/sdk/client"
 )
 
-// Remote is a server whose tools are forwarded.
+// Remote is the server whose tools are forwarded.
 type Remote struct {
 	Client  *client.Client
 	Version string // of this build
 }
 
-// Forward serves the tools of a remote server on two streams, until in ends or ctx
-// does. It knows the tools only by what the server says of them, and does not start
-// without having reached it.
+// Forward serves the tools of a remote server on two streams until in or ctx ends. It gets the list
+// of tools from the server, and returns an error if it cannot reach it.
 func Forward(ctx context.Context, r Remote, in io.Reader, out io.Writer) error {
 	f := &forwarder{remote: r, http: &http.Client{
 		Transport: r.Client.Transport(),
 		Timeout:   maxWait + 30*time.Second,
-		// The key must not follow a redirect to wherever it leads.
+		// Do not send the key to the target of a redirect.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
 	defer f.drop(nil)
@@ -38,11 +37,18 @@ func Forward(ctx context.Context, r Remote, in io.Reader, out io.Writer) error {
 		return err
 	}
 	hello := session.InitializeResult()
-	local := sdk.NewServer(&sdk.Implementation{Name: hello.ServerInfo.Name, Title: hello.ServerInfo.Title, Version: hello.ServerInfo.Version},
-		&sdk.ServerOptions{Instructions: hello.Instructions, Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}}})
+	local := sdk.NewServer(
+		&sdk.Implementation{
+			Name: hello.ServerInfo.Name, Title: hello.ServerInfo.Title, Version: hello.ServerInfo.Version,
+		},
+		&sdk.ServerOptions{
+			Instructions: hello.Instructions,
+			Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}},
+		},
+	)
 	for t, err := range session.Tools(ctx, nil) {
 		if err != nil {
-			return fmt.Errorf("read the tools of %s: %w", r.Client.URL(), err)
+			return fmt.Errorf("list the tools of %s: %w", r.Client.URL(), err)
 		}
 		local.AddTool(t, f.call)
 	}
@@ -54,7 +60,7 @@ func Forward(ctx context.Context, r Remote, in io.Reader, out io.Writer) error {
 	return err
 }
 
-// forwarder holds the connection to the server, and makes a new one when it broke.
+// forwarder holds the connection to the server, and reconnects when it broke.
 type forwarder struct {
 	remote Remote
 	http   *http.Client
@@ -80,7 +86,7 @@ func (f *forwarder) connect(ctx context.Context) (*sdk.ClientSession, error) {
 	return session, nil
 }
 
-// drop forgets a session, or any if it is nil.
+// drop closes a session, or any session if s is nil.
 func (f *forwarder) drop(s *sdk.ClientSession) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -90,8 +96,8 @@ func (f *forwarder) drop(s *sdk.ClientSession) {
 	}
 }
 
-// call forwards one call. What the server refuses is its answer; that it cannot be
-// reached is a tool error, and the next call tries anew.
+// call forwards one call. A refusal of the server is passed on; a connection failure is a tool
+// error, and the next call reconnects.
 func (f *forwarder) call(ctx context.Context, req *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 	session, err := f.connect(ctx)
 	if err == nil {

@@ -21,7 +21,7 @@ import (
 	"github.com/parley-dev/parley/internal/task"
 )
 
-// How long send_task may wait, and how long it does unless told.
+// The longest and the default wait of send_task.
 const (
 	maxWait     = 60 * time.Second
 	defaultWait = 20
@@ -29,26 +29,26 @@ const (
 
 type sendIn struct {
 	Agent       string  `json:"agent" jsonschema:"The agent's id; list_agents shows them."`
-	Message     *string `json:"message,omitempty" jsonschema:"What the agent is to do, as text. Give either message or parts."`
-	Parts       []part  `json:"parts,omitempty" jsonschema:"What the agent is to do, in pieces."`
-	TaskID      *string `json:"task_id,omitempty" jsonschema:"An id of your own, which makes a repeat safe; the id of a task that needs input sends the answer. Left out: a new task."`
-	WaitSeconds *int    `json:"wait_seconds,omitempty" jsonschema:"How long to wait until the task ends or needs input; 0: answer at once."`
+	Message     *string `json:"message,omitempty" jsonschema:"The instructions for the agent, as text. Give either message or parts."`
+	Parts       []part  `json:"parts,omitempty" jsonschema:"The instructions for the agent, in parts."`
+	TaskID      *string `json:"task_id,omitempty"`
+	WaitSeconds *int    `json:"wait_seconds,omitempty" jsonschema:"How long to wait until the task ends or needs input; 0: return at once."`
 }
 
 type taskIn struct {
 	Agent  string `json:"agent" jsonschema:"The agent's id."`
-	TaskID string `json:"task_id" jsonschema:"The task's id, as send_task showed it."`
+	TaskID string `json:"task_id" jsonschema:"The task's id from send_task."`
 }
 
-// part is a piece of a message or of an artifact.
+// part is a part of a message or of an artifact.
 type part struct {
 	Type      string `json:"type" jsonschema:"text, data or file."`
-	Text      string `json:"text,omitempty" jsonschema:"Of a text."`
-	Data      any    `json:"data,omitempty" jsonschema:"Of data: any JSON value."`
-	Name      string `json:"name,omitempty" jsonschema:"Of a file."`
-	MediaType string `json:"media_type,omitempty" jsonschema:"Of a file."`
-	Bytes     string `json:"bytes,omitempty" jsonschema:"Of a file, in base64, or"`
-	URL       string `json:"url,omitempty" jsonschema:"where the file is."`
+	Text      string `json:"text,omitempty" jsonschema:"For text."`
+	Data      any    `json:"data,omitempty" jsonschema:"For data: any JSON value."`
+	Name      string `json:"name,omitempty" jsonschema:"For a file."`
+	MediaType string `json:"media_type,omitempty" jsonschema:"For a file."`
+	Bytes     string `json:"bytes,omitempty" jsonschema:"For a file: its content in base64, or"`
+	URL       string `json:"url,omitempty" jsonschema:"the URL of the file."`
 }
 
 type messageOut struct {
@@ -67,33 +67,44 @@ type taskOut struct {
 	TaskID    string        `json:"task_id"`
 	ContextID string        `json:"context_id"`
 	State     string        `json:"state"`
-	Final     bool          `json:"final" jsonschema:"Whether the task is over. If not, ask again with get_task; input-required and auth-required wait for you."`
+	Final     bool          `json:"final" jsonschema:"Whether the task is over; if not, use get_task, or send_task if it needs input."`
 	UpdatedAt string        `json:"updated_at"`
-	Message   *messageOut   `json:"message" jsonschema:"What the agent last said; null: nothing."`
+	Message   *messageOut   `json:"message" jsonschema:"The agent's last message; null: none."`
 	Artifacts []artifactOut `json:"artifacts" jsonschema:"The outputs."`
 }
 
 func (s *server) addTasks(m *sdk.Server) {
 	add(s, m, tool{
-		name: "send_task", title: "Send a task to an agent", action: identity.CallAgent, effect: effect{openWorld: true},
-		description: "Sends a task to an agent, or a further message on a task that needs input, and waits for what comes of it. Whatever the agent does, it does. " +
-			"Needs the scope svc:a2a:write, and a key that reaches the agent. A repeat without task_id sends a second task; with the same task_id and message it changes nothing and shows the task.",
+		name: "send_task", title: "Send a task to an agent", action: identity.CallAgent,
+		effect: effect{openWorld: true},
+		description: "Sends a task to an agent, or a further message on a task that needs input, " +
+			"and waits for the result. The agent may have side effects. " +
+			"Needs the scope svc:a2a:write, and a key that reaches the agent. " +
+			"A repeat without task_id sends a second task; with the same task_id and message " +
+			"it changes nothing and returns the task.",
 		limits: func(s *jsonschema.Schema) {
 			between(s, "wait_seconds", 0, int(maxWait/time.Second))
 			byDefault(s, "wait_seconds", fmt.Sprint(defaultWait))
 			length(s, "task_id", 1, task.MaxID)
+			s.Properties["task_id"].Description = "An id of your choice, which makes a repeat safe, " +
+				"or the id of a task that needs input, to send the input. Left out: a new task."
 			parts, most := s.Properties["parts"], task.MaxParts
 			parts.MaxItems = &most
 			oneOf(parts.Items, "type", []task.PartKind{task.TextPart, task.DataPart, task.FilePart})
 		},
 	}, s.sendTask)
 	add(s, m, tool{
-		name: "get_task", title: "Get a task", action: identity.CallAgent, effect: effect{readOnly: true, idempotent: true},
-		description: "Shows a task that you sent: its state, what the agent said and its outputs. Changes nothing. Needs the scope svc:a2a:write, and a key that reaches the agent.",
+		name: "get_task", title: "Get a task", action: identity.CallAgent,
+		effect: effect{readOnly: true, idempotent: true},
+		description: "Returns a task that you sent: its state, the agent's message and its outputs. " +
+			"Changes nothing. Needs the scope svc:a2a:write, and a key that reaches the agent.",
 	}, s.getTask)
 	add(s, m, tool{
-		name: "cancel_task", title: "Cancel a task", action: identity.CallAgent, effect: effect{idempotent: true, destructive: true, openWorld: true},
-		description: "Ends a task that you sent; the agent stops working on it. Needs the scope svc:a2a:write, and a key that reaches the agent. A task that is over stays as it is, and a repeat fails.",
+		name: "cancel_task", title: "Cancel a task", action: identity.CallAgent,
+		effect: effect{idempotent: true, destructive: true, openWorld: true},
+		description: "Cancels a task that you sent; the agent stops working on it. " +
+			"Needs the scope svc:a2a:write, and a key that reaches the agent. " +
+			"A task that is over does not change, and a repeat fails.",
 	}, s.cancelTask)
 }
 
@@ -108,25 +119,30 @@ func (s *server) sendTask(ctx context.Context, a *arguments[sendIn]) (*taskOut, 
 		wait = *a.in.WaitSeconds
 	}
 	if wait < 0 || time.Duration(wait)*time.Second > maxWait {
-		a.broken = append(a.broken, errs.Field{Path: errs.At("wait_seconds"), Message: fmt.Sprintf("must be between 0 and %d", int(maxWait/time.Second))})
+		a.broken = append(a.broken, errs.Field{
+			Path:    errs.At("wait_seconds"),
+			Message: fmt.Sprintf("must be between 0 and %d", int(maxWait/time.Second)),
+		})
 	}
 	message := a.sent(a.in.Message, a.in.Parts)
 	if err := a.check(nil); err != nil {
 		return nil, err
 	}
 	if !s.Tasks.Expected(ctx, to) {
-		wait = 0 // nobody is there who could answer
+		wait = 0 // no worker is there to do the task
 	}
-	t, err := s.send(ctx, to, dispatch.SendRequest{ID: deref(a.in.TaskID), Message: message, Show: shown}, time.Duration(wait)*time.Second)
+	r := dispatch.SendRequest{ID: deref(a.in.TaskID), Message: message, Show: shown}
+	t, err := s.send(ctx, to, r, time.Duration(wait)*time.Second)
 	if err != nil {
 		return nil, asSent(err)
 	}
 	return show(ctx, &t)
 }
 
-// send sends a task and waits for what comes of it, but no longer than the caller may
-// know it.
-func (s *server) send(ctx context.Context, to dispatch.Call, r dispatch.SendRequest, wait time.Duration) (task.Task, error) {
+// send sends a task and waits for the result, but only while the caller may read it.
+func (s *server) send(
+	ctx context.Context, to dispatch.Call, r dispatch.SendRequest, wait time.Duration,
+) (task.Task, error) {
 	request, ok := ctx.Value(requestKey{}).(*http.Request)
 	if wait == 0 || !ok {
 		return s.Tasks.Send(ctx, to, r, wait)
@@ -198,8 +214,8 @@ func (p *part) read() (out task.Part, wrong string) {
 	return out, ""
 }
 
-// asSent names the fields of a task that was not sent as the arguments do: the parts of its
-// message stand alone, and its id is task_id.
+// asSent renames the fields of a task that was not sent to those of the arguments: the parts of the
+// message are at the top level, and the id is task_id.
 func asSent(err error) error {
 	var e *errs.Error
 	if !errors.As(err, &e) || e.Kind != errs.Invalid || len(e.Fields) == 0 {
@@ -216,7 +232,7 @@ func asSent(err error) error {
 	})
 }
 
-// shown is what the tools show of a task.
+// shown is the content of a task that the tools return.
 var shown = task.Content{Artifacts: true}
 
 func (s *server) getTask(ctx context.Context, a *arguments[taskIn]) (*taskOut, error) {
@@ -249,11 +265,14 @@ func (s *server) cancelTask(ctx context.Context, a *arguments[taskIn]) (*taskOut
 	return show(ctx, &t)
 }
 
-// show is the task as the tools show it. It is encoded twice, as text and as structured
+// show converts a task for a tool's result, which contains it twice, as text and as structured
 // content, and escaped for HTML.
 func show(ctx context.Context, t *task.Task) (*taskOut, error) {
 	if t.Size > maxShown {
-		t.Artifacts, t.Message = nil, &task.Message{Role: task.RoleAgent, Parts: []task.Part{{Kind: task.TextPart, Text: tooLargeToShow}}}
+		t.Artifacts = nil
+		t.Message = &task.Message{
+			Role: task.RoleAgent, Parts: []task.Part{{Kind: task.TextPart, Text: tooLargeToShow}},
+		}
 		return taskOf(t), nil
 	}
 	if err := budget.From(ctx).Hold(ctx, 6*t.Size); err != nil {
@@ -262,14 +281,16 @@ func show(ctx context.Context, t *task.Task) (*taskOut, error) {
 	return taskOf(t), nil
 }
 
-// maxShown is the size of the largest task that the tools show whole.
+// maxShown is the size of the largest task that the tools return as a whole.
 const maxShown = 2 << 20
 
-const tooLargeToShow = "The messages and artifacts of this task are larger than a tool shows. Read the task over A2A: tasks/get with its id."
+const tooLargeToShow = "The messages and artifacts of this task are too large for a tool result. " +
+	"Read the task over A2A: tasks/get with its id."
 
 func taskOf(t *task.Task) *taskOut {
 	out := &taskOut{
-		Agent: t.Agent, TaskID: t.ID, ContextID: t.ContextID, State: string(t.State), Final: t.State.Terminal(), UpdatedAt: stamp(t.UpdatedAt),
+		Agent: t.Agent, TaskID: t.ID, ContextID: t.ContextID,
+		State: string(t.State), Final: t.State.Terminal(), UpdatedAt: stamp(t.UpdatedAt),
 		Artifacts: make([]artifactOut, len(t.Artifacts)),
 	}
 	if t.Message != nil {

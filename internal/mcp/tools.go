@@ -17,15 +17,19 @@ import (
 	"github.com/parley-dev/parley/internal/identity"
 )
 
-const instructions = `Parley is where the agents and people of an organization propose improvements to their own work, vote on them, and send tasks to agents.
-File a proposal with submit_proposal when you know a problem and a fix. When something gets in your way, call report_friction each time with the same fingerprint: the third report files a proposal by itself.
-Look with list_proposals before you submit, so that the same thing is not proposed twice. Everything happens in your own org.`
+const instructions = "Parley is where the agents and people of an organization propose improvements " +
+	"to their own work, vote on them, and send tasks to agents.\n" +
+	"File a proposal with submit_proposal when you know a problem and a fix. " +
+	"When something gets in your way, call report_friction each time with the same fingerprint: " +
+	"the third report files a proposal by itself.\n" +
+	"Look with list_proposals before you submit, so that the same thing is not proposed twice. " +
+	"Everything happens in your own org."
 
-// tools makes the server that the SDK runs.
+// tools makes the SDK's server.
 func (s *server) tools() *sdk.Server {
 	m := sdk.NewServer(&sdk.Implementation{Name: "parley", Title: "Parley", Version: s.Version}, &sdk.ServerOptions{
 		Instructions: instructions,
-		// The tools are those of the build: they do not change while it runs.
+		// The tools do not change while the server runs.
 		Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}},
 	})
 	m.AddReceivingMiddleware(noSubscriptions)
@@ -36,43 +40,43 @@ func (s *server) tools() *sdk.Server {
 	return m
 }
 
-// noSubscriptions refuses to hold a stream open for news that never come.
+// noSubscriptions refuses subscriptions: no notifications are ever sent.
 func noSubscriptions(next sdk.MethodHandler) sdk.MethodHandler {
 	return func(ctx context.Context, method string, req sdk.Request) (sdk.Result, error) {
 		if strings.HasPrefix(method, "subscriptions/") {
-			return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "nothing here can be subscribed to"}
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "this server has no subscriptions"}
 		}
 		return next(ctx, method, req)
 	}
 }
 
-// effect is what a tool does to the world, for its annotations.
+// effect describes the side effects of a tool, for its annotations.
 type effect struct{ readOnly, destructive, idempotent, openWorld bool }
 
 func (e effect) annotations(title string) *sdk.ToolAnnotations {
 	return &sdk.ToolAnnotations{
-		Title: title, ReadOnlyHint: e.readOnly, DestructiveHint: &e.destructive, IdempotentHint: e.idempotent, OpenWorldHint: &e.openWorld,
+		Title: title, ReadOnlyHint: e.readOnly, DestructiveHint: &e.destructive,
+		IdempotentHint: e.idempotent, OpenWorldHint: &e.openWorld,
 	}
 }
 
-// tool is what a client is told of a tool.
+// tool is the description of a tool.
 type tool struct {
 	name, title, description string
-	action                   identity.Action // that the caller must be allowed
+	action                   identity.Action // that the caller needs permission for
 	effect
-	limits func(*jsonschema.Schema) // puts the domain's limits into the input's schema
+	limits func(*jsonschema.Schema) // adds the domain's limits to the input schema
 }
 
-// arguments are what a caller sent: what could be read of it, and what could not.
+// arguments are the decoded arguments of a call and the fields that could not be decoded.
 type arguments[In any] struct {
 	in     In
 	caller *identity.Caller
-	access identity.Access // to the caller's own org, for the tool's action
+	access identity.Access // to the caller's org, for the tool's action
 	broken []errs.Field
 }
 
-// check joins what could not be read with the rules that the domain found broken,
-// each field once.
+// check merges the fields that could not be decoded with the error of the domain, each field once.
 func (a *arguments[In]) check(domain error) error {
 	if len(a.broken) == 0 {
 		return domain
@@ -92,7 +96,7 @@ func names(fields []errs.Field, path ...any) bool {
 	return slices.ContainsFunc(fields, func(f errs.Field) bool { return f.Path.Equal(path) })
 }
 
-// authorize allows the caller an action in its own org.
+// authorize checks that the caller may carry out an action in its own org.
 func authorize(c *identity.Caller, action identity.Action) (identity.Access, error) {
 	org := ""
 	if c != nil {
@@ -101,9 +105,8 @@ func authorize(c *identity.Caller, action identity.Action) (identity.Access, err
 	return identity.Authorize(c, org, action)
 }
 
-// add adds a tool. Arguments are read by the strict decoder of all our interfaces
-// rather than by the SDK's typed AddTool, whose refusals name neither a code nor the
-// fields.
+// add adds a tool. The strict decoder of all transports reads the arguments instead of the SDK's
+// typed AddTool, whose errors have neither a code nor fields.
 func add[In, Out any](s *server, m *sdk.Server, t tool, handle func(context.Context, *arguments[In]) (*Out, error)) {
 	s.actions[t.name] = t.action
 	m.AddTool(&sdk.Tool{
@@ -111,7 +114,7 @@ func add[In, Out any](s *server, m *sdk.Server, t tool, handle func(context.Cont
 		InputSchema: inputSchema[In](t.limits), OutputSchema: outputSchema[Out](),
 	}, func(ctx context.Context, req *sdk.CallToolRequest) (res *sdk.CallToolResult, err error) {
 		defer func() {
-			if p := recover(); p != nil { // the SDK runs tools on goroutines of its own
+			if p := recover(); p != nil { // the SDK runs tools in goroutines of its own
 				res, err = refusal(ctx, fmt.Errorf("panic in the tool %s: %v", t.name, p)), nil
 			}
 		}()
@@ -140,10 +143,10 @@ func add[In, Out any](s *server, m *sdk.Server, t tool, handle func(context.Cont
 	})
 }
 
-// refusal is a tool error: a sentence, then what a program can switch on. It has no
-// structured content, because clients hold that against the output's schema.
+// refusal returns a tool error: a sentence, then JSON for programs. It has no structured content,
+// because clients validate that against the output schema.
 func refusal(ctx context.Context, err error) *sdk.CallToolResult {
-	p := httpx.NewProblem(ctx, err) // which notes for the log what is our fault
+	p := httpx.NewProblem(ctx, err) // also records server errors for the log
 	detail := struct {
 		Code      string               `json:"code"`
 		Errors    []httpx.ProblemField `json:"errors,omitempty"`
@@ -158,10 +161,10 @@ func refusal(ctx context.Context, err error) *sdk.CallToolResult {
 	}
 }
 
-// stamp writes a time as the REST interface does.
+// stamp formats a time as the REST API does.
 func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000000Z") }
 
-// orNull is nil for "", which the wire shows as null.
+// orNull returns nil for "", which becomes null in JSON.
 func orNull(s string) *string {
 	if s == "" {
 		return nil
@@ -176,9 +179,11 @@ func deref[T any](p *T) (v T) {
 	return v
 }
 
-// notEmpty refuses "" where leaving it out means the default.
+// notEmpty refuses "", where leaving the argument out means the default.
 func (a *arguments[In]) notEmpty(name string, v *string) {
 	if v != nil && *v == "" {
-		a.broken = append(a.broken, errs.Field{Path: errs.At(name), Message: "must not be empty; leave it out for the default"})
+		a.broken = append(a.broken, errs.Field{
+			Path: errs.At(name), Message: "must not be empty; leave it out for the default",
+		})
 	}
 }

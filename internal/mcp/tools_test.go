@@ -24,7 +24,9 @@ import (
 type object = map[string]any
 
 func submission() object {
-	return object{"title": "Retry webhooks", "category": "reliability", "problem": "They get lost.", "suggested_fix": "Retry."}
+	return object{
+		"title": "Retry webhooks", "category": "reliability", "problem": "They get lost.", "suggested_fix": "Retry.",
+	}
 }
 
 func TestToolsAreDescribed(t *testing.T) {
@@ -38,18 +40,20 @@ func TestToolsAreDescribed(t *testing.T) {
 	tools := map[string]*sdk.Tool{}
 	for _, tool := range res.Tools {
 		tools[tool.Name] = tool
-		if !strings.Contains(tool.Description, "svc:") || tool.Title == "" || tool.Annotations == nil || tool.OutputSchema == nil {
-			t.Errorf("%s does not say what it needs: %+v", tool.Name, tool)
+		if !strings.Contains(tool.Description, "svc:") || tool.Title == "" || tool.Annotations == nil ||
+			tool.OutputSchema == nil {
+			t.Errorf("%s: got %+v, want a title, its scopes, annotations and an output schema", tool.Name, tool)
 		}
 		if in := tool.InputSchema.(map[string]any); in["additionalProperties"] == nil {
-			t.Errorf("%s takes anything", tool.Name)
+			t.Errorf("%s: the input schema allows other properties", tool.Name)
 		}
 		if a := tool.Annotations; !a.ReadOnlyHint && !strings.Contains(strings.ToLower(tool.Description), "a repeat") {
-			t.Errorf("%s does not say what a repeat does", tool.Name)
+			t.Errorf("%s: the description does not mention what a repeat does", tool.Name)
 		}
 	}
 	want := []string{
-		"cancel_task", "get_proposal", "get_task", "list_agents", "list_proposals", "report_friction", "send_task", "submit_proposal",
+		"cancel_task", "get_proposal", "get_task", "list_agents", "list_proposals", "report_friction",
+		"send_task", "submit_proposal",
 		"vote_on_proposal", "withdraw_vote",
 	}
 	var got []string
@@ -62,7 +66,7 @@ func TestToolsAreDescribed(t *testing.T) {
 	}
 	for _, name := range []string{"get_proposal", "get_task", "list_agents", "list_proposals"} {
 		if !tools[name].Annotations.ReadOnlyHint {
-			t.Errorf("%s only reads", name)
+			t.Errorf("%s: ReadOnlyHint = false, want true", name)
 		}
 	}
 	raw, _ := json.Marshal(tools["submit_proposal"].InputSchema)
@@ -77,13 +81,15 @@ func TestToolsAreDescribed(t *testing.T) {
 	if err := json.Unmarshal(raw, &schema); err != nil {
 		t.Fatalf("%v in %s", err, raw)
 	}
-	if len(schema.Properties) != 5 || schema.Properties["title"].MaxLength != proposal.MaxTitle || len(schema.Properties["category"].Enum) != len(proposal.Categories) ||
-		schema.Properties["priority"].Type != "string" || !slices.Equal(schema.Required, []string{"title", "category", "problem", "suggested_fix"}) {
-		t.Errorf("submit_proposal: %s", raw)
+	if len(schema.Properties) != 5 || schema.Properties["title"].MaxLength != proposal.MaxTitle ||
+		len(schema.Properties["category"].Enum) != len(proposal.Categories) ||
+		schema.Properties["priority"].Type != "string" ||
+		!slices.Equal(schema.Required, []string{"title", "category", "problem", "suggested_fix"}) {
+		t.Errorf("schema of submit_proposal = %s, want the domain's limits", raw)
 	}
 	raw, _ = json.Marshal(tools["report_friction"].InputSchema)
 	if !strings.Contains(string(raw), `"maxLength":4096`) || friction.MaxEvidence != 4096 {
-		t.Errorf("report_friction: %s", raw)
+		t.Errorf("schema of report_friction = %s, want the domain's limits", raw)
 	}
 }
 
@@ -92,42 +98,47 @@ func TestProposalTools(t *testing.T) {
 	w := newWorld(t)
 	ada, eve := w.session(w.member("acme", "user:ada")), w.session(w.member("globex", "user:eve"))
 	p := call[record](w, ada, "submit_proposal", submission())
-	if !proposal.ValidID(p.ID) || p.Status != "open" || p.Priority != "normal" || p.SubmittedBy != "user:ada" || p.MyVote != nil {
-		t.Errorf("%+v", p)
+	if !proposal.ValidID(p.ID) || p.Status != "open" || p.Priority != "normal" || p.SubmittedBy != "user:ada" ||
+		p.MyVote != nil {
+		t.Errorf("got %+v, want an open proposal of user:ada", p)
 	}
 	if got := call[record](w, ada, "get_proposal", object{"id": p.ID}); cmp.Diff(p, got) != "" {
-		t.Error(cmp.Diff(p, got))
+		t.Errorf("get_proposal (-want +got):\n%s", cmp.Diff(p, got))
 	}
-	if v := call[voteOut](w, ada, "vote_on_proposal", object{"id": p.ID, "vote": "for"}); v.VotesFor != 1 || v.Replaced {
-		t.Errorf("%+v", v)
+	v := call[voteOut](w, ada, "vote_on_proposal", object{"id": p.ID, "vote": "for"})
+	if v.VotesFor != 1 || v.Replaced {
+		t.Errorf("got %+v, want one vote for", v)
 	}
-	if v := call[voteOut](w, ada, "vote_on_proposal", object{"id": p.ID, "vote": "against", "comment": "No."}); v.VotesAgainst != 1 || v.VotesFor != 0 || !v.Replaced {
-		t.Errorf("%+v", v)
+	v = call[voteOut](w, ada, "vote_on_proposal", object{"id": p.ID, "vote": "against", "comment": "No."})
+	if v.VotesAgainst != 1 || v.VotesFor != 0 || !v.Replaced {
+		t.Errorf("got %+v, want the vote replaced", v)
 	}
 	if v := call[voteOut](w, ada, "withdraw_vote", object{"id": p.ID}); v.VotesAgainst != 0 || v.Vote != nil {
-		t.Errorf("%+v", v)
+		t.Errorf("got %+v, want no votes", v)
 	}
 	if f := w.fail(ada, "withdraw_vote", object{"id": p.ID}); f.Code != "resource.not_found" || f.RequestID == "" {
-		t.Errorf("%+v", f)
+		t.Errorf("got %+v, want resource.not_found", f)
 	}
 	for range 2 {
 		call[record](w, ada, "submit_proposal", submission())
 	}
 	list := call[listOut](w, ada, "list_proposals", object{"limit": 2, "q": "webh", "sort": "oldest", "status": "all"})
 	if len(list.Proposals) != 2 || list.Total != 3 || list.Proposals[0].ID != p.ID || list.NextCursor == nil {
-		t.Fatalf("%+v", list)
+		t.Fatalf("got %+v, want 2 of 3 proposals and a next page", list)
 	}
-	list = call[listOut](w, ada, "list_proposals", object{"limit": 2, "q": "webh", "sort": "oldest", "status": "all", "cursor": *list.NextCursor})
+	list = call[listOut](w, ada, "list_proposals", object{
+		"limit": 2, "q": "webh", "sort": "oldest", "status": "all", "cursor": *list.NextCursor,
+	})
 	if len(list.Proposals) != 1 || list.NextCursor != nil {
-		t.Errorf("%+v", list)
+		t.Errorf("got %+v, want the last proposal", list)
 	}
-	// The org is the caller's own.
+	// The org is always the caller's.
 	if list := call[listOut](w, eve, "list_proposals", nil); list.Total != 0 || list.Proposals == nil {
-		t.Errorf("another org sees %+v", list)
+		t.Errorf("list of another org = %+v, want none", list)
 	}
 	for _, name := range []string{"get_proposal", "withdraw_vote"} {
 		if f := w.fail(eve, name, object{"id": p.ID}); f.Code != "resource.not_found" {
-			t.Errorf("%s: %+v", name, f)
+			t.Errorf("%s: got %+v, want resource.not_found", name, f)
 		}
 	}
 }
@@ -170,27 +181,43 @@ func TestArgumentsAreRefusedAsTheAPIDoes(t *testing.T) {
 		{"report_friction", with(report, "evidence", strings.Repeat("e", friction.MaxEvidence+1)), []string{"/evidence"}},
 		{"send_task", object{"agent": "fixer"}, []string{"/message"}},
 		{"send_task", object{"agent": "fixer", "message": " "}, []string{"/message"}},
-		{"send_task", object{"agent": "fixer", "message": "x", "parts": []any{object{"type": "text", "text": "x"}}}, []string{"/parts"}},
+		{
+			"send_task",
+			object{"agent": "fixer", "message": "x", "parts": []any{object{"type": "text", "text": "x"}}},
+			[]string{"/parts"},
+		},
 		{"send_task", object{"agent": "fixer", "message": "x", "wait_seconds": 61}, []string{"/wait_seconds"}},
 		{"send_task", object{"agent": "fixer", "message": "x", "task_id": strings.Repeat("x", task.MaxID+1)}, []string{"/task_id"}},
 		{"send_task", object{"agent": "fixer", "parts": []any{object{"type": "film"}}}, []string{"/parts/0/type"}},
-		{"send_task", object{"agent": "fixer", "parts": []any{object{"type": "file", "bytes": "%"}}}, []string{"/parts/0"}},
-		{"send_task", object{"agent": "fixer", "parts": []any{object{"type": "file", "url": "x:y", "media_type": "\n"}}}, []string{"/parts/0/media_type"}},
-		{"send_task", object{"agent": "fixer", "parts": []any{object{"type": "text", "text": "x", "x": 1}}}, []string{"/parts"}},
+		{
+			"send_task",
+			object{"agent": "fixer", "parts": []any{object{"type": "file", "bytes": "%"}}},
+			[]string{"/parts/0"},
+		},
+		{
+			"send_task",
+			object{"agent": "fixer", "parts": []any{object{"type": "file", "url": "x:y", "media_type": "\n"}}},
+			[]string{"/parts/0/media_type"},
+		},
+		{
+			"send_task",
+			object{"agent": "fixer", "parts": []any{object{"type": "text", "text": "x", "x": 1}}},
+			[]string{"/parts"},
+		},
 	} {
 		f := w.fail(s, c.tool, c.args)
 		if diff := cmp.Diff(c.at, f.at); diff != "" || f.Code != "request.invalid" || f.text == "" {
-			t.Errorf("%s %v: %s %s", c.tool, c.args, f.Code, diff)
+			t.Errorf("%s %v: code = %s, want request.invalid (-want +got): %s", c.tool, c.args, f.Code, diff)
 		}
 	}
 	if f := w.fail(s, "submit_proposal", json.RawMessage(`{"title":"a","title":"b"}`)); f.Code != "request.malformed" {
-		t.Errorf("a member twice: %+v", f)
+		t.Errorf("a member twice: got %+v, want request.malformed", f)
 	}
 	if list := call[listOut](w, s, "list_proposals", nil); list.Total != 0 {
-		t.Error("a refused call left something")
+		t.Error("refused calls stored a proposal, want none")
 	}
 	if _, err := s.CallTool(t.Context(), &sdk.CallToolParams{Name: "no_such_tool"}); err == nil {
-		t.Error("an unknown tool can be called")
+		t.Error("unknown tool: err = nil, want an error")
 	}
 }
 
@@ -199,11 +226,11 @@ func TestARestrictedKeyListsItsAgentsOnly(t *testing.T) {
 	w := newWorld(t)
 	only := w.session(w.key("acme", "service:partner", identity.A2AWrite, "agent:other"))
 	if a := call[agentsOut](w, only, "list_agents", nil); a.Total != 0 || len(a.Agents) != 0 {
-		t.Errorf("agents that the key must not know: %+v", a)
+		t.Errorf("agents = %+v, want none", a)
 	}
 	both := w.session(w.key("acme", "service:partner", identity.A2AWrite, "agent:other", "agent:fixer"))
 	if a := call[agentsOut](w, both, "list_agents", nil); a.Total != 1 || a.Agents[0].ID != "fixer" {
-		t.Errorf("%+v", a)
+		t.Errorf("agents = %+v, want fixer only", a)
 	}
 }
 
@@ -222,7 +249,8 @@ func TestToolErrorsNameTheScope(t *testing.T) {
 		code, scope string
 	}{
 		{read, "submit_proposal", submission(), "auth.scope_missing", "svc:tasks:write"},
-		{read, "submit_proposal", object{"x": 1}, "auth.scope_missing", "svc:tasks:write"}, // before anything is said of the arguments
+		// The scope is checked before the arguments.
+		{read, "submit_proposal", object{"x": 1}, "auth.scope_missing", "svc:tasks:write"},
 		{read, "vote_on_proposal", object{"id": "prop-1", "vote": "for"}, "auth.scope_missing", "svc:tasks:write"},
 		{read, "withdraw_vote", object{"id": "prop-1"}, "auth.scope_missing", "svc:tasks:write"},
 		{read, "report_friction", report, "auth.scope_missing", "svc:tasks:write"},
@@ -239,11 +267,11 @@ func TestToolErrorsNameTheScope(t *testing.T) {
 	} {
 		f := w.fail(c.s, c.tool, c.args)
 		if f.Code != c.code || f.Scope != c.scope {
-			t.Errorf("%s: %+v, want %s %s", c.tool, f, c.code, c.scope)
+			t.Errorf("%s: got %+v, want %s %s", c.tool, f, c.code, c.scope)
 		}
 		for _, s := range strings.Fields(c.scope) {
 			if !strings.Contains(f.text, s) {
-				t.Errorf("%s: the message does not name %s: %s", c.tool, s, f.text)
+				t.Errorf("%s: message = %q, want %s in it", c.tool, f.text, s)
 			}
 		}
 	}
@@ -256,44 +284,53 @@ func TestTaskTools(t *testing.T) {
 	w.tasks.Host(dispatch.Target{ID: "echo", Org: "acme"}, dispatch.Echo{})
 	ada, bob := w.session(w.member("acme", "user:ada")), w.session(w.member("acme", "user:bob"))
 	done := call[taskOut](w, ada, "send_task", object{"agent": "echo", "message": "Are you there?"})
-	if done.State != "completed" || !done.Final || len(done.Artifacts) != 1 || done.Artifacts[0].Parts[0].Text != "Are you there?" {
-		t.Errorf("%+v", done)
+	if done.State != "completed" || !done.Final || len(done.Artifacts) != 1 ||
+		done.Artifacts[0].Parts[0].Text != "Are you there?" {
+		t.Errorf("got %+v, want a completed echo", done)
 	}
-	if got := call[taskOut](w, ada, "get_task", object{"agent": "echo", "task_id": done.TaskID}); cmp.Diff(done, got) != "" {
-		t.Error(cmp.Diff(done, got))
+	got := call[taskOut](w, ada, "get_task", object{"agent": "echo", "task_id": done.TaskID})
+	if diff := cmp.Diff(done, got); diff != "" {
+		t.Errorf("get_task (-want +got):\n%s", diff)
 	}
-	parts := []any{object{"type": "text", "text": "x"}, object{"type": "data", "data": object{"n": 1.0}}, object{"type": "file", "name": "a.bin", "bytes": "AP8="}}
+	parts := []any{
+		object{"type": "text", "text": "x"},
+		object{"type": "data", "data": object{"n": 1.0}},
+		object{"type": "file", "name": "a.bin", "bytes": "AP8="},
+	}
 	rich := call[taskOut](w, ada, "send_task", object{"agent": "echo", "parts": parts})
 	if len(rich.Artifacts) != 1 || len(rich.Artifacts[0].Parts) != 3 || rich.Artifacts[0].Parts[2].Bytes != "AP8=" {
-		t.Errorf("%+v", rich)
+		t.Errorf("got %+v, want an artifact with 3 parts", rich)
 	}
-	// Nobody works for the fixer: the answer comes at once, and a repeat is the same task.
+	// The fixer has no workers: the call returns at once, and a repeat returns the same task.
 	args := object{"agent": "fixer", "message": "Fix it.", "task_id": "job-1", "wait_seconds": 60}
 	waiting := call[taskOut](w, ada, "send_task", args)
 	again := call[taskOut](w, ada, "send_task", args)
 	if waiting.State != "submitted" || waiting.Final || again.TaskID != "job-1" || cmp.Diff(waiting, again) != "" {
-		t.Errorf("%+v\n%+v", waiting, again)
+		t.Errorf("got %+v and %+v, want the same submitted task", waiting, again)
 	}
 	if f := w.fail(bob, "get_task", object{"agent": "fixer", "task_id": "job-1"}); f.Code != "resource.not_found" {
-		t.Errorf("%+v", f)
+		t.Errorf("got %+v, want resource.not_found", f)
 	}
-	if got := call[taskOut](w, ada, "cancel_task", object{"agent": "fixer", "task_id": "job-1"}); got.State != "canceled" {
-		t.Errorf("%+v", got)
+	got = call[taskOut](w, ada, "cancel_task", object{"agent": "fixer", "task_id": "job-1"})
+	if got.State != "canceled" {
+		t.Errorf("state = %s, want canceled", got.State)
 	}
-	if f := w.fail(ada, "cancel_task", object{"agent": "fixer", "task_id": "job-1"}); f.Code != task.CodeNotCancelable {
-		t.Errorf("%+v", f)
+	f := w.fail(ada, "cancel_task", object{"agent": "fixer", "task_id": "job-1"})
+	if f.Code != task.CodeNotCancelable {
+		t.Errorf("got %+v, want %s", f, task.CodeNotCancelable)
 	}
 	agents := call[agentsOut](w, ada, "list_agents", nil)
-	if agents.Total != 2 || agents.Agents[1].ID != "fixer" || agents.Agents[1].Status != "offline" || !agents.Agents[1].Reachable {
-		t.Errorf("%+v", agents)
+	if agents.Total != 2 || agents.Agents[1].ID != "fixer" || agents.Agents[1].Status != "offline" ||
+		!agents.Agents[1].Reachable {
+		t.Errorf("got %+v, want fixer, offline and reachable", agents)
 	}
 	eve := w.session(w.member("globex", "user:eve"))
 	if f := w.fail(eve, "send_task", object{"agent": "fixer", "message": "x"}); f.Code != "resource.not_found" {
-		t.Errorf("%+v", f)
+		t.Errorf("got %+v, want resource.not_found", f)
 	}
 }
 
-// silent is an agent that never answers.
+// silent is an agent that never finishes.
 type silent struct{}
 
 func (silent) Run(ctx context.Context, _ dispatch.Assignment, _ func(context.Context, task.Report) error) error {
@@ -301,15 +338,16 @@ func (silent) Run(ctx context.Context, _ dispatch.Assignment, _ func(context.Con
 	return ctx.Err()
 }
 
-// Who waits for a task waits no longer than the key is good.
+// A wait for a task ends when the key is no longer valid.
 func TestAWaitEndsWithTheKey(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(h *httpx.Options, _ *Options) { h.Recheck = 10 * time.Millisecond })
 	w.tasks.Host(dispatch.Target{ID: "fixer", Org: "acme"}, silent{})
 	ada := w.session(w.member("acme", "user:ada"))
 	start := time.Now()
-	if got := call[taskOut](w, ada, "send_task", object{"agent": "fixer", "message": "x", "wait_seconds": 1}); got.State != "working" || time.Since(start) < time.Second {
-		t.Errorf("%+v after %s", got, time.Since(start))
+	got := call[taskOut](w, ada, "send_task", object{"agent": "fixer", "message": "x", "wait_seconds": 1})
+	if got.State != "working" || time.Since(start) < time.Second {
+		t.Errorf("got %+v after %s, want working after a second", got, time.Since(start))
 	}
 	keys, err := w.operator.Keys(t.Context(), "acme")
 	if err != nil {
@@ -325,8 +363,9 @@ func TestAWaitEndsWithTheKey(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	if f := w.fail(ada, "send_task", object{"agent": "fixer", "message": "x", "wait_seconds": 60}); !strings.HasPrefix(f.Code, "auth.") {
-		t.Errorf("%+v", f)
+	f := w.fail(ada, "send_task", object{"agent": "fixer", "message": "x", "wait_seconds": 60})
+	if !strings.HasPrefix(f.Code, "auth.") {
+		t.Errorf("got %+v, want an auth error", f)
 	}
 }
 
@@ -334,23 +373,27 @@ func TestFrictionTool(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	ada, fixer := w.session(w.member("acme", "user:ada")), w.session(w.member("acme", "agent:fixer"))
-	report := object{"fingerprint": "registry:timeout", "title": "It times out", "category": "reliability", "problem": "Pulls fail.", "evidence": "504"}
+	report := object{
+		"fingerprint": "registry:timeout", "title": "It times out", "category": "reliability",
+		"problem": "Pulls fail.", "evidence": "504",
+	}
 	call[frictionOut](w, ada, "report_friction", report)
 	report["occurrence"] = "run-1"
 	call[frictionOut](w, ada, "report_friction", report)
 	if o := call[frictionOut](w, ada, "report_friction", report); o.Counted || o.Count != 2 {
-		t.Errorf("%+v", o)
+		t.Errorf("got %+v, want 2 reports and not counted", o)
 	}
 	o := call[frictionOut](w, fixer, "report_friction", report)
 	if !o.Filed || o.ProposalID == nil {
-		t.Fatalf("%+v", o)
+		t.Fatalf("got %+v, want a filed proposal", o)
 	}
-	if p := call[record](w, ada, "get_proposal", object{"id": *o.ProposalID}); p.SubmittedBy != "agent:fixer" || !strings.Contains(p.Problem, "504") {
-		t.Errorf("%+v", p)
+	p := call[record](w, ada, "get_proposal", object{"id": *o.ProposalID})
+	if p.SubmittedBy != "agent:fixer" || !strings.Contains(p.Problem, "504") {
+		t.Errorf("got %+v, want the evidence, by agent:fixer", p)
 	}
 }
 
-// Whoever votes through both interfaces has one vote.
+// A voter has one vote through both transports.
 func TestOneVoteThroughBothInterfaces(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -358,7 +401,8 @@ func TestOneVoteThroughBothInterfaces(t *testing.T) {
 	s := w.session(first)
 	p := call[record](w, s, "submit_proposal", submission())
 	vote := func() {
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, w.url+"/api/v1/orgs/acme/proposals/"+p.ID+"/vote", strings.NewReader(`{"vote":"for"}`))
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost,
+			w.url+"/api/v1/orgs/acme/proposals/"+p.ID+"/vote", strings.NewReader(`{"vote":"for"}`))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -369,15 +413,17 @@ func TestOneVoteThroughBothInterfaces(t *testing.T) {
 		}
 		_ = res.Body.Close()
 		if res.StatusCode/100 != 2 {
-			t.Fatal(res.Status)
+			t.Fatalf("status = %s, want 2xx", res.Status)
 		}
 	}
 	vote()
-	if v := call[voteOut](w, s, "vote_on_proposal", object{"id": p.ID, "vote": "against"}); !v.Replaced || v.VotesFor != 0 || v.VotesAgainst != 1 {
-		t.Errorf("%+v", v)
+	v := call[voteOut](w, s, "vote_on_proposal", object{"id": p.ID, "vote": "against"})
+	if !v.Replaced || v.VotesFor != 0 || v.VotesAgainst != 1 {
+		t.Errorf("got %+v, want the vote replaced", v)
 	}
 	vote()
-	if got := call[record](w, s, "get_proposal", object{"id": p.ID}); got.VotesFor != 1 || got.VotesAgainst != 0 || *got.MyVote != "for" {
-		t.Errorf("%+v", got)
+	got := call[record](w, s, "get_proposal", object{"id": p.ID})
+	if got.VotesFor != 1 || got.VotesAgainst != 0 || *got.MyVote != "for" {
+		t.Errorf("got %+v, want one vote for", got)
 	}
 }

@@ -10,33 +10,33 @@ import (
 	"github.com/parley-dev/parley/internal/identity"
 )
 
-// Registration is what a client says about itself (RFC 7591).
+// Registration is the metadata that a client sends about itself (RFC 7591).
 type Registration struct {
 	Name          string
 	RedirectURIs  []string
 	GrantTypes    []string // empty: authorization_code
 	ResponseTypes []string // empty: code
 	Method        Method   // empty: none
-	Scope         string   // empty: all that may be registered
+	Scope         string   // empty: Registrable
 }
 
-// The grants that a client which registered itself may use. client_credentials is
-// for those whom an admin gave a key.
+// Grant types. A client that registered itself cannot use client_credentials, which needs a
+// key that an admin made.
 const (
 	AuthorizationCode = "authorization_code"
 	RefreshToken      = "refresh_token"
 	ClientCredentials = "client_credentials"
 )
 
-// ClientPrefix starts the id of a registered client; KeyPrefix that of a key.
+// Prefixes of the ids of clients, keys and grants.
 const (
 	ClientPrefix = "client-"
 	KeyPrefix    = "key-"
 	grantPrefix  = "grant-"
 )
 
-// Register makes a client for whoever asks. The secret is shown this once, and empty
-// for a public client.
+// Register creates a client without authentication. It returns the secret, which cannot be
+// read again and is empty for a public client.
 func (s *Service) Register(ctx context.Context, r Registration) (Client, string, error) {
 	if err := r.check(); err != nil {
 		return Client{}, "", err
@@ -48,12 +48,14 @@ func (s *Service) Register(ctx context.Context, r Registration) (Client, string,
 	rights, _ := agents(scopes)
 	for _, scope := range rights {
 		if !Registrable.Has(scope) {
-			return Client{}, "", metadata("a client that registers itself cannot have the scope %s; it can have %s and agent:<agent_id>",
+			return Client{}, "", metadata(
+				"a client that registers itself cannot have the scope %s; it can have %s and agent:<agent_id>",
 				scope, Registrable)
 		}
 	}
 	c := Client{
-		ID: s.newID(ClientPrefix), Name: r.Name, Method: r.Method, RedirectURIs: r.RedirectURIs, Scopes: scopes, CreatedAt: s.now(),
+		ID: s.newID(ClientPrefix), Name: r.Name, Method: r.Method, RedirectURIs: r.RedirectURIs,
+		Scopes: scopes, CreatedAt: s.now(),
 	}
 	if len(rights) == 0 {
 		c.Scopes = append(Registrable[:len(Registrable):len(Registrable)], scopes...)
@@ -65,12 +67,12 @@ func (s *Service) Register(ctx context.Context, r Registration) (Client, string,
 		c.Name = "An unnamed program"
 	}
 	secret, hash := c.newSecret()
-	// It belongs to no org yet, so its entry stands in the platform's own log.
+	// The client belongs to no org, so its entry goes to the log of the platform.
 	e := identity.NewEntry(ctx, c.CreatedAt, "", ClientRegister, c.ID, c.Name+" "+strings.Join(c.RedirectURIs, " "))
-	return c, secret, s.store.CreateClient(ctx, c, hash, e)
+	return c, secret, s.clients.CreateClient(ctx, c, hash, e)
 }
 
-// newSecret is empty for a public client.
+// newSecret returns a new secret and its hash. Both are empty for a public client.
 func (c *Client) newSecret() (string, identity.Hash) {
 	if c.Method == Public {
 		return "", identity.Hash{}
@@ -92,9 +94,12 @@ func (r *Registration) check() error {
 			return err
 		}
 	}
-	// Clients list all grants that they know; the answer says which ones they got.
-	if slices.Contains(r.GrantTypes, ClientCredentials) || len(r.GrantTypes) > 0 && !slices.Contains(r.GrantTypes, AuthorizationCode) {
-		return metadata("grant_types must have %s, and can have %s; %s needs a key that an admin made", AuthorizationCode, RefreshToken, ClientCredentials)
+	// Other grant types are ignored: clients list all that they support, and the response
+	// lists those that they got.
+	if slices.Contains(r.GrantTypes, ClientCredentials) ||
+		len(r.GrantTypes) > 0 && !slices.Contains(r.GrantTypes, AuthorizationCode) {
+		return metadata("grant_types must have %s, and can have %s; %s needs a key that an admin made",
+			AuthorizationCode, RefreshToken, ClientCredentials)
 	}
 	for _, t := range r.ResponseTypes {
 		if t != "code" {
@@ -112,9 +117,8 @@ func (r *Registration) check() error {
 	return nil
 }
 
-// CommandLine is the client that "parley login" is: known to every server, without
-// a secret. Its answers can only go to the person's own machine, so it may ask for all
-// that a person may give.
+// CommandLine is the client of "parley login". Every server has it, and it has no secret. It
+// redirects to the person's own machine only, so it may request every scope of a person.
 var CommandLine = Client{
 	ID: "client-parley-cli", Name: "Parley command line", BuiltIn: true, Method: Public,
 	RedirectURIs: []string{"http://127.0.0.1/callback"},
@@ -129,10 +133,11 @@ func (s *Service) Client(ctx context.Context, id string) (Client, identity.Hash,
 	case !ValidClientID(id) && !ValidDocumentID(id):
 		return Client{}, identity.Hash{}, errs.ErrNotFound
 	}
-	return s.store.Client(ctx, id)
+	return s.clients.Client(ctx, id)
 }
 
-// ClientFor is Client for a member of an org: the clients of other orgs do not exist.
+// ClientFor returns a client as a member of an org sees it: clients of other orgs are
+// NotFound.
 func (s *Service) ClientFor(ctx context.Context, org, id string) (Client, identity.Hash, error) {
 	c, h, err := s.Client(ctx, id)
 	if err == nil && c.Org != "" && c.Org != org {
@@ -141,10 +146,10 @@ func (s *Service) ClientFor(ctx context.Context, org, id string) (Client, identi
 	return c, h, err
 }
 
-// Vouched reports whether somebody stands for a client before the person is asked: it is
-// part of Parley, an admin of the person's org registered it, or the person allows it
-// something already. Only such a client is sent an error without the person's doing;
-// any other could use this server to send people wherever it likes.
+// Vouched reports whether a client is trusted before the person is asked: it is part of
+// Parley, an admin of the person's org registered it, or the person has a grant for it. Only
+// to such a client errors are redirected without asking the person. Any other client could
+// use the server as an open redirector.
 func (s *Service) Vouched(ctx context.Context, p identity.Principal, id string) (bool, error) {
 	c, _, err := s.ClientFor(ctx, p.Org, id)
 	switch {
@@ -155,17 +160,16 @@ func (s *Service) Vouched(ctx context.Context, p identity.Principal, id string) 
 	case c.BuiltIn || c.Org != "":
 		return true, nil
 	}
-	return s.store.HasGrant(ctx, p, c.ID, s.now())
+	return s.grants.HasGrant(ctx, p, c.ID, s.now())
 }
 
-// KeyClient returns the key of an agent or a service that acts as a client of its
-// own, with the hash of its secret. A key of a user is no client: people act by
-// themselves, or allow a client to.
+// KeyClient returns the key of an agent or a service as a client, with the hash of its
+// secret. The key of a user is NotFound: people act themselves or consent to a client.
 func (s *Service) KeyClient(ctx context.Context, id string) (identity.Key, identity.Hash, error) {
 	if !identity.ValidKeyID(id) {
 		return identity.Key{}, identity.Hash{}, errs.ErrNotFound
 	}
-	k, h, err := s.store.KeyClient(ctx, id)
+	k, h, err := s.clients.KeyClient(ctx, id)
 	if err == nil && (k.Disabled || !k.Live(s.now()) || k.Principal.Kind == identity.User) {
 		err = errs.ErrNotFound
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/parley-dev/parley/internal/identity"
 )
 
-// ClientEdit changes the fields of a client that are not nil. How a client proves who
-// it is cannot be changed: with another method it is another client.
+// ClientEdit changes the fields of a client that are not nil. The method of a client cannot
+// be changed.
 type ClientEdit struct {
 	Name         *string
 	RedirectURIs *[]string
@@ -22,7 +22,7 @@ type ClientEdit struct {
 	Once         *idempotency.Key
 }
 
-// ClientOutcome is the result of an edit, kept for its idempotency key.
+// ClientOutcome is the result of an edit, stored under its idempotency key.
 type ClientOutcome struct {
 	Client   Client
 	Replayed bool
@@ -31,7 +31,7 @@ type ClientOutcome struct {
 // Empty reports whether the edit names no field.
 func (e *ClientEdit) Empty() bool { return e.Name == nil && e.RedirectURIs == nil && e.Scopes == nil }
 
-// Validate is to UpdateClient what ClientRequest.Validate is to CreateClient.
+// Validate returns all problems that can be found without a look-up.
 func (e *ClientEdit) Validate() error {
 	var wrong []errs.Field
 	if e.Empty() {
@@ -55,8 +55,8 @@ func (e *ClientEdit) Validate() error {
 	return nil
 }
 
-// UpdateClient changes a client of the org. What people allowed it stays, as far as it
-// still may ask for it; more than they allowed it gets by asking them again.
+// UpdateClient changes a client of the org. Grants keep those of their scopes that the
+// client may still request. For further scopes, the client has to ask people again.
 func (s *Service) UpdateClient(ctx context.Context, a identity.Access, id string, e ClientEdit) (ClientOutcome, error) {
 	if err := a.For(identity.ManageClients); err != nil {
 		return ClientOutcome{}, err
@@ -71,17 +71,18 @@ func (s *Service) UpdateClient(ctx context.Context, a identity.Access, id string
 			return ClientOutcome{}, err
 		}
 	}
-	return s.store.UpdateOrgClient(ctx, id, a.Principal(), e.Once, func(c Client) (Client, []identity.AuditEntry, error) {
+	edit := func(c Client) (Client, []identity.AuditEntry, error) {
 		next, changes, err := decideClient(c, e, scopes)
 		if err != nil || len(changes) == 0 {
 			return c, nil, err
 		}
 		return next, []identity.AuditEntry{s.adminEntry(ctx, a, ClientUpdate, next, strings.Join(changes, "; "))}, nil
-	})
+	}
+	return s.orgClients.UpdateOrgClient(ctx, id, a.Principal(), e.Once, edit)
 }
 
-// decideClient is the rule of an edit that was checked; scopes are those it names. It
-// says what is another now.
+// decideClient applies a validated edit. scopes are the parsed scopes of the edit. It also
+// returns a description of each change.
 func decideClient(c Client, e ClientEdit, scopes identity.Scopes) (Client, []string, error) {
 	if e.IfVersion != nil && *e.IfVersion != c.Version {
 		return c, nil, errs.New(errs.Stale, "request.stale",
@@ -100,15 +101,18 @@ func decideClient(c Client, e ClientEdit, scopes identity.Scopes) (Client, []str
 	}
 	if e.RedirectURIs != nil && !slices.Equal(*e.RedirectURIs, c.RedirectURIs) {
 		next.RedirectURIs = slices.Clone(*e.RedirectURIs)
-		changes = append(changes, "redirect_uris "+strings.Join(next.RedirectURIs, " ")+" instead of "+strings.Join(c.RedirectURIs, " "))
+		changes = append(changes, "redirect_uris "+strings.Join(next.RedirectURIs, " ")+
+			" instead of "+strings.Join(c.RedirectURIs, " "))
 	}
 	return next, changes, nil
 }
 
-// RotateClient gives a client of the org a new secret, which is shown this once, and
-// lets the old one work until the overlap ends. What people allowed it stays. There are
-// two secrets at most: a second rotation ends the oldest, whatever its overlap was.
-func (s *Service) RotateClient(ctx context.Context, a identity.Access, id string, overlap time.Duration) (Client, string, error) {
+// RotateClient gives a client of the org a new secret and returns it; it cannot be read
+// again. The old secret works until the overlap ends. Grants do not change. A client has two
+// secrets at most: a second rotation ends the oldest at once.
+func (s *Service) RotateClient(
+	ctx context.Context, a identity.Access, id string, overlap time.Duration,
+) (Client, string, error) {
 	if err := a.For(identity.ManageClients); err != nil {
 		return Client{}, "", err
 	}
@@ -116,22 +120,25 @@ func (s *Service) RotateClient(ctx context.Context, a identity.Access, id string
 		return Client{}, "", err
 	}
 	now := s.now()
-	secret, hash := (&Client{Method: SecretBasic}).newSecret() // whose it is, is known below
+	secret, hash := (&Client{Method: SecretBasic}).newSecret() // decide checks the real method
 	once := idempotency.From(ctx)
 	if err := once.Seal(secret); err != nil {
 		return Client{}, "", err
 	}
-	c, err := s.store.RotateOrgClient(ctx, a.Org(), id, hash, func(c Client) (time.Time, identity.AuditEntry, error) {
+	decide := func(c Client) (time.Time, identity.AuditEntry, error) {
 		if c.Method == Public {
 			return time.Time{}, identity.AuditEntry{}, errs.New(errs.Conflict, "oauth.no_secret",
-				"the client has no secret to rotate, because its method is %s; one that can keep a secret is registered with another method", Public)
+				"the client has no secret to rotate, because its method is %s; "+
+					"one that can keep a secret is registered with another method", Public)
 		}
 		if overlap == 0 {
 			return time.Time{}, s.adminEntry(ctx, a, ClientRotate, c, "the old secret ended at once"), nil
 		}
 		until := now.Add(overlap)
-		return until, s.adminEntry(ctx, a, ClientRotate, c, "the old secret works until "+until.Format(time.RFC3339)), nil
-	})
+		return until, s.adminEntry(ctx, a, ClientRotate, c,
+			"the old secret works until "+until.Format(time.RFC3339)), nil
+	}
+	c, err := s.orgClients.RotateOrgClient(ctx, a.Org(), id, hash, decide)
 	if err == nil {
 		secret, err = once.Secret(secret)
 	}
@@ -141,8 +148,8 @@ func (s *Service) RotateClient(ctx context.Context, a identity.Access, id string
 	return c, secret, nil
 }
 
-// Secrets lists what a client can prove itself with now: its secret, and during an
-// overlap the one before it.
+// Secrets returns the secrets that a client can use now: its secret and, during an overlap,
+// the previous one.
 func (s *Service) Secrets(c Client, secret identity.Hash) []identity.Hash {
 	out := []identity.Hash{secret}
 	if s.now().Before(c.OldSecretExpires) {

@@ -8,19 +8,19 @@ import (
 	"github.com/parley-dev/parley/internal/identity"
 )
 
-// kept returns a client that the store has; any other is empty. What a client may ask
-// for can be narrowed, so a grant is looked at together with its client.
+// kept returns a stored client. For a client that is not stored it returns the zero Client.
+// The scopes of a client may have been narrowed after the grant.
 func (s *Service) kept(ctx context.Context, id string) (Client, error) {
-	c, _, err := s.store.Client(ctx, id)
+	c, _, err := s.clients.Client(ctx, id)
 	if err != nil && errs.KindOf(err) == errs.NotFound {
 		return Client{}, nil
 	}
 	return c, err
 }
 
-// fits reports whether a client that may ask for these scopes may have the others. One
-// without scopes is not kept here, and nothing is known against it. A restriction to
-// agents matters only to rights that are about agents.
+// fits reports whether a client with the given scopes may have scopes. A client without
+// scopes is not stored, so it may have all. A restriction to agents matters only for the
+// scopes in forAgents.
 func fits(client, scopes identity.Scopes) bool {
 	if len(client) == 0 {
 		return true
@@ -36,7 +36,7 @@ func fits(client, scopes identity.Scopes) bool {
 	return len(only) > 0 && !slices.ContainsFunc(only, func(s identity.Scope) bool { return !within.Has(s) })
 }
 
-// leftTo is what of the scopes a client still may have.
+// leftTo returns the scopes that a client may still have.
 func leftTo(client, scopes identity.Scopes) identity.Scopes {
 	if fits(client, scopes) {
 		return scopes

@@ -10,45 +10,47 @@ import (
 	"github.com/parley-dev/parley/internal/identity"
 )
 
-// A client need not register: its id can be the address of a document that describes
-// it, written as a registration is (Client ID Metadata Documents). The document is
-// read when a person is about to be asked; what it said then is kept, so that tokens
-// can be renewed without it.
+// OAuth Client ID Metadata Documents: the id of a client can be the URL of a document with
+// its metadata, in the format of a registration. The document is fetched before a person is
+// asked for consent. Its content is stored, so that tokens can be renewed without it.
 
-// ClientDescribe goes to the audit log when a document is new or says something else.
+// ClientDescribe is the audit action for a document that is new or has changed.
 const ClientDescribe identity.AuditAction = "oauth.client.describe"
 
 const maxDocumentID = 500
 
-// ValidDocumentID reports whether s can be the address of a client's document.
+// ValidDocumentID reports whether s can be the URL of a client's document.
 func ValidDocumentID(s string) bool {
-	if !strings.HasPrefix(s, "https://") || len(s) > maxDocumentID || strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
+	notASCII := func(r rune) bool { return r <= ' ' || r >= 0x7f }
+	if !strings.HasPrefix(s, "https://") || len(s) > maxDocumentID || strings.ContainsFunc(s, notASCII) {
 		return false
 	}
 	u, err := url.Parse(s)
-	if err != nil || u.Hostname() == "" || u.User != nil || strings.Contains(s, "#") || strings.Trim(u.Path, "/") == "" {
+	if err != nil || u.Hostname() == "" || u.User != nil || strings.Contains(s, "#") ||
+		strings.Trim(u.Path, "/") == "" {
 		return false
 	}
-	// One document has one address: nothing that is written in two ways.
+	// Only the canonical form is accepted, so that a document has one id.
+	dots := func(segment string) bool { return segment == "." || segment == ".." }
 	return u.String() == s && u.Host == strings.ToLower(u.Host) &&
-		!slices.ContainsFunc(strings.Split(u.Path, "/"), func(segment string) bool { return segment == "." || segment == ".." })
+		!slices.ContainsFunc(strings.Split(u.Path, "/"), dots)
 }
 
-// Describe takes down what the document at a client's address says of it.
+// Describe stores the client that the document at the URL id describes.
 func (s *Service) Describe(ctx context.Context, id string, r Registration) error {
 	c, err := described(id, r)
 	if err != nil {
 		return err
 	}
 	c.CreatedAt = s.now()
-	// As with a registration, no org has to do with it yet.
+	// Like a registered client, it belongs to no org.
 	e := identity.NewEntry(ctx, c.CreatedAt, "", ClientDescribe, c.ID, c.Name+" "+strings.Join(c.RedirectURIs, " "))
-	return s.store.PutDescribedClient(ctx, c, e)
+	return s.clients.PutDescribedClient(ctx, c, e)
 }
 
-// described makes a client of a document. One document serves every authorization
-// server there is, so what this one does not have is passed over, where a registration
-// would be refused; but something must be left.
+// described returns the client that a document describes. A document is written for many
+// authorization servers. What this one does not support is skipped, where a registration
+// would be refused, but at least one redirect URI must be left.
 func described(id string, r Registration) (Client, error) {
 	if !ValidDocumentID(id) {
 		return Client{}, errs.ErrNotFound
@@ -70,7 +72,8 @@ func described(id string, r Registration) (Client, error) {
 		}
 	}
 	if len(r.RedirectURIs) == 0 {
-		return Client{}, errs.New(errs.Invalid, "oauth.bad_redirect_uri", "redirect_uris must have an address with https, of the user's own machine, or of a scheme of an app's own")
+		return Client{}, errs.New(errs.Invalid, "oauth.bad_redirect_uri",
+			"redirect_uris must have a URL with https, of the user's own machine, or with a scheme of an app")
 	}
 	if err := r.check(); err != nil {
 		return Client{}, err
@@ -78,7 +81,8 @@ func described(id string, r Registration) (Client, error) {
 	c := Client{ID: id, Name: r.Name, Method: Public, RedirectURIs: r.RedirectURIs}
 	for scope := range strings.FieldsSeq(r.Scope) {
 		known, err := identity.ParseScope(scope)
-		if _, restrictions := agents(identity.Scopes{known}); err == nil && (Registrable.Has(known) || len(restrictions) > 0) &&
+		_, restrictions := agents(identity.Scopes{known})
+		if err == nil && (Registrable.Has(known) || len(restrictions) > 0) &&
 			!c.Scopes.Has(known) && len(c.Scopes) < identity.MaxScopes {
 			c.Scopes = append(c.Scopes, known)
 		}
@@ -92,8 +96,8 @@ func described(id string, r Registration) (Client, error) {
 	return c, nil
 }
 
-// DocumentHost is the host that the document of a client comes from, the one thing
-// about the client that is known to be true. It is empty for an id that is no address.
+// DocumentHost returns the host of a client's document, the only verified property of the
+// client. It is empty for an id that is not a URL.
 func DocumentHost(id string) string {
 	u, err := url.Parse(id)
 	if err != nil || !ValidDocumentID(id) {

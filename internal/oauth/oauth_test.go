@@ -40,7 +40,10 @@ func TestWhatAClientMayNotHaveAnyMoreIsTakenAway(t *testing.T) {
 		{"a right less", "svc:tasks:read", "svc:tasks:read svc:admin:admin", "svc:tasks:read"},
 		{"no right left", "svc:tasks:write", "svc:tasks:read", ""},
 		{"a right more", "svc:tasks:read svc:admin:admin", "svc:tasks:read", "svc:tasks:read"},
-		{"one agent only", "svc:tasks:read svc:a2a:write agent:x", "svc:tasks:read svc:a2a:write", "svc:tasks:read svc:a2a:write agent:x"},
+		{
+			"one agent only", "svc:tasks:read svc:a2a:write agent:x", "svc:tasks:read svc:a2a:write",
+			"svc:tasks:read svc:a2a:write agent:x",
+		},
 		{"an agent less", "svc:a2a:write agent:x", "svc:a2a:write agent:x agent:y", "svc:a2a:write agent:x"},
 		{"another agent", "svc:tasks:read svc:a2a:write agent:x", "svc:tasks:read svc:a2a:write agent:y", "svc:tasks:read"},
 		{"all agents become one", "svc:a2a:write agent:x", "svc:a2a:write agent:*", ""},
@@ -146,10 +149,13 @@ func TestARegistrationNeverGetsWhatAnAdminMustGive(t *testing.T) {
 		}
 	}
 	// Editors list all that they know.
-	if err := (&Registration{RedirectURIs: ok, GrantTypes: []string{"authorization_code", "refresh_token", "urn:ietf:params:oauth:grant-type:device_code"}}).check(); err != nil {
+	if err := (&Registration{RedirectURIs: ok, GrantTypes: []string{
+		"authorization_code", "refresh_token",
+		"urn:ietf:params:oauth:grant-type:device_code",
+	}}).check(); err != nil {
 		t.Error(err)
 	}
-	s := New(nil, nil, nil, nil, Lifetimes{})
+	s := New(Options{})
 	for _, scope := range []string{"svc:admin:admin", "svc:a2a:serve", "svc:tasks:read svc:admin:admin", "openid"} {
 		if _, _, err := s.Register(t.Context(), Registration{RedirectURIs: ok, Scope: scope}); err == nil {
 			t.Errorf("%s was let through", scope)
@@ -213,9 +219,13 @@ func TestADocumentIsForEveryServer(t *testing.T) {
 	t.Parallel()
 	const id = "https://app.example/client.json"
 	c, err := described(id, Registration{
-		Name: "App", RedirectURIs: []string{"http://app.example/no", "app:/no", "http://127.0.0.1/done", "https://app.example/done"},
-		GrantTypes: []string{"authorization_code", "urn:ietf:params:oauth:grant-type:device_code"}, ResponseTypes: []string{"code", "id_token"},
-		Method: Public, Scope: "openid svc:tasks:read svc:admin:admin svc:a2a:serve agent:fixer offline_access",
+		Name: "App", RedirectURIs: []string{
+			"http://app.example/no", "app:/no", "http://127.0.0.1/done",
+			"https://app.example/done",
+		},
+		GrantTypes:    []string{"authorization_code", "urn:ietf:params:oauth:grant-type:device_code"},
+		ResponseTypes: []string{"code", "id_token"},
+		Method:        Public, Scope: "openid svc:tasks:read svc:admin:admin svc:a2a:serve agent:fixer offline_access",
 	})
 	want := Client{
 		ID: id, Name: "App", Method: Public, RedirectURIs: []string{"http://127.0.0.1/done", "https://app.example/done"},
@@ -225,7 +235,8 @@ func TestADocumentIsForEveryServer(t *testing.T) {
 		t.Error(err, diff)
 	}
 	ok := []string{"https://app.example/done"}
-	if c, err := described(id, Registration{RedirectURIs: ok, Scope: "openid"}); err != nil || c.Scopes.String() != Registrable.String() || c.Name != "app.example" {
+	if c, err := described(id, Registration{RedirectURIs: ok, Scope: "openid"}); err != nil ||
+		c.Scopes.String() != Registrable.String() || c.Name != "app.example" {
 		t.Errorf("%+v %v", c, err)
 	}
 	for name, r := range map[string]Registration{

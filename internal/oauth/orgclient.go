@@ -12,13 +12,10 @@ import (
 	"github.com/parley-dev/parley/internal/text"
 )
 
-// MaxClients bounds the clients of one org, unless the service is set otherwise.
-const MaxClients = 1000
-
-// MaxRedirects bounds the redirect addresses of a client.
+// MaxRedirects is the maximum number of redirect URIs of a client.
 const MaxRedirects = maxRedirects
 
-// ClientRequest is what an admin says of a client of the org.
+// ClientRequest describes a client that an admin registers for the org.
 type ClientRequest struct {
 	Name         string
 	RedirectURIs []string
@@ -26,13 +23,13 @@ type ClientRequest struct {
 	Method       Method   // empty: Public
 }
 
-// ClientFilter chooses clients, newest first.
+// ClientFilter selects clients, newest first.
 type ClientFilter struct {
-	Before string // the last id of the page before
+	Before string // id of the last client of the previous page
 	Limit  int
 }
 
-// ValidClientID reports whether s can be the id of a client that is kept.
+// ValidClientID reports whether s can be the id of a registered client.
 func ValidClientID(s string) bool {
 	rest, ok := strings.CutPrefix(s, ClientPrefix)
 	if !ok || rest == "" || len(s) > 64 {
@@ -41,7 +38,7 @@ func ValidClientID(s string) bool {
 	return !strings.ContainsFunc(rest, func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') })
 }
 
-// Validate checks all that can be checked without a look-up, and names every mistake.
+// Validate returns all problems that can be found without a look-up.
 func (r *ClientRequest) Validate() error {
 	wrong := slices.Concat(nameFaults(r.Name), redirectFaults(r.RedirectURIs), scopeFaults(r.Scopes))
 	if r.Method != "" && !slices.Contains(Methods, r.Method) {
@@ -59,7 +56,8 @@ func fault(at errs.Path, format string, args ...any) errs.Field {
 
 func nameFaults(name string) []errs.Field {
 	if text.Blank(name) {
-		return []errs.Field{fault(errs.At("name"), "is required and must not be blank: people read it when they are asked")}
+		return []errs.Field{fault(errs.At("name"),
+			"is required and must not be blank: people read it when they are asked")}
 	}
 	if problem := identity.NameRule.Check(name); problem != "" {
 		return []errs.Field{fault(errs.At("name"), "%s", problem)}
@@ -73,7 +71,7 @@ func redirectFaults(uris []string) (wrong []errs.Field) {
 	}
 	for i, u := range uris {
 		if err := checkRedirect(u); err != nil {
-			wrong = append(wrong, fault(errs.At("redirect_uris", i), "%s", errs.As(err).Message))
+			wrong = append(wrong, errs.Refused(errs.At("redirect_uris", i), err))
 		}
 	}
 	return wrong
@@ -85,17 +83,18 @@ func scopeFaults(scopes []string) (wrong []errs.Field) {
 	}
 	for i, s := range scopes {
 		if scope, err := identity.ParseScope(s); err != nil {
-			wrong = append(wrong, fault(errs.At("scopes", i), "%s", errs.As(err).Message))
+			wrong = append(wrong, errs.Refused(errs.At("scopes", i), err))
 		} else if scope == identity.A2AServe {
-			wrong = append(wrong, fault(errs.At("scopes", i), "is for workers, which use a key; a person cannot give it to a program"))
+			wrong = append(wrong, fault(errs.At("scopes", i),
+				"is for workers, which use a key; a person cannot give it to a program"))
 		}
 	}
 	return wrong
 }
 
-// CreateClient registers a client of the org. Unlike one that registered itself it
-// may ask for svc:admin:admin, if the admin says so. The secret is shown this once,
-// and empty for a public client.
+// CreateClient registers a client of the org. Unlike a client that registered itself, it may
+// request svc:admin:admin, if the admin allows that. CreateClient returns the secret, which
+// cannot be read again and is empty for a public client.
 func (s *Service) CreateClient(ctx context.Context, a identity.Access, r ClientRequest) (Client, string, error) {
 	if err := a.For(identity.ManageClients); err != nil {
 		return Client{}, "", err
@@ -108,7 +107,8 @@ func (s *Service) CreateClient(ctx context.Context, a identity.Access, r ClientR
 		return Client{}, "", err
 	}
 	c := Client{
-		ID: s.newID(ClientPrefix), Org: a.Org(), CreatedBy: a.Principal().Ref(), Name: strings.TrimSpace(r.Name), Method: r.Method,
+		ID: s.newID(ClientPrefix), Org: a.Org(), CreatedBy: a.Principal().Ref(),
+		Name: strings.TrimSpace(r.Name), Method: r.Method,
 		RedirectURIs: slices.Clone(r.RedirectURIs), Scopes: scopes, CreatedAt: s.now(), Version: 1,
 	}
 	if c.Method == "" {
@@ -120,7 +120,7 @@ func (s *Service) CreateClient(ctx context.Context, a identity.Access, r ClientR
 	if err := once.Seal(secret); err != nil {
 		return Client{}, "", err
 	}
-	if c, err = s.store.CreateOrgClient(ctx, c, hash, s.MaxClients, e); err == nil {
+	if c, err = s.orgClients.CreateOrgClient(ctx, c, hash, s.maxClients, e); err == nil {
 		secret, err = once.Secret(secret)
 	}
 	return c, secret, err
@@ -154,13 +154,15 @@ func (s *Service) clientScopes(ctx context.Context, org string, asked []string) 
 	return out, nil
 }
 
-func (s *Service) adminEntry(ctx context.Context, a identity.Access, action identity.AuditAction, c Client, detail string) identity.AuditEntry {
+func (s *Service) adminEntry(
+	ctx context.Context, a identity.Access, action identity.AuditAction, c Client, detail string,
+) identity.AuditEntry {
 	e := identity.NewEntry(ctx, s.now(), a.Org(), action, c.ID, detail)
 	e.Actor, e.KeyID = a.Principal().Ref(), a.Caller().KeyID
 	return e
 }
 
-// says describes a client in the log.
+// says describes the client in the audit log.
 func (c *Client) says() string {
 	return c.Name + ": " + c.Scopes.String() + " " + strings.Join(c.RedirectURIs, " ")
 }
@@ -170,7 +172,7 @@ func (s *Service) Clients(ctx context.Context, a identity.Access, f ClientFilter
 	if err := a.For(identity.ReadClients); err != nil {
 		return nil, err
 	}
-	return s.store.OrgClients(ctx, a.Org(), f)
+	return s.orgClients.OrgClients(ctx, a.Org(), f)
 }
 
 // OrgClient returns one client of the org.
@@ -178,15 +180,15 @@ func (s *Service) OrgClient(ctx context.Context, a identity.Access, id string) (
 	if err := a.For(identity.ReadClients, identity.ManageClients); err != nil {
 		return Client{}, err
 	}
-	return s.store.OrgClient(ctx, a.Org(), id)
+	return s.orgClients.OrgClient(ctx, a.Org(), id)
 }
 
-// DeleteClient deletes a client of the org with all that people allowed it.
+// DeleteClient deletes a client of the org with all its grants.
 func (s *Service) DeleteClient(ctx context.Context, a identity.Access, id string) (Client, error) {
 	if err := a.For(identity.ManageClients); err != nil {
 		return Client{}, err
 	}
-	return s.store.DeleteOrgClient(ctx, a.Org(), id, s.now(), func(c Client) identity.AuditEntry {
+	return s.orgClients.DeleteOrgClient(ctx, a.Org(), id, s.now(), func(c Client) identity.AuditEntry {
 		return s.adminEntry(ctx, a, ClientDelete, c, c.says())
 	})
 }

@@ -13,23 +13,22 @@ import (
 type Program struct {
 	Grant
 	Name   string
-	UsedAt time.Time // when it last got a token, or the grant was made
+	UsedAt time.Time // when it last got a token, or when the grant was created
 
-	ClientScopes identity.Scopes // what the client may ask for now; empty: it is not kept here
+	ClientScopes identity.Scopes // the scopes that the client may request now; empty: not stored
 }
 
-// MaxPrograms bounds the list of a person's programs.
+// MaxPrograms is the maximum length of the list of a person's programs.
 const MaxPrograms = 100
 
-// Programs lists what may act for the caller, newest first: MaxPrograms at most, and
-// whether there are more. What its client may not have any more is not among a
-// program's scopes.
+// Programs lists the programs that may act for the caller, newest first, and reports whether
+// there are more than MaxPrograms. Scopes that the client may no longer have are omitted.
 func (s *Service) Programs(ctx context.Context, a identity.Access) (list []Program, more bool, err error) {
 	if err := a.For(identity.ManageOwnCredentials); err != nil {
 		return nil, false, err
 	}
 	now := s.now()
-	if list, err = s.store.Programs(ctx, a.Principal(), now, MaxPrograms+1); err != nil {
+	if list, err = s.grants.Programs(ctx, a.Principal(), now, MaxPrograms+1); err != nil {
 		return nil, false, err
 	}
 	if more = len(list) > MaxPrograms; more {
@@ -41,18 +40,19 @@ func (s *Service) Programs(ctx context.Context, a identity.Access) (list []Progr
 			g.Name = CommandLine.Name
 		}
 		g.Scopes = leftTo(g.ClientScopes, g.Scopes)
-		// A refresh token lives as long from each use anew. If the setting was changed since,
-		// this can be off, but not before the grant nor after now.
+		// Each use of a refresh token starts its lifetime again, so the last use follows from
+		// the expiry. It is wrong if the lifetime setting changed, but stays between the
+		// creation of the grant and now.
 		g.UsedAt = g.CreatedAt
-		if at := g.RefreshExpires.Add(-s.o.Refresh); at.After(g.CreatedAt) && !at.After(now) {
+		if at := g.RefreshExpires.Add(-s.lifetimes.Refresh); at.After(g.CreatedAt) && !at.After(now) {
 			g.UsedAt = at
 		}
 	}
 	return list, more, nil
 }
 
-// EndProgram takes a grant back that the caller made; another's is NotFound, and so is
-// one that is over.
+// EndProgram revokes a grant of the caller. A grant of someone else or one that has ended is
+// NotFound.
 func (s *Service) EndProgram(ctx context.Context, a identity.Access, id string) error {
 	if err := a.For(identity.ManageOwnCredentials); err != nil {
 		return err
@@ -60,11 +60,12 @@ func (s *Service) EndProgram(ctx context.Context, a identity.Access, id string) 
 	if !strings.HasPrefix(id, grantPrefix) || len(id) > 64 {
 		return errs.ErrNotFound
 	}
-	g, err := s.store.GrantOf(ctx, a.Principal(), id)
+	g, err := s.grants.GrantOf(ctx, a.Principal(), id)
 	if err != nil {
 		return err
 	}
-	ended, err := s.store.RevokeGrant(ctx, g.ID, s.now(), s.entry(ctx, g, GrantRevoke, g.ID, "by the user, on the account page"))
+	e := s.entry(ctx, g, GrantRevoke, g.ID, "by the user, on the account page")
+	ended, err := s.grants.RevokeGrant(ctx, g.ID, s.now(), e)
 	if err == nil && !ended {
 		err = errs.ErrNotFound
 	}

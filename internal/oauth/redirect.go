@@ -9,22 +9,22 @@ import (
 	"github.com/parley-dev/parley/internal/errs"
 )
 
-// Bounds of what a client may register.
+// Bounds of a registration.
 const (
 	maxRedirects = 10
 	maxURI       = 1000
 )
 
-// checkRedirect refuses an address that a code must not be sent to: it has to be
-// https, http to this very machine, or a scheme of an app's own.
+// checkRedirect returns an error unless a code may be sent to the URI: it must have the
+// scheme https, http to the loopback interface, or the private scheme of an app.
 func checkRedirect(s string) error {
 	u, err := url.Parse(s)
 	bad := func(why string) error {
-		return errs.New(errs.Invalid, "oauth.bad_redirect_uri", "%q cannot be a redirect address: %s", clip(s), why)
+		return errs.New(errs.Invalid, "oauth.bad_redirect_uri", "%q cannot be a redirect URI: %s", clip(s), why)
 	}
 	switch {
 	case err != nil || u.Scheme == "" || len(s) > maxURI:
-		return bad("it must be an absolute address of at most 1000 characters")
+		return bad("it must be an absolute URL of at most 1000 characters")
 	case u.Fragment != "" || strings.Contains(s, "#"):
 		return bad("it must have no fragment")
 	case u.User != nil:
@@ -45,23 +45,25 @@ func checkRedirect(s string) error {
 			return bad("http is for this machine only (127.0.0.1, [::1], localhost); use https")
 		}
 	default:
-		// A scheme of one's own should be named after a domain (RFC 8252, 7.1). Widely used
-		// editors are not that careful, but name a host: cursor://anysphere.cursor-mcp/….
+		// A private scheme should be a reversed domain name (RFC 8252, 7.1). Some widely used
+		// editors have another scheme, but a host: cursor://anysphere.cursor-mcp/….
 		switch {
 		case slices.Contains(NotApps, u.Scheme):
 			return bad("the scheme " + u.Scheme + " does not lead to an app")
 		case !strings.Contains(u.Scheme, ".") && u.Host == "":
-			return bad("a scheme of an app's own must be a domain name written backwards, as com.example.app:/done, or be followed by a host, as app://example/done")
+			return bad("the private scheme of an app must be a reversed domain name, as in com.example.app:/done, " +
+				"or be followed by a host, as in app://example/done")
 		}
 	}
 	return nil
 }
 
-// NotApps are schemes that browsers keep for themselves, or that other things than an
-// app answer to.
+// NotApps are schemes that browsers or other programs handle, so they cannot belong to an
+// app.
 var NotApps = []string{
-	"about", "blob", "cid", "data", "file", "filesystem", "ftp", "ftps", "intent", "jar", "javascript", "ldap", "ldaps", "mailto", "ms-msdt", "nfs", "search-ms",
-	"sftp", "sms", "smb", "ssh", "tel", "telnet", "vbscript", "view-source", "ws", "wss",
+	"about", "blob", "cid", "data", "file", "filesystem", "ftp", "ftps", "intent", "jar", "javascript", "ldap", "ldaps",
+	"mailto", "ms-msdt", "nfs", "search-ms", "sftp", "sms", "smb", "ssh", "tel", "telnet", "vbscript", "view-source",
+	"ws", "wss",
 }
 
 func loopback(host string) bool {
@@ -72,9 +74,9 @@ func loopback(host string) bool {
 	return err == nil && addr.IsLoopback()
 }
 
-// MatchRedirect reports whether a code may be sent to the address: it must be one of
-// the registered ones, letter by letter, but for the port of an address on the
-// user's own machine, which the client's system chooses anew each time (RFC 8252, 7.3).
+// MatchRedirect reports whether a code may be sent to the requested URI: it must equal a
+// registered one, except for the port of a loopback URI, which the client's system chooses
+// each time (RFC 8252, 7.3).
 func MatchRedirect(registered []string, asked string) bool {
 	if slices.Contains(registered, asked) {
 		return true
@@ -86,7 +88,7 @@ func MatchRedirect(registered []string, asked string) bool {
 	})
 }
 
-// withoutPort is an address on this machine with its port taken off.
+// withoutPort returns a loopback URI without its port.
 func withoutPort(s string) (string, bool) {
 	u, err := url.Parse(s)
 	if err != nil || u.Scheme != "http" || !loopback(u.Hostname()) || u.User != nil || strings.Contains(s, "#") {

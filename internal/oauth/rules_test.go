@@ -10,23 +10,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/errs/errstest"
 	"github.com/parley-dev/parley/internal/identity"
 )
 
 var ruleNow = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
 func ptr[T any](v T) *T { return &v }
-
-// broken lists the names of the fields that an error is about.
-func broken(err error) []string {
-	var out []string
-	if err != nil {
-		for _, f := range errs.As(err).Fields {
-			out = append(out, f.Path.String())
-		}
-	}
-	return out
-}
 
 // Each thing that ends a token, alone, of each kind of principal.
 func TestWhatEndsAToken(t *testing.T) {
@@ -72,7 +62,7 @@ func TestWhatEndsAToken(t *testing.T) {
 				Key: &identity.Key{Scopes: slices.Clone(scopes)}, ClientScopes: slices.Clone(scopes),
 			}
 			c.edit(&st)
-			s := New(nil, nil, func() time.Time { return ruleNow }, nil, Lifetimes{})
+			s := New(Options{Now: func() time.Time { return ruleNow }})
 			if got, want := s.Works(&st), !slices.Contains(c.kinds, kind); got != want {
 				t.Errorf("%s, of a %s: works: got %v, want %v", c.name, kind, got, want)
 			}
@@ -186,7 +176,7 @@ func TestEveryFieldOfAClient(t *testing.T) {
 			[]string{"name", "redirect_uris", "scopes[0]", "method"},
 		},
 	} {
-		if diff := cmp.Diff(c.want, broken(c.r.Validate())); diff != "" {
+		if diff := cmp.Diff(c.want, errstest.Fields(c.r.Validate())); diff != "" {
 			t.Errorf("%s: broken fields (-want +got)\n%s", c.name, diff)
 		}
 		e := ClientEdit{Name: &c.r.Name, RedirectURIs: &c.r.RedirectURIs}
@@ -194,14 +184,14 @@ func TestEveryFieldOfAClient(t *testing.T) {
 			e.Scopes = &c.r.Scopes
 		}
 		want := slices.DeleteFunc(slices.Clone(c.want), func(s string) bool { return s == "method" }) // which no edit changes
-		if diff := cmp.Diff(want, broken(e.Validate())); len(want)+len(broken(e.Validate())) > 0 && diff != "" {
+		if diff := cmp.Diff(want, errstest.Fields(e.Validate())); len(want)+len(errstest.Fields(e.Validate())) > 0 && diff != "" {
 			t.Errorf("%s, as an edit: broken fields (-want +got)\n%s", c.name, diff)
 		}
 	}
 	if err := (&ClientEdit{}).Validate(); errs.KindOf(err) != errs.Invalid {
 		t.Errorf("an edit of nothing: got %v, want a refusal", err)
 	}
-	if diff := cmp.Diff([]string{"scopes"}, broken((&ClientEdit{Scopes: &[]string{}}).Validate())); diff != "" {
+	if diff := cmp.Diff([]string{"scopes"}, errstest.Fields((&ClientEdit{Scopes: &[]string{}}).Validate())); diff != "" {
 		t.Errorf("an edit to no scopes: broken fields (-want +got)\n%s", diff)
 	}
 }
@@ -276,7 +266,7 @@ func TestWhichSecretsWork(t *testing.T) {
 	for expires, want := range map[time.Time][]identity.Hash{
 		{}: {current}, ruleNow: {current}, ruleNow.Add(-1): {current}, ruleNow.Add(1): {current, old},
 	} {
-		s := New(nil, nil, func() time.Time { return ruleNow }, nil, Lifetimes{})
+		s := New(Options{Now: func() time.Time { return ruleNow }})
 		if got := s.Secrets(Client{OldSecret: old, OldSecretExpires: expires}, current); !slices.Equal(got, want) {
 			t.Errorf("the old one ends at %v: got %s, want %s", expires, fmt.Sprintf("%x", got), fmt.Sprintf("%x", want))
 		}

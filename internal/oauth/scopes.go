@@ -8,16 +8,16 @@ import (
 	"github.com/parley-dev/parley/internal/identity"
 )
 
-// Registrable are the scopes that a client which registered itself may ask for,
-// beside restrictions to agents. svc:admin:admin is not among them: whoever can make
-// an admin click once must not get the org.
+// Registrable are the scopes that a client that registered itself may request, besides
+// restrictions to agents. svc:admin:admin is not among them: one careless click of an admin
+// must not give away the org.
 var Registrable = identity.Scopes{identity.TasksRead, identity.TasksWrite, identity.A2AWrite}
 
-// Entitled are the scopes that a person may give away; agents and services have
-// theirs from their keys.
+// Entitled returns the scopes that a person may grant. Agents and services get their scopes
+// from their keys.
 func Entitled(m identity.Member) identity.Scopes { return m.Entitled() }
 
-// agents splits off the restrictions to agents.
+// agents separates rights from restrictions to agents.
 func agents(s identity.Scopes) (rights, restrictions identity.Scopes) {
 	for _, scope := range s {
 		if strings.HasPrefix(string(scope), "agent:") {
@@ -29,13 +29,13 @@ func agents(s identity.Scopes) (rights, restrictions identity.Scopes) {
 	return rights, restrictions
 }
 
-// forAgents are the scopes that a restriction to agents is about.
+// forAgents are the scopes that a restriction to agents applies to.
 var forAgents = identity.Scopes{identity.A2AWrite, identity.A2AServe}
 
-// Narrow returns what of the wanted scopes lies within the allowed ones; nothing
-// wanted means all. A restriction to agents is never lost: whoever is restricted and
-// does not say to which agents keeps the restriction, and whoever asks for other
-// agents only gets nothing that is about agents.
+// Narrow returns the wanted scopes that are within the allowed ones. If no scopes are
+// wanted, it returns all allowed ones. A restriction to agents is never lost: if wanted names
+// no agents, the allowed restriction is kept; if it names other agents only, the scopes in
+// forAgents are removed.
 func Narrow(allowed, wanted identity.Scopes) identity.Scopes {
 	if len(wanted) == 0 {
 		return slices.Clone(allowed)
@@ -61,22 +61,24 @@ func Narrow(allowed, wanted identity.Scopes) identity.Scopes {
 		}
 	}
 	if len(out) == 0 {
-		return nil // a restriction of nothing
+		return nil // a restriction alone grants nothing
 	}
 	return append(out, kept...)
 }
 
-// within reports whether all scopes lie within the allowed ones.
+// within reports whether all scopes are within the allowed ones.
 func within(allowed, scopes identity.Scopes) bool {
 	got := Narrow(allowed, scopes)
-	return len(scopes) > 0 && len(got) == len(scopes) && !slices.ContainsFunc(scopes, func(s identity.Scope) bool { return !got.Has(s) })
+	missing := func(s identity.Scope) bool { return !got.Has(s) }
+	return len(scopes) > 0 && len(got) == len(scopes) && !slices.ContainsFunc(scopes, missing)
 }
 
-// ParseScopes checks scopes as a client writes them, between spaces.
+// ParseScopes parses and validates scopes that are separated by spaces.
 func ParseScopes(s string) (identity.Scopes, error) {
 	fields := strings.Fields(s)
 	if len(fields) > identity.MaxScopes {
-		return nil, errs.New(errs.Invalid, "oauth.bad_scope", "there are %d scopes; at most %d are allowed", len(fields), identity.MaxScopes)
+		return nil, errs.New(errs.Invalid, "oauth.bad_scope",
+			"there are %d scopes; at most %d are allowed", len(fields), identity.MaxScopes)
 	}
 	var out identity.Scopes
 	for _, f := range fields {

@@ -7,9 +7,11 @@ import (
 	"github.com/parley-dev/parley/internal/identity"
 )
 
-// TokenScopes is what a new token of the grant may carry: what was granted and is
-// wanted now, as far as the principal and the client still may have it.
-func (s *Service) TokenScopes(ctx context.Context, g Grant, m identity.Member, wanted identity.Scopes) (identity.Scopes, error) {
+// TokenScopes returns the scopes of a new token: those that were granted, are wanted now, and
+// that the principal and the client may still have.
+func (s *Service) TokenScopes(
+	ctx context.Context, g Grant, m identity.Member, wanted identity.Scopes,
+) (identity.Scopes, error) {
 	out := Narrow(g.Scopes, wanted)
 	if g.Principal.Kind == identity.User {
 		out = Within(m, out)
@@ -20,30 +22,30 @@ func (s *Service) TokenScopes(ctx context.Context, g Grant, m identity.Member, w
 		out = leftTo(c.Scopes, out)
 	}
 	if len(out) == 0 || m.Disabled {
-		return nil, errs.New(errs.Invalid, "oauth.nothing_granted", "nothing of what was granted may be had any more")
+		return nil, errs.New(errs.Invalid, "oauth.nothing_granted", "none of the granted scopes is available any more")
 	}
 	return out, nil
 }
 
-// Issue keeps a new token.
+// Issue stores a new token.
 func (s *Service) Issue(ctx context.Context, g Grant, t Token, h identity.Hash) error {
 	t.ID = s.newID("tok-")
-	return s.store.CreateToken(ctx, t, h, s.entry(ctx, g, TokenIssue, t.ID, t.Scopes.String()))
+	return s.tokens.CreateToken(ctx, t, h, s.entry(ctx, g, TokenIssue, t.ID, t.Scopes.String()))
 }
 
-// Token returns a token with what decides about it.
+// Token returns a token with everything that Works depends on.
 func (s *Service) Token(ctx context.Context, h identity.Hash) (TokenState, error) {
-	return s.store.TokenByHash(ctx, h)
+	return s.tokens.TokenByHash(ctx, h)
 }
 
 // RevokeToken ends one token.
 func (s *Service) RevokeToken(ctx context.Context, st TokenState, h identity.Hash) error {
-	return s.store.RevokeToken(ctx, h, s.now(), s.entry(ctx, st.Grant, TokenRevoke, st.ID, ""))
+	return s.tokens.RevokeToken(ctx, h, s.now(), s.entry(ctx, st.Grant, TokenRevoke, st.ID, ""))
 }
 
 // CallerByToken implements identity.Tokens.
 func (s *Service) CallerByToken(ctx context.Context, h identity.Hash) (*identity.Caller, error) {
-	st, err := s.store.TokenByHash(ctx, h)
+	st, err := s.tokens.TokenByHash(ctx, h)
 	if err != nil {
 		return nil, err
 	}
@@ -60,9 +62,9 @@ func (s *Service) CallerByToken(ctx context.Context, h identity.Hash) (*identity
 	}, nil
 }
 
-// Works reports whether the token can be used: neither it nor its grant has ended,
-// and its principal and its client still may have all that it carries. A token never shrinks: one
-// that carries too much is over, and a refresh yields what is left.
+// Works reports whether the token can be used: neither it nor its grant has ended, and its
+// principal and its client may still have all its scopes. The scopes of a token never change.
+// A token with too many scopes does not work; a refresh returns one with the remaining ones.
 func (s *Service) Works(st *TokenState) bool {
 	now := s.now()
 	if !st.RevokedAt.IsZero() || !st.Grant.RevokedAt.IsZero() || !now.Before(st.ExpiresAt) || st.Member.Disabled {

@@ -2,8 +2,8 @@ package oauth
 
 import "github.com/parley-dev/parley/internal/identity"
 
-// Within is what of the scopes a person may have. Restrictions to agents stay; of
-// nothing they are nothing.
+// Within returns the scopes that a person may have. Restrictions to agents are kept, unless
+// no right is left.
 func Within(m identity.Member, scopes identity.Scopes) identity.Scopes {
 	rights, only := agents(scopes)
 	entitled := Entitled(m)

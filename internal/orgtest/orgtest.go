@@ -1,13 +1,11 @@
-// Package orgtest is what the tests of every transport stand on: a real SQLite store
-// with two orgs, the services above it, and keys for whoever a test needs.
+// Package orgtest sets up the tests of the transports: a real SQLite store with two orgs, the
+// services over it, and keys for any principal. It must not know a transport.
 package orgtest
 
 import (
 	"bytes"
 	"context"
 	"log/slog"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -15,42 +13,48 @@ import (
 
 	"github.com/oklog/ulid/v2"
 
+	"github.com/parley-dev/parley/internal/account"
 	"github.com/parley-dev/parley/internal/agent"
+	"github.com/parley-dev/parley/internal/delivery"
 	"github.com/parley-dev/parley/internal/dispatch"
-	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/httpx"
 	"github.com/parley-dev/parley/internal/identity"
+	"github.com/parley-dev/parley/internal/oauth"
 	"github.com/parley-dev/parley/internal/store"
 )
 
-// World has the orgs acme and globex, and nobody in them.
+// World has the orgs acme and globex, without members.
 type World struct {
 	testing.TB
-	Store    *store.Store
-	Operator *identity.Operator
-	Auth     *identity.Authenticator
-	Agents   *agent.Registry
-	Tasks    *dispatch.Service
-	Logs     *Log
+	Store     *store.Store
+	Operator  *identity.Operator
+	Auth      *identity.Authenticator
+	Agents    *agent.Registry
+	Directory *agent.Directory
+	Tasks     *dispatch.Service
+	Logs      *Log
 }
 
-// New makes a world that ends with the test.
+// New returns a world that is closed at the end of the test.
 func New(tb testing.TB, edit ...func(*dispatch.Options)) *World {
 	tb.Helper()
 	ctx := context.Background()
-	dir := tb.TempDir()
-	if err := copyEmpty(dir); err != nil {
-		tb.Fatal(err)
-	}
-	st, err := store.Open(ctx, store.Options{Dir: dir})
+	st, err := store.Open(ctx, store.Options{Dir: EmptyDir(tb)})
 	if err != nil {
 		tb.Fatal(err)
 	}
+	directory := agent.NewDirectory(st.Agents(), Now)
 	w := &World{
-		TB: tb, Store: st, Operator: identity.NewOperator(st.Identity(), Now, NewID), Auth: identity.NewAuthenticator(st.Identity(), Now),
-		Agents: agent.NewRegistry(st.Agents(), Now), Logs: &Log{},
+		TB: tb, Store: st, Logs: &Log{},
+		Operator:  identity.NewOperator(st.IdentityStores(), Now, NewID),
+		Auth:      identity.NewAuthenticator(st.Identity(), Now),
+		Agents:    agent.NewRegistry(st.Agents(), directory, agent.Quotas{}, Now),
+		Directory: directory,
 	}
-	o := dispatch.Options{Stores: st.Dispatch(), Directory: directory{w.Agents}, Now: Now, NewID: NewID, Node: "node-1"}
+	o := dispatch.Options{
+		Stores: st.DispatchStores(), Directory: dispatch.AgentDirectory(directory), Now: Now, NewID: NewID, Node: "node-1",
+		Deliveries: delivery.New(delivery.Options{Store: st.Deliveries()}),
+	}
 	for _, e := range edit {
 		e(&o)
 	}
@@ -67,43 +71,6 @@ func New(tb testing.TB, edit ...func(*dispatch.Options)) *World {
 	return w
 }
 
-// emptyStore is what a data folder holds whose store has its schema and nothing else: to
-// migrate takes most of the time that a small test needs.
-var emptyStore = sync.OnceValues(func() (map[string][]byte, error) {
-	dir, err := os.MkdirTemp("", "parley-orgtest-")
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = os.RemoveAll(dir) }()
-	st, err := store.Open(context.Background(), store.Options{Dir: dir})
-	if err != nil {
-		return nil, err
-	}
-	if err := st.Close(); err != nil {
-		return nil, err
-	}
-	list, err := os.ReadDir(dir)
-	files := map[string][]byte{}
-	for _, f := range list {
-		b, err := os.ReadFile(filepath.Join(dir, f.Name()))
-		if err != nil {
-			return nil, err
-		}
-		files[f.Name()] = b
-	}
-	return files, err
-})
-
-func copyEmpty(dir string) error {
-	files, err := emptyStore()
-	for name, b := range files {
-		if err == nil {
-			err = os.WriteFile(filepath.Join(dir, name), b, 0o600)
-		}
-	}
-	return err
-}
-
 // Router are the options of a router that knows the world's keys.
 func (w *World) Router() httpx.Options {
 	return httpx.Options{Authenticator: w.Auth, Logger: slog.New(slog.NewTextHandler(w.Logs, nil))}
@@ -117,7 +84,7 @@ func (w *World) Agent(a agent.Agent) {
 	}
 }
 
-// EditAgent changes an agent as an admin of its org does.
+// EditAgent changes an agent as an admin of its org.
 func (w *World) EditAgent(org, id string, e agent.Edit) {
 	w.Helper()
 	if _, err := w.Agents.Update(context.Background(), w.Admin(org, identity.ManageAgents), id, e); err != nil {
@@ -136,7 +103,7 @@ func (w *World) Admin(org string, action identity.Action) identity.Access {
 	return a
 }
 
-// Key makes the principal if need be, and a key with the scopes.
+// Key creates a key with the scopes, and its principal if it does not exist.
 func (w *World) Key(org, ref string, scopes ...identity.Scope) (secret, id string) {
 	w.Helper()
 	ctx := context.Background()
@@ -160,39 +127,39 @@ func (w *World) Key(org, ref string, scopes ...identity.Scope) (secret, id strin
 	return secret, k.ID
 }
 
-// NewID makes ids as the server does.
+// OrgAdmin returns the service of the orgs' admins, without quotas.
+func (w *World) OrgAdmin() *identity.OrgAdmin {
+	return identity.NewOrgAdmin(identity.OrgAdminOptions{
+		Stores: w.Store.IdentityStores(), Agents: w.Directory, Now: Now, NewID: NewID,
+	})
+}
+
+// OAuth returns the service of OAuth clients and grants, without a limit of clients.
+func (w *World) OAuth() *oauth.Service {
+	return oauth.New(oauth.Options{Stores: w.Store.OAuthStores(), Agents: w.Directory, Now: Now, NewID: NewID})
+}
+
+// SetPassword gives a user a password, as if the user had chosen it.
+func SetPassword(tb testing.TB, st *store.Store, a *account.Accounts, p identity.Principal, password string) {
+	tb.Helper()
+	ctx := context.Background()
+	hash, err := a.HashPassword(ctx, p, password)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	e := identity.NewEntry(ctx, Now(), p.Org, account.PasswordChange, p.Ref(), "")
+	if _, err := st.Accounts().SetPassword(ctx, p, hash, Now(), e); err != nil {
+		tb.Fatal(err)
+	}
+}
+
+// NewID returns an id in the format of the server.
 func NewID(prefix string) string { return prefix + strings.ToLower(ulid.Make().String()) }
 
 // Now is the server's clock.
 func Now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }
 
-// directory shows the registry to the task service.
-type directory struct{ agents *agent.Registry }
-
-// Target implements dispatch.Directory.
-func (d directory) Target(ctx context.Context, org, id string) (dispatch.Target, *dispatch.Target, error) {
-	a, other, err := d.agents.Reach(ctx, org, id)
-	if err != nil || other == nil {
-		return targetOf(&a), nil, err
-	}
-	hidden := targetOf(other)
-	return targetOf(&a), &hidden, nil
-}
-
-// Own implements dispatch.Directory.
-func (d directory) Own(ctx context.Context, org, id string) (dispatch.Target, error) {
-	a, err := d.agents.Own(ctx, org, id)
-	if err == nil && a.Disabled {
-		err = errs.ErrNotFound
-	}
-	return targetOf(&a), err
-}
-
-func targetOf(a *agent.Agent) dispatch.Target {
-	return dispatch.Target{ID: a.ID, Org: a.Org, Public: a.Public}
-}
-
-// Log keeps what is logged, by several goroutines at once.
+// Log collects log output. It is safe for concurrent use.
 type Log struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -205,7 +172,7 @@ func (l *Log) Write(p []byte) (int, error) {
 	return l.b.Write(p)
 }
 
-// String returns what was logged so far.
+// String returns the output so far.
 func (l *Log) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// allowList is what the operator lets through beside the public internet.
+// allowList is what the operator allows in addition to public addresses.
 type allowList []allowed
 
-// allowed is one entry: a name, or addresses; an empty port means any.
+// allowed is one entry: a host name or a network. An empty port means any.
 type allowed struct {
 	name   string
 	prefix netip.Prefix
@@ -21,7 +21,7 @@ type allowed struct {
 
 var hostname = regexp.MustCompile(`^[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*$`)
 
-// CheckAllow refuses a list that New would refuse.
+// CheckAllow returns the error that New would return for the list.
 func CheckAllow(list []string) error {
 	_, err := parseAllow(list)
 	return err

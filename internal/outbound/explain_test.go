@@ -16,21 +16,28 @@ import (
 func TestErrorsTellNothingOfTheNetwork(t *testing.T) {
 	t.Parallel()
 	g := guardFor(t)
-	inside := &net.OpError{Op: "dial", Net: "tcp", Addr: &net.TCPAddr{IP: net.IPv4(10, 1, 2, 3), Port: 443}, Err: &Refused{"private"}}
+	inside := &net.OpError{
+		Op: "dial", Net: "tcp", Addr: &net.TCPAddr{IP: net.IPv4(10, 1, 2, 3), Port: 443}, Err: &Refused{"private"},
+	}
 	missing := &net.OpError{Op: "dial", Net: "tcp", Err: &net.DNSError{
 		Err: "no such host", Name: "vault.corp.internal", Server: "10.0.0.2:53", IsNotFound: true,
 	}}
-	slow := &net.OpError{Op: "dial", Net: "tcp", Err: &net.DNSError{Err: "i/o timeout", Name: "vault.corp.internal", Server: "10.0.0.2:53", IsTimeout: true}}
+	slow := &net.OpError{Op: "dial", Net: "tcp", Err: &net.DNSError{
+		Err: "i/o timeout", Name: "vault.corp.internal", Server: "10.0.0.2:53", IsTimeout: true,
+	}}
 	words := map[string]bool{}
 	for _, err := range []error{inside, missing, slow} {
 		words[g.Explain(&url.Error{Op: "Post", URL: "https://vault.corp.internal/", Err: err})] = true
 	}
 	if len(words) != 1 {
-		t.Errorf("a private name can be told from one that does not exist: %v", words)
+		t.Errorf("texts = %v, want the same for a private name and one that does not exist", words)
 	}
-	for _, err := range []error{inside, missing, slow, errors.New("proxyconnect tcp: dial 10.9.9.9"), io.ErrUnexpectedEOF, context.DeadlineExceeded} {
+	for _, err := range []error{
+		inside, missing, slow, errors.New("proxyconnect tcp: dial 10.9.9.9"),
+		io.ErrUnexpectedEOF, context.DeadlineExceeded,
+	} {
 		if said := g.Explain(err); strings.ContainsAny(said, "0123456789") || strings.Contains(said, "corp") {
-			t.Errorf("%v: %q", err, said)
+			t.Errorf("%v: text = %q, want no names and addresses", err, said)
 		}
 	}
 }
@@ -39,7 +46,7 @@ func TestErrorsTellWhatTheReceiverCanMend(t *testing.T) {
 	t.Parallel()
 	g := guardFor(t, "127.0.0.1")
 	client := g.Client(5 * time.Second)
-	site := httptest.NewTLSServer(http.NotFoundHandler()) // with a certificate that nobody trusts
+	site := httptest.NewTLSServer(http.NotFoundHandler()) // with an untrusted certificate
 	site.Config.ErrorLog = nil
 	t.Cleanup(site.Close)
 	gone := httptest.NewServer(http.NotFoundHandler())
@@ -48,10 +55,10 @@ func TestErrorsTellWhatTheReceiverCanMend(t *testing.T) {
 		res, err := client.Get(address) // a test
 		if err == nil {
 			_ = res.Body.Close()
-			t.Fatal(address, "answered")
+			t.Fatalf("%s: err = nil, want an error", address)
 		}
 		if said := g.Explain(err); !strings.Contains(said, says) {
-			t.Errorf("%s: %q", address, said)
+			t.Errorf("%s: explanation = %q, want %q", address, said, says)
 		}
 	}
 }

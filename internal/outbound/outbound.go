@@ -1,9 +1,8 @@
-// Package outbound makes requests to addresses that strangers name.
+// Package outbound sends HTTP requests to URLs that users configure.
 //
-// This is where the server could be made to call what only it can reach. Therefore
-// only https is used, no redirect is followed, no proxy is asked, and the address is
-// checked when the connection is made, after the name was looked up. An operator's
-// list says what is let through all the same.
+// Without care, such a URL makes the server call hosts that only it can reach (SSRF). Therefore
+// only https is used, redirects are not followed, no proxy is used, and the IP address is checked
+// when the connection is made, after the name was resolved. The operator can allow exceptions.
 package outbound
 
 import (
@@ -22,10 +21,10 @@ import (
 	"code.dny.dev/ssrf"
 )
 
-// Options say where a Guard lets requests go.
+// Options configure a Guard.
 type Options struct {
-	Allow []string // host, host:port, IP or CIDR that is used although it is not public, also over http
-	Flag  string   // the operator's setting that Allow came from, for refusals
+	Allow []string // host, host:port, IP or CIDR that is allowed although it is not public, also over http
+	Flag  string   // the operator's flag that sets Allow, for error messages
 
 	Resolver *net.Resolver // nil: the system's
 	TLS      *tls.Config   // nil: the system's roots
@@ -47,16 +46,16 @@ func New(o Options) (*Guard, error) {
 	return &Guard{o: o, allow: allow, ssrf: ssrf.New(ssrf.WithAnyPort())}, nil
 }
 
-// Refused says why a connection was not made. It does not repeat the address.
+// Refused is the error of a connection that the guard did not allow. It does not repeat the
+// address.
 type Refused struct{ why string }
 
 func (r *Refused) Error() string { return r.why }
 
-// maxHeader bounds the header of an answer, in bytes.
+// maxHeader bounds the header of a response, in bytes.
 const maxHeader = 64 << 10
 
-// Client returns a client that connects where the guard lets it, for requests that
-// may take so long all in all.
+// Client returns a client whose connections the guard checks. timeout bounds a whole request.
 func (g *Guard) Client(timeout time.Duration) *http.Client {
 	open := &net.Dialer{Resolver: g.o.Resolver}
 	guarded := &net.Dialer{Resolver: g.o.Resolver, Control: g.control}
@@ -83,7 +82,7 @@ func (g *Guard) Client(timeout time.Duration) *http.Client {
 	}
 }
 
-// remedy is how a refusal goes on.
+// remedy ends an error message with what an operator can do.
 func (g *Guard) remedy() string {
 	if g.o.Flag == "" {
 		return ""
@@ -91,12 +90,12 @@ func (g *Guard) remedy() string {
 	return "; an operator can allow it with " + g.o.Flag
 }
 
-// Check refuses an address that cannot be right, before anybody connects to it. The
-// words follow the name of the field.
+// Check rejects a URL that can be rejected without a connection. The error is a predicate that
+// follows the name of the field.
 func (g *Guard) Check(raw string) error {
 	u, err := url.Parse(raw)
 	if err != nil || u.Hostname() == "" {
-		return errors.New("must be an absolute address")
+		return errors.New("must be an absolute URL")
 	}
 	host, port := u.Hostname(), portOf(u)
 	if g.allow.hasName(host, port) {
@@ -112,7 +111,7 @@ func (g *Guard) Check(raw string) error {
 	case literal && (ip.Zone() != "" || g.ssrf.SafeAddr(ip) != nil):
 		return errors.New("must not be an address of a private or special network" + g.remedy())
 	case isLocalhost(host):
-		return errors.New("must not be this machine" + g.remedy())
+		return errors.New("must not point to this machine" + g.remedy())
 	}
 	return nil
 }
@@ -132,14 +131,15 @@ func portOf(u *url.URL) string {
 	return "443"
 }
 
-// control is called with the address that a name led to, right before the
-// connection is made: what the name says later, or said before, does not matter.
+// control checks the resolved address right before the connection is made, so that a name that
+// resolves differently before or after does not matter (DNS rebinding).
 func (g *Guard) control(network, address string, c syscall.RawConn) error {
-	if at, err := netip.ParseAddrPort(address); err == nil && at.Addr().Zone() == "" && g.allow.hasAddr(at.Addr(), strconv.Itoa(int(at.Port()))) {
+	if at, err := netip.ParseAddrPort(address); err == nil && at.Addr().Zone() == "" &&
+		g.allow.hasAddr(at.Addr(), strconv.Itoa(int(at.Port()))) {
 		return nil
 	}
 	if g.ssrf.Safe(network, address, c) != nil {
-		return &Refused{"its name leads to no public address" + g.remedy()}
+		return &Refused{"its host name does not resolve to a public address" + g.remedy()}
 	}
 	return nil
 }

@@ -52,9 +52,9 @@ func TestSpecialAddressesAreRefused(t *testing.T) {
 		raw := "https://" + c.host + "/"
 		err := g.Check(raw)
 		if err == nil || !strings.Contains(err.Error(), "--some-allow") {
-			t.Errorf("%s %s: %v", c.name, raw, err)
+			t.Errorf("%s %s: err = %v, want one with --some-allow", c.name, raw, err)
 		}
-		// The same at the connection itself, whatever the check before it thought.
+		// The connection itself is checked too, independently of Check.
 		if host, _, ok := strings.Cut(c.host, "%"); !ok && !strings.Contains(strings.ToLower(host), "localhost") {
 			at := host
 			if !strings.Contains(host, "]:") && (strings.HasSuffix(host, "]") || !strings.Contains(host, ":")) {
@@ -66,17 +66,17 @@ func TestSpecialAddressesAreRefused(t *testing.T) {
 			}
 			var refused *Refused
 			if err := g.control(network, at, nil); !errors.As(err, &refused) {
-				t.Errorf("%s %s: connected, %v", c.name, at, err)
+				t.Errorf("%s %s: connected (%v), want Refused", c.name, at, err)
 			}
 		}
 	}
 	for _, raw := range []string{"https://1.1.1.1/", "https://[2606:4700::1111]:8443/", "https://receiver.example/"} {
 		if err := g.Check(raw); err != nil {
-			t.Errorf("%s: %v", raw, err)
+			t.Errorf("%s: err = %v, want nil", raw, err)
 		}
 	}
 	if err := g.Check("http://receiver.example/"); err == nil || !strings.Contains(err.Error(), "--some-allow") {
-		t.Errorf("http: %v", err)
+		t.Errorf("http: err = %v, want one with --some-allow", err)
 	}
 }
 
@@ -100,16 +100,18 @@ func TestTheOperatorsListLetsThrough(t *testing.T) {
 		"https://[fd00::1]/":             false,
 		"https://[::ffff:10.1.2.3]/":     true,
 		"https://[::ffff:192.168.0.1]/":  false,
-		"https://10.1.2.3.nip.example/x": true, // a name: decided when it is looked up
+		"https://10.1.2.3.nip.example/x": true, // a name: checked when it is resolved
 	} {
 		if err := g.Check(raw); (err == nil) != ok {
-			t.Errorf("%s: %v", raw, err)
+			t.Errorf("%s: error = %v, want it allowed: %t", raw, err, ok)
 		}
 	}
-	for _, bad := range []string{"", "http://a.example", "a b", "10.0.0.0/99", "host:0", "host:x", "a.example/24", "*.example", "fe80::1%eth0"} {
+	for _, bad := range []string{
+		"", "http://a.example", "a b", "10.0.0.0/99", "host:0", "host:x", "a.example/24", "*.example", "fe80::1%eth0",
+	} {
 		if _, err := New(Options{Allow: []string{"ok.example", bad}}); err == nil ||
 			!strings.Contains(err.Error(), `"`+bad+`"`) || CheckAllow([]string{bad}) == nil {
-			t.Errorf("%q: %v", bad, err)
+			t.Errorf("%q: err = %v, want one that names the entry", bad, err)
 		}
 	}
 }

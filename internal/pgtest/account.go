@@ -8,10 +8,10 @@ import (
 	"strconv"
 )
 
-// account is who runs the server; nil means this process's own user.
+// account is the user that runs the server; nil means the current user.
 type account struct{ uid, gid int }
 
-// unprivileged finds whom to run as: PostgreSQL refuses to run as root.
+// unprivileged finds a user other than root: PostgreSQL refuses to run as root.
 func unprivileged() (*account, error) {
 	if os.Geteuid() != 0 {
 		return nil, nil
@@ -30,13 +30,13 @@ func unprivileged() (*account, error) {
 	return nil, errors.New("pgtest: PostgreSQL does not run as root, and there is no user postgres or nobody to run it as")
 }
 
-// tempDir makes a folder that the account owns. Its path is kept short because
-// that of a Unix socket may have about 100 characters.
+// tempDir creates a directory that the account owns. The path is short because the path of a Unix
+// socket is limited to about 100 characters.
 func (a *account) tempDir() (string, error) {
 	if a == nil {
 		return os.MkdirTemp("", "pg")
 	}
-	// Root's own TMPDIR may be closed to others.
+	// TMPDIR of root may be closed to other users.
 	dir, err := os.MkdirTemp("/tmp", "pg")
 	if err != nil {
 		return "", err

@@ -4,5 +4,5 @@ package pgtest
 
 import "syscall"
 
-// attributes has nothing to say: the tests run on Unix, and elsewhere this is only built.
+// attributes returns nil: the tests run on Unix only; elsewhere the package must just build.
 func (a *account) attributes() *syscall.SysProcAttr { return nil }

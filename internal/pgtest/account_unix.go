@@ -4,8 +4,8 @@ package pgtest
 
 import "syscall"
 
-// attributes puts the supervisor in a process group of its own, so that an
-// interrupt from the keyboard reaches us alone and the shutdown stays orderly.
+// attributes puts the supervisor in its own process group, so that an interrupt from the keyboard
+// reaches only this process and the shutdown stays orderly.
 func (a *account) attributes() *syscall.SysProcAttr {
 	attr := &syscall.SysProcAttr{Setpgid: true}
 	if a != nil {

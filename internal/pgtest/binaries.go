@@ -11,7 +11,7 @@ import (
 // minVersion is the oldest major version that Parley supports.
 const minVersion = 14
 
-// places are where packages put the server's binaries, beside PATH.
+// places lists where packages install the server's binaries, beside PATH.
 var places = []string{
 	"/usr/lib/postgresql/*/bin",          // Debian, Ubuntu
 	"/usr/pgsql-*/bin",                   // Fedora, RHEL
@@ -21,7 +21,7 @@ var places = []string{
 	"/Applications/Postgres.app/Contents/Versions/*/bin",
 }
 
-// binaries returns the folder of the newest suitable PostgreSQL.
+// binaries returns the directory of the newest suitable PostgreSQL.
 func binaries() (string, error) {
 	best, bestVersion := "", 0
 	for _, bin := range candidates() {
@@ -34,7 +34,8 @@ func binaries() (string, error) {
 		return "", fmt.Errorf("pgtest: PostgreSQL's server programs are not installed; run 'make deps', "+
 			"or install PostgreSQL %d or newer (apt-get install postgresql, brew install postgresql)", minVersion)
 	case bestVersion < minVersion:
-		return "", fmt.Errorf("pgtest: the PostgreSQL in %s is version %d; install %d or newer", best, bestVersion, minVersion)
+		return "", fmt.Errorf("pgtest: the PostgreSQL in %s is version %d; install %d or newer", best, bestVersion,
+			minVersion)
 	}
 	return best, nil
 }
@@ -42,7 +43,7 @@ func binaries() (string, error) {
 func candidates() []string {
 	var out []string
 	if path, err := exec.LookPath("initdb"); err == nil {
-		// A link in PATH may stand alone; its target has the other programs beside it.
+		// PATH may contain a link; the other programs are beside its target.
 		if real, err := filepath.EvalSymlinks(path); err == nil {
 			path = real
 		}

@@ -20,8 +20,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Pair is a primary and a replica that follows it synchronously, both on TCP ports:
-// what is committed on the one is on the other.
+// Pair is a primary and a synchronous replica, both on TCP ports: every commit on the primary is
+// on the replica.
 type Pair struct {
 	Primary, Replica *Member
 }
@@ -58,7 +58,8 @@ func StartPair(t testing.TB) *Pair {
 		return m
 	}
 	p := &Pair{Primary: member("synchronous_standby_names=*"), Replica: member()}
-	p.Primary.run(t, "initdb", "--pgdata="+p.Primary.data(), "--username=postgres", "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync")
+	p.Primary.run(t, "initdb", "--pgdata="+p.Primary.data(), "--username=postgres", "--auth=trust", "--encoding=UTF8",
+		"--locale=C", "--no-sync")
 	p.Primary.Start(t)
 	p.Primary.wait(t)
 	p.Primary.run(t, "pg_basebackup", "-h", p.Primary.dir, "-p", strconv.Itoa(p.Primary.port), "-U", "postgres",
@@ -68,7 +69,7 @@ func StartPair(t testing.TB) *Pair {
 	return p
 }
 
-// URL names both servers; whoever uses it wants the one that takes writes.
+// URL names both servers; clients use the one that accepts writes.
 func (p *Pair) URL() string {
 	return fmt.Sprintf("postgres://postgres@127.0.0.1:%d,127.0.0.1:%d/parley?sslmode=disable&target_session_attrs=read-write",
 		p.Primary.port, p.Replica.port)
@@ -105,8 +106,8 @@ func (m *Member) run(t testing.TB, program string, args ...string) {
 	}
 }
 
-// Start starts the server; it may take a moment until it answers. Like supervise.sh,
-// the shell around it ends it when this process is gone.
+// Start starts the server; it may take a moment to accept connections. Like supervise.sh, the
+// shell around it stops it when this process is gone.
 func (m *Member) Start(t testing.TB) {
 	t.Helper()
 	args := []string{
@@ -116,12 +117,13 @@ func (m *Member) Start(t testing.TB) {
 	for _, set := range append([]string{
 		"listen_addresses=127.0.0.1", "unix_socket_directories=" + m.dir, "max_connections=200", "shared_buffers=64MB",
 		"fsync=off", "full_page_writes=off", "max_wal_senders=5", "wal_level=replica", "hot_standby=on",
-		"wal_retrieve_retry_interval=200ms", // writes wait for the replica, which must come back soon
+		"wal_retrieve_retry_interval=200ms", // writes wait for the replica, which must reconnect soon
 	}, m.options...) {
 		args = append(args, "-c", set)
 	}
 	cmd := exec.Command("/bin/sh", args...)
-	cmd.Dir, cmd.Env, cmd.SysProcAttr = m.dir, []string{"PATH=" + os.Getenv("PATH"), "LC_ALL=C", "TZ=UTC"}, m.who.attributes()
+	cmd.Dir, cmd.Env, cmd.SysProcAttr = m.dir, []string{"PATH=" + os.Getenv("PATH"), "LC_ALL=C", "TZ=UTC"},
+		m.who.attributes()
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -133,7 +135,7 @@ func (m *Member) Start(t testing.TB) {
 	go func() { _ = cmd.Wait() }()
 }
 
-// wait returns when the server answers.
+// wait returns when the server accepts connections.
 func (m *Member) wait(t testing.TB) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
@@ -174,13 +176,13 @@ func (m *Member) Promote(t testing.TB) {
 	m.run(t, "pg_ctl", "promote", "-D", m.data(), "-W")
 }
 
-// Freeze stops all processes of the server where they are; Thaw lets them go on.
+// Freeze suspends all processes of the server; Thaw resumes them.
 func (m *Member) Freeze(t testing.TB) { m.signal(t, syscall.SIGSTOP) }
 
 // Thaw undoes Freeze.
 func (m *Member) Thaw(t testing.TB) { m.signal(t, syscall.SIGCONT) }
 
-// signal reaches the postmaster first, so that it starts no others meanwhile.
+// signal signals the postmaster first, so that it starts no other process meanwhile.
 func (m *Member) signal(t testing.TB, s syscall.Signal) {
 	t.Helper()
 	parent := m.pid(t)

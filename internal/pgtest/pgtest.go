@@ -1,11 +1,9 @@
-// Package pgtest starts a throw-away PostgreSQL from the binaries that are
-// installed, so that tests and benchmarks run against the real engine and need
-// no server, no container and no configuration.
+// Package pgtest starts a temporary PostgreSQL from the installed binaries, so that tests and
+// benchmarks run against the real engine without a configured server or container.
 //
-// A server lives in a temporary folder, listens on a Unix socket inside it (no
-// port to fight over, nothing for other users to reach) and is watched by a
-// small shell process that stops it and removes the folder when the process that
-// started it ends, however it ends. The package knows nothing of Parley.
+// A server lives in a temporary directory and listens on a Unix socket in it, so it needs no port
+// and other users cannot reach it. A small shell process stops it and removes the directory when
+// the process that started it ends in any way. The package knows nothing of Parley.
 package pgtest
 
 import (
@@ -22,12 +20,41 @@ var shared struct {
 	err    error
 }
 
-// URL returns the address of a fresh, empty database that is dropped when the
-// test ends. The first call in a process starts the server that all tests of
-// the process share; it stops with the process. Without PostgreSQL the test
-// fails: half a test run must not look like a whole one. Only 'make check', which is
-// not a whole one, skips it.
+var prepared struct {
+	once sync.Once
+	name string
+	err  error
+}
+
+// URL returns the URL of a fresh, empty database that is dropped when the test ends. The first
+// call in a process starts the server that all its tests share; it stops with the process. Without
+// PostgreSQL the test fails, so that a partial test run does not look complete. Only 'make check'
+// skips it.
 func URL(t testing.TB) string {
+	t.Helper()
+	return database(t, "template1")
+}
+
+// Copy is URL with the contents that prepare gives to the first database of the process. Later
+// calls copy that database, so all calls of a process must prepare the same.
+func Copy(t testing.TB, prepare func(url string) error) string {
+	t.Helper()
+	s := server(t)
+	prepared.once.Do(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		if prepared.name, prepared.err = s.CreateDatabase(ctx); prepared.err == nil {
+			prepared.err = prepare(s.URL(prepared.name))
+		}
+	})
+	if prepared.err != nil {
+		t.Fatal(prepared.err)
+	}
+	return database(t, prepared.name)
+}
+
+// server returns the server that all tests of the process share.
+func server(t testing.TB) *Server {
 	t.Helper()
 	skipShort(t)
 	shared.once.Do(func() {
@@ -38,20 +65,27 @@ func URL(t testing.TB) string {
 	if shared.err != nil {
 		t.Fatal(shared.err)
 	}
+	return shared.server
+}
+
+// database returns the URL of a new copy of another database.
+func database(t testing.TB, template string) string {
+	t.Helper()
+	s := server(t)
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	name, err := shared.server.CreateDatabase(ctx)
+	name, err := s.copyDatabase(ctx, template)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
-		if err := shared.server.DropDatabase(ctx, name); err != nil {
+		if err := s.DropDatabase(ctx, name); err != nil {
 			t.Errorf("drop the test's database: %v", err)
 		}
 	})
-	return shared.server.URL(name)
+	return s.URL(name)
 }
 
 // skipShort skips tests on PostgreSQL in 'go test -short'.
@@ -62,14 +96,17 @@ func skipShort(t testing.TB) {
 	}
 }
 
-// CreateDatabase makes an empty database and returns its name.
+// CreateDatabase creates an empty database and returns its name.
 func (s *Server) CreateDatabase(ctx context.Context) (string, error) {
-	name := fmt.Sprintf("t%d", s.databases.Add(1))
-	return name, s.exec(ctx, "CREATE DATABASE "+name)
+	return s.copyDatabase(ctx, "template1")
 }
 
-// DropDatabase removes a database that CreateDatabase made, ending whatever
-// connections there still are.
+func (s *Server) copyDatabase(ctx context.Context, template string) (string, error) {
+	name := fmt.Sprintf("t%d", s.databases.Add(1))
+	return name, s.exec(ctx, "CREATE DATABASE "+name+" TEMPLATE "+template)
+}
+
+// DropDatabase removes a database of CreateDatabase and ends its connections.
 func (s *Server) DropDatabase(ctx context.Context, name string) error {
 	return s.exec(ctx, "DROP DATABASE "+name+" WITH (FORCE)")
 }

@@ -3,6 +3,7 @@ package pgtest_test
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -45,6 +46,30 @@ func TestURLGivesEachTestItsOwnEmptyDatabase(t *testing.T) {
 	}
 }
 
+func TestCopyPreparesOnce(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	prepared := 0
+	prepare := func(url string) error {
+		prepared++
+		conn, err := pgx.Connect(ctx, url)
+		if err != nil {
+			return err
+		}
+		_, err = conn.Exec(ctx, "CREATE TABLE x (n int)")
+		return errors.Join(err, conn.Close(ctx))
+	}
+	one, two := connect(t, pgtest.Copy(t, prepare)), connect(t, pgtest.Copy(t, prepare))
+	if _, err := one.Exec(ctx, "INSERT INTO x VALUES (1)"); err != nil {
+		t.Fatal(err)
+	}
+	var rows int
+	err := two.QueryRow(ctx, "SELECT count(*) FROM x").Scan(&rows)
+	if err != nil || rows != 0 || prepared != 1 {
+		t.Errorf("the second copy has %d rows, err %v, prepared %d times; want 0 rows, prepared once", rows, err, prepared)
+	}
+}
+
 func connect(t *testing.T, url string) *pgx.Conn {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), url)
@@ -55,8 +80,8 @@ func connect(t *testing.T, url string) *pgx.Conn {
 	return conn
 }
 
-// The test runs itself as a child that starts a server and waits, kills the
-// child without mercy, and expects the server to be gone soon after.
+// The test runs itself as a child that starts a server and waits, kills the child, and expects the
+// server to be gone soon after.
 func TestServerEndsWithAKilledProcess(t *testing.T) {
 	t.Parallel()
 	child := exec.Command(os.Args[0])
@@ -73,20 +98,20 @@ func TestServerEndsWithAKilledProcess(t *testing.T) {
 		_, dir, _ = strings.Cut(lines.Text(), "serving in ")
 	}
 	if dir == "" {
-		t.Fatal("the child started no server")
+		t.Fatal("the child started no server, want one")
 	}
 	if _, err := os.Stat(dir); err != nil {
 		t.Fatal(err)
 	}
 	_ = child.Process.Kill()
 	_ = child.Wait()
-	// The supervisor removes the folder last, after the server has ended.
+	// The supervisor removes the directory last, after the server has ended.
 	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
 		if _, err := os.Stat(dir); os.IsNotExist(err) {
 			return
 		}
 		if time.Now().After(deadline) {
-			t.Fatal("the server's folder is still there 30 s after its process was killed")
+			t.Fatal("the server's directory is still there 30 s after its process was killed, want it gone")
 		}
 	}
 }
@@ -100,6 +125,6 @@ func TestCloseStopsTheServerAndRemovesItsFolder(t *testing.T) {
 	s.Close()
 	s.Close()
 	if _, err := os.Stat(s.SocketDir()); !os.IsNotExist(err) {
-		t.Errorf("the folder is still there: %v", err)
+		t.Errorf("stat of the server's directory: %v, want it gone", err)
 	}
 }

@@ -38,7 +38,7 @@ func StartPooler(t testing.TB, rawURL string) *Pooler {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	// Few connections to the server, so that sessions are shared indeed.
+	// Few connections to the server, so that sessions are really shared.
 	settings := fmt.Sprintf(`[databases]
 * = host=%s user=postgres
 [pgbouncer]
@@ -81,7 +81,7 @@ logfile = %s
 	}
 }
 
-// URL is rawURL through the pooler.
+// URL returns rawURL through the pooler.
 func (p *Pooler) URL(t testing.TB, rawURL string) string {
 	t.Helper()
 	u, err := url.Parse(rawURL)

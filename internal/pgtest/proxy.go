@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// Proxy is a TCP port that leads to a server, and can fail as a network does.
+// Proxy is a TCP port that forwards to a server, and can fail like a network.
 type Proxy struct {
 	target string // the server's socket
 	l      net.Listener
@@ -45,10 +45,10 @@ func NewProxy(t testing.TB, rawURL string) *Proxy {
 	return p
 }
 
-// Address is host:port of the proxy.
+// Address returns host:port of the proxy.
 func (p *Proxy) Address() string { return p.l.Addr().String() }
 
-// URL is rawURL through the proxy.
+// URL returns rawURL through the proxy.
 func (p *Proxy) URL(t testing.TB, rawURL string) string {
 	t.Helper()
 	u, err := url.Parse(rawURL)
@@ -62,8 +62,8 @@ func (p *Proxy) URL(t testing.TB, rawURL string) string {
 	return u.String()
 }
 
-// Silence holds all bytes from now on, in both directions. Connections stay open,
-// and new ones are accepted.
+// Silence holds back all bytes from now on, in both directions. Connections stay open, and new
+// ones are accepted.
 func (p *Proxy) Silence() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

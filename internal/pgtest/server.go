@@ -26,10 +26,10 @@ var supervise string
 
 // Server is one running PostgreSQL.
 type Server struct {
-	bin       string // the folder of its binaries
+	bin       string // directory of its binaries
 	dir       string
 	stdin     io.Closer
-	down      chan struct{} // closed when postgres has ended and its folder is gone
+	down      chan struct{} // closed when postgres has ended and its directory is gone
 	closeOnce sync.Once
 	databases atomic.Int64
 }
@@ -39,12 +39,12 @@ type options struct{ durable bool }
 // Option changes how a server is started.
 type Option func(*options)
 
-// Durable keeps fsync on, as in production. Tests do without: a killed Parley
-// loses nothing by it, only a machine that loses power would.
+// Durable keeps fsync on, as in production. Tests do without: only a power failure would lose
+// data, not a killed Parley.
 func Durable() Option { return func(o *options) { o.durable = true } }
 
-// Start starts a server and waits until it answers. Close stops it, and so does
-// the end of this process.
+// Start starts a server and waits until it accepts connections. Close, or the end of this process,
+// stops it.
 func Start(ctx context.Context, opts ...Option) (*Server, error) {
 	var o options
 	for _, opt := range opts {
@@ -143,7 +143,7 @@ func (s *Server) logTail() string {
 	return string(b[max(0, len(b)-most):])
 }
 
-// URL is the address of one database of the server.
+// URL returns the URL of one database of the server.
 func (s *Server) URL(database string) string {
 	u := url.URL{
 		Scheme: "postgres", User: url.User("postgres"), Path: "/" + database,
@@ -152,14 +152,13 @@ func (s *Server) URL(database string) string {
 	return u.String()
 }
 
-// SocketDir is the folder of the server's socket, for tools that want -h.
+// SocketDir returns the directory of the server's socket, for tools with -h.
 func (s *Server) SocketDir() string { return s.dir }
 
-// Tool is the path of a program that is installed beside the server, such as pgbench.
+// Tool returns the path of a program that is installed beside the server, such as pgbench.
 func (s *Server) Tool(name string) string { return filepath.Join(s.bin, name) }
 
-// Close stops the server and waits until its folder is gone. It may be called
-// more than once.
+// Close stops the server and waits until its directory is gone. It may be called more than once.
 func (s *Server) Close() {
 	s.closeOnce.Do(func() { _ = s.stdin.Close() })
 	<-s.down

@@ -1,6 +1,6 @@
-# Owns one PostgreSQL: makes its data folder, runs it, and ends it when standard
-# input closes, which happens when the process that started us ends in any way.
-# Arguments: the folder of the binaries, the folder to use, then options of postgres.
+# Runs one PostgreSQL in a new data directory, and stops it when standard input closes,
+# which happens when the parent process ends in any way.
+# Arguments: the directory of the binaries, the directory to use, then options of postgres.
 bin=$1 dir=$2
 shift 2
 umask 077
@@ -13,9 +13,9 @@ umask 077
 cat >/dev/null
 
 # The first line of this file is the server's process id. An immediate shutdown
-# is enough: nobody will read this data again.
+# is enough: the data is not used again.
 pid=$(head -n 1 "$dir/data/postmaster.pid" 2>/dev/null) && kill -QUIT "$pid" 2>/dev/null
-# Still in initdb: the server it is about to start must not outlive us.
+# Still in initdb: the server that it is about to start must not outlive this script.
 [ -n "$pid" ] || kill -TERM $! 2>/dev/null
 wait
 rm -rf "$dir"

@@ -11,13 +11,13 @@ import (
 )
 
 const (
-	// MaxBulk is how many proposals one command decides at the most.
+	// MaxBulk limits how many proposals one command decides.
 	MaxBulk = 100
-	// bulkAtOnce is how many of them are decided at the same time.
+	// bulkAtOnce is how many of them are decided concurrently.
 	bulkAtOnce = 8
 )
 
-// Bulk asks for one decision on several proposals.
+// Bulk is one decision on several proposals.
 type Bulk struct {
 	Status Status
 	Note   string
@@ -25,20 +25,20 @@ type Bulk struct {
 	Once   *idempotency.Key
 }
 
-// BulkItem is one of the proposals, with the version of the text that was decided on.
+// BulkItem is one of the proposals, with the version of the text that the admin read.
 type BulkItem struct {
 	ID          string
 	TextVersion int64
 }
 
-// BulkResult is what became of one of them. Exactly one of Outcome and Err says something.
+// BulkResult is the result for one proposal: either Outcome or Err.
 type BulkResult struct {
 	ID      string
 	Outcome Outcome
 	Err     error
 }
 
-// Validate is to ResolveAll what Submission.Validate is to Submit.
+// Validate reports every field that breaks a rule; see Submission.Validate.
 func (b *Bulk) Validate() error {
 	var c check
 	r := Resolution{Status: b.Status, Note: b.Note}
@@ -59,9 +59,9 @@ func (b *Bulk) Validate() error {
 	for i, it := range b.Items {
 		switch {
 		case !ValidID(it.ID):
-			c.addAt(errs.At("items", i, "id"), "is no id of a proposal")
+			c.addAt(errs.At("items", i, "id"), "is not the id of a proposal")
 		case seen[it.ID]:
-			c.addAt(errs.At("items", i, "id"), "is there twice")
+			c.addAt(errs.At("items", i, "id"), "appears twice")
 		}
 		if seen[it.ID] = true; !validTextVersion(it.TextVersion) {
 			c.addAt(errs.At("items", i, "text_version"), "%s", badTextVersion)
@@ -70,9 +70,8 @@ func (b *Bulk) Validate() error {
 	return c.err()
 }
 
-// ResolveAll decides several proposals alike, each as Resolve does, on its own: what cannot
-// be done does not keep the others from being done. The results are in the order of the
-// items.
+// ResolveAll makes the same decision on several proposals. Each is resolved independently, so
+// that a failure does not affect the others. The results are in the order of the items.
 func (s *Proposals) ResolveAll(ctx context.Context, a identity.Access, cmd Bulk) ([]BulkResult, error) {
 	if err := a.For(identity.ResolveProposal); err != nil {
 		return nil, err

@@ -25,8 +25,7 @@ var (
 	textRule  = text.Rule{Max: MaxText, Required: true}
 )
 
-// Submission asks for a new proposal. An empty Priority means normal, an empty
-// Status open.
+// Submission creates a proposal. An empty Priority means Normal, an empty Status means Open.
 type Submission struct {
 	Title        string
 	Category     Category
@@ -44,31 +43,31 @@ type Edit struct {
 	Problem      *string
 	SuggestedFix *string
 	Priority     *Priority
-	IfVersion    *int64 // refuse if the record is another version
+	IfVersion    *int64 // refuse if the record has another version
 	Once         *idempotency.Key
 
-	IfTextVersion *int64 // refuse if the text is another version; votes do not change it
+	IfTextVersion *int64 // refuse if the text has another version; votes do not change it
 }
 
-// Resolution asks for a status change.
+// Resolution changes the status of a proposal.
 type Resolution struct {
 	Status        Status
 	Note          string
-	DuplicateOf   string // with Rejected: the id of the proposal that is about the same
+	DuplicateOf   string // with Rejected: the id of the original
 	IfVersion     *int64
-	IfTextVersion *int64 // refuse if the text is another version; votes do not change it
+	IfTextVersion *int64 // refuse if the text has another version; votes do not change it
 	Once          *idempotency.Key
 }
 
-// Ballot asks for a vote.
+// Ballot is a vote to cast.
 type Ballot struct {
 	Choice  Choice
 	Comment string
 	Once    *idempotency.Key
 }
 
-// Validate fills in defaults and reports every field that breaks a rule. Submit does it
-// too; a transport calls it to report fields that it could not read beside these.
+// Validate sets defaults and reports every field that breaks a rule. Submit calls it too. A
+// transport calls it to report these fields together with those that it could not decode.
 func (s *Submission) Validate() error {
 	if s.Priority == "" {
 		s.Priority = Normal
@@ -86,15 +85,16 @@ func (s *Submission) Validate() error {
 	return c.err()
 }
 
-// Check refuses what could not be submitted, for those who have one filed.
+// Check validates the fields of a proposal that another package files.
 func Check(title, category, problem, suggestedFix, priority string) error {
 	s := Submission{
-		Title: title, Category: Category(category), Problem: problem, SuggestedFix: suggestedFix, Priority: Priority(priority),
+		Title: title, Category: Category(category), Problem: problem, SuggestedFix: suggestedFix,
+		Priority: Priority(priority),
 	}
 	return s.Validate()
 }
 
-// Validate is to Edit what Submission.Validate is to Submit.
+// Validate reports every field that breaks a rule; see Submission.Validate.
 func (e *Edit) Validate() error {
 	var c check
 	if e.Title != nil {
@@ -118,7 +118,7 @@ func (e *Edit) Validate() error {
 	return c.err()
 }
 
-// Validate is to Resolve what Submission.Validate is to Submit.
+// Validate reports every field that breaks a rule; see Submission.Validate.
 func (r *Resolution) Validate() error {
 	var c check
 	enum(&c, "status", r.Status, Statuses)
@@ -126,7 +126,7 @@ func (r *Resolution) Validate() error {
 	switch {
 	case r.DuplicateOf == "":
 	case r.Status != Rejected:
-		c.add("duplicate_of", "goes with the status rejected only")
+		c.add("duplicate_of", "is allowed only with the status rejected")
 	case !ValidID(r.DuplicateOf):
 		c.add("duplicate_of", "must be the id of a proposal")
 	}
@@ -140,7 +140,7 @@ const badTextVersion = "must be from 1 to 2147483647; use the text_version of th
 
 func validTextVersion(v int64) bool { return v >= 1 && v <= math.MaxInt32 }
 
-// Validate is to Vote what Submission.Validate is to Submit.
+// Validate reports every field that breaks a rule; see Submission.Validate.
 func (b *Ballot) Validate() error {
 	var c check
 	enum(&c, "vote", b.Choice, Choices)
@@ -148,7 +148,7 @@ func (b *Ballot) Validate() error {
 	return c.err()
 }
 
-// check collects every broken rule, so that a caller learns of all at once.
+// check collects all invalid fields, to report them at once.
 type check struct{ fields []errs.Field }
 
 func (c *check) add(name, format string, args ...any) { c.addAt(errs.At(name), format, args...) }
@@ -191,7 +191,7 @@ func join[S ~string](known []S) string {
 	return strings.Join(names, ", ")
 }
 
-// clip keeps an error message short whatever the caller sent.
+// clip shortens a value for an error message.
 func clip(s string) string {
 	if utf8.RuneCountInString(s) > 40 {
 		return string([]rune(s)[:40]) + "…"

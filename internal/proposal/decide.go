@@ -10,37 +10,37 @@ import (
 	"github.com/parley-dev/parley/internal/text"
 )
 
-// Current is what a decision is made on: the proposal and the actor's own vote,
-// both locked until the decision is written.
+// Current is the input of a decision: the proposal and the actor's own vote. Both are locked
+// until the change is written.
 type Current struct {
 	Proposal Proposal
-	Vote     *Vote // nil: the actor has not voted
-	// Original is the proposal of which this one is said to be a duplicate, locked as well;
-	// nil: none was named, or the org has none with that id.
+	Vote     *Vote // nil if the actor has not voted
+	// Original is the proposal of which this one is a duplicate, also locked. It is nil if
+	// none was named, or if the org has none with that id.
 	Original *Proposal
 }
 
-// Change is what a decision asks the store to write, all or nothing.
+// Change is the result of a decision, which the store writes atomically.
 type Change struct {
-	Proposal Proposal // the new record, complete; the store sets its Version
-	Vote     *Vote    // the actor's vote from now on; nil: none
-	Entry    Entry    // what the history says of it; the store sets its Seq. No kind: nothing changed
+	Proposal Proposal // the complete new record; the store sets its Version
+	Vote     *Vote    // the actor's new vote; nil if there is none
+	Entry    Entry    // of the history; the store sets its Seq. Without a kind nothing has changed
 	Followup *Followup
 }
 
-// Followup is what approval creates to be done.
+// Followup is the follow-up that approval creates.
 type Followup struct {
 	ID          string
 	Title       string
 	Description string
-	TextHash    string // of the approved text, so that later readers can tell what was approved
+	TextHash    string // of the approved text
 }
 
-// TextHash identifies the text that an admin decides on.
+// TextHash returns a hash of the text that an admin decides on.
 func (p *Proposal) TextHash() string {
 	h := sha256.New()
 	for _, s := range p.text() {
-		// The length keeps ("ab","c") apart from ("a","bc").
+		// The length distinguishes ("ab","c") from ("a","bc").
 		n := len(s)
 		h.Write([]byte{byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)})
 		h.Write([]byte(s))
@@ -48,10 +48,10 @@ func (p *Proposal) TextHash() string {
 	return "sha256:" + hex.EncodeToString(h.Sum(nil))
 }
 
-// text is what TextVersion counts the changes of.
+// text returns the fields whose changes TextVersion counts.
 func (p *Proposal) text() [3]string { return [3]string{p.Title, p.Problem, p.SuggestedFix} }
 
-// Actor is who decides, and when.
+// Actor is the principal who acts, and the time.
 type Actor struct {
 	Viewer
 	At time.Time
@@ -75,7 +75,7 @@ func decideVote(cur Current, by Actor, choice Choice, comment string) (Change, e
 	}, nil
 }
 
-// decideWithdrawal takes the actor's vote back.
+// decideWithdrawal withdraws the actor's vote.
 func decideWithdrawal(cur Current, by Actor) (Change, error) {
 	p, err := votable(cur, by)
 	if err != nil {
@@ -99,12 +99,12 @@ func votable(cur Current, by Actor) (Proposal, error) {
 	}
 	if p.Status != Open {
 		return p, errs.New(errs.Conflict, "proposal.not_open",
-			"votes count on open proposals only, and this one is %s", p.Status)
+			"only open proposals can be voted on, and this one is %s", p.Status)
 	}
 	return p, nil
 }
 
-// count adds n votes of the actor.
+// count adds n to the number of votes.
 func count(p *Proposal, by Actor, c Choice, n int) {
 	all, agents := &p.VotesFor, &p.AgentsFor
 	if c == Against {
@@ -116,8 +116,8 @@ func count(p *Proposal, by Actor, c Choice, n int) {
 	}
 }
 
-// decideStatus moves the proposal along the status table. newFollowupID is used
-// by approval only.
+// decideStatus changes the status according to the table. newFollowupID is used by approval
+// only.
 func decideStatus(cur Current, by Actor, r Resolution, newFollowupID string) (Change, error) {
 	p := cur.Proposal
 	if !p.VisibleTo(by.Viewer) {
@@ -145,7 +145,7 @@ func decideStatus(cur Current, by Actor, r Resolution, newFollowupID string) (Ch
 	}
 	from := p.Status
 	p.Status, p.UpdatedAt = r.Status, by.At
-	// A reopened proposal is undecided again; its earlier note stays in the history.
+	// Reopening clears the note; the earlier one stays in the history.
 	p.ResolutionNote, p.DuplicateOf = r.Note, r.DuplicateOf
 	c := Change{
 		Vote: cur.Vote,
@@ -166,7 +166,7 @@ var errNoReason = errs.Field{
 	Path: errs.At("resolution_note"), Message: "is required to reject a proposal: give the reason",
 }
 
-// checkOriginal refuses an original that is none.
+// checkOriginal refuses an original that does not exist or that would form a cycle.
 func checkOriginal(cur Current, by Actor, id string) error {
 	wrong := func(msg string) error {
 		return errs.InvalidFields(errs.Field{Path: errs.At("duplicate_of"), Message: msg})
@@ -175,7 +175,7 @@ func checkOriginal(cur Current, by Actor, id string) error {
 	case id == cur.Proposal.ID:
 		return wrong("must be another proposal")
 	case o == nil || !o.VisibleTo(by.Viewer):
-		return wrong("there is no such proposal")
+		return wrong("must be the id of an existing proposal")
 	case o.DuplicateOf == cur.Proposal.ID:
 		return wrong("is itself a duplicate of this proposal")
 	}
@@ -200,7 +200,7 @@ func notAllowed(from, to Status) error {
 	return e
 }
 
-// decideEdit changes the text of a proposal that is not decided yet.
+// decideEdit changes a proposal that is a draft or open.
 func decideEdit(cur Current, by Actor, ed Edit) (Change, error) {
 	p := cur.Proposal
 	if !p.VisibleTo(by.Viewer) {
@@ -244,8 +244,8 @@ func edit[S ~string](e *Entry, field string, old, val *S) {
 	*old = *val
 }
 
-// matchVersion refuses a decision that was made on an older record; a nil want
-// asks for no check.
+// matchVersion refuses a command that was based on another version of the record. If want is
+// nil, it accepts any version.
 func matchVersion(p Proposal, want *int64) error {
 	if want == nil || *want == p.Version {
 		return nil
@@ -254,8 +254,8 @@ func matchVersion(p Proposal, want *int64) error {
 		"the proposal has changed since you read it; fetch it again and repeat the request")
 }
 
-// matchText refuses a decision that was made on another text; a nil want asks for no
-// check.
+// matchText refuses a command that was based on another version of the text. If want is nil, it
+// accepts any version.
 func matchText(p Proposal, want *int64) error {
 	if want == nil || *want == p.TextVersion {
 		return nil

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/errs/errstest"
 	"github.com/parley-dev/parley/internal/identity"
 )
 
@@ -31,7 +32,10 @@ func TestEditsOfTheTextCountItsVersion(t *testing.T) {
 		"title and others": {Edit{Title: &text, Priority: &high}, 5},
 		"nothing":          {Edit{}, 4},
 	} {
-		p := Proposal{Org: "acme", Status: Open, Title: "old", Problem: "old", SuggestedFix: "old", SubmittedBy: "user:ann", TextVersion: 4}
+		p := Proposal{
+			Org: "acme", Status: Open, Title: "old", Problem: "old", SuggestedFix: "old",
+			SubmittedBy: "user:ann", TextVersion: 4,
+		}
 		change, err := decideEdit(Current{Proposal: p}, actor(identity.User, "ann", false), c.edit)
 		if err != nil || change.Proposal.TextVersion != c.want {
 			t.Errorf("%s: version %d, %v; want %d", name, change.Proposal.TextVersion, err, c.want)
@@ -63,7 +67,8 @@ func TestADecisionIsRefusedOnlyIfTheTextChanged(t *testing.T) {
 			t.Errorf("%s: %v; want %q", name, err, c.code)
 		}
 	}
-	if diff := cmp.Diff([]string{"text_version"}, fields((&Resolution{Status: Approved, IfTextVersion: version(0)}).Validate())); diff != "" {
+	zero := Resolution{Status: Approved, IfTextVersion: version(0)}
+	if diff := cmp.Diff([]string{"text_version"}, errstest.Fields(zero.Validate())); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -78,7 +83,7 @@ func TestAnEditIsRefusedIfTheTextChanged(t *testing.T) {
 			t.Errorf("version %d: %v; want %q", version, err, code)
 		}
 	}
-	if diff := cmp.Diff([]string{"text_version"}, fields((&Edit{IfTextVersion: new(int64)}).Validate())); diff != "" {
+	if diff := cmp.Diff([]string{"text_version"}, errstest.Fields((&Edit{IfTextVersion: new(int64)}).Validate())); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -144,7 +149,7 @@ func TestFiltersAreSimplified(t *testing.T) {
 	}
 	q := Query{Kind: "robot", Evidence: "maybe", Fingerprint: "a\x00"}
 	_, err := q.check(Viewer{})
-	if diff := cmp.Diff([]string{"submitted_by_kind", "evidence", "fingerprint"}, fields(err)); diff != "" {
+	if diff := cmp.Diff([]string{"submitted_by_kind", "evidence", "fingerprint"}, errstest.Fields(err)); diff != "" {
 		t.Error(diff)
 	}
 }

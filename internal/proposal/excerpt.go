@@ -6,14 +6,14 @@ import (
 )
 
 const (
-	// MaxExcerpt is how many characters of a problem an excerpt has, beside its ellipsis.
+	// MaxExcerpt limits the characters of an excerpt, without its ellipsis.
 	MaxExcerpt = 240
-	// ExcerptSource is how many characters of a problem an excerpt is made of.
+	// ExcerptSource is how many characters of a problem are read for an excerpt.
 	ExcerptSource = 4 * MaxExcerpt
 )
 
-// ExcerptOf is the beginning of a text on one line: runs of white space become one space. It
-// ends between two words, if that does not cost much of it.
+// ExcerptOf returns the beginning of a text on one line, with each run of white space replaced by
+// one space. It ends at a word boundary if that is near.
 func ExcerptOf(text string) string {
 	line := strings.Join(strings.Fields(text), " ")
 	if utf8.RuneCountInString(line) <= MaxExcerpt {
@@ -24,7 +24,7 @@ func ExcerptOf(text string) string {
 		_, n := utf8.DecodeRuneInString(line[cut:])
 		cut += n
 	}
-	// A word that the cut divides is left out, unless it is half of the excerpt.
+	// Drop a divided word, unless it is half of the excerpt.
 	if space := strings.LastIndexByte(line[:cut], ' '); line[cut] != ' ' && space > cut/2 {
 		cut = space
 	}

@@ -9,22 +9,22 @@ import (
 	"github.com/parley-dev/parley/internal/identity"
 )
 
-// MaxGroups is how many groups there are at the most.
+// MaxGroups limits the number of groups.
 const MaxGroups = 100
 
-// GroupBy is what the proposals of a group have in common.
+// GroupBy is the property by which proposals are grouped.
 type GroupBy string
 
 // The ways to group.
 const (
 	BySubmitter   GroupBy = "submitter"
-	ByFingerprint GroupBy = "fingerprint" // of those that were filed from friction
+	ByFingerprint GroupBy = "fingerprint" // only proposals that were filed from friction
 )
 
 // GroupBys lists the ways to group.
 var GroupBys = []GroupBy{BySubmitter, ByFingerprint}
 
-// Group is what is known of proposals that have something in common.
+// Group summarizes the proposals of one group.
 type Group struct {
 	Key      string // a ref or a fingerprint
 	Count    int64
@@ -33,8 +33,8 @@ type Group struct {
 	Newest   time.Time
 }
 
-// Groups returns the largest groups among what the query matches, the largest first. The
-// order and page of the query do not matter.
+// Groups groups the proposals that the query matches and returns the largest groups, the largest
+// first. It ignores the order and page of the query.
 func (s *Proposals) Groups(ctx context.Context, a identity.Access, q Query, by GroupBy) ([]Group, error) {
 	if err := a.For(identity.ListProposals); err != nil {
 		return nil, err

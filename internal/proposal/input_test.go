@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/parley-dev/parley/internal/errs/errstest"
 	"github.com/parley-dev/parley/internal/identity"
 )
 
@@ -39,7 +40,7 @@ func TestIDsOfProposalsAndNotes(t *testing.T) {
 	}
 }
 
-// badTexts break the rules of any text; good ones keep them.
+// badTexts break the rules of every text field.
 var (
 	badTexts = map[string]string{
 		"not UTF-8": "a\xff", "NUL": "a\x00", "bell": "a\x07", "escape": "a\x1b[31m", "delete": "a\x7f",
@@ -80,7 +81,7 @@ func TestEveryTextIsCheckedByTheSameRules(t *testing.T) {
 			if !ok {
 				want = []string{f.name}
 			}
-			if diff := cmp.Diff(want, broken(f.check(text))); diff != "" {
+			if diff := cmp.Diff(want, errstest.Fields(f.check(text))); diff != "" {
 				t.Errorf("%s, %s: broken fields (-want +got)\n%s", f.name, what, diff)
 			}
 		}
@@ -142,7 +143,7 @@ func TestEveryValueOfEveryEnumeration(t *testing.T) {
 			if !ok {
 				want = []string{f.name}
 			}
-			if diff := cmp.Diff(want, broken(f.check(v))); diff != "" {
+			if diff := cmp.Diff(want, errstest.Fields(f.check(v))); diff != "" {
 				t.Errorf("%s %q: broken fields (-want +got)\n%s", f.name, v, diff)
 			}
 		}
@@ -181,7 +182,7 @@ func TestADuplicateGoesWithARejectionOnly(t *testing.T) {
 			if !ok {
 				want = []string{"duplicate_of"}
 			}
-			if diff := cmp.Diff(want, broken((&Resolution{Status: s, DuplicateOf: of}).Validate())); diff != "" {
+			if diff := cmp.Diff(want, errstest.Fields((&Resolution{Status: s, DuplicateOf: of}).Validate())); diff != "" {
 				t.Errorf("%s as a duplicate of %q: broken fields (-want +got)\n%s", s, of, diff)
 			}
 		}
@@ -202,7 +203,7 @@ func TestBoundsOfATextVersion(t *testing.T) {
 			"edit":       (&Edit{IfTextVersion: &v}).Validate(),
 			"resolution": (&Resolution{Status: Approved, IfTextVersion: &v}).Validate(),
 		} {
-			if diff := cmp.Diff(want, broken(err)); diff != "" {
+			if diff := cmp.Diff(want, errstest.Fields(err)); diff != "" {
 				t.Errorf("%s of version %d: broken fields (-want +got)\n%s", what, v, diff)
 			}
 		}
@@ -261,7 +262,7 @@ func TestEveryFilterOfAQuery(t *testing.T) {
 			f.ask(&q, value)
 			got, err := q.check(v)
 			if !ok {
-				if diff := cmp.Diff([]string{f.name}, broken(err)); diff != "" {
+				if diff := cmp.Diff([]string{f.name}, errstest.Fields(err)); diff != "" {
 					t.Errorf("%s %q: broken parameters (-want +got)\n%s", f.name, value, diff)
 				}
 				continue
@@ -300,7 +301,7 @@ func TestPagesOfAQuery(t *testing.T) {
 		name := fmt.Sprintf("page %d of %d", c.page, c.limit)
 		q := Query{Page: c.page, Limit: c.limit}
 		f, err := q.check(Viewer{})
-		if diff := cmp.Diff(c.want, broken(err)); diff != "" {
+		if diff := cmp.Diff(c.want, errstest.Fields(err)); diff != "" {
 			t.Errorf("%s: broken parameters (-want +got)\n%s", name, diff)
 		}
 		if f.Offset != c.offset || f.Limit != c.got {
@@ -308,12 +309,12 @@ func TestPagesOfAQuery(t *testing.T) {
 		}
 		p := Paging{Page: c.page, Limit: c.limit}
 		offset, err := p.offset()
-		if diff := cmp.Diff(c.want, broken(err)); diff != "" || offset != c.offset {
+		if diff := cmp.Diff(c.want, errstest.Fields(err)); diff != "" || offset != c.offset {
 			t.Errorf("%s of votes: got offset %d, want %d; broken parameters (-want +got)\n%s", name, offset, c.offset, diff)
 		}
 	}
 	q := Query{Page: -1}
-	if _, err := q.check(Viewer{}); refusal(err) != "request.invalid" {
+	if _, err := q.check(Viewer{}); errstest.Code(err) != "request.invalid" {
 		t.Errorf("page -1: got %v, want a refusal", err)
 	}
 }
@@ -337,14 +338,14 @@ func TestTextsOfAQuery(t *testing.T) {
 			if !ok {
 				want = []string{name}
 			}
-			if diff := cmp.Diff(want, broken(err)); diff != "" {
+			if diff := cmp.Diff(want, errstest.Fields(err)); diff != "" {
 				t.Errorf("%s %.10q: broken parameters (-want +got)\n%s", name, text, diff)
 			}
 		}
 	}
 }
 
-// A cursor holds what its order needs, and nothing that could make it jump.
+// A cursor holds the sort key of its order, and nothing else.
 func TestThePositionInEveryOrder(t *testing.T) {
 	t.Parallel()
 	it := Item{Proposal: Proposal{ID: "prop-1", Priority: High, VotesFor: 3, VotesAgainst: 5}}
@@ -403,7 +404,7 @@ func TestACursorContinuesItsList(t *testing.T) {
 		},
 	} {
 		got, err := c.q.check(Viewer{})
-		if diff := cmp.Diff(c.want, broken(err)); diff != "" {
+		if diff := cmp.Diff(c.want, errstest.Fields(err)); diff != "" {
 			t.Errorf("%s: broken parameters (-want +got)\n%s", name, diff)
 		}
 		if c.want == nil && (got.After == nil || *got.After != Position{Score: -3, ID: id} || c.q.Page != 4 ||
@@ -436,7 +437,7 @@ func TestWhatSimilarOnesAreLookedForBy(t *testing.T) {
 		{"a problem that is too long", SimilarTo{Problem: strings.Repeat("é", MaxText+1)}, 1, []string{"problem"}},
 		{"texts that are not UTF-8", SimilarTo{Title: "\xff", Problem: "\xff"}, 1, []string{"title", "problem"}},
 	} {
-		if diff := cmp.Diff(c.want, broken(c.to.check(c.limit))); diff != "" {
+		if diff := cmp.Diff(c.want, errstest.Fields(c.to.check(c.limit))); diff != "" {
 			t.Errorf("%s: broken parameters (-want +got)\n%s", c.name, diff)
 		}
 	}

@@ -12,27 +12,27 @@ import (
 
 // Limits of saved notes.
 const (
-	MaxNotes     = 100 // of an org
+	MaxNotes     = 100 // per org
 	MaxNoteTitle = 100 // characters
 )
 
-// What the audit log calls changes of saved notes.
+// Actions in the audit log.
 const (
 	NoteCreate identity.AuditAction = "note.create"
 	NoteDelete identity.AuditAction = "note.delete"
 )
 
-// SavedNote is a reason that admins of an org give again and again.
+// SavedNote is a resolution note that the admins of an org use often.
 type SavedNote struct {
 	Org       string
 	ID        string
 	Title     string
-	Text      string // becomes the resolution note
+	Text      string // of the resolution note
 	CreatedBy string // a ref
 	CreatedAt time.Time
 }
 
-// NoteCreation asks for a new saved note.
+// NoteCreation creates a saved note.
 type NoteCreation struct{ Title, Text string }
 
 // Validate reports every field that breaks a rule.
@@ -50,13 +50,13 @@ var noteQuota = identity.Quota{
 
 const notePrefix = "note-"
 
-// ValidNoteID reports whether s has the shape of a note's id.
+// ValidNoteID reports whether s has the form of a note's id.
 func ValidNoteID(s string) bool {
 	rest, ok := strings.CutPrefix(s, notePrefix)
 	return ok && validSuffix(rest)
 }
 
-// Notes lists the saved notes of the org by title. It is for those who may decide.
+// Notes lists the saved notes of the org by title, for callers who may resolve proposals.
 func (s *Proposals) Notes(ctx context.Context, a identity.Access) ([]SavedNote, error) {
 	if err := a.For(identity.ResolveProposal); err != nil {
 		return nil, err
@@ -79,8 +79,8 @@ func (s *Proposals) CreateNote(ctx context.Context, a identity.Access, cmd NoteC
 	return s.store.CreateNote(ctx, n, identity.NewEntry(ctx, n.CreatedAt, n.Org, NoteCreate, n.ID, n.Title), noteQuota)
 }
 
-// DeleteNote deletes a saved note and returns it as it was. Proposals that were decided with
-// it keep its text.
+// DeleteNote deletes a saved note and returns it. Proposals that were decided with it keep its
+// text.
 func (s *Proposals) DeleteNote(ctx context.Context, a identity.Access, id string) (SavedNote, error) {
 	if err := a.For(identity.ManageNotes); err != nil {
 		return SavedNote{}, err

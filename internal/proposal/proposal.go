@@ -1,9 +1,8 @@
-// Package proposal holds the rules of improvement proposals: what one is, who
-// may see and change it, how votes count and which status follows which.
+// Package proposal has the rules for improvement proposals: who may see and change one, how
+// votes are counted, and which status may follow which.
 //
-// Decisions are pure functions from what is and what is asked to what shall be
-// (see decide.go); a Store runs them inside a transaction. The package knows no
-// HTTP, no JSON and no SQL.
+// Decisions (decide.go) are pure functions from the current state and a command to a change. A
+// Store runs them in a transaction. The package contains no HTTP, JSON or SQL.
 package proposal
 
 import (
@@ -12,7 +11,7 @@ import (
 	"github.com/parley-dev/parley/internal/identity"
 )
 
-// Status is where a proposal stands.
+// Status is the status of a proposal.
 type Status string
 
 // The statuses.
@@ -27,8 +26,8 @@ const (
 // Statuses lists every status.
 var Statuses = []Status{Draft, Open, Approved, Rejected, Resolved}
 
-// transitions is the status table of section 3.1 of the specification. What is
-// not in it is not permitted.
+// transitions is the status table of section 3.1 of the specification. Other transitions are
+// not allowed.
 var transitions = map[Status][]Status{
 	Draft:    {Open},
 	Open:     {Approved, Rejected},
@@ -39,7 +38,7 @@ var transitions = map[Status][]Status{
 // Next lists the statuses that may follow s.
 func (s Status) Next() []Status { return transitions[s] }
 
-// Category says what a proposal is about.
+// Category is the subject of a proposal.
 type Category string
 
 // The categories.
@@ -55,7 +54,7 @@ const (
 // Categories lists every category.
 var Categories = []Category{Reliability, Performance, Security, Process, Feature, Documentation}
 
-// Priority says how soon a proposal should be reviewed.
+// Priority is the urgency of a review.
 type Priority string
 
 // The priorities.
@@ -68,7 +67,7 @@ const (
 // Priorities lists every priority from the least to the most urgent.
 var Priorities = []Priority{Low, Normal, High}
 
-// Rank orders priorities; a higher one is reviewed first.
+// Rank returns the rank of a priority. Higher ranks are reviewed first.
 func (p Priority) Rank() int {
 	for i, known := range Priorities {
 		if p == known {
@@ -91,17 +90,17 @@ type Proposal struct {
 	SubmittedBy    string // the submitter's ref, e.g. "agent:scout"
 	SubmittedAt    time.Time
 	UpdatedAt      time.Time
-	VotesFor       int // of people and agents together
+	VotesFor       int // of people and agents
 	VotesAgainst   int
-	AgentsFor      int // of VotesFor, those of agents
+	AgentsFor      int // the votes of agents in VotesFor
 	AgentsAgainst  int
 	ResolutionNote string
-	DuplicateOf    string // the proposal that it was rejected for; empty: none
+	DuplicateOf    string // the original, if it was rejected as a duplicate
 	FollowupID     string // set by approval
-	FollowupStatus string // of that follow-up when this was read; lists leave it out
-	Fingerprint    string // of the friction that filed it; empty: somebody submitted it
+	FollowupStatus string // of that follow-up at the time of the read; empty in lists
+	Fingerprint    string // of the friction that filed it; empty if it was submitted
 	Evidence       int64  // reports of that friction so far; grows without a new Version
-	TextVersion    int64  // starts at 1 and grows with every change of title, problem or suggested fix
+	TextVersion    int64  // starts at 1; grows with every change of title, problem or suggested fix
 	Version        int64  // grows with every change, votes included
 }
 
@@ -116,17 +115,16 @@ func (p *Proposal) People() Tally {
 // Agents counts the votes of agents.
 func (p *Proposal) Agents() Tally { return Tally{For: p.AgentsFor, Against: p.AgentsAgainst} }
 
-// Resolvable reports whether the work that approval asked for is done, so that an
-// admin can resolve the proposal.
+// Resolvable reports whether the follow-up is done, so that an admin can resolve the proposal.
 func (p *Proposal) Resolvable() bool { return p.Status == Approved && p.FollowupStatus == "done" }
 
-// VisibleTo reports whether the viewer may see the proposal: a draft is seen by
-// its submitter and by admins only.
+// VisibleTo reports whether the viewer may see the proposal. Drafts are visible to their
+// submitter and to admins only.
 func (p *Proposal) VisibleTo(v Viewer) bool {
 	return p.Org == v.Principal.Org && (p.Status != Draft || v.Admin || p.SubmittedBy == v.Principal.Ref())
 }
 
-// Viewer is who looks.
+// Viewer is a principal who reads proposals.
 type Viewer struct {
 	Principal identity.Principal
 	Admin     bool // sees every draft of the org
@@ -152,7 +150,7 @@ type Vote struct {
 	VotedAt time.Time
 }
 
-// EntryKind is the sort of a history entry.
+// EntryKind is the kind of a history entry.
 type EntryKind string
 
 // The kinds of history entries.
@@ -171,8 +169,7 @@ type FieldChange struct {
 	To    string
 }
 
-// Entry is one line of a proposal's history. Fields that do not apply to its
-// kind are empty.
+// Entry is one entry of a proposal's history. Fields that do not apply to its kind are empty.
 type Entry struct {
 	Seq     int64 // 1 is the submission
 	At      time.Time
@@ -185,5 +182,5 @@ type Entry struct {
 	Comment string
 	Changes []FieldChange
 
-	DuplicateOf string // the proposal that it was rejected for
+	DuplicateOf string // the original, if it was rejected as a duplicate
 }

@@ -8,18 +8,9 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/errs/errstest"
 	"github.com/parley-dev/parley/internal/identity"
 )
-
-func fields(err error) []string {
-	var out []string
-	if err != nil {
-		for _, f := range errs.As(err).Fields {
-			out = append(out, f.Path.String())
-		}
-	}
-	return out
-}
 
 func TestSubmissionNamesEveryBrokenField(t *testing.T) {
 	t.Parallel()
@@ -33,17 +24,23 @@ func TestSubmissionNamesEveryBrokenField(t *testing.T) {
 		{"longest", func(s *Submission) { s.Title, s.Problem = strings.Repeat("長", 200), strings.Repeat("長", 20_000) }, nil},
 		{"empty", func(s *Submission) { *s = Submission{} }, []string{"title", "category", "problem", "suggested_fix"}},
 		{"blank", func(s *Submission) { s.Title, s.Problem = " \t", "\n" }, []string{"title", "problem"}},
-		{"too long", func(s *Submission) { s.Title, s.SuggestedFix = strings.Repeat("x", 201), strings.Repeat("x", 20_001) }, []string{"title", "suggested_fix"}},
+		{"too long", func(s *Submission) {
+			s.Title, s.SuggestedFix = strings.Repeat("x", 201), strings.Repeat("x", 20_001)
+		}, []string{"title", "suggested_fix"}},
 		{"two lines", func(s *Submission) { s.Title = "a\nb" }, []string{"title"}},
 		{"NUL", func(s *Submission) { s.Problem = "a\x00b" }, []string{"problem"}},
 		{"escape", func(s *Submission) { s.Title = "a\x1b[31m" }, []string{"title"}},
-		{"a control above ASCII", func(s *Submission) { s.Title, s.Problem, s.SuggestedFix = "a\u009bb", "\u0085", "a\u009b2J" }, []string{"title", "problem", "suggested_fix"}},
+		{"a control above ASCII", func(s *Submission) {
+			s.Title, s.Problem, s.SuggestedFix = "a\u009bb", "\u0085", "a\u009b2J"
+		}, []string{"title", "problem", "suggested_fix"}},
 		{"not UTF-8", func(s *Submission) { s.Problem = "a\xff" }, []string{"problem"}},
-		{"enums", func(s *Submission) { s.Category, s.Priority, s.Status = "Feature", "urgent", "approved" }, []string{"category", "priority", "status"}},
+		{"enums", func(s *Submission) {
+			s.Category, s.Priority, s.Status = "Feature", "urgent", "approved"
+		}, []string{"category", "priority", "status"}},
 	} {
 		s := good
 		c.edit(&s)
-		if diff := cmp.Diff(c.want, fields(s.Validate())); diff != "" {
+		if diff := cmp.Diff(c.want, errstest.Fields(s.Validate())); diff != "" {
 			t.Errorf("%s:\n%s", c.name, diff)
 		}
 	}
@@ -67,7 +64,7 @@ func TestQueryNamesEveryBrokenParameter(t *testing.T) {
 	} {
 		q := c.q
 		_, err := q.check(Viewer{})
-		if diff := cmp.Diff(c.want, fields(err)); diff != "" {
+		if diff := cmp.Diff(c.want, errstest.Fields(err)); diff != "" {
 			t.Errorf("%+v:\n%s", c.q, diff)
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/parley-dev/parley/internal/cursor"
 	"github.com/parley-dev/parley/internal/errs"
@@ -23,13 +22,12 @@ const (
 // Sort is an order of the list.
 type Sort string
 
-// The orders. Review is the order in which admins should look at proposals:
-// the most urgent first, then the newest.
+// The orders. SortReview is the order for reviews: the most urgent first, then the newest.
 const (
 	SortReview Sort = "review"
 	SortNewest Sort = "newest"
 	SortOldest Sort = "oldest"
-	SortVotes  Sort = "votes" // votes for less votes against, then the newest
+	SortVotes  Sort = "votes" // net votes (for minus against), then the newest
 )
 
 // Sorts lists every order.
@@ -38,22 +36,22 @@ var Sorts = []Sort{SortReview, SortNewest, SortOldest, SortVotes}
 // All stands for "no filter" in every filter.
 const All = "all"
 
-// Query asks for a page of the list. Zero fields mean the defaults: status open,
-// no other filter, sort review, page 1, limit 20.
+// Query selects a page of the list. Zero fields mean the defaults: status open, no other filter,
+// sort review, page 1, limit 20.
 type Query struct {
-	Status      Status // All: every status
+	Status      Status // or All
 	Category    Category
 	Priority    Priority
 	SubmittedBy string
 	Kind        identity.Kind // of the submitter
 	Evidence    Evidence
 	Fingerprint string // of the friction that filed the proposal
-	Text        string // words that must all occur, the last one as a prefix
+	Text        string // all words must occur, the last one as a prefix
 	Sort        Sort
 	Page        int
 	Limit       int
-	Cursor      string // continues a list where an earlier page ended
-	Excerpt     bool   // read the beginning of each problem
+	Cursor      string // Page.Next of the previous page
+	Excerpt     bool   // include the beginning of each problem
 }
 
 // Evidence is a filter: whether a proposal was filed from reported friction.
@@ -68,7 +66,7 @@ const (
 // Evidences lists the values of the filter.
 var Evidences = []Evidence{WithEvidence, WithoutEvidence}
 
-// Filter is a checked Query as the store gets it. Empty filters match all.
+// Filter is a valid Query for the store. Empty filters match all.
 type Filter struct {
 	Org         string
 	Viewer      Viewer
@@ -89,18 +87,18 @@ type Filter struct {
 	nothing bool // the filters contradict each other
 }
 
-// Position is where a page ended, in the sort's own terms.
+// Position is the sort key of the last item of a page.
 type Position struct {
 	Rank  int   // of the priority, for review
 	Score int64 // for votes
 	ID    string
 }
 
-// Item is one line of a list.
+// Item is one entry of a list.
 type Item struct {
 	Proposal        // without Problem, SuggestedFix and ResolutionNote
-	MyVote   Choice // empty: the viewer has not voted
-	Excerpt  string // the beginning of Problem on one line; empty unless it was asked for
+	MyVote   Choice // empty if the viewer has not voted
+	Excerpt  string // the beginning of Problem on one line, if requested
 }
 
 // Page is one page of a list.
@@ -109,10 +107,10 @@ type Page struct {
 	Total  int64
 	Number int
 	Limit  int
-	Next   string // cursor of the next page; empty: this is the last
+	Next   string // cursor of the next page; empty on the last page
 }
 
-// check fills in defaults and refuses what makes no sense.
+// check sets defaults and reports every invalid field.
 func (q *Query) check(v Viewer) (Filter, error) {
 	c := queryCheck{}
 	c.enum("status", string(q.Status), names(Statuses))
@@ -126,9 +124,9 @@ func (q *Query) check(v Viewer) (Filter, error) {
 	}
 	c.enum("submitted_by_kind", string(q.Kind), names(identity.Kinds))
 	c.enum("evidence", string(q.Evidence), names(Evidences))
-	c.text("fingerprint", q.Fingerprint)
-	c.text("submitted_by", q.SubmittedBy)
-	c.text("q", q.Text)
+	c.text("fingerprint", q.Fingerprint, MaxSearch)
+	c.text("submitted_by", q.SubmittedBy, MaxSearch)
+	c.text("q", q.Text, MaxSearch)
 	f := Filter{
 		Org: v.Principal.Org, Viewer: v, Status: Status(unfiltered(string(q.Status))),
 		Category: Category(unfiltered(string(q.Category))), Priority: Priority(unfiltered(string(q.Priority))),
@@ -155,7 +153,8 @@ func (q *Query) check(v Viewer) (Filter, error) {
 	case q.Cursor != "":
 		pos, page, ok := f.decodeCursor(q.Cursor)
 		if !ok {
-			c.add("cursor", "is not a cursor of this list; use the one of the previous page with the same filters and sort, or none")
+			c.add("cursor", "is not a cursor of this list; "+
+				"use the one of the previous page with the same filters and sort, or none")
 		}
 		f.After, q.Page = pos, page
 	case q.Page == 0:
@@ -174,12 +173,12 @@ func (q *Query) check(v Viewer) (Filter, error) {
 	return f, nil
 }
 
-// simplify drops filters that another one implies, and notes those that contradict each
-// other, so that the store never sees either.
+// simplify removes redundant filters and detects contradictions, so that the store need not
+// handle them.
 func (f *Filter) simplify() {
 	if f.SubmittedBy != "" {
 		kind, _, ref := strings.Cut(f.SubmittedBy, ":")
-		// What is no ref has submitted nothing.
+		// A text that is not a ref matches nothing.
 		f.nothing = !ref || f.Kind != "" && string(f.Kind) != kind
 		f.Kind = ""
 	}
@@ -202,12 +201,9 @@ func (c *queryCheck) enum(name, v string, known []string) {
 	}
 }
 
-func (c *queryCheck) text(name, v string) {
-	switch {
-	case !text.Storable(v):
-		c.add(name, text.Unstorable)
-	case utf8.RuneCountInString(v) > MaxSearch:
-		c.add(name, "must have at most "+strconv.Itoa(MaxSearch)+" characters")
+func (c *queryCheck) text(name, v string, most int) {
+	if problem := (text.Rule{Form: text.Search, Max: most}).Check(v); problem != "" {
+		c.add(name, problem)
 	}
 }
 
@@ -226,7 +222,7 @@ func unfiltered(s string) string {
 	return s
 }
 
-// position is where an item stands in the filter's order.
+// position returns the position of an item in the order of the filter.
 func (f *Filter) position(it *Item) Position {
 	pos := Position{ID: it.ID}
 	switch f.Sort {
@@ -252,7 +248,7 @@ func (f *Filter) decodeCursor(s string) (*Position, int, bool) {
 	return &Position{Rank: int(rank), Score: score, ID: id}, int(page), true
 }
 
-// list tells lists apart. The limit is not part of it: a reader may change it on the way.
+// list identifies the list of a cursor. The limit is not part of it, so a reader may change it.
 func (f *Filter) list() cursor.List {
 	return cursor.Of("proposals", f.Org, string(f.Status), string(f.Category), string(f.Priority), f.SubmittedBy,
 		strings.Join(f.Words, " "), string(f.Sort), string(f.Kind), string(f.Evidence), f.Fingerprint)

@@ -3,17 +3,17 @@ package proposal
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/errs/errstest"
 	"github.com/parley-dev/parley/internal/identity"
 )
 
-// The tables of this file are whole: every status, every kind of caller.
+// The tables of this file are complete: every status, every kind of caller.
 
 var (
 	submittedAt = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -53,10 +53,10 @@ func (c caller) viewer() Viewer { return Viewer{Principal: c.principal, Admin: c
 
 func (c caller) actor() Actor { return Actor{Viewer: c.viewer(), At: decidedAt} }
 
-// sees is the rule of drafts in other words than the code's.
+// sees states the rule of drafts independently of the code.
 func (c caller) sees(s Status) bool { return c.member && (c.owns || s != Draft) }
 
-// submitted is the proposal that the tables start from.
+// submitted returns the proposal that the tables start from.
 func submitted(s Status) Proposal {
 	return Proposal{
 		Org: "acme", ID: "prop-00000000000000000000000001", Title: "Retry", Category: Reliability, Problem: "Calls fail.",
@@ -64,23 +64,6 @@ func submitted(s Status) Proposal {
 		UpdatedAt: submittedAt, VotesFor: 10, VotesAgainst: 20, AgentsFor: 3, AgentsAgainst: 4,
 		ResolutionNote: "an earlier note", DuplicateOf: "prop-earlier", TextVersion: 2, Version: 7,
 	}
-}
-
-// refusal is what a caller can tell errors apart by; empty: there is none.
-func refusal(err error) string {
-	if err == nil {
-		return ""
-	}
-	return errs.As(err).Code
-}
-
-// broken lists the names of the fields that an error is about.
-func broken(err error) []string {
-	var out []string
-	for _, name := range fields(err) {
-		out = append(out, strings.TrimPrefix(name, "/"))
-	}
-	return out
 }
 
 func TestWhoSeesAProposal(t *testing.T) {
@@ -118,11 +101,11 @@ func TestEveryStatusChange(t *testing.T) {
 				got, err := decideStatus(cur, c.actor(), Resolution{Status: to, Note: "because"}, "new-followup")
 				switch {
 				case !c.sees(from):
-					if code := refusal(err); code != "resource.not_found" {
+					if code := errstest.Code(err); code != "resource.not_found" {
 						t.Errorf("%s: got %q, want resource.not_found", name, code)
 					}
 				case !slices.Contains(permitted[from], to):
-					if code := refusal(err); code != "proposal.transition_not_allowed" {
+					if code := errstest.Code(err); code != "proposal.transition_not_allowed" {
 						t.Errorf("%s: got %q, want proposal.transition_not_allowed", name, code)
 						continue
 					}
@@ -146,7 +129,7 @@ func TestEveryStatusChange(t *testing.T) {
 	}
 }
 
-// changed is the whole change that a permitted transition makes.
+// changed returns the complete change of an allowed transition.
 func changed(c caller, vote *Vote, from, to Status) Change {
 	p := submitted(to)
 	p.UpdatedAt, p.ResolutionNote, p.DuplicateOf = decidedAt, "because", ""
@@ -175,7 +158,7 @@ func TestOnlyARejectionNeedsAReason(t *testing.T) {
 				if to == Rejected {
 					want = []string{"resolution_note"}
 				}
-				if diff := cmp.Diff(want, broken(err)); diff != "" {
+				if diff := cmp.Diff(want, errstest.Fields(err)); diff != "" {
 					t.Errorf("from %s to %s with the note %q: broken fields (-want +got)\n%s", from, to, note, diff)
 				}
 			}
@@ -183,8 +166,8 @@ func TestOnlyARejectionNeedsAReason(t *testing.T) {
 	}
 }
 
-// What is wrong first is said first: a caller that may not see a proposal learns nothing of
-// it, and one that read an older record is told to read again before anything else.
+// The order of the checks matters: a caller that may not see a proposal learns nothing about it,
+// and a stale version is reported before other errors.
 func TestTheOrderOfRefusals(t *testing.T) {
 	t.Parallel()
 	old := int64(1)
@@ -223,7 +206,7 @@ func TestTheOrderOfRefusals(t *testing.T) {
 		{"nothing is wrong", submitted(Open), admin, Resolution{Status: Approved}, ""},
 	} {
 		_, err := decideStatus(Current{Proposal: c.cur}, c.by.actor(), c.r, "f")
-		if got := refusal(err); got != c.want {
+		if got := errstest.Code(err); got != c.want {
 			t.Errorf("%s: got %q, want %q", c.name, got, c.want)
 		}
 	}
@@ -238,7 +221,7 @@ func TestEveryVote(t *testing.T) {
 					name := fmt.Sprintf("%s votes %s, after %q, on a proposal that is %s", c.name, choice, before, s)
 					got, err := decideVote(Current{Proposal: submitted(s), Vote: cast(c, before)}, c.actor(), choice, "why")
 					if want := voteRefusal(c, s); want != "" || err != nil {
-						if code := refusal(err); code != want {
+						if code := errstest.Code(err); code != want {
 							t.Errorf("%s: got %q, want %q", name, code, want)
 						}
 						continue
@@ -269,7 +252,7 @@ func TestEveryWithdrawalOfAVote(t *testing.T) {
 					refused = "resource.not_found"
 				}
 				if refused != "" || err != nil {
-					if code := refusal(err); code != refused {
+					if code := errstest.Code(err); code != refused {
 						t.Errorf("%s: got %q, want %q", name, code, refused)
 					}
 					continue
@@ -286,7 +269,7 @@ func TestEveryWithdrawalOfAVote(t *testing.T) {
 	}
 }
 
-// cast is the caller's earlier vote; nil without a choice.
+// cast returns the caller's earlier vote; nil without a choice.
 func cast(c caller, choice Choice) *Vote {
 	if choice == "" {
 		return nil
@@ -294,7 +277,7 @@ func cast(c caller, choice Choice) *Vote {
 	return &Vote{Voter: c.principal.Ref(), Choice: choice, Comment: "earlier", VotedAt: submittedAt}
 }
 
-// voteRefusal is the code of the refusal of any vote; empty: votes count.
+// voteRefusal returns the code of the refusal of a vote, or "".
 func voteRefusal(c caller, s Status) string {
 	switch {
 	case !c.sees(s):
@@ -305,7 +288,7 @@ func voteRefusal(c caller, s Status) string {
 	return ""
 }
 
-// tallied is the proposal after the caller's vote went from before to after; empty: none.
+// tallied returns the proposal after the caller's vote changed; an empty choice is no vote.
 func tallied(c caller, s Status, before, after Choice) Proposal {
 	p := submitted(s)
 	p.UpdatedAt = decidedAt
@@ -341,7 +324,7 @@ func TestWhoMayEditWhat(t *testing.T) {
 				want = "proposal.not_editable"
 			}
 			got, err := decideEdit(Current{Proposal: submitted(s)}, c.actor(), Edit{Title: &title})
-			if code := refusal(err); code != want {
+			if code := errstest.Code(err); code != want {
 				t.Errorf("%s edits a proposal that is %s: got %q, want %q", c.name, s, code, want)
 			}
 			if want == "" && got.Proposal.Title != title {
@@ -407,7 +390,7 @@ func TestEverySetOfEditedFields(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("set %05b (-want +got)\n%s", set, diff)
 		}
-		// The same edit again changes nothing.
+		// Repeating the edit changes nothing.
 		again, err := decideEdit(Current{Proposal: got.Proposal}, by.actor(), e)
 		if diff := cmp.Diff(Change{Proposal: got.Proposal}, again); diff != "" || err != nil {
 			t.Errorf("set %05b again: %v (-want +got)\n%s", set, err, diff)
@@ -440,14 +423,14 @@ func TestVersionsThatADecisionWasMadeOn(t *testing.T) {
 			Status: Approved, IfVersion: c.version,
 			IfTextVersion: c.text,
 		}, "f")
-		if got := refusal(err); got != c.want {
+		if got := errstest.Code(err); got != c.want {
 			t.Errorf("%s, to approve: got %q, want %q", c.name, got, c.want)
 		}
 		_, err = decideEdit(Current{Proposal: p}, admin.actor(), Edit{
 			Title: &title, IfVersion: c.version,
 			IfTextVersion: c.text,
 		})
-		if got := refusal(err); got != c.want {
+		if got := errstest.Code(err); got != c.want {
 			t.Errorf("%s, to edit: got %q, want %q", c.name, got, c.want)
 		}
 	}
@@ -476,7 +459,7 @@ func TestTallies(t *testing.T) {
 	}
 }
 
-// The hash is that of the three texts, each by itself; nothing else is part of it.
+// The hash covers the three texts, separately, and nothing else.
 func TestTheHashOfATextIsItsOwn(t *testing.T) {
 	t.Parallel()
 	hash := func(title, problem, fix string) string {

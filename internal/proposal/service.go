@@ -10,61 +10,60 @@ import (
 	"github.com/parley-dev/parley/internal/identity"
 )
 
-// Outcome is the result of a command, kept for its idempotency key.
+// Outcome is the result of a command. It is stored under the idempotency key.
 type Outcome struct {
 	Proposal Proposal
 	Vote     *Vote // the actor's own vote afterwards
 	Replaced bool  // the actor had voted before
-	Replayed bool  // the command had been carried out before; nothing was done now
+	Replayed bool  // the command was carried out before; nothing was done now
 }
 
-// Store keeps proposals, their votes and their history. Every method is scoped
-// by org; an id of another org is NotFound.
+// Store keeps proposals, their votes and their history. Every method is scoped by org; for an id
+// of another org the error is NotFound.
 type Store interface {
-	// Insert writes a new proposal, which is the first entry of its own history. If
-	// once was used before, nothing is written and the earlier outcome is returned.
+	// Insert writes a new proposal and the first entry of its history. If once was used before,
+	// it writes nothing and returns the earlier outcome.
 	Insert(ctx context.Context, p Proposal, by identity.Principal, once *idempotency.Key) (Outcome, error)
-	// Update locks the proposal and the actor's vote, runs decide on them and
-	// writes what it returns, the follow-up included, in one transaction. decide
-	// may run more than once and must be pure. original is the id of another proposal
-	// that is locked and read for the decision; empty: none.
+	// Update locks the proposal and the actor's vote, runs decide and writes the change,
+	// including the follow-up, in one transaction. decide may run more than once and must be
+	// pure. original is the id of another proposal to lock and read; it may be empty.
 	Update(ctx context.Context, id, original string, by identity.Principal, once *idempotency.Key,
 		decide func(Current) (Change, error)) (Outcome, error)
 	// Get returns the proposal and the viewer's own vote on it.
 	Get(ctx context.Context, org, id string, viewer identity.Principal) (Current, error)
-	// List returns up to Limit+1 items, so that the caller can tell whether more
-	// follow, and the number of all that match.
+	// List returns up to Limit+1 items, so that the caller can tell whether more follow, and
+	// the total number of matches.
 	List(ctx context.Context, f Filter) ([]Item, int64, error)
-	// Counts returns how many match by status, whatever the filter's own; a status
-	// without any may be missing.
+	// Counts returns the number of matches by status and ignores the status of the filter. A
+	// status without matches may be missing.
 	Counts(ctx context.Context, f Filter) (map[Status]int64, error)
-	// Groups returns the largest groups of what matches, the largest first.
+	// Groups returns the largest groups of matches, the largest first.
 	Groups(ctx context.Context, f Filter, by GroupBy) ([]Group, error)
-	// Similar returns up to SimilarCandidates proposals with some of the words, in no order:
+	// Similar returns up to SimilarCandidates proposals with some of the words, in any order:
 	// open, approved and rejected ones, and drafts of the viewer.
 	Similar(ctx context.Context, l Likeness) ([]Proposal, error)
 	// Notes lists the saved notes by title.
 	Notes(ctx context.Context, org string) ([]SavedNote, error)
-	// CreateNote writes the note and the entry, unless that goes beyond the quota.
+	// CreateNote writes the note and the audit entry, unless the quota is used up.
 	CreateNote(ctx context.Context, n SavedNote, e identity.AuditEntry, most identity.Quota) (SavedNote, error)
-	// DeleteNote deletes the note and writes what entry makes of it.
+	// DeleteNote deletes the note and writes the audit entry that entry returns.
 	DeleteNote(ctx context.Context, org, id string, entry func(SavedNote) identity.AuditEntry) (SavedNote, error)
-	// Votes and History return one page, oldest first, and the number of all.
+	// Votes and History return one page, oldest first, and the total number.
 	Votes(ctx context.Context, org, id string, offset int64, limit int) ([]Vote, int64, error)
 	History(ctx context.Context, org, id string, offset int64, limit int) ([]Entry, int64, error)
-	// DataVersion changes with every committed change to the org's proposals: two
-	// reads under one version are the same.
+	// DataVersion returns a number that changes with every committed change to the org's
+	// proposals. Two reads under the same version return the same.
 	DataVersion(ctx context.Context, org string) (uint64, error)
 }
 
-// Proposals is the service: it checks a command, and has the store run the decision.
+// Proposals is the service. It validates commands and has the store run the decisions.
 type Proposals struct {
 	store Store
 	now   func() time.Time
 	newID func(prefix string) string
 }
 
-// New makes the service. newID returns a fresh sortable id with the given prefix.
+// New returns the service. newID returns a new sortable id with the given prefix.
 func New(store Store, now func() time.Time, newID func(prefix string) string) *Proposals {
 	return &Proposals{store: store, now: now, newID: newID}
 }
@@ -74,14 +73,13 @@ const (
 	idLength = 26
 )
 
-// ValidID reports whether s has the shape of a proposal's id. Anything else is
-// not looked up.
+// ValidID reports whether s has the form of a proposal's id. Other ids are not looked up.
 func ValidID(s string) bool {
 	rest, ok := strings.CutPrefix(s, idPrefix)
 	return ok && validSuffix(rest)
 }
 
-// validSuffix reports whether s can be an id behind its prefix.
+// validSuffix reports whether s can be an id without its prefix.
 func validSuffix(s string) bool {
 	if len(s) != idLength {
 		return false
@@ -100,7 +98,7 @@ func viewer(a identity.Access) Viewer {
 
 func (s *Proposals) actor(a identity.Access) Actor { return Actor{Viewer: viewer(a), At: s.now()} }
 
-// Submit files a new proposal.
+// Submit creates a proposal.
 func (s *Proposals) Submit(ctx context.Context, a identity.Access, cmd Submission) (Outcome, error) {
 	if err := a.For(identity.SubmitProposal); err != nil {
 		return Outcome{}, err
@@ -159,9 +157,8 @@ func (s *Proposals) List(ctx context.Context, a identity.Access, q Query) (Page,
 	return page, nil
 }
 
-// Counts returns how many proposals the query matches by status, for every status: the
-// status, order and page of the query do not matter. Drafts are those that the caller may
-// see.
+// Counts returns the number of proposals that the query matches, for every status. It ignores
+// the status, order and page of the query. It counts the drafts that the caller may see.
 func (s *Proposals) Counts(ctx context.Context, a identity.Access, q Query) (map[Status]int64, error) {
 	if err := a.For(identity.ListProposals); err != nil {
 		return nil, err
@@ -178,12 +175,12 @@ func (s *Proposals) Counts(ctx context.Context, a identity.Access, q Query) (map
 		}
 	}
 	for _, st := range Statuses {
-		counts[st] += 0 // every status is there
+		counts[st] += 0 // include every status
 	}
 	return counts, nil
 }
 
-// DataVersion changes whenever a list or a record of the org may read differently.
+// DataVersion returns a number that changes with every change to the org's proposals.
 func (s *Proposals) DataVersion(ctx context.Context, a identity.Access) (uint64, error) {
 	if err := a.For(identity.ListProposals); err != nil {
 		return 0, err
@@ -191,7 +188,7 @@ func (s *Proposals) DataVersion(ctx context.Context, a identity.Access) (uint64,
 	return s.store.DataVersion(ctx, a.Org())
 }
 
-// Vote casts the caller's vote, or replaces it.
+// Vote casts or replaces the caller's vote.
 func (s *Proposals) Vote(ctx context.Context, a identity.Access, id string, cmd Ballot) (Outcome, error) {
 	if err := a.For(identity.VoteOnProposal); err != nil {
 		return Outcome{}, err
@@ -205,7 +202,7 @@ func (s *Proposals) Vote(ctx context.Context, a identity.Access, id string, cmd 
 	})
 }
 
-// WithdrawVote takes the caller's vote back.
+// WithdrawVote withdraws the caller's vote.
 func (s *Proposals) WithdrawVote(ctx context.Context, a identity.Access, id string) (Outcome, error) {
 	if err := a.For(identity.VoteOnProposal); err != nil {
 		return Outcome{}, err
@@ -249,10 +246,10 @@ func (s *Proposals) update(ctx context.Context, by Actor, id, original string, o
 	return s.store.Update(ctx, id, original, by.Principal, once, decide)
 }
 
-// Paging asks for a page of votes or of history.
+// Paging selects a page of votes or of history.
 type Paging struct {
-	Page  int // from 1; zero means 1
-	Limit int // zero means DefaultLimit
+	Page  int // default 1
+	Limit int // default DefaultLimit
 }
 
 func (p *Paging) offset() (int64, error) {
@@ -275,7 +272,7 @@ func (s *Proposals) Votes(ctx context.Context, a identity.Access, id string, p *
 	return page(ctx, s, a, id, p, s.store.Votes)
 }
 
-// History lists what happened to a proposal, oldest first.
+// History lists the history of a proposal, oldest first.
 func (s *Proposals) History(ctx context.Context, a identity.Access, id string, p *Paging) ([]Entry, int64, error) {
 	if err := a.For(identity.ReadProposal); err != nil {
 		return nil, 0, err

@@ -5,45 +5,43 @@ import (
 	"context"
 	"slices"
 	"strconv"
-	"unicode/utf8"
 
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/identity"
 )
 
 const (
-	// MaxSimilar is how many likely duplicates are returned at the most.
+	// MaxSimilar limits the number of likely duplicates.
 	MaxSimilar = 5
-	// MaxLikeWords is how many words of a text are looked for.
+	// MaxLikeWords limits the words of a text that are searched.
 	MaxLikeWords = 12
-	// SimilarCandidates is how many proposals with such words are compared.
+	// SimilarCandidates is how many matching proposals are compared.
 	SimilarCandidates = 30
 )
 
-// SimilarTo describes what likely duplicates are looked for.
+// SimilarTo is the text to find likely duplicates of.
 type SimilarTo struct {
 	Title   string
 	Problem string
-	Except  string // the id of the proposal itself; empty: it is not submitted yet
+	Except  string // the id of the proposal itself; empty before it is submitted
 }
 
-// Likeness is a question to the store: which proposals have words in common?
+// Likeness is a query for proposals that have some of the words.
 type Likeness struct {
 	Org    string
 	Viewer Viewer
-	Words  []string // the most telling first
+	Words  []string // the most significant first
 	Except string
 }
 
-// Likely is one that may be a duplicate.
+// Likely is a likely duplicate.
 type Likely struct {
 	Item
-	Words int // how many of the words that were looked for it has
+	Words int // how many of the words it contains
 }
 
-// Similar returns proposals that may be about the same, the most similar first: open,
-// approved or rejected ones, and the caller's own drafts. limit is at most MaxSimilar; 0
-// means that.
+// Similar returns likely duplicates, the most similar first: open, approved and rejected
+// proposals, and the caller's own drafts. limit is at most MaxSimilar, which is the default.
 func (s *Proposals) Similar(ctx context.Context, a identity.Access, to SimilarTo, limit int) ([]Likely, error) {
 	if err := a.For(identity.ListProposals); err != nil {
 		return nil, err
@@ -69,7 +67,7 @@ func (s *Proposals) similar(ctx context.Context, a identity.Access, to SimilarTo
 	return rank(words, found, limit), nil
 }
 
-// SimilarToOne is Similar for a proposal that exists.
+// SimilarToOne is like Similar, for an existing proposal.
 func (s *Proposals) SimilarToOne(ctx context.Context, a identity.Access, id string, limit int) ([]Likely, error) {
 	if err := a.For(identity.ReadProposal); err != nil {
 		return nil, err
@@ -91,12 +89,7 @@ func (to *SimilarTo) check(limit int) error {
 		name, text string
 		most       int
 	}{{"title", to.Title, MaxTitle}, {"problem", to.Problem, MaxText}} {
-		switch {
-		case !utf8.ValidString(f.text):
-			c.add(f.name, "must be valid UTF-8")
-		case utf8.RuneCountInString(f.text) > f.most:
-			c.add(f.name, "must have at most "+strconv.Itoa(f.most)+" characters")
-		}
+		c.text(f.name, f.text, f.most)
 	}
 	if to.Title == "" && to.Problem == "" {
 		c.add("title", "is required, unless there is a problem")
@@ -107,8 +100,8 @@ func (to *SimilarTo) check(limit int) error {
 	return nil
 }
 
-// rank sorts what was found. A word in the title counts twice: it is what the proposal is
-// about. One word in common, where several were looked for, is no likeness.
+// rank sorts the candidates. A word in the title counts twice. A candidate with only one of
+// several words is dropped.
 func rank(words []string, found []Proposal, limit int) []Likely {
 	type scored struct {
 		Likely
@@ -126,7 +119,7 @@ func rank(words []string, found []Proposal, limit int) []Likely {
 		list = append(list, scored{Likely{it, all}, all + CountWords(words, p.Title)})
 	}
 	slices.SortFunc(list, func(x, y scored) int {
-		return cmp.Or(-cmp.Compare(x.score, y.score), -cmp.Compare(x.ID, y.ID)) // then the newest
+		return cmp.Or(-cmp.Compare(x.score, y.score), -cmp.Compare(x.ID, y.ID)) // newest first
 	})
 	out := make([]Likely, 0, limit)
 	for _, s := range list[:min(len(list), limit)] {
@@ -135,7 +128,7 @@ func rank(words []string, found []Proposal, limit int) []Likely {
 	return out
 }
 
-// CountWords counts the words that the texts have.
+// CountWords returns how many of the words the texts contain.
 func CountWords(words []string, texts ...string) int {
 	has := map[string]bool{}
 	for _, w := range Words(texts...) {
@@ -150,11 +143,11 @@ func CountWords(words []string, texts ...string) int {
 	return n
 }
 
-// LikeWords chooses the words by which likely duplicates are found: those of the title,
-// then those of the problem, without short and common ones.
+// LikeWords returns the words by which likely duplicates are found: those of the title, then
+// those of the problem, without short and common words.
 func LikeWords(title, problem string) []string {
 	words := slices.DeleteFunc(Words(title, problem), func(w string) bool {
-		return len(w) < 3 || stopWords[w] // in bytes: two characters can be a word elsewhere
+		return len(w) < 3 || stopWords[w] // bytes, because two characters can be a word in other scripts
 	})
 	return words[:min(len(words), MaxLikeWords)]
 }

@@ -2,7 +2,7 @@ package proposal
 
 import "strings"
 
-// stopWords occur in too many texts to say what one is about.
+// stopWords are too common to indicate the subject of a text.
 var stopWords = func() map[string]bool {
 	set := map[string]bool{}
 	for w := range strings.FieldsSeq(`

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/parley-dev/parley/internal/errs"
+	"github.com/parley-dev/parley/internal/errs/errstest"
 	"github.com/parley-dev/parley/internal/identity"
 )
 
@@ -37,9 +38,10 @@ func TestADuplicateNamesAnotherProposal(t *testing.T) {
 		"a draft that an admin sees": {other, edited(func(p *Proposal) { p.Status = Draft }), "x", "x"},
 	} {
 		cur := Current{Proposal: Proposal{Org: "acme", ID: id, Status: Open}, Original: c.original}
-		change, err := decideStatus(cur, actor(identity.User, "root", true), Resolution{Status: Rejected, DuplicateOf: c.of, Note: c.note}, "")
+		reject := Resolution{Status: Rejected, DuplicateOf: c.of, Note: c.note}
+		change, err := decideStatus(cur, actor(identity.User, "root", true), reject, "")
 		if c.want == "" {
-			if diff := cmp.Diff([]string{"duplicate_of"}, fields(err)); diff != "" {
+			if diff := cmp.Diff([]string{"duplicate_of"}, errstest.Fields(err)); diff != "" {
 				t.Errorf("%s: %v", name, err)
 			}
 			continue
@@ -55,7 +57,7 @@ func TestADuplicateNamesAnotherProposal(t *testing.T) {
 		t.Errorf("reopened: %+v %v", change.Proposal, err)
 	}
 	r := Resolution{Status: Approved, DuplicateOf: other}
-	if diff := cmp.Diff([]string{"duplicate_of"}, fields(r.Validate())); diff != "" {
+	if diff := cmp.Diff([]string{"duplicate_of"}, errstest.Fields(r.Validate())); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -80,7 +82,7 @@ func TestBulkNamesEveryBrokenField(t *testing.T) {
 			[]string{"items[1].id", "items[2].id", "items[3].text_version"},
 		},
 	} {
-		if diff := cmp.Diff(c.want, fields(c.b.Validate())); diff != "" {
+		if diff := cmp.Diff(c.want, errstest.Fields(c.b.Validate())); diff != "" {
 			t.Errorf("%s:\n%s", name, diff)
 		}
 	}
@@ -145,7 +147,7 @@ func TestNotesNameEveryBrokenField(t *testing.T) {
 		{NoteCreation{"a\nb", "a\x00"}, []string{"title", "text"}},
 		{NoteCreation{strings.Repeat("x", MaxNoteTitle+1), strings.Repeat("x", MaxNote+1)}, []string{"title", "text"}},
 	} {
-		if diff := cmp.Diff(c.want, fields(c.n.Validate())); diff != "" {
+		if diff := cmp.Diff(c.want, errstest.Fields(c.n.Validate())); diff != "" {
 			t.Errorf("%.40q:\n%s", c.n.Title, diff)
 		}
 	}

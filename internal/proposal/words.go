@@ -8,19 +8,19 @@ import (
 	"unicode/utf8"
 )
 
-// maxWord bounds one indexed word, in bytes.
+// maxWord limits one indexed word, in bytes.
 const maxWord = 64
 
-// Words splits text into the distinct words by which it is found: runs of
-// letters and digits in lower case, in order of first appearance. Both engines
-// index and search what this returns, so they find the same.
+// Words returns the distinct words of the texts: runs of letters and digits, in lower case, in
+// order of first appearance. Both engines index and search these words, so that they find the
+// same.
 func Words(texts ...string) []string {
 	n := 0
 	for _, text := range texts {
 		n += len(text)
 	}
 	out := make([]string, 0, n/8+1)
-	seen := newWordSet(n/2 + len(texts)) // two words have something between them
+	seen := newWordSet(n/2 + len(texts)) // a separator follows each word
 	for _, text := range texts {
 		for len(text) > 0 {
 			var word string
@@ -32,20 +32,19 @@ func Words(texts ...string) []string {
 	return out
 }
 
-// wordSet finds a word's place in a list, by open addressing. A map of strings
-// would cost as much as all the rest of a proposal's indexing.
+// wordSet is a hash set over a list of words, with open addressing. A map of strings would
+// double the cost of indexing a proposal.
 type wordSet struct {
 	seed  maphash.Seed
-	slots []int32 // place in the list plus one, or 0
+	slots []int32 // index in the list plus one, or 0
 }
 
-// newWordSet makes a set for up to n words; more would not fit.
+// newWordSet returns a set for up to n words.
 func newWordSet(n int) wordSet {
 	return wordSet{maphash.MakeSeed(), make([]int32, 1<<bits.Len(uint(n+1)))} // a length
 }
 
-// add reports whether the word is new to the list; if so, it will be put at the
-// list's end.
+// add adds the word and reports whether it is new. If so, the caller must append it to the list.
 func (s wordSet) add(word string, list []string) bool {
 	mask := uint64(len(s.slots) - 1) // a length
 	for i := maphash.String(s.seed, word); ; i++ {
@@ -60,11 +59,11 @@ func (s wordSet) add(word string, list []string) bool {
 	}
 }
 
-// SearchWords is what a proposal is found by.
+// SearchWords returns the words by which a search finds the proposal.
 func (p *Proposal) SearchWords() []string { return Words(p.Title, p.Problem, p.SuggestedFix) }
 
-// Matches reports whether the texts contain all words of a query, the last one as a
-// prefix: whether a search would find them. The query is what Words returned.
+// Matches reports whether the texts contain all words of a query, the last one as a prefix. The
+// query is a result of Words.
 func Matches(query []string, texts ...string) bool {
 	found := make([]bool, len(query))
 	missing := len(query)
@@ -83,8 +82,8 @@ func Matches(query []string, texts ...string) bool {
 	return missing == 0
 }
 
-// nextWord cuts the first word off. ToLower returns its argument where there is
-// nothing to change, so most words are not copied.
+// nextWord splits off the first word. ToLower returns its argument if nothing changes, so most
+// words are not copied.
 func nextWord(text string) (word, rest string) {
 	start := skip(text, false)
 	text = text[start:]
@@ -92,8 +91,8 @@ func nextWord(text string) (word, rest string) {
 	return clipWord(strings.ToLower(text[:end])), text[end:]
 }
 
-// skip returns the length of the run at the start of s that consists of word
-// characters, or of others.
+// skip returns the length of the prefix of s that consists of word characters, or of other
+// characters if word is false.
 func skip(s string, word bool) int {
 	for i := 0; i < len(s); {
 		if c := s[i]; c < utf8.RuneSelf {

@@ -9,10 +9,10 @@ import (
 	"github.com/parley-dev/parley/internal/identity"
 )
 
-// endpoint is one operation: {org} and {id} stand for values.
+// endpoint is an operation; {org}, {prop} and the like are placeholders.
 type endpoint struct {
 	method, path, body string
-	scopes             []identity.Scope // any one of them suffices
+	scopes             []identity.Scope // one of them suffices
 	members            bool
 }
 
@@ -20,7 +20,11 @@ var endpoints = []endpoint{
 	{"GET", "/api/v1/orgs/{org}/proposals", "", []identity.Scope{identity.TasksRead}, false},
 	{"POST", "/api/v1/orgs/{org}/proposals", submission, []identity.Scope{identity.TasksWrite}, true},
 	{"GET", "/api/v1/orgs/{org}/proposals/{prop}", "", []identity.Scope{identity.TasksRead}, false},
-	{"PATCH", "/api/v1/orgs/{org}/proposals/{prop}", `{"title":"x"}`, []identity.Scope{identity.Admin, identity.TasksWrite}, false},
+	{
+		"PATCH", "/api/v1/orgs/{org}/proposals/{prop}", `{"title":"x"}`,
+		[]identity.Scope{identity.Admin, identity.TasksWrite},
+		false,
+	},
 	{"PATCH", "/api/v1/orgs/{org}/proposals/{prop}", `{"status":"approved"}`, []identity.Scope{identity.Admin}, false},
 	{"POST", "/api/v1/orgs/{org}/proposals/{prop}/vote", `{"vote":"for"}`, []identity.Scope{identity.TasksWrite}, true},
 	{"DELETE", "/api/v1/orgs/{org}/proposals/{prop}/vote", "", []identity.Scope{identity.TasksWrite}, true},
@@ -81,21 +85,28 @@ var readAgents = []identity.Scope{identity.TasksRead, identity.A2AWrite, identit
 
 // workerEndpoints have no org in their path; workers_test.go tests them.
 var workerEndpoints = []string{
-	"POST /api/v1/agents/{agent}/claim", "POST /api/v1/agents/{agent}/leases/{lease}", "DELETE /api/v1/agents/{agent}/leases/{lease}",
+	"POST /api/v1/agents/{agent}/claim", "POST /api/v1/agents/{agent}/leases/{lease}",
+	"DELETE /api/v1/agents/{agent}/leases/{lease}",
 }
 
-// selfEndpoints are about the caller alone; TestAnyCredentialMayAskWhoItIs and
-// TestOwnKeys test them.
+// selfEndpoints concern only the caller; TestAnyCredentialMayAskWhoItIs and TestOwnKeys test them.
 var selfEndpoints = []string{
-	"GET /api/v1/me", "GET /api/v1/me/keys", "POST /api/v1/me/keys", "GET /api/v1/me/keys/{id}", "DELETE /api/v1/me/keys/{id}",
+	"GET /api/v1/me", "GET /api/v1/me/keys", "POST /api/v1/me/keys", "GET /api/v1/me/keys/{id}",
+	"DELETE /api/v1/me/keys/{id}",
 	"POST /api/v1/me/keys/{id}/rotate",
 }
 
 func (e endpoint) at(org, prop, followup string) string {
-	return strings.NewReplacer("{org}", org, "{prop}", prop, "{followup}", followup, "{agent}", "fixer", "{push}", "push-1", "{key}", "key-1", "{inv}", "inv-1", "{client}", "client-1", "{note}", "note-1", "{ref}", "user:ada", "{uid}", strings.TrimPrefix(followup, "fup-")).Replace(e.path)
+	return strings.NewReplacer("{org}", org, "{prop}", prop, "{followup}", followup, "{agent}", "fixer", "{push}",
+		"push-1", "{key}", "key-1", "{inv}", "inv-1", "{client}", "client-1", "{note}", "note-1", "{ref}", "user:ada",
+		"{uid}", strings.TrimPrefix(followup, "fup-")).Replace(e.path)
 }
 
-// The list above must not fall behind the API.
+// placeholders are the ids in the paths above, which the document calls {id}.
+var placeholders = strings.NewReplacer("{prop}", "{id}", "{followup}", "{id}", "{agent}", "{id}", "{uid}", "{id}",
+	"{key}", "{id}", "{inv}", "{id}", "{client}", "{id}", "{note}", "{id}")
+
+// Fails if an operation is missing in the tables above.
 func TestEveryOperationIsInTheAccessTables(t *testing.T) {
 	t.Parallel()
 	known := map[string]bool{}
@@ -103,7 +114,7 @@ func TestEveryOperationIsInTheAccessTables(t *testing.T) {
 		known[e] = true
 	}
 	for _, e := range endpoints {
-		known[e.method+" "+strings.NewReplacer("{prop}", "{id}", "{followup}", "{id}", "{agent}", "{id}", "{uid}", "{id}", "{key}", "{id}", "{inv}", "{id}", "{client}", "{id}", "{note}", "{id}").Replace(e.path)] = true
+		known[e.method+" "+placeholders.Replace(e.path)] = true
 	}
 	for path, item := range document(Options{}).Paths {
 		if !strings.HasPrefix(path, "/api/") {
@@ -129,7 +140,7 @@ func TestAnotherOrgsResourcesLookLikeNone(t *testing.T) {
 	for _, e := range endpoints {
 		want := w.do(eve, e.method, e.at("no-such-org", noProp, noFollowup), e.body, "X-Request-Id", id).want(404)
 		targets := []string{
-			e.at("acme", prop, followup.ID), // hers not, and it exists
+			e.at("acme", prop, followup.ID), // exists, but in another org
 			e.at("acme", noProp, noFollowup),
 			e.at("ACME", prop, followup.ID),
 			e.at("%61cme", prop, followup.ID),
@@ -150,19 +161,19 @@ func TestAnotherOrgsResourcesLookLikeNone(t *testing.T) {
 				t.Errorf("%s %s: %d %s, want %s", e.method, target, got.Status, got.Body, want.Body)
 			}
 		}
-		// Nor does validation tell them apart.
+		// Validation does not reveal a difference either.
 		bad := w.do(eve, e.method, e.at("acme", prop, followup.ID)+"?x=1", `{"x":`, "X-Request-Id", id)
 		if bad.Status != 404 || bad.Body != want.Body {
-			t.Errorf("%s %s with a bad body: %d %s", e.method, e.path, bad.Status, bad.Body)
+			t.Errorf("%s %s with a bad body: got %d %s, want 404 %s", e.method, e.path, bad.Status, bad.Body, want.Body)
 		}
 	}
-	// An id that no record can have is refused before its request is looked at.
+	// A malformed id is rejected before the request is validated.
 	w.do(eve, "POST", "/api/v1/orgs/globex/proposals/prop-1/vote?x=1", `{"x":`).want(404)
 	w.do(eve, "PATCH", "/api/v1/orgs/globex/followups/"+prop, `{"x":`).want(404)
 	var after Proposal
 	w.do(ada, "GET", "/api/v1/orgs/acme/proposals/"+prop, "").want(200).into(&after)
 	if after.VotesFor != 0 || after.Title != "Retry webhooks" || after.Status != "open" {
-		t.Errorf("it was changed: %+v", after)
+		t.Errorf("it was changed: got %+v, want VotesFor 0, Title Retry webhooks, Status open", after)
 	}
 }
 
@@ -185,7 +196,7 @@ func TestADraftLooksLikeNoneToOthers(t *testing.T) {
 		got := w.do(bob, c.method, proposals+"/"+draft.ID+c.path, c.body, "X-Request-Id", id).want(404)
 		want := w.do(bob, c.method, proposals+"/"+newID("prop-")+c.path, c.body, "X-Request-Id", id).want(404)
 		if got.Body != want.Body {
-			t.Errorf("%s %s: %s", c.method, c.path, got.Body)
+			t.Errorf("%s %s: got %s, want %s", c.method, c.path, got.Body, want.Body)
 		}
 	}
 	for secret, total := range map[string]string{scout: `"total":1`, ada: `"total":1`, bob: `"total":0`} {
@@ -207,7 +218,7 @@ func TestAMissingScopeIsNamed(t *testing.T) {
 			}
 		}
 		key := w.key("acme", "user:ada", others...)
-		// The body is broken too: the scope comes first.
+		// The body is invalid, too: the scope is checked first.
 		body := e.body
 		if body != "" {
 			body = strings.Replace(body, "{", `{"unknown":1,`, 1)
@@ -219,15 +230,17 @@ func TestAMissingScopeIsNamed(t *testing.T) {
 			want[i] = string(s)
 		}
 		if p.Code != "auth.scope_missing" || p.Scope != strings.Join(want, " ") || !strings.Contains(p.Detail, want[0]) {
-			t.Errorf("%s %s: %+v", e.method, e.path, p)
+			t.Errorf("%s %s: got %+v, want Code auth.scope_missing, Scope %v", e.method, e.path, p, want)
 		}
-		if h := res.Header.Get("WWW-Authenticate"); !strings.Contains(h, `error="insufficient_scope"`) || !strings.Contains(h, want[0]) {
-			t.Errorf("%s %s: WWW-Authenticate %q", e.method, e.path, h)
+		if h := res.Header.Get("WWW-Authenticate"); !strings.Contains(h, `error="insufficient_scope"`) ||
+			!strings.Contains(h, want[0]) {
+			t.Errorf("%s %s: WWW-Authenticate = %q, want insufficient_scope and %s", e.method, e.path, h, want[0])
 		}
 		if e.members {
 			service := w.key("acme", "service:ci", identity.AllScopes...)
-			if p := w.do(service, e.method, e.at("acme", prop, newID("fup-")), e.body).want(403).problem(); p.Code != "auth.not_a_member" {
-				t.Errorf("%s %s as a service: %+v", e.method, e.path, p)
+			if p := w.do(service, e.method, e.at("acme", prop, newID("fup-")), e.body).want(403).
+				problem(); p.Code != "auth.not_a_member" {
+				t.Errorf("%s %s as a service: got %+v, want Code auth.not_a_member", e.method, e.path, p)
 			}
 		}
 	}
@@ -248,12 +261,12 @@ func TestOnlyTheSubmitterOrAnAdminEdits(t *testing.T) {
 	scout, bob := w.member("acme", "user:scout"), w.member("acme", "user:bob")
 	path := proposals + "/" + w.submit(scout, "acme").ID
 	if p := w.do(bob, "PATCH", path, `{"title":"x"}`).want(403).problem(); p.Code != "proposal.not_yours" {
-		t.Errorf("%+v", p)
+		t.Errorf("got %+v, want Code proposal.not_yours", p)
 	}
 	w.do(scout, "PATCH", path, `{"title":"x"}`).want(200)
 	w.do(w.key("acme", "user:boss", identity.Admin), "PATCH", path, `{"title":"y"}`).want(200)
 	if p := w.do(scout, "PATCH", path, `{"status":"approved"}`).want(403).problem(); p.Scope != "svc:admin:admin" {
-		t.Errorf("%+v", p)
+		t.Errorf("got %+v, want Scope svc:admin:admin", p)
 	}
 }
 
@@ -265,7 +278,8 @@ func TestBadCredentialsAreRefused(t *testing.T) {
 		target := e.at("acme", newID("prop-"), newID("fup-"))
 		res := w.do("", e.method, target, e.body).want(401)
 		if p := res.problem(); p.Code != "auth.missing" || res.Header.Get("WWW-Authenticate") != `Bearer realm="parley"` {
-			t.Errorf("%s: %+v %q", target, p, res.Header.Get("WWW-Authenticate"))
+			t.Errorf("%s: got %+v %q, want Code auth.missing, WWW-Authenticate Bearer realm=\"parley\"", target, p,
+				res.Header.Get("WWW-Authenticate"))
 		}
 	}
 	for _, header := range []string{
@@ -273,11 +287,12 @@ func TestBadCredentialsAreRefused(t *testing.T) {
 		"Bearer " + identity.NewSecret(), good, "Bearer " + good + " " + good, "Bearer \x01",
 	} {
 		res := w.do("", "GET", proposals, "", "Authorization", header).want(401)
-		if p := res.problem(); p.Code != "auth.invalid" || !strings.Contains(res.Header.Get("WWW-Authenticate"), `error="invalid_token"`) {
-			t.Errorf("%q: %+v", header, p)
+		if p := res.problem(); p.Code != "auth.invalid" ||
+			!strings.Contains(res.Header.Get("WWW-Authenticate"), `error="invalid_token"`) {
+			t.Errorf("%q: got %+v, want Code auth.invalid, containing error=\"invalid_token\"", header, p)
 		}
 		if strings.Contains(res.Body, good) {
-			t.Errorf("the answer shows the secret: %s", res.Body)
+			t.Errorf("the response shows the secret: %s", res.Body)
 		}
 	}
 	w.do("", "GET", proposals, "", "Authorization", "Bearer "+good, "Authorization", "Bearer "+good).want(401)

@@ -27,31 +27,36 @@ func (a *api) registerAgents() {
 	register(a, operation{
 		id: "list-agents", method: http.MethodGet, path: agentsPath, tag: tagAgents,
 		summary: "List the agents of the org", action: identity.ReadAgents,
-		description: "By id, disabled ones included. A key that is restricted to agents sees only these. Needs svc:tasks:read, svc:a2a:write or svc:admin:admin.",
+		description: "Sorted by id, disabled agents included. A key that is restricted to agents lists only these. " +
+			"Requires svc:tasks:read, svc:a2a:write or svc:admin:admin.",
 	}, a.listAgents)
 	register(a, operation{
 		id: "create-agent", method: http.MethodPost, path: agentsPath, tag: tagAgents,
-		summary: "Register an agent", action: identity.ManageAgents, audit: identity.AgentCreate, status: http.StatusCreated, errors: []int{http.StatusConflict},
-		description: "Its id is unique within the org: 409 if the org has it already. A public agent also needs an id that no public agent of another org " +
-			"has or had: 409 as well. It is there at once, and offline until a worker comes. Needs svc:admin:admin.",
+		summary: "Register an agent", action: identity.ManageAgents, audit: identity.AgentCreate,
+		status: http.StatusCreated, errors: []int{http.StatusConflict},
+		description: "The agent can be called at once, and is offline until a worker connects. " +
+			"409 if the org already has an agent with this id or, for a public agent, if a public agent of another org " +
+			"has or had it. Requires svc:admin:admin.",
 	}, a.createAgent)
 	register(a, operation{
 		id: "get-agent", method: http.MethodGet, path: agentPath, tag: tagAgents,
 		summary: "Get an agent", action: identity.ReadAgents, validID: identity.ValidAgentID,
-		description: "Needs svc:tasks:read, svc:a2a:write or svc:admin:admin.",
+		description: "Requires svc:tasks:read, svc:a2a:write or svc:admin:admin.",
 	}, a.getAgent)
 	register(a, operation{
 		id: "change-agent", method: http.MethodPatch, path: agentPath, tag: tagAgents,
-		summary: "Change, pin or disable an agent", action: identity.ManageAgents, validID: identity.ValidAgentID, audit: identity.AgentUpdate,
-		errors: []int{http.StatusConflict},
-		description: "Changes the fields that are given. A disabled agent can be called and worked for by nobody, and its keys do not work; its tasks wait. " +
-			"409: an agent cannot disable itself, and cannot become public if a public agent of another org has or had its id. Needs svc:admin:admin.",
+		summary: "Change, pin or disable an agent", action: identity.ManageAgents, validID: identity.ValidAgentID,
+		audit: identity.AgentUpdate, errors: []int{http.StatusConflict},
+		description: "Changes the given fields. A disabled agent cannot be called or worked for, and its keys are " +
+			"rejected; its tasks stay queued. 409 if the agent tries to disable itself, or becomes public while a public " +
+			"agent of another org has or had its id. Requires svc:admin:admin.",
 	}, a.changeAgent)
 	register(a, operation{
 		id: "get-agent-connection", method: http.MethodGet, path: connectionPath, tag: tagAgents,
-		summary: "Find out whether an agent has workers", action: identity.ManageAgents, validID: identity.ValidAgentID,
-		description: "And, if not, what is most likely wrong: no key, a key that was never used, a wrong scope, a key of another agent, a disabled agent, a pinned status. " +
-			"Refused workers are remembered by the node that refused them, until it restarts. Needs svc:admin:admin.",
+		summary: "Diagnose the workers of an agent", action: identity.ManageAgents, validID: identity.ValidAgentID,
+		description: "Tells whether the agent has workers and, if not, the most likely cause: no key, an unused key, " +
+			"a missing scope, a key of another agent, a disabled agent, or a pinned status. " +
+			"Each node lists the workers that it refused since its start. Requires svc:admin:admin.",
 	}, a.getAgentConnection)
 }
 
@@ -76,8 +81,8 @@ type createAgentInput struct {
 }
 
 type createAgentOutput struct {
-	Location string `header:"Location" doc:"Where the new agent is."`
-	Replayed string `header:"Idempotency-Replayed" doc:"true, if the request had been carried out before."`
+	Location string `header:"Location" doc:"URL of the new agent."`
+	Replayed string `header:"Idempotency-Replayed" doc:"true if an earlier request with the same key was carried out."`
 	Body     Agent
 }
 
@@ -103,7 +108,7 @@ func (a *api) createAgent(ctx context.Context, c *call, in *createAgentInput) (*
 	if err := in.Body.check(created.Validate(), wrong...); err != nil {
 		return nil, err
 	}
-	ctx, once, err := c.begin(ctx, created) // not the body: what it reads skills into has no JSON
+	ctx, once, err := c.begin(ctx, created) // not the body: skillInput has no JSON encoding
 	if err != nil {
 		return nil, err
 	}
@@ -125,7 +130,7 @@ func (a *api) getAgent(ctx context.Context, c *call, in *getAgentInput) (*agentO
 	if err != nil {
 		return nil, err
 	}
-	if found.Profile, err = a.agents.Profile(ctx, &found); err != nil {
+	if found.Profile, err = a.agents.Profile(ctx, c.Access, found.ID); err != nil {
 		return nil, err
 	}
 	out := &agentOutput{}
@@ -140,7 +145,7 @@ type changeAgentInput struct {
 }
 
 type changeAgentOutput struct {
-	Replayed string `header:"Idempotency-Replayed" doc:"true, if the request had been carried out before."`
+	Replayed string `header:"Idempotency-Replayed" doc:"true if an earlier request with the same key was carried out."`
 	Body     Agent
 }
 
@@ -166,18 +171,20 @@ func (a *api) changeAgent(ctx context.Context, c *call, in *changeAgentInput) (*
 	}
 	if edit == (agent.Edit{}) && len(in.Body.broken) == 0 {
 		wrong = []errs.Field{{
-			Message: "must contain at least one of name, description, skills, version, documentation_url, icon_url, provider, public, disabled and status",
+			Message: "must contain at least one of name, description, skills, version, documentation_url, icon_url, " +
+				"provider, public, disabled and status",
 		}}
 	}
 	if err := in.Body.check(nil, wrong...); err != nil {
 		return nil, err
 	}
 	if edit.Disabled != nil && *edit.Disabled {
-		if err := identity.NotOneself(c.Access, identity.Principal{Org: c.Org(), Kind: identity.Agent, ID: in.ID}); err != nil {
+		self := identity.Principal{Org: c.Org(), Kind: identity.Agent, ID: in.ID}
+		if err := identity.NotOneself(c.Access, self); err != nil {
 			return nil, err
 		}
 	}
-	ctx, once, err := c.begin(ctx, edit) // not the body: encoded again it lacks the status
+	ctx, once, err := c.begin(ctx, edit) // not the body: its encoding lacks the status
 	if err != nil {
 		return nil, err
 	}
@@ -197,7 +204,9 @@ func (a *api) getAgentConnection(ctx context.Context, c *call, in *getAgentInput
 	if err != nil {
 		return nil, err
 	}
-	got, err := a.workers.Connection(ctx, c.Access, dispatch.Enlisted{ID: g.ID, Disabled: g.Disabled, Pinned: g.Pinned, Builtin: g.Builtin})
+	got, err := a.workers.Connection(ctx, c.Access, dispatch.Enlisted{
+		ID: g.ID, Disabled: g.Disabled, Pinned: g.Pinned, Builtin: g.Builtin,
+	})
 	if err != nil {
 		return nil, err
 	}

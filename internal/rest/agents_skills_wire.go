@@ -14,30 +14,31 @@ import (
 	"github.com/parley-dev/parley/internal/identity"
 )
 
-// AgentSkill is something that an agent can do.
+// AgentSkill is a skill of an agent.
 type AgentSkill struct {
 	ID          string   `json:"id" doc:"Unique among the skills of the agent." example:"profile-service"`
-	Name        string   `json:"name,omitempty" doc:"What people call it; the id if it is left out." example:"Profile a service"`
+	Name        string   `json:"name,omitempty" doc:"Display name; default: the id." example:"Profile a service"`
 	Description string   `json:"description,omitempty" doc:"What it does." example:"Finds out where a service spends its time."`
-	Tags        []string `json:"tags,omitempty" nullable:"false" doc:"Words to choose it by; the id if they are left out." example:"[\"profiling\",\"go\"]"`
-	Examples    []string `json:"examples,omitempty" nullable:"false" doc:"What to ask for." example:"[\"Why is checkout slow?\"]"`
-	InputModes  []string `json:"input_modes,omitempty" nullable:"false" doc:"Media types that it takes, if they differ from the agent's." example:"[\"text/plain\"]"`
-	OutputModes []string `json:"output_modes,omitempty" nullable:"false" doc:"Media types that it gives, if they differ from the agent's." example:"[\"application/json\"]"`
+	Tags        []string `json:"tags,omitempty" nullable:"false" doc:"Search tags; default: the id." example:"[\"profiling\",\"go\"]"`
+	Examples    []string `json:"examples,omitempty" nullable:"false" doc:"Example requests." example:"[\"Why is checkout slow?\"]"`
+	InputModes  []string `json:"input_modes,omitempty" nullable:"false" doc:"Accepted media types; default: those of the agent."`
+	OutputModes []string `json:"output_modes,omitempty" nullable:"false" doc:"Produced media types; default: those of the agent."`
 }
 
-// TransformSchema takes the limits from the domain.
+// TransformSchema adds the limits of the domain.
 func (AgentSkill) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
 	property(s, "id", pattern(agent.TagPattern))
 	property(s, "name", length(0, identity.MaxName), emptyOr(namePattern())) // empty: the id
 	property(s, "description", length(0, agent.MaxDescription), matching(prosePattern()))
-	property(s, "tags", entries(agent.MaxSkillTags, pattern(agent.TagPattern)), func(p *huma.Schema) { p.UniqueItems = true })
+	unique := func(p *huma.Schema) { p.UniqueItems = true }
+	property(s, "tags", entries(agent.MaxSkillTags, pattern(agent.TagPattern)), unique)
 	property(s, "examples", entries(agent.MaxExamples, length(1, agent.MaxExample)), eachItem(matching(prosePattern())))
-	property(s, "input_modes", entries(agent.MaxModes, pattern(agent.ModePattern)))
-	property(s, "output_modes", entries(agent.MaxModes, pattern(agent.ModePattern)))
+	property(s, "input_modes", entries(agent.MaxModes, pattern(agent.ModePattern)), exampleOf([]string{"text/plain"}))
+	property(s, "output_modes", entries(agent.MaxModes, pattern(agent.ModePattern)), exampleOf([]string{"application/json"}))
 	return s
 }
 
-// entries bounds a list and its entries.
+// entries limits the length of a list and its entries.
 func entries(most int, each func(*huma.Schema)) func(*huma.Schema) {
 	return func(s *huma.Schema) {
 		s.MaxItems = &most
@@ -45,27 +46,27 @@ func entries(most int, each func(*huma.Schema)) func(*huma.Schema) {
 	}
 }
 
-// pattern gives the form of a string.
+// pattern sets the pattern of a string.
 func pattern(p string) func(*huma.Schema) { return func(s *huma.Schema) { s.Pattern = p } }
 
-// emptyOr allows an empty string beside what matches the pattern.
+// emptyOr allows an empty string, or a string that matches the pattern.
 func emptyOr(p string) func(*huma.Schema) { return pattern("^$|" + p) }
 
-// AgentProvider is who offers an agent.
+// AgentProvider is the organization that offers an agent.
 type AgentProvider struct {
-	Organization string `json:"organization" doc:"The name of the organization." example:"Acme"`
-	URL          string `json:"url" doc:"Its website."`
+	Organization string `json:"organization" doc:"Name of the organization." example:"Acme"`
+	URL          string `json:"url" doc:"Website of the organization."`
 }
 
-// TransformSchema takes the limits from the domain.
+// TransformSchema adds the limits of the domain.
 func (AgentProvider) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
 	property(s, "organization", length(1, identity.MaxName))
 	property(s, "url", pattern(agent.URLPattern), length(0, agent.MaxURL))
 	return s
 }
 
-// skillInput is a skill of a request: a tag, or an object. What cannot be read of it is
-// kept, so that the response can name each field.
+// skillInput is a skill in a request: a tag or an object. It keeps its decoding errors, so that
+// the response can name each field.
 type skillInput struct {
 	skill  agent.Skill
 	broken []errs.Field // relative to the skill
@@ -89,21 +90,21 @@ func (in *skillInput) UnmarshalJSON(data []byte) error {
 		}
 		return err
 	case 'n':
-		return nil // the decoder of the body refuses null
+		return nil // the decoder of the body rejects null
 	}
 	in.broken = []errs.Field{{Message: "must be a tag or an object"}}
 	return nil
 }
 
-// Schema documents it.
+// Schema documents the two forms of a skill.
 func (skillInput) Schema(r huma.Registry) *huma.Schema {
 	return &huma.Schema{OneOf: []*huma.Schema{
-		{Type: huma.TypeString, Pattern: agent.TagPattern, Description: "A tag. The skill has it as its id and name, too."},
+		{Type: huma.TypeString, Pattern: agent.TagPattern, Description: "A tag, which is also the id and name of the skill."},
 		inRequest[AgentSkill](r),
 	}}
 }
 
-// readSkills returns the skills of a request, or what could not be read of them.
+// readSkills returns the skills of a request, or their decoding errors.
 func readSkills(list []skillInput) (skills []agent.Skill, broken []errs.Field) {
 	skills = []agent.Skill{}
 	for i, in := range list {
@@ -111,12 +112,12 @@ func readSkills(list []skillInput) (skills []agent.Skill, broken []errs.Field) {
 		skills = append(skills, in.skill)
 	}
 	if len(broken) > 0 {
-		return []agent.Skill{}, broken // the rest is checked when all can be read
+		return []agent.Skill{}, broken // the rest is checked once everything can be decoded
 	}
 	return skills, nil
 }
 
-// providerInput is a provider of a request.
+// providerInput is a provider in a request.
 type providerInput struct {
 	set    bool
 	value  AgentProvider
@@ -136,7 +137,7 @@ func (p *providerInput) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// Schema documents it.
+// Schema documents the provider.
 func (providerInput) Schema(r huma.Registry) *huma.Schema {
 	s := inRequest[AgentProvider](r)
 	s.Properties = maps.Clone(s.Properties)
@@ -146,15 +147,15 @@ func (providerInput) Schema(r huma.Registry) *huma.Schema {
 	return s
 }
 
-// inRequest is the schema of an object that requests and responses share, as a request has
-// it: a copy, and not by name, because unknown members are refused here alone.
+// inRequest returns the schema of an object that requests and responses share, for a request. It
+// is a copy without a name, because only requests reject unknown members.
 func inRequest[T any](r huma.Registry) *huma.Schema {
 	s := *r.Schema(reflect.TypeFor[T](), false, "")
 	s.AdditionalProperties = false
 	return &s
 }
 
-// providerEdit is a provider of a change; null: none.
+// providerEdit is a provider in a change; null removes it.
 type providerEdit struct{ providerInput }
 
 // AcceptsNull implements httpx.Nullable.
@@ -169,19 +170,19 @@ func (p *providerEdit) UnmarshalJSON(data []byte) error {
 	return p.providerInput.UnmarshalJSON(data)
 }
 
-// Schema documents it.
+// Schema documents the provider.
 func (p providerEdit) Schema(r huma.Registry) *huma.Schema {
 	s := p.providerInput.Schema(r)
 	s.Nullable = true
 	return s
 }
 
-// read returns the provider of a request and what could not be read of it.
+// read returns the provider of a request and its decoding errors.
 func (p *providerInput) read() (agent.Provider, []errs.Field) {
 	return agent.Provider(p.value), errs.Under(p.broken, "provider")
 }
 
-// wholeAgent is an agent with its profile.
+// wholeAgent returns an agent with its profile.
 func (a *api) wholeAgent(ctx context.Context, c *call, g *agent.Agent) (Agent, error) {
 	one, err := a.agentsOf(ctx, c, []agent.Agent{*g})
 	if err != nil {

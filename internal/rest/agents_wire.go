@@ -13,58 +13,60 @@ import (
 	"github.com/parley-dev/parley/internal/task"
 )
 
-// Agent is one agent of the org.
+// Agent is an agent of the org.
 type Agent struct {
 	ID           string   `json:"id" doc:"Unique within the org." example:"scout"`
-	Name         string   `json:"name" doc:"What people call it." example:"Scout"`
+	Name         string   `json:"name" doc:"Display name." example:"Scout"`
 	Description  string   `json:"description" doc:"What it does, in a sentence." example:"Finds what is slow."`
-	Skills       []string `json:"skills" nullable:"false" doc:"The tags of its skills, to choose by." example:"[\"profiling\"]"`
+	Skills       []string `json:"skills" nullable:"false" doc:"Tags of its skills." example:"[\"profiling\"]"`
 	Public       bool     `json:"public" doc:"Whether other orgs may see and call it." example:"false"`
-	Disabled     bool     `json:"disabled" doc:"Whether nobody may call it or work for it." example:"false"`
-	Status       string   `json:"status" doc:"Whether it can be expected to answer." example:"available"`
-	PinnedStatus *string  `json:"pinned_status" doc:"The status that an admin set; null: it follows from the workers." example:"busy"`
-	LastSeenAt   *string  `json:"last_seen_at" format:"date-time" doc:"When a worker of it last asked for work; null if none is remembered, and for callers who may not manage agents." example:"2026-03-02T10:00:00.000000Z"`
-	URL          string   `json:"url" doc:"Where to call it, relative to the server." example:"/a2a/scout"`
-	CreatedAt    string   `json:"created_at" format:"date-time" doc:"When it was registered." example:"2026-03-02T10:00:00.000000Z"`
-	UpdatedAt    string   `json:"updated_at" format:"date-time" doc:"When its entry last changed." example:"2026-03-02T10:00:00.000000Z"`
+	Disabled     bool     `json:"disabled" doc:"Disabled agents cannot be called or worked for." example:"false"`
+	Status       string   `json:"status" doc:"Whether it has workers with free capacity." example:"available"`
+	PinnedStatus *string  `json:"pinned_status" doc:"Status set by an admin; null if it follows from the workers." example:"busy"`
+	LastSeenAt   *string  `json:"last_seen_at" format:"date-time" doc:"When a worker last polled; null if unknown, and for non-admins."`
+	URL          string   `json:"url" doc:"URL to call it, relative to the server." example:"/a2a/scout"`
+	CreatedAt    string   `json:"created_at" format:"date-time" doc:"When it was registered."`
+	UpdatedAt    string   `json:"updated_at" format:"date-time" doc:"When its entry last changed."`
 
-	SkillDetails     []AgentSkill   `json:"skill_details,omitempty" nullable:"false" doc:"Its skills, if there is more to say than their tags; left out in lists."`
-	Version          string         `json:"version,omitempty" doc:"The version of the agent; left out in lists." example:"1.4.0"`
-	DocumentationURL string         `json:"documentation_url,omitempty" doc:"Where it is documented; left out in lists."`
-	IconURL          string         `json:"icon_url,omitempty" doc:"Its picture; left out in lists."`
-	Provider         *AgentProvider `json:"provider,omitempty" doc:"Who offers it; left out in lists."`
+	SkillDetails     []AgentSkill   `json:"skill_details,omitempty" nullable:"false" doc:"Skills with more than a tag; omitted in lists."`
+	Version          string         `json:"version,omitempty" doc:"Version of the agent; omitted in lists." example:"1.4.0"`
+	DocumentationURL string         `json:"documentation_url,omitempty" doc:"URL of its documentation; omitted in lists."`
+	IconURL          string         `json:"icon_url,omitempty" doc:"URL of its icon; omitted in lists."`
+	Provider         *AgentProvider `json:"provider,omitempty" doc:"Organization that offers it; omitted in lists."`
 }
 
-// TransformSchema takes the lists from the domain.
+// TransformSchema adds the enumerations of the domain.
 func (Agent) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
 	property(s, "status", oneOf(agent.Presences))
 	property(s, "pinned_status", oneOf(agent.Presences))
 	return s
 }
 
-// AgentList is all agents of the org.
+// AgentList lists the agents of the org.
 type AgentList struct {
-	Agents []Agent `json:"agents" nullable:"false" doc:"By id."`
-	Total  int     `json:"total" doc:"How many there are." example:"3"`
+	Agents []Agent `json:"agents" nullable:"false" doc:"Sorted by id."`
+	Total  int     `json:"total" doc:"Number of agents." example:"3"`
 }
 
 // AgentCreation is the body that registers an agent.
 type AgentCreation struct {
-	ID          string       `json:"id" pattern:"^[a-z0-9][a-z0-9._-]{0,63}$" doc:"Unique within the org, and part of the agent's address; that of a public agent is also unique among the public agents of all orgs." example:"scout"`
-	Name        string       `json:"name" doc:"What people call it." example:"Scout"`
+	ID          string       `json:"id" pattern:"^[a-z0-9][a-z0-9._-]{0,63}$" example:"scout"`
+	Name        string       `json:"name" doc:"Display name." example:"Scout"`
 	Description *string      `json:"description,omitempty" doc:"What it does, in a sentence." example:"Finds what is slow."`
-	Skills      []skillInput `json:"skills,omitempty" nullable:"false" doc:"What it can do: tags to choose by, or skills with more to say."`
+	Skills      []skillInput `json:"skills,omitempty" nullable:"false" doc:"Skills, as tags or as objects."`
 	Public      bool         `json:"public,omitempty" doc:"Whether other orgs may see and call it." example:"false"`
 
-	Version          string        `json:"version,omitempty" doc:"The version of the agent, for its card." example:"1.4.0"`
-	DocumentationURL string        `json:"documentation_url,omitempty" doc:"Where it is documented, for its card."`
-	IconURL          string        `json:"icon_url,omitempty" doc:"Its picture, for its card."`
-	Provider         providerInput `json:"provider,omitempty" doc:"Who offers it, for its card."`
+	Version          string        `json:"version,omitempty" doc:"Version of the agent, for its card." example:"1.4.0"`
+	DocumentationURL string        `json:"documentation_url,omitempty" doc:"URL of its documentation, for its card."`
+	IconURL          string        `json:"icon_url,omitempty" doc:"URL of its icon, for its card."`
+	Provider         providerInput `json:"provider,omitempty" doc:"Organization that offers it, for its card."`
 }
 
-// TransformSchema takes the limits from the domain.
+// TransformSchema adds the limits of the domain.
 func (AgentCreation) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
 	agentSchema(s)
+	property(s, "id", describedAs("Unique within the org, and part of the agent's URL. "+
+		"The id of a public agent is also unique among the public agents of all orgs."))
 	return s
 }
 
@@ -72,18 +74,18 @@ func (AgentCreation) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Sche
 type AgentPatch struct {
 	Name        *string       `json:"name,omitempty" doc:"A new name."`
 	Description *string       `json:"description,omitempty" doc:"A new description."`
-	Skills      *[]skillInput `json:"skills,omitempty" nullable:"false" doc:"All its skills anew: tags to choose by, or skills with more to say."`
+	Skills      *[]skillInput `json:"skills,omitempty" nullable:"false" doc:"Skills, as tags or as objects; replaces all."`
 	Public      *bool         `json:"public,omitempty" doc:"Whether other orgs may see and call it."`
-	Disabled    *bool         `json:"disabled,omitempty" doc:"Whether nobody may call it or work for it."`
-	Status      pin           `json:"status,omitempty" doc:"Pins the status, whatever its workers do; null lets it follow them again."`
+	Disabled    *bool         `json:"disabled,omitempty" doc:"Disabled agents cannot be called or worked for."`
+	Status      pin           `json:"status,omitempty" doc:"Pins the status; null lets it follow from the workers again."`
 
-	Version          *string      `json:"version,omitempty" doc:"A new version of the agent; empty: none."`
-	DocumentationURL *string      `json:"documentation_url,omitempty" doc:"Where it is documented; empty: nowhere."`
-	IconURL          *string      `json:"icon_url,omitempty" doc:"Its picture; empty: none."`
-	Provider         providerEdit `json:"provider,omitempty" doc:"Who offers it; null: nobody in particular."`
+	Version          *string      `json:"version,omitempty" doc:"A new version of the agent; empty removes it."`
+	DocumentationURL *string      `json:"documentation_url,omitempty" doc:"URL of its documentation; empty removes it."`
+	IconURL          *string      `json:"icon_url,omitempty" doc:"URL of its icon; empty removes it."`
+	Provider         providerEdit `json:"provider,omitempty" doc:"Organization that offers it; null removes it."`
 }
 
-// TransformSchema takes the limits from the domain.
+// TransformSchema adds the limits of the domain.
 func (AgentPatch) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
 	agentSchema(s)
 	one := 1
@@ -100,7 +102,7 @@ func agentSchema(s *huma.Schema) {
 	property(s, "icon_url", emptyOr(agent.URLPattern), length(0, agent.MaxURL))
 }
 
-// pin is a status, or null for none.
+// pin is a pinned status; null unpins.
 type pin struct {
 	set   bool
 	value string
@@ -115,21 +117,21 @@ func (p *pin) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, &p.value)
 }
 
-// Schema documents it.
+// Schema documents the status.
 func (pin) Schema(huma.Registry) *huma.Schema {
 	s := &huma.Schema{Type: huma.TypeString, Nullable: true}
 	oneOf(agent.Presences)(s)
 	return s
 }
 
-// agentsOf shows agents with the presence that counts: the pinned one, or else what
-// follows from their workers.
+// agentsOf converts agents. Their status is the pinned one or, without it, the presence of their
+// workers.
 func (a *api) agentsOf(ctx context.Context, c *call, list []agent.Agent) ([]Agent, error) {
 	ids := make([]string, len(list))
 	for i := range list {
 		ids[i] = list[i].ID
 	}
-	var seen map[string]time.Time // others than admins are not told
+	var seen map[string]time.Time // for admins only
 	if admin, err := c.As(identity.ManageAgents); err == nil {
 		if seen, err = a.workers.LastSeen(ctx, admin, ids); err != nil {
 			return nil, err
@@ -143,7 +145,8 @@ func (a *api) agentsOf(ctx context.Context, c *call, list []agent.Agent) ([]Agen
 	for i := range list {
 		g := &list[i]
 		out[i] = Agent{
-			ID: g.ID, Name: g.Name, Description: g.Description, Skills: names(g.Skills), Public: g.Public, Disabled: g.Disabled,
+			ID: g.ID, Name: g.Name, Description: g.Description, Skills: names(g.Skills),
+			Public: g.Public, Disabled: g.Disabled,
 			Status:       cmp.Or(g.Pinned, string(presence(task.AgentKey{Org: g.Org, ID: g.ID}))),
 			PinnedStatus: orNull(g.Pinned), LastSeenAt: stampOrNull(seen[g.ID]), URL: "/a2a/" + g.ID,
 			CreatedAt: stamp(g.CreatedAt), UpdatedAt: stamp(g.UpdatedAt),

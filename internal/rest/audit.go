@@ -18,20 +18,21 @@ func (a *api) registerAudit() {
 	register(a, operation{
 		id: "list-audit", method: http.MethodGet, path: auditPath, tag: tagAudit,
 		summary: "Read the audit log of the org", action: identity.ReadAudit,
-		description: "Newest first. An action that was done is written together with what it did; refusals of one principal are bounded to 20 at once and one " +
-			"every ten seconds, and how many were left out is said. Nothing is ever changed or deleted." + needsAdmin,
+		description: "Newest first. An entry is written in the same transaction as its action, and never changed or " +
+			"deleted. Refusals are limited to 20 at once and one every ten seconds per principal; omitted ones are " +
+			"counted." + needsAdmin,
 	}, a.listAudit)
 }
 
 type listAuditInput struct {
 	OrgPath
-	Actor  auditText   `query:"actor" doc:"Only what this principal did, or operator, or server." example:"user:ada"`
-	Action auditText   `query:"action" doc:"Only this action." example:"key.create"`
-	Target auditTarget `query:"target" doc:"Only what was done, or tried, to exactly this: an id or a principal." example:"key-01k5xb7d2n8f4j6s0a9g3r5w1d"`
+	Actor  auditText   `query:"actor" doc:"Filter by actor: a principal, operator, or server." example:"user:ada"`
+	Action auditText   `query:"action" doc:"Filter by action." example:"key.create"`
+	Target auditTarget `query:"target" doc:"Filter by target: an id or a principal." example:"key-01k5xb7d2n8f4j6s0a9g3r5w1d"`
 	From   string      `query:"from" format:"date-time" doc:"Only entries at this time or later."`
 	To     string      `query:"to" format:"date-time" doc:"Only entries before this time."`
-	Cursor string      `query:"cursor" doc:"Continues the list: next_cursor of the page before."`
-	Limit  manageLimit `query:"limit" doc:"Results on a page."`
+	Cursor string      `query:"cursor" doc:"Cursor: next_cursor of the previous page."`
+	Limit  manageLimit `query:"limit" doc:"Page size."`
 }
 
 type auditText string
@@ -66,7 +67,8 @@ func (a *api) listAudit(ctx context.Context, c *call, in *listAuditInput) (*list
 			wrong = append(wrong, errs.Field{Path: errs.At(t.name), Message: timeRule})
 		}
 	}
-	for _, t := range []struct{ name, value string }{{"actor", f.Actor}, {"action", string(f.Action)}, {"target", f.Target}} {
+	given := []struct{ name, value string }{{"actor", f.Actor}, {"action", string(f.Action)}, {"target", f.Target}}
+	for _, t := range given {
 		if !text.Storable(t.value) {
 			wrong = append(wrong, errs.Field{Path: errs.At(t.name), Message: text.Unstorable})
 		}
@@ -94,36 +96,37 @@ func (a *api) listAudit(ctx context.Context, c *call, in *listAuditInput) (*list
 	return out, nil
 }
 
-// AuditEntry is one line of the audit log.
+// AuditEntry is an entry of the audit log.
 type AuditEntry struct {
-	ID        string  `json:"id" doc:"Names the entry." example:"audit-4fgh2kq7"`
-	At        string  `json:"at" format:"date-time" doc:"When it was done or refused." example:"2026-03-02T10:00:00.000000Z"`
-	Actor     string  `json:"actor" doc:"Who: a principal, operator for the command line on the data, or server." example:"user:ada"`
-	KeyID     *string `json:"key_id" doc:"Through which credential; null if none." example:"key-01k5xb7d2n8f4j6s0a9g3r5w1c"`
-	Action    string  `json:"action" doc:"What." example:"key.create"`
-	Target    string  `json:"target" doc:"To what: an id or a principal; empty if it had none yet." example:"key-01k5xb7d2n8f4j6s0a9g3r5w1d"`
-	Detail    string  `json:"detail" doc:"What is worth knowing beside it; never a secret." example:"for agent:scout: svc:tasks:read"`
-	Outcome   string  `json:"outcome" doc:"Whether it was done." example:"done"`
-	Code      *string `json:"code" doc:"Of a refusal: why; null if it was done." example:"identity.last_admin"`
-	RequestID *string `json:"request_id" doc:"The request, as in the server's log; null if there was none." example:"K2J7QX4N5B3A-1f"`
-	Address   *string `json:"address" doc:"The client's address; null if there was none." example:"192.0.2.7"`
+	ID        string  `json:"id" doc:"Entry id." example:"audit-4fgh2kq7"`
+	At        string  `json:"at" format:"date-time" doc:"When it happened."`
+	Actor     string  `json:"actor" doc:"A principal, operator (the command line on the store), or server." example:"user:ada"`
+	KeyID     *string `json:"key_id" doc:"Id of the credential; null without one." example:"key-01k5xb7d2n8f4j6s0a9g3r5w1c"`
+	Action    string  `json:"action" doc:"Action." example:"key.create"`
+	Target    string  `json:"target" doc:"An id or a principal; empty if there was none yet." example:"key-01k5xb7d2n8f4j6s0a9g3r5w1d"`
+	Detail    string  `json:"detail" doc:"Further details; never a secret." example:"for agent:scout: svc:tasks:read"`
+	Outcome   string  `json:"outcome" doc:"Whether it was done or refused." example:"done"`
+	Code      *string `json:"code" doc:"Error code of a refusal; null if it was done." example:"identity.last_admin"`
+	RequestID *string `json:"request_id" doc:"Request id, as in the server's log; null without a request." example:"K2J7QX4N5B3A-1f"`
+	Address   *string `json:"address" doc:"IP address of the client; null without a request." example:"192.0.2.7"`
 }
 
-// TransformSchema takes the list from the domain.
+// TransformSchema adds the enumeration of the domain.
 func (AuditEntry) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
 	property(s, "outcome", oneOf([]identity.AuditOutcome{identity.Done, identity.Refused}))
 	return s
 }
 
-// AuditLog is one page of the log.
+// AuditLog is a page of the audit log.
 type AuditLog struct {
-	Entries    []AuditEntry `json:"entries" nullable:"false" doc:"The page, newest first; empty past the end."`
-	NextCursor *string      `json:"next_cursor" doc:"Continues the list as the parameter cursor; null on the last page."`
+	Entries    []AuditEntry `json:"entries" nullable:"false" doc:"Entries, newest first; empty past the end."`
+	NextCursor *string      `json:"next_cursor" doc:"Cursor of the next page; null on the last page."`
 }
 
 func auditEntryOf(e *identity.AuditEntry) AuditEntry {
 	return AuditEntry{
-		ID: e.ID, At: stamp(e.At), Actor: e.Actor, KeyID: orNull(e.KeyID), Action: string(e.Action), Target: e.Target, Detail: e.Detail,
-		Outcome: string(e.Outcome), Code: orNull(e.Code), RequestID: orNull(e.RequestID), Address: orNull(e.Address),
+		ID: e.ID, At: stamp(e.At), Actor: e.Actor, KeyID: orNull(e.KeyID), Action: string(e.Action),
+		Target: e.Target, Detail: e.Detail, Outcome: string(e.Outcome), Code: orNull(e.Code),
+		RequestID: orNull(e.RequestID), Address: orNull(e.Address),
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/parley-dev/parley/internal/httpx"
 )
 
-// discard is a ResponseWriter that costs nothing itself.
+// discard is a ResponseWriter without cost.
 type discard struct{ header http.Header }
 
 func (d *discard) Header() http.Header         { return d.header }
@@ -36,8 +36,8 @@ func benchList(b *testing.B, cacheBytes int64) {
 	}
 }
 
-// BenchmarkListCached is a hit of the page cache through everything that stands before it.
+// BenchmarkListCached measures a hit of the page cache through the whole handler.
 func BenchmarkListCached(b *testing.B) { benchList(b, 0) }
 
-// BenchmarkListUncached is the same request made anew each time.
+// BenchmarkListUncached measures the same request without the cache.
 func BenchmarkListUncached(b *testing.B) { benchList(b, -1) }

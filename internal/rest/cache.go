@@ -13,20 +13,20 @@ import (
 	"github.com/parley-dev/parley/internal/identity"
 )
 
-// maxCachedPage is the largest response that is worth keeping.
+// maxCachedPage is the largest response that is cached.
 const maxCachedPage = 256 << 10
 
-// pageCache keeps encoded pages of the list of proposals.
+// pageCache caches encoded pages of the list of proposals.
 //
-// It is sound because the response is a function of three things: who asks with
-// which scopes, the target, and the data version of the org. A credential is looked
-// up by its id, and what it found is its own only while it speaks for the same
-// principal with the same scopes: a session's grow and shrink with a person's role.
-// A revoked or expired one fails authentication, which runs before. The version is read before the page is made: if data changes in between, the
-// entry holds newer data under an older version and is merely dropped too early.
+// A response depends on the caller with its scopes, the request URL, and the data version of the
+// org. Entries are keyed by credential, and used only while the credential has the same principal
+// and scopes: the scopes of a session change with the role of its user. Authentication runs first
+// and rejects a revoked or expired credential. The version is read before the page is built: if
+// data changes in between, the entry holds newer data under an older version and is only dropped
+// too early.
 //
-// Requests for the same page of the same version wait for the first of them. Each has read
-// the version itself, so the page has all that was written before the request.
+// Concurrent requests for the same page and version wait for the first one. Each of them has read
+// the version itself, so the page contains everything written before the request.
 type pageCache struct {
 	pages   *cache.Cache[pageKey, *page]
 	version func(ctx context.Context, a identity.Access) (uint64, error)
@@ -44,16 +44,19 @@ func newPageCache(o Options) *pageCache {
 	return newPageCacheOf(newPages(size), o.Proposals.DataVersion)
 }
 
-func newPageCacheOf(pages *cache.Cache[pageKey, *page], version func(ctx context.Context, a identity.Access) (uint64, error)) *pageCache {
+func newPageCacheOf(
+	pages *cache.Cache[pageKey, *page],
+	version func(ctx context.Context, a identity.Access) (uint64, error),
+) *pageCache {
 	return &pageCache{pages: pages, version: version}
 }
 
-// newPages makes a cache of so many bytes.
+// newPages creates a cache with the given limit in bytes.
 func newPages(limit int64) *cache.Cache[pageKey, *page] {
 	return cache.New(cache.Options[pageKey, *page]{Max: limit, Size: pageSize})
 }
 
-// entryOverhead is what a page costs beside its strings and its body.
+// entryOverhead is the memory of an entry beside its strings and its body.
 const entryOverhead = 512
 
 func pageSize(key pageKey, p *page) int64 {
@@ -64,11 +67,11 @@ func pageSize(key pageKey, p *page) int64 {
 	return int64(size)
 }
 
-// pageKey identifies a request. Path and query are compared as they came.
+// pageKey identifies a request. Path and query are compared without normalization.
 type pageKey struct{ keyID, path, query string }
 
-// page is one kept response. Header values have the shape in which net/http takes
-// them, so that a hit allocates nothing for them.
+// page is a cached response. Header values are stored in the form that net/http expects, so that
+// a hit allocates nothing for them.
 type page struct {
 	version       uint64
 	principal     identity.Principal
@@ -84,12 +87,12 @@ func (c *pageCache) wrap(next http.Handler) http.Handler {
 		caller := httpx.CallerOf(r.Context())
 		access, err := identity.Authorize(caller, r.PathValue("org"), identity.ListProposals)
 		if err != nil || r.Method != http.MethodGet {
-			next.ServeHTTP(w, r) // which refuses it in the same way
+			next.ServeHTTP(w, r) // rejects the request with the same error
 			return
 		}
 		version, err := c.version(r.Context(), access)
 		if err != nil {
-			next.ServeHTTP(w, r) // fails the same way, with a response
+			next.ServeHTTP(w, r) // fails in the same way and writes the error
 			return
 		}
 		key := pageKey{keyID: caller.KeyID, path: r.URL.Path, query: r.URL.RawQuery}
@@ -109,12 +112,14 @@ func (c *pageCache) wrap(next http.Handler) http.Handler {
 		rec := &pageRecorder{ResponseWriter: w, passing: flight.Abandon}
 		defer flight.Abandon() // if next panics
 		flight.Land(c.record(rec, r, next, versionedPage{key, version}, caller), nil)
-		rec.send() // when nobody waits for it any more
+		rec.send() // after the waiting requests have got the page
 	})
 }
 
-// record makes a page, and keeps it if it can be kept; nil: it cannot.
-func (c *pageCache) record(rec *pageRecorder, r *http.Request, next http.Handler, key versionedPage, caller *identity.Caller) *page {
+// record builds a page and caches it. It returns nil if the page cannot be cached.
+func (c *pageCache) record(
+	rec *pageRecorder, r *http.Request, next http.Handler, key versionedPage, caller *identity.Caller,
+) *page {
 	next.ServeHTTP(rec, r)
 	p := rec.page(key.version)
 	if p != nil {
@@ -124,7 +129,7 @@ func (c *pageCache) record(rec *pageRecorder, r *http.Request, next http.Handler
 	return p
 }
 
-// versionedPage is a page as it is with one version of the data.
+// versionedPage identifies a page at one version of the data.
 type versionedPage struct {
 	pageKey
 	version uint64
@@ -134,7 +139,7 @@ func (p *page) isFor(c *identity.Caller) bool {
 	return p.principal == c.Principal && slices.Equal(p.scopes, c.Scopes)
 }
 
-// clone detaches the key from the request's memory.
+// clone copies the key out of the memory of the request.
 func (k pageKey) clone() pageKey {
 	return pageKey{keyID: k.keyID, path: strings.Clone(k.path), query: strings.Clone(k.query)}
 }
@@ -146,17 +151,17 @@ func (p *page) write(w http.ResponseWriter) {
 	if len(p.link) > 0 {
 		h["Link"] = p.link
 	}
-	_, _ = w.Write(p.body) // the client may be gone; there is nobody to tell
+	_, _ = w.Write(p.body) // an error means that the client is gone
 }
 
-// pageRecorder holds a response until it is whole, so that a client that reads slowly delays
-// nobody who waits for the same page. A response that is too large to keep is passed on.
+// pageRecorder buffers a response until it is complete, so that a slow client does not delay the
+// requests that wait for the same page. A response that is too large to cache is passed through.
 type pageRecorder struct {
 	http.ResponseWriter
 	status  int
 	body    bytes.Buffer
-	passing func() // is called before anything is sent
-	passed  bool   // on to the client
+	passing func() // called before anything is sent
+	passed  bool   // the response is passed through
 }
 
 func (r *pageRecorder) WriteHeader(status int) {
@@ -173,7 +178,7 @@ func (r *pageRecorder) Write(p []byte) (int, error) {
 	return r.ResponseWriter.Write(p)
 }
 
-// pass sends what is held.
+// pass sends the buffered part and stops buffering.
 func (r *pageRecorder) pass() {
 	if r.passed {
 		return
@@ -183,11 +188,11 @@ func (r *pageRecorder) pass() {
 	if r.status != 0 {
 		r.ResponseWriter.WriteHeader(r.status)
 	}
-	_, _ = r.ResponseWriter.Write(r.body.Bytes()) // the client may be gone; there is nobody to tell
+	_, _ = r.ResponseWriter.Write(r.body.Bytes()) // an error means that the client is gone
 	r.body = bytes.Buffer{}
 }
 
-// send ends the response.
+// send finishes the response.
 func (r *pageRecorder) send() {
 	if r.status != 0 || r.body.Len() > 0 {
 		r.pass()
@@ -197,7 +202,7 @@ func (r *pageRecorder) send() {
 // Unwrap lets http.ResponseController reach the connection.
 func (r *pageRecorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
 
-// page returns what can be kept of the response; nil: nothing.
+// page returns the response as a cache entry, or nil if it cannot be cached.
 func (r *pageRecorder) page(version uint64) *page {
 	if r.status != http.StatusOK || r.passed {
 		return nil

@@ -17,7 +17,7 @@ import (
 	"github.com/parley-dev/parley/internal/identity"
 )
 
-// fixedAuth takes every secret for the key of the same name in org acme.
+// fixedAuth accepts every secret as the key of the same name in org acme.
 type fixedAuth struct{}
 
 func (fixedAuth) Authenticate(_ context.Context, secret string) (*identity.Caller, error) {
@@ -25,7 +25,7 @@ func (fixedAuth) Authenticate(_ context.Context, secret string) (*identity.Calle
 	return &identity.Caller{Principal: p, KeyID: secret, Scopes: identity.Scopes{identity.TasksRead}}, nil
 }
 
-// cacheWorld is the cache alone before a handler that counts.
+// cacheWorld is the cache in front of a handler that counts its calls.
 type cacheWorld struct {
 	version uint64
 	err     error
@@ -37,7 +37,9 @@ type cacheWorld struct {
 
 func newCacheWorld(limit int64) *cacheWorld {
 	w := &cacheWorld{status: http.StatusOK}
-	c := newPageCacheOf(newPages(limit), func(context.Context, identity.Access) (uint64, error) { return w.version, w.err })
+	c := newPageCacheOf(newPages(limit), func(context.Context, identity.Access) (uint64, error) {
+		return w.version, w.err
+	})
 	rt := httpx.NewRouter(httpx.Options{Authenticator: fixedAuth{}})
 	rt.Handle("GET "+proposalsPath, c.wrap(http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
 		w.calls++
@@ -67,7 +69,7 @@ func TestACachedPageIsTheFirstAnswerByteForByte(t *testing.T) {
 	w := newCacheWorld(1 << 20)
 	first, second := w.get("GET", proposals, "ada"), w.get("GET", proposals, "ada")
 	if w.calls != 1 || first.Body.String() != second.Body.String() || second.Code != 200 {
-		t.Errorf("%d calls, %q, then %q", w.calls, first.Body, second.Body)
+		t.Errorf("got %d calls, %q, then %q, want 1 call and the same body twice", w.calls, first.Body, second.Body)
 	}
 	for _, name := range []string{"Content-Type", "Link", "Cache-Control", "Vary", "X-Content-Type-Options"} {
 		if got, want := second.Header().Get(name), first.Header().Get(name); got != want || want == "" {
@@ -75,7 +77,7 @@ func TestACachedPageIsTheFirstAnswerByteForByte(t *testing.T) {
 		}
 	}
 	if second.Header().Get("Content-Length") != "8" {
-		t.Errorf("Content-Length %q", second.Header().Get("Content-Length"))
+		t.Errorf("Content-Length = %q, want 8", second.Header().Get("Content-Length"))
 	}
 }
 
@@ -99,7 +101,7 @@ func TestACachedPageIsForOneKeyTargetAndVersion(t *testing.T) {
 		before := w.calls
 		c.request()
 		if w.calls != before+1 {
-			t.Errorf("%s was answered from the cache", c.why)
+			t.Errorf("%s came from the cache, want a call of the handler", c.why)
 		}
 	}
 }
@@ -123,7 +125,7 @@ func TestOnlySmallSuccessesAreKept(t *testing.T) {
 		w.get("GET", proposals, "ada")
 		w.get("GET", proposals, "ada")
 		if kept := w.calls == 1; kept != c.kept {
-			t.Errorf("%s: kept %v", c.why, kept)
+			t.Errorf("%s: got kept %v, want %v", c.why, kept, c.kept)
 		}
 	}
 }
@@ -135,7 +137,7 @@ func TestTheCacheForgetsTheLeastRecentlyUsedAndStaysInItsBounds(t *testing.T) {
 	key := func(i int) pageKey { return pageKey{keyID: "k", query: fmt.Sprintf("page=%09d", i)} }
 	for i := range 10_000 {
 		l.Set(key(i), &page{body: make([]byte, 1000)})
-		l.Get(key(0)) // in use all the time
+		l.Get(key(0)) // keep it in use
 	}
 	if n := l.Len(); n != shards*4 {
 		t.Errorf("%d pages of 1000 bytes are kept; want %d", n, shards*4)
@@ -161,7 +163,7 @@ func TestAWriteIsSeenByTheNextList(t *testing.T) {
 	w := newWorld(t)
 	ada, bob := w.admin("acme", "user:ada"), w.member("acme", "user:bob")
 	total := func(secret string) (list ProposalList) {
-		for range 2 { // the second answer may come from the cache
+		for range 2 { // the second response may come from the cache
 			w.do(secret, "GET", proposals, "").want(200).into(&list)
 		}
 		return list
@@ -169,7 +171,7 @@ func TestAWriteIsSeenByTheNextList(t *testing.T) {
 	for i := range 20 {
 		p := w.submit(bob, "acme")
 		if l := total(ada); l.Total != int64(i+1) || l.Proposals[0].ID != p.ID {
-			t.Fatalf("after submission %d the list says %d", i+1, l.Total)
+			t.Fatalf("total after %d submissions = %d, want %d", i+1, l.Total, i+1)
 		}
 		path := proposals + "/" + p.ID
 		w.do(ada, "POST", path+"/vote", `{"vote":"for"}`).want(200)
@@ -186,14 +188,14 @@ func TestAWriteIsSeenByTheNextList(t *testing.T) {
 	}
 }
 
-// Requests for one page of one version share the work of the first, and no others do.
+// Concurrent requests for the same page and version share the work of the first. Others do not.
 func TestRequestsForAPageThatIsBeingMadeWaitForIt(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name   string
-		fails  bool // the first request
+		fails  bool // the first request fails
 		status int
-		calls  int64 // in all, of ten requests at once
+		calls  int64 // of ten concurrent requests
 	}{
 		{"a page", false, http.StatusOK, 1},
 		{"a refusal", false, http.StatusUnprocessableEntity, 10},
@@ -203,7 +205,9 @@ func TestRequestsForAPageThatIsBeingMadeWaitForIt(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var calls atomic.Int64
 				version, release := uint64(1), make(chan struct{})
-				cache := newPageCacheOf(newPages(1<<20), func(context.Context, identity.Access) (uint64, error) { return version, nil })
+				cache := newPageCacheOf(newPages(1<<20), func(context.Context, identity.Access) (uint64, error) {
+					return version, nil
+				})
 				rt := httpx.NewRouter(httpx.Options{Authenticator: fixedAuth{}, Logger: slog.New(slog.DiscardHandler)})
 				rt.Handle("GET "+proposalsPath, cache.wrap(http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
 					n := calls.Add(1)
@@ -222,7 +226,7 @@ func TestRequestsForAPageThatIsBeingMadeWaitForIt(t *testing.T) {
 				}
 				synctest.Wait()
 				if n := calls.Load(); n != 1 {
-					t.Fatalf("%d requests make the page", n)
+					t.Fatalf("%d requests build the page, want 1", n)
 				}
 				close(release)
 				synctest.Wait()
@@ -231,14 +235,14 @@ func TestRequestsForAPageThatIsBeingMadeWaitForIt(t *testing.T) {
 					t.Errorf("the page was made %d times; want %d: %q", n, c.calls, bodies)
 				}
 				if c.calls == 1 && slices.ContainsFunc(bodies, func(b string) bool { return b != "page 1" }) {
-					t.Errorf("%q", bodies)
+					t.Errorf("got %q, want page 1 for all", bodies)
 				}
 			})
 		})
 	}
 }
 
-// A client that reads a large page slowly does not keep others from making it.
+// A slow client of a large page does not delay other requests.
 func TestALargePageKeepsNobodyWaiting(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -254,13 +258,13 @@ func TestALargePageKeepsNobodyWaiting(t *testing.T) {
 		go rt.ServeHTTP(slow, r)
 		synctest.Wait()
 		if n := w.get("GET", proposals, "ada").Body.Len(); n != maxCachedPage+1 {
-			t.Errorf("got %d bytes", n)
+			t.Errorf("got %d bytes, want %d", n, maxCachedPage+1)
 		}
 		close(slow.reads)
 	})
 }
 
-// slowClient takes nothing before it reads.
+// slowClient blocks writes until it reads.
 type slowClient struct {
 	*httptest.ResponseRecorder
 	reads chan struct{}
@@ -271,13 +275,15 @@ func (s *slowClient) Write(p []byte) (int, error) {
 	return s.ResponseRecorder.Write(p)
 }
 
-// A page that is being made of an older version is not for those who have read a newer one.
+// A request that has read a newer version does not wait for a page of an older one.
 func TestAPageThatIsBeingMadeIsOfItsVersion(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var version, calls atomic.Uint64
 		release := make(chan struct{})
-		cache := newPageCacheOf(newPages(1<<20), func(context.Context, identity.Access) (uint64, error) { return version.Load(), nil })
+		cache := newPageCacheOf(newPages(1<<20), func(context.Context, identity.Access) (uint64, error) {
+			return version.Load(), nil
+		})
 		rt := httpx.NewRouter(httpx.Options{Authenticator: fixedAuth{}})
 		rt.Handle("GET "+proposalsPath, cache.wrap(http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
 			if calls.Add(1) == 1 {

@@ -12,8 +12,8 @@ import (
 	"github.com/parley-dev/parley/internal/identity"
 )
 
-// TestAClaimThatWaitsHoldsNoSlot lets a worker wait with all the claims that it may,
-// while fewer of its requests may be served at the same time.
+// TestAClaimThatWaitsHoldsNoSlot lets a worker wait with as many claims as allowed, which is more
+// than its limit of concurrent requests.
 func TestAClaimThatWaitsHoldsNoSlot(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(o *httpx.Options, _ *Options) {
@@ -23,7 +23,8 @@ func TestAClaimThatWaitsHoldsNoSlot(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	claim := func() *httptest.ResponseRecorder {
-		r := httptest.NewRequestWithContext(ctx, http.MethodPost, "/api/v1/agents/fixer/claim", strings.NewReader(`{"wait_seconds":60}`))
+		r := httptest.NewRequestWithContext(ctx, http.MethodPost, "/api/v1/agents/fixer/claim",
+			strings.NewReader(`{"wait_seconds":60}`))
 		r.Header.Set("Authorization", "Bearer "+worker)
 		r.Header.Set("Content-Type", "application/json")
 		rec := httptest.NewRecorder()
@@ -36,10 +37,12 @@ func TestAClaimThatWaitsHoldsNoSlot(t *testing.T) {
 		select {
 		case rec := <-refused:
 			if strings.Contains(rec.Body.String(), "request.too_many_concurrent") {
-				continue // the ones before do not wait yet
+				continue // earlier claims do not wait yet
 			}
-			if rec.Code != http.StatusTooManyRequests || !strings.Contains(rec.Body.String(), `"wait.too_many"`) || rec.Header().Get("Retry-After") == "" {
-				t.Error(rec.Code, rec.Body)
+			if rec.Code != http.StatusTooManyRequests || !strings.Contains(rec.Body.String(), `"wait.too_many"`) ||
+				rec.Header().Get("Retry-After") == "" {
+				t.Errorf("got %v %v, want Code %v, containing \"wait.too_many\", Retry-After not empty", rec.Code, rec.Body,
+					http.StatusTooManyRequests)
 			}
 			return
 		case <-time.After(100 * time.Millisecond): // it waits

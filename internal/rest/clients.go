@@ -26,45 +26,50 @@ func (a *api) registerClients() {
 	register(a, operation{
 		id: "list-clients", method: http.MethodGet, path: clientsPath, tag: tagClients,
 		summary: "List the clients of the org", action: identity.ReadClients,
-		description: "Newest first, without their secrets. Programs that registered themselves belong to no org and are not among them." + needsAdmin,
+		description: "Newest first, without secrets. Clients that registered themselves belong to no org and are not " +
+			"listed." +
+			needsAdmin,
 	}, a.listClients)
 	register(a, operation{
 		id: "create-client", method: http.MethodPost, path: clientsPath, tag: tagClients, status: http.StatusCreated,
-		summary: "Register a client", action: identity.ManageClients, audit: oauth.ClientCreate, errors: []int{http.StatusConflict},
-		description: "Only members of the org can allow it anything, and it may ask for svc:admin:admin if that is among its scopes; what it gets is never more than the person has. " +
-			"The secret, if it has one, is in this answer only, and in that to the same request with the same Idempotency-Key and credentials; the server keeps a hash of it. 409: the org has 1000 clients." + needsAdmin,
+		summary: "Register a client", action: identity.ManageClients, audit: oauth.ClientCreate,
+		errors: []int{http.StatusConflict},
+		description: "Only members of the org can authorize it. It may ask for svc:admin:admin if that is among its " +
+			"scopes, but never gets more than the user has. 409 if the org has 1000 clients." + onceOnly + needsAdmin,
 	}, a.createClient)
 	register(a, operation{
 		id: "get-client", method: http.MethodGet, path: clientPath, tag: tagClients,
 		summary: "Get a client", action: identity.ReadClients, validID: oauth.ValidClientID,
-		cacheable: true, description: "Without its secret." + needsAdmin,
+		cacheable: true, description: "Without the secret." + needsAdmin,
 	}, a.getClient)
 	register(a, operation{
 		id: "change-client", method: http.MethodPatch, path: clientPath, tag: tagClients,
 		summary: "Change a client", action: identity.ManageClients, validID: oauth.ValidClientID, audit: oauth.ClientUpdate,
 		errors: []int{http.StatusPreconditionFailed},
-		description: "Changes the fields that are given; what people allowed it stays. Tokens that carry a scope which it may not have any more are refused on all nodes within seconds, and a " +
-			"refresh yields what is left. More than people allowed it gets only by asking them again. The method cannot be changed: with another it is another client." + needsAdmin,
+		description: "Changes the given fields; grants of users stay. If a scope is removed, tokens with it are rejected " +
+			"on all nodes within seconds, and a refresh returns the remaining scopes. If a scope is added, users must " +
+			"authorize it again. The method cannot be changed; register another client instead." + needsAdmin,
 	}, a.changeClient)
 	register(a, operation{
 		id: "rotate-client", method: http.MethodPost, path: rotateClientPath, tag: tagClients,
-		summary: "Replace the secret of a client", action: identity.ManageClients, validID: oauth.ValidClientID, audit: oauth.ClientRotate,
-		errors: []int{http.StatusConflict},
-		description: "The client stays what it is, with all that people allowed it. The old secret works until the overlap ends, and one that is older still ends at once. 409: it has no secret, because its method is none. " +
-			"The new secret is in this answer only, and in that to the same request with the same Idempotency-Key and credentials; the server keeps a hash of it." + needsAdmin,
+		summary: "Rotate the secret of a client", action: identity.ManageClients, validID: oauth.ValidClientID,
+		audit: oauth.ClientRotate, errors: []int{http.StatusConflict},
+		description: "The client keeps its id and grants. The current secret works until the overlap ends; an older one " +
+			"ends at once. 409 if the client has no secret, because its method is none." + onceOnly + needsAdmin,
 	}, a.rotateClient)
 	a.huma.OpenAPI().Paths[rotateClientPath].Post.RequestBody.Required = false
 	register(a, operation{
 		id: "delete-client", method: http.MethodDelete, path: clientPath, tag: tagClients,
 		summary: "Delete a client", action: identity.ManageClients, validID: oauth.ValidClientID, audit: oauth.ClientDelete,
-		description: "With all that people allowed it: its tokens stop working on all nodes within seconds. Answers with the client as it was; again: 404." + needsAdmin,
+		description: "Deletes the client with all grants: its tokens stop working on all nodes within seconds. Returns the " +
+			"deleted client; 404 if repeated." + needsAdmin,
 	}, a.deleteClient)
 }
 
 type listClientsInput struct {
 	OrgPath
-	Cursor string      `query:"cursor" doc:"Continues the list: next_cursor of the page before."`
-	Limit  manageLimit `query:"limit" doc:"Results on a page."`
+	Cursor string      `query:"cursor" doc:"Cursor: next_cursor of the previous page."`
+	Limit  manageLimit `query:"limit" doc:"Page size."`
 }
 
 type listClientsOutput struct{ Body OAuthClientList }
@@ -97,19 +102,23 @@ type createClientInput struct {
 }
 
 type newClientOutput struct {
-	Location string `header:"Location" doc:"Where the new client is."`
+	Location string `header:"Location" doc:"URL of the new client."`
 	ETag     string `header:"ETag" doc:"The version of the record."`
-	Replayed string `header:"Idempotency-Replayed" doc:"true, if the request had been carried out before."`
+	Replayed string `header:"Idempotency-Replayed" doc:"true if an earlier request with the same key was carried out."`
 	Body     OAuthClientWithSecret
 }
 
 func (a *api) createClient(ctx context.Context, c *call, in *createClientInput) (*newClientOutput, error) {
 	b := &in.Body.value
 	c.target = b.Name
-	r := oauth.ClientRequest{Name: b.Name, RedirectURIs: b.RedirectURIs, Scopes: b.Scopes, Method: oauth.Method(deref(b.Method))}
+	r := oauth.ClientRequest{
+		Name: b.Name, RedirectURIs: b.RedirectURIs, Scopes: b.Scopes, Method: oauth.Method(deref(b.Method)),
+	}
 	wrong := notEmpty("method", b.Method)
 	if b.Scopes != nil && len(b.Scopes) == 0 {
-		wrong = append(wrong, errs.Field{Path: errs.At("scopes"), Message: "must not be empty; leave it out for the default"})
+		wrong = append(wrong, errs.Field{
+			Path: errs.At("scopes"), Message: "must not be empty; leave it out to use the default",
+		})
 	}
 	if err := in.Body.check(r.Validate(), wrong...); err != nil {
 		return nil, err
@@ -131,13 +140,13 @@ func (a *api) createClient(ctx context.Context, c *call, in *createClientInput) 
 
 type getClientInput struct {
 	ClientPath
-	IfNoneMatch string `header:"If-None-Match" doc:"The ETag you hold: 304 if it is still right."`
+	IfNoneMatch string `header:"If-None-Match" doc:"ETag that you have. 304 if it is current."`
 }
 
 type getClientOutput struct {
 	Status       int
 	ETag         string `header:"ETag" doc:"The version of the record, for If-Match and If-None-Match."`
-	CacheControl string `header:"Cache-Control" doc:"Keep it, but ask each time."`
+	CacheControl string `header:"Cache-Control" doc:"Responses may be stored but must be revalidated."`
 	Body         OAuthClient
 }
 
@@ -158,13 +167,13 @@ func (a *api) getClient(ctx context.Context, c *call, in *getClientInput) (*getC
 type changeClientInput struct {
 	ClientPath
 	OnceHeader
-	IfMatch string `header:"If-Match" doc:"The ETag you decided on: 412 if the record has changed since."`
+	IfMatch string `header:"If-Match" doc:"ETag of the version you read. 412 if the record has changed since."`
 	Body    payload[OAuthClientPatch]
 }
 
 type changeClientOutput struct {
 	ETag     string `header:"ETag" doc:"The new version of the record."`
-	Replayed string `header:"Idempotency-Replayed" doc:"true, if the request had been carried out before."`
+	Replayed string `header:"Idempotency-Replayed" doc:"true if an earlier request with the same key was carried out."`
 	Body     OAuthClient
 }
 
@@ -173,7 +182,7 @@ func (a *api) changeClient(ctx context.Context, c *call, in *changeClientInput) 
 	e := oauth.ClientEdit{Name: b.Name, RedirectURIs: b.RedirectURIs, Scopes: b.Scopes}
 	invalid := e.Validate()
 	if e.Empty() && len(in.Body.broken) > 0 {
-		invalid = nil // it is not empty: it could not be read
+		invalid = nil // the edit is empty only because its fields could not be decoded
 	}
 	if err := in.Body.check(invalid); err != nil {
 		return nil, err
@@ -192,21 +201,23 @@ func (a *api) changeClient(ctx context.Context, c *call, in *changeClientInput) 
 	if err != nil {
 		return nil, err
 	}
-	return &changeClientOutput{ETag: clientTag(&done.Client), Replayed: replayed(done.Replayed), Body: clientOf(&done.Client)}, nil
+	return &changeClientOutput{
+		ETag: clientTag(&done.Client), Replayed: replayed(done.Replayed), Body: clientOf(&done.Client),
+	}, nil
 }
 
-// clientTag names the bytes of a client; everyone sees the same.
+// clientTag returns the ETag of a client. All callers see the same bytes.
 func clientTag(c *oauth.Client) string { return etag(c.Version, "") }
 
 type rotateClientInput struct {
 	ClientPath
 	OnceHeader
-	Body payload[OAuthClientRotation] // may be left out
+	Body payload[OAuthClientRotation] // optional
 }
 
 type rotateClientOutput struct {
 	ETag     string `header:"ETag" doc:"The new version of the record."`
-	Replayed string `header:"Idempotency-Replayed" doc:"true, if the request had been carried out before."`
+	Replayed string `header:"Idempotency-Replayed" doc:"true if an earlier request with the same key was carried out."`
 	Body     OAuthClientWithSecret
 }
 
@@ -223,7 +234,10 @@ func (a *api) rotateClient(ctx context.Context, c *call, in *rotateClientInput) 
 	if err != nil {
 		return nil, err
 	}
-	return &rotateClientOutput{ETag: clientTag(&client), Replayed: replayed(once.Replayed()), Body: OAuthClientWithSecret{Secret: &secret, OAuthClient: clientOf(&client)}}, nil
+	return &rotateClientOutput{
+		ETag: clientTag(&client), Replayed: replayed(once.Replayed()),
+		Body: OAuthClientWithSecret{Secret: &secret, OAuthClient: clientOf(&client)},
+	}, nil
 }
 
 type clientInput struct{ ClientPath }

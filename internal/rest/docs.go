@@ -22,12 +22,12 @@ var docsTemplate = template.Must(template.New("docs").Funcs(template.FuncMap{
 	"prose": prose, "lower": strings.ToLower, "css": func() template.CSS { return template.CSS(docsCSS) },
 }).Parse(docsHTML))
 
-// docsPage renders the document as one page, once. It needs no script and no
-// network, and its policy lets nothing in but its own style sheet.
+// docsPage renders the document once, as a single page. The page needs no script and no network;
+// its Content-Security-Policy allows only its own style sheet.
 func docsPage(doc *huma.OpenAPI, o Options) http.Handler {
 	var page bytes.Buffer
 	if err := docsTemplate.Execute(&page, viewOf(doc, o.PublicURL)); err != nil {
-		panic("rest: the page of the documentation cannot be rendered: " + err.Error()) // found by the tests
+		panic("rest: rendering the documentation page failed: " + err.Error()) // a programming error, found by the tests
 	}
 	sum := sha256.Sum256([]byte(docsCSS))
 	policy := "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) +
@@ -39,7 +39,7 @@ func docsPage(doc *huma.OpenAPI, o Options) http.Handler {
 	})
 }
 
-// prose shows `code` between backticks and keeps paragraphs apart.
+// prose converts text to HTML: paragraphs, and code between backticks.
 func prose(s string) template.HTML {
 	var b strings.Builder
 	for para := range strings.SplitSeq(strings.TrimSpace(s), "\n\n") {

@@ -10,7 +10,10 @@ import (
 func TestTheDocumentationIsOnePageThatLoadsNothing(t *testing.T) {
 	t.Parallel()
 	rec := newWorld(t).do("", "GET", "/docs", "").want(200)
-	for _, foreign := range []string{"<script", "http://", "https://", "//cdn", "url(", "@import", "style=", "onclick", "ZgotmplZ"} {
+	for _, foreign := range []string{
+		"<script", "http://", "https://", "//cdn", "url(", "@import", "style=", "onclick",
+		"ZgotmplZ",
+	} {
 		if strings.Contains(rec.Body, foreign) {
 			t.Errorf("the page contains %q", foreign)
 		}
@@ -42,7 +45,7 @@ func TestTheDocumentationHasEveryOperationFieldAndError(t *testing.T) {
 			}
 			for code := range op.Responses {
 				if !strings.Contains(article, ">"+code+"</span>") {
-					t.Errorf("%s %s lacks its answer %s", method, path, code)
+					t.Errorf("%s %s lacks its response %s", method, path, code)
 				}
 			}
 		}

@@ -11,7 +11,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// The views are the OpenAPI document in the shape in which the page shows it.
+// The views are the OpenAPI document in the form that the template of the page needs.
 type (
 	docView struct {
 		Title, Version, Intro string
@@ -84,7 +84,9 @@ func operationViewOf(doc *huma.OpenAPI, op *huma.Operation, server string) opera
 	}
 	for _, code := range slices.Sorted(maps.Keys(op.Responses)) {
 		res := resolveResponse(doc, op.Responses[code])
-		r := responseView{Code: code, Description: res.Description, Good: code < "400", Headers: slices.Sorted(maps.Keys(res.Headers))}
+		r := responseView{
+			Code: code, Description: res.Description, Good: code < "400", Headers: slices.Sorted(maps.Keys(res.Headers)),
+		}
 		for _, media := range res.Content {
 			r.Schema = refName(media.Schema)
 		}
@@ -94,7 +96,7 @@ func operationViewOf(doc *huma.OpenAPI, op *huma.Operation, server string) opera
 	return v
 }
 
-// fieldsOf lists the required fields first, as a reader needs them.
+// fieldsOf lists the fields of a schema, required ones first.
 func fieldsOf(s *huma.Schema) []fieldView {
 	var out []fieldView
 	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
@@ -158,7 +160,7 @@ func refName(s *huma.Schema) string {
 	return strings.TrimPrefix(s.Ref, "#/components/schemas/")
 }
 
-// curl is a call that works when copied, once its names stand for something.
+// curl returns a command that calls the operation with its examples.
 func curl(op *huma.Operation, body *huma.Schema, server string) string {
 	path := op.Path
 	for _, p := range op.Parameters {
@@ -183,7 +185,7 @@ func curl(op *huma.Operation, body *huma.Schema, server string) string {
 	return line
 }
 
-// example is an object of the schema's examples.
+// example returns a JSON object with the examples of the schema.
 func example(s *huma.Schema) string {
 	var b strings.Builder
 	for _, f := range fieldsOf(s) {

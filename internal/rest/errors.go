@@ -12,8 +12,8 @@ import (
 	"github.com/parley-dev/parley/internal/httpx"
 )
 
-// huma has one error constructor for the whole process, so it is replaced where
-// the process starts and not in Mount, which may run more than once and at once.
+// huma has one error constructor per process. It is replaced here and not in Mount, because
+// Mount may run more than once, and concurrently.
 func init() {
 	huma.NewError = func(status int, msg string, details ...error) huma.StatusError {
 		return fromHuma(context.Background(), httpx.MaxBody, status, msg, details)
@@ -27,9 +27,8 @@ func init() {
 	}
 }
 
-// fromHuma turns what huma itself finds wrong into a Problem. The guard and the
-// domain catch nearly everything before; what is left is mostly about reading
-// the body.
+// fromHuma converts an error of huma into a Problem. The guard and the domain catch nearly
+// everything earlier; the rest is mostly about reading the body.
 func fromHuma(ctx context.Context, limit int64, status int, msg string, details []error) *httpx.Problem {
 	parts := make([]httpx.Part, 0, len(details))
 	for _, d := range details {
@@ -44,16 +43,19 @@ func fromHuma(ctx context.Context, limit int64, status int, msg string, details 
 	}
 	switch {
 	case status == http.StatusRequestEntityTooLarge:
-		return httpx.NewProblem(ctx, errs.New(errs.TooLarge, "request.too_large", "the body is larger than %d bytes", limit))
+		return httpx.NewProblem(ctx, errs.New(errs.TooLarge, "request.too_large",
+			"the body is larger than the limit of %d bytes", limit))
 	case status == http.StatusUnsupportedMediaType:
-		return httpx.NewProblem(ctx, errs.New(errs.Unsupported, "request.unsupported_media_type", "send the body as application/json"))
+		return httpx.NewProblem(ctx, errs.New(errs.Unsupported, "request.unsupported_media_type",
+			"send the body as application/json"))
 	case status == http.StatusRequestTimeout:
-		p := httpx.NewProblem(ctx, errs.New(errs.Malformed, "request.timeout", "the body did not arrive in time"))
+		p := httpx.NewProblem(ctx, errs.New(errs.Malformed, "request.timeout", "the body did not arrive in time; try again"))
 		p.Status, p.Title = status, http.StatusText(status)
 		return p
 	case msg == "cannot read request body":
-		// The connection broke; huma would blame the server.
-		return httpx.NewProblem(ctx, errs.New(errs.Malformed, "request.malformed", "the body could not be read to its end"))
+		// The connection broke. huma would report an internal error.
+		return httpx.NewProblem(ctx, errs.New(errs.Malformed, "request.malformed",
+			"the body is incomplete: the connection closed before its end"))
 	case len(parts) > 0 && status < http.StatusInternalServerError:
 		return httpx.NewProblem(ctx, httpx.InvalidParts(parts...))
 	case status == http.StatusBadRequest:
@@ -64,11 +66,12 @@ func fromHuma(ctx context.Context, limit int64, status int, msg string, details 
 	return httpx.NewProblem(ctx, errors.Join(append([]error{errors.New(msg)}, details...)...))
 }
 
-// partOf reads a location such as "body.items[3].name" or "query.limit".
+// partOf parses a location of huma such as "body.items[3].name" or "query.limit".
 func partOf(d *huma.ErrorDetail) httpx.Part {
 	in, name, _ := strings.Cut(d.Location, ".")
 	if in == string(httpx.Body) {
-		name = httpx.Pointer(errs.PathOf(strings.FieldsFuncSeq(name, func(r rune) bool { return strings.ContainsRune(".[]", r) })))
+		isSeparator := func(r rune) bool { return strings.ContainsRune(".[]", r) }
+		name = httpx.Pointer(errs.PathOf(strings.FieldsFuncSeq(name, isSeparator)))
 	}
 	return httpx.Part{In: httpx.Place(in), Name: name, Message: d.Message}
 }

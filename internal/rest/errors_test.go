@@ -38,7 +38,7 @@ func TestWhatHumaFindsWrongBecomesAProblemOfOurs(t *testing.T) {
 	} {
 		p := fromHuma(context.Background(), 1000, c.status, c.msg, c.details)
 		if p.Status != c.want || p.Code != c.code {
-			t.Errorf("%d %q: %d %s", c.status, c.msg, p.Status, p.Code)
+			t.Errorf("%d %q: got %d %s, want %d %s", c.status, c.msg, p.Status, p.Code, c.want, c.code)
 		}
 		if got := at(*p); len(got)+len(c.at) > 0 && !cmp.Equal(got, c.at) {
 			t.Errorf("%d %q: %q, want %q", c.status, c.msg, got, c.at)

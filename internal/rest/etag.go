@@ -9,18 +9,17 @@ import (
 	"github.com/parley-dev/parley/internal/errs"
 )
 
-// A tag is "v<version>-<viewer>". The viewer is part of it because a record
-// shows the caller's own vote: two callers see different bytes under one
-// version. A caller's vote changes the version, so version and viewer together
-// name the bytes.
+// An ETag is "v<version>-<viewer>". The viewer is included because a record shows the caller's own
+// vote: two callers see different bytes at the same version. A vote changes the version, so
+// version and viewer together identify the bytes.
 func etag(version int64, viewer string) string {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(viewer))
 	return `"v` + strconv.FormatInt(version, 10) + "-" + strconv.FormatUint(uint64(h.Sum32()), 36) + `"`
 }
 
-// versionOf reads the version back. The viewer is ignored: If-Match asks whether
-// the record changed, and that does not depend on who read it.
+// versionOf parses the version of an ETag. It ignores the viewer: If-Match checks whether the
+// record has changed, for any reader.
 func versionOf(tag string) (int64, bool) {
 	body, ok := strings.CutPrefix(tag, `"v`)
 	body, closed := strings.CutSuffix(body, `"`)
@@ -32,7 +31,7 @@ func versionOf(tag string) (int64, bool) {
 	return v, err == nil && v > 0
 }
 
-// tagsOf splits the lines of an If-Match or If-None-Match header.
+// tagsOf splits the values of an If-Match or If-None-Match header.
 func tagsOf(h http.Header, name string) []string {
 	var tags []string
 	for _, line := range h.Values(name) {
@@ -43,13 +42,12 @@ func tagsOf(h http.Header, name string) []string {
 	return tags
 }
 
-// errStale is the answer to tags that no version of the record can have.
+// errStale is returned for ETags that no version of the record can have.
 var errStale = errs.New(errs.Stale, "request.stale",
-	"If-Match names no version of this record; fetch it again and repeat the request with its ETag")
+	"If-Match does not name a version of this record; fetch the record again and retry with its ETag")
 
-// ifMatch returns the version that the request is meant for; nil: any. current
-// reads the record's version and is asked only when several tags are given: the
-// domain checks one.
+// ifMatch returns the version that the request expects, or nil for any. It calls current, which
+// reads the record's version, only if there are several ETags: the domain checks a single one.
 func ifMatch(h http.Header, current func() (int64, error)) (*int64, error) {
 	tags := tagsOf(h, "If-Match")
 	if len(tags) == 0 || len(tags) == 1 && tags[0] == "*" {
@@ -57,7 +55,7 @@ func ifMatch(h http.Header, current func() (int64, error)) (*int64, error) {
 	}
 	var versions []int64
 	for _, tag := range tags {
-		// A weak tag fails to parse, as it must: If-Match compares strongly.
+		// A weak ETag fails to parse, as it must: If-Match uses strong comparison.
 		if v, ok := versionOf(tag); ok {
 			versions = append(versions, v)
 		}
@@ -80,7 +78,7 @@ func ifMatch(h http.Header, current func() (int64, error)) (*int64, error) {
 	return nil, errStale
 }
 
-// noneMatch reports whether the client already holds what the tag names.
+// noneMatch reports whether the client already has the version that the ETag names.
 func noneMatch(h http.Header, tag string) bool {
 	for _, t := range tagsOf(h, "If-None-Match") {
 		if t == "*" || strings.TrimPrefix(t, "W/") == tag {

@@ -23,36 +23,39 @@ type FollowupPath struct {
 func (a *api) registerFollowups() {
 	register(a, operation{
 		id: "list-followups", method: http.MethodGet, path: followupsPath, tag: tagFollowups,
-		summary: "List follow-ups", action: identity.ListFollowups, description: "Newest first. Needs svc:tasks:read.",
+		summary: "List follow-ups", action: identity.ListFollowups, description: "Newest first. Requires svc:tasks:read.",
 	}, a.listFollowups)
 	register(a, operation{
 		id: "create-followup", method: http.MethodPost, path: followupsPath, tag: tagFollowups,
-		summary: "Create a follow-up by hand", action: identity.CreateFollowup, status: http.StatusCreated,
-		description: "Needs svc:tasks:write; assigning it to an agent also needs svc:a2a:write that reaches the agent.",
+		summary: "Create a follow-up", action: identity.CreateFollowup, status: http.StatusCreated,
+		description: "Creates a follow-up without a proposal. Requires svc:tasks:write; assigning it to an agent also " +
+			"requires svc:a2a:write that includes the agent.",
 	}, a.createFollowup)
 	register(a, operation{
 		id: "get-followup", method: http.MethodGet, path: followupPath, tag: tagFollowups,
-		summary: "Get a follow-up", action: identity.ReadFollowup, validID: followup.ValidID, cacheable: true, description: "Needs svc:tasks:read.",
+		summary: "Get a follow-up", action: identity.ReadFollowup, validID: followup.ValidID, cacheable: true,
+		description: "Requires svc:tasks:read.",
 	}, a.getFollowup)
 	register(a, operation{
 		id: "change-followup", method: http.MethodPatch, path: followupPath, tag: tagFollowups,
 		summary: "Change a follow-up", action: identity.ChangeFollowup, validID: followup.ValidID,
-		errors:      []int{http.StatusConflict, http.StatusPreconditionFailed},
-		description: "Changes the fields that are given. Needs svc:tasks:write; assigning it to an agent also needs svc:a2a:write that reaches the agent.",
+		errors: []int{http.StatusConflict, http.StatusPreconditionFailed},
+		description: "Changes the given fields. Requires svc:tasks:write; assigning it to an agent also requires " +
+			"svc:a2a:write that includes the agent.",
 	}, a.changeFollowup)
 }
 
 type listFollowupsInput struct {
 	OrgPath
-	Status     followupStatusFilter `query:"status" doc:"Only this status."`
-	Assignee   assigneeFilter       `query:"assignee" doc:"Only this user's or agent's follow-ups; none: those without an assignee." example:"agent:fixer"`
-	ProposalID string               `query:"proposal_id" pattern:"^[0-9A-Za-z-]{1,64}$" doc:"Only what this proposal led to." example:"prop-01k5x8r2m4v7c9w3q6z1t0h8ye"`
-	Page       pageNumber           `query:"page" doc:"The number of the page; 1 if left out."`
-	Limit      followupLimit        `query:"limit" doc:"Results on a page."`
+	Status     followupStatusFilter `query:"status" doc:"Filter by status."`
+	Assignee   assigneeFilter       `query:"assignee" doc:"Filter by assignee; none selects unassigned ones." example:"agent:fixer"`
+	ProposalID string               `query:"proposal_id" pattern:"^[0-9A-Za-z-]{1,64}$" doc:"Filter by proposal." example:"prop-01k5x8r2m4v7c9w3q6z1t0h8ye"`
+	Page       pageNumber           `query:"page" doc:"Page number; default 1."`
+	Limit      followupLimit        `query:"limit" doc:"Page size."`
 }
 
 type listFollowupsOutput struct {
-	Link []string `header:"Link" doc:"The first, previous and next page (RFC 8288)."`
+	Link []string `header:"Link" doc:"Links to the first, previous and next page (RFC 8288)."`
 	Body FollowupList
 }
 
@@ -82,9 +85,9 @@ type createFollowupInput struct {
 }
 
 type createFollowupOutput struct {
-	Location string `header:"Location" doc:"Where the new follow-up is."`
+	Location string `header:"Location" doc:"URL of the new follow-up."`
 	ETag     string `header:"ETag" doc:"The version of the record."`
-	Replayed string `header:"Idempotency-Replayed" doc:"true, if the request had been carried out before."`
+	Replayed string `header:"Idempotency-Replayed" doc:"true if an earlier request with the same key was carried out."`
 	Body     Followup
 }
 
@@ -104,19 +107,20 @@ func (a *api) createFollowup(ctx context.Context, c *call, in *createFollowupInp
 	}
 	f := &done.Followup
 	return &createFollowupOutput{
-		Location: c.request.URL.EscapedPath() + "/" + f.ID, ETag: followupTag(f), Replayed: replayed(done.Replayed), Body: followupOf(f),
+		Location: c.request.URL.EscapedPath() + "/" + f.ID, ETag: followupTag(f), Replayed: replayed(done.Replayed),
+		Body: followupOf(f),
 	}, nil
 }
 
 type getFollowupInput struct {
 	FollowupPath
-	IfNoneMatch string `header:"If-None-Match" doc:"The ETag you hold: 304 if it is still right."`
+	IfNoneMatch string `header:"If-None-Match" doc:"ETag that you have. 304 if it is current."`
 }
 
 type getFollowupOutput struct {
 	Status       int
 	ETag         string `header:"ETag" doc:"The version of the record, for If-Match and If-None-Match."`
-	CacheControl string `header:"Cache-Control" doc:"Keep it, but ask each time."`
+	CacheControl string `header:"Cache-Control" doc:"Responses may be stored but must be revalidated."`
 	Body         Followup
 }
 
@@ -137,19 +141,21 @@ func (a *api) getFollowup(ctx context.Context, c *call, in *getFollowupInput) (*
 type changeFollowupInput struct {
 	FollowupPath
 	OnceHeader
-	IfMatch string `header:"If-Match" doc:"The ETag you decided on: 412 if the record has changed since."`
+	IfMatch string `header:"If-Match" doc:"ETag of the version you read. 412 if the record has changed since."`
 	Body    payload[FollowupPatch]
 }
 
 type changeFollowupOutput struct {
 	ETag     string `header:"ETag" doc:"The new version of the record."`
-	Replayed string `header:"Idempotency-Replayed" doc:"true, if the request had been carried out before."`
+	Replayed string `header:"Idempotency-Replayed" doc:"true if an earlier request with the same key was carried out."`
 	Body     Followup
 }
 
 func (a *api) changeFollowup(ctx context.Context, c *call, in *changeFollowupInput) (*changeFollowupOutput, error) {
 	b := &in.Body.value
-	cmd := followup.Edit{Title: b.Title, Description: b.Description, Status: (*followup.Status)(b.Status), Assignee: b.Assignee}
+	cmd := followup.Edit{
+		Title: b.Title, Description: b.Description, Status: (*followup.Status)(b.Status), Assignee: b.Assignee,
+	}
 	var wrong []errs.Field
 	if *b == (FollowupPatch{}) && len(in.Body.broken) == 0 {
 		wrong = []errs.Field{{Message: "must contain at least one of title, description, status and assignee"}}
@@ -171,8 +177,10 @@ func (a *api) changeFollowup(ctx context.Context, c *call, in *changeFollowupInp
 	if err != nil {
 		return nil, err
 	}
-	return &changeFollowupOutput{ETag: followupTag(&done.Followup), Replayed: replayed(done.Replayed), Body: followupOf(&done.Followup)}, nil
+	return &changeFollowupOutput{
+		ETag: followupTag(&done.Followup), Replayed: replayed(done.Replayed), Body: followupOf(&done.Followup),
+	}, nil
 }
 
-// followupTag names the bytes of a follow-up; everyone sees the same.
+// followupTag returns the ETag of a follow-up. All callers see the same bytes.
 func followupTag(f *followup.Followup) string { return etag(f.Version, "") }

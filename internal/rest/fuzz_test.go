@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// FuzzHTTP: whatever is sent, the answer is no 5xx and every refusal is a
-// problem document. The handler is the whole server on a real SQLite file.
+// FuzzHTTP sends arbitrary requests. No response may be a 5xx, and every error must be a problem
+// document. The handler is the whole server on a real SQLite file.
 func FuzzHTTP(f *testing.F) {
 	w := newWorld(f)
 	ada := w.admin("acme", "user:ada")
@@ -21,9 +21,10 @@ func FuzzHTTP(f *testing.F) {
 	sent := w.send("ada", "t-1", "hello")
 	lease := w.claim(worker, `{}`).Tasks[0].Lease
 	client := w.newClient(ada, `,"method":"client_secret_basic"`).ID
-	w.tasks.Stop() // a claim that finds nothing does not wait
-	// Inputs stay the same from run to run, so the ids in them are placeholders.
-	fill := strings.NewReplacer("{open}", open, "{decided}", decided, "{followup}", followup, "{uid}", sent.UID, "{lease}", lease, "{client}", client)
+	w.tasks.Stop() // an empty claim does not wait
+	// Inputs must be the same in every run, so ids are placeholders.
+	fill := strings.NewReplacer("{open}", open, "{decided}", decided, "{followup}", followup, "{uid}", sent.UID,
+		"{lease}", lease, "{client}", client)
 
 	type seed struct{ method, path, query, header, body string }
 	seeds := []seed{
@@ -50,15 +51,28 @@ func FuzzHTTP(f *testing.F) {
 		{"PATCH", agents + "/fixer", "", "", `{"status":null,"name":"x","skills":[],"disabled":false}`},
 		{"GET", "/api/v1/orgs/acme/a2a/tasks", "agent=fixer&state=working&limit=1&cursor={uid}&context_id=x", "", ""},
 		{"GET", "/api/v1/orgs/acme/a2a/tasks/{uid}", "", "", ""},
-		{"POST", "/api/v1/agents/fixer/claim", "", "", `{"worker":"w","max":2,"wait_seconds":1,"lease_seconds":5,"capacity":3,"ack":["msg-1"]}`},
-		{"POST", "/api/v1/agents/fixer/leases/{lease}", "", "", `{"status":"working","message":{"parts":[{"text":"x"}]},"extend_seconds":5,"seen":1,` +
-			`"artifacts":[{"artifact_id":"a","append":true,"last_chunk":true,"parts":[{"data":{"a":[1]}},{"type":"file","file":{"bytes":"aGk=","name":"n"}}]}]}`},
+		{
+			"POST", "/api/v1/agents/fixer/claim", "", "",
+			`{"worker":"w","max":2,"wait_seconds":1,"lease_seconds":5,"capacity":3,"ack":["msg-1"]}`,
+		},
+		{
+			"POST", "/api/v1/agents/fixer/leases/{lease}", "", "",
+			`{"status":"working","message":{"parts":[{"text":"x"}]},"extend_seconds":5,"seen":1,` +
+				`"artifacts":[{"artifact_id":"a","append":true,"last_chunk":true,` +
+				`"parts":[{"data":{"a":[1]}},{"type":"file","file":{"bytes":"aGk=","name":"n"}}]}]}`,
+		},
 		{"DELETE", "/api/v1/agents/fixer/leases/{lease}", "", "", ""},
-		{"POST", clients, "", "", `{"name":"x","redirect_uris":["http://127.0.0.1/"],"scopes":["svc:admin:admin","agent:*"],"method":"none"}`},
+		{
+			"POST", clients, "", "",
+			`{"name":"x","redirect_uris":["http://127.0.0.1/"],"scopes":["svc:admin:admin","agent:*"],"method":"none"}`,
+		},
 		{"GET", clients, "limit=1&cursor=client-1", "", ""},
 		{"DELETE", clients + "/client-parley-cli", "", "", ""},
 		{"GET", clients + "/{client}", "", `"v1-x"`, ""},
-		{"PATCH", clients + "/{client}", "", `"v1-x"`, `{"name":"y","redirect_uris":["cursor://x/y"],"scopes":["svc:tasks:read"]}`},
+		{
+			"PATCH", clients + "/{client}", "", `"v1-x"`,
+			`{"name":"y","redirect_uris":["cursor://x/y"],"scopes":["svc:tasks:read"]}`,
+		},
 		{"POST", clients + "/{client}/rotate", "", "", `{"overlap_seconds":60}`},
 		{"GET", "/api/v1/me", "x=1", "", ""},
 		{"GET", "/openapi.json", "", "", ""},
@@ -70,7 +84,7 @@ func FuzzHTTP(f *testing.F) {
 		f.Add(s.method, s.path, s.query, s.header, s.body)
 	}
 	f.Fuzz(func(t *testing.T, method, path, query, header, body string) {
-		// As net/http would: what is no request line never reaches a handler.
+		// net/http never passes an invalid request line to a handler.
 		u, err := url.ParseRequestURI("/" + strings.TrimPrefix(fill.Replace(path), "/") + "?" + fill.Replace(query))
 		if err != nil || method == "" || strings.ContainsFunc(method, notToken) {
 			return
@@ -101,7 +115,7 @@ func FuzzHTTP(f *testing.F) {
 	})
 }
 
-// notToken reports characters that a method cannot have.
+// notToken reports whether a method cannot contain the character.
 func notToken(r rune) bool {
 	return !strings.ContainsRune("!#$%&'*+-.^_`|~", r) && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
 }

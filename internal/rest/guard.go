@@ -15,10 +15,9 @@ import (
 	"github.com/parley-dev/parley/internal/identity"
 )
 
-// guard stands before an operation. It authorizes first: whoever may not ask
-// learns nothing from the validation of what was asked. An id that no record can
-// have is a 404 like any unknown one. Then it checks what needs no service: the
-// media type and the parameters.
+// guard runs before an operation. It authorizes first, so that a caller without access learns
+// nothing from validation errors. A malformed id is a 404, like an unknown one. Then it checks
+// the media type and the parameters.
 func (a *api) guard(op operation) func(huma.Context, func(huma.Context)) {
 	return func(ctx huma.Context, next func(huma.Context)) {
 		r, w := humago.Unwrap(ctx)
@@ -41,10 +40,10 @@ func (a *api) guard(op operation) func(huma.Context, func(huma.Context)) {
 	}
 }
 
-// pathID is the id in the path; that of a member is its ref.
+// pathID returns the id in the path. Members are identified by their ref.
 func pathID(r *http.Request) string { return cmp.Or(r.PathValue("id"), r.PathValue("ref")) }
 
-// refused tells the audit log of an administrative action that was not done.
+// refused writes a rejected administrative action to the audit log.
 func (a *api) refused(r *http.Request, op operation, target string, cause error) {
 	if op.audit == "" {
 		return
@@ -55,12 +54,13 @@ func (a *api) refused(r *http.Request, op operation, target string, cause error)
 	}
 	err := a.admin.Refused(r.Context(), org, op.audit, cmp.Or(target, pathID(r)), cause)
 	if err != nil {
-		a.router.Log().ErrorContext(r.Context(), "a refusal is missing in the audit log", "error", err, "request_id", httpx.RequestID(r.Context()))
+		a.router.Log().ErrorContext(r.Context(), "writing a refusal to the audit log failed",
+			"error", err, "request_id", httpx.RequestID(r.Context()))
 	}
 }
 
-// guardWorker is guard for the calls of workers: they name no org, and what
-// counts is whether the caller may work for the agent.
+// guardWorker is the guard of the worker operations. Their path has no org; the caller must be
+// allowed to work for the agent.
 func (a *api) guardWorker(ctx huma.Context, next func(huma.Context)) {
 	r, w := humago.Unwrap(ctx)
 	post, err := a.workers.Serve(r.Context(), httpx.CallerOf(r.Context()), r.PathValue("agent"))
@@ -74,8 +74,8 @@ func (a *api) guardWorker(ctx huma.Context, next func(huma.Context)) {
 	pass(ctx, r, &call{post: post, request: r}, next)
 }
 
-// guardSelf is guard for what any credential may ask about itself. What changes its keys is
-// authorized further by the operation.
+// guardSelf is the guard of operations about the caller. Any credential passes; operations that
+// change keys authorize further.
 func (a *api) guardSelf(op operation) func(huma.Context, func(huma.Context)) {
 	return func(ctx huma.Context, next func(huma.Context)) {
 		r, w := humago.Unwrap(ctx)
@@ -99,7 +99,7 @@ func (a *api) guardSelf(op operation) func(huma.Context, func(huma.Context)) {
 }
 
 func pass(ctx huma.Context, r *http.Request, c *call, next func(huma.Context)) {
-	// Answers are JSON whatever is asked for, so there is nothing to negotiate.
+	// Responses are always JSON, so there is nothing to negotiate.
 	delete(r.Header, "Accept")
 	next(huma.WithContext(ctx, context.WithValue(r.Context(), callKey{}, c)))
 }
@@ -116,9 +116,9 @@ func checkRequest(op *huma.Operation, r *http.Request) error {
 	return checkParameters(op.Parameters, r)
 }
 
-// checkMediaType lets JSON and its relatives pass, and takes a missing type for JSON. The
-// formats of patches are refused: a change here is an object with the fields to change,
-// where null has another meaning than in a merge patch, and is no list of operations.
+// checkMediaType accepts application/json, application/*+json, and a missing media type. It
+// rejects patch formats: a change is an object with the fields to change, null differs from null
+// in a merge patch, and a list of operations is not supported.
 func checkMediaType(h http.Header) error {
 	given := h["Content-Type"]
 	if len(given) == 0 {
@@ -126,11 +126,12 @@ func checkMediaType(h http.Header) error {
 	}
 	mt, params, err := mime.ParseMediaType(given[0])
 	charset := params["charset"]
-	ok := err == nil && len(given) == 1 && (charset == "" || strings.EqualFold(charset, "utf-8")) &&
-		(mt == "application/json" || strings.HasPrefix(mt, "application/") && strings.HasSuffix(mt, "+json") && !strings.HasSuffix(mt, "patch+json"))
+	isJSON := mt == "application/json" ||
+		strings.HasPrefix(mt, "application/") && strings.HasSuffix(mt, "+json") && !strings.HasSuffix(mt, "patch+json")
+	ok := err == nil && len(given) == 1 && (charset == "" || strings.EqualFold(charset, "utf-8")) && isJSON
 	if !ok {
 		return errs.New(errs.Unsupported, "request.unsupported_media_type", "send the body as application/json in UTF-8")
 	}
-	h["Content-Type"] = []string{"application/json"} // one spelling for what comes after
+	h["Content-Type"] = []string{"application/json"} // normalized for the handlers
 	return nil
 }

@@ -15,7 +15,6 @@ import (
 	"github.com/parley-dev/parley/internal/friction"
 	"github.com/parley-dev/parley/internal/httpx"
 	"github.com/parley-dev/parley/internal/identity"
-	"github.com/parley-dev/parley/internal/oauth"
 	"github.com/parley-dev/parley/internal/orgtest"
 	"github.com/parley-dev/parley/internal/proposal"
 	"github.com/parley-dev/parley/internal/store"
@@ -40,15 +39,16 @@ var (
 
 func newWorld(tb testing.TB, edit ...func(*httpx.Options, *Options)) *world {
 	tb.Helper()
-	o := orgtest.New(tb, func(o *dispatch.Options) { o.Push.URL = func(string) error { return nil } })
+	o := orgtest.New(tb, func(o *dispatch.Options) { o.CheckPushURL = func(string) error { return nil } })
 	w := &world{tb: tb, store: o.Store, operator: o.Operator, auth: o.Auth, tasks: o.Tasks, logs: o.Logs, orgs: o}
 	o.Agent(agent.Agent{ID: "fixer", Org: "acme"})
 	ho := o.Router()
 	ro := Options{
 		Proposals: proposal.New(o.Store.Proposals(), utcNow, newID),
-		Followups: followup.New(o.Store.Followups(), o.Store.Identity(), utcNow, newID, nil), Agents: o.Agents, Tasks: o.Tasks.Tasks, Workers: o.Tasks.Workers,
-		OrgAdmin:  identity.NewOrgAdmin(o.Store.Identity(), o.Store.Audit(), o.Agents, utcNow, newID),
-		Clients:   oauth.New(o.Store.OAuth(), o.Agents, utcNow, newID, oauth.Lifetimes{}),
+		Followups: followup.New(o.Store.Followups(), o.Store.Identity(), utcNow, newID, nil), Agents: o.Agents,
+		Tasks: o.Tasks.Tasks, Workers: o.Tasks.Workers,
+		OrgAdmin:  o.OrgAdmin(),
+		Clients:   o.OAuth(),
 		Frictions: friction.New(o.Store.Friction(), utcNow, newID, proposal.Check),
 		Accounts:  account.New(o.Store.Accounts(), o.Store.Audit(), nil, utcNow),
 	}
@@ -61,24 +61,24 @@ func newWorld(tb testing.TB, edit ...func(*httpx.Options, *Options)) *world {
 	return w
 }
 
-// key makes the principal if need be, and a key with the scopes.
+// key creates a key with the scopes, and its principal if it does not exist.
 func (w *world) key(org, ref string, scopes ...identity.Scope) string {
 	w.tb.Helper()
 	secret, _ := w.orgs.Key(org, ref, scopes...)
 	return secret
 }
 
-// member is a key that may do everything a member may.
+// member returns a key with all rights of a member.
 func (w *world) member(org, ref string) string {
 	return w.key(org, ref, identity.TasksRead, identity.TasksWrite)
 }
 
-// admin is a key with every scope of this API.
+// admin returns a key with every scope of this API.
 func (w *world) admin(org, ref string) string {
 	return w.key(org, ref, identity.TasksRead, identity.TasksWrite, identity.Admin, identity.A2AWrite)
 }
 
-// answer is a response with its body read.
+// answer is a response with its body.
 type answer struct {
 	tb     testing.TB
 	Status int
@@ -86,8 +86,7 @@ type answer struct {
 	Body   string
 }
 
-// do sends a request, its body as JSON unless a Content-Type is among the headers,
-// which are given as name, value pairs.
+// do sends a request. headers are pairs of name and value; the default Content-Type is JSON.
 func (w *world) do(secret, method, target, body string, headers ...string) *answer {
 	w.tb.Helper()
 	var reader io.Reader
@@ -116,7 +115,7 @@ func (w *world) do(secret, method, target, body string, headers ...string) *answ
 	return &answer{tb: w.tb, Status: rec.Code, Header: rec.Result().Header, Body: rec.Body.String()}
 }
 
-// want fails the test unless the status is the one given.
+// want fails the test unless the response has the status.
 func (a *answer) want(status int) *answer {
 	a.tb.Helper()
 	if a.Status != status {
@@ -129,7 +128,7 @@ func (a *answer) want(status int) *answer {
 func (a *answer) into(v any) {
 	a.tb.Helper()
 	if err := json.Unmarshal([]byte(a.Body), v); err != nil {
-		a.tb.Fatalf("%v in %s", err, a.Body)
+		a.tb.Fatalf("got %v in %s, want no error", err, a.Body)
 	}
 }
 
@@ -140,13 +139,14 @@ func (a *answer) problem() httpx.Problem {
 	}
 	var p httpx.Problem
 	a.into(&p)
-	if p.Status != a.Status || p.Code == "" || p.RequestID == "" || p.Title == "" || p.Detail == "" || p.Type != "about:blank" {
-		a.tb.Fatalf("incomplete problem: %s", a.Body)
+	if p.Status != a.Status || p.Code == "" || p.RequestID == "" || p.Title == "" || p.Detail == "" ||
+		p.Type != "about:blank" {
+		a.tb.Fatalf("incomplete problem: got %s, want all members set and status %v", a.Body, a.Status)
 	}
 	return p
 }
 
-// at lists where the problem's errors are: pointers as they are, parameters as "in:name".
+// at lists the places of the problem's errors: JSON pointers, and parameters as "in:name".
 func at(p httpx.Problem) []string {
 	out := []string{}
 	for _, e := range p.Errors {
@@ -161,7 +161,7 @@ func at(p httpx.Problem) []string {
 
 const submission = `{"title":"Retry webhooks","category":"reliability","problem":"They get lost.","suggested_fix":"Retry."}`
 
-// submit files a proposal and returns its record.
+// submit submits a proposal and returns it.
 func (w *world) submit(secret, org string) Proposal {
 	w.tb.Helper()
 	var p Proposal

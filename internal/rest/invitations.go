@@ -13,7 +13,7 @@ const (
 	invitationsPath = "/api/v1/orgs/{org}/invitations"
 	invitationPath  = invitationsPath + "/{id}"
 
-	// joinPath is where an invitation is accepted; the token follows.
+	// joinPath is the page where an invitation is accepted; the token follows.
 	joinPath = "/join/"
 )
 
@@ -21,26 +21,28 @@ func (a *api) registerInvitations() {
 	register(a, operation{
 		id: "list-invitations", method: http.MethodGet, path: invitationsPath, tag: tagMembers,
 		summary: "List the invitations of the org", action: identity.ReadMembers,
-		description: "Newest first, without their addresses." + needsAdmin,
+		description: "Newest first, without their URLs." + needsAdmin,
 	}, a.listInvitations)
 	register(a, operation{
 		id: "create-invitation", method: http.MethodPost, path: invitationsPath, tag: tagMembers, status: http.StatusCreated,
-		summary: "Invite a person", action: identity.ManageMembers, audit: identity.InvitationCreate, errors: []int{http.StatusConflict},
-		description: "Whoever opens the address first becomes the user: hand it to the invited alone. It is in this answer only, and in that to the same request with the same Idempotency-Key and credentials. " +
-			"409: there is such a user." + needsAdmin,
+		summary: "Invite a person", action: identity.ManageMembers, audit: identity.InvitationCreate,
+		errors: []int{http.StatusConflict},
+		description: "The first person who opens the URL becomes the user, so hand it only to the invited person. The URL " +
+			"is returned once, and again for the same Idempotency-Key, body and credentials. " +
+			"409 if the user already exists." + needsAdmin,
 	}, a.createInvitation)
 	register(a, operation{
 		id: "revoke-invitation", method: http.MethodDelete, path: invitationPath, tag: tagMembers,
-		summary: "Revoke an invitation", action: identity.ManageMembers, validID: identity.ValidInvitationID, audit: identity.InvitationRevoke,
-		errors:      []int{http.StatusConflict},
-		description: "To revoke it again changes nothing. 409: it was accepted; disable the user instead." + needsAdmin,
+		summary: "Revoke an invitation", action: identity.ManageMembers, validID: identity.ValidInvitationID,
+		audit: identity.InvitationRevoke, errors: []int{http.StatusConflict},
+		description: "Revoking it again changes nothing. 409 if it was accepted; disable the user instead." + needsAdmin,
 	}, a.revokeInvitation)
 }
 
 type listInvitationsInput struct {
 	OrgPath
-	Cursor string      `query:"cursor" doc:"Continues the list: next_cursor of the page before."`
-	Limit  manageLimit `query:"limit" doc:"Results on a page."`
+	Cursor string      `query:"cursor" doc:"Cursor: next_cursor of the previous page."`
+	Limit  manageLimit `query:"limit" doc:"Page size."`
 }
 
 type listInvitationsOutput struct{ Body InvitationList }
@@ -73,7 +75,7 @@ type createInvitationInput struct {
 }
 
 type createInvitationOutput struct {
-	Replayed string `header:"Idempotency-Replayed" doc:"true, if the request had been carried out before."`
+	Replayed string `header:"Idempotency-Replayed" doc:"true if an earlier request with the same key was carried out."`
 	Body     InvitationWithURL
 }
 
@@ -82,8 +84,9 @@ func (a *api) createInvitation(ctx context.Context, c *call, in *createInvitatio
 	c.target = "user:" + b.User
 	r := identity.InvitationRequest{User: b.User, Name: deref(b.Name), Admin: b.Admin}
 	if b.ExpiresInSeconds != nil {
-		if r.Expires = seconds(*b.ExpiresInSeconds); *b.ExpiresInSeconds > int(identity.MaxInvitation/time.Second) || r.Expires == 0 {
-			r.Expires = -1 // out of bounds; 0 would mean the default
+		r.Expires = seconds(*b.ExpiresInSeconds)
+		if *b.ExpiresInSeconds > int(identity.MaxInvitation/time.Second) || r.Expires == 0 {
+			r.Expires = -1 // out of bounds; 0 would select the default
 		}
 	}
 	if err := in.Body.check(r.Validate(), notEmpty("name", b.Name)...); err != nil {

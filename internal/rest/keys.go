@@ -17,8 +17,8 @@ const (
 	keyPath    = keysPath + "/{id}"
 	rotatePath = keyPath + "/rotate"
 
-	// needsAdmin ends the description of what only admins may do.
-	needsAdmin = " Needs svc:admin:admin."
+	// needsAdmin ends the description of operations for admins.
+	needsAdmin = " Requires svc:admin:admin."
 )
 
 // KeyPath is the path of one key.
@@ -27,55 +27,58 @@ type KeyPath struct {
 	ID string `path:"id" pattern:"^key-[0-9a-z]{1,64}$" doc:"The key's id." example:"key-01k5xb7d2n8f4j6s0a9g3r5w1c"`
 }
 
-// onceOnly ends the description of what answers with a secret.
-const onceOnly = " The secret is in this answer only, and in that to the same request with the same Idempotency-Key and credentials; the server keeps a hash of it."
+// onceOnly ends the description of operations that return a secret.
+const onceOnly = " The secret is returned once, and again for the same Idempotency-Key, body and credentials; " +
+	"the server stores only its hash."
 
 func (a *api) registerKeys() {
 	register(a, operation{
 		id: "list-keys", method: http.MethodGet, path: keysPath, tag: tagKeys,
 		summary: "List the keys of the org", action: identity.ReadKeys,
-		description: "Newest first, without their secrets." + needsAdmin,
+		description: "Newest first, without secrets." + needsAdmin,
 	}, a.listKeys)
 	register(a, operation{
 		id: "create-key", method: http.MethodPost, path: keysPath, tag: tagKeys, status: http.StatusCreated,
 		summary: "Create a key", action: identity.ManageKeys, audit: identity.KeyCreate, errors: []int{http.StatusConflict},
-		description: "For an agent or a service of the org, or for yourself; 403 for another user. `agent:<id>` must name an agent that the org can reach. " +
-			"409: the principal is disabled." + onceOnly + needsAdmin,
+		description: "For an agent or a service of the org, or for yourself; 403 for another user. `agent:<id>` must name " +
+			"an agent that the org can reach. 409 if the principal is disabled." + onceOnly + needsAdmin,
 	}, a.createKey)
 	register(a, operation{
 		id: "get-key", method: http.MethodGet, path: keyPath, tag: tagKeys,
 		summary: "Get a key", action: identity.ReadKeys, validID: identity.ValidKeyID,
-		description: "Without its secret." + needsAdmin,
+		description: "Without the secret." + needsAdmin,
 	}, a.getKey)
 	register(a, operation{
 		id: "revoke-key", method: http.MethodDelete, path: keyPath, tag: tagKeys,
 		summary: "Revoke a key", action: identity.ManageKeys, validID: identity.ValidKeyID, audit: identity.KeyRevoke,
-		description: "It stops working on all nodes within seconds, and streams that were opened with it end within ten. To revoke it again changes nothing." + needsAdmin,
+		description: "The key stops working on all nodes within seconds, and its streams end within ten seconds. " +
+			"Revoking it again changes nothing." + needsAdmin,
 	}, a.revokeKey)
 	register(a, operation{
 		id: "rotate-key", method: http.MethodPost, path: rotatePath, tag: tagKeys, status: http.StatusCreated,
-		summary: "Replace a key", action: identity.ManageKeys, validID: identity.ValidKeyID, audit: identity.KeyRotate,
+		summary: "Rotate a key", action: identity.ManageKeys, validID: identity.ValidKeyID, audit: identity.KeyRotate,
 		errors: []int{http.StatusConflict},
-		description: "Makes a key with the same principal, scopes, name and expiry, and lets the old one expire after the overlap, never later than it would have. " +
-			"409: the key is revoked, expired or replaced already, or its principal is disabled." + onceOnly + needsAdmin,
+		description: "Creates a key with the same principal, scopes, name and expiry. The old key expires after the " +
+			"overlap, or at its own expiry if that is earlier. 409 if the key is revoked, expired or already replaced, or if " +
+			"its principal is disabled." + onceOnly + needsAdmin,
 	}, a.rotateKey)
 	a.huma.OpenAPI().Paths[rotatePath].Post.RequestBody.Required = false
 }
 
 type listKeysInput struct {
 	OrgPath
-	Principal string `query:"principal" pattern:"^(user|agent|service):[a-z0-9][a-z0-9._-]{0,63}$" doc:"Only this principal's keys." example:"agent:scout"`
+	Principal string `query:"principal" pattern:"^(user|agent|service):[a-z0-9][a-z0-9._-]{0,63}$" doc:"Filter by principal." example:"agent:scout"`
 	KeyChoice
 }
 
-// KeyChoice are the parameters of a list of keys.
+// KeyChoice has the parameters of a list of keys.
 type KeyChoice struct {
-	State      keyStateFilter `query:"state" doc:"Only keys in this state."`
-	EndsWithin withinDays     `query:"ends_within" doc:"Only live keys that expire within so many days, by their end." example:"14"`
+	State      keyStateFilter `query:"state" doc:"Filter by state."`
+	EndsWithin withinDays     `query:"ends_within" doc:"Only live keys that expire within so many days, sorted by expiry." example:"14"`
 	NeverUsed  bool           `query:"never_used" doc:"true: only keys that were never used."`
-	Scope      scopeFilter    `query:"scope" doc:"Only keys that carry this scope." example:"svc:admin:admin"`
-	Cursor     string         `query:"cursor" doc:"Continues the list: next_cursor of the page before."`
-	Limit      manageLimit    `query:"limit" doc:"Results on a page."`
+	Scope      scopeFilter    `query:"scope" doc:"Only keys with this scope." example:"svc:admin:admin"`
+	Cursor     string         `query:"cursor" doc:"Cursor: next_cursor of the previous page."`
+	Limit      manageLimit    `query:"limit" doc:"Page size."`
 }
 
 type (
@@ -95,7 +98,7 @@ func (scopeFilter) Schema(huma.Registry) *huma.Schema {
 	return stringSchema(matching(scopePattern(identity.AllScopes...)))
 }
 
-// filter reads the parameters; wrong ones are returned beside it.
+// filter converts the parameters, and returns the invalid ones.
 func (k *KeyChoice) filter() (f identity.KeyFilter, wrong []errs.Field) {
 	f = identity.KeyFilter{
 		Limit: k.Limit.size() + 1, EndsWithin: time.Duration(k.EndsWithin) * 24 * time.Hour, NeverUsed: k.NeverUsed,
@@ -106,7 +109,7 @@ func (k *KeyChoice) filter() (f identity.KeyFilter, wrong []errs.Field) {
 	if k.Scope != "" {
 		var err error
 		if f.Scope, err = identity.ParseScope(string(k.Scope)); err != nil {
-			wrong = append(wrong, errs.Field{Path: errs.At("scope"), Message: errs.As(err).Message})
+			wrong = append(wrong, errs.Refused(errs.At("scope"), err))
 		}
 	}
 	if k.Cursor != "" && !f.Continue(k.Cursor) {
@@ -115,7 +118,7 @@ func (k *KeyChoice) filter() (f identity.KeyFilter, wrong []errs.Field) {
 	return f, wrong
 }
 
-// page shows a list of keys that may have one more than fits.
+// page converts a list of keys, which may have one more key than the page.
 func (k *KeyChoice) page(f *identity.KeyFilter, list []identity.Key) *listKeysOutput {
 	out := &listKeysOutput{}
 	if n := k.Limit.size(); len(list) > n {
@@ -140,7 +143,7 @@ func (manageLimit) Schema(huma.Registry) *huma.Schema {
 
 const all = "all"
 
-// size is the number of results on a page.
+// size returns the page size.
 func (l manageLimit) size() int {
 	if l == 0 {
 		return identity.DefaultLimit
@@ -168,7 +171,9 @@ func (a *api) listKeys(ctx context.Context, c *call, in *listKeysInput) (*listKe
 	return in.page(&f, list), nil
 }
 
-var badCursor = errs.Field{Path: errs.At("cursor"), Message: "is not a cursor of this list"}
+var badCursor = errs.Field{
+	Path: errs.At("cursor"), Message: "is not a cursor of this list; use next_cursor of the previous page",
+}
 
 type createKeyInput struct {
 	OrgPath
@@ -177,12 +182,12 @@ type createKeyInput struct {
 }
 
 type newKeyOutput struct {
-	Location string `header:"Location" doc:"Where the new key is."`
-	Replayed string `header:"Idempotency-Replayed" doc:"true, if the request had been carried out before."`
+	Location string `header:"Location" doc:"URL of the new key."`
+	Replayed string `header:"Idempotency-Replayed" doc:"true if an earlier request with the same key was carried out."`
 	Body     KeyWithSecret
 }
 
-// scopesOf are scopes as a caller wrote them.
+// scopesOf converts the scopes of a request without checking them.
 func scopesOf(given []string) identity.Scopes {
 	out := make(identity.Scopes, len(given))
 	for i, s := range given {
@@ -221,13 +226,13 @@ func (a *api) createKey(ctx context.Context, c *call, in *createKeyInput) (*newK
 
 const timeRule = "must be a time such as 2026-03-02T10:00:00Z"
 
-// parseTime reads RFC 3339, no finer than what is kept.
+// parseTime parses a time in RFC 3339 and truncates it to microseconds, the precision of the store.
 func parseTime(s string) (time.Time, bool) {
 	t, err := time.Parse(time.RFC3339Nano, s)
 	return t.UTC().Truncate(time.Microsecond), err == nil
 }
 
-// readEnd reads when a key ends, if that is said.
+// readEnd parses the optional expiry of a key.
 func readEnd(given *string, into *time.Time) []errs.Field {
 	if given == nil {
 		return nil
@@ -239,7 +244,7 @@ func readEnd(given *string, into *time.Time) []errs.Field {
 	return nil
 }
 
-// newKey shows a new key with its secret. at is the path of the list that has it.
+// newKey returns a new key with its secret. at is the path of the list that contains it.
 func newKey(at string, k *identity.Key, secret string, once *idempotency.Once) *newKeyOutput {
 	return &newKeyOutput{
 		Location: at + "/" + k.ID, Replayed: replayed(once.Replayed()), Body: KeyWithSecret{Secret: secret, Key: keyOf(k)},
@@ -269,7 +274,7 @@ func (a *api) revokeKey(ctx context.Context, c *call, in *keyInput) (*keyOutput,
 type rotateKeyInput struct {
 	KeyPath
 	OnceHeader
-	Body payload[KeyRotation] // may be left out
+	Body payload[KeyRotation] // optional
 }
 
 func (a *api) rotateKey(ctx context.Context, c *call, in *rotateKeyInput) (*newKeyOutput, error) {
@@ -282,9 +287,9 @@ func (a *api) rotateKey(ctx context.Context, c *call, in *rotateKeyInput) (*newK
 	})
 }
 
-// rotation is how one key is rotated: one of the org, or the caller's own.
+// rotation describes how to rotate a key: one of the org, or one of the caller.
 type rotation struct {
-	at     string // of the list that has the new key
+	at     string // path of the list that contains the new key
 	key    func() (identity.Key, error)
 	rotate func(ctx context.Context, overlap time.Duration) (identity.Key, string, error)
 }

@@ -5,16 +5,16 @@ import (
 	"strconv"
 )
 
-// position is where in a list an answer stands.
+// position is the position of a page in a list.
 type position struct {
 	page     int
 	more     bool
 	cursor   string // of the next page
-	byCursor bool   // the client walks by cursor, so it goes on by cursor
+	byCursor bool   // the client pages by cursor, so the links do too
 }
 
-// links are the values of the Link header. They are relative to the server: it
-// may be known to the client under any name.
+// links returns the values of the Link header. They are relative, because clients may reach the
+// server under different names.
 func links(u *url.URL, at position) []string {
 	link := func(rel string, edit func(url.Values)) string {
 		q := u.Query()
@@ -40,8 +40,8 @@ func links(u *url.URL, at position) []string {
 	return out
 }
 
-// numbered is the position in a list that goes by page numbers only. The offset
-// cannot overflow: the domain refused such a page before it was read.
+// numbered returns the position in a list that is paged by number only. The offset cannot
+// overflow, because the domain rejects such a page earlier.
 func numbered(page, limit, got int, total int64) position {
 	return position{page: page, more: got > 0 && int64(page-1)*int64(limit)+int64(got) < total}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// fault is a request that breaks rules, and how the refusal must name them.
+// fault is an invalid request and the expected places of its errors.
 type fault struct {
 	rule   string
 	body   string
@@ -37,13 +37,31 @@ var submitFaults = []fault{
 	{"null", `null`, 422, []string{""}},
 	{"a number", `1e400`, 422, []string{""}},
 	{"no field at all", `{}`, 422, []string{"/title", "/category", "/problem", "/suggested_fix"}},
-	{"unknown fields beside missing ones", `{"foo":1,"a/b~c":2}`, 422, []string{"/foo", "/a~1b~0c", "/title", "/category", "/problem", "/suggested_fix"}},
+	{
+		"unknown fields beside missing ones", `{"foo":1,"a/b~c":2}`, 422,
+		[]string{"/foo", "/a~1b~0c", "/title", "/category", "/problem", "/suggested_fix"},
+	},
 	{"another case of a name", strings.Replace(submission, `"title"`, `"Title"`, 1), 422, []string{"/Title", "/title"}},
-	{"a field that the service sets", strings.Replace(submission, `{`, `{"id":"prop-1","submitted_by":"user:x","votes_for":9,`, 1), 422, []string{"/id", "/submitted_by", "/votes_for"}},
-	{"wrong types, all of them", `{"title":1,"category":[],"problem":{},"suggested_fix":true,"priority":1.5,"status":false}`, 422, []string{"/title", "/category", "/problem", "/suggested_fix", "/priority", "/status"}},
-	{"null everywhere", `{"title":null,"category":null,"problem":null,"suggested_fix":null,"priority":null,"status":null}`, 422, []string{"/title", "/category", "/problem", "/suggested_fix", "/priority", "/status"}},
-	{"blank and unknown values together", `{"title":" \t","category":"nope","problem":"","suggested_fix":"\n"}`, 422, []string{"/title", "/category", "/problem", "/suggested_fix"}},
-	{"a wrong type beside a broken rule", `{"title":7,"category":"nope","problem":"p","suggested_fix":"s"}`, 422, []string{"/title", "/category"}},
+	{"a field that the service sets", strings.Replace(submission, `{`,
+		`{"id":"prop-1","submitted_by":"user:x","votes_for":9,`, 1), 422, []string{"/id", "/submitted_by", "/votes_for"}},
+	{
+		"wrong types, all of them",
+		`{"title":1,"category":[],"problem":{},"suggested_fix":true,"priority":1.5,"status":false}`, 422,
+		[]string{"/title", "/category", "/problem", "/suggested_fix", "/priority", "/status"},
+	},
+	{
+		"null everywhere",
+		`{"title":null,"category":null,"problem":null,"suggested_fix":null,"priority":null,"status":null}`, 422,
+		[]string{"/title", "/category", "/problem", "/suggested_fix", "/priority", "/status"},
+	},
+	{
+		"blank and unknown values together", `{"title":" \t","category":"nope","problem":"","suggested_fix":"\n"}`, 422,
+		[]string{"/title", "/category", "/problem", "/suggested_fix"},
+	},
+	{
+		"a wrong type beside a broken rule", `{"title":7,"category":"nope","problem":"p","suggested_fix":"s"}`, 422,
+		[]string{"/title", "/category"},
+	},
 	{"a title of 201 characters", with("title", strings.Repeat("ä", 201)), 422, []string{"/title"}},
 	{"a title of two lines", with("title", `a\nb`), 422, []string{"/title"}},
 	{"a title with NUL", with("title", `a\u0000b`), 422, []string{"/title"}},
@@ -56,7 +74,7 @@ var submitFaults = []fault{
 	{"an empty status", with("status", ""), 422, []string{"/status"}},
 }
 
-// with is a submission with one member added or replaced.
+// with returns a submission with one member added or replaced.
 func with(name, value string) string {
 	members := map[string]string{"title": "t", "category": "process", "problem": "p", "suggested_fix": "s"}
 	members[name] = value
@@ -73,7 +91,7 @@ func TestAMalformedSubmissionNamesEveryBrokenField(t *testing.T) {
 	ada := w.admin("acme", "user:ada")
 	checkFaults(t, w, ada, "POST", proposals, submitFaults)
 	if res := w.do(ada, "GET", proposals+"?status=all", ""); !strings.HasPrefix(res.Body, `{"proposals":[],"total":0,`) {
-		t.Errorf("something was stored: %s", res.Body)
+		t.Errorf("got %s, want no proposals", res.Body)
 	}
 }
 
@@ -86,7 +104,7 @@ func checkFaults(t *testing.T, w *world, secret, method, path string, faults []f
 				t.Errorf("code %q, want %q", p.Code, code)
 			}
 			if diff := cmp.Diff(f.at, at(p), cmpopts.EquateEmpty(), cmpopts.SortSlices(strings.Compare)); diff != "" {
-				t.Errorf("%s\n%s", p.Detail, diff)
+				t.Errorf("%s mismatch (-want +got):\n%s", p.Detail, diff)
 			}
 		})
 	}
@@ -111,15 +129,21 @@ func TestAMalformedPatchNamesEveryBrokenField(t *testing.T) {
 		{"a null note", `{"status":"approved","resolution_note":null}`, 422, []string{"/resolution_note"}},
 		{"a rejection without a reason", `{"status":"rejected"}`, 422, []string{"/resolution_note"}},
 		{"a rejection with a blank reason", `{"status":"rejected","resolution_note":" "}`, 422, []string{"/resolution_note"}},
-		{"a note of 20001 characters", `{"status":"approved","resolution_note":"` + strings.Repeat("x", 20001) + `"}`, 422, []string{"/resolution_note"}},
+		{
+			"a note of 20001 characters", `{"status":"approved","resolution_note":"` + strings.Repeat("x", 20001) + `"}`, 422,
+			[]string{"/resolution_note"},
+		},
 		{"a blank title", `{"title":" "}`, 422, []string{"/title"}},
-		{"everything wrong", `{"title":"","category":"x","problem":" ","suggested_fix":1,"priority":null}`, 422, []string{"/title", "/category", "/problem", "/suggested_fix", "/priority"}},
+		{
+			"everything wrong", `{"title":"","category":"x","problem":" ","suggested_fix":1,"priority":null}`, 422,
+			[]string{"/title", "/category", "/problem", "/suggested_fix", "/priority"},
+		},
 		{"a field that nobody may set", `{"votes_for":3}`, 422, []string{"/votes_for"}},
 	})
 	var after Proposal
 	w.do(ada, "GET", proposals+"/"+p.ID, "").want(200).into(&after)
 	if diff := cmp.Diff(p, after); diff != "" {
-		t.Errorf("a refused patch changed the record: %s", diff)
+		t.Errorf("a rejected patch changed the record (-want +got):\n%s", diff)
 	}
 }
 
@@ -134,7 +158,10 @@ func TestAMalformedVoteNamesEveryBrokenField(t *testing.T) {
 		{"a number", `{"vote":1}`, 422, []string{"/vote"}},
 		{"null", `{"vote":null,"comment":null}`, 422, []string{"/vote", "/comment"}},
 		{"a voter", `{"vote":"for","voter":"user:bob"}`, 422, []string{"/voter"}},
-		{"a comment of 4001 characters", `{"vote":"for","comment":"` + strings.Repeat("x", 4001) + `"}`, 422, []string{"/comment"}},
+		{
+			"a comment of 4001 characters", `{"vote":"for","comment":"` + strings.Repeat("x", 4001) + `"}`, 422,
+			[]string{"/comment"},
+		},
 		{"a control character", `{"vote":"for","comment":"\u0007"}`, 422, []string{"/comment"}},
 		{"a duplicate", `{"vote":"for","vote":"against"}`, 400, []string{"/vote"}},
 	})
@@ -147,17 +174,26 @@ func TestAMalformedFollowupNamesEveryBrokenField(t *testing.T) {
 	const followups = "/api/v1/orgs/acme/followups"
 	checkFaults(t, w, ada, "POST", followups, []fault{
 		{"no title", `{}`, 422, []string{"/title"}},
-		{"everything wrong", `{"title":"","description":1,"assignee":"bob","x":0}`, 422, []string{"/title", "/description", "/assignee", "/x"}},
+		{
+			"everything wrong", `{"title":"","description":1,"assignee":"bob","x":0}`, 422,
+			[]string{"/title", "/description", "/assignee", "/x"},
+		},
 		{"a service as the assignee", `{"title":"t","assignee":"service:ci"}`, 422, []string{"/assignee"}},
 		{"a status", `{"title":"t","status":"done"}`, 422, []string{"/status"}},
 		{"a title of two lines", `{"title":"a\nb"}`, 422, []string{"/title"}},
-		{"a description of 20001 characters", `{"title":"t","description":"` + strings.Repeat("x", 20001) + `"}`, 422, []string{"/description"}},
+		{
+			"a description of 20001 characters", `{"title":"t","description":"` + strings.Repeat("x", 20001) + `"}`, 422,
+			[]string{"/description"},
+		},
 	})
 	var followup Followup
 	w.do(ada, "POST", followups, `{"title":"t"}`).want(201).into(&followup)
 	checkFaults(t, w, ada, "PATCH", followups+"/"+followup.ID, []fault{
 		{"no field", `{}`, 422, []string{""}},
-		{"everything wrong", `{"title":" ","description":null,"status":"x","assignee":"y"}`, 422, []string{"/title", "/description", "/status", "/assignee"}},
+		{
+			"everything wrong", `{"title":" ","description":null,"status":"x","assignee":"y"}`, 422,
+			[]string{"/title", "/description", "/status", "/assignee"},
+		},
 		{"a null assignee", `{"assignee":null}`, 422, []string{"/assignee"}},
 	})
 }
@@ -202,7 +238,10 @@ func TestAMalformedQueryNamesTheParameter(t *testing.T) {
 		{proposals + "?q=---", 422, []string{"query:q"}},
 		{proposals + "?submitted_by=%00", 422, []string{"query:submitted_by"}},
 		{proposals + "?Status=open", 422, []string{"query:Status"}},
-		{proposals + "?foo=1&bar=2&limit=0&page=x&status=y", 422, []string{"query:bar", "query:foo", "query:limit", "query:page", "query:status"}},
+		{
+			proposals + "?foo=1&bar=2&limit=0&page=x&status=y", 422,
+			[]string{"query:bar", "query:foo", "query:limit", "query:page", "query:status"},
+		},
 		{proposals + "?%ff=1", 422, []string{"query:\ufffd"}},
 		{proposals + "?limit=%zz", 400, nil},
 		{proposals + "?a=1;b=2", 400, nil},
@@ -218,14 +257,14 @@ func TestAMalformedQueryNamesTheParameter(t *testing.T) {
 		t.Run(c.target, func(t *testing.T) {
 			p := w.do(ada, "GET", c.target, "").want(c.status).problem()
 			if diff := cmp.Diff(c.at, at(p), cmpopts.EquateEmpty()); diff != "" {
-				t.Errorf("%s\n%s", p.Detail, diff)
+				t.Errorf("%s mismatch (-want +got):\n%s", p.Detail, diff)
 			}
 		})
 	}
-	// Writes take no parameters.
+	// Writes take no query parameters.
 	p := w.do(ada, "POST", proposals+"?dry_run=1", submission).want(422).problem()
 	if !cmp.Equal(at(p), []string{"query:dry_run"}) {
-		t.Errorf("%+v", p)
+		t.Errorf("got %+v, want %v", p, []string{"query:dry_run"})
 	}
 }
 
@@ -234,11 +273,14 @@ func TestFiltersThatMeanNothingAreAccepted(t *testing.T) {
 	w := newWorld(t)
 	ada := w.admin("acme", "user:ada")
 	w.submit(ada, "acme")
-	for _, query := range []string{"", "?category=all&submitted_by=all&priority=all", "?status=all", "?q=web", "?limit=100&page=1", "?sort=votes"} {
+	for _, query := range []string{
+		"", "?category=all&submitted_by=all&priority=all", "?status=all", "?q=web",
+		"?limit=100&page=1", "?sort=votes",
+	} {
 		var list ProposalList
 		w.do(ada, "GET", proposals+query, "").want(200).into(&list)
 		if list.Total != 1 || len(list.Proposals) != 1 {
-			t.Errorf("%q: %+v", query, list)
+			t.Errorf("%q: got %+v, want Total 1, len(Proposals) 1", query, list)
 		}
 	}
 }
@@ -270,20 +312,22 @@ func TestOnlyJSONUpTo256KiBIsRead(t *testing.T) {
 		}
 		if c.status == 415 {
 			if p := res.problem(); p.Code != "request.unsupported_media_type" {
-				t.Errorf("%+v", p)
+				t.Errorf("got %+v, want Code request.unsupported_media_type", p)
 			}
 		}
 	}
 	w.do(ada, "POST", proposals, submission, "Content-Type", "").want(201)
-	patch := w.do(ada, "PATCH", proposals+"/"+w.submit(ada, "acme").ID, `{"title":"x"}`, "Content-Type", "application/merge-patch+json").want(415)
+	patch := w.do(ada, "PATCH", proposals+"/"+w.submit(ada, "acme").ID, `{"title":"x"}`, "Content-Type",
+		"application/merge-patch+json").want(415)
 	if patch.Header.Get("Accept-Patch") != "application/json" {
-		t.Error(patch.Header)
+		t.Errorf("got %v, want Accept-Patch application/json", patch.Header)
 	}
-	// Exactly the limit is read; one byte more is not.
+	// A body of the limit is accepted; one more byte is not.
 	room := 256<<10 - len(submission)
 	w.do(ada, "POST", proposals, submission+strings.Repeat(" ", room)).want(201)
-	if p := w.do(ada, "POST", proposals, submission+strings.Repeat(" ", room+1)).want(413).problem(); p.Code != "request.too_large" {
-		t.Errorf("%+v", p)
+	if p := w.do(ada, "POST", proposals, submission+strings.Repeat(" ", room+1)).want(413).
+		problem(); p.Code != "request.too_large" {
+		t.Errorf("got %+v, want Code request.too_large", p)
 	}
 	huge := w.do(ada, "PATCH", proposals+"/"+w.submit(ada, "acme").ID, strings.Repeat("[", 1<<20)).want(413)
 	if huge.Header.Get("Content-Type") == "" {
@@ -303,10 +347,10 @@ func TestAnAnswerToThousandsOfFaultsStaysShort(t *testing.T) {
 	body.WriteString(`"` + strings.Repeat("x", 5000) + `":1}`)
 	res := w.do(ada, "POST", proposals, body.String()).want(422)
 	if len(res.Body) > 16<<10 {
-		t.Errorf("the answer has %d bytes", len(res.Body))
+		t.Errorf("the response has %d bytes, want at most 16 KiB", len(res.Body))
 	}
 	res = w.do(ada, "GET", proposals+"?"+strings.Repeat("a", 4000)+"=1", "").want(http.StatusUnprocessableEntity)
 	if len(res.Body) > 4<<10 {
-		t.Errorf("the answer has %d bytes", len(res.Body))
+		t.Errorf("the response has %d bytes, want at most 4 KiB", len(res.Body))
 	}
 }

@@ -16,17 +16,17 @@ const (
 	memberPath  = membersPath + "/{ref}"
 	linkPath    = memberPath + "/link"
 
-	// setupPath is where a link is used; the token follows.
+	// setupPath is the page where a link is used; the token follows.
 	setupPath = "/setup/"
 )
 
 // MemberPath is the path of one principal.
 type MemberPath struct {
 	OrgPath
-	Ref string `path:"ref" pattern:"^(user|agent|service):[a-z0-9][a-z0-9._-]{0,63}$" doc:"The principal: user:ID, agent:ID or service:ID." example:"user:ada"`
+	Ref string `path:"ref" pattern:"^(user|agent|service):[a-z0-9][a-z0-9._-]{0,63}$" doc:"The principal." example:"user:ada"`
 }
 
-// principal reads the path; the guard has checked it.
+// principal parses the path, which the guard has checked.
 func (p *MemberPath) principal(c *call) (identity.Principal, error) {
 	return identity.ParseRef(c.Org(), p.Ref)
 }
@@ -40,12 +40,13 @@ func (a *api) registerMembers() {
 	register(a, operation{
 		id: "list-members", method: http.MethodGet, path: membersPath, tag: tagMembers,
 		summary: "List the principals of the org", action: identity.ReadMembers,
-		description: "Users, agents and services, by kind and id." + needsAdmin,
+		description: "Users, agents and services, sorted by kind and id." + needsAdmin,
 	}, a.listMembers)
 	register(a, operation{
 		id: "create-member", method: http.MethodPost, path: membersPath, tag: tagMembers, status: http.StatusCreated,
-		summary: "Create a user or a service", action: identity.ManageMembers, audit: identity.MemberCreate, errors: []int{http.StatusConflict},
-		description: "Agents are registered under …/agents. 409: the id is taken." + needsAdmin,
+		summary: "Create a user or a service", action: identity.ManageMembers, audit: identity.MemberCreate,
+		errors:      []int{http.StatusConflict},
+		description: "Register agents under …/agents instead. 409 if the id is taken." + needsAdmin,
 	}, a.createMember)
 	register(a, operation{
 		id: "get-member", method: http.MethodGet, path: memberPath, tag: tagMembers,
@@ -54,28 +55,31 @@ func (a *api) registerMembers() {
 	}, a.getMember)
 	register(a, operation{
 		id: "change-member", method: http.MethodPatch, path: memberPath, tag: tagMembers,
-		summary: "Change, disable or enable a principal", action: identity.ManageMembers, validID: validRef, audit: identity.MemberUpdate,
-		errors: []int{http.StatusConflict},
-		description: "Changes the fields that are given. A disabled principal is refused everywhere within seconds, and its streams end within ten; enabled again, its live " +
-			"keys work again. A user who stops being an admin loses every key that carries svc:admin:admin, and programs lose that scope. 409: one cannot disable oneself, and the last enabled admin of an org stays." + needsAdmin,
+		summary: "Change, disable or enable a principal", action: identity.ManageMembers, validID: validRef,
+		audit: identity.MemberUpdate, errors: []int{http.StatusConflict},
+		description: "Changes the given fields. A disabled principal is rejected everywhere within seconds, and its " +
+			"streams end within ten seconds; once enabled, its live keys work again. A user who stops being an admin loses " +
+			"all keys with svc:admin:admin, and OAuth clients lose that scope. 409 if you disable yourself, or if the user is " +
+			"the last enabled admin of the org." + needsAdmin,
 	}, a.changeMember)
 	register(a, operation{
 		id: "create-member-link", method: http.MethodPost, path: linkPath, tag: tagMembers, status: http.StatusCreated,
-		summary: "Make a link to set a user's password", action: identity.ManageMembers, validID: validRef, audit: account.LinkCreate,
-		errors: []int{http.StatusConflict},
-		description: "For a user who cannot sign in any more: whoever opens the link first sets a new password, which ends the user's sessions. Hand it to the user alone. " +
-			"It replaces earlier links. The URL is in this answer only, and in that to the same request with the same Idempotency-Key and credentials. " +
-			"409: an agent or a service, or the user is disabled." + needsAdmin,
+		summary: "Create a password link for a user", action: identity.ManageMembers, validID: validRef,
+		audit: account.LinkCreate, errors: []int{http.StatusConflict},
+		description: "For a user who cannot sign in. The first person who opens the link sets a new password, which ends " +
+			"the user's sessions, so hand it only to the user. It replaces earlier links. The URL is returned once, and again " +
+			"for the same Idempotency-Key, body and credentials. " +
+			"409 for an agent, a service or a disabled user." + needsAdmin,
 	}, a.createMemberLink)
 	a.huma.OpenAPI().Paths[linkPath].Post.RequestBody.Required = false
 }
 
 type listMembersInput struct {
 	OrgPath
-	Kind   kindFilter   `query:"kind" doc:"Only principals of this kind."`
-	State  memberFilter `query:"state" doc:"Only principals in this state."`
-	Cursor string       `query:"cursor" doc:"Continues the list: next_cursor of the page before."`
-	Limit  manageLimit  `query:"limit" doc:"Results on a page."`
+	Kind   kindFilter   `query:"kind" doc:"Filter by kind."`
+	State  memberFilter `query:"state" doc:"Filter by state."`
+	Cursor string       `query:"cursor" doc:"Cursor: next_cursor of the previous page."`
+	Limit  manageLimit  `query:"limit" doc:"Page size."`
 }
 
 type (
@@ -128,8 +132,8 @@ type createMemberInput struct {
 }
 
 type createMemberOutput struct {
-	Location string `header:"Location" doc:"Where the new member is."`
-	Replayed string `header:"Idempotency-Replayed" doc:"true, if the request had been carried out before."`
+	Location string `header:"Location" doc:"URL of the new member."`
+	Replayed string `header:"Idempotency-Replayed" doc:"true if an earlier request with the same key was carried out."`
 	Body     Member
 }
 
@@ -139,7 +143,9 @@ func (a *api) createMember(ctx context.Context, c *call, in *createMemberInput) 
 	c.target = p.Ref()
 	var wrong []errs.Field
 	if p.Kind == identity.Agent {
-		wrong = append(wrong, errs.Field{Path: errs.At("kind"), Message: "must be user or service; agents are registered under …/agents"})
+		wrong = append(wrong, errs.Field{
+			Path: errs.At("kind"), Message: "must be user or service; register agents under …/agents",
+		})
 	}
 	wrong = append(wrong, notEmpty("name", b.Name)...)
 	if err := in.Body.check(identity.ValidateMember(p, deref(b.Name), b.Admin), wrong...); err != nil {
@@ -181,7 +187,7 @@ type changeMemberInput struct {
 }
 
 type changeMemberOutput struct {
-	Replayed string `header:"Idempotency-Replayed" doc:"true, if the request had been carried out before."`
+	Replayed string `header:"Idempotency-Replayed" doc:"true if an earlier request with the same key was carried out."`
 	Body     Member
 }
 
@@ -194,7 +200,7 @@ func (a *api) changeMember(ctx context.Context, c *call, in *changeMemberInput) 
 	e := identity.MemberEdit{Name: b.Name, Admin: b.Admin, Disabled: b.Disabled}
 	invalid := e.Validate(p.Kind)
 	if e == (identity.MemberEdit{}) && len(in.Body.broken) > 0 {
-		invalid = nil // it is not empty: it could not be read
+		invalid = nil // the edit is empty only because its fields could not be decoded
 	}
 	if err := in.Body.check(invalid); err != nil {
 		return nil, err
@@ -213,15 +219,17 @@ func (a *api) changeMember(ctx context.Context, c *call, in *changeMemberInput) 
 type createMemberLinkInput struct {
 	MemberPath
 	OnceHeader
-	Body payload[MemberLinkCreation] // may be left out
+	Body payload[MemberLinkCreation] // optional
 }
 
 type createMemberLinkOutput struct {
-	Replayed string `header:"Idempotency-Replayed" doc:"true, if the request had been carried out before."`
+	Replayed string `header:"Idempotency-Replayed" doc:"true if an earlier request with the same key was carried out."`
 	Body     MemberLink
 }
 
-func (a *api) createMemberLink(ctx context.Context, c *call, in *createMemberLinkInput) (*createMemberLinkOutput, error) {
+func (a *api) createMemberLink(
+	ctx context.Context, c *call, in *createMemberLinkInput,
+) (*createMemberLinkOutput, error) {
 	p, err := in.principal(c)
 	if err != nil {
 		return nil, err
@@ -242,6 +250,7 @@ func (a *api) createMemberLink(ctx context.Context, c *call, in *createMemberLin
 		return nil, err
 	}
 	return &createMemberLinkOutput{
-		Replayed: replayed(once.Replayed()), Body: MemberLink{URL: a.publicURL + setupPath + token, ExpiresAt: stamp(l.ExpiresAt)},
+		Replayed: replayed(once.Replayed()),
+		Body:     MemberLink{URL: a.publicURL + setupPath + token, ExpiresAt: stamp(l.ExpiresAt)},
 	}, nil
 }

@@ -25,7 +25,8 @@ func refs(list MemberList) string {
 func TestMembers(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	if _, err := w.operator.CreateMember(context.Background(), identity.Principal{Org: "acme", Kind: identity.User, ID: "ada"}, "", true); err != nil {
+	if _, err := w.operator.CreateMember(context.Background(),
+		identity.Principal{Org: "acme", Kind: identity.User, ID: "ada"}, "", true); err != nil {
 		t.Fatal(err)
 	}
 	ada := w.admin("acme", "user:ada")
@@ -33,17 +34,18 @@ func TestMembers(t *testing.T) {
 	var bob, got Member
 	res.into(&bob)
 	if bob.Ref != "user:bob" || !bob.Admin || bob.Disabled || res.Header.Get("Location") != members+"/user:bob" {
-		t.Errorf("%+v %v", bob, res.Header)
+		t.Errorf("got %+v %v, want Ref user:bob, Admin true, Disabled false, Location %v", bob, res.Header,
+			members+"/user:bob")
 	}
 	w.do(ada, "POST", members, `{"kind":"service","id":"ci"}`).want(201)
 	w.do(ada, "GET", members+"/user:bob", "").want(200).into(&got)
 	if diff := cmp.Diff(bob, got); diff != "" {
-		t.Error(diff)
+		t.Errorf("mismatch (-want +got):\n%s", diff)
 	}
 	bobs := w.member("acme", "user:bob")
 	w.do(ada, "PATCH", members+"/user:bob", `{"name":"Bobby","disabled":true}`).want(200).into(&got)
 	if !got.Disabled || got.Name != "Bobby" || !got.Admin {
-		t.Errorf("%+v", got)
+		t.Errorf("got %+v, want Disabled true, Name Bobby, Admin true", got)
 	}
 	w.refresh()
 	w.do(bobs, "GET", proposals, "").want(401)
@@ -59,26 +61,28 @@ func TestMembers(t *testing.T) {
 	} {
 		w.do(ada, "GET", members+query, "").want(200).into(&list)
 		if refs(list) != want {
-			t.Errorf("%s: %s", query, refs(list))
+			t.Errorf("%s: got %s, want refs(list) %v", query, refs(list), want)
 		}
 	}
 	w.do(ada, "PATCH", members+"/user:bob", `{"disabled":false}`).want(200)
 	w.refresh()
 	w.do(bobs, "GET", proposals, "").want(200)
 	if diff := cmp.Diff([]string{
-		"user:ada member.enable user:bob done", "user:ada member.disable user:bob done", "user:ada member.update user:bob done",
+		"user:ada member.enable user:bob done", "user:ada member.disable user:bob done",
+		"user:ada member.update user:bob done",
 	}, w.audited(ada, "?limit=3"), cmpopts.SortSlices(func(a, b string) bool { return a < b })); diff != "" {
 		t.Error(diff)
 	}
 
-	// An agent disabled there is disabled here.
+	// An agent that is disabled under …/agents is disabled here.
 	w.do(ada, "PATCH", "/api/v1/orgs/acme/agents/fixer", `{"disabled":true}`).want(200)
 	w.do(ada, "GET", members+"/agent:fixer", "").want(200).into(&got)
 	if !got.Disabled {
-		t.Errorf("%+v", got)
+		t.Errorf("got %+v, want Disabled true", got)
 	}
-	if p := w.do(ada, "POST", keys, `{"principal":"agent:fixer","scopes":["agent:*"]}`).want(409).problem(); p.Code != "identity.principal_disabled" {
-		t.Errorf("%+v", p)
+	if p := w.do(ada, "POST", keys, `{"principal":"agent:fixer","scopes":["agent:*"]}`).want(409).
+		problem(); p.Code != "identity.principal_disabled" {
+		t.Errorf("got %+v, want Code identity.principal_disabled", p)
 	}
 }
 
@@ -86,7 +90,8 @@ func TestMembersAreRefused(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	ctx := context.Background()
-	if _, err := w.operator.CreateMember(ctx, identity.Principal{Org: "acme", Kind: identity.User, ID: "ada"}, "", true); err != nil {
+	if _, err := w.operator.CreateMember(ctx, identity.Principal{Org: "acme", Kind: identity.User, ID: "ada"}, "",
+		true); err != nil {
 		t.Fatal(err)
 	}
 	ada := w.admin("acme", "user:ada")
@@ -94,7 +99,7 @@ func TestMembersAreRefused(t *testing.T) {
 	for _, c := range []struct {
 		method, path, body string
 		status             int
-		want               string // the pointers, or the code
+		want               string // pointers, or the code
 	}{
 		{"POST", members, `{"kind":"agent","id":"x"}`, 422, "/kind"},
 		{"POST", members, `{"kind":"robot","id":"X","name":""}`, 422, "/name /kind /id"},
@@ -131,7 +136,7 @@ func TestMembersAreRefused(t *testing.T) {
 	robot := w.key("acme", "agent:fixer", identity.Admin)
 	for _, path := range []string{members + "/agent:fixer", "/api/v1/orgs/acme/agents/fixer"} {
 		if p := w.do(robot, "PATCH", path, `{"disabled":true}`).want(409).problem(); p.Code != "identity.not_oneself" {
-			t.Errorf("%+v", p)
+			t.Errorf("got %+v, want Code identity.not_oneself", p)
 		}
 	}
 }
@@ -147,20 +152,20 @@ func TestInvitations(t *testing.T) {
 		res.into(&made)
 		token, ok := strings.CutPrefix(made.URL, base+"/join/")
 		if !ok || len(token) != 43 || made.State != "open" || res.Header.Get("Cache-Control") != "no-store" {
-			t.Fatalf("%+v", made)
+			t.Fatalf("got %+v, want ok true, len(token) 43, State open, Cache-Control no-store", made)
 		}
 		var list InvitationList
 		page := w.do(ada, "GET", invites, "").want(200)
 		page.into(&list)
 		if len(list.Invitations) != 1 || list.Invitations[0] != made.Invitation {
-			t.Errorf("%+v", list)
+			t.Errorf("got %+v, want len(Invitations) 1, list.Invitations[0] %v", list, made.Invitation)
 		}
 		w.do(eve, "DELETE", "/api/v1/orgs/globex/invitations/"+made.ID, "").want(404)
 		if m, err := admin.Accept(context.Background(), token, ""); err != nil || m.Ref() != "user:zoe" || !m.Admin {
-			t.Errorf("%+v %v", m, err)
+			t.Errorf("got %+v %v, want no error, Ref user:zoe, Admin true", m, err)
 		}
 		if p := w.do(ada, "DELETE", invites+"/"+made.ID, "").want(409).problem(); p.Code != "identity.invitation_accepted" {
-			t.Errorf("%+v", p)
+			t.Errorf("got %+v, want Code identity.invitation_accepted", p)
 		}
 		var gone InvitationWithURL
 		w.do(ada, "POST", invites, `{"user":"max","expires_in_seconds":60}`).want(201).into(&gone)
@@ -171,7 +176,8 @@ func TestInvitations(t *testing.T) {
 			t.Error("a revoked invitation was accepted")
 		}
 		for _, path := range []string{invites, log} {
-			if body := w.do(ada, "GET", path, "").want(200).Body; strings.Contains(body, token) || strings.Contains(body, "/join/") {
+			if body := w.do(ada, "GET", path, "").want(200).Body; strings.Contains(body, token) ||
+				strings.Contains(body, "/join/") {
 				t.Errorf("%s shows the token: %s", path, body)
 			}
 		}

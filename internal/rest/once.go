@@ -17,17 +17,17 @@ import (
 
 const idempotencyHeader = "Idempotency-Key"
 
-// OnceHeader is the header of every operation that can be repeated safely.
+// OnceHeader is embedded by the inputs of operations that accept an Idempotency-Key.
 type OnceHeader struct {
-	Key idempotencyKey `header:"Idempotency-Key" doc:"A key of your choice that makes a retry safe: for 24 hours the same key and body get the first outcome again." example:"3f6c1a2e-submit-1"`
+	Key idempotencyKey `header:"Idempotency-Key" example:"3f6c1a2e-submit-1"`
 }
 
-// ReportOnceHeader is the same for reports, which are kept for a shorter time.
+// ReportOnceHeader is OnceHeader for worker reports, whose outcomes are kept for less time.
 type ReportOnceHeader struct {
-	Key idempotencyKey `header:"Idempotency-Key" doc:"A key of your choice that makes a retry safe: for 2 hours the same key and body get the first outcome again." example:"3f6c1a2e-report-1"`
+	Key reportKey `header:"Idempotency-Key" example:"3f6c1a2e-report-1"`
 }
 
-// once makes the key of a command. Its body is encoded anew, so that spacing and
+// once builds the idempotency key of a command. The body is re-encoded, so that whitespace and
 // the order of members do not matter.
 func (c *call) once(body any) (*idempotency.Key, error) {
 	value := c.request.Header.Get(idempotencyHeader)
@@ -51,15 +51,14 @@ func (c *call) once(body any) (*idempotency.Key, error) {
 	return k, nil
 }
 
-// reportKept is how long the outcome of a report is kept: longer than any lease lasts
-// without one. Workers send many reports, and a worker that lost its lease has nothing to
-// repeat.
+// reportKept is how long the outcome of a report is kept. It exceeds the longest lease: workers
+// send many reports, and a worker whose lease is over has nothing to repeat.
 const reportKept = 2 * task.MaxLease
 
-// hashed is a body with content of its caller that is too large to be encoded anew.
+// hashed is a body that is too large to be re-encoded.
 type hashed interface{ hashInto(h hash.Hash) error }
 
-// fingerprint is the SHA-256 of a body.
+// fingerprint returns the SHA-256 of a body.
 func fingerprint(body any) (sum [32]byte, err error) {
 	h := sha256.New()
 	if b, ok := body.(hashed); ok {
@@ -71,7 +70,7 @@ func fingerprint(body any) (sum [32]byte, err error) {
 	return sum, err
 }
 
-// hashInto takes the message and the artifacts as they were sent: they can be megabytes.
+// hashInto hashes the message and the artifacts as they were sent, because they can be megabytes.
 func (b *WorkReport) hashInto(h hash.Hash) error {
 	small := *b
 	small.Message, small.Artifacts = nil, nil
@@ -87,8 +86,8 @@ func (b *WorkReport) hashInto(h hash.Hash) error {
 	return nil
 }
 
-// begin puts the key of a command, if it has one, into the context, where the store finds
-// it. Secrets of the outcome are kept for the caller's credential alone.
+// begin stores the idempotency key of a command, if there is one, in the context for the store.
+// Only the caller's credential can read secrets of the outcome again.
 func (c *call) begin(ctx context.Context, body any) (context.Context, *idempotency.Once, error) {
 	key, err := c.once(body)
 	if err != nil || key == nil {
@@ -99,7 +98,7 @@ func (c *call) begin(ctx context.Context, body any) (context.Context, *idempoten
 	return idempotency.Begin(ctx, key, by.Org, by.Ref(), credential)
 }
 
-// replayed is the value of the header Idempotency-Replayed.
+// replayed returns the value of the Idempotency-Replayed header.
 func replayed(yes bool) string {
 	if yes {
 		return "true"

@@ -14,13 +14,14 @@ import (
 	"github.com/parley-dev/parley/internal/identity"
 )
 
-const intro = `Agents and people of an organization submit improvement proposals, vote on them, and an admin
-resolves them; approval creates a follow-up. Agents are registered here, and their workers claim and report tasks; tasks are sent
-to agents over JSON-RPC 2.0 at ` + "`POST /a2a/<agent_id>`" + `, and the agents are listed at ` + "`GET /.well-known/agent.json`" + `.
+const intro = `Agents and people of an organization submit improvement proposals and vote on them. An admin
+resolves them; approval creates a follow-up. The API also registers agents, and lets their workers claim tasks and
+report on them. Send tasks to agents over JSON-RPC 2.0 at ` + "`POST /a2a/<agent_id>`" + `; list the agents at
+` + "`GET /.well-known/agent.json`" + `.
 
-Send your API key as ` + "`Authorization: Bearer <API_KEY>`" + `. Every answer has an ` + "`X-Request-Id`" + `; quote it when
-you report a problem. Refusals are ` + "`application/problem+json`" + ` (RFC 9457) with a stable ` + "`code`" + ` and, where
-fields are at fault, one entry for each in ` + "`errors`" + `.`
+Authenticate with an API key: ` + "`Authorization: Bearer <API_KEY>`" + `. Every response has an ` + "`X-Request-Id`" + `
+header; quote it when you report a problem. Errors are ` + "`application/problem+json`" + ` (RFC 9457) with a stable
+` + "`code`" + ` and, if fields are invalid, one entry per field in ` + "`errors`" + `.`
 
 const (
 	tagProposals = "Proposals"
@@ -46,7 +47,7 @@ func newHuma(routes huma.Adapter, o Options) huma.API {
 	}
 	config := huma.DefaultConfig("Parley", version)
 	config.CreateHooks = nil // they would add "$schema" to every body
-	// The document is rendered once, at the start, by our own handlers.
+	// Our own handlers serve the document, rendered once.
 	config.OpenAPIPath, config.DocsPath, config.SchemasPath = "", "", ""
 	config.Formats = map[string]huma.Format{"application/json": jsonFormat, "json": jsonFormat}
 	config.Info.Description = intro
@@ -57,84 +58,99 @@ func newHuma(routes huma.Adapter, o Options) huma.API {
 	config.Security = []map[string][]string{{"bearer": {}}}
 	config.Components.Responses = errorResponses()
 	config.Tags = []*huma.Tag{
-		{Name: tagProposals, Description: "Improvement proposals: a problem, a suggested fix, and what became of it."},
-		{Name: tagVotes, Description: "One vote for each user or agent and proposal; voting again replaces it."},
-		{Name: tagFollowups, Description: "Follow-ups: created by approval, or by hand."},
-		{Name: tagFriction, Description: "What gets in the way again and again: reports are counted, and enough of them file a proposal."},
-		{Name: tagAgents, Description: "The agents of the org. They are called through the A2A interface, `POST /a2a/<agent_id>`."},
-		{Name: tagA2ATasks, Description: "What the org's agents were asked to do, by whomever, and what came of it; for admins."},
-		{Name: tagA2A, Description: "Agents as others see and call them. The methods are those of A2A; see docs/a2a.md."},
-		{Name: tagWorkers, Description: "How a process does an agent's work: claim a task, report on it, hand it back."},
-		{Name: tagKeys, Description: "API keys of the org's principals, for admins. A secret matches `" + identity.SecretPattern + "`, which secret scanners can look for."},
-		{Name: tagOwnKeys, Description: "The API keys of the caller itself, without any scope."},
-		{Name: tagMembers, Description: "Who belongs to the org, and invitations to it; for admins."},
-		{Name: tagClients, Description: "Programs that members of the org may allow to act for them, registered by its admins. How they ask is OAuth 2.1, at `/oauth/authorize`."},
-		{Name: tagAudit, Description: "Who did what to keys, members and agents, and who was refused; for admins."},
-		{Name: tagSystem, Description: "Health and documentation; no key needed."},
+		{Name: tagProposals, Description: "Improvement proposals: a problem, a suggested fix, and the decision."},
+		{Name: tagVotes, Description: "One vote per user or agent and proposal. Voting again replaces it."},
+		{Name: tagFollowups, Description: "Follow-ups: created by approving a proposal, or manually."},
+		{
+			Name:        tagFriction,
+			Description: "Recurring problems. Reports are counted, and enough of them file a proposal.",
+		},
+		{
+			Name:        tagAgents,
+			Description: "The agents of the org. Call them through the A2A interface, `POST /a2a/<agent_id>`.",
+		},
+		{Name: tagA2ATasks, Description: "Tasks sent to the org's agents by any caller, with their results. For admins."},
+		{Name: tagA2A, Description: "Discover and call agents. The methods are those of A2A; see docs/a2a.md."},
+		{Name: tagWorkers, Description: "How a process does the work of an agent: claim a task, report on it, return it."},
+		{
+			Name: tagKeys,
+			Description: "API keys of the org's principals. For admins. Secrets match `" + identity.SecretPattern +
+				"`, so that secret scanners can find them.",
+		},
+		{Name: tagOwnKeys, Description: "API keys of the caller. No scope required."},
+		{Name: tagMembers, Description: "Members of the org, and invitations to it. For admins."},
+		{
+			Name: tagClients,
+			Description: "OAuth clients that admins of the org registered. Members can allow them to act on their behalf. " +
+				"Clients use OAuth 2.1, starting at `/oauth/authorize`.",
+		},
+		{Name: tagAudit, Description: "Administrative actions on keys, members and agents, refused ones included. For admins."},
+		{Name: tagSystem, Description: "Health and documentation. No key required."},
 	}
 	return huma.NewAPI(config, routes)
 }
 
-// operation is what a route is, beside its handler.
+// operation describes a route, beside its handler.
 type operation struct {
 	id, method, path, tag, summary, description string
 
 	action  identity.Action
-	validID func(string) bool // of the path's id; nil: the path has none
-	status  int               // of success; 0: 200
-	errors  []int             // beside those that any operation can have
+	validID func(string) bool // checks the id in the path; nil if the path has none
+	status  int               // of success; 0 means 200
+	errors  []int             // beside the ones that every operation can return
 
-	audit identity.AuditAction // what the audit log calls it; empty: it is not told
+	audit identity.AuditAction // name in the audit log; empty if it is not audited
 
-	cacheable bool  // answers If-None-Match
-	worker    bool  // the caller works for the agent in the path; action is not looked at
-	self      bool  // about the caller alone: any credential will do; action is not looked at
-	maxBody   int64 // 0: httpx.MaxBody
+	cacheable bool  // supports If-None-Match
+	worker    bool  // the caller works for the agent in the path; action is ignored
+	self      bool  // concerns the caller only, any credential passes; action is ignored
+	maxBody   int64 // 0 means httpx.MaxBody
 }
 
-// errorDocs says what each status means, once for all operations.
+// errorDocs describes each error status, once for all operations.
 var errorDocs = map[int]string{
-	http.StatusBadRequest:                  "The query string cannot be read, or the body is not JSON, has duplicate keys or is nested too deeply.",
-	http.StatusUnauthorized:                "No credentials, or bad ones.",
-	http.StatusForbidden:                   "The key lacks a scope, or the caller may not do this.",
-	http.StatusNotFound:                    "No such resource, or none that these credentials may see: the answer is the same.",
-	http.StatusMethodNotAllowed:            "The path has no such method; `Allow` lists those that it has.",
+	http.StatusBadRequest: "The query string is malformed, or the body is not JSON, has duplicate keys or is nested " +
+		"too deeply.",
+	http.StatusUnauthorized:                "Credentials are missing or invalid.",
+	http.StatusForbidden:                   "The credentials lack a scope, or the caller may not do this.",
+	http.StatusNotFound:                    "The resource does not exist, or these credentials may not see it.",
+	http.StatusMethodNotAllowed:            "The path does not support the method; `Allow` lists the methods it supports.",
 	http.StatusRequestTimeout:              "The body did not arrive in time.",
-	http.StatusConflict:                    "The current state does not allow it; `allowed` lists what it does allow.",
-	http.StatusPreconditionFailed:          "The record is another version than `If-Match` names.",
+	http.StatusConflict:                    "The current state does not allow the request; `allowed` lists what it does allow.",
+	http.StatusPreconditionFailed:          "The record has another version than the one in `If-Match`.",
 	http.StatusRequestEntityTooLarge:       "The body is larger than 256 KiB.",
 	http.StatusUnsupportedMediaType:        "The body is not `application/json`, is a patch format, or is compressed.",
-	http.StatusUnprocessableEntity:         "Fields or parameters break a rule; `errors` names every one.",
-	http.StatusTooManyRequests:             "Too many requests; wait as long as `Retry-After` says.",
-	http.StatusRequestHeaderFieldsTooLarge: "The headers are larger than 32 KiB. The body is plain text.",
-	http.StatusInternalServerError:         "A failure on our side; quote the `request_id`.",
-	http.StatusServiceUnavailable:          "Try again later.",
+	http.StatusUnprocessableEntity:         "Fields or parameters are invalid; `errors` lists all of them.",
+	http.StatusTooManyRequests:             "Too many requests; wait for `Retry-After` seconds.",
+	http.StatusRequestHeaderFieldsTooLarge: "The headers are larger than 32 KiB. The response is plain text.",
+	http.StatusInternalServerError:         "The server failed; report the `request_id`.",
+	http.StatusServiceUnavailable:          "The server cannot handle the request now; try again after `Retry-After` seconds.",
 }
 
-// anyOperation lists what every operation can answer.
+// anyOperation lists the error statuses of every operation.
 var anyOperation = []int{
-	http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusMethodNotAllowed,
-	http.StatusUnprocessableEntity, http.StatusTooManyRequests, http.StatusRequestHeaderFieldsTooLarge,
-	http.StatusInternalServerError, http.StatusServiceUnavailable,
+	http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound,
+	http.StatusMethodNotAllowed, http.StatusUnprocessableEntity, http.StatusTooManyRequests,
+	http.StatusRequestHeaderFieldsTooLarge, http.StatusInternalServerError, http.StatusServiceUnavailable,
 }
 
-// withBody lists what an operation with a body can answer beside that.
+// withBody lists the additional error statuses of operations with a body.
 var withBody = []int{
 	http.StatusRequestTimeout, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType,
 }
 
-// bodyTimeout is how long a body may take to arrive, as docs/operations.md says; huma
-// gives it five seconds.
+// bodyTimeout limits how long a body may take to arrive; see docs/operations.md. The default of
+// huma is five seconds.
 const bodyTimeout = 30 * time.Second
 
 func (op operation) document() huma.Operation {
 	out := huma.Operation{
 		OperationID: op.id, Method: op.method, Path: op.path, Tags: []string{op.tag}, Summary: op.summary,
 		Description: op.description, DefaultStatus: op.status, Responses: map[string]*huma.Response{},
-		// Parameters and bodies are checked by guard and by the domain, which report
-		// everything at once and in one wording.
+		// guard and the domain check parameters and bodies. They report all errors at once, in
+		// the same wording.
 		SkipValidateParams: true, SkipValidateBody: true,
-		MaxBodyBytes:    cmp.Or(op.maxBody, httpx.MaxBody) + 1, // huma refuses a body that reaches its limit
+		MaxBodyBytes:    cmp.Or(op.maxBody, httpx.MaxBody) + 1, // huma rejects a body that reaches its limit
 		BodyReadTimeout: bodyTimeout,
 		Metadata:        map[string]any{routeOf: httpx.Route{Worker: op.worker, Sessions: !op.worker}},
 	}
@@ -143,7 +159,7 @@ func (op operation) document() huma.Operation {
 		codes = append(codes, withBody...)
 	}
 	if op.cacheable {
-		out.Responses["304"] = &huma.Response{Description: "What `If-None-Match` names is still right."}
+		out.Responses["304"] = &huma.Response{Description: "The version in `If-None-Match` is current."}
 	}
 	for _, code := range append(codes, op.errors...) {
 		out.Responses[strconv.Itoa(code)] = errorResponse(code)
@@ -155,8 +171,8 @@ func (op operation) document() huma.Operation {
 	return out
 }
 
-// openAnswers lets the objects of answers grow: a client must not break when a
-// later version adds a field. Request bodies stay closed, as they are enforced.
+// openAnswers allows additional properties in response objects, so that clients do not break when
+// a later version adds a field. Request bodies stay closed, because unknown fields are rejected.
 func openAnswers(doc *huma.OpenAPI) {
 	schemas := doc.Components.Schemas.Map()
 	closed := map[string]bool{}
@@ -174,7 +190,7 @@ func openAnswers(doc *huma.OpenAPI) {
 	}
 }
 
-// reach notes the names of all components that a schema leads to.
+// reach collects the names of all components that a schema refers to.
 func reach(schemas map[string]*huma.Schema, s *huma.Schema, seen map[string]bool) {
 	if s == nil {
 		return

@@ -9,7 +9,7 @@ import (
 	"github.com/parley-dev/parley/internal/httpx"
 )
 
-// responseNames are the names of the refusals that operations share.
+// responseNames are the component names of the shared error responses.
 var responseNames = map[int]string{
 	http.StatusBadRequest:                  "BadRequest",
 	http.StatusUnauthorized:                "Unauthorized",
@@ -30,23 +30,23 @@ var responseNames = map[int]string{
 
 const responsesPrefix = "#/components/responses/"
 
-// errorResponse refers to the refusal that has the status.
+// errorResponse returns a reference to the error response of the status.
 func errorResponse(code int) *huma.Response {
 	return &huma.Response{Ref: responsesPrefix + responseNames[code]}
 }
 
-// errorResponses are the refusals that operations refer to.
+// errorResponses returns the error responses that operations refer to.
 func errorResponses() map[string]*huma.Response {
 	out := map[string]*huma.Response{}
 	for code, name := range responseNames {
 		out[name] = problemResponse(code)
 	}
-	// net/http itself refuses such a request, before anything here sees it.
+	// net/http rejects such a request itself, before any handler runs.
 	out[responseNames[http.StatusRequestHeaderFieldsTooLarge]].Content = nil
 	return out
 }
 
-// resolveResponse finds what a response refers to.
+// resolveResponse returns the response that a reference points to.
 func resolveResponse(doc *huma.OpenAPI, res *huma.Response) *huma.Response {
 	if name, ok := strings.CutPrefix(res.Ref, responsesPrefix); ok {
 		return doc.Components.Responses[name]
@@ -55,9 +55,9 @@ func resolveResponse(doc *huma.OpenAPI, res *huma.Response) *huma.Response {
 }
 
 func problemResponse(code int) *huma.Response {
+	problem := &huma.MediaType{Schema: &huma.Schema{Ref: "#/components/schemas/Problem"}}
 	res := &huma.Response{
-		Description: errorDocs[code],
-		Content:     map[string]*huma.MediaType{httpx.ProblemType: {Schema: &huma.Schema{Ref: "#/components/schemas/Problem"}}},
+		Description: errorDocs[code], Content: map[string]*huma.MediaType{httpx.ProblemType: problem},
 	}
 	header := func(doc string) *huma.Param {
 		return &huma.Param{Description: doc, Schema: &huma.Schema{Type: huma.TypeString}}
@@ -66,10 +66,11 @@ func problemResponse(code int) *huma.Response {
 	case http.StatusUnauthorized:
 		res.Headers = map[string]*huma.Param{"WWW-Authenticate": header("How to authenticate.")}
 	case http.StatusMethodNotAllowed:
-		res.Headers = map[string]*huma.Param{"Allow": header("The methods of the path.")}
+		res.Headers = map[string]*huma.Param{"Allow": header("Methods of the path.")}
 	case http.StatusTooManyRequests:
 		res.Headers = map[string]*huma.Param{
-			"Retry-After": header("Seconds to wait."), "RateLimit": header("What is left."), "RateLimit-Policy": header("The limit."),
+			"Retry-After": header("Seconds to wait."), "RateLimit": header("Remaining requests."),
+			"RateLimit-Policy": header("The limit."),
 		}
 	case http.StatusServiceUnavailable:
 		res.Headers = map[string]*huma.Param{"Retry-After": header("Seconds to wait.")}

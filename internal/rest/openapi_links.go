@@ -7,14 +7,14 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// link says that the answer of one operation has what another needs.
+// link states that the response of one operation has a parameter of another.
 type link struct {
 	from   string // operation and status, such as "submit-proposal 201"
-	values string // the parameters, such as "id=/id": a pointer into the answer
-	to     string // operations, separated by blanks
+	values string // parameters as JSON pointers into the response, such as "id=/id"
+	to     string // operations, separated by spaces
 }
 
-// links between operations, by which tools find their way from one to the next.
+// operationLinks connect operations, so that tools can follow from one to the next.
 var operationLinks = []link{
 	{"submit-proposal 201", "id=/id", "get-proposal change-proposal list-history cast-vote list-votes"},
 	{"list-proposals 200", "id=/proposals/0/id", "get-proposal change-proposal list-history cast-vote list-votes"},
@@ -63,7 +63,7 @@ func linkOperations(doc *huma.OpenAPI) {
 	}
 	for _, l := range operationLinks {
 		id, status, _ := strings.Cut(l.from, " ")
-		res := ops[id].Responses[status] // a link from nowhere is found by the tests
+		res := ops[id].Responses[status] // the tests find a link from an unknown operation
 		if res.Links == nil {
 			res.Links = map[string]*huma.Link{}
 		}
@@ -85,7 +85,7 @@ func linkOperations(doc *huma.OpenAPI) {
 
 func hasPath(op *huma.Operation, name string) bool { return strings.Contains(op.Path, "{"+name+"}") }
 
-// demandValues says that a parameter of the query is not empty, as this package enforces it.
+// demandValues documents that string parameters of the query must not be empty.
 func demandValues(doc *huma.OpenAPI) {
 	one := 1
 	for path, item := range doc.Paths {
@@ -102,7 +102,7 @@ func demandValues(doc *huma.OpenAPI) {
 	}
 }
 
-// operationsOf are the operations of a path, by method.
+// operationsOf iterates over the operations of a path, with their methods.
 func operationsOf(item *huma.PathItem) iter.Seq2[string, *huma.Operation] {
 	return func(yield func(string, *huma.Operation) bool) {
 		for _, op := range []*huma.Operation{item.Get, item.Post, item.Patch, item.Delete, item.Put} {

@@ -6,10 +6,10 @@ import (
 	"github.com/parley-dev/parley/internal/identity"
 )
 
-// securitySchemes are the credentials that operations take: an API key, or an access
-// token of the server's own authorization server, both as a bearer token. Operations
-// refer to the first alone, which covers the second: clients that openapi-generator
-// makes for TypeScript send a token without the word Bearer if OAuth is an alternative.
+// securitySchemes returns the accepted credentials: an API key, or an access token of the server's
+// own authorization server, both as a bearer token. Operations refer to the first only, which
+// covers the second: TypeScript clients of openapi-generator omit the word Bearer if OAuth is an
+// alternative.
 func securitySchemes(base string) map[string]*huma.SecurityScheme {
 	scopes := map[string]string{
 		string(identity.TasksRead):  "Read proposals, votes, follow-ups and friction.",
@@ -18,12 +18,18 @@ func securitySchemes(base string) map[string]*huma.SecurityScheme {
 		string(identity.A2AWrite):   "Call agents.",
 	}
 	return map[string]*huma.SecurityScheme{
-		"bearer": {Type: "http", Scheme: "bearer", Description: "An API key of a user, an agent or a service of the org, or an access token; see oauth2."},
+		"bearer": {
+			Type: "http", Scheme: "bearer",
+			Description: "An API key of a user, an agent or a service of the org, or an access token; see oauth2.",
+		},
 		"oauth2": {
-			Type: "oauth2", Description: "How to get an access token, for a person or for a service; see docs/auth.md. It is sent as a bearer token. An agent:ID among the scopes restricts it to agents.",
+			Type: "oauth2",
+			Description: "Access tokens for users and services; see docs/auth.md. Send them as bearer tokens. " +
+				"Scopes of the form agent:ID restrict a token to these agents.",
 			Flows: &huma.OAuthFlows{
 				AuthorizationCode: &huma.OAuthFlow{
-					AuthorizationURL: base + "/oauth/authorize", TokenURL: base + "/oauth/token", RefreshURL: base + "/oauth/token", Scopes: scopes,
+					AuthorizationURL: base + "/oauth/authorize", TokenURL: base + "/oauth/token",
+					RefreshURL: base + "/oauth/token", Scopes: scopes,
 				},
 				ClientCredentials: &huma.OAuthFlow{TokenURL: base + "/oauth/token", Scopes: scopes},
 			},

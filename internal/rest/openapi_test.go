@@ -20,7 +20,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// document makes the OpenAPI document without a server behind it.
+// document returns the OpenAPI document without a server.
 func document(o Options) *huma.OpenAPI {
 	o.Proposals, o.Followups = &proposal.Proposals{}, &followup.Followups{}
 	return describe(httpx.NewRouter(httpx.Options{}), o)
@@ -40,12 +40,12 @@ func TestTheContractIsTheOneInTheRepository(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(string(got), "\n")); diff != "" {
-		t.Errorf("api/openapi.yaml is not what the code serves; run go test ./internal/rest -update and look at the change:\n%s", diff)
+		t.Errorf("api/openapi.yaml is outdated; run go test ./internal/rest -update (-want +got):\n%s", diff)
 	}
 }
 
-// A worker's report may have 4 MiB, and its connection may be slow: what
-// docs/operations.md promises holds, not what the library gives by itself.
+// A report may have 4 MiB, and its connection may be slow: the timeout of docs/operations.md applies,
+// not the default of huma.
 func TestABodyMayTakeItsTime(t *testing.T) {
 	t.Parallel()
 	bodies := 0
@@ -108,7 +108,7 @@ func TestTheDocumentTakesItsRulesFromTheDomain(t *testing.T) {
 			got = append(got, e.(string))
 		}
 		if diff := cmp.Diff(c.list, got); diff != "" {
-			t.Errorf("%s.%s: %s", c.schema, c.property, diff)
+			t.Errorf("%s.%s: mismatch (-want +got):\n%s", c.schema, c.property, diff)
 		}
 	}
 	params := map[string]*huma.Schema{}
@@ -116,10 +116,10 @@ func TestTheDocumentTakesItsRulesFromTheDomain(t *testing.T) {
 		params[p.Name] = p.Schema
 	}
 	if l := params["limit"]; *l.Minimum != 1 || *l.Maximum != proposal.MaxLimit || l.Default != proposal.DefaultLimit {
-		t.Errorf("limit: %+v", l)
+		t.Errorf("limit: got %+v, want Minimum 1, Maximum %v, Default %v", l, proposal.MaxLimit, proposal.DefaultLimit)
 	}
 	if s := params["status"]; len(s.Enum) != len(proposal.Statuses)+1 || s.Default != "open" {
-		t.Errorf("status: %+v", s)
+		t.Errorf("status: got %+v, want len(Enum) %v, Default open", s, len(proposal.Statuses)+1)
 	}
 }
 
@@ -143,7 +143,8 @@ func TestEveryOperationDocumentsItsErrors(t *testing.T) {
 				if res != nil {
 					res = resolveResponse(doc, res)
 				}
-				if res == nil || res.Description == "" || res.Content[httpx.ProblemType] == nil && code != http.StatusRequestHeaderFieldsTooLarge {
+				if res == nil || res.Description == "" || res.Content[httpx.ProblemType] == nil &&
+					code != http.StatusRequestHeaderFieldsTooLarge {
 					t.Errorf("%s %s does not document %d", method, path, code)
 				}
 			}

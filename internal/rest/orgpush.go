@@ -23,18 +23,20 @@ func (a *api) registerOrgPushes() {
 	register(a, operation{
 		id: "list-push-configs", method: http.MethodGet, path: orgPushesPath, tag: tagA2ATasks,
 		summary: "List the push configurations of all tasks", action: identity.ReadTasks,
-		description: "Newest task first; `state=dead` lists those that were given up. Tokens, credentials and paths are not shown. Needs svc:admin:admin.",
+		description: "Sorted by task, newest first; `state=dead` lists those that were given up. Tokens, credentials and " +
+			"paths are not shown. Requires svc:admin:admin.",
 	}, a.listOrgPushes)
 	register(a, operation{
 		id: "list-task-push-configs", method: http.MethodGet, path: taskPushesPath, tag: tagA2ATasks,
 		summary: "List the push configurations of a task", action: identity.ReadTasks, validID: task.ValidUID,
-		description: "With how far each is. Tokens, credentials and paths are not shown. Needs svc:admin:admin.",
+		description: "With the progress of each. Tokens, credentials and paths are not shown. Requires svc:admin:admin.",
 	}, a.listTaskPushes)
 	register(a, operation{
 		id: "retry-push-config", method: http.MethodPost, path: pushRetryPath, tag: tagA2ATasks,
-		summary: "Take up a push configuration that was given up", action: identity.ReadTasks, validID: task.ValidUID,
-		errors:      []int{http.StatusConflict},
-		description: "It goes on with the event that could not be delivered; nothing in between is lost. 409 task.push_not_dead: it was not given up. Needs svc:admin:admin.",
+		summary: "Resume a push configuration that was given up", action: identity.ManageAgents, validID: task.ValidUID,
+		errors: []int{http.StatusConflict},
+		description: "Continues with the event that could not be delivered; no event is lost. " +
+			"409 task.push_not_dead if it was not given up. Requires svc:admin:admin.",
 	}, a.retryPush)
 }
 
@@ -46,9 +48,9 @@ func (pushStateFilter) Schema(huma.Registry) *huma.Schema {
 
 type listOrgPushesInput struct {
 	OrgPath
-	State  pushStateFilter `query:"state" doc:"Only configurations in this state."`
-	Cursor string          `query:"cursor" doc:"Continues the list: next_cursor of the page before."`
-	Limit  a2aLimit        `query:"limit" doc:"Results on a page."`
+	State  pushStateFilter `query:"state" doc:"Filter by state."`
+	Cursor string          `query:"cursor" doc:"Cursor: next_cursor of the previous page."`
+	Limit  a2aLimit        `query:"limit" doc:"Page size."`
 }
 
 type listOrgPushesOutput struct{ Body PushConfigPage }
@@ -98,7 +100,7 @@ type retryPushInput struct {
 }
 
 type retryPushOutput struct {
-	Replayed string `header:"Idempotency-Replayed" doc:"true, if the request had been carried out before."`
+	Replayed string `header:"Idempotency-Replayed" doc:"true if an earlier request with the same key was carried out."`
 	Body     PushConfig
 }
 

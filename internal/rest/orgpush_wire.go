@@ -10,41 +10,40 @@ import (
 	"github.com/parley-dev/parley/internal/task"
 )
 
-// PushConfig is where the events of a task are pushed to, and how far that is. Who
-// reads it need not be who set it: there is no token, no credentials and no path,
-// which is often a secret, too.
+// PushConfig is a push configuration with its progress. The reader is not necessarily the sender
+// who set it, so it contains no token, no credentials and no path, which is often secret too.
 type PushConfig struct {
 	ID            string  `json:"id" doc:"The sender's id of the configuration." example:"push-01k5xb7d2n8f4j6s0a9g3r5w1c"`
-	TaskUID       string  `json:"task_uid" doc:"The platform's own id of the task." example:"01k5xb7d2n8f4j6s0a9g3r5w1c"`
+	TaskUID       string  `json:"task_uid" doc:"Task uid, assigned by the platform." example:"01k5xb7d2n8f4j6s0a9g3r5w1c"`
 	TaskID        string  `json:"task_id" doc:"The sender's id of the task." example:"crm-4711"`
-	Receiver      string  `json:"receiver" doc:"Where to, without the path." example:"https://crm.example"`
-	Form          string  `json:"form" doc:"The version of A2A whose form is pushed." example:"1.0"`
-	State         string  `json:"state" doc:"active; done: the task is over and the receiver knows; dead: given up." example:"dead"`
-	Cursor        int64   `json:"cursor" doc:"The number of the last event that the receiver has." example:"3"`
-	LastEvent     int64   `json:"last_event" doc:"The number of the task's last event." example:"5"`
+	Receiver      string  `json:"receiver" doc:"URL of the receiver without its path." example:"https://crm.example"`
+	Form          string  `json:"form" doc:"A2A version of the pushed events." example:"1.0"`
+	State         string  `json:"state" doc:"active; done: the last event was delivered; dead: given up." example:"dead"`
+	Cursor        int64   `json:"cursor" doc:"Number of the last delivered event." example:"3"`
+	LastEvent     int64   `json:"last_event" doc:"Number of the task's last event." example:"5"`
 	Attempts      int     `json:"attempts" doc:"Failed attempts to push the event after the cursor." example:"12"`
-	LastError     *string `json:"last_error" doc:"Why the last attempt failed; null if it did not." example:"the receiver answered 500"`
-	LastAttemptAt *string `json:"last_attempt_at" format:"date-time" doc:"When something was last pushed; null if nothing was." example:"2026-03-02T10:00:00.000000Z"`
-	DueAt         *string `json:"due_at" format:"date-time" doc:"When something is pushed next; null if there is nothing to push." example:"2026-03-02T10:10:00.000000Z"`
-	CreatedAt     string  `json:"created_at" format:"date-time" doc:"When it was set." example:"2026-03-02T10:00:00.000000Z"`
+	LastError     *string `json:"last_error" doc:"Why the last attempt failed; null if it succeeded." example:"the receiver responded with 500"`
+	LastAttemptAt *string `json:"last_attempt_at" format:"date-time" doc:"When the last attempt was made; null before."`
+	DueAt         *string `json:"due_at" format:"date-time" doc:"When the next attempt is due; null if there is nothing to push."`
+	CreatedAt     string  `json:"created_at" format:"date-time" doc:"When it was set."`
 }
 
-// TransformSchema takes the lists from the domain.
+// TransformSchema adds the enumerations of the domain.
 func (PushConfig) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
 	property(s, "state", oneOf(delivery.States))
 	property(s, "form", oneOf([]task.PushForm{task.PushV1, task.PushV03}))
 	return s
 }
 
-// PushConfigList is the push configurations of one task.
+// PushConfigList lists the push configurations of a task.
 type PushConfigList struct {
-	Configs []PushConfig `json:"configs" nullable:"false" doc:"All of them, by id."`
+	Configs []PushConfig `json:"configs" nullable:"false" doc:"All configurations, sorted by id."`
 }
 
-// PushConfigPage is one page of push configurations.
+// PushConfigPage is a page of push configurations.
 type PushConfigPage struct {
-	Configs    []PushConfig `json:"configs" nullable:"false" doc:"The page, newest task first; empty past the end."`
-	NextCursor *string      `json:"next_cursor" doc:"Continues the list as the parameter cursor; null on the last page."`
+	Configs    []PushConfig `json:"configs" nullable:"false" doc:"Configurations, newest task first; empty past the end."`
+	NextCursor *string      `json:"next_cursor" doc:"Cursor of the next page; null on the last page."`
 }
 
 func pushConfigsOf(list []dispatch.Push) []PushConfig {

@@ -21,22 +21,22 @@ func (a *api) registerOrgTasks() {
 	register(a, operation{
 		id: "list-a2a-tasks", method: http.MethodGet, path: orgTasksPath, tag: tagA2ATasks,
 		summary: "List the tasks of the org's agents", action: identity.ReadTasks,
-		description: "Newest first, whoever sent them. Needs svc:admin:admin.",
+		description: "Newest first, of all senders. Requires svc:admin:admin.",
 	}, a.listOrgTasks)
 	register(a, operation{
 		id: "get-a2a-task", method: http.MethodGet, path: orgTaskPath, tag: tagA2ATasks,
 		summary: "Get a task of the org's agents", action: identity.ReadTasks, validID: task.ValidUID,
-		description: "With its messages and artifacts. Needs svc:admin:admin.",
+		description: "With its messages and artifacts. Requires svc:admin:admin.",
 	}, a.getOrgTask)
 }
 
 type listOrgTasksInput struct {
 	OrgPath
-	Agent     string          `query:"agent" pattern:"^[a-z0-9][a-z0-9._-]{0,63}$" doc:"Only this agent's tasks." example:"scout"`
-	State     taskStateFilter `query:"state" doc:"Only tasks in this state."`
-	ContextID contextID       `query:"context_id" doc:"Only tasks of this context."`
-	Cursor    string          `query:"cursor" doc:"Continues the list: next_cursor of the page before."`
-	Limit     a2aLimit        `query:"limit" doc:"Results on a page."`
+	Agent     string          `query:"agent" pattern:"^[a-z0-9][a-z0-9._-]{0,63}$" doc:"Filter by agent." example:"scout"`
+	State     taskStateFilter `query:"state" doc:"Filter by state."`
+	ContextID contextID       `query:"context_id" doc:"Filter by context."`
+	Cursor    string          `query:"cursor" doc:"Cursor: next_cursor of the previous page."`
+	Limit     a2aLimit        `query:"limit" doc:"Page size."`
 }
 
 type (
@@ -62,7 +62,9 @@ func (a *api) listOrgTasks(ctx context.Context, c *call, in *listOrgTasksInput) 
 	if limit == 0 {
 		limit = dispatch.DefaultLimit
 	}
-	f := dispatch.Filter{Agent: in.Agent, State: task.State(in.State), ContextID: string(in.ContextID), Before: in.Cursor, Limit: limit + 1}
+	f := dispatch.Filter{
+		Agent: in.Agent, State: task.State(in.State), ContextID: string(in.ContextID), Before: in.Cursor, Limit: limit + 1,
+	}
 	if err := f.Validate(); err != nil {
 		return nil, err
 	}

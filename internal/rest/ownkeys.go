@@ -15,43 +15,44 @@ const (
 	ownRotatePath = ownKeyPath + "/rotate"
 )
 
-// OwnKeyPath is the path of one of the caller's own keys.
+// OwnKeyPath is the path of a key of the caller.
 type OwnKeyPath struct {
 	ID string `path:"id" pattern:"^key-[0-9a-z]{1,64}$" doc:"The key's id." example:"key-01k5xb7d2n8f4j6s0a9g3r5w1c"`
 }
 
 func (a *api) registerOwnKeys() {
-	const who = " Needs no scope; a program that acts for a person is refused."
+	const who = " No scope required; OAuth clients that act for a user are rejected."
 	register(a, operation{
 		id: "list-own-keys", method: http.MethodGet, path: ownKeysPath, tag: tagOwnKeys, self: true,
 		summary:     "List your own keys",
-		description: "Those of the principal that the credential speaks for, newest first, without their secrets." + who,
+		description: "Keys of the caller's principal, newest first, without secrets." + who,
 	}, a.listOwnKeys)
 	register(a, operation{
 		id: "create-own-key", method: http.MethodPost, path: ownKeysPath, tag: tagOwnKeys, self: true,
 		status: http.StatusCreated, errors: []int{http.StatusConflict},
 		summary: "Create a key for yourself", audit: identity.KeyCreate,
-		description: "With scopes that the credential of this request has, and no longer life: 403 and 422 otherwise. " +
-			"In a session, what a person may allow a program. 409: you have as many keys as you may have." + onceOnly + who,
+		description: "The scopes and the lifetime must not exceed those of the credential of this request: 403 and 422 " +
+			"otherwise. In a session, the limits are those of an OAuth client that acts for the user. " +
+			"409 if you have the maximum number of keys." + onceOnly + who,
 	}, a.createOwnKey)
 	register(a, operation{
 		id: "get-own-key", method: http.MethodGet, path: ownKeyPath, tag: tagOwnKeys, self: true, validID: identity.ValidKeyID,
 		summary:     "Get one of your own keys",
-		description: "Without its secret." + who,
+		description: "Without the secret." + who,
 	}, a.getOwnKey)
 	register(a, operation{
 		id: "revoke-own-key", method: http.MethodDelete, path: ownKeyPath, tag: tagOwnKeys, self: true,
 		validID: identity.ValidKeyID, summary: "Revoke one of your own keys", audit: identity.KeyRevoke,
-		description: "It stops working on all nodes within seconds; it may be the key of this request. " +
-			"To revoke it again changes nothing." + who,
+		description: "The key stops working on all nodes within seconds. It may be the key of this request. " +
+			"Revoking it again changes nothing." + who,
 	}, a.revokeOwnKey)
 	register(a, operation{
 		id: "rotate-own-key", method: http.MethodPost, path: ownRotatePath, tag: tagOwnKeys, self: true,
 		status: http.StatusCreated, validID: identity.ValidKeyID,
-		summary: "Replace one of your own keys", audit: identity.KeyRotate, errors: []int{http.StatusConflict},
-		description: "Makes a key with the same scopes, name and expiry, and lets the old one expire after the overlap. " +
-			"403: the key may do more than the credential of this request, or for longer. " +
-			"409: the key is revoked, expired or replaced already." + onceOnly + who,
+		summary: "Rotate one of your own keys", audit: identity.KeyRotate, errors: []int{http.StatusConflict},
+		description: "Creates a key with the same scopes, name and expiry. The old key expires after the overlap. " +
+			"403 if the key has more scopes or a longer lifetime than the credential of this request. " +
+			"409 if the key is revoked, expired or already replaced." + onceOnly + who,
 	}, a.rotateOwnKey)
 	a.huma.OpenAPI().Paths[ownRotatePath].Post.RequestBody.Required = false
 }
@@ -134,7 +135,7 @@ func (a *api) revokeOwnKey(ctx context.Context, c *call, in *ownKeyInput) (*keyO
 type rotateOwnKeyInput struct {
 	OwnKeyPath
 	OnceHeader
-	Body payload[KeyRotation] // may be left out
+	Body payload[KeyRotation] // optional
 }
 
 func (a *api) rotateOwnKey(ctx context.Context, c *call, in *rotateOwnKeyInput) (*newKeyOutput, error) {

@@ -16,11 +16,11 @@ import (
 	"github.com/parley-dev/parley/internal/httpx"
 )
 
-// maxParamErrors keeps the answer to a query of a thousand parameters short.
+// maxParamErrors limits the number of reported parameter errors.
 const maxParamErrors = 32
 
-// checkParameters holds a request against the documented parameters, so that
-// what the OpenAPI document says is what is enforced.
+// checkParameters checks a request against the documented parameters, so that the OpenAPI
+// document matches what is enforced.
 func checkParameters(known []*huma.Param, r *http.Request) error {
 	var fields []httpx.Part
 	for _, p := range known {
@@ -34,7 +34,7 @@ func checkParameters(known []*huma.Param, r *http.Request) error {
 		query, err := url.ParseQuery(r.URL.RawQuery)
 		if err != nil {
 			return errs.New(errs.Malformed, "request.malformed",
-				"the query string cannot be read: percent signs must be escaped as %%25 and semicolons as %%3B")
+				"the query string is malformed: escape percent signs as %%25 and semicolons as %%3B")
 		}
 		for _, name := range slices.Sorted(maps.Keys(query)) {
 			if msg := checkParameter(known, name, query[name]); msg != "" {
@@ -71,9 +71,9 @@ func checkParameter(known []*huma.Param, name string, values []string) string {
 	}
 	switch {
 	case p == nil && len(names) == 0:
-		return "is not known here: this call takes no query parameters"
+		return "is not a parameter of this operation, which takes none"
 	case p == nil:
-		return "is not a known parameter; this call takes " + strings.Join(names, ", ")
+		return "is not a parameter of this operation, which takes " + strings.Join(names, ", ")
 	case len(values) > 1:
 		return "must be given once"
 	case values[0] == "":
@@ -94,7 +94,7 @@ func checkInteger(s *huma.Schema, v string) string {
 	case s.Minimum != nil && s.Maximum != nil && (err != nil || below || above):
 		return fmt.Sprintf("must be an integer between %.0f and %.0f", *s.Minimum, *s.Maximum)
 	case s.Minimum != nil && (err != nil || below):
-		return fmt.Sprintf("must be an integer of at least %.0f, and not larger than a list can be", *s.Minimum)
+		return fmt.Sprintf("must be an integer of at least %.0f, and not beyond the largest page", *s.Minimum)
 	case err != nil:
 		return "must be an integer"
 	}
@@ -115,7 +115,7 @@ func checkString(s *huma.Schema, v string) string {
 	return ""
 }
 
-// clip keeps an answer short, whatever the caller sent.
+// clip shortens a value of the caller for use in an error message.
 func clip(s string) string {
 	if utf8.RuneCountInString(s) > 40 {
 		return string([]rune(s)[:40]) + "…"

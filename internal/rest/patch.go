@@ -11,25 +11,25 @@ import (
 type changeProposalInput struct {
 	ProposalPath
 	OnceHeader
-	IfMatch string `header:"If-Match" doc:"The ETag you decided on: 412 if the record has changed since."`
+	IfMatch string `header:"If-Match" doc:"ETag of the version you read. 412 if the record has changed since."`
 	Body    payload[ProposalPatch]
 }
 
 type changeProposalOutput struct {
 	ETag     string `header:"ETag" doc:"The new version of the record."`
-	Replayed string `header:"Idempotency-Replayed" doc:"true, if the request had been carried out before."`
+	Replayed string `header:"Idempotency-Replayed" doc:"true if an earlier request with the same key was carried out."`
 	Body     Proposal
 }
 
-// changeProposal is one path for two commands: a status asks for a decision,
-// anything else for an edit.
+// changeProposal handles two commands on one path: a body with a status is a decision, any other
+// body is an edit.
 func (a *api) changeProposal(ctx context.Context, c *call, in *changeProposalInput) (*changeProposalOutput, error) {
 	version := func() (int64, error) {
 		cur, err := a.proposals.Get(ctx, c.Access, in.ID)
 		return cur.Proposal.Version, err
 	}
 	run := a.edit
-	// A status that cannot be read is still a status: its caller needs the right to decide.
+	// A status that cannot be decoded still requires the right to decide.
 	if in.Body.value.Status != nil || in.Body.failed("status") {
 		run = a.resolve
 	}
@@ -45,14 +45,20 @@ func (a *api) changeProposal(ctx context.Context, c *call, in *changeProposalInp
 type readVersion = func() (int64, error)
 
 func (a *api) resolve(ctx context.Context, c *call, in *changeProposalInput, version readVersion) (proposal.Outcome, error) {
-	// A decision is another action than an edit. It is authorized before the body is found fault with.
+	// A decision is another action than an edit. Authorize it before reporting errors in the body.
 	access, err := c.As(identity.ResolveProposal)
 	if err != nil {
 		return proposal.Outcome{}, err
 	}
 	b := &in.Body.value
-	cmd := proposal.Resolution{Status: proposal.Status(deref(b.Status)), Note: deref(b.ResolutionNote), DuplicateOf: deref(b.DuplicateOf), IfTextVersion: b.TextVersion}
-	wrong := append(b.edits("cannot be changed together with status; send two requests"), notEmpty("duplicate_of", b.DuplicateOf)...)
+	cmd := proposal.Resolution{
+		Status: proposal.Status(deref(b.Status)), Note: deref(b.ResolutionNote), DuplicateOf: deref(b.DuplicateOf),
+		IfTextVersion: b.TextVersion,
+	}
+	wrong := append(
+		b.edits("cannot be changed together with status; send two requests"),
+		notEmpty("duplicate_of", b.DuplicateOf)...,
+	)
 	if err := in.Body.check(cmd.Validate(), wrong...); err != nil {
 		return proposal.Outcome{}, err
 	}
@@ -71,7 +77,7 @@ func (a *api) edit(ctx context.Context, c *call, in *changeProposalInput, versio
 		Title: b.Title, Category: (*proposal.Category)(b.Category), Problem: b.Problem, SuggestedFix: b.SuggestedFix,
 		Priority: (*proposal.Priority)(b.Priority), IfTextVersion: b.TextVersion,
 	}
-	wrong := b.decisions("goes with status only")
+	wrong := b.decisions("is allowed only together with status")
 	switch {
 	case len(wrong) > 0:
 	case len(b.edits("")) == 0 && len(in.Body.broken) == 0:
@@ -92,7 +98,7 @@ func (a *api) edit(ctx context.Context, c *call, in *changeProposalInput, versio
 	return a.proposals.Edit(ctx, c.Access, in.ID, cmd)
 }
 
-// edits lists the fields of an edit that the body has, each with the message.
+// edits lists the editable fields that are set, each with the message.
 func (b *ProposalPatch) edits(msg string) []errs.Field {
 	var out []errs.Field
 	for _, f := range []struct {
@@ -112,7 +118,7 @@ func (b *ProposalPatch) edits(msg string) []errs.Field {
 	return out
 }
 
-// decisions lists the fields of a decision, beside the status, that the body has.
+// decisions lists the fields that are set and allowed only with a status.
 func (b *ProposalPatch) decisions(msg string) []errs.Field {
 	var out []errs.Field
 	if b.ResolutionNote != nil {

@@ -13,9 +13,9 @@ import (
 	"github.com/parley-dev/parley/internal/text"
 )
 
-// The patterns say what the domain's checks accept, so that a client can check a request
-// before it sends it. patterns_test.go holds them against the domain. They use only what
-// all common dialects of regular expressions read alike: no \p, no \s, no flags.
+// The patterns describe what the domain accepts, so that clients can validate a request before
+// they send it. patterns_test.go compares them with the domain. They use only syntax that all
+// common regular expression dialects share: no \p, no \s, no flags.
 const (
 	memberIDPattern = `[a-z0-9][a-z0-9._-]{0,63}`
 	agentIDPattern  = "^" + memberIDPattern + "$"
@@ -27,8 +27,8 @@ const (
 	// assigneePattern allows the empty string, which unassigns.
 	assigneePattern = "^((user|agent):" + memberIDPattern + ")?$"
 
-	// redirectPattern has three forms: https, http to the person's own machine, and a
-	// scheme of an app's own, which has a dot in its name or is followed by a host.
+	// redirectPattern has three forms: https, http to the user's own machine, and a custom
+	// scheme of an app, which has a dot in its name or is followed by a host.
 	redirectPattern = `^(https://` + hostPattern + `|http://(localhost|127\.0\.0\.1|\[::1\])(:[0-9]{1,5})?|` +
 		`[a-z][a-z0-9]*(\.[a-z0-9]+)+:|` + notHTTP + `(-[a-z0-9]+)*://` + hostPattern + `)(/` + uriChars + `)*(\?` + uriChars + `)?$`
 	notHTTP     = `(h([a-su-z0-9]|t([a-su-z0-9]|t([a-oq-z0-9]|p[a-z0-9])))[a-z0-9]*|[a-gi-z][a-z0-9]*|h|ht|htt)`
@@ -39,24 +39,24 @@ const (
 	base64Pattern      = "^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}(==)?|[A-Za-z0-9+/]{3}=?|[A-Za-z0-9+/]{4})$"
 )
 
-// scopePattern matches the given scopes, and restrictions to agents.
+// scopePattern matches the given scopes and agent restrictions.
 func scopePattern(scopes ...identity.Scope) string {
 	return "^(" + strings.Join(names(scopes), "|") + `|agent:(\*|` + memberIDPattern + "))$"
 }
 
 const (
-	// storable is what can be kept at all.
+	// storable matches text that every database engine can store.
 	storable = `^[^\x00]*$`
-	// idText is what ids of A2A may have.
+	// idText matches ids of A2A.
 	idText = `^[^\x00-\x1f]*$`
 )
 
-// refused are the characters that a form of text does not have, as the inside of a bracket
-// expression. They are asked of the form itself, so that the document says what is checked.
+// refused returns the characters that the form does not allow, as the inside of a bracket
+// expression. It asks the form itself, so that the document matches what is checked.
 func refused(f text.Form) string { return classOf(func(r rune) bool { return !f.Allows(r) }) }
 
-// formPattern matches text of the form; a required one is not blank, and a line or a name has
-// something to see, as far as a pattern can tell.
+// formPattern matches text of the form. Required text must not be blank, and a line or a name
+// must have a visible character, as far as a pattern can express that.
 func formPattern(f text.Form, required bool) string {
 	bad := refused(f)
 	if !required {
@@ -77,16 +77,16 @@ var (
 	namePattern     = sync.OnceValue(func() string { return formPattern(text.Name, true) })
 )
 
-// white is white space.
+// white lists the white space characters.
 var white = sync.OnceValue(func() string {
 	return classOf(func(r rune) bool { return unicode.Is(unicode.White_Space, r) })
 })
 
-// maxClass is the last character that a pattern can name: in JavaScript, those behind it
-// are two characters, unless a flag is set.
+// maxClass is the last character that a pattern can name. JavaScript without the u flag sees
+// later characters as two.
 const maxClass = 0xffff
 
-// classOf is the inside of a bracket expression with the characters for which in holds.
+// classOf returns the inside of a bracket expression with the characters for which in is true.
 func classOf(in func(rune) bool) string {
 	var b strings.Builder
 	for r := rune(0); r <= maxClass; r++ {
@@ -105,8 +105,8 @@ func classOf(in func(rune) bool) string {
 	return b.String()
 }
 
-// classChar writes a character inside of brackets. What is above ASCII stands for
-// itself until the document is rendered.
+// classChar writes a character for use inside of brackets. Characters above ASCII are escaped
+// when the document is rendered.
 func classChar(r rune) string {
 	switch {
 	case r < ' ' || r >= 0x7f && r <= 0xff:
@@ -130,10 +130,10 @@ func eachItem(edit ...func(*huma.Schema)) func(*huma.Schema) {
 	}
 }
 
-// Rules between the fields of a body. huma's schema has no words for them, so they go
-// where it has room for others.
+// Rules between the fields of a body. huma's Schema has no fields for if and then, so they go
+// into its extensions.
 
-// ifThen demands what then says of an object that has the fields; otherwise may be nil.
+// ifThen applies then to objects that have the fields, and otherwise, unless nil, to the rest.
 func ifThen(s *huma.Schema, fields []string, then, otherwise *huma.Schema) {
 	extend(s, "if", withFields(fields...))
 	extend(s, "then", then)
@@ -149,7 +149,7 @@ func extend(s *huma.Schema, word string, value any) {
 	s.Extensions[word] = value
 }
 
-// withFields is the schema of an object with all of the fields.
+// withFields returns the schema of an object that has all the fields.
 func withFields(fields ...string) *huma.Schema {
 	s := &huma.Schema{Required: fields, Properties: map[string]*huma.Schema{}}
 	for _, f := range fields {
@@ -158,10 +158,10 @@ func withFields(fields ...string) *huma.Schema {
 	return s
 }
 
-// noneOf is the schema of an object without the fields.
+// noneOf returns the schema of an object that has none of the fields.
 func noneOf(fields ...string) *huma.Schema { return &huma.Schema{Not: anyField(fields...)} }
 
-// anyField is the schema of an object with at least one of the fields.
+// anyField returns the schema of an object that has at least one of the fields.
 func anyField(fields ...string) *huma.Schema {
 	if len(fields) == 1 {
 		return withFields(fields[0])

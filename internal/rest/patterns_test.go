@@ -17,15 +17,22 @@ import (
 	"github.com/parley-dev/parley/internal/task"
 )
 
-// samples are ids and texts that patterns and checks must judge alike.
+// samples are ids and texts on which patterns and domain checks must agree.
 var samples = []string{
-	"", "a", "A", "main", "a-b", "a.b", "a_b", "-a", ".a", "a b", "ä", "\x00", "a\nb", "a\tb", "a\u0085b", "a\u2028b", "\u200b", "a\u200bb", " ", "\u3000",
-	" a ", "\u00ad", "\ufeff", "\ue000", "\u034f", "\u2800", "\x7f", "a\u0080b", "a\u009bb", "a\u009fb", "a\u00a0b", "a\u202eb", "a\u2066", "a\rb", "a\vb", strings.Repeat("x", 63), strings.Repeat("x", 64), strings.Repeat("x", 65),
-	"prop-01k5x8r2m4v7c9w3q6z1t0h8ye", "prop-01K5x8r2m4v7c9w3q6z1t0h8ye", "prop-1", "task-01k5x8r2m4v7c9w3q6z1t0h8ye", "key-1", "key-", "key-A", "inv-1", "inv-",
-	"client-1", "client-" + strings.Repeat("x", 57), "client-" + strings.Repeat("x", 58), "user:ada", "agent:a.b", "service:x", "group:x", "user:", "user:Ada",
-	"svc:tasks:read", "svc:a2a:serve", "agent:*", "agent:", "C++", "go/test", "#tag", "registry:timeout", "Registry:timeout",
-	"https://example.com", "https://example.com:8443/a/b?c=d", "https://", "http://example.com/", "http://localhost/", "http://127.0.0.1:7/cb",
-	"com.example.app:/done", "app:/done", "app://example/done", "javascript:alert(1)", "https://a#b", "httpx://a", "htt://a", "h://a", "ha://a", "ftp://a", "x-y://a", "http://a", "https://u@a/", "https://a b/",
+	"", "a", "A", "main", "a-b", "a.b", "a_b", "-a", ".a", "a b", "ä", "\x00", "a\nb", "a\tb", "a\u0085b", "a\u2028b",
+	"\u200b", "a\u200bb", " ", "\u3000",
+	" a ", "\u00ad", "\ufeff", "\ue000", "\u034f", "\u2800", "\x7f", "a\u0080b", "a\u009bb", "a\u009fb", "a\u00a0b",
+	"a\u202eb", "a\u2066", "a\rb", "a\vb", strings.Repeat("x", 63), strings.Repeat("x", 64), strings.Repeat("x", 65),
+	"prop-01k5x8r2m4v7c9w3q6z1t0h8ye", "prop-01K5x8r2m4v7c9w3q6z1t0h8ye", "prop-1", "task-01k5x8r2m4v7c9w3q6z1t0h8ye",
+	"key-1", "key-", "key-A", "inv-1", "inv-",
+	"client-1", "client-" + strings.Repeat("x", 57), "client-" + strings.Repeat("x", 58), "user:ada", "agent:a.b",
+	"service:x", "group:x", "user:", "user:Ada",
+	"svc:tasks:read", "svc:a2a:serve", "agent:*", "agent:", "C++", "go/test", "#tag", "registry:timeout",
+	"Registry:timeout",
+	"https://example.com", "https://example.com:8443/a/b?c=d", "https://", "http://example.com/", "http://localhost/",
+	"http://127.0.0.1:7/cb",
+	"com.example.app:/done", "app:/done", "app://example/done", "javascript:alert(1)", "https://a#b", "httpx://a",
+	"htt://a", "h://a", "ha://a", "ftp://a", "x-y://a", "http://a", "https://u@a/", "https://a b/",
 }
 
 func TestThePatternsAreTheDomainsRules(t *testing.T) {
@@ -64,7 +71,8 @@ func TestThePatternsAreTheDomainsRules(t *testing.T) {
 		{"the fingerprint in a path", path(frictionPath, "fingerprint"), friction.ValidFingerprint},
 		{"the fingerprint in a body", schema("FrictionReport", "fingerprint").Pattern, friction.ValidFingerprint},
 		{"a principal", path(memberPath, "ref"), validRef},
-		{"a name", schema("MemberCreation", "name").Pattern, func(s string) bool { return s != "" && identity.NameRule.Check(s) == "" }},
+		{"a name", schema("MemberCreation", "name").
+			Pattern, func(s string) bool { return s != "" && identity.NameRule.Check(s) == "" }},
 		{"a scope of a key", schema("KeyCreation", "scopes").Items.Pattern, func(s string) bool {
 			_, err := identity.ParseScope(s)
 			return err == nil
@@ -95,6 +103,10 @@ func TestThePatternsAreTheDomainsRules(t *testing.T) {
 		}},
 		{"the text of a note", schema("SavedNoteCreation", "text").Pattern, func(s string) bool {
 			return clean((&proposal.NoteCreation{Title: "x", Text: s}).Validate())
+		}},
+		{"the name of a worker", schema("ClaimRequest", "worker").Pattern, func(s string) bool {
+			r := dispatch.ClaimRequest{Worker: s, Lease: task.DefaultLease, Capacity: 1}
+			return clean(r.Validate())
 		}},
 		{"a comment", schema("Ballot", "comment").Pattern, func(s string) bool {
 			return clean((&proposal.Ballot{Choice: "for", Comment: s}).Validate())

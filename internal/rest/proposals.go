@@ -14,7 +14,7 @@ const (
 	proposalPath  = proposalsPath + "/{id}"
 )
 
-// OrgPath is the path of what belongs to an org.
+// OrgPath is the path of resources of an org.
 type OrgPath struct {
 	Org string `path:"org" pattern:"^[a-z0-9][a-z0-9-]{0,62}$" doc:"The org's id." example:"main"`
 }
@@ -29,82 +29,86 @@ func (a *api) registerProposals() {
 	register(a, operation{
 		id: "list-proposals", method: http.MethodGet, path: proposalsPath, tag: tagProposals,
 		summary: "List proposals", action: identity.ListProposals,
-		description: "Open proposals, the most urgent and then the newest first, unless asked otherwise. Needs svc:tasks:read.",
+		description: "By default open proposals, by priority and then newest first. Requires svc:tasks:read.",
 	}, a.listProposals)
 	register(a, operation{
 		id: "submit-proposal", method: http.MethodPost, path: proposalsPath, tag: tagProposals,
 		summary: "Submit a proposal", action: identity.SubmitProposal, status: http.StatusCreated,
-		description: "Files a proposal as `open`, or as `draft`. Needs svc:tasks:write; services cannot submit.",
+		description: "Submits a proposal as `open` or as `draft`. Requires svc:tasks:write; services cannot submit.",
 	}, a.submitProposal)
 	register(a, operation{
 		id: "get-proposal", method: http.MethodGet, path: proposalPath, tag: tagProposals,
 		summary: "Get a proposal", action: identity.ReadProposal, validID: proposal.ValidID, cacheable: true,
-		description: "The whole record with the caller's own vote. Needs svc:tasks:read.",
+		description: "The full record, with the caller's own vote. Requires svc:tasks:read.",
 	}, a.getProposal)
 	register(a, operation{
 		id: "change-proposal", method: http.MethodPatch, path: proposalPath, tag: tagProposals,
 		summary: "Resolve or edit a proposal", action: identity.ChangeProposal, validID: proposal.ValidID,
 		errors: []int{http.StatusConflict, http.StatusPreconditionFailed},
-		description: "With `status`: moves the proposal along draft → open → approved | rejected, approved → resolved, " +
-			"rejected → open; needs svc:admin:admin. Approval creates a follow-up. With `text_version`, it is refused " +
-			"(412 proposal.text_changed) if the text has changed since; unlike the ETag, that does not change with votes. " +
-			"`duplicate_of` rejects it as a duplicate of another proposal.\n\n" +
-			"With other fields: edits a draft or an open proposal; for its submitter with svc:tasks:write, or with svc:admin:admin. " +
-			"One request does not do both.",
+		description: "With `status`, decides: draft → open → approved | rejected, approved → resolved, rejected → open. " +
+			"Requires svc:admin:admin. Approval creates a follow-up. With `text_version`, the request fails with 412 " +
+			"proposal.text_changed if the text has changed since; unlike the ETag, it does not change with votes. " +
+			"`duplicate_of` rejects the proposal as a duplicate of another one.\n\n" +
+			"With other fields, edits a draft or an open proposal. Requires svc:tasks:write and being the submitter, or " +
+			"svc:admin:admin. A request cannot do both.",
 	}, a.changeProposal)
 	register(a, operation{
 		id: "list-history", method: http.MethodGet, path: proposalPath + "/history", tag: tagProposals,
 		summary: "List a proposal's history", action: identity.ReadProposal, validID: proposal.ValidID,
-		description: "Every submission, edit, status change and vote, oldest first. Needs svc:tasks:read.",
+		description: "All submissions, edits, status changes and votes, oldest first. Requires svc:tasks:read.",
 	}, a.listHistory)
 }
 
 type listProposalsInput struct {
 	OrgPath
-	Status statusFilter `query:"status" doc:"Only this status."`
+	Status statusFilter `query:"status" doc:"Filter by status."`
 	ProposalFilters
-	Sort    sortOrder  `query:"sort" doc:"review: priority, then the newest. votes: net votes, for minus against."`
-	Page    pageNumber `query:"page" doc:"The number of the page; 1 if neither page nor cursor is given. Not together with cursor."`
-	Limit   pageLimit  `query:"limit" doc:"Results on a page."`
-	Cursor  string     `query:"cursor" doc:"Instead of page: the next_cursor of the page before, with the same filters and sort."`
-	Include include    `query:"include" doc:"excerpt: the beginning of each problem, too."`
+	Sort    sortOrder  `query:"sort" doc:"review: by priority, then newest. votes: by net votes (for minus against)."`
+	Page    pageNumber `query:"page" doc:"Page number; default 1. Cannot be combined with cursor."`
+	Limit   pageLimit  `query:"limit" doc:"Page size."`
+	Cursor  string     `query:"cursor" doc:"Cursor: next_cursor of the previous page, with the same filters and sort."`
+	Include include    `query:"include" doc:"excerpt adds the beginning of each problem."`
 }
 
-// ProposalFilters choose proposals, whatever their status.
+// ProposalFilters has the filters of proposals except the status.
 type ProposalFilters struct {
-	Category    categoryFilter    `query:"category" doc:"Only this category."`
-	SubmittedBy submitterFilter   `query:"submitted_by" doc:"Only what this user or agent submitted." example:"agent:scout"`
-	Kind        submitterKind     `query:"submitted_by_kind" doc:"Only what users, or what agents submitted."`
-	Priority    priorityFilter    `query:"priority" doc:"Only this priority."`
-	Evidence    evidenceFilter    `query:"evidence" doc:"yes: only what was filed from reported friction. no: only what was not."`
-	Fingerprint fingerprintFilter `query:"fingerprint" doc:"Only what this reported friction filed." example:"registry:timeout"`
-	Q           searchText        `query:"q" doc:"Words that must all occur, the last one as a prefix." example:"webhook retr"`
+	Category    categoryFilter    `query:"category" doc:"Filter by category."`
+	SubmittedBy submitterFilter   `query:"submitted_by" doc:"Filter by submitter, a user or an agent." example:"agent:scout"`
+	Kind        submitterKind     `query:"submitted_by_kind" doc:"Filter by the kind of the submitter."`
+	Priority    priorityFilter    `query:"priority" doc:"Filter by priority."`
+	Evidence    evidenceFilter    `query:"evidence" doc:"yes: only proposals filed from reported friction. no: only the others."`
+	Fingerprint fingerprintFilter `query:"fingerprint" doc:"Filter by the friction that filed it." example:"registry:timeout"`
+	Q           searchText        `query:"q" doc:"Search words. All must match, the last one as a prefix." example:"webhook retr"`
 }
 
 func (f *ProposalFilters) query() proposal.Query {
 	return proposal.Query{
-		Category: proposal.Category(f.Category), Priority: proposal.Priority(f.Priority), SubmittedBy: string(f.SubmittedBy),
-		Kind: identity.Kind(f.Kind), Evidence: proposal.Evidence(f.Evidence), Fingerprint: string(f.Fingerprint), Text: string(f.Q),
+		Category: proposal.Category(f.Category), Priority: proposal.Priority(f.Priority),
+		SubmittedBy: string(f.SubmittedBy), Kind: identity.Kind(f.Kind), Evidence: proposal.Evidence(f.Evidence),
+		Fingerprint: string(f.Fingerprint), Text: string(f.Q),
 	}
 }
 
 type listProposalsOutput struct {
-	Link []string `header:"Link" doc:"The first, previous and next page (RFC 8288)."`
+	Link []string `header:"Link" doc:"Links to the first, previous and next page (RFC 8288)."`
 	Body ProposalList
 }
 
 func (a *api) listProposals(ctx context.Context, c *call, in *listProposalsInput) (*listProposalsOutput, error) {
 	q := in.query()
-	q.Status, q.Sort, q.Page, q.Limit, q.Cursor = proposal.Status(in.Status), proposal.Sort(in.Sort), int(in.Page), int(in.Limit), in.Cursor
+	q.Status, q.Sort = proposal.Status(in.Status), proposal.Sort(in.Sort)
+	q.Page, q.Limit, q.Cursor = int(in.Page), int(in.Limit), in.Cursor
 	q.Excerpt = in.Include == includeExcerpt
 	page, err := a.proposals.List(ctx, c.Access, q)
 	if err != nil {
 		return nil, err
 	}
+	at := position{page: page.Number, more: page.Next != "", cursor: page.Next, byCursor: in.Cursor != ""}
 	out := &listProposalsOutput{
-		Link: links(c.request.URL, position{page: page.Number, more: page.Next != "", cursor: page.Next, byCursor: in.Cursor != ""}),
+		Link: links(c.request.URL, at),
 		Body: ProposalList{
-			Proposals: make([]ProposalItem, len(page.Items)), Total: page.Total, Page: page.Number, NextCursor: orNull(page.Next),
+			Proposals: make([]ProposalItem, len(page.Items)), Total: page.Total, Page: page.Number,
+			NextCursor: orNull(page.Next),
 		},
 	}
 	for i := range page.Items {
@@ -120,24 +124,27 @@ type submitProposalInput struct {
 }
 
 type submitProposalOutput struct {
-	Location string `header:"Location" doc:"Where the new proposal is."`
+	Location string `header:"Location" doc:"URL of the new proposal."`
 	ETag     string `header:"ETag" doc:"The version of the record."`
-	Replayed string `header:"Idempotency-Replayed" doc:"true, if the request had been carried out before."`
+	Replayed string `header:"Idempotency-Replayed" doc:"true if an earlier request with the same key was carried out."`
 	Body     Proposal
 }
 
 func (a *api) submitProposal(ctx context.Context, c *call, in *submitProposalInput) (*submitProposalOutput, error) {
 	b := &in.Body.value
-	cmd := proposal.Submission{Title: b.Title, Category: proposal.Category(b.Category), Problem: b.Problem, SuggestedFix: b.SuggestedFix}
+	cmd := proposal.Submission{
+		Title: b.Title, Category: proposal.Category(b.Category), Problem: b.Problem, SuggestedFix: b.SuggestedFix,
+	}
 	if b.Priority != nil {
 		cmd.Priority = proposal.Priority(*b.Priority)
 	}
 	if b.Status != nil {
 		cmd.Status = proposal.Status(*b.Status)
 	}
-	if empty := append(notEmpty("priority", b.Priority), notEmpty("status", b.Status)...); in.Body.flawed() || len(empty) > 0 {
+	empty := append(notEmpty("priority", b.Priority), notEmpty("status", b.Status)...)
+	if in.Body.flawed() || len(empty) > 0 {
 		return nil, in.Body.check(cmd.Validate(), empty...)
-	} // else the service checks it
+	} // otherwise the service validates it
 	var err error
 	if cmd.Once, err = c.once(b); err != nil {
 		return nil, err
@@ -154,18 +161,17 @@ func (a *api) submitProposal(ctx context.Context, c *call, in *submitProposalInp
 
 type getProposalInput struct {
 	ProposalPath
-	IfNoneMatch string `header:"If-None-Match" doc:"The ETag you hold: 304 if it is still right."`
+	IfNoneMatch string `header:"If-None-Match" doc:"ETag that you have. 304 if it is current."`
 }
 
 type getProposalOutput struct {
 	Status       int
 	ETag         string `header:"ETag" doc:"The version of the record, for If-Match and If-None-Match."`
-	CacheControl string `header:"Cache-Control" doc:"Keep it, but ask each time."`
+	CacheControl string `header:"Cache-Control" doc:"Responses may be stored but must be revalidated."`
 	Body         Proposal
 }
 
-// revalidate lets a client keep its own copy, if it asks each time whether the
-// copy is still right.
+// revalidate lets a client store its own copy, if it revalidates it on each use.
 const revalidate = "private, no-cache"
 
 func (a *api) getProposal(ctx context.Context, c *call, in *getProposalInput) (*getProposalOutput, error) {
@@ -182,8 +188,8 @@ func (a *api) getProposal(ctx context.Context, c *call, in *getProposalInput) (*
 	return out, nil
 }
 
-// etag is the tag of a record that shows something of the caller's own, and where
-// its follow-up stands and how often its friction was reported, which change by themselves.
+// etag returns the ETag of a proposal. It covers the caller's own vote, and the status of the
+// follow-up and the number of reports, which change without a new version.
 func (c *call) etag(p *proposal.Proposal) string {
 	return etag(p.Version, c.Principal().Ref()+" "+p.FollowupStatus+" "+strconv.FormatInt(p.Evidence, 10))
 }

@@ -28,25 +28,27 @@ func TestAProposalIsRejectedAsADuplicate(t *testing.T) {
 		`{"status":"rejected","duplicate_of":"` + original.ID + `","text_version":-1}`: "/text_version",
 	} {
 		if got := at(w.do(ada, "PATCH", path, body).want(422).problem()); len(got) != 1 || got[0] != where {
-			t.Errorf("%s: %v", body, got)
+			t.Errorf("%s: got %v, want len(got) 1, got[0] %v", body, got, where)
 		}
 	}
 	w.do(bob, "PATCH", path, `{"status":"rejected","duplicate_of":"`+original.ID+`"}`).want(403)
 	var p Proposal
 	w.do(ada, "PATCH", path, `{"status":"rejected","duplicate_of":"`+original.ID+`"}`).want(200).into(&p)
-	if p.DuplicateOf == nil || *p.DuplicateOf != original.ID || p.ResolutionNote != "Duplicate of "+original.ID+": "+original.Title {
-		t.Errorf("%+v", p)
+	if p.DuplicateOf == nil || *p.DuplicateOf != original.ID ||
+		p.ResolutionNote != "Duplicate of "+original.ID+": "+original.Title {
+		t.Errorf("got %+v, want DuplicateOf %v, ResolutionNote %v", p, original.ID,
+			"Duplicate of "+original.ID+": "+original.Title)
 	}
 	var h History
 	w.do(bob, "GET", path+"/history", "").want(200).into(&h)
 	if last := h.History[len(h.History)-1]; last.DuplicateOf != original.ID || last.Note != p.ResolutionNote {
-		t.Errorf("%+v", last)
+		t.Errorf("got %+v, want DuplicateOf %v, Note %v", last, original.ID, p.ResolutionNote)
 	}
 	w.do(ada, "PATCH", proposals+"/"+original.ID, `{"status":"rejected","duplicate_of":"`+copied.ID+`"}`).want(422)
 	var reopened Proposal
 	w.do(ada, "PATCH", path, `{"status":"open"}`).want(200).into(&reopened)
 	if reopened.DuplicateOf != nil || reopened.ResolutionNote != "" {
-		t.Errorf("%+v", reopened)
+		t.Errorf("got %+v, want DuplicateOf nil, ResolutionNote empty", reopened)
 	}
 }
 
@@ -68,7 +70,7 @@ func TestProposalsAreDecidedTogether(t *testing.T) {
 	w.do(ada, "POST", url, body, "Idempotency-Key", "k").want(200).into(&first)
 	w.do(ada, "POST", url, body, "Idempotency-Key", "k").want(200).into(&again)
 	if first.Done != 2 || first.Failed != 2 || len(first.Results) != 4 {
-		t.Fatalf("%+v", first)
+		t.Fatalf("got %+v, want Done 2, Failed 2, len(Results) 4", first)
 	}
 	for i, want := range []string{"", "412 proposal.text_changed", "409 proposal.transition_not_allowed", ""} {
 		r, got := first.Results[i], ""
@@ -76,10 +78,10 @@ func TestProposalsAreDecidedTogether(t *testing.T) {
 			got = fmt.Sprint(r.Error.Status, " ", r.Error.Code)
 		}
 		if r.ID != ids[i] || got != want || (r.FollowupID != nil) != (want == "") || (r.Status != nil) != (want == "") {
-			t.Errorf("%d: %+v (%s)", i, r, got)
+			t.Errorf("%d: got %+v (%s), want %q", i, r, got, want)
 		}
 		if r.Error == nil && (!again.Results[i].Replayed || *again.Results[i].FollowupID != *r.FollowupID) {
-			t.Errorf("%d, repeated: %+v", i, again.Results[i])
+			t.Errorf("%d, repeated: got %+v, want a replay of %+v", i, again.Results[i], r)
 		}
 	}
 	var followups FollowupList
@@ -101,7 +103,7 @@ func TestProposalsAreDecidedTogether(t *testing.T) {
 		`{"status":"approved","items":"x"}`:                                 {"/items"},
 	} {
 		if diff := cmp.Diff(where, at(w.do(ada, "POST", url, body).want(422).problem())); diff != "" {
-			t.Errorf("%.80s:\n%s", body, diff)
+			t.Errorf("%.80s: mismatch (-want +got):\n%s", body, diff)
 		}
 	}
 }
@@ -132,11 +134,11 @@ func TestGroupsOfProposals(t *testing.T) {
 		for _, g := range list.Groups {
 			got = append(got, group{g.Key, g.Count, g.EvidenceCount})
 			if g.OldestAt > g.NewestAt || g.OldestAt == "" {
-				t.Errorf("%s: %+v", query, g)
+				t.Errorf("%s: got %+v, want OldestAt before NewestAt", query, g)
 			}
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s:\n%s", query, diff)
+			t.Errorf("%s: mismatch (-want +got):\n%s", query, diff)
 		}
 	}
 	for _, query := range []string{"", "?by=colour", "?by=submitter&page=1"} {
@@ -159,7 +161,7 @@ func TestSimilarProposals(t *testing.T) {
 		for _, s := range list.Similar {
 			out = append(out, s.ID)
 			if s.Title != "Retry webhooks" || s.Excerpt != "They get lost." || s.Words < 1 {
-				t.Errorf("%+v", s)
+				t.Errorf("got %+v, want the title, the excerpt and matching words", s)
 			}
 		}
 		return out
@@ -171,10 +173,13 @@ func TestSimilarProposals(t *testing.T) {
 		"/similar?title=" + url.QueryEscape("An altogether different one, here"): {},
 	} {
 		if diff := cmp.Diff(want, find(target)); diff != "" {
-			t.Errorf("%s:\n%s", target, diff)
+			t.Errorf("%s: mismatch (-want +got):\n%s", target, diff)
 		}
 	}
-	for _, target := range []string{"/similar", "/similar?title=x&limit=6", "/similar?title=" + strings.Repeat("x", 201), "/" + first + "/similar?limit=0"} {
+	for _, target := range []string{
+		"/similar", "/similar?title=x&limit=6", "/similar?title=" + strings.Repeat("x", 201),
+		"/" + first + "/similar?limit=0",
+	} {
 		w.do(bob, "GET", proposals+target, "").want(422)
 	}
 	w.do(bob, "GET", proposals+"/prop-00000000000000000000000000/similar", "").want(404)
@@ -192,7 +197,7 @@ func TestSavedNotes(t *testing.T) {
 	res := w.do(ada, "POST", notes, body, "Idempotency-Key", "k").want(201)
 	res.into(&again)
 	if res.Header.Get("Idempotency-Replayed") != "true" || again != n || n.CreatedBy != "user:ada" {
-		t.Errorf("%+v, then %+v", n, again)
+		t.Errorf("got %+v, then %+v, want Idempotency-Replayed true, again %v, CreatedBy user:ada", n, again, n)
 	}
 	for body, where := range map[string][]string{
 		`{}`:                          {"/title", "/text"},
@@ -201,13 +206,13 @@ func TestSavedNotes(t *testing.T) {
 		`{"title":"a","text":"` + strings.Repeat("x", 20001) + `"}`: {"/text"},
 	} {
 		if diff := cmp.Diff(where, at(w.do(ada, "POST", notes, body).want(422).problem())); diff != "" {
-			t.Errorf("%.80s:\n%s", body, diff)
+			t.Errorf("%.80s: mismatch (-want +got):\n%s", body, diff)
 		}
 	}
 	var list SavedNoteList
 	w.do(ada, "GET", notes, "").want(200).into(&list)
 	if diff := cmp.Diff([]SavedNote{n}, list.Notes); diff != "" {
-		t.Error(diff)
+		t.Errorf("mismatch (-want +got):\n%s", diff)
 	}
 	w.do(bob, "DELETE", notes+"/"+n.ID, "").want(403)
 	w.do(w.admin("globex", "user:eve"), "DELETE", "/api/v1/orgs/globex/notes/"+n.ID, "").want(404)
@@ -217,7 +222,8 @@ func TestSavedNotes(t *testing.T) {
 		Entries []struct{ Action, Outcome, Target string }
 	}
 	w.do(ada, "GET", "/api/v1/orgs/acme/audit?action=note.delete", "").want(200).into(&log)
-	if len(log.Entries) != 2 || log.Entries[0].Outcome != "done" || log.Entries[1].Outcome != "refused" || log.Entries[0].Target != n.ID {
-		t.Errorf("%+v", log)
+	if len(log.Entries) != 2 || log.Entries[0].Outcome != "done" || log.Entries[1].Outcome != "refused" ||
+		log.Entries[0].Target != n.ID {
+		t.Errorf("got %+v, want two entries, done for %v and refused", log, n.ID)
 	}
 }

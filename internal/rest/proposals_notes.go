@@ -19,41 +19,43 @@ func (a *api) registerNotes() {
 	register(a, operation{
 		id: "list-notes", method: http.MethodGet, path: notesPath, tag: tagProposals,
 		summary: "List saved notes", action: identity.ResolveProposal,
-		description: "Reasons that admins of the org give again and again, by title; at most 100." + needsAdmin,
+		description: "Reusable resolution notes of the org's admins, sorted by title; at most 100." + needsAdmin,
 	}, a.listNotes)
 	register(a, operation{
 		id: "create-note", method: http.MethodPost, path: notesPath, tag: tagProposals, status: http.StatusCreated,
 		summary: "Save a note", action: identity.ManageNotes, audit: proposal.NoteCreate, errors: []int{http.StatusConflict},
-		description: "409 quota.notes: the org has 100." + needsAdmin,
+		description: "409 quota.notes if the org has 100 notes." + needsAdmin,
 	}, a.createNote)
 	register(a, operation{
 		id: "delete-note", method: http.MethodDelete, path: notePath, tag: tagProposals,
-		summary: "Delete a saved note", action: identity.ManageNotes, validID: proposal.ValidNoteID, audit: proposal.NoteDelete,
-		description: "Answers with the note as it was; again: 404. Decisions that were made with it keep its text." + needsAdmin,
+		summary: "Delete a saved note", action: identity.ManageNotes, validID: proposal.ValidNoteID,
+		audit: proposal.NoteDelete,
+		description: "Returns the deleted note; 404 if repeated. Decisions that used the note keep its text." +
+			needsAdmin,
 	}, a.deleteNote)
 }
 
-// SavedNote is a reason that admins give again and again.
+// SavedNote is a reusable resolution note.
 type SavedNote struct {
 	ID        string `json:"id" doc:"Assigned by the service." example:"note-01k5xb7d2n8f4j6s0a9g3r5w1c"`
-	Title     string `json:"title" doc:"By which it is chosen." example:"Out of scope"`
-	Text      string `json:"text" doc:"The resolution note." example:"This is out of scope: it belongs into the gateway."`
+	Title     string `json:"title" doc:"Title in the list of notes." example:"Out of scope"`
+	Text      string `json:"text" doc:"Text of the resolution note." example:"This is out of scope: it belongs into the gateway."`
 	CreatedBy string `json:"created_by" doc:"Who saved it." example:"user:ada"`
-	CreatedAt string `json:"created_at" format:"date-time" doc:"When it was saved." example:"2026-03-01T09:30:00.000000Z"`
+	CreatedAt string `json:"created_at" format:"date-time" doc:"When it was saved."`
 }
 
 // SavedNoteList lists the saved notes of an org.
 type SavedNoteList struct {
-	Notes []SavedNote `json:"notes" nullable:"false" doc:"By title."`
+	Notes []SavedNote `json:"notes" nullable:"false" doc:"Sorted by title."`
 }
 
-// SavedNoteCreation is the body of a new saved note.
+// SavedNoteCreation is the body that saves a note.
 type SavedNoteCreation struct {
-	Title string `json:"title" doc:"One line by which it is chosen." example:"Out of scope"`
-	Text  string `json:"text" doc:"The resolution note." example:"This is out of scope: it belongs into the gateway."`
+	Title string `json:"title" doc:"Title in the list of notes, one line." example:"Out of scope"`
+	Text  string `json:"text" doc:"Text of the resolution note." example:"This is out of scope: it belongs into the gateway."`
 }
 
-// TransformSchema takes the limits from the domain.
+// TransformSchema adds the limits of the domain.
 func (SavedNoteCreation) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
 	property(s, "title", length(1, proposal.MaxNoteTitle), matching(titlePattern()))
 	property(s, "text", length(1, proposal.MaxNote), matching(requiredPattern()))
@@ -92,7 +94,7 @@ type createNoteInput struct {
 }
 
 type createNoteOutput struct {
-	Replayed string `header:"Idempotency-Replayed" doc:"true, if the request had been carried out before."`
+	Replayed string `header:"Idempotency-Replayed" doc:"true if an earlier request with the same key was carried out."`
 	Body     SavedNote
 }
 

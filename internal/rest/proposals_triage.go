@@ -15,32 +15,33 @@ func (a *api) registerTriage() {
 	register(a, operation{
 		id: "count-proposals", method: http.MethodGet, path: proposalsPath + "/counts", tag: tagProposals,
 		summary: "Count proposals by status", action: identity.ListProposals,
-		description: "How many proposals of each status the filters match; drafts are those that the caller may see. Needs svc:tasks:read.",
+		description: "The number of proposals per status that match the filters. Drafts are those that the caller may see. " +
+			"Requires svc:tasks:read.",
 	}, a.countProposals)
 	register(a, operation{
 		id: "group-proposals", method: http.MethodGet, path: proposalsPath + "/groups", tag: tagProposals,
 		summary: "Group proposals", action: identity.ListProposals,
-		description: "The 100 largest groups of open proposals, unless asked otherwise, the largest first. It reads through all that " +
-			"match: 503 search.busy, if that takes too long. Needs svc:tasks:read.",
+		description: "The 100 largest groups of proposals, largest first; by default of open ones. It scans all matches: " +
+			"503 search.busy if that takes too long. Requires svc:tasks:read.",
 	}, a.groupProposals)
 	register(a, operation{
 		id: "find-similar-proposals", method: http.MethodGet, path: proposalsPath + "/similar", tag: tagProposals,
-		summary: "Find proposals that are similar to a text", action: identity.ListProposals,
-		description: "Likely duplicates of what somebody is about to submit, the most similar first: open, approved and rejected " +
-			"proposals, and the caller's own drafts, with some of the meaningful words. Needs svc:tasks:read.",
+		summary: "Find proposals similar to a text", action: identity.ListProposals,
+		description: "Likely duplicates of a text, most similar first: open, approved and rejected proposals, and the " +
+			"caller's own drafts, that share significant words. Requires svc:tasks:read.",
 	}, a.similarToText)
 	register(a, operation{
 		id: "list-similar-proposals", method: http.MethodGet, path: proposalPath + "/similar", tag: tagProposals,
-		summary: "List proposals that are similar to one", action: identity.ReadProposal, validID: proposal.ValidID,
-		description: "Likely duplicates of a proposal, the most similar first. Needs svc:tasks:read.",
+		summary: "List proposals similar to a proposal", action: identity.ReadProposal, validID: proposal.ValidID,
+		description: "Likely duplicates of a proposal, most similar first. Requires svc:tasks:read.",
 	}, a.similarToProposal)
 	register(a, operation{
 		id: "decide-proposals", method: http.MethodPost, path: proposalsPath + "/decisions", tag: tagProposals,
 		summary: "Decide several proposals", action: identity.ResolveProposal,
-		description: "The same decision on up to 100 proposals, each on its own: what cannot be done does not keep the others from being done. " +
-			"The answer is 200 with one result for each, in order. Needs svc:admin:admin.",
+		description: "Applies one decision to up to 100 proposals, independently of each other. Returns 200 with one " +
+			"result per proposal, in order; some of them may have failed. Requires svc:admin:admin.",
 	}, a.decideProposals)
-	// The routes of one proposal match these paths, too.
+	// The patterns of a single proposal also match these paths.
 	for _, name := range []string{"counts", "groups", "similar"} {
 		a.router.RefuseMethods(proposalsPath+"/"+name, http.MethodPatch)
 	}
@@ -68,8 +69,8 @@ func (groupBy) Schema(huma.Registry) *huma.Schema { return stringSchema(oneOf(pr
 
 type groupProposalsInput struct {
 	OrgPath
-	By     groupBy      `query:"by" required:"true" doc:"What the proposals of a group have in common."`
-	Status statusFilter `query:"status" doc:"Only this status."`
+	By     groupBy      `query:"by" required:"true" doc:"Property to group by."`
+	Status statusFilter `query:"status" doc:"Filter by status."`
 	ProposalFilters
 }
 
@@ -95,15 +96,17 @@ type (
 	similarLimit int
 )
 
-// maxLikeProblem keeps the URL within the limit on headers, whatever the characters are. An
-// excerpt of the problem does as well as the whole.
+// maxLikeProblem keeps the URL within the limit of headers, also if all characters are escaped.
+// An excerpt of the problem works as well as the whole text.
 const maxLikeProblem = 2000
 
 func (likeTitle) Schema(huma.Registry) *huma.Schema {
-	return stringSchema(length(1, proposal.MaxTitle))
+	return stringSchema(length(1, proposal.MaxTitle), matching(storable))
 }
 
-func (likeProblem) Schema(huma.Registry) *huma.Schema { return stringSchema(length(1, maxLikeProblem)) }
+func (likeProblem) Schema(huma.Registry) *huma.Schema {
+	return stringSchema(length(1, maxLikeProblem), matching(storable))
+}
 
 func (similarLimit) Schema(huma.Registry) *huma.Schema {
 	return integer(1, proposal.MaxSimilar, proposal.MaxSimilar)
@@ -111,21 +114,22 @@ func (similarLimit) Schema(huma.Registry) *huma.Schema {
 
 type similarToTextInput struct {
 	OrgPath
-	Title   likeTitle    `query:"title" doc:"The title so far. Required, unless there is a problem." example:"Retry webhook deliveries"`
-	Problem likeProblem  `query:"problem" doc:"The problem so far, or its beginning."`
-	Limit   similarLimit `query:"limit" doc:"Results at the most."`
+	Title   likeTitle    `query:"title" doc:"Title, or its beginning. Required without problem." example:"Retry webhook deliveries"`
+	Problem likeProblem  `query:"problem" doc:"Problem, or its beginning."`
+	Limit   similarLimit `query:"limit" doc:"Maximum number of results."`
 }
 
 type similarOutput struct{ Body SimilarProposals }
 
 func (a *api) similarToText(ctx context.Context, c *call, in *similarToTextInput) (*similarOutput, error) {
-	found, err := a.proposals.Similar(ctx, c.Access, proposal.SimilarTo{Title: string(in.Title), Problem: string(in.Problem)}, int(in.Limit))
+	like := proposal.SimilarTo{Title: string(in.Title), Problem: string(in.Problem)}
+	found, err := a.proposals.Similar(ctx, c.Access, like, int(in.Limit))
 	return similarOf(found), err
 }
 
 type similarToProposalInput struct {
 	ProposalPath
-	Limit similarLimit `query:"limit" doc:"Results at the most."`
+	Limit similarLimit `query:"limit" doc:"Maximum number of results."`
 }
 
 func (a *api) similarToProposal(ctx context.Context, c *call, in *similarToProposalInput) (*similarOutput, error) {
@@ -143,7 +147,9 @@ type decideProposalsOutput struct{ Body DecisionResults }
 
 func (a *api) decideProposals(ctx context.Context, c *call, in *decideProposalsInput) (*decideProposalsOutput, error) {
 	b := &in.Body.value
-	cmd := proposal.Bulk{Status: proposal.Status(b.Status), Note: deref(b.ResolutionNote), Items: make([]proposal.BulkItem, len(b.Items))}
+	cmd := proposal.Bulk{
+		Status: proposal.Status(b.Status), Note: deref(b.ResolutionNote), Items: make([]proposal.BulkItem, len(b.Items)),
+	}
 	for i, it := range b.Items {
 		cmd.Items[i] = proposal.BulkItem{ID: it.ID, TextVersion: it.TextVersion}
 	}
@@ -163,12 +169,16 @@ func (a *api) decideProposals(ctx context.Context, c *call, in *decideProposalsI
 		r := &results[i]
 		if r.Err != nil {
 			p := httpx.NewProblem(ctx, worded(http.MethodPost, r.Err))
-			out.Body.Results[i] = DecisionResult{ID: r.ID, Error: &DecisionError{Status: p.Status, Code: p.Code, Detail: p.Detail}}
+			out.Body.Results[i] = DecisionResult{
+				ID: r.ID, Error: &DecisionError{Status: p.Status, Code: p.Code, Detail: p.Detail},
+			}
 			out.Body.Failed++
 			continue
 		}
 		p := &r.Outcome.Proposal
-		out.Body.Results[i] = DecisionResult{ID: r.ID, Status: orNull(string(p.Status)), FollowupID: orNull(p.FollowupID), Replayed: r.Outcome.Replayed}
+		out.Body.Results[i] = DecisionResult{
+			ID: r.ID, Status: orNull(string(p.Status)), FollowupID: orNull(p.FollowupID), Replayed: r.Outcome.Replayed,
+		}
 		out.Body.Done++
 	}
 	return out, nil

@@ -14,16 +14,16 @@ func TestADecisionNamesTheTextItWasMadeOn(t *testing.T) {
 	p := w.submit(bob, "acme")
 	path := proposals + "/" + p.ID
 	if p.TextVersion != 1 {
-		t.Errorf("a new text has version %d", p.TextVersion)
+		t.Errorf("text version of a new proposal = %d, want 1", p.TextVersion)
 	}
 	w.do(bot, "POST", path+"/vote", `{"vote":"for"}`).want(200)
 	w.do(bob, "PATCH", path, `{"problem":"They vanish."}`).want(200).into(&p)
 	if p.TextVersion != 2 {
-		t.Errorf("an edited text has version %d", p.TextVersion)
+		t.Errorf("text version after an edit = %d, want 2", p.TextVersion)
 	}
 	stale := w.do(ada, "PATCH", path, `{"status":"approved","text_version":1}`).want(412).problem()
 	if stale.Code != "proposal.text_changed" || !strings.Contains(stale.Detail, "version 2 now") {
-		t.Errorf("%+v", stale)
+		t.Errorf("got %+v, want Code proposal.text_changed, containing version 2 now", stale)
 	}
 	for body, where := range map[string]string{
 		`{"status":"approved","text_version":0}`:   "/text_version",
@@ -32,14 +32,15 @@ func TestADecisionNamesTheTextItWasMadeOn(t *testing.T) {
 		`{"title":"x","text_version":0}`:           "/text_version",
 	} {
 		if got := at(w.do(ada, "PATCH", path, body).want(422).problem()); len(got) != 1 || got[0] != where {
-			t.Errorf("%s: %v", body, got)
+			t.Errorf("%s: got %v, want len(got) 1, got[0] %v", body, got, where)
 		}
 	}
-	// So does an edit.
-	if stale := w.do(bob, "PATCH", path, `{"title":"x","text_version":1}`).want(412).problem(); stale.Code != "proposal.text_changed" {
-		t.Errorf("%+v", stale)
+	// An edit checks the version, too.
+	if stale := w.do(bob, "PATCH", path, `{"title":"x","text_version":1}`).want(412).
+		problem(); stale.Code != "proposal.text_changed" {
+		t.Errorf("got %+v, want Code proposal.text_changed", stale)
 	}
-	// A vote changes the record's tag, but not the text.
+	// A vote changes the ETag, but not the text version.
 	w.do(bob, "POST", path+"/vote", `{"vote":"against"}`).want(200)
 	w.do(bob, "PATCH", path, `{"priority":"high","text_version":2}`).want(200)
 	w.do(ada, "PATCH", path, `{"status":"approved","text_version":2}`).want(200)
@@ -56,12 +57,12 @@ func TestVotesOfPeopleAndAgentsAreShownApart(t *testing.T) {
 	w.do(bob, "GET", path, "").want(200).into(&p)
 	want := VotesBy{People: Tally{For: 1}, Agents: Tally{Against: 1}}
 	if p.VotesBy != want || p.VotesFor != 1 || p.VotesAgainst != 1 {
-		t.Errorf("%+v of %d and %d", p.VotesBy, p.VotesFor, p.VotesAgainst)
+		t.Errorf("got %+v of %d and %d, want %+v of 1 and 1", p.VotesBy, p.VotesFor, p.VotesAgainst, want)
 	}
 }
 
-// TestEvidenceIsNeverStale: a report changes neither the version of the proposal nor that of
-// its text, but what lists, the page cache and tags say.
+// TestEvidenceIsNeverStale checks that a report changes lists, cached pages and ETags, although it
+// changes neither the version of the proposal nor that of its text.
 func TestEvidenceIsNeverStale(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -76,7 +77,8 @@ func TestEvidenceIsNeverStale(t *testing.T) {
 	for want := int64(3); want < 6; want++ {
 		var list ProposalList
 		w.do(bob, "GET", proposals+"?evidence=yes", "").want(200).into(&list)
-		if len(list.Proposals) != 1 || list.Proposals[0].EvidenceCount != want || *list.Proposals[0].Fingerprint != "registry:timeout" {
+		if len(list.Proposals) != 1 || list.Proposals[0].EvidenceCount != want ||
+			*list.Proposals[0].Fingerprint != "registry:timeout" {
 			t.Errorf("the list has %+v; want %d reports", list.Proposals, want)
 		}
 		res := w.do(bob, "GET", path, "", "If-None-Match", tag).want(200)
@@ -89,7 +91,7 @@ func TestEvidenceIsNeverStale(t *testing.T) {
 		w.do(bob, "GET", path, "", "If-None-Match", tag).want(304)
 		w.do(bot, "POST", frictionURL, frictionBody).want(200)
 	}
-	// What was read before a report can be changed.
+	// A version that was read before a report can be changed.
 	w.do(bot, "PATCH", path, `{"priority":"high"}`, "If-Match", tag).want(200)
 }
 
@@ -121,11 +123,11 @@ func TestTheListCanBeFilteredForTriage(t *testing.T) {
 		for _, p := range list.Proposals {
 			got = append(got, p.ID)
 			if p.Excerpt != nil || p.TextVersion != 1 {
-				t.Errorf("%s: %+v", query, p)
+				t.Errorf("%s: got %+v, want Excerpt nil, TextVersion 1", query, p)
 			}
 		}
 		if diff := cmp.Diff(want, got); diff != "" || list.Total != int64(len(want)) {
-			t.Errorf("%s: total %d\n%s", query, list.Total, diff)
+			t.Errorf("%s: total %d mismatch (-want +got):\n%s", query, list.Total, diff)
 		}
 		if strings.Contains(query, "status") {
 			continue
@@ -133,20 +135,21 @@ func TestTheListCanBeFilteredForTriage(t *testing.T) {
 		var counts ProposalCounts
 		w.do(bob, "GET", proposals+"/counts"+query, "").want(200).into(&counts)
 		if counts.Counts.Open != int64(len(want)) {
-			t.Errorf("%s: %+v", query, counts)
+			t.Errorf("%s: got %+v, want counts.Counts.Open %v", query, counts, int64(len(want)))
 		}
 	}
 	var list ProposalList
 	w.do(bob, "GET", proposals+"?include=excerpt&evidence=no", "").want(200).into(&list)
 	if len(list.Proposals) != 2 || list.Proposals[0].Excerpt == nil || *list.Proposals[0].Excerpt != "They get lost." {
-		t.Errorf("%+v", list.Proposals)
+		t.Errorf("got %+v, want len(Proposals) 2, list.Proposals[0].Excerpt They get lost.", list.Proposals)
 	}
 	for query, where := range map[string]string{
-		"?submitted_by_kind=robot": "query:submitted_by_kind", "?evidence=maybe": "query:evidence", "?include=problem": "query:include",
-		"?fingerprint=": "query:fingerprint", "?fingerprint=" + strings.Repeat("x", 201): "query:fingerprint",
+		"?submitted_by_kind=robot": "query:submitted_by_kind", "?evidence=maybe": "query:evidence",
+		"?include=problem": "query:include",
+		"?fingerprint=":    "query:fingerprint", "?fingerprint=" + strings.Repeat("x", 201): "query:fingerprint",
 	} {
 		if got := at(w.do(bob, "GET", proposals+query, "").want(422).problem()); len(got) != 1 || got[0] != where {
-			t.Errorf("%s: %v", query, got)
+			t.Errorf("%s: got %v, want len(got) 1, got[0] %v", query, got, where)
 		}
 	}
 }
@@ -169,11 +172,11 @@ func TestCountsShowOnlyWhatTheCallerMaySee(t *testing.T) {
 		var got ProposalCounts
 		w.do(key, "GET", proposals+"/counts", "").want(200).into(&got)
 		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s:\n%s", who, diff)
+			t.Errorf("%s: mismatch (-want +got):\n%s", who, diff)
 		}
 		w.do(key, "GET", proposals+"/counts?q=retry", "").want(200).into(&got)
 		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s with words:\n%s", who, diff)
+			t.Errorf("%s with words: mismatch (-want +got):\n%s", who, diff)
 		}
 	}
 	w.do(bob, "GET", proposals+"/counts?status=open", "").want(422)

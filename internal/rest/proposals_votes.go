@@ -14,19 +14,20 @@ func (a *api) registerVotes() {
 	register(a, operation{
 		id: "cast-vote", method: http.MethodPost, path: votePath, tag: tagVotes,
 		summary: "Vote on a proposal", action: identity.VoteOnProposal, validID: proposal.ValidID,
-		errors:      []int{http.StatusConflict},
-		description: "Casts the caller's vote on an open proposal, or replaces it. Needs svc:tasks:write; services cannot vote.",
+		errors: []int{http.StatusConflict},
+		description: "Casts or replaces the caller's vote on an open proposal. Requires svc:tasks:write; services cannot " +
+			"vote.",
 	}, a.vote)
 	register(a, operation{
 		id: "withdraw-vote", method: http.MethodDelete, path: votePath, tag: tagVotes,
-		summary: "Withdraw one's vote", action: identity.VoteOnProposal, validID: proposal.ValidID,
+		summary: "Withdraw your vote", action: identity.VoteOnProposal, validID: proposal.ValidID,
 		errors:      []int{http.StatusConflict},
-		description: "Takes the caller's vote back; 404 without one. Needs svc:tasks:write.",
+		description: "404 if the caller has no vote. Requires svc:tasks:write.",
 	}, a.withdrawVote)
 	register(a, operation{
 		id: "list-votes", method: http.MethodGet, path: proposalPath + "/votes", tag: tagVotes,
 		summary: "List the votes on a proposal", action: identity.ReadProposal, validID: proposal.ValidID,
-		description: "Every voter's current vote, oldest first. Needs svc:tasks:read.",
+		description: "The current vote of each voter, oldest first. Requires svc:tasks:read.",
 	}, a.listVotes)
 }
 
@@ -37,7 +38,7 @@ type voteInput struct {
 }
 
 type voteOutput struct {
-	Replayed string `header:"Idempotency-Replayed" doc:"true, if the request had been carried out before."`
+	Replayed string `header:"Idempotency-Replayed" doc:"true if an earlier request with the same key was carried out."`
 	Body     VoteResult
 }
 
@@ -57,8 +58,8 @@ func (a *api) vote(ctx context.Context, c *call, in *voteInput) (*voteOutput, er
 	}
 	p, v := &done.Proposal, done.Vote
 	return &voteOutput{Replayed: replayed(done.Replayed), Body: VoteResult{
-		ProposalID: p.ID, Vote: string(v.Choice), Comment: v.Comment, VotesFor: p.VotesFor, VotesAgainst: p.VotesAgainst,
-		VotedAt: stamp(v.VotedAt), Replaced: done.Replaced,
+		ProposalID: p.ID, Vote: string(v.Choice), Comment: v.Comment,
+		VotesFor: p.VotesFor, VotesAgainst: p.VotesAgainst, VotedAt: stamp(v.VotedAt), Replaced: done.Replaced,
 	}}, nil
 }
 
@@ -72,18 +73,20 @@ func (a *api) withdrawVote(ctx context.Context, c *call, in *ProposalPath) (*wit
 		return nil, err
 	}
 	p := &done.Proposal
-	return &withdrawVoteOutput{VoteWithdrawal{ProposalID: p.ID, VotesFor: p.VotesFor, VotesAgainst: p.VotesAgainst}}, nil
+	return &withdrawVoteOutput{
+		VoteWithdrawal{ProposalID: p.ID, VotesFor: p.VotesFor, VotesAgainst: p.VotesAgainst},
+	}, nil
 }
 
-// pageInput asks for a page of what belongs to a proposal.
+// pageInput selects a page of the votes or the history of a proposal.
 type pageInput struct {
 	ProposalPath
-	Page  pageNumber `query:"page" doc:"The number of the page; 1 if left out."`
-	Limit pageLimit  `query:"limit" doc:"Results on a page."`
+	Page  pageNumber `query:"page" doc:"Page number; default 1."`
+	Limit pageLimit  `query:"limit" doc:"Page size."`
 }
 
 type listVotesOutput struct {
-	Link []string `header:"Link" doc:"The first, previous and next page (RFC 8288)."`
+	Link []string `header:"Link" doc:"Links to the first, previous and next page (RFC 8288)."`
 	Body VoteList
 }
 
@@ -104,7 +107,7 @@ func (a *api) listVotes(ctx context.Context, c *call, in *pageInput) (*listVotes
 }
 
 type listHistoryOutput struct {
-	Link []string `header:"Link" doc:"The first, previous and next page (RFC 8288)."`
+	Link []string `header:"Link" doc:"Links to the first, previous and next page (RFC 8288)."`
 	Body History
 }
 

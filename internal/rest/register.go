@@ -11,18 +11,18 @@ import (
 	"github.com/parley-dev/parley/internal/identity"
 )
 
-// call is what a handler knows of its request beside the decoded input.
+// call is the request of a handler, beside the decoded input.
 type call struct {
 	identity.Access
 	post    dispatch.Post // of a worker's call, instead of the Access
 	request *http.Request
-	target  string // of an action that the audit log tells of, if the path does not name it
+	target  string // target of an audited action, if the path does not contain it
 }
 
 type callKey struct{}
 
-// register adds an operation: guarded, documented, and with one way for errors
-// to leave it.
+// register adds an operation with its guard and documentation. It converts all errors of the
+// handler into problems.
 func register[I, O any](a *api, op operation, handle func(context.Context, *call, *I) (*O, error)) {
 	doc := op.document()
 	doc.Middlewares = huma.Middlewares{a.guard(op)}

@@ -17,8 +17,8 @@ import (
 	"github.com/parley-dev/parley/internal/task"
 )
 
-// Every POST and PATCH that can be repeated honours an Idempotency-Key: the second
-// response is the first one, secrets included, and nothing is done twice.
+// Every POST and PATCH that can be repeated honours an Idempotency-Key: the second response equals
+// the first one, secrets included, and nothing is done twice.
 func TestAdministrationCanBeRepeated(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -28,13 +28,17 @@ func TestAdministrationCanBeRepeated(t *testing.T) {
 	w.do(ada, "POST", org+"/members", `{"kind":"service","id":"crm"}`).want(201)
 	var key, client struct{ ID string }
 	w.do(ada, "POST", org+"/keys", `{"principal":"service:crm","scopes":["svc:tasks:read"]}`).want(201).into(&key)
-	w.do(ada, "POST", org+"/clients", strings.Replace(clientBody, "{", `{"method":"client_secret_basic",`, 1)).want(201).into(&client)
+	w.do(ada, "POST", org+"/clients", strings.Replace(clientBody, "{", `{"method":"client_secret_basic",`, 1)).want(201).
+		into(&client)
 	for name, c := range map[string]struct{ method, path, body, other string }{
-		"member":        {"POST", "/members", `{"kind":"user","id":"bob"}`, `{"kind":"user","id":"bo"}`},
-		"member edit":   {"PATCH", "/members/service:crm", `{"name":"CRM"}`, `{"name":"C"}`},
-		"agent":         {"POST", "/agents", `{"id":"late","name":"Late"}`, `{"id":"later","name":"Late"}`},
-		"agent edit":    {"PATCH", "/agents/fixer", `{"name":"Fixer","status":"busy"}`, `{"name":"Fixer","status":null}`},
-		"key":           {"POST", "/keys", `{"principal":"service:crm","scopes":["svc:tasks:read"]}`, `{"principal":"service:crm","scopes":["svc:tasks:write"]}`},
+		"member":      {"POST", "/members", `{"kind":"user","id":"bob"}`, `{"kind":"user","id":"bo"}`},
+		"member edit": {"PATCH", "/members/service:crm", `{"name":"CRM"}`, `{"name":"C"}`},
+		"agent":       {"POST", "/agents", `{"id":"late","name":"Late"}`, `{"id":"later","name":"Late"}`},
+		"agent edit":  {"PATCH", "/agents/fixer", `{"name":"Fixer","status":"busy"}`, `{"name":"Fixer","status":null}`},
+		"key": {
+			"POST", "/keys", `{"principal":"service:crm","scopes":["svc:tasks:read"]}`,
+			`{"principal":"service:crm","scopes":["svc:tasks:write"]}`,
+		},
 		"key rotation":  {"POST", "/keys/" + key.ID + "/rotate", "", `{"overlap_seconds":1}`},
 		"invitation":    {"POST", "/invitations", `{"user":"cy"}`, `{"user":"di"}`},
 		"client":        {"POST", "/clients", clientBody, strings.Replace(clientBody, `"name":"`, `"name":"x`, 1)},
@@ -43,23 +47,24 @@ func TestAdministrationCanBeRepeated(t *testing.T) {
 	} {
 		first := w.do(ada, c.method, org+c.path, c.body, once, name)
 		again := w.do(ada, c.method, org+c.path, c.body, once, name)
-		if first.Status >= 300 || again.Status != first.Status || again.Body != first.Body || first.Header.Get("Idempotency-Replayed") != "" ||
+		if first.Status >= 300 || again.Status != first.Status || again.Body != first.Body ||
+			first.Header.Get("Idempotency-Replayed") != "" ||
 			again.Header.Get("Idempotency-Replayed") != "true" || again.Header.Get("Location") != first.Header.Get("Location") {
-			t.Errorf("%s: %d %s, then %d %s", name, first.Status, first.Body, again.Status, again.Body)
+			t.Errorf("%s: got %d %s, then %d %s; want a replay", name, first.Status, first.Body, again.Status, again.Body)
 		}
 		if p := w.do(ada, c.method, org+c.path, c.other, once, name).want(422).problem(); p.Code != "idempotency.key_reused" {
-			t.Errorf("%s: %+v", name, p)
+			t.Errorf("%s: got %+v, want Code idempotency.key_reused", name, p)
 		}
 		if strings.Contains(first.Body, `"secret":"`) || strings.Contains(first.Body, "/join/") {
-			other := w.admin("acme", "user:ada") // another key of the same person
+			other := w.admin("acme", "user:ada") // another key of the same user
 			if p := w.do(other, c.method, org+c.path, c.body, once, name).want(409).problem(); p.Code != "idempotency.sealed" {
-				t.Errorf("%s: %+v", name, p)
+				t.Errorf("%s: got %+v, want Code idempotency.sealed", name, p)
 			}
 		}
 	}
 }
 
-// A report can be repeated; a claim cannot, and says so.
+// A report can be repeated. A claim rejects an Idempotency-Key.
 func TestReportsCanBeRepeated(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -71,12 +76,12 @@ func TestReportsCanBeRepeated(t *testing.T) {
 	first := w.do(worker, "POST", lease, body, "Idempotency-Key", "k").want(200)
 	again := w.do(worker, "POST", lease, body, "Idempotency-Key", "k").want(200)
 	if again.Body != first.Body || again.Header.Get("Idempotency-Replayed") != "true" {
-		t.Errorf("%s, then %s", first.Body, again.Body)
+		t.Errorf("got %s, then %s, want Body %v, Idempotency-Replayed true", first.Body, again.Body, first.Body)
 	}
 	w.do(worker, "POST", lease, body, "Idempotency-Key", "l").want(409)
 }
 
-// The fingerprint of a report is of all its members.
+// The fingerprint of a report covers all its members.
 func TestTheFingerprintOfAReport(t *testing.T) {
 	t.Parallel()
 	of := func(body string) [32]byte {
@@ -84,18 +89,20 @@ func TestTheFingerprintOfAReport(t *testing.T) {
 		p.decode([]byte(body))
 		sum, err := fingerprint(&p.value)
 		if err != nil || p.flawed() {
-			t.Errorf("%s: %v %v", body, err, p.broken)
+			t.Errorf("%s: got %v %v, want no error", body, err, p.broken)
 		}
 		return sum
 	}
 	seen := map[[32]byte]string{}
 	for _, body := range []string{
-		`{}`, `{"status":"working"}`, `{"status":"completed"}`, `{"reply":true}`, `{"seen":1}`, `{"seen":2}`, `{"extend_seconds":30}`,
-		`{"message":{"parts":[{"text":"a"}]}}`, `{"message":{"parts":[{"text":"b"}]}}`, `{"artifacts":[]}`, `{"artifacts":[{}]}`,
+		`{}`, `{"status":"working"}`, `{"status":"completed"}`, `{"reply":true}`, `{"seen":1}`, `{"seen":2}`,
+		`{"extend_seconds":30}`,
+		`{"message":{"parts":[{"text":"a"}]}}`, `{"message":{"parts":[{"text":"b"}]}}`, `{"artifacts":[]}`,
+		`{"artifacts":[{}]}`,
 		`{"message":{},"artifacts":[]}`, `{"message":{}}`,
 	} {
 		if other, ok := seen[of(body)]; ok {
-			t.Errorf("%s has the fingerprint of %s", body, other)
+			t.Errorf("got %s has the fingerprint of %s, want false", body, other)
 		}
 		seen[of(body)] = body
 	}
@@ -104,8 +111,8 @@ func TestTheFingerprintOfAReport(t *testing.T) {
 	}
 }
 
-// To make the fingerprint of a report costs no copy of its content. The test does not run
-// beside others: it counts the memory that the process takes.
+// Hashing a report does not copy its content. The test does not run in parallel, because it measures
+// the memory of the process.
 func TestTheFingerprintOfAReportCopiesNothing(t *testing.T) {
 	large := WorkReport{Artifacts: reportArtifacts(`["` + strings.Repeat("x", 4<<20) + `"]`)}
 	var before, after runtime.MemStats
@@ -115,11 +122,11 @@ func TestTheFingerprintOfAReportCopiesNothing(t *testing.T) {
 	}
 	runtime.ReadMemStats(&after)
 	if n := after.TotalAlloc - before.TotalAlloc; n > 1<<20 {
-		t.Errorf("the fingerprint of 4 MiB takes %d bytes of memory", n)
+		t.Errorf("the fingerprint of 4 MiB takes %d bytes of memory, want at most 1 MiB", n)
 	}
 }
 
-// The outcomes of reports are not kept for as long as others: there are many of them.
+// Outcomes of reports are kept for less time than others, because there are many.
 func TestTheKeyOfAReportIsKeptForTwoHours(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -130,12 +137,12 @@ func TestTheKeyOfAReportIsKeptForTwoHours(t *testing.T) {
 		r.Header.Set(idempotencyHeader, "k")
 		k, err := (&call{request: r}).once(c.body)
 		if err != nil || k.Kept() != c.want {
-			t.Errorf("%T: %v, kept for %v", c.body, err, k.Kept())
+			t.Errorf("%T: kept for %v (%v), want %v", c.body, k.Kept(), err, c.want)
 		}
 	}
 }
 
-// The document is the list of all operations: none can be forgotten.
+// The document lists all operations, so none can be missed.
 func TestEveryWriteTakesAnIdempotencyKey(t *testing.T) {
 	t.Parallel()
 	for path, item := range document(Options{}).Paths {
@@ -170,12 +177,13 @@ func TestABadCursorIsRefusedOnEveryList(t *testing.T) {
 		for _, cursor := range []string{"x", "!", "0", strings.Repeat("x", 300)} {
 			res := w.do(ada, "GET", target+"?cursor="+cursor, "")
 			if res.Status != http.StatusUnprocessableEntity || at(res.problem())[0] != "query:cursor" {
-				t.Errorf("%s?cursor=%.10s: %d %s", target, cursor, res.Status, res.Body)
+				t.Errorf("%s?cursor=%.10s: got %d %s, want Status %v, at(res.problem())[0] query:cursor", target, cursor,
+					res.Status, res.Body, http.StatusUnprocessableEntity)
 			}
 		}
 	}
 	if n < 8 {
-		t.Errorf("only %d lists have a cursor", n)
+		t.Errorf("%d lists have a cursor, want at least 8", n)
 	}
 }
 
@@ -188,7 +196,7 @@ func hasParam(op *huma.Operation, in, name string) bool {
 	return false
 }
 
-// A claim tells the worker what the sender asked for beside the message.
+// A claim contains the metadata and output modes of the sender.
 func TestAClaimShowsTheRequest(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -207,7 +215,8 @@ func TestAClaimShowsTheRequest(t *testing.T) {
 		{Kind: task.TextPart, Text: "plain"},
 	}
 	_, err = w.tasks.Send(t.Context(), to, dispatch.SendRequest{
-		ID: "mine", Message: task.Message{Role: task.RoleUser, Parts: parts}, Metadata: []byte(`{"text":"a trap"}`), OutputModes: []string{"text/plain"},
+		ID: "mine", Message: task.Message{Role: task.RoleUser, Parts: parts}, Metadata: []byte(`{"text":"a trap"}`),
+		OutputModes: []string{"text/plain"},
 	}, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -225,19 +234,20 @@ func TestAClaimShowsTheRequest(t *testing.T) {
 	worker := w.worker()
 	res := w.do(worker, "POST", claim, `{}`).want(200)
 	res.into(&c)
-	if got := c.Tasks[0]; got.TaskID != "mine" || string(got.Metadata) != `{"text":"a trap"}` || !slices.Equal(got.Modes, []string{"text/plain"}) {
-		t.Errorf("%+v", got)
+	if got := c.Tasks[0]; got.TaskID != "mine" || string(got.Metadata) != `{"text":"a trap"}` ||
+		!slices.Equal(got.Modes, []string{"text/plain"}) {
+		t.Errorf("got %+v, want the id, metadata and modes of the sender", got)
 	}
 	for i, want := range []string{"text/markdown", "application/json", "image/png", ""} {
 		if got := c.Tasks[0].Message.Parts[i].MediaType; got != want {
-			t.Errorf("part %d is %q", i, got)
+			t.Errorf("part %d: got %q, want %q", i, got, want)
 		}
 	}
-	// The worker in examples/shell takes the first text that it finds.
+	// The worker in examples/shell uses the first "text" that it finds.
 	if first := strings.Index(res.Body, `"text":"`); !strings.HasPrefix(res.Body[first:], `"text":"# hello"`) {
-		t.Error(res.Body)
+		t.Errorf("got %s, want the message to have the first text", res.Body)
 	}
-	// What a worker was given it can give back.
+	// A worker can send back the parts that it received.
 	var raw struct {
 		Tasks []struct {
 			Lease   string
@@ -247,19 +257,23 @@ func TestAClaimShowsTheRequest(t *testing.T) {
 	res.into(&raw)
 	w.do(worker, "POST", "/api/v1/agents/fixer/leases/"+raw.Tasks[0].Lease,
 		`{"status":"completed","artifacts":[{"parts":`+string(raw.Tasks[0].Message.Parts)+`}]}`).want(200)
-	// A task without any of it.
+	// A task without metadata and modes.
 	w.send("ada", "plain", "hello")
-	if body := w.do(worker, "POST", claim, `{}`).want(200).Body; !strings.Contains(body, `"sender_task_id":"plain","metadata":null,"accepted_output_modes":[]}`) {
-		t.Error(body)
+	if body := w.do(worker, "POST", claim, `{}`).want(200).
+		Body; !strings.Contains(body, `"sender_task_id":"plain","metadata":null,"accepted_output_modes":[]}`) {
+		t.Errorf("got %v, want containing \"sender_task_id\":\"plain\",\"metadata\":null,\"accepted_output_modes\":[]}", body)
 	}
 }
 
-// Titles are one visible line, of proposals, friction and follow-ups alike.
+// Titles of proposals, friction and follow-ups are one visible line.
 func TestTitlesAreOneVisibleLine(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	ada := w.admin("acme", "user:ada")
-	for _, title := range []string{`a\u2028b`, `a\u2029b`, `a\u0085b`, `a\nb`, `a\u202eb`, `a\u2066b`, `\u200b\u200d`, `\u2800`} {
+	for _, title := range []string{
+		`a\u2028b`, `a\u2029b`, `a\u0085b`, `a\nb`, `a\u202eb`, `a\u2066b`, `\u200b\u200d`,
+		`\u2800`,
+	} {
 		for path, body := range map[string]string{
 			"/proposals": strings.Replace(submission, "Retry webhooks", title, 1),
 			"/friction":  strings.Replace(frictionBody, `"title":"`, `"title":"`+title+`","x":"`, 1),
@@ -267,11 +281,12 @@ func TestTitlesAreOneVisibleLine(t *testing.T) {
 		} {
 			got := at(w.do(ada, "POST", "/api/v1/orgs/acme"+path, body).want(422).problem())
 			if !slices.Contains(got, "/title") {
-				t.Errorf("%s with %s: %v", path, title, got)
+				t.Errorf("%s with %s: got %v, want /title", path, title, got)
 			}
 		}
 		p := w.submit(ada, "acme")
 		w.do(ada, "PATCH", "/api/v1/orgs/acme/proposals/"+p.ID, `{"title":"`+title+`"}`).want(422)
 	}
-	w.do(ada, "POST", "/api/v1/orgs/acme/proposals", strings.Replace(submission, "Retry webhooks", `👩\u200d💻 works`, 1)).want(201)
+	w.do(ada, "POST", "/api/v1/orgs/acme/proposals", strings.Replace(submission, "Retry webhooks", `👩\u200d💻 works`, 1)).
+		want(201)
 }

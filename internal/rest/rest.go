@@ -1,9 +1,8 @@
-// Package rest is the Proposals API, follow-ups, and what agents and their
-// workers need, over HTTP: the operations under /api/v1, their OpenAPI document
-// and its page.
+// Package rest serves the REST API under /api/v1: proposals, follow-ups, friction, agents,
+// workers, keys and members, together with its OpenAPI document and the documentation page.
 //
-// An operation decodes, calls one service method and encodes; every rule lives
-// in the domain packages. The package knows no SQL and no other transport.
+// An operation decodes the request, calls one service method and encodes the result. The rules
+// live in the domain packages. This package must not know SQL or another transport.
 package rest
 
 import (
@@ -24,7 +23,7 @@ import (
 	"github.com/parley-dev/parley/internal/proposal"
 )
 
-// Options are what the API needs.
+// Options configures the API.
 type Options struct {
 	Proposals *proposal.Proposals
 	Followups *followup.Followups
@@ -36,19 +35,19 @@ type Options struct {
 	Clients   *oauth.Service
 	Accounts  *account.Accounts
 
-	Version   string // of the build, shown in the OpenAPI document; empty: "dev"
-	PublicURL string // shown in the OpenAPI document; empty: the documents name no server
+	Version   string // build version shown in the OpenAPI document; default "dev"
+	PublicURL string // base URL shown in the OpenAPI document; if empty, no server is named
 
-	// Ready says whether the server can do its work; nil: always.
+	// Ready reports whether the server can handle requests. Nil means always ready.
 	Ready func(ctx context.Context) error
-	// Metrics serves /metrics; nil: there is none.
+	// Metrics serves /metrics. Nil means the route does not exist.
 	Metrics http.Handler
-	// PageCacheBytes bounds the memory for encoded list pages. 0: DefaultPageCache;
-	// negative: no cache.
+	// PageCacheBytes limits the memory of the cache of encoded list pages.
+	// 0 means DefaultPageCache; a negative value disables the cache.
 	PageCacheBytes int64
 }
 
-// DefaultPageCache is the size of the page cache of a server that was not told otherwise.
+// DefaultPageCache is the default size of the page cache in bytes.
 const DefaultPageCache = 64 << 20
 
 type api struct {
@@ -66,15 +65,16 @@ type api struct {
 	publicURL string
 }
 
-// Mount adds every route of the API to the router.
+// Mount adds the routes of the API to the router.
 func Mount(rt *httpx.Router, o Options) {
 	mountSystem(rt, o, describe(rt, o))
 }
 
-// describe adds the operations under /api/v1 and returns the document of the API.
+// describe adds the operations under /api/v1 and returns the OpenAPI document.
 func describe(rt *httpx.Router, o Options) *huma.OpenAPI {
 	a := &api{
-		proposals: o.Proposals, followups: o.Followups, frictions: o.Frictions, agents: o.Agents, tasks: o.Tasks, workers: o.Workers,
+		proposals: o.Proposals, followups: o.Followups, frictions: o.Frictions,
+		agents: o.Agents, tasks: o.Tasks, workers: o.Workers,
 		admin: o.OrgAdmin, clients: o.Clients, accounts: o.Accounts, router: rt, publicURL: o.PublicURL,
 	}
 	rt.Area(httpx.Area{Programs: true, CrossOrigin: true}, "/api/")
@@ -101,24 +101,27 @@ func describe(rt *httpx.Router, o Options) *huma.OpenAPI {
 	documentSystem(doc)
 	documentA2A(doc)
 	linkOperations(doc)
+	exampleTimes(doc)
 	demandValues(doc)
 	openAnswers(doc)
 	return doc
 }
 
-// routes puts huma's operations on the router. The page cache stands in front of
-// the list alone, and behind authentication.
+// routes registers huma's operations on the router. The page cache wraps only the list of
+// proposals, and runs after authentication.
 type routes struct {
 	*httpx.Router
 	pages *pageCache
 }
 
-// routeOf is where an operation's metadata has its httpx.Route.
+// routeOf is the metadata key under which an operation stores its httpx.Route.
 const routeOf = "route"
 
 // Handle implements huma.Adapter.
 func (m routes) Handle(op *huma.Operation, handle func(huma.Context)) {
-	var h http.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { handle(humago.NewContext(op, r, w)) })
+	var h http.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		handle(humago.NewContext(op, r, w))
+	})
 	if op.Method == http.MethodGet && op.Path == proposalsPath && m.pages != nil {
 		h = m.pages.wrap(h)
 	}

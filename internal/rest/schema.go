@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"strings"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -11,8 +12,8 @@ import (
 	"github.com/parley-dev/parley/internal/proposal"
 )
 
-// The document takes its limits and lists from the domain, so that a rule is
-// written once. These helpers put them into schemas.
+// The document takes limits and enumerations from the domain, so that each rule is written once.
+// These helpers put them into schemas.
 
 // property edits one property of an object's schema.
 func property(s *huma.Schema, name string, edit ...func(*huma.Schema)) {
@@ -37,12 +38,18 @@ func oneOf[S ~string](known []S) func(*huma.Schema) {
 			s.Enum = append(s.Enum, string(k))
 		}
 		if s.Nullable {
-			s.Enum = append(s.Enum, nil) // or null would be no value of the enumeration
+			s.Enum = append(s.Enum, nil) // otherwise null would not match the enum
 		}
 	}
 }
 
 func byDefault(v any) func(*huma.Schema) { return func(s *huma.Schema) { s.Default = v } }
+
+// exampleOf sets the example of a property that is too long for a struct tag.
+func exampleOf(v any) func(*huma.Schema) { return func(s *huma.Schema) { s.Examples = []any{v} } }
+
+// describedAs sets the description of a property that is too long for a struct tag.
+func describedAs(doc string) func(*huma.Schema) { return func(s *huma.Schema) { s.Description = doc } }
 
 func stringSchema(edit ...func(*huma.Schema)) *huma.Schema {
 	s := &huma.Schema{Type: huma.TypeString}
@@ -52,7 +59,7 @@ func stringSchema(edit ...func(*huma.Schema)) *huma.Schema {
 	return s
 }
 
-// filter is the schema of a filter: one of the list, or all.
+// filter returns the schema of a filter: one of the values, or "all".
 func filter[S ~string](known []S, def string) *huma.Schema {
 	return stringSchema(oneOf(known), oneOf([]string{proposal.All}), byDefault(def))
 }
@@ -63,11 +70,11 @@ func integer(low, high, def int) *huma.Schema {
 	return s
 }
 
-// maxPage is the last page that can be asked for. It is far behind the end of any list,
-// and no offset overflows.
+// maxPage is the largest page number. It is far beyond the end of any list, and its offset does
+// not overflow.
 const maxPage = 1_000_000_000_000_000
 
-// The types of parameters, each with the domain's limits as its schema.
+// Types of parameters. Their schemas have the limits of the domain.
 type (
 	statusFilter         string
 	categoryFilter       string
@@ -84,6 +91,7 @@ type (
 	pageLimit            int
 	followupLimit        int
 	idempotencyKey       string
+	reportKey            string
 
 	fingerprintFilter string
 )
@@ -133,10 +141,13 @@ func (followupStatusFilter) Schema(huma.Registry) *huma.Schema {
 }
 
 func (assigneeFilter) Schema(huma.Registry) *huma.Schema {
-	return stringSchema(matching("^("+followup.All+"|"+followup.Unassigned+"|(user|agent|service):"+memberIDPattern+")$"), byDefault(followup.All))
+	return stringSchema(
+		matching("^("+followup.All+"|"+followup.Unassigned+"|(user|agent|service):"+memberIDPattern+")$"),
+		byDefault(followup.All),
+	)
 }
 
-// Schema has no default: generated clients would send it, also beside a cursor.
+// Schema has no default, because generated clients would send it together with a cursor.
 func (pageNumber) Schema(huma.Registry) *huma.Schema {
 	s := integer(1, maxPage, 1)
 	s.Default = nil
@@ -151,14 +162,53 @@ func (followupLimit) Schema(huma.Registry) *huma.Schema {
 	return integer(1, followup.MaxLimit, followup.DefaultLimit)
 }
 
+// Schema documents the header, too: its description is too long for a struct tag.
 func (idempotencyKey) Schema(huma.Registry) *huma.Schema {
-	return stringSchema(length(1, idempotency.MaxLength), matching(idempotencyPattern))
+	return stringSchema(length(1, idempotency.MaxLength), matching(idempotencyPattern),
+		describedAs("A key that makes retries safe. For 24 hours, a request with the same key and body returns the first "+
+			"outcome."))
 }
 
-// stamp writes a time as the wire has it: UTC, to the microsecond.
+// Schema documents the header, too: its description is too long for a struct tag.
+func (reportKey) Schema(huma.Registry) *huma.Schema {
+	return stringSchema(length(1, idempotency.MaxLength), matching(idempotencyPattern),
+		describedAs("A key that makes retries safe. For 2 hours, a request with the same key and body returns the first "+
+			"outcome."))
+}
+
+// Examples of times in the document, in their order.
+const (
+	exampleTime  = "2026-03-02T10:00:00.000000Z"
+	exampleLater = "2026-03-02T10:10:00.000000Z"
+	exampleEnd   = "2026-06-02T10:00:00.000000Z"
+)
+
+// exampleTimes adds an example to the times in the document that have none: something is created,
+// then changes, and expires at last.
+func exampleTimes(doc *huma.OpenAPI) {
+	for _, s := range doc.Components.Schemas.Map() {
+		for name, p := range s.Properties {
+			if p.Format == "date-time" && len(p.Examples) == 0 {
+				p.Examples = []any{exampleTimeOf(name)}
+			}
+		}
+	}
+}
+
+func exampleTimeOf(property string) string {
+	switch {
+	case strings.HasSuffix(property, "expires_at"):
+		return exampleEnd
+	case property == "created_at", property == "submitted_at", property == "at", property == "time":
+		return exampleTime
+	}
+	return exampleLater
+}
+
+// stamp formats a time for the API: UTC with microseconds.
 func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000000Z") }
 
-// orNull is nil for "", which the wire shows as null.
+// orNull returns nil for "", which is encoded as null.
 func orNull(s string) *string {
 	if s == "" {
 		return nil
@@ -166,7 +216,7 @@ func orNull(s string) *string {
 	return &s
 }
 
-// names writes a list of statuses as strings; never nil, so that the wire shows [].
+// names converts a list to strings. It never returns nil, so that an empty list is encoded as [].
 func names[S ~string](list []S) []string {
 	out := make([]string, len(list))
 	for i, s := range list {

@@ -18,10 +18,9 @@ import (
 	"github.com/parley-dev/parley/internal/httpx"
 )
 
-// mountSystem adds what needs no key: health, metrics and the documents, which
-// are rendered here once.
+// mountSystem adds the routes that need no key: health, metrics and the documentation.
 func mountSystem(rt *httpx.Router, o Options, doc *huma.OpenAPI) {
-	// Rendered when somebody asks for it: that takes as long as all the rest of a start.
+	// Rendered on the first request, because it takes as long as the rest of the start.
 	rendered := sync.OnceValues(func() ([]byte, []byte) { return render(doc) })
 	rt.Area(httpx.Area{CrossOrigin: true}, "/openapi.json", "/openapi.yaml")
 	rt.HandleHealth("GET /healthz", static("application/json", []byte(`{"status":"ok"}`+"\n")))
@@ -48,16 +47,16 @@ func render(doc *huma.OpenAPI) (jsonDoc, yamlDoc []byte) {
 		err = yaml.Convert(&buf, bytes.NewReader(jsonDoc))
 	}
 	if err != nil {
-		panic("rest: the OpenAPI document cannot be rendered: " + err.Error()) // a mistake in the code, found by the tests
+		panic("rest: rendering the OpenAPI document failed: " + err.Error()) // a programming error, found by the tests
 	}
 	return jsonDoc, buf.Bytes()
 }
 
 var patternMember = regexp.MustCompile(`"pattern":("(?:[^"\\]|\\.)*")`)
 
-// escapePatterns writes characters above ASCII in patterns as \uXXXX. Go's own regular
-// expressions do not know that form, so huma gets another; everybody else does, and
-// generated code breaks at characters that nobody sees.
+// escapePatterns writes characters above ASCII in patterns as \uXXXX. Go's regular expressions do
+// not support that form, so huma gets the characters themselves. Other tools support it, and
+// generated code breaks at invisible characters.
 func escapePatterns(doc []byte) []byte {
 	return patternMember.ReplaceAllFunc(doc, func(member []byte) []byte {
 		var pattern string
@@ -80,7 +79,7 @@ func escapePatterns(doc []byte) []byte {
 	})
 }
 
-// lazy is a handler that is built when it is first needed.
+// lazy returns a handler that is built on its first request.
 func lazy(build func() http.Handler) http.Handler {
 	once := sync.OnceValue(build)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { once().ServeHTTP(w, r) })
@@ -108,7 +107,7 @@ func ready(o Options) http.Handler {
 	})
 }
 
-// notReady says why the server is not ready, if that is meant to be told.
+// notReady returns the reason why the server is not ready if it is public, or a generic error.
 func notReady(err error) error {
 	if e := errs.As(err); e.Kind == errs.Unavailable {
 		return e
@@ -116,27 +115,31 @@ func notReady(err error) error {
 	return errs.Wrap(err, errs.Unavailable, "store.unavailable", "the server is not ready")
 }
 
-// documentSystem describes the routes of this package that huma does not serve.
+// documentSystem adds the routes that huma does not serve to the document.
 func documentSystem(doc *huma.OpenAPI) {
 	add := func(id, path, summary, description string, responses map[string]*huma.Response) {
 		for _, code := range []int{http.StatusMethodNotAllowed, http.StatusRequestHeaderFieldsTooLarge} {
 			responses[strconv.Itoa(code)] = errorResponse(code)
 		}
 		doc.AddOperation(&huma.Operation{
-			OperationID: id, Method: http.MethodGet, Path: path, Tags: []string{tagSystem}, Summary: summary, Description: description,
-			Security: []map[string][]string{}, Responses: responses,
+			OperationID: id, Method: http.MethodGet, Path: path, Tags: []string{tagSystem},
+			Summary: summary, Description: description, Security: []map[string][]string{}, Responses: responses,
 		})
 	}
 	status := func(description string) *huma.Response {
-		return &huma.Response{Description: description, Content: map[string]*huma.MediaType{"application/json": {Schema: &huma.Schema{
-			Ref: "#/components/schemas/ServerStatus",
-		}}}}
+		ref := &huma.Schema{Ref: "#/components/schemas/ServerStatus"}
+		return &huma.Response{
+			Description: description, Content: map[string]*huma.MediaType{"application/json": {Schema: ref}},
+		}
 	}
 	component(doc.Components.Schemas, "ServerStatus", func(huma.Registry) *huma.Schema {
 		return object([]string{"status"}, map[string]*huma.Schema{"status": described("ok, or ready.")})
 	})
-	add("get-health", "/healthz", "Is the server alive?", "Answers as long as the process does.",
-		map[string]*huma.Response{"200": status("It is.")})
-	add("get-readiness", "/readyz", "Can the server do its work?", "Looks at the store and at whether the server is about to stop.",
-		map[string]*huma.Response{"200": status("It can."), "503": errorResponse(http.StatusServiceUnavailable)})
+	add("get-health", "/healthz", "Check that the server is alive", "Responds as long as the process runs.",
+		map[string]*huma.Response{"200": status("The server is alive.")})
+	add("get-readiness", "/readyz", "Check that the server is ready",
+		"Checks the store, and whether the server is shutting down.",
+		map[string]*huma.Response{
+			"200": status("The server is ready."), "503": errorResponse(http.StatusServiceUnavailable),
+		})
 }

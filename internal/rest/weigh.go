@@ -6,13 +6,13 @@ import (
 	"github.com/parley-dev/parley/internal/budget"
 )
 
-// weighed is a response that can hold megabytes of text: pages of records with long
-// fields. What it holds is counted before it is sent, since a client may read slowly.
+// weighed is a response that can hold megabytes of text, such as a page of records with long
+// fields. Its size is counted before it is sent, because the client may read slowly.
 type weighed interface {
-	weight() int64 // in bytes, about
+	weight() int64 // approximate size in bytes
 }
 
-// take counts a response against the memory of its caller.
+// take counts a response against the memory budget of the caller.
 func take(ctx context.Context, out any) error {
 	if w, ok := out.(weighed); ok {
 		return budget.From(ctx).Count(ctx, w.weight())

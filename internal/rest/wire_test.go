@@ -12,8 +12,7 @@ import (
 	"testing"
 )
 
-// What only a real connection shows: bodies that end early, and requests that a
-// client gave up.
+// Tests on a real connection: bodies that end early, and canceled requests.
 func TestABrokenBodyIsTheClientsFault(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -26,8 +25,14 @@ func TestABrokenBodyIsTheClientsFault(t *testing.T) {
 	}{
 		{"shorter than announced", "Content-Length: 500", `{"title":"a"`, 400},
 		{"a chunk that is none", "Transfer-Encoding: chunked", "zz\r\n{}\r\n", 400},
-		{"chunks over the limit", "Transfer-Encoding: chunked", fmt.Sprintf("%x\r\n%s\r\n0\r\n\r\n", 300<<10, strings.Repeat(" ", 300<<10)), 413},
-		{"chunks that are fine", "Transfer-Encoding: chunked", fmt.Sprintf("%x\r\n%s\r\n0\r\n\r\n", len(submission), submission), 201},
+		{
+			"chunks over the limit", "Transfer-Encoding: chunked",
+			fmt.Sprintf("%x\r\n%s\r\n0\r\n\r\n", 300<<10, strings.Repeat(" ", 300<<10)), 413,
+		},
+		{
+			"chunks that are fine", "Transfer-Encoding: chunked",
+			fmt.Sprintf("%x\r\n%s\r\n0\r\n\r\n", len(submission), submission), 201,
+		},
 	} {
 		t.Run(c.rule, func(t *testing.T) {
 			t.Parallel()
@@ -36,10 +41,11 @@ func TestABrokenBodyIsTheClientsFault(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer func() { _ = conn.Close() }()
-			go func() { // the server may answer before it has read everything
-				_, _ = fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\n%s\r\n\r\n%s",
+			go func() { // the server may respond before it has read everything
+				_, _ = fmt.Fprintf(conn,
+					"POST %s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\n%s\r\n\r\n%s",
 					proposals, ada, c.framing, c.body)
-				if c.status == http.StatusBadRequest { // a request that is whole would be taken for one that was given up
+				if c.status == http.StatusBadRequest { // a complete request would look canceled
 					_ = conn.(*net.TCPConn).CloseWrite()
 				}
 			}()
@@ -77,21 +83,24 @@ func TestACachedAndAFreshPageReadTheSameOverTheWire(t *testing.T) {
 		defer func() { _ = res.Body.Close() }()
 		body, err := io.ReadAll(res.Body)
 		if err != nil || res.StatusCode != 200 {
-			t.Fatal(res.StatusCode, err)
+			t.Fatalf("got %v %v, want no error, StatusCode 200", res.StatusCode, err)
 		}
 		return string(body), res.Header
 	}
 	first, firstHeader := get("GET")
 	second, secondHeader := get("GET")
 	if first != second || !strings.Contains(first, `"total":25`) {
-		t.Errorf("%s\n%s", first, second)
+		t.Errorf("got %s\n%s, want first %v, containing \"total\":25", first, second, second)
 	}
-	for _, h := range []string{"Content-Type", "Link", "Cache-Control", "Vary", "X-Content-Type-Options", "Content-Security-Policy"} {
+	for _, h := range []string{
+		"Content-Type", "Link", "Cache-Control", "Vary", "X-Content-Type-Options",
+		"Content-Security-Policy",
+	} {
 		if a, b := fmt.Sprint(firstHeader.Values(h)), fmt.Sprint(secondHeader.Values(h)); a != b {
-			t.Errorf("%s: %s, then %s", h, a, b)
+			t.Errorf("%s: got %s, want %s as the first time", h, b, a)
 		}
 	}
 	if body, _ := get("HEAD"); body != "" {
-		t.Errorf("HEAD has a body: %q", body)
+		t.Errorf("HEAD has a body: got %q, want empty", body)
 	}
 }

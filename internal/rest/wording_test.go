@@ -17,11 +17,28 @@ func TestRefusalsAreWordedForHTTP(t *testing.T) {
 		err            error
 		detail, member string
 	}{
-		"a version":   {http.MethodPatch, errs.New(errs.Stale, "request.stale", "it changed; repeat the request"), "it changed; repeat the request with its new ETag", ""},
-		"a tag":       {http.MethodPatch, errStale, errStale.Message, ""},
-		"a key":       {http.MethodPost, idempotency.ErrReused, "this Idempotency-Key was already used with a different request; use a new key for a new request", ""},
-		"a body":      {http.MethodPost, field, "items/0 is bad", "/items/0"},
-		"a parameter": {http.MethodGet, errs.InvalidFields(errs.Field{Path: errs.At("limit"), Message: "is bad"}), "limit is bad", "limit"},
+		"a version": {
+			http.MethodPatch, errs.New(errs.Stale, "request.stale", "it changed; repeat the request"),
+			"it changed; repeat the request with its new ETag", "",
+		},
+		"a tag": {http.MethodPatch, errStale, errStale.Message, ""},
+		"a key": {
+			http.MethodPost, idempotency.ErrReused,
+			"this Idempotency-Key was already used with a different request; use a new key for a new request", "",
+		},
+		"a duration": {
+			http.MethodPost, errs.InvalidFields(errs.Field{Path: errs.At("lease"), Message: "is bad"}),
+			"lease_seconds is bad", "/lease_seconds",
+		},
+		"a body": {http.MethodPost, field, "items[0] is bad", "/items/0"},
+		"a root": {
+			http.MethodPost, errs.InvalidFields(errs.Field{Message: "must be an object"}),
+			"the body must be an object", "",
+		},
+		"a parameter": {
+			http.MethodGet, errs.InvalidFields(errs.Field{Path: errs.At("limit"), Message: "is bad"}),
+			"limit is bad", "limit",
+		},
 	} {
 		p := httpx.NewProblem(t.Context(), worded(c.method, c.err))
 		member := ""

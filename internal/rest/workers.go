@@ -22,41 +22,42 @@ const (
 	claimPath = "/api/v1/agents/{agent}/claim"
 	leasePath = "/api/v1/agents/{agent}/leases/{lease}"
 
-	// maxReport leaves room for 4 MiB of parts and what JSON adds to them.
+	// maxReport leaves room for 4 MiB of parts and the overhead of JSON.
 	maxReport = 6 << 20
 )
 
-// WorkPath is the path of a worker's calls.
+// WorkPath is the path of worker operations.
 type WorkPath struct {
-	Agent string `path:"agent" pattern:"^[a-z0-9][a-z0-9._-]{0,63}$" doc:"The agent that is worked for." example:"scout"`
+	Agent string `path:"agent" pattern:"^[a-z0-9][a-z0-9._-]{0,63}$" doc:"Agent to work for." example:"scout"`
 }
 
 // LeasePath is the path of one lease.
 type LeasePath struct {
 	WorkPath
-	Lease string `path:"lease" pattern:"^lease-[0-9a-z]+-[0-9a-z]+$" maxLength:"256" doc:"The lease that a claim gave." example:"lease-01k5xb7d2n8f4j6s0a9g3r5w1c-01k5xb7d2n8f4j6s0a9g3r5w1d"`
+	Lease string `path:"lease" pattern:"^lease-[0-9a-z]+-[0-9a-z]+$" maxLength:"256" doc:"Lease of a claim." example:"lease-01k5xb7d2n8f4j6s0a9g3r5w1c-01k5xb7e3p9g5k7t1b0h4s6x2d"`
 }
 
 func (a *api) registerWorkers() {
-	const scope = " Needs svc:a2a:serve; whoever is not the agent itself also needs agent:<id>, or agent:*."
+	const scope = " Requires svc:a2a:serve; principals other than the agent itself also require agent:<id> or agent:*."
 	register(a, operation{
 		id: "claim-tasks", method: http.MethodPost, path: claimPath, tag: tagWorkers, worker: true,
-		summary: "Wait for work and take it",
-		description: "Answers as soon as there is a task or a direct message, and empty when the time is over. A task is yours until its lease " +
-			"expires; a task whose lease expired goes to another worker, and fails at the third time. Messages come again until a later claim acknowledges them." + scope,
+		summary: "Claim tasks",
+		description: "A long poll: returns as soon as there is a task or a direct message, and an empty claim after the " +
+			"wait. The worker holds a task until its lease expires. Then another worker gets it; after the third attempt the " +
+			"task fails. Messages are redelivered until a later claim acknowledges them." + scope,
 	}, a.claim)
 	register(a, operation{
 		id: "report-task", method: http.MethodPost, path: leasePath, tag: tagWorkers, worker: true, maxBody: maxReport,
 		summary: "Report on a task", errors: []int{http.StatusConflict},
-		description: "Adds artifacts, says how it goes, or extends the lease; an empty object asks how the task stands. 409 task.lease_stale: " +
-			"the lease is over and nothing was changed; drop the work." + scope,
+		description: "Adds artifacts, sets the status, or extends the lease; an empty object returns the current state. " +
+			"409 task.lease_stale if the lease is over: nothing was changed, so drop the work." + scope,
 	}, a.report)
 	register(a, operation{
 		id: "return-task", method: http.MethodDelete, path: leasePath, tag: tagWorkers, worker: true, status: http.StatusNoContent,
-		summary: "Hand a task back", errors: []int{http.StatusConflict},
-		description: "It goes back to the queue at once, and no attempt is lost." + scope,
+		summary: "Return a task to the queue", errors: []int{http.StatusConflict},
+		description: "The task is queued again at once, and the attempt does not count." + scope,
 	}, a.handBack)
-	// The answer of claim is written by hand, so its form is named by hand.
+	// The response of a claim is encoded by hand, so its schema is set by hand.
 	ok := a.huma.OpenAPI().Paths[claimPath].Post.Responses["200"]
 	ok.Content = map[string]*huma.MediaType{"application/json": {Schema: schemaOf[Claim](a)}}
 }
@@ -72,8 +73,11 @@ type claimOutput struct {
 
 func (a *api) claim(ctx context.Context, c *call, in *claimInput) (*claimOutput, error) {
 	if len(c.request.Header.Values(idempotencyHeader)) > 0 {
-		return nil, httpx.InvalidParts(httpx.Part{In: httpx.Header, Name: idempotencyHeader, Message: "is not taken here: " +
-			"a claim cannot be repeated; tasks of a claim whose response was lost come again when their lease is over"})
+		return nil, httpx.InvalidParts(httpx.Part{
+			In: httpx.Header, Name: idempotencyHeader,
+			Message: "is not supported by claims: if the response is lost, claim again; the tasks return when their lease " +
+				"expires",
+		})
 	}
 	b := &in.Body.value
 	req := dispatch.ClaimRequest{
@@ -100,9 +104,9 @@ func (a *api) claim(ctx context.Context, c *call, in *claimInput) (*claimOutput,
 		closed := httpx.ClientClosed(ctx)
 		switch cause := context.Cause(wait); {
 		case cause != nil && cause != context.Canceled:
-			err = cause // the caller may not work for the agent any more
+			err = cause // the caller may no longer work for the agent
 		case errors.Is(err, context.Canceled):
-			err = nil // the client may have closed its sending side only: the claim is empty
+			err = nil // the client may have closed only its sending side; the claim is empty
 		}
 		stop()
 		if err != nil {
@@ -110,15 +114,15 @@ func (a *api) claim(ctx context.Context, c *call, in *claimInput) (*claimOutput,
 		} else if writeClaim(w, &got) == nil && (!closed || len(got.Assignments) == 0 || httpx.Received(ctx, req.Lease)) {
 			return
 		}
-		// What did not reach the worker costs no attempt.
+		// Tasks that did not reach the worker must not lose an attempt.
 		for _, as := range got.Assignments {
-			_ = a.workers.Return(ctx, c.post, as.Lease.Token) // or else it expires
+			_ = a.workers.Return(ctx, c.post, as.Lease.Token) // if this fails, the lease expires
 		}
 	}}, nil
 }
 
-// writeClaim sends the response. From then on the tasks are the worker's, also if the
-// client closes its connection at once, as many do.
+// writeClaim sends the response. From then on the worker holds the tasks, even if the client
+// closes its connection at once, as many do.
 func writeClaim(w http.ResponseWriter, c *dispatch.Claim) error {
 	body := appendClaim(nil, c)
 	h := w.Header()
@@ -137,7 +141,7 @@ type reportInput struct {
 }
 
 type reportOutput struct {
-	Replayed string `header:"Idempotency-Replayed" doc:"true, if the request had been carried out before."`
+	Replayed string `header:"Idempotency-Replayed" doc:"true if an earlier request with the same key was carried out."`
 	Body     WorkProgress
 }
 
@@ -154,7 +158,9 @@ func (a *api) report(ctx context.Context, c *call, in *reportInput) (*reportOutp
 	if err != nil {
 		return nil, asReported(err)
 	}
-	out := &reportOutput{Replayed: replayed(once.Replayed()), Body: WorkProgress{State: string(p.State), Canceled: p.Canceled, Messages: wire.AppendWorkMessages(nil, p.Turns), Seen: p.Seen, More: p.More}}
+	out := &reportOutput{Replayed: replayed(once.Replayed()), Body: WorkProgress{
+		State: string(p.State), Canceled: p.Canceled, Messages: wire.AppendWorkMessages(nil, p.Turns), Seen: p.Seen, More: p.More,
+	}}
 	if !p.ExpiresAt.IsZero() {
 		at := stamp(p.ExpiresAt)
 		out.Body.LeaseExpiresAt = &at
@@ -162,13 +168,13 @@ func (a *api) report(ctx context.Context, c *call, in *reportInput) (*reportOutp
 	return out, nil
 }
 
-// report reads what package wire reads, and lists what it could not.
+// report decodes the message and the artifacts with package wire, and lists their errors.
 func (b *WorkReport) report() (task.Report, []errs.Field) {
 	r := task.Report{State: task.State(deref(b.Status)), Reply: or(b.Reply, false), Seen: b.Seen}
 	if b.ExtendSeconds != nil {
 		r.Extend = seconds(*b.ExtendSeconds)
 		if r.Extend == 0 {
-			r.Extend = -1 // is no length, but would mean "as it is"
+			r.Extend = -1 // invalid, because 0 would mean "do not extend"
 		}
 	}
 	var wrong []errs.Field
@@ -194,13 +200,16 @@ func (b *WorkReport) report() (task.Report, []errs.Field) {
 	return r, wrong
 }
 
-// asReported names the fields of messages and artifacts as a report does.
+// asReported spells the fields of messages and artifacts as in a report.
 func asReported(err error) error {
 	var e *errs.Error
 	if !errors.As(err, &e) || len(e.Fields) == 0 {
 		return err
 	}
-	return e.Spelled(func(f errs.Field) errs.Field { return errs.Field{Path: wire.Spell(f.Path), Message: f.Message} })
+	return e.Spelled(func(f errs.Field) errs.Field {
+		f.Path = wire.Spell(f.Path)
+		return f
+	})
 }
 
 type returnInput struct{ LeasePath }
@@ -209,7 +218,8 @@ func (a *api) handBack(ctx context.Context, c *call, in *returnInput) (*struct{}
 	return nil, a.workers.Return(ctx, c.post, in.Lease)
 }
 
-// seconds keeps a number that is far out of bounds from wrapping into them.
+// seconds converts a number of seconds. It clamps values far out of bounds, so that they do not
+// overflow into the valid range.
 func seconds(n int) time.Duration {
 	return time.Duration(min(max(n, -1), 1_000_000)) * time.Second
 }

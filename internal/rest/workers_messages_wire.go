@@ -7,8 +7,8 @@ import (
 	"github.com/parley-dev/parley/internal/task"
 )
 
-// Messages, parts and artifacts are written and read by package wire; here are
-// the types under which operations carry them, and their documentation.
+// Package wire encodes and decodes messages, parts and artifacts. These are the types under which
+// operations carry them, and their schemas.
 type (
 	message         jsontext.Value
 	nullableMessage jsontext.Value
@@ -19,19 +19,19 @@ type (
 	anything        jsontext.Value // a JSON object, or null
 )
 
-// MarshalJSON writes what package wire made.
+// MarshalJSON returns the encoding of package wire.
 func (m message) MarshalJSON() ([]byte, error)         { return m, nil }
 func (m nullableMessage) MarshalJSON() ([]byte, error) { return m, nil }
 func (m messageList) MarshalJSON() ([]byte, error)     { return m, nil }
 func (m artifactList) MarshalJSON() ([]byte, error)    { return m, nil }
 
-// UnmarshalJSON keeps the text for package wire.
+// UnmarshalJSON keeps the raw JSON for package wire.
 func (m *reportMessage) UnmarshalJSON(b []byte) error {
 	*m = append((*m)[:0], b...)
 	return nil
 }
 
-// UnmarshalJSON keeps the text for package wire.
+// UnmarshalJSON keeps the raw JSON for package wire.
 func (m *reportArtifacts) UnmarshalJSON(b []byte) error {
 	*m = append((*m)[:0], b...)
 	return nil
@@ -58,9 +58,9 @@ func (artifactList) Schema(r huma.Registry) *huma.Schema {
 func (reportMessage) Schema(r huma.Registry) *huma.Schema {
 	return component(r, "WorkerMessage", func(r huma.Registry) *huma.Schema {
 		return closed([]string{"parts"}, map[string]*huma.Schema{
-			"parts": reportParts(r), "role": {Type: huma.TypeString, Enum: []any{"agent"}, Description: "Who speaks: the agent."},
-			"messageId": idOf("An id of the worker's choice."), "metadata": anyObject("Anything, kept as it came."),
-			"extensions": idsOf("The extensions that it uses."), "referenceTaskIds": idsOf("Tasks that it refers to."),
+			"parts": reportParts(r), "role": {Type: huma.TypeString, Enum: []any{"agent"}, Description: "Role: always agent."},
+			"messageId": idOf("An id that the worker chooses."), "metadata": anyObject("Arbitrary metadata."),
+			"extensions": idsOf("Extensions in use."), "referenceTaskIds": idsOf("Referenced tasks."),
 		})
 	})
 }
@@ -68,18 +68,20 @@ func (reportMessage) Schema(r huma.Registry) *huma.Schema {
 func (reportArtifacts) Schema(r huma.Registry) *huma.Schema {
 	return &huma.Schema{Type: huma.TypeArray, Items: component(r, "WorkerArtifact", func(r huma.Registry) *huma.Schema {
 		s := closed([]string{"parts"}, map[string]*huma.Schema{
-			"artifact_id": idOf("An id of the worker's choice; needed to append to the artifact later."),
-			"type":        described("The sort of the artifact; that of its first part unless given."),
-			"name":        idOf("Its name."), "description": described("What it is."), "parts": reportParts(r),
-			"metadata":   anyObject("Anything, kept as it came."),
-			"extensions": idsOf("The extensions that it uses."),
-			"append":     {Type: huma.TypeBoolean, Description: "Add the parts to the artifact with the same id."},
-			"last_chunk": {Type: huma.TypeBoolean, Description: "Nothing will be added to it any more. Unless given, true in a report that ends the task."},
+			"artifact_id": idOf("An id that the worker chooses; required to append to the artifact later."),
+			"type":        described("Type of the artifact; default: that of its first part."),
+			"name":        nameOf("Name."), "description": described("Description."), "parts": reportParts(r),
+			"metadata":   anyObject("Arbitrary metadata."),
+			"extensions": idsOf("Extensions in use."),
+			"append":     {Type: huma.TypeBoolean, Description: "Append the parts to the artifact with the same id."},
+			"last_chunk": {
+				Type: huma.TypeBoolean, Description: "The artifact is complete. Default: true in a report that ends the task.",
+			},
 		})
-		extend(s, "if", &huma.Schema{Required: []string{"append"}, Properties: map[string]*huma.Schema{"append": {Enum: []any{true}}}})
-		extend(s, "then", &huma.Schema{
-			Required: []string{"artifact_id"}, Properties: map[string]*huma.Schema{"artifact_id": stringSchema(length(1, task.MaxID))},
-		})
+		appends := map[string]*huma.Schema{"append": {Enum: []any{true}}}
+		withID := map[string]*huma.Schema{"artifact_id": stringSchema(length(1, task.MaxID))}
+		extend(s, "if", &huma.Schema{Required: []string{"append"}, Properties: appends})
+		extend(s, "then", &huma.Schema{Required: []string{"artifact_id"}, Properties: withID})
 		return s
 	})}
 }
@@ -87,7 +89,7 @@ func (reportArtifacts) Schema(r huma.Registry) *huma.Schema {
 // component adds a named schema to the document, once.
 func component(r huma.Registry, name string, make func(huma.Registry) *huma.Schema) *huma.Schema {
 	if r.Map()[name] == nil {
-		r.Map()[name] = &huma.Schema{} // parts occur in both, so the place is taken first
+		r.Map()[name] = &huma.Schema{} // placeholder, because schemas can refer to each other
 		r.Map()[name] = make(r)
 	}
 	return &huma.Schema{Ref: "#/components/schemas/" + name}
@@ -95,49 +97,50 @@ func component(r huma.Registry, name string, make func(huma.Registry) *huma.Sche
 
 func messageSchema(r huma.Registry) *huma.Schema {
 	return object([]string{"role", "parts"}, map[string]*huma.Schema{
-		"role":      {Type: huma.TypeString, Enum: []any{"user", "agent"}, Description: "Who speaks: the sender of the task, or the agent."},
+		"role":      {Type: huma.TypeString, Enum: []any{"user", "agent"}, Description: "user: the sender of the task; or agent."},
 		"parts":     partsSchema(r),
-		"messageId": described("An id that whoever sent it chose."), "metadata": anyObject("Anything, as it came."),
+		"messageId": described("An id that the sender chose."), "metadata": anyObject("Arbitrary metadata."),
 	})
 }
 
 func artifactSchema(r huma.Registry) *huma.Schema {
 	return object([]string{"artifactId", "type", "parts"}, map[string]*huma.Schema{
-		"artifactId": described("Its id inside the task."), "type": described("The sort of the artifact."),
-		"name": described("Its name."), "description": described("What it is."), "parts": partsSchema(r),
-		"index":    {Type: huma.TypeInteger, Description: "Its place among the artifacts of the task."},
-		"metadata": anyObject("Anything, as it came."),
+		"artifactId": described("Unique within the task."), "type": described("Type of the artifact."),
+		"name": described("Name."), "description": described("Description."), "parts": partsSchema(r),
+		"index":    {Type: huma.TypeInteger, Description: "Position among the artifacts of the task."},
+		"metadata": anyObject("Arbitrary metadata."),
 	})
 }
 
 func partsSchema(r huma.Registry) *huma.Schema {
 	return &huma.Schema{
-		Type: huma.TypeArray, Description: "What it consists of.",
+		Type: huma.TypeArray, Description: "Content, in parts.",
 		Items: component(r, "A2APart", func(huma.Registry) *huma.Schema {
 			kinds := []any{"text", "data", "file"}
 			return object(nil, map[string]*huma.Schema{
-				"type": {Type: huma.TypeString, Enum: kinds, Description: "The sort of the part."},
-				"kind": {Type: huma.TypeString, Enum: kinds, Description: "The same as type, by its newer name; either suffices."},
-				"text": described("Of a text."), "data": {Description: "Of data: any JSON value."},
-				"mediaType": described("The media type of the part, if its sender named one."),
+				"type": {Type: huma.TypeString, Enum: kinds, Description: "Type of the part."},
+				"kind": {Type: huma.TypeString, Enum: kinds, Description: "Newer name of type; one of the two suffices."},
+				"text": described("Content of a text part."), "data": {Description: "Content of a data part: any JSON value."},
+				"mediaType": described("Media type, if the sender set it."),
 				"file": explained(object(nil, map[string]*huma.Schema{
-					"name": described("Its name."), "mimeType": described("Its media type."),
-					"bytes": described("Its content in base64, or"), "uri": described("where it is."),
-				}), "Of a file: bytes or a URI."),
-				"metadata": anyObject("Anything, kept as it came."),
+					"name": described("File name."), "mimeType": described("Media type."),
+					"bytes": described("Content in base64; otherwise uri is set."), "uri": described("URI of the file."),
+				}), "Content of a file part: bytes or a URI."),
+				"metadata": anyObject("Arbitrary metadata."),
 			})
 		}),
 	}
 }
 
-// reportParts are the parts of what a worker reports: one schema for each sort, because
-// a request has exactly one content in a part.
+// reportParts returns the schema of the parts in a report: one schema per type, because a part of
+// a request has exactly one content.
 func reportParts(r huma.Registry) *huma.Schema {
 	parts := &huma.Schema{
-		Type: huma.TypeArray, Description: "What it consists of.",
+		Type: huma.TypeArray, Description: "Content, in parts.",
 		Items: &huma.Schema{OneOf: []*huma.Schema{
 			reportPart(r, "Text", "text", explained(stringSchema(matching(storable)), "The text.")),
-			reportPart(r, "Data", "data", &huma.Schema{Description: "Any JSON value but null.", Not: &huma.Schema{Type: "null"}}),
+			reportPart(r, "Data", "data",
+				&huma.Schema{Description: "Any JSON value except null.", Not: &huma.Schema{Type: "null"}}),
 			reportPart(r, "File", "file", explained(component(r, "WorkerFile", fileSchema), "The file: bytes or a URI.")),
 		}},
 	}
@@ -150,38 +153,45 @@ func reportPart(r huma.Registry, name, sort string, content *huma.Schema) *huma.
 		kind := []any{sort}
 		return closed([]string{sort}, map[string]*huma.Schema{
 			sort:       content,
-			"type":     {Type: huma.TypeString, Enum: kind, Description: "The sort of the part; it may be left out."},
-			"kind":     {Type: huma.TypeString, Enum: kind, Description: "The same as type, by its newer name."},
-			"metadata": anyObject("Anything, kept as it came."),
+			"type":     {Type: huma.TypeString, Enum: kind, Description: "Type of the part; optional."},
+			"kind":     {Type: huma.TypeString, Enum: kind, Description: "Newer name of type."},
+			"metadata": anyObject("Arbitrary metadata."),
 		})
 	})
 }
 
 func fileSchema(huma.Registry) *huma.Schema {
 	s := closed(nil, map[string]*huma.Schema{
-		"name": idOf("Its name."), "mimeType": idOf("Its media type."),
-		"bytes": explained(stringSchema(matching(base64Pattern)), "Its content in base64; or else uri."),
-		"uri":   explained(stringSchema(length(1, maxFileURI), matching(storable)), "Where it is; or else bytes."),
+		"name": nameOf("File name."), "mimeType": nameOf("Media type."),
+		"bytes": explained(stringSchema(matching(base64Pattern)), "Content in base64; either bytes or uri is required."),
+		"uri":   explained(stringSchema(length(1, maxFileURI), matching(storable)), "URI of the file."),
 	})
 	ifThen(s, []string{"bytes"}, noneOf("uri"), anyField("uri"))
 	return s
 }
 
-// maxFileURI is what package task allows.
+// maxFileURI is the limit of package task.
 const maxFileURI = 4096
 
-// idOf is an id that others choose.
+// idOf returns the schema of an id that a client chooses.
 func idOf(doc string) *huma.Schema {
 	return explained(stringSchema(length(0, task.MaxID), matching(idText)), doc)
 }
 
+// nameOf is a name that others choose and people see.
+func nameOf(doc string) *huma.Schema {
+	return explained(stringSchema(length(0, task.MaxName), matching(plainPattern())), doc)
+}
+
 func idsOf(doc string) *huma.Schema {
-	s := &huma.Schema{Type: huma.TypeArray, Items: stringSchema(length(0, task.MaxID), matching(idText)), Description: doc}
+	s := &huma.Schema{
+		Type: huma.TypeArray, Items: stringSchema(length(0, task.MaxID), matching(idText)), Description: doc,
+	}
 	items(0, task.MaxIDs)(s)
 	return s
 }
 
-// orNothing is the schema of what may also be null.
+// orNothing returns the schema of a reference or null.
 func orNothing(s *huma.Schema) *huma.Schema {
 	return &huma.Schema{OneOf: []*huma.Schema{{Ref: s.Ref}, {Type: "null"}}, Description: s.Description}
 }
@@ -190,7 +200,7 @@ func object(required []string, properties map[string]*huma.Schema) *huma.Schema 
 	return &huma.Schema{Type: huma.TypeObject, Required: required, Properties: properties}
 }
 
-// closed is the schema of an object in a request, which has no other members.
+// closed returns the schema of an object in a request, which rejects other members.
 func closed(required []string, properties map[string]*huma.Schema) *huma.Schema {
 	s := object(required, properties)
 	s.AdditionalProperties = false

@@ -20,14 +20,15 @@ import (
 
 const claim = "/api/v1/agents/fixer/claim"
 
-// worker is a key of the agent fixer itself.
+// worker returns a key of the agent fixer.
 func (w *world) worker() string { return w.key("acme", "agent:fixer", identity.A2AServe) }
 
-// recall cancels a task as a change of its follow-up does.
+// recall cancels a task, as a change of its follow-up does.
 func (w *world) recall(uid string) {
 	w.tb.Helper()
 	ann := &identity.Caller{
-		Principal: identity.Principal{Org: "acme", Kind: identity.User, ID: "ann"}, Scopes: identity.Scopes{identity.TasksWrite},
+		Principal: identity.Principal{Org: "acme", Kind: identity.User, ID: "ann"},
+		Scopes:    identity.Scopes{identity.TasksWrite},
 	}
 	a, err := identity.Authorize(ann, "acme", identity.ChangeFollowup)
 	if err == nil {
@@ -38,7 +39,7 @@ func (w *world) recall(uid string) {
 	}
 }
 
-// send sends a task to fixer as the user, and returns it.
+// send sends a task to fixer as the user.
 func (w *world) send(user, id, text string) task.Task {
 	w.tb.Helper()
 	ctx := context.Background()
@@ -89,18 +90,21 @@ func TestAWorkerClaimsReportsAndFinishes(t *testing.T) {
 	worker := w.worker()
 	c := w.claim(worker, `{"worker":"host-1","max":1,"wait_seconds":20,"lease_seconds":30,"capacity":4}`)
 	if len(c.Tasks) != 1 || len(c.Messages) != 0 {
-		t.Fatalf("%+v", c)
+		t.Fatalf("got %+v, want len(Tasks) 1, len(Messages) 0", c)
 	}
 	got := c.Tasks[0]
-	if got.ID != sent.UID || got.Attempt != 1 || got.Sender != "acme/user:ada" || got.ContextID != sent.ContextID || len(got.History) != 1 {
-		t.Errorf("%+v", got)
+	if got.ID != sent.UID || got.Attempt != 1 || got.Sender != "acme/user:ada" || got.ContextID != sent.ContextID ||
+		len(got.History) != 1 {
+		t.Errorf("got %+v, want ID %v, Attempt 1, Sender acme/user:ada, ContextID %v, len(History) 1", got, sent.UID,
+			sent.ContextID)
 	}
-	want := `{"kind":"message","role":"user","parts":[{"type":"text","kind":"text","text":"hello"}],"messageId":"m-` + sent.UID + `-1"}`
+	want := `{"kind":"message","role":"user","parts":[{"type":"text","kind":"text","text":"hello"}],"messageId":"m-` +
+		sent.UID + `-1"}`
 	if diff := cmp.Diff(want, string(got.Message)); diff != "" {
-		t.Error(diff)
+		t.Errorf("mismatch (-want +got):\n%s", diff)
 	}
 	if d := time.Until(got.LeaseExpiresAt); d < 25*time.Second || d > 31*time.Second {
-		t.Errorf("the lease lasts %s", d)
+		t.Errorf("the lease lasts %s, want about 30 s", d)
 	}
 	lease := "/api/v1/agents/fixer/leases/" + got.Lease
 	var p struct {
@@ -111,30 +115,34 @@ func TestAWorkerClaimsReportsAndFinishes(t *testing.T) {
 	}
 	w.do(worker, "POST", lease, `{}`).want(200).into(&p)
 	if p.State != "working" || p.Canceled || p.Expires == nil || p.Messages == nil {
-		t.Errorf("%+v", p)
+		t.Errorf("got %+v, want State working, Canceled false, Expires not nil, Messages not nil", p)
 	}
 	w.send("ada", "t-1", "and this")
 	w.do(worker, "POST", lease, `{"status":"working","message":{"parts":[{"type":"text","text":"half"}]},"extend_seconds":600,
-		"artifacts":[{"artifact_id":"a","parts":[{"kind":"text","text":"1"}]},{"artifact_id":"a","append":true,"last_chunk":true,"parts":[{"text":"2"}]},
-			{"parts":[{"type":"data","data":{"n": [1, 2]}}]},{"parts":[{"type":"file","file":{"name":"x","mimeType":"text/plain","bytes":"aGk="}}]}]}`).want(200).into(&p)
-	if time.Until(*p.Expires) < 500*time.Second || len(p.Messages) != 1 || !strings.Contains(string(p.Messages[0]), "and this") {
-		t.Errorf("%+v", p)
+		"artifacts":[{"artifact_id":"a","parts":[{"kind":"text","text":"1"}]},
+			{"artifact_id":"a","append":true,"last_chunk":true,"parts":[{"text":"2"}]},
+			{"parts":[{"type":"data","data":{"n": [1, 2]}}]},
+			{"parts":[{"type":"file","file":{"name":"x","mimeType":"text/plain","bytes":"aGk="}}]}]}`).want(200).into(&p)
+	if time.Until(*p.Expires) < 500*time.Second || len(p.Messages) != 1 ||
+		!strings.Contains(string(p.Messages[0]), "and this") {
+		t.Errorf("got %+v, want an extended lease and one message", p)
 	}
 	w.do(worker, "POST", lease, `{"status":"completed"}`).want(200).into(&p)
 	if p.State != "completed" || p.Expires != nil {
-		t.Errorf("%+v", p)
+		t.Errorf("got %+v, want State completed, Expires nil", p)
 	}
 	for _, c := range []struct{ method, body string }{{"POST", `{"status":"failed"}`}, {"POST", `{}`}, {"DELETE", ""}} {
 		if p := w.do(worker, c.method, lease, c.body).want(409).problem(); p.Code != task.CodeStaleLease {
-			t.Errorf("%s: %+v", c.method, p)
+			t.Errorf("%s: got %+v, want Code %v", c.method, p, task.CodeStaleLease)
 		}
 	}
 	done, err := w.store.Tasks().ByUID(context.Background(), "acme", sent.UID, task.All)
 	if err != nil || done.State != task.Completed || len(done.Artifacts) != 3 || len(done.Artifacts[0].Parts) != 2 {
-		t.Fatalf("%+v %v", done, err)
+		t.Fatalf("got %+v %v, want no error, State %v, len(Artifacts) 3, len(done.Artifacts[0].Parts) 2", done, err,
+			task.Completed)
 	}
 	if a, b := done.Artifacts[1].ID, done.Artifacts[2].ID; a == "" || a == b {
-		t.Errorf("artifacts without an id got %q and %q", a, b)
+		t.Errorf("artifacts without an id got %q and %q, want two different ids", a, b)
 	}
 }
 
@@ -146,13 +154,13 @@ func TestATaskThatIsHandedBackLosesNoAttempt(t *testing.T) {
 	for range task.MaxAttempts + 1 {
 		c := w.claim(worker, `{"wait_seconds":0}`)
 		if len(c.Tasks) != 1 || c.Tasks[0].Attempt != 1 {
-			t.Fatalf("%+v", c)
+			t.Fatalf("got %+v, want len(Tasks) 1, c.Tasks[0].Attempt 1", c)
 		}
 		w.do(worker, "DELETE", "/api/v1/agents/fixer/leases/"+c.Tasks[0].Lease, "").want(204)
 	}
 }
 
-// failing is a connection that breaks when the answer is written.
+// failing is a connection that breaks when the response is written.
 type failing struct{ *httptest.ResponseRecorder }
 
 func (failing) Write([]byte) (int, error) { return 0, http.ErrHandlerTimeout }
@@ -166,7 +174,7 @@ func TestAClaimWhoseAnswerCannotBeSentLosesNoAttempt(t *testing.T) {
 	r.Header.Set("Authorization", "Bearer "+worker)
 	w.handler.ServeHTTP(failing{httptest.NewRecorder()}, r)
 	if c := w.claim(worker, `{"wait_seconds":0}`); len(c.Tasks) != 1 || c.Tasks[0].Attempt != 1 {
-		t.Errorf("%+v", c)
+		t.Errorf("got %+v, want len(Tasks) 1, c.Tasks[0].Attempt 1", c)
 	}
 }
 
@@ -179,9 +187,9 @@ func TestACanceledTaskTellsItsWorker(t *testing.T) {
 	w.recall(sent.UID)
 	res := w.do(worker, "POST", lease, `{"status":"completed"}`).want(200)
 	if !strings.Contains(res.Body, `"state":"canceled","canceled":true,"lease_expires_at":null`) {
-		t.Error(res.Body)
+		t.Errorf("got %v, want containing \"state\":\"canceled\",\"canceled\":true,\"lease_expires_at\":null", res.Body)
 	}
-	for range 2 { // it may confirm it
+	for range 2 { // the worker may confirm it
 		w.do(worker, "POST", lease, `{"status":"canceled"}`).want(200)
 	}
 }
@@ -199,18 +207,22 @@ func TestDirectMessagesComeUntilAcknowledged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.tasks.Message(ctx, to, task.Message{Role: task.RoleUser, Parts: []task.Part{{Kind: task.TextPart, Text: "psst"}}}); err != nil {
+	if _, err := w.tasks.Message(ctx, to, task.Message{
+		Role:  task.RoleUser,
+		Parts: []task.Part{{Kind: task.TextPart, Text: "psst"}},
+	}); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {
 		c := w.claim(worker, `{"max":0}`)
-		if len(c.Messages) != 1 || c.Messages[0].From != "acme/user:ada" || !strings.Contains(string(c.Messages[0].Message), "psst") {
-			t.Fatalf("%+v", c)
+		if len(c.Messages) != 1 || c.Messages[0].From != "acme/user:ada" ||
+			!strings.Contains(string(c.Messages[0].Message), "psst") {
+			t.Fatalf("got %+v, want len(Messages) 1, c.Messages[0].From acme/user:ada, containing psst", c)
 		}
 	}
 	id := w.claim(worker, `{"max":0}`).Messages[0].ID
 	if c := w.claim(worker, `{"max":0,"wait_seconds":0,"ack":["`+id+`"]}`); len(c.Messages) != 0 {
-		t.Errorf("%+v", c)
+		t.Errorf("got %+v, want len(Messages) 0", c)
 	}
 }
 
@@ -225,19 +237,28 @@ func TestWhoMayWorkForAnAgent(t *testing.T) {
 		status int
 		code   string
 	}{
-		"nobody":                  {"", "fixer", 401, "auth.missing"},
-		"the agent":               {w.worker(), "fixer", 200, ""},
-		"the agent, for another":  {w.worker(), "other", 403, "auth.agent_out_of_scope"},
-		"a user without agent:":   {w.key("acme", "user:ada", serve), "fixer", 403, "auth.agent_out_of_scope"},
-		"a service with agent:":   {w.key("acme", "service:ci", serve, "agent:fixer"), "fixer", 200, ""},
-		"a service for another":   {w.key("acme", "service:ci", serve, "agent:fixer"), "other", 403, "auth.agent_out_of_scope"},
-		"a service with agent:*":  {w.key("acme", "service:ci", serve, "agent:*"), "other", 200, ""},
-		"without the scope":       {w.key("acme", "agent:fixer", identity.A2AWrite, identity.Admin), "fixer", 403, "auth.scope_missing"},
-		"another org":             {w.key("globex", "service:ci", serve, "agent:*"), "fixer", 404, "resource.not_found"},
-		"no such agent":           {w.key("acme", "service:ci", serve, "agent:*"), "nobody", 404, "resource.not_found"},
-		"an id that cannot be":    {w.key("acme", "service:ci", serve, "agent:*"), "FIXER", 404, "resource.not_found"},
-		"an id with a slash":      {w.key("acme", "service:ci", serve, "agent:*"), "fixer%2Fx", 404, "resource.not_found"},
-		"an encoded, foreign one": {w.key("acme", "service:ci", serve, "agent:fixer"), "%6Fther", 403, "auth.agent_out_of_scope"},
+		"nobody":                 {"", "fixer", 401, "auth.missing"},
+		"the agent":              {w.worker(), "fixer", 200, ""},
+		"the agent, for another": {w.worker(), "other", 403, "auth.agent_out_of_scope"},
+		"a user without agent:":  {w.key("acme", "user:ada", serve), "fixer", 403, "auth.agent_out_of_scope"},
+		"a service with agent:":  {w.key("acme", "service:ci", serve, "agent:fixer"), "fixer", 200, ""},
+		"a service for another": {
+			w.key("acme", "service:ci", serve, "agent:fixer"), "other", 403,
+			"auth.agent_out_of_scope",
+		},
+		"a service with agent:*": {w.key("acme", "service:ci", serve, "agent:*"), "other", 200, ""},
+		"without the scope": {
+			w.key("acme", "agent:fixer", identity.A2AWrite, identity.Admin), "fixer", 403,
+			"auth.scope_missing",
+		},
+		"another org":          {w.key("globex", "service:ci", serve, "agent:*"), "fixer", 404, "resource.not_found"},
+		"no such agent":        {w.key("acme", "service:ci", serve, "agent:*"), "nobody", 404, "resource.not_found"},
+		"an id that cannot be": {w.key("acme", "service:ci", serve, "agent:*"), "FIXER", 404, "resource.not_found"},
+		"an id with a slash":   {w.key("acme", "service:ci", serve, "agent:*"), "fixer%2Fx", 404, "resource.not_found"},
+		"an encoded, foreign one": {
+			w.key("acme", "service:ci", serve, "agent:fixer"), "%6Fther", 403,
+			"auth.agent_out_of_scope",
+		},
 	} {
 		for _, call := range []struct{ method, path, body string }{
 			{"POST", "/claim", `{"wait_seconds":0}`},
@@ -246,14 +267,14 @@ func TestWhoMayWorkForAnAgent(t *testing.T) {
 		} {
 			body, want := call.body, c.status
 			if want == 200 && call.path != "/claim" {
-				want = 409 // let in, to find that the lease is none
+				want = 409 // authorized, but the lease does not exist
 			}
 			if want >= 400 && want != 409 && body != "" {
-				body = `{"unknown":` // whoever may not ask learns nothing of what is asked
+				body = `{"unknown":` // an unauthorized caller learns nothing from validation
 			}
 			res := w.do(c.key, call.method, "/api/v1/agents/"+c.agent+call.path, body).want(want)
 			if want >= 400 && want != 409 && res.problem().Code != c.code {
-				t.Errorf("%s: %s", name, res.Body)
+				t.Errorf("%s: got %s, want the code %s", name, res.Body, c.code)
 			}
 		}
 	}
@@ -265,10 +286,16 @@ func TestBadReportsAndClaimsNameWhatIsWrong(t *testing.T) {
 	sent := w.send("ada", "t-1", "hello")
 	worker := w.worker()
 	for body, want := range map[string][]string{
-		`{"max":101,"wait_seconds":61,"lease_seconds":0,"capacity":0}`:       {"/max", "/wait_seconds", "/lease_seconds", "/capacity"},
-		`{"max":-1,"wait_seconds":-1,"lease_seconds":3601,"capacity":10001}`: {"/max", "/wait_seconds", "/lease_seconds", "/capacity"},
-		`{"wait_seconds":9223372036854775807,"lease_seconds":9000000000}`:    {"/wait_seconds", "/lease_seconds"},
-		`{"worker":"` + strings.Repeat("x", 129) + `"}`:                      {"/worker"},
+		`{"max":101,"wait_seconds":61,"lease_seconds":0,"capacity":0}`: {
+			"/max", "/wait_seconds", "/lease_seconds",
+			"/capacity",
+		},
+		`{"max":-1,"wait_seconds":-1,"lease_seconds":3601,"capacity":10001}`: {
+			"/max", "/wait_seconds", "/lease_seconds",
+			"/capacity",
+		},
+		`{"wait_seconds":9223372036854775807,"lease_seconds":9000000000}`: {"/wait_seconds", "/lease_seconds"},
+		`{"worker":"` + strings.Repeat("x", 129) + `"}`:                   {"/worker"},
 		`{"worker":null}`:                              {"/worker"},
 		`{"ack":["a\u0000b"]}`:                         {"/ack/0"},
 		`{"ack":["msg-1",null]}`:                       {"/ack/1"},
@@ -277,7 +304,7 @@ func TestBadReportsAndClaimsNameWhatIsWrong(t *testing.T) {
 		`[]`: {""},
 	} {
 		if diff := cmp.Diff(want, at(w.do(worker, "POST", claim, body).want(422).problem())); diff != "" {
-			t.Errorf("%s: %s", body, diff)
+			t.Errorf("%s: mismatch (-want +got):\n%s", body, diff)
 		}
 	}
 	lease := "/api/v1/agents/fixer/leases/" + w.claim(worker, `{}`).Tasks[0].Lease
@@ -296,10 +323,13 @@ func TestBadReportsAndClaimsNameWhatIsWrong(t *testing.T) {
 		`{"message":{"parts":[]}}`:                   {"/message/parts"},
 		`{"message":{"role":"user","parts":[{"text":"x"}]}}`:         {"/message/role"},
 		`{"message":{"parts":[{"text":"x"},{"type":"text"}],"x":1}}`: {"/message/parts/1/text", "/message/x"},
-		`{"artifacts":{}}`:                                                 {"/artifacts"},
-		`{"artifacts":[{"parts":[{"type":"x"}]}]}`:                         {"/artifacts/0/parts/0/type"},
-		`{"artifacts":[{"parts":[{"text":null}]}]}`:                        {"/artifacts/0/parts/0/text"},
-		`{"artifacts":[{"append":1,"parts":[{"text":"x","url":"y"}]}]}`:    {"/artifacts/0/append", "/artifacts/0/parts/0/url"},
+		`{"artifacts":{}}`:                          {"/artifacts"},
+		`{"artifacts":[{"parts":[{"type":"x"}]}]}`:  {"/artifacts/0/parts/0/type"},
+		`{"artifacts":[{"parts":[{"text":null}]}]}`: {"/artifacts/0/parts/0/text"},
+		`{"artifacts":[{"append":1,"parts":[{"text":"x","url":"y"}]}]}`: {
+			"/artifacts/0/append",
+			"/artifacts/0/parts/0/url",
+		},
 		`{"artifacts":[{"append":true,"parts":[{"text":"x"}]}]}`:           {"/artifacts/0/artifact_id"},
 		`{"artifacts":[{"parts":[{"text":"x\u0000"}]}]}`:                   {"/artifacts/0/parts/0/text"},
 		`{"artifacts":[{"parts":[{"type":"file","file":{}}]}]}`:            {"/artifacts/0/parts/0/file"},
@@ -310,32 +340,34 @@ func TestBadReportsAndClaimsNameWhatIsWrong(t *testing.T) {
 			got = got[:len(want)]
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s: %s", body, diff)
+			t.Errorf("%s: mismatch (-want +got):\n%s", body, diff)
 		}
 	}
 	w.do(worker, "POST", lease, `{"status":"working","status":"failed"}`).want(400)
 	w.do(worker, "POST", lease, `{"message":{"parts":[{"text":"`+strings.Repeat("x", 5<<20)+`"}]}}`).want(200)
-	p := w.do(worker, "POST", lease, `{"message":{"parts":[{"text":"`+strings.Repeat("x", maxReport)+`"}]}}`).want(413).problem()
+	p := w.do(worker, "POST", lease, `{"message":{"parts":[{"text":"`+strings.Repeat("x", maxReport)+`"}]}}`).want(413).
+		problem()
 	if !strings.Contains(p.Detail, "6291456") {
-		t.Errorf("%+v", p)
+		t.Errorf("got %+v, want containing 6291456", p)
 	}
-	if got, err := w.store.Tasks().ByUID(context.Background(), "acme", sent.UID, task.All); err != nil || got.State != task.Working || len(got.Artifacts) > 0 {
-		t.Errorf("%+v %v", got, err)
+	if got, err := w.store.Tasks().ByUID(context.Background(), "acme", sent.UID, task.All); err != nil ||
+		got.State != task.Working || len(got.Artifacts) > 0 {
+		t.Errorf("got %+v %v, want the task unchanged", got, err)
 	}
 }
 
-// A worker's calls do not use up the requests that its principal may make elsewhere.
+// Worker requests do not count against the rate limit of other requests.
 func TestWorkersHaveARateLimitOfTheirOwn(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(o *httpx.Options, _ *Options) { o.RateLimit = 1 })
 	key := w.worker()
-	for range 20 { // far over the burst of others
+	for range 20 { // far beyond the burst of other requests
 		w.do(key, "POST", claim, `{"wait_seconds":0}`).want(200)
 	}
 	for range 5 {
 		w.do(key, "GET", "/api/v1/me", "").want(200)
 	}
 	if got := w.do(key, "GET", "/api/v1/me", "").want(429).Header.Get("RateLimit-Policy"); got != `"principal";q=5;w=5` {
-		t.Errorf("the policy is %s", got)
+		t.Errorf("RateLimit-Policy = %s, want \"principal\";q=5;w=5", got)
 	}
 }

@@ -1,9 +1,8 @@
-// Package servertest builds programs of this module and runs servers as processes of
-// their own, for tests and benchmarks that see what a user sees.
+// Package servertest builds programs of this module and runs servers as separate processes, for
+// tests and benchmarks that see what a user sees.
 //
-// It knows a server by what it prints (its address, the first key) and by the path that
-// says whether it is ready, and nothing of what is inside. It returns errors instead of
-// failing a test, because a benchmark is no test.
+// It knows only a server's output (its URL, the first key) and its readiness path. Its functions
+// return errors instead of failing a test, because benchmarks use them too.
 package servertest
 
 import (
@@ -27,24 +26,25 @@ const Patience = time.Minute
 // Secret matches the secret of a key.
 var Secret = regexp.MustCompile(`parley_[0-9A-Za-z]{36}`)
 
-// address is the first that a server prints, with what follows it: the whole of it was read.
+// address matches the first URL that a server prints and the character after it, so that no
+// partial URL matches.
 var address = regexp.MustCompile(`(https?://[^\s"/]+)[\s"/]`)
 
-// Process is a server that runs, or has ended.
+// Process is a server that runs or has ended.
 type Process struct {
 	Cmd  *exec.Cmd
-	URL  string // as it was printed, such as http://127.0.0.1:41234
+	URL  string // as printed, such as http://127.0.0.1:41234
 	Key  string // the first key; empty unless one was printed
 	Done chan struct{}
 
 	Stdout, Stderr Output
-	Said           Output // both, in the order in which they arrived
+	Said           Output // both, in order of arrival
 
 	err error // of the process, once Done is closed
 }
 
-// Start starts a server and waits until it answers 200 on the path ready. The command's
-// output belongs to the Process.
+// Start starts a server and waits until the path ready returns 200. The Process owns the command's
+// output.
 func Start(cmd *exec.Cmd, ready string) (*Process, error) {
 	p := &Process{Cmd: cmd, Done: make(chan struct{})}
 	p.Stdout.also, p.Stderr.also = &p.Said, &p.Said
@@ -64,7 +64,7 @@ func Start(cmd *exec.Cmd, ready string) (*Process, error) {
 	return p, nil
 }
 
-// The certificate of a server under test is one that nobody vouches for.
+// The certificate of a server under test is self-signed.
 var prober = &http.Client{
 	Timeout: 10 * time.Second,
 	Transport: &http.Transport{
@@ -139,7 +139,7 @@ func (p *Process) Wait() error {
 	}
 }
 
-// Run runs a command to its end and returns what it printed, without white space around it.
+// Run runs a command to its end and returns its trimmed output.
 func Run(cmd *exec.Cmd) (string, error) {
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
@@ -149,8 +149,8 @@ func Run(cmd *exec.Cmd) (string, error) {
 	return strings.TrimSpace(stdout.String()), nil
 }
 
-// Environ is the environment without settings of whoever runs the tests. A server in it
-// stops at once: no balancer has to notice.
+// Environ returns the environment without PARLEY_* variables of the caller. A server with it stops
+// without waiting for a load balancer.
 func Environ(extra ...string) []string {
 	var out []string
 	for _, e := range os.Environ() {
@@ -161,7 +161,7 @@ func Environ(extra ...string) []string {
 	return append(append(out, "NO_PROXY=127.0.0.1", "PARLEY_SHUTDOWN_DELAY=0s"), extra...)
 }
 
-// Output collects what a process prints and may be read meanwhile.
+// Output collects the output of a process and may be read meanwhile.
 type Output struct {
 	mu   sync.Mutex
 	buf  bytes.Buffer

@@ -68,7 +68,6 @@ func TestTheEnvironmentHasNoSettings(t *testing.T) {
 	}
 }
 
-// What does not answer the signal is killed by the tests' own patience; what does says how.
 func TestStopReturnsHowAServerEnded(t *testing.T) {
 	t.Parallel()
 	cmd := exec.Command("sh", "-c", "trap 'exit 5' TERM; echo started; while :; do sleep 0.01; done")

@@ -9,11 +9,11 @@ import (
 	"github.com/parley-dev/parley/internal/identity"
 )
 
-// claims is what an issuer says of somebody.
+// claims are the claims of a token or of the userinfo endpoint.
 type claims map[string]json.RawMessage
 
-// find follows a path: "groups", "realm_access.roles", or a name that has dots of its
-// own, such as an address.
+// find returns the claim at a path: "groups", "realm_access.roles", or a name that contains
+// dots itself, such as a URL.
 func (c claims) find(path string) (json.RawMessage, bool) {
 	if v, ok := c[path]; ok {
 		return v, true
@@ -32,7 +32,7 @@ func (c claims) find(path string) (json.RawMessage, bool) {
 	return nil, false
 }
 
-// text is a claim that is a string.
+// text returns a claim that is a string, or empty.
 func (c claims) text(path string) string {
 	var s string
 	if v, ok := c.find(path); !ok || json.Unmarshal(v, &s) != nil {
@@ -41,14 +41,14 @@ func (c claims) text(path string) string {
 	return s
 }
 
-// verified reports whether a claim is true; some issuers write it as a string.
+// verified reports whether a claim is true. Some issuers send it as a string.
 func (c claims) verified(path string) bool {
 	v, _ := c.find(path)
 	return string(v) == "true" || string(v) == `"true"`
 }
 
-// matches reports whether the claim is the value, or a list that contains it. Scopes
-// are lists between spaces.
+// matches reports whether the claim equals the value or is a list that contains it. Scopes are
+// lists separated by spaces.
 func (c claims) matches(claim, value string) bool {
 	v, ok := c.find(claim)
 	if !ok {
@@ -67,21 +67,21 @@ func spaced(claim string) bool {
 	return last == "scope" || last == "scp"
 }
 
-// userName is what a person would be called here, or why that cannot be said. Of an
-// address it is the part before the '@', and only in the domain that was configured:
-// elsewhere somebody else may have the same part.
+// userName returns the user id of a person, or why there is none. Of an email address it is
+// the part before the '@', but only for the configured domain: in another domain, that part
+// may belong to someone else.
 func (s *SignIn) userName(c claims, title string) (name, why string) {
 	v := c.text(s.UserClaim)
 	if v == "" {
-		return "", fmt.Sprintf("%s does not say what you are called (the claim %s); ask the operator of this server, or open an invitation with %s",
-			title, s.UserClaim, title)
+		return "", fmt.Sprintf("%s does not say what you are called (the claim %s); "+
+			"ask the operator of this server, or open an invitation with %s", title, s.UserClaim, title)
 	}
 	v = strings.ToLower(v)
 	if local, domain, address := cutLast(v, '@'); address {
 		switch {
 		case s.Domain == "" || domain != s.Domain:
-			return "", fmt.Sprintf("%s calls you by an address whose domain is not let in by name; open an invitation with %s, or ask the operator of this server",
-				title, title)
+			return "", fmt.Sprintf("%s calls you by an address whose domain is not let in by name; "+
+				"open an invitation with %s, or ask the operator of this server", title, title)
 		case s.UserClaim == "email" && !c.verified("email_verified"):
 			return "", fmt.Sprintf("%s has not verified your email address; verify it there and try again", title)
 		}
@@ -90,7 +90,8 @@ func (s *SignIn) userName(c claims, title string) (name, why string) {
 		return "", fmt.Sprintf("%s names no email address of yours; ask the operator of this server", title)
 	}
 	if !identity.ValidAgentID(v) {
-		return "", fmt.Sprintf("what %s calls you cannot be the name of a user here; open an invitation with %s, or ask an admin of the org", title, title)
+		return "", fmt.Sprintf("what %s calls you cannot be the name of a user here; "+
+			"open an invitation with %s, or ask an admin of the org", title, title)
 	}
 	return v, ""
 }
@@ -103,7 +104,7 @@ func cutLast(s string, sep byte) (before, after string, found bool) {
 	return s[:i], s[i+1:], true
 }
 
-// scopes is the union of what the rules grant.
+// scopes returns the union of the scopes of all matching rules.
 func (t *Tokens) scopes(c claims) identity.Scopes {
 	var out identity.Scopes
 	for _, r := range t.Scopes {
@@ -119,7 +120,7 @@ func (t *Tokens) scopes(c claims) identity.Scopes {
 	return out
 }
 
-// principal is whom the first rule that matches names.
+// principal returns the principal of the first matching rule.
 func (t *Tokens) principal(c claims) (identity.Principal, bool) {
 	for _, r := range t.Principals {
 		if c.matches(r.Claim, r.Value) {

@@ -16,7 +16,8 @@ func read(t *testing.T, text string) claims {
 
 func TestMatches(t *testing.T) {
 	t.Parallel()
-	c := read(t, `{"groups": ["eng", "ops", 1, {"a": 1}], "scope": "a b.read c", "role": "admin dev", "realm_access": {"roles": ["x"], "scp": "p q"},
+	c := read(t, `{"groups": ["eng", "ops", 1, {"a": 1}], "scope": "a b.read c", "role": "admin dev",
+		"realm_access": {"roles": ["x"], "scp": "p q"},
 		"https://acme.example/roles": ["y"], "n": 1, "yes": true, "nil": null, "a.b": {"c": "deep"}}`)
 	for _, m := range []struct {
 		claim, value string
@@ -63,7 +64,10 @@ func TestUserName(t *testing.T) {
 		{SignIn{UserClaim: "preferred_username"}, `{"preferred_username": "ada@acme.example"}`, ""},
 		{SignIn{UserClaim: "preferred_username", Domain: "acme.example"}, `{"preferred_username": "Ada@Acme.example"}`, "ada"},
 		{SignIn{UserClaim: "preferred_username", Domain: "acme.example"}, `{"preferred_username": "ada@evil.example"}`, ""},
-		{SignIn{UserClaim: "preferred_username", Domain: "acme.example"}, `{"preferred_username": "admin@evil.example@acme.example"}`, ""},
+		{
+			SignIn{UserClaim: "preferred_username", Domain: "acme.example"},
+			`{"preferred_username": "admin@evil.example@acme.example"}`, "",
+		},
 		{SignIn{UserClaim: "email", Domain: "acme.example"}, `{"email": "ada@acme.example", "email_verified": true}`, "ada"},
 		{SignIn{UserClaim: "email", Domain: "acme.example"}, `{"email": "ada@acme.example", "email_verified": "true"}`, "ada"},
 		{SignIn{UserClaim: "email", Domain: "acme.example"}, `{"email": "ada@acme.example", "email_verified": false}`, ""},

@@ -1,11 +1,10 @@
-// Package sso speaks to other identity providers: people sign in with them (OpenID
-// Connect), and programs bring access tokens (JWT) that they gave out.
+// Package sso is the client of external identity providers: people sign in with them (OpenID
+// Connect), and programs use access tokens (JWT) that they issued.
 //
-// What is trusted is written in one file, which is read strictly at the start. A
-// provider is asked when it is first needed, so that the server starts without it;
-// what it says is bounded in size and time, and its keys are read again when they
-// change. Who may sign in as whom is decided in package account. The package knows
-// no pages and no SQL.
+// One file lists the trusted issuers; it is parsed strictly at the start. A provider is
+// contacted when it is first needed, so that the server starts without it. Its responses are
+// bounded in size and time, and its keys are fetched again when they change. Package account
+// decides who may sign in as which user. The package must not know pages or SQL.
 package sso
 
 import (
@@ -28,31 +27,31 @@ import (
 	"github.com/parley-dev/parley/internal/text"
 )
 
-// Issuer is one provider as the operator describes it.
+// Issuer is a provider as it is configured by the operator.
 type Issuer struct {
-	Name   string  `json:"name"`   // in addresses and in the audit log
-	Title  string  `json:"title"`  // what people call it
-	Issuer string  `json:"issuer"` // its own name for itself, an address
-	Org    string  `json:"org"`    // whose people and programs these are
+	Name   string  `json:"name"`   // used in URLs and in the audit log
+	Title  string  `json:"title"`  // display name
+	Issuer string  `json:"issuer"` // issuer URL
+	Org    string  `json:"org"`    // the org of its people and programs
 	SignIn *SignIn `json:"sign_in"`
 	Tokens *Tokens `json:"tokens"`
 }
 
-// SignIn lets people sign in with the provider.
+// SignIn configures sign-in with the provider.
 type SignIn struct {
 	ClientID    string   `json:"client_id"`
 	SecretFile  string   `json:"client_secret_file"`
 	Scopes      []string `json:"scopes"`
 	UserClaim   string   `json:"user_claim"`
-	Domain      string   `json:"domain"` // of names that are addresses
+	Domain      string   `json:"domain"` // of user claims that are email addresses
 	CreateUsers bool     `json:"create_users"`
-	Require     *Match   `json:"require"` // who may sign in at all
-	Admin       *Match   `json:"admin"`   // who is an admin; nil: the provider has no say
+	Require     *Match   `json:"require"` // who may sign in
+	Admin       *Match   `json:"admin"`   // who is an admin; nil: the provider does not decide
 
 	secret string
 }
 
-// Tokens lets access tokens of the issuer in.
+// Tokens configures which access tokens of the issuer are accepted.
 type Tokens struct {
 	Audience   string          `json:"audience"`
 	Users      bool            `json:"users"`
@@ -60,13 +59,13 @@ type Tokens struct {
 	Scopes     []ScopeRule     `json:"scopes"`
 }
 
-// Match is a claim that has a value.
+// Match is a claim with a value.
 type Match struct {
 	Claim string `json:"claim"`
 	Value string `json:"value"`
 }
 
-// PrincipalRule says whom tokens with a claim speak for.
+// PrincipalRule maps tokens with a claim to a principal.
 type PrincipalRule struct {
 	Claim     string `json:"claim"`
 	Value     string `json:"value"`
@@ -75,7 +74,7 @@ type PrincipalRule struct {
 	who identity.Principal
 }
 
-// ScopeRule says what tokens with a claim may do.
+// ScopeRule maps tokens with a claim to scopes.
 type ScopeRule struct {
 	Claim  string   `json:"claim"`
 	Value  string   `json:"value"`
@@ -98,8 +97,8 @@ var (
 	scopePattern = regexp.MustCompile(`^[\x21\x23-\x5b\x5d-\x7e]{1,200}$`) // RFC 6749, 3.3
 )
 
-// Load reads the file with the issuers, and the secrets that it names. The error
-// says where the mistake is.
+// Load reads the file with the issuers, and the secret files that it names. The error names
+// the wrong setting.
 func Load(name string) ([]Issuer, error) {
 	data, err := readBounded(name, maxFile)
 	if err != nil {
@@ -148,7 +147,7 @@ func (is *Issuer) readSecret(dir string) error {
 	return nil
 }
 
-// parse reads and checks everything but the secrets.
+// parse parses and validates everything except the secrets.
 func parse(data []byte) ([]Issuer, error) {
 	if err := refuseNull(data); err != nil {
 		return nil, err
@@ -170,7 +169,7 @@ func parse(data []byte) ([]Issuer, error) {
 	return file.Issuers, unambiguous(file.Issuers)
 }
 
-// refuseNull refuses null: a setting that is there must say something.
+// refuseNull returns an error if a setting is null.
 func refuseNull(data []byte) error {
 	dec := jsontext.NewDecoder(bytes.NewReader(data))
 	for {
@@ -186,7 +185,7 @@ func refuseNull(data []byte) error {
 	}
 }
 
-// readable is an error of the JSON library in the words of somebody who edits a file.
+// readable rewords an error of the JSON library for a person who edits the file.
 func readable(err error) error {
 	var syn *jsontext.SyntacticError
 	var sem *json.SemanticError
@@ -219,8 +218,7 @@ func kindName(k jsontext.Kind) string {
 	return "value"
 }
 
-// check fills in defaults and refuses what cannot be meant. Errors begin with the
-// name of the setting.
+// check sets defaults and validates the issuer. Errors start with the name of the setting.
 func (is *Issuer) check() error {
 	if is.Title == "" {
 		is.Title = is.Name
@@ -251,28 +249,29 @@ func (is *Issuer) check() error {
 	}
 	switch {
 	case is.SignIn != nil && is.SignIn.ClientID == is.Tokens.Audience:
-		return errors.New("tokens.audience must differ from sign_in.client_id, which is the audience of ID tokens: they are no access tokens")
+		return errors.New("tokens.audience must differ from sign_in.client_id, " +
+			"which is the audience of ID tokens: they are no access tokens")
 	case is.Tokens.Users && is.SignIn == nil:
 		return errors.New("tokens.users needs sign_in: it is by signing in that a subject becomes a user")
 	}
 	return nil
 }
 
-// checkAddress lets https through, and http on this machine.
+// checkAddress checks an issuer URL: https, or http on this machine.
 func checkAddress(s string) error {
 	u, err := url.Parse(s)
 	if err != nil || len(s) > maxText || u.RawQuery != "" || u.ForceQuery || u.Fragment != "" {
-		return errors.New("must be an address such as https://login.example.com, without query and fragment")
+		return errors.New("must be a URL such as https://login.example.com, without query and fragment")
 	}
 	return checkEndpoint(s)
 }
 
-// checkEndpoint is checkAddress for what a provider itself names.
+// checkEndpoint checks the URL of an endpoint: https, or http on this machine.
 func checkEndpoint(s string) error {
 	u, err := url.Parse(s)
 	switch {
 	case err != nil || u.Host == "" || u.User != nil:
-		return errors.New("must be an address such as https://login.example.com")
+		return errors.New("must be a URL such as https://login.example.com")
 	case u.Scheme == "https" || u.Scheme == "http" && loopback(u.Hostname()):
 		return nil
 	}
@@ -301,15 +300,17 @@ func (s *SignIn) check() error {
 	}
 	switch {
 	case !plainText(s.ClientID, maxText):
-		return errors.New("client_id must be there: what the provider calls this server")
+		return errors.New("client_id is required: the id of this server at the provider")
 	case len(s.Scopes) > 50:
 		return errors.New("scopes can have 50 entries at most")
 	case !plainText(s.UserClaim, maxText):
 		return errors.New("user_claim must name a claim")
-	case s.Domain != "" && (!plainText(s.Domain, 255) || strings.ContainsAny(s.Domain, "@/: ") || s.Domain != strings.ToLower(s.Domain)):
-		return errors.New("domain must be a domain such as acme.example, in small letters and without '@'")
+	case s.Domain != "" && (!plainText(s.Domain, 255) || strings.ContainsAny(s.Domain, "@/: ") ||
+		s.Domain != strings.ToLower(s.Domain)):
+		return errors.New("domain must be a domain such as acme.example, in lower case and without '@'")
 	case s.Domain == "" && s.UserClaim == "email":
-		return errors.New("domain must be there when user_claim is email: the part before the '@' names nobody without it")
+		return errors.New("domain is required if user_claim is email: " +
+			"the part before the '@' does not identify a user without it")
 	}
 	for what, m := range map[string]*Match{"require": s.Require, "admin": s.Admin} {
 		if m != nil && (!plainText(m.Claim, maxText) || !plainText(m.Value, maxText)) {
@@ -322,9 +323,9 @@ func (s *SignIn) check() error {
 func (t *Tokens) check(org string) error {
 	switch {
 	case !plainText(t.Audience, maxText):
-		return errors.New("audience must be there: what the issuer calls this server in tokens that are meant for it")
+		return errors.New("audience is required: the audience of tokens that are meant for this server")
 	case !t.Users && len(t.Principals) == 0:
-		return errors.New("users must be true, or principals list whom tokens speak for")
+		return errors.New("users must be true, or principals must list the principals of tokens")
 	case len(t.Principals) > maxRules:
 		return fmt.Errorf("principals can have %d entries at most", maxRules)
 	case len(t.Scopes) == 0 || len(t.Scopes) > maxRules:
@@ -340,13 +341,14 @@ func (t *Tokens) check(org string) error {
 			return fmt.Errorf("principals[%d].principal: %w", i, err)
 		}
 		if who.Kind == identity.User {
-			return fmt.Errorf("principals[%d].principal cannot be a user: people are known by signing in (tokens.users)", i)
+			return fmt.Errorf("principals[%d].principal cannot be a user: people are identified by signing in (tokens.users)", i)
 		}
 		r.who = who
 	}
 	for i := range t.Scopes {
 		r := &t.Scopes[i]
-		if !plainText(r.Claim, maxText) || !plainText(r.Value, maxText) || len(r.Grants) == 0 || len(r.Grants) > identity.MaxScopes {
+		if !plainText(r.Claim, maxText) || !plainText(r.Value, maxText) ||
+			len(r.Grants) == 0 || len(r.Grants) > identity.MaxScopes {
 			return fmt.Errorf("scopes[%d] must have a claim, a value and 1 to %d grants", i, identity.MaxScopes)
 		}
 		for _, g := range r.Grants {
@@ -360,8 +362,8 @@ func (t *Tokens) check(org string) error {
 	return nil
 }
 
-// unambiguous refuses issuers of which a callback, a subject or a token could mean
-// either.
+// unambiguous returns an error if a callback, a subject or a token could belong to two
+// issuers.
 func unambiguous(list []Issuer) error {
 	names, subjects, audiences := map[string]int{}, map[[2]string]int{}, map[[2]string]int{}
 	for i, is := range list {
@@ -379,7 +381,8 @@ func unambiguous(list []Issuer) error {
 		}
 		what := [2]string{is.Issuer, is.Tokens.Audience}
 		if j, dup := audiences[what]; dup {
-			return fmt.Errorf("issuers[%d].tokens has the issuer and the audience of issuers[%d]: a token would be of either org", i, j)
+			return fmt.Errorf(
+				"issuers[%d].tokens has the issuer and the audience of issuers[%d]: a token would be of either org", i, j)
 		}
 		audiences[what] = i
 	}

@@ -15,13 +15,16 @@ import (
 const whole = `{"issuers": [{
   "name": "acme", "title": "Acme", "issuer": "https://login.acme.example", "org": "main",
   "sign_in": {
-    "client_id": "parley", "client_secret_file": "acme.secret", "scopes": ["profile", "groups"], "user_claim": "upn", "domain": "acme.example",
-    "create_users": true, "require": {"claim": "hd", "value": "acme.example"}, "admin": {"claim": "groups", "value": "parley-admins"}
+    "client_id": "parley", "client_secret_file": "acme.secret", "scopes": ["profile", "groups"],
+    "user_claim": "upn", "domain": "acme.example",
+    "create_users": true, "require": {"claim": "hd", "value": "acme.example"},
+    "admin": {"claim": "groups", "value": "parley-admins"}
   },
   "tokens": {
     "audience": "https://parley.example.com", "users": true,
     "principals": [{"claim": "sub", "value": "crm-backend", "principal": "service:crm"}],
-    "scopes": [{"claim": "scope", "value": "parley.read", "grants": ["svc:tasks:read"]}, {"claim": "groups", "value": "eng", "grants": ["svc:a2a:write", "agent:helper"]}]
+    "scopes": [{"claim": "scope", "value": "parley.read", "grants": ["svc:tasks:read"]},
+      {"claim": "groups", "value": "eng", "grants": ["svc:a2a:write", "agent:helper"]}]
   }}, {"name": "b", "issuer": "http://127.0.0.1:9000/realms/b/", "org": "main", "sign_in": {"client_id": "parley"}}]}`
 
 func TestTheWholeFileIsRead(t *testing.T) {
@@ -39,12 +42,16 @@ func TestTheWholeFileIsRead(t *testing.T) {
 	want := []Issuer{{
 		Name: "acme", Title: "Acme", Issuer: "https://login.acme.example", Org: "main",
 		SignIn: &SignIn{
-			ClientID: "parley", SecretFile: "acme.secret", Scopes: []string{"openid", "profile", "groups"}, UserClaim: "upn", Domain: "acme.example",
+			ClientID: "parley", SecretFile: "acme.secret", Scopes: []string{"openid", "profile", "groups"}, UserClaim: "upn",
+			Domain:      "acme.example",
 			CreateUsers: true, Require: &Match{"hd", "acme.example"}, Admin: &Match{"groups", "parley-admins"}, secret: "hunter2",
 		},
 		Tokens: &Tokens{
 			Audience: "https://parley.example.com", Users: true,
-			Principals: []PrincipalRule{{"sub", "crm-backend", "service:crm", identity.Principal{Org: "main", Kind: identity.Service, ID: "crm"}}},
+			Principals: []PrincipalRule{{
+				"sub", "crm-backend", "service:crm",
+				identity.Principal{Org: "main", Kind: identity.Service, ID: "crm"},
+			}},
 			Scopes: []ScopeRule{
 				{"scope", "parley.read", []string{"svc:tasks:read"}, identity.Scopes{identity.TasksRead}},
 				{"groups", "eng", []string{"svc:a2a:write", "agent:helper"}, identity.Scopes{identity.A2AWrite, "agent:helper"}},
@@ -54,7 +61,8 @@ func TestTheWholeFileIsRead(t *testing.T) {
 		Name: "b", Title: "b", Issuer: "http://127.0.0.1:9000/realms/b/", Org: "main",
 		SignIn: &SignIn{ClientID: "parley", Scopes: []string{"openid", "profile", "email"}, UserClaim: "preferred_username"},
 	}}
-	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty(), cmp.AllowUnexported(SignIn{}, PrincipalRule{}, ScopeRule{})); diff != "" {
+	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty(),
+		cmp.AllowUnexported(SignIn{}, PrincipalRule{}, ScopeRule{})); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -77,26 +85,44 @@ func TestMistakesInTheFileAreNamed(t *testing.T) {
 		{`http://127.0.0.1:9000/realms/b/`, `https://login.acme.example`, `issuers[1] has the issuer and the org of issuers[0]`},
 		{`"title": "Acme"`, `"title": "Ac\nme"`, `issuers[0].title must`},
 		{`https://login.acme.example`, `http://login.acme.example`, `issuers[0].issuer must start with https://`},
-		{`https://login.acme.example`, `login.acme.example`, `issuers[0].issuer must be an address`},
+		{`https://login.acme.example`, `login.acme.example`, `issuers[0].issuer must be a URL`},
 		{`https://login.acme.example`, `https://login.acme.example?x`, `without query`},
 		{`"org": "main",
   "sign_in"`, `"org": "",
   "sign_in"`, `issuers[0].org must`},
 		{`, "sign_in": {"client_id": "parley"}}]`, `}]`, `issuers[1].sign_in or tokens must`},
-		{`{"client_id": "parley"}`, `{}`, `issuers[1].sign_in.client_id must`},
-		{`{"client_id": "parley"}`, `{"client_id": "parley", "user_claim": "email"}`, `issuers[1].sign_in.domain must be there`},
+		{`{"client_id": "parley"}`, `{}`, `issuers[1].sign_in.client_id is required`},
+		{`{"client_id": "parley"}`, `{"client_id": "parley", "user_claim": "email"}`, `issuers[1].sign_in.domain is required`},
 		{`"domain": "acme.example"`, `"domain": "@acme.example"`, `sign_in.domain must`},
 		{`["profile", "groups"]`, `["profile groups"]`, `sign_in.scopes[0] must`},
 		{`{"claim": "hd", "value": "acme.example"}`, `{"claim": "hd"}`, `sign_in.require must`},
-		{`"audience": "https://parley.example.com", `, ``, `tokens.audience must be there`},
-		{`"audience": "https://parley.example.com"`, `"audience": "parley"`, `tokens.audience must differ from sign_in.client_id`},
+		{`"audience": "https://parley.example.com", `, ``, `tokens.audience is required`},
+		{
+			`"audience": "https://parley.example.com"`, `"audience": "parley"`,
+			`tokens.audience must differ from sign_in.client_id`,
+		},
 		{`"service:crm"`, `"user:ada"`, `tokens.principals[0].principal cannot be a user`},
 		{`"service:crm"`, `"crm"`, `tokens.principals[0].principal`},
 		{`"svc:tasks:read"`, `"svc:tasks:reed"`, `tokens.scopes[0].grants`},
 		{`["svc:tasks:read"]`, `[]`, `tokens.scopes[0] must`},
-		{`"sign_in": {"client_id": "parley"}`, `"tokens": {"audience": "x", "users": true, "scopes": [{"claim": "a", "value": "b", "grants": ["svc:tasks:read"]}]}`, `tokens.users needs sign_in`},
-		{`"sign_in": {"client_id": "parley"}`, `"tokens": {"audience": "x", "scopes": [{"claim": "a", "value": "b", "grants": ["svc:tasks:read"]}]}`, `tokens.users must be true`},
-		{`"sign_in": {"client_id": "parley"}`, `"tokens": {"audience": "x", "principals": [{"claim": "sub", "value": "a", "principal": "service:b"}]}`, `tokens.scopes must have`},
+		{
+			`"sign_in": {"client_id": "parley"}`,
+			`"tokens": {"audience": "x", "users": true, ` +
+				`"scopes": [{"claim": "a", "value": "b", "grants": ["svc:tasks:read"]}]}`,
+			`tokens.users needs sign_in`,
+		},
+		{
+			`"sign_in": {"client_id": "parley"}`,
+			`"tokens": {"audience": "x", ` +
+				`"scopes": [{"claim": "a", "value": "b", "grants": ["svc:tasks:read"]}]}`,
+			`tokens.users must be true`,
+		},
+		{
+			`"sign_in": {"client_id": "parley"}`,
+			`"tokens": {"audience": "x", ` +
+				`"principals": [{"claim": "sub", "value": "a", "principal": "service:b"}]}`,
+			`tokens.scopes must have`,
+		},
 	} {
 		text := strings.Replace(whole, c.old, c.replacement, 1)
 		if text == whole {

@@ -18,15 +18,15 @@ import (
 	"github.com/parley-dev/parley/internal/errs"
 )
 
-// How often a provider is asked what it publishes.
+// How often the metadata and keys of a provider are fetched.
 const (
 	documentFresh = time.Hour
 	documentPause = 5 * time.Second
-	keysFresh     = 15 * time.Minute // so long a key works that the issuer took back
-	keysPause     = 10 * time.Second // forged tokens with made-up key ids must not make us a nuisance
+	keysFresh     = 15 * time.Minute // how long a key still works after the issuer removed it
+	keysPause     = 10 * time.Second // forged tokens with random key ids must not flood the issuer
 )
 
-// Provider is one issuer, with what it publishes as far as that is known.
+// Provider is an issuer with its metadata and keys.
 type Provider struct {
 	Issuer
 	client   *http.Client
@@ -36,15 +36,15 @@ type Provider struct {
 	keys     remote[[]jose.JSONWebKey]
 }
 
-// document is what discovery tells.
+// document is the metadata of a provider.
 type document struct {
 	*oidc.Provider
 	jwks   string
-	sendIs bool // answers carry the issuer (RFC 9207)
+	sendIs bool // authorization responses carry the issuer (RFC 9207)
 	style  oauth2.AuthStyle
 }
 
-// New makes the providers; nothing is asked yet.
+// New returns the providers. It does not contact them.
 func New(list []Issuer, log *slog.Logger, now func() time.Time) []*Provider {
 	out := make([]*Provider, len(list))
 	client := newClient()
@@ -60,7 +60,7 @@ func New(list []Issuer, log *slog.Logger, now func() time.Time) []*Provider {
 func (p *Provider) discover(ctx context.Context) (*document, error) {
 	d, err := p.readDocument(ctx)
 	if err != nil {
-		p.log.Warn("another identity provider does not say what it offers", "issuer", p.Name, "error", err)
+		p.log.Warn("cannot read the metadata of an identity provider", "issuer", p.Name, "error", err)
 	}
 	return d, err
 }
@@ -91,7 +91,7 @@ func (p *Provider) readDocument(ctx context.Context) (*document, error) {
 			return nil, fmt.Errorf("its %s %w", name, err)
 		}
 	}
-	// Said, not tried out: a code that is sent twice may be taken for a stolen one.
+	// Set explicitly: trying out the style would send a code twice, which looks like theft.
 	style := oauth2.AuthStyleInHeader
 	if slices.Contains(d.Methods, "client_secret_post") && !slices.Contains(d.Methods, "client_secret_basic") {
 		style = oauth2.AuthStyleInParams
@@ -99,12 +99,11 @@ func (p *Provider) readDocument(ctx context.Context) (*document, error) {
 	return &document{op, d.JWKS, d.SendIs, style}, nil
 }
 
-// readKeys reads the keys with which the issuer signs. Keys that we do not understand
-// are left out: another may be the one that is needed.
+// readKeys fetches the signing keys of the issuer. Keys of unknown types are ignored.
 func (p *Provider) readKeys(ctx context.Context) ([]jose.JSONWebKey, error) {
 	keys, err := p.fetchKeys(ctx)
 	if err != nil {
-		p.log.Warn("the keys of another identity provider cannot be read", "issuer", p.Name, "error", err)
+		p.log.Warn("cannot read the keys of an identity provider", "issuer", p.Name, "error", err)
 	}
 	return keys, err
 }
@@ -128,7 +127,7 @@ func (p *Provider) fetchKeys(ctx context.Context) ([]jose.JSONWebKey, error) {
 		return nil, err
 	}
 	if res.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("%s answers %s", d.jwks, res.Status)
+		return nil, fmt.Errorf("%s returned %s", d.jwks, res.Status)
 	}
 	var set struct {
 		Keys []json.RawMessage `json:"keys"`
@@ -146,9 +145,11 @@ func (p *Provider) fetchKeys(ctx context.Context) ([]jose.JSONWebKey, error) {
 	return keys, nil
 }
 
-// algorithms are those with a public key: with none and HS256 anybody could sign.
+// algorithms are the accepted algorithms. All have a public key: with "none" and HS256, anyone
+// could sign.
 var algorithms = []string{
-	oidc.RS256, oidc.RS384, oidc.RS512, oidc.ES256, oidc.ES384, oidc.ES512, oidc.PS256, oidc.PS384, oidc.PS512, oidc.EdDSA,
+	oidc.RS256, oidc.RS384, oidc.RS512, oidc.ES256, oidc.ES384, oidc.ES512,
+	oidc.PS256, oidc.PS384, oidc.PS512, oidc.EdDSA,
 }
 
 var joseAlgorithms = func() []jose.SignatureAlgorithm {
@@ -159,12 +160,12 @@ var joseAlgorithms = func() []jose.SignatureAlgorithm {
 	return out
 }()
 
-// keySet shows the keys to the library. An unknown key is looked for at the issuer;
-// for a token that came from the issuer itself, at once.
+// keySet implements oidc.KeySet. If a key is unknown, it fetches the keys again; with insist,
+// which is for tokens that came directly from the issuer, without a pause.
 type keySet struct {
 	p      *Provider
 	insist bool
-	away   error // why the issuer could not be asked; the library does not pass errors on
+	away   error // why the issuer could not be reached; the library does not wrap errors
 }
 
 var errSignature = errors.New("no key of the issuer made the signature")
@@ -197,10 +198,10 @@ func (s *keySet) VerifySignature(ctx context.Context, token string) ([]byte, err
 	return signed(payload)
 }
 
-// skew is how far the issuer's clock may be off.
+// skew is the allowed difference between the issuer's clock and ours.
 const skew = time.Minute
 
-// lenient is the time by which ends are judged.
+// lenient returns the time to compare expiries with.
 func (p *Provider) lenient() time.Time { return p.now().Add(-skew) }
 
 func signed(payload []byte) ([]byte, error) {
@@ -210,8 +211,8 @@ func signed(payload []byte) ([]byte, error) {
 	return payload, nil
 }
 
-// try verifies with the keys that can have signed, and reports whether the key that
-// the token names is among them: if it is, the issuer has nothing newer to say.
+// try verifies the signature with the matching keys. known reports whether the key that the
+// token names is among them; then fetching the keys again would not help.
 func try(jws *jose.JSONWebSignature, keys []jose.JSONWebKey) (payload []byte, known bool) {
 	h := jws.Signatures[0].Header
 	for i := range keys {
@@ -227,9 +228,10 @@ func try(jws *jose.JSONWebSignature, keys []jose.JSONWebKey) (payload []byte, kn
 	return nil, known
 }
 
-// away is what people and programs are told when the provider could not be asked.
+// away returns the error for a provider that cannot be reached.
 func (p *Provider) away(cause error) error {
-	e := errs.Wrap(cause, errs.Unavailable, "auth.issuer_unreachable", "%s cannot be reached at the moment; try again later", p.Title)
+	e := errs.Wrap(cause, errs.Unavailable, "auth.issuer_unreachable",
+		"%s cannot be reached at the moment; try again later", p.Title)
 	e.RetryAfter = documentPause
 	return e
 }

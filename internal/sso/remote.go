@@ -11,25 +11,25 @@ import (
 )
 
 const (
-	askWithin   = 10 * time.Second // how long a provider may take for one answer
+	askWithin   = 10 * time.Second // time limit of one request
 	maxResponse = 1 << 20
 )
 
-// newClient makes the client for requests to providers: each takes a bounded time,
-// reads a bounded answer, and stays at the host that the operator or the provider
-// itself has named.
+// newClient returns the HTTP client for providers. Requests have a time limit, responses a
+// size limit, and redirects to another host are not followed.
 func newClient() *http.Client {
-	t := http.DefaultTransport.(*http.Transport).Clone() // with the environment's proxy, as operators expect
+	t := http.DefaultTransport.(*http.Transport).Clone() // uses the proxy of the environment
 	t.MaxIdleConnsPerHost = 4
-	return &http.Client{Timeout: askWithin, Transport: bounded{t}, CheckRedirect: func(r *http.Request, via []*http.Request) error {
+	sameHost := func(r *http.Request, via []*http.Request) error {
 		if len(via) > 3 || r.URL.Host != via[0].URL.Host || r.URL.Scheme != via[0].URL.Scheme {
-			return errors.New("the provider redirects elsewhere, which is not followed")
+			return errors.New("the provider redirects to another host, which is not followed")
 		}
 		return nil
-	}}
+	}
+	return &http.Client{Timeout: askWithin, Transport: bounded{t}, CheckRedirect: sameHost}
 }
 
-// bounded lets answers have maxResponse bytes.
+// bounded limits responses to maxResponse bytes.
 type bounded struct{ next http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper.
@@ -50,37 +50,37 @@ type boundedBody struct {
 func (b *boundedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if b.left -= n; b.left < 0 {
-		return 0, fmt.Errorf("the provider's answer is larger than %d bytes", maxResponse)
+		return 0, fmt.Errorf("the response of the provider is larger than %d bytes", maxResponse)
 	}
 	return n, err
 }
 
-// remote is something that a provider publishes. It is read when it is first needed,
-// by one reader for all who wait, and again in the background when it is old. When
-// that fails, what is known stays in use.
+// remote caches a document of a provider. The document is fetched when it is first needed, once
+// for all callers that wait, and again in the background when it is old. If that fails, the old
+// document stays in use.
 type remote[T any] struct {
 	load  func(context.Context) (T, error)
 	now   func() time.Time
-	fresh time.Duration // how old it may get before it is read again
-	pause time.Duration // between two attempts, whoever asks for them
+	fresh time.Duration // age at which it is fetched again
+	pause time.Duration // minimum time between two attempts
 
 	mu       sync.Mutex
 	value    T
 	loaded   time.Time // zero: never
 	tried    time.Time
 	err      error         // of the last attempt
-	underway chan struct{} // nil: nobody reads
+	underway chan struct{} // closed when the running fetch ends; nil: none is running
 }
 
-// errTooSoon is the refusal to ask the provider again so soon.
-var errTooSoon = errors.New("the provider was asked a moment ago")
+// errTooSoon is the error for a renewal within the pause.
+var errTooSoon = errors.New("the last request to the provider was too recent")
 
-// get returns what is known, or waits for it.
+// get returns the cached document, or fetches it.
 func (r *remote[T]) get(ctx context.Context) (T, error) {
 	r.mu.Lock()
 	if !r.loaded.IsZero() {
 		if r.now().Sub(r.loaded) >= r.fresh {
-			r.start(false) // nobody waits for it
+			r.start(false) // in the background
 		}
 		defer r.mu.Unlock()
 		return r.value, nil
@@ -88,14 +88,14 @@ func (r *remote[T]) get(ctx context.Context) (T, error) {
 	return r.wait(ctx, false)
 }
 
-// renew waits for what is newer than the call. Unless the caller insists, the
-// provider is not asked again within the pause: then it is errTooSoon.
+// renew fetches the document again. Within the pause it returns errTooSoon, unless the caller
+// insists.
 func (r *remote[T]) renew(ctx context.Context, insist bool) (T, error) {
 	r.mu.Lock()
 	return r.wait(ctx, insist)
 }
 
-// wait is called with the lock, and gives it back.
+// wait must be called with the lock held. It releases the lock.
 func (r *remote[T]) wait(ctx context.Context, insist bool) (T, error) {
 	var none T
 	done := r.start(insist)
@@ -120,8 +120,9 @@ func (r *remote[T]) wait(ctx context.Context, insist bool) (T, error) {
 	return r.value, nil
 }
 
-// start has one goroutine read, with a time of its own: that one who waits goes away
-// must not spoil it for the others. It returns nil when it is too soon.
+// start fetches the document in a goroutine, unless one is running. The fetch does not depend
+// on the context of a caller, since other callers wait for it, too. start returns nil within
+// the pause.
 func (r *remote[T]) start(insist bool) chan struct{} {
 	if r.underway != nil {
 		return r.underway

@@ -27,7 +27,8 @@ func TestAProviderThatLeadsElsewhere(t *testing.T) {
 	document := func(issuer, endpoint string) func(http.ResponseWriter, *http.Request) {
 		return func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "application/json")
-			fmt.Fprintf(w, `{"issuer": %q, "authorization_endpoint": %q, "token_endpoint": %q, "jwks_uri": %q}`, issuer, endpoint, endpoint, endpoint)
+			fmt.Fprintf(w, `{"issuer": %q, "authorization_endpoint": %q, "token_endpoint": %q, "jwks_uri": %q}`, issuer,
+				endpoint, endpoint, endpoint)
 		}
 	}
 	for _, c := range []struct {
@@ -36,10 +37,13 @@ func TestAProviderThatLeadsElsewhere(t *testing.T) {
 		want   string // of the error; empty: none
 	}{
 		{"itself", document(srv.URL, srv.URL+"/x"), ""},
-		{"a redirect to another host", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, elsewhere.URL, http.StatusFound) }, "redirects elsewhere"},
+		{"a redirect to another host", func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, elsewhere.URL,
+				http.StatusFound)
+		}, "redirects to another host"},
 		{"another name", document("https://other.example", srv.URL), "did not match"},
 		{"an address in clear", document(srv.URL, "http://login.acme.example/x"), "must start with https://"},
-		{"no address", document(srv.URL, ""), "must be an address"},
+		{"no address", document(srv.URL, ""), "must be a URL"},
 		{"too much", func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "application/json")
 			fmt.Fprintf(w, `{"issuer": %q, "pad": "%s"}`, srv.URL, strings.Repeat("x", maxResponse))
@@ -48,7 +52,8 @@ func TestAProviderThatLeadsElsewhere(t *testing.T) {
 		{"an error", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", http.StatusNotFound) }, "404"},
 	} {
 		answer = c.answer
-		p := New([]Issuer{{Name: "acme", Title: "Acme", Issuer: srv.URL, Org: "main", SignIn: &SignIn{ClientID: "parley"}}}, slog.New(slog.DiscardHandler), time.Now)[0]
+		p := New([]Issuer{{Name: "acme", Title: "Acme", Issuer: srv.URL, Org: "main", SignIn: &SignIn{ClientID: "parley"}}},
+			slog.New(slog.DiscardHandler), time.Now)[0]
 		_, err := p.document.get(t.Context())
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s: %v; want %q", c.name, err, c.want)

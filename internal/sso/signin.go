@@ -13,14 +13,14 @@ import (
 	"github.com/parley-dev/parley/internal/text"
 )
 
-// Bounds of what a provider says of a person.
+// Bounds of the claims of a person.
 const (
 	maxSubject = 255 // OpenID Connect, 2
 	maxLabel   = 200
 )
 
-// Address is where the person goes to sign in: an address of the provider that leads
-// back to callback. The verifier stays here, and proves later who asked.
+// Address returns the URL of the provider where the person signs in. The provider redirects
+// back to callback. The verifier is the PKCE secret for Arrived.
 func (p *Provider) Address(ctx context.Context, callback, state, nonce, verifier string) (string, error) {
 	d, err := p.document.get(ctx)
 	if err != nil {
@@ -33,35 +33,39 @@ func (p *Provider) oauthClient(d *document, callback string) *oauth2.Config {
 	endpoint := d.Endpoint()
 	endpoint.AuthStyle = d.style
 	if p.SignIn.secret == "" {
-		endpoint.AuthStyle = oauth2.AuthStyleInParams // of a public client the id alone
+		endpoint.AuthStyle = oauth2.AuthStyleInParams // a public client sends its id only
 	}
 	return &oauth2.Config{
-		ClientID: p.SignIn.ClientID, ClientSecret: p.SignIn.secret, Endpoint: endpoint, RedirectURL: callback, Scopes: p.SignIn.Scopes,
+		ClientID: p.SignIn.ClientID, ClientSecret: p.SignIn.secret, Endpoint: endpoint,
+		RedirectURL: callback, Scopes: p.SignIn.Scopes,
 	}
 }
 
 func refused(code, msg string) error { return errs.New(errs.Forbidden, code, "%s", msg) }
 
-// Arrived trades the code that the person brought back, and returns who it is. The
-// issuer is what the answer named as its sender, if it did.
-func (p *Provider) Arrived(ctx context.Context, callback, code, nonce, verifier, issuer string) (account.Arrival, error) {
+// Arrived exchanges the code of the redirect for tokens and returns the federated login.
+// issuer is the iss parameter of the redirect, if it had one.
+func (p *Provider) Arrived(
+	ctx context.Context, callback, code, nonce, verifier, issuer string,
+) (account.Arrival, error) {
 	var none account.Arrival
 	d, err := p.document.get(ctx)
 	if err != nil {
 		return none, p.away(err)
 	}
 	if issuer != p.Issuer.Issuer && (issuer != "" || d.sendIs) {
-		return none, refused("auth.other_issuer", "the answer came from another provider than the one that was asked; start again")
+		return none, refused("auth.other_issuer", "the response is from a different provider; start again")
 	}
 	ctx = oidc.ClientContext(ctx, p.client)
 	tokens, err := p.oauthClient(d, callback).Exchange(ctx, code, oauth2.VerifierOption(verifier))
 	var said *oauth2.RetrieveError
 	switch {
 	case errors.As(err, &said) && said.Response.StatusCode < 500:
-		p.log.WarnContext(ctx, "another identity provider refused a code", "issuer", p.Name, "status", said.Response.StatusCode, "code", said.ErrorCode)
+		p.log.WarnContext(ctx, "an identity provider refused a code",
+			"issuer", p.Name, "status", said.Response.StatusCode, "code", said.ErrorCode)
 		return none, refused("auth.code_refused", p.Title+" did not confirm that you signed in there; start again")
 	case err != nil:
-		p.log.WarnContext(ctx, "another identity provider did not take a code", "issuer", p.Name, "error", err)
+		p.log.WarnContext(ctx, "cannot exchange a code at an identity provider", "issuer", p.Name, "error", err)
 		return none, p.away(err)
 	}
 	raw, _ := tokens.Extra("id_token").(string)
@@ -70,23 +74,24 @@ func (p *Provider) Arrived(ctx context.Context, callback, code, nonce, verifier,
 		ClientID: p.SignIn.ClientID, SupportedSigningAlgs: algorithms, Now: p.lenient,
 	}).Verify(ctx, raw)
 	if err != nil {
-		p.log.WarnContext(ctx, "an ID token is not good", "issuer", p.Name, "error", err)
+		p.log.WarnContext(ctx, "cannot verify an ID token", "issuer", p.Name, "error", err)
 		if keys.away != nil {
 			return none, p.away(keys.away)
 		}
-		return none, refused("auth.bad_id_token", "what "+p.Title+" says of you cannot be verified; start again, and tell the operator of this server if it happens again")
+		return none, refused("auth.bad_id_token", "the ID token from "+p.Title+" cannot be verified; "+
+			"start again, and tell the operator of this server if it happens again")
 	}
 	var c claims
 	if err := id.Claims(&c); err != nil {
-		return none, refused("auth.bad_id_token", "what "+p.Title+" says of you cannot be read")
+		return none, refused("auth.bad_id_token", "the ID token from "+p.Title+" is malformed")
 	}
 	switch {
 	case subtle.ConstantTimeCompare([]byte(id.Nonce), []byte(nonce)) != 1:
-		return none, refused("auth.bad_nonce", "the answer of "+p.Title+" belongs to another sign-in; start again")
+		return none, refused("auth.bad_nonce", "the ID token from "+p.Title+" is for a different sign-in; start again")
 	case len(id.Audience) > 1 && c.text("azp") != p.SignIn.ClientID:
-		return none, refused("auth.bad_id_token", "what "+p.Title+" says of you is meant for another program")
+		return none, refused("auth.bad_id_token", "the ID token from "+p.Title+" is for a different client")
 	case id.Subject == "" || len(id.Subject) > maxSubject || !plainText(id.Subject, maxSubject):
-		return none, refused("auth.bad_id_token", p.Title+" does not say who you are")
+		return none, refused("auth.bad_id_token", "the ID token from "+p.Title+" has no usable subject")
 	}
 	if err := p.askMore(ctx, d, tokens, id.Subject, c); err != nil {
 		return none, err
@@ -94,8 +99,8 @@ func (p *Provider) Arrived(ctx context.Context, callback, code, nonce, verifier,
 	return p.arrival(id.Subject, c), nil
 }
 
-// askMore adds what the provider tells only when it is asked (userinfo), if that is
-// needed. What the ID token says counts more.
+// askMore adds the claims of the userinfo endpoint, if a needed claim is missing. The claims of
+// the ID token take precedence.
 func (p *Provider) askMore(ctx context.Context, d *document, tokens *oauth2.Token, subject string, c claims) error {
 	missing := false
 	for _, claim := range p.SignIn.needs() {
@@ -107,15 +112,15 @@ func (p *Provider) askMore(ctx context.Context, d *document, tokens *oauth2.Toke
 	}
 	info, err := d.UserInfo(ctx, oauth2.StaticTokenSource(tokens))
 	if err != nil {
-		p.log.WarnContext(ctx, "another identity provider does not tell about a user", "issuer", p.Name, "error", err)
+		p.log.WarnContext(ctx, "cannot read the userinfo of an identity provider", "issuer", p.Name, "error", err)
 		return p.away(err)
 	}
 	if info.Subject != subject {
-		return refused("auth.bad_id_token", "what "+p.Title+" says of you is about somebody else")
+		return refused("auth.bad_id_token", "the userinfo from "+p.Title+" is for a different user")
 	}
 	var more claims
 	if err := info.Claims(&more); err != nil {
-		return refused("auth.bad_id_token", "what "+p.Title+" says of you cannot be read")
+		return refused("auth.bad_id_token", "the userinfo from "+p.Title+" is malformed")
 	}
 	for k, v := range more {
 		if _, ok := c[k]; !ok {
@@ -125,7 +130,7 @@ func (p *Provider) askMore(ctx context.Context, d *document, tokens *oauth2.Toke
 	return nil
 }
 
-// needs are the claims that decide something.
+// needs returns the claims that are needed for decisions.
 func (s *SignIn) needs() []string {
 	out := []string{s.UserClaim}
 	if s.UserClaim == "email" {
@@ -141,7 +146,8 @@ func (s *SignIn) needs() []string {
 
 func (p *Provider) arrival(subject string, c claims) account.Arrival {
 	a := account.Arrival{
-		Org: p.Org, Issuer: p.Issuer.Issuer, Subject: subject, Provider: p.Title, Create: p.SignIn.CreateUsers, Name: display(c.text("name")),
+		Org: p.Org, Issuer: p.Issuer.Issuer, Subject: subject, Provider: p.Title,
+		Create: p.SignIn.CreateUsers, Name: display(c.text("name")),
 	}
 	a.User, a.NoUser = p.SignIn.userName(c, p.Title)
 	if m := p.SignIn.Require; m != nil && !c.matches(m.Claim, m.Value) {
@@ -159,7 +165,7 @@ func (p *Provider) arrival(subject string, c claims) account.Arrival {
 	return a
 }
 
-// display is what a provider calls somebody, as far as we show it.
+// display returns the name of a person for display.
 func display(s string) string {
 	s = text.CleanName(s)
 	if r := []rune(s); len(r) > maxLabel {

@@ -17,22 +17,21 @@ import (
 	"github.com/parley-dev/parley/internal/oauth"
 )
 
-// Members knows whom a token can speak for.
+// Members looks up the members that tokens belong to.
 type Members interface {
 	Member(ctx context.Context, p identity.Principal) (identity.Member, error)
-	// MemberBySubject returns the user who signs in with an account elsewhere, and
-	// NotFound if it is no one's.
+	// MemberBySubject returns the user that signs in with the identity, or NotFound.
 	MemberBySubject(ctx context.Context, org, issuer, subject string) (identity.Member, error)
 }
 
-// Verifier takes access tokens of other issuers. It implements identity.ExternalTokens.
+// Verifier verifies access tokens of other issuers. It implements identity.ExternalTokens.
 type Verifier struct {
 	members   Members
 	now       func() time.Time
-	providers []*Provider // those whose tokens are taken
+	providers []*Provider // whose tokens are accepted
 }
 
-// NewVerifier makes the verifier; nil: tokens of none of the providers are taken.
+// NewVerifier returns the verifier, or nil if no provider has accepted tokens.
 func NewVerifier(providers []*Provider, members Members, now func() time.Time) *Verifier {
 	v := &Verifier{members: members, now: now}
 	for _, p := range providers {
@@ -46,7 +45,7 @@ func NewVerifier(providers []*Provider, members Members, now func() time.Time) *
 	return v
 }
 
-// Issuers lists whose tokens are taken.
+// Issuers lists the issuers whose tokens are accepted.
 func (v *Verifier) Issuers() []string {
 	var out []string
 	for _, p := range v.providers {
@@ -63,7 +62,7 @@ func bad(code, format string, args ...any) error {
 
 var errShape = bad("auth.invalid", "the access token is not a signed JWT that can be read; ask its issuer for a new one")
 
-// peeked is what a token says of itself before anybody has verified it.
+// peeked holds the unverified header and claims of a token.
 type peeked struct {
 	alg, typ  string
 	issuer    string
@@ -72,7 +71,7 @@ type peeked struct {
 	notBefore float64
 }
 
-// peek reads what can be refused without a signature.
+// peek parses a token without verifying its signature.
 func peek(token string) (peeked, bool) {
 	parts := strings.Split(token, ".")
 	if len(token) > identity.MaxJWT || len(parts) != 3 {
@@ -107,8 +106,8 @@ func peek(token string) (peeked, bool) {
 // accessTypes are the values of typ that an access token can have (RFC 9068).
 var accessTypes = []string{"", "jwt", "at+jwt", "application/at+jwt"}
 
-// choose finds the issuer that a token is of, and refuses what no signature could
-// save: a forged token costs neither a signature nor a request.
+// choose finds the issuer of a token. It refuses tokens that are invalid whatever their
+// signature, so that a forged token costs neither a verification nor a request.
 func (v *Verifier) choose(token string) (*Provider, peeked, error) {
 	t, ok := peek(token)
 	if !ok {
@@ -130,20 +129,23 @@ func (v *Verifier) choose(token string) (*Provider, peeked, error) {
 	case !known:
 		return nil, t, bad("auth.token_issuer", "tokens of the issuer of this access token are not accepted here")
 	case found == nil:
-		return nil, t, bad("auth.audience", "the access token was made for another audience; ask its issuer for one that is meant for this server")
+		return nil, t, bad("auth.audience",
+			"the access token was made for another audience; ask its issuer for one that is meant for this server")
 	case !slices.Contains(algorithms, t.alg):
-		return nil, t, bad("auth.token_algorithm", "the access token must be signed with one of %s", strings.Join(algorithms, ", "))
+		return nil, t, bad("auth.token_algorithm",
+			"the access token must be signed with one of %s", strings.Join(algorithms, ", "))
 	case !slices.Contains(accessTypes, strings.ToLower(t.typ)):
 		return nil, t, bad("auth.token_type", "the token is no access token")
 	case !now.Before(end(t.ends)):
 		return nil, t, bad("auth.token_expired", "the access token has expired; ask its issuer for a new one")
 	case now.Add(skew).Before(unix(t.notBefore)):
-		return nil, t, bad("auth.token_early", "the access token is not valid yet; compare the clocks of this server and its issuer")
+		return nil, t, bad("auth.token_early",
+			"the access token is not valid yet; compare the clocks of this server and its issuer")
 	}
 	return found, t, nil
 }
 
-// maxUnix is the year 9999: later numbers are no times.
+// maxUnix is the end of the year 9999, the latest accepted time.
 const maxUnix = 253402300799
 
 func unix(sec float64) time.Time {
@@ -153,7 +155,7 @@ func unix(sec float64) time.Time {
 	return time.UnixMilli(int64(min(sec, maxUnix) * 1000))
 }
 
-// end is when a token is over by our clock.
+// end returns when a token expires by our clock.
 func end(exp float64) time.Time { return unix(exp).Add(skew) }
 
 // CallerByJWT implements identity.ExternalTokens.
@@ -172,7 +174,8 @@ func (v *Verifier) CallerByJWT(ctx context.Context, token string) (*identity.Cal
 	case keys.away != nil:
 		return nil, p.away(keys.away)
 	case err != nil:
-		return nil, bad("auth.token_signature", "no key that %s publishes made the signature of this access token; ask for a new one", p.Title)
+		return nil, bad("auth.token_signature",
+			"no key that %s publishes made the signature of this access token; ask for a new one", p.Title)
 	}
 	var c claims
 	if err := verified.Claims(&c); err != nil {
@@ -189,11 +192,13 @@ func (v *Verifier) CallerByJWT(ctx context.Context, token string) (*identity.Cal
 	if m.Kind == identity.User {
 		scopes = oauth.Within(m, scopes)
 	}
-	return &identity.Caller{Principal: m.Principal, KeyID: keyID(p.Name, token), Scopes: scopes, ExpiresAt: end(t.ends)}, nil
+	return &identity.Caller{
+		Principal: m.Principal, KeyID: keyID(p.Name, token), Scopes: scopes, ExpiresAt: end(t.ends),
+	}, nil
 }
 
-// onlyAccess refuses what an issuer signs with the same keys and is no access token,
-// and tokens that are worth nothing without a proof that bearers do not give.
+// onlyAccess refuses other tokens that the issuer signs with the same keys, such as ID tokens,
+// and tokens that are bound to a key of their holder.
 func onlyAccess(typ string, c claims) error {
 	access := strings.HasSuffix(strings.ToLower(typ), "at+jwt")
 	for _, claim := range []string{"at_hash", "c_hash", "s_hash", "events"} { // of ID and logout tokens
@@ -201,18 +206,19 @@ func onlyAccess(typ string, c claims) error {
 			return bad("auth.token_type", "the token is no access token")
 		}
 	}
-	kind := strings.ToLower(c.text("typ")) // as Keycloak says it
+	kind := strings.ToLower(c.text("typ")) // set by Keycloak
 	if kind != "" && kind != "bearer" || c["nonce"] != nil && !access && kind != "bearer" {
 		return bad("auth.token_type", "the token is no access token")
 	}
 	if c["cnf"] != nil {
-		return bad("auth.token_bound", "the access token is bound to a key of its holder, which is not supported; ask for a bearer token")
+		return bad("auth.token_bound",
+			"the access token is bound to a key of its holder, which is not supported; ask for a bearer token")
 	}
 	return nil
 }
 
-// speaksFor returns whose word the token is: that of the user who signs in with the
-// subject, or of the principal whom a rule names.
+// speaksFor returns the member that the token belongs to: the user that signs in with the
+// subject, or the principal of a matching rule.
 func (v *Verifier) speaksFor(ctx context.Context, p *Provider, subject string, c claims) (identity.Member, error) {
 	m, err := identity.Member{}, error(errs.ErrNotFound)
 	if p.Tokens.Users && subject != "" && len(subject) <= maxSubject {
@@ -224,7 +230,8 @@ func (v *Verifier) speaksFor(ctx context.Context, p *Provider, subject string, c
 	switch {
 	case err != nil && errs.KindOf(err) == errs.NotFound:
 		return m, bad("auth.token_nobody",
-			"the access token is good, but speaks for nobody here; people sign in with %s once, and programs are named by the operator", p.Title)
+			"the access token is valid, but belongs to no member here; "+
+				"people sign in with %s once, and programs are named by the operator", p.Title)
 	case err != nil:
 		return m, err
 	case m.Disabled:
@@ -233,7 +240,7 @@ func (v *Verifier) speaksFor(ctx context.Context, p *Provider, subject string, c
 	return m, nil
 }
 
-// keyID names the credential in the audit log.
+// keyID returns the id of the credential for the audit log.
 func keyID(issuer, token string) string {
 	sum := sha256.Sum256([]byte("external:" + token))
 	return "ext-" + issuer + "-" + hex.EncodeToString(sum[:8])

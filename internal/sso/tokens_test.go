@@ -72,11 +72,14 @@ func (c *clock) advance(d time.Duration) {
 
 func verifier(t *testing.T, is *idptest.Issuer) (*Verifier, *clock, *people) {
 	t.Helper()
-	text := fmt.Sprintf(`{"issuers": [{"name": "acme", "title": "Acme", "issuer": %q, "org": "main", "sign_in": {"client_id": "parley"}, "tokens": {
+	text := fmt.Sprintf(`{"issuers": [{"name": "acme", "title": "Acme", "issuer": %q, "org": "main",
+		"sign_in": {"client_id": "parley"}, "tokens": {
 		"audience": %q, "users": true,
-		"principals": [{"claim": "client_id", "value": "crm-backend", "principal": "service:crm"}, {"claim": "client_id", "value": "ghost", "principal": "service:ghost"},
+		"principals": [{"claim": "client_id", "value": "crm-backend", "principal": "service:crm"},
+			{"claim": "client_id", "value": "ghost", "principal": "service:ghost"},
 			{"claim": "client_id", "value": "old", "principal": "service:old"}],
-		"scopes": [{"claim": "scope", "value": "read", "grants": ["svc:tasks:read"]}, {"claim": "groups", "value": "boss", "grants": ["svc:admin:admin", "svc:a2a:serve"]},
+		"scopes": [{"claim": "scope", "value": "read", "grants": ["svc:tasks:read"]},
+			{"claim": "groups", "value": "boss", "grants": ["svc:admin:admin", "svc:a2a:serve"]},
 			{"claim": "groups", "value": "eng", "grants": ["svc:tasks:read", "svc:a2a:write", "agent:helper"]}]
 	}}]}`, is.URL, audience)
 	list, err := parse([]byte(text))
@@ -84,7 +87,10 @@ func verifier(t *testing.T, is *idptest.Issuer) (*Verifier, *clock, *people) {
 		t.Fatal(err)
 	}
 	c := &clock{at: time.Now()}
-	who := &people{map[string]identity.Member{}, map[string]string{"s-ada": "user:ada", "s-boss": "user:boss", "s-gone": "user:gone"}}
+	who := &people{map[string]identity.Member{}, map[string]string{
+		"s-ada": "user:ada", "s-boss": "user:boss",
+		"s-gone": "user:gone",
+	}}
 	for _, m := range []identity.Member{
 		somebody("user:ada"),
 		somebody("user:boss", func(m *identity.Member) { m.Admin = true }),
@@ -109,11 +115,27 @@ func TestATokenSpeaksForAndMay(t *testing.T) {
 		{"a user", "s-ada", idptest.Claims{"scope": "openid read"}, "user:ada svc:tasks:read"},
 		{"a user gets no more than the person may have", "s-ada", idptest.Claims{"groups": []string{"boss"}}, "user:ada"},
 		{"an admin", "s-boss", idptest.Claims{"groups": []string{"boss"}}, "user:boss svc:admin:admin"},
-		{"a union, with its restriction", "s-ada", idptest.Claims{"groups": []string{"eng", "x"}, "scope": "read"}, "user:ada svc:tasks:read svc:a2a:write agent:helper"},
+		{
+			"a union, with its restriction", "s-ada",
+			idptest.Claims{"groups": []string{"eng", "x"}, "scope": "read"},
+			"user:ada svc:tasks:read svc:a2a:write agent:helper",
+		},
 		{"no scopes", "s-ada", nil, "user:ada"},
-		{"a service", "crm", idptest.Claims{"client_id": "crm-backend", "groups": []string{"boss"}}, "service:crm svc:admin:admin svc:a2a:serve"},
-		{"a person's token that a program got is the person's", "s-ada", idptest.Claims{"client_id": "crm-backend", "scope": "read"}, "user:ada svc:tasks:read"},
-		{"several audiences", "s-ada", idptest.Claims{"aud": []string{"x", audience}, "scope": "read"}, "user:ada svc:tasks:read"},
+		{
+			"a service", "crm",
+			idptest.Claims{"client_id": "crm-backend", "groups": []string{"boss"}},
+			"service:crm svc:admin:admin svc:a2a:serve",
+		},
+		{
+			"a person's token that a program got is the person's", "s-ada",
+			idptest.Claims{"client_id": "crm-backend", "scope": "read"},
+			"user:ada svc:tasks:read",
+		},
+		{
+			"several audiences", "s-ada",
+			idptest.Claims{"aud": []string{"x", audience}, "scope": "read"},
+			"user:ada svc:tasks:read",
+		},
 		{"nobody", "s-eve", idptest.Claims{"scope": "read"}, "auth.token_nobody"},
 		{"a principal that does not exist", "x", idptest.Claims{"client_id": "ghost"}, "auth.token_nobody"},
 		{"a disabled user", "s-gone", idptest.Claims{"scope": "read"}, "auth.token_disabled"},
@@ -122,7 +144,11 @@ func TestATokenSpeaksForAndMay(t *testing.T) {
 		{"an ID token", "s-ada", idptest.Claims{"nonce": "n"}, "auth.token_type"},
 		{"an ID token beside an access token", "s-ada", idptest.Claims{"at_hash": "h"}, "auth.token_type"},
 		{"an ID token of Keycloak", "s-ada", idptest.Claims{"typ": "ID"}, "auth.token_type"},
-		{"an access token of Keycloak", "s-ada", idptest.Claims{"typ": "Bearer", "nonce": "n", "scope": "read"}, "user:ada svc:tasks:read"},
+		{
+			"an access token of Keycloak", "s-ada",
+			idptest.Claims{"typ": "Bearer", "nonce": "n", "scope": "read"},
+			"user:ada svc:tasks:read",
+		},
 		{"a logout token", "s-ada", idptest.Claims{"events": idptest.Claims{"x": idptest.Claims{}}}, "auth.token_type"},
 	} {
 		token := is.Sign(is.Access(audience, c.subject, c.more))
@@ -135,7 +161,7 @@ func TestATokenSpeaksForAndMay(t *testing.T) {
 	}
 }
 
-// who tells whom a token speaks for and what it may do, or why it is refused.
+// who returns the principal and the scopes of a token, or the reason why it is refused.
 func who(t *testing.T, v *Verifier, token string) string {
 	t.Helper()
 	c, err := v.CallerByJWT(t.Context(), token)
@@ -184,10 +210,19 @@ func TestHostileTokens(t *testing.T) {
 		{"alg none", part(idptest.Claims{"alg": "none"}) + "." + pieces[1] + ".", "auth.token_algorithm"},
 		{"alg None", part(idptest.Claims{"alg": "None"}) + "." + pieces[1] + ".", "auth.token_algorithm"},
 		{"HS256 with the public key", idptest.SignWith(t, hs, good), "auth.token_algorithm"},
-		{"HS256 with a key that is published", idptest.SignWith(t, jose.SigningKey{Algorithm: jose.HS256, Key: jose.JSONWebKey{Key: []byte("sharedsharedsharedsharedsharedshared"), KeyID: "shared"}}, good), "auth.token_algorithm"},
-		{"another key by the same name", idptest.SignWith(t, jose.SigningKey{Algorithm: jose.RS256, Key: jose.JSONWebKey{Key: other, KeyID: "k1"}}, good), "auth.token_signature"},
-		{"a key that the token brings along", idptest.SignWith(t, jose.SigningKey{Algorithm: jose.RS256, Key: other}, good, "jwk", "x"), "auth.token_signature"},
-		{"another payload", pieces[0] + "." + part(edit(idptest.Claims{"sub": "s-boss"})) + "." + pieces[2], "auth.token_signature"},
+		{"HS256 with a key that is published", idptest.SignWith(t,
+			jose.SigningKey{Algorithm: jose.HS256, Key: jose.JSONWebKey{
+				Key:   []byte("sharedsharedsharedsharedsharedshared"),
+				KeyID: "shared",
+			}}, good), "auth.token_algorithm"},
+		{"another key by the same name", idptest.SignWith(t,
+			jose.SigningKey{Algorithm: jose.RS256, Key: jose.JSONWebKey{Key: other, KeyID: "k1"}}, good), "auth.token_signature"},
+		{"a key that the token brings along", idptest.SignWith(t, jose.SigningKey{Algorithm: jose.RS256, Key: other}, good,
+			"jwk", "x"), "auth.token_signature"},
+		{
+			"another payload", pieces[0] + "." + part(edit(idptest.Claims{"sub": "s-boss"})) + "." + pieces[2],
+			"auth.token_signature",
+		},
 		{"no signature", pieces[0] + "." + pieces[1] + ".", "auth.token_signature"},
 		{"another issuer's token", evil.Sign(evil.Access(audience, "s-ada", nil)), "auth.token_issuer"},
 		{"another issuer signs for ours", evil.Sign(good), "auth.token_signature"},
@@ -197,7 +232,10 @@ func TestHostileTokens(t *testing.T) {
 		{"no end", is.Sign(edit(idptest.Claims{"exp": nil})), "auth.token_expired"},
 		{"an end that is no time", is.Sign(edit(idptest.Claims{"exp": -5})), "auth.token_expired"},
 		{"expired", is.Sign(edit(idptest.Claims{"exp": c.now().Add(-61 * time.Second).Unix()})), "auth.token_expired"},
-		{"expired by less than clocks differ", is.Sign(edit(idptest.Claims{"exp": c.now().Add(-30 * time.Second).Unix()})), "user:ada svc:tasks:read"},
+		{
+			"expired by less than clocks differ", is.Sign(edit(idptest.Claims{"exp": c.now().Add(-30 * time.Second).Unix()})),
+			"user:ada svc:tasks:read",
+		},
 		{"an end far away", is.Sign(edit(idptest.Claims{"exp": 1e17})), "user:ada svc:tasks:read"},
 		{"not yet", is.Sign(edit(idptest.Claims{"nbf": c.now().Add(2 * time.Minute).Unix()})), "auth.token_early"},
 		{"nearly", is.Sign(edit(idptest.Claims{"nbf": c.now().Add(30 * time.Second).Unix()})), "user:ada svc:tasks:read"},
@@ -216,7 +254,7 @@ func TestHostileTokens(t *testing.T) {
 	}
 }
 
-// The audit log tells one token from another.
+// The audit log distinguishes tokens.
 func TestATokenHasAName(t *testing.T) {
 	t.Parallel()
 	is := idptest.New(t)
@@ -271,7 +309,8 @@ func TestKeysRotate(t *testing.T) {
 		t.Error("known and fresh:", got)
 	}
 	c.advance(keysFresh)
-	if got := who(t, v, is.Sign(is.Access(audience, "s-ada", idptest.Claims{"exp": c.now().Add(time.Hour).Unix(), "scope": "read"}))); got != works {
+	if got := who(t, v, is.Sign(is.Access(audience, "s-ada",
+		idptest.Claims{"exp": c.now().Add(time.Hour).Unix(), "scope": "read"}))); got != works {
 		t.Error("after a while:", got)
 	}
 }
@@ -294,7 +333,10 @@ func TestAFloodOfForgedKeysAsksTheIssuerOnce(t *testing.T) {
 	flood := func() {
 		var wg sync.WaitGroup
 		for i := range 50 {
-			token := idptest.SignWith(t, jose.SigningKey{Algorithm: jose.RS256, Key: jose.JSONWebKey{Key: key, KeyID: fmt.Sprintf("forged-%d", i)}}, claims)
+			token := idptest.SignWith(t, jose.SigningKey{
+				Algorithm: jose.RS256,
+				Key:       jose.JSONWebKey{Key: key, KeyID: fmt.Sprintf("forged-%d", i)},
+			}, claims)
 			wg.Go(func() {
 				if got := who(t, v, token); got != "auth.token_signature" {
 					t.Error("a forged token:", got)

@@ -9,7 +9,7 @@ import (
 	"github.com/parley-dev/parley/internal/identity"
 )
 
-// Accounts keeps passwords, links to set them, accounts elsewhere and linked memberships.
+// Accounts stores passwords, password links, identities at external providers and linked memberships.
 type Accounts struct{ *db }
 
 // Accounts returns the implementation of account.Store.
@@ -51,9 +51,10 @@ func (s Accounts) SetPassword(
 	return n, err
 }
 
-// setPassword locks the user first: it exists, while a password may not yet.
+// setPassword locks the user row, because the password row may not exist yet.
 func (t *tx) setPassword(ctx context.Context, p identity.Principal, hash string, at time.Time) (int64, error) {
-	known, err := t.exists(ctx, `SELECT 1 FROM principals WHERE org_id = $1 AND kind = 'user' AND id = $2`+t.d.forUpdate, p.Org, p.ID)
+	known, err := t.exists(ctx, `SELECT 1 FROM principals
+		WHERE org_id = $1 AND kind = 'user' AND id = $2`+t.d.forUpdate, p.Org, p.ID)
 	if err == nil && (!known || p.Kind != identity.User) {
 		err = errs.New(errs.NotFound, "identity.no_such_principal", "org %q has no %s; create it first", p.Org, p.Ref())
 	}
@@ -61,13 +62,15 @@ func (t *tx) setPassword(ctx context.Context, p identity.Principal, hash string,
 		return 0, err
 	}
 	var generation int64
-	if _, err := one(ctx, t, []any{&generation}, `SELECT generation FROM passwords WHERE org_id = $1 AND user_id = $2`, p.Org, p.ID); err != nil {
+	if _, err := one(ctx, t, []any{&generation}, `SELECT generation FROM passwords
+		WHERE org_id = $1 AND user_id = $2`, p.Org, p.ID); err != nil {
 		return 0, err
 	}
 	t.exec(`INSERT INTO passwords (org_id, user_id, hash, generation, changed_at) VALUES ($1, $2, $3, $4, $5)
-		ON CONFLICT (org_id, user_id) DO UPDATE SET hash = excluded.hash, generation = excluded.generation, changed_at = excluded.changed_at`,
+			ON CONFLICT (org_id, user_id) DO UPDATE
+			SET hash = excluded.hash, generation = excluded.generation, changed_at = excluded.changed_at`,
 		p.Org, p.ID, hash, generation+1, micros(at))
-	// Somebody who chose a password must not lose it to a link that was made before.
+	// An older link must not overwrite the password that was just chosen.
 	t.exec(`DELETE FROM login_links WHERE org_id = $1 AND user_id = $2`, p.Org, p.ID)
 	return generation + 1, nil
 }
@@ -83,24 +86,28 @@ func (s Accounts) EndSessions(ctx context.Context, p identity.Principal, at time
 	})
 }
 
-// endLogins ends what a principal got by signing in or by a grant.
+// endLogins ends the sessions, password links and OAuth grants of a principal.
 func (t *tx) endLogins(p identity.Principal, at time.Time) {
 	if p.Kind == identity.User {
-		// Who never set a password signs in elsewhere, and has sessions all the same.
+		// A user without a password signs in at a provider, and may have sessions too.
 		t.exec(`INSERT INTO passwords (org_id, user_id, hash, generation, changed_at) VALUES ($1, $2, '', 1, $3)
 			ON CONFLICT (org_id, user_id) DO UPDATE SET generation = passwords.generation + 1`, p.Org, p.ID, micros(at))
 		t.exec(`DELETE FROM login_links WHERE org_id = $1 AND user_id = $2`, p.Org, p.ID)
 	}
-	t.exec(`UPDATE oauth_grants SET revoked_at = $4 WHERE org_id = $1 AND kind = $2 AND principal_id = $3 AND revoked_at = 0`,
+	t.exec(`UPDATE oauth_grants SET revoked_at = $4
+		WHERE org_id = $1 AND kind = $2 AND principal_id = $3 AND revoked_at = 0`,
 		p.Org, string(p.Kind), p.ID, micros(at))
 }
 
 // CreateLink implements account.Store.
-func (s Accounts) CreateLink(ctx context.Context, l account.Link, h identity.Hash, e identity.AuditEntry) (account.Link, error) {
+func (s Accounts) CreateLink(
+	ctx context.Context, l account.Link, h identity.Hash, e identity.AuditEntry,
+) (account.Link, error) {
 	err := s.writeOnce(ctx, &l, func(t *tx) error {
 		var disabled int64
 		p := identity.Principal{Org: l.Org, Kind: identity.User, ID: l.User}
-		known, err := one(ctx, t, []any{&disabled}, `SELECT disabled FROM principals WHERE org_id = $1 AND kind = 'user' AND id = $2`, l.Org, l.User)
+		known, err := one(ctx, t, []any{&disabled}, `SELECT disabled FROM principals
+			WHERE org_id = $1 AND kind = 'user' AND id = $2`, l.Org, l.User)
 		switch {
 		case err != nil:
 			return err
@@ -109,9 +116,10 @@ func (s Accounts) CreateLink(ctx context.Context, l account.Link, h identity.Has
 		case disabled != 0:
 			return identity.DisabledPrincipal(p)
 		}
-		// The newest link is the one that works.
+		// Only the newest link works.
 		t.exec(`DELETE FROM login_links WHERE org_id = $1 AND user_id = $2`, l.Org, l.User)
-		t.exec(`INSERT INTO login_links (hash, org_id, user_id, created_by, created_at, expires_at) VALUES ($1, $2, $3, $4, $5, $6)`,
+		t.exec(`INSERT INTO login_links (hash, org_id, user_id, created_by, created_at, expires_at)
+			VALUES ($1, $2, $3, $4, $5, $6)`,
 			hashText(h), l.Org, l.User, l.CreatedBy, micros(l.CreatedAt), micros(l.ExpiresAt))
 		t.audit(e)
 		return nil
@@ -123,7 +131,8 @@ func oneLink(ctx context.Context, q reader, h identity.Hash, now time.Time, lock
 	var l account.Link
 	var created, expires int64
 	found, err := one(ctx, q, []any{&l.Org, &l.User, &l.CreatedBy, &created, &expires},
-		`SELECT org_id, user_id, created_by, created_at, expires_at FROM login_links WHERE hash = $1 AND expires_at > $2`+lock,
+		`SELECT org_id, user_id, created_by, created_at, expires_at FROM login_links
+			WHERE hash = $1 AND expires_at > $2`+lock,
 		hashText(h), micros(now))
 	if err == nil && !found {
 		err = errs.ErrNotFound
@@ -147,7 +156,8 @@ func (s Accounts) UseLink(
 		if out, err = oneLink(ctx, t, h, at, t.d.forUpdate); err != nil {
 			return err
 		}
-		if n, err = t.setPassword(ctx, identity.Principal{Org: out.Org, Kind: identity.User, ID: out.User}, hash, at); err != nil {
+		p := identity.Principal{Org: out.Org, Kind: identity.User, ID: out.User}
+		if n, err = t.setPassword(ctx, p, hash, at); err != nil {
 			return err
 		}
 		t.exec(`DELETE FROM account_links WHERE org_id = $1 AND user_id = $2`, out.Org, out.User)

@@ -11,7 +11,8 @@ import (
 
 // Arrive implements account.Store.
 func (s Accounts) Arrive(
-	ctx context.Context, a account.Arrival, by account.Proof, at time.Time, decide func(account.Scene) (account.Outcome, error),
+	ctx context.Context, a account.Arrival, by account.Proof, at time.Time,
+	decide func(account.Scene) (account.Outcome, error),
 ) (account.Signed, error) {
 	var out account.Signed
 	err := s.eng.write(ctx, func(t *tx) error {
@@ -39,16 +40,18 @@ func (s Accounts) Arrive(
 			}
 		}
 		if o.Update {
-			t.exec(`UPDATE principals SET admin = $4 WHERE `+thatMember, o.Member.Org, string(o.Member.Kind), o.Member.ID, flag(o.Member.Admin))
+			t.exec(`UPDATE principals SET admin = $4 WHERE `+thatMember,
+				o.Member.Org, string(o.Member.Kind), o.Member.ID, flag(o.Member.Admin))
 			t.endAdminRights(o.Member.Org, o.End, at)
 			t.newEpoch(a.Org)
 		}
 		if o.Connect {
-			t.exec(`INSERT INTO identities (org_id, issuer, subject, user_id, label, created_at) VALUES ($1, $2, $3, $4, $5, $6)`,
+			t.exec(`INSERT INTO identities (org_id, issuer, subject, user_id, label, created_at)
+				VALUES ($1, $2, $3, $4, $5, $6)`,
 				a.Org, a.Issuer, a.Subject, o.Member.ID, a.Label, micros(at))
 			if scene.Opened && scene.Account.Hash == "" {
-				// It opens nothing and is opened by nothing from now on. Were it still linked, a
-				// first password would open the other orgs to whoever the provider vouches for.
+				// Unlink the membership. If it stayed linked, a first password would open the other
+				// orgs to anyone the provider vouches for.
 				t.exec(`DELETE FROM account_links WHERE org_id = $1 AND user_id = $2`, a.Org, o.Member.ID)
 			}
 		}
@@ -58,8 +61,8 @@ func (s Accounts) Arrive(
 	return out, err
 }
 
-// scene reads what an arrival is decided on. What can be used once is locked first,
-// so that of two that use it the second finds it used.
+// scene reads the rows that an arrival is decided on. It locks single-use rows first: of
+// two concurrent requests that use one, the second finds it used.
 func (t *tx) scene(ctx context.Context, a account.Arrival, by account.Proof, at time.Time) (account.Scene, error) {
 	var s account.Scene
 	user := a.User
@@ -84,7 +87,8 @@ func (t *tx) scene(ctx context.Context, a account.Arrival, by account.Proof, at 
 			s.Link, user = &l, l.User
 		}
 	}
-	if _, err := one(ctx, t, []any{&s.Linked}, `SELECT user_id FROM identities WHERE org_id = $1 AND issuer = $2 AND subject = $3`,
+	if _, err := one(ctx, t, []any{&s.Linked}, `SELECT user_id FROM identities
+		WHERE org_id = $1 AND issuer = $2 AND subject = $3`,
 		a.Org, a.Issuer, a.Subject); err != nil {
 		return s, err
 	}
@@ -113,13 +117,14 @@ func (t *tx) scene(ctx context.Context, a account.Arrival, by account.Proof, at 
 		return s, err
 	}
 	s.Account = &c
-	if s.Opened, err = t.exists(ctx, `SELECT 1 FROM account_links WHERE org_id = $1 AND user_id = $2`, p.Org, p.ID); err != nil {
+	s.Opened, err = t.exists(ctx, `SELECT 1 FROM account_links WHERE org_id = $1 AND user_id = $2`, p.Org, p.ID)
+	if err != nil {
 		return s, err
 	}
 	s.Identities, err = identitiesOf(ctx, t, p)
 	for _, i := range s.Identities {
 		if i.Issuer == a.Issuer && i.Subject == a.Subject {
-			s.Linked = user // connected since the look above
+			s.Linked = user // connected since the first query
 		}
 	}
 	return s, err
@@ -134,7 +139,8 @@ func identitiesOf(ctx context.Context, q reader, p identity.Principal) ([]accoun
 		i.CreatedAt = fromMicros(at)
 		list = append(list, i)
 		return err
-	}, `SELECT issuer, subject, label, created_at FROM identities WHERE org_id = $1 AND user_id = $2 ORDER BY issuer`, p.Org, p.ID)
+	}, `SELECT issuer, subject, label, created_at FROM identities
+		WHERE org_id = $1 AND user_id = $2 ORDER BY issuer`, p.Org, p.ID)
 	return list, err
 }
 
@@ -143,13 +149,15 @@ func (s Accounts) Identities(ctx context.Context, p identity.Principal) ([]accou
 	return identitiesOf(ctx, s.eng, p)
 }
 
-// Disconnect implements account.Store. The user is locked: of two at once that leave
-// no way to sign in, the second finds that.
+// Disconnect implements account.Store. It locks the user, so that two concurrent calls
+// cannot together remove the last way to sign in.
 func (s Accounts) Disconnect(
-	ctx context.Context, p identity.Principal, issuer string, decide func(account.Credentials, []account.Identity) (identity.AuditEntry, error),
+	ctx context.Context, p identity.Principal, issuer string,
+	decide func(account.Credentials, []account.Identity) (identity.AuditEntry, error),
 ) error {
 	return s.eng.write(ctx, func(t *tx) error {
-		if _, err := t.exists(ctx, `SELECT 1 FROM principals WHERE `+thatMember+t.d.forUpdate, p.Org, string(p.Kind), p.ID); err != nil {
+		_, err := t.exists(ctx, `SELECT 1 FROM principals WHERE `+thatMember+t.d.forUpdate, p.Org, string(p.Kind), p.ID)
+		if err != nil {
 			return err
 		}
 		c, err := credentials(ctx, t, p)
@@ -172,7 +180,7 @@ func (s Accounts) Disconnect(
 			return err
 		}
 		t.exec(`DELETE FROM identities WHERE org_id = $1 AND user_id = $2 AND issuer = $3`, p.Org, p.ID, issuer)
-		t.newEpoch(p.Org) // tokens of the issuer speak for the user no more
+		t.newEpoch(p.Org) // tokens of the issuer no longer act for the user
 		t.audit(e)
 		return nil
 	})

@@ -75,7 +75,7 @@ func (s Accounts) Linked(ctx context.Context, p identity.Principal) ([]account.S
 	return linked(ctx, s.eng, p, "")
 }
 
-// linked reads the account of a user; lock is that of its rows.
+// linked reads the account of a user. lock is the locking clause of the query, or empty.
 func linked(ctx context.Context, q reader, p identity.Principal, lock string) ([]account.Standing, error) {
 	if p.Kind != identity.User {
 		return nil, errs.ErrNotFound
@@ -94,7 +94,7 @@ func linked(ctx context.Context, q reader, p identity.Principal, lock string) ([
 	return list, err
 }
 
-// lockedAccount is linked for a write that locked the user before.
+// lockedAccount is linked with the account's links locked. The caller has locked the user.
 func (t *tx) lockedAccount(ctx context.Context, p identity.Principal) ([]account.Standing, error) {
 	lock := ""
 	if t.d.forUpdate != "" {
@@ -103,14 +103,14 @@ func (t *tx) lockedAccount(ctx context.Context, p identity.Principal) ([]account
 	return linked(ctx, t, p, lock)
 }
 
-// lockUsers locks users in one order, so that nobody waits in a circle.
+// lockUsers locks two users in a fixed order, which prevents deadlocks.
 func (t *tx) lockUsers(ctx context.Context, a, b identity.Principal) error {
 	_, err := membersWhere(ctx, t, `kind = 'user' AND (org_id = $1 AND id = $2 OR org_id = $3 AND id = $4)
 		ORDER BY org_id, id`+t.d.forUpdate, a.Org, a.ID, b.Org, b.ID)
 	return err
 }
 
-// accountOf is the id of the account that the user is in.
+// accountOf returns the id and the epoch of the user's account, or "" if the user has none.
 func accountOf(list []account.Standing, p identity.Principal) (id string, epoch int64) {
 	for i := range list {
 		if list[i].Member.Principal == p {
@@ -125,7 +125,7 @@ func (t *tx) insertAccountLink(id string, p identity.Principal, at time.Time) {
 		id, p.Org, p.ID, micros(at))
 }
 
-// closeLinked ends what the user's password opened in sessions that are under way.
+// closeLinked ends the access to linked orgs that running sessions got by the user's password.
 func (t *tx) closeLinked(p identity.Principal) {
 	t.exec(`UPDATE account_links SET epoch = epoch + 1 WHERE org_id = $1 AND user_id = $2`, p.Org, p.ID)
 }

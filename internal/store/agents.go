@@ -10,7 +10,7 @@ import (
 	"github.com/parley-dev/parley/internal/identity"
 )
 
-// Agents keeps agents.
+// Agents stores agents.
 type Agents struct{ *db }
 
 // Agents returns the implementation of agent.Store.
@@ -52,18 +52,19 @@ func (s Agents) Create(
 				return err
 			}
 		}
-		t.exec(`INSERT INTO agents (id, org_id, name, description, skills, public, disabled, pinned, builtin, created_at, updated_at, public_name, profile)
+		t.exec(`INSERT INTO agents (id, org_id, name, description, skills, public, disabled, pinned, builtin, created_at,
+				updated_at, public_name, profile)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
-			a.ID, a.Org, a.Name, a.Description, string(skills), flag(a.Public), flag(a.Disabled), a.Pinned, a.Builtin, micros(a.CreatedAt),
-			micros(a.UpdatedAt), flag(a.PublicName), profile)
+			a.ID, a.Org, a.Name, a.Description, string(skills), flag(a.Public), flag(a.Disabled), a.Pinned, a.Builtin,
+			micros(a.CreatedAt), micros(a.UpdatedAt), flag(a.PublicName), profile)
 		t.audit(e)
 		return nil
 	})
 	return a, err
 }
 
-// takePublicName refuses a public name that another agent holds, and one more than the
-// org may have. A race for a name is decided by its unique index.
+// takePublicName returns an error if another agent holds the public name, or if the org has
+// reached its quota of public names. The unique index decides a race for a name.
 func (t *tx) takePublicName(ctx context.Context, a *agent.Agent, l agent.Limits) error {
 	taken, err := t.exists(ctx, `SELECT 1 FROM agents WHERE id = $1 AND public_name = 1`, a.ID)
 	if err != nil {
@@ -77,10 +78,11 @@ func (t *tx) takePublicName(ctx context.Context, a *agent.Agent, l agent.Limits)
 	})
 }
 
-// Update implements agent.Store. Disabling an agent takes rights away, so the
-// caches of all nodes are told.
+// Update implements agent.Store. Disabling an agent takes rights away, so the caches of all
+// nodes are invalidated.
 func (s Agents) Update(
-	ctx context.Context, org, id string, l agent.Limits, edit func(agent.Agent) (agent.Agent, []identity.AuditEntry, error),
+	ctx context.Context, org, id string, l agent.Limits,
+	edit func(agent.Agent) (agent.Agent, []identity.AuditEntry, error),
 ) (agent.Agent, error) {
 	var out agent.Agent
 	err := s.writeOnce(ctx, &out, func(t *tx) error {
@@ -111,10 +113,11 @@ func (s Agents) Update(
 		if err != nil {
 			return err
 		}
-		t.exec(`UPDATE agents SET name = $3, description = $4, skills = $5, public = $6, disabled = $7, pinned = $8, updated_at = $9, public_name = $10, profile = $11
+		t.exec(`UPDATE agents SET name = $3, description = $4, skills = $5, public = $6, disabled = $7, pinned = $8,
+				updated_at = $9, public_name = $10, profile = $11
 			WHERE id = $1 AND org_id = $2`,
-			id, org, out.Name, out.Description, string(skills), flag(out.Public), flag(out.Disabled), out.Pinned, micros(out.UpdatedAt),
-			flag(out.PublicName), profile)
+			id, org, out.Name, out.Description, string(skills), flag(out.Public), flag(out.Disabled), out.Pinned,
+			micros(out.UpdatedAt), flag(out.PublicName), profile)
 		t.exec(`UPDATE principals SET name = $3, disabled = $4 WHERE org_id = $1 AND kind = 'agent' AND id = $2`,
 			org, id, out.Name, flag(out.Disabled))
 		t.newEpoch(org)
@@ -137,17 +140,19 @@ func (s Agents) Builtin(ctx context.Context) ([]agent.Agent, error) {
 // Page implements agent.Store.
 func (s Agents) Page(ctx context.Context, p agent.Page) ([]agent.Agent, error) {
 	if p.Others {
-		return agentsWhere(ctx, s.eng, `public = 1 AND disabled = 0 AND org_id <> $1 AND id > $2 ORDER BY id`+limit(p.Limit), p.Org, p.After)
+		return agentsWhere(ctx, s.eng, `public = 1 AND disabled = 0 AND org_id <> $1 AND id > $2
+			ORDER BY id`+limit(p.Limit), p.Org, p.After)
 	}
 	return agentsWhere(ctx, s.eng, `org_id = $1 AND id > $2 AND disabled = 0 ORDER BY id`+limit(p.Limit), p.Org, p.After)
 }
 
-// Reached implements agent.Store. Each half reads one row by an index of its own,
-// so that it takes as long as before however many orgs use the id.
+// Reached implements agent.Store. Each half reads one row by its own index, so the cost does
+// not grow with the number of orgs that use the id.
 func (s Agents) Reached(ctx context.Context, org, id string) (agent.Reached, error) {
 	var out agent.Reached
 	found, err := agentsWhere(ctx, s.eng, `org_id = $1 AND id = $2
-		UNION ALL SELECT `+agentColumns+` FROM agents WHERE id = $2 AND public = 1 AND disabled = 0 AND org_id <> $1`, org, id)
+		UNION ALL SELECT `+agentColumns+` FROM agents
+			WHERE id = $2 AND public = 1 AND disabled = 0 AND org_id <> $1`, org, id)
 	for i := range found {
 		if a := &found[i]; a.Org == org {
 			out.Own = a
@@ -170,7 +175,8 @@ func (s Agents) IDs(ctx context.Context, org string) ([]string, error) {
 	return out, err
 }
 
-const agentColumns = `id, org_id, name, description, skills, public, public_name, disabled, pinned, builtin, created_at, updated_at`
+const agentColumns = `id, org_id, name, description, skills, public, public_name, disabled, pinned, builtin,
+	created_at, updated_at`
 
 func agentsWhere(ctx context.Context, q reader, where string, args ...any) ([]agent.Agent, error) {
 	list := []agent.Agent{}
@@ -178,7 +184,8 @@ func agentsWhere(ctx context.Context, q reader, where string, args ...any) ([]ag
 		var a agent.Agent
 		var skills string
 		var public, name, disabled, created, updated int64
-		if err := r.Scan(&a.ID, &a.Org, &a.Name, &a.Description, &skills, &public, &name, &disabled, &a.Pinned, &a.Builtin, &created, &updated); err != nil {
+		if err := r.Scan(&a.ID, &a.Org, &a.Name, &a.Description, &skills, &public, &name, &disabled, &a.Pinned, &a.Builtin,
+			&created, &updated); err != nil {
 			return err
 		}
 		if err := json.Unmarshal([]byte(skills), &a.Skills); err != nil {

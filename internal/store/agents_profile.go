@@ -10,7 +10,7 @@ import (
 	"github.com/parley-dev/parley/internal/errs"
 )
 
-// profileRow is a profile as it is stored.
+// profileRow is the stored form of a profile.
 type profileRow struct {
 	Skills           []skillRow   `json:"skills,omitempty"`
 	Version          string       `json:"version,omitempty"`
@@ -34,7 +34,7 @@ type providerRow struct {
 	URL          string `json:"url"`
 }
 
-// encodeProfile writes a profile for its column.
+// encodeProfile encodes a profile for its column. The zero profile is the empty string.
 func encodeProfile(p *agent.Profile) (string, error) {
 	if reflect.DeepEqual(*p, agent.Profile{}) {
 		return "", nil

@@ -24,7 +24,8 @@ func (everybody) Own(_ context.Context, org, id string) (dispatch.Target, error)
 	return dispatch.Target{ID: id, Org: org, Public: true}, nil
 }
 
-// The whole life of a task, without HTTP: `go test ./internal/store -run - -bench Task`
+// BenchmarkTask runs the whole life of a task without HTTP:
+// `go test ./internal/store -run - -bench Task`
 func BenchmarkTask(b *testing.B) {
 	for _, engine := range []string{"sqlite", "postgres"} {
 		b.Run(engine, func(b *testing.B) {
@@ -39,7 +40,7 @@ func BenchmarkTask(b *testing.B) {
 			b.Cleanup(func() { _ = s.Close() })
 			var ids atomic.Int64
 			tasks := dispatch.New(dispatch.Options{
-				Stores: s.Dispatch(), Directory: everybody{}, Now: func() time.Time { return time.Now().UTC() }, Node: "here",
+				Stores: s.DispatchStores(), Directory: everybody{}, Now: func() time.Time { return time.Now().UTC() }, Node: "here",
 				NewID: func(prefix string) string { return fmt.Sprintf("%s%026d", prefix, ids.Add(1)) },
 			})
 			tasks.Host(dispatch.Target{ID: "echo", Org: "main"}, dispatch.Echo{})
@@ -47,7 +48,8 @@ func BenchmarkTask(b *testing.B) {
 			ran := make(chan struct{})
 			go func() { tasks.Run(ctx); close(ran) }()
 			b.Cleanup(func() { cancel(); <-ran })
-			caller := &identity.Caller{Principal: identity.Principal{Org: "main", Kind: identity.User, ID: "ann"}, Scopes: identity.AllScopes}
+			ann := identity.Principal{Org: "main", Kind: identity.User, ID: "ann"}
+			caller := &identity.Caller{Principal: ann, Scopes: identity.AllScopes}
 			call, err := tasks.Reach(ctx, caller, "echo")
 			if err != nil {
 				b.Fatal(err)
@@ -61,7 +63,7 @@ func BenchmarkTask(b *testing.B) {
 					for pb.Next() {
 						t, err := tasks.Send(ctx, call, dispatch.SendRequest{ID: fmt.Sprint("t", n.Add(1)), Message: m}, 30*time.Second)
 						if err != nil || t.State != task.Completed {
-							b.Error(t.State, err)
+							b.Errorf("state = %s, %v, want completed", t.State, err)
 							return
 						}
 					}

@@ -13,7 +13,7 @@ import (
 	"github.com/parley-dev/parley/internal/store"
 )
 
-// The store alone, without HTTP: `go test ./internal/store -run - -bench .`
+// BenchmarkStore measures the store without HTTP: `go test ./internal/store -run - -bench .`
 func BenchmarkStore(b *testing.B) {
 	for _, engine := range []string{"sqlite", "postgres"} {
 		b.Run(engine, func(b *testing.B) {
@@ -29,7 +29,8 @@ func BenchmarkStore(b *testing.B) {
 			var ids atomic.Int64
 			newID := func(prefix string) string { return fmt.Sprintf("%s%026d", prefix, ids.Add(1)) }
 			svc := proposal.New(s.Proposals(), func() time.Time { return time.Now().UTC() }, newID)
-			caller := &identity.Caller{Principal: identity.Principal{Org: "main", Kind: identity.User, ID: "ann"}, Scopes: identity.AllScopes}
+			ann := identity.Principal{Org: "main", Kind: identity.User, ID: "ann"}
+			caller := &identity.Caller{Principal: ann, Scopes: identity.AllScopes}
 			to := func(action identity.Action) identity.Access {
 				a, err := identity.Authorize(caller, "main", action)
 				if err != nil {
@@ -55,14 +56,16 @@ func BenchmarkStore(b *testing.B) {
 			}
 			parallel("submit", func(n int64) error {
 				_, err := svc.Submit(b.Context(), to(identity.SubmitProposal), proposal.Submission{
-					Title: fmt.Sprintf("Proposal number %d of the benchmark", n), Category: proposal.Categories[n%6], Priority: proposal.Priorities[n%3],
+					Title:    fmt.Sprintf("Proposal number %d of the benchmark", n),
+					Category: proposal.Categories[n%6], Priority: proposal.Priorities[n%3],
 					Problem: text, SuggestedFix: text,
 				})
 				return err
 			})
 			made := ids.Load()
 			parallel("vote", func(n int64) error {
-				_, err := svc.Vote(b.Context(), to(identity.VoteOnProposal), fmt.Sprintf("prop-%026d", n%made+1), proposal.Ballot{Choice: proposal.For})
+				_, err := svc.Vote(b.Context(), to(identity.VoteOnProposal), fmt.Sprintf("prop-%026d", n%made+1),
+					proposal.Ballot{Choice: proposal.For})
 				return err
 			})
 			parallel("get", func(n int64) error {
@@ -70,7 +73,8 @@ func BenchmarkStore(b *testing.B) {
 				return err
 			})
 			for name, q := range map[string]proposal.Query{
-				"list": {}, "list all newest": {Status: proposal.All, Sort: proposal.SortNewest}, "list category votes": {Category: proposal.Security, Sort: proposal.SortVotes},
+				"list": {}, "list all newest": {Status: proposal.All, Sort: proposal.SortNewest},
+				"list category votes": {Category: proposal.Security, Sort: proposal.SortVotes},
 			} {
 				parallel(name, func(int64) error {
 					_, err := svc.List(b.Context(), to(identity.ListProposals), q)

@@ -10,7 +10,7 @@ import (
 	"github.com/parley-dev/parley/internal/proposal"
 )
 
-// counter names one count of rows.
+// counter is the key of one row count.
 type counter struct {
 	org, kind, who, status, category string
 	priority                         int
@@ -18,14 +18,14 @@ type counter struct {
 
 const (
 	countProposals = "proposal"
-	countEvidence  = "evidence" // the proposals among them that were filed from friction
+	countEvidence  = "evidence" // the proposals that were filed from friction
 	countFollowups = "followup"
-	// countPeople is who counts the proposals of all people; no ref is like it.
+	// countPeople is the value of who for the proposals of all users. No principal ref equals it.
 	countPeople = string(identity.User)
 )
 
-// countProposal adds n to the counters that p is part of: everybody's, its submitter's
-// and, if that is a person, all people's.
+// countProposal adds n to the counters that include p: the org's, its submitter's and, if a
+// user submitted it, that of all users.
 func (t *tx) countProposal(p *proposal.Proposal, n int64) {
 	c := counter{p.Org, countProposals, "", string(p.Status), string(p.Category), p.Priority.Rank()}
 	t.countBySubmitter(c, p, n)
@@ -49,8 +49,8 @@ func byPerson(p *proposal.Proposal) bool {
 	return strings.HasPrefix(p.SubmittedBy, string(identity.User)+":")
 }
 
-// countFollowup adds n to the counters that f is part of: everybody's and its
-// assignee's. Those without an assignee are counted under unassigned.
+// countFollowup adds n to the counters that include f: the org's and its assignee's. A
+// follow-up without an assignee counts as unassigned.
 func (t *tx) countFollowup(f *followup.Followup, n int64) {
 	c := counter{org: f.Org, kind: countFollowups, status: string(f.Status)}
 	t.count(c, n)
@@ -65,8 +65,7 @@ func assigneeCounter(assignee string) string {
 	return assignee
 }
 
-// changedCounters lists the counters to change in one fixed order, so that two transactions
-// never wait for each other in a circle.
+// changedCounters returns the counters to change in sorted order, which prevents deadlocks.
 func (t *tx) changedCounters() []counter {
 	keys := make([]counter, 0, len(t.counts))
 	for c, n := range t.counts {
@@ -78,7 +77,7 @@ func (t *tx) changedCounters() []counter {
 	return keys
 }
 
-// flushCounts queues the collected counts, one statement for each.
+// flushCounts queues one statement for each changed counter.
 func (t *tx) flushCounts() {
 	for _, c := range t.changedCounters() {
 		t.exec(`INSERT INTO counters (org_id, kind, who, status, category, priority, slot, n)
@@ -88,8 +87,8 @@ func (t *tx) flushCounts() {
 	}
 }
 
-// flushCountsAtOnce is flushCounts for PostgreSQL, where every statement costs: all are
-// added in one, in their order.
+// flushCountsAtOnce is flushCounts for PostgreSQL, where each statement is expensive: one
+// statement adds all counts, in sorted order.
 func (t *tx) flushCountsAtOnce(slot int) {
 	keys := t.changedCounters()
 	if len(keys) == 0 {
@@ -103,8 +102,9 @@ func (t *tx) flushCountsAtOnce(slot int) {
 		priorities, counts = append(priorities, int64(c.priority)), append(counts, t.counts[c])
 	}
 	t.exec(`INSERT INTO counters (org_id, kind, who, status, category, priority, slot, n)
-		SELECT org, kind, who, status, category, priority, $8, n FROM unnest($1::text[], $2::text[], $3::text[], $4::text[],
-			$5::text[], $6::bigint[], $7::bigint[]) AS c (org, kind, who, status, category, priority, n)
+			SELECT org, kind, who, status, category, priority, $8, n
+			FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::bigint[], $7::bigint[])
+				AS c (org, kind, who, status, category, priority, n)
 		ON CONFLICT (org_id, kind, who, status, category, priority, slot) DO UPDATE SET n = counters.n + excluded.n`,
 		orgs, kinds, whos, statuses, categories, priorities, counts, slot)
 }

@@ -8,15 +8,16 @@ import (
 	"time"
 
 	"github.com/parley-dev/parley/internal/delivery"
+	"github.com/parley-dev/parley/internal/dispatch"
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/idempotency"
 )
 
-// Deliveries keeps how far push configurations are delivered: each is a subscription to its
-// task, whose uid is the topic.
+// Deliveries stores the progress of push configurations. Each one is a subscription to a
+// task; the task's uid is the topic.
 type Deliveries struct{ *db }
 
-// Deliveries returns the deliveries of the store.
+// Deliveries returns the implementation of delivery.Store.
 func (s *Store) Deliveries() Deliveries { return Deliveries{s.db} }
 
 const progressColumns = `cursor, head, state, due_at, claimed_until, attempts, last_error, last_attempt_at`
@@ -32,7 +33,7 @@ func (r *progressRow) dest() []any {
 	return []any{&r.p.Cursor, &r.p.Head, &r.state, &r.due, &r.claimed, &r.p.Attempts, &r.p.LastError, &r.last}
 }
 
-// fill completes what was read.
+// fill sets the fields of p that are stored in another form.
 func (r *progressRow) fill() {
 	r.p.State, r.p.DueAt = delivery.State(r.state), fromMicros(r.due)
 	r.p.ClaimedUntil, r.p.LastAttemptAt = fromMicros(r.claimed), fromMicros(r.last)
@@ -62,7 +63,7 @@ func (ds Deliveries) Update(
 		}
 		return fromMicros(clock), err
 	}
-	// The progress changes by itself, so a repeated command finds it as it is now.
+	// Progress also changes without commands, so a replayed command returns the current one.
 	err := ds.writeOnce(ctx, new(struct{}), func(x *tx) error {
 		clock, err := read(x, x.d.forUpdate)
 		if err != nil {
@@ -80,8 +81,8 @@ func (ds Deliveries) Update(
 	return out, err
 }
 
-// clockOr is the database's clock, or this process's if that is the one that counts,
-// as exact as the store keeps times: a claim is known by its end.
+// clockOr returns clock, the database's time, or this process's time if clock is zero. The
+// result has the store's precision, because a claim is identified by its end.
 func (s *db) clockOr(clock time.Time) time.Time {
 	if clock.IsZero() {
 		clock = s.now()
@@ -89,15 +90,15 @@ func (s *db) clockOr(clock time.Time) time.Time {
 	return clock.Truncate(time.Microsecond)
 }
 
-// dueKey names a subscription that may be due.
+// dueKey is the key of a subscription that may be due.
 type dueKey struct {
 	delivery.Key
-	size int64 // of its task
+	size int64 // size of its task
 }
 
-// Claim implements delivery.Store. What is due is looked for by the sender's org, on a
-// read connection: neither the due rows of a busy org nor its number of them stand in
-// the way of another org's. The writer only looks up the rows that were chosen.
+// Claim implements delivery.Store. It looks for due rows by the sender's org on a read
+// connection, so that many due rows of one org do not delay another org. The writer only
+// looks up the chosen rows.
 func (ds Deliveries) Claim(ctx context.Context, room delivery.Room) ([]delivery.Subscription, error) {
 	orgs, err := ds.dueOrgs(ctx, &room)
 	if err != nil || len(orgs) == 0 {
@@ -131,13 +132,12 @@ func (ds Deliveries) Claim(ctx context.Context, room delivery.Room) ([]delivery.
 	return out, nil
 }
 
-// claim queues the claim of a subscription, if it still is due and no other node
-// is at it.
+// claim queues the claim of a subscription, if it is still due and no other node works on it.
 func (ds Deliveries) claim(
 	ctx context.Context, x *tx, k dueKey, length time.Duration, out *[]delivery.Subscription,
 ) error {
 	now := x.d.clockNow(ds.now)
-	args := append(now.args, k.Org, k.Topic, k.ID) // args are ours
+	args := append(now.args, k.Org, k.Topic, k.ID) // now.args is not shared
 	n := len(now.args)
 	return each(ctx, x, func(r rows) error {
 		sub := delivery.Subscription{Key: k.Key, Size: k.size}
@@ -159,9 +159,9 @@ func (ds Deliveries) claim(
 		progressColumns, x.d.clock, n+1, n+2, n+3, now.sql, x.d.skipLocked), args...)
 }
 
-// dueOrgs lists the orgs that have something due and have room for it: those that this
-// node is at least first, then the one that has waited longest. It looks into the index
-// once for each org that has anything to do, now or later.
+// dueOrgs returns the orgs that have due subscriptions and room for them. Orgs with the
+// fewest slots in use on this node come first, then those that have waited longest. It reads
+// the index once for each org that has pending subscriptions, due or not.
 func (ds Deliveries) dueOrgs(ctx context.Context, room *delivery.Room) ([]string, error) {
 	now := ds.d.clockNow(ds.now)
 	type candidate struct {
@@ -187,12 +187,13 @@ func (ds Deliveries) dueOrgs(ctx context.Context, room *delivery.Room) ([]string
 	return out, err
 }
 
-// withOrgs is a loose index scan over the orgs that have anything to push, now or later:
-// from one org straight to the next.
+// withOrgs is a loose index scan over the orgs that have pending subscriptions, due or not:
+// it jumps from one org to the next.
 const withOrgs = `WITH RECURSIVE orgs (org) AS (
 		SELECT org FROM (SELECT min(sender_org) AS org FROM push_configs WHERE due_at > 0) f
 		UNION ALL
-		SELECT (SELECT min(p.sender_org) FROM push_configs p WHERE p.due_at > 0 AND p.sender_org > orgs.org) FROM orgs WHERE orgs.org IS NOT NULL
+			SELECT (SELECT min(p.sender_org) FROM push_configs p WHERE p.due_at > 0 AND p.sender_org > orgs.org)
+			FROM orgs WHERE orgs.org IS NOT NULL
 	)`
 
 const dueOrgs = withOrgs + `
@@ -201,19 +202,19 @@ const dueOrgs = withOrgs + `
 		FROM orgs WHERE org IS NOT NULL
 	) first WHERE due <= %s`
 
-// pushWindow bounds how many due rows of an org are looked at to find some whose
-// receivers do not stall.
+// pushWindow limits how many due rows of an org are read to find some whose receivers do
+// not stall.
 const pushWindow = 4096
 
-// duePushes chooses up to most due subscriptions of an org and takes room for them.
+// duePushes chooses up to most due subscriptions of an org and reserves room for them.
 func (ds Deliveries) duePushes(ctx context.Context, org string, room *delivery.Room, most int) ([]dueKey, error) {
 	now := ds.d.clockNow(ds.now)
 	most = max(most, 0)
-	args := append(now.args, org) // args are ours
+	args := append(now.args, org) // now.args is not shared
 	stalling, sep := "", " WHERE d.receiver NOT IN ("
 	mine := len(args)
 	for receiver := range room.Receivers {
-		if room.Stalls(receiver) {
+		if room.Full(receiver) {
 			args = append(args, receiver)
 			stalling += fmt.Sprintf("%s$%d", sep, len(args))
 			sep = ", "
@@ -224,12 +225,15 @@ func (ds Deliveries) duePushes(ctx context.Context, org string, room *delivery.R
 	}
 	var out []dueKey
 	err := each(ctx, ds.eng, func(r rows) error {
-		var k dueKey
+		k := dueKey{Key: delivery.Key{Kind: dispatch.PushKind}}
 		var receiver string
 		if err := r.Scan(&k.Org, &k.Topic, &k.ID, &receiver, &k.size); err != nil {
 			return err
 		}
-		if len(out) < most && room.Take(org, receiver, k.size) {
+		if len(out) >= most {
+			return nil
+		}
+		if _, fits := room.Take(org, receiver, k.size); fits {
 			out = append(out, k)
 		}
 		return nil
@@ -237,7 +241,7 @@ func (ds Deliveries) duePushes(ctx context.Context, org string, room *delivery.R
 	return out, err
 }
 
-// duePushes reads the index alone for the rows of the window.
+// duePushes reads the rows of the window from the index alone.
 const duePushes = `SELECT d.org_id, d.uid, d.id, d.receiver,
 		coalesce((SELECT t.size FROM tasks t WHERE t.org_id = d.org_id AND t.uid = d.uid), 0)
 	FROM (
@@ -245,16 +249,18 @@ const duePushes = `SELECT d.org_id, d.uid, d.id, d.receiver,
 		WHERE sender_org = $%d AND due_at > 0 AND due_at <= %s ORDER BY due_at LIMIT %d
 	) d%s ORDER BY d.due_at LIMIT %d`
 
-// countDue sums what is due of each org, because the index begins with the org: those
-// that are due later, which may be many more, are not read.
+// countDue adds up the due subscriptions org by org. The index begins with the org, so
+// subscriptions that are due later, possibly many more, are not read.
 const countDue = withOrgs + `
 	SELECT CAST(coalesce(sum(n), 0) AS BIGINT) FROM (
-		SELECT (SELECT count(*) FROM push_configs p WHERE p.sender_org = orgs.org AND p.due_at > 0 AND p.due_at <= %s) AS n
+			SELECT (
+				SELECT count(*) FROM push_configs p WHERE p.sender_org = orgs.org AND p.due_at > 0 AND p.due_at <= %s
+			) AS n
 		FROM orgs WHERE org IS NOT NULL
 	) counted`
 
-// Count counts the subscriptions that are due and those that are dead. They may be many, so
-// this is a slow read.
+// Count returns the number of due and of dead subscriptions. There may be many, so this is a
+// slow read.
 func (ds Deliveries) Count(ctx context.Context) (due, dead int64, err error) {
 	now := ds.d.clockNow(ds.now)
 	err = ds.slow(ctx, "", func(ctx context.Context, r reader) error {

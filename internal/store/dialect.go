@@ -8,70 +8,68 @@ import (
 	"github.com/parley-dev/parley/internal/proposal"
 )
 
-// dialect is everything in the statements that differs between the engines.
+// dialect holds the parts of the statements that differ between the engines.
 type dialect struct {
 	name         string
 	rowid        string // a column definition; SQLite's full-text index needs an integer key
 	withoutRowid string
-	forUpdate    string // locks the rows that a decision is made on
-	skipLocked   string // likewise, but passes over those that others have locked
+	forUpdate    string // locks the rows that a decision depends on
+	skipLocked   string // the same, but skips rows that others have locked
 
-	orNothing string // ends an insert that shall change no row if its key is taken
-	// orFail makes an update fail that changes no row, where execUnless cannot see that it did.
+	orNothing string // ends an insert that must change nothing if its key is taken
+	// orFail makes an update fail if it changes no row, where execUnless cannot see that.
 	orFail func(update string) string
-	// leaseClock is the clock of leases, in an update that has Go's time as a parameter.
+	// leaseClock is the time of leases in an update; mark is the parameter with Go's time.
 	leaseClock func(mark string) string
 
-	// clock is the time by which leases are measured, as a column: the database's
-	// own where several nodes share it, else 0, which stands for this process's.
+	// clock is the time by which leases are measured, as a column: the database's clock if
+	// several nodes share it, else 0, which stands for the clock of this process.
 	clock string
-	// clockNow is the same as a condition's operand.
+	// clockNow is the same time as an operand of a condition.
 	clockNow func(now func() time.Time) statement
 	// leaseUntil is the end of a lease that starts with this insert.
 	leaseUntil func(mark string, length time.Duration, until time.Time) (sql string, arg any)
 
-	// index sees to it that a new proposal is found by its words, reindex that an
-	// edited one is.
+	// index adds a new proposal to the text index; reindex updates an edited one.
 	index, reindex func(t *tx, p *proposal.Proposal)
-	// search is the FROM clause of a full-text search that yields proposals as p;
-	// its parameter is what match makes of the words.
+	// search is the FROM clause of a full-text search that yields proposals as p. Its
+	// parameter is the result of match.
 	search string
 	match  func(words []string) string
-	// scan is the same for a small org: it reads through the org's proposals instead
-	// of an index that holds those of all orgs. Its parameter is what scanWords makes
-	// of the words.
+	// scan is search for a small org: it reads all of the org's proposals instead of an
+	// index that holds those of all orgs. Its parameter is the result of scanWords.
 	scan      string
 	scanWords func(words []string) string
-	// likeScan is the FROM clause that reads through the proposals of an org as p, and
-	// likeCount how many of some words one has; its parameter is what likeWords makes of them.
+	// likeScan is the FROM clause that reads all proposals of an org as p. likeCount counts
+	// how many of some words a proposal has; its parameter is the result of likeWords.
 	likeScan, likeCount string
 	likeWords           func(words []string) any
-	// likeHits is the FROM clause of the proposals p with one word, of at most %d entries of
-	// the org in the index; its parameter is what exactly makes of the word.
+	// likeHits is the FROM clause of the proposals p with one word, limited to %d entries of
+	// the org in the index. Its parameter is the result of exactly.
 	likeHits string
 	exactly  func(word string) string
-	// queue names the index of waiting tasks, where the planner would rather read
-	// through all tasks of the org.
+	// queue forces the index of waiting tasks, where the planner would scan all tasks of
+	// the org.
 	queue string
-	// dead likewise names that of the push configurations that were given up.
+	// dead forces the index of dead push configurations.
 	dead string
-	// byKey joins to keys k the proposals p that they name, one look-up each.
+	// byKey joins keys k to the proposals p that they name, with one look-up each.
 	byKey string
-	// unindexed keeps the planner from using an index for a text column, where it
-	// would choose badly without statistics.
+	// unindexed keeps the planner from using the index of a text column, where it would
+	// choose badly without statistics.
 	unindexed func(column string) string
-	// by names the index to use, where that can be said.
+	// by forces an index, where the engine supports that.
 	by func(index string) string
-	// within selects the columns of a query, one of which is data, in the same order.
-	// An engine that sends all rows, wanted or not, leaves out those that do not fit into
-	// so many bytes of data, except the first. Readers stop there by themselves.
+	// within returns query with these columns, one of which is data, in the same order. An
+	// engine that always sends all rows omits those that exceed so many bytes of data, but
+	// never the first. With other engines the reader stops by itself.
 	within func(columns, query, order string, bytes int64) string
 
-	// contains is a condition: the column contains the text, which has no quote in it.
+	// contains is the condition that the column contains text, which has no quotes.
 	contains func(column, text string) string
 
 	hasCompatible string // counts the column compatible of schema_migrations
-	makeNodes     string // makes the table of nodes; empty: there is only one
+	makeNodes     string // creates the table of nodes; empty if there is only one node
 }
 
 var sqliteDialect = dialect{
@@ -86,16 +84,17 @@ var sqliteDialect = dialect{
 	leaseUntil:   func(mark string, _ time.Duration, until time.Time) (string, any) { return mark, micros(until) },
 	index:        func(t *tx, _ *proposal.Proposal) { t.unindexed++ }, // see lite_indexer.go
 	reindex: func(t *tx, p *proposal.Proposal) {
-		// One that the indexer has yet to come to is left to it.
+		// A proposal that is not indexed yet is left to the indexer.
 		t.exec(`INSERT OR REPLACE INTO proposal_search (rowid, words)
 			SELECT seq, $3 FROM proposals WHERE org_id = $1 AND id = $2
 				AND seq <= (SELECT coalesce(max(id), 0) FROM proposal_search_docsize)`,
 			p.Org, p.ID, strings.Join(p.SearchWords(), " "))
 	},
-	queue:  " INDEXED BY tasks_queue",
-	dead:   " INDEXED BY push_dead",
-	byKey:  `CROSS JOIN proposals p ON p.org_id = $1 AND p.id = k.id`,
-	search: `(SELECT rowid AS doc FROM proposal_search WHERE proposal_search MATCH $2) s CROSS JOIN proposals p ON p.seq = s.doc`,
+	queue: " INDEXED BY tasks_queue",
+	dead:  " INDEXED BY push_dead",
+	byKey: `CROSS JOIN proposals p ON p.org_id = $1 AND p.id = k.id`,
+	search: `(SELECT rowid AS doc FROM proposal_search WHERE proposal_search MATCH $2) s
+		CROSS JOIN proposals p ON p.seq = s.doc`,
 	match: func(words []string) string {
 		return `"` + strings.Join(words, `" "`) + `"*`
 	},
@@ -104,7 +103,7 @@ var sqliteDialect = dialect{
 	likeScan:  `proposals p`,
 	likeCount: `count_words($2, p.title, p.problem, p.suggested_fix)`,
 	likeWords: func(words []string) any { return strings.Join(words, " ") },
-	// The index has the entries of all orgs: the limit counts those of this one.
+	// The index holds all orgs. The limit counts the entries of this org.
 	likeHits: `(SELECT f.rowid AS doc FROM proposal_search f CROSS JOIN proposals o ON o.seq = f.rowid
 			WHERE f.proposal_search MATCH $2 AND o.org_id = $1 ORDER BY f.rowid DESC LIMIT %d) s
 		CROSS JOIN proposals p ON p.seq = s.doc`,
@@ -124,31 +123,35 @@ var postgresDialect = dialect{
 	forUpdate:  " FOR UPDATE",
 	skipLocked: " FOR UPDATE SKIP LOCKED",
 	clock:      postgresClock,
-	// A subquery is evaluated once, and so an index can be searched by it.
+	// A subquery is evaluated once, so its result can be looked up in an index.
 	clockNow: func(func() time.Time) statement { return statement{sql: "(SELECT " + postgresClock + ")"} },
 	orFail: func(update string) string {
 		return `WITH changed AS (` + update + ` RETURNING 1) SELECT 1 / count(*) FROM changed` // codeMoved
 	},
 	leaseClock: func(string) string { return postgresClock },
 	leaseUntil: func(mark string, length time.Duration, _ time.Time) (string, any) {
-		return "CASE WHEN " + mark + "::bigint > 0 THEN " + postgresClock + " + " + mark + " ELSE 0 END", length.Microseconds()
+		return "CASE WHEN " + mark + "::bigint > 0 THEN " + postgresClock + " + " + mark + " ELSE 0 END",
+			length.Microseconds()
 	},
 	index: func(t *tx, p *proposal.Proposal) {
-		t.exec(`INSERT INTO proposal_search (org_id, proposal_id, words) VALUES ($1, $2, array_to_tsvector($3::text[]))`,
+		t.insert(`INSERT INTO proposal_search (org_id, proposal_id, words)
+			VALUES ($1, $2, array_to_tsvector($3::text[]))`,
 			p.Org, p.ID, p.SearchWords())
 	},
 	reindex: func(t *tx, p *proposal.Proposal) {
-		t.exec(`UPDATE proposal_search SET words = array_to_tsvector($3::text[]) WHERE org_id = $1 AND proposal_id = $2`,
+		t.exec(`UPDATE proposal_search SET words = array_to_tsvector($3::text[])
+			WHERE org_id = $1 AND proposal_id = $2`,
 			p.Org, p.ID, p.SearchWords())
 	},
-	// OFFSET 0 keeps the planner from turning a join round: without statistics it
-	// would walk the org's proposals and look each one up on the other side.
+	// OFFSET 0 keeps the join order: without statistics the planner would walk the org's
+	// proposals and look up each one on the other side.
 	byKey: `CROSS JOIN LATERAL (SELECT * FROM proposals WHERE org_id = $1 AND id = k.id OFFSET 0) p`,
 	search: `(SELECT proposal_id FROM proposal_search WHERE words @@ $2::text::tsquery AND org_id = $1 OFFSET 0) s
 		CROSS JOIN LATERAL (SELECT * FROM proposals WHERE org_id = $1 AND id = s.proposal_id OFFSET 0) p`,
 	match: postgresMatch,
-	// The function does what @@ does, but no index applies to it.
-	scan: `(SELECT proposal_id FROM proposal_search WHERE org_id = $1 AND ts_match_vq(words, $2::text::tsquery) OFFSET 0) s
+	// ts_match_vq does what @@ does, but uses no index.
+	scan: `(SELECT proposal_id FROM proposal_search
+			WHERE org_id = $1 AND ts_match_vq(words, $2::text::tsquery) OFFSET 0) s
 		CROSS JOIN LATERAL (SELECT * FROM proposals WHERE org_id = $1 AND id = s.proposal_id OFFSET 0) p`,
 	scanWords: postgresMatch,
 	likeScan: `(SELECT proposal_id, words FROM proposal_search WHERE org_id = $1 OFFSET 0) s
@@ -166,7 +169,7 @@ var postgresDialect = dialect{
 	exactly:   func(word string) string { return "'" + word + "'" },
 	unindexed: func(column string) string { return "(" + column + " || '')" },
 	by:        func(string) string { return "" },
-	// The length of a large value is known without reading it.
+	// PostgreSQL knows the length of a large value without reading it.
 	within: func(columns, query, order string, bytes int64) string {
 		return fmt.Sprintf(`SELECT %[1]s FROM (
 			SELECT *, sum(octet_length(data)) OVER (ORDER BY %[3]s) AS upto FROM (%[2]s) listed

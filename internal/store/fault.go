@@ -16,8 +16,8 @@ import (
 	"github.com/parley-dev/parley/internal/errs"
 )
 
-// What callers are told about a store that cannot do its work. The cause goes to the
-// log only: it may name hosts, files and statements.
+// Messages for callers if the store cannot do its work. The cause is only logged, because it
+// may contain host names, file names and statements.
 const (
 	faultUnreachable = "the store cannot be reached right now"
 	faultSilent      = "the database does not respond"
@@ -29,18 +29,18 @@ const (
 	faultBusy        = "all connections to the store are in use"
 )
 
-// unavailable is the error for a fault that may pass.
+// unavailable returns the error for a temporary fault.
 func unavailable(cause error, fault string) error {
 	e := errs.Wrap(cause, errs.Unavailable, "store.unavailable", "%s; try again in a moment", fault)
 	e.RetryAfter = time.Second
 	return e
 }
 
-// errTaken is the refusal of an id that is in use, seen only when two writers
-// race for it; otherwise the method has said it in better words before.
-var errTaken = errs.New(errs.Conflict, errs.CodeExists, "it exists already; choose another id")
+// errTaken reports an id that is in use. Only writers that race for the id get it; otherwise
+// the method has returned a better message before.
+var errTaken = errs.New(errs.Conflict, errs.CodeExists, "the id is taken; choose another one")
 
-// translate gives an engine's error the kind that the rest of the program knows.
+// translate maps an error of an engine to an error of package errs.
 func translate(err error) error {
 	var known *errs.Error
 	if err == nil || errors.As(err, &known) {
@@ -73,7 +73,7 @@ func translate(err error) error {
 	return translateSQLite(err)
 }
 
-// postgresFault says which fault a SQLSTATE stands for; empty: none that may pass.
+// postgresFault returns the message for a SQLSTATE, or "" if the fault is not temporary.
 func postgresFault(code string) string {
 	switch code {
 	case "25006": // read-only transaction
@@ -90,12 +90,12 @@ func postgresFault(code string) string {
 		return faultDamaged
 	case "23505", // see retryable
 		"25P03",          // the session was idle for too long
-		"55000",          // not in the required state, as a server that stops
+		"55000",          // not in the required state, for example a server that stops
 		"0A000",          // a cached plan whose table was migrated meanwhile
 		"26000", "42P05": // a prepared statement that a pooler lost or kept
 		return faultUnreachable
 	}
-	// Connection, lost race, resources, operator intervention, system error.
+	// Connection failures, lost races, exhausted resources, operator intervention, system errors.
 	switch code[:min(2, len(code))] {
 	case "08", "40", "53", "57", "58":
 		return faultUnreachable
@@ -103,7 +103,7 @@ func postgresFault(code string) string {
 	return ""
 }
 
-// lostConnection reports whether err says that there is no connection, or none any more.
+// lostConnection reports whether err means that there is no connection, or no longer one.
 func lostConnection(err error) bool {
 	var connect *pgconn.ConnectError
 	var network *net.OpError
@@ -127,7 +127,7 @@ func translateSQLite(err error) error {
 	case sqlite.ResultConstraintForeignKey:
 		return errs.ErrNotFound
 	case sqlite.ResultInterrupt:
-		return context.Canceled // only a caller that went away interrupts
+		return context.Canceled // only a canceled context interrupts
 	}
 	switch code.ToPrimary() {
 	case sqlite.ResultBusy, sqlite.ResultLocked:
@@ -144,7 +144,7 @@ func translateSQLite(err error) error {
 	return err
 }
 
-// retryable reports whether a transaction lost a race that another try can win.
+// retryable reports whether a transaction lost a race and can succeed if it is repeated.
 func retryable(err error) bool {
 	var pg *pgconn.PgError
 	if !errors.As(err, &pg) {
@@ -154,14 +154,15 @@ func retryable(err error) bool {
 	case "40001", "40P01": // serialization failure, deadlock
 		return true
 	case "23505":
-		// The same idempotency key, the first reports of one friction, or the same public
-		// name or principal, at the same moment: the next try finds what the other wrote.
-		return slices.Contains([]string{"idempotency_pkey", "friction_pkey", "agents_public_name", "principals_pkey"}, pg.ConstraintName)
+		// Two concurrent writes of the same idempotency key, fingerprint, public name or
+		// principal: the next try finds what the other one wrote.
+		unique := []string{"idempotency_pkey", "friction_pkey", "agents_public_name", "principals_pkey"}
+		return slices.Contains(unique, pg.ConstraintName)
 	}
 	return false
 }
 
-// isCode reports whether err is PostgreSQL's, with the given SQLSTATE.
+// isCode reports whether err is an error of PostgreSQL with the given SQLSTATE.
 func isCode(err error, code string) bool {
 	var pg *pgconn.PgError
 	return errors.As(err, &pg) && pg.Code == code

@@ -21,7 +21,7 @@ import (
 	"github.com/parley-dev/parley/internal/pgtest"
 )
 
-// long ends a test that would never end; it measures nothing.
+// long limits a test that would never end; it measures nothing.
 const long = 40 * time.Second
 
 func openAt(t *testing.T, o Options) *Store {
@@ -55,21 +55,22 @@ func until(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(long); !ok(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("not within %v: %s", long, what)
+			t.Fatalf("timeout after %v, want that %s", long, what)
 		}
 	}
 }
 
-// wantUnavailable checks that err is told to callers as a passing fault.
+// wantUnavailable fails the test unless err is a temporary fault with this message.
 func wantUnavailable(t *testing.T, err error, fault string) {
 	t.Helper()
 	e := errs.As(err)
-	if e.Kind != errs.Unavailable || e.Code != "store.unavailable" || e.RetryAfter <= 0 || !strings.Contains(e.Message, fault) {
-		t.Errorf("got %v %q %q (%v); want it unavailable because %s", e.Kind, e.Code, e.Message, err, fault)
+	if e.Kind != errs.Unavailable || e.Code != "store.unavailable" || e.RetryAfter <= 0 ||
+		!strings.Contains(e.Message, fault) {
+		t.Errorf("got %v %q %q (%v), want it unavailable because %s", e.Kind, e.Code, e.Message, err, fault)
 	}
 }
 
-// readEpoch, writeEpoch and addNothing touch the store in the three ways there are.
+// readEpoch, writeEpoch and addEpoch use the store in the three possible ways.
 func (s *Store) readEpoch(ctx context.Context) error {
 	_, err := s.Identity().Epoch(ctx)
 	return err
@@ -92,8 +93,9 @@ func (s *Store) addEpoch(ctx context.Context) error {
 func TestLostConnectionsAndServerFaultsAreUnavailable(t *testing.T) {
 	t.Parallel()
 	for code, fault := range map[string]string{
-		"25006": faultReadOnly, "53100": faultFull, "53300": faultBusy, "55P03": faultLocked, "57014": faultSlow, "XX001": faultDamaged,
-		"57P01": faultUnreachable, "57P03": faultUnreachable, "55000": faultUnreachable, "08006": faultUnreachable, "40P01": faultUnreachable,
+		"25006": faultReadOnly, "53100": faultFull, "53300": faultBusy, "55P03": faultLocked, "57014": faultSlow,
+		"XX001": faultDamaged, "57P01": faultUnreachable, "57P03": faultUnreachable, "55000": faultUnreachable,
+		"08006": faultUnreachable, "40P01": faultUnreachable,
 	} {
 		wantUnavailable(t, translate(fmt.Errorf("x: %w", &pgconn.PgError{Code: code})), fault)
 	}
@@ -105,12 +107,12 @@ func TestLostConnectionsAndServerFaultsAreUnavailable(t *testing.T) {
 	wantUnavailable(t, translate(context.DeadlineExceeded), faultSlow)
 	for _, err := range []error{context.Canceled, errors.New("a bug"), &pgconn.PgError{Code: "42601"}} {
 		if got := translate(err); got != err {
-			t.Errorf("%v became %v", err, got)
+			t.Errorf("translate(%v) = %v, want it unchanged", err, got)
 		}
 	}
 }
 
-// A connection that ends in the middle of reading rows is no fault of the program.
+// A connection that ends while rows are read is a fault of the database, not of the program.
 func TestAReadThatLosesItsConnectionIsUnavailable(t *testing.T) {
 	t.Parallel()
 	db := pgtest.URL(t)
@@ -124,8 +126,8 @@ func TestAReadThatLosesItsConnectionIsUnavailable(t *testing.T) {
 	until(t, "a read succeeds on a new connection", func() bool { return s.readEpoch(t.Context()) == nil })
 }
 
-// A database that does not respond must not hold its callers: not those that wait
-// for it when it stops, nor those that come later.
+// A database that does not respond must not block callers: neither those that wait for it when
+// it stops, nor those that come later.
 func TestADatabaseThatDoesNotRespondHoldsNobody(t *testing.T) {
 	t.Parallel()
 	db := pgtest.URL(t)
@@ -150,18 +152,19 @@ func TestADatabaseThatDoesNotRespondHoldsNobody(t *testing.T) {
 	wg.Wait()
 	t.Logf("all were refused within %v", time.Since(start).Round(time.Millisecond))
 	if took := time.Since(start); took > long {
-		t.Errorf("it took %v", took)
+		t.Errorf("refusals took %v, want at most %v", took, long)
 	}
 	wantUnavailable(t, s.readEpoch(t.Context()), faultSilent)
 	proxy.Resume()
 	start = time.Now()
 	until(t, "all work again", func() bool {
-		return s.readEpoch(t.Context()) == nil && s.writeEpoch(t.Context()) == nil && s.addEpoch(t.Context()) == nil && s.Ping(t.Context()) == nil
+		return s.readEpoch(t.Context()) == nil && s.writeEpoch(t.Context()) == nil &&
+			s.addEpoch(t.Context()) == nil && s.Ping(t.Context()) == nil
 	})
-	t.Logf("it worked again after %v", time.Since(start).Round(time.Millisecond))
+	t.Logf("the database worked again after %v", time.Since(start).Round(time.Millisecond))
 }
 
-// With the smallest pool, and all of it in use, health checks and slow reads work.
+// Health checks and slow reads work with the smallest pool, even if all of it is in use.
 func TestHealthChecksNeedNoConnectionOfThePool(t *testing.T) {
 	t.Parallel()
 	s := openAt(t, Options{URL: pgtest.URL(t), ReadConns: 2, AcquireTimeout: 100 * time.Millisecond})
@@ -181,21 +184,21 @@ func TestHealthChecksNeedNoConnectionOfThePool(t *testing.T) {
 	<-held
 	<-held
 	if err := s.Ping(t.Context()); err != nil {
-		t.Errorf("the check: %v", err)
+		t.Errorf("Ping = %v, want no error", err)
 	}
 	if err := s.slow(t.Context(), "acme", func(ctx context.Context, r reader) error {
 		var n int
 		_, err := one(ctx, r, []any{&n}, `SELECT 1`)
 		return err
 	}); err != nil {
-		t.Errorf("a slow read: %v", err)
+		t.Errorf("slow read = %v, want no error", err)
 	}
 	wantUnavailable(t, s.readEpoch(t.Context()), faultBusy)
 	wantUnavailable(t, s.writeEpoch(t.Context()), faultBusy)
 }
 
-// Writers that need a row which somebody has locked must leave connections to those
-// that do not, and give up in the end.
+// Writers that need a locked row must leave connections to other writers, and give up in the
+// end.
 func TestALockedRowHoldsNobodyElse(t *testing.T) {
 	t.Parallel()
 	db := pgtest.URL(t)
@@ -233,9 +236,9 @@ func TestALockedRowHoldsNobodyElse(t *testing.T) {
 		}
 	}
 	mu.Lock()
-	t.Logf("20 other writes succeeded beside %d that wait", waiting)
+	t.Logf("20 other writes succeeded while %d waited", waiting)
 	if waiting == 0 {
-		t.Error("no write waited any more, so nothing was tested")
+		t.Error("waiting writes = 0, want some, or nothing was tested")
 	}
 	mu.Unlock()
 	wg.Wait()
@@ -257,8 +260,8 @@ func TestAStatementHasADeadline(t *testing.T) {
 	wantUnavailable(t, s.eng.write(t.Context(), func(x *tx) error { return sleep(x) }), faultSlow)
 }
 
-// A read-only database is not ready, takes no writes, and is found to be writable
-// again without a restart.
+// A read-only database is not ready and accepts no writes. It is found to be writable again
+// without a restart.
 func TestAReadOnlyDatabaseIsUnavailable(t *testing.T) {
 	t.Parallel()
 	db := pgtest.URL(t)
@@ -267,8 +270,9 @@ func TestAReadOnlyDatabaseIsUnavailable(t *testing.T) {
 	u, _ := url.Parse(db)
 	name := strings.TrimPrefix(u.Path, "/")
 	mustExec(t, admin, `ALTER DATABASE `+name+` SET default_transaction_read_only = on`)
-	// Sessions keep what they began with.
-	mustExec(t, admin, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()`)
+	// Sessions keep the setting that they started with.
+	mustExec(t, admin, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+		WHERE datname = current_database() AND pid <> pg_backend_pid()`)
 	until(t, "the check fails", func() bool {
 		err := s.Ping(t.Context())
 		return err != nil && strings.Contains(errs.As(err).Message, faultReadOnly)
@@ -283,7 +287,7 @@ func TestAReadOnlyDatabaseIsUnavailable(t *testing.T) {
 	until(t, "writes work again", func() bool { return s.writeEpoch(t.Context()) == nil && s.Ping(t.Context()) == nil })
 }
 
-// A check of SQLite writes to the disk, so that it notices when that is impossible.
+// The check of SQLite writes to the disk, so that it notices if that is impossible.
 func TestTheCheckOfSQLiteWrites(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -295,7 +299,7 @@ func TestTheCheckOfSQLiteWrites(t *testing.T) {
 		}
 		return string(b)
 	}
-	if err := s.eng.readySearch(t.Context(), "acme"); err != nil { // nothing else writes from here on
+	if err := s.eng.readySearch(t.Context(), "acme"); err != nil { // no other writes after this
 		t.Fatal(err)
 	}
 	before := log()
@@ -303,7 +307,7 @@ func TestTheCheckOfSQLiteWrites(t *testing.T) {
 		t.Fatal(err)
 	}
 	if log() == before {
-		t.Error("nothing was written")
+		t.Errorf("WAL of %d bytes is unchanged after a check, want a write", len(before))
 	}
 	setWriter(t, s, "PRAGMA query_only = 1")
 	wantUnavailable(t, s.Ping(t.Context()), faultReadOnly)
@@ -318,8 +322,7 @@ func setWriter(t *testing.T, s *Store, sql string) {
 	}
 }
 
-// A host that does not respond costs the first connection its timeout, and not every
-// one after it.
+// A host that does not respond delays the first connection, but not all later ones.
 func TestALostHostIsPassedOver(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1_700_000_000, 0)
@@ -340,11 +343,11 @@ func TestALostHostIsPassedOver(t *testing.T) {
 	}
 	for i, want := range []int{2, 1, 1} {
 		if got := connect("a", "b"); len(got) != want {
-			t.Errorf("attempt %d tried %v", i, got)
+			t.Errorf("attempt %d tried %v, want %d hosts", i, got, want)
 		}
 	}
 	now = now.Add(avoidFor)
 	if got := connect("a", "b"); len(got) != 2 {
-		t.Errorf("later it tried %v", got)
+		t.Errorf("later attempt tried %v, want 2 hosts", got)
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/parley-dev/parley/internal/task"
 )
 
-// Followups keeps follow-ups.
+// Followups stores follow-ups.
 type Followups struct{ *db }
 
 // Followups returns the implementation of followup.Store.
@@ -45,7 +45,9 @@ func (t *tx) insertFollowup(f *followup.Followup) {
 }
 
 // Replayed implements followup.Store.
-func (s Followups) Replayed(ctx context.Context, by identity.Principal, once *idempotency.Key) (followup.Outcome, bool, error) {
+func (s Followups) Replayed(
+	ctx context.Context, by identity.Principal, once *idempotency.Key,
+) (followup.Outcome, bool, error) {
 	var out followup.Outcome
 	done, err := replayed(ctx, s.eng, once, by.Org, by.Ref(), s.now(), &out)
 	out.Replayed = done
@@ -84,7 +86,8 @@ func (t *tx) updateFollowup(old, f followup.Followup) followup.Followup {
 	t.exec(`UPDATE followups SET status = $3, assignee = $4, title = $5, description = $6, updated_at = $7, version = $8,
 			task_uid = $9, task_state = $10
 		WHERE org_id = $1 AND id = $2`,
-		f.Org, f.ID, string(f.Status), f.Assignee, f.Title, f.Description, micros(f.UpdatedAt), f.Version, f.TaskUID, f.TaskState)
+		f.Org, f.ID, string(f.Status), f.Assignee, f.Title, f.Description, micros(f.UpdatedAt), f.Version,
+		f.TaskUID, f.TaskState)
 	if f.Status != old.Status || f.Assignee != old.Assignee {
 		t.countFollowup(&old, -1)
 		t.countFollowup(&f, +1)
@@ -92,9 +95,8 @@ func (t *tx) updateFollowup(old, f followup.Followup) followup.Followup {
 	return f
 }
 
-// mirror brings the follow-up that an A2A task works on up to date with it. A new
-// task takes the follow-up over from the one that it replaces; an older one that was replaced
-// says nothing more.
+// mirror updates the follow-up that an A2A task works on. A new task takes the follow-up over
+// from the task that it replaces. A replaced task changes it no longer.
 func (t *tx) mirror(ctx context.Context, a *task.Task, first bool, replaces string) error {
 	if a.FollowupID == "" {
 		return nil
@@ -116,15 +118,15 @@ func (t *tx) mirror(ctx context.Context, a *task.Task, first bool, replaces stri
 	return nil
 }
 
-const followupColumns = `org_id, id, status, assignee, proposal_id, text_hash, title, description, created_by, created_at,
-	updated_at, version, task_uid, task_state`
+const followupColumns = `org_id, id, status, assignee, proposal_id, text_hash, title, description, created_by,
+	created_at, updated_at, version, task_uid, task_state`
 
 func scanFollowup(r rows) (followup.Followup, error) {
 	var f followup.Followup
 	var status string
 	var created, updated int64
-	err := r.Scan(&f.Org, &f.ID, &status, &f.Assignee, &f.ProposalID, &f.TextHash, &f.Title, &f.Description, &f.CreatedBy,
-		&created, &updated, &f.Version, &f.TaskUID, &f.TaskState)
+	err := r.Scan(&f.Org, &f.ID, &status, &f.Assignee, &f.ProposalID, &f.TextHash, &f.Title, &f.Description,
+		&f.CreatedBy, &created, &updated, &f.Version, &f.TaskUID, &f.TaskState)
 	f.Status, f.CreatedAt, f.UpdatedAt = followup.Status(status), fromMicros(created), fromMicros(updated)
 	return f, err
 }
@@ -162,7 +164,7 @@ func (s Followups) List(ctx context.Context, f followup.Filter) ([]followup.Foll
 	}
 	if f.ProposalID != "" {
 		add("proposal_id", f.ProposalID)
-		where = append(where, "proposal_id <> ''") // names the partial index
+		where = append(where, "proposal_id <> ''") // matches the condition of the partial index
 	}
 	total, err := s.count(ctx, f, strings.Join(where, " AND "), args)
 	if err != nil {
@@ -172,7 +174,8 @@ func (s Followups) List(ctx context.Context, f followup.Filter) ([]followup.Foll
 	if f.Offset >= total {
 		return list, total, nil
 	}
-	page := fmt.Sprintf(`FROM followups WHERE %s ORDER BY id DESC LIMIT $%d OFFSET $%d`, strings.Join(where, " AND "), len(args)+1, len(args)+2)
+	page := fmt.Sprintf(`FROM followups WHERE %s ORDER BY id DESC LIMIT $%d OFFSET $%d`,
+		strings.Join(where, " AND "), len(args)+1, len(args)+2)
 	args = append(args, f.Limit, f.Offset)
 	slow := f.Offset > manyRows
 	if !slow {
@@ -190,8 +193,8 @@ func (s Followups) List(ctx context.Context, f followup.Filter) ([]followup.Foll
 	return list, total, err
 }
 
-// count sums counters; a filter by proposal matches at most one row and
-// is counted as it is.
+// count adds up counters. A filter by proposal matches at most one row, which is counted
+// directly.
 func (s Followups) count(ctx context.Context, f followup.Filter, where string, args []any) (total int64, err error) {
 	if f.ProposalID != "" {
 		_, err = one(ctx, s.eng, []any{&total}, `SELECT count(*) FROM followups WHERE `+where, args...)

@@ -12,15 +12,16 @@ import (
 	"github.com/parley-dev/parley/internal/proposal"
 )
 
-// Friction keeps reports of friction.
+// Friction stores friction reports.
 type Friction struct{ *db }
 
 // Friction returns the implementation of friction.Store.
 func (s *Store) Friction() Friction { return Friction{s.db} }
 
-// Report implements friction.Store. The row of the fingerprint is locked;
-// two that are the first of theirs at once fall over its key, and one is run again.
-func (s Friction) Report(ctx context.Context, by identity.Principal, fingerprint, occurrence string, once *idempotency.Key,
+// Report implements friction.Store. It locks the row of the fingerprint. If two reports are
+// the first of a fingerprint at the same time, one fails on the primary key and runs again.
+func (s Friction) Report(
+	ctx context.Context, by identity.Principal, fingerprint, occurrence string, once *idempotency.Key,
 	decide func(friction.Current) friction.Change,
 ) (friction.Outcome, error) {
 	var out friction.Outcome
@@ -36,15 +37,19 @@ func (s Friction) Report(ctx context.Context, by identity.Principal, fingerprint
 			return err
 		}
 		c := decide(cur)
-		out = friction.Outcome{Friction: c.Friction, Threshold: cur.Threshold, Counted: c.Evidence != nil, Filed: c.File != nil}
+		out = friction.Outcome{
+			Friction: c.Friction, Threshold: cur.Threshold, Counted: c.Evidence != nil, Filed: c.File != nil,
+		}
 		t.applyFriction(&c)
 		return t.remember(once, by, now, out)
 	})
 	return out, err
 }
 
-// currentFriction reads what a report is decided on.
-func (t *tx) currentFriction(ctx context.Context, by identity.Principal, fingerprint, occurrence string) (cur friction.Current, err error) {
+// currentFriction reads the state that a report is decided on.
+func (t *tx) currentFriction(
+	ctx context.Context, by identity.Principal, fingerprint, occurrence string,
+) (cur friction.Current, err error) {
 	if cur.Threshold, err = threshold(ctx, t, by.Org); err != nil {
 		return cur, err
 	}
@@ -67,8 +72,8 @@ func (t *tx) currentFriction(ctx context.Context, by identity.Principal, fingerp
 	return cur, err
 }
 
-// applyFriction queues what a decision asked for. A proposal is written as one that
-// was submitted.
+// applyFriction queues the writes of a decision. A filed proposal is written like a
+// submitted one.
 func (t *tx) applyFriction(c *friction.Change) {
 	f, e := &c.Friction, c.Evidence
 	if e == nil {
@@ -85,13 +90,16 @@ func (t *tx) applyFriction(c *friction.Change) {
 			f.Org, f.Fingerprint, f.Title, f.Category, f.Problem, f.SuggestedFix, f.Priority, f.Count, f.ProposalID,
 			micros(f.LastAt), f.LastBy)
 	}
-	t.exec(`INSERT INTO friction_reports (org_id, fingerprint, seq, reporter, occurrence, evidence, at) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+	t.exec(`INSERT INTO friction_reports (org_id, fingerprint, seq, reporter, occurrence, evidence, at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7)`,
 		f.Org, f.Fingerprint, e.Seq, e.Reporter, e.Occurrence, e.Text, micros(e.At))
 	if n := e.Seq - friction.KeepEvidence; n > 0 {
-		t.exec(`UPDATE friction_reports SET evidence = '' WHERE org_id = $1 AND fingerprint = $2 AND seq = $3`, f.Org, f.Fingerprint, n)
+		t.exec(`UPDATE friction_reports SET evidence = ''
+				WHERE org_id = $1 AND fingerprint = $2 AND seq = $3`, f.Org, f.Fingerprint, n)
 	}
 	if n := e.Seq - friction.KeepOccurrences; n > 0 {
-		t.exec(`DELETE FROM friction_reports WHERE org_id = $1 AND fingerprint = $2 AND seq = $3`, f.Org, f.Fingerprint, n)
+		t.exec(`DELETE FROM friction_reports
+				WHERE org_id = $1 AND fingerprint = $2 AND seq = $3`, f.Org, f.Fingerprint, n)
 	}
 	if d := c.File; d != nil {
 		t.insertProposal(&proposal.Proposal{
@@ -101,18 +109,19 @@ func (t *tx) applyFriction(c *friction.Change) {
 			Fingerprint: f.Fingerprint, Evidence: f.Count,
 		})
 	} else if f.ProposalID != "" {
-		// Not a change of the proposal: whoever decides on it is not disturbed.
+		// This is not an edit: the version stays, so a pending decision does not conflict.
 		t.exec(`UPDATE proposals SET evidence = $3 WHERE org_id = $1 AND id = $2`, f.Org, f.ProposalID, f.Count)
 		t.touch(f.Org)
 	}
 }
 
-const frictionColumns = `org_id, fingerprint, title, category, problem, suggested_fix, priority, reports, proposal_id, first_at, last_at, last_by`
+const frictionColumns = `org_id, fingerprint, title, category, problem, suggested_fix, priority, reports, proposal_id,
+	first_at, last_at, last_by`
 
 func scanFriction(r rows) (f friction.Friction, err error) {
 	var first, last int64
-	err = r.Scan(&f.Org, &f.Fingerprint, &f.Title, &f.Category, &f.Problem, &f.SuggestedFix, &f.Priority, &f.Count, &f.ProposalID,
-		&first, &last, &f.LastBy)
+	err = r.Scan(&f.Org, &f.Fingerprint, &f.Title, &f.Category, &f.Problem, &f.SuggestedFix, &f.Priority, &f.Count,
+		&f.ProposalID, &first, &last, &f.LastBy)
 	f.FirstAt, f.LastAt = fromMicros(first), fromMicros(last)
 	return f, err
 }
@@ -130,7 +139,7 @@ func oneFriction(ctx context.Context, r reader, org, fingerprint, lock string) (
 	return f, err
 }
 
-// evidence reads the reports whose evidence is kept.
+// evidence returns the reports whose evidence is kept.
 func evidence(ctx context.Context, r reader, org, fingerprint, order string) ([]friction.Evidence, error) {
 	list := []friction.Evidence{}
 	err := each(ctx, r, func(rs rows) error {
@@ -188,7 +197,8 @@ func (s Friction) Threshold(ctx context.Context, org string) (int, error) {
 
 func threshold(ctx context.Context, r reader, org string) (int, error) {
 	var value string
-	found, err := one(ctx, r, []any{&value}, `SELECT value FROM org_settings WHERE org_id = $1 AND name = $2`, org, frictionThreshold)
+	found, err := one(ctx, r, []any{&value}, `SELECT value FROM org_settings
+		WHERE org_id = $1 AND name = $2`, org, frictionThreshold)
 	if err != nil || !found {
 		return friction.DefaultThreshold, err
 	}

@@ -12,18 +12,18 @@ import (
 	"github.com/parley-dev/parley/internal/identity"
 )
 
-// keptOutcome is the outcome of a command that writeOnce keeps.
+// keptOutcome is the stored outcome of a command; see writeOnce.
 type keptOutcome struct {
 	Outcome any
 	Sealed  []byte `json:",omitempty"` // see idempotency.Once
 }
 
-// writeOnce is a write whose outcome fn puts into out. If the context has an idempotency
-// key the outcome is kept, and a second write with the same key gets it again.
+// writeOnce runs a write whose outcome fn stores in out. If the context has an idempotency
+// key, the outcome is kept and a second write with the same key gets it again.
 //
 // An engine may run the write several times and undo all runs but the last. So a run that
-// finds a kept outcome changes neither out nor the command: fn of a later run may need
-// both. They are changed after the commit.
+// finds a kept outcome changes neither out nor the command, because fn of a later run may
+// need both. They are changed after the commit.
 func (s *db) writeOnce(ctx context.Context, out any, fn func(*tx) error) error {
 	once := idempotency.From(ctx)
 	if once == nil {
@@ -47,7 +47,7 @@ func (s *db) writeOnce(ctx context.Context, out any, fn func(*tx) error) error {
 			return err
 		}
 		if err := fn(t); err != nil {
-			// The first of two at once may have been carried out while this one waited for a row.
+			// A concurrent request with the same key may have committed while fn waited for a row.
 			if done, again := replay(); done {
 				*t = *newTx(t.reader, t.d) // drops what fn had queued
 				return again
@@ -66,18 +66,24 @@ func (s *db) writeOnce(ctx context.Context, out any, fn func(*tx) error) error {
 	return nil
 }
 
-// replay looks for the outcome of an earlier command with the same key. If there
-// is one it is decoded into out.
-func (t *tx) replay(ctx context.Context, once *idempotency.Key, by identity.Principal, now time.Time, out any) (bool, error) {
+// replay looks up the outcome of an earlier command with the same key and decodes it into
+// out. It reports whether there is one.
+func (t *tx) replay(
+	ctx context.Context, once *idempotency.Key, by identity.Principal, now time.Time, out any,
+) (bool, error) {
 	return t.replayOf(ctx, once, by.Org, by.Ref(), now, out)
 }
 
-func (t *tx) replayOf(ctx context.Context, once *idempotency.Key, org, by string, now time.Time, out any) (bool, error) {
+func (t *tx) replayOf(
+	ctx context.Context, once *idempotency.Key, org, by string, now time.Time, out any,
+) (bool, error) {
 	return replayed(ctx, t, once, org, by, now, out)
 }
 
-// replayed is replayOf inside or outside of a write.
-func replayed(ctx context.Context, r reader, once *idempotency.Key, org, by string, now time.Time, out any) (bool, error) {
+// replayed is replayOf on any reader, inside or outside of a write.
+func replayed(
+	ctx context.Context, r reader, once *idempotency.Key, org, by string, now time.Time, out any,
+) (bool, error) {
 	if once == nil {
 		return false, nil
 	}
@@ -98,7 +104,7 @@ func replayed(ctx context.Context, r reader, once *idempotency.Key, org, by stri
 	return true, nil
 }
 
-// remember queues the outcome of a command, to be found by replay.
+// remember queues the outcome of a command for replay.
 func (t *tx) remember(once *idempotency.Key, by identity.Principal, now time.Time, outcome any) error {
 	return t.rememberOf(once, by.Org, by.Ref(), now, outcome)
 }
@@ -111,7 +117,7 @@ func (t *tx) rememberOf(once *idempotency.Key, org, by string, now time.Time, ou
 	if err != nil {
 		return fmt.Errorf("encode an outcome: %w", err)
 	}
-	// An expired row that was not swept yet is in the way of nobody.
+	// An expired row that was not swept yet would block the insert.
 	t.exec(`DELETE FROM idempotency
 		WHERE org_id = $1 AND principal = $2 AND operation = $3 AND key = $4 AND expires_at <= $5`,
 		org, by, once.Operation, once.Value, micros(now))

@@ -22,7 +22,7 @@ func openOnce(t *testing.T) *Store {
 	return s
 }
 
-// begin puts an idempotency key into the context; secret is that of the outcome.
+// begin puts an idempotency key into the context; secret is the secret of the outcome.
 func begin(t *testing.T, secret string) (context.Context, *idempotency.Once) {
 	t.Helper()
 	k, err := idempotency.New("POST /records", "k", nil)
@@ -39,8 +39,8 @@ func begin(t *testing.T, secret string) (context.Context, *idempotency.Once) {
 	return ctx, once
 }
 
-// undoing runs every write twice: first with what another write left, and that run is
-// undone with the other write, as a batch is in which a statement fails.
+// undoing runs every write twice. The first run sees the outcome of another write and is undone
+// together with it, like a batch in which a statement fails.
 type undoing struct {
 	engine
 	other, undo func(*tx) error
@@ -60,8 +60,8 @@ func (e *undoing) write(ctx context.Context, fn func(*tx) error) error {
 	return e.engine.write(ctx, fn)
 }
 
-// A write that got the outcome of another one, which was undone then, is carried out
-// itself, with its own record and its own secret.
+// A write that got the outcome of another one, which was undone then, is executed itself, with
+// its own record and secret.
 func TestAReplayThatIsUndoneLeavesNoTrace(t *testing.T) {
 	t.Parallel()
 	s := openOnce(t)
@@ -70,7 +70,8 @@ func TestAReplayThatIsUndoneLeavesNoTrace(t *testing.T) {
 	s.eng = &undoing{
 		eng,
 		func(t *tx) error {
-			return t.rememberOf(other.Key, other.Org, other.By, s.now(), keptOutcome{Outcome: onceRecord{"a"}, Sealed: other.Kept()})
+			kept := keptOutcome{Outcome: onceRecord{"a"}, Sealed: other.Kept()}
+			return t.rememberOf(other.Key, other.Org, other.By, s.now(), kept)
 		},
 		func(t *tx) error { t.exec(`DELETE FROM idempotency`); return nil },
 	}
@@ -80,19 +81,21 @@ func TestAReplayThatIsUndoneLeavesNoTrace(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.eng = eng
-	if secret, err := once.Secret("secret of b"); stored != "b" || record.ID != "b" || once.Replayed() || secret != "secret of b" || err != nil {
-		t.Errorf("stored %q, returned %q with %q, replayed %v, %v; want b, with its secret", stored, record.ID, secret, once.Replayed(), err)
+	secret, err := once.Secret("secret of b")
+	if stored != "b" || record.ID != "b" || once.Replayed() || secret != "secret of b" || err != nil {
+		t.Errorf("stored %q, returned %q with %q, replayed %v, %v, want b with its secret",
+			stored, record.ID, secret, once.Replayed(), err)
 	}
 	ctx, once = begin(t, "secret of c")
 	record = onceRecord{"c"}
-	err := s.writeOnce(ctx, &record, func(*tx) error { t.Error("carried out twice"); return nil })
+	err = s.writeOnce(ctx, &record, func(*tx) error { t.Error("fn ran twice, want once"); return nil })
 	if secret, sealed := once.Secret(""); err != nil || sealed != nil || record.ID != "b" || secret != "secret of b" {
-		t.Errorf("%v %v: the repeat got %q and %q; want those of b", err, sealed, record.ID, secret)
+		t.Errorf("%v %v: the repeat got %q and %q, want those of b", err, sealed, record.ID, secret)
 	}
 }
 
-// A write that is refused because the same command was carried out meanwhile returns the
-// outcome of that one. What it had queued is dropped.
+// A write that is refused because the same command was executed meanwhile returns the outcome of
+// that command. Its own queued statements are dropped.
 func TestALostRaceWritesNothing(t *testing.T) {
 	t.Parallel()
 	s := openOnce(t)
@@ -102,21 +105,23 @@ func TestALostRaceWritesNothing(t *testing.T) {
 		x.audit(identity.AuditEntry{ID: "entry", Org: "acme", At: s.now()})
 		x.count(counter{org: "acme"}, 1)
 		n := 0
-		_, err := one(ctx, x, []any{&n}, `INSERT INTO idempotency (org_id, principal, operation, key, fingerprint, outcome, expires_at)
+		_, err := one(ctx, x, []any{&n}, `INSERT INTO idempotency
+			(org_id, principal, operation, key, fingerprint, outcome, expires_at)
 			VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING 1`, once.Org, once.By, once.Key.Operation, once.Key.Value,
 			hex.EncodeToString(once.Key.Fingerprint[:]), `{"Outcome":{"ID":"first"}}`, micros(s.now().Add(idempotency.TTL)))
 		return errors.Join(err, errors.New("taken"))
 	})
 	if err != nil || record.ID != "first" || !once.Replayed() {
-		t.Errorf("%v: got %q, replayed %v", err, record.ID, once.Replayed())
+		t.Errorf("record = %q, replayed = %v, %v, want first, true", record.ID, once.Replayed(), err)
 	}
-	if entries, err := s.Audit().List(t.Context(), "acme", identity.AuditFilter{Limit: 10}); err != nil || len(entries) != 0 {
-		t.Errorf("%v: %d entries in the audit log; want none", err, len(entries))
+	entries, err := s.Audit().List(t.Context(), "acme", identity.AuditFilter{Limit: 10})
+	if err != nil || len(entries) != 0 {
+		t.Errorf("audit entries = %d, %v, want 0", len(entries), err)
 	}
 }
 
-// One request is one command: a second write under its key would get the outcome of the
-// first one, which is of another kind.
+// One request is one command: a second write with its key would get the outcome of the first one,
+// which has another type.
 func TestAKeyIsForOneWrite(t *testing.T) {
 	t.Parallel()
 	s := openOnce(t)
@@ -129,6 +134,6 @@ func TestAKeyIsForOneWrite(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := write(); err == nil || calls != 1 {
-		t.Errorf("the second write returned %v after %d calls; want an error", err, calls)
+		t.Errorf("the second write returned %v after %d calls, want an error", err, calls)
 	}
 }

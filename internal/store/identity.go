@@ -7,14 +7,14 @@ import (
 	"github.com/parley-dev/parley/internal/identity"
 )
 
-// Identity keeps orgs, members, keys and invitations.
+// Identity stores orgs, members, keys and invitations.
 type Identity struct{ *db }
 
-// Identity returns the implementation of identity.Store, identity.KeyStore, and of Members in
-// followup, authserver and sso.
+// Identity returns the implementation of the stores of package identity, except AuditStore,
+// and of Members in followup, authserver and sso.
 func (s *Store) Identity() Identity { return Identity{s.db} }
 
-// CreateOrg implements identity.Store.
+// CreateOrg implements identity.OrgStore.
 func (s Identity) CreateOrg(ctx context.Context, o identity.Org, e identity.AuditEntry) error {
 	return s.eng.write(ctx, func(t *tx) error {
 		taken, err := t.exists(ctx, `SELECT 1 FROM orgs WHERE id = $1`, o.ID)
@@ -22,7 +22,7 @@ func (s Identity) CreateOrg(ctx context.Context, o identity.Org, e identity.Audi
 			return err
 		}
 		if taken {
-			return errs.New(errs.Conflict, "identity.org_exists", "there is an org %q already", o.ID)
+			return errs.New(errs.Conflict, "identity.org_exists", "org %q exists already; choose another id", o.ID)
 		}
 		t.insertOrg(o)
 		t.audit(e)
@@ -34,7 +34,7 @@ func (t *tx) insertOrg(o identity.Org) {
 	t.exec(`INSERT INTO orgs (id, name, created_at) VALUES ($1, $2, $3)`, o.ID, o.Name, micros(o.CreatedAt))
 }
 
-// Orgs implements identity.Store.
+// Orgs implements identity.OrgStore.
 func (s Identity) Orgs(ctx context.Context) ([]identity.Org, error) {
 	list := []identity.Org{}
 	err := each(ctx, s.eng, func(r rows) error {
@@ -48,7 +48,7 @@ func (s Identity) Orgs(ctx context.Context) ([]identity.Org, error) {
 	return list, err
 }
 
-// Org implements identity.Store.
+// Org implements identity.OrgStore.
 func (s Identity) Org(ctx context.Context, id string) (identity.Org, error) {
 	o := identity.Org{ID: id}
 	var at int64
@@ -60,9 +60,10 @@ func (s Identity) Org(ctx context.Context, id string) (identity.Org, error) {
 	return o, err
 }
 
-// Bootstrap implements identity.Store.
+// Bootstrap implements identity.OrgStore.
 func (s Identity) Bootstrap(
-	ctx context.Context, o identity.Org, m identity.Member, k identity.Key, h identity.Hash, entries []identity.AuditEntry,
+	ctx context.Context, o identity.Org, m identity.Member, k identity.Key, h identity.Hash,
+	entries []identity.AuditEntry,
 ) (bool, error) {
 	created := false
 	err := s.eng.write(ctx, func(t *tx) error {
@@ -76,7 +77,7 @@ func (s Identity) Bootstrap(
 		t.audit(entries...)
 		return nil
 	})
-	if err == errTaken { // another node was quicker
+	if err == errTaken { // another node was faster
 		return false, nil
 	}
 	return created, err

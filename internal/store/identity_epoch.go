@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// newEpoch tells the caches of all nodes that a right may have been taken away in an
-// org; an empty org means any. This node's caches are told right after the commit,
-// those of other nodes find the new epoch when they next look.
+// newEpoch invalidates the identity caches of all nodes, because rights in an org may have
+// been revoked; an empty org means any. The caches of this node are emptied right after the
+// commit, those of other nodes when they next poll the epoch.
 func (t *tx) newEpoch(org string) {
 	t.exec(`UPDATE identity_epoch SET epoch = epoch + 1 WHERE id = 1`)
 	if !slices.Contains(t.revoked, org) {
@@ -15,12 +15,12 @@ func (t *tx) newEpoch(org string) {
 	}
 }
 
-// OnRevoke has f called after each commit of this process that may have taken rights
-// away in an org, and before the caller of the write is answered. An empty org means
-// any. f must not use the store. OnRevoke is called before the first write.
+// OnRevoke registers a function that is called after each commit of this process that may
+// have revoked rights in an org, and before the write returns to its caller. An empty org
+// means any. f must not use the store. OnRevoke must be called before the first write.
 func (s *Store) OnRevoke(f func(org string)) { s.revoked.f = f }
 
-// revocations is where the engines tell of them.
+// revocations holds the function that was registered with OnRevoke.
 type revocations struct{ f func(org string) }
 
 func (r *revocations) tell(t *tx) {
@@ -31,7 +31,7 @@ func (r *revocations) tell(t *tx) {
 	}
 }
 
-// Epoch implements identity.KeyStore.
+// Epoch implements identity.CredentialStore.
 func (s Identity) Epoch(ctx context.Context) (int64, error) {
 	var n int64
 	_, err := one(ctx, s.eng, []any{&n}, `SELECT epoch FROM identity_epoch WHERE id = 1`)

@@ -8,7 +8,7 @@ import (
 	"github.com/parley-dev/parley/internal/identity"
 )
 
-// CreateInvitation implements identity.Store.
+// CreateInvitation implements identity.InvitationStore.
 func (s Identity) CreateInvitation(
 	ctx context.Context, i identity.Invitation, h identity.Hash, e identity.AuditEntry, limits ...identity.Quota,
 ) (identity.Invitation, error) {
@@ -17,21 +17,24 @@ func (s Identity) CreateInvitation(
 			return err
 		}
 		if err := t.withinQuota(ctx, i.Org, limits, func(q identity.Quota) (int, error) {
-			return countUpTo(ctx, t, q.Most, `invitations WHERE org_id = $1 AND accepted_at = 0 AND revoked_at = 0 AND expires_at > $2`,
+			return countUpTo(ctx, t, q.Most, `invitations
+					WHERE org_id = $1 AND accepted_at = 0 AND revoked_at = 0 AND expires_at > $2`,
 				i.Org, micros(i.CreatedAt))
 		}); err != nil {
 			return err
 		}
-		t.exec(`INSERT INTO invitations (id, hash, org_id, user_id, name, admin, created_at, created_by, expires_at, accepted_at, revoked_at)
+		t.exec(`INSERT INTO invitations (id, hash, org_id, user_id, name, admin, created_at, created_by, expires_at,
+				accepted_at, revoked_at)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 0, 0)`,
-			i.ID, hex.EncodeToString(h[:]), i.Org, i.User, i.Name, flag(i.Admin), micros(i.CreatedAt), i.CreatedBy, micros(i.ExpiresAt))
+			i.ID, hex.EncodeToString(h[:]), i.Org, i.User, i.Name, flag(i.Admin), micros(i.CreatedAt), i.CreatedBy,
+			micros(i.ExpiresAt))
 		t.audit(e)
 		return nil
 	})
 	return i, err
 }
 
-// Invitations implements identity.Store.
+// Invitations implements identity.InvitationStore.
 func (s Identity) Invitations(ctx context.Context, org, before string, n int) ([]identity.Invitation, error) {
 	w := where{sql: `org_id = $1`, args: []any{org}}
 	if before != "" {
@@ -50,7 +53,8 @@ func invitationsWhere(ctx context.Context, q reader, where string, args ...any) 
 		i.AcceptedAt, i.RevokedAt = fromMicros(accepted), fromMicros(revoked)
 		list = append(list, i)
 		return err
-	}, `SELECT id, org_id, user_id, name, admin, created_at, created_by, expires_at, accepted_at, revoked_at FROM invitations WHERE `+where, args...)
+	}, `SELECT id, org_id, user_id, name, admin, created_at, created_by, expires_at, accepted_at, revoked_at
+		FROM invitations WHERE `+where, args...)
 	return list, err
 }
 
@@ -65,12 +69,12 @@ func oneInvitation(ctx context.Context, q reader, where string, args ...any) (id
 	return found[0], nil
 }
 
-// InvitationByHash implements identity.Store.
+// InvitationByHash implements identity.InvitationStore.
 func (s Identity) InvitationByHash(ctx context.Context, h identity.Hash) (identity.Invitation, error) {
 	return oneInvitation(ctx, s.eng, `hash = $1`, hex.EncodeToString(h[:]))
 }
 
-// ChangeInvitation implements identity.Store.
+// ChangeInvitation implements identity.InvitationStore.
 func (s Identity) ChangeInvitation(
 	ctx context.Context, org, id string, decide func(*identity.Invitation) ([]identity.AuditEntry, error),
 ) (identity.Invitation, error) {
@@ -90,10 +94,11 @@ func (s Identity) ChangeInvitation(
 	return out, err
 }
 
-// AcceptInvitation implements identity.Store. The row is locked, or there is one
-// writer: of several at once, all but the first find it accepted.
+// AcceptInvitation implements identity.InvitationStore. The row is locked, or there is only one writer:
+// of several concurrent calls, all but the first find the invitation accepted.
 func (s Identity) AcceptInvitation(
-	ctx context.Context, h identity.Hash, password string, decide func(identity.Invitation) (identity.Member, identity.AuditEntry, error),
+	ctx context.Context, h identity.Hash, password string,
+	decide func(identity.Invitation) (identity.Member, identity.AuditEntry, error),
 ) (identity.Member, error) {
 	var out identity.Member
 	err := s.eng.write(ctx, func(t *tx) error {

@@ -12,14 +12,15 @@ import (
 	"github.com/parley-dev/parley/internal/identity"
 )
 
-// CreateKey implements identity.Store.
+// CreateKey implements identity.KeyStore.
 func (s Identity) CreateKey(
 	ctx context.Context, k identity.Key, h identity.Hash, grantor identity.Principal, e identity.AuditEntry,
 	limits ...identity.Quota,
 ) (identity.Key, error) {
 	err := s.writeOnce(ctx, &k, func(t *tx) error {
 		var disabled int
-		known, err := one(ctx, t, []any{&disabled}, `SELECT disabled FROM principals WHERE org_id = $1 AND kind = $2 AND id = $3`+t.d.forUpdate,
+		known, err := one(ctx, t, []any{&disabled}, `SELECT disabled FROM principals
+			WHERE org_id = $1 AND kind = $2 AND id = $3`+t.d.forUpdate,
 			k.Principal.Org, string(k.Principal.Kind), k.Principal.ID)
 		switch {
 		case err != nil:
@@ -43,12 +44,14 @@ func (s Identity) CreateKey(
 	return k, err
 }
 
-// checkGrantor refuses a grantor that is not an enabled admin; the zero one may all.
+// checkGrantor returns an error if p is not an enabled admin. The zero principal may grant
+// anything.
 func (t *tx) checkGrantor(ctx context.Context, p identity.Principal) error {
 	if p == (identity.Principal{}) {
 		return nil
 	}
-	admin, err := t.exists(ctx, `SELECT 1 FROM principals WHERE `+thatMember+` AND admin = 1 AND disabled = 0`, p.Org, string(p.Kind), p.ID)
+	admin, err := t.exists(ctx, `SELECT 1 FROM principals
+		WHERE `+thatMember+` AND admin = 1 AND disabled = 0`, p.Org, string(p.Kind), p.ID)
 	if err == nil && !admin {
 		err = identity.NotAnAdmin(p)
 	}
@@ -56,27 +59,30 @@ func (t *tx) checkGrantor(ctx context.Context, p identity.Principal) error {
 }
 
 func (t *tx) insertKey(k identity.Key, h identity.Hash) {
-	t.exec(`INSERT INTO keys (id, hash, org_id, kind, principal_id, name, prefix, scopes, created_at, created_by, expires_at,
-			revoked_at, last_used_at)
+	t.exec(`INSERT INTO keys (id, hash, org_id, kind, principal_id, name, prefix, scopes, created_at, created_by,
+			expires_at, revoked_at, last_used_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, 0, 0)`,
 		k.ID, hex.EncodeToString(h[:]), k.Principal.Org, string(k.Principal.Kind), k.Principal.ID, k.Name, k.Prefix,
 		k.Scopes.String(), micros(k.CreatedAt), k.CreatedBy, micros(k.ExpiresAt))
 }
 
 const (
-	keyColumns = `SELECT k.id, k.org_id, k.kind, k.principal_id, k.name, k.prefix, k.scopes, k.created_at, k.created_by, k.expires_at,
-	k.revoked_at, k.last_used_at, k.replaced_by, p.disabled, `
-	keyTables = ` FROM keys k JOIN principals p ON p.org_id = k.org_id AND p.kind = k.kind AND p.id = k.principal_id WHERE `
+	keyColumns = `SELECT k.id, k.org_id, k.kind, k.principal_id, k.name, k.prefix, k.scopes, k.created_at, k.created_by,
+		k.expires_at, k.revoked_at, k.last_used_at, k.replaced_by, p.disabled, `
+	keyTables = ` FROM keys k
+		JOIN principals p ON p.org_id = k.org_id AND p.kind = k.kind AND p.id = k.principal_id WHERE `
 
-	// replacedKey is the key that a rotation replaced by k.
-	replacedKey = `coalesce((SELECT min(o.id) FROM keys o WHERE o.org_id = k.org_id AND o.replaced_by = k.id AND o.replaced_by <> ''), '')`
+	// replacedKey selects the key that k replaced in a rotation.
+	replacedKey = `coalesce((
+		SELECT min(o.id) FROM keys o WHERE o.org_id = k.org_id AND o.replaced_by = k.id AND o.replaced_by <> ''
+	), '')`
 )
 
 func keysWhere(ctx context.Context, q reader, where string, args ...any) ([]identity.Key, error) {
 	return keysWith(ctx, q, replacedKey, where, args...)
 }
 
-// keysWith reads keys; replaces is where Key.Replaces comes from.
+// keysWith reads keys. replaces is the SQL expression for Key.Replaces.
 func keysWith(ctx context.Context, q reader, replaces, where string, args ...any) ([]identity.Key, error) {
 	list := []identity.Key{}
 	err := each(ctx, q, func(r rows) error {
@@ -86,7 +92,8 @@ func keysWith(ctx context.Context, q reader, replaces, where string, args ...any
 		err := r.Scan(&k.ID, &k.Principal.Org, &kind, &k.Principal.ID, &k.Name, &k.Prefix, &scopes, &created, &k.CreatedBy,
 			&expires, &revoked, &used, &k.ReplacedBy, &disabled, &k.Replaces)
 		k.Principal.Kind, k.Scopes = identity.Kind(kind), identity.SplitScopes(scopes)
-		k.CreatedAt, k.ExpiresAt, k.RevokedAt, k.LastUsedAt = fromMicros(created), fromMicros(expires), fromMicros(revoked), fromMicros(used)
+		k.CreatedAt, k.ExpiresAt = fromMicros(created), fromMicros(expires)
+		k.RevokedAt, k.LastUsedAt = fromMicros(revoked), fromMicros(used)
 		k.Disabled = disabled != 0
 		list = append(list, k)
 		return err
@@ -94,7 +101,7 @@ func keysWith(ctx context.Context, q reader, replaces, where string, args ...any
 	return list, err
 }
 
-// Keys implements identity.Store.
+// Keys implements identity.KeyStore.
 func (s Identity) Keys(ctx context.Context, org string, f identity.KeyFilter) ([]identity.Key, error) {
 	w := where{sql: `k.org_id = $1`, args: []any{org}}
 	if p := f.Principal; p.Kind != "" {
@@ -110,19 +117,20 @@ func (s Identity) Keys(ctx context.Context, org string, f identity.KeyFilter) ([
 		w.and(`k.revoked_at > 0`)
 	}
 	if f.EndsWithin > 0 {
-		w.and(`k.revoked_at = 0 AND k.expires_at > ? AND k.expires_at <= ?`, micros(f.Now), micros(f.Now.Add(f.EndsWithin)))
+		w.and(`k.revoked_at = 0 AND k.expires_at > ? AND k.expires_at <= ?`,
+			micros(f.Now), micros(f.Now.Add(f.EndsWithin)))
 	}
 	if f.NeverUsed {
 		w.and(`k.last_used_at = 0`)
 	}
 	if f.Scope != "" {
-		// Scopes stand between spaces; with one at each end the scope is found as a whole.
+		// Scopes are separated by spaces. A space at each end makes the pattern match whole scopes.
 		w.and(`' ' || k.scopes || ' ' LIKE ? ESCAPE '!'`, "% "+strings.ReplaceAll(string(f.Scope), "_", "!_")+" %")
 	}
 	order := ` ORDER BY k.id DESC`
 	if f.EndsWithin > 0 {
-		// A key that replaces one ends with it. It stands before, so a client that rotates the
-		// keys of a page does not find their successors on the next.
+		// A successor expires together with the key it replaces and sorts before it, so a client
+		// that rotates the keys of a page does not meet their successors on the next page.
 		order = ` ORDER BY k.expires_at, k.id DESC`
 	}
 	switch {
@@ -136,14 +144,14 @@ func (s Identity) Keys(ctx context.Context, org string, f identity.KeyFilter) ([
 	return keysWhere(ctx, s.eng, w.sql+order+limit(f.Limit), w.args...)
 }
 
-// Key implements identity.Store.
+// Key implements identity.KeyStore.
 func (s Identity) Key(ctx context.Context, org, id string) (identity.Key, error) {
 	return oneKey(ctx, s.eng, `k.org_id = $1 AND k.id = $2`, org, id)
 }
 
-// KeyByHash implements identity.KeyStore.
+// KeyByHash implements identity.CredentialStore.
 func (s Identity) KeyByHash(ctx context.Context, h identity.Hash) (identity.Key, error) {
-	// For whoever authenticates, one look-up is enough: nobody asks what the key replaces.
+	// Authentication does not use Key.Replaces, so it skips that look-up.
 	return onlyKey(keysWith(ctx, s.eng, `''`, `k.hash = $1`, hex.EncodeToString(h[:])))
 }
 
@@ -161,7 +169,7 @@ func onlyKey(found []identity.Key, err error) (identity.Key, error) {
 	return found[0], nil
 }
 
-// lockKey reads a key that is about to be changed.
+// lockKey reads a key and locks it for a change.
 func (t *tx) lockKey(ctx context.Context, org, id string) (identity.Key, error) {
 	lock := ""
 	if t.d.forUpdate != "" {
@@ -170,7 +178,7 @@ func (t *tx) lockKey(ctx context.Context, org, id string) (identity.Key, error) 
 	return oneKey(ctx, t, `k.org_id = $1 AND k.id = $2`+lock, org, id)
 }
 
-// RevokeKey implements identity.Store.
+// RevokeKey implements identity.KeyStore.
 func (s Identity) RevokeKey(
 	ctx context.Context, org, id string, decide func(*identity.Key) ([]identity.AuditEntry, error),
 ) (identity.Key, error) {
@@ -191,16 +199,16 @@ func (s Identity) RevokeKey(
 	return out, err
 }
 
-// RotateKey implements identity.Store.
+// RotateKey implements identity.KeyStore.
 func (s Identity) RotateKey(
 	ctx context.Context, org, id string, h identity.Hash, decide func(identity.Key) (identity.Rotation, error),
 ) (identity.Key, error) {
 	var out identity.Key
 	err := s.writeOnce(ctx, &out, func(t *tx) error {
-		// The principal is locked before the key, as by a demotion: the other way round the
-		// two would deadlock.
-		if _, err := t.exists(ctx, `SELECT 1 FROM principals p WHERE EXISTS (SELECT 1 FROM keys k WHERE k.org_id = $1 AND k.id = $2
-			AND k.org_id = p.org_id AND k.kind = p.kind AND k.principal_id = p.id)`+t.d.forUpdate, org, id); err != nil {
+		// Lock the principal before the key, in the order of a demotion, to prevent deadlocks.
+		if _, err := t.exists(ctx, `SELECT 1 FROM principals p WHERE EXISTS (
+			SELECT 1 FROM keys k WHERE k.org_id = $1 AND k.id = $2
+				AND k.org_id = p.org_id AND k.kind = p.kind AND k.principal_id = p.id)`+t.d.forUpdate, org, id); err != nil {
 			return err
 		}
 		old, err := t.lockKey(ctx, org, id)
@@ -219,7 +227,8 @@ func (s Identity) RotateKey(
 		}
 		out = r.New
 		t.insertKey(r.New, h)
-		t.exec(`UPDATE keys SET expires_at = $3, replaced_by = $4 WHERE org_id = $1 AND id = $2`, org, id, micros(r.OldExpires), r.New.ID)
+		t.exec(`UPDATE keys SET expires_at = $3, replaced_by = $4 WHERE org_id = $1 AND id = $2`,
+			org, id, micros(r.OldExpires), r.New.ID)
 		t.newEpoch(org)
 		t.audit(r.Entry)
 		return nil
@@ -227,13 +236,13 @@ func (s Identity) RotateKey(
 	return out, err
 }
 
-// TouchKeys implements identity.KeyStore.
+// TouchKeys implements identity.CredentialStore.
 func (s Identity) TouchKeys(ctx context.Context, used map[string]time.Time) error {
 	if len(used) == 0 {
 		return nil
 	}
 	return s.eng.write(ctx, func(t *tx) error {
-		// In order of id, so that two nodes never wait for each other in a circle.
+		// Sorted by id, which prevents deadlocks between nodes.
 		for _, id := range slices.Sorted(maps.Keys(used)) {
 			t.exec(`UPDATE keys SET last_used_at = $2 WHERE id = $1 AND last_used_at < $2`, id, micros(used[id]))
 		}

@@ -9,7 +9,7 @@ import (
 	"github.com/parley-dev/parley/internal/identity"
 )
 
-// CreateMember implements identity.Store.
+// CreateMember implements identity.MemberStore.
 func (s Identity) CreateMember(ctx context.Context, m identity.Member, e identity.AuditEntry) (identity.Member, error) {
 	err := s.writeOnce(ctx, &m, func(t *tx) error {
 		t.audit(e)
@@ -33,17 +33,20 @@ func (t *tx) createMember(ctx context.Context, m identity.Member) error {
 	return nil
 }
 
-// freeMember refuses a principal that exists already.
+// freeMember returns an error if the principal exists.
 func (t *tx) freeMember(ctx context.Context, p identity.Principal) error {
-	taken, err := t.exists(ctx, `SELECT 1 FROM principals WHERE org_id = $1 AND kind = $2 AND id = $3`, p.Org, string(p.Kind), p.ID)
+	taken, err := t.exists(ctx, `SELECT 1 FROM principals
+		WHERE org_id = $1 AND kind = $2 AND id = $3`, p.Org, string(p.Kind), p.ID)
 	if err == nil && taken {
-		err = errs.New(errs.Conflict, "identity.principal_exists", "org %q has a %s already", p.Org, p.Ref())
+		err = errs.New(errs.Conflict, "identity.principal_exists", "org %q has a %s already; choose another id",
+			p.Org, p.Ref())
 	}
 	return err
 }
 
 func (t *tx) insertMember(m identity.Member) {
-	t.exec(`INSERT INTO principals (org_id, kind, id, name, admin, disabled, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+	t.exec(`INSERT INTO principals (org_id, kind, id, name, admin, disabled, created_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7)`,
 		m.Org, string(m.Kind), m.ID, m.Name, flag(m.Admin), flag(m.Disabled), micros(m.CreatedAt))
 }
 
@@ -61,7 +64,7 @@ func membersWhere(ctx context.Context, q reader, where string, args ...any) ([]i
 	return list, err
 }
 
-// Members implements identity.Store.
+// Members implements identity.MemberStore.
 func (s Identity) Members(ctx context.Context, org string, f identity.MemberFilter) ([]identity.Member, error) {
 	w := where{sql: `org_id = $1`, args: []any{org}}
 	if f.Kind != "" {
@@ -78,7 +81,7 @@ func (s Identity) Members(ctx context.Context, org string, f identity.MemberFilt
 
 const thatMember = `org_id = $1 AND kind = $2 AND id = $3`
 
-// Member implements identity.Store.
+// Member implements identity.MemberStore.
 func (s Identity) Member(ctx context.Context, p identity.Principal) (identity.Member, error) {
 	found, err := membersWhere(ctx, s.eng, thatMember, p.Org, string(p.Kind), p.ID)
 	if err == nil && len(found) == 0 {
@@ -90,10 +93,11 @@ func (s Identity) Member(ctx context.Context, p identity.Principal) (identity.Me
 	return found[0], nil
 }
 
-// UpdateMember implements identity.Store. The admins are locked with the member:
-// two that disable each other at once must not both find the other enabled.
+// UpdateMember implements identity.MemberStore. It locks the admins together with the member: two
+// admins who disable each other concurrently must not both find the other enabled.
 func (s Identity) UpdateMember(
-	ctx context.Context, p identity.Principal, at time.Time, decide func(identity.MemberScene) (identity.MemberOutcome, error),
+	ctx context.Context, p identity.Principal, at time.Time,
+	decide func(identity.MemberScene) (identity.MemberOutcome, error),
 ) (identity.MemberOutcome, error) {
 	var out identity.MemberOutcome
 	err := s.writeOnce(ctx, &out.Member, func(t *tx) error {
@@ -128,15 +132,16 @@ func (s Identity) UpdateMember(
 		return nil
 	})
 	if idempotency.From(ctx).Replayed() {
-		out = identity.MemberOutcome{Member: out.Member} // the rest is of a run that was undone
+		out = identity.MemberOutcome{Member: out.Member} // the rest belongs to a run that was undone
 	}
 	return out, err
 }
 
-// memberAmongAdmins locks a member and the org's enabled admins, and counts the
-// others. All in one statement and one order, so that nobody waits in a circle.
+// memberAmongAdmins locks a member and the org's enabled admins, and counts the other admins.
+// One statement locks all rows in a fixed order, which prevents deadlocks.
 func (t *tx) memberAmongAdmins(ctx context.Context, p identity.Principal) (cur *identity.Member, others int, _ error) {
-	found, err := membersWhere(ctx, t, `org_id = $1 AND (kind = $2 AND id = $3 OR kind = 'user' AND admin = 1 AND disabled = 0)
+	found, err := membersWhere(ctx, t, `org_id = $1
+		AND (kind = $2 AND id = $3 OR kind = 'user' AND admin = 1 AND disabled = 0)
 		ORDER BY kind, id`+t.d.forUpdate, p.Org, string(p.Kind), p.ID)
 	for i, m := range found {
 		if m.Principal == p {
@@ -150,7 +155,8 @@ func (t *tx) memberAmongAdmins(ctx context.Context, p identity.Principal) (cur *
 
 // MemberBySubject implements sso.Members.
 func (s Identity) MemberBySubject(ctx context.Context, org, issuer, subject string) (identity.Member, error) {
-	found, err := membersWhere(ctx, s.eng, `org_id = $1 AND kind = 'user' AND id = (SELECT user_id FROM identities
+	found, err := membersWhere(ctx, s.eng, `org_id = $1 AND kind = 'user'
+		AND id = (SELECT user_id FROM identities
 		WHERE org_id = $1 AND issuer = $2 AND subject = $3)`, org, issuer, subject)
 	if err == nil && len(found) == 0 {
 		err = errs.ErrNotFound

@@ -7,9 +7,9 @@ import (
 	"github.com/parley-dev/parley/internal/identity"
 )
 
-// adminRights reads and locks the live credentials of a user that carry
-// svc:admin:admin. The user must be locked before: CreateKey and RotateKey lock it too,
-// so no key can appear between this and the commit.
+// adminRights reads and locks the live credentials of a user that carry svc:admin:admin. The
+// caller must have locked the user: CreateKey and RotateKey lock it too, so no key can be
+// added before the commit.
 func (t *tx) adminRights(ctx context.Context, p identity.Principal, at time.Time) (identity.AdminRights, error) {
 	var out identity.AdminRights
 	if p.Kind != identity.User {
@@ -52,8 +52,9 @@ func (t *tx) endAdminRights(org string, r identity.AdminRights, at time.Time) {
 			continue
 		}
 		t.exec(`UPDATE oauth_grants SET scopes = $2 WHERE id = $1`, g.ID, g.Left.String())
-		// Scopes stand between spaces; with one at each end the scope is found as a whole.
-		t.exec(`UPDATE oauth_tokens SET revoked_at = $2 WHERE grant_id = $1 AND revoked_at = 0 AND ' ' || scopes || ' ' LIKE $3`,
+		// Scopes are separated by spaces. A space at each end makes the pattern match whole scopes.
+		t.exec(`UPDATE oauth_tokens SET revoked_at = $2
+			WHERE grant_id = $1 AND revoked_at = 0 AND ' ' || scopes || ' ' LIKE $3`,
 			g.ID, micros(at), "% "+string(identity.Admin)+" %")
 	}
 }

@@ -12,28 +12,28 @@ import (
 )
 
 const (
-	// laneQueue is how many slow reads of one org may wait, laneQueueAll how many of
-	// all orgs together. A read beyond that is refused at once.
+	// laneQueue limits the waiting slow reads of one org, laneQueueAll those of all orgs
+	// together. Further reads are refused at once.
 	laneQueue    = 256
 	laneQueueAll = 1024
-	// laneSlices is the part of the deadline after which a slow read gives its place
-	// to another org that waits.
+	// laneSlices is the number of slices of the deadline. After one slice a slow read gives
+	// its place to another org that waits.
 	laneSlices = 5
-	// defaultSlowTimeout is how long a slow read may take, waiting included.
+	// defaultSlowTimeout limits a slow read, including the wait for a place.
 	defaultSlowTimeout = 5 * time.Second
 )
 
-// lane shares the connections for slow reads between the orgs. It bounds how many
-// run and how many wait. Orgs take turns, so that one org with many searches does
-// not keep the search of another from running: no org holds more than half of the
-// places, a free place goes to the next org in turn, and a read that has run for a
-// slice of the deadline is canceled if another org has to wait for it.
+// lane shares the connections for slow reads among the orgs. It limits how many reads run and
+// how many wait. Orgs take turns, so that one org with many searches cannot block those of
+// another: no org holds more than half of the places, a free place goes to the next org in
+// turn, and a read that has run for one slice of the deadline is canceled if another org
+// waits for a place.
 type lane struct {
 	size, perOrg int
 	timeout      time.Duration
 
 	mu      sync.Mutex
-	running []*visit            // longest first
+	running []*visit            // oldest first
 	waiting map[string][]*visit // by org, in order of arrival
 	turns   []string            // the orgs in waiting, next first
 	queued  int
@@ -44,10 +44,10 @@ type lane struct {
 // visit is one slow read that runs or waits.
 type visit struct {
 	org     string
-	granted chan struct{} // closed when it has a place
+	granted chan struct{} // closed when the visit gets a place
 	cancel  context.CancelFunc
 	timer   *time.Timer
-	overdue bool // it has run for its slice
+	overdue bool // the visit has run for one slice
 	evicted bool
 }
 
@@ -58,7 +58,7 @@ func newLane(size int, timeout time.Duration) *lane {
 	return &lane{size: size, perOrg: max(1, size/2), timeout: timeout, waiting: map[string][]*visit{}}
 }
 
-// errBusy is what a slow read gets beyond its deadline or its org's share.
+// errBusy is the error of a slow read that exceeds its deadline or its org's share.
 func errBusy() error {
 	e := errs.New(errs.Unavailable, "search.busy",
 		"the search took too long, or too many searches are running; narrow it or try again")
@@ -66,9 +66,9 @@ func errBusy() error {
 	return e
 }
 
-// slow runs a read whose cost grows with the data: a search, a page far from the
-// start of a list, a count of rows. fn reads with the reader and the context it is
-// given. org is the org of the caller, who pays with its share of the connections.
+// slow runs a read whose cost grows with the data: a search, a page far from the start of a
+// list, a count of rows. fn must use the reader and the context that it is given. org is the
+// caller's org; the read uses its share of the connections.
 func (s *db) slow(ctx context.Context, org string, fn func(ctx context.Context, r reader) error) error {
 	limited, cancel := context.WithTimeout(ctx, s.lane.timeout)
 	defer cancel()
@@ -83,7 +83,7 @@ func (s *db) slow(ctx context.Context, org string, fn func(ctx context.Context, 
 	switch {
 	case err == nil:
 		return nil
-	case ctx.Err() != nil: // the caller has gone
+	case ctx.Err() != nil: // the caller is gone
 		return ctx.Err()
 	case limited.Err() != nil:
 		s.lane.busy.Add(1)
@@ -92,7 +92,7 @@ func (s *db) slow(ctx context.Context, org string, fn func(ctx context.Context, 
 	return err
 }
 
-// slowIf is slow under a condition; otherwise fn reads on the connections of all.
+// slowIf calls slow if the condition holds; otherwise fn uses the ordinary connections.
 func (s *db) slowIf(ctx context.Context, slow bool, org string, fn func(ctx context.Context, r reader) error) error {
 	if slow {
 		return s.slow(ctx, org, fn)
@@ -100,18 +100,18 @@ func (s *db) slowIf(ctx context.Context, slow bool, org string, fn func(ctx cont
 	return fn(ctx, s.eng)
 }
 
-// large reports whether more than manyRows rows match. It reads no more than that
-// many entries of an index, which the condition must begin.
+// large reports whether more than manyRows rows match. It reads at most that many entries of
+// an index, whose first columns the condition must name.
 func (s *db) large(ctx context.Context, from string, args ...any) (bool, error) {
 	var n int
 	return one(ctx, s.eng, []any{&n}, fmt.Sprintf(`SELECT 1 FROM %s LIMIT 1 OFFSET %d`, from, manyRows), args...)
 }
 
-// wideRead is from how many bytes of text on a page counts as a slow read.
+// wideRead is the size of text in bytes from which a page is a slow read.
 const wideRead = 256 << 10
 
-// wide reports whether the text of a page is so large that reading it is slow. page
-// selects the lengths of the texts: an engine knows them without reading the text.
+// wide reports whether the text of a page is so large that reading it is slow. page selects
+// the lengths of the texts as n. An engine knows them without reading the text.
 func (s *db) wide(ctx context.Context, page string, args ...any) (bool, error) {
 	var n int64
 	_, err := one(ctx, s.eng, []any{&n}, `SELECT CAST(coalesce(sum(n), 0) AS BIGINT) FROM (`+page+`) p`, args...)
@@ -123,7 +123,7 @@ func (l *lane) enter(ctx context.Context, v *visit) error {
 	l.mu.Lock()
 	switch {
 	case len(l.running) < l.size && l.runs(v.org) < l.perOrg:
-		l.start(v) // whoever waits has its share already
+		l.start(v) // every waiting org has its full share
 		l.mu.Unlock()
 		return nil
 	case len(l.waiting[v.org]) >= laneQueue || l.queued >= laneQueueAll:
@@ -149,7 +149,7 @@ func (l *lane) enter(ctx context.Context, v *visit) error {
 	}
 }
 
-// start gives v a place; the caller holds the lock.
+// start gives v a place. The caller holds l.mu.
 func (l *lane) start(v *visit) {
 	l.running = append(l.running, v)
 	v.timer = time.AfterFunc(l.timeout/laneSlices, func() {
@@ -172,7 +172,7 @@ func (l *lane) leave(v *visit) {
 	l.evict()
 }
 
-// giveUp ends the waiting of v, which may have got a place at the same moment.
+// giveUp ends the wait of v, which may have got a place at the same moment.
 func (l *lane) giveUp(v *visit) {
 	l.mu.Lock()
 	select {
@@ -186,7 +186,7 @@ func (l *lane) giveUp(v *visit) {
 	l.unqueue(v)
 }
 
-// schedule gives free places to the orgs in turn.
+// schedule gives free places to the waiting orgs in turn.
 func (l *lane) schedule() {
 	for len(l.running) < l.size {
 		org, ok := l.next("")
@@ -200,14 +200,14 @@ func (l *lane) schedule() {
 	}
 }
 
-// toBack lets the other orgs that wait go first.
+// toBack moves a waiting org to the end of the turns.
 func (l *lane) toBack(org string) {
 	if len(l.waiting[org]) > 0 {
 		l.turns = append(without(l.turns, org), org)
 	}
 }
 
-// next is the first org in turn that may have another place; not is left out.
+// next returns the first org in turn, other than not, that may have another place.
 func (l *lane) next(not string) (string, bool) {
 	for _, org := range l.turns {
 		if org != not && l.runs(org) < l.perOrg {
@@ -217,8 +217,8 @@ func (l *lane) next(not string) (string, bool) {
 	return "", false
 }
 
-// evict cancels one read that is overdue if another org waits for a place. It
-// waits for that read to end before it cancels the next.
+// evict cancels one overdue read if another org waits for a place. It cancels the next one
+// only after that read has ended.
 func (l *lane) evict() {
 	if len(l.running) < l.size || slices.ContainsFunc(l.running, func(v *visit) bool { return v.evicted }) {
 		return
@@ -249,20 +249,21 @@ func (l *lane) unqueue(v *visit) {
 	}
 }
 
-// inUse and queue are for the metrics.
+// inUse returns the number of running reads, for the metrics.
 func (l *lane) inUse() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return len(l.running)
 }
 
+// queue returns the number of waiting reads, for the metrics.
 func (l *lane) queue() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.queued
 }
 
-// without removes the first such item; it keeps the order.
+// without removes the first occurrence of item and keeps the order.
 func without[T comparable](list []T, item T) []T {
 	if i := slices.Index(list, item); i >= 0 {
 		return slices.Delete(list, i, i+1)

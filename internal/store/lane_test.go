@@ -23,8 +23,7 @@ func readEndlessly(ctx context.Context, r reader) error {
 	return err
 }
 
-// eachEngine opens a store on each engine with one proposal in each of the orgs a
-// and b.
+// eachEngine opens a store on each engine with one proposal in each of the orgs a and b.
 func eachEngine(t *testing.T, o Options, test func(t *testing.T, s *Store)) {
 	for name, where := range map[string]func(t *testing.T, o *Options){
 		"sqlite":   func(t *testing.T, o *Options) { o.Dir = t.TempDir() },
@@ -46,7 +45,7 @@ func eachEngine(t *testing.T, o Options, test func(t *testing.T, s *Store)) {
 	}
 }
 
-// addProposals makes the proposals prop-1 to prop-n of an org, and its own user.
+// addProposals creates the proposals prop-1 to prop-n of an org, and their user.
 func addProposals(t *testing.T, s *Store, org string, n int) {
 	t.Helper()
 	var wg sync.WaitGroup
@@ -75,13 +74,14 @@ func annOf(org string) identity.Principal {
 
 func search(ctx context.Context, s *Store, org string) (int64, error) {
 	_, n, err := s.Proposals().List(ctx, proposal.Filter{
-		Org: org, Viewer: proposal.Viewer{Principal: annOf(org)}, Words: []string{"upl"}, Sort: proposal.SortNewest, Limit: 20,
+		Org: org, Viewer: proposal.Viewer{Principal: annOf(org)}, Words: []string{"upl"},
+		Sort: proposal.SortNewest, Limit: 20,
 	})
 	return n, err
 }
 
-// flood keeps more slow reads of the orgs running and waiting than there are
-// connections, until stop is called.
+// flood keeps more slow reads of the orgs running and waiting than there are connections, until
+// stop is called.
 func flood(t *testing.T, s *Store, orgs ...string) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -90,8 +90,9 @@ func flood(t *testing.T, s *Store, orgs ...string) (stop func()) {
 		for range 20 {
 			wg.Go(func() {
 				for ctx.Err() == nil {
-					if err := s.slow(ctx, org, readEndlessly); ctx.Err() == nil && errs.As(err).Code != "search.busy" {
-						t.Errorf("a slow read ended with %v", err)
+					err := s.slow(ctx, org, readEndlessly)
+					if ctx.Err() == nil && errs.As(err).Code != "search.busy" {
+						t.Errorf("slow read = %v, want code search.busy", err)
 						return
 					}
 				}
@@ -109,7 +110,7 @@ func waitFor(t *testing.T, condition func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); !condition(); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatal("the condition was not met in time")
+			t.Fatal("the condition is still false after 20 s")
 		}
 	}
 }
@@ -122,12 +123,12 @@ func TestSlowReadsLeaveConnectionsToOtherRequests(t *testing.T) {
 		defer cancel()
 		for range 50 {
 			if _, err := s.Proposals().Get(ctx, "b", propID(1), annOf("b")); err != nil {
-				t.Fatalf("get: %v", err)
+				t.Fatalf("Get = %v, want no error", err)
 			}
 		}
 		f := proposal.Filter{Org: "b", Viewer: proposal.Viewer{Principal: annOf("b")}, Sort: proposal.SortReview, Limit: 20}
 		if items, total, err := s.Proposals().List(ctx, f); err != nil || len(items) != 1 || total != 1 {
-			t.Fatalf("list: %d items of %d, %v", len(items), total, err)
+			t.Fatalf("List = %d items of %d, %v, want 1 of 1", len(items), total, err)
 		}
 		addProposals(t, s, "e", 1)
 	})
@@ -139,13 +140,13 @@ func TestASlowReadEndsAtItsDeadline(t *testing.T) {
 		for range s.lane.size + 1 { // more than there are connections
 			err := s.slow(t.Context(), "a", readEndlessly)
 			if e := errs.As(err); e.Kind != errs.Unavailable || e.Code != "search.busy" || e.RetryAfter <= 0 {
-				t.Fatalf("an endless read ended with %v", err)
+				t.Fatalf("endless read = %v, want code search.busy with a retry time", err)
 			}
 		}
 		if s.lane.inUse() != 0 {
-			t.Fatalf("%d connections are still in use", s.lane.inUse())
+			t.Fatalf("connections in use = %d, want 0", s.lane.inUse())
 		}
-		waitFor(t, func() bool { // a new connection may take longer than this deadline
+		waitFor(t, func() bool { // to open a connection may take longer than this deadline
 			n, err := search(t.Context(), s, "b")
 			return err == nil && n == 1
 		})
@@ -161,10 +162,10 @@ func TestASlowReadEndsWithItsCaller(t *testing.T) {
 		waitFor(t, func() bool { return s.lane.inUse() == 1 })
 		cancel()
 		if err := <-done; !errors.Is(err, context.Canceled) {
-			t.Fatalf("the read ended with %v", err)
+			t.Fatalf("read = %v, want %v", err, context.Canceled)
 		}
 		if n, err := search(t.Context(), s, "b"); err != nil || n != 1 {
-			t.Fatalf("%d found, %v", n, err)
+			t.Fatalf("search = %d, %v, want 1", n, err)
 		}
 	})
 }
@@ -173,15 +174,19 @@ func TestOneOrgDoesNotKeepAnotherFromSearching(t *testing.T) {
 	t.Parallel()
 	eachEngine(t, Options{SearchTimeout: 10 * time.Second}, func(t *testing.T, s *Store) {
 		defer flood(t, s, "a")()
-		for range 3 {
+		searches := 3
+		if testing.Short() {
+			searches = 1 // each takes seconds of CPU time
+		}
+		for range searches {
 			if n, err := search(t.Context(), s, "b"); err != nil || n != 1 {
-				t.Fatalf("%d found, %v", n, err)
+				t.Fatalf("search = %d, %v, want 1", n, err)
 			}
 		}
 	})
 }
 
-// Writes that wait for a lock may hold connections for long.
+// Writes that wait for a lock may hold connections for a long time.
 func TestSlowWritesLeaveConnectionsToReads(t *testing.T) {
 	t.Parallel()
 	s, err := Open(t.Context(), Options{URL: pgtest.URL(t)})
@@ -212,35 +217,36 @@ func TestSlowWritesLeaveConnectionsToReads(t *testing.T) {
 // TestSearchWaitsForItsOwnOrgOnly stops the indexer while another org writes.
 func TestSearchWaitsForItsOwnOrgOnly(t *testing.T) {
 	t.Parallel()
-	s, err := Open(t.Context(), Options{Dir: t.TempDir(), SearchTimeout: time.Second})
+	s, err := Open(t.Context(), Options{Dir: t.TempDir(), SearchTimeout: 3 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = s.Close() }()
 	addProposals(t, s, "large", smallOrg+1)
-	if n, err := search(t.Context(), s, "large"); err != nil || n != smallOrg+1 {
-		t.Fatalf("%d found, %v", n, err)
-	}
+	waitFor(t, func() bool { // until the indexer has caught up
+		n, err := search(t.Context(), s, "large")
+		return err == nil && n == smallOrg+1
+	})
 	x := s.eng.(*lite).indexer
 	x.one <- struct{}{}
 	addProposals(t, s, "busy", smallOrg+1)
-	addProposals(t, s, "small", 3) // which is searched without the index
+	addProposals(t, s, "small", 3) // searched without the index
 	for org, want := range map[string]int64{"small": 3, "large": smallOrg + 1} {
 		if n, err := search(t.Context(), s, org); err != nil || n != want {
-			t.Errorf("%s: %d found, %v; want %d", org, n, err, want)
+			t.Errorf("%s: %d found, %v, want %d", org, n, err, want)
 		}
 	}
 	if _, err := search(t.Context(), s, "busy"); errs.As(err).Code != "search.busy" {
-		t.Errorf("busy: %v", err)
+		t.Errorf("search in busy = %v, want code search.busy", err)
 	}
 	<-x.one
 	if n, err := search(t.Context(), s, "busy"); err != nil || n != smallOrg+1 {
-		t.Errorf("busy: %d found, %v", n, err)
+		t.Errorf("search in busy = %d, %v, want %d", n, err, smallOrg+1)
 	}
 }
 
-// TestTurns has one place: an org that waits comes before the next read of the org
-// that just had the place.
+// TestTurns has one place: an org that waits comes before the next read of the org that just had
+// the place.
 func TestTurns(t *testing.T) {
 	t.Parallel()
 	l := newLane(1, time.Minute)
@@ -268,7 +274,7 @@ func TestTurns(t *testing.T) {
 		}
 	}
 	if got, want := fmt.Sprint(names), "[a1 b1 c1 a2 b2 a3]"; got != want {
-		t.Errorf("the turns are %s; want %s", got, want)
+		t.Errorf("the turns are %s, want %s", got, want)
 	}
 }
 
@@ -283,10 +289,10 @@ func TestALaneBoundsWhatWaits(t *testing.T) {
 	}
 	err := l.enter(t.Context(), &visit{org: "a"})
 	if e := errs.As(err); e.Kind != errs.Unavailable || e.RetryAfter <= 0 {
-		t.Errorf("one more is refused with %v", err)
+		t.Errorf("read beyond the queue = %v, want it unavailable with a retry time", err)
 	}
 	b := &visit{org: "b", granted: make(chan struct{}), cancel: func() {}}
 	if err := l.enter(t.Context(), b); err != nil || l.inUse() != 2 {
-		t.Errorf("another org gets %v", err)
+		t.Errorf("read of another org = %v with %d running, want no error and 2", err, l.inUse())
 	}
 }

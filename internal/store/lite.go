@@ -20,17 +20,17 @@ type lite struct {
 	indexer     *indexer
 	fence       *fence
 	path        string
-	dir         string // whose lock others is to ask for; empty: our caller holds it
+	dir         string // to lock during a migration; empty if the caller holds the lock
 	log         *slog.Logger
 
 	orgs    sync.Map // org → *liteOrg
 	revoked *revocations
 }
 
-// liteOrg is what this process knows about an org's proposals.
+// liteOrg is the state of an org's proposals in this process.
 type liteOrg struct {
 	version atomic.Uint64
-	added   atomic.Int64 // what the text index must hold for a search, see lite_indexer.go
+	added   atomic.Int64 // proposals that must be indexed before a search, see lite_indexer.go
 }
 
 func openSQLite(path string, o Options, met *metrics, revoked *revocations) (_ *lite, err error) {
@@ -38,9 +38,11 @@ func openSQLite(path string, o Options, met *metrics, revoked *revocations) (_ *
 	if n <= 0 {
 		n = max(4, 2*runtime.GOMAXPROCS(0))
 	}
-	// SQLite runs in this process: slow reads may not use all of its processors.
+	// SQLite runs in this process, so slow reads must not use all processors.
 	slow := max(1, runtime.GOMAXPROCS(0)/2)
-	e := &lite{path: path, readers: newLitePool(n), slowReaders: newLitePool(slow), revoked: revoked, fence: o.fence, log: o.Log}
+	e := &lite{
+		path: path, readers: newLitePool(n), slowReaders: newLitePool(slow), revoked: revoked, fence: o.fence, log: o.Log,
+	}
 	if !o.Locked {
 		e.dir = filepath.Dir(path)
 	}
@@ -49,8 +51,8 @@ func openSQLite(path string, o Options, met *metrics, revoked *revocations) (_ *
 			err = errors.Join(fmt.Errorf("open %s: %w", path, err), e.readers.closeIdle(), e.slowReaders.closeIdle())
 		}
 	}()
-	// FULL: a commit is on disk before it is acknowledged. The WAL lets readers go
-	// on while the writer commits.
+	// FULL: a commit is on disk before it is acknowledged. WAL: readers continue while the
+	// writer commits.
 	conn, err := openLite(path, "journal_mode=WAL", "synchronous=FULL", "foreign_keys=1", "cache_size=-32768",
 		fmt.Sprintf("wal_autocheckpoint=%d", writerFrames), "journal_size_limit=67108864", "temp_store=MEMORY")
 	if err != nil {
@@ -91,10 +93,10 @@ func (e *lite) writeWide(ctx context.Context, fn func(*tx) error) error {
 	return translate(e.writer.doWide(ctx, fn))
 }
 
-// add is write: the one writer combines whatever waits.
+// add is write: the writer combines all writes that wait.
 func (e *lite) add(ctx context.Context, fn func(*tx) error) error { return e.write(ctx, fn) }
 
-// dataVersion needs no query: this process is the only one that writes proposals.
+// dataVersion needs no query, because only this process writes proposals.
 func (e *lite) dataVersion(_ context.Context, org string) (uint64, error) {
 	return e.org(org).version.Load(), nil
 }
@@ -107,8 +109,8 @@ func (e *lite) org(id string) *liteOrg {
 	return v.(*liteOrg)
 }
 
-// committed runs after a commit and before anybody is told of it: who has the
-// answer to its write sees it in every later read.
+// committed runs after a commit and before the writes return, so that a caller sees its
+// write in every later read.
 func (e *lite) committed(t *tx) {
 	e.checkpoints.committed()
 	added := e.indexer.add(t.unindexed)
@@ -122,13 +124,13 @@ func (e *lite) committed(t *tx) {
 	e.revoked.tell(t)
 }
 
-// readySearch waits for the proposals of this org and for those that came before
-// them. So an org that writes much does not delay the searches of one that does not.
+// readySearch waits for the proposals of this org and for all earlier ones. So an org that
+// writes much does not delay the searches of an org that does not.
 func (e *lite) readySearch(ctx context.Context, org string) error {
 	return e.indexer.catchUp(ctx, max(1, e.org(org).added.Load()))
 }
 
-// migrate uses the writer's connection before its first write.
+// migrate uses the writer's connection, before its first write.
 func (e *lite) migrate(_ context.Context, fn func(migrator) error) error {
 	conn := e.writer.conn
 	// IMMEDIATE takes the write lock, so two processes cannot migrate at once.
@@ -139,7 +141,7 @@ func (e *lite) migrate(_ context.Context, fn func(migrator) error) error {
 	defer func() { unlock() }()
 	m := migrator{
 		reader: e.writer, exec: conn.exec,
-		stopWriters: func() error { return nil }, // BEGIN has
+		stopWriters: func() error { return nil }, // BEGIN IMMEDIATE has stopped them
 		others: func(int) ([]Node, error) {
 			if e.dir == "" {
 				return nil, nil
@@ -167,9 +169,9 @@ func (e *lite) migrate(_ context.Context, fn func(migrator) error) error {
 	return nil
 }
 
-// ping writes: a file that can be read but not written to is of no use. The row
-// is the same afterwards, but its page goes to the disk. SQLite would not write a page
-// for an update that changes nothing.
+// ping writes, because a file that can be read but not written is useless. The row keeps its
+// value, but its page is written to disk. SQLite would not write a page for an update that
+// changes nothing.
 func (e *lite) ping(ctx context.Context) error {
 	if err := e.write(ctx, func(t *tx) error {
 		t.exec(`UPDATE identity_epoch SET epoch = epoch + 1 WHERE id = 1`)
@@ -183,7 +185,7 @@ func (e *lite) ping(ctx context.Context) error {
 	return err
 }
 
-// close ends the writer, then the readers as they come back.
+// close closes the writer, then the readers as they are returned.
 func (e *lite) close() error {
 	if e.indexer != nil {
 		e.indexer.close()

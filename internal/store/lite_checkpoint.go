@@ -7,19 +7,19 @@ import (
 )
 
 const (
-	// checkpointFrames is how many pages of the WAL wait before the checkpointer copies
-	// them into the database file.
+	// checkpointFrames is the number of WAL pages from which the checkpointer copies them
+	// into the database file.
 	checkpointFrames = 8000
-	// writerFrames is from how many pages on the writer makes a checkpoint itself. Only
-	// the writer can begin the WAL anew, and by then little is left to copy.
+	// writerFrames is the number of WAL pages from which the writer makes a checkpoint
+	// itself. Only the writer can restart the WAL, and by then little is left to copy.
 	writerFrames = 2 * checkpointFrames
-	// checkpointEvery is how often the checkpointer looks, at most.
+	// checkpointEvery is the minimum time between two checks.
 	checkpointEvery = 100 * time.Millisecond
 )
 
-// checkpointer copies committed pages from the WAL into the database file, on a
-// connection of its own. If the writer did all of it, one caller's large writes would
-// make the next write of every other caller wait for the copy.
+// checkpointer copies committed pages from the WAL into the database file on its own
+// connection. If the writer copied all of them, one caller's large writes would delay the
+// next write of every other caller.
 type checkpointer struct {
 	conn *liteConn
 	log  *slog.Logger
@@ -39,11 +39,11 @@ func startCheckpointer(path string, log *slog.Logger) (*checkpointer, error) {
 	return c, nil
 }
 
-// committed tells the checkpointer that the WAL has grown.
+// committed notifies the checkpointer that the WAL has grown.
 func (c *checkpointer) committed() {
 	select {
 	case c.wake <- struct{}{}:
-	default: // it knows already
+	default: // already notified
 	}
 }
 
@@ -57,7 +57,7 @@ func (c *checkpointer) run() {
 		case <-c.wake:
 		}
 		if err := c.copy(); err != nil {
-			c.log.Warn("a checkpoint failed; the next write tries again", "error", err)
+			c.log.Warn("SQLite checkpoint failed; the next write retries it", "error", err)
 		}
 		select {
 		case <-c.stop:
@@ -67,8 +67,8 @@ func (c *checkpointer) run() {
 	}
 }
 
-// copy makes a checkpoint if enough pages wait. A passive checkpoint waits for nobody,
-// and nobody waits for it.
+// copy makes a checkpoint if enough pages wait. A passive checkpoint neither waits for other
+// connections nor blocks them.
 func (c *checkpointer) copy() error {
 	waiting, err := c.frames("NOOP")
 	if err == nil && waiting >= checkpointFrames {
@@ -77,8 +77,8 @@ func (c *checkpointer) copy() error {
 	return err
 }
 
-// frames makes a checkpoint of the given mode and returns how many pages of the WAL are
-// not in the database file.
+// frames makes a checkpoint of the given mode and returns how many WAL pages are not in the
+// database file yet.
 func (c *checkpointer) frames(mode string) (int, error) {
 	var busy, all, copied int
 	rs, err := c.conn.read("PRAGMA wal_checkpoint("+mode+")", nil, func() {})

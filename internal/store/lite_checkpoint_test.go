@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// TestTheCheckpointerCopiesWhatTheWriterLeaves writes less than the writer makes a
-// checkpoint for, and more than the checkpointer leaves.
+// TestTheCheckpointerCopiesWhatTheWriterLeaves writes fewer pages than the writer copies itself,
+// and more than the checkpointer leaves.
 func TestTheCheckpointerCopiesWhatTheWriterLeaves(t *testing.T) {
 	t.Parallel()
 	s, err := Open(t.Context(), Options{Dir: t.TempDir()})
@@ -39,13 +39,13 @@ func TestTheCheckpointerCopiesWhatTheWriterLeaves(t *testing.T) {
 			return
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("%d pages wait in the WAL; want fewer than %d", waiting, checkpointFrames)
+			t.Fatalf("%d pages wait in the WAL, want fewer than %d", waiting, checkpointFrames)
 		}
 	}
 }
 
-// TestLargeRowsHaveARowid guards against a table whose rows SQLite reads whole to
-// compare their keys: look-ups would read the long texts of other callers.
+// TestLargeRowsHaveARowid guards against tables whose rows SQLite reads whole to compare their
+// keys: look-ups would read the long texts of other callers.
 func TestLargeRowsHaveARowid(t *testing.T) {
 	t.Parallel()
 	s, err := Open(t.Context(), Options{Dir: t.TempDir()})
@@ -55,11 +55,13 @@ func TestLargeRowsHaveARowid(t *testing.T) {
 	t.Cleanup(func() { _ = s.Close() })
 	for _, table := range []string{"tasks", "task_events", "messages", "proposals", "followups"} {
 		sql := ""
-		if found, err := one(t.Context(), s.eng, []any{&sql}, `SELECT sql FROM sqlite_schema WHERE type = 'table' AND name = $1`, table); err != nil || !found {
-			t.Fatal(table, found, err)
+		found, err := one(t.Context(), s.eng, []any{&sql},
+			`SELECT sql FROM sqlite_schema WHERE type = 'table' AND name = $1`, table)
+		if err != nil || !found {
+			t.Fatalf("table %s: found = %t, %v, want true", table, found, err)
 		}
 		if strings.Contains(sql, "WITHOUT ROWID") {
-			t.Errorf("%s has long texts and no rowid", table)
+			t.Errorf("%s has long texts and is WITHOUT ROWID, want a rowid", table)
 		}
 	}
 }

@@ -11,9 +11,9 @@ import (
 	"github.com/parley-dev/parley/internal/proposal"
 )
 
-// liteConn is one connection to SQLite, used by one goroutine at a time, with its
-// statements prepared. It speaks to the engine directly: through database/sql
-// every parameter and every column costs several times as much.
+// liteConn is one connection to SQLite with its prepared statements, used by one goroutine at
+// a time. It calls the engine directly: with database/sql every parameter and every column
+// costs several times as much.
 type liteConn struct {
 	conn  *sqlite.Conn
 	stmts map[string]*liteStmt
@@ -22,11 +22,11 @@ type liteConn struct {
 // liteStmt is a prepared statement with its parameters by position.
 type liteStmt struct {
 	stmt  *sqlite.Stmt
-	order []int // the n-th "?" takes the argument order[n]; nil: they are in order
+	order []int // the n-th "?" takes the argument order[n]; nil if they are in order
 }
 
-// maxStatements bounds the statements that one connection keeps. The shapes of a
-// list query are many but finite; past this number all are prepared anew.
+// maxStatements limits the statements that one connection keeps prepared. List queries have
+// many forms, but a finite number; past this limit all are dropped and prepared again.
 const maxStatements = 512
 
 func openLite(path string, pragmas ...string) (*liteConn, error) {
@@ -35,7 +35,7 @@ func openLite(path string, pragmas ...string) (*liteConn, error) {
 		return nil, err
 	}
 	c := &liteConn{conn: conn, stmts: map[string]*liteStmt{}}
-	conn.SetBusyTimeout(10 * time.Second) // the command line may be writing beside us
+	conn.SetBusyTimeout(10 * time.Second) // the command line may write at the same time
 	for _, p := range pragmas {
 		if err := c.exec("PRAGMA " + p); err != nil {
 			_ = c.close()
@@ -46,7 +46,7 @@ func openLite(path string, pragmas ...string) (*liteConn, error) {
 }
 
 // addFunctions adds the SQL functions has_words and count_words(words, title, problem,
-// suggested_fix), with which a search reads through the proposals of a small org.
+// suggested_fix), with which a search scans the proposals of a small org.
 func (c *liteConn) addFunctions() error {
 	add := func(name string, count func(words []string, texts ...string) int64) error {
 		return c.conn.CreateFunction(name, &sqlite.FunctionImpl{
@@ -58,14 +58,18 @@ func (c *liteConn) addFunctions() error {
 		})
 	}
 	return errors.Join(
-		add("has_words", func(words []string, texts ...string) int64 { return flag(proposal.Matches(words, texts...)) }),
-		add("count_words", func(words []string, texts ...string) int64 { return int64(proposal.CountWords(words, texts...)) }),
+		add("has_words", func(words []string, texts ...string) int64 {
+			return flag(proposal.Matches(words, texts...))
+		}),
+		add("count_words", func(words []string, texts ...string) int64 {
+			return int64(proposal.CountWords(words, texts...))
+		}),
 	)
 }
 
 func (c *liteConn) close() error { return errors.Join(c.forget(), c.conn.Close()) }
 
-// forget drops all statements.
+// forget drops all prepared statements.
 func (c *liteConn) forget() (err error) {
 	for text, s := range c.stmts {
 		err = errors.Join(err, s.stmt.Finalize())
@@ -74,13 +78,13 @@ func (c *liteConn) forget() (err error) {
 	return err
 }
 
-// exec runs a statement whose outcome does not matter beyond its success.
+// exec runs a statement and ignores how many rows it changes.
 func (c *liteConn) exec(sql string, args ...any) error {
 	_, err := c.run(sql, args)
 	return err
 }
 
-// run runs a statement and tells how many rows it changed.
+// run runs a statement and returns how many rows it changed.
 func (c *liteConn) run(sql string, args []any) (int, error) {
 	s, err := c.prepare(sql)
 	if err != nil {
@@ -91,14 +95,14 @@ func (c *liteConn) run(sql string, args []any) (int, error) {
 	}
 	for more := true; more; {
 		if more, err = s.stmt.Step(); err != nil {
-			return 0, err // which has reset it
+			return 0, err // Step has reset the statement
 		}
 	}
 	changed := c.conn.Changes()
 	return changed, s.stmt.Reset()
 }
 
-// read runs a query; done is called when its rows are closed.
+// read runs a query and calls done when its rows are closed.
 func (c *liteConn) read(sql string, args []any, done func()) (rows, error) {
 	s, err := c.prepare(sql)
 	if err != nil {
@@ -129,9 +133,8 @@ func (c *liteConn) prepare(sql string) (*liteStmt, error) {
 	return s, nil
 }
 
-// positional replaces every $n by "?" and tells which argument each one takes:
-// SQLite numbers the parameters by their first appearance. Our statements have no
-// $ elsewhere.
+// positional replaces every $n by "?" and returns the argument that each one takes, because
+// SQLite numbers parameters by their first appearance. Our statements contain no other $.
 func positional(query string) (string, []int) {
 	var text strings.Builder
 	var order []int
@@ -158,7 +161,7 @@ func positional(query string) (string, []int) {
 	return text.String(), order
 }
 
-// bind sets the parameters. An error of binding comes out of the first Step.
+// bind sets the parameters. The first Step returns any error of binding.
 func (s *liteStmt) bind(args []any) error {
 	n := len(args)
 	if s.order != nil {
@@ -177,7 +180,7 @@ func (s *liteStmt) bind(args []any) error {
 		case int:
 			s.stmt.BindInt64(i+1, int64(v))
 		default:
-			return fmt.Errorf("a parameter of type %T", v)
+			return fmt.Errorf("unsupported type of parameter %d: %T", arg+1, v)
 		}
 	}
 	return nil
@@ -211,7 +214,7 @@ func (r *liteRows) Scan(dest ...any) error {
 		case *int:
 			*p = r.stmt.ColumnInt(i)
 		default:
-			return fmt.Errorf("a column into %T", d)
+			return fmt.Errorf("unsupported destination of column %d: %T", i+1, d)
 		}
 	}
 	return nil
@@ -227,6 +230,6 @@ func (r *liteRows) Err() error {
 
 // Close implements rows.
 func (r *liteRows) Close() {
-	_ = r.stmt.Reset() // repeats the error of the last Step, which Err has told
+	_ = r.stmt.Reset() // repeats the error of the last Step, which Err returns
 	r.done()
 }

@@ -20,7 +20,7 @@ func TestPositional(t *testing.T) {
 	} {
 		text, order := positional(c.in)
 		if diff := cmp.Diff(c.order, order); diff != "" || text != c.out {
-			t.Errorf("%s became %s\n%s", c.in, text, diff)
+			t.Errorf("positional(%s) = %s, want %s; diff of the order (-want +got):\n%s", c.in, text, c.out, diff)
 		}
 	}
 }

@@ -9,9 +9,9 @@ import (
 	"runtime"
 )
 
-// createPrivate makes an empty file that only its owner can use, unless it exists. An
-// empty file is a new database to SQLite, which gives the files beside it (-wal, -shm)
-// the mode of the database. Left to itself it would follow the umask.
+// createPrivate creates an empty file that only its owner can use, unless it exists. SQLite
+// treats an empty file as a new database, and gives the files beside it (-wal, -shm) the mode
+// of the database. On its own it would follow the umask.
 func createPrivate(path string) error {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
 	if errors.Is(err, fs.ErrExist) {
@@ -23,11 +23,11 @@ func createPrivate(path string) error {
 	return f.Close()
 }
 
-// Exposed tells of what other users of the machine can use of a data folder, in
-// sentences for the operator. The modes of what existed before are never changed: the
-// folder may be shared on purpose.
+// Exposed returns a warning for the operator for each file of a data folder that other users
+// of the machine can access. It never changes the mode of an existing file: the folder may be
+// shared on purpose.
 func Exposed(dir string) []string {
-	if runtime.GOOS == "windows" { // has no such modes
+	if runtime.GOOS == "windows" { // no such modes
 		return nil
 	}
 	var out []string
@@ -39,7 +39,8 @@ func Exposed(dir string) []string {
 		{filepath.Join(dir, lockName), "600"},
 	} {
 		if st, err := os.Stat(c.path); err == nil && st.Mode().Perm()&0o077 != 0 {
-			out = append(out, fmt.Sprintf("other users of this machine have rights on %s (mode %04o); if that is not intended, run: chmod %s %s",
+			out = append(out, fmt.Sprintf(
+				"other users of this machine have rights on %s (mode %04o); if that is not intended, run: chmod %s %s",
 				c.path, st.Mode().Perm(), c.mode, c.path))
 		}
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/parley-dev/parley/internal/store"
 )
 
-// Not parallel: the umask belongs to the process.
-func TestFilesOfTheStoreArePrivate(t *testing.T) { // see above
+// Not parallel, because the umask belongs to the process.
+func TestFilesOfTheStoreArePrivate(t *testing.T) {
 	old := syscall.Umask(0)
 	t.Cleanup(func() { syscall.Umask(old) })
 	dir := filepath.Join(t.TempDir(), "shared")
@@ -29,7 +29,8 @@ func TestFilesOfTheStoreArePrivate(t *testing.T) { // see above
 	t.Cleanup(release)
 	s := open(t, store.Options{Dir: dir})
 	e := identity.NewEntry(t.Context(), time.Now().UTC(), "acme", identity.OrgCreate, "acme", "")
-	if err := s.Identity().CreateOrg(t.Context(), identity.Org{ID: "acme", Name: "Acme", CreatedAt: e.At}, e); err != nil {
+	org := identity.Org{ID: "acme", Name: "Acme", CreatedAt: e.At}
+	if err := s.Identity().CreateOrg(t.Context(), org, e); err != nil {
 		t.Fatal(err)
 	}
 	files, err := os.ReadDir(dir)
@@ -44,17 +45,17 @@ func TestFilesOfTheStoreArePrivate(t *testing.T) { // see above
 		}
 		seen = append(seen, f.Name())
 		if st.Mode().Perm() != 0o600 {
-			t.Errorf("%s has the mode %04o", f.Name(), st.Mode().Perm())
+			t.Errorf("mode of %s = %04o, want 0600", f.Name(), st.Mode().Perm())
 		}
 	}
 	if got := strings.Join(seen, " "); got != "parley.db parley.db-shm parley.db-wal parley.lock" {
-		t.Error(got)
+		t.Errorf("files = %s, want the database, -shm, -wal and the lock", got)
 	}
-	// The folder is somebody else's business: it is told of, and left alone.
+	// The folder existed before: its mode is reported, but not changed.
 	if st, err := os.Stat(dir); err != nil || st.Mode().Perm() != 0o755 {
-		t.Error(st, err)
+		t.Errorf("folder = %v, %v, want mode 0755", st, err)
 	}
 	if told := store.Exposed(dir); len(told) != 1 || !strings.Contains(told[0], "chmod 700 "+dir) {
-		t.Error(told)
+		t.Errorf("Exposed = %q, want chmod 700 %s", told, dir)
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/parley-dev/parley/internal/store"
 )
 
-// TestIndexerGoesOn stops a server before the text index has followed its writes,
-// edits of what is not indexed included, and searches in the next one.
+// TestIndexerGoesOn stops a server before the text index contains its writes, including edits of
+// proposals that are not indexed, and searches in the next server.
 func TestIndexerGoesOn(t *testing.T) {
 	t.Parallel()
 	const n = 2500 // more than two batches
@@ -26,7 +26,8 @@ func TestIndexerGoesOn(t *testing.T) {
 		t.Helper()
 		p := proposal.Proposal{
 			Org: ann.Org, ID: fmt.Sprintf("prop-%026d", i), Title: fmt.Sprintf("upload number%d", i), Status: proposal.Open,
-			Category: proposal.Reliability, Priority: proposal.Normal, SubmittedBy: ann.Ref(), SubmittedAt: now, UpdatedAt: now, Version: 1,
+			Category: proposal.Reliability, Priority: proposal.Normal, SubmittedBy: ann.Ref(), SubmittedAt: now,
+			UpdatedAt: now, Version: 1,
 		}
 		if _, err := s.Proposals().Insert(t.Context(), p, ann, nil); err != nil {
 			t.Fatal(err)
@@ -47,7 +48,9 @@ func TestIndexerGoesOn(t *testing.T) {
 	submit(first, n)
 	edit := func(cur proposal.Current) (proposal.Change, error) {
 		cur.Proposal.Title = "download"
-		return proposal.Change{Proposal: cur.Proposal, Entry: proposal.Entry{Kind: proposal.Edited, Actor: ann.Ref(), At: now}}, nil
+		return proposal.Change{
+			Proposal: cur.Proposal, Entry: proposal.Entry{Kind: proposal.Edited, Actor: ann.Ref(), At: now},
+		}, nil
 	}
 	if _, err := first.Proposals().Update(t.Context(), fmt.Sprintf("prop-%026d", n), "", ann, nil, edit); err != nil {
 		t.Fatal(err)
@@ -60,7 +63,8 @@ func TestIndexerGoesOn(t *testing.T) {
 	count := func(word string) int64 {
 		t.Helper()
 		_, total, err := second.Proposals().List(t.Context(), proposal.Filter{
-			Org: ann.Org, Words: []string{word}, Limit: 20, Sort: proposal.SortNewest, Viewer: proposal.Viewer{Principal: ann, Admin: true},
+			Org: ann.Org, Words: []string{word}, Limit: 20, Sort: proposal.SortNewest,
+			Viewer: proposal.Viewer{Principal: ann, Admin: true},
 		})
 		if err != nil {
 			t.Fatal(err)

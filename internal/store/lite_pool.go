@@ -6,11 +6,11 @@ import (
 	"sync/atomic"
 )
 
-// litePool is a fixed number of connections that read.
+// litePool is a fixed number of read connections.
 type litePool struct {
 	conns chan *liteConn
 	size  int
-	waits atomic.Int64 // for a connection
+	waits atomic.Int64 // how often a query had to wait for a connection
 }
 
 func newLitePool(size int) *litePool {
@@ -31,7 +31,7 @@ func (p *litePool) open(path string) error {
 	return nil
 }
 
-// query runs on one of the connections, which its rows hold until they are closed.
+// query runs on a connection that is held until the rows are closed.
 func (p *litePool) query(ctx context.Context, sql string, args ...any) (rows, error) {
 	c, err := p.take(ctx)
 	if err != nil {
@@ -67,7 +67,7 @@ func (p *litePool) take(ctx context.Context) (*liteConn, error) {
 	}
 }
 
-// close closes the connections as they come back.
+// close closes the connections as they are returned.
 func (p *litePool) close() (err error) {
 	for range p.size {
 		err = errors.Join(err, (<-p.conns).close())
@@ -75,7 +75,7 @@ func (p *litePool) close() (err error) {
 	return err
 }
 
-// closeIdle closes those that a failed open has left.
+// closeIdle closes the connections that a failed open has left.
 func (p *litePool) closeIdle() (err error) {
 	for range len(p.conns) {
 		err = errors.Join(err, (<-p.conns).close())

@@ -6,12 +6,12 @@ import (
 	"fmt"
 )
 
-// maxBatch is how many writes share one commit at the most.
+// maxBatch limits the writes that share one commit.
 const maxBatch = 256
 
-// writer is SQLite's one writer. It takes what waits, runs it in one transaction,
-// commits once and only then answers everybody: under load the cost of making a
-// commit durable is shared by all that arrived during the one before.
+// writer is SQLite's only writer. It runs all waiting writes in one transaction, commits once
+// and only then returns to their callers. Under load, all writes that arrive during one commit
+// share the cost of the next.
 type writer struct {
 	*queue
 	conn     *liteConn
@@ -25,10 +25,9 @@ func newWriter(conn *liteConn, met *metrics, onCommit func(*tx)) *writer {
 	return w
 }
 
-// commit runs a batch. Decisions that refuse have queued nothing and cost the
-// others nothing. If a statement fails, which is rare, the transaction is undone
-// and every write of the batch gets one of its own, so that only the one at
-// fault fails.
+// commit runs a batch. A write that is refused has queued nothing and does not affect the
+// others. If a statement fails, which is rare, the transaction is undone and each write of the
+// batch runs in its own transaction, so that only the faulty one fails.
 func (w *writer) commit(batch []*request) {
 	err := w.attempt(batch)
 	if err == nil {
@@ -45,8 +44,8 @@ func (w *writer) commit(batch []*request) {
 	}
 }
 
-// attempt runs the batch in one transaction. It never uses a request's context:
-// one caller going away must not undo the work of the others.
+// attempt runs the batch in one transaction. It never uses a request's context: a caller that
+// cancels must not undo the writes of others.
 func (w *writer) attempt(batch []*request) error {
 	if err := w.conn.exec("BEGIN IMMEDIATE"); err != nil {
 		return err
@@ -86,7 +85,7 @@ func (w *writer) attempt(batch []*request) error {
 	return nil
 }
 
-// checkFence refuses to write into a schema that this program does not know.
+// checkFence returns an error if this program does not support the schema of the store.
 func (w *writer) checkFence() error {
 	n := 0
 	moved, err := one(context.Background(), w, []any{&n}, w.fence.moves)
@@ -96,8 +95,8 @@ func (w *writer) checkFence() error {
 	return err
 }
 
-// runAll runs the statements of one write. A refusal is that of its first one,
-// which then has changed nothing.
+// runAll runs the statements of one write. Only the first statement can be refused, and has
+// changed nothing then.
 func (w *writer) runAll(ss []statement) (refused, err error) {
 	for _, s := range ss {
 		changed, err := w.conn.run(s.sql, s.args)
@@ -111,13 +110,13 @@ func (w *writer) runAll(ss []statement) (refused, err error) {
 	return nil, nil
 }
 
-// query reads on the writer's own connection, inside its transaction, which is
-// why it does not listen to the request's context.
+// query reads on the writer's connection, inside its transaction. That is why it ignores the
+// request's context.
 func (w *writer) query(_ context.Context, sql string, args ...any) (rows, error) {
 	return w.conn.read(sql, args, func() {})
 }
 
-// close answers what is queued, then closes the connection.
+// close runs the queued writes, then closes the connection.
 func (w *writer) close() error {
 	w.queue.close()
 	return w.conn.close()

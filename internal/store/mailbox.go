@@ -13,10 +13,10 @@ import (
 	"github.com/parley-dev/parley/internal/identity"
 )
 
-// Mailbox keeps direct messages.
+// Mailbox stores direct messages.
 type Mailbox struct{ *db }
 
-// Mailbox returns the direct messages of the store.
+// Mailbox returns the implementation of dispatch.Mailbox.
 func (s *Store) Mailbox() Mailbox { return Mailbox{s.db} }
 
 // Put implements dispatch.Mailbox.
@@ -34,11 +34,13 @@ func (mb Mailbox) Put(ctx context.Context, m dispatch.DirectMessage, l dispatch.
 			if share.Sender != "" {
 				w.and(`sender = ?`, share.Sender)
 			}
-			if n, err := countUpTo(ctx, x, share.Most, `messages WHERE `+w.sql, w.args...); err != nil || n >= share.Most {
+			n, err := countUpTo(ctx, x, share.Most, `messages WHERE `+w.sql, w.args...)
+			if err != nil || n >= share.Most {
 				return cmp.Or(err, share.Full())
 			}
 		}
-		x.exec(`INSERT INTO messages (org_id, agent_id, id, sender_org, sender, at, data) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+		x.exec(`INSERT INTO messages (org_id, agent_id, id, sender_org, sender, at, data)
+			VALUES ($1, $2, $3, $4, $5, $6, $7)`,
 			m.Org, m.Agent, m.ID, m.From.Org, m.From.Ref(), micros(m.At), string(data))
 		return nil
 	})

@@ -6,7 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// metrics tells how the store is doing. It has no labels that depend on data.
+// metrics are the Prometheus metrics of the store. No label depends on data.
 type metrics struct {
 	size, seconds prometheus.Histogram
 	pool          []prometheus.Collector
@@ -55,8 +55,10 @@ func (m *metrics) observeLite(e *lite) {
 func (m *metrics) observeLane(l *lane) {
 	m.gauge("parley_store_slow_connections", "Connections for searches and other slow reads.",
 		func() float64 { return float64(l.size) })
-	m.gauge("parley_store_slow_connections_in_use", "Slow reads that run.", func() float64 { return float64(l.inUse()) })
-	m.gauge("parley_store_slow_waiting", "Slow reads that wait for a connection.", func() float64 { return float64(l.queue()) })
+	m.gauge("parley_store_slow_connections_in_use", "Slow reads that run.",
+		func() float64 { return float64(l.inUse()) })
+	m.gauge("parley_store_slow_waiting", "Slow reads that wait for a connection.",
+		func() float64 { return float64(l.queue()) })
 	m.gauge("parley_store_slow_connection_waits", "Times that a slow read had to wait for a connection.",
 		func() float64 { return float64(l.waits.Load()) })
 	m.gauge("parley_store_slow_busy", "Slow reads that were refused or ran into their deadline.",

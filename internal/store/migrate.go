@@ -7,15 +7,15 @@ import (
 	"strings"
 )
 
-// Policy says what opening a store may do to its schema.
+// Policy controls how opening a store may change its schema.
 type Policy int
 
 // The policies. All of them set up an empty store.
 const (
-	// MigrateSafely applies what is pending, but nothing incompatible while another
-	// node uses the store.
+	// MigrateSafely applies pending migrations, but no incompatible one while another node
+	// uses the store.
 	MigrateSafely Policy = iota
-	// MigrateByForce also applies incompatible migrations under running nodes.
+	// MigrateByForce also applies incompatible migrations while other nodes run.
 	MigrateByForce
 	// MigrateNever refuses a store with pending migrations.
 	MigrateNever
@@ -23,24 +23,24 @@ const (
 	migrateDry
 )
 
-// Report is what opening a store found and did.
+// Report describes what opening a store found and did.
 type Report struct {
 	Engine  string
-	Schema  int    // of the store before
-	Pending []Step // that were to apply; applied, unless this was a dry run
-	Nodes   []Node // other nodes that use the store and do not know all of Pending
-	// Ahead are the migrations of a newer program that the store has already.
+	Schema  int    // number of the last migration that the store had
+	Pending []Step // migrations to apply; applied, unless this was a dry run
+	Nodes   []Node // other nodes that use the store and do not support all of Pending
+	// Ahead lists migrations of a newer program that the store already has.
 	Ahead []Step
 }
 
-// migrator is a transaction in which no other process migrates.
+// migrator is a transaction that excludes other migrations.
 type migrator struct {
 	reader
 	exec func(sql string, args ...any) error
-	// stopWriters waits for the writes of all nodes that are under way, and lets no
-	// other begin before the transaction ends.
+	// stopWriters waits for the running writes of all nodes, and blocks new ones until the
+	// transaction ends.
 	stopWriters func() error
-	// others lists the nodes that use the store and know less than the schema.
+	// others returns the nodes that use the store and do not support the schema.
 	others func(schema int) ([]Node, error)
 }
 
@@ -70,7 +70,8 @@ func (s *Store) migrateAll(ctx context.Context, m migrator, o Options) error {
 				return fmt.Errorf("migration %s: %w", p.Name, err)
 			}
 		}
-		if err := m.exec(`INSERT INTO schema_migrations (number, name, compatible, program, applied_at) VALUES ($1, $2, $3, $4, $5)`,
+		if err := m.exec(`INSERT INTO schema_migrations (number, name, compatible, program, applied_at)
+			VALUES ($1, $2, $3, $4, $5)`,
 			p.Number, p.Name, flag(p.Compatible), o.Version, micros(s.now())); err != nil {
 			return err
 		}
@@ -81,22 +82,26 @@ func (s *Store) migrateAll(ctx context.Context, m migrator, o Options) error {
 	return s.d.register(m, o, len(all))
 }
 
-// makeBooks makes the tables that migrations are recorded in. They are no migration
-// themselves: a program must be able to read them before it knows the schema.
+// makeBooks creates the tables that record migrations. No migration creates them, because a
+// program must be able to read them before it knows the schema.
 func (d *dialect) makeBooks(ctx context.Context, m migrator) error {
 	if err := m.exec(`CREATE TABLE IF NOT EXISTS schema_migrations (
 		number INTEGER PRIMARY KEY, name TEXT NOT NULL, compatible INTEGER NOT NULL DEFAULT 1,
 		program TEXT NOT NULL DEFAULT '', applied_at BIGINT NOT NULL DEFAULT 0)`); err != nil {
 		return err
 	}
-	// Stores of development versions have number and name only. ALTER TABLE takes a
-	// lock that waits for all readers, so look first.
+	// Stores of development versions have only the columns number and name. Check first:
+	// ALTER TABLE takes a lock that waits for all readers.
 	n := 0
 	if _, err := one(ctx, m, []any{&n}, d.hasCompatible); err != nil {
 		return err
 	}
 	if n == 0 {
-		for _, column := range []string{"compatible INTEGER NOT NULL DEFAULT 1", "program TEXT NOT NULL DEFAULT ''", "applied_at BIGINT NOT NULL DEFAULT 0"} {
+		for _, column := range []string{
+			"compatible INTEGER NOT NULL DEFAULT 1",
+			"program TEXT NOT NULL DEFAULT ''",
+			"applied_at BIGINT NOT NULL DEFAULT 0",
+		} {
 			if err := m.exec(`ALTER TABLE schema_migrations ADD COLUMN ` + column); err != nil {
 				return err
 			}
@@ -123,7 +128,7 @@ func (s *Store) readReport(ctx context.Context, m migrator, all []migration) err
 	for _, p := range all[min(r.Schema, len(all)):] {
 		r.Pending = append(r.Pending, p.Step)
 	}
-	if r.Schema > 0 && len(r.Pending) > 0 { // nobody works on an empty store yet
+	if r.Schema > 0 && len(r.Pending) > 0 { // an empty store has no nodes yet
 		if r.Nodes, err = m.others(len(all)); err != nil {
 			return err
 		}
@@ -131,13 +136,14 @@ func (s *Store) readReport(ctx context.Context, m migrator, all []migration) err
 	s.report = r
 	if s.fence.err() != nil {
 		newest := ahead[len(ahead)-1]
-		return fmt.Errorf("the store was migrated to schema %d by a newer parley%s, and this one knows schema %d; run that version",
+		return fmt.Errorf("the store was migrated to schema %d by a newer parley%s, and this one knows schema %d; "+
+			"run that version",
 			newest.Number, version(newest.program), len(all))
 	}
 	return nil
 }
 
-// incompatible returns the first pending migration that running nodes cannot live with.
+// incompatible returns the first pending migration that running nodes do not support, or nil.
 func (r *Report) incompatible() *Step {
 	for i := range r.Pending {
 		if !r.Pending[i].Compatible {
@@ -149,7 +155,7 @@ func (r *Report) incompatible() *Step {
 
 var errDry = errors.New("dry run")
 
-// refuse says why the pending migrations may not be applied.
+// refuse returns an error if the policy does not allow the pending migrations.
 func (r *Report) refuse(p Policy) error {
 	bad := r.incompatible()
 	switch {
@@ -194,10 +200,10 @@ func Plan(ctx context.Context, o Options) (Report, error) {
 	return s.report, errors.Join(err, s.eng.close())
 }
 
-// Migrated is what opening the store did to its schema.
+// Migrated reports what opening the store did to its schema.
 func (s *Store) Migrated() Report { return s.report }
 
-// applied is a migration that a store has.
+// applied is a migration that the store already has.
 type applied struct {
 	Step
 	program string

@@ -13,8 +13,9 @@ import (
 	"github.com/parley-dev/parley/internal/identity"
 )
 
-// oldAgents are agents as 0012 knows them, with ids that are unique across the platform.
-const oldAgents = `INSERT INTO agents (id, org_id, name, description, skills, public, created_at, disabled, pinned, updated_at, builtin) VALUES
+// oldAgents are agents as in schema 0012, with ids that are unique across the platform.
+const oldAgents = `INSERT INTO agents (id, org_id, name, description, skills, public, created_at, disabled, pinned,
+	updated_at, builtin) VALUES
 	('echo', 'acme', 'Echo', 'Says it again.', '["echo"]', 1, 1000000, 0, '', 2000000, 'echo'),
 	('own', 'acme', 'Own', '', '[]', 0, 3000000, 0, 'busy', 4000000, ''),
 	('gone', 'globex', 'Gone', '', '["a","b"]', 1, 5000000, 1, '', 6000000, '')`
@@ -28,13 +29,15 @@ func TestAgentsOfOlderStoresKeepTheirIDs(t *testing.T) {
 		want := map[string][]agent.Agent{
 			"acme": {
 				{
-					ID: "echo", Org: "acme", Name: "Echo", Description: "Says it again.", Skills: []string{"echo"}, Public: true, PublicName: true,
+					ID: "echo", Org: "acme", Name: "Echo", Description: "Says it again.", Skills: []string{"echo"},
+					Public: true, PublicName: true,
 					Builtin: "echo", CreatedAt: at(1), UpdatedAt: at(2),
 				},
 				{ID: "own", Org: "acme", Name: "Own", Skills: []string{}, Pinned: "busy", CreatedAt: at(3), UpdatedAt: at(4)},
 			},
 			"globex": {{
-				ID: "gone", Org: "globex", Name: "Gone", Skills: []string{"a", "b"}, Public: true, PublicName: true, Disabled: true,
+				ID: "gone", Org: "globex", Name: "Gone", Skills: []string{"a", "b"}, Public: true, PublicName: true,
+				Disabled:  true,
 				CreatedAt: at(5), UpdatedAt: at(6),
 			}},
 		}
@@ -65,16 +68,16 @@ func TestAgentsOfOlderStoresKeepTheirIDs(t *testing.T) {
 			{"globex", "own", true, ""},
 		} {
 			if err := create(c.org, c.id, c.public); err != nil && errs.As(err).Code != c.code || err == nil && c.code != "" {
-				t.Errorf("%+v: %v", c, err)
+				t.Errorf("create %+v = %v, want code %q", c, err, c.code)
 			}
 		}
 		if got, want := s.agentIndexes(t), []string{"agents_public", "agents_public_name"}; !slices.Equal(got, want) {
-			t.Errorf("indexes %q; want %q", got, want)
+			t.Errorf("indexes %q, want %q", got, want)
 		}
 	})
 }
 
-// agentIndexes lists the indexes of the table of agents but that of its primary key.
+// agentIndexes returns the indexes of the table of agents except that of its primary key.
 func (s *Store) agentIndexes(t *testing.T) []string {
 	t.Helper()
 	sql := `SELECT name FROM sqlite_master WHERE type = 'index' AND tbl_name = 'agents' ORDER BY name`

@@ -9,38 +9,37 @@ import (
 	"github.com/parley-dev/parley/internal/errs"
 )
 
-// fence keeps a program off a store that a newer one has migrated incompatibly. Every
-// write checks it inside of its transaction, so that not even a node that has yet to
-// notice can write what the new schema does not expect. Reads are refused as soon as
-// it is noticed.
+// fence keeps a program from using a store that a newer one has migrated incompatibly. Every
+// write checks it inside its transaction, so that a node that has not noticed the migration yet
+// cannot write what the new schema does not expect. Reads are refused once it is noticed.
 type fence struct {
-	known int // the newest schema of this program
+	known int // the newest schema that this program supports
 	moved atomic.Pointer[errs.Error]
 
-	moves string // a query that yields a row if the fence is to close
+	moves string // a query that yields a row if the fence must close
 
-	// check is moves for the start of a batch on PostgreSQL, where nothing can be decided
-	// in between: it fails with codeMoved.
+	// check is moves for the start of a batch on PostgreSQL, where no decision is possible
+	// between statements: it fails with codeMoved.
 	//
-	// Either locks the table until the write ends, as every query does. An incompatible
-	// migration takes the table for itself, so it waits for the writes that have begun
-	// before it. Those that waited for the migration see it, because PostgreSQL takes the
-	// snapshot of a statement after its locks.
+	// Both lock the table until the write ends, as every query does. An incompatible
+	// migration locks the table exclusively, so it waits for the writes that began before it.
+	// Writes that waited for the migration see it, because PostgreSQL takes the snapshot of a
+	// statement after its locks.
 	check statement
 }
 
-// Arbitrary numbers that all nodes agree on, of PostgreSQL's advisory locks.
+// Numbers of PostgreSQL's advisory locks: arbitrary, but the same on all nodes.
 const (
 	migrationLock = 7_202_611_150_817 // taken by every migration
-	writersLock   = 7_202_611_150_818 // shared by writes of earlier versions, taken by incompatible migrations
+	writersLock   = 7_202_611_150_818 // shared by writes of older versions, taken by incompatible migrations
 )
 
-// codeMoved is how check fails: a division by zero. orFail fails in the same way, so
-// the fence is looked at after it.
+// codeMoved is the SQLSTATE of a failed check: division by zero. orFail fails with the same
+// code, so the fence is checked after it.
 const codeMoved = "22012"
 
-// stopWriters makes an incompatible migration wait for the writes under way, and others
-// for the migration.
+// stopWriters makes an incompatible migration wait for running writes, and new writes wait for
+// the migration.
 var stopWriters = []statement{
 	{sql: `SELECT pg_advisory_xact_lock($1)`, args: []any{int64(writersLock)}},
 	{sql: `LOCK TABLE schema_migrations IN ACCESS EXCLUSIVE MODE`},
@@ -54,14 +53,14 @@ func newFence(known int) *fence {
 	}
 }
 
-// CodeMigrated is the code of the error that a store gives once a newer program has
-// migrated it incompatibly.
+// CodeMigrated is the code of the error that all methods return once a newer program has
+// migrated the store incompatibly.
 const CodeMigrated = "store.migrated"
 
-// retryElsewhere is what clients of a node that must be restarted are told to wait.
+// retryElsewhere is the Retry-After of a node that must be restarted.
 const retryElsewhere = 5 * time.Second
 
-// err is nil as long as this program may use the store.
+// err returns nil as long as this program may use the store.
 func (f *fence) err() error {
 	if e := f.moved.Load(); e != nil {
 		return e
@@ -69,8 +68,8 @@ func (f *fence) err() error {
 	return nil
 }
 
-// look reads the migrations that this program does not know, and closes the fence if
-// one of them is incompatible.
+// look reads the migrations that this program does not know, and closes the fence if one of
+// them is incompatible.
 func (f *fence) look(ctx context.Context, r reader) ([]applied, error) {
 	var out []applied
 	closed := false
@@ -93,7 +92,8 @@ func (f *fence) look(ctx context.Context, r reader) ([]applied, error) {
 
 func (f *fence) close(newest applied) {
 	e := errs.New(errs.Unavailable, CodeMigrated,
-		"the store was migrated to schema %d by a newer parley%s, and this one knows schema %d; restart this node with that version",
+		"the store was migrated to schema %d by a newer parley%s, and this one knows schema %d; "+
+			"restart this node with that version",
 		newest.Number, version(newest.program), f.known)
 	e.RetryAfter = retryElsewhere
 	f.moved.CompareAndSwap(nil, e)
@@ -106,7 +106,8 @@ func version(program string) string {
 	return " (" + program + ")"
 }
 
-// refuse closes the fence for a write that found it to be due, and returns the error.
+// refuse closes the fence for a write that found an incompatible migration, and returns the
+// error.
 func (f *fence) refuse(ctx context.Context, r reader) error {
 	if _, err := f.look(ctx, r); err != nil {
 		return err
@@ -114,7 +115,7 @@ func (f *fence) refuse(ctx context.Context, r reader) error {
 	return f.err()
 }
 
-// guarded is a reader that a closed fence refuses.
+// guarded is a reader that returns an error once the fence is closed.
 type guarded struct {
 	reader
 	fence *fence
@@ -127,5 +128,5 @@ func (g guarded) query(ctx context.Context, sql string, args ...any) (rows, erro
 	return g.reader.query(ctx, sql, args...)
 }
 
-// Moved says why this program may not use the store any more; nil: it may.
+// Moved returns an error if this program may no longer use the store; see CodeMigrated.
 func (s *Store) Moved() error { return s.fence.err() }

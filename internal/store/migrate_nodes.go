@@ -12,11 +12,11 @@ type Node struct {
 	ID      string
 	Host    string
 	Version string
-	Schema  int           // the newest that it knows; 0: unknown
-	Seen    time.Duration // ago; 0: it is certainly alive
+	Schema  int           // the newest that it supports; 0 if unknown
+	Seen    time.Duration // time since its last beat; 0 if it is certainly alive
 }
 
-// String describes the node to the operator.
+// String describes the node for the operator.
 func (n Node) String() string {
 	out := n.Host
 	if n.Version != "" {
@@ -26,20 +26,21 @@ func (n Node) String() string {
 }
 
 const (
-	// aliveFor is how long a node counts as alive after its last sign of life: many
-	// beats, because one that is only slow must not be taken for a stopped one.
+	// aliveFor is how long a node counts as alive after its last beat. It spans many
+	// beats, because a slow node must not be taken for a stopped one.
 	aliveFor = 10 * time.Second
-	// sweepNodes is after how long a node that vanished is forgotten.
+	// sweepNodes is how long the row of a vanished node is kept.
 	sweepNodes = time.Hour
 )
 
-// makeNodes is for PostgreSQL only: a SQLite store has one server, which holds the
-// lock of its folder.
+// makeNodes is for PostgreSQL only: a SQLite store has one server, which holds the lock of its
+// folder.
 const makeNodes = `CREATE TABLE IF NOT EXISTS nodes (
-	id TEXT PRIMARY KEY, host TEXT NOT NULL, version TEXT NOT NULL, schema_number INTEGER NOT NULL, seen_at BIGINT NOT NULL)`
+		id TEXT PRIMARY KEY, host TEXT NOT NULL, version TEXT NOT NULL, schema_number INTEGER NOT NULL,
+		seen_at BIGINT NOT NULL)`
 
-// register adds this node inside the transaction that has looked at the schema: an
-// incompatible migration comes after it and sees the node, or before it and is seen.
+// register adds this node in the transaction that has read the schema. An incompatible
+// migration that runs later sees the node; one that ran before is seen by the node.
 func (d *dialect) register(m migrator, o Options, schema int) error {
 	if d.makeNodes == "" {
 		return nil
@@ -47,7 +48,8 @@ func (d *dialect) register(m migrator, o Options, schema int) error {
 	return m.exec(insertNode, o.Node, host(), o.Version, schema)
 }
 
-const insertNode = `INSERT INTO nodes (id, host, version, schema_number, seen_at) VALUES ($1, $2, $3, $4, ` + postgresClock + `)
+const insertNode = `INSERT INTO nodes (id, host, version, schema_number, seen_at)
+	VALUES ($1, $2, $3, $4, ` + postgresClock + `)
 	ON CONFLICT (id) DO UPDATE SET seen_at = excluded.seen_at`
 
 func host() string {
@@ -58,10 +60,9 @@ func host() string {
 	return name
 }
 
-// Beat is to be called every second or so by a server. It tells other processes that
-// this node is alive, and returns the migrations that a newer program has applied
-// meanwhile. If one of them is incompatible, the error has the code CodeMigrated, as
-// that of every later use of the store.
+// Beat tells other processes that this node is alive. A server calls it about every second.
+// It returns the migrations that a newer program has applied meanwhile. If one of them is
+// incompatible, the error has the code CodeMigrated, as has every later error of the store.
 func (s *Store) Beat(ctx context.Context) ([]Step, error) {
 	newer, err := s.fence.look(ctx, s.eng)
 	if err != nil {
@@ -81,7 +82,7 @@ func (s *Store) Beat(ctx context.Context) ([]Step, error) {
 	})
 }
 
-// leave says that this node uses the store no more.
+// leave removes this node from the nodes that use the store.
 func (s *Store) leave() {
 	if s.node == "" || s.d.makeNodes == "" || s.fence.err() != nil {
 		return
@@ -95,7 +96,7 @@ func (s *Store) leave() {
 	})
 }
 
-// aliveNodes lists the nodes that know less than a schema.
+// aliveNodes returns the nodes that do not support a schema.
 func aliveNodes(ctx context.Context, r reader, schema int) ([]Node, error) {
 	var out []Node
 	err := each(ctx, r, func(rs rows) error {

@@ -11,31 +11,31 @@ import (
 //go:embed migrations/*.sql
 var migrationFiles embed.FS
 
-// moreSchema holds migrations beyond the released ones. Only builds for the test of
-// rolling upgrades set it; see migrate_upgradetest.go.
+// moreSchema holds migrations beyond the released ones. Only builds for the test of rolling
+// upgrades set it; see migrate_upgradetest.go.
 var moreSchema []schemaFile
 
-// schemaFile is the text of one migration. Its first line says whether programs that
-// do not know the migration may go on beside it:
+// schemaFile is the text of one migration. Its first line says whether programs that do not
+// know the migration may continue to use the store:
 //
 //	-- compatible: yes
 //	-- compatible: no
 type schemaFile struct{ name, text string }
 
-// Step names one migration.
+// Step describes one migration.
 type Step struct {
 	Number     int
 	Name       string
-	Compatible bool // programs without it may go on reading and writing
+	Compatible bool // programs without it may continue to read and write
 }
 
-// migration is one step of the schema, written for one engine.
+// migration is a migration for one engine.
 type migration struct {
 	Step
 	statements []string
 }
 
-// schemaFiles returns all migrations of this program in order.
+// schemaFiles returns all migrations of this program, in order.
 func schemaFiles() ([]schemaFile, error) {
 	names, err := fs.Glob(migrationFiles, "migrations/*.sql")
 	if err != nil {
@@ -45,7 +45,7 @@ func schemaFiles() ([]schemaFile, error) {
 	for i, name := range names { // Glob sorts
 		number, err := strconv.Atoi(strings.SplitN(strings.TrimPrefix(name, "migrations/"), "_", 2)[0])
 		if err != nil || number != i+1 {
-			return nil, fmt.Errorf("%s: migrations are numbered 0001, 0002 and so on without gaps", name)
+			return nil, fmt.Errorf("%s: migrations must be numbered 0001, 0002 and so on without gaps", name)
 		}
 		text, err := fs.ReadFile(migrationFiles, name)
 		if err != nil {
@@ -56,7 +56,7 @@ func schemaFiles() ([]schemaFile, error) {
 	return append(out, moreSchema...), nil
 }
 
-// migrations reads the files for this engine. Their order gives their numbers.
+// migrations parses the files for this engine. Their order gives their numbers.
 func (d *dialect) migrations(files []schemaFile) ([]migration, error) {
 	out := make([]migration, 0, len(files))
 	for i, f := range files {
@@ -77,11 +77,11 @@ func (f schemaFile) compatible() (bool, error) {
 	case "-- compatible: no":
 		return false, nil
 	}
-	return false, fmt.Errorf("migration %s: the first line must be \"-- compatible: yes\" or \"-- compatible: no\", not %q", f.name, first)
+	return false, fmt.Errorf("migration %s: first line is %q; it must be \"-- compatible: yes\" or \"-- compatible: no\"",
+		f.name, first)
 }
 
-// statementsOf picks the blocks of this engine and splits them at the
-// semicolons that end a line.
+// statementsOf selects the blocks of this engine and splits them at semicolons that end a line.
 func (d *dialect) statementsOf(text string) []string {
 	text = strings.NewReplacer("{{rowid}}", d.rowid, "{{without_rowid}}", d.withoutRowid).Replace(text)
 	block := "all"

@@ -10,8 +10,8 @@ import (
 	"github.com/parley-dev/parley/internal/proposal"
 )
 
-// eachOlderStore makes a store on each engine with so many of the migrations, runs the statements
-// on it, and opens it with all migrations.
+// eachOlderStore creates a store on each engine with so many of the migrations, runs the
+// statements on it, and opens it with all migrations.
 func eachOlderStore(t *testing.T, migrations int, statements []string, test func(t *testing.T, s *Store)) {
 	files, err := schemaFiles()
 	if err != nil {
@@ -50,7 +50,7 @@ func eachOlderStore(t *testing.T, migrations int, statements []string, test func
 	}
 }
 
-// Stores from before 0009 counted a submitter's rows by status alone.
+// Stores from before 0009 counted the rows of a submitter only by status.
 func TestSubmitterCountersAreMadeAnew(t *testing.T) {
 	t.Parallel()
 	for _, engine := range []string{"sqlite", "postgres"} {
@@ -69,7 +69,8 @@ func TestSubmitterCountersAreMadeAnew(t *testing.T) {
 			for i := range 6 {
 				p := proposal.Proposal{
 					Org: "acme", ID: fmt.Sprintf("prop-%026d", i), Title: "x", Status: proposal.Open, Category: proposal.Reliability,
-					Priority: proposal.Normal, SubmittedBy: ann.Ref(), SubmittedAt: time.Unix(1, 0), UpdatedAt: time.Unix(1, 0), Version: 1,
+					Priority: proposal.Normal, SubmittedBy: ann.Ref(), SubmittedAt: time.Unix(1, 0),
+					UpdatedAt: time.Unix(1, 0), Version: 1,
 				}
 				if i < 2 {
 					p.Category, p.Priority = proposal.Security, proposal.High
@@ -88,7 +89,8 @@ func TestSubmitterCountersAreMadeAnew(t *testing.T) {
 			}
 			err = s.eng.write(t.Context(), func(x *tx) error {
 				x.exec(`DELETE FROM counters WHERE who <> ''`)
-				x.exec(`INSERT INTO counters (org_id, kind, who, status, category, priority, slot, n) VALUES ('acme', 'proposal', $1, 'open', '', 0, 0, 6)`, ann.Ref())
+				x.exec(`INSERT INTO counters (org_id, kind, who, status, category, priority, slot, n)
+					VALUES ('acme', 'proposal', $1, 'open', '', 0, 0, 6)`, ann.Ref())
 				for _, sql := range all[8].statements {
 					x.exec(sql)
 				}
@@ -106,7 +108,7 @@ func TestSubmitterCountersAreMadeAnew(t *testing.T) {
 				f.Org, f.Limit, f.Sort, f.Viewer = "acme", 10, proposal.SortReview, proposal.Viewer{Principal: ann, Admin: true}
 				items, total, err := s.Proposals().List(t.Context(), f)
 				if err != nil || total != want || int64(len(items)) != want {
-					t.Errorf("%+v: total %d, %d items, %v; want %d", f, total, len(items), err, want)
+					t.Errorf("%+v: total %d, %d items, %v, want %d", f, total, len(items), err, want)
 				}
 			}
 		})

@@ -15,11 +15,13 @@ import (
 	"github.com/parley-dev/parley/internal/proposal"
 )
 
-// Migrations of programs that do not exist yet. The incompatible one counts anew, as
-// 0009 did: a write that it does not see, or that comes after it from a program that
-// counts otherwise, would leave the counters wrong for good.
+// Migrations of future versions. The incompatible one rebuilds counters, as 0009 did. A write
+// that it misses, or a later write of a program that counts differently, would leave the counters
+// wrong for good.
 var (
-	compatibleFile   = schemaFile{"more_compatible.sql", "-- compatible: yes\nALTER TABLE proposals ADD COLUMN extra TEXT NOT NULL DEFAULT '';\n"}
+	compatibleFile = schemaFile{
+		"more_compatible.sql", "-- compatible: yes\nALTER TABLE proposals ADD COLUMN extra TEXT NOT NULL DEFAULT '';\n",
+	}
 	incompatibleFile = schemaFile{"more_incompatible.sql", `-- compatible: no
 DELETE FROM counters WHERE kind = 'proposal' AND who = '';
 INSERT INTO counters (org_id, kind, who, status, category, priority, slot, n)
@@ -28,13 +30,13 @@ INSERT INTO counters (org_id, kind, who, status, category, priority, slot, n)
 `}
 )
 
-// upgrade is a store and the programs of several versions that open it.
+// upgrade is a store that programs of several versions open.
 type upgrade struct {
 	t *testing.T
 	o Options
 }
 
-// eachUpgrade runs a test on a fresh store of each engine.
+// eachUpgrade runs a test on a new store of each engine.
 func eachUpgrade(t *testing.T, test func(t *testing.T, u upgrade)) {
 	t.Run("sqlite", func(t *testing.T) {
 		t.Parallel()
@@ -64,7 +66,7 @@ func (u upgrade) open(o Options) *Store {
 	return s
 }
 
-// start is open with a way to close the store before the test ends.
+// start is open, and also returns a function that closes the store before the test ends.
 func (u upgrade) start(o Options) (*Store, func()) {
 	u.t.Helper()
 	s, err := Open(u.t.Context(), o)
@@ -76,7 +78,7 @@ func (u upgrade) start(o Options) (*Store, func()) {
 	return s, stop
 }
 
-// serve opens the store as a server does.
+// serve opens the store like a server.
 func (u upgrade) serve(o Options) (*Store, func()) {
 	u.t.Helper()
 	o.Node = "node-" + o.Version
@@ -97,17 +99,17 @@ func (u upgrade) serve(o Options) (*Store, func()) {
 	return s, stop
 }
 
-// refused opens the store and wants an error that holds all the words.
+// refused opens the store and wants an error that contains all the words.
 func (u upgrade) refused(o Options, words ...string) {
 	u.t.Helper()
 	s, err := Open(u.t.Context(), o)
 	if err == nil {
 		_ = s.Close()
-		u.t.Fatalf("the store was opened; want an error with %q", words)
+		u.t.Fatalf("the store was opened, want an error with %q", words)
 	}
 	for _, w := range words {
 		if !strings.Contains(err.Error(), w) {
-			u.t.Errorf("%v; want %q in it", err, w)
+			u.t.Errorf("%v, want %q in it", err, w)
 		}
 	}
 }
@@ -117,19 +119,20 @@ var upgrader = identity.Principal{Org: "acme", Kind: identity.User, ID: "ann"}
 func submitTo(ctx context.Context, s *Store, n int) error {
 	_, err := s.Proposals().Insert(ctx, proposal.Proposal{
 		Org: "acme", ID: fmt.Sprintf("prop-%026d", n), Title: "x", Status: proposal.Open, Category: proposal.Reliability,
-		Priority: proposal.Normal, SubmittedBy: upgrader.Ref(), SubmittedAt: time.Unix(1, 0), UpdatedAt: time.Unix(1, 0), Version: 1,
+		Priority: proposal.Normal, SubmittedBy: upgrader.Ref(), SubmittedAt: time.Unix(1, 0),
+		UpdatedAt: time.Unix(1, 0), Version: 1,
 	}, upgrader, nil)
 	return err
 }
 
-// mustCount checks that the counters say what rows there are.
+// mustCount fails the test unless the counters agree with the rows.
 func (u upgrade) mustCount(s *Store, want int64) {
 	u.t.Helper()
 	items, total, err := s.Proposals().List(u.t.Context(), proposal.Filter{
 		Org: "acme", Limit: 200, Sort: proposal.SortReview, Viewer: proposal.Viewer{Principal: upgrader, Admin: true},
 	})
 	if err != nil || total != want || int64(len(items)) != want {
-		u.t.Errorf("counted %d, %d rows, %v; want %d", total, len(items), err, want)
+		u.t.Errorf("counted %d, %d rows, %v, want %d", total, len(items), err, want)
 	}
 }
 
@@ -154,9 +157,12 @@ func TestEveryMigrationSaysWhetherItIsCompatible(t *testing.T) {
 		if _, err := d.migrations(files); err != nil {
 			t.Error(err)
 		}
-		for _, text := range []string{"", "CREATE TABLE x (y INTEGER);\n", "-- compatible: maybe\n", "\n-- compatible: yes\n"} {
-			if _, err := d.migrations([]schemaFile{{"0001_x.sql", text}}); err == nil || !strings.Contains(err.Error(), "0001_x.sql") {
-				t.Errorf("%q: %v", text, err)
+		for _, text := range []string{
+			"", "CREATE TABLE x (y INTEGER);\n", "-- compatible: maybe\n", "\n-- compatible: yes\n",
+		} {
+			_, err := d.migrations([]schemaFile{{"0001_x.sql", text}})
+			if err == nil || !strings.Contains(err.Error(), "0001_x.sql") {
+				t.Errorf("%q = %v, want an error about 0001_x.sql", text, err)
 			}
 		}
 	}
@@ -168,22 +174,23 @@ func TestOlderProgramsGoOnAfterACompatibleMigration(t *testing.T) {
 		old, stop := u.serve(u.program("1.0"))
 		u.mustSubmit(old, 1)
 		newer := u.open(u.program("1.1", compatibleFile))
-		if r := newer.Migrated(); len(r.Pending) != 1 || r.Pending[0].Name != compatibleFile.name || !r.Pending[0].Compatible {
-			t.Errorf("%+v", r)
+		if r := newer.Migrated(); len(r.Pending) != 1 || r.Pending[0].Name != compatibleFile.name ||
+			!r.Pending[0].Compatible {
+			t.Errorf("report = %+v, want %s pending", r, compatibleFile.name)
 		}
 		steps, err := old.Beat(t.Context())
 		if err != nil || len(steps) != 1 || !steps[0].Compatible {
-			t.Errorf("%v, %v; want the new migration", steps, err)
+			t.Errorf("%v, %v, want the new migration", steps, err)
 		}
 		u.mustSubmit(old, 2)
 		u.mustSubmit(newer, 3)
 		u.mustCount(old, 3)
 		stop()
-		again, _ := u.serve(u.program("1.0")) // going back
+		again, _ := u.serve(u.program("1.0")) // a downgrade
 		u.mustSubmit(again, 4)
 		u.mustCount(again, 4)
 		if r := again.Migrated(); len(r.Ahead) != 1 || len(r.Pending) != 0 {
-			t.Errorf("%+v", r)
+			t.Errorf("report = %+v, want 1 migration ahead", r)
 		}
 	})
 }
@@ -196,10 +203,10 @@ func TestAnIncompatibleMigrationWaitsForOlderNodes(t *testing.T) {
 		next := u.program("2.0", compatibleFile, incompatibleFile)
 		u.refused(next, incompatibleFile.name, "parley 1.0", "stop them", "parley migrate --force")
 		if _, err := old.Beat(t.Context()); err != nil {
-			t.Errorf("a refused migration took the node out of service: %v", err)
+			t.Errorf("Beat after a refused migration = %v, want no error", err)
 		}
 		if r, err := Plan(t.Context(), u.o); err != nil || len(r.Ahead) > 0 {
-			t.Errorf("a refused migration left %+v, %v", r, err)
+			t.Errorf("Plan after a refused migration = %+v, %v, want none ahead", r, err)
 		}
 		u.mustSubmit(old, 2)
 		stop()
@@ -209,7 +216,7 @@ func TestAnIncompatibleMigrationWaitsForOlderNodes(t *testing.T) {
 	})
 }
 
-// The fence works at once, before the node has noticed anything.
+// The fence works at once, before the node has noticed the migration.
 func TestAForcedMigrationFencesOlderNodes(t *testing.T) {
 	t.Parallel()
 	eachUpgrade(t, func(t *testing.T, u upgrade) {
@@ -219,26 +226,27 @@ func TestAForcedMigrationFencesOlderNodes(t *testing.T) {
 		o.Migrate = MigrateByForce
 		newer := u.open(o)
 		if r := newer.Migrated(); len(r.Nodes) != 1 {
-			t.Errorf("%+v; want the node that was overruled", r)
+			t.Errorf("%+v, want the node that was overruled", r)
 		}
 		var wg sync.WaitGroup
 		for i := range 40 { // enough for batches
 			wg.Go(func() {
 				if err := submitTo(t.Context(), old, 100+i); !moved(err) {
-					t.Errorf("a write of the old node: %v", err)
+					t.Errorf("write of the old node = %v, want code %s", err, CodeMigrated)
 				}
 			})
 		}
 		wg.Wait()
 		_, err := old.Beat(t.Context())
 		if !moved(err) || !strings.Contains(err.Error(), "(2.0)") || !strings.Contains(err.Error(), "restart this node") {
-			t.Errorf("Beat: %v", err)
+			t.Errorf("Beat = %v, want to restart with 2.0", err)
 		}
 		if !moved(old.Moved()) || !moved(old.Ping(t.Context())) {
-			t.Errorf("%v, %v", old.Moved(), old.Ping(t.Context()))
+			t.Errorf("Moved = %v, Ping = %v, want code %s", old.Moved(), old.Ping(t.Context()), CodeMigrated)
 		}
-		if _, _, err := old.Proposals().List(t.Context(), proposal.Filter{Org: "acme", Limit: 1, Sort: proposal.SortReview}); !moved(err) {
-			t.Errorf("a read of the old node: %v", err)
+		f := proposal.Filter{Org: "acme", Limit: 1, Sort: proposal.SortReview}
+		if _, _, err := old.Proposals().List(t.Context(), f); !moved(err) {
+			t.Errorf("read of the old node = %v, want code %s", err, CodeMigrated)
 		}
 		u.mustSubmit(newer, 2)
 		u.mustCount(newer, 2)
@@ -247,7 +255,7 @@ func TestAForcedMigrationFencesOlderNodes(t *testing.T) {
 	})
 }
 
-// Beat alone must notice, on a node that writes nothing.
+// Beat alone must notice the migration on a node that does not write.
 func TestAQuietNodeNoticesAnIncompatibleMigration(t *testing.T) {
 	t.Parallel()
 	eachUpgrade(t, func(t *testing.T, u upgrade) {
@@ -256,7 +264,7 @@ func TestAQuietNodeNoticesAnIncompatibleMigration(t *testing.T) {
 		o.Migrate = MigrateByForce
 		u.open(o)
 		if _, err := old.Beat(t.Context()); !moved(err) {
-			t.Errorf("Beat: %v", err)
+			t.Errorf("Beat = %v, want code %s", err, CodeMigrated)
 		}
 	})
 }
@@ -286,23 +294,23 @@ func TestAPlanChangesNothing(t *testing.T) {
 	eachUpgrade(t, func(t *testing.T, u upgrade) {
 		o := u.program("2.0", compatibleFile, incompatibleFile)
 		if r, err := Plan(t.Context(), o); err != nil || r.Schema != 0 || len(r.Pending) != len(o.schema) {
-			t.Errorf("of an empty store: %+v, %v", r, err)
+			t.Errorf("Plan of an empty store = %+v, %v, want schema 0 and %d pending", r, err, len(o.schema))
 		}
 		_, stop := u.serve(u.program("1.0"))
 		for range 2 {
 			r, err := Plan(t.Context(), o)
 			if err != nil || len(r.Pending) != 2 || r.Pending[1].Compatible || len(r.Nodes) != 1 {
-				t.Errorf("%+v, %v", r, err)
+				t.Errorf("Plan = %+v, %v, want 2 pending and 1 node", r, err)
 			}
 		}
 		stop()
 		if r, err := Plan(t.Context(), o); err != nil || len(r.Pending) != 2 || len(r.Nodes) != 0 {
-			t.Errorf("after the stop: %+v, %v", r, err)
+			t.Errorf("Plan after the stop = %+v, %v, want 2 pending and no nodes", r, err)
 		}
 	})
 }
 
-// Stores of development versions recorded number and name only.
+// Stores of development versions recorded only number and name.
 func TestBooksOfDevelopmentVersionsAreCompleted(t *testing.T) {
 	t.Parallel()
 	eachUpgrade(t, func(t *testing.T, u upgrade) {
@@ -339,9 +347,9 @@ func TestANodeThatVanishedIsNotWaitedForLong(t *testing.T) {
 	u.refused(next, "parley 1.0")
 	age(aliveFor)
 	if r, err := Plan(t.Context(), next); err != nil || len(r.Nodes) != 0 {
-		t.Errorf("%+v, %v; want no node", r, err)
+		t.Errorf("%+v, %v, want no node", r, err)
 	}
-	if _, err := old.Beat(t.Context()); err != nil { // it was only slow
+	if _, err := old.Beat(t.Context()); err != nil { // the node was only slow
 		t.Fatal(err)
 	}
 	u.refused(next, "parley 1.0")
@@ -352,12 +360,12 @@ func TestANodeThatVanishedIsNotWaitedForLong(t *testing.T) {
 	}
 	n := 0
 	if _, err := one(t.Context(), other.eng, []any{&n}, `SELECT count(*) FROM nodes`); err != nil || n != 1 {
-		t.Errorf("%d nodes, %v; want the one that is alive", n, err)
+		t.Errorf("%d nodes, %v, want the one that is alive", n, err)
 	}
 }
 
-// On PostgreSQL a write can be under way while a migration counts the rows: it has to
-// be waited for.
+// On PostgreSQL a write can run while a migration counts the rows. The migration must wait for
+// it.
 func TestAnIncompatibleMigrationSeesTheWritesUnderWay(t *testing.T) {
 	t.Parallel()
 	u := upgrade{t, Options{URL: pgtest.URL(t)}}
@@ -374,16 +382,22 @@ func TestAnIncompatibleMigrationSeesTheWritesUnderWay(t *testing.T) {
 			}
 			close(begun)
 			<-end
-			p := proposal.Proposal{Org: "acme", SubmittedBy: upgrader.Ref(), Status: proposal.Open, Category: proposal.Reliability, Priority: proposal.Normal}
-			x.exec(`INSERT INTO proposals (org_id, id, status, category, priority, submitted_by, submitted_at, submitted_as, updated_at,
-				votes_for, votes_against, score, version, followup_id, title, problem, suggested_fix, resolution_note)
-				SELECT org_id, 'prop-late', status, category, priority, submitted_by, submitted_at, submitted_as, updated_at,
-				votes_for, votes_against, score, version, followup_id, title, problem, suggested_fix, resolution_note FROM proposals`)
+			p := proposal.Proposal{
+				Org: "acme", SubmittedBy: upgrader.Ref(), Status: proposal.Open, Category: proposal.Reliability,
+				Priority: proposal.Normal,
+			}
+			x.exec(`INSERT INTO proposals (org_id, id, status, category, priority, submitted_by, submitted_at,
+					submitted_as, updated_at, votes_for, votes_against, score, version, followup_id, title, problem,
+					suggested_fix, resolution_note)
+				SELECT org_id, 'prop-late', status, category, priority, submitted_by, submitted_at,
+					submitted_as, updated_at, votes_for, votes_against, score, version, followup_id, title, problem,
+					suggested_fix, resolution_note
+				FROM proposals`)
 			x.countProposal(&p, 1)
 			return nil
 		})
 		if err != nil {
-			t.Errorf("the write that had begun before: %v", err)
+			t.Errorf("write that began before = %v, want no error", err)
 		}
 	})
 	<-begun
@@ -400,7 +414,7 @@ func TestAnIncompatibleMigrationSeesTheWritesUnderWay(t *testing.T) {
 	select {
 	case s := <-opened:
 		close(end)
-		t.Errorf("the migration did not wait for the write")
+		t.Error("the migration ended during the write, want it to wait")
 		_ = s.Close()
 		return
 	case <-u.waitsForLock(old):
@@ -412,7 +426,7 @@ func TestAnIncompatibleMigrationSeesTheWritesUnderWay(t *testing.T) {
 	}
 }
 
-// A write that waited for a migration sees it.
+// A write that waited for a migration sees its result.
 func TestAWriteThatWaitedForAnIncompatibleMigrationIsRefused(t *testing.T) {
 	t.Parallel()
 	read := func(x *tx) error {
@@ -447,13 +461,13 @@ func TestAWriteThatWaitedForAnIncompatibleMigrationIsRefused(t *testing.T) {
 			<-u.waitsForLock(old)
 			mustExec(t, migration, `COMMIT`)
 			if err := <-written; !moved(err) {
-				t.Errorf("%v; want it refused", err)
+				t.Errorf("%v, want it refused", err)
 			}
 		})
 	}
 }
 
-// waitsForLock is closed when somebody waits for the writers' lock.
+// waitsForLock returns a channel that is closed when a session waits for the writers' lock.
 func (u upgrade) waitsForLock(s *Store) <-chan struct{} {
 	out := make(chan struct{})
 	go func() {

@@ -4,8 +4,8 @@ package store
 
 import _ "embed"
 
-// These builds play newer versions in the end-to-end test of upgrades: upgradetest has
-// one more migration, a compatible one.
+// These builds act as newer versions in the end-to-end test of upgrades. upgradetest has one
+// more migration, a compatible one.
 
 //go:embed upgradetest/compatible.sql
 var upgradeCompatible string

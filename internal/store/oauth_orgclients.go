@@ -12,8 +12,8 @@ import (
 	"github.com/parley-dev/parley/internal/oauth"
 )
 
-// CreateOrgClient implements oauth.Store. The org's row is locked, so that two at once
-// do not both find room for the last.
+// CreateOrgClient implements oauth.OrgClientStore. It locks the org's row, so that two concurrent calls
+// do not both find room for the last client.
 func (s OAuth) CreateOrgClient(
 	ctx context.Context, c oauth.Client, secret identity.Hash, most int, e identity.AuditEntry,
 ) (oauth.Client, error) {
@@ -42,14 +42,15 @@ func (s OAuth) CreateOrgClient(
 	return c, err
 }
 
-// OrgClient implements oauth.Store.
+// OrgClient implements oauth.OrgClientStore.
 func (s OAuth) OrgClient(ctx context.Context, org, id string) (oauth.Client, error) {
 	return oneOrgClient(ctx, s.eng, org, id, "")
 }
 
 func oneOrgClient(ctx context.Context, q reader, org, id, lock string) (oauth.Client, error) {
 	var r clientRow
-	found, err := one(ctx, q, r.dest(), `SELECT `+clientColumns+` FROM oauth_clients WHERE org_id = $1 AND org_id <> '' AND id = $2`+lock, org, id)
+	found, err := one(ctx, q, r.dest(), `SELECT `+clientColumns+` FROM oauth_clients
+		WHERE org_id = $1 AND org_id <> '' AND id = $2`+lock, org, id)
 	if err == nil && !found {
 		err = errs.ErrNotFound
 	}
@@ -58,7 +59,7 @@ func oneOrgClient(ctx context.Context, q reader, org, id, lock string) (oauth.Cl
 
 const clientsOf = `SELECT ` + clientColumns + ` FROM oauth_clients WHERE `
 
-// OrgClients implements oauth.Store.
+// OrgClients implements oauth.OrgClientStore.
 func (s OAuth) OrgClients(ctx context.Context, org string, f oauth.ClientFilter) ([]oauth.Client, error) {
 	w := where{sql: `org_id = $1 AND org_id <> ''`, args: []any{org}}
 	if f.Before != "" {
@@ -74,8 +75,8 @@ func (s OAuth) OrgClients(ctx context.Context, org string, f oauth.ClientFilter)
 	return list, err
 }
 
-// UpdateOrgClient implements oauth.Store. Whether a token works depends on the scopes of
-// its client, so the caches of all nodes are told of others.
+// UpdateOrgClient implements oauth.OrgClientStore. Whether a token is valid depends on the scopes of its
+// client, so a change of scopes invalidates the caches of all nodes.
 func (s OAuth) UpdateOrgClient(ctx context.Context, id string, by identity.Principal, once *idempotency.Key,
 	edit func(oauth.Client) (oauth.Client, []identity.AuditEntry, error),
 ) (oauth.ClientOutcome, error) {
@@ -109,8 +110,8 @@ func (s OAuth) UpdateOrgClient(ctx context.Context, id string, by identity.Princ
 	return out, err
 }
 
-// RotateOrgClient implements oauth.Store. Secrets are read for each use and kept in no
-// cache, so nobody needs to be told.
+// RotateOrgClient implements oauth.OrgClientStore. Secrets are read for each use and never cached, so no
+// cache needs to be invalidated.
 func (s OAuth) RotateOrgClient(ctx context.Context, org, id string, secret identity.Hash,
 	decide func(oauth.Client) (time.Time, identity.AuditEntry, error),
 ) (oauth.Client, error) {
@@ -128,7 +129,8 @@ func (s OAuth) RotateOrgClient(ctx context.Context, org, id string, secret ident
 			old = `secret_hash`
 		}
 		out.OldSecretExpires, out.Version = fromMicros(micros(until)), out.Version+1
-		t.exec(`UPDATE oauth_clients SET old_secret_hash = `+old+`, old_secret_expires_at = $2, secret_hash = $3, version = $4 WHERE id = $1`,
+		t.exec(`UPDATE oauth_clients SET old_secret_hash = `+old+`, old_secret_expires_at = $2, secret_hash = $3, version = $4
+			WHERE id = $1`,
 			id, micros(until), hashText(secret), out.Version)
 		t.audit(e)
 		return nil
@@ -136,7 +138,7 @@ func (s OAuth) RotateOrgClient(ctx context.Context, org, id string, secret ident
 	return out, err
 }
 
-// DeleteOrgClient implements oauth.Store.
+// DeleteOrgClient implements oauth.OrgClientStore.
 func (s OAuth) DeleteOrgClient(
 	ctx context.Context, org, id string, at time.Time, entry func(oauth.Client) identity.AuditEntry,
 ) (oauth.Client, error) {
@@ -146,7 +148,8 @@ func (s OAuth) DeleteOrgClient(
 			return err
 		}
 		t.exec(`DELETE FROM oauth_clients WHERE id = $1`, id)
-		t.exec(`UPDATE oauth_grants SET revoked_at = $2 WHERE client_id = $1 AND org_id = $3 AND revoked_at = 0`, id, micros(at), org)
+		t.exec(`UPDATE oauth_grants SET revoked_at = $2
+			WHERE client_id = $1 AND org_id = $3 AND revoked_at = 0`, id, micros(at), org)
 		t.newEpoch(org)
 		t.audit(entry(out))
 		return nil

@@ -8,16 +8,18 @@ import (
 	"github.com/parley-dev/parley/internal/oauth"
 )
 
-// GrantOf implements oauth.Store.
+// GrantOf implements oauth.GrantStore.
 func (s OAuth) GrantOf(ctx context.Context, p identity.Principal, id string) (oauth.Grant, error) {
-	return oneGrant(ctx, s.eng, `g.id = $1 AND g.org_id = $2 AND g.kind = $3 AND g.principal_id = $4`, id, p.Org, string(p.Kind), p.ID)
+	return oneGrant(ctx, s.eng, `g.id = $1 AND g.org_id = $2 AND g.kind = $3 AND g.principal_id = $4`,
+		id, p.Org, string(p.Kind), p.ID)
 }
 
-// HasGrant implements oauth.Store.
+// HasGrant implements oauth.GrantStore.
 func (s OAuth) HasGrant(ctx context.Context, p identity.Principal, clientID string, now time.Time) (bool, error) {
 	var n int
-	return one(ctx, s.eng, []any{&n}, `SELECT 1 FROM oauth_grants WHERE org_id = $1 AND kind = $2 AND principal_id = $3 AND client_id = $4
-		AND revoked_at = 0 AND ends_at > $5 LIMIT 1`, p.Org, string(p.Kind), p.ID, clientID, micros(now))
+	return one(ctx, s.eng, []any{&n}, `SELECT 1 FROM oauth_grants
+		WHERE org_id = $1 AND kind = $2 AND principal_id = $3 AND client_id = $4
+			AND revoked_at = 0 AND ends_at > $5 LIMIT 1`, p.Org, string(p.Kind), p.ID, clientID, micros(now))
 }
 
 const programsOf = `SELECT ` + grantColumns + `, coalesce(c.name, ''), coalesce(c.scopes, '')
@@ -26,7 +28,7 @@ const programsOf = `SELECT ` + grantColumns + `, coalesce(c.name, ''), coalesce(
 		AND (g.code_used_at > 0 OR g.code_expires_at > $4)
 	ORDER BY g.id DESC`
 
-// Programs implements oauth.Store.
+// Programs implements oauth.GrantStore.
 func (s OAuth) Programs(ctx context.Context, p identity.Principal, now time.Time, most int) ([]oauth.Program, error) {
 	list := []oauth.Program{}
 	err := each(ctx, s.eng, func(r rows) error {

@@ -22,7 +22,8 @@ func (s OAuth) PutRequest(ctx context.Context, id identity.Hash, data []byte, ex
 // Request implements authserver.Requests.
 func (s OAuth) Request(ctx context.Context, id identity.Hash, now time.Time) ([]byte, error) {
 	var text string
-	found, err := one(ctx, s.eng, []any{&text}, `SELECT data FROM oauth_requests WHERE hash = $1 AND expires_at > $2`, hashText(id), micros(now))
+	found, err := one(ctx, s.eng, []any{&text}, `SELECT data FROM oauth_requests
+		WHERE hash = $1 AND expires_at > $2`, hashText(id), micros(now))
 	if err == nil && !found {
 		err = errs.ErrNotFound
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -24,17 +25,17 @@ type pg struct {
 	turns     atomic.Pointer[turn]
 	limits    pgLimits
 	hosts     pgHosts
-	// pooled says that something like pgbouncer hands out sessions, so that nothing
-	// can be kept in one: no settings, no LISTEN, no prepared statements.
+	// pooled is set if a pooler such as pgbouncer shares sessions. Then nothing can be kept
+	// in a session: no settings, no LISTEN, no prepared statements.
 	pooled bool
 	pulse  *pulse
 	probe  *pgProbe
-	// writes holds a token for every write that may run: fewer than the pool has
+	// writes holds a token for every running write. It has fewer tokens than the pool has
 	// connections, so that writes that wait for locks leave some to the reads.
 	writes chan struct{}
-	// patience holds a token for every write that may wait long for a lock. All others
-	// wait for a moment, give their connection back and queue for a token. So writes
-	// that need a row which somebody has locked leave connections to those that do not.
+	// patience holds a token for every write that may wait long for a lock. All others wait
+	// shortly, return their connection and queue for a token. So writes that need a locked
+	// row leave connections to writes that do not.
 	patience chan struct{}
 	adder    *adder
 	versions *versionReads
@@ -45,14 +46,15 @@ type pg struct {
 }
 
 const (
-	// slots is over how many rows a counter is spread, so that writers of one org
-	// do not queue for one row.
+	// slots is the number of rows of one counter, so that writers of one org do not queue
+	// for one row.
 	slots = 16
-	// writeTimeout bounds a write from begin to commit, whatever the request's
-	// context does.
+	// writeTimeout limits a write from begin to commit, independent of the request's
+	// context.
 	writeTimeout = 30 * time.Second
 	maxTries     = 10
-	// maxSlowConns bounds the connections of slow reads, beside a quarter of the pool.
+	// maxSlowConns limits the connections for slow reads, besides a quarter of the pool and
+	// the number of processors: this process decodes and encodes what they return.
 	maxSlowConns = 4
 )
 
@@ -65,7 +67,9 @@ func openPostgres(ctx context.Context, o Options, met *metrics, revoked *revocat
 	if err != nil {
 		return nil, err
 	}
-	e := &pg{limits: o.pgLimits(), revoked: revoked, fence: o.fence, writes: make(chan struct{}, maxWrites(cfg.MaxConns))}
+	e := &pg{
+		limits: o.pgLimits(), revoked: revoked, fence: o.fence, writes: make(chan struct{}, maxWrites(cfg.MaxConns)),
+	}
 	e.patience = make(chan struct{}, max(1, cap(e.writes)/4))
 	e.leashes = newLeashes()
 	e.versions = newVersionReads(e.readVersion)
@@ -82,15 +86,16 @@ func openPostgres(ctx context.Context, o Options, met *metrics, revoked *revocat
 		cfg.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeExec
 	}
 	if e.pooled {
-		o.Log.Info("a pooler is in front of the database: nothing is kept in sessions, and other nodes are polled")
+		o.Log.Info("PostgreSQL is behind a connection pooler: sessions hold no state, and other nodes are polled")
 	}
 	session := pgSession{statement: e.limits.statement, lock: shortLockWait}
 	if e.pool, err = e.openPool(ctx, cfg, session); err != nil {
 		return nil, err
 	}
 	slowTimeout := orDefault(o.SearchTimeout, defaultSlowTimeout)
-	e.slowLimit = slowTimeout + 2*time.Second // behind the others, which leave the connection open
-	if e.slowPool, err = e.openPool(ctx, slowConfig(cfg), pgSession{statement: slowTimeout + time.Second, lock: shortLockWait}); err != nil {
+	e.slowLimit = slowTimeout + 2*time.Second // after the other limits, which keep the connection open
+	slow := pgSession{statement: slowTimeout + time.Second, lock: shortLockWait}
+	if e.slowPool, err = e.openPool(ctx, slowConfig(cfg), slow); err != nil {
 		return nil, err
 	}
 	bare := cfg.ConnConfig.Copy()
@@ -108,8 +113,8 @@ func openPostgres(ctx context.Context, o Options, met *metrics, revoked *revocat
 	return e, nil
 }
 
-// connectFirst makes the first connection, which says whether there is a database at
-// all. Messages of the driver name the host and the user, but not the password.
+// connectFirst makes the first connection, which shows whether there is a database at all. Error
+// messages of the driver contain the host and the user, but not the password.
 func connectFirst(ctx context.Context, cfg *pgxpool.Config) (*pgx.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
@@ -144,12 +149,12 @@ func (e *pg) openPool(ctx context.Context, cfg *pgxpool.Config, s pgSession) (*c
 	return newConnPool(pool), nil
 }
 
-// slowConfig is that of the second, small pool. The server cancels a statement whose
-// context ends, and the connection stays usable; statement_timeout ends a statement
-// whose client has vanished.
+// slowConfig is the configuration of the second, small pool. The server cancels a statement
+// whose context ends, and the connection stays usable. statement_timeout ends a statement whose
+// client has vanished.
 func slowConfig(cfg *pgxpool.Config) *pgxpool.Config {
 	cfg = cfg.Copy()
-	cfg.MaxConns = max(1, min(maxSlowConns, cfg.MaxConns/4))
+	cfg.MaxConns = max(1, min(maxSlowConns, cfg.MaxConns/4, int32(runtime.GOMAXPROCS(0))))
 	cfg.MinConns, cfg.MinIdleConns = 0, 0
 	cfg.ConnConfig.BuildContextWatcherHandler = func(c *pgconn.PgConn) ctxwatch.Handler {
 		return &pgconn.CancelRequestContextWatcherHandler{Conn: c, DeadlineDelay: time.Second}
@@ -161,18 +166,17 @@ func (e *pg) slow() reader { return slowReads{e} }
 
 func (e *pg) slowConns() int { return cap(e.slowPool.tokens) }
 
-// maxWrites is how many of the pool's connections may write: four fifths.
+// maxWrites returns how many of the pool's connections may write: four fifths.
 func maxWrites(conns int32) int32 { return max(1, conns-max(1, conns/5)) }
 
-// resetPools closes the connections as they become idle; new ones may lead to
-// another server.
+// resetPools closes the connections as they become idle. New ones may reach another server.
 func (e *pg) resetPools() {
 	e.pool.Reset()
 	e.slowPool.Reset()
 }
 
-// failOver looks for another primary after a write was refused as read-only. If
-// there is none, the next refusal must not open all connections again at once.
+// failOver looks for another primary after a write was refused as read-only. If there is none,
+// the next refusal must not reopen all connections at once.
 func (e *pg) failOver() {
 	now, last := time.Now().UnixMicro(), e.reset.Load()
 	if now-last >= time.Second.Microseconds() && e.reset.CompareAndSwap(last, now) {
@@ -184,8 +188,8 @@ func (e *pg) query(ctx context.Context, sql string, args ...any) (rows, error) {
 	return e.read(ctx, e.pool, e.limits.statement, sql, args)
 }
 
-// finish queues what every write ends with: counters, then data versions, each
-// in a fixed order.
+// finish queues the last statements of every write: counters, then data versions, each in a
+// fixed order.
 func (t *tx) finish() {
 	slot := rand.IntN(slots) // spreads load
 	t.flushCountsAtOnce(slot)
@@ -200,8 +204,8 @@ func (t *tx) finish() {
 	}
 }
 
-// send runs the statements in one round trip. Without a BEGIN among them or
-// before, PostgreSQL runs them as one transaction.
+// send runs the statements in one round trip. Without a BEGIN, PostgreSQL runs them as one
+// transaction.
 func send(ctx context.Context, conn *pgx.Conn, ss []statement) (err error) {
 	if len(ss) == 0 {
 		return nil
@@ -224,7 +228,7 @@ func (e *pg) add(ctx context.Context, fn func(*tx) error) error {
 	return translate(e.adder.do(ctx, fn))
 }
 
-// readySearch has nothing to do: the words of a proposal are written with it.
+// readySearch has nothing to wait for: the words of a proposal are written with it.
 func (e *pg) readySearch(context.Context, string) error { return nil }
 
 func (e *pg) dataVersion(ctx context.Context, org string) (uint64, error) {
@@ -233,14 +237,16 @@ func (e *pg) dataVersion(ctx context.Context, org string) (uint64, error) {
 
 func (e *pg) readVersion(ctx context.Context, org string) (uint64, error) {
 	var v int64
-	_, err := one(ctx, e, []any{&v}, `SELECT CAST(coalesce(sum(version), 0) AS BIGINT) FROM data_versions WHERE org_id = $1`, org)
+	_, err := one(ctx, e, []any{&v}, `SELECT CAST(coalesce(sum(version), 0) AS BIGINT) FROM data_versions
+		WHERE org_id = $1`, org)
 	return uint64(v), err // a count of changes
 }
 
 func (e *pg) migrate(ctx context.Context, fn func(migrator) error) error {
 	return pgx.BeginFunc(ctx, e.pool.Pool, func(t pgx.Tx) error {
-		// A step may take as long as the data makes it take.
-		if _, err := t.Exec(ctx, `SELECT set_config('statement_timeout', '0', true), set_config('lock_timeout', '0', true)`); err != nil {
+		// The duration of a migration depends on the data, so it has no time limit.
+		const noLimits = `SELECT set_config('statement_timeout', '0', true), set_config('lock_timeout', '0', true)`
+		if _, err := t.Exec(ctx, noLimits); err != nil {
 			return err
 		}
 		exec := func(sql string, args ...any) error {
@@ -285,7 +291,7 @@ func (e *pg) closePools() {
 	}
 }
 
-// pgTx reads inside the migration.
+// pgTx reads inside the transaction of a migration.
 type pgTx struct{ pgx.Tx }
 
 func (c pgTx) query(ctx context.Context, sql string, args ...any) (rows, error) {

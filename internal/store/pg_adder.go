@@ -10,9 +10,9 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// adder combines writes that read nothing. Its workers take what waits and send
-// it as one transaction in one round trip, which raises PostgreSQL's rate of
-// single inserts two- to threefold.
+// adder combines writes that read nothing. Its workers send all waiting writes as one
+// transaction in one round trip, which raises PostgreSQL's rate of single inserts two- to
+// threefold.
 type adder struct {
 	*queue
 	eng *pg
@@ -31,12 +31,12 @@ func newAdder(eng *pg, met *metrics) *adder {
 	return a
 }
 
-// commit sends the batch. If PostgreSQL refused it, nothing of it was committed,
-// and each write is tried alone so that only the one at fault fails, or each with the
-// reason if the fence has closed. If the connection broke, nobody knows, and nobody is told that it succeeded.
+// commit sends the batch. If PostgreSQL refused it, nothing was committed, and each write is
+// tried alone: then only the faulty one fails, or all of them if the fence has closed. If the
+// connection broke, the outcome is unknown and all writes fail.
 func (a *adder) commit(batch []*request) {
 	ctx := context.Background()
-	// A single write is sent like a batch: if it were handed over, the worker would take the
+	// A single write is sent like a batch. If it were handed over, the worker would take the
 	// next one at once, and no batch would ever form.
 	err := a.sendAll(ctx, batch)
 	if err == nil {
@@ -48,7 +48,7 @@ func (a *adder) commit(batch []*request) {
 		}
 		return
 	}
-	// One that waits for a lock must not keep the others waiting.
+	// A write that waits for a lock must not delay the others.
 	for _, r := range batch {
 		a.handOver(r, func() error { return a.eng.write(ctx, r.fn) })
 	}
@@ -56,7 +56,7 @@ func (a *adder) commit(batch []*request) {
 
 func (a *adder) sendAll(ctx context.Context, batch []*request) error {
 	whole := newTx(nil, &postgresDialect)
-	if a.eng.pooled { // else the session has these limits
+	if a.eng.pooled { // else the session sets these limits
 		whole.statements = setLimits(a.eng.limits.statement, shortLockWait)
 	}
 	for _, r := range batch {
@@ -67,6 +67,7 @@ func (a *adder) sendAll(ctx context.Context, batch []*request) error {
 		whole.statements = append(whole.statements, t.statements...)
 		merge(whole, t)
 	}
+	whole.statements = combine(whole.statements)
 	whole.finish()
 	h, err := a.eng.acquireWrite(ctx, time.Now().Add(writeTimeout))
 	if err != nil {
@@ -80,8 +81,8 @@ func (a *adder) sendAll(ctx context.Context, batch []*request) error {
 	return h.blame(ctx, err)
 }
 
-// refused reports whether PostgreSQL did not commit because of what it was sent. When
-// it ends the session instead, it may have committed before.
+// refused reports whether PostgreSQL rejected the statements without committing them. If it
+// ended the session instead, it may have committed before.
 func refused(err error) bool {
 	var pg *pgconn.PgError
 	return errors.As(err, &pg) && pg.SeverityUnlocalized == "ERROR"

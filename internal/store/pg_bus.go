@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// Bus carries hints between the nodes that share a PostgreSQL. A hint is sent
-// after the commit it tells of, outside of any transaction (inside, NOTIFY makes
-// commits wait for each other), and many are sent as one. Hints may be lost:
-// whoever gets them must be able to do without.
+// Bus carries hints between the nodes that share a PostgreSQL database. A hint is sent after
+// the commit that it announces, outside of any transaction, because NOTIFY inside a
+// transaction makes commits wait for each other. Hints are sent in batches. They may be lost,
+// so receivers must work without them.
 type Bus struct {
 	eng  *pg
 	node string
@@ -23,17 +23,17 @@ type Bus struct {
 
 const (
 	channel = "parley"
-	// coalesce is how long hints are gathered. It bounds the rate of NOTIFY, which
-	// takes a lock across the database.
+	// coalesce is how long hints are collected. It limits the rate of NOTIFY, which takes a
+	// lock across the database.
 	coalesce = 5 * time.Millisecond
 	// maxPayload is below PostgreSQL's limit of 8000 bytes.
 	maxPayload = 7000
-	// maxPending bounds the hints that wait while the database does not answer.
+	// maxPending limits the hints that wait while the database does not respond.
 	maxPending = 100_000
 )
 
-// Bus returns the carrier of hints, or nil where no other node can exist. node
-// names this process.
+// Bus returns the carrier of hints, or nil if no other node can exist. node identifies this
+// process.
 func (s *Store) Bus(node string) *Bus {
 	eng, ok := s.eng.(*pg)
 	if !ok {
@@ -55,9 +55,8 @@ func (b *Bus) Publish(topic string) {
 	}
 }
 
-// Run sends and receives hints until ctx ends. receive is called with every topic
-// that another node published, lost after every time that hints may have been
-// lost.
+// Run sends and receives hints until ctx ends. It calls receive with every topic that another
+// node published, and lost whenever hints may have been lost.
 func (b *Bus) Run(ctx context.Context, receive func(topic string), lost func(), onError func(error)) {
 	var wg sync.WaitGroup
 	wg.Go(func() { b.send(ctx, onError) })
@@ -92,8 +91,8 @@ func (b *Bus) send(ctx context.Context, onError func(error)) {
 	}
 }
 
-// payloads empties the pending hints into as few payloads as they fit in. Each
-// starts with the sender's name.
+// payloads moves the pending hints into as few payloads as possible. Each payload starts with
+// the id of the sending node.
 func (b *Bus) payloads() []string {
 	b.mu.Lock()
 	topics := b.pending
@@ -128,11 +127,11 @@ func (b *Bus) notify(ctx context.Context, payload string) error {
 }
 
 func (b *Bus) listen(ctx context.Context, receive func(string), lost func()) error {
-	if b.eng.pooled { // a pooler gives the session to somebody else
+	if b.eng.pooled { // a pooler gives the session to other clients
 		<-ctx.Done()
 		return ctx.Err()
 	}
-	// The wait may be long, but not for a database that does not respond.
+	// The wait has no limit, but ends if the database does not respond.
 	ctx, cancel, err := b.eng.pulse.bind(ctx, 0)
 	if err != nil {
 		return err
@@ -150,7 +149,7 @@ func (b *Bus) listen(ctx context.Context, receive func(string), lost func()) err
 	for {
 		n, err := c.WaitForNotification(ctx)
 		if err != nil {
-			return errors.Join(errors.New("hints from other nodes are interrupted"), err)
+			return errors.Join(errors.New("connection for hints from other nodes lost"), err)
 		}
 		from, topics, ok := strings.Cut(n.Payload, "\n")
 		if !ok || from == b.node {

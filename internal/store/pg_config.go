@@ -17,22 +17,22 @@ import (
 )
 
 const (
-	// defaultConns lets 16 writes run at once, and leaves 4 connections to reads.
+	// defaultConns allows 16 concurrent writes and leaves 4 connections to reads.
 	defaultConns = 20
-	// connectTimeout bounds a connection attempt to one host, unless the URL has a
+	// connectTimeout limits a connection attempt to one host, unless the URL has a
 	// connect_timeout.
 	connectTimeout = 2 * time.Second
-	// closeTimeout bounds what is done for a connection that is given up: the request
-	// to cancel its statement, and reading what the server still sends. The pool counts
-	// the connection until then.
+	// closeTimeout limits the work for a connection that is given up: the request to cancel
+	// its statement, and reading what the server still sends. The pool counts the connection
+	// until then.
 	closeTimeout = time.Second
-	// unacknowledged is how long the network may keep what was sent to the database.
+	// unacknowledged is how long data sent to the database may stay unacknowledged.
 	unacknowledged = 5 * time.Second
 
 	defaultStatementTimeout = 10 * time.Second
 	defaultLockTimeout      = 3 * time.Second
 	defaultAcquireTimeout   = 3 * time.Second
-	// shortLockWait is how long a write waits for a lock at first. See patience.
+	// shortLockWait is how long a write first waits for a lock; see pg.patience.
 	shortLockWait = 100 * time.Millisecond
 )
 
@@ -54,15 +54,15 @@ func orDefault(d, otherwise time.Duration) time.Duration {
 	return d
 }
 
-// parsePostgres reads the URL. What it names wins over the defaults here.
+// parsePostgres parses the URL. Its parameters override the defaults.
 func parsePostgres(o Options) (*pgxpool.Config, error) {
 	cfg, err := pgxpool.ParseConfig(o.URL)
 	if err != nil {
-		// The cause would repeat the address, password included.
-		return nil, errors.New("the database address cannot be read; write postgres://user:password@host:5432/database")
+		// The cause would repeat the URL, including the password.
+		return nil, errors.New("the database URL is malformed; write postgres://user:password@host:5432/database")
 	}
 	if o.ReadConns > 0 {
-		cfg.MaxConns = int32(min(o.ReadConns, 10_000)) // bounded above
+		cfg.MaxConns = int32(min(o.ReadConns, 10_000)) // cannot overflow
 	} else if cfg.MaxConns < defaultConns {
 		cfg.MaxConns = defaultConns
 	}
@@ -70,7 +70,7 @@ func parsePostgres(o Options) (*pgxpool.Config, error) {
 	if cc.ConnectTimeout == 0 {
 		cc.ConnectTimeout = connectTimeout
 	}
-	// Poolers take these two parameters at the start of a session, and refuse others.
+	// Poolers accept these two parameters at the start of a session, and refuse others.
 	cc.RuntimeParams["application_name"] = "parley"
 	cc.RuntimeParams["timezone"] = "UTC"
 	if cc.ValidateConnect == nil && severalHosts(cc) {
@@ -80,10 +80,10 @@ func parsePostgres(o Options) (*pgxpool.Config, error) {
 	return cfg, nil
 }
 
-// severalHosts reports whether the URL names more than one server, of which only the
-// primary is of use.
+// severalHosts reports whether the URL names more than one server. Only the primary is usable
+// then.
 func severalHosts(cc *pgx.ConnConfig) bool {
-	for _, f := range cc.Fallbacks { // also one host with and without TLS
+	for _, f := range cc.Fallbacks { // one host with and without TLS is a fallback, too
 		if f.Host != cc.Host || f.Port != cc.Port {
 			return true
 		}
@@ -91,13 +91,13 @@ func severalHosts(cc *pgx.ConnConfig) bool {
 	return false
 }
 
-// execModeChosen reports whether the URL says how statements are sent.
+// execModeChosen reports whether the URL sets how statements are sent.
 func execModeChosen(rawURL string) bool {
 	u, err := url.Parse(rawURL)
 	return err == nil && u.Query().Has("default_query_exec_mode")
 }
 
-// pgSession is what a connection is told once, where sessions are ours.
+// pgSession holds the settings of a session, used if there is no pooler.
 type pgSession struct {
 	seqScan         bool
 	statement, lock time.Duration
@@ -106,17 +106,17 @@ type pgSession struct {
 func (s pgSession) sql() string {
 	var b strings.Builder
 	if !s.seqScan {
-		// A statement that was planned while the tables were empty would keep scanning
-		// them when they have grown; every list has an index to follow.
+		// A statement that was planned while the tables were empty would still scan them after
+		// they have grown. Every list has an index to use instead.
 		b.WriteString("SET enable_seqscan = off; ")
 	}
-	fmt.Fprintf(&b, "SET statement_timeout = %d; SET lock_timeout = %d", s.statement.Milliseconds(), s.lock.Milliseconds())
+	fmt.Fprintf(&b, "SET statement_timeout = %d; SET lock_timeout = %d",
+		s.statement.Milliseconds(), s.lock.Milliseconds())
 	return b.String()
 }
 
-// dialWell makes cc use connections whose end is noticed, and that are given up
-// quickly. A non-empty session is run on every new connection. cc must be used for
-// one connection only.
+// dialWell configures cc so that a lost connection is noticed and given up quickly. A non-empty
+// session is run on every new connection. cc must be used for one connection only.
 func dialWell(cc *pgx.ConnConfig, hosts *pgHosts, session string) {
 	var connected atomic.Bool
 	a := &attempt{hosts: hosts}
@@ -128,7 +128,7 @@ func dialWell(cc *pgx.ConnConfig, hosts *pgHosts, session string) {
 		if strings.HasPrefix(network, "tcp") {
 			d.Control = limitUnacknowledged(unacknowledged)
 		}
-		if connected.Load() { // it asks to cancel a statement
+		if connected.Load() { // the driver dials to cancel a statement
 			d.Timeout = closeTimeout
 		} else if err := a.try(addr, time.Now()); err != nil {
 			return nil, err
@@ -153,8 +153,8 @@ func dialWell(cc *pgx.ConnConfig, hosts *pgHosts, session string) {
 	}
 }
 
-// hastyConn bounds how long the driver waits for a connection that it has given up,
-// which is the only time that it sets a deadline far ahead.
+// hastyConn limits how long the driver waits for a connection that it gives up. Only then does
+// the driver set a deadline far ahead.
 type hastyConn struct{ net.Conn }
 
 // SetDeadline implements net.Conn.
@@ -165,16 +165,15 @@ func (c hastyConn) SetDeadline(t time.Time) error {
 	return c.Conn.SetDeadline(t)
 }
 
-// behindPooler reports whether something between us and the server hands out
-// sessions, as pgbouncer does: then the process that the connection was told of at
-// its start is not the one that runs its statements.
+// behindPooler reports whether a pooler such as pgbouncer shares sessions. Then the process id
+// that the connection got at its start is not that of the process that runs its statements.
 func behindPooler(ctx context.Context, c *pgconn.PgConn) (bool, error) {
 	results, err := c.Exec(ctx, "SELECT pg_backend_pid()").ReadAll()
 	if err != nil {
 		return false, err
 	}
 	if len(results) == 0 || len(results[0].Rows) == 0 {
-		return false, errors.New("the database did not name its process")
+		return false, errors.New("PostgreSQL returned no row for pg_backend_pid()")
 	}
 	return string(results[0].Rows[0][0]) != strconv.FormatUint(uint64(c.PID()), 10), nil
 }

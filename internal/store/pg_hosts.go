@@ -6,21 +6,20 @@ import (
 	"time"
 )
 
-// avoidFor is how long a host that did not respond is passed over.
+// avoidFor is how long a host that did not respond is skipped.
 const avoidFor = 10 * time.Second
 
-// pgHosts remembers which of several hosts do not respond, while another one does.
-// The driver tries the hosts in the order of the URL: with a lost one in front, every
-// new connection would take connectTimeout.
+// pgHosts remembers which of several hosts do not respond while another one does. The driver
+// tries the hosts in the order of the URL: with a lost host in front, every new connection would
+// take connectTimeout.
 type pgHosts struct {
 	mu    sync.Mutex
-	until map[string]time.Time // by address
+	until map[string]time.Time // by host and port
 }
 
-var errAvoided = errors.New("the host did not respond lately, and is tried again soon")
+var errAvoided = errors.New("the host did not respond recently; it is tried again soon")
 
-// pass reports whether to pass over a host. From time to time one attempt is let
-// through.
+// pass reports whether to skip a host. It lets one attempt through from time to time.
 func (h *pgHosts) pass(addr string, now time.Time) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -35,7 +34,7 @@ func (h *pgHosts) pass(addr string, now time.Time) bool {
 	return false
 }
 
-// avoid is told of a host that took too long before another one responded.
+// avoid marks a host that took too long before another one responded.
 func (h *pgHosts) avoid(addr string, now time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -45,22 +44,22 @@ func (h *pgHosts) avoid(addr string, now time.Time) {
 	h.until[addr] = now.Add(avoidFor)
 }
 
-// good is told of a host that responded.
+// good marks a host that responded.
 func (h *pgHosts) good(addr string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	delete(h.until, addr)
 }
 
-// attempt is one connection attempt, host after host.
+// attempt is one connection attempt, which tries one host after the other.
 type attempt struct {
 	hosts *pgHosts
-	addr  string // that is tried now
+	addr  string // the host that is tried now
 	since time.Time
-	slow  []string // that took too long
+	slow  []string // hosts that took too long
 }
 
-// try notes that the next host is tried.
+// try records that the next host is tried.
 func (a *attempt) try(addr string, now time.Time) error {
 	if a.hosts.pass(addr, now) {
 		return errAvoided
@@ -76,7 +75,7 @@ func (a *attempt) end(now time.Time) {
 	}
 }
 
-// succeed notes that the host that is tried has responded.
+// succeed records that the current host has responded.
 func (a *attempt) succeed(now time.Time) {
 	for _, addr := range a.slow {
 		if addr != a.addr {

@@ -8,20 +8,20 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// leash bounds how long a connection is used at once, and ends its use when the
-// database does not respond. A context for every statement would do the same, but a
-// statement is so short that making one costs a good part of its time.
+// leash limits how long a connection is used at a time, and ends the use if the database does
+// not respond. A context for each statement would do the same, but statements are so short that
+// creating a context would take a good part of their time.
 type leash struct {
 	conn net.Conn
 
 	mu    sync.Mutex
-	until time.Time // zero: the connection is not in use
-	fault string    // why its use was ended; empty: it was not
+	until time.Time // zero if the connection is not in use
+	fault string    // why the use was ended; empty if it was not
 }
 
 const (
-	leashKey = "leash" // where a connection keeps its leash
-	// leashEvery is how exact the bounds are.
+	leashKey = "leash" // the key of the leash in the connection's custom data
+	// leashEvery is the precision of the limits.
 	leashEvery = 100 * time.Millisecond
 )
 
@@ -32,17 +32,17 @@ func (l *leash) hold(until time.Time) {
 	l.mu.Unlock()
 }
 
-// drop ends the use of the connection. It may be used again unless it is closed.
+// drop ends the use of the connection, which can be used again unless it is closed.
 func (l *leash) drop(closed bool) {
 	l.mu.Lock()
-	if l.fault != "" && !closed { // it was done just before
+	if l.fault != "" && !closed { // the use ended just before the leash was pulled
 		_ = l.conn.SetDeadline(time.Time{})
 	}
 	l.until = time.Time{}
 	l.mu.Unlock()
 }
 
-// pull makes whoever waits for the connection fail, if it is in use.
+// pull makes the current use of the connection fail, if there is one.
 func (l *leash) pull(fault string, due func(until time.Time) bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -53,14 +53,14 @@ func (l *leash) pull(fault string, due func(until time.Time) bool) {
 	_ = l.conn.SetDeadline(time.Now())
 }
 
-// pulled says why the use of the connection was ended; empty: it was not.
+// pulled returns why the use of the connection was ended, or "" if it was not.
 func (l *leash) pulled() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.fault
 }
 
-// leashes are those of all connections in the pools.
+// leashes holds the leashes of all connections in the pools.
 type leashes struct {
 	mu   sync.Mutex
 	all  map[*leash]struct{}
@@ -107,7 +107,7 @@ func (s *leashes) run() {
 	}
 }
 
-// pullAll ends the use of all connections: the database does not respond.
+// pullAll ends the use of all connections, because the database does not respond.
 func (s *leashes) pullAll() { s.pull(faultSilent, func(time.Time) bool { return true }) }
 
 func (s *leashes) pull(fault string, due func(until time.Time) bool) {

@@ -11,7 +11,7 @@ import (
 	"github.com/parley-dev/parley/internal/pgtest"
 )
 
-// Without an answer, the server's own deadline is of no use.
+// If the database does not respond, its own deadlines do not help.
 func TestAReadWithoutAnAnswerHasADeadline(t *testing.T) {
 	t.Parallel()
 	db := pgtest.URL(t)
@@ -26,7 +26,7 @@ func TestAReadWithoutAnAnswerHasADeadline(t *testing.T) {
 	until(t, "reads succeed again", func() bool { return s.readEpoch(t.Context()) == nil })
 }
 
-// A caller that goes away must not wait for a connection, nor for an answer.
+// A caller that cancels must not wait for a connection or for a response.
 func TestAReadEndsWithItsCaller(t *testing.T) {
 	t.Parallel()
 	s := openAt(t, Options{URL: pgtest.URL(t), ReadConns: 1, AcquireTimeout: time.Hour, StatementTimeout: time.Hour})
@@ -44,7 +44,7 @@ func TestAReadEndsWithItsCaller(t *testing.T) {
 	cancel()
 	for range 2 {
 		if err := <-ended; !errors.Is(err, context.Canceled) {
-			t.Errorf("%v; want it canceled", err)
+			t.Errorf("%v, want it canceled", err)
 		}
 	}
 	until(t, "the connection is free again", func() bool { return s.readEpoch(t.Context()) == nil })
@@ -74,16 +74,16 @@ func TestALeashIsPulledOnlyWhileItIsHeld(t *testing.T) {
 	answered()
 	l.pull(faultSilent, always)
 	if err := read(); !errors.Is(err, os.ErrDeadlineExceeded) || l.pulled() != faultSilent {
-		t.Errorf("%v, %q; want the read to end", err, l.pulled())
+		t.Errorf("%v, %q, want the read to end", err, l.pulled())
 	}
 	l.drop(false)
 	answered() // it was not closed, so the next user gets it
 	l.hold(time.Now().Add(-time.Second))
 	if l.pulled() != "" {
-		t.Error("the next user is blamed")
+		t.Errorf("fault of the next user = %q, want none", l.pulled())
 	}
 	l.pull(faultSlow, time.Now().After)
 	if err := read(); !errors.Is(err, os.ErrDeadlineExceeded) || l.pulled() != faultSlow {
-		t.Errorf("%v, %q; want the read to end at its deadline", err, l.pulled())
+		t.Errorf("%v, %q, want the read to end at its deadline", err, l.pulled())
 	}
 }

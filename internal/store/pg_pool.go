@@ -9,9 +9,9 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// connPool is a pool of connections. Callers wait for a token, not in the pool, since
-// there they could do so only with a context of their own: for the caller, the deadline
-// and the pulse together.
+// connPool is a pool of connections. Callers wait for a token instead of waiting in the pool,
+// which would need a context for each caller that combines its context, the deadline and the
+// pulse.
 type connPool struct {
 	*pgxpool.Pool
 	tokens chan struct{}
@@ -22,8 +22,8 @@ func newConnPool(p *pgxpool.Pool) *connPool {
 	return &connPool{Pool: p, tokens: make(chan struct{}, p.Config().MaxConns)}
 }
 
-// turn is the context of all that began to wait for a connection at about the same
-// time. It ends when they have waited for long enough or the database stops to respond.
+// turn is the context of all callers that began to wait for a connection at about the same
+// time. It ends when they have waited for long enough or the database stops responding.
 type turn struct {
 	context.Context // a period, not a call
 	end             context.CancelFunc
@@ -31,7 +31,7 @@ type turn struct {
 	over            time.Time // when the next one begins
 }
 
-// turnsOf is into how many turns the time that one may wait is divided.
+// turnsOf is the number of turns in the time that a caller may wait.
 const turnsOf = 8
 
 // turn returns the context to wait with.
@@ -48,13 +48,13 @@ func (e *pg) turn() (*turn, error) {
 	next := &turn{beating: beating, over: now.Add(length)}
 	next.Context, next.end = context.WithDeadline(beating, now.Add(length+e.limits.acquire))
 	if !e.turns.CompareAndSwap(t, next) {
-		next.end() // another caller has begun one
+		next.end() // another caller has started one
 		return e.turn()
 	}
 	return next, nil
 }
 
-// fault is why the wait has ended without a connection.
+// fault returns why the wait has ended without a connection.
 func (t *turn) fault(err error) error {
 	switch {
 	case t.beating.Err() != nil:
@@ -65,7 +65,7 @@ func (t *turn) fault(err error) error {
 	return unavailable(err, faultUnreachable)
 }
 
-// wait puts a token into a channel that holds as many as may be out.
+// wait puts a token into tokens, whose capacity is the number of tokens.
 func (t *turn) wait(ctx context.Context, tokens chan<- struct{}, waits *atomic.Int64) error {
 	select {
 	case tokens <- struct{}{}:
@@ -92,7 +92,7 @@ type held struct {
 	leash *leash
 }
 
-// acquire takes a connection from a pool. It can be used until the given time.
+// acquire takes a connection from a pool. The connection can be used until the given time.
 func (e *pg) acquire(ctx context.Context, pool *connPool, until time.Time) (held, error) {
 	t, err := e.turn()
 	if err != nil {
@@ -108,14 +108,14 @@ func (e *pg) acquire(ctx context.Context, pool *connPool, until time.Time) (held
 	}
 	h := held{conn, pool, leashOf(conn.Conn())}
 	h.leash.hold(until)
-	if t.beating.Err() != nil { // it may have ended before the leash was held
+	if t.beating.Err() != nil { // the pulse may have stopped before the leash was held
 		h.release()
 		return held{}, errSilent()
 	}
 	return h, nil
 }
 
-// release gives the connection back, once.
+// release returns the connection. Further calls do nothing.
 func (h *held) release() {
 	if h.pool == nil {
 		return
@@ -126,7 +126,7 @@ func (h *held) release() {
 	h.pool = nil
 }
 
-// blame says what err, of a statement on the connection, means to the caller.
+// blame returns the error for the caller whose statement failed with err on the connection.
 func (h *held) blame(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
@@ -158,11 +158,11 @@ func (e *pg) read(ctx context.Context, pool *connPool, limit time.Duration, sql 
 	return &pgRows{rs, h, ctx}, nil
 }
 
-// pgRows are rows with the connection that they come on.
+// pgRows are rows together with their connection.
 type pgRows struct {
 	pgx.Rows
 	held held
-	ctx  context.Context // as long as the rows
+	ctx  context.Context // lives as long as the rows
 }
 
 // Err implements rows.

@@ -7,21 +7,20 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// pgProbe checks whether the database takes writes, on a connection of its own: a
-// health check must not wait for requests, nor for a pool that they have used up.
+// pgProbe checks whether the database accepts writes. It uses its own connection: a health check
+// must not wait for requests or for a pool that they have exhausted.
 type pgProbe struct {
 	connect    func(context.Context) (*pgx.Conn, error)
 	pulse      *pulse
 	onReadOnly func()
 
-	one  chan struct{} // one check at a time
-	conn *pgx.Conn     // nil: none yet
+	one  chan struct{} // held by the running check
+	conn *pgx.Conn     // nil before the first check
 }
 
-// check writes a message to the write-ahead log and waits until it is on disk. No
-// table is touched, so no lock is needed and nothing has to be cleaned up. Whether
-// a transaction may write is asked first: such a message may always be written,
-// except by a standby.
+// check writes a message to the write-ahead log and waits until it is on disk. It touches no
+// table, so it needs no lock and leaves nothing to clean up. It first asks whether transactions
+// may write, because such a message can be written to any server that is not a standby.
 func (p *pgProbe) check(ctx context.Context) error {
 	limited, cancel, err := p.pulse.bind(ctx, 0)
 	if err != nil {
@@ -37,7 +36,7 @@ func (p *pgProbe) check(ctx context.Context) error {
 	if err = p.write(limited); err == nil {
 		return nil
 	}
-	if p.conn != nil { // the next check may find another server
+	if p.conn != nil { // the next check may reach another server
 		closeSoon(p.conn)
 		p.conn = nil
 	}
@@ -45,7 +44,7 @@ func (p *pgProbe) check(ctx context.Context) error {
 		p.onReadOnly()
 		return unavailable(err, faultReadOnly)
 	}
-	if limited.Err() != nil || timedOut(err) { // the probe's own deadline
+	if limited.Err() != nil || timedOut(err) { // the deadline of the probe
 		return unavailable(err, faultSilent)
 	}
 	return translate(err)
@@ -69,7 +68,7 @@ func (p *pgProbe) write(ctx context.Context) error {
 		return errReadOnly
 	}
 	_, err = p.conn.PgConn().Exec(ctx, "SELECT pg_logical_emit_message(true, 'parley', '')").ReadAll()
-	if isCode(err, "42501") { // the role may not; that it is no standby has to do
+	if isCode(err, "42501") { // the role lacks the permission; that the server is no standby must suffice
 		return nil
 	}
 	return err

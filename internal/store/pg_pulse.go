@@ -13,24 +13,24 @@ import (
 
 const (
 	pulseEvery = 500 * time.Millisecond
-	// pulseTimeout is how long the database may take to answer a statement that does
-	// nothing. With pulseEvery it bounds how long a request can wait for a database
-	// that does not respond.
+	// pulseTimeout is how long the database may take to respond to an empty statement.
+	// Together with pulseEvery it limits how long a request can wait for a database that
+	// does not respond.
 	pulseTimeout = 3 * time.Second
 )
 
-// pulse notices that the database does not respond at all: a frozen machine, a
-// network that drops packets. No deadline of a statement can do that well, since a
-// statement may take long. It asks on a connection of its own. When no answer comes,
-// it ends whatever waits for the database, and everything fails at once until an
-// answer comes. A database that refuses connections or closes them needs no pulse:
-// statements fail by themselves.
+// pulse notices that the database does not respond at all, for example because its machine is
+// frozen or the network drops packets. Timeouts of statements cannot do that well, because a
+// statement may take long. pulse pings on its own connection. If there is no response, it ends
+// everything that waits for the database, and all statements fail at once until the database
+// responds again. A database that refuses or closes connections needs no pulse: statements fail
+// by themselves.
 type pulse struct {
 	connect func(context.Context) (*pgx.Conn, error)
-	silent  func() // is called while no answers come
-	revived func() // is called when answers come again
+	silent  func() // called while the database does not respond
+	revived func() // called when the database responds again
 
-	// beating ends when the database stops to respond.
+	// beating ends when the database stops responding.
 	beating atomic.Pointer[lifetime]
 	stop    context.CancelFunc
 	done    sync.WaitGroup
@@ -52,7 +52,7 @@ func (p *pulse) revive() {
 	p.beating.Store(&lifetime{ctx, cancel})
 }
 
-// start takes over conn.
+// start starts the pulse, which takes over conn.
 func (p *pulse) start(conn *pgx.Conn) {
 	ctx, stop := context.WithCancel(context.Background())
 	p.stop = stop
@@ -65,7 +65,7 @@ func (p *pulse) close() {
 	p.end()
 }
 
-// end ends whatever waits for the database.
+// end ends everything that waits for the database.
 func (p *pulse) end() {
 	p.beating.Load().end()
 	p.silent()
@@ -87,7 +87,7 @@ func (p *pulse) run(ctx context.Context, conn *pgx.Conn) {
 	}
 }
 
-// beat asks once. It returns the connection to ask on next; nil: a new one.
+// beat pings once. It returns the connection for the next ping, or nil for a new one.
 func (p *pulse) beat(ctx context.Context, conn *pgx.Conn) *pgx.Conn {
 	limited, cancel := context.WithTimeout(ctx, pulseTimeout)
 	defer cancel()
@@ -95,7 +95,7 @@ func (p *pulse) beat(ctx context.Context, conn *pgx.Conn) *pgx.Conn {
 	if conn != nil {
 		err = conn.Ping(limited)
 	}
-	if conn == nil || err != nil && limited.Err() == nil { // closed, as by a restart
+	if conn == nil || err != nil && limited.Err() == nil { // closed, for example by a restart
 		if conn != nil {
 			closeSoon(conn)
 		}
@@ -117,17 +117,17 @@ func (p *pulse) beat(ctx context.Context, conn *pgx.Conn) *pgx.Conn {
 	return conn
 }
 
-// timedOut reports whether a connection attempt ran out of time at any host. The
-// error of another host may come first.
+// timedOut reports whether a connection attempt timed out at any host. The error of another
+// host may come first.
 func timedOut(err error) bool {
 	return pgconn.Timeout(err) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// errSilent is what everything fails with while the database does not respond.
+// errSilent is the error of all calls while the database does not respond.
 func errSilent() error { return unavailable(nil, faultSilent) }
 
-// bind returns a context that ends with ctx, after timeout (0: no limit), and when
-// the database stops to respond.
+// bind returns a context that ends with ctx, after timeout (0 means no limit), or when the
+// database stops responding.
 func (p *pulse) bind(ctx context.Context, timeout time.Duration) (context.Context, context.CancelFunc, error) {
 	now := p.beating.Load()
 	if now.Err() != nil {
@@ -146,8 +146,8 @@ func (p *pulse) bind(ctx context.Context, timeout time.Duration) (context.Contex
 	}, nil
 }
 
-// blame says what err means. If limited, which bind made of ctx, has ended and ctx
-// has not, the fault is the store's.
+// blame returns the error for the caller. If limited, which bind derived from ctx, has ended
+// and ctx has not, the store is at fault.
 func blame(err error, ctx, limited context.Context) error {
 	switch {
 	case err == nil:

@@ -7,8 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// limitUnacknowledged makes a connection end whose peer has not acknowledged what
-// was sent for so long.
+// limitUnacknowledged closes a connection whose peer has not acknowledged sent data for so long.
 func limitUnacknowledged(d time.Duration) func(network, address string, c syscall.RawConn) error {
 	return func(_, _ string, c syscall.RawConn) error {
 		var failed error

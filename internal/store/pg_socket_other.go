@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// limitUnacknowledged has no counterpart here; the kernel's own limit applies.
+// limitUnacknowledged is not supported here; the limit of the kernel applies.
 func limitUnacknowledged(time.Duration) func(network, address string, c syscall.RawConn) error {
 	return nil
 }

@@ -5,15 +5,14 @@ import (
 	"sync"
 )
 
-// versionReads lets callers share reads of an org's data version. A read that has
-// begun may miss what was written before a caller asked: those who come while one runs
-// share the next, which begins when it ends. So there is one at a time for an org,
-// whatever the number of callers.
+// versionReads lets callers share reads of an org's data version. A running read may miss a
+// write that finished before a caller asked. So callers that arrive during a read share the next
+// one, which starts when it ends. There is one read at a time for an org, however many callers.
 type versionReads struct {
 	read func(ctx context.Context, org string) (uint64, error)
 
 	mu      sync.Mutex
-	running map[string]*versionRead // by org: the read after the one that runs; nil: nobody waits
+	running map[string]*versionRead // by org: the read after the running one; nil if no caller waits
 }
 
 // versionRead is a read that callers wait for.
@@ -27,7 +26,7 @@ func newVersionReads(read func(ctx context.Context, org string) (uint64, error))
 	return &versionReads{read: read, running: map[string]*versionRead{}}
 }
 
-// get returns the version of the data as it is after the call.
+// get returns the data version at some time after the call.
 func (v *versionReads) get(ctx context.Context, org string) (uint64, error) {
 	v.mu.Lock()
 	next, running := v.running[org]
@@ -50,7 +49,7 @@ func (v *versionReads) get(ctx context.Context, org string) (uint64, error) {
 	}
 }
 
-// end lets the next read begin.
+// end starts the next read, if callers wait for it.
 func (v *versionReads) end(org string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -60,7 +59,7 @@ func (v *versionReads) end(org string) {
 		return
 	}
 	v.running[org] = nil
-	go func() { // nobody's call: all of them may go away
+	go func() { // independent of the callers' contexts, which may all end
 		defer v.end(org)
 		defer close(next.done)
 		next.version, next.err = v.read(context.Background(), org)

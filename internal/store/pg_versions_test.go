@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 )
 
-// Callers share reads, and none gets a version that was read before it asked.
+// Callers share reads, and get no version that was read before they asked.
 func TestVersionReadsAreShared(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -24,7 +24,7 @@ func TestVersionReadsAreShared(t *testing.T) {
 			wg.Go(func() {
 				n, err := v.get(ctx, org)
 				if !errors.Is(err, failure) || err == nil && n != want {
-					t.Errorf("%s: %d, %v; want %d, %v", org, n, err, want, failure)
+					t.Errorf("%s: %d, %v, want %d, %v", org, n, err, want, failure)
 				}
 			})
 		}
@@ -34,7 +34,7 @@ func TestVersionReadsAreShared(t *testing.T) {
 		}
 		get(t.Context(), "acme", 1, nil)
 		synctest.Wait()
-		get(t.Context(), "other", 2, nil) // waits for nobody
+		get(t.Context(), "other", 2, nil) // does not wait for acme
 		synctest.Wait()
 		gone, leave := context.WithCancel(t.Context())
 		get(gone, "acme", 0, context.Canceled)
@@ -54,7 +54,7 @@ func TestVersionReadsAreShared(t *testing.T) {
 		answer["other"] <- nil
 		wg.Wait()
 		if n := reads.Load(); n != 4 {
-			t.Errorf("%d reads; want 4", n)
+			t.Errorf("%d reads, want 4", n)
 		}
 		synctest.Wait()
 		get(t.Context(), "acme", 5, nil)
@@ -63,7 +63,7 @@ func TestVersionReadsAreShared(t *testing.T) {
 		wg.Wait()
 		synctest.Wait()
 		if len(v.running) != 0 {
-			t.Errorf("%d orgs are kept", len(v.running))
+			t.Errorf("orgs kept = %d, want 0", len(v.running))
 		}
 	})
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// acquireWrite takes a connection for a write; releaseWrite gives it back.
+// acquireWrite takes a connection for a write; releaseWrite returns it.
 func (e *pg) acquireWrite(ctx context.Context, until time.Time) (held, error) {
 	t, err := e.turn()
 	if err != nil {
@@ -35,8 +35,8 @@ func (e *pg) releaseWrite(h *held) {
 // writeWide is write: there are many connections.
 func (e *pg) writeWide(ctx context.Context, fn func(*tx) error) error { return e.write(ctx, fn) }
 
-// write runs fn in a transaction of its own. When it lost a race against another
-// transaction it is run again. It goes on when its caller goes away.
+// write runs fn in its own transaction, again if it lost a race against another transaction. It
+// continues if its caller cancels.
 func (e *pg) write(ctx context.Context, fn func(*tx) error) error {
 	if err := e.fence.err(); err != nil {
 		return err
@@ -56,7 +56,7 @@ func (e *pg) write(ctx context.Context, fn func(*tx) error) error {
 	}
 }
 
-// writePatiently waits for a lock until the deadline, when it is its turn.
+// writePatiently waits for its turn, and then for a lock until the deadline.
 func (e *pg) writePatiently(ctx context.Context, until, deadline time.Time, fn func(*tx) error) error {
 	beating := e.pulse.beating.Load()
 	limited, cancel := context.WithDeadline(beating, deadline)
@@ -71,10 +71,10 @@ func (e *pg) writePatiently(ctx context.Context, until, deadline time.Time, fn f
 		return unavailable(limited.Err(), faultLocked)
 	}
 	wait := time.Until(deadline)
-	if wait < time.Millisecond { // 0 would mean for ever
+	if wait < time.Millisecond { // 0 would mean no limit
 		return unavailable(context.DeadlineExceeded, faultLocked)
 	}
-	// The server's limit is the shorter one, so the connection is kept.
+	// The server's limit is the shorter one, so the connection stays open.
 	return e.writeOnce(ctx, until, wait, fn)
 }
 
@@ -85,17 +85,17 @@ func (e *pg) writeOnce(ctx context.Context, until time.Time, lockWait time.Durat
 	}
 	defer e.releaseWrite(&h)
 	c := &pgConn{conn: h.Conn.Conn(), ctx: ctx, fence: e.fence}
-	if e.pooled || lockWait != shortLockWait { // else as the session has it
+	if e.pooled || lockWait != shortLockWait { // else the session sets the limits
 		c.limits = setLimits(e.limits.statement, lockWait)
 	}
 	t := newTx(c, &postgresDialect)
 	if err = decide(t, fn); err == nil {
 		t.finish()
 		err = c.finish(t.statements)
-		e.revoked.tell(t) // also after an error: a connection can break behind the commit
+		e.revoked.tell(t) // also after an error: the connection can break after the commit
 	}
 	if err != nil {
-		if c.begun { // a connection that cannot even roll back is closed by the pool
+		if c.begun { // the pool closes a connection that cannot roll back
 			_, _ = c.conn.Exec(ctx, "ROLLBACK")
 		}
 		e.notice(c.conn, err)
@@ -106,7 +106,7 @@ func (e *pg) writeOnce(ctx context.Context, until time.Time, lockWait time.Durat
 	return err
 }
 
-// setLimits are the limits of one transaction.
+// setLimits sets the limits of one transaction.
 func setLimits(statementTime, lockWait time.Duration) []statement {
 	return []statement{{
 		sql:  `SELECT set_config('statement_timeout', $1, true), set_config('lock_timeout', $2, true)`,
@@ -114,7 +114,7 @@ func setLimits(statementTime, lockWait time.Duration) []statement {
 	}}
 }
 
-// notice closes a connection to a server that takes no writes.
+// notice closes a connection to a server that accepts no writes.
 func (e *pg) notice(conn *pgx.Conn, err error) {
 	if readOnly(err) {
 		closeSoon(conn)
@@ -122,40 +122,46 @@ func (e *pg) notice(conn *pgx.Conn, err error) {
 	}
 }
 
-// pgConn is the transaction of a write. It begins with the first read, in the same round
-// trip, and ends with the statements that the write has queued. A write that reads
-// nothing takes one round trip in all.
+// pgConn is the transaction of a write. It begins with the first read, in the same round trip,
+// and ends with the statements that the write has queued. A write that reads nothing takes one
+// round trip in all.
 //
-// It listens to the write's context, not to the request's: a caller going away must not
-// break the connection in mid-transaction.
+// It uses the write's context, not the request's: a caller that cancels must not break the
+// connection in the middle of a transaction.
 type pgConn struct {
 	conn   *pgx.Conn
 	ctx    context.Context // see above
 	fence  *fence
-	limits []statement // what it sets; none: what the session has
+	limits []statement // set for the transaction; empty if the session has set them
+	locks  []statement // sent before the next read
 	begun  bool
 }
 
 func (c *pgConn) query(_ context.Context, sql string, args ...any) (rows, error) {
-	if c.begun {
+	before, fenced := c.locks, -1
+	c.locks = nil
+	if !c.begun {
+		c.begun = true
+		begin := append([]statement{{sql: "BEGIN"}}, c.limits...)
+		fenced = len(begin)
+		before = append(append(begin, statement{sql: c.fence.moves}), before...)
+	}
+	if len(before) == 0 {
 		return c.conn.Query(c.ctx, sql, args...)
 	}
-	c.begun = true
 	var b pgx.Batch
-	b.Queue("BEGIN")
-	for _, s := range c.limits {
+	for _, s := range before {
 		b.Queue(s.sql, s.args...)
 	}
-	b.Queue(c.fence.moves)
 	b.Queue(sql, args...)
 	results := c.conn.SendBatch(c.ctx, &b)
 	moved, err := false, error(nil)
-	for range b.Len() - 1 {
+	for i := range before {
 		var tag pgconn.CommandTag
 		if tag, err = results.Exec(); err != nil {
 			break
 		}
-		moved = tag.RowsAffected() > 0 // of the last but one
+		moved = moved || i == fenced && tag.RowsAffected() > 0
 	}
 	var rs pgx.Rows
 	if err == nil && !moved {
@@ -170,7 +176,7 @@ func (c *pgConn) query(_ context.Context, sql string, args ...any) (rows, error)
 	case moved:
 		return nil, c.fence.refuse(c.ctx, c)
 	}
-	return &firstRows{rs, results}, nil
+	return &batchRows{rs, results}, nil
 }
 
 // finish runs the statements and commits, in one round trip.
@@ -181,10 +187,10 @@ func (c *pgConn) finish(ss []statement) error {
 	case len(ss) == 0:
 		return nil
 	}
-	// PostgreSQL runs them as one transaction.
+	// PostgreSQL runs the statements as one transaction.
 	err := send(c.ctx, c.conn, slices.Concat(c.limits, []statement{c.fence.check}, ss))
 	if isCode(err, codeMoved) {
-		c.begun = true // reads are alone from now on
+		c.begun = true // the failed batch is over, so reads need no BEGIN
 		if refusal := c.fence.refuse(c.ctx, c); refusal != nil {
 			return refusal
 		}
@@ -195,14 +201,14 @@ func (c *pgConn) finish(ss []statement) error {
 	return err
 }
 
-// firstRows are the rows of a write's first read.
-type firstRows struct {
+// batchRows are the rows of the last statement of a batch.
+type batchRows struct {
 	pgx.Rows
 	batch pgx.BatchResults
 }
 
 // Close implements rows.
-func (r *firstRows) Close() {
+func (r *batchRows) Close() {
 	r.Rows.Close()
-	_ = r.batch.Close() // what was wrong, the rows say, or the next statement
+	_ = r.batch.Close() // the rows or the next statement return the error
 }

@@ -14,9 +14,9 @@ import (
 	"github.com/parley-dev/parley/internal/task"
 )
 
-// Counts for quotas and the search for due pushes must read the rows in question only,
-// by the index that was made for each. A count that reads the rows of others, or many,
-// must be a slow read.
+// Counts for quotas and the search for due pushes must read only the rows in question, by the
+// index that was made for each. A count that reads the rows of others, or many rows, must be a
+// slow read.
 func TestQuotasAndPushesAreFoundByTheirIndexes(t *testing.T) {
 	t.Parallel()
 	s, err := Open(t.Context(), Options{Dir: t.TempDir()})
@@ -30,7 +30,7 @@ func TestQuotasAndPushesAreFoundByTheirIndexes(t *testing.T) {
 	key := identity.Key{Principal: who, CreatedAt: s.now()}
 	for name, c := range map[string]struct {
 		run   func() error
-		index []string // of each query, in order
+		index []string // one for each query, in order
 		slow  bool
 	}{
 		"live tasks": {
@@ -38,7 +38,11 @@ func TestQuotasAndPushesAreFoundByTheirIndexes(t *testing.T) {
 			[]string{"SCAN tasks USING INDEX tasks_queue", "tasks_leases", "tasks_asking (sender_org=? AND sender=?)"},
 			true,
 		},
-		"stored tasks": {func() error { _, err := s.Tasks().Count(t.Context(), "acme", 10); return err }, []string{"(org_id=?)"}, true},
+		"stored tasks": {
+			func() error { _, err := s.Tasks().Count(t.Context(), "acme", 10); return err },
+			[]string{"(org_id=?)"},
+			true,
+		},
 		"sender's pushes": {
 			func() error { _, err := s.Pushes().CountActive(t.Context(), who, 10); return err },
 			[]string{"push_active (sender_org=? AND sender=?)"},
@@ -79,11 +83,14 @@ func TestQuotasAndPushesAreFoundByTheirIndexes(t *testing.T) {
 		},
 		"own tasks": {
 			func() error {
-				_, err := s.Tasks().Own(t.Context(), dispatch.OwnFilter{Key: task.Key{Org: "acme", Agent: "bob", Sender: who}, HiddenOrg: "other", Limit: 10})
+				_, err := s.Tasks().Own(t.Context(), dispatch.OwnFilter{
+					Key: task.Key{Org: "acme", Agent: "bob", Sender: who}, HiddenOrg: "other", Limit: 10,
+				})
 				return err
 			},
 			[]string{
-				"tasks_own (sender_org=? AND sender=? AND agent_id=?", "tasks_key (org_id=? AND agent_id=? AND sender_org=? AND sender=?)",
+				"tasks_own (sender_org=? AND sender=? AND agent_id=?",
+				"tasks_key (org_id=? AND agent_id=? AND sender_org=? AND sender=?)",
 				"tasks_own (sender_org=? AND sender=? AND agent_id=?",
 			},
 			false,
@@ -111,10 +118,10 @@ func TestQuotasAndPushesAreFoundByTheirIndexes(t *testing.T) {
 				t.Fatal(err)
 			}
 			if a.slowly != c.slow {
-				t.Errorf("a slow read: %v; want %v", a.slowly, c.slow)
+				t.Errorf("a slow read: %v, want %v", a.slowly, c.slow)
 			}
 			if len(a.queries) != len(c.index) {
-				t.Fatalf("%d queries; want %d: %q", len(a.queries), len(c.index), a.queries)
+				t.Fatalf("%d queries, want %d: %q", len(a.queries), len(c.index), a.queries)
 			}
 			for i, sql := range a.queries {
 				used := false
@@ -122,22 +129,22 @@ func TestQuotasAndPushesAreFoundByTheirIndexes(t *testing.T) {
 					used = used || strings.Contains(step, c.index[i])
 					for _, table := range []string{"tasks", "push_configs", "agents", "keys", "p", "t"} {
 						if step == "SCAN "+table || !c.slow && strings.HasPrefix(step, "SCAN "+table+" ") {
-							t.Errorf("%s reads through %s", sql, table)
+							t.Errorf("%s scans %s, want a search by an index", sql, table)
 						}
 					}
 					if strings.Contains(step, "TEMP B-TREE") && !strings.Contains(sql, "RECURSIVE") {
-						t.Errorf("%s sorts: %s", sql, step)
+						t.Errorf("%s sorts: %s, want the order of an index", sql, step)
 					}
 				}
 				if !used {
-					t.Errorf("%s does not use %s: %q", sql, c.index[i], plan(t, s, sql))
+					t.Errorf("plan of %s = %q, want %s", sql, plan(t, s, sql), c.index[i])
 				}
 			}
 		})
 	}
 }
 
-// plan explains a query; what its parameters are does not matter.
+// plan returns the plan of a query; the values of its parameters do not matter.
 func plan(t *testing.T, s *Store, sql string) []string {
 	t.Helper()
 	n := 0
@@ -155,7 +162,7 @@ func plan(t *testing.T, s *Store, sql string) []string {
 	}, `EXPLAIN QUERY PLAN `+sql, args...)
 }
 
-// On PostgreSQL, too, those that are due are a range of the index.
+// On PostgreSQL, too, the due rows are a range of the index.
 func TestPostgresFindsDuePushesByARangeOfTheIndex(t *testing.T) {
 	t.Parallel()
 	s, err := Open(t.Context(), Options{URL: pgtest.URL(t)})
@@ -173,7 +180,7 @@ func TestPostgresFindsDuePushesByARangeOfTheIndex(t *testing.T) {
 			return step, err
 		}, `EXPLAIN (COSTS off) `+sql), "\n")
 		if !regexp.MustCompile(`Index Cond: \(\(sender_org = [^\n]* AND \(due_at <= `).MatchString(plan) {
-			t.Errorf("%s:\n%s", name, plan)
+			t.Errorf("%s: plan =\n%s\nwant an index condition on sender_org and due_at", name, plan)
 		}
 	}
 }

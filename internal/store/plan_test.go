@@ -12,7 +12,7 @@ import (
 	"github.com/parley-dev/parley/internal/proposal"
 )
 
-// asked is an engine that notes what it is asked.
+// asked is an engine that records its queries.
 type asked struct {
 	engine
 	queries []string
@@ -29,8 +29,8 @@ func (a *asked) query(ctx context.Context, sql string, args ...any) (rows, error
 	return a.engine.query(ctx, sql, args...)
 }
 
-// Whoever sends wrong keys and tokens must not make the store do more than look once
-// into a unique index.
+// A caller that sends wrong keys and tokens must not cause more than one look-up in a unique
+// index.
 func TestAWrongCredentialCostsOneLookUp(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -72,7 +72,7 @@ func TestAWrongCredentialCostsOneLookUp(t *testing.T) {
 	}
 }
 
-// A request of a session costs one read of what the memberships are, by indexes.
+// A request of a session costs one read of its memberships, by indexes.
 func TestMembershipsCostOneLookUp(t *testing.T) {
 	t.Parallel()
 	s, err := Open(t.Context(), Options{Dir: t.TempDir()})
@@ -87,7 +87,7 @@ func TestMembershipsCostOneLookUp(t *testing.T) {
 	})
 	s.eng = a.engine
 	if err != nil || len(a.queries) != 1 {
-		t.Fatalf("%v after %q", err, a.queries)
+		t.Fatalf("queries = %q, %v, want 1", a.queries, err)
 	}
 	steps := explain(t, s, func(r rows) (detail string, err error) {
 		var id, parent, unused int64
@@ -96,7 +96,7 @@ func TestMembershipsCostOneLookUp(t *testing.T) {
 	}, `EXPLAIN QUERY PLAN `+a.queries[0], "acme", "ada", "beta", "ada")
 	for _, step := range steps {
 		if strings.HasPrefix(step, "SCAN") {
-			t.Errorf("the plan reads through a table: %q", steps)
+			t.Errorf("plan = %q, want no scan of a table", steps)
 		}
 	}
 }
@@ -114,8 +114,8 @@ func explain(t *testing.T, s *Store, scan func(r rows) (string, error), sql stri
 	return steps
 }
 
-// searches is how SQLite would find the rows; it fails if that reads through a table,
-// or sorts what an index has in order.
+// searches returns how SQLite would find the rows. It fails the test if the plan scans a table, or
+// sorts what an index has in order.
 func searches(t *testing.T, s *Store, sql string, args ...any) []string {
 	t.Helper()
 	steps := explain(t, s, func(r rows) (detail string, err error) {
@@ -125,27 +125,28 @@ func searches(t *testing.T, s *Store, sql string, args ...any) []string {
 	}, `EXPLAIN QUERY PLAN `+sql, args...)
 	for _, step := range steps {
 		if !strings.HasPrefix(step, "SEARCH ") {
-			t.Errorf("the plan reads through a table: %q", steps)
+			t.Errorf("plan = %q, want no scan of a table", steps)
 		}
 	}
 	return steps
 }
 
-// sqlitePlan: each table is searched by an index, the one with the hash first; if
-// nothing is found there, the others are not looked at.
+// sqlitePlan: each table is searched by an index, first the one with the hash. If nothing is found
+// there, the other tables are not read.
 func sqlitePlan(t *testing.T, s *Store, sql string) {
 	t.Helper()
 	if steps := searches(t, s, sql, "x"); len(steps) == 0 || !strings.Contains(steps[0], "(hash=?)") {
-		t.Errorf("the plan does not begin with the hash: %q", steps)
+		t.Errorf("plan = %q, want it to begin with the hash", steps)
 	}
 }
 
 var (
 	scanned = regexp.MustCompile(`(Seq|Index|Index Only|Bitmap \w+) Scan`)
-	ran     = regexp.MustCompile(`Index Scan using (keys_hash_key|oauth_tokens_pkey) on \w+ \w \(actual rows=0(\.00)? loops=1\)`)
+	ran     = regexp.MustCompile(`Index Scan using (keys_hash_key|oauth_tokens_pkey) on \w+ \w ` +
+		`\(actual rows=0(\.00)? loops=1\)`)
 )
 
-// postgresPlan: one index was searched once, for the hash, and nothing else was read.
+// postgresPlan: one index was searched once for the hash, and nothing else was read.
 func postgresPlan(t *testing.T, s *Store, sql string) {
 	t.Helper()
 	steps := explain(t, s, func(r rows) (step string, err error) {
@@ -159,12 +160,12 @@ func postgresPlan(t *testing.T, s *Store, sql string) {
 		case ran.MatchString(step):
 			searched++
 		default:
-			t.Errorf("%s is read as well", step)
+			t.Errorf("step = %s, want no other read", step)
 		}
 	}
 	plan := strings.Join(steps, "\n")
 	if searched != 1 || !strings.Contains(plan, "Index Cond: (hash = 'x'::text)") {
-		t.Errorf("the hash is looked for %d times:\n%s", searched, plan)
+		t.Errorf("plan looks up the hash %d times, want 1:\n%s", searched, plan)
 	}
 }
 
@@ -177,7 +178,8 @@ func TestClientsAndProgramsAreFoundByTheirIndexes(t *testing.T) {
 	defer func() { _ = s.Close() }()
 	searches(t, s, clientsOf+`org_id = $1 AND org_id <> '' AND id < $2 ORDER BY id DESC`, "acme", "client-1")
 	searches(t, s, programsOf, "acme", "user", "ann", 1)
-	searches(t, s, `SELECT 1 FROM oauth_grants WHERE client_id = $1 AND org_id = $2 AND revoked_at = 0`, "client-1", "acme")
+	searches(t, s, `SELECT 1 FROM oauth_grants WHERE client_id = $1 AND org_id = $2 AND revoked_at = 0`,
+		"client-1", "acme")
 }
 
 // The lists of triage are read in an index that has their order.
@@ -199,33 +201,37 @@ func TestTriageIsFoundByItsIndexes(t *testing.T) {
 		q := newListQuery(s.d, f, manyRows+1)
 		sql := q.ranges()
 		if steps := searches(t, s, sql, q.args...); len(steps) != 1 || !strings.Contains(steps[0], index) {
-			t.Errorf("%+v: %q; want %s", f, steps, index)
+			t.Errorf("%+v: %q, want %s", f, steps, index)
 		}
 	}
 }
 
-// The entries about one thing are read in an index that has their order, however long the log is.
+// The entries about one target are read from an index in their order, for any length of the log.
 func TestTheAuditLogIsFoundByItsIndexes(t *testing.T) {
 	t.Parallel()
 	eachEngine(t, Options{}, func(t *testing.T, s *Store) {
 		a := &asked{engine: s.eng}
 		s.eng = a
-		_, err := s.Audit().List(t.Context(), "a", identity.AuditFilter{Target: "key-1", Before: s.now(), BeforeID: "audit-1", Limit: 51})
+		_, err := s.Audit().List(t.Context(), "a", identity.AuditFilter{
+			Target: "key-1", Before: s.now(), BeforeID: "audit-1", Limit: 51,
+		})
 		s.eng = a.engine
 		if err != nil || len(a.queries) != 1 {
-			t.Fatal(err, a.queries)
+			t.Fatalf("queries = %q, %v, want 1", a.queries, err)
 		}
 		args := []any{"a", "key-1", int64(1), "audit-1"}
 		if s.d == &sqliteDialect {
 			if steps := searches(t, s, a.queries[0], args...); len(steps) != 1 || !strings.Contains(steps[0], "audit_target") {
-				t.Errorf("%q; want audit_target", steps)
+				t.Errorf("%q, want audit_target", steps)
 			}
 			return
 		}
-		// In an empty table everything costs the same: sorting and reading through it are ruled out.
+		// In an empty table all plans cost the same, so sorts and scans are ruled out.
 		if err := s.eng.write(t.Context(), func(x *tx) error {
-			x.exec(`INSERT INTO audit (org_id, at, id, actor, key_id, action, target, detail, outcome, code, request_id, address)
-				SELECT 'a', n, 'audit-' || n, 'server', '', 'x', 'key-' || n, '', 'done', '', '', '' FROM generate_series(1, 20000) n`)
+			x.exec(`INSERT INTO audit (org_id, at, id, actor, key_id, action, target, detail, outcome, code, request_id,
+					address)
+				SELECT 'a', n, 'audit-' || n, 'server', '', 'x', 'key-' || n, '', 'done', '', '', ''
+				FROM generate_series(1, 20000) n`)
 			return nil
 		}); err != nil {
 			t.Fatal(err)
@@ -234,28 +240,29 @@ func TestTheAuditLogIsFoundByItsIndexes(t *testing.T) {
 			err = r.Scan(&step)
 			return step, err
 		}, `EXPLAIN (ANALYZE, COSTS off, TIMING off, SUMMARY off, BUFFERS off) `+a.queries[0], args...), "\n")
-		if !strings.Contains(plan, "using audit_target") || strings.Contains(plan, "Seq Scan") || strings.Contains(plan, "Rows Removed") {
-			t.Error(plan)
+		if !strings.Contains(plan, "using audit_target") || strings.Contains(plan, "Seq Scan") ||
+			strings.Contains(plan, "Rows Removed") {
+			t.Errorf("plan =\n%s\nwant audit_target without a scan or removed rows", plan)
 		}
 	})
 }
 
-// What a caller tried to do something to can be longer than an index holds.
+// The target of an audit entry can be longer than an index allows.
 func TestALongTargetIsWritten(t *testing.T) {
 	t.Parallel()
 	eachEngine(t, Options{}, func(t *testing.T, s *Store) {
 		for _, n := range []int{identity.MaxAuditTarget, identity.MaxAuditTarget + 1, 5000} {
-			var long strings.Builder // not to be compressed
+			var long strings.Builder // must not be compressible
 			for i := range n {
 				long.WriteRune(rune(0x10000 + (i*7919+n)%0x8000))
 			}
 			e := identity.NewEntry(t.Context(), s.now(), "a", identity.KeyCreate, long.String(), "")
 			if err := s.Audit().Append(t.Context(), e); err != nil {
-				t.Fatal(n, err)
+				t.Fatalf("target of %d characters: Append = %v, want no error", n, err)
 			}
 			got, err := s.Audit().List(t.Context(), "a", identity.AuditFilter{Target: e.Target})
 			if want := n <= identity.MaxAuditTarget; err != nil || (len(got) == 1) != want {
-				t.Errorf("%d characters: %d entries, %v", n, len(got), err)
+				t.Errorf("target of %d characters: entries = %d, %v, want found = %t", n, len(got), err, want)
 			}
 		}
 	})

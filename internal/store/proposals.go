@@ -12,14 +12,14 @@ import (
 	"github.com/parley-dev/parley/internal/proposal"
 )
 
-// Proposals keeps proposals, their votes and history, and saved notes.
+// Proposals stores proposals, their votes and history, and saved notes.
 type Proposals struct{ *db }
 
 // Proposals returns the implementation of proposal.Store.
 func (s *Store) Proposals() Proposals { return Proposals{s.db} }
 
-// Insert implements proposal.Store. Without an idempotency key no earlier row
-// decides anything, so the write is combined with others.
+// Insert implements proposal.Store. Without an idempotency key it depends on no earlier row, so
+// it is combined with other writes.
 func (s Proposals) Insert(ctx context.Context, p proposal.Proposal, by identity.Principal, once *idempotency.Key,
 ) (proposal.Outcome, error) {
 	write := s.eng.add
@@ -41,9 +41,9 @@ func (s Proposals) Insert(ctx context.Context, p proposal.Proposal, by identity.
 }
 
 func (t *tx) insertProposal(p *proposal.Proposal) {
-	t.exec(`INSERT INTO proposals (org_id, id, status, category, priority, submitted_by, submitted_at, updated_at,
-			votes_for, votes_against, score, version, followup_id, title, problem, suggested_fix, resolution_note, submitted_as,
-			by_person, fingerprint, evidence)
+	t.insert(`INSERT INTO proposals (org_id, id, status, category, priority, submitted_by, submitted_at, updated_at,
+					votes_for, votes_against, score, version, followup_id, title, problem, suggested_fix, resolution_note,
+					submitted_as, by_person, fingerprint, evidence)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $3, $18, $19, $20)`,
 		p.Org, p.ID, string(p.Status), string(p.Category), p.Priority.Rank(), p.SubmittedBy, micros(p.SubmittedAt),
 		micros(p.UpdatedAt), p.VotesFor, p.VotesAgainst, p.VotesFor-p.VotesAgainst, p.Version, p.FollowupID,
@@ -87,19 +87,14 @@ func (s Proposals) Update(ctx context.Context, id, original string, by identity.
 	return out, err
 }
 
-// original reads the other proposal of a decision, if one is named. Both are locked in the
-// order of their ids: two that are declared duplicates of each other at once do not wait for
-// each other in a circle, and one of them sees what the other did.
+// original reads the other proposal of a decision, if one is named. It locks both in the order
+// of their ids: if two proposals are concurrently declared duplicates of each other, there is no
+// deadlock, and the second decision sees the first.
 func (t *tx) original(ctx context.Context, org, id, original string) (*proposal.Proposal, error) {
 	if original == "" || original == id {
 		return nil, nil
 	}
-	if t.d.forUpdate != "" {
-		if _, err := strs(ctx, t, `SELECT id FROM proposals WHERE org_id = $1 AND id IN ($2, $3) ORDER BY id`+t.d.forUpdate,
-			org, id, original); err != nil {
-			return nil, err
-		}
-	}
+	t.lock(`SELECT 1 FROM proposals WHERE org_id = $1 AND id IN ($2, $3) ORDER BY id`, org, id, original)
 	found, err := records(ctx, t, org, []string{original})
 	if err != nil || len(found) == 0 {
 		return nil, err
@@ -107,7 +102,7 @@ func (t *tx) original(ctx context.Context, org, id, original string) (*proposal.
 	return &found[0], nil
 }
 
-// apply queues what a decision asked for.
+// apply queues the writes of a decision.
 func (t *tx) apply(cur *proposal.Current, c *proposal.Change, by identity.Principal) (proposal.Outcome, error) {
 	out := proposal.Outcome{Proposal: cur.Proposal, Vote: c.Vote, Replaced: cur.Vote != nil && c.Vote != nil}
 	if c.Entry.Kind == "" {
@@ -156,7 +151,7 @@ func (t *tx) setVote(p *proposal.Proposal, old, vote *proposal.Vote, by identity
 	}
 }
 
-// entryData is what of a history entry is not a column of its own.
+// entryData holds the fields of a history entry that have no column.
 type entryData struct {
 	From    proposal.Status        `json:",omitempty"`
 	To      proposal.Status        `json:",omitempty"`
@@ -173,13 +168,19 @@ func (t *tx) insertEntry(p *proposal.Proposal, e proposal.Entry) error {
 	if err != nil {
 		return fmt.Errorf("encode a history entry: %w", err)
 	}
-	t.exec(`INSERT INTO history (org_id, proposal_id, seq, at, actor, kind, data) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+	t.insert(`INSERT INTO history (org_id, proposal_id, seq, at, actor, kind, data)
+		VALUES ($1, $2, $3, $4, $5, $6, $7)`,
 		p.Org, p.ID, e.Seq, micros(e.At), e.Actor, string(e.Kind), string(data))
 	return nil
 }
 
 // Get implements proposal.Store.
 func (s Proposals) Get(ctx context.Context, org, id string, viewer identity.Principal) (proposal.Current, error) {
+	return current(ctx, s.eng, org, id, viewer)
+}
+
+// current reads a proposal and the viewer's vote on it.
+func current(ctx context.Context, r reader, org, id string, viewer identity.Principal) (proposal.Current, error) {
 	var (
 		cur     = proposal.Current{Proposal: proposal.Proposal{Org: org}}
 		p       = &cur.Proposal
@@ -187,7 +188,7 @@ func (s Proposals) Get(ctx context.Context, org, id string, viewer identity.Prin
 		found   bool
 		columns = []any{&p.FollowupStatus, &vote.voter, &vote.choice, &vote.comment, &vote.at}
 	)
-	err := each(ctx, s.eng, func(rs rows) error {
+	err := each(ctx, r, func(rs rows) error {
 		found = true
 		return scanRecord(rs, p, columns...)
 	}, getProposal, org, id, viewer.Ref())
@@ -201,36 +202,39 @@ func (s Proposals) Get(ctx context.Context, org, id string, viewer identity.Prin
 }
 
 // getProposal reads a proposal, its follow-up's status and a voter's vote at once. Every look-up
-// is by a whole key, whatever the planner thinks of the tables.
+// is by a whole key, so the plan does not depend on statistics.
 const getProposal = `SELECT ` + recordColumns + `,
 	coalesce((SELECT f.status FROM followups f WHERE f.org_id = $1 AND f.id = p.followup_id), ''),
-	coalesce(v.voter, ''), coalesce(v.choice, ''), coalesce(v.comment, ''), coalesce(v.voted_at, 0) FROM proposals p
+		coalesce(v.voter, ''), coalesce(v.choice, ''), coalesce(v.comment, ''), coalesce(v.voted_at, 0)
+		FROM proposals p
 	LEFT JOIN votes v ON v.org_id = $1 AND v.proposal_id = $2 AND v.voter = $3
 	WHERE p.org_id = $1 AND p.id = $2`
 
-// voteRow is a row of votes while it is read.
+// voteRow receives a row of votes.
 type voteRow struct {
 	voter, choice, comment string
 	at                     int64
 }
 
 func (r *voteRow) vote() *proposal.Vote {
-	return &proposal.Vote{Voter: r.voter, Choice: proposal.Choice(r.choice), Comment: r.comment, VotedAt: fromMicros(r.at)}
+	return &proposal.Vote{
+		Voter: r.voter, Choice: proposal.Choice(r.choice), Comment: r.comment, VotedAt: fromMicros(r.at),
+	}
 }
 
-const recordColumns = `p.id, p.status, p.category, p.priority, p.submitted_by, p.submitted_at, p.updated_at, p.votes_for,
-	p.votes_against, p.agents_for, p.agents_against, p.version, p.text_version, p.followup_id, p.title, p.problem, p.suggested_fix,
-	p.resolution_note, p.duplicate_of, p.fingerprint, p.evidence`
+const recordColumns = `p.id, p.status, p.category, p.priority, p.submitted_by, p.submitted_at, p.updated_at,
+	p.votes_for, p.votes_against, p.agents_for, p.agents_against, p.version, p.text_version, p.followup_id, p.title,
+	p.problem, p.suggested_fix, p.resolution_note, p.duplicate_of, p.fingerprint, p.evidence`
 
-// scanRecord reads a whole proposal of an org that is known, and what follows it in the row.
+// scanRecord reads recordColumns, except for the org, and the columns after them.
 func scanRecord(r rows, p *proposal.Proposal, more ...any) error {
 	var status, category string
 	var rank int
 	var submitted, updated int64
 	err := r.Scan(append([]any{
-		&p.ID, &status, &category, &rank, &p.SubmittedBy, &submitted, &updated, &p.VotesFor, &p.VotesAgainst, &p.AgentsFor,
-		&p.AgentsAgainst, &p.Version, &p.TextVersion, &p.FollowupID, &p.Title, &p.Problem, &p.SuggestedFix, &p.ResolutionNote,
-		&p.DuplicateOf, &p.Fingerprint, &p.Evidence,
+		&p.ID, &status, &category, &rank, &p.SubmittedBy, &submitted, &updated, &p.VotesFor, &p.VotesAgainst,
+		&p.AgentsFor, &p.AgentsAgainst, &p.Version, &p.TextVersion, &p.FollowupID, &p.Title, &p.Problem,
+		&p.SuggestedFix, &p.ResolutionNote, &p.DuplicateOf, &p.Fingerprint, &p.Evidence,
 	}, more...)...)
 	if err != nil {
 		return err
@@ -240,38 +244,12 @@ func scanRecord(r rows, p *proposal.Proposal, more ...any) error {
 	return nil
 }
 
-// locked reads a proposal and the voter's vote on it, and holds the proposal until the end of
-// the transaction, and with it all votes on it. The vote is read after the lock was taken: one
-// statement for both would read the vote as it was before.
+// locked is current, but first locks the proposal, and with it all votes on it, until the end
+// of the transaction. The lock is a statement of its own: a single one for both would read the
+// vote as it was before the lock was taken.
 func locked(ctx context.Context, t *tx, org, id string, viewer identity.Principal) (proposal.Current, error) {
-	var (
-		cur   = proposal.Current{Proposal: proposal.Proposal{Org: org}}
-		p     = &cur.Proposal
-		vote  voteRow
-		found bool
-	)
-	err := each(ctx, t, func(rs rows) error {
-		found = true
-		return scanRecord(rs, p)
-	}, `SELECT `+recordColumns+` FROM proposals p WHERE p.org_id = $1 AND p.id = $2`+t.d.forUpdate, org, id)
-	if err != nil {
-		return cur, err
-	}
-	if !found {
-		return cur, errs.ErrNotFound
-	}
-	if p.FollowupID != "" {
-		if _, err := one(ctx, t, []any{&p.FollowupStatus}, `SELECT status FROM followups WHERE org_id = $1 AND id = $2`, org, p.FollowupID); err != nil {
-			return cur, err
-		}
-	}
-	found, err = one(ctx, t, []any{&vote.voter, &vote.choice, &vote.comment, &vote.at},
-		`SELECT voter, choice, comment, voted_at FROM votes WHERE org_id = $1 AND proposal_id = $2 AND voter = $3`,
-		org, id, viewer.Ref())
-	if found {
-		cur.Vote = vote.vote()
-	}
-	return cur, err
+	t.lock(`SELECT 1 FROM proposals WHERE org_id = $1 AND id = $2`, org, id)
+	return current(ctx, t, org, id, viewer)
 }
 
 // Votes implements proposal.Store.
@@ -282,7 +260,7 @@ func (s Proposals) Votes(ctx context.Context, org, id string, offset int64, limi
 		return nil, 0, err
 	}
 	votes := []proposal.Vote{}
-	// The votes are sorted when they are asked for, so that their number counts.
+	// The votes are sorted on demand, so the cost grows with their number.
 	err := s.slowIf(ctx, total > manyRows, org, func(ctx context.Context, r reader) error {
 		return each(ctx, r, func(r rows) error {
 			var v proposal.Vote
@@ -317,11 +295,14 @@ func scanEntry(r rows) (e proposal.Entry, err error) {
 }
 
 // History implements proposal.Store.
-func (s Proposals) History(ctx context.Context, org, id string, offset int64, limit int) ([]proposal.Entry, int64, error) {
+func (s Proposals) History(
+	ctx context.Context, org, id string, offset int64, limit int,
+) ([]proposal.Entry, int64, error) {
 	var total, submitted int64
 	first := proposal.Entry{Seq: 1, Kind: proposal.Submitted}
 	if _, err := one(ctx, s.eng, []any{&total, &submitted, &first.Actor, (*string)(&first.To)},
-		`SELECT version, submitted_at, submitted_by, submitted_as FROM proposals WHERE org_id = $1 AND id = $2`, org, id); err != nil {
+		`SELECT version, submitted_at, submitted_by, submitted_as FROM proposals
+		WHERE org_id = $1 AND id = $2`, org, id); err != nil {
 		return nil, 0, err
 	}
 	entries := []proposal.Entry{}
@@ -330,7 +311,7 @@ func (s Proposals) History(ctx context.Context, org, id string, offset int64, li
 		entries = append(entries, first)
 	}
 	const page = `FROM history WHERE org_id = $1 AND proposal_id = $2 AND seq > $3 ORDER BY seq LIMIT $4`
-	args := []any{org, id, max(offset, 1), limit - len(entries)} // seq counts without gaps, so it is the offset
+	args := []any{org, id, max(offset, 1), limit - len(entries)} // seq has no gaps, so it is the offset
 	wide, err := s.wide(ctx, `SELECT octet_length(data) AS n `+page, args...)
 	if err != nil {
 		return nil, 0, err

@@ -9,8 +9,8 @@ import (
 	"github.com/parley-dev/parley/internal/proposal"
 )
 
-// countRows is how many rows a list without words has. The counters know it; only the one
-// proposal of a fingerprint is looked for.
+// countRows returns how many rows a list without words has. It adds up counters; only the one
+// proposal of a fingerprint is looked up.
 func (s Proposals) countRows(ctx context.Context, f proposal.Filter) (n int64, err error) {
 	q := newListQuery(s.d, f, 0)
 	sql := ""
@@ -25,8 +25,8 @@ func (s Proposals) countRows(ctx context.Context, f proposal.Filter) (n int64, e
 	return n, err
 }
 
-// countSQL sums the counters of a filter. Drafts that the viewer may not see are
-// left out, so that a total never reveals them. It is empty if no counter applies.
+// countSQL adds up the counters of a filter. It omits drafts that the viewer may not see, so that
+// a total never reveals them. It is empty if no counter applies.
 func (q *listQuery) countSQL() string {
 	switch {
 	case q.f.Viewer.Admin:
@@ -47,13 +47,13 @@ const withoutDrafts = " AND status <> 'draft'"
 
 func (q *listQuery) me() string { return q.f.Viewer.Principal.Ref() }
 
-// seesDrafts reports whether drafts of a viewer who is no admin can match.
+// seesDrafts reports whether drafts can match for a viewer who is not an admin.
 func (q *listQuery) seesDrafts() bool {
 	own := q.f.SubmittedBy == "" || q.f.SubmittedBy == q.me()
 	return own && (q.f.Kind == "" || q.f.Kind == q.f.Viewer.Principal.Kind)
 }
 
-// sumCounters adds up the rows of one submitter, or of all that the filter covers.
+// sumCounters adds up the rows of one submitter, or of all submitters that the filter covers.
 func (q *listQuery) sumCounters(who string, status proposal.Status, more string) string {
 	var b strings.Builder
 	for _, t := range q.terms(who) {
@@ -65,7 +65,7 @@ func (q *listQuery) sumCounters(who string, status proposal.Status, more string)
 	return b.String()
 }
 
-// counters is the condition that finds the counters of a term.
+// counters writes the condition that selects the counters of a term.
 func (q *listQuery) counters(b *strings.Builder, t term, status proposal.Status) {
 	b.WriteString("org_id = $1 AND kind = '" + t.kind + "' AND who = " + q.arg(t.who))
 	if status != "" {
@@ -79,11 +79,11 @@ func (q *listQuery) counters(b *strings.Builder, t term, status proposal.Status)
 	}
 }
 
-// term is one kind of counters in a sum.
+// term is one kind of counter in a sum.
 type term struct{ sign, kind, who string }
 
-// terms lists the counters of the filter. What is not counted itself is the rest of what
-// is: agents' proposals are those that people did not submit.
+// terms returns the counters of the filter. What has no counter is computed as a difference: the
+// proposals of agents are those that no user submitted.
 func (q *listQuery) terms(who string) []term {
 	list := []term{{kind: countProposals, who: who}}
 	if who == "" && q.f.Kind == identity.User {
@@ -123,18 +123,20 @@ func (s Proposals) Counts(ctx context.Context, f proposal.Filter) (counts map[pr
 				return err
 			}
 			q := newSearchQuery(s.d, f, 0, scan)
-			counts, err = byStatus(ctx, r, "SELECT p.status, count(*) FROM "+q.matchConditions()+" GROUP BY p.status", q.args)
+			counts, err = byStatus(ctx, r,
+				"SELECT p.status, count(*) FROM "+q.matchConditions()+" GROUP BY p.status", q.args)
 			return err
 		})
 	case f.Fingerprint != "":
-		counts, err = byStatus(ctx, s.eng, "SELECT p.status, count(*) FROM "+q.matchConditions()+" GROUP BY p.status", q.args)
+		counts, err = byStatus(ctx, s.eng,
+			"SELECT p.status, count(*) FROM "+q.matchConditions()+" GROUP BY p.status", q.args)
 	default:
 		counts, err = byStatus(ctx, s.eng, q.countsSQL(), q.args)
 	}
 	return counts, err
 }
 
-// countsSQL sums the counters of a filter by status.
+// countsSQL adds up the counters of a filter by status.
 func (q *listQuery) countsSQL() string {
 	var arms []string
 	add := func(who string, status proposal.Status, more string) {
@@ -160,7 +162,7 @@ func (q *listQuery) countsSQL() string {
 	return strings.Join(arms, " UNION ALL ")
 }
 
-// byStatus adds up the rows of a query for statuses and numbers.
+// byStatus adds up the rows of a query that selects statuses and numbers.
 func byStatus(ctx context.Context, r reader, sql string, args []any) (map[proposal.Status]int64, error) {
 	counts := map[proposal.Status]int64{}
 	err := each(ctx, r, func(r rows) error {

@@ -8,8 +8,8 @@ import (
 	"github.com/parley-dev/parley/internal/proposal"
 )
 
-// Groups implements proposal.Store. It reads through all that match, in an index where one
-// has what is needed.
+// Groups implements proposal.Store. It reads all matching rows, from an index where one covers
+// them.
 func (s Proposals) Groups(ctx context.Context, f proposal.Filter, by proposal.GroupBy) ([]proposal.Group, error) {
 	key, evidence, index := "p.submitted_by", "0", bySubmitter
 	if by == proposal.ByFingerprint {
@@ -36,7 +36,7 @@ func (s Proposals) Groups(ctx context.Context, f proposal.Filter, by proposal.Gr
 		} else if q.search = "proposals p"; index != "" {
 			q.search += s.d.by(index)
 		}
-		// The time is not in the indexes, but ids are in its order.
+		// The indexes do not hold the time, but ids sort by it.
 		at := func(id string) string {
 			return `(SELECT submitted_at FROM proposals WHERE org_id = $1 AND id = g.` + id + `)`
 		}
@@ -49,7 +49,8 @@ func (s Proposals) Groups(ctx context.Context, f proposal.Filter, by proposal.Gr
 			groups = append(groups, g)
 			return err
 		}, fmt.Sprintf(`SELECT g.name, g.n, g.evidence, %[1]s, %[2]s FROM (
-				SELECT %[3]s AS name, count(*) AS n, CAST(%[4]s AS BIGINT) AS evidence, min(p.id) AS oldest, max(p.id) AS newest
+							SELECT %[3]s AS name, count(*) AS n, CAST(%[4]s AS BIGINT) AS evidence,
+								min(p.id) AS oldest, max(p.id) AS newest
 				FROM %[5]s GROUP BY %[3]s ORDER BY n DESC, evidence DESC, name LIMIT %[6]d
 			) g ORDER BY g.n DESC, g.evidence DESC, g.name`,
 			at("oldest"), at("newest"), key, evidence, q.matchConditions(), proposal.MaxGroups), q.args...)

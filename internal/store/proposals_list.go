@@ -10,18 +10,17 @@ import (
 )
 
 const (
-	// manyRows is where a read becomes a slow one: it may walk, sort or skip so many
-	// rows on the connections that all requests share.
+	// manyRows is the number of rows from which a read is a slow one. Ordinary connections
+	// may walk, sort or skip up to that many rows.
 	manyRows = 2000
-	// smallOrg is how many proposals an org may have for a search to read through
-	// them. In a larger org it uses the index, which holds the words of all orgs: what
-	// it costs there depends on what the other orgs have.
+	// smallOrg is the largest number of proposals of an org that a search scans. In a larger
+	// org it uses the index, which holds the words of all orgs: its cost depends on the data
+	// of other orgs.
 	smallOrg = 1000
 )
 
-// List implements proposal.Store. It finds the keys of a page in an index first
-// and then reads these rows only, so that a page costs the same whatever the
-// size of the org.
+// List implements proposal.Store. It first finds the keys of a page in an index and then reads
+// only these rows, so that a page costs the same for any size of the org.
 func (s Proposals) List(ctx context.Context, f proposal.Filter) (items []proposal.Item, total int64, err error) {
 	if len(f.Words) > 0 {
 		err = s.slow(ctx, f.Org, func(ctx context.Context, r reader) (err error) {
@@ -50,8 +49,7 @@ func (s Proposals) List(ctx context.Context, f proposal.Filter) (items []proposa
 	return items, total, err
 }
 
-// search finds a page of the proposals with the filter's words and counts all of
-// them.
+// search returns a page of the proposals with the filter's words, and the number of all of them.
 func (s Proposals) search(ctx context.Context, r reader, f proposal.Filter) ([]proposal.Item, int64, error) {
 	var total int64
 	scan, err := s.searchScans(ctx, r, f.Org)
@@ -66,8 +64,8 @@ func (s Proposals) search(ctx context.Context, r reader, f proposal.Filter) ([]p
 	return items, total, err
 }
 
-// searchScans reports whether a search reads through the org's proposals. Otherwise, the
-// index has all of them when it returns.
+// searchScans reports whether a search scans the org's proposals. If not, the index holds all of
+// them when searchScans returns.
 func (s Proposals) searchScans(ctx context.Context, r reader, org string) (bool, error) {
 	var size int64
 	if _, err := one(ctx, r, []any{&size}, `SELECT CAST(coalesce(sum(n), 0) AS BIGINT) FROM counters
@@ -95,8 +93,8 @@ func (q *listQuery) read(ctx context.Context, r reader) ([]proposal.Item, error)
 	return items, err
 }
 
-// itemRow is one row of a page while it is read. It is used for all of them, so that a
-// row costs no memory but its own.
+// itemRow receives one row of a page. It is reused for all rows, so that a row allocates only
+// its own item.
 type itemRow struct {
 	item                   proposal.Item
 	status, category, vote string
@@ -109,8 +107,9 @@ func newItemRow(f *proposal.Filter) *itemRow {
 	row := &itemRow{item: proposal.Item{Proposal: proposal.Proposal{Org: f.Org}}}
 	it := &row.item
 	row.dest = []any{
-		&it.ID, &row.status, &row.category, &row.rank, &it.SubmittedBy, &row.submitted, &row.updated, &it.VotesFor, &it.VotesAgainst,
-		&it.AgentsFor, &it.AgentsAgainst, &it.Version, &it.TextVersion, &it.FollowupID, &it.Title, &it.Fingerprint, &it.Evidence, &row.vote,
+		&it.ID, &row.status, &row.category, &row.rank, &it.SubmittedBy, &row.submitted, &row.updated, &it.VotesFor,
+		&it.VotesAgainst, &it.AgentsFor, &it.AgentsAgainst, &it.Version, &it.TextVersion, &it.FollowupID, &it.Title,
+		&it.Fingerprint, &it.Evidence, &row.vote,
 	}
 	if f.Excerpt {
 		row.dest = append(row.dest, &it.Excerpt)
@@ -123,8 +122,9 @@ func (row *itemRow) scan(r rows) (proposal.Item, error) {
 		return proposal.Item{}, err
 	}
 	it := row.item
-	it.Status, it.Category, it.Priority = proposal.Status(row.status), proposal.Category(row.category), proposal.Priorities[row.rank]
-	it.SubmittedAt, it.UpdatedAt, it.MyVote = fromMicros(row.submitted), fromMicros(row.updated), proposal.Choice(row.vote)
+	it.Status, it.Category = proposal.Status(row.status), proposal.Category(row.category)
+	it.Priority, it.MyVote = proposal.Priorities[row.rank], proposal.Choice(row.vote)
+	it.SubmittedAt, it.UpdatedAt = fromMicros(row.submitted), fromMicros(row.updated)
 	if it.Excerpt != "" {
 		it.Excerpt = proposal.ExcerptOf(it.Excerpt)
 	}
@@ -136,11 +136,11 @@ type listQuery struct {
 	d     *dialect
 	f     proposal.Filter
 	total int64
-	// reach is how many rows the index of the filters has for the list; some of them may not
-	// match.
+	// reach is the number of rows of the list in the index of the filters. Some of them may
+	// not match.
 	reach int64
 	args  []any
-	// search is the FROM clause of a search; empty: there are no words.
+	// search is the FROM clause of a search; empty if there are no words.
 	search string
 }
 
@@ -160,25 +160,24 @@ func newSearchQuery(d *dialect, f proposal.Filter, total int64, scan bool) *list
 	return q
 }
 
-// slow reports whether the page may cost more than a usual one: it starts far from
-// the start of the list, walks the index of votes for rows that match a filter, or
-// passes over many rows that do not.
+// slow reports whether the page may cost more than a usual one: it starts far from the start of
+// the list, walks the index of votes for rows that match a filter, or skips many rows that do
+// not match.
 func (q *listQuery) slow() bool {
 	walk := q.f.Sort == proposal.SortVotes && q.filtered() && !q.few()
 	return q.f.Offset < q.total && (q.f.Offset > manyRows || walk || q.reach-q.total > manyRows)
 }
 
-// filtered reports whether the list has a filter that the index of votes does not begin
-// with.
+// filtered reports whether the list has a filter that the index of votes does not begin with.
 func (q *listQuery) filtered() bool { return q.f.Category != "" || q.f.SubmittedBy != "" || q.sparse() }
 
-// sparse reports whether the list has a filter for which not every index has a column.
+// sparse reports whether the list has a filter whose column is not in every index.
 func (q *listQuery) sparse() bool {
 	return q.f.Kind != "" || q.f.Evidence != "" || q.f.Fingerprint != ""
 }
 
-// walked is the filter that leaves what the list reads in the index of its filters. It is
-// wider than the list's own if that index lacks a column.
+// walked returns the filter of the rows that the list reads in the index of its filters, and
+// whether it is wider than the list's filter because the index lacks a column.
 func (q *listQuery) walked() (proposal.Filter, bool) {
 	f := q.f
 	switch q.index() {
@@ -191,10 +190,12 @@ func (q *listQuery) walked() (proposal.Filter, bool) {
 	default:
 		return f, false
 	}
-	return f, f.Category != q.f.Category || f.SubmittedBy != q.f.SubmittedBy || f.Kind != q.f.Kind || f.Evidence != q.f.Evidence
+	wider := f.Category != q.f.Category || f.SubmittedBy != q.f.SubmittedBy || f.Kind != q.f.Kind ||
+		f.Evidence != q.f.Evidence
+	return f, wider
 }
 
-// The indexes of the list. Those of evidence and of people hold such proposals alone.
+// The indexes of the list. byEvidence and byPeople are partial.
 const (
 	byReview    = "proposals_review"
 	byCategory  = "proposals_category"
@@ -204,8 +205,8 @@ const (
 	byVotes     = "proposals_votes"
 )
 
-// index names the index that finds the fewest rows by the filters; empty: the engine finds
-// it by itself.
+// index returns the index that finds the fewest rows by the filters, or "" to let the engine
+// choose.
 func (q *listQuery) index() string {
 	switch {
 	case !q.sparse() || q.f.Fingerprint != "":
@@ -228,8 +229,8 @@ func (q *listQuery) arg(v any) string {
 	return fmt.Sprintf("$%d", len(q.args))
 }
 
-// page is the statement for one page: up to limit+1 rows, so that the caller can
-// tell whether more follow.
+// page returns the statement for one page: up to limit+1 rows, so that the caller can tell
+// whether more rows follow.
 func (q *listQuery) page() string {
 	var keys string
 	if q.search != "" {
@@ -245,10 +246,11 @@ func (q *listQuery) page() string {
 		p.votes_against, p.agents_for, p.agents_against, p.version, p.text_version, p.followup_id, p.title, p.fingerprint,
 		p.evidence, coalesce(v.choice, '')` + excerpt + `
 		FROM (` + keys + `) k ` + q.d.byKey + `
-		LEFT JOIN votes v ON v.org_id = $1 AND v.proposal_id = p.id AND v.voter = ` + voter + ` ORDER BY ` + q.order("p.")
+			LEFT JOIN votes v ON v.org_id = $1 AND v.proposal_id = p.id AND v.voter = ` + voter + `
+			ORDER BY ` + q.order("p.")
 }
 
-// order is the list's order. Every sort ends with the id, so no two rows tie.
+// order returns the ORDER BY terms. Every sort ends with the id, so that no two rows tie.
 func (q *listQuery) order(prefix string) string {
 	if q.f.Sort == proposal.SortOldest {
 		return prefix + "id"
@@ -258,12 +260,12 @@ func (q *listQuery) order(prefix string) string {
 	case c == "":
 		return prefix + "id DESC"
 	case c == "score" && q.few():
-		return prefix + "score + 0 DESC, " + prefix + "id DESC" // by no index
+		return prefix + "score + 0 DESC, " + prefix + "id DESC" // uses no index
 	}
 	return prefix + c + " DESC, " + prefix + "id DESC"
 }
 
-// sortColumn is what the sort looks at before the id; empty: nothing.
+// sortColumn returns the column that the list sorts by before the id, or "".
 func (q *listQuery) sortColumn() string {
 	switch q.f.Sort {
 	case proposal.SortReview:
@@ -275,7 +277,7 @@ func (q *listQuery) sortColumn() string {
 	return ""
 }
 
-// after is the condition that continues behind the cursor.
+// after returns the condition that continues after the cursor.
 func (q *listQuery) after() string {
 	pos := q.f.After
 	if pos == nil {
@@ -293,7 +295,7 @@ func (q *listQuery) after() string {
 	return " AND p.id < " + q.arg(pos.ID)
 }
 
-// keyColumns is what the inner query yields: the sort's column and the id.
+// keyColumns returns the columns of the inner query: the sort column and the id.
 func (q *listQuery) keyColumns() string {
 	if c := q.sortColumn(); c != "" {
 		return "p." + c + ", p.id"
@@ -301,8 +303,8 @@ func (q *listQuery) keyColumns() string {
 	return "p.id"
 }
 
-// ranges finds the page's keys without a search. Each range of an index that is
-// in the list's own order is one arm; the heads of the arms are merged.
+// ranges finds the keys of the page without a search. Each index range that is in the order of
+// the list is one arm; the heads of the arms are merged.
 func (q *listQuery) ranges() string {
 	tail := func() string { return fmt.Sprintf(" LIMIT %s OFFSET %s", q.arg(q.f.Limit+1), q.arg(q.f.Offset)) }
 	arms := q.arms()
@@ -316,9 +318,9 @@ func (q *listQuery) ranges() string {
 	return "SELECT * FROM (" + strings.Join(arms, " UNION ALL ") + ") m ORDER BY " + q.order("") + tail()
 }
 
-// arms lists the ranges: one for each status and, for the sorts by time, each
-// priority, as the indexes have them in front of the id. The whole org in order
-// of time is one range of its own.
+// arms returns the ranges: one for each status and, if the list sorts by time, for each
+// priority, because these columns precede the id in the indexes. The whole org in order of time
+// is a single range.
 func (q *listQuery) arms() []string {
 	filters, after := q.filters(), q.after()
 	index := q.byFilter()
@@ -344,7 +346,7 @@ func (q *listQuery) arms() []string {
 		if st == proposal.Draft && !q.f.Viewer.Admin {
 			where += " AND p.submitted_by = " + q.arg(q.me())
 			if index != "" {
-				index = q.d.by(bySubmitter) // no other leaves out the drafts of others
+				index = q.d.by(bySubmitter) // only this index excludes the drafts of others
 			}
 		}
 		for _, rank := range ranks {
@@ -358,7 +360,7 @@ func (q *listQuery) arms() []string {
 	return arms
 }
 
-// visible leaves out the drafts of others, which only admins see.
+// visible excludes the drafts of others, which only admins see.
 func (q *listQuery) visible() string {
 	if q.f.Viewer.Admin {
 		return ""
@@ -366,7 +368,7 @@ func (q *listQuery) visible() string {
 	return " AND (p.status <> 'draft' OR p.submitted_by = " + q.arg(q.me()) + ")"
 }
 
-// statuses lists the statuses that the filter covers.
+// statuses returns the statuses that the filter covers.
 func (q *listQuery) statuses() []proposal.Status {
 	if q.f.Status == "" {
 		return proposal.Statuses
@@ -374,14 +376,14 @@ func (q *listQuery) statuses() []proposal.Status {
 	return []proposal.Status{q.f.Status}
 }
 
-// few reports whether a filter leaves so little that sorting it is the cheapest:
-// beyond that, walking the sort's index and leaving out what does not match is.
+// few reports whether so few rows match that sorting them is the cheapest plan. For more rows it
+// is cheaper to walk the index of the sort and skip rows that do not match.
 func (q *listQuery) few() bool {
 	return q.filtered() && q.reach <= manyRows
 }
 
-// byFilter names the index to use where an engine might take another: that of the filters,
-// in a list by votes only if they leave few rows.
+// byFilter forces the index of the filters where an engine might choose another. A list by votes
+// uses it only if few rows match.
 func (q *listQuery) byFilter() string {
 	index := q.index()
 	switch {
@@ -402,10 +404,10 @@ func (q *listQuery) byFilter() string {
 	return q.d.by(byCategory)
 }
 
-// filters are the conditions beside org and status. The sort by votes has no index
-// that starts with them: it walks its own, which holds them, unless the exact total,
-// known from the counters, says that sorting what matches is cheaper. Of two filters
-// the submitter's index is the one that holds both.
+// filters returns the conditions besides org and status. No index for the sort by votes starts
+// with them: the list walks its own index, which contains them, unless the exact total from the
+// counters shows that sorting the matches is cheaper. If there are two filters, the index of
+// submitters holds both.
 func (q *listQuery) filters() string {
 	walk := q.f.Sort == proposal.SortVotes && !q.few()
 	column := func(c string, indexed bool) string {
@@ -427,14 +429,14 @@ func (q *listQuery) filters() string {
 	return b.String()
 }
 
-// sparseFilters are written as the partial indexes have them.
+// sparseFilters writes the conditions in the form that the partial indexes have.
 func (q *listQuery) sparseFilters(b *strings.Builder) {
 	switch q.f.Kind {
 	case identity.User:
 		b.WriteString(" AND p.by_person = 1")
 	case identity.Agent:
 		b.WriteString(" AND p.by_person = 0")
-	case identity.Service: // has submitted nothing, and is no filter that reaches the store
+	case identity.Service: // services submit nothing, and this filter never reaches the store
 	}
 	switch q.f.Evidence {
 	case proposal.WithEvidence:
@@ -442,13 +444,13 @@ func (q *listQuery) sparseFilters(b *strings.Builder) {
 	case proposal.WithoutEvidence:
 		b.WriteString(" AND p.fingerprint = ''")
 	}
-	if q.f.Fingerprint != "" { // files one proposal
+	if q.f.Fingerprint != "" { // a fingerprint has one proposal
 		b.WriteString(" AND p.id = (SELECT proposal_id FROM friction WHERE org_id = $1 AND fingerprint = " +
 			q.arg(q.f.Fingerprint) + ")")
 	}
 }
 
-// matches finds the page's keys among the hits of a search.
+// matches finds the keys of the page among the matches of a search.
 func (q *listQuery) matches() string {
 	return `SELECT ` + q.keyColumns() + ` FROM ` + q.matchConditions() + q.after() +
 		fmt.Sprintf(" ORDER BY %s LIMIT %s OFFSET %s", q.order("p."), q.arg(q.f.Limit+1), q.arg(q.f.Offset))

@@ -30,14 +30,15 @@ func notesWhere(ctx context.Context, r reader, where string, args ...any) ([]pro
 func (s Proposals) CreateNote(
 	ctx context.Context, n proposal.SavedNote, e identity.AuditEntry, most identity.Quota,
 ) (proposal.SavedNote, error) {
-	n.CreatedAt = fromMicros(micros(n.CreatedAt)) // as it will be read
+	n.CreatedAt = fromMicros(micros(n.CreatedAt)) // the stored precision
 	err := s.writeOnce(ctx, &n, func(t *tx) error {
 		if err := t.withinQuota(ctx, n.Org, []identity.Quota{most}, func(q identity.Quota) (int, error) {
 			return countUpTo(ctx, t, q.Most, `saved_notes WHERE org_id = $1`, n.Org)
 		}); err != nil {
 			return err
 		}
-		t.exec(`INSERT INTO saved_notes (org_id, id, title, note, created_by, created_at) VALUES ($1, $2, $3, $4, $5, $6)`,
+		t.exec(`INSERT INTO saved_notes (org_id, id, title, note, created_by, created_at)
+			VALUES ($1, $2, $3, $4, $5, $6)`,
 			n.Org, n.ID, n.Title, n.Text, n.CreatedBy, micros(n.CreatedAt))
 		t.audit(e)
 		return nil

@@ -13,13 +13,13 @@ import (
 )
 
 const (
-	// likeHits is how many proposals with a word are looked at, likeRaw how many entries of
-	// the org in the index. A word with more of them says little.
+	// likeHits limits the proposals read for one word, likeRaw the entries of the org in the
+	// index. A word with more of them does not indicate likeness.
 	likeHits = 1000
 	likeRaw  = 5 * likeHits
 )
 
-// Similar implements proposal.Store. It returns candidates: those with the most or the
+// Similar implements proposal.Store. It returns candidates: the proposals with the most or the
 // rarest of the words.
 func (s Proposals) Similar(ctx context.Context, like proposal.Likeness) ([]proposal.Proposal, error) {
 	var found []proposal.Proposal
@@ -42,28 +42,30 @@ func (s Proposals) Similar(ctx context.Context, like proposal.Likeness) ([]propo
 	return found, err
 }
 
-// among is the condition for what can be a duplicate; w has the org as its first parameter.
+// among adds the condition for possible duplicates to w, whose first parameter is the org.
 func among(w *where, like proposal.Likeness) {
-	w.and(`(p.status IN ('open', 'approved', 'rejected') OR p.status = 'draft' AND p.submitted_by = ?)`, like.Viewer.Principal.Ref())
+	w.and(`(p.status IN ('open', 'approved', 'rejected') OR p.status = 'draft' AND p.submitted_by = ?)`,
+		like.Viewer.Principal.Ref())
 	w.and(`p.id <> ?`, like.Except)
 }
 
-// likeByScan reads through the proposals of a small org.
+// likeByScan scans the proposals of a small org.
 func (s Proposals) likeByScan(ctx context.Context, r reader, like proposal.Likeness) ([]string, error) {
 	w := where{sql: `p.org_id = $1`, args: []any{like.Org, s.d.likeWords(like.Words)}}
 	among(&w, like)
 	return strs(ctx, r, fmt.Sprintf(`SELECT k.id FROM (SELECT p.id, %s AS n FROM %s WHERE %s) k
-		WHERE k.n > 0 ORDER BY k.n DESC, k.id DESC LIMIT %d`, s.d.likeCount, s.d.likeScan, w.sql, proposal.SimilarCandidates), w.args...)
+			WHERE k.n > 0 ORDER BY k.n DESC, k.id DESC LIMIT %d`,
+		s.d.likeCount, s.d.likeScan, w.sql, proposal.SimilarCandidates), w.args...)
 }
 
-// likeByIndex looks each word up. A proposal with few others that have the same word is
-// more alike than one of many.
+// likeByIndex looks up each word. A rare word counts more than one that many proposals have.
 func (s Proposals) likeByIndex(ctx context.Context, r reader, like proposal.Likeness) ([]string, error) {
 	score := map[string]float64{}
 	for _, word := range like.Words {
 		w := where{sql: `p.org_id = $1`, args: []any{like.Org, s.d.exactly(word)}}
 		among(&w, like)
-		ids, err := strs(ctx, r, fmt.Sprintf(`SELECT p.id FROM %s WHERE %s LIMIT %d`, fmt.Sprintf(s.d.likeHits, likeRaw), w.sql, likeHits), w.args...)
+		ids, err := strs(ctx, r, fmt.Sprintf(`SELECT p.id FROM %s WHERE %s LIMIT %d`,
+			fmt.Sprintf(s.d.likeHits, likeRaw), w.sql, likeHits), w.args...)
 		if err != nil {
 			return nil, err
 		}
@@ -77,7 +79,7 @@ func (s Proposals) likeByIndex(ctx context.Context, r reader, like proposal.Like
 	return ids[:min(len(ids), proposal.SimilarCandidates)], nil
 }
 
-// records reads whole proposals, in no order.
+// records returns whole proposals in no particular order.
 func records(ctx context.Context, r reader, org string, ids []string) ([]proposal.Proposal, error) {
 	if len(ids) == 0 {
 		return nil, nil
@@ -93,6 +95,7 @@ func records(ctx context.Context, r reader, org string, ids []string) ([]proposa
 		err := scanRecord(r, &p)
 		list = append(list, p)
 		return err
-	}, `SELECT `+recordColumns+` FROM proposals p WHERE p.org_id = $1 AND p.id IN (`+strings.Join(marks, ", ")+`)`, args...)
+	}, `SELECT `+recordColumns+` FROM proposals p
+		WHERE p.org_id = $1 AND p.id IN (`+strings.Join(marks, ", ")+`)`, args...)
 	return list, err
 }

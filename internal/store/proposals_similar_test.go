@@ -8,8 +8,8 @@ import (
 	"github.com/parley-dev/parley/internal/pgtest"
 )
 
-// TestHitsOfOthersDoNotCount bounds how many hits are looked at: those of another org, which
-// are newer here, leave room for the org's own.
+// TestHitsOfOthersDoNotCount limits the hits that are read: those of another org, which are newer
+// here, leave room for the org's own hits.
 func TestHitsOfOthersDoNotCount(t *testing.T) {
 	t.Parallel()
 	for name, o := range map[string]Options{"sqlite": {Dir: t.TempDir()}, "postgres": {URL: pgtest.URL(t)}} {
@@ -27,11 +27,12 @@ func TestHitsOfOthersDoNotCount(t *testing.T) {
 		}
 		var ids []string
 		err = s.slow(t.Context(), "quiet", func(ctx context.Context, r reader) error {
-			ids, err = strs(ctx, r, "SELECT p.id FROM "+fmt.Sprintf(s.d.likeHits, 5)+" WHERE p.org_id = $1", "quiet", s.d.exactly("upload"))
+			ids, err = strs(ctx, r, "SELECT p.id FROM "+fmt.Sprintf(s.d.likeHits, 5)+" WHERE p.org_id = $1",
+				"quiet", s.d.exactly("upload"))
 			return err
 		})
 		if err != nil || len(ids) != 2 {
-			t.Errorf("%s: %v, %v; want 2 of the org", name, ids, err)
+			t.Errorf("%s: %v, %v, want 2 of the org", name, ids, err)
 		}
 	}
 }

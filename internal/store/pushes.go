@@ -11,15 +11,15 @@ import (
 	"github.com/parley-dev/parley/internal/task"
 )
 
-// Pushes keeps the push configurations of tasks. How far each is delivered is in the same
-// row: see Deliveries.
+// Pushes stores the push configurations of tasks. The same rows hold the progress of their
+// delivery; see Deliveries.
 type Pushes struct{ *db }
 
-// Pushes returns the push configurations of the store.
+// Pushes returns the implementation of dispatch.PushStore.
 func (s *Store) Pushes() Pushes { return Pushes{s.db} }
 
-const insertPush = `INSERT INTO push_configs (org_id, uid, id, url, receiver, token, scheme, credentials, form, created_at, sender_org, sender,
-		cursor, head, state, due_at)
+const insertPush = `INSERT INTO push_configs (org_id, uid, id, url, receiver, token, scheme, credentials, form,
+		created_at, sender_org, sender, cursor, head, state, due_at)
 	VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, `
 
 func pushArgs(t *task.Task, p *task.PushConfig) []any {
@@ -29,19 +29,20 @@ func pushArgs(t *task.Task, p *task.PushConfig) []any {
 	}
 }
 
-// insertPush queues the first configuration of a new task: all its events are due.
+// insertPush queues the first configuration of a new task. All events of the task are due.
 func (x *tx) insertPush(t *task.Task, p *task.PushConfig) {
 	due, arg := x.d.leaseUntil("$14", time.Microsecond, t.CreatedAt)
 	x.exec(insertPush+`0, $13, 'active', `+due+`)`, append(pushArgs(t, p), t.Seq, arg)...)
 }
 
-// pushChange queues what a change means for the task's configurations: they are
-// due if there are events, and one may be set.
+// pushChange queues the effects of a change on the configurations of the task: they become due
+// if there are events, and the change may set one.
 func (x *tx) pushChange(ctx context.Context, cur *task.Current, c *task.Change) error {
 	t := &c.Task
 	t.Push = cur.Task.Push || c.Push != nil
 	if cur.Task.Push && len(c.Events) > 0 {
-		x.exec(`UPDATE push_configs SET head = $3, due_at = CASE WHEN due_at = 0 AND state = 'active' THEN $4 ELSE due_at END
+		x.exec(`UPDATE push_configs SET head = $3,
+					due_at = CASE WHEN due_at = 0 AND state = 'active' THEN $4 ELSE due_at END
 			WHERE org_id = $1 AND uid = $2`, t.Org, t.UID, t.Seq, micros(cur.Clock))
 	}
 	if c.Push == nil {
@@ -53,11 +54,11 @@ func (x *tx) pushChange(ctx context.Context, cur *task.Current, c *task.Change) 
 	return x.setPush(ctx, cur, c)
 }
 
-// setPush queues a configuration, new or in place of another. One that is the same
-// is left alone, with all that is on its way.
+// setPush queues a new or changed configuration. It leaves an identical one alone, with its
+// pending deliveries.
 func (x *tx) setPush(ctx context.Context, cur *task.Current, c *task.Change) error {
 	t := &c.Task
-	p := *c.Push // the decision may be run again
+	p := *c.Push // a copy, because the decision may run again
 	p.TaskID = t.ID
 	c.Push = &p
 	n, found := 0, false
@@ -78,7 +79,7 @@ func (x *tx) setPush(ctx context.Context, cur *task.Current, c *task.Change) err
 		}
 		cursor := cur.Task.Seq
 		if len(c.Events) == 0 && t.State.Terminal() {
-			cursor-- // whoever asks too late still learns how it ended
+			cursor-- // deliver at least the last event of an ended task
 		}
 		due := int64(0)
 		if cursor < t.Seq {
@@ -91,8 +92,8 @@ func (x *tx) setPush(ctx context.Context, cur *task.Current, c *task.Change) err
 		return nil
 	}
 	p.CreatedAt = old.CreatedAt
-	if was := old.PushConfig; was.URL == p.URL && was.Token == p.Token && was.Scheme == p.Scheme && was.Credentials == p.Credentials &&
-		was.Form == p.Form && old.State != delivery.Dead {
+	if was := old.PushConfig; was.URL == p.URL && was.Token == p.Token && was.Scheme == p.Scheme &&
+		was.Credentials == p.Credentials && was.Form == p.Form && old.State != delivery.Dead {
 		return nil
 	}
 	state, due := delivery.Active, int64(0)
@@ -105,14 +106,14 @@ func (x *tx) setPush(ctx context.Context, cur *task.Current, c *task.Change) err
 	if err := guard(c, task.PushSet{Replay: old.Cursor < cur.Task.Seq}); err != nil {
 		return err
 	}
-	x.exec(`UPDATE push_configs SET url = $4, receiver = $5, token = $6, scheme = $7, credentials = $8, form = $9, state = $10, due_at = $11,
-			claimed_until = 0, attempts = 0, last_error = ''
+	x.exec(`UPDATE push_configs SET url = $4, receiver = $5, token = $6, scheme = $7, credentials = $8, form = $9,
+			state = $10, due_at = $11, claimed_until = 0, attempts = 0, last_error = ''
 		WHERE org_id = $1 AND uid = $2 AND id = $3`,
 		t.Org, t.UID, p.ID, p.URL, p.Receiver(), p.Token, p.Scheme, p.Credentials, string(p.Form), string(state), due)
 	return nil
 }
 
-// guard asks the change whether a configuration may be set.
+// guard calls the change's PushGuard, if any, which may refuse the configuration.
 func guard(c *task.Change, set task.PushSet) error {
 	if c.PushGuard == nil {
 		return nil
@@ -122,7 +123,7 @@ func guard(c *task.Change, set task.PushSet) error {
 
 const pushColumns = `org_id, uid, id, url, token, scheme, credentials, form, created_at, sender_org, ` + progressColumns
 
-// scanPush reads pushColumns, and more.
+// scanPush reads pushColumns and the columns after them.
 func scanPush(r rows, more ...any) (dispatch.Push, error) {
 	var p dispatch.Push
 	var form string
@@ -166,7 +167,8 @@ func (ps Pushes) List(ctx context.Context, f dispatch.PushFilter) ([]dispatch.Pu
 		more = ps.d.dead + ofTasks
 	}
 	if f.State != "" {
-		more += ` AND p.state = '` + strings.ReplaceAll(string(f.State), "'", "") + `'` // a literal: the index of the dead has it
+		// A literal, because the index of dead configurations has this condition.
+		more += ` AND p.state = '` + strings.ReplaceAll(string(f.State), "'", "") + `'`
 	}
 	if f.Before != "" {
 		more += ` AND (p.uid < $3 OR p.uid = $3 AND p.id < $4)`
@@ -185,7 +187,10 @@ func (ps Pushes) Delete(ctx context.Context, org, uid, id string) error {
 
 // CountActive implements dispatch.PushStore.
 func (ps Pushes) CountActive(ctx context.Context, sender identity.Principal, most int64) (int64, error) {
-	w := where{sql: `push_configs` + ps.d.by("push_active") + ` WHERE state = 'active' AND sender_org = $1`, args: []any{sender.Org}}
+	w := where{
+		sql:  `push_configs` + ps.d.by("push_active") + ` WHERE state = 'active' AND sender_org = $1`,
+		args: []any{sender.Org},
+	}
 	if sender.Kind != "" {
 		w.and(`sender = ?`, sender.Ref())
 	}

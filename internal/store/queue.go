@@ -9,12 +9,11 @@ import (
 	"github.com/parley-dev/parley/internal/errs"
 )
 
-// queue hands writes from many callers to few goroutines that commit them in
-// batches. It is bounded: when it is full, callers wait as long as their context
-// lets them.
+// queue passes writes from many callers to few goroutines that commit them in batches. Its size
+// is limited: if it is full, callers wait until their context ends.
 //
-// Wide writes, of megabytes, wait apart and are committed one by one between the batches:
-// a small write waits for one of them at the most, however many there are.
+// Wide writes, of megabytes, have their own queue and are committed one by one between the
+// batches: a small write waits for at most one of them.
 type queue struct {
 	waiting chan *request
 	wide    chan *request
@@ -25,12 +24,12 @@ type queue struct {
 	serving sync.WaitGroup
 }
 
-// request is one write and the place for its answer.
+// request is one write and its result.
 type request struct {
 	fn       func(*tx) error
 	err      error
 	answered chan struct{}
-	apart    bool // handed over: it is answered by itself
+	apart    bool // handed over: it is completed separately from its batch
 }
 
 func newQueue(met *metrics) *queue {
@@ -39,8 +38,8 @@ func newQueue(met *metrics) *queue {
 
 var errClosed = errs.New(errs.Unavailable, "store.unavailable", "the server is shutting down; try again in a moment")
 
-// do hands in a write and waits until it is committed. Once queued it is always
-// waited for, because fn writes to variables of its caller.
+// do queues a write and waits until it is committed. It always waits for a queued write, because
+// fn writes to variables of its caller.
 func (q *queue) do(ctx context.Context, fn func(*tx) error) error {
 	return q.wait(ctx, q.waiting, &request{fn: fn, answered: make(chan struct{})})
 }
@@ -72,8 +71,8 @@ func (q *queue) put(ctx context.Context, in chan<- *request, r *request) error {
 	}
 }
 
-// serve starts a goroutine that takes up to most of what waits, has it committed
-// and then answers all of it.
+// serve starts a goroutine that takes up to most waiting requests, has them committed and then
+// completes them.
 func (q *queue) serve(most int, commit func([]*request)) {
 	run := func(batch []*request) {
 		start := time.Now()
@@ -96,8 +95,8 @@ func (q *queue) serve(most int, commit func([]*request)) {
 					continue
 				}
 				if len(batch) > 1 {
-					// Under load, let those that were just answered bring their next write:
-					// a larger batch shares the commit among more.
+					// Under load, let callers whose write was just committed queue their next
+					// one: a larger batch shares the commit among more writes.
 					runtime.Gosched()
 				}
 				batch = gather(append(batch[:0], first), waiting, most)
@@ -116,7 +115,7 @@ func (q *queue) serve(most int, commit func([]*request)) {
 	})
 }
 
-// gather adds what waits to the batch, without waiting for it.
+// gather adds waiting requests to the batch without blocking.
 func gather(batch []*request, waiting <-chan *request, most int) []*request {
 	for len(batch) < most {
 		select {
@@ -132,7 +131,7 @@ func gather(batch []*request, waiting <-chan *request, most int) []*request {
 	return batch
 }
 
-// handOver lets commit finish a write apart from its batch.
+// handOver lets commit finish a write separately from its batch.
 func (q *queue) handOver(r *request, finish func() error) {
 	r.apart = true
 	q.serving.Go(func() {
@@ -141,7 +140,7 @@ func (q *queue) handOver(r *request, finish func() error) {
 	})
 }
 
-// close refuses new writes and waits until the queued ones are answered.
+// close refuses new writes and waits until the queued ones are done.
 func (q *queue) close() {
 	q.mu.Lock()
 	if !q.closed {

@@ -5,11 +5,11 @@ import (
 	"testing"
 )
 
-// However many wide writes wait, a small one is committed after one of them at the most.
+// A small write is committed after at most one wide write, however many wide writes wait.
 func TestASmallWriteWaitsForOneWideWriteAtMost(t *testing.T) {
 	t.Parallel()
 	small := errors.New("small")
-	for range 20 { // of two that are ready, either is taken
+	for range 20 { // if both are ready, either may be taken
 		q := newQueue(newMetrics())
 		began, goOn := make(chan struct{}), make(chan struct{})
 		var order []string
@@ -43,7 +43,7 @@ func TestASmallWriteWaitsForOneWideWriteAtMost(t *testing.T) {
 		<-answered
 		q.close()
 		if len(order) != 7 || order[1] != "small" && order[2] != "small" {
-			t.Fatalf("committed in the order %v", order)
+			t.Fatalf("order of commits = %v, want small after at most one wide write", order)
 		}
 	}
 }

@@ -7,18 +7,21 @@ import (
 	"github.com/parley-dev/parley/internal/identity"
 )
 
-// countUpTo counts rows, but not beyond most: what a count costs must not grow with
-// what a caller has stored. which is a table with conditions that an index serves.
+// countUpTo counts rows, but stops at most: the cost of a count must not grow with the rows that
+// a caller has stored. which is a table with conditions that an index serves.
 func countUpTo(ctx context.Context, r reader, most int, which string, args ...any) (int, error) {
 	n := 0
 	args = append(args, most)
-	_, err := one(ctx, r, []any{&n}, fmt.Sprintf(`SELECT count(*) FROM (SELECT 1 FROM %s LIMIT $%d) counted`, which, len(args)), args...)
+	query := fmt.Sprintf(`SELECT count(*) FROM (SELECT 1 FROM %s LIMIT $%d) counted`, which, len(args))
+	_, err := one(ctx, r, []any{&n}, query, args...)
 	return n, err
 }
 
-// withinQuota refuses what goes beyond a limit. The org's row is locked, so that two at
-// once do not both find room for the last.
-func (t *tx) withinQuota(ctx context.Context, org string, limits []identity.Quota, count func(identity.Quota) (int, error)) error {
+// withinQuota returns an error if a limit is reached. It locks the org's row, so that two
+// concurrent calls do not both find room for the last item.
+func (t *tx) withinQuota(
+	ctx context.Context, org string, limits []identity.Quota, count func(identity.Quota) (int, error),
+) error {
 	locked := false
 	for _, q := range limits {
 		if q.Most <= 0 {
@@ -41,9 +44,9 @@ func (t *tx) withinQuota(ctx context.Context, org string, limits []identity.Quot
 	return nil
 }
 
-// keysWithinQuota counts the keys that work when k is made: those without an end, and
-// those whose end is yet to come. Each is a range of an index, so that keys which
-// expired or were revoked cost nothing, however many there are.
+// keysWithinQuota counts the keys that are valid when k is created: those that never expire, and
+// those that expire later. Each group is a range of an index, so expired and revoked keys cost
+// nothing, however many there are.
 func (t *tx) keysWithinQuota(ctx context.Context, k identity.Key, limits []identity.Quota) error {
 	return t.withinQuota(ctx, k.Principal.Org, limits, func(q identity.Quota) (int, error) {
 		w := where{sql: `keys WHERE revoked_at = 0 AND org_id = $1`, args: []any{k.Principal.Org}}

@@ -4,8 +4,8 @@ import (
 	"context"
 )
 
-// Secret returns what was stored under the name, or else stores fresh: whoever
-// asks, on whichever node, gets the same.
+// Secret returns the value that is stored under the name. If there is none, it stores fresh. All
+// callers on all nodes get the same value.
 func (s *Store) Secret(ctx context.Context, name, fresh string) (string, error) {
 	value := ""
 	find := func() (bool, error) {
@@ -15,7 +15,8 @@ func (s *Store) Secret(ctx context.Context, name, fresh string) (string, error) 
 		return value, err
 	}
 	err := s.eng.write(ctx, func(x *tx) error {
-		x.exec(`INSERT INTO secrets (name, value, created_at) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`, name, fresh, micros(s.now()))
+		x.exec(`INSERT INTO secrets (name, value, created_at) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`,
+			name, fresh, micros(s.now()))
 		return nil
 	})
 	if err == nil {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Sessions keeps the sessions of browsers.
+// Sessions stores browser sessions.
 type Sessions struct{ *db }
 
 // Sessions returns the implementation of web.Sessions.
@@ -15,7 +15,8 @@ func (s *Store) Sessions() Sessions { return Sessions{s.db} }
 // Get implements web.Sessions.
 func (s Sessions) Get(ctx context.Context, token string, now time.Time) ([]byte, bool, error) {
 	var text string
-	found, err := one(ctx, s.eng, []any{&text}, `SELECT data FROM sessions WHERE hash = $1 AND expires_at > $2`, token, micros(now))
+	found, err := one(ctx, s.eng, []any{&text}, `SELECT data FROM sessions
+		WHERE hash = $1 AND expires_at > $2`, token, micros(now))
 	if err != nil || !found {
 		return nil, false, err
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/parley-dev/parley/internal/task"
 )
 
-// watched is an engine that notes whether it was asked for slow reads.
+// watched is an engine that records whether it was used for slow reads.
 type watched struct {
 	engine
 	slowly bool
@@ -24,8 +24,7 @@ func (w *watched) slow() reader {
 	return w.engine.slow()
 }
 
-// TestWhichReadsAreSlow has an org and a sender with more than manyRows rows, and
-// others with few.
+// TestWhichReadsAreSlow has an org and a sender with more than manyRows rows, and others with few.
 func TestWhichReadsAreSlow(t *testing.T) {
 	t.Parallel()
 	eachEngine(t, Options{}, func(t *testing.T, s *Store) {
@@ -38,7 +37,9 @@ func TestWhichReadsAreSlow(t *testing.T) {
 		s.eng = w
 		defer func() { s.eng = w.engine }()
 		list := func(org string, edit func(*proposal.Filter)) func(context.Context) (int, error) {
-			f := proposal.Filter{Org: org, Viewer: proposal.Viewer{Principal: annOf(org)}, Sort: proposal.SortNewest, Limit: 20}
+			f := proposal.Filter{
+				Org: org, Viewer: proposal.Viewer{Principal: annOf(org)}, Sort: proposal.SortNewest, Limit: 20,
+			}
 			edit(&f)
 			return func(ctx context.Context) (int, error) {
 				items, _, err := s.Proposals().List(ctx, f)
@@ -47,7 +48,9 @@ func TestWhichReadsAreSlow(t *testing.T) {
 		}
 		own := func(org string) func(context.Context) (int, error) {
 			return func(ctx context.Context) (int, error) {
-				rows, err := s.Tasks().Own(ctx, dispatch.OwnFilter{Key: task.Key{Org: org, Agent: "bot-" + org, Sender: annOf(org)}, Limit: 20})
+				rows, err := s.Tasks().Own(ctx, dispatch.OwnFilter{
+					Key: task.Key{Org: org, Agent: "bot-" + org, Sender: annOf(org)}, Limit: 20,
+				})
 				return int(rows.Total), err
 			}
 		}
@@ -88,7 +91,9 @@ func TestWhichReadsAreSlow(t *testing.T) {
 			{"without evidence", list("large", func(f *proposal.Filter) { f.Evidence = proposal.WithoutEvidence }), false, 20},
 			{"of a fingerprint", list("large", func(f *proposal.Filter) { f.Fingerprint = "f" }), false, 0},
 			{"counts", func(ctx context.Context) (int, error) {
-				n, err := s.Proposals().Counts(ctx, proposal.Filter{Org: "large", Viewer: proposal.Viewer{Principal: annOf("large")}})
+				n, err := s.Proposals().Counts(ctx, proposal.Filter{
+					Org: "large", Viewer: proposal.Viewer{Principal: annOf("large")},
+				})
 				return int(n[proposal.Open]), err
 			}, false, n + 1},
 			{"search", list("b", func(f *proposal.Filter) { f.Words = []string{"upload"} }), true, 1},
@@ -113,21 +118,23 @@ func TestWhichReadsAreSlow(t *testing.T) {
 			w.slowly = false
 			got, err := c.read(t.Context())
 			if err != nil || got != c.want || w.slowly != c.slow {
-				t.Errorf("%s: %d found, slow: %v, %v; want %d, slow: %v", c.name, got, w.slowly, err, c.want, c.slow)
+				t.Errorf("%s: %d found, slow: %v, %v, want %d, slow: %v", c.name, got, w.slowly, err, c.want, c.slow)
 			}
 		}
 	})
 }
 
-// addAgentProposal adds one that an agent filed from friction.
+// addAgentProposal adds a proposal that an agent filed from friction.
 func addAgentProposal(t *testing.T, s *Store, org string, i int) {
 	t.Helper()
 	now := time.Now().UTC()
 	p := proposal.Proposal{
-		Org: org, ID: propID(i), Title: "filed", Status: proposal.Open, Category: proposal.Process, Priority: proposal.Normal,
-		SubmittedBy: "agent:bot", SubmittedAt: now, UpdatedAt: now, TextVersion: 1, Version: 1, Fingerprint: "x", Evidence: 3,
+		Org: org, ID: propID(i), Title: "filed", Status: proposal.Open, Category: proposal.Process,
+		Priority: proposal.Normal, SubmittedBy: "agent:bot", SubmittedAt: now, UpdatedAt: now, TextVersion: 1,
+		Version: 1, Fingerprint: "x", Evidence: 3,
 	}
-	if _, err := s.Proposals().Insert(t.Context(), p, identity.Principal{Org: org, Kind: identity.Agent, ID: "bot"}, nil); err != nil {
+	bot := identity.Principal{Org: org, Kind: identity.Agent, ID: "bot"}
+	if _, err := s.Proposals().Insert(t.Context(), p, bot, nil); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -10,26 +10,30 @@ import (
 	"github.com/parley-dev/parley/internal/task"
 )
 
-// TestASparseReadHasAllArtifactsAndTheStatus compares it with a read of the whole log.
+// TestASparseReadHasAllArtifactsAndTheStatus compares a sparse read with a read of the whole log.
 func TestASparseReadHasAllArtifactsAndTheStatus(t *testing.T) {
 	t.Parallel()
 	eachEngine(t, Options{}, func(t *testing.T, s *Store) {
 		at := time.Now().UTC().Truncate(time.Microsecond)
 		text := func(s string) []task.Part { return []task.Part{{Kind: task.TextPart, Text: s}} }
 		turn := func(seq int64, s string) task.Event {
-			return task.Event{Seq: seq, At: at, Kind: task.TurnEvent, Message: &task.Message{ID: "m", Role: task.RoleUser, Parts: text(s)}}
+			m := &task.Message{ID: "m", Role: task.RoleUser, Parts: text(s)}
+			return task.Event{Seq: seq, At: at, Kind: task.TurnEvent, Message: m}
 		}
 		status := func(seq int64, st task.State, s string) task.Event {
-			return task.Event{Seq: seq, At: at, Kind: task.StatusEvent, State: st, Message: &task.Message{ID: "s", Role: task.RoleAgent, Parts: text(s)}}
+			m := &task.Message{ID: "s", Role: task.RoleAgent, Parts: text(s)}
+			return task.Event{Seq: seq, At: at, Kind: task.StatusEvent, State: st, Message: m}
 		}
 		artifact := func(seq int64, id string) task.Event {
-			return task.Event{Seq: seq, At: at, Kind: task.ArtifactEvent, Artifact: &task.Artifact{ID: id, Parts: text("of " + id)}}
+			a := &task.Artifact{ID: id, Parts: text("of " + id)}
+			return task.Event{Seq: seq, At: at, Kind: task.ArtifactEvent, Artifact: a}
 		}
 		row := task.Task{
 			Org: "a", UID: "t1", Agent: "bot", ID: "x", Sender: identity.Principal{Org: "a", Kind: identity.User, ID: "ann"},
 			State: task.Submitted, Seq: 2, StatusSeq: 2, CreatedAt: at, UpdatedAt: at,
 		}
-		if err := s.Tasks().Insert(t.Context(), task.Change{Task: row, Events: []task.Event{turn(1, "hi"), status(2, task.Submitted, "")}}, 0); err != nil {
+		first := []task.Event{turn(1, "hi"), status(2, task.Submitted, "")}
+		if err := s.Tasks().Insert(t.Context(), task.Change{Task: row, Events: first}, 0); err != nil {
 			t.Fatal(err)
 		}
 		for _, events := range [][]task.Event{
@@ -57,7 +61,7 @@ func TestASparseReadHasAllArtifactsAndTheStatus(t *testing.T) {
 		}
 		got, err := s.Tasks().ByUID(t.Context(), "a", "t1", task.Content{Artifacts: true, Sparse: true})
 		if err != nil || len(got.Artifacts) != 2 {
-			t.Fatal(err, got.Artifacts)
+			t.Fatalf("artifacts = %v, %v, want 2", got.Artifacts, err)
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Error(diff)

@@ -11,7 +11,7 @@ import (
 	"github.com/parley-dev/parley/internal/identity"
 )
 
-// rows is what both engines answer a query with.
+// rows is the result of a query on either engine.
 type rows interface {
 	Next() bool
 	Scan(dest ...any) error
@@ -64,7 +64,7 @@ func strs(ctx context.Context, r reader, sql string, args ...any) ([]string, err
 	return list, err
 }
 
-// where is a condition that grows; each ? becomes the next numbered parameter.
+// where is a condition that is built step by step. Each ? becomes the next numbered parameter.
 type where struct {
 	sql  string
 	args []any
@@ -78,7 +78,7 @@ func (w *where) and(sql string, args ...any) {
 	w.sql += " AND " + sql
 }
 
-// limit is empty for 0.
+// limit returns a LIMIT clause, or "" for 0.
 func limit(n int) string {
 	if n <= 0 {
 		return ""
@@ -86,7 +86,7 @@ func limit(n int) string {
 	return " LIMIT " + strconv.Itoa(n)
 }
 
-// micros is a time as it is stored; the zero time is 0.
+// micros returns a time as it is stored; the zero time is 0.
 func micros(t time.Time) int64 {
 	if t.IsZero() {
 		return 0
@@ -109,7 +109,7 @@ func flag(b bool) int64 {
 	return 0
 }
 
-// hashText is a hash as it is stored; the zero hash is empty.
+// hashText returns a hash as it is stored; the zero hash is "".
 func hashText(h identity.Hash) string {
 	if h == (identity.Hash{}) {
 		return ""
@@ -122,7 +122,7 @@ func fromHashText(s string) (h identity.Hash, err error) {
 		return h, nil
 	}
 	if n, err := hex.Decode(h[:], []byte(s)); err != nil || n != len(h) {
-		return h, fmt.Errorf("a stored hash is broken: %w", err)
+		return h, fmt.Errorf("stored hash is malformed: %w", err)
 	}
 	return h, nil
 }

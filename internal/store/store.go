@@ -1,14 +1,13 @@
-// Package store keeps everything Parley knows, on SQLite or PostgreSQL. It is
-// the only package that speaks SQL.
+// Package store keeps all data of Parley, on SQLite or PostgreSQL. It is the only package that
+// contains SQL.
 //
-// Each domain has a type of its own (Proposals, Identity, Audit, …) with the methods that
-// its callers declare in their interfaces. All of them share one db.
+// Each domain has its own type (Proposals, Identity, Audit, …) with the methods that its callers
+// declare in their interfaces. All of them share one db.
 //
-// One set of statements with $n placeholders serves both engines; what differs
-// between them lives in dialect.go. A write is a function that first reads, then
-// queues its statements (see tx.go): the engine runs them and commits before
-// anybody is told that they succeeded. The rules that decide what to write come
-// from the domain packages; this package must not contain one.
+// One set of statements with $n placeholders serves both engines; dialect.go holds the
+// differences. A write is a function that first reads and then queues its statements (see
+// tx.go). The engine runs them and commits before the write returns. The domain packages decide
+// what to write; this package must not contain business rules.
 package store
 
 import (
@@ -22,23 +21,23 @@ import (
 	"time"
 )
 
-// Options says where the data is.
+// Options configures a store.
 type Options struct {
 	Dir       string // folder of the SQLite file; used when URL is empty
-	URL       string // postgres:// address; takes precedence over Dir
-	ReadConns int    // readers on SQLite, connections on PostgreSQL; 0: a sensible number
-	// SearchTimeout is how long a search or another slow read may take, waiting
-	// included; 0: 5 seconds.
+	URL       string // postgres:// URL; takes precedence over Dir
+	ReadConns int    // read connections on SQLite, all connections on PostgreSQL; 0 means the default
+	// SearchTimeout limits a search or another slow read, including the wait for a
+	// connection; 0 means 5 seconds.
 	SearchTimeout time.Duration
-	// Deadlines on PostgreSQL: of one statement, of waiting for locks, and of waiting
-	// for a connection; 0: 10, 3 and 3 seconds.
+	// Time limits on PostgreSQL for one statement, for the wait for locks and for the wait
+	// for a connection; 0 means 10, 3 and 3 seconds.
 	StatementTimeout, LockTimeout, AcquireTimeout time.Duration
 
 	Log *slog.Logger     // nil: nothing is logged
-	Now func() time.Time // nil: the system's clock
+	Now func() time.Time // nil: the system clock
 
-	Version string // of this program, for the records of migrations and nodes
-	Node    string // id of this server; empty: a command, which nobody needs to wait for
+	Version string // version of this program, recorded for migrations and nodes
+	Node    string // id of this server; empty for a command, for which migrations do not wait
 	Locked  bool   // the caller holds LockDir of Dir
 	Migrate Policy
 
@@ -46,7 +45,7 @@ type Options struct {
 	fence  *fence
 }
 
-// Store is an open store. It returns the type of a domain by the method of the same name.
+// Store is an open store. Its methods return the types of the domains.
 type Store struct {
 	*db
 	met     *metrics
@@ -76,7 +75,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	return s, nil
 }
 
-// prepare opens the store, whatever its schema is, and completes the options.
+// prepare opens the store with any schema, and completes the options.
 func prepare(ctx context.Context, o *Options) (*Store, error) {
 	if o.schema == nil {
 		var err error
@@ -98,7 +97,7 @@ func prepare(ctx context.Context, o *Options) (*Store, error) {
 	switch {
 	case o.URL != "":
 		if !strings.HasPrefix(o.URL, "postgres://") && !strings.HasPrefix(o.URL, "postgresql://") {
-			return nil, errors.New("the database address must start with postgres://")
+			return nil, errors.New("the database URL must start with postgres://")
 		}
 		s.d = &postgresDialect
 		s.eng, err = openPostgres(ctx, *o, s.met, s.revoked)
@@ -112,7 +111,7 @@ func prepare(ctx context.Context, o *Options) (*Store, error) {
 		s.d = &sqliteDialect
 		s.eng, err = openSQLite(filepath.Join(o.Dir, fileName), *o, s.met, s.revoked)
 	default:
-		return nil, errors.New("name a data folder or a database address")
+		return nil, errors.New("no store: name a data folder or a database URL")
 	}
 	if err != nil {
 		return nil, err

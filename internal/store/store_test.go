@@ -3,6 +3,7 @@ package store_test
 import (
 	"testing"
 
+	"github.com/parley-dev/parley/internal/orgtest"
 	"github.com/parley-dev/parley/internal/pgtest"
 	"github.com/parley-dev/parley/internal/store"
 	"github.com/parley-dev/parley/internal/store/storetest"
@@ -11,7 +12,7 @@ import (
 func TestSQLite(t *testing.T) {
 	t.Parallel()
 	storetest.Run(t, func(t *testing.T, o store.Options) *store.Store {
-		o.Dir = t.TempDir()
+		o.Dir = orgtest.EmptyDir(t)
 		return open(t, o)
 	})
 }
@@ -19,20 +20,21 @@ func TestSQLite(t *testing.T) {
 func TestPostgreSQL(t *testing.T) {
 	t.Parallel()
 	storetest.Run(t, func(t *testing.T, o store.Options) *store.Store {
-		o.URL = pgtest.URL(t)
+		o.URL = orgtest.EmptyDatabase(t)
 		return open(t, o)
 	})
 }
 
-// Each kind of statement works through pgbouncer in transaction mode, where no session
-// is ours.
+// Each kind of statement works through pgbouncer in transaction mode, in which sessions are
+// shared.
 func TestPooler(t *testing.T) {
 	t.Parallel()
 	pooler := pgtest.StartPooler(t, pgtest.URL(t))
 	storetest.Run(t, func(t *testing.T, o store.Options) *store.Store {
-		o.URL = pooler.URL(t, pgtest.URL(t))
+		o.URL = pooler.URL(t, orgtest.EmptyDatabase(t))
 		return open(t, o)
-	}, "two", "search", "votes", "concurrent", "follow-up", "lease", "swept", "lives", "audit", "filters", "push", "friction")
+	}, "two", "search", "votes", "concurrent", "follow-up", "lease", "swept", "lives", "audit", "filters", "push",
+		"friction")
 }
 
 func open(t *testing.T, o store.Options) *store.Store {

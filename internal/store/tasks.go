@@ -13,18 +13,18 @@ import (
 	"github.com/parley-dev/parley/internal/task"
 )
 
-// Tasks keeps tasks and their logs.
+// Tasks stores tasks and their logs.
 type Tasks struct{ *db }
 
-// Tasks returns the tasks of the store.
+// Tasks returns the implementation of the task interfaces of dispatch and of stream.Log.
 func (s *Store) Tasks() Tasks { return Tasks{s.db} }
 
-// Insert implements dispatch.TaskWriter. Nothing has to be read for it: a taken key
-// fails the insert on PostgreSQL and changes no row on SQLite, where a failed
-// statement would cost the other writes of the batch their shared commit.
+// Insert implements dispatch.TaskWriter. It reads nothing: a taken key makes the insert fail on
+// PostgreSQL and changes no row on SQLite, where a failed statement would undo the shared commit
+// of the batch.
 func (ts Tasks) Insert(ctx context.Context, c task.Change, lease time.Duration) error {
 	t := &c.Task
-	events, err := encodeEvents(c.Events) // outside of the one writer
+	events, err := encodeEvents(c.Events) // not in the only writer
 	if err != nil {
 		return err
 	}
@@ -36,19 +36,21 @@ func (ts Tasks) Insert(ctx context.Context, c task.Change, lease time.Duration) 
 		expires, arg := x.d.leaseUntil("$14", lease, t.Lease.ExpiresAt)
 		more, values := "", ""
 		args := []any{
-			t.Org, t.UID, t.Agent, t.Sender.Org, t.Sender.Ref(), t.ID, t.ContextID, string(t.State), flag(t.Queued), t.Seq, t.Size,
-			t.Lease.Token, t.Lease.Worker, arg, t.Delivered, t.LastTurn, micros(t.CreatedAt),
+			t.Org, t.UID, t.Agent, t.Sender.Org, t.Sender.Ref(), t.ID, t.ContextID, string(t.State), flag(t.Queued),
+			t.Seq, t.Size, t.Lease.Token, t.Lease.Worker, arg, t.Delivered, t.LastTurn, micros(t.CreatedAt),
 		}
-		if t.FollowupID != "" || len(t.Metadata) > 0 { // seldom; each parameter costs
+		if t.FollowupID != "" || len(t.Metadata) > 0 { // rare, and each parameter has a cost
 			more, values = ", followup_id, metadata", ", $18, $19"
 			args = append(args, t.FollowupID, string(t.Metadata))
 		}
 		if c.Push != nil {
 			more, values = more+", push", values+", 1"
 		}
-		x.execUnless(errTaken, `INSERT INTO tasks (org_id, uid, agent_id, sender_org, sender, id, context_id, state, queued, seq, size,
-				lease, lease_worker, lease_expires, delivered, last_turn, created_at, updated_at, status_seq`+more+`)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, `+expires+`, $15, $16, $17, $17, $10`+values+`)`+x.d.orNothing, args...)
+		x.insertUnless(errTaken, `INSERT INTO tasks (org_id, uid, agent_id, sender_org, sender, id, context_id, state,
+				queued, seq, size, lease, lease_worker, lease_expires, delivered, last_turn, created_at, updated_at,
+				status_seq`+more+`)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, `+expires+`, $15, $16, $17, $17,
+				$10`+values+`)`, args...)
 		x.insertEvents(t, events)
 		if c.Push != nil {
 			x.insertPush(t, c.Push)
@@ -57,8 +59,8 @@ func (ts Tasks) Insert(ctx context.Context, c task.Change, lease time.Duration) 
 	})
 }
 
-// Finish implements dispatch.TaskWriter. The row is not read again: it is changed if it still is
-// what the caller knows.
+// Finish implements dispatch.TaskWriter. It does not read the row again, but changes it only if
+// it is still the known one.
 func (ts Tasks) Finish(ctx context.Context, known task.Task, c task.Change) error {
 	events, err := encodeEvents(c.Events)
 	if err != nil {
@@ -67,8 +69,8 @@ func (ts Tasks) Finish(ctx context.Context, known task.Task, c task.Change) erro
 	t := &c.Task
 	if t.FollowupID != "" || known.Push {
 		_, err := ts.Update(ctx, known.Org, known.UID, 0, func(cur task.Current) (task.Change, error) {
-			if cur.Task.Seq != known.Seq || cur.Task.Push != known.Push || cur.Task.Lease.Token != known.Lease.Token ||
-				!cur.Clock.Before(cur.Task.Lease.ExpiresAt) {
+			if cur.Task.Seq != known.Seq || cur.Task.Push != known.Push ||
+				cur.Task.Lease.Token != known.Lease.Token || !cur.Clock.Before(cur.Task.Lease.ExpiresAt) {
 				return task.Change{}, dispatch.ErrChanged
 			}
 			return c, nil
@@ -76,17 +78,19 @@ func (ts Tasks) Finish(ctx context.Context, known task.Task, c task.Change) erro
 		return err
 	}
 	return ts.insertFor(events)(ctx, func(x *tx) error {
-		x.execUnless(dispatch.ErrChanged, x.d.orFail(`UPDATE tasks SET state = $3, seq = $4, size = $5, lease = '', lease_expires = 0,
-				delivered = $4, last_turn = $6, updated_at = $7, status_seq = $10
-			WHERE org_id = $1 AND uid = $2 AND seq = $8 AND lease = $9 AND lease_expires > `+x.d.leaseClock("$7")+` AND push = 0`),
-			t.Org, t.UID, string(t.State), t.Seq, t.Size, t.LastTurn, micros(t.UpdatedAt), known.Seq, known.Lease.Token, t.StatusSeq)
+		x.execUnless(dispatch.ErrChanged, x.d.orFail(`UPDATE tasks SET state = $3, seq = $4, size = $5, lease = '',
+					lease_expires = 0, delivered = $4, last_turn = $6, updated_at = $7, status_seq = $10
+				WHERE org_id = $1 AND uid = $2 AND seq = $8 AND lease = $9
+					AND lease_expires > `+x.d.leaseClock("$7")+` AND push = 0`),
+			t.Org, t.UID, string(t.State), t.Seq, t.Size, t.LastTurn, micros(t.UpdatedAt), known.Seq,
+			known.Lease.Token, t.StatusSeq)
 		x.insertEvents(t, events)
 		return nil
 	})
 }
 
-// insertFor is how events are written with others. What shares a batch with a large one
-// waits for it.
+// insertFor returns how to write events: large ones are kept out of batches, because all writes
+// of a batch wait for each other.
 func (ts Tasks) insertFor(events []logRow) func(context.Context, func(*tx) error) error {
 	switch {
 	case sizeOf(events) >= wideWrite:
@@ -108,10 +112,12 @@ func (ts Tasks) Update(
 func (ts Tasks) UpdateOnce(
 	ctx context.Context, org, uid string, bytes int64, decide dispatch.Decision,
 ) (task.Change, error) {
-	// What is kept is taken from the change that is written, not from a variable that
-	// decide sets: of several runs, the last need not be the one that is written.
+	// The kept outcome comes from the change that is written, not from a variable that decide
+	// sets: of several runs, the last one need not be the one that is written.
 	var out task.Change
-	write := func(ctx context.Context, fn func(*tx) error) error { return ts.writeOnce(ctx, &out.Reported, fn) }
+	write := func(ctx context.Context, fn func(*tx) error) error {
+		return ts.writeOnce(ctx, &out.Reported, fn)
+	}
 	err := ts.updateTo(ctx, &out, write, bytes, decide, `org_id = $1 AND uid = $2`, org, uid)
 	if idempotency.From(ctx).Replayed() {
 		out = task.Change{Reported: out.Reported} // nothing else was written
@@ -123,10 +129,11 @@ func (ts Tasks) UpdateOnce(
 func (ts Tasks) UpdateByKey(
 	ctx context.Context, k task.Key, bytes int64, decide dispatch.Decision,
 ) (task.Change, error) {
-	return ts.update(ctx, ts.writeFor(bytes), bytes, decide, keyCondition, k.Org, k.Agent, k.Sender.Org, k.Sender.Ref(), k.ID)
+	return ts.update(ctx, ts.writeFor(bytes), bytes, decide, keyCondition,
+		k.Org, k.Agent, k.Sender.Org, k.Sender.Ref(), k.ID)
 }
 
-// writeFor is how a task is changed that may get so many bytes of text.
+// writeFor returns how to write a task that may get so many bytes of text.
 func (ts Tasks) writeFor(bytes int64) func(context.Context, func(*tx) error) error {
 	if bytes >= wideWrite {
 		return ts.eng.writeWide
@@ -161,7 +168,7 @@ func (ts Tasks) updateTo(
 	})
 }
 
-// current reads the row that a decision is made on.
+// current reads the row that a decision depends on.
 func (ts Tasks) current(ctx context.Context, r reader, where string, args ...any) (task.Current, error) {
 	found := false
 	var cur task.Current
@@ -176,7 +183,7 @@ func (ts Tasks) current(ctx context.Context, r reader, where string, args ...any
 	return cur, err
 }
 
-// applyTask runs a decision and queues what it asks for.
+// applyTask runs a decision and queues its writes.
 func (x *tx) applyTask(ctx context.Context, cur task.Current, decided decision) (task.Change, error) {
 	c, events, err := decided(cur)
 	if err != nil {
@@ -191,11 +198,11 @@ func (x *tx) applyTask(ctx context.Context, cur task.Current, decided decision) 
 	if len(c.Events) == 0 && t.Lease == old.Lease && t.Delivered == old.Delivered {
 		return c, nil
 	}
-	x.exec(`UPDATE tasks SET state = $3, queued = $4, seq = $5, size = $6, lease = $7, lease_worker = $8, lease_expires = $9,
-			attempts = $10, delivered = $11, last_turn = $12, updated_at = $13, status_seq = $14
+	x.exec(`UPDATE tasks SET state = $3, queued = $4, seq = $5, size = $6, lease = $7, lease_worker = $8,
+			lease_expires = $9, attempts = $10, delivered = $11, last_turn = $12, updated_at = $13, status_seq = $14
 		WHERE org_id = $1 AND uid = $2`,
-		t.Org, t.UID, string(t.State), flag(t.Queued), t.Seq, t.Size, t.Lease.Token, t.Lease.Worker, micros(t.Lease.ExpiresAt),
-		t.Attempts, t.Delivered, t.LastTurn, micros(t.UpdatedAt), t.StatusSeq)
+		t.Org, t.UID, string(t.State), flag(t.Queued), t.Seq, t.Size, t.Lease.Token, t.Lease.Worker,
+		micros(t.Lease.ExpiresAt), t.Attempts, t.Delivered, t.LastTurn, micros(t.UpdatedAt), t.StatusSeq)
 	x.insertEvents(t, events)
 	if t.State == old.State {
 		return c, nil
@@ -203,8 +210,9 @@ func (x *tx) applyTask(ctx context.Context, cur task.Current, decided decision) 
 	return c, x.mirror(ctx, t, false, "")
 }
 
-const taskColumns = `tasks.org_id, tasks.uid, agent_id, sender_org, sender, id, context_id, followup_id, state, queued, tasks.seq, size,
-	lease, lease_worker, lease_expires, attempts, delivered, last_turn, created_at, updated_at, metadata, tasks.push, status_seq`
+const taskColumns = `tasks.org_id, tasks.uid, agent_id, sender_org, sender, id, context_id, followup_id, state, queued,
+	tasks.seq, size, lease, lease_worker, lease_expires, attempts, delivered, last_turn, created_at, updated_at,
+	metadata, tasks.push, status_seq`
 
 func (ts Tasks) scanTask(r rows, more ...any) (task.Current, error) {
 	var cur task.Current
@@ -212,8 +220,9 @@ func (ts Tasks) scanTask(r rows, more ...any) (task.Current, error) {
 	var sender, state, metadata string
 	var queued, expires, created, updated, push, clock int64
 	dest := []any{
-		&t.Org, &t.UID, &t.Agent, &t.Sender.Org, &sender, &t.ID, &t.ContextID, &t.FollowupID, &state, &queued, &t.Seq, &t.Size,
-		&t.Lease.Token, &t.Lease.Worker, &expires, &t.Attempts, &t.Delivered, &t.LastTurn, &created, &updated, &metadata, &push, &t.StatusSeq, &clock,
+		&t.Org, &t.UID, &t.Agent, &t.Sender.Org, &sender, &t.ID, &t.ContextID, &t.FollowupID, &state, &queued,
+		&t.Seq, &t.Size, &t.Lease.Token, &t.Lease.Worker, &expires, &t.Attempts, &t.Delivered, &t.LastTurn,
+		&created, &updated, &metadata, &push, &t.StatusSeq, &clock,
 	}
 	if err := r.Scan(append(dest, more...)...); err != nil {
 		return cur, err

@@ -7,7 +7,7 @@ import (
 	"github.com/parley-dev/parley/internal/task"
 )
 
-// decision decides on a task and encodes the events that it asks for.
+// decision decides on a task and encodes the resulting events.
 type decision func(task.Current) (task.Change, []logRow, error)
 
 func encoded(decide dispatch.Decision) decision {
@@ -21,10 +21,9 @@ func encoded(decide dispatch.Decision) decision {
 	}
 }
 
-// decideAhead runs a decision before the write, on the row as it is now. SQLite has one
-// writer: to measure, hash and encode megabytes there would delay the writes of all
-// callers. The write uses the result if the row is still the same. Whatever fails here
-// is left to the write.
+// decideAhead runs a decision before the write, on the current row. SQLite has one writer: if it
+// had to measure, hash and encode megabytes, it would delay the writes of all callers. The write
+// uses the result if the row is still the same. Errors are left to the write.
 func (ts Tasks) decideAhead(ctx context.Context, decided decision, where string, args ...any) decision {
 	known, err := ts.current(ctx, ts.eng, where, args...)
 	if err != nil {
@@ -42,8 +41,7 @@ func (ts Tasks) decideAhead(ctx context.Context, decided decision, where string,
 	}
 }
 
-// sameRow reports whether a row has not been written since: every write of a task
-// changes one of these columns.
+// sameRow reports whether a row is unchanged. Every write of a task changes one of these columns.
 func sameRow(a, b *task.Task) bool {
 	return a.UID == b.UID && a.Seq == b.Seq && a.Lease == b.Lease && a.Attempts == b.Attempts &&
 		a.Delivered == b.Delivered && a.Queued == b.Queued && a.Push == b.Push

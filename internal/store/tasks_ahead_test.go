@@ -11,8 +11,8 @@ import (
 	"github.com/parley-dev/parley/internal/task"
 )
 
-// TestALargeDecisionIsMadeAgainIfTheRowChanged runs a decision that is large enough to
-// be made before the write, and changes the row in between.
+// TestALargeDecisionIsMadeAgainIfTheRowChanged runs a decision that is large enough to be made
+// before the write, and changes the row in between.
 func TestALargeDecisionIsMadeAgainIfTheRowChanged(t *testing.T) {
 	t.Parallel()
 	s, err := store.Open(t.Context(), store.Options{Dir: t.TempDir()})
@@ -22,10 +22,12 @@ func TestALargeDecisionIsMadeAgainIfTheRowChanged(t *testing.T) {
 	t.Cleanup(func() { _ = s.Close() })
 	now := time.Now()
 	row := task.Task{
-		Org: "main", UID: "t1", Agent: "echo", ID: "a", Sender: identity.Principal{Org: "main", Kind: identity.User, ID: "ann"},
-		State: task.Submitted, Seq: 1, StatusSeq: 1, CreatedAt: now, UpdatedAt: now,
+		Org: "main", UID: "t1", Agent: "echo", ID: "a",
+		Sender: identity.Principal{Org: "main", Kind: identity.User, ID: "ann"},
+		State:  task.Submitted, Seq: 1, StatusSeq: 1, CreatedAt: now, UpdatedAt: now,
 	}
-	first := task.Change{Task: row, Events: []task.Event{{Seq: 1, At: now, Kind: task.StatusEvent, State: task.Submitted}}}
+	submitted := task.Event{Seq: 1, At: now, Kind: task.StatusEvent, State: task.Submitted}
+	first := task.Change{Task: row, Events: []task.Event{submitted}}
 	if err := s.Tasks().Insert(t.Context(), first, 0); err != nil {
 		t.Fatal(err)
 	}
@@ -39,8 +41,10 @@ func TestALargeDecisionIsMadeAgainIfTheRowChanged(t *testing.T) {
 		}
 	}
 	large, calls := strings.Repeat("x", 100<<10), 0
-	if _, err := s.Tasks().Update(t.Context(), "main", "t1", int64(len(large)), func(cur task.Current) (task.Change, error) {
-		if calls++; calls == 1 { // before the write: another one comes in between
+	if _, err := s.Tasks().Update(t.Context(), "main", "t1", int64(len(large)), func(
+		cur task.Current,
+	) (task.Change, error) {
+		if calls++; calls == 1 { // before the write; another write happens in between
 			if _, err := s.Tasks().Update(t.Context(), "main", "t1", 0, say("between")); err != nil {
 				t.Error(err)
 			}
@@ -53,20 +57,24 @@ func TestALargeDecisionIsMadeAgainIfTheRowChanged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if calls != 2 || got.Seq != 3 || len(got.History) != 2 || got.History[0].Parts[0].Text != "between" || got.History[1].Parts[0].Text != large {
-		t.Errorf("%d calls, %d events, %d messages; want 2, 3, and both messages in order", calls, got.Seq, len(got.History))
+	if calls != 2 || got.Seq != 3 || len(got.History) != 2 || got.History[0].Parts[0].Text != "between" ||
+		got.History[1].Parts[0].Text != large {
+		t.Errorf("%d calls, %d events, %d messages, want 2, 3, and both messages in order",
+			calls, got.Seq, len(got.History))
 	}
 	calls = 0
-	if _, err := s.Tasks().Update(t.Context(), "main", "t1", int64(len(large)), func(cur task.Current) (task.Change, error) {
+	if _, err := s.Tasks().Update(t.Context(), "main", "t1", int64(len(large)), func(
+		cur task.Current,
+	) (task.Change, error) {
 		calls++
 		return say(large)(cur)
 	}); err != nil || calls != 1 {
-		t.Errorf("%v: the decision was made %d times though the row was the same; want once, before the write", err, calls)
+		t.Errorf("%v: the decision was made %d times though the row was the same, want once, before the write", err, calls)
 	}
 }
 
-// TestALargeCommandIsDecidedAhead is the same for a command with an idempotency key. What
-// is kept of it is of the decision that is written.
+// TestALargeCommandIsDecidedAhead is the same for a command with an idempotency key. The kept
+// outcome belongs to the decision that is written.
 func TestALargeCommandIsDecidedAhead(t *testing.T) {
 	t.Parallel()
 	s, err := store.Open(t.Context(), store.Options{Dir: t.TempDir()})
@@ -76,8 +84,9 @@ func TestALargeCommandIsDecidedAhead(t *testing.T) {
 	t.Cleanup(func() { _ = s.Close() })
 	now := time.Now()
 	row := task.Task{
-		Org: "main", UID: "t1", Agent: "echo", ID: "a", Sender: identity.Principal{Org: "main", Kind: identity.User, ID: "ann"},
-		State: task.Working, Seq: 1, StatusSeq: 1, CreatedAt: now, UpdatedAt: now,
+		Org: "main", UID: "t1", Agent: "echo", ID: "a",
+		Sender: identity.Principal{Org: "main", Kind: identity.User, ID: "ann"},
+		State:  task.Working, Seq: 1, StatusSeq: 1, CreatedAt: now, UpdatedAt: now,
 	}
 	first := task.Change{Task: row, Events: []task.Event{{Seq: 1, At: now, Kind: task.StatusEvent, State: task.Working}}}
 	if err := s.Tasks().Insert(t.Context(), first, 0); err != nil {
@@ -116,7 +125,7 @@ func TestALargeCommandIsDecidedAhead(t *testing.T) {
 		calls     int
 	}{
 		"alone": {func() {
-			// On the one writer this would wait for itself.
+			// In the only writer this would wait for itself.
 			if err := s.Audit().Append(t.Context(), identity.AuditEntry{Org: "main", ID: "e", At: now}); err != nil {
 				t.Error(err)
 			}
@@ -131,10 +140,11 @@ func TestALargeCommandIsDecidedAhead(t *testing.T) {
 		got := update(key, c.meanwhile)
 		row, err := s.Tasks().Row(t.Context(), "main", "t1")
 		if err != nil || calls != c.calls || got.Seq != row.Seq {
-			t.Errorf("%s: %v; decided %d times for event %d of %d; want %d times, for the last", key, err, calls, got.Seq, row.Seq, c.calls)
+			t.Errorf("%s: %v, decided %d times for event %d of %d, want %d times, for the last",
+				key, err, calls, got.Seq, row.Seq, c.calls)
 		}
 		if again := update(key, func() {}); again != got {
-			t.Errorf("%s: repeated it returns %+v; want %+v", key, again, got)
+			t.Errorf("%s: repeated it returns %+v, want %+v", key, again, got)
 		}
 	}
 }

@@ -13,9 +13,9 @@ import (
 	"github.com/parley-dev/parley/internal/task"
 )
 
-// Artifact implements dispatch.TaskReader. The log is read twice: first to see which rows have the
-// artifact, where the beginning of a large row is enough, and then those rows. The log only grows,
-// so both reads agree.
+// Artifact implements dispatch.TaskReader. It reads the log twice: first to see which rows contain
+// the artifact, for which the beginning of a large row suffices, and then those rows. The log only
+// grows, so both reads agree.
 func (ts Tasks) Artifact(
 	ctx context.Context, org, uid string, number int, admit func(bytes int64) error,
 ) (task.Artifact, error) {
@@ -42,11 +42,11 @@ func (ts Tasks) Artifact(
 	return t.Artifacts[0], nil
 }
 
-// outline is which rows of a task's log have which artifacts.
+// outline maps artifacts to the rows of a task's log that contain them.
 type outline struct {
-	ids   []string // in the order in which they came
+	ids   []string // in order of appearance
 	seqs  map[string][]int64
-	bytes map[string]int64 // of all these rows
+	bytes map[string]int64 // total size of these rows
 }
 
 func (o *outline) add(id string, seq, bytes int64) {
@@ -60,20 +60,21 @@ func (o *outline) add(id string, seq, bytes int64) {
 	}
 }
 
-// artifactMark is in every row with an artifact.
+// artifactMark appears in every row with an artifact.
 const artifactMark = `"K":"` + string(task.ArtifactEvent) + `"`
 
-// rowHead is how many characters of a large row are read to find out which artifact it has. Its id,
-// which is bounded, comes first.
+// rowHead is how many characters of a large row are read to find the id of its artifact. The id
+// has a limited length and comes first.
 const rowHead = 4096
 
 func (ts Tasks) outline(ctx context.Context, org, uid string) (*outline, error) {
 	o := &outline{seqs: map[string][]int64{}, bytes: map[string]int64{}}
-	// A large row is one event, except in logs of earlier versions: such rows are read whole.
+	// A large row holds one event, except in logs of older versions: such rows are read whole.
 	query := fmt.Sprintf(`SELECT seq, bytes, whole, CASE WHEN whole = 1 THEN data ELSE substr(data, 1, %d) END FROM (
-		SELECT e.seq, e.data, octet_length(e.data) AS bytes, CASE WHEN octet_length(e.data) < %[2]d OR e.seq > 1 + coalesce((
-			SELECT max(f.seq) FROM task_events f WHERE f.org_id = e.org_id AND f.uid = e.uid AND f.seq < e.seq), 0)
-			THEN 1 ELSE 0 END AS whole
+			SELECT e.seq, e.data, octet_length(e.data) AS bytes,
+				CASE WHEN octet_length(e.data) < %[2]d OR e.seq > 1 + coalesce((
+					SELECT max(f.seq) FROM task_events f WHERE f.org_id = e.org_id AND f.uid = e.uid AND f.seq < e.seq
+				), 0) THEN 1 ELSE 0 END AS whole
 		FROM task_events e WHERE e.org_id = $1 AND e.uid = $2 AND (octet_length(e.data) >= %[2]d OR %[3]s)
 	) listed ORDER BY seq`, rowHead, wideRow, ts.d.contains("e.data", artifactMark))
 	err := each(ctx, ts.eng, func(r rows) error {
@@ -100,8 +101,8 @@ func (ts Tasks) outline(ctx context.Context, org, uid string) (*outline, error) 
 	return o, err
 }
 
-// artifactIn returns the id of the artifact in the first event of a row, of which the beginning is
-// known.
+// artifactIn returns the id of the artifact in the first event of a row, given the beginning of
+// the row.
 func artifactIn(head string) (id string, found bool, err error) {
 	d := jsontext.NewDecoder(strings.NewReader(head))
 	// [{"K":"artifact","Artifact":{"ID":"…"
@@ -115,13 +116,13 @@ func artifactIn(head string) (id string, found bool, err error) {
 		case token.String() != want && i == 3:
 			return "", false, nil
 		case token.String() != want:
-			return "", false, fmt.Errorf("decode the beginning of an event: %q instead of %q", token.String(), want)
+			return "", false, fmt.Errorf("decode the beginning of an event: got token %q, want %q", token.String(), want)
 		}
 	}
 	return "", false, nil
 }
 
-// foldArtifact adds what rows of the log have of an artifact.
+// foldArtifact adds the events of an artifact in some rows of the log to t.
 func (ts Tasks) foldArtifact(ctx context.Context, org, uid, id string, seqs []int64, t *task.Task) error {
 	marks, args := make([]string, len(seqs)), []any{org, uid}
 	for i, seq := range seqs {
@@ -142,7 +143,8 @@ func (ts Tasks) foldArtifact(ctx context.Context, org, uid, id string, seqs []in
 			}
 		}
 		return err
-	}, `SELECT seq, at, data FROM task_events WHERE org_id = $1 AND uid = $2 AND seq IN (`+strings.Join(marks, ", ")+`) ORDER BY seq`, args...)
+	}, `SELECT seq, at, data FROM task_events
+		WHERE org_id = $1 AND uid = $2 AND seq IN (`+strings.Join(marks, ", ")+`) ORDER BY seq`, args...)
 	if err == nil && n < len(seqs) { // the task was deleted meanwhile
 		err = errs.ErrNotFound
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/parley-dev/parley/internal/task"
 )
 
-// weighed is an engine that notes how much text it returns.
+// weighed is an engine that records how much text it returns.
 type weighed struct {
 	engine
 	bytes int
@@ -40,7 +40,7 @@ func (r *weighedRows) Scan(dest ...any) error {
 	return err
 }
 
-// logged makes a task whose log has these rows.
+// logged creates a task whose log has these rows.
 func logged(t *testing.T, s *Store, rows ...[]task.Event) {
 	t.Helper()
 	at, seq := time.Now().UTC().Truncate(time.Microsecond), int64(0)
@@ -86,7 +86,7 @@ func said(text string) task.Event {
 	return task.Event{Kind: task.TurnEvent, Message: &m}
 }
 
-// One artifact is what it is in the whole task, however the log holds it.
+// One artifact is the same as in the whole task, however the log holds it.
 func TestOneArtifactIsThatOfTheWholeTask(t *testing.T) {
 	t.Parallel()
 	eachEngine(t, Options{}, func(t *testing.T, s *Store) {
@@ -109,28 +109,30 @@ func TestOneArtifactIsThatOfTheWholeTask(t *testing.T) {
 		logged(t, s, log...)
 		whole, err := s.Tasks().ByUID(t.Context(), "a", "t1", task.Content{Artifacts: true})
 		if err != nil || len(whole.Artifacts) != 6 {
-			t.Fatal(err, len(whole.Artifacts))
+			t.Fatalf("artifacts = %d, %v, want 6", len(whole.Artifacts), err)
 		}
 		bytes := int64(0)
 		admit := func(n int64) error { bytes = n; return nil }
 		for i := range whole.Artifacts {
 			got, err := s.Tasks().Artifact(t.Context(), "a", "t1", i, admit)
 			if diff := cmp.Diff(whole.Artifacts[i], got); err != nil || diff != "" || bytes == 0 {
-				t.Error(i, err, diff, bytes)
+				t.Errorf("artifact %d: bytes = %d, %v, want more than 0; diff to the whole task (-want +got):\n%s",
+					i, bytes, err, diff)
 			}
 		}
 		for _, c := range []struct {
 			org, uid string
 			number   int
 		}{{"a", "t1", 6}, {"a", "t1", -1}, {"b", "t1", 0}, {"a", "t2", 0}} {
-			if _, err := s.Tasks().Artifact(t.Context(), c.org, c.uid, c.number, admit); errs.KindOf(err) != errs.NotFound {
-				t.Errorf("%+v: %v", c, err)
+			_, err := s.Tasks().Artifact(t.Context(), c.org, c.uid, c.number, admit)
+			if errs.KindOf(err) != errs.NotFound {
+				t.Errorf("artifact of %+v = %v, want kind %s", c, err, errs.NotFound)
 			}
 		}
 	})
 }
 
-// To download one artifact costs that one, and asks for its memory before it is read.
+// A download of one artifact reads only that one, and asks for its memory before.
 func TestOneArtifactCostsNoOther(t *testing.T) {
 	t.Parallel()
 	eachEngine(t, Options{}, func(t *testing.T, s *Store) {
@@ -144,18 +146,21 @@ func TestOneArtifactCostsNoOther(t *testing.T) {
 		admit := func(n int64) error { admitted = n; return nil }
 		for number, most := range []int{1<<20 + 20<<10, 20 << 10, 2<<20 + 20<<10} {
 			w.bytes = 0
-			if _, err := s.Tasks().Artifact(t.Context(), "a", "t1", number, admit); err != nil || w.bytes > most || admitted > int64(most) {
-				t.Errorf("artifact %d: %d bytes were read and %d admitted, want at most %d; %v", number, w.bytes, admitted, most, err)
+			_, err := s.Tasks().Artifact(t.Context(), "a", "t1", number, admit)
+			if err != nil || w.bytes > most || admitted > int64(most) {
+				t.Errorf("artifact %d: %d bytes were read and %d admitted, want at most %d; %v",
+					number, w.bytes, admitted, most, err)
 			}
 		}
 		w.bytes = 0
-		if _, err := s.Tasks().Artifact(t.Context(), "a", "t1", 2, func(int64) error { return errs.ErrNotFound }); err == nil || w.bytes > 20<<10 {
-			t.Error(w.bytes, "bytes were read without memory;", err)
+		_, err := s.Tasks().Artifact(t.Context(), "a", "t1", 2, func(int64) error { return errs.ErrNotFound })
+		if err == nil || w.bytes > 20<<10 {
+			t.Errorf("without memory: %d bytes were read, %v, want at most %d and an error", w.bytes, err, 20<<10)
 		}
 	})
 }
 
-// A page that lists artifacts holds no more of each part than it shows.
+// A page that lists artifacts reads no more of each part than it shows.
 func TestClippedArtifactsCountWhatIsLeftOut(t *testing.T) {
 	t.Parallel()
 	eachEngine(t, Options{}, func(t *testing.T, s *Store) {

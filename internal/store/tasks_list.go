@@ -31,8 +31,8 @@ func (ts Tasks) List(ctx context.Context, f dispatch.Filter) ([]task.Task, error
 	if f.Before != "" {
 		add("uid < $%d", f.Before)
 	}
-	// No index holds the filters in the order of the list: a rare match is found by
-	// walking the tasks of the org.
+	// No index holds the filters in the order of the list: to find a rare match, the tasks of
+	// the org are walked.
 	large, filtered := false, f.Agent != "" || f.State != "" || f.ContextID != ""
 	if filtered {
 		var err error
@@ -47,7 +47,8 @@ func (ts Tasks) List(ctx context.Context, f dispatch.Filter) ([]task.Task, error
 			cur, err := ts.scanTask(r)
 			out = append(out, cur.Task)
 			return err
-		}, fmt.Sprintf(`SELECT %s, 0 FROM tasks WHERE %s ORDER BY uid DESC LIMIT $%d`, taskColumns, strings.Join(where, " AND "), len(args)), args...)
+		}, fmt.Sprintf(`SELECT %s, 0 FROM tasks WHERE %s ORDER BY uid DESC LIMIT $%d`,
+			taskColumns, strings.Join(where, " AND "), len(args)), args...)
 	})
 	return out, err
 }
@@ -76,7 +77,7 @@ func (ts Tasks) Own(ctx context.Context, f dispatch.OwnFilter) (dispatch.OwnRows
 		add("context_id = $%d", f.ContextID)
 	}
 	if !f.UpdatedAfter.IsZero() {
-		add("updated_at >= $%d", f.UpdatedAfter.Add(time.Microsecond-1).UnixMicro()) // rounded up: rows have microseconds
+		add("updated_at >= $%d", f.UpdatedAfter.Add(time.Microsecond-1).UnixMicro()) // rounded up to microseconds
 	}
 	rows := dispatch.OwnRows{Tasks: []task.Task{}}
 	large, err := ts.large(ctx, `tasks WHERE sender_org = $1 AND sender = $2 AND agent_id = $3`, args[:3]...)
@@ -84,20 +85,24 @@ func (ts Tasks) Own(ctx context.Context, f dispatch.OwnFilter) (dispatch.OwnRows
 		return rows, err
 	}
 	err = ts.slowIf(ctx, large, f.Sender.Org, func(ctx context.Context, r reader) error {
-		if _, err := one(ctx, r, []any{&rows.Total}, `SELECT count(*) FROM tasks WHERE `+strings.Join(where, " AND "), args...); err != nil {
+		total := `SELECT count(*) FROM tasks WHERE ` + strings.Join(where, " AND ")
+		if _, err := one(ctx, r, []any{&rows.Total}, total, args...); err != nil {
 			return err
 		}
 		if f.Before != nil {
 			add("(updated_at, tasks.uid) < ($%d, $%d)", micros(f.Before.UpdatedAt), f.Before.UID)
 		}
-		which := fmt.Sprintf(`%s ORDER BY updated_at DESC, tasks.uid DESC LIMIT %d`, strings.Join(where, " AND "), f.Limit+1)
+		which := fmt.Sprintf(`%s ORDER BY updated_at DESC, tasks.uid DESC LIMIT %d`,
+			strings.Join(where, " AND "), f.Limit+1)
 		return ts.ownPage(ctx, r, f, &rows, which, args...)
 	})
 	return rows, err
 }
 
 // ownPage reads the tasks of a page with their status.
-func (ts Tasks) ownPage(ctx context.Context, r reader, f dispatch.OwnFilter, out *dispatch.OwnRows, which string, args ...any) error {
+func (ts Tasks) ownPage(
+	ctx context.Context, r reader, f dispatch.OwnFilter, out *dispatch.OwnRows, which string, args ...any,
+) error {
 	unknown := []int(nil)
 	err := each(ctx, r, func(r rows) error {
 		var row logRow
@@ -122,7 +127,7 @@ func (ts Tasks) ownPage(ctx context.Context, r reader, f dispatch.OwnFilter, out
 	if err != nil && !errors.Is(err, errEnough) {
 		return err
 	}
-	for _, i := range unknown { // written by a version that did not note where the status is
+	for _, i := range unknown { // written by a version that did not record where the status is
 		t := &out.Tasks[i]
 		whole, err := ts.ByUID(ctx, t.Org, t.UID, task.Content{})
 		if err != nil && errs.KindOf(err) != errs.NotFound {

@@ -15,25 +15,24 @@ import (
 	"github.com/parley-dev/parley/internal/task"
 )
 
-// storedEvent is an event in the log: without its number and time, which are the
-// row's, and with its kind.
+// storedEvent is an event in the log. It has a kind, but no number and time, which the row holds.
 type storedEvent struct {
 	K task.EventKind
 	task.Event
 }
 
-// logRow is one row of a task's log: the events of one write or, if they are large,
-// one event.
+// logRow is one row of a task's log. It holds all events of one write or, if they are large, one
+// event.
 type logRow struct {
-	seq, at int64 // of the last event
+	seq, at int64 // number and time of the last event
 	data    string
 }
 
-// wideRow is from how many bytes on every event gets a row of its own. A reader that
-// wants a task's status must not have to read an artifact.
+// wideRow is the size in bytes from which each event gets its own row. A reader of a task's
+// status must not have to read an artifact.
 const wideRow = 16 << 10
 
-// encodeEvents makes the rows of one write.
+// encodeEvents encodes the rows of one write.
 func encodeEvents(events []task.Event) ([]logRow, error) {
 	if len(events) == 0 {
 		return nil, nil
@@ -51,10 +50,10 @@ func encodeEvents(events []task.Event) ([]logRow, error) {
 	return rows, nil
 }
 
-// wideRows reports whether the rows hold much text.
+// wideRows reports whether the rows hold a large amount of text.
 func wideRows(rows []logRow) bool { return sizeOf(rows) >= wideRow }
 
-// wideWrite is from how many bytes on a write is a wide one; see queue.
+// wideWrite is the size in bytes from which a write is wide; see queue.
 const wideWrite = 128 << 10
 
 func sizeOf(rows []logRow) (n int64) {
@@ -77,8 +76,8 @@ func encodeRow(events []task.Event) (logRow, error) {
 	return logRow{last.Seq, micros(last.At), string(data)}, nil
 }
 
-// marshal encodes the events of a row. json.Marshal, which is the faster way, makes six
-// bytes of "<", which is too much for large events.
+// marshal encodes the events of a row. json.Marshal is faster, but encodes "<" as six bytes,
+// which is too much for large events.
 func marshal(stored []storedEvent, events []task.Event) ([]byte, error) {
 	size := int64(0)
 	for i := range events {
@@ -110,7 +109,8 @@ func (r *logRow) decode() ([]task.Event, error) {
 
 func (x *tx) insertEvents(t *task.Task, rows []logRow) {
 	for _, r := range rows {
-		x.exec(`INSERT INTO task_events (org_id, uid, seq, at, data) VALUES ($1, $2, $3, $4, $5)`, t.Org, t.UID, r.seq, r.at, r.data)
+		x.insert(`INSERT INTO task_events (org_id, uid, seq, at, data) VALUES ($1, $2, $3, $4, $5)`,
+			t.Org, t.UID, r.seq, r.at, r.data)
 	}
 }
 
@@ -124,14 +124,15 @@ func (ts Tasks) ByUID(ctx context.Context, org, uid string, l task.Content) (tas
 	return ts.load(ctx, l, `tasks.org_id = $1 AND tasks.uid = $2`, org, uid)
 }
 
-// Each query reads a task and its log, so that both are of one moment.
+// Each query reads a task together with its log, so that both are consistent.
 const (
 	selectWhole = `SELECT ` + taskColumns + `, 0, e.seq, e.at, e.data
 		FROM tasks JOIN task_events e ON e.org_id = tasks.org_id AND e.uid = tasks.uid WHERE `
-	// selectStatus reads the one row of the log that has the current status.
+	// selectStatus reads only the row of the log that has the current status.
 	selectStatus = `SELECT ` + taskColumns + `, 0, e.seq, e.at, e.data
 		FROM tasks JOIN task_events e ON e.org_id = tasks.org_id AND e.uid = tasks.uid AND e.seq = (
-			SELECT min(f.seq) FROM task_events f WHERE f.org_id = tasks.org_id AND f.uid = tasks.uid AND f.seq >= tasks.status_seq)
+						SELECT min(f.seq) FROM task_events f
+						WHERE f.org_id = tasks.org_id AND f.uid = tasks.uid AND f.seq >= tasks.status_seq)
 		WHERE `
 )
 
@@ -143,9 +144,10 @@ func (ts Tasks) load(ctx context.Context, l task.Content, where string, args ...
 		}
 	}
 	if l.Sparse && !l.History {
-		// Rows of earlier versions do not say where the status is: all of them are read.
+		// Rows of older versions do not record where the status is, so all of them are read.
 		where += ` AND (tasks.status_seq = 0 OR ` + ts.d.contains("e.data", artifactMark) + ` OR e.seq = (
-			SELECT min(f.seq) FROM task_events f WHERE f.org_id = tasks.org_id AND f.uid = tasks.uid AND f.seq >= tasks.status_seq))`
+					SELECT min(f.seq) FROM task_events f
+					WHERE f.org_id = tasks.org_id AND f.uid = tasks.uid AND f.seq >= tasks.status_seq))`
 	}
 	return ts.read(ctx, l, selectWhole+where+` ORDER BY e.seq`, args...)
 }
@@ -175,8 +177,7 @@ func (ts Tasks) read(ctx context.Context, l task.Content, query string, args ...
 	return t, err
 }
 
-// fold adds the events of a row to a task that was read from its own row, as far as
-// they are asked for.
+// fold adds the requested events of a log row to a task that was read from its own row.
 func fold(t *task.Task, row *logRow, l task.Content) error {
 	events, err := row.decode()
 	seq, status, updated := t.Seq, t.StatusSeq, t.UpdatedAt
@@ -231,8 +232,8 @@ func (ts Tasks) Events(ctx context.Context, org, uid string, after int64, most i
 			}
 		}
 		return err
-	}, ts.d.within(`seq, at, data`, `SELECT seq, at, data FROM task_events WHERE org_id = $1 AND uid = $2 AND seq > $3 ORDER BY seq LIMIT $4`,
-		"seq", pageBytes), org, uid, after, most)
+	}, ts.d.within(`seq, at, data`, `SELECT seq, at, data FROM task_events
+		WHERE org_id = $1 AND uid = $2 AND seq > $3 ORDER BY seq LIMIT $4`, "seq", pageBytes), org, uid, after, most)
 	if errors.Is(err, errEnough) {
 		err = nil
 	}
@@ -252,7 +253,8 @@ func (ts Tasks) EventsSize(ctx context.Context, org, uid string, after int64, mo
 		}
 		size += n
 		return nil
-	}, `SELECT octet_length(data) FROM task_events WHERE org_id = $1 AND uid = $2 AND seq > $3 ORDER BY seq`+fmt.Sprintf(` LIMIT %d`, most), org, uid, after)
+	}, `SELECT octet_length(data) FROM task_events
+		WHERE org_id = $1 AND uid = $2 AND seq > $3 ORDER BY seq`+fmt.Sprintf(` LIMIT %d`, most), org, uid, after)
 	if errors.Is(err, errEnough) {
 		err = nil
 	}
@@ -277,7 +279,8 @@ func (ts Tasks) Seqs(ctx context.Context, refs []task.Ref) (map[task.Ref]int64, 
 			err := r.Scan(&ref.UID, &seq)
 			out[ref] = seq
 			return err
-		}, `SELECT uid, seq FROM tasks WHERE org_id = $1 AND uid IN (`+strings.Join(marks, ", ")+`)`, append([]any{org}, uids...)...)
+		}, `SELECT uid, seq FROM tasks
+				WHERE org_id = $1 AND uid IN (`+strings.Join(marks, ", ")+`)`, append([]any{org}, uids...)...)
 		if err != nil {
 			return nil, err
 		}
@@ -285,8 +288,8 @@ func (ts Tasks) Seqs(ctx context.Context, refs []task.Ref) (map[task.Ref]int64, 
 	return out, nil
 }
 
-// pageBytes is how much of a log is read at once, unless one event is larger. A
-// reader that stalls must not hold, nor have decoded, what it never takes.
+// pageBytes limits how much of a log is read at once, unless one event is larger. A stalled
+// reader must not hold decoded events that it never takes.
 const pageBytes = 64 << 10
 
 var errEnough = errors.New("enough rows were read")

@@ -12,18 +12,20 @@ import (
 func (ts Tasks) Claim(
 	ctx context.Context, org, agent string, b dispatch.Batch, decide dispatch.Decision,
 ) ([]task.Change, error) {
-	// Most look-ups find nothing. They need not wait for the writer.
+	// Most look-ups find nothing. They must not wait for the writer.
 	waiting := false
 	if err := each(ctx, ts.eng, func(rows) error { waiting = true; return nil },
-		`SELECT 1 FROM tasks`+ts.d.queue+` WHERE org_id = $1 AND agent_id = $2 AND queued = 1 LIMIT 1`, org, agent); err != nil || !waiting {
+		`SELECT 1 FROM tasks`+ts.d.queue+` WHERE org_id = $1 AND agent_id = $2 AND queued = 1 LIMIT 1`,
+		org, agent); err != nil || !waiting {
 		return nil, err
 	}
 	return ts.updateMany(ctx, b.Bytes, decide,
-		ts.d.queue+fmt.Sprintf(` WHERE org_id = $1 AND agent_id = $2 AND queued = 1 ORDER BY uid LIMIT %d`, b.Most), org, agent)
+		ts.d.queue+fmt.Sprintf(` WHERE org_id = $1 AND agent_id = $2 AND queued = 1 ORDER BY uid LIMIT %d`, b.Most),
+		org, agent)
 }
 
-// Expire implements dispatch.Queue. Leases that end further ahead than any can
-// were made before the clock was set back.
+// Expire implements dispatch.Queue. Leases that end later than any new lease could were granted
+// before the clock was set back.
 func (ts Tasks) Expire(ctx context.Context, most int, decide dispatch.Decision) ([]task.Change, error) {
 	now := ts.d.clockNow(ts.now)
 	var out []task.Change
@@ -39,7 +41,8 @@ func (ts Tasks) Expire(ctx context.Context, most int, decide dispatch.Decision) 
 		if !found {
 			continue
 		}
-		changes, err := ts.updateMany(ctx, 0, decide, over+fmt.Sprintf(` ORDER BY lease_expires LIMIT %d`, most), now.args...)
+		changes, err := ts.updateMany(ctx, 0, decide,
+			over+fmt.Sprintf(` ORDER BY lease_expires LIMIT %d`, most), now.args...)
 		if out = append(out, changes...); err != nil {
 			return out, err
 		}
@@ -48,14 +51,16 @@ func (ts Tasks) Expire(ctx context.Context, most int, decide dispatch.Decision) 
 }
 
 // LeasesOf implements dispatch.Queue.
-func (ts Tasks) LeasesOf(ctx context.Context, workerPrefix string, most int, decide dispatch.Decision) ([]task.Change, error) {
-	return ts.updateMany(ctx, 0, decide, ` WHERE lease_expires > 0 AND substr(lease_worker, 1, length($1)) = $1 ORDER BY lease_expires LIMIT $2`,
-		workerPrefix, most)
+func (ts Tasks) LeasesOf(
+	ctx context.Context, workerPrefix string, most int, decide dispatch.Decision,
+) ([]task.Change, error) {
+	return ts.updateMany(ctx, 0, decide, ` WHERE lease_expires > 0
+			AND substr(lease_worker, 1, length($1)) = $1
+		ORDER BY lease_expires LIMIT $2`, workerPrefix, most)
 }
 
-// updateMany runs a decision on several rows; rows that another node is at are
-// passed over. It stops before a row with which the tasks would hold more than the
-// given bytes; 0: no bound.
+// updateMany runs a decision on several rows. It skips rows that another node has locked, and
+// stops before the tasks exceed the given number of bytes; 0 means no limit.
 func (ts Tasks) updateMany(
 	ctx context.Context, bytes int64, decide dispatch.Decision, which string, args ...any,
 ) ([]task.Change, error) {

@@ -7,10 +7,10 @@ import (
 	"github.com/parley-dev/parley/internal/identity"
 )
 
-// CountLive implements dispatch.Stock. A task that is not over waits, is leased, or
-// asks for input or for an authorization. The indexes of the first two are not sorted by sender, because every
-// send and claim would pay for it, so a count reads the live tasks of all senders. It is
-// rare, and a slow read, so that it takes no connection from anyone.
+// CountLive implements dispatch.Stock. A live task is queued, leased, or requires input or an
+// authorization. The indexes of queued and leased tasks are not sorted by sender, because every
+// send and claim would pay for it, so a count reads the live tasks of all senders. Counts are
+// rare, and slow reads, so they take no connection from other requests.
 func (ts Tasks) CountLive(ctx context.Context, sender identity.Principal, most int64) (int64, error) {
 	total := 0
 	err := ts.slow(ctx, sender.Org, func(ctx context.Context, r reader) error {
@@ -20,7 +20,8 @@ func (ts Tasks) CountLive(ctx context.Context, sender identity.Principal, most i
 			`tasks` + ts.d.by("tasks_leases") + ` WHERE lease_expires > 0`,
 			`tasks` + ts.d.by("tasks_asking") + ` WHERE state IN ('input-required', 'auth-required')`,
 		} {
-			n, err := countUpTo(ctx, r, int(most)-total, which+` AND sender_org = $1 AND sender = $2`, sender.Org, sender.Ref())
+			n, err := countUpTo(ctx, r, int(most)-total, which+` AND sender_org = $1 AND sender = $2`,
+				sender.Org, sender.Ref())
 			if total += n; err != nil || total >= int(most) {
 				return err
 			}
@@ -41,8 +42,8 @@ func (ts Tasks) Count(ctx context.Context, org string, most int64) (int64, error
 	return int64(n), err
 }
 
-// Sweep implements dispatch.Stock. Ids are sortable by time of creation, so each
-// org's oldest come first.
+// Sweep implements dispatch.Stock. Ids sort by time of creation, so the oldest tasks of each org
+// come first.
 func (ts Tasks) Sweep(ctx context.Context, endedBefore time.Time, most int) (int, error) {
 	var orgs []string
 	if err := each(ctx, ts.eng, func(r rows) error {
@@ -85,7 +86,8 @@ func (ts Tasks) sweepOrg(ctx context.Context, org string, endedBefore time.Time,
 			}
 			return nil
 		}, `SELECT uid, push FROM tasks WHERE org_id = $1 AND updated_at < $2 AND created_at < $2
-			AND state IN ('completed', 'failed', 'canceled', 'rejected') ORDER BY uid LIMIT $3`, org, micros(endedBefore), most)
+					AND state IN ('completed', 'failed', 'canceled', 'rejected') ORDER BY uid LIMIT $3`,
+			org, micros(endedBefore), most)
 	})
 	return n, err
 }

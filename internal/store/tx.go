@@ -11,16 +11,18 @@ import (
 type statement struct {
 	sql  string
 	args []any
-	// unless, if set, is the refusal if the statement changes no row: what is queued
-	// after it is dropped. Only a write's first statement may have it: nothing needs to be
-	// undone then. On PostgreSQL the statement fails instead; see orFail.
+	// unless, if set, is the error of the write if the statement changes no row; the
+	// statements after it are dropped. Only the first statement of a write may have it, so
+	// that nothing needs to be undone. On PostgreSQL the statement fails instead; see orFail.
 	unless error
+	// insert marks an INSERT of one row, whose text ends with its VALUES. PostgreSQL inserts
+	// the rows of many writes with one statement; see combine.
+	insert bool
 }
 
-// tx is one write while it is being decided. It reads at once and writes at the
-// end: exec only queues. So a function that refuses has changed nothing, nothing
-// needs to be undone for it, and on PostgreSQL all its statements travel with the
-// commit in one round trip.
+// tx is one write while it is being decided. It reads at once and writes at the end: exec only
+// queues. So a function that returns an error has changed nothing, nothing needs to be undone,
+// and on PostgreSQL all statements travel with the commit in one round trip.
 type tx struct {
 	reader
 	d          *dialect
@@ -28,7 +30,7 @@ type tx struct {
 	counts     map[counter]int64
 	touched    map[string]struct{} // orgs whose proposals change
 	unindexed  int64               // new proposals that SQLite's text index does not have yet
-	revoked    []string            // orgs in which rights may be taken away; see newEpoch
+	revoked    []string            // orgs in which rights may be revoked; see newEpoch
 }
 
 func newTx(r reader, d *dialect) *tx { return &tx{reader: r, d: d} }
@@ -38,10 +40,32 @@ func (t *tx) exec(sql string, args ...any) {
 	t.statements = append(t.statements, statement{sql: sql, args: args})
 }
 
-// execUnless queues the first statement of a write; if it changes no row, the
-// write is refused.
+// insert queues an INSERT of one row, whose text ends with its VALUES.
+func (t *tx) insert(sql string, args ...any) {
+	t.statements = append(t.statements, statement{sql: sql, args: args, insert: true})
+}
+
+// insertUnless queues the first statement of a write, an INSERT of one row like that of insert.
+// If its key is taken, the write fails: with refusal on SQLite, with a unique violation on
+// PostgreSQL.
+func (t *tx) insertUnless(refusal error, sql string, args ...any) {
+	t.statements = append(t.statements, statement{
+		sql: sql + t.d.orNothing, args: args, unless: refusal, insert: t.d.orNothing == "",
+	})
+}
+
+// execUnless queues the first statement of a write. If it changes no row, the write fails with
+// refusal.
 func (t *tx) execUnless(refusal error, sql string, args ...any) {
-	t.statements = append(t.statements, statement{sql, args, refusal})
+	t.statements = append(t.statements, statement{sql: sql, args: args, unless: refusal})
+}
+
+// lock locks the rows that a query yields until the end of the write, where others could change
+// them meanwhile. It is sent with the next read, which sees them as they are under the lock.
+func (t *tx) lock(sql string, args ...any) {
+	if c, ok := t.reader.(*pgConn); ok {
+		c.locks = append(c.locks, statement{sql: sql + t.d.forUpdate, args: args})
+	}
 }
 
 // exists reports whether a query yields a row.
@@ -58,7 +82,7 @@ func (t *tx) count(c counter, n int64) {
 	t.counts[c] += n
 }
 
-// touch says that the org's proposals will read differently.
+// touch marks the org's proposals as changed.
 func (t *tx) touch(org string) {
 	if t.touched == nil {
 		t.touched = map[string]struct{}{}
@@ -66,7 +90,7 @@ func (t *tx) touch(org string) {
 	t.touched[org] = struct{}{}
 }
 
-// decide runs fn on t; a panic in it is an error of this write only.
+// decide runs fn on t. A panic becomes an error of this write only.
 func decide(t *tx, fn func(*tx) error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -76,7 +100,7 @@ func decide(t *tx, fn func(*tx) error) (err error) {
 	return fn(t)
 }
 
-// merge adds to dst what src asks for beside its statements.
+// merge adds to dst everything from src except its statements.
 func merge(dst, src *tx) {
 	for c, n := range src.counts {
 		dst.count(c, n)

@@ -11,7 +11,7 @@ import (
 	"github.com/parley-dev/parley/internal/task"
 )
 
-// heard is an engine that notes how many bytes of rows its last query would send.
+// heard is an engine that records how many bytes its last query would send.
 type heard struct {
 	engine
 	bytes int
@@ -19,15 +19,16 @@ type heard struct {
 
 func (h *heard) query(ctx context.Context, sql string, args ...any) (rows, error) {
 	h.bytes = 0
-	_, err := one(ctx, h.engine, []any{&h.bytes}, `SELECT coalesce(sum(octet_length(data)), 0) FROM (`+sql+`) sent`, args...)
+	_, err := one(ctx, h.engine, []any{&h.bytes},
+		`SELECT coalesce(sum(octet_length(data)), 0) FROM (`+sql+`) sent`, args...)
 	if err != nil {
 		return nil, err
 	}
 	return h.engine.query(ctx, sql, args...)
 }
 
-// TestPostgresSendsNoMoreThanIsRead reads a few of many large rows. A driver for
-// PostgreSQL receives all rows of a query, also those that nobody scans.
+// TestPostgresSendsNoMoreThanIsRead reads a few of many large rows. A driver for PostgreSQL receives
+// all rows of a query, also those that are not scanned.
 func TestPostgresSendsNoMoreThanIsRead(t *testing.T) {
 	t.Parallel()
 	eachEngine(t, Options{}, func(t *testing.T, s *Store) {
@@ -35,7 +36,8 @@ func TestPostgresSendsNoMoreThanIsRead(t *testing.T) {
 		large := strings.Repeat("x", 40<<10)
 		for i := range 20 {
 			err := s.eng.write(t.Context(), func(x *tx) error {
-				x.insertEvents(&task.Task{Org: "a", UID: "t000000"}, []logRow{{seq: int64(i + 2), at: 1, data: `[{"K":"` + large + `"}]`}})
+				row := logRow{seq: int64(i + 2), at: 1, data: `[{"K":"` + large + `"}]`}
+				x.insertEvents(&task.Task{Org: "a", UID: "t000000"}, []logRow{row})
 				return nil
 			})
 			if err != nil {
@@ -53,10 +55,10 @@ func TestPostgresSendsNoMoreThanIsRead(t *testing.T) {
 		check := func(what string, n, want, most int, err error) {
 			t.Helper()
 			if err != nil || n != want {
-				t.Fatalf("%s: %d, %v; want %d", what, n, err, want)
+				t.Fatalf("%s: %d, %v, want %d", what, n, err, want)
 			}
 			if s.d.name == "postgres" && h.bytes > most {
-				t.Errorf("%s: %d bytes are sent; want at most %d", what, h.bytes, most)
+				t.Errorf("%s: %d bytes are sent, want at most %d", what, h.bytes, most)
 			}
 		}
 		messages, err := s.Mailbox().List(t.Context(), "a", "bot", dispatch.Batch{Most: 100, Bytes: 100 << 10})

@@ -12,10 +12,10 @@ import (
 	"github.com/parley-dev/parley/internal/task"
 )
 
-// Workers keeps what is known of workers.
+// Workers stores the workers of agents.
 type Workers struct{ *db }
 
-// Workers returns the workers of the store.
+// Workers returns the implementation of dispatch.WorkerStore.
 func (s *Store) Workers() Workers { return Workers{s.db} }
 
 // See implements dispatch.WorkerStore.
@@ -31,7 +31,8 @@ func (ws Workers) See(ctx context.Context, w dispatch.Worker, limit int) error {
 			}
 		}
 		x.exec(`INSERT INTO workers (org_id, agent_id, name, capacity, seen_at) VALUES ($1, $2, $3, $4, $5)
-			ON CONFLICT (org_id, agent_id, name) DO UPDATE SET capacity = excluded.capacity, seen_at = excluded.seen_at`,
+					ON CONFLICT (org_id, agent_id, name) DO UPDATE
+					SET capacity = excluded.capacity, seen_at = excluded.seen_at`,
 			w.Org, w.Agent, w.Name, w.Capacity, micros(w.SeenAt))
 		return nil
 	})
@@ -47,7 +48,8 @@ func (ws Workers) List(ctx context.Context, org, agent string, most int) ([]disp
 		w.SeenAt = fromMicros(seen)
 		out = append(out, w)
 		return err
-	}, `SELECT name, capacity, seen_at FROM workers WHERE org_id = $1 AND agent_id = $2 ORDER BY seen_at DESC, name LIMIT $3`, org, agent, most)
+	}, `SELECT name, capacity, seen_at FROM workers
+		WHERE org_id = $1 AND agent_id = $2 ORDER BY seen_at DESC, name LIMIT $3`, org, agent, most)
 	return out, err
 }
 
@@ -66,7 +68,8 @@ func (ws Workers) LastSeen(ctx context.Context, org string, agents []string) (ma
 			err := r.Scan(&id, &seen)
 			out[id] = fromMicros(seen)
 			return err
-		}, `SELECT agent_id, max(seen_at) FROM workers WHERE org_id = $1 AND agent_id IN (`+strings.Join(marks, ", ")+`) GROUP BY agent_id`, args...)
+		}, `SELECT agent_id, max(seen_at) FROM workers
+				WHERE org_id = $1 AND agent_id IN (`+strings.Join(marks, ", ")+`) GROUP BY agent_id`, args...)
 		if err != nil {
 			return nil, err
 		}
@@ -74,13 +77,14 @@ func (ws Workers) LastSeen(ctx context.Context, org string, agents []string) (ma
 	return out, nil
 }
 
-// maxMarks is how many parameters a list of a statement has; engines bound them.
+// maxMarks limits the parameters of a list in a statement, because engines limit them.
 const maxMarks = 1000
 
-// roomForWorker refuses a new worker of an agent that has enough, unless some of them
-// are silent for long: these are deleted.
+// roomForWorker returns an error if w is a new worker of an agent that has reached the limit. It
+// first deletes workers that have been silent for long.
 func (x *tx) roomForWorker(ctx context.Context, w dispatch.Worker, limit int) error {
-	known, err := x.exists(ctx, `SELECT 1 FROM workers WHERE org_id = $1 AND agent_id = $2 AND name = $3`, w.Org, w.Agent, w.Name)
+	known, err := x.exists(ctx, `SELECT 1 FROM workers
+		WHERE org_id = $1 AND agent_id = $2 AND name = $3`, w.Org, w.Agent, w.Name)
 	if err != nil || known {
 		return err
 	}
@@ -90,7 +94,8 @@ func (x *tx) roomForWorker(ctx context.Context, w dispatch.Worker, limit int) er
 		return err
 	}
 	old := micros(w.SeenAt.Add(-dispatch.ForgetWorkers))
-	if n, err = countUpTo(ctx, x, limit, ofAgent+` AND seen_at >= $3`, w.Org, w.Agent, old); err != nil || n >= limit {
+	n, err = countUpTo(ctx, x, limit, ofAgent+` AND seen_at >= $3`, w.Org, w.Agent, old)
+	if err != nil || n >= limit {
 		return cmp.Or(err, dispatch.TooManyWorkers(limit))
 	}
 	x.exec(`DELETE FROM `+ofAgent+` AND seen_at < $3`, w.Org, w.Agent, old)
@@ -120,7 +125,8 @@ func (ws Workers) Loads(ctx context.Context, since time.Time) (map[task.AgentKey
 		}, sql, args...)
 	}
 	err := sum(func(l *dispatch.Load, n int) { l.Capacity = n },
-		`SELECT org_id, agent_id, CAST(sum(capacity) AS BIGINT) FROM workers WHERE seen_at > $1 GROUP BY org_id, agent_id`, micros(since))
+		`SELECT org_id, agent_id, CAST(sum(capacity) AS BIGINT) FROM workers
+			WHERE seen_at > $1 GROUP BY org_id, agent_id`, micros(since))
 	if err != nil {
 		return nil, err
 	}

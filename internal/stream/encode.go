@@ -7,15 +7,14 @@ import (
 	"github.com/parley-dev/parley/internal/task"
 )
 
-// Large reports whether the event is so large that its readers share its encoding.
+// Large reports whether readers share the encoding of the event.
 func Large(e *task.Event) bool { return e.Size() > largeEvent }
 
-// largeEvent is what every reader may encode for itself. A larger event is not kept
-// for readers but read from the log, where memory is taken for it and its encoding.
+// largeEvent is the size up to which each reader encodes an event itself. A larger event is not
+// kept in memory but read from the log, and its readers take memory for it from the budget.
 const largeEvent = 8 << 10
 
-// encodingKey names an encoding: of the event with the number, or of the task as it
-// was after it.
+// encodingKey identifies the encoding of an event, or of the task after that event.
 type encodingKey struct {
 	ref  task.Ref
 	seq  int64
@@ -23,16 +22,16 @@ type encodingKey struct {
 	form string
 }
 
-// Encoding is the encoded form of an event, or of a task, that its readers share.
+// Encoding is an encoded event or task that readers share.
 type Encoding struct {
 	Text []byte
-	Seq  int64 // of the last event that it shows
-	Over bool  // nothing will follow
+	Seq  int64 // the last event that is included
+	Over bool  // no event follows
 }
 
-// EncodeEvent returns the encoding of a large event, made once for all readers on this
-// node that need it at the same time. form tells different encodings of the event
-// apart. done must be called when the text is written.
+// EncodeEvent returns the encoding of a large event. Readers on this node that need it at the
+// same time share it. form identifies the encoding. The caller must call done when it has
+// written the text.
 func (h *Hub) EncodeEvent(
 	ctx context.Context, ref task.Ref, seq int64, form string, encode func() []byte,
 ) (text []byte, done func(), err error) {
@@ -43,8 +42,8 @@ func (h *Hub) EncodeEvent(
 	return v.Text, done, err
 }
 
-// EncodeTask is EncodeEvent for a whole task as it is now, which load reads. The memory
-// for it is taken from the budget.
+// EncodeTask is like EncodeEvent, for the current state of a whole task, which load reads. It
+// takes the memory for it from the budget.
 func (h *Hub) EncodeTask(
 	ctx context.Context, t *task.Task, form string,
 	load func(context.Context) (task.Task, error), encode func(*task.Task) []byte,

@@ -1,10 +1,11 @@
-// Package stream serves the readers of tasks' logs on this node: many readers of one task,
-// each with a cursor of its own, cost one look at the log.
+// Package stream serves readers of task logs on this node. Many readers of one task, each with
+// its own cursor, cost one read of the log.
 //
-// A Hub keeps the newest events of followed tasks in memory and wakes their readers; who is
-// too far behind reads the log, page by page, and shares what was read with those at the
-// same place. The log is the truth: a lost hint costs time and never an event. The package
-// knows nothing of sends, leases and wires, and writes nothing.
+// A Hub keeps the newest events of followed tasks in memory and wakes their readers. A reader
+// that is too far behind reads the log page by page, and shares pages with readers at the same
+// position. The log is authoritative: a lost hint delays events but never loses one.
+//
+// The package knows nothing about sending tasks, leases and wire formats. It writes nothing.
 package stream
 
 import (
@@ -16,27 +17,27 @@ import (
 	"github.com/parley-dev/parley/internal/task"
 )
 
-// Log is what happened to tasks, as a store has it.
+// Log reads the events of tasks from a store.
 type Log interface {
-	// Events returns up to most events of a task after the given one: none only if there
-	// are none, but fewer if they are large.
+	// Events returns up to most events of a task after the given one. May return fewer if events
+	// are large, but at least one if any exist.
 	Events(ctx context.Context, org, uid string, after int64, most int) ([]task.Event, error)
-	// EventsSize returns about how many bytes Events would return.
+	// EventsSize returns an estimate of the bytes that Events would return.
 	EventsSize(ctx context.Context, org, uid string, after int64, most int) (int64, error)
-	// Seqs returns the last event's number of each task that is still there.
+	// Seqs returns the number of the last event of each task. Deleted tasks are omitted.
 	Seqs(ctx context.Context, refs []task.Ref) (map[task.Ref]int64, error)
 }
 
-// Hub tells readers on this node what happens to tasks. One topic per followed
-// task keeps the latest events in memory, so that ten thousand readers are not
-// ten thousand queries; each reader has a cursor of its own and falls back to the
-// log when it is too far behind. A reader that stalls costs only itself.
+// Hub distributes events of tasks to readers on this node. It has a topic for each followed
+// task, which keeps the latest events in memory, so that ten thousand readers do not need ten
+// thousand queries. Each reader has its own cursor, and reads the log when it is too far behind.
+// A slow reader does not affect others.
 type Hub struct {
 	log      Log
 	stopping <-chan struct{}
 	kept     atomic.Int64                  // bytes of events in all topics
 	room     sync.Mutex                    // held while events are dropped to make room
-	pages    shared[pageKey, []task.Event] // of logs, while readers are at them
+	pages    shared[pageKey, []task.Event] // pages of logs in use
 
 	encodings shared[encodingKey, Encoding]
 
@@ -45,13 +46,13 @@ type Hub struct {
 	owners map[string]*owner // by org
 }
 
-// NewHub makes a hub over a log. Readers stop when stopping is closed.
+// NewHub returns a hub over a log. Readers stop when stopping is closed.
 func NewHub(log Log, stopping <-chan struct{}) *Hub {
 	return &Hub{log: log, stopping: stopping, topics: map[task.Ref]*Topic{}, owners: map[string]*owner{}}
 }
 
-// Follow joins the topic of a task whose events up to known the caller has. What is kept
-// for it counts for the owner, an org. Leave must be called.
+// Follow joins the topic of a task. known is the last event that the caller has. The events that
+// the topic keeps count for the owner, an org. The caller must call Leave.
 func (h *Hub) Follow(ref task.Ref, owner string, known int64) *Topic {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -82,17 +83,16 @@ func (h *Hub) refs() []task.Ref {
 	return out
 }
 
-// Publish hands events that were just committed to the readers on this node. If
-// they do not join on to what is known, as when two commits overtake each other
-// on the way here, the log is read instead.
+// Publish passes committed events to the readers on this node. If they do not continue the
+// known events, for example because two commits arrive in the wrong order, the log is read
+// instead.
 func (h *Hub) Publish(ref task.Ref, events []task.Event) {
 	if t := h.topic(ref); t != nil && len(events) > 0 && !t.append(events) {
 		go h.Hint(context.Background(), ref)
 	}
 }
 
-// Hint says that a task may have changed where Publish could not tell: the log is
-// read once for all readers here.
+// Hint reads the log of a task that may have changed, once for all readers on this node.
 func (h *Hub) Hint(ctx context.Context, ref task.Ref) {
 	t := h.topic(ref)
 	if t == nil || !t.startReading() {
@@ -113,15 +113,14 @@ func (h *Hub) Hint(ctx context.Context, ref task.Ref) {
 	}
 }
 
-// HintAll is Hint for every task that is followed: hints may have been lost.
+// HintAll calls Hint for every followed task, because hints may have been lost.
 func (h *Hub) HintAll(ctx context.Context) {
 	for _, ref := range h.refs() {
 		h.Hint(ctx, ref)
 	}
 }
 
-// Poll is beneath the hints: every interval it compares the followed tasks with
-// the log, so that a lost hint costs time and never an event.
+// Poll compares the followed tasks with the log at every interval, in case a hint was lost.
 func (h *Hub) Poll(ctx context.Context, interval time.Duration, onError func(error)) {
 	tick := time.NewTicker(interval)
 	defer tick.Stop()

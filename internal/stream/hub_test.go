@@ -13,7 +13,8 @@ import (
 
 func artifactEvent(seq int64, n int) task.Event {
 	text := string(make([]byte, n/6)) // a control character takes six bytes
-	return task.Event{Seq: seq, Kind: task.ArtifactEvent, Artifact: &task.Artifact{ID: "a", Parts: []task.Part{{Kind: task.TextPart, Text: text}}}}
+	artifact := &task.Artifact{ID: "a", Parts: []task.Part{{Kind: task.TextPart, Text: text}}}
+	return task.Event{Seq: seq, Kind: task.ArtifactEvent, Artifact: artifact}
 }
 
 func TestTopicKeepsAsMuchAsItMayAndNoMore(t *testing.T) {
@@ -72,8 +73,8 @@ func TestHubKeepsABoundedAmountForAllTopics(t *testing.T) {
 	}
 }
 
-// TestAFloodOfOneOrgLeavesTheEventsOfOthers floods the hub before and after another org
-// has a few events, in tasks of the same agent.
+// TestAFloodOfOneOrgLeavesTheEventsOfOthers floods the hub before and after other orgs publish a
+// few events, in tasks of the same agent.
 func TestAFloodOfOneOrgLeavesTheEventsOfOthers(t *testing.T) {
 	t.Parallel()
 	h := NewHub(nil, nil)
@@ -201,7 +202,8 @@ func TestSharedValueSurvivesTheOneThatMadeIt(t *testing.T) {
 func TestSharedValueIsTriedAgainAfterAnError(t *testing.T) {
 	t.Parallel()
 	var s shared[string, int]
-	if _, _, err := s.use(t.Context(), "k", func(context.Context) (int, func(), error) { return 0, nil, errors.New("no") }); err == nil {
+	fail := func(context.Context) (int, func(), error) { return 0, nil, errors.New("no") }
+	if _, _, err := s.use(t.Context(), "k", fail); err == nil {
 		t.Error("an error was lost")
 	}
 	v, done, err := s.use(t.Context(), "k", func(context.Context) (int, func(), error) { return 1, nil, nil })

@@ -2,15 +2,15 @@ package stream
 
 import "sync/atomic"
 
-// owner is an org that has sent tasks which are followed on this node. What the hub
-// keeps is shared out by owner, so that one org cannot push the events of others out.
+// owner is an org whose tasks are followed on this node. When memory is short, the hub drops
+// events of the largest owner, so that one org cannot displace the events of others.
 type owner struct {
 	org    string
 	kept   atomic.Int64        // bytes of events in its topics
 	topics map[*Topic]struct{} // guarded by the hub's mutex
 }
 
-// own makes the org the owner of a new topic. The hub is locked.
+// own makes the org the owner of a new topic. The caller holds the lock of the hub.
 func (h *Hub) own(org string, t *Topic) {
 	o := h.owners[org]
 	if o == nil {
@@ -21,16 +21,15 @@ func (h *Hub) own(org string, t *Topic) {
 	t.owner = o
 }
 
-// disown removes a topic that its last reader has left. The hub is locked.
+// disown removes a topic without readers. The caller holds the lock of the hub.
 func (h *Hub) disown(t *Topic) {
 	if delete(t.owner.topics, t); len(t.owner.topics) == 0 {
 		delete(h.owners, t.owner.org)
 	}
 }
 
-// makeRoom drops events of the largest owner while more is kept than may be. It drops
-// some more than that, so that looking for them is seldom needed. The caller holds no
-// topic.
+// makeRoom drops events of the largest owner until the limit is kept. It drops a little more
+// than necessary, so that it is needed less often. The caller must not hold the lock of a topic.
 func (h *Hub) makeRoom() {
 	if h.kept.Load() <= maxKept {
 		return
@@ -38,13 +37,13 @@ func (h *Hub) makeRoom() {
 	h.room.Lock()
 	defer h.room.Unlock()
 	if h.kept.Load() <= maxKept {
-		return // somebody else did
+		return // another goroutine made room
 	}
 	const enough = maxKept - maxKept/16
 	for h.kept.Load() > enough {
 		topics := h.largest()
 		if len(topics) == 0 {
-			return // all were left meanwhile
+			return // all readers have left meanwhile
 		}
 		for _, t := range topics {
 			t.mu.Lock()
@@ -57,7 +56,7 @@ func (h *Hub) makeRoom() {
 	}
 }
 
-// largest lists the topics of the owner for which the most is kept.
+// largest returns the topics of the owner with the most bytes.
 func (h *Hub) largest() []*Topic {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -6,9 +6,9 @@ import (
 	"sync"
 )
 
-// shared keeps values that several readers use at the same time, once for all of
-// them. A value is made by the first who asks for it, and dropped when no one uses it
-// any more: it is no cache.
+// shared holds values that several readers use at the same time. The first reader makes a
+// value, and it is dropped when the last one is done. It differs from cache.Flights in that a
+// value lives as long as it is used, and holds memory from the budget meanwhile.
 type shared[K comparable, V any] struct {
 	mu sync.Mutex
 	m  map[K]*sharedValue[V]
@@ -22,9 +22,9 @@ type sharedValue[V any] struct {
 	err   error
 }
 
-// use returns the value of a key, made by fresh if there is none. done must be called
-// once, unless there is an error. drop, as fresh returns it, is called when the last
-// user is done.
+// use returns the value of a key and calls fresh to make it if there is none. The caller must
+// call done once, unless there is an error. The drop function that fresh returns is called when
+// the last user is done.
 func (s *shared[K, V]) use(
 	ctx context.Context, key K, fresh func(context.Context) (value V, drop func(), err error),
 ) (value V, done func(), err error) {
@@ -46,14 +46,16 @@ func (s *shared[K, V]) use(
 		if first || ctx.Err() != nil {
 			return value, nil, v.err
 		}
-		// It failed for the one that made it, who may have gone away or be out of its own
-		// share; this one tries for itself.
+		// The reader that made it failed. It may have disconnected or used up its share of
+		// memory, so this reader tries itself.
 	}
 }
 
-// fill makes the value of an entry. If that fails, or panics, whoever comes later tries
-// again.
-func (s *shared[K, V]) fill(ctx context.Context, key K, v *sharedValue[V], fresh func(context.Context) (V, func(), error)) {
+// fill makes the value of an entry. If that fails or panics, the entry is removed, so that the
+// next reader tries again.
+func (s *shared[K, V]) fill(
+	ctx context.Context, key K, v *sharedValue[V], fresh func(context.Context) (V, func(), error),
+) {
 	v.err = errNotMade
 	defer func() {
 		if v.err != nil {
@@ -64,9 +66,9 @@ func (s *shared[K, V]) fill(ctx context.Context, key K, v *sharedValue[V], fresh
 	v.value, v.drop, v.err = fresh(ctx)
 }
 
-var errNotMade = errors.New("a value that several readers share could not be made")
+var errNotMade = errors.New("stream: making a shared value failed")
 
-// join returns the entry of a key; first says that the caller must fill it.
+// join returns the entry of a key. If first is true, the caller must fill it.
 func (s *shared[K, V]) join(key K) (v *sharedValue[V], first bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

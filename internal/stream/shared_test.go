@@ -10,8 +10,7 @@ import (
 	"github.com/parley-dev/parley/internal/task"
 )
 
-// slowLog is a log whose first read of a log, or of a task, lasts until its caller has
-// gone or release is closed.
+// slowLog is a log whose first read lasts until its context ends or release is closed.
 type slowLog struct {
 	Log
 	release chan struct{}
@@ -48,7 +47,7 @@ func (s *slowLog) task(ctx context.Context) (task.Task, error) {
 	return task.Task{Org: "acme", UID: "1", Seq: 7}, s.read(ctx)
 }
 
-// users is how many readers use or wait for the one value that is shared.
+// users returns how many readers use or wait for the shared value.
 func (s *shared[K, V]) users() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -58,9 +57,9 @@ func (s *shared[K, V]) users() int {
 	return 0
 }
 
-// TestAReaderThatLeavesDoesNotFailThoseThatShareWithIt has three readers share a page of
-// a log, or the encoding of a task. One of them leaves while it is being read: the one
-// that reads it for all, or one that waits.
+// TestAReaderThatLeavesDoesNotFailThoseThatShareWithIt has three readers share a page of a log, or
+// the encoding of a task. One of them leaves during the read: the one that reads for all, or one
+// that waits.
 func TestAReaderThatLeavesDoesNotFailThoseThatShareWithIt(t *testing.T) {
 	t.Parallel()
 	type target struct {
@@ -81,7 +80,8 @@ func TestAReaderThatLeavesDoesNotFailThoseThatShareWithIt(t *testing.T) {
 		"encoding": func(log *slowLog) target {
 			h := NewHub(log, nil)
 			return target{func(ctx context.Context) (func(), error) {
-				e, done, err := h.EncodeTask(ctx, &task.Task{Org: "acme", UID: "1"}, "form", log.task, func(*task.Task) []byte { return []byte("text") })
+				encode := func(*task.Task) []byte { return []byte("text") }
+				e, done, err := h.EncodeTask(ctx, &task.Task{Org: "acme", UID: "1"}, "form", log.task, encode)
 				if err == nil && (string(e.Text) != "text" || e.Seq != 7) {
 					t.Errorf("the encoding is %+v", e)
 				}

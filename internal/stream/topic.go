@@ -7,7 +7,7 @@ import (
 	"github.com/parley-dev/parley/internal/task"
 )
 
-// Topic is the tail of one task's log. It exists while somebody follows it.
+// Topic is the tail of one task's log. It exists while it has readers.
 type Topic struct {
 	hub     *Hub
 	ref     task.Ref
@@ -15,25 +15,25 @@ type Topic struct {
 	readers int
 
 	mu      sync.Mutex
-	last    int64         // seq of the newest event known
+	last    int64         // seq of the newest known event
 	recent  []task.Event  // up to last, without gaps
 	sizes   []int64       // of the events in recent, in bytes
-	size    int64         // of all of them
-	left    bool          // by its last reader: nothing is kept any more
+	size    int64         // sum of sizes
+	left    bool          // the last reader has left; keep nothing
 	changed chan struct{} // closed when last grows
-	reading bool          // somebody reads the log for all
-	again   bool          // and shall read it once more
+	reading bool          // a goroutine reads the log
+	again   bool          // that goroutine must read once more
 }
 
-// Bounds of what a topic keeps in memory, in events and in bytes, and of what all
-// topics keep together. What is not kept is read from the log.
+// Limits of what one topic keeps in memory, in events and in bytes, and of what all topics keep
+// together. Other events are read from the log.
 const (
 	maxRecent     = 64
 	maxRecentSize = 128 << 10
 	maxKept       = 32 << 20
 )
 
-// Leave gives the topic up. Its last reader takes what is kept with it.
+// Leave ends the use of the topic. When the last reader leaves, its events are dropped.
 func (t *Topic) Leave() {
 	h := t.hub
 	h.mu.Lock()
@@ -48,7 +48,7 @@ func (t *Topic) Leave() {
 	}
 }
 
-// append takes the events that follow the newest known; it reports whether all
+// append adds the events that follow the newest known one. It reports whether all of the events
 // are known now.
 func (t *Topic) append(events []task.Event) bool {
 	known := t.add(events)
@@ -72,12 +72,12 @@ func (t *Topic) add(events []task.Event) bool {
 	return events[len(events)-1].Seq <= t.last
 }
 
-// keep adds the newest event, and drops older ones if there is no room for all. An
-// event that cannot be kept takes all older ones with it: there must be no gap.
+// keep adds the newest event and drops the oldest ones beyond the limits. If the event itself
+// cannot be kept, all are dropped, because there must be no gap.
 func (t *Topic) keep(e task.Event) {
 	size := e.Size()
 	if e.Kind == task.TurnEvent && size > largeEvent {
-		e.Message, size = nil, 0 // streams do not show it, and a wait reads it again
+		e.Message, size = nil, 0 // streams do not show it, and waiting callers read it again
 	}
 	if t.left || size > largeEvent {
 		t.forget(len(t.recent))
@@ -94,7 +94,7 @@ func (t *Topic) keep(e task.Event) {
 	t.forget(drop)
 }
 
-// forget drops the oldest n events. Readers may hold the slice, so the rest is copied.
+// forget drops the oldest n events. Readers may hold the slice, so it copies the rest.
 func (t *Topic) forget(n int) {
 	if n == 0 {
 		return
@@ -113,8 +113,8 @@ func (t *Topic) wake() {
 	t.changed = make(chan struct{})
 }
 
-// after returns the events after a cursor that are in memory, and the channel
-// that closes when there may be more. ok is false if the log must be asked.
+// after returns the events after a cursor from memory, and a channel that is closed when there
+// are more. ok is false if the caller must read the log.
 func (t *Topic) after(cursor int64) (events []task.Event, changed <-chan struct{}, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -129,8 +129,8 @@ func (t *Topic) after(cursor int64) (events []task.Event, changed <-chan struct{
 	return tail[:len(tail):len(tail)], t.changed, true
 }
 
-// startReading makes the caller the one reader of the log. If there is one, that
-// one will look once more.
+// startReading reports whether the caller must read the log. If another goroutine reads it
+// already, that one reads once more.
 func (t *Topic) startReading() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -140,8 +140,8 @@ func (t *Topic) startReading() bool {
 	return !was
 }
 
-// stopReading ends the reading, unless somebody asked for more meanwhile. After
-// an error it always ends; the slow poll asks again.
+// stopReading ends the reading, unless startReading was called meanwhile. After an error it
+// always ends; Poll tries again.
 func (t *Topic) stopReading(failed bool) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// clip leaves out all but most bytes of the content: of a text the rest, of anything else all.
+// clip cuts a text to most bytes, and omits other content that is larger.
 func (p *Part) clip(most int) {
 	switch {
 	case p.Kind == TextPart && len(p.Text) > most:
@@ -20,7 +20,7 @@ func (p *Part) clip(most int) {
 	}
 }
 
-// Clip leaves out all but so many bytes of each part, see Content.Clip.
+// Clip shortens the content of each part; see Content.Clip.
 func (a *Artifact) Clip(most int) {
 	for i := range a.Parts {
 		a.Parts[i].clip(most)

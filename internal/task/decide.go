@@ -10,31 +10,31 @@ import (
 	"github.com/parley-dev/parley/internal/errs"
 )
 
-// MaxAttempts is how often a task is given to a worker that gets lost.
+// MaxAttempts is how many workers may be lost before the task fails.
 const MaxAttempts = 3
 
-// Change is what a decision asks the store to write: the new row and the events
-// that lead to it, all or nothing.
+// Change is the result of a decision: the new row and its new events, which the store writes
+// atomically.
 type Change struct {
 	Task   Task
 	Events []Event
-	Push   *PushConfig // to set; nil: none
-	// Replaces is the task that a new one takes its follow-up over from; empty: there is none.
+	Push   *PushConfig // to set; may be nil
+	// Replaces is the uid of the task whose follow-up a new task takes over; may be empty.
 	Replaces string
-	// PushGuard is asked before Push is written, unless it is there already as it is.
+	// PushGuard is called before Push is written, unless it is stored already. It may refuse.
 	PushGuard func(PushSet) error
 	Reported  Reported
 }
 
-// Reported is what the response to a worker's report is made of. With an idempotency key
-// it is kept, to make the same response again.
+// Reported has the data for the response to a worker's report. With an idempotency key it is
+// stored, to repeat the response.
 type Reported struct {
-	Given  int64 // the last event that the worker was told of before
+	Given  int64 // the last event that the worker had before
 	Before int64 // the last event before those of the report
 	Seq    int64 // the last event
 }
 
-// add appends an event to the change and keeps the row in step with it.
+// add appends an event to the change and updates the row.
 func (c *Change) add(e Event, now time.Time) {
 	c.Task.Seq++
 	e.Seq, e.At = c.Task.Seq, now
@@ -50,7 +50,7 @@ func (c *Change) add(e Event, now time.Time) {
 	c.Events = append(c.Events, e)
 }
 
-// endLease takes the lease off the row and returns the facts for the log.
+// endLease removes the lease from the row and returns the event for the log.
 func (c *Change) endLease(how LeaseEnd) Event {
 	e := Event{Kind: StatusEvent, Lease: c.Task.Lease.Token, Attempt: c.Task.Attempts + 1, Ended: how}
 	if e.Lease == "" {
@@ -58,20 +58,20 @@ func (c *Change) endLease(how LeaseEnd) Event {
 	}
 	c.Task.Lease = Lease{}
 	if how == LeaseCanceled {
-		c.Task.Lease.Token = e.Lease // so that its holder learns why it is over
+		c.Task.Lease.Token = e.Lease // so that its holder learns that the task was canceled
 	}
 	return e
 }
 
-// Turn is what the sender says: the first message of a task, or a further one.
+// Turn is a message of the sender: the first of a task, or a further one.
 type Turn struct {
 	Message     Message
-	OutputModes []string        // media types that the sender accepts; nil: it does not say
-	Metadata    json.RawMessage // a JSON object; that of the first turn is in the task's row
+	OutputModes []string        // media types that the sender accepts; may be nil
+	Metadata    json.RawMessage // a JSON object; for the first turn it is in the task's row
 }
 
-// DecideNew makes a task. If a worker is at hand it is leased at once, and the
-// task is working before anybody sees it.
+// DecideNew creates a task. If l is not nil, the task is leased at once, and its first visible
+// state is working.
 func DecideNew(t Task, first Turn, l *Lease, limits Limits, now time.Time) (Change, error) {
 	m, modes := first.Message, first.OutputModes
 	size := m.Size() + listSize(modes)
@@ -88,14 +88,14 @@ func DecideNew(t Task, first Turn, l *Lease, limits Limits, now time.Time) (Chan
 	return c, nil
 }
 
-// claim gives the task to a worker.
+// claim leases the task to a worker.
 func (c *Change) claim(l Lease, now time.Time) {
 	c.Task.Queued, c.Task.Lease = false, l
 	c.add(Event{Kind: StatusEvent, State: Working, Lease: l.Token, Attempt: c.Task.Attempts + 1}, now)
-	c.Task.Delivered = c.Task.Seq // the claim carries all turns so far
+	c.Task.Delivered = c.Task.Seq // a claim returns all turns so far
 }
 
-// DecideClaim gives a waiting task to a worker.
+// DecideClaim leases a waiting task to a worker.
 func DecideClaim(t Task, l Lease, now time.Time) (Change, error) {
 	if !t.Queued || t.Lease.Live() || t.State.Terminal() {
 		return Change{Task: t}, nil
@@ -105,7 +105,7 @@ func DecideClaim(t Task, l Lease, now time.Time) (Change, error) {
 	return c, nil
 }
 
-// DecideSeen notes that the holder of the lease was given all turns up to an event.
+// DecideSeen records that all turns up to an event were delivered to the holder of the lease.
 func DecideSeen(t Task, token string, seq int64) (Change, error) {
 	c := Change{Task: t}
 	if t.Lease.Token == token && t.Delivered < seq {
@@ -114,7 +114,8 @@ func DecideSeen(t Task, token string, seq int64) (Change, error) {
 	return c, nil
 }
 
-// DecideUnseen takes back that the holder of the lease was given the turns after an event.
+// DecideUnseen records that the turns after an event were not delivered to the holder of the
+// lease.
 func DecideUnseen(t Task, token string, seq int64) (Change, error) {
 	c := Change{Task: t}
 	if t.Lease.Token == token && t.Delivered > seq {
@@ -123,8 +124,8 @@ func DecideUnseen(t Task, token string, seq int64) (Change, error) {
 	return c, nil
 }
 
-// DecideTurn is a further message on a known task. The same message again is a
-// safe retry as long as the agent has not asked for something since.
+// DecideTurn adds a message to an existing task. The same message again is a retry and changes
+// nothing, unless the agent has asked for input since.
 func DecideTurn(t Task, turn Turn, limits Limits, now time.Time) (Change, error) {
 	c, m := Change{Task: t}, turn.Message
 	print := m.fingerprint()
@@ -132,7 +133,8 @@ func DecideTurn(t Task, turn Turn, limits Limits, now time.Time) (Change, error)
 		return c, nil
 	}
 	if t.State.Terminal() {
-		return c, errs.New(errs.Conflict, CodeTerminal, "the task is %s and takes no further messages; send a new task", t.State)
+		return c, errs.New(errs.Conflict, CodeTerminal,
+			"the task is %s and takes no further messages; send a new task", t.State)
 	}
 	size := m.Size() + listSize(turn.OutputModes) + int64(len(turn.Metadata))
 	if err := limits.grow(t.Seq+2, t.Size+size); err != nil {
@@ -156,7 +158,7 @@ const (
 	CodeTooLarge      = "task.too_large"
 )
 
-// DecideCancel ends a task on behalf of its sender.
+// DecideCancel cancels a task on behalf of its sender.
 func DecideCancel(t Task, now time.Time) (Change, error) {
 	c := Change{Task: t}
 	if t.State.Terminal() {
@@ -169,20 +171,20 @@ func DecideCancel(t Task, now time.Time) (Change, error) {
 	return c, nil
 }
 
-// Report is what a worker says about the task it holds.
+// Report is a report of a worker about the task that it holds.
 type Report struct {
-	State     State // empty: no change
+	State     State // empty for no change
 	Message   *Message
-	Reply     bool // the message completes the task and is all there is to tell
+	Reply     bool // the message completes the task and is the whole result
 	Artifacts []ArtifactUpdate
-	Extend    time.Duration // from now; zero: as it is
-	// Seen is the number that the worker got with the claim or the last answer: what the
-	// sender said since then is given again. Nil: since whatever answer was made last,
-	// though it may have got lost.
+	Extend    time.Duration // new length of the lease, from now; 0 leaves it unchanged
+	// Seen is the number from the last response that the worker received. Turns since then
+	// are delivered again. If it is nil, turns since the last response are delivered, although
+	// that response may have been lost.
 	Seen *int64
 }
 
-// Length is the bytes of the report's content.
+// Length returns the size of the report's content in bytes.
 func (r *Report) Length() int64 {
 	n := r.Message.Length()
 	for i := range r.Artifacts {
@@ -191,21 +193,20 @@ func (r *Report) Length() int64 {
 	return n
 }
 
-// ArtifactUpdate is an artifact, or a further piece of one.
+// ArtifactUpdate is an artifact, or a further chunk of one.
 type ArtifactUpdate struct {
 	Artifact  Artifact
 	Append    bool
 	LastChunk bool
-	More      bool // the worker said that this is not the last chunk
+	More      bool // the worker said that more chunks follow
 }
 
-// ReportableStates are what a worker may report. Canceled only confirms what the sender
-// did: see DecideReport.
+// ReportableStates are the states that a worker may report. Canceled only confirms that the
+// sender canceled the task; see DecideReport.
 var ReportableStates = []State{Working, Completed, Failed, InputRequired, AuthRequired, Rejected, Canceled}
 
-// lastChunk reports whether nothing follows the artifact at i. In a report that ends the
-// task that is so unless the worker said otherwise: clients drop artifacts that they
-// believe to be incomplete.
+// lastChunk reports whether the artifact at i is complete. In a report that ends the task it is,
+// unless the worker said otherwise: clients drop artifacts that look incomplete.
 func (r *Report) lastChunk(i int) bool {
 	u := &r.Artifacts[i]
 	if u.LastChunk || u.More || !r.State.Terminal() || r.State == "" {
@@ -216,17 +217,17 @@ func (r *Report) lastChunk(i int) bool {
 	})
 }
 
-// DecideReport writes a worker's report, if its lease is the live one.
+// DecideReport applies a worker's report if the token is that of the live lease.
 func DecideReport(t Task, token string, r Report, limits Limits, now, clock time.Time) (Change, error) {
 	c := Change{Task: t}
 	if t.State == Canceled && t.Lease.Token == token && token != "" {
-		return c, nil // the report came too late, or confirms it; the answer says so
+		return c, nil // too late, or a confirmation; the response has the state
 	}
 	if err := holds(t, token, clock); err != nil {
 		return c, err
 	}
 	if r.Seen != nil && (*r.Seen < 0 || *r.Seen > t.Seq) {
-		return c, errs.InvalidFields(field("seen", "must be the number that the claim or the last answer had"))
+		return c, errs.InvalidFields(errs.NewField("seen", "must be the number from the claim or the last response"))
 	}
 	for i, u := range r.Artifacts {
 		c.Task.Size += u.Artifact.size()
@@ -240,13 +241,13 @@ func DecideReport(t Task, token string, r Report, limits Limits, now, clock time
 	case r.State == "" || r.State == Working:
 		c.add(Event{Kind: StatusEvent, State: Working, Message: r.Message}, now)
 	case r.State == Canceled:
-		return Change{}, errs.InvalidFields(field("status",
+		return Change{}, errs.InvalidFields(errs.NewField("status",
 			"canceled confirms that the sender canceled the task, which it has not; report failed or rejected instead"))
 	case !slices.Contains(ReportableStates, r.State) || !slices.Contains(t.State.Next(), r.State):
-		return Change{}, errs.InvalidFields(field("status", fmt.Sprintf("must be one of %v", ReportableStates)))
+		return Change{}, errs.InvalidFields(errs.NewField("status", fmt.Sprintf("must be one of %v", ReportableStates)))
 	default:
 		if r.State.Interrupted() {
-			c.Task.LastTurn = "" // whatever the sender says next is an answer
+			c.Task.LastTurn = "" // an equal message is a new one now, not a retry
 		}
 		e := c.endLease(LeaseDone)
 		e.State, e.Message, e.Reply = r.State, r.Message, r.Reply
@@ -262,7 +263,7 @@ func DecideReport(t Task, token string, r Report, limits Limits, now, clock time
 	return c, nil
 }
 
-// Known is the last event that the worker was told of before the report.
+// Known returns the last event that was delivered to the worker before the report.
 func (r *Report) Known(t *Task) int64 {
 	if r.Seen != nil {
 		return *r.Seen
@@ -270,11 +271,11 @@ func (r *Report) Known(t *Task) int64 {
 	return t.Delivered
 }
 
-// ErrStaleLease refuses who does not hold the live lease.
+// ErrStaleLease refuses a token that is not that of the live lease.
 var ErrStaleLease = errs.New(errs.Conflict, CodeStaleLease,
 	"the lease is over: it expired, was handed back, or the task was canceled or finished; drop this work and claim again")
 
-// holds refuses a token that is not the live lease's.
+// holds checks that the token is that of the live lease.
 func holds(t Task, token string, clock time.Time) error {
 	if t.Lease.Token == token && token != "" && clock.Before(t.Lease.ExpiresAt) {
 		return nil
@@ -282,8 +283,7 @@ func holds(t Task, token string, clock time.Time) error {
 	return ErrStaleLease
 }
 
-// DecideReturn hands a task back to the queue. A task that its worker never got
-// costs no attempt, nor does one that was handed back in good order.
+// DecideReturn puts a task back into the queue. It does not count as an attempt.
 func DecideReturn(t Task, token string, now, clock time.Time) (Change, error) {
 	c := Change{Task: t}
 	if err := holds(t, token, clock); err != nil {
@@ -296,7 +296,8 @@ func DecideReturn(t Task, token string, now, clock time.Time) (Change, error) {
 	return c, nil
 }
 
-// DecideExpire takes a task from a worker that got lost.
+// DecideExpire ends an expired lease. The task goes back to the queue, or fails after
+// MaxAttempts.
 func DecideExpire(t Task, now, clock time.Time) (Change, error) {
 	c := Change{Task: t}
 	if !t.Lease.Live() || !t.Lease.over(clock) {
@@ -316,7 +317,7 @@ func DecideExpire(t Task, now, clock time.Time) (Change, error) {
 	return c, nil
 }
 
-// Says is a message of the agent.
+// Says returns a text message of the agent.
 func Says(text string) *Message {
 	return &Message{Role: RoleAgent, Parts: []Part{{Kind: TextPart, Text: text}}}
 }

@@ -11,7 +11,7 @@ import (
 
 var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 
-// in makes a task in a state, leased if somebody would be working on it.
+// in returns a task in a state, with a lease if the state is working.
 func in(s State) Task {
 	t := Task{UID: "u", Org: "o", Agent: "a", State: s, Seq: 5, LastTurn: "before", Queued: s == Submitted}
 	if s == Working {
@@ -20,7 +20,7 @@ func in(s State) Task {
 	return t
 }
 
-// Every operation on every state: where it leads, or the code of its refusal.
+// Every operation on every state: the new state, or the code of the refusal.
 func TestEveryOperationOnEveryState(t *testing.T) {
 	t.Parallel()
 	text := func(s string) Turn {
@@ -40,6 +40,10 @@ func TestEveryOperationOnEveryState(t *testing.T) {
 	ended := func(code string) map[State]string {
 		return map[State]string{Completed: code, Failed: code, Canceled: code, Rejected: code}
 	}
+	// held is for operations that need the live lease, which only a working task has.
+	held := func(working string) map[State]string {
+		return with(ended(stale), Submitted, stale, Working, working, InputRequired, stale, AuthRequired, stale)
+	}
 	for _, c := range []struct {
 		name string
 		do   func(Task) (Change, error)
@@ -51,14 +55,14 @@ func TestEveryOperationOnEveryState(t *testing.T) {
 			},
 			with(ended(same), Submitted, "working", Working, same, InputRequired, same, AuthRequired, same),
 		},
-		{"report working", report(Working), with(ended(stale), Submitted, stale, Working, "working", InputRequired, stale, AuthRequired, stale)},
-		{"report completed", report(Completed), with(ended(stale), Submitted, stale, Working, "completed", InputRequired, stale, AuthRequired, stale)},
-		{"report failed", report(Failed), with(ended(stale), Submitted, stale, Working, "failed", InputRequired, stale, AuthRequired, stale)},
-		{"report rejected", report(Rejected), with(ended(stale), Submitted, stale, Working, "rejected", InputRequired, stale, AuthRequired, stale)},
-		{"report input-required", report(InputRequired), with(ended(stale), Submitted, stale, Working, "input-required", InputRequired, stale, AuthRequired, stale)},
-		{"report auth-required", report(AuthRequired), with(ended(stale), Submitted, stale, Working, "auth-required", InputRequired, stale, AuthRequired, stale)},
-		{"report canceled", report(Canceled), with(ended(stale), Submitted, stale, Working, "request.invalid", InputRequired, stale, AuthRequired, stale)},
-		{"report submitted", report(Submitted), with(ended(stale), Submitted, stale, Working, "request.invalid", InputRequired, stale, AuthRequired, stale)},
+		{"report working", report(Working), held("working")},
+		{"report completed", report(Completed), held("completed")},
+		{"report failed", report(Failed), held("failed")},
+		{"report rejected", report(Rejected), held("rejected")},
+		{"report input-required", report(InputRequired), held("input-required")},
+		{"report auth-required", report(AuthRequired), held("auth-required")},
+		{"report canceled", report(Canceled), held("request.invalid")},
+		{"report submitted", report(Submitted), held("request.invalid")},
 		{
 			"cancel", func(t Task) (Change, error) { return DecideCancel(t, noon) },
 			with(ended(notCA), Submitted, "canceled", Working, "canceled", InputRequired, "canceled", AuthRequired, "canceled"),
@@ -69,7 +73,7 @@ func TestEveryOperationOnEveryState(t *testing.T) {
 		},
 		{
 			"hand back", func(t Task) (Change, error) { return DecideReturn(t, "lease-u-1", noon, noon) },
-			with(ended(stale), Submitted, stale, Working, "working", InputRequired, stale, AuthRequired, stale),
+			held("working"),
 		},
 		{
 			"expire", func(t Task) (Change, error) { return DecideExpire(t, noon, noon.Add(time.Hour)) },
@@ -107,8 +111,8 @@ func with(m map[State]string, more ...any) map[State]string {
 	return m
 }
 
-// checkChange tests what holds for every change: events are numbered on from the
-// row, the row is in step with them, and a lease is held by a working task only.
+// checkChange tests the invariants of every change: the numbers of the events continue those of
+// the row, the row matches the events, and only a working task has a lease.
 func checkChange(t *testing.T, name string, before Task, c Change) {
 	t.Helper()
 	for i, e := range c.Events {
@@ -129,7 +133,10 @@ func checkChange(t *testing.T, name string, before Task, c Change) {
 
 func TestTerminalStatesHaveNoWayOut(t *testing.T) {
 	t.Parallel()
-	for s, want := range map[State]bool{Completed: true, Failed: true, Canceled: true, Rejected: true, Submitted: false, Working: false, InputRequired: false, AuthRequired: false} {
+	for s, want := range map[State]bool{
+		Completed: true, Failed: true, Canceled: true, Rejected: true,
+		Submitted: false, Working: false, InputRequired: false, AuthRequired: false,
+	} {
 		if s.Terminal() != want {
 			t.Errorf("%s is terminal: %v", s, s.Terminal())
 		}
@@ -147,12 +154,13 @@ func TestLimits(t *testing.T) {
 		t.Errorf("a large turn: %v", err)
 	}
 	u := ArtifactUpdate{Artifact: Artifact{ID: "a", Parts: []Part{{Kind: TextPart, Text: "x"}}}, Append: true}
-	if _, err := DecideReport(in(Working), "lease-u-1", Report{Artifacts: []ArtifactUpdate{u, u, u, u}}, limits, noon, noon); errs.As(err).Code != CodeTooLarge {
+	large := Report{Artifacts: []ArtifactUpdate{u, u, u, u}}
+	if _, err := DecideReport(in(Working), "lease-u-1", large, limits, noon, noon); errs.As(err).Code != CodeTooLarge {
 		t.Errorf("too many events: %v", err)
 	}
 }
 
-// A worker whose task was canceled confirms it, as often as it likes.
+// A worker may confirm more than once that its task was canceled.
 func TestAWorkerConfirmsThatItsTaskWasCanceled(t *testing.T) {
 	t.Parallel()
 	canceled, err := DecideCancel(in(Working), noon)
@@ -165,12 +173,13 @@ func TestAWorkerConfirmsThatItsTaskWasCanceled(t *testing.T) {
 			t.Fatalf("confirming: %d events, %s, %v", len(c.Events), c.Task.State, err)
 		}
 	}
-	if _, err := DecideReport(canceled.Task, "lease-u-2", Report{State: Canceled}, DefaultLimits, noon, noon); errs.As(err).Code != CodeStaleLease {
+	_, err = DecideReport(canceled.Task, "lease-u-2", Report{State: Canceled}, DefaultLimits, noon, noon)
+	if errs.As(err).Code != CodeStaleLease {
 		t.Errorf("confirming under another lease: %v", err)
 	}
 }
 
-// What a report that ends the task adds is complete, unless the worker says otherwise.
+// Artifacts in a report that ends the task are complete, unless the worker says otherwise.
 func TestArtifactsOfTheLastReportAreComplete(t *testing.T) {
 	t.Parallel()
 	piece := func(id string, change func(*ArtifactUpdate)) ArtifactUpdate {

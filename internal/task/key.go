@@ -7,11 +7,11 @@ import (
 	"github.com/parley-dev/parley/internal/identity"
 )
 
-// AgentKey names an agent inside the store and between nodes. The id alone does not: it
-// is unique within an org only.
+// AgentKey identifies an agent in the store and between nodes. The id alone is unique only
+// within an org.
 type AgentKey struct{ Org, ID string }
 
-// Key names a task as its sender does.
+// Key identifies a task by its sender's id.
 type Key struct {
 	Org    string // of the agent
 	Agent  string
@@ -19,40 +19,41 @@ type Key struct {
 	ID     string
 }
 
-// Key is how the task's sender names it.
+// Key returns the sender's key of the task.
 func (t *Task) Key() Key { return Key{Org: t.Org, Agent: t.Agent, Sender: t.Sender, ID: t.ID} }
 
-// Ref names a task inside the store and between nodes.
+// Ref identifies a task in the store and between nodes.
 type Ref struct{ Org, UID string }
 
-// Ref is how the platform names the task.
+// Ref returns the reference of the task.
 func (t *Task) Ref() Ref { return Ref{t.Org, t.UID} }
 
 var uidPattern = regexp.MustCompile(`^[0-9a-z]{1,64}$`)
 
-// ValidUID reports whether s can be our own id of a task.
+// ValidUID reports whether s has the form of a uid.
 func ValidUID(s string) bool { return uidPattern.MatchString(s) }
 
-// Current is what a decision is made on, locked until it is written.
+// Current is the input of a decision. The task is locked until the change is written.
 type Current struct {
 	Task  Task
-	Clock time.Time // by which leases are measured: the store's own
+	Clock time.Time // the store's clock, by which leases are measured
 }
 
-// Content says how much of a task to read. The status is always read.
+// Content selects the content of a task to read. The status is always read.
 type Content struct {
 	History   bool
 	Artifacts bool
-	// Sparse says that the log may hold much that is not asked for: only rows with
-	// artifacts are decoded. It costs more where the log is short.
+	// Sparse optimizes for logs that hold much that is not selected: only rows with artifacts
+	// are decoded. It is slower for short logs.
 	Sparse bool
-	// Clip, if not 0, leaves out what a page does not show: of texts and data in artifacts all
-	// but so many bytes, of files their content. Part.Left counts it.
+	// Clip, if not 0, omits content that a page does not show: texts in artifacts are cut to
+	// this many bytes, and larger data and the content of files are omitted. Part.Left counts
+	// the omitted bytes.
 	Clip int
-	// Admit is asked with the task's row before anything large is read. Its error ends
-	// the read. nil: everything is admitted.
+	// Admit is called with the task's row before anything large is read. Its error ends the
+	// read. It may be nil.
 	Admit func(Task) error
 }
 
-// All is the whole task.
+// All selects the whole task.
 var All = Content{History: true, Artifacts: true}

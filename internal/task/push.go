@@ -10,21 +10,20 @@ import (
 	"github.com/parley-dev/parley/internal/text"
 )
 
-// PushConfig says where the events of one task are to be sent, as its sender wants it.
+// PushConfig is a sender's request to send the events of one task to a URL.
 type PushConfig struct {
-	ID     string // chosen by the sender, or ours
+	ID     string // chosen by the sender, or generated
 	TaskID string // the sender's id of the task
 	URL    string
-	Token  string // sent along, so that the receiver knows who it is
-	// Scheme and Credentials are the Authorization header that the receiver wants.
+	Token  string // sent along, so that the receiver can verify the origin
+	// Scheme and Credentials make up the Authorization header; both may be empty.
 	Scheme      string
 	Credentials string
 	Form        PushForm
 	CreatedAt   time.Time
 }
 
-// PushForm is the form in which events are pushed: that of the dialect in which
-// the sender asked for it.
+// PushForm is the wire format of pushes: that of the dialect in which the sender asked for them.
 type PushForm string
 
 // The forms of pushes.
@@ -33,13 +32,13 @@ const (
 	PushV03 PushForm = "0.3" // the whole task after every event
 )
 
-// PushSet says what setting a configuration would do.
+// PushSet describes the effect of setting a configuration.
 type PushSet struct {
-	New    bool // there is none with this id
-	Replay bool // events that happened before are pushed
+	New    bool // no configuration with this id exists
+	Replay bool // earlier events are pushed
 }
 
-// Bounds of configurations; sizes in bytes.
+// Limits of configurations; sizes in bytes.
 const (
 	MaxPushes      = 10 // of one task
 	maxPushURL     = 2048
@@ -54,11 +53,11 @@ const (
 	CodePushNotDead     = "task.push_not_dead"
 )
 
-// ErrPushLimit refuses one configuration too many.
-var ErrPushLimit = errs.New(errs.Invalid, "task.push_too_many", "the task has %d push configurations already; delete one first", MaxPushes)
+// ErrPushLimit refuses a configuration beyond MaxPushes.
+var ErrPushLimit = errs.New(errs.Invalid, "task.push_too_many",
+	"the task has %d push configurations already; delete one first", MaxPushes)
 
-// Receiver is where a configuration's pushes go, without what may be secret in the
-// address.
+// Receiver returns the scheme and host of the URL, which contain no secrets.
 func (p *PushConfig) Receiver() string {
 	u, err := url.Parse(p.URL)
 	if err != nil {
@@ -67,24 +66,24 @@ func (p *PushConfig) Receiver() string {
 	return u.Scheme + "://" + strings.ToLower(u.Host)
 }
 
-// Check refuses a configuration that cannot be kept.
+// Check reports what is wrong with a configuration.
 func (p *PushConfig) Check() []errs.Field {
 	f := CheckID("id", p.ID)
 	if msg := badPushURL(p.URL); msg != "" {
-		f = append(f, field("url", msg))
+		f = append(f, errs.NewField("url", msg))
 	}
 	secret := func(name, value string) {
 		if (text.Rule{Form: text.Plain, MaxBytes: maxPushSecret}).Check(value) != "" {
-			f = append(f, field(name, fmt.Sprintf("must have at most %d bytes and no control characters", maxPushSecret)))
+			f = append(f, errs.NewField(name, fmt.Sprintf("must have at most %d bytes and no control characters", maxPushSecret)))
 		}
 	}
 	secret("token", p.Token)
 	secret("credentials", p.Credentials)
 	switch {
 	case p.Scheme == "" && p.Credentials != "":
-		f = append(f, field("scheme", "is required with credentials, for example Bearer"))
+		f = append(f, errs.NewField("scheme", "is required with credentials, for example Bearer"))
 	case len(p.Scheme) > maxPushScheme || strings.ContainsFunc(p.Scheme, notHTTPToken):
-		f = append(f, field("scheme",
+		f = append(f, errs.NewField("scheme",
 			fmt.Sprintf("must be the name of an authentication scheme, such as Bearer, of at most %d bytes", maxPushScheme)))
 	}
 	return f
@@ -97,7 +96,7 @@ func badPushURL(s string) string {
 	u, err := url.Parse(s)
 	switch {
 	case err != nil || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https":
-		return "must be an absolute address that starts with https:// (or http://) and names a host"
+		return "must be an absolute URL that starts with https:// (or http://) and names a host"
 	case u.User != nil || strings.Contains(s, "#"):
 		return "must have neither user nor fragment"
 	}
@@ -105,5 +104,6 @@ func badPushURL(s string) string {
 }
 
 func notHTTPToken(r rune) bool {
-	return (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && !strings.ContainsRune(httpTokenChars, r)
+	return (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') &&
+		!strings.ContainsRune(httpTokenChars, r)
 }

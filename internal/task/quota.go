@@ -1,6 +1,6 @@
 package task
 
-// Quotas bound what is stored for senders and orgs; 0: no limit.
+// Quotas limit what is stored for senders and orgs. 0 means no limit.
 type Quotas struct {
 	LiveTasks    int64 // tasks of one sender that are not over
 	StoredTasks  int64 // tasks of the agents of one org

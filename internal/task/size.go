@@ -8,18 +8,18 @@ import (
 	"github.com/parley-dev/parley/internal/errs"
 )
 
-// Limits bound what one task may hold.
+// Limits limit the content of one task.
 type Limits struct {
 	Size   int64 // bytes of all messages and artifacts, as JSON
 	Events int64
 }
 
-// DefaultLimits are the limits unless the operator sets others.
+// DefaultLimits are the default limits.
 var DefaultLimits = Limits{Size: 16 << 20, Events: 10_000}
 
 func (l Limits) message(size int64) error { return l.grow(0, size) }
 
-// grow refuses a task that would hold too much.
+// grow refuses a task that would exceed the limits.
 func (l Limits) grow(events, size int64) error {
 	if size > l.Size {
 		return errs.New(errs.TooLarge, CodeTooLarge, "the task would hold %d bytes; the limit is %d", size, l.Size)
@@ -30,25 +30,26 @@ func (l Limits) grow(events, size int64) error {
 	return nil
 }
 
-// Bytes that a message, an artifact and a part need beside their text, on the wire or
-// in memory, whichever is more.
+// Overhead of a message or an artifact, and of a part, in bytes: the larger of the overhead on
+// the wire and in memory.
 const (
 	itemOverhead = 128
 	partOverhead = 160
 )
 
-// Size is about what the message takes as JSON and in memory.
+// Size estimates the size of the message as JSON and in memory.
 func (m *Message) Size() int64 {
-	return itemOverhead + partsSize(m.Parts) + textSize(m.ID) + int64(len(m.Metadata)) + listSize(m.Extensions) + listSize(m.References)
+	return itemOverhead + partsSize(m.Parts) + textSize(m.ID) + int64(len(m.Metadata)) +
+		listSize(m.Extensions) + listSize(m.References)
 }
 
-// size is about what the artifact takes as JSON and in memory.
+// size estimates the size of the artifact as JSON and in memory.
 func (a *Artifact) size() int64 {
 	return itemOverhead + partsSize(a.Parts) + textSize(a.ID) + textSize(a.Name) + textSize(a.Description) +
 		int64(len(a.Metadata)) + listSize(a.Extensions)
 }
 
-// Length is the bytes of the message's content. Unlike Size it costs nothing.
+// Length returns the size of the message's content in bytes. It is cheaper than Size.
 func (m *Message) Length() int64 {
 	if m == nil {
 		return 0
@@ -73,13 +74,14 @@ func listSize(list []string) (n int64) {
 func partsSize(parts []Part) (n int64) {
 	for i := range parts {
 		p := &parts[i]
-		n += partOverhead + textSize(p.Text) + int64(len(p.Data)+(len(p.Bytes)+2)/3*4+len(p.URL)+len(p.Name)+len(p.MediaType)+len(p.Metadata))
+		rest := len(p.Data) + (len(p.Bytes)+2)/3*4 + len(p.URL) + len(p.Name) + len(p.MediaType) + len(p.Metadata)
+		n += partOverhead + textSize(p.Text) + int64(rest)
 	}
 	return n
 }
 
-// textSize is the length of a JSON string. A control character takes six bytes, so
-// that a task could otherwise be six times as large as its limit.
+// textSize returns the length of a text as a JSON string. A control character takes six bytes
+// there, so a task could otherwise be six times as large as its limit.
 func textSize(s string) int64 {
 	n := len(s)
 	for i := 0; i < len(s); i++ {
@@ -99,8 +101,8 @@ func textSize(s string) int64 {
 	return int64(n)
 }
 
-// plainWord reports whether none of the first eight bytes needs an escape in JSON. It
-// tests all of them at once: large texts are measured several times.
+// plainWord reports whether none of the first eight bytes needs an escape in JSON. It tests them
+// all at once, because large texts are measured several times.
 func plainWord(s string) bool {
 	const ones, high = 0x0101010101010101, 0x8080808080808080
 	w := uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
@@ -110,18 +112,17 @@ func plainWord(s string) bool {
 	return (control|(quote-ones)&^quote|(slash-ones)&^slash)&high == 0
 }
 
-// fingerprint tells whether two messages are the same. It leaves out nothing, so
-// a retry must repeat the message to the letter.
+// fingerprint returns a hash of the whole message. A retry must repeat the message exactly.
 func (m *Message) fingerprint() string {
 	text, err := json.Marshal(m)
 	if err != nil {
-		return "" // equal to nothing: see DecideTurn
+		return "" // never equal, see DecideTurn
 	}
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:16])
 }
 
-// Size is about what the event takes as JSON, in bytes.
+// Size estimates the size of the event as JSON, in bytes.
 func (e *Event) Size() (n int64) {
 	if e.Message != nil {
 		n += e.Message.Size()
@@ -132,8 +133,8 @@ func (e *Event) Size() (n int64) {
 	return n + listSize(e.OutputModes) + int64(len(e.Metadata))
 }
 
-// rowSize is what a task takes beside its messages and artifacts, about.
+// rowSize estimates the size of a task without messages and artifacts.
 const rowSize = 1 << 10
 
-// Footprint is what the whole task takes in memory, about.
+// Footprint estimates the size of the whole task in memory.
 func (t *Task) Footprint() int64 { return t.Size + rowSize }

@@ -7,8 +7,7 @@ import (
 	"testing"
 )
 
-// TestTextSizeIsThatOfTheJSONString compares with the encoder, which is told not to
-// escape what only HTML needs escaped.
+// TestTextSizeIsThatOfTheJSONString compares with the encoder, without the escapes for HTML.
 func TestTextSizeIsThatOfTheJSONString(t *testing.T) {
 	t.Parallel()
 	alphabet := []string{"a", "é", "世", "\U0001F98A", `"`, `\`, "\n", "\t", "\r", "\x01", "\x1f", " ", "!", "]", "~", "#"}
@@ -16,7 +15,7 @@ func TestTextSizeIsThatOfTheJSONString(t *testing.T) {
 	for range 20_000 {
 		s := ""
 		for range random.IntN(40) {
-			// Mostly plain letters, so that whole words of them are skipped.
+			// Mostly plain letters, so that runs of eight are common.
 			if random.IntN(4) > 0 {
 				s += "a"
 			} else {

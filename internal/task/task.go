@@ -1,10 +1,11 @@
-// Package task says what an A2A task is: its messages and artifacts, which state follows
-// which, and what its content may be.
+// Package task defines A2A tasks: their messages and artifacts, the transitions between their
+// states, and the limits of their content.
 //
-// Everything that happens to a task is an event in its log. The log is the truth: a task's
-// messages and artifacts are folded from it. Decisions are pure functions (decide.go) from
-// a task and a command to a Change, which a store writes in a transaction. The package
-// calls no store, starts no goroutine, and knows no wire form, no HTTP and no SQL.
+// Everything that happens to a task is an event in its log. The log is authoritative: messages
+// and artifacts are folded from it. Decisions (decide.go) are pure functions from a task and a
+// command to a Change, which a store writes in a transaction.
+//
+// The package calls no store, starts no goroutine, and contains no wire format, HTTP or SQL.
 package task
 
 import (
@@ -15,11 +16,11 @@ import (
 	"github.com/parley-dev/parley/internal/identity"
 )
 
-// State is where a task stands.
+// State is the state of a task.
 type State string
 
-// The states. The specification has the first five; the last three are the official
-// protocol's.
+// The states. The first five are in the specification; the others come from the official
+// protocol.
 const (
 	Submitted     State = "submitted"
 	Working       State = "working"
@@ -34,9 +35,8 @@ const (
 // States lists every state.
 var States = []State{Submitted, Working, Completed, Failed, Canceled, InputRequired, AuthRequired, Rejected}
 
-// transitions is the table of states. A state that is not a key is terminal.
-// Working may follow itself: a worker reports progress, or a task waits for its
-// next attempt.
+// transitions lists the allowed transitions. A state that is not a key is terminal. Working may
+// follow itself: a worker reports progress, or the task waits for its next attempt.
 var transitions = map[State][]State{
 	Submitted:     {Working, Canceled, Failed, Rejected},
 	Working:       {Working, Completed, Failed, Canceled, InputRequired, AuthRequired, Rejected},
@@ -47,17 +47,17 @@ var transitions = map[State][]State{
 // Next lists the states that may follow s.
 func (s State) Next() []State { return transitions[s] }
 
-// Terminal reports whether nothing follows s.
+// Terminal reports whether no state follows s.
 func (s State) Terminal() bool { return len(transitions[s]) == 0 }
 
 // Interrupted reports whether the task waits for a message of its sender.
 func (s State) Interrupted() bool { return s == InputRequired || s == AuthRequired }
 
-// Rests reports whether a caller that waits has waited long enough: the task is
-// over, or it is the caller's turn.
+// Rests reports whether a caller need not wait any longer: the task has ended, or it waits for
+// the caller.
 func (s State) Rests() bool { return s.Terminal() || s.Interrupted() }
 
-// Role says who speaks.
+// Role is the author of a message.
 type Role string
 
 // The roles.
@@ -66,7 +66,7 @@ const (
 	RoleAgent Role = "agent"
 )
 
-// PartKind is the sort of a part.
+// PartKind is the kind of a part.
 type PartKind string
 
 // The kinds of parts.
@@ -81,23 +81,23 @@ type Part struct {
 	Kind      PartKind
 	Text      string          `json:",omitempty"`
 	Data      json.RawMessage `json:",omitempty"` // any JSON value
-	Name      string          `json:",omitempty"` // of a file, as a rule
+	Name      string          `json:",omitempty"` // usually of a file
 	MediaType string          `json:",omitempty"`
-	Bytes     []byte          `json:",omitempty"` // of a file, or
-	URL       string          `json:",omitempty"` // where it is
+	Bytes     []byte          `json:",omitempty"` // content of a file, or
+	URL       string          `json:",omitempty"` // its URL
 	Metadata  json.RawMessage `json:",omitempty"` // a JSON object
 
-	Left int64 `json:"-"` // bytes of the content that were left out, see Content.Clip
+	Left int64 `json:"-"` // omitted bytes of the content, see Content.Clip
 }
 
 // Message is one turn of the conversation about a task, or a direct message.
 type Message struct {
-	ID         string `json:",omitempty"` // chosen by whoever sent it, or made from its place in the log
+	ID         string `json:",omitempty"` // chosen by the author, or derived from the position in the log
 	Role       Role
 	Parts      []Part
 	Metadata   json.RawMessage `json:",omitempty"`
-	Extensions []string        `json:",omitempty"` // URIs of what the metadata means
-	References []string        `json:",omitempty"` // ids of tasks that it is about
+	Extensions []string        `json:",omitempty"` // URIs of the extensions that the metadata uses
+	References []string        `json:",omitempty"` // ids of related tasks
 }
 
 // Artifact is an output of a task.
@@ -111,11 +111,11 @@ type Artifact struct {
 	Extensions  []string        `json:",omitempty"`
 }
 
-// EventKind is the sort of an event.
+// EventKind is the kind of an event.
 type EventKind string
 
-// The kinds of events. A turn is what the sender said; streams leave it out,
-// because they tell the sender only what it does not know.
+// The kinds of events. A turn is a message of the sender. Streams omit turns, because the
+// sender has them.
 const (
 	StatusEvent   EventKind = "status"
 	ArtifactEvent EventKind = "artifact"
@@ -124,28 +124,28 @@ const (
 
 // Event is one entry of a task's log.
 type Event struct {
-	Seq     int64     `json:"-"` // from 1, without gaps
+	Seq     int64     `json:"-"` // starts at 1, without gaps
 	At      time.Time `json:"-"`
 	Kind    EventKind `json:"-"`
 	State   State     `json:",omitempty"` // of a status
 	Message *Message  `json:",omitempty"` // of a status or a turn
-	Reply   bool      `json:",omitempty"` // the message is all there is: who can take it gets it instead of a task
-	// Of a turn: what the request said beside its message. Metadata is that of a further
-	// message; that of the first is in the task's row.
+	Reply   bool      `json:",omitempty"` // the message is the whole result, and may replace the task
+	// Of a turn: the other fields of the request. Metadata of the first message is in the
+	// task's row instead.
 	OutputModes []string        `json:",omitempty"`
 	Metadata    json.RawMessage `json:",omitempty"`
 	// Of an artifact. Append adds the parts to the artifact with the same id.
 	Artifact  *Artifact `json:",omitempty"`
 	Append    bool      `json:",omitempty"`
 	LastChunk bool      `json:",omitempty"`
-	// Who held the task. A status that starts or ends a lease names it, so that the
-	// log shows that no two were live at once.
+	// The lease that a status starts or ends. It is logged to show that no two leases were
+	// live at the same time.
 	Lease   string   `json:",omitempty"`
 	Attempt int      `json:",omitempty"`
 	Ended   LeaseEnd `json:",omitempty"`
 }
 
-// LeaseEnd says how a lease ended.
+// LeaseEnd is the way in which a lease ended.
 type LeaseEnd string
 
 // The ends of a lease.
@@ -156,49 +156,48 @@ const (
 	LeaseCanceled LeaseEnd = "canceled" // the sender canceled
 )
 
-// Task is a tracked unit of work as its row has it; messages and artifacts come
-// from its log.
+// Task is a tracked unit of work: its row, and the messages and artifacts from its log.
 type Task struct {
-	UID        string             // our own id, unique across the platform
+	UID        string             // internal id, unique across the platform
 	Org        string             // of the agent
-	Agent      string             // the agent's id, unique in its org
-	Sender     identity.Principal // whose task it is
+	Agent      string             // id, unique in its org
+	Sender     identity.Principal // the owner of the task
 	ID         string             // chosen by the sender, unique for (agent, sender)
 	ContextID  string
-	FollowupID string // the follow-up it works on; empty: none
+	FollowupID string // the follow-up that the task works on; may be empty
 	State      State
-	Queued     bool // waits to be claimed
+	Queued     bool // waits for a claim
 	Seq        int64
-	StatusSeq  int64 // of the event that set the status; 0: unknown
+	StatusSeq  int64 // of the event that set the status; 0 if unknown
 	Size       int64 // of all messages and artifacts as JSON, in bytes
-	Lease      Lease // zero: nobody works on it
-	Attempts   int   // that ended by a lost worker
-	Delivered  int64 // seq of the last turn that the lease's holder was given
+	Lease      Lease // zero if no worker holds the task
+	Attempts   int   // attempts that ended with a lost worker
+	Delivered  int64 // seq of the last turn that was delivered to the holder of the lease
 	LastTurn   string
 	CreatedAt  time.Time
 	UpdatedAt  time.Time
 	Message    *Message        // of the current status
-	Reply      bool            // which is all there is to tell
-	Metadata   json.RawMessage // from the sender, kept as it came
-	Push       bool            // it has, or had, push configurations
+	Reply      bool            // Message is the whole result
+	Metadata   json.RawMessage // from the sender, unchanged
+	Push       bool            // the task has or had push configurations
 
 	History   []Message  // folded from the log
 	Artifacts []Artifact // folded from the log
-	// Folded with the history, for the worker: the media types that the sender accepts, and
-	// the metadata of its latest request that had any, unless that was the first.
+	// For the worker, folded with the history: the media types that the sender accepts, and
+	// the metadata of the latest message that had any, except for the first message.
 	OutputModes     []string
 	RequestMetadata json.RawMessage
 }
 
-// Lease is the right to work on one task until a time. Its token fences: a report
-// under another token changes nothing.
+// Lease is the right to work on one task until a time. The token is a fencing token: a report
+// with another token changes nothing.
 type Lease struct {
 	Token     string
 	Worker    string
 	ExpiresAt time.Time
 }
 
-// Live reports whether somebody holds the lease, as far as its row says.
+// Live reports whether a worker holds the lease. It does not check the time.
 func (l Lease) Live() bool { return !l.ExpiresAt.IsZero() }
 
 // Lease durations that a worker may ask for.
@@ -208,25 +207,23 @@ const (
 	MaxLease     = time.Hour
 )
 
-// MaxAhead is how far ahead a lease can end: the longest one, and a minute for small
+// MaxAhead is how far in the future a lease may end: the longest lease, and a minute for small
 // corrections of the clock.
 const MaxAhead = MaxLease + time.Minute
 
-// over reports whether the lease has run out. One that ends further ahead than any
-// lease can was made before the clock was set back: it would last for as long as the
-// clock was wrong.
+// over reports whether the lease has expired. A lease that ends later than MaxAhead was made
+// before the clock was set back, and is treated as expired: otherwise it would last too long.
 func (l Lease) over(clock time.Time) bool {
 	return !clock.Before(l.ExpiresAt) || l.ExpiresAt.Sub(clock) > MaxAhead
 }
 
-// Apply folds an event into the task's messages, artifacts and status. It writes into
-// the task's slices: a task that others hold, such as a cached one, must not be folded
-// further.
+// Apply folds an event into the task's messages, artifacts and status. It writes into the task's
+// slices, so it must not be called on a shared task, such as a cached one.
 func (t *Task) Apply(e *Event) {
 	t.Seq = e.Seq
 	switch e.Kind {
 	case TurnEvent:
-		if e.Message != nil { // a reader may be spared a large one
+		if e.Message != nil { // streams omit large messages
 			t.History = append(t.History, *e.Message)
 		}
 		if e.OutputModes != nil {
@@ -246,7 +243,7 @@ func (t *Task) Apply(e *Event) {
 		switch {
 		case i < 0:
 			a := *e.Artifact
-			a.Parts = slices.Clip(a.Parts) // the event keeps its own
+			a.Parts = slices.Clip(a.Parts) // appending must not change the event
 			t.Artifacts = append(t.Artifacts, a)
 		default:
 			a := *e.Artifact

@@ -1,9 +1,8 @@
 // Package text checks text that people write: titles, descriptions, comments, names.
 //
-// A Rule says how long a text may be and which form it has; Check says in words what is
-// wrong with one. The words follow the name of the field: "must be one line". A form also
-// tells which characters it allows, so that a schema can say the same. The package is
-// pure: it imports the standard library only and knows neither fields nor errors.
+// A Rule has a maximum length and a Form; Check returns what is wrong with a text, as a predicate
+// that follows the name of the field: "must be one line". Form.Allows lets a schema state the same
+// rule. The package imports the standard library only and knows neither fields nor errors.
 package text
 
 import (
@@ -13,26 +12,29 @@ import (
 	"unicode/utf8"
 )
 
-// Form is what kind of text is wanted.
+// Form is a kind of text.
 type Form uint8
 
 // The forms. All of them are valid UTF-8.
 const (
 	// Prose may have several lines and tabs, but no other control characters.
 	Prose Form = iota
-	// Line is shown as one line, such as a title. It has a character that can be seen, and
-	// none that changes the direction of text. Joiners, which emoji and some scripts need,
-	// are allowed, and so are tabs.
+	// Line is shown as one line, such as a title. It needs a visible character and may not contain
+	// characters that change the direction of text. Tabs and joiners are allowed; emoji and some
+	// scripts need joiners.
 	Line
-	// Name tells people who or what something is. It has no character that could make it
-	// look like another name, or like none.
+	// Name identifies a person or a thing to people. It may not contain characters that make it
+	// look like another name or look empty.
 	Name
-	// Plain has no control characters at all. It is for what programs choose and people
-	// see, such as the name of an occurrence.
+	// Plain has no control characters at all. It is for text that programs choose and people see,
+	// such as the name of an occurrence.
 	Plain
+	// Search is text to look for. It is never shown, so it may have any character but NUL,
+	// which not every engine can take.
+	Search
 )
 
-// Allows reports whether a text of the form may have the character.
+// Allows reports whether text of the form may contain r.
 func (f Form) Allows(r rune) bool {
 	switch f {
 	case Line:
@@ -41,20 +43,22 @@ func (f Form) Allows(r rune) bool {
 		return !deceptive(r)
 	case Plain:
 		return !Control(r)
+	case Search:
+		return r != 0
 	default:
 		return !Control(r) || r == '\n' || r == '\r' || r == '\t'
 	}
 }
 
-// Rule says what a text must be.
+// Rule is the form and the size that a text must have.
 type Rule struct {
 	Form     Form
-	Max      int  // characters; 0: any number
-	MaxBytes int  // 0: any number
-	Required bool // not blank. A Line or a Name always is.
+	Max      int  // characters; 0: no limit
+	MaxBytes int  // 0: no limit
+	Required bool // not blank; implied for Line and Name
 }
 
-// Check says what is wrong with a text; empty: nothing.
+// Check returns what is wrong with s, or "" if nothing is.
 func (r Rule) Check(s string) (problem string) {
 	found := scan(s, r.Form)
 	if r.Form == Name {
@@ -77,19 +81,19 @@ func (r Rule) Check(s string) (problem string) {
 	return ""
 }
 
-// scanned is what one reading of a text finds.
+// scanned is the result of one pass over a text.
 type scanned struct {
 	length int  // in characters
-	bad    rune // the first one that the form does not allow; -1: none
-	odd    bool // it has U+FFFD, or bytes that are not UTF-8
-	blank  bool // it has nothing but white space
+	bad    rune // the first one that the form does not allow, or -1
+	odd    bool // contains U+FFFD, or bytes that are not UTF-8
+	blank  bool // contains only white space
 }
 
 func scan(s string, f Form) scanned {
 	out := scanned{bad: -1, blank: true}
-	for _, c := range s { // once: every submission passes here
+	for _, c := range s { // one pass: every submission is checked here
 		out.length++
-		if c >= ' ' && c < 0x7f { // nearly all; every form allows them
+		if c >= ' ' && c < 0x7f { // the common case; every form allows these
 			out.blank = out.blank && c == ' '
 			continue
 		}
@@ -117,7 +121,8 @@ func (r Rule) checkName(s string, found scanned) string {
 	case found.length == 0 || r.Max > 0 && found.length > r.Max:
 		return fmt.Sprintf("must have 1 to %d characters", r.Max)
 	case found.bad >= 0:
-		return fmt.Sprintf("cannot contain the character %U, which is invisible or changes how others are shown", found.bad)
+		return fmt.Sprintf("cannot contain the character %U, which is invisible or changes how others are shown",
+			found.bad)
 	case found.blank:
 		return "must not be blank"
 	case !strings.ContainsFunc(s, visible):
@@ -126,16 +131,16 @@ func (r Rule) checkName(s string, found scanned) string {
 	return ""
 }
 
-const unseen = "must have a character that can be seen"
+const unseen = "must have a visible character"
 
-// Storable reports whether every engine can keep a text: it is valid UTF-8 without NUL.
-// That is all that is asked of what nobody shows, such as a filter.
+// Storable reports whether every store engine can keep s: valid UTF-8 without NUL. It is the only
+// check for text that is not shown, such as a filter.
 func Storable(s string) bool { return strings.IndexByte(s, 0) < 0 && utf8.ValidString(s) }
 
-// Unstorable says what is wrong with a text that is not Storable.
+// Unstorable is the message for a text that is not Storable.
 const Unstorable = "must be valid UTF-8 without NUL"
 
-// Blank reports whether a text has nothing but white space.
+// Blank reports whether s has nothing but white space.
 func Blank(s string) bool {
 	return strings.IndexFunc(s, func(r rune) bool { return !unicode.IsSpace(r) }) < 0
 }

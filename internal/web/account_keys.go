@@ -14,32 +14,32 @@ const (
 	newOwnKey   = ownKeysPath + "/{id}/rotate"
 )
 
-// ownKey is a key of the member's own as the page shows it.
+// ownKey is the view of one of the member's own keys.
 type ownKey struct {
 	identity.Key
 	Rights []string // in words
-	Only   []string // agents that it reaches; empty: all
-	Admin  bool     // it can administer the org
-	WhyNot string   // why it cannot be rotated; empty: it can
-	Rotate string   // where the form goes
+	Only   []string // agents that it is restricted to; empty: all
+	Admin  bool     // it has svc:admin:admin
+	WhyNot string   // why it cannot be rotated; empty if it can
+	Rotate string   // URL of the form
 }
 
-// ownKeyForm is what is typed to make one.
+// ownKeyForm has the values of the form for a new key.
 type ownKeyForm struct {
 	Name    string
-	Rights  []scopeBox // that the member can give to a key
+	Rights  []scopeBox // scopes that the member can give to a key
 	Expires string
 }
 
-// ownKeys is the part of the account page about keys.
+// ownKeys is the section of the account page with the member's keys.
 type ownKeys struct {
 	List     []ownKey
-	More     bool // there are more than are shown
+	More     bool // there are more keys than shown
 	Form     ownKeyForm
 	Expiries []expiry
 	Overlaps []overlap
-	Made     *identity.Key // just now
-	Secret   *secret       // of that one
+	Made     *identity.Key // the new key
+	Secret   *secret       // of the new key
 }
 
 const shownOwnKeys = 50
@@ -76,7 +76,7 @@ func (v *visit) findOwnKeys() (ownKeys, error) {
 	return out, nil
 }
 
-// ownKeyForm is the form: as it was sent, or with reading and writing chosen.
+// ownKeyForm returns the values of the form. By default, reading and writing are selected.
 func (v *visit) ownKeyForm() ownKeyForm {
 	sent := v.r.URL.Path == ownKeysPath
 	f := ownKeyForm{Name: v.value("name"), Expires: v.value("expires")}
@@ -93,7 +93,7 @@ func (v *visit) ownKeyForm() ownKeyForm {
 	return f
 }
 
-// createOwnKey makes a key that speaks for the member. Its secret is in this response only.
+// createOwnKey creates a key of the member. Only this response contains its secret.
 func (v *visit) createOwnKey() error {
 	a, err := v.access(identity.ManageOwnCredentials)
 	if err != nil {
@@ -118,7 +118,7 @@ func (v *visit) createOwnKey() error {
 	return v.showAccount(func(view *accountView) { view.Keys.Made, view.Keys.Secret = &k, made }, nil)
 }
 
-// rotateOwnKey replaces one of the member's keys, and shows the secret of the new one once.
+// rotateOwnKey rotates one of the member's keys, and shows the new secret once.
 func (v *visit) rotateOwnKey() error {
 	id := v.r.PathValue("id")
 	if !identity.ValidKeyID(id) {
@@ -151,7 +151,7 @@ func (v *visit) rotateOwnKey() error {
 	return v.showAccount(func(view *accountView) { view.Keys.Made, view.Keys.Secret = &k, made }, nil)
 }
 
-// endOwnKey ends one of the member's keys.
+// endOwnKey revokes one of the member's keys.
 func (v *visit) endOwnKey() error {
 	a, err := v.access(identity.ManageOwnCredentials)
 	if err != nil {

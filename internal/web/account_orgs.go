@@ -8,16 +8,16 @@ import (
 	"github.com/parley-dev/parley/internal/identity"
 )
 
-// orgMembership is a membership of the person: in this session, in the account, or in both.
+// orgMembership is a membership of the user: in this session, in the account, or in both.
 type orgMembership struct {
 	identity.Member
-	Here   bool // the page is about it
+	Here   bool // the page shows this membership
 	Open   bool // the session is signed in to it
-	Linked bool // one sign-in opens it and the other linked ones
+	Linked bool // one sign-in opens all linked memberships
 }
 
-// memberships are those of the person: what the session is signed in to, and what is one account
-// with the membership of this visit. Whoever reads the page sees all that opens the account.
+// memberships returns the memberships of the session, and those linked with the membership of this
+// visit, so that the page lists everything that can open the account.
 func (v *visit) memberships() ([]orgMembership, error) {
 	found, err := v.Memberships(v.r)
 	if err != nil {
@@ -42,8 +42,8 @@ func (v *visit) memberships() ([]orgMembership, error) {
 	return list, nil
 }
 
-// linked are the memberships that are one account with the one of this visit, itself among them;
-// none: it is not linked.
+// linked returns the memberships of the account of this visit, itself included. The result is
+// empty if it is not linked.
 func (v *visit) linked() ([]identity.Member, error) {
 	list, err := v.Accounts.Memberships(v.r.Context(), v.member.Principal)
 	if err != nil || len(list) < 2 {
@@ -52,15 +52,15 @@ func (v *visit) linked() ([]identity.Member, error) {
 	return list, nil
 }
 
-// linkMembership signs in to another org beside this one, and makes both one account. It asks for
-// the password of this membership, too: what is linked can sign in to it from then on.
+// linkMembership signs in to another org in the same session, and links both memberships. It also
+// asks for the password of this membership, because a linked membership can sign in to it.
 func (v *visit) linkMembership() error {
 	org, user := v.value("org"), v.value("user")
 	linked := false
 	err := v.confirmWith("confirm", v.r.PostFormValue("confirm"), "is needed: one sign-in will open both")
 	if err == nil {
 		linked, err = v.LinkMembership(v.r, v.member, org, user, v.r.PostFormValue("password"))
-		if errs.KindOf(err) == errs.Unauthenticated { // there, not here
+		if errs.KindOf(err) == errs.Unauthenticated { // at the other org
 			err = errs.New(errs.Invalid, "account.bad_login", "%s", errs.As(err).Message)
 		}
 	}
@@ -74,10 +74,10 @@ func (v *visit) linkMembership() error {
 	return v.done(v.accountPath()+"#orgs", said)
 }
 
-// unlinkMembership takes a membership out of the account: the one that the form names, or else the
-// one of this visit.
+// unlinkMembership removes a membership from the account: the one in the form, by default the one
+// of this visit.
 func (v *visit) unlinkMembership() error {
-	m, to := v.member, accountPath // the session may not have it any more
+	m, to := v.member, accountPath // the session may no longer have it
 	if org := v.value("membership"); org != "" && org != m.Org {
 		list, err := v.linked()
 		if err != nil {
@@ -105,5 +105,5 @@ func (p *Pages) joinLinked(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, "/orgs/"+m.Org, http.StatusSeeOther)
 }
 
-// single reports whether the session has one membership only.
+// single reports whether the session has only one membership.
 func (v *visit) single() bool { return len(v.entries(v.r.Context())) < 2 }

@@ -10,8 +10,8 @@ import (
 	"github.com/parley-dev/parley/internal/identity"
 )
 
-// mountAccount adds the pages of a person's own account. They stand outside of an org; which
-// membership they are about, the parameter "org" says.
+// mountAccount adds the pages of the user's own account. Their paths have no org; the query
+// parameter "org" selects the membership.
 func (p *Pages) mountAccount() {
 	for pattern, h := range map[string]handler{
 		"GET /account":           (*visit).accountPage,
@@ -28,8 +28,8 @@ func (p *Pages) mountAccount() {
 	p.router.HandlePublic("POST /join/{token}/linked", p.Wrap(http.HandlerFunc(p.joinLinked)))
 }
 
-// ownVisitor finds who is signed in: to the org of the query, or else the first membership of
-// the session.
+// ownVisitor returns the signed-in member: of the org in the query, by default of the first
+// membership of the session.
 func (p *Pages) ownVisitor(r *http.Request) (*identity.Caller, *http.Request, error) {
 	if org := r.URL.Query().Get("org"); org != "" {
 		r.SetPathValue("org", org)
@@ -38,36 +38,37 @@ func (p *Pages) ownVisitor(r *http.Request) (*identity.Caller, *http.Request, er
 	return p.visitorAs(r, p.SignedIn)
 }
 
-// accountPath is the page of the account, for the membership of this visit.
+// accountPath returns the account page of the membership of this visit.
 func (v *visit) accountPath() string { return accountPath + v.accountQuery() }
 
-// accountQuery names the membership of this visit: forms act on what the page showed, also if the
-// session has another first membership by then.
+// accountQuery selects the membership of this visit. Forms act on what the page showed, even if
+// the first membership of the session has changed since.
 func (v *visit) accountQuery() string {
 	return "?" + url.Values{"org": {v.member.Org}}.Encode()
 }
 
-// accountView is the page of somebody's account.
+// accountView is the account page.
 type accountView struct {
-	Query       string // of all forms: which membership they are about
-	Sent        string // the path of the form that was sent; empty: none
-	Password    bool   // the member has one
+	Query       string // selects the membership, in the URL of all forms
+	Sent        string // path of the form that was sent, if any
+	Password    bool   // the member has a password
 	Connections []connection
 	Programs    []program
-	More        bool // there are more programs than are shown
+	More        bool // there are more programs than shown
 	Keys        ownKeys
 	Memberships []orgMembership
-	Elsewhere   []ProviderName // of orgs that the session is not signed in to
-	LinkOrg     string         // what was typed to add another one
+	Elsewhere   []ProviderName // identity providers of other orgs
+	LinkOrg     string         // values of the form to add an org
 	LinkUser    string
 }
 
-// Linked reports whether the membership of the page is one account with others.
+// Linked reports whether the membership of the page is linked with others.
 func (a *accountView) Linked() bool {
 	return slices.ContainsFunc(a.Memberships, func(m orgMembership) bool { return m.Linked })
 }
 
-// In is what was wrong with the form of a path: the page has several with the same fields.
+// In returns the errors of the form with the given path. The page has several forms with the same
+// field names.
 func (a *accountView) In(path string, e formErrors) formErrors {
 	if a.Sent != path {
 		return formErrors{}
@@ -77,7 +78,7 @@ func (a *accountView) In(path string, e formErrors) formErrors {
 
 func (v *visit) accountPage() error { return v.showAccount(nil, nil) }
 
-// showAccount shows the page; edit adds what a form has to say.
+// showAccount shows the page. edit adds the values and results of a form.
 func (v *visit) showAccount(edit func(*accountView), problem error) error {
 	view := &accountView{Query: v.accountQuery()}
 	if v.r.Method == http.MethodPost {
@@ -102,11 +103,11 @@ func (v *visit) showAccount(edit func(*accountView), problem error) error {
 	if edit != nil {
 		edit(view)
 	}
-	v.secret = true // what stands here is nobody else's business: it is kept nowhere
+	v.secret = true // personal data must not be stored in caches
 	return renderForm(v, http.StatusOK, "account", "Your account", view, problem)
 }
 
-// changePassword ends all other sessions of the account.
+// changePassword changes the password, and ends all other sessions of the account.
 func (v *visit) changePassword() error {
 	m := v.member
 	var signed account.Signed

@@ -9,14 +9,14 @@ import (
 	"github.com/parley-dev/parley/internal/orgtest"
 )
 
-// account sends a form of the account page, with a token of its own.
+// account sends a form of the account page with a new token.
 func (v *visitor) account(path string, pairs ...string) *seen {
 	v.tb.Helper()
 	v.last = orgtest.NewID("t")
 	return v.accountAgain(path, pairs...)
 }
 
-// accountAgain sends a form of the account page with the token of the one before.
+// accountAgain sends a form of the account page with the previous token.
 func (v *visitor) accountAgain(path string, pairs ...string) *seen {
 	v.tb.Helper()
 	form := url.Values{"once": {v.last}}
@@ -26,7 +26,7 @@ func (v *visitor) accountAgain(path string, pairs ...string) *seen {
 	return v.send(http.MethodPost, "/account"+path, form)
 }
 
-// anew is another session of ada.
+// anew starts another session of ada.
 func (o *office) anew() *visitor {
 	v := &visitor{tb: o.ada.tb, site: o}
 	v.cookie = v.send(http.MethodPost, "/login", url.Values{
@@ -35,7 +35,7 @@ func (o *office) anew() *visitor {
 	return v
 }
 
-// A form that was sent by nobody comes back without any password in it.
+// A form that is sent without a session is shown again without its passwords.
 func TestSignedOutFormsOfTheAccountKeepNoPassword(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
@@ -52,23 +52,23 @@ func TestSignedOutFormsOfTheAccountKeepNoPassword(t *testing.T) {
 
 var adminKey = []string{"name", "Laptop", "scopes", "svc:admin:admin", "expires", "30", "password"}
 
-// What is kept of a form does not tell the password in it, not even as a hash.
+// The stored fingerprint of a form does not depend on its password.
 func TestOwnKeyKeepsNothingOfThePassword(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
 	o.ada.account("/keys", append(adminKey, "wrong")...).
 		want(http.StatusUnprocessableEntity, `id="err-password"`, "Is wrong.")
-	o.ada.account("/keys", adminKey[:6]...).want(http.StatusUnprocessableEntity, "Is needed for a key")
+	o.ada.account("/keys", adminKey[:6]...).want(http.StatusUnprocessableEntity, "Is required for a key")
 	made := o.ada.account("/keys", append(adminKey, rightPassword, "confirm", "x")...).want(http.StatusOK, `id="secret"`)
 	value := secretText.FindString(made.body)
 	o.ada.accountAgain("/keys", append(adminKey, rightPassword, "confirm", "y")...).
-		want(http.StatusOK, "was shown before").lacks(value)
+		want(http.StatusOK, "was already shown").lacks(value)
 	if k := o.only(t); !k.Scopes.Has(identity.Admin) {
-		t.Errorf("%+v", k)
+		t.Errorf("got %+v, want svc:admin:admin", k)
 	}
 }
 
-// A form that another session sends again shows what it made, and no secret.
+// A form that another session sends again shows the key without its secret.
 func TestASecretIsSealedUnderItsSession(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
@@ -76,22 +76,22 @@ func TestASecretIsSealedUnderItsSession(t *testing.T) {
 	value := secretText.FindString(o.ada.account("/keys", own...).want(http.StatusOK, `id="secret"`).body)
 	other := o.anew()
 	other.last = o.ada.last
-	other.accountAgain("/keys", own...).want(http.StatusOK, "was shown before").lacks(value)
+	other.accountAgain("/keys", own...).want(http.StatusOK, "was already shown").lacks(value)
 
 	worker := []string{"rights", "worker", "expires", "90"}
 	made := o.ada.post("/agents/scout/connect", worker...).want(http.StatusOK, `id="secret"`)
 	if made.header.Get("Cache-Control") != "no-store" {
-		t.Error(made.header)
+		t.Errorf("got %v, want Cache-Control no-store", made.header)
 	}
 	value = secretText.FindString(made.body)
 	other.last = o.ada.last
-	other.again("/agents/scout/connect", worker...).want(http.StatusOK, "was shown before").lacks(value)
+	other.again("/agents/scout/connect", worker...).want(http.StatusOK, "was already shown").lacks(value)
 	if list, err := o.Store.Identity().Keys(t.Context(), "acme", identity.KeyFilter{}); err != nil || len(list) != 2 {
-		t.Error(list, err)
+		t.Errorf("got %v %v, want no error, len(list) 2", list, err)
 	}
 }
 
-// A person rotates keys of their own, and only these.
+// A user can rotate only the own keys.
 func TestOwnKeysAreRotatedOnTheAccountPage(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
@@ -109,26 +109,27 @@ func TestOwnKeysAreRotatedOnTheAccountPage(t *testing.T) {
 	second := secretText.FindString(res.body)
 	for _, value := range []string{first, second} {
 		if c, err := o.Auth.Authenticate(t.Context(), value); err != nil || c.Ref() != "user:bob" {
-			t.Error(value, err)
+			t.Errorf("got %v %v, want no error, Ref user:bob", value, err)
 		}
 	}
-	o.bob.accountAgain(rotate, "overlap", "3600").want(http.StatusOK, "was shown before").lacks(second)
+	o.bob.accountAgain(rotate, "overlap", "3600").want(http.StatusOK, "was already shown").lacks(second)
 	o.bob.account(rotate, "overlap", "3600").want(http.StatusConflict)
 	if n := refusals(t, o, identity.KeyRotate); n != 1 {
-		t.Error(n, "refusals")
+		t.Errorf("got %v refusals, want 1", n)
 	}
-	// One that administers the org needs the password.
+	// A key with admin rights requires the password.
 	o.ada.account("/keys", append(adminKey, rightPassword)...).want(http.StatusOK, `id="secret"`)
 	list, err := o.Store.Identity().Keys(t.Context(), "acme", identity.KeyFilter{Scope: identity.Admin})
 	if err != nil || len(list) != 1 {
-		t.Fatal(list, err)
+		t.Fatalf("got %v %v, want no error, len(list) 1", list, err)
 	}
 	rotate = "/keys/" + list[0].ID + "/rotate"
-	o.ada.account(rotate, "overlap", "0").want(http.StatusUnprocessableEntity, `id="err-password"`, "Is needed for a key")
+	o.ada.account(rotate, "overlap", "0").want(http.StatusUnprocessableEntity, `id="err-password"`,
+		"Is required for a key")
 	o.ada.account(rotate, "overlap", "0", "password", rightPassword).want(http.StatusOK, `id="secret"`)
 }
 
-// Members find what was reported without a page for admins.
+// Members see reported friction without access to admin pages.
 func TestTheMenuLeadsToFriction(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)

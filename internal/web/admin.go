@@ -10,39 +10,39 @@ import (
 	"github.com/parley-dev/parley/internal/identity"
 )
 
-// What the pages for admins share: keys, clients, members, the audit log and settings.
+// Shared parts of the admin pages: keys, clients, members, the audit log and settings.
 
-// adminPerPage bounds the rows of their lists.
+// adminPerPage is the page size of their lists.
 const adminPerPage = 50
 
-// audited tells the audit log that an action was refused, as REST does. A field that was filled
-// in wrongly is between the form and its reader.
+// audited writes a refused action to the audit log, as package rest does. Invalid fields are not
+// audited.
 func (v *visit) audited(action identity.AuditAction, target string, err error) error {
 	if err == nil || errs.KindOf(err) == errs.Invalid {
 		return err
 	}
 	if failed := v.OrgAdmin.Refused(v.r.Context(), v.member.Org, action, target, err); failed != nil {
-		v.Logger.ErrorContext(v.r.Context(), "a refusal is missing in the audit log", "error", failed)
+		v.Logger.ErrorContext(v.r.Context(), "writing a refusal to the audit log failed", "error", failed)
 	}
 	return err
 }
 
-// sealed reports whether a secret was made before and is not shown to this session again.
+// sealed reports whether a secret was created earlier and cannot be shown to this session again.
 func sealed(err error) bool { return errors.Is(err, idempotency.ErrSealed) }
 
-// fieldError is an error of one field of a form, or of a parameter of the page's address.
+// fieldError returns an error about a form field or a query parameter.
 func fieldError(name, message string) error {
 	return errs.InvalidFields(errs.Field{Path: errs.At(name), Message: message})
 }
 
-// secret is what a response shows once: a key, a client's secret or a link.
+// secret is shown once: a key, a client secret or a link.
 type secret struct {
-	Value string // empty: the form was sent again, and the secret is not shown twice
-	Made  string // what it belongs to: "key", "client", "invitation"
+	Value string // empty if the form was sent again: it is shown once
+	Made  string // kind of its owner: "key", "client", "invitation"
 }
 
-// newSecret decides whether to show a secret: once, by the response to the form that made it.
-// The response is kept nowhere.
+// newSecret returns the secret for the first response to the form that created it. The response
+// must not be stored.
 func (v *visit) newSecret(made, value string, once *idempotency.Once) *secret {
 	v.secret = true
 	if once.Replayed() {
@@ -51,7 +51,7 @@ func (v *visit) newSecret(made, value string, once *idempotency.Once) *secret {
 	return &secret{Value: value, Made: made}
 }
 
-// nextPage is the list after the given cursor; empty: this is its end.
+// nextPage returns the URL of the page after the cursor, or "" at the end of the list.
 func (v *visit) nextPage(cursor string) string {
 	if cursor == "" {
 		return ""
@@ -61,10 +61,10 @@ func (v *visit) nextPage(cursor string) string {
 	return v.r.URL.Path + "?" + q.Encode()
 }
 
-// cursorLinks lead to the next page of a list with cursors, and back to its start.
+// cursorLinks has the links to the next page and to the start of a list with cursors.
 type cursorLinks struct{ First, Next string }
 
-// cursorPager makes them.
+// cursorPager returns the links of the current page.
 func (v *visit) cursorPager(next string) cursorLinks {
 	p := cursorLinks{Next: v.nextPage(next)}
 	if v.r.URL.Query().Get("cursor") != "" {
@@ -73,14 +73,14 @@ func (v *visit) cursorPager(next string) cursorLinks {
 	return p
 }
 
-// overlap is how long what is replaced works beside its successor.
+// overlap is how long a replaced key or secret keeps working.
 type overlap struct {
 	Seconds  int
 	Name     string
 	Selected bool
 }
 
-// overlaps are the choices; 24 hours are the default.
+// overlaps returns the choices; 24 hours is the default.
 func overlaps() []overlap {
 	return []overlap{
 		{0, "none: it ends at once", false},
@@ -90,7 +90,7 @@ func overlaps() []overlap {
 	}
 }
 
-// overlapOf reads the choice.
+// overlapOf parses the choice.
 func (v *visit) overlapOf() (time.Duration, error) {
 	d, err := time.ParseDuration(v.value("overlap") + "s")
 	if err != nil {
@@ -102,13 +102,13 @@ func (v *visit) overlapOf() (time.Duration, error) {
 	return d, nil
 }
 
-// dayOf reads a day of a date field: its first moment, in UTC.
+// dayOf parses a date field and returns the start of the day in UTC.
 func dayOf(s string) (time.Time, bool) {
 	t, err := time.Parse(time.DateOnly, s)
 	return t.UTC(), err == nil
 }
 
-// link is a path with parameters.
+// link returns a path with query parameters.
 func link(path string, pairs ...string) string {
 	q := url.Values{}
 	for i := 0; i+1 < len(pairs); i += 2 {

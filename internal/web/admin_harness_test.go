@@ -13,23 +13,23 @@ import (
 	"github.com/parley-dev/parley/internal/orgtest"
 )
 
-// office is the dashboard of acme with ada (admin), bob and the agent scout, and of globex with
-// eve (admin).
+// office is the dashboard with the orgs acme (ada, an admin, bob and the agent scout) and globex
+// (eve, an admin).
 type office struct {
 	*dashboard
 
 	ada, bob, eve *visitor
 }
 
-// visitor is a browser of somebody.
+// visitor is a browser with a session.
 type visitor struct {
 	tb     testing.TB
 	site   *office
 	cookie *http.Cookie
-	last   string // the token of the last form
+	last   string // token of the last form
 }
 
-// seen is a response as a person sees it.
+// seen is a response.
 type seen struct {
 	tb     testing.TB
 	code   int
@@ -64,14 +64,14 @@ func (v *visitor) get(path string) *seen {
 	return v.send(http.MethodGet, "/orgs/acme"+path, nil)
 }
 
-// post sends a form of acme with a token of its own; pairs are its fields.
+// post sends a form of acme with a new token; pairs are its fields.
 func (v *visitor) post(path string, pairs ...string) *seen {
 	v.tb.Helper()
 	v.last = orgtest.NewID("t")
 	return v.again(path, pairs...)
 }
 
-// again sends a form with the token of the one before.
+// again sends a form with the previous token.
 func (v *visitor) again(path string, pairs ...string) *seen {
 	v.tb.Helper()
 	form := url.Values{"once": {v.last}}
@@ -104,7 +104,7 @@ func (s *seen) lacks(texts ...string) *seen {
 	return s
 }
 
-// leads follows the redirect of a form that was carried out.
+// leads follows the redirect after a form.
 func (s *seen) leads(v *visitor, texts ...string) *seen {
 	s.tb.Helper()
 	s.want(http.StatusSeeOther)
@@ -112,7 +112,7 @@ func (s *seen) leads(v *visitor, texts ...string) *seen {
 	return v.send(http.MethodGet, to, nil).want(http.StatusOK, texts...)
 }
 
-// main is the page without its menu.
+// main returns the page without its menu.
 func (s *seen) main() string {
 	if _, rest, ok := strings.Cut(s.body, "<main"); ok {
 		return "<main" + rest
@@ -130,7 +130,7 @@ var (
 	secretText   = regexp.MustCompile(identity.SecretPattern)
 )
 
-// sound checks what holds for every page.
+// sound checks the rules for all pages.
 func (s *seen) sound(path string) {
 	s.tb.Helper()
 	for name, bad := range map[string]*regexp.Regexp{"inline style": inlineStyle, "foreign link": foreignLink} {
@@ -139,33 +139,35 @@ func (s *seen) sound(path string) {
 		}
 	}
 	if at := inlineScript.FindString(quoted.ReplaceAllString(s.body, `""`)); at != "" {
-		s.tb.Errorf("%s: inline script: %s", path, at)
+		s.tb.Errorf("%s: inline script: %s, want empty", path, at)
 	}
 	ids := map[string]bool{}
 	for _, m := range idOf.FindAllStringSubmatch(s.body, -1) {
 		if ids[m[1]] {
-			s.tb.Errorf("%s: the id %q is there twice", path, m[1])
+			s.tb.Errorf("%s: duplicate id %q", path, m[1])
 		}
 		ids[m[1]] = true
 	}
-	for _, ref := range regexp.MustCompile(`(?:aria-describedby|aria-labelledby|for)="([^"]*)"`).FindAllStringSubmatch(s.body, -1) {
+	for _, ref := range regexp.MustCompile(`(?:aria-describedby|aria-labelledby|for)="([^"]*)"`).
+		FindAllStringSubmatch(s.body, -1) {
 		for id := range strings.FieldsSeq(ref[1]) {
 			if !ids[id] {
-				s.tb.Errorf("%s: nothing has the id %q", path, id)
+				s.tb.Errorf("%s: nothing has the id %q, want ids[id] true", path, id)
 			}
 		}
 	}
 	for _, f := range formTag.FindAllString(s.body, -1) {
 		if !strings.Contains(f, `name="once"`) {
-			s.tb.Errorf("%s: a form without a token: %s", path, f)
+			s.tb.Errorf("%s: a form without a token: %s, want containing name=\"once\"", path, f)
 		}
 	}
-	if csp := s.header.Get("Content-Security-Policy"); !strings.Contains(csp, "default-src 'none'") || strings.Contains(csp, "unsafe") {
-		s.tb.Errorf("%s: policy %q", path, csp)
+	if csp := s.header.Get("Content-Security-Policy"); !strings.Contains(csp, "default-src 'none'") ||
+		strings.Contains(csp, "unsafe") {
+		s.tb.Errorf("%s: policy %q, want containing default-src 'none', without unsafe", path, csp)
 	}
 }
 
-// key makes a key of a principal of acme.
+// key creates a key of a principal of acme.
 func (o *office) key(ref string, scopes ...identity.Scope) identity.Key {
 	o.Helper()
 	_, id := o.Key("acme", ref, scopes...)

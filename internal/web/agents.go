@@ -34,8 +34,8 @@ func (p *Pages) mountAgents() {
 	})
 }
 
-// agentPath is the page of an agent. The id "new" is also the page to register one, so that
-// agent's page has a mark that no id starts with.
+// agentPath returns the page of an agent. "/agents/new" is the page to register one, so the page
+// of an agent with the id "new" is prefixed with a character that no id starts with.
 func (v *visit) agentPath(id string) string {
 	if id == "new" {
 		id = "~new"
@@ -43,18 +43,18 @@ func (v *visit) agentPath(id string) string {
 	return v.base() + "/agents/" + id
 }
 
-// agentID is the agent in the URL.
+// agentID returns the agent in the URL.
 func (v *visit) agentID() string { return strings.TrimPrefix(v.r.PathValue("id"), "~") }
 
-// agentRow is an agent with whether it can be expected to answer.
+// agentRow is an agent with its status.
 type agentRow struct {
 	agent.Agent
 	Href   string
-	Status string    // available, busy or offline; of a disabled agent: disabled
-	Seen   time.Time // when a worker was there last, in lists; zero: never, or not to be told
+	Status string    // available, busy, offline or disabled
+	Seen   time.Time // when a worker last polled, in lists; zero: never, or hidden
 }
 
-// Tone is how the status looks.
+// Tone returns the style of the status.
 func (r agentRow) Tone() string {
 	switch r.Status {
 	case string(dispatch.Available):
@@ -80,18 +80,18 @@ func (v *visit) agentRow(g *agent.Agent, presence dispatch.Presence) agentRow {
 	return row
 }
 
-// agentsView lists the agents of the org.
+// agentsView is the list of the org's agents.
 type agentsView struct {
 	Rows    []agentRow
 	Query   string
 	Total   int
-	Manages bool // the member registers agents, and sees when their workers were last seen
+	Manages bool // the member may manage agents, and sees when workers last polled
 	Pager   pager
 }
 
 const agentsPerPage = 50
 
-// agentsPage lists the agents, those first that somebody works for.
+// agentsPage lists the agents, those with connected workers first.
 func (v *visit) agentsPage() error {
 	a, err := v.access(identity.ReadAgents)
 	if err != nil {
@@ -136,7 +136,7 @@ func (v *visit) agentsPage() error {
 	return render(v, http.StatusOK, "agents", "Agents", view)
 }
 
-// agentMatches reports whether the words occur in the agent's id, name or skills.
+// agentMatches reports whether the agent's id, name or skills contain the words.
 func agentMatches(g *agent.Agent, words string) bool {
 	text := strings.ToLower(g.ID + " " + g.Name + " " + strings.Join(g.Skills, " "))
 	for word := range strings.FieldsSeq(strings.ToLower(words)) {
@@ -147,7 +147,7 @@ func agentMatches(g *agent.Agent, words string) bool {
 	return true
 }
 
-// agentForm is what is typed to register or to change an agent.
+// agentForm has the values of the form that registers or changes an agent.
 type agentForm struct {
 	ID, Name, Description string
 	Skills                string // separated by commas
@@ -161,7 +161,7 @@ func (v *visit) agentForm() agentForm {
 	}
 }
 
-// skills reads the tags.
+// skills parses the tags.
 func (f *agentForm) skills() []agent.Skill {
 	out := []agent.Skill{}
 	for tag := range strings.FieldsFuncSeq(f.Skills, func(r rune) bool { return r == ',' || r == '\n' }) {
@@ -179,7 +179,7 @@ func (v *visit) newAgentPage() error {
 	return render(v, http.StatusOK, "agent_new", "Register an agent", agentForm{})
 }
 
-// createAgent registers an agent, and leads to where its worker is connected.
+// createAgent registers an agent, and redirects to the page to connect its worker.
 func (v *visit) createAgent() error {
 	a, err := v.access(identity.ManageAgents)
 	if err != nil {
@@ -200,7 +200,8 @@ func (v *visit) createAgent() error {
 		created, err = v.Agents.Create(ctx, a, created)
 	}
 	if err != nil {
-		return renderForm(v, http.StatusOK, "agent_new", "Register an agent", form, v.audited(identity.AgentCreate, form.ID, err))
+		err = v.audited(identity.AgentCreate, form.ID, err)
+		return renderForm(v, http.StatusOK, "agent_new", "Register an agent", form, err)
 	}
 	said := created.Name + " is registered. Connect its worker next."
 	if once.Replayed() {
@@ -209,7 +210,7 @@ func (v *visit) createAgent() error {
 	return v.done(v.agentPath(created.ID)+"/connect", said)
 }
 
-// checkAgent lists all that is wrong with an agent, its id included.
+// checkAgent validates an agent including its id.
 func checkAgent(g *agent.Agent) error {
 	var wrong []errs.Field
 	if !identity.ValidAgentID(g.ID) {
@@ -227,22 +228,22 @@ func checkAgent(g *agent.Agent) error {
 	return nil
 }
 
-// agentView is the page of one agent.
+// agentView is the page of an agent.
 type agentView struct {
 	agentRow
-	Rich      []agent.Skill // skills with more to say than a tag, which this page does not edit
-	CardHref  string
+	Rich      []agent.Skill // skills with more than a tag, which this page cannot edit
+	CardHref  string        // empty if a browser cannot open the card
 	Form      agentForm
-	Editing   bool // the form was sent, and something was wrong
+	Editing   bool // the form was sent and failed
 	MayManage bool
 	MayCall   bool
 	Presences []string
-	Worker    *connecting // for who manages agents
+	Worker    *connecting // for members who may manage agents
 	Tasks     []taskRow
-	Message   string // what was typed to be sent
+	Message   string // value of the form that sends a task
 }
 
-// ownAgent finds the agent in the URL.
+// ownAgent returns the agent in the URL.
 func (v *visit) ownAgent(action identity.Action) (agent.Agent, error) {
 	a, err := v.access(action)
 	if err != nil {
@@ -253,14 +254,18 @@ func (v *visit) ownAgent(action identity.Action) (agent.Agent, error) {
 
 func (v *visit) agentPage() error { return v.showAgent(nil, "", nil) }
 
-// showAgent shows the page of an agent: again with what was typed, if something was wrong.
+// showAgent shows the page of an agent, with the values of a form that failed.
 func (v *visit) showAgent(typed *agentForm, message string, problem error) error {
-	g, err := v.ownAgent(identity.ReadAgents)
+	ctx := v.r.Context()
+	a, err := v.access(identity.ReadAgents)
 	if err != nil {
 		return err
 	}
-	ctx := v.r.Context()
-	if g.Profile, err = v.Agents.Profile(ctx, &g); err != nil {
+	g, err := v.Agents.Get(ctx, a, v.agentID())
+	if err != nil {
+		return err
+	}
+	if g.Profile, err = v.Agents.Profile(ctx, a, g.ID); err != nil {
 		return err
 	}
 	presence, err := v.Workers.Presence(ctx, task.AgentKey{Org: g.Org, ID: g.ID})
@@ -269,13 +274,15 @@ func (v *visit) showAgent(typed *agentForm, message string, problem error) error
 	}
 	view := agentView{
 		agentRow: v.agentRow(&g, presence), Rich: g.Rich(&g.Profile),
-		CardHref:  "/a2a/" + g.ID + "/.well-known/agent-card.json",
 		MayManage: v.may(identity.ManageAgents), MayCall: v.may(identity.CallAgent) && !g.Disabled,
 		Presences: agent.Presences, Message: message,
 		Form: agentForm{
 			ID: g.ID, Name: g.Name, Description: g.Description, Skills: strings.Join(g.Skills, ", "),
 			Public: g.Public,
 		},
+	}
+	if g.Public && !g.Disabled { // the card of a private agent requires an API key
+		view.CardHref = "/a2a/" + g.ID + "/.well-known/agent-card.json"
 	}
 	if typed != nil {
 		view.Form, view.Editing = *typed, true
@@ -314,7 +321,7 @@ func (v *visit) editAgent() error {
 	return v.done(v.agentPath(g.ID), "The agent was changed.")
 }
 
-// updateAgent changes an agent once, however often the form is sent.
+// updateAgent changes an agent once per form.
 func (v *visit) updateAgent(id string, e agent.Edit) error {
 	a, err := v.access(identity.ManageAgents)
 	if err != nil {
@@ -327,7 +334,7 @@ func (v *visit) updateAgent(id string, e agent.Edit) error {
 	return v.audited(identity.AgentUpdate, id, err)
 }
 
-// disableAgent disables an agent, or enables it again.
+// disableAgent disables or enables an agent.
 func (v *visit) disableAgent() error {
 	g, err := v.ownAgent(identity.ManageAgents)
 	if err != nil {
@@ -336,7 +343,7 @@ func (v *visit) disableAgent() error {
 	disabled := v.value("disabled") == "true"
 	said := g.Name + " is enabled."
 	if disabled {
-		said = g.Name + " is disabled: nobody can call it or work for it, and its tasks wait."
+		said = g.Name + " is disabled: it cannot be called or worked for, and its tasks stay queued."
 	}
 	if err := v.updateAgent(g.ID, agent.Edit{Disabled: &disabled}); err != nil {
 		return v.showAgent(nil, "", err)
@@ -344,7 +351,7 @@ func (v *visit) disableAgent() error {
 	return v.back(v.agentPath(g.ID), said)
 }
 
-// pinAgent pins the status of an agent, or lets it follow the workers again.
+// pinAgent pins or unpins the status of an agent.
 func (v *visit) pinAgent() error {
 	g, err := v.ownAgent(identity.ManageAgents)
 	if err != nil {

@@ -13,27 +13,27 @@ import (
 //go:embed snippets
 var snippetFiles embed.FS
 
-// snippet is a program that connects, as the page prints it.
+// snippet is an example program that connects a worker.
 type snippet struct {
 	ID, Name string
-	Run      string // how it is started
+	Run      string // command that starts it
 	Code     string
 	Note     string
 }
 
-// snippets are programs that work for the agent scout of a server on this machine. Pages print
-// them for another agent and server. Each reads its key from PARLEY_KEY.
+// snippets are programs for the agent scout of a server on this machine. Pages show them for
+// another agent and server. Each reads its key from PARLEY_KEY.
 var snippets = []struct{ id, name, file, run, note string }{
 	{
 		"go", "Go", "worker.go.txt", "go run .",
-		"In a module with github.com/parley-dev/parley/sdk/worker: it brings heartbeats, retries and a clean stop.",
+		"In a module with github.com/parley-dev/parley/sdk/worker, which handles heartbeats, retries and a clean stop.",
 	},
 	{"python", "Python", "worker.py", "python3 worker.py", "Python 3.9 or later, standard library only."},
 	{
 		"typescript", "TypeScript", "worker.mts", "node worker.mts",
-		"No dependencies. Node 22.18 or later runs it as it is. It is plain JavaScript: older ones run it as worker.mjs.",
+		"No dependencies. Node 22.18 or later runs it as is. It is plain JavaScript: older versions run it as worker.mjs.",
 	},
-	{"curl", "curl", "worker.sh", "sh worker.sh", "A POSIX shell and curl. It answers every task with the same words."},
+	{"curl", "curl", "worker.sh", "sh worker.sh", "A POSIX shell and curl. It completes every task with the same text."},
 	{"mcp", "MCP", "mcp.sh", "", "Tools for the agent itself: it files proposals, votes and sends tasks. " +
 		"Its key needs the rights “worker and tools”. " +
 		"Other clients: parley mcp install --client …"},
@@ -44,7 +44,7 @@ const (
 	snippetAgent  = "scout"
 )
 
-// snippetsFor prints the snippets for an agent.
+// snippetsFor returns the snippets for an agent.
 func (p *Pages) snippetsFor(id string) ([]snippet, error) {
 	fill := strings.NewReplacer(snippetServer, p.PublicURL, snippetAgent, id)
 	out := make([]snippet, len(snippets))
@@ -61,21 +61,21 @@ func (p *Pages) snippetsFor(id string) ([]snippet, error) {
 	return out, nil
 }
 
-// connectView is the page on which a worker is connected.
+// connectView is the page to connect a worker.
 type connectView struct {
 	Agent    agent.Agent
-	Href     string // of the agent
+	Href     string // page of the agent
 	State    connecting
 	Snippets []snippet
 	MayMake  bool
 	Expiries []expiry
-	Rights   string // what was chosen
+	Rights   string // chosen rights
 	Expires  string
-	Key      *identity.Key // that was made just now
-	Secret   *secret       // of that one
+	Key      *identity.Key // the new key
+	Secret   *secret       // of the new key
 }
 
-// workerRights are what a worker's key may have.
+// workerRights are the scopes that the key of a worker can have.
 var workerRights = map[string][]string{
 	"worker": {string(identity.A2AServe)},
 	"tools": {
@@ -106,8 +106,8 @@ func (v *visit) showConnect(view connectView, problem error) error {
 	return renderForm(v, http.StatusOK, "agent_connect", "Connect "+g.Name, view, problem)
 }
 
-// connectState is the part of the page that waits: a script asks for it again and again, until
-// a worker is there.
+// connectState serves the part of the page that changes. A script polls it until a worker is
+// connected.
 func (v *visit) connectState() error {
 	g, err := v.ownAgent(identity.ReadAgents)
 	if err != nil {
@@ -120,8 +120,8 @@ func (v *visit) connectState() error {
 	return v.writePart(http.StatusOK, "agent_connect", "connecting", state)
 }
 
-// makeWorkerKey makes a key with which a program works as the agent. Its secret is in this
-// response only: the form sent again shows the key without it.
+// makeWorkerKey creates a key for workers of the agent. Only the first response contains its
+// secret: if the form is sent again, the key is shown without it.
 func (v *visit) makeWorkerKey() error {
 	a, err := v.access(identity.ManageKeys)
 	if err != nil {
@@ -148,13 +148,13 @@ func (v *visit) makeWorkerKey() error {
 	return v.showConnect(view, nil)
 }
 
-// workerKey is the key that the form asks for.
+// workerKey returns the key that the form asks for.
 func (v *visit) workerKey(g *agent.Agent, view *connectView) (identity.KeyRequest, error) {
 	r := identity.KeyRequest{
 		Principal: identity.Principal{Org: g.Org, Kind: identity.Agent, ID: g.ID}, Name: "Worker of " + g.Name,
 		Scopes: workerRights[view.Rights],
 	}
-	if identity.NameRule.Check(r.Name) != "" { // too long with the words before it
+	if identity.NameRule.Check(r.Name) != "" { // too long with the prefix
 		r.Name = g.Name
 	}
 	var wrong []errs.Field

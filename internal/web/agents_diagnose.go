@@ -9,22 +9,22 @@ import (
 	"github.com/parley-dev/parley/internal/task"
 )
 
-// connecting is how far the connection of a worker is, as pages show it.
+// connecting is the state of an agent's workers, as pages show it.
 type connecting struct {
 	Agent     agent.Agent
-	Href      string // of the agent
+	Href      string // page of the agent
 	State     dispatch.ConnectionState
 	Title     string
 	Text      string
-	Key       *identity.Key // that the words are about
+	Key       *identity.Key // key that the text is about
 	Workers   int
 	LastSeen  time.Time
 	Connected bool
-	Waits     bool // it may change by itself, so it is asked for again
+	Waits     bool // the state may change, so the page polls
 	MayManage bool
 }
 
-// connectionTitles are the states in a few words; the service says the rest.
+// connectionTitles are short titles of the states. The service has the full text.
 var connectionTitles = map[dispatch.ConnectionState]string{
 	dispatch.Connected:       "Connected",
 	dispatch.StatusPinned:    "Connected, but the status is pinned",
@@ -33,13 +33,13 @@ var connectionTitles = map[dispatch.ConnectionState]string{
 	dispatch.WrongScope:      "The key lacks the scope to work",
 	dispatch.OtherAgent:      "The key is for another agent",
 	dispatch.KeyNeverUsed:    "Waiting for the first worker",
-	dispatch.NoWorker:        "The key is used, but nobody asks for work",
+	dispatch.NoWorker:        "The key is used, but no worker asks for tasks",
 	dispatch.ConnectionLost:  "No worker at the moment",
 	dispatch.RunsInTheServer: "Nothing to connect",
 }
 
-// connecting finds out whether a worker is there and, if not, why. Who may not read keys learns
-// no more than the status.
+// connecting returns whether the agent has workers and, if not, the likely cause. Members who may
+// not read keys see only the status.
 func (v *visit) connecting(g *agent.Agent) (connecting, error) {
 	out := connecting{Agent: *g, Href: v.agentPath(g.ID), MayManage: v.may(identity.ManageAgents)}
 	if !out.MayManage {

@@ -15,14 +15,14 @@ import (
 	"github.com/parley-dev/parley/internal/task"
 )
 
-// taskRow is one of the member's tasks with an agent.
+// taskRow is one of the member's tasks for an agent.
 type taskRow struct {
 	ID, Href  string
 	State     task.State
 	UpdatedAt time.Time
 }
 
-// Tone is how a state looks.
+// Tone returns the style of the state.
 func (r taskRow) Tone() string { return stateTone(r.State) }
 
 func stateTone(s task.State) string {
@@ -45,7 +45,7 @@ func (v *visit) taskPath(agentID, id string) string {
 	return v.agentPath(agentID) + "/tasks/" + url.PathEscape(id)
 }
 
-// ownTasks are the member's latest tasks with an agent.
+// ownTasks returns the member's latest tasks for an agent.
 func (v *visit) ownTasks(id string) ([]taskRow, error) {
 	ctx := v.r.Context()
 	call, err := v.Tasks.Reach(ctx, v.caller, id)
@@ -64,7 +64,7 @@ func (v *visit) ownTasks(id string) ([]taskRow, error) {
 	return out, nil
 }
 
-// message is what was typed, as a message to an agent.
+// message returns the entered text as a message to an agent.
 func (v *visit) message() (task.Message, error) {
 	text := v.text("message")
 	if text == "" {
@@ -76,8 +76,8 @@ func (v *visit) message() (task.Message, error) {
 	return task.Message{Role: task.RoleUser, Parts: []task.Part{{Kind: task.TextPart, Text: text}}}, nil
 }
 
-// sendTask sends a message to an agent as a new task. The task's id is made of the form's
-// token: the same form sent again is the same task.
+// sendTask sends a message to an agent as a new task. The task id is derived from the token of the
+// form, so that a form that is sent twice creates one task.
 func (v *visit) sendTask() error {
 	id := v.agentID()
 	call, err := v.Tasks.Reach(v.r.Context(), v.caller, id)
@@ -95,44 +95,44 @@ func (v *visit) sendTask() error {
 	return v.done(v.taskPath(id, t.ID), "The task was sent.")
 }
 
-// newTaskID is the id of the task that this form sends.
+// newTaskID returns the id of the task that this form sends.
 func (v *visit) newTaskID() string {
 	sum := sha256.Sum256([]byte(v.member.Ref() + " " + cmp.Or(v.r.PostFormValue(onceField), rand.Text())))
 	return "web-" + hex.EncodeToString(sum[:10])
 }
 
-// taskView is the page of one task.
+// taskView is the page of a task.
 type taskView struct {
 	task.Task
 	Agent, AgentName, AgentHref string
 	Href                        string
-	Said                        []spoken // the conversation
+	Said                        []spoken // conversation
 	Outputs                     []outputView
 	TooLarge                    bool
-	Waits                       bool // something is still to come
-	Interrupt                   bool // it is the member's turn
+	Waits                       bool // the task is not over, so the page polls
+	Interrupt                   bool // the agent waits for the member
 	Over                        bool
-	Nobody                      bool // no worker is there to do it
+	NoWorker                    bool // no worker is connected
 	Message                     string
 }
 
-// Tone is how the state looks.
+// Tone returns the style of the state.
 func (t *taskView) Tone() string { return stateTone(t.State) }
 
-// spoken is one message of the conversation.
+// spoken is a message of the conversation.
 type spoken struct {
 	Mine  bool
 	Parts []outputPart
 }
 
 const (
-	maxTaskSize = 4 << 20 // bytes of a task whose content is read for the page
+	maxTaskSize = 4 << 20 // largest task, in bytes, whose content the page reads
 	maxMessages = 50
 )
 
 func (v *visit) taskPage() error { return v.showTask("", nil) }
 
-// showTask shows a task of the member's: its state and what came of it.
+// showTask shows a task of the member with its state and results.
 func (v *visit) showTask(typed string, problem error) error {
 	view, err := v.taskView()
 	if err != nil {
@@ -142,7 +142,7 @@ func (v *visit) showTask(typed string, problem error) error {
 	return renderForm(v, http.StatusOK, "agent_task", "Task for "+view.AgentName, view, problem)
 }
 
-// taskState is the part of the page that waits for the agent.
+// taskState serves the part of the page that the script polls.
 func (v *visit) taskState() error {
 	view, err := v.taskView()
 	if err != nil {
@@ -164,7 +164,8 @@ func (v *visit) taskView() (*taskView, error) {
 	}
 	large := t.Size > maxTaskSize
 	if !large {
-		if t, err = v.Tasks.Get(ctx, call, t.ID, task.Content{History: true, Artifacts: true, Clip: maxOutputText}); err != nil {
+		content := task.Content{History: true, Artifacts: true, Clip: maxOutputText}
+		if t, err = v.Tasks.Get(ctx, call, t.ID, content); err != nil {
 			return nil, err
 		}
 	}
@@ -178,7 +179,7 @@ func (v *visit) taskView() (*taskView, error) {
 		}
 	}
 	if t.State == task.Submitted {
-		view.Nobody = !v.Tasks.Expected(ctx, call)
+		view.NoWorker = !v.Tasks.Expected(ctx, call)
 	}
 	view.fill(&t)
 	return view, nil
@@ -199,7 +200,7 @@ func (view *taskView) fill(t *task.Task) {
 	view.Outputs = newOutputs(t.Artifacts, view.Href+"/outputs/")
 }
 
-// taskOutput sends one part of what an agent made for the member, as a download.
+// taskOutput sends a part of an artifact of the member's task as a download.
 func (v *visit) taskOutput() error {
 	ctx := v.r.Context()
 	call, err := v.Tasks.Reach(ctx, v.caller, v.agentID())
@@ -220,16 +221,16 @@ func (v *visit) replyToTask() error {
 	}
 	m, err := v.message()
 	if err == nil {
-		m.ID = v.newTaskID() // of the message: the same one sent again changes nothing
+		m.ID = v.newTaskID() // of the message, so that sending it again changes nothing
 		_, err = v.Tasks.Send(ctx, call, dispatch.SendRequest{ID: taskID, Message: m, MustExist: true}, 0)
 	}
 	if err != nil {
 		return v.showTask(v.text("message"), err)
 	}
-	return v.done(v.taskPath(id, taskID), "Your answer was sent.")
+	return v.done(v.taskPath(id, taskID), "Your reply was sent.")
 }
 
-// cancelTask ends a task of the member's.
+// cancelTask cancels a task of the member.
 func (v *visit) cancelTask() error {
 	ctx, id, taskID := v.r.Context(), v.agentID(), v.r.PathValue("task")
 	call, err := v.Tasks.Reach(ctx, v.caller, id)

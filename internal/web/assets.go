@@ -20,11 +20,11 @@ import (
 //go:embed static
 var staticFiles embed.FS
 
-// staticPath is the one route of style sheets, scripts and pictures. Names carry a hash of
-// the content, so browsers keep what they have until it changes.
+// staticPath is the route of style sheets, scripts and images. File names contain a hash of the
+// content, so that browsers can cache them forever.
 const staticPath = "/static/{file}"
 
-// asset is one static file.
+// asset is a static file.
 type asset struct {
 	url         string
 	contentType string
@@ -32,14 +32,14 @@ type asset struct {
 	compressed  []byte
 }
 
-// assets are the static files, by their names in the source and by their names in URLs.
+// assets are the static files, by source name and by name in URLs.
 type assets struct {
 	bySource map[string]*asset
 	byName   map[string]*asset
 }
 
-// loadAssets reads the embedded files. The parts in static/css are one style sheet, app.css,
-// and those in static/js one script, app.js, in the order of their names.
+// loadAssets reads the embedded files. The files in static/css are concatenated to app.css, and
+// those in static/js to app.js, in the order of their names.
 func loadAssets() (assets, error) {
 	out := assets{bySource: map[string]*asset{}, byName: map[string]*asset{}}
 	files, err := staticFiles.ReadDir("static")
@@ -76,7 +76,7 @@ func (a assets) add(source string, content []byte) error {
 	name := strings.TrimSuffix(source, ext) + "." + hex.EncodeToString(sum[:6]) + ext
 	file := &asset{url: strings.Replace(staticPath, "{file}", name, 1), contentType: assetTypes[ext], plain: content}
 	if file.contentType == "" {
-		return fmt.Errorf("the static file %s has an unknown type", source)
+		return fmt.Errorf("static file %s has an unknown type", source)
 	}
 	var b bytes.Buffer
 	z, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
@@ -91,20 +91,20 @@ func (a assets) add(source string, content []byte) error {
 	return err
 }
 
-// assetTypes are written down here: the system's table may lack them.
+// assetTypes are listed here because the table of the system may lack them.
 var assetTypes = map[string]string{
 	".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml",
 }
 
-// url is the URL of a static file, for templates.
+// url returns the URL of a static file, for templates.
 func (a assets) url(source string) (string, error) {
 	if found := a.bySource[source]; found != nil {
 		return found.url, nil
 	}
-	return "", fmt.Errorf("there is no static file %q", source)
+	return "", fmt.Errorf("unknown static file %q", source)
 }
 
-// ServeHTTP serves one file.
+// ServeHTTP serves a static file.
 func (a assets) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	found := a.byName[r.PathValue("file")]
 	if found == nil {
@@ -121,10 +121,10 @@ func (a assets) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		body = found.compressed
 	}
 	h.Set("Content-Length", strconv.Itoa(len(body)))
-	_, _ = w.Write(body) // the browser went away
+	_, _ = w.Write(body) // an error means that the browser is gone
 }
 
-// takesGzip reports whether the client takes a compressed response.
+// takesGzip reports whether the client accepts gzip.
 func takesGzip(r *http.Request) bool {
 	for _, v := range r.Header["Accept-Encoding"] {
 		for coding := range strings.SplitSeq(v, ",") {

@@ -6,11 +6,11 @@ import (
 	"testing"
 )
 
-// plainClass is a rule for a class alone, wherever it is used.
+// plainClass matches a rule for a class alone.
 var plainClass = regexp.MustCompile(`(?m)(?:^|[,}]\s*)(\.[a-z][a-z-]*)\s*[,{]`)
 
-// The parts of the style sheet are written for their own pages: a class that two of them define
-// would make one page change the look of another.
+// Each part of the style sheet is for its own pages. If two parts defined the same class, one page
+// would change the look of another.
 func TestStylesOfPagesDoNotMeet(t *testing.T) {
 	t.Parallel()
 	parts, err := fs.Glob(staticFiles, "static/css/*.css")
@@ -19,7 +19,7 @@ func TestStylesOfPagesDoNotMeet(t *testing.T) {
 	}
 	owner := map[string]string{}
 	for _, part := range parts {
-		if part == "static/css/90-touch.css" { // enlarges what others define
+		if part == "static/css/90-touch.css" { // enlarges controls of other parts
 			continue
 		}
 		text, err := staticFiles.ReadFile(part)

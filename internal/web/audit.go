@@ -17,7 +17,7 @@ func (p *Pages) mountAudit() {
 
 // auditView is the page of the org's audit log.
 type auditView struct {
-	Actor, Action, Target, From, To string // the filters
+	Actor, Action, Target, From, To string // filters
 
 	Actions  []auditGroup
 	Rows     []auditRow
@@ -26,15 +26,15 @@ type auditView struct {
 	Clear    string
 }
 
-// auditRow is one entry as a sentence, with links that filter by its parts.
+// auditRow is an entry as a sentence, with links that filter by its parts.
 type auditRow struct {
 	identity.AuditEntry
 	Verb     string // "made the key"
-	Subject  string // the page of what the entry is about; empty: it has none
-	Shown    string // the target, without what only programs read of it
+	Subject  string // page of the target; empty if there is none
+	Shown    string // target without its internal part
 	ByActor  string
 	ByAction string
-	ByTarget string // empty: it has none, or one that is too long
+	ByTarget string // empty if there is no target, or it is too long
 	Refused  bool
 }
 
@@ -47,7 +47,7 @@ func (v *visit) auditPage() error {
 	q := v.r.URL.Query()
 	out := auditView{
 		Actor: strings.TrimSpace(q.Get("actor")), Action: strings.TrimSpace(q.Get("action")),
-		Target: q.Get("target"), // exactly as somebody wrote it
+		Target: q.Get("target"), // matched exactly, so not trimmed
 		From:   q.Get("from"), To: q.Get("to"), Actions: auditGroups, Clear: v.base() + "/audit",
 	}
 	out.Filtered = out.Actor != "" || out.Action != "" || out.Target != "" || out.From != "" || out.To != ""
@@ -71,10 +71,10 @@ func (v *visit) auditPage() error {
 	return render(v, http.StatusOK, "audit", "Audit log", out)
 }
 
-// maxAuditFilter bounds the length of a filter.
+// maxAuditFilter limits the length of a filter.
 const maxAuditFilter = 100
 
-// filter reads the filters. Days are meant in UTC, and both are included.
+// filter parses the filters. Days are in UTC and inclusive.
 func (a *auditView) filter(cursor string) (identity.AuditFilter, error) {
 	f := identity.AuditFilter{
 		Actor: a.Actor, Action: identity.AuditAction(a.Action), Target: a.Target, Limit: adminPerPage + 1,
@@ -126,7 +126,7 @@ func (v *visit) auditRow(e *identity.AuditEntry) auditRow {
 	return out
 }
 
-// subject is the page of what an entry is about.
+// subject returns the page of the target of an entry.
 func (v *visit) subject(target string) string {
 	kind, _, _ := strings.Cut(target, ":")
 	switch {

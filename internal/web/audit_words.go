@@ -8,19 +8,19 @@ import (
 	"github.com/parley-dev/parley/internal/proposal"
 )
 
-// auditGroup are actions that belong together, for the filter.
+// auditGroup is a group of related actions, for the filter.
 type auditGroup struct {
 	Name    string
 	Actions []auditAction
 }
 
-// auditAction is an action in words: as something that was done, and as something to do.
+// auditAction describes an action in words: in the past tense, and as an infinitive.
 type auditAction struct {
 	Action    identity.AuditAction
 	Did, ToDo string
 }
 
-// auditGroups are the actions of the platform. One that is missing here is shown by its name.
+// auditGroups lists the known actions. An unknown action is shown by its name.
 var auditGroups = []auditGroup{
 	{"Keys", []auditAction{
 		{identity.KeyCreate, "made the key", "make a key"},
@@ -72,7 +72,7 @@ var auditGroups = []auditGroup{
 	}},
 }
 
-// auditVerb is what an entry says between its actor and its target.
+// auditVerb returns the words between the actor and the target of an entry.
 func auditVerb(e *identity.AuditEntry) string {
 	for _, g := range auditGroups {
 		for _, a := range g.Actions {
@@ -91,7 +91,8 @@ func auditVerb(e *identity.AuditEntry) string {
 	return "did " + string(e.Action)
 }
 
-// alone are actions whose actor is their target: it is said once.
+// alone lists the actions whose actor is also their target, which is shown once.
 var alone = []identity.AuditAction{
-	account.LoggedIn, account.LoginFailed, account.LoggedOut, account.SignedOutAll, account.AccountLink, account.AccountUnlink,
+	account.LoggedIn, account.LoginFailed, account.LoggedOut, account.SignedOutAll,
+	account.AccountLink, account.AccountUnlink,
 }

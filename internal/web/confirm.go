@@ -9,17 +9,17 @@ import (
 	"github.com/parley-dev/parley/internal/identity"
 )
 
-// confirmFor is how long a sign-in counts as a confirmation for people without a password.
+// confirmFor is how long a sign-in counts as a confirmation for users without a password.
 const confirmFor = 10 * time.Minute
 
 var errSignInAgain = errs.New(errs.Forbidden, "account.sign_in_again",
-	"you have no password to confirm this with, and you signed in more than ten minutes ago; sign in again first")
+	"you have no password to confirm this, and you signed in more than ten minutes ago; sign in again first")
 
-// Confirm checks that the person at the browser is the one who signed in as m, before
-// something that cannot be undone, such as a key with svc:admin:admin. A membership that
-// another one opened is confirmed with the password of that one. Without any password, a
-// sign-in within the last ten minutes counts. Guesses are limited as those of sign-ins.
-// A wrong password is Invalid, with the code account.WrongPassword.
+// Confirm checks that the user at the browser is the one who signed in as m, before an
+// irreversible action such as creating a key with svc:admin:admin. A membership that another one
+// opened is confirmed with the password of that one. Without any password, a sign-in within the
+// last ten minutes counts. Attempts are rate limited like sign-ins. A wrong password is an
+// errs.Invalid with the code account.WrongPassword.
 func (p *Pages) Confirm(r *http.Request, m *identity.Member, password string) error {
 	list := p.entries(r.Context())
 	i := inOrg(list, m.Org)

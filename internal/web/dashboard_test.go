@@ -26,7 +26,7 @@ import (
 	"github.com/parley-dev/parley/internal/web"
 )
 
-// dashboard is all pages with all services on a real store. Tasks push to any address.
+// dashboard has all pages and services on a real store. Tasks may push to any URL.
 type dashboard struct {
 	*orgtest.World
 	handler   http.Handler
@@ -36,28 +36,29 @@ type dashboard struct {
 	proposals *proposal.Proposals
 	followups *followup.Followups
 	frictions *friction.Frictions
-	busy      atomic.Bool // the search is
+	busy      atomic.Bool // the search is busy
 }
 
 func newDashboard(tb testing.TB) *dashboard {
 	tb.Helper()
-	w := orgtest.New(tb, func(o *dispatch.Options) { o.Push.URL = func(string) error { return nil } })
+	w := orgtest.New(tb, func(o *dispatch.Options) { o.CheckPushURL = func(string) error { return nil } })
 	d := &dashboard{
 		World: w, accounts: account.New(w.Store.Accounts(), w.Store.Audit(), &counter{}, orgtest.Now),
-		admin:     identity.NewOrgAdmin(w.Store.Identity(), w.Store.Audit(), w.Agents, orgtest.Now, orgtest.NewID),
-		clients:   oauth.New(w.Store.OAuth(), w.Agents, orgtest.Now, orgtest.NewID, oauth.Lifetimes{}),
-		followups: followup.New(w.Store.Followups(), w.Store.Identity(), orgtest.Now, orgtest.NewID, messenger{w.Tasks.Tasks}),
+		admin:   w.OrgAdmin(),
+		clients: w.OAuth(),
+		followups: followup.New(w.Store.Followups(), w.Store.Identity(), orgtest.Now, orgtest.NewID,
+			messenger{w.Tasks.Tasks}),
 		frictions: friction.New(w.Store.Friction(), orgtest.Now, orgtest.NewID, proposal.Check),
 	}
-	d.clients.MaxClients = oauth.MaxClients
 	d.proposals = proposal.New(searchStore{w.Store.Proposals(), &d.busy}, orgtest.Now, orgtest.NewID)
 	o := w.Router()
 	o.Logger = slog.New(slog.NewTextHandler(w.Logs, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	router := httpx.NewRouter(o)
 	pages, err := web.New(router, web.Options{
 		Accounts: d.accounts, OrgAdmin: d.admin, Proposals: d.proposals, Followups: d.followups, Frictions: d.frictions,
-		Agents: w.Agents, Tasks: w.Tasks.Tasks, Workers: w.Tasks.Workers, Sessions: w.Store.Sessions(), Programs: d.clients, PublicURL: "http://parley.test",
-		Logger: o.Logger, Now: orgtest.Now,
+		Agents: w.Agents, Tasks: w.Tasks.Tasks, Workers: w.Tasks.Workers, Sessions: w.Store.Sessions(), Programs: d.clients,
+		PublicURL: "http://parley.test",
+		Logger:    o.Logger, Now: orgtest.Now,
 	})
 	if err != nil {
 		tb.Fatal(err)
@@ -67,16 +68,14 @@ func newDashboard(tb testing.TB) *dashboard {
 	return d
 }
 
-// signIn adds a member and signs it in.
+// signIn creates a member and signs in.
 func (d *dashboard) signIn(org, id, name string, admin bool) *http.Cookie {
 	d.Helper()
 	ctx, p := context.Background(), identity.Principal{Org: org, Kind: identity.User, ID: id}
 	if _, err := d.Operator.CreateMember(ctx, p, name, admin); err != nil {
 		d.Fatal(err)
 	}
-	if _, err := d.accounts.SetPassword(ctx, p, rightPassword); err != nil {
-		d.Fatal(err)
-	}
+	orgtest.SetPassword(d, d.Store, d.accounts, p, rightPassword)
 	res := d.visit(nil, http.MethodPost, "/login", url.Values{"org": {org}, "user": {id}, "password": {rightPassword}})
 	if res.Code != http.StatusSeeOther {
 		d.Fatalf("%s cannot sign in: %d %s", id, res.Code, res.Body)
@@ -84,7 +83,7 @@ func (d *dashboard) signIn(org, id, name string, admin bool) *http.Cookie {
 	return res.Result().Cookies()[0]
 }
 
-// visit sends a request, as a browser with the cookie does.
+// visit sends a request with the cookie.
 func (d *dashboard) visit(cookie *http.Cookie, method, path string, form url.Values) *httptest.ResponseRecorder {
 	d.Helper()
 	var body io.Reader
@@ -116,7 +115,7 @@ func (s searchStore) Similar(ctx context.Context, like proposal.Likeness) ([]pro
 	return s.Proposals.Similar(ctx, like)
 }
 
-// messenger sends follow-ups to agents as the server does.
+// messenger sends follow-ups to agents, as the server does.
 type messenger struct{ tasks *dispatch.Tasks }
 
 func (e messenger) Send(ctx context.Context, a identity.Access, id string, f followup.Followup) (string, error) {

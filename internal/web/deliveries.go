@@ -11,20 +11,20 @@ import (
 	"github.com/parley-dev/parley/internal/task"
 )
 
-// deliveriesView is the page of where events of tasks are pushed to.
+// deliveriesView is the list of push configurations.
 type deliveriesView struct {
 	Tabs  []tab
 	State delivery.State
 	Rows  []deliveryRow
 	Pager cursorLinks
-	Task  string // only those of this task
+	Task  string // filter by task
 }
 
-// deliveryRow is one push configuration. What may be secret of it is not shown.
+// deliveryRow is a push configuration without the parts that may be secret.
 type deliveryRow struct {
 	dispatch.Push
 	To       string
-	Waiting  int64 // events that the receiver does not have
+	Waiting  int64 // number of undelivered events
 	Failures int64
 	Dead     bool
 }
@@ -50,7 +50,7 @@ func (v *visit) showDeliveries(problem error) error {
 		return fieldError("state", "must be one of the tabs")
 	}
 	if c := q.Get("cursor"); c != "" && !f.Continue(c) {
-		return fieldError("cursor", "is not a cursor of this list")
+		return fieldError("cursor", "is not a cursor of this list; open the list again")
 	}
 	for _, d := range deliveryViews {
 		out.Tabs = append(out.Tabs, tab{
@@ -83,13 +83,13 @@ func (v *visit) showDeliveries(problem error) error {
 	return renderForm(v, http.StatusOK, "deliveries", "Deliveries", out, problem)
 }
 
-// retryDelivery takes up a configuration that was given up.
+// retryDelivery resumes a push configuration that was given up.
 func (v *visit) retryDelivery() error {
-	a, err := v.access(identity.ReadTasks)
+	a, err := v.access(identity.ManageAgents)
 	if err != nil {
 		return err
 	}
-	// The id is its sender's choice and may have any character, so it stands in a field.
+	// The sender chose the id, which may contain any character, so it is in a field and not in the path.
 	uid, id := v.value("task"), v.r.PostFormValue("push")
 	if !task.ValidUID(uid) || !task.ValidID(id) {
 		return errs.ErrNotFound
@@ -101,5 +101,5 @@ func (v *visit) retryDelivery() error {
 	if err != nil {
 		return v.showDeliveries(err)
 	}
-	return v.back(v.base()+"/settings/deliveries", "It is tried again now, from the event that could not be delivered.")
+	return v.back(v.base()+"/settings/deliveries", "It is tried again now, starting with the event that failed.")
 }

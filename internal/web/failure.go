@@ -14,23 +14,23 @@ import (
 	"github.com/parley-dev/parley/internal/identity"
 )
 
-// formErrors are what was wrong with a form: of fields, by the first name of their paths, and
-// of the whole.
+// formErrors are the errors of a form: of fields, by the first name of their paths, and of the
+// whole form.
 type formErrors struct {
 	Whole   string
-	Unshown []string // what was wrong with fields that the page shows nothing beside
+	Unshown []string // errors of fields that the page does not show
 	fields  map[string]string
-	shown   map[string]bool // fields that the template has asked for
-	reads   bool            // the page was asked for, and no form was sent
-	Wait    int             // seconds until another try makes sense; 0: at once
+	shown   map[string]bool // fields whose errors the template has read
+	reads   bool            // a GET: no form was sent
+	Wait    int             // seconds until the next attempt
 }
 
-// newFormErrors takes an error of a service apart. reads: nothing was to be saved.
+// newFormErrors splits an error of a service. reads reports whether the request was a GET.
 func newFormErrors(err error, reads bool) formErrors {
 	e := errs.As(err)
 	out := formErrors{fields: map[string]string{}, shown: map[string]bool{}, reads: reads}
 	for _, f := range e.Fields {
-		name := f.Path.Head() // "scopes" for one of the scopes
+		name := f.Path.Head() // "scopes" for an error in scopes[0]
 		if _, ok := out.fields[name]; !ok {
 			out.fields[name] = f.Message
 		}
@@ -44,12 +44,12 @@ func newFormErrors(err error, reads bool) formErrors {
 	return out
 }
 
-// sum says what became of the whole, and lists the fields that the template did not ask for. It
-// is called again after the template has run once.
+// sum sets the summary, and lists the errors that the template did not show. It runs again after
+// the template was executed once.
 func (e *formErrors) sum() {
 	e.Whole = "Nothing was saved"
 	if e.reads {
-		e.Whole = "This cannot be shown as it was asked for"
+		e.Whole = "The page cannot be shown with these parameters"
 	}
 	if e.Unshown = e.rest(); len(e.Unshown) < len(e.fields) {
 		e.Whole += ": see below"
@@ -57,7 +57,7 @@ func (e *formErrors) sum() {
 	e.Whole += "."
 }
 
-// rest lists the fields that the template has not asked for yet.
+// rest lists the fields whose errors the template has not read yet.
 func (e *formErrors) rest() []string {
 	var out []string
 	for name, message := range e.fields {
@@ -69,7 +69,7 @@ func (e *formErrors) rest() []string {
 	return out
 }
 
-// Field is what was wrong with a field; empty: nothing. Who asks shows it.
+// Field returns the error of a field, or "". The template that calls it must show the error.
 func (e formErrors) Field(name string) string {
 	message, wrong := e.fields[name]
 	if !wrong {
@@ -79,7 +79,7 @@ func (e formErrors) Field(name string) string {
 	return capital(message) + "."
 }
 
-// Other lists problems of fields that the form does not show itself.
+// Other lists the errors of fields that the form does not show itself.
 func (e formErrors) Other(shown ...string) []string {
 	for _, name := range shown {
 		e.Field(name)
@@ -91,31 +91,31 @@ func (e formErrors) Other(shown ...string) []string {
 	return out
 }
 
-// failure is the view of a page that says what went wrong.
+// failure is the view of an error page.
 type failure struct {
 	Status  int
 	Message string
 	Wait    int    // seconds
-	Request string // its id, for failures of ours
+	Request string // request id, for internal errors
 }
 
-// titles of failures, by status.
+// failureTitles are the titles of error pages, by status.
 var failureTitles = map[int]string{
-	http.StatusBadRequest:            "This could not be read",
+	http.StatusBadRequest:            "The request could not be read",
 	http.StatusForbidden:             "You may not do this",
-	http.StatusNotFound:              "There is nothing here",
-	http.StatusConflict:              "That is not possible any more",
+	http.StatusNotFound:              "Page not found",
+	http.StatusConflict:              "This is no longer possible",
 	http.StatusPreconditionFailed:    "It changed while you read it",
-	http.StatusRequestEntityTooLarge: "That is too much",
+	http.StatusRequestEntityTooLarge: "The form is too large",
 	http.StatusUnprocessableEntity:   "Something is missing or wrong",
-	http.StatusTooManyRequests:       "Too fast",
-	http.StatusServiceUnavailable:    "Not now",
+	http.StatusTooManyRequests:       "Too many requests",
+	http.StatusServiceUnavailable:    "Temporarily unavailable",
 }
 
-// fail answers with the page of an error, inside the org's layout.
+// fail shows an error page inside the layout of the org.
 func (v *visit) fail(err error) {
 	if v.r.Context().Err() != nil && errors.Is(err, context.Canceled) {
-		return // the browser went away while it waited
+		return // the browser is gone
 	}
 	err = forPeople(err)
 	e := errs.As(err)
@@ -124,21 +124,22 @@ func (v *visit) fail(err error) {
 	title, known := failureTitles[status]
 	switch {
 	case e.Kind == errs.Unavailable:
-		v.Logger.WarnContext(v.r.Context(), "a page is not available", "error", err)
+		v.Logger.WarnContext(v.r.Context(), "page unavailable", "error", err)
 	case status >= http.StatusInternalServerError:
-		v.Logger.ErrorContext(v.r.Context(), "a page failed", "error", err, "request_id", httpx.RequestID(v.r.Context()))
-		f.Message, f.Request = "Something went wrong here, and nothing was changed. Try again in a moment.", httpx.RequestID(v.r.Context())
+		id := httpx.RequestID(v.r.Context())
+		v.Logger.ErrorContext(v.r.Context(), "page failed", "error", err, "request_id", id)
+		f.Message, f.Request = "Something went wrong on the server, and nothing was changed. Try again in a moment.", id
 		title, known = "Something went wrong", true
 	}
 	if !known {
 		title = "That did not work"
 	}
 	if err := render(v, status, "failure", title, f); err != nil {
-		v.failed(v.w, v.r, err) // not even the menu can be shown
+		v.failed(v.w, v.r, err) // the menu failed, too
 	}
 }
 
-// retryAfter has the response say when another try makes sense: in how many seconds; 0: at once.
+// retryAfter sets the Retry-After header, and returns the number of seconds; 0 means at once.
 func retryAfter(h http.Header, err error) int {
 	wait := int(math.Ceil(errs.As(err).RetryAfter.Seconds()))
 	if wait > 0 {
@@ -147,7 +148,7 @@ func retryAfter(h http.Header, err error) int {
 	return wait
 }
 
-// refuse answers what was refused before a handler ran.
+// refuse shows an error that occurred before a handler ran.
 func (p *Pages) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	m, _ := r.Context().Value(visitKey{}).(*identity.Member)
 	if m == nil {

@@ -17,8 +17,8 @@ func (p *Pages) mountFirstSteps() {
 	})
 }
 
-// orgStart leads to the page that people of the org open first: for an admin the first steps,
-// until all of them are done or the list is hidden.
+// orgStart redirects to the first page of the org: for admins the first steps, until all are done
+// or the list is hidden.
 func (v *visit) orgStart() error {
 	to := v.base() + "/proposals"
 	if v.may(identity.ManageAgents) && !v.stepsHidden() {
@@ -35,16 +35,16 @@ func (v *visit) orgStart() error {
 	return nil
 }
 
-// step is one entry of the checklist. Whether it is done follows from what the org has.
+// step is an entry of the checklist. Whether it is done follows from the data of the org.
 type step struct {
 	ID    string
 	Title string
-	Text  string // why, and what happens
-	Href  string // where it is done
-	Do    string // the words of the link
-	See   string // where its outcome is
+	Text  string // explanation
+	Href  string // page to do it
+	Do    string // text of the link
+	See   string // page of the result
 	Done  bool
-	Next  bool // the first one that is not done
+	Next  bool // the first step that is not done
 }
 
 func stepsLeft(steps []step) int {
@@ -64,7 +64,7 @@ type startView struct {
 	Hidden bool
 }
 
-// All reports whether nothing is left to do.
+// All reports whether all steps are done.
 func (s startView) All() bool { return s.Done == len(s.Steps) }
 
 func (v *visit) firstSteps() error {
@@ -79,7 +79,7 @@ func (v *visit) firstSteps() error {
 	return render(v, http.StatusOK, "start", "First steps", view)
 }
 
-// hideCookie keeps a person's wish not to be led to the checklist, in the browser.
+// hideCookie remembers in the browser that the user hid the checklist.
 const hideCookie = "parley_start"
 
 func (v *visit) stepsHidden() bool {
@@ -87,7 +87,7 @@ func (v *visit) stepsHidden() bool {
 	return err == nil && c.Value == "hidden"
 }
 
-// hideSteps hides the checklist, or shows it again.
+// hideSteps hides or shows the checklist.
 func (v *visit) hideSteps() error {
 	if _, err := v.access(identity.ManageAgents); err != nil {
 		return err
@@ -104,7 +104,7 @@ func (v *visit) hideSteps() error {
 
 const aYear = 365 * 24 * 60 * 60
 
-// cookie is one that remembers a harmless choice.
+// cookie returns a cookie for a preference.
 func (p *Pages) cookie(name, value, path string) *http.Cookie {
 	return &http.Cookie{
 		Name: name, Value: value, Path: path, MaxAge: aYear, HttpOnly: true, SameSite: http.SameSiteLaxMode,
@@ -112,7 +112,7 @@ func (p *Pages) cookie(name, value, path string) *http.Cookie {
 	}
 }
 
-// steps finds out how far the org is.
+// steps returns the checklist with the progress of the org.
 func (v *visit) steps() ([]step, error) {
 	invited, err := v.invited()
 	if err != nil {
@@ -142,14 +142,14 @@ func (v *visit) steps() ([]step, error) {
 	}
 	list := []step{
 		{
-			ID: "invite", Title: "Invite somebody", Done: invited, Href: v.base() + "/members", Do: "Invite",
+			ID: "invite", Title: "Invite people", Done: invited, Href: v.base() + "/members", Do: "Invite",
 			See:  v.base() + "/members",
 			Text: "Proposals are decided by people. An invitation is a link that works once.",
 		},
 		{
 			ID: "agent", Title: "Register an agent", Done: len(own) > 0, Href: agents + "/new", Do: "Register",
 			See:  agents,
-			Text: "An agent has a name, an address and a card that says what it can do.",
+			Text: "An agent has a name, a URL and a card that describes what it can do.",
 		},
 		{
 			ID: "connect", Title: "Connect its worker", Done: connected, Href: at("/connect", agents+"/new"),
@@ -159,7 +159,7 @@ func (v *visit) steps() ([]step, error) {
 		{
 			ID: "task", Title: "Send it a task", Done: sent, Href: at("#send", agents+"/new"), Do: "Send a task",
 			See:  at("", agents),
-			Text: "Tasks wait for a worker, survive restarts, and answer with text or files.",
+			Text: "Tasks wait for a worker, survive restarts, and return text or files.",
 		},
 		{
 			ID: "proposal", Title: "File the first proposal", Done: filed, Href: v.base() + "/proposals/new",
@@ -176,7 +176,7 @@ func (v *visit) steps() ([]step, error) {
 	return list, nil
 }
 
-// invited reports whether the org has, or waits for, a second person.
+// invited reports whether the org has a second user or an open invitation.
 func (v *visit) invited() (bool, error) {
 	a, err := v.access(identity.ReadMembers)
 	if err != nil {
@@ -196,7 +196,7 @@ func (v *visit) invited() (bool, error) {
 	return false, err
 }
 
-// ownAgents are the agents that the org's own workers serve.
+// ownAgents returns the agents that workers of the org serve.
 func (v *visit) ownAgents() ([]agent.Agent, error) {
 	a, err := v.access(identity.ReadAgents)
 	if err != nil {
@@ -215,11 +215,11 @@ func (v *visit) ownAgents() ([]agent.Agent, error) {
 	return own, nil
 }
 
-// maxLooked bounds how many agents are looked at for the checklist.
+// maxLooked limits the number of agents that the checklist reads.
 const maxLooked = 20
 
-// firstAgent reports whether one of the agents ever had a worker, and whether one was ever sent
-// a task.
+// firstAgent reports whether one of the agents ever had a worker, and whether one was ever sent a
+// task.
 func (v *visit) firstAgent(own []agent.Agent) (connected, sent bool, err error) {
 	a, err := v.access(identity.ReadTasks)
 	if err != nil {
@@ -243,7 +243,7 @@ func (v *visit) firstAgent(own []agent.Agent) (connected, sent bool, err error) 
 	return connected, sent, nil
 }
 
-// filed reports whether the org has a proposal, whatever became of it.
+// filed reports whether the org has a proposal of any status.
 func (v *visit) filed() (bool, error) {
 	a, err := v.access(identity.ListProposals)
 	if err != nil {

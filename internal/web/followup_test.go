@@ -13,7 +13,7 @@ import (
 	"github.com/parley-dev/parley/internal/task"
 )
 
-// followup adds one by hand.
+// followup creates a follow-up without a proposal.
 func (r *room) followup(title string, edit ...followup.Edit) followup.Followup {
 	r.Helper()
 	a := r.access("user:ada", identity.CreateFollowup, identity.Admin)
@@ -50,7 +50,8 @@ func TestFollowupsAreGroupedAndPaged(t *testing.T) {
 	r.followup("Finished work", followup.Edit{Status: &done})
 	r.followup("Work of Bob", followup.Edit{Assignee: &bob})
 	page := r.bob.get("/followups").want(http.StatusOK)
-	page.has("Work of Bob", "Finished work", `id="group-open"`, `id="group-done"`, "All 121 of “Open”", "status=open").lacks(`id="group-canceled"`, "Open work 000")
+	page.has("Work of Bob", "Finished work", `id="group-open"`, `id="group-done"`, "All 121 of “Open”", "status=open").
+		lacks(`id="group-canceled"`, "Open work 000")
 	if n := strings.Count(page.Body, "<li id=\"fup-"); n != 11 {
 		t.Errorf("%d rows; want 10 open and 1 done", n)
 	}
@@ -58,8 +59,8 @@ func TestFollowupsAreGroupedAndPaged(t *testing.T) {
 	if n := strings.Count(second.Body, "<li id=\"fup-"); n != 50 {
 		t.Errorf("%d rows; want 50", n)
 	}
-	r.bob.get("/followups?status=open&page=99").want(http.StatusOK).has("behind the last one", "/followups?status=open")
-	r.bob.get("/followups?status=canceled").want(http.StatusOK).has("None has this status at the moment.")
+	r.bob.get("/followups?status=open&page=99").want(http.StatusOK).has("past the last one", "/followups?status=open")
+	r.bob.get("/followups?status=canceled").want(http.StatusOK).has("No follow-up has this status.")
 	r.bob.get("/followups?who=me").has("Work of Bob").lacks("Finished work", "Open work")
 	r.cat.get("/followups?who=me").has("Nothing is assigned to you here")
 	r.bob.get("/followups?who=none&status=done").has("Finished work").lacks("Work of Bob")
@@ -75,11 +76,14 @@ func TestFollowupsAreGroupedAndPaged(t *testing.T) {
 func TestAFollowupIsAddedAndChanged(t *testing.T) {
 	t.Parallel()
 	r := newRoom(t)
-	r.bob.post("/followups", "title", " ", "description", "Kept words.", "assignee", "user:bob").want(http.StatusUnprocessableEntity).
+	r.bob.post("/followups", "title", " ", "description", "Kept words.", "assignee", "user:bob").
+		want(http.StatusUnprocessableEntity).
 		has(`id="err-title"`, "Kept words.", `value="user:bob" selected`)
-	first := r.bob.post("/followups", "title", "By hand", "description", "Some **words**", "once", "t1").want(http.StatusSeeOther).Header.Get("Location")
-	if again := r.bob.post("/followups", "title", "By hand", "description", "Some **words**", "once", "t1").Header.Get("Location"); again != first {
-		t.Error(again, first)
+	first := r.bob.post("/followups", "title", "By hand", "description", "Some **words**", "once", "t1").
+		want(http.StatusSeeOther).Header.Get("Location")
+	if again := r.bob.post("/followups", "title", "By hand", "description", "Some **words**", "once", "t1").
+		Header.Get("Location"); again != first {
+		t.Errorf("got %v %v, want %v", again, first, first)
 	}
 	at := strings.TrimPrefix(first, "/orgs/acme")
 	id := at[strings.LastIndex(at, "/")+1:]
@@ -90,17 +94,18 @@ func TestAFollowupIsAddedAndChanged(t *testing.T) {
 	r.bob.post(at, "status", "in_progress", "once", "s1").leads(at)
 	r.bob.post(at, "status", "in_progress", "once", "s1").leads(at)
 	r.bob.post(at, "status", "done").leads(at)
-	r.cat.post(at, "status", "canceled").want(http.StatusConflict).has("somebody else has moved it meanwhile", "Reopen")
+	r.cat.post(at, "status", "canceled").want(http.StatusConflict).has("another user has moved it", "Reopen")
 	r.bob.post(at, "status", "nonsense").want(http.StatusUnprocessableEntity)
 	r.bob.post(at, "assignee", "user:nobody").want(http.StatusUnprocessableEntity).has(`id="err-assignee"`)
 	r.bob.post(at).want(http.StatusUnprocessableEntity)
-	// Its words, with the version that was read.
+	// An edit with the version that was read.
 	version := fmt.Sprint(r.readFollowup(id).Version)
 	r.bob.post(at, "title", "New title", "description", "New words.", "version", version).leads(at)
-	r.cat.post(at, "title", "Another title", "description", "Cat’s words.", "version", version).want(http.StatusPreconditionFailed).
-		has("somebody else changed it meanwhile"[1:], "Cat’s words.", `value="Another title"`)
+	r.cat.post(at, "title", "Another title", "description", "Cat’s words.", "version", version).
+		want(http.StatusPreconditionFailed).
+		has("another user has changed it"[1:], "Cat’s words.", `value="Another title"`)
 	if f := r.readFollowup(id); f.Title != "New title" || f.Assignee != "user:bob" || f.Status != followup.Done {
-		t.Errorf("%+v", f)
+		t.Errorf("got %+v, want Title New title, Assignee user:bob, Status %v", f, followup.Done)
 	}
 	for _, bad := range []string{"x", "task-01k5x8r2m4v7c9w3q6z1t0h8ye", "fup-01k5x8r2m4v7c9w3q6z1t0h8ye"} {
 		r.ada.get("/followups/" + bad).want(http.StatusNotFound)
@@ -114,11 +119,12 @@ func TestAFollowupShowsItsProposal(t *testing.T) {
 	p := r.submit()
 	r.move(p.ID, proposal.Approved)
 	id := r.get(p.ID).FollowupID
-	r.cat.get("/followups/"+id).want(http.StatusOK).has("/proposals/"+p.ID, "Its text has not changed since it was approved.", p.TextHash(), "Retry it three times.")
+	r.cat.get("/followups/"+id).want(http.StatusOK).
+		has("/proposals/"+p.ID, "Its text has not changed since it was approved.", p.TextHash(), "Retry it three times.")
 	r.cat.get("/followups").has("/orgs/acme/proposals/" + p.ID)
 }
 
-// What an agent made is text, or a download that never runs; large things stay out of the page.
+// Outputs of an agent are text, or downloads that never run. Large outputs are not on the page.
 func TestOutputsOfAnAgent(t *testing.T) {
 	t.Parallel()
 	r := newRoom(t)
@@ -130,9 +136,15 @@ func TestOutputsOfAnAgent(t *testing.T) {
 	}
 	large := strings.Repeat("L", 3<<20)
 	r.work(r.readFollowup(id), task.Report{
-		State: task.Completed, Message: &task.Message{Role: task.RoleAgent, Parts: []task.Part{{Kind: task.TextPart, Text: "Done, " + evil}}},
+		State: task.Completed, Message: &task.Message{
+			Role:  task.RoleAgent,
+			Parts: []task.Part{{Kind: task.TextPart, Text: "Done, " + evil}},
+		},
 		Artifacts: []task.ArtifactUpdate{
-			{Artifact: task.Artifact{ID: "a1", Name: "report " + evil, Description: evil, Parts: []task.Part{{Kind: task.TextPart, Text: "All is well. " + evil}}}},
+			{Artifact: task.Artifact{
+				ID: "a1", Name: "report " + evil, Description: evil,
+				Parts: []task.Part{{Kind: task.TextPart, Text: "All is well. " + evil}},
+			}},
 			{Artifact: task.Artifact{ID: "a2", Name: "files", Parts: []task.Part{
 				file("../..\\evil\u202e\".html", []byte("<script>alert(1)</script>")), file("", []byte(large)),
 				{Kind: task.DataPart, Data: []byte(`{"a":1}`)},
@@ -142,43 +154,51 @@ func TestOutputsOfAnAgent(t *testing.T) {
 		},
 	})
 	page := r.ada.get("/followups/" + id).want(http.StatusOK)
-	page.has("completed", "Done, &lt;script&gt;", "All is well.", "the agent is done", "evil.html", "3.0 MB", "https://evil.example/x", `/outputs/1/0"`, "The text goes on.")
+	page.has("completed", "Done, &lt;script&gt;", "All is well.", "the agent is done", "evil.html", "3.0 MB",
+		"https://evil.example/x", `/outputs/1/0"`, "The text goes on.")
 	page.lacks("<script>alert", "<img", `href="https:`)
 	if len(page.Body) > 100<<10 {
-		t.Errorf("the page has %d bytes", len(page.Body))
+		t.Errorf("the page has %d bytes, want at most 100 KiB", len(page.Body))
 	}
-	// Beside the proposal there is a link to them.
-	r.ada.get("/proposals/"+p.ID).want(http.StatusOK).has("The outputs are large", "/followups/"+id+"#work", "Done, &lt;script&gt;").lacks("<script>alert")
+	// The page of the proposal links to them.
+	r.ada.get("/proposals/"+p.ID).want(http.StatusOK).
+		has("The outputs are large", "/followups/"+id+"#work", "Done, &lt;script&gt;").lacks("<script>alert")
 
 	got := r.ada.get("/followups/" + id + "/outputs/1/0").want(http.StatusOK)
 	if got.Body != "<script>alert(1)</script>" || got.Header.Get("Content-Type") != "application/octet-stream" ||
-		got.Header.Get("X-Content-Type-Options") != "nosniff" || !strings.HasPrefix(got.Header.Get("Content-Security-Policy"), "sandbox;") {
-		t.Error(got.Header, got.Body)
+		got.Header.Get("X-Content-Type-Options") != "nosniff" ||
+		!strings.HasPrefix(got.Header.Get("Content-Security-Policy"), "sandbox;") {
+		t.Errorf("got %v %s, want an attachment in a sandbox", got.Header, got.Body)
 	}
 	if d := got.Header.Get("Content-Disposition"); d != `attachment; filename=evil.html` {
-		t.Error(d)
+		t.Errorf("got %v, want attachment; filename=evil.html", d)
 	}
 	if got := r.ada.get("/followups/" + id + "/outputs/1/1").want(http.StatusOK); got.Body != large {
-		t.Error(len(got.Body))
+		t.Errorf("got %v, want Body %v", len(got.Body), large)
 	}
 	if got := r.ada.get("/followups/" + id + "/outputs/1/2").want(http.StatusOK); got.Body != `{"a":1}` {
-		t.Error(got.Body)
+		t.Errorf("got %v, want Body {\"a\":1}", got.Body)
 	}
 	for _, bad := range []string{"9/0", "1/9", "-1/0", "x/y", "0/99999999999999999999"} {
 		r.ada.get("/followups/" + id + "/outputs/" + bad).want(http.StatusNotFound)
 	}
-	// Who may not read tasks sees the state alone, as over REST.
-	r.bob.get("/followups/"+id).want(http.StatusOK).has("completed", "Admins see what the agent made.").lacks("All is well.", "/outputs/", "Done, ")
+	// Members who may not read tasks see only the state, as in the REST API.
+	r.bob.get("/followups/"+id).want(http.StatusOK).has("completed", "Admins see what the agent made.").
+		lacks("All is well.", "/outputs/", "Done, ")
 	r.bob.get("/followups/" + id + "/outputs/1/0").want(http.StatusForbidden)
 }
 
-// The page of a member's own task shows and offers the same as that of a follow-up.
+// The page of a member's own task shows the same outputs as that of a follow-up.
 func TestOutputsOfATask(t *testing.T) {
 	t.Parallel()
 	r := newRoom(t)
-	at := strings.TrimPrefix(r.bob.post("/agents/scout/tasks", "message", "Write it", "once", "t1").want(http.StatusSeeOther).Header.Get("Location"), "/orgs/acme")
+	at := strings.TrimPrefix(r.bob.post("/agents/scout/tasks", "message", "Write it", "once", "t1").
+		want(http.StatusSeeOther).Header.Get("Location"), "/orgs/acme")
 	r.report(task.Report{
-		State: task.Completed, Message: &task.Message{Role: task.RoleAgent, Parts: []task.Part{{Kind: task.TextPart, Text: "Done, " + evil}}},
+		State: task.Completed, Message: &task.Message{
+			Role:  task.RoleAgent,
+			Parts: []task.Part{{Kind: task.TextPart, Text: "Done, " + evil}},
+		},
 		Artifacts: []task.ArtifactUpdate{{Artifact: task.Artifact{ID: "a", Name: "report", Parts: []task.Part{
 			{Kind: task.TextPart, Text: "One "},
 			{Kind: task.TextPart, Text: "two."},
@@ -188,39 +208,45 @@ func TestOutputsOfATask(t *testing.T) {
 			{Kind: task.TextPart, Text: strings.Repeat("M", 1<<20)},
 		}}}},
 	})
-	page := r.bob.get(at).want(http.StatusOK).has("report", ">One two.</pre>", "{&#34;a&#34;:1}", "Download <bdi>page.html</bdi>", at+`/outputs/0/3"`, "The text goes on.", at+`/outputs/0/4"`, "2.0 MB")
+	page := r.bob.get(at).want(http.StatusOK).has("report", ">One two.</pre>", "{&#34;a&#34;:1}",
+		"Download <bdi>page.html</bdi>", at+`/outputs/0/3"`, "The text goes on.", at+`/outputs/0/4"`, "2.0 MB")
 	if page.lacks("<script>alert", "<img", "LM", "MM", `/outputs/0/5"`); len(page.Body) > 100<<10 {
-		t.Errorf("the page has %d bytes", len(page.Body))
+		t.Errorf("the page has %d bytes, want at most 100 KiB", len(page.Body))
 	}
 	got := r.bob.get(at + "/outputs/0/3").want(http.StatusOK)
 	if got.Body != evil || !strings.HasPrefix(got.Header.Get("Content-Security-Policy"), "sandbox;") {
-		t.Error(got.Header, got.Body)
+		t.Errorf("got %v %s, want %s in a sandbox", got.Header, got.Body, evil)
 	}
 	if got := r.bob.get(at + "/outputs/0/0").want(http.StatusOK).Body; got != "One two." {
-		t.Error(got)
+		t.Errorf("got %v, want One two.", got)
 	}
-	if got := r.bob.get(at + "/outputs/0/4").want(http.StatusOK).Body; len(got) != 2<<20 || !strings.HasSuffix(got, "LM"+strings.Repeat("M", 1<<20-1)) {
-		t.Error(len(got))
+	if got := r.bob.get(at + "/outputs/0/4").want(http.StatusOK).Body; len(got) != 2<<20 ||
+		!strings.HasSuffix(got, "LM"+strings.Repeat("M", 1<<20-1)) {
+		t.Errorf("got %d bytes, want %d", len(got), 2<<20)
 	}
 	for _, bad := range []string{"1/0", "0/9", "-1/0", "x/y"} {
 		r.bob.get(at + "/outputs/" + bad).want(http.StatusNotFound)
 	}
-	r.cat.get(at + "/outputs/0/3").want(http.StatusNotFound) // it is bob's
+	r.cat.get(at + "/outputs/0/3").want(http.StatusNotFound) // the task belongs to bob
 }
 
-// Texts beyond what a page shows are cut, and can be downloaded.
+// Texts that are too long for a page are cut and can be downloaded.
 func TestManyLongOutputs(t *testing.T) {
 	t.Parallel()
 	r := newRoom(t)
 	f := r.followup("Long work")
 	var parts []task.Part
 	for range 10 {
-		parts = append(parts, task.Part{Kind: task.TextPart, Text: strings.Repeat("ä", 8<<10)}, task.Part{Kind: task.DataPart, Data: []byte(`{}`)})
+		parts = append(parts, task.Part{Kind: task.TextPart, Text: strings.Repeat("ä", 8<<10)},
+			task.Part{Kind: task.DataPart, Data: []byte(`{}`)})
 	}
-	r.work(f, task.Report{State: task.Completed, Artifacts: []task.ArtifactUpdate{{Artifact: task.Artifact{ID: "a", Parts: parts}}}})
+	r.work(f, task.Report{State: task.Completed, Artifacts: []task.ArtifactUpdate{{Artifact: task.Artifact{
+		ID:    "a",
+		Parts: parts,
+	}}}})
 	page := r.ada.get("/followups/"+f.ID).want(http.StatusOK).has("The text goes on.", `/outputs/0/18"`, `/outputs/0/19"`)
 	if len(page.Body) > 100<<10 {
-		t.Errorf("the page has %d bytes", len(page.Body))
+		t.Errorf("the page has %d bytes, want at most 100 KiB", len(page.Body))
 	}
 }
 
@@ -234,11 +260,11 @@ func TestAnAgentIsAssignedAFollowup(t *testing.T) {
 		r.bob.post(at, "assignee", "agent:scout", "once", "a1").leads(at)
 	}
 	if got := r.readFollowup(f.ID); got.Assignee != "agent:scout" || got.TaskState != "submitted" {
-		t.Errorf("%+v", got)
+		t.Errorf("got %+v, want Assignee agent:scout, TaskState submitted", got)
 	}
 	r.bob.get(at).has("waits for the agent", `value="agent:scout" selected`)
 	r.bob.get("/followups").has("waits for the agent")
-	// Members are not offered each other, and yet the form keeps who has it.
+	// Members cannot choose each other, but the form keeps the current assignee.
 	cat := "user:cat"
 	r.followup("For Cat", followup.Edit{Assignee: &cat})
 	r.bob.get("/followups").has(`<option value="user:cat" selected>`)

@@ -7,7 +7,7 @@ import (
 	"github.com/parley-dev/parley/internal/identity"
 )
 
-// frictionView is the page of reported friction, what was reported last first.
+// frictionView is the page of reported friction, last reported first.
 type frictionView struct {
 	Threshold int
 	Rows      []friction.Friction

@@ -10,7 +10,7 @@ import (
 	"github.com/parley-dev/parley/internal/identity"
 )
 
-// invitationsView is the page of the org's invitations.
+// invitationsView is the list of the org's invitations.
 type invitationsView struct {
 	Tabs    []tab
 	Rows    []invitationRow
@@ -24,17 +24,17 @@ type invitationRow struct {
 	Open   bool
 }
 
-// typedInvitation is what the form holds.
+// typedInvitation has the values of the form.
 type typedInvitation struct {
 	User, Name string
 	Admin      bool
 	Days       string
 }
 
-// InvitationDays are the choices of how long an invitation can be accepted.
+// InvitationDays returns the choices for the lifetime of an invitation.
 func (typedInvitation) InvitationDays() []string { return []string{"1", "7", "30"} }
 
-// Selected is the choice.
+// Selected returns the chosen lifetime.
 func (t typedInvitation) Selected() string {
 	if t.Days == "" {
 		return strconv.Itoa(int(identity.DefaultInvitation / (24 * time.Hour)))
@@ -42,19 +42,19 @@ func (t typedInvitation) Selected() string {
 	return t.Days
 }
 
-// shownLink is the page with a link that is shown once.
+// shownLink is the page that shows a link once.
 type shownLink struct {
 	Secret    *secret
 	For, User string
 	Admin     bool
 	ExpiresAt time.Time
-	Reset     bool   // it sets a new password; else it is an invitation
-	Back      string // the page to go on with
+	Reset     bool   // a password link; otherwise an invitation
+	Back      string // page to continue with
 }
 
 func (v *visit) invitationsPage() error { return v.showInvitations(typedInvitation{}, nil) }
 
-// showInvitations lists the invitations, newest first, with the form for another.
+// showInvitations lists the invitations, newest first, with the form for a new one.
 func (v *visit) showInvitations(typed typedInvitation, problem error) error {
 	a, err := v.access(identity.ReadMembers)
 	if err != nil {
@@ -62,7 +62,7 @@ func (v *visit) showInvitations(typed typedInvitation, problem error) error {
 	}
 	before := v.r.URL.Query().Get("cursor")
 	if before != "" && !identity.ValidInvitationID(before) {
-		return fieldError("cursor", "is not a cursor of this list")
+		return fieldError("cursor", "is not a cursor of this list; open the list again")
 	}
 	list, err := v.OrgAdmin.Invitations(v.r.Context(), a, before, adminPerPage+1)
 	if err != nil {
@@ -81,7 +81,7 @@ func (v *visit) showInvitations(typed typedInvitation, problem error) error {
 	return renderForm(v, http.StatusOK, "invitations", "Invitations", out, problem)
 }
 
-// invite makes an invitation, and shows its link once.
+// invite creates an invitation, and shows its link once.
 func (v *visit) invite() error {
 	typed := typedInvitation{
 		User: v.value("user"), Name: v.value("name"), Admin: v.value("admin") != "", Days: v.value("days"),
@@ -114,7 +114,7 @@ func (v *visit) invite() error {
 	return render(v, http.StatusCreated, "link", "An invitation for "+i.Name, out)
 }
 
-// revokeInvitation ends an invitation. To end it again changes nothing.
+// revokeInvitation revokes an invitation. Revoking it again changes nothing.
 func (v *visit) revokeInvitation() error {
 	id := v.r.PathValue("id")
 	a, err := v.access(identity.ManageMembers)
@@ -128,5 +128,5 @@ func (v *visit) revokeInvitation() error {
 	if err != nil {
 		return v.showInvitations(typedInvitation{}, v.audited(identity.InvitationRevoke, id, err))
 	}
-	return v.back(v.base()+"/members/invitations", "The invitation for "+i.Name+" was revoked; its link is of no use now.")
+	return v.back(v.base()+"/members/invitations", "The invitation for "+i.Name+" was revoked; its link no longer works.")
 }

@@ -11,7 +11,10 @@ import (
 	"github.com/parley-dev/parley/internal/orgtest"
 )
 
-var workerKey = []string{"name", "worker of scout", "principal", "agent:scout", "scopes", "svc:a2a:serve", "expires", "90"}
+var workerKey = []string{
+	"name", "worker of scout", "principal", "agent:scout", "scopes", "svc:a2a:serve", "expires",
+	"90",
+}
 
 func TestANewKeyIsShownOnce(t *testing.T) {
 	t.Parallel()
@@ -21,35 +24,36 @@ func TestANewKeyIsShownOnce(t *testing.T) {
 	o.ada.get("/keys/new?preset=worker&agent=scout").want(http.StatusOK,
 		`value="worker of scout"`, `value="agent:scout" selected`, `value="svc:a2a:serve" checked`, `value="90" selected`)
 
-	made := o.ada.post("/keys", workerKey...).want(http.StatusCreated, "Copy the key now", "export PARLEY_KEY=", "/api/v1/agents/scout/claim")
+	made := o.ada.post("/keys", workerKey...).want(http.StatusCreated, "Copy the key now", "export PARLEY_KEY=",
+		"/api/v1/agents/scout/claim")
 	if made.header.Get("Cache-Control") != "no-store" {
-		t.Error("the secret may be kept:", made.header)
+		t.Errorf("the secret may be kept: got %v, want Cache-Control no-store", made.header)
 	}
 	value := secretText.FindString(made.body)
 	if c, err := o.Auth.Authenticate(t.Context(), value); err != nil || c.Ref() != "agent:scout" {
-		t.Fatal(value, c, err)
+		t.Fatalf("got %v %v %v, want no error, Ref agent:scout", value, c, err)
 	}
-	again := o.ada.again("/keys", workerKey...).want(http.StatusCreated, "This form was sent before", "worker of scout")
+	again := o.ada.again("/keys", workerKey...).want(http.StatusCreated, "This form was already sent", "worker of scout")
 	again.lacks(value)
 	if again.header.Get("Cache-Control") != "no-store" {
-		t.Error(again.header)
+		t.Errorf("got %v, want Cache-Control no-store", again.header)
 	}
 	list, err := o.Store.Identity().Keys(t.Context(), "acme", identity.KeyFilter{})
 	if err != nil || len(list) != 1 {
-		t.Fatal(list, err)
+		t.Fatalf("got %v %v, want no error, len(list) 1", list, err)
 	}
 	k := list[0]
 	if left := time.Until(k.ExpiresAt); left < 89*24*time.Hour || left > 91*24*time.Hour || k.CreatedBy != "user:ada" {
-		t.Errorf("%+v", k)
+		t.Errorf("got %+v, want an expiry in 90 days and CreatedBy user:ada", k)
 	}
 	o.ada.get("/keys").want(http.StatusOK, "worker of scout", "works as an agent", k.Prefix).lacks(value)
 	o.ada.get("/keys/"+k.ID).want(http.StatusOK, "Claim tasks of an agent", k.ID).lacks(value, "sent before")
-	// Another browser of the same person does not see it either.
+	// Another session of the same user does not see the secret either.
 	other := *o.ada
 	other.cookie = o.ada.site.ada.send(http.MethodPost, "/login", map[string][]string{
 		"org": {"acme"}, "user": {"ada"}, "password": {rightPassword},
 	}).cookie()
-	other.again("/keys", workerKey...).want(http.StatusCreated, "This form was sent before").lacks(value)
+	other.again("/keys", workerKey...).want(http.StatusCreated, "This form was already sent").lacks(value)
 }
 
 func TestAFormThatIsSentAgainWithOtherContentIsRefused(t *testing.T) {
@@ -57,10 +61,12 @@ func TestAFormThatIsSentAgainWithOtherContentIsRefused(t *testing.T) {
 	o := newOffice(t)
 	o.ada.post("/keys", workerKey...).want(http.StatusCreated)
 	other := append([]string{"name", "another"}, workerKey[2:]...)
-	o.ada.again("/keys", other...).want(http.StatusConflict, "This form was sent before, and what it said then was done", `value="another"`)
-	// What is kept of a form does not depend on a password in it.
+	o.ada.again("/keys", other...).want(http.StatusConflict,
+		"This form was already sent and carried out with other values", `value="another"`)
+	// The stored fingerprint of a form does not depend on its password.
 	o.ada.post("/keys", append([]string{"password", "a"}, workerKey...)...).want(http.StatusCreated, "Copy the key now")
-	o.ada.again("/keys", append([]string{"password", "b"}, workerKey...)...).want(http.StatusCreated, "This form was sent before")
+	o.ada.again("/keys", append([]string{"password", "b"}, workerKey...)...).
+		want(http.StatusCreated, "This form was already sent")
 }
 
 func TestTheFormOfAKeySaysWhatIsWrong(t *testing.T) {
@@ -71,24 +77,51 @@ func TestTheFormOfAKeySaysWhatIsWrong(t *testing.T) {
 		fields []string
 		want   string
 	}{
-		"nobody":         {[]string{"scopes", "svc:tasks:read", "expires", "90"}, "Choose whom the key speaks for."},
-		"unknown":        {[]string{"principal", "agent:nobody", "scopes", "svc:tasks:read", "expires", "90"}, "there is no agent:nobody"},
-		"no right":       {[]string{"principal", "agent:scout", "expires", "90"}, "Choose at least one right."},
-		"bad right":      {[]string{"principal", "agent:scout", "scopes", "svc:x", "expires", "90"}, "is not a scope"},
-		"unknown agent":  {[]string{"principal", "agent:scout", "scopes", "svc:a2a:write", "agents", "ghost", "expires", "90"}, "cannot reach"},
-		"no expiry":      {[]string{"principal", "agent:scout", "scopes", "svc:tasks:read"}, "Must be one of the choices."},
-		"odd expiry":     {[]string{"principal", "agent:scout", "scopes", "svc:tasks:read", "expires", "91"}, "Must be one of the choices."},
-		"no day":         {[]string{"principal", "agent:scout", "scopes", "svc:tasks:read", "expires_on", "soon"}, "Must be a day"},
-		"past day":       {[]string{"principal", "agent:scout", "scopes", "svc:tasks:read", "expires_on", yesterday}, "Must lie in the future."},
-		"long name":      {[]string{"name", strings.Repeat("x", 300), "principal", "agent:scout", "scopes", "svc:tasks:read", "expires", "90"}, `id="err-name"`},
-		"another person": {[]string{"principal", "user:bob", "scopes", "svc:tasks:read", "expires", "90"}, "nobody can have a key that speaks for another user"},
-		"no password":    {[]string{"principal", "user:ada", "scopes", "svc:admin:admin", "expires", "90"}, "Is needed for a key that can administer the org."},
-		"wrong password": {[]string{"principal", "user:ada", "scopes", "svc:admin:admin", "expires", "90", "password", "no"}, "rong"},
+		"nobody": {[]string{"scopes", "svc:tasks:read", "expires", "90"}, "Choose the principal of the key."},
+		"unknown": {
+			[]string{"principal", "agent:nobody", "scopes", "svc:tasks:read", "expires", "90"},
+			"agent:nobody&#34; not found in this org",
+		},
+		"no right":  {[]string{"principal", "agent:scout", "expires", "90"}, "Choose at least one right."},
+		"bad right": {[]string{"principal", "agent:scout", "scopes", "svc:x", "expires", "90"}, "unknown scope"},
+		"unknown agent": {[]string{
+			"principal", "agent:scout", "scopes", "svc:a2a:write", "agents", "ghost", "expires",
+			"90",
+		}, "cannot reach"},
+		"no expiry": {[]string{"principal", "agent:scout", "scopes", "svc:tasks:read"}, "Must be one of the choices."},
+		"odd expiry": {
+			[]string{"principal", "agent:scout", "scopes", "svc:tasks:read", "expires", "91"},
+			"Must be one of the choices.",
+		},
+		"no day": {
+			[]string{"principal", "agent:scout", "scopes", "svc:tasks:read", "expires_on", "soon"},
+			"Must be a day",
+		},
+		"past day": {
+			[]string{"principal", "agent:scout", "scopes", "svc:tasks:read", "expires_on", yesterday},
+			"Must be in the future.",
+		},
+		"long name": {[]string{
+			"name", strings.Repeat("x", 300), "principal", "agent:scout", "scopes", "svc:tasks:read",
+			"expires", "90",
+		}, `id="err-name"`},
+		"another person": {
+			[]string{"principal", "user:bob", "scopes", "svc:tasks:read", "expires", "90"},
+			"you cannot create a key for another user",
+		},
+		"no password": {
+			[]string{"principal", "user:ada", "scopes", "svc:admin:admin", "expires", "90"},
+			"Is required for a key that can administer the org.",
+		},
+		"wrong password": {
+			[]string{"principal", "user:ada", "scopes", "svc:admin:admin", "expires", "90", "password", "no"},
+			"rong",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			res := o.ada.post("/keys", c.fields...)
 			if res.code != http.StatusUnprocessableEntity && res.code != http.StatusForbidden {
-				t.Fatal(res.code, res.main())
+				t.Fatalf("got %d, want 422 or 403: %s", res.code, res.main())
 			}
 			if !strings.Contains(strings.ToLower(res.body), strings.ToLower(c.want)) {
 				t.Errorf("want %q: %s", c.want, res.main())
@@ -97,7 +130,7 @@ func TestTheFormOfAKeySaysWhatIsWrong(t *testing.T) {
 		})
 	}
 	if list, err := o.Store.Identity().Keys(t.Context(), "acme", identity.KeyFilter{}); err != nil || len(list) != 0 {
-		t.Error(list, err)
+		t.Errorf("got %v %v, want no error, len(list) 0", list, err)
 	}
 	o.ada.get("/keys/new?preset=x").want(http.StatusUnprocessableEntity)
 	o.ada.get("/keys/new?agent=%3Cx").want(http.StatusUnprocessableEntity)
@@ -111,15 +144,19 @@ func TestTheFormOfAKeySaysWhatIsWrong(t *testing.T) {
 func TestAdminKeysNeedThePasswordAgain(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
-	fields := []string{"principal", "user:ada", "scopes", "svc:admin:admin", "scopes", "agent:scout", "expires", "never", "password", rightPassword}
+	fields := []string{
+		"principal", "user:ada", "scopes", "svc:admin:admin", "scopes", "agent:scout", "expires", "never",
+		"password", rightPassword,
+	}
 	made := o.ada.post("/keys", fields...).want(http.StatusCreated, "never ends", "only these agents")
 	made.lacks(rightPassword)
 	k := o.only(t)
 	if !k.ExpiresAt.IsZero() || !k.Scopes.Has(identity.Admin) || !k.Scopes.Has("agent:scout") {
-		t.Errorf("%+v", k)
+		t.Errorf("got %+v, want no expiry, svc:admin:admin and agent:scout", k)
 	}
-	o.ada.post("/keys/"+k.ID+"/rotate", "overlap", "0").want(http.StatusUnprocessableEntity, "Is needed for a key")
-	o.ada.post("/keys/"+k.ID+"/rotate", "overlap", "0", "password", rightPassword).want(http.StatusCreated, "Copy the key now")
+	o.ada.post("/keys/"+k.ID+"/rotate", "overlap", "0").want(http.StatusUnprocessableEntity, "Is required for a key")
+	o.ada.post("/keys/"+k.ID+"/rotate", "overlap", "0", "password", rightPassword).
+		want(http.StatusCreated, "Copy the key now")
 }
 
 func TestAFormOfSomebodySignedOutKeepsNoPassword(t *testing.T) {
@@ -130,12 +167,12 @@ func TestAFormOfSomebodySignedOutKeepsNoPassword(t *testing.T) {
 		want(http.StatusUnauthorized, "You are signed out", "worker of scout").lacks(rightPassword)
 }
 
-// only is the one key of acme.
+// only returns the only key of acme.
 func (o *office) only(t *testing.T) identity.Key {
 	t.Helper()
 	list, err := o.Store.Identity().Keys(t.Context(), "acme", identity.KeyFilter{})
 	if err != nil || len(list) != 1 {
-		t.Fatal(list, err)
+		t.Fatalf("got %v %v, want no error, len(list) 1", list, err)
 	}
 	return list[0]
 }
@@ -147,17 +184,20 @@ func TestAKeyIsRotatedWithAnOverlap(t *testing.T) {
 	o := newOffice(t)
 	old := o.key("agent:scout", identity.A2AServe)
 	o.ada.get("/keys/"+old.ID).want(http.StatusOK, `value="86400" selected`)
-	o.ada.post("/keys/"+old.ID+"/rotate", "overlap", "x").want(http.StatusUnprocessableEntity, "Must be one of the choices.")
+	o.ada.post("/keys/"+old.ID+"/rotate", "overlap", "x").
+		want(http.StatusUnprocessableEntity, "Must be one of the choices.")
 	o.ada.post("/keys/"+old.ID+"/rotate", "overlap", "604801").want(http.StatusUnprocessableEntity, "Must be between")
-	made := o.ada.post("/keys/"+old.ID+"/rotate", "overlap", "86400").want(http.StatusCreated, "The old key", "The new key", "End now", old.Prefix)
+	made := o.ada.post("/keys/"+old.ID+"/rotate", "overlap", "86400").
+		want(http.StatusCreated, "The old key", "The new key", "End now", old.Prefix)
 	value := secretText.FindString(made.body)
 	if c, err := o.Auth.Authenticate(t.Context(), value); err != nil || c.Ref() != "agent:scout" {
-		t.Fatal(c, err)
+		t.Fatalf("got %v %v, want no error, Ref agent:scout", c, err)
 	}
-	o.ada.again("/keys/"+old.ID+"/rotate", "overlap", "86400").want(http.StatusCreated, "This form was sent before").lacks(value)
+	o.ada.again("/keys/"+old.ID+"/rotate", "overlap", "86400").want(http.StatusCreated, "This form was already sent").
+		lacks(value)
 	now, err := o.Store.Identity().Key(t.Context(), "acme", old.ID)
 	if err != nil || time.Until(now.ExpiresAt) < 23*time.Hour || now.ReplacedBy == "" {
-		t.Fatalf("%+v %v", now, err)
+		t.Fatalf("got %+v %v, want an expiry in 24 h and a successor", now, err)
 	}
 	// Both pages show both keys.
 	o.ada.get("/keys/"+old.ID).want(http.StatusOK, "End now", now.ReplacedBy, "rotated already")
@@ -175,7 +215,8 @@ func TestRevokingShowsTheLastUse(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
 	k := o.key("agent:scout", identity.A2AServe)
-	o.ada.get("/keys/"+k.ID+"?revoke").want(http.StatusOK, `<details id="revoke" open>`, "The key was never used.", "Revoke now")
+	o.ada.get("/keys/"+k.ID+"?revoke").want(http.StatusOK, `<details id="revoke" open>`, "The key was never used.",
+		"Revoke now")
 	o.ada.post("/keys/"+k.ID+"/revoke").leads(o.ada, "was revoked", "revoked</span>").lacks("Revoke now")
 	o.ada.again("/keys/"+k.ID+"/revoke").leads(o.ada, "was revoked")
 	o.ada.get("/keys?view=ended").want(http.StatusOK, k.ID)
@@ -198,7 +239,8 @@ func TestViewsOfKeys(t *testing.T) {
 	}
 	all := map[string]string{"plain": plain.ID, "admin": admin.ID, "soon": soon.ID, "ended": ended.ID}
 	for path, want := range map[string]string{
-		"/keys": "plain admin soon", "/keys?view=ends": "soon", "/keys?view=unused": "plain admin soon", "/keys?view=admin": "admin",
+		"/keys": "plain admin soon", "/keys?view=ends": "soon", "/keys?view=unused": "plain admin soon",
+		"/keys?view=admin": "admin",
 		"/keys?view=ended": "ended", "/keys?principal=service:crm": "admin", "/keys?view=ends&principal=service:crm": "",
 	} {
 		page := o.ada.get(path).want(http.StatusOK)
@@ -221,13 +263,14 @@ func TestListsOfKeysHavePages(t *testing.T) {
 	first := o.ada.get("/keys?view=unused").want(http.StatusOK, "Next page")
 	_, next, _ := strings.Cut(first.body, `rel="next" href="`)
 	next, _, _ = strings.Cut(next, `"`)
-	second := o.ada.send(http.MethodGet, strings.ReplaceAll(next, "&amp;", "&"), nil).want(http.StatusOK, "First page").lacks("Next page")
+	second := o.ada.send(http.MethodGet, strings.ReplaceAll(next, "&amp;", "&"), nil).want(http.StatusOK, "First page").
+		lacks("Next page")
 	if n := strings.Count(second.body, `<tr role="row" id="`); n != 1 {
-		t.Error(n, "rows on the second page")
+		t.Errorf("got %v rows on the second page, want 1", n)
 	}
 }
 
-// Keys that end soon are listed by their end, over all pages.
+// Expiring keys are sorted by expiry, over all pages.
 func TestKeysThatEndSoonStandInThatOrder(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
@@ -235,9 +278,10 @@ func TestKeysThatEndSoonStandInThatOrder(t *testing.T) {
 	const n = 52
 	want := make([]string, n)
 	for i := range n {
-		place := (i*31 + 7) % n // neither by id nor against it
+		place := (i*31 + 7) % n // in an order unrelated to the ids
 		k, _, err := o.Operator.CreateKey(t.Context(), identity.KeyRequest{
-			Principal: scout, Scopes: []string{"svc:tasks:read"}, ExpiresAt: orgtest.Now().Add(time.Duration(place+1) * time.Hour),
+			Principal: scout, Scopes: []string{"svc:tasks:read"}, ExpiresAt: orgtest.Now().
+					Add(time.Duration(place+1) * time.Hour),
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -24,37 +24,37 @@ import (
 	"github.com/parley-dev/parley/internal/proposal"
 )
 
-// The page kit. A handler of the dashboard gets a visit, calls the services as REST does,
+// The page kit. A handler of the dashboard gets a visit, calls the same services as package rest,
 // and returns an error or renders a page:
 //
 //	session → member of the org in the URL → caller → Access → service → view model → template
 //
-// A GET changes nothing. A POST redirects to a page that can be reloaded, or shows its form
-// again with what was wrong. Every form carries a one-use token; see visit.once.
+// A GET changes nothing. A POST redirects to a page that can be reloaded, or shows its form again
+// with errors. Every form has a one-time token; see visit.once.
 
-// orgPrefix is where the pages of an org are.
+// orgPrefix is the path of the pages of an org.
 const orgPrefix = "/orgs/{org}"
 
-// maxPageForm bounds the forms of the dashboard: two texts of 20,000 characters, escaped.
+// maxPageForm limits the size of dashboard forms: two texts of 20,000 characters, escaped.
 const maxPageForm = 1 << 20
 
-// visit is one request of a person to a page of an org.
+// visit is a request of a signed-in member to a page of an org.
 type visit struct {
 	*Pages
 	w      http.ResponseWriter
 	r      *http.Request
 	caller *identity.Caller
 	member *identity.Member
-	secret bool // the response must be kept nowhere
+	secret bool // the response must not be stored
 
-	counted map[proposal.Status]int64 // proposals of the org by status, once they were counted
+	counted map[proposal.Status]int64 // cached number of proposals by status
 }
 
-// handler serves one page of an org, or carries out one form. It has answered if it returns
-// no error.
+// handler serves a page of an org, or carries out a form. It has written the response if it
+// returns nil.
 type handler func(v *visit) error
 
-// orgPages adds pages below orgPrefix: pattern is "GET /proposals", say.
+// orgPages adds pages below orgPrefix. Patterns have the form "GET /proposals".
 func (p *Pages) orgPages(routes map[string]handler) {
 	for pattern, h := range routes {
 		method, path, _ := strings.Cut(pattern, " ")
@@ -62,13 +62,13 @@ func (p *Pages) orgPages(routes map[string]handler) {
 	}
 }
 
-// visitKey is where a request keeps who is signed in.
+// visitKey is the context key of the signed-in member.
 type visitKey struct{}
 
 var errOtherSite = errs.New(errs.Forbidden, "auth.other_site",
 	"this form was sent from another site, so nothing was done")
 
-// visitor finds who is signed in, and with which membership: the one of the URL's org.
+// visitor returns the signed-in member of the org in the URL.
 func (p *Pages) visitor(r *http.Request) (*identity.Caller, *http.Request, error) {
 	return p.visitorAs(r, func(r *http.Request) (*identity.Member, error) {
 		m, err := p.MemberIn(r, r.PathValue("org"))
@@ -77,13 +77,13 @@ func (p *Pages) visitor(r *http.Request) (*identity.Caller, *http.Request, error
 		}
 		in, err := p.SignedIn(r)
 		if err == nil && in != nil {
-			err = errs.ErrNotFound // signed in, but not in this org
+			err = errs.ErrNotFound // signed in, but not to this org
 		}
 		return nil, err
 	})
 }
 
-// visitorAs finds who is signed in; find chooses the membership of the session.
+// visitorAs returns the signed-in member; find chooses the membership of the session.
 func (p *Pages) visitorAs(
 	r *http.Request, find func(*http.Request) (*identity.Member, error),
 ) (*identity.Caller, *http.Request, error) {
@@ -92,7 +92,7 @@ func (p *Pages) visitorAs(
 	}
 	cookie, err := r.Cookie(p.sessions.Cookie.Name)
 	if err != nil || cookie.Value == "" {
-		return nil, r, nil //nolint:nilerr // nobody is signed in
+		return nil, r, nil //nolint:nilerr // not signed in
 	}
 	ctx, err := p.sessions.Load(context.WithValue(r.Context(), loadedKey{}, new(string)), cookie.Value)
 	if err != nil {
@@ -106,14 +106,16 @@ func (p *Pages) visitorAs(
 	return sessionCaller(m, cookie.Value), r.WithContext(context.WithValue(ctx, visitKey{}, m)), nil
 }
 
-// sessionCaller is a signed-in member as the services know callers. The org is part of the id:
-// the audit logs of two orgs show nothing that they have in common.
+// sessionCaller returns a signed-in member as a caller. The org is part of the id, so that the
+// audit logs of two orgs cannot be correlated.
 func sessionCaller(m *identity.Member, token string) *identity.Caller {
 	sum := sha256.Sum256([]byte("session:" + m.Org + ":" + token))
-	return &identity.Caller{Principal: m.Principal, KeyID: identity.SessionID(hex.EncodeToString(sum[:6])), Scopes: oauth.Entitled(*m)}
+	return &identity.Caller{
+		Principal: m.Principal, KeyID: identity.SessionID(hex.EncodeToString(sum[:6])), Scopes: oauth.Entitled(*m),
+	}
 }
 
-// serve runs a handler and answers with what it returns.
+// serve runs a handler, and shows its error.
 func (p *Pages) serve(h handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		m, _ := r.Context().Value(visitKey{}).(*identity.Member)
@@ -136,7 +138,7 @@ func (p *Pages) serve(h handler) http.Handler {
 	})
 }
 
-// parse reads the form of a POST.
+// parse parses the form of a POST.
 func (v *visit) parse() error {
 	if v.r.Method != http.MethodPost {
 		return nil
@@ -145,19 +147,19 @@ func (v *visit) parse() error {
 	var large *http.MaxBytesError
 	switch {
 	case errors.As(err, &large):
-		return errs.New(errs.TooLarge, "request.too_large", "this form holds too much text; nothing was saved")
+		return errs.New(errs.TooLarge, "request.too_large", "the form is too large, so nothing was saved; shorten the text")
 	case err != nil:
-		return errs.Wrap(err, errs.Malformed, "request.malformed", "this form could not be read; nothing was saved")
+		return errs.Wrap(err, errs.Malformed, "request.malformed", "the form could not be read, so nothing was saved")
 	}
 	return nil
 }
 
-// signedOut answers a request of nobody. A page leads to the sign-in page and back. A form
-// is not lost: it comes back with its fields, to be sent again after signing in.
+// signedOut handles a request without a session. A page redirects to the sign-in page and back. A
+// form is shown again with its fields, to be sent after signing in.
 func (p *Pages) signedOut(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodGet || r.Method == http.MethodHead {
 		if r.Header.Get("HX-Request") != "" {
-			// A script asked for a part of a page: a sign-in page must not be put there.
+			// A script requested a part of a page. It must not insert a sign-in page.
 			p.Problem(w, r, http.StatusUnauthorized, "You are signed out.")
 			return
 		}
@@ -166,12 +168,13 @@ func (p *Pages) signedOut(w http.ResponseWriter, r *http.Request) {
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, maxPageForm)
 	if err := r.ParseForm(); err != nil {
-		p.failed(w, r, errs.Wrap(err, errs.Malformed, "request.malformed", "this form could not be read; nothing was saved"))
+		p.failed(w, r, errs.Wrap(err, errs.Malformed, "request.malformed",
+			"the form could not be read, so nothing was saved"))
 		return
 	}
 	v := view{Title: "You are signed out", Action: r.URL.RequestURI()}
 	for _, name := range passwordFields {
-		r.PostForm.Del(name) // must not stand in a page
+		r.PostForm.Del(name) // must not appear in a page
 	}
 	for name, values := range r.PostForm {
 		for _, value := range values {
@@ -182,39 +185,38 @@ func (p *Pages) signedOut(w http.ResponseWriter, r *http.Request) {
 	p.show(w, r, http.StatusUnauthorized, "signed out", v, "")
 }
 
-// may reports whether the member may do the action, so that a page shows what REST would allow.
+// may reports whether the member may do the action, so that pages offer only what is allowed.
 func (v *visit) may(action identity.Action) bool {
 	_, err := v.access(action)
 	return err == nil
 }
 
-// access authorizes the member for the action.
+// access authorizes the member for an action.
 func (v *visit) access(action identity.Action) (identity.Access, error) {
 	a, err := identity.Authorize(v.caller, v.member.Org, action)
 	return a, onlyAdmins(action, err)
 }
 
-// base is the path of the org.
+// base returns the path of the org.
 func (v *visit) base() string { return "/orgs/" + v.member.Org }
 
-// value is a field of the form without white space around it.
+// value returns a form field without surrounding white space.
 func (v *visit) value(name string) string { return strings.TrimSpace(v.r.PostFormValue(name)) }
 
-// text is a field with several lines, which browsers end with CR LF.
+// text returns a multi-line form field with CR LF converted to LF.
 func (v *visit) text(name string) string {
 	return strings.TrimSpace(strings.ReplaceAll(v.r.PostFormValue(name), "\r\n", "\n"))
 }
 
-// onceField is the hidden field with the token of a form. A form that is sent twice, by a
-// double click, a reload or the way back, is carried out once: the token is the idempotency
-// key of its command.
+// onceField is the hidden field with the token of a form. The token is the idempotency key of the
+// command, so that a form that is sent twice (double click, reload, back button) runs once.
 const onceField = "once"
 
-// passwordFields are the fields with passwords. Nothing is kept of them: not in the fingerprint of
-// a form, nor in a page that holds what was sent.
+// passwordFields are the fields with passwords. They are never stored: neither in the fingerprint
+// of a form nor in a page that repeats a form.
 var passwordFields = []string{"password", "old", "repeat", "confirm"}
 
-// once is the idempotency key of the form.
+// once returns the idempotency key of the form.
 func (v *visit) once() (*idempotency.Key, error) {
 	token := v.r.PostFormValue(onceField)
 	if token == "" {
@@ -229,8 +231,8 @@ func (v *visit) once() (*idempotency.Key, error) {
 	return idempotency.New(v.r.Method+" "+v.r.URL.Path, token, []byte(fields.Encode()))
 }
 
-// begin puts the key of the form into the context, for services that find it there. Secrets of
-// the outcome are shown again to the same session only.
+// begin stores the key of the form in the context, for services that read it there. Secrets of
+// the outcome are shown again only to the same session.
 func (v *visit) begin() (context.Context, *idempotency.Once, error) {
 	ctx := v.r.Context()
 	key, err := v.once()
@@ -244,7 +246,7 @@ func (v *visit) begin() (context.Context, *idempotency.Once, error) {
 	return idempotency.Begin(ctx, key, v.member.Org, v.member.Ref(), cookie.Value)
 }
 
-// done leads to a page that can be reloaded, and has it say what was done.
+// done redirects to a page that can be reloaded, and shows the message there.
 func (v *visit) done(to, message string) error {
 	if message != "" {
 		v.sessions.Put(v.r.Context(), keyFlash, message)
@@ -256,11 +258,12 @@ func (v *visit) done(to, message string) error {
 	return nil
 }
 
-// back leads to where the form was, if that is a page of this org, or else to the given one.
+// back redirects to the page of the form if it belongs to this org, otherwise to the given page.
 func (v *visit) back(otherwise, message string) error {
 	to := v.r.PostFormValue("back")
 	u, err := url.Parse(to)
-	if err != nil || u.IsAbs() || u.Host != "" || !strings.HasPrefix(to, v.base()+"/") || strings.ContainsAny(to, "\\\r\n") {
+	if err != nil || u.IsAbs() || u.Host != "" ||
+		!strings.HasPrefix(to, v.base()+"/") || strings.ContainsAny(to, "\\\r\n") {
 		to = otherwise
 	}
 	return v.done(to, message)
@@ -272,18 +275,18 @@ const (
 	touchEvery = 5 * time.Minute
 )
 
-// flash is what the last form had done; it is shown once.
+// flash returns the message of the last form, once.
 func (v *visit) flash() (string, error) {
 	ctx := v.r.Context()
 	message := v.sessions.PopString(ctx, keyFlash)
 	old := v.Now().Unix()-v.sessions.GetInt64(ctx, keyTouched) > int64(touchEvery/time.Second)
 	if message == "" && !old {
-		return "", nil // the usual case writes nothing
+		return "", nil // the common case, without a write
 	}
 	return message, v.commit()
 }
 
-// commit keeps the session, which goes on for another idle period.
+// commit saves the session, which extends it by another idle period.
 func (v *visit) commit() error {
 	ctx := v.r.Context()
 	v.sessions.Put(ctx, keyTouched, v.Now().Unix())
@@ -295,15 +298,15 @@ func (v *visit) commit() error {
 	return nil
 }
 
-// page is a page of an org: what stands around every one of them, and its own content.
+// page is a page of an org: the layout and the content.
 type page[T any] struct {
 	Title  string
 	Base   string // path of the org
-	Path   string // of this page, with its query
+	Path   string // path of this page with its query
 	Org    identity.Org
 	Me     *identity.Member
 	Nav    nav
-	Done   notice // what the last form did
+	Done   notice // result of the last form
 	Errors formErrors
 	Body   T
 }
@@ -313,9 +316,8 @@ func render[T any](v *visit, status int, name, title string, body T) error {
 	return renderForm(v, status, name, title, body, nil)
 }
 
-// renderForm shows a page again whose form could not be carried out, with what was wrong. The
-// status is that of the error, if there is one. Errors that are not the form's fault are
-// returned.
+// renderForm shows a page again after its form failed, with the errors. The status is that of the
+// error, if there is one. Errors that the user cannot fix in the form are returned.
 func renderForm[T any](v *visit, status int, name, title string, body T, problem error) error {
 	pg := page[T]{
 		Title: title, Base: v.base(), Path: v.r.URL.RequestURI(), Me: v.member, Body: body,
@@ -337,7 +339,8 @@ func renderForm[T any](v *visit, status int, name, title string, body T, problem
 		return err
 	}
 	if t := v.pages[name]; t != nil && len(pg.Errors.fields) > 0 {
-		// What the page shows nothing beside stands on top of it, and is known once it was rendered.
+		// Errors of fields that the template does not show go to the top of the page. They are
+		// known only after rendering.
 		if err := t.Execute(io.Discard, pg); err != nil {
 			return err
 		}
@@ -346,7 +349,7 @@ func renderForm[T any](v *visit, status int, name, title string, body T, problem
 	return v.write(status, name, pg)
 }
 
-// isFormsFault tells what a person can put right in a form from what needs a page of its own.
+// isFormsFault reports whether the user can fix an error in the form.
 func isFormsFault(err error) bool {
 	switch errs.KindOf(err) {
 	case errs.Invalid, errs.Conflict, errs.Stale, errs.RateLimited, errs.Forbidden:
@@ -363,16 +366,16 @@ var compressors = sync.Pool{New: func() any {
 	return z
 }}
 
-// write executes the template and sends what it made.
+// write executes the template of a page and sends the result.
 func (v *visit) write(status int, name string, data any) error {
 	t := v.pages[name]
 	if t == nil {
-		return errs.New(errs.Internal, "page.unknown", "there is no page %q", name)
+		return errs.New(errs.Internal, "page.unknown", "unknown page %q", name)
 	}
 	return v.send(status, t, data)
 }
 
-// send executes a template, or a block of one, and sends what it made.
+// send executes a template, or a block of one, and sends the result.
 func (v *visit) send(status int, t *template.Template, data any) error {
 	b, _ := buffers.Get().(*bytes.Buffer)
 	b.Reset()
@@ -388,10 +391,10 @@ func (v *visit) send(status int, t *template.Template, data any) error {
 	} else {
 		h.Set("Cache-Control", "private, no-cache")
 	}
-	// What is secret is not compressed beside text that others may choose.
+	// Secrets are not compressed together with text that others may choose (BREACH).
 	if v.secret || b.Len() < 1<<10 || !takesGzip(v.r) {
 		v.w.WriteHeader(status)
-		_, _ = v.w.Write(b.Bytes()) // the browser went away
+		_, _ = v.w.Write(b.Bytes()) // an error means that the browser is gone
 		return nil
 	}
 	h.Set("Content-Encoding", "gzip")
@@ -404,12 +407,12 @@ func (v *visit) send(status int, t *template.Template, data any) error {
 	return nil
 }
 
-// pageHeaders are the headers of every page. to is where forms may lead beside this site.
+// pageHeaders sets the headers of every page. to is an additional target of forms.
 func pageHeaders(h http.Header, to string) {
 	h.Set("Content-Type", "text/html; charset=utf-8")
 	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; "+
 		"connect-src 'self'; form-action 'self'"+to+"; base-uri 'none'; frame-ancestors 'none'")
-	// Without a referrer browsers leave out the origin, too, by which forms are known.
+	// Without a referrer, browsers also omit the Origin header, which the check of forms needs.
 	h.Set("Referrer-Policy", "same-origin")
 	h.Set("X-Frame-Options", "DENY")
 }

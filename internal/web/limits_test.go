@@ -26,7 +26,7 @@ import (
 
 const rightPassword = "four words of mine"
 
-// counter is a Hasher that counts what it checks.
+// counter is a Hasher that counts its checks.
 type counter struct{ checked atomic.Int64 }
 
 func (*counter) Hash(_ context.Context, p string) (string, error) { return "plain:" + p, nil }
@@ -36,7 +36,7 @@ func (c *counter) Verify(_ context.Context, h, p string) (bool, error) {
 	return h == "plain:"+p, nil
 }
 
-// site is the pages on a store with one user, acme/ada.
+// site has the pages on a store with one user, acme/ada.
 type site struct {
 	http.Handler
 	pages  *web.Pages
@@ -50,7 +50,7 @@ func newSite(t *testing.T, st *store.Store) *site {
 	s := &site{hashes: &counter{}}
 	s.clock.Store(time.Now().Unix())
 	now := func() time.Time { return time.Unix(s.clock.Load(), 0).UTC() }
-	operator := identity.NewOperator(st.Identity(), now, orgtest.NewID)
+	operator := identity.NewOperator(st.IdentityStores(), now, orgtest.NewID)
 	if _, err := operator.CreateOrg(t.Context(), "acme", ""); err != nil {
 		t.Fatal(err)
 	}
@@ -59,11 +59,12 @@ func newSite(t *testing.T, st *store.Store) *site {
 		t.Fatal(err)
 	}
 	accounts := account.New(st.Accounts(), st.Audit(), s.hashes, now)
-	if _, err := accounts.SetPassword(t.Context(), ada, rightPassword); err != nil {
-		t.Fatal(err)
-	}
+	orgtest.SetPassword(t, st, accounts, ada, rightPassword)
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
-	s.router = httpx.NewRouter(httpx.Options{Logger: log, TrustedProxies: []netip.Prefix{netip.MustParsePrefix("192.0.2.1/32")}})
+	s.router = httpx.NewRouter(httpx.Options{
+		Logger:         log,
+		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("192.0.2.1/32")},
+	})
 	var err error
 	s.pages, err = web.New(s.router, web.Options{
 		Accounts: accounts, Sessions: st.Sessions(), PublicURL: "http://parley.test", Logger: log, Now: now,
@@ -88,7 +89,7 @@ func open(t *testing.T, o store.Options) *store.Store {
 	return st
 }
 
-// login tries a password from an address.
+// login tries a password from an IP address.
 func (s *site) login(address, password string) *httptest.ResponseRecorder {
 	form := url.Values{"org": {"acme"}, "user": {"ada"}, "password": {password}}
 	r := httptest.NewRequest(http.MethodPost, "/login", strings.NewReader(form.Encode()))
@@ -110,12 +111,14 @@ func TestGuessesAtOnceAreCounted(t *testing.T) {
 	if n := s.hashes.checked.Load(); n > 10 {
 		t.Errorf("%d of 120 guesses at once were checked; want 10 at most", n)
 	}
-	if res := s.login("203.0.113.1", rightPassword); res.Code != http.StatusTooManyRequests || res.Header().Get("Retry-After") == "" {
-		t.Error("the address that guessed:", res.Code, res.Header())
+	if res := s.login("203.0.113.1", rightPassword); res.Code != http.StatusTooManyRequests ||
+		res.Header().Get("Retry-After") == "" {
+		t.Errorf("the address that guessed: got %v %v, want Code %v, Retry-After not empty", res.Code, res.Header(),
+			http.StatusTooManyRequests)
 	}
-	// Nobody keeps the owner out from another address.
+	// One address cannot lock out the owner at another.
 	if res := s.login("203.0.113.9", rightPassword); res.Code != http.StatusSeeOther {
-		t.Error("the owner is locked out by another address:", res.Code)
+		t.Errorf("the owner is locked out by another address: got %v, want Code %v", res.Code, http.StatusSeeOther)
 	}
 }
 
@@ -123,7 +126,7 @@ func TestGuessesFromManyAddressesAreBounded(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, sqlite(t))
 	if res := s.login("203.0.113.9", rightPassword); res.Code != http.StatusSeeOther {
-		t.Fatal(res.Code)
+		t.Fatalf("got %v, want Code %v", res.Code, http.StatusSeeOther)
 	}
 	for a := range 250 {
 		for range 4 {
@@ -133,21 +136,21 @@ func TestGuessesFromManyAddressesAreBounded(t *testing.T) {
 	if n := s.hashes.checked.Load(); n > 101 {
 		t.Errorf("%d of 1,000 guesses on one account were checked; want 100 at most", n-1)
 	}
-	// Where the owner has signed in before, not even many addresses keep the owner out.
+	// Even many addresses cannot lock out an owner at an address that has signed in before.
 	if res := s.login("203.0.113.9", rightPassword); res.Code != http.StatusSeeOther {
-		t.Error("the owner is locked out:", res.Code)
+		t.Errorf("the owner is locked out: got %v, want Code %v", res.Code, http.StatusSeeOther)
 	}
 	if res := s.login("203.0.113.10", rightPassword); res.Code != http.StatusTooManyRequests {
-		t.Error("another address guesses on:", res.Code)
+		t.Errorf("another address guesses on: got %v, want Code %v", res.Code, http.StatusTooManyRequests)
 	}
 }
 
 func TestSigningInCostsNoTurnOfTheAccount(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, sqlite(t))
-	for i := range 15 { // more than one address has turns for one account
+	for i := range 15 { // more than the limit of one address for one account
 		if res := s.login("203.0.113.1", rightPassword); res.Code != http.StatusSeeOther {
-			t.Fatalf("sign-in %d: %d", i, res.Code)
+			t.Fatalf("sign-in %d: got %d, want %d", i, res.Code, http.StatusSeeOther)
 		}
 	}
 }
@@ -166,7 +169,7 @@ func TestThePasswordQueueIsBounded(t *testing.T) {
 			switch {
 			case errs.KindOf(err) == errs.Unavailable && errs.As(err).RetryAfter > 0:
 				if busy.Add(1) == 100 {
-					cancel() // those that wait go away
+					cancel() // waiting requests are canceled
 				}
 			case err != nil:
 				canceled.Add(1)
@@ -175,15 +178,16 @@ func TestThePasswordQueueIsBounded(t *testing.T) {
 	}
 	wg.Wait()
 	if busy.Load() < 100 || canceled.Load() == 0 {
-		t.Errorf("of 200 at once %d were refused and %d stopped waiting; want at least 100 and some", busy.Load(), canceled.Load())
+		t.Errorf("of 200 at once %d were refused and %d stopped waiting; want at least 100 and some", busy.Load(),
+			canceled.Load())
 	}
-	// All turns are free again.
+	// All slots are free again.
 	if ok, err := h.Verify(t.Context(), hash, "x"); ok || err != nil {
-		t.Error(ok, err)
+		t.Errorf("got %v %v, want ok false, no error", ok, err)
 	}
 }
 
-// A request that loaded the session before another signed out must not bring it back.
+// A request that loaded the session before another one signed out must not revive it.
 func TestSigningOutIsNotUndoneByARequestInFlight(t *testing.T) {
 	t.Parallel()
 	for name, st := range map[string]func(*testing.T) *store.Store{
@@ -213,18 +217,18 @@ func TestSigningOutIsNotUndoneByARequestInFlight(t *testing.T) {
 				return w
 			}
 			if res := send(http.MethodGet, "/who"); res.Code != http.StatusOK {
-				t.Fatal("not signed in:", res.Code)
+				t.Fatalf("not signed in: got %v, want Code %v", res.Code, http.StatusOK)
 			}
 			var wg sync.WaitGroup
 			wg.Go(func() { send(http.MethodGet, "/slow") })
 			<-entered
 			if res := send(http.MethodPost, "/logout"); res.Code != http.StatusSeeOther {
-				t.Error(res.Code)
+				t.Errorf("got %v, want Code %v", res.Code, http.StatusSeeOther)
 			}
 			close(leave)
 			wg.Wait()
 			if res := send(http.MethodGet, "/who"); res.Code != http.StatusUnauthorized {
-				t.Error("the session is back:", res.Code)
+				t.Errorf("the session is back: got %v, want Code %v", res.Code, http.StatusUnauthorized)
 			}
 		})
 	}

@@ -23,11 +23,11 @@ func (p *Pages) loginPage(w http.ResponseWriter, r *http.Request) {
 	p.show(w, r, http.StatusOK, "login", v, "")
 }
 
-// orgCookie remembers the org that a browser opened last, for the form to sign in.
+// orgCookie remembers the org that the browser opened last, for the sign-in form.
 const orgCookie = "parley_org"
 
-// loginView is the form to sign in: for the org of the query, of the page that the person wants
-// to open, or of the last time. If the org is known, its identity providers are offered only.
+// loginView is the sign-in form for the org of the query, of the page to open next, or of the last
+// visit. If the org is known, only its identity providers are offered.
 func (p *Pages) loginView(r *http.Request, next string) view {
 	v := view{Title: "Sign in", Next: next, Org: r.URL.Query().Get("org")}
 	v.AnyOrg = "/login?" + url.Values{"org": {""}, "next": {next}}.Encode()
@@ -49,7 +49,7 @@ func (p *Pages) loginView(r *http.Request, next string) view {
 	return v
 }
 
-// orgOf is the org of a page's path; empty: of none.
+// orgOf returns the org in a path, or "".
 func orgOf(path string) string {
 	rest, ok := strings.CutPrefix(path, "/orgs/")
 	if !ok {
@@ -60,8 +60,8 @@ func orgOf(path string) string {
 	return org
 }
 
-// login takes org, user and password. Each attempt costs a turn of the address, and one
-// of the account (see guess).
+// login signs in with org, user and password. Attempts are rate limited by IP address and by
+// account; see guess.
 func (p *Pages) login(w http.ResponseWriter, r *http.Request) {
 	v := p.loginView(r, r.PostFormValue("next"))
 	v.Org, v.User = strings.TrimSpace(r.PostFormValue("org")), strings.TrimSpace(r.PostFormValue("user"))
@@ -83,13 +83,12 @@ func (p *Pages) login(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, local(v.Next), http.StatusSeeOther)
 }
 
-// guess runs a check of somebody's password. It takes a turn of the account before the
-// check, so that guesses at the same time are counted, and gives it back unless the
-// password was wrong, so that the owner is not kept out by knowing it. There are turns
-// for each address that tries the account, and for all of them together: one address
-// that uses up its own leaves the owner's alone. An address from which the account has
-// signed in before does without the common ones, so that not even many others keep the
-// owner out.
+// guess runs a password check under the rate limits of the account. It takes a token before the
+// check, so that concurrent guesses are counted, and returns it unless the password was wrong, so
+// that correct sign-ins are free. There are limits per IP address and account, and per account
+// from all addresses, so that one address that exhausts its own limit does not lock out the owner.
+// An address from which the account has signed in before skips the second limit, so that even many
+// other addresses cannot lock out the owner.
 func (p *Pages) guess(r *http.Request, org, user string, check func() (wrong bool, err error)) error {
 	name := strings.ToLower(org + "/" + user)
 	pair := name + " " + p.router.ClientAddr(r).String()
@@ -116,11 +115,11 @@ func (p *Pages) guess(r *http.Request, org, user string, check func() (wrong boo
 	return err
 }
 
-// maxPairs bounds the addresses from which accounts have signed in that are remembered, on
-// this node since its start. What is forgotten costs those pairs their privilege only.
+// maxPairs limits the remembered pairs of account and IP address, per node and since its start. A
+// forgotten pair only loses its exemption.
 const maxPairs = 20_000
 
-// again shows a form once more, with what was wrong.
+// again shows a form again, with the error.
 func (p *Pages) again(w http.ResponseWriter, r *http.Request, page string, v view, err error) {
 	status := httpx.StatusOf(errs.KindOf(err))
 	if status >= http.StatusInternalServerError {
@@ -135,7 +134,7 @@ func (p *Pages) again(w http.ResponseWriter, r *http.Request, page string, v vie
 	p.show(w, r, status, page, v, "")
 }
 
-// must returns who is signed in, or leads to the page to sign in on.
+// must returns the signed-in member, or redirects to the sign-in page.
 func (p *Pages) must(w http.ResponseWriter, r *http.Request) *identity.Member {
 	m, err := p.SignedIn(r)
 	if err != nil {
@@ -148,7 +147,7 @@ func (p *Pages) must(w http.ResponseWriter, r *http.Request) *identity.Member {
 	return m
 }
 
-// same refuses two entries of a password that differ.
+// same checks that the two entered passwords are equal.
 func same(r *http.Request) error {
 	if r.PostFormValue("password") != r.PostFormValue("repeat") {
 		return errs.New(errs.Invalid, "account.passwords_differ", "the two passwords differ")
@@ -176,8 +175,8 @@ func (p *Pages) setupPage(w http.ResponseWriter, r *http.Request) {
 	p.show(w, r, http.StatusOK, "setup", v, "")
 }
 
-// setupView is the page of a link to set a password: the first one, or a new one in place of one
-// that was forgotten.
+// setupView is the page of a password link: to set the first password, or to replace a forgotten
+// one.
 func (p *Pages) setupView(r *http.Request, l account.Link) (view, error) {
 	v := view{Title: "Choose a password", Org: l.Org, User: l.User, Action: r.URL.Path, Providers: p.providersOf(l.Org)}
 	ways, err := p.Accounts.Ways(r.Context(), identity.Principal{Org: l.Org, Kind: identity.User, ID: l.User})
@@ -215,8 +214,8 @@ func (p *Pages) joinPage(w http.ResponseWriter, r *http.Request) {
 	p.show(w, r, http.StatusOK, "join", p.joinView(r, &i), "")
 }
 
-// joinView is the page of an invitation. Somebody who is signed in to other orgs with a password
-// can join with that account.
+// joinView is the page of an invitation. A user who is signed in to other orgs with a password can
+// join with that account.
 func (p *Pages) joinView(r *http.Request, i *identity.Invitation) view {
 	v := view{
 		Title: "Join " + i.Org, Org: i.Org, User: i.User, Text: i.CreatedBy, Action: r.URL.Path,
@@ -243,8 +242,8 @@ func (p *Pages) join(w http.ResponseWriter, r *http.Request) {
 	var signed account.Signed
 	var hash string
 	if err = same(r); err == nil {
-		// The invitation works once, and the browser may go away: what takes long comes before
-		// it is used up, and the password is set with it.
+		// The invitation works once, and the browser may disconnect. So the slow hash comes first,
+		// and the password is set together with accepting the invitation.
 		hash, err = p.Accounts.HashPassword(r.Context(), who, password)
 	}
 	if err == nil {
@@ -255,7 +254,7 @@ func (p *Pages) join(w http.ResponseWriter, r *http.Request) {
 	p.enter(w, r, "join", v, signed, err)
 }
 
-// enter signs somebody in who has just set a password, or shows the form again.
+// enter signs in a user who has just set a password, or shows the form again.
 func (p *Pages) enter(w http.ResponseWriter, r *http.Request, page string, v view, signed account.Signed, err error) {
 	if err == nil {
 		err = p.signIn(r.Context(), signed)

@@ -18,20 +18,20 @@ import (
 	"github.com/yuin/goldmark/util"
 )
 
-// Texts of people and agents are Markdown. Two layers keep them harmless: the parser knows
-// no HTML, so tags are text, and the sanitizer lets through nothing but the elements below.
+// User text is Markdown. Two layers make it safe: the parser does not support HTML, so tags are
+// text, and the sanitizer passes only the elements below.
 
-// markdownLevel is the level of the first heading in a text, below "Problem", which is an h2.
+// markdownLevel is the level of the first heading in a text, below the h2 "Problem".
 const markdownLevel = 3
 
-// maxMarkdownDepth bounds how deep quotes and lists nest. Deeper ones are shown as they were
-// written.
+// maxMarkdownDepth limits the nesting of quotes and lists. Text that nests deeper is shown
+// verbatim.
 const maxMarkdownDepth = 20
 
-// linkRel is on every link of a text: it leads away from here.
+// linkRel is the rel attribute of all links in user text, because they lead to other sites.
 const linkRel = "nofollow noopener noreferrer"
 
-// markdown is a text as safe HTML. Its headings start at level 3, or at the level given.
+// markdown renders a text as safe HTML. Headings start at level 3, or at the given level.
 func markdown(source string, level ...int) (template.HTML, error) {
 	top := markdownLevel
 	if len(level) > 0 {
@@ -53,7 +53,7 @@ func markdown(source string, level ...int) (template.HTML, error) {
 	return template.HTML(markdownPolicy.SanitizeBytes(b.Bytes())), nil // sanitized
 }
 
-// markdownParser reads CommonMark with tables, strikethrough and bare URLs, and without HTML.
+// markdownParser parses CommonMark with tables, strikethrough and bare URLs, without HTML.
 var markdownParser = goldmark.New(
 	goldmark.WithParser(parser.NewParser(
 		parser.WithBlockParsers(without(parser.DefaultBlockParsers(), 900)...),   // HTML blocks
@@ -65,12 +65,12 @@ var markdownParser = goldmark.New(
 		extension.Strikethrough,
 		extension.Linkify,
 	),
-	// A line break in a form is meant to be one.
+	// A line break in a form is meant as one.
 	goldmark.WithRendererOptions(html.WithHardWraps()),
 )
 
-// without leaves out the parser with the given priority. A test notices if the library
-// numbers them anew.
+// without removes the parser with the given priority. A test fails if the library changes the
+// priorities.
 func without(parsers []util.PrioritizedValue, priority int) []util.PrioritizedValue {
 	var out []util.PrioritizedValue
 	for _, p := range parsers {
@@ -81,29 +81,29 @@ func without(parsers []util.PrioritizedValue, priority int) []util.PrioritizedVa
 	return out
 }
 
-// verbatim is a text as it was written.
+// verbatim shows a text without formatting.
 func verbatim(source string) template.HTML {
 	return template.HTML(`<p dir="auto" class="raw">` + template.HTMLEscapeString(source) + `</p>`) // escaped
 }
 
-// maxEmphasis bounds the marks of emphasis in one block: the parser compares each with all
+// maxEmphasis limits the emphasis marks in a block, because the parser compares each with all
 // before it.
 const maxEmphasis = 1000
 
-// maxCells bounds the cells of a table: every row gets as many as the widest has.
+// maxCells limits the cells of a table, because every row is padded to the widest one.
 const maxCells = 20_000
 
-// maxReferred bounds the bytes of destinations that references repeat.
+// maxReferred limits the bytes of link destinations that references repeat.
 const maxReferred = 1 << 18
 
-// costly reports whether the parser would take long, or make much of little: the time for marks
-// of lists and quotes at the beginning of a line, and for marks of emphasis, grows with the
-// square of their number, and so does the size of tables and of references to long addresses.
+// costly reports whether rendering would take too long or produce too much. The time for list and
+// quote marks at the beginning of a line, and for emphasis marks, grows with the square of their
+// number. So does the size of tables and of references to long URLs.
 func costly(source string) bool {
 	return manyMarks(source) || manyCells(source) || manyReferences(source)
 }
 
-// manyCells reports whether the lines could be a table with more cells than a page can show.
+// manyCells reports whether the text may contain a table with too many cells.
 func manyCells(source string) bool {
 	lines, widest := 0, 0
 	for line := range strings.Lines(source) {
@@ -113,8 +113,8 @@ func manyCells(source string) bool {
 	return lines*widest > maxCells
 }
 
-// manyReferences reports whether references, which are as short as [a], could repeat a long
-// destination too often. A definition is "[a]: destination", on one line or on two.
+// manyReferences reports whether references, which are as short as [a], repeat long destinations
+// too often. A definition is "[a]: destination", on one line or on two.
 func manyReferences(source string) bool {
 	longest, next := 0, false
 	for line := range strings.Lines(source) {
@@ -129,7 +129,7 @@ func manyReferences(source string) bool {
 	return longest*strings.Count(source, "]") > maxReferred
 }
 
-// manyMarks reports whether there are too many marks in one block or at the beginning of one line.
+// manyMarks reports whether a block or the beginning of a line has too many marks.
 func manyMarks(source string) bool {
 	marks := 0
 	for line := range strings.Lines(source) {
@@ -154,7 +154,7 @@ func manyMarks(source string) bool {
 		if strings.TrimSpace(line) == "" {
 			marks = 0
 		}
-		rule := strings.Trim(line, "-*_\r\n") == "" // however long it is
+		rule := strings.Trim(line, "-*_\r\n") == "" // of any length
 		if marks > maxEmphasis || blocks > 2*maxMarkdownDepth && !rule {
 			return true
 		}
@@ -162,10 +162,10 @@ func manyMarks(source string) bool {
 	return false
 }
 
-// tooDeep reports whether blocks nest deeper than a page can show.
+// tooDeep reports whether blocks nest too deeply.
 func tooDeep(doc ast.Node) bool {
 	depth, deep := 0, false
-	_ = ast.Walk(doc, func(n ast.Node, entering bool) (ast.WalkStatus, error) { // returns no error
+	_ = ast.Walk(doc, func(n ast.Node, entering bool) (ast.WalkStatus, error) { // never returns an error
 		if entering {
 			depth++
 		} else {
@@ -180,18 +180,18 @@ func tooDeep(doc ast.Node) bool {
 	return deep
 }
 
-// tame moves headings below those of the page, gives every block its own direction, and marks
-// links. What stands in an image or in a link that leads nowhere takes its place.
+// tame moves headings below those of the page, sets the direction of every block, and marks links.
+// Images, and links that may not be followed, are replaced by their text.
 func tame(doc ast.Node, src []byte, top int) {
 	var drop []ast.Node
 	last := top - 1
-	_ = ast.Walk(doc, func(n ast.Node, entering bool) (ast.WalkStatus, error) { // returns no error
+	_ = ast.Walk(doc, func(n ast.Node, entering bool) (ast.WalkStatus, error) { // never returns an error
 		if !entering {
 			return ast.WalkContinue, nil
 		}
 		switch n := n.(type) {
 		case *ast.Heading:
-			// No level is left out, so that screen readers show an outline without holes.
+			// Skip no level, so that the outline for screen readers has no gaps.
 			n.Level = min(n.Level+top-1, last+1, 6)
 			last = n.Level
 			n.SetAttributeString("dir", []byte("auto"))
@@ -217,7 +217,7 @@ func tame(doc ast.Node, src []byte, top int) {
 		parent := n.Parent()
 		if auto, ok := n.(*ast.AutoLink); ok {
 			label := ast.NewString(auto.Label(src))
-			label.SetRaw(true) // and escaped
+			label.SetRaw(true) // it is escaped above
 			parent.InsertBefore(parent, n, label)
 		}
 		for c := n.FirstChild(); c != nil; c = n.FirstChild() {
@@ -227,8 +227,8 @@ func tame(doc ast.Node, src []byte, top int) {
 	}
 }
 
-// leadsAway reports whether a link may be followed: to another site, or to write a mail. Links
-// into this site could be mistaken for its own.
+// leadsAway reports whether a link may be followed: to another site, or to a mail address. Links
+// into this site could be mistaken for links of the page.
 func leadsAway(dest []byte) bool {
 	u, err := url.Parse(string(util.URLEscape(dest, true)))
 	if err != nil {
@@ -244,11 +244,11 @@ func leadsAway(dest []byte) bool {
 	}
 }
 
-// markdownPolicy is what the page gets to see, whatever the parser made.
+// markdownPolicy lists what the sanitizer passes.
 var markdownPolicy = func() *bluemonday.Policy {
 	p := bluemonday.NewPolicy()
-	p.AllowElements("p", "h2", "h3", "h4", "h5", "h6", "ul", "ol", "li", "blockquote", "pre", "code", "em", "strong", "del",
-		"hr", "br", "table", "thead", "tbody", "tr", "th", "td")
+	p.AllowElements("p", "h2", "h3", "h4", "h5", "h6", "ul", "ol", "li", "blockquote", "pre", "code",
+		"em", "strong", "del", "hr", "br", "table", "thead", "tbody", "tr", "th", "td")
 	p.AllowAttrs("dir").Matching(regexp.MustCompile(`^auto$`)).
 		OnElements("p", "h2", "h3", "h4", "h5", "h6", "li", "blockquote", "th", "td")
 	p.AllowAttrs("start").Matching(regexp.MustCompile(`^[0-9]{1,9}$`)).OnElements("ol")

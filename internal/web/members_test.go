@@ -28,7 +28,7 @@ func (o *office) member(t *testing.T, ref string) identity.Member {
 	return m
 }
 
-// The id "new" is an agent's like any other, and not the form for one.
+// An agent with the id "new" has a page of its own, which is not the form for a new agent.
 func TestThePageOfAnAgentIsLinked(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
@@ -43,12 +43,13 @@ func TestAnInvitationIsShownOnce(t *testing.T) {
 	o := newOffice(t)
 	o.ada.get("/members/invitations").want(http.StatusOK, "No invitations yet", `value="7" selected`)
 	fields := []string{"user", "grace", "name", "Grace", "days", "7", "admin", "yes"}
-	made := o.ada.post("/members/invitations", fields...).want(http.StatusCreated, "Copy the link now", "an admin of the org", "user:grace")
+	made := o.ada.post("/members/invitations", fields...).
+		want(http.StatusCreated, "Copy the link now", "an admin of the org", "user:grace")
 	value := linkText.FindString(made.body)
 	if value == "" || made.header.Get("Cache-Control") != "no-store" {
-		t.Fatal(value, made.header)
+		t.Fatalf("got %v %v, want value not empty, Cache-Control no-store", value, made.header)
 	}
-	o.ada.again("/members/invitations", fields...).want(http.StatusCreated, "This form was sent before").lacks(value)
+	o.ada.again("/members/invitations", fields...).want(http.StatusCreated, "This form was already sent").lacks(value)
 	o.ada.send(http.MethodGet, strings.TrimPrefix(value, "http://parley.test"), nil).want(http.StatusOK, "grace")
 	page := o.ada.get("/members/invitations").want(http.StatusOK, "user:grace", "pending", "admin").lacks(value)
 	id := regexp.MustCompile(`invitations/(inv-[0-9a-z]+)/revoke`).FindStringSubmatch(page.body)[1]
@@ -57,7 +58,8 @@ func TestAnInvitationIsShownOnce(t *testing.T) {
 	o.ada.send(http.MethodGet, strings.TrimPrefix(value, "http://parley.test"), nil).want(http.StatusNotFound)
 	o.ada.post("/members/invitations/x/revoke").want(http.StatusNotFound)
 
-	o.ada.post("/members/invitations", "user", "Not An Id", "days", "7").want(http.StatusUnprocessableEntity, `id="err-user"`, `value="Not An Id"`)
+	o.ada.post("/members/invitations", "user", "Not An Id", "days", "7").
+		want(http.StatusUnprocessableEntity, `id="err-user"`, `value="Not An Id"`)
 	o.ada.post("/members/invitations", "user", "bob", "days", "7").want(http.StatusConflict, "bob")
 	o.ada.post("/members/invitations", "user", "new", "days", "400").want(http.StatusUnprocessableEntity, `id="err-days"`)
 	o.ada.get("/members/invitations?cursor=x").want(http.StatusUnprocessableEntity)
@@ -66,11 +68,12 @@ func TestAnInvitationIsShownOnce(t *testing.T) {
 func TestMembersAreListedByKind(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
-	o.ada.get("/members").want(http.StatusOK, `id="user:ada"`, `id="user:bob"`, "(you)").lacks(`id="agent:scout"`, "user:eve")
+	o.ada.get("/members").want(http.StatusOK, `id="user:ada"`, `id="user:bob"`, "(you)").
+		lacks(`id="agent:scout"`, "user:eve")
 	o.ada.get("/members").want(http.StatusOK, "Last seen").lacks(">never<") // both have signed in
 	o.ada.get("/members?kind=agent").want(http.StatusOK, `id="agent:scout"`).lacks(`id="user:ada"`, "Last seen")
 	o.ada.get("/members?kind=service").want(http.StatusOK, "No services yet", "Create a service")
-	o.ada.get("/members?state=disabled").want(http.StatusOK, "Nobody is disabled")
+	o.ada.get("/members?state=disabled").want(http.StatusOK, "No disabled members")
 	for _, bad := range []string{"?kind=x", "?state=x", "?cursor=x"} {
 		o.ada.get("/members" + bad).want(http.StatusUnprocessableEntity)
 	}
@@ -83,14 +86,15 @@ func TestAServiceIsCreated(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
 	fields := []string{"kind", "service", "id", "crm", "name", "CRM"}
-	o.ada.post("/members", fields...).leads(o.ada, "The service was created.", "CRM", "preset=calls&amp;principal=service%3Acrm")
+	o.ada.post("/members", fields...).leads(o.ada, "The service was created.", "CRM",
+		"preset=calls&amp;principal=service%3Acrm")
 	o.ada.again("/members", fields...).leads(o.ada, "CRM")
 	o.ada.post("/members", fields...).want(http.StatusConflict, `value="crm"`)
 	o.ada.post("/members", "kind", "service", "id", "C R M").want(http.StatusUnprocessableEntity, `id="err-id"`)
 	o.ada.post("/members", "kind", "agent", "id", "x").want(http.StatusBadRequest)
 	o.ada.post("/members", "kind", "user", "id", "carl", "admin", "yes").leads(o.ada, "Make a link below", "admin")
 	if m := o.member(t, "user:carl"); !m.Admin {
-		t.Errorf("%+v", m)
+		t.Errorf("got %+v, want Admin true", m)
 	}
 	o.ada.get("/keys/new?preset=calls&principal=service:crm").want(http.StatusOK, `value="service:crm" selected`)
 }
@@ -106,18 +110,19 @@ func TestAMemberIsChanged(t *testing.T) {
 	o.ada.post(bob, "change", "make-admin").leads(o.ada, "Robert is an admin now.", "Take the admin role")
 	admin := o.key("user:bob", identity.Admin)
 	o.ada.get(bob).want(http.StatusOK, "1 key with admin rights is revoked", admin.Prefix)
-	o.ada.post(bob, "change", "take-admin").leads(o.ada, "is not an admin any more")
+	o.ada.post(bob, "change", "take-admin").leads(o.ada, "is no longer an admin")
 	if k, err := o.Store.Identity().Key(t.Context(), "acme", admin.ID); err != nil || k.RevokedAt.IsZero() {
-		t.Error("the admin key works on:", k, err)
+		t.Errorf("got %+v %v, want the admin key revoked", k, err)
 	}
 	o.ada.post(bob, "change", "disable").leads(o.ada, "is disabled", "Enable</button>")
 	o.ada.get("/members?state=disabled").want(http.StatusOK, `id="user:bob"`)
 	if res := o.bob.get("/followups"); res.code != http.StatusSeeOther {
-		t.Error("a disabled member is still signed in:", res.code)
+		t.Errorf("a disabled member is still signed in: got %v, want res.code %v", res.code, http.StatusSeeOther)
 	}
 	o.ada.post(bob, "change", "enable").leads(o.ada, "is enabled again")
 	o.ada.post("/members/agent:scout", "change", "make-admin").want(http.StatusUnprocessableEntity)
-	o.ada.get("/members/agent:scout").want(http.StatusOK, "preset=worker&amp;principal=agent%3Ascout").lacks("Make an admin", "Make the link")
+	o.ada.get("/members/agent:scout").want(http.StatusOK, "preset=worker&amp;principal=agent%3Ascout").
+		lacks("Make an admin", "Make the link")
 }
 
 func TestTheLastAdminStays(t *testing.T) {
@@ -125,7 +130,8 @@ func TestTheLastAdminStays(t *testing.T) {
 	o := newOffice(t)
 	ada := "/members/user:ada"
 	o.ada.get(ada).want(http.StatusOK, "You cannot disable yourself", "The last admin of an org stays.")
-	o.ada.post(ada, "change", "take-admin").want(http.StatusConflict, "is the last enabled admin of the org; make another user an admin first")
+	o.ada.post(ada, "change", "take-admin").want(http.StatusConflict,
+		"is the last enabled admin of the org; make another user an admin first")
 	o.ada.post(ada, "change", "disable").want(http.StatusConflict, "cannot disable itself")
 	if !o.member(t, "user:ada").Admin {
 		t.Error("the org has no admin")
@@ -139,9 +145,10 @@ func TestALinkToSetAPasswordIsShownOnce(t *testing.T) {
 	made := o.ada.post("/members/user:bob/link", "hours", "24").want(http.StatusCreated, "Copy the link now", "user:bob")
 	value := linkText.FindString(made.body)
 	if made.header.Get("Cache-Control") != "no-store" || value == "" {
-		t.Fatal(made.header, made.main())
+		t.Fatalf("got %v %v, want Cache-Control no-store, value not empty", made.header, made.main())
 	}
-	o.ada.again("/members/user:bob/link", "hours", "24").want(http.StatusCreated, "This form was sent before").lacks(value)
+	o.ada.again("/members/user:bob/link", "hours", "24").want(http.StatusCreated, "This form was already sent").
+		lacks(value)
 	o.ada.send(http.MethodGet, strings.TrimPrefix(value, "http://parley.test"), nil).want(http.StatusOK)
 	o.ada.post("/members/user:bob/link", "hours", "400").want(http.StatusUnprocessableEntity, `id="err-hours"`)
 	o.ada.get("/members/user:bob").want(http.StatusOK).lacks(value)
@@ -149,7 +156,16 @@ func TestALinkToSetAPasswordIsShownOnce(t *testing.T) {
 	o.ada.post("/members/user:nobody/link").want(http.StatusNotFound)
 }
 
-// The list says when a worker of each agent was there last, to those who may see its connection.
+// A session cannot open the card of a private agent, so its page has no link to it.
+func TestOnlyThePageOfAPublicAgentLinksToItsCard(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	o.Agent(agent.Agent{ID: "open", Org: "acme", Name: "Open", Public: true})
+	o.ada.get("/agents/open").want(http.StatusOK, `href="/a2a/open/.well-known/agent-card.json"`)
+	o.ada.get("/agents/scout").want(http.StatusOK, "needs an API key").lacks("agent-card.json")
+}
+
+// The list shows when a worker of each agent last polled, to members who may manage agents.
 func TestTheListOfAgentsSaysWhenAWorkerWasSeen(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
@@ -162,10 +178,10 @@ func TestTheListOfAgentsSaysWhenAWorkerWasSeen(t *testing.T) {
 	seen := "worker seen <time datetime=\"" + at.UTC().Format(time.RFC3339)
 	page := o.ada.get("/agents").want(http.StatusOK, seen, "no worker seen yet")
 	if row := between(page.body, `id="agent-idle"`, "</li>"); !strings.Contains(row, "no worker seen yet") {
-		t.Error(row)
+		t.Errorf("got %v, want containing no worker seen yet", row)
 	}
 	if row := between(page.body, `id="agent-scout"`, "</li>"); !strings.Contains(row, seen) {
-		t.Error(row)
+		t.Errorf("got %s, want containing %s", row, seen)
 	}
 	o.ada.get("/agents?q=idle").want(http.StatusOK, "no worker seen yet").lacks(seen)
 	o.bob.get("/agents").want(http.StatusOK, "Scout").lacks("worker seen", "no worker")

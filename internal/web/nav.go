@@ -9,20 +9,20 @@ import (
 	"github.com/parley-dev/parley/internal/proposal"
 )
 
-// nav is the menu: the pages that the member may open.
+// nav is the menu, with the pages that the member may open.
 type nav struct {
 	Main     []navItem
 	Settings []navItem
-	Orgs     []identity.Org // the member's other orgs
+	Orgs     []identity.Org // other orgs of the session
 }
 
 type navItem struct {
 	Path, Name, Icon string
-	Count            int64 // 0: none is shown
+	Count            int64 // 0: not shown
 	Current          bool
 }
 
-// nav makes the menu for the page that is shown.
+// nav builds the menu for the current page.
 func (v *visit) nav() (identity.Org, nav, error) {
 	var n nav
 	self, err := v.access(identity.ReadSelf)
@@ -58,10 +58,10 @@ func (v *visit) nav() (identity.Org, nav, error) {
 	return org, n, err
 }
 
-// otherOrgs are those that the person is signed in to beside this one.
+// otherOrgs returns the other orgs that the user is signed in to.
 func (v *visit) otherOrgs() ([]identity.Org, error) {
 	if v.single() {
-		return nil, nil // the usual case reads nothing
+		return nil, nil // the common case, without a read
 	}
 	list, err := v.Memberships(v.r)
 	var ids []string
@@ -81,7 +81,7 @@ func (v *visit) otherOrgs() ([]identity.Org, error) {
 	return out, err
 }
 
-// waiting counts what waits in the org: open proposals and open follow-ups.
+// waiting counts the open proposals and the open follow-ups of the org.
 func (v *visit) waiting() (proposals, followups int64, err error) {
 	ctx := v.r.Context()
 	a, err := v.access(identity.ListProposals)
@@ -95,12 +95,12 @@ func (v *visit) waiting() (proposals, followups int64, err error) {
 	if a, err = v.access(identity.ListFollowups); err != nil {
 		return 0, 0, err
 	}
-	// A page past the end: they are counted and not read.
+	// A page past the end: it counts the follow-ups and reads none.
 	_, n, err := v.Followups.List(ctx, a, &followup.Query{Status: followup.Open, Limit: 1, Page: math.MaxInt32})
 	return counts[proposal.Open], n, err
 }
 
-// under reports whether the page shown is the one at path, or below it.
+// under reports whether the current page is at path or below it.
 func (v *visit) under(path string) bool {
 	own := v.r.URL.Path
 	at := v.base() + path

@@ -2,31 +2,31 @@ package web
 
 import "strings"
 
-// notice is what the last form did, with a link to what it made, if it made something.
+// notice describes the effect of the last form, with an optional link to the result.
 type notice string
 
-// linkMark stands between the words of a notice and its link. No text of people has it.
+// linkMark separates the text of a notice from its link. User text cannot contain it.
 const linkMark = "\x1f"
 
-// refusalMark begins the notice of a form that did nothing.
+// refusalMark starts the notice of a form that was rejected.
 const refusalMark = "\x1e"
 
-// refusal is a message that says why nothing was done.
+// refusal marks a message as the reason why nothing was done.
 func refusal(message string) string { return refusalMark + message }
 
-// Refused reports whether the form did nothing.
+// Refused reports whether the form was rejected.
 func (n notice) Refused() bool { return strings.HasPrefix(string(n), refusalMark) }
 
 // linked adds a link to a message.
 func linked(message, href string) string { return message + linkMark + href }
 
-// Text is the message without the link.
+// Text returns the message without the link.
 func (n notice) Text() string {
 	text, _ := n.split()
 	return text
 }
 
-// Href is where the link leads; empty: there is none.
+// Href returns the link, or "" if there is none.
 func (n notice) Href() string {
 	_, href := n.split()
 	return href

@@ -5,62 +5,62 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"unicode"
 
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/followup"
 	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/internal/task"
+	"github.com/parley-dev/parley/internal/text"
 )
 
-// workView is an agent's task, and what the agent made, for those who may read it.
+// workView is the task of an agent with its artifacts, for members who may read it.
 type workView struct {
 	State   string
-	Says    string // what the state means
+	Says    string // meaning of the state
 	Detail  bool   // the member may read the task
-	Gone    bool   // the task is not kept any more
-	Large   int64  // its size, if it is too large to be read for this page
-	Message string // of the agent, with its last status
+	Gone    bool   // the task is no longer stored
+	Large   int64  // size of the task, if it is too large for this page
+	Message string // the agent's message with its last status
 	Outputs []outputView
 }
 
-// LargeSize is Large in words.
+// LargeSize formats Large.
 func (w *workView) LargeSize() string { return byteSize(w.Large) }
 
-// outputView is one artifact.
+// outputView is an artifact.
 type outputView struct {
 	Name, Description string
 	Parts             []outputPart
 }
 
-// outputPart is a piece of an artifact: text is shown, anything else can be downloaded.
+// outputPart is a part of an artifact: text is shown, everything else can be downloaded.
 type outputPart struct {
 	Text string
-	Cut  bool   // there is more text than is shown
-	Href string // of the download; empty: there is none
+	Cut  bool   // the text is cut
+	Href string // download; empty if there is none
 	File string
 	Size string
-	URL  string // where the agent put it; shown as text
+	URL  string // external URL of the content, shown as text
 }
 
-// Limits of what a page shows of a task, in bytes. Anything larger is downloaded.
+// Limits of the content of a task on a page, in bytes. Larger content can be downloaded.
 const (
-	maxWorkBeside = 1 << 20 // of a task whose outputs are shown beside something else
+	maxWorkBeside = 1 << 20 // of a task on another page
 	maxWork       = 64 << 20
-	maxOutputText = 16 << 10 // of one part; no more of it is kept
+	maxOutputText = 16 << 10 // of a part
 	maxOutputAll  = 64 << 10 // of a page
-	maxOutputs    = 100      // artifacts and parts, each
+	maxOutputs    = 100      // number of artifacts, and of parts
 )
 
-// workWords say what the state of an agent's task means.
+// workWords explain the states of a task.
 var workWords = map[string]string{
 	"submitted": "waits for the agent", "working": "the agent works on it", "completed": "the agent is done",
 	"failed": "the agent failed", "canceled": "canceled", "rejected": "the agent declined it",
 	"input-required": "the agent waits for an answer", "auth-required": "the agent waits for access",
 }
 
-// work reads the task that an agent works on a follow-up with; nil: there is none. A task with
-// more than most bytes is not read.
+// work returns the task of an agent for a follow-up, or nil. The content of a task larger than
+// most bytes is not read.
 func (v *visit) work(f *followup.Followup, most int64) (*workView, error) {
 	if f.TaskUID == "" {
 		return nil, nil
@@ -68,7 +68,7 @@ func (v *visit) work(f *followup.Followup, most int64) (*workView, error) {
 	out := &workView{State: f.TaskState, Says: workWords[f.TaskState]}
 	a, err := v.access(identity.ReadTasks)
 	if err != nil {
-		return out, nil //nolint:nilerr // the state is all that the member may see
+		return out, nil //nolint:nilerr // the member may only see the state
 	}
 	out.Detail = true
 	ctx := v.r.Context()
@@ -98,8 +98,8 @@ func unlessGone(err error) error {
 	return err
 }
 
-// newOutputs makes the views of artifacts. at is where their parts are downloaded, by the numbers
-// of the artifact and the part.
+// newOutputs returns the views of artifacts. at is the URL prefix of downloads, followed by the
+// numbers of the artifact and the part.
 func newOutputs(artifacts []task.Artifact, at string) []outputView {
 	room := maxOutputAll
 	var out []outputView
@@ -115,8 +115,8 @@ func newOutputs(artifacts []task.Artifact, at string) []outputView {
 	return out
 }
 
-// newOutputParts makes the views of parts. at is where they are downloaded; empty: nowhere.
-// room is how many bytes the page still has for text.
+// newOutputParts returns the views of parts. at is the URL prefix of downloads; empty means none.
+// room is the remaining number of bytes for text on the page.
 func newOutputParts(parts []task.Part, at string, room *int) []outputPart {
 	var out []outputPart
 	for j, next := 0, 0; j < len(parts) && len(out) < maxOutputs; j = next {
@@ -133,8 +133,8 @@ func newOutputParts(parts []task.Part, at string, room *int) []outputPart {
 	return out
 }
 
-// partAt is a part, and the number of the next one. Texts that follow each other are one, as
-// those of an artifact that grew.
+// partAt returns a part and the index of the next one. Consecutive texts are merged, because an
+// artifact that grew has many.
 func partAt(parts []task.Part, j int) (p task.Part, next int) {
 	p, next = parts[j], j+1
 	if p.Kind != task.TextPart {
@@ -144,7 +144,7 @@ func partAt(parts []task.Part, j int) (p task.Part, next int) {
 	b.WriteString(p.Text)
 	for ; next < len(parts) && parts[next].Kind == task.TextPart; next++ {
 		b.WriteString(parts[next].Text)
-		p.Left += parts[next].Left // the gap is far behind what a page shows of a long text
+		p.Left += parts[next].Left // far beyond the part of the text that a page shows
 	}
 	p.Text = b.String()
 	return p, next
@@ -169,7 +169,7 @@ func newOutputPart(p *task.Part, href string, room int) outputPart {
 	return out
 }
 
-// partContent is what a part holds, and the name of a file with it.
+// partContent returns the content of a part, and a name for its file.
 func partContent(p *task.Part) (content []byte, name string) {
 	name = fileName(p.Name)
 	switch p.Kind {
@@ -190,13 +190,12 @@ func orName(name, otherwise string) string {
 	return name
 }
 
-// fileName makes a name that an agent chose safe for a file system: no path, no control or
-// direction characters, no leading dot.
+// fileName makes a name that an agent chose safe for a file system: no path, no deceptive
+// characters, no leading dot.
 func fileName(s string) string {
-	s = s[strings.LastIndexAny(s, `/\`)+1:]
+	s = text.CleanName(s[strings.LastIndexAny(s, `/\`)+1:])
 	s = strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || r == unicode.ReplacementChar ||
-			strings.ContainsRune(`:*?"<>|`, r) {
+		if strings.ContainsRune(`:*?"<>|`, r) {
 			return -1
 		}
 		return r
@@ -204,7 +203,7 @@ func fileName(s string) string {
 	return clipRunes(strings.TrimLeft(strings.TrimSpace(s), ". "), 100)
 }
 
-// outputFile sends one part of what an agent made for a follow-up, as a download.
+// outputFile sends a part of an artifact for a follow-up as a download.
 func (v *visit) outputFile() error {
 	a, err := v.access(identity.ReadTasks)
 	if err != nil {
@@ -225,8 +224,8 @@ func (v *visit) outputFile() error {
 	return v.sendOutput(func(number int) (task.Artifact, error) { return v.Tasks.OrgArtifact(ctx, a, f.TaskUID, number) })
 }
 
-// sendOutput sends the part of the task's artifacts that the URL names, and reads no other artifact.
-// What an agent made never runs as a page of this site: it is an attachment of no type, in a sandbox.
+// sendOutput sends the part of an artifact that the URL names, and reads no other artifact. Content
+// of an agent must never run as a page of this site: it is an untyped attachment in a sandbox.
 func (v *visit) sendOutput(read func(number int) (task.Artifact, error)) error {
 	i, err1 := strconv.Atoi(v.r.PathValue("artifact"))
 	j, err2 := strconv.Atoi(v.r.PathValue("part"))
@@ -251,11 +250,11 @@ func (v *visit) sendOutput(read func(number int) (task.Artifact, error)) error {
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 	h.Set("Cache-Control", "private, no-store")
 	v.w.WriteHeader(http.StatusOK)
-	_, _ = v.w.Write(content) // the browser went away
+	_, _ = v.w.Write(content) // an error means that the browser is gone
 	return nil
 }
 
-// messageText is what a message says in words.
+// messageText returns the text parts of a message.
 func messageText(m *task.Message) string {
 	if m == nil {
 		return ""
@@ -272,7 +271,7 @@ func messageText(m *task.Message) string {
 	return b.String()
 }
 
-// clipBytes cuts a text to a number of bytes, at a character.
+// clipBytes cuts a text to a number of bytes, at the start of a character.
 func clipBytes(s string, most int) string {
 	if len(s) <= most {
 		return s
@@ -284,7 +283,7 @@ func clipBytes(s string, most int) string {
 	return s[:most] + "…"
 }
 
-// byteSize is a size in the largest unit that fits.
+// byteSize formats a size in the largest unit that fits.
 func byteSize(n int64) string {
 	switch {
 	case n < 1<<10:

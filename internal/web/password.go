@@ -15,21 +15,21 @@ import (
 	"github.com/parley-dev/parley/internal/errs"
 )
 
-// Argon2id hashes passwords. What is kept names its parameters, so that they can be
-// raised without making old passwords useless.
+// Argon2id hashes passwords. A hash contains its parameters, so that they can be raised without
+// invalidating old passwords.
 type Argon2id struct {
 	cost    Cost
-	turns   chan struct{} // bounds the memory that many logins at once may take
-	waiting chan struct{} // bounds how many wait for a turn, or have one
+	turns   chan struct{} // limits the memory of concurrent hashes
+	waiting chan struct{} // limits how many wait for a turn or have one
 }
 
-// Cost is what one hash takes.
+// Cost is the cost of one hash.
 type Cost struct {
 	Passes uint32
 	Memory uint32 // in KiB
 }
 
-// StandardCost is about 50 ms, and as much memory as keeps graphics cards slow.
+// StandardCost takes about 50 ms, and enough memory to slow down graphics cards.
 var StandardCost = Cost{Passes: 3, Memory: 32 << 10}
 
 const (
@@ -39,25 +39,26 @@ const (
 	argonQueue   = 64 // how many may wait for a turn
 )
 
-// atOnce is how many passwords are hashed at the same time: on half of the processors,
-// so that other requests are served meanwhile. Each takes 32 MiB, of which the collector
-// lets a multiple become garbage; so there are never more than four.
+// atOnce returns how many passwords are hashed concurrently: on half of the processors, so that
+// other requests are served meanwhile. A hash takes 32 MiB, of which the garbage collector keeps a
+// multiple, so there are at most four.
 func atOnce() int { return min(4, max(1, runtime.GOMAXPROCS(0)/2)) }
 
-// errBusy is the refusal of a password while too many others wait to be hashed.
+// errBusy is returned while too many passwords wait to be hashed.
 var errBusy = func() error {
-	e := errs.New(errs.Unavailable, "account.busy", "too many people are signing in at the moment; try again in a few seconds")
+	e := errs.New(errs.Unavailable, "account.busy",
+		"too many people are signing in at the moment; try again in a few seconds")
 	e.RetryAfter = 5 * time.Second
 	return e
 }()
 
-// NewArgon2id makes the hasher.
+// NewArgon2id creates the hasher.
 func NewArgon2id(cost Cost) *Argon2id {
 	n := atOnce()
 	return &Argon2id{cost: cost, turns: make(chan struct{}, n), waiting: make(chan struct{}, n+argonQueue)}
 }
 
-// turn waits until the caller may hash. done gives the turn back.
+// turn waits until the caller may hash. done ends the turn.
 func (a *Argon2id) turn(ctx context.Context) (done func(), err error) {
 	select {
 	case a.waiting <- struct{}{}:
@@ -76,7 +77,7 @@ func (a *Argon2id) turn(ctx context.Context) (done func(), err error) {
 // Decoy implements account.Hasher.
 func (a *Argon2id) Decoy() string {
 	random := make([]byte, argonSalt+argonKey)
-	_, _ = rand.Read(random) // never fails: crypto/rand ends the program instead
+	_, _ = rand.Read(random) // never fails: crypto/rand crashes the program instead
 	return a.cost.encode(random[:argonSalt], random[argonSalt:])
 }
 
@@ -110,12 +111,13 @@ func (a *Argon2id) Verify(ctx context.Context, hash, password string) (bool, err
 	if _, err := fmt.Sscanf(parts[2], "v=%d", &version); err != nil || version != argon2.Version {
 		return false, nil
 	}
-	if _, err := fmt.Sscanf(parts[3], "m=%d,t=%d,p=%d", &memory, &passes, &threads); err != nil || passes == 0 || threads == 0 {
+	_, err := fmt.Sscanf(parts[3], "m=%d,t=%d,p=%d", &memory, &passes, &threads)
+	if err != nil || passes == 0 || threads == 0 {
 		return false, nil
 	}
 	salt, err := base64.RawStdEncoding.DecodeString(parts[4])
 	if err != nil {
-		return false, nil // what is kept is no hash, so nothing matches it
+		return false, nil // not a hash, so no password matches
 	}
 	want, err := base64.RawStdEncoding.DecodeString(parts[5])
 	if err != nil || len(want) < argonSalt {

@@ -9,11 +9,11 @@ import (
 	"github.com/parley-dev/parley/internal/proposal"
 )
 
-// decisionForm is what was typed into the form of a decision.
+// decisionForm has the values of a decision.
 type decisionForm struct {
 	Status      proposal.Status
 	Note        string
-	SavedNote   string // the id of a saved note, used if there is no note
+	SavedNote   string // id of a saved note, used if the note is empty
 	DuplicateOf string
 	TextVersion int64
 	Back        string
@@ -21,8 +21,8 @@ type decisionForm struct {
 
 // decisionView is the panel in which admins decide.
 type decisionView struct {
-	decisionForm        // what was typed; TextVersion is the one shown now
-	Choices      []verb // empty: there is no form, and Why says why
+	decisionForm        // entered values; TextVersion is that of the shown text
+	Choices      []verb // if empty, there is no form, and Why has the reason
 	Why          string
 	Hint         string
 	Saved        []proposal.SavedNote
@@ -32,10 +32,10 @@ func (d *decisionView) allows(s proposal.Status) bool {
 	return slices.ContainsFunc(d.Choices, func(c verb) bool { return c.Status == s })
 }
 
-// NeedsNote reports whether one of the choices asks for a note.
+// NeedsNote reports whether one of the choices requires a note.
 func (d decisionView) NeedsNote() bool { return d.allows(proposal.Rejected) }
 
-// decision makes the panel for what the status table allows.
+// decision returns the panel with the choices that the status allows.
 func (v *visit) decision(p *proposal.Proposal, typed decisionForm) (decisionView, error) {
 	out := decisionView{decisionForm: typed}
 	out.TextVersion = p.TextVersion
@@ -57,7 +57,7 @@ func (v *visit) decision(p *proposal.Proposal, typed decisionForm) (decisionView
 	return out, err
 }
 
-// whyNotDecide says, by status, why members who are no admins have no panel.
+// whyNotDecide explains to members who are not admins why they have no panel, by status.
 var whyNotDecide = map[proposal.Status]string{
 	proposal.Draft:    "Only an admin of the org can publish a draft. Until then its submitter and admins see it.",
 	proposal.Open:     "Admins of the org decide. Your vote, and a comment with it, helps them.",
@@ -80,8 +80,8 @@ func decisionHint(p *proposal.Proposal) string {
 	}
 }
 
-// decide changes the status of a proposal. The decision is about the text that was shown: it
-// is refused if the text has changed since, and not because of votes.
+// decide changes the status of a proposal. The decision applies to the shown text: it fails if the
+// text has changed since. Votes do not matter.
 func (v *visit) decide() error {
 	a, err := v.access(identity.ResolveProposal)
 	if err != nil {
@@ -104,7 +104,7 @@ func (v *visit) decide() error {
 func (v *visit) decisionForm() decisionForm {
 	version, err := strconv.ParseInt(v.value("text_version"), 10, 64)
 	if err != nil {
-		version = 0 // refused by the service
+		version = 0 // rejected by the service
 	}
 	return decisionForm{
 		Status: proposal.Status(v.value("status")), Note: v.text("resolution_note"), SavedNote: v.value("saved_note"),
@@ -112,7 +112,7 @@ func (v *visit) decisionForm() decisionForm {
 	}
 }
 
-// resolve has the service carry the decision out.
+// resolve calls the service.
 func (v *visit) resolve(a identity.Access, id string, typed decisionForm) (proposal.Outcome, error) {
 	cmd := proposal.Resolution{Status: typed.Status, IfTextVersion: &typed.TextVersion}
 	var err error
@@ -128,7 +128,7 @@ func (v *visit) resolve(a identity.Access, id string, typed decisionForm) (propo
 	return v.Proposals.Resolve(v.r.Context(), a, id, cmd)
 }
 
-// decisionProblem words a refusal for people who read the page.
+// decisionProblem rewords an error for readers of the page.
 func (v *visit) decisionProblem(id string, err error) error {
 	switch {
 	case errs.KindOf(err) == errs.Stale:
@@ -150,7 +150,7 @@ func (v *visit) decisionProblem(id string, err error) error {
 	}
 }
 
-// decided says what a decision has led to.
+// decided returns the message for a decision.
 func decided(p *proposal.Proposal) string {
 	switch p.Status {
 	case proposal.Approved:

@@ -11,10 +11,11 @@ import (
 	"github.com/parley-dev/parley/internal/proposal"
 )
 
-// followupsOf counts what a proposal led to.
+// followupsOf counts the follow-ups of a proposal.
 func (r *room) followupsOf(id string) int64 {
 	r.Helper()
-	_, n, err := r.followups.List(r.Context(), r.access("user:ada", identity.ListFollowups), &followup.Query{ProposalID: id})
+	_, n, err := r.followups.List(r.Context(), r.access("user:ada", identity.ListFollowups),
+		&followup.Query{ProposalID: id})
 	if err != nil {
 		r.Fatal(err)
 	}
@@ -31,24 +32,25 @@ func TestApprovalMakesOneFollowupHoweverOftenItIsSent(t *testing.T) {
 	for range 4 { // a double click
 		wg.Go(func() {
 			if page := r.ada.post(at+"/decide", form...); page.Code != http.StatusSeeOther {
-				t.Error("a click of several:", page.Code)
+				t.Errorf("a click of several: got %v, want Code %v", page.Code, http.StatusSeeOther)
 			}
 		})
 	}
 	wg.Wait()
-	r.ada.post(at+"/decide", form...).leads(at) // a reload, or the way back
+	r.ada.post(at+"/decide", form...).leads(at) // a reload, or the back button
 	if n := r.followupsOf(p.ID); n != 1 {
 		t.Errorf("%d follow-ups; want 1", n)
 	}
-	r.ada.get(at).has("Approved. The follow-up “Retry the deploy step” was created. <a href=\"/orgs/acme/followups/"+r.get(p.ID).FollowupID, "Do it.")
-	r.ada.get(at).lacks("Approved. The follow-up") // it is said once
-	// The way back, and other words.
+	r.ada.get(at).has("Approved. The follow-up “Retry the deploy step” was created. "+
+		"<a href=\"/orgs/acme/followups/"+r.get(p.ID).FollowupID, "Do it.")
+	r.ada.get(at).lacks("Approved. The follow-up") // the notice is shown once
+	// The back button, and another note.
 	r.ada.post(at+"/decide", "status", "rejected", "text_version", "1", "resolution_note", "No!", "once", "token-1").
-		want(http.StatusConflict).has("This form was sent before", "No!")
+		want(http.StatusConflict).has("This form was already sent", "No!")
 	r.ada.post(at+"/decide", "status", "rejected", "text_version", "1", "resolution_note", "No!", "once", "token-2").
 		want(http.StatusConflict).has("the proposal is approved now", "No!")
 	if got := r.get(p.ID).Status; got != proposal.Approved {
-		t.Error(got)
+		t.Errorf("got %v, want %v", got, proposal.Approved)
 	}
 }
 
@@ -57,12 +59,14 @@ func TestRejectionNeedsANote(t *testing.T) {
 	r := newRoom(t)
 	p := r.submit()
 	at := "/proposals/" + p.ID
-	r.ada.post(at+"/decide", "status", "rejected", "text_version", "1", "resolution_note", " \r\n ").want(http.StatusUnprocessableEntity).
+	r.ada.post(at+"/decide", "status", "rejected", "text_version", "1", "resolution_note", " \r\n ").
+		want(http.StatusUnprocessableEntity).
 		has(`aria-invalid="true" aria-describedby="err-resolution_note"`, `id="err-resolution_note"`, "give the reason")
-	r.ada.post(at+"/decide", "status", "rejected", "text_version", "1", "resolution_note", strings.Repeat("x", proposal.MaxNote+1)).
+	r.ada.post(at+"/decide", "status", "rejected", "text_version", "1", "resolution_note",
+		strings.Repeat("x", proposal.MaxNote+1)).
 		want(http.StatusUnprocessableEntity).has("at most 20000 characters", strings.Repeat("x", 300))
 	if got := r.get(p.ID).Status; got != proposal.Open {
-		t.Error(got)
+		t.Errorf("got %v, want %v", got, proposal.Open)
 	}
 	r.ada.post(at+"/decide", "status", "rejected", "text_version", "1", "resolution_note", "Not now.").leads(at)
 	r.ada.get(at).has("Rejected.", "Not now.", "Reopen")
@@ -70,7 +74,7 @@ func TestRejectionNeedsANote(t *testing.T) {
 	r.ada.get(at).has("The proposal is open now.")
 }
 
-// Votes change the record, not the text: a decision goes through while agents vote.
+// Votes change the record, not the text: they do not make a decision fail.
 func TestADecisionIsMadeOnTheText(t *testing.T) {
 	t.Parallel()
 	r := newRoom(t)
@@ -82,25 +86,28 @@ func TestADecisionIsMadeOnTheText(t *testing.T) {
 	for range 3 {
 		r.vote("agent:scout", p.ID, proposal.For, "")
 	}
-	page := r.ada.post(at+"/decide", "status", "approved", "text_version", "1", "resolution_note", "My long note.", "back", "/orgs/acme/proposals?tab=1").
+	page := r.ada.post(at+"/decide", "status", "approved", "text_version", "1", "resolution_note", "My long note.",
+		"back", "/orgs/acme/proposals?tab=1").
 		want(http.StatusPreconditionFailed)
-	page.has("It changed while you read", `id="changed"`, "removed: </span>three</del>", "added: </span>five</ins>", ">My long note.</textarea>",
+	page.has("It changed while you read", `id="changed"`, "removed: </span>three</del>", "added: </span>five</ins>",
+		">My long note.</textarea>",
 		`name="text_version" value="2"`, `value="/orgs/acme/proposals?tab=1"`)
 	if got := r.get(p.ID).Status; got != proposal.Open {
-		t.Fatal(got)
+		t.Fatalf("got %v, want %v", got, proposal.Open)
 	}
 	for range 3 {
 		r.vote("agent:scout", p.ID, proposal.Against, "")
 	}
-	r.ada.post(at+"/decide", "status", "approved", "text_version", "2", "resolution_note", "My long note.", "back", "/orgs/acme/proposals?tab=1").
+	r.ada.post(at+"/decide", "status", "approved", "text_version", "2", "resolution_note", "My long note.", "back",
+		"/orgs/acme/proposals?tab=1").
 		leads("/proposals?tab=1")
 	if got := r.get(p.ID).Status; got != proposal.Approved {
-		t.Error(got)
+		t.Errorf("got %v, want %v", got, proposal.Approved)
 	}
 }
 
-// The difference is between the text that was read and the text as it is, over several edits
-// and many votes.
+// The page shows the difference between the text that was read and the current one, over several
+// edits and many votes.
 func TestWhatChangedOverSeveralEdits(t *testing.T) {
 	t.Parallel()
 	r := newRoom(t)
@@ -112,15 +119,17 @@ func TestWhatChangedOverSeveralEdits(t *testing.T) {
 		}
 	}
 	low := proposal.Low
-	r.edit(p.ID, proposal.Edit{Priority: &low}) // is not text
-	page := r.ada.post("/proposals/"+p.ID+"/decide", "status", "approved", "text_version", "2").want(http.StatusPreconditionFailed)
+	r.edit(p.ID, proposal.Edit{Priority: &low}) // not part of the text
+	page := r.ada.post("/proposals/"+p.ID+"/decide", "status", "approved", "text_version", "2").
+		want(http.StatusPreconditionFailed)
 	page.has("removed: </span>First</del>", "added: </span>Third</ins>", `name="text_version" value="4"`)
 	changed := page.Body[strings.Index(page.Body, `id="changed"`):strings.Index(page.Body, `class="record"`)]
 	if strings.Contains(changed, "Second") || strings.Contains(changed, "priority") {
-		t.Error(text(changed))
+		t.Errorf("got %v, want without Second, without priority", text(changed))
 	}
-	// A version that there never was.
-	r.ada.post("/proposals/"+p.ID+"/decide", "status", "approved", "text_version", "99").want(http.StatusPreconditionFailed)
+	// A version that never existed.
+	r.ada.post("/proposals/"+p.ID+"/decide", "status", "approved", "text_version", "99").
+		want(http.StatusPreconditionFailed)
 }
 
 func TestDecisionsThatAreRefused(t *testing.T) {
@@ -132,19 +141,20 @@ func TestDecisionsThatAreRefused(t *testing.T) {
 		who.post(at, "status", "approved", "text_version", "1").want(http.StatusForbidden)
 	}
 	for _, version := range []string{"", "0", "-1", "x"} {
-		r.ada.post(at, "status", "approved", "text_version", version, "resolution_note", "Kept.").want(http.StatusUnprocessableEntity).has("Kept.")
+		r.ada.post(at, "status", "approved", "text_version", version, "resolution_note", "Kept.").
+			want(http.StatusUnprocessableEntity).has("Kept.")
 	}
 	for _, status := range []string{"", "draft", "resolved", "nonsense"} {
 		page := r.ada.post(at, "status", status, "text_version", "1", "resolution_note", "Kept.")
 		if page.Code != http.StatusConflict && page.Code != http.StatusUnprocessableEntity {
-			t.Errorf("%q: %d", status, page.Code)
+			t.Errorf("%q: got %d, want 409 or 422", status, page.Code)
 		}
 		page.has("Kept.")
 	}
 	if got := r.get(p.ID); got.Status != proposal.Open || got.Version != 1 {
-		t.Error(got.Status, got.Version)
+		t.Errorf("got %v %v, want Status %v, Version 1", got.Status, got.Version, proposal.Open)
 	}
-	// A form leads back to pages of the org only.
+	// A form redirects only to pages of the org.
 	r.ada.post(at, "status", "approved", "text_version", "1", "back", "https://evil.example/").leads("/proposals/" + p.ID)
 	r.ada.get("/proposals/" + p.ID + "/decide").leads("/proposals/" + p.ID)
 }
@@ -159,7 +169,7 @@ func TestADraftIsPublishedByAnAdmin(t *testing.T) {
 	r.ada.get(at).has("Publish</button>")
 	r.ada.post(at+"/decide", "status", "open", "text_version", "1").leads(at)
 	if got := r.get(p.ID).Status; got != proposal.Open {
-		t.Error(got)
+		t.Errorf("got %v, want %v", got, proposal.Open)
 	}
 }
 
@@ -177,10 +187,11 @@ func TestADuplicateIsRejected(t *testing.T) {
 	r.ada.post(at+"/decide", "status", "rejected", "text_version", "1", "duplicate_of", first.ID).leads(at)
 	r.ada.get(at).has("Duplicate of", "/orgs/acme/proposals/"+first.ID, "as a duplicate of", "Why it was rejected")
 	if got := r.get(second.ID); got.DuplicateOf != first.ID || got.Status != proposal.Rejected {
-		t.Errorf("%+v", got)
+		t.Errorf("got %+v, want DuplicateOf %v, Status %v", got, first.ID, proposal.Rejected)
 	}
-	// The field lies beside the other buttons, too; it counts for a rejection only.
-	r.ada.post("/proposals/"+first.ID+"/decide", "status", "approved", "text_version", "1", "duplicate_of", second.ID).leads("/proposals/" + first.ID)
+	// The field is also sent by the other buttons, and used only for a rejection.
+	r.ada.post("/proposals/"+first.ID+"/decide", "status", "approved", "text_version", "1", "duplicate_of", second.ID).
+		leads("/proposals/" + first.ID)
 }
 
 func TestSavedNotes(t *testing.T) {
@@ -189,21 +200,24 @@ func TestSavedNotes(t *testing.T) {
 	p := r.submit()
 	at := "/proposals/" + p.ID
 	a := r.access("user:ada", identity.ManageNotes, identity.Admin)
-	note, err := r.proposals.CreateNote(t.Context(), a, proposal.NoteCreation{Title: "Too large " + evil, Text: "Split it, please. " + evil})
+	note, err := r.proposals.CreateNote(t.Context(), a,
+		proposal.NoteCreation{Title: "Too large " + evil, Text: "Split it, please. " + evil})
 	if err != nil {
 		t.Fatal(err)
 	}
 	r.ada.get(at).has(`<option value="`+note.ID+`"`, "Too large").lacks("<script>alert", "<img")
 	r.bob.get(at).lacks(note.ID)
-	r.ada.post(at+"/decide", "status", "rejected", "text_version", "1", "saved_note", "note-gone").want(http.StatusUnprocessableEntity).
+	r.ada.post(at+"/decide", "status", "rejected", "text_version", "1", "saved_note", "note-gone").
+		want(http.StatusUnprocessableEntity).
 		has(`id="err-saved_note"`)
 	r.ada.post(at+"/decide", "status", "rejected", "text_version", "1", "saved_note", note.ID).leads(at)
 	if got := r.get(p.ID).ResolutionNote; got != note.Text {
-		t.Error(got)
+		t.Errorf("got %v, want %v", got, note.Text)
 	}
 	r.move(p.ID, proposal.Open)
-	r.ada.post(at+"/decide", "status", "rejected", "text_version", "1", "saved_note", note.ID, "resolution_note", "My own.").leads(at)
+	r.ada.post(at+"/decide", "status", "rejected", "text_version", "1", "saved_note", note.ID, "resolution_note",
+		"My own.").leads(at)
 	if got := r.get(p.ID).ResolutionNote; got != "My own." {
-		t.Error(got)
+		t.Errorf("got %v, want My own.", got)
 	}
 }

@@ -10,18 +10,18 @@ import (
 	"github.com/parley-dev/parley/internal/proposal"
 )
 
-// proposalForm is the form that submits a proposal or edits one, with what was typed.
+// proposalForm is the form that submits or edits a proposal, with its values.
 type proposalForm struct {
-	ID           string // empty: a new proposal
+	ID           string // empty for a new proposal
 	Action       string
-	Cancel       string // where the link beside the buttons leads
+	Cancel       string // URL of the cancel link
 	Title        string
 	Category     proposal.Category
 	Problem      string
 	SuggestedFix string
 	Priority     proposal.Priority
 
-	// Of an edit: what the form was opened with.
+	// Of an edit: the values when the form was opened.
 	WasCategory proposal.Category
 	WasPriority proposal.Priority
 	TextVersion int64
@@ -30,30 +30,30 @@ type proposalForm struct {
 	Priorities []explained
 	Preview    bool
 	Similar    similarView
-	Changed    *changedView // the text changed while it was edited
+	Changed    *changedView // set if the text changed during the edit
 }
 
-// explained is a value of a field with the line that explains it.
+// explained is a value of a field with an explanation.
 type explained struct{ Value, Text string }
 
-// categories explain what a proposal can be about.
+// categories explain the categories of proposals.
 var categories = []explained{
 	{string(proposal.Reliability), "Something fails, or has to be repeated by hand."},
 	{string(proposal.Performance), "Something is slow, or costs more than it should."},
-	{string(proposal.Security), "Secrets, rights or data could get into wrong hands."},
+	{string(proposal.Security), "Secrets, rights or data could get into the wrong hands."},
 	{string(proposal.Process), "How people and agents work together."},
 	{string(proposal.Feature), "Something new that would help."},
 	{string(proposal.Documentation), "Something is missing in the docs, unclear or wrong."},
 }
 
-// priorities explain how soon a proposal should be reviewed.
+// priorities explain the priorities for the review.
 var priorities = []explained{
 	{string(proposal.High), "It hurts every day, or risks damage: review it first."},
 	{string(proposal.Normal), "It can wait for its turn."},
 	{string(proposal.Low), "Nice to have."},
 }
 
-// What a button of the form asks for, beside the status of a new proposal.
+// Values of the buttons, beside the status of a new proposal.
 const (
 	doPreview = "preview"
 	doCheck   = "check"
@@ -67,7 +67,7 @@ func (v *visit) newProposalPage() error {
 	return v.showForm(proposalForm{Priority: proposal.Normal}, nil)
 }
 
-// showForm shows the form with what was typed, and what was wrong with it.
+// showForm shows the form with its values and errors.
 func (v *visit) showForm(f proposalForm, problem error) error {
 	f.Categories, f.Priorities = categories, priorities
 	title := "New proposal"
@@ -79,7 +79,7 @@ func (v *visit) showForm(f proposalForm, problem error) error {
 	return renderForm(v, http.StatusOK, "proposal_form", title, f, problem)
 }
 
-// readForm reads what was typed.
+// readForm reads the values.
 func (v *visit) readForm() proposalForm {
 	f := proposalForm{
 		ID: v.r.PathValue("id"), Title: v.value("title"), Category: proposal.Category(v.value("category")),
@@ -89,11 +89,11 @@ func (v *visit) readForm() proposalForm {
 	if f.Priority == "" {
 		f.Priority = proposal.Normal
 	}
-	f.TextVersion, _ = strconv.ParseInt(v.value("text_version"), 10, 64) // 0 is no version of a text
+	f.TextVersion, _ = strconv.ParseInt(v.value("text_version"), 10, 64) // 0 is never a version
 	return f
 }
 
-// look carries out the buttons that only show something; nothing is saved.
+// look handles the buttons that only show something. They save nothing.
 func (v *visit) look(f proposalForm) (looked bool, err error) {
 	switch v.value("do") {
 	case doPreview:
@@ -108,7 +108,7 @@ func (v *visit) look(f proposalForm) (looked bool, err error) {
 	return true, v.showForm(f, nil)
 }
 
-// submitProposal files a proposal, as a draft or open.
+// submitProposal submits a proposal, as a draft or open.
 func (v *visit) submitProposal() error {
 	a, err := v.access(identity.SubmitProposal)
 	if err != nil {
@@ -136,7 +136,7 @@ func (v *visit) submitProposal() error {
 	return v.done(v.proposalURL(out.Proposal.ID), said)
 }
 
-// editable reads a proposal that the member may edit.
+// editable returns a proposal that the member may edit.
 func (v *visit) editable() (identity.Access, proposal.Proposal, error) {
 	a, err := v.access(identity.ChangeProposal)
 	if err != nil {
@@ -151,7 +151,7 @@ func (v *visit) editable() (identity.Access, proposal.Proposal, error) {
 	return a, p, err
 }
 
-// editProposalPage shows the form with the text as it is.
+// editProposalPage shows the form with the current text.
 func (v *visit) editProposalPage() error {
 	_, p, err := v.editable()
 	if err != nil {
@@ -164,7 +164,7 @@ func (v *visit) editProposalPage() error {
 	return v.showForm(formOf(&p), nil)
 }
 
-// formOf is the form of a proposal as it is.
+// formOf returns the form with the values of a proposal.
 func formOf(p *proposal.Proposal) proposalForm {
 	return proposalForm{
 		ID: p.ID, Title: p.Title, Category: p.Category, Problem: p.Problem, SuggestedFix: p.SuggestedFix,
@@ -172,7 +172,7 @@ func formOf(p *proposal.Proposal) proposalForm {
 	}
 }
 
-// editProposal saves the text, unless it was changed by somebody else meanwhile.
+// editProposal saves the text, unless another user has changed it.
 func (v *visit) editProposal() error {
 	a, p, err := v.editable()
 	if err != nil {
@@ -188,8 +188,8 @@ func (v *visit) editProposal() error {
 	return v.done(v.proposalURL(p.ID), "Your changes are saved.")
 }
 
-// editFailed shows the form again. If the text has changed meanwhile it says how, and the next
-// try is made on the new text.
+// editFailed shows the form again. If the text has changed meanwhile, it shows the difference, and
+// the next attempt applies to the new text.
 func (v *visit) editFailed(a identity.Access, f proposalForm, problem error) error {
 	if errs.KindOf(problem) != errs.Stale {
 		return v.showForm(f, problem)
@@ -203,12 +203,12 @@ func (v *visit) editFailed(a identity.Access, f proposalForm, problem error) err
 	}
 	f.TextVersion = cur.Proposal.TextVersion
 	return v.showForm(f, errs.New(errs.Stale, "proposal.text_changed",
-		"somebody changed the text while you edited it, so nothing was saved; what you typed is below, "+
+		"another user changed the text while you edited it, so nothing was saved; your text is below, "+
 			"and saving it again replaces the other change"))
 }
 
-// saveEdit sends what was changed in the form. What was not touched is left out, so that it
-// undoes no change of another person.
+// saveEdit sends only the fields that were changed in the form, so that it does not undo the
+// changes of others.
 func (v *visit) saveEdit(a identity.Access, f proposalForm, p *proposal.Proposal) error {
 	cmd := proposal.Edit{
 		Title: changedText(f.Title, p.Title), Problem: changedText(f.Problem, p.Problem),
@@ -228,7 +228,7 @@ func (v *visit) saveEdit(a identity.Access, f proposalForm, p *proposal.Proposal
 	return err
 }
 
-// changedText is what was typed, nil if it is the text as it was: browsers change line breaks.
+// changedText returns the entered text, or nil if it differs only in line breaks.
 func changedText(typed, was string) *string {
 	if typed == strings.TrimSpace(strings.ReplaceAll(was, "\r\n", "\n")) {
 		return nil

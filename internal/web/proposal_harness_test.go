@@ -18,8 +18,8 @@ import (
 	"github.com/parley-dev/parley/internal/task"
 )
 
-// room is a dashboard where ada is an admin of acme, bob and cat are members, and scout and herald
-// are agents.
+// room is a dashboard of the org acme with ada, an admin, the members bob and cat, and the agents
+// scout and herald.
 type room struct {
 	*testing.T
 	*dashboard
@@ -27,7 +27,7 @@ type room struct {
 	ada, bob, cat *person
 }
 
-// person is somebody who is signed in with a browser.
+// person is a signed-in member with a browser.
 type person struct {
 	room   *room
 	ref    string
@@ -48,7 +48,7 @@ func newRoom(t *testing.T) *room {
 	return r
 }
 
-// access is the right of a member, as its session or its key has it.
+// access authorizes a member with the scopes of its session or key.
 func (r *room) access(ref string, action identity.Action, scopes ...identity.Scope) identity.Access {
 	r.Helper()
 	p, err := identity.ParseRef("acme", ref)
@@ -63,11 +63,12 @@ func (r *room) access(ref string, action identity.Action, scopes ...identity.Sco
 	return a
 }
 
-// submit files a proposal of bob's.
+// submit submits a proposal as bob.
 func (r *room) submit(edit ...func(*proposal.Submission)) proposal.Proposal {
 	r.Helper()
 	cmd := proposal.Submission{
-		Title: "Retry the deploy step", Category: proposal.Reliability, Problem: "It fails when the registry is busy.\n\nOften.",
+		Title: "Retry the deploy step", Category: proposal.Reliability,
+		Problem:      "It fails when the registry is busy.\n\nOften.",
 		SuggestedFix: "Retry it three times.",
 	}
 	for _, e := range edit {
@@ -80,7 +81,7 @@ func (r *room) submit(edit ...func(*proposal.Submission)) proposal.Proposal {
 	return out.Proposal
 }
 
-// move takes a proposal along the status table.
+// move changes the status of a proposal step by step.
 func (r *room) move(id string, to ...proposal.Status) {
 	r.Helper()
 	for _, s := range to {
@@ -115,7 +116,7 @@ func (r *room) get(id string) proposal.Proposal {
 	return cur.Proposal
 }
 
-// work makes the scout finish a follow-up with outputs.
+// work lets scout finish a follow-up with outputs.
 func (r *room) work(f followup.Followup, report task.Report) {
 	r.Helper()
 	ctx := r.Context()
@@ -127,7 +128,7 @@ func (r *room) work(f followup.Followup, report task.Report) {
 	r.report(report)
 }
 
-// report makes the scout take the next task, and report on it.
+// report lets scout claim the next task and report on it.
 func (r *room) report(report task.Report) {
 	r.Helper()
 	ctx := r.Context()
@@ -140,7 +141,10 @@ func (r *room) report(report task.Report) {
 	if err != nil {
 		r.Fatal(err)
 	}
-	got, err := r.Tasks.Claim(ctx, post, dispatch.ClaimRequest{Worker: "w", Max: 1, Wait: 10 * time.Second, Lease: time.Minute, Capacity: 1})
+	got, err := r.Tasks.Claim(ctx, post, dispatch.ClaimRequest{
+		Worker: "w", Max: 1, Wait: 10 * time.Second,
+		Lease: time.Minute, Capacity: 1,
+	})
 	if err != nil || len(got.Assignments) != 1 {
 		r.Fatal(len(got.Assignments), err)
 	}
@@ -183,7 +187,7 @@ func (p *person) post(path string, fields ...string) *shown {
 	return p.send(r)
 }
 
-// want fails the test unless the status is the one given.
+// want fails the test unless the response has the status.
 func (s *shown) want(code int) *shown {
 	s.Helper()
 	if s.Code != code {
@@ -214,7 +218,7 @@ func (s *shown) lacks(parts ...string) *shown {
 	return s
 }
 
-// leads fails the test unless the response leads to a page of the org.
+// leads fails the test unless the response redirects to a page of the org.
 func (s *shown) leads(path string) *shown {
 	s.Helper()
 	s.want(http.StatusSeeOther)
@@ -226,7 +230,7 @@ func (s *shown) leads(path string) *shown {
 
 var tags = regexp.MustCompile(`(?s)<nav class="side".*?</nav>|<[^>]*>`)
 
-// text is a page without its tags, for messages of tests.
+// text returns a page without its tags, for test messages.
 func text(page string) string {
 	s := html.UnescapeString(tags.ReplaceAllString(page, " "))
 	s = regexp.MustCompile(`\s+`).ReplaceAllString(s, " ")

@@ -8,34 +8,34 @@ import (
 	"github.com/parley-dev/parley/internal/proposal"
 )
 
-// historyView is a part of what happened to a proposal, newest first.
+// historyView is a page of a proposal's history, newest first.
 type historyView struct {
 	Entries []historyEntry
 	Pager   pager
 }
 
-// historyEntry is one line of the timeline.
+// historyEntry is an entry of the timeline.
 type historyEntry struct {
 	proposal.Entry
-	Diffs    []fieldDiff // what an edit changed
-	Original string      // the page of the proposal that it was rejected for
+	Diffs    []fieldDiff // differences of an edit
+	Original string      // page of the duplicated proposal
 }
 
-// fieldDiff is how a field changed.
+// fieldDiff is the difference of a field.
 type fieldDiff struct {
 	Field string
 	Parts []diffPart
 }
 
-// historyPerPage bounds a page of the timeline; maxHistoryDiff the characters that it shows of
-// each changed field.
+// historyPerPage is the page size of the timeline. maxHistoryDiff limits the characters of each
+// difference.
 const (
 	historyPerPage = 50
 	maxHistoryDiff = 2_000
 )
 
-// history reads a part of the timeline. The store counts its pages from the oldest entry, so
-// the number of a page ("history" in the URL) stays the same while entries are added.
+// history returns a page of the timeline. The store numbers pages from the oldest entry, so the
+// page number ("history" in the URL) stays the same while entries are added.
 func (v *visit) history(id string) (historyView, error) {
 	_, total, err := v.historyPage(id, 1, 1)
 	if err != nil {
@@ -54,7 +54,7 @@ func (v *visit) history(id string) (historyView, error) {
 	if err != nil {
 		return out, err
 	}
-	first := at // the oldest page shown
+	first := at // oldest page shown
 	if at == last && at > 1 && len(entries) < historyPerPage/2 {
 		first--
 		before, _, err := v.historyPage(id, first, historyPerPage)
@@ -94,21 +94,21 @@ func (v *visit) newHistoryEntry(e proposal.Entry) historyEntry {
 	return out
 }
 
-// changedView is how the text changed since a person read it.
+// changedView is the difference of the text since a member read it.
 type changedView struct {
-	Diffs []fieldDiff // empty: the older text is too far back
-	By    string      // who made the last change
+	Diffs []fieldDiff // empty if the older text is too far back
+	By    string      // author of the last change
 	At    time.Time
 }
 
-// maxLookBack bounds how many pages of history are read to find an older text.
+// maxLookBack limits the pages of history that are read to find an older text.
 const maxLookBack = 20
 
-// textFields are the fields that make up the text of a proposal.
+// textFields are the fields of the text of a proposal.
 var textFields = []string{"title", "problem", "suggested_fix"}
 
-// textChange compares the text with an earlier version of it. The earlier text is what the
-// edits since then replaced.
+// textChange compares the text with an earlier version. It restores the earlier text from the edits
+// since then.
 func (v *visit) textChange(p *proposal.Proposal, since int64) (*changedView, error) {
 	out := &changedView{}
 	missing := p.TextVersion - since
@@ -148,7 +148,7 @@ func (v *visit) textChange(p *proposal.Proposal, since int64) (*changedView, err
 	return out, nil
 }
 
-// undo notes what an edit replaced, and reports whether it changed the text.
+// undo records the values that an edit replaced, and reports whether it changed the text.
 func undo(from map[string]string, e proposal.Entry) bool {
 	text := false
 	for _, c := range e.Changes {

@@ -10,8 +10,8 @@ import (
 // similarView lists likely duplicates of a text.
 type similarView struct {
 	Base   string
-	Looked bool // somebody has asked; without duplicates the page says so
-	Busy   bool // the search had no time
+	Looked bool // a search was made, so an empty result is shown
+	Busy   bool // the search timed out
 	Items  []proposal.Likely
 }
 
@@ -23,10 +23,10 @@ func (v *visit) similarView(title, problem, except string) (similarView, error) 
 	return similarView{Base: v.base(), Looked: true, Items: items}, err
 }
 
-// maxSimilarText bounds what a script sends of a problem while it is typed.
+// maxSimilarText limits the part of a problem that a script sends while it is typed.
 const maxSimilarText = 2_000
 
-// similarFragment answers a script that asks for likely duplicates while a person types.
+// similarFragment serves a script that searches for likely duplicates while the user types.
 func (v *visit) similarFragment() error {
 	q := v.r.URL.Query()
 	title, problem := clipRunes(q.Get("title"), proposal.MaxTitle), clipRunes(q.Get("problem"), maxSimilarText)

@@ -11,11 +11,11 @@ import (
 	"github.com/parley-dev/parley/internal/proposal"
 )
 
-// Several proposals are decided in three steps: choose rows of the list, read their titles on a
-// page that asks for the note, and read what could not be done. Each proposal carries the version
-// of its text from the first step to the last, so that no decision is made on another text.
+// Bulk decisions take three steps: select rows of the list, confirm them on a page that asks for
+// the note, and read what failed. Each proposal carries the version of its text through all steps,
+// so that no decision applies to another text.
 
-// pick is a proposal that was chosen, with the version of the text that was on the screen.
+// pick is a selected proposal with the version of the text that was shown.
 type pick struct {
 	ID          string
 	TextVersion int64
@@ -23,29 +23,29 @@ type pick struct {
 
 func (p pick) String() string { return p.ID + "." + strconv.FormatInt(p.TextVersion, 10) }
 
-// bulkView asks for a decision on several proposals.
+// bulkView is the page that confirms a bulk decision.
 type bulkView struct {
 	Verb  verb
 	Items []bulkItem
-	Ready int64 // of them, those that can be decided
-	Some  bool  // others cannot
+	Ready int64 // number of items that can be decided
+	Some  bool  // some items cannot be decided
 	Note  string
 	Notes []proposal.SavedNote
-	Saved string // the note that was chosen
-	As    string // the name to save the note under
+	Saved string // id of the chosen saved note
+	As    string // title to save the note under
 	Back  string
 }
 
-// bulkItem is one of them.
+// bulkItem is one of the proposals.
 type bulkItem struct {
 	Pick  string
 	ID    string
 	Title string
 	By    string
-	Why   string // it cannot be done; empty: it can
+	Why   string // why it cannot be decided; empty if it can
 }
 
-// bulkVerbs are what can be done to several proposals of a list.
+// bulkVerbs returns the bulk actions of a list.
 func bulkVerbs(status proposal.Status) []verb {
 	if status == "" {
 		status = proposal.Open
@@ -53,7 +53,7 @@ func bulkVerbs(status proposal.Status) []verb {
 	return verbsOf(status)
 }
 
-// bulkPage asks whether the chosen proposals shall be decided.
+// bulkPage asks to confirm a bulk decision.
 func (v *visit) bulkPage() error {
 	form := v.r.URL.Query()
 	return v.askBulk(form, "", nil)
@@ -67,7 +67,9 @@ func (v *visit) askBulk(form url.Values, note string, problem error) error {
 	if err != nil {
 		return err
 	}
-	view := bulkView{Note: note, Saved: form.Get("saved_note"), As: form.Get("save_as"), Back: v.listAgain(form.Get("back"))}
+	view := bulkView{
+		Note: note, Saved: form.Get("saved_note"), As: form.Get("save_as"), Back: v.listAgain(form.Get("back")),
+	}
 	if view.Verb, err = verbTo(form.Get("status")); err != nil {
 		return err
 	}
@@ -99,10 +101,11 @@ func (v *visit) askBulk(form url.Values, note string, problem error) error {
 	if view.Notes, err = v.savedNotes(); err != nil {
 		return err
 	}
-	return renderForm(v, http.StatusOK, "bulk", view.Verb.Word+" "+plural(int64(len(picks)), "proposal", "proposals"), view, problem)
+	title := view.Verb.Word + " " + plural(int64(len(picks)), "proposal", "proposals")
+	return renderForm(v, http.StatusOK, "bulk", title, view, problem)
 }
 
-// listAgain is the list that a bulk decision started from.
+// listAgain returns the list that a bulk decision started from.
 func (v *visit) listAgain(back string) string {
 	list := v.base() + "/proposals"
 	path, query, _ := strings.Cut(back, "?")
@@ -116,15 +119,16 @@ func (v *visit) listAgain(back string) string {
 func verbTo(status string) (verb, error) {
 	found, ok := verbs[proposal.Status(status)]
 	if !ok {
-		return verb{}, errs.New(errs.Invalid, "request.invalid", "choose what to do: approve, reject, resolve, publish or reopen")
+		return verb{}, errs.New(errs.Invalid, "request.invalid",
+			"choose what to do: approve, reject, resolve, publish or reopen")
 	}
 	return found, nil
 }
 
-// parsePicks reads the chosen rows: "prop-….3" is the third version of a text.
+// parsePicks parses the selected rows: "prop-….3" is version 3 of a text.
 func parsePicks(values []string) ([]pick, error) {
 	if len(values) > proposal.MaxBulk {
-		return nil, errs.New(errs.Invalid, "request.invalid", "decide at most %d proposals at once", proposal.MaxBulk)
+		return nil, errs.New(errs.Invalid, "request.invalid", "select at most %d proposals", proposal.MaxBulk)
 	}
 	seen := map[string]bool{}
 	var out []pick
@@ -132,7 +136,7 @@ func parsePicks(values []string) ([]pick, error) {
 		id, version, _ := strings.Cut(s, ".")
 		n, err := strconv.ParseInt(version, 10, 64)
 		if err != nil || n < 1 || !proposal.ValidID(id) {
-			return nil, errs.New(errs.Invalid, "request.invalid", "a chosen row could not be read; choose the rows again")
+			return nil, errs.New(errs.Invalid, "request.invalid", "a selected row could not be read; select the rows again")
 		}
 		if !seen[id] {
 			out = append(out, pick{id, n})
@@ -142,7 +146,7 @@ func parsePicks(values []string) ([]pick, error) {
 	return out, nil
 }
 
-// hindrance is why a proposal cannot be decided as it is now; empty: it can.
+// hindrance returns why a proposal cannot be decided now, or "".
 func hindrance(p *proposal.Proposal, chosen pick, to proposal.Status) string {
 	switch {
 	case p.TextVersion != chosen.TextVersion:
@@ -163,15 +167,15 @@ func mayFollow(from, to proposal.Status) bool {
 	return false
 }
 
-// reasonWords say why a decision could not be made.
+// reasonWords explain why a decision failed.
 var reasonWords = map[string]string{
-	"changed": "The text changed since you chose it: read it again.",
+	"changed": "The text changed since you selected it: read it again.",
 	"status":  "It was decided meanwhile.",
-	"gone":    "It is not there any more.",
-	"other":   "It did not work this time: try again.",
+	"gone":    "It no longer exists.",
+	"other":   "It failed: try again.",
 }
 
-// reasonOf names the reason of an error.
+// reasonOf returns the reason for an error.
 func reasonOf(err error) string {
 	switch errs.KindOf(err) {
 	case errs.Stale:
@@ -185,7 +189,7 @@ func reasonOf(err error) string {
 	}
 }
 
-// bulkDecide decides the proposals that were confirmed.
+// bulkDecide decides the confirmed proposals.
 func (v *visit) bulkDecide() error {
 	a, err := v.access(identity.ResolveProposal)
 	if err != nil {
@@ -201,7 +205,8 @@ func (v *visit) bulkDecide() error {
 		return err
 	}
 	if len(picks) == 0 {
-		return v.askBulk(form, v.text("resolution_note"), errs.New(errs.Invalid, "request.invalid", "choose one proposal at least"))
+		none := errs.New(errs.Invalid, "request.invalid", "select at least one proposal")
+		return v.askBulk(form, v.text("resolution_note"), none)
 	}
 	var failed []notDone
 	note, err := v.noteOf("resolution_note")
@@ -226,7 +231,7 @@ func (v *visit) bulkDecide() error {
 	return v.done(v.base()+"/proposals/decided?"+report.Encode(), said)
 }
 
-// reportView says what came of a decision on several proposals.
+// reportView is the result of a bulk decision.
 type reportView struct {
 	Verb  verb
 	Left  int64
@@ -234,8 +239,8 @@ type reportView struct {
 	Back  string
 }
 
-// bulkReport lists what could not be done, and why. That is in the URL, so that the page can be
-// reloaded and kept open while the rest is looked at. A notice says how many were decided.
+// bulkReport lists the decisions that failed, with reasons. The URL contains them, so that the page
+// can be reloaded and kept open. A notice shows how many were decided.
 func (v *visit) bulkReport() error {
 	a, err := v.access(identity.ReadProposal)
 	if err != nil {
@@ -247,7 +252,7 @@ func (v *visit) bulkReport() error {
 		return err
 	}
 	if len(form["not"]) == 0 || len(form["not"]) > proposal.MaxBulk {
-		return errs.New(errs.Invalid, "request.invalid", "this report could not be read; look at the list of proposals")
+		return errs.New(errs.Invalid, "request.invalid", "this report could not be read; open the list of proposals")
 	}
 	for _, s := range form["not"] {
 		id, reason, _ := strings.Cut(s, ".")

@@ -23,9 +23,10 @@ func TestThePaneShowsTheRowInFocus(t *testing.T) {
 	mustContain(t, pane, "2 of 3", "<strong>Much</strong> Two", `action="/orgs/acme/proposals/`+ids[1]+`/decide"`,
 		`name="text_version" value="1"`, `name="status" value="approved"`, `name="status" value="rejected"`,
 		`name="back" value="/orgs/acme/proposals?at=`+ids[2]+`&amp;sort=oldest"`)
-	// At the end of the list the row before follows.
-	mustContain(t, q.get("ada", proposalsPath+"?sort=oldest&at="+ids[2]), `value="/orgs/acme/proposals?at=`+ids[1]+`&amp;sort=oldest"`)
-	// Members read it, and decide nothing.
+	// After the last row, the previous row is shown.
+	mustContain(t, q.get("ada", proposalsPath+"?sort=oldest&at="+ids[2]),
+		`value="/orgs/acme/proposals?at=`+ids[1]+`&amp;sort=oldest"`)
+	// Members can read it, but not decide.
 	page = q.get("bob", proposalsPath+"?at="+ids[0])
 	mustContain(t, page, "<strong>Much</strong> One")
 	mustLack(t, page, "/decide")
@@ -35,7 +36,7 @@ func TestThePaneShowsTheRowInFocus(t *testing.T) {
 	mustContain(t, part, "7 of 50", "<strong>Much</strong> Two", `value="/orgs/acme/proposals?at=`+ids[2]+`"`)
 	mustLack(t, part, "<html", "<main")
 	if res := q.send("ada", http.MethodGet, proposalsPath+"/prop-gone/pane", nil); res.Code != http.StatusNotFound {
-		t.Error("the pane of nothing:", res.Code)
+		t.Errorf("the pane of nothing: got %v, want Code %v", res.Code, http.StatusNotFound)
 	}
 }
 
@@ -46,54 +47,64 @@ func TestSeveralAreDecidedTogether(t *testing.T) {
 	for _, title := range []string{"One", "Two", "Three"} {
 		picks = append(picks, q.submit("agent:scout", title)+".1")
 	}
-	page := q.get("ada", proposalsPath+"/decide?status=approved&pick="+strings.Join(picks, "&pick=")+"&back="+url.QueryEscape(proposalsPath+"?sort=oldest"))
+	page := q.get("ada", proposalsPath+"/decide?status=approved&pick="+strings.Join(picks,
+		"&pick=")+"&back="+url.QueryEscape(proposalsPath+"?sort=oldest"))
 	mustContain(t, page, "creates 3 follow-ups", "One", "Two", "Three", `value="`+picks[0]+`" checked`)
 	form := url.Values{"status": {"approved"}, "pick": picks, "back": {proposalsPath + "?sort=oldest"}, "once": {"token"}}
 	at, page := q.follow("ada", proposalsPath+"/decide", form)
 	if at != proposalsPath+"?sort=oldest" {
-		t.Error("it leads to", at)
+		t.Errorf("it leads to: got %v, want %v", at, proposalsPath+"?sort=oldest")
 	}
 	mustContain(t, page, "3 proposals were approved.")
 	for _, p := range picks {
 		if got := q.read(strings.TrimSuffix(p, ".1")); got.Status != proposal.Approved || got.FollowupID == "" {
-			t.Errorf("%+v", got)
+			t.Errorf("got %+v, want Status %v, FollowupID not empty", got, proposal.Approved)
 		}
 	}
 	q.resolve(q.submit("agent:scout", "Four"), proposal.Rejected)
 	page = q.get("ada", proposalsPath+"?status=rejected&select=page")
 	mustContain(t, page, "Reopen selected…", " checked")
 	pick := between(page, `name="pick" form="bulk" id="s-`, `"`) + ".1"
-	page = q.get("ada", proposalsPath+"/decide?status=open&pick="+pick+"&back="+url.QueryEscape(proposalsPath+"?select=page&status=rejected"))
-	mustContain(t, page, "Reopen 1 proposal", "Reopen</button>", `name="back" value="/orgs/acme/proposals?status=rejected"`)
-	// A change of status has one name: in the pane, for several and on the page of the proposal.
-	for _, c := range []struct{ pick, from, to, word string }{{picks[0], "approved", "resolved", "Resolve"}, {pick, "rejected", "open", "Reopen"}} {
+	page = q.get("ada",
+		proposalsPath+"/decide?status=open&pick="+pick+"&back="+url.QueryEscape(proposalsPath+"?select=page&status=rejected"))
+	mustContain(t, page, "Reopen 1 proposal", "Reopen</button>",
+		`name="back" value="/orgs/acme/proposals?status=rejected"`)
+	// A status change has the same name in the pane, in bulk decisions and on the page.
+	for _, c := range []struct{ pick, from, to, word string }{
+		{picks[0], "approved", "resolved", "Resolve"},
+		{pick, "rejected", "open", "Reopen"},
+	} {
 		id := strings.TrimSuffix(c.pick, ".1")
 		button := `value="` + c.to + `">` + c.word + `</button>`
 		mustContain(t, q.get("ada", proposalsPath+"?status="+c.from+"&at="+id), button, c.word+" selected…")
 		mustContain(t, q.get("ada", proposalsPath+"/"+id), button)
 	}
 	mustContain(t, q.get("ada", proposalsPath+"?status=all"), `<span class="chip busy">approved</span>`)
-	mustContain(t, q.get("ada", proposalsPath+"/"+strings.TrimSuffix(picks[0], ".1")), `<span class="chip busy">approved</span>`)
-	// Sent again, it changes nothing and says the same.
+	mustContain(t, q.get("ada", proposalsPath+"/"+strings.TrimSuffix(picks[0], ".1")),
+		`<span class="chip busy">approved</span>`)
+	// Sending it again changes nothing and shows the same message.
 	if _, page = q.follow("ada", proposalsPath+"/decide", form); !strings.Contains(page, "3 proposals were approved.") {
-		t.Error("a second click says\n", page)
+		t.Errorf("a second click: got %v, want containing 3 proposals were approved.", page)
 	}
 }
 
 func TestWhatCouldNotBeDecidedIsReported(t *testing.T) {
 	t.Parallel()
 	q := newQueue(t)
-	fine, edited, decided := q.submit("agent:scout", "Fine"), q.submit("user:bob", "Edited"), q.submit("agent:scout", "Decided")
+	fine, edited, decided := q.submit("agent:scout", "Fine"), q.submit("user:bob", "Edited"),
+		q.submit("agent:scout", "Decided")
 	text := "Another problem"
-	if _, err := q.proposals.Edit(t.Context(), q.as("user:bob", identity.ChangeProposal), edited, proposal.Edit{Problem: &text}); err != nil {
+	if _, err := q.proposals.Edit(t.Context(), q.as("user:bob", identity.ChangeProposal), edited,
+		proposal.Edit{Problem: &text}); err != nil {
 		t.Fatal(err)
 	}
 	q.resolve(decided, proposal.Rejected)
 	picks := []string{fine + ".1", edited + ".1", decided + ".1"}
 	page := q.get("ada", proposalsPath+"/decide?status=approved&pick="+strings.Join(picks, "&pick="))
-	mustContain(t, page, "creates 1 follow-up.", "The text changed since you chose it", "It was decided meanwhile.")
+	mustContain(t, page, "creates 1 follow-up.", "The text changed since you selected it", "It was decided meanwhile.")
 	mustLack(t, page, `value="`+picks[1]+`"`, `value="`+picks[2]+`"`)
-	at, page := q.follow("ada", proposalsPath+"/decide", url.Values{"status": {"approved"}, "pick": picks, "once": {"token"}})
+	at, page := q.follow("ada", proposalsPath+"/decide",
+		url.Values{"status": {"approved"}, "pick": picks, "once": {"token"}})
 	mustContain(t, page, "1 proposal was approved.", "2 proposals were not approved", "The text changed", "it is rejected",
 		`href="/orgs/acme/proposals/`+edited+`"`, `href="/orgs/acme/proposals/`+decided+`"`)
 	mustLack(t, page, "Fine<")
@@ -101,9 +112,12 @@ func TestWhatCouldNotBeDecidedIsReported(t *testing.T) {
 	if q.read(edited).Status != proposal.Open || q.read(fine).Status != proposal.Approved {
 		t.Error("the wrong ones were decided")
 	}
-	// Read again, the new text can be decided.
+	// With the new version, it can be decided.
 	mustContain(t, q.get("ada", proposalsPath), `value="`+edited+`.2"`)
-	q.follow("ada", proposalsPath+"/decide", url.Values{"status": {"approved"}, "pick": {edited + ".2"}, "once": {"again"}})
+	q.follow("ada", proposalsPath+"/decide", url.Values{
+		"status": {"approved"}, "pick": {edited + ".2"},
+		"once": {"again"},
+	})
 	if q.read(edited).Status != proposal.Approved {
 		t.Error("the text that was read again cannot be decided")
 	}
@@ -114,31 +128,36 @@ func TestDecidingTogetherSaysWhatIsWrong(t *testing.T) {
 	q := newQueue(t)
 	id := q.submit("agent:scout", "One")
 	pick := id + ".1"
-	res := q.send("ada", http.MethodPost, proposalsPath+"/decide", url.Values{"status": {"rejected"}, "pick": {pick}, "once": {"t"}})
+	res := q.send("ada", http.MethodPost, proposalsPath+"/decide",
+		url.Values{"status": {"rejected"}, "pick": {pick}, "once": {"t"}})
 	if res.Code != http.StatusUnprocessableEntity {
-		t.Error("a rejection without a reason:", res.Code)
+		t.Errorf("a rejection without a reason: got %v, want Code %v", res.Code, http.StatusUnprocessableEntity)
 	}
 	mustContain(t, res.Body.String(), `aria-invalid="true"`, "required to reject", "One")
 	if q.read(id).Status != proposal.Open {
 		t.Error("it was decided")
 	}
-	mustContain(t, q.get("ada", proposalsPath+"/decide?status=approved"), "Nothing is chosen")
+	mustContain(t, q.get("ada", proposalsPath+"/decide?status=approved"), "Nothing is selected")
 	for _, query := range []string{
 		"status=x&pick=" + pick, "pick=" + pick, "status=approved&pick=x", "status=approved&pick=" + id + ".0",
 		"status=approved" + strings.Repeat("&pick="+pick, 101),
 	} {
-		if res := q.send("ada", http.MethodGet, proposalsPath+"/decide?"+query, nil); res.Code != http.StatusUnprocessableEntity {
-			t.Errorf("%.60s: %d", query, res.Code)
+		if res := q.send("ada", http.MethodGet, proposalsPath+"/decide?"+query,
+			nil); res.Code != http.StatusUnprocessableEntity {
+			t.Errorf("%.60s: got %d, want Code %v", query, res.Code, http.StatusUnprocessableEntity)
 		}
 	}
 	for _, method := range []string{http.MethodGet, http.MethodPost} {
-		if res := q.send("bob", method, proposalsPath+"/decide?status=approved&pick="+pick, url.Values{"status": {"approved"}, "pick": {pick}}); res.Code != http.StatusForbidden {
-			t.Error(method, "of a member:", res.Code)
+		if res := q.send("bob", method, proposalsPath+"/decide?status=approved&pick="+pick,
+			url.Values{"status": {"approved"}, "pick": {pick}}); res.Code != http.StatusForbidden {
+			t.Errorf("%s by a member: got %d, want %d", method, res.Code, http.StatusForbidden)
 		}
 	}
-	for _, query := range []string{"status=approved", "status=x&not=" + id, "status=approved" + strings.Repeat("&not="+id, 101)} {
-		if res := q.send("ada", http.MethodGet, proposalsPath+"/decided?"+query, nil); res.Code != http.StatusUnprocessableEntity {
-			t.Errorf("%s: %d", query, res.Code)
+	for _, query := range []string{"status=approved", "status=x&not=" + id, "status=approved" +
+		strings.Repeat("&not="+id, 101)} {
+		if res := q.send("ada", http.MethodGet, proposalsPath+"/decided?"+query,
+			nil); res.Code != http.StatusUnprocessableEntity {
+			t.Errorf("%s: got %d, want Code %v", query, res.Code, http.StatusUnprocessableEntity)
 		}
 	}
 }
@@ -152,7 +171,7 @@ func TestSelectingAPageNeedsNoScript(t *testing.T) {
 	page := q.get("ada", linkNamed(t, q.get("ada", proposalsPath), "Next"))
 	page = q.get("ada", linkNamed(t, page, "Select all 10"))
 	if n := strings.Count(page, " checked"); n != 10 {
-		t.Errorf("%d rows are chosen, want the 10 of the second page", n)
+		t.Errorf("%d rows are selected, want the 10 of the second page", n)
 	}
 	mustLack(t, q.get("ada", linkNamed(t, page, "Select none")), " checked")
 }
@@ -176,17 +195,24 @@ func TestANoteIsSavedAndUsedAgain(t *testing.T) {
 	t.Parallel()
 	q := newQueue(t)
 	first, second := q.submit("agent:scout", "One"), q.submit("agent:scout", "Two")
-	form := url.Values{"status": {"rejected"}, "pick": {first + ".1"}, "resolution_note": {"We have it already."}, "save_as": {"Known"}, "once": {"t"}}
+	form := url.Values{
+		"status": {"rejected"}, "pick": {first + ".1"}, "resolution_note": {"We have it already."},
+		"save_as": {"Known"}, "once": {"t"},
+	}
 	q.follow("ada", proposalsPath+"/decide", form)
 	q.follow("ada", proposalsPath+"/decide", form) // sent twice, saved once
 	page := q.get("ada", proposalsPath+"/decide?status=rejected&pick="+second+".1")
 	if n := strings.Count(page, ">Known<"); n != 1 {
-		t.Fatalf("the note is offered %d times\n%s", n, mainOf(page))
+		t.Fatalf("the note is offered %d times, want once\n%s", n, mainOf(page))
 	}
-	note := between(page, `name="saved_note" data-fills="#resolution_note"><option value="">None</option><option value="`, `"`)
-	q.follow("ada", proposalsPath+"/decide", url.Values{"status": {"rejected"}, "pick": {second + ".1"}, "saved_note": {note}, "once": {"u"}})
+	note := between(page, `name="saved_note" data-fills="#resolution_note"><option value="">None</option><option value="`,
+		`"`)
+	q.follow("ada", proposalsPath+"/decide", url.Values{
+		"status": {"rejected"}, "pick": {second + ".1"},
+		"saved_note": {note}, "once": {"u"},
+	})
 	if p := q.read(second); p.Status != proposal.Rejected || p.ResolutionNote != "We have it already." {
-		t.Errorf("%+v", p)
+		t.Errorf("got %+v, want Status %v, ResolutionNote We have it already.", p, proposal.Rejected)
 	}
 	third := q.submit("agent:scout", "Three")
 	mustContain(t, q.get("ada", proposalsPath+"?at="+third), `name="saved_note" data-fills="#note-`+third+`"`,
@@ -198,7 +224,7 @@ func TestANoteIsSavedAndUsedAgain(t *testing.T) {
 		wrong["status"], wrong["pick"], wrong["once"] = []string{"rejected"}, []string{third + ".1"}, []string{field}
 		res := q.send("ada", http.MethodPost, proposalsPath+"/decide", wrong)
 		if res.Code != http.StatusUnprocessableEntity || !strings.Contains(res.Body.String(), `id="err-`+field+`"`) {
-			t.Errorf("%s: %d\n%s", field, res.Code, mainOf(res.Body.String()))
+			t.Errorf("%s: got %d, want 422 and the error\n%s", field, res.Code, mainOf(res.Body.String()))
 		}
 	}
 	if q.read(third).Status != proposal.Open {

@@ -8,13 +8,13 @@ import (
 	"github.com/parley-dev/parley/internal/proposal"
 )
 
-// statusWords are the statuses as headings.
+// statusWords are the headings of the statuses.
 var statusWords = map[proposal.Status]string{
 	proposal.Open: "Open", proposal.Approved: "Approved", proposal.Rejected: "Rejected",
 	proposal.Resolved: "Resolved", proposal.Draft: "Drafts", proposal.All: "All",
 }
 
-// statusTabs is their order: what waits comes first.
+// statusTabs is their order: open proposals come first.
 var statusTabs = []proposal.Status{
 	proposal.Open, proposal.Approved, proposal.Rejected, proposal.Resolved, proposal.Draft, proposal.All,
 }
@@ -43,15 +43,14 @@ func (v *visit) proposalTabs(a identity.Access, q proposal.Query) ([]tab, error)
 			t.Count = all
 		}
 		if s == proposal.Draft && t.Count == 0 && !t.Current {
-			continue // most people have none
+			continue // most members have none
 		}
 		tabs = append(tabs, t)
 	}
 	return tabs, nil
 }
 
-// counts is Proposals.Counts. The menu needs those without filters, too, and gets them from
-// here if the list has none.
+// counts is Proposals.Counts. It caches the result without filters, which the menu also needs.
 func (v *visit) counts(a identity.Access, q proposal.Query) (map[proposal.Status]int64, error) {
 	plain := q.Category == "" && q.Priority == "" && q.SubmittedBy == "" && q.Kind == "" && q.Evidence == "" &&
 		q.Fingerprint == "" && q.Text == ""
@@ -65,7 +64,7 @@ func (v *visit) counts(a identity.Access, q proposal.Query) (map[proposal.Status
 	return counts, err
 }
 
-// listLink is this list with one parameter changed, from its start.
+// listLink returns the start of this list with a changed parameter.
 func (v *visit) listLink(name, value string) string {
 	q := v.r.URL.Query()
 	for _, place := range []string{"at", "select", "cursor", "page"} {
@@ -74,7 +73,7 @@ func (v *visit) listLink(name, value string) string {
 	return v.listWith(q, name, value)
 }
 
-// samePage is this page of the list with one parameter changed.
+// samePage returns this page of the list with a changed parameter.
 func (v *visit) samePage(name, value string) string { return v.listWith(v.r.URL.Query(), name, value) }
 
 func (v *visit) listWith(q url.Values, name, value string) string {
@@ -89,13 +88,13 @@ func (v *visit) listWith(q url.Values, name, value string) string {
 	return v.r.URL.Path + "?" + q.Encode()
 }
 
-// sortWords are the orders in the words of the list.
+// sortWords are the names of the sort orders.
 var sortWords = map[proposal.Sort]string{
 	proposal.SortReview: "Most urgent", proposal.SortNewest: "Newest", proposal.SortOldest: "Oldest",
 	proposal.SortVotes: "Most votes",
 }
 
-// listFilters are the filters of the list, by their names in URLs.
+// listFilters are the filters of the list, by query parameter.
 var listFilters = []struct{ name, words string }{
 	{"q", "words"},
 	{"category", "category"},
@@ -106,13 +105,13 @@ var listFilters = []struct{ name, words string }{
 	{"fingerprint", "friction"},
 }
 
-// filterWords are values of filters that need other words.
+// filterWords are the names of filter values that differ from the value.
 var filterWords = map[string]string{
 	"kind=user": "people", "kind=agent": "agents",
 	"evidence=yes": "reported friction", "evidence=no": "none",
 }
 
-// links fills in how the list can be shown otherwise.
+// links sets the links to other forms of the list.
 func (view *proposalsView) links(v *visit) {
 	form := v.r.URL.Query()
 	now := view.Query.Sort
@@ -126,7 +125,12 @@ func (view *proposalsView) links(v *visit) {
 	if now == proposal.SortOldest {
 		view.Oldest = v.listLink("sort", "")
 	}
-	for _, g := range []choice{{Name: "None"}, {Name: "Submitter", Value: string(proposal.BySubmitter)}, {Name: "Friction", Value: string(proposal.ByFingerprint)}} {
+	groups := []choice{
+		{Name: "None"},
+		{Name: "Submitter", Value: string(proposal.BySubmitter)},
+		{Name: "Friction", Value: string(proposal.ByFingerprint)},
+	}
+	for _, g := range groups {
 		g.Href, g.Current = v.listLink("group", g.Value), view.Group == g.Value
 		view.By = append(view.By, g)
 	}
@@ -158,20 +162,24 @@ func (view *proposalsView) links(v *visit) {
 	}
 }
 
-// Kinds are the submitters to choose from.
+// Kinds are the choices for the kind of the submitter.
 func (proposalsView) Kinds() []choice {
-	return []choice{{Name: "People and agents"}, {Name: "People", Value: string(identity.User)}, {Name: "Agents", Value: string(identity.Agent)}}
+	return []choice{
+		{Name: "People and agents"},
+		{Name: "People", Value: string(identity.User)},
+		{Name: "Agents", Value: string(identity.Agent)},
+	}
 }
 
-// Categories and Priorities are what the filters offer.
+// Categories returns the choices of the filter.
 func (proposalsView) Categories() []proposal.Category { return proposal.Categories }
 
-// Priorities start with the most urgent.
+// Priorities returns the choices of the filter, most urgent first.
 func (proposalsView) Priorities() []proposal.Priority {
 	return []proposal.Priority{proposal.High, proposal.Normal, proposal.Low}
 }
 
-// Folded reports whether the fields for further filters can stay folded.
+// Folded reports whether the fields of further filters can stay folded.
 func (view proposalsView) Folded() bool {
 	if view.Group != "" {
 		return false
@@ -184,7 +192,7 @@ func (view proposalsView) Folded() bool {
 	return true
 }
 
-// emptyProposals says why there are no rows, and what to do.
+// emptyProposals explains why there are no rows, and what to do.
 func (v *visit) emptyProposals(view *proposalsView) *emptyList {
 	all, current := view.Tabs[len(view.Tabs)-1].Count, proposal.Open
 	if view.Query.Status != "" {
@@ -192,29 +200,38 @@ func (v *visit) emptyProposals(view *proposalsView) *emptyList {
 	}
 	switch {
 	case view.Query.Cursor != "":
-		return &emptyList{"This page is empty now", "Others decided what stood here.", v.listLink("at", ""), "Go to the first page"}
+		return &emptyList{
+			"This page is empty now", "Its proposals were decided meanwhile.", v.listLink("at", ""), "Go to the first page",
+		}
 	case len(view.Filters) > 0 && !strings.Contains(view.Query.SubmittedBy, ":") && view.Query.SubmittedBy != "":
-		return &emptyList{"Nothing matches", "Submitters are written with their kind: agent:scout or user:ada.", view.Clear, "Clear the filters"}
+		return &emptyList{
+			"Nothing matches", "Write submitters with their kind: agent:scout or user:ada.",
+			view.Clear, "Clear the filters",
+		}
 	case len(view.Filters) > 0:
-		return &emptyList{"Nothing matches", "No proposal here has all of these filters.", view.Clear, "Clear the filters"}
+		return &emptyList{"Nothing matches", "No proposal matches all filters.", view.Clear, "Clear the filters"}
 	case all == 0:
 		e := &emptyList{
 			Title: "No proposals yet",
-			Text: "A proposal states a problem and a suggested fix. Agents file them over the API or MCP, and friction that they report " +
-				"again and again becomes one by itself.",
+			Text: "A proposal states a problem and a suggested fix. Agents submit them over the API or MCP, and friction " +
+				"that is reported often enough files one automatically.",
 		}
 		if view.Manages {
 			e.Link, e.LinkText = v.base()+"/proposals/new", "Write the first one"
 		}
 		return e
 	case current == proposal.Open:
-		return &emptyList{"Nothing is open", "Everything is decided. New proposals stand here as soon as they are filed.", v.listLink("status", "all"), "Look at all of them"}
+		return &emptyList{
+			"Nothing is open", "Everything is decided. New proposals appear here when they are submitted.",
+			v.listLink("status", "all"), "Show all proposals",
+		}
 	default:
-		return &emptyList{Title: emptyWords[current], Text: "Look into the other lists above."}
+		return &emptyList{Title: emptyWords[current], Text: "See the other tabs above."}
 	}
 }
 
 var emptyWords = map[proposal.Status]string{
 	proposal.Draft: "There are no drafts", proposal.Approved: "Nothing is approved and still to be done",
-	proposal.Rejected: "Nothing is rejected", proposal.Resolved: "Nothing is resolved yet", proposal.All: "There is nothing",
+	proposal.Rejected: "Nothing is rejected", proposal.Resolved: "Nothing is resolved yet",
+	proposal.All: "There are no proposals",
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/parley-dev/parley/internal/proposal"
 )
 
-// queue is the dashboard of acme with ada, who is an admin, bob and the agent scout.
+// queue is the dashboard of acme with ada, an admin, bob and the agent scout.
 type queue struct {
 	*dashboard
 	cookies map[string]*http.Cookie
@@ -31,13 +31,13 @@ func newQueue(tb testing.TB) *queue {
 	return q
 }
 
-// send sends a request as a browser of the given person does.
+// send sends a request as the browser of a user.
 func (q *queue) send(who, method, path string, form url.Values) *httptest.ResponseRecorder {
 	q.Helper()
 	return q.visit(q.cookies[who], method, path, form)
 }
 
-// get is a page that must be there.
+// get returns a page that must exist.
 func (q *queue) get(who, path string) string {
 	q.Helper()
 	res := q.send(who, http.MethodGet, path, nil)
@@ -47,7 +47,7 @@ func (q *queue) get(who, path string) string {
 	return res.Body.String()
 }
 
-// follow sends a form and returns the page that it leads to.
+// follow sends a form, and returns the page that it redirects to.
 func (q *queue) follow(who, path string, form url.Values) (at, page string) {
 	q.Helper()
 	res := q.send(who, http.MethodPost, path, form)
@@ -58,7 +58,7 @@ func (q *queue) follow(who, path string, form url.Values) (at, page string) {
 	return at, q.get(who, at)
 }
 
-// as is the access of somebody to acme.
+// as authorizes a principal of acme.
 func (q *queue) as(ref string, action identity.Action) identity.Access {
 	q.Helper()
 	kind, id, _ := strings.Cut(ref, ":")
@@ -76,7 +76,7 @@ func (q *queue) as(ref string, action identity.Action) identity.Access {
 	return a
 }
 
-// submit files a proposal, changed by edit.
+// submit submits a proposal, changed by edit.
 func (q *queue) submit(ref, title string, edit ...func(*proposal.Submission)) string {
 	q.Helper()
 	s := proposal.Submission{Title: title, Category: proposal.Process, Problem: "It hurts.", SuggestedFix: "Mend it."}
@@ -90,7 +90,7 @@ func (q *queue) submit(ref, title string, edit ...func(*proposal.Submission)) st
 	return out.Proposal.ID
 }
 
-// read is a proposal as ada sees it.
+// read returns a proposal as ada sees it.
 func (q *queue) read(id string) proposal.Proposal {
 	q.Helper()
 	cur, err := q.proposals.Get(context.Background(), q.as("user:ada", identity.ReadProposal), id)
@@ -112,7 +112,7 @@ func (q *queue) resolve(id string, to proposal.Status) {
 
 var linkOf = regexp.MustCompile(`href="([^"]*)"`)
 
-// hrefs are the links of a piece of a page, as a browser reads them.
+// hrefs returns the links in a part of a page.
 func hrefs(html string) []string {
 	var out []string
 	for _, m := range linkOf.FindAllStringSubmatch(html, -1) {
@@ -121,7 +121,7 @@ func hrefs(html string) []string {
 	return out
 }
 
-// linkNamed is the link with the given words.
+// linkNamed returns the link with the given text.
 func linkNamed(tb testing.TB, html, words string) string {
 	tb.Helper()
 	end := strings.Index(html, ">"+words)
@@ -138,7 +138,7 @@ func between(html, from, to string) string {
 	return inside
 }
 
-// mainOf is what a page has to say.
+// mainOf returns the main part of a page.
 func mainOf(html string) string {
 	if inside := between(html, "<main", "</main>"); inside != "" {
 		return inside
@@ -174,7 +174,7 @@ func numbered(format string, n int) []string {
 	return out
 }
 
-// BenchmarkProposalsPage is the page of the list without compression, for a member.
+// BenchmarkProposalsPage measures the list for a member, without compression.
 func BenchmarkProposalsPage(b *testing.B) {
 	q := newQueue(b)
 	for _, title := range numbered("Rotate the staging database password before anybody notices %d", 200) {
@@ -183,7 +183,7 @@ func BenchmarkProposalsPage(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		if res := q.send("ada", http.MethodGet, "/orgs/acme/proposals", nil); res.Code != http.StatusOK {
-			b.Fatal(res.Code)
+			b.Fatalf("got %v, want Code %v", res.Code, http.StatusOK)
 		}
 	}
 }

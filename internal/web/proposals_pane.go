@@ -8,31 +8,31 @@ import (
 	"github.com/parley-dev/parley/internal/proposal"
 )
 
-// pane is a proposal beside the list.
+// pane is the proposal beside the list.
 type pane struct {
 	proposal.Proposal
 	MyVote proposal.Choice
 	Place  place
-	Verbs  []verb // what the member may decide
+	Verbs  []verb // decisions that the member may make
 	Notes  []proposal.SavedNote
 	Votes  bool // the member may vote
 }
 
-// place is where a proposal stands in the list: "7 of 50".
+// place is the position of a proposal in the list: "7 of 50".
 type place struct {
 	Position, Total int64
-	Back            string // where to go on after a decision
+	Back            string // URL to open after a decision
 }
 
 // verb is a status change as a button.
 type verb struct {
 	Status proposal.Status
-	Word   string // of the button
-	Done   string // "were approved"
+	Word   string // label of the button
+	Done   string // past participle, as in "were approved"
 	Class  string
 }
 
-// verbs are the buttons, by the status that they lead to. See verbOf.
+// verbs are the buttons by target status. See verbOf.
 var verbs = map[proposal.Status]verb{
 	proposal.Approved: {proposal.Approved, "Approve", "approved", "primary"},
 	proposal.Rejected: {proposal.Rejected, "Reject", "rejected", "danger"},
@@ -40,10 +40,10 @@ var verbs = map[proposal.Status]verb{
 	proposal.Open:     {proposal.Open, "Reopen", "opened", "primary"},
 }
 
-// publish is what leads from draft to open.
+// publish is the button that opens a draft.
 var publish = verb{proposal.Open, "Publish", "opened", "primary"}
 
-// verbOf is the one name of a status change, wherever it is offered.
+// verbOf returns the button of a status change, the same on all pages.
 func verbOf(from, to proposal.Status) verb {
 	if from == proposal.Draft && to == proposal.Open {
 		return publish
@@ -51,7 +51,7 @@ func verbOf(from, to proposal.Status) verb {
 	return verbs[to]
 }
 
-// verbsOf are what can be done to a proposal of a status, by the status table.
+// verbsOf returns the buttons that the status allows.
 func verbsOf(s proposal.Status) []verb {
 	var out []verb
 	for _, next := range s.Next() {
@@ -60,7 +60,7 @@ func verbsOf(s proposal.Status) []verb {
 	return out
 }
 
-// panePage is the part of the list's page that shows one proposal. Scripts put it there.
+// panePage serves the pane for a script.
 func (v *visit) panePage() error {
 	form := v.r.URL.Query()
 	number := func(name string) int64 {
@@ -78,7 +78,7 @@ func (v *visit) panePage() error {
 	return v.writePart(http.StatusOK, "proposals", "pane", view)
 }
 
-// pane reads one proposal as the pane shows it.
+// pane returns the data of the pane.
 func (v *visit) pane(id string, at place) (*pane, error) {
 	a, err := v.access(identity.ReadProposal)
 	if err != nil {

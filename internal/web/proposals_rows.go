@@ -11,20 +11,20 @@ import (
 	"github.com/parley-dev/parley/internal/proposal"
 )
 
-// rowWriter writes the rows of the list by hand: a template costs five times as much, and this
-// page is the one that people reload all day. Text from others goes through text, which escapes
-// it for element content and for attributes in double quotes; there is no other context. Ids are
-// checked by the store, and the path has been escaped once.
+// rowWriter writes the rows of the list by hand, because a template takes five times as long, and
+// this page is reloaded most. User text goes through text, which escapes it for element content and
+// for attributes in double quotes; there is no other context. The store has checked the ids, and
+// the path is escaped once.
 type rowWriter struct {
 	b      strings.Builder
 	now    time.Time
 	base   string // escaped
-	path   string // of this page, escaped
-	token  string // of the forms: each is for another proposal, so one serves all
+	path   string // path of this page, escaped
+	token  string // shared by the forms, because each is for another proposal
 	vote   bool   // the member may vote
-	pick   bool   // rows can be chosen
-	picked bool   // and are
-	status bool   // the rows differ in their status
+	pick   bool   // rows can be selected
+	picked bool   // rows are selected
+	status bool   // show the status, because it differs between rows
 }
 
 func (v *visit) rowWriter(view *proposalsView, items []proposal.Item) *rowWriter {
@@ -42,14 +42,14 @@ func (v *visit) rowWriter(view *proposalsView, items []proposal.Item) *rowWriter
 
 func (w *rowWriter) html() template.HTML { return template.HTML(w.b.String()) } // see rowWriter
 
-// put writes parts that are markup or harmless.
+// put writes markup and safe text.
 func (w *rowWriter) put(parts ...string) {
 	for _, s := range parts {
 		w.b.WriteString(s)
 	}
 }
 
-// text writes what others wrote.
+// text writes escaped user text.
 func (w *rowWriter) text(s string) {
 	if strings.ContainsAny(s, "<>&\"'\x00") {
 		s = template.HTMLEscapeString(s)
@@ -57,7 +57,7 @@ func (w *rowWriter) text(s string) {
 	w.b.WriteString(s)
 }
 
-// row writes one proposal.
+// row writes a proposal.
 func (w *rowWriter) row(it *proposal.Item, current bool) {
 	w.put(`<li id="`, it.ID, `"`)
 	if current {
@@ -90,7 +90,8 @@ func (w *rowWriter) row(it *proposal.Item, current bool) {
 func (w *rowWriter) tally(it *proposal.Item) {
 	yes, no := strconv.Itoa(it.VotesFor), strconv.Itoa(it.VotesAgainst)
 	w.put(`<div class="tally num"><div><span class="f">+`, yes, `</span><span class="a">−`, no, `</span></div>`,
-		`<svg class="meter" viewBox="0 0 100 4" preserveAspectRatio="none" aria-hidden="true"><rect class="none" width="100" height="4"/>`)
+		`<svg class="meter" viewBox="0 0 100 4" preserveAspectRatio="none" aria-hidden="true">`,
+		`<rect class="none" width="100" height="4"/>`)
 	m := newMeter(it.VotesFor, it.VotesAgainst)
 	if m.For > 0 {
 		w.put(`<rect class="for" width="`, strconv.Itoa(m.For), `" height="4"/>`)
@@ -121,10 +122,11 @@ func (w *rowWriter) meta(it *proposal.Item) {
 	}
 }
 
-// votes writes the two buttons. The one of the member's own vote takes it back.
+// votes writes the two buttons. The button of the member's own vote withdraws it.
 func (w *rowWriter) votes(it *proposal.Item) {
 	url := w.base + "/proposals/" + it.ID + "/vote"
-	w.put(`<div class="acts"><form class="vote" id="v-`, it.ID, `" method="post" action="`, url, `" hx-post="`, url, `" `, smooth, `>`,
+	w.put(`<div class="acts"><form class="vote" id="v-`, it.ID, `" method="post" action="`, url, `" hx-post="`, url, `" `,
+		smooth, `>`,
 		`<input type="hidden" name="once" value="`, w.token, `"><input type="hidden" name="back" value="`, w.path, `">`)
 	w.button(it, proposal.For, "yes", "For")
 	w.button(it, proposal.Against, "no", "Against")
@@ -140,10 +142,12 @@ func (w *rowWriter) button(it *proposal.Item, c proposal.Choice, class, word str
 		`" aria-labelledby="`, id, ` t-`, it.ID, `">`, word, `</button>`)
 }
 
-// statusClass gives statuses their colour, in rows and elsewhere.
-var statusClass = map[proposal.Status]string{proposal.Approved: " busy", proposal.Resolved: " ok", proposal.Rejected: " warn"}
+// statusClass is the style of each status.
+var statusClass = map[proposal.Status]string{
+	proposal.Approved: " busy", proposal.Resolved: " ok", proposal.Rejected: " warn",
+}
 
-// whoIcons are the icons of those who submit.
+// whoIcons are the icons of submitters.
 var whoIcons = func() map[string]string {
 	out := map[string]string{}
 	for _, name := range []string{"user", "agent", "service", "settings"} {
@@ -154,7 +158,7 @@ var whoIcons = func() map[string]string {
 
 var iconHigh = mustIcon("high")
 
-// mustIcon is icon for names that are written in the source.
+// mustIcon is icon for constant names.
 func mustIcon(name string) string {
 	svg, err := icon(name)
 	if err != nil {

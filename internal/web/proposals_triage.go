@@ -11,13 +11,13 @@ import (
 // groupRow is a group of proposals.
 type groupRow struct {
 	ID   string // of the row
-	Who  string // the submitter's ref, for groups of submitters
+	Who  string // ref of the submitter, if grouped by submitter
 	Name string
-	Href string // the list of the group
+	Href string // list of the group
 	proposal.Group
 }
 
-// proposalGroups shows the groups of the list instead of its rows. Choosing one shows its rows.
+// proposalGroups shows groups instead of rows. A group links to its rows.
 func (v *visit) proposalGroups(a identity.Access, view proposalsView) error {
 	groups, err := v.Proposals.Groups(v.r.Context(), a, view.Query, proposal.GroupBy(view.Group))
 	if err != nil {
@@ -40,7 +40,7 @@ func (v *visit) proposalGroups(a identity.Access, view proposalsView) error {
 	return render(v, http.StatusOK, "proposals", "Proposals", view)
 }
 
-// savedNotes are the reasons that admins of the org give again and again.
+// savedNotes returns the saved resolution notes of the org.
 func (v *visit) savedNotes() ([]proposal.SavedNote, error) {
 	a, err := v.access(identity.ResolveProposal)
 	if err != nil {
@@ -49,7 +49,7 @@ func (v *visit) savedNotes() ([]proposal.SavedNote, error) {
 	return v.Proposals.Notes(v.r.Context(), a)
 }
 
-// noteOf is the note of a form: the text that was typed or else the saved note that was chosen.
+// noteOf returns the note of a form: the entered text, otherwise the chosen saved note.
 func (v *visit) noteOf(field string) (string, error) {
 	text, id := v.text(field), v.value("saved_note")
 	if text != "" || id == "" {
@@ -69,7 +69,7 @@ func (v *visit) noteOf(field string) (string, error) {
 	})
 }
 
-// saveNote keeps the note for the next time, if the form says under which name.
+// saveNote saves the note for reuse, if the form has a title for it.
 func (v *visit) saveNote(note string) error {
 	title := v.value("save_as")
 	if title == "" {
@@ -98,10 +98,10 @@ func (v *visit) saveNote(note string) error {
 	return err
 }
 
-// notDone is a proposal that could not be decided.
+// notDone is a proposal whose decision failed.
 type notDone struct{ ID, Reason string }
 
-// decideAll decides each of the proposals, and returns those that could not be.
+// decideAll decides the proposals, and returns those that failed.
 func (v *visit) decideAll(a identity.Access, picks []pick, to proposal.Status, note string) ([]notDone, error) {
 	once, err := v.once()
 	if err != nil {
@@ -127,7 +127,7 @@ func (v *visit) decideAll(a identity.Access, picks []pick, to proposal.Status, n
 			continue
 		}
 		if status := errs.KindOf(r.Err); status == errs.Internal || status == errs.Unavailable {
-			v.Logger.WarnContext(v.r.Context(), "a proposal could not be decided", "id", r.ID, "error", r.Err)
+			v.Logger.WarnContext(v.r.Context(), "deciding a proposal failed", "id", r.ID, "error", r.Err)
 		}
 		failed = append(failed, notDone{r.ID, reasonOf(r.Err)})
 	}

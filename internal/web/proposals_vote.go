@@ -7,11 +7,11 @@ import (
 	"github.com/parley-dev/parley/internal/proposal"
 )
 
-// noVote is the choice that takes a vote back.
+// noVote is the choice that withdraws a vote.
 const noVote = "none"
 
-// vote casts, changes or takes back the member's vote: choice is for, against or none. A form
-// with a comment replaces that of an earlier vote.
+// vote casts, changes or withdraws the member's vote: choice is for, against or none. A form with a
+// comment replaces the earlier comment.
 func (v *visit) vote() error {
 	a, err := v.access(identity.VoteOnProposal)
 	if err != nil {
@@ -20,11 +20,11 @@ func (v *visit) vote() error {
 	id := v.r.PathValue("id")
 	said, err := v.cast(a, id)
 	if errs.As(err).Code == "proposal.not_open" {
-		// Somebody decided it meanwhile. The page that follows shows how.
+		// It was decided meanwhile. The next page shows how.
 		return v.back(v.base()+"/proposals/"+id, refusal(sentence(err)+" Your vote was not counted."))
 	}
 	if err != nil && v.r.PostForm.Has("comment") {
-		return v.showProposal(decisionForm{}, err) // with what was typed
+		return v.showProposal(decisionForm{}, err) // with the entered comment
 	}
 	if err != nil {
 		return err
@@ -32,7 +32,7 @@ func (v *visit) vote() error {
 	return v.back(v.base()+"/proposals/"+id, said)
 }
 
-// cast sets the vote and says what it is now.
+// cast sets the vote and returns the message.
 func (v *visit) cast(a identity.Access, id string) (string, error) {
 	ctx, choice := v.r.Context(), v.value("choice")
 	cur, err := v.voted(id)
@@ -43,12 +43,12 @@ func (v *visit) cast(a identity.Access, id string) (string, error) {
 		if cur.Vote != nil {
 			_, err = v.Proposals.WithdrawVote(ctx, a, id)
 		}
-		if errs.KindOf(err) == errs.NotFound { // it was taken back a moment ago
+		if errs.KindOf(err) == errs.NotFound { // it was already withdrawn
 			err = nil
 		}
-		return "Your vote was taken back.", err
+		return "Your vote was withdrawn.", err
 	}
-	// The key is for this choice: one page may send for, then against.
+	// The key includes the choice, because one page may send for and then against.
 	once, err := idempotency.New(v.r.Method+" "+v.r.URL.Path+" "+choice, v.value(onceField), []byte(v.text("comment")))
 	if err != nil {
 		return "", err
@@ -68,8 +68,8 @@ func (v *visit) cast(a identity.Access, id string) (string, error) {
 	return "You voted " + choice + ".", nil
 }
 
-// castAgain is for a page that was left and found again: it sent this choice before, and the vote
-// was changed since. A vote that is still so is not cast twice.
+// castAgain handles a page that was opened again with the back button: it sent this choice before,
+// and the vote was changed since. If the vote is unchanged, it is not cast again.
 func (v *visit) castAgain(a identity.Access, id string, b proposal.Ballot) error {
 	cur, err := v.voted(id)
 	if err != nil || v.votedSo(cur, b) {
@@ -80,7 +80,7 @@ func (v *visit) castAgain(a identity.Access, id string, b proposal.Ballot) error
 	return err
 }
 
-// voted reads the proposal with the member's vote.
+// voted returns the proposal with the member's vote.
 func (v *visit) voted(id string) (proposal.Current, error) {
 	a, err := v.access(identity.ReadProposal)
 	if err != nil {

@@ -8,17 +8,17 @@ import (
 	"github.com/parley-dev/parley/internal/identity"
 )
 
-// scopeWords are a scope as people read it.
+// scopeWords describe a scope for people.
 type scopeWords struct {
 	Scope identity.Scope
-	ID    string // of its control
+	ID    string // id of its checkbox
 	Name  string // in a form
 	Short string // in a list: "reads"
-	Opens string // what a key with it may do
-	Yours string // what a program with it may do in somebody's name
+	Opens string // what a key may do with it
+	Yours string // what an OAuth client may do with it on behalf of a user
 }
 
-// allScopes is every scope in the order in which it is shown.
+// allScopes lists all scopes in display order.
 var allScopes = []scopeWords{
 	{
 		identity.TasksRead, "tasks-read", "Read", "reads",
@@ -37,24 +37,24 @@ var allScopes = []scopeWords{
 	},
 	{
 		identity.A2AServe, "a2a-serve", "Work as an agent", "works as an agent",
-		"Claim tasks of an agent and report on them. An agent's key works for that agent; a key of anybody else works for the " +
-			"agents that it names.",
+		"Claim tasks of an agent and report on them. A key of an agent works for that agent; other keys work for the " +
+			"agents that they name.",
 		"Work as an agent",
 	},
 	{
 		identity.Admin, "admin", "Administer the org", "administers",
-		"Decide proposals, manage members, keys, clients and agents, read all tasks and the audit log. It implies none of the " +
-			"other rights.",
+		"Decide proposals, manage members, keys, clients and agents, read all tasks and the audit log. It does not " +
+			"include the other rights.",
 		"Administer the org: decide proposals, manage members, keys and agents",
 	},
 }
 
 const agentPrefix = "agent:"
 
-// may is what scopes allow, in words.
+// may describes what scopes allow.
 type may struct {
 	Rights []scopeWords
-	Agents []string // only these; empty: any
+	Agents []string // restriction to agents; empty: any
 	Every  bool     // agent:* is among the scopes
 	Admin  bool
 }
@@ -78,7 +78,7 @@ func inWords(scopes identity.Scopes) may {
 	return out
 }
 
-// Only says to which agents the rights are restricted; empty: to none.
+// Only returns the agents that the rights are restricted to, or "".
 func (m may) Only() string {
 	switch {
 	case m.Every || len(m.Agents) == 0:
@@ -89,14 +89,14 @@ func (m may) Only() string {
 	return strings.Join(m.Agents[:2], ", ") + " and " + plural(int64(len(m.Agents)-2), "other", "others")
 }
 
-// scopeForm is the part of a form with which scopes are chosen.
+// scopeForm is the part of a form that selects scopes.
 type scopeForm struct {
 	Rights []scopeBox
-	Every  bool // agent:* is chosen
+	Every  bool // agent:* is selected
 	Agents []agentBox
-	Others string // ids of chosen agents that have no box
-	Some   bool   // a restriction is chosen
-	More   bool   // the org has more agents than there are boxes
+	Others string // ids of selected agents without a checkbox
+	Some   bool   // a restriction is selected
+	More   bool   // the org has more agents than checkboxes
 }
 
 type scopeBox struct {
@@ -107,13 +107,13 @@ type scopeBox struct {
 type agentBox struct {
 	ID, Name string
 	Checked  bool
-	Works    bool // workers do its work; a built-in agent needs none
+	Works    bool // it needs workers, because it is not built in
 }
 
-// maxAgentBoxes bounds the boxes; others are typed.
+// maxAgentBoxes limits the checkboxes; other agents are entered by id.
 const maxAgentBoxes = 200
 
-// newScopeForm offers the scopes but those that are left out.
+// newScopeForm returns the form with all scopes except the given ones.
 func (v *visit) newScopeForm(chosen []string, without ...identity.Scope) (scopeForm, error) {
 	var out scopeForm
 	for _, w := range allScopes {
@@ -121,7 +121,7 @@ func (v *visit) newScopeForm(chosen []string, without ...identity.Scope) (scopeF
 			out.Rights = append(out.Rights, scopeBox{w, slices.Contains(chosen, string(w.Scope))})
 		}
 	}
-	var left []string // chosen agents without a box yet
+	var left []string // selected agents without a checkbox yet
 	for _, s := range chosen {
 		id, ok := strings.CutPrefix(s, agentPrefix)
 		if !ok {
@@ -158,7 +158,7 @@ func (v *visit) newScopeForm(chosen []string, without ...identity.Scope) (scopeF
 	return out, err
 }
 
-// formScopes are the scopes that a form has chosen, by boxes and by ids of agents.
+// formScopes returns the scopes that a form selects, by checkboxes and by ids of agents.
 func (v *visit) formScopes() []string {
 	out := slices.Clone(v.r.PostForm["scopes"])
 	typed := strings.FieldsFunc(v.r.PostFormValue("agents"), func(r rune) bool { return r == ',' || unicode.IsSpace(r) })
@@ -168,7 +168,7 @@ func (v *visit) formScopes() []string {
 	return out
 }
 
-// anyRight reports whether a scope is more than a restriction to agents.
+// anyRight reports whether one of the scopes is more than a restriction to agents.
 func anyRight(scopes []string) bool {
 	return slices.ContainsFunc(scopes, func(s string) bool { return !strings.HasPrefix(s, agentPrefix) })
 }

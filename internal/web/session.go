@@ -17,7 +17,7 @@ const (
 	sessionLifetime = 7 * 24 * time.Hour
 	sessionIdle     = 24 * time.Hour
 
-	// The first membership of a session has keys of its own; the others are in keyMore.
+	// Keys of the first membership. The other memberships are in keyMore.
 	keyOrg, keyUser, keyGeneration, keyAt, keyBy = "org", "user", "generation", "at", "by"
 
 	keyMore = "more"
@@ -29,32 +29,32 @@ func newSessions(o Options) *scs.SessionManager {
 	m.Lifetime, m.IdleTimeout = sessionLifetime, sessionIdle
 	m.Cookie.Name, m.Cookie.SameSite, m.Cookie.HttpOnly, m.Cookie.Path = "parley_session", http.SameSiteLaxMode, true, "/"
 	if strings.HasPrefix(o.PublicURL, "https://") {
-		// The prefix keeps other hosts of the domain from setting the cookie.
+		// The __Host- prefix prevents other hosts of the domain from setting the cookie.
 		m.Cookie.Name, m.Cookie.Secure = "__Host-parley_session", true
 	}
 	return m
 }
 
-// Sessions keeps the data of sessions by the hashes of their tokens.
+// Sessions stores session data under the hashes of the tokens.
 type Sessions interface {
 	Get(ctx context.Context, token string, now time.Time) (data []byte, found bool, err error)
-	// Create keeps a new session. Update changes one that exists, and does nothing if it
-	// ended meanwhile: a request in flight must not bring it back.
+	// Create stores a new session. Update changes an existing one, and does nothing if it has
+	// ended: a concurrent request must not revive it.
 	Create(ctx context.Context, token string, data []byte, expires time.Time) error
 	Update(ctx context.Context, token string, data []byte, expires time.Time) error
 	Delete(ctx context.Context, token string) error
 }
 
-// sessionStore shows our store to the session manager, which has one method to save
-// new sessions and old ones. A session that the request has loaded is only updated:
-// another request may have signed out meanwhile.
+// sessionStore adapts Sessions to the session manager, which has one method to save new and
+// existing sessions. A session that the request has loaded is only updated, because another request
+// may have signed out meanwhile.
 type sessionStore struct {
 	store Sessions
 	now   func() time.Time
 }
 
-// loadedKey is where the context of a request keeps which session it has loaded: a
-// *string, the token as the store knows it.
+// loadedKey is the context key of the session that the request has loaded: a *string with its
+// token hash.
 type loadedKey struct{}
 
 // FindCtx implements scs.CtxStore.
@@ -92,12 +92,12 @@ func (s sessionStore) Commit(token string, b []byte, expiry time.Time) error {
 // Delete implements scs.Store.
 func (s sessionStore) Delete(token string) error { return s.DeleteCtx(context.Background(), token) }
 
-// CallerBySession implements httpx.Sessions: a person who is signed in may do what
-// the person could allow a program to. The org of the path says which membership acts.
+// CallerBySession implements httpx.Sessions. A signed-in user may do what the user could allow an
+// OAuth client to do. The org in the path selects the membership.
 func (p *Pages) CallerBySession(r *http.Request) (*identity.Caller, error) {
 	cookie, err := r.Cookie(p.sessions.Cookie.Name)
 	if err != nil || cookie.Value == "" {
-		return nil, nil //nolint:nilerr // nobody is signed in
+		return nil, nil //nolint:nilerr // not signed in
 	}
 	if err := p.forms.Check(r); err != nil {
 		return nil, errs.New(errs.Forbidden, "auth.other_site", "a browser sent this for another site; nothing was done")
@@ -112,7 +112,7 @@ func (p *Pages) CallerBySession(r *http.Request) (*identity.Caller, error) {
 		m, err = p.MemberIn(r, org)
 	}
 	if err == nil && m == nil {
-		// Whoever is signed in, but not to that org, gets the response of an unknown org.
+		// A user who is not signed in to that org gets the response for an unknown org.
 		m, err = p.SignedIn(r)
 	}
 	if err != nil || m == nil {
@@ -121,7 +121,7 @@ func (p *Pages) CallerBySession(r *http.Request) (*identity.Caller, error) {
 	return sessionCaller(m, cookie.Value), nil
 }
 
-// SignIn leads to the page to sign in on.
+// SignIn redirects to the sign-in page.
 func (p *Pages) SignIn(w http.ResponseWriter, r *http.Request, next string) {
 	to := "/login"
 	if next != "" {
@@ -130,13 +130,13 @@ func (p *Pages) SignIn(w http.ResponseWriter, r *http.Request, next string) {
 	http.Redirect(w, r, to, http.StatusSeeOther)
 }
 
-// home is where people go who were on their way nowhere else.
+// home is the page to open after sign-in by default.
 const home = "/"
 
-// accountPath is the page of a person's account.
+// accountPath is the account page.
 const accountPath = "/account"
 
-// local is the address to go to after signing in: one of ours, or home.
+// local returns next if it is a path of this site, otherwise home.
 func local(next string) string {
 	u, err := url.Parse(next)
 	if err != nil || u.IsAbs() || u.Host != "" || strings.Contains(next, "\\") {
@@ -148,7 +148,7 @@ func local(next string) string {
 	return next
 }
 
-// leave ends the session, and tells end whose it was: once for each membership.
+// leave ends the session, and calls end for each of its memberships.
 func (p *Pages) leave(w http.ResponseWriter, r *http.Request, end func(context.Context, identity.Principal) error) {
 	list, err := p.Memberships(r)
 	for i := range list {

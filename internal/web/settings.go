@@ -23,23 +23,23 @@ func (p *Pages) mountSettings() {
 	})
 }
 
-// settingsView is the page of the org's settings.
+// settingsView is the settings page of the org.
 type settingsView struct {
 	Threshold string
-	Files     bool // reports file proposals at all
-	Changed   bool // the two above are as typed
+	Files     bool // reports file proposals
+	Changed   bool // the two above are from the form
 	Default   int
 	Min, Max  int
 
 	Notes    []proposal.SavedNote
-	Note     proposal.NoteCreation // what was typed into the form for a new one
+	Note     proposal.NoteCreation // values of the form for a new note
 	MaxTitle int
 	MaxText  int
 }
 
 func (v *visit) settingsPage() error { return v.showSettings(nil, nil) }
 
-// showSettings shows the settings, with what was typed into a form that was refused.
+// showSettings shows the settings, with the values of a form that was rejected.
 func (v *visit) showSettings(typed *settingsView, problem error) error {
 	if _, err := v.access(identity.ManageFriction); err != nil {
 		return err
@@ -72,25 +72,27 @@ func (v *visit) showSettings(typed *settingsView, problem error) error {
 	return renderForm(v, http.StatusOK, "settings", "Settings", out, problem)
 }
 
-// setFriction changes how many reports file a proposal.
+// setFriction sets the number of reports that file a proposal.
 func (v *visit) setFriction() error {
 	a, err := v.access(identity.ManageFriction)
 	if err != nil {
 		return v.audited(friction.ThresholdSet, "", err)
 	}
 	typed := settingsView{Changed: true, Files: v.value("files") != "", Threshold: v.value("threshold")}
-	if _, sent := v.r.PostForm["threshold"]; !sent { // a form that arrived without its fields turns nothing off
-		return v.showSettings(&typed, v.audited(friction.ThresholdSet, "", fieldError("threshold", "is missing; send the form again")))
+	if _, sent := v.r.PostForm["threshold"]; !sent { // an incomplete form must not turn it off
+		missing := fieldError("threshold", "is missing; send the form again")
+		return v.showSettings(&typed, v.audited(friction.ThresholdSet, "", missing))
 	}
-	n, said := friction.Off, "Reported friction files no proposals from now on."
+	n, said := friction.Off, "Reported friction no longer files proposals."
 	if typed.Files {
 		if n, err = strconv.Atoi(typed.Threshold); err != nil || n == friction.Off {
-			n = -1 // which no threshold is
+			n = -1 // never a valid threshold
 		}
 		said = "From now on " + plural(int64(n), "report files", "reports file") + " a proposal. Earlier reports count."
 	}
 	if err := friction.ValidateThreshold(n); err != nil {
-		err = fieldError("threshold", fmt.Sprintf("must be a number from %d to %d", friction.MinThreshold, friction.MaxThreshold))
+		err = fieldError("threshold",
+			fmt.Sprintf("must be a number from %d to %d", friction.MinThreshold, friction.MaxThreshold))
 		return v.showSettings(&typed, v.audited(friction.ThresholdSet, "", err))
 	}
 	if err := v.Frictions.SetThreshold(v.r.Context(), a, n); err != nil {

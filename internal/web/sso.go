@@ -14,43 +14,43 @@ import (
 	"github.com/parley-dev/parley/internal/text"
 )
 
-// Provider is another identity provider with which people sign in.
+// Provider is an external identity provider.
 type Provider interface {
 	Is() ProviderName
-	// Address is where the person signs in, and is sent back to callback from.
+	// Address returns the URL to sign in. The provider redirects the browser to callback.
 	Address(ctx context.Context, callback, state, nonce, verifier string) (string, error)
-	// Arrived returns who came back with a code. Issuer is what the answer names as its
-	// sender.
+	// Arrived redeems the code of a callback and returns the user. issuer is the issuer in the
+	// callback.
 	Arrived(ctx context.Context, callback, code, nonce, verifier, issuer string) (account.Arrival, error)
 }
 
-// ProviderName is how a provider is called.
+// ProviderName names a provider.
 type ProviderName struct {
-	Name   string // in addresses
+	Name   string // in URLs
 	Title  string // on pages
 	Issuer string
-	Org    string // whose people sign in with it
+	Org    string // org whose users sign in with it
 }
 
-// errand is why somebody was sent to a provider. It waits in the session for the one
-// answer that is meant for it; of an invitation or a link it has the hash only.
+// errand is the state of a pending sign-in at a provider. The session stores it until the callback.
+// It contains only the hash of an invitation or a link.
 type errand struct {
 	State, Nonce, Verifier string
 	Proof                  account.Proof
 	Next                   string
 	Until                  int64  // unix seconds
-	Beside                 string // "org/user" who stays signed in; empty: the sign-in replaces the session
+	Beside                 string // "org/user" to stay signed in; if empty, the sign-in replaces the session
 }
 
-// waitsFor reports whether an answer with this state is the one.
+// waitsFor reports whether the callback belongs to this errand.
 func (e *errand) waitsFor(state string, now time.Time) bool {
 	return e.State != "" && subtle.ConstantTimeCompare([]byte(e.State), []byte(state)) == 1 && now.Unix() < e.Until
 }
 
 const (
 	errandLifetime = 10 * time.Minute
-	keyErrand      = "sso." // and the provider's name: an answer of one never serves another
-	maxSaid        = 300    // characters of what a provider says
+	keyErrand      = "sso." // followed by the provider's name, so that callbacks cannot be mixed up
+	maxSaid        = 300    // characters of a provider's error message
 )
 
 func (p *Pages) mountSSO() {
@@ -74,7 +74,7 @@ func (p *Pages) mountSSO() {
 	}
 }
 
-// providers are those of an org; all without one.
+// providersOf returns the providers of an org, or all providers if org is empty.
 func (p *Pages) providersOf(org string) []ProviderName {
 	var out []ProviderName
 	for _, op := range p.Providers {
@@ -89,7 +89,7 @@ func (p *Pages) callback(op Provider) string {
 	return p.PublicURL + "/login/sso/" + op.Is().Name + "/callback"
 }
 
-// ssoLogin signs in; with the field "beside" it adds the membership to the session.
+// ssoLogin signs in. With the field "beside" it adds the membership to the session.
 func (p *Pages) ssoLogin(w http.ResponseWriter, r *http.Request, op Provider) {
 	beside := ""
 	if r.PostFormValue("beside") != "" {
@@ -132,8 +132,8 @@ func (p *Pages) ssoConnect(w http.ResponseWriter, r *http.Request, op Provider) 
 	}
 }
 
-// mustIn is must for the membership in an org, if the session has one there, and says which page
-// of the account is about it.
+// mustIn is must for the membership in an org, if the session has one there. It also returns the
+// account page of that membership.
 func (p *Pages) mustIn(w http.ResponseWriter, r *http.Request, org string) (m *identity.Member, page string) {
 	m = p.must(w, r)
 	if m == nil || m.Org == org {
@@ -150,7 +150,7 @@ func (p *Pages) mustIn(w http.ResponseWriter, r *http.Request, org string) (m *i
 	return m, accountPath
 }
 
-// ofOrg refuses a provider of another org.
+// ofOrg rejects a provider of another org.
 func (p *Pages) ofOrg(w http.ResponseWriter, r *http.Request, op Provider, org string) bool {
 	if op.Is().Org != org {
 		p.Problem(w, r, http.StatusNotFound, "There is no such identity provider here.")
@@ -171,9 +171,9 @@ func (p *Pages) ssoDisconnect(w http.ResponseWriter, r *http.Request, op Provide
 	http.Redirect(w, r, page, http.StatusSeeOther)
 }
 
-// send leads the person to the provider. It is a page that leads on, not a redirect:
-// browsers hold all that a form is redirected to against the policy of its page, and
-// where a provider itself leads on to cannot be known.
+// send sends the browser to the provider. It is a page with a link and not a redirect: browsers
+// apply the form-action policy to all redirects of a form, and the redirects of a provider are
+// unknown.
 func (p *Pages) send(w http.ResponseWriter, r *http.Request, op Provider, by account.Proof, next string) {
 	p.sendBeside(w, r, op, by, next, "")
 }
@@ -203,23 +203,23 @@ func (p *Pages) sendBeside(w http.ResponseWriter, r *http.Request, op Provider, 
 }
 
 var errNoErrand = errs.New(errs.Forbidden, "account.bad_state",
-	"this answer belongs to no sign-in that was started in this browser within the last ten minutes; start again")
+	"this sign-in was not started in this browser within the last ten minutes; start again")
 
-// take returns what the answer was waited for, once.
+// take returns the errand of the callback, once.
 func (p *Pages) take(r *http.Request, op Provider) (errand, error) {
 	var e errand
 	key := keyErrand + op.Is().Name
 	kept := p.sessions.GetString(r.Context(), key)
 	if kept == "" || json.Unmarshal([]byte(kept), &e) != nil || !e.waitsFor(r.URL.Query().Get("state"), p.Now()) {
-		return errand{}, errNoErrand // what waits goes on waiting: another site can send a browser here, too
+		return errand{}, errNoErrand // the errand stays: another site could have sent the browser here
 	}
 	p.sessions.Remove(r.Context(), key)
 	return e, nil
 }
 
-// ssoCallback is where the provider sends the person back to.
+// ssoCallback handles the redirect from the provider.
 func (p *Pages) ssoCallback(w http.ResponseWriter, r *http.Request, op Provider) {
-	// An arrival had its turn when it left; one that fails costs another.
+	// The sign-in took its rate limit token when it started. A failed one takes another.
 	address := p.router.ClientAddr(r).String()
 	err := p.byAddress.Check(address)
 	var e errand
@@ -234,12 +234,13 @@ func (p *Pages) ssoCallback(w http.ResponseWriter, r *http.Request, op Provider)
 	}
 	q := r.URL.Query()
 	if said := q.Get("error"); said != "" || q.Get("code") == "" {
-		p.failed(w, r, errs.New(errs.Forbidden, "account.provider_refused", "%s did not sign you in%s", op.Is().Title, quote(said, q.Get("error_description"))))
+		p.failed(w, r, errs.New(errs.Forbidden, "account.provider_refused", "%s did not sign you in%s",
+			op.Is().Title, quote(said, q.Get("error_description"))))
 		return
 	}
 	var stays *identity.Member
 	if e.Proof.User != "" {
-		// Whoever wanted to be connected must still be the one who is signed in.
+		// The user who wants to connect must still be signed in.
 		if stays, _ = p.mustIn(w, r, op.Is().Org); stays == nil {
 			return
 		}
@@ -268,7 +269,7 @@ func (p *Pages) ssoCallback(w http.ResponseWriter, r *http.Request, op Provider)
 	http.Redirect(w, r, e.Next, http.StatusSeeOther)
 }
 
-// quote shows what a provider said, as much of it as fits.
+// quote returns the error of a provider, shortened.
 func quote(code, description string) string {
 	if description == "" {
 		description = code
@@ -285,15 +286,15 @@ func quote(code, description string) string {
 	return "; it says: " + description
 }
 
-// connection is a provider as the account page shows it.
+// connection is a provider on the account page.
 type connection struct {
 	ProviderName
 	Connected bool
 	Label     string
 }
 
-// connections are the org's providers, with what the member signs in with. Password says
-// whether the member has one.
+// connections returns the org's providers with the member's connections. password reports whether the
+// member has a password.
 func (v *visit) connections() (list []connection, password bool, err error) {
 	ways, err := v.Accounts.Ways(v.r.Context(), v.member.Principal)
 	for _, op := range v.providersOf(v.member.Org) {

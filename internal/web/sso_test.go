@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// An answer from a provider is good for ten minutes, for the sign-in that asked.
+// A callback is valid for ten minutes, for the sign-in that started it.
 func TestAnErrandWaitsForOneAnswer(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1_800_000_000, 0)

@@ -18,10 +18,13 @@ import (
 //go:embed templates
 var templateFiles embed.FS
 
-// parseTemplates reads the templates. Each file in templates/pages is one page of an org: it
-// defines "main", and layout.html stands around it. sign.html has the pages without an org.
-func parseTemplates(files assets, now func() time.Time) (pages map[string]*template.Template, sign *template.Template, err error) {
-	base, err := template.New("layout.html").Funcs(funcs(files, now)).ParseFS(templateFiles, "templates/layout.html", "templates/partials.html")
+// parseTemplates parses the templates. Each file in templates/pages is a page of an org: it
+// defines "main", which layout.html includes. sign.html has the pages without an org.
+func parseTemplates(files assets, now func() time.Time) (
+	pages map[string]*template.Template, sign *template.Template, err error,
+) {
+	base, err := template.New("layout.html").Funcs(funcs(files, now)).
+		ParseFS(templateFiles, "templates/layout.html", "templates/partials.html")
 	if err != nil {
 		return nil, nil, err
 	}
@@ -49,7 +52,7 @@ func parseTemplates(files assets, now func() time.Time) (pages map[string]*templ
 	return pages, sign, nil
 }
 
-// funcs are what templates can call. They format; they decide nothing.
+// funcs returns the functions of templates. They only format.
 func funcs(files assets, now func() time.Time) template.FuncMap {
 	return template.FuncMap{
 		"icon":     icon,
@@ -76,28 +79,28 @@ func funcs(files assets, now func() time.Time) template.FuncMap {
 	}
 }
 
-// smooth are the attributes, beside hx-post with its action, of a form whose page is brought up to date in place when scripts
-// run: the form is sent in the background, and the main part of the page that answers is
-// morphed into this one. A second submission is dropped while one is on its way.
+// smooth has the attributes, beside hx-post, of a form that updates the page in place when scripts
+// run: the form is sent in the background, and the main part of the response is morphed into the
+// page. A second submission is dropped while one is in flight.
 const smooth = `hx-target="#main" hx-select="#main" hx-swap="outerMorph" hx-sync="this:drop"`
 
-// dict makes a map of names and values, for partials with more than one parameter.
+// dict builds a map of names and values, for partials with several parameters.
 func dict(pairs ...any) (map[string]any, error) {
 	if len(pairs)%2 != 0 {
-		return nil, errors.New("dict needs names and values")
+		return nil, errors.New("dict: odd number of arguments")
 	}
 	out := make(map[string]any, len(pairs)/2)
 	for i := 0; i < len(pairs); i += 2 {
 		name, ok := pairs[i].(string)
 		if !ok {
-			return nil, fmt.Errorf("dict: %v is no name", pairs[i])
+			return nil, fmt.Errorf("dict: %v is not a string", pairs[i])
 		}
 		out[name] = pairs[i+1]
 	}
 	return out, nil
 }
 
-// moment is a time as pages show it: how long ago, with the exact time for those who ask.
+// moment is a time as pages show it: relative, with the exact time as a tooltip.
 type moment struct {
 	ISO  string // for the datetime attribute
 	Ago  string // "4 min ago", "in 3 days"
@@ -113,7 +116,7 @@ func newMoment(t, now time.Time) moment {
 	return moment{ISO: t.Format(time.RFC3339), Ago: ago(t, now), Full: t.Format("2 Jan 2006, 15:04") + " UTC"}
 }
 
-// ago says how far t is from now, in the largest unit that fits.
+// ago formats the distance of t from now, in the largest unit that fits.
 func ago(t, now time.Time) string {
 	d := now.Sub(t)
 	past := d >= 0
@@ -149,7 +152,7 @@ func plural(n int64, one, many string) string {
 	return count(n) + " " + many
 }
 
-// count writes a number with thin spaces between thousands.
+// count formats a number with thin spaces between thousands.
 func count(n any) string {
 	s := fmt.Sprint(n)
 	if v, err := strconv.ParseInt(s, 10, 64); err != nil || v < 10_000 && v > -10_000 {
@@ -164,9 +167,9 @@ func count(n any) string {
 // who is a principal as pages show it.
 type who struct {
 	Ref  string
-	Name string // the id without its kind
+	Name string // id without the kind
 	Icon string
-	Kind string // in words
+	Kind string // kind in words
 }
 
 func newWho(ref string) who {
@@ -184,7 +187,7 @@ func newWho(ref string) who {
 	}
 }
 
-// meter is a bar of votes for and against, 100 wide.
+// meter is a bar of votes for and against, 100 units wide.
 type meter struct{ For, AgainstX, Against int }
 
 func newMeter(votesFor, votesAgainst int) meter {
@@ -203,7 +206,7 @@ func newMeter(votesFor, votesAgainst int) meter {
 	return meter{For: f, AgainstX: f + gap, Against: 100 - gap - f}
 }
 
-// shortID is the beginning of an id, for places where it only helps to tell two apart.
+// shortID returns the beginning of an id, enough to tell two apart.
 func shortID(id string) string {
 	if len(id) <= 17 {
 		return id

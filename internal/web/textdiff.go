@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// A text difference as pages show it: what stayed, what was removed and what was added, in
-// reading order. Texts are compared by lines, and changed lines by words.
+// A text difference: unchanged, removed and added text in reading order. Texts are compared by
+// lines, and changed lines by words.
 
 type diffKind string
 
@@ -15,16 +15,16 @@ const (
 	diffSame    diffKind = "same"
 	diffRemoved diffKind = "removed"
 	diffAdded   diffKind = "added"
-	diffGap     diffKind = "gap" // unchanged text that is left out
+	diffGap     diffKind = "gap" // omitted unchanged text
 )
 
-// diffPart is a run of text.
+// diffPart is a run of text of one kind.
 type diffPart struct {
 	Kind diffKind
 	Text string
 }
 
-// maxDiffCells bounds the table of a comparison. Texts that need more are shown as replaced.
+// maxDiffCells limits the table of a comparison. Larger texts are shown as replaced.
 const maxDiffCells = 1 << 16
 
 // diffText compares two texts.
@@ -42,8 +42,8 @@ func diffText(from, to string) []diffPart {
 	return out
 }
 
-// diffTokens compares two lists by their longest common subsequence. Removed text comes
-// before the added text in its place.
+// diffTokens compares two lists by their longest common subsequence. Removed text precedes the
+// added text.
 func diffTokens(from, to []string) []diffPart {
 	head := 0
 	for head < len(from) && head < len(to) && from[head] == to[head] {
@@ -87,7 +87,7 @@ func diffMiddle(out []diffPart, from, to []string) []diffPart {
 	return out
 }
 
-// commonLengths is the table of the longest common subsequences of all suffixes.
+// commonLengths returns the lengths of the longest common subsequences of all suffixes.
 func commonLengths(from, to []string) []int32 {
 	width := len(to) + 1
 	table := make([]int32, (len(from)+1)*width)
@@ -103,7 +103,7 @@ func commonLengths(from, to []string) []int32 {
 	return table
 }
 
-// part adds tokens of one kind.
+// part appends tokens of one kind.
 func part(out []diffPart, kind diffKind, tokens ...string) []diffPart {
 	if len(tokens) == 0 {
 		return out
@@ -111,7 +111,7 @@ func part(out []diffPart, kind diffKind, tokens ...string) []diffPart {
 	return appendParts(out, diffPart{kind, strings.Join(tokens, "")})
 }
 
-// appendParts joins neighbours of one kind.
+// appendParts merges neighbours of the same kind.
 func appendParts(out []diffPart, parts ...diffPart) []diffPart {
 	for _, p := range parts {
 		if n := len(out); n > 0 && out[n-1].Kind == p.Kind {
@@ -123,7 +123,7 @@ func appendParts(out []diffPart, parts ...diffPart) []diffPart {
 	return out
 }
 
-// splitLines cuts a text behind its line breaks.
+// splitLines splits a text after its line breaks.
 func splitLines(s string) []string {
 	if s == "" {
 		return nil
@@ -135,7 +135,7 @@ func splitLines(s string) []string {
 	return lines
 }
 
-// splitWords cuts a text into words and what is between them.
+// splitWords splits a text into words and the text between them.
 func splitWords(s string) []string {
 	var out []string
 	start, word := 0, false
@@ -153,11 +153,10 @@ func splitWords(s string) []string {
 	return out
 }
 
-// diffContext is how many characters of unchanged text stay around a change.
+// diffContext is the number of unchanged characters around a change.
 const diffContext = 80
 
-// shortenDiff leaves out unchanged text far from changes, and cuts what is longer than most
-// characters in all.
+// shortenDiff omits unchanged text far from changes, and cuts the rest to most characters.
 func shortenDiff(parts []diffPart, most int) []diffPart {
 	var out []diffPart
 	for i, p := range parts {
@@ -178,7 +177,7 @@ func shortenDiff(parts []diffPart, most int) []diffPart {
 	return out
 }
 
-// shortenSame keeps the ends of an unchanged text that are beside a change.
+// shortenSame keeps the ends of an unchanged text that are next to a change.
 func shortenSame(s string, first, last bool) []diffPart {
 	r := []rune(s)
 	head, tail := diffContext, diffContext

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// show writes a difference as [-removed-]{+added+}.
+// show formats a difference as [-removed-]{+added+}.
 func show(parts []diffPart) string {
 	var b strings.Builder
 	for _, p := range parts {
@@ -42,7 +42,7 @@ func TestDifferences(t *testing.T) {
 	}
 }
 
-// Whatever the texts are, the parts make up both of them, within a bounded time.
+// For any texts, the parts reproduce both of them, in bounded time.
 func TestADifferenceLosesNothing(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("a b\n", 5_000)
@@ -70,21 +70,29 @@ func TestADifferenceLosesNothing(t *testing.T) {
 func TestShortDifferences(t *testing.T) {
 	t.Parallel()
 	same := strings.Repeat("s", 1000)
-	got := show(shortenDiff([]diffPart{{diffSame, same}, {diffRemoved, "x"}, {diffSame, same}, {diffAdded, "y"}, {diffSame, same}}, 10_000))
+	got := show(shortenDiff([]diffPart{
+		{diffSame, same},
+		{diffRemoved, "x"},
+		{diffSame, same},
+		{diffAdded, "y"},
+		{diffSame, same},
+	}, 10_000))
 	keep := strings.Repeat("s", diffContext)
 	if want := "…" + keep + "[-x-]" + keep + "…" + keep + "{+y+}" + keep + "…"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
-	if got := show(shortenDiff([]diffPart{{diffAdded, strings.Repeat("ä", 50)}}, 10)); got != "{+"+strings.Repeat("ä", 10)+"+}…" {
-		t.Error(got)
+	if got := show(shortenDiff([]diffPart{{diffAdded, strings.Repeat("ä", 50)}}, 10)); got != "{+"+strings.Repeat("ä",
+		10)+"+}…" {
+		t.Errorf("got %v, want %v", got, "{+"+strings.Repeat("ä", 10)+"+}…")
 	}
 }
 
 func TestFileNames(t *testing.T) {
 	t.Parallel()
 	for from, want := range map[string]string{
-		"report.txt": "report.txt", "../../etc/passwd": "passwd", `C:\x\y.exe`: "y.exe", ".hidden": "hidden", "a\u202eb\r\n.html": "ab.html",
-		`a"b<c>|d?.txt`: "abcd.txt", "": "", "...": "", "日本.txt": "日本.txt",
+		"report.txt": "report.txt", "../../etc/passwd": "passwd", `C:\x\y.exe`: "y.exe", ".hidden": "hidden",
+		"a\u202eb\r\n.html": "ab.html",
+		`a"b<c>|d?.txt`:     "abcd.txt", "": "", "...": "", "日本.txt": "日本.txt",
 	} {
 		if got := fileName(from); got != want {
 			t.Errorf("%q: %q, want %q", from, got, want)

@@ -1,9 +1,9 @@
-// Package web is what people see in a browser: the dashboard of an org, signing in and
-// out, passwords, invitations, and the question whether a program may act for them.
+// Package web serves the HTML pages: the dashboard of an org, sign-in and sign-out, passwords,
+// invitations, and the OAuth consent page.
 //
-// Pages are plain HTML and work without scripts; a strict policy lets nothing in but their
-// own style sheet and scripts. A GET changes nothing, and forms of other sites are refused.
-// The rules are those of the domain packages: a page calls the same services as REST.
+// Pages are plain HTML and work without scripts. A strict Content-Security-Policy allows only
+// their own style sheet and scripts. A GET changes nothing, and cross-origin forms are rejected.
+// The rules live in the domain packages; pages call the same services as package rest.
 package web
 
 import (
@@ -32,7 +32,7 @@ import (
 	"github.com/parley-dev/parley/internal/proposal"
 )
 
-// Options are what the pages need.
+// Options configures the pages.
 type Options struct {
 	Accounts  *account.Accounts
 	OrgAdmin  *identity.OrgAdmin
@@ -44,29 +44,29 @@ type Options struct {
 	Workers   *dispatch.Workers
 	Sessions  Sessions
 	Programs  *oauth.Service
-	Providers []Provider // with which people sign in, too
-	PublicURL string     // the address that browsers use, without a slash at its end
+	Providers []Provider // additional identity providers
+	PublicURL string     // base URL in browsers, without a trailing slash
 	Logger    *slog.Logger
 	Now       func() time.Time
 }
 
-// Pages serves them.
+// Pages serves the HTML pages.
 type Pages struct {
 	Options
 	router   *httpx.Router
 	sessions *scs.SessionManager
 	forms    *http.CrossOriginProtection
 	assets   assets
-	pages    map[string]*template.Template // of an org, by name
-	sign     *template.Template            // without an org
+	pages    map[string]*template.Template // pages of an org, by name
+	sign     *template.Template            // pages without an org
 
 	byAddress, byPair, byAccount *httpx.Throttle
-	known                        *cache.Cache[string, struct{}] // pairs of account and address that have signed in
+	known                        *cache.Cache[string, struct{}] // pairs of account and IP address that have signed in
 }
 
-// How often an address may try to sign in, an address may try one account, and an
-// account may be tried from all addresses together. The last one refills faster than
-// one address can drain it, so nobody keeps the owner out from a single address.
+// Rate limits of sign-in: per IP address, per IP address and account, and per account from all
+// addresses. The last one refills faster than one address can drain it, so that a single address
+// cannot lock out the owner.
 const (
 	addressBurst = 20
 	addressEvery = 5 * time.Second
@@ -78,7 +78,7 @@ const (
 	maxForm = 16 << 10
 )
 
-// New makes the pages without routes.
+// New creates the pages without registering routes.
 func New(rt *httpx.Router, o Options) (*Pages, error) {
 	files, err := loadAssets()
 	if err != nil {
@@ -100,11 +100,11 @@ func New(rt *httpx.Router, o Options) (*Pages, error) {
 	p.forms.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		p.Problem(w, r, http.StatusForbidden, "This form was sent from another site, so nothing was done.")
 	}))
-	// A proxy may have changed the name that the browser sees.
+	// A proxy may have changed the host name that the browser uses.
 	return p, p.forms.AddTrustedOrigin(o.PublicURL)
 }
 
-// Mount adds the routes.
+// Mount registers the routes.
 func (p *Pages) Mount() {
 	p.router.Area(httpx.Area{Secret: true}, "/join/", "/setup/")
 	for pattern, h := range map[string]http.HandlerFunc{
@@ -121,7 +121,7 @@ func (p *Pages) Mount() {
 	}
 	p.mountSSO()
 	p.mountAccount()
-	p.router.ShowErrors(p.Problem)
+	p.router.ShowErrors(p.noPage)
 	p.router.HandlePublic("GET "+staticPath, p.assets)
 	p.router.HandlePublic("GET /{$}", p.Wrap(http.HandlerFunc(p.start)))
 	p.orgPages(map[string]handler{"GET ": (*visit).orgStart})
@@ -137,7 +137,7 @@ func (p *Pages) Mount() {
 	p.mountSettings()
 }
 
-// Wrap gives a handler the session, and refuses forms of other sites.
+// Wrap loads the session for a handler, and rejects cross-origin forms.
 func (p *Pages) Wrap(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := httpx.CheckLength(r, maxForm); err != nil {
@@ -151,63 +151,72 @@ func (p *Pages) Wrap(h http.Handler) http.Handler {
 	})
 }
 
-// view is what a page shows.
+// view is the data of a page without an org.
 type view struct {
 	Title   string
 	Problem string
-	Wait    int // seconds until another try makes sense
+	Wait    int // seconds until the next attempt
 	Done    string
 	Member  *identity.Member
-	Action  string // where the form goes
-	Next    string // where to go after signing in
+	Action  string // URL of the form
+	Next    string // URL to open after sign-in
 	Org     string
 	User    string
 	Ask     *question
 	Text    string
 
-	Providers []ProviderName // to sign in with
-	AnyOrg    string         // where those of all orgs are offered
-	Password  bool           // the user has one
+	Providers []ProviderName // identity providers to sign in with
+	AnyOrg    string         // URL of the form for all orgs
+	Password  bool           // the user has a password
 
-	Fields []keptField // of a form that was sent by nobody
+	Fields []keptField // of a form that was sent after the session ended
 }
 
-// keptField is a field of a form that could not be carried out.
+// keptField is a field of a form that was not carried out.
 type keptField struct {
 	Name, Value string
 	Hidden      bool
 }
 
-// show renders a page. To is where its form may lead beside this site.
+// show renders a page. to is an additional target that the policy allows for its form.
 func (p *Pages) show(w http.ResponseWriter, r *http.Request, status int, name string, v view, to string) {
 	var page bytes.Buffer
 	if err := p.sign.ExecuteTemplate(&page, name, v); err != nil {
-		p.Logger.ErrorContext(r.Context(), "a page cannot be rendered", "page", name, "error", err)
-		http.Error(w, "Something went wrong here.", http.StatusInternalServerError)
+		p.Logger.ErrorContext(r.Context(), "rendering a page failed", "page", name, "error", err)
+		http.Error(w, "Something went wrong on the server.", http.StatusInternalServerError)
 		return
 	}
 	h := w.Header()
 	pageHeaders(h, to)
 	h.Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
-	_, _ = w.Write(page.Bytes()) // the browser went away
+	_, _ = w.Write(page.Bytes()) // an error means that the browser is gone
 }
 
-// Problem shows that something did not work.
+// Problem shows a page with an error message.
 func (p *Pages) Problem(w http.ResponseWriter, r *http.Request, status int, message string) {
 	p.show(w, r, status, "problem", view{Title: "That did not work", Text: message}, "")
 }
 
-// failed shows an error: in its own words if they are meant for people.
+// noPage shows that no route serves the request.
+func (p *Pages) noPage(w http.ResponseWriter, r *http.Request, status int, message string) {
+	if status != http.StatusNotFound {
+		p.Problem(w, r, status, message)
+		return
+	}
+	p.show(w, r, status, "problem", view{Title: "Page not found", Text: message}, "")
+}
+
+// failed shows an error page. Internal errors are shown without their message.
 func (p *Pages) failed(w http.ResponseWriter, r *http.Request, err error) {
 	e := errs.As(err)
 	retryAfter(w.Header(), err)
 	switch status := httpx.StatusOf(e.Kind); {
 	case r.Context().Err() != nil && errors.Is(err, r.Context().Err()):
-		return // the browser went away while it waited
+		return // the browser is gone
 	case e.Kind == errs.Unavailable:
-		if !errors.Is(err, errBusy) { // which is told to many, and nothing is broken
-			p.Logger.WarnContext(r.Context(), "a page is not available", "error", err)
+		if !errors.Is(err, errBusy) { // expected under load, and not a fault
+			p.Logger.WarnContext(r.Context(), "page unavailable", "error", err)
 		}
 		p.Problem(w, r, status, sentence(err))
 		return
@@ -215,11 +224,11 @@ func (p *Pages) failed(w http.ResponseWriter, r *http.Request, err error) {
 		p.Problem(w, r, status, sentence(err))
 		return
 	}
-	p.Logger.ErrorContext(r.Context(), "a page failed", "error", err)
-	p.Problem(w, r, http.StatusInternalServerError, "Something went wrong here. Try again in a moment.")
+	p.Logger.ErrorContext(r.Context(), "page failed", "error", err)
+	p.Problem(w, r, http.StatusInternalServerError, "Something went wrong on the server. Try again in a moment.")
 }
 
-// sentence is an error's message as people write it.
+// sentence returns the message of an error as a sentence.
 func sentence(err error) string {
 	msg := errs.As(err).Message
 	if msg == "" {
@@ -228,27 +237,30 @@ func sentence(err error) string {
 	return strings.ToUpper(msg[:1]) + msg[1:] + "."
 }
 
-// question is a Question as a page shows it.
+// question is the view of an oauth.Question.
 type question struct {
 	Client, Host, Only string
-	By                 string // the admin who registered it
-	At                 string // the host of the document that describes it
-	Local              bool   // the answer goes to the person's own machine
+	By                 string // admin who registered the client
+	At                 string // host of the client's metadata document
+	Local              bool   // the redirect goes to the user's own machine
 	BuiltIn            bool
 	Answer             string
 	Rights             []scopeWords
 	Agents             []string
 }
 
-// Consent asks whether a program may act for the person who is signed in.
+// Consent asks the signed-in user whether a client may act on the user's behalf.
 func (p *Pages) Consent(w http.ResponseWriter, r *http.Request, q oauth.Question) {
-	ask := &question{Client: q.Client.Name, At: oauth.DocumentHost(q.Client.ID), By: q.Client.CreatedBy, BuiltIn: q.Client.BuiltIn, Only: q.Audience, Answer: q.Answer}
+	ask := &question{
+		Client: q.Client.Name, At: oauth.DocumentHost(q.Client.ID), By: q.Client.CreatedBy, BuiltIn: q.Client.BuiltIn,
+		Only: q.Audience, Answer: q.Answer,
+	}
 	may := inWords(q.Scopes)
 	ask.Rights, ask.Agents = may.Rights, may.Agents
 	to := ""
 	if u, err := url.Parse(q.RedirectURI); err == nil {
-		// Browsers apply the policy to where the answer is forwarded to, as well. Hosts of
-		// an app's own scheme are not hosts to them.
+		// Browsers also apply the form-action policy to the redirect. They do not accept hosts of
+		// custom schemes there.
 		if u.Scheme == "https" || u.Scheme == "http" {
 			ask.Host, ask.Local, to = u.Host, u.Scheme == "http", " "+u.Scheme+"://"+u.Host
 		} else {

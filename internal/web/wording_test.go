@@ -8,7 +8,7 @@ import (
 	"github.com/parley-dev/parley/internal/identity"
 )
 
-// Pages refuse in the words of people, and the audit log learns of it as of a refusal over REST.
+// Errors on pages are worded for people, and audited like those of the REST API.
 func TestRefusalsSpeakToPeopleAndAreAudited(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
@@ -20,13 +20,13 @@ func TestRefusalsSpeakToPeopleAndAreAudited(t *testing.T) {
 		o.bob.post(path, "id", "x", "name", "X", "rights", "worker", "expires", "90").
 			want(http.StatusForbidden, "Only admins can").lacks("svc:", "the key needs")
 		if after := refusals(t, o, action); after != before+1 {
-			t.Errorf("%s: %d refusals of %s, then %d", path, before, action, after)
+			t.Errorf("%s: %d refusals of %s, want %d", path, after, action, before+1)
 		}
 	}
 	o.bob.get("/agents/new").want(http.StatusForbidden, "Only admins can").lacks("the key needs")
 	o.bob.account("/keys", "scopes", "svc:a2a:serve", "expires", "90").want(http.StatusForbidden)
 	if n := refusals(t, o, identity.KeyCreate); n != 2 {
-		t.Error(n, "refusals of a key")
+		t.Errorf("got %v refusals of a key, want 2", n)
 	}
 }
 
@@ -45,11 +45,11 @@ func refusals(t *testing.T, o *office, action identity.AuditAction) int {
 	return n
 }
 
-// A form that comes back with other fields is not told of headers.
+// The error of a form that was sent with other values does not mention headers.
 func TestAReusedFormSpeaksToPeople(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
-	const said = "This form was sent before, and what it said then was done"
+	const said = "This form was already sent and carried out with other values"
 	fields := []string{"id", "planner", "visibility", "private", "name"}
 	o.ada.post("/agents", append(fields, "Planner")...).want(http.StatusSeeOther)
 	o.ada.again("/agents", append(fields, "Other")...).want(http.StatusConflict, said).lacks("Idempotency-Key")
@@ -61,11 +61,11 @@ func TestAReusedFormSpeaksToPeople(t *testing.T) {
 		lacks("Idempotency-Key")
 }
 
-// What is wrong is on the page, also if no field stands for it.
+// The page shows all errors, also of fields that it does not have.
 func TestNoErrorOfAFieldIsLost(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
-	const said = "This cannot be shown as it was asked for"
+	const said = "The page cannot be shown with these parameters"
 	o.ada.get("/audit?cursor=x").want(http.StatusUnprocessableEntity, said+". <span>Cursor: ").
 		lacks("Nothing was saved", "see below")
 	o.ada.get("/audit?from=x").want(http.StatusUnprocessableEntity, said+": see below.", "Must be a day").
@@ -75,7 +75,7 @@ func TestNoErrorOfAFieldIsLost(t *testing.T) {
 		lacks("<span>Scopes:")
 }
 
-// Who was too fast is told when to come back, by the page and by the header.
+// A rate limit is explained on the page and in the Retry-After header.
 func TestAFormThatIsRateLimitedSaysUntilWhen(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
@@ -86,7 +86,7 @@ func TestAFormThatIsRateLimitedSaysUntilWhen(t *testing.T) {
 		}
 		wait := res.header.Get("Retry-After")
 		if n, err := strconv.Atoi(wait); err != nil || n < 1 {
-			t.Errorf("Retry-After: %q", wait)
+			t.Errorf("Retry-After = %q, want a number of seconds", wait)
 		}
 		res.want(http.StatusTooManyRequests, "Try again in "+wait+" s.")
 		return
@@ -94,7 +94,7 @@ func TestAFormThatIsRateLimitedSaysUntilWhen(t *testing.T) {
 	t.Error("nothing limits guesses")
 }
 
-// Forms of the account page name the membership that the page is about.
+// Forms of the account page name the membership of the page.
 func TestFormsOfTheAccountNameTheOrg(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)

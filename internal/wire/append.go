@@ -12,11 +12,11 @@ import (
 
 // AppendString appends a JSON string.
 func AppendString(b []byte, s string) []byte {
-	b, _ = jsontext.AppendQuote(b, s) // fails on bad UTF-8 only, and then has replaced it
+	b, _ = jsontext.AppendQuote(b, s) // fails only on invalid UTF-8, which it has replaced then
 	return b
 }
 
-// AppendTime appends a time: UTC, to the microsecond.
+// AppendTime appends a time in UTC with microseconds.
 func AppendTime(b []byte, t time.Time) []byte {
 	b = append(b, '"')
 	b = t.UTC().AppendFormat(b, "2006-01-02T15:04:05.000000Z")
@@ -34,7 +34,7 @@ func appendMember(b []byte, name, value string) []byte {
 	return AppendString(b, value)
 }
 
-// AppendMetadata appends `,"metadata":{…}` unless there is none.
+// AppendMetadata appends `,"metadata":{…}` unless it is empty.
 func AppendMetadata(b, metadata []byte) []byte {
 	if len(metadata) == 0 {
 		return b
@@ -46,8 +46,8 @@ func AppendMetadata(b, metadata []byte) []byte {
 // AppendMessage appends a message.
 func AppendMessage(b []byte, m *task.Message) []byte { return appendMessage(b, m, false) }
 
-// AppendWorkMessage appends a message for a worker: each part has its media type, if it
-// has one. Senders of the versions with this form do not expect it.
+// AppendWorkMessage appends a message for a worker, with the media types of parts. Senders of the
+// versions with this form do not expect media types.
 func AppendWorkMessage(b []byte, m *task.Message) []byte { return appendMessage(b, m, true) }
 
 func appendMessage(b []byte, m *task.Message, mediaTypes bool) []byte {
@@ -62,7 +62,7 @@ func appendMessage(b []byte, m *task.Message, mediaTypes bool) []byte {
 	return append(b, '}')
 }
 
-// appendList appends `,"name":["value",…]` unless it is empty.
+// appendList appends `,"name":["value",…]` unless the list is empty.
 func appendList(b []byte, name string, values []string) []byte {
 	if len(values) == 0 {
 		return b
@@ -112,7 +112,7 @@ func appendParts(b []byte, parts []task.Part, mediaTypes bool) []byte {
 	return append(b, ']')
 }
 
-// appendPart says its sort twice: `type` is the old name of it, `kind` the newer.
+// appendPart writes the kind twice: `type` is its old name, `kind` the newer one.
 func appendPart(b []byte, p *task.Part, mediaType bool) []byte {
 	b = append(b, `{"type":"`...)
 	b = append(b, p.Kind...)
@@ -127,7 +127,7 @@ func appendPart(b []byte, p *task.Part, mediaType bool) []byte {
 	return append(b, '}')
 }
 
-// appendContent appends what is in a part, after its sort.
+// appendContent appends the content of a part.
 func appendContent(b []byte, p *task.Part) []byte {
 	switch p.Kind {
 	case task.TextPart:
@@ -157,12 +157,12 @@ func appendFile(b []byte, p *task.Part) []byte {
 	return append(b, '}')
 }
 
-// AppendArtifact appends an artifact. Without an index (negative) there is none.
+// AppendArtifact appends an artifact, with its index unless that is negative.
 func AppendArtifact(b []byte, a *task.Artifact, index int) []byte {
 	return append(appendArtifact(b, a, index), '}')
 }
 
-// AppendArtifactUpdate appends an artifact, or a further piece of one.
+// AppendArtifactUpdate appends an artifact, or a further chunk of one.
 func AppendArtifactUpdate(b []byte, a *task.Artifact, more, last bool) []byte {
 	b = appendArtifact(b, a, -1)
 	if more {

@@ -10,9 +10,9 @@ import (
 	"github.com/parley-dev/parley/internal/task"
 )
 
-// These benchmarks say what writing JSON by hand saves on the hot paths: a task and an event
-// in the form of version 1.0, and a message that is read. The structs below are what one
-// would write with encoding/json; TestStructsWriteTheSameForm holds them against the form.
+// These benchmarks measure what hand-written JSON saves on the hot paths: encoding a task and an
+// event in the form of version 1.0, and decoding a message. The structs below are what one would
+// write with encoding/json; TestStructsWriteTheSameForm checks that they have the same form.
 //
 //	go test -run '^$' -bench . ./internal/wire
 //
@@ -80,7 +80,8 @@ type structStatusUpdate struct {
 
 func structTaskOf(t *task.Task) structTask {
 	out := structTask{
-		ID: t.ID, ContextID: t.ContextID, Metadata: t.Metadata, Status: structStatusOf(t, t.State, t.UpdatedAt, t.Message),
+		ID: t.ID, ContextID: t.ContextID, Metadata: t.Metadata,
+		Status:    structStatusOf(t, t.State, t.UpdatedAt, t.Message),
 		Artifacts: make([]structArtifact, len(t.Artifacts)), History: make([]structMessage, len(t.History)),
 	}
 	for i := range t.Artifacts {
@@ -151,16 +152,24 @@ func TestStructsWriteTheSameForm(t *testing.T) {
 	})
 }
 
-// benchTask is a usual task: a question, an answer and an artifact with text and data.
+// benchTask returns a usual task: a question, a reply and an artifact with text and data.
 func benchTask() (*task.Task, *task.Event) {
 	at := time.Date(2026, 3, 2, 10, 0, 0, 123456000, time.UTC)
-	text := "Summarize the incident of last night: which services were affected, for how long, and what was done about it?"
+	text := "Summarize the incident of last night: which services were affected, for how long, " +
+		"and what was done about it?"
 	ask := task.Message{ID: "msg-1", Role: task.RoleUser, Parts: []task.Part{{Kind: task.TextPart, Text: text}}}
-	say := task.Message{ID: "msg-2", Role: task.RoleAgent, Parts: []task.Part{{Kind: task.TextPart, Text: "Reading the log \"ops/2026-03-02\" …"}}}
-	t := &task.Task{ID: "01k5xb7d2n8f4j6s0a9g3r5w1c", ContextID: "ctx-01k5xb7d2n8f4j6s0a9g3r5w1d", State: task.Completed, UpdatedAt: at, Message: &say}
+	say := task.Message{
+		ID: "msg-2", Role: task.RoleAgent,
+		Parts: []task.Part{{Kind: task.TextPart, Text: "Reading the log \"ops/2026-03-02\" …"}},
+	}
+	t := &task.Task{
+		ID: "01k5xb7d2n8f4j6s0a9g3r5w1c", ContextID: "ctx-01k5xb7d2n8f4j6s0a9g3r5w1d",
+		State: task.Completed, UpdatedAt: at, Message: &say,
+	}
 	t.History = []task.Message{ask, say, ask}
 	t.Artifacts = []task.Artifact{{ID: "summary", Name: "Summary", Parts: []task.Part{
-		{Kind: task.TextPart, Text: text + text}, {Kind: task.DataPart, Data: json.RawMessage(`{"services":["api","web"],"minutes":42}`)},
+		{Kind: task.TextPart, Text: text + text},
+		{Kind: task.DataPart, Data: json.RawMessage(`{"services":["api","web"],"minutes":42}`)},
 	}}}
 	return t, &task.Event{Kind: task.StatusEvent, State: task.Working, At: at, Message: &say}
 }
@@ -203,8 +212,8 @@ func BenchmarkEvent(b *testing.B) {
 	})
 }
 
-// BenchmarkReadMessage compares with a decoder that takes one spelling only and checks
-// nothing: no unknown members, no duplicate names, no limits.
+// BenchmarkReadMessage compares with a decoder that accepts only one spelling and checks nothing:
+// no unknown members, no duplicate names, no limits.
 func BenchmarkReadMessage(b *testing.B) {
 	t, _ := benchTask()
 	text := AppendV1Message(nil, t, &t.History[0])
@@ -214,7 +223,7 @@ func BenchmarkReadMessage(b *testing.B) {
 			var m task.Message
 			fields := Read(text, false, func(r *Reader) { r.Message(&m, ignoreIDs(r)) })
 			if len(fields) > 0 || len(m.Parts) != 1 {
-				b.Fatal(fields)
+				b.Fatalf("fields = %v, want none", fields)
 			}
 		}
 	})

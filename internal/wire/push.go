@@ -2,8 +2,8 @@ package wire
 
 import "github.com/parley-dev/parley/internal/task"
 
-// Push is what is pushed of an event, in the form that its configuration asks for: the
-// event by itself or, in form 0.3, the whole task after it.
+// Push returns the header and body of a push, in the form of its configuration: the event alone or,
+// in form 0.3, the whole task after it.
 func Push(p *task.PushConfig, t *task.Task, e *task.Event) (header map[string]string, body []byte) {
 	header = map[string]string{}
 	if p.Form == task.PushV03 {

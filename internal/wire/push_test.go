@@ -24,7 +24,7 @@ func TestForm10PushesTheEvent(t *testing.T) {
 	header, body := pushed(task.PushConfig{Form: task.PushV1, Token: "a token"})
 	want := map[string]string{"Content-Type": "application/a2a+json", "X-A2A-Notification-Token": "a token"}
 	if diff := cmp.Diff(want, header); diff != "" {
-		t.Error(diff)
+		t.Errorf("header (-want +got):\n%s", diff)
 	}
 	var event struct {
 		StatusUpdate struct {
@@ -32,8 +32,9 @@ func TestForm10PushesTheEvent(t *testing.T) {
 			Status struct{ State string }
 		} `json:"statusUpdate"`
 	}
-	if err := json.Unmarshal(body, &event); err != nil || event.StatusUpdate.TaskID != "t-1" || event.StatusUpdate.Status.State != "TASK_STATE_WORKING" {
-		t.Errorf("%v in %s", err, body)
+	err := json.Unmarshal(body, &event)
+	if err != nil || event.StatusUpdate.TaskID != "t-1" || event.StatusUpdate.Status.State != "TASK_STATE_WORKING" {
+		t.Errorf("got %s, %v, want the status of t-1", body, err)
 	}
 }
 
@@ -41,13 +42,14 @@ func TestForm03PushesTheWholeTask(t *testing.T) {
 	t.Parallel()
 	header, body := pushed(task.PushConfig{Form: task.PushV03})
 	if diff := cmp.Diff(map[string]string{"Content-Type": "application/json"}, header); diff != "" {
-		t.Error(diff)
+		t.Errorf("header (-want +got):\n%s", diff)
 	}
 	var whole struct {
 		ID, Kind string
 		History  []json.RawMessage
 	}
-	if err := json.Unmarshal(body, &whole); err != nil || whole.ID != "t-1" || whole.Kind != "task" || len(whole.History) != 1 {
-		t.Errorf("%v in %s", err, body)
+	err := json.Unmarshal(body, &whole)
+	if err != nil || whole.ID != "t-1" || whole.Kind != "task" || len(whole.History) != 1 {
+		t.Errorf("got %s, %v, want the task t-1", body, err)
 	}
 }

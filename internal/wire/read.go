@@ -7,8 +7,7 @@ import (
 	"github.com/parley-dev/parley/internal/task"
 )
 
-// Message reads a message. Members that belong to a dialect are offered to more,
-// which may be nil.
+// Message reads a message. Members of a dialect are passed to more, which may be nil.
 func (r *Reader) Message(m *task.Message, more func(name []byte) bool) bool {
 	return r.Object(func(name []byte) bool {
 		switch string(name) {
@@ -51,8 +50,8 @@ func (r *Reader) Parts() []task.Part {
 	return out
 }
 
-// part reads a part in any of its spellings: its sort as `type` or `kind`, or to
-// be seen from what it has; a file as an object or spread over the part.
+// part reads a part in any of its spellings: the kind is in `type` or `kind`, or follows from the
+// other members; a file is an object, or its members are in the part.
 func (r *Reader) part(p *task.Part) {
 	var sort, text, data, file, null bool
 	ok := r.object(func(name []byte) bool {
@@ -84,7 +83,7 @@ func (r *Reader) part(p *task.Part) {
 	if !ok {
 		return
 	}
-	if null && !data && (!sort || p.Kind == task.DataPart) { // in ProtoJSON null is a value as any other
+	if null && !data && (!sort || p.Kind == task.DataPart) { // in ProtoJSON null is a value like any other
 		data, p.Data = true, []byte("null")
 	}
 	if several(text, data, p.URL != "", p.Bytes != nil) {
@@ -132,8 +131,7 @@ func (r *Reader) partKind(p *task.Part) {
 	}
 }
 
-// checkPart refuses a part that lacks what its sort needs, and takes away what
-// other sorts have.
+// checkPart refuses a part that lacks what its kind needs, and removes what other kinds have.
 func (r *Reader) checkPart(p *task.Part, text, data, file bool) {
 	clean := task.Part{Kind: p.Kind, Metadata: p.Metadata, Name: p.Name, MediaType: p.MediaType}
 	switch p.Kind {
@@ -195,7 +193,7 @@ func (r *Reader) base64(dst *[]byte) {
 	*dst = b
 }
 
-// ArtifactUpdate reads an artifact, or a further piece of one, as a worker sends it.
+// ArtifactUpdate reads an artifact, or a further chunk of one, from a worker.
 func (r *Reader) ArtifactUpdate(u *task.ArtifactUpdate) bool {
 	a := &u.Artifact
 	return r.Object(func(name []byte) bool {

@@ -11,12 +11,11 @@ import (
 	"github.com/parley-dev/parley/internal/errs"
 )
 
-// MaxDepth bounds how deep objects and arrays may be inside each other: a task is
-// kept as JSON, and what is kept must be readable again.
+// MaxDepth bounds how deep objects and arrays may be nested: tasks are stored as JSON, which must
+// be readable again.
 const MaxDepth = 64
 
-// TooDeep reports whether JSON is nested deeper than MaxDepth. The text need not
-// be valid.
+// TooDeep reports whether JSON is nested deeper than MaxDepth. The text need not be valid.
 func TooDeep(text []byte) bool {
 	depth, quoted := 0, false
 	for i := 0; i < len(text); i++ {
@@ -37,13 +36,13 @@ func TooDeep(text []byte) bool {
 	return false
 }
 
-// maxFields bounds how many mistakes one answer lists.
+// maxFields bounds how many mistakes one response lists.
 const maxFields = 32
 
-// Reader reads one JSON value that is known to be valid, and notes every mistake
-// with its path instead of stopping at the first.
+// Reader reads one valid JSON value. It collects every mistake with its path instead of stopping at
+// the first.
 type Reader struct {
-	Strict bool // unknown members and nulls are mistakes; else they are passed over
+	Strict bool // unknown members and nulls are mistakes; otherwise they are ignored
 
 	dec    *jsontext.Decoder
 	src    bytes.Buffer
@@ -53,12 +52,12 @@ type Reader struct {
 
 var readers = sync.Pool{New: func() any { return &Reader{dec: new(jsontext.Decoder)} }}
 
-// Read runs fn on a reader of text and returns the mistakes, whose paths have the names that
-// the text has. text must be valid JSON.
+// Read runs fn on a reader of text and returns the mistakes. Their paths have the names of the
+// text, which must be valid JSON.
 func Read(text []byte, strict bool, fn func(*Reader)) []errs.Field {
 	r := readers.Get().(*Reader)
 	r.src = *bytes.NewBuffer(text)
-	// Names were checked to be unique when the text was found to be valid.
+	// Names are unique: that was checked when the text was validated.
 	r.dec.Reset(&r.src, jsontext.AllowDuplicateNames(true))
 	r.Strict, r.fields = strict, nil
 	fn(r)
@@ -68,10 +67,10 @@ func Read(text []byte, strict bool, fn func(*Reader)) []errs.Field {
 	return fields
 }
 
-// Fail notes a mistake in the value that was read last.
+// Fail adds a mistake in the value that was read last.
 func (r *Reader) Fail(msg string) { r.failAt(msg) }
 
-// failAt notes a mistake in a member of the object that was read last.
+// failAt adds a mistake in a member of the object that was read last.
 func (r *Reader) failAt(msg string, member ...any) {
 	if len(r.fields) < maxFields {
 		path := append(errs.PathOf(r.dec.StackPointer().Tokens()), member...)
@@ -79,8 +78,8 @@ func (r *Reader) failAt(msg string, member ...any) {
 	}
 }
 
-// Add notes mistakes that somebody else found, unless there are any yet: rules
-// are worth checking on what could be read only.
+// Add adds mistakes found elsewhere, unless there are any: rules are only checked on text that
+// could be read.
 func (r *Reader) Add(fields []errs.Field) {
 	if len(r.fields) == 0 {
 		r.fields = append(r.fields, fields...)
@@ -90,11 +89,11 @@ func (r *Reader) Add(fields []errs.Field) {
 // Failed reports whether there were mistakes.
 func (r *Reader) Failed() bool { return len(r.fields) > 0 }
 
-// Object reads an object; member is called at each value and must read it, or
-// return false if it does not know the name. It reports whether there was one.
+// Object reads an object. member is called for each value and must read it, or return false for an
+// unknown name. Object reports whether there was an object.
 func (r *Reader) Object(member func(name []byte) bool) bool { return r.object(member, nil) }
 
-// object is Object that also tells null which members are null. It may be nil.
+// object is Object; null, if not nil, is called with the names of members that are null.
 func (r *Reader) object(member func(name []byte) bool, null func(name []byte)) bool {
 	if r.dec.PeekKind() != '{' {
 		r.wrong("must be an object")
@@ -112,7 +111,7 @@ func (r *Reader) object(member func(name []byte) bool, null func(name []byte)) b
 			}
 			continue
 		}
-		// The decoder's own buffer is the text itself, which stays as it is.
+		// The decoder's buffer is the text itself, which does not change.
 		name := quoted[1 : len(quoted)-1]
 		if bytes.IndexByte(name, '\\') >= 0 {
 			r.name, _ = jsontext.AppendUnquote(r.name[:0], quoted)
@@ -141,7 +140,7 @@ func (r *Reader) skipNull() bool {
 	return true
 }
 
-// Array reads an array of at most limit elements; element must read one.
+// Array reads an array of at most limit elements. element must read one.
 func (r *Reader) Array(limit int, element func(i int)) bool {
 	if r.dec.PeekKind() != '[' {
 		r.wrong("must be an array")
@@ -166,7 +165,7 @@ func (r *Reader) Array(limit int, element func(i int)) bool {
 	return true
 }
 
-// wrong skips a value that is not what it should be.
+// wrong skips a value of the wrong type.
 func (r *Reader) wrong(msg string) {
 	_ = r.dec.SkipValue()
 	r.Fail(msg)
@@ -202,11 +201,10 @@ func (r *Reader) Bool(dst *bool) {
 	}
 }
 
-// maxShownNumber is how much of a number an error repeats.
+// maxShownNumber is how many digits of a number an error repeats.
 const maxShownNumber = 20
 
-// Enum reads a name or, as ProtoJSON allows, a number in its place, whose name numbers
-// has. A number that has no name there is refused.
+// Enum reads a name or, as ProtoJSON allows, its number in numbers. Unknown numbers are refused.
 func (r *Reader) Enum(dst *string, numbers map[int32]string) bool {
 	if r.Strict || r.dec.PeekKind() != '0' {
 		return r.String(dst)
@@ -232,8 +230,9 @@ func (r *Reader) Int(dst *int, low, high int) bool {
 		number = jsontext.Value(text).Kind() == '0' && jsontext.Value(text).IsValid()
 	}
 	if number {
-		// 1e2 and 3.0 are integers too; there are no larger ones here than a float holds.
-		if f, err := strconv.ParseFloat(text, 64); err == nil && f == math.Trunc(f) && f >= float64(low) && f <= float64(high) {
+		// 1e2 and 3.0 are integers too; all integers here fit into a float.
+		f, err := strconv.ParseFloat(text, 64)
+		if err == nil && f == math.Trunc(f) && f >= float64(low) && f <= float64(high) {
 			*dst = int(f)
 			return true
 		}
@@ -254,18 +253,18 @@ func (r *Reader) Strings() []string {
 	return out
 }
 
-// maxStrings bounds what Strings reads; the domain allows fewer.
+// maxStrings bounds what Strings reads. The domain allows fewer.
 const maxStrings = 1000
 
 // Raw reads any value and returns a copy of it without white space.
 func (r *Reader) Raw() []byte {
 	v, _ := r.dec.ReadValue()
 	out := v.Clone()
-	_ = out.Compact() // fails on bad JSON only
+	_ = out.Compact() // fails only on invalid JSON
 	return out
 }
 
-// RawObject reads an object as Raw does.
+// RawObject is Raw for an object.
 func (r *Reader) RawObject() []byte {
 	if r.dec.PeekKind() != '{' {
 		r.wrong("must be an object")

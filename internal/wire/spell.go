@@ -2,8 +2,7 @@ package wire
 
 import "github.com/parley-dev/parley/internal/errs"
 
-// Spell turns a path in the words of package task into one with the names that messages and
-// artifacts have in JSON.
+// Spell converts a path of package task to the names that messages and artifacts have in JSON.
 func Spell(p errs.Path) errs.Path {
 	out := make(errs.Path, len(p))
 	for i, step := range p {

@@ -6,8 +6,7 @@ import (
 	"github.com/parley-dev/parley/internal/task"
 )
 
-// The form of version 0.3 of the official protocol: a member `kind` says what a
-// thing is.
+// Version 0.3 of the official protocol: the member `kind` names the type of an object.
 
 // AppendV03Task appends a task with up to history of its latest messages.
 func AppendV03Task(b []byte, t *task.Task, history int) []byte {
@@ -93,8 +92,8 @@ func appendV03Artifact(b []byte, a *task.Artifact) []byte {
 	return appendOfficialArtifact(b, a, appendV03Parts)
 }
 
-// AppendV03Event appends a status or an artifact as a stream shows it; t names the
-// task, and last says that nothing follows.
+// AppendV03Event appends a status or an artifact of a stream. t identifies the task; last reports
+// that nothing follows.
 func AppendV03Event(b []byte, t *task.Task, e *task.Event, last bool) []byte {
 	if e.Kind == task.ArtifactEvent {
 		b = append(b, `{"kind":"artifact-update",`...)

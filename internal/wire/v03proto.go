@@ -11,13 +11,12 @@ import (
 	"github.com/parley-dev/parley/internal/task"
 )
 
-// The ProtoJSON of version 0.3, which its HTTP+JSON binding speaks. Its readers may
-// refuse what the protocol does not name, so nothing else is written; what is
-// empty is left out.
+// The ProtoJSON of version 0.3 in its HTTP+JSON binding. Clients may refuse members that the
+// protocol does not have, so no others are written. Empty values are omitted.
 
 func v03ProtoState(s task.State) string {
 	if s == task.Canceled {
-		return "TASK_STATE_CANCELLED" // as 0.3 spells it
+		return "TASK_STATE_CANCELLED" // the spelling of 0.3
 	}
 	return v1States[s]
 }
@@ -80,8 +79,7 @@ func AppendV03ProtoReply(b []byte, t *task.Task) []byte {
 	return appendV03ProtoMessage(b, t.ID, t.ContextID, t.Message)
 }
 
-// appendV03ProtoMessage leaves out the tasks that a message refers to: this form
-// has no member for them.
+// appendV03ProtoMessage omits the referenced tasks, which this form has no member for.
 func appendV03ProtoMessage(b []byte, taskID, contextID string, m *task.Message) []byte {
 	b = append(b, `{"messageId":`...)
 	b = AppendString(b, m.ID)
@@ -120,8 +118,8 @@ func appendV03ProtoParts(b []byte, parts []task.Part) []byte {
 	return append(b, ']')
 }
 
-// appendV03ProtoData appends data, which must be an object in this form; any other
-// value becomes the one member of an object.
+// appendV03ProtoData appends data. It must be an object in this form; any other value becomes the
+// only member of an object.
 func appendV03ProtoData(b []byte, data json.RawMessage) []byte {
 	b = append(b, `{"data":{"data":`...)
 	if len(data) > 0 && data[0] == '{' {
@@ -134,9 +132,8 @@ func appendV03ProtoData(b []byte, data json.RawMessage) []byte {
 	return append(b, '}')
 }
 
-// appendV03ProtoFile writes bytes as most implementations of 0.3 read them: the
-// base64 of 0.3's JSON, in ProtoJSON's base64. Some of them cannot read a task at
-// all that has anything else.
+// appendV03ProtoFile writes bytes as most implementations of 0.3 read them: the base64 of 0.3's
+// JSON, in ProtoJSON's base64. Some of them cannot read a task with anything else.
 func appendV03ProtoFile(b []byte, p *task.Part) []byte {
 	if p.URL != "" {
 		b = append(b, `{"file":{"fileWithUri":`...)
@@ -156,8 +153,8 @@ func appendV03ProtoArtifact(b []byte, a *task.Artifact) []byte {
 	return appendOfficialArtifact(b, a, appendV03ProtoParts)
 }
 
-// AppendV03ProtoEvent appends a status or an artifact as a stream shows it; t names
-// the task, and last says that nothing follows.
+// AppendV03ProtoEvent appends a status or an artifact of a stream. t identifies the task; last
+// reports that nothing follows.
 func AppendV03ProtoEvent(b []byte, t *task.Task, e *task.Event, last bool) []byte {
 	if e.Kind == task.ArtifactEvent {
 		b = append(b, `{"artifactUpdate":`...)
@@ -177,8 +174,8 @@ func AppendV03ProtoEvent(b []byte, t *task.Task, e *task.Event, last bool) []byt
 	return append(b, "}}"...)
 }
 
-// Content reads the parts of a message in this form: data is wrapped once more, and
-// so is the base64 of files, unless the sender took ProtoJSON at its word.
+// Content reads the parts of a message in this form: data is wrapped once more, and so is the
+// base64 of files, unless the sender follows ProtoJSON.
 func (r *Reader) Content() []task.Part {
 	parts := r.Parts()
 	for i := range parts {
@@ -192,8 +189,8 @@ func (r *Reader) Content() []task.Part {
 	return parts
 }
 
-// V03FileBytes are the bytes of a file of version 0.3, where most clients put their
-// base64 in the place of the bytes.
+// V03FileBytes returns the bytes of a file of version 0.3, where most clients send base64 in place
+// of the bytes.
 func V03FileBytes(b []byte) []byte {
 	inner := make([]byte, base64.StdEncoding.DecodedLen(len(b)))
 	if n, err := base64.StdEncoding.Strict().Decode(inner, b); err == nil && n > 0 {

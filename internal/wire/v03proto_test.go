@@ -16,7 +16,7 @@ import (
 	"github.com/parley-dev/parley/internal/task"
 )
 
-// The official SDK's own writer of this form is the oracle.
+// The official SDK's encoder of this form is the reference.
 func TestV03ProtoIsWhatTheSDKWrites(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		tk := drawTask(rt)
@@ -41,9 +41,13 @@ func TestV03ProtoIsWhatTheSDKWrites(t *testing.T) {
 		}
 		compare(rt, want, AppendV03ProtoEvent(nil, &tk, &e, tk.State.Terminal()))
 		for i := range tk.Artifacts {
-			e := task.Event{Kind: task.ArtifactEvent, Artifact: &tk.Artifacts[i], Append: rapid.Bool().Draw(rt, "append"), LastChunk: rapid.Bool().Draw(rt, "last")}
+			e := task.Event{
+				Kind: task.ArtifactEvent, Artifact: &tk.Artifacts[i],
+				Append: rapid.Bool().Draw(rt, "append"), LastChunk: rapid.Bool().Draw(rt, "last"),
+			}
 			want, err := pbjson.ToProtoStreamEvent(&a2a.TaskArtifactUpdateEvent{
-				TaskID: a2a.TaskID(tk.ID), ContextID: tk.ContextID, Artifact: sdkTask(&tk).Artifacts[i], Append: e.Append, LastChunk: e.LastChunk,
+				TaskID: a2a.TaskID(tk.ID), ContextID: tk.ContextID, Artifact: sdkTask(&tk).Artifacts[i],
+				Append: e.Append, LastChunk: e.LastChunk,
 			})
 			if err != nil {
 				rt.Fatal(err)
@@ -53,7 +57,7 @@ func TestV03ProtoIsWhatTheSDKWrites(t *testing.T) {
 	})
 }
 
-// What the SDK's client sends is read as what it meant.
+// What the SDK's client sends is read as it was meant.
 func TestV03ProtoContentIsReadAsTheSDKWritesIt(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		m := drawMessage(rt)
@@ -77,13 +81,13 @@ func TestV03ProtoContentIsReadAsTheSDKWritesIt(t *testing.T) {
 			})
 		})
 		if len(fields) > 0 {
-			rt.Fatal(fields)
+			rt.Fatalf("fields = %v, want none", fields)
 		}
 		compare(rt, AppendMessage(nil, &m), AppendMessage(nil, &got))
 	})
 }
 
-// A sender that takes ProtoJSON at its word encodes bytes once.
+// A sender that follows ProtoJSON encodes bytes once.
 func TestV03ProtoContentReadsPlainBytes(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
@@ -95,7 +99,7 @@ func TestV03ProtoContentReadsPlainBytes(t *testing.T) {
 		var parts []task.Part
 		fields := Read([]byte("["+text+"]"), false, func(r *Reader) { parts = r.Content() })
 		if len(fields) > 0 || len(parts) != 1 || string(parts[0].Bytes) != want {
-			t.Errorf("%s: %v %+v", text, fields, parts)
+			t.Errorf("%s: got %v, %+v, want %q", text, fields, parts, want)
 		}
 	}
 	for text, want := range map[string]string{
@@ -107,7 +111,7 @@ func TestV03ProtoContentReadsPlainBytes(t *testing.T) {
 		var parts []task.Part
 		_ = Read([]byte("["+text+"]"), false, func(r *Reader) { parts = r.Content() })
 		if len(parts) != 1 || string(parts[0].Data) != want {
-			t.Errorf("%s: %s", text, parts[0].Data)
+			t.Errorf("%s: data = %s, want %s", text, parts[0].Data, want)
 		}
 	}
 }
@@ -117,7 +121,7 @@ func TestV03ProtoWrapsDataThatIsNoObject(t *testing.T) {
 	t.Parallel()
 	got := string(appendV03ProtoParts(nil, []task.Part{{Kind: task.DataPart, Data: json.RawMessage(`[1]`)}}))
 	if got != `[{"data":{"data":{"value":[1]}}}]` {
-		t.Error(got)
+		t.Errorf("got %s, want data in an object", got)
 	}
 }
 
@@ -126,18 +130,18 @@ type fataler interface {
 	Fatalf(format string, args ...any)
 }
 
-// compare compares JSON by what it means; times may be written in several ways.
+// compare compares the values of JSON; times may be written in several ways.
 func compare(t fataler, want, got []byte) {
 	t.Helper()
 	var a, b any
 	if err := json.Unmarshal(want, &a); err != nil {
-		t.Fatalf("%v: %s", err, want)
+		t.Fatalf("%v in %s", err, want)
 	}
 	if err := json.Unmarshal(got, &b); err != nil {
-		t.Fatalf("%v: %s", err, got)
+		t.Fatalf("%v in %s", err, got)
 	}
 	if diff := cmp.Diff(plainTimes(a), plainTimes(b)); diff != "" {
-		t.Fatalf("%s\n%s", got, diff)
+		t.Fatalf("%s (-want +got):\n%s", got, diff)
 	}
 }
 
@@ -161,7 +165,7 @@ func plainTimes(v any) any {
 	return v
 }
 
-// Shared by the tests that draw, which therefore do not run side by side.
+// These generators are shared by tests that therefore do not run in parallel.
 var (
 	words   = rapid.SampledFrom([]string{"", "a", "é<&>", "line\nbreak", `"quoted"`, "x y"})
 	named   = rapid.SampledFrom([]string{"a", "b-1", "ü"})
@@ -170,15 +174,18 @@ var (
 
 func drawTask(t *rapid.T) task.Task {
 	tk := task.Task{
-		ID: named.Draw(t, "id"), ContextID: named.Draw(t, "context"), State: rapid.SampledFrom(task.States).Draw(t, "state"),
-		UpdatedAt: time.UnixMicro(rapid.Int64Range(1, 4e15).Draw(t, "at")).UTC(), Metadata: rawOf(objects.Draw(t, "metadata")),
+		ID: named.Draw(t, "id"), ContextID: named.Draw(t, "context"),
+		State:     rapid.SampledFrom(task.States).Draw(t, "state"),
+		UpdatedAt: time.UnixMicro(rapid.Int64Range(1, 4e15).Draw(t, "at")).UTC(),
+		Metadata:  rawOf(objects.Draw(t, "metadata")),
 	}
 	for range rapid.IntRange(0, 2).Draw(t, "history") {
 		tk.History = append(tk.History, drawMessage(t))
 	}
 	for range rapid.IntRange(0, 2).Draw(t, "artifacts") {
 		tk.Artifacts = append(tk.Artifacts, task.Artifact{
-			ID: named.Draw(t, "artifact"), Name: words.Draw(t, "name"), Description: words.Draw(t, "description"), Parts: drawParts(t),
+			ID: named.Draw(t, "artifact"), Name: words.Draw(t, "name"),
+			Description: words.Draw(t, "description"), Parts: drawParts(t),
 			Metadata: rawOf(objects.Draw(t, "metadata")), Extensions: drawList(t),
 		})
 	}
@@ -191,7 +198,9 @@ func drawTask(t *rapid.T) task.Task {
 
 func drawMessage(t *rapid.T) task.Message {
 	return task.Message{
-		ID: named.Draw(t, "id"), Role: rapid.SampledFrom([]task.Role{task.RoleUser, task.RoleAgent}).Draw(t, "role"), Parts: drawParts(t),
+		ID:       named.Draw(t, "id"),
+		Role:     rapid.SampledFrom([]task.Role{task.RoleUser, task.RoleAgent}).Draw(t, "role"),
+		Parts:    drawParts(t),
 		Metadata: rawOf(objects.Draw(t, "metadata")), Extensions: drawList(t), References: drawList(t),
 	}
 }
@@ -205,7 +214,8 @@ func drawParts(t *rapid.T) (out []task.Part) {
 		case 0:
 			p.Kind, p.Text = task.TextPart, words.Draw(t, "text")
 		case 1:
-			p.Kind, p.Data = task.DataPart, rawOf(objects.Filter(func(s string) bool { return s != "" }).Draw(t, "data"))
+			some := objects.Filter(func(s string) bool { return s != "" })
+			p.Kind, p.Data = task.DataPart, rawOf(some.Draw(t, "data"))
 		case 2:
 			p.Kind, p.URL = task.FilePart, "https://x.example/f"
 			p.Name, p.MediaType = words.Draw(t, "name"), words.Draw(t, "media")

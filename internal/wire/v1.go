@@ -7,10 +7,10 @@ import (
 	"github.com/parley-dev/parley/internal/task"
 )
 
-// The form of version 1.0 of the official protocol: ProtoJSON, where the name of a
-// member says what a thing is.
+// Version 1.0 of the official protocol: ProtoJSON, where the name of a member is the type of its
+// object.
 
-// V1State is a state as version 1.0 spells it.
+// V1State returns a state as spelled in version 1.0.
 func V1State(s task.State) string { return v1States[s] }
 
 var v1States = map[task.State]string{
@@ -24,7 +24,7 @@ var v1States = map[task.State]string{
 	task.Rejected:      "TASK_STATE_REJECTED",
 }
 
-// AllHistory asks for every message of a task, NoHistory for none.
+// AllHistory selects all messages of a task, NoHistory none.
 const (
 	AllHistory = 1 << 30
 	NoHistory  = -1
@@ -141,8 +141,8 @@ func appendV1Artifact(b []byte, a *task.Artifact) []byte {
 	return appendOfficialArtifact(b, a, appendV1Parts)
 }
 
-// appendOfficialArtifact appends an artifact of the official protocol, whose
-// versions differ in the form of its parts only.
+// appendOfficialArtifact appends an artifact of the official protocol. Its versions differ only in
+// the form of parts.
 func appendOfficialArtifact(b []byte, a *task.Artifact, parts func([]byte, []task.Part) []byte) []byte {
 	b = append(b, `{"artifactId":`...)
 	b = AppendString(b, a.ID)
@@ -155,8 +155,7 @@ func appendOfficialArtifact(b []byte, a *task.Artifact, parts func([]byte, []tas
 	return append(b, '}')
 }
 
-// AppendV1Event appends a status or an artifact as a stream and a push show it;
-// t names the task.
+// AppendV1Event appends a status or an artifact of a stream or a push. t identifies the task.
 func AppendV1Event(b []byte, t *task.Task, e *task.Event) []byte {
 	if e.Kind == task.ArtifactEvent {
 		b = append(b, `{"artifactUpdate":`...)
@@ -180,7 +179,7 @@ func appendV1IDs(b []byte, t *task.Task) []byte {
 	return AppendString(b, t.ContextID)
 }
 
-// AppendChunk appends what an event says of its artifact's other pieces.
+// AppendChunk appends whether an event continues or ends its artifact.
 func AppendChunk(b []byte, e *task.Event) []byte {
 	if e.Append {
 		b = append(b, `,"append":true`...)

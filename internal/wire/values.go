@@ -1,7 +1,7 @@
 package wire
 
-// Values counts the values in JSON text, about: what a decoder that makes an object of
-// each would allocate. The text need not be valid.
+// Values estimates the number of values in JSON text: what a decoder with one object per value
+// would allocate. The text need not be valid.
 func Values(text []byte) (n int64) {
 	quoted := false
 	for i := 0; i < len(text); i++ {

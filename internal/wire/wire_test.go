@@ -27,33 +27,34 @@ func TestTooDeep(t *testing.T) {
 		`{"x` + strings.Repeat("{", 1000):       false,
 	} {
 		if got := TooDeep([]byte(text)); got != want {
-			t.Errorf("%.40s: %v", text, got)
+			t.Errorf("%.40s: got %v, want %v", text, got, want)
 		}
 	}
 }
 
-// A name may be escaped, also one that says what a part is.
+// A name may be escaped, also one that determines the kind of a part.
 func TestEscapedNamesAreNames(t *testing.T) {
 	t.Parallel()
 	m, ok := read(`{"p\u0061rts":[{"\u0074ype":"te\u0078t","t\u0065xt":"\u00e9\n"}]}`)
 	if !ok || m.Parts[0].Kind != task.TextPart || m.Parts[0].Text != "é\n" {
-		t.Errorf("%+v", m)
+		t.Errorf("got %+v, want a text part", m)
 	}
 }
 
-// FuzzMessage: whatever could be read is written as JSON on one line, and read
+// FuzzMessage checks that everything that can be read is written as JSON on one line, and read
 // again as the same.
 func FuzzMessage(f *testing.F) {
 	for _, s := range []string{
 		`{"role":"user","parts":[{"type":"text","text":"x"}],"messageId":"m","metadata":{"a": [ 1 ]}}`,
 		`{"parts":[{"data":{"a":1}},{"file":{"bytes":"aGk","name":"n","mime_type":"a/b"}},{"url":"u","filename":"f"}]}`,
-		`{"parts":[{"text":"\u2028\u0000<&>","metadata":{}},null,{}],"role":"ROLE_AGENT"}`, `[]`, `{"parts":{}}`, "{\"parts\":[{\"data\":\"\n\"}]}",
+		`{"parts":[{"text":"\u2028\u0000<&>","metadata":{}},null,{}],"role":"ROLE_AGENT"}`,
+		`[]`, `{"parts":{}}`, "{\"parts\":[{\"data\":\"\n\"}]}",
 	} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		if !json.Valid([]byte(text)) {
-			return // readers are given valid JSON
+			return // readers get valid JSON
 		}
 		m, ok := read(text)
 		if !ok || len(m.Check()) > 0 {
@@ -61,11 +62,11 @@ func FuzzMessage(f *testing.F) {
 		}
 		out := string(AppendMessage(nil, &m))
 		if !json.Valid([]byte(out)) || strings.ContainsAny(out, "\n\r") {
-			t.Fatalf("%s", out)
+			t.Fatalf("got %s, want JSON on one line", out)
 		}
 		again, ok := read(out)
 		if diff := cmp.Diff(m, again); !ok || diff != "" {
-			t.Fatalf("%s: %s", out, diff)
+			t.Fatalf("%s: read back (-want +got):\n%s", out, diff)
 		}
 	})
 }

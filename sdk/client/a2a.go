@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// TaskState is where a task stands. The states of all versions of A2A are read as these.
+// TaskState is the state of a task. The spellings of all versions of A2A are accepted.
 type TaskState string
 
 // The states.
@@ -28,7 +28,7 @@ func (s TaskState) Terminal() bool {
 	return s == TaskCompleted || s == TaskFailed || s == TaskRejected || s == TaskCanceled
 }
 
-// Rests reports whether nothing more happens to the task without its sender.
+// Rests reports whether the task is over or waits for its sender.
 func (s TaskState) Rests() bool {
 	return s.Terminal() || s == TaskInputRequired || s == TaskAuthRequired
 }
@@ -45,7 +45,7 @@ func (s *TaskState) UnmarshalText(text []byte) error {
 
 const v1StatePrefix = "TASK_STATE_"
 
-// v1 is the state as version 1.0 of A2A spells it.
+// v1 returns the state as spelled in version 1.0 of A2A.
 func (s TaskState) v1() string {
 	if s == "" {
 		return ""
@@ -53,7 +53,7 @@ func (s TaskState) v1() string {
 	return v1StatePrefix + strings.ToUpper(strings.ReplaceAll(string(s), "-", "_"))
 }
 
-// Role says who speaks.
+// Role is the author of a message.
 type Role string
 
 // The roles.
@@ -68,7 +68,7 @@ func (r *Role) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// PartKind is what a part holds.
+// PartKind is the kind of a part.
 type PartKind string
 
 // The kinds of parts.
@@ -78,15 +78,14 @@ const (
 	PartFile PartKind = "file"
 )
 
-// Part is a piece of a message or an artifact. [Text], [Data], [File] and [FileURL] make
-// one.
+// Part is a piece of a message or an artifact. Use [Text], [Data], [File] or [FileURL] to make one.
 type Part struct {
 	Kind      PartKind
 	Text      string          // of a text
 	Data      json.RawMessage // of data: any JSON value
 	Name      string          // of a file
 	Bytes     []byte          // of a file: its content, or
-	URL       string          // where it is
+	URL       string          // its URL
 	MediaType string          // of any part
 	Metadata  json.RawMessage // a JSON object; nil: none
 
@@ -110,12 +109,12 @@ func File(name, mediaType string, content []byte) Part {
 	return Part{Kind: PartFile, Name: name, MediaType: mediaType, Bytes: content}
 }
 
-// FileURL returns a part that says where a file is.
+// FileURL returns a part that refers to a file by its URL.
 func FileURL(name, mediaType, url string) Part {
 	return Part{Kind: PartFile, Name: name, MediaType: mediaType, URL: url}
 }
 
-// partJSON is a part in all forms that A2A has.
+// partJSON is a part in all forms of A2A.
 type partJSON struct {
 	Type      string          `json:"type,omitempty"`
 	Kind      string          `json:"kind,omitempty"`
@@ -154,7 +153,7 @@ func (p Part) MarshalJSON() ([]byte, error) {
 	return json.Marshal(out)
 }
 
-// v1 is the part in the form of version 1.0.
+// v1 returns the part in the form of version 1.0.
 func (p *Part) v1() (partJSON, error) {
 	out := partJSON{Metadata: p.Metadata, MediaType: p.MediaType}
 	switch p.Kind {
@@ -245,7 +244,7 @@ func (a *Artifact) Text() string {
 	return b.String()
 }
 
-// TaskStatus is where a task stands, since when, and what the agent said about it.
+// TaskStatus is the state of a task, since when, and the agent's message about it.
 type TaskStatus struct {
 	State     TaskState `json:"state"`
 	Timestamp time.Time `json:"timestamp"`
@@ -297,7 +296,7 @@ func (s *Sender) UnmarshalText(text []byte) error {
 	org, ref, _ := strings.Cut(string(text), "/")
 	kind, id, ok := strings.Cut(ref, ":")
 	if !ok && len(text) > 0 {
-		return fmt.Errorf("%q is not a sender: want <org>/<kind>:<id>", text)
+		return fmt.Errorf("invalid sender %q: want <org>/<kind>:<id>", text)
 	}
 	*s = Sender{Org: org, Kind: PrincipalKind(kind), ID: id}
 	return nil

@@ -14,33 +14,31 @@ import (
 
 // AgentClient calls one agent by A2A.
 //
-// Send and Stream give each task an id that the sender chooses, so that a repeated send
-// makes no second task. SendMessage and StreamMessage are the calls of A2A 1.0, where the
-// server chooses the id: they have more options, but a send without a response is not
-// repeated.
+// Send and Stream let the sender choose the id of a task, so that a repeated send makes no second
+// task. SendMessage and StreamMessage are the calls of A2A 1.0, where the server chooses the id:
+// they have more options, but a send without a response is not repeated.
 type AgentClient struct {
 	c  *Client
 	id string
 }
 
-// Agent returns the caller of an agent. The agent is one of the key's org, or a public
-// one.
+// Agent returns a client for an agent of the key's org, or for a public one.
 func (c *Client) Agent(id string) *AgentClient { return &AgentClient{c, id} }
 
-// rpc is a call of one of the agent's methods.
+// rpc returns a call of one of the agent's methods.
 func (a *AgentClient) rpc(method string, params any, repeat bool) call {
 	return call{method: http.MethodPost, path: escape("a2a", a.id), rpc: method, in: params, repeat: repeat}
 }
 
-// v1 is a call of a method of A2A 1.0.
+// v1 returns a call of a method of A2A 1.0.
 func (a *AgentClient) v1(method string, params any, repeat bool) call {
 	r := a.rpc(method, params, repeat)
 	r.set("A2A-Version", "1.0")
 	return r
 }
 
-// Call calls any JSON-RPC method of the agent and returns the result. It is repeated only
-// if the server certainly did not carry it out; see [WithRepeat].
+// Call calls any JSON-RPC method of the agent and returns the result. It is repeated only if the
+// server certainly did not carry it out; see [WithRepeat].
 func (a *AgentClient) Call(ctx context.Context, method string, params any, opts ...Option) (json.RawMessage, error) {
 	raw, err := fetch[json.RawMessage](ctx, a.c, a.rpc(method, params, false), opts)
 	if err != nil {
@@ -51,10 +49,10 @@ func (a *AgentClient) Call(ctx context.Context, method string, params any, opts 
 
 // SendParams is a message to an agent.
 type SendParams struct {
-	// ID is the sender's id of the task; one is made if it is empty. The id of a live task
+	// ID is the sender's id of the task; if empty, the client makes one. The id of a live task
 	// sends a further message.
 	ID string `json:"id"`
-	// Message is what to say; see [NewMessage].
+	// Message is the message; see [NewMessage].
 	Message Message `json:"message"`
 	// ContextID groups tasks.
 	ContextID string `json:"contextId,omitempty"`
@@ -72,10 +70,10 @@ func (p *SendParams) complete() {
 	}
 }
 
-// NewTaskID returns a random id for a task, with a prefix that says where it comes from.
+// NewTaskID returns a random id for a task, with a prefix that shows its origin.
 func NewTaskID(prefix string) string { return prefix + strings.ToLower(rand.Text()[:16]) }
 
-// Send sends a task, or a further message on one, and returns the task as it is then.
+// Send sends a task, or a further message on one, and returns the task.
 func (a *AgentClient) Send(ctx context.Context, p SendParams, opts ...Option) (*Task, error) {
 	p.complete()
 	r := a.rpc("tasks/send", p, true)
@@ -93,7 +91,7 @@ type taskParams struct {
 	HistoryLength *int   `json:"historyLength,omitempty"`
 }
 
-// GetParams says what of a task to return.
+// GetParams selects what of a task to return.
 type GetParams struct {
 	HistoryLength *int // how many of the last messages; all if nil
 }
@@ -108,12 +106,12 @@ func (a *AgentClient) Cancel(ctx context.Context, id string, opts ...Option) (*T
 	return fetch[Task](ctx, a.c, a.v1("CancelTask", taskParams{ID: id}, false), opts)
 }
 
-// MessageReceipt says that a direct message was taken.
+// MessageReceipt acknowledges a direct message.
 type MessageReceipt struct {
 	ID string `json:"id"`
 }
 
-// Message leaves the agent a message that is no task: nothing can be asked of it later.
+// Message sends the agent a message that is not a task: it cannot be queried later.
 func (a *AgentClient) Message(ctx context.Context, m Message, opts ...Option) (*MessageReceipt, error) {
 	m.ID = "" // with an id it would be a call of A2A 0.3, whose result is a task
 	params := struct {
@@ -133,8 +131,7 @@ type TaskListParams struct {
 	Cursor           string
 }
 
-// List returns one page of the tasks that the caller sent to the agent, the one that
-// changed last first.
+// List returns one page of the tasks that the caller sent to the agent, the latest change first.
 func (a *AgentClient) List(ctx context.Context, p TaskListParams, opts ...Option) (*Page[Task], error) {
 	params := map[string]any{}
 	set := func(name string, value any, given bool) {
@@ -184,13 +181,13 @@ func (a *AgentClient) All(ctx context.Context, p TaskListParams, opts ...Option)
 	}
 }
 
-// PushConfig says where the events of a task are sent to.
+// PushConfig is a URL that gets the events of a task.
 type PushConfig struct {
-	ID     string `json:"id,omitempty"` // one is made if it is empty; the same id replaces the config
+	ID     string `json:"id,omitempty"` // if empty, the server makes one; the same id replaces the config
 	TaskID string `json:"taskId,omitempty"`
 	URL    string `json:"url"`
-	Token  string `json:"token,omitempty"` // to verify the sender with
-	// Authentication is what the Authorization header of the pushes has; nil: none.
+	Token  string `json:"token,omitempty"` // sent with every push, to verify the sender
+	// Authentication is the Authorization header of the pushes; nil: none.
 	Authentication *PushAuthentication `json:"authentication,omitempty"`
 }
 
@@ -206,7 +203,7 @@ type pushParams struct {
 	ID     string `json:"id,omitempty"`
 }
 
-// SetPush has the events of a task sent to a URL from now on.
+// SetPush sends the events of a task to a URL from now on.
 func (a *AgentClient) SetPush(ctx context.Context, p PushConfig, opts ...Option) (*PushConfig, error) {
 	if p.ID == "" {
 		p.ID = NewTaskID("push-") // so that a repetition replaces it
@@ -230,20 +227,20 @@ func (a *AgentClient) ListPush(ctx context.Context, taskID string, opts ...Optio
 	return list.Configs, nil
 }
 
-// DeletePush ends the pushes to one URL.
+// DeletePush ends the pushes of one config.
 func (a *AgentClient) DeletePush(ctx context.Context, taskID, id string, opts ...Option) error {
 	_, err := fetch[struct{}](ctx, a.c, a.v1("DeleteTaskPushNotificationConfig", pushParams{taskID, id}, false), opts)
 	return err
 }
 
-// Card returns what the agent says of itself, in the form of A2A 1.0.
+// Card returns the agent's card in the form of A2A 1.0.
 func (a *AgentClient) Card(ctx context.Context, opts ...Option) (*AgentCard, error) {
 	r := call{method: http.MethodGet, path: "/a2a/" + url.PathEscape(a.id)}
 	r.set("A2A-Version", "1.0")
 	return fetch[AgentCard](ctx, a.c, r, opts)
 }
 
-// ExtendedCard returns what the agent says of itself to authenticated callers.
+// ExtendedCard returns the agent's card for authenticated callers.
 func (a *AgentClient) ExtendedCard(ctx context.Context, opts ...Option) (*AgentCard, error) {
 	return fetch[AgentCard](ctx, a.c, a.v1("GetExtendedAgentCard", struct{}{}, true), opts)
 }

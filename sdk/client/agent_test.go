@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -36,7 +37,7 @@ func TestPartsOfAllKinds(t *testing.T) {
 		client.FileURL("far.txt", "text/plain", "https://example.com/far.txt"),
 	}
 	plain := slices.Clone(parts)
-	plain[1].MediaType = "" // the REST API does not show that of a text
+	plain[1].MediaType = "" // the REST API does not return that of a text
 	same := func(what string, want, got []client.Part) {
 		t.Helper()
 		a, _ := json.Marshal(want)
@@ -48,39 +49,46 @@ func TestPartsOfAllKinds(t *testing.T) {
 	finish := func() client.ClaimedTask {
 		task := claim(ctx, w)
 		p := must(w.Report(ctx, task.Lease, client.WorkReport{
-			Status: client.TaskCompleted, Artifacts: []client.WorkerArtifact{{Name: "copy", Parts: task.Message.Parts}}, Seen: task.Seen,
+			Status: client.TaskCompleted, Artifacts: []client.WorkerArtifact{{Name: "copy", Parts: task.Message.Parts}},
+			Seen: task.Seen,
 		}))
 		if p.State != client.TaskCompleted {
-			t.Errorf("reported: %+v", p)
+			t.Errorf("report = %+v, want completed", p)
 		}
 		return task
 	}
-	sent := must(c.Agent(id).Send(ctx, client.SendParams{Message: client.NewMessage(parts...), Metadata: json.RawMessage(`{"a":1}`)}))
+	sent := must(c.Agent(id).Send(ctx, client.SendParams{
+		Message:  client.NewMessage(parts...),
+		Metadata: json.RawMessage(`{"a":1}`),
+	}))
 	if sent.Status.State != client.TaskSubmitted || sent.ContextID == "" {
-		t.Errorf("sent: %+v", sent)
+		t.Errorf("send = %+v, want submitted, with a context", sent)
 	}
 	task := finish()
 	same("the worker has", parts, task.Message.Parts)
-	if task.Sender.String() != "main/user:admin" || task.Sender.Kind != client.KindUser || task.SenderTaskID != sent.ID || string(task.Metadata) != `{"a":1}` {
-		t.Errorf("claimed: %+v", task)
+	if task.Sender.String() != "main/user:admin" || task.Sender.Kind != client.KindUser || task.SenderTaskID != sent.ID ||
+		string(task.Metadata) != `{"a":1}` {
+		t.Errorf("claim = %+v, want task %s of main/user:admin with its metadata", task, sent.ID)
 	}
 	same("the sender gets", parts, must(c.Agent(id).Get(ctx, sent.ID, client.GetParams{})).Artifacts[0].Parts)
 
 	second := must(c.Agent(id).SendMessage(ctx, client.MessageParams{
-		Message: client.NewMessage(parts...), ReturnImmediately: true, AcceptedOutputModes: []string{"text/plain"}, ContextID: sent.ContextID,
+		Message: client.NewMessage(parts...), ReturnImmediately: true, AcceptedOutputModes: []string{"text/plain"},
+		ContextID: sent.ContextID,
 	}))
 	if second.Task == nil || second.Task.Status.State != client.TaskSubmitted {
-		t.Fatalf("sent: %+v", second)
+		t.Fatalf("send = %+v, want submitted", second)
 	}
 	task = finish()
 	same("the worker has of 1.0", parts, task.Message.Parts)
 	if !slices.Equal(task.AcceptedOutputModes, []string{"text/plain"}) {
-		t.Errorf("claimed: %+v", task)
+		t.Errorf("claim = %+v, want output mode text/plain", task)
 	}
 	n := 0
-	for own, err := range c.Agent(id).All(ctx, client.TaskListParams{ContextID: sent.ContextID, State: client.TaskCompleted, IncludeArtifacts: true, Limit: 1}) {
+	for own, err := range c.Agent(id).All(ctx,
+		client.TaskListParams{ContextID: sent.ContextID, State: client.TaskCompleted, IncludeArtifacts: true, Limit: 1}) {
 		if n++; err != nil || own.Status.State != client.TaskCompleted {
-			t.Fatalf("%+v, %v", own, err)
+			t.Fatalf("task = %+v, %v; want completed", own, err)
 		}
 		same("the list of 1.0 has", parts, own.Artifacts[0].Parts)
 	}
@@ -90,7 +98,7 @@ func TestPartsOfAllKinds(t *testing.T) {
 	n = 0
 	for own, err := range c.OrgTasks.All(ctx, client.OrgTaskListParams{Agent: id}) {
 		if n++; err != nil || own.Sender.Ref() != "user:admin" || own.State != client.TaskCompleted {
-			t.Errorf("%+v, %v", own, err)
+			t.Errorf("task of the org = %+v, %v; want completed, sent by user:admin", own, err)
 		}
 		same("an admin sees", plain, must(c.OrgTasks.Get(ctx, own.UID)).Artifacts[0].Parts)
 	}
@@ -106,12 +114,13 @@ func TestCancelPushAndMessages(t *testing.T) {
 	w, a := newAgent(t, c, id), c.Agent(id)
 	task := must(a.Send(ctx, client.SendParams{Message: hello("Work")}))
 	push := must(a.SetPush(ctx, client.PushConfig{TaskID: task.ID, URL: "https://hooks.example/x", Token: "secret"}))
-	if push.ID == "" || len(must(a.ListPush(ctx, task.ID))) != 1 || must(a.GetPush(ctx, task.ID, push.ID)).Token != "secret" {
-		t.Errorf("push config: %+v", push)
+	if push.ID == "" || len(must(a.ListPush(ctx, task.ID))) != 1 ||
+		must(a.GetPush(ctx, task.ID, push.ID)).Token != "secret" {
+		t.Errorf("push config = %+v, want it listed and its token kept", push)
 	}
 	uid := must(c.OrgTasks.List(ctx, client.OrgTaskListParams{Agent: id})).Items[0].UID
 	if got := must(c.OrgTasks.TaskPushes(ctx, uid)); len(got) != 1 || got[0].ID != push.ID || got[0].TaskID != task.ID {
-		t.Errorf("pushes: %+v", got)
+		t.Errorf("pushes = %+v, want only %s", got, push.ID)
 	}
 	if err := a.DeletePush(ctx, task.ID, push.ID); err != nil {
 		t.Error(err)
@@ -121,21 +130,22 @@ func TestCancelPushAndMessages(t *testing.T) {
 		t.Error(err)
 	}
 	if got := must(a.Cancel(ctx, task.ID)); got.Status.State != client.TaskCanceled {
-		t.Errorf("canceled: %+v", got)
+		t.Errorf("cancel = %+v, want canceled", got)
 	}
 	_, err := a.Cancel(ctx, task.ID)
 	var refused *client.Error
 	if !errors.As(err, &refused) || refused.RPCCode != -32002 || refused.Status != 200 || refused.RequestID == "" {
-		t.Errorf("canceled twice: %v", err)
+		t.Errorf("second cancel: error = %v, want -32002", err)
 	}
 	_, err = w.Report(ctx, claimed.Lease, client.WorkReport{Status: client.TaskCompleted})
 	if !errors.As(err, &refused) || refused.Status != http.StatusConflict {
-		t.Errorf("a report under a lease that is over: %v", err)
+		t.Errorf("report under a lease that is over: error = %v, want 409", err)
 	}
 	receipt := must(a.Message(ctx, hello("By the way")))
 	got := must(w.Claim(ctx, client.ClaimRequest{WaitSeconds: 20}))
-	if len(got.Messages) != 1 || got.Messages[0].ID != receipt.ID || got.Messages[0].Text() != "By the way" || got.Messages[0].From.ID != "admin" {
-		t.Errorf("messages: %+v", got.Messages)
+	if len(got.Messages) != 1 || got.Messages[0].ID != receipt.ID || got.Messages[0].Text() != "By the way" ||
+		got.Messages[0].From.ID != "admin" {
+		t.Errorf("messages = %+v, want %s from admin", got.Messages, receipt.ID)
 	}
 }
 
@@ -148,16 +158,21 @@ func TestCards(t *testing.T) {
 		Status: new(client.AgentBusy), Provider: &client.AgentProvider{Organization: "Acme", URL: "https://acme.example"},
 		Skills: &[]client.AgentSkill{{ID: "go", Name: "Go", Description: "Writes Go.", Tags: []string{"code"}}},
 	}))
-	if changed.PinnedStatus != client.AgentBusy || changed.Provider.Organization != "Acme" || changed.SkillDetails[0].Name != "Go" {
-		t.Errorf("changed: %+v", changed)
+	if changed.PinnedStatus != client.AgentBusy || changed.Provider.Organization != "Acme" ||
+		changed.SkillDetails[0].Name != "Go" {
+		t.Errorf("update = %+v, want busy, Acme and the skill Go", changed)
 	}
-	changed = must(c.Agents.Update(ctx, id, client.AgentPatch{Status: new(client.AgentStatus("")), Provider: &client.AgentProvider{}}))
+	changed = must(c.Agents.Update(ctx, id, client.AgentPatch{
+		Status:   new(client.AgentStatus("")),
+		Provider: &client.AgentProvider{},
+	}))
 	if changed.PinnedStatus != "" || changed.Provider != nil {
-		t.Errorf("changed back: %+v", changed)
+		t.Errorf("second update = %+v, want neither status nor provider", changed)
 	}
 	for _, card := range []*client.AgentCard{must(c.Agent(id).Card(ctx)), must(c.Agent(id).ExtendedCard(ctx))} {
-		if card.Name != id || len(card.SupportedInterfaces) == 0 || !card.Capabilities.Streaming || card.Skills[0].Name != "Go" {
-			t.Errorf("card: %+v", card)
+		if card.Name != id || len(card.SupportedInterfaces) == 0 || !card.Capabilities.Streaming ||
+			card.Skills[0].Name != "Go" {
+			t.Errorf("card = %+v, want %s with streaming and the skill Go", card, id)
 		}
 	}
 	found := false
@@ -168,14 +183,14 @@ func TestCards(t *testing.T) {
 		found = found || a.ID == id && a.Status == client.AgentOffline
 	}
 	if !found {
-		t.Error("the platform's card lacks the agent")
+		t.Error("platform card lacks the agent, want it listed")
 	}
-	nobody := newClient(t, client.Config{URL: server.url})
+	nobody := newClient(t, client.Config{URL: server.URL})
 	if card := must(nobody.PlatformCard(ctx, client.PlatformCardParams{})); len(card.Agents) == 0 || card.Protocol == "" {
-		t.Errorf("without a key: %+v", card)
+		t.Errorf("platform card without a key = %+v, want public agents", card)
 	}
 	if must(c.Agents.Connection(ctx, id)).State == "" {
-		t.Error("no state of the connection")
+		t.Error("got no connection state, want one")
 	}
 }
 
@@ -200,8 +215,8 @@ func (c *cut) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// TestStreamsSurviveBrokenConnections breaks every connection after few events. Each event
-// arrives once and in order all the same, in both forms of A2A.
+// TestStreamsSurviveBrokenConnections breaks every connection after a few events. Each event still
+// arrives once and in order, in both forms of A2A.
 func TestStreamsSurviveBrokenConnections(t *testing.T) {
 	t.Parallel()
 	const pieces = 6
@@ -220,14 +235,15 @@ func TestStreamsSurviveBrokenConnections(t *testing.T) {
 				id := unique("counts")
 				w := newAgent(t, admin(t), id)
 				var connections atomic.Int32
-				proxy := newProxy(t, func(res *http.Response) error {
+				proxy := server.Proxy(t, func(res *http.Response) error {
 					if strings.HasPrefix(res.Header.Get("Content-Type"), "text/event-stream") {
 						connections.Add(1)
 						res.Body = &cut{ReadCloser: res.Body, left: after}
 					}
 					return nil
 				})
-				go func() {
+				var worker sync.WaitGroup
+				worker.Go(func() {
 					task := claim(ctx, w)
 					for i := range pieces {
 						must(w.Report(ctx, task.Lease, client.WorkReport{Artifacts: []client.WorkerArtifact{
@@ -235,8 +251,8 @@ func TestStreamsSurviveBrokenConnections(t *testing.T) {
 						}}))
 					}
 					must(w.Report(ctx, task.Lease, client.WorkReport{Status: client.TaskCompleted}))
-				}()
-				c := newClient(t, client.Config{URL: proxy, Key: server.key})
+				})
+				c := newClient(t, client.Config{URL: proxy, Key: server.Key})
 				var text string
 				var last, events int
 				var state client.TaskState
@@ -247,7 +263,7 @@ func TestStreamsSurviveBrokenConnections(t *testing.T) {
 					}
 					seq, err := strconv.Atoi(e.ID)
 					if err != nil || seq <= last || final {
-						t.Errorf("event %q after %d, final %t", e.ID, last, final)
+						t.Errorf("got event %q after %d (final: %t), want a later one and none after the final", e.ID, last, final)
 					}
 					last, final = seq, e.Final
 					events++
@@ -257,18 +273,19 @@ func TestStreamsSurviveBrokenConnections(t *testing.T) {
 						}
 						text += e.Artifact.Text()
 						if want := text == "012345"; e.LastChunk != want {
-							t.Errorf("the last chunk is marked: %t, at %s", e.LastChunk, text)
+							t.Errorf("last chunk = %t at %s, want %t", e.LastChunk, text, want)
 						}
 					}
 					if e.Status != nil {
 						state = e.Status.State
 					}
 				}
+				worker.Wait() // ctx ends with the test
 				if text != "012345" || state != client.TaskCompleted || !final {
 					t.Errorf("%q, %s, final %t; want 012345, completed", text, state, final)
 				}
 				if n := int(connections.Load()); n < events/(after+1) || n < 2 {
-					t.Errorf("%d connections for %d events: nothing was tested", n, events)
+					t.Errorf("got %d connections for %d events, want more: nothing was tested", n, events)
 				}
 			})
 		}
@@ -308,14 +325,14 @@ func TestSubscribeGoesOnAfterAnEvent(t *testing.T) {
 		}
 	}
 	if refused == nil {
-		t.Error("a refusal is not told")
+		t.Error("got no error, want a refusal")
 	}
 }
 
 func TestAStreamEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	id := unique("silent")
-	newAgent(t, admin(t), id) // nobody works for it
+	newAgent(t, admin(t), id) // without a worker
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var last error
@@ -325,6 +342,6 @@ func TestAStreamEndsWithItsContext(t *testing.T) {
 		}
 	}
 	if !errors.Is(last, context.Canceled) {
-		t.Errorf("the stream ended with %v", last)
+		t.Errorf("stream ended with %v, want context.Canceled", last)
 	}
 }

@@ -9,7 +9,7 @@ import (
 // AgentsService manages the agents of the org. [Client.Agent] calls one.
 type AgentsService struct{ service }
 
-// AgentStatus is whether an agent can take work.
+// AgentStatus reports whether an agent can take work.
 type AgentStatus string
 
 // The statuses of agents.
@@ -43,13 +43,13 @@ type Agent struct {
 	Disabled         bool           `json:"disabled"`
 	Status           AgentStatus    `json:"status"`
 	PinnedStatus     AgentStatus    `json:"pinned_status"` // empty: the status follows the workers
-	URL              string         `json:"url"`           // below the server's address
+	URL              string         `json:"url"`           // below the server's URL
 	CreatedAt        time.Time      `json:"created_at"`
 	UpdatedAt        time.Time      `json:"updated_at"`
-	LastSeenAt       time.Time      `json:"last_seen_at"` // zero: no worker was seen, or the key may not know
+	LastSeenAt       time.Time      `json:"last_seen_at"` // zero: no worker was seen, or the key may not read it
 }
 
-// AgentSkill is something that an agent can do. [SkillTag] makes one of a tag alone.
+// AgentSkill is a skill of an agent. [SkillTag] makes one from a tag alone.
 type AgentSkill struct {
 	ID          string   `json:"id"`
 	Name        string   `json:"name,omitempty"`
@@ -62,7 +62,7 @@ type AgentSkill struct {
 	tag string
 }
 
-// SkillTag returns the skill that is known by a tag alone.
+// SkillTag returns a skill that consists of a tag alone.
 func SkillTag(tag string) AgentSkill { return AgentSkill{tag: tag} }
 
 // MarshalJSON implements json.Marshaler.
@@ -80,8 +80,8 @@ type AgentProvider struct {
 	URL          string `json:"url"`
 }
 
-// MarshalJSON implements json.Marshaler: the empty provider of a patch is null, which
-// takes the provider away.
+// MarshalJSON implements json.Marshaler: the empty provider of a patch is null, which removes the
+// provider.
 func (p AgentProvider) MarshalJSON() ([]byte, error) {
 	if p == (AgentProvider{}) {
 		return []byte("null"), nil
@@ -118,7 +118,7 @@ func (s *AgentsService) Get(ctx context.Context, id string, opts ...Option) (*Ag
 	return fetch[Agent](ctx, s.c, read("agents", id), opts)
 }
 
-// AgentPatch changes an agent. Nil fields stay; Skills that are given replace all.
+// AgentPatch changes an agent. Nil fields do not change; Skills replaces all skills.
 type AgentPatch struct {
 	Name             *string        `json:"name,omitempty"`
 	Description      *string        `json:"description,omitempty"`
@@ -126,7 +126,7 @@ type AgentPatch struct {
 	Version          *string        `json:"version,omitempty"`
 	DocumentationURL *string        `json:"documentation_url,omitempty"`
 	IconURL          *string        `json:"icon_url,omitempty"`
-	Provider         *AgentProvider `json:"provider,omitempty"` // an empty one takes the provider away
+	Provider         *AgentProvider `json:"provider,omitempty"` // an empty one removes the provider
 	Public           *bool          `json:"public,omitempty"`
 	Disabled         *bool          `json:"disabled,omitempty"`
 	Status           *AgentStatus   `json:"status,omitempty"` // pins it; an empty one lets it follow the workers
@@ -137,7 +137,7 @@ func (s *AgentsService) Update(ctx context.Context, id string, p AgentPatch, opt
 	return fetch[Agent](ctx, s.c, patch(p, "agents", id), opts)
 }
 
-// AgentConnection says whether an agent has workers and, if not, what is wrong.
+// AgentConnection reports whether an agent has workers and, if not, what is wrong.
 type AgentConnection struct {
 	State        string            `json:"state"` // connected, no_key, wrong_scope, no_worker, …
 	Message      string            `json:"message"`

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// AuditService reads who did what.
+// AuditService reads the audit log.
 type AuditService struct{ service }
 
 // AuditEntry is one entry of the audit log.

@@ -22,8 +22,8 @@ type call struct {
 	path   string // escaped; below the org if inOrg
 	inOrg  bool
 	query  url.Values
-	in     any    // becomes the body
-	rpc    string // method of JSON-RPC, whose params in is then
+	in     any    // the body
+	rpc    string // method of JSON-RPC, with in as its params
 	header http.Header
 
 	keyed  bool          // takes an Idempotency-Key
@@ -70,7 +70,7 @@ func patch(in any, segments ...string) call {
 	return call{method: http.MethodPatch, path: escape(segments...), inOrg: true, in: in, keyed: true}
 }
 
-// remove deletes; repeat says that the second time has the same outcome as the first.
+// remove returns a DELETE. repeat means that a second time has the same outcome as the first.
 func remove(repeat bool, segments ...string) call {
 	return call{method: http.MethodDelete, path: escape(segments...), inOrg: true, repeat: repeat}
 }
@@ -116,8 +116,8 @@ func (c *Client) prepare(ctx context.Context, r *call, opts []Option) ([]byte, e
 	return body, nil
 }
 
-// do sends a call, again if that is safe and may help, and decodes the response into
-// out, which is nil if there is none.
+// do sends a call, repeats it if that is safe and may help, and decodes the response into out,
+// which may be nil.
 func (c *Client) do(ctx context.Context, r call, out any, opts []Option) error {
 	body, err := c.prepare(ctx, &r, opts)
 	if err != nil {
@@ -136,9 +136,13 @@ func (c *Client) decode(raw []byte, out any) error {
 	case err == nil:
 		return nil
 	case !json.Valid(raw):
-		return fmt.Errorf("%s did not answer with JSON; is it a Parley server?", c.base)
+		return fmt.Errorf("the response of %s is not JSON; is it a Parley server?", c.base)
 	}
-	return fmt.Errorf("the server's answer has not the expected form: %w", err)
+	var mismatch *json.UnmarshalTypeError
+	if errors.As(err, &mismatch) {
+		return fmt.Errorf("unexpected response of the server: %s in the field %q", mismatch.Value, mismatch.Field)
+	}
+	return fmt.Errorf("unexpected response of the server: %w", err)
 }
 
 // exchange sends a call once and returns the body of the response.
@@ -194,9 +198,11 @@ func (c *Client) send(ctx context.Context, h *http.Client, r *call, body []byte)
 	})
 }
 
-// authorized calls send with the key, or with a token. A refused token is renewed once:
-// what is refused was not carried out, and another process may have renewed the token.
-func (c *Client) authorized(ctx context.Context, send func(key string) (*http.Response, error)) (*http.Response, error) {
+// authorized calls send with the key, or with a token. A refused token is renewed once: the refused
+// request was not carried out, and another process may have renewed the token.
+func (c *Client) authorized(
+	ctx context.Context, send func(key string) (*http.Response, error),
+) (*http.Response, error) {
 	if c.tokens == nil {
 		return send(c.key)
 	}
@@ -248,9 +254,9 @@ func (c *Client) request(ctx context.Context, r *call, body []byte, key string) 
 	return req, nil
 }
 
-// Transport returns a RoundTripper that sends requests to the client's server with its
-// credentials, for programs that speak another protocol of the server. A refusal that
-// comes as a problem document is an [*Error].
+// Transport returns a RoundTripper that sends requests to the client's server with its credentials,
+// for programs that use another protocol of the server. A refusal in the form of a problem document
+// is returned as an [*Error].
 func (c *Client) Transport() http.RoundTripper { return roundTripper{c} }
 
 type roundTripper struct{ c *Client }

@@ -17,7 +17,7 @@ type PlatformCard struct {
 	Authentication struct {
 		Schemes []string `json:"schemes"`
 	} `json:"authentication"`
-	Next string `json:"next"` // of the next page; empty: this is the last
+	Next string `json:"next"` // of the next page; empty on the last page
 }
 
 // CardAgent is an agent on the platform's card.
@@ -25,18 +25,18 @@ type CardAgent struct {
 	ID          string      `json:"id"`
 	Name        string      `json:"name"`
 	Description string      `json:"description"`
-	URL         string      `json:"url"` // below the server's address
+	URL         string      `json:"url"` // below the server's URL
 	Skills      []string    `json:"skills"`
 	Status      AgentStatus `json:"status"`
 }
 
-// PlatformCardParams choose a page of the card.
+// PlatformCardParams selects a page of the card.
 type PlatformCardParams struct {
-	After string `url:"after"` // Next of the page before
+	After string `url:"after"` // Next of the previous page
 }
 
-// PlatformCard returns one page of the platform's card. It needs no key; with one it also
-// has the agents of the key's org.
+// PlatformCard returns one page of the platform's card. It needs no key; with one it includes the
+// agents of the key's org.
 func (c *Client) PlatformCard(ctx context.Context, p PlatformCardParams, opts ...Option) (*PlatformCard, error) {
 	r := call{method: http.MethodGet, path: "/.well-known/agent.json", query: values(p)}
 	return fetch[PlatformCard](ctx, c, r, opts)
@@ -63,7 +63,7 @@ func (c *Client) PlatformAgents(ctx context.Context, opts ...Option) iter.Seq2[C
 	}
 }
 
-// AgentCard is what an agent says of itself, in the form of A2A 1.0.
+// AgentCard is the card of an agent in the form of A2A 1.0.
 type AgentCard struct {
 	Name                 string           `json:"name"`
 	Description          string           `json:"description"`
@@ -88,7 +88,7 @@ type CardInterface struct {
 	ProtocolVersion string `json:"protocolVersion"`
 }
 
-// CardCapabilities say what an agent supports.
+// CardCapabilities lists what an agent supports.
 type CardCapabilities struct {
 	Streaming         bool `json:"streaming"`
 	PushNotifications bool `json:"pushNotifications"`

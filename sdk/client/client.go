@@ -12,9 +12,9 @@ import (
 	"time"
 )
 
-// Config says which server to call, and how.
+// Config configures a Client.
 type Config struct {
-	// URL is the address of the server, such as https://parley.example.
+	// URL is the URL of the server, such as https://parley.example.
 	URL string
 	// Key is an API key. Without a key and Tokens, requests have no credentials.
 	Key string
@@ -22,9 +22,9 @@ type Config struct {
 	Tokens TokenSource
 	// Org is the org to work in; if empty, that of the key.
 	Org string
-	// HTTPClient sends the requests. Its Timeout should be zero, because streams are long;
-	// Timeout below bounds the other requests. Redirects are never followed, so that the key
-	// cannot leave the server.
+	// HTTPClient sends the requests. Its Timeout should be zero, because streams are long; Timeout
+	// below bounds the other requests. Redirects are never followed, so that the key cannot leave
+	// the server.
 	HTTPClient *http.Client
 	// UserAgent names the calling program, such as "crm/1.4".
 	UserAgent string
@@ -37,11 +37,11 @@ type Config struct {
 	Retry Retry
 }
 
-// TokenSource hands out access tokens and renews them.
+// TokenSource returns access tokens and renews them.
 type TokenSource interface {
 	// Token returns a token that should work.
 	Token(ctx context.Context) (string, error)
-	// Renew returns another token than the one that the server refused.
+	// Renew returns a token other than the one that the server refused.
 	Renew(ctx context.Context, refused string) (string, error)
 }
 
@@ -76,11 +76,11 @@ type Client struct {
 	retry       Retry
 	sleep       func(context.Context, time.Duration) error
 
-	asking chan struct{} // held while the org is asked for
+	asking chan struct{} // held while the org is being fetched
 	org    atomic.Pointer[string]
 }
 
-// service is what all groups of operations have.
+// service is embedded by all groups of operations.
 type service struct{ c *Client }
 
 // New returns a client. It sends no request.
@@ -137,21 +137,21 @@ func bare(given *http.Client) *http.Client {
 	return out
 }
 
-// URL returns the address of the server, without a trailing slash.
+// URL returns the URL of the server, without a trailing slash.
 func (c *Client) URL() string { return c.base }
 
-// Me is whom a credential speaks for, and what it may do.
+// Me is the principal of a credential, and its permissions.
 type Me struct {
 	Org        string    `json:"org"`
 	Principal  string    `json:"principal"` // such as user:ada
 	Name       string    `json:"name"`
 	Admin      bool      `json:"admin"`
 	Scopes     []string  `json:"scopes"`
-	Credential string    `json:"credential"` // id of the key or token; no secret
+	Credential string    `json:"credential"` // id of the key or token, not its secret
 	ExpiresAt  time.Time `json:"expires_at"` // zero: never
 }
 
-// Me returns whom the client's key speaks for. It works with any key.
+// Me returns the principal of the client's key. It works with any key.
 func (c *Client) Me(ctx context.Context, opts ...Option) (*Me, error) {
 	return fetch[Me](ctx, c, call{method: http.MethodGet, path: "/api/v1/me"}, opts)
 }
@@ -179,7 +179,7 @@ func (c *Client) Org(ctx context.Context) (string, error) {
 	return me.Org, nil
 }
 
-// ServerStatus is what the server says of itself.
+// ServerStatus is the status of the server.
 type ServerStatus struct {
 	Status string `json:"status"` // ok
 }

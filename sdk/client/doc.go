@@ -1,5 +1,5 @@
-// Package client calls a Parley server: the REST API under /api/v1 and the agents
-// behind it, by A2A.
+// Package client is a client of the Parley server: its REST API under /api/v1 and, by A2A, its
+// agents.
 //
 //	c, err := client.New(client.Config{URL: "https://parley.example", Key: os.Getenv("PARLEY_KEY")})
 //	if err != nil {
@@ -57,7 +57,8 @@
 // sent before. A stream survives broken connections and restarts of the server: it
 // continues after the last event, so that each event comes once and in order.
 //
-//	for event, err := range c.Agent("scout").Stream(ctx, client.SendParams{Message: client.NewMessage(client.Text("Hello"))}) {
+//	params := client.SendParams{Message: client.NewMessage(client.Text("Hello"))}
+//	for event, err := range c.Agent("scout").Stream(ctx, params) {
 //		if err != nil {
 //			return err
 //		}
@@ -68,6 +69,6 @@
 //
 // # Compatibility
 //
-// Unknown members of responses are ignored. [WithQuery], [WithBody] and [WithResponse]
-// reach what this version of the package does not know.
+// Unknown members of responses are ignored. [WithQuery], [WithBody] and [WithResponse] give access
+// to features of the server that this version of the package does not have.
 package client

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,18 +15,18 @@ import (
 // Error is a refusal by the server.
 type Error struct {
 	Status     int           // of HTTP; 200 if the refusal is a JSON-RPC error in a normal response
-	RPCCode    int           // of JSON-RPC, such as -32001; 0 if the call is none
+	RPCCode    int           // of JSON-RPC, such as -32001; 0 if the call is not JSON-RPC
 	Code       string        // stable name of the reason, such as proposal.transition_not_allowed
-	Detail     string        // a sentence; empty if the response is not Parley's
+	Detail     string        // a sentence; empty if the response is not from Parley
 	Fields     []FieldError  // what is wrong with the request
 	Allowed    []string      // what the state of the record allows instead
 	Scope      string        // the scope that the key lacks
-	RequestID  string        // to quote to the operator of the server
+	RequestID  string        // for questions to the operator of the server
 	RetryAfter time.Duration // how long the server asks to wait
-	Location   string        // where a redirect leads to; the client follows none
+	Location   string        // target of a redirect, which the client does not follow
 }
 
-// FieldError says what is wrong with one field of a request.
+// FieldError describes what is wrong with one field of a request.
 type FieldError struct {
 	In        string `json:"in"`        // body, query, path or header
 	Pointer   string `json:"pointer"`   // JSON pointer into the body
@@ -51,7 +52,7 @@ func (e *Error) Error() string {
 	if detail == "" {
 		detail = http.StatusText(e.Status)
 	}
-	s := fmt.Sprintf("the server answered %d: %s", number, detail)
+	s := fmt.Sprintf("the server responded with %d: %s", number, detail)
 	if e.Code != "" {
 		s += " (" + e.Code + ")"
 	}
@@ -61,7 +62,7 @@ func (e *Error) Error() string {
 	return s
 }
 
-// newError reads a refusal: a problem document (RFC 9457), a JSON-RPC error, or anything.
+// newError reads a refusal: a problem document (RFC 9457), a JSON-RPC error, or anything else.
 func newError(res *http.Response, body []byte) *Error {
 	var p struct {
 		Detail    string       `json:"detail"`
@@ -77,14 +78,17 @@ func newError(res *http.Response, body []byte) *Error {
 	case json.Unmarshal(body, &envelope) == nil && envelope.Error != nil && envelope.Error.Message != "":
 		e = envelope.Error.refusal()
 	case json.Unmarshal(body, &p) == nil && p.Detail != "":
-		*e = Error{Code: p.Code, Detail: p.Detail, Fields: p.Errors, Allowed: p.Allowed, Scope: p.Scope, RequestID: p.RequestID}
+		*e = Error{
+			Code: p.Code, Detail: p.Detail, Fields: p.Errors,
+			Allowed: p.Allowed, Scope: p.Scope, RequestID: p.RequestID,
+		}
 	default:
 		e.Location = res.Header.Get("Location")
 	}
 	return e.of(res)
 }
 
-// of adds what the response says of any refusal.
+// of adds the status and headers of the response.
 func (e *Error) of(res *http.Response) *Error {
 	e.Status = res.StatusCode
 	if e.RequestID == "" {
@@ -94,31 +98,39 @@ func (e *Error) of(res *http.Response) *Error {
 	return e
 }
 
-// ConnectionError is a request that got no response, or not all of it. The server may
-// have carried it out; see [ConnectionError.NotSent].
+// ConnectionError is a request that got no response, or only a part of it. The server may have
+// carried it out; see [ConnectionError.NotSent].
 type ConnectionError struct {
-	Server string // its address
+	Server string // its URL
 	Err    error
 }
 
 // Error implements error.
 func (e *ConnectionError) Error() string {
-	if e.NotSent() {
+	if e.NotSent() || e.Permanent() {
 		return fmt.Sprintf("cannot reach %s: %v", e.Server, e.Cause())
 	}
-	return fmt.Sprintf("no answer from %s: %v", e.Server, e.Cause())
+	return fmt.Sprintf("no response from %s: %v", e.Server, e.Cause())
 }
 
-// Unwrap returns what went wrong.
+// Unwrap returns the underlying error.
 func (e *ConnectionError) Unwrap() error { return e.Err }
 
-// Cause returns what went wrong without the address of the request.
+// Cause returns the underlying error without the URL of the request.
 func (e *ConnectionError) Cause() error {
 	var ue *url.Error
 	if errors.As(e.Err, &ue) {
 		return ue.Err
 	}
 	return e.Err
+}
+
+// Permanent reports that the same request cannot succeed later: the server's certificate
+// is not trusted, or one side speaks TLS and the other does not.
+func (e *ConnectionError) Permanent() bool {
+	var untrusted *tls.CertificateVerificationError
+	var plain tls.RecordHeaderError
+	return errors.As(e.Err, &untrusted) || errors.As(e.Err, &plain) || errors.Is(e.Err, http.ErrSchemeMismatch)
 }
 
 // NotSent reports that the request certainly did not reach the server.

@@ -12,7 +12,7 @@ import (
 
 func Example() {
 	ctx := context.Background()
-	c, err := client.New(client.Config{URL: server.url, Key: server.key})
+	c, err := client.New(client.Config{URL: server.URL, Key: server.Key})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -34,7 +34,7 @@ func Example() {
 // Send a task and wait for its outcome.
 func ExampleAgentClient_Send() {
 	ctx := context.Background()
-	c, err := client.New(client.Config{URL: server.url, Key: server.key})
+	c, err := client.New(client.Config{URL: server.URL, Key: server.Key})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -52,11 +52,12 @@ func ExampleAgentClient_Send() {
 // Follow a task. The stream survives broken connections.
 func ExampleAgentClient_Stream() {
 	ctx := context.Background()
-	c, err := client.New(client.Config{URL: server.url, Key: server.key})
+	c, err := client.New(client.Config{URL: server.URL, Key: server.Key})
 	if err != nil {
 		log.Fatal(err)
 	}
-	for event, err := range c.Agent("echo").Stream(ctx, client.SendParams{Message: client.NewMessage(client.Text("Hello"))}) {
+	for event, err := range c.Agent("echo").Stream(ctx,
+		client.SendParams{Message: client.NewMessage(client.Text("Hello"))}) {
 		if err != nil {
 			log.Fatal(err)
 		}
@@ -75,7 +76,7 @@ func ExampleAgentClient_Stream() {
 // Iterate over all pages of a list.
 func ExampleProposalsService_All() {
 	ctx := context.Background()
-	c, err := client.New(client.Config{URL: server.url, Key: server.key})
+	c, err := client.New(client.Config{URL: server.URL, Key: server.Key})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -103,7 +104,7 @@ func ExampleProposalsService_All() {
 // A refusal says what is wrong with the request.
 func ExampleError() {
 	ctx := context.Background()
-	c, err := client.New(client.Config{URL: server.url, Key: server.key})
+	c, err := client.New(client.Config{URL: server.URL, Key: server.Key})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// FollowupsService works on follow-ups, which approved proposals lead to.
+// FollowupsService works on follow-ups, the work that approved proposals lead to.
 type FollowupsService struct{ service }
 
-// FollowupStatus is where a follow-up stands.
+// FollowupStatus is the status of a follow-up.
 type FollowupStatus string
 
 // The statuses of follow-ups.
@@ -20,26 +20,26 @@ const (
 	FollowupCanceled   FollowupStatus = "canceled"
 )
 
-// followups is what the API calls them, in paths and in lists.
+// followups is the name of the resource in paths and lists.
 const followups = "followups"
 
-// Followup is work that came of a proposal, or was created by hand.
+// Followup is work that resulted from a proposal, or was created by hand.
 type Followup struct {
 	ID                 string           `json:"id"`
 	Title              string           `json:"title"`
 	Description        string           `json:"description"`
-	ProposalID         string           `json:"proposal_id"` // empty: of none
+	ProposalID         string           `json:"proposal_id"` // empty: none
 	Status             FollowupStatus   `json:"status"`
-	Assignee           string           `json:"assignee"` // empty: no one
+	Assignee           string           `json:"assignee"` // empty: none
 	CreatedBy          string           `json:"created_by"`
 	CreatedAt          time.Time        `json:"created_at"`
 	UpdatedAt          time.Time        `json:"updated_at"`
 	AllowedTransitions []FollowupStatus `json:"allowed_transitions"`
 	TextHash           string           `json:"text_hash"` // of the approved text
-	Task               *FollowupTask    `json:"a2a_task"`  // that an agent works on; nil: none
+	Task               *FollowupTask    `json:"a2a_task"`  // the task of the agent that works on it; nil: none
 }
 
-// FollowupTask is the A2A task that an agent got for a follow-up.
+// FollowupTask is the A2A task of an agent for a follow-up.
 type FollowupTask struct {
 	UID   string    `json:"uid"`
 	State TaskState `json:"state"`
@@ -87,12 +87,12 @@ func (s *FollowupsService) Get(ctx context.Context, id string, opts ...Option) (
 	return fetch[Followup](ctx, s.c, read(followups, id), opts)
 }
 
-// FollowupPatch changes a follow-up. Nil fields stay.
+// FollowupPatch changes a follow-up. Nil fields do not change.
 type FollowupPatch struct {
 	Title       *string         `json:"title,omitempty"`
 	Description *string         `json:"description,omitempty"`
 	Status      *FollowupStatus `json:"status,omitempty"`
-	Assignee    *string         `json:"assignee,omitempty"` // empty: no one
+	Assignee    *string         `json:"assignee,omitempty"` // empty: unassign
 }
 
 // Update changes a follow-up. An agent that becomes the assignee gets it as a task.

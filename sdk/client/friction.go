@@ -7,27 +7,27 @@ import (
 	"time"
 )
 
-// FrictionService reports and reads what gets in the way of work.
+// FrictionService reports and reads friction: what gets in the way of work.
 type FrictionService struct{ service }
 
 // FrictionReport is one occurrence of a friction.
 type FrictionReport struct {
-	Fingerprint  string   `json:"fingerprint"` // what makes reports the same friction, such as "registry:timeout"
+	Fingerprint  string   `json:"fingerprint"` // identifies the friction, such as "registry:timeout"
 	Title        string   `json:"title"`       // of the proposal that enough reports file
 	Category     Category `json:"category"`
 	Problem      string   `json:"problem"`
 	SuggestedFix string   `json:"suggested_fix,omitempty"`
 	Evidence     string   `json:"evidence,omitempty"`   // what was seen this time, up to 4 KiB
-	Occurrence   string   `json:"occurrence,omitempty"` // names this time: it counts once, however often it is reported
+	Occurrence   string   `json:"occurrence,omitempty"` // identifies this time, which then counts once
 	Priority     Priority `json:"priority,omitempty"`   // normal if empty
 }
 
-// FrictionOutcome is what a report led to.
+// FrictionOutcome is the result of a report.
 type FrictionOutcome struct {
 	Fingerprint string `json:"fingerprint"`
 	Count       int64  `json:"count"`       // reports so far
-	Threshold   int64  `json:"threshold"`   // how many file a proposal; 0: none do
-	Counted     bool   `json:"counted"`     // false: this occurrence had been reported before
+	Threshold   int64  `json:"threshold"`   // how many reports file a proposal; 0: never
+	Counted     bool   `json:"counted"`     // false: this occurrence was reported before
 	Filed       bool   `json:"filed"`       // this report filed the proposal
 	ProposalID  string `json:"proposal_id"` // empty: none yet
 }
@@ -38,7 +38,7 @@ func (s *FrictionService) Report(ctx context.Context, f FrictionReport, opts ...
 	return fetch[FrictionOutcome](ctx, s.c, post(f, "friction"), opts)
 }
 
-// Friction is what reports with one fingerprint say.
+// Friction summarizes the reports with one fingerprint.
 type Friction struct {
 	Fingerprint  string    `json:"fingerprint"`
 	Title        string    `json:"title"`
@@ -55,16 +55,16 @@ type Friction struct {
 	Evidence []FrictionEvidence `json:"evidence"`
 }
 
-// FrictionEvidence is what one report saw.
+// FrictionEvidence is the evidence of one report.
 type FrictionEvidence struct {
 	Seq        int64     `json:"seq"`
 	Reporter   string    `json:"reporter"`
-	Occurrence string    `json:"occurrence"` // empty: it has no name
+	Occurrence string    `json:"occurrence"` // empty: unnamed
 	Evidence   string    `json:"evidence"`
 	At         time.Time `json:"at"`
 }
 
-// CursorParams choose a page of a list that has cursors.
+// CursorParams selects a page of a list with cursors.
 type CursorParams struct {
 	Cursor string `url:"cursor"`
 	Limit  int    `url:"limit"`
@@ -91,9 +91,9 @@ func (s *FrictionService) Get(ctx context.Context, fingerprint string, opts ...O
 	return fetch[Friction](ctx, s.c, read("friction", fingerprint), opts)
 }
 
-// FrictionSettings says how many reports file a proposal.
+// FrictionSettings sets how many reports file a proposal.
 type FrictionSettings struct {
-	Threshold int `json:"threshold"` // 0: none do
+	Threshold int `json:"threshold"` // 0: never
 }
 
 // Settings returns the org's settings.
@@ -102,7 +102,9 @@ func (s *FrictionService) Settings(ctx context.Context, opts ...Option) (*Fricti
 }
 
 // SetSettings changes the org's settings.
-func (s *FrictionService) SetSettings(ctx context.Context, f FrictionSettings, opts ...Option) (*FrictionSettings, error) {
+func (s *FrictionService) SetSettings(
+	ctx context.Context, f FrictionSettings, opts ...Option,
+) (*FrictionSettings, error) {
 	r := call{method: http.MethodPut, path: escape("settings", "friction"), inOrg: true, in: f, repeat: true}
 	return fetch[FrictionSettings](ctx, s.c, r, opts)
 }

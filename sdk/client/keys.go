@@ -21,7 +21,7 @@ type Key struct {
 	CreatedAt         time.Time `json:"created_at"`
 	CreatedBy         string    `json:"created_by"`
 	ExpiresAt         time.Time `json:"expires_at"`   // zero: never
-	RevokedAt         time.Time `json:"revoked_at"`   // zero: it is not
+	RevokedAt         time.Time `json:"revoked_at"`   // zero: not revoked
 	LastUsedAt        time.Time `json:"last_used_at"` // zero: never
 	Replaces          string    `json:"replaces"`     // empty: none
 	ReplacedBy        string    `json:"replaced_by"`  // empty: none
@@ -83,9 +83,9 @@ func (s *KeysService) Revoke(ctx context.Context, id string, opts ...Option) (*K
 	return fetch[Key](ctx, s.c, remove(true, "keys", id), opts)
 }
 
-// KeyRotation says how a key is replaced.
+// KeyRotation configures the replacement of a key.
 type KeyRotation struct {
-	OverlapSeconds int `json:"overlap_seconds"` // how long the old key works beside the new one
+	OverlapSeconds int `json:"overlap_seconds"` // how long the old key still works
 }
 
 // Rotate replaces a key by one with the same principal, scopes, name and expiry.
@@ -135,7 +135,7 @@ func (s *OwnKeysService) All(ctx context.Context, p OwnKeyListParams, opts ...Op
 	return s.list(p).all(ctx, opts)
 }
 
-// Create makes a key with no more rights than the client's own.
+// Create makes a key with no more permissions than the client's own.
 func (s *OwnKeysService) Create(ctx context.Context, k OwnKeyCreation, opts ...Option) (*KeyWithSecret, error) {
 	return fetch[KeyWithSecret](ctx, s.c, own(post(k, "keys")), opts)
 }

@@ -72,7 +72,7 @@ func (s *MembersService) Get(ctx context.Context, ref string, opts ...Option) (*
 	return fetch[Member](ctx, s.c, read("members", ref), opts)
 }
 
-// MemberPatch changes a member. Nil fields stay.
+// MemberPatch changes a member. Nil fields do not change.
 type MemberPatch struct {
 	Name     *string `json:"name,omitempty"`
 	Admin    *bool   `json:"admin,omitempty"`
@@ -84,19 +84,21 @@ func (s *MembersService) Update(ctx context.Context, ref string, p MemberPatch, 
 	return fetch[Member](ctx, s.c, patch(p, "members", ref), opts)
 }
 
-// MemberLink is where a user sets a new password.
+// MemberLink is a link with which a user sets a new password.
 type MemberLink struct {
 	URL       string    `json:"url"`
 	ExpiresAt time.Time `json:"expires_at"`
 }
 
-// MemberLinkCreation says how long a link works.
+// MemberLinkCreation is a new link.
 type MemberLinkCreation struct {
 	ExpiresInSeconds int `json:"expires_in_seconds,omitempty"`
 }
 
 // CreateLink makes a link with which a user sets a new password. It replaces earlier ones.
-func (s *MembersService) CreateLink(ctx context.Context, ref string, l MemberLinkCreation, opts ...Option) (*MemberLink, error) {
+func (s *MembersService) CreateLink(
+	ctx context.Context, ref string, l MemberLinkCreation, opts ...Option,
+) (*MemberLink, error) {
 	return fetch[MemberLink](ctx, s.c, post(l, "members", ref, "link"), opts)
 }
 

@@ -10,19 +10,19 @@ import (
 
 // MessageParams is a message of A2A 1.0 to an agent.
 type MessageParams struct {
-	// TaskID continues a task; if it is empty, the server makes one.
+	// TaskID continues a task; if empty, the server makes one.
 	TaskID              string
-	Message             Message // an ID is made if it has none
+	Message             Message // if it has no ID, the client makes one
 	ContextID           string
 	Metadata            json.RawMessage
 	AcceptedOutputModes []string    // media types
-	Push                *PushConfig // gets the events of the task from the first on; nil: none
+	Push                *PushConfig // gets the events of the task from the first one on; nil: none
 	HistoryLength       *int        // all if nil
 	// ReturnImmediately does not wait for the task to rest, which can take up to a minute.
 	ReturnImmediately bool
 }
 
-// SendResult is a task or, if the agent had nothing more to say than that, a message.
+// SendResult is a task or, if the agent replied with only a message, that message.
 type SendResult struct {
 	Task    *Task    `json:"task"`
 	Message *Message `json:"message"`
@@ -76,8 +76,8 @@ func (p *MessageParams) v1() (*v1Send, error) {
 	return out, nil
 }
 
-// SendMessage sends a message by A2A 1.0. It waits for the task to rest, up to a minute,
-// unless told otherwise.
+// SendMessage sends a message by A2A 1.0. It waits for the task to rest, up to a minute, unless
+// ReturnImmediately is set.
 func (a *AgentClient) SendMessage(ctx context.Context, p MessageParams, opts ...Option) (*SendResult, error) {
 	params, err := p.v1()
 	if err != nil {
@@ -90,8 +90,8 @@ func (a *AgentClient) SendMessage(ctx context.Context, p MessageParams, opts ...
 	return fetch[SendResult](ctx, a.c, r, opts)
 }
 
-// StreamMessage sends a message by A2A 1.0 and iterates over what comes of it: the task,
-// then its events. Once the task is known, the stream survives broken connections.
+// StreamMessage sends a message by A2A 1.0 and iterates over the results: the task, then its
+// events. Once the task is known, the stream survives broken connections.
 func (a *AgentClient) StreamMessage(ctx context.Context, p MessageParams, opts ...Option) iter.Seq2[Event, error] {
 	params, err := p.v1()
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// OAuthClientsService manages programs that members may allow to act for them.
+// OAuthClientsService manages the programs that members may allow to act for them.
 type OAuthClientsService struct{ service }
 
 // OAuthClient is a program of the org.
@@ -19,7 +19,7 @@ type OAuthClient struct {
 	CreatedAt          time.Time `json:"created_at"`
 	CreatedBy          string    `json:"created_by"`
 	OldSecretExpiresAt time.Time `json:"old_secret_expires_at"` // zero: there is no old secret
-	Secret             string    `json:"secret"`                // in the response to Create and Rotate only; empty: it has none
+	Secret             string    `json:"secret"`                // in responses to Create and Rotate only; empty: none
 }
 
 func (s *OAuthClientsService) list(p CursorParams) listing[OAuthClient] {
@@ -56,24 +56,28 @@ func (s *OAuthClientsService) Get(ctx context.Context, id string, opts ...Option
 	return fetch[OAuthClient](ctx, s.c, read("clients", id), opts)
 }
 
-// OAuthClientPatch changes a client. Nil fields stay; lists that are given replace all.
+// OAuthClientPatch changes a client. Nil fields do not change; lists replace the old ones.
 type OAuthClientPatch struct {
 	Name         *string   `json:"name,omitempty"`
 	RedirectURIs *[]string `json:"redirect_uris,omitempty"`
 	Scopes       *[]string `json:"scopes,omitempty"`
 }
 
-// Update changes a client. What people allowed it stays.
-func (s *OAuthClientsService) Update(ctx context.Context, id string, p OAuthClientPatch, opts ...Option) (*OAuthClient, error) {
+// Update changes a client. The permissions that people gave it do not change.
+func (s *OAuthClientsService) Update(
+	ctx context.Context, id string, p OAuthClientPatch, opts ...Option,
+) (*OAuthClient, error) {
 	return fetch[OAuthClient](ctx, s.c, patch(p, "clients", id), opts)
 }
 
-// Delete deletes a client, with all that people allowed it.
+// Delete deletes a client and all permissions that people gave it.
 func (s *OAuthClientsService) Delete(ctx context.Context, id string, opts ...Option) (*OAuthClient, error) {
 	return fetch[OAuthClient](ctx, s.c, remove(false, "clients", id), opts)
 }
 
 // Rotate replaces the secret of a client.
-func (s *OAuthClientsService) Rotate(ctx context.Context, id string, r KeyRotation, opts ...Option) (*OAuthClient, error) {
+func (s *OAuthClientsService) Rotate(
+	ctx context.Context, id string, r KeyRotation, opts ...Option,
+) (*OAuthClient, error) {
 	return fetch[OAuthClient](ctx, s.c, post(r, "clients", id, "rotate"), opts)
 }

@@ -128,8 +128,8 @@ func TestEveryOperationHasAMethod(t *testing.T) {
 	}
 }
 
-// TestMethodsFitTheDocument calls every method with all fields set and holds the request,
-// and the type of the result, against the document.
+// TestMethodsFitTheDocument calls every method with all fields set and compares the request, and
+// the type of the result, with the document.
 func TestMethodsFitTheDocument(t *testing.T) {
 	t.Parallel()
 	doc := readDocument(t)
@@ -141,12 +141,13 @@ func TestMethodsFitTheDocument(t *testing.T) {
 		for verb, op := range operations {
 			method := methods[op.ID]
 			if method == nil {
-				continue // TestEveryOperationHasAMethod says so
+				continue // reported by TestEveryOperationHasAMethod
 			}
 			checked++
 			t.Run(op.ID, func(t *testing.T) {
 				out := invoke(method)
-				if got, want := sent.method+" "+sent.path, strings.ToUpper(verb)+" "+placeholder.ReplaceAllString(path, "x"); got != want {
+				if got, want := sent.method+" "+sent.path,
+					strings.ToUpper(verb)+" "+placeholder.ReplaceAllString(path, "x"); got != want {
 					t.Errorf("the method requests %s; want %s", got, want)
 				}
 				if op.ID == "call-agent" {
@@ -170,13 +171,13 @@ func TestMethodsFitTheDocument(t *testing.T) {
 		}
 	}
 	if checked != len(methods) {
-		t.Errorf("%d of %d methods were checked", checked, len(methods))
+		t.Errorf("%d methods were checked, want %d", checked, len(methods))
 	}
 }
 
 var placeholder = regexp.MustCompile(`\{[^}]+\}`)
 
-// recorder answers every request with an empty object and remembers the last one.
+// recorder responds to every request with an empty object and keeps the last one.
 type recorder struct {
 	method, path   string
 	query, members []string
@@ -193,7 +194,10 @@ func (r *recorder) RoundTrip(req *http.Request) (*http.Response, error) {
 		r.members = slices.Sorted(maps.Keys(body))
 	}
 	header := http.Header{"Content-Type": {"application/json"}}
-	return &http.Response{StatusCode: 200, Header: header, Body: io.NopCloser(strings.NewReader(`{"result":{}}`)), Request: req}, nil
+	return &http.Response{
+		StatusCode: 200, Header: header, Body: io.NopCloser(strings.NewReader(`{"result":{}}`)),
+		Request: req,
+	}, nil
 }
 
 // invoke calls a method with all fields of its arguments set, and returns the type of the
@@ -251,7 +255,7 @@ func filled(t reflect.Type) reflect.Value {
 	return v
 }
 
-// document is as much of the OpenAPI document as is needed here.
+// document is the part of the OpenAPI document that is needed here.
 type document struct {
 	Paths      map[string]map[string]operation
 	Components struct{ Schemas map[string]schema }
@@ -274,7 +278,7 @@ type schema struct {
 
 func readDocument(t *testing.T) *document {
 	t.Helper()
-	res, err := http.Get(server.url + "/openapi.json")
+	res, err := http.Get(server.URL + "/openapi.json")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -293,7 +297,7 @@ func (d *document) resolve(s schema) schema {
 	return s
 }
 
-// members are the names of the members of an object.
+// members returns the names of the members of an object.
 func (d *document) members(s schema) []string {
 	names := slices.Sorted(maps.Keys(d.resolve(s).Properties))
 	return slices.DeleteFunc(names, func(name string) bool { return strings.HasPrefix(name, "$") })
@@ -310,7 +314,7 @@ func (d *document) fits(t *testing.T, op operation, out reflect.Type) {
 	}
 	if out == nil {
 		if len(s.Properties) > 0 {
-			t.Error("the method has no result; the document has one")
+			t.Error("the method has no result, want that of the document")
 		}
 		return
 	}
@@ -334,7 +338,7 @@ func (d *document) fits(t *testing.T, op operation, out reflect.Type) {
 	names(out, known)
 	for _, member := range d.members(s) {
 		if !known[member] {
-			t.Errorf("%s has no field for %s", out, member)
+			t.Errorf("%s has no field for %s, want one", out, member)
 		}
 	}
 }

@@ -12,14 +12,14 @@ type OrgTasksService struct{ service }
 
 // OrgTask is a task to an agent of the org.
 type OrgTask struct {
-	UID        string    `json:"uid"` // the platform's own id
+	UID        string    `json:"uid"` // the platform's id
 	ID         string    `json:"id"`  // the sender's id
 	Agent      string    `json:"agent"`
 	Sender     Sender    `json:"sender"`
 	ContextID  string    `json:"context_id"`
 	State      TaskState `json:"state"`
 	Attempt    int       `json:"attempt"`
-	FollowupID string    `json:"followup_id"` // empty: it comes of none
+	FollowupID string    `json:"followup_id"` // empty: none
 	CreatedAt  time.Time `json:"created_at"`
 	UpdatedAt  time.Time `json:"updated_at"`
 	// The content is in the record of one task, not in lists.
@@ -58,7 +58,7 @@ func (s *OrgTasksService) Get(ctx context.Context, uid string, opts ...Option) (
 	return fetch[OrgTask](ctx, s.c, read("a2a", "tasks", uid), opts)
 }
 
-// PushState is how far the pushes to one receiver are.
+// PushState is the progress of the pushes to one receiver.
 type PushState struct {
 	ID            string    `json:"id"`
 	TaskUID       string    `json:"task_uid"`
@@ -66,8 +66,8 @@ type PushState struct {
 	Receiver      string    `json:"receiver"`
 	Form          string    `json:"form"`       // version of A2A
 	State         string    `json:"state"`      // active, done or dead
-	Cursor        int64     `json:"cursor"`     // the last event that was delivered
-	LastEvent     int64     `json:"last_event"` // the last event that there is
+	Cursor        int64     `json:"cursor"`     // the last delivered event
+	LastEvent     int64     `json:"last_event"` // the last event of the task
 	Attempts      int       `json:"attempts"`
 	LastError     string    `json:"last_error"`
 	LastAttemptAt time.Time `json:"last_attempt_at"`
@@ -103,7 +103,7 @@ func (s *OrgTasksService) TaskPushes(ctx context.Context, uid string, opts ...Op
 	return items(listing[PushState]{c: s.c, call: read("a2a", "tasks", uid, "push"), member: "configs"}.page(ctx, opts))
 }
 
-// RetryPush takes up pushes that were given up.
+// RetryPush resumes pushes that were given up.
 func (s *OrgTasksService) RetryPush(ctx context.Context, uid, id string, opts ...Option) (*PushState, error) {
 	return fetch[PushState](ctx, s.c, post(nil, "a2a", "tasks", uid, "push", id, "retry"), opts)
 }

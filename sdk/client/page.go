@@ -14,16 +14,16 @@ import (
 // Page is one page of a list.
 type Page[T any] struct {
 	Items []T
-	// Next is the cursor of the next page; empty if this is the last, or if the list has
-	// page numbers instead of cursors.
+	// Next is the cursor of the next page; empty if this is the last, or if the list has page
+	// numbers instead of cursors.
 	Next string
-	// Total counts the items of all pages, if the list says it.
+	// Total counts the items of all pages, if the list reports it.
 	Total int64
-	// Number is the page's own number, if the list has page numbers.
+	// Number is the number of the page, if the list has page numbers.
 	Number int
 }
 
-// paging is how the pages of a list follow each other.
+// paging is how a list is divided into pages.
 type paging int
 
 const (
@@ -36,7 +36,7 @@ const (
 type listing[T any] struct {
 	c      *Client
 	call   call
-	member string // of the response, with the items
+	member string // member of the response with the items
 	paging paging
 }
 
@@ -101,7 +101,7 @@ func (l listing[T]) all(ctx context.Context, opts []Option) iter.Seq2[T, error] 
 	}
 }
 
-// values encodes the parameters of a list: fields with the tag url that are not zero.
+// values encodes the parameters of a list: non-zero fields with the tag url.
 func values(params any) url.Values {
 	out := url.Values{}
 	v := reflect.ValueOf(params)

@@ -9,7 +9,7 @@ import (
 // ProposalsService submits, reads, votes on and decides proposals.
 type ProposalsService struct{ service }
 
-// Category is what a proposal is about.
+// Category is the category of a proposal.
 type Category string
 
 // The categories.
@@ -22,7 +22,7 @@ const (
 	Documentation Category = "documentation"
 )
 
-// Priority is how urgent a proposal is.
+// Priority is the priority of a proposal.
 type Priority string
 
 // The priorities.
@@ -32,7 +32,7 @@ const (
 	High   Priority = "high"
 )
 
-// ProposalStatus is where a proposal stands.
+// ProposalStatus is the status of a proposal.
 type ProposalStatus string
 
 // The statuses of proposals.
@@ -61,7 +61,7 @@ type Proposal struct {
 	VotesBy            VotesBy          `json:"votes_by"`
 	MyVote             Choice           `json:"my_vote"` // empty: none
 	ResolutionNote     string           `json:"resolution_note"`
-	DuplicateOf        string           `json:"duplicate_of"` // empty: of none
+	DuplicateOf        string           `json:"duplicate_of"` // empty: not a duplicate
 	AllowedTransitions []ProposalStatus `json:"allowed_transitions"`
 	FollowupID         string           `json:"followup_id"`     // empty before approval
 	FollowupStatus     FollowupStatus   `json:"followup_status"` // empty before approval
@@ -71,7 +71,7 @@ type Proposal struct {
 	TextVersion        int              `json:"text_version"` // grows when the text changes
 }
 
-// VotesBy has the votes of people and of agents apart.
+// VotesBy splits the votes into those of people and of agents.
 type VotesBy struct {
 	People Tally `json:"people"`
 	Agents Tally `json:"agents"`
@@ -125,12 +125,16 @@ func (s *ProposalsService) list(p ProposalListParams) listing[ProposalItem] {
 }
 
 // List returns one page of proposals.
-func (s *ProposalsService) List(ctx context.Context, p ProposalListParams, opts ...Option) (*Page[ProposalItem], error) {
+func (s *ProposalsService) List(
+	ctx context.Context, p ProposalListParams, opts ...Option,
+) (*Page[ProposalItem], error) {
 	return s.list(p).page(ctx, opts)
 }
 
 // All iterates over the proposals of all pages.
-func (s *ProposalsService) All(ctx context.Context, p ProposalListParams, opts ...Option) iter.Seq2[ProposalItem, error] {
+func (s *ProposalsService) All(
+	ctx context.Context, p ProposalListParams, opts ...Option,
+) iter.Seq2[ProposalItem, error] {
 	return s.list(p).all(ctx, opts)
 }
 
@@ -154,7 +158,7 @@ func (s *ProposalsService) Get(ctx context.Context, id string, opts ...Option) (
 	return fetch[Proposal](ctx, s.c, read("proposals", id), opts)
 }
 
-// ProposalPatch changes the text of a proposal, or its status. Nil fields stay.
+// ProposalPatch changes the text of a proposal, or its status. Nil fields do not change.
 type ProposalPatch struct {
 	Title          *string         `json:"title,omitempty"`
 	Category       *Category       `json:"category,omitempty"`
@@ -164,7 +168,7 @@ type ProposalPatch struct {
 	Status         *ProposalStatus `json:"status,omitempty"`
 	ResolutionNote *string         `json:"resolution_note,omitempty"` // with Status; required to reject
 	DuplicateOf    *string         `json:"duplicate_of,omitempty"`    // with the status rejected
-	TextVersion    *int            `json:"text_version,omitempty"`    // refuse (412) if the text is another version
+	TextVersion    *int            `json:"text_version,omitempty"`    // refuse (412) if the text has another version
 }
 
 // Update changes a proposal. One patch changes the text or the status, not both.
@@ -172,7 +176,7 @@ func (s *ProposalsService) Update(ctx context.Context, id string, p ProposalPatc
 	return fetch[Proposal](ctx, s.c, patch(p, "proposals", id), opts)
 }
 
-// HistoryEntry is one thing that happened to a proposal.
+// HistoryEntry is one change of a proposal.
 type HistoryEntry struct {
 	Seq         int            `json:"seq"`
 	At          time.Time      `json:"at"`
@@ -194,7 +198,7 @@ type FieldChange struct {
 	To    string `json:"to"`
 }
 
-// PageParams choose a page of a list that has page numbers.
+// PageParams selects a page of a list with page numbers.
 type PageParams struct {
 	Page  int `url:"page"`  // from 1
 	Limit int `url:"limit"` // up to 100
@@ -206,12 +210,14 @@ func (s *ProposalsService) history(id string, p PageParams) listing[HistoryEntry
 	return listing[HistoryEntry]{c: s.c, call: r, member: "history", paging: byNumber}
 }
 
-// History returns one page of what happened to a proposal.
-func (s *ProposalsService) History(ctx context.Context, id string, p PageParams, opts ...Option) (*Page[HistoryEntry], error) {
+// History returns one page of the history of a proposal.
+func (s *ProposalsService) History(
+	ctx context.Context, id string, p PageParams, opts ...Option,
+) (*Page[HistoryEntry], error) {
 	return s.history(id, p).page(ctx, opts)
 }
 
-// AllHistory iterates over all that happened to a proposal.
+// AllHistory iterates over the whole history of a proposal.
 func (s *ProposalsService) AllHistory(ctx context.Context, id string, opts ...Option) iter.Seq2[HistoryEntry, error] {
 	return s.history(id, PageParams{}).all(ctx, opts)
 }

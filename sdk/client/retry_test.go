@@ -24,14 +24,14 @@ type answer struct {
 	hangUp bool
 }
 
-// fake is a server that gives scripted responses and remembers what it was asked.
+// fake is a server with scripted responses that records its requests.
 type fake struct {
 	answers []answer
 
 	mu       sync.Mutex
 	requests []*http.Request
 	bodies   []string
-	waits    []time.Duration // what the client slept
+	waits    []time.Duration // the client's pauses
 	url      string
 }
 
@@ -150,7 +150,10 @@ func TestRetriesAreSafeAndBounded(t *testing.T) {
 		{"a refusal is not repeated", submit, []answer{status(422, "request.invalid"), ok}, 1, true, true},
 		{"a fault is not repeated", submit, []answer{status(500, ""), ok}, 1, true, true},
 		{"it gives up", submit, []answer{status(503, "server.busy")}, 5, true, true},
-		{"it does not wait for hours", submit, []answer{{status: 503, header: map[string]string{"Retry-After": "3600"}, body: `{"detail":"later"}`}}, 1, true, true},
+		{"it does not wait for hours", submit, []answer{{
+			status: 503, header: map[string]string{"Retry-After": "3600"},
+			body: `{"detail":"later"}`,
+		}}, 1, true, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -164,7 +167,7 @@ func TestRetriesAreSafeAndBounded(t *testing.T) {
 			for i, r := range f.asked() {
 				key := r.Header.Get("Idempotency-Key")
 				if (key != "") != tt.keyed || key != f.asked()[0].Header.Get("Idempotency-Key") || f.sent()[i] != f.sent()[0] {
-					t.Errorf("request %d had the key %q and the body %q", i+1, key, f.sent()[i])
+					t.Errorf("request %d: key %q, body %q; want those of the first, keyed: %t", i+1, key, f.sent()[i], tt.keyed)
 				}
 			}
 		})
@@ -184,8 +187,16 @@ func TestPausesGrowAndHonourRetryAfter(t *testing.T) {
 	if len(f.waits) != 3 || len(told) != 3 {
 		t.Fatalf("waited %v and told %v; want 3 each", f.waits, told)
 	}
-	if w := f.waits; w[0] < 100*time.Millisecond || w[0] > 300*time.Millisecond || w[1] < 200*time.Millisecond || w[1] > 600*time.Millisecond || w[2] < 7*time.Second {
+	if w := f.waits; w[0] < 100*time.Millisecond || w[0] > 300*time.Millisecond || w[1] < 200*time.Millisecond ||
+		w[1] > 600*time.Millisecond || w[2] < 7*time.Second {
 		t.Errorf("waited %v; want 100-300 ms, 200-600 ms and 7 s or more", w)
+	}
+	for i, r := range told {
+		// Pauses of at most 300, 600, 1200 and 2400 ms, or of the Retry-After.
+		least := []time.Duration{4300 * time.Millisecond, 3800 * time.Millisecond, 14 * time.Second}[i]
+		if r.Attempt != i+1 || r.Wait != f.waits[i] || r.Left < least || r.Left > least+time.Second {
+			t.Errorf("told %+v; want attempt %d, and %s or a little more left", r, i+1, least)
+		}
 	}
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	for header, want := range map[string]time.Duration{
@@ -211,7 +222,8 @@ func TestTheKeyDoesNotFollowARedirect(t *testing.T) {
 func TestResponsesAreBounded(t *testing.T) {
 	t.Parallel()
 	f := &fake{answers: []answer{{status: 200, body: `{"org":"` + strings.Repeat("x", 1000) + `"}`}}}
-	if _, err := f.client(t, func(c *Config) { c.MaxResponse = 500 }).Me(t.Context()); err == nil || !strings.Contains(err.Error(), "larger than 500 bytes") {
+	if _, err := f.client(t, func(c *Config) { c.MaxResponse = 500 }).Me(t.Context()); err == nil ||
+		!strings.Contains(err.Error(), "larger than 500 bytes") {
 		t.Errorf("error = %v; want one that names the bound", err)
 	}
 	if _, err := f.client(t, func(c *Config) { c.MaxResponse = 2000 }).Me(t.Context()); err != nil {
@@ -236,7 +248,7 @@ func TestTheOrgIsAskedForOnce(t *testing.T) {
 	f := &fake{answers: []answer{{status: 500, body: `{}`}, {status: 200, body: `{"org":"acme","id":"x"}`}}}
 	c := f.client(t, func(c *Config) { c.Org = "" })
 	if _, err := c.Proposals.Get(t.Context(), "p"); err == nil {
-		t.Error("a failure to find the org is not told")
+		t.Error("got no error when the org cannot be found, want one")
 	}
 	for range 3 {
 		if _, err := c.Proposals.Get(t.Context(), "p"); err != nil {
@@ -296,12 +308,12 @@ func TestARefusedTokenIsRenewedOnce(t *testing.T) {
 			}
 		}
 		if f.sent()[0] != f.sent()[1] {
-			t.Errorf("the bodies differ: %q", f.sent())
+			t.Errorf("bodies = %q, want the same twice", f.sent())
 		}
 	}
 }
 
-// A token server that restarts is waited for; any other failure of it is final.
+// A token server that restarts is waited for; any other failure is final.
 func TestTokensThatCannotBeHad(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -325,12 +337,17 @@ func TestTransportKeepsTheKeyAtTheServer(t *testing.T) {
 	f := &fake{answers: []answer{
 		{status: 401, body: `{}`},
 		{status: 200, body: `fine`},
-		{status: 403, header: map[string]string{"Content-Type": "application/problem+json"}, body: `{"detail":"no","code":"auth.scope_missing"}`},
+		{
+			status: 403, header: map[string]string{"Content-Type": "application/problem+json"},
+			body: `{"detail":"no","code":"auth.scope_missing"}`,
+		},
 	}}
-	h := &http.Client{Transport: f.client(t, func(c *Config) { c.Key, c.Tokens = "", &tokens{token: "old", renewed: "new"} }).Transport()}
+	h := &http.Client{Transport: f.client(t,
+		func(c *Config) { c.Key, c.Tokens = "", &tokens{token: "old", renewed: "new"} }).Transport()}
 	res, err := h.Post(f.url+"/mcp", "text/plain", bytes.NewReader([]byte("hello")))
-	if err != nil || res.StatusCode != 200 || f.sent()[1] != "hello" || f.asked()[1].Header.Get("Authorization") != "Bearer new" {
-		t.Errorf("%v, %v, %q", res, err, f.sent())
+	if err != nil || res.StatusCode != 200 || f.sent()[1] != "hello" ||
+		f.asked()[1].Header.Get("Authorization") != "Bearer new" {
+		t.Errorf("got %v, %v, %q; want 200 and hello again with the new token", res, err, f.sent())
 	}
 	_ = res.Body.Close()
 	var refused *Error
@@ -344,14 +361,18 @@ func TestTransportKeepsTheKeyAtTheServer(t *testing.T) {
 	}
 }
 
-// A server that replays more than it was asked for does not make an event come twice.
+// A server that replays more than requested does not deliver an event twice.
 func TestReplayedEventsAreDropped(t *testing.T) {
 	t.Parallel()
 	stream := func(events ...string) answer {
-		return answer{status: 200, header: map[string]string{"Content-Type": "text/event-stream"}, body: strings.Join(events, "")}
+		return answer{
+			status: 200, header: map[string]string{"Content-Type": "text/event-stream"},
+			body: strings.Join(events, ""),
+		}
 	}
 	event := func(id, state string, final bool) string {
-		return fmt.Sprintf("id: %s\ndata: {\"result\":{\"id\":\"t\",\"status\":{\"state\":%q},\"final\":%t}}\n\n", id, state, final)
+		return fmt.Sprintf("id: %s\ndata: {\"result\":{\"id\":\"t\",\"status\":{\"state\":%q},\"final\":%t}}\n\n", id, state,
+			final)
 	}
 	one, two, three := event("1", "submitted", false), event("2", "working", false), event("3", "completed", true)
 	f := &fake{answers: []answer{stream(one, two), stream(one, two, three)}}
@@ -369,7 +390,10 @@ func TestReplayedEventsAreDropped(t *testing.T) {
 
 func TestStreamGivesUp(t *testing.T) {
 	t.Parallel()
-	f := &fake{answers: []answer{{status: 200, header: map[string]string{"Content-Type": "text/event-stream"}, body: "retry: 5000\n\n"}}}
+	f := &fake{answers: []answer{{
+		status: 200, header: map[string]string{"Content-Type": "text/event-stream"},
+		body: "retry: 5000\n\n",
+	}}}
 	c := f.client(t)
 	var last error
 	for _, err := range c.Agent("scout").Subscribe(t.Context(), "t", SubscribeParams{}) {
@@ -377,11 +401,11 @@ func TestStreamGivesUp(t *testing.T) {
 	}
 	var lost *ConnectionError
 	if !errors.As(last, &lost) || len(f.asked()) != maxBroken {
-		t.Errorf("after %d connections: %v", len(f.asked()), last)
+		t.Errorf("error after %d connections = %v, want a lost stream after %d", len(f.asked()), last, maxBroken)
 	}
 	for _, w := range f.waits {
 		if w < 5*time.Second {
-			t.Errorf("waited %s; the server asked for 5 s", w)
+			t.Errorf("waited %s, want 5s as the server asked", w)
 		}
 	}
 }
@@ -393,22 +417,59 @@ func TestErrorsOfAgentsAreRead(t *testing.T) {
 		data   string
 		want   Error
 	}{
-		"fields":      {200, `[{"pointer":"/id","detail":"is too long"}]`, Error{Status: 200, Fields: []FieldError{{Pointer: "/id", Detail: "is too long"}}}},
-		"code":        {403, `{"code":"auth.scope_missing","scope":"svc:a2a:write","request_id":"r"}`, Error{Status: 403, Code: "auth.scope_missing", Scope: "svc:a2a:write", RequestID: "r"}},
-		"version 1.0": {200, `[{"@type":"x/google.rpc.ErrorInfo","metadata":{"code":"quota.live_tasks"}},{"@type":"x/google.rpc.BadRequest","fieldViolations":[{"field":"message.parts","description":"is empty"}]},{"@type":"x/google.rpc.RequestInfo","requestId":"r"}]`, Error{Status: 200, Code: "quota.live_tasks", RequestID: "r", Fields: []FieldError{{In: "body", Pointer: "/message/parts", Detail: "is empty"}}}},
-		"nothing":     {200, `null`, Error{Status: 200}},
+		"fields": {
+			200, `[{"pointer":"/id","detail":"is too long"}]`,
+			Error{Status: 200, Fields: []FieldError{{Pointer: "/id", Detail: "is too long"}}},
+		},
+		"code": {
+			403, `{"code":"auth.scope_missing","scope":"svc:a2a:write","request_id":"r"}`,
+			Error{Status: 403, Code: "auth.scope_missing", Scope: "svc:a2a:write", RequestID: "r"},
+		},
+		"version 1.0": {
+			200, `[{"@type":"x/google.rpc.ErrorInfo","metadata":{"code":"quota.live_tasks"}},
+				{"@type":"x/google.rpc.BadRequest","fieldViolations":[{"field":"message.parts","description":"is empty"}]},
+				{"@type":"x/google.rpc.RequestInfo","requestId":"r"}]`, Error{
+				Status: 200, Code: "quota.live_tasks", RequestID: "r",
+				Fields: []FieldError{{In: "body", Pointer: "/message/parts", Detail: "is empty"}},
+			},
+		},
+		"nothing": {200, `null`, Error{Status: 200}},
 	} {
-		f := &fake{answers: []answer{{status: tt.status, body: `{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"bad","data":` + tt.data + `}}`}}}
+		f := &fake{answers: []answer{{
+			status: tt.status,
+			body:   `{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"bad","data":` + tt.data + `}}`,
+		}}}
 		_, err := f.client(t).Agent("a").Get(t.Context(), "t", GetParams{})
 		tt.want.RPCCode, tt.want.Detail = -32602, "bad"
 		var got *Error
 		if !errors.As(err, &got) {
-			t.Errorf("%s: error = %v", name, err)
+			t.Errorf("%s: error = %v, want *Error", name, err)
 			continue
 		}
-		if g, w := *got, tt.want; g.Error() != w.Error() || g.Code != w.Code || g.Scope != w.Scope || g.RequestID != w.RequestID ||
+		if g, w := *got, tt.want; g.Error() != w.Error() || g.Code != w.Code || g.Scope != w.Scope ||
+			g.RequestID != w.RequestID ||
 			len(g.Fields) != len(w.Fields) || len(w.Fields) > 0 && g.Fields[0] != w.Fields[0] {
 			t.Errorf("%s: %+v; want %+v", name, g, w)
+		}
+	}
+}
+
+// A certificate that is not trusted and a scheme that does not match stay as they are.
+func TestPermanentErrorsAreNotRepeated(t *testing.T) {
+	t.Parallel()
+	secure := httptest.NewTLSServer(nil)
+	defer secure.Close()
+	plain := httptest.NewServer(nil)
+	defer plain.Close()
+	for _, url := range []string{secure.URL, strings.Replace(plain.URL, "http://", "https://", 1)} {
+		c, err := New(Config{URL: url, Key: "k", Retry: Retry{OnRetry: func(r Retrying) { t.Errorf("%s: repeated after %v", url, r.Err) }}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = c.Me(t.Context())
+		var lost *ConnectionError
+		if !errors.As(err, &lost) || !lost.Permanent() {
+			t.Errorf("%s: %v", url, err)
 		}
 	}
 }

@@ -26,7 +26,7 @@ type rpcError struct {
 	Data    json.RawMessage `json:"data"`
 }
 
-// rpcResult is the result in a response, or the error.
+// rpcResult returns the result in a response, or the error.
 func (c *Client) rpcResult(res *http.Response, body []byte) (json.RawMessage, error) {
 	var a rpcResponse
 	if err := c.decode(body, &a); err != nil {
@@ -38,8 +38,8 @@ func (c *Client) rpcResult(res *http.Response, body []byte) (json.RawMessage, er
 	return a.Result, nil
 }
 
-// refusal reads an error. Its data is an object with a code, a list of fields, or the
-// details of A2A 1.0.
+// refusal converts an error. Its data is an object with a code, a list of fields, or the details of
+// A2A 1.0.
 func (r *rpcError) refusal() *Error {
 	e := &Error{RPCCode: r.Code, Detail: r.Message}
 	var own struct {

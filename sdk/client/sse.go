@@ -10,15 +10,15 @@ import (
 	"time"
 )
 
-// silence is how long a stream may say nothing: the server sends a comment every 15
-// seconds, so the connection is broken after three that did not come.
+// silence is how long a stream may be silent. The server sends a comment every 15 seconds, so the
+// connection is broken after three missing ones.
 const silence = 45 * time.Second
 
 // sseReader reads server-sent events.
 type sseReader struct {
 	lines *bufio.Scanner
 	max   int
-	retry time.Duration // how long the server wishes to wait before the next connection
+	retry time.Duration // how long the server wants the client to wait before it reconnects
 }
 
 func newSSEReader(r io.Reader, maxEvent int64) *sseReader {
@@ -27,8 +27,8 @@ func newSSEReader(r io.Reader, maxEvent int64) *sseReader {
 	return s
 }
 
-// next returns the next event that has data; io.EOF at the end. An unfinished event is
-// dropped, as the standard demands.
+// next returns the next event with data, or io.EOF at the end. An unfinished event is dropped, as
+// the standard requires.
 func (s *sseReader) next() (id string, data []byte, err error) {
 	for s.lines.Scan() {
 		line := s.lines.Bytes()

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// Event is something that happened to a task: its status changed, or an artifact grew.
+// Event is a change of a task: a new status, or a new or growing artifact.
 type Event struct {
 	// ID is the number of the event; see [SubscribeParams].
 	ID        string
@@ -21,19 +21,19 @@ type Event struct {
 	ContextID string
 	Status    *TaskStatus
 	Artifact  *Artifact
-	// Append says that the artifact's parts are added to those of earlier events.
+	// Append means that the artifact's parts are added to those of earlier events.
 	Append bool
-	// LastChunk says that nothing is added to the artifact any more.
+	// LastChunk means that the artifact is complete.
 	LastChunk bool
-	// Task is how the task stood when a stream of A2A 1.0 began; nil in other events.
+	// Task is the task when a stream of A2A 1.0 began; nil in other events.
 	Task *Task
-	// Final says that the task rests, and that the stream ends here.
+	// Final means that the task rests, and that the stream ends here.
 	Final bool
-	// Raw is the event as it came.
+	// Raw is the encoded event.
 	Raw json.RawMessage
 }
 
-// eventJSON is an event in all forms that A2A has.
+// eventJSON is an event in all forms of A2A.
 type eventJSON struct {
 	ID        string          `json:"id"`
 	TaskID    string          `json:"taskId"`
@@ -56,7 +56,7 @@ type chunk struct {
 func newEvent(id string, raw json.RawMessage) (Event, error) {
 	var in eventJSON
 	if err := json.Unmarshal(raw, &in); err != nil {
-		return Event{}, fmt.Errorf("the stream has not the expected form: %w", err)
+		return Event{}, fmt.Errorf("unexpected event in the stream: %w", err)
 	}
 	body, official := &in, true
 	switch {
@@ -73,8 +73,9 @@ func newEvent(id string, raw json.RawMessage) (Event, error) {
 	}
 	if body.Artifact != nil {
 		var inner chunk
-		if err := errors.Join(json.Unmarshal(body.Artifact, &e.Artifact), json.Unmarshal(body.Artifact, &inner)); err != nil {
-			return Event{}, fmt.Errorf("the stream has not the expected form: %w", err)
+		err := errors.Join(json.Unmarshal(body.Artifact, &e.Artifact), json.Unmarshal(body.Artifact, &inner))
+		if err != nil {
+			return Event{}, fmt.Errorf("unexpected event in the stream: %w", err)
 		}
 		e.Append, e.LastChunk = body.Append || inner.Append, body.LastChunk || inner.LastChunk
 	}
@@ -97,14 +98,16 @@ func (a *AgentClient) Stream(ctx context.Context, p SendParams, opts ...Option) 
 	return f.events(ctx)
 }
 
-// SubscribeParams says where to begin.
+// SubscribeParams selects where to begin.
 type SubscribeParams struct {
-	After string // the ID of the last event that is known; the stream begins with the first event if empty
+	After string // the ID of the last known event; if empty, the stream begins with the first event
 }
 
-// Subscribe iterates over the events of a task that the caller sent, until it rests. The
-// iterator can be used once.
-func (a *AgentClient) Subscribe(ctx context.Context, id string, p SubscribeParams, opts ...Option) iter.Seq2[Event, error] {
+// Subscribe iterates over the events of a task that the caller sent, until it rests. The iterator
+// can be used once.
+func (a *AgentClient) Subscribe(
+	ctx context.Context, id string, p SubscribeParams, opts ...Option,
+) iter.Seq2[Event, error] {
 	f := a.follow(id, opts)
 	f.first, f.last = f.resume(), p.After
 	return f.events(ctx)
@@ -116,20 +119,20 @@ func (a *AgentClient) follow(id string, opts []Option) *follower {
 	return f
 }
 
-// follower follows the events of a task over as many connections as it takes.
+// follower follows the events of a task over as many connections as necessary.
 type follower struct {
 	c      *Client
 	opts   []Option
 	first  call        // opens the stream
 	resume func() call // continues it
-	task   string      // its id, when it is known
+	task   string      // its id, once it is known
 	last   string      // id of the last event
 }
 
 // maxBroken is how many connections in a row may break without a single event.
 const maxBroken = 8
 
-// events is an iterator that can be used once.
+// events returns an iterator that can be used once.
 func (f *follower) events(ctx context.Context) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		stopped := false
@@ -143,7 +146,7 @@ func (f *follower) events(ctx context.Context) iter.Seq2[Event, error] {
 	}
 }
 
-// run calls each until it returns false, or the last event has come.
+// run calls each until it returns false or the last event arrives.
 func (f *follower) run(ctx context.Context, each func(Event) bool) error {
 	for broken := 1; ; broken++ {
 		before := f.last
@@ -157,19 +160,21 @@ func (f *follower) run(ctx context.Context, each func(Event) bool) error {
 		if f.last != before {
 			broken = 1
 		}
-		wait, again := f.c.retry.after(err, broken, f.last != "" || f.first.repeat)
-		if !again || broken >= maxBroken || f.c.retry.Attempts == 1 {
+		wait, repeats := f.c.retry.after(err, broken, f.last != "" || f.first.repeat)
+		if !repeats || broken >= maxBroken || f.c.retry.Attempts == 1 {
 			return err
 		}
 		wait = max(wait, min(wish, f.c.retry.MaxRetryAfter))
-		if err := f.c.pause(ctx, Retrying{Err: err, Wait: wait, Stream: true}); err != nil {
+		left := f.c.retry.left(err, wait, broken, maxBroken)
+		again := Retrying{Err: err, Wait: wait, Left: left, Attempt: broken, Stream: true}
+		if err := f.c.pause(ctx, again); err != nil {
 			return err
 		}
 	}
 }
 
-// connect follows one connection. It returns nil at the end of the stream, and how long
-// the server wishes to wait before the next connection.
+// connect follows one connection. It returns nil at the end of the stream, and how long the server
+// wants the client to wait before it reconnects.
 func (f *follower) connect(ctx context.Context, each func(Event) bool) (time.Duration, error) {
 	r := f.first
 	if f.last != "" {
@@ -191,14 +196,14 @@ func (f *follower) connect(ctx context.Context, each func(Event) bool) (time.Dur
 	})
 }
 
-// isNew reports whether an event comes after the last one.
+// isNew reports whether an event is newer than the last one.
 func (f *follower) isNew(id string) bool {
 	n, err := strconv.ParseUint(id, 10, 64)
 	last, lastErr := strconv.ParseUint(f.last, 10, 64)
 	return err != nil || lastErr != nil || n > last
 }
 
-// eachEvent gets the id and the result of an event, and reports whether to go on.
+// eachEvent gets the id and the result of an event, and reports whether to continue.
 type eachEvent func(id string, result json.RawMessage) (bool, error)
 
 // stream opens a stream and calls each for every event until it returns false.
@@ -210,7 +215,7 @@ func (c *Client) stream(ctx context.Context, r call, opts []Option, each eachEve
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	r.set("Accept", "text/event-stream, application/json")
-	watchdog := time.AfterFunc(silence, func() { cancel(fmt.Errorf("nothing was heard for %s", silence)) })
+	watchdog := time.AfterFunc(silence, func() { cancel(fmt.Errorf("the stream was silent for %s", silence)) })
 	defer watchdog.Stop()
 	endless := *c.http
 	endless.Timeout = 0
@@ -245,7 +250,7 @@ func (c *Client) stream(ctx context.Context, r call, opts []Option, each eachEve
 	}
 }
 
-// notStream is the error in a response that is no stream.
+// notStream returns the error in a response that is not a stream.
 func (c *Client) notStream(res *http.Response) error {
 	body, err := c.readAll(res)
 	switch {
@@ -257,5 +262,5 @@ func (c *Client) notStream(res *http.Response) error {
 	if _, err := c.rpcResult(res, body); err != nil {
 		return err
 	}
-	return errors.New("the server did not answer with a stream")
+	return errors.New("the response of the server is not an event stream")
 }

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// ProposalCountParams chooses proposals to count. Zero fields do not filter.
+// ProposalCountParams selects the proposals to count. Zero fields do not filter.
 type ProposalCountParams struct {
 	Category        Category `url:"category"`
 	Priority        Priority `url:"priority"`
@@ -38,7 +38,7 @@ type ProposalGroup struct {
 	NewestAt      time.Time `json:"newest_at"`
 }
 
-// ProposalGroupParams chooses proposals to group. Zero fields do not filter.
+// ProposalGroupParams selects the proposals to group. Zero fields do not filter.
 type ProposalGroupParams struct {
 	By              string   `url:"by"`     // submitter or fingerprint
 	Status          string   `url:"status"` // a status, or all; open if empty
@@ -58,7 +58,7 @@ func (s *ProposalsService) Groups(ctx context.Context, p ProposalGroupParams, op
 	return items(listing[ProposalGroup]{c: s.c, call: r, member: "groups"}.page(ctx, opts))
 }
 
-// SimilarProposal is a proposal that has words in common with a text.
+// SimilarProposal is a proposal that shares words with a text.
 type SimilarProposal struct {
 	ID          string         `json:"id"`
 	Title       string         `json:"title"`
@@ -66,7 +66,7 @@ type SimilarProposal struct {
 	SubmittedBy string         `json:"submitted_by"`
 	SubmittedAt time.Time      `json:"submitted_at"`
 	Excerpt     string         `json:"excerpt"`
-	Words       int            `json:"words"` // how many they share
+	Words       int            `json:"words"` // number of shared words
 }
 
 // SimilarParams is a text to find similar proposals for.
@@ -77,14 +77,18 @@ type SimilarParams struct {
 }
 
 // FindSimilar returns proposals that are similar to a text, before it is submitted.
-func (s *ProposalsService) FindSimilar(ctx context.Context, p SimilarParams, opts ...Option) ([]SimilarProposal, error) {
+func (s *ProposalsService) FindSimilar(
+	ctx context.Context, p SimilarParams, opts ...Option,
+) ([]SimilarProposal, error) {
 	r := read("proposals", "similar")
 	r.query = values(p)
 	return items(listing[SimilarProposal]{c: s.c, call: r, member: "similar"}.page(ctx, opts))
 }
 
 // Similar returns up to limit likely duplicates of a proposal; 5 if it is 0.
-func (s *ProposalsService) Similar(ctx context.Context, id string, limit int, opts ...Option) ([]SimilarProposal, error) {
+func (s *ProposalsService) Similar(
+	ctx context.Context, id string, limit int, opts ...Option,
+) ([]SimilarProposal, error) {
 	r := read("proposals", id, "similar")
 	r.query = values(struct {
 		Limit int `url:"limit"`
@@ -113,14 +117,14 @@ type DecisionItem struct {
 	TextVersion int    `json:"text_version"`
 }
 
-// DecisionResults says what became of each proposal.
+// DecisionResults has the result for each proposal.
 type DecisionResults struct {
 	Results []DecisionResult `json:"results"`
 	Done    int              `json:"done"`
 	Failed  int              `json:"failed"`
 }
 
-// DecisionResult is the outcome for one proposal.
+// DecisionResult is the result for one proposal.
 type DecisionResult struct {
 	ID         string         `json:"id"`
 	Status     ProposalStatus `json:"status"`
@@ -129,7 +133,7 @@ type DecisionResult struct {
 	Error      *DecisionError `json:"error"`    // nil: it was decided
 }
 
-// DecisionError says why a proposal was not decided.
+// DecisionError is the reason why a proposal was not decided.
 type DecisionError struct {
 	Status int    `json:"status"`
 	Code   string `json:"code"`
@@ -141,10 +145,10 @@ func (s *ProposalsService) Decide(ctx context.Context, d ProposalDecisions, opts
 	return fetch[DecisionResults](ctx, s.c, post(d, "proposals", "decisions"), opts)
 }
 
-// NotesService keeps the notes with which proposals are rejected.
+// NotesService manages saved notes for rejecting proposals.
 type NotesService struct{ service }
 
-// SavedNote is a note to use again.
+// SavedNote is a note that can be reused.
 type SavedNote struct {
 	ID        string    `json:"id"`
 	Title     string    `json:"title"`
@@ -169,7 +173,7 @@ func (s *NotesService) Create(ctx context.Context, n SavedNoteCreation, opts ...
 	return fetch[SavedNote](ctx, s.c, post(n, "notes"), opts)
 }
 
-// Delete deletes a note and returns it as it was.
+// Delete deletes a note and returns it.
 func (s *NotesService) Delete(ctx context.Context, id string, opts ...Option) (*SavedNote, error) {
 	return fetch[SavedNote](ctx, s.c, remove(false, "notes", id), opts)
 }

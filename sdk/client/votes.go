@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Choice is which way a vote goes.
+// Choice is for or against.
 type Choice string
 
 // The choices.
@@ -44,7 +44,7 @@ type VoteWithdrawal struct {
 	VotesAgainst int    `json:"votes_against"`
 }
 
-// WithdrawVote takes the caller's vote back.
+// WithdrawVote withdraws the caller's vote.
 func (s *ProposalsService) WithdrawVote(ctx context.Context, id string, opts ...Option) (*VoteWithdrawal, error) {
 	return fetch[VoteWithdrawal](ctx, s.c, remove(false, "proposals", id, "vote"), opts)
 }

@@ -21,17 +21,17 @@ const (
 	stuckAfter = 5 * time.Second
 )
 
-// once sends a request once: whether a claim or a report may be repeated, and how it then
-// has to look, only the worker knows.
+// once sends a request once: only the worker knows whether a claim or a report may be repeated, and
+// how the repetition differs.
 var once = client.WithoutRetry()
 
-// isStale reports that the lease is not live any more.
+// isStale reports whether the lease is no longer valid.
 func isStale(err error) bool {
 	var e *Error
 	return errors.As(err, &e) && e.Status == http.StatusConflict
 }
 
-// mayHaveArrived reports that a request without a good response may have been carried out.
+// mayHaveArrived reports whether the server may have carried out a failed request.
 func mayHaveArrived(err error) bool {
 	var e *Error
 	if errors.As(err, &e) {
@@ -41,12 +41,12 @@ func mayHaveArrived(err error) bool {
 	return !errors.As(err, &op) || op.Op != "dial"
 }
 
-// backoff makes growing pauses between tries.
+// backoff computes growing pauses between attempts.
 type backoff struct{ tries int }
 
 func (b *backoff) reset() { b.tries = 0 }
 
-// next is how long to wait before the next try; false: no try can help.
+// next returns how long to wait before the next attempt, or false if none can help.
 func (b *backoff) next(err error) (time.Duration, bool) {
 	var after time.Duration
 	var e *Error
@@ -63,11 +63,11 @@ func (b *backoff) next(err error) (time.Duration, bool) {
 	}
 	pause := min(firstPause<<min(b.tries, 10), longestPause)
 	b.tries++
-	// Spread, so that workers do not come back all at once.
+	// Spread the pauses, so that workers do not come back all at once.
 	return max(after, pause/2+rand.N(pause/2)), true
 }
 
-// sleep waits; false: ctx ended first.
+// sleep waits. It reports false if ctx ended first.
 func sleep(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()

@@ -10,19 +10,19 @@ import (
 
 const (
 	claimWait = 20 * time.Second
-	// fullFor is how long the worker must have been full before it asks for direct
-	// messages alone, which also tells the server that it is still there.
+	// fullFor is how long the worker must be full before it asks for direct messages alone, which
+	// also tells the server that it is still alive.
 	fullFor = time.Second
 )
 
-// claimLoop takes work until ctx ends, or the server refuses for good.
+// claimLoop takes work until ctx ends or the server refuses permanently.
 func (s *shift) claimLoop(ctx context.Context) error {
 	var pause backoff
 	for ctx.Err() == nil {
 		answer, err := s.claim(ctx, s.room(ctx))
 		switch {
 		case ctx.Err() != nil:
-			// The server sees that the answer was not taken, and keeps the task.
+			// The server notices that the response was not received, and keeps the task.
 		case err == nil:
 			pause.reset()
 			s.take(answer)
@@ -31,14 +31,15 @@ func (s *shift) claimLoop(ctx context.Context) error {
 			if !again {
 				return err
 			}
-			s.log.Warn("cannot claim; trying again", "agent", s.agent, "in", wait.Round(time.Millisecond), "error", err)
+			s.log.Warn("claim failed; trying again",
+				"agent", s.agent, "in", wait.Round(time.Millisecond), "error", err)
 			sleep(ctx, wait)
 		}
 	}
 	return nil
 }
 
-// room waits a moment for a free place and returns how many there are.
+// room waits a moment for a free slot and returns how many there are.
 func (s *shift) room(ctx context.Context) int {
 	n := s.free()
 	if n > 0 {
@@ -59,7 +60,7 @@ func (s *shift) request(most int, wait time.Duration) client.ClaimRequest {
 	}
 }
 
-// claim asks for work. Without room it asks for direct messages, until there is room.
+// claim asks for work. Without a free slot it asks for direct messages, until there is one.
 func (s *shift) claim(ctx context.Context, room int) (*client.Claim, error) {
 	asked, cancel := context.WithTimeout(ctx, claimWait+reportTimeout)
 	defer cancel()
@@ -74,7 +75,7 @@ func (s *shift) claim(ctx context.Context, room int) (*client.Claim, error) {
 	}
 	answer, err := s.leases.Claim(asked, s.request(room, claimWait), once)
 	if err != nil && room <= 0 && s.free() > 0 {
-		return &client.Claim{}, nil // given up on purpose; the confirmations go with the next claim
+		return &client.Claim{}, nil // canceled on purpose; the acks go with the next claim
 	}
 	if err == nil {
 		answer.Messages = s.unseen(answer.Messages)
@@ -86,7 +87,7 @@ func (s *shift) claim(ctx context.Context, room int) (*client.Claim, error) {
 	return answer, err
 }
 
-// unseen leaves out what was delivered twice.
+// unseen removes messages that were delivered twice.
 func (s *shift) unseen(messages []DirectMessage) []DirectMessage {
 	return slices.DeleteFunc(messages, func(m DirectMessage) bool { return slices.Contains(s.acks, m.ID) })
 }

@@ -12,33 +12,33 @@ import (
 	"github.com/parley-dev/parley/sdk/client"
 )
 
-// Config says for which agent to work, and how.
+// Config configures a Worker.
 type Config struct {
-	// URL is the address of the server, such as https://parley.example.
+	// URL is the URL of the server, such as https://parley.example.
 	URL string
 	// Agent is the id of the agent.
 	Agent string
 	// Key is an API key with the scope svc:a2a:serve, of the agent itself or of another
 	// principal of its org with the scope agent:<id>.
 	Key string
-	// Name tells the agent's workers apart; the host's name and the process id if empty.
+	// Name identifies this worker of the agent; if empty, the host name and the process id.
 	Name string
 	// Capacity is how many tasks run at a time; 1 if zero.
 	Capacity int
-	// Lease is how long a task stays with this worker when the server hears nothing of it:
-	// 30 seconds if zero, in whole seconds. The lease is prolonged by itself; it need not be
-	// as long as the work.
+	// Lease is how long a task stays with this worker when the server hears nothing of it: 30
+	// seconds if zero, in whole seconds. The worker extends its leases, so they need not be as long
+	// as the work.
 	Lease time.Duration
-	// Grace is how long handlers may go on after the worker was told to stop: 5 seconds if
-	// zero, not at all if negative.
+	// Grace is how long handlers may continue after the worker begins to stop: 5 seconds if zero,
+	// not at all if negative.
 	Grace time.Duration
-	// OnMessage gets direct messages, one after the other in the order of their arrival.
+	// OnMessage gets direct messages, one at a time in the order of their arrival.
 	// Without it they are logged and dropped. Its context ends when the worker has stopped.
 	OnMessage func(context.Context, DirectMessage)
-	// HTTPClient sends all requests. It must not have a Timeout below a minute, because a
-	// claim waits for work.
+	// HTTPClient sends all requests. Its Timeout must not be below a minute, because a claim waits
+	// for work.
 	HTTPClient *http.Client
-	// Logger is where the worker says what it does; slog.Default if nil.
+	// Logger gets the worker's log; slog.Default if nil.
 	Logger *slog.Logger
 }
 
@@ -51,13 +51,14 @@ const (
 	maxResponse = 1 << 29
 )
 
-// New returns a worker, or says what is wrong with its configuration. It sends no request.
+// New returns a worker, or an error if its configuration is invalid. It sends no request.
 func New(cfg Config) (*Worker, error) {
 	switch {
 	case cfg.Agent == "":
-		return nil, errors.New("worker: Agent is empty")
+		return nil, errors.New("worker: Agent is required")
 	case cfg.Key == "":
-		return nil, errors.New("worker: Key is empty; parley key create --as agent:<id> --scope svc:a2a:serve makes one")
+		return nil, errors.New(
+			"worker: Key is required; make one with parley key create --as agent:<id> --scope svc:a2a:serve")
 	case cfg.Capacity < 0:
 		return nil, fmt.Errorf("worker: Capacity must be at least 1; it is %d", cfg.Capacity)
 	case cfg.Lease != 0 && (cfg.Lease < time.Second || cfg.Lease > maxLease):

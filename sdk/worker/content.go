@@ -2,18 +2,18 @@ package worker
 
 import "github.com/parley-dev/parley/sdk/client"
 
-// What tasks consist of is the same for workers and senders, so the types are those of
-// package client.
+// The content of tasks is the same for workers and senders, so the types are those of package
+// client.
 type (
-	// Sender is who sent a task or a message, anywhere on the platform.
+	// Sender is the sender of a task or a message, anywhere on the platform.
 	Sender = client.Sender
 	// Message is one turn of a conversation.
 	Message = client.Message
 	// Part is a piece of a message or an artifact: text, data or a file.
 	Part = client.Part
-	// PartKind is what a part holds.
+	// PartKind is the kind of a part.
 	PartKind = client.PartKind
-	// DirectMessage was sent to the agent without being a task.
+	// DirectMessage is a message to the agent that is not a task.
 	DirectMessage = client.DirectMessage
 )
 
@@ -33,7 +33,7 @@ func Data(v any) Part { return client.Data(v) }
 // File returns a part that holds a file.
 func File(name, mediaType string, content []byte) Part { return client.File(name, mediaType, content) }
 
-// FileURL returns a part that says where a file is.
+// FileURL returns a part that refers to a file by its URL.
 func FileURL(name, mediaType, url string) Part { return client.FileURL(name, mediaType, url) }
 
 // Artifact is an output of a task.
@@ -42,5 +42,5 @@ type Artifact struct {
 	Type      string // "text" if empty
 	Name      string
 	Parts     []Part
-	LastChunk bool // nothing follows; for those who watch the artifact grow
+	LastChunk bool // the artifact is complete
 }

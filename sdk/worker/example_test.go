@@ -17,7 +17,7 @@ func Example() {
 	defer stop()
 	os.Setenv("PARLEY_KEY", register("scout"))
 
-	w, err := worker.New(worker.Config{URL: server.url, Agent: "scout", Key: os.Getenv("PARLEY_KEY")})
+	w, err := worker.New(worker.Config{URL: server.URL, Agent: "scout", Key: os.Getenv("PARLEY_KEY")})
 	if err != nil {
 		panic(err)
 	}
@@ -34,7 +34,7 @@ func ExampleTask_AppendArtifact() {
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
 
-	w, err := worker.New(worker.Config{URL: server.url, Agent: "writer", Key: register("writer")})
+	w, err := worker.New(worker.Config{URL: server.URL, Agent: "writer", Key: register("writer")})
 	if err != nil {
 		panic(err)
 	}
@@ -55,12 +55,12 @@ func ExampleTask_AppendArtifact() {
 	// Output: completed: Fire! Water!
 }
 
-// A question. The handler ends with it, and is called anew with the answer.
+// A question. The handler returns after it, and is called again with the reply.
 func ExampleTask_AskForInput() {
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
 
-	w, err := worker.New(worker.Config{URL: server.url, Agent: "barista", Key: register("barista")})
+	w, err := worker.New(worker.Config{URL: server.URL, Agent: "barista", Key: register("barista")})
 	if err != nil {
 		panic(err)
 	}
@@ -84,7 +84,7 @@ func ExampleWorker_Run_cancellation() {
 	defer stop()
 
 	began, ended := make(chan struct{}), make(chan struct{})
-	w, err := worker.New(worker.Config{URL: server.url, Agent: "slow", Key: register("slow"), Capacity: 8})
+	w, err := worker.New(worker.Config{URL: server.URL, Agent: "slow", Key: register("slow"), Capacity: 8})
 	if err != nil {
 		panic(err)
 	}
@@ -112,7 +112,7 @@ func ExampleTask_Complete() {
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
 
-	w, err := worker.New(worker.Config{URL: server.url, Agent: "reporter", Key: register("reporter")})
+	w, err := worker.New(worker.Config{URL: server.URL, Agent: "reporter", Key: register("reporter")})
 	if err != nil {
 		panic(err)
 	}
@@ -138,7 +138,7 @@ func ExampleTask_Friction() {
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
 
-	w, err := worker.New(worker.Config{URL: server.url, Agent: "puller", Key: register("puller", "svc:tasks:write")})
+	w, err := worker.New(worker.Config{URL: server.URL, Agent: "puller", Key: register("puller", "svc:tasks:write")})
 	if err != nil {
 		panic(err)
 	}

@@ -3,72 +3,132 @@ package worker
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"log/slog"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/parley-dev/parley/sdk/client"
 )
 
-// fake stands for a server that fails in chosen ways, which a real one cannot be
-// asked to do. It gives out tasks, and remembers all reports.
+// fake is a server that fails in chosen ways. It hands out tasks and records all reports. It is
+// connected by net.Pipe, so that tests can run in a synctest bubble, where waiting takes no time.
 type fake struct {
-	// Called with the count of reports so far, before and after a report is taken;
-	// true: the exchange ended there.
+	http *http.Client // reaches the fake under every URL
+
+	// Called with the count of reports so far, before and after a report is stored. They
+	// return true if they have ended the exchange.
 	before, after func(n int, w http.ResponseWriter) bool
 	claimFails    func(n int, w http.ResponseWriter) bool
 
 	mu       sync.Mutex
 	tasks    []client.ClaimedTask
 	messages []DirectMessage
-	turns    []Message // for the next report's answer
+	turns    []Message // for the response to the next report
 	claims   []client.ClaimRequest
 	tries    int // reports that arrived, heartbeats not counted
 	reports  []client.WorkReport
 	beats    []client.WorkReport
-	over     map[string]string // state of leases that are over
-	down     bool              // nothing is answered any more
+	over     map[string]string // final states by lease
+	down     bool              // no request gets a response any more
 	returned []string
 	changed  chan struct{}
 }
 
-func newFake(t *testing.T, tasks ...string) (*fake, *httptest.Server) {
+func newFake(t *testing.T, tasks ...string) *fake {
 	f := &fake{over: map[string]string{}, changed: make(chan struct{})}
 	for i, text := range tasks {
 		m := Message{Role: "user", Parts: []Part{Text(text)}}
 		id := string(rune('a' + i))
-		f.tasks = append(f.tasks, client.ClaimedTask{ID: id, Lease: "lease-" + id, Attempt: 1, Sender: Sender{Org: "main", Kind: client.KindUser, ID: "ada"}, Message: m, History: []Message{m}})
+		f.tasks = append(f.tasks, client.ClaimedTask{
+			ID: id, Lease: "lease-" + id, Attempt: 1, Sender: Sender{Org: "main", Kind: client.KindUser, ID: "ada"},
+			Message: m, History: []Message{m},
+		})
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /api/v1/agents/scout/claim", f.claim)
 	mux.HandleFunc("POST /api/v1/agents/scout/leases/{lease}", f.report)
 	mux.HandleFunc("DELETE /api/v1/agents/scout/leases/{lease}", f.hand)
-	srv := httptest.NewServer(mux)
-	t.Cleanup(srv.Close)
-	t.Cleanup(srv.CloseClientConnections)
-	return f, srv
+	l := &pipes{conns: make(chan net.Conn), closed: make(chan struct{})}
+	transport := &http.Transport{DialContext: l.dial}
+	f.http = &http.Client{Transport: transport}
+	srv := &http.Server{Handler: mux}
+	done := make(chan error, 1)
+	go func() { done <- srv.Serve(l) }()
+	t.Cleanup(func() {
+		transport.CloseIdleConnections()
+		_ = srv.Close()
+		if err := <-done; !errors.Is(err, http.ErrServerClosed) {
+			t.Errorf("Serve = %v, want %v", err, http.ErrServerClosed)
+		}
+	})
+	return f
 }
 
-func answer(w http.ResponseWriter, v any) { _ = json.NewEncoder(w).Encode(v) }
+// pipes is a listener of connections within this process.
+type pipes struct {
+	conns  chan net.Conn
+	closed chan struct{}
+	once   sync.Once
+}
+
+func (p *pipes) dial(ctx context.Context, _, _ string) (net.Conn, error) {
+	ours, theirs := net.Pipe()
+	select {
+	case p.conns <- theirs:
+		return ours, nil
+	case <-p.closed:
+		return nil, net.ErrClosed
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// Accept implements net.Listener.
+func (p *pipes) Accept() (net.Conn, error) {
+	select {
+	case c := <-p.conns:
+		return c, nil
+	case <-p.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+// Close implements net.Listener.
+func (p *pipes) Close() error {
+	p.once.Do(func() { close(p.closed) })
+	return nil
+}
+
+// Addr implements net.Listener.
+func (p *pipes) Addr() net.Addr { return &net.UnixAddr{} }
+
+// bubble runs a test in parallel and in a synctest bubble.
+func bubble(t *testing.T, test func(*testing.T)) {
+	t.Helper()
+	t.Parallel()
+	synctest.Test(t, test)
+}
+
+func respond(w http.ResponseWriter, v any) { _ = json.NewEncoder(w).Encode(v) }
 
 func refuse(w http.ResponseWriter, status int, code string) bool {
 	w.Header().Set("Content-Type", "application/problem+json")
 	w.WriteHeader(status)
-	answer(w, map[string]string{"detail": "refused", "code": code})
+	respond(w, map[string]string{"detail": "refused", "code": code})
 	return true
 }
 
-// hangUp ends the connection without an answer.
+// hangUp closes the connection without a response.
 func hangUp(w http.ResponseWriter) bool {
 	conn, _, err := http.NewResponseController(w).Hijack()
 	if err == nil {
-		_ = conn.(*net.TCPConn).SetLinger(0)
 		_ = conn.Close()
 	}
 	return true
@@ -107,10 +167,10 @@ func (f *fake) claim(w http.ResponseWriter, r *http.Request) {
 	if len(out.Tasks)+len(out.Messages) == 0 && req.WaitSeconds > 0 {
 		select {
 		case <-r.Context().Done():
-		case <-time.After(200 * time.Millisecond):
+		case <-time.After(time.Duration(req.WaitSeconds) * time.Second):
 		}
 	}
-	answer(w, out)
+	respond(w, out)
 }
 
 func (f *fake) report(w http.ResponseWriter, r *http.Request) {
@@ -133,7 +193,7 @@ func (f *fake) report(w http.ResponseWriter, r *http.Request) {
 	}
 	switch state := f.over[lease]; {
 	case state == "canceled":
-		answer(w, client.WorkProgress{State: client.TaskState(state), Canceled: true})
+		respond(w, client.WorkProgress{State: client.TaskState(state), Canceled: true})
 		return
 	case state != "":
 		refuse(w, http.StatusConflict, "task.lease_stale")
@@ -150,7 +210,7 @@ func (f *fake) report(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	answer(w, client.WorkProgress{State: "working", Messages: f.turns})
+	respond(w, client.WorkProgress{State: "working", Messages: f.turns})
 	f.turns = nil
 }
 
@@ -163,10 +223,10 @@ func (f *fake) hand(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// until waits for a condition, which is looked at under the lock.
+// until waits for a condition, which is evaluated under the lock.
 func (f *fake) until(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	late := time.After(time.Minute)
+	late := time.After(10 * time.Minute)
 	for {
 		f.mu.Lock()
 		ok, changed := holds(), f.changed
@@ -177,20 +237,20 @@ func (f *fake) until(t *testing.T, what string, holds func() bool) {
 		select {
 		case <-changed:
 		case <-late:
-			t.Fatalf("waited in vain: %s", what)
+			t.Fatalf("after 10 minutes: want %s", what)
 		}
 	}
 }
 
-// start runs a worker; stop ends it and returns what Run returned.
-func start(t *testing.T, srv *httptest.Server, handle Handler, change ...func(*Config)) (stop func() error) {
+// start runs a worker; stop ends it and returns the result of Run.
+func start(t *testing.T, f *fake, handle Handler, change ...func(*Config)) (stop func() error) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	quiet := slog.New(slog.NewTextHandler(io.Discard, nil))
-	cfg := Config{URL: srv.URL + "/", Agent: "scout", Key: "k", Name: "test", Logger: quiet}
-	for _, f := range change {
-		f(&cfg)
+	cfg := Config{URL: "http://parley.test/", Agent: "scout", Key: "k", Name: "test", HTTPClient: f.http, Logger: quiet}
+	for _, edit := range change {
+		edit(&cfg)
 	}
 	w, err := New(cfg)
 	if err != nil {
@@ -203,7 +263,7 @@ func start(t *testing.T, srv *httptest.Server, handle Handler, change ...func(*C
 		case err := <-done:
 			return err
 		case <-time.After(time.Minute):
-			t.Error("the worker does not stop")
+			t.Error("the worker still runs, want it stopped")
 			return nil
 		}
 	})
@@ -211,7 +271,7 @@ func start(t *testing.T, srv *httptest.Server, handle Handler, change ...func(*C
 	return once
 }
 
-// said is the reports in words.
+// said returns the reports in words.
 func (f *fake) said() string {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -10,8 +10,8 @@ import (
 	"github.com/parley-dev/parley/sdk/client"
 )
 
-// beatEvery is how often the server is asked whether the task was canceled: often
-// enough to know it within two seconds.
+// beatEvery is how often the worker asks whether the task was canceled: often enough to notice
+// within two seconds.
 const beatEvery = 1500 * time.Millisecond
 
 // hold is this worker's lease of one task.
@@ -19,17 +19,17 @@ type hold struct {
 	*Worker
 	task  string
 	token string
-	end   context.CancelCauseFunc // of the handler's context
+	end   context.CancelCauseFunc // ends the handler's context
 	turns *queue[Message]
 
-	// reports is held while one is under way: they arrive in order, and no heartbeat
-	// overtakes the last.
+	// reports is held while a report is sent: reports arrive in order, and no heartbeat overtakes
+	// the last one.
 	reports sync.Mutex
-	seen    int64 // what the last answer said; what is said after it comes again until one arrives
+	seen    int64 // of the last response; later messages are delivered again until a response arrives
 
 	mu      sync.Mutex
-	expires time.Time // by our clock
-	over    error     // why it is over; nil: it is not
+	expires time.Time // by the local clock
+	over    error     // why the lease is over; nil: it is not
 }
 
 func (h *hold) ended() error {
@@ -44,8 +44,8 @@ func (h *hold) expiry() time.Time {
 	return h.expires
 }
 
-// close marks the lease as over; the handler is told unless it was the one that
-// finished the task.
+// close marks the lease as over and ends the handler's context, unless the handler finished the
+// task.
 func (h *hold) close(why error) {
 	h.mu.Lock()
 	first := h.over == nil
@@ -56,20 +56,19 @@ func (h *hold) close(why error) {
 	if first {
 		h.turns.close()
 		if why != ErrFinished {
-			h.log.Debug("a task is over for this worker", "agent", h.agent, "task", h.task, "why", why)
+			h.log.Debug("stopped working on a task", "agent", h.agent, "task", h.task, "why", why)
 			h.end(why)
 		}
 	}
 }
 
-// beat keeps the lease alive and learns of cancellation and further turns. Asking
-// costs the server little; prolonging the lease is a write, so it is done when half
-// of it has passed.
+// beat keeps the lease alive and receives cancellations and further messages. Asking costs the
+// server little; extending the lease is a write, so it happens when half of it has passed.
 func (h *hold) beat(ctx context.Context) {
 	every := min(beatEvery, h.lease/4)
 	for sleep(ctx, every*9/10+rand.N(every/10)) && h.ended() == nil {
 		if !h.reports.TryLock() {
-			continue // a report is under way, which serves as well
+			continue // a report is being sent, which has the same effect
 		}
 		err := h.ask(ctx)
 		h.reports.Unlock()
@@ -80,7 +79,7 @@ func (h *hold) beat(ctx context.Context) {
 		case time.Now().After(h.expiry()):
 			h.close(fmt.Errorf("%w: %w", ErrLeaseLost, err))
 		default:
-			h.log.Warn("a heartbeat failed", "agent", h.agent, "task", h.task, "error", err)
+			h.log.Warn("heartbeat failed", "agent", h.agent, "task", h.task, "error", err)
 		}
 	}
 }
@@ -94,7 +93,7 @@ func (h *hold) ask(ctx context.Context) error {
 	return h.send(ctx, client.WorkReport{ExtendSeconds: h.extension()})
 }
 
-// extension is by how much to prolong the lease now; 0: not yet.
+// extension returns by how much to extend the lease now; 0: not yet.
 func (h *hold) extension() int {
 	if time.Until(h.expiry()) > h.lease/2 {
 		return 0
@@ -102,9 +101,9 @@ func (h *hold) extension() int {
 	return int(h.lease / time.Second)
 }
 
-// send posts one report and takes in what the answer tells.
+// send sends one report and processes the response.
 func (h *hold) send(ctx context.Context, r client.WorkReport) error {
-	began := time.Now() // the server counts from later on
+	began := time.Now() // the server counts from a later time
 	r.Seen = h.seen
 	a, err := h.leases.Report(ctx, h.token, r, once)
 	if err != nil {
@@ -123,9 +122,9 @@ func (h *hold) send(ctx context.Context, r client.WorkReport) error {
 	return nil
 }
 
-// report sends a report, again and again while the lease lasts. make is told
-// whether an earlier try may have arrived. ends says that the report ends the lease:
-// then a stale lease after such a try means that it did arrive.
+// report sends a report, and repeats it while the lease lasts. make gets whether an earlier attempt
+// may have arrived. ends means that the report ends the lease: then a stale lease after such an
+// attempt means that it did arrive.
 func (h *hold) report(ctx context.Context, ends bool, make func(unsure bool) client.WorkReport) error {
 	h.reports.Lock()
 	defer h.reports.Unlock()
@@ -144,7 +143,7 @@ func (h *hold) report(ctx context.Context, ends bool, make func(unsure bool) cli
 		cancel()
 		switch {
 		case err == nil && ends, isStale(err) && ends && unsure:
-			h.close(ErrFinished) // changes nothing if the answer said "canceled"
+			h.close(ErrFinished) // no effect if the response was "canceled"
 			if over := h.ended(); over != ErrFinished {
 				return over
 			}
@@ -166,7 +165,8 @@ func (h *hold) report(ctx context.Context, ends bool, make func(unsure bool) cli
 			h.close(fmt.Errorf("%w: %w", ErrLeaseLost, err))
 			return h.ended()
 		}
-		h.log.Warn("a report failed; trying again", "agent", h.agent, "task", h.task, "in", wait.Round(time.Millisecond), "error", err)
+		h.log.Warn("report failed; trying again",
+			"agent", h.agent, "task", h.task, "in", wait.Round(time.Millisecond), "error", err)
 		sleep(ctx, wait)
 	}
 }
@@ -182,8 +182,9 @@ func (h *hold) handBack() {
 	h.close(ErrStopping)
 	switch {
 	case err == nil:
-		h.log.Info("a task went back to the queue", "agent", h.agent, "task", h.task)
+		h.log.Info("handed a task back to the queue", "agent", h.agent, "task", h.task)
 	case !isStale(err):
-		h.log.Warn("a task could not be handed back; it will be, when its lease expires", "agent", h.agent, "task", h.task, "error", err)
+		h.log.Warn("could not hand a task back; it returns to the queue when its lease expires",
+			"agent", h.agent, "task", h.task, "error", err)
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// queue hands values over in order and never makes the giver wait.
+// queue delivers values in order and never blocks the sender.
 type queue[T any] struct {
 	mu     sync.Mutex
 	items  []T
@@ -22,7 +22,7 @@ func (q *queue[T]) put(items ...T) {
 	q.signal()
 }
 
-// close lets the taker have what is left and no more.
+// close lets the receiver take what is left.
 func (q *queue[T]) close() {
 	q.mu.Lock()
 	q.closed = true
@@ -39,8 +39,8 @@ func (q *queue[T]) signal() {
 
 func (q *queue[T]) take(ctx context.Context) (T, bool) { return q.takeUntil(ctx.Done()) }
 
-// takeUntil waits for a value; false: there will be none, or done came first. A
-// queue has one taker.
+// takeUntil waits for a value. It reports false if the queue is closed and empty, or if done is
+// closed first. A queue has one receiver.
 func (q *queue[T]) takeUntil(done <-chan struct{}) (item T, ok bool) {
 	for {
 		q.mu.Lock()

@@ -7,14 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log"
-	"log/slog"
 	"net/http"
-	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -22,67 +16,29 @@ import (
 
 	"github.com/parley-dev/parley/internal/agent"
 	"github.com/parley-dev/parley/internal/app"
-	"github.com/parley-dev/parley/internal/config"
+	"github.com/parley-dev/parley/internal/apptest"
 	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/sdk/worker"
 )
 
-// The server that all tests and examples of this file use.
-var server struct {
-	url, key string
-	store    config.Store
-	rounds   sync.Map // agent → how often it was registered, which go test -count does more than once
-}
+// The server that all tests and examples of this package use.
+var server apptest.Server
 
-func TestMain(m *testing.M) {
-	code, err := withServer(m)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		code = 1
-	}
-	os.Exit(code)
-}
+// rounds counts the registrations of each agent, of which go test -count makes several.
+var rounds sync.Map
 
-func withServer(m *testing.M) (int, error) {
-	dir, err := os.MkdirTemp("", "parley-worker-")
-	if err != nil {
-		return 0, err
-	}
-	defer os.RemoveAll(dir)
-	slog.SetDefault(slog.New(slog.DiscardHandler)) // examples print nothing but their output
-	cfg := config.Default()
-	cfg.Listen, cfg.Data, cfg.RateLimit = "127.0.0.1:0", filepath.Join(dir, "data"), 0
-	server.store = cfg.Store
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	greeting, printed := io.Pipe()
-	ended := make(chan error, 1)
-	go func() {
-		err := app.Run(ctx, cfg, app.Output{Stdout: printed, Stderr: io.Discard, JSON: true})
-		_ = printed.CloseWithError(err)
-		ended <- err
-	}()
-	var hello struct{ Address, Key string }
-	if err := json.NewDecoder(greeting).Decode(&hello); err != nil {
-		return 0, fmt.Errorf("start the server: %w", err)
-	}
-	go func() { _, _ = io.Copy(io.Discard, greeting) }()
-	server.url, server.key = hello.Address, hello.Key
-	code := m.Run()
-	cancel()
-	return code, <-ended
-}
+func TestMain(m *testing.M) { os.Exit(server.Main(m)) }
 
-// register makes an agent and a key for its workers.
+// register creates an agent and a key for its workers.
 func register(id string, more ...string) (key string) {
-	op, err := app.OpenOperator(context.Background(), server.store, false)
+	op, err := app.OpenOperator(context.Background(), server.Store, false)
 	if err != nil {
 		panic(err)
 	}
 	defer op.Close()
-	round, again := server.rounds.LoadOrStore(id, 1)
+	round, again := rounds.LoadOrStore(id, 1)
 	if again {
-		server.rounds.Store(id, round.(int)+1)
+		rounds.Store(id, round.(int)+1)
 	} else if _, err := op.Agents.Create(context.Background(), agent.Agent{ID: id, Org: "main", Name: id}); err != nil {
 		panic(err)
 	}
@@ -95,7 +51,7 @@ func register(id string, more ...string) (key string) {
 	return key
 }
 
-// task is what a sender sees.
+// task is a task as its sender sees it.
 type task struct {
 	Status struct {
 		State   string
@@ -119,11 +75,11 @@ func (t *task) String() string {
 	return s
 }
 
-// call is a sender's JSON-RPC call; it waits for the task to rest.
+// call makes a sender's JSON-RPC call; with a text it waits for the task to rest.
 func call(agentID, method, id, text string) *task {
 	params := map[string]any{}
 	if id != "" {
-		round, _ := server.rounds.Load(agentID)
+		round, _ := rounds.Load(agentID)
 		params["id"] = fmt.Sprintf("%s-%d", id, round)
 	}
 	if method == "tasks/send" || method == "message/send" {
@@ -133,11 +89,11 @@ func call(agentID, method, id, text string) *task {
 	if err != nil {
 		panic(err)
 	}
-	req, err := http.NewRequest(http.MethodPost, server.url+"/a2a/"+agentID, bytes.NewReader(body))
+	req, err := http.NewRequest(http.MethodPost, server.URL+"/a2a/"+agentID, bytes.NewReader(body))
 	if err != nil {
 		panic(err)
 	}
-	req.Header.Set("Authorization", "Bearer "+server.key)
+	req.Header.Set("Authorization", "Bearer "+server.Key)
 	if text != "" {
 		req.Header.Set("Prefer", "wait=30")
 	}
@@ -161,7 +117,7 @@ func send(agentID, id, text string) *task { return call(agentID, "tasks/send", i
 // run starts a worker that ends with the test.
 func run(t *testing.T, id, key string, handle worker.Handler, change ...func(*worker.Config)) (stop func()) {
 	t.Helper()
-	cfg := worker.Config{URL: server.url, Agent: id, Key: key}
+	cfg := worker.Config{URL: server.URL, Agent: id, Key: key}
 	for _, f := range change {
 		f(&cfg)
 	}
@@ -211,7 +167,8 @@ func TestEveryEndReachesTheSender(t *testing.T) {
 			}
 			return nil
 		case "empty":
-			return t.Complete(ctx, worker.Text(""), worker.Data(map[string]int{"n": 1}), worker.File("f.txt", "text/plain", []byte("hello")))
+			return t.Complete(ctx, worker.Text(""), worker.Data(map[string]int{"n": 1}),
+				worker.File("f.txt", "text/plain", []byte("hello")))
 		case "too much":
 			return t.Complete(ctx, worker.Text(strings.Repeat("x", 17<<20)))
 		}
@@ -236,7 +193,7 @@ func TestEveryEndReachesTheSender(t *testing.T) {
 		})
 	}
 	if got := send("ends", "t-too-much", "too much"); got.Status.State != "failed" {
-		t.Errorf("an artifact beyond the limit: %s", got)
+		t.Errorf("task with an artifact beyond the limit = %s, want failed", got)
 	}
 }
 
@@ -250,10 +207,10 @@ func TestAConversation(t *testing.T) {
 		return t.Complete(ctx, worker.Text(fmt.Sprintf("%s, %s; attempt %d", first.Text(), t.Text(), t.Attempt)))
 	})
 	if got := send("talk", "t", "Hello").String(); got != "input-required (What is your name?)" {
-		t.Fatalf("first: %s", got)
+		t.Fatalf("first turn = %s, want input-required (What is your name?)", got)
 	}
 	if got := send("talk", "t", "Ada").String(); got != "completed: Hello, Ada; attempt 1" {
-		t.Errorf("second: %s", got)
+		t.Errorf("second turn = %s, want completed: Hello, Ada; attempt 1", got)
 	}
 }
 
@@ -271,13 +228,13 @@ func TestCancelReachesTheHandler(t *testing.T) {
 	at := time.Now()
 	call("cancels", "tasks/cancel", "t", "")
 	if err := <-ended; err != worker.ErrCanceled {
-		t.Errorf("the cause is %v", err)
+		t.Errorf("cause = %v, want %v", err, worker.ErrCanceled)
 	}
 	if took := time.Since(at); took > 10*time.Second { // not when half of the lease of 30 s is over
-		t.Errorf("it took %s", took)
+		t.Errorf("cancel took %s, want at most 10s", took)
 	}
 	if got := call("cancels", "tasks/get", "t", "").Status.State; got != "canceled" {
-		t.Errorf("the task is %s", got)
+		t.Errorf("state = %s, want canceled", got)
 	}
 }
 
@@ -294,44 +251,33 @@ func TestFurtherTurnsAndMessages(t *testing.T) {
 	go send("hears", "t", "one")
 	<-began
 	if got := send("hears", "t", "two").String(); got != "completed: one, two" {
-		t.Errorf("the sender sees %q", got)
+		t.Errorf("task = %q, want completed: one, two", got)
 	}
 	call("hears", "message/send", "", "By the way")
 	if got := <-heard; got != "main/user:admin: By the way" {
-		t.Errorf("the worker heard %q", got)
+		t.Errorf("direct message = %q, want By the way from main/user:admin", got)
 	}
 }
 
-// TestTurnsOfLostAnswersAreHeardOnce: the first answer with a turn never arrives, and
-// the handler hears it all the same, and once.
-func TestTurnsOfLostAnswersAreHeardOnce(t *testing.T) {
+// The first response with a turn is lost; the handler still gets the turn, and gets it once.
+func TestTurnsOfLostResponsesArriveOnce(t *testing.T) {
 	t.Parallel()
-	target, err := url.Parse(server.url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var lost sync.Map // the turns whose answer was
-	proxy := httptest.NewServer(&httputil.ReverseProxy{
-		Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) },
-		ModifyResponse: func(res *http.Response) error {
-			body, err := io.ReadAll(res.Body)
-			res.Body = io.NopCloser(bytes.NewReader(body))
-			if err != nil || !strings.Contains(res.Request.URL.Path, "/leases/") {
-				return err
-			}
-			for _, turn := range []string{"two", "three"} {
-				if strings.Contains(string(body), `"`+turn+`"`) {
-					if _, again := lost.LoadOrStore(turn, true); !again {
-						return errors.New("it got lost")
-					}
+	var lost sync.Map // turns whose first response was lost
+	proxy := server.Proxy(t, func(res *http.Response) error {
+		body, err := io.ReadAll(res.Body)
+		res.Body = io.NopCloser(bytes.NewReader(body))
+		if err != nil || !strings.Contains(res.Request.URL.Path, "/leases/") {
+			return err
+		}
+		for _, turn := range []string{"two", "three"} {
+			if strings.Contains(string(body), `"`+turn+`"`) {
+				if _, again := lost.LoadOrStore(turn, true); !again {
+					return errors.New("it got lost")
 				}
 			}
-			return nil
-		},
-		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
-		ErrorLog:     log.New(io.Discard, "", 0),
+		}
+		return nil
 	})
-	t.Cleanup(proxy.Close)
 	said := make(chan string, 10)
 	run(t, "deaf", register("deaf"), func(ctx context.Context, t *worker.Task) error {
 		said <- t.Text()
@@ -341,7 +287,7 @@ func TestTurnsOfLostAnswersAreHeardOnce(t *testing.T) {
 			heard += " " + turn.Text()
 			said <- turn.Text()
 		}
-		// A report that is answered: nothing of it may come again.
+		// A report with a response: its turns must not arrive again.
 		if err := t.Progress(ctx, "heard"); err != nil {
 			return err
 		}
@@ -351,7 +297,7 @@ func TestTurnsOfLostAnswersAreHeardOnce(t *testing.T) {
 		default:
 		}
 		return t.Complete(ctx, worker.Text(heard))
-	}, func(c *worker.Config) { c.URL = proxy.URL })
+	}, func(c *worker.Config) { c.URL = proxy })
 	got := make(chan *task, 3)
 	for _, text := range []string{"one", "two", "three"} {
 		go func() { got <- send("deaf", "t", text) }()
@@ -361,21 +307,20 @@ func TestTurnsOfLostAnswersAreHeardOnce(t *testing.T) {
 				t.Errorf("the handler hears %q; want %q", heard, text)
 			}
 		case <-time.After(time.Minute):
-			t.Fatalf("the handler does not hear %q", text)
+			t.Fatalf("the handler did not get %q, want it", text)
 		}
 	}
 	if got := (<-got).String(); got != "completed (heard): one two three" && got != "completed: one two three" {
-		t.Errorf("the sender sees %q", got)
+		t.Errorf("task = %q, want completed: one two three", got)
 	}
 	for _, turn := range []string{"two", "three"} {
 		if _, ok := lost.Load(turn); !ok {
-			t.Errorf("no answer with %q was lost, so nothing was tested", turn)
+			t.Errorf("no response with %q was lost, want one: nothing was tested", turn)
 		}
 	}
 }
 
-// TestAHandedBackTaskGoesOnAtOnce: a worker that stops costs its tasks neither an
-// attempt nor the time of a lease.
+// A worker that stops costs its tasks neither an attempt nor the time of a lease.
 func TestAHandedBackTaskGoesOnAtOnce(t *testing.T) {
 	t.Parallel()
 	key := register("moves")
@@ -394,18 +339,18 @@ func TestAHandedBackTaskGoesOnAtOnce(t *testing.T) {
 	}, func(c *worker.Config) { c.Name = "second" })
 	// Without the hand-back the sender would not wait long enough, and it would be attempt 2.
 	if got := (<-got).String(); got != "completed: attempt 1" {
-		t.Errorf("the sender sees %q", got)
+		t.Errorf("task = %q, want completed: attempt 1", got)
 	}
 }
 
-// TestALostWorkersTaskComesAgain: the worker that claims first is never heard of
-// again, as if it had been killed.
+// The worker that claims first never reports, as if it had been killed.
 func TestALostWorkersTaskComesAgain(t *testing.T) {
 	t.Parallel()
 	key := register("lost")
 	got := make(chan *task, 1)
 	go func() { got <- send("lost", "t", "work") }()
-	req, err := http.NewRequest(http.MethodPost, server.url+"/api/v1/agents/lost/claim", strings.NewReader(`{"worker":"doomed","lease_seconds":1}`))
+	req, err := http.NewRequest(http.MethodPost, server.URL+"/api/v1/agents/lost/claim",
+		strings.NewReader(`{"worker":"doomed","lease_seconds":1}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -413,18 +358,18 @@ func TestALostWorkersTaskComesAgain(t *testing.T) {
 	req.Header.Set("Content-Type", "application/json")
 	res, err := http.DefaultClient.Do(req)
 	if err != nil || res.StatusCode != http.StatusOK {
-		t.Fatalf("claim: %v, %v", res, err)
+		t.Fatalf("claim = %v, %v; want 200", res, err)
 	}
 	body, err := io.ReadAll(res.Body)
 	_ = res.Body.Close()
 	if err != nil || !strings.Contains(string(body), `"lease"`) {
-		t.Fatalf("claim: %s, %v", body, err)
+		t.Fatalf("claim = %s, %v; want a lease", body, err)
 	}
 	run(t, "lost", key, func(ctx context.Context, t *worker.Task) error {
 		return t.Complete(ctx, worker.Text(fmt.Sprintf("attempt %d", t.Attempt)))
 	})
 	if got := (<-got).String(); got != "completed: attempt 2" {
-		t.Errorf("the sender sees %q", got)
+		t.Errorf("task = %q, want completed: attempt 2", got)
 	}
 }
 
@@ -432,8 +377,8 @@ func TestPresenceFollowsTheWorker(t *testing.T) {
 	t.Parallel()
 	key := register("present")
 	status := func() string {
-		req, _ := http.NewRequest(http.MethodGet, server.url+"/.well-known/agent.json", nil)
-		req.Header.Set("Authorization", "Bearer "+server.key)
+		req, _ := http.NewRequest(http.MethodGet, server.URL+"/.well-known/agent.json", nil)
+		req.Header.Set("Authorization", "Bearer "+server.Key)
 		res, err := http.DefaultClient.Do(req)
 		if err != nil {
 			t.Fatal(err)

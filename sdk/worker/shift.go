@@ -19,7 +19,7 @@ type shift struct {
 	stop     context.CancelCauseFunc
 	freed    chan struct{} // a handler has returned
 	inbox    *queue[DirectMessage]
-	acks     []string // direct messages that arrived, of which the server does not know yet
+	acks     []string // received direct messages that are not acknowledged yet
 	handlers sync.WaitGroup
 
 	mu    sync.Mutex
@@ -43,7 +43,7 @@ func (s *shift) run(ctx context.Context) error {
 	err := s.claimLoop(ctx)
 	s.inbox.close()
 	if err != nil {
-		s.log.Error("the server refuses this worker", "agent", s.agent, "error", err)
+		s.log.Error("the server refused this worker", "agent", s.agent, "error", err)
 	}
 	s.drain()
 	s.confirm()
@@ -72,12 +72,12 @@ func (s *shift) drain() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for h := range s.holds {
-		s.log.Error("a handler does not end although its context has; its task goes back to the queue", "task", h.task)
+		s.log.Error("a handler ignores the end of its context; its task goes back to the queue", "task", h.task)
 		h.handBack()
 	}
 }
 
-// confirm tells the server which direct messages arrived last.
+// confirm acknowledges the last direct messages.
 func (s *shift) confirm() {
 	if len(s.acks) == 0 {
 		return
@@ -85,7 +85,7 @@ func (s *shift) confirm() {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.work), reportTimeout)
 	defer cancel()
 	if _, err := s.leases.Claim(ctx, s.request(0, 0), once); err != nil {
-		s.log.Warn("direct messages that arrived could not be confirmed; they will be delivered again", "error", err)
+		s.log.Warn("could not acknowledge direct messages; they will be delivered again", "error", err)
 	}
 }
 
@@ -96,9 +96,10 @@ func (s *shift) readMessages() {
 		case !ok:
 			return
 		case s.onMessage == nil:
-			s.log.Warn("a direct message was dropped: the worker has no function for them", "agent", s.agent, "message", m.ID, "from", m.From)
+			s.log.Warn("dropped a direct message: Config.OnMessage is not set",
+				"agent", s.agent, "message", m.ID, "from", m.From)
 		default:
-			_ = s.protect(func() error { // which logs a panic
+			_ = s.protect(func() error { // logs a panic
 				s.onMessage(s.work, m)
 				return nil
 			}, "message", m.ID)
@@ -108,11 +109,12 @@ func (s *shift) readMessages() {
 
 var errPanic = errors.New("the agent failed in an unexpected way")
 
-// protect turns a panic into an error, and logs it.
+// protect turns a panic into an error and logs it.
 func (s *shift) protect(f func() error, what, id string) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			s.log.Error("a handler panicked", "agent", s.agent, what, id, "panic", fmt.Sprint(r), "stack", string(debug.Stack()))
+			s.log.Error("a handler panicked",
+				"agent", s.agent, what, id, "panic", fmt.Sprint(r), "stack", string(debug.Stack()))
 			err = errPanic
 		}
 	}()
@@ -122,7 +124,10 @@ func (s *shift) protect(f func() error, what, id string) (err error) {
 // begin starts the handler of a task.
 func (s *shift) begin(a client.ClaimedTask) {
 	ctx, end := context.WithCancelCause(s.work)
-	h := &hold{Worker: s.Worker, task: a.ID, token: a.Lease, end: end, expires: time.Now().Add(s.lease), turns: newQueue[Message](), seen: a.Seen}
+	h := &hold{
+		Worker: s.Worker, task: a.ID, token: a.Lease, end: end,
+		expires: time.Now().Add(s.lease), turns: newQueue[Message](), seen: a.Seen,
+	}
 	s.mu.Lock()
 	s.holds[h] = true
 	s.mu.Unlock()
@@ -132,8 +137,9 @@ func (s *shift) begin(a client.ClaimedTask) {
 		defer end(nil)
 		go h.beat(ctx)
 		t := &Task{
-			ID: a.ID, ContextID: a.ContextID, Sender: a.Sender, Attempt: a.Attempt, Message: a.Message, History: a.History,
-			SenderTaskID: a.SenderTaskID, AcceptedOutputModes: a.AcceptedOutputModes, hold: h, done: ctx.Done(),
+			ID: a.ID, ContextID: a.ContextID, Sender: a.Sender, Attempt: a.Attempt,
+			Message: a.Message, History: a.History, SenderTaskID: a.SenderTaskID,
+			AcceptedOutputModes: a.AcceptedOutputModes, hold: h, done: ctx.Done(),
 		}
 		if string(a.Metadata) != "null" {
 			t.Metadata = a.Metadata
@@ -143,17 +149,17 @@ func (s *shift) begin(a client.ClaimedTask) {
 	})
 }
 
-// settle ends a task whose handler returned, if the handler has not.
+// settle ends a task whose handler returned without ending it.
 func (s *shift) settle(ctx context.Context, t *Task, err error) {
 	h := t.hold
 	if h.ended() != nil {
 		return
 	}
-	if ctx.Err() != nil { // the worker stops: what the handler returned may be half of it
+	if ctx.Err() != nil { // the worker is stopping: the handler's result may be incomplete
 		h.handBack()
 		return
 	}
-	// A report is worth trying as long as the lease lasts, even if the worker is told to stop meanwhile.
+	// The report is worth trying while the lease lasts, even if the worker begins to stop.
 	last, cancel := context.WithDeadline(context.WithoutCancel(ctx), h.expiry())
 	defer cancel()
 	if err == nil {
@@ -162,7 +168,7 @@ func (s *shift) settle(ctx context.Context, t *Task, err error) {
 		err = t.Fail(last, err.Error())
 	}
 	if err != nil && !errors.Is(err, ErrCanceled) {
-		s.log.Error("the outcome of a task could not be reported", "agent", s.agent, "task", t.ID, "error", err)
+		s.log.Error("could not report the result of a task", "agent", s.agent, "task", t.ID, "error", err)
 	}
 }
 
@@ -176,7 +182,7 @@ func (s *shift) forget(h *hold) {
 	}
 }
 
-// free is how many more tasks can be taken.
+// free returns how many more tasks can be taken.
 func (s *shift) free() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -16,15 +16,27 @@ func TestHowAHandlerEndsATask(t *testing.T) {
 		handle Handler
 		want   string
 	}{
-		{"complete", func(ctx context.Context, t *Task) error { return t.Complete(ctx, Text("You said: "+t.Text())) }, "completed =You said: hi"},
+		{
+			"complete", func(ctx context.Context, t *Task) error { return t.Complete(ctx, Text("You said: "+t.Text())) },
+			"completed =You said: hi",
+		},
 		{"nil completes", func(context.Context, *Task) error { return nil }, "completed"},
 		{"an error fails", func(context.Context, *Task) error { return errors.New("no luck\x00") }, "failed no luck"},
-		{"a panic fails", func(context.Context, *Task) error { panic("secret") }, "failed the agent failed in an unexpected way"},
-		{"reply", func(ctx context.Context, t *Task) error { return t.Reply(ctx, Text("hello yourself")) }, "completed by reply hello yourself"},
+		{
+			"a panic fails", func(context.Context, *Task) error { panic("secret") },
+			"failed the agent failed in an unexpected way",
+		},
+		{
+			"reply", func(ctx context.Context, t *Task) error { return t.Reply(ctx, Text("hello yourself")) },
+			"completed by reply hello yourself",
+		},
 		{"fail", func(ctx context.Context, t *Task) error { return t.Fail(ctx, "broken") }, "failed broken"},
 		{"reject", func(ctx context.Context, t *Task) error { return t.Reject(ctx, "not mine") }, "rejected not mine"},
 		{"ask", func(ctx context.Context, t *Task) error { return t.AskForInput(ctx, "which?") }, "input-required which?"},
-		{"ask for auth", func(ctx context.Context, t *Task) error { return t.AskForAuth(ctx, "sign in") }, "auth-required sign in"},
+		{
+			"ask for auth", func(ctx context.Context, t *Task) error { return t.AskForAuth(ctx, "sign in") },
+			"auth-required sign in",
+		},
 		{"the first end counts", func(ctx context.Context, t *Task) error {
 			_ = t.Complete(ctx)
 			if err := t.Fail(ctx, "x"); !errors.Is(err, ErrFinished) {
@@ -39,28 +51,32 @@ func TestHowAHandlerEndsATask(t *testing.T) {
 			return t.AppendArtifact(ctx, Artifact{ID: "log", Parts: []Part{Text("2")}, LastChunk: true})
 		}, "working on it; whole=w; log=1; log+2; completed"},
 		{
-			"what cannot be encoded fails", func(ctx context.Context, t *Task) error { return t.Complete(ctx, Data(make(chan int))) },
+			"what cannot be encoded fails", func(ctx context.Context,
+				t *Task,
+			) error {
+				return t.Complete(ctx, Data(make(chan int)))
+			},
 			"failed encode the request: json: error calling MarshalJSON for type client.Part: encode a data part: json: unsupported type: chan int",
 		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			f, srv := newFake(t, "hi")
-			stop := start(t, srv, tt.handle)
-			f.until(t, "the task is over", func() bool { return f.over["lease-a"] != "" })
-			if err := stop(); err != nil {
-				t.Errorf("Run = %v", err)
-			}
-			if got := f.said(); got != tt.want {
-				t.Errorf("reported %q; want %q", got, tt.want)
-			}
+			bubble(t, func(t *testing.T) {
+				f := newFake(t, "hi")
+				stop := start(t, f, tt.handle)
+				f.until(t, "the task is over", func() bool { return f.over["lease-a"] != "" })
+				if err := stop(); err != nil {
+					t.Errorf("Run = %v, want nil", err)
+				}
+				if got := f.said(); got != tt.want {
+					t.Errorf("reported %q, want %q", got, tt.want)
+				}
+			})
 		})
 	}
 }
 
-// TestReportsAreRepeated: whatever goes wrong on the way, the outcome arrives, and
-// nothing is shown twice.
+// After a lost request or response the outcome still arrives, and nothing is shown twice.
 func TestReportsAreRepeated(t *testing.T) {
 	t.Parallel()
 	story := func(ctx context.Context, t *Task) error {
@@ -87,276 +103,293 @@ func TestReportsAreRepeated(t *testing.T) {
 	}{
 		{"nothing goes wrong", nil, nil, "log=1; log+2; completed"},
 		{"a request is lost", at(2, hangUp), nil, "log=1; log=1\n2; completed"},
-		{"an answer is lost", nil, at(2, hangUp), "log=1; log+2; log=1\n2; completed"},
-		{"the last answer is lost", nil, at(3, hangUp), "log=1; log+2; completed"},
-		{"the last answer is a fault", nil, at(3, fault), "log=1; log+2; completed"},
+		{"a response is lost", nil, at(2, hangUp), "log=1; log+2; log=1\n2; completed"},
+		{"the last response is lost", nil, at(3, hangUp), "log=1; log+2; completed"},
+		{"the last response is a fault", nil, at(3, fault), "log=1; log+2; completed"},
 		{"too many requests", at(2, busy), nil, "log=1; log+2; completed"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			f, srv := newFake(t, "hi")
-			f.before, f.after = tt.before, tt.after
-			outcome := make(chan error, 1)
-			stop := start(t, srv, func(ctx context.Context, t *Task) error {
-				err := story(ctx, t)
-				outcome <- err
-				return err
+			bubble(t, func(t *testing.T) {
+				f := newFake(t, "hi")
+				f.before, f.after = tt.before, tt.after
+				outcome := make(chan error, 1)
+				stop := start(t, f, func(ctx context.Context, t *Task) error {
+					err := story(ctx, t)
+					outcome <- err
+					return err
+				})
+				if err := <-outcome; err != nil {
+					t.Errorf("error in the handler = %v, want nil", err)
+				}
+				if err := stop(); err != nil {
+					t.Errorf("Run = %v, want nil", err)
+				}
+				if got := f.said(); got != tt.want {
+					t.Errorf("reported %q, want %q", got, tt.want)
+				}
 			})
-			if err := <-outcome; err != nil {
-				t.Errorf("the handler got %v", err)
-			}
-			if err := stop(); err != nil {
-				t.Errorf("Run = %v", err)
-			}
-			if got := f.said(); got != tt.want {
-				t.Errorf("reported %q; want %q", got, tt.want)
-			}
 		})
 	}
 }
 
-// TestCancelEndsTheContext: the worker learns of it by a heartbeat, not when half of
-// its lease is over. That heartbeats are frequent enough is arithmetic; the test has
-// room for a busy machine.
+// A heartbeat reports a cancel within two seconds, long before half of the lease is over.
 func TestCancelEndsTheContext(t *testing.T) {
-	t.Parallel()
-	if beatEvery >= 2*time.Second {
-		t.Errorf("a heartbeat every %s cannot tell of it within two seconds", beatEvery)
-	}
-	f, srv := newFake(t, "hi")
-	began, cause := make(chan struct{}), make(chan error, 1)
-	start(t, srv, func(ctx context.Context, t *Task) error {
-		close(began)
-		<-ctx.Done()
-		cause <- context.Cause(ctx)
-		return nil
+	bubble(t, func(t *testing.T) {
+		f := newFake(t, "hi")
+		began, cause := make(chan struct{}), make(chan error, 1)
+		start(t, f, func(ctx context.Context, t *Task) error {
+			close(began)
+			<-ctx.Done()
+			cause <- context.Cause(ctx)
+			return nil
+		})
+		<-began
+		f.mu.Lock()
+		f.over["lease-a"] = "canceled"
+		f.mu.Unlock()
+		at := time.Now()
+		if err := <-cause; !errors.Is(err, ErrCanceled) {
+			t.Errorf("cause = %v, want %v", err, ErrCanceled)
+		}
+		if took := time.Since(at); took > 2*time.Second {
+			t.Errorf("cancel took %s, want at most 2s", took)
+		}
+		if got := f.said(); got != "" {
+			t.Errorf("reports of a canceled task = %q, want none", got)
+		}
 	})
-	<-began
-	f.mu.Lock()
-	f.over["lease-a"] = "canceled"
-	f.mu.Unlock()
-	at := time.Now()
-	if err := <-cause; !errors.Is(err, ErrCanceled) {
-		t.Errorf("the cause is %v", err)
-	}
-	if took := time.Since(at); took > defaultLease/3 {
-		t.Errorf("it took %s", took)
-	}
-	if got := f.said(); got != "" {
-		t.Errorf("reported %q of a canceled task", got)
-	}
 }
 
 func TestStaleLeaseEndsTheContext(t *testing.T) {
-	t.Parallel()
-	f, srv := newFake(t, "hi")
-	cause := make(chan error, 1)
-	start(t, srv, func(ctx context.Context, t *Task) error {
-		f.mu.Lock()
-		f.over["lease-a"] = "expired"
-		f.mu.Unlock()
-		<-ctx.Done()
-		cause <- context.Cause(ctx)
-		return t.Complete(context.WithoutCancel(ctx))
+	bubble(t, func(t *testing.T) {
+		f := newFake(t, "hi")
+		cause := make(chan error, 1)
+		start(t, f, func(ctx context.Context, t *Task) error {
+			f.mu.Lock()
+			f.over["lease-a"] = "expired"
+			f.mu.Unlock()
+			<-ctx.Done()
+			cause <- context.Cause(ctx)
+			return t.Complete(context.WithoutCancel(ctx))
+		})
+		if err := <-cause; !errors.Is(err, ErrLeaseLost) {
+			t.Errorf("cause = %v, want %v", err, ErrLeaseLost)
+		}
 	})
-	if err := <-cause; !errors.Is(err, ErrLeaseLost) {
-		t.Errorf("the cause is %v", err)
-	}
 }
 
 func TestUnreachableServerCostsTheLease(t *testing.T) {
-	t.Parallel()
-	f, srv := newFake(t, "hi")
-	cause := make(chan error, 1)
-	start(t, srv, func(ctx context.Context, t *Task) error {
-		f.mu.Lock()
-		f.down = true // it still listens: a port that is given back may become another test's
-		f.mu.Unlock()
-		<-ctx.Done()
-		cause <- context.Cause(ctx)
-		return nil
-	}, func(c *Config) { c.Lease = 2 * time.Second })
-	if err := <-cause; !errors.Is(err, ErrLeaseLost) {
-		t.Errorf("the cause is %v", err)
-	}
+	bubble(t, func(t *testing.T) {
+		f := newFake(t, "hi")
+		cause := make(chan error, 1)
+		start(t, f, func(ctx context.Context, t *Task) error {
+			f.mu.Lock()
+			f.down = true
+			f.mu.Unlock()
+			<-ctx.Done()
+			cause <- context.Cause(ctx)
+			return nil
+		}, func(c *Config) { c.Lease = 2 * time.Second })
+		if err := <-cause; !errors.Is(err, ErrLeaseLost) {
+			t.Errorf("cause = %v, want %v", err, ErrLeaseLost)
+		}
+	})
 }
 
-// TestLeaseIsProlongedSparingly: a heartbeat reads, and writes only when half of the
-// lease is over.
+// A heartbeat reads; it extends the lease only when half of it is over.
 func TestLeaseIsProlongedSparingly(t *testing.T) {
-	t.Parallel()
-	f, srv := newFake(t, "hi")
-	release := make(chan struct{})
-	start(t, srv, func(context.Context, *Task) error {
-		<-release
-		return nil
-	}, func(c *Config) { c.Lease = 8 * time.Second })
-	f.until(t, "two prolongations, and heartbeats before each that prolong nothing", func() bool {
-		n, asked := 0, false
-		for _, b := range f.beats {
-			if b.ExtendSeconds == 8 && asked {
-				n++
+	bubble(t, func(t *testing.T) {
+		f := newFake(t, "hi")
+		release := make(chan struct{})
+		start(t, f, func(context.Context, *Task) error {
+			<-release
+			return nil
+		}, func(c *Config) { c.Lease = 8 * time.Second })
+		f.until(t, "two extensions, with heartbeats before each that extend nothing", func() bool {
+			n, asked := 0, false
+			for _, b := range f.beats {
+				if b.ExtendSeconds == 8 && asked {
+					n++
+				}
+				asked = b.ExtendSeconds == 0
 			}
-			asked = b.ExtendSeconds == 0
-		}
-		return n >= 2
-	})
-	close(release)
+			return n >= 2
+		})
+		close(release)
 
-	h := &hold{Worker: &Worker{lease: time.Minute}}
-	for left, want := range map[time.Duration]int{time.Minute: 0, 31 * time.Second: 0, 30 * time.Second: 60, 0: 60, -time.Second: 60} {
-		h.expires = time.Now().Add(left)
-		if got := h.extension(); got != want {
-			t.Errorf("with %s of a minute left the lease is prolonged by %d s; want %d", left, got, want)
+		h := &hold{Worker: &Worker{lease: time.Minute}}
+		for left, want := range map[time.Duration]int{
+			time.Minute: 0, 31 * time.Second: 0, 30 * time.Second: 60, 0: 60,
+			-time.Second: 60,
+		} {
+			h.expires = time.Now().Add(left)
+			if got := h.extension(); got != want {
+				t.Errorf("extension with %s of a minute left = %d s, want %d", left, got, want)
+			}
 		}
-	}
+	})
 }
 
 func TestTurnsArrive(t *testing.T) {
-	t.Parallel()
-	f, srv := newFake(t, "hi")
-	f.turns = []Message{{Role: "user", Parts: []Part{Text("one")}}, {Role: "user", Parts: []Part{Text("two")}}}
-	start(t, srv, func(ctx context.Context, t *Task) error {
-		one, two := <-t.Turns(), <-t.Turns()
-		return t.Complete(ctx, Text(one.Text()+" "+two.Text()))
+	bubble(t, func(t *testing.T) {
+		f := newFake(t, "hi")
+		f.turns = []Message{{Role: "user", Parts: []Part{Text("one")}}, {Role: "user", Parts: []Part{Text("two")}}}
+		start(t, f, func(ctx context.Context, t *Task) error {
+			one, two := <-t.Turns(), <-t.Turns()
+			return t.Complete(ctx, Text(one.Text()+" "+two.Text()))
+		})
+		f.until(t, "the end", func() bool { return f.over["lease-a"] != "" })
+		if got := f.said(); got != "completed =one two" {
+			t.Errorf("reports = %q, want completed =one two", got)
+		}
 	})
-	f.until(t, "the end", func() bool { return f.over["lease-a"] != "" })
-	if got := f.said(); got != "completed =one two" {
-		t.Errorf("reported %q", got)
-	}
 }
 
 func TestDirectMessagesAreConfirmedOnce(t *testing.T) {
-	t.Parallel()
-	f, srv := newFake(t)
-	for _, id := range []string{"msg-1", "msg-2"} {
-		f.messages = append(f.messages, DirectMessage{ID: id, From: Sender{Org: "main", Kind: "user", ID: "ada"}, Message: Message{Parts: []Part{Text(id)}}})
-	}
-	// The claim that confirms them is lost once, so they are delivered twice.
-	f.claimFails = func(n int, w http.ResponseWriter) bool { return n == 2 && hangUp(w) }
-	got := make(chan string, 10)
-	stop := start(t, srv, nil, func(c *Config) { c.OnMessage = func(_ context.Context, m DirectMessage) { got <- m.Text() } })
-	f.until(t, "both are confirmed", func() bool { return len(f.messages) == 0 })
-	if err := stop(); err != nil {
-		t.Error(err)
-	}
-	close(got)
-	var all []string
-	for s := range got {
-		all = append(all, s)
-	}
-	if strings.Join(all, " ") != "msg-1 msg-2" {
-		t.Errorf("delivered %q", all)
-	}
+	bubble(t, func(t *testing.T) {
+		f := newFake(t)
+		for _, id := range []string{"msg-1", "msg-2"} {
+			f.messages = append(f.messages, DirectMessage{
+				ID: id, From: Sender{Org: "main", Kind: "user", ID: "ada"},
+				Message: Message{Parts: []Part{Text(id)}},
+			})
+		}
+		// The claim that confirms them is lost once, so they are delivered twice.
+		f.claimFails = func(n int, w http.ResponseWriter) bool { return n == 2 && hangUp(w) }
+		got := make(chan string, 10)
+		stop := start(t, f, nil, func(c *Config) {
+			c.OnMessage = func(_ context.Context,
+				m DirectMessage,
+			) {
+				got <- m.Text()
+			}
+		})
+		f.until(t, "both are confirmed", func() bool { return len(f.messages) == 0 })
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+		close(got)
+		var all []string
+		for s := range got {
+			all = append(all, s)
+		}
+		if strings.Join(all, " ") != "msg-1 msg-2" {
+			t.Errorf("messages = %q, want msg-1 msg-2", all)
+		}
+	})
 }
 
 func TestStopHandsUnfinishedTasksBack(t *testing.T) {
-	t.Parallel()
-	f, srv := newFake(t, "slow", "quick")
-	began := make(chan struct{}, 2)
-	stopping := make(chan struct{})
-	stop := start(t, srv, func(ctx context.Context, t *Task) error {
-		began <- struct{}{}
-		if t.Text() == "quick" { // finishes within the grace period
-			<-stopping
-			return nil
+	bubble(t, func(t *testing.T) {
+		f := newFake(t, "slow", "quick")
+		began := make(chan struct{}, 2)
+		stopping := make(chan struct{})
+		stop := start(t, f, func(ctx context.Context, t *Task) error {
+			began <- struct{}{}
+			if t.Text() == "quick" { // finishes within the grace period
+				<-stopping
+				return nil
+			}
+			<-ctx.Done()
+			if !errors.Is(context.Cause(ctx), ErrStopping) {
+				panic(context.Cause(ctx))
+			}
+			return nil // which must not complete half of the work
+		}, func(c *Config) { c.Capacity, c.Grace = 2, 4*time.Second })
+		<-began
+		<-began
+		close(stopping)
+		if err := stop(); err != nil {
+			t.Errorf("Run = %v, want nil", err)
 		}
-		<-ctx.Done()
-		if !errors.Is(context.Cause(ctx), ErrStopping) {
-			panic(context.Cause(ctx))
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if f.over["lease-a"] != "returned" || f.over["lease-b"] != "completed" || len(f.returned) != 1 {
+			t.Errorf("leases = %v, want lease-a returned and lease-b completed", f.over)
 		}
-		return nil // which must not complete half of the work
-	}, func(c *Config) { c.Capacity, c.Grace = 2, 4*time.Second })
-	<-began
-	<-began
-	close(stopping)
-	if err := stop(); err != nil {
-		t.Errorf("Run = %v", err)
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.over["lease-a"] != "returned" || f.over["lease-b"] != "completed" || len(f.returned) != 1 {
-		t.Errorf("the leases ended as %v", f.over)
-	}
+	})
 }
 
-// TestAStuckHandlerDoesNotKeepRun waits for the limit itself, which is five seconds.
 func TestAStuckHandlerDoesNotKeepRun(t *testing.T) {
-	t.Parallel()
-	f, srv := newFake(t, "hi")
-	began, release := make(chan struct{}), make(chan struct{})
-	defer close(release)
-	stop := start(t, srv, func(context.Context, *Task) error {
-		close(began)
-		<-release
-		return nil
-	}, func(c *Config) { c.Grace = -1 })
-	<-began
-	if err := stop(); err != nil {
-		t.Errorf("Run = %v", err)
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.over["lease-a"] != "returned" {
-		t.Errorf("the lease ended as %v", f.over)
-	}
+	bubble(t, func(t *testing.T) {
+		f := newFake(t, "hi")
+		began, release := make(chan struct{}), make(chan struct{})
+		defer close(release)
+		stop := start(t, f, func(context.Context, *Task) error {
+			close(began)
+			<-release
+			return nil
+		}, func(c *Config) { c.Grace = -1 })
+		<-began
+		if err := stop(); err != nil {
+			t.Errorf("Run = %v, want nil", err)
+		}
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if f.over["lease-a"] != "returned" {
+			t.Errorf("leases = %v, want lease-a returned", f.over)
+		}
+	})
 }
 
 func TestCapacityBoundsClaims(t *testing.T) {
-	t.Parallel()
-	f, srv := newFake(t, "1", "2", "3", "4", "5")
-	release := make(chan struct{})
-	running := make(chan struct{}, 5)
-	start(t, srv, func(context.Context, *Task) error {
-		running <- struct{}{}
-		<-release
-		return nil
-	}, func(c *Config) { c.Capacity = 2 })
-	<-running
-	<-running
-	// Full, it still shows that it is there, and takes direct messages.
-	f.until(t, "a claim for messages alone", func() bool { return f.claims[len(f.claims)-1].Max == 0 })
-	f.mu.Lock()
-	if len(f.tasks) != 3 {
-		t.Errorf("%d tasks wait; want 3", len(f.tasks))
-	}
-	f.mu.Unlock()
-	close(release)
-	f.until(t, "all are done", func() bool { return len(f.over) == 5 })
+	bubble(t, func(t *testing.T) {
+		f := newFake(t, "1", "2", "3", "4", "5")
+		release := make(chan struct{})
+		running := make(chan struct{}, 5)
+		start(t, f, func(context.Context, *Task) error {
+			running <- struct{}{}
+			<-release
+			return nil
+		}, func(c *Config) { c.Capacity = 2 })
+		<-running
+		<-running
+		// Full, it still shows that it is there, and takes direct messages.
+		f.until(t, "a claim for messages alone", func() bool { return f.claims[len(f.claims)-1].Max == 0 })
+		f.mu.Lock()
+		if len(f.tasks) != 3 {
+			t.Errorf("%d tasks wait, want 3", len(f.tasks))
+		}
+		f.mu.Unlock()
+		close(release)
+		f.until(t, "all are done", func() bool { return len(f.over) == 5 })
+	})
 }
 
 func TestRefusalsForGoodEndRun(t *testing.T) {
-	t.Parallel()
-	for _, status := range []int{401, 403, 404, 422} {
-		f, srv := newFake(t)
-		f.claimFails = func(_ int, w http.ResponseWriter) bool { return refuse(w, status, "auth.x") }
-		w, err := New(Config{URL: srv.URL, Agent: "scout", Key: "k"})
-		if err != nil {
-			t.Fatal(err)
+	bubble(t, func(t *testing.T) {
+		for _, status := range []int{401, 403, 404, 422} {
+			f := newFake(t)
+			f.claimFails = func(_ int, w http.ResponseWriter) bool { return refuse(w, status, "auth.x") }
+			w, err := New(Config{URL: "http://parley.test", Agent: "scout", Key: "k", HTTPClient: f.http})
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = w.Run(t.Context(), nil)
+			var e *Error
+			if !errors.As(err, &e) || e.Status != status || e.Code != "auth.x" {
+				t.Errorf("%d: Run = %v, want %d auth.x", status, err, status)
+			}
 		}
-		err = w.Run(t.Context(), nil)
-		var e *Error
-		if !errors.As(err, &e) || e.Status != status || e.Code != "auth.x" {
-			t.Errorf("%d: Run = %v", status, err)
-		}
-	}
+	})
 }
 
 func TestClaimsAreRepeated(t *testing.T) {
-	t.Parallel()
-	f, srv := newFake(t, "hi")
-	f.claimFails = func(n int, w http.ResponseWriter) bool {
-		switch n {
-		case 1:
-			return hangUp(w)
-		case 2:
-			return refuse(w, http.StatusServiceUnavailable, "store.unavailable")
+	bubble(t, func(t *testing.T) {
+		f := newFake(t, "hi")
+		f.claimFails = func(n int, w http.ResponseWriter) bool {
+			switch n {
+			case 1:
+				return hangUp(w)
+			case 2:
+				return refuse(w, http.StatusServiceUnavailable, "store.unavailable")
+			}
+			return false
 		}
-		return false
-	}
-	start(t, srv, func(context.Context, *Task) error { return nil })
-	f.until(t, "the task is done", func() bool { return f.over["lease-a"] == "completed" })
+		start(t, f, func(context.Context, *Task) error { return nil })
+		f.until(t, "the task is done", func() bool { return f.over["lease-a"] == "completed" })
+	})
 }
 
 func TestMistakesAreToldAtOnce(t *testing.T) {
@@ -370,7 +403,7 @@ func TestMistakesAreToldAtOnce(t *testing.T) {
 		{URL: "http://x", Agent: "scout", Key: "k", Lease: 2 * time.Hour},
 	} {
 		if _, err := New(cfg); err == nil || !strings.HasPrefix(err.Error(), "worker: ") {
-			t.Errorf("New(%+v) = %v; want an error", cfg, err)
+			t.Errorf("New(%+v) = %v, want an error", cfg, err)
 		}
 	}
 }

@@ -1,15 +1,15 @@
-// What the scripts share: their surroundings, a receiver of pushes, and the checks,
-// which know neither version of the protocol. An adapter (v1.mjs, v03.mjs) makes a
-// client of the SDK look like this:
+// Shared code of the scripts: their settings, a receiver of pushes, and the checks. The checks are
+// the same for all versions of the protocol. An adapter (v1.mjs, v03.mjs) gives a client of the
+// SDK this interface:
 //
-//   send(parts, {taskId, contextId, wait, push, metadata, messageMetadata}) → answer
+//   send(parts, {taskId, contextId, wait, push, metadata, messageMetadata}) → result
 //   stream(parts, {taskId}), resubscribe(id) → events
-//   get(id, historyLength), cancel(id) → answer
-//   list({contextId, pageSize, pageToken}) → {answers, next, total}, or null
+//   get(id, historyLength), cancel(id) → result
+//   list({contextId, pageSize, pageToken}) → {answers (results), next, total}, or null
 //   push: {set(id, config), get(id, configId), list(id), delete(id, configId)}
-//   extendedCard() → the card;  pushed(body) → an event or a task;  lossy: see kept
+//   extendedCard() → card;  pushed(body) → event or task;  lossy: see kept
 //
-// An answer is {kind, id, contextId, state, say, parts, artifact, history, metadata};
+// A result is {kind, id, contextId, state, say, parts, artifact, history, metadata};
 // an event {id, contextId, task} or {…, state, say} or {…, artifact, parts, append, last}.
 // A part is {text}, {data}, {raw, name, type} or {url, name, type}, with metadata.
 
@@ -24,18 +24,18 @@ export const world = {
   base: need('PARLEY_URL'),
   agent: `${need('PARLEY_URL')}/a2a/${need('PARLEY_AGENT')}`,
   key: need('PARLEY_KEY'), // may call every agent
-  only: need('PARLEY_ONLY_KEY'), // may call this one
-  none: need('PARLEY_NONE_KEY'), // may call nobody
+  only: need('PARLEY_ONLY_KEY'), // may call only this agent
+  none: need('PARLEY_NONE_KEY'), // may call no agent
 };
 
-// step runs one check; the first that fails ends the script.
+// step runs one check. If it fails, the script ends.
 export async function step(what, check) {
   let timer;
   try {
     await Promise.race([
       check(),
       new Promise((_, reject) => {
-        timer = setTimeout(() => reject(new Error('it took longer than 60 s')), 60_000);
+        timer = setTimeout(() => reject(new Error('timeout after 60 s')), 60_000);
       }),
     ]);
     console.log(`ok      ${what}`);
@@ -47,7 +47,7 @@ export async function step(what, check) {
   }
 }
 
-// until polls for a condition.
+// until polls until the condition is true.
 async function until(condition) {
   for (;;) {
     const found = await condition();
@@ -59,13 +59,13 @@ async function until(condition) {
 export const text = (s) => [{ text: s }];
 export const textOf = (parts) => parts.map((p) => p.text ?? '').join('');
 
-export const noError = () => assert.fail('there was no error');
+export const noError = () => assert.fail('got no error, want one');
 
-// failure is the error of a promise that must fail.
+// failure returns the error of a promise that must fail.
 export const failure = (promise) => promise.then(noError, (err) => err);
 
-// kept is what a client keeps of parts: that of HTTP+JSON in 0.3 drops the names of
-// files and the metadata of parts, in both directions, and what is appended to what.
+// kept returns the content of parts that a client preserves. The client of HTTP+JSON in 0.3 drops
+// the names of files, the metadata of parts and the append flag of artifacts, in both directions.
 const kept = (c, parts) => (c.lossy ? parts.map(({ name, metadata, ...p }) => p) : parts);
 
 async function collect(events) {
@@ -78,7 +78,7 @@ async function collect(events) {
 export async function checkCalls(name, c) {
   const check = (what, f) => step(`${name}: ${what}`, f);
 
-  await check('send and wait; a part of each kind comes back', async () => {
+  await check('send and wait; the task has a part of each kind', async () => {
     const done = await c.send(text('kinds'));
     assert.equal(done.kind, 'task');
     assert.equal(done.state, 'completed');
@@ -91,7 +91,7 @@ export async function checkCalls(name, c) {
     ]));
   });
 
-  await check('all kinds of parts and all metadata make the round trip', async () => {
+  await check('the echo preserves all kinds of parts and all metadata', async () => {
     const parts = [
       { text: 'echo äöü 🎭', metadata: { lang: 'de', n: 1.5 } },
       { data: { list: [1, 'two', null, { x: false }] } },
@@ -106,7 +106,7 @@ export async function checkCalls(name, c) {
     assert.deepEqual(done.history[0].metadata, { trace: 'abc' });
   });
 
-  await check('send without waiting, poll, say something more', async () => {
+  await check('send without waiting, poll, send another message', async () => {
     const { id, contextId, state } = await c.send(text('stay'), { wait: false });
     assert.ok(['submitted', 'working'].includes(state), state);
     await until(async () => (await c.get(id)).say === 'on it');
@@ -117,7 +117,7 @@ export async function checkCalls(name, c) {
 
   await check('stream to the end', async () => {
     const events = await collect(c.stream(text('chunks')));
-    assert.ok(events[0].task, 'the first event is the task');
+    assert.ok(events[0].task, 'the first event is not the task');
     assert.ok(events.every((e) => e.id === events[0].id && e.contextId === events[0].contextId));
     const pieces = events.filter((e) => e.parts);
     assert.deepEqual(pieces.map((e) => [textOf(e.parts), c.lossy || e.append, e.last]), [
@@ -127,7 +127,7 @@ export async function checkCalls(name, c) {
     assert.equal(textOf((await c.get(events[0].id)).parts), 'one two three');
   });
 
-  await check('a stream that was cut goes on with another', async () => {
+  await check('resubscribe after a broken stream', async () => {
     let id, contextId;
     for await (const e of c.stream(text('stay'))) {
       ({ id, contextId } = e);
@@ -141,7 +141,7 @@ export async function checkCalls(name, c) {
     assert.equal(events.at(-1).state, 'completed');
   });
 
-  await check('a question, its answer, and as much of the history as asked for', async () => {
+  await check('input-required, a further turn, and historyLength', async () => {
     const asked = await c.send(text('ask'));
     assert.deepEqual([asked.state, asked.say], ['input-required', 'Which one?']);
     const done = await c.send(text('blue'), { taskId: asked.id, contextId: asked.contextId });
@@ -162,7 +162,7 @@ export async function checkCalls(name, c) {
     assert.deepEqual([failed.state, failed.say], ['failed', 'forgot the lines']);
   });
 
-  await check('an answer that is a message', async () => {
+  await check('a message as the result', async () => {
     const m = await c.send(text('reply'));
     assert.deepEqual([m.kind, textOf(m.parts)], ['message', 'Hello yourself']);
   });
@@ -211,7 +211,7 @@ export async function checkCalls(name, c) {
   });
 }
 
-// newReceiver is a web server that takes pushes.
+// newReceiver starts a web server that receives pushes.
 async function newReceiver() {
   const got = [];
   const server = createServer((req, res) => {
@@ -228,7 +228,7 @@ async function newReceiver() {
   return {
     url: `http://127.0.0.1:${server.address().port}/pushes`,
     close: () => server.close(),
-    // end waits for the push that tells of a task's end, and checks all until then.
+    // end waits for the push about the task's end, and checks all pushes until then.
     end: (c, id, token, authorization) => until(() => {
       const p = got.shift();
       if (!p) return false;
@@ -239,24 +239,24 @@ async function newReceiver() {
       assert.equal(h.authorization, authorization);
       const signed = Buffer.concat([Buffer.from(`${h['webhook-id']}.${h['webhook-timestamp']}.`), p.body]);
       const signature = h['webhook-signature'].split(' ').find((s) => s.startsWith('v1a,'))?.slice('v1a,'.length);
-      assert.ok(signature && verify(null, signed, key, Buffer.from(signature, 'base64')), 'the signature is good');
+      assert.ok(signature && verify(null, signed, key, Buffer.from(signature, 'base64')), 'the signature is invalid');
       return event.state === 'completed';
     }),
   };
 }
 
-// checkMistakes: kind names the SDK's type of an error.
+// checkMistakes checks the errors of bad calls. kind returns the SDK's type of an error.
 export async function checkMistakes(name, c, kind) {
   const done = await c.send(text('kinds'));
   const more = { taskId: done.id, contextId: done.contextId };
   for (const [what, want, mistake] of [
     ['get an unknown task', 'TaskNotFoundError', () => c.get('nobody')],
     ['cancel an unknown task', 'TaskNotFoundError', () => c.cancel('nobody')],
-    ['go on with an unknown task', 'TaskNotFoundError', () => c.send(text('x'), { taskId: 'nobody' })],
+    ['continue an unknown task', 'TaskNotFoundError', () => c.send(text('x'), { taskId: 'nobody' })],
     ['follow an unknown task', 'TaskNotFoundError', () => collect(c.resubscribe('nobody'))],
     ['cancel a finished task', 'TaskNotCancelableError', () => c.cancel(done.id)],
-    ['go on with a finished task', 'UnsupportedOperationError', () => c.send(text('x'), more)],
-    ['the same, streaming', 'UnsupportedOperationError', () => collect(c.stream(text('x'), more))],
+    ['continue a finished task', 'UnsupportedOperationError', () => c.send(text('x'), more)],
+    ['stream to a finished task', 'UnsupportedOperationError', () => collect(c.stream(text('x'), more))],
   ]) {
     await step(`${name}: ${what} is a ${want}`, async () => {
       const err = await failure(mistake());

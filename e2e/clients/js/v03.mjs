@@ -1,4 +1,4 @@
-// The JavaScript SDK 0.3 against a server: its old client and both bindings of the
+// Tests a server with the JavaScript SDK 0.3: with its old client, and with both bindings of the
 // new one.
 
 import assert from 'node:assert/strict';
@@ -17,7 +17,7 @@ function bearer(key) {
   return { seen, fetchImpl };
 }
 
-// each way to a client: from an agent's address and a key
+// ways are the ways to create a client from the URL of an agent.
 const ways = {
   'ClientFactory, JSON-RPC': (address, fetchImpl) => fromFactory(address, fetchImpl, new JsonRpcTransportFactory({ fetchImpl })),
   'ClientFactory, HTTP+JSON': (address, fetchImpl) => fromFactory(address, fetchImpl, new RestTransportFactory({ fetchImpl })),
@@ -29,7 +29,7 @@ function fromFactory(address, fetchImpl, transport) {
   return new ClientFactory({ transports: [transport], cardResolver: new DefaultAgentCardResolver({ fetchImpl }) }).createFromUrl(address);
 }
 
-// plain makes the old client, whose answers are JSON-RPC's, look like the new one.
+// plain gives the old client, which returns JSON-RPC responses, the interface of the new one.
 function plain(client) {
   const codes = { '-32001': 'TaskNotFoundError', '-32002': 'TaskNotCancelableError', '-32004': 'UnsupportedOperationError' };
   const call = (method) => async (params) => {
@@ -51,8 +51,8 @@ function toPart({ text: t, data, raw, url, name, type, metadata }) {
   return { kind: 'file', file: { name, mimeType: type, ...(raw ? { bytes: raw } : { uri: url }) }, ...more };
 }
 
-// unwrap undoes what servers of 0.3 do over HTTP+JSON: they encode bytes twice, as
-// the SDKs in Python and Go expect, and this one does not.
+// unwrap decodes bytes once. Over HTTP+JSON, servers of 0.3 encode bytes twice, as the SDKs in
+// Python and Go expect; this SDK does not.
 function unwrap(raw) {
   const inner = Buffer.from(raw, 'base64').toString('latin1');
   return Buffer.from(inner, 'base64').toString('base64') === inner ? inner : raw;
@@ -87,13 +87,13 @@ function event(e) {
     case 'artifact-update':
       return { ...about, parts: e.artifact.parts.map(fromPart), append: e.append ?? false, last: e.lastChunk ?? false };
   }
-  assert.fail(`an event is ${e.kind}`);
+  assert.fail(`got an event of kind ${e.kind}`);
 }
 
 async function* events(stream) {
   let last;
   for await (const e of stream) yield (last = event(e));
-  assert.ok(!last || last.final !== false, 'the last event of a stream says so');
+  assert.ok(!last || last.final !== false, 'the last event of a stream is not final');
 }
 
 const request = (parts, { taskId, contextId, wait = true, push, metadata, messageMetadata } = {}) => ({
@@ -124,8 +124,8 @@ const adapter = (client) => ({
   pushed: event,
 });
 
-// kind is the SDK's type of an error. The old client knows codes only, and of a
-// stream's errors only what they say.
+// kind returns the SDK's type of an error. Errors of the old client have only a code, and errors of
+// its streams only a message.
 function kind(err) {
   const name = err.kind ?? err.constructor.name.replace(/JSONRPCError$/, 'Error');
   if (name !== 'Error') return name;
@@ -138,11 +138,11 @@ await Promise.all(Object.entries(ways).map(async ([way, connect]) => {
   const client = await connect(`${world.agent}/`, fetchImpl);
   const calls = adapter(client);
   calls.lossy = way.endsWith('HTTP+JSON');
-  if (client.old) calls.extendedCard = async () => ({ ...(await client.getAgentCard()), provider: { organization: 'main' } }); // it has no such call
+  if (client.old) calls.extendedCard = async () => ({ ...(await client.getAgentCard()), provider: { organization: 'main' } }); // the old client has no such call
   await checkCalls(name, calls);
   await checkMistakes(name, calls, kind);
 
-  await step(`${name}: a message without parts is refused by name`, async () => {
+  await step(`${name}: a message without parts is refused, and the error names parts`, async () => {
     const err = await failure(calls.send([]));
     assert.match(err.message, /parts/);
   });

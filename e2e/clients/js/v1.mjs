@@ -1,4 +1,4 @@
-// The JavaScript SDK 1.3 against a server: each binding of version 1.0.
+// Tests a server with the JavaScript SDK 1.3, over each binding of version 1.0.
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
@@ -20,8 +20,8 @@ const bindings = {
     new GrpcTransportFactory({ grpcChannelCredentials: credentials.createInsecure(), grpcCallOptions: { interceptors } }),
 };
 
-// connect makes a client from the card at an address. The factory knows one
-// transport only, so the card must offer it. seen.status is that of the last answer.
+// connect creates a client from the card at a URL. The factory has only one transport, so the card
+// must offer it. seen.status is the status of the last response.
 async function connect(binding, key, { address = `${world.agent}/`, version } = {}) {
   const seen = {};
   const headers = key ? { Authorization: `Bearer ${key}` } : {};
@@ -29,7 +29,7 @@ async function connect(binding, key, { address = `${world.agent}/`, version } = 
     headers: async () => headers,
     shouldRetryWithHeaders: async (_, res) => void (seen.status = res.status),
   });
-  // The client says its own version last, so another one is put in below it.
+  // The client sets its own version last, so another version is set beneath it.
   const fetchImpl = (url, init) => {
     const sent = new Headers(init?.headers);
     if (version) sent.set('A2A-Version', version);
@@ -79,7 +79,7 @@ function event({ payload: { $case, value } }) {
     case 'artifactUpdate':
       return { ...about, parts: value.artifact.parts.map(fromPart), append: value.append, last: value.lastChunk };
   }
-  assert.fail(`an event is ${$case}`);
+  assert.fail(`got an event of type ${$case}`);
 }
 
 async function* events(stream) {
@@ -132,7 +132,7 @@ await Promise.all(Object.keys(bindings).map(async (binding) => {
     assert.equal(err.name, 'VersionNotSupportedError', String(err.stack));
   });
 
-  await step(`${name}: a message without parts is refused by name`, async () => {
+  await step(`${name}: a message without parts is refused, and the error names parts`, async () => {
     const err = await failure(calls.send([]));
     assert.match(err.message, /parts/);
     if (binding === 'JSON-RPC') assert.equal(err.envelopeCode, -32602);
@@ -156,7 +156,7 @@ await Promise.all(Object.keys(bindings).map(async (binding) => {
   });
 }));
 
-// Cards are signed: the SDK verifies them with the key that the signature's header leads to.
+// Cards are signed. The SDK verifies them with the key that the signature's header names.
 for (const [what, url, headers] of [
   ['of version 1.0', `${world.agent}/.well-known/agent-card.json`, { 'A2A-Version': '1.0' }],
   ['for all versions', `${world.agent}/.well-known/agent-card.json`, {}],
@@ -169,7 +169,7 @@ for (const [what, url, headers] of [
       return (await (await fetch(jku)).json()).keys.find((key) => key.kid === kid);
     });
     await verify(card);
-    await assert.rejects(verify({ ...card, name: 'Somebody else' }), /No valid signatures/);
+    await assert.rejects(verify({ ...card, name: 'Another agent' }), /No valid signatures/);
   });
 }
-process.exit(0); // gRPC's connections would keep it
+process.exit(0); // open gRPC connections would keep the process running

@@ -1,5 +1,5 @@
-// A receiver that verifies pushes with the Standard Webhooks library for JavaScript. The
-// token of the push config is a secret in the library's own form.
+// A receiver that verifies pushes with the Standard Webhooks library for JavaScript. The token of
+// the push config is a secret in the format of the library.
 
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';

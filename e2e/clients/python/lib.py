@@ -1,17 +1,17 @@
-"""What the scripts share: their surroundings, a receiver of pushes, and the checks.
+"""Shared code of the scripts: their settings, a receiver of pushes, and the checks.
 
-The checks know neither version of the protocol. An adapter (v1.py, v03.py) makes a
-client of the SDK look like this:
+The checks are the same for all versions of the protocol. An adapter (v1.py, v03.py) gives a
+client of the SDK this interface:
 
     await send(parts, task_id=, context_id=, wait=, push=, metadata=, message_metadata=) → Answer
     stream(parts), resubscribe(id) → Events, asynchronously
     await get(id, history_length), await cancel(id) → Answer
-    await list(context_id, page_size, page_token) → (answers, next, total); has_list says whether there is one
+    await list(context_id, page_size, page_token) → (answers, next, total); has_list reports whether the client has it
     await set_push(id, config), get_push(id, config_id); where has_list, also list_push(id), delete_push(id, config_id)
     await extended_card() → (name, organization)
     pushed(body) → (id of the task, state or None)
 
-zero_is_all says that no history and all of it are asked for alike.
+zero_is_all means that a history length of 0 requests the whole history.
 A part is {"text"}, {"data"}, {"raw", "name", "type"} or {"url", "name", "type"}, with "metadata".
 """
 import asyncio
@@ -32,8 +32,8 @@ from standardwebhooks import Webhook
 BASE = os.environ["PARLEY_URL"]
 AGENT = f"{BASE}/a2a/{os.environ['PARLEY_AGENT']}"
 KEY = os.environ["PARLEY_KEY"]  # may call every agent
-ONLY = os.environ["PARLEY_ONLY_KEY"]  # may call this one
-NONE = os.environ["PARLEY_NONE_KEY"]  # may call nobody
+ONLY = os.environ["PARLEY_ONLY_KEY"]  # may call only this agent
+NONE = os.environ["PARLEY_NONE_KEY"]  # may call no agent
 
 
 @dataclass
@@ -62,10 +62,10 @@ class Event:
 
 
 async def step(what, check):
-    """Runs one check; the first that fails ends the script."""
+    """Run one check. If it fails, the script ends."""
     try:
         await asyncio.wait_for(check(), 60)
-    except BaseException:  # noqa: BLE001 # whatever it was, the script ends
+    except BaseException:  # noqa: BLE001 # any failure ends the script
         print(f"FAILED  {what}:\n{traceback.format_exc()}", flush=True)
         os._exit(1)
     print(f"ok      {what}", flush=True)
@@ -77,16 +77,16 @@ def equal(got, want):
 
 
 async def failure(promise):
-    """The error of a call that must fail."""
+    """Return the error of a call that must fail."""
     try:
         got = await promise
-    except Exception as error:  # noqa: BLE001 # the caller looks at it
+    except Exception as error:  # noqa: BLE001 # the caller checks it
         return error
-    raise AssertionError(f"there was no error, but {got!r}")
+    raise AssertionError(f"got {got!r}, want an error")
 
 
 async def until(condition):
-    """Polls for a condition; step() bounds the time."""
+    """Poll until the condition is true; step() limits the time."""
     while not (found := await condition()):
         await asyncio.sleep(0.02)
     return found
@@ -109,16 +109,16 @@ def raw(data):
 
 
 async def check_calls(name, c):
-    """Makes every call that the client has."""
+    """Test every call of the client."""
     for what, check in [
-        ("send and wait; a part of each kind comes back", kinds),
-        ("all kinds of parts and all metadata make the round trip", round_trip),
-        ("send without waiting, poll, say something more", poll),
+        ("send and wait; the task has a part of each kind", kinds),
+        ("the echo preserves all kinds of parts and all metadata", round_trip),
+        ("send without waiting, poll, send another message", poll),
         ("stream to the end", stream),
-        ("a stream that was cut goes on with another", resubscribe),
-        ("a question, its answer, and as much of the history as asked for", ask),
+        ("resubscribe after a broken stream", resubscribe),
+        ("input-required, a further turn, and historyLength", ask),
         ("cancel, reject, fail", ends),
-        ("an answer that is a message", reply),
+        ("a message as the result", reply),
         ("push configurations", push_configs),
         ("a push arrives, with its token, its credentials and a signature", push),
         ("the extended card", extended_card),
@@ -164,7 +164,7 @@ async def poll(c):
 
 async def stream(c):
     events = await collect(c.stream(text("chunks")))
-    assert events[0].task, "the first event is the task"
+    assert events[0].task, "the first event is not the task"
     equal({(e.id, e.context_id) for e in events}, {(events[0].id, events[0].context_id)})
     pieces = [(text_of(e.parts), e.append, e.last) for e in events if e.parts is not None]
     equal(pieces, [("one ", False, False), ("two ", True, False), ("three", True, True)])
@@ -256,7 +256,7 @@ def get_json(address):
 
 
 class Receiver:
-    """A web server that takes pushes."""
+    """A web server that receives pushes."""
 
     def __init__(self):
         self.got = []
@@ -284,7 +284,7 @@ class Receiver:
         self.server.shutdown()
 
     async def end(self, c, task_id, token, authorization):
-        """Waits for the push that tells of a task's end, and checks all until then."""
+        """Wait for the push about the task's end, and check all pushes until then."""
 
         async def ended():
             if not self.got:
@@ -298,7 +298,7 @@ class Receiver:
             signed = f"{h['webhook-id']}.{h['webhook-timestamp']}.".encode() + body
             signatures = dict(s.split(",", 1) for s in h["webhook-signature"].split(" "))
             self.key.verify(base64.b64decode(signatures["v1a"]), signed)
-            if token.startswith("whsec_"):  # which the library takes as it is
+            if token.startswith("whsec_"):  # the library's own format
                 Webhook(token).verify(body, headers)
             return state == "completed"
 
@@ -306,17 +306,17 @@ class Receiver:
 
 
 async def check_mistakes(name, c, kind):
-    """kind names the SDK's type of an error."""
+    """Check the errors of bad calls. kind returns the SDK's type of an error."""
     done = await c.send(text("kinds"))
     more = {"task_id": done.id, "context_id": done.context_id}
     for what, want, mistake in [
         ("get an unknown task", "TaskNotFoundError", lambda: c.get("nobody")),
         ("cancel an unknown task", "TaskNotFoundError", lambda: c.cancel("nobody")),
-        ("go on with an unknown task", "TaskNotFoundError", lambda: c.send(text("x"), task_id="nobody")),
+        ("continue an unknown task", "TaskNotFoundError", lambda: c.send(text("x"), task_id="nobody")),
         ("follow an unknown task", "TaskNotFoundError", lambda: collect(c.resubscribe("nobody"))),
         ("cancel a finished task", "TaskNotCancelableError", lambda: c.cancel(done.id)),
-        ("go on with a finished task", "UnsupportedOperationError", lambda: c.send(text("x"), **more)),
-        ("the same, streaming", "UnsupportedOperationError", lambda: collect(c.stream(text("x"), **more))),
+        ("continue a finished task", "UnsupportedOperationError", lambda: c.send(text("x"), **more)),
+        ("stream to a finished task", "UnsupportedOperationError", lambda: collect(c.stream(text("x"), **more))),
         ("a message without parts", "InvalidParamsError", lambda: c.send([])),
     ]:
         async def check(want=want, mistake=mistake):
@@ -330,4 +330,4 @@ async def check_mistakes(name, c, kind):
 def main(run):
     asyncio.run(run())
     sys.stdout.flush()
-    os._exit(0)  # open streams would keep it
+    os._exit(0)  # open streams would keep the process running

@@ -1,4 +1,4 @@
-"""The official MCP SDK for Python against a server, over HTTP with a key and over stdio."""
+"""Tests a server with the official MCP SDK for Python, over HTTP with a key and over stdio."""
 import asyncio
 import os
 
@@ -48,7 +48,7 @@ async def tour(name, client):
 
     refused = await client.call_tool("submit_proposal", PROPOSAL | {"category": "weather"})
     equal((refused.is_error, "/category" in refused.content[1].text), (True, True))
-    ok(f"{name}: learns which argument is wrong")
+    ok(f"{name}: the error names the wrong argument")
 
 
 async def over_http(key, statuses):
@@ -69,7 +69,7 @@ async def main():
         statuses = set()
         try:
             await over_http(key, statuses)
-        except Exception:  # noqa: BLE001 # which says only that there was an error
+        except Exception:  # noqa: BLE001 # the SDK does not report the status
             equal(statuses, {401})
             ok(f"{what} is refused")
 

@@ -1,8 +1,8 @@
-"""The Python SDK 0.3 against a server: its bindings of version 0.3.
+"""Tests a server with the Python SDK 0.3, over its bindings of version 0.3.
 
-Over JSON-RPC the key is given to the SDK's AuthInterceptor and to nothing else. Over
-HTTP+JSON and gRPC this version of the SDK calls no interceptors (its source says
-that this is still to be done), so the HTTP client and the channel send it there.
+Over JSON-RPC only the SDK's AuthInterceptor gets the key. Over HTTP+JSON and gRPC this version of
+the SDK does not call interceptors (its source has a TODO), so the HTTP client and the channel
+send the key.
 """
 import asyncio
 import uuid
@@ -28,7 +28,7 @@ class Key(CredentialService):
 
 
 def channel(key):
-    """Makes the channels of a client, each of which sends the key with every call."""
+    """Return a factory of channels that send the key with every call."""
     def authorized(call):
         return call._replace(metadata=[*(call.metadata or []), ("authorization", f"Bearer {key}")])
 
@@ -44,7 +44,7 @@ def channel(key):
 
 
 async def connect(binding, key, streaming=True, credentials=None, push=None):
-    """A client from the agent's card, which must offer the binding."""
+    """Create a client from the agent's card, which must offer the binding."""
     interceptors, headers = [], {}
     if binding == "JSONRPC":
         interceptors = [AuthInterceptor(credentials or Key(key))]
@@ -54,7 +54,7 @@ async def connect(binding, key, streaming=True, credentials=None, push=None):
     config = ClientConfig(streaming=streaming, httpx_client=http, supported_transports=[binding], grpc_channel_factory=channel(key),
                           push_notification_configs=[push] if push else [])
     card = await A2ACardResolver(http, AGENT).get_agent_card()
-    if binding == "GRPC":  # which cards of 0.3 do not offer, since only a key for one agent can use it
+    if binding == "GRPC":  # cards of 0.3 do not offer it, since only a key for one agent can use it
         card.additional_interfaces.append(types.AgentInterface(transport="GRPC", url=BASE.removeprefix("http://")))
     return ClientFactory(config).create(card, interceptors=interceptors)
 
@@ -127,7 +127,7 @@ def from_push(config):
 
 
 class Adapter:
-    has_list = False  # nor are push configurations listed or deleted
+    has_list = False  # nor calls to list and delete push configurations
     zero_is_all = False
 
     def __init__(self, client, streaming, with_push=None):
@@ -188,13 +188,13 @@ GRPC = {
 
 
 def kind(error, want):
-    """The name of an error, which this SDK tells by a code over JSON-RPC and by a status otherwise."""
+    """Name of an error, from its code over JSON-RPC and from its status otherwise."""
     if isinstance(error, A2AClientJSONRPCError):
         return CODES.get(error.error.code)
     if isinstance(error, A2AClientHTTPError) and error.status_code == STATUSES[want]:
         return want
     if isinstance(error, A2AClientHTTPError) and "Invalid SSE response" in error.message:
-        return want  # over HTTP+JSON it looks at the status of every answer but that to a resubscription
+        return want  # over HTTP+JSON the SDK ignores the status of a resubscription
     if isinstance(error, grpc.aio.AioRpcError) and error.code() == GRPC[want]:
         return want
     return type(error).__name__
@@ -205,7 +205,7 @@ async def check_binding(binding):
     key = ONLY if binding == "GRPC" else KEY
     c = Adapter(await connect(binding, key, streaming=False), await connect(binding, key),
                 lambda push: connect(binding, key, streaming=False, push=push))
-    c.zero_is_all = binding == "GRPC"  # its number of messages is 0 when it is not set
+    c.zero_is_all = binding == "GRPC"  # an unset history length is 0
     await lib.check_calls(name, c)
     await lib.check_mistakes(name, c, kind)
 

@@ -1,7 +1,7 @@
-"""The Python SDK 1.x against a server: each binding of version 1.0.
+"""Tests a server with the Python SDK 1.x, over each binding of version 1.0.
 
-The key is given to the SDK's AuthInterceptor and to nothing else, so the card must
-say that it is needed, and how it is sent.
+Only the SDK's AuthInterceptor gets the key, so the card must declare that it is needed and how it
+is sent.
 """
 import asyncio
 import uuid
@@ -29,7 +29,7 @@ class Key(CredentialService):
 
 
 async def connect(binding, credentials, address=AGENT, streaming=True, **options):
-    """A client from the card at an address, which must offer the binding."""
+    """Create a client from the card at a URL, which must offer the binding."""
     config = ClientConfig(
         streaming=streaming,
         httpx_client=httpx.AsyncClient(timeout=60),
@@ -162,7 +162,7 @@ class Adapter:
 
 
 def published_key(kid, jku):
-    """The server's key, which cards name by its id."""
+    """Return the key of the server with the id."""
     keys = {k["kid"]: k for k in lib.get_json(f"{BASE}/.well-known/jwks.json")["keys"]}
     return PyJWK.from_dict(keys[kid])
 
@@ -188,7 +188,7 @@ async def check_binding(binding):
         error = await failure(client.get_task(pb.GetTaskRequest(id="x"), context=context))
         equal(type(error).__name__, "VersionNotSupportedError")
 
-    if binding != "GRPC":  # where the SDK sends its own version beside it
+    if binding != "GRPC":  # over gRPC the SDK also sends its own version
         await step(f"{name}: a version from the future is a VersionNotSupportedError", version)
 
     for what, credentials, http, status in [

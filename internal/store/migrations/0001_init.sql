@@ -1,8 +1,8 @@
 -- compatible: no
--- One schema for both engines. A block that only one engine needs stands between
--- "-- @sqlite" or "-- @postgres" and "-- @all"; {{rowid}} and {{without_rowid}}
--- are filled in by migrate.go. Times are microseconds UTC; no column is ever NULL:
--- the zero value says "none".
+-- One schema for both engines. A block for one engine starts with "-- @sqlite" or
+-- "-- @postgres" and ends with "-- @all". migrate_schema.go replaces {{rowid}} and
+-- {{without_rowid}}. Times are microseconds UTC. No column is ever NULL: the zero value
+-- means that there is no value.
 
 CREATE TABLE orgs (
   id         TEXT PRIMARY KEY,
@@ -20,7 +20,7 @@ CREATE TABLE principals (
   PRIMARY KEY (org_id, kind, id)
 );
 
--- An agent's id is unique across the platform: /a2a/<agent_id> names no org.
+-- An agent's id is unique across the platform, because /a2a/<agent_id> contains no org.
 CREATE TABLE agents (
   id          TEXT PRIMARY KEY,
   org_id      TEXT NOT NULL REFERENCES orgs (id),
@@ -50,17 +50,16 @@ CREATE TABLE keys (
 );
 CREATE INDEX keys_by_org ON keys (org_id, id);
 
--- One row; grows when a right may have been taken away.
+-- One row; incremented when rights may have been revoked.
 CREATE TABLE identity_epoch (
   id    INTEGER PRIMARY KEY,
   epoch BIGINT NOT NULL
 );
 INSERT INTO identity_epoch (id, epoch) VALUES (1, 1);
 
--- Version grows by one with every change and equals the seq of the change's
--- history entry; the first entry, the submission, is this row's own submitted_as,
--- submitted_by and submitted_at. Score is votes_for - votes_against, kept for its
--- index.
+-- Every change increments version, which equals the seq of its history entry. The first
+-- entry, the submission, is stored in this row: submitted_as, submitted_by and
+-- submitted_at. Score is votes_for - votes_against, stored for its index.
 CREATE TABLE proposals (
   {{rowid}}
   org_id          TEXT NOT NULL,
@@ -126,12 +125,12 @@ CREATE TABLE followups (
 );
 CREATE INDEX followups_status   ON followups (org_id, status, id);
 CREATE INDEX followups_assignee ON followups (org_id, assignee, status, id);
--- At most one follow-up per proposal, whatever the code above thinks.
+-- At most one follow-up per proposal, also if the program has an error.
 CREATE UNIQUE INDEX followups_proposal ON followups (org_id, proposal_id) WHERE proposal_id <> '';
 
--- Counts of rows by what lists filter on, so that a total never scans the org.
--- who '' counts everybody's rows, else those of one submitter or assignee.
--- Several slots let writers on PostgreSQL add without waiting for each other.
+-- Row counts by the filters of lists, so that a total never scans the org. An empty who
+-- counts all rows, else those of one submitter or assignee. Several slots let writers on
+-- PostgreSQL add without waiting for each other.
 CREATE TABLE counters (
   org_id   TEXT NOT NULL,
   kind     TEXT NOT NULL,
@@ -156,13 +155,13 @@ CREATE TABLE idempotency (
 );
 CREATE INDEX idempotency_expiry ON idempotency (expires_at);
 
--- The words of a proposal, split by package proposal. The table stands apart so
--- that a vote never touches the text index.
+-- The words of a proposal, split by package proposal. The table is separate so that a
+-- vote never changes the text index.
 -- @sqlite
 CREATE VIRTUAL TABLE proposal_search USING fts5 (
   words, content = '', contentless_delete = 1, detail = 'none', columnsize = 1, tokenize = 'ascii'
 );
--- Merge seldom: every write pays for merges, and few searches meet many segments.
+-- Merge rarely: every write pays for merges, and few searches meet many segments.
 INSERT INTO proposal_search (proposal_search, rank) VALUES ('automerge', 8);
 -- @postgres
 CREATE TABLE proposal_search (
@@ -173,7 +172,7 @@ CREATE TABLE proposal_search (
 );
 CREATE INDEX proposal_search_words ON proposal_search USING gin (words);
 
--- Grows with every change to an org's proposals. SQLite has one writer and keeps
+-- Incremented with every change to an org's proposals. SQLite has one writer and keeps
 -- this number in memory.
 CREATE TABLE data_versions (
   org_id  TEXT NOT NULL,

@@ -4,11 +4,11 @@
 ALTER TABLE agents ADD COLUMN disabled INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE agents ADD COLUMN pinned TEXT NOT NULL DEFAULT '';
 ALTER TABLE agents ADD COLUMN updated_at BIGINT NOT NULL DEFAULT 0;
--- Not empty: the agent is built in and runs inside the server.
+-- Set if the agent is built in and runs inside the server.
 ALTER TABLE agents ADD COLUMN builtin TEXT NOT NULL DEFAULT '';
 
--- The row of a task: what queues, leases and lists ask for. Its messages and
--- artifacts are in the log.
+-- The row of a task has the columns for queues, leases and lists. Messages and artifacts
+-- are in the log.
 CREATE TABLE tasks (
   org_id        TEXT NOT NULL,
   uid           TEXT NOT NULL,
@@ -35,12 +35,12 @@ CREATE TABLE tasks (
 ) {{without_rowid}};
 -- A task belongs to its sender: others may use the same id.
 CREATE UNIQUE INDEX tasks_key ON tasks (org_id, agent_id, sender_org, sender, id);
--- Both hold only the rows that are waiting or leased, so a finished task costs nothing.
+-- Both contain only waiting or leased rows, so a finished task costs nothing.
 CREATE INDEX tasks_queue ON tasks (org_id, agent_id, uid) WHERE queued = 1;
 CREATE INDEX tasks_leases ON tasks (lease_expires, org_id, uid) WHERE lease_expires > 0;
 
--- The log. One row holds the events of one write, as a JSON array; seq is the
--- number of the last of them, and at the time of all.
+-- The log. One row holds the events of one write as a JSON array. seq is the number of
+-- the last event, at is the time of all.
 CREATE TABLE task_events (
   org_id TEXT NOT NULL,
   uid    TEXT NOT NULL,

@@ -1,13 +1,13 @@
 -- compatible: no
--- Where the events of tasks are pushed to, and how far each of them is.
+-- Push configurations of tasks and the progress of their delivery.
 
--- Set once a task has a push configuration: without it a write looks for none.
+-- Set once a task has a push configuration, so that other writes need not look for one.
 ALTER TABLE tasks ADD COLUMN push INTEGER NOT NULL DEFAULT 0;
 
--- cursor is the last event that the receiver has, head the last one there is.
--- due_at is 0 when there is nothing to do; a claim moves it to the claim's end, so
--- that what a lost node held becomes due by itself. claimed_until is the claim's
--- name, too: what was found out under another one counts no more.
+-- cursor is the last delivered event, head the last event of the task. due_at is 0 if
+-- there is nothing to do; a claim sets it to the claim's end, so that the claims of a lost
+-- node become due by themselves. claimed_until also identifies the claim: results of
+-- another claim are ignored.
 CREATE TABLE push_configs (
   org_id          TEXT NOT NULL,
   uid             TEXT NOT NULL,
@@ -29,11 +29,11 @@ CREATE TABLE push_configs (
   created_at      BIGINT NOT NULL,
   PRIMARY KEY (org_id, uid, id)
 ) {{without_rowid}};
--- Both hold only what has something to do, or waits for an admin.
+-- Both contain only rows with pending work, or that wait for an admin.
 CREATE INDEX push_due ON push_configs (due_at, org_id, uid, id) WHERE due_at > 0;
 CREATE INDEX push_dead ON push_configs (org_id, uid, id) WHERE state = 'dead';
 
--- What the server made for itself and must keep, such as its signing key.
+-- Secrets that the server generated, such as its signing key.
 CREATE TABLE secrets (
   name       TEXT PRIMARY KEY,
   value      TEXT NOT NULL,

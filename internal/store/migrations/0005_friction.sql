@@ -1,5 +1,5 @@
 -- compatible: yes
--- What was reported to be in the way, one row for each fingerprint of an org.
+-- Friction reports, one row for each fingerprint of an org.
 CREATE TABLE friction (
   org_id        TEXT NOT NULL,
   fingerprint   TEXT NOT NULL,
@@ -17,7 +17,7 @@ CREATE TABLE friction (
 ) {{without_rowid}};
 CREATE INDEX friction_latest ON friction (org_id, last_at, fingerprint);
 
--- The latest reports of each; the oldest of them without their evidence.
+-- The latest reports of each fingerprint; the oldest of them without evidence.
 CREATE TABLE friction_reports (
   org_id      TEXT NOT NULL,
   fingerprint TEXT NOT NULL,
@@ -30,7 +30,7 @@ CREATE TABLE friction_reports (
 ) {{without_rowid}};
 CREATE UNIQUE INDEX friction_occurrences ON friction_reports (org_id, fingerprint, reporter, occurrence) WHERE occurrence <> '';
 
--- What an org has set otherwise than it comes.
+-- Settings of an org that differ from the defaults.
 CREATE TABLE org_settings (
   org_id TEXT NOT NULL,
   name   TEXT NOT NULL,

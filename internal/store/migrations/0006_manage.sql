@@ -1,10 +1,10 @@
 -- compatible: no
--- Who may do what: disabled principals, invitations, and the log of all that.
+-- Administration: disabled principals, invitations and the audit log.
 
 ALTER TABLE principals ADD COLUMN disabled INTEGER NOT NULL DEFAULT 0;
 UPDATE principals SET disabled = 1 WHERE kind = 'agent' AND id IN (SELECT id FROM agents WHERE disabled = 1);
 
--- The key that a rotation put in its place. A key is rotated once.
+-- The successor after a rotation. A key is rotated only once.
 ALTER TABLE keys ADD COLUMN replaced_by TEXT NOT NULL DEFAULT '';
 CREATE INDEX keys_by_principal ON keys (org_id, kind, principal_id, id);
 
@@ -23,7 +23,7 @@ CREATE TABLE invitations (
 );
 CREATE INDEX invitations_by_org ON invitations (org_id, id);
 
--- Only ever appended to.
+-- Append-only.
 CREATE TABLE audit (
   org_id     TEXT NOT NULL,
   at         BIGINT NOT NULL,

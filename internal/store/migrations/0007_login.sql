@@ -1,6 +1,6 @@
 -- compatible: yes
--- How people sign in, and what the authorization server gives out. Of passwords,
--- tokens, codes and links only hashes are kept.
+-- Sign-in, and the grants and tokens of the authorization server. Passwords, tokens, codes
+-- and links are stored as hashes only.
 
 CREATE TABLE passwords (
   org_id     TEXT NOT NULL,
@@ -40,7 +40,7 @@ CREATE TABLE oauth_clients (
 ) {{without_rowid}};
 CREATE INDEX oauth_clients_unused ON oauth_clients (used_at, created_at);
 
--- What a client asked for while its user decides.
+-- Authorization requests whose user has not decided yet.
 CREATE TABLE oauth_requests (
   hash       TEXT PRIMARY KEY,
   data       TEXT NOT NULL,
@@ -71,7 +71,7 @@ CREATE TABLE oauth_grants (
 CREATE UNIQUE INDEX oauth_grants_code ON oauth_grants (code_hash) WHERE code_hash <> '';
 CREATE INDEX oauth_grants_end ON oauth_grants (ends_at);
 
--- Every refresh token that a grant ever had, so that one that comes back is noticed.
+-- Every refresh token that a grant ever had, to detect reuse.
 CREATE TABLE oauth_refresh (
   hash     TEXT PRIMARY KEY,
   grant_id TEXT NOT NULL

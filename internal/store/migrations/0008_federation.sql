@@ -1,6 +1,6 @@
 -- compatible: no
--- Accounts elsewhere with which people sign in here, and clients that an admin of an
--- org registered. A client without an org registered itself.
+-- Identities at external providers, and clients that an admin of an org registered. A
+-- client without an org registered itself.
 
 CREATE TABLE identities (
   org_id     TEXT NOT NULL,

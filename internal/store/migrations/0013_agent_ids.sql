@@ -1,6 +1,6 @@
 -- compatible: no
--- Agent ids are unique within an org. An agent that is or was public also holds its id
--- as a public name, which is unique across the platform.
+-- Agent ids are unique within an org. An agent that is or was public also holds its id as
+-- a public name, which is unique across the platform.
 
 -- @sqlite
 -- SQLite cannot change a primary key. No other table refers to this one.
@@ -33,11 +33,11 @@ ALTER TABLE agents ADD COLUMN public_name INTEGER NOT NULL DEFAULT 0;
 UPDATE agents SET public_name = public;
 -- @all
 
--- Disabled agents and those that are private again are part of it: nobody else shall
--- get the tasks of their callers.
+-- Includes disabled agents and those that are private again: no other agent may get the
+-- tasks of their callers.
 CREATE UNIQUE INDEX agents_public_name ON agents (id) WHERE public_name = 1;
 
--- A sender's tasks with the agents of one id, the one that changed last first. It begins
--- with the sender, so that another org's tasks with agents of that id are never read.
+-- A sender's tasks with the agents of one id, the last changed first. It begins with the
+-- sender, so that other orgs' tasks with agents of that id are never read.
 DROP INDEX tasks_own;
 CREATE INDEX tasks_own ON tasks (sender_org, sender, agent_id, updated_at, uid);

@@ -1,10 +1,10 @@
 -- compatible: yes
 -- SQLite keeps the rows of a WITHOUT ROWID table in one index, and reads a row whole to
--- compare its key. A search for one task's events could so read megabytes of another's.
+-- compare its key. So a search for one task's events could read megabytes of another's.
 
 -- @postgres
--- Compressing megabytes with the default method keeps a processor busy for tens of
--- milliseconds. Servers older than 14, or built without lz4, keep it.
+-- The default compression of megabytes takes tens of milliseconds. Servers older than 14,
+-- or built without lz4, keep the default.
 DO $$ BEGIN EXECUTE 'ALTER TABLE task_events ALTER COLUMN data SET COMPRESSION lz4'; EXCEPTION WHEN OTHERS THEN NULL; END $$;
 DO $$ BEGIN EXECUTE 'ALTER TABLE messages ALTER COLUMN data SET COMPRESSION lz4'; EXCEPTION WHEN OTHERS THEN NULL; END $$;
 -- @sqlite

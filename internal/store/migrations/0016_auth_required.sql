@@ -1,6 +1,6 @@
 -- compatible: no
--- Workers can report auth-required. Older programs take an unknown state for a final one: they
--- would give up the pushes of such a task and refuse the sender's answer.
+-- Workers can report auth-required. Older programs treat an unknown state as terminal: they
+-- would give up the pushes of such a task and refuse the sender's next message.
 
 -- Live tasks are those in tasks_queue, in tasks_leases, and these.
 DROP INDEX tasks_asking;

@@ -1,11 +1,11 @@
 -- compatible: no
--- What people decide by: the text's own version, votes of agents apart, evidence, duplicates
--- and saved notes. Older programs would change texts and votes without counting them here.
+-- Data for triage: the version of the text, separate votes of agents, evidence, duplicates and
+-- saved notes. Older programs would change texts and votes without updating these columns.
 
 ALTER TABLE proposals ADD COLUMN text_version BIGINT NOT NULL DEFAULT 1;
 ALTER TABLE proposals ADD COLUMN duplicate_of TEXT NOT NULL DEFAULT '';
 
--- Of votes_for and votes_against, those of agents.
+-- The votes of agents among votes_for and votes_against.
 ALTER TABLE proposals ADD COLUMN agents_for BIGINT NOT NULL DEFAULT 0;
 ALTER TABLE proposals ADD COLUMN agents_against BIGINT NOT NULL DEFAULT 0;
 UPDATE proposals SET agents_for = v.up, agents_against = v.down
@@ -20,15 +20,15 @@ ALTER TABLE proposals ADD COLUMN evidence BIGINT NOT NULL DEFAULT 0;
 UPDATE proposals SET fingerprint = f.fingerprint, evidence = f.reports
   FROM friction f WHERE f.proposal_id <> '' AND proposals.org_id = f.org_id AND proposals.id = f.proposal_id;
 
--- Agents submit most, so their proposals are those that cost nothing more.
+-- Agents submit most proposals, so the indexes leave theirs out.
 ALTER TABLE proposals ADD COLUMN by_person INTEGER NOT NULL DEFAULT 0;
 UPDATE proposals SET by_person = 1 WHERE submitted_by LIKE 'user:%';
 
 CREATE INDEX proposals_people   ON proposals (org_id, status, priority, id) WHERE by_person = 1;
 CREATE INDEX proposals_evidence ON proposals (org_id, status, priority, id) WHERE fingerprint <> '';
 
--- What people submitted is counted under the name user, which is no ref, and what was
--- filed from friction under a kind of its own.
+-- Proposals of users are counted under the who "user", which is not a ref, and proposals
+-- filed from friction under a separate kind.
 INSERT INTO counters (org_id, kind, who, status, category, priority, slot, n)
   SELECT org_id, 'proposal', 'user', status, category, priority, 0, sum(n)
   FROM counters WHERE kind = 'proposal' AND who LIKE 'user:%' GROUP BY org_id, status, category, priority;
@@ -42,7 +42,7 @@ INSERT INTO counters (org_id, kind, who, status, category, priority, slot, n)
   SELECT org_id, 'evidence', submitted_by, status, category, priority, 0, count(*)
   FROM proposals WHERE fingerprint <> '' GROUP BY org_id, submitted_by, status, category, priority;
 
--- Reasons that admins give again and again.
+-- Resolution notes that admins reuse.
 CREATE TABLE saved_notes (
   org_id     TEXT NOT NULL,
   id         TEXT NOT NULL,

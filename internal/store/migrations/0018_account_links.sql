@@ -1,7 +1,7 @@
 -- compatible: yes
--- Memberships in several orgs that belong to one person. Whoever signs in to one of them with
--- its password may act in all of them. A change of the password raises the epoch, which closes
--- what the membership opened before.
+-- Memberships in several orgs that belong to one person. A user who signs in to one of them
+-- with its password may act in all of them. A change of the password increments the epoch,
+-- which ends the access that the membership gave before.
 CREATE TABLE account_links (
   account_id TEXT NOT NULL,
   org_id     TEXT NOT NULL,
@@ -12,5 +12,5 @@ CREATE TABLE account_links (
 ) {{without_rowid}};
 CREATE UNIQUE INDEX account_links_account ON account_links (account_id, org_id);
 
--- Which key a rotation replaced.
+-- Finds the key that a rotation replaced.
 CREATE INDEX keys_replaced ON keys (org_id, replaced_by) WHERE replaced_by <> '';

@@ -11,7 +11,7 @@ import (
 	"github.com/parley-dev/parley/internal/identity"
 )
 
-// plain is a Hasher that shows what it does.
+// plain is a Hasher whose hashes show the password.
 type plain struct{}
 
 func (plain) Hash(_ context.Context, p string) (string, error)    { return "plain:" + p, nil }
@@ -20,6 +20,22 @@ func (plain) Decoy() string                                       { return "nobo
 
 func (w *world) people() *account.Accounts {
 	return account.New(w.store.Accounts(), w.store.Audit(), plain{}, w.now)
+}
+
+// newLink makes a link as the operator does.
+func (w *world) newLink(p identity.Principal) (string, error) {
+	token, _, err := account.NewOperator(w.store.Accounts(), w.now).NewLink(w.Context(), p)
+	return token, err
+}
+
+// setPassword gives a user a password, as if the user had chosen it.
+func (w *world) setPassword(p identity.Principal, password string) {
+	w.Helper()
+	hash, err := w.people().HashPassword(w.Context(), p, password)
+	w.must(err)
+	e := identity.NewEntry(w.Context(), w.now(), p.Org, account.PasswordChange, p.Ref(), "")
+	_, err = w.store.Accounts().SetPassword(w.Context(), p, hash, w.now(), e)
+	w.must(err)
 }
 
 const goodPassword = "correct horse battery"
@@ -31,7 +47,7 @@ func testPasswords(w *world) {
 
 	_, err := people.Login(ctx, "acme", "ann", goodPassword)
 	w.want(err, errs.Unauthenticated) // there is no default password
-	token, _, err := people.NewLink(ctx, p)
+	token, err := w.newLink(p)
 	w.must(err)
 	_, err = people.UseLink(ctx, token, "short")
 	w.want(err, errs.Invalid)
@@ -45,9 +61,14 @@ func testPasswords(w *world) {
 	in, err := people.Login(ctx, "acme", "ann", goodPassword)
 	w.must(err)
 	if !in.Member.Admin || in.Generation != first.Generation {
-		w.Errorf("signed in as %+v", in)
+		w.Errorf("signed in = %+v, want an admin with generation %d", in, first.Generation)
 	}
-	for _, wrong := range [][3]string{{"acme", "ann", "wrong horse battery"}, {"acme", "nobody", goodPassword}, {"other", "ann", goodPassword}, {"no", "ann", ""}} {
+	for _, wrong := range [][3]string{
+		{"acme", "ann", "wrong horse battery"},
+		{"acme", "nobody", goodPassword},
+		{"other", "ann", goodPassword},
+		{"no", "ann", ""},
+	} {
 		_, err := people.Login(ctx, wrong[0], wrong[1], wrong[2])
 		w.want(err, errs.Unauthenticated)
 	}
@@ -64,13 +85,12 @@ func testPasswords(w *world) {
 	_, err = people.Resume(ctx, "acme", "ann", second.Generation)
 	w.want(err, errs.NotFound)
 
-	// Another org's user of the same name has nothing to do with it.
-	_, err = people.SetPassword(ctx, twin, "some other password")
-	w.must(err)
+	// A user of the same name in another org is not affected.
+	w.setPassword(twin, "some other password")
 	third, err := people.Login(ctx, "acme", "ann", "another horse battery")
 	w.must(err)
 
-	// Disabled means out, and enabled again does not mean in.
+	// Disabling ends the sessions, and enabling does not bring them back.
 	_, err = m.CreateMember(ctx, ann, identity.User, "bob", "", true)
 	w.must(err)
 	bob := w.access("acme", "user:bob")
@@ -79,56 +99,56 @@ func testPasswords(w *world) {
 	w.must(err)
 	_, err = people.Login(ctx, "acme", "ann", "another horse battery")
 	w.want(err, errs.Unauthenticated)
-	_, _, err = people.NewLink(ctx, p)
+	_, err = w.newLink(p)
 	w.want(err, errs.Conflict)
 	_, err = m.UpdateMember(ctx, bob, p, identity.MemberEdit{Disabled: &no})
 	w.must(err)
 	_, err = people.Resume(ctx, "acme", "ann", third.Generation)
 	w.want(err, errs.NotFound)
 
-	// A new password ends a link that was made before it, whoever has that.
-	stale, _, err := people.NewLink(ctx, p)
+	// A new password invalidates links that were made before it.
+	stale, err := w.newLink(p)
 	w.must(err)
 	_, err = people.ChangePassword(ctx, p, "another horse battery", "one more horse battery")
 	w.must(err)
 	_, err = people.UseLink(ctx, stale, goodPassword)
 	w.want(err, errs.NotFound)
 
-	_, _, err = people.NewLink(ctx, principal("user:nobody"))
+	_, err = w.newLink(principal("user:nobody"))
 	w.want(err, errs.NotFound)
-	old, _, err := people.NewLink(ctx, p)
+	old, err := w.newLink(p)
 	w.must(err)
-	_, _, err = people.NewLink(ctx, p)
+	_, err = w.newLink(p)
 	w.must(err)
 	_, err = people.Link(ctx, old)
-	w.want(err, errs.NotFound) // a newer one takes its place
+	w.want(err, errs.NotFound) // replaced by a newer one
 
 	_, actions := w.log(m, ann, identity.AuditFilter{Actor: "user:ann", Action: account.PasswordChange})
 	if len(actions) != 3 {
-		w.Errorf("the log has %q; want three changes of the password", actions)
+		w.Errorf("the log has %q, want three changes of the password", actions)
 	}
 	entries, _ := w.log(m, ann, identity.AuditFilter{Action: account.LoginFailed})
 	if len(entries) != 3 || entries[0].Outcome != identity.Refused {
-		w.Errorf("failed logins %+v", entries)
+		w.Errorf("failed logins = %+v, want 3, the last one refused", entries)
 	}
 }
 
 func testRacingLinks(w *world) {
 	w.manage()
 	people := w.people()
-	token, _, err := people.NewLink(w.Context(), principal("user:ann"))
+	token, err := w.newLink(principal("user:ann"))
 	w.must(err)
 	if n := w.race(func() error { _, err := people.UseLink(w.Context(), token, goodPassword); return err }); n != 1 {
-		w.Errorf("%d of the uses of one link succeeded; want 1", n)
+		w.Errorf("%d of the uses of one link succeeded, want 1", n)
 	}
-	token, _, err = people.NewLink(w.Context(), principal("user:ann"))
+	token, err = w.newLink(principal("user:ann"))
 	w.must(err)
 	w.advance(account.LinkLifetime)
 	_, err = people.UseLink(w.Context(), token, goodPassword)
 	w.want(err, errs.NotFound)
 }
 
-// race runs f twenty times at once and counts the successes.
+// race runs f twenty times concurrently and counts the successes.
 func (w *world) race(f func() error) int64 {
 	var won atomic.Int64
 	var wg sync.WaitGroup
@@ -147,10 +167,10 @@ func testSessionStaysEnded(w *world) {
 	ctx := w.Context()
 	w.must(w.store.Sessions().Create(ctx, "t1", []byte("x"), w.now().Add(time.Hour)))
 	w.must(w.store.Sessions().Delete(ctx, "t1"))
-	// What a request does that loaded the session before it ended.
+	// A request that loaded the session before it ended updates it.
 	w.must(w.store.Sessions().Update(ctx, "t1", []byte("x"), w.now().Add(time.Hour)))
 	if _, found, err := w.store.Sessions().Get(ctx, "t1", w.now()); found || err != nil {
-		w.Errorf("a session that ended is back: %t, %v", found, err)
+		w.Errorf("ended session: found = %t, %v, want false", found, err)
 	}
 }
 
@@ -162,17 +182,17 @@ func testSessions(w *world) {
 	got, found, err := w.store.Sessions().Get(ctx, "t1", w.now())
 	w.must(err)
 	if !found || string(got) != string(data) {
-		w.Errorf("session %v, %t", got, found)
+		w.Errorf("session = %v, %t, want %v", got, found, data)
 	}
 	_, found, err = w.store.Sessions().Get(ctx, "t1", w.now().Add(2*time.Hour))
 	w.must(err)
 	if found {
-		w.Error("an expired session was found")
+		w.Error("expired session: found = true, want false")
 	}
 	w.must(w.store.Sessions().Delete(ctx, "t1"))
 	w.must(w.store.Sessions().Delete(ctx, "t1"))
 	if _, found, _ := w.store.Sessions().Get(ctx, "t1", w.now()); found {
-		w.Error("a deleted session was found")
+		w.Error("deleted session: found = true, want false")
 	}
 
 	id := identity.HashSecret("request")
@@ -180,10 +200,10 @@ func testSessions(w *world) {
 	got, err = w.store.OAuth().Request(ctx, id, w.now())
 	w.must(err)
 	if string(got) != string(data) {
-		w.Errorf("request %v", got)
+		w.Errorf("request = %v, want %v", got, data)
 	}
 	if n := w.race(func() error { return w.store.OAuth().EndRequest(ctx, id) }); n != 1 {
-		w.Errorf("%d answers to one request; want 1", n)
+		w.Errorf("%d answers to one request, want 1", n)
 	}
 	_, err = w.store.OAuth().Request(ctx, id, w.now())
 	w.want(err, errs.NotFound)

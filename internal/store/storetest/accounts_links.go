@@ -11,7 +11,7 @@ import (
 	"github.com/parley-dev/parley/internal/identity"
 )
 
-// userOf makes a user with a password, and the org if there is none.
+// userOf creates a user with a password, and the org if it does not exist.
 func (w *world) userOf(org, id, password string) identity.Principal {
 	w.Helper()
 	ctx := w.Context()
@@ -22,13 +22,12 @@ func (w *world) userOf(org, id, password string) identity.Principal {
 	_, err := w.operator.CreateMember(ctx, p, "", false)
 	w.must(err)
 	if password != "" {
-		_, err = w.people().SetPassword(ctx, p, password)
-		w.must(err)
+		w.setPassword(p, password)
 	}
 	return p
 }
 
-// session signs in and returns what the session has then.
+// session signs in and returns the memberships of the session.
 func (w *world) session(org, id, password string) []account.Entry {
 	w.Helper()
 	people := w.people()
@@ -49,7 +48,7 @@ func (w *world) wantOrgs(list []account.Entry, want ...string) {
 		got = append(got, m.Org)
 	}
 	if slices.Sort(got); !slices.Equal(got, want) && len(got)+len(want) > 0 {
-		w.Errorf("the session reaches %q; want %q", got, want)
+		w.Errorf("the session reaches %q, want %q", got, want)
 	}
 }
 
@@ -59,7 +58,7 @@ func testLinkedAccounts(w *world) {
 	a, b := w.userOf("acme", "ada", "words of ada one"), w.userOf("beta", "lovelace", "words of ada two")
 	w.wantOrgs(w.session("acme", "ada", "words of ada one"), "acme")
 
-	// The password of the other membership is the proof, and nothing else.
+	// Only the password of the other membership is a proof.
 	_, _, err := people.LinkMembership(ctx, a, "beta", "lovelace", "not the password")
 	w.want(err, errs.Unauthenticated)
 	_, _, err = people.LinkMembership(ctx, a, "acme", "ann", "whatever it may be")
@@ -68,12 +67,12 @@ func testLinkedAccounts(w *world) {
 	s, linked, err := people.LinkMembership(ctx, a, "beta", "lovelace", "words of ada two")
 	w.must(err)
 	if !linked || s.Member.Principal != b {
-		w.Errorf("%+v, linked %t", s, linked)
+		w.Errorf("LinkMembership = %+v, linked %t, want %s, linked", s, linked, b.Ref())
 	}
 	_, again, err := people.LinkMembership(ctx, b, "acme", "ada", "words of ada one")
 	w.must(err)
 	if !again {
-		w.Error("linked before, and not any more")
+		w.Error("repeated LinkMembership: linked = false, want true")
 	}
 	fromA, fromB := w.session("acme", "ada", "words of ada one"), w.session("beta", "lovelace", "words of ada two")
 	w.wantOrgs(fromA, "acme", "beta")
@@ -81,21 +80,21 @@ func testLinkedAccounts(w *world) {
 	list, err := people.Memberships(ctx, a)
 	w.must(err)
 	if len(list) != 2 {
-		w.Errorf("memberships %+v", list)
+		w.Errorf("memberships = %+v, want 2", list)
 	}
 
-	// The logs tell of it, and name no other org.
+	// The logs have entries that do not name the other org.
 	entries, actions := w.log(m, ann, identity.AuditFilter{Actor: "user:ada"})
 	if !slices.Contains(actions, "account.link user:ada") {
-		w.Errorf("the log has %q", actions)
+		w.Errorf("log = %q, want account.link user:ada", actions)
 	}
 	for _, e := range entries {
 		if s := fmt.Sprintf("%+v", e); strings.Contains(s, "beta") || strings.Contains(s, "lovelace") {
-			w.Errorf("the log of acme names the other org: %s", s)
+			w.Errorf("log of acme = %s, want no name of the other org", s)
 		}
 	}
 
-	// Disabled in one org, the other one goes on, in sessions of either.
+	// A user who is disabled in one org keeps the other, in sessions of either.
 	yes, no := true, false
 	_, err = m.UpdateMember(ctx, ann, a, identity.MemberEdit{Disabled: &yes})
 	w.must(err)
@@ -108,8 +107,8 @@ func testLinkedAccounts(w *world) {
 	fromA, fromB = w.session("acme", "ada", "words of ada one"), w.session("beta", "lovelace", "words of ada two")
 	w.wantOrgs(fromB, "acme", "beta")
 
-	// Signed out everywhere in one org: that membership is gone from all sessions, and so is
-	// what its password opened.
+	// After signing out everywhere in one org, all sessions lose that membership and the
+	// memberships that its password opened.
 	w.must(people.LogoutEverywhere(ctx, b))
 	w.wantOrgs(fromA, "acme")
 	w.wantOrgs(fromB)
@@ -121,8 +120,8 @@ func testLinkedAccounts(w *world) {
 	fromA = w.session("acme", "ada", "words of ada three")
 	w.wantOrgs(fromA, "acme", "beta")
 
-	// An admin of acme can take the membership there by a link, and gets nothing of beta.
-	token, _, err := people.NewLink(ctx, a)
+	// An admin of acme can take over the membership there by a link, but gets no access to beta.
+	token, err := w.newLink(a)
 	w.must(err)
 	_, err = people.UseLink(ctx, token, "words of an admin")
 	w.must(err)
@@ -130,7 +129,7 @@ func testLinkedAccounts(w *world) {
 	w.wantOrgs(w.session("acme", "ada", "words of an admin"), "acme")
 	w.wantOrgs(w.session("beta", "lovelace", "words of ada two"), "beta")
 
-	// Whoever owns both links them again, and unlinks them.
+	// The owner of both links them again, and unlinks them.
 	_, _, err = people.LinkMembership(ctx, b, "acme", "ada", "words of an admin")
 	w.must(err)
 	fromA = w.session("acme", "ada", "words of an admin")
@@ -155,17 +154,17 @@ func testJoinLinked(w *world) {
 	e, member, err := people.Join(ctx, session[0], token)
 	w.must(err)
 	if member.Ref() != "user:ada" || member.Org != "acme" || !member.Admin {
-		w.Errorf("%+v", member)
+		w.Errorf("member = %+v, want admin user:ada of acme", member)
 	}
 	w.wantOrgs(append(session, e), "acme", "beta")
 	_, _, err = people.Join(ctx, session[0], token)
-	w.want(err, errs.NotFound) // it was used up
+	w.want(err, errs.NotFound) // already used
 	_, err = people.Login(ctx, "acme", "ada", "words of ada two")
-	w.want(err, errs.Unauthenticated) // it has no password of its own
+	w.want(err, errs.Unauthenticated) // the membership has no password
 	session = w.session("beta", "lovelace", "words of ada two")
 	w.wantOrgs(session, "acme", "beta")
 
-	// One membership in an org; the invitation stays good for somebody else.
+	// There is one membership per org; the invitation stays valid for another user.
 	_, second, err := m.Invite(ctx, ann, identity.InvitationRequest{User: "ada2"})
 	w.must(err)
 	_, _, err = people.Join(ctx, session[0], second)
@@ -173,14 +172,14 @@ func testJoinLinked(w *world) {
 	_, err = m.Accept(ctx, second, "")
 	w.must(err)
 
-	// Nobody unlinks the last way to sign in, from neither side.
+	// The last way to sign in cannot be unlinked, from neither side.
 	a := identity.Principal{Org: "acme", Kind: identity.User, ID: "ada"}
 	w.refusedAs(people.UnlinkMembership(ctx, a), errs.Conflict, "account.last_way")
 	w.refusedAs(people.UnlinkMembership(ctx, b), errs.Conflict, "account.last_way")
-	// Nor does a provider of acme take the membership by its name.
+	// A provider of acme cannot take the membership by its name.
 	_, err = people.Arrive(ctx, arrival("s-ada", "ada"), account.Proof{})
 	w.want(err, errs.Conflict)
-	// Connected with it on purpose, the provider is the only way, and opens nothing else.
+	// Once connected explicitly, the provider is the only way to sign in, and opens nothing else.
 	_, err = people.Arrive(ctx, arrival("s-ada", "ada"), account.Proof{User: "ada"})
 	w.must(err)
 	w.wantOrgs(session, "beta")
@@ -190,21 +189,20 @@ func testJoinLinked(w *world) {
 	opened, err := people.Open(ctx, by, w.now())
 	w.must(err)
 	if by.By != account.ByProvider || len(opened) != 0 {
-		w.Errorf("a provider opened %+v", opened)
+		w.Errorf("memberships opened by a provider = %+v, want none", opened)
 	}
-	_, err = people.SetPassword(ctx, a, "a first password")
-	w.must(err)
+	w.setPassword(a, "a first password")
 	w.wantOrgs(w.session("acme", "ada", "a first password"), "acme")
-	// What has a provider is added to sessions, and not linked.
+	// A membership with a provider is added to sessions, but not linked.
 	_, linked, err := people.LinkMembership(ctx, b, "acme", "ada", "a first password")
 	w.must(err)
 	if linked {
-		w.Error("a membership with a provider was linked")
+		w.Error("membership with a provider: linked = true, want false")
 	}
 }
 
-// testLinkedProvider: the provider of an org is the way into its memberships, whatever they
-// are linked with.
+// testLinkedProvider: the provider of an org is the only way into memberships that use it, even
+// if they are linked.
 func testLinkedProvider(w *world) {
 	w.manage()
 	ctx, people := w.Context(), w.people()
@@ -218,19 +216,19 @@ func testLinkedProvider(w *world) {
 	w.must(err)
 	w.wantOrgs(session, "beta")
 	if list := w.session("beta", "lovelace", "words of ada two"); len(list) != 1 {
-		w.Errorf("opened without the provider: %+v", list)
+		w.Errorf("memberships without the provider = %+v, want 1", list)
 	}
-	// The password is the person's own, and opens what the person linked.
+	// The password belongs to the user and opens the memberships that the user linked.
 	w.wantOrgs(w.session("acme", "ada", "words of ada one"), "acme", "beta")
 	by, err := people.Arrive(ctx, arrival("s-ada", "ada"), account.Proof{})
 	w.must(err)
 	if opened, err := people.Open(ctx, by, w.now()); err != nil || len(opened) != 0 {
-		w.Errorf("a provider opened %+v, %v", opened, err)
+		w.Errorf("memberships opened by a provider = %+v, %v, want none", opened, err)
 	}
 	names, err := people.OrgNames(ctx, "acme", "beta", "none")
 	w.must(err)
 	if len(names) != 2 || names["acme"] != "acme" || names["beta"] != "beta" {
-		w.Errorf("%q", names)
+		w.Errorf("org names = %q, want acme and beta", names)
 	}
 }
 
@@ -245,12 +243,12 @@ func testLinkedAccountsMerge(w *world) {
 		_, _, err := people.LinkMembership(ctx, users[i], users[j].Org, "me", pass(j))
 		return err
 	}
-	// Two accounts of several become one.
+	// Two accounts with several memberships are merged.
 	w.must(link(0, 1))
 	w.must(link(2, 3))
 	w.must(link(0, 3))
 	w.wantOrgs(w.session("org-02", "me", pass(2)), "org-00", "org-01", "org-02", "org-03")
-	// Not if both have a membership in the same org.
+	// They are not merged if both have a membership in the same org.
 	twin := w.userOf("org-00", "twin", "words of a twin")
 	w.must(func() error { _, _, err := people.LinkMembership(ctx, twin, "org-04", "me", pass(4)); return err }())
 	w.refusedAs(link(1, 4), errs.Conflict, "account.same_org")
@@ -260,12 +258,12 @@ func testLinkedAccountsMerge(w *world) {
 	}
 	w.refusedAs(link(0, account.MaxMemberships), errs.Conflict, "account.too_many")
 	if n := len(w.session("org-07", "me", pass(7))); n != account.MaxMemberships {
-		w.Errorf("a session has %d memberships", n)
+		w.Errorf("session has %d memberships, want %d", n, account.MaxMemberships)
 	}
 }
 
-// Of many links at once that would put two memberships of one org into an account, one
-// is made.
+// testRacingAccountLinks: of many concurrent links that would put two memberships of one org
+// into an account, one succeeds.
 func testRacingAccountLinks(w *world) {
 	me := w.userOf("acme", "me", "words of mine only")
 	for i := range 20 {
@@ -283,7 +281,7 @@ func testRacingAccountLinks(w *world) {
 		return err
 	})
 	if won != 1 {
-		w.Errorf("%d links into one org; want 1", won)
+		w.Errorf("%d links into one org, want 1", won)
 	}
 	w.advance(time.Second)
 	w.wantOrgs(w.session("acme", "me", "words of mine only"), "acme", "beta")

@@ -1,7 +1,6 @@
 package storetest
 
 import (
-	"context"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -14,7 +13,7 @@ import (
 	"github.com/parley-dev/parley/internal/task"
 )
 
-// orgs makes orgs.
+// orgs creates orgs.
 func (w *world) orgs(orgs ...string) {
 	w.Helper()
 	for _, org := range orgs {
@@ -33,10 +32,10 @@ func (w *world) publish(org, id string, public bool) error {
 	return err
 }
 
-// reaches is what callers of an org reach under an id, as "org" or "org hides org".
+// reaches returns the agent that callers of an org reach by an id, as "org" or "org hides org".
 func (w *world) reaches(org, id string) string {
 	w.Helper()
-	w.advance(2 * time.Second) // past what is remembered
+	w.advance(2 * time.Second) // past the lifetime of caches
 	a, hidden, err := w.agents.Reach(w.Context(), org, id)
 	switch {
 	case err != nil:
@@ -48,8 +47,8 @@ func (w *world) reaches(org, id string) string {
 	return a.Org
 }
 
-// testAgentIDs: an id is unique within an org, and one that is or was public among all
-// that are or were.
+// testAgentIDs: an id is unique within an org. The id of an agent that is or was public is also
+// unique among all such agents.
 func testAgentIDs(w *world) {
 	ctx := w.Context()
 	w.orgs("acme", "other", "third")
@@ -75,20 +74,20 @@ func testAgentIDs(w *world) {
 	w.refusedAs(w.agent("third", "bob", true), errs.Conflict, "agent.public_id_taken")
 	w.must(w.publish("acme", "bob", true)) // again
 
-	// An own agent that is disabled hides the public one.
+	// A disabled own agent hides the public one.
 	_, err := w.agents.Update(ctx, "other", "bob", agent.Edit{Disabled: ptr(true)})
 	w.must(err)
 	expect(map[string]string{"other": "", "third": "acme"})
 	if a, err := w.agents.Own(ctx, "other", "bob"); err != nil || !a.Disabled {
-		w.Errorf("%+v, %v", a, err)
+		w.Errorf("own agent = %+v, %v, want it disabled", a, err)
 	}
 	if ok, err := w.agents.Reachable(ctx, "other", "bob"); err != nil || !ok {
-		w.Errorf("an own agent is not reachable for scopes: %v", err)
+		w.Errorf("own agent: reachable for scopes = %t, %v, want true", ok, err)
 	}
 	_, err = w.agents.Own(ctx, "third", "bob")
 	w.want(err, errs.NotFound)
 
-	// Nobody takes the name of an agent that is disabled or private again.
+	// The name of a disabled or private agent stays taken.
 	_, err = w.agents.Update(ctx, "acme", "bob", agent.Edit{Disabled: ptr(true)})
 	w.must(err)
 	expect(map[string]string{"acme": "", "third": "", "": ""})
@@ -108,32 +107,31 @@ func testAgentIDs(w *world) {
 	w.want(err, errs.NotFound)
 }
 
-// testNewAgentIsThere: what a node remembers of a public agent does not keep its org's own
-// one from work.
+// testNewAgentIsThere: a cached public agent does not keep a new agent of the caller's org from
+// working.
 func testNewAgentIsThere(w *world) {
 	ctx := w.Context()
 	w.orgs("acme", "other")
 	w.must(w.agent("acme", "bob", true))
 	if a, _, err := w.agents.Reach(ctx, "other", "bob"); err != nil || a.Org != "acme" {
-		w.Fatalf("%+v, %v", a, err)
+		w.Fatalf("agent = %+v, %v, want that of acme", a, err)
 	}
-	elsewhere := newAgents(w.store.Agents(), w.now)
+	elsewhere := newAgents(w.store.Agents(), agent.Quotas{}, w.now)
 	_, err := elsewhere.Create(ctx, agent.Agent{ID: "bob", Org: "other", Name: "Bob"})
 	w.must(err)
 	if a, err := w.agents.Own(ctx, "other", "bob"); err != nil || a.Org != "other" {
-		w.Errorf("%+v, %v", a, err)
+		w.Errorf("own agent = %+v, %v, want that of other", a, err)
 	}
 	w.advance(time.Second)
 	if a, _, err := w.agents.Reach(ctx, "other", "bob"); err != nil || a.Org != "other" {
-		w.Errorf("a second later: %+v, %v", a, err)
+		w.Errorf("agent after the cache expired = %+v, %v, want that of other", a, err)
 	}
 }
 
-// testPublicNameQuota: an org holds so many public names, those of disabled and private
-// agents included.
+// testPublicNameQuota: the quota of public names includes those of disabled and private agents.
 func testPublicNameQuota(w *world) {
 	w.orgs("acme", "other")
-	w.agents.MaxPublicNames = 3
+	w.agents = newAgents(w.store.Agents(), agent.Quotas{PublicNames: 3}, w.now)
 	for i := range 3 {
 		w.must(w.agent("acme", fmt.Sprint("a", i), i < 2))
 	}
@@ -142,14 +140,14 @@ func testPublicNameQuota(w *world) {
 	w.refusedAs(w.agent("acme", "a3", true), errs.Conflict, "quota.public_agents")
 	w.must(w.agent("acme", "a3", false))
 	w.refusedAs(w.publish("acme", "a3", true), errs.Conflict, "quota.public_agents")
-	w.must(w.publish("acme", "a0", true)) // it held its name
+	w.must(w.publish("acme", "a0", true)) // it has kept its name
 	w.must(w.agent("other", "a3", true))
 	_, err := w.agents.Release(w.Context(), "acme", "a0")
 	w.must(err)
 	w.must(w.agent("acme", "a4", true))
 }
 
-// testPublicNameRace: of many that make an agent public under the same id, one does.
+// testPublicNameRace: of many orgs that publish an agent with the same id, one succeeds.
 func testPublicNameRace(w *world) {
 	const orgs = 20
 	for i := range orgs {
@@ -173,31 +171,14 @@ func testPublicNameRace(w *world) {
 		return err
 	})
 	if won != 1 {
-		w.Errorf("%d agents have the public name", won)
+		w.Errorf("agents with the public name = %d, want 1", won)
 	}
 }
 
-// registered shows the registry to the task service.
-type registered struct{ agents *registry }
-
-func (r registered) Target(ctx context.Context, org, id string) (dispatch.Target, *dispatch.Target, error) {
-	a, other, err := r.agents.Reach(ctx, org, id)
-	t := dispatch.Target{ID: a.ID, Org: a.Org, Public: a.Public}
-	if other == nil {
-		return t, nil, err
-	}
-	return t, &dispatch.Target{ID: other.ID, Org: other.Org, Public: true}, err
-}
-
-func (r registered) Own(ctx context.Context, org, id string) (dispatch.Target, error) {
-	a, err := r.agents.Own(ctx, org, id)
-	return dispatch.Target{ID: a.ID, Org: a.Org, Public: a.Public}, err
-}
-
-// useRegistry lets the task service find the agents that the test makes.
+// useRegistry lets the task service find the agents that the test creates.
 func (w *world) useRegistry() {
 	o := w.options()
-	o.Directory, o.Push.URL = registered{w.agents}, func(string) error { return nil }
+	o.Directory, o.CheckPushURL = dispatch.AgentDirectory(w.agents.Directory), func(string) error { return nil }
 	w.tasks = dispatch.New(o)
 }
 
@@ -208,8 +189,8 @@ func (w *world) postOf(org, agent string) dispatch.Post {
 	return p
 }
 
-// testSameIDInTwoOrgs: agents of two orgs with the same id share nothing: no task, no
-// message, no worker, no presence.
+// testSameIDInTwoOrgs: agents of two orgs with the same id share nothing: no tasks, messages,
+// workers or presence.
 func testSameIDInTwoOrgs(w *world) {
 	ctx := w.Context()
 	w.orgs("acme", "other")
@@ -217,7 +198,7 @@ func testSameIDInTwoOrgs(w *world) {
 	w.must(w.agent("acme", "bob", false))
 	w.must(w.agent("other", "bob", false))
 
-	// A worker that waits is not handed what another org sends.
+	// A waiting worker does not get tasks for the agent of another org.
 	type claimed struct {
 		org string
 		dispatch.Claim
@@ -237,14 +218,16 @@ func testSameIDInTwoOrgs(w *world) {
 	for _, org := range []string{"other", "acme"} {
 		key := task.AgentKey{Org: org, ID: "bob"}
 		if n := w.tasks.Waiting(key); n != 1 {
-			w.Errorf("%d workers of %v wait", n, key)
+			w.Errorf("waiting workers of %v = %d, want 1", key, n)
 		}
 		w.send(w.call(org, "user:ann", "bob"), "t-1", "from "+org)
 		got := <-done
-		if got.error != nil || got.org != org || len(got.Assignments) != 1 || got.Assignments[0].Task.History[0].Parts[0].Text != "from "+org {
-			w.Fatalf("%s sent, and %s got %+v, %v", org, got.org, got.Claim, got.error)
+		if got.error != nil || got.org != org || len(got.Assignments) != 1 ||
+			got.Assignments[0].Task.History[0].Parts[0].Text != "from "+org {
+			w.Fatalf("%s got %+v, %v, want the task from %s", got.org, got.Claim, got.error, org)
 		}
-		_, err := w.tasks.Report(ctx, w.postOf("acme", "bob"), got.Assignments[0].Lease.Token, task.Report{State: task.Completed})
+		_, err := w.tasks.Report(ctx, w.postOf("acme", "bob"), got.Assignments[0].Lease.Token,
+			task.Report{State: task.Completed})
 		if org == "other" {
 			w.refusedAs(err, errs.Conflict, task.CodeStaleLease)
 		} else {
@@ -256,31 +239,34 @@ func testSameIDInTwoOrgs(w *world) {
 	for org, state := range map[string]task.State{"acme": task.Completed, "other": task.Working} {
 		c := w.call(org, "user:ann", "bob")
 		if t, err := w.tasks.Get(ctx, c, "t-1", task.All); err != nil || t.Org != org || t.State != state {
-			w.Errorf("%s has %+v, %v", org, t, err)
+			w.Errorf("task of %s = %+v, %v, want state %s", org, t, err, state)
 		}
-		if page, err := w.tasks.Own(ctx, c, dispatch.OwnRequest{}); err != nil || page.Total != 1 || page.Tasks[0].Org != org {
-			w.Errorf("%s lists %+v, %v", org, page, err)
+		page, err := w.tasks.Own(ctx, c, dispatch.OwnRequest{})
+		if err != nil || page.Total != 1 || page.Tasks[0].Org != org {
+			w.Errorf("tasks of %s = %+v, %v, want 1 of its own", org, page, err)
 		}
 	}
 	w.advance(time.Second)
 	for org, want := range map[string]dispatch.Presence{"acme": dispatch.Available, "other": dispatch.Busy} {
 		if got, err := w.tasks.Presence(ctx, task.AgentKey{Org: org, ID: "bob"}); err != nil || got != want {
-			w.Errorf("%s's bob is %s, %v; want %s", org, got, err, want)
+			w.Errorf("%s's bob is %s, %v, want %s", org, got, err, want)
 		}
 	}
 
 	m, err := w.tasks.Message(ctx, w.call("acme", "user:ann", "bob"), says("psst"))
 	w.must(err)
 	for org, want := range map[string]int{"acme": 1, "other": 0} {
-		got, err := w.tasks.Claim(ctx, w.postOf(org, "bob"), dispatch.ClaimRequest{Worker: "w", Lease: time.Minute, Capacity: 1, Ack: []string{m.ID + "x"}})
+		got, err := w.tasks.Claim(ctx, w.postOf(org, "bob"), dispatch.ClaimRequest{
+			Worker: "w", Lease: time.Minute, Capacity: 1, Ack: []string{m.ID + "x"},
+		})
 		if err != nil || len(got.Messages) != want {
-			w.Errorf("%s's bob got %+v, %v", org, got.Messages, err)
+			w.Errorf("messages of %s's bob = %+v, %v, want %d", org, got.Messages, err, want)
 		}
 	}
 }
 
-// testHiddenAgent: an org that makes an agent with the id of a public one still finds what
-// it sent there before, and sends there no more.
+// testHiddenAgent: an org that creates an agent with the id of a public one still finds the
+// tasks that it sent there before, and sends new tasks to its own agent.
 func testHiddenAgent(w *world) {
 	ctx := w.Context()
 	w.orgs("acme", "other")
@@ -297,33 +283,33 @@ func testHiddenAgent(w *world) {
 	w.must(w.agent("other", "bob", false))
 	c := w.call("other", "user:ann", "bob")
 	if c.Target().Org != "other" {
-		w.Fatalf("calls %+v", c.Target())
+		w.Fatalf("target = %+v, want the agent of other", c.Target())
 	}
 	if t, err := w.tasks.Get(ctx, c, "asked", task.All); err != nil || t.Org != "acme" || t.State != task.InputRequired {
-		w.Errorf("%+v, %v", t, err)
+		w.Errorf("task = %+v, %v, want input-required in acme", t, err)
 	}
 	t, err := w.tasks.Send(ctx, c, dispatch.SendRequest{ID: "asked", Message: says("yes"), MustExist: true}, 0)
 	if err != nil || t.Org != "acme" || !t.Queued {
-		w.Errorf("the answer led to %+v, %v", t, err)
+		w.Errorf("task after the reply = %+v, %v, want it queued in acme", t, err)
 	}
 	if t := w.send(c, "retried", "hello"); t.Org != "acme" || len(t.History) != 1 {
-		w.Errorf("the repeat made another task: %+v", t)
+		w.Errorf("task after a retry = %+v, want the one in acme with one message", t)
 	}
 	if _, err := w.tasks.SetPush(ctx, c, "queued", task.PushConfig{ID: "p", URL: "https://x.example/"}); err != nil {
 		w.Error(err)
 	}
 	if list, err := w.tasks.ListPush(ctx, c, "queued"); err != nil || len(list) != 1 {
-		w.Errorf("%+v, %v", list, err)
+		w.Errorf("push configurations = %+v, %v, want 1", list, err)
 	}
 	if t, err := w.tasks.Cancel(ctx, c, "queued", task.All); err != nil || t.Org != "acme" || t.State != task.Canceled {
-		w.Errorf("%+v, %v", t, err)
+		w.Errorf("task = %+v, %v, want canceled in acme", t, err)
 	}
 	if t := w.send(c, "new", "hello"); t.Org != "other" {
-		w.Errorf("a new task went to %s", t.Org)
+		w.Errorf("new task is in %s, want other", t.Org)
 	}
 	page, err := w.tasks.Own(ctx, c, dispatch.OwnRequest{})
 	if err != nil || page.Total != 4 || len(page.Tasks) != 4 {
-		w.Errorf("lists %d of %d, %v", len(page.Tasks), page.Total, err)
+		w.Errorf("tasks = %d of %d, %v, want 4", len(page.Tasks), page.Total, err)
 	}
 	_, err = w.tasks.Get(ctx, w.call("other", "user:eve", "bob"), "asked", task.All)
 	w.want(err, errs.NotFound)

@@ -9,10 +9,10 @@ import (
 	"github.com/parley-dev/parley/internal/proposal"
 )
 
-// The services here take the Access of a caller for whatever action, and authorize the
-// caller for the action of each call, as a transport does. So a test says once who acts.
+// These services take the Access of a caller for any action, and authorize the caller for the
+// action of each call, like a transport. So a test has to name the caller only once.
 
-// proposals is the service as a transport calls it.
+// proposals calls the service like a transport.
 type proposals struct{ *proposal.Proposals }
 
 func (s proposals) Submit(ctx context.Context, a identity.Access, cmd proposal.Submission) (proposal.Outcome, error) {
@@ -39,7 +39,9 @@ func (s proposals) List(ctx context.Context, a identity.Access, q proposal.Query
 	return s.Proposals.List(ctx, a, q)
 }
 
-func (s proposals) Counts(ctx context.Context, a identity.Access, q proposal.Query) (map[proposal.Status]int64, error) {
+func (s proposals) Counts(
+	ctx context.Context, a identity.Access, q proposal.Query,
+) (map[proposal.Status]int64, error) {
 	a, err := a.As(identity.ListProposals)
 	if err != nil {
 		return nil, err
@@ -179,7 +181,7 @@ func (s proposals) DataVersion(ctx context.Context, a identity.Access) (uint64, 
 	return s.Proposals.DataVersion(ctx, a)
 }
 
-// followups is the service as a transport calls it.
+// followups calls the service like a transport.
 type followups struct{ *followup.Followups }
 
 func (s followups) Create(ctx context.Context, a identity.Access, cmd followup.Creation) (followup.Outcome, error) {
@@ -198,7 +200,9 @@ func (s followups) Get(ctx context.Context, a identity.Access, id string) (follo
 	return s.Followups.Get(ctx, a, id)
 }
 
-func (s followups) List(ctx context.Context, a identity.Access, q *followup.Query) ([]followup.Followup, int64, error) {
+func (s followups) List(
+	ctx context.Context, a identity.Access, q *followup.Query,
+) ([]followup.Followup, int64, error) {
 	a, err := a.As(identity.ListFollowups)
 	if err != nil {
 		return nil, 0, err
@@ -216,7 +220,7 @@ func (s followups) Change(
 	return s.Followups.Change(ctx, a, id, cmd)
 }
 
-// frictions is the service as a transport calls it.
+// frictions calls the service like a transport.
 type frictions struct{ *friction.Frictions }
 
 func (s frictions) Report(ctx context.Context, a identity.Access, r friction.Report) (friction.Outcome, error) {

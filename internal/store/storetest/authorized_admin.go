@@ -7,12 +7,15 @@ import (
 	"github.com/parley-dev/parley/internal/agent"
 	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/internal/oauth"
+	"github.com/parley-dev/parley/internal/store"
 )
 
-// orgAdmin is the service as a transport calls it.
+// orgAdmin calls the service like a transport.
 type orgAdmin struct{ *identity.OrgAdmin }
 
-func (s orgAdmin) Audit(ctx context.Context, a identity.Access, f identity.AuditFilter) ([]identity.AuditEntry, error) {
+func (s orgAdmin) Audit(
+	ctx context.Context, a identity.Access, f identity.AuditFilter,
+) ([]identity.AuditEntry, error) {
 	a, err := a.As(identity.ReadAudit)
 	if err != nil {
 		return nil, err
@@ -64,7 +67,9 @@ func (s orgAdmin) RotateKey(
 	return s.OrgAdmin.RotateKey(ctx, a, id, overlap)
 }
 
-func (s orgAdmin) Members(ctx context.Context, a identity.Access, f identity.MemberFilter) ([]identity.Member, error) {
+func (s orgAdmin) Members(
+	ctx context.Context, a identity.Access, f identity.MemberFilter,
+) ([]identity.Member, error) {
 	a, err := a.As(identity.ReadMembers)
 	if err != nil {
 		return nil, err
@@ -172,7 +177,7 @@ func (s orgAdmin) RevokeOwnKey(ctx context.Context, c *identity.Caller, id strin
 	return s.OrgAdmin.RevokeOwnKey(ctx, a, id)
 }
 
-// own authorizes a caller for what concerns itself alone.
+// own authorizes a caller for actions on itself.
 func own(c *identity.Caller) (identity.Access, error) {
 	org := ""
 	if c != nil {
@@ -181,7 +186,7 @@ func own(c *identity.Caller) (identity.Access, error) {
 	return identity.Authorize(c, org, identity.ManageOwnCredentials)
 }
 
-// clients is the service as a transport calls it.
+// clients calls the service like a transport.
 type clients struct{ *oauth.Service }
 
 func (s clients) CreateClient(
@@ -254,15 +259,17 @@ func (s clients) EndProgram(ctx context.Context, p identity.Principal, id string
 	return s.Service.EndProgram(ctx, a, id)
 }
 
-// registry is the registry of agents with what the operator does, and changes of an org's admin.
+// registry is the directory of agents with the actions of the operator and of an org's admin.
 type registry struct {
-	*agent.Registry
+	*agent.Directory
+	admin    *agent.Registry
 	operator *agent.Operator
 }
 
-func newAgents(s agent.Store, now func() time.Time) *registry {
-	r := agent.NewRegistry(s, now)
-	return &registry{r, agent.NewOperator(r)}
+func newAgents(s store.Agents, q agent.Quotas, now func() time.Time) *registry {
+	d := agent.NewDirectory(s, now)
+	r := agent.NewRegistry(s, d, q, now)
+	return &registry{d, r, agent.NewOperator(r)}
 }
 
 func (g *registry) Create(ctx context.Context, a agent.Agent) (agent.Agent, error) {
@@ -279,9 +286,10 @@ func (g *registry) Release(ctx context.Context, org, id string) (agent.Agent, er
 
 func (g *registry) Update(ctx context.Context, org, id string, e agent.Edit) (agent.Agent, error) {
 	root := identity.Principal{Org: org, Kind: identity.User, ID: "root"}
-	a, err := identity.Authorize(&identity.Caller{Principal: root, Scopes: identity.AllScopes}, org, identity.ManageAgents)
+	caller := &identity.Caller{Principal: root, Scopes: identity.AllScopes}
+	a, err := identity.Authorize(caller, org, identity.ManageAgents)
 	if err != nil {
 		return agent.Agent{}, err
 	}
-	return g.Registry.Update(ctx, a, id, e)
+	return g.admin.Update(ctx, a, id, e)
 }

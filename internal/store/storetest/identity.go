@@ -59,7 +59,8 @@ func testAgents(w *world) {
 	_, err = w.operator.CreateOrg(ctx, "other", "")
 	w.must(err)
 	scout, err := w.agents.Create(ctx, agent.Agent{
-		ID: "scout", Org: "acme", Name: "Scout", Description: "Looks around.", Skills: []string{"search", "C++"}, Public: true,
+		ID: "scout", Org: "acme", Name: "Scout", Description: "Looks around.", Skills: []string{"search", "C++"},
+		Public: true,
 	})
 	w.must(err)
 	_, err = w.agents.Create(ctx, agent.Agent{ID: "scout", Org: "acme", Name: "Scout"})
@@ -72,14 +73,14 @@ func testAgents(w *world) {
 		w.Error(diff)
 	}
 	if list, err := w.agents.List(ctx, "other"); err != nil || len(list) != 0 {
-		w.Errorf("other org lists %v, %v", list, err)
+		w.Errorf("agents of the other org = %v, %v, want none", list, err)
 	}
 	testProfiles(w)
 	_, err = w.store.Identity().Member(ctx, identity.Principal{Org: "acme", Kind: identity.Agent, ID: "scout"})
 	w.must(err)
 }
 
-// testProfiles: what cards show is kept apart from what lists and calls read.
+// testProfiles: the profile for cards is stored separately from what lists and calls read.
 func testProfiles(w *world) {
 	ctx := w.Context()
 	rich := agent.Agent{ID: "rich", Org: "acme", Name: "Rich", Profile: agent.Profile{
@@ -88,7 +89,8 @@ func testProfiles(w *world) {
 	}}
 	rich.Describe([]agent.Skill{
 		{
-			ID: "t", Name: "Translate", Description: "To and fro.", Tags: []string{"nlp", "de"}, Examples: []string{"Wie geht's?"},
+			ID: "t", Name: "Translate", Description: "To and fro.", Tags: []string{"nlp", "de"},
+			Examples:   []string{"Wie geht's?"},
 			InputModes: []string{"text/plain"}, OutputModes: []string{"application/json"},
 		},
 		agent.PlainSkill("chat"),
@@ -121,7 +123,9 @@ func testProfiles(w *world) {
 	if diff := cmp.Diff(want, profile()) + cmp.Diff(want, changed.Profile); diff != "" {
 		w.Error(diff)
 	}
-	_, err = w.agents.Update(ctx, "acme", "rich", agent.Edit{Skills: &[]agent.Skill{agent.PlainSkill("chat")}, Version: &none, DocumentationURL: &none})
+	_, err = w.agents.Update(ctx, "acme", "rich", agent.Edit{
+		Skills: &[]agent.Skill{agent.PlainSkill("chat")}, Version: &none, DocumentationURL: &none,
+	})
 	w.must(err)
 	if diff := cmp.Diff(agent.Profile{}, profile()); diff != "" {
 		w.Error(diff)
@@ -133,7 +137,9 @@ func testKeys(w *world) {
 	_, err := w.operator.CreateOrg(ctx, "acme", "")
 	w.must(err)
 	ann := identity.Principal{Org: "acme", Kind: identity.User, ID: "ann"}
-	request := identity.KeyRequest{Principal: ann, Name: "laptop", Scopes: []string{"svc:tasks:read", "agent:*"}, CreatedBy: "cli"}
+	request := identity.KeyRequest{
+		Principal: ann, Name: "laptop", Scopes: []string{"svc:tasks:read", "agent:*"}, CreatedBy: "cli",
+	}
 	_, _, err = w.operator.CreateKey(ctx, request)
 	w.want(err, errs.NotFound)
 	_, err = w.operator.CreateMember(ctx, ann, "", false)
@@ -155,13 +161,13 @@ func testKeys(w *world) {
 	caller, err := auth.Authenticate(ctx, secret)
 	w.must(err)
 	if caller.Principal != ann || caller.KeyID != key.ID || !caller.Scopes.Has("agent:*") {
-		w.Errorf("caller is %+v", caller)
+		w.Errorf("caller = %+v, want %s with key %s and agent:*", caller, ann.Ref(), key.ID)
 	}
 	w.must(auth.Flush(ctx))
 	keys, err := w.operator.Keys(ctx, "acme")
 	w.must(err)
 	if len(keys) != 1 || keys[0].LastUsedAt.IsZero() {
-		w.Errorf("keys are %+v; want one with its last use", keys)
+		w.Errorf("keys are %+v, want one with its last use", keys)
 	}
 
 	before, err := w.store.Identity().Epoch(ctx)
@@ -169,10 +175,10 @@ func testKeys(w *world) {
 	w.want(w.operator.RevokeKey(ctx, "other", key.ID), errs.NotFound)
 	w.must(w.operator.RevokeKey(ctx, "acme", key.ID))
 	if after, err := w.store.Identity().Epoch(ctx); err != nil || after <= before {
-		w.Errorf("epoch went from %d to %d (%v); a revocation must raise it", before, after, err)
+		w.Errorf("epoch = %d, %v, want more than %d after a revocation", after, err, before)
 	}
 	if _, err := auth.Authenticate(ctx, secret); err != nil {
-		w.Errorf("the cached key stopped before the refresh: %v", err)
+		w.Errorf("cached key before the refresh = %v, want no error", err)
 	}
 	w.must(auth.Refresh(ctx))
 	_, err = auth.Authenticate(ctx, secret)
@@ -203,11 +209,11 @@ func testBootstrap(w *world) {
 		}
 	}
 	if len(made) != 1 {
-		w.Fatalf("%d of %d made the first org; want 1", len(made), len(firsts))
+		w.Fatalf("%d of %d made the first org, want 1", len(made), len(firsts))
 	}
 	key, err := w.store.Identity().KeyByHash(ctx, identity.HashSecret(made[0].Secret))
 	w.must(err)
 	if key.Principal.Org != "main" || key.Principal.Ref() != "user:admin" {
-		w.Errorf("the first key belongs to %+v", key.Principal)
+		w.Errorf("first key belongs to %+v, want user:admin of main", key.Principal)
 	}
 }

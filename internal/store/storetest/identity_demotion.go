@@ -60,40 +60,44 @@ func testDemotion(w *world) {
 		grant := w.grantTo(p, identity.TasksRead, identity.Admin, "agent:scout")
 		only := w.grantTo(p, identity.Admin)
 		if !works(adminSecret) || !works(secondSecret) {
-			w.Fatalf("%s: a key does not work", name)
+			w.Fatalf("%s: key works = false, want true", name)
 		}
 
 		w.must(demote(w, m, p))
 		if works(adminSecret) || works(secondSecret) {
-			w.Errorf("%s: a key of a demoted admin still has svc:admin:admin", name)
+			w.Errorf("%s: admin key of a demoted admin works = true, want false", name)
 		}
 		if !works(plainSecret) || !works(agentSecret) {
-			w.Errorf("%s: a key that had to stay was revoked", name)
+			w.Errorf("%s: key without svc:admin:admin works = false, want true", name)
 		}
 		entries, _ := w.log(m, ann, identity.AuditFilter{Action: identity.KeyRevoke})
 		for _, k := range []identity.Key{first, second} {
-			if n := len(slices.DeleteFunc(slices.Clone(entries), func(e identity.AuditEntry) bool { return e.Target != k.ID })); n != 1 {
-				w.Errorf("%s: %d entries of the revocation of %s; want 1", name, n, k.ID)
+			if n := len(slices.DeleteFunc(slices.Clone(entries), func(e identity.AuditEntry) bool {
+				return e.Target != k.ID
+			})); n != 1 {
+				w.Errorf("%s: %d entries of the revocation of %s, want 1", name, n, k.ID)
 			}
 		}
 		g, err := w.store.OAuth().Grant(ctx, grant)
 		w.must(err)
 		if !g.RevokedAt.IsZero() || g.Scopes.String() != "svc:tasks:read agent:scout" {
-			w.Errorf("%s: the grant has %q, revoked %v", name, g.Scopes, g.RevokedAt)
+			w.Errorf("%s: grant = %q, revoked %v, want svc:tasks:read agent:scout, not revoked", name, g.Scopes, g.RevokedAt)
 		}
 		if g, err = w.store.OAuth().Grant(ctx, only); err != nil || g.RevokedAt.IsZero() {
-			w.Errorf("%s: a grant of svc:admin:admin alone did not end: %+v, %v", name, g, err)
+			w.Errorf("%s: grant of svc:admin:admin alone = %+v, %v, want it revoked", name, g, err)
 		}
 
-		// She is no admin: no key with the scope, for nobody and by no way.
+		// A demoted user gets no key with the admin scope, for any principal and in any way.
 		denied := func(err error) {
 			w.Helper()
 			if errs.As(err).Code != "identity.not_an_admin" {
-				w.Errorf("%s: %v; want identity.not_an_admin", name, err)
+				w.Errorf("%s: %v, want identity.not_an_admin", name, err)
 			}
 		}
 		for _, owner := range []string{p.Ref(), "agent:scout", "service:crm"} {
-			_, _, err = m.CreateKey(ctx, her, identity.KeyRequest{Principal: principal(owner), Scopes: []string{"svc:admin:admin"}})
+			_, _, err = m.CreateKey(ctx, her, identity.KeyRequest{
+				Principal: principal(owner), Scopes: []string{"svc:admin:admin"},
+			})
 			denied(err)
 		}
 		made, _, err := w.operator.CreateKey(ctx, identity.KeyRequest{Principal: p, Scopes: []string{"svc:admin:admin"}})
@@ -103,17 +107,17 @@ func testDemotion(w *world) {
 		_, _, err = m.CreateKey(ctx, her, identity.KeyRequest{Principal: p, Scopes: []string{"svc:tasks:read"}})
 		w.must(err)
 
-		// The role coming back does not bring the old rights back.
+		// Making the user an admin again does not restore the old rights.
 		_, err = w.operator.SetAdmin(ctx, p, true)
 		w.must(err)
 		if works(adminSecret) || works(secondSecret) {
-			w.Errorf("%s: a revoked key came back with the role", name)
+			w.Errorf("%s: revoked key works after the promotion = true, want false", name)
 		}
 	}
 }
 
-// A key that is made or rotated while its user is demoted ends with the others, or is
-// refused: it never survives.
+// testRacingDemotion: a key that is created or rotated during the demotion of its user is
+// revoked with the others or refused; it never survives.
 func testRacingDemotion(w *world) {
 	m, _ := w.manage()
 	ctx := w.Context()
@@ -146,25 +150,28 @@ func testRacingDemotion(w *world) {
 			}
 		})
 		wg.Wait()
-		keys, err := w.store.Identity().Keys(ctx, "acme", identity.KeyFilter{Principal: p, State: identity.KeyLive, Now: w.now()})
+		keys, err := w.store.Identity().Keys(ctx, "acme", identity.KeyFilter{
+			Principal: p, State: identity.KeyLive, Now: w.now(),
+		})
 		w.must(err)
 		if len(keys) > 0 {
-			w.Fatalf("%d keys with svc:admin:admin outlived the demotion, as %s", len(keys), keys[0].ID)
+			w.Fatalf("keys with svc:admin:admin after the demotion = %d, such as %s, want 0", len(keys), keys[0].ID)
 		}
 	}
 }
 
-// grantTo writes a grant that a program got from a user, and returns its id.
+// grantTo stores a grant of a user to a program, and returns its id.
 func (w *world) grantTo(p identity.Principal, scopes ...identity.Scope) string {
 	w.Helper()
 	id := w.newID("grant-")
 	w.must(w.store.OAuth().CreateGrant(w.Context(), oauth.Grant{
-		ID: id, Principal: p, ClientID: oauth.CommandLine.ID, Scopes: scopes, CreatedAt: w.now(), EndsAt: w.now().Add(time.Hour), Version: 1,
+		ID: id, Principal: p, ClientID: oauth.CommandLine.ID, Scopes: scopes, CreatedAt: w.now(),
+		EndsAt: w.now().Add(time.Hour), Version: 1,
 	}))
 	return id
 }
 
-// testRevokedAtOnce: what the process itself revokes is refused without a poll.
+// testRevokedAtOnce: rights that this process revokes are refused without a poll.
 func testRevokedAtOnce(w *world) {
 	m, ann := w.manage()
 	ctx, s := w.Context(), w.oauth()
@@ -193,18 +200,20 @@ func testRevokedAtOnce(w *world) {
 			return err
 		},
 	} {
-		k, secret, err := m.CreateKey(ctx, ann, identity.KeyRequest{Principal: principal("service:crm"), Scopes: []string{"svc:tasks:read"}})
+		k, secret, err := m.CreateKey(ctx, ann, identity.KeyRequest{
+			Principal: principal("service:crm"), Scopes: []string{"svc:tasks:read"},
+		})
 		w.must(err)
 		if !works(secret) || !works(other) {
-			w.Fatalf("%s: a key does not work", name)
+			w.Fatalf("%s: key works = false, want true", name)
 		}
 		told = nil
 		w.must(revoke(k))
 		if works(secret) {
-			w.Errorf("%s: the key still works right after the call", name)
+			w.Errorf("%s: key works right after the call = true, want false", name)
 		}
 		if !slices.Equal(told, []string{"acme"}) || !works(other) {
-			w.Errorf("%s: told of %q", name, told)
+			w.Errorf("%s: revoked in %q, want acme, and the other key to work", name, told)
 		}
 		_, err = m.UpdateMember(ctx, ann, k.Principal, identity.MemberEdit{Disabled: &no})
 		w.must(err)
@@ -214,9 +223,12 @@ func testRevokedAtOnce(w *world) {
 		g := w.allowed(s, w.newID("code-"), identity.TasksRead)
 		secret := identity.NewToken()
 		h := identity.HashSecret(secret)
-		w.must(s.Issue(ctx, g, oauth.Token{GrantID: g.ID, Scopes: g.Scopes, CreatedAt: w.now(), ExpiresAt: w.now().Add(time.Hour)}, h))
+		token := oauth.Token{
+			GrantID: g.ID, Scopes: g.Scopes, CreatedAt: w.now(), ExpiresAt: w.now().Add(time.Hour),
+		}
+		w.must(s.Issue(ctx, g, token, h))
 		if !works(secret) {
-			w.Fatal("a token does not work")
+			w.Fatal("token works = false, want true")
 		}
 		return g, secret, h
 	}
@@ -225,16 +237,16 @@ func testRevokedAtOnce(w *world) {
 	w.must(err)
 	w.must(s.RevokeToken(ctx, st, h))
 	if works(secret) {
-		w.Error("a revoked token works right after the call")
+		w.Error("revoked token works right after the call = true, want false")
 	}
 	g, secret, _ := token()
 	w.must(s.Revoke(ctx, g))
 	if works(secret) {
-		w.Error("the token of a revoked grant works right after the call")
+		w.Error("token of a revoked grant works right after the call = true, want false")
 	}
 	_, secret, _ = token()
 	w.must(w.people().LogoutEverywhere(ctx, principal("user:ann")))
 	if works(secret) {
-		w.Error("a token works after signing out everywhere")
+		w.Error("token works after signing out everywhere = true, want false")
 	}
 }

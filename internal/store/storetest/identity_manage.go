@@ -13,8 +13,8 @@ import (
 	"github.com/parley-dev/parley/internal/identity"
 )
 
-// manage makes two orgs with an admin each, an agent and a service in the first,
-// and the service of admins.
+// manage creates two orgs with an admin each, an agent and a service in the first org, and
+// returns the admin service.
 func (w *world) manage() (orgAdmin, identity.Access) {
 	w.Helper()
 	ctx := w.Context()
@@ -34,7 +34,13 @@ func (w *world) manage() (orgAdmin, identity.Access) {
 		_, err := w.agents.Create(ctx, a)
 		w.must(err)
 	}
-	return orgAdmin{identity.NewOrgAdmin(w.store.Identity(), w.store.Audit(), w.agents, w.now, w.newID)}, w.access("acme", "user:ann")
+	return w.orgAdmin(identity.Quotas{}), w.access("acme", "user:ann")
+}
+
+func (w *world) orgAdmin(q identity.Quotas) orgAdmin {
+	return orgAdmin{identity.NewOrgAdmin(identity.OrgAdminOptions{
+		Stores: w.store.IdentityStores(), Agents: w.agents, Quotas: q, Now: w.now, NewID: w.newID,
+	})}
 }
 
 func principal(ref string) identity.Principal {
@@ -45,8 +51,10 @@ func principal(ref string) identity.Principal {
 	return p
 }
 
-// log reads the actions of the org's log, newest first.
-func (w *world) log(m orgAdmin, a identity.Access, f identity.AuditFilter) (list []identity.AuditEntry, actions []string) {
+// log returns the entries and the actions of the org's audit log, newest first.
+func (w *world) log(
+	m orgAdmin, a identity.Access, f identity.AuditFilter,
+) (list []identity.AuditEntry, actions []string) {
 	w.Helper()
 	list, err := m.Audit(w.Context(), a, f)
 	w.must(err)
@@ -62,10 +70,11 @@ func testManageKeys(w *world) {
 	request := func(ref string, scopes ...string) identity.KeyRequest {
 		return identity.KeyRequest{Principal: principal(ref), Name: "n", Scopes: scopes, CreatedBy: "forged"}
 	}
-	k, secret, err := m.CreateKey(ctx, ann, request("agent:scout", "svc:tasks:read", "agent:scout", "agent:open", "agent:*"))
+	k, secret, err := m.CreateKey(ctx, ann,
+		request("agent:scout", "svc:tasks:read", "agent:scout", "agent:open", "agent:*"))
 	w.must(err)
 	if k.CreatedBy != "user:ann" {
-		w.Errorf("created by %q", k.CreatedBy)
+		w.Errorf("created by = %q, want user:ann", k.CreatedBy)
 	}
 	own, _, err := m.CreateKey(ctx, ann, request("user:ann", "svc:tasks:read"))
 	w.must(err)
@@ -92,19 +101,23 @@ func testManageKeys(w *world) {
 		"a bad scope":     {request("service:crm", "svc:tasks:read", "svc:fly"), errs.Invalid, "scopes[1]"},
 		"a hidden agent":  {request("service:crm", "agent:hidden"), errs.Invalid, "scopes[0]"},
 		"no such agent":   {request("service:crm", "svc:a2a:write", "agent:none"), errs.Invalid, "scopes[1]"},
-		"expired":         {identity.KeyRequest{Principal: principal("service:crm"), Scopes: []string{"agent:*"}, ExpiresAt: w.clock.Add(-1)}, errs.Invalid, "expires_at"},
+		"expired": {
+			identity.KeyRequest{
+				Principal: principal("service:crm"), Scopes: []string{"agent:*"}, ExpiresAt: w.clock.Add(-1),
+			}, errs.Invalid, "expires_at",
+		},
 	} {
 		_, _, err := m.CreateKey(ctx, ann, c.r)
 		w.want(err, c.kind)
 		if f := errs.As(err).Fields; c.at != "" && (len(f) != 1 || f[0].Path.String() != c.at) {
-			w.Errorf("%s: fields %+v; want %s", name, f, c.at)
+			w.Errorf("%s: fields %+v, want %s", name, f, c.at)
 		}
 	}
 	if _, after := w.log(m, ann, identity.AuditFilter{}); len(after) != len(before) {
-		w.Errorf("refusals are in the log as done: %v", after)
+		w.Errorf("log after refusals = %v, want %v", after, before)
 	}
 
-	// Pages, and filters.
+	// Pages and filters.
 	for range 3 {
 		_, _, err := m.CreateKey(ctx, ann, request("service:crm", "svc:tasks:read"))
 		w.must(err)
@@ -122,10 +135,10 @@ func testManageKeys(w *world) {
 	first := keysOf(identity.KeyFilter{Limit: 2})
 	rest := keysOf(identity.KeyFilter{Before: first[1]})
 	if diff := cmp.Diff(all, append(first, rest...)); diff != "" || len(all) != 5 {
-		w.Errorf("pages: %v", diff)
+		w.Errorf("pages have %d keys, want 5; diff to the whole list (-want +got):\n%s", len(all), diff)
 	}
 	if got := keysOf(identity.KeyFilter{Principal: principal("agent:scout")}); len(got) != 1 || got[0] != k.ID {
-		w.Errorf("scout's keys: %v", got)
+		w.Errorf("keys of scout = %v, want %s", got, k.ID)
 	}
 	_, err = m.RevokeKey(ctx, ann, k.ID)
 	w.must(err)
@@ -134,21 +147,21 @@ func testManageKeys(w *world) {
 	got, err := m.Key(ctx, ann, k.ID)
 	w.must(err)
 	if diff := cmp.Diff(again, got); diff != "" || got.RevokedAt.IsZero() {
-		w.Errorf("%s", diff)
+		w.Errorf("revoked at %s, want a time; diff to the first revocation (-want +got):\n%s", got.RevokedAt, diff)
 	}
 	if _, actions := w.log(m, ann, identity.AuditFilter{Action: identity.KeyRevoke}); len(actions) != 1 {
-		w.Errorf("one revocation, said %d times: %v", len(actions), actions)
+		w.Errorf("revocations in the log = %v, want 1", actions)
 	}
 	if got := keysOf(identity.KeyFilter{State: identity.KeyRevoked}); len(got) != 1 || got[0] != k.ID {
-		w.Errorf("revoked: %v", got)
+		w.Errorf("revoked keys = %v, want %s", got, k.ID)
 	}
 	if got := keysOf(identity.KeyFilter{State: identity.KeyLive}); len(got) != 4 {
-		w.Errorf("live: %v", got)
+		w.Errorf("live keys = %v, want 4", got)
 	}
 	entries, _ := w.log(m, ann, identity.AuditFilter{})
 	for _, e := range entries {
 		if strings.Contains(e.Detail+e.Target, secret) || strings.Contains(e.Detail, "parley_") {
-			w.Errorf("a secret in the log: %+v", e)
+			w.Errorf("log entry = %+v, want no secret", e)
 		}
 	}
 
@@ -165,13 +178,13 @@ func testManageKeys(w *world) {
 		},
 	} {
 		if err := call(); err == nil || errs.As(err) != errs.ErrNotFound {
-			w.Errorf("%s across orgs gave %v", name, err)
+			w.Errorf("%s across orgs = %v, want %v", name, err, errs.ErrNotFound)
 		}
 	}
 	keys, err := m.Keys(ctx, eve, identity.KeyFilter{})
 	w.must(err)
 	if _, actions := w.log(m, eve, identity.AuditFilter{}); len(keys) != 0 || len(actions) != 4 { // org, ann, two agents
-		w.Errorf("the other org sees %v and %v", keys, actions)
+		w.Errorf("other org has keys %v and log %v, want no keys and 4 entries", keys, actions)
 	}
 	none := w.access("acme", "user:ann", identity.TasksWrite)
 	_, _, err = m.CreateKey(ctx, none, request("user:ann", "svc:admin:admin"))
@@ -193,32 +206,33 @@ func testRotate(w *world) {
 	})
 	w.must(err)
 	if !works(oldSecret) {
-		w.Fatal("the key does not work")
+		w.Fatal("key works = false, want true")
 	}
 	next, nextSecret, err := m.RotateKey(ctx, ann, old.ID, time.Hour)
 	w.must(err)
 	want := old
 	want.ID, want.Prefix, want.CreatedAt, want.Replaces = next.ID, next.Prefix, next.CreatedAt, old.ID
 	if diff := cmp.Diff(want, next); diff != "" || next.ID == old.ID || next.Prefix == old.Prefix {
-		w.Errorf("the new key is another: %s", diff)
+		w.Errorf("new key has id %s, prefix %s, want others than the old; diff of the rest (-want +got):\n%s",
+			next.ID, next.Prefix, diff)
 	}
 	if !works(oldSecret) || !works(nextSecret) {
-		w.Error("both work during the overlap")
+		w.Error("a key does not work during the overlap, want both to work")
 	}
 	w.advance(time.Hour)
 	if works(oldSecret) || !works(nextSecret) {
-		w.Error("the old one ends after the overlap, the new one goes on")
+		w.Error("after the overlap, want only the new key to work")
 	}
-	// Never later than its own expiry; without an overlap at once.
+	// The old key never ends later than its own expiry; without an overlap it ends at once.
 	last, lastSecret, err := m.RotateKey(ctx, ann, next.ID, identity.MaxOverlap)
 	w.must(err)
 	if k, err := m.Key(ctx, ann, next.ID); err != nil || !k.ExpiresAt.Equal(end) {
-		w.Errorf("the old one expires %v; want %v (%v)", k.ExpiresAt, end, err)
+		w.Errorf("the old one expires %v, want %v (%v)", k.ExpiresAt, end, err)
 	}
 	_, _, err = m.RotateKey(ctx, ann, last.ID, 0)
 	w.must(err)
 	if works(lastSecret) {
-		w.Error("without an overlap the old one still works")
+		w.Error("old key works without an overlap = true, want false")
 	}
 	_, _, err = m.RotateKey(ctx, ann, last.ID, 0)
 	w.want(err, errs.Conflict)
@@ -231,7 +245,7 @@ func testRotate(w *world) {
 	_, _, err = m.RotateKey(ctx, ann, "key-none", 0)
 	w.want(err, errs.NotFound)
 
-	// Nobody gets the key of another person by rotating it.
+	// Rotation does not give away the key of another user.
 	bob := principal("user:bob")
 	_, err = w.operator.CreateMember(ctx, bob, "", false)
 	w.must(err)
@@ -240,9 +254,11 @@ func testRotate(w *world) {
 	_, _, err = m.RotateKey(ctx, ann, his.ID, 0)
 	w.want(err, errs.Forbidden)
 
-	// Of many rotations at once, one gets the key.
+	// Of many concurrent rotations, one succeeds.
 	for range 8 {
-		k, _, err := m.CreateKey(ctx, ann, identity.KeyRequest{Principal: principal("service:crm"), Scopes: []string{"svc:tasks:read"}})
+		k, _, err := m.CreateKey(ctx, ann, identity.KeyRequest{
+			Principal: principal("service:crm"), Scopes: []string{"svc:tasks:read"},
+		})
 		w.must(err)
 		var won atomic.Int32
 		race(w, 20, func(int) error {
@@ -255,18 +271,20 @@ func testRotate(w *world) {
 			return err
 		})
 		if won.Load() != 1 {
-			w.Errorf("%d rotations of one key", won.Load())
+			w.Errorf("rotations of one key = %d, want 1", won.Load())
 		}
 	}
 }
 
-// testAuditTogether: an action and its entry are one write.
+// testAuditTogether: an action and its audit entry are one write.
 func testAuditTogether(w *world) {
 	m, ann := w.manage()
 	ctx := w.Context()
 	first, _ := w.log(m, ann, identity.AuditFilter{Limit: 1})
 	taken := first[0] // an entry that cannot be written again
-	key := identity.Key{ID: "key-x", Principal: principal("service:crm"), Scopes: identity.Scopes{"agent:*"}, CreatedAt: w.now()}
+	key := identity.Key{
+		ID: "key-x", Principal: principal("service:crm"), Scopes: identity.Scopes{"agent:*"}, CreatedAt: w.now(),
+	}
 	member := identity.Member{Principal: principal("user:zoe"), Name: "Zoe", CreatedAt: w.now()}
 	for name, write := range map[string]func(e identity.AuditEntry) error{
 		"key": func(e identity.AuditEntry) error {
@@ -278,10 +296,11 @@ func testAuditTogether(w *world) {
 			return err
 		},
 		"disable": func(e identity.AuditEntry) error {
-			_, err := w.store.Identity().UpdateMember(ctx, principal("service:crm"), w.now(), func(s identity.MemberScene) (identity.MemberOutcome, error) {
+			decide := func(s identity.MemberScene) (identity.MemberOutcome, error) {
 				s.Member.Disabled = true
 				return identity.MemberOutcome{Member: s.Member, Entries: []identity.AuditEntry{e}}, nil
-			})
+			}
+			_, err := w.store.Identity().UpdateMember(ctx, principal("service:crm"), w.now(), decide)
 			return err
 		},
 		"agent": func(e identity.AuditEntry) error {
@@ -291,7 +310,7 @@ func testAuditTogether(w *world) {
 		},
 	} {
 		if err := write(taken); err == nil {
-			w.Errorf("%s: the entry was not written, but the rest was", name)
+			w.Errorf("%s with an entry that cannot be written = nil, want an error", name)
 		}
 	}
 	for _, p := range []string{"user:zoe", "agent:late"} {
@@ -301,18 +320,18 @@ func testAuditTogether(w *world) {
 	_, err := w.store.Identity().Key(ctx, "acme", "key-x")
 	w.want(err, errs.NotFound)
 	if crm, err := w.store.Identity().Member(ctx, principal("service:crm")); err != nil || crm.Disabled {
-		w.Errorf("%+v %v", crm, err)
+		w.Errorf("member = %+v, %v, want it enabled", crm, err)
 	}
-	// And the other way round.
+	// The entry is not written without the action.
 	e := identity.NewEntry(ctx, w.now(), "acme", identity.KeyCreate, "key-x", "")
 	_, err = w.store.Identity().CreateKey(ctx, key, identity.Hash{1}, identity.Principal{}, e)
 	w.must(err)
 	e.ID += "2"
 	if _, err := w.store.Identity().CreateKey(ctx, key, identity.Hash{2}, identity.Principal{}, e); err == nil {
-		w.Error("one id, two keys")
+		w.Error("CreateKey with a taken id = nil, want an error")
 	}
 	if list, _ := w.log(m, ann, identity.AuditFilter{Action: identity.KeyCreate}); len(list) != 1 {
-		w.Errorf("the log tells of what did not happen: %+v", list)
+		w.Errorf("log = %+v, want 1 entry", list)
 	}
 }
 
@@ -320,7 +339,9 @@ func testAuditLog(w *world) {
 	m, ann := w.manage()
 	ctx := w.Context()
 	_, actions := w.log(m, ann, identity.AuditFilter{})
-	if diff := cmp.Diff([]string{"agent.create agent:scout", "member.create service:crm", "member.create user:ann", "org.create acme"}, actions); diff != "" {
+	if diff := cmp.Diff([]string{
+		"agent.create agent:scout", "member.create service:crm", "member.create user:ann", "org.create acme",
+	}, actions); diff != "" {
 		w.Error(diff)
 	}
 	at := w.now()
@@ -339,7 +360,7 @@ func testAuditLog(w *world) {
 		f.Before, f.BeforeID = page[1].At, page[1].ID
 	}
 	if diff := cmp.Diff(all, walked); diff != "" || len(all) != 9 {
-		w.Errorf("%d entries: %s", len(all), diff)
+		w.Errorf("entries = %d, want 9; diff to the pages (-want +got):\n%s", len(all), diff)
 	}
 	for _, c := range []struct {
 		f    identity.AuditFilter
@@ -364,21 +385,23 @@ func testAuditLog(w *world) {
 		}
 	}
 
-	// Refusals are written, but nobody fills the log with them.
+	// Refusals are logged, but cannot fill the log.
 	cause := errs.New(errs.Conflict, "identity.last_admin", "no")
 	canceled, cancel := context.WithCancel(identity.WithOrigin(ctx, identity.Origin{Actor: "user:bob"}))
 	cancel()
 	for range 500 {
 		w.must(m.Refused(canceled, "acme", identity.MemberDisable, "user:ann", cause))
 	}
-	w.must(m.Refused(ctx, "acme", identity.MemberDisable, "user:ann", errs.ErrNotFound)) // no refusal of that sort
+	w.must(m.Refused(ctx, "acme", identity.MemberDisable, "user:ann", errs.ErrNotFound)) // not a refusal
 	list, _ := w.log(m, ann, identity.AuditFilter{Action: identity.MemberDisable})
-	if len(list) != 20 || list[0].Outcome != identity.Refused || list[0].Code != "identity.last_admin" || list[0].Actor != "user:bob" {
-		w.Fatalf("%d refusals, the last %+v", len(list), list[0])
+	if len(list) != 20 || list[0].Outcome != identity.Refused || list[0].Code != "identity.last_admin" ||
+		list[0].Actor != "user:bob" {
+		w.Fatalf("refusals = %d, the last %+v, want 20 of user:bob", len(list), list[0])
 	}
 	w.advance(10 * time.Second)
 	w.must(m.Refused(canceled, "acme", identity.MemberDisable, "user:ann", cause))
-	if list, _ = w.log(m, ann, identity.AuditFilter{Actor: "user:bob", Limit: 1}); !strings.HasPrefix(list[0].Detail, "480 refusals") {
-		w.Errorf("what was left out is not said: %+v", list[0])
+	list, _ = w.log(m, ann, identity.AuditFilter{Actor: "user:bob", Limit: 1})
+	if !strings.HasPrefix(list[0].Detail, "480 refusals") {
+		w.Errorf("last entry = %+v, want a detail about 480 refusals", list[0])
 	}
 }

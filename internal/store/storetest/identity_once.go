@@ -14,18 +14,20 @@ import (
 	"github.com/parley-dev/parley/internal/oauth"
 )
 
-// made is what a command returns: a record and, with some, a secret.
+// made is the result of a command: a record and, for some commands, a secret.
 type made struct {
 	Record any
 	Secret string
 }
 
-// repeatable are the commands of admins that an idempotency key makes safe to repeat.
+// repeatable returns the commands of admins that an idempotency key makes safe to repeat.
 func (w *world) repeatable() map[string]func(ctx context.Context) (made, error) {
 	m, ann := w.manage()
 	clients := w.oauth()
 	ctx := w.Context()
-	key, _, err := m.CreateKey(ctx, ann, identity.KeyRequest{Principal: principal("service:crm"), Scopes: []string{"svc:tasks:read"}})
+	key, _, err := m.CreateKey(ctx, ann, identity.KeyRequest{
+		Principal: principal("service:crm"), Scopes: []string{"svc:tasks:read"},
+	})
 	w.must(err)
 	client, _, err := clients.CreateClient(ctx, ann, oauth.ClientRequest{
 		Name: "Old", RedirectURIs: []string{"https://old.example/cb"}, Method: oauth.SecretBasic,
@@ -43,7 +45,9 @@ func (w *world) repeatable() map[string]func(ctx context.Context) (made, error) 
 			return made{Record: r}, err
 		},
 		"create an agent": func(ctx context.Context) (made, error) {
-			r, err := w.agents.Create(ctx, agent.Agent{ID: "late", Org: "acme", Name: "Late", Skills: []string{"x"}, Public: true})
+			r, err := w.agents.Create(ctx, agent.Agent{
+				ID: "late", Org: "acme", Name: "Late", Skills: []string{"x"}, Public: true,
+			})
 			return made{Record: r}, err
 		},
 		"change an agent": func(ctx context.Context) (made, error) {
@@ -52,7 +56,9 @@ func (w *world) repeatable() map[string]func(ctx context.Context) (made, error) 
 			return made{Record: r}, err
 		},
 		"create a key": func(ctx context.Context) (made, error) {
-			return with(m.CreateKey(ctx, ann, identity.KeyRequest{Principal: principal("service:crm"), Scopes: []string{"svc:tasks:read"}, Name: "n"}))
+			return with(m.CreateKey(ctx, ann, identity.KeyRequest{
+				Principal: principal("service:crm"), Scopes: []string{"svc:tasks:read"}, Name: "n",
+			}))
 		},
 		"rotate a key": func(ctx context.Context) (made, error) { return with(m.RotateKey(ctx, ann, key.ID, time.Minute)) },
 		"make a link": func(ctx context.Context) (made, error) {
@@ -76,7 +82,7 @@ func (w *world) repeatable() map[string]func(ctx context.Context) (made, error) 
 	}
 }
 
-// once puts an idempotency key of ann's into the context.
+// once puts an idempotency key of ann into the context.
 func (w *world) once(operation, body, credential string) (context.Context, *idempotency.Once) {
 	k, err := idempotency.New(operation, "k1", []byte(body))
 	w.must(err)
@@ -90,40 +96,40 @@ func testManageOnce(w *world) {
 		ctx, once := w.once(name, "body", "credential")
 		first, err := do(ctx)
 		if err != nil || once.Replayed() {
-			w.Errorf("%s: replayed %v, %v", name, once.Replayed(), err)
+			w.Errorf("%s: replayed = %v, %v, want false", name, once.Replayed(), err)
 			continue
 		}
 		ctx, once = w.once(name, "body", "credential")
 		again, err := do(ctx)
 		if err != nil || !once.Replayed() {
-			w.Errorf("%s again: replayed %v, %v", name, once.Replayed(), err)
+			w.Errorf("%s again: replayed = %v, %v, want true", name, once.Replayed(), err)
 		}
 		if diff := cmp.Diff(first, again); diff != "" {
-			w.Errorf("%s: %s", name, diff)
+			w.Errorf("%s: diff of the replay (-want +got):\n%s", name, diff)
 		}
 		ctx, _ = w.once(name, "another body", "credential")
 		if _, err := do(ctx); err != idempotency.ErrReused {
-			w.Errorf("%s with another body: %v", name, err)
+			w.Errorf("%s with another body = %v, want %v", name, err, idempotency.ErrReused)
 		}
 		if first.Secret == "" {
 			continue
 		}
 		ctx, _ = w.once(name, "body", "another credential")
 		if got, err := do(ctx); errs.KindOf(err) != errs.Conflict || errs.As(err).Code != idempotency.ErrSealed.Code {
-			w.Errorf("%s with another credential: %v %v", name, got, err)
+			w.Errorf("%s with another credential = %v, %v, want code %s", name, got, err, idempotency.ErrSealed.Code)
 		}
 	}
 }
 
-// audited is how many entries the audit log of the org has.
+// audited returns the number of entries in the org's audit log.
 func (w *world) audited() int {
 	entries, err := w.store.Audit().List(w.Context(), "acme", identity.AuditFilter{Limit: 1000})
 	w.must(err)
 	return len(entries)
 }
 
-// testRacingManageOnce sends each command several times at once: it is carried out once,
-// and all get its outcome. The audit log tells of one.
+// testRacingManageOnce sends each command several times concurrently. It runs once, all callers
+// get its outcome, and the audit log has one entry.
 func testRacingManageOnce(w *world) {
 	for name, do := range w.repeatable() {
 		const many = 6
@@ -136,7 +142,7 @@ func testRacingManageOnce(w *world) {
 			wg.Go(func() {
 				var err error
 				if got[i], err = do(ctx); err != nil {
-					w.Errorf("%s: %v", name, err)
+					w.Errorf("%s = %v, want no error", name, err)
 				}
 				fresh[i] = !once.Replayed()
 			})
@@ -145,17 +151,17 @@ func testRacingManageOnce(w *world) {
 		n := 0
 		for i := range got {
 			if diff := cmp.Diff(got[0], got[i]); diff != "" {
-				w.Errorf("%s: %s", name, diff)
+				w.Errorf("%s: diff of the replay (-want +got):\n%s", name, diff)
 			}
 			if fresh[i] {
 				n++
 			}
 		}
 		if n != 1 {
-			w.Errorf("%s was carried out %d times", name, n)
+			w.Errorf("%s ran %d times, want 1", name, n)
 		}
 		if n := w.audited() - before; n != 1 {
-			w.Errorf("%s: the audit log has %d entries of it", name, n)
+			w.Errorf("%s: audit entries = %d, want 1", name, n)
 		}
 	}
 }

@@ -24,20 +24,20 @@ func testOwnKeys(w *world) {
 	session := &identity.Caller{Principal: bob.Principal, KeyID: "session-1", Scopes: bob.Entitled()}
 	ask := func(scopes ...string) identity.KeyRequest { return identity.KeyRequest{Scopes: scopes} }
 
-	// In a session by entitlement, and for oneself whatever is asked for.
+	// A session may create keys by the user's rights, and only for the user itself.
 	r := ask("svc:tasks:read", "svc:tasks:write")
 	r.Principal = principal("user:ann")
 	k, secret, err := m.CreateOwnKey(ctx, session, r)
 	w.must(err)
 	if k.Principal != bob.Principal || k.CreatedBy != "user:bob" || secret == "" {
-		w.Errorf("%+v", k)
+		w.Errorf("key = %+v, want one of user:bob with a secret", k)
 	}
 	for _, beyond := range []string{"svc:admin:admin", "svc:a2a:serve"} {
 		_, _, err = m.CreateOwnKey(ctx, session, ask("svc:tasks:read", beyond))
 		w.refusedAs(err, errs.Forbidden, "identity.scope_not_held")
 	}
 	_, _, err = m.CreateOwnKey(ctx, session, ask("svc:a2a:write", "agent:hidden"))
-	w.want(err, errs.Invalid) // of another org, and private
+	w.want(err, errs.Invalid) // private agent of another org
 	program := *session
 	program.Delegated = true
 	_, _, err = m.CreateOwnKey(ctx, &program, ask("svc:tasks:read"))
@@ -47,8 +47,11 @@ func testOwnKeys(w *world) {
 	_, err = m.OwnKeys(ctx, nil, identity.KeyFilter{})
 	w.want(err, errs.Unauthenticated)
 
-	// A key makes no stronger key, and none that lives longer.
-	weak := &identity.Caller{Principal: bob.Principal, KeyID: k.ID, Scopes: identity.Scopes{identity.A2AWrite, "agent:scout"}, ExpiresAt: w.clock.Add(time.Hour)}
+	// A key cannot create a key with more rights or a longer lifetime.
+	weak := &identity.Caller{
+		Principal: bob.Principal, KeyID: k.ID, Scopes: identity.Scopes{identity.A2AWrite, "agent:scout"},
+		ExpiresAt: w.clock.Add(time.Hour),
+	}
 	_, _, err = m.CreateOwnKey(ctx, weak, ask("svc:tasks:read", "agent:scout"))
 	w.refusedAs(err, errs.Forbidden, "identity.scope_not_held")
 	_, _, err = m.CreateOwnKey(ctx, weak, ask("svc:a2a:write"))
@@ -62,32 +65,32 @@ func testOwnKeys(w *world) {
 	child, _, err := m.CreateOwnKey(ctx, weak, ask("svc:a2a:write", "agent:scout"))
 	w.must(err)
 	if !child.ExpiresAt.Equal(weak.ExpiresAt) {
-		w.Errorf("the key ends %v; want %v", child.ExpiresAt, weak.ExpiresAt)
+		w.Errorf("the key ends %v, want %v", child.ExpiresAt, weak.ExpiresAt)
 	}
-	_, _, err = m.RotateOwnKey(ctx, weak, k.ID, 0) // has more scopes, and no end
+	_, _, err = m.RotateOwnKey(ctx, weak, k.ID, 0) // k has more scopes and does not expire
 	w.refusedAs(err, errs.Forbidden, "identity.scope_not_held")
 	serving := &identity.Caller{Principal: bob.Principal, KeyID: k.ID, Scopes: identity.Scopes{identity.A2AServe}}
 	_, _, err = m.CreateOwnKey(ctx, serving, ask("svc:a2a:serve", "agent:scout"))
-	w.refusedAs(err, errs.Forbidden, "identity.scope_not_held") // it could work for nobody before
+	w.refusedAs(err, errs.Forbidden, "identity.scope_not_held") // the key may serve no agent
 
-	// Own keys are listed, rotated and revoked; those of others are as if they were not there.
+	// A user lists, rotates and revokes own keys; keys of others are not found.
 	hers, _, err := m.CreateOwnKey(ctx, ann.Caller(), ask("svc:admin:admin"))
 	w.must(err)
 	list, err := m.OwnKeys(ctx, session, identity.KeyFilter{})
 	w.must(err)
 	if len(list) != 2 || list[0].ID != child.ID || list[1].ID != k.ID {
-		w.Errorf("%+v", list)
+		w.Errorf("keys = %+v, want %s and %s", list, child.ID, k.ID)
 	}
 	next, _, err := m.RotateOwnKey(ctx, session, k.ID, identity.DefaultOverlap)
 	w.must(err)
 	if next.Replaces != k.ID || next.Scopes.String() != k.Scopes.String() {
-		w.Errorf("%+v", next)
+		w.Errorf("rotated key = %+v, want it to replace %s with scopes %s", next, k.ID, k.Scopes)
 	}
 	if got, err := m.OwnKey(ctx, session, next.ID); err != nil || got.Replaces != k.ID {
-		w.Errorf("%+v, %v", got, err)
+		w.Errorf("key = %+v, %v, want it to replace %s", got, err, k.ID)
 	}
 	if got, err := m.OwnKey(ctx, session, k.ID); err != nil || got.ReplacedBy != next.ID {
-		w.Errorf("%+v, %v", got, err)
+		w.Errorf("key = %+v, %v, want it replaced by %s", got, err, next.ID)
 	}
 	for _, f := range []func() error{
 		func() error { _, err := m.OwnKey(ctx, session, hers.ID); return err },
@@ -100,14 +103,14 @@ func testOwnKeys(w *world) {
 		got, err := m.RevokeOwnKey(ctx, session, k.ID)
 		w.must(err)
 		if got.RevokedAt.IsZero() {
-			w.Error("not revoked")
+			w.Errorf("key = %+v, want it revoked", got)
 		}
 	}
 	_, actions := w.log(m, ann, identity.AuditFilter{Actor: "user:bob"})
 	if want := "key.revoke " + k.ID; !slices.Contains(actions, want) {
-		w.Errorf("the log has %q; want %q", actions, want)
+		w.Errorf("the log has %q, want %q", actions, want)
 	}
-	// An admin who is one no more makes no admin key, even with a session that is behind.
+	// A demoted admin cannot create an admin key, even with an outdated session.
 	stale := &identity.Caller{Principal: bob.Principal, KeyID: "session-1", Scopes: identity.AllScopes}
 	_, _, err = m.CreateOwnKey(ctx, stale, ask("svc:admin:admin"))
 	w.refusedAs(err, errs.Forbidden, "identity.not_an_admin")
@@ -143,7 +146,11 @@ func testKeyViews(w *world) {
 		{"revoked", identity.KeyFilter{State: identity.KeyRevoked}, "gone"},
 		{"ends within a week", identity.KeyFilter{EndsWithin: 7 * day}, "soon"},
 		{"ends within two months", identity.KeyFilter{EndsWithin: 60 * day}, "soon later"},
-		{"the next page of those", identity.KeyFilter{EndsWithin: 60 * day, Before: soon.ID, BeforeEnd: soon.ExpiresAt}, "later"},
+		{
+			"the next page of those",
+			identity.KeyFilter{EndsWithin: 60 * day, Before: soon.ID, BeforeEnd: soon.ExpiresAt},
+			"later",
+		},
 		{"never used", identity.KeyFilter{NeverUsed: true, State: identity.KeyLive}, "later forever"},
 		{"with admin scope", identity.KeyFilter{Scope: identity.Admin}, "gone later"},
 		{"for an agent", identity.KeyFilter{Scope: "agent:open"}, "soon"},
@@ -158,7 +165,7 @@ func testKeyViews(w *world) {
 			names = append(names, k.Name)
 		}
 		if got := strings.Join(names, " "); got != c.want {
-			w.Errorf("%s: %q; want %q", c.rule, got, c.want)
+			w.Errorf("%s: %q, want %q", c.rule, got, c.want)
 		}
 	}
 }
@@ -175,7 +182,7 @@ func testResetLink(w *world) {
 		}
 		token, l, err := people.ResetLink(ctx, a, p, account.LinkLifetime)
 		if err == nil && (l.CreatedBy != a.Principal().Ref() || l.ExpiresAt.Sub(l.CreatedAt) != account.LinkLifetime) {
-			w.Errorf("%+v", l)
+			w.Errorf("link = %+v, want one by %s that lives for %s", l, a.Principal().Ref(), account.LinkLifetime)
 		}
 		return token, err
 	}
@@ -198,7 +205,7 @@ func testResetLink(w *world) {
 	w.must(err)
 	_, err = people.Link(ctx, old)
 	w.want(err, errs.NotFound)  // replaced
-	w.wantOrgs(session, "acme") // nothing happened yet
+	w.wantOrgs(session, "acme") // unchanged so far
 	_, err = people.UseLink(ctx, token, "a new password of bob")
 	w.must(err)
 	w.wantOrgs(session)
@@ -206,7 +213,7 @@ func testResetLink(w *world) {
 	w.want(err, errs.Unauthenticated)
 	_, actions := w.log(m, ann, identity.AuditFilter{Actor: "user:ann", Action: account.LinkCreate})
 	if len(actions) != 2 || actions[0] != "login.link user:bob" {
-		w.Errorf("%q", actions)
+		w.Errorf("log = %q, want 2 entries, the last one login.link user:bob", actions)
 	}
 	yes := true
 	_, err = m.UpdateMember(ctx, ann, bob, identity.MemberEdit{Disabled: &yes})
@@ -225,7 +232,7 @@ func testConnection(w *world) {
 		c, err := w.tasks.Connection(ctx, w.as(ann, identity.ManageAgents), g)
 		w.must(err)
 		if c.Sentence == "" {
-			w.Errorf("%s has no words", c.State)
+			w.Errorf("sentence of %s = \"\", want a text", c.State)
 		}
 		return c
 	}
@@ -233,7 +240,7 @@ func testConnection(w *world) {
 		w.Helper()
 		c := look(dispatch.Enlisted{})
 		if c.State != state {
-			w.Errorf("the connection is %s (%s); want %s", c.State, c.Sentence, state)
+			w.Errorf("the connection is %s (%s), want %s", c.State, c.Sentence, state)
 		}
 		return c
 	}
@@ -245,20 +252,21 @@ func testConnection(w *world) {
 	_, err := w.access("acme", "user:ann", identity.TasksRead, identity.TasksWrite).As(identity.ManageAgents)
 	w.want(err, errs.Forbidden)
 	want(dispatch.NoKey)
-	key("service:crm", "svc:a2a:write", "agent:scout") // calls the agent, and does not work for it
+	key("service:crm", "svc:a2a:write", "agent:scout") // calls the agent, but does not serve it
 	want(dispatch.NoKey)
 	wrong := key("agent:scout", "svc:tasks:read")
-	if c := want(dispatch.WrongScope); len(c.Keys) != 1 || c.Keys[0].Key.ID != wrong.ID || c.Keys[0].Problem != dispatch.WrongScope {
-		w.Errorf("%+v", c)
+	if c := want(dispatch.WrongScope); len(c.Keys) != 1 || c.Keys[0].Key.ID != wrong.ID ||
+		c.Keys[0].Problem != dispatch.WrongScope {
+		w.Errorf("connection = %+v, want key %s with the wrong scope", c, wrong.ID)
 	}
 	right := key("service:crm", "svc:a2a:serve", "agent:scout")
 	if c := want(dispatch.KeyNeverUsed); len(c.Keys) != 2 {
-		w.Errorf("%+v", c)
+		w.Errorf("connection = %+v, want 2 keys", c)
 	}
 	w.must(w.store.Identity().TouchKeys(ctx, map[string]time.Time{right.ID: w.now()}))
 	want(dispatch.NoWorker)
 
-	// A worker that is refused says why, for a while.
+	// The reason why a worker was refused is reported for a while.
 	serve := func(k identity.Key, agent string) (dispatch.Post, error) {
 		return w.tasks.Serve(ctx, &identity.Caller{Principal: k.Principal, KeyID: k.ID, Scopes: k.Scopes}, agent)
 	}
@@ -268,14 +276,15 @@ func testConnection(w *world) {
 	other := key("service:crm", "svc:a2a:serve", "agent:open")
 	_, err = serve(other, "scout")
 	w.want(err, errs.Forbidden)
-	if c := want(dispatch.OtherAgent); len(c.Refusals) != 2 || c.Refusals[0].KeyID != other.ID || c.Refusals[1].KeyID != wrong.ID {
-		w.Errorf("%+v", c.Refusals)
+	if c := want(dispatch.OtherAgent); len(c.Refusals) != 2 || c.Refusals[0].KeyID != other.ID ||
+		c.Refusals[1].KeyID != wrong.ID {
+		w.Errorf("refusals = %+v, want those of %s and %s", c.Refusals, other.ID, wrong.ID)
 	}
 	for range 3 {
 		_, _ = serve(other, "scout")
 	}
 	if c := want(dispatch.OtherAgent); len(c.Refusals) != 2 {
-		w.Errorf("one key is remembered %d times", len(c.Refusals))
+		w.Errorf("refusals = %d, want 2: one for each key", len(c.Refusals))
 	}
 
 	seen := func(a identity.Access, ids ...string) map[string]time.Time {
@@ -285,53 +294,62 @@ func testConnection(w *world) {
 		return out
 	}
 	if got := seen(ann, "scout", "bob", "none"); len(got) != 0 {
-		w.Errorf("seen: %v", got)
+		w.Errorf("last seen = %v, want none", got)
 	}
 	post, err := serve(right, "scout")
 	w.must(err)
 	_, err = w.tasks.Claim(ctx, post, dispatch.ClaimRequest{Worker: "one", Max: 1, Lease: time.Minute, Capacity: 2})
 	w.must(err)
-	if c := want(dispatch.Connected); len(c.Workers) != 1 || c.Workers[0].Name != "one" || c.Workers[0].Capacity != 2 || c.LastSeen.IsZero() {
-		w.Errorf("%+v", c)
+	if c := want(dispatch.Connected); len(c.Workers) != 1 || c.Workers[0].Name != "one" || c.Workers[0].Capacity != 2 ||
+		c.LastSeen.IsZero() {
+		w.Errorf("connection = %+v, want worker one with capacity 2", c)
 	}
 	if c := look(dispatch.Enlisted{Pinned: "offline"}); c.State != dispatch.StatusPinned || c.Pinned != "offline" {
-		w.Errorf("%+v", c)
+		w.Errorf("connection = %+v, want it pinned offline", c)
 	}
 	if c := look(dispatch.Enlisted{Disabled: true}); c.State != dispatch.AgentDisabled {
-		w.Errorf("%+v", c)
+		w.Errorf("connection = %+v, want state %s", c, dispatch.AgentDisabled)
 	}
 	if c := look(dispatch.Enlisted{Builtin: "echo"}); c.State != dispatch.RunsInTheServer {
-		w.Errorf("%+v", c)
+		w.Errorf("connection = %+v, want state %s", c, dispatch.RunsInTheServer)
 	}
 	first := w.now()
-	w.must(w.store.Workers().See(ctx, dispatch.Worker{Org: "acme", Agent: "scout", Name: "two", Capacity: 1, SeenAt: first}, 0))
-	w.must(w.store.Workers().See(ctx, dispatch.Worker{Org: "acme", Agent: "bob", Name: "one", Capacity: 1, SeenAt: first.Add(-time.Hour)}, 0))
-	w.must(w.store.Workers().See(ctx, dispatch.Worker{Org: "other", Agent: "scout", Name: "one", Capacity: 1, SeenAt: first.Add(time.Hour)}, 0))
+	for _, worker := range []dispatch.Worker{
+		{Org: "acme", Agent: "scout", Name: "two", Capacity: 1, SeenAt: first},
+		{Org: "acme", Agent: "bob", Name: "one", Capacity: 1, SeenAt: first.Add(-time.Hour)},
+		{Org: "other", Agent: "scout", Name: "one", Capacity: 1, SeenAt: first.Add(time.Hour)},
+	} {
+		w.must(w.store.Workers().See(ctx, worker, 0))
+	}
 	w.advance(time.Hour)
 	lost := want(dispatch.ConnectionLost)
 	both := map[string]time.Time{"scout": lost.LastSeen, "bob": lost.LastSeen.Add(-time.Hour)}
-	if diff := cmp.Diff(both, seen(ann, append(numbered(2500), "scout", "bob", "none")...)); diff != "" || lost.LastSeen != first.Truncate(time.Microsecond) {
-		w.Errorf("seen at %s: %s", lost.LastSeen, diff)
+	diff := cmp.Diff(both, seen(ann, append(numbered(2500), "scout", "bob", "none")...))
+	if diff != "" || lost.LastSeen != first.Truncate(time.Microsecond) {
+		w.Errorf("last seen = %s, want %s; diff of all (-want +got):\n%s",
+			lost.LastSeen, first.Truncate(time.Microsecond), diff)
 	}
 	if diff := cmp.Diff(map[string]time.Time{"bob": both["bob"]}, seen(ann, "bob")); diff != "" {
 		w.Error(diff)
 	}
-	// Who may not see the connection learns nothing.
-	if got := seen(w.access("acme", "user:ann", identity.Admin, identity.TasksWrite, "agent:bob"), "scout"); len(got) != 0 {
-		w.Errorf("seen: %v", got)
+	// A caller that may not see the connection gets no data about it.
+	narrow := w.access("acme", "user:ann", identity.Admin, identity.TasksWrite, "agent:bob")
+	if got := seen(narrow, "scout"); len(got) != 0 {
+		w.Errorf("last seen = %v, want none", got)
 	}
 	reader, err := w.access("acme", "user:ann", identity.TasksRead, identity.TasksWrite).As(identity.ReadAgents)
 	w.must(err)
 	got, err := w.tasks.LastSeen(ctx, reader, []string{"scout"})
 	if w.refusedAs(err, errs.Internal, "auth.wrong_action"); len(got) != 0 {
-		w.Errorf("seen: %v", got)
+		w.Errorf("last seen = %v, want none", got)
 	}
 	w.must(w.store.Workers().Forget(ctx, dispatch.Worker{Org: "other", Agent: "scout", Name: "one"}))
-	// Another org learns nothing of it.
-	c, err := w.tasks.Connection(ctx, w.as(w.access("other", "user:ann"), identity.ManageAgents), dispatch.Enlisted{ID: "scout"})
+	// Another org gets no data about it.
+	c, err := w.tasks.Connection(ctx, w.as(w.access("other", "user:ann"), identity.ManageAgents),
+		dispatch.Enlisted{ID: "scout"})
 	w.must(err)
 	if c.State != dispatch.NoKey || len(c.Keys)+len(c.Refusals)+len(c.Workers) > 0 {
-		w.Errorf("%+v", c)
+		w.Errorf("connection seen by another org = %+v, want state %s and nothing else", c, dispatch.NoKey)
 	}
 }
 

@@ -25,7 +25,7 @@ func testFollowups(w *world) {
 	got, err := w.followups.Get(ctx, plain, two.Followup.ID)
 	w.must(err)
 	if got != two.Followup {
-		w.Errorf("read %+v; wrote %+v", got, two.Followup)
+		w.Errorf("follow-up = %+v, want %+v", got, two.Followup)
 	}
 	_, err = w.followups.Create(ctx, plain, followup.Creation{Title: " "})
 	w.want(err, errs.Invalid)
@@ -66,23 +66,23 @@ func testFollowups(w *world) {
 		list, total, err := w.followups.List(ctx, plain, &c.q)
 		w.must(err)
 		if total != c.want || int64(len(list)) != c.want {
-			w.Errorf("%+v: %d rows, total %d; want %d", c.q, len(list), total, c.want)
+			w.Errorf("%+v: %d rows, total %d, want %d", c.q, len(list), total, c.want)
 		}
 	}
 	list, _, err := w.followups.List(ctx, plain, &followup.Query{Page: 3, Limit: 1})
 	w.must(err)
 	if len(list) != 1 || list[0].ID != one.Followup.ID {
-		w.Errorf("the last page is %+v; want the oldest", list)
+		w.Errorf("the last page is %+v, want the oldest", list)
 	}
 }
 
-// testIsolation goes through every method with another org's ids.
+// testIsolation calls every method with the ids of another org.
 func testIsolation(w *world) {
 	ctx := w.Context()
 	for _, org := range []string{"acme", "other"} {
 		_, err := w.operator.CreateOrg(ctx, org, "")
 		w.must(err)
-		// The same name in two orgs is two principals.
+		// The same name in two orgs stands for two principals.
 		_, err = w.operator.CreateMember(ctx, identity.Principal{Org: org, Kind: identity.User, ID: "ann"}, "", true)
 		w.must(err)
 	}
@@ -117,31 +117,33 @@ func testIsolation(w *world) {
 		},
 	} {
 		if err := call(); err == nil || errs.As(err) != errs.ErrNotFound {
-			w.Errorf("%s across orgs gave %v", name, err)
+			w.Errorf("%s across orgs = %v, want %v", name, err, errs.ErrNotFound)
 		}
 	}
-	for _, q := range []proposal.Query{{}, {Status: proposal.All}, {Text: "upload"}, {SubmittedBy: "user:ann"}, {Sort: proposal.SortVotes}} {
+	for _, q := range []proposal.Query{
+		{}, {Status: proposal.All}, {Text: "upload"}, {SubmittedBy: "user:ann"}, {Sort: proposal.SortVotes},
+	} {
 		page, err := w.proposals.List(ctx, eve, q)
 		w.must(err)
 		if page.Total != 0 || len(page.Items) != 0 {
-			w.Errorf("%+v shows another org's %d rows (total %d)", q, len(page.Items), page.Total)
+			w.Errorf("%+v = %d proposals of another org, total %d, want 0", q, len(page.Items), page.Total)
 		}
 	}
 	for _, q := range []followup.Query{{}, {ProposalID: approved.ID}, {Assignee: followup.Unassigned}} {
 		list, total, err := w.followups.List(ctx, eve, &q)
 		w.must(err)
 		if total != 0 || len(list) != 0 {
-			w.Errorf("%+v shows another org's %d tasks (total %d)", q, len(list), total)
+			w.Errorf("%+v = %d follow-ups of another org, total %d, want 0", q, len(list), total)
 		}
 	}
 	keys, err := w.operator.Keys(ctx, "other")
 	w.must(err)
 	if len(keys) != 0 {
-		w.Errorf("other lists keys %+v", keys)
+		w.Errorf("keys of the other org = %+v, want none", keys)
 	}
 	cur, err := w.proposals.Get(ctx, ann, p.ID)
 	w.must(err)
 	if cur.Proposal.Title != p.Title || cur.Proposal.VotesFor != 1 || cur.Proposal.Status != proposal.Open {
-		w.Errorf("another org changed the row: %+v", cur.Proposal)
+		w.Errorf("proposal = %+v, want it unchanged by the other org", cur.Proposal)
 	}
 }

@@ -21,26 +21,26 @@ func testCancel(w *world) {
 	got, err := w.tasks.Cancel(ctx, c, "queued", task.All)
 	w.must(err)
 	if got.State != task.Canceled || got.Queued {
-		w.Errorf("canceled as %+v", got)
+		w.Errorf("task = %+v, want canceled, not queued", got)
 	}
 	_, err = w.tasks.Cancel(ctx, c, "queued", task.All)
 	if w.want(err, errs.Conflict); errs.As(err).Code != task.CodeNotCancelable {
-		w.Errorf("code %s", errs.As(err).Code)
+		w.Errorf("code = %s, want %s", errs.As(err).Code, task.CodeNotCancelable)
 	}
 	w.send(c, "running", "x")
-	a := w.claim(p) // the canceled one is not given out
+	a := w.claim(p) // skips the canceled one
 	if a.Task.ID != "running" {
-		w.Fatalf("claimed %s", a.Task.ID)
+		w.Fatalf("claimed %s, want running", a.Task.ID)
 	}
 	_, err = w.tasks.Cancel(ctx, c, "running", task.All)
 	w.must(err)
 	told, err := w.tasks.Report(ctx, p, a.Lease.Token, task.Report{State: task.Completed})
 	w.must(err)
 	if !told.Canceled || told.State != task.Canceled {
-		w.Errorf("the worker was told %+v", told)
+		w.Errorf("report = %+v, want canceled", told)
 	}
 	if got, err := w.tasks.Get(ctx, c, "running", task.All); err != nil || got.State != task.Canceled {
-		w.Errorf("a late report made it %s, %v", got.State, err)
+		w.Errorf("state after a late report = %s, %v, want canceled", got.State, err)
 	}
 }
 
@@ -52,12 +52,14 @@ func testFencing(w *world) {
 	w.must(w.tasks.Return(ctx, p, a.Lease.Token))
 	b := w.claim(p)
 	if b.Number != 1 || b.Lease.Token == a.Lease.Token {
-		w.Errorf("after a return: %+v", b)
+		w.Errorf("assignment after a return = %+v, want attempt 1 with a new lease", b)
 	}
-	for _, token := range []string{a.Lease.Token, "", "lease-", "lease-x-y", b.Lease.Token + "x", "lease-" + b.Task.UID + "-0"} {
+	for _, token := range []string{
+		a.Lease.Token, "", "lease-", "lease-x-y", b.Lease.Token + "x", "lease-" + b.Task.UID + "-0",
+	} {
 		_, err := w.tasks.Report(ctx, p, token, task.Report{State: task.Completed})
 		if w.want(err, errs.Conflict); errs.As(err).Code != task.CodeStaleLease {
-			w.Errorf("%q: code %s", token, errs.As(err).Code)
+			w.Errorf("%q: code = %s, want %s", token, errs.As(err).Code, task.CodeStaleLease)
 		}
 		w.want(w.tasks.Return(ctx, p, token), errs.Conflict)
 	}
@@ -66,7 +68,7 @@ func testFencing(w *world) {
 	before, err := w.tasks.Get(ctx, c, "t1", task.All)
 	w.must(err)
 	if before.State != task.Working || before.Lease.Token != b.Lease.Token {
-		w.Errorf("stale reports left %+v", before)
+		w.Errorf("task after stale reports = %+v, want it working under lease %s", before, b.Lease.Token)
 	}
 	_, err = w.tasks.Report(ctx, p, b.Lease.Token, task.Report{State: task.Completed})
 	w.must(err)
@@ -75,13 +77,14 @@ func testFencing(w *world) {
 	w.checkLeases(c, "t1")
 }
 
-// testFinish: a result that was decided on a known row is written if the row still is that
-// one, under a live lease; else nothing is, also if many are written at once.
+// testFinish: a result that was decided on a known row is written only if the row is still the
+// same and its lease is live, also if many results are written concurrently.
 func testFinish(w *world) {
 	ctx, tasks := w.Context(), w.store.Tasks()
 	c, p := w.call("acme", "user:ann", "bob"), w.post("bob")
 	finish := func(known task.Task) error {
-		change, err := task.DecideReport(known, known.Lease.Token, task.Report{State: task.Completed}, task.DefaultLimits, w.now(), time.Time{})
+		change, err := task.DecideReport(known, known.Lease.Token, task.Report{State: task.Completed},
+			task.DefaultLimits, w.now(), time.Time{})
 		w.must(err)
 		return tasks.Finish(ctx, known, change)
 	}
@@ -99,12 +102,12 @@ func testFinish(w *world) {
 		case 0:
 			good = append(good, known)
 			continue
-		case 1: // the sender said more
+		case 1: // the sender sent another message
 			w.send(c, known.ID, "and y")
 		case 2: // another lease
 			w.must(w.tasks.Return(ctx, p, known.Lease.Token))
 			w.claim(p)
-		case 3: // another lease token, as a mistake would have it
+		case 3: // another lease token, as after a mistake
 			known.Lease.Token += "x"
 		}
 		bad = append(bad, known)
@@ -123,7 +126,8 @@ func testFinish(w *world) {
 		after := row(t.UID)
 		if i < len(good) {
 			if results[i] != nil || after.State != task.Completed || after.Lease.Token != "" {
-				w.Errorf("%s: got %v, %s with the lease %q; want it completed without one", t.ID, results[i], after.State, after.Lease.Token)
+				w.Errorf("%s: got %v, %s with the lease %q, want it completed without one",
+					t.ID, results[i], after.State, after.Lease.Token)
 			}
 			continue
 		}
@@ -131,7 +135,7 @@ func testFinish(w *world) {
 			w.Errorf("%s: got %v, want %v", t.ID, results[i], dispatch.ErrChanged)
 		}
 		if diff := cmp.Diff(before[t.UID], after); diff != "" {
-			w.Errorf("%s has changed: %s", t.ID, diff)
+			w.Errorf("%s: diff of the row, want none (-want +got):\n%s", t.ID, diff)
 		}
 	}
 	for _, t := range good {
@@ -140,7 +144,7 @@ func testFinish(w *world) {
 		}
 		w.checkLeases(c, t.ID)
 	}
-	// A lease that has run out is none.
+	// An expired lease does not count.
 	w.send(c, "late", "x")
 	late, err := w.tasks.Claim(ctx, p, dispatch.ClaimRequest{Worker: "w1", Max: 1, Lease: task.MinLease, Capacity: 1})
 	w.must(err)
@@ -150,7 +154,7 @@ func testFinish(w *world) {
 		over := false
 		_, err := tasks.Update(ctx, "acme", known.UID, 0, func(cur task.Current) (task.Change, error) {
 			over = !cur.Clock.Before(cur.Task.Lease.ExpiresAt)
-			return task.Change{}, errs.ErrNotFound // nothing is to be written
+			return task.Change{}, errs.ErrNotFound // write nothing
 		})
 		w.want(err, errs.NotFound)
 		return over
@@ -160,7 +164,7 @@ func testFinish(w *world) {
 	}
 }
 
-// checkLeases reads from the log that no two leases of a task were live at once.
+// checkLeases verifies by the log that a task never had two live leases.
 func (w *world) checkLeases(c dispatch.Call, id string) {
 	w.Helper()
 	t, err := w.tasks.Get(w.Context(), c, id, task.All)
@@ -172,12 +176,12 @@ func (w *world) checkLeases(c dispatch.Call, id string) {
 		switch {
 		case e.Lease != "" && e.Ended == "":
 			if live != "" {
-				w.Errorf("event %d gives a lease while %s is live", e.Seq, live)
+				w.Errorf("event %d grants a lease while %s is live, want no live lease", e.Seq, live)
 			}
 			live = e.Lease
 		case e.Ended != "":
 			if live != e.Lease {
-				w.Errorf("event %d ends %s while %s is live", e.Seq, e.Lease, live)
+				w.Errorf("event %d ends lease %s, want %s", e.Seq, e.Lease, live)
 			}
 			live = ""
 		}
@@ -186,14 +190,14 @@ func (w *world) checkLeases(c dispatch.Call, id string) {
 
 func testLostWorker(w *world) {
 	ctx := w.Context()
-	w.background(w.tasks)
+	w.background(w.tasks.Run)
 	c, p := w.call("acme", "user:ann", "bob"), w.post("bob")
 	w.send(c, "t1", "x")
 	for attempt := 1; attempt <= task.MaxAttempts; attempt++ {
 		got, err := w.tasks.Claim(ctx, p, dispatch.ClaimRequest{Worker: "w", Max: 1, Lease: task.MinLease, Capacity: 1})
 		w.must(err)
 		if len(got.Assignments) != 1 || got.Assignments[0].Number != attempt {
-			w.Fatalf("attempt %d: claimed %+v", attempt, got)
+			w.Fatalf("claim = %+v, want attempt %d", got, attempt)
 		}
 		token := got.Assignments[0].Lease.Token
 		w.advance(task.MinLease + time.Second) // SQLite's leases; PostgreSQL measures its own time
@@ -208,16 +212,16 @@ func testLostWorker(w *world) {
 	t, err := w.tasks.Get(ctx, c, "t1", task.All)
 	w.must(err)
 	if t.State != task.Failed || t.Message == nil || t.Attempts != task.MaxAttempts {
-		w.Errorf("after three lost workers: %+v", t)
+		w.Errorf("task after three lost workers = %+v, want failed with a message", t)
 	}
 	w.checkLeases(c, "t1")
 }
 
-// A lease that ends further ahead than any can is what is left when the clock was
-// set back.
+// testClockSetBack: a lease that ends later than any new lease could is the result of a clock
+// that was set back.
 func testClockSetBack(w *world) {
 	ctx := w.Context()
-	w.background(w.tasks)
+	w.background(w.tasks.Run)
 	c, p := w.call("acme", "user:ann", "bob"), w.post("bob")
 	w.send(c, "longest", "x")
 	got, err := w.tasks.Claim(ctx, p, dispatch.ClaimRequest{Worker: "w", Max: 1, Lease: task.MaxLease, Capacity: 2})
@@ -235,7 +239,7 @@ func testClockSetBack(w *world) {
 		return t.Queued
 	})
 	_, err = w.tasks.Report(ctx, p, got.Assignments[0].Lease.Token, task.Report{State: task.Completed})
-	w.must(err) // the longest lease there can be is not over
+	w.must(err) // the longest possible lease is still live
 }
 
 func testRacingClaims(w *world) {
@@ -249,7 +253,9 @@ func testRacingClaims(w *world) {
 	claimed := map[string]int{}
 	race(w, 8, func(i int) error {
 		for {
-			got, err := w.tasks.Claim(ctx, p, dispatch.ClaimRequest{Worker: fmt.Sprint("w", i), Max: 3, Lease: time.Minute, Capacity: 3})
+			got, err := w.tasks.Claim(ctx, p, dispatch.ClaimRequest{
+				Worker: fmt.Sprint("w", i), Max: 3, Lease: time.Minute, Capacity: 3,
+			})
 			if err != nil {
 				return err
 			}
@@ -266,7 +272,7 @@ func testRacingClaims(w *world) {
 	})
 	for id, times := range claimed {
 		if times != 1 {
-			w.Errorf("%s was claimed %d times", id, times)
+			w.Errorf("claims of %s = %d, want 1", id, times)
 		}
 	}
 }
@@ -277,7 +283,9 @@ func testWaitingWorker(w *world) {
 	for i := range 20 {
 		got := make(chan dispatch.Claim, 1)
 		go func() {
-			claim, err := w.tasks.Claim(ctx, p, dispatch.ClaimRequest{Worker: "w", Max: 1, Wait: 20 * time.Second, Lease: time.Minute, Capacity: 1})
+			claim, err := w.tasks.Claim(ctx, p, dispatch.ClaimRequest{
+				Worker: "w", Max: 1, Wait: 20 * time.Second, Lease: time.Minute, Capacity: 1,
+			})
 			if err != nil {
 				w.Error(err)
 			}
@@ -289,10 +297,10 @@ func testWaitingWorker(w *world) {
 		sent := w.send(c, fmt.Sprint("t", i), "x")
 		claim := <-got
 		if len(claim.Assignments) != 1 || claim.Assignments[0].Task.UID != sent.UID {
-			w.Fatalf("round %d: the worker got %+v", i, claim)
+			w.Fatalf("round %d: claim = %+v, want task %s", i, claim, sent.UID)
 		}
 		if i%2 == 0 && sent.State != task.Working {
-			w.Errorf("a worker was waiting, and the answer says %s", sent.State)
+			w.Errorf("state of a task sent to a waiting worker = %s, want %s", sent.State, task.Working)
 		}
 		_, err := w.tasks.Report(ctx, p, claim.Assignments[0].Lease.Token, task.Report{State: task.Completed})
 		w.must(err)

@@ -11,10 +11,12 @@ import (
 )
 
 func (w *world) oauth() clients {
-	return clients{oauth.New(w.store.OAuth(), w.agents, w.now, w.newID, oauth.Lifetimes{})}
+	return clients{oauth.New(oauth.Options{
+		Stores: w.store.OAuthStores(), Agents: w.agents, Now: w.now, NewID: w.newID, MaxClients: 1000,
+	})}
 }
 
-// allowed makes a grant of ann's with a code and a refresh token to come.
+// allowed creates a grant of ann with a code, whose refresh token is set later.
 func (w *world) allowed(s clients, code string, scopes ...identity.Scope) oauth.Grant {
 	w.Helper()
 	now := w.now().Truncate(time.Microsecond)
@@ -35,7 +37,7 @@ func testRacingGrants(w *world) {
 	got, err := s.GrantByCode(ctx, identity.HashSecret("code"))
 	w.must(err)
 	if diff := cmp.Diff(made, got); diff != "" {
-		w.Errorf("the grant reads back otherwise:\n%s", diff)
+		w.Errorf("diff of the stored grant (-want +got):\n%s", diff)
 	}
 	_, err = s.GrantByCode(ctx, identity.HashSecret("other"))
 	w.want(err, errs.NotFound)
@@ -44,12 +46,12 @@ func testRacingGrants(w *world) {
 
 	got.CodeUsedAt, got.Refresh = w.now().Truncate(time.Microsecond), identity.HashSecret("r1")
 	if n := w.race(func() error { return s.Use(ctx, got) }); n != 1 {
-		w.Errorf("one code was redeemed %d times", n)
+		w.Errorf("redemptions of one code = %d, want 1", n)
 	}
 	now, err := s.Grant(ctx, got.ID)
 	w.must(err)
 	if now.RevokedAt.IsZero() {
-		w.Error("a code that was redeemed twice did not end its grant")
+		w.Error("grant after its code was redeemed twice: revoked = false, want true")
 	}
 
 	w.allowed(s, "code 2", identity.TasksRead)
@@ -58,7 +60,7 @@ func testRacingGrants(w *world) {
 	got.CodeUsedAt, got.Refresh = w.now(), identity.HashSecret("r2")
 	w.must(s.Use(ctx, got))
 	_, err = s.GrantByCode(ctx, identity.HashSecret("code 2"))
-	w.want(err, errs.NotFound) // and it is over now
+	w.want(err, errs.NotFound) // the grant has ended
 	_, err = s.GrantByRefresh(ctx, identity.HashSecret("r2"), true)
 	w.want(err, errs.NotFound)
 }
@@ -77,15 +79,16 @@ func testRefreshFamily(w *world) {
 	g.Refresh = identity.HashSecret("r2")
 	w.must(s.Use(ctx, g))
 	_, err = s.GrantByRefresh(ctx, identity.HashSecret("r1"), false)
-	w.want(err, errs.NotFound) // a look is no use
+	w.want(err, errs.NotFound) // reading does not use it
 	_, err = s.GrantByRefresh(ctx, identity.HashSecret("r2"), true)
 	w.must(err)
 	_, err = s.GrantByRefresh(ctx, identity.HashSecret("r1"), true)
 	w.want(err, errs.NotFound)
 	_, err = s.GrantByRefresh(ctx, identity.HashSecret("r2"), true)
 	w.want(err, errs.NotFound)
-	if list, _ := w.log(m, ann, identity.AuditFilter{Action: oauth.GrantReplay}); len(list) != 1 || list[0].Actor != "user:ann" {
-		w.Errorf("the log has %+v", list)
+	list, _ := w.log(m, ann, identity.AuditFilter{Action: oauth.GrantReplay})
+	if len(list) != 1 || list[0].Actor != "user:ann" {
+		w.Errorf("log = %+v, want one replay of user:ann", list)
 	}
 }
 
@@ -119,19 +122,19 @@ func testTokens(w *world) {
 	w.must(err)
 	if caller.Ref() != "user:ann" || caller.Org != "acme" || caller.Audience != "/mcp" || caller.KeyID[:4] != "tok-" ||
 		caller.ExpiresAt.IsZero() || caller.Scopes.String() != "svc:tasks:read svc:admin:admin" {
-		w.Errorf("caller %+v", caller)
+		w.Errorf("caller = %+v, want user:ann of acme with a token for /mcp", caller)
 	}
-	w.must(auth.Flush(ctx)) // tokens are no keys that were used
+	w.must(auth.Flush(ctx)) // tokens do not count as used keys
 
 	reader, _ := issue(g, identity.TasksRead)
 	st, err := s.Token(ctx, h)
 	w.must(err)
 	w.must(s.RevokeToken(ctx, st, h))
 	if works(admin) || !works(reader) {
-		w.Error("a revoked token works, or took another with it")
+		w.Error("after the revocation, want only the other token to work")
 	}
 
-	// Who is no admin any more has no token of one; the others go on.
+	// A demoted admin loses tokens with the admin scope; other tokens stay valid.
 	admin, _ = issue(g, identity.TasksRead, identity.Admin)
 	_, err = m.CreateMember(ctx, ann, identity.User, "bob", "", true)
 	w.must(err)
@@ -140,35 +143,40 @@ func testTokens(w *world) {
 	_, err = m.UpdateMember(ctx, bob, principal("user:ann"), identity.MemberEdit{Admin: &no})
 	w.must(err)
 	if works(admin) || !works(reader) {
-		w.Error("a token of an admin outlived the admin, or a member's did not")
+		w.Error("after the demotion, want only the token without the admin scope to work")
 	}
 	member, err := w.store.Identity().Member(ctx, principal("user:ann"))
 	w.must(err)
 	if left, err := s.TokenScopes(ctx, g, member, nil); err != nil || left.String() != "svc:tasks:read" {
-		w.Errorf("a refresh yields %q, %v", left, err)
+		w.Errorf("scopes of a refresh = %q, %v, want svc:tasks:read", left, err)
 	}
 	_, err = m.UpdateMember(ctx, bob, principal("user:ann"), identity.MemberEdit{Disabled: &yes})
 	w.must(err)
 	_, err = m.UpdateMember(ctx, bob, principal("user:ann"), identity.MemberEdit{Disabled: &no})
 	w.must(err)
 	if works(reader) {
-		w.Error("disabling a member did not end its tokens")
+		w.Error("token of a disabled member works = true, want false")
 	}
 
-	// A key's tokens end with the key.
-	k, _, err := m.CreateKey(ctx, bob, identity.KeyRequest{Principal: principal("service:crm"), Scopes: []string{"svc:tasks:read", "svc:a2a:write", "agent:scout"}})
+	// The tokens of a key end with the key.
+	k, _, err := m.CreateKey(ctx, bob, identity.KeyRequest{
+		Principal: principal("service:crm"), Scopes: []string{"svc:tasks:read", "svc:a2a:write", "agent:scout"},
+	})
 	w.must(err)
-	self := oauth.Grant{ID: s.NewGrantID(), Principal: k.Principal, ClientID: k.ID, Scopes: k.Scopes, CreatedAt: w.now(), EndsAt: w.now().Add(time.Hour)}
+	self := oauth.Grant{
+		ID: s.NewGrantID(), Principal: k.Principal, ClientID: k.ID, Scopes: k.Scopes, CreatedAt: w.now(),
+		EndsAt: w.now().Add(time.Hour),
+	}
 	w.must(s.Create(ctx, self))
 	own, _ := issue(self, k.Scopes...)
 	loose, _ := issue(self, identity.A2AWrite)
 	if !works(own) || works(loose) {
-		w.Error("a key's token does not work, or one without the key's restriction does")
+		w.Error("want the token of the key to work, and one without its restriction not to")
 	}
 	_, err = m.RevokeKey(ctx, bob, k.ID)
 	w.must(err)
 	if works(own) {
-		w.Error("a token outlived its key")
+		w.Error("token of a revoked key works = true, want false")
 	}
 	_, _, err = s.KeyClient(ctx, k.ID)
 	w.want(err, errs.NotFound)
@@ -176,7 +184,7 @@ func testTokens(w *world) {
 	late, _ := issue(g, identity.TasksRead)
 	w.advance(16 * time.Minute)
 	if works(late) {
-		w.Error("an expired token works")
+		w.Error("expired token works = true, want false")
 	}
 }
 
@@ -188,7 +196,9 @@ func testSweepLogins(w *world) {
 	w.must(err)
 	g.CodeUsedAt, g.Refresh = w.now(), identity.HashSecret("r1")
 	w.must(s.Use(ctx, g))
-	c, secret, err := s.Register(ctx, oauth.Registration{Name: "App", RedirectURIs: []string{"https://app.example/done"}, Method: oauth.SecretPost})
+	c, secret, err := s.Register(ctx, oauth.Registration{
+		Name: "App", RedirectURIs: []string{"https://app.example/done"}, Method: oauth.SecretPost,
+	})
 	w.must(err)
 	if _, h, err := s.Client(ctx, c.ID); err != nil || h != identity.HashSecret(secret) {
 		w.Error(err)
@@ -197,13 +207,13 @@ func testSweepLogins(w *world) {
 	n, err := w.store.Sweep(ctx, w.now())
 	w.must(err)
 	if n != 0 {
-		w.Errorf("%d rows were swept that are in use", n)
+		w.Errorf("swept %d rows that are in use, want 0", n)
 	}
 	w.advance(8 * 24 * time.Hour)
 	n, err = w.store.Sweep(ctx, w.now())
 	w.must(err)
 	if n != 3 {
-		w.Errorf("%d rows were swept; want the grant, the client and the session", n)
+		w.Errorf("%d rows were swept, want the grant, the client and the session", n)
 	}
 	_, _, err = s.Client(ctx, c.ID)
 	w.want(err, errs.NotFound)
@@ -217,42 +227,43 @@ func testDescribedClient(w *world) {
 	_, _, err := s.Client(ctx, id)
 	w.want(err, errs.NotFound)
 	r := oauth.Registration{Name: "App", RedirectURIs: []string{"https://app.example/done", "http://127.0.0.1/done"}}
-	// Several people can be sent here by it at the same moment.
+	// Several users can be sent here by the client at the same moment.
 	if n := w.race(func() error { return s.Describe(ctx, id, r) }); n != 20 {
-		w.Errorf("%d of 20 could take it down", n)
+		w.Errorf("stored the document %d times, want 20", n)
 	}
 	made, secret, err := s.Client(ctx, id)
 	w.must(err)
-	if made.Name != "App" || len(made.RedirectURIs) != 2 || made.Method != oauth.Public || made.Org != "" || secret != (identity.Hash{}) ||
-		made.Scopes.String() != oauth.Registrable.String() {
-		w.Errorf("%+v", made)
+	if made.Name != "App" || len(made.RedirectURIs) != 2 || made.Method != oauth.Public || made.Org != "" ||
+		secret != (identity.Hash{}) || made.Scopes.String() != oauth.Registrable.String() {
+		w.Errorf("client = %+v, want public App with two redirect URIs and all registrable scopes", made)
 	}
 	epoch, err := w.store.Identity().Epoch(ctx)
 	w.must(err)
 	r.Name, r.RedirectURIs = "App 2", r.RedirectURIs[:1]
 	w.must(s.Describe(ctx, id, r))
 	if now, err := w.store.Identity().Epoch(ctx); err != nil || now != epoch {
-		w.Errorf("a new name made all nodes forget: %v", err)
+		w.Errorf("epoch after a new name = %d, %v, want %d", now, err, epoch)
 	}
 	r.Scope = "svc:tasks:read"
 	w.must(s.Describe(ctx, id, r))
 	if now, err := w.store.Identity().Epoch(ctx); err != nil || now == epoch {
-		w.Errorf("tokens of a client that may ask for less are still remembered: %v", err)
+		w.Errorf("epoch after fewer scopes = %d, %v, want more", now, err)
 	}
 	again, _, err := s.Client(ctx, id)
 	w.must(err)
-	if again.Name != "App 2" || len(again.RedirectURIs) != 1 || again.Scopes.String() != "svc:tasks:read" || !again.CreatedAt.Equal(made.CreatedAt) {
-		w.Errorf("%+v", again)
+	if again.Name != "App 2" || len(again.RedirectURIs) != 1 || again.Scopes.String() != "svc:tasks:read" ||
+		!again.CreatedAt.Equal(made.CreatedAt) {
+		w.Errorf("client = %+v, want App 2 with one redirect URI, created at %s", again, made.CreatedAt)
 	}
-	// What says the same is not written down again.
+	// An identical document is not stored again.
 	before := w.described(id)
 	w.must(s.Describe(ctx, id, r))
 	if after := w.described(id); before < 2 || after != before {
-		w.Errorf("%d entries in the log, and then %d", before, after)
+		w.Errorf("log entries = %d, then %d, want the same number, at least 2", before, after)
 	}
 }
 
-// described counts what the platform's log says of a client's document.
+// described counts the entries about a client's document in the platform's log.
 func (w *world) described(id string) (n int) {
 	w.Helper()
 	list, err := w.store.Audit().List(w.Context(), "", identity.AuditFilter{Limit: 100})

@@ -15,14 +15,17 @@ func testPrograms(w *world) {
 	ctx, s := w.Context(), w.oauth()
 	_, err := m.CreateMember(ctx, ann, identity.User, "bob", "", false)
 	w.must(err)
-	made, _, err := s.CreateClient(ctx, ann, oauth.ClientRequest{Name: "Reports", RedirectURIs: []string{"http://127.0.0.1/done"}})
+	made, _, err := s.CreateClient(ctx, ann, oauth.ClientRequest{
+		Name: "Reports", RedirectURIs: []string{"http://127.0.0.1/done"},
+	})
 	w.must(err)
 	grant := func(p identity.Principal, client string, used bool) oauth.Grant {
 		w.Helper()
 		now := w.now().Truncate(time.Microsecond)
 		g := oauth.Grant{
-			ID: s.NewGrantID(), Principal: p, ClientID: client, Scopes: identity.Scopes{identity.TasksRead, "agent:scout"}, Audience: "/mcp",
-			CreatedAt: now, EndsAt: now.Add(oauth.DefaultRefresh), Code: identity.HashSecret(w.newID("code-")), CodeExpires: now.Add(time.Minute),
+			ID: s.NewGrantID(), Principal: p, ClientID: client, Scopes: identity.Scopes{identity.TasksRead, "agent:scout"},
+			Audience: "/mcp", CreatedAt: now, EndsAt: now.Add(oauth.DefaultRefresh),
+			Code: identity.HashSecret(w.newID("code-")), CodeExpires: now.Add(time.Minute),
 			RefreshExpires: now.Add(oauth.DefaultRefresh), Version: 1,
 		}
 		w.must(s.Create(ctx, g))
@@ -34,13 +37,13 @@ func testPrograms(w *world) {
 		return g
 	}
 	me, bob := principal("user:ann"), principal("user:bob")
-	eve := identity.Principal{Org: "other", Kind: identity.User, ID: "ann"} // the same name elsewhere
+	eve := identity.Principal{Org: "other", Kind: identity.User, ID: "ann"} // the same name in another org
 	of := func(p identity.Principal) (ids []string) {
 		w.Helper()
 		list, more, err := s.Programs(ctx, p)
 		w.must(err)
 		if more {
-			w.Error("there are more")
+			w.Error("more = true, want false")
 		}
 		for _, g := range list {
 			ids = append(ids, g.ID+" "+g.Name)
@@ -50,10 +53,11 @@ func testPrograms(w *world) {
 	org, line := grant(me, made.ID, true), grant(me, oauth.CommandLine.ID, true)
 	bobs, eves := grant(bob, made.ID, true), grant(eve, oauth.CommandLine.ID, true)
 	open := grant(me, made.ID, false)
-	if diff := cmp.Diff([]string{open.ID + " Reports", line.ID + " Parley command line", org.ID + " Reports"}, of(me)); diff != "" {
+	want := []string{open.ID + " Reports", line.ID + " Parley command line", org.ID + " Reports"}
+	if diff := cmp.Diff(want, of(me)); diff != "" {
 		w.Error(diff)
 	}
-	// A code that nobody came for is nothing to take back.
+	// Expired, unredeemed codes are omitted.
 	w.advance(2 * time.Minute)
 	list, _, err := s.Programs(ctx, me)
 	w.must(err)
@@ -63,37 +67,38 @@ func testPrograms(w *world) {
 	}, list); diff != "" {
 		w.Error(diff)
 	}
-	// A refresh is a use.
-	org.Refresh, org.RefreshExpires = identity.HashSecret("next"), w.now().Truncate(time.Microsecond).Add(oauth.DefaultRefresh)
+	// A refresh counts as a use.
+	org.Refresh = identity.HashSecret("next")
+	org.RefreshExpires = w.now().Truncate(time.Microsecond).Add(oauth.DefaultRefresh)
 	w.must(s.Use(ctx, org))
 	list, _, err = s.Programs(ctx, me)
 	w.must(err)
 	if at := list[1].UsedAt; !at.After(org.CreatedAt.Add(time.Minute)) {
-		w.Errorf("last used %s; made %s", at, org.CreatedAt)
+		w.Errorf("last used at %s, want a minute after %s or later", at, org.CreatedAt)
 	}
 
-	// Everybody ends one's own, once.
+	// Users can end only their own grants, and only once.
 	for _, id := range []string{bobs.ID, eves.ID, "grant-none", "", "key-1"} {
 		w.want(s.EndProgram(ctx, me, id), errs.NotFound)
 	}
 	if n := w.race(func() error { return s.EndProgram(ctx, me, org.ID) }); n != 1 {
-		w.Errorf("a grant was ended %d times", n)
+		w.Errorf("ended one grant %d times, want 1", n)
 	}
 	if diff := cmp.Diff([]string{line.ID + " Parley command line"}, of(me)); diff != "" {
 		w.Error(diff)
 	}
 	if len(of(bob)) != 1 || len(of(eve)) != 1 {
-		w.Error("another's grant ended")
+		w.Errorf("grants of others = %d and %d, want 1 and 1", len(of(bob)), len(of(eve)))
 	}
 	entries, _ := w.log(m, ann, identity.AuditFilter{Action: oauth.GrantRevoke})
 	if len(entries) != 1 || entries[0].Actor != "user:ann" || entries[0].Target != org.ID {
-		w.Errorf("the log has %+v", entries)
+		w.Errorf("log = %+v, want one entry of user:ann about %s", entries, org.ID)
 	}
 
 	for range oauth.MaxPrograms {
 		grant(me, made.ID, true)
 	}
 	if list, more, err := s.Programs(ctx, me); err != nil || !more || len(list) != oauth.MaxPrograms {
-		w.Error(len(list), more, err)
+		w.Errorf("programs = %d, more = %t, %v, want %d and more", len(list), more, err, oauth.MaxPrograms)
 	}
 }

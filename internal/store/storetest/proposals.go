@@ -23,9 +23,11 @@ func testSubmitAndGet(w *world) {
 		w.Error(diff)
 	}
 	if p.Status != proposal.Open || p.SubmittedBy != "user:ann" || p.Version != 1 {
-		w.Errorf("submitted as %+v", p)
+		w.Errorf("proposal = %+v, want it open, by user:ann, version 1", p)
 	}
-	for _, id := range []string{"prop-00000000000000000000009999", "prop-1", "", "fup-00000000000000000000000001", "prop-'; DROP TABLE"} {
+	for _, id := range []string{
+		"prop-00000000000000000000009999", "prop-1", "", "fup-00000000000000000000000001", "prop-'; DROP TABLE",
+	} {
 		_, err := w.proposals.Get(w.Context(), ann, id)
 		w.want(err, errs.NotFound)
 	}
@@ -63,7 +65,7 @@ func testDrafts(w *world) {
 			page, err := w.proposals.List(ctx, c.a, l.q)
 			w.must(err)
 			if page.Total != l.want || int64(len(page.Items)) != l.want {
-				w.Errorf("%s lists %+v: total %d, %d items; want %d", c.who, l.q, page.Total, len(page.Items), l.want)
+				w.Errorf("%s lists %+v: total %d, %d items, want %d", c.who, l.q, page.Total, len(page.Items), l.want)
 			}
 		}
 		_, err := w.proposals.Get(ctx, c.a, draft.ID)
@@ -94,7 +96,7 @@ func testVotes(w *world) {
 	tally := func(out proposal.Outcome, forVotes, against int, replaced bool) {
 		w.Helper()
 		if out.Proposal.VotesFor != forVotes || out.Proposal.VotesAgainst != against || out.Replaced != replaced {
-			w.Errorf("votes are %d for, %d against, replaced %v; want %d, %d, %v",
+			w.Errorf("votes are %d for, %d against, replaced %v, want %d, %d, %v",
 				out.Proposal.VotesFor, out.Proposal.VotesAgainst, out.Replaced, forVotes, against, replaced)
 		}
 	}
@@ -106,7 +108,7 @@ func testVotes(w *world) {
 	votes, total, err := w.proposals.Votes(ctx, ann, p.ID, &proposal.Paging{})
 	w.must(err)
 	if total != 2 || len(votes) != 2 || votes[0].Voter != "agent:ann" || votes[1].Comment != "still no" {
-		w.Errorf("votes are %+v, total %d", votes, total)
+		w.Errorf("votes = %+v, total %d, want those of agent:ann and user:ann", votes, total)
 	}
 	second, _, err := w.proposals.Votes(ctx, ann, p.ID, &proposal.Paging{Page: 2, Limit: 1})
 	w.must(err)
@@ -116,12 +118,12 @@ func testVotes(w *world) {
 	cur, err := w.proposals.Get(ctx, ann, p.ID)
 	w.must(err)
 	if cur.Vote == nil || cur.Vote.Choice != proposal.Against {
-		w.Errorf("own vote is %+v", cur.Vote)
+		w.Errorf("own vote = %+v, want %s", cur.Vote, proposal.Against)
 	}
 	page, err := w.proposals.List(ctx, bob, proposal.Query{})
 	w.must(err)
 	if page.Items[0].MyVote != proposal.For || page.Items[0].VotesAgainst != 1 {
-		w.Errorf("the list says %+v", page.Items[0])
+		w.Errorf("listed = %+v, want the own vote %s and 1 against", page.Items[0], proposal.For)
 	}
 
 	out, err := w.proposals.WithdrawVote(ctx, ann, p.ID)
@@ -130,7 +132,7 @@ func testVotes(w *world) {
 	_, err = w.proposals.WithdrawVote(ctx, ann, p.ID)
 	w.want(err, errs.NotFound)
 	if cur, err := w.proposals.Get(ctx, ann, p.ID); err != nil || cur.Vote != nil {
-		w.Errorf("after the withdrawal: %+v, %v", cur.Vote, err)
+		w.Errorf("own vote after the withdrawal = %+v, %v, want none", cur.Vote, err)
 	}
 }
 
@@ -152,7 +154,7 @@ func testHistory(w *world) {
 	out, err := w.proposals.Resolve(ctx, admin, p.ID, proposal.Resolution{Status: proposal.Open})
 	w.must(err)
 	if out.Proposal.ResolutionNote != "" {
-		w.Errorf("a reopened proposal keeps the note %q", out.Proposal.ResolutionNote)
+		w.Errorf("note of a reopened proposal = %q, want none", out.Proposal.ResolutionNote)
 	}
 
 	got, total, err := w.proposals.History(ctx, ann, p.ID, &proposal.Paging{})
@@ -164,37 +166,44 @@ func testHistory(w *world) {
 		}},
 		{Seq: 3, Actor: "user:ann", Kind: proposal.Voted, Choice: proposal.For, Comment: "mine"},
 		{Seq: 4, Actor: "user:ann", Kind: proposal.VoteWithdrawn, Choice: proposal.For},
-		{Seq: 5, Actor: "user:root", Kind: proposal.StatusChanged, From: proposal.Open, To: proposal.Rejected, Note: "too dear"},
+		{
+			Seq: 5, Actor: "user:root", Kind: proposal.StatusChanged, From: proposal.Open, To: proposal.Rejected,
+			Note: "too dear",
+		},
 		{Seq: 6, Actor: "user:root", Kind: proposal.StatusChanged, From: proposal.Rejected, To: proposal.Open},
 	}
 	last := time.Time{}
 	for i := range got {
 		if !got[i].At.After(last) {
-			w.Errorf("entry %d is not later than the one before", i)
+			w.Errorf("entry %d is at %s, want later than %s", i, got[i].At, last)
 		}
 		last, got[i].At = got[i].At, time.Time{}
 	}
 	if diff := cmp.Diff(want, got); diff != "" || total != int64(len(want)) {
-		w.Errorf("total %d\n%s", total, diff)
+		w.Errorf("total = %d, want %d; diff of the entries (-want +got):\n%s", total, len(want), diff)
 	}
 	tail, _, err := w.proposals.History(ctx, ann, p.ID, &proposal.Paging{Page: 2, Limit: 5})
 	w.must(err)
 	if len(tail) != 1 || tail[0].Seq != 6 {
-		w.Errorf("page 2 is %+v", tail)
+		w.Errorf("page 2 = %+v, want entry 6", tail)
 	}
 }
 
 func testStatusTable(w *world) {
 	ctx := w.Context()
 	ann, admin := w.access("acme", "user:ann", memberScopes...), w.access("acme", "user:root")
-	// path leads a fresh proposal to each status.
+	// path has the transitions that lead a new proposal to each status.
 	path := map[proposal.Status][]proposal.Status{
 		proposal.Draft: {}, proposal.Open: {proposal.Open}, proposal.Approved: {proposal.Open, proposal.Approved},
-		proposal.Rejected: {proposal.Open, proposal.Rejected}, proposal.Resolved: {proposal.Open, proposal.Approved, proposal.Resolved},
+		proposal.Rejected: {proposal.Open, proposal.Rejected},
+		proposal.Resolved: {proposal.Open, proposal.Approved, proposal.Resolved},
 	}
 	allowed := map[[2]proposal.Status]bool{
-		{proposal.Draft, proposal.Open}: true, {proposal.Open, proposal.Approved}: true, {proposal.Open, proposal.Rejected}: true,
-		{proposal.Approved, proposal.Resolved}: true, {proposal.Rejected, proposal.Open}: true,
+		{proposal.Draft, proposal.Open}:        true,
+		{proposal.Open, proposal.Approved}:     true,
+		{proposal.Open, proposal.Rejected}:     true,
+		{proposal.Approved, proposal.Resolved}: true,
+		{proposal.Rejected, proposal.Open}:     true,
 	}
 	for _, from := range proposal.Statuses {
 		for _, to := range proposal.Statuses {
@@ -210,7 +219,7 @@ func testStatusTable(w *world) {
 			}
 			w.must(err)
 			if out.Proposal.Status != to {
-				w.Errorf("%s → %s ended in %s", from, to, out.Proposal.Status)
+				w.Errorf("%s → %s: status = %s, want %s", from, to, out.Proposal.Status, to)
 			}
 			if to != proposal.Approved {
 				continue
@@ -218,7 +227,7 @@ func testStatusTable(w *world) {
 			f, err := w.followups.Get(ctx, admin, out.Proposal.FollowupID)
 			w.must(err)
 			if f.ProposalID != p.ID || f.Title != p.Title || f.Description != p.SuggestedFix || f.TextHash != p.TextHash() {
-				w.Errorf("the follow-up is %+v", f)
+				w.Errorf("follow-up = %+v, want title, fix and hash of %s", f, p.ID)
 			}
 		}
 	}

@@ -20,15 +20,21 @@ func testDuplicates(w *world) {
 	original, copied := w.submit(ann, nil), w.submit(ann, nil)
 	foreign := w.submit(w.access("other", "user:eve"), nil)
 	reject := func(id, of, note string) (proposal.Proposal, error) {
-		out, err := w.proposals.Resolve(ctx, root, id, proposal.Resolution{Status: proposal.Rejected, DuplicateOf: of, Note: note})
+		out, err := w.proposals.Resolve(ctx, root, id, proposal.Resolution{
+			Status: proposal.Rejected, DuplicateOf: of, Note: note,
+		})
 		return out.Proposal, err
 	}
-	for name, of := range map[string]string{"itself": copied.ID, "another org's": foreign.ID, "none": "prop-00000000000000000000009999", "no id": "x"} {
+	for name, of := range map[string]string{
+		"itself": copied.ID, "another org's": foreign.ID, "none": "prop-00000000000000000000009999", "no id": "x",
+	} {
 		if _, err := reject(copied.ID, of, ""); errs.KindOf(err) != errs.Invalid {
-			w.Errorf("a duplicate of %s: %v", name, err)
+			w.Errorf("reject as a duplicate of %s = %v, want kind %s", name, err, errs.Invalid)
 		}
 	}
-	_, err := w.proposals.Resolve(ctx, root, copied.ID, proposal.Resolution{Status: proposal.Approved, DuplicateOf: original.ID})
+	_, err := w.proposals.Resolve(ctx, root, copied.ID, proposal.Resolution{
+		Status: proposal.Approved, DuplicateOf: original.ID,
+	})
 	w.want(err, errs.Invalid)
 
 	done, err := reject(copied.ID, original.ID, "")
@@ -38,21 +44,21 @@ func testDuplicates(w *world) {
 	w.must(err)
 	for _, p := range []proposal.Proposal{done, cur.Proposal} {
 		if p.DuplicateOf != original.ID || p.ResolutionNote != want || p.Status != proposal.Rejected {
-			w.Errorf("%+v; want a duplicate of %s", p, original.ID)
+			w.Errorf("%+v, want a duplicate of %s", p, original.ID)
 		}
 	}
 	if _, err := reject(original.ID, copied.ID, ""); errs.KindOf(err) != errs.Invalid {
-		w.Errorf("two are duplicates of each other: %v", err)
+		w.Errorf("reject as a duplicate of its duplicate = %v, want kind %s", err, errs.Invalid)
 	}
 	_, err = w.proposals.Resolve(ctx, root, copied.ID, proposal.Resolution{Status: proposal.Open})
 	w.must(err)
 	if cur, err = w.proposals.Get(ctx, ann, copied.ID); err != nil || cur.Proposal.DuplicateOf != "" {
-		w.Errorf("reopened, it is a duplicate of %q still, %v", cur.Proposal.DuplicateOf, err)
+		w.Errorf("reopened: duplicate of %q, %v, want none", cur.Proposal.DuplicateOf, err)
 	}
 	done, err = reject(copied.ID, original.ID, "We have that.")
 	w.must(err)
 	if done.ResolutionNote != "We have that." {
-		w.Errorf("the note is %q", done.ResolutionNote)
+		w.Errorf("note = %q, want %q", done.ResolutionNote, "We have that.")
 	}
 	entries, _, err := w.proposals.History(ctx, ann, copied.ID, &proposal.Paging{})
 	w.must(err)
@@ -67,7 +73,8 @@ func testDuplicates(w *world) {
 	}
 }
 
-// testRacingDuplicates: of two that are rejected as duplicates of each other, one stays.
+// testRacingDuplicates: of two proposals that are concurrently rejected as duplicates of each
+// other, one stays open.
 func testRacingDuplicates(w *world) {
 	ann, root := w.access("acme", "user:ann", memberScopes...), w.access("acme", "user:root")
 	const pairs = 60
@@ -90,7 +97,7 @@ func testRacingDuplicates(w *world) {
 	wg.Wait()
 	for i := range refused {
 		if n := refused[i].Load(); n != 1 {
-			w.Errorf("%d of pair %d were refused; want 1", n, i)
+			w.Errorf("%d of pair %d were refused, want 1", n, i)
 		}
 	}
 }
@@ -123,33 +130,37 @@ func testDecideTogether(w *world) {
 		if r.Err != nil {
 			code = errs.As(r.Err).Code
 		}
-		want := map[int]string{3: "proposal.text_changed", 5: "proposal.transition_not_allowed", 20: errs.ErrNotFound.Code}[i]
+		want := map[int]string{
+			3: "proposal.text_changed", 5: "proposal.transition_not_allowed", 20: errs.ErrNotFound.Code,
+		}[i]
 		if r.ID != items[i].ID || code != want {
-			w.Errorf("%d: %s %q; want %q", i, r.ID, code, want)
+			w.Errorf("%d: %s %q, want %q", i, r.ID, code, want)
 		}
 		if (again[i].Err == nil) != (r.Err == nil) || again[i].Outcome.Replayed != (r.Err == nil) {
-			w.Errorf("%d: repeated: %+v", i, again[i])
+			w.Errorf("%d: repeat = %+v, want the first result %+v", i, again[i], r)
 		}
 		if r.Err == nil {
 			followups[r.Outcome.Proposal.FollowupID] = true
 			if again[i].Outcome.Proposal.FollowupID != r.Outcome.Proposal.FollowupID {
-				w.Errorf("%d: repeated, another follow-up", i)
+				w.Errorf("%d: follow-up of the repeat = %s, want %s",
+					i, again[i].Outcome.Proposal.FollowupID, r.Outcome.Proposal.FollowupID)
 			}
 		}
 	}
 	if len(followups) != 18 {
-		w.Errorf("%d follow-ups; want 18", len(followups))
+		w.Errorf("%d follow-ups, want 18", len(followups))
 	}
 	counts, err := w.proposals.Counts(ctx, root, proposal.Query{})
 	w.must(err)
 	if counts[proposal.Approved] != 18 || counts[proposal.Open] != 1 || counts[proposal.Rejected] != 1 {
-		w.Errorf("%v", counts)
+		w.Errorf("counts = %v, want 18 approved, 1 open and 1 rejected", counts)
 	}
 }
 
 func testGroups(w *world) {
 	ctx := w.Context()
-	ann, bob, root := w.access("acme", "user:ann", memberScopes...), w.access("acme", "agent:bob", memberScopes...), w.access("acme", "user:root")
+	ann, bob := w.access("acme", "user:ann", memberScopes...), w.access("acme", "agent:bob", memberScopes...)
+	root := w.access("acme", "user:root")
 	first := w.submit(ann, nil)
 	for range 3 {
 		w.submit(bob, nil)
@@ -172,23 +183,25 @@ func testGroups(w *world) {
 		for _, g := range list {
 			got = append(got, group{g.Key, g.Count, g.Evidence})
 			if g.Newest.Before(g.Oldest) || g.Oldest.IsZero() {
-				w.Errorf("%+v", g)
+				w.Errorf("group = %+v, want the newest not before the oldest", g)
 			}
 		}
 		if diff := gocmp.Diff(want, got); diff != "" {
-			w.Errorf("%+v:\n%s", q, diff)
+			w.Errorf("%+v: diff of the groups (-want +got):\n%s", q, diff)
 		}
 		return list
 	}
 	list := check(ann, proposal.Query{}, proposal.BySubmitter, group{"agent:bob", 4, 0}, group{"user:ann", 2, 0})
 	if g := list[1]; !g.Oldest.Equal(first.SubmittedAt) || !g.Newest.Equal(cur.Proposal.SubmittedAt) {
-		w.Errorf("%+v; want %s to %s", g, first.SubmittedAt, cur.Proposal.SubmittedAt)
+		w.Errorf("%+v, want %s to %s", g, first.SubmittedAt, cur.Proposal.SubmittedAt)
 	}
-	check(ann, proposal.Query{Status: proposal.All}, proposal.BySubmitter, group{"agent:bob", 4, 0}, group{"user:ann", 2, 0})
-	check(root, proposal.Query{Status: proposal.All}, proposal.BySubmitter, group{"agent:bob", 5, 0}, group{"user:ann", 2, 0})
+	all := proposal.Query{Status: proposal.All}
+	check(ann, all, proposal.BySubmitter, group{"agent:bob", 4, 0}, group{"user:ann", 2, 0})
+	check(root, all, proposal.BySubmitter, group{"agent:bob", 5, 0}, group{"user:ann", 2, 0})
 	check(bob, proposal.Query{Status: proposal.Draft}, proposal.BySubmitter, group{"agent:bob", 1, 0})
 	check(ann, proposal.Query{Kind: identity.User}, proposal.BySubmitter, group{"user:ann", 2, 0})
-	check(ann, proposal.Query{Evidence: proposal.WithEvidence}, proposal.BySubmitter, group{"agent:bob", 1, 0}, group{"user:ann", 1, 0})
+	check(ann, proposal.Query{Evidence: proposal.WithEvidence}, proposal.BySubmitter,
+		group{"agent:bob", 1, 0}, group{"user:ann", 1, 0})
 	check(ann, proposal.Query{Text: "upload"}, proposal.BySubmitter, group{"agent:bob", 3, 0}, group{"user:ann", 1, 0})
 	check(ann, proposal.Query{}, proposal.ByFingerprint, group{"ci:slow", 1, 5}, group{"ci:red", 1, 3})
 	check(ann, proposal.Query{Fingerprint: "ci:red"}, proposal.ByFingerprint, group{"ci:red", 1, 3})
@@ -199,13 +212,14 @@ func testGroups(w *world) {
 	_, err = w.proposals.Groups(ctx, ann, proposal.Query{Status: "x"}, "colour")
 	w.want(err, errs.Invalid)
 	if n := len(errs.As(err).Fields); n != 2 {
-		w.Errorf("%d fields are wrong", n)
+		w.Errorf("invalid fields = %d, want 2", n)
 	}
 }
 
 func testSimilar(w *world) {
 	ctx := w.Context()
-	ann, bob, root := w.access("acme", "user:ann", memberScopes...), w.access("acme", "agent:bob", memberScopes...), w.access("acme", "user:root")
+	ann, bob := w.access("acme", "user:ann", memberScopes...), w.access("acme", "agent:bob", memberScopes...)
+	root := w.access("acme", "user:root")
 	add := func(a identity.Access, title, problem string, st proposal.Status) string {
 		return w.submit(a, func(s *proposal.Submission) {
 			s.Title, s.Problem, s.Status, s.SuggestedFix = title, problem, st, "Fix."
@@ -229,7 +243,7 @@ func testSimilar(w *world) {
 		for _, l := range list {
 			out = append(out, l.ID)
 			if l.Title == "" || l.Problem != "" || l.Excerpt == "" || l.Words == 0 {
-				w.Errorf("%+v", l)
+				w.Errorf("similar = %+v, want title, excerpt and words, but no problem", l)
 			}
 		}
 		return out
@@ -241,24 +255,28 @@ func testSimilar(w *world) {
 	if diff := gocmp.Diff([]string{gateway, draft, lost}, find(bob, to, 0)); diff != "" {
 		w.Error(diff)
 	}
-	if diff := gocmp.Diff([]string{gateway}, find(root, to, 1)); diff != "" { // nobody else's draft, for an admin neither
+	if diff := gocmp.Diff([]string{gateway}, find(root, to, 1)); diff != "" { // no drafts of others, also for an admin
 		w.Error(diff)
 	}
-	if diff := gocmp.Diff([]string{lost}, find(ann, proposal.SimilarTo{Title: to.Title, Problem: to.Problem, Except: gateway}, 0)); diff != "" {
+	except := proposal.SimilarTo{Title: to.Title, Problem: to.Problem, Except: gateway}
+	if diff := gocmp.Diff([]string{lost}, find(ann, except, 0)); diff != "" {
 		w.Error(diff)
 	}
-	if diff := gocmp.Diff([]string{title}, find(ann, proposal.SimilarTo{Title: "Dark"}, 0)); diff != "" { // one word is enough if there is only one
+	// One word is enough if there is only one.
+	if diff := gocmp.Diff([]string{title}, find(ann, proposal.SimilarTo{Title: "Dark"}, 0)); diff != "" {
 		w.Error(diff)
 	}
-	for _, to := range []proposal.SimilarTo{{Title: "of the and"}, {Title: "…"}, {Problem: "Unheard of, altogether unseen."}, {Title: `"') OR 1`}} {
+	for _, to := range []proposal.SimilarTo{
+		{Title: "of the and"}, {Title: "…"}, {Problem: "Unheard of, altogether unseen."}, {Title: `"') OR 1`},
+	} {
 		if got := find(ann, to, 0); len(got) != 0 {
-			w.Errorf("%+v: %v", to, got)
+			w.Errorf("similar to %+v = %v, want none", to, got)
 		}
 	}
 	one, err := w.proposals.SimilarToOne(ctx, ann, gateway, 0)
 	w.must(err)
 	if len(one) != 1 || one[0].ID != lost {
-		w.Errorf("%+v", one)
+		w.Errorf("similar = %+v, want %s", one, lost)
 	}
 	for _, id := range []string{foreign, draft, "x"} {
 		_, err = w.proposals.SimilarToOne(ctx, ann, id, 0)
@@ -266,18 +284,21 @@ func testSimilar(w *world) {
 	}
 	_, err = w.proposals.Similar(ctx, ann, proposal.SimilarTo{}, 6)
 	w.want(err, errs.Invalid)
-	_, err = w.proposals.Similar(ctx, ann, proposal.SimilarTo{Title: strings.Repeat("x", 201), Problem: strings.Repeat("x", 20_001)}, 0)
+	long := proposal.SimilarTo{Title: strings.Repeat("x", 201), Problem: strings.Repeat("x", 20_001)}
+	_, err = w.proposals.Similar(ctx, ann, long, 0)
 	w.want(err, errs.Invalid)
 }
 
-// testSimilarLarge looks for duplicates in an org that is too large to be read through.
+// testSimilarLarge looks for duplicates in an org that is too large for a scan.
 func testSimilarLarge(w *world) {
 	ann := w.access("acme", "user:ann", memberScopes...)
 	var wg sync.WaitGroup
 	for range 16 {
 		wg.Go(func() {
 			for range 75 {
-				s := proposal.Submission{Title: "Lost webhook", Category: proposal.Process, Problem: "Filler.", SuggestedFix: "Filler."}
+				s := proposal.Submission{
+					Title: "Lost webhook", Category: proposal.Process, Problem: "Filler.", SuggestedFix: "Filler.",
+				}
 				if _, err := w.proposals.Submit(w.Context(), w.access("acme", "agent:cy", memberScopes...), s); err != nil {
 					w.Error(err)
 				}
@@ -288,10 +309,11 @@ func testSimilarLarge(w *world) {
 	gateway := w.submit(ann, func(s *proposal.Submission) {
 		s.Title, s.Problem = "Webhook gateway drops deliveries", "They are lost."
 	})
-	list, err := w.proposals.Similar(w.Context(), ann, proposal.SimilarTo{Title: "Lost deliveries of the webhook gateway"}, 0)
+	to := proposal.SimilarTo{Title: "Lost deliveries of the webhook gateway"}
+	list, err := w.proposals.Similar(w.Context(), ann, to, 0)
 	w.must(err)
 	if len(list) != proposal.MaxSimilar || list[0].ID != gateway.ID {
-		w.Errorf("%+v", list)
+		w.Errorf("similar = %+v, want %d, the first one %s", list, proposal.MaxSimilar, gateway.ID)
 	}
 }
 
@@ -301,7 +323,8 @@ func testSavedNotes(w *world) {
 		_, err := w.operator.CreateOrg(ctx, org, "")
 		w.must(err)
 	}
-	ann, root, eve := w.access("acme", "user:ann", memberScopes...), w.access("acme", "user:root"), w.access("other", "user:eve")
+	ann, root := w.access("acme", "user:ann", memberScopes...), w.access("acme", "user:root")
+	eve := w.access("other", "user:eve")
 	create := func(a identity.Access, title, text string) (proposal.SavedNote, error) {
 		return w.proposals.CreateNote(ctx, a, proposal.NoteCreation{Title: title, Text: text})
 	}
@@ -321,7 +344,7 @@ func testSavedNotes(w *world) {
 	_, err = w.proposals.Notes(ctx, ann)
 	w.want(err, errs.Forbidden)
 	if list, err := w.proposals.Notes(ctx, eve); err != nil || len(list) != 0 {
-		w.Errorf("another org sees %v, %v", list, err)
+		w.Errorf("notes of another org = %v, %v, want none", list, err)
 	}
 	remove := func(a identity.Access, id string) error {
 		_, err := w.proposals.DeleteNote(ctx, a, id)
@@ -340,7 +363,10 @@ func testSavedNotes(w *world) {
 			actions = append(actions, string(e.Action)+" "+e.Target+" "+e.Detail)
 		}
 	}
-	want := []string{"note.delete " + later.ID + " Out of scope", "note.create " + sooner.ID + " Known", "note.create " + later.ID + " Out of scope"}
+	want := []string{
+		"note.delete " + later.ID + " Out of scope", "note.create " + sooner.ID + " Known",
+		"note.create " + later.ID + " Out of scope",
+	}
 	if diff := gocmp.Diff(want, actions); diff != "" {
 		w.Error(diff)
 	}
@@ -354,6 +380,6 @@ func testSavedNotes(w *world) {
 	}
 	wg.Wait()
 	if list, err := w.proposals.Notes(ctx, root); err != nil || len(list) != proposal.MaxNotes {
-		w.Errorf("%d notes, %v", len(list), err)
+		w.Errorf("notes = %d, %v, want %d", len(list), err, proposal.MaxNotes)
 	}
 }

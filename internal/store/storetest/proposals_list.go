@@ -13,11 +13,11 @@ import (
 	"github.com/parley-dev/parley/internal/proposal"
 )
 
-// populate makes n proposals of every status, category, priority and submitter,
-// with votes, and returns them as they are now.
+// populate creates n proposals of every status, category, priority and submitter, with votes,
+// and returns their current state.
 func populate(w *world, n int) []proposal.Proposal {
 	ctx := w.Context()
-	rnd := rand.New(rand.NewPCG(1, 2)) // the same rows at every run
+	rnd := rand.New(rand.NewPCG(1, 2)) // the same rows in every run
 	admin := w.access("acme", "user:root")
 	members := []identity.Access{
 		w.access("acme", "user:ann", memberScopes...), w.access("acme", "agent:bob", memberScopes...),
@@ -42,7 +42,9 @@ func populate(w *world, n int) []proposal.Proposal {
 		}
 		for p.Status != proposal.Draft && len(p.Status.Next()) > 0 && rnd.IntN(2) == 0 {
 			next := p.Status.Next()
-			out, err := w.proposals.Resolve(ctx, admin, p.ID, proposal.Resolution{Status: next[rnd.IntN(len(next))], Note: "so"})
+			out, err := w.proposals.Resolve(ctx, admin, p.ID, proposal.Resolution{
+				Status: next[rnd.IntN(len(next))], Note: "so",
+			})
 			w.must(err)
 			p = out.Proposal
 		}
@@ -54,7 +56,7 @@ func populate(w *world, n int) []proposal.Proposal {
 // testListAgainstModel compares every combination of filters with a plain scan.
 func testListAgainstModel(w *world) {
 	all := populate(w, 150)
-	w.submit(w.access("other", "user:eve"), nil) // must never show
+	w.submit(w.access("other", "user:eve"), nil) // must never appear
 	viewers := []identity.Access{w.access("acme", "user:ann", memberScopes...), w.access("acme", "user:root")}
 	for _, a := range viewers {
 		for _, status := range append([]proposal.Status{"", proposal.All}, proposal.Statuses...) {
@@ -69,10 +71,10 @@ func testListAgainstModel(w *world) {
 							w.must(err)
 							want := model(all, a, q)
 							if page.Total != int64(len(want)) {
-								w.Fatalf("%s %+v: total %d; want %d", a.Principal().Ref(), q, page.Total, len(want))
+								w.Fatalf("%s %+v: total %d, want %d", a.Principal().Ref(), q, page.Total, len(want))
 							}
 							if diff := gocmp.Diff(want[:min(len(want), 100)], ids(page.Items)); diff != "" {
-								w.Fatalf("%s %+v:\n%s", a.Principal().Ref(), q, diff)
+								w.Fatalf("%s %+v: diff of the ids (-want +got):\n%s", a.Principal().Ref(), q, diff)
 							}
 						}
 					}
@@ -82,7 +84,7 @@ func testListAgainstModel(w *world) {
 	}
 }
 
-// model is the list as a scan would make it.
+// model returns the list that a scan would give.
 func model(all []proposal.Proposal, a identity.Access, q proposal.Query) []string {
 	if q.Status == "" {
 		q.Status = proposal.Open
@@ -90,7 +92,8 @@ func model(all []proposal.Proposal, a identity.Access, q proposal.Query) []strin
 	v := proposal.Viewer{Principal: a.Principal(), Admin: a.Has(identity.Admin)}
 	var hits []proposal.Proposal
 	for _, p := range all {
-		if p.VisibleTo(v) && (q.Status == proposal.All || p.Status == q.Status) && (q.Category == "" || p.Category == q.Category) &&
+		if p.VisibleTo(v) && (q.Status == proposal.All || p.Status == q.Status) &&
+			(q.Category == "" || p.Category == q.Category) &&
 			(q.Priority == "" || p.Priority == q.Priority) && (q.SubmittedBy == "" || p.SubmittedBy == q.SubmittedBy) {
 			hits = append(hits, p)
 		}
@@ -122,7 +125,7 @@ func ids(items []proposal.Item) []string {
 	return out
 }
 
-// testWalk walks every sort by page and by cursor.
+// testWalk reads the list in every order by page and by cursor.
 func testWalk(w *world) {
 	ctx := w.Context()
 	all := populate(w, 60)
@@ -136,7 +139,7 @@ func testWalk(w *world) {
 				page, err := w.proposals.List(ctx, admin, q)
 				w.must(err)
 				if page.Total != int64(len(want)) || page.Number != q.Page {
-					w.Fatalf("page %d says number %d, total %d; want total %d", q.Page, page.Number, page.Total, len(want))
+					w.Fatalf("page %d says number %d, total %d, want total %d", q.Page, page.Number, page.Total, len(want))
 				}
 				if len(page.Items) == 0 {
 					break
@@ -148,7 +151,7 @@ func testWalk(w *world) {
 				page, err := w.proposals.List(ctx, admin, q)
 				w.must(err)
 				if page.Number != n {
-					w.Fatalf("cursor page %d calls itself %d", n, page.Number)
+					w.Fatalf("number of the cursor page = %d, want %d", page.Number, n)
 				}
 				byCursor = append(byCursor, ids(page.Items)...)
 				if q.Cursor = page.Next; q.Cursor == "" {
@@ -156,16 +159,16 @@ func testWalk(w *world) {
 				}
 			}
 			if diff := gocmp.Diff(want, byPage); diff != "" {
-				w.Errorf("%s %s by page:\n%s", status, sort, diff)
+				w.Errorf("%s %s by page: diff of the ids (-want +got):\n%s", status, sort, diff)
 			}
 			if diff := gocmp.Diff(want, byCursor); diff != "" {
-				w.Errorf("%s %s by cursor:\n%s", status, sort, diff)
+				w.Errorf("%s %s by cursor: diff of the ids (-want +got):\n%s", status, sort, diff)
 			}
 		}
 	}
 }
 
-// testSearchLarge searches in an org that is too large to be read through.
+// testSearchLarge searches in an org that is too large for a scan.
 func testSearchLarge(w *world) {
 	ann := w.access("acme", "user:ann", memberScopes...)
 	var wg sync.WaitGroup
@@ -181,10 +184,12 @@ func testSearchLarge(w *world) {
 	}
 	wg.Wait()
 	testSearch(w)
-	page, err := w.proposals.List(w.Context(), ann, proposal.Query{Text: "fill", Sort: proposal.SortOldest, Limit: 100, Page: 16})
+	page, err := w.proposals.List(w.Context(), ann, proposal.Query{
+		Text: "fill", Sort: proposal.SortOldest, Limit: 100, Page: 16,
+	})
 	w.must(err)
 	if page.Total != 1600 || len(page.Items) != 100 {
-		w.Errorf("%d items of %d; want 100 of 1600", len(page.Items), page.Total)
+		w.Errorf("%d items of %d, want 100 of 1600", len(page.Items), page.Total)
 	}
 }
 
@@ -192,7 +197,9 @@ func testSearch(w *world) {
 	ctx := w.Context()
 	ann := w.access("acme", "user:ann", memberScopes...)
 	add := func(title, problem string) string {
-		return w.submit(ann, func(s *proposal.Submission) { s.Title, s.Problem, s.SuggestedFix = title, problem, "Fix it." }).ID
+		return w.submit(ann, func(s *proposal.Submission) {
+			s.Title, s.Problem, s.SuggestedFix = title, problem, "Fix it."
+		}).ID
 	}
 	upload := add("Upload fails on e-mail gateways", "See https://example.com/path?x=1 for `foo_bar`.")
 	cafe := add("Café menü", "Größe 北京 стол")
@@ -203,7 +210,7 @@ func testSearch(w *world) {
 		page, err := w.proposals.List(ctx, ann, proposal.Query{Text: q, Sort: proposal.SortOldest})
 		w.must(err)
 		if page.Total != int64(len(page.Items)) {
-			w.Errorf("q=%q: total %d, %d items", q, page.Total, len(page.Items))
+			w.Errorf("q=%q: total = %d, want %d", q, page.Total, len(page.Items))
 		}
 		return ids(page.Items)
 	}
@@ -215,7 +222,7 @@ func testSearch(w *world) {
 		{"upload fails", []string{upload}},
 		{"fails upload", []string{upload}},
 		{"UPLOAD", []string{upload, third}},
-		{"uploa fails", []string{}}, // only the last word is
+		{"uploa fails", []string{}}, // the first word is no prefix
 		{"e-mail", []string{upload}},
 		{"example", []string{upload}},
 		{"foo_bar", []string{upload}},
@@ -228,27 +235,27 @@ func testSearch(w *world) {
 		{"AND", []string{third}},
 		{"not near", []string{third}},
 		{`"quoted" *`, []string{third}},
-		{"it's", []string{upload, third}}, // it and s…
+		{"it's", []string{upload, third}}, // the words it and s…
 		{"' OR 1=1 --", []string{}},
 		{"secrets", []string{}},
 		{"fix", []string{upload, cafe, third}},
 	} {
 		if diff := gocmp.Diff(c.want, find(c.q)); diff != "" {
-			w.Errorf("q=%q:\n%s", c.q, diff)
+			w.Errorf("q=%q: diff of the ids (-want +got):\n%s", c.q, diff)
 		}
 	}
 	title := "Downloads"
 	_, err := w.proposals.Edit(ctx, ann, third, proposal.Edit{Title: &title})
 	w.must(err)
 	if diff := gocmp.Diff([]string{upload}, find("upload")); diff != "" {
-		w.Errorf("after an edit:\n%s", diff)
+		w.Errorf("search for upload after an edit: diff of the ids (-want +got):\n%s", diff)
 	}
 	if diff := gocmp.Diff([]string{third}, find("near downloads")); diff != "" {
-		w.Errorf("after an edit:\n%s", diff)
+		w.Errorf("search for near downloads after an edit: diff of the ids (-want +got):\n%s", diff)
 	}
 	_, err = w.proposals.Vote(ctx, ann, upload, proposal.Ballot{Choice: proposal.For})
 	w.must(err)
 	if diff := gocmp.Diff([]string{upload}, find("gateways")); diff != "" {
-		w.Errorf("after a vote:\n%s", diff)
+		w.Errorf("search after a vote: diff of the ids (-want +got):\n%s", diff)
 	}
 }

@@ -14,14 +14,14 @@ import (
 	"github.com/parley-dev/parley/internal/proposal"
 )
 
-// testTextVersion: a decision is made on the text. Votes do not change it, edits do.
+// testTextVersion: a decision refers to a version of the text. Votes keep it, edits change it.
 func testTextVersion(w *world) {
 	ctx := w.Context()
 	ann, root := w.access("acme", "user:ann", memberScopes...), w.access("acme", "user:root")
 	p := w.submit(ann, nil)
 	read := p.TextVersion
 	if cur, err := w.proposals.Get(ctx, ann, p.ID); err != nil || read != 1 || cur.Proposal.TextVersion != 1 {
-		w.Fatalf("%v: a new text has version %d, read as %d", err, read, cur.Proposal.TextVersion)
+		w.Fatalf("version of a new text = %d, read as %d, %v, want 1", read, cur.Proposal.TextVersion, err)
 	}
 	version := func() int64 {
 		cur, err := w.proposals.Get(ctx, ann, p.ID)
@@ -29,7 +29,7 @@ func testTextVersion(w *world) {
 		page, err := w.proposals.List(ctx, ann, proposal.Query{})
 		w.must(err)
 		if len(page.Items) != 1 || page.Items[0].TextVersion != cur.Proposal.TextVersion {
-			w.Errorf("the list has %+v; the record has version %d", page.Items, cur.Proposal.TextVersion)
+			w.Errorf("listed = %+v, want version %d", page.Items, cur.Proposal.TextVersion)
 		}
 		return cur.Proposal.TextVersion
 	}
@@ -39,13 +39,15 @@ func testTextVersion(w *world) {
 	_, err = w.proposals.Edit(ctx, ann, p.ID, proposal.Edit{Priority: &high, Category: &security})
 	w.must(err)
 	if got := version(); got != 1 {
-		w.Errorf("a vote, a priority and a category make version %d", got)
+		w.Errorf("version after a vote, a priority and a category = %d, want 1", got)
 	}
-	for i, edit := range []proposal.Edit{{Title: ptr("Another")}, {Problem: ptr("Another.")}, {SuggestedFix: ptr("Another.")}} {
+	for i, edit := range []proposal.Edit{
+		{Title: ptr("Another")}, {Problem: ptr("Another.")}, {SuggestedFix: ptr("Another.")},
+	} {
 		out, err := w.proposals.Edit(ctx, ann, p.ID, edit)
 		w.must(err)
 		if got := version(); got != int64(i+2) || out.Proposal.TextVersion != got {
-			w.Errorf("edit %d makes version %d, and said %d", i+1, got, out.Proposal.TextVersion)
+			w.Errorf("edit %d: version = %d, returned %d, want %d", i+1, got, out.Proposal.TextVersion, i+2)
 		}
 	}
 	decide := func(v int64) error {
@@ -55,16 +57,18 @@ func testTextVersion(w *world) {
 	err = decide(read)
 	w.want(err, errs.Stale)
 	if e := errs.As(err); e.Code != "proposal.text_changed" || !strings.Contains(e.Message, "version 4 now") {
-		w.Errorf("%s: %s", e.Code, e.Message)
+		w.Errorf("error = %s: %s, want proposal.text_changed that names version 4", e.Code, e.Message)
 	}
-	_, err = w.proposals.Vote(ctx, w.access("acme", "agent:bob", memberScopes...), p.ID, proposal.Ballot{Choice: proposal.For})
+	bob := w.access("acme", "agent:bob", memberScopes...)
+	_, err = w.proposals.Vote(ctx, bob, p.ID, proposal.Ballot{Choice: proposal.For})
 	w.must(err)
 	w.must(decide(4))
 }
 
 func testVotesApart(w *world) {
 	ctx := w.Context()
-	ann, bob, cy := w.access("acme", "user:ann", memberScopes...), w.access("acme", "agent:bob", memberScopes...), w.access("acme", "agent:cy", memberScopes...)
+	ann, bob := w.access("acme", "user:ann", memberScopes...), w.access("acme", "agent:bob", memberScopes...)
+	cy := w.access("acme", "agent:cy", memberScopes...)
 	p := w.submit(ann, nil)
 	vote := func(a identity.Access, c proposal.Choice) func() error {
 		return func() error {
@@ -82,8 +86,14 @@ func testVotesApart(w *world) {
 		{vote(cy, proposal.Against), tallies{proposal.Tally{For: 1}, proposal.Tally{For: 1, Against: 1}}},
 		{vote(bob, proposal.Against), tallies{proposal.Tally{For: 1}, proposal.Tally{Against: 2}}},
 		{vote(ann, proposal.Against), tallies{proposal.Tally{Against: 1}, proposal.Tally{Against: 2}}},
-		{func() error { _, err := w.proposals.WithdrawVote(ctx, cy, p.ID); return err }, tallies{proposal.Tally{Against: 1}, proposal.Tally{Against: 1}}},
-		{func() error { _, err := w.proposals.WithdrawVote(ctx, ann, p.ID); return err }, tallies{Agents: proposal.Tally{Against: 1}}},
+		{
+			func() error { _, err := w.proposals.WithdrawVote(ctx, cy, p.ID); return err },
+			tallies{proposal.Tally{Against: 1}, proposal.Tally{Against: 1}},
+		},
+		{
+			func() error { _, err := w.proposals.WithdrawVote(ctx, ann, p.ID); return err },
+			tallies{Agents: proposal.Tally{Against: 1}},
+		},
 	} {
 		w.must(c.do())
 		cur, err := w.proposals.Get(ctx, ann, p.ID)
@@ -92,19 +102,20 @@ func testVotesApart(w *world) {
 		w.must(err)
 		for _, got := range []*proposal.Proposal{&cur.Proposal, &page.Items[0].Proposal} {
 			if diff := gocmp.Diff(c.want, tallies{got.People(), got.Agents()}); diff != "" {
-				w.Errorf("after step %d:\n%s", i+1, diff)
+				w.Errorf("after step %d: diff of the tallies (-want +got):\n%s", i+1, diff)
 			}
 		}
 	}
 }
 
-// friction reports a friction n times and returns the proposal that was filed.
+// friction reports a friction n times and returns the id of the filed proposal.
 func (w *world) friction(a identity.Access, fingerprint string, n int) string {
 	w.Helper()
 	id := ""
 	for range n {
 		out, err := w.frictions.Report(w.Context(), a, friction.Report{
-			Fingerprint: fingerprint, Title: "Slow " + fingerprint, Category: "security", Problem: "It is slow.", SuggestedFix: "Hurry.",
+			Fingerprint: fingerprint, Title: "Slow " + fingerprint, Category: "security", Problem: "It is slow.",
+			SuggestedFix: "Hurry.",
 		})
 		w.must(err)
 		id = out.Friction.ProposalID
@@ -112,7 +123,7 @@ func (w *world) friction(a identity.Access, fingerprint string, n int) string {
 	return id
 }
 
-// testEvidenceOfProposals: reports after the filing count, and disturb no decision.
+// testEvidenceOfProposals: reports after the filing count, and do not conflict with decisions.
 func testEvidenceOfProposals(w *world) {
 	ctx := w.Context()
 	bob, root := w.access("acme", "agent:bob", memberScopes...), w.access("acme", "user:root")
@@ -126,11 +137,11 @@ func testEvidenceOfProposals(w *world) {
 		page, err := w.proposals.List(ctx, bob, proposal.Query{Evidence: proposal.WithEvidence})
 		w.must(err)
 		if len(page.Items) != 1 || page.Total != 1 {
-			w.Fatalf("%d of %d proposals with evidence", len(page.Items), page.Total)
+			w.Fatalf("proposals with evidence = %d of %d, want 1", len(page.Items), page.Total)
 		}
 		for _, p := range []*proposal.Proposal{&cur.Proposal, &page.Items[0].Proposal} {
 			if p.ID != id || p.Fingerprint != "ci:slow" || p.Evidence != want || p.TextVersion != 1 {
-				w.Errorf("%+v; want %d reports of ci:slow", p, want)
+				w.Errorf("%+v, want %d reports of ci:slow", p, want)
 			}
 		}
 		return cur.Proposal
@@ -141,12 +152,12 @@ func testEvidenceOfProposals(w *world) {
 	w.friction(bob, "ci:slow", 2)
 	after := check(5)
 	if after.Version != before.Version || !after.UpdatedAt.Equal(before.UpdatedAt) {
-		w.Errorf("reports change the proposal: %+v", after)
+		w.Errorf("proposal after reports = %+v, want version %d, updated at %s", after, before.Version, before.UpdatedAt)
 	}
 	if now, err := w.store.Proposals().DataVersion(ctx, "acme"); err != nil || now == data {
-		w.Errorf("the data version is %d after a report, as before (%v)", now, err)
+		w.Errorf("data version after a report = %d, %v, want another than %d", now, err, data)
 	}
-	// What was read before the reports can be decided on, and is not undone by it.
+	// A proposal that was read before the reports can be decided on, which keeps the evidence.
 	_, err = w.proposals.Vote(ctx, bob, id, proposal.Ballot{Choice: proposal.For})
 	w.must(err)
 	check(5)
@@ -173,28 +184,32 @@ func testEvidenceOfProposals(w *world) {
 		page, err := w.proposals.List(ctx, bob, c.q)
 		w.must(err)
 		if diff := gocmp.Diff(c.want, ids(page.Items)); diff != "" || page.Total != int64(len(c.want)) {
-			w.Errorf("%+v: total %d\n%s", c.q, page.Total, diff)
+			w.Errorf("%+v: total = %d, want %d; diff of the ids (-want +got):\n%s", c.q, page.Total, len(c.want), diff)
 		}
 	}
 }
 
-// testTriageAgainstModel compares the filters by submitter's kind and evidence, and the
-// counts by status, with a plain scan.
+// testTriageAgainstModel compares the filters by kind of submitter and evidence, and the counts
+// by status, with a scan.
 func testTriageAgainstModel(w *world) {
 	ctx := w.Context()
 	all := populate(w, 90)
-	filers := []identity.Access{w.access("acme", "user:ann", memberScopes...), w.access("acme", "agent:bob", memberScopes...)}
+	filers := []identity.Access{
+		w.access("acme", "user:ann", memberScopes...), w.access("acme", "agent:bob", memberScopes...),
+	}
 	for i := range 12 {
-		cur, err := w.proposals.Get(ctx, filers[0], w.friction(filers[i%2], fmt.Sprintf("f%d", i), friction.DefaultThreshold))
+		filed := w.friction(filers[i%2], fmt.Sprintf("f%d", i), friction.DefaultThreshold)
+		cur, err := w.proposals.Get(ctx, filers[0], filed)
 		w.must(err)
 		if i%3 == 0 {
-			out, err := w.proposals.Resolve(ctx, w.access("acme", "user:root"), cur.Proposal.ID, proposal.Resolution{Status: proposal.Approved})
+			out, err := w.proposals.Resolve(ctx, w.access("acme", "user:root"), cur.Proposal.ID,
+				proposal.Resolution{Status: proposal.Approved})
 			w.must(err)
 			cur.Proposal = out.Proposal
 		}
 		all = append(all, cur.Proposal)
 	}
-	w.friction(w.access("other", "user:eve"), "f1", 3) // must never show
+	w.friction(w.access("other", "user:eve"), "f1", 3) // must never appear
 	viewers := []identity.Access{filers[0], filers[1], w.access("acme", "user:root")}
 	for _, a := range viewers {
 		for _, kind := range []identity.Kind{"", identity.User, identity.Agent} {
@@ -230,7 +245,7 @@ func compareTriage(w *world, all []proposal.Proposal, a identity.Access, q propo
 			page, err := w.proposals.List(ctx, a, q)
 			w.must(err)
 			if diff := gocmp.Diff(want[:min(len(want), 100)], ids(page.Items)); diff != "" || page.Total != int64(len(want)) {
-				w.Fatalf("%s %+v: total %d; want %d\n%s", a.Principal().Ref(), q, page.Total, len(want), diff)
+				w.Fatalf("%s %+v: total %d, want %d\n%s", a.Principal().Ref(), q, page.Total, len(want), diff)
 			}
 			if q.Priority == "" && q.Status != proposal.All {
 				counts[q.Status] = int64(len(want))
@@ -245,19 +260,21 @@ func compareTriage(w *world, all []proposal.Proposal, a identity.Access, q propo
 			next, err := w.proposals.List(ctx, a, second)
 			w.must(err)
 			if diff := gocmp.Diff(want[3:min(len(want), 6)], ids(next.Items)); diff != "" {
-				w.Fatalf("%s %+v: the second page\n%s", a.Principal().Ref(), q, diff)
+				w.Fatalf("%s %+v: second page: diff of the ids (-want +got):\n%s", a.Principal().Ref(), q, diff)
 			}
 		}
 	}
 	for _, text := range []string{"", "p"} { // "Proposal …"
-		q := proposal.Query{Category: q.Category, SubmittedBy: q.SubmittedBy, Kind: q.Kind, Evidence: q.Evidence, Text: text}
+		q := proposal.Query{
+			Category: q.Category, SubmittedBy: q.SubmittedBy, Kind: q.Kind, Evidence: q.Evidence, Text: text,
+		}
 		if text != "" && q.Evidence != proposal.WithoutEvidence {
 			continue
 		}
 		got, err := w.proposals.Counts(ctx, a, q)
 		w.must(err)
 		if !maps.Equal(got, counts) {
-			w.Fatalf("%s %+v: counts %v; want %v", a.Principal().Ref(), q, got, counts)
+			w.Fatalf("%s %+v: counts %v, want %v", a.Principal().Ref(), q, got, counts)
 		}
 	}
 }
@@ -277,11 +294,11 @@ func testExcerpts(w *world) {
 	found, err := w.proposals.List(ctx, ann, proposal.Query{Text: "two", Excerpt: true})
 	w.must(err)
 	if len(found.Items) != 1 || found.Items[0].Excerpt != want[0] {
-		w.Errorf("a search shows %+v", found.Items)
+		w.Errorf("search = %+v, want one with the excerpt %q", found.Items, want[0])
 	}
 	page, err = w.proposals.List(ctx, ann, proposal.Query{})
 	w.must(err)
 	if page.Items[0].Excerpt != "" {
-		w.Errorf("an excerpt that nobody asked for: %q", page.Items[0].Excerpt)
+		w.Errorf("excerpt without a request = %q, want none", page.Items[0].Excerpt)
 	}
 }

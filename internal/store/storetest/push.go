@@ -21,14 +21,14 @@ import (
 	"github.com/parley-dev/parley/internal/task"
 )
 
-// pushed is an event as a receiver gets it.
+// pushed is an event that a receiver got.
 type pushed struct {
 	delivery.Request
 	Config task.PushConfig
 	Task   task.Task // as it was encoded
 }
 
-// encodePush makes bodies that a receiver can read all of.
+// encodePush encodes bodies that contain everything for the receiver.
 func encodePush(p *task.PushConfig, t *task.Task, e *task.Event) (map[string]string, []byte) {
 	body, err := json.Marshal(struct {
 		Config task.PushConfig
@@ -40,13 +40,13 @@ func encodePush(p *task.PushConfig, t *task.Task, e *task.Event) (map[string]str
 	return map[string]string{"event": strconv.FormatInt(e.Seq, 10)}, body
 }
 
-// receiver is whom events are pushed to, and notes what it got.
+// receiver records the events that are pushed to it.
 type receiver struct {
 	mu       sync.Mutex
 	got      []*pushed
 	inFlight map[string]int // by configuration
 	doubled  []string
-	answer   func(d *pushed) error // nil: success
+	answer   func(d *pushed) error // the result of a push; nil means success
 }
 
 func (r *receiver) Send(_ context.Context, req *delivery.Request) error {
@@ -83,7 +83,7 @@ func (r *receiver) answers(fn func(d *pushed) error) {
 	r.answer = fn
 }
 
-// seqs lists the events that a configuration got, in the order it got them.
+// seqs returns the events that a configuration got, in order of arrival.
 func (r *receiver) seqs(config string) []int64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -102,17 +102,28 @@ func (r *receiver) all() []*pushed {
 	return slices.Clone(r.got)
 }
 
-// pushing makes the world's task service one that pushes, and runs it.
+// pushing replaces the world's task service by one that pushes, and runs it.
 func (w *world) pushing(r delivery.Sender, retry delivery.Retry) *dispatch.Service {
-	s := dispatch.New(withPush(w.options(), r, retry))
+	o := withPush(w.options())
+	o.Deliveries = w.deliveries(r, retry)
+	s := dispatch.New(o)
 	w.tasks = s
-	w.background(s)
+	w.background(s.Run, o.Deliveries.Run)
 	return s
 }
 
-func withPush(o dispatch.Options, r delivery.Sender, retry delivery.Retry) dispatch.Options {
-	o.Push = dispatch.PushOptions{Encode: encodePush, Sender: r, Retry: retry}
-	o.Push.URL = func(raw string) error {
+// deliveries makes what delivers pushes; without a sender it delivers nothing.
+func (w *world) deliveries(r delivery.Sender, retry delivery.Retry) *delivery.Service {
+	source := dispatch.NewPushSource(w.store.DispatchStores(), encodePush)
+	return delivery.New(delivery.Options{
+		Store: w.store.Deliveries(), Sources: map[delivery.Kind]delivery.Source{dispatch.PushKind: source},
+		Sender: r, Retry: retry, OnError: w.failed,
+	})
+}
+
+// withPush turns push configurations on.
+func withPush(o dispatch.Options) dispatch.Options {
+	o.CheckPushURL = func(raw string) error {
 		if strings.Contains(raw, "forbidden") {
 			return errors.New("must be another one")
 		}
@@ -141,7 +152,7 @@ func (w *world) push(uid, id string) dispatch.Push {
 			return p
 		}
 	}
-	w.Fatalf("no configuration %s of %s", id, uid)
+	w.Fatalf("configuration %s of %s not found, want it", id, uid)
 	return dispatch.Push{}
 }
 
@@ -154,12 +165,12 @@ func (w *world) report(p dispatch.Post, a dispatch.Assignment, r task.Report) {
 func (w *world) wantSeqs(r *receiver, config string, want ...int64) {
 	w.Helper()
 	if diff := cmp.Diff(want, r.seqs(config)); diff != "" {
-		w.Errorf("%s got other events: %s", config, diff)
+		w.Errorf("%s: diff of the events (-want +got):\n%s", config, diff)
 	}
 }
 
-// testPushOrder: every event but what the sender said itself arrives once and in
-// order, and the configuration is done with the task.
+// testPushOrder: every event except the sender's own messages arrives once and in order, and the
+// configuration is done when the task ends.
 func testPushOrder(w *world) {
 	ctx := w.Context()
 	r := &receiver{}
@@ -172,64 +183,66 @@ func testPushOrder(w *world) {
 	w.until("the claim is pushed", func() bool { return len(r.seqs("first")) == 2 })
 	_, err := w.tasks.SetPush(ctx, c, "t1", hook("late"))
 	w.must(err)
-	w.report(p, a, task.Report{Artifacts: []task.ArtifactUpdate{artifact("a", "one ", false)}})                      // 4
-	w.report(p, a, task.Report{State: task.InputRequired, Message: ptr(agentSays("which?"))})                        // 5
-	w.send(c, "t1", "the second")                                                                                    // 6 turn, 7 working
-	a = w.claim(p)                                                                                                   // 8
-	w.report(p, a, task.Report{State: task.Completed, Artifacts: []task.ArtifactUpdate{artifact("a", "two", true)}}) // 9, 10
+	w.report(p, a, task.Report{Artifacts: []task.ArtifactUpdate{artifact("a", "one ", false)}}) // 4
+	w.report(p, a, task.Report{State: task.InputRequired, Message: ptr(agentSays("which?"))})   // 5
+	w.send(c, "t1", "the second")                                                               // 6 turn, 7 working
+	a = w.claim(p)                                                                              // 8
+	last := []task.ArtifactUpdate{artifact("a", "two", true)}
+	w.report(p, a, task.Report{State: task.Completed, Artifacts: last}) // 9, 10
 	w.until("all is pushed", func() bool {
 		return w.push(t.UID, "first").State == delivery.Done && w.push(t.UID, "late").State == delivery.Done
 	})
 	w.wantSeqs(r, "first", 2, 3, 4, 5, 7, 8, 9, 10)
 	w.wantSeqs(r, "late", 4, 5, 7, 8, 9, 10)
 	for _, d := range r.all() {
-		if d.Attempt != 1 || d.Header["event"] != strconv.FormatInt(d.Seq, 10) || d.Task.Seq != d.Seq || d.Task.ID != "t1" || d.Config.TaskID != "t1" {
-			w.Errorf("delivered %+v", d)
+		if d.Attempt != 1 || d.Header["event"] != strconv.FormatInt(d.Seq, 10) || d.Task.Seq != d.Seq ||
+			d.Task.ID != "t1" || d.Config.TaskID != "t1" {
+			w.Errorf("delivered %+v, want the first attempt of an event of t1", d)
 		}
 		if d.Config.ID != "first" {
 			continue
 		}
 		if d.Token != "tok" || d.Scheme != "Bearer" || d.Credentials != "cred" || d.Config.Token != "tok" {
-			w.Errorf("delivered with %+v", d)
+			w.Errorf("delivered with %+v, want token tok and credentials Bearer cred", d)
 		}
 		switch d.Seq {
 		case 4:
 			if len(d.Task.Artifacts) != 1 || d.Task.State != task.Working || len(d.Task.History) != 1 {
-				w.Errorf("the task as of event 4: %+v", d.Task)
+				w.Errorf("task at event 4 = %+v, want it working with 1 artifact and 1 message", d.Task)
 			}
 		case 10:
-			if parts := d.Task.Artifacts[0].Parts; len(parts) != 2 || d.Task.State != task.Completed || len(d.Task.History) != 3 {
-				w.Errorf("the task as of event 10: %+v", d.Task)
+			parts := d.Task.Artifacts[0].Parts
+			if len(parts) != 2 || d.Task.State != task.Completed || len(d.Task.History) != 3 {
+				w.Errorf("task at event 10 = %+v, want it completed with 2 parts and 3 messages", d.Task)
 			}
 		}
 	}
-	// Whoever asks when all is over learns how it ended.
+	// A configuration that is set after the end gets the last event.
 	_, err = w.tasks.SetPush(ctx, c, "t1", hook("too-late"))
 	w.must(err)
 	w.until("the end is pushed", func() bool { return w.push(t.UID, "too-late").State == delivery.Done })
 	w.wantSeqs(r, "too-late", 10)
-	// A repeated message means the same configuration, which is where it was.
+	// A repeated message has the same configuration, which keeps its progress.
 	w.sendPushed(c, "t2", task.PushConfig{URL: "https://receiver.example/same"})
 	w.sendPushed(c, "t2", task.PushConfig{URL: "https://receiver.example/same"})
 	list, err := w.tasks.ListPush(ctx, c, "t2")
 	w.must(err)
 	if len(list) != 1 {
-		w.Fatalf("a repeated send made %d configurations", len(list))
+		w.Fatalf("configurations after a repeated send = %d, want 1", len(list))
 	}
 	w.until("the second task is pushed", func() bool { return len(r.seqs(list[0].ID)) > 0 })
 	w.wantSeqs(r, list[0].ID, 2)
 	if due, dead, err := w.store.Deliveries().Count(ctx); err != nil || dead != 0 {
-		w.Errorf("counted %d due, %d dead, %v", due, dead, err)
+		w.Errorf("count = %d due, %d dead, %v, want 0 dead", due, dead, err)
 	}
 }
 
-// testPushLost: a node that gets lost in the middle of a delivery loses nothing;
-// the next one repeats it under the same id, and what the first one finds out
-// afterwards counts no more.
+// testPushLost: if a node is lost during a delivery, the next one repeats it under the same id,
+// and later results of the first node are ignored.
 func testPushLost(w *world) {
 	retry := delivery.Retry{Claim: 400 * time.Millisecond}
 	stuck := make(chan struct{})
-	lost := &receiver{answer: func(*pushed) error { <-stuck; return errors.New("nobody should care") }}
+	lost := &receiver{answer: func(*pushed) error { <-stuck; return errors.New("this result must be ignored") }}
 	w.pushing(lost, retry)
 	c := w.call("acme", "user:ann", "bob")
 	t := w.sendPushed(c, "t1", hook("h"))
@@ -239,7 +252,7 @@ func testPushLost(w *world) {
 	_, err := w.tasks.Cancel(w.Context(), c, "t1", task.All)
 	w.must(err)
 	if len(next.all()) != 0 {
-		w.Error("the second node did not wait for the claim's end")
+		w.Errorf("deliveries of the second node before the claim ended = %d, want 0", len(next.all()))
 	}
 	w.until("the second node has pushed all", func() bool {
 		w.advance(50 * time.Millisecond) // SQLite's claims; PostgreSQL measures its own time
@@ -247,7 +260,7 @@ func testPushLost(w *world) {
 	})
 	w.wantSeqs(next, "h", 2, 3)
 	if a, b := lost.all()[0], next.all()[0]; a.ID != b.ID {
-		w.Errorf("one delivery has the ids %s and %s", a.ID, b.ID)
+		w.Errorf("ids of one delivery = %s and %s, want the same", a.ID, b.ID)
 	}
 	close(stuck)
 	w.until("the first node is through", func() bool {
@@ -256,11 +269,11 @@ func testPushLost(w *world) {
 		return lost.inFlight[t.UID+"/h"] == 0
 	})
 	if p := w.push(t.UID, "h"); p.State != delivery.Done || p.Attempts != 0 || p.LastError != "" || p.Cursor != 3 {
-		w.Errorf("the lost node left %+v", p)
+		w.Errorf("configuration = %+v, want it done at event 3 without errors", p)
 	}
 }
 
-// testPushRetry: a failed delivery is repeated later, and nothing overtakes it.
+// testPushRetry: a failed delivery is repeated later, and no other event overtakes it.
 func testPushRetry(w *world) {
 	retry := delivery.Retry{First: 40 * time.Millisecond, Most: 100 * time.Millisecond}
 	r := &receiver{answer: func(d *pushed) error {
@@ -281,22 +294,22 @@ func testPushRetry(w *world) {
 			seen[p.Attempts] = true
 			most := min(retry.First<<(p.Attempts-1), retry.Most)
 			if wait := p.DueAt.Sub(p.LastAttemptAt); wait > most || wait < most*3/4-time.Millisecond {
-				w.Errorf("attempt %d is followed after %s", p.Attempts, wait)
+				w.Errorf("wait after attempt %d = %s, want %s to %s", p.Attempts, wait, most*3/4, most)
 			}
 			if p.LastError != fmt.Sprintf("not now (%d)", p.Attempts) || p.Cursor != 0 {
-				w.Errorf("after %d attempts: %+v", p.Attempts, p)
+				w.Errorf("configuration after %d attempts = %+v, want its error and cursor 0", p.Attempts, p)
 			}
 		}
 		w.advance(5 * time.Millisecond)
 		return p.State == delivery.Done
 	})
 	if len(seen) == 0 {
-		w.Error("no back-off was seen")
+		w.Error("back-offs seen = 0, want at least 1")
 	}
 	w.wantSeqs(r, "h", 2, 2, 2, 2, 2, 3)
 	for i, d := range r.all() {
 		if i < 5 && (d.Attempt != i+1 || d.ID != r.all()[0].ID) {
-			w.Errorf("attempt %d is %+v", i, d)
+			w.Errorf("delivery %d = %+v, want attempt %d of %s", i, d, i+1, r.all()[0].ID)
 		}
 	}
 }
@@ -305,8 +318,8 @@ type refused struct{ error }
 
 func (refused) Permanent() bool { return true }
 
-// testPushDead: what cannot be delivered is given up and can be taken up again;
-// the other configurations of the task do not notice.
+// testPushDead: an event that cannot be delivered is given up and can be retried later. Other
+// configurations of the task are not affected.
 func testPushDead(w *world) {
 	ctx := w.Context()
 	r := &receiver{answer: func(d *pushed) error {
@@ -336,45 +349,48 @@ func testPushDead(w *world) {
 	w.wantSeqs(r, "broken", 2, 2, 2)
 	w.wantSeqs(r, "gone", 3)
 	w.wantSeqs(r, "fine", 3)
-	if p := w.push(t.UID, "broken"); p.Cursor != 0 || p.Attempts != 3 || p.LastError != "it is broken" || !p.DueAt.IsZero() {
-		w.Errorf("given up as %+v", p)
+	if p := w.push(t.UID, "broken"); p.Cursor != 0 || p.Attempts != 3 || p.LastError != "it is broken" ||
+		!p.DueAt.IsZero() {
+		w.Errorf("dead configuration = %+v, want 3 attempts, cursor 0 and no due time", p)
 	}
 	admin := w.access("acme", "user:root")
-	list, err := w.tasks.OrgPushes(ctx, w.as(admin, identity.ReadTasks), dispatch.PushFilter{State: delivery.Dead, Limit: 10})
+	list, err := w.tasks.OrgPushes(ctx, w.as(admin, identity.ReadTasks),
+		dispatch.PushFilter{State: delivery.Dead, Limit: 10})
 	w.must(err)
 	if len(list) != 2 || list[0].ID != "gone" || list[1].ID != "broken" || list[0].TaskID != "t1" {
-		w.Errorf("the dead are %+v", list)
+		w.Errorf("dead configurations = %+v, want gone and broken of t1", list)
 	}
-	page, err := w.tasks.OrgPushes(ctx, w.as(admin, identity.ReadTasks), dispatch.PushFilter{State: delivery.Dead, Before: t.UID, BeforeID: "gone", Limit: 10})
+	page, err := w.tasks.OrgPushes(ctx, w.as(admin, identity.ReadTasks),
+		dispatch.PushFilter{State: delivery.Dead, Before: t.UID, BeforeID: "gone", Limit: 10})
 	w.must(err)
 	if len(page) != 1 || page[0].ID != "broken" {
-		w.Errorf("the next page is %+v", page)
+		w.Errorf("next page = %+v, want broken", page)
 	}
 	if _, n, err := w.store.Deliveries().Count(ctx); err != nil || n != 2 {
-		w.Errorf("counted %d dead, %v", n, err)
+		w.Errorf("dead configurations = %d, %v, want 2", n, err)
 	}
-	_, err = w.tasks.RetryPush(ctx, w.as(admin, identity.ReadTasks), t.UID, "fine")
+	_, err = w.tasks.RetryPush(ctx, w.as(admin, identity.ManageAgents), t.UID, "fine")
 	if w.want(err, errs.Conflict); errs.As(err).Code != task.CodePushNotDead {
-		w.Errorf("code %s", errs.As(err).Code)
+		w.Errorf("code = %s, want %s", errs.As(err).Code, task.CodePushNotDead)
 	}
-	_, err = w.tasks.RetryPush(ctx, w.as(w.access("other", "user:root"), identity.ReadTasks), t.UID, "broken")
+	_, err = w.tasks.RetryPush(ctx, w.as(w.access("other", "user:root"), identity.ManageAgents), t.UID, "broken")
 	w.want(err, errs.NotFound)
 	r.answers(nil)
-	again, err := w.tasks.RetryPush(ctx, w.as(admin, identity.ReadTasks), t.UID, "broken")
+	again, err := w.tasks.RetryPush(ctx, w.as(admin, identity.ManageAgents), t.UID, "broken")
 	w.must(err)
 	if again.State != delivery.Active || again.Attempts != 0 {
-		w.Errorf("taken up as %+v", again)
+		w.Errorf("retried configuration = %+v, want it active with 0 attempts", again)
 	}
 	w.until("broken is done", func() bool { return w.push(t.UID, "broken").State == delivery.Done })
 	w.wantSeqs(r, "broken", 2, 2, 2, 2, 3)
-	// A dead one that is set again lives, too, and goes on where it was.
+	// A dead configuration that is set again is active, too, and continues where it was.
 	_, err = w.tasks.SetPush(ctx, c, "t1", hook("gone"))
 	w.must(err)
 	w.until("gone is done", func() bool { return w.push(t.UID, "gone").State == delivery.Done })
 	w.wantSeqs(r, "gone", 3, 3)
 }
 
-// testPushNodes: several nodes share the work, and none of it is done twice.
+// testPushNodes: several nodes share the deliveries, and none is made twice.
 func testPushNodes(w *world) {
 	r := &receiver{}
 	w.pushing(r, delivery.Retry{})
@@ -391,7 +407,9 @@ func testPushNodes(w *world) {
 		return err
 	})
 	race(w, n, func(int) error {
-		got, err := w.tasks.Claim(w.Context(), p, dispatch.ClaimRequest{Worker: "w", Max: 1, Lease: time.Minute, Capacity: 1})
+		got, err := w.tasks.Claim(w.Context(), p, dispatch.ClaimRequest{
+			Worker: "w", Max: 1, Lease: time.Minute, Capacity: 1,
+		})
 		if err != nil || len(got.Assignments) != 1 {
 			return fmt.Errorf("claimed %+v, %w", got, err)
 		}
@@ -412,12 +430,11 @@ func testPushNodes(w *world) {
 		w.wantSeqs(r, id, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11)
 	}
 	if len(r.doubled) > 0 {
-		w.Errorf("in flight twice: %v", r.doubled)
+		w.Errorf("configurations with two deliveries in flight = %v, want none", r.doubled)
 	}
 }
 
-// testPushSlow: receivers that do not answer, more than there are slots, delay
-// nobody else.
+// testPushSlow: receivers that do not respond, more of them than slots, do not delay others.
 func testPushSlow(w *world) {
 	release := make(chan struct{})
 	r := &receiver{answer: func(d *pushed) error {
@@ -435,7 +452,7 @@ func testPushSlow(w *world) {
 	t := w.sendPushed(c, "quick", hook("quick"))
 	w.until("the quick one has it", func() bool { return w.push(t.UID, "quick").Cursor == 2 })
 	if n := len(r.seqs("slow")); n > 4 {
-		w.Errorf("%d deliveries to one receiver at once", n)
+		w.Errorf("concurrent deliveries to one receiver = %d, want at most 4", n)
 	}
 	close(release)
 	w.until("the slow one has all", func() bool { return len(r.seqs("slow")) == 40 })

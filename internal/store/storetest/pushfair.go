@@ -13,8 +13,8 @@ import (
 	"github.com/parley-dev/parley/internal/task"
 )
 
-// stalling makes the world push to a receiver of which those on hosts that begin with "stall" do not answer
-// until they are released.
+// stalling makes the world push to a receiver. Its hosts that begin with "stall" do not respond
+// until release is called.
 func (w *world) stalling() (r *receiver, release func()) {
 	stop := make(chan struct{})
 	release = sync.OnceFunc(func() { close(stop) })
@@ -29,30 +29,32 @@ func (w *world) stalling() (r *receiver, release func()) {
 	return r, release
 }
 
-// testPushOrgs: an org whose receivers all stall, more than there are slots and each on
-// a host of its own, delays no push of another org.
+// testPushOrgs: an org whose receivers all stall, more of them than slots and each on its own
+// host, does not delay pushes of another org.
 func testPushOrgs(w *world) {
 	r, release := w.stalling()
 	greedy := w.call("other", "user:ann", "bob")
 	const n = 100
 	for i := range n {
-		w.sendPushed(greedy, fmt.Sprint("s", i), task.PushConfig{ID: "stall", URL: fmt.Sprintf("https://stall-%d.example/", i)})
+		w.sendPushed(greedy, fmt.Sprint("s", i), task.PushConfig{
+			ID: "stall", URL: fmt.Sprintf("https://stall-%d.example/", i),
+		})
 	}
 	w.until("the stalling ones hold their share", func() bool { return len(r.seqs("stall")) == 8 })
 	t := w.sendPushed(w.call("acme", "user:ann", "bob"), "quick", hook("quick"))
 	w.until("the other org's push arrives", func() bool { return w.push(t.UID, "quick").Cursor == 2 })
 	if got := len(r.seqs("stall")); got != 8 {
-		w.Errorf("%d deliveries of one org at once; want 8", got)
+		w.Errorf("%d deliveries of one org at once, want 8", got)
 	}
 	release()
 	w.until("the stalling ones have all", func() bool { return len(r.seqs("stall")) == n })
 }
 
-// testPushClaims: the claim finds another org's row behind thousands of due ones, and
-// shares what room there is.
+// testPushClaims: a claim finds the row of one org behind thousands of due rows of another, and
+// shares the available room.
 func testPushClaims(w *world) {
 	ctx := w.Context()
-	w.tasks = dispatch.New(withPush(w.options(), nil, delivery.Retry{}))
+	w.tasks = dispatch.New(withPush(w.options()))
 	greedy, honest := w.call("other", "user:ann", "bob"), w.call("acme", "user:ann", "bob")
 	for i := range 50 {
 		w.sendPushed(greedy, fmt.Sprint("g", i), task.PushConfig{ID: "g", URL: fmt.Sprintf("https://h%d.example/", i)})
@@ -75,31 +77,32 @@ func testPushClaims(w *world) {
 		for _, p := range got {
 			out[p.Owner]++
 			if p.Org != "acme" || p.ClaimedUntil.IsZero() {
-				w.Errorf("claimed %+v", p)
+				w.Errorf("claimed %+v, want one of acme with the end of the claim", p)
 			}
 		}
 		return out
 	}
 	busy := func() map[string]delivery.Load { return map[string]delivery.Load{"other": {Slots: 8}} }
 	if got := claim(delivery.Room{Most: 1, PerOrg: 8, Orgs: busy()}); got["acme"] != 1 || got["other"] != 0 {
-		w.Errorf("beside a busy org: %v", got)
+		w.Errorf("claim beside a busy org = %v, want 1 of acme", got)
 	}
-	if got := claim(delivery.Room{Most: 8, PerOrg: 8, Receivers: map[string]int{"https://receiver.example": 2}}); got["acme"] != 0 || got["other"] != 4 {
-		w.Errorf("beside a busy receiver: %v", got)
+	room := delivery.Room{Most: 8, PerOrg: 8, Receivers: map[string]int{"https://receiver.example": 2}}
+	if got := claim(room); got["acme"] != 0 || got["other"] != 4 {
+		w.Errorf("claim beside a busy receiver = %v, want 4 of other", got)
 	}
 	if got := claim(delivery.Room{Most: 8, PerOrg: 8}); got["acme"] != 1 || got["other"] != 4 {
-		w.Errorf("with room for eight: %v", got)
+		w.Errorf("claim with room for 8 = %v, want 1 of acme and 4 of other", got)
 	}
 	if got := claim(delivery.Room{Most: 8, PerOrg: 8, Orgs: busy()}); len(got) != 0 {
-		w.Errorf("all of the other org are claimed, but got %v", got)
+		w.Errorf("claim after all of the other org = %v, want none", got)
 	}
 	if got := claim(delivery.Room{Most: 8, PerOrg: 3}); got["other"] != 3 {
-		w.Errorf("with three for each org: %v", got)
+		w.Errorf("claim with 3 for each org = %v, want 3 of other", got)
 	}
 }
 
-// testPushBytes: tasks that are pushed hold no more than their share of memory, and
-// small ones pass by.
+// testPushBytes: pushed tasks use no more than their share of memory, and small tasks are not
+// blocked by large ones.
 func testPushBytes(w *world) {
 	r, release := w.stalling()
 	c := w.call("acme", "user:ann", "bob")
@@ -114,14 +117,14 @@ func testPushBytes(w *world) {
 	t := w.sendPushed(c, "small", hook("small"))
 	w.until("a small one passes by", func() bool { return w.push(t.UID, "small").Cursor == 2 })
 	if n := len(r.seqs("big")); n != 3 {
-		w.Errorf("%d tasks of 5 MiB at once; want 3 in 16 MiB", n)
+		w.Errorf("%d tasks of 5 MiB at once, want 3 in 16 MiB", n)
 	}
 	release()
 	w.until("all large ones arrive", func() bool { return len(r.seqs("big")) == 6 })
 }
 
-// testPushReplays: what a sender makes the server push again is bounded by bytes,
-// whatever configuration, address, task or request it uses for it.
+// testPushReplays: the bytes that a sender makes the server push again are limited, for any
+// configuration, URL, task or request.
 func testPushReplays(w *world) {
 	ctx := w.Context()
 	r := &receiver{}
@@ -141,27 +144,27 @@ func testPushReplays(w *world) {
 	}
 	w.must(set("t1", hook("a")))
 	for range 20 {
-		w.must(set("t1", hook("a"))) // the same again costs nothing
+		w.must(set("t1", hook("a"))) // setting the same again costs nothing
 	}
 	w.must(set("t2", hook("a")))
 	w.until("both are pushed", func() bool { return len(r.all()) == 2 })
 	w.must(w.tasks.DeletePush(ctx, c, "t1", "a"))
 	w.must(set("t1", hook("a"))) // deleted and set again: a replay
 	_, err := w.tasks.Send(ctx, c, dispatch.SendRequest{ID: "t1", Message: big, Push: ptr(hook("b"))}, 0)
-	w.must(err) // so is a repeated send with another one
+	w.must(err) // a repeated send with another configuration is a replay, too
 	for name, err := range map[string]error{
 		"another id":   set("t1", hook("c")),
 		"another task": set("t2", hook("d")),
 	} {
 		w.want(err, errs.RateLimited)
 		if e := errs.As(err); e.Code != dispatch.CodePushReplay || e.RetryAfter <= 0 {
-			w.Errorf("%s: %+v", name, e)
+			w.Errorf("%s: error = %+v, want code %s with a retry time", name, e, dispatch.CodePushReplay)
 		}
 	}
 	_, err = w.tasks.Send(ctx, c, dispatch.SendRequest{ID: "t1", Message: big, Push: ptr(hook("e"))}, 0)
 	w.want(err, errs.RateLimited)
-	w.must(set("t1", hook("a"))) // it exists
-	// Others have budgets of their own.
+	w.must(set("t1", hook("a"))) // it exists already
+	// Other senders have their own budgets.
 	mine := w.call("acme", "user:ann", "bob")
 	_, err = w.tasks.Send(ctx, mine, dispatch.SendRequest{ID: "t", Message: big}, 0)
 	w.must(err)
@@ -191,7 +194,7 @@ func testMailbox(w *world) {
 		err := put(org, ref)
 		w.want(err, errs.RateLimited)
 		if e := errs.As(err); e.Code != code || e.RetryAfter <= 0 {
-			w.Errorf("%s of %s: %+v; want %s", ref, org, e, code)
+			w.Errorf("%s of %s: %+v, want %s", ref, org, e, code)
 		}
 	}
 	w.must(put("other", "user:eve"))
@@ -200,28 +203,33 @@ func testMailbox(w *world) {
 	w.must(put("other", "user:mal"))
 	refused(dispatch.CodeOrgShare, "other", "user:mal")
 	refused(dispatch.CodeOrgShare, "other", "user:new")
-	// The same name in another org is another sender, and the agent's own org has no share.
+	// The same name in another org is another sender, and the agent's own org has no quota.
 	w.must(put("third", "user:eve"))
 	w.must(put("acme", "user:eve"))
 	w.must(put("acme", "user:bea"))
 	refused(dispatch.CodeMailboxFull, "acme", "user:cid")
 	refused(dispatch.CodeMailboxFull, "fourth", "user:dan")
-	// Another agent's mailbox is another one.
+	// The mailbox of another agent is separate.
 	p, err := identity.ParseRef("other", "user:eve")
 	w.must(err)
-	w.must(w.store.Mailbox().Put(ctx, dispatch.DirectMessage{ID: "msg-x", Org: "acme", Agent: "local", From: p, Message: says("x"), At: w.now()}, b))
-	w.must(w.store.Mailbox().Put(ctx, dispatch.DirectMessage{ID: "msg-x", Org: "other", Agent: "bob", From: p, Message: says("x"), At: w.now()}, b))
-	// What was read makes room.
+	w.must(w.store.Mailbox().Put(ctx, dispatch.DirectMessage{
+		ID: "msg-x", Org: "acme", Agent: "local", From: p, Message: says("x"), At: w.now(),
+	}, b))
+	w.must(w.store.Mailbox().Put(ctx, dispatch.DirectMessage{
+		ID: "msg-x", Org: "other", Agent: "bob", From: p, Message: says("x"), At: w.now(),
+	}, b))
+	// An acknowledged message makes room.
 	w.must(w.store.Mailbox().Ack(ctx, "acme", "bob", []string{"msg-1"}))
 	w.must(put("other", "user:eve"))
 
 	_, err = w.tasks.Message(ctx, w.call("other", "user:zoe", "bob"), says(strings.Repeat("x", dispatch.MaxMessage)))
 	w.want(err, errs.TooLarge)
 	if errs.As(err).Code != dispatch.CodeMessageTooLarge {
-		w.Errorf("%+v", errs.As(err))
+		w.Errorf("error = %+v, want code %s", errs.As(err), dispatch.CodeMessageTooLarge)
 	}
-	_, err = w.tasks.Message(ctx, w.call("other", "user:zoe", "bob"), says(strings.Repeat("\x01", dispatch.MaxMessage/4)))
-	w.want(err, errs.TooLarge) // escaped, it is larger
+	_, err = w.tasks.Message(ctx, w.call("other", "user:zoe", "bob"),
+		says(strings.Repeat("\x01", dispatch.MaxMessage/4)))
+	w.want(err, errs.TooLarge) // escaping makes it larger
 	_, err = w.tasks.Message(ctx, w.call("other", "user:zoe", "bob"), says(strings.Repeat("x", dispatch.MaxMessage-100)))
 	w.must(err)
 }

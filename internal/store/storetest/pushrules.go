@@ -16,20 +16,20 @@ import (
 	"github.com/parley-dev/parley/internal/task"
 )
 
-// testPushConfigs: configurations are set, replaced, listed and deleted by the
-// task's sender alone, within bounds.
+// testPushConfigs: only the sender of a task can set, replace, list and delete its
+// configurations, within limits.
 func testPushConfigs(w *world) {
 	ctx := w.Context()
 	c := w.call("acme", "user:ann", "bob")
 	_, err := w.tasks.SetPush(ctx, c, "t1", hook("h"))
 	if w.want(err, errs.Conflict); errs.As(err).Code != task.CodePushUnsupported {
-		w.Errorf("turned off, the code is %s", errs.As(err).Code)
+		w.Errorf("code with pushes turned off = %s, want %s", errs.As(err).Code, task.CodePushUnsupported)
 	}
-	w.tasks = dispatch.New(withPush(w.options(), nil, delivery.Retry{}))
+	w.tasks = dispatch.New(withPush(w.options()))
 	t := w.send(c, "t1", "x")
 	list, err := w.tasks.ListPush(ctx, c, "t1")
 	if w.must(err); list == nil || len(list) != 0 {
-		w.Errorf("listed %#v", list)
+		w.Errorf("configurations = %#v, want an empty list", list)
 	}
 	for _, k := range []struct {
 		p  task.PushConfig
@@ -53,23 +53,25 @@ func testPushConfigs(w *world) {
 	} {
 		_, err := w.tasks.SetPush(ctx, c, "t1", k.p)
 		if w.want(err, errs.Invalid); errs.As(err).Fields[0].Path.String() != k.at {
-			w.Errorf("%+v: refused %+v", k.p, errs.As(err).Fields)
+			w.Errorf("%+v: invalid fields = %+v, want %s", k.p, errs.As(err).Fields, k.at)
 		}
 		_, err = w.tasks.Send(ctx, c, dispatch.SendRequest{ID: "bad", Message: says("x"), Push: &k.p}, 0)
 		w.want(err, errs.Invalid)
 	}
-	full := task.PushConfig{URL: "https://a.example/x?y=1", Token: "tok", Scheme: "Bearer", Credentials: "cred", Form: task.PushV03}
+	full := task.PushConfig{
+		URL: "https://a.example/x?y=1", Token: "tok", Scheme: "Bearer", Credentials: "cred", Form: task.PushV03,
+	}
 	made, err := w.tasks.SetPush(ctx, c, "t1", full)
 	w.must(err)
 	full.ID, full.TaskID, full.CreatedAt = made.ID, "t1", made.CreatedAt
 	got, err := w.tasks.GetPush(ctx, c, "t1", made.ID)
 	if w.must(err); !strings.HasPrefix(made.ID, "push-") || cmp.Diff(full, got) != "" || cmp.Diff(full, made) != "" {
-		w.Errorf("made %+v, got %+v", made, got)
+		w.Errorf("created %+v, read %+v, want %+v", made, got, full)
 	}
 	full.URL, full.Form = "https://b.example/", task.PushV1
 	again, err := w.tasks.SetPush(ctx, c, "t1", full)
 	if w.must(err); cmp.Diff(full, again) != "" {
-		w.Errorf("replaced: %+v", again)
+		w.Errorf("replaced = %+v, want %+v", again, full)
 	}
 	for i := range task.MaxPushes - 1 {
 		_, err := w.tasks.SetPush(ctx, c, "t1", hook(fmt.Sprint("a", i)))
@@ -77,11 +79,11 @@ func testPushConfigs(w *world) {
 	}
 	_, err = w.tasks.SetPush(ctx, c, "t1", hook("one too many"))
 	w.want(err, errs.Invalid)
-	_, err = w.tasks.SetPush(ctx, c, "t1", full) // there already
+	_, err = w.tasks.SetPush(ctx, c, "t1", full) // it exists already
 	w.must(err)
 	list, err = w.tasks.ListPush(ctx, c, "t1")
 	if w.must(err); len(list) != task.MaxPushes || list[0].ID != "a0" || list[9].ID != made.ID {
-		w.Errorf("listed %+v", list)
+		w.Errorf("configurations = %+v, want %d from a0 to %s", list, task.MaxPushes, made.ID)
 	}
 	w.must(w.tasks.DeletePush(ctx, c, "t1", made.ID))
 	w.must(w.tasks.DeletePush(ctx, c, "t1", made.ID))
@@ -89,8 +91,10 @@ func testPushConfigs(w *world) {
 	w.want(err, errs.NotFound)
 	w.want(w.tasks.DeletePush(ctx, c, "t2", "a0"), errs.NotFound)
 
-	// Nobody else knows of them.
-	for _, other := range []dispatch.Call{w.call("acme", "user:eve", "bob"), w.call("other", "user:ann", "bob"), w.call("acme", "user:ann", "cy")} {
+	// Other callers do not see them.
+	for _, other := range []dispatch.Call{
+		w.call("acme", "user:eve", "bob"), w.call("other", "user:ann", "bob"), w.call("acme", "user:ann", "cy"),
+	} {
 		_, err := w.tasks.SetPush(ctx, other, "t1", hook("mine"))
 		w.want(err, errs.NotFound)
 		_, err = w.tasks.GetPush(ctx, other, "t1", "a0")
@@ -102,16 +106,18 @@ func testPushConfigs(w *world) {
 	foreign := w.access("other", "user:root")
 	_, err = w.tasks.OrgTaskPushes(ctx, w.as(foreign, identity.ReadTasks), t.UID)
 	w.want(err, errs.NotFound)
-	if list, err := w.tasks.OrgPushes(ctx, w.as(foreign, identity.ReadTasks), dispatch.PushFilter{Limit: 10}); err != nil || len(list) != 0 {
-		w.Errorf("another org sees %+v, %v", list, err)
+	seen, err := w.tasks.OrgPushes(ctx, w.as(foreign, identity.ReadTasks), dispatch.PushFilter{Limit: 10})
+	if err != nil || len(seen) != 0 {
+		w.Errorf("configurations seen by another org = %+v, %v, want none", seen, err)
 	}
-	if list, err := w.tasks.OrgTaskPushes(ctx, w.as(w.access("acme", "user:root"), identity.ReadTasks), t.UID); err != nil || len(list) != task.MaxPushes-1 {
-		w.Errorf("the org sees %+v, %v", list, err)
+	seen, err = w.tasks.OrgTaskPushes(ctx, w.as(w.access("acme", "user:root"), identity.ReadTasks), t.UID)
+	if err != nil || len(seen) != task.MaxPushes-1 {
+		w.Errorf("configurations seen by the org = %+v, %v, want %d", seen, err, task.MaxPushes-1)
 	}
 	_, err = w.access("acme", "user:ann", memberScopes...).As(identity.ReadTasks)
 	w.want(err, errs.Forbidden)
 
-	// They go with their task.
+	// They are deleted with their task.
 	_, err = w.operator.CreateOrg(ctx, "acme", "")
 	w.must(err)
 	_, err = w.tasks.Cancel(ctx, c, "t1", task.All)
@@ -119,28 +125,33 @@ func testPushConfigs(w *world) {
 	_, err = w.store.Tasks().Sweep(ctx, w.now().Add(time.Hour), 100)
 	w.must(err)
 	if list, err := w.store.Pushes().OfTask(ctx, "acme", t.UID); err != nil || len(list) != 0 {
-		w.Errorf("left behind: %d, %v", len(list), err)
+		w.Errorf("configurations of a deleted task = %d, %v, want 0", len(list), err)
 	}
-	if p, err := w.store.Deliveries().Claim(ctx, delivery.Room{Most: 10, PerOrg: 10, PerReceiver: 10, Claim: time.Minute}); err != nil || len(p) != 0 {
-		w.Errorf("left to do: %d, %v", len(p), err)
+	room := delivery.Room{Most: 10, PerOrg: 10, PerReceiver: 10, Claim: time.Minute}
+	if p, err := w.store.Deliveries().Claim(ctx, room); err != nil || len(p) != 0 {
+		w.Errorf("claimed deliveries of a deleted task = %d, %v, want 0", len(p), err)
 	}
 }
 
-// setter is an agent that learns of a push configuration while it works.
+// setter is an agent that gets a push configuration while it works.
 type setter func(dispatch.Assignment) error
 
-func (f setter) Run(ctx context.Context, a dispatch.Assignment, report func(context.Context, task.Report) error) error {
+func (f setter) Run(
+	ctx context.Context, a dispatch.Assignment, report func(context.Context, task.Report) error,
+) error {
 	if err := f(a); err != nil {
 		return err
 	}
 	return report(ctx, task.Report{State: task.Completed})
 }
 
-// testPushInProcess: an agent in this process writes its result without reading the
-// row again; a configuration that was set meanwhile gets it all the same.
+// testPushInProcess: an agent in this process writes its result without reading the row again. A
+// configuration that was set meanwhile still gets the result.
 func testPushInProcess(w *world) {
 	r := &receiver{}
-	s := dispatch.New(withPush(w.options(), r, delivery.Retry{}))
+	o := withPush(w.options())
+	o.Deliveries = w.deliveries(r, delivery.Retry{})
+	s := dispatch.New(o)
 	w.tasks = s
 	c := w.call("acme", "user:ann", "local")
 	s.Host(dispatch.Target{ID: "local", Org: "acme", Public: true}, setter(func(a dispatch.Assignment) error {
@@ -150,9 +161,11 @@ func testPushInProcess(w *world) {
 		_, err := s.SetPush(w.Context(), c, a.Task.ID, hook("meanwhile"))
 		return err
 	}))
-	w.background(s)
+	w.background(s.Run, o.Deliveries.Run)
 	sent := w.sendPushed(c, "along", hook("along"))
-	w.until("the task with a configuration is pushed", func() bool { return w.push(sent.UID, "along").State == delivery.Done })
+	w.until("the task with a configuration is pushed", func() bool {
+		return w.push(sent.UID, "along").State == delivery.Done
+	})
 	w.wantSeqs(r, "along", 2, 3, 4)
 	sent = w.send(c, "meanwhile", "x")
 	w.until("the task is over", func() bool {
@@ -164,7 +177,7 @@ func testPushInProcess(w *world) {
 	w.wantSeqs(r, "meanwhile", 4)
 }
 
-// testSecrets: whoever comes first decides.
+// testSecrets: the first caller decides the value.
 func testSecrets(w *world) {
 	for n := range 20 {
 		name := fmt.Sprint("key-", n)
@@ -179,10 +192,10 @@ func testSecrets(w *world) {
 		})
 		again, err := w.store.Secret(w.Context(), name, "later")
 		if w.must(err); len(got) != 1 || !got[again] || again == "" {
-			w.Fatalf("%s: got %v, then %q", name, got, again)
+			w.Fatalf("%s: values = %v, then %q, want one value", name, got, again)
 		}
 	}
 	if v, err := w.store.Secret(w.Context(), "other", "x"); err != nil || v != "x" {
-		w.Errorf("another secret is %q, %v", v, err)
+		w.Errorf("other secret = %q, %v, want x", v, err)
 	}
 }

@@ -5,42 +5,40 @@ import (
 	"time"
 
 	"github.com/parley-dev/parley/internal/agent"
-	"github.com/parley-dev/parley/internal/delivery"
 	"github.com/parley-dev/parley/internal/dispatch"
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/internal/task"
 )
 
-// refusedAs fails unless err has the kind and the code.
+// refusedAs fails the test unless err has the kind and the code.
 func (w *world) refusedAs(err error, kind errs.Kind, code string) {
 	w.Helper()
 	if w.want(err, kind); errs.As(err).Code != code {
-		w.Fatalf("code %s (%v); want %s", errs.As(err).Code, err, code)
+		w.Fatalf("code %s (%v), want %s", errs.As(err).Code, err, code)
 	}
 }
 
-// testAdminQuotas: an org has so many agents, keys and invitations, and another org's do
+// testAdminQuotas: an org has limits on agents, keys and invitations, and those of other orgs do
 // not count.
 func testAdminQuotas(w *world) {
 	ctx := w.Context()
 	m, ann := w.manage()
-	m.Quotas = identity.Quotas{OrgKeys: 5, PrincipalKeys: 2, Invitations: 2}
 	have, err := w.agents.List(ctx, "acme")
 	w.must(err)
-	w.agents.MaxAgents = len(have) + 2
+	w.agents = newAgents(w.store.Agents(), agent.Quotas{Agents: len(have) + 2}, w.now)
 	made := w.race(func() error {
 		_, err := w.agents.Create(ctx, agent.Agent{ID: w.newID("a"), Org: "acme", Name: "A"})
 		return err
 	})
 	if made != 2 {
-		w.Errorf("%d agents were made; want 2", made)
+		w.Errorf("%d agents were made, want 2", made)
 	}
 	_, err = w.agents.Create(ctx, agent.Agent{ID: "late", Org: "acme", Name: "A"})
 	w.refusedAs(err, errs.Conflict, "quota.agents")
 	_, err = w.agents.Create(ctx, agent.Agent{ID: "late", Org: "other", Name: "A"})
 	w.must(err)
-	w.agents.MaxAgents = 0
+	w.agents = newAgents(w.store.Agents(), agent.Quotas{}, w.now)
 	_, err = w.agents.Create(ctx, agent.Agent{ID: "free", Org: "acme", Name: "A"})
 	w.must(err)
 
@@ -54,7 +52,7 @@ func testAdminQuotas(w *world) {
 	}
 	keys, err := m.Keys(ctx, ann, identity.KeyFilter{State: identity.KeyLive})
 	w.must(err)
-	m.Quotas.OrgKeys = len(keys) + 3
+	m = w.orgAdmin(identity.Quotas{OrgKeys: len(keys) + 3, PrincipalKeys: 2, Invitations: 2})
 	first, err := key("service:crm", 0)
 	w.must(err)
 	_, err = key("service:crm", time.Hour)
@@ -64,17 +62,17 @@ func testAdminQuotas(w *world) {
 	_, err = key("agent:free", 0)
 	w.must(err)
 	_, err = key("agent:late", 0)
-	w.want(err, errs.Invalid) // it is the other org's
+	w.want(err, errs.Invalid) // an agent of the other org
 	_, err = key("user:ann", 0)
-	w.refusedAs(err, errs.Conflict, "quota.keys") // the org's
-	// Each key may be replaced, but not again and again while all of them work.
+	w.refusedAs(err, errs.Conflict, "quota.keys") // the quota of the org
+	// Each key may be replaced, but not repeatedly while all of them are valid.
 	next, _, err := m.RotateKey(ctx, ann, first.ID, time.Hour)
 	w.must(err)
 	next, _, err = m.RotateKey(ctx, ann, next.ID, time.Hour)
 	w.must(err)
 	_, _, err = m.RotateKey(ctx, ann, next.ID, time.Hour)
 	w.refusedAs(err, errs.Conflict, "quota.keys")
-	// Those that expired or were revoked do not count.
+	// Expired and revoked keys do not count.
 	w.advance(2 * time.Hour)
 	_, err = key("service:crm", 0)
 	w.must(err)
@@ -106,8 +104,8 @@ func testAdminQuotas(w *world) {
 	w.must(err)
 }
 
-// testTaskQuotas: live tasks are counted for their sender, stored ones for the agent's
-// org; retries and further turns are not refused.
+// testTaskQuotas: live tasks count for their sender, stored tasks for the agent's org. Retries
+// and further turns are not refused.
 func testTaskQuotas(w *world) {
 	ctx := w.Context()
 	limited := func(q task.Quotas) {
@@ -120,7 +118,7 @@ func testTaskQuotas(w *world) {
 	for _, id := range []string{"queued", "leased", "asking", "locked", "over"} {
 		w.send(c, id, id)
 	}
-	// Tasks in each of the states that are not over, and one that is.
+	// Tasks in each state that is not terminal, and one that has ended.
 	got, err := w.tasks.Claim(ctx, p, dispatch.ClaimRequest{Worker: "w", Max: 5, Lease: time.Minute, Capacity: 5})
 	w.must(err)
 	for _, a := range got.Assignments {
@@ -144,17 +142,17 @@ func testTaskQuotas(w *world) {
 	}
 	for most, want := range map[int64]int64{10: 4, 4: 4, 3: 3, 2: 2, 1: 1} {
 		if n := count("other", "user:ann", most); n != want {
-			w.Errorf("counted %d live tasks up to %d; want %d", n, most, want)
+			w.Errorf("counted %d live tasks up to %d, want %d", n, most, want)
 		}
 	}
 	if n := count("acme", "user:ann", 10) + count("other", "user:bob", 10); n != 0 {
-		w.Errorf("others have %d live tasks", n)
+		w.Errorf("live tasks of others = %d, want 0", n)
 	}
 	if n, err := w.store.Tasks().Count(ctx, "acme", 10); err != nil || n != 5 {
-		w.Errorf("counted %d tasks, %v", n, err)
+		w.Errorf("stored tasks of the agent's org = %d, %v, want 5", n, err)
 	}
 	if n, err := w.store.Tasks().Count(ctx, "other", 10); err != nil || n != 0 {
-		w.Errorf("counted %d tasks of the sender's org, %v", n, err)
+		w.Errorf("stored tasks of the sender's org = %d, %v, want 0", n, err)
 	}
 
 	limited(task.Quotas{LiveTasks: 4})
@@ -163,10 +161,18 @@ func testTaskQuotas(w *world) {
 		_, err := w.tasks.Send(ctx, c, dispatch.SendRequest{ID: id, Message: says(text)}, 0)
 		return err
 	}
+	live := []string{"queued", "leased", "asking"}
 	refused := func(kind errs.Kind, code string) {
 		w.Helper()
-		// The first send of a sender starts the count; it may have got through.
-		w.until("a new task is refused", func() bool { return send(c, w.newID("t"), "x") != nil })
+		// The first send of a sender starts the count. Until it is done, sends are accepted.
+		w.until("a new task is refused", func() bool {
+			id := w.newID("t")
+			err := send(c, id, "x")
+			if err == nil {
+				live = append(live, id)
+			}
+			return err != nil
+		})
 		err := send(c, w.newID("t"), "x")
 		w.refusedAs(err, kind, code)
 		w.refusedAs(send(c, "", "x"), kind, code)
@@ -174,8 +180,8 @@ func testTaskQuotas(w *world) {
 	refused(errs.RateLimited, task.CodeLiveTasks)
 	w.must(send(c, "queued", "queued"))                      // a retry
 	w.must(send(c, "asking", "an answer"))                   // a turn
-	w.must(send(w.call("acme", "user:ann", "bob"), "", "x")) // somebody else
-	for _, id := range []string{"queued", "leased", "asking"} {
+	w.must(send(w.call("acme", "user:ann", "bob"), "", "x")) // another sender
+	for _, id := range live {
 		_, err := w.tasks.Cancel(ctx, c, id, task.All)
 		w.must(err)
 	}
@@ -187,12 +193,12 @@ func testTaskQuotas(w *world) {
 	w.must(send(c, "queued", "queued"))
 }
 
-// withPushOff is a service that pushes nothing but takes configurations.
+// withPushOff returns a service that accepts configurations but does not push.
 func withPushOff(o dispatch.Options) *dispatch.Service {
-	return dispatch.New(withPush(o, nil, delivery.Retry{}))
+	return dispatch.New(withPush(o))
 }
 
-// testPushQuotas: active push configurations are counted for their sender and its org.
+// testPushQuotas: active push configurations count for their sender and its org.
 func testPushQuotas(w *world) {
 	ctx := w.Context()
 	o := w.options()
@@ -210,8 +216,10 @@ func testPushQuotas(w *world) {
 	w.must(err)
 	bea := ann
 	bea.ID = "bea"
-	if a, b, all, none := count(ann), count(bea), count(identity.Principal{Org: "other"}), count(identity.Principal{Org: "acme"}); a != 3 || b != 0 || all != 3 || none != 0 {
-		w.Errorf("counted %d of ann, %d of bea, %d of their org and %d of another", a, b, all, none)
+	a, b := count(ann), count(bea)
+	all, none := count(identity.Principal{Org: "other"}), count(identity.Principal{Org: "acme"})
+	if a != 3 || b != 0 || all != 3 || none != 0 {
+		w.Errorf("counts = %d of ann, %d of bea, %d of their org, %d of another org, want 3, 0, 3, 0", a, b, all, none)
 	}
 	o.Quotas = task.Quotas{SenderPushes: 3, OrgPushes: 100}
 	w.tasks = withPushOff(o)
@@ -221,7 +229,7 @@ func testPushQuotas(w *world) {
 	}
 	w.until("a new one is refused", func() bool { return set(c, "t0", w.newID("h")) != nil })
 	w.refusedAs(set(c, "t0", "more"), errs.Conflict, task.CodePushConfigs)
-	w.must(set(c, "t0", "h")) // it is there
+	w.must(set(c, "t0", "h")) // it exists already
 	changed := hook("h")
 	changed.Token = "another"
 	_, err = w.tasks.SetPush(ctx, c, "t0", changed)
@@ -241,11 +249,13 @@ func testPushQuotas(w *world) {
 	w.sendPushed(w.call("acme", "user:ann", "bob"), "t", hook("h"))
 }
 
-// testWorkerQuota: an agent has so many workers; those that are silent make room.
+// testWorkerQuota: an agent has a limited number of workers; silent ones make room.
 func testWorkerQuota(w *world) {
 	ctx := w.Context()
 	see := func(agent, name string, limit int) error {
-		return w.store.Workers().See(ctx, dispatch.Worker{Org: "acme", Agent: agent, Name: name, Capacity: 1, SeenAt: w.now()}, limit)
+		return w.store.Workers().See(ctx, dispatch.Worker{
+			Org: "acme", Agent: agent, Name: name, Capacity: 1, SeenAt: w.now(),
+		}, limit)
 	}
 	w.must(see("bob", "w1", 2))
 	w.must(see("bob", "w2", 2))
@@ -261,7 +271,9 @@ func testWorkerQuota(w *world) {
 	o.Quotas.Workers = 2
 	w.tasks = dispatch.New(o)
 	claim := func(name string) error {
-		_, err := w.tasks.Claim(ctx, w.post("bob"), dispatch.ClaimRequest{Worker: name, Max: 1, Lease: time.Minute, Capacity: 1})
+		_, err := w.tasks.Claim(ctx, w.post("bob"), dispatch.ClaimRequest{
+			Worker: name, Max: 1, Lease: time.Minute, Capacity: 1,
+		})
 		return err
 	}
 	w.must(claim("w3"))

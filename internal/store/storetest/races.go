@@ -14,7 +14,7 @@ import (
 	"github.com/parley-dev/parley/internal/proposal"
 )
 
-// race runs fn n times at once and fails on any error.
+// race runs fn n times concurrently and fails on any error.
 func race(w *world, n int, fn func(i int) error) {
 	w.Helper()
 	var wg sync.WaitGroup
@@ -50,13 +50,13 @@ func testRacingApprovals(w *world) {
 			return nil
 		})
 		if won.Load() != 1 || lost.Load() != rivals-1 {
-			w.Errorf("%d approvals succeeded and %d were refused", won.Load(), lost.Load())
+			w.Errorf("approvals = %d, refusals = %d, want 1 and %d", won.Load(), lost.Load(), rivals-1)
 		}
 	}
 	_, total, err := w.followups.List(w.Context(), admin, &followup.Query{})
 	w.must(err)
 	if total != proposals {
-		w.Errorf("%d follow-ups for %d approved proposals", total, proposals)
+		w.Errorf("follow-ups = %d, want %d, one for each approved proposal", total, proposals)
 	}
 }
 
@@ -79,11 +79,11 @@ func testRacingVotes(w *world) {
 	}
 	if len(votes) != voters || total != voters || cur.Proposal.VotesFor != counted[proposal.For] ||
 		cur.Proposal.VotesAgainst != counted[proposal.Against] {
-		w.Errorf("%d votes (total %d), %d for and %d against; want %d voters and the record's %d and %d", len(votes), total,
+		w.Errorf("%d votes (total %d), %d for and %d against, want %d voters and the record's %d and %d", len(votes), total,
 			counted[proposal.For], counted[proposal.Against], voters, cur.Proposal.VotesFor, cur.Proposal.VotesAgainst)
 	}
 	if cur.Proposal.Version != 1+voters*each {
-		w.Errorf("version %d after %d votes", cur.Proposal.Version, voters*each)
+		w.Errorf("version = %d, want %d after %d votes", cur.Proposal.Version, 1+voters*each, voters*each)
 	}
 }
 
@@ -95,13 +95,15 @@ func testIdempotency(w *world) {
 		w.must(err)
 		return k
 	}
-	s := proposal.Submission{Title: "Once", Category: proposal.Process, Problem: "p", SuggestedFix: "f", Once: key("submit", "k1", "body")}
+	s := proposal.Submission{
+		Title: "Once", Category: proposal.Process, Problem: "p", SuggestedFix: "f", Once: key("submit", "k1", "body"),
+	}
 	first, err := w.proposals.Submit(ctx, ann, s)
 	w.must(err)
 	again, err := w.proposals.Submit(ctx, ann, s)
 	w.must(err)
 	if first.Replayed || !again.Replayed || again.Proposal != first.Proposal {
-		w.Errorf("first %+v\nagain %+v", first, again)
+		w.Errorf("first = %+v\nagain = %+v\nwant the second replayed", first, again)
 	}
 	s.Once = key("submit", "k1", "another body")
 	_, err = w.proposals.Submit(ctx, ann, s)
@@ -110,7 +112,7 @@ func testIdempotency(w *world) {
 	other, err := w.proposals.Submit(ctx, bob, s)
 	w.must(err)
 	if other.Proposal.ID == first.Proposal.ID {
-		w.Error("two principals share a key")
+		w.Errorf("proposal of another principal with the same key = %s, want a new one", other.Proposal.ID)
 	}
 
 	approve := proposal.Resolution{Status: proposal.Approved, Once: key("patch", "k2", "approve")}
@@ -119,17 +121,17 @@ func testIdempotency(w *world) {
 	repeat, err := w.proposals.Resolve(ctx, ann, first.Proposal.ID, approve)
 	w.must(err)
 	if !repeat.Replayed || repeat.Proposal != done.Proposal {
-		w.Errorf("approved %+v\nrepeated %+v", done, repeat)
+		w.Errorf("approval = %+v\nrepeat = %+v\nwant the second replayed", done, repeat)
 	}
 	ballot := proposal.Ballot{Choice: proposal.For, Once: key("vote", "k3", "for")}
 	_, err = w.proposals.Vote(ctx, ann, first.Proposal.ID, ballot)
-	w.want(err, errs.Conflict) // approved by now; a refusal is not kept
+	w.want(err, errs.Conflict) // approved by now; refusals are not kept
 	voted, err := w.proposals.Vote(ctx, ann, other.Proposal.ID, ballot)
 	w.must(err)
 	revoted, err := w.proposals.Vote(ctx, ann, other.Proposal.ID, ballot)
 	w.must(err)
 	if !revoted.Replayed || *revoted.Vote != *voted.Vote || revoted.Replaced {
-		w.Errorf("voted %+v\nagain %+v", voted, revoted)
+		w.Errorf("vote = %+v\nrepeat = %+v\nwant the second replayed", voted, revoted)
 	}
 	c := followup.Creation{Title: "By hand", Once: key("task", "k4", "x")}
 	f, err := w.followups.Create(ctx, ann, c)
@@ -137,7 +139,7 @@ func testIdempotency(w *world) {
 	f2, err := w.followups.Create(ctx, ann, c)
 	w.must(err)
 	if !f2.Replayed || f2.Followup != f.Followup {
-		w.Errorf("created %+v\nagain %+v", f, f2)
+		w.Errorf("follow-up = %+v\nrepeat = %+v\nwant the second replayed", f, f2)
 	}
 }
 
@@ -153,13 +155,13 @@ func testIdempotencyExpiry(w *world) {
 	next, err := w.proposals.Submit(ctx, ann, s)
 	w.must(err)
 	if next.Replayed || next.Proposal.ID == first.Proposal.ID {
-		w.Errorf("an expired key was honoured: %+v", next)
+		w.Errorf("outcome with an expired key = %+v, want a new proposal", next)
 	}
 	if n, err := w.store.Sweep(ctx, w.now()); err != nil || n != 0 {
-		w.Errorf("swept %d live rows, %v", n, err)
+		w.Errorf("swept %d live rows, %v, want 0", n, err)
 	}
 	if n, err := w.store.Sweep(ctx, w.now().Add(idempotency.TTL+time.Second)); err != nil || n != 1 {
-		w.Errorf("swept %d rows, %v; want 1", n, err)
+		w.Errorf("swept %d rows, %v, want 1", n, err)
 	}
 }
 
@@ -180,7 +182,7 @@ func testRacingKeys(w *world) {
 	page, err := w.proposals.List(w.Context(), ann, proposal.Query{})
 	w.must(err)
 	if fresh.Load() != 1 || page.Total != 1 {
-		w.Errorf("%d submits were carried out, %d proposals exist; want 1 and 1", fresh.Load(), page.Total)
+		w.Errorf("%d submits were carried out, %d proposals exist, want 1 and 1", fresh.Load(), page.Total)
 	}
 }
 
@@ -220,12 +222,12 @@ func testConcurrentSubmits(w *world) {
 			}
 		}
 		if c.q.Text == "" && (total != c.want || int64(got) != c.want) || int64(got) != total {
-			w.Errorf("%+v: %d rows, total %d; want %d", c.q, got, total, c.want)
+			w.Errorf("%+v: %d rows, total %d, want %d", c.q, got, total, c.want)
 		}
 	}
 }
 
-// testBadNeighbour submits rows of which some cannot be stored, at the same time.
+// testBadNeighbour submits rows concurrently, some of which cannot be stored.
 func testBadNeighbour(w *world) {
 	ctx := w.Context()
 	a := w.access("acme", "user:ann")
@@ -235,7 +237,7 @@ func testBadNeighbour(w *world) {
 		p := taken
 		p.ID = w.newID("prop-")
 		if i%4 == 0 {
-			p.ID = taken.ID // violates uniqueness, deep in the batch
+			p.ID = taken.ID // violates a unique index inside the batch
 		}
 		_, err := w.store.Proposals().Insert(ctx, p, a.Principal(), nil)
 		if i%4 == 0 {
@@ -246,17 +248,16 @@ func testBadNeighbour(w *world) {
 		}
 		return err
 	})
-	// A panic inside a decision is that write's error only.
-	_, err := w.store.Proposals().Update(ctx, taken.ID, "", a.Principal(), nil, func(proposal.Current) (proposal.Change, error) {
-		panic("boom")
-	})
+	// A panic inside a decision is an error of that write only.
+	explode := func(proposal.Current) (proposal.Change, error) { panic("boom") }
+	_, err := w.store.Proposals().Update(ctx, taken.ID, "", a.Principal(), nil, explode)
 	if err == nil || !strings.Contains(err.Error(), "boom") {
-		w.Errorf("a panicking decision gave %v", err)
+		w.Errorf("error of a panicking decision = %v, want one with boom", err)
 	}
 	page, err := w.proposals.List(ctx, a, proposal.Query{Limit: 100})
 	w.must(err)
 	if page.Total != 1+n*3/4 || int64(len(page.Items)) != page.Total {
-		w.Errorf("%d rows, total %d; want %d", len(page.Items), page.Total, 1+n*3/4)
+		w.Errorf("%d rows, total %d, want %d", len(page.Items), page.Total, 1+n*3/4)
 	}
 }
 
@@ -272,7 +273,7 @@ func testDataVersion(w *world) {
 	moved := func(what string) {
 		w.Helper()
 		if v := version("acme"); v == last {
-			w.Errorf("%s left the data version at %d", what, v)
+			w.Errorf("data version after %s = %d, want another", what, v)
 		} else {
 			last = v
 		}
@@ -293,7 +294,7 @@ func testDataVersion(w *world) {
 	w.must(err)
 	moved("an approval")
 	if version("other") != foreign {
-		w.Error("another org's version moved")
+		w.Errorf("data version of another org = %d, want %d", version("other"), foreign)
 	}
 }
 
@@ -301,16 +302,17 @@ func testCancelled(w *world) {
 	ann := w.access("acme", "user:ann")
 	p := w.submit(ann, nil)
 	ctx, cancel := context.WithCancel(w.Context())
-	_, err := w.store.Proposals().Update(ctx, p.ID, "", ann.Principal(), nil, func(cur proposal.Current) (proposal.Change, error) {
-		cancel() // the caller goes away in the middle
+	decide := func(cur proposal.Current) (proposal.Change, error) {
+		cancel() // the caller cancels during the write
 		c := proposal.Change{Proposal: cur.Proposal, Entry: proposal.Entry{Kind: proposal.Edited, Actor: "user:ann"}}
 		c.Proposal.Title = "Changed"
 		return c, nil
-	})
+	}
+	_, err := w.store.Proposals().Update(ctx, p.ID, "", ann.Principal(), nil, decide)
 	cur, getErr := w.proposals.Get(w.Context(), ann, p.ID)
 	w.must(getErr)
 	if (err == nil) != (cur.Proposal.Title == "Changed") {
-		w.Errorf("the write returned %v and the title is %q", err, cur.Proposal.Title)
+		w.Errorf("write = %v, title = %q, want the title changed only without an error", err, cur.Proposal.Title)
 	}
 	w.must(w.store.Ping(w.Context()))
 	w.submit(ann, nil)

@@ -1,9 +1,8 @@
-// Package storetest is the conformance suite that every engine of the store must
-// pass: each method, its isolation between orgs, and the races that the domain
-// relies on it to decide.
+// Package storetest is the conformance suite that every engine of the store must pass. It tests
+// each method, the isolation between orgs, and the races that the domain leaves to the store.
 //
-// It drives the domain's services over the store rather than the store alone
-// wherever a rule of the domain is part of the promise.
+// It calls the domain's services over the store instead of the store alone where a rule of the
+// domain is part of the guarantee.
 package storetest
 
 import (
@@ -14,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/parley-dev/parley/internal/agent"
 	"github.com/parley-dev/parley/internal/dispatch"
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/followup"
@@ -23,8 +23,8 @@ import (
 	"github.com/parley-dev/parley/internal/store"
 )
 
-// Run runs the suite; open returns a fresh, empty store of the engine under test.
-// With words, only the tests run that have one of them in their names.
+// Run runs the suite. open returns a new, empty store of the engine under test. If there are
+// words, only tests whose names contain one of them run.
 func Run(t *testing.T, open func(*testing.T, store.Options) *store.Store, words ...string) {
 	for _, c := range []struct {
 		name string
@@ -33,8 +33,8 @@ func Run(t *testing.T, open func(*testing.T, store.Options) *store.Store, words 
 		{"orgs and members", testOrgsAndMembers},
 		{"agents", testAgents},
 		{"agent ids are unique within an org", testAgentIDs},
-		{"a new agent is there at once", testNewAgentIsThere},
-		{"an org holds so many public names", testPublicNameQuota},
+		{"a new agent is usable at once", testNewAgentIsThere},
+		{"the public names of an org are limited", testPublicNameQuota},
 		{"a public name has one holder", testPublicNameRace},
 		{"agents of the same id share nothing", testSameIDInTwoOrgs},
 		{"an own agent hides a public one", testHiddenAgent},
@@ -59,19 +59,19 @@ func Run(t *testing.T, open func(*testing.T, store.Options) *store.Store, words 
 		{"likely duplicates are found by search", testSimilar},
 		{"likely duplicates in a large org are found by search", testSimilarLarge},
 		{"saved notes", testSavedNotes},
-		{"history tells every change", testHistory},
+		{"history has every change", testHistory},
 		{"the status table is kept and approval makes one follow-up", testStatusTable},
 		{"follow-ups", testFollowups},
 		{"idempotency keys", testIdempotency},
 		{"an idempotency key expires and is swept", testIdempotencyExpiry},
 		{"a second org sees and changes nothing", testIsolation},
-		{"two approvals at once make one follow-up", testRacingApprovals},
-		{"two votes of one voter at once are one vote", testRacingVotes},
-		{"one idempotency key at once submits one proposal", testRacingKeys},
+		{"two concurrent approvals make one follow-up", testRacingApprovals},
+		{"two concurrent votes of one voter are one vote", testRacingVotes},
+		{"racing submits with one idempotency key make one proposal", testRacingKeys},
 		{"concurrent submits are all there and counted", testConcurrentSubmits},
 		{"one bad write does not harm its neighbours", testBadNeighbour},
 		{"the data version changes with every commit", testDataVersion},
-		{"a cancelled caller leaves no half write", testCancelled},
+		{"a canceled caller leaves no partial write", testCancelled},
 		{"a task lives from submitted to completed", testTaskLife},
 		{"sending again is a retry, a turn or refused", testResend},
 		{"tasks belong to their sender", testTaskOwnership},
@@ -86,83 +86,83 @@ func Run(t *testing.T, open func(*testing.T, store.Options) *store.Store, words 
 		{"a log is read in small pages", testLogPages},
 		{"a claim is bounded by bytes", testClaimBytes},
 		{"a page of tasks is bounded by bytes", testOwnPages},
-		{"what is said during a claim or a report is heard once", testTurnsOnce},
-		{"what a worker has not seen is said again", testTurnsAgain},
-		{"messages that no memory is left for stay undelivered", testTurnsWithoutMemory},
-		{"an authorization is asked for as input is", testAuthRequired},
-		{"a worker learns what the sender asked for", testClaimShowsTheRequest},
+		{"a message sent during a claim or a report is delivered once", testTurnsOnce},
+		{"a message that a worker has not seen is delivered again", testTurnsAgain},
+		{"messages without memory for them stay undelivered", testTurnsWithoutMemory},
+		{"an authorization is requested like input", testAuthRequired},
+		{"a worker gets the request of the sender", testClaimShowsTheRequest},
 		{"a report is repeated once", testReportOnce},
-		{"a repeated report takes nothing back", testReportOnceWithoutMemory},
-		{"a result is written on the row that it was decided on", testFinish},
-		{"an agent in this process answers", testEcho},
-		{"a server takes over what a killed one held", testTakeOver},
-		{"a stream resumed anywhere is the same stream", testResume},
+		{"a repeated report undoes nothing", testReportOnceWithoutMemory},
+		{"a result is written only on the row that it was decided on", testFinish},
+		{"an agent in this process responds", testEcho},
+		{"a server takes over the tasks of a killed one", testTakeOver},
+		{"a stream can be resumed on any node", testResume},
 		{"direct messages are delivered until acknowledged", testDirectMessages},
 		{"presence follows the workers", testPresence},
 		{"tasks that ended long ago are swept", testSweepTasks},
 		{"a follow-up mirrors its task", testMirror},
 		{"push configurations", testPushConfigs},
 		{"events are pushed once and in order", testPushOrder},
-		{"a node that gets lost loses no push", testPushLost},
+		{"a lost node loses no push", testPushLost},
 		{"a failed push is repeated later", testPushRetry},
-		{"a push is given up and taken up again", testPushDead},
+		{"a push is given up and retried", testPushDead},
 		{"nodes share the pushes", testPushNodes},
 		{"a slow receiver delays no other", testPushSlow},
 		{"stalling receivers delay their own org only", testPushOrgs},
 		{"pushes of a busy org do not hide those of another", testPushClaims},
 		{"large tasks are pushed a few at a time", testPushBytes},
-		{"replays are capped", testPushReplays},
-		{"an org has so many agents, keys and invitations", testAdminQuotas},
+		{"replays are limited", testPushReplays},
+		{"an org has limits on agents, keys and invitations", testAdminQuotas},
 		{"tasks have quotas", testTaskQuotas},
 		{"push configurations have quotas", testPushQuotas},
-		{"an agent has so many workers", testWorkerQuota},
+		{"the workers of an agent are limited", testWorkerQuota},
 		{"a mailbox is shared by its senders", testMailbox},
 		{"results of agents in this process are pushed", testPushInProcess},
 		{"secrets", testSecrets},
 		{"admins manage keys", testManageKeys},
 		{"administration is repeated once", testManageOnce},
-		{"administration is repeated once, also at once", testRacingManageOnce},
+		{"administration is repeated once, also in a race", testRacingManageOnce},
 		{"a key is rotated", testRotate},
-		{"a disabled principal is nobody", testDisable},
-		{"the last admin stays", testLastAdmin},
+		{"a disabled principal is refused", testDisable},
+		{"the last admin cannot be removed", testLastAdmin},
 		{"a demoted admin keeps no right of an admin", testDemotion},
-		{"no key slips past a demotion", testRacingDemotion},
-		{"a revocation is known at once where it was made", testRevokedAtOnce},
+		{"no key survives a racing demotion", testRacingDemotion},
+		{"a revocation takes effect at once on its own node", testRevokedAtOnce},
 		{"an invitation is accepted once", testInvitations},
 		{"an action and its audit entry are one write", testAuditTogether},
 		{"the audit log", testAuditLog},
 		{"the third report of a friction files a proposal", testFriction},
 		{"one occurrence counts once", testFrictionOccurrences},
-		{"evidence is kept, up to a bound", testFrictionEvidence},
-		{"the threshold of friction is the org's own", testFrictionThreshold},
-		{"reports of friction at once file one proposal", testRacingFriction},
+		{"evidence is kept up to a limit", testFrictionEvidence},
+		{"each org has its own friction threshold", testFrictionThreshold},
+		{"concurrent friction reports file one proposal", testRacingFriction},
 		{"passwords and links", testPasswords},
 		{"a link is used once", testRacingLinks},
 		{"sessions and requests", testSessions},
 		{"a session that ended is not stored again", testSessionStaysEnded},
-		{"people arrive from another provider", testArrivals},
-		{"accounts elsewhere are connected and disconnected", testConnections},
-		{"arrivals at once", testRacingArrivals},
+		{"people sign in with an external provider", testArrivals},
+		{"external identities are connected and disconnected", testConnections},
+		{"racing sign-ins with a provider", testRacingArrivals},
 		{"memberships are linked to one account", testLinkedAccounts},
 		{"an invitation is accepted as a linked account", testJoinLinked},
 		{"a provider is the way into its linked memberships", testLinkedProvider},
 		{"accounts of several memberships are merged", testLinkedAccountsMerge},
-		{"account links at once", testRacingAccountLinks},
+		{"racing account links", testRacingAccountLinks},
 		{"an admin makes a link for a member", testResetLink},
 		{"own keys", testOwnKeys},
 		{"views of keys", testKeyViews},
 		{"why an agent has no worker", testConnection},
 		{"a code and a refresh token are used once", testRacingGrants},
-		{"a refresh token that comes back ends its grant", testRefreshFamily},
+		{"reuse of a refresh token ends its grant", testRefreshFamily},
 		{"a token works as long as its principal may have it", testTokens},
-		{"what is over is swept", testSweepLogins},
+		{"expired rows are swept", testSweepLogins},
 		{"clients of an org", testOrgClients},
-		{"a client that is described elsewhere", testDescribedClient},
+		{"OAuth Client ID Metadata Documents", testDescribedClient},
 		{"clients of an org are edited", testEditClients},
 		{"secrets of clients are rotated", testRotateClients},
 		{"a token works as long as its client may have it", testNarrowClients},
-		{"a person ends what programs were allowed", testPrograms},
-		{"an org has so many clients and no more", testFewClients},
+		{"a user ends the grants of programs", testPrograms},
+		{"the clients of an org are limited", testFewClients},
 	} {
 		if len(words) > 0 && !slices.ContainsFunc(words, func(word string) bool { return strings.Contains(c.name, word) }) {
 			continue
@@ -170,10 +170,10 @@ func Run(t *testing.T, open func(*testing.T, store.Options) *store.Store, words 
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			w := &world{T: t, clock: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
-			// As on a real clock there is more than the store keeps.
+			// A real clock has a higher precision than the store.
 			w.store = open(t, store.Options{Now: func() time.Time { return w.now().Add(7) }})
-			w.operator = identity.NewOperator(w.store.Identity(), w.now, w.newID)
-			w.agents = newAgents(w.store.Agents(), w.now)
+			w.operator = identity.NewOperator(w.store.IdentityStores(), w.now, w.newID)
+			w.agents = newAgents(w.store.Agents(), agent.Quotas{}, w.now)
 			w.proposals = proposals{proposal.New(w.store.Proposals(), w.now, w.newID)}
 			w.followups = followups{followup.New(w.store.Followups(), w.store.Identity(), w.now, w.newID, nil)}
 			w.frictions = frictions{friction.New(w.store.Friction(), w.now, w.newID, proposal.Check)}
@@ -183,8 +183,7 @@ func Run(t *testing.T, open func(*testing.T, store.Options) *store.Store, words 
 	}
 }
 
-// world is one fresh store with the services over it and a clock that only the
-// test moves.
+// world is one new store with the services over it, and a clock that only the test moves.
 type world struct {
 	*testing.T
 	store     *store.Store
@@ -196,7 +195,7 @@ type world struct {
 	tasks     *dispatch.Service
 
 	clock  time.Time
-	offset atomic.Int64 // microseconds; every look at the clock moves it by one
+	offset atomic.Int64 // microseconds; each reading of the clock adds one
 	ids    atomic.Int64
 }
 
@@ -208,8 +207,8 @@ func (w *world) advance(d time.Duration) { w.offset.Add(d.Microseconds()) }
 
 func (w *world) newID(prefix string) string { return fmt.Sprintf("%s%026d", prefix, w.ids.Add(1)) }
 
-// access is a principal with the scopes, or with every one if none is given. Services
-// authorize it further for the action of each call; see as.
+// access returns a principal with the scopes, or with all scopes if none is given. Services
+// authorize it for the action of each call; see as.
 func (w *world) access(org, ref string, scopes ...identity.Scope) identity.Access {
 	w.Helper()
 	p, err := identity.ParseRef(org, ref)
@@ -217,12 +216,13 @@ func (w *world) access(org, ref string, scopes ...identity.Scope) identity.Acces
 	if len(scopes) == 0 {
 		scopes = identity.AllScopes
 	}
-	a, err := identity.Authorize(&identity.Caller{Principal: p, KeyID: "key-" + ref, Scopes: scopes}, org, identity.ReadSelf)
+	caller := &identity.Caller{Principal: p, KeyID: "key-" + ref, Scopes: scopes}
+	a, err := identity.Authorize(caller, org, identity.ReadSelf)
 	w.must(err)
 	return a
 }
 
-// as authorizes a caller for an action, as a transport does.
+// as authorizes a caller for an action, like a transport.
 func (w *world) as(a identity.Access, action identity.Action) identity.Access {
 	w.Helper()
 	a, err := a.As(action)
@@ -237,14 +237,14 @@ func (w *world) must(err error) {
 	}
 }
 
-// want fails unless err is of the kind.
+// want fails the test unless err has the kind.
 func (w *world) want(err error, kind errs.Kind) {
 	w.Helper()
 	if err == nil {
-		w.Fatalf("no error; want %s", kind)
+		w.Fatalf("no error, want %s", kind)
 	}
 	if got := errs.KindOf(err); got != kind {
-		w.Fatalf("error %q is %s; want %s", err, got, kind)
+		w.Fatalf("error %q is %s, want %s", err, got, kind)
 	}
 }
 
@@ -262,5 +262,5 @@ func (w *world) submit(a identity.Access, edit func(*proposal.Submission)) propo
 	return out.Proposal
 }
 
-// writer and member are the scopes of an ordinary agent.
+// memberScopes are the scopes of an ordinary agent.
 var memberScopes = []identity.Scope{identity.TasksRead, identity.TasksWrite}

@@ -19,12 +19,14 @@ func testEcho(w *world) {
 	c := w.call("other", "user:ann", "echo")
 	early := w.send(c, "early", "before it runs")
 	if early.State != task.Submitted {
-		w.Errorf("sent to an agent that is not there: %s", early.State)
+		w.Errorf("state of a task for an agent that is not running = %s, want %s", early.State, task.Submitted)
 	}
 	w.tasks.Host(dispatch.Target{ID: "echo", Org: "acme", Public: true}, dispatch.Echo{})
-	w.background(w.tasks)
+	w.background(w.tasks.Run)
 	race(w, 50, func(i int) error {
-		t, err := w.tasks.Send(ctx, c, dispatch.SendRequest{ID: fmt.Sprint("t", i), Message: says(fmt.Sprint("hello ", i))}, 20*time.Second)
+		t, err := w.tasks.Send(ctx, c, dispatch.SendRequest{
+			ID: fmt.Sprint("t", i), Message: says(fmt.Sprint("hello ", i)),
+		}, 20*time.Second)
 		if err == nil && (t.State != task.Completed || t.Artifacts[0].Parts[0].Text != fmt.Sprint("hello ", i)) {
 			err = fmt.Errorf("answered %+v", t)
 		}
@@ -38,28 +40,34 @@ func testEcho(w *world) {
 	w.checkLeases(c, "early")
 }
 
-// testTakeOver: a server that was killed in the middle of its agents' work leaves
-// leases; the next one takes the work over without waiting for them, and no
-// attempt is lost.
+// testTakeOver: a server that was killed while its agents worked leaves leases. The next server
+// takes the tasks over without waiting for them, and no attempt is lost.
 func testTakeOver(w *world) {
 	ctx := w.Context()
 	c := w.call("acme", "user:ann", "echo")
 	w.send(c, "t1", "hello")
-	killed, err := w.store.Tasks().Claim(ctx, "acme", "echo", dispatch.Batch{Most: 1}, func(cur task.Current) (task.Change, error) {
+	killed, err := w.store.Tasks().Claim(ctx, "acme", "echo", dispatch.Batch{Most: 1}, func(
+		cur task.Current,
+	) (task.Change, error) {
 		ch := task.Change{Task: cur.Task}
 		ch.Task.Queued = false
 		ch.Task.Seq++
 		ch.Task.State = task.Working
-		ch.Task.Lease = task.Lease{Token: "lease-" + cur.Task.UID + "-1", Worker: "server:gone", ExpiresAt: cur.Clock.Add(time.Hour)}
-		ch.Events = []task.Event{{Seq: ch.Task.Seq, At: w.now(), Kind: task.StatusEvent, State: task.Working, Lease: ch.Task.Lease.Token, Attempt: 1}}
+		ch.Task.Lease = task.Lease{
+			Token: "lease-" + cur.Task.UID + "-1", Worker: "server:gone", ExpiresAt: cur.Clock.Add(time.Hour),
+		}
+		ch.Events = []task.Event{{
+			Seq: ch.Task.Seq, At: w.now(), Kind: task.StatusEvent, State: task.Working, Lease: ch.Task.Lease.Token,
+			Attempt: 1,
+		}}
 		return ch, nil
 	})
 	w.must(err)
 	if len(killed) != 1 {
-		w.Fatalf("claimed %d", len(killed))
+		w.Fatalf("claimed %d, want 1", len(killed))
 	}
 	w.tasks.Host(dispatch.Target{ID: "echo", Org: "acme", Public: true}, dispatch.Echo{})
-	w.background(w.tasks)
+	w.background(w.tasks.Run)
 	w.until("the next server has done it", func() bool {
 		t, err := w.tasks.Get(ctx, c, "t1", task.All)
 		w.must(err)
@@ -98,7 +106,9 @@ func testResume(w *world) {
 			after := t.Seq + int64(i)
 			streams[after] = collect(w.tasks, after)
 		}
-		_, err := w.tasks.Report(ctx, p, a.Lease.Token, task.Report{Artifacts: []task.ArtifactUpdate{artifact("a", fmt.Sprint(i), i > 0)}})
+		_, err := w.tasks.Report(ctx, p, a.Lease.Token, task.Report{
+			Artifacts: []task.ArtifactUpdate{artifact("a", fmt.Sprint(i), i > 0)},
+		})
 		w.must(err)
 	}
 	_, err := w.tasks.Report(ctx, p, a.Lease.Token, task.Report{State: task.Completed})
@@ -110,7 +120,7 @@ func testResume(w *world) {
 			want = append(want, seq)
 		}
 		if diff := cmp.Diff(want, <-got); diff != "" {
-			w.Errorf("the stream after %d:\n%s", after, diff)
+			w.Errorf("stream after %d: diff of the events (-want +got):\n%s", after, diff)
 		}
 	}
 }
@@ -122,25 +132,27 @@ func testDirectMessages(w *world) {
 	w.must(err)
 	claim := func(ack ...string) []dispatch.DirectMessage {
 		w.Helper()
-		got, err := w.tasks.Claim(ctx, p, dispatch.ClaimRequest{Worker: "w", Max: 0, Lease: time.Minute, Capacity: 1, Ack: ack})
+		got, err := w.tasks.Claim(ctx, p, dispatch.ClaimRequest{
+			Worker: "w", Max: 0, Lease: time.Minute, Capacity: 1, Ack: ack,
+		})
 		w.must(err)
 		return got.Messages
 	}
-	for range 2 { // again until acknowledged
+	for range 2 { // redelivered until acknowledged
 		got := claim()
 		if len(got) != 1 || got[0].ID != m.ID || got[0].From.Org != "other" || got[0].Message.Parts[0].Text != "psst" {
-			w.Errorf("delivered %+v", got)
+			w.Errorf("delivered %+v, want %s from other", got, m.ID)
 		}
 	}
 	if got := claim(m.ID); len(got) != 0 {
-		w.Errorf("delivered after its acknowledgement: %+v", got)
+		w.Errorf("delivered after the acknowledgement = %+v, want none", got)
 	}
 	if _, err := w.tasks.Message(ctx, c, says("old")); err != nil {
 		w.Error(err)
 	}
 	w.advance(dispatch.KeepMessages + time.Hour)
 	if n, err := w.tasks.Sweep(ctx, 0); err != nil || n != 1 {
-		w.Errorf("swept %d messages, %v", n, err)
+		w.Errorf("swept %d messages, %v, want 1", n, err)
 	}
 }
 
@@ -149,9 +161,9 @@ func testPresence(w *world) {
 	c, p := w.call("acme", "user:ann", "bob"), w.post("bob")
 	expect := func(want dispatch.Presence) {
 		w.Helper()
-		w.advance(time.Second) // past what is kept in memory
+		w.advance(time.Second) // past the lifetime of caches
 		if got, err := w.tasks.Presence(ctx, task.AgentKey{Org: "acme", ID: "bob"}); err != nil || got != want {
-			w.Errorf("presence %s, %v; want %s", got, err, want)
+			w.Errorf("presence %s, %v, want %s", got, err, want)
 		}
 	}
 	expect(dispatch.Offline)
@@ -176,11 +188,11 @@ func testSweepTasks(w *world) {
 	_, err = w.tasks.Cancel(ctx, c, "over", task.All)
 	w.must(err)
 	if n, err := w.tasks.Sweep(ctx, time.Hour); err != nil || n != 0 {
-		w.Errorf("swept %d fresh tasks, %v", n, err)
+		w.Errorf("swept %d fresh tasks, %v, want 0", n, err)
 	}
 	w.advance(2 * time.Hour)
 	if n, err := w.tasks.Sweep(ctx, time.Hour); err != nil || n != 1 {
-		w.Errorf("swept %d tasks, %v", n, err)
+		w.Errorf("swept %d tasks, %v, want 1", n, err)
 	}
 	_, err = w.tasks.Get(ctx, c, "over", task.All)
 	w.want(err, errs.NotFound)
@@ -200,7 +212,7 @@ func testMirror(w *world) {
 		f, err := w.followups.Get(ctx, admin, id)
 		w.must(err)
 		if f.Status != status || f.TaskState != string(state) || f.Assignee != "agent:bob" {
-			w.Errorf("the follow-up is %s, its task %s, of %q; want %s, %s", f.Status, f.TaskState, f.Assignee, status, state)
+			w.Errorf("the follow-up is %s, its task %s, of %q, want %s, %s", f.Status, f.TaskState, f.Assignee, status, state)
 		}
 	}
 	c := w.call("acme", "user:root", "bob")
@@ -216,7 +228,7 @@ func testMirror(w *world) {
 	w.must(err)
 	a = w.claim(p)
 	if a.Task.UID == old.UID {
-		w.Fatal("claimed the failed task")
+		w.Fatalf("claimed the failed task %s, want another", old.UID)
 	}
 	_, err = w.tasks.Report(ctx, p, a.Lease.Token, task.Report{State: task.Completed})
 	w.must(err)
@@ -224,6 +236,6 @@ func testMirror(w *world) {
 	counted, total, err := w.followups.List(ctx, admin, &followup.Query{Status: followup.Done})
 	w.must(err)
 	if total != 1 || !slices.ContainsFunc(counted, func(f followup.Followup) bool { return f.ID == id }) {
-		w.Errorf("done follow-ups: %d, %+v", total, counted)
+		w.Errorf("done follow-ups = %d, %+v, want %s", total, counted, id)
 	}
 }

@@ -8,36 +8,41 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/parley-dev/parley/internal/delivery"
 	"github.com/parley-dev/parley/internal/dispatch"
 	"github.com/parley-dev/parley/internal/errs"
 	"github.com/parley-dev/parley/internal/identity"
 	"github.com/parley-dev/parley/internal/task"
 )
 
-// newTasks makes a task service over the store, as another node would.
+// newTasks returns a task service over the store, like another node.
 func (w *world) newTasks() *dispatch.Service { return dispatch.New(w.options()) }
 
-// options are those of the world's task service.
+// options returns the options of the world's task service.
 func (w *world) options() dispatch.Options {
 	return dispatch.Options{
-		Stores: w.store.Dispatch(), Directory: agents{}, Now: w.now, NewID: w.newID, Node: "here",
-		OnError: func(err error) {
-			if !errors.Is(err, context.Canceled) {
-				w.Error(err)
-			}
-		},
+		Stores: w.store.DispatchStores(), Directory: agents{}, Now: w.now, NewID: w.newID, Node: "here",
+		Deliveries: w.deliveries(nil, delivery.Retry{}), OnError: w.failed,
 	}
 }
 
-// background runs a service until the test ends.
-func (w *world) background(s *dispatch.Service) {
+func (w *world) failed(err error) {
+	if !errors.Is(err, context.Canceled) {
+		w.Error(err)
+	}
+}
+
+// background runs services until the test ends.
+func (w *world) background(runs ...func(context.Context)) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
-	wg.Go(func() { s.Run(ctx) })
+	for _, run := range runs {
+		wg.Go(func() { run(ctx) })
+	}
 	w.Cleanup(func() { cancel(); wg.Wait() })
 }
 
-// agents knows the agents of these tests: all in org acme, public but for "own".
+// agents holds the agents of these tests: all in org acme, and public except "own".
 type agents struct{}
 
 func (agents) Target(_ context.Context, _, id string) (dispatch.Target, *dispatch.Target, error) {
@@ -81,10 +86,12 @@ func (w *world) send(c dispatch.Call, id, text string) task.Task {
 
 func (w *world) claim(p dispatch.Post) dispatch.Assignment {
 	w.Helper()
-	got, err := w.tasks.Claim(w.Context(), p, dispatch.ClaimRequest{Worker: "w1", Max: 1, Lease: time.Minute, Capacity: 1})
+	got, err := w.tasks.Claim(w.Context(), p, dispatch.ClaimRequest{
+		Worker: "w1", Max: 1, Lease: time.Minute, Capacity: 1,
+	})
 	w.must(err)
 	if len(got.Assignments) != 1 {
-		w.Fatalf("claimed %d tasks; want 1", len(got.Assignments))
+		w.Fatalf("claimed %d tasks, want 1", len(got.Assignments))
 	}
 	return got.Assignments[0]
 }
@@ -94,7 +101,7 @@ func (w *world) until(what string, ok func() bool) {
 	w.Helper()
 	for deadline := time.Now().Add(time.Minute); !ok(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			w.Fatalf("waited in vain until %s", what)
+			w.Fatalf("timeout, want that %s", what)
 		}
 	}
 }
@@ -110,11 +117,12 @@ func testTaskLife(w *world) {
 	c, p := w.call("other", "service:crm", "bob"), w.post("bob")
 	sent := w.send(c, "crm-1", "hello")
 	if sent.State != task.Submitted || sent.ID != "crm-1" || len(sent.History) != 1 {
-		w.Errorf("sent to nobody: %+v", sent)
+		w.Errorf("task without a worker = %+v, want it submitted as crm-1", sent)
 	}
 	a := w.claim(p)
-	if a.Number != 1 || a.Task.UID != sent.UID || a.Task.State != task.Working || a.Task.History[0].Parts[0].Text != "hello" {
-		w.Errorf("assigned %+v", a)
+	if a.Number != 1 || a.Task.UID != sent.UID || a.Task.State != task.Working ||
+		a.Task.History[0].Parts[0].Text != "hello" {
+		w.Errorf("assignment = %+v, want attempt 1 of %s", a, sent.UID)
 	}
 	for i, r := range []task.Report{
 		{Message: ptr(agentSays("thinking"))},
@@ -125,26 +133,28 @@ func testTaskLife(w *world) {
 		got, err := w.tasks.Report(ctx, p, a.Lease.Token, r)
 		w.must(err)
 		if want := task.Working; i < 3 && got.State != want {
-			w.Errorf("report %d: %+v", i, got)
+			w.Errorf("report %d = %+v, want state %s", i, got, want)
 		}
 	}
 	waiting, err := w.tasks.Get(ctx, c, "crm-1", task.All)
 	w.must(err)
 	if waiting.State != task.InputRequired || waiting.Message.Parts[0].Text != "which one?" {
-		w.Errorf("waits as %+v", waiting)
+		w.Errorf("task = %+v, want input-required with a question", waiting)
 	}
 	answered := w.send(c, "crm-1", "the second")
 	if answered.State != task.Working || !answered.Queued {
-		w.Errorf("after the answer: %+v", answered)
+		w.Errorf("task after the reply = %+v, want it working and queued", answered)
 	}
 	a = w.claim(p)
 	if n := len(a.Task.History); n != 4 || a.Number != 1 {
-		w.Errorf("the second lease has %d messages, attempt %d", n, a.Number)
+		w.Errorf("second lease has %d messages, attempt %d, want 4 and 1", n, a.Number)
 	}
-	done, err := w.tasks.Report(ctx, p, a.Lease.Token, task.Report{State: task.Completed, Artifacts: []task.ArtifactUpdate{artifact("c", "end", false)}})
+	done, err := w.tasks.Report(ctx, p, a.Lease.Token, task.Report{
+		State: task.Completed, Artifacts: []task.ArtifactUpdate{artifact("c", "end", false)},
+	})
 	w.must(err)
 	if done.State != task.Completed || !done.ExpiresAt.IsZero() {
-		w.Errorf("completed as %+v", done)
+		w.Errorf("last report = %+v, want completed without a lease", done)
 	}
 	got, err := w.tasks.Get(ctx, c, "crm-1", task.All)
 	w.must(err)
@@ -155,7 +165,7 @@ func testTaskLife(w *world) {
 		}
 	}
 	if diff := cmp.Diff([]string{"a:one ", "a:two", "b:x", "c:end"}, texts); diff != "" || got.State != task.Completed {
-		w.Errorf("ended %s\n%s", got.State, diff)
+		w.Errorf("state = %s, want completed; diff of the artifacts (-want +got):\n%s", got.State, diff)
 	}
 }
 
@@ -172,40 +182,41 @@ func testResend(w *world) {
 	c, p := w.call("acme", "user:ann", "bob"), w.post("bob")
 	first := w.send(c, "t1", "hello")
 	if again := w.send(c, "t1", "hello"); again.UID != first.UID || again.Seq != first.Seq {
-		w.Errorf("a retry made %+v", again)
+		w.Errorf("task after a retry = %+v, want it unchanged", again)
 	}
 	a := w.claim(p)
 	more := w.send(c, "t1", "and one more thing")
 	if more.UID != first.UID || len(more.History) != 2 || more.State != task.Working {
-		w.Errorf("a further turn made %+v", more)
+		w.Errorf("task after a further turn = %+v, want it working with 2 messages", more)
 	}
 	got, err := w.tasks.Report(ctx, p, a.Lease.Token, task.Report{})
 	w.must(err)
 	if len(got.Turns) != 1 || got.Turns[0].Parts[0].Text != "and one more thing" {
-		w.Errorf("the worker was given %+v", got.Turns)
+		w.Errorf("turns for the worker = %+v, want the last message", got.Turns)
 	}
-	if got, err = w.tasks.Report(ctx, p, a.Lease.Token, task.Report{State: task.InputRequired}); err != nil || len(got.Turns) != 0 {
-		w.Errorf("the same turn again: %+v, %v", got.Turns, err)
+	got, err = w.tasks.Report(ctx, p, a.Lease.Token, task.Report{State: task.InputRequired})
+	if err != nil || len(got.Turns) != 0 {
+		w.Errorf("turns of the next report = %+v, %v, want none", got.Turns, err)
 	}
-	// The same words are an answer once the agent has asked.
+	// The same words are a reply once the agent has asked.
 	if again := w.send(c, "t1", "and one more thing"); again.State != task.Working || len(again.History) != 3 {
-		w.Errorf("an answer made %+v", again)
+		w.Errorf("task after a reply = %+v, want it working with 3 messages", again)
 	}
 	a = w.claim(p)
 	_, err = w.tasks.Report(ctx, p, a.Lease.Token, task.Report{State: task.Failed})
 	w.must(err)
 	if again := w.send(c, "t1", "and one more thing"); again.State != task.Failed {
-		w.Errorf("a retry of the last message on an ended task made %+v", again)
+		w.Errorf("task after a retry of the last message = %+v, want it failed", again)
 	}
 	_, err = w.tasks.Send(ctx, c, dispatch.SendRequest{ID: "t1", Message: says("new")}, 0)
 	if w.want(err, errs.Conflict); errs.As(err).Code != task.CodeTerminal {
-		w.Errorf("code %s", errs.As(err).Code)
+		w.Errorf("code = %s, want %s", errs.As(err).Code, task.CodeTerminal)
 	}
 	_, err = w.tasks.Send(ctx, c, dispatch.SendRequest{ID: "unknown", Message: says("new"), MustExist: true}, 0)
 	w.want(err, errs.NotFound)
 }
 
-// The time itself counts, to the microsecond that the store keeps.
+// testTasksSince: the filter includes the given time, with the store's precision of microseconds.
 func testTasksSince(w *world) {
 	ctx := w.Context()
 	c := w.call("acme", "user:ann", "bob")
@@ -217,14 +228,15 @@ func testTasksSince(w *world) {
 		list, err := w.tasks.Own(ctx, c, dispatch.OwnRequest{UpdatedAfter: at.Add(since)})
 		w.must(err)
 		if list.Total != want || int64(len(list.Tasks)) != want {
-			w.Errorf("%v after the change there are %d tasks; want %d", since, list.Total, want)
+			w.Errorf("%v after the change there are %d tasks, want %d", since, list.Total, want)
 		}
 	}
 }
 
 func testTaskOwnership(w *world) {
 	ctx := w.Context()
-	ann, eve, twin := w.call("acme", "user:ann", "bob"), w.call("acme", "user:eve", "bob"), w.call("other", "user:ann", "bob")
+	ann, eve := w.call("acme", "user:ann", "bob"), w.call("acme", "user:eve", "bob")
+	twin := w.call("other", "user:ann", "bob")
 	mine := w.send(ann, "t1", "secret")
 	for _, c := range []dispatch.Call{eve, twin} {
 		_, err := w.tasks.Get(ctx, c, "t1", task.All)
@@ -235,12 +247,12 @@ func testTaskOwnership(w *world) {
 		w.want(err, errs.NotFound)
 		own := w.send(c, "t1", "mine")
 		if own.UID == mine.UID || len(own.History) != 1 || own.Seq != mine.Seq {
-			w.Errorf("the same id of another sender made %+v", own)
+			w.Errorf("task of another sender with the same id = %+v, want a new one", own)
 		}
 		list, err := w.tasks.Own(ctx, c, dispatch.OwnRequest{})
 		w.must(err)
 		if len(list.Tasks) != 1 || list.Tasks[0].UID != own.UID || list.Total != 1 {
-			w.Errorf("the other's list is %+v", list)
+			w.Errorf("tasks of the other sender = %+v, want %s", list, own.UID)
 		}
 	}
 	admin := w.access("acme", "user:root")
@@ -249,7 +261,7 @@ func testTaskOwnership(w *world) {
 	one, err := w.tasks.OrgTask(ctx, w.as(admin, identity.ReadTasks), mine.UID)
 	w.must(err)
 	if len(all) != 3 || one.ID != "t1" || one.Sender.Ref() != "user:ann" {
-		w.Errorf("the admin sees %d tasks, and %+v", len(all), one)
+		w.Errorf("tasks seen by the admin = %d, %+v, want 3, and t1 of user:ann", len(all), one)
 	}
 	_, err = w.tasks.OrgTask(ctx, w.as(w.access("other", "user:root"), identity.ReadTasks), mine.UID)
 	w.want(err, errs.NotFound)
@@ -286,7 +298,7 @@ func testTaskOwnership(w *world) {
 		{"acme", "agent:bob", []identity.Scope{identity.TasksWrite, identity.A2AWrite}, false},
 	} {
 		if _, err := w.tasks.Serve(ctx, w.access(c.org, c.ref, c.scopes...).Caller(), "bob"); (err == nil) != c.ok {
-			w.Errorf("%s/%s %v works for bob: %v", c.org, c.ref, c.scopes, err)
+			w.Errorf("%s/%s %v works for bob = %v, want allowed = %t", c.org, c.ref, c.scopes, err, c.ok)
 		}
 	}
 }

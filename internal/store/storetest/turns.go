@@ -11,8 +11,7 @@ import (
 	"github.com/parley-dev/parley/internal/task"
 )
 
-// between is a store in which something happens once between a write and the read
-// that follows it.
+// between is a store in which something happens once between a write and the read that follows.
 type between struct {
 	dispatch.TaskReader
 	stream.Log
@@ -36,8 +35,8 @@ func (b *between) Events(ctx context.Context, org, uid string, after int64, most
 	return b.Log.Events(ctx, org, uid, after, most)
 }
 
-// testTurnsAgain: what a worker says it has not seen is given again, because the answer
-// with it may have got lost.
+// testTurnsAgain: messages that a worker has not seen are delivered again, because the response
+// that contained them may have been lost.
 func testTurnsAgain(w *world) {
 	ctx := w.Context()
 	c, p := w.call("acme", "user:ada", "bot"), w.post("bot")
@@ -53,7 +52,7 @@ func testTurnsAgain(w *world) {
 			heard = append(heard, m.Parts[0].Text)
 		}
 		if !slices.Equal(heard, want) {
-			w.Errorf("the worker heard %q; want %q", heard, want)
+			w.Errorf("the worker heard %q, want %q", heard, want)
 		}
 		return got.Seen
 	}
@@ -64,9 +63,9 @@ func testTurnsAgain(w *world) {
 	report(task.Report{Seen: &seen, Artifacts: []task.ArtifactUpdate{made}}, "two", "three")
 	last := report(task.Report{Seen: &seen}, "two", "three")
 	if again := report(task.Report{Seen: &last}); again != last {
-		w.Errorf("nothing happened, and %d became %d", last, again)
+		w.Errorf("seen after an empty report = %d, want %d", again, last)
 	}
-	report(task.Report{}) // all of it was in an answer
+	report(task.Report{}) // a response contained all of it
 	w.send(c, "t", "four")
 	report(task.Report{}, "four")
 	report(task.Report{})
@@ -78,7 +77,7 @@ func testTurnsAgain(w *world) {
 	report(task.Report{State: task.Completed, Seen: &last})
 }
 
-// testTurnsOnce: what the sender says while a worker claims or reports reaches the
+// testTurnsOnce: messages that the sender sends while a worker claims or reports reach the
 // worker once.
 func testTurnsOnce(w *world) {
 	ctx := w.Context()
@@ -92,7 +91,7 @@ func testTurnsOnce(w *world) {
 	claim, err := s.Claim(ctx, p, dispatch.ClaimRequest{Worker: "w1", Max: 1, Lease: time.Minute, Capacity: 1})
 	w.must(err)
 	if len(claim.Assignments) != 1 || store.then != nil {
-		w.Fatalf("claimed %+v", claim)
+		w.Fatalf("claim = %+v, want 1 assignment", claim)
 	}
 	var heard []string
 	hear := func(said []task.Message) {
@@ -117,6 +116,6 @@ func testTurnsOnce(w *world) {
 	report()
 	report()
 	if want := []string{"one", "two", "three", "four"}; store.then != nil || !slices.Equal(heard, want) {
-		w.Errorf("the worker heard %q; want %q", heard, want)
+		w.Errorf("the worker heard %q, want %q", heard, want)
 	}
 }

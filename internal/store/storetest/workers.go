@@ -14,8 +14,8 @@ import (
 	"github.com/parley-dev/parley/internal/task"
 )
 
-// testTurnsWithoutMemory: a report that is stored is accepted, also if the server has no
-// memory for what the sender said meanwhile. A later report delivers it, once.
+// testTurnsWithoutMemory: a stored report is accepted, also if the server has no memory for the
+// sender's messages. A later report delivers them once.
 func testTurnsWithoutMemory(w *world) {
 	c, p := w.call("acme", "user:ann", "bob"), w.post("bob")
 	for _, seen := range []bool{false, true} {
@@ -36,7 +36,7 @@ func testTurnsWithoutMemory(w *world) {
 		got, err := w.tasks.Report(ctx, p, a.Lease.Token, report)
 		w.must(err)
 		if !got.More || got.State != task.Working || len(got.Turns) > 1 {
-			w.Errorf("%s: %d turns, more: %v", id, len(got.Turns), got.More)
+			w.Errorf("%s: turns = %d, more = %v, want at most 1, and more", id, len(got.Turns), got.More)
 		}
 		full.Close()
 		next := task.Report{}
@@ -50,11 +50,11 @@ func testTurnsWithoutMemory(w *world) {
 			texts = append(texts, len(m.Parts[0].Text))
 		}
 		if diff := cmp.Diff([]int{len("small"), len(large)}, texts); diff != "" || rest.More {
-			w.Errorf("%s: the worker was told %v; %s", id, texts, diff)
+			w.Errorf("%s: more = %v, want false; diff of the turns' lengths (-want +got):\n%s", id, rest.More, diff)
 		}
 		again, err := w.tasks.Report(w.Context(), p, a.Lease.Token, task.Report{})
 		if w.must(err); len(again.Turns) > 0 {
-			w.Errorf("%s: told again", id)
+			w.Errorf("%s: turns of the next report = %d, want 0", id, len(again.Turns))
 		}
 		w.report(p, a, task.Report{State: task.Completed})
 	}
@@ -68,20 +68,20 @@ func testAuthRequired(w *world) {
 	w.report(p, a, task.Report{State: task.AuthRequired, Message: ptr(agentSays("sign in at …"))})
 	waits, err := w.tasks.Get(ctx, c, "t1", task.All)
 	if w.must(err); waits.State != task.AuthRequired || waits.Message == nil {
-		w.Errorf("waits as %+v", waits)
+		w.Errorf("task = %+v, want auth-required with a message", waits)
 	}
 	if again := w.send(c, "t1", "hello"); again.State != task.Working || !again.Queued {
-		w.Errorf("after the answer: %+v", again)
+		w.Errorf("task after the reply = %+v, want it working and queued", again)
 	}
 	a = w.claim(p)
 	canceled, err := w.tasks.Cancel(ctx, c, "t1", task.All)
 	if w.must(err); canceled.State != task.Canceled {
-		w.Errorf("canceled as %+v", canceled)
+		w.Errorf("task = %+v, want canceled", canceled)
 	}
 	for range 2 {
 		got, err := w.tasks.Report(ctx, p, a.Lease.Token, task.Report{State: task.Canceled})
 		if w.must(err); !got.Canceled || got.State != task.Canceled {
-			w.Errorf("confirmed as %+v", got)
+			w.Errorf("report = %+v, want canceled", got)
 		}
 	}
 }
@@ -101,11 +101,14 @@ func testClaimShowsTheRequest(w *world) {
 			got = a.Task.Metadata
 		}
 		if a.Task.ID != "mine" || !slices.Equal(a.Task.OutputModes, modes) || string(got) != metadata {
-			w.Errorf("the worker sees %q, %v and %s", a.Task.ID, a.Task.OutputModes, got)
+			w.Errorf("task = %q, output modes %v, metadata %s, want mine, %v, %s",
+				a.Task.ID, a.Task.OutputModes, got, modes, metadata)
 		}
 		return a
 	}
-	send(dispatch.SendRequest{Message: says("one"), OutputModes: []string{"text/plain", "image/png"}, Metadata: []byte(`{"a":1}`)})
+	send(dispatch.SendRequest{
+		Message: says("one"), OutputModes: []string{"text/plain", "image/png"}, Metadata: []byte(`{"a":1}`),
+	})
 	a := check([]string{"text/plain", "image/png"}, `{"a":1}`)
 	w.report(p, a, task.Report{State: task.InputRequired})
 	send(dispatch.SendRequest{Message: says("two"), Metadata: []byte(`{"b":2}`)})
@@ -113,16 +116,16 @@ func testClaimShowsTheRequest(w *world) {
 	w.report(p, a, task.Report{State: task.InputRequired})
 	send(dispatch.SendRequest{Message: says("three"), OutputModes: []string{"text/html"}})
 	check([]string{"text/html"}, `{"b":2}`)
-	// The sender sees the metadata of its task as before.
+	// The sender sees the metadata of the task unchanged.
 	if t, err := w.tasks.Get(ctx, c, "mine", task.All); err != nil || string(t.Metadata) != `{"a":1}` {
-		w.Errorf("%s %v", t.Metadata, err)
+		w.Errorf("metadata = %s, %v, want {\"a\":1}", t.Metadata, err)
 	}
 	long := slices.Repeat([]string{"text/plain"}, task.MaxIDs+1)
 	_, err := w.tasks.Send(ctx, c, dispatch.SendRequest{ID: "x", Message: says("x"), OutputModes: long}, 0)
 	w.want(err, errs.Invalid)
 }
 
-// testReportOnce repeats reports whose response was lost.
+// testReportOnce: a report whose response was lost is repeated safely.
 func testReportOnce(w *world) {
 	c, p := w.call("acme", "user:ann", "bob"), w.post("bob")
 	w.send(c, "t1", "hello")
@@ -147,23 +150,23 @@ func testReportOnce(w *world) {
 		first, replayed := report(r.key, r.report)
 		again, repeated := report(r.key, r.report)
 		if replayed || !repeated {
-			w.Errorf("%s: replayed %v, then %v", r.key, replayed, repeated)
+			w.Errorf("%s: replayed = %v, then %v, want false, then true", r.key, replayed, repeated)
 		}
 		if diff := cmp.Diff(first, again); diff != "" {
-			w.Errorf("%s: %s", r.key, diff)
+			w.Errorf("%s: diff of the replay (-want +got):\n%s", r.key, diff)
 		}
 		if want := map[string]int{"piece": 1, "end": 0}[r.key]; len(again.Turns) != want {
-			w.Errorf("%s: %d turns", r.key, len(again.Turns))
+			w.Errorf("%s: turns = %d, want %d", r.key, len(again.Turns), want)
 		}
 	}
 	got, err := w.tasks.Get(w.Context(), c, "t1", task.All)
 	if w.must(err); len(got.Artifacts) != 1 || len(got.Artifacts[0].Parts) != 1 || got.State != task.Completed {
-		w.Errorf("%+v", got)
+		w.Errorf("task = %+v, want it completed with 1 artifact of 1 part", got)
 	}
 }
 
-// testReportOnceWithoutMemory repeats a report after a later one. That the server has no
-// memory for the messages then does not make them undelivered: the later report had them.
+// testReportOnceWithoutMemory repeats a report after a later one, when the server has no memory
+// for the messages. They stay delivered, because the later report had them.
 func testReportOnceWithoutMemory(w *world) {
 	c, p := w.call("acme", "user:ann", "bob"), w.post("bob")
 	w.send(c, "t1", "hello")
@@ -179,7 +182,7 @@ func testReportOnceWithoutMemory(w *world) {
 		return got
 	}
 	if got := report(w.Context()); len(got.Turns) != 1 || got.More {
-		w.Errorf("%d turns, more: %v", len(got.Turns), got.More)
+		w.Errorf("turns = %d, more = %v, want 1, and no more", len(got.Turns), got.More)
 	}
 	pool := budget.NewPool(budget.Limits{Memory: 1 << 20, Response: 1 << 20})
 	full := &budget.Account{Pool: pool, Owner: budget.Owner{Org: "acme", Principal: "agent:bob"}}
@@ -187,14 +190,15 @@ func testReportOnceWithoutMemory(w *world) {
 	again := report(context.WithValue(w.Context(), budget.Key{}, &budget.Account{Pool: pool, Owner: full.Owner}))
 	full.Close()
 	if !again.More || len(again.Turns) != 0 || again.Seen >= a.Task.Seq+2 {
-		w.Errorf("repeated: %d turns, more: %v, seen %d", len(again.Turns), again.More, again.Seen)
+		w.Errorf("repeat: turns = %d, more = %v, seen = %d, want 0, true and less than %d",
+			len(again.Turns), again.More, again.Seen, a.Task.Seq+2)
 	}
 	next, err := w.tasks.Report(w.Context(), p, a.Lease.Token, task.Report{})
 	if w.must(err); len(next.Turns) != 0 {
-		w.Errorf("%d messages were told again without being asked for", len(next.Turns))
+		w.Errorf("turns of the next report = %d, want 0", len(next.Turns))
 	}
 	rest, err := w.tasks.Report(w.Context(), p, a.Lease.Token, task.Report{Seen: &again.Seen})
 	if w.must(err); len(rest.Turns) != 1 {
-		w.Errorf("%d messages since %d; want the one that was left out", len(rest.Turns), again.Seen)
+		w.Errorf("%d messages since %d, want the one that was left out", len(rest.Turns), again.Seen)
 	}
 }

@@ -1,5 +1,5 @@
 -- compatible: yes
--- Columns with a default and new tables are what a running older program does not notice.
+-- A running older program is not affected by columns with a default and by new tables.
 ALTER TABLE proposals ADD COLUMN upgrade_note TEXT NOT NULL DEFAULT '';
 ALTER TABLE tasks ADD COLUMN upgrade_note TEXT NOT NULL DEFAULT '';
 CREATE TABLE upgrade_notes (

@@ -1,6 +1,5 @@
 -- compatible: no
--- Counts everything anew. A write that is under way meanwhile would be lost to the
--- counters for good.
+-- Rebuilds the counters. A concurrent write would be missing from them for good.
 DELETE FROM counters WHERE kind = 'proposal';
 INSERT INTO counters (org_id, kind, who, status, category, priority, slot, n)
   SELECT org_id, 'proposal', '', status, category, priority, 0, count(*)

@@ -17,7 +17,8 @@ func main() {
 	ctx := context.WithValue(context.Background(), client.ContextAccessToken, os.Getenv("PARLEY_KEY"))
 	for i := range 3 {
 		made, _, err := api.SubmitProposal(ctx, "main").ProposalSubmission(client.ProposalSubmission{
-			Title: fmt.Sprintf("Retry webhooks %d", i), Category: "reliability", Problem: "A delivery that fails once is lost.", SuggestedFix: "Retry it.",
+			Title: fmt.Sprintf("Retry webhooks %d", i), Category: "reliability",
+			Problem: "A delivery that fails once is lost.", SuggestedFix: "Retry it.",
 		}).Execute()
 		if err != nil || made.Status != "open" {
 			log.Fatal(err, made)

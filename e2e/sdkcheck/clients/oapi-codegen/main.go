@@ -23,7 +23,8 @@ func main() {
 	}
 	for i := range 3 {
 		made, err := api.SubmitProposalWithResponse(ctx, "main", &client.SubmitProposalParams{}, client.ProposalSubmission{
-			Title: fmt.Sprintf("Retry webhooks %d", i), Category: "reliability", Problem: "A delivery that fails once is lost.", SuggestedFix: "Retry it.",
+			Title: fmt.Sprintf("Retry webhooks %d", i), Category: "reliability",
+			Problem: "A delivery that fails once is lost.", SuggestedFix: "Retry it.",
 		})
 		if err != nil || made.JSON201 == nil || made.JSON201.Status != "open" {
 			log.Fatal(err, made)

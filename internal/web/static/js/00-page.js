@@ -1,5 +1,5 @@
-// What every page does beyond plain links and forms. All of it is optional: without
-// scripts the same forms and links work.
+// Enhancements for all pages. All of them are optional: the same forms and links work without
+// scripts.
 (() => {
   'use strict';
   const say = text => {
@@ -26,7 +26,7 @@
     box.replaceChildren(p);
   };
 
-  // A form that is on its way is not sent again. Its button keeps the focus.
+  // Do not send a form again while it is in flight. Its button keeps the focus.
   const busy = new WeakSet();
   const settle = form => {
     busy.delete(form);
@@ -39,16 +39,16 @@
       event.stopImmediatePropagation();
       return;
     }
-    if (form.method !== 'post') return; // a search, or a dialog that closes
+    if (form.method !== 'post') return; // a search, or closing a dialog
     busy.add(form);
     (event.submitter || form.querySelector('button'))?.setAttribute('aria-disabled', 'true');
     if (form.target === '_blank') setTimeout(() => settle(form), 0);
   }, true);
 
-  // A part of the page that waits has asked for itself again; see 40-first.js.
+  // Reports whether the request is a poll; see 40-first.js.
   const waits = event => event.detail.ctx?.sourceEvent?.type === 'poll';
 
-  // htmx: what a response means for the page.
+  // htmx: handle responses.
   document.addEventListener('htmx:finally:request', event => {
     const form = event.target.closest?.('form');
     if (form) settle(form);
@@ -72,7 +72,7 @@
     if (event.detail.ctx?.response || waits(event) && document.getElementById('problem')) return;
     notice('The server could not be reached. What you typed is still here; try again in a moment.');
   });
-  // Folds stay as the reader left them, but for those in which something is wrong now.
+  // Keep <details> as the reader left them, except those with errors.
   let folds = new Map();
   document.addEventListener('htmx:before:swap', () => {
     folds = new Map([...document.querySelectorAll('details[id]')].map(d => [d.id, d.open]));
@@ -82,13 +82,13 @@
       const fold = document.getElementById(id);
       if (fold && !fold.querySelector('[aria-invalid=true]')) fold.open = open;
     });
-    if (waits(event)) return; // nobody asked for it, so the focus stays
+    if (waits(event)) return; // a poll must not move the focus
     const problem = document.getElementById('problem');
     if (problem) problem.focus();
     else say(document.querySelector('#notices .notice')?.textContent);
   });
 
-  // A page from the history may be old: ask for it again, unless something was typed into it.
+  // A page from the history may be outdated: reload it, unless something was entered.
   const changed = e => {
     if (e.type === 'checkbox' || e.type === 'radio') return e.checked !== e.defaultChecked;
     if (e.tagName !== 'SELECT') return e.value !== e.defaultValue;

@@ -1,5 +1,5 @@
-// What takes longer than 400 ms says so: in words above the page, where nothing moves, and
-// politely to screen readers. What is faster shows nothing.
+// Shows a notice if a request takes longer than 400 ms: above the page, where nothing moves, and
+// politely for screen readers. Faster requests show nothing.
 (() => {
   'use strict';
   const patience = 400, words = 'Still working…';
@@ -21,16 +21,16 @@
     if (late.delete(key)) draw();
   };
 
-  // A part that waits asks for itself; nobody looks for its response. See 40-first.js.
+  // Polls are silent; see 40-first.js.
   const polls = ctx => ctx?.sourceEvent?.type === 'poll';
   document.addEventListener('htmx:before:request', event => {
     if (!polls(event.detail.ctx)) start(event.detail.ctx);
   });
   document.addEventListener('htmx:finally:request', event => end(event.detail.ctx));
-  // Other scripts name their request: the detail of the event is any object.
+  // Other scripts identify their request: the detail of the event is any object.
   document.addEventListener('parley:wait', event => start(event.detail));
   document.addEventListener('parley:waited', event => end(event.detail));
-  // A plain form waits until its page is replaced. For links the browser shows progress itself.
+  // A plain form waits until its page is replaced. The browser shows the progress of links itself.
   document.addEventListener('submit', event => {
     const form = event.target;
     if (event.defaultPrevented || form.hasAttribute('hx-post')) return;

@@ -1,5 +1,5 @@
-// The list of proposals: a row in focus, the pane beside it, keys, and rows that are chosen.
-// Links, forms and checkboxes do all of it without scripts, but for the keys.
+// The list of proposals: the current row, the pane beside it, keyboard shortcuts, and selected rows.
+// Without scripts, links, forms and checkboxes do the same, except for the shortcuts.
 (() => {
   'use strict';
   const wide = matchMedia('(min-width: 1280px)');
@@ -8,7 +8,7 @@
   const title = row => row.querySelector('.title');
   let at = null; // id of the current row
 
-  // The URL names the current row, so that a reload and the way back find it again.
+  // The URL names the current row, so that a reload and the back button restore it.
   const listURL = id => {
     const url = new URL(location.href);
     if (id) url.searchParams.set('at', id);
@@ -30,7 +30,7 @@
     show(row);
   };
 
-  // The pane shows what was asked for last. Notes that were begun wait for the way back.
+  // The pane shows the last requested proposal. Unfinished notes are kept until the reader returns.
   let asked = null, timer = 0;
   const drafts = new Map();
   const keep = pane => pane.querySelectorAll('textarea').forEach(t => {
@@ -88,27 +88,27 @@
     const row = event.target.closest?.('#queue > li');
     if (row && row.id !== at) choose(row);
   });
-  // A click beside the controls of a row shows it in the pane. A title is a link: it opens the page.
+  // A click on a row outside of its controls shows it in the pane. The title is a link to the page.
   document.addEventListener('click', event => {
     const row = event.target.closest?.('#queue > li');
     if (!row || event.target.closest('a, button, input, label')) return;
-    if (String(getSelection())) return; // text was selected, to be copied
+    if (String(getSelection())) return; // text was selected
     title(row).focus();
   });
 
-  // A form of a row comes back to the row.
+  // A form of a row returns to the row.
   document.addEventListener('submit', event => {
     const form = event.target;
     if (form.matches?.('form.vote') && form.closest('#queue')) form.elements.back.value = listURL(form.closest('li').id);
   }, true);
 
-  // Filters that are not set stay out of the URL.
+  // Leave empty filters out of the URL.
   document.addEventListener('formdata', event => {
     if (event.target.id !== 'filters') return;
     for (const [name, value] of [...event.formData]) if (!value) event.formData.delete(name);
   });
 
-  // Keys.
+  // Keyboard shortcuts.
   const off = () => { try { return localStorage.getItem('parley-keys') === 'off'; } catch { return false; } };
   const help = () => {
     const dialog = document.getElementById('keys');
@@ -149,12 +149,12 @@
   document.addEventListener('change', event => {
     const box = event.target;
     if (box.id === 'keys-on') {
-      try { localStorage.setItem('parley-keys', box.checked ? 'on' : 'off'); } catch { /* kept for this page only */ }
+      try { localStorage.setItem('parley-keys', box.checked ? 'on' : 'off'); } catch { /* remembered for this page only */ }
     }
     if (box.name === 'pick') count();
   });
 
-  // Rows that are chosen.
+  // Selected rows.
   const boxes = () => [...document.querySelectorAll('#queue input[name=pick]')];
   const count = () => {
     const status = document.getElementById('chosen'), all = boxes();
@@ -173,7 +173,7 @@
     count();
   });
 
-  // At the start, and after the page was brought up to date in place.
+  // At the start, and after the page was updated in place.
   const start = first => {
     if (!list()) return;
     count();

@@ -1,8 +1,8 @@
 // The forms of a proposal: likely duplicates while typing, and saved notes.
 (() => {
   'use strict';
-  // <form data-similar="URL"> asks for likely duplicates of its title and problem when the
-  // person stops typing, and puts the answer into #similar.
+  // <form data-similar="URL"> requests likely duplicates of its title and problem when the user
+  // stops typing, and puts the response into #similar.
   const pause = 500, most = 1000;
   let timer, asked = '', running;
   const look = async form => {
@@ -18,9 +18,9 @@
     running = new AbortController();
     try {
       const response = await fetch(url, { headers: { 'HX-Request': 'true' }, signal: running.signal });
-      if (response.ok) box.innerHTML = await response.text(); // a page of ours: everything in it is escaped
+      if (response.ok) box.innerHTML = await response.text(); // our own page: everything in it is escaped
     } catch {
-      // Offline, or another request took its place: the form works without.
+      // Offline, or replaced by a later request: the form works without it.
     }
   };
   document.addEventListener('input', event => {
@@ -30,8 +30,8 @@
     timer = setTimeout(() => look(form), pause);
   });
 
-  // <select data-fills="#id"> puts the text of the option into a field, unless the person has
-  // written something there.
+  // <select data-fills="#id"> copies the text of the option into a field, unless the user has
+  // entered something there.
   document.addEventListener('change', event => {
     const select = event.target.closest?.('select[data-fills]');
     const field = select && document.querySelector(select.dataset.fills);

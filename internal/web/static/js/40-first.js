@@ -1,5 +1,5 @@
-// Parts of a page that wait for something ask for themselves again, every two seconds: those
-// with data-poll. They rest while the tab is hidden, and stop when the person is signed out.
+// Elements with data-poll are requested again every two seconds. Polling pauses while the tab is
+// hidden, and stops when the user is signed out.
 (() => {
   'use strict';
   const every = 2000;
@@ -16,7 +16,7 @@
     held = event.detail.ctx.sourceElement.contains(document.activeElement);
     if (status(event) >= 400) event.preventDefault();
   });
-  // What had the focus may be gone: it goes to what took its place.
+  // If the focused element was removed, focus its replacement.
   document.addEventListener('htmx:after:swap', event => {
     const part = event.detail.ctx?.sourceElement;
     if (event.detail.ctx?.sourceEvent?.type !== 'poll' || !held || document.activeElement !== document.body) return;

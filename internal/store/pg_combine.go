@@ -1,0 +1,85 @@
+package store
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// combine merges the single-row inserts of independent writes: those with the same text become
+// few statements with many rows each, which cost PostgreSQL much less. The other statements
+// keep their order and come first. The inserts keep the order of their tables.
+func combine(ss []statement) []statement {
+	var out []statement
+	var texts []string
+	rows := map[string][]statement{}
+	for _, s := range ss {
+		if !s.insert {
+			out = append(out, s)
+			continue
+		}
+		if rows[s.sql] == nil {
+			texts = append(texts, s.sql)
+		}
+		rows[s.sql] = append(rows[s.sql], s)
+	}
+	for _, text := range texts {
+		for left := rows[text]; len(left) > 0; {
+			// Powers of two: each number of rows is another prepared statement.
+			n := 1
+			for 2*n <= min(len(left), maxRows) {
+				n *= 2
+			}
+			args := make([]any, 0, n*len(left[0].args))
+			for _, s := range left[:n] {
+				args = append(args, s.args...)
+			}
+			out = append(out, statement{sql: ofRows(text, n), args: args})
+			left = left[n:]
+		}
+	}
+	return out
+}
+
+// maxRows limits the rows of one statement. PostgreSQL allows 65,535 parameters.
+const maxRows = 64
+
+var rowTexts sync.Map // rowsKey to string
+
+type rowsKey struct {
+	text string
+	rows int
+}
+
+var parameter = regexp.MustCompile(`\$\d+`)
+
+// ofRows returns the INSERT with so many rows.
+func ofRows(text string, rows int) string {
+	if rows == 1 {
+		return text
+	}
+	if known, ok := rowTexts.Load(rowsKey{text, rows}); ok {
+		return known.(string)
+	}
+	const values = "VALUES ("
+	row := text[strings.Index(text, values)+len(values)-1:]
+	width := 0
+	number := func(mark string) int {
+		n, _ := strconv.Atoi(mark[1:]) // the pattern allows only digits
+		return n
+	}
+	for _, mark := range parameter.FindAllString(row, -1) {
+		width = max(width, number(mark))
+	}
+	var b strings.Builder
+	b.WriteString(text)
+	for i := 1; i < rows; i++ {
+		b.WriteString(", ")
+		b.WriteString(parameter.ReplaceAllStringFunc(row, func(mark string) string {
+			return "$" + strconv.Itoa(i*width+number(mark))
+		}))
+	}
+	rowTexts.Store(rowsKey{text, rows}, b.String())
+	return b.String()
+}
