@@ -27,7 +27,7 @@ deps: ## install missing dependencies of the tests: PostgreSQL, haproxy, pgbounc
 
 .PHONY: test
 test: deps ## run all tests on SQLite and PostgreSQL (under 15 minutes on 2 cores)
-	$(GO) test -count=1 -timeout 20m ./...
+	$(GO) test -count=1 -timeout 40m ./...
 
 .PHONY: check
 check: ## run the fast tests: SQLite only, no end-to-end tests (under a minute on 2 cores)
@@ -35,7 +35,7 @@ check: ## run the fast tests: SQLite only, no end-to-end tests (under a minute o
 
 .PHONY: race
 race: deps ## run the tests of RACE under the race detector
-	$(GO) test -race -timeout 20m $(RACE)
+	$(GO) test -race -timeout 40m $(RACE)
 
 .PHONY: sdkcheck
 sdkcheck: ## check the OpenAPI document with generators, linters and schemathesis (10 minutes; network)

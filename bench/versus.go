@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -56,10 +57,15 @@ func runVersus(ctx context.Context, set settings) error {
 		}
 		found, err := versusEngine(ctx, set, engine, base, program)
 		if err != nil {
-			return fmt.Errorf("%s: %w", engine, err)
+			// The other engine took many minutes: do not lose its result.
+			return errors.Join(fmt.Errorf("%s: %w", engine, err), reportVersus(set, all))
 		}
 		all = append(all, found...)
 	}
+	return reportVersus(set, all)
+}
+
+func reportVersus(set settings, all []comparison) error {
 	if set.json {
 		enc := json.NewEncoder(os.Stdout)
 		enc.SetIndent("", "  ")
