@@ -127,7 +127,13 @@ func TestSlow(t *testing.T) {
 		if js[string](d.tab, places) != before {
 			t.Error("the layout moved when the pane was late, want it still")
 		}
+		// The reader is in the pane before its new content.
+		js[any](d.tab, "document.querySelector('#pane textarea').focus(), null")
 		release()
 		d.waitFor("!document.body.classList.contains('slow')")
+		d.waitFor("document.querySelector('#pane > *').dataset.id === document.querySelector('#queue > li:nth-child(2)').id")
+		if got := js[string](d.tab, "document.activeElement.closest('#pane') && document.activeElement.tagName"); got != "TEXTAREA" {
+			t.Errorf("focus = %q after the pane changed, want it kept on the text field", got)
+		}
 	})
 }

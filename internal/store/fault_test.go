@@ -167,7 +167,7 @@ func TestADatabaseThatDoesNotRespondHoldsNobody(t *testing.T) {
 // Health checks and slow reads work with the smallest pool, even if all of it is in use.
 func TestHealthChecksNeedNoConnectionOfThePool(t *testing.T) {
 	t.Parallel()
-	s := openAt(t, Options{URL: pgtest.URL(t), ReadConns: 2, AcquireTimeout: 100 * time.Millisecond})
+	s := openAt(t, Options{URL: pgtest.URL(t), ReadConns: 2, AcquireTimeout: 2 * time.Second})
 	release := make(chan struct{})
 	var wg sync.WaitGroup
 	defer func() { close(release); wg.Wait() }()
@@ -193,8 +193,10 @@ func TestHealthChecksNeedNoConnectionOfThePool(t *testing.T) {
 	}); err != nil {
 		t.Errorf("slow read = %v, want no error", err)
 	}
-	wantUnavailable(t, s.readEpoch(t.Context()), faultBusy)
-	wantUnavailable(t, s.writeEpoch(t.Context()), faultBusy)
+	var refused sync.WaitGroup
+	refused.Go(func() { wantUnavailable(t, s.readEpoch(t.Context()), faultBusy) })
+	refused.Go(func() { wantUnavailable(t, s.writeEpoch(t.Context()), faultBusy) })
+	refused.Wait()
 }
 
 // Writers that need a locked row must leave connections to other writers, and give up in the

@@ -40,6 +40,7 @@
   const restore = pane => pane.querySelectorAll('textarea').forEach(t => {
     if (drafts.has(t.id)) t.value = drafts.get(t.id);
   });
+  const controls = pane => [...pane.querySelectorAll('a[href], button, input, select, textarea, summary')];
   const show = row => {
     const pane = document.getElementById('pane');
     if (!pane || !wide.matches) return;
@@ -66,8 +67,11 @@
       if (!res.ok) return say(pane, 'This proposal cannot be shown now. Open it to see why.');
       const html = await res.text();
       keep(pane);
+      // Keep the focus of a reader who is faster than the response: panes have the same controls.
+      const focused = controls(pane).indexOf(document.activeElement);
       pane.innerHTML = html;
       restore(pane);
+      if (focused >= 0) (controls(pane)[focused] ?? title(row)).focus();
       pane.scrollTop = 0;
       window.htmx?.process(pane);
     } catch (error) {
