@@ -170,6 +170,9 @@ func (f *taskFleet) finish(t *testing.T) {
 		})
 		return open == 0 || t.Failed()
 	})
+	if t.Failed() {
+		t.FailNow() // the stream of a task that has not ended would not end either
+	}
 }
 
 // ends counts the states of the acknowledged tasks.
